@@ -1,0 +1,285 @@
+/* Lesson 4: the student's step beside weft's, and a memory of one bit in a hundred texts. */
+#include "common/lesson.h"
+#include "given.h"
+
+enum { I = 3, H = 4, ALL = 4 * H };
+static double w[ALL * I], u[ALL * H], bx[ALL], bh[ALL], x[I], c[H], h[H];
+static const lstm layer = { I, H, w, u, bx, bh };
+static const char gate_names[] = "ifgo";
+
+typedef struct {
+    double gate[4][H], c[H], h[H];
+    made to;
+} numbers;
+
+static made *arrays(numbers *n)
+{
+    n->to = (made){ n->gate[0], n->gate[1], n->gate[2], n->gate[3], n->c, n->h };
+    return &n->to;
+}
+
+static double sigmoid(double x) { return 1 / (1 + exp(-x)); }
+
+/* ---- the gates, and what comes of the usual mistakes ---- */
+enum { RIGHT, INTERLEAVED, NO_STATE, STATE_C, WITHOUT_BX, WITHOUT_BH, W_TRANSPOSED, U_TRANSPOSED, MISTAKES };
+static const char *const hints[MISTAKES] = {
+    [INTERLEAVED] =
+        "the rows of a unit's gates do not lie side by side: rows 0 .. H - 1 are of gate i, one a "
+        "unit, the next H of f",
+    [NO_STATE] = "h has no part in the gates: U h is missing",
+    [STATE_C] = "the gates look at c: U is multiplied by h; the cell is what only the gates may touch",
+    [WITHOUT_BX] = "one bias only: b (bx) is missing; PyTorch's layer has two, and both are added",
+    [WITHOUT_BH] = "one bias only: b' (bh) is missing; PyTorch's layer has two, and both are added",
+    [W_TRANSPOSED] = "w is used transposed: it is [4 H, I], so its row r begins at w + r * I",
+    [U_TRANSPOSED] = "u is used transposed: it is [4 H, H], so its row r begins at u + r * H",
+};
+
+static double sum_with(int mistake, int gate, int j)
+{
+    int row = mistake == INTERLEAVED ? 4 * j + gate : gate * H + j;
+    double sum = (mistake == WITHOUT_BX ? 0 : bx[row]) + (mistake == WITHOUT_BH ? 0 : bh[row]);
+    for (int k = 0; k < I; k++)
+        sum += (mistake == W_TRANSPOSED ? w[k * ALL + row] : w[row * I + k]) * x[k];
+    for (int k = 0; k < H && mistake != NO_STATE; k++)
+        sum +=
+            (mistake == U_TRANSPOSED ? u[k * ALL + row] : u[row * H + k]) * (mistake == STATE_C ? c : h)[k];
+    return sum;
+}
+
+/* Whether gate k is as it would be of the rows of gate `rows`. */
+static bool gate_is(const numbers *got, int k, int mistake, int rows)
+{
+    double want[H];
+    for (int j = 0; j < H; j++) {
+        double sum = sum_with(mistake, rows, j);
+        want[j] = k == GATE_G ? tanh(sum) : sigmoid(sum);
+    }
+    return near(got->gate[k], want, H, 1e-12);
+}
+
+static void look_at_order(const numbers *got)
+{
+    char order[] = "????";
+    for (int k = 0; k < 4; k++)
+        for (int rows = 0; rows < 4; rows++)
+            if (gate_is(got, k, RIGHT, rows))
+                order[rows] = gate_names[k];
+    if (!strchr(order, '?') && strcmp(order, gate_names))
+        hint("the rows are taken in the order %c %c %c %c; PyTorch's is i f g o", order[0], order[1],
+             order[2], order[3]);
+}
+
+static void look_at_squash(const numbers *got, int k)
+{
+    double sum[H], other[H];
+    for (int j = 0; j < H; j++) {
+        sum[j] = sum_with(RIGHT, k, j);
+        other[j] = k == GATE_G ? sigmoid(sum[j]) : tanh(sum[j]);
+    }
+    if (near(got->gate[k], sum, H, 1e-12))
+        hint("%c is the sum itself: its %s is missing", gate_names[k], k == GATE_G ? "tanh" : "sigmoid");
+    if (near(got->gate[k], other, H, 1e-12) && k == GATE_G)
+        hint("g gets a sigmoid: it does not open or close, it is what is written, of either sign: tanh");
+    if (near(got->gate[k], other, H, 1e-12))
+        hint("%c gets a tanh: it opens or closes, between 0 and 1: sigmoid", gate_names[k]);
+}
+
+static void check_gates(const numbers *got)
+{
+    static const double zeros[ALL];
+    if (near(got->gate[0], zeros, ALL, 0))
+        hint("step leaves the gates at zero: write sigmoid or tanh of each gate's sum");
+    look_at_order(got);
+    for (int k = 0; k < 4; k++) {
+        if (gate_is(got, k, RIGHT, k))
+            continue;
+        look_at_squash(got, k);
+        for (int m = RIGHT + 1; m < MISTAKES; m++)
+            if (gate_is(got, k, m, k))
+                hint("%s", hints[m]);
+        double sum = sum_with(RIGHT, k, 0), want = k == GATE_G ? tanh(sum) : sigmoid(sum);
+        hint("gate %c of unit 1 is %s, which should be %s", gate_names[k], digits(got->gate[k][0]),
+             digits(want));
+    }
+}
+
+/* ---- the cell and its output, from gates that are right ---- */
+static double cell_with(int way, const numbers *n, int j)
+{
+    double i = n->gate[0][j], f = n->gate[1][j], g = n->gate[2][j];
+    switch (way) {
+    case 0:
+        return f * c[j] + i * g;
+    case 1:
+        return f * (c[j] + i * g);
+    case 2:
+        return i * c[j] + f * g;
+    case 3:
+        return f * c[j] + g;
+    case 4:
+        return i * g;
+    default:
+        return f * h[j] + i * g;
+    }
+}
+
+static void check_cell(const numbers *n)
+{
+    static const char *const of_cell[] = {
+        "",
+        "the forget gate closes on what is written, too: f belongs to the old cell alone, c' = f * c + i * g",
+        "i and f are exchanged in the cell: f is for the old c, i for g",
+        "the input gate is missing: i * g is written, not g",
+        "the old cell has no part in the new one: f * c is missing",
+        "the cell is made of the old h: f keeps of c, which has not gone through tanh and o",
+    };
+    for (int way = 0; way < 6; way++) {
+        double want[H];
+        for (int j = 0; j < H; j++)
+            want[j] = cell_with(way, n, j);
+        if (!near(n->c, want, H, 1e-12))
+            continue;
+        if (way)
+            hint("%s", of_cell[way]);
+        return;
+    }
+    hint("the gates are right; c' of unit 1 is %s, which should be %s", digits(n->c[0]),
+         digits(cell_with(0, n, 0)));
+}
+
+static void check_output(const numbers *n)
+{
+    static const char *const of_output[] = {
+        "",
+        "tanh of the cell is missing: h' = o * tanh(c'), so that h stays between -1 and 1",
+        "h is made of the old cell: the gate o looks at c', which this step has just made",
+        "tanh is of the product: h' = o * tanh(c'), the gate comes after it",
+        "the output gate is missing: h' = o * tanh(c')",
+    };
+    for (int way = 0; way < 5; way++) {
+        double want[H];
+        for (int j = 0; j < H; j++) {
+            double o = n->gate[3][j], new = n->c[j];
+            want[j] = way == 0 ? o * tanh(new) :
+                      way == 1 ? o * new :
+                      way == 2 ? o *tanh(c[j]) :
+                      way == 3 ? tanh(o * new) :
+                                 tanh(new);
+        }
+        if (!near(n->h, want, H, 1e-12))
+            continue;
+        if (way)
+            hint("%s", of_output[way]);
+        return;
+    }
+    hint("gates and cell are right; h' of unit 1 is %s, which should be %s", digits(n->h[0]),
+         digits(n->gate[3][0] * tanh(n->c[0])));
+}
+
+static void check_step(void)
+{
+    numbers got, same;
+    memset(&got, 0, sizeof got);
+    step(&layer, x, c, h, arrays(&got));
+    check_gates(&got), check_cell(&got), check_output(&got);
+    by_weft(&layer, 1, x, c, h, arrays(&same));
+    if (!near(got.h, same.h, H, 1e-12) || !near(got.c, same.c, H, 1e-12))
+        hint("unit 1 shows %s, weft's %s", digits(got.h[0]), digits(same.h[0]));
+}
+
+/* ---- the memory of one bit ---- */
+enum { LONGEST = 60 };
+typedef struct {
+    const char *text;
+    int t, since;
+    double bit, before;
+    made to;
+} moment;
+
+static double at(const double *of, const moment *m) { return of[m->t]; }
+
+/* c is not what it should be, for the first time. */
+_Noreturn static void cell_is_off(const moment *m)
+{
+    double written = at(m->to.i, m) * at(m->to.g, m), f = at(m->to.f, m), now = at(m->to.c, m);
+    char letter = m->text[m->t];
+    if (strchr("01", letter) && fabs(f * m->before) > 0.04)
+        hint("a %c does not end what was stored: f is %s there, and c goes from %s to %s", letter, digits(f),
+             digits(m->before), digits(now));
+    if (strchr("01", letter))
+        hint("a %c writes i * g = %s * %s = %s; %s is wanted", letter, digits(at(m->to.i, m)),
+             digits(at(m->to.g, m)), digits(written), letter == '1' ? "1" : "0");
+    if (fabs(written) > fabs((1 - f) * m->before))
+        hint("what is stored drifts: i is still %s at a %c, each such letter adds some of g, and %d letters "
+             "after "
+             "the bit c is %s instead of %s",
+             digits(at(m->to.i, m)), letter, m->since, digits(now), digits(m->bit));
+    hint("what is stored fades: f is %s at a %c, and %d letters after the bit c is %s instead of %s",
+         digits(f), letter, m->since, digits(now), digits(m->bit));
+}
+
+/* off: since the last bit the first moment at which c was not what it should be, if there was one. */
+static void look(const moment *m, const moment *off)
+{
+    char letter = m->text[m->t];
+    double want = letter == '?' ? m->bit * tanh(1) : 0, got = at(m->to.h, m);
+    if (fabs(got - want) <= 0.05)
+        return;
+    if (letter != '?')
+        hint("the unit shows %s at a %c: o is %s there; only a ? opens it", digits(got), letter,
+             digits(at(m->to.o, m)));
+    if (off->text)
+        cell_is_off(off);
+    hint("at a ? the unit shows %s, which should be %s: c is %s, o is %s", digits(got), digits(want),
+         digits(at(m->to.c, m)), digits(at(m->to.o, m)));
+}
+
+static void check_text(const unit *m, const char *text)
+{
+    double of[6][LONGEST];
+    moment now = { .text = text, .to = { of[0], of[1], of[2], of[3], of[4], of[5] } }, off = { 0 };
+    unit_by_weft(m, text, &now.to);
+    for (; text[now.t]; now.t++, now.since++) {
+        if (strchr("01", text[now.t]))
+            now.bit = text[now.t] == '1', now.since = 0, off.text = NULL;
+        if (!off.text && !(fabs(at(now.to.c, &now) - now.bit) < 0.04))
+            off = now;
+        look(&now, &off);
+        now.before = at(now.to.c, &now);
+    }
+}
+
+/* Texts in which bits are frequent, and such in which one must be kept for long. */
+static void some_text(char *text, int n, int kept)
+{
+    for (int t = 0; t < n; t++)
+        text[t] = dice_below(kept) ? ".?"[dice_below(2)] : "01.?"[dice_below(4)];
+    text[n] = 0;
+}
+
+static void check_memory(void)
+{
+    char text[LONGEST + 1];
+    unit m, none;
+    memset(&m, 0, sizeof m), memset(&none, 0, sizeof none);
+    flip_flop(&m);
+    if (!memcmp(&m, &none, sizeof m))
+        hint("the step is right; all weights of the memory are still 0: set them in flip_flop");
+    for (int k = 0; k < 100; k++) {
+        some_text(text, 1 + k * LONGEST / 100, 1 + k % 10);
+        check_text(&m, text);
+    }
+    text[0] = '1', memset(text + 1, '.', LONGEST - 2), text[LONGEST - 1] = '?', text[LONGEST] = 0;
+    check_text(&m, text);
+    text[0] = '0';
+    check_text(&m, text);
+}
+
+void check(void)
+{
+    dice_seed(4);
+    dice_fill(w, ALL * I), dice_fill(u, ALL * H), dice_fill(bx, ALL), dice_fill(bh, ALL);
+    dice_fill(x, I), dice_fill(c, H), dice_fill(h, H);
+    check_step();
+    check_memory();
+}
