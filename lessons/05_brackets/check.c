@@ -1,0 +1,198 @@
+/* Lesson 5: correlations, the unit that is found, and what is lost without it. */
+#include "common/lesson.h"
+#include "given.h"
+
+/* ---- correlation, and what comes of the usual mistakes ---- */
+enum { N = 64, A_STEP = 3, B_STEP = 2 };
+
+typedef enum { RIGHT, NO_MEANS, NOT_DIVIDED, NO_ROOT, SIZE_ONLY, NO_STEPS, MISTAKES } mistake;
+static const char *const hints[MISTAKES] = {
+    [NO_MEANS] =
+        "correlation does not take the means off: what matters is how a and b move about their means",
+    [NOT_DIVIDED] = "correlation is not divided: sum of (a - mean)(b - mean) grows with the sizes of a and b",
+    [NO_ROOT] = "correlation is divided by the sums of squares themselves; it should be by the root of their "
+                "product",
+    [SIZE_ONLY] = "correlation has lost its sign: it is negative if b falls where a rises",
+    [NO_STEPS] =
+        "correlation reads a[0], a[1], ..; of unit j the next number is a step further, a[i * a_step]",
+};
+
+static double correlation_with(mistake m, const double *a, const double *b)
+{
+    int a_step = m == NO_STEPS ? 1 : A_STEP, b_step = m == NO_STEPS ? 1 : B_STEP;
+    double of_a = 0, of_b = 0, aa = 0, bb = 0, ab = 0;
+    for (int i = 0; i < N && m != NO_MEANS; i++)
+        of_a += a[i * a_step] / N, of_b += b[i * b_step] / N;
+    for (int i = 0; i < N; i++) {
+        double x = a[i * a_step] - of_a, y = b[i * b_step] - of_b;
+        aa += x * x, bb += y * y, ab += x * y;
+    }
+    return m == NOT_DIVIDED ? ab :
+           m == NO_ROOT     ? ab / (aa * bb) :
+                              (m == SIZE_ONLY ? fabs(ab) : ab) / sqrt(aa * bb);
+}
+
+static void check_constant(double value)
+{
+    double a[N], b[N], zero = 0;
+    dice_fill(b, N);
+    for (int i = 0; i < N; i++)
+        a[i] = value;
+    double got = correlation(N, a, 1, b, 1), turned = correlation(N, b, 1, a, 1);
+    if (isnan(got) || isnan(turned))
+        hint("correlation with a unit that does not change is 0 / 0: it should be 0, else NaN wins or loses "
+             "every comparison after it");
+    if (!near(&got, &zero, 1, 1e-9) || !near(&turned, &zero, 1, 1e-9))
+        hint("correlation with a unit that does not change is %s; it should be 0", digits(got));
+}
+
+static void check_correlation(void)
+{
+    double a[N * A_STEP], b[N * B_STEP];
+    for (int k = 0; k < 4; k++) {
+        dice_fill(a, N * A_STEP), dice_fill(b, N * B_STEP);
+        for (int i = 0; i < N; i++)
+            b[i * B_STEP] = .5 + k + b[i * B_STEP] + (k % 2 ? 2 : -2) * a[i * A_STEP], a[i * A_STEP] += 2;
+        double got = correlation(N, a, A_STEP, b, B_STEP), want = correlation_with(RIGHT, a, b);
+        if (got == 0)
+            hint("correlation gives 0 for numbers that go together: fill it in, the others need it");
+        for (int m = RIGHT + 1; m < MISTAKES && !near(&got, &want, 1, 1e-9); m++) {
+            double wrong = correlation_with(m, a, b);
+            if (near(&got, &wrong, 1, 1e-9))
+                hint("%s", hints[m]);
+        }
+        if (!near(&got, &want, 1, 1e-9))
+            hint("correlation is %s where it should be %s", digits(got), digits(want));
+    }
+    check_constant(0), check_constant(.5);
+}
+
+/* ---- the unit ---- */
+/* The unit of the largest correlation, of c or h, by its size or as it is. */
+static int unit_by(const record *r, int output, const double *numbers, bool size, bool smallest)
+{
+    int best = 0;
+    double most = 0;
+    for (int j = 0; j < UNITS; j++) {
+        double with = correlation(r->n, numbers + j, UNITS, r->target + output, OUTPUTS);
+        with = size ? fabs(with) : smallest ? -with : with;
+        if (j == 0 || with > most)
+            most = with, best = j;
+    }
+    return best;
+}
+
+static void check_unit(const record *r, const char *of)
+{
+    static const char *const names[] = { "the depth", "the quotes" };
+    for (int o = 0; o < OUTPUTS; o++) {
+        int got = unit_for(r, o), want = unit_by(r, o, r->c, true, false);
+        if (got == want)
+            continue;
+        if (got == unit_by(r, o, r->c, false, false))
+            hint("unit_for takes the largest correlation, but unit %d of %s has %s with %s: a unit that "
+                 "counts "
+                 "down counts, too",
+                 want, of, digits(correlation(r->n, r->c + want, UNITS, r->target + o, OUTPUTS)), names[o]);
+        if (got == unit_by(r, o, r->h, true, false))
+            hint("unit_for finds unit %d of %s for %s, which is right of h: h is squashed and gated; look at "
+                 "c",
+                 got, of, names[o]);
+        if (got == unit_by(r, 1 - o, r->c, true, false))
+            hint("unit_for finds the unit of the other output: token i's target of output o is target[i * "
+                 "OUTPUTS + o]");
+        if (got < 0 || got >= UNITS)
+            hint("unit_for gives %d, which is no unit: they are 0 .. %d", got, UNITS - 1);
+        hint("unit_for finds unit %d of %s for %s, whose correlation is %s; unit %d has %s", got, of,
+             names[o], digits(correlation(r->n, r->c + got, UNITS, r->target + o, OUTPUTS)), want,
+             digits(correlation(r->n, r->c + want, UNITS, r->target + o, OUTPUTS)));
+    }
+}
+
+/* ---- a record of dice: the depth falls with c of unit 2, the quotes with h of unit 1 and c of 3 ---- */
+static void made_up(reading *to)
+{
+    record *r = &to->r;
+    *r = (record){ .n = N, .c = to->c, .h = to->h, .target = to->target };
+    dice_fill(to->c, N * UNITS), dice_fill(to->h, N * UNITS), dice_fill(to->target, N * OUTPUTS);
+    dice_fill(r->weight[0], OUTPUTS * UNITS), dice_fill(r->bias, OUTPUTS);
+    for (int i = 0; i < N; i++) {
+        to->c[i * UNITS] = .5;
+        to->c[i * UNITS + 2] = -to->target[i * OUTPUTS + DEPTH] + .1 * to->c[i * UNITS + 2];
+        to->c[i * UNITS + 3] = to->target[i * OUTPUTS + QUOTE] + .1 * to->c[i * UNITS + 3];
+        to->h[i * UNITS + 1] = to->target[i * OUTPUTS + QUOTE];
+    }
+}
+
+/* ---- the error ---- */
+typedef enum {
+    WELL,
+    SIGNED,
+    SQUARED,
+    FROM_C,
+    ONLY_CUT,
+    BIAS_CUT,
+    NOT_CUT,
+    SUM,
+    CHANGE,
+    ERRORS
+} error_mistake;
+static const char *const error_hints[ERRORS] = {
+    [SIGNED] = "error_without sums answer - target with its sign: too much and too little cancel",
+    [SQUARED] = "error_without sums squares; the mean of |answer - target| is asked for",
+    [FROM_C] = "error_without makes the answer of c; the net's head reads h",
+    [ONLY_CUT] = "error_without leaves only the unit that should have no part",
+    [BIAS_CUT] = "error_without has no bias in the answer",
+    [NOT_CUT] = "error_without is the error with all units: the one that is cut still has its part",
+    [SUM] = "error_without is a sum: the mean is it divided by r->n",
+    [CHANGE] = "error_without is how much the answer changes, not how far it is from the target",
+};
+
+static double error_with(error_mistake m, const record *r, int output, int cut)
+{
+    double error = 0;
+    for (int i = 0; i < r->n; i++) {
+        double answer = m == BIAS_CUT ? 0 : r->bias[output], all = r->bias[output];
+        for (int j = 0; j < UNITS; j++) {
+            double part = r->weight[output][j] * (m == FROM_C ? r->c : r->h)[i * UNITS + j];
+            bool counts = m == ONLY_CUT ? j == cut : m == NOT_CUT || j != cut;
+            answer += counts ? part : 0, all += part;
+        }
+        double off = answer - (m == CHANGE ? all : r->target[i * OUTPUTS + output]);
+        error += m == SIGNED ? off : m == SQUARED ? off * off : fabs(off);
+    }
+    return m == SUM ? error : error / r->n;
+}
+
+static void check_error(const record *r)
+{
+    for (int o = 0; o < OUTPUTS; o++)
+        for (int cut = UNITS - 1; cut >= -1; cut--) {
+            double got = error_without(r, o, cut), want = error_with(WELL, r, o, cut);
+            if (near(&got, &want, 1, 1e-9))
+                continue;
+            if (got == 0)
+                hint("error_without gives 0: make each token's answer, and sum up how far it is off");
+            for (int m = WELL + 1; m < ERRORS; m++) {
+                double wrong = error_with(m, r, o, cut), size = fabs(wrong);
+                if (near(&got, &wrong, 1, 1e-9) || (m == SIGNED && near(&got, &size, 1, 1e-9)))
+                    hint("%s", error_hints[m]);
+            }
+            hint("error_without of output %d and unit %d is %s, not %s", o, cut, digits(want), digits(got));
+        }
+}
+
+void check(void)
+{
+    static reading now;
+    dice_seed(5);
+    check_correlation();
+    made_up(&now);
+    check_unit(&now.r, "a made-up net");
+    check_error(&now.r);
+    net *n = net_trained();
+    net_reads(n, TEXTS, LONG, &now);
+    check_unit(&now.r, "the trained net");
+    check_error(&now.r);
+    net_free(n);
+}

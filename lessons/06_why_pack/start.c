@@ -1,0 +1,37 @@
+/* Lesson 6: what pads break. count is to be written; the other two run, but the pads take part. */
+#include "lesson.h"
+
+batch_size count(int n, const int32_t *len)
+{
+    (void)n, (void)len;
+    return (batch_size){ 0, 0 };                /* your numbers here */
+}
+
+/* Step t of [n, T, width] or [n, T], as [n, width]. */
+static weft_tensor *step_of(weft_tensor *x, int64_t t, int64_t width)
+{
+    return weft_reshape(weft_slice(x, 1, t, t + 1), WEFT_SHAPE(weft_size(x, 0), width));
+}
+
+weft_rnn_out run_padded(weft_rnn *lstm, weft_tensor *x, weft_tensor *mask, bool reverse)
+{
+    weft *w = weft_context_of(x);
+    int64_t n = weft_size(x, 0), T = weft_size(x, 1);
+    weft_tensor *none = weft_zeros(w, WEFT_SHAPE(1, n, UNITS));
+    weft_tensor *y[T];
+    weft_state state = { none, none };
+    (void)mask;                                 /* step_of(mask, t, 1): who has a token at step t */
+    for (int64_t k = 0; k < T; k++) {
+        int64_t t = reverse ? T - 1 - k : k;
+        weft_rnn_out out = weft_rnn_step(lstm, step_of(x, t, INPUTS), state);
+        state = out.last;
+        y[t] = out.y;
+    }
+    return (weft_rnn_out){ weft_stack(y, T, 1), state };
+}
+
+weft_tensor *mean_square(weft_tensor *y, weft_tensor *mask)
+{
+    (void)mask;
+    return weft_mean_all(weft_square(y));
+}
