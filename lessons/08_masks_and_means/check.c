@@ -97,7 +97,7 @@ static const char *const mistakes[MISTAKES] = {
     [PER_BATCH] = "the sum is divided by the number of batches; the mean over the tokens is divided by "
                   "l.weight, summed over the batches",
     [PER_CELL] = "the sum is divided by the cells of padded batches: pads have no loss and count nothing",
-    [A_SUM] = "that is the gradient of the sum of all losses; the division by the number of tokens is missing",
+    [A_SUM] = "that is the gradient of the sum of all losses; the division by their number is missing",
     [DIVIDED_TOO_OFTEN] = "the gradient is divided after every batch, so that the first one's is divided "
                           "again each time: divide once, after the last batch",
     [LAST_ONLY] = "only the last batch is left in the gradient: do not zero it between two batches",
