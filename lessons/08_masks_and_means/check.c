@@ -1,0 +1,202 @@
+/* Lesson 8: the weights of random batches, and gradients of several batches beside those of one. */
+#include "common/lesson.h"
+#include "given.h"
+
+/* ---- the weight of each token ---- */
+enum { BY_TOKENS, BY_SEQUENCES, BY_BATCHES, BY_CELLS, BY_CELLS_OF_BATCH, BY_LENGTH, BY_TOKENS_OF_BATCH,
+       WITH_EMPTY_SEQUENCES, WITH_EMPTY_BATCHES, BY_ONE, WAYS };
+static const char *const meant[MEANS] = { "all tokens", "the sequences' means", "the batches' means" };
+static const char *const ways[WAYS] = {
+    [BY_TOKENS] = "1 / tokens",
+    [BY_SEQUENCES] = "1 / (sequences times the length of its sequence)",
+    [BY_BATCHES] = "1 / (batches times the tokens of its batch)",
+    [BY_CELLS] = "1 / cells of the padded batch: it is divided by pads, too, so the loss is the smaller "
+                 "the more pads there are",
+    [BY_CELLS_OF_BATCH] = "1 / (batches times the cells of its padded batch): pads are counted, too",
+    [BY_LENGTH] = "1 / the length of its sequence, and so the sum of the sequences' means: their number is "
+                  "missing",
+    [BY_TOKENS_OF_BATCH] = "1 / the tokens of its batch, and so the sum of the batches' means: their number "
+                           "is missing",
+    [WITH_EMPTY_SEQUENCES] = "right but for sequences of length 0: they are counted, and have no mean",
+    [WITH_EMPTY_BATCHES] = "right but for batches without a token: they are counted, and have no mean",
+    [BY_ONE] = "1: that is the sum of all losses, and no mean",
+};
+typedef struct { double tokens, sequences, filled, batches, given, longest; } counts;
+
+/* Of one batch, or of -1, all. */
+static counts count(const task *t, int which)
+{
+    counts c = { 0 };
+    for (int s = 0; s < t->n; s++)
+        if (which < 0 || t->batch[s] == which) {
+            c.tokens += t->len[s], c.sequences++, c.filled += t->len[s] > 0;
+            c.longest = fmax(c.longest, t->len[s]);
+        }
+    for (int i = 0; i < t->batches && which < 0; i++)
+        c.given++, c.batches += count(t, i).tokens > 0;
+    return c;
+}
+
+static double part(const task *t, int s, int way)
+{
+    counts all = count(t, -1), own = count(t, t->batch[s]);
+    const double parts[WAYS] = {
+        [BY_TOKENS] = all.tokens,
+        [BY_SEQUENCES] = all.filled * t->len[s],
+        [BY_BATCHES] = all.batches * own.tokens,
+        [BY_CELLS] = all.sequences * all.longest,
+        [BY_CELLS_OF_BATCH] = all.batches * own.sequences * own.longest,
+        [BY_LENGTH] = t->len[s],
+        [BY_TOKENS_OF_BATCH] = own.tokens,
+        [WITH_EMPTY_SEQUENCES] = all.sequences * t->len[s],
+        [WITH_EMPTY_BATCHES] = all.given * own.tokens,
+        [BY_ONE] = 1,
+    };
+    return 1 / parts[way];
+}
+
+static int weights_of(const task *t, int way, double *weight)
+{
+    int n = 0;
+    for (int s = 0; s < t->n; s++)
+        for (int k = 0; k < t->len[s]; k++)
+            weight[n++] = part(t, s, way);
+    return n;
+}
+
+static void check_weigh(const task *t, mean_of which)
+{
+    double got[MOST_TOKENS + 1], want[MOST_TOKENS], wrong[MOST_TOKENS], sum = 0;
+    int n = weights_of(t, (int)which, want);
+    for (int k = 0; k <= MOST_TOKENS; k++)
+        got[k] = 7;
+    weigh(which, t->n, t->len, t->batches, t->batch, got);
+    if (got[n] != 7)
+        hint("weigh writes behind the last token: there are %d", n);
+    if (near(got, want, n, 1e-12))
+        return;
+    for (int k = 0; k < n; k++)
+        sum += got[k];
+    if (sum == 0)
+        hint("weigh leaves the weights at zero: write to weight[k] what token k's loss is multiplied by");
+    for (int way = 0; way < WAYS; way++)
+        if (weights_of(t, way, wrong), near(got, wrong, n, 1e-12))
+            hint("for the mean of %s a token weighs %s", meant[which], ways[way]);
+    hint("for the mean of %s the weights sum up to %s; those of a mean sum up to 1, and token 1 weighs %s",
+         meant[which], digits(sum), digits(want[0]));
+}
+
+/* ---- several batches, one gradient ---- */
+enum { MEAN_OF_MEANS, SUM_OF_MEANS, PER_SEQUENCE, PER_BATCH, PER_CELL, A_SUM, DIVIDED_TOO_OFTEN, LAST_ONLY,
+       LAST_TOKENS, MISTAKES };
+static const char *const mistakes[MISTAKES] = {
+    [SUM_OF_MEANS] = "that is the sum of the batches' means: each loss is divided by its own weight. "
+                     "Walk back from l.sum, and divide once, after the last batch",
+    [PER_SEQUENCE] = "the sum is divided by the number of sequences; the mean over the tokens is divided "
+                     "by l.weight, summed over the batches",
+    [PER_BATCH] = "the sum is divided by the number of batches; the mean over the tokens is divided by "
+                  "l.weight, summed over the batches",
+    [PER_CELL] = "the sum is divided by the cells of padded batches: pads have no loss and count nothing",
+    [A_SUM] = "that is the gradient of the sum of all losses; the division by their number is missing",
+    [DIVIDED_TOO_OFTEN] = "the gradient is divided after every batch, so that the first one's is divided "
+                          "again each time: divide once, after the last batch",
+    [LAST_ONLY] = "only the last batch is left in the gradient: do not zero it between two batches",
+    [LAST_TOKENS] = "the sum is divided by the tokens of the last batch: sum up l.weight of all batches",
+};
+
+/* What the mistakes make of the batches' own sums. */
+static void gradients_with(const task *t, double wrong[MISTAKES][WEIGHTS])
+{
+    counts all = count(t, -1);
+    double g[WEIGHTS], cells = 0, tokens = 0, last = 1;
+    memset(wrong, 0, MISTAKES * sizeof *wrong);
+    for (int i = 0; i < t->batches; i++) {
+        double own = sum_gradient(t, i, g);
+        counts c = count(t, i);
+        cells += c.sequences * c.longest, tokens += own, last = own;
+        for (int k = 0; k < WEIGHTS; k++) {
+            wrong[SUM_OF_MEANS][k] += own ? g[k] / own : 0;
+            wrong[A_SUM][k] += g[k], wrong[LAST_ONLY][k] = g[k] / all.tokens;
+            wrong[DIVIDED_TOO_OFTEN][k] = tokens ? (wrong[DIVIDED_TOO_OFTEN][k] + g[k]) / tokens : 0;
+        }
+    }
+    for (int k = 0; k < WEIGHTS; k++) {
+        double sum = wrong[A_SUM][k];
+        wrong[MEAN_OF_MEANS][k] = wrong[SUM_OF_MEANS][k] / t->batches;
+        wrong[PER_SEQUENCE][k] = sum / all.sequences, wrong[PER_BATCH][k] = sum / t->batches;
+        wrong[PER_CELL][k] = sum / cells, wrong[LAST_TOKENS][k] = last ? sum / last : 0;
+    }
+}
+
+static void hint_of_means(const task *t)
+{
+    double least = INFINITY, most = 0;
+    for (int i = 0; i < t->batches; i++) {
+        double n = count(t, i).tokens;
+        if (n)
+            least = fmin(least, n), most = fmax(most, n);
+    }
+    hint("that is the mean of the batches' means: batches of %s and %s tokens count the same, so a token "
+         "of the smaller one weighs %s times one of the larger", digits(least), digits(most),
+         digits(most / least));
+}
+
+/* The loss, which also looks whether the tape of the batch before has ended. */
+static weft_loss (*first_loss)(const batches *b, int i);
+static int asked;
+static weft_loss watched_loss(const batches *b, int i)
+{
+    if (weft_ok(b->w) && weft_usage_of(b->w).tape > 0)
+        hint("before batch %d the tape of the one before is still there: weft_clear after each, or the "
+             "memory of all is needed at once", i + 1);
+    asked++;
+    return first_loss(b, i);
+}
+
+static void check_accumulate(const task *t)
+{
+    double whole[WEIGHTS], got[WEIGHTS], wrong[MISTAKES][WEIGHTS], tokens = sum_gradient(t, -1, whole);
+    network it;
+    network_open(&it, t);
+    first_loss = it.b.loss, it.b.loss = watched_loss, asked = 0;
+    accumulate(&it.b);
+    if (asked < t->batches)
+        hint("accumulate asks for the loss of %d of %d batches", asked, t->batches);
+    if (!weft_ok(it.b.w))
+        hint("weft says: %s (what is of a step ends at weft_clear: read the weight before)",
+             weft_error_message(it.b.w));
+    network_gradient(&it, got);
+    lesson_close(it.b.w);
+    for (int k = 0; k < WEIGHTS; k++)
+        whole[k] /= tokens;
+    if (near(got, whole, WEIGHTS, 1e-10))
+        return;
+    gradients_with(t, wrong);
+    if (near(got, wrong[MEAN_OF_MEANS], WEIGHTS, 1e-10))
+        hint_of_means(t);
+    for (int m = 1; m < MISTAKES; m++)
+        if (near(got, wrong[m], WEIGHTS, 1e-10))
+            hint("%s", mistakes[m]);
+    hint("the gradient of weight 1 is %s; that of all batches at once is %s", digits(got[0]),
+         digits(whole[0]));
+}
+
+/* ---- five splits ---- */
+void check(void)
+{
+    static const int lens[][12] = { { 70, 30, 1, 2 }, { 5, 3, 1, 2 }, { 4, 0, 7, 1, 0, 12, 3, 3, 9, 2, 6, 1 },
+                                    { 4, 0, 7, 1, 0, 12, 3, 3, 9, 2, 6, 1 }, { 8, 6, 7, 0 } };
+    static const int batch[][12] = { { 0, 0, 1, 1 }, { 0, 0, 1, 1 }, { 0, 0, 0, 1, 1, 1, 2, 2, 2, 3, 3, 3 },
+                                     { 2, 1, 0, 2, 1, 0, 2, 1, 0, 3, 3, 3 }, { 0, 0, 2, 1 } };
+    static const int n[] = { 4, 4, 12, 12, 4 }, of[] = { 2, 2, 4, 4, 3 };
+    static task t[5];
+    dice_seed(80);
+    for (int i = 0; i < 5; i++) {
+        t[i] = (task){ .n = n[i], .batches = of[i], .len = lens[i], .batch = batch[i] };
+        task_fill(&t[i], 1 + dice_below(2));
+        for (int m = 0; m < MEANS; m++)
+            check_weigh(&t[i], (mean_of)m);
+    }
+    for (int i = 0; i < 5; i++)
+        check_accumulate(&t[i]);
+}

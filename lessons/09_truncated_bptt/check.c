@@ -1,0 +1,224 @@
+/* Lesson 9: three slots in which sequences begin anywhere, five windows; beside the whole sequences. */
+#include "common/lesson.h"
+#include "lesson.h"
+
+enum { I = 2, H = 3, SLOTS = 3, STEPS = 4, WINDOWS = 5, ALL = STEPS * WINDOWS, MOST = 12 };
+typedef struct { int slot, from, to; } piece;                 /* a sequence: tokens from .. to - 1 of a slot */
+static const piece pieces[MOST] = { { 0, 0, 9 }, { 0, 9, 10 }, { 0, 10, 20 }, { 1, 0, 4 }, { 1, 4, 11 },
+                                    { 1, 11, 13 }, { 1, 13, 20 }, { 2, 0, 6 }, { 2, 6, 8 }, { 2, 8, 16 },
+                                    { 2, 16, 19 }, { 2, 19, 20 } };
+static double x[ALL * SLOTS * I], got[ALL * SLOTS * H], want[ALL * SLOTS * H];
+static bool begins[ALL * SLOTS];
+
+static weft_rnn *layer_new(weft *w)
+{
+    return weft_lstm_new(weft_module_new(w, "net"), "lstm", &(weft_rnn_opts){ .input = I, .hidden = H });
+}
+
+/* want, by weft, a sequence at a time. */
+static void read_whole(void)
+{
+    weft *w = lesson_open(5);
+    weft_rnn *lstm = layer_new(w);
+    for (int p = 0; p < MOST; p++) {
+        double in[ALL * I], out[ALL * H];
+        int n = pieces[p].to - pieces[p].from;
+        for (int t = 0; t < n; t++)
+            memcpy(in + t * I, x + ((pieces[p].from + t) * SLOTS + pieces[p].slot) * I, I * sizeof *in);
+        weft_tensor *y = weft_rnn_run(lstm, weft_reals(w, in, WEFT_SHAPE(1, n, I)), WEFT_ZERO_STATE).y;
+        weft_read(y, out, (size_t)(n * H) * sizeof *out);
+        for (int t = 0; t < n; t++)
+            memcpy(want + ((pieces[p].from + t) * SLOTS + pieces[p].slot) * H, out + t * H, H * sizeof *out);
+    }
+    lesson_close(w);
+}
+
+/* ---- what comes of the usual mistakes ---- */
+enum { RESET, NO_RESET, RESET_LATE, RESET_H_ONLY, RESET_C_ONLY, RESET_FIRST_STEP_ONLY, RESET_ALL_SLOTS, RESETS };
+enum { CARRY, NO_CARRY, CARRY_H_ONLY, CARRY_C_ONLY, CARRY_OLD, CARRIES };
+static const char *const resets[RESETS] = {
+    [RESET_LATE] = "the state is reset one step late: the first token of a sequence is read with the state "
+                   "of the sequence before, and the second one then begins with zeros. Reset before the step",
+    [RESET_H_ONLY] = "h is reset where a sequence begins, c is not: an LSTM has two states",
+    [RESET_C_ONLY] = "c is reset where a sequence begins, h is not: an LSTM has two states",
+    [RESET_FIRST_STEP_ONLY] = "begins is looked at in the first step of a window only: a sequence may begin "
+                              "in the middle of it",
+    [RESET_ALL_SLOTS] = "where a sequence begins in one slot the state of all slots is reset: the others are "
+                        "in the middle of their sequences",
+};
+static const char *const carries[CARRIES] = {
+    [NO_CARRY] = "every window begins with zeros: what the window before has read is forgotten. "
+                 "Begin with in->state",
+    [CARRY_H_ONLY] = "c is not carried on: an LSTM has two states, and c is the one that remembers",
+    [CARRY_C_ONLY] = "h is not carried on: an LSTM has two states",
+    [CARRY_OLD] = "read_window returns the state that it was given: the next window goes on from the states "
+                  "after the last step",
+};
+
+static bool resets_here(int way, int t, int s)
+{
+    bool any = false;
+    for (int k = 0; k < SLOTS; k++)
+        any |= begins[t * SLOTS + k];
+    switch (way) {
+    case NO_RESET: return false;
+    case RESET_LATE: return t && begins[(t - 1) * SLOTS + s];
+    case RESET_FIRST_STEP_ONLY: return t % STEPS == 0 && begins[t * SLOTS + s];
+    case RESET_ALL_SLOTS: return any;
+    default: return begins[t * SLOTS + s];
+    }
+}
+
+static weft_state reset_with(weft *w, int way, int t, weft_state state)
+{
+    weft_real goes_on[SLOTS];
+    for (int s = 0; s < SLOTS; s++)
+        goes_on[s] = !resets_here(way, t, s);
+    weft_tensor *by = weft_reals(w, goes_on, WEFT_SHAPE(1, SLOTS, 1));
+    return (weft_state){ way == RESET_C_ONLY ? state.h : weft_mul(state.h, by),
+                         way == RESET_H_ONLY ? state.c : weft_mul(state.c, by) };
+}
+
+static weft_state carry_with(int way, weft_state state, weft_state zeros)
+{
+    return (weft_state){ way == NO_CARRY || way == CARRY_C_ONLY || way == CARRY_OLD ? zeros.h : state.h,
+                         way == NO_CARRY || way == CARRY_H_ONLY || way == CARRY_OLD ? zeros.c : state.c };
+}
+
+static void read_with(int reset, int carry, double *y)
+{
+    weft *w = lesson_open(5);
+    weft_rnn *lstm = layer_new(w);
+    weft_tensor *zero = weft_zeros(w, WEFT_SHAPE(1, SLOTS, H));
+    weft_state zeros = { zero, zero }, state = zeros;
+    for (int t = 0; t < ALL; t++) {
+        if (t % STEPS == 0)
+            state = carry_with(carry, state, zeros);
+        weft_tensor *in = weft_reals(w, x + t * SLOTS * I, WEFT_SHAPE(SLOTS, I));
+        weft_rnn_out out = weft_rnn_step(lstm, in, reset_with(w, reset, t, state));
+        weft_read(out.y, y + t * SLOTS * H, SLOTS * H * sizeof *y);
+        state = out.last;
+    }
+    lesson_close(w);
+}
+
+/* ---- what the student's windows say ---- */
+typedef struct { weft *w; weft_tensor *x[ALL], *y[ALL]; } run;
+
+static void read_windows(run *r)
+{
+    weft_tensor *zero = weft_zeros(r->w, WEFT_SHAPE(1, SLOTS, H));
+    weft_state state = { zero, zero };
+    weft_rnn *lstm = layer_new(r->w);
+    for (int t = 0; t < ALL; t++)
+        r->x[t] = weft_reals(r->w, x + t * SLOTS * I, WEFT_SHAPE(SLOTS, I));
+    for (int n = 0; n < WINDOWS; n++) {
+        window in = { r->w, lstm, STEPS, SLOTS, r->x + n * STEPS, begins + n * STEPS * SLOTS, state };
+        state = read_window(&in, r->y + n * STEPS);
+        if (!state.h || !state.c)
+            hint("read_window returns no %s: the next window goes on from both, h and c", state.h ? "c" : "h");
+        for (int t = n * STEPS; t < (n + 1) * STEPS; t++)
+            if (!r->y[t])
+                hint("y[%d] of window %d is not set", t - n * STEPS, n + 1);
+    }
+    for (int t = 0; t < ALL; t++)
+        weft_read(r->y[t], got + t * SLOTS * H, SLOTS * H * sizeof *got);
+    lesson_ok(r->w);
+}
+
+static int sequence_of(int slot, int t)
+{
+    for (int p = 0; p < MOST; p++)
+        if (pieces[p].slot == slot && pieces[p].from <= t && t < pieces[p].to)
+            return p;
+    return -1;
+}
+
+static void hint_of_places(bool contaminated)
+{
+    for (int t = 0; t < ALL; t++)
+        for (int s = 0; s < SLOTS; s++) {
+            int at = (t * SLOTS + s) * H, p = sequence_of(s, t);
+            if (near(got + at, want + at, H, 1e-12))
+                continue;
+            if (contaminated)
+                hint("sequence %d knows sequence %d, which stands before it in slot %d: where a sequence "
+                     "begins the state must be zeros", p + 1, p, s + 1);
+            hint("window %d, step %d, slot %d: that is token %d of sequence %d, and its first number is %s "
+                 "instead of %s", t / STEPS + 1, t % STEPS + 1, s + 1, t - pieces[p].from + 1, p + 1,
+                 digits(got[at]), digits(want[at]));
+        }
+}
+
+static void check_outputs(void)
+{
+    static double wrong[ALL * SLOTS * H];
+    bool zeros = true;
+    if (near(got, want, ALL * SLOTS * H, 1e-12))
+        return;
+    for (int k = 0; k < ALL * SLOTS * H; k++)
+        zeros &= got[k] == 0;
+    if (zeros)
+        hint("read_window leaves y at zero: y[t] is what weft_rnn_step says of x[t] and the state before");
+    for (int c = 0; c < CARRIES; c++)
+        for (int r = 0; r < RESETS; r++) {
+            read_with(r, c, wrong);
+            if (!near(got, wrong, ALL * SLOTS * H, 1e-12))
+                continue;
+            if (c != CARRY)
+                hint("%s", carries[c]);
+            if (r == NO_RESET)
+                hint_of_places(true);
+            hint("%s", resets[r]);
+        }
+    hint_of_places(false);
+}
+
+/* ---- gradients: through the steps of a window, not through its border ---- */
+static double size_of(const weft_tensor *g)
+{
+    double v[SLOTS * I], most = 0;
+    weft_read(g, v, sizeof v);
+    for (int k = 0; k < SLOTS * I; k++)
+        most = fmax(most, fabs(v[k]));
+    return most;
+}
+
+static void check_gradients(run *r)
+{
+    weft_tensor *of = weft_sum_all(r->y[2 * STEPS - 1]), *by[2 * STEPS];
+    int64_t tape = weft_usage_of(r->w).tape;
+    weft_gradients(of, r->x, 2 * STEPS, by);
+    lesson_ok(r->w);
+    double within[STEPS];
+    for (int t = 0; t < STEPS; t++)
+        within[t] = size_of(by[STEPS + t]);
+    if (within[STEPS - 1] == 0)
+        hint("no gradient leads from y[%d] to its own x: y must stay on the tape, only what is returned not",
+             STEPS - 1);
+    if (within[0] == 0)
+        hint("no gradient leads from y[%d] to x[0] of the same window: the state is detached at every step, "
+             "and the layer learns nothing about time. Detach only what is returned", STEPS - 1);
+    for (int t = 0; t < STEPS; t++)
+        if (size_of(by[t]) != 0)
+            hint("not detached: a loss in window 2 still walks back through window 1, and a loss in window "
+                 "%d through all of them; their tape, by now of %d entries, could never end. Return "
+                 "weft_detach of h and c", WINDOWS, (int)tape);
+}
+
+void check(void)
+{
+    run r = { 0 };
+    dice_seed(9);
+    dice_fill(x, ALL * SLOTS * I);
+    for (int k = 0; k < ALL * SLOTS * I; k++)
+        x[k] *= 2;
+    for (int p = 0; p < MOST; p++)
+        begins[pieces[p].from * SLOTS + pieces[p].slot] = true;
+    read_whole();
+    r.w = lesson_open(5);
+    read_windows(&r);
+    check_outputs();
+    check_gradients(&r);
+    lesson_close(r.w);
+}
