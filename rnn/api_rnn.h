@@ -29,6 +29,9 @@ typedef struct {
     double dropout;         /* between layers, in training, 0 .. 1 but not 1; of one layer: none */
     bool      relu;                             /* weft_elman_new only: max(0, x) instead of tanh */
     bool      lean;   /* less memory, more time: see weft_opts.lean, which is this for all layers */
+    /* LSTM, CIFG: what b_f + b'_f of all layers and directions starts as (WEFT_ZERO: 0 exactly);
+     * 0: as the other biases do. 1 for sequences of some length, Jozefowicz et al. 2015 */
+    double    forget_bias;
 } weft_rnn_opts;
 typedef struct { weft_tensor *h, *c; } weft_state;              /* c: of LSTM and CIFG, else NULL */
 typedef struct { weft_tensor *y; weft_state last; } weft_rnn_out;

@@ -32,7 +32,8 @@ static const char *layer_fault(const weft_rnn *r, const weft_rnn_opts *o)
            o->proj && (is_own(r) || !r->has_c) ? "only an LSTM or a CIFG has a projection" :
            o->proj < 0 || o->proj >= o->hidden ? "a proj less than hidden is expected (0: none)" :
            !(o->dropout >= 0 && o->dropout < 1) ? "a dropout in 0 .. 1 (but not 1) is expected" :
-           o->relu && (is_own(r) || r->cell != WEFT__rnn_relu) ? "relu is an option of elman_new" : NULL;
+           o->relu && (is_own(r) || r->cell != WEFT__rnn_relu) ? "relu is an option of elman_new" :
+           o->forget_bias != 0 ? weft__forget_bias_fault(o, !is_own(r) && r->has_c) : NULL;
 }
 
 static void weights_new(weft_rnn *r, int layer, int direction)
@@ -55,6 +56,8 @@ static void weights_new(weft_rnn *r, int layer, int direction)
             weft_parameter(r->m, name, bias ? 1 : 2, shape[k],
                            (weft_init){ WEFT_INIT_UNIFORM, (double)-bound, (double)bound });
     }
+    if (r->o.forget_bias != 0)
+        weft__forget_bias(r->weight[layer * directions(r) + direction], r->cell, H, r->o.forget_bias);
     if (is_own(r))
         weft__own_parameters(r->m, &r->of_own[layer * directions(r) + direction], H, in, layer, direction);
 }

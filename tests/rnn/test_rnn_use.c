@@ -126,6 +126,68 @@ Test(rnn, parameters_have_pytorchs_names_shapes_and_first_values)
     CLEAN(w);
 }
 
+/* ---- the forget gate's bias ---- */
+/* The biases of both modules are the same but for the forget gate's rows: there their sum is `bias`. */
+static void forgets_with(weft_module *m, weft_module *plain, const char *which, int gates, int forget, double bias)
+{
+    enum { H = 5 };
+    char ih[40], hh[40];
+    snprintf(ih, sizeof ih, "r.bias_ih_%s", which), snprintf(hh, sizeof hh, "r.bias_hh_%s", which);
+    const weft_real *b = numbers(weft_find_parameter(m, ih)), *c = numbers(weft_find_parameter(m, hh)),
+                    *b0 = numbers(weft_find_parameter(plain, ih)), *c0 = numbers(weft_find_parameter(plain, hh));
+    for (int k = 0; k < gates * H; k++)
+        if (k / H == forget)
+            cr_assert(b[k] + c[k] == (weft_real)bias && c[k] == 0, "%s, row %d: %g + %g", which, k, (double)b[k],
+                      (double)c[k]);
+        else
+            cr_assert(b[k] == b0[k] && c[k] == c0[k] && b[k] != (weft_real)bias, "%s, row %d", which, k);
+}
+
+Test(rnn, forget_bias_is_the_sum_of_both_biases)
+{
+    static const double given[] = { 1, -.5, WEFT_ZERO };
+    FOR_DEVICES(w)
+        for (int cifg = 0; cifg < 2; cifg++)
+            for (int k = 0; k < 3; k++) {
+                char name[2][16];
+                weft_rnn *(*make)(weft_module *, const char *, const weft_rnn_opts *) =
+                    cifg ? weft_cifg_new : weft_lstm_new;
+                weft_rnn_opts o = { .input = 3, .hidden = 5, .layers = 2, .bidirectional = true };
+                snprintf(name[0], sizeof name[0], "m%d%d", cifg, k);
+                weft_module *plain = weft_module_new(w, name[0]), *m = weft_module_new(w, name[0]);
+                make(plain, "r", &o);
+                o.forget_bias = given[k];
+                make(m, "r", &o);
+                const double bias = given[k] == WEFT_ZERO ? 0 : given[k];
+                forgets_with(m, plain, "l0", 4 - cifg, 1 - cifg, bias);
+                forgets_with(m, plain, "l0_reverse", 4 - cifg, 1 - cifg, bias);
+                forgets_with(m, plain, "l1", 4 - cifg, 1 - cifg, bias);
+                forgets_with(m, plain, "l1_reverse", 4 - cifg, 1 - cifg, bias);
+            }
+}
+
+/* A cell that only forgets: its gates' weights are 0, so c shrinks by sigmoid of the forget gate's bias. */
+Test(rnn, forget_bias_is_what_the_cell_forgets_by)
+{
+    enum { H = 2, T = 4 };
+    FOR_DEVICES(w) {
+        weft_module *m = weft_module_new(w, "m");
+        weft_rnn *r = weft_lstm_new(m, "r", &(weft_rnn_opts){ .input = 1, .hidden = H, .forget_bias = 3 });
+        for (int i = 0; i < 2; i++)
+            weft_initialise(weft_parameter_at(m, i, NULL), (weft_init){ .kind = WEFT_INIT_ZERO });
+        weft_real bias[4 * H];
+        cr_assert_eq(read_status(weft_find_parameter(m, "r.bias_ih_l0"), bias, sizeof bias), WEFT_OK);
+        for (int k = 0; k < 4 * H; k++)
+            bias[k] = k / H == 1 ? bias[k] : 0;      /* g = tanh(0): nothing comes in */
+        weft_assign_values(weft_find_parameter(m, "r.bias_ih_l0"), bias, 4 * H);
+        weft_initialise(weft_find_parameter(m, "r.bias_hh_l0"), (weft_init){ .kind = WEFT_INIT_ZERO });
+        weft_state ones = { weft_full(w, 1, WEFT_SHAPE(1, 1, H)), weft_full(w, 1, WEFT_SHAPE(1, 1, H)) };
+        weft_rnn_out o = weft_rnn_run(r, weft_zeros(w, WEFT_SHAPE(1, T, 1)), ones);
+        const weft_real want = (weft_real)pow(1 / (1 + exp(-3)), T), both[H] = { want, want };
+        close_to("c", numbers(o.last.c), both, H, TOL(1e-13, 1e-6));
+    }
+}
+
 /* ---- dropout between layers ---- */
 static weft_real *with_dropout(weft *w, weft_layout layout, const char *name, bool training)
 {
@@ -209,6 +271,11 @@ Test(rnn, options_are_checked)
     refused(w, weft_elman_new(m, "r", (o = good, o.dropout = 1, &o)), "a dropout in 0 .. 1");
     refused(w, weft_elman_new(m, "r", (o = good, o.dropout = (weft_real)NAN, &o)), "a dropout in 0 .. 1");
     refused(w, weft_lstm_new(m, "r", (o = good, o.relu = true, &o)), "relu is an option of elman_new");
+    refused(w, weft_gru_new(m, "r", (o = good, o.forget_bias = 1, &o)), "only an LSTM or a CIFG has a forget_bias");
+    refused(w, weft_mgu_new(m, "r", (o = good, o.forget_bias = 1, &o)), "only an LSTM or a CIFG has a forget_bias");
+    refused(w, weft_lstm_new(m, "r", (o = good, o.forget_bias = NAN, &o)), "a finite forget_bias");
+    refused(w, weft_lstm_new(m, "r", (o = good, o.forget_bias = WEFT_ZERO, o.no_bias = true, &o)),
+            "a forget_bias without no_bias is expected");
     weft_rnn *r = weft_lstm_new(m, "r", &good);
     OK(w);
     refused(w, weft_lstm_new(m, "r", &good), "r");
