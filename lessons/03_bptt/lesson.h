@@ -1,0 +1,15 @@
+/* Lesson 3: what a student writes. */
+#ifndef WEFT_LESSON_03
+#define WEFT_LESSON_03
+
+/* Of the layer of lesson 2, h_t = tanh(W x_t + b + U h_{t-1} + c), after a run of some
+ * steps: u [H, H] is U, h [steps, H] all states, last [H] the gradient of the loss by
+ * the last state. Into dh [steps, H] the gradient by each state, from the last back to
+ * the first, through all steps between. */
+void back(int steps, int H, const double *u, const double *h, const double *last,
+          double *dh);
+
+/* The bias of an LSTM's forget gates with which a loss after 60 tokens sees the first
+ * token's cell: |dL/dc_0| at least 0.1, and at most 10. */
+double forget_bias(void);
+#endif

@@ -1,0 +1,134 @@
+/* Lesson 3: how much of the gradient is left, up to 60 steps before the loss. */
+#include "common/lesson.h"
+#include "given.h"
+
+double norm(const double *x)
+{
+    double sum = 0;
+    for (int k = 0; k < UNITS; k++)
+        sum += x[k] * x[k];
+    return sqrt(sum);
+}
+
+/* ---- by weft ---- */
+static void read_of(weft_tensor *from, double *to)
+{
+    if (from)
+        weft_read(from, to, (size_t)weft_numel(from) * sizeof *to);
+}
+
+/* x and the zeros of the first state come in the same order in both kinds of layer. */
+static void run_and_walk(weft *w, weft_rnn *r, int steps, const double *last, walk *to)
+{
+    weft_rnn_set_traced(r, true);
+    weft_tensor *x = weft_randn(w, WEFT_SHAPE(1, steps, INPUTS));
+    weft_tensor *y = weft_rnn_run(r, x, WEFT_ZERO_STATE).y;
+    weft_tensor *of_last = weft_slice(y, 1, steps - 1, steps);
+    weft_tensor *weights = weft_reals(w, last, WEFT_SHAPE(1, 1, UNITS));
+    weft_backward(weft_sum_all(weft_mul(of_last, weights)));
+    weft_rnn_traced t = weft_rnn_trace(r, 0, false);
+    read_of(t.h, to->h), read_of(t.dh, to->dh), read_of(t.dc, to->dc);
+    if (t.gates == 4)
+        read_of(t.gate[1], to->f);
+    lesson_close(w);
+}
+
+static const weft_rnn_opts sizes = { .input = INPUTS, .hidden = UNITS };
+
+void rnn_by_weft(double gain, unsigned seed, int steps, const double *last, walk *to)
+{
+    weft *w = lesson_open(seed);
+    weft_module *m = weft_module_new(w, "n");
+    weft_rnn *r = weft_elman_new(m, "r", &sizes);
+    weft_tensor *u = weft_find_parameter(m, "r.weight_hh_l0");
+    weft_initialise(u, (weft_init){ WEFT_INIT_ORTHOGONAL, gain, 0 });
+    read_of(u, to->u);
+    run_and_walk(w, r, steps, last, to);
+}
+
+void lstm_by_weft(double bias, unsigned seed, int steps, const double *last, walk *to)
+{
+    weft *w = lesson_open(seed);
+    weft_module *m = weft_module_new(w, "n");
+    weft_rnn *r = weft_lstm_new(m, "r", &sizes);
+    double b[4 * UNITS] = { 0 }; /* rows of i, f, g, o */
+    for (int k = UNITS; k < 2 * UNITS; k++)
+        b[k] = bias;
+    weft_assign_values(weft_find_parameter(m, "r.bias_ih_l0"), b, 4 * UNITS);
+    run_and_walk(w, r, steps, last, to);
+}
+
+/* ---- the six layers ---- */
+enum { LAYERS = 6 };
+static const struct {
+    bool lstm;
+    double of;
+    const char *name, *key;
+} layers[LAYERS] = {
+    { false, 0.8, "RNN, gain 0.8", "RNN 0.8" },
+    { false, 1, "RNN, gain 1", "RNN 1" },
+    { false, 1.3, "RNN, gain 1.3", "RNN 1.3" },
+    { true, 0, "LSTM, forget bias 0", "LSTM 0" },
+    { true, 1, "LSTM, forget bias 1", "LSTM 1" },
+    { true, 3, "LSTM, forget bias 3", "LSTM 3" },
+};
+
+/* Those of the RNNs by the student's walk. Returns if weft's is the same. */
+static bool norms_of(int k, double norms[STEPS], walk *of)
+{
+    static double dh[STEPS * UNITS];
+    double ones[UNITS];
+    for (int j = 0; j < UNITS; j++)
+        ones[j] = 1;
+    memset(of, 0, sizeof *of), memset(dh, 0, sizeof dh);
+    (layers[k].lstm ? lstm_by_weft : rnn_by_weft)(layers[k].of, 1, STEPS, ones, of);
+    if (!layers[k].lstm)
+        back(STEPS, UNITS, of->u, of->h, ones, dh);
+    for (int t = 0; t < STEPS; t++)
+        norms[t] = norm((layers[k].lstm ? of->dh : dh) + t * UNITS);
+    return layers[k].lstm || near(dh, of->dh, STEPS * UNITS, 1e-10);
+}
+
+void show(void)
+{
+    static const int steps[] = { 59, 49, 39, 29, 19, 9, 0 };
+    static walk of;
+    double norms[STEPS], kept[LAYERS];
+    bool same = true;
+    printf("|dL/dh_t|, L the sum of h_59\n%-20s", "t");
+    for (int i = 0; i < 7; i++)
+        printf("%9d", steps[i]);
+    for (int k = 0; k < LAYERS; k++) {
+        same &= norms_of(k, norms, &of);
+        kept[k] = norm(of.dc);
+        printf("\n%-20s", layers[k].name);
+        for (int i = 0; i < 7; i++)
+            printf("%9.1e", norms[steps[i]]);
+    }
+    printf("\nRNNs by hand and by weft: %s\n\n", same ? "the same" : "not the same");
+    for (int k = 3; k < LAYERS; k++)
+        printf("|dL/dc_0| with forget bias %s: %.1e\n", digits(layers[k].of), kept[k]);
+}
+
+void draw(const char *path)
+{
+    static walk of;
+    static double x[STEPS], y[LAYERS][STEPS];
+    weft_curve curves[LAYERS];
+    for (int k = 0; k < LAYERS; k++) {
+        norms_of(k, y[k], &of);
+        curves[k] =
+            (weft_curve){ .name = layers[k].key, .n = STEPS, .x = x, .y = y[k] };
+    }
+    for (int t = 0; t < STEPS; t++)
+        x[t] = t;
+    const weft_chart chart = { .x_label = "t, the loss is at 59",
+                               .left = "|dL/dh_t|",
+                               .y_base = 10,
+                               .curves = curves,
+                               .n = LAYERS };
+    if (weft_plot_lines(
+            path, "How far back does a loss see? RNN and gain, LSTM and forget bias",
+            &chart, 1, 1))
+        printf("%s\n", weft_file_message());
+}
