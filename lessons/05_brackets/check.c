@@ -69,47 +69,55 @@ static void check_correlation(void)
 
 /* ---- the unit ---- */
 /* The unit of the largest correlation, of c or h, by its size or as it is. */
-static int unit_by(const record *r, int output, const double *numbers, bool size, bool smallest)
+static int unit_by(const record *r, int output, const double *numbers, bool size)
 {
     int best = 0;
     double most = 0;
     for (int j = 0; j < UNITS; j++) {
         double with = correlation(r->n, numbers + j, UNITS, r->target + output, OUTPUTS);
-        with = size ? fabs(with) : smallest ? -with : with;
+        with = size ? fabs(with) : with;
         if (j == 0 || with > most)
             most = with, best = j;
     }
     return best;
 }
 
+/* Whether both units that were found are those by some other rule. */
+static bool both_by(const record *r, const int got[OUTPUTS], const double *numbers, bool size)
+{
+    return got[0] == unit_by(r, 0, numbers, size) && got[1] == unit_by(r, 1, numbers, size);
+}
+
+static double of_unit(const record *r, int j, int output)
+{
+    return correlation(r->n, r->c + j, UNITS, r->target + output, OUTPUTS);
+}
+
 static void check_unit(const record *r, const char *of)
 {
     static const char *const names[] = { "the depth", "the quotes" };
-    for (int o = 0; o < OUTPUTS; o++) {
-        int got = unit_for(r, o), want = unit_by(r, o, r->c, true, false);
-        if (got == want)
-            continue;
-        if (got == unit_by(r, o, r->c, false, false))
-            hint("unit_for takes the largest correlation, but unit %d of %s has %s with %s: a unit that "
-                 "counts "
-                 "down counts, too",
-                 want, of, digits(correlation(r->n, r->c + want, UNITS, r->target + o, OUTPUTS)), names[o]);
-        if (got == unit_by(r, o, r->h, true, false))
-            hint("unit_for finds unit %d of %s for %s, which is right of h: h is squashed and gated; look at "
-                 "c",
-                 got, of, names[o]);
-        if (got == unit_by(r, 1 - o, r->c, true, false))
-            hint("unit_for finds the unit of the other output: token i's target of output o is target[i * "
-                 "OUTPUTS + o]");
-        if (got < 0 || got >= UNITS)
-            hint("unit_for gives %d, which is no unit: they are 0 .. %d", got, UNITS - 1);
-        hint("unit_for finds unit %d of %s for %s, whose correlation is %s; unit %d has %s", got, of,
-             names[o], digits(correlation(r->n, r->c + got, UNITS, r->target + o, OUTPUTS)), want,
-             digits(correlation(r->n, r->c + want, UNITS, r->target + o, OUTPUTS)));
-    }
+    const int got[] = { unit_for(r, 0), unit_for(r, 1) }, turned[] = { got[1], got[0] };
+    if (both_by(r, got, r->c, true))
+        return;
+    int o = got[0] == unit_by(r, 0, r->c, true), want = unit_by(r, o, r->c, true);
+    if (got[o] < 0 || got[o] >= UNITS)
+        hint("unit_for gives %d, which is no unit: they are 0 .. %d", got[o], UNITS - 1);
+    if (both_by(r, got, r->c, false))
+        hint("unit_for takes the largest correlation, but unit %d of %s has %s with %s: a unit that counts "
+             "down counts, too",
+             want, of, digits(of_unit(r, want, o)), names[o]);
+    if (both_by(r, got, r->h, true) || both_by(r, got, r->h, false))
+        hint("unit_for finds unit %d of %s for %s, which is right of h: h is squashed and gated; look at c",
+             got[o], of, names[o]);
+    if (both_by(r, turned, r->c, true))
+        hint("unit_for finds the unit of the other output: token i's target of output o is target[i * "
+             "OUTPUTS + o]");
+    hint("unit_for finds unit %d of %s for %s, whose correlation is %s; unit %d has %s", got[o], of, names[o],
+         digits(of_unit(r, got[o], o)), want, digits(of_unit(r, want, o)));
 }
 
-/* ---- a record of dice: the depth falls with c of unit 2, the quotes with h of unit 1 and c of 3 ---- */
+/* ---- a record of dice: the depth is in c of unit 2, downwards, the quotes are in c of unit 3; by the
+ * largest correlation, by h, by the other output, each time other units would be found ---- */
 static void made_up(reading *to)
 {
     record *r = &to->r;
@@ -117,10 +125,11 @@ static void made_up(reading *to)
     dice_fill(to->c, N * UNITS), dice_fill(to->h, N * UNITS), dice_fill(to->target, N * OUTPUTS);
     dice_fill(r->weight[0], OUTPUTS * UNITS), dice_fill(r->bias, OUTPUTS);
     for (int i = 0; i < N; i++) {
-        to->c[i * UNITS] = .5;
-        to->c[i * UNITS + 2] = -to->target[i * OUTPUTS + DEPTH] + .1 * to->c[i * UNITS + 2];
-        to->c[i * UNITS + 3] = to->target[i * OUTPUTS + QUOTE] + .1 * to->c[i * UNITS + 3];
-        to->h[i * UNITS + 1] = to->target[i * OUTPUTS + QUOTE];
+        const double *target = to->target + i * OUTPUTS;
+        double *c = to->c + i * UNITS, *h = to->h + i * UNITS;
+        c[0] = .5, c[1] = target[DEPTH] + c[1];
+        c[2] = -target[DEPTH] + .1 * c[2], c[3] = target[QUOTE] + .1 * c[3];
+        h[0] = target[DEPTH], h[1] = target[QUOTE];
     }
 }
 

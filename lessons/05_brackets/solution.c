@@ -19,9 +19,9 @@ int unit_for(const record *r, int output)
     int best = 0;
     double most = -1;
     for (int j = 0; j < UNITS; j++) {
-        double with = fabs(correlation(r->n, r->c + j, UNITS, r->target + output, OUTPUTS));
-        if (with > most)
-            most = with, best = j;
+        double with = correlation(r->n, r->c + j, UNITS, r->target + output, OUTPUTS);
+        if (fabs(with) > most)
+            most = fabs(with), best = j;
     }
     return best;
 }

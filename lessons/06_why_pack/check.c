@@ -84,8 +84,9 @@ static void shape_or_hint(const char *what, weft_tensor *x, int rank, const int6
         hint("run_padded's %s has another shape than lesson.h says", what);
 }
 
-/* what: 0 packed; 1 the student's; 2 a plain run over all cells. */
-static numbers run(const one_case *c, int what)
+/* PACKED: of the oracle; ALL_CELLS: by a plain run; FORWARD: of the reverse layer, but forward. */
+typedef enum { PACKED, YOURS, ALL_CELLS, FORWARD } program;
+static numbers run(const one_case *c, program what)
 {
     numbers r;
     weft *w = lesson_open(66);
@@ -93,13 +94,13 @@ static numbers run(const one_case *c, int what)
     const weft_lengths lengths = { .n = N, .len = c->len };
     weft_tensor *x = padded_of(w, 67, N, T, c->len, c->pad);
     weft_tensor *mask = weft_length_mask(w, &lengths, T, WEFT_ALIGN_LEFT);
-    bool own = what == 1;
     weft_rnn_out out;
-    if (what == 2) {
-        out = weft_rnn_run(l.one[c->reverse], c->reverse ? weft_flip(x, 1) : x, WEFT_ZERO_STATE);
+    weft_rnn *one = l.one[c->reverse];
+    if (what == ALL_CELLS) {
+        out = weft_rnn_run(one, c->reverse ? weft_flip(x, 1) : x, WEFT_ZERO_STATE);
         out.y = c->reverse ? weft_flip(out.y, 1) : out.y;
     } else {
-        out = what ? run_padded(l.one[c->reverse], x, mask, c->reverse) : packed(&l, x, c);
+        out = what == PACKED ? packed(&l, x, c) : run_padded(one, x, mask, what == YOURS && c->reverse);
     }
     lesson_ok(w);
     shape_or_hint("y", out.y, WEFT_SHAPE(N, T, UNITS));
@@ -107,7 +108,7 @@ static numbers run(const one_case *c, int what)
     shape_or_hint("last.c", out.last.c, WEFT_SHAPE(1, N, UNITS));
     weft_read(out.y, r.y, sizeof r.y);
     weft_read(out.last.h, r.h, sizeof r.h), weft_read(out.last.c, r.c, sizeof r.c);
-    gradients(out, mask, &l, c->reverse, own || what == 2, r.gradient);
+    gradients(out, mask, &l, c->reverse, what != PACKED, r.gradient);
     lesson_close(w);
     return r;
 }
@@ -143,10 +144,15 @@ static void check_last(const one_case *c, const numbers *got, const numbers *wan
 {
     const char *way = c->reverse ? "reverse" : "forward";
     if (!near(got->h, want->h, N * UNITS, 1e-9)) {
-        numbers naive = run(c, 2);
+        numbers naive = run(c, ALL_CELLS);
         if (near(got->h, naive.h, N * UNITS, 1e-9))
             hint("%s: y is right, last.h is not: what does the state do in the pads? It must stay as the "
                  "last token has left it",
+                 way);
+        const double nothing[UNITS] = { 0 };
+        if (near(got->h, nothing, UNITS, 0))
+            hint("%s: y is right, but last.h of sequence 1 is 0: in the pads the state must stay as it was, "
+                 "not become 0",
                  way);
         hint("%s: y is right, last.h is not: sequence 1 has %s, and %s is right", way, digits(got->h[0]),
              digits(want->h[0]));
@@ -160,10 +166,14 @@ static void check_last(const one_case *c, const numbers *got, const numbers *wan
 static void check_y(const one_case *c, const numbers *got, const numbers *want)
 {
     if (!near_in(c, got->y, want->y, true)) {
-        numbers naive = run(c, 2);
+        numbers naive = run(c, ALL_CELLS);
         if (c->reverse && near_in(c, got->y, naive.y, true))
             hint("reverse: the pads come first here, and each sequence begins with what they have left; its "
                  "last token must find a state of zeros");
+        numbers forward = run(c, FORWARD);
+        if (c->reverse && near_in(c, got->y, forward.y, true))
+            hint("reverse: y is what the forward direction gives: reverse, too, begins at step 0 and not at "
+                 "T - 1");
         hint("%s: y is wrong at tokens (pads are %s)", c->reverse ? "reverse" : "forward", digits(c->pad));
     }
     if (!near_in(c, got->y, want->y, false))
@@ -172,7 +182,7 @@ static void check_y(const one_case *c, const numbers *got, const numbers *want)
 
 static void check_case(const one_case *c)
 {
-    numbers got = run(c, 1), want = run(c, 0);
+    numbers got = run(c, YOURS), want = run(c, PACKED);
     if (isnan(c->pad))
         check_nan(&got);
     check_y(c, &got, &want), check_last(c, &got, &want);

@@ -1,10 +1,11 @@
-/* Lesson 6: what pads break. count is to be written; the other two run, but the pads take part. */
+/* Lesson 6: what pads break. count is to be written; the other two run, but the pads
+ * take part. */
 #include "lesson.h"
 
 batch_size count(int n, const int32_t *len)
 {
     (void)n, (void)len;
-    return (batch_size){ 0, 0 };                /* your numbers here */
+    return (batch_size){ 0, 0 };    /* your numbers here */
 }
 
 /* Step t of [n, T, width] or [n, T], as [n, width]. */
@@ -20,7 +21,7 @@ weft_rnn_out run_padded(weft_rnn *lstm, weft_tensor *x, weft_tensor *mask, bool 
     weft_tensor *none = weft_zeros(w, WEFT_SHAPE(1, n, UNITS));
     weft_tensor *y[T];
     weft_state state = { none, none };
-    (void)mask;                                 /* step_of(mask, t, 1): who has a token at step t */
+    (void)mask;                 /* step_of(mask, t, 1): who has a token at step t */
     for (int64_t k = 0; k < T; k++) {
         int64_t t = reverse ? T - 1 - k : k;
         weft_rnn_out out = weft_rnn_step(lstm, step_of(x, t, INPUTS), state);

@@ -22,7 +22,8 @@ weft_rnn_out run_padded(weft_rnn *lstm, weft_tensor *x, weft_tensor *mask, bool 
 {
     weft *w = weft_context_of(x);
     int64_t n = weft_size(x, 0), T = weft_size(x, 1);
-    weft_tensor *zero = weft_scalar(w, 0), *none = weft_zeros(w, WEFT_SHAPE(1, n, UNITS));
+    weft_tensor *zero = weft_scalar(w, 0);
+    weft_tensor *none = weft_zeros(w, WEFT_SHAPE(1, n, UNITS));
     weft_tensor *y[T];
     weft_state state = { none, none };
     for (int64_t k = 0; k < T; k++) {

@@ -145,7 +145,8 @@ static void check_ends(const room *got, const packing *want)
 /* ---- unpack ---- */
 static void check_unpack(int n, const int32_t *len, const packing *p)
 {
-    double data[ROOM], padded[ROOM], want[ROOM] = { 0 }, by_place[ROOM] = { 0 };
+    static int32_t zeros[ROOM + 1];
+    double data[ROOM], padded[ROOM], again[ROOM], want[ROOM] = { 0 }, by_place[ROOM] = { 0 };
     for (int r = 0; r < p->rows; r++) {
         data[r] = 1 + r;
         want[p->sequence[r] * p->steps + p->position[r]] = data[r];
@@ -154,10 +155,13 @@ static void check_unpack(int n, const int32_t *len, const packing *p)
     for (int i = 0; i < n * p->steps; i++)
         padded[i] = 77; /* what memory may hold before */
     packing bare = *p;
-    bare.unsorted = bare.sequence = bare.position = NULL;
+    bare.unsorted = bare.sequence = bare.position = zeros;
     unpack(&bare, data, padded);
     if (near(padded, want, n * p->steps, 0))
         return;
+    unpack(p, data, again);
+    if (near(again, want, n * p->steps, 0))
+        hint("unpack is right, but reads sequence, position or unsorted: batch_sizes and sorted say it all");
     if (near(padded, by_place, n * p->steps, 0))
         hint("of %s unpack leaves the sequences as they are sorted: row s of padded is sequence s",
              list(n, len));

@@ -1,5 +1,5 @@
-/* Lesson 7: how packed sequences lie in memory. lesson.h says what each function does; begin with
- * conjugate, which the others can use. */
+/* Lesson 7: how packed sequences lie in memory. lesson.h says what each function does;
+ * begin with conjugate, which the others can use. */
 #include "lesson.h"
 
 int conjugate(int n, const int32_t *part, int32_t *out)
@@ -14,7 +14,7 @@ void pack_index(int n, const int32_t *len, packing *p)
     p->steps = conjugate(n, len, p->batch_sizes);
     for (int s = 0; s < n; s++)
         p->sorted[s] = p->unsorted[s] = s;      /* the longest first? */
-    /* which token is in row 0, in row 1, ..: sequence and position, and how many rows there are */
+    /* which token is in row 0, row 1, ..: sequence and position; and how many rows */
 }
 
 void unpack(const packing *p, const double *data, double *padded)
