@@ -28,8 +28,8 @@ static const char *const ways[WAYS] = {
                   "missing",
     [BY_TOKENS_OF_BATCH] = "1 / the tokens of its batch, and so the sum of the batches' means: their number "
                            "is missing",
-    [WITH_EMPTY_SEQUENCES] = "right but for sequences of length 0: they are counted, and have no mean",
-    [WITH_EMPTY_BATCHES] = "right but for batches without a token: they are counted, and have no mean",
+    [WITH_EMPTY_SEQUENCES] = "as it should, but sequences of length 0 are counted, too, and have no mean",
+    [WITH_EMPTY_BATCHES] = "as it should, but batches without a token are counted, too, and have no mean",
     [BY_ONE] = "1: that is the sum of all losses, and no mean",
 };
 typedef struct {
@@ -91,7 +91,8 @@ static void check_weigh(const task *t, mean_of which)
     for (int k = 0; k < n; k++)
         sum += got[k];
     if (sum == 0)
-        hint("weigh leaves the weights at zero: write to weight[k] what token k's loss is multiplied by");
+        hint("weigh leaves the weights at zero: write to weight[k] what token k's loss is multiplied by "
+             "(1 / n of an int n is 0 in C; 1. / n is not)");
     for (int way = 0; way < WAYS; way++)
         if (weights_of(t, way, wrong), near(got, wrong, n, 1e-12))
             hint("for the mean of %s a token weighs %s", meant[which], ways[way]);

@@ -46,7 +46,7 @@ enum {
     RESET_ALL_SLOTS,
     RESETS
 };
-enum { CARRY, NO_CARRY, CARRY_H_ONLY, CARRY_C_ONLY, CARRY_OLD, CARRIES };
+enum { CARRY, NO_CARRY, CARRY_H_ONLY, CARRY_C_ONLY, CARRIES };
 static const char *const resets[RESETS] = {
     [RESET_LATE] = "the state is reset one step late: the first token of a sequence is read with the state "
                    "of the sequence before, and the second one then begins with zeros. Reset before the step",
@@ -59,11 +59,9 @@ static const char *const resets[RESETS] = {
 };
 static const char *const carries[CARRIES] = {
     [NO_CARRY] = "every window begins with zeros: what the window before has read is forgotten. "
-                 "Begin with in->state",
+                 "Begin with in->state, and return the states after the last step",
     [CARRY_H_ONLY] = "c is not carried on: an LSTM has two states, and c is the one that remembers",
     [CARRY_C_ONLY] = "h is not carried on: an LSTM has two states",
-    [CARRY_OLD] = "read_window returns the state that it was given: the next window goes on from the states "
-                  "after the last step",
 };
 
 static bool resets_here(int way, int t, int s)
@@ -97,8 +95,8 @@ static weft_state reset_with(weft *w, int way, int t, weft_state state)
 
 static weft_state carry_with(int way, weft_state state, weft_state zeros)
 {
-    return (weft_state){ way == NO_CARRY || way == CARRY_C_ONLY || way == CARRY_OLD ? zeros.h : state.h,
-                         way == NO_CARRY || way == CARRY_H_ONLY || way == CARRY_OLD ? zeros.c : state.c };
+    return (weft_state){ way == NO_CARRY || way == CARRY_C_ONLY ? zeros.h : state.h,
+                         way == NO_CARRY || way == CARRY_H_ONLY ? zeros.c : state.c };
 }
 
 static void read_with(int reset, int carry, double *y)

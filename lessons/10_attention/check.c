@@ -3,7 +3,7 @@
 #include "given.h"
 
 /* ---- attention ---- */
-enum { LISTS = 3, TOKENS = 40, DM = 3, DQ = 2 };
+enum { LISTS = 3, TOKENS = 40, DM = 3, DQ = 2, HELD = 7 };
 typedef struct {
     int n, len[5], tokens;
     double score[TOKENS], memory[TOKENS * DM], weight[TOKENS], context[5 * DM];
@@ -28,9 +28,10 @@ static void fill(batch *b, int n, const int *len)
     lesson_close(w);
 }
 
-enum { NO_EXP, NO_DIVISION, OVER_ALL, OVER_LISTS, MEAN, LARGEST, WAYS };
+enum { NO_EXP, NO_DIVISION, NO_DIVISION_BY_MOST, OVER_ALL, OVER_LISTS, MEAN, LARGEST, WAYS };
 static const char *const ways[WAYS] = {
     [NO_EXP] = "the scores are divided by their sum, without exp: then a weight can be negative",
+    [NO_DIVISION_BY_MOST] = "exp of the scores less the largest is right, but it is not divided by its sum",
     [NO_DIVISION] = "exp of the scores is right, but it is not divided by its sum within the sequence",
     [OVER_ALL] =
         "the softmax is over the tokens of all sequences: it is within each sequence, of its own query",
@@ -59,6 +60,8 @@ static double weight_with(const batch *b, int way, int s, int t, int first)
         return score / sum;
     case NO_DIVISION:
         return exp(score);
+    case NO_DIVISION_BY_MOST:
+        return exp(score - most);
     case OVER_ALL:
         return exp(score) / exp_sum(b, -1, -1);
     case OVER_LISTS:
@@ -99,16 +102,20 @@ static bool zeros(const double *x, int n)
 
 static void hint_of_contexts(const batch *b, const double *context)
 {
-    for (int s = 0; s < b->n; s++) {
+    for (int s = 0, first = 0; s < b->n; first += b->len[s++]) {
         const double *got = context + s * DM, *want = b->context + s * DM;
         if (near(got, want, DM, 1e-10))
             continue;
+        const double held[DM] = { want[0] + HELD, want[1] + HELD, want[2] + HELD };
+        if (near(got, held, DM, 1e-10))
+            hint("the context of sequence %d is summed up to what memory held before: begin with zeros",
+                 s + 1);
         if (!b->len[s])
             hint("sequence %d has no tokens: its context is zeros, also where memory held something else",
                  s + 1);
         hint("the weights are right, but the context of sequence %d begins with %s instead of %s: it is the "
-             "sum of weight[t] times the row t of its memory, from 0 on",
-             s + 1, digits(got[0]), digits(want[0]));
+             "sum of weight[t] times row t of its own memory, which begins at row %d",
+             s + 1, digits(got[0]), digits(want[0]), first);
     }
 }
 
@@ -120,7 +127,7 @@ static void check_attend(const int *len, int n)
     for (int k = 0; k < TOKENS; k++)
         weight[k] = 7;
     for (int k = 0; k < 5 * DM; k++)
-        context[k] = 7;
+        context[k] = HELD;
     attend(b.n, b.len, b.score, DM, b.memory, weight, context);
     if (zeros(weight, b.tokens))
         hint("attend leaves the weights at zero: they are the softmax of the scores of each sequence");
@@ -207,7 +214,6 @@ enum {
     END_MISSED,
     GOLD_AHEAD,
     GOLD_WRITTEN,
-    NOT_BEGIN,
     ALWAYS_BEGIN,
     SMALLEST,
     LAST_OF_EQUALS,
@@ -224,7 +230,6 @@ static const char *const mistakes[MISTAKES] = {
     [GOLD_AHEAD] = "gold is one place ahead: the step that is to find gold[n] is told gold[n]. It is told "
                    "the token before, gold[n - 1]",
     [GOLD_WRITTEN] = "gold's tokens are written to out: out has the decoder's own, whatever it is told next",
-    [NOT_BEGIN] = "the first step is not told BEGIN",
     [ALWAYS_BEGIN] = "each step is told BEGIN: it should be told the token of the place before",
     [SMALLEST] = "the smallest score is taken; the likeliest token has the largest",
     [LAST_OF_EQUALS] = "of equal scores the first is taken, as weft_decode does",
@@ -243,7 +248,7 @@ static int own_token(const double *score, int way)
 
 static int decode_with(int way, known *k, const int *gold, double share, int limit, int *out)
 {
-    int told = way == NOT_BEGIN ? END : BEGIN;
+    int told = BEGIN;
     double first = way == ONE_COIN && gold ? known_coin(&k->d) : 0;
     for (int n = 0; n < limit; n++) {
         if (way == GOLD_AHEAD && gold && n == 0 && known_coin(&k->d) < share)
@@ -296,6 +301,8 @@ static answer answer_of(const question *q, int way)
     const int *gold = q->has ? q->gold : NULL;
     a.n = way < 0 ? decode(&k.d, gold, q->share, q->limit, a.out) :
                     decode_with(way, &k, gold, q->share, q->limit, a.out);
+    if (way < 0 && !gold && k.steps && k.tokens[0] != BEGIN)
+        hint("the first step is told token %d; it is told BEGIN, which is %d", k.tokens[0], BEGIN);
     return a;
 }
 
