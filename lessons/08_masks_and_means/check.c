@@ -3,8 +3,19 @@
 #include "given.h"
 
 /* ---- the weight of each token ---- */
-enum { BY_TOKENS, BY_SEQUENCES, BY_BATCHES, BY_CELLS, BY_CELLS_OF_BATCH, BY_LENGTH, BY_TOKENS_OF_BATCH,
-       WITH_EMPTY_SEQUENCES, WITH_EMPTY_BATCHES, BY_ONE, WAYS };
+enum {
+    BY_TOKENS,
+    BY_SEQUENCES,
+    BY_BATCHES,
+    BY_CELLS,
+    BY_CELLS_OF_BATCH,
+    BY_LENGTH,
+    BY_TOKENS_OF_BATCH,
+    WITH_EMPTY_SEQUENCES,
+    WITH_EMPTY_BATCHES,
+    BY_ONE,
+    WAYS
+};
 static const char *const meant[MEANS] = { "all tokens", "the sequences' means", "the batches' means" };
 static const char *const ways[WAYS] = {
     [BY_TOKENS] = "1 / tokens",
@@ -17,11 +28,13 @@ static const char *const ways[WAYS] = {
                   "missing",
     [BY_TOKENS_OF_BATCH] = "1 / the tokens of its batch, and so the sum of the batches' means: their number "
                            "is missing",
-    [WITH_EMPTY_SEQUENCES] = "right but for sequences of length 0: they are counted, and have no mean",
-    [WITH_EMPTY_BATCHES] = "right but for batches without a token: they are counted, and have no mean",
+    [WITH_EMPTY_SEQUENCES] = "as it should, but sequences of length 0 are counted, too, and have no mean",
+    [WITH_EMPTY_BATCHES] = "as it should, but batches without a token are counted, too, and have no mean",
     [BY_ONE] = "1: that is the sum of all losses, and no mean",
 };
-typedef struct { double tokens, sequences, filled, batches, given, longest; } counts;
+typedef struct {
+    double tokens, sequences, filled, batches, given, longest;
+} counts;
 
 /* Of one batch, or of -1, all. */
 static counts count(const task *t, int which)
@@ -78,7 +91,8 @@ static void check_weigh(const task *t, mean_of which)
     for (int k = 0; k < n; k++)
         sum += got[k];
     if (sum == 0)
-        hint("weigh leaves the weights at zero: write to weight[k] what token k's loss is multiplied by");
+        hint("weigh leaves the weights at zero: write to weight[k] what token k's loss is multiplied by "
+             "(1 / n of an int n is 0 in C; 1. / n is not)");
     for (int way = 0; way < WAYS; way++)
         if (weights_of(t, way, wrong), near(got, wrong, n, 1e-12))
             hint("for the mean of %s a token weighs %s", meant[which], ways[way]);
@@ -87,8 +101,18 @@ static void check_weigh(const task *t, mean_of which)
 }
 
 /* ---- several batches, one gradient ---- */
-enum { MEAN_OF_MEANS, SUM_OF_MEANS, PER_SEQUENCE, PER_BATCH, PER_CELL, A_SUM, DIVIDED_TOO_OFTEN, LAST_ONLY,
-       LAST_TOKENS, MISTAKES };
+enum {
+    MEAN_OF_MEANS,
+    SUM_OF_MEANS,
+    PER_SEQUENCE,
+    PER_BATCH,
+    PER_CELL,
+    A_SUM,
+    DIVIDED_TOO_OFTEN,
+    LAST_ONLY,
+    LAST_TOKENS,
+    MISTAKES
+};
 static const char *const mistakes[MISTAKES] = {
     [SUM_OF_MEANS] = "that is the sum of the batches' means: each loss is divided by its own weight. "
                      "Walk back from l.sum, and divide once, after the last batch",
@@ -137,8 +161,8 @@ static void hint_of_means(const task *t)
             least = fmin(least, n), most = fmax(most, n);
     }
     hint("that is the mean of the batches' means: batches of %s and %s tokens count the same, so a token "
-         "of the smaller one weighs %s times one of the larger", digits(least), digits(most),
-         digits(most / least));
+         "of the smaller one weighs %s times one of the larger",
+         digits(least), digits(most), digits(most / least));
 }
 
 /* The loss, which also looks whether the tape of the batch before has ended. */
@@ -148,7 +172,8 @@ static weft_loss watched_loss(const batches *b, int i)
 {
     if (weft_ok(b->w) && weft_usage_of(b->w).tape > 0)
         hint("before batch %d the tape of the one before is still there: weft_clear after each, or the "
-             "memory of all is needed at once", i + 1);
+             "memory of all is needed at once",
+             i + 1);
     asked++;
     return first_loss(b, i);
 }
@@ -184,10 +209,16 @@ static void check_accumulate(const task *t)
 /* ---- five splits ---- */
 void check(void)
 {
-    static const int lens[][12] = { { 70, 30, 1, 2 }, { 5, 3, 1, 2 }, { 4, 0, 7, 1, 0, 12, 3, 3, 9, 2, 6, 1 },
-                                    { 4, 0, 7, 1, 0, 12, 3, 3, 9, 2, 6, 1 }, { 8, 6, 7, 0 } };
-    static const int batch[][12] = { { 0, 0, 1, 1 }, { 0, 0, 1, 1 }, { 0, 0, 0, 1, 1, 1, 2, 2, 2, 3, 3, 3 },
-                                     { 2, 1, 0, 2, 1, 0, 2, 1, 0, 3, 3, 3 }, { 0, 0, 2, 1 } };
+    static const int lens[][12] = { { 70, 30, 1, 2 },
+                                    { 5, 3, 1, 2 },
+                                    { 4, 0, 7, 1, 0, 12, 3, 3, 9, 2, 6, 1 },
+                                    { 4, 0, 7, 1, 0, 12, 3, 3, 9, 2, 6, 1 },
+                                    { 8, 6, 7, 0 } };
+    static const int batch[][12] = { { 0, 0, 1, 1 },
+                                     { 0, 0, 1, 1 },
+                                     { 0, 0, 0, 1, 1, 1, 2, 2, 2, 3, 3, 3 },
+                                     { 2, 1, 0, 2, 1, 0, 2, 1, 0, 3, 3, 3 },
+                                     { 0, 0, 2, 1 } };
     static const int n[] = { 4, 4, 12, 12, 4 }, of[] = { 2, 2, 4, 4, 3 };
     static task t[5];
     dice_seed(80);

@@ -107,7 +107,8 @@ static double by_weft(mean_of which, double *gradient)
             mask[k++] = which == OF_SEQUENCES ? 1. / lengths[s] : 1;
     if (which == OF_BATCHES)
         loss = weft_scale(weft_add(weft_mean_loss(loss_between(z, 0, 2, mask)),
-                                   weft_mean_loss(loss_between(z, 2, 4, mask))), 1. / BATCHES);
+                                   weft_mean_loss(loss_between(z, 2, 4, mask))),
+                          1. / BATCHES);
     else
         loss = weft_mean_loss(loss_between(z, 0, SEQUENCES, mask));
     weft_gradients(loss, WEFT_LIST(z), &dz);
@@ -160,8 +161,8 @@ static weft_loss padded_loss(weft *w, double fill, bool masked)
     weft_lengths l = { .n = SEQUENCES, .len = len };
     weft_tensor *z = weft_pad_packed_sequence(weft_ragged(w, logit, 1, &l), LONGEST, fill, WEFT_ALIGN_LEFT);
     weft_tensor *y = weft_pad_packed_sequence(weft_ragged(w, target, 1, &l), LONGEST, 0, WEFT_ALIGN_LEFT);
-    weft_tensor *mask = weft_reshape(weft_length_mask(w, &l, LONGEST, WEFT_ALIGN_LEFT),
-                                     WEFT_SHAPE(SEQUENCES, LONGEST, 1));
+    weft_tensor *mask =
+        weft_reshape(weft_length_mask(w, &l, LONGEST, WEFT_ALIGN_LEFT), WEFT_SHAPE(SEQUENCES, LONGEST, 1));
     return weft_bce_with_logits(z, y, &(weft_loss_opts){ .mask = masked ? mask : NULL });
 }
 
@@ -222,7 +223,10 @@ void show(void)
 
 /* ---- the picture: a bar a token ---- */
 enum { BAR = 5 };
-typedef struct { double x[BAR * MANY], y[BAR * MANY], low[BAR * MANY]; int n; } bars;
+typedef struct {
+    double x[BAR * MANY], y[BAR * MANY], low[BAR * MANY];
+    int n;
+} bars;
 
 static void bar(bars *b, double at, double width, double height)
 {
@@ -246,13 +250,15 @@ void draw(const char *path)
         for (int s = 0, k = 0; s < SEQUENCES; s++)
             for (int t = 0; t < lengths[s]; t++, k++)
                 bar(&b[m][in_batch[s]], k + .5 * s, .9, weight[m][k]);
-        charts[m] = (weft_chart){ .title = titles[m], .x_label = "tokens, sequence after sequence",
+        charts[m] = (weft_chart){ .title = titles[m],
+                                  .x_label = "tokens, sequence after sequence",
                                   .left = "weight in the gradient" };
     }
     weigh(OF_BATCHES, 2, two_lengths, 2, two_batches, two);
     for (int k = 0; k < MANY + FEW; k++)
         bar(&b[MEANS][k >= MANY], k + (k >= MANY ? 3 : 0), 1, two[k]);
-    charts[MEANS] = (weft_chart){ .title = "mean of means of 100 tokens and 3", .x_label = "tokens",
+    charts[MEANS] = (weft_chart){ .title = "mean of means of 100 tokens and 3",
+                                  .x_label = "tokens",
                                   .left = "weight in the gradient" };
     for (int m = 0; m <= MEANS; m++) {
         for (int i = 0; i < 2; i++) {

@@ -3,10 +3,12 @@
 #include "lesson.h"
 
 enum { I = 2, H = 3, SLOTS = 3, STEPS = 4, WINDOWS = 5, ALL = STEPS * WINDOWS, MOST = 12 };
-typedef struct { int slot, from, to; } piece;                 /* a sequence: tokens from .. to - 1 of a slot */
-static const piece pieces[MOST] = { { 0, 0, 9 }, { 0, 9, 10 }, { 0, 10, 20 }, { 1, 0, 4 }, { 1, 4, 11 },
-                                    { 1, 11, 13 }, { 1, 13, 20 }, { 2, 0, 6 }, { 2, 6, 8 }, { 2, 8, 16 },
-                                    { 2, 16, 19 }, { 2, 19, 20 } };
+typedef struct {
+    int slot, from, to;
+} piece; /* a sequence: tokens from .. to - 1 of a slot */
+static const piece pieces[MOST] = { { 0, 0, 9 },  { 0, 9, 10 },  { 0, 10, 20 }, { 1, 0, 4 },
+                                    { 1, 4, 11 }, { 1, 11, 13 }, { 1, 13, 20 }, { 2, 0, 6 },
+                                    { 2, 6, 8 },  { 2, 8, 16 },  { 2, 16, 19 }, { 2, 19, 20 } };
 static double x[ALL * SLOTS * I], got[ALL * SLOTS * H], want[ALL * SLOTS * H];
 static bool begins[ALL * SLOTS];
 
@@ -34,8 +36,17 @@ static void read_whole(void)
 }
 
 /* ---- what comes of the usual mistakes ---- */
-enum { RESET, NO_RESET, RESET_LATE, RESET_H_ONLY, RESET_C_ONLY, RESET_FIRST_STEP_ONLY, RESET_ALL_SLOTS, RESETS };
-enum { CARRY, NO_CARRY, CARRY_H_ONLY, CARRY_C_ONLY, CARRY_OLD, CARRIES };
+enum {
+    RESET,
+    NO_RESET,
+    RESET_LATE,
+    RESET_H_ONLY,
+    RESET_C_ONLY,
+    RESET_FIRST_STEP_ONLY,
+    RESET_ALL_SLOTS,
+    RESETS
+};
+enum { CARRY, NO_CARRY, CARRY_H_ONLY, CARRY_C_ONLY, CARRIES };
 static const char *const resets[RESETS] = {
     [RESET_LATE] = "the state is reset one step late: the first token of a sequence is read with the state "
                    "of the sequence before, and the second one then begins with zeros. Reset before the step",
@@ -48,11 +59,9 @@ static const char *const resets[RESETS] = {
 };
 static const char *const carries[CARRIES] = {
     [NO_CARRY] = "every window begins with zeros: what the window before has read is forgotten. "
-                 "Begin with in->state",
+                 "Begin with in->state, and return the states after the last step",
     [CARRY_H_ONLY] = "c is not carried on: an LSTM has two states, and c is the one that remembers",
     [CARRY_C_ONLY] = "h is not carried on: an LSTM has two states",
-    [CARRY_OLD] = "read_window returns the state that it was given: the next window goes on from the states "
-                  "after the last step",
 };
 
 static bool resets_here(int way, int t, int s)
@@ -61,11 +70,16 @@ static bool resets_here(int way, int t, int s)
     for (int k = 0; k < SLOTS; k++)
         any |= begins[t * SLOTS + k];
     switch (way) {
-    case NO_RESET: return false;
-    case RESET_LATE: return t && begins[(t - 1) * SLOTS + s];
-    case RESET_FIRST_STEP_ONLY: return t % STEPS == 0 && begins[t * SLOTS + s];
-    case RESET_ALL_SLOTS: return any;
-    default: return begins[t * SLOTS + s];
+    case NO_RESET:
+        return false;
+    case RESET_LATE:
+        return t && begins[(t - 1) * SLOTS + s];
+    case RESET_FIRST_STEP_ONLY:
+        return t % STEPS == 0 && begins[t * SLOTS + s];
+    case RESET_ALL_SLOTS:
+        return any;
+    default:
+        return begins[t * SLOTS + s];
     }
 }
 
@@ -81,8 +95,8 @@ static weft_state reset_with(weft *w, int way, int t, weft_state state)
 
 static weft_state carry_with(int way, weft_state state, weft_state zeros)
 {
-    return (weft_state){ way == NO_CARRY || way == CARRY_C_ONLY || way == CARRY_OLD ? zeros.h : state.h,
-                         way == NO_CARRY || way == CARRY_H_ONLY || way == CARRY_OLD ? zeros.c : state.c };
+    return (weft_state){ way == NO_CARRY || way == CARRY_C_ONLY ? zeros.h : state.h,
+                         way == NO_CARRY || way == CARRY_H_ONLY ? zeros.c : state.c };
 }
 
 static void read_with(int reset, int carry, double *y)
@@ -103,7 +117,10 @@ static void read_with(int reset, int carry, double *y)
 }
 
 /* ---- what the student's windows say ---- */
-typedef struct { weft *w; weft_tensor *x[ALL], *y[ALL]; } run;
+typedef struct {
+    weft *w;
+    weft_tensor *x[ALL], *y[ALL];
+} run;
 
 static void read_windows(run *r)
 {
@@ -116,7 +133,8 @@ static void read_windows(run *r)
         window in = { r->w, lstm, STEPS, SLOTS, r->x + n * STEPS, begins + n * STEPS * SLOTS, state };
         state = read_window(&in, r->y + n * STEPS);
         if (!state.h || !state.c)
-            hint("read_window returns no %s: the next window goes on from both, h and c", state.h ? "c" : "h");
+            hint("read_window returns no %s: the next window goes on from both, h and c",
+                 state.h ? "c" : "h");
         for (int t = n * STEPS; t < (n + 1) * STEPS; t++)
             if (!r->y[t])
                 hint("y[%d] of window %d is not set", t - n * STEPS, n + 1);
@@ -143,10 +161,12 @@ static void hint_of_places(bool contaminated)
                 continue;
             if (contaminated)
                 hint("sequence %d knows sequence %d, which stands before it in slot %d: where a sequence "
-                     "begins the state must be zeros", p + 1, p, s + 1);
+                     "begins the state must be zeros",
+                     p + 1, p, s + 1);
             hint("window %d, step %d, slot %d: that is token %d of sequence %d, and its first number is %s "
-                 "instead of %s", t / STEPS + 1, t % STEPS + 1, s + 1, t - pieces[p].from + 1, p + 1,
-                 digits(got[at]), digits(want[at]));
+                 "instead of %s",
+                 t / STEPS + 1, t % STEPS + 1, s + 1, t - pieces[p].from + 1, p + 1, digits(got[at]),
+                 digits(want[at]));
         }
 }
 
@@ -198,12 +218,14 @@ static void check_gradients(run *r)
              STEPS - 1);
     if (within[0] == 0)
         hint("no gradient leads from y[%d] to x[0] of the same window: the state is detached at every step, "
-             "and the layer learns nothing about time. Detach only what is returned", STEPS - 1);
+             "and the layer learns nothing about time. Detach only what is returned",
+             STEPS - 1);
     for (int t = 0; t < STEPS; t++)
         if (size_of(by[t]) != 0)
             hint("not detached: a loss in window 2 still walks back through window 1, and a loss in window "
                  "%d through all of them; their tape, by now of %d entries, could never end. Return "
-                 "weft_detach of h and c", WINDOWS, (int)tape);
+                 "weft_detach of h and c",
+                 WINDOWS, (int)tape);
 }
 
 void check(void)

@@ -20,7 +20,12 @@ static void make_text(void)
     }
 }
 
-typedef struct { weft *w; weft_module *m; weft_rnn *lstm; weft_linear *scores; } network;
+typedef struct {
+    weft *w;
+    weft_module *m;
+    weft_rnn *lstm;
+    weft_linear *scores;
+} network;
 
 /* Forget gates that are open at first, so that there is something to lose: lesson 3. */
 static network network_open(void)
@@ -38,7 +43,10 @@ static network network_open(void)
 
 /* ---- what a way of reading gives: all outputs, and the gradient of the summed loss ---- */
 enum { WEIGHTS = 4 * HIDDEN * (LETTERS + HIDDEN + 2), OUTPUTS = SEQUENCES * LONGEST * HIDDEN };
-typedef struct { double y[OUTPUTS], g[WEIGHTS]; int64_t tape, windows; } result;
+typedef struct {
+    double y[OUTPUTS], g[WEIGHTS];
+    int64_t tape, windows;
+} result;
 
 static void learn(network *n, weft_tensor *y, weft_tensor *next)
 {
@@ -83,7 +91,7 @@ static void whole(result *r)
 /* ---- by hand ---- */
 enum { MOST = 200 };
 typedef struct {
-    int32_t letter[MOST * SLOTS], next[SLOTS * MOST];   /* [steps, slots]; [slots, steps] */
+    int32_t letter[MOST * SLOTS], next[SLOTS * MOST]; /* [steps, slots]; [slots, steps] */
     bool begins[MOST * SLOTS];
 } grid;
 
@@ -242,7 +250,10 @@ void show(void)
 
 /* ---- the picture ---- */
 enum { SHOWN = 25, POINTS = 3000 };
-typedef struct { double x[POINTS], y[POINTS], low[POINTS]; int n; } marks;
+typedef struct {
+    double x[POINTS], y[POINTS], low[POINTS];
+    int n;
+} marks;
 
 /* A bar from x to end between low and high, and a gap behind it. */
 static void mark(marks *m, double x, double end, double low, double high)
@@ -295,10 +306,16 @@ void draw(const char *path)
     const weft_curve lost[] = { { .name = "cosine", .n = WINDOWS, .x = steps, .y = cosines },
                                 { .name = "relative error", .n = WINDOWS, .x = steps, .y = errors } };
     const weft_chart charts[] = {
-        { .title = "8 slots, windows of 25 steps", .x_label = "step", .left = "slot",
-          .curves = slots, .n = 5 },
-        { .title = "The gradient of windows beside that of whole sequences", .x_label = "steps of a window",
-          .x_base = 2, .curves = lost, .n = 2 },
+        { .title = "8 slots, windows of 25 steps",
+          .x_label = "step",
+          .left = "slot",
+          .curves = slots,
+          .n = 5 },
+        { .title = "The gradient of windows beside that of whole sequences",
+          .x_label = "steps of a window",
+          .x_base = 2,
+          .curves = lost,
+          .n = 2 },
     };
     if (weft_plot_lines(path, "A text in windows", charts, 2, 2))
         printf("%s\n", weft_file_message());

@@ -1,0 +1,375 @@
+/* Lesson 10: attention beside weft's, a decoder beside one that is known, and beside weft_decode. */
+#include "common/lesson.h"
+#include "given.h"
+
+/* ---- attention ---- */
+enum { LISTS = 3, TOKENS = 40, DM = 3, DQ = 2, HELD = 7 };
+typedef struct {
+    int n, len[5], tokens;
+    double score[TOKENS], memory[TOKENS * DM], weight[TOKENS], context[5 * DM];
+} batch;
+
+/* By weft; weights and contexts of its own softmax over the scores. */
+static void fill(batch *b, int n, const int *len)
+{
+    weft *w = lesson_open(1);
+    int32_t lens[5];
+    *b = (batch){ .n = n };
+    for (int s = 0; s < n; s++)
+        b->tokens += b->len[s] = lens[s] = len[s];
+    dice_fill(b->score, b->tokens), dice_fill(b->memory, b->tokens * DM);
+    for (int k = 0; k < b->tokens; k++)
+        b->score[k] *= 3;
+    weft_lengths lengths = { .n = n, .len = lens };
+    weft_tensor *weight = weft_softmax(weft_ragged(w, b->score, 1, &lengths), 0, NULL);
+    weft_tensor *seen = weft_pool(weft_mul(weight, weft_ragged(w, b->memory, DM, &lengths)), WEFT_POOL_SUM);
+    weft_read_sequences(weight, b->weight, (size_t)b->tokens * sizeof *b->weight);
+    weft_read(seen, b->context, (size_t)(n * DM) * sizeof *b->context);
+    lesson_close(w);
+}
+
+enum { NO_EXP, NO_DIVISION, NO_DIVISION_BY_MOST, OVER_ALL, OVER_LISTS, MEAN, LARGEST, WAYS };
+static const char *const ways[WAYS] = {
+    [NO_EXP] = "the scores are divided by their sum, without exp: then a weight can be negative",
+    [NO_DIVISION_BY_MOST] = "exp of the scores less the largest is right, but it is not divided by its sum",
+    [NO_DIVISION] = "exp of the scores is right, but it is not divided by its sum within the sequence",
+    [OVER_ALL] =
+        "the softmax is over the tokens of all sequences: it is within each sequence, of its own query",
+    [OVER_LISTS] = "the softmax is over the sequences, at each place, instead of the places of each sequence",
+    [MEAN] = "all tokens of a sequence weigh the same: the scores have no part in it",
+    [LARGEST] =
+        "only the largest score counts: that is a choice, and has no gradient; softmax is the soft one",
+};
+
+static double exp_sum(const batch *b, int list, int place)
+{
+    double sum = 0;
+    for (int s = 0, k = 0; s < b->n; s++)
+        for (int t = 0; t < b->len[s]; t++, k++)
+            sum += (list < 0 || s == list) && (place < 0 || t == place) ? exp(b->score[k]) : 0;
+    return sum;
+}
+
+static double weight_with(const batch *b, int way, int s, int t, int first)
+{
+    double score = b->score[first + t], sum = 0, most = -INFINITY;
+    for (int i = 0; i < b->len[s]; i++)
+        sum += b->score[first + i], most = fmax(most, b->score[first + i]);
+    switch (way) {
+    case NO_EXP:
+        return score / sum;
+    case NO_DIVISION:
+        return exp(score);
+    case NO_DIVISION_BY_MOST:
+        return exp(score - most);
+    case OVER_ALL:
+        return exp(score) / exp_sum(b, -1, -1);
+    case OVER_LISTS:
+        return exp(score) / exp_sum(b, -1, t);
+    case MEAN:
+        return 1. / b->len[s];
+    default:
+        return score == most;
+    }
+}
+
+static void hint_of_weights(const batch *b, const double *got)
+{
+    double wrong[TOKENS];
+    for (int way = 0; way < WAYS; way++) {
+        for (int s = 0, k = 0; s < b->n; k += b->len[s++])
+            for (int t = 0; t < b->len[s]; t++)
+                wrong[k + t] = weight_with(b, way, s, t, k);
+        if (near(got, wrong, b->tokens, 1e-10))
+            hint("%s", ways[way]);
+    }
+    for (int s = 0, k = 0; s < b->n; k += b->len[s++]) {
+        double sum = 0;
+        for (int t = 0; t < b->len[s]; t++)
+            sum += got[k + t];
+        if (!near(got + k, b->weight + k, b->len[s], 1e-10))
+            hint("sequence %d has wrong weights; they sum up to %s, and the first is %s instead of %s", s + 1,
+                 digits(sum), digits(got[k]), digits(b->weight[k]));
+    }
+}
+
+static bool zeros(const double *x, int n)
+{
+    while (n > 0 && x[n - 1] == 0)
+        n--;
+    return n == 0;
+}
+
+static void hint_of_contexts(const batch *b, const double *context)
+{
+    for (int s = 0, first = 0; s < b->n; first += b->len[s++]) {
+        const double *got = context + s * DM, *want = b->context + s * DM;
+        if (near(got, want, DM, 1e-10))
+            continue;
+        const double held[DM] = { want[0] + HELD, want[1] + HELD, want[2] + HELD };
+        if (near(got, held, DM, 1e-10))
+            hint("the context of sequence %d is summed up to what memory held before: begin with zeros",
+                 s + 1);
+        if (!b->len[s])
+            hint("sequence %d has no tokens: its context is zeros, also where memory held something else",
+                 s + 1);
+        hint("the weights are right, but the context of sequence %d begins with %s instead of %s: it is the "
+             "sum of weight[t] times row t of its own memory, which begins at row %d",
+             s + 1, digits(got[0]), digits(want[0]), first);
+    }
+}
+
+static void check_attend(const int *len, int n)
+{
+    static batch b;
+    double weight[TOKENS], context[5 * DM];
+    fill(&b, n, len);
+    for (int k = 0; k < TOKENS; k++)
+        weight[k] = 7;
+    for (int k = 0; k < 5 * DM; k++)
+        context[k] = HELD;
+    attend(b.n, b.len, b.score, DM, b.memory, weight, context);
+    if (zeros(weight, b.tokens))
+        hint("attend leaves the weights at zero: they are the softmax of the scores of each sequence");
+    if (!near(weight, b.weight, b.tokens, 1e-10))
+        hint_of_weights(&b, weight);
+    hint_of_contexts(&b, context);
+    for (int k = 0; k < b.tokens; k++)
+        b.score[k] += 800;
+    attend(b.n, b.len, b.score, DM, b.memory, weight, context);
+    if (!near(weight, b.weight, b.tokens, 1e-10))
+        hint("with 800 added to all scores the weights should stay as they are, and the first is %s: exp of "
+             "800 is more than a double holds. Subtract the sequence's largest score before exp",
+             isfinite(weight[0]) ? digits(weight[0]) : "no number");
+}
+
+/* Against a layer of weft, map and result. */
+static void check_additive(void)
+{
+    weft *w = lesson_open(3);
+    weft_module *m = weft_module_new(w, "net");
+    weft_additive_attention *layer = weft_additive_attention_new(
+        m, "a", &(weft_additive_attention_opts){ .dq = DQ, .dm = DM, .width = 4 });
+    const int32_t lens[] = { 4, 1, 7 };
+    const int len[] = { 4, 1, 7 };
+    double query[3 * DQ], memory[12 * DM], score[12], weight[12], context[3 * DM], map[12], seen[3 * DM];
+    dice_fill(query, 3 * DQ), dice_fill(memory, 12 * DM);
+    weft_tensor *of, *y = weft_additive_attention_run(
+                         layer, weft_reals(w, query, WEFT_SHAPE(3, DQ)),
+                         weft_ragged(w, memory, DM, &(weft_lengths){ .n = 3, .len = lens }), &of);
+    weft_read_sequences(of, map, sizeof map);
+    weft_read(y, seen, sizeof seen);
+    for (int s = 0, k = 0; s < 3; k += len[s++])
+        additive_scores(m, "a", len[s], query + s * DQ, memory + k * DM, score + k);
+    attend(3, len, score, DM, memory, weight, context);
+    lesson_close(w);
+    if (!near(weight, map, 12, 1e-10) || !near(context, seen, 3 * DM, 1e-10))
+        hint("with the scores of weft_additive_attention your weights and contexts are not the layer's");
+}
+
+/* ---- a decoder that is known: its scores depend on all that it was told ---- */
+enum { KINDS = 7, LIMIT = 9, CASES = 60 };
+typedef struct {
+    decoder d;
+    unsigned seed, told;
+    int steps, coins, tokens[LIMIT + 2];
+    double scores[KINDS];
+} known;
+
+static unsigned mixed(unsigned x)
+{
+    x ^= x >> 16, x *= 0x7feb352du, x ^= x >> 15, x *= 0x846ca68bu;
+    return x ^ x >> 16;
+}
+static const double *known_step(decoder *d, int token)
+{
+    known *k = d->given;
+    if (token < 0 || token >= KINDS)
+        hint("step is told token %d; there are %d of them", token, KINDS);
+    if (k->steps > LIMIT)
+        hint("decode goes on after %d steps, with a limit of %d tokens", k->steps, LIMIT);
+    k->tokens[k->steps++] = token;
+    k->told = mixed(k->told * 31 + (unsigned)token + 1);
+    for (int i = 0; i < KINDS; i++)
+        k->scores[i] = (double)(mixed(k->told + 977 * (unsigned)i) % 16) - (i == BEGIN ? 100 : 20);
+    return k->scores;
+}
+static double known_coin(decoder *d)
+{
+    known *k = d->given;
+    return (double)(mixed(k->seed + 7919 * (unsigned)++k->coins) % 1000) / 1000;
+}
+static known known_new(unsigned seed)
+{
+    return (known){ .d = { KINDS, known_step, known_coin, NULL }, .seed = seed, .told = mixed(seed) };
+}
+
+enum {
+    RIGHT,
+    ALWAYS_GOLD,
+    ALWAYS_OWN,
+    COIN_TURNED,
+    ONE_COIN,
+    END_WRITTEN,
+    END_MISSED,
+    GOLD_AHEAD,
+    GOLD_WRITTEN,
+    ALWAYS_BEGIN,
+    SMALLEST,
+    LAST_OF_EQUALS,
+    MISTAKES
+};
+static const char *const mistakes[MISTAKES] = {
+    [ALWAYS_GOLD] = "every step is told gold's token, whatever share says: accuracy 100 % at epoch 0 is no "
+                    "decoder. With a share of 0 it is on its own",
+    [ALWAYS_OWN] = "gold is never told, whatever share says: with a share of 1 that is teacher forcing",
+    [COIN_TURNED] = "the coin is read the wrong way round: gold is told if the coin is below share",
+    [ONE_COIN] = "one coin for the whole sequence: it is tossed at each place anew",
+    [END_WRITTEN] = "END is written to out and counted; it ends the sequence, and is not in it",
+    [END_MISSED] = "END does not end the sequence: it is written like any other token, up to the limit",
+    [GOLD_AHEAD] = "gold is one place ahead: the step that is to find gold[n] is told gold[n]. It is told "
+                   "the token before, gold[n - 1]",
+    [GOLD_WRITTEN] = "gold's tokens are written to out: out has the decoder's own, whatever it is told next",
+    [ALWAYS_BEGIN] = "each step is told BEGIN: it should be told the token of the place before",
+    [SMALLEST] = "the smallest score is taken; the likeliest token has the largest",
+    [LAST_OF_EQUALS] = "of equal scores the first is taken, as weft_decode does",
+};
+
+static int own_token(const double *score, int way)
+{
+    int best = 0;
+    for (int i = 1; i < KINDS; i++)
+        if (way == SMALLEST       ? score[i] < score[best] :
+            way == LAST_OF_EQUALS ? score[i] >= score[best] :
+                                    score[i] > score[best])
+            best = i;
+    return best;
+}
+
+static int decode_with(int way, known *k, const int *gold, double share, int limit, int *out)
+{
+    int told = BEGIN;
+    double first = way == ONE_COIN && gold ? known_coin(&k->d) : 0;
+    for (int n = 0; n < limit; n++) {
+        if (way == GOLD_AHEAD && gold && n == 0 && known_coin(&k->d) < share)
+            told = gold[0];
+        int own = own_token(k->d.step(&k->d, told), way);
+        if (own == END && way != END_MISSED) {
+            out[n] = END;
+            return n + (way == END_WRITTEN);
+        }
+        double toss = !gold || way == ONE_COIN ? first : known_coin(&k->d);
+        bool right = gold && (toss < share) != (way == COIN_TURNED);
+        right = way == ALWAYS_GOLD ? gold != NULL : right && way != ALWAYS_OWN;
+        told = right ? gold[way == GOLD_AHEAD && n + 1 < limit ? n + 1 : n] : own;
+        out[n] = way == GOLD_WRITTEN ? told : own;
+        told = way == ALWAYS_BEGIN ? BEGIN : told;
+    }
+    return limit;
+}
+
+typedef struct {
+    int gold[LIMIT], limit;
+    bool has;
+    double share;
+    unsigned seed;
+} question;
+typedef struct {
+    int n, out[LIMIT + 2];
+} answer;
+
+static question asked(int i)
+{
+    static const double shares[] = { 1, 0, .5, .3, .8 };
+    question q = { .limit = i % 7 == 6 ? 0 : LIMIT,
+                   .has = i >= CASES / 4,
+                   .share = shares[i % 5],
+                   .seed = mixed(100 + (unsigned)i) };
+    for (int k = 0; k < LIMIT; k++)
+        q.gold[k] = DIGIT0 + (int)(mixed(q.seed + 13 * (unsigned)k) % (KINDS - DIGIT0));
+    return q;
+}
+
+/* way < 0: the student. */
+static answer answer_of(const question *q, int way)
+{
+    known k = known_new(q->seed);
+    answer a = { 0 };
+    for (int i = 0; i < LIMIT + 2; i++)
+        a.out[i] = -7;
+    k.d.given = &k;
+    const int *gold = q->has ? q->gold : NULL;
+    a.n = way < 0 ? decode(&k.d, gold, q->share, q->limit, a.out) :
+                    decode_with(way, &k, gold, q->share, q->limit, a.out);
+    if (way < 0 && !gold && k.steps && k.tokens[0] != BEGIN)
+        hint("the first step is told token %d; it is told BEGIN, which is %d", k.tokens[0], BEGIN);
+    return a;
+}
+
+static bool same_answer(const answer *a, const answer *b)
+{
+    return a->n == b->n && (a->n <= 0 || !memcmp(a->out, b->out, (size_t)a->n * sizeof *a->out));
+}
+
+static void check_decode(void)
+{
+    int like[MISTAKES] = { 0 }, bad = -1;
+    answer got, want = { 0 };
+    for (int i = 0; i < CASES; i++) {
+        question q = asked(i);
+        got = answer_of(&q, -1);
+        if (got.n < 0 || got.n > q.limit || got.out[q.limit] != -7)
+            hint("decode returns %d tokens, or writes more than that, where the limit is %d", got.n, q.limit);
+        for (int way = 0; way < MISTAKES; way++) {
+            want = answer_of(&q, way);
+            like[way] += same_answer(&got, &want);
+            bad = way == RIGHT && bad < 0 && !same_answer(&got, &want) ? i : bad;
+        }
+    }
+    if (bad < 0)
+        return;
+    for (int way = 1; way < MISTAKES; way++)
+        if (like[way] == CASES)
+            hint("%s", mistakes[way]);
+    question q = asked(bad);
+    got = answer_of(&q, -1), want = answer_of(&q, RIGHT);
+    if (!got.n && !q.has)
+        hint("decode writes nothing: ask step for the scores, and write the likeliest token to out, until "
+             "it is END");
+    hint("%s a gold and a share of %s decode writes %d tokens, beginning with %d, instead of %d beginning "
+         "with %d",
+         q.has ? "with" : "without", digits(q.share), got.n, got.n ? got.out[0] : -1, want.n,
+         want.n ? want.out[0] : -1);
+}
+
+/* ---- beside weft_decode ---- */
+static void check_network(void)
+{
+    network net = network_open(4);
+    for (int i = 0; i < 10; i++) {
+        int32_t said[MOST];
+        int mine[2 * MOST], same[2 * MOST], n = 1 + dice_below(MOST);
+        for (int t = 0; t < n; t++)
+            said[t] = DIGIT0 + dice_below(10);
+        reading r;
+        reading_begin(&r, &net, said, n);
+        int written = decode(&r.d, NULL, 0, 2 * MOST, mine), by = by_weft(&net, said, n, 2 * MOST, same);
+        if (written != by || memcmp(mine, same, (size_t)by * sizeof *mine))
+            hint("a network that was not trained writes %d tokens by decode, and %d by weft_decode, or "
+                 "others",
+                 written, by);
+        weft_clear(net.w);
+    }
+    lesson_close(net.w);
+}
+
+void check(void)
+{
+    dice_seed(100);
+    check_attend((int[]){ 4, 2, 5 }, 3);
+    check_attend((int[]){ 3, 0, 1, 8, 2 }, 5);
+    check_attend((int[]){ 6 }, 1);
+    check_additive();
+    check_decode();
+    check_network();
+}
