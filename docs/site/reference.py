@@ -53,9 +53,10 @@ def shown(group):
     return '\n'.join(s.code + (f'  /* {s.behind} */' if s.behind else '') for s in group.statements)
 
 
-def anchored(html, group):
+def anchored(html, group, used):
     """The first occurrence of each name is its anchor; what does not occur by itself has one before the code."""
-    kinds = dict(n for s in group.statements for n in s.names)
+    kinds = dict(n for s in group.statements for n in s.names if n[0] not in used)
+    used.update(kinds)
     comment = False
 
     def piece(match):
@@ -70,26 +71,27 @@ def anchored(html, group):
     return ''.join(f'<span class="name {kind}" id="{name}"></span>' for name, kind in kinds.items()), html
 
 
-def entry(group, page, names):
+def entry(group, page, names, used):
     if not group.statements:
         return prose(group.comment, page, names)
-    before, inside = anchored(code.coloured(shown(group)), group)
+    before, inside = anchored(code.coloured(shown(group)), group, used)
     return f'<div class="entry">{before}{code.link_names(code.block(inside), page, names)}\n{prose(group.comment, page, names)}</div>'
 
 
-def section(part, page, names):
+def section(part, page, names, used):
     head = ''
     if part.title:
         where = slug(part.title)
         head = f'<h2 id="{where}"><a class="toclink" href="#{where}">{escape(capital(part.title))}</a></h2>\n'
-    return head + '\n'.join(entry(g, page, names) for g in part.groups)
+    return head + '\n'.join(entry(g, page, names, used) for g in part.groups)
 
 
 def header_html(header, names):
     """Title, html and headings of its page."""
     page, name = header_page(header.path), header.path.rpartition('/')[2]
     head = f'<h1><code>{name}</code></h1>\n<p class="lead">{escape(capital(header.title), quote=False)}</p>\n'
-    body = ''.join(section(s, page, names) for s in header.sections)
+    used = set()                        # a struct may be declared twice
+    body = ''.join(section(s, page, names, used) for s in header.sections)
     headings = [(1, '', name)] + [(2, slug(s.title), capital(s.title)) for s in header.sections if s.title]
     about = re.sub(r'\AContents:.*?(\n\n|\Z)', '', header.about, flags=re.S)
     include = code.block(code.coloured(f'#include "{header.path}"    /* weft.h has it, too */'))
