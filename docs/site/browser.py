@@ -78,9 +78,10 @@ class Browser:
 
     def key(self, key):
         for kind in ('keyDown', 'keyUp'):
-            self.ask('Input.dispatchKeyEvent', type=kind, key=key, code=key, windowsVirtualKeyCode={'Tab': 9, 'Enter': 13}[key])
+            text = {'text': '\r'} if key == 'Enter' and kind == 'keyDown' else {}
+            self.ask('Input.dispatchKeyEvent', type=kind, key=key, code=key, windowsVirtualKeyCode={'Tab': 9, 'Enter': 13}[key], **text)
 
-    def shot(self, path, most=6000):
+    def shot(self, path, most=2400):
         size = self.ask('Page.getLayoutMetrics')['cssContentSize']
         clip = {'x': 0, 'y': 0, 'width': size['width'], 'height': min(size['height'], most), 'scale': 1}
         with open(path, 'wb') as f:

@@ -1,4 +1,4 @@
-"""check.py OUT: what can be seen of the site without a browser. Says what is wrong, then a line of figures; status 1 if anything is.
+"""check.py OUT, in the tree: what can be seen of the site without a browser. Says what is wrong, then a line of figures; status 1 if anything is.
 check.py OUT anchors: the functions that the reference has, one a line."""
 import os
 import re
@@ -69,6 +69,16 @@ def dead(page, pages, files):
             yield f'no such place: {link}'
 
 
+def listings(page):
+    """Files that a page shows: their text is that of the tree."""
+    for e in page.of('figure'):
+        if e.get('class') == 'listing':
+            path = target(page.path, e.find('figcaption/a').get('href'))[0][:-len('.html')]
+            with open(path, encoding='utf-8') as f:
+                if words(e.find('div')) != f.read().strip():
+                    yield f'shows another {path} than the tree has'
+
+
 def reached(pages, start):
     seen, todo = set(), [start]
     while todo:
@@ -91,7 +101,7 @@ def read_site(out):
 
 def faults(files, pages):
     for page in pages.values():
-        yield from (f'{page.path}: {what}' for what in [*page.faults, *form(page), *dead(page, pages, files)])
+        yield from (f'{page.path}: {what}' for what in [*page.faults, *form(page), *dead(page, pages, files), *listings(page)])
     yield from (f'{f}: no page leads to it' for f in sorted(files - reached(pages, 'index.html')))
     titles = Counter(words(e) for p in pages.values() for e in p.of('title'))
     yield from (f'{n} pages have the title {t}' for t, n in titles.items() if n > 1)

@@ -26,9 +26,9 @@ def block(inside):
     return f'<div class="code"><pre><code>{inside}</code></pre></div>'
 
 
-def listing(page, path, text, to):
-    """A file, with its name above it."""
-    name = f'<a href="{escape(relative(page, to))}">{escape(path.rpartition("/")[2])}</a>'
+def listing(path, text, to):
+    """A file, with its name above it as a link."""
+    name = f'<a href="{escape(to)}">{escape(path.rpartition("/")[2])}</a>'
     return f'<figure class="listing"><figcaption>{name}</figcaption>{block(coloured(text.rstrip(), path))}</figure>'
 
 

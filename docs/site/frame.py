@@ -19,7 +19,7 @@ FRAME = '''<!DOCTYPE html>
 <a class="brand" href="{home}">weft</a>
 <a class="menu" href="#ways">Contents</a>
 <form action="{search}" role="search"><label for="find">Search</label>
-<input id="find" name="q" type="search" autocomplete="off" placeholder="a name or a heading" /></form>
+<input id="find" name="q" type="search" autocomplete="off" placeholder="name or heading" /></form>
 </header>
 <nav id="ways" aria-label="Site">
 {ways}</nav>

@@ -53,7 +53,7 @@ class Site:
         html = code.link_names(html, page, self.names)
         self.put(page, frame.whole(page, title, html, headings, self.chapters, self.version, kind))
         self.written += 1
-        self.headings += [(words, f'{page}#{where}' if where and level > 1 else page, title) for level, where, words in headings]
+        self.headings += [(words, f'{page}#{where}', title) if level > 1 else (words, page, 'page') for level, where, words in headings]
 
     def write_texts(self):
         sources = set()

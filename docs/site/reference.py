@@ -63,7 +63,7 @@ def anchored(html, group, used):
         nonlocal comment
         what = match.group()
         if what[0] == '<':
-            comment = what.startswith('<span class="c')
+            comment = bool(re.match(r'<span class="(c|c1|cm|ch)"', what))
         elif what in kinds and not comment:
             return f'<a class="name {kinds.pop(what)}" id="{what}" href="#{what}">{what}</a>'
         return what

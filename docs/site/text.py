@@ -46,9 +46,10 @@ class Text:
 
     def file(self, match):
         path = os.path.normpath(os.path.join(self.folder, match.group(1)))
+        if path not in self.there:
+            return f'<p><a href="{match.group(1)}">{match.group(1)}</a></p>'
         self.sources.append(path)
-        return code.listing(self.page, path, read(path), page_of(path)).replace('href="', 'href="./', 1) \
-            if path in self.there else match.group()
+        return code.listing(path, read(path), './' + relative(self.page, page_of(path)))
 
     def picture(self, match):
         alt, src = match.groups()

@@ -1,7 +1,6 @@
 """Which files of the tree are pages, and where: a page lies where its source does."""
 import os
 import re
-import subprocess
 
 GUIDES = ('docs/tutorial.md', 'docs/conventions.md', 'docs/cells.md', 'docs/planners.md', 'docs/lab.md', 'docs/cost.md',
           'docs/performance.md', 'docs/forecast.md')
@@ -13,9 +12,12 @@ def read(path):
 
 
 def files():
-    """What git knows of, and what it would: the bytes of the site depend on no other file, but for the laboratory's page."""
-    said = subprocess.run(['git', 'ls-files', '--cached', '--others', '--exclude-standard'], capture_output=True, text=True, check=True)
-    return sorted(f for f in set(said.stdout.split('\n')) if f and os.path.isfile(f))
+    """All files of the tree, but for builds and what is hidden."""
+    out = []
+    for folder, inside, names in os.walk('.'):
+        inside[:] = [d for d in inside if d[0] != '.' and d not in ('build', '__pycache__')]
+        out += [os.path.relpath(os.path.join(folder, n), '.') for n in names]
+    return sorted(out)
 
 
 def lessons(there):
