@@ -7,8 +7,10 @@ import tempfile
 from pathlib import Path
 
 from browser import Browser
+from check import FOREIGN
 
 HERE = Path(__file__).parent
+MOST = 8                                # faults of a page that are said
 WAYS = {'light': (1280, 'light', ''), 'dark': (1280, 'dark', ''), 'narrow': (360, 'dark', ''), 'paper': (680, 'light', 'print')}
 
 
@@ -16,8 +18,10 @@ def noises(events):
     """What the browser had to say, and what it asked the network for."""
     for e in events:
         p = e.get('params', {})
-        if e.get('method') in ('Runtime.consoleAPICalled', 'Runtime.exceptionThrown', 'Log.entryAdded'):
-            yield 'console: ' + str(p.get('entry', p.get('exceptionDetails', p)))[:200]
+        if e.get('method') == 'Runtime.exceptionThrown':
+            yield 'console: ' + p['exceptionDetails'].get('exception', {}).get('description', 'an error').split('\n')[0]
+        elif e.get('method') in ('Runtime.consoleAPICalled', 'Log.entryAdded'):
+            yield 'console: ' + str(p.get('entry', p))[:200]
         elif e.get('method') == 'Network.loadingFailed':
             yield 'not loaded: ' + p['errorText']
         elif e.get('method') == 'Network.requestWillBeSent' and not p['request']['url'].startswith(('file:', 'data:')):
@@ -31,7 +35,9 @@ def look_at(browser, out, page, shots):
         browser.look(*how)
         browser.open((out / page).as_uri())
         seen = browser.run((HERE / 'probe.js').read_text())
-        faults += [f'{page}, {way}: {f}' for f in [*seen['faults'], *noises(browser.events)]]
+        said = [*seen['faults'], *noises(browser.events)]
+        if not (way == 'paper' and str(page) in FOREIGN):
+            faults += [f'{page}, {way}: {f}' for f in said[:MOST] + [f'{len(said) - MOST} more'] * (len(said) > MOST)]
         texts, pictures = texts + seen['texts'], pictures + seen['pictures']
         if shots:
             browser.shot(str(shots / f'{str(page)[:-5].replace("/", "-")}-{way}.png'))

@@ -27,7 +27,7 @@
     if (!e.checkVisibility || !e.checkVisibility() || e.tagName === "SCRIPT") return;
     if (Array.from(e.childNodes).some(function (n) { return n.nodeType === 3 && n.data.trim(); })) { texts++; contrast(e); }
     var box = e.getBoundingClientRect();
-    if (box.width && box.right > width + 1 && !scrolls(e)) fault("goes over the edge, to " + Math.round(box.right) + ": " + name(e));
+    if (box.width && box.right > width + 1 && !scrolls(e) && e.parentElement.getBoundingClientRect().right <= width + 1) fault("goes over the edge, to " + Math.round(box.right) + ": " + name(e));
   });
   Array.from(document.images).forEach(function (i) { if (!i.complete || !i.naturalWidth) fault("a picture is missing: " + i.getAttribute("src")); });
   if (!texts) fault("is empty");

@@ -37,6 +37,8 @@ class Text:
                       CodeHiliteExtension(css_class='code', guess_lang=False)])
         html = md.convert(fenced(ALONE.sub(r'FILE(\1)', read(path))))
         self.headings = [h for top in md.toc_tokens for h in flat(top)]
+        if [level for level, _, _ in self.headings][:1] != [1]:
+            raise SystemExit(f'{path}: it does not begin with a heading of level 1')
         self.title = self.headings[0][2]
         html = re.sub(r'<p>FILE\((.*?)\)</p>', self.file, html)
         html = re.sub(r'<p>(<img [^>]*/>)</p>', r'<figure class="picture">\1</figure>', html)
