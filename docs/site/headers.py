@@ -130,8 +130,8 @@ def public(statement):
 
 
 def read_statement(code):
-    names = sorted(set(names_of(code)), key=names_of(code).index)
     code = re.sub(r'^.*WEFT__OPEN.*\n', '', code, flags=re.M) if code.startswith('#if') else code
+    names = list(dict.fromkeys(names_of(code)))
     if code.startswith('WEFT_API '):
         code = re.sub(r'\n {9}', '\n', code[len('WEFT_API '):])
     return Statement(code, '', names)
