@@ -19,7 +19,7 @@ check "and once more" made again 2
 check "the same bytes" diff -r site again
 check "nothing is wrong with it" sound site
 check "the reference has all exported functions, and no others" diff <(python docs/site/check.py "$site" anchors) <(cd "$root" && functions)
-types() { (cd "$root" && cat weft.h $(sed -n 's/^#include "\(.*\)"/\1/p' weft.h)) | sed -nE 's/^(} |typedef .* )(weft_[a-z_]+);.*/\2/p; s/^#define (WEFT_[A-Z]+[A-Z_]*).*/\1/p' | grep -vE '_H$|STATUS_NAME' | sort -u; }
+types() { (cd "$root" && cat weft.h $(sed -n 's/^#include "\(.*\)"/\1/p' weft.h)) | sed -nE 's/^(} |typedef .* )(weft_[a-z_]+);.*/\2/p; s/^#define (WEFT_[A-Z]+[A-Z_]*).*/\1/p' | grep -vE '_H$|STATUS_NAME|weft__' | sort -u; }
 placed() {
     local t n=0
     for t in $(types); do n=$((n + 1)); grep -qr "id=\"$t\"" site/api || { echo "$t has no place"; return 1; }; done
