@@ -10,6 +10,7 @@ from markdown.extensions.toc import TocExtension
 import code
 from tree import page_of, read, relative
 
+LEAST = .75                             # of its size a picture has always, up to 760 px: where that is not there it is moved sideways
 ALONE = re.compile(r'^\[[^\]]*\]\(([\w./]+\.(?:c|h|txt))\)$', re.M)
 
 
@@ -57,8 +58,9 @@ class Text:
         alt, src = match.groups()
         path = os.path.normpath(os.path.join(self.folder, src))
         self.pictures.append(path)
-        size = re.search(r'<svg [^>]*?(width="[\d.]+" height="[\d.]+")', read(path)) if path in self.there else None
-        return f'<a href="{src}"><img alt="{alt}" src="{src}" {size.group(1) if size else ""}/></a>'
+        size = re.search(r'<svg [^>]*?width="([\d.]+)" height="([\d.]+)"', read(path)) if path in self.there else None
+        least = f'width="{size[1]}" height="{size[2]}" style="min-width: {min(float(size[1]) * LEAST, 760):.0f}px" ' if size else ''
+        return f'<a href="{src}"><img alt="{alt}" src="{src}" {least}/></a>'
 
     def link(self, match):
         """What is in the tree has a page, but for pictures; what is not stays as it is, for the check to find."""
