@@ -1,4 +1,4 @@
-# weft: make, make test, make demo, make forecast, make slow_pack, make lab, make bench, make lint, make install.
+# weft: make, make test, make demo, make forecast, make slow_pack, make lab, make site, make bench, make lint, make install.
 #
 #   V=double|asan|dasan|tsan   a variant, in build/<variant>/ in the same shape; build/double/libweft.so is a target, too
 #   BUILD=dir                  another place than build/
@@ -285,6 +285,14 @@ lab: $(COMMAND)
 lab-check: $(COMMAND)
 	@B=$(B) bash tests/lab_check.sh $(wildcard $(B)/lab/*.html)
 
+# The documents, the lessons and a reference out of the headers as pages for a browser, see docs/site/README.md; site-check looks at them in
+# Chromium, if there is one.
+site: | $(BUILD)/.needs-site
+	@sh docs/site/python.sh docs/site/make.py $(BUILD)/site $(wildcard $(BUILD)/lab/fortunes.html)
+	@sh docs/site/python.sh docs/site/check.py $(BUILD)/site
+site-check: site
+	@B=$(BUILD) bash tests/site_check.sh
+
 # Lessons, on the library of doubles: N's file is compiled, shown, checked and drawn; its copy for a student; all solutions, starts and
 # wrong answers; the answers of a class. See lessons/README.md.
 LESSONS = B=$(abspath $(BUILD))/$(if $(filter dasan,$(V)),dasan,double) V=$(V) CC='$(CC)' bash lessons/lesson.sh
@@ -336,7 +344,7 @@ endef
 $(foreach v,$(VARIANTS),$(eval $(call delegate,$(v))))
 endif
 
-.PHONY: all everything test test-cuda soak planted hunt fuzz kill starve nightly lint bench demo forecast slow_pack lab lab-check lesson lesson-start lessons grade install installcheck clean
+.PHONY: all everything test test-cuda soak planted hunt fuzz kill starve nightly lint bench demo forecast slow_pack lab lab-check site site-check lesson lesson-start lessons grade install installcheck clean
 .SECONDARY:
 .DELETE_ON_ERROR:
 -include $(CUDA_OBJ:.o=.d) $(EMU_OBJ:.o=.d) $(B)/emu/emu_test.d

@@ -1,5 +1,5 @@
 #!/bin/sh
-# deps.sh build|test|lint|lab|ci ...     what is missing from Debian's packages is installed, if that is allowed here; else the one
+# deps.sh build|test|lint|lab|site|ci ... what is missing from Debian's packages is installed, if that is allowed here; else the one
 # deps.sh dictionary FILE            line to run is printed and the answer is no. The dictionary is taken from the package
 #                                    festlex-cmu without installing it.
 # DEPS=dir: the libraries are taken from that folder (gpu_deps.sh), and nothing is ever installed.
@@ -9,6 +9,7 @@ cc=${CC:-cc}; command -v "${cc%% *}" >/dev/null 2>&1 || cc=gcc
 missing=
 need() { p=$1; shift; "$@" >/dev/null 2>&1 || missing="$missing $p"; }
 header() { echo "#include <$1>" | $cc -fsyntax-only -x c - ; }
+imports() { python3 -c "import $1" || /usr/bin/python3 -c "import $1"; }
 module() { ${PKG_CONFIG:-pkg-config} --exists "$1"; }
 fuzzes() { t=$(mktemp) && echo 'int LLVMFuzzerTestOneInput(const char *d, unsigned long n) { return d && n > 9; }' | clang -fsanitize=fuzzer,address -x c -o "$t" -; r=$?; rm -f "$t"; return $r; }
 library() { { ldconfig -p || /sbin/ldconfig -p; } 2>/dev/null | grep -q "$1"; }
@@ -20,7 +21,8 @@ wants() {
     lint)  need universal-ctags ctags --output-format=json /dev/null; need binutils command -v nm ;;
     fuzz)  need clang command -v clang; need libclang-rt-dev fuzzes ;;
     lab)   need fortunes test -e /usr/share/games/fortunes/art; need fortunes-min test -e /usr/share/games/fortunes/literature ;;
-    ci)    wants build; wants test; wants lint; wants fuzz; need python3 command -v python3 ;;
+    site)  need python3-markdown imports markdown; need python3-pygments imports pygments ;;
+    ci)    wants site; wants build; wants test; wants lint; wants fuzz; need python3 command -v python3 ;;
     *)     echo "deps.sh: no such group: $1" >&2; exit 2 ;;
     esac
 }

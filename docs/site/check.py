@@ -1,0 +1,121 @@
+"""check.py OUT, in the tree: what can be seen of the site without a browser. Says what is wrong, then a line of figures; status 1 if anything is.
+check.py OUT anchors: the functions that the reference has, one a line."""
+import os
+import re
+import sys
+from collections import Counter
+from urllib.parse import unquote
+from xml.etree import ElementTree
+
+FOREIGN = ('docs/laboratory/index.html',)     # made by `weft lab`, which has checks of its own
+
+
+class Page:
+    def __init__(self, path, text):
+        self.path, self.faults = path, []
+        try:
+            self.root = ElementTree.fromstring(text)
+        except ElementTree.ParseError as e:
+            self.root = ElementTree.Element('html')
+            self.faults.append(f'is not well-formed: {e}')
+        self.all = list(self.root.iter())
+        self.ids = Counter(e.get('id') for e in self.all if e.get('id') is not None)
+        self.links = [(e.tag, e.get('href') or e.get('src')) for e in self.all if e.get('href') is not None or e.get('src') is not None]
+
+    def of(self, *tags):
+        return [e for e in self.all if e.tag in tags]
+
+
+def words(element):
+    return ''.join(element.itertext()).strip()
+
+
+def form(page):
+    """What every page has: a language, a title, one heading of level 1 and none left out, landmarks with names, texts for pictures."""
+    if page.root.get('lang') != 'en' or len(page.of('title')) != 1 or not words(page.of('title')[0]):
+        yield 'has no language or no title'
+    levels = [int(e.tag[1]) for e in page.of('h1', 'h2', 'h3', 'h4', 'h5', 'h6')]
+    if levels.count(1) != 1 or any(b > a + 1 for a, b in zip(levels, levels[1:])):
+        yield f'its headings are of levels {levels}'
+    if len(page.of('main')) != 1 or len(page.of('header')) != 1 or any(not e.get('aria-label') for e in page.of('nav')):
+        yield 'a landmark is missing, or has no name'
+    yield from (f'a picture without a text: {e.get("src")}' for e in page.of('img') if not (e.get('alt') or '').strip())
+    yield from (f'two elements have the id {i}' for i, n in page.ids.items() if n > 1)
+    yield from (f'a link within a link: {words(a)}' for a in page.of('a') if any(e.tag == 'a' for e in list(a.iter())[1:]))
+    yield from (f'a link without words to {e.get("href")}' for e in page.of('a') if not words(e) and e.find('img') is None)
+    yield from ('a script from a file' for e in page.of('script') if e.get('src'))
+    if page.of('script') and page.path != 'search.html':
+        yield 'a script'
+
+
+def target(page, link):
+    path, _, anchor = link.partition('#')
+    path = os.path.normpath(os.path.join(os.path.dirname(page), unquote(path))) if path else page
+    return path, unquote(anchor)
+
+
+def dead(page, pages, files):
+    """Links to what is elsewhere, or not there."""
+    for tag, link in page.links:
+        if link == 'data:,':
+            continue
+        if re.match(r'[a-z]+:|//', link):
+            yield f'{tag} to elsewhere: {link}'
+            continue
+        path, anchor = target(page.path, link)
+        if path not in files:
+            yield f'leads nowhere: {link}'
+        elif anchor and anchor not in (pages[path].ids if path in pages else ()):
+            yield f'no such place: {link}'
+
+
+def listings(page):
+    """Files that a page shows: their text is that of the tree."""
+    for e in page.of('figure'):
+        if e.get('class') == 'listing':
+            path = target(page.path, e.find('figcaption/a').get('href'))[0][:-len('.html')]
+            with open(path, encoding='utf-8') as f:
+                if words(e.find('div')) != f.read().strip():
+                    yield f'shows another {path} than the tree has'
+
+
+def reached(pages, start):
+    seen, todo = set(), [start]
+    while todo:
+        path = todo.pop()
+        if path not in seen:
+            seen.add(path)
+            todo += [target(path, link)[0] for _, link in pages[path].links if ':' not in link] if path in pages else []
+    return seen
+
+
+def read_site(out):
+    files = {os.path.relpath(os.path.join(d, f), out) for d, _, names in os.walk(out) for f in names}
+    files = {f for f in files if not f.startswith('shots/')}
+    pages = {}
+    for f in sorted(f for f in files if f.endswith('.html') and f not in FOREIGN):
+        with open(os.path.join(out, f), encoding='utf-8') as text:
+            pages[f] = Page(f, text.read())
+    return files, pages
+
+
+def faults(files, pages):
+    for page in pages.values():
+        yield from (f'{page.path}: {what}' for what in [*page.faults, *form(page), *dead(page, pages, files), *listings(page)])
+    yield from (f'{f}: no page leads to it' for f in sorted(files - reached(pages, 'index.html')))
+    titles = Counter(words(e) for p in pages.values() for e in p.of('title'))
+    yield from (f'{n} pages have the title {t}' for t, n in titles.items() if n > 1)
+
+
+def main(out, what=''):
+    files, pages = read_site(out)
+    if what == 'anchors':
+        print('\n'.join(sorted(e.get('id') for p in pages.values() for e in p.all if (e.get('class') or '') == 'name function')))
+        return 0
+    said = list(faults(files, pages))
+    print('\n'.join(said + [f'{len(pages)} pages, {sum(len(p.links) for p in pages.values())} links, {len(said)} faults']))
+    return 1 if said or not pages else 0
+
+
+if __name__ == '__main__':
+    sys.exit(main(*sys.argv[1:]))

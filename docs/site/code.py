@@ -1,0 +1,49 @@
+"""Code as HTML, and the names of the library in it, each a link to where it is declared."""
+import re
+from html import escape
+
+from pygments import highlight
+from pygments.formatters import HtmlFormatter
+from pygments.lexers import CLexer, JsonLexer, MakefileLexer, PythonLexer, TextLexer
+
+from tree import relative
+
+LEXERS = {'c': CLexer, 'h': CLexer, 'def': CLexer, 'inc': CLexer, 'cell': CLexer, 'cu': CLexer, 'cuh': CLexer, 'cpp': CLexer,
+          'py': PythonLexer, 'json': JsonLexer}
+PIECE = re.compile(r'<[^>]*>|\b(?:weft|WEFT)_\w+')
+
+
+def lexer_of(path):
+    return LEXERS.get(path.rpartition('.')[2].lower(), TextLexer)(stripnl=False)
+
+
+def coloured(text, path='x.c'):
+    """The text as lines of <span>, by the kind of its file's name."""
+    return highlight(text, lexer_of(path), HtmlFormatter(nowrap=True)).rstrip('\n')
+
+
+def block(inside):
+    return f'<div class="code"><pre><code>{inside}</code></pre></div>'
+
+
+def listing(path, text, to):
+    """A file, with its name above it as a link."""
+    name = f'<a href="{escape(to)}">{escape(path.rpartition("/")[2])}</a>'
+    return f'<figure class="listing"><figcaption>{name}</figcaption>{block(coloured(text.rstrip(), path))}</figure>'
+
+
+def link_names(html, page, names):
+    """Names in code and tables become links, but for those within a link. names: name -> page#anchor."""
+    depth = {'a': 0, 'code': 0, 'pre': 0, 'td': 0}
+
+    def piece(match):
+        what = match.group()
+        if what[0] == '<':
+            tag = re.match(r'</?(\w+)', what)
+            if tag and tag.group(1) in depth and not what.endswith('/>'):
+                depth[tag.group(1)] += -1 if what[1] == '/' else 1
+            return what
+        to = names.get(what)
+        inside = depth['code'] + depth['pre'] + depth['td'] > 0 and depth['a'] == 0
+        return f'<a href="{relative(page, to)}">{what}</a>' if to and inside else what
+    return PIECE.sub(piece, html)

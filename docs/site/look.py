@@ -1,0 +1,115 @@
+"""look.py OUT CHROMIUM: every page of the site as a browser shows it, in the light, in the dark, 360 px wide and on paper. Says what is wrong,
+then a line of figures; status 1 if anything is. Pictures of all that lie in OUT/shots."""
+import os
+import shutil
+import sys
+import tempfile
+from pathlib import Path
+
+from browser import Browser
+from check import FOREIGN
+
+HERE = Path(__file__).parent
+MOST = 8                                # faults of a page that are said
+WAYS = {'light': (1280, 'light', ''), 'dark': (1280, 'dark', ''), 'narrow': (360, 'dark', ''), 'paper': (680, 'light', 'print')}
+
+
+def noises(events):
+    """What the browser had to say, and what it asked the network for."""
+    for e in events:
+        p = e.get('params', {})
+        if e.get('method') == 'Runtime.exceptionThrown':
+            yield 'console: ' + p['exceptionDetails'].get('exception', {}).get('description', 'an error').split('\n')[0]
+        elif e.get('method') in ('Runtime.consoleAPICalled', 'Log.entryAdded'):
+            yield 'console: ' + str(p.get('entry', p))[:200]
+        elif e.get('method') == 'Network.loadingFailed':
+            yield 'not loaded: ' + p['errorText']
+        elif e.get('method') == 'Network.requestWillBeSent' and not p['request']['url'].startswith(('file:', 'data:')):
+            yield 'asks for ' + p['request']['url'][:200]
+
+
+def look_at(browser, out, page, shots):
+    """(faults, texts, pictures) of a page, in all ways."""
+    faults, texts, pictures = [], 0, 0
+    for way, how in WAYS.items():
+        browser.look(*how)
+        browser.open((out / page).as_uri())
+        seen = browser.run((HERE / 'probe.js').read_text())
+        said = [*seen['faults'], *noises(browser.events)]
+        if not (way == 'paper' and str(page) in FOREIGN):
+            faults += [f'{page}, {way}: {f}' for f in said[:MOST] + [f'{len(said) - MOST} more'] * (len(said) > MOST)]
+        texts, pictures = texts + seen['texts'], pictures + seen['pictures']
+        if shots:
+            browser.shot(str(shots / f'{str(page)[:-5].replace("/", "-")}-{way}.png'))
+    return faults, texts, pictures
+
+
+def focused(browser):
+    return browser.run('(function () { var e = document.activeElement, s = getComputedStyle(e), b = e.getBoundingClientRect();'
+                       'return { what: e.className || e.id || e.tagName, seen: b.left >= 0 && b.width > 0 && s.outlineStyle !== "none" }; })()')
+
+
+def keyboard(browser, out):
+    """The first key leads to the skip link, which is seen then, and that to the text; the next ten each to something that is seen."""
+    browser.look(*WAYS['light'])
+    browser.open((out / 'index.html').as_uri())
+    browser.key('Tab')
+    if focused(browser) != {'what': 'skip', 'seen': True}:
+        yield f'index.html: the first key Tab leads to {focused(browser)}'
+    browser.key('Enter')
+    if browser.run('location.hash + document.activeElement.id') != '#contentcontent':
+        yield 'index.html: the skip link does not lead to the text'
+    browser.open((out / 'index.html').as_uri())
+    for i in range(12):
+        browser.key('Tab')
+        if not focused(browser)['seen']:
+            yield f'index.html: key Tab {i + 1} leads to {focused(browser)}, which shows no focus'
+
+
+SEEN = 'Array.from(document.querySelectorAll("#found li")).filter(function (l) { return l.checkVisibility(); }).map(function (l) { return l.firstChild.textContent; })'
+
+
+def search(browser, out):
+    """A function is found by its name, a heading by a word, nothing by nonsense; without the script all are there."""
+    url = (out / 'search.html').as_uri()
+    for query, first, at_most in (('weft_rnn_run', 'weft_rnn_run', 5), ('rnn_run', 'weft_rnn_run', 5), ('thirty', 'Thirty lines', 9), ('zzzz', None, 0)):
+        browser.open(f'{url}?q={query}')
+        found = browser.run(SEEN)
+        if (found or [None])[0] != first or len(found) > at_most:
+            yield f'search.html: {query} finds {found[:5]}, {len(found)}'
+    browser.ask('Emulation.setScriptExecutionDisabled', value=True)
+    browser.open(url + '?q=zzzz')
+    if len(browser.run(SEEN)) < 500:
+        yield 'search.html: without the script names are missing'
+    browser.ask('Emulation.setScriptExecutionDisabled', value=False)
+
+
+def look_at_all(browser, out, pages, shots):
+    faults, texts, pictures = [], 0, 0
+    for page in pages:
+        more, t, p = look_at(browser, out, page, shots)
+        faults, texts, pictures = faults + more, texts + t, pictures + p
+    if (out / 'index.html').exists():
+        faults += [*keyboard(browser, out), *search(browser, out)]
+    return faults, texts, pictures
+
+
+def main(out, chromium, *only):
+    out = Path(out).resolve()
+    pages = [Path(p) for p in only] or sorted(p.relative_to(out) for p in out.rglob('*.html'))
+    shots = out / 'shots'
+    shutil.rmtree(shots, ignore_errors=True)
+    shots.mkdir()
+    profile = tempfile.mkdtemp()
+    browser = Browser(chromium, profile)
+    try:
+        faults, texts, pictures = look_at_all(browser, out, pages, shots)
+    finally:
+        browser.close()
+        shutil.rmtree(profile, ignore_errors=True)
+    print('\n'.join(faults + [f'{len(pages)} pages in {len(WAYS)} ways, {texts} texts, {pictures} pictures, {len(faults)} faults; shots in {os.path.relpath(shots)}']))
+    return 1 if faults or not pages else 0
+
+
+if __name__ == '__main__':
+    sys.exit(main(*sys.argv[1:]))

@@ -1,0 +1,114 @@
+"""make.py OUT [LAB]: the site, out of the tree in which it is run, into the folder OUT, which is made anew. LAB: the laboratory's page."""
+import os
+import re
+import shutil
+import sys
+
+import code
+import frame
+import headers
+import reference
+import tree
+from text import Text
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+DOORS = (('docs/tutorial.html', 'Tutorial', 'from the first tensor to a trained model'), ('lessons/index.html', 'Lessons', 'the inside of recurrent networks, an hour each'),
+         ('docs/planners.html', 'Planners', 'which sequences meet in a batch'), ('api/index.html', 'Reference', 'every function, type and macro'))
+
+
+class Site:
+    def __init__(self, out, lab):
+        self.out, self.lab, self.there = out, lab, tree.files()
+        self.headers = [headers.read(h, tree.read(h)) for h in tree.public_headers()]
+        self.kinds = {n: k for h in self.headers for n, k in reference.names_of(h).items()}
+        self.names = {n: to for n, (_, to) in self.kinds.items() if n != 'weft'}
+        self.texts = {p: Text(p, self.there) for _, paths in tree.chapters(self.there) for p in paths}
+        self.texts['docs/api.md'] = Text('docs/api.md', self.there)
+        self.version = '.'.join(re.findall(r'define WEFT_VERSION_\w+ +(\d+)', tree.read('core/api_core.h')))
+        self.written, self.headings = 0, []
+        self.chapters = self.make_chapters()
+
+    def make_chapters(self):
+        """(title, [(page, its words in the list of pages)])"""
+        out = [(title, [(tree.page_of(p), self.texts[p].title) for p in paths if p in self.texts]) for title, paths in tree.chapters(self.there)]
+        out[0][1][0] = ('index.html', 'weft at a glance')
+        if self.lab:
+            out[2][1].append(('docs/laboratory/index.html', 'A page of the laboratory'))
+        out[3][1].insert(0, ('docs/design/index.html', 'One page a decision'))
+        api = [('docs/api.html', 'Beside the name that you know')] + [(tree.header_page(h.path), os.path.basename(h.path)) for h in self.headers]
+        return out + [('Reference', [('api/index.html', 'All headers')] + api + [('names.html', 'Index of names'), ('search.html', 'Search')])]
+
+    def put(self, path, text):
+        path = os.path.join(self.out, path)
+        os.makedirs(os.path.dirname(path), exist_ok=True)
+        with open(path, 'w', encoding='utf-8') as f:
+            f.write(text)
+
+    def copy(self, path, to=None):
+        path_to = os.path.join(self.out, to or path)
+        os.makedirs(os.path.dirname(path_to), exist_ok=True)
+        shutil.copyfile(path, path_to)
+
+    def page(self, page, title, html, headings=(), kind=''):
+        html = code.link_names(html, page, self.names)
+        self.put(page, frame.whole(page, title, html, headings, self.chapters, self.version, kind))
+        self.written += 1
+        self.headings += [(words, f'{page}#{where}', title) if level > 1 else (words, page, 'page') for level, where, words in headings]
+
+    def write_texts(self):
+        sources = set()
+        for text in self.texts.values():
+            html = with_doors(text) if text.page == 'index.html' else text.html
+            self.page(text.page, text.title, html, text.headings)
+            sources.update(text.sources)
+            for picture in text.pictures:
+                if picture in self.there:
+                    self.copy(picture)
+        for path in sorted(sources):
+            if path in self.there:
+                html = f'<h1 class="path">{path}</h1>\n' + code.block(code.coloured(tree.read(path).rstrip(), path))
+                self.page(tree.page_of(path), path, html, kind='source')
+
+    def write_design(self):
+        rows = ''.join(f'<li><a href="{os.path.basename(p)}">{t}</a></li>\n' for p, t in self.chapters[3][1][1:])
+        html = f'<h1>One page a decision</h1>\n<p>Why weft is as it is; each page holds what was tried, what was measured and what was decided.</p>\n<ul>\n{rows}</ul>\n'
+        self.page('docs/design/index.html', 'One page a decision', html, [(1, '', 'One page a decision')])
+
+    def write_reference(self):
+        for h in self.headers:
+            title, html, headings = reference.header_html(h, self.names)
+            self.page(tree.header_page(h.path), title, html, headings, 'api')
+        html = '<h1>All headers</h1>\n' + reference.overview(self.headers, 'api/index.html')
+        self.page('api/index.html', 'All headers', html, [(1, '', 'All headers')])
+        html = '<h1>Index of names</h1>\n' + reference.index(self.kinds, 'names.html')
+        self.page('names.html', 'Index of names', html, [(1, '', 'Index of names')])
+
+    def write_search(self):
+        """A list of all names and headings that a script makes shorter; without it, it is a list of them."""
+        rows = [(n, to, kind) for n, (kind, to) in sorted(self.kinds.items())] + self.headings
+        items = ''.join(f'<li><a href="{to}">{words}</a> <span class="kind">{of}</span></li>\n' for words, to, of in rows)
+        script = tree.read(os.path.join(HERE, 'search.js'))
+        html = f'<h1>Search</h1>\n<p id="said" role="status">All names of the library and all headings of these pages.</p>\n<ul id="found">\n{items}</ul>\n<script>/*<![CDATA[*/\n{script}/*]]>*/</script>'
+        self.page('search.html', 'Search', html)
+
+    def write(self):
+        shutil.rmtree(self.out, ignore_errors=True)
+        self.copy(os.path.join(HERE, 'style.css'), 'style.css')
+        if self.lab:
+            self.copy(self.lab, 'docs/laboratory/index.html')
+        self.write_texts()
+        self.write_design()
+        self.write_reference()
+        self.write_search()
+        functions = sum(kind == 'function' for kind, _ in self.kinds.values())
+        print(f'{self.written} pages, {len(tree.lessons(self.there))} lessons, {functions} functions, {len(self.kinds)} names: {self.out}/index.html')
+
+
+def with_doors(text):
+    """The front page, with the four ways in before its first heading."""
+    items = ''.join(f'<li><a href="{to}">{name}</a> {what}</li>\n' for to, name, what in DOORS)
+    return text.html.replace('<h2', f'<ul class="doors">\n{items}</ul>\n<h2', 1)
+
+
+if __name__ == '__main__':
+    Site(sys.argv[1], sys.argv[2] if len(sys.argv) > 2 else None).write()

@@ -1,0 +1,35 @@
+/* probe.js - what a page looks like from within: run in it by look.py, answers with a list of faults. */
+(function () {
+  var faults = [], seen = {};
+  function fault(text) { if (!seen[text]) { seen[text] = 1; faults.push(text); } }
+  function name(e) { return e.tagName.toLowerCase() + (e.className ? "." + String(e.className).replace(/ .*/, "") : "") + " '" + (e.textContent || "").trim().slice(0, 30) + "'"; }
+  function colour(text) { var n = text.match(/[\d.]+/g).map(Number); return { r: n[0], g: n[1], b: n[2], a: n.length > 3 ? n[3] : 1 }; }
+  function over(c, d) { return { r: c.r * c.a + d.r * (1 - c.a), g: c.g * c.a + d.g * (1 - c.a), b: c.b * c.a + d.b * (1 - c.a), a: 1 }; }
+  function part(x) { x /= 255; return x <= .03928 ? x / 12.92 : Math.pow((x + .055) / 1.055, 2.4); }
+  function light(c) { return .2126 * part(c.r) + .7152 * part(c.g) + .0722 * part(c.b); }
+  function ground(e) {
+    var layers = [], c = { r: 255, g: 255, b: 255, a: 1 };
+    for (; e; e = e.parentElement) { var b = colour(getComputedStyle(e).backgroundColor); layers.push(b); if (b.a === 1) break; }
+    while (layers.length) c = over(layers.pop(), c);
+    return c;
+  }
+  /* WCAG 2: texts have 4.5 to their ground, large ones 3. */
+  function contrast(e) {
+    var s = getComputedStyle(e), g = ground(e), a = light(over(colour(s.color), g)), b = light(g);
+    var c = (Math.max(a, b) + .05) / (Math.min(a, b) + .05), size = parseFloat(s.fontSize);
+    var least = size >= 24 || size >= 18.66 && s.fontWeight >= 700 ? 3 : 4.5;
+    if (c < least) fault("contrast " + c.toFixed(2) + " of " + name(e));
+  }
+  function scrolls(e) { for (e = e.parentElement; e && e !== document.body; e = e.parentElement) if (/auto|scroll|hidden/.test(getComputedStyle(e).overflowX)) return true; return false; }
+  var width = document.documentElement.clientWidth, texts = 0;
+  if (document.documentElement.scrollWidth > width) fault("is " + document.documentElement.scrollWidth + " wide, of " + width);
+  document.querySelectorAll("body *").forEach(function (e) {
+    if (!e.checkVisibility || !e.checkVisibility() || e.tagName === "SCRIPT") return;
+    if (Array.from(e.childNodes).some(function (n) { return n.nodeType === 3 && n.data.trim(); })) { texts++; contrast(e); }
+    var box = e.getBoundingClientRect();
+    if (box.width && box.right > width + 1 && !scrolls(e) && e.parentElement.getBoundingClientRect().right <= width + 1) fault("goes over the edge, to " + Math.round(box.right) + ": " + name(e));
+  });
+  Array.from(document.images).forEach(function (i) { if (!i.complete || !i.naturalWidth) fault("a picture is missing: " + i.getAttribute("src")); });
+  if (!texts) fault("is empty");
+  return { faults: faults, texts: texts, pictures: document.images.length };
+})()

@@ -1,0 +1,24 @@
+"use strict";
+(function () {
+  var field = document.getElementById("find"), said = document.getElementById("said"), list = document.getElementById("found");
+  var rows = Array.from(list.children).map(function (li, i) { return { li: li, i: i, text: li.firstChild.textContent.toLowerCase(), all: li.textContent.toLowerCase() }; });
+  /* The row's name is the query, begins with it, has a word that does, has it; or all its words are somewhere. */
+  function rank(row, query, words) {
+    var name = row.text.replace(/^weft_/, "");
+    if (row.text === query || name === query) return 0;
+    if (name.startsWith(query) || row.text.startsWith(query)) return 1;
+    if (row.text.includes("_" + query) || row.text.includes(" " + query)) return 2;
+    if (row.text.includes(query)) return 3;
+    return words.every(function (w) { return row.all.includes(w); }) ? 4 : 5;
+  }
+  function find() {
+    var query = field.value.trim().toLowerCase(), words = query.split(/\s+/), n = 0;
+    rows.forEach(function (row) { row.rank = query ? rank(row, query, words) : 0; row.li.hidden = row.rank === 5; n += row.rank < 5; });
+    rows.slice().sort(function (a, b) { return a.rank - b.rank || a.i - b.i; }).forEach(function (row) { list.appendChild(row.li); });
+    said.textContent = query ? n + " of " + rows.length + " names and headings" : "All names of the library and all headings of these pages.";
+  }
+  field.value = new URLSearchParams(location.search).get("q") || "";
+  field.addEventListener("input", find);
+  field.form.addEventListener("submit", function (e) { e.preventDefault(); find(); });
+  find();
+})();

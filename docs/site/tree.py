@@ -1,0 +1,55 @@
+"""Which files of the tree are pages, and where: a page lies where its source does."""
+import os
+import re
+
+GUIDES = ('docs/tutorial.md', 'docs/glossary.md', 'docs/conventions.md', 'docs/cells.md', 'docs/planners.md', 'docs/lab.md', 'docs/cost.md',
+          'docs/performance.md', 'docs/forecast.md')
+
+
+def read(path):
+    with open(path, encoding='utf-8') as f:
+        return f.read()
+
+
+def files():
+    """All files of the tree, but for builds and what is hidden."""
+    out = []
+    for folder, inside, names in os.walk('.'):
+        inside[:] = [d for d in inside if d[0] != '.' and d not in ('build', '__pycache__')]
+        out += [os.path.relpath(os.path.join(folder, n), '.') for n in names]
+    return sorted(out)
+
+
+def lessons(there):
+    return [f for f in there if re.match(r'lessons/\d\d_\w+/lesson\.md$', f)]
+
+
+def chapters(there):
+    """(title, the Markdown files below it), in the order of a reader."""
+    design = [f for f in there if re.match(r'docs/design/\w+\.md$', f)]
+    guides = [f for f in GUIDES if f in there]
+    more = [f for f in there if re.match(r'docs/\w+\.md$', f) and f not in guides and f != 'docs/api.md']
+    return [('', ['README.md']), ('Lessons', ['lessons/README.md'] + lessons(there)), ('Guides', guides + more), ('Design', design)]
+
+
+def page_of(path):
+    """Where the page of a file of the tree is."""
+    if path == 'README.md':
+        return 'index.html'
+    if path.endswith('/README.md') or path.endswith('/lesson.md'):
+        return os.path.dirname(path) + '/index.html'
+    return re.sub(r'\.md$', '', path) + '.html'
+
+
+def public_headers():
+    return re.findall(r'^#include "(.*)"', read('weft.h'), re.M)
+
+
+def header_page(path):
+    return 'api/' + os.path.basename(path)[:-2] + '.html'
+
+
+def relative(page, to):
+    """`to`, a page or file of the site with or without #anchor, as page links it."""
+    path, mark, anchor = to.partition('#')
+    return (os.path.relpath(path, os.path.dirname(page) or '.') if path != page or not mark else '') + mark + anchor

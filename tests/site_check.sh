@@ -1,0 +1,27 @@
+#!/usr/bin/env bash
+# site_check.sh    every page of $B/site as a browser shows it, see docs/site/look.py: Chromium without a window opens each in the light, in the
+# dark, 360 px wide and as on paper; its console is silent, nothing is fetched, no picture is missing, texts can be told from their ground,
+# nothing goes over the edge; keys and the search do what they should. Pictures lie in $B/site/shots. A page with all these faults is seen
+# to have them. Skipped with a line where there is no Chromium.
+set -u
+root=$PWD site=$(realpath "${B:-build}")/site
+for chromium in chromium chromium-browser google-chrome chrome-headless-shell; do command -v "$chromium" >/dev/null && break; chromium=; done
+if [ -z "$chromium" ]; then echo "skipped: site-check: no Chromium here: apt-get install chromium"; exit 0; fi
+. "$(dirname "$0")/script.sh"
+export XDG_CACHE_HOME=$PWD/cache
+look() { (cd "$root" && sh docs/site/python.sh docs/site/look.py "$1" "$chromium"); }
+
+check "the pages" look "$site"
+tail -n 1 out
+mkdir faulty
+cat >faulty/page.html <<'END'
+<!DOCTYPE html><html lang="en"><title>x</title><style>@media (prefers-color-scheme: dark) { .dim { color: #555; background: #444 } }</style>
+<p style="color: #aaa; background: #fff">pale</p><p class="dim">dim in the dark</p><div style="width: 900px">wide</div>
+<img src="gone.png" alt="gone" /><img src="http://localhost/x.png" alt="elsewhere" /><script>nothing.here()</script></html>
+END
+check "faults are seen" says 1 "1 pages in 4 ways" look "$PWD/faulty"
+for fault in "page.html, light: contrast .* 'pale'" "page.html, dark: contrast .* 'dim in the dark'" "page.html, narrow: is 9.. wide, of 360" "page.html, paper: goes over the edge" \
+    "page.html, light: a picture is missing: gone.png" "page.html, light: asks for http://localhost/x.png" "page.html, light: console: .*nothing is not defined"; do
+    check "$fault" grep -q "$fault" said
+done
+finish "the site in Chromium"

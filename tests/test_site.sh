@@ -1,0 +1,62 @@
+#!/usr/bin/env bash
+# test_site.sh: the site, without a browser. Two builds are the same bytes; the reference has each exported function; every link leads to what
+# is there; all lessons are in it, with the files as they are; and faults that are planted are found. Skipped where there is no Python with
+# the packages that it needs.
+set -u
+root=$PWD build=$(realpath "${B:-build}")
+if ! sh docs/site/python.sh -c pass 2>/dev/null; then echo "skipped: test_site: no python3-markdown and python3-pygments here"; exit 0; fi
+. "$(dirname "$0")/script.sh"
+site=$dir/site
+python() { (cd "$root" && sh docs/site/python.sh "$@"); }
+is() { [ "$1" = "$2" ] || { echo "$1 is not $2"; return 1; }; }
+made() { PYTHONHASHSEED=$2 python docs/site/make.py "$dir/$1"; }
+sound() { python docs/site/check.py "$dir/$1"; }
+functions() {                           # those that the library has, or if it is not built that the headers declare, without second names
+    if [ -f "$build/libweft.so" ]; then comm -23 <(B=$build bash tests/exports.sh exported) <(bash tests/exports.sh labels); else bash tests/exports.sh declared; fi
+}
+check "it is made" made site 1
+check "and once more" made again 2
+check "the same bytes" diff -r site again
+check "nothing is wrong with it" sound site
+check "the reference has all exported functions, and no others" diff <(python docs/site/check.py "$site" anchors) <(cd "$root" && functions)
+types() { (cd "$root" && cat weft.h $(sed -n 's/^#include "\(.*\)"/\1/p' weft.h)) | sed -nE 's/^(} |typedef .* )(weft_[a-z_]+);.*/\2/p; s/^#define (WEFT_[A-Z]+[A-Z_]*).*/\1/p' | grep -vE '_H$|STATUS_NAME|weft__' | sort -u; }
+placed() {
+    local t n=0
+    for t in $(types); do n=$((n + 1)); grep -qr "id=\"$t\"" site/api || { echo "$t has no place"; return 1; }; done
+    [ $n -gt 100 ]
+}
+check "and all types and macros" placed
+check "and constants" grep -q 'id="WEFT_ENOMEM"' site/api/api_core.html
+for lesson in "$root"/lessons/[0-9]*/lesson.md; do
+    name=$(basename "$(dirname "$lesson")")
+    check "$name is there" grep -q '<h1' "site/lessons/$name/index.html"
+    check "$name is in the list of pages" grep -q "href=\"lessons/$name/index.html\"" site/index.html
+done
+for page in tutorial conventions cells planners lab cost performance forecast api design/tape; do check "$page is there" test -s "site/docs/$page.html"; done
+check "weft_rnn_run has its place" grep -q 'id="weft_rnn_run"' site/api/api_rnn.html
+check "a comment before a function is there" grep -q 'Ends the step: its tensors and its tape' site/api/api_core.html
+check "and one behind it" grep -q 'x Phi(x), by the error function' site/api/api_autograd.html
+check "a name in code is a link" grep -q 'href="../api/api_core.html#weft_open"' site/docs/tutorial.html
+check "one script, in one page" is "$(grep -rl '<script' site)" site/search.html
+
+# What is broken is found, and said.
+broken() {                              # PATTERN FILE SED: the file of a copy is changed
+    rm -rf copy; cp -r site copy
+    sed -i "$3" "copy/$2"
+    cmp -s "site/$2" "copy/$2" && { echo "nothing was changed"; return 1; }
+    says 1 "$1" sound copy
+}
+tutorial=docs/tutorial.html
+check "a dead link" broken "leads nowhere: gone.html" $tutorial 's|</main>|<p><a href="gone.html">x</a></p></main>|'
+check "a dead anchor" broken "no such place: cells.html#gone" $tutorial 's|</main>|<p><a href="cells.html#gone">x</a></p></main>|'
+check "a picture from elsewhere" broken "img to elsewhere" $tutorial 's|</main>|<img alt="x" src="https://example.org/x.png" /></main>|'
+check "a picture without a text" broken "a picture without a text" index.html 's|<img alt="[^"]*"|<img alt=""|'
+check "a picture that is not there" broken "leads nowhere: docs/gone.svg" index.html 's|src="docs/batch.svg"|src="docs/gone.svg"|'
+check "an element that does not end" broken "is not well-formed" $tutorial 's|</footer>||'
+check "an id twice" broken "two elements have the id content" $tutorial 's|<footer>|<footer id="content">|'
+check "a second script" broken "tutorial.html: a script" $tutorial 's|</main>|<script>0</script></main>|'
+check "a heading that is left out" broken "of levels" $tutorial 's|<h2|<h4|; s|</h2>|</h4>|'
+check "a page that no one leads to" eval 'cp -r site lone; echo "<html/>" >lone/lone.html; says 1 "lone.html: no page leads to it" sound lone'
+check "another number than the program's" broken "shows another lessons/02_rnn_by_hand/expected.txt" lessons/02_rnn_by_hand/index.html 's|0\.6044|0.6045|'
+check "a function without a place" broken "no such place: .*#weft_rnn_trace" api/api_rnn.html 's| id="weft_rnn_trace"||'
+finish "the site"
