@@ -82,7 +82,7 @@ same() {                                # WANT GOT
             for (i = 1; i <= a; i++) { if (w[i] == ".." && i == a) return 1; if (i > b || !near(w[i], g[i])) return 0 }
             return a == b
         }
-        FNR == NR { want[++n] = $0; next }
+        FILENAME == ARGV[1] { want[++n] = $0; next }
         n && want[at + 1] == ".." { if (at + 2 > n || !agree(want[at + 2], $0)) next; at += 2; next }
         { if (at >= n || !agree(want[at + 1], $0)) { bad = 1; exit } at++ }
         END {
