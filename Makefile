@@ -203,7 +203,7 @@ $(TOOLS): $(B)/libweft.a
 
 EMULATED  := $(B)/emu/libweft_cuda.so
 RUN_TESTS  = B=$(B) V=$(V) CC='$(CC)' bash tests/run.sh $(filter $(B)/tests/% $(B)/emu/emu_test,$^)
-test: $(if $(filter tsan,$(V)),$(TOOLS),$(TESTS) $(TOOLS) $(COMMAND) $(EXAMPLES) $(BENCH) $(B)/libweft.a $(B)/libweft.so) $(EMULATED) $(B)/emu/emu_test
+test: $(if $(filter tsan,$(V)),$(TOOLS),$(TESTS) $(TOOLS) $(COMMAND) $(EXAMPLES) $(BENCH) $(B)/libweft.a $(B)/libweft.so) $(EMULATED) $(B)/emu/emu_test $(if $(V),,lesson-library)
 	@CUDA=$(abspath $(B)/emu) $(RUN_TESTS)
 # The tests of the GPU's kernels alone: emulated, or with GPU=1 on the GPU that is there.
 test-cuda: $(if $(GPU),$(B)/libweft_cuda.so,$(EMULATED)) $(TESTS) $(TOOLS) $(B)/examples/g2p
@@ -295,8 +295,14 @@ site-check: site
 
 # Lessons, on the library of doubles: N's file is compiled, shown, checked and drawn; its copy for a student; all solutions, starts and
 # wrong answers; the answers of a class. See lessons/README.md.
-LESSONS = B=$(abspath $(BUILD))/$(if $(filter dasan,$(V)),dasan,double) V=$(V) CC='$(CC)' bash lessons/lesson.sh
-lesson lessons grade: $(BUILD)/$(if $(filter dasan,$(V)),dasan,double)/libweft.a
+LESSON_V := $(if $(filter asan dasan,$(V)),dasan,double)
+LESSONS   = B=$(abspath $(BUILD))/$(LESSON_V) V=$(LESSON_V) CC='$(CC)' bash lessons/lesson.sh
+lesson lessons grade: lesson-library
+ifeq ($(V),$(LESSON_V))
+lesson-library: $(B)/libweft.a
+else
+lesson-library: ; @+$(MAKE) --no-print-directory V=$(LESSON_V) $(BUILD)/$(LESSON_V)/libweft.a
+endif
 lesson: ; @OUT=$(BUILD)/lessons $(LESSONS) run $(N) $(FILE)
 lesson-start: ; @$(LESSONS) start $(N) $(DIR)
 lessons: ; @$(LESSONS) all
@@ -308,7 +314,8 @@ slow_pack: $(B)/examples/slow_pack
 	$< --out $(B)/slow_pack $(SLOW_PACK_FLAGS)
 
 # Headers in PREFIX/include/weft, and PREFIX/include/weft.h, which includes them: no folder of ours is on a program's include path.
-INSTALLED := README.md LICENSE $(wildcard docs/*.md docs/*.svg docs/*.pl docs/design/*.md examples/*.[ch] examples/common/*.[ch])
+INSTALLED := README.md LICENSE $(wildcard docs/*.md docs/*.svg docs/*.pl docs/design/*.md examples/*.[ch] examples/common/*.[ch] examples/python/*.py \
+    lessons/*.md lessons/lesson.sh lessons/*/*)
 FILL       = sed -e 's|@PREFIX@|$(PREFIX)|; s|@LIBDIR@|$(LIBDIR)|; s|@VERSION@|$(VERSION)|; s|@F64@|$(F64)|; s|@DEFINES@|$(filter -D%,$(VFLAGS))|' \
     -e 's|@TO_PREFIX@|$(shell realpath -m --relative-to='$(LIBDIR)' '$(PREFIX)')|; s|@PRIVATE@|$(LIBS)|; s| *$$||'
 install: $(B)/libweft.a $(B)/libweft.so $(COMMAND)
@@ -344,7 +351,7 @@ endef
 $(foreach v,$(VARIANTS),$(eval $(call delegate,$(v))))
 endif
 
-.PHONY: all everything test test-cuda soak planted hunt fuzz kill starve nightly lint bench demo forecast slow_pack lab lab-check site site-check lesson lesson-start lessons grade install installcheck clean
+.PHONY: all everything test test-cuda soak planted hunt fuzz kill starve nightly lint bench demo forecast slow_pack lab lab-check site site-check lesson lesson-library lesson-start lessons grade install installcheck clean
 .SECONDARY:
 .DELETE_ON_ERROR:
 -include $(CUDA_OBJ:.o=.d) $(EMU_OBJ:.o=.d) $(B)/emu/emu_test.d

@@ -267,8 +267,9 @@ WEFT_API void weft_backward(weft_tensor *loss);
 WEFT_API weft_tensor *weft_grad(weft_tensor *parameter);
 /* d of / d by[i] into out[i], `of` of any shape (the gradient of its sum), zeros where there is no
  * way; the walk is on the tape (if recording is on), so that gradients can be differentiated again.
- * by may be any tensors of this step or parameters; their own gradients are not touched. WEFT_EARG
- * if `of` is neither on the tape nor one of them. */
+ * by may be any tensors of this step or parameters; their own gradients are not touched. A way
+ * inside a fused operator passes no tensor: see weft_rnn_run on gradients by y. WEFT_EARG if `of`
+ * is neither on the tape nor one of them. */
 WEFT_API void weft_gradients(weft_tensor *of, weft_tensor *const *by, int64_t n,
                              weft_tensor **out);
 /* The same numbers as a constant: no gradient goes back through it. */

@@ -145,7 +145,7 @@ WEFT_API void weft_dataset_free(weft_dataset *data);
  * `pool` (or `order`): it shuffles an epoch, sorts pools of `pool` batches by length (0 means 50;
  * 1: batches of any lengths), cuts them into batches by count or by tokens, shuffles the batches.
  * keep_order: none of that but the cutting. */
-/* at most so many sequences, tokens (one sequence at least); 0: any */
+/* at most so many sequences, real tokens, no pads counted (one sequence at least); 0: any */
 typedef struct { int64_t count, tokens; int pool; bool keep_order; } weft_loader_opts;
 typedef struct weft_loader weft_loader;
 /* Over n sequences of these lengths (copied); the stream "loader.<name>" of the context shuffles,

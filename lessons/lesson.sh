@@ -27,7 +27,8 @@ if [ -f "$root/core/api_core.h" ]; then
 else
     flags=($(${PKG_CONFIG:-pkg-config} --cflags weft_f64)) libs=($(${PKG_CONFIG:-pkg-config} --libs weft_f64) -lm)
 fi
-sanitize=()
+sanitize=() wrap=-Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc,--wrap=fork,--wrap=vfork,--wrap=system,--wrap=popen
+export ASAN_OPTIONS=${ASAN_OPTIONS:-}:hard_rss_limit_mb=3000:allocator_may_return_null=1
 compiler=(-std=c11 -O1 -g -Wall "${flags[@]}" -I"$here")
 case ${V:-} in dasan) sanitize=(-fsanitize=address,undefined -fno-sanitize-recover=all) compiler+=("${sanitize[@]}") ;; esac
 
@@ -41,34 +42,52 @@ compile() {                             # LESSON FILE PROGRAM
         objects+=("$own.$(basename "$f" .c).o")
         [ -f "${objects[-1]}" ] || "$cc" "${compiler[@]}" -I"$1" -c -o "${objects[-1]}" "$f" >>"$3.log" 2>&1 || return 1
     done
-    "$cc" "${compiler[@]}" -I"$1" -o "$3" "$2" "${objects[@]}" "${libs[@]}" >>"$3.log" 2>&1
+    "$cc" "${compiler[@]}" -I"$1" -o "$3" "$2" "${objects[@]}" "$wrap" "${libs[@]}" >>"$3.log" 2>&1
 }
-# In a folder of its own, with limits of time, memory, output and of what it writes; what it prints is in OUT.
+# In a folder and a session of its own, with limits of time, memory, output and of what it writes; what it prints is in OUT. Processes that
+# it leaves behind are ended.
 limited() {                             # PROGRAM OUT BLOCKS ARGUMENT...: BLOCKS of 1,024 bytes may be written
-    local program=$1 out=$2 blocks=$3 rc; shift 3
-    rm -rf "$work/in" && mkdir "$work/in"
-    ( cd "$work/in" || exit 1
-      ulimit -c 0 -t "$seconds"
-      [ ${#sanitize[@]} != 0 ] || ulimit -v 4000000
-      ulimit -f "$blocks"
-      exec timeout -k 1 "$((seconds + 10))" "$program" "$@" </dev/null 2>&1 ) | head -c 1000001 >"$out"
+    local program=$1 out=$2 blocks=$3 rc wall=$((seconds + seconds / 2 + 2)); shift 3
+    rm -rf "$work/in" "$work/left" && mkdir "$work/in"
+    (cd "$work/in" && export seconds wall blocks program left=$work/left sanitized=${#sanitize[@]} && exec setsid -w bash -c '
+        ( ulimit -c 0 -t "$seconds"
+          [ "$sanitized" != 0 ] || ulimit -v 4000000
+          ulimit -f "$blocks"
+          exec timeout -k 1 "$wall" "$program" "$@" </dev/null 2>&1 )
+        rc=$?
+        cat /proc/[0-9]*/stat >"$left.all" 2>/dev/null
+        while read -r line; do
+            pid=${line%% *} fields=(${line##*) })
+            [ "${fields[3]}" = $$ ] && [ "$pid" != $$ ] || [ "/proc/$pid/exe" -ef "$program" ] || continue
+            if kill -9 "$pid" 2>/dev/null; then : >"$left"; fi
+        done <"$left.all"
+        exit $rc' - "$@" 2>/dev/null) | timeout "$((wall + 5))" head -c 1000001 >"$out"
     rc=${PIPESTATUS[0]}
     if [ "$(wc -c <"$out")" -gt 1000000 ]; then trouble="it prints more than a megabyte"
     elif [ $rc = 124 ] || [ $rc = 137 ] || [ $rc = 152 ]; then trouble="it does not end within $seconds s"
     elif [ $rc = 153 ] || { [ "$blocks" = 0 ] && [ -n "$(ls -A "$work/in")" ]; }; then trouble="it writes files"
+    elif grep -qaE 'hard rss limit' "$out"; then trouble="it asks for more memory than there is"
     elif [ $rc -gt 128 ]; then trouble="it crashes: signal $((rc - 128)), $(kill -l $((rc - 128)) 2>/dev/null)"
     elif grep -qaE 'AddressSanitizer|runtime error' "$out"; then trouble="it crashes: $(grep -aoE 'AddressSanitizer: [a-zA-Z-]*|runtime error.*' "$out" | head -n 1)"
+    elif [ -e "$work/left" ]; then trouble="it starts another process"
     else trouble=; fi
     return $rc
 }
-# verdict: "right", a hint, or what kept it from an answer.
+complaint() { echo "it does not compile: $(grep -m 1 -E 'error|undefined|multiple' "$1.log" | sed -E "s|[^ ()'\`]*/||g" | cut -c1-200)"; }   # PROGRAM
+# verdict: "right", a hint, or what kept it from an answer. Only what begins with this run's key is of the check.
 judge() {                               # LESSON FILE PROGRAM
+    local key=k$RANDOM$RANDOM$RANDOM rc
     verdict=
-    if ! compile "$@"; then verdict="it does not compile: $(grep -m 1 -E 'error|undefined' "$3.log" | sed "s|.*/||" | cut -c1-200)"; return 1; fi
-    limited "$3" "$work/said" 0 check
-    local rc=$?
-    verdict=${trouble:-$(tail -n 1 "$work/said" | cut -c1-400)}
-    [ $rc = 0 ] && [ -z "$trouble" ]
+    if ! compile "$@"; then verdict=$(complaint "$3"); return 1; fi
+    limited "$3" "$work/said" 0 check "$key"
+    rc=$?
+    verdict=$(grep -ao "$key .*" "$work/said" | tail -n 1 | cut -d ' ' -f 2- | cut -c1-400)
+    case $verdict in
+    "refused: "*) verdict=${verdict#refused: } rc=1 ;;
+    *) [ -z "$trouble" ] || { verdict=$trouble; return 1; } ;;
+    esac
+    [ -n "$verdict" ] || { verdict="it ends by itself, with status $rc, before the check has come to its end"; return 1; }
+    [ $rc = 0 ] && [ "$verdict" = right ]
 }
 
 # ---- commands ----
@@ -78,15 +97,20 @@ start() {                               # N DIR
     n=$(basename "$d" | cut -c1-2)
     mkdir -p "$to" || return 1
     [ ! -e "$to/$n.c" ] || { echo "$to/$n.c is there already; it stays as it is" >&2; return 1; }
-    cp "$d/start.c" "$to/$n.c"
-    printf '# make 02: checks 02.c\n%%: %%.c FORCE\n\t@bash %s/lesson.sh run $* $<\nFORCE:\n' "$here" >"$to/Makefile"
+    if [ -e "$to/Makefile" ] && ! head -n 1 "$to/Makefile" | grep -q '^# weft: make 02'; then
+        echo "$to has a Makefile of its own, which stays; another folder is expected" >&2
+        return 1
+    fi
+    cp "$d/start.c" "$to/$n.c" || return 1
+    printf '# weft: make 02 checks 02.c\n%%: %%.c FORCE\n\t@bash "%s/lesson.sh" run $* $<\nFORCE:\n' "$here" >"$to/Makefile"
     echo "$to/$n.c is to be filled in; read $d/lesson.md; make -C $to $n checks it"
 }
 run() {                                 # N [FILE]
     local d n file
     d=$(folder "${1:-}") || return 2
     n=$(basename "$d" | cut -c1-2) file=$(realpath -- "${2:-$d/start.c}") || return 2
-    if ! compile "$d" "$file" "$work/$n"; then cat "$work/$n.log"; echo "lesson $n: it does not compile"; return 1; fi
+    [ -f "$file" ] || { echo "there is no file $file" >&2; return 2; }
+    if ! compile "$d" "$file" "$work/$n"; then cat "$work/$n.log"; echo "lesson $n: $(complaint "$work/$n")"; return 1; fi
     limited "$work/$n" "$work/shown" 0 show
     head -n 200 "$work/shown"
     [ -z "$trouble" ] || { echo "lesson $n: $trouble"; return 1; }
@@ -110,7 +134,7 @@ grade() {                               # DIR
         all=$((all + 1))
         [ "$student" = "$last" ] || students=$((students + 1)) last=$student
         if judge "$d" "$(realpath "$file")" "$work/$n"; then ok=yes right=$((right + 1)); else ok=no; fi
-        printf '%s,%s,%s,"%s"\n' "$student" "$n" "$ok" "${verdict//\"/\"\"}" >>"$work/grades.csv"
+        printf '"%s",%s,%s,"%s"\n' "${student//\"/\"\"}" "$n" "$ok" "${verdict//\"/\"\"}" >>"$work/grades.csv"
     done
     cp "$work/grades.csv" "$dir/grades.csv" || return 1
     echo "grade: $students students, $all answers, $right right; $dir/grades.csv"

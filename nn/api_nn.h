@@ -2,10 +2,10 @@
  *
  * Contents: modules, parameters and buffers, finding and counting them, their gradients.
  *
- * A module tree owns its parameters; all of them are one flat vector, and so are their gradients.
- * Layers hang below a module and end with the context. A layer that could not be made is an empty
- * one; running it gives an inert tensor. Names are PyTorch's, joined by dots:
- * "encoder.weight_ih_l0". */
+ * A module tree owns its parameters; weft_parameter_at walks them, weft_flat_gradient has their
+ * gradients as one vector. Layers hang below a module and end with the context. A layer that could
+ * not be made is an empty one; running it gives an inert tensor. Names are those of PyTorch, joined
+ * by dots: "encoder.weight_ih_l0". */
 #ifndef WEFT_API_NN_H
 #define WEFT_API_NN_H
 #include "../autograd/api_autograd.h"

@@ -1,11 +1,14 @@
 #!/usr/bin/env bash
-# doccheck.sh [FILE...]: every block of C in README.md and docs is compiled and run against the library in $B.
+# doccheck.sh [FILE...]: every block of C in README.md and docs is compiled and run against the library in $B, and prints what is shown.
 #
 # A block that opens with ```c is
 #   a whole program, if it has a main: compiled alone, run, must end with 0;
 #   else a piece. The pieces below one heading of level 1 or 2 are one program: those that begin with #include, #define, static, typedef,
 #   struct, enum stand before main, the others are the body of main, in which `weft *w` is an open context that must not have failed
 #   in the end.
+# The next ```text before a heading or another block is what it prints, all of it, and what prints nothing has none; numbers with a point
+# agree if they do to a unit of the last digit shown. ".." at a line's end stands for the rest of it, alone for any lines.
+# A line "    cc .." below a whole program is how a reader compiles it: so it is compiled, in a folder that looks like the tree's.
 # Other languages, and ```c that belong to a listing only (```C), are not run. Programs run in an empty folder, for a minute at most.
 set -u
 here=$PWD lib=$(realpath -m "$B")
@@ -13,7 +16,8 @@ t=$(mktemp -d) || exit 1
 trap 'rm -rf "$t"' EXIT
 [ $# -gt 0 ] || set -- README.md docs/*.md docs/design/*.md
 
-# Writes each program to $t/NAME.c, and "NAME FILE:LINE BLOCKS" to $t/list.
+# Writes each program to $t/NAME.c, and "NAME FILE:LINE BLOCKS" to $t/list; what its blocks should print to $t/NAME.want.1 .., how it is
+# compiled to $t/NAME.cc. A piece that has run prints a line of one byte, 30.
 extract() {                             # FILE
     awk -v file="$1" -v t="$t" -v stem="$(echo "${1%.md}" | tr / _)" '
         function flush_section() {
@@ -24,16 +28,26 @@ extract() {                             # FILE
                     prelude, top, body > out
                 close(out); print name, file ":" first, pieces >> (t "/list")
             }
-            pieces = 0; top = body = ""
+            pieces = bodies = 0; top = body = wants = ""
         }
         BEGIN { prelude = "#include <math.h>\n#include <stdio.h>\n#include <stdlib.h>\n#include <string.h>\n#include \"weft.h\"\n" }
         !inside && /^##? / { flush_section() }
+        !inside && /^ *```/ { if (!/^```text$/) wants = "" }
+        !inside && /^#/ { wants = command = "" }
+        !inside && command != "" && /^    cc / { print substr($0, 5) > (t "/" command ".cc"); close(t "/" command ".cc"); command = "" }
+        !inside && /^```text$/ && wants != "" { inside = 3; want = t "/" wants; wants = ""; printf "" > want; next }
+        inside == 3 && /^```$/ { inside = 0; close(want); next }
+        inside == 3 { print > want; next }
         !inside && /^```c$/ { inside = 1; start = NR + 1; text = "#line " start " \"" file "\"\n"; main_ = 0; lead = ""; next }
         !inside && /^```/ { inside = 2; next }
         inside && /^```$/ {
             if (inside == 1) {
-                if (main_) { name = stem "_" start; print text > (t "/" name ".c"); close(t "/" name ".c"); print name, file ":" start, 1 >> (t "/list") }
-                else { if (!pieces++) first = start; if (lead ~ /^(#include|#define|static|typedef|struct|enum)/) top = top text; else body = body text }
+                if (main_) { name = stem "_" start; command = name; wants = name ".want.1"; print text > (t "/" name ".c"); close(t "/" name ".c"); print name, file ":" start, 1 >> (t "/list") }
+                else {
+                    if (!pieces++) first = start
+                    if (lead ~ /^(#include|#define|static|typedef|struct|enum)/) top = top text
+                    else { body = body text "puts(\"\\036\");\n"; wants = stem "_" first ".want." ++bodies }
+                }
             }
             inside = 0; next
         }
@@ -41,11 +55,57 @@ extract() {                             # FILE
         END { flush_section() }' "$1"
 }
 
-try() {                                 # NAME: compile, run
-    mkdir -p "$t/$1.run"
+shows() {                               # NAME: what its blocks have printed, $t/out, is what the page shows
+    rm -f "$t"/part.*
+    awk -v t="$t" 'BEGIN { n = 1 } $0 == "\036" { n++; next } { sub(/[ \t]+$/, ""); print > (t "/part." n) }' "$t/out"
+    local p k
+    for p in "$t/part."* "$t/$1.want."*; do
+        [ -f "$p" ] || continue
+        k=${p##*.}
+        [ -f "$t/$1.want.$k" ] || { echo "block $k prints what is not shown:"; cat "$p"; return 1; }
+        [ -f "$t/part.$k" ] || : >"$t/part.$k"
+        same "$t/$1.want.$k" "$t/part.$k" || return 1
+    done
+}
+same() {                                # WANT GOT
+    awk '
+        function words(line, to) { gsub(/[][(),=|:]/, " & ", line); return split(line, to, " ") }
+        function near(want, got,   unit) {
+            if (want == got) return 1
+            if (want !~ /^[-+]?[0-9]+\.[0-9]+(e[-+]?[0-9]+)?$/ || got !~ /^[-+]?[0-9]+(\.[0-9]+)?(e[-+]?[0-9]+)?$/) return 0
+            unit = want; sub(/e.*/, "", unit); sub(/.*\./, "", unit)
+            unit = 10 ^ -length(unit) * (want ~ /e/ ? 10 ^ substr(want, index(want, "e") + 1) : 1)
+            return want - got <= 1.01 * unit && got - want <= 1.01 * unit
+        }
+        function agree(want, got,   w, g, a, b, i) {
+            a = words(want, w); b = words(got, g)
+            for (i = 1; i <= a; i++) { if (w[i] == ".." && i == a) return 1; if (i > b || !near(w[i], g[i])) return 0 }
+            return a == b
+        }
+        FILENAME == ARGV[1] { want[++n] = $0; next }
+        n && want[at + 1] == ".." { if (at + 2 > n || !agree(want[at + 2], $0)) next; at += 2; next }
+        { if (at >= n || !agree(want[at + 1], $0)) { bad = 1; exit } at++ }
+        END {
+            if (!bad && (at == n || (at == n - 1 && want[n] == ".."))) exit 0
+            print "the page shows \"" want[at + 1] "\", it prints \"" (bad ? $0 : "") "\""
+            exit 1
+        }' "$1" "$2"
+}
+build() {                               # NAME
+    local cc name
+    if [ -f "$t/$1.cc" ] && [ -z "${V:-}" ]; then
+        cc=$(cat "$t/$1.cc") name=$(grep -oE '[a-z_]+\.c\b' "$t/$1.cc" | head -n 1)
+        rm -rf "$t/tree" && mkdir "$t/tree" && ln -s "$here"/* "$t/tree" && rm -f "$t/tree/build" && ln -s "$lib" "$t/tree/build"
+        (cp "$t/$1.c" "$t/tree/$name" && cd "$t/tree" && eval "$cc" && cp "${name%.c}" "$t/$1") >"$t/log" 2>&1
+        return
+    fi
     ${CC:-cc} -std=c11 -D_GNU_SOURCE ${V:+$([ "$V" = double ] && echo -DWEFT_DOUBLE)} -Wall -Wextra -Wno-unused-variable -Wno-unused-but-set-variable -Wno-unused-function \
-        -Werror -I"$here" "$t/$1.c" -o "$t/$1" "$lib/libweft.a" $(${PKG_CONFIG:-pkg-config} --libs hdf5 zlib) -ldl -lm -lpthread >"$t/log" 2>&1 || return 1
-    (cd "$t/$1.run" && timeout 60 "$t/$1" >"$t/log" 2>&1 </dev/null)
+        -Werror -I"$here" "$t/$1.c" -o "$t/$1" "$lib/libweft.a" $(${PKG_CONFIG:-pkg-config} --libs hdf5 zlib) -ldl -lm -lpthread >"$t/log" 2>&1
+}
+try() {                                 # NAME: compile, run, compare
+    mkdir -p "$t/$1.run"
+    build "$1" || return 1
+    (cd "$t/$1.run" && timeout 60 "$t/$1" >"$t/out" 2>"$t/log" </dev/null) && shows "$1" >>"$t/log"
 }
 
 : >"$t/list"

@@ -72,6 +72,52 @@ for name in $names; do
 done
 says "documents and examples; g2p from the installed files"
 
+# ---- the README's program, compiled as it says
+cat >pkg-config <<END
+#!/bin/sh
+exec $(command -v "${PKG_CONFIG:-pkg-config}") --define-variable=prefix="$stage" --define-variable=libdir="$stage/lib" "\$@"
+END
+chmod +x pkg-config
+case $V in ''|double)
+    sed -n '/^```c$/,/^```$/p' "$doc/README.md" | sed '/^```/d' >net.c
+    line=$(sed -n 's/^    \(cc net\.c \$(pkg-config .*\)/\1/p' "$doc/README.md")
+    [ -n "$line" ] || fail "the README does not say how to compile with an installed weft"
+    sed -n '/^```text/,/^```$/p' "$doc/README.md" | sed '/^```/d' >losses
+    (PATH=$work:$PATH; eval "$line") && ./net >said && cmp said losses || fail "the README's program: $line"
+    says "the README's program by the README's line" ;;
+esac
+
+# ---- Python by ctypes: the README's network to the same losses; each struct that was read from the headers is as the compiler has it
+with_python() {                              # NAME PROGRAM: with the package of that name
+    WEFT_PC=$1 PKG_CONFIG="$work/pkg-config" PYTHONDONTWRITEBYTECODE=1 PYTHONPATH=$doc/examples/python python3 "$2"
+}
+cat >structs.py <<'END'
+import ctypes as c
+import weft
+print('#include <weft/weft.h>')
+for name, s in vars(weft).items():
+    if isinstance(s, type) and issubclass(s, (c.Structure, c.Union)) and hasattr(s, '_fields_'):
+        print(f'_Static_assert(sizeof({name}) == {c.sizeof(s)}, "size of {name}");')
+        for field, *_ in s._fields_:
+            print(f'_Static_assert(offsetof({name}, {field}) == {getattr(s, field).offset}, "{name}.{field}");')
+    elif isinstance(s, int) and name.startswith('WEFT_'):
+        print(f'_Static_assert({name} == {s}, "{name}");')
+END
+case $V in ''|double)
+    if ! command -v python3 >/dev/null; then echo "skipped: no python3 here"
+    elif ! python3 -c 'import pycparser' 2>/dev/null; then echo "skipped: python3 has no pycparser here"
+    else
+        for name in $names; do
+            with_python "$name" "$doc/examples/python/lstm.py" >said || { cat said; fail "lstm.py with $name"; }
+            cmp said losses || fail "lstm.py with $name has other losses than the README"
+            with_python "$name" structs.py >structs.c
+            [ "$(grep -c size structs.c)" -gt 80 ] || fail "structs.py has found $(grep -c size structs.c) structs"
+            $CC $flags -fsyntax-only $(pc --cflags "$name") structs.c || fail "structs in Python with $name"
+        done
+        says "Python by ctypes, $(grep -c size structs.c) structs from the headers"
+    fi ;;
+esac
+
 # ---- what does not agree
 if [ "$names" = "weft weft_f64" ]; then
     mismatch() { ! $CC $flags $1 -I. -I"$stage/include" both.c -o none -L"$stage/lib" -l"$2" 2>said && grep -q "weft_open_$3" said; }

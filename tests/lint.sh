@@ -84,6 +84,15 @@ columns() {
     git ls-files | grep -E '\.md$' | xargs awk '
         length > 100 && !/^ *\|/ && /[^ ] +[^ ]/ { print FILENAME ":" FNR ": " length " columns (tests/wrap_docs.py)" }'
 }
+# What stands on a page beside its text and should not have to be scrolled: code of documents, and all of a lesson's
+code_of_pages() {
+    git ls-files | grep -E '\.md$' | xargs awk '
+        FNR == 1 { code = 0 }
+        /^ *```/ { code = !code; next }
+        length > 88 && (code || (/^    / && !item)) { print FILENAME ":" FNR ": code of " length " columns (88)" }
+        { if (/^ *([-*+]|[0-9]+\.) /) item = 1; else if (/^[^ ]/) item = 0 }'
+    git ls-files | grep -E '^lessons/[0-9].*\.[ch]$' | xargs -r awk 'length > 88 { print FILENAME ":" FNR ": " length " columns (88)" }'
+}
 # In documents: names of ours that no source has (of the page on 0.1 the new names), names in the reading list, links to no file.
 documents_name_what_is() {
     local ours='(weft|WEFT)_+[A-Za-z0-9_]*[A-Za-z0-9]'
@@ -98,8 +107,8 @@ documents_name_what_is() {
 }
 machine_paths() { git grep -nIE '(^|[^A-Za-z0-9_.$}-])/(work|home|root|Users|tmp)/' -- ':!LICENSE' ':!tests/lint.sh' | cut -c1-120; }
 scripts() {
-    for s in tests/*.sh .ci/run; do bash -n "$s"; done
-    ! command -v shellcheck >/dev/null || shellcheck -S error tests/*.sh .ci/run
+    for s in tests/*.sh lessons/*.sh .ci/run; do bash -n "$s"; done
+    ! command -v shellcheck >/dev/null || shellcheck -S error tests/*.sh lessons/*.sh .ci/run
 }
 tidy() {                                # one that fails by itself finds nothing, so its exit status counts, too
     export FLAGS="-std=c11 -D_GNU_SOURCE -I. $(${PKG_CONFIG:-pkg-config} --cflags hdf5 zlib)"
@@ -123,6 +132,7 @@ rule "public headers stand alone, in C and in C++" headers_alone
 rule "every file says what it is" head_comment
 rule "no trailing blanks, no tabs in C" whitespace
 rule "no line of code above 110 columns, of public headers and documents 100" columns
+rule "no code of documents and lessons above 88 columns" code_of_pages
 rule "documents name what there is" documents_name_what_is
 rule "no paths of one machine" machine_paths
 rule "scripts parse" scripts

@@ -108,6 +108,23 @@ lint_catches "a function that nobody tests"          public_functions_are_tested
 lint_catches "a function without its row"            functions_have_their_row docs/api.md        '/weft_topk/d'                     'weft_topk is not in docs/api.md'
 lint_catches "a document that names what is gone"    documents_name_what_is   docs/tutorial.md   'Call `weft_renamed_''long_ago`.'  'is in a document only'
 lint_catches "a line too long for a public header"   columns                  nn/api_nn.h        "/* $(printf 'x%.0s' {1..96}) */"  'nn/api_nn.h:'
+lint_catches "a line too long for code on a page"    code_of_pages            docs/tutorial.md   $'```c\n'"x = $(printf '1 + %.0s' {1..22})"$'1;\n```' 'docs/tutorial.md:'
 lint_catches "a function of 41 lines"                function_sizes           nn/flat.c          "int long_one(void)"$'\n{'"$(printf '\n    ;%.0s' {1..38})"$'\n}' 'nn/flat.c: long_one has 41 lines'
+
+# The documents' net: pages of which one block does not print what is shown.
+page_catches() {                        # NET WORDS SHOWN: what stands below a block that prints 1.25
+    local out page=$BUILD/planted/page.md
+    all=$((all + 1))
+    printf '```c\nprintf("%%.2f of it\\n", 1.25);\n```\n%s\n' "$3" >"$page"
+    if out=$($MAKE -s V= "$BUILD/libweft.a" && B=$BUILD V='' bash tests/doccheck.sh "$page" 2>&1 </dev/null); then rc=0; else rc=1; fi
+    if [ "$rc" = "$([ -n "$2" ] && echo 1 || echo 0)" ] && printf '%s' "$out" | grep -qF "$2"; then good=$((good + 1)); printf '  ok    %s, by doccheck\n' "$1"
+    else printf '  FAIL  doccheck: %s (exit status %s)\n%s\n' "$1" "$rc" "$out"; fi
+}
+page_catches "output that no page shows"      'prints what is not shown'  ''
+page_catches "another number than the page's" 'the page shows "1.28 of it", it prints "1.25 of it"' $'```text\n1.28 of it\n```'
+page_catches "another word than the page's"   'it prints "1.25 of it"'    $'```text\n1.25 of us\n```'
+page_catches "a line that is not printed"     'the page shows "2"'        $'```text\n1.25 of it\n2\n```'
+page_catches "a line that is not shown"       'the page shows ""'         $'```text\n```'
+page_catches "nothing where all agrees"       ''                          $'```text\n1.25 of ..\n```'
 echo "$good of $all nets hold"
 [ "$good" = "$all" ]

@@ -185,7 +185,9 @@ static void draw_staircase(picture *p)
 {
     double left = p->width / 2 + MARGIN + 4, bottom = p->top + 16 + (double)p->lengths.n * p->side;
     weft__svg_textf(&p->svg, left - 34, p->top, "head", WEFT__START,
-                    "packed: %lld cells, the longest first, step by step", (long long)p->tokens);
+                    "packed: %lld of %lld cells, %lld saved; the longest first",
+                    (long long)p->tokens, (long long)(p->lengths.n * p->longest),
+                    (long long)(p->lengths.n * p->longest - p->tokens));
     for (int64_t i = 0; i < p->lengths.n; i++)
         draw_row(p, left, i, p->sorted[i], false);
     for (int64_t t = 0; p->side >= 16 && t < p->longest; t++)
@@ -205,11 +207,13 @@ static void draw_next(picture *p, strip *s, int64_t sequence, int64_t t, bool fi
 {
     double x = MARGIN + (double)(s->at % s->per_line) * p->strip,
            y = p->y + (double)(s->at / s->per_line) * strip_line(p);
-    if (s->at % s->per_line == 0)
+    bool begins = s->at % s->per_line == 0;      /* a line, which says where it goes on */
+    if (begins)
         s->marked = 0;
     draw_cell(p, x, y, p->strip, sequence, t);
-    if (first && x >= s->marked) {
-        weft__svg_line(&p->svg, x, y - 3, x, y + p->strip + 5, "mark");
+    if ((first || begins) && x >= s->marked) {
+        if (first)
+            weft__svg_line(&p->svg, x, y - 3, x, y + p->strip + 5, "mark");
         weft__svg_textf(&p->svg, x, y + p->strip + 15, "small", WEFT__MIDDLE, "%lld", (long long)s->at);
         s->marked = x + 24;
     }

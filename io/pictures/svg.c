@@ -42,7 +42,7 @@ static const char hatch[] =
 static const char *const anchors[] = { "start", "middle", "end" };
 static const char *const colours[WEFT__COLOURS] = { "#0072b2", "#d55e00", "#009e73", "#cc79a7",
                                                     "#e69f00", "#56b4e9", "#8a7500", "#555555" };
-static const char *const tints[WEFT__COLOURS] = { "#a8d3ee", "#f6c3a0", "#a3dfcb", "#eccbdd",
+static const char *const tints[WEFT__COLOURS] = { "#80bce8", "#f6c3a0", "#a3dfcb", "#eccbdd",
                                                   "#f8dc9d", "#c9e6f8", "#eee59b", "#d0d0d0" };
 
 static const char *const on_dark[WEFT__COLOURS] = { "#56b4e9", "#ff9a5c", "#35d0a5", "#eaa0c8",

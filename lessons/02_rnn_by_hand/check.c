@@ -14,13 +14,26 @@ static double inner(const double *row, int stride, const double *x, int n)
 }
 
 /* ---- one step, and what comes of the usual mistakes ---- */
-enum { RIGHT, W_TRANSPOSED, U_TRANSPOSED, WITHOUT_B, WITHOUT_C, NO_TANH, NO_STATE, MISTAKES };
+enum {
+    RIGHT,
+    W_TRANSPOSED,
+    U_TRANSPOSED,
+    WITHOUT_B,
+    WITHOUT_C,
+    NO_TANH,
+    NO_STATE,
+    MISTAKES
+};
 static const char *const hints[MISTAKES] = {
-    [W_TRANSPOSED] = "w is used transposed: weight_ih is [hidden, input], so unit j's weights are its row j",
-    [U_TRANSPOSED] = "u is used transposed: weight_hh is [hidden, hidden], its row j is of unit j, to which "
+    [W_TRANSPOSED] = "w is used transposed: weight_ih is [hidden, input], so unit j's "
+                     "weights are its row j",
+    [U_TRANSPOSED] = "u is used transposed: weight_hh is [hidden, hidden], its row j "
+                     "is of unit j, to which "
                      "the numbers of the state go",
-    [WITHOUT_B] = "one bias only: b is missing; PyTorch's layer has two, and both are added",
-    [WITHOUT_C] = "one bias only: c is missing; PyTorch's layer has two, and both are added",
+    [WITHOUT_B] =
+        "one bias only: b is missing; PyTorch's layer has two, and both are added",
+    [WITHOUT_C] =
+        "one bias only: c is missing; PyTorch's layer has two, and both are added",
     [NO_TANH] = "the sum is right, but tanh of it is missing",
     [NO_STATE] = "the state before has no part in the sum: u before is missing",
 };
@@ -28,9 +41,12 @@ static const char *const hints[MISTAKES] = {
 static void step_with(int mistake, double *h)
 {
     for (int j = 0; j < H; j++) {
-        double of_x = mistake == W_TRANSPOSED ? inner(w + j, H, x, I) : inner(w + j * I, 1, x, I);
-        double of_h = mistake == U_TRANSPOSED ? inner(u + j, H, before, H) : inner(u + j * H, 1, before, H);
-        double sum = of_x + (mistake == NO_STATE ? 0 : of_h) + (mistake == WITHOUT_B ? 0 : b[j]) +
+        double of_x =
+            mistake == W_TRANSPOSED ? inner(w + j, H, x, I) : inner(w + j * I, 1, x, I);
+        double of_h = mistake == U_TRANSPOSED ? inner(u + j, H, before, H) :
+                                                inner(u + j * H, 1, before, H);
+        double sum = of_x + (mistake == NO_STATE ? 0 : of_h) +
+                     (mistake == WITHOUT_B ? 0 : b[j]) +
                      (mistake == WITHOUT_C ? 0 : c[j]);
         h[j] = mistake == NO_TANH ? sum : tanh(sum);
     }
@@ -46,7 +62,8 @@ static void check_step(const rnn *r)
     for (int k = 0, zeros = 1; k < H; k++) {
         zeros &= h[k] == 0;
         if (k == H - 1 && zeros)
-            hint("step leaves h at zero: write the sum of unit j, and its tanh, to h[j]");
+            hint("step leaves h at zero: write the sum of unit j, and its tanh, to "
+                 "h[j]");
     }
     for (int m = RIGHT + 1; m < MISTAKES; m++) {
         double wrong[H];
@@ -56,7 +73,8 @@ static void check_step(const rnn *r)
     }
     for (int j = 0; j < H; j++)
         if (!near(h + j, want + j, 1, 1e-12))
-            hint("step gives %s for unit %d, which should be %s", digits(h[j]), j + 1, digits(want[j]));
+            hint("step gives %s for unit %d, which should be %s", digits(h[j]), j + 1,
+                 digits(want[j]));
 }
 
 /* ---- all steps, against weft ---- */
@@ -72,11 +90,13 @@ static void check_run(const rnn *r, int steps)
     if (near(h, want, steps * H, 1e-12))
         return;
     if (!near(h, want, H, 1e-12))
-        hint("the first step begins with something else than zeros: before the first token there is no "
+        hint("the first step begins with something else than zeros: before the first "
+             "token there is no "
              "state, and h has nothing yet");
     for (int t = 1; t < steps; t++)
         if (!near(h + t * H, want + t * H, H, 1e-12))
-            hint("step %d is wrong, those before it are right: the state before it is that of step %d",
+            hint("step %d is wrong, those before it are right: the state before it is "
+                 "that of step %d",
                  t + 1, t);
 }
 

@@ -2,7 +2,7 @@
 #ifndef WEFT_LESSON_02
 #define WEFT_LESSON_02
 
-/* A layer of H units over inputs of I numbers; matrices row by row, as PyTorch has them:
+/* A layer of H units over inputs of I numbers; matrices row by row, as in PyTorch:
  * w [H, I] is weight_ih, u [H, H] weight_hh, b [H] bias_ih, c [H] bias_hh. */
 typedef struct {
     int I, H;

@@ -19,11 +19,15 @@ void by_weft(const rnn *r, int steps, const double *x, double *h)
 {
     weft *w = lesson_open(1);
     weft_module *m = weft_module_new(w, "m");
-    weft_rnn *layer = weft_elman_new(m, "rnn", &(weft_rnn_opts){ .input = r->I, .hidden = r->H });
-    assign(m, "rnn.weight_ih_l0", r->w, r->H * r->I), assign(m, "rnn.bias_ih_l0", r->b, r->H);
-    assign(m, "rnn.weight_hh_l0", r->u, r->H * r->H), assign(m, "rnn.bias_hh_l0", r->c, r->H);
+    weft_rnn *layer =
+        weft_elman_new(m, "rnn", &(weft_rnn_opts){ .input = r->I, .hidden = r->H });
+    assign(m, "rnn.weight_ih_l0", r->w, r->H * r->I),
+        assign(m, "rnn.bias_ih_l0", r->b, r->H);
+    assign(m, "rnn.weight_hh_l0", r->u, r->H * r->H),
+        assign(m, "rnn.bias_hh_l0", r->c, r->H);
     weft_tensor *all = weft_reals(w, x, WEFT_SHAPE(1, steps, r->I));
-    weft_read(weft_rnn_run(layer, all, WEFT_ZERO_STATE).y, h, (size_t)(steps * r->H) * sizeof *h);
+    weft_read(weft_rnn_run(layer, all, WEFT_ZERO_STATE).y, h,
+              (size_t)(steps * r->H) * sizeof *h);
     lesson_close(w);
 }
 
@@ -48,17 +52,19 @@ void show(void)
     for (int t = 0; t < STEPS; t++)
         for (int j = 0; j < UNITS; j++) {
             parts(x, h, t, j, part);
-            printf("%4d %6c %4d %8s %8s %8s %8s %8s\n", t + 1, word[t], j + 1, digits(part[0]),
-                   digits(part[1]), digits(part[2]), digits(h[t * UNITS + j]),
-                   digits(same[t * UNITS + j]));
+            printf("%4d %6c %4d %8s %8s %8s %8s %8s\n", t + 1, word[t], j + 1,
+                   digits(part[0]), digits(part[1]), digits(part[2]),
+                   digits(h[t * UNITS + j]), digits(same[t * UNITS + j]));
         }
-    printf("by hand and by weft: %s\n", near(h, same, STEPS * UNITS, 1e-12) ? "the same" : "not the same");
+    printf("by hand and by weft: %s\n",
+           near(h, same, STEPS * UNITS, 1e-12) ? "the same" : "not the same");
 }
 
 void draw(const char *path)
 {
-    static const char *const rows[] = { "w x, unit 1", "u h, unit 1", "sum, unit 1", "h, unit 1",
-                                        "w x, unit 2", "u h, unit 2", "sum, unit 2", "h, unit 2" };
+    static const char *const rows[] = { "w x, unit 1", "u h, unit 1", "sum, unit 1",
+                                        "h, unit 1",   "w x, unit 2", "u h, unit 2",
+                                        "sum, unit 2", "h, unit 2" };
     static const char *const columns[] = { "a", "b", "b", "a" };
     double x[STEPS * LETTERS], h[STEPS * UNITS], part[3], cell[8][STEPS];
     letters(x);
@@ -71,7 +77,7 @@ void draw(const char *path)
             cell[4 * j + 3][t] = h[t * UNITS + j];
         }
     const weft_colour_scale scale = { -1, 0, 1, "what is summed up, and its tanh" };
-    if (weft_plot_diverging_heatmap(path, "abba through two units", 8, STEPS, cell[0], rows, columns,
-                                    &scale))
+    if (weft_plot_diverging_heatmap(path, "abba through two units", 8, STEPS, cell[0],
+                                    rows, columns, &scale))
         printf("%s\n", weft_file_message());
 }

@@ -1,4 +1,5 @@
-/* Lesson 2: a recurrent layer by hand. Fill in both functions; lesson.h says what they do. */
+/* Lesson 2: a recurrent layer by hand. Fill in both functions; lesson.h says what they
+ * do. */
 #include <math.h>
 #include "lesson.h"
 
@@ -12,5 +13,5 @@ void step(const rnn *r, const double *x, const double *before, double *h)
 void run(const rnn *r, int steps, const double *x, double *h)
 {
     for (int t = 0; t < steps; t++)
-        step(r, x + t * r->I, h, h + t * r->H);     /* which state comes before step t? */
+        step(r, x + t * r->I, h, h + t * r->H); /* which state comes before step t? */
 }

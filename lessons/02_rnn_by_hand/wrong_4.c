@@ -20,5 +20,6 @@ void run(const rnn *r, int steps, const double *x, double *h)
     for (int j = 0; j < r->H; j++)
         zeros[j] = 0;
     for (int t = 0; t < steps; t++)
-        step(r, x + t * r->I, t ? h + (t - 1) * r->H : h + (steps - 1) * r->H, h + t * r->H);
+        step(r, x + t * r->I, t ? h + (t - 1) * r->H : h + (steps - 1) * r->H,
+             h + t * r->H);
 }

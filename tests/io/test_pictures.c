@@ -231,6 +231,24 @@ Test(pictures, batch_has_a_cell_for_each_token_and_pad)
     unlink(path);
 }
 
+/* docs/batch.svg, to the byte: "bartleson" and seven more words. */
+Test(pictures, batch_of_the_readme)
+{
+    static const char words[] = "bartlesoncorroboratesfirebombedindovinamausolfplanedshibbolethvaclav";
+    static const int32_t len[] = { 9, 12, 10, 8, 7, 6, 10, 6 };
+    char letters[sizeof words][2];
+    const char *labels[sizeof words];
+    begin();
+    for (size_t i = 0; words[i]; i++) {
+        letters[i][0] = words[i], letters[i][1] = 0;
+        labels[i] = letters[i];
+    }
+    const weft_lengths lengths = { .n = COUNT(len), .len = len };
+    cr_assert_eq(weft_plot_batch(path, "One batch of words in three layouts", &lengths, labels), WEFT_OK);
+    golden("../../../docs/batch.svg");
+    unlink(path);
+}
+
 Test(pictures, large_batches)
 {
     enum { N = 2000 };

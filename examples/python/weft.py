@@ -1,0 +1,197 @@
+"""weft.py - the installed weft in Python, by ctypes, for a first look in a notebook.
+
+Nothing is typed here twice: structs, enums and functions are read from the public headers
+when this file is imported, by the C preprocessor and pycparser (`apt install
+python3-pycparser`, or `pip install pycparser`). pkg-config says where headers and library
+are; WEFT_PC=weft_f64 takes the library of doubles.
+
+    import weft
+    w = weft.weft_open(weft.weft_opts(seed=1))
+    x = weft.weft_reals(w, weft.reals(1, 2, 3), *weft.SHAPE(3))
+    weft.show(weft.weft_softmax(x, 0, None))
+
+Names are those of C. A struct of options is given as it is, its pointer is taken; what C
+gets by WEFT_SHAPE and WEFT_LIST comes of *SHAPE(2, 3) and *LIST(a, b); bytes are char *.
+"""
+import ctypes as c
+import os
+import pathlib
+import subprocess
+import tempfile
+
+from pycparser import c_ast, c_parser
+
+# What the headers take from the C library.
+_SYSTEM = {
+    "stdbool.h": "#define bool _Bool\n#define true 1\n#define false 0\n",
+    "stddef.h": "typedef unsigned long size_t;\n#define NULL ((void *)0)\n",
+    "stdint.h": "typedef signed char int8_t; typedef unsigned char uint8_t;\n"
+                "typedef short int16_t; typedef unsigned short uint16_t;\n"
+                "typedef int int32_t; typedef unsigned uint32_t;\n"
+                "typedef long int64_t; typedef unsigned long uint64_t;\n"
+                "#define INT32_MIN (-2147483647 - 1)\n#define INT32_MAX 2147483647\n",
+    "stdio.h": "typedef struct FILE FILE;\n",
+}
+_PLAIN = {
+    "void": None, "_Bool": c.c_bool, "char": c.c_char, "signed char": c.c_byte,
+    "unsigned char": c.c_ubyte, "short": c.c_short, "unsigned short": c.c_ushort,
+    "int": c.c_int, "unsigned": c.c_uint, "unsigned int": c.c_uint, "long": c.c_long,
+    "unsigned long": c.c_ulong, "long long": c.c_longlong, "float": c.c_float,
+    "double": c.c_double,
+}
+_OPERATORS = {
+    "+": lambda a, b: a + b, "-": lambda a, b: a - b, "*": lambda a, b: a * b,
+    "<<": lambda a, b: a << b, "|": lambda a, b: a | b, "/": lambda a, b: a // b,
+}
+
+
+def _pkg_config(*asked):
+    package = os.environ.get("WEFT_PC", "weft")
+    command = [os.environ.get("PKG_CONFIG", "pkg-config"), *asked, package]
+    return subprocess.run(command, check=True, capture_output=True, text=True).stdout
+
+
+def _preprocessed():
+    """The public headers without the C library's, and without GCC's extensions."""
+    with tempfile.TemporaryDirectory() as system:
+        for name, text in _SYSTEM.items():
+            pathlib.Path(system, name).write_text(text)
+        command = [*os.environ.get("CC", "cc").split(), "-E", "-P", "-nostdinc",
+                   "-I", system, "-D__attribute__(x)=", "-D__asm__(x)=",
+                   *_pkg_config("--cflags").split(), "-x", "c", "-"]
+        return subprocess.run(command, input="#include <weft.h>\n", check=True,
+                              capture_output=True, text=True).stdout
+
+
+class _Headers:
+    """Declarations of C as types and functions of ctypes."""
+
+    def __init__(self, library):
+        self.library, self.types, self.tags, self.names = library, {}, {}, {}
+
+    def value(self, e):
+        if isinstance(e, c_ast.Constant):
+            return int(e.value.rstrip("uUlL"), 0)
+        if isinstance(e, c_ast.ID):
+            return self.names[e.name]
+        if isinstance(e, c_ast.UnaryOp) and e.op == "-":
+            return -self.value(e.expr)
+        if isinstance(e, c_ast.BinaryOp):
+            return _OPERATORS[e.op](self.value(e.left), self.value(e.right))
+        raise TypeError(f"a constant of another form: {e}")
+
+    def enum(self, e):
+        following = 0
+        for item in e.values.enumerators if e.values else ():
+            following = self.value(item.value) if item.value else following
+            self.names[item.name] = following
+            following += 1
+        return c.c_int
+
+    def struct(self, s):
+        base = c.Union if isinstance(s, c_ast.Union) else c.Structure
+        made = self.tags.get(s.name) if s.name else None
+        if not made:
+            made = type(s.name or "struct", (base,), {})
+            if s.name:
+                self.tags[s.name] = made
+        if s.decls and not hasattr(made, "_fields_"):
+            made._fields_ = [(d.name, self.type(d.type)) for d in s.decls]
+        return made
+
+    def function(self, f):
+        given = f.args.params if f.args else []
+        named = [a.type for a in given if not isinstance(a, c_ast.EllipsisParam)]
+        args = [a for a in map(self.argument, named) if a]             # none of (void)
+        return c.CFUNCTYPE(self.type(f.type), *args)
+
+    def argument(self, t):
+        if isinstance(t, c_ast.ArrayDecl):
+            return c.POINTER(self.type(t.type))
+        return self.type(t)
+
+    def pointer(self, p):
+        to = self.type(p.type)
+        if isinstance(p.type, c_ast.FuncDecl):
+            return to
+        return {None: c.c_void_p, c.c_char: c.c_char_p}.get(to) or c.POINTER(to)
+
+    def type(self, t):
+        if isinstance(t, c_ast.TypeDecl):
+            return self.type(t.type)
+        if isinstance(t, c_ast.PtrDecl):
+            return self.pointer(t)
+        if isinstance(t, c_ast.ArrayDecl):
+            return self.type(t.type) * self.value(t.dim)
+        if isinstance(t, c_ast.FuncDecl):
+            return self.function(t)
+        if isinstance(t, c_ast.Enum):
+            return self.enum(t)
+        if isinstance(t, (c_ast.Struct, c_ast.Union)):
+            return self.struct(t)
+        name = " ".join(t.names)
+        return self.types[name] if name in self.types else _PLAIN[name]
+
+    def declare(self, d):
+        if isinstance(d, c_ast.Typedef):
+            self.types[d.name] = self.names[d.name] = self.type(d.type)
+        elif isinstance(d, c_ast.Decl) and isinstance(d.type, c_ast.FuncDecl):
+            made = self.function(d.type)
+            function = getattr(self.library, d.name)
+            function.restype, function.argtypes = made._restype_, made._argtypes_
+            self.names[d.name] = function
+        elif isinstance(d, c_ast.Decl):
+            self.type(d.type)
+
+
+def _load():
+    folder = _pkg_config("--variable=libdir").strip()
+    name = "lib" + os.environ.get("WEFT_PC", "weft") + ".so"
+    headers = _Headers(c.CDLL(os.path.join(folder, name)))
+    for d in c_parser.CParser().parse(_preprocessed()).ext:
+        headers.declare(d)
+    return headers.names
+
+
+globals().update(_load())
+
+
+# ---- what are macros in C, and lists of Python as arrays ----
+def SHAPE(*extents):
+    return len(extents), (c.c_int64 * len(extents))(*extents)
+
+
+def LIST(*tensors):
+    return (c.POINTER(weft_tensor) * len(tensors))(*tensors), len(tensors)
+
+
+def reals(*values):
+    return (weft_real * len(values))(*values)
+
+
+def ints(*values):
+    return (c.c_int32 * len(values))(*values)
+
+
+def lengths(*values):
+    return weft_lengths(n=len(values), len=ints(*values))
+
+
+def read(x):
+    """The numbers of a tensor, row by row."""
+    kind = c.c_int32 if weft_dtype_of(x) == WEFT_I32 else weft_real
+    out = (kind * weft_numel(x))()
+    weft_read(x, out, c.sizeof(out))
+    return list(out)
+
+
+def show(x):
+    """As weft_print, on Python's own stdout, which is a notebook's cell."""
+    shape = [weft_size(x, axis) for axis in range(weft_rank(x))]
+    print(shape, " ".join(f"{value:.4g}" for value in read(x)))
+
+
+def check(w):
+    """Raises what weft has to say, if an operator has failed."""
+    if not weft_ok(w):
+        raise RuntimeError(weft_error_message(w).decode())
