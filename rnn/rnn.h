@@ -68,8 +68,8 @@ void weft__own_parameters(weft_module *m, weft__own_cell *, int64_t hidden, int6
 weft_tensor *weft__own_noise(const weft__direction *, weft_tensor *x);
 weft_state weft__own_step(const weft__direction *, weft_tensor *x, weft_tensor *noise, weft_state before);
 
-/* forget_bias.c: why opts.forget_bias, which is not 0, cannot be; NULL if it can. forgets: the cell has a gate that
- * keeps c. Then those rows of a layer's and direction's biases, of WEFT__RNN_WEIGHTS weights. */
+/* forget_bias.c: why opts.forget_bias, which is not 0, cannot be; NULL if it can. forgets: the cell has a
+ * gate that keeps c. Then those rows of a layer's and direction's biases, of WEFT__RNN_WEIGHTS weights. */
 const char *weft__forget_bias_fault(const weft_rnn_opts *, bool forgets);
 void weft__forget_bias(weft_tensor *const *weight, weft__cell, int64_t hidden, double value);
 
@@ -78,7 +78,8 @@ weft_state weft__recurrent(const weft__direction *);
 weft_state weft__recurrent_composed(const weft__direction *);
 
 /* trace.c: whether a layer may run so, else the context fails; after the call has run; on its way back,
- * before the gates are destroyed. r: the recurrence with all that it has forwards, columns: the most of a step. */
+ * before the gates are destroyed. r: the recurrence with all that it has forwards, columns: the most of a
+ * step. */
 bool weft__traces_can(const weft__traces *, const char *function, bool composed, bool lean);
 void weft__trace_begin(weft__trace *, const weft__direction *, const weft_call *);
 void weft__trace_back(const weft_call *, weft__trace *, uint64_t run, weft__recurrence r, int64_t columns);

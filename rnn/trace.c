@@ -15,7 +15,7 @@ static const char *const gate_names[] = {
 #include "core/cells.def"
 };
 
-/* The k-th word of "i f g o" to name; false: there is none. A cell of one gate has no word for it: it is h. */
+/* The k-th word of "i f g o" to name; false: there is none. A cell of one gate has no word for it: h. */
 static bool gate_name(weft__cell cell, int k, char *name, size_t size)
 {
     const char *at = *gate_names[cell] ? gate_names[cell] : "h";
