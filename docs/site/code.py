@@ -4,7 +4,7 @@ from html import escape
 
 from pygments import highlight
 from pygments.formatters import HtmlFormatter
-from pygments.lexers import CLexer, JsonLexer, MakefileLexer, PythonLexer, TextLexer
+from pygments.lexers import CLexer, JsonLexer, PythonLexer, TextLexer
 
 from tree import relative
 

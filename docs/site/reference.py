@@ -4,7 +4,7 @@ from html import escape
 from itertools import groupby
 
 import code
-from tree import header_page, page_of, public_headers, read, relative
+from tree import header_page, page_of, public_headers, relative
 
 MENTION = re.compile(r'`[^`\n]+`|docs/[\w/]+\.md|\bapi_\w+\.h|\b(?:weft|WEFT)_\w+')
 
