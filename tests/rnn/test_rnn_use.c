@@ -149,12 +149,12 @@ Test(rnn, forget_bias_is_the_sum_of_both_biases)
     FOR_DEVICES(w)
         for (int cifg = 0; cifg < 2; cifg++)
             for (int k = 0; k < 3; k++) {
-                char name[2][16];
+                char name[32];
                 weft_rnn *(*make)(weft_module *, const char *, const weft_rnn_opts *) =
                     cifg ? weft_cifg_new : weft_lstm_new;
                 weft_rnn_opts o = { .input = 3, .hidden = 5, .layers = 2, .bidirectional = true };
-                snprintf(name[0], sizeof name[0], "m%d%d", cifg, k);
-                weft_module *plain = weft_module_new(w, name[0]), *m = weft_module_new(w, name[0]);
+                snprintf(name, sizeof name, "m%d%d", cifg, k);
+                weft_module *plain = weft_module_new(w, name), *m = weft_module_new(w, name);
                 make(plain, "r", &o);
                 o.forget_bias = given[k];
                 make(m, "r", &o);
