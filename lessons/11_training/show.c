@@ -175,7 +175,7 @@ void draw(const char *path)
         train(settings + k, &c);
         loss[k] = curve(k, losses[k], c.loss), norm[k] = curve(k, norms[k], c.norm);
     }
-    loss[BEHIND] = (weft_curve){ .name = "the answer 1", .n = 2, .x = at, .y = same };
+    loss[BEHIND] = (weft_curve){ .name = "1/6", .n = 2, .x = at, .y = same };
     norm[BEHIND] = (weft_curve){ .name = "limit", .n = 2, .x = at, .y = limit };
     const weft_chart charts[3] = {
         { "the first gradient", "gain", "norm", NULL, 0, 10, &firsts, 1 },
