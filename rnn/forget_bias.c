@@ -1,5 +1,5 @@
-/* forget_bias.c - what the bias of a forget gate starts as, if a program says so: bias_ih has all of it, bias_hh
- * none, so their sum is what was asked for. The rows of the other gates stay as they were drawn. */
+/* forget_bias.c - what the bias of a forget gate starts as, if a program says so: bias_ih has all of it,
+ * bias_hh none, so their sum is what was asked for. The rows of the other gates stay as they were drawn. */
 #include <math.h>
 #include "rnn/rnn.h"
 

@@ -68,8 +68,8 @@ void weft__own_parameters(weft_module *m, weft__own_cell *, int64_t hidden, int6
 weft_tensor *weft__own_noise(const weft__direction *, weft_tensor *x);
 weft_state weft__own_step(const weft__direction *, weft_tensor *x, weft_tensor *noise, weft_state before);
 
-/* forget_bias.c: why opts.forget_bias, which is not 0, cannot be; NULL if it can. forgets: the cell has a gate that
- * keeps c. Then those rows of a layer's and direction's biases, of WEFT__RNN_WEIGHTS weights. */
+/* forget_bias.c: why opts.forget_bias, which is not 0, cannot be; NULL if it can. forgets: the cell has a
+ * gate that keeps c. Then those rows of a layer's and direction's biases, of WEFT__RNN_WEIGHTS weights. */
 const char *weft__forget_bias_fault(const weft_rnn_opts *, bool forgets);
 void weft__forget_bias(weft_tensor *const *weight, weft__cell, int64_t hidden, double value);
 

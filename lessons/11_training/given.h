@@ -24,4 +24,6 @@ typedef struct {
 } course;
 /* show.c */
 void train(const setting *s, course *c);
+/* samples.h: a model of characters, and what it writes while it is trained. */
+void show_samples(void);
 #endif

@@ -1,5 +1,6 @@
 /* Lesson 11: clipping by hand, first values, and the adding problem trained in seven ways. */
 #include "given.h"
+#include "samples.h"
 
 static const setting settings[] = {
     { "tanh, gain 1.5, SGD .3, no limit", false, 1.5, NAN, false, .3, INFINITY, 500 },
@@ -130,6 +131,7 @@ void show(void)
         else
             printf("never half of that in %d updates\n", settings[k].updates);
     }
+    show_samples();
 }
 
 /* ---- the picture: two digits of each number, which are the same on every processor ---- */
@@ -143,8 +145,8 @@ static double two(double x)
 /* The tanh layers and the rate 1 are left out: there the last digit of a number decides where training
  * goes, and processors round it in different ways. */
 enum { FROM = 2, BEHIND = 6, GAINS = 7 };
-static const char *const names[] = { "", "", "as PyTorch, rate .01", "forget bias 1, .01", "forget bias 3, .01",
-                                     "forget bias 3, .0003" };
+static const char *const names[] = { "", "", "as PyTorch, rate .01", "forget bias 1, .01",
+                                     "forget bias 3, .01", "forget bias 3, .0003" };
 
 static weft_curve curve(int k, double *y, const double *of)
 {
@@ -180,7 +182,8 @@ void draw(const char *path)
     const weft_chart charts[3] = {
         { "the first gradient", "gain", "norm", NULL, 0, 10, &firsts, 1 },
         { "mean loss", "updates", "loss", NULL, 0, 10, loss + FROM, BEHIND - FROM + 1 },
-        { "largest norm, before clipping", "updates", "norm", NULL, 0, 10, norm + FROM, BEHIND - FROM + 1 },
+        { "largest norm, before clipping", "updates", "norm", NULL, 0, 10, norm + FROM,
+          BEHIND - FROM + 1 },
     };
     if (weft_plot_lines(path, "the adding problem over 80 numbers", charts, 3, 1))
         printf("%s\n", weft_file_message());
