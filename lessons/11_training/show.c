@@ -39,7 +39,8 @@ static model model_new(weft *w, const setting *s)
 {
     weft_module *m = weft_module_new(w, "net");
     const weft_rnn_opts o = { .input = 2, .hidden = UNITS };
-    model n = { m, s->lstm ? weft_lstm_new(m, "rnn", &o) : weft_elman_new(m, "rnn", &o) };
+    model n = { .all = m };
+    n.rnn = s->lstm ? weft_lstm_new(m, "rnn", &o) : weft_elman_new(m, "rnn", &o);
     n.out = weft_linear_new(m, "out", &(weft_linear_opts){ .in = UNITS, .out = 1 });
     n.optim = s->adam ? weft_adam_new(m, &(weft_adam_opts){ .lr = s->rate }) :
                         weft_sgd_new(m, &(weft_sgd_opts){ .lr = s->rate });

@@ -100,8 +100,10 @@ void draw(const char *path)
     }
     for (int k = 0; k < LENGTHS; k++)
         T[k] = length[k], lstm[k] = lstm_token(), attention[k] = attention_token(length[k]);
-    const weft_curve roofline[2] = { { .name = "roof", .n = 3, .x = x, .y = y },
-                                     { "LSTM 256, B 1 .. 256", SIZES, per_byte, rate } };
+    const weft_curve roofline[2] = {
+        { .name = "roof", .n = 3, .x = x, .y = y },
+        { .name = "LSTM 256, B 1 .. 256", .n = SIZES, .x = per_byte, .y = rate },
+    };
     const weft_curve times = { .name = "LSTM 256, by the roof", .n = SIZES, .x = B, .y = time };
     const weft_curve tokens[2] = { { .name = "LSTM 128", .n = LENGTHS, .x = T, .y = lstm },
                                    { .name = "attention 128", .n = LENGTHS, .x = T, .y = attention } };
