@@ -128,17 +128,19 @@ Test(rnn, parameters_have_pytorchs_names_shapes_and_first_values)
 
 /* ---- the forget gate's bias ---- */
 /* The biases of both modules are the same but for the forget gate's rows: there their sum is `bias`. */
-static void forgets_with(weft_module *m, weft_module *plain, const char *which, int gates, int forget, double bias)
+static void forgets_with(weft_module *m, weft_module *plain, const char *which, int gates, int forget,
+                         double bias)
 {
     enum { H = 5 };
     char ih[40], hh[40];
     snprintf(ih, sizeof ih, "r.bias_ih_%s", which), snprintf(hh, sizeof hh, "r.bias_hh_%s", which);
     const weft_real *b = numbers(weft_find_parameter(m, ih)), *c = numbers(weft_find_parameter(m, hh)),
-                    *b0 = numbers(weft_find_parameter(plain, ih)), *c0 = numbers(weft_find_parameter(plain, hh));
+                    *b0 = numbers(weft_find_parameter(plain, ih)),
+                    *c0 = numbers(weft_find_parameter(plain, hh));
     for (int k = 0; k < gates * H; k++)
         if (k / H == forget)
-            cr_assert(b[k] + c[k] == (weft_real)bias && c[k] == 0, "%s, row %d: %g + %g", which, k, (double)b[k],
-                      (double)c[k]);
+            cr_assert(b[k] + c[k] == (weft_real)bias && c[k] == 0, "%s, row %d: %g + %g", which, k,
+                      (double)b[k], (double)c[k]);
         else
             cr_assert(b[k] == b0[k] && c[k] == c0[k] && b[k] != (weft_real)bias, "%s, row %d", which, k);
 }
@@ -149,12 +151,12 @@ Test(rnn, forget_bias_is_the_sum_of_both_biases)
     FOR_DEVICES(w)
         for (int cifg = 0; cifg < 2; cifg++)
             for (int k = 0; k < 3; k++) {
-                char name[2][16];
+                char name[32];
                 weft_rnn *(*make)(weft_module *, const char *, const weft_rnn_opts *) =
                     cifg ? weft_cifg_new : weft_lstm_new;
                 weft_rnn_opts o = { .input = 3, .hidden = 5, .layers = 2, .bidirectional = true };
-                snprintf(name[0], sizeof name[0], "m%d%d", cifg, k);
-                weft_module *plain = weft_module_new(w, name[0]), *m = weft_module_new(w, name[0]);
+                snprintf(name, sizeof name, "m%d%d", cifg, k);
+                weft_module *plain = weft_module_new(w, name), *m = weft_module_new(w, name);
                 make(plain, "r", &o);
                 o.forget_bias = given[k];
                 make(m, "r", &o);
@@ -271,8 +273,9 @@ Test(rnn, options_are_checked)
     refused(w, weft_elman_new(m, "r", (o = good, o.dropout = 1, &o)), "a dropout in 0 .. 1");
     refused(w, weft_elman_new(m, "r", (o = good, o.dropout = (weft_real)NAN, &o)), "a dropout in 0 .. 1");
     refused(w, weft_lstm_new(m, "r", (o = good, o.relu = true, &o)), "relu is an option of elman_new");
-    refused(w, weft_gru_new(m, "r", (o = good, o.forget_bias = 1, &o)), "only an LSTM or a CIFG has a forget_bias");
-    refused(w, weft_mgu_new(m, "r", (o = good, o.forget_bias = 1, &o)), "only an LSTM or a CIFG has a forget_bias");
+    o = good, o.forget_bias = 1;
+    refused(w, weft_gru_new(m, "r", &o), "only an LSTM or a CIFG has a forget_bias");
+    refused(w, weft_mgu_new(m, "r", &o), "only an LSTM or a CIFG has a forget_bias");
     refused(w, weft_lstm_new(m, "r", (o = good, o.forget_bias = NAN, &o)), "a finite forget_bias");
     refused(w, weft_lstm_new(m, "r", (o = good, o.forget_bias = WEFT_ZERO, o.no_bias = true, &o)),
             "a forget_bias without no_bias is expected");

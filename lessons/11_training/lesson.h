@@ -1,0 +1,21 @@
+/* Lesson 11: what a student writes. */
+#ifndef WEFT_LESSON_11
+#define WEFT_LESSON_11
+#include "weft.h"
+
+/* Clips by the global norm. The gradient of a model is n arrays, one a parameter;
+ * gradient[k] has size[k] numbers. The norm is that of all numbers together, the root
+ * of the sum of their squares. If it is above most, all are scaled so that it is most;
+ * else they stay as they are. Returns the norm before. */
+double clip(int n, const int *size, double *const *gradient, double most);
+
+/* Makes the bias of the forget gate `value`: bias_ih_l0 + bias_hh_l0 in the rows of f.
+ * lstm holds both parameters, [4 hidden] each, gates in the order i f g o. All other
+ * rows stay as they are. */
+void forget_bias(weft_module *lstm, int hidden, double value);
+
+/* One update of m's parameters: gradients of the loss, clipped to a norm of at most
+ * `most` by weft_clip_grad_norm, then a step of o. Returns the norm before, by
+ * weft_item. */
+double update(weft_module *m, weft_optim *o, weft_tensor *loss, double most);
+#endif

@@ -1,0 +1,108 @@
+/* Lesson 12: the four formulas at ten points, exactly. */
+#include "common/lesson.h"
+#include "lesson.h"
+
+static bool is(double got, double want) { return near(&got, &want, 1, 1e-12); }
+
+/* ---- an LSTM ---- */
+static void check_lstm_flops(int I, int H, int B, int T)
+{
+    const double got = lstm_flops(I, H, B, T), weights = 4. * H * (I + H), want = 2 * weights * B * T;
+    if (is(got, want))
+        return;
+    if (got == 0)
+        hint("lstm_flops is 0: a product of a matrix [4 H, I + H] with a vector, for each token");
+    if (is(got, want / 2))
+        hint("lstm_flops is half of what is expected: a multiplication and an addition are two FLOPs");
+    if (is(got, want / 4) || is(got, want / 8))
+        hint("lstm_flops has one gate: an LSTM has four, i f g o");
+    if (is(got, 2 * 4. * H * I * B * T) || is(got, 2 * 4. * H * H * B * T))
+        hint("lstm_flops has one of both products: W is [4 H, I], U is [4 H, H]");
+    if (is(got, 2 * weights * T) || is(got, 2 * weights * B))
+        hint("lstm_flops counts one %s: there are B = %d sequences and T = %d steps",
+             is(got, 2 * weights * T) ? "sequence" : "step", B, T);
+    hint("lstm_flops(%d, %d, %d, %d) is %s; %s is expected", I, H, B, T, digits(got), digits(want));
+}
+
+static void check_lstm_bytes(int I, int H, int B, int T)
+{
+    const double got = lstm_bytes(I, H, B, T), weights = 4. * H * (I + H), of = I + 4. * H;
+    const double want = 4 * T * (weights + B * of);
+    if (is(got, want))
+        return;
+    if (is(got, want / 4))
+        hint("lstm_bytes counts numbers: each of them has 4 bytes");
+    if (is(got, 4 * (weights + T * B * of)))
+        hint("the weights are counted once for all steps: nothing stays in the cache, so each of the T = %d "
+             "steps reads them again", T);
+    if (is(got, 4. * T * B * (weights + of)))
+        hint("the weights are counted for each sequence: a step reads them once for all B = %d of them, "
+             "which is why one makes batches", B);
+    if (is(got, 4 * T * (weights + B * (of - H))) || is(got, 4 * T * (weights + B * (of - 2 * H))))
+        hint("of each sequence a step reads x, h and c, and it writes h and c: I + 4 H numbers");
+    if (is(got, 4. * T * weights))
+        hint("lstm_bytes has the weights alone: what of x, h and c?");
+    hint("lstm_bytes(%d, %d, %d, %d) is %s; %s is expected", I, H, B, T, digits(got), digits(want));
+}
+
+/* ---- attention ---- */
+static double attention(int d, double T, double of_projections, double of_pairs)
+{
+    return of_projections * T * d * d + of_pairs * T * T * d;
+}
+
+static void check_attention(int d, int n, const int *len)
+{
+    double want = 0, no_sum = 0, no_projections = 0, no_two = 0, most = 0, all = 0;
+    for (int s = 0; s < n; s++) {
+        want += attention(d, len[s], 8, 4), no_sum += attention(d, len[s], 8, 2);
+        no_projections += attention(d, len[s], 0, 4), no_two += attention(d, len[s], 4, 2);
+        most = fmax(most, len[s]), all += len[s];
+    }
+    const double got = attention_flops(d, n, len);
+    if (is(got, want))
+        return;
+    if (is(got, attention(d, all, 8, 4)))
+        hint("attention_flops takes the square of all %g tokens: tokens of different sequences have no "
+             "scores, so the squares are summed up", all);
+    if (is(got, n * attention(d, most, 8, 4)))
+        hint("attention_flops takes each sequence as long as the longest: there are no pads here");
+    if (is(got, no_sum))
+        hint("attention_flops has the scores, but the weighed sum of v is missing: as many FLOPs again");
+    if (is(got, no_projections))
+        hint("attention_flops has the pairs alone: q, k, v and the result are four products with [d, d]");
+    if (is(got, no_two))
+        hint("attention_flops is half of what is expected: a multiplication and an addition are two FLOPs");
+    hint("attention_flops of width %d over %d sequences, the first of %d tokens, is %s; %s is expected", d, n,
+         len[0], digits(got), digits(want));
+}
+
+static void check_crossing(int d)
+{
+    const int got = crossing(d);
+    if (got == 2 * d)
+        return;
+    if (got == 4 * d)
+        hint("crossing is 4 d: the four projections are missing, or the weighed sum is");
+    hint("crossing(%d) is %d: there the LSTM takes %s FLOPs a token, attention %s", d, got,
+         digits(16. * d * d), digits(8. * d * d + 4. * got * d));
+}
+
+void check(void)
+{
+    dice_seed(12);
+    for (int k = 0; k < 10; k++) {
+        int I = 3 + dice_below(60), H = I + 1 + dice_below(60);
+        int B = 2 + dice_below(30), T = B + 1 + dice_below(9);
+        check_lstm_flops(I, H, B, T), check_lstm_bytes(I, H, B, T);
+    }
+    for (int k = 0; k < 10; k++) {
+        int len[6];
+        for (int s = 0; s < 6; s++)
+            len[s] = dice_below(40);
+        len[0] = 40 + k;
+        check_attention(8 + dice_below(100), 1 + k % 6, len);
+    }
+    for (int k = 0; k < 10; k++)
+        check_crossing(16 + dice_below(500));
+}
