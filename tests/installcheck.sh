@@ -118,6 +118,20 @@ case $V in ''|double)
     fi ;;
 esac
 
+# ---- a course outside the tree, on the installed library of doubles
+case $V in ''|double|dasan)
+    course() { PKG_CONFIG="$work/pkg-config" bash "$doc/lessons/lesson.sh" "$@"; }
+    course start 2 "$work/course" >said || { cat said; fail "no lesson is begun"; }
+    ! PKG_CONFIG="$work/pkg-config" $MAKE -s -C course 02 >said 2>&1 || fail "a start passes"
+    grep -q '^lesson 02: hint: step leaves h at zero' said || { cat said; fail "a start gets no hint"; }
+    cp "$doc/lessons/02_rnn_by_hand/solution.c" course/02.c
+    PKG_CONFIG="$work/pkg-config" $MAKE -s -C course 02 >said 2>&1 || { cat said; fail "a solution does not pass"; }
+    cmp course/02.svg "$here/lessons/02_rnn_by_hand/picture.svg" || fail "another picture than the tree's"
+    mkdir -p group/anna && cp course/02.c group/anna
+    course grade group | grep -q '^grade: 1 students, 1 answers, 1 right' || fail "no class is graded"
+    says "a lesson: begun, checked, drawn, graded" ;;
+esac
+
 # ---- what does not agree
 if [ "$names" = "weft weft_f64" ]; then
     mismatch() { ! $CC $flags $1 -I. -I"$stage/include" both.c -o none -L"$stage/lib" -l"$2" 2>said && grep -q "weft_open_$3" said; }
