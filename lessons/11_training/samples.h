@@ -4,10 +4,11 @@
 #define WEFT_LESSON_11_SAMPLES
 #include "given.h"
 
-enum { END, BLANK, LETTER_A, CHARACTERS = LETTER_A + 26, LINE = 40, LINES = 16, CELLS = 48, SAMPLES = 50 };
+enum { END, BLANK, LETTER_A, CHARACTERS = LETTER_A + 26 };
+enum { LINE = 40, LINES = 16, CELLS = 48, SAMPLES = 50 };
 static const char *const number[] = {
-    "nought", "one",    "two",    "three",    "four",     "five",    "six",     "seven",     "eight",   "nine",
-    "ten",    "eleven", "twelve", "thirteen", "fourteen", "fifteen", "sixteen", "seventeen", "eighteen",
+    "nought", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven",
+    "twelve", "thirteen", "fourteen", "fifteen", "sixteen", "seventeen", "eighteen",
 };
 
 typedef struct {
