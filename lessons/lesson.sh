@@ -28,7 +28,7 @@ else
     flags=($(${PKG_CONFIG:-pkg-config} --cflags weft_f64)) libs=($(${PKG_CONFIG:-pkg-config} --libs weft_f64) -lm)
 fi
 sanitize=() wrap=-Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc,--wrap=fork,--wrap=vfork,--wrap=system,--wrap=popen
-export ASAN_OPTIONS=${ASAN_OPTIONS:-}:hard_rss_limit_mb=3000:allocator_may_return_null=1
+export ASAN_OPTIONS=hard_rss_limit_mb=3000:allocator_may_return_null=1     # and what it says is seen here, wherever others have it
 compiler=(-std=c11 -O1 -g -Wall "${flags[@]}" -I"$here")
 case ${V:-} in dasan) sanitize=(-fsanitize=address,undefined -fno-sanitize-recover=all) compiler+=("${sanitize[@]}") ;; esac
 

@@ -12,6 +12,7 @@ check "all lessons" eval '[ "${V:-}" = "" ] || export WEFT_ISA=generic; lesson a
 
 # ---- answers that are none: of lesson 2; what is left of seconds is enough for a right one
 export SECONDS_EACH=2
+[ "${V:-}" != dasan ] || slow='\|it does not end'          # a sanitizer looks at memory now and then only
 mkdir -p class/right
 cp "$root/lessons/02_rnn_by_hand/solution.c" class/right/02.c
 answer() {                              # NAME CODE: what step does
@@ -43,7 +44,7 @@ gets leaves3   'it ends by itself, with status 3, before the check' '_exit(3);'
 gets claims    'it ends by itself, with status 0, before the check' 'puts("right"); exit(0);'
 gets hints     'it ends by itself, with status 1, before the check' 'puts("hint: all is well"); exit(1);'
 gets chatters  'hint: ' 'printf("right"); fflush(stdout);'
-gets memory    'it asks for more memory than there is' 'while (malloc(1 << 20)) ;'
+gets memory    "it asks for more memory than there is${slow:-}" 'while (malloc(1 << 20)) ;'
 gets huge      'it asks for more memory than there is' 'char *volatile p = malloc((size_t)1 << 62); if (p) p[0] = 1;'
 gets forks     'it starts another process' 'for (;;) fork();'
 gets shell     'it starts another process' 'if (system("ls")) exit(1);'

@@ -85,8 +85,9 @@ static _Noreturn void refuse(const char *what)
 }
 
 /* By the linker's --wrap: of the program's own objects. */
-void *__real_malloc(size_t bytes), *__real_calloc(size_t n, size_t bytes), *__real_realloc(void *p, size_t bytes);
-void *__wrap_malloc(size_t bytes), *__wrap_calloc(size_t n, size_t bytes), *__wrap_realloc(void *p, size_t bytes);
+void *__real_malloc(size_t bytes), *__wrap_malloc(size_t bytes);
+void *__real_calloc(size_t n, size_t bytes), *__wrap_calloc(size_t n, size_t bytes);
+void *__real_realloc(void *p, size_t bytes), *__wrap_realloc(void *p, size_t bytes);
 int __wrap_fork(void), __wrap_vfork(void), __wrap_system(const char *command);
 FILE *__wrap_popen(const char *command, const char *mode);
 
@@ -103,7 +104,10 @@ void *__wrap_realloc(void *p, size_t bytes)  { return given(__real_realloc(p, by
 
 int   __wrap_fork(void)                      { refuse("it starts another process"); }
 int   __wrap_vfork(void)                     { refuse("it starts another process"); }
-int   __wrap_system(const char *command)     { refuse(command ? "it starts another process" : "it looks for a shell"); }
+int   __wrap_system(const char *command)
+{
+    refuse(command ? "it starts another process" : "it looks for a shell");
+}
 FILE *__wrap_popen(const char *command, const char *mode)
 {
     (void)command, (void)mode;
