@@ -183,11 +183,11 @@ static int64_t alive(const picture *p, int64_t t)                 /* batch_sizes
 
 static void draw_staircase(picture *p)
 {
+    const long long cells = p->lengths.n * p->longest, tokens = p->tokens;
     double left = p->width / 2 + MARGIN + 4, bottom = p->top + 16 + (double)p->lengths.n * p->side;
     weft__svg_textf(&p->svg, left - 34, p->top, "head", WEFT__START,
-                    "packed: %lld of %lld cells, %lld saved; the longest first",
-                    (long long)p->tokens, (long long)(p->lengths.n * p->longest),
-                    (long long)(p->lengths.n * p->longest - p->tokens));
+                    "packed: %lld of %lld cells, %lld saved; the longest first", tokens, cells,
+                    cells - tokens);
     for (int64_t i = 0; i < p->lengths.n; i++)
         draw_row(p, left, i, p->sorted[i], false);
     for (int64_t t = 0; p->side >= 16 && t < p->longest; t++)
