@@ -22,7 +22,7 @@ wants() {
     fuzz)  need clang command -v clang; need libclang-rt-dev fuzzes ;;
     lab)   need fortunes test -e /usr/share/games/fortunes/art; need fortunes-min test -e /usr/share/games/fortunes/literature ;;
     site)  need python3-markdown imports markdown; need python3-pygments imports pygments ;;
-    ci)    wants site; wants build; wants test; wants lint; wants fuzz; need python3 command -v python3; need python3-pycparser python3 -c "import pycparser" ;;
+    ci)    wants site; wants build; wants test; wants lint; wants fuzz; need python3 command -v python3; need python3-pycparser imports pycparser ;;
     *)     echo "deps.sh: no such group: $1" >&2; exit 2 ;;
     esac
 }
