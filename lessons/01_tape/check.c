@@ -1,11 +1,14 @@
-/* Lesson 1: single steps back, whole walks, and twelve random expressions against differences. */
+/* Lesson 1: single steps back, whole walks, and twelve random
+ * expressions against differences. */
 #include "common/lesson.h"
 #include "lesson.h"
+#include <signal.h>
 
 static bool is(double got, double want) { return near(&got, &want, 1, 1e-12); }
 
-static const char used_twice[] = "%s overwrites a gradient that is there already: the variable is used "
-                                 "twice: what of the first use? Add, +=";
+static const char used_twice[] =
+    "%s overwrites a gradient that is there already: the variable is used "
+    "twice: what of the first use? Add, +=";
 
 /* ---- a product ---- */
 static void check_mul(void)
@@ -67,13 +70,32 @@ static void check_tanh(void)
 }
 
 /* ---- the walk ---- */
+static _Noreturn void fell_off(int number)
+{
+    (void)number;
+    hint("backward leaves the tape, which begins at entry 0: is k in `k >= 0` "
+         "unsigned? It is never below 0; take an int");
+}
+
+/* A step over a product with infinity leaves NaN there, even if its gradient is 0. */
+static bool walks_forward(void)
+{
+    tape t = { 0 };
+    int a = leaf(&t, 0.5), product = mul(&t, a, leaf(&t, INFINITY));
+    t.at[product].grad = 0;
+    backward(&t, squash(&t, a));
+    return isnan(t.at[a].grad);
+}
+
 static void check_chain(void)
 {
     tape t = { 0 };
     int a = leaf(&t, 0.5), b = leaf(&t, -1.5), product = mul(&t, a, b), y = squash(&t, product);
     int behind = mul(&t, y, a); /* has not led to y */
     t.at[behind].grad = 7; /* of a walk before, say */
+    void (*before)(int) = signal(SIGSEGV, fell_off);
     backward(&t, y);
+    signal(SIGSEGV, before);
     if (t.at[behind].grad == 1)
         hint("backward begins at the end of the tape: it is asked for the derivatives of entry `of`");
     if (t.at[y].grad == 0)
@@ -83,10 +105,14 @@ static void check_chain(void)
              "%s, "
              "which should be %s",
              digits(t.at[product].grad), digits(1 - t.at[y].value * t.at[y].value));
+    if (t.at[a].grad == 0 && !walks_forward())
+        hint("backward goes one step and stops: tanh(a b) has given its gradient to "
+             "a b, which gives nothing to a and b; each entry before `of` must have "
+             "its turn: a loop");
     if (t.at[a].grad == 0)
-        hint("a node's gradient is read before its users have written: tanh(a b) has given its gradient to a "
-             "b, but "
-             "a and b have none; from which end must the tape be walked?");
+        hint("a node's gradient is read before its users have written: tanh(a b) has "
+             "given its gradient to a b, but a and b have none; from which end must "
+             "the tape be walked?");
     if (!is(t.at[b].grad, t.at[product].grad * t.at[a].value))
         hint("of y = tanh(a b) dy/db is %s, which should be %s", digits(t.at[b].grad),
              digits(t.at[product].grad * t.at[a].value));
