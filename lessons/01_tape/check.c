@@ -1,11 +1,14 @@
-/* Lesson 1: single steps back, whole walks, and twelve random expressions against differences. */
+/* Lesson 1: single steps back, whole walks, and twelve random
+ * expressions against differences. */
 #include "common/lesson.h"
 #include "lesson.h"
+#include <signal.h>
 
 static bool is(double got, double want) { return near(&got, &want, 1, 1e-12); }
 
-static const char used_twice[] = "%s overwrites a gradient that is there already: the variable is used "
-                                 "twice: what of the first use? Add, +=";
+static const char used_twice[] =
+    "%s overwrites a gradient that is there already: the variable is used twice: what "
+    "of the first use? Add, +=";
 
 /* ---- a product ---- */
 static void check_mul(void)
@@ -16,16 +19,19 @@ static void check_mul(void)
     back_mul(&t, &t.at[y]);
     double da = t.at[a].grad, db = t.at[b].grad;
     if (is(da, 0.5) && is(db, 0.25))
-        hint("back_mul leaves the gradients of its inputs as they are: what does a product give to each "
-             "factor?");
+        hint("back_mul leaves the gradients of its inputs as they are: what does a "
+             "product give to each factor?");
     if (is(da, -8) || is(db, 12))
         hint(used_twice, "back_mul");
     if (is(da, 0.5 + 4 * 3) && is(db, 0.25 + 4 * -2))
-        hint("back_mul gives each factor its own value: the derivative of a b by a is b");
+        hint("back_mul gives each factor its own value: the derivative of a b by a is "
+             "b");
     if (is(da, 0.5 - 2) && is(db, 0.25 + 3))
-        hint("back_mul leaves out what has arrived at y: the derivative of a b by a is b, times y->grad");
+        hint("back_mul leaves out what has arrived at y: the derivative of a b by a is "
+             "b, times y->grad");
     if (!is(da, 0.5 - 8) || !is(db, 0.25 + 12))
-        hint("back_mul of 3 * -2 with y->grad = 4 adds %s and %s, which should be -8 and 12",
+        hint("back_mul of 3 * -2 with y->grad = 4 adds %s and %s, which should be -8 "
+             "and 12",
              digits(da - 0.5), digits(db - 0.25));
 }
 
@@ -36,9 +42,8 @@ static void check_square(void)
     t.at[y].grad = 4;
     back_mul(&t, &t.at[y]);
     if (!is(t.at[b].grad, 24))
-        hint("back_mul of b * b at 3 adds %s times y->grad; the derivative is 2 b, as b is used twice: what "
-             "of the "
-             "first use?",
+        hint("back_mul of b * b at 3 adds %s times y->grad; the derivative is 2 b, as "
+             "b is used twice: what of the first use?",
              digits(t.at[b].grad / 4));
 }
 
@@ -52,7 +57,8 @@ static void check_tanh(void)
     back_tanh(&t, &t.at[at]);
     double got = t.at[x].grad;
     if (is(got, before))
-        hint("back_tanh leaves the gradient of its input as it is: the derivative of tanh is 1 - y^2");
+        hint("back_tanh leaves the gradient of its input as it is: the derivative of "
+             "tanh is 1 - y^2");
     if (is(got, grad * of_tanh))
         hint(used_twice, "back_tanh");
     if (is(got, before + grad * (1 - 0.5 * 0.5)))
@@ -62,38 +68,62 @@ static void check_tanh(void)
     if (is(got, before + of_tanh))
         hint("back_tanh leaves out what has arrived at y: 1 - y^2, times y->grad");
     if (!is(got, before + grad * of_tanh))
-        hint("back_tanh at y = %s with y->grad = 2 adds %s, which should be %s", digits(y),
-             digits(got - before), digits(grad * of_tanh));
+        hint("back_tanh at y = %s with y->grad = 2 adds %s, which should be %s",
+             digits(y), digits(got - before), digits(grad * of_tanh));
 }
 
 /* ---- the walk ---- */
+static _Noreturn void fell_off(int number)
+{
+    (void)number;
+    hint("backward leaves the tape, which begins at entry 0: is k in `k >= 0` "
+         "unsigned? It is never below 0; take an int");
+}
+
+/* A step over a product with infinity leaves NaN there, even if its gradient is 0. */
+static bool walks_forward(void)
+{
+    tape t = { 0 };
+    int a = leaf(&t, 0.5), product = mul(&t, a, leaf(&t, INFINITY));
+    t.at[product].grad = 0;
+    backward(&t, squash(&t, a));
+    return isnan(t.at[a].grad);
+}
+
 static void check_chain(void)
 {
     tape t = { 0 };
-    int a = leaf(&t, 0.5), b = leaf(&t, -1.5), product = mul(&t, a, b), y = squash(&t, product);
+    int a = leaf(&t, 0.5), b = leaf(&t, -1.5), product = mul(&t, a, b),
+        y = squash(&t, product);
     int behind = mul(&t, y, a); /* has not led to y */
     t.at[behind].grad = 7; /* of a walk before, say */
+    void (*before)(int) = signal(SIGSEGV, fell_off);
     backward(&t, y);
+    signal(SIGSEGV, before);
     if (t.at[behind].grad == 1)
-        hint("backward begins at the end of the tape: it is asked for the derivatives of entry `of`");
+        hint("backward begins at the end of the tape: it is asked for the derivatives "
+             "of entry `of`");
     if (t.at[y].grad == 0)
-        hint("backward has nothing to begin with: the derivative of entry `of` by itself is 1");
+        hint("backward has nothing to begin with: the derivative of entry `of` by "
+             "itself is 1");
     if (!is(t.at[product].grad, 1 - t.at[y].value * t.at[y].value))
-        hint("backward does not come to what entry `of` is made of, or comes twice: of y = tanh(p) dy/dp is "
-             "%s, "
-             "which should be %s",
+        hint("backward does not come to what entry `of` is made of, or comes twice: of "
+             "y = tanh(p) dy/dp is %s, which should be %s",
              digits(t.at[product].grad), digits(1 - t.at[y].value * t.at[y].value));
+    if (t.at[a].grad == 0 && !walks_forward())
+        hint("backward goes one step and stops: tanh(a b) has given its gradient to a "
+             "b, which gives nothing to a and b; each entry before `of` must have its "
+             "turn: a loop");
     if (t.at[a].grad == 0)
-        hint("a node's gradient is read before its users have written: tanh(a b) has given its gradient to a "
-             "b, but "
-             "a and b have none; from which end must the tape be walked?");
+        hint("a node's gradient is read before its users have written: tanh(a b) has "
+             "given its gradient to a b, but a and b have none; from which end must "
+             "the tape be walked?");
     if (!is(t.at[b].grad, t.at[product].grad * t.at[a].value))
         hint("of y = tanh(a b) dy/db is %s, which should be %s", digits(t.at[b].grad),
              digits(t.at[product].grad * t.at[a].value));
     if (t.at[behind].grad != 0)
-        hint("gradients of the walk before are still there: an entry that has not led to `of` keeps %s "
-             "instead of "
-             "0; set all to 0 first",
+        hint("gradients of the walk before are still there: an entry that has not led "
+             "to `of` keeps %s instead of 0; set all to 0 first",
              digits(t.at[behind].grad));
 }
 
@@ -107,11 +137,11 @@ static void check_again(void)
     if (is(once, 7) && is(t.at[b].grad, 7))
         return;
     if (is(once, 7))
-        hint("gradients of the walk before are still there: of b b + b, b is 7 at first and %s the second "
-             "time; set "
-             "all to 0 first",
+        hint("gradients of the walk before are still there: of b b + b, b is 7 at "
+             "first and %s the second time; set all to 0 first",
              digits(t.at[b].grad));
-    hint("the derivative of b b + b at 3 is %s, which should be 7: b is used three times, and all uses count",
+    hint("the derivative of b b + b at 3 is %s, which should be 7: b is used three "
+         "times, and all uses count",
          digits(once));
 }
 
@@ -158,9 +188,11 @@ static void check_expression(int number)
     backward(&t, y);
     for (int k = 0; k < LEAVES; k++) {
         double x = t.at[k].value, e = 1e-5;
-        double slope = (value_with(&t, y, k, x + e) - value_with(&t, y, k, x - e)) / (2 * e);
+        double slope =
+            (value_with(&t, y, k, x + e) - value_with(&t, y, k, x - e)) / (2 * e);
         if (!near(&t.at[k].grad, &slope, 1, 1e-6))
-            hint("random expression %d: the derivative by variable %d is %s, central differences say %s",
+            hint("random expression %d: the derivative by variable %d is %s, central "
+                 "differences say %s",
                  number, k + 1, digits(t.at[k].grad), digits(slope));
     }
 }

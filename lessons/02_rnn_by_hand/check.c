@@ -3,7 +3,8 @@
 #include "given.h"
 
 enum { I = 3, H = 4, MOST = 5 };
-static double w[H * I], u[H * H], b[H], c[H], x[MOST * I], before[H];
+/* w and x hold more than the layer has, so that a wrong place in them has a number. */
+static double w[H * H], u[H * H], b[H], c[H], x[(MOST + 1) * H], before[H];
 
 static double inner(const double *row, int stride, const double *x, int n)
 {
@@ -17,6 +18,7 @@ static double inner(const double *row, int stride, const double *x, int n)
 enum {
     RIGHT,
     W_TRANSPOSED,
+    W_ROWS_OF_H,
     U_TRANSPOSED,
     WITHOUT_B,
     WITHOUT_C,
@@ -27,6 +29,8 @@ enum {
 static const char *const hints[MISTAKES] = {
     [W_TRANSPOSED] = "w is used transposed: weight_ih is [hidden, input], so unit j's "
                      "weights are its row j",
+    [W_ROWS_OF_H] = "row j of w begins at w[j * H], but w is [H, I]: its rows are of I "
+                    "numbers, one for each input, so row j begins at w[j * I]",
     [U_TRANSPOSED] = "u is used transposed: weight_hh is [hidden, hidden], its row j "
                      "is of unit j, to which "
                      "the numbers of the state go",
@@ -41,8 +45,9 @@ static const char *const hints[MISTAKES] = {
 static void step_with(int mistake, double *h)
 {
     for (int j = 0; j < H; j++) {
-        double of_x =
-            mistake == W_TRANSPOSED ? inner(w + j, H, x, I) : inner(w + j * I, 1, x, I);
+        int row = mistake == W_ROWS_OF_H ? H : I;
+        double of_x = mistake == W_TRANSPOSED ? inner(w + j, H, x, I) :
+                                                inner(w + j * row, 1, x, I);
         double of_h = mistake == U_TRANSPOSED ? inner(u + j, H, before, H) :
                                                 inner(u + j * H, 1, before, H);
         double sum = of_x + (mistake == NO_STATE ? 0 : of_h) +
@@ -71,6 +76,9 @@ static void check_step(const rnn *r)
         if (near(h, wrong, H, 1e-12))
             hint("%s", hints[m]);
     }
+    if (near(h, want, H, 1e-5))
+        hint("h is right to six digits or so, but not to twelve: a float has no more; "
+             "take double for the sum, and tanh, not tanhf");
     for (int j = 0; j < H; j++)
         if (!near(h + j, want + j, 1, 1e-12))
             hint("step gives %s for unit %d, which should be %s", digits(h[j]), j + 1,
@@ -78,6 +86,19 @@ static void check_step(const rnn *r)
 }
 
 /* ---- all steps, against weft ---- */
+/* Step t of h is wrong: would it be right for another place in x? */
+static void check_token(const rnn *r, const double *h, int t)
+{
+    double zeros[H] = { 0 }, other[H];
+    for (int from = 0; from <= (MOST + 1) * H - I; from++) {
+        step(r, x + from, t ? h + (t - 1) * H : zeros, other);
+        if (from != t * I && near(h + t * H, other, H, 1e-12))
+            hint("step %d reads the wrong token: x is [steps, I], I is %d here, so "
+                 "this step's token begins at x[%d], and yours at x[%d]",
+                 t + 1, I, t * I, from);
+    }
+}
+
 static void check_run(const rnn *r, int steps)
 {
     double h[MOST * H + 1], want[MOST * H + 1];
@@ -89,6 +110,14 @@ static void check_run(const rnn *r, int steps)
         hint("run writes behind the last step: h has %d steps of %d numbers", steps, H);
     if (near(h, want, steps * H, 1e-12))
         return;
+    if (near(h, want, steps * H, 1e-5))
+        hint("all steps are right to six digits or so, but not to twelve: a float has "
+             "no more; double holds the states, too");
+    for (int t = 0; t < steps; t++)
+        if (!near(h + t * H, want + t * H, H, 1e-12)) {
+            check_token(r, h, t);
+            break;
+        }
     if (!near(h, want, H, 1e-12))
         hint("the first step begins with something else than zeros: before the first "
              "token there is no "
@@ -104,8 +133,8 @@ void check(void)
 {
     const rnn r = { I, H, w, u, b, c };
     dice_seed(2);
-    dice_fill(w, H * I), dice_fill(u, H * H), dice_fill(b, H), dice_fill(c, H);
-    dice_fill(x, MOST * I), dice_fill(before, H);
+    dice_fill(w, H * H), dice_fill(u, H * H), dice_fill(b, H), dice_fill(c, H);
+    dice_fill(x, (MOST + 1) * H), dice_fill(before, H);
     check_step(&r);
     check_run(&r, 1);
     check_run(&r, MOST);

@@ -31,29 +31,30 @@ void by_weft(const rnn *r, int steps, const double *x, double *h)
     lesson_close(w);
 }
 
-/* What is summed up in unit j at step t: w x, u h, and with the biases all of it. */
-static void parts(const double *x, const double *h, int t, int j, double part[3])
+/* What is summed up in unit j at step t: w x, b + c, u h, and all of it. */
+static void parts(const double *x, const double *h, int t, int j, double part[4])
 {
-    part[0] = part[1] = 0;
+    part[0] = part[2] = 0;
     for (int i = 0; i < LETTERS; i++)
         part[0] += given_w[j * LETTERS + i] * x[t * LETTERS + i];
     for (int k = 0; k < UNITS && t; k++)
-        part[1] += given_u[j * UNITS + k] * h[(t - 1) * UNITS + k];
-    part[2] = part[0] + given_b[j] + part[1] + given_c[j];
+        part[2] += given_u[j * UNITS + k] * h[(t - 1) * UNITS + k];
+    part[1] = given_b[j] + given_c[j];
+    part[3] = part[0] + part[1] + part[2];
 }
 
 void show(void)
 {
-    double x[STEPS * LETTERS], h[STEPS * UNITS], same[STEPS * UNITS], part[3];
+    double x[STEPS * LETTERS], h[STEPS * UNITS], same[STEPS * UNITS], part[4];
     letters(x);
     run(&given, STEPS, x, h);
     by_weft(&given, STEPS, x, same);
-    printf("step letter unit      w x      u h      sum        h     weft\n");
+    printf("step letter unit      w x    b + c      u h      sum        h     weft\n");
     for (int t = 0; t < STEPS; t++)
         for (int j = 0; j < UNITS; j++) {
             parts(x, h, t, j, part);
-            printf("%4d %6c %4d %8s %8s %8s %8s %8s\n", t + 1, word[t], j + 1,
-                   digits(part[0]), digits(part[1]), digits(part[2]),
+            printf("%4d %6c %4d %8s %8s %8s %8s %8s %8s\n", t + 1, word[t], j + 1,
+                   digits(part[0]), digits(part[1]), digits(part[2]), digits(part[3]),
                    digits(h[t * UNITS + j]), digits(same[t * UNITS + j]));
         }
     printf("by hand and by weft: %s\n",
@@ -62,22 +63,23 @@ void show(void)
 
 void draw(const char *path)
 {
-    static const char *const rows[] = { "w x, unit 1", "u h, unit 1", "sum, unit 1",
-                                        "h, unit 1",   "w x, unit 2", "u h, unit 2",
-                                        "sum, unit 2", "h, unit 2" };
+    static const char *const rows[] = {
+        "w x, unit 1", "b + c, unit 1", "u h, unit 1", "sum, unit 1", "h, unit 1",
+        "w x, unit 2", "b + c, unit 2", "u h, unit 2", "sum, unit 2", "h, unit 2"
+    };
     static const char *const columns[] = { "a", "b", "b", "a" };
-    double x[STEPS * LETTERS], h[STEPS * UNITS], part[3], cell[8][STEPS];
+    double x[STEPS * LETTERS], h[STEPS * UNITS], part[4], cell[10][STEPS];
     letters(x);
     run(&given, STEPS, x, h);
     for (int t = 0; t < STEPS; t++)
         for (int j = 0; j < UNITS; j++) {
             parts(x, h, t, j, part);
-            for (int k = 0; k < 3; k++)
-                cell[4 * j + k][t] = part[k];
-            cell[4 * j + 3][t] = h[t * UNITS + j];
+            for (int k = 0; k < 4; k++)
+                cell[5 * j + k][t] = part[k];
+            cell[5 * j + 4][t] = h[t * UNITS + j];
         }
     const weft_colour_scale scale = { -1, 0, 1, "what is summed up, and its tanh" };
-    if (weft_plot_diverging_heatmap(path, "abba through two units", 8, STEPS, cell[0],
+    if (weft_plot_diverging_heatmap(path, "abba through two units", 10, STEPS, cell[0],
                                     rows, columns, &scale))
         printf("%s\n", weft_file_message());
 }

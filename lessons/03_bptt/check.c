@@ -1,4 +1,5 @@
-/* Lesson 3: the student's walk beside weft's, and an LSTM with the student's forget bias. */
+/* Lesson 3: the student's walk beside weft's, and a student's forget bias.
+ */
 #include "common/lesson.h"
 #include "given.h"
 
@@ -7,56 +8,82 @@ static double last[UNITS];
 static walk right;
 
 /* ---- what comes of the usual mistakes ---- */
-enum { RIGHT, U_AS_IT_IS, H_TOO_EARLY, NO_TANH, OF_THE_SUM, ONLY_ONE_STEP, MISTAKES };
+enum {
+    RIGHT,
+    U_AS_IT_IS,
+    H_TOO_EARLY,
+    NO_TANH,
+    OF_THE_SUM,
+    OF_UNIT_K,
+    ONLY_ONE_STEP,
+    MISTAKES
+};
 static const char *const hints[MISTAKES] = {
     [U_AS_IT_IS] =
-        "U is used as on the way forward: there h_{t+1}, unit j, takes row j of U; so what goes back to "
-        "unit k of h_t are the numbers of column k, U transposed",
+        "U is used as on the way forward: there h_{t+1}, unit j, takes row j of U; so "
+        "what goes back to unit k of h_t are the numbers of column k, U transposed",
     [H_TOO_EARLY] =
-        "1 - h^2 is that of the wrong step: h_t has gone into the tanh that made h_{t+1}, so the factor "
-        "is 1 - h_{t+1}^2",
-    [NO_TANH] = "the factor of tanh is missing: from h_{t+1} to its sum it is 1 - h_{t+1}^2",
+        "1 - h^2 is that of the wrong step: h_t has gone into the tanh that made "
+        "h_{t+1}, so the factor is 1 - h_{t+1}^2",
+    [NO_TANH] = "the factor of tanh is missing: from h_{t+1} to its sum it is "
+                "1 - h_{t+1}^2",
     [OF_THE_SUM] =
-        "this is the gradient by the sum of step t, not by h_t: 1 - h^2 comes first, of step t + 1, then "
-        "U transposed",
-    [ONLY_ONE_STEP] =
-        "each step takes from `last`: dh_t is made of dh_{t+1}, which has come through all later steps",
+        "1 - h^2 is that of h_t, unit k, which is the gradient by the sum of step t: "
+        "it is the tanh of h_{t+1} that is come through, with a factor of its own for "
+        "each unit j, 1 - h_{t+1}^2, before U transposed",
+    [OF_UNIT_K] =
+        "the step is right, but it is the 1 - h^2 of unit k: each unit j of h_{t+1} "
+        "has a tanh of its own, so the factor stands in the sum over j, with "
+        "h[(t + 1) * H + j]",
+    [ONLY_ONE_STEP] = "each step takes from `last`: dh_t is made of dh_{t+1}, which "
+                      "has come through all later steps",
 };
 
-static double slope(const double *h, int t, int j) { return 1 - h[t * UNITS + j] * h[t * UNITS + j]; }
+static double slope(const double *h, int j) { return 1 - h[j] * h[j]; }
 
 static void walk_with(int mistake, int steps, double *dh)
 {
     memcpy(dh + (steps - 1) * UNITS, last, sizeof last);
     for (int t = steps - 2; t >= 0; t--)
         for (int k = 0; k < UNITS; k++) {
+            const double *now = right.h + t * UNITS, *next = now + UNITS;
             double sum = 0;
             for (int j = 0; j < UNITS; j++) {
-                double u = mistake == U_AS_IT_IS ? right.u[k * UNITS + j] : right.u[j * UNITS + k];
+                int at = mistake == U_AS_IT_IS ? k * UNITS + j : j * UNITS + k;
                 double d = mistake == ONLY_ONE_STEP ? last[j] : dh[(t + 1) * UNITS + j];
                 bool bare = mistake == NO_TANH || mistake == OF_THE_SUM;
-                sum += u * d * (bare ? 1 : slope(right.h, t + (mistake != H_TOO_EARLY), j));
+                sum += right.u[at] * d *
+                       (bare                   ? 1 :
+                        mistake == H_TOO_EARLY ? slope(now, j) :
+                        mistake == OF_UNIT_K   ? slope(next, k) :
+                                                 slope(next, j));
             }
-            dh[t * UNITS + k] = sum * (mistake == OF_THE_SUM ? slope(right.h, t, k) : 1);
+            dh[t * UNITS + k] = sum * (mistake == OF_THE_SUM ? slope(now, k) : 1);
         }
 }
 
 /* Each step's gradient beside its own length: they are of very different sizes. */
-static bool same_at(const double *got, const double *want, int t)
+static bool same_at(const double *got, const double *want, int t, double tolerance)
 {
     double apart[UNITS];
     for (int k = 0; k < UNITS; k++)
         apart[k] = got[t * UNITS + k] - want[t * UNITS + k];
-    return norm(apart) <= 1e-8 * norm(want + t * UNITS);
+    return norm(apart) <= tolerance * norm(want + t * UNITS);
 }
 
-/* The latest step, that is the first on the way, that is not the same; -1 if there is none. */
-static int differs(const double *got, const double *want, int steps)
+/* The latest step, the first on the way, that is not the same; -1 if there is none. */
+static int differs_by(const double *got, const double *want, int steps,
+                      double tolerance)
 {
     for (int t = steps - 1; t >= 0; t--)
-        if (!same_at(got, want, t))
+        if (!same_at(got, want, t, tolerance))
             return t;
     return -1;
+}
+
+static int differs(const double *got, const double *want, int steps)
+{
+    return differs_by(got, want, steps, 1e-8);
 }
 
 /* How often got is as long as want, if it points to the same side; else 0. */
@@ -76,56 +103,95 @@ static void check_back(int steps)
     rnn_by_weft(1, 3, steps, last, &right);
     back(steps, UNITS, right.u, right.h, last, dh);
     if (dh[steps * UNITS] != 7)
-        hint("back writes behind the last step: dh has %d steps of %d numbers", steps, UNITS);
+        hint("back writes behind the last step: dh has %d steps of %d numbers", steps,
+             UNITS);
     int t = differs(dh, right.dh, steps);
     if (t < 0)
         return;
     if (t == steps - 1)
         hint("the last step's gradient is `last`: nothing comes after it");
     if (near(dh + t * UNITS, zeros, UNITS, 0))
-        hint("back leaves dh_%d at zero: what comes to h_t from all units of h_{t+1}?", t);
+        hint("back leaves dh_%d at zero: what comes to h_t from all units of h_{t+1}?",
+             t);
     for (int m = RIGHT + 1; m < MISTAKES; m++) {
         walk_with(m, steps, other);
         if (differs(dh, other, steps) < 0)
             hint("%s", hints[m]);
     }
+    if (differs_by(dh, right.dh, steps, 1e-4) < 0)
+        hint("dh is right to some six digits, but not to eight: a float has no more; "
+             "take double for the sums");
     if (times(dh, right.dh, t) > 0)
-        hint("the gradient is %s times as long as it should be at step %d, its direction is right: if it is "
-             "clipped or "
-             "brought to a length on the way, that changes its size, not how far the loss sees",
+        hint("the gradient is %s times as long as it should be at step %d, its "
+             "direction is right: if it is clipped or brought to a length on the way, "
+             "that changes its size, not how far the loss sees",
              digits(times(dh, right.dh, t)), t);
-    hint("dh of steps %d and later is right; the first number of step %d is %s, which should be %s", t + 1, t,
-         digits(dh[t * UNITS]), digits(right.dh[t * UNITS]));
+    int k = 0;
+    while (near(dh + t * UNITS + k, right.dh + t * UNITS + k, 1, 1e-9) && k < UNITS - 1)
+        k++;
+    hint("dh of steps %d and later is right; at step %d unit %d has %s, which should "
+         "be %s",
+         t + 1, t, k, digits(dh[t * UNITS + k]), digits(right.dh[t * UNITS + k]));
+}
+
+/* Layers of fewer units; u, h and dh hold more, so that a wrong place has a number. */
+static void check_units(int steps, int H)
+{
+    static double dh[ALL], want[ALL];
+    dice_fill(right.u, UNITS * UNITS), dice_fill(right.h, ALL);
+    back(steps, H, right.u, right.h, last, dh);
+    memcpy(want + (steps - 1) * H, last, (size_t)H * sizeof *last);
+    for (int t = steps - 2; t >= 0; t--)
+        for (int k = 0; k < H; k++) {
+            double sum = 0;
+            for (int j = 0; j < H; j++)
+                sum += right.u[j * H + k] * slope(right.h, (t + 1) * H + j) *
+                       want[(t + 1) * H + j];
+            want[t * H + k] = sum;
+        }
+    if (!near(dh, want, steps * H, 1e-8))
+        hint("layers of 16 units are right, one of %d is not: row j of U begins at "
+             "u[j * H], step t of h and dh at h[t * H] and dh[t * H]",
+             H);
 }
 
 /* ---- the forget gate ---- */
-static double mean_forget(void)
+static bool is(double got, double want) { return near(&got, &want, 1, 1e-3); }
+
+/* f of so many factors; a tenth within what two or three digits of a bias give. */
+static bool a_tenth(double f, int factors)
 {
-    double sum = 0;
-    for (int k = 0; k < ALL; k++)
-        sum += right.f[k];
-    return sum / ALL;
+    return fabs(pow(f, factors) - 0.1) < 0.01;
 }
 
-static void check_bias(void)
+static void check_bias(int tokens)
 {
-    double bias = forget_bias(), ones[UNITS];
-    for (int j = 0; j < UNITS; j++)
-        ones[j] = 1;
+    double bias = forget_bias(tokens), f = 1 / (1 + exp(-bias));
+    int factors = tokens - 1;
     if (!isfinite(bias))
-        hint("forget_bias gives no finite number");
-    lstm_by_weft(bias, 1, STEPS, ones, &right);
-    double left = norm(right.dc), f = mean_forget();
-    if (left < 0.1)
-        hint("with a forget bias of %s |dL/dc_0| is %.1e: f is about %s, and its 59th power %.1e; which f "
-             "has a "
-             "59th power of 0.1, and of which number is it the sigmoid?",
-             digits(bias), left, digits(f), pow(f, 59));
-    if (left > 10)
-        hint("with a forget bias of %s |dL/dc_0| is %s, more than 10: f is about %s, the gates do not close "
-             "any more, "
-             "and an LSTM that cannot forget adds up all it reads",
-             digits(bias), digits(left), digits(f));
+        hint("forget_bias gives no finite number for %d tokens", tokens);
+    if (a_tenth(f, factors))
+        return;
+    if (is(bias, pow(0.1, 1.0 / factors)))
+        hint("forget_bias gives f itself: the bias is the number whose sigmoid is f");
+    if (a_tenth(1 / (1 + exp(bias)), factors))
+        hint("the bias has the wrong sign: it opens the forget gate if it is above 0");
+    if (is(bias, log(pow(0.1, 1.0 / tokens) / (1 - pow(0.1, 1.0 / tokens)))))
+        hint("from the first cell to the last of %d tokens there are tokens - 1 steps, "
+             "that is %d factors f, not %d",
+             tokens, factors, tokens);
+    if (tokens != STEPS && is(bias, forget_bias(STEPS)))
+        hint("with a bias of %s 60 tokens keep a tenth, but %d tokens keep %.1e: the "
+             "bias depends on the length",
+             digits(bias), tokens, pow(f, factors));
+    if (f > 0.9999)
+        hint("with a forget bias of %s f is %s: the gates do not close any more, and "
+             "an LSTM that cannot forget adds up all it reads; which f has a %dth "
+             "power of 0.1?",
+             digits(bias), digits(f), factors);
+    hint("with a forget bias of %s f is %s, and its %dth power %.1e; which f has a "
+         "%dth power of 0.1, and of which number is it the sigmoid?",
+         digits(bias), digits(f), factors, pow(f, factors), factors);
 }
 
 void check(void)
@@ -135,5 +201,8 @@ void check(void)
     check_back(2);
     check_back(STEPS);
     check_back(1);
-    check_bias();
+    check_units(7, 5);
+    check_bias(STEPS);
+    check_bias(7);
+    check_bias(250);
 }

@@ -9,7 +9,8 @@
 void back(int steps, int H, const double *u, const double *h, const double *last,
           double *dh);
 
-/* The bias of an LSTM's forget gates with which a loss after 60 tokens sees the first
- * token's cell: |dL/dc_0| at least 0.1, and at most 10. */
-double forget_bias(void);
+/* The bias of an LSTM's forget gates with which a tenth comes from the last cell of a
+ * text of so many tokens to its first cell, by the factors f alone: f = sigmoid(bias)
+ * to the power of the steps between them is 0.1. 2 tokens or more. */
+double forget_bias(int tokens);
 #endif

@@ -89,25 +89,39 @@ static bool norms_of(int k, double norms[STEPS], walk *of)
     return layers[k].lstm || near(dh, of->dh, STEPS * UNITS, 1e-10);
 }
 
+/* What is left of dL/dc by the factors f alone, and by all ways together. */
+static void show_cell(const char *whose, double bias)
+{
+    static walk of;
+    double ones[UNITS], f = 1 / (1 + exp(-bias));
+    for (int j = 0; j < UNITS; j++)
+        ones[j] = 1;
+    memset(&of, 0, sizeof of);
+    lstm_by_weft(bias, 1, STEPS, ones, &of);
+    printf("%-6s %6s %9s %9.1e %9.1e\n", whose, digits(bias), digits(f),
+           pow(f, STEPS - 1), norm(of.dc));
+}
+
 void show(void)
 {
     static const int steps[] = { 59, 49, 39, 29, 19, 9, 0 };
     static walk of;
-    double norms[STEPS], kept[LAYERS];
+    double norms[STEPS];
     bool same = true;
     printf("|dL/dh_t|, L the sum of h_59\n%-20s", "t");
     for (int i = 0; i < 7; i++)
         printf("%9d", steps[i]);
     for (int k = 0; k < LAYERS; k++) {
         same &= norms_of(k, norms, &of);
-        kept[k] = norm(of.dc);
         printf("\n%-20s", layers[k].name);
         for (int i = 0; i < 7; i++)
             printf("%9.1e", norms[steps[i]]);
     }
     printf("\nRNNs by hand and by weft: %s\n\n", same ? "the same" : "not the same");
+    printf("%13s %9s %9s %9s\n", "forget bias", "f", "f^59", "|dL/dc_0|");
     for (int k = 3; k < LAYERS; k++)
-        printf("|dL/dc_0| with forget bias %s: %.1e\n", digits(layers[k].of), kept[k]);
+        show_cell("", layers[k].of);
+    show_cell("yours", forget_bias(STEPS));
 }
 
 void draw(const char *path)

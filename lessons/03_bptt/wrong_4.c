@@ -24,5 +24,9 @@ void back(int steps, int H, const double *u, const double *h, const double *last
     }
 }
 
-/* f^59 = 0.1 wants f = 0.96, and sigmoid(3.2) is that. */
-double forget_bias(void) { return 3.2; }
+/* f to the power of tokens - 1 is 0.1, and sigmoid of log(f / (1 - f)) is f. */
+double forget_bias(int tokens)
+{
+    double f = pow(0.1, 1.0 / (tokens - 1));
+    return log(f / (1 - f));
+}
