@@ -64,16 +64,16 @@ static const char *const hints[MISTAKES] = {
     [WITHOUT_BH] = "one bias only: b' (bh) is missing; PyTorch's layer has two, and both are added",
     [W_TRANSPOSED] = "w is used transposed: it is [4 H, I], so its row r begins at w + r * I",
     [U_TRANSPOSED] = "u is used transposed: it is [4 H, H], so its row r begins at u + r * H",
-    [W_STRIDE] = "the rows of w are taken to have H numbers: w is [4 H, I], so its row r "
-                 "begins at w + r * I",
-    [U_STRIDE] = "the rows of u are taken to have I numbers: u is [4 H, H], so its row r "
-                 "begins at u + r * H",
+    [W_STRIDE] = "the rows of w are taken to have H numbers: w is [4 H, I], so its row "
+                 "r begins at w + r * I",
+    [U_STRIDE] = "the rows of u are taken to have I numbers: u is [4 H, H], so its row "
+                 "r begins at u + r * H",
     [W_GATE_TRANSPOSED] =
-        "each gate's block of w is used transposed: unit j has row j of its gate's H rows, "
-        "w[row * I + k]",
+        "each gate's block of w is used transposed: unit j has row j of its gate's H "
+        "rows, w[row * I + k]",
     [U_GATE_TRANSPOSED] =
-        "each gate's block of u is used transposed: unit j has row j of its gate's H rows, "
-        "u[row * H + k]",
+        "each gate's block of u is used transposed: unit j has row j of its gate's H "
+        "rows, u[row * H + k]",
 };
 
 /* Where number k of a row is in w or u, whose rows have `width` numbers. */
