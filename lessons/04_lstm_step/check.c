@@ -3,7 +3,8 @@
 #include "given.h"
 
 enum { I = 3, H = 4, ALL = 4 * H };
-static double w[ALL * I], u[ALL * H], bx[ALL], bh[ALL], x[I], c[H], h[H];
+/* w has room for rows of H numbers, which wrong answers read. */
+static double w[ALL * H], u[ALL * H], bx[ALL], bh[ALL], x[I], c[H], h[H];
 static const lstm layer = { I, H, w, u, bx, bh };
 static const char gate_names[] = "ifgo";
 
@@ -20,8 +21,39 @@ static made *arrays(numbers *n)
 
 static double sigmoid(double x) { return 1 / (1 + exp(-x)); }
 
+/* Names the first unit whose number is off, with the digits that it takes to see it. */
+static void first_off(const char *what, const double *got, const double *want)
+{
+    int j = 0, many = 4;
+    char one[32], other[32];
+    while (j < H && near(got + j, want + j, 1, 1e-12))
+        j++;
+    if (j == H)
+        return;
+    do {
+        snprintf(one, sizeof one, "%.*g", many, got[j]);
+        snprintf(other, sizeof other, "%.*g", many, want[j]);
+    } while (!strcmp(one, other) && many++ < 17);
+    hint("%s of unit %d is %s, which should be %s%s", what, j, one, other,
+         near(got + j, want + j, 1, 1e-5) ? ": is something of it in float?" : "");
+}
+
 /* ---- the gates, and what comes of the usual mistakes ---- */
-enum { RIGHT, INTERLEAVED, NO_STATE, STATE_C, WITHOUT_BX, WITHOUT_BH, W_TRANSPOSED, U_TRANSPOSED, MISTAKES };
+enum {
+    RIGHT,
+    INTERLEAVED,
+    NO_STATE,
+    STATE_C,
+    WITHOUT_BX,
+    WITHOUT_BH,
+    W_TRANSPOSED,
+    U_TRANSPOSED,
+    W_STRIDE,
+    U_STRIDE,
+    W_GATE_TRANSPOSED,
+    U_GATE_TRANSPOSED,
+    MISTAKES
+};
 static const char *const hints[MISTAKES] = {
     [INTERLEAVED] =
         "the rows of a unit's gates do not lie side by side: rows 0 .. H - 1 are of gate i, one a "
@@ -32,17 +64,39 @@ static const char *const hints[MISTAKES] = {
     [WITHOUT_BH] = "one bias only: b' (bh) is missing; PyTorch's layer has two, and both are added",
     [W_TRANSPOSED] = "w is used transposed: it is [4 H, I], so its row r begins at w + r * I",
     [U_TRANSPOSED] = "u is used transposed: it is [4 H, H], so its row r begins at u + r * H",
+    [W_STRIDE] = "the rows of w are taken to have H numbers: w is [4 H, I], so its row "
+                 "r begins at w + r * I",
+    [U_STRIDE] = "the rows of u are taken to have I numbers: u is [4 H, H], so its row "
+                 "r begins at u + r * H",
+    [W_GATE_TRANSPOSED] =
+        "each gate's block of w is used transposed: unit j has row j of its gate's H "
+        "rows, w[row * I + k]",
+    [U_GATE_TRANSPOSED] =
+        "each gate's block of u is used transposed: unit j has row j of its gate's H "
+        "rows, u[row * H + k]",
 };
+
+/* Where number k of a row is in w or u, whose rows have `width` numbers. */
+static int place(int mistake, int width, int row, int k)
+{
+    bool of_w = width == I;
+    if (mistake == (of_w ? W_TRANSPOSED : U_TRANSPOSED))
+        return k * ALL + row;
+    if (mistake == (of_w ? W_STRIDE : U_STRIDE))
+        return row * (of_w ? H : I) + k;
+    if (mistake == (of_w ? W_GATE_TRANSPOSED : U_GATE_TRANSPOSED))
+        return row / H * H * width + k * H + row % H;
+    return row * width + k;
+}
 
 static double sum_with(int mistake, int gate, int j)
 {
     int row = mistake == INTERLEAVED ? 4 * j + gate : gate * H + j;
     double sum = (mistake == WITHOUT_BX ? 0 : bx[row]) + (mistake == WITHOUT_BH ? 0 : bh[row]);
     for (int k = 0; k < I; k++)
-        sum += (mistake == W_TRANSPOSED ? w[k * ALL + row] : w[row * I + k]) * x[k];
+        sum += x[k] * w[place(mistake, I, row, k)];
     for (int k = 0; k < H && mistake != NO_STATE; k++)
-        sum +=
-            (mistake == U_TRANSPOSED ? u[k * ALL + row] : u[row * H + k]) * (mistake == STATE_C ? c : h)[k];
+        sum += (mistake == STATE_C ? c : h)[k] * u[place(mistake, H, row, k)];
     return sum;
 }
 
@@ -97,9 +151,13 @@ static void check_gates(const numbers *got)
         for (int m = RIGHT + 1; m < MISTAKES; m++)
             if (gate_is(got, k, m, k))
                 hint("%s", hints[m]);
-        double sum = sum_with(RIGHT, k, 0), want = k == GATE_G ? tanh(sum) : sigmoid(sum);
-        hint("gate %c of unit 1 is %s, which should be %s", gate_names[k], digits(got->gate[k][0]),
-             digits(want));
+        double want[H];
+        for (int j = 0; j < H; j++) {
+            double sum = sum_with(RIGHT, k, j);
+            want[j] = k == GATE_G ? tanh(sum) : sigmoid(sum);
+        }
+        char what[] = { 'g', 'a', 't', 'e', ' ', gate_names[k], 0 };
+        first_off(what, got->gate[k], want);
     }
 }
 
@@ -133,8 +191,8 @@ static void check_cell(const numbers *n)
         "the old cell has no part in the new one: f * c is missing",
         "the cell is made of the old h: f keeps of c, which has not gone through tanh and o",
     };
+    double want[H];
     for (int way = 0; way < 6; way++) {
-        double want[H];
         for (int j = 0; j < H; j++)
             want[j] = cell_with(way, n, j);
         if (!near(n->c, want, H, 1e-12))
@@ -143,8 +201,9 @@ static void check_cell(const numbers *n)
             hint("%s", of_cell[way]);
         return;
     }
-    hint("the gates are right; c' of unit 1 is %s, which should be %s", digits(n->c[0]),
-         digits(cell_with(0, n, 0)));
+    for (int j = 0; j < H; j++)
+        want[j] = cell_with(0, n, j);
+    first_off("the gates are right; c'", n->c, want);
 }
 
 static void check_output(const numbers *n)
@@ -172,8 +231,10 @@ static void check_output(const numbers *n)
             hint("%s", of_output[way]);
         return;
     }
-    hint("gates and cell are right; h' of unit 1 is %s, which should be %s", digits(n->h[0]),
-         digits(n->gate[3][0] * tanh(n->c[0])));
+    double want[H];
+    for (int j = 0; j < H; j++)
+        want[j] = n->gate[3][j] * tanh(n->c[j]);
+    first_off("gates and cell are right; h'", n->h, want);
 }
 
 static void check_step(void)
@@ -183,8 +244,8 @@ static void check_step(void)
     step(&layer, x, c, h, arrays(&got));
     check_gates(&got), check_cell(&got), check_output(&got);
     by_weft(&layer, 1, x, c, h, arrays(&same));
-    if (!near(got.h, same.h, H, 1e-12) || !near(got.c, same.c, H, 1e-12))
-        hint("unit 1 shows %s, weft's %s", digits(got.h[0]), digits(same.h[0]));
+    first_off("beside weft's layer h'", got.h, same.h);
+    first_off("beside weft's layer c'", got.c, same.c);
 }
 
 /* ---- the memory of one bit ---- */

@@ -72,7 +72,7 @@ static void show_gate(int k, const numbers *mine, const numbers *same)
         int row = k * UNITS + j;
         double wx = product(given_w + row * IN, given_x, IN),
                uh = product(given_u + row * UNITS, given_h, UNITS);
-        printf("  unit %d: %s(%s + %s + %s + %s) = %s(%s) = %s, weft %s\n", j + 1,
+        printf("  unit %d: %s(%s + %s + %s + %s) = %s(%s) = %s, weft %s\n", j,
                squash, digits(wx), digits(given_bx[row]), digits(uh),
                digits(given_bh[row]), squash,
                digits(wx + given_bx[row] + uh + given_bh[row]), digits(mine->of[k][j]),
@@ -84,12 +84,12 @@ static void show_states(const made *m, const made *same)
 {
     printf("c' = f * c + i * g\n");
     for (int j = 0; j < UNITS; j++)
-        printf("  unit %d: %s * %s + %s * %s = %s, weft %s\n", j + 1, digits(m->f[j]),
+        printf("  unit %d: %s * %s + %s * %s = %s, weft %s\n", j, digits(m->f[j]),
                digits(given_c[j]), digits(m->i[j]), digits(m->g[j]), digits(m->c[j]),
                digits(same->c[j]));
     printf("h' = o * tanh(c')\n");
     for (int j = 0; j < UNITS; j++)
-        printf("  unit %d: %s * tanh(%s) = %s * %s = %s, weft %s\n", j + 1,
+        printf("  unit %d: %s * tanh(%s) = %s * %s = %s, weft %s\n", j,
                digits(m->o[j]), digits(m->c[j]), digits(m->o[j]), digits(tanh(m->c[j])),
                digits(m->h[j]), digits(same->h[j]));
 }
@@ -135,7 +135,7 @@ void show(void)
     memset(&mine, 0, sizeof mine);
     step(&given, given_x, given_c, given_h, arrays(&mine));
     by_weft(&given, 1, given_x, given_c, given_h, arrays(&same));
-    printf("x = (1, 0)   c = (0.8, -0.5)   h = (0.4, -0.2)\n\n");
+    printf("x = (1, 0, 0.5)   c = (0.8, -0.5)   h = (0.4, -0.2)\n\n");
     for (int k = 0; k < 4; k++)
         show_gate(k, &mine, &same);
     show_states(&mine.to, &same.to);
@@ -156,6 +156,6 @@ void draw(const char *path)
         given_c[0],     { n.to.i[0], n.to.f[0], n.to.g[0], n.to.o[0] },
         n.to.c[0],      n.to.h[0],
     };
-    if (weft_plot_cell(path, "One step of an LSTM, of two units the first", &cell))
+    if (weft_plot_cell(path, "One step of an LSTM of two units", &cell))
         printf("%s\n", weft_file_message());
 }

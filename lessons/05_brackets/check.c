@@ -5,7 +5,17 @@
 /* ---- correlation, and what comes of the usual mistakes ---- */
 enum { N = 64, A_STEP = 3, B_STEP = 2 };
 
-typedef enum { RIGHT, NO_MEANS, NOT_DIVIDED, NO_ROOT, SIZE_ONLY, NO_STEPS, MISTAKES } mistake;
+typedef enum {
+    RIGHT,
+    NO_MEANS,
+    NOT_DIVIDED,
+    NO_ROOT,
+    SIZE_ONLY,
+    NO_STEPS,
+    NO_A_STEP,
+    NO_B_STEP,
+    MISTAKES
+} mistake;
 static const char *const hints[MISTAKES] = {
     [NO_MEANS] =
         "correlation does not take the means off: what matters is how a and b move about their means",
@@ -15,11 +25,16 @@ static const char *const hints[MISTAKES] = {
     [SIZE_ONLY] = "correlation has lost its sign: it is negative if b falls where a rises",
     [NO_STEPS] =
         "correlation reads a[0], a[1], ..; of unit j the next number is a step further, a[i * a_step]",
+    [NO_A_STEP] =
+        "correlation ignores a_step: a's next number is a step further, a[i * a_step]",
+    [NO_B_STEP] =
+        "correlation ignores b_step: b's next number is a step further, b[i * b_step]",
 };
 
 static double correlation_with(mistake m, const double *a, const double *b)
 {
-    int a_step = m == NO_STEPS ? 1 : A_STEP, b_step = m == NO_STEPS ? 1 : B_STEP;
+    int a_step = m == NO_STEPS || m == NO_A_STEP ? 1 : A_STEP;
+    int b_step = m == NO_STEPS || m == NO_B_STEP ? 1 : B_STEP;
     double of_a = 0, of_b = 0, aa = 0, bb = 0, ab = 0;
     for (int i = 0; i < N && m != NO_MEANS; i++)
         of_a += a[i * a_step] / N, of_b += b[i * b_step] / N;

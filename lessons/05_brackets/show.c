@@ -33,6 +33,7 @@ struct net {
     weft_module *m;
     weft_rnn *lstm;
     weft_linear *head;
+    long learnt[LONG + 1];                       /* tokens of each depth in training */
 };
 
 static weft_tensor *answers(net *n, const int32_t *token, const weft_lengths *lengths)
@@ -50,6 +51,8 @@ static void update(net *n, weft_optim *adam, int u)
     for (int s = 0; s < BATCH; rows += len[s++]) {
         len[s] = SHORT + dice_below(LONG - SHORT + 1);
         make_text(len[s], token + rows, target + rows * OUTPUTS);
+        for (int t = rows; t < rows + len[s]; t++)
+            n->learnt[(int)target[t * OUTPUTS + DEPTH]]++;
     }
     weft_tensor *want = weft_ragged(n->w, target, OUTPUTS, &lengths);
     weft_backward(weft_mean_loss(weft_mse(answers(n, token, &lengths), want, NULL)));
@@ -72,7 +75,7 @@ static void open_forget_gates(net *n)
 
 net *net_trained(void)
 {
-    net *n = malloc(sizeof *n);
+    net *n = calloc(1, sizeof *n);
     n->w = lesson_open(SEED);
     n->m = weft_module_new(n->w, "m");
     n->lstm = weft_lstm_new(n->m, "lstm", &(weft_rnn_opts){ .input = 3, .hidden = UNITS });
@@ -153,8 +156,27 @@ static void show_units(const record *r)
     printf("the depth is in unit %d, the quotes are in unit %d\n", unit_for(r, DEPTH), unit_for(r, QUOTE));
 }
 
+/* Per cent of training's tokens that were from .. to deep. */
+static double learnt(const net *n, int from, int to)
+{
+    long count = 0, all = 0;
+    for (int d = 0; d <= LONG; d++) {
+        count += d >= from && d <= to ? n->learnt[d] : 0;
+        all += n->learnt[d];
+    }
+    return 100. * count / all;
+}
+
+static int deepest(const net *n)
+{
+    int d = LONG;
+    while (d > 0 && !n->learnt[d])
+        d--;
+    return d;
+}
+
 /* The mean error of the depth where it is from .. to. */
-static void show_depths(const record *r, int from, int to)
+static void show_depths(const net *n, const record *r, int from, int to)
 {
     double error = 0;
     int count = 0;
@@ -165,7 +187,8 @@ static void show_depths(const record *r, int from, int to)
         if (depth >= from && depth <= to)
             error += fabs(answer - depth), count++;
     }
-    printf("%5d .. %2d %8d %8.2f\n", from, to, count, count ? two(error / count) : 0.);
+    printf("%5d .. %2d %8d %8.2f %14.2f %%\n", from, to, count,
+           count ? two(error / count) : 0., learnt(n, from, to));
 }
 
 void show(void)
@@ -175,9 +198,11 @@ void show(void)
     net_reads(n, TEXTS, LONG, &now);
     show_units(&now.r);
     net_reads(n, TEXTS, LONGEST, &now);
-    printf("\ntexts of %d tokens, it has learnt from %d\n    depth   tokens    error\n", LONGEST, LONG);
+    printf("\ntexts of %d tokens, it has learnt from up to %d, at most %d deep\n",
+           LONGEST, LONG, deepest(n));
+    printf("      depth   tokens    error      of training\n");
     for (int from = 0; from <= 16; from += 4)
-        show_depths(&now.r, from, from + 3);
+        show_depths(n, &now.r, from, from + 3);
     net_free(n);
 }
 

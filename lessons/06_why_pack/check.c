@@ -1,4 +1,7 @@
 /* Lesson 6: the student's padded program beside a packed run, with pads of 0, 7 and NaN. */
+#define _DEFAULT_SOURCE                          /* MAP_ANONYMOUS */
+#include <signal.h>
+#include <sys/mman.h>
 #include "common/lesson.h"
 #include "given.h"
 
@@ -25,15 +28,37 @@ static void check_one_count(int n, const int32_t *len)
              n * longest);
 }
 
+/* A list of no lengths lies where nothing may be read. It is the reading itself that ends
+ * here, so nothing else is under way, and hint may print. */
+static void has_read(int number)
+{
+    (void)number;
+    hint("count reads len[0], or another length, of a batch that has no sequence: n may "
+         "be 0");
+}
+
+static void check_no_count(void)
+{
+    enum { PAGES = 1 << 16 };
+    void *room = mmap(NULL, 2 * PAGES, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (room == MAP_FAILED)
+        return;
+    signal(SIGSEGV, has_read);
+    check_one_count(0, (const int32_t *)((char *)room + PAGES));
+    signal(SIGSEGV, SIG_DFL);
+    munmap(room, 2 * PAGES);
+}
+
 static void check_count(void)
 {
-    for (int k = 0; k < 20; k++) {
+    for (int k = 1; k < 20; k++) {
         int32_t len[12] = { 0 };
-        int n = k == 0 ? 0 : 1 + dice_below(12);
+        int n = 1 + dice_below(12);
         for (int s = 0; s < n; s++)
             len[s] = k == 1 ? 5 : dice_below(9);
         check_one_count(n, len);
     }
+    check_no_count();
 }
 
 /* ---- the two runs ---- */

@@ -47,14 +47,29 @@ weft_tensor *padded_of(weft *w, unsigned seed, int n, int steps, const int32_t *
 /* ---- what the pads change ---- */
 typedef enum { NAIVE, REPAIRED } program;
 typedef struct {
-    double y, h, loss, token[N * T];
+    double y, h, loss, gradient, token[N * T];
 } difference;
+enum { WEIGHTS = 4 * UNITS * (INPUTS + UNITS + 2) };
 typedef struct {
-    double y[CELLS], h[N * UNITS], loss;
+    double y[CELLS], h[N * UNITS], loss, gradient[WEIGHTS];
 } numbers;
 
-/* y, h_n and loss of one direction of a run; y plain [N, T, 2 UNITS] or [N, T, UNITS]. */
-static numbers read_of(weft_rnn_out out, weft_tensor *loss, int direction)
+/* Of the loss by all weights of a direction. */
+static void gradients(weft_tensor *loss, const layers *l, int direction, bool own,
+                      double *to)
+{
+    weft_tensor *by[4], *d[4];
+    for (int k = 0; k < 4; k++)
+        by[k] = weight_of(l, weights[k], direction, own);
+    weft_gradients(loss, by, 4, d);
+    for (int k = 0; k < 4; to += weft_numel(by[k++]))
+        weft_read(d[k], to, (size_t)weft_numel(by[k]) * sizeof *to);
+}
+
+/* y, h_n, loss and its gradient of one direction of a run; y plain [N, T, 2 UNITS], or
+ * [N, T, UNITS] of a layer of its own. */
+static numbers read_of(weft_rnn_out out, weft_tensor *loss, const layers *l,
+                       int direction)
 {
     numbers r;
     bool two = weft_size(out.y, 2) == 2 * UNITS;
@@ -62,6 +77,7 @@ static numbers read_of(weft_rnn_out out, weft_tensor *loss, int direction)
     weft_read(weft_slice(out.y, 2, from, from + UNITS), r.y, sizeof r.y);
     weft_read(weft_slice(out.last.h, 0, row, row + 1), r.h, sizeof r.h);
     r.loss = weft_item(loss);
+    gradients(loss, l, direction, !two, r.gradient);
     return r;
 }
 
@@ -76,7 +92,7 @@ static numbers packed(const layers *l, weft_tensor *x, int direction)
         weft_rnn_run(l->both, weft_pack_padded_sequence(x, &lengths, WEFT_ALIGN_LEFT), WEFT_ZERO_STATE);
     out.y = weft_pad_packed_sequence(out.y, T, 0, WEFT_ALIGN_LEFT);
     weft_tensor *sum = weft_sum_all(weft_square(half(out.y, direction)));
-    return read_of(out, weft_scale(sum, 1.0 / (45 * UNITS)), direction);
+    return read_of(out, weft_scale(sum, 1.0 / (45 * UNITS)), l, direction);
 }
 
 static numbers by_padding(const layers *l, weft_tensor *x, int direction, program p)
@@ -84,15 +100,16 @@ static numbers by_padding(const layers *l, weft_tensor *x, int direction, progra
     weft_tensor *mask = weft_length_mask(weft_context_of(x), &lengths, T, WEFT_ALIGN_LEFT);
     if (p == NAIVE) {
         weft_rnn_out out = weft_rnn_run(l->both, x, WEFT_ZERO_STATE);
-        return read_of(out, weft_mean_all(weft_square(half(out.y, direction))), direction);
+        weft_tensor *loss = weft_mean_all(weft_square(half(out.y, direction)));
+        return read_of(out, loss, l, direction);
     }
     weft_rnn_out out = run_padded(l->one[direction], x, mask, direction);
-    return read_of(out, mean_square(out.y, mask), direction);
+    return read_of(out, mean_square(out.y, mask), l, direction);
 }
 
 static double larger(double a, double b) { return isnan(b) || isnan(a) ? NAN : a > b ? a : b; }
 
-/* The largest differences in tokens, in h_n and of the loss. */
+/* The largest differences in tokens, in h_n, of the loss and of its gradient. */
 static difference differ(int direction, double pad, program p)
 {
     weft *w = lesson_open(6);
@@ -107,6 +124,8 @@ static difference differ(int direction, double pad, program p)
         }
     for (int i = 0; i < N * UNITS; i++)
         d.h = larger(d.h, fabs(want.h[i] - got.h[i]));
+    for (int i = 0; i < WEIGHTS; i++)
+        d.gradient = larger(d.gradient, fabs(want.gradient[i] - got.gradient[i]));
     d.loss = fabs(want.loss - got.loss);
     lesson_close(w);
     return d;
@@ -118,12 +137,13 @@ void show(void)
     batch_size size = count(N, len);
     printf("%d sequences: %d cells, %d tokens, %d pads\n\n", N, size.cells, size.tokens,
            size.cells - size.tokens);
-    printf(
-        "largest difference to the packed batch\nprogram  direction pads   in tokens    in h_n  in loss\n");
+    printf("largest difference to the packed batch\n");
+    printf("program  direction pads   in tokens    in h_n   in loss in gradient\n");
     for (int k = 0; k < 12; k++) {
         difference d = differ(k % 2, pads[k / 2 % 3], k / 6);
-        printf("%-8s %-9s %4s %11s %9s %8s\n", k < 6 ? "padded" : "yours", k % 2 ? "reverse" : "forward",
-               digits(pads[k / 2 % 3]), digits(d.y), digits(d.h), digits(d.loss));
+        printf("%-8s %-9s %4s %11s %9s %9s %11s\n", k < 6 ? "padded" : "yours",
+               k % 2 ? "reverse" : "forward", digits(pads[k / 2 % 3]), digits(d.y),
+               digits(d.h), digits(d.loss), digits(d.gradient));
     }
 }
 

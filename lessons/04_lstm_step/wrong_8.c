@@ -1,0 +1,40 @@
+/* Lesson 4: each gate's block of u is used transposed. */
+#include <math.h>
+#include <string.h>
+#include "lesson.h"
+
+static double sum(const lstm *r, int row, const double *x, const double *h)
+{
+    double sum = r->bx[row] + r->bh[row];
+    for (int k = 0; k < r->I; k++)
+        sum += r->w[row * r->I + k] * x[k];
+    for (int k = 0; k < r->H; k++)
+        sum += r->u[(row / r->H * r->H + k) * r->H + row % r->H] * h[k];
+    return sum;
+}
+
+static double sigmoid(double x) { return 1 / (1 + exp(-x)); }
+
+void step(const lstm *r, const double *x, const double *c, const double *h, made *to)
+{
+    for (int j = 0; j < r->H; j++) {
+        to->i[j] = sigmoid(sum(r, j, x, h));
+        to->f[j] = sigmoid(sum(r, r->H + j, x, h));
+        to->g[j] = tanh(sum(r, 2 * r->H + j, x, h));
+        to->o[j] = sigmoid(sum(r, 3 * r->H + j, x, h));
+        to->c[j] = to->f[j] * c[j] + to->i[j] * to->g[j];
+        to->h[j] = to->o[j] * tanh(to->c[j]);
+    }
+}
+
+void flip_flop(unit *m)
+{
+    static const double w[4][LETTERS] = {
+        /* 0    1    .    ? */
+        { -10, 10, -10, -10 },      /* i: a 1 is written */
+        { -10, -10, 10, 10 },       /* f: a bit ends the one before */
+        { 10, 10, 10, 10 },         /* g: what is written is 1 */
+        { -10, -10, -10, 10 },      /* o: a ? looks */
+    };
+    memcpy(m->w, w, sizeof w);
+}

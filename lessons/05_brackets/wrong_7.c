@@ -1,0 +1,41 @@
+/* Lesson 5: a_step is ignored. */
+#include <math.h>
+#include "lesson.h"
+
+double correlation(int n, const double *a, int a_step, const double *b, int b_step)
+{
+    (void)a_step;
+    double mean_a = 0, mean_b = 0, aa = 0, bb = 0, ab = 0;
+    for (int i = 0; i < n; i++)
+        mean_a += a[i] / n, mean_b += b[i * b_step] / n;
+    for (int i = 0; i < n; i++) {
+        double x = a[i] - mean_a, y = b[i * b_step] - mean_b;
+        aa += x * x, bb += y * y, ab += x * y;
+    }
+    return aa > 0 && bb > 0 ? ab / sqrt(aa * bb) : 0;
+}
+
+int unit_for(const record *r, int output)
+{
+    int best = 0;
+    double most = -1;
+    for (int j = 0; j < UNITS; j++) {
+        double with = correlation(r->n, r->c + j, UNITS, r->target + output, OUTPUTS);
+        if (fabs(with) > most)
+            most = fabs(with), best = j;
+    }
+    return best;
+}
+
+double error_without(const record *r, int output, int cut)
+{
+    double error = 0;
+    for (int i = 0; i < r->n; i++) {
+        double answer = r->bias[output];
+        for (int j = 0; j < UNITS; j++)
+            if (j != cut)
+                answer += r->weight[output][j] * r->h[i * UNITS + j];
+        error += fabs(answer - r->target[i * OUTPUTS + output]);
+    }
+    return error / r->n;
+}
