@@ -17,8 +17,8 @@ typedef struct {
 } window;
 
 /* Reads a window by weft_rnn_step, so that y[t] [slots, hidden] is what the LSTM says
- * of whole sequences: what came before in the slot has no part in it if it is of another
- * sequence. Returns the states that the next window goes on from, h and c [1, slots,
- * hidden], without the tape that has led to them. */
+ * of whole sequences: what came before in the slot has no part in it if it is of
+ * another sequence. Returns the states that the next window goes on from, h and c
+ * [1, slots, hidden], without the tape that has led to them. */
 weft_state read_window(const window *in, weft_tensor **y);
 #endif
