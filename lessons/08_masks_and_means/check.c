@@ -134,8 +134,8 @@ static const char *const mistakes[MISTAKES] = {
                   "l.weight, summed over the batches",
     [PER_CELL] = "the sum is divided by the cells of padded batches: pads have no loss and count nothing",
     [A_SUM] = "that is the gradient of the sum of all losses; the division by their number is missing",
-    [MEAN_BY_TOKENS] = "that is a mean divided once more: weft_mean_loss has divided each batch's loss by its "
-                       "own tokens already. Walk back from l.sum, and divide once, after the last batch",
+    [MEAN_BY_TOKENS] = "that is a mean divided once more: weft_mean_loss has divided each batch's loss by "
+                       "its own tokens already. Walk back from l.sum, and divide once, after the last batch",
     [SUM_BY_TOKENS_AND_BATCHES] = "that is a mean divided once more, by the number of batches: the sum over "
                                   "all batches, divided by the tokens of all, is the mean already",
     [SUM_BY_TOKENS_TWICE] = "that is a mean divided once more, by the number of tokens: divide once",
