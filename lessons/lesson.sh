@@ -111,11 +111,14 @@ run() {                                 # N [FILE]
     n=$(basename "$d" | cut -c1-2) file=$(realpath -- "${2:-$d/start.c}") || return 2
     [ -f "$file" ] || { echo "there is no file $file" >&2; return 2; }
     if ! compile "$d" "$file" "$work/$n"; then cat "$work/$n.log"; echo "lesson $n: $(complaint "$work/$n")"; return 1; fi
+    local shown rc picture=${OUT:-.}/$n.svg
     limited "$work/$n" "$work/shown" 0 show
+    shown=$?
     head -n 200 "$work/shown"
     [ -z "$trouble" ] || { echo "lesson $n: $trouble"; return 1; }
     judge "$d" "$file" "$work/$n"
-    local rc=$? picture=${OUT:-.}/$n.svg
+    rc=$?
+    if [ $rc = 0 ] && [ $shown != 0 ]; then rc=1 verdict="its program failed"; fi
     mkdir -p "${OUT:-.}"
     if [ $rc = 0 ] && limited "$work/$n" "$work/said" 8192 draw picture.svg && [ -s "$work/in/picture.svg" ]; then
         cp "$work/in/picture.svg" "$picture" && echo "the picture is $picture"
@@ -152,8 +155,7 @@ lesson() {                              # LESSON
     local d=$1 f
     if judge "$d" "$d/solution.c" "$work/solution"; then solutions=$((solutions + 1)); else cat "$work/solution.log"; fails "$d/solution.c: $verdict"; return; fi
     [ ! -s "$work/solution.log" ] || { cat "$work/solution.log"; fails "$d: the compiler warns"; }
-    limited "$work/solution" "$work/shown" 0 show
-    if [ -n "$trouble" ]; then fails "$d: show: $trouble"; fi
+    limited "$work/solution" "$work/shown" 0 show || fails "$d: show: ${trouble:-its program failed}"
     [ "${NUMBERS:-}" != write ] || cp "$work/shown" "$d/expected.txt"
     cmp -s "$work/shown" "$d/expected.txt" || { diff "$work/shown" "$d/expected.txt" | head -n 10; fails "$d: other numbers than expected.txt"; }
     limited "$work/solution" "$work/said" 8192 draw picture.svg

@@ -147,6 +147,7 @@ static void check_unpack(int n, const int32_t *len, const packing *p)
 {
     static int32_t zeros[ROOM + 1];
     double data[ROOM], padded[ROOM], again[ROOM], want[ROOM] = { 0 }, by_place[ROOM] = { 0 };
+    double transposed[ROOM], by_unsorted[ROOM];
     for (int r = 0; r < p->rows; r++) {
         data[r] = 1 + r;
         want[p->sequence[r] * p->steps + p->position[r]] = data[r];
@@ -162,6 +163,19 @@ static void check_unpack(int n, const int32_t *len, const packing *p)
     unpack(p, data, again);
     if (near(again, want, n * p->steps, 0))
         hint("unpack is right, but reads sequence, position or unsorted: batch_sizes and sorted say it all");
+    for (int i = 0; i < n * p->steps; i++) {
+        int row = i / p->steps, t = i % p->steps;
+        transposed[t * n + row] = want[i];
+        by_unsorted[i] = want[p->sorted[p->sorted[row]] * p->steps + t];
+    }
+    if (near(padded, transposed, n * p->steps, 0) || near(again, transposed, n * p->steps, 0))
+        hint("of %s unpack is transposed: padded is [n, steps], so token t of sequence s stands at "
+             "s * steps + t",
+             list(n, len));
+    if (near(padded, by_unsorted, n * p->steps, 0) || near(again, by_unsorted, n * p->steps, 0))
+        hint("of %s unpack takes unsorted for sorted: sorted[place] is a sequence, unsorted[sequence] is its "
+             "place",
+             list(n, len));
     if (near(padded, by_place, n * p->steps, 0))
         hint("of %s unpack leaves the sequences as they are sorted: row s of padded is sequence s",
              list(n, len));
@@ -180,10 +194,10 @@ void check(void)
     static room got, want;
     dice_seed(7);
     for (int k = 0; k < 200; k++) {
-        int32_t len[MOST] = { 0 };
-        int n = k == 199 ? 0 : 1 + dice_below(k < 100 ? 5 : MOST - 1);
-        for (int s = 0; s < n; s++)
-            len[s] = k == 198 ? 0 : k == 0 ? 1 + dice_below(4) : dice_below(k < 100 ? 5 : MOST);
+        int32_t len[MOST] = { 1, 3, 2 };         /* the first list: sorted and unsorted are not the same */
+        int n = k == 0 ? 3 : k == 199 ? 0 : 1 + dice_below(k < 100 ? 5 : MOST - 1);
+        for (int s = 0; s < n && k; s++)
+            len[s] = k == 198 ? 0 : dice_below(k < 100 ? 5 : MOST);
         by_weft(n, len, &want), room_clear(&got);
         check_conjugate(n, len, &want.p);
         pack_index(n, len, &got.p);

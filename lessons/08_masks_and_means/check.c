@@ -108,11 +108,23 @@ enum {
     PER_BATCH,
     PER_CELL,
     A_SUM,
+    MEAN_BY_TOKENS,
+    SUM_BY_TOKENS_AND_BATCHES,
+    SUM_BY_TOKENS_TWICE,
+    MEAN_IN_TURN,
     DIVIDED_TOO_OFTEN,
+    DIVIDED_BY_OWN,
+    DIVIDED_BY_BATCHES,
+    DIVIDED_BY_ALL,
+    MEAN_DIVIDED_BY_BATCHES,
+    MEAN_DIVIDED_BY_OWN,
     LAST_ONLY,
     LAST_TOKENS,
     MISTAKES
 };
+#define IN_LOOP                                                                                             \
+    "weft_divide_grad stands within the loop: it divides the gradient of all batches so far, so the first " \
+    "one's is divided again after each batch. Divide once, after the last one. Here the gradient is divided "
 static const char *const mistakes[MISTAKES] = {
     [SUM_OF_MEANS] = "that is the sum of the batches' means: each loss is divided by its own weight. "
                      "Walk back from l.sum, and divide once, after the last batch",
@@ -122,11 +134,27 @@ static const char *const mistakes[MISTAKES] = {
                   "l.weight, summed over the batches",
     [PER_CELL] = "the sum is divided by the cells of padded batches: pads have no loss and count nothing",
     [A_SUM] = "that is the gradient of the sum of all losses; the division by their number is missing",
-    [DIVIDED_TOO_OFTEN] = "the gradient is divided after every batch, so that the first one's is divided "
-                          "again each time: divide once, after the last batch",
+    [MEAN_BY_TOKENS] = "that is a mean divided once more: weft_mean_loss has divided each batch's loss by "
+                       "its own tokens already. Walk back from l.sum, and divide once, after the last batch",
+    [SUM_BY_TOKENS_AND_BATCHES] = "that is a mean divided once more, by the number of batches: the sum over "
+                                  "all batches, divided by the tokens of all, is the mean already",
+    [SUM_BY_TOKENS_TWICE] = "that is a mean divided once more, by the number of tokens: divide once",
+    [MEAN_IN_TURN] = IN_LOOP "and each loss by its own weight before",
+    [DIVIDED_TOO_OFTEN] = IN_LOOP "by the tokens so far",
+    [DIVIDED_BY_OWN] = IN_LOOP "by the tokens of that batch",
+    [DIVIDED_BY_BATCHES] = IN_LOOP "by the number of batches",
+    [DIVIDED_BY_ALL] = IN_LOOP "by the tokens of all batches",
+    [MEAN_DIVIDED_BY_BATCHES] = IN_LOOP "by the number of batches, and each loss by its own weight before",
+    [MEAN_DIVIDED_BY_OWN] = IN_LOOP "by the tokens of that batch, and each loss by them before",
     [LAST_ONLY] = "only the last batch is left in the gradient: do not zero it between two batches",
     [LAST_TOKENS] = "the sum is divided by the tokens of the last batch: sum up l.weight of all batches",
 };
+
+/* After a batch: what is there by now is divided, 0 by 0 as weft does it. */
+static void divide_in_loop(double wrong[MISTAKES][WEIGHTS], int which, int k, double g, double by)
+{
+    wrong[which][k] = by ? (wrong[which][k] + g) / by : 0;
+}
 
 /* What the mistakes make of the batches' own sums. */
 static void gradients_with(const task *t, double wrong[MISTAKES][WEIGHTS])
@@ -141,13 +169,22 @@ static void gradients_with(const task *t, double wrong[MISTAKES][WEIGHTS])
         for (int k = 0; k < WEIGHTS; k++) {
             wrong[SUM_OF_MEANS][k] += own ? g[k] / own : 0;
             wrong[A_SUM][k] += g[k], wrong[LAST_ONLY][k] = g[k] / all.tokens;
-            wrong[DIVIDED_TOO_OFTEN][k] = tokens ? (wrong[DIVIDED_TOO_OFTEN][k] + g[k]) / tokens : 0;
+            divide_in_loop(wrong, MEAN_IN_TURN, k, own ? g[k] / own : 0, tokens);
+            divide_in_loop(wrong, DIVIDED_TOO_OFTEN, k, g[k], tokens);
+            divide_in_loop(wrong, DIVIDED_BY_OWN, k, g[k], own);
+            divide_in_loop(wrong, DIVIDED_BY_BATCHES, k, g[k], t->batches);
+            divide_in_loop(wrong, DIVIDED_BY_ALL, k, g[k], all.tokens);
+            divide_in_loop(wrong, MEAN_DIVIDED_BY_OWN, k, own ? g[k] / own : 0, own);
+            divide_in_loop(wrong, MEAN_DIVIDED_BY_BATCHES, k, own ? g[k] / own : 0, t->batches);
         }
     }
     for (int k = 0; k < WEIGHTS; k++) {
         double sum = wrong[A_SUM][k];
         wrong[MEAN_OF_MEANS][k] = wrong[SUM_OF_MEANS][k] / t->batches;
         wrong[PER_SEQUENCE][k] = sum / all.sequences, wrong[PER_BATCH][k] = sum / t->batches;
+        wrong[MEAN_BY_TOKENS][k] = wrong[SUM_OF_MEANS][k] / all.tokens;
+        wrong[SUM_BY_TOKENS_AND_BATCHES][k] = sum / all.tokens / t->batches;
+        wrong[SUM_BY_TOKENS_TWICE][k] = sum / all.tokens / all.tokens;
         wrong[PER_CELL][k] = sum / cells, wrong[LAST_TOKENS][k] = last ? sum / last : 0;
     }
 }

@@ -223,8 +223,9 @@ void show(void)
 
 /* ---- the picture: a bar a token ---- */
 enum { BAR = 5 };
+#define HIGHEST .25                     /* a point of no area in each band: all charts have one scale */
 typedef struct {
-    double x[BAR * MANY], y[BAR * MANY], low[BAR * MANY];
+    double x[BAR * MANY + 1], y[BAR * MANY + 1], low[BAR * MANY + 1];
     int n;
 } bars;
 
@@ -262,10 +263,11 @@ void draw(const char *path)
                                   .left = "weight in the gradient" };
     for (int m = 0; m <= MEANS; m++) {
         for (int i = 0; i < 2; i++) {
-            const bars *of = &b[m][i];
+            bars *of = &b[m][i];
+            of->x[of->n] = of->x[0], of->y[of->n] = of->low[of->n] = HIGHEST;
             weft_curve line = { .name = i ? "batch 2" : "batch 1", .n = of->n, .x = of->x, .y = of->y };
             curves[m][2 * i] = curves[m][2 * i + 1] = line;
-            curves[m][2 * i + 1].name = "", curves[m][2 * i + 1].low = of->low;
+            curves[m][2 * i + 1].name = "", curves[m][2 * i + 1].low = of->low, curves[m][2 * i + 1].n++;
         }
         charts[m].curves = curves[m], charts[m].n = 4;
     }

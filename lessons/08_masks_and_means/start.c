@@ -1,7 +1,8 @@
 /* Lesson 8: means. Fill in both functions; lesson.h says what they do. */
 #include "lesson.h"
 
-void weigh(mean_of which, int n, const int *len, int batches, const int *batch, double *weight)
+void weigh(mean_of which, int n, const int *len, int batches, const int *batch,
+           double *weight)
 {
     (void)which, (void)batches, (void)batch;
     int k = 0;
@@ -14,7 +15,7 @@ void accumulate(const batches *b)
 {
     for (int i = 0; i < b->n; i++) {
         weft_loss l = b->loss(b, i);
-        (void)l;                                 /* walk back: from which tensor? */
-        weft_clear(b->w);
-    }                                            /* and what is left to do after the last one? */
+        (void)l;                      /* walk back: from which tensor? */
+        weft_clear(b->w);             /* what weft_item is to read, it reads before */
+    }                                 /* and what is left to do after the last one? */
 }

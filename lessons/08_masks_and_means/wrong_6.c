@@ -10,7 +10,8 @@ static int tokens_of(int n, const int *len, const int *batch, int which)
     return all;
 }
 
-void weigh(mean_of which, int n, const int *len, int batches, const int *batch, double *weight)
+void weigh(mean_of which, int n, const int *len, int batches, const int *batch,
+           double *weight)
 {
     int tokens = 0, sequences = 0, full = 0;
     for (int s = 0; s < n; s++)

@@ -2,7 +2,7 @@
 #include "common/lesson.h"
 #include "lesson.h"
 
-enum { I = 2, H = 3, SLOTS = 3, STEPS = 4, WINDOWS = 5, ALL = STEPS * WINDOWS, MOST = 12 };
+enum { I = 2, H = 5, SLOTS = 3, STEPS = 4, WINDOWS = 5, ALL = STEPS * WINDOWS, MOST = 12 };
 typedef struct {
     int slot, from, to;
 } piece; /* a sequence: tokens from .. to - 1 of a slot */
@@ -44,6 +44,11 @@ enum {
     RESET_C_ONLY,
     RESET_FIRST_STEP_ONLY,
     RESET_ALL_SLOTS,
+    RESET_INVERTED,
+    RESET_TRANSPOSED,
+    RESET_TRANSPOSED_BY_SLOTS,
+    RESET_EVERY_STEP,
+    RESET_AND_STAY,
     RESETS
 };
 enum { CARRY, NO_CARRY, CARRY_H_ONLY, CARRY_C_ONLY, CARRIES };
@@ -56,6 +61,16 @@ static const char *const resets[RESETS] = {
                               "in the middle of it",
     [RESET_ALL_SLOTS] = "where a sequence begins in one slot the state of all slots is reset: the others are "
                         "in the middle of their sequences",
+    [RESET_INVERTED] = "the mask is inverted: the state is zeros where a sequence goes on, and stays where "
+                       "one begins. The mask is 0 where begins is true, else 1",
+    [RESET_TRANSPOSED] = "begins is looked at as begins[s * steps + t], which is transposed: of step t and "
+                         "slot s it is begins[t * slots + s]",
+    [RESET_TRANSPOSED_BY_SLOTS] = "begins is looked at as begins[s * slots + t], which is transposed: of "
+                                  "step t and slot s it is begins[t * slots + s]",
+    [RESET_EVERY_STEP] = "states are never kept: each token is read with zeros before it. The state before "
+                         "a step is .last of what weft_rnn_step has returned at the step before",
+    [RESET_AND_STAY] = "each step of a window begins with in->state. Only the first one does: the state "
+                       "before each other step is .last of the step before",
 };
 static const char *const carries[CARRIES] = {
     [NO_CARRY] = "every window begins with zeros: what the window before has read is forgotten. "
@@ -67,6 +82,7 @@ static const char *const carries[CARRIES] = {
 static bool resets_here(int way, int t, int s)
 {
     bool any = false;
+    int first = t - t % STEPS;                   /* of the window */
     for (int k = 0; k < SLOTS; k++)
         any |= begins[t * SLOTS + k];
     switch (way) {
@@ -78,6 +94,14 @@ static bool resets_here(int way, int t, int s)
         return t % STEPS == 0 && begins[t * SLOTS + s];
     case RESET_ALL_SLOTS:
         return any;
+    case RESET_INVERTED:
+        return !begins[t * SLOTS + s];
+    case RESET_TRANSPOSED:
+        return begins[first * SLOTS + s * STEPS + t - first];
+    case RESET_TRANSPOSED_BY_SLOTS:
+        return begins[first * SLOTS + s * SLOTS + t - first];
+    case RESET_EVERY_STEP:
+        return true;
     default:
         return begins[t * SLOTS + s];
     }
@@ -104,12 +128,13 @@ static void read_with(int reset, int carry, double *y)
     weft *w = lesson_open(5);
     weft_rnn *lstm = layer_new(w);
     weft_tensor *zero = weft_zeros(w, WEFT_SHAPE(1, SLOTS, H));
-    weft_state zeros = { zero, zero }, state = zeros;
+    weft_state zeros = { zero, zero }, state = zeros, first = zeros;
     for (int t = 0; t < ALL; t++) {
         if (t % STEPS == 0)
-            state = carry_with(carry, state, zeros);
+            state = first = carry_with(carry, state, zeros);
         weft_tensor *in = weft_reals(w, x + t * SLOTS * I, WEFT_SHAPE(SLOTS, I));
-        weft_rnn_out out = weft_rnn_step(lstm, in, reset_with(w, reset, t, state));
+        weft_state before = reset_with(w, reset, t, reset == RESET_AND_STAY ? first : state);
+        weft_rnn_out out = weft_rnn_step(lstm, in, before);
         weft_read(out.y, y + t * SLOTS * H, SLOTS * H * sizeof *y);
         state = out.last;
     }
@@ -122,6 +147,35 @@ typedef struct {
     weft_tensor *x[ALL], *y[ALL];
 } run;
 
+static void check_state(const char *name, const weft_tensor *x)
+{
+    char shape[64] = "";
+    for (int k = 0; k < weft_rank(x) && k < 8; k++)
+        sprintf(shape + strlen(shape), k ? ", %d" : "%d", (int)(weft_size(x, k) % 1000));
+    if (weft_rank(x) != 3 || weft_size(x, 0) != 1 || weft_size(x, 1) != SLOTS || weft_size(x, 2) != H)
+        hint("the %s that read_window returns has the shape [%s]; a state is [1, slots, hidden], here "
+             "[1, %d, %d], as in->state.%s is",
+             name, shape, SLOTS, H, name);
+}
+
+static void check_returned(const run *r, weft_state state, int n)
+{
+    if (!weft_ok(r->w))
+        hint("in window %d weft says: %s (states are [1, %d, %d] here, slots before units; what they are "
+             "multiplied by is [1, %d, 1])",
+             n + 1, weft_error_message(r->w), SLOTS, H, SLOTS);
+    if (!state.h || !state.c)
+        hint("read_window returns no %s: the next window goes on from both, h and c", state.h ? "c" : "h");
+    check_state("h", state.h), check_state("c", state.c);
+    for (int t = 0; t < STEPS; t++) {
+        const weft_tensor *y = r->y[n * STEPS + t];
+        if (!y)
+            hint("y[%d] of window %d is not set", t, n + 1);
+        if (weft_rank(y) != 2 || weft_size(y, 0) != SLOTS || weft_size(y, 1) != H)
+            hint("y[%d] of window %d is not [slots, hidden], as .y of weft_rnn_step is", t, n + 1);
+    }
+}
+
 static void read_windows(run *r)
 {
     weft_tensor *zero = weft_zeros(r->w, WEFT_SHAPE(1, SLOTS, H));
@@ -132,12 +186,7 @@ static void read_windows(run *r)
     for (int n = 0; n < WINDOWS; n++) {
         window in = { r->w, lstm, STEPS, SLOTS, r->x + n * STEPS, begins + n * STEPS * SLOTS, state };
         state = read_window(&in, r->y + n * STEPS);
-        if (!state.h || !state.c)
-            hint("read_window returns no %s: the next window goes on from both, h and c",
-                 state.h ? "c" : "h");
-        for (int t = n * STEPS; t < (n + 1) * STEPS; t++)
-            if (!r->y[t])
-                hint("y[%d] of window %d is not set", t - n * STEPS, n + 1);
+        check_returned(r, state, n);
     }
     for (int t = 0; t < ALL; t++)
         weft_read(r->y[t], got + t * SLOTS * H, SLOTS * H * sizeof *got);

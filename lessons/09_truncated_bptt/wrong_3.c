@@ -12,7 +12,8 @@ static weft_tensor *kept(const window *in, int t, weft_tensor *state)
 
 weft_state read_window(const window *in, weft_tensor **y)
 {
-    weft_tensor *zeros = weft_zeros(in->w, WEFT_SHAPE(1, in->slots, weft_size(in->state.h, 2)));
+    int64_t units = weft_size(in->state.h, 2);
+    weft_tensor *zeros = weft_zeros(in->w, WEFT_SHAPE(1, in->slots, units));
     weft_state state = { in->state.h, zeros };
     for (int t = 0; t < in->steps; t++) {
         weft_state before = { kept(in, t, state.h), kept(in, t, state.c) };

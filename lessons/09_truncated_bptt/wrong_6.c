@@ -14,7 +14,9 @@ weft_state read_window(const window *in, weft_tensor **y)
 {
     weft_state state = in->state;
     for (int t = 0; t < in->steps; t++) {
-        weft_state before = t ? state : (weft_state){ kept(in, 0, state.h), kept(in, 0, state.c) };
+        weft_state before = state;
+        if (t == 0)
+            before = (weft_state){ kept(in, 0, state.h), kept(in, 0, state.c) };
         weft_rnn_out out = weft_rnn_step(in->lstm, in->x[t], before);
         y[t] = out.y;
         state = out.last;
