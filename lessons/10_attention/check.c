@@ -119,6 +119,32 @@ static void hint_of_contexts(const batch *b, const double *context)
     }
 }
 
+/* The scores of sequence s with `by` and s times `each` added: the weights are the same. */
+static void check_moved(const batch *b, double by, double each)
+{
+    double score[TOKENS], weight[TOKENS], context[5 * DM];
+    int bad = -1;
+    for (int s = 0, k = 0; s < b->n; s++)
+        for (int t = 0; t < b->len[s]; t++, k++)
+            score[k] = b->score[k] + by + s * each;
+    attend(b->n, b->len, score, DM, b->memory, weight, context);
+    for (int k = b->tokens - 1; k >= 0; k--)
+        bad = near(weight + k, b->weight + k, 1, 1e-10) ? bad : k;
+    if (bad < 0)
+        return;
+    const char *what = isfinite(weight[bad]) ? digits(weight[bad]) : "no number";
+    if (each)
+        hint("with 800 added to the scores of the first sequence, and 800 subtracted from those of the "
+             "second, a weight is %s: subtract the largest score of each sequence, not that of all",
+             what);
+    if (by < 0)
+        hint("with 800 subtracted from all scores the weights should stay as they are, and one is %s: "
+             "exp of -800 is 0. Subtract the sequence's own largest score: a constant does not do, "
+             "and the search for the largest must not begin at 0", what);
+    hint("with 800 added to all scores the weights should stay as they are, and one is %s: exp of "
+         "800 is more than a double holds. Subtract the sequence's largest score before exp", what);
+}
+
 static void check_attend(const int *len, int n)
 {
     static batch b;
@@ -134,13 +160,7 @@ static void check_attend(const int *len, int n)
     if (!near(weight, b.weight, b.tokens, 1e-10))
         hint_of_weights(&b, weight);
     hint_of_contexts(&b, context);
-    for (int k = 0; k < b.tokens; k++)
-        b.score[k] += 800;
-    attend(b.n, b.len, b.score, DM, b.memory, weight, context);
-    if (!near(weight, b.weight, b.tokens, 1e-10))
-        hint("with 800 added to all scores the weights should stay as they are, and the first is %s: exp of "
-             "800 is more than a double holds. Subtract the sequence's largest score before exp",
-             isfinite(weight[0]) ? digits(weight[0]) : "no number");
+    check_moved(&b, 800, 0), check_moved(&b, -800, 0), check_moved(&b, 800, -1600);
 }
 
 /* Against a layer of weft, map and result. */
@@ -168,7 +188,7 @@ static void check_additive(void)
 }
 
 /* ---- a decoder that is known: its scores depend on all that it was told ---- */
-enum { KINDS = 7, LIMIT = 9, CASES = 60 };
+enum { KINDS = 7, LIMIT = 9, CASES = 60, BEFORE_GOLD = -1000 };
 typedef struct {
     decoder d;
     unsigned seed, told;
@@ -184,20 +204,26 @@ static unsigned mixed(unsigned x)
 static const double *known_step(decoder *d, int token)
 {
     known *k = d->given;
-    if (token < 0 || token >= KINDS)
+    if (token == BEFORE_GOLD)
+        hint("step is told gold[-1]: the token of place k is gold[k], and it is told to step k + 1");
+    if (token < 0)
+        hint("step is told token %d: is there a likeliest one if all scores are below 0? The search for "
+             "the largest begins with the first score, not with 0", token);
+    if (token >= KINDS)
         hint("step is told token %d; there are %d of them", token, KINDS);
     if (k->steps > LIMIT)
         hint("decode goes on after %d steps, with a limit of %d tokens", k->steps, LIMIT);
     k->tokens[k->steps++] = token;
     k->told = mixed(k->told * 31 + (unsigned)token + 1);
     for (int i = 0; i < KINDS; i++)
-        k->scores[i] = (double)(mixed(k->told + 977 * (unsigned)i) % 16) - (i == BEGIN ? 100 : 20);
+        k->scores[i] = (double)(mixed(k->told + 977 * (unsigned)i) % 16) - (i == BEGIN ? 24 : 20);
     return k->scores;
 }
+/* Twentieths, so that now and then it is what share is. */
 static double known_coin(decoder *d)
 {
     known *k = d->given;
-    return (double)(mixed(k->seed + 7919 * (unsigned)++k->coins) % 1000) / 1000;
+    return (double)(mixed(k->seed + 7919 * (unsigned)++k->coins) % 20) / 20;
 }
 static known known_new(unsigned seed)
 {
@@ -209,41 +235,103 @@ enum {
     ALWAYS_GOLD,
     ALWAYS_OWN,
     COIN_TURNED,
+    COIN_ABOVE,
+    COIN_EQUAL,
+    NO_COIN,
+    NO_COIN_FROM_HALF,
     ONE_COIN,
     END_WRITTEN,
     END_MISSED,
     GOLD_AHEAD,
+    GOLD_NEXT,
+    GOLD_BEHIND,
+    GOLD_BEHIND_BEGIN,
+    GOLD_BEHIND_NO_COIN,
     GOLD_WRITTEN,
     ALWAYS_BEGIN,
     SMALLEST,
+    LARGEST_FROM_0,
     LAST_OF_EQUALS,
     MISTAKES
 };
+#define TURNED "the coin is read the wrong way round: gold is told if the coin is below share"
+#define HALF                                                                                 \
+    "share is compared with a half, and no coin is tossed: with a share of .8 gold is told " \
+    "at each place with chance .8, which is coin(d) < share"
+#define BEHIND                                                                           \
+    "after place k the next step is told gold[k - 1], one place too early: it is told the " \
+    "token of place k, gold[k]"
 static const char *const mistakes[MISTAKES] = {
     [ALWAYS_GOLD] = "every step is told gold's token, whatever share says: accuracy 100 % at epoch 0 is no "
                     "decoder. With a share of 0 it is on its own",
     [ALWAYS_OWN] = "gold is never told, whatever share says: with a share of 1 that is teacher forcing",
-    [COIN_TURNED] = "the coin is read the wrong way round: gold is told if the coin is below share",
+    [COIN_TURNED] = TURNED,
+    [COIN_ABOVE] = TURNED,
+    [COIN_EQUAL] = "gold is told where the coin is just share, too: it is told if the coin is below "
+                   "share, < and not <=, so that a share of 0 never tells it",
+    [NO_COIN] = HALF,
+    [NO_COIN_FROM_HALF] = HALF,
     [ONE_COIN] = "one coin for the whole sequence: it is tossed at each place anew",
     [END_WRITTEN] = "END is written to out and counted; it ends the sequence, and is not in it",
     [END_MISSED] = "END does not end the sequence: it is written like any other token, up to the limit",
     [GOLD_AHEAD] = "gold is one place ahead: the step that is to find gold[n] is told gold[n]. It is told "
                    "the token before, gold[n - 1]",
+    [GOLD_NEXT] = "after place k the next step is told gold[k + 1], which is what it is to find: it is "
+                  "told the token of place k, gold[k]",
+    [GOLD_BEHIND] = BEHIND,
+    [GOLD_BEHIND_BEGIN] = BEHIND,
+    [GOLD_BEHIND_NO_COIN] = BEHIND,
     [GOLD_WRITTEN] = "gold's tokens are written to out: out has the decoder's own, whatever it is told next",
     [ALWAYS_BEGIN] = "each step is told BEGIN: it should be told the token of the place before",
     [SMALLEST] = "the smallest score is taken; the likeliest token has the largest",
+    [LARGEST_FROM_0] = "token 0 is taken where all scores are below 0: the search for the largest begins "
+                       "with the first score, not with 0",
     [LAST_OF_EQUALS] = "of equal scores the first is taken, as weft_decode does",
 };
 
 static int own_token(const double *score, int way)
 {
-    int best = 0;
-    for (int i = 1; i < KINDS; i++)
+    int best = 0;                                /* all scores are below 0 */
+    for (int i = 1; i < KINDS && way != LARGEST_FROM_0; i++)
         if (way == SMALLEST       ? score[i] < score[best] :
             way == LAST_OF_EQUALS ? score[i] >= score[best] :
                                     score[i] > score[best])
             best = i;
     return best;
+}
+
+/* Whether gold is told after place n; by a coin of its own, unless there is one already. */
+static bool gold_is_told(int way, known *k, double share, int n, double first)
+{
+    if (way == ALWAYS_GOLD || way == ALWAYS_OWN)
+        return way == ALWAYS_GOLD;
+    if (way == NO_COIN || way == NO_COIN_FROM_HALF)
+        return way == NO_COIN ? share > .5 : share >= .5;
+    if (way == GOLD_BEHIND_NO_COIN && n == 0)
+        return false;
+    double toss = way == ONE_COIN ? first : known_coin(&k->d);
+    return way == COIN_TURNED ? toss >= share :
+           way == COIN_ABOVE  ? toss > share :
+           way == COIN_EQUAL  ? toss <= share :
+                                toss < share;
+}
+
+/* The token of gold that is told after place n. */
+static int of_gold(int way, const int *gold, int n, int limit, int own)
+{
+    switch (way) {
+    case GOLD_AHEAD:
+        return gold[n + 1 < limit ? n + 1 : n];
+    case GOLD_NEXT:
+        return n + 1 < limit ? gold[n + 1] : own;
+    case GOLD_BEHIND:
+    case GOLD_BEHIND_NO_COIN:
+        return n ? gold[n - 1] : own;
+    case GOLD_BEHIND_BEGIN:
+        return n ? gold[n - 1] : BEGIN;
+    default:
+        return gold[n];
+    }
 }
 
 static int decode_with(int way, known *k, const int *gold, double share, int limit, int *out)
@@ -258,10 +346,8 @@ static int decode_with(int way, known *k, const int *gold, double share, int lim
             out[n] = END;
             return n + (way == END_WRITTEN);
         }
-        double toss = !gold || way == ONE_COIN ? first : known_coin(&k->d);
-        bool right = gold && (toss < share) != (way == COIN_TURNED);
-        right = way == ALWAYS_GOLD ? gold != NULL : right && way != ALWAYS_OWN;
-        told = right ? gold[way == GOLD_AHEAD && n + 1 < limit ? n + 1 : n] : own;
+        bool right = gold && gold_is_told(way, k, share, n, first);
+        told = right ? of_gold(way, gold, n, limit, own) : own;
         out[n] = way == GOLD_WRITTEN ? told : own;
         told = way == ALWAYS_BEGIN ? BEGIN : told;
     }
@@ -269,19 +355,20 @@ static int decode_with(int way, known *k, const int *gold, double share, int lim
 }
 
 typedef struct {
-    int gold[LIMIT], limit;
+    int before, gold[LIMIT], limit;              /* before: what gold[-1] is */
     bool has;
     double share;
     unsigned seed;
 } question;
 typedef struct {
-    int n, out[LIMIT + 2];
+    int n, out[LIMIT + 2], coins;
 } answer;
 
 static question asked(int i)
 {
     static const double shares[] = { 1, 0, .5, .3, .8 };
-    question q = { .limit = i % 7 == 6 ? 0 : LIMIT,
+    question q = { .before = BEFORE_GOLD,
+                   .limit = i % 7 == 6 ? 0 : LIMIT,
                    .has = i >= CASES / 4,
                    .share = shares[i % 5],
                    .seed = mixed(100 + (unsigned)i) };
@@ -301,6 +388,7 @@ static answer answer_of(const question *q, int way)
     const int *gold = q->has ? q->gold : NULL;
     a.n = way < 0 ? decode(&k.d, gold, q->share, q->limit, a.out) :
                     decode_with(way, &k, gold, q->share, q->limit, a.out);
+    a.coins = k.coins;
     if (way < 0 && !gold && k.steps && k.tokens[0] != BEGIN)
         hint("the first step is told token %d; it is told BEGIN, which is %d", k.tokens[0], BEGIN);
     return a;
@@ -313,19 +401,23 @@ static bool same_answer(const answer *a, const answer *b)
 
 static void check_decode(void)
 {
-    int like[MISTAKES] = { 0 }, bad = -1;
+    int like[MISTAKES] = { 0 }, bad = -1, for_nobody = 0;
     answer got, want = { 0 };
     for (int i = 0; i < CASES; i++) {
         question q = asked(i);
         got = answer_of(&q, -1);
         if (got.n < 0 || got.n > q.limit || got.out[q.limit] != -7)
             hint("decode returns %d tokens, or writes more than that, where the limit is %d", got.n, q.limit);
+        for_nobody += q.has ? 0 : got.coins;
         for (int way = 0; way < MISTAKES; way++) {
             want = answer_of(&q, way);
             like[way] += same_answer(&got, &want);
             bad = way == RIGHT && bad < 0 && !same_answer(&got, &want) ? i : bad;
         }
     }
+    if (bad < 0 && for_nobody)
+        hint("a coin is tossed where gold is NULL: without a gold there is nothing to choose, so ask for "
+             "gold first, and then for the coin");
     if (bad < 0)
         return;
     for (int way = 1; way < MISTAKES; way++)

@@ -1,9 +1,10 @@
-/* Lesson 10: attention and decoding. Fill in both functions; lesson.h says what they do. */
+/* Lesson 10: attention and decoding. Fill in both functions; lesson.h says what they
+ * do. */
 #include <math.h>
 #include "lesson.h"
 
-void attend(int n, const int *len, const double *score, int width, const double *memory, double *weight,
-            double *context)
+void attend(int n, const int *len, const double *score, int width, const double *memory,
+            double *weight, double *context)
 {
     (void)score, (void)memory;
     for (int s = 0; s < n; s++) {
@@ -11,7 +12,7 @@ void attend(int n, const int *len, const double *score, int width, const double 
             weight[t] = 0; /* the softmax of its scores */
         for (int j = 0; j < width; j++)
             context[j] = 0; /* and what the memory says, by these weights */
-        weight += len[s], context += width; /* what else goes on to the next sequence? */
+        weight += len[s], context += width; /* what else goes on to the next one? */
     }
 }
 

@@ -2,8 +2,8 @@
 #include <math.h>
 #include "lesson.h"
 
-static void attend_one(int tokens, const double *score, double most, double sum, int width,
-                       const double *memory, double *weight, double *context)
+static void attend_one(int tokens, const double *score, double most, double sum,
+                       int width, const double *memory, double *weight, double *context)
 {
     for (int j = 0; j < width; j++)
         context[j] = 0;
@@ -14,8 +14,8 @@ static void attend_one(int tokens, const double *score, double most, double sum,
     }
 }
 
-void attend(int n, const int *len, const double *score, int width, const double *memory, double *weight,
-            double *context)
+void attend(int n, const int *len, const double *score, int width, const double *memory,
+            double *weight, double *context)
 {
     double most = -INFINITY, sum = 0;
     int all = 0;

@@ -2,8 +2,8 @@
 #include <math.h>
 #include "lesson.h"
 
-static void attend_one(int tokens, const double *score, int width, const double *memory, double *weight,
-                       double *context)
+static void attend_one(int tokens, const double *score, int width, const double *memory,
+                       double *weight, double *context)
 {
     double most = -INFINITY, sum = 0;
     for (int t = 0; t < tokens; t++)
@@ -19,8 +19,8 @@ static void attend_one(int tokens, const double *score, int width, const double 
     }
 }
 
-void attend(int n, const int *len, const double *score, int width, const double *memory, double *weight,
-            double *context)
+void attend(int n, const int *len, const double *score, int width, const double *memory,
+            double *weight, double *context)
 {
     for (int s = 0; s < n; s++) {
         attend_one(len[s], score, width, memory, weight, context);
