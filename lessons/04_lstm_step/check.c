@@ -1,4 +1,5 @@
-/* Lesson 4: the student's step beside weft's, and a memory of one bit in a hundred texts. */
+/* Lesson 4: the student's step beside weft's, and a memory of one bit in a hundred
+ * texts. */
 #include "common/lesson.h"
 #include "given.h"
 
@@ -55,15 +56,20 @@ enum {
     MISTAKES
 };
 static const char *const hints[MISTAKES] = {
-    [INTERLEAVED] =
-        "the rows of a unit's gates do not lie side by side: rows 0 .. H - 1 are of gate i, one a "
-        "unit, the next H of f",
+    [INTERLEAVED] = "the rows of a unit's gates do not lie side by side: rows 0 .. H - "
+                    "1 are of gate i, one a "
+                    "unit, the next H of f",
     [NO_STATE] = "h has no part in the gates: U h is missing",
-    [STATE_C] = "the gates look at c: U is multiplied by h; the cell is what only the gates may touch",
-    [WITHOUT_BX] = "one bias only: b (bx) is missing; PyTorch's layer has two, and both are added",
-    [WITHOUT_BH] = "one bias only: b' (bh) is missing; PyTorch's layer has two, and both are added",
-    [W_TRANSPOSED] = "w is used transposed: it is [4 H, I], so its row r begins at w + r * I",
-    [U_TRANSPOSED] = "u is used transposed: it is [4 H, H], so its row r begins at u + r * H",
+    [STATE_C] = "the gates look at c: U is multiplied by h; the cell is what only the "
+                "gates may touch",
+    [WITHOUT_BX] =
+        "one bias only: b (bx) is missing; PyTorch's layer has two, and both are added",
+    [WITHOUT_BH] = "one bias only: b' (bh) is missing; PyTorch's layer has two, and "
+                   "both are added",
+    [W_TRANSPOSED] =
+        "w is used transposed: it is [4 H, I], so its row r begins at w + r * I",
+    [U_TRANSPOSED] =
+        "u is used transposed: it is [4 H, H], so its row r begins at u + r * H",
     [W_STRIDE] = "the rows of w are taken to have H numbers: w is [4 H, I], so its row "
                  "r begins at w + r * I",
     [U_STRIDE] = "the rows of u are taken to have I numbers: u is [4 H, H], so its row "
@@ -92,7 +98,8 @@ static int place(int mistake, int width, int row, int k)
 static double sum_with(int mistake, int gate, int j)
 {
     int row = mistake == INTERLEAVED ? 4 * j + gate : gate * H + j;
-    double sum = (mistake == WITHOUT_BX ? 0 : bx[row]) + (mistake == WITHOUT_BH ? 0 : bh[row]);
+    double sum =
+        (mistake == WITHOUT_BX ? 0 : bx[row]) + (mistake == WITHOUT_BH ? 0 : bh[row]);
     for (int k = 0; k < I; k++)
         sum += x[k] * w[place(mistake, I, row, k)];
     for (int k = 0; k < H && mistake != NO_STATE; k++)
@@ -119,8 +126,8 @@ static void look_at_order(const numbers *got)
             if (gate_is(got, k, RIGHT, rows))
                 order[rows] = gate_names[k];
     if (!strchr(order, '?') && strcmp(order, gate_names))
-        hint("the rows are taken in the order %c %c %c %c; PyTorch's is i f g o", order[0], order[1],
-             order[2], order[3]);
+        hint("the rows are taken in the order %c %c %c %c; PyTorch's is i f g o",
+             order[0], order[1], order[2], order[3]);
 }
 
 static void look_at_squash(const numbers *got, int k)
@@ -131,11 +138,14 @@ static void look_at_squash(const numbers *got, int k)
         other[j] = k == GATE_G ? sigmoid(sum[j]) : tanh(sum[j]);
     }
     if (near(got->gate[k], sum, H, 1e-12))
-        hint("%c is the sum itself: its %s is missing", gate_names[k], k == GATE_G ? "tanh" : "sigmoid");
+        hint("%c is the sum itself: its %s is missing", gate_names[k],
+             k == GATE_G ? "tanh" : "sigmoid");
     if (near(got->gate[k], other, H, 1e-12) && k == GATE_G)
-        hint("g gets a sigmoid: it does not open or close, it is what is written, of either sign: tanh");
+        hint("g gets a sigmoid: it does not open or close, it is what is written, of "
+             "either sign: tanh");
     if (near(got->gate[k], other, H, 1e-12))
-        hint("%c gets a tanh: it opens or closes, between 0 and 1: sigmoid", gate_names[k]);
+        hint("%c gets a tanh: it opens or closes, between 0 and 1: sigmoid",
+             gate_names[k]);
 }
 
 static void check_gates(const numbers *got)
@@ -185,11 +195,13 @@ static void check_cell(const numbers *n)
 {
     static const char *const of_cell[] = {
         "",
-        "the forget gate closes on what is written, too: f belongs to the old cell alone, c' = f * c + i * g",
+        "the forget gate closes on what is written, too: f belongs to the old cell "
+        "alone, c' = f * c + i * g",
         "i and f are exchanged in the cell: f is for the old c, i for g",
         "the input gate is missing: i * g is written, not g",
         "the old cell has no part in the new one: f * c is missing",
-        "the cell is made of the old h: f keeps of c, which has not gone through tanh and o",
+        "the cell is made of the old h: f keeps of c, which has not gone through tanh "
+        "and o",
     };
     double want[H];
     for (int way = 0; way < 6; way++) {
@@ -210,8 +222,10 @@ static void check_output(const numbers *n)
 {
     static const char *const of_output[] = {
         "",
-        "tanh of the cell is missing: h' = o * tanh(c'), so that h stays between -1 and 1",
-        "h is made of the old cell: the gate o looks at c', which this step has just made",
+        "tanh of the cell is missing: h' = o * tanh(c'), so that h stays between -1 "
+        "and 1",
+        "h is made of the old cell: the gate o looks at c', which this step has just "
+        "made",
         "tanh is of the product: h' = o * tanh(c'), the gate comes after it",
         "the output gate is missing: h' = o * tanh(c')",
     };
@@ -262,24 +276,30 @@ static double at(const double *of, const moment *m) { return of[m->t]; }
 /* c is not what it should be, for the first time. */
 _Noreturn static void cell_is_off(const moment *m)
 {
-    double written = at(m->to.i, m) * at(m->to.g, m), f = at(m->to.f, m), now = at(m->to.c, m);
+    double written = at(m->to.i, m) * at(m->to.g, m), f = at(m->to.f, m),
+           now = at(m->to.c, m);
     char letter = m->text[m->t];
     if (strchr("01", letter) && fabs(f * m->before) > 0.04)
-        hint("a %c does not end what was stored: f is %s there, and c goes from %s to %s", letter, digits(f),
-             digits(m->before), digits(now));
+        hint("a %c does not end what was stored: f is %s there, and c goes from %s to "
+             "%s",
+             letter, digits(f), digits(m->before), digits(now));
     if (strchr("01", letter))
-        hint("a %c writes i * g = %s * %s = %s; %s is wanted", letter, digits(at(m->to.i, m)),
-             digits(at(m->to.g, m)), digits(written), letter == '1' ? "1" : "0");
+        hint("a %c writes i * g = %s * %s = %s; %s is wanted", letter,
+             digits(at(m->to.i, m)), digits(at(m->to.g, m)), digits(written),
+             letter == '1' ? "1" : "0");
     if (fabs(written) > fabs((1 - f) * m->before))
-        hint("what is stored drifts: i is still %s at a %c, each such letter adds some of g, and %d letters "
+        hint("what is stored drifts: i is still %s at a %c, each such letter adds some "
+             "of g, and %d letters "
              "after "
              "the bit c is %s instead of %s",
              digits(at(m->to.i, m)), letter, m->since, digits(now), digits(m->bit));
-    hint("what is stored fades: f is %s at a %c, and %d letters after the bit c is %s instead of %s",
+    hint("what is stored fades: f is %s at a %c, and %d letters after the bit c is %s "
+         "instead of %s",
          digits(f), letter, m->since, digits(now), digits(m->bit));
 }
 
-/* off: since the last bit the first moment at which c was not what it should be, if there was one. */
+/* off: since the last bit the first moment at which c was not what it should be, if
+ * there was one. */
 static void look(const moment *m, const moment *off)
 {
     char letter = m->text[m->t];
@@ -287,18 +307,19 @@ static void look(const moment *m, const moment *off)
     if (fabs(got - want) <= 0.05)
         return;
     if (letter != '?')
-        hint("the unit shows %s at a %c: o is %s there; only a ? opens it", digits(got), letter,
-             digits(at(m->to.o, m)));
+        hint("the unit shows %s at a %c: o is %s there; only a ? opens it", digits(got),
+             letter, digits(at(m->to.o, m)));
     if (off->text)
         cell_is_off(off);
-    hint("at a ? the unit shows %s, which should be %s: c is %s, o is %s", digits(got), digits(want),
-         digits(at(m->to.c, m)), digits(at(m->to.o, m)));
+    hint("at a ? the unit shows %s, which should be %s: c is %s, o is %s", digits(got),
+         digits(want), digits(at(m->to.c, m)), digits(at(m->to.o, m)));
 }
 
 static void check_text(const unit *m, const char *text)
 {
     double of[6][LONGEST];
-    moment now = { .text = text, .to = { of[0], of[1], of[2], of[3], of[4], of[5] } }, off = { 0 };
+    moment now = { .text = text, .to = { of[0], of[1], of[2], of[3], of[4], of[5] } },
+           off = { 0 };
     unit_by_weft(m, text, &now.to);
     for (; text[now.t]; now.t++, now.since++) {
         if (strchr("01", text[now.t]))
@@ -325,12 +346,14 @@ static void check_memory(void)
     memset(&m, 0, sizeof m), memset(&none, 0, sizeof none);
     flip_flop(&m);
     if (!memcmp(&m, &none, sizeof m))
-        hint("the step is right; all weights of the memory are still 0: set them in flip_flop");
+        hint("the step is right; all weights of the memory are still 0: set them in "
+             "flip_flop");
     for (int k = 0; k < 100; k++) {
         some_text(text, 1 + k * LONGEST / 100, 1 + k % 10);
         check_text(&m, text);
     }
-    text[0] = '1', memset(text + 1, '.', LONGEST - 2), text[LONGEST - 1] = '?', text[LONGEST] = 0;
+    text[0] = '1', memset(text + 1, '.', LONGEST - 2), text[LONGEST - 1] = '?',
+    text[LONGEST] = 0;
     check_text(&m, text);
     text[0] = '0';
     check_text(&m, text);
@@ -339,7 +362,8 @@ static void check_memory(void)
 void check(void)
 {
     dice_seed(4);
-    dice_fill(w, ALL * I), dice_fill(u, ALL * H), dice_fill(bx, ALL), dice_fill(bh, ALL);
+    dice_fill(w, ALL * I), dice_fill(u, ALL * H), dice_fill(bx, ALL),
+        dice_fill(bh, ALL);
     dice_fill(x, I), dice_fill(c, H), dice_fill(h, H);
     check_step();
     check_memory();

@@ -17,14 +17,17 @@ typedef enum {
     MISTAKES
 } mistake;
 static const char *const hints[MISTAKES] = {
-    [NO_MEANS] =
-        "correlation does not take the means off: what matters is how a and b move about their means",
-    [NOT_DIVIDED] = "correlation is not divided: sum of (a - mean)(b - mean) grows with the sizes of a and b",
-    [NO_ROOT] = "correlation is divided by the sums of squares themselves; it should be by the root of their "
+    [NO_MEANS] = "correlation does not take the means off: what matters is how a and b "
+                 "move about their means",
+    [NOT_DIVIDED] = "correlation is not divided: sum of (a - mean)(b - mean) grows "
+                    "with the sizes of a and b",
+    [NO_ROOT] = "correlation is divided by the sums of squares themselves; it should "
+                "be by the root of their "
                 "product",
-    [SIZE_ONLY] = "correlation has lost its sign: it is negative if b falls where a rises",
-    [NO_STEPS] =
-        "correlation reads a[0], a[1], ..; of unit j the next number is a step further, a[i * a_step]",
+    [SIZE_ONLY] =
+        "correlation has lost its sign: it is negative if b falls where a rises",
+    [NO_STEPS] = "correlation reads a[0], a[1], ..; of unit j the next number is a "
+                 "step further, a[i * a_step]",
     [NO_A_STEP] =
         "correlation ignores a_step: a's next number is a step further, a[i * a_step]",
     [NO_B_STEP] =
@@ -55,10 +58,12 @@ static void check_constant(double value)
         a[i] = value;
     double got = correlation(N, a, 1, b, 1), turned = correlation(N, b, 1, a, 1);
     if (isnan(got) || isnan(turned))
-        hint("correlation with a unit that does not change is 0 / 0: it should be 0, else NaN wins or loses "
+        hint("correlation with a unit that does not change is 0 / 0: it should be 0, "
+             "else NaN wins or loses "
              "every comparison after it");
     if (!near(&got, &zero, 1, 1e-9) || !near(&turned, &zero, 1, 1e-9))
-        hint("correlation with a unit that does not change is %s; it should be 0", digits(got));
+        hint("correlation with a unit that does not change is %s; it should be 0",
+             digits(got));
 }
 
 static void check_correlation(void)
@@ -67,10 +72,13 @@ static void check_correlation(void)
     for (int k = 0; k < 4; k++) {
         dice_fill(a, N * A_STEP), dice_fill(b, N * B_STEP);
         for (int i = 0; i < N; i++)
-            b[i * B_STEP] = .5 + k + b[i * B_STEP] + (k % 2 ? 2 : -2) * a[i * A_STEP], a[i * A_STEP] += 2;
-        double got = correlation(N, a, A_STEP, b, B_STEP), want = correlation_with(RIGHT, a, b);
+            b[i * B_STEP] = .5 + k + b[i * B_STEP] + (k % 2 ? 2 : -2) * a[i * A_STEP],
+                  a[i * A_STEP] += 2;
+        double got = correlation(N, a, A_STEP, b, B_STEP),
+               want = correlation_with(RIGHT, a, b);
         if (got == 0)
-            hint("correlation gives 0 for numbers that go together: fill it in, the others need it");
+            hint("correlation gives 0 for numbers that go together: fill it in, the "
+                 "others need it");
         for (int m = RIGHT + 1; m < MISTAKES && !near(&got, &want, 1, 1e-9); m++) {
             double wrong = correlation_with(m, a, b);
             if (near(&got, &wrong, 1, 1e-9))
@@ -89,7 +97,8 @@ static int unit_by(const record *r, int output, const double *numbers, bool size
     int best = 0;
     double most = 0;
     for (int j = 0; j < UNITS; j++) {
-        double with = correlation(r->n, numbers + j, UNITS, r->target + output, OUTPUTS);
+        double with =
+            correlation(r->n, numbers + j, UNITS, r->target + output, OUTPUTS);
         with = size ? fabs(with) : with;
         if (j == 0 || with > most)
             most = with, best = j;
@@ -98,9 +107,11 @@ static int unit_by(const record *r, int output, const double *numbers, bool size
 }
 
 /* Whether both units that were found are those by some other rule. */
-static bool both_by(const record *r, const int got[OUTPUTS], const double *numbers, bool size)
+static bool both_by(const record *r, const int got[OUTPUTS], const double *numbers,
+                    bool size)
 {
-    return got[0] == unit_by(r, 0, numbers, size) && got[1] == unit_by(r, 1, numbers, size);
+    return got[0] == unit_by(r, 0, numbers, size) &&
+           got[1] == unit_by(r, 1, numbers, size);
 }
 
 static double of_unit(const record *r, int j, int output)
@@ -116,28 +127,35 @@ static void check_unit(const record *r, const char *of)
         return;
     int o = got[0] == unit_by(r, 0, r->c, true), want = unit_by(r, o, r->c, true);
     if (got[o] < 0 || got[o] >= UNITS)
-        hint("unit_for gives %d, which is no unit: they are 0 .. %d", got[o], UNITS - 1);
+        hint("unit_for gives %d, which is no unit: they are 0 .. %d", got[o],
+             UNITS - 1);
     if (both_by(r, got, r->c, false))
-        hint("unit_for takes the largest correlation, but unit %d of %s has %s with %s: a unit that counts "
+        hint("unit_for takes the largest correlation, but unit %d of %s has %s with "
+             "%s: a unit that counts "
              "down counts, too",
              want, of, digits(of_unit(r, want, o)), names[o]);
     if (both_by(r, got, r->h, true) || both_by(r, got, r->h, false))
-        hint("unit_for finds unit %d of %s for %s, which is right of h: h is squashed and gated; look at c",
+        hint("unit_for finds unit %d of %s for %s, which is right of h: h is squashed "
+             "and gated; look at c",
              got[o], of, names[o]);
     if (both_by(r, turned, r->c, true))
-        hint("unit_for finds the unit of the other output: token i's target of output o is target[i * "
+        hint("unit_for finds the unit of the other output: token i's target of output "
+             "o is target[i * "
              "OUTPUTS + o]");
-    hint("unit_for finds unit %d of %s for %s, whose correlation is %s; unit %d has %s", got[o], of, names[o],
-         digits(of_unit(r, got[o], o)), want, digits(of_unit(r, want, o)));
+    hint("unit_for finds unit %d of %s for %s, whose correlation is %s; unit %d has %s",
+         got[o], of, names[o], digits(of_unit(r, got[o], o)), want,
+         digits(of_unit(r, want, o)));
 }
 
-/* ---- a record of dice: the depth is in c of unit 2, downwards, the quotes are in c of unit 3; by the
- * largest correlation, by h, by the other output, each time other units would be found ---- */
+/* ---- a record of dice: the depth is in c of unit 2, downwards, the quotes are in c of
+ * unit 3; by the largest correlation, by h, by the other output, each time other units
+ * would be found ---- */
 static void made_up(reading *to)
 {
     record *r = &to->r;
     *r = (record){ .n = N, .c = to->c, .h = to->h, .target = to->target };
-    dice_fill(to->c, N * UNITS), dice_fill(to->h, N * UNITS), dice_fill(to->target, N * OUTPUTS);
+    dice_fill(to->c, N * UNITS), dice_fill(to->h, N * UNITS),
+        dice_fill(to->target, N * OUTPUTS);
     dice_fill(r->weight[0], OUTPUTS * UNITS), dice_fill(r->bias, OUTPUTS);
     for (int i = 0; i < N; i++) {
         const double *target = to->target + i * OUTPUTS;
@@ -162,14 +180,18 @@ typedef enum {
     ERRORS
 } error_mistake;
 static const char *const error_hints[ERRORS] = {
-    [SIGNED] = "error_without sums answer - target with its sign: too much and too little cancel",
-    [SQUARED] = "error_without sums squares; the mean of |answer - target| is asked for",
+    [SIGNED] = "error_without sums answer - target with its sign: too much and too "
+               "little cancel",
+    [SQUARED] =
+        "error_without sums squares; the mean of |answer - target| is asked for",
     [FROM_C] = "error_without makes the answer of c; the net's head reads h",
     [ONLY_CUT] = "error_without leaves only the unit that should have no part",
     [BIAS_CUT] = "error_without has no bias in the answer",
-    [NOT_CUT] = "error_without is the error with all units: the one that is cut still has its part",
+    [NOT_CUT] = "error_without is the error with all units: the one that is cut still "
+                "has its part",
     [SUM] = "error_without is a sum: the mean is it divided by r->n",
-    [CHANGE] = "error_without is how much the answer changes, not how far it is from the target",
+    [CHANGE] = "error_without is how much the answer changes, not how far it is from "
+               "the target",
 };
 
 static double error_with(error_mistake m, const record *r, int output, int cut)
@@ -178,7 +200,8 @@ static double error_with(error_mistake m, const record *r, int output, int cut)
     for (int i = 0; i < r->n; i++) {
         double answer = m == BIAS_CUT ? 0 : r->bias[output], all = r->bias[output];
         for (int j = 0; j < UNITS; j++) {
-            double part = r->weight[output][j] * (m == FROM_C ? r->c : r->h)[i * UNITS + j];
+            double part =
+                r->weight[output][j] * (m == FROM_C ? r->c : r->h)[i * UNITS + j];
             bool counts = m == ONLY_CUT ? j == cut : m == NOT_CUT || j != cut;
             answer += counts ? part : 0, all += part;
         }
@@ -196,13 +219,16 @@ static void check_error(const record *r)
             if (near(&got, &want, 1, 1e-9))
                 continue;
             if (got == 0)
-                hint("error_without gives 0: make each token's answer, and sum up how far it is off");
+                hint("error_without gives 0: make each token's answer, and sum up how "
+                     "far it is off");
             for (int m = WELL + 1; m < ERRORS; m++) {
                 double wrong = error_with(m, r, o, cut), size = fabs(wrong);
-                if (near(&got, &wrong, 1, 1e-9) || (m == SIGNED && near(&got, &size, 1, 1e-9)))
+                if (near(&got, &wrong, 1, 1e-9) ||
+                    (m == SIGNED && near(&got, &size, 1, 1e-9)))
                     hint("%s", error_hints[m]);
             }
-            hint("error_without of output %d and unit %d is %s, not %s", o, cut, digits(want), digits(got));
+            hint("error_without of output %d and unit %d is %s, not %s", o, cut,
+                 digits(want), digits(got));
         }
 }
 

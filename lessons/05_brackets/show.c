@@ -1,4 +1,5 @@
-/* Lesson 5: an LSTM learns the depth of brackets, those in quotes apart; then its units are looked at. */
+/* Lesson 5: an LSTM learns the depth of brackets, those in quotes apart; then its units
+ * are looked at. */
 #include "common/lesson.h"
 #include "given.h"
 
@@ -20,7 +21,9 @@ static void make_text(int length, int32_t *token, double *target)
     bool quoted = false;
     for (int t = 0; t < length; t++) {
         int k = dice_below(7);
-        token[t] = k == 0 || (quoted && k == 1) ? 2 : dice() > 0 || (depth == 0 && !quoted) ? 0 : 1;
+        token[t] = k == 0 || (quoted && k == 1)          ? 2 :
+                   dice() > 0 || (depth == 0 && !quoted) ? 0 :
+                                                           1;
         follow(token[t], &depth, &quoted);
         target[t * OUTPUTS + DEPTH] = depth, target[t * OUTPUTS + QUOTE] = quoted;
     }
@@ -33,7 +36,7 @@ struct net {
     weft_module *m;
     weft_rnn *lstm;
     weft_linear *head;
-    long learnt[LONG + 1];                       /* tokens of each depth in training */
+    long learnt[LONG + 1]; /* tokens of each depth in training */
 };
 
 static weft_tensor *answers(net *n, const int32_t *token, const weft_lengths *lengths)
@@ -78,8 +81,10 @@ net *net_trained(void)
     net *n = calloc(1, sizeof *n);
     n->w = lesson_open(SEED);
     n->m = weft_module_new(n->w, "m");
-    n->lstm = weft_lstm_new(n->m, "lstm", &(weft_rnn_opts){ .input = 3, .hidden = UNITS });
-    n->head = weft_linear_new(n->m, "head", &(weft_linear_opts){ .in = UNITS, .out = OUTPUTS });
+    n->lstm =
+        weft_lstm_new(n->m, "lstm", &(weft_rnn_opts){ .input = 3, .hidden = UNITS });
+    n->head = weft_linear_new(n->m, "head",
+                              &(weft_linear_opts){ .in = UNITS, .out = OUTPUTS });
     open_forget_gates(n);
     weft_optim *adam = weft_adam_new(n->m, &(weft_adam_opts){ .lr = .02 });
     dice_seed(SEED);
@@ -96,14 +101,16 @@ void net_free(net *n)
 }
 
 /* ---- reading ---- */
-static void read_texts(net *n, const int32_t *token, const weft_lengths *lengths, reading *to)
+static void read_texts(net *n, const int32_t *token, const weft_lengths *lengths,
+                       reading *to)
 {
     answers(n, token, lengths);
     weft_rnn_traced t = weft_rnn_trace(n->lstm, 0, false);
     size_t numbers = (size_t)to->r.n * UNITS;
     weft_read_sequences(t.c, to->c, numbers * sizeof *to->c);
     weft_read_sequences(t.h, to->h, numbers * sizeof *to->h);
-    weft_read(weft_find_parameter(n->m, "head.weight"), to->r.weight, sizeof to->r.weight);
+    weft_read(weft_find_parameter(n->m, "head.weight"), to->r.weight,
+              sizeof to->r.weight);
     weft_read(weft_find_parameter(n->m, "head.bias"), to->r.bias, sizeof to->r.bias);
     to->r.c = to->c, to->r.h = to->h, to->r.target = to->target;
     weft_clear(n->w);
@@ -131,20 +138,23 @@ void net_reads_text(net *n, const char *text, reading *to)
     for (int t = 0; t < len[0]; t++) {
         token[t] = (int32_t)(strchr(letters, text[t]) - letters);
         follow(token[t], &depth, &quoted);
-        to->target[t * OUTPUTS + DEPTH] = depth, to->target[t * OUTPUTS + QUOTE] = quoted;
+        to->target[t * OUTPUTS + DEPTH] = depth,
+                                 to->target[t * OUTPUTS + QUOTE] = quoted;
     }
     to->r.n = len[0];
     read_texts(n, token, &(weft_lengths){ .n = 1, .len = len }, to);
 }
 
 /* ---- the program ---- */
-/* Rounded, and never -0: training differs in its last digits from processor to processor. */
+/* Rounded, and never -0: training differs in its last digits from processor to
+ * processor. */
 static double two(double x) { return round(x * 100) / 100 + 0.; }
 static double three(double x) { return round(x * 1000) / 1000 + 0.; }
 
 static void show_units(const record *r)
 {
-    printf("unit   c with depth   c with quote   h with depth   error of depth   of quote without it\n");
+    printf("unit   c with depth   c with quote   h with depth   error of depth   of "
+           "quote without it\n");
     for (int j = 0; j < UNITS; j++)
         printf("%4d %14.3f %14.3f %14.3f %16.2f %21.2f\n", j,
                three(correlation(r->n, r->c + j, UNITS, r->target + DEPTH, OUTPUTS)),
@@ -153,7 +163,8 @@ static void show_units(const record *r)
                two(error_without(r, DEPTH, j)), two(error_without(r, QUOTE, j)));
     printf("with all of them %50.2f %21.2f\n", two(error_without(r, DEPTH, -1)),
            two(error_without(r, QUOTE, -1)));
-    printf("the depth is in unit %d, the quotes are in unit %d\n", unit_for(r, DEPTH), unit_for(r, QUOTE));
+    printf("the depth is in unit %d, the quotes are in unit %d\n", unit_for(r, DEPTH),
+           unit_for(r, QUOTE));
 }
 
 /* Per cent of training's tokens that were from .. to deep. */
@@ -206,8 +217,10 @@ void show(void)
     net_free(n);
 }
 
-/* ---- the picture: one text three times, by its depth, by the counter's c and by the switch's ---- */
-static const char example[] = "(()((())\"((((()\"()((\"))))(((\"))()((((()))\"(\"\")\"(\"))))";
+/* ---- the picture: one text three times, by its depth, by the counter's c and by the
+ * switch's ---- */
+static const char example[] =
+    "(()((())\"((((()\"()((\"))))(((\"))()((((()))\"(\"\")\"(\"))))";
 enum { EXAMPLE = sizeof example - 1, NAME = 10, LINE = NAME + EXAMPLE };
 
 static void line(const char *name, const double *x, int step, char *text, double *value)
@@ -225,7 +238,8 @@ void draw(const char *path)
     static reading now;
     char text[3 * LINE + 1], name[2][16];
     double value[3 * LINE];
-    const weft_text_colours colours = { { -1, 0, 1, "of the largest in the line" }, .columns = LINE };
+    const weft_text_colours colours = { { -1, 0, 1, "of the largest in the line" },
+                                        .columns = LINE };
     net *n = net_trained();
     net_reads(n, TEXTS, LONG, &now);
     int unit[] = { unit_for(&now.r, DEPTH), unit_for(&now.r, QUOTE) };
@@ -233,7 +247,8 @@ void draw(const char *path)
     line("depth", now.target + DEPTH, OUTPUTS, text, value);
     for (int k = 0; k < 2; k++) {
         snprintf(name[k], sizeof name[k], "c, unit %d", unit[k]);
-        line(name[k], now.c + unit[k], UNITS, text + (k + 1) * LINE, value + (k + 1) * LINE);
+        line(name[k], now.c + unit[k], UNITS, text + (k + 1) * LINE,
+             value + (k + 1) * LINE);
     }
     if (weft_plot_text(path, "A counter and a switch", text, 3 * LINE, value, &colours))
         printf("%s\n", weft_file_message());

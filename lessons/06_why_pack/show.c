@@ -27,13 +27,16 @@ layers layers_new(weft *w)
     two.bidirectional = true;
     layers l = { .m = weft_module_new(w, "m") };
     l.both = weft_lstm_new(l.m, "both", &two);
-    l.one[0] = weft_lstm_new(l.m, "fore", &opts), l.one[1] = weft_lstm_new(l.m, "back", &opts);
+    l.one[0] = weft_lstm_new(l.m, "fore", &opts),
+    l.one[1] = weft_lstm_new(l.m, "back", &opts);
     for (int k = 0; k < 8; k++)
-        weft_assign(weight_of(&l, weights[k / 2], k % 2, true), weight_of(&l, weights[k / 2], k % 2, false));
+        weft_assign(weight_of(&l, weights[k / 2], k % 2, true),
+                    weight_of(&l, weights[k / 2], k % 2, false));
     return l;
 }
 
-weft_tensor *padded_of(weft *w, unsigned seed, int n, int steps, const int32_t *of, double pad)
+weft_tensor *padded_of(weft *w, unsigned seed, int n, int steps, const int32_t *of,
+                       double pad)
 {
     double x[n * steps * INPUTS + 1];
     dice_seed(seed);
@@ -89,7 +92,8 @@ static weft_tensor *half(weft_tensor *y, int direction)
 static numbers packed(const layers *l, weft_tensor *x, int direction)
 {
     weft_rnn_out out =
-        weft_rnn_run(l->both, weft_pack_padded_sequence(x, &lengths, WEFT_ALIGN_LEFT), WEFT_ZERO_STATE);
+        weft_rnn_run(l->both, weft_pack_padded_sequence(x, &lengths, WEFT_ALIGN_LEFT),
+                     WEFT_ZERO_STATE);
     out.y = weft_pad_packed_sequence(out.y, T, 0, WEFT_ALIGN_LEFT);
     weft_tensor *sum = weft_sum_all(weft_square(half(out.y, direction)));
     return read_of(out, weft_scale(sum, 1.0 / (45 * UNITS)), l, direction);
@@ -97,7 +101,8 @@ static numbers packed(const layers *l, weft_tensor *x, int direction)
 
 static numbers by_padding(const layers *l, weft_tensor *x, int direction, program p)
 {
-    weft_tensor *mask = weft_length_mask(weft_context_of(x), &lengths, T, WEFT_ALIGN_LEFT);
+    weft_tensor *mask =
+        weft_length_mask(weft_context_of(x), &lengths, T, WEFT_ALIGN_LEFT);
     if (p == NAIVE) {
         weft_rnn_out out = weft_rnn_run(l->both, x, WEFT_ZERO_STATE);
         weft_tensor *loss = weft_mean_all(weft_square(half(out.y, direction)));
@@ -107,7 +112,10 @@ static numbers by_padding(const layers *l, weft_tensor *x, int direction, progra
     return read_of(out, mean_square(out.y, mask), l, direction);
 }
 
-static double larger(double a, double b) { return isnan(b) || isnan(a) ? NAN : a > b ? a : b; }
+static double larger(double a, double b)
+{
+    return isnan(b) || isnan(a) ? NAN : a > b ? a : b;
+}
 
 /* The largest differences in tokens, in h_n, of the loss and of its gradient. */
 static difference differ(int direction, double pad, program p)
@@ -147,7 +155,8 @@ void show(void)
     }
 }
 
-/* The first program's differences in the reverse direction, a token a number, in concat order. */
+/* The first program's differences in the reverse direction, a token a number, in concat
+ * order. */
 void draw(const char *path)
 {
     const weft_colour_scale scale = { 0, 0, .5, "largest difference in y" };
@@ -157,7 +166,7 @@ void draw(const char *path)
     for (int i = 0; i < N * T; i++)
         if (i % T < len[i / T])
             of_token[rows++] = d.token[i];
-    if (weft_plot_batch_values(path, "Reverse direction: what pads of 7 change", &lengths, NULL, of_token,
-                               &scale, NULL))
+    if (weft_plot_batch_values(path, "Reverse direction: what pads of 7 change",
+                               &lengths, NULL, of_token, &scale, NULL))
         printf("%s\n", weft_file_message());
 }

@@ -8,18 +8,21 @@ void room_clear(room *r)
     for (int k = 0; k < 5; k++)
         for (int i = 0; i <= ROOM; i++)
             r->memory[k][i] = -1;
-    r->p = (packing){ -1, -1, -1, r->memory[0], r->memory[1], r->memory[2], r->memory[3], r->memory[4] };
+    r->p = (packing){ -1,           -1,           -1,           r->memory[0],
+                      r->memory[1], r->memory[2], r->memory[3], r->memory[4] };
 }
 
 void by_weft(int n, const int32_t *len, room *r)
 {
     weft *w = lesson_open(1);
     const weft_lengths lengths = { .n = n, .len = len };
-    weft_tensor *x = weft_to_layout(weft_ragged(w, (double[ROOM]){ 0 }, 0, &lengths), WEFT_PACKED);
+    weft_tensor *x =
+        weft_to_layout(weft_ragged(w, (double[ROOM]){ 0 }, 0, &lengths), WEFT_PACKED);
     weft_packed_sequence s = weft_packed_sequence_of(x);
     weft_rows rows = weft_rows_of(x);
     room_clear(r);
-    r->p.n = (int)s.sequences, r->p.steps = (int)s.steps, r->p.rows = (int)weft_size(s.data, 0);
+    r->p.n = (int)s.sequences, r->p.steps = (int)s.steps,
+    r->p.rows = (int)weft_size(s.data, 0);
     memcpy(r->p.batch_sizes, s.batch_sizes, (size_t)s.steps * sizeof(int32_t));
     memcpy(r->p.sorted, s.sorted_indices, (size_t)n * sizeof(int32_t));
     memcpy(r->p.unsorted, s.unsorted_indices, (size_t)n * sizeof(int32_t));
@@ -36,7 +39,8 @@ static const packing *pack(int n, const int32_t *len)
     packing *p = &yours.p;
     room_clear(&yours);
     pack_index(n, len, p);
-    if (p->n == n && p->steps >= 0 && p->steps <= MOST && p->rows >= 0 && p->rows <= ROOM)
+    if (p->n == n && p->steps >= 0 && p->steps <= MOST && p->rows >= 0 &&
+        p->rows <= ROOM)
         return p;
     printf("n %d, steps %d and rows %d cannot be\n", p->n, p->steps, p->rows);
     p->n = n, p->steps = p->rows = 0;
@@ -63,9 +67,11 @@ static bool same(const packing *a, const packing *b)
 {
     size_t n = (size_t)a->n * sizeof(int32_t), rows = (size_t)a->rows * sizeof(int32_t);
     return a->n == b->n && a->steps == b->steps && a->rows == b->rows &&
-           !memcmp(a->batch_sizes, b->batch_sizes, (size_t)a->steps * sizeof(int32_t)) &&
+           !memcmp(a->batch_sizes, b->batch_sizes,
+                   (size_t)a->steps * sizeof(int32_t)) &&
            !memcmp(a->sorted, b->sorted, n) && !memcmp(a->unsorted, b->unsorted, n) &&
-           !memcmp(a->sequence, b->sequence, rows) && !memcmp(a->position, b->position, rows);
+           !memcmp(a->sequence, b->sequence, rows) &&
+           !memcmp(a->position, b->position, rows);
 }
 
 static void show_batch(int n, const int32_t *len)
@@ -81,7 +87,8 @@ static void show_batch(int n, const int32_t *len)
     print("sorted", n, p->sorted), print("unsorted", n, p->unsorted);
     print("and back", conjugate(p->steps, p->batch_sizes, back), back);
     print_rows(p);
-    printf("by hand and by weft: %s\n", same(p, &wefts.p) ? "the same" : "not the same");
+    printf("by hand and by weft: %s\n",
+           same(p, &wefts.p) ? "the same" : "not the same");
 }
 
 static void show_unpacked(void)
@@ -125,6 +132,7 @@ void draw(const char *path)
         snprintf(text[i], sizeof text[i], "%d", r);
         label[i] = text[i];
     }
-    if (weft_plot_batch(path, "In which row of a packed batch a token lies", &lengths, label))
+    if (weft_plot_batch(path, "In which row of a packed batch a token lies", &lengths,
+                        label))
         printf("%s\n", weft_file_message());
 }

@@ -1,4 +1,5 @@
-/* Lesson 8: the weights of random batches, and gradients of several batches beside those of one. */
+/* Lesson 8: the weights of random batches, and gradients of several batches beside
+ * those of one. */
 #include "common/lesson.h"
 #include "given.h"
 
@@ -16,20 +17,27 @@ enum {
     BY_ONE,
     WAYS
 };
-static const char *const meant[MEANS] = { "all tokens", "the sequences' means", "the batches' means" };
+static const char *const meant[MEANS] = { "all tokens", "the sequences' means",
+                                          "the batches' means" };
 static const char *const ways[WAYS] = {
     [BY_TOKENS] = "1 / tokens",
     [BY_SEQUENCES] = "1 / (sequences times the length of its sequence)",
     [BY_BATCHES] = "1 / (batches times the tokens of its batch)",
-    [BY_CELLS] = "1 / cells of the padded batch: it is divided by pads, too, so the loss is the smaller "
+    [BY_CELLS] = "1 / cells of the padded batch: it is divided by pads, too, so the "
+                 "loss is the smaller "
                  "the more pads there are",
-    [BY_CELLS_OF_BATCH] = "1 / (batches times the cells of its padded batch): pads are counted, too",
-    [BY_LENGTH] = "1 / the length of its sequence, and so the sum of the sequences' means: their number is "
+    [BY_CELLS_OF_BATCH] =
+        "1 / (batches times the cells of its padded batch): pads are counted, too",
+    [BY_LENGTH] = "1 / the length of its sequence, and so the sum of the sequences' "
+                  "means: their number is "
                   "missing",
-    [BY_TOKENS_OF_BATCH] = "1 / the tokens of its batch, and so the sum of the batches' means: their number "
+    [BY_TOKENS_OF_BATCH] = "1 / the tokens of its batch, and so the sum of the "
+                           "batches' means: their number "
                            "is missing",
-    [WITH_EMPTY_SEQUENCES] = "as it should, but sequences of length 0 are counted, too, and have no mean",
-    [WITH_EMPTY_BATCHES] = "as it should, but batches without a token are counted, too, and have no mean",
+    [WITH_EMPTY_SEQUENCES] =
+        "as it should, but sequences of length 0 are counted, too, and have no mean",
+    [WITH_EMPTY_BATCHES] =
+        "as it should, but batches without a token are counted, too, and have no mean",
     [BY_ONE] = "1: that is the sum of all losses, and no mean",
 };
 typedef struct {
@@ -91,12 +99,14 @@ static void check_weigh(const task *t, mean_of which)
     for (int k = 0; k < n; k++)
         sum += got[k];
     if (sum == 0)
-        hint("weigh leaves the weights at zero: write to weight[k] what token k's loss is multiplied by "
+        hint("weigh leaves the weights at zero: write to weight[k] what token k's loss "
+             "is multiplied by "
              "(1 / n of an int n is 0 in C; 1. / n is not)");
     for (int way = 0; way < WAYS; way++)
         if (weights_of(t, way, wrong), near(got, wrong, n, 1e-12))
             hint("for the mean of %s a token weighs %s", meant[which], ways[way]);
-    hint("for the mean of %s the weights sum up to %s; those of a mean sum up to 1, and token 1 weighs %s",
+    hint("for the mean of %s the weights sum up to %s; those of a mean sum up to 1, "
+         "and token 1 weighs %s",
          meant[which], digits(sum), digits(want[0]));
 }
 
@@ -122,36 +132,52 @@ enum {
     LAST_TOKENS,
     MISTAKES
 };
-#define IN_LOOP                                                                                             \
-    "weft_divide_grad stands within the loop: it divides the gradient of all batches so far, so the first " \
-    "one's is divided again after each batch. Divide once, after the last one. Here the gradient is divided "
+#define IN_LOOP                                                                        \
+    "weft_divide_grad stands within the loop: it divides the gradient of all batches " \
+    "so far, so the first "                                                            \
+    "one's is divided again after each batch. Divide once, after the last one. Here "  \
+    "the gradient is divided "
 static const char *const mistakes[MISTAKES] = {
-    [SUM_OF_MEANS] = "that is the sum of the batches' means: each loss is divided by its own weight. "
+    [SUM_OF_MEANS] = "that is the sum of the batches' means: each loss is divided by "
+                     "its own weight. "
                      "Walk back from l.sum, and divide once, after the last batch",
-    [PER_SEQUENCE] = "the sum is divided by the number of sequences; the mean over the tokens is divided "
+    [PER_SEQUENCE] = "the sum is divided by the number of sequences; the mean over the "
+                     "tokens is divided "
                      "by l.weight, summed over the batches",
-    [PER_BATCH] = "the sum is divided by the number of batches; the mean over the tokens is divided by "
+    [PER_BATCH] = "the sum is divided by the number of batches; the mean over the "
+                  "tokens is divided by "
                   "l.weight, summed over the batches",
-    [PER_CELL] = "the sum is divided by the cells of padded batches: pads have no loss and count nothing",
-    [A_SUM] = "that is the gradient of the sum of all losses; the division by their number is missing",
-    [MEAN_BY_TOKENS] = "that is a mean divided once more: weft_mean_loss has divided each batch's loss by "
-                       "its own tokens already. Walk back from l.sum, and divide once, after the last batch",
-    [SUM_BY_TOKENS_AND_BATCHES] = "that is a mean divided once more, by the number of batches: the sum over "
-                                  "all batches, divided by the tokens of all, is the mean already",
-    [SUM_BY_TOKENS_TWICE] = "that is a mean divided once more, by the number of tokens: divide once",
+    [PER_CELL] = "the sum is divided by the cells of padded batches: pads have no loss "
+                 "and count nothing",
+    [A_SUM] = "that is the gradient of the sum of all losses; the division by their "
+              "number is missing",
+    [MEAN_BY_TOKENS] = "that is a mean divided once more: weft_mean_loss has divided "
+                       "each batch's loss by "
+                       "its own tokens already. Walk back from l.sum, and divide once, "
+                       "after the last batch",
+    [SUM_BY_TOKENS_AND_BATCHES] =
+        "that is a mean divided once more, by the number of batches: the sum over "
+        "all batches, divided by the tokens of all, is the mean already",
+    [SUM_BY_TOKENS_TWICE] =
+        "that is a mean divided once more, by the number of tokens: divide once",
     [MEAN_IN_TURN] = IN_LOOP "and each loss by its own weight before",
     [DIVIDED_TOO_OFTEN] = IN_LOOP "by the tokens so far",
     [DIVIDED_BY_OWN] = IN_LOOP "by the tokens of that batch",
     [DIVIDED_BY_BATCHES] = IN_LOOP "by the number of batches",
     [DIVIDED_BY_ALL] = IN_LOOP "by the tokens of all batches",
-    [MEAN_DIVIDED_BY_BATCHES] = IN_LOOP "by the number of batches, and each loss by its own weight before",
-    [MEAN_DIVIDED_BY_OWN] = IN_LOOP "by the tokens of that batch, and each loss by them before",
-    [LAST_ONLY] = "only the last batch is left in the gradient: do not zero it between two batches",
-    [LAST_TOKENS] = "the sum is divided by the tokens of the last batch: sum up l.weight of all batches",
+    [MEAN_DIVIDED_BY_BATCHES] =
+        IN_LOOP "by the number of batches, and each loss by its own weight before",
+    [MEAN_DIVIDED_BY_OWN] =
+        IN_LOOP "by the tokens of that batch, and each loss by them before",
+    [LAST_ONLY] = "only the last batch is left in the gradient: do not zero it between "
+                  "two batches",
+    [LAST_TOKENS] = "the sum is divided by the tokens of the last batch: sum up "
+                    "l.weight of all batches",
 };
 
 /* After a batch: what is there by now is divided, 0 by 0 as weft does it. */
-static void divide_in_loop(double wrong[MISTAKES][WEIGHTS], int which, int k, double g, double by)
+static void divide_in_loop(double wrong[MISTAKES][WEIGHTS], int which, int k, double g,
+                           double by)
 {
     wrong[which][k] = by ? (wrong[which][k] + g) / by : 0;
 }
@@ -175,13 +201,15 @@ static void gradients_with(const task *t, double wrong[MISTAKES][WEIGHTS])
             divide_in_loop(wrong, DIVIDED_BY_BATCHES, k, g[k], t->batches);
             divide_in_loop(wrong, DIVIDED_BY_ALL, k, g[k], all.tokens);
             divide_in_loop(wrong, MEAN_DIVIDED_BY_OWN, k, own ? g[k] / own : 0, own);
-            divide_in_loop(wrong, MEAN_DIVIDED_BY_BATCHES, k, own ? g[k] / own : 0, t->batches);
+            divide_in_loop(wrong, MEAN_DIVIDED_BY_BATCHES, k, own ? g[k] / own : 0,
+                           t->batches);
         }
     }
     for (int k = 0; k < WEIGHTS; k++) {
         double sum = wrong[A_SUM][k];
         wrong[MEAN_OF_MEANS][k] = wrong[SUM_OF_MEANS][k] / t->batches;
-        wrong[PER_SEQUENCE][k] = sum / all.sequences, wrong[PER_BATCH][k] = sum / t->batches;
+        wrong[PER_SEQUENCE][k] = sum / all.sequences,
+        wrong[PER_BATCH][k] = sum / t->batches;
         wrong[MEAN_BY_TOKENS][k] = wrong[SUM_OF_MEANS][k] / all.tokens;
         wrong[SUM_BY_TOKENS_AND_BATCHES][k] = sum / all.tokens / t->batches;
         wrong[SUM_BY_TOKENS_TWICE][k] = sum / all.tokens / all.tokens;
@@ -197,7 +225,8 @@ static void hint_of_means(const task *t)
         if (n)
             least = fmin(least, n), most = fmax(most, n);
     }
-    hint("that is the mean of the batches' means: batches of %s and %s tokens count the same, so a token "
+    hint("that is the mean of the batches' means: batches of %s and %s tokens count "
+         "the same, so a token "
          "of the smaller one weighs %s times one of the larger",
          digits(least), digits(most), digits(most / least));
 }
@@ -208,7 +237,8 @@ static int asked;
 static weft_loss watched_loss(const batches *b, int i)
 {
     if (weft_ok(b->w) && weft_usage_of(b->w).tape > 0)
-        hint("before batch %d the tape of the one before is still there: weft_clear after each, or the "
+        hint("before batch %d the tape of the one before is still there: weft_clear "
+             "after each, or the "
              "memory of all is needed at once",
              i + 1);
     asked++;
@@ -217,7 +247,8 @@ static weft_loss watched_loss(const batches *b, int i)
 
 static void check_accumulate(const task *t)
 {
-    double whole[WEIGHTS], got[WEIGHTS], wrong[MISTAKES][WEIGHTS], tokens = sum_gradient(t, -1, whole);
+    double whole[WEIGHTS], got[WEIGHTS], wrong[MISTAKES][WEIGHTS],
+        tokens = sum_gradient(t, -1, whole);
     network it;
     network_open(&it, t);
     first_loss = it.b.loss, it.b.loss = watched_loss, asked = 0;
@@ -225,7 +256,8 @@ static void check_accumulate(const task *t)
     if (asked < t->batches)
         hint("accumulate asks for the loss of %d of %d batches", asked, t->batches);
     if (!weft_ok(it.b.w))
-        hint("weft says: %s (what is of a step ends at weft_clear: read the weight before)",
+        hint("weft says: %s (what is of a step ends at weft_clear: read the weight "
+             "before)",
              weft_error_message(it.b.w));
     network_gradient(&it, got);
     lesson_close(it.b.w);
@@ -239,8 +271,8 @@ static void check_accumulate(const task *t)
     for (int m = 1; m < MISTAKES; m++)
         if (near(got, wrong[m], WEIGHTS, 1e-10))
             hint("%s", mistakes[m]);
-    hint("the gradient of weight 1 is %s; that of all batches at once is %s", digits(got[0]),
-         digits(whole[0]));
+    hint("the gradient of weight 1 is %s; that of all batches at once is %s",
+         digits(got[0]), digits(whole[0]));
 }
 
 /* ---- five splits ---- */

@@ -1,4 +1,5 @@
-/* Lesson 8: three means of one batch, and what an update of several batches is a mean of. */
+/* Lesson 8: three means of one batch, and what an update of several batches is a mean
+ * of. */
 #include "common/lesson.h"
 #include "given.h"
 
@@ -16,7 +17,8 @@ void task_fill(task *t, int other)
     int all = tokens_of(t->n, t->len), usual = tokens_of(t->n - other, t->len);
     dice_fill(t->x, all * INPUTS);
     for (int k = 0; k < all; k++)
-        t->y[k] = (k < usual ? 1 : -2) * t->x[k * INPUTS] + .5 * t->x[k * INPUTS + 1] + .1 * dice();
+        t->y[k] = (k < usual ? 1 : -2) * t->x[k * INPUTS] + .5 * t->x[k * INPUTS + 1] +
+                  .1 * dice();
 }
 
 /* Of one batch, or of -1, all of them. */
@@ -29,12 +31,14 @@ static weft_loss loss_of(const batches *b, int i)
     for (int s = 0, at = 0; s < t->n; at += t->len[s++]) {
         if (i >= 0 && t->batch[s] != i)
             continue;
-        memcpy(x + tokens * INPUTS, t->x + at * INPUTS, (size_t)(t->len[s] * INPUTS) * sizeof *x);
+        memcpy(x + tokens * INPUTS, t->x + at * INPUTS,
+               (size_t)(t->len[s] * INPUTS) * sizeof *x);
         memcpy(y + tokens, t->y + at, (size_t)t->len[s] * sizeof *y);
         tokens += t->len[s], len[n++] = t->len[s];
     }
     weft_lengths lengths = { .n = n, .len = len };
-    weft_tensor *weight = weft_find_parameter(b->net, "weight"), *bias = weft_find_parameter(b->net, "bias");
+    weft_tensor *weight = weft_find_parameter(b->net, "weight"),
+                *bias = weft_find_parameter(b->net, "bias");
     weft_tensor *said = weft_matmul(weft_ragged(b->w, x, INPUTS, &lengths), weight);
     return weft_mse(weft_add(said, bias), weft_ragged(b->w, y, 1, &lengths), NULL);
 }
@@ -42,7 +46,9 @@ static weft_loss loss_of(const batches *b, int i)
 void network_open(network *it, const task *t)
 {
     const weft_init half = { .kind = WEFT_INIT_CONSTANT, .a = .5 };
-    *it = (network){ .b = { .w = lesson_open(1), .n = t->batches, .loss = loss_of, .given = t } };
+    *it = (network){
+        .b = { .w = lesson_open(1), .n = t->batches, .loss = loss_of, .given = t }
+    };
     it->b.net = weft_module_new(it->b.w, "net");
     it->b.sequences = it->sequences, it->b.longest = it->longest;
     weft_parameter(it->b.net, "weight", WEFT_SHAPE(INPUTS, 1), half);
@@ -57,7 +63,8 @@ void network_open(network *it, const task *t)
 
 void network_gradient(const network *it, double *g)
 {
-    weft_read(weft_grad(weft_find_parameter(it->b.net, "weight")), g, INPUTS * sizeof *g);
+    weft_read(weft_grad(weft_find_parameter(it->b.net, "weight")), g,
+              INPUTS * sizeof *g);
     weft_read(weft_grad(weft_find_parameter(it->b.net, "bias")), g + INPUTS, sizeof *g);
 }
 
@@ -93,7 +100,8 @@ static weft_loss loss_between(weft_tensor *z, int from, int to, const double *ma
     weft_lengths l = { .n = to - from, .len = len };
     weft_tensor *right = weft_ragged(w, target + first, 1, &l);
     weft_loss_opts opts = { .mask = weft_ragged(w, mask + first, 1, &l) };
-    return weft_bce_with_logits(weft_index_select(z, weft_ragged_ints(w, place, &l)), right, &opts);
+    return weft_bce_with_logits(weft_index_select(z, weft_ragged_ints(w, place, &l)),
+                                right, &opts);
 }
 
 /* The mean by weft, and its gradient by each token's logit. */
@@ -134,9 +142,11 @@ static void show_tokens(double weight[MEANS][TOKENS])
         value[m] = by_weft((mean_of)m, g[m]);
     for (int s = 0, k = 0; s < SEQUENCES; s++)
         for (int t = 0; t < lengths[s]; t++, k++) {
-            double p = 1 / (1 + exp(-logit[k])), loss = target[k] ? -log(p) : -log(1 - p);
-            printf("%5d %8d %5d %7s %8s %9s %8s\n", in_batch[s] + 1, s + 1, t + 1, digits(p - target[k]),
-                   digits(g[0][k]), digits(g[1][k]), digits(g[2][k]));
+            double p = 1 / (1 + exp(-logit[k])),
+                   loss = target[k] ? -log(p) : -log(1 - p);
+            printf("%5d %8d %5d %7s %8s %9s %8s\n", in_batch[s] + 1, s + 1, t + 1,
+                   digits(p - target[k]), digits(g[0][k]), digits(g[1][k]),
+                   digits(g[2][k]));
             for (int m = 0; m < MEANS; m++) {
                 double hand = weight[m][k] * (p - target[k]);
                 mine[m] += weight[m][k] * loss;
@@ -146,7 +156,8 @@ static void show_tokens(double weight[MEANS][TOKENS])
     printf("\nmean of   by weft  by hand\n");
     for (int m = 0; m < MEANS; m++)
         printf("%-9s %7s %8s\n", names[m], digits(value[m]), digits(mine[m]));
-    printf("your weights times p - y are weft's gradients: %s\n\n", same ? "yes" : "no");
+    printf("your weights times p - y are weft's gradients: %s\n\n",
+           same ? "yes" : "no");
 }
 
 /* ---- pads ---- */
@@ -159,11 +170,14 @@ static weft_loss padded_loss(weft *w, double fill, bool masked)
     for (int s = 0; s < SEQUENCES; s++)
         len[s] = lengths[s];
     weft_lengths l = { .n = SEQUENCES, .len = len };
-    weft_tensor *z = weft_pad_packed_sequence(weft_ragged(w, logit, 1, &l), LONGEST, fill, WEFT_ALIGN_LEFT);
-    weft_tensor *y = weft_pad_packed_sequence(weft_ragged(w, target, 1, &l), LONGEST, 0, WEFT_ALIGN_LEFT);
-    weft_tensor *mask =
-        weft_reshape(weft_length_mask(w, &l, LONGEST, WEFT_ALIGN_LEFT), WEFT_SHAPE(SEQUENCES, LONGEST, 1));
-    return weft_bce_with_logits(z, y, &(weft_loss_opts){ .mask = masked ? mask : NULL });
+    weft_tensor *z = weft_pad_packed_sequence(weft_ragged(w, logit, 1, &l), LONGEST,
+                                              fill, WEFT_ALIGN_LEFT);
+    weft_tensor *y = weft_pad_packed_sequence(weft_ragged(w, target, 1, &l), LONGEST, 0,
+                                              WEFT_ALIGN_LEFT);
+    weft_tensor *mask = weft_reshape(weft_length_mask(w, &l, LONGEST, WEFT_ALIGN_LEFT),
+                                     WEFT_SHAPE(SEQUENCES, LONGEST, 1));
+    return weft_bce_with_logits(z, y,
+                                &(weft_loss_opts){ .mask = masked ? mask : NULL });
 }
 
 static void show_pads(void)
@@ -171,8 +185,10 @@ static void show_pads(void)
     weft *w = lesson_open(1);
     weft_loss without = padded_loss(w, 0, false), with = padded_loss(w, NAN, true);
     printf("the same batch padded, %d cells of which %d are tokens\n", CELLS, TOKENS);
-    printf("without a mask, pads of 0:            %s\n", digits(weft_item(weft_mean_loss(without))));
-    printf("with a mask, but divided by cells:    %s\n", digits(weft_item(with.sum) / CELLS));
+    printf("without a mask, pads of 0:            %s\n",
+           digits(weft_item(weft_mean_loss(without))));
+    printf("with a mask, but divided by cells:    %s\n",
+           digits(weft_item(with.sum) / CELLS));
     printf("with a mask, divided by its sum, %s:  %s, though the pads are NaN\n\n",
            digits(weft_item(with.weight)), digits(weft_item(weft_mean_loss(with))));
     lesson_close(w);
@@ -190,7 +206,8 @@ static void print_gradient(const char *name, const double *g)
 static void show_two(void)
 {
     static task t = { .n = 2, .batches = 2, .len = two_lengths, .batch = two_batches };
-    double whole[WEIGHTS], part[2][WEIGHTS], mean[WEIGHTS], mine[WEIGHTS], weight[MANY + FEW];
+    double whole[WEIGHTS], part[2][WEIGHTS], mean[WEIGHTS], mine[WEIGHTS],
+        weight[MANY + FEW];
     dice_seed(8);
     task_fill(&t, 1);
     double all = sum_gradient(&t, -1, whole);
@@ -208,7 +225,8 @@ static void show_two(void)
     print_gradient("one batch of both", whole);
     print_gradient("the mean of both means", mean);
     print_gradient("what you accumulate", mine);
-    printf("in the mean of means a token of the small batch weighs %s times one of the large\n",
+    printf("in the mean of means a token of the small batch weighs %s times one of the "
+           "large\n",
            digits(weight[MANY] / weight[0]));
 }
 
@@ -223,7 +241,7 @@ void show(void)
 
 /* ---- the picture: a bar a token ---- */
 enum { BAR = 5 };
-#define HIGHEST .25                     /* a point of no area in each band: all charts have one scale */
+#define HIGHEST .25 /* a point of no area in each band: all charts have one scale */
 typedef struct {
     double x[BAR * MANY + 1], y[BAR * MANY + 1], low[BAR * MANY + 1];
     int n;
@@ -240,7 +258,8 @@ static void bar(bars *b, double at, double width, double height)
 
 void draw(const char *path)
 {
-    static const char *const titles[MEANS] = { "mean of all 11 tokens", "mean of the means of 4 sequences",
+    static const char *const titles[MEANS] = { "mean of all 11 tokens",
+                                               "mean of the means of 4 sequences",
                                                "mean of the means of 2 batches" };
     static bars b[MEANS + 1][2];
     weft_curve curves[MEANS + 1][4];
@@ -265,9 +284,12 @@ void draw(const char *path)
         for (int i = 0; i < 2; i++) {
             bars *of = &b[m][i];
             of->x[of->n] = of->x[0], of->y[of->n] = of->low[of->n] = HIGHEST;
-            weft_curve line = { .name = i ? "batch 2" : "batch 1", .n = of->n, .x = of->x, .y = of->y };
+            weft_curve line = {
+                .name = i ? "batch 2" : "batch 1", .n = of->n, .x = of->x, .y = of->y
+            };
             curves[m][2 * i] = curves[m][2 * i + 1] = line;
-            curves[m][2 * i + 1].name = "", curves[m][2 * i + 1].low = of->low, curves[m][2 * i + 1].n++;
+            curves[m][2 * i + 1].name = "", curves[m][2 * i + 1].low = of->low,
+                              curves[m][2 * i + 1].n++;
         }
         charts[m].curves = curves[m], charts[m].n = 4;
     }

@@ -1,20 +1,31 @@
-/* Lesson 9: three slots in which sequences begin anywhere, five windows; beside the whole sequences. */
+/* Lesson 9: three slots in which sequences begin anywhere, five windows; beside the
+ * whole sequences. */
 #include "common/lesson.h"
 #include "lesson.h"
 
-enum { I = 2, H = 5, SLOTS = 3, STEPS = 4, WINDOWS = 5, ALL = STEPS * WINDOWS, MOST = 12 };
+enum {
+    I = 2,
+    H = 5,
+    SLOTS = 3,
+    STEPS = 4,
+    WINDOWS = 5,
+    ALL = STEPS * WINDOWS,
+    MOST = 12
+};
 typedef struct {
     int slot, from, to;
 } piece; /* a sequence: tokens from .. to - 1 of a slot */
-static const piece pieces[MOST] = { { 0, 0, 9 },  { 0, 9, 10 },  { 0, 10, 20 }, { 1, 0, 4 },
-                                    { 1, 4, 11 }, { 1, 11, 13 }, { 1, 13, 20 }, { 2, 0, 6 },
-                                    { 2, 6, 8 },  { 2, 8, 16 },  { 2, 16, 19 }, { 2, 19, 20 } };
+static const piece pieces[MOST] = { { 0, 0, 9 },   { 0, 9, 10 },  { 0, 10, 20 },
+                                    { 1, 0, 4 },   { 1, 4, 11 },  { 1, 11, 13 },
+                                    { 1, 13, 20 }, { 2, 0, 6 },   { 2, 6, 8 },
+                                    { 2, 8, 16 },  { 2, 16, 19 }, { 2, 19, 20 } };
 static double x[ALL * SLOTS * I], got[ALL * SLOTS * H], want[ALL * SLOTS * H];
 static bool begins[ALL * SLOTS];
 
 static weft_rnn *layer_new(weft *w)
 {
-    return weft_lstm_new(weft_module_new(w, "net"), "lstm", &(weft_rnn_opts){ .input = I, .hidden = H });
+    return weft_lstm_new(weft_module_new(w, "net"), "lstm",
+                         &(weft_rnn_opts){ .input = I, .hidden = H });
 }
 
 /* want, by weft, a sequence at a time. */
@@ -26,11 +37,15 @@ static void read_whole(void)
         double in[ALL * I], out[ALL * H];
         int n = pieces[p].to - pieces[p].from;
         for (int t = 0; t < n; t++)
-            memcpy(in + t * I, x + ((pieces[p].from + t) * SLOTS + pieces[p].slot) * I, I * sizeof *in);
-        weft_tensor *y = weft_rnn_run(lstm, weft_reals(w, in, WEFT_SHAPE(1, n, I)), WEFT_ZERO_STATE).y;
+            memcpy(in + t * I, x + ((pieces[p].from + t) * SLOTS + pieces[p].slot) * I,
+                   I * sizeof *in);
+        weft_tensor *y =
+            weft_rnn_run(lstm, weft_reals(w, in, WEFT_SHAPE(1, n, I)), WEFT_ZERO_STATE)
+                .y;
         weft_read(y, out, (size_t)(n * H) * sizeof *out);
         for (int t = 0; t < n; t++)
-            memcpy(want + ((pieces[p].from + t) * SLOTS + pieces[p].slot) * H, out + t * H, H * sizeof *out);
+            memcpy(want + ((pieces[p].from + t) * SLOTS + pieces[p].slot) * H,
+                   out + t * H, H * sizeof *out);
     }
     lesson_close(w);
 }
@@ -53,36 +68,50 @@ enum {
 };
 enum { CARRY, NO_CARRY, CARRY_H_ONLY, CARRY_C_ONLY, CARRIES };
 static const char *const resets[RESETS] = {
-    [RESET_LATE] = "the state is reset one step late: the first token of a sequence is read with the state "
-                   "of the sequence before, and the second one then begins with zeros. Reset before the step",
-    [RESET_H_ONLY] = "h is reset where a sequence begins, c is not: an LSTM has two states",
-    [RESET_C_ONLY] = "c is reset where a sequence begins, h is not: an LSTM has two states",
-    [RESET_FIRST_STEP_ONLY] = "begins is looked at in the first step of a window only: a sequence may begin "
-                              "in the middle of it",
-    [RESET_ALL_SLOTS] = "where a sequence begins in one slot the state of all slots is reset: the others are "
+    [RESET_LATE] = "the state is reset one step late: the first token of a sequence is "
+                   "read with the state "
+                   "of the sequence before, and the second one then begins with zeros. "
+                   "Reset before the step",
+    [RESET_H_ONLY] =
+        "h is reset where a sequence begins, c is not: an LSTM has two states",
+    [RESET_C_ONLY] =
+        "c is reset where a sequence begins, h is not: an LSTM has two states",
+    [RESET_FIRST_STEP_ONLY] =
+        "begins is looked at in the first step of a window only: a sequence may begin "
+        "in the middle of it",
+    [RESET_ALL_SLOTS] = "where a sequence begins in one slot the state of all slots is "
+                        "reset: the others are "
                         "in the middle of their sequences",
-    [RESET_INVERTED] = "the mask is inverted: the state is zeros where a sequence goes on, and stays where "
+    [RESET_INVERTED] = "the mask is inverted: the state is zeros where a sequence goes "
+                       "on, and stays where "
                        "one begins. The mask is 0 where begins is true, else 1",
-    [RESET_TRANSPOSED] = "begins is looked at as begins[s * steps + t], which is transposed: of step t and "
+    [RESET_TRANSPOSED] = "begins is looked at as begins[s * steps + t], which is "
+                         "transposed: of step t and "
                          "slot s it is begins[t * slots + s]",
-    [RESET_TRANSPOSED_BY_SLOTS] = "begins is looked at as begins[s * slots + t], which is transposed: of "
-                                  "step t and slot s it is begins[t * slots + s]",
-    [RESET_EVERY_STEP] = "states are never kept: each token is read with zeros before it. The state before "
-                         "a step is .last of what weft_rnn_step has returned at the step before",
-    [RESET_AND_STAY] = "each step of a window begins with in->state. Only the first one does: the state "
+    [RESET_TRANSPOSED_BY_SLOTS] =
+        "begins is looked at as begins[s * slots + t], which is transposed: of "
+        "step t and slot s it is begins[t * slots + s]",
+    [RESET_EVERY_STEP] =
+        "states are never kept: each token is read with zeros before it. The state "
+        "before "
+        "a step is .last of what weft_rnn_step has returned at the step before",
+    [RESET_AND_STAY] = "each step of a window begins with in->state. Only the first "
+                       "one does: the state "
                        "before each other step is .last of the step before",
 };
 static const char *const carries[CARRIES] = {
-    [NO_CARRY] = "every window begins with zeros: what the window before has read is forgotten. "
-                 "Begin with in->state, and return the states after the last step",
-    [CARRY_H_ONLY] = "c is not carried on: an LSTM has two states, and c is the one that remembers",
+    [NO_CARRY] =
+        "every window begins with zeros: what the window before has read is forgotten. "
+        "Begin with in->state, and return the states after the last step",
+    [CARRY_H_ONLY] =
+        "c is not carried on: an LSTM has two states, and c is the one that remembers",
     [CARRY_C_ONLY] = "h is not carried on: an LSTM has two states",
 };
 
 static bool resets_here(int way, int t, int s)
 {
     bool any = false;
-    int first = t - t % STEPS;                   /* of the window */
+    int first = t - t % STEPS; /* of the window */
     for (int k = 0; k < SLOTS; k++)
         any |= begins[t * SLOTS + k];
     switch (way) {
@@ -133,7 +162,8 @@ static void read_with(int reset, int carry, double *y)
         if (t % STEPS == 0)
             state = first = carry_with(carry, state, zeros);
         weft_tensor *in = weft_reals(w, x + t * SLOTS * I, WEFT_SHAPE(SLOTS, I));
-        weft_state before = reset_with(w, reset, t, reset == RESET_AND_STAY ? first : state);
+        weft_state before =
+            reset_with(w, reset, t, reset == RESET_AND_STAY ? first : state);
         weft_rnn_out out = weft_rnn_step(lstm, in, before);
         weft_read(out.y, y + t * SLOTS * H, SLOTS * H * sizeof *y);
         state = out.last;
@@ -151,9 +181,12 @@ static void check_state(const char *name, const weft_tensor *x)
 {
     char shape[64] = "";
     for (int k = 0; k < weft_rank(x) && k < 8; k++)
-        sprintf(shape + strlen(shape), k ? ", %d" : "%d", (int)(weft_size(x, k) % 1000));
-    if (weft_rank(x) != 3 || weft_size(x, 0) != 1 || weft_size(x, 1) != SLOTS || weft_size(x, 2) != H)
-        hint("the %s that read_window returns has the shape [%s]; a state is [1, slots, hidden], here "
+        sprintf(shape + strlen(shape), k ? ", %d" : "%d",
+                (int)(weft_size(x, k) % 1000));
+    if (weft_rank(x) != 3 || weft_size(x, 0) != 1 || weft_size(x, 1) != SLOTS ||
+        weft_size(x, 2) != H)
+        hint("the %s that read_window returns has the shape [%s]; a state is [1, "
+             "slots, hidden], here "
              "[1, %d, %d], as in->state.%s is",
              name, shape, SLOTS, H, name);
 }
@@ -161,18 +194,21 @@ static void check_state(const char *name, const weft_tensor *x)
 static void check_returned(const run *r, weft_state state, int n)
 {
     if (!weft_ok(r->w))
-        hint("in window %d weft says: %s (states are [1, %d, %d] here, slots before units; what they are "
+        hint("in window %d weft says: %s (states are [1, %d, %d] here, slots before "
+             "units; what they are "
              "multiplied by is [1, %d, 1])",
              n + 1, weft_error_message(r->w), SLOTS, H, SLOTS);
     if (!state.h || !state.c)
-        hint("read_window returns no %s: the next window goes on from both, h and c", state.h ? "c" : "h");
+        hint("read_window returns no %s: the next window goes on from both, h and c",
+             state.h ? "c" : "h");
     check_state("h", state.h), check_state("c", state.c);
     for (int t = 0; t < STEPS; t++) {
         const weft_tensor *y = r->y[n * STEPS + t];
         if (!y)
             hint("y[%d] of window %d is not set", t, n + 1);
         if (weft_rank(y) != 2 || weft_size(y, 0) != SLOTS || weft_size(y, 1) != H)
-            hint("y[%d] of window %d is not [slots, hidden], as .y of weft_rnn_step is", t, n + 1);
+            hint("y[%d] of window %d is not [slots, hidden], as .y of weft_rnn_step is",
+                 t, n + 1);
     }
 }
 
@@ -184,7 +220,10 @@ static void read_windows(run *r)
     for (int t = 0; t < ALL; t++)
         r->x[t] = weft_reals(r->w, x + t * SLOTS * I, WEFT_SHAPE(SLOTS, I));
     for (int n = 0; n < WINDOWS; n++) {
-        window in = { r->w, lstm, STEPS, SLOTS, r->x + n * STEPS, begins + n * STEPS * SLOTS, state };
+        window in = {
+            r->w, lstm, STEPS, SLOTS, r->x + n * STEPS, begins + n * STEPS * SLOTS,
+            state
+        };
         state = read_window(&in, r->y + n * STEPS);
         check_returned(r, state, n);
     }
@@ -209,13 +248,15 @@ static void hint_of_places(bool contaminated)
             if (near(got + at, want + at, H, 1e-12))
                 continue;
             if (contaminated)
-                hint("sequence %d knows sequence %d, which stands before it in slot %d: where a sequence "
+                hint("sequence %d knows sequence %d, which stands before it in slot "
+                     "%d: where a sequence "
                      "begins the state must be zeros",
                      p + 1, p, s + 1);
-            hint("window %d, step %d, slot %d: that is token %d of sequence %d, and its first number is %s "
+            hint("window %d, step %d, slot %d: that is token %d of sequence %d, and "
+                 "its first number is %s "
                  "instead of %s",
-                 t / STEPS + 1, t % STEPS + 1, s + 1, t - pieces[p].from + 1, p + 1, digits(got[at]),
-                 digits(want[at]));
+                 t / STEPS + 1, t % STEPS + 1, s + 1, t - pieces[p].from + 1, p + 1,
+                 digits(got[at]), digits(want[at]));
         }
 }
 
@@ -228,7 +269,8 @@ static void check_outputs(void)
     for (int k = 0; k < ALL * SLOTS * H; k++)
         zeros &= got[k] == 0;
     if (zeros)
-        hint("read_window leaves y at zero: y[t] is what weft_rnn_step says of x[t] and the state before");
+        hint("read_window leaves y at zero: y[t] is what weft_rnn_step says of x[t] "
+             "and the state before");
     for (int c = 0; c < CARRIES; c++)
         for (int r = 0; r < RESETS; r++) {
             read_with(r, c, wrong);
@@ -263,16 +305,20 @@ static void check_gradients(run *r)
     for (int t = 0; t < STEPS; t++)
         within[t] = size_of(by[STEPS + t]);
     if (within[STEPS - 1] == 0)
-        hint("no gradient leads from y[%d] to its own x: y must stay on the tape, only what is returned not",
+        hint("no gradient leads from y[%d] to its own x: y must stay on the tape, only "
+             "what is returned not",
              STEPS - 1);
     if (within[0] == 0)
-        hint("no gradient leads from y[%d] to x[0] of the same window: the state is detached at every step, "
+        hint("no gradient leads from y[%d] to x[0] of the same window: the state is "
+             "detached at every step, "
              "and the layer learns nothing about time. Detach only what is returned",
              STEPS - 1);
     for (int t = 0; t < STEPS; t++)
         if (size_of(by[t]) != 0)
-            hint("not detached: a loss in window 2 still walks back through window 1, and a loss in window "
-                 "%d through all of them; their tape, by now of %d entries, could never end. Return "
+            hint("not detached: a loss in window 2 still walks back through window 1, "
+                 "and a loss in window "
+                 "%d through all of them; their tape, by now of %d entries, could "
+                 "never end. Return "
                  "weft_detach of h and c",
                  WINDOWS, (int)tape);
 }

@@ -3,12 +3,19 @@
 #define WEFT_LESSON_09_GIVEN
 #include "lesson.h"
 
-/* Sequences that begin with a key, a .. d; then come letters of no meaning, and here and there a
- * question mark, after which the key comes again. */
-enum { SEQUENCES = 24, SHORTEST = 20, LONGEST = 180, LETTERS = 8, HIDDEN = 16, SLOTS = 8 };
+/* Sequences that begin with a key, a .. d; then come letters of no meaning, and here
+ * and there a question mark, after which the key comes again. */
+enum {
+    SEQUENCES = 24,
+    SHORTEST = 20,
+    LONGEST = 180,
+    LETTERS = 8,
+    HIDDEN = 16,
+    SLOTS = 8
+};
 static const char alphabet[] = "abcdxyz?";
 typedef struct {
-    int32_t len[SEQUENCES], letter[SEQUENCES * LONGEST];       /* end to end */
+    int32_t len[SEQUENCES], letter[SEQUENCES * LONGEST]; /* end to end */
     int32_t start[SEQUENCES], tokens;
 } text;
 #endif

@@ -1,4 +1,5 @@
-/* Lesson 9: a text in windows of K steps; what is said stays the same, what is learnt does not. */
+/* Lesson 9: a text in windows of K steps; what is said stays the same, what is learnt
+ * does not. */
 #include "common/lesson.h"
 #include "given.h"
 
@@ -10,7 +11,8 @@ static void make_text(void)
     dice_seed(9);
     it.tokens = 0;
     for (int s = 0; s < SEQUENCES; s++) {
-        int key = dice_below(4), asked = 0, n = SHORTEST + dice_below(LONGEST - SHORTEST + 1);
+        int key = dice_below(4), asked = 0,
+            n = SHORTEST + dice_below(LONGEST - SHORTEST + 1);
         it.len[s] = n, it.start[s] = it.tokens;
         for (int t = 0; t < n; t++) {
             int letter = t == 0 || asked ? key : dice_below(8) ? 4 + dice_below(3) : 7;
@@ -32,8 +34,10 @@ static network network_open(void)
 {
     network n = { .w = lesson_open(9) };
     n.m = weft_module_new(n.w, "net");
-    n.lstm = weft_lstm_new(n.m, "lstm", &(weft_rnn_opts){ .input = LETTERS, .hidden = HIDDEN });
-    n.scores = weft_linear_new(n.m, "scores", &(weft_linear_opts){ .in = HIDDEN, .out = LETTERS });
+    n.lstm = weft_lstm_new(n.m, "lstm",
+                           &(weft_rnn_opts){ .input = LETTERS, .hidden = HIDDEN });
+    n.scores = weft_linear_new(n.m, "scores",
+                               &(weft_linear_opts){ .in = HIDDEN, .out = LETTERS });
     double bias[4 * HIDDEN] = { 0 };
     for (int j = HIDDEN; j < 2 * HIDDEN; j++)
         bias[j] = 5;
@@ -41,8 +45,12 @@ static network network_open(void)
     return n;
 }
 
-/* ---- what a way of reading gives: all outputs, and the gradient of the summed loss ---- */
-enum { WEIGHTS = 4 * HIDDEN * (LETTERS + HIDDEN + 2), OUTPUTS = SEQUENCES * LONGEST * HIDDEN };
+/* ---- what a way of reading gives: all outputs, and the gradient of the summed loss
+ * ---- */
+enum {
+    WEIGHTS = 4 * HIDDEN * (LETTERS + HIDDEN + 2),
+    OUTPUTS = SEQUENCES * LONGEST * HIDDEN
+};
 typedef struct {
     double y[OUTPUTS], g[WEIGHTS];
     int64_t tape, windows;
@@ -56,7 +64,8 @@ static void learn(network *n, weft_tensor *y, weft_tensor *next)
 
 static void finish(network *n, result *r)
 {
-    static const char *const names[] = { "weight_ih_l0", "weight_hh_l0", "bias_ih_l0", "bias_hh_l0" };
+    static const char *const names[] = { "weight_ih_l0", "weight_hh_l0", "bias_ih_l0",
+                                         "bias_hh_l0" };
     double *to = r->g;
     for (int k = 0; k < 4; k++) {
         char path[64];
@@ -69,7 +78,10 @@ static void finish(network *n, result *r)
 }
 
 /* What follows a token; -1 behind the last. */
-static int32_t after(int s, int t) { return t + 1 < it.len[s] ? it.letter[it.start[s] + t + 1] : -1; }
+static int32_t after(int s, int t)
+{
+    return t + 1 < it.len[s] ? it.letter[it.start[s] + t + 1] : -1;
+}
 
 static void whole(result *r)
 {
@@ -91,7 +103,8 @@ static void whole(result *r)
 /* ---- by hand ---- */
 enum { MOST = 200 };
 typedef struct {
-    int32_t letter[MOST * SLOTS], next[SLOTS * MOST]; /* [steps, slots]; [slots, steps] */
+    int32_t letter[MOST * SLOTS],
+        next[SLOTS * MOST]; /* [steps, slots]; [slots, steps] */
     bool begins[MOST * SLOTS];
 } grid;
 
@@ -99,7 +112,8 @@ static weft_plan make_plan(int steps)
 {
     weft_plan plan = { 0 };
     weft_plan_opts opts = { .slots = SLOTS, .window = steps };
-    if (weft_plan_make(weft_planner_named("streams"), it.len, SEQUENCES, &opts, &plan)) {
+    if (weft_plan_make(weft_planner_named("streams"), it.len, SEQUENCES, &opts,
+                       &plan)) {
         printf("%s\n", weft_plan_message());
         exit(1);
     }
@@ -122,22 +136,26 @@ static void grid_fill(grid *g, const weft_plan *plan, int64_t b, int steps)
 }
 
 /* The outputs of a window to their places in the text. */
-static void keep_outputs(const weft_plan *plan, int64_t b, int steps, weft_tensor *y, result *r)
+static void keep_outputs(const weft_plan *plan, int64_t b, int steps, weft_tensor *y,
+                         result *r)
 {
     static double all[SLOTS * MOST * HIDDEN];
     weft_read(y, all, (size_t)(SLOTS * steps * HIDDEN) * sizeof *all);
     for (int64_t i = 0; i < plan->batch[b].n; i++) {
         const weft_segment *seg = plan->segment + plan->batch[b].first + i;
-        memcpy(r->y + (it.start[seg->sequence] + seg->offset) * HIDDEN, all + seg->row * steps * HIDDEN,
+        memcpy(r->y + (it.start[seg->sequence] + seg->offset) * HIDDEN,
+               all + seg->row * steps * HIDDEN,
                (size_t)(seg->length * HIDDEN) * sizeof *all);
     }
 }
 
-static weft_state read_grid(network *n, const grid *g, int steps, weft_state from, weft_tensor **y)
+static weft_state read_grid(network *n, const grid *g, int steps, weft_state from,
+                            weft_tensor **y)
 {
     weft_tensor *x[MOST], *each[MOST];
     for (int t = 0; t < steps; t++)
-        x[t] = weft_one_hot(weft_ints(n->w, g->letter + t * SLOTS, WEFT_SHAPE(SLOTS)), LETTERS);
+        x[t] = weft_one_hot(weft_ints(n->w, g->letter + t * SLOTS, WEFT_SHAPE(SLOTS)),
+                            LETTERS);
     window in = { n->w, n->lstm, steps, SLOTS, x, g->begins, from };
     weft_state last = read_window(&in, each);
     *y = weft_stack(each, steps, 1);
@@ -184,7 +202,8 @@ static void by_weft(int steps, result *r)
                 now[k] = it.letter[it.start[of] + at], next[k] = after(of, at);
             }
         weft_tensor *x = weft_one_hot(weft_ragged_ints(n.w, now, &s.lengths), LETTERS);
-        learn(&n, weft_rnn_run_plan(n.lstm, x, &s, kept).y, weft_ragged_ints(n.w, next, &s.lengths));
+        learn(&n, weft_rnn_run_plan(n.lstm, x, &s, kept).y,
+              weft_ragged_ints(n.w, next, &s.lengths));
         weft_clear(n.w);
     }
     weft_plan_free(&plan);
@@ -228,8 +247,8 @@ static void print_text(void)
     printf("sequence 1: ");
     for (int t = 0; t < 60 && t < it.len[0]; t++)
         putchar(alphabet[it.letter[t]]);
-    printf("..\n%d sequences, %d letters, %d numbers of output; %d slots\n\n", SEQUENCES, it.tokens,
-           it.tokens * HIDDEN, SLOTS);
+    printf("..\n%d sequences, %d letters, %d numbers of output; %d slots\n\n",
+           SEQUENCES, it.tokens, it.tokens * HIDDEN, SLOTS);
 }
 
 void show(void)
@@ -240,12 +259,15 @@ void show(void)
     printf("              outputs that differ    gradient beside the whole one\n");
     printf("steps windows carried  from zeros    cosine    error  as weft's    tape\n");
     for (int i = 0; i < WINDOWS; i++) {
-        by_hand(windows[i], true, &mine), by_hand(windows[i], false, &zeros), by_weft(windows[i], &library);
-        printf("%5d %7d %7d %11d %9s %8s %10s %7d\n", windows[i], (int)mine.windows, differ(&mine, &all),
-               differ(&zeros, &all), digits(cosine(&mine, &all)), digits(distance(&mine, &all)),
+        by_hand(windows[i], true, &mine), by_hand(windows[i], false, &zeros),
+            by_weft(windows[i], &library);
+        printf("%5d %7d %7d %11d %9s %8s %10s %7d\n", windows[i], (int)mine.windows,
+               differ(&mine, &all), differ(&zeros, &all), digits(cosine(&mine, &all)),
+               digits(distance(&mine, &all)),
                distance(&mine, &library) < 1e-9 ? "yes" : "no", (int)mine.tape);
     }
-    printf("the tape of all sequences in one run of weft's layer: %d entries\n", (int)all.tape);
+    printf("the tape of all sequences in one run of weft's layer: %d entries\n",
+           (int)all.tape);
 }
 
 /* ---- the picture ---- */
@@ -274,7 +296,8 @@ static void mark_slots(marks m[3])
             mark(&m[seg->sequence % 2], from, from + seg->length, row - .3, row + .3);
             if (seg->offset) {
                 double *x = m[2].x + m[2].n, *y = m[2].y + m[2].n;
-                x[0] = x[1] = x[2] = from, y[0] = row - .45, y[1] = row + .45, y[2] = NAN;
+                x[0] = x[1] = x[2] = from, y[0] = row - .45, y[1] = row + .45,
+                y[2] = NAN;
                 m[2].n += 3;
             }
         }
@@ -294,8 +317,10 @@ void draw(const char *path)
     whole(&all);
     for (int i = 0; i < WINDOWS; i++) {
         by_hand(windows[i], true, &mine);
-        steps[i] = windows[i], cosines[i] = cosine(&mine, &all), errors[i] = distance(&mine, &all);
-        cosines[i] = round(cosines[i] * 1e6) / 1e6, errors[i] = round(errors[i] * 1e6) / 1e6;
+        steps[i] = windows[i], cosines[i] = cosine(&mine, &all),
+        errors[i] = distance(&mine, &all);
+        cosines[i] = round(cosines[i] * 1e6) / 1e6,
+        errors[i] = round(errors[i] * 1e6) / 1e6;
     }
     mark_slots(m);
     const weft_curve slots[] = { curve_of("sequences 1, 3, 5 ..", &m[0], NULL),
@@ -303,8 +328,10 @@ void draw(const char *path)
                                  curve_of("sequences 2, 4, 6 ..", &m[1], NULL),
                                  curve_of(NULL, &m[1], m[1].low),
                                  curve_of("cut: h and c are carried on", &m[2], NULL) };
-    const weft_curve lost[] = { { .name = "cosine", .n = WINDOWS, .x = steps, .y = cosines },
-                                { .name = "relative error", .n = WINDOWS, .x = steps, .y = errors } };
+    const weft_curve lost[] = {
+        { .name = "cosine", .n = WINDOWS, .x = steps, .y = cosines },
+        { .name = "relative error", .n = WINDOWS, .x = steps, .y = errors }
+    };
     const weft_chart charts[] = {
         { .title = "8 slots, windows of 25 steps",
           .x_label = "step",

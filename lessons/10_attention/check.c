@@ -1,4 +1,5 @@
-/* Lesson 10: attention beside weft's, a decoder beside one that is known, and beside weft_decode. */
+/* Lesson 10: attention beside weft's, a decoder beside one that is known, and beside
+ * weft_decode. */
 #include "common/lesson.h"
 #include "given.h"
 
@@ -22,23 +23,37 @@ static void fill(batch *b, int n, const int *len)
         b->score[k] *= 3;
     weft_lengths lengths = { .n = n, .len = lens };
     weft_tensor *weight = weft_softmax(weft_ragged(w, b->score, 1, &lengths), 0, NULL);
-    weft_tensor *seen = weft_pool(weft_mul(weight, weft_ragged(w, b->memory, DM, &lengths)), WEFT_POOL_SUM);
+    weft_tensor *seen = weft_pool(
+        weft_mul(weight, weft_ragged(w, b->memory, DM, &lengths)), WEFT_POOL_SUM);
     weft_read_sequences(weight, b->weight, (size_t)b->tokens * sizeof *b->weight);
     weft_read(seen, b->context, (size_t)(n * DM) * sizeof *b->context);
     lesson_close(w);
 }
 
-enum { NO_EXP, NO_DIVISION, NO_DIVISION_BY_MOST, OVER_ALL, OVER_LISTS, MEAN, LARGEST, WAYS };
+enum {
+    NO_EXP,
+    NO_DIVISION,
+    NO_DIVISION_BY_MOST,
+    OVER_ALL,
+    OVER_LISTS,
+    MEAN,
+    LARGEST,
+    WAYS
+};
 static const char *const ways[WAYS] = {
-    [NO_EXP] = "the scores are divided by their sum, without exp: then a weight can be negative",
-    [NO_DIVISION_BY_MOST] = "exp of the scores less the largest is right, but it is not divided by its sum",
-    [NO_DIVISION] = "exp of the scores is right, but it is not divided by its sum within the sequence",
-    [OVER_ALL] =
-        "the softmax is over the tokens of all sequences: it is within each sequence, of its own query",
-    [OVER_LISTS] = "the softmax is over the sequences, at each place, instead of the places of each sequence",
+    [NO_EXP] = "the scores are divided by their sum, without exp: then a weight can be "
+               "negative",
+    [NO_DIVISION_BY_MOST] =
+        "exp of the scores less the largest is right, but it is not divided by its sum",
+    [NO_DIVISION] = "exp of the scores is right, but it is not divided by its sum "
+                    "within the sequence",
+    [OVER_ALL] = "the softmax is over the tokens of all sequences: it is within each "
+                 "sequence, of its own query",
+    [OVER_LISTS] = "the softmax is over the sequences, at each place, instead of the "
+                   "places of each sequence",
     [MEAN] = "all tokens of a sequence weigh the same: the scores have no part in it",
-    [LARGEST] =
-        "only the largest score counts: that is a choice, and has no gradient; softmax is the soft one",
+    [LARGEST] = "only the largest score counts: that is a choice, and has no gradient; "
+                "softmax is the soft one",
 };
 
 static double exp_sum(const batch *b, int list, int place)
@@ -46,7 +61,9 @@ static double exp_sum(const batch *b, int list, int place)
     double sum = 0;
     for (int s = 0, k = 0; s < b->n; s++)
         for (int t = 0; t < b->len[s]; t++, k++)
-            sum += (list < 0 || s == list) && (place < 0 || t == place) ? exp(b->score[k]) : 0;
+            sum += (list < 0 || s == list) && (place < 0 || t == place) ?
+                       exp(b->score[k]) :
+                       0;
     return sum;
 }
 
@@ -88,8 +105,9 @@ static void hint_of_weights(const batch *b, const double *got)
         for (int t = 0; t < b->len[s]; t++)
             sum += got[k + t];
         if (!near(got + k, b->weight + k, b->len[s], 1e-10))
-            hint("sequence %d has wrong weights; they sum up to %s, and the first is %s instead of %s", s + 1,
-                 digits(sum), digits(got[k]), digits(b->weight[k]));
+            hint("sequence %d has wrong weights; they sum up to %s, and the first is "
+                 "%s instead of %s",
+                 s + 1, digits(sum), digits(got[k]), digits(b->weight[k]));
     }
 }
 
@@ -108,18 +126,22 @@ static void hint_of_contexts(const batch *b, const double *context)
             continue;
         const double held[DM] = { want[0] + HELD, want[1] + HELD, want[2] + HELD };
         if (near(got, held, DM, 1e-10))
-            hint("the context of sequence %d is summed up to what memory held before: begin with zeros",
+            hint("the context of sequence %d is summed up to what memory held before: "
+                 "begin with zeros",
                  s + 1);
         if (!b->len[s])
-            hint("sequence %d has no tokens: its context is zeros, also where memory held something else",
+            hint("sequence %d has no tokens: its context is zeros, also where memory "
+                 "held something else",
                  s + 1);
-        hint("the weights are right, but the context of sequence %d begins with %s instead of %s: it is the "
+        hint("the weights are right, but the context of sequence %d begins with %s "
+             "instead of %s: it is the "
              "sum of weight[t] times row t of its own memory, which begins at row %d",
              s + 1, digits(got[0]), digits(want[0]), first);
     }
 }
 
-/* The scores of sequence s with `by` and s times `each` added: the weights are the same. */
+/* The scores of sequence s with `by` and s times `each` added: the weights are the
+ * same. */
 static void check_moved(const batch *b, double by, double each)
 {
     double score[TOKENS], weight[TOKENS], context[5 * DM];
@@ -134,15 +156,23 @@ static void check_moved(const batch *b, double by, double each)
         return;
     const char *what = isfinite(weight[bad]) ? digits(weight[bad]) : "no number";
     if (each)
-        hint("with 800 added to the scores of the first sequence, and 800 subtracted from those of the "
-             "second, a weight is %s: subtract the largest score of each sequence, not that of all",
+        hint("with 800 added to the scores of the first sequence, and 800 subtracted "
+             "from those of the "
+             "second, a weight is %s: subtract the largest score of each sequence, not "
+             "that of all",
              what);
     if (by < 0)
-        hint("with 800 subtracted from all scores the weights should stay as they are, and one is %s: "
-             "exp of -800 is 0. Subtract the sequence's own largest score: a constant does not do, "
-             "and the search for the largest must not begin at 0", what);
-    hint("with 800 added to all scores the weights should stay as they are, and one is %s: exp of "
-         "800 is more than a double holds. Subtract the sequence's largest score before exp", what);
+        hint("with 800 subtracted from all scores the weights should stay as they are, "
+             "and one is %s: "
+             "exp of -800 is 0. Subtract the sequence's own largest score: a constant "
+             "does not do, "
+             "and the search for the largest must not begin at 0",
+             what);
+    hint("with 800 added to all scores the weights should stay as they are, and one is "
+         "%s: exp of "
+         "800 is more than a double holds. Subtract the sequence's largest score "
+         "before exp",
+         what);
 }
 
 static void check_attend(const int *len, int n)
@@ -156,7 +186,8 @@ static void check_attend(const int *len, int n)
         context[k] = HELD;
     attend(b.n, b.len, b.score, DM, b.memory, weight, context);
     if (zeros(weight, b.tokens))
-        hint("attend leaves the weights at zero: they are the softmax of the scores of each sequence");
+        hint("attend leaves the weights at zero: they are the softmax of the scores of "
+             "each sequence");
     if (!near(weight, b.weight, b.tokens, 1e-10))
         hint_of_weights(&b, weight);
     hint_of_contexts(&b, context);
@@ -172,11 +203,13 @@ static void check_additive(void)
         m, "a", &(weft_additive_attention_opts){ .dq = DQ, .dm = DM, .width = 4 });
     const int32_t lens[] = { 4, 1, 7 };
     const int len[] = { 4, 1, 7 };
-    double query[3 * DQ], memory[12 * DM], score[12], weight[12], context[3 * DM], map[12], seen[3 * DM];
+    double query[3 * DQ], memory[12 * DM], score[12], weight[12], context[3 * DM],
+        map[12], seen[3 * DM];
     dice_fill(query, 3 * DQ), dice_fill(memory, 12 * DM);
-    weft_tensor *of, *y = weft_additive_attention_run(
-                         layer, weft_reals(w, query, WEFT_SHAPE(3, DQ)),
-                         weft_ragged(w, memory, DM, &(weft_lengths){ .n = 3, .len = lens }), &of);
+    weft_tensor *of,
+        *y = weft_additive_attention_run(
+            layer, weft_reals(w, query, WEFT_SHAPE(3, DQ)),
+            weft_ragged(w, memory, DM, &(weft_lengths){ .n = 3, .len = lens }), &of);
     weft_read_sequences(of, map, sizeof map);
     weft_read(y, seen, sizeof seen);
     for (int s = 0, k = 0; s < 3; k += len[s++])
@@ -184,7 +217,8 @@ static void check_additive(void)
     attend(3, len, score, DM, memory, weight, context);
     lesson_close(w);
     if (!near(weight, map, 12, 1e-10) || !near(context, seen, 3 * DM, 1e-10))
-        hint("with the scores of weft_additive_attention your weights and contexts are not the layer's");
+        hint("with the scores of weft_additive_attention your weights and contexts are "
+             "not the layer's");
 }
 
 /* ---- a decoder that is known: its scores depend on all that it was told ---- */
@@ -205,18 +239,23 @@ static const double *known_step(decoder *d, int token)
 {
     known *k = d->given;
     if (token == BEFORE_GOLD)
-        hint("step is told gold[-1]: the token of place k is gold[k], and it is told to step k + 1");
+        hint("step is told gold[-1]: the token of place k is gold[k], and it is told "
+             "to step k + 1");
     if (token < 0)
-        hint("step is told token %d: is there a likeliest one if all scores are below 0? The search for "
-             "the largest begins with the first score, not with 0", token);
+        hint("step is told token %d: is there a likeliest one if all scores are below "
+             "0? The search for "
+             "the largest begins with the first score, not with 0",
+             token);
     if (token >= KINDS)
         hint("step is told token %d; there are %d of them", token, KINDS);
     if (k->steps > LIMIT)
-        hint("decode goes on after %d steps, with a limit of %d tokens", k->steps, LIMIT);
+        hint("decode goes on after %d steps, with a limit of %d tokens", k->steps,
+             LIMIT);
     k->tokens[k->steps++] = token;
     k->told = mixed(k->told * 31 + (unsigned)token + 1);
     for (int i = 0; i < KINDS; i++)
-        k->scores[i] = (double)(mixed(k->told + 977 * (unsigned)i) % 16) - (i == BEGIN ? 24 : 20);
+        k->scores[i] =
+            (double)(mixed(k->told + 977 * (unsigned)i) % 16) - (i == BEGIN ? 24 : 20);
     return k->scores;
 }
 /* Twentieths, so that now and then it is what share is. */
@@ -227,7 +266,9 @@ static double known_coin(decoder *d)
 }
 static known known_new(unsigned seed)
 {
-    return (known){ .d = { KINDS, known_step, known_coin, NULL }, .seed = seed, .told = mixed(seed) };
+    return (known){ .d = { KINDS, known_step, known_coin, NULL },
+                    .seed = seed,
+                    .told = mixed(seed) };
 }
 
 enum {
@@ -254,44 +295,57 @@ enum {
     LAST_OF_EQUALS,
     MISTAKES
 };
-#define TURNED "the coin is read the wrong way round: gold is told if the coin is below share"
-#define HALF                                                                                 \
-    "share is compared with a half, and no coin is tossed: with a share of .8 gold is told " \
+#define TURNED \
+    "the coin is read the wrong way round: gold is told if the coin is below share"
+#define HALF                                                                         \
+    "share is compared with a half, and no coin is tossed: with a share of .8 gold " \
+    "is told "                                                                       \
     "at each place with chance .8, which is coin(d) < share"
-#define BEHIND                                                                           \
-    "after place k the next step is told gold[k - 1], one place too early: it is told the " \
+#define BEHIND                                                                     \
+    "after place k the next step is told gold[k - 1], one place too early: it is " \
+    "told the "                                                                    \
     "token of place k, gold[k]"
 static const char *const mistakes[MISTAKES] = {
-    [ALWAYS_GOLD] = "every step is told gold's token, whatever share says: accuracy 100 % at epoch 0 is no "
+    [ALWAYS_GOLD] = "every step is told gold's token, whatever share says: accuracy "
+                    "100 % at epoch 0 is no "
                     "decoder. With a share of 0 it is on its own",
-    [ALWAYS_OWN] = "gold is never told, whatever share says: with a share of 1 that is teacher forcing",
+    [ALWAYS_OWN] = "gold is never told, whatever share says: with a share of 1 that is "
+                   "teacher forcing",
     [COIN_TURNED] = TURNED,
     [COIN_ABOVE] = TURNED,
-    [COIN_EQUAL] = "gold is told where the coin is just share, too: it is told if the coin is below "
+    [COIN_EQUAL] = "gold is told where the coin is just share, too: it is told if the "
+                   "coin is below "
                    "share, < and not <=, so that a share of 0 never tells it",
     [NO_COIN] = HALF,
     [NO_COIN_FROM_HALF] = HALF,
     [ONE_COIN] = "one coin for the whole sequence: it is tossed at each place anew",
-    [END_WRITTEN] = "END is written to out and counted; it ends the sequence, and is not in it",
-    [END_MISSED] = "END does not end the sequence: it is written like any other token, up to the limit",
-    [GOLD_AHEAD] = "gold is one place ahead: the step that is to find gold[n] is told gold[n]. It is told "
+    [END_WRITTEN] =
+        "END is written to out and counted; it ends the sequence, and is not in it",
+    [END_MISSED] = "END does not end the sequence: it is written like any other token, "
+                   "up to the limit",
+    [GOLD_AHEAD] = "gold is one place ahead: the step that is to find gold[n] is told "
+                   "gold[n]. It is told "
                    "the token before, gold[n - 1]",
-    [GOLD_NEXT] = "after place k the next step is told gold[k + 1], which is what it is to find: it is "
+    [GOLD_NEXT] = "after place k the next step is told gold[k + 1], which is what it "
+                  "is to find: it is "
                   "told the token of place k, gold[k]",
     [GOLD_BEHIND] = BEHIND,
     [GOLD_BEHIND_BEGIN] = BEHIND,
     [GOLD_BEHIND_NO_COIN] = BEHIND,
-    [GOLD_WRITTEN] = "gold's tokens are written to out: out has the decoder's own, whatever it is told next",
-    [ALWAYS_BEGIN] = "each step is told BEGIN: it should be told the token of the place before",
+    [GOLD_WRITTEN] = "gold's tokens are written to out: out has the decoder's own, "
+                     "whatever it is told next",
+    [ALWAYS_BEGIN] =
+        "each step is told BEGIN: it should be told the token of the place before",
     [SMALLEST] = "the smallest score is taken; the likeliest token has the largest",
-    [LARGEST_FROM_0] = "token 0 is taken where all scores are below 0: the search for the largest begins "
+    [LARGEST_FROM_0] = "token 0 is taken where all scores are below 0: the search for "
+                       "the largest begins "
                        "with the first score, not with 0",
     [LAST_OF_EQUALS] = "of equal scores the first is taken, as weft_decode does",
 };
 
 static int own_token(const double *score, int way)
 {
-    int best = 0;                                /* all scores are below 0 */
+    int best = 0; /* all scores are below 0 */
     for (int i = 1; i < KINDS && way != LARGEST_FROM_0; i++)
         if (way == SMALLEST       ? score[i] < score[best] :
             way == LAST_OF_EQUALS ? score[i] >= score[best] :
@@ -300,7 +354,8 @@ static int own_token(const double *score, int way)
     return best;
 }
 
-/* Whether gold is told after place n; by a coin of its own, unless there is one already. */
+/* Whether gold is told after place n; by a coin of its own, unless there is one
+ * already. */
 static bool gold_is_told(int way, known *k, double share, int n, double first)
 {
     if (way == ALWAYS_GOLD || way == ALWAYS_OWN)
@@ -334,7 +389,8 @@ static int of_gold(int way, const int *gold, int n, int limit, int own)
     }
 }
 
-static int decode_with(int way, known *k, const int *gold, double share, int limit, int *out)
+static int decode_with(int way, known *k, const int *gold, double share, int limit,
+                       int *out)
 {
     int told = BEGIN;
     double first = way == ONE_COIN && gold ? known_coin(&k->d) : 0;
@@ -355,7 +411,7 @@ static int decode_with(int way, known *k, const int *gold, double share, int lim
 }
 
 typedef struct {
-    int before, gold[LIMIT], limit;              /* before: what gold[-1] is */
+    int before, gold[LIMIT], limit; /* before: what gold[-1] is */
     bool has;
     double share;
     unsigned seed;
@@ -390,13 +446,15 @@ static answer answer_of(const question *q, int way)
                     decode_with(way, &k, gold, q->share, q->limit, a.out);
     a.coins = k.coins;
     if (way < 0 && !gold && k.steps && k.tokens[0] != BEGIN)
-        hint("the first step is told token %d; it is told BEGIN, which is %d", k.tokens[0], BEGIN);
+        hint("the first step is told token %d; it is told BEGIN, which is %d",
+             k.tokens[0], BEGIN);
     return a;
 }
 
 static bool same_answer(const answer *a, const answer *b)
 {
-    return a->n == b->n && (a->n <= 0 || !memcmp(a->out, b->out, (size_t)a->n * sizeof *a->out));
+    return a->n == b->n &&
+           (a->n <= 0 || !memcmp(a->out, b->out, (size_t)a->n * sizeof *a->out));
 }
 
 static void check_decode(void)
@@ -407,7 +465,9 @@ static void check_decode(void)
         question q = asked(i);
         got = answer_of(&q, -1);
         if (got.n < 0 || got.n > q.limit || got.out[q.limit] != -7)
-            hint("decode returns %d tokens, or writes more than that, where the limit is %d", got.n, q.limit);
+            hint("decode returns %d tokens, or writes more than that, where the limit "
+                 "is %d",
+                 got.n, q.limit);
         for_nobody += q.has ? 0 : got.coins;
         for (int way = 0; way < MISTAKES; way++) {
             want = answer_of(&q, way);
@@ -416,7 +476,8 @@ static void check_decode(void)
         }
     }
     if (bad < 0 && for_nobody)
-        hint("a coin is tossed where gold is NULL: without a gold there is nothing to choose, so ask for "
+        hint("a coin is tossed where gold is NULL: without a gold there is nothing to "
+             "choose, so ask for "
              "gold first, and then for the coin");
     if (bad < 0)
         return;
@@ -426,12 +487,14 @@ static void check_decode(void)
     question q = asked(bad);
     got = answer_of(&q, -1), want = answer_of(&q, RIGHT);
     if (!got.n && !q.has)
-        hint("decode writes nothing: ask step for the scores, and write the likeliest token to out, until "
+        hint("decode writes nothing: ask step for the scores, and write the likeliest "
+             "token to out, until "
              "it is END");
-    hint("%s a gold and a share of %s decode writes %d tokens, beginning with %d, instead of %d beginning "
+    hint("%s a gold and a share of %s decode writes %d tokens, beginning with %d, "
+         "instead of %d beginning "
          "with %d",
-         q.has ? "with" : "without", digits(q.share), got.n, got.n ? got.out[0] : -1, want.n,
-         want.n ? want.out[0] : -1);
+         q.has ? "with" : "without", digits(q.share), got.n, got.n ? got.out[0] : -1,
+         want.n, want.n ? want.out[0] : -1);
 }
 
 /* ---- beside weft_decode ---- */
@@ -445,9 +508,11 @@ static void check_network(void)
             said[t] = DIGIT0 + dice_below(10);
         reading r;
         reading_begin(&r, &net, said, n);
-        int written = decode(&r.d, NULL, 0, 2 * MOST, mine), by = by_weft(&net, said, n, 2 * MOST, same);
+        int written = decode(&r.d, NULL, 0, 2 * MOST, mine),
+            by = by_weft(&net, said, n, 2 * MOST, same);
         if (written != by || memcmp(mine, same, (size_t)by * sizeof *mine))
-            hint("a network that was not trained writes %d tokens by decode, and %d by weft_decode, or "
+            hint("a network that was not trained writes %d tokens by decode, and %d by "
+                 "weft_decode, or "
                  "others",
                  written, by);
         weft_clear(net.w);

@@ -13,11 +13,12 @@ typedef struct {
     weft_linear *says;
 } network;
 
-/* show.c: an untrained one; scores [tokens] of one query [dq] for memory's rows [tokens, dm] by the
- * parameters of an attention layer, which are looked up by name below m. */
+/* show.c: an untrained one; scores [tokens] of one query [dq] for memory's rows
+ * [tokens, dm] by the parameters of an attention layer, which are looked up by name
+ * below m. */
 network network_open(unsigned seed);
-void additive_scores(const weft_module *m, const char *name, int tokens, const double *query,
-                     const double *memory, double *score);
+void additive_scores(const weft_module *m, const char *name, int tokens,
+                     const double *query, const double *memory, double *score);
 
 /* show.c: a decoder of weft's network, which has read n digits. */
 typedef struct {

@@ -1,4 +1,5 @@
-/* Lesson 10: a network that writes digits backwards; where it looks, and what its own mistakes do. */
+/* Lesson 10: a network that writes digits backwards; where it looks, and what its own
+ * mistakes do. */
 #include "common/lesson.h"
 #include "given.h"
 
@@ -7,24 +8,33 @@ network network_open(unsigned seed)
 {
     network n = { .w = lesson_open(seed) };
     n.m = weft_module_new(n.w, "net");
-    n.embed = weft_embedding_new(n.m, "embed", &(weft_embedding_opts){ .rows = CLASSES, .columns = EMBED });
-    n.reads = weft_lstm_new(n.m, "reads",
-                            &(weft_rnn_opts){ .input = EMBED, .hidden = HIDDEN, .bidirectional = true });
-    n.writes = weft_lstm_new(n.m, "writes", &(weft_rnn_opts){ .input = EMBED, .hidden = HIDDEN });
+    n.embed = weft_embedding_new(
+        n.m, "embed", &(weft_embedding_opts){ .rows = CLASSES, .columns = EMBED });
+    n.reads = weft_lstm_new(
+        n.m, "reads",
+        &(weft_rnn_opts){ .input = EMBED, .hidden = HIDDEN, .bidirectional = true });
+    n.writes = weft_lstm_new(n.m, "writes",
+                             &(weft_rnn_opts){ .input = EMBED, .hidden = HIDDEN });
     n.looks = weft_additive_attention_new(
-        n.m, "looks", &(weft_additive_attention_opts){ .dq = HIDDEN, .dm = 2 * HIDDEN, .width = WIDTH });
-    n.says = weft_linear_new(n.m, "says", &(weft_linear_opts){ .in = 3 * HIDDEN, .out = CLASSES });
+        n.m, "looks",
+        &(weft_additive_attention_opts){
+            .dq = HIDDEN, .dm = 2 * HIDDEN, .width = WIDTH });
+    n.says = weft_linear_new(n.m, "says",
+                             &(weft_linear_opts){ .in = 3 * HIDDEN, .out = CLASSES });
     return n;
 }
 
-static weft_tensor *read_digits(network *n, const int32_t *digits, const weft_lengths *lengths)
+static weft_tensor *read_digits(network *n, const int32_t *digits,
+                                const weft_lengths *lengths)
 {
-    weft_tensor *x = weft_embedding_run(n->embed, weft_ragged_ints(n->w, digits, lengths));
+    weft_tensor *x =
+        weft_embedding_run(n->embed, weft_ragged_ints(n->w, digits, lengths));
     return weft_rnn_run(n->reads, x, WEFT_ZERO_STATE).y;
 }
 
 /* The scores of the next token; what the writer says, and what it sees. */
-static weft_tensor *say(network *n, weft_tensor *y, weft_tensor *memory, weft_tensor **map)
+static weft_tensor *say(network *n, weft_tensor *y, weft_tensor *memory,
+                        weft_tensor **map)
 {
     weft_tensor *seen = weft_additive_attention_run(n->looks, y, memory, map);
     return weft_linear_run(n->says, weft_concat(WEFT_LIST(y, seen), 1));
@@ -32,7 +42,8 @@ static weft_tensor *say(network *n, weft_tensor *y, weft_tensor *memory, weft_te
 
 /* ---- training, all steps told what is right ---- */
 typedef struct {
-    int32_t src[BATCH * MOST], in[BATCH * (MOST + 1)], out[BATCH * (MOST + 1)], len[BATCH], next_len[BATCH];
+    int32_t src[BATCH * MOST], in[BATCH * (MOST + 1)], out[BATCH * (MOST + 1)],
+        len[BATCH], next_len[BATCH];
 } examples;
 
 static void examples_fill(examples *e)
@@ -57,12 +68,15 @@ static void train(network *n, weft_optim *adam, int updates, double rate)
     for (int k = 0; k < updates; k++) {
         examples e;
         examples_fill(&e);
-        weft_lengths src = { .n = BATCH, .len = e.len }, next = { .n = BATCH, .len = e.next_len };
+        weft_lengths src = { .n = BATCH, .len = e.len },
+                     next = { .n = BATCH, .len = e.next_len };
         weft_tensor *memory = read_digits(n, e.src, &src);
-        weft_tensor *x = weft_embedding_run(n->embed, weft_ragged_ints(n->w, e.in, &next));
-        weft_tensor *scores = say(n, weft_rnn_run(n->writes, x, WEFT_ZERO_STATE).y, memory, NULL);
-        weft_tensor *loss =
-            weft_mean_loss(weft_cross_entropy(scores, weft_ragged_ints(n->w, e.out, &next), NULL));
+        weft_tensor *x =
+            weft_embedding_run(n->embed, weft_ragged_ints(n->w, e.in, &next));
+        weft_tensor *scores =
+            say(n, weft_rnn_run(n->writes, x, WEFT_ZERO_STATE).y, memory, NULL);
+        weft_tensor *loss = weft_mean_loss(
+            weft_cross_entropy(scores, weft_ragged_ints(n->w, e.out, &next), NULL));
         weft_backward(loss);
         weft_clip_grad_norm(n->m, 1, 0);
         weft_optim_step(adam);
@@ -78,7 +92,8 @@ static const double *step(decoder *d, int token)
     int32_t id = token;
     WEFT_NO_GRAD(r->net->w)
     {
-        weft_tensor *x = weft_embedding_run(r->net->embed, weft_ints(r->net->w, &id, WEFT_SHAPE(1)));
+        weft_tensor *x =
+            weft_embedding_run(r->net->embed, weft_ints(r->net->w, &id, WEFT_SHAPE(1)));
         weft_rnn_out out = weft_rnn_step(r->net->writes, x, r->state);
         r->state = out.last;
         weft_read(say(r->net, out.y, r->memory, NULL), r->scores, sizeof r->scores);
@@ -97,11 +112,13 @@ void reading_begin(reading *r, network *net, const int32_t *digits, int n)
     r->memory = read_digits(net, digits, &(weft_lengths){ .n = 1, .len = &len });
 }
 
-static weft_tensor *weft_step(weft_tensor *tokens, weft_state *state, int64_t beams, void *user)
+static weft_tensor *weft_step(weft_tensor *tokens, weft_state *state, int64_t beams,
+                              void *user)
 {
     reading *r = user;
     (void)beams;
-    weft_rnn_out out = weft_rnn_step(r->net->writes, weft_embedding_run(r->net->embed, tokens), *state);
+    weft_rnn_out out = weft_rnn_step(r->net->writes,
+                                     weft_embedding_run(r->net->embed, tokens), *state);
     *state = out.last;
     return say(r->net, out.y, r->memory, NULL);
 }
@@ -121,10 +138,11 @@ int by_weft(network *net, const int32_t *digits, int n, int limit, int *out)
 }
 
 /* ---- where it looks ---- */
-void additive_scores(const weft_module *m, const char *name, int tokens, const double *query,
-                     const double *memory, double *score)
+void additive_scores(const weft_module *m, const char *name, int tokens,
+                     const double *query, const double *memory, double *score)
 {
-    static const char *const names[] = { "query_weight", "memory_weight", "bias", "score" };
+    static const char *const names[] = { "query_weight", "memory_weight", "bias",
+                                         "score" };
     double *value[4];
     int64_t extent[4];
     for (int k = 0; k < 4; k++) {
@@ -151,11 +169,11 @@ void additive_scores(const weft_module *m, const char *name, int tokens, const d
 }
 
 enum { SHOWN = 6, ROWS = SHOWN + 1, WIDE = 2 * HIDDEN };
-static const int32_t shown[SHOWN] = {
-    DIGIT0 + 3, DIGIT0 + 1, DIGIT0 + 4, DIGIT0 + 1, DIGIT0 + 5, DIGIT0 + 9
-};
+static const int32_t shown[SHOWN] = { DIGIT0 + 3, DIGIT0 + 1, DIGIT0 + 4,
+                                      DIGIT0 + 1, DIGIT0 + 5, DIGIT0 + 9 };
 
-/* The weights [ROWS, SHOWN] by the student's attend, and by weft; whether contexts agree, too. */
+/* The weights [ROWS, SHOWN] by the student's attend, and by weft; whether contexts
+ * agree, too. */
 static bool look(network *n, double *weight, double *of_weft)
 {
     int32_t in[ROWS] = { BEGIN }, len = SHOWN, rows = ROWS;
@@ -174,12 +192,15 @@ static bool look(network *n, double *weight, double *of_weft)
     weft_read_sequences(seen, same, sizeof same);
     for (int k = 0; k < ROWS; k++) {
         lens[k] = SHOWN;
-        weft_read_sequences(m, memory + k * SHOWN * WIDE, SHOWN * WIDE * sizeof *memory);
-        additive_scores(n->m, "looks", SHOWN, query + k * HIDDEN, memory, score + k * SHOWN);
+        weft_read_sequences(m, memory + k * SHOWN * WIDE,
+                            SHOWN * WIDE * sizeof *memory);
+        additive_scores(n->m, "looks", SHOWN, query + k * HIDDEN, memory,
+                        score + k * SHOWN);
     }
     attend(ROWS, lens, score, WIDE, memory, weight, context);
     weft_clear(n->w);
-    return near(context, same, ROWS * WIDE, 1e-9) && near(weight, of_weft, ROWS * SHOWN, 1e-9);
+    return near(context, same, ROWS * WIDE, 1e-9) &&
+           near(weight, of_weft, ROWS * SHOWN, 1e-9);
 }
 
 static double hundredths(double x) { return round(100 * x) / 100; }
@@ -202,10 +223,12 @@ static void show_looks(network *n)
 /* ---- told what is right, and told its own words ---- */
 enum { TESTS = 200 };
 static const double shares[] = { 1, .5, 0 };
-static const char *const told[] = { "what is right", "one or the other", "its own words" };
+static const char *const told[] = { "what is right", "one or the other",
+                                    "its own words" };
 
-/* right [MOST + 1]: how many of TESTS at each place, and how many in all of them. Returns how many
- * weft_decode writes as the student does, if each step is told its own words. */
+/* right [MOST + 1]: how many of TESTS at each place, and how many in all of them.
+ * Returns how many weft_decode writes as the student does, if each step is told its own
+ * words. */
 static int test(network *n, double share, int *right)
 {
     int32_t digits[TESTS][MOST];
@@ -241,11 +264,12 @@ static void show_test(network *n, int updates)
             printf("%5d", right[t]);
         printf("\n");
     }
-    printf("         its own words as weft_decode writes them: %d of %d\n", as_weft, TESTS);
+    printf("         its own words as weft_decode writes them: %d of %d\n", as_weft,
+           TESTS);
 }
 
-/* Few updates, and the later ones small: after many small differences between processors' last bits
- * have become large ones. */
+/* Few updates, and the later ones small: after many small differences between
+ * processors' last bits have become large ones. */
 static const struct {
     int updates;
     double rate;
@@ -255,7 +279,9 @@ void show(void)
 {
     network n = network_open(10);
     weft_optim *adam = weft_adam_new(n.m, NULL);
-    printf("%d times 8 digits; how often the first, second .. that it writes is right\n", TESTS);
+    printf(
+        "%d times 8 digits; how often the first, second .. that it writes is right\n",
+        TESTS);
     printf("updates  each step is told  ");
     for (int t = 1; t <= MOST; t++)
         printf("%3d  ", t);
@@ -282,7 +308,8 @@ void draw(const char *path)
     lesson_close(n.w);
     for (int k = 0; k < ROWS * SHOWN; k++)
         weight[k] = hundredths(weight[k]);
-    if (weft_plot_heatmap(path, "Weights of the digits above while it writes those at the left", ROWS, SHOWN,
-                          weight, rows, columns))
+    if (weft_plot_heatmap(
+            path, "Weights of the digits above while it writes those at the left", ROWS,
+            SHOWN, weight, rows, columns))
         printf("%s\n", weft_file_message());
 }

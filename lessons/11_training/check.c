@@ -1,10 +1,12 @@
-/* Lesson 11: clipping of ten gradients, a forget gate's bias, one update with known numbers. */
+/* Lesson 11: clipping of ten gradients, a forget gate's bias, one update with known
+ * numbers. */
 #include "given.h"
 
 /* ---- clip ---- */
 enum { ARRAYS = 3, NUMBERS = 9 };
 static const int size[ARRAYS] = { 4, 2, 3 };
-/* most / (norm + 1e-6), which is PyTorch's factor and weft's, is as right as most / norm. */
+/* most / (norm + 1e-6), which is PyTorch's factor and weft's, is as right as most /
+ * norm. */
 static const double rough = 2e-6;
 typedef enum { RIGHT, EACH, VALUES, ALWAYS, NO_ROOT, MISTAKES } mistake;
 
@@ -29,9 +31,12 @@ static void clip_with(mistake m, const double *x, double most, double *out)
     double norm = norm_of(x, NUMBERS);
     for (int k = 0, at = 0; k < ARRAYS; at += size[k++])
         for (int j = at; j < at + size[k]; j++) {
-            double of = m == EACH ? norm_of(x + at, size[k]) : m == NO_ROOT ? norm * norm : norm;
-            out[j] = m == VALUES ? fmax(-most, fmin(most, x[j])) :
-                     of > most || m == ALWAYS ? x[j] * most / of : x[j];
+            double of = m == EACH    ? norm_of(x + at, size[k]) :
+                        m == NO_ROOT ? norm * norm :
+                                       norm;
+            out[j] = m == VALUES              ? fmax(-most, fmin(most, x[j])) :
+                     of > most || m == ALWAYS ? x[j] * most / of :
+                                                x[j];
         }
 }
 
@@ -39,24 +44,34 @@ static void diagnose(const double *x, double most, const double *got)
 {
     double wrong[NUMBERS], norm = norm_of(x, NUMBERS);
     if (near(got, x, NUMBERS, 1e-12))
-        hint("clip leaves a gradient of norm %s as it is, with a limit of %s", digits(norm), digits(most));
+        hint("clip leaves a gradient of norm %s as it is, with a limit of %s",
+             digits(norm), digits(most));
     for (int m = RIGHT + 1; m < MISTAKES; m++) {
         clip_with(m, x, most, wrong);
         if (!near(got, wrong, NUMBERS, rough))
             continue;
         if (m == EACH)
-            hint("each array was clipped by itself: the direction has changed, its cosine to the gradient "
-                 "is %s; one norm of all numbers, and one factor, keep it", digits(cosine(x, got)));
+            hint("each array was clipped by itself: the direction has changed, its "
+                 "cosine to the gradient "
+                 "is %s; one norm of all numbers, and one factor, keep it",
+                 digits(cosine(x, got)));
         if (m == VALUES)
-            hint("single numbers were cut off at the limit: the direction has changed, its cosine to the "
-                 "gradient is %s; the norm is what must not be above it", digits(cosine(x, got)));
+            hint("single numbers were cut off at the limit: the direction has changed, "
+                 "its cosine to the "
+                 "gradient is %s; the norm is what must not be above it",
+                 digits(cosine(x, got)));
         if (m == ALWAYS)
-            hint("a gradient of norm %s was below the limit, and was made larger: it has to stay as it is",
+            hint("a gradient of norm %s was below the limit, and was made larger: it "
+                 "has to stay as it is",
                  digits(norm));
-        hint("all numbers were divided by the sum of the squares: the norm is its root");
+        hint(
+            "all numbers were divided by the sum of the squares: the norm is its root");
     }
-    hint("after clip the norm is %s and the cosine to the gradient %s; a norm of %s and a cosine of 1 "
-         "are expected", digits(norm_of(got, NUMBERS)), digits(cosine(x, got)), digits(fmin(norm, most)));
+    hint("after clip the norm is %s and the cosine to the gradient %s; a norm of %s "
+         "and a cosine of 1 "
+         "are expected",
+         digits(norm_of(got, NUMBERS)), digits(cosine(x, got)),
+         digits(fmin(norm, most)));
 }
 
 static void check_clip(double most)
@@ -73,10 +88,13 @@ static void check_clip(double most)
     if (!near(got, want, NUMBERS, rough))
         diagnose(x, most, got);
     if (before > most && near(&norm, &most, 1, rough))
-        hint("clip returns the norm after: the one before, %s, tells how training goes", digits(before));
+        hint("clip returns the norm after: the one before, %s, tells how training goes",
+             digits(before));
     if (near(&norm, &before, 1, rough) && !near(&norm, &before, 1, 1e-12))
-        hint("clip returns the norm before, but %.1e beside it: what is added belongs to the divisor "
-             "alone, and sums are in double", norm - before);
+        hint("clip returns the norm before, but %.1e beside it: what is added belongs "
+             "to the divisor "
+             "alone, and sums are in double",
+             norm - before);
     if (!near(&norm, &before, 1, 1e-12))
         hint("clip returns %s; the norm before is %s", digits(norm), digits(before));
 }
@@ -90,33 +108,41 @@ static void read_bias(weft_module *m, const char *name, double *x)
     weft_read(weft_find_parameter(m, name), x, 4 * H * sizeof *x);
 }
 
-static void check_rows(const double *b, const double *c, const double *b0, const double *c0, double value)
+static void check_rows(const double *b, const double *c, const double *b0,
+                       const double *c0, double value)
 {
     int changed[4] = { 0 };
     for (int k = 0; k < 4 * H; k++)
         changed[k / H] += b[k] != b0[k] || c[k] != c0[k];
     if (!changed[0] && !changed[1] && !changed[2] && !changed[3])
-        hint("forget_bias changes nothing: weft_read both biases, change their rows, weft_assign_values");
+        hint("forget_bias changes nothing: weft_read both biases, change their rows, "
+             "weft_assign_values");
     for (int g = 0; g < 4 && !changed[1]; g++)
         if (changed[g])
-            hint("the rows of the %s gate have changed: gates come as i f g o, so those of f are hidden .. "
-                 "2 hidden - 1", gates[g]);
+            hint("the rows of the %s gate have changed: gates come as i f g o, so "
+                 "those of f are hidden .. "
+                 "2 hidden - 1",
+                 gates[g]);
     for (int g = 0; g < 4; g++)
         if (g != 1 && changed[g])
-            hint("the rows of the %s gate have changed, too: only those of f may, so read the biases "
-                 "before you assign", gates[g]);
+            hint("the rows of the %s gate have changed, too: only those of f may, so "
+                 "read the biases "
+                 "before you assign",
+                 gates[g]);
     for (int k = H; k < 2 * H; k++) {
         double sum = b[k] + c[k], twice = 2 * value, old = value + c0[k];
         if (near(&sum, &value, 1, 1e-12))
             continue;
         if (near(&sum, &twice, 1, 1e-12))
-            hint("both biases have the value: they are summed up, so the forget gate's is now %s, not %s",
+            hint("both biases have the value: they are summed up, so the forget gate's "
+                 "is now %s, not %s",
                  digits(sum), digits(value));
         if (near(&sum, &old, 1, 1e-12))
-            hint("bias_hh_l0 still has its first values in these rows: the sum is %s, not %s", digits(sum),
-                 digits(value));
-        hint("the forget gate's bias, bias_ih_l0 + bias_hh_l0, is %s in row %d, not %s", digits(sum), k,
-             digits(value));
+            hint("bias_hh_l0 still has its first values in these rows: the sum is %s, "
+                 "not %s",
+                 digits(sum), digits(value));
+        hint("the forget gate's bias, bias_ih_l0 + bias_hh_l0, is %s in row %d, not %s",
+             digits(sum), k, digits(value));
     }
 }
 
@@ -142,27 +168,39 @@ static void check_update(double most)
 {
     weft *w = lesson_open(3);
     weft_module *m = weft_module_new(w, "net");
-    weft_tensor *p = weft_parameter(m, "p", 1, (int64_t[]){ 2 }, (weft_init){ .kind = WEFT_INIT_ZERO });
+    weft_tensor *p = weft_parameter(m, "p", 1, (int64_t[]){ 2 },
+                                    (weft_init){ .kind = WEFT_INIT_ZERO });
     weft_optim *o = weft_sgd_new(m, &(weft_sgd_opts){ .lr = 1 });
     const double factor[2] = { 3, 4 }, five = 5, scale = fmin(1, most / 5);
     for (int k = 1; k <= 2; k++) {
-        double x[2], want[2] = { -3 * scale * k, -4 * scale * k }, whole[2] = { -3 * k, -4 * k };
-        double norm = update(m, o, weft_sum_all(weft_mul(p, weft_reals(w, factor, WEFT_SHAPE(2)))), most);
+        double x[2], want[2] = { -3 * scale * k, -4 * scale * k },
+                     whole[2] = { -3 * k, -4 * k };
+        double norm = update(
+            m, o, weft_sum_all(weft_mul(p, weft_reals(w, factor, WEFT_SHAPE(2)))),
+            most);
         if (!weft_ok(w))
             hint("weft says: %s", weft_error_message(w));
         weft_read(p, x, sizeof x);
         if (x[0] == 0 && x[1] == 0)
-            hint("update moves no parameter: weft_backward, weft_clip_grad_norm, weft_optim_step");
-        if (!near(x, want, 2, 1e-5) && near(x, whole, 2, 1e-12) && near(&norm, &five, 1, 1e-5))
-            hint("there is no clip at all, or one with another limit than %s: update returns the norm, 5, "
-                 "but the parameters have moved by the whole gradient", digits(most));
+            hint("update moves no parameter: weft_backward, weft_clip_grad_norm, "
+                 "weft_optim_step");
+        if (!near(x, want, 2, 1e-5) && near(x, whole, 2, 1e-12) &&
+            near(&norm, &five, 1, 1e-5))
+            hint("there is no clip at all, or one with another limit than %s: update "
+                 "returns the norm, 5, "
+                 "but the parameters have moved by the whole gradient",
+                 digits(most));
         if (!near(x, want, 2, 1e-5) && near(x, whole, 2, 1e-12))
-            hint("the parameters have moved by the whole gradient, of norm 5, with a limit of %s: there is "
-                 "no clip at all, or it is before weft_backward, too early, or after weft_optim_step, "
-                 "which has made the gradients zero", digits(most));
+            hint("the parameters have moved by the whole gradient, of norm 5, with a "
+                 "limit of %s: there is "
+                 "no clip at all, or it is before weft_backward, too early, or after "
+                 "weft_optim_step, "
+                 "which has made the gradients zero",
+                 digits(most));
         if (!near(x, want, 2, 1e-5))
-            hint("after update %d of a loss 3 p + 4 q with a limit of %s, p is %s and not %s", k,
-                 digits(most), digits(x[0]), digits(want[0]));
+            hint("after update %d of a loss 3 p + 4 q with a limit of %s, p is %s and "
+                 "not %s",
+                 k, digits(most), digits(x[0]), digits(want[0]));
         if (!near(&norm, &five, 1, 1e-5))
             hint("update returns %s; the norm before clipping is 5", digits(norm));
         weft_clear(w);

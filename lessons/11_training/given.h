@@ -1,4 +1,5 @@
-/* given.h - the runs that lesson 11 shows: the adding problem, trained in several ways. */
+/* given.h - the runs that lesson 11 shows: the adding problem, trained in several ways.
+ */
 #ifndef WEFT_LESSON_11_GIVEN
 #define WEFT_LESSON_11_GIVEN
 #include "common/lesson.h"
@@ -9,14 +10,14 @@ enum { STEPS = 80, BATCH = 16, UNITS = 16, WINDOW = 50, WINDOWS = 30 };
 typedef struct {
     const char *name;
     bool lstm;
-    double gain;                       /* of the orthogonal first values of weight_hh; 0: none */
-    double bias;                       /* of the forget gate; NAN: as PyTorch has it */
+    double gain; /* of the orthogonal first values of weight_hh; 0: none */
+    double bias; /* of the forget gate; NAN: as PyTorch has it */
     bool adam;
     double rate, most;
     int updates;
 } setting;
-/* Of each window of updates the mean loss and the largest norm before clipping; NAN where the
- * training had blown up. */
+/* Of each window of updates the mean loss and the largest norm before clipping; NAN
+ * where the training had blown up. */
 typedef struct {
     double loss[WINDOWS], norm[WINDOWS];
     double first_norm;

@@ -1,4 +1,5 @@
-/* Lesson 11: clipping by hand, first values, and the adding problem trained in seven ways. */
+/* Lesson 11: clipping by hand, first values, and the adding problem trained in seven
+ * ways. */
 #include "given.h"
 #include "samples.h"
 
@@ -12,10 +13,11 @@ static const setting settings[] = {
     { "LSTM, forget bias 3, Adam 1, limit 1", true, 0, 3, true, 1, 1, 500 },
 };
 enum { SETTINGS = sizeof settings / sizeof *settings };
-static const double baseline = 1 / 6.;              /* of the answer 1, whatever was read */
+static const double baseline = 1 / 6.; /* of the answer 1, whatever was read */
 
 /* ---- the adding problem ---- */
-/* x [BATCH, STEPS, 2]: a number and 1 where it counts, once in each half; y [BATCH]: their sum. */
+/* x [BATCH, STEPS, 2]: a number and 1 where it counts, once in each half; y [BATCH]:
+ * their sum. */
 static void adding(double *x, double *y)
 {
     for (int s = 0; s < BATCH; s++) {
@@ -77,11 +79,12 @@ void train(const setting *s, course *c)
         c->norm[u / WINDOW] = fmax(c->norm[u / WINDOW], norm);
         weft_clear(w);
     }
-    weft_recover(w);                                /* what has blown up is no error of this program */
+    weft_recover(w); /* what has blown up is no error of this program */
     lesson_close(w);
 }
 
-/* After how many updates the mean loss of a window is below half of the baseline; 0: never. */
+/* After how many updates the mean loss of a window is below half of the baseline; 0:
+ * never. */
 static int learnt(const setting *s, const course *c)
 {
     for (int k = 0; k < s->updates / WINDOW && !c->blown; k++)
@@ -95,8 +98,8 @@ static void show_clip(double most)
 {
     double a[2] = { 3, 4 }, b[1] = { 12 };
     double norm = clip(2, (int[]){ 2, 1 }, (double *[]){ a, b }, most);
-    printf("gradient (3, 4) (12), limit %s: norm %s, clipped (%s, %s) (%s)\n", digits(most), digits(norm),
-           digits(a[0]), digits(a[1]), digits(b[0]));
+    printf("gradient (3, 4) (12), limit %s: norm %s, clipped (%s, %s) (%s)\n",
+           digits(most), digits(norm), digits(a[0]), digits(a[1]), digits(b[0]));
 }
 
 static void show_first(void)
@@ -106,11 +109,15 @@ static void show_first(void)
     puts("\nthe gradient's norm at the first update");
     for (int k = 0; k < 4; k++) {
         train(&(setting){ "", false, gain[k], NAN, false, .01, INFINITY, 1 }, &c);
-        printf("  tanh, orthogonal, gain %-4s %8s\n", digits(gain[k]), digits(c.first_norm));
+        printf("  tanh, orthogonal, gain %-4s %8s\n", digits(gain[k]),
+               digits(c.first_norm));
     }
     for (int k = 0; k < 3; k++) {
         train(&(setting){ "", true, 0, bias[k], false, .01, INFINITY, 1 }, &c);
-        printf("  LSTM, %-20s %8s\n", k == 0 ? "as PyTorch" : k == 1 ? "forget bias 1" : "forget bias 3",
+        printf("  LSTM, %-20s %8s\n",
+               k == 0 ? "as PyTorch" :
+               k == 1 ? "forget bias 1" :
+                        "forget bias 3",
                digits(c.first_norm));
     }
 }
@@ -135,7 +142,8 @@ void show(void)
     show_samples();
 }
 
-/* ---- the picture: two digits of each number, which are the same on every processor ---- */
+/* ---- the picture: two digits of each number, which are the same on every processor
+ * ---- */
 static double two(double x)
 {
     char text[32];
@@ -143,18 +151,24 @@ static double two(double x)
     return x < 1e6 && x > 0 ? strtod(text, NULL) : NAN;
 }
 
-/* The tanh layers and the rate 1 are left out: there the last digit of a number decides where training
- * goes, and processors round it in different ways. */
+/* The tanh layers and the rate 1 are left out: there the last digit of a number decides
+ * where training goes, and processors round it in different ways. */
 enum { FROM = 2, BEHIND = 6, GAINS = 7 };
-static const char *const names[] = { "", "", "as PyTorch, rate .01", "forget bias 1, .01",
-                                     "forget bias 3, .01", "forget bias 3, .0003" };
+static const char *const names[] = { "",
+                                     "",
+                                     "as PyTorch, rate .01",
+                                     "forget bias 1, .01",
+                                     "forget bias 3, .01",
+                                     "forget bias 3, .0003" };
 
 static weft_curve curve(int k, double *y, const double *of)
 {
     static double x[WINDOWS];
     for (int j = 0; j < WINDOWS; j++)
         x[j] = (j + 1) * WINDOW, y[j] = two(of[j]);
-    return (weft_curve){ .name = names[k], .n = settings[k].updates / WINDOW, .x = x, .y = y };
+    return (weft_curve){
+        .name = names[k], .n = settings[k].updates / WINDOW, .x = x, .y = y
+    };
 }
 
 static weft_curve first_norms(double *x, double *y)
@@ -165,13 +179,17 @@ static weft_curve first_norms(double *x, double *y)
         train(&(setting){ "", false, x[k], NAN, false, .01, INFINITY, 1 }, &c);
         y[k] = two(c.first_norm);
     }
-    return (weft_curve){ .name = "tanh, orthogonal first values", .n = GAINS, .x = x, .y = y };
+    return (weft_curve){
+        .name = "tanh, orthogonal first values", .n = GAINS, .x = x, .y = y
+    };
 }
 
 void draw(const char *path)
 {
-    static double losses[SETTINGS][WINDOWS], norms[SETTINGS][WINDOWS], gain[GAINS], first[GAINS];
-    static double at[2] = { WINDOW, WINDOW * WINDOWS }, same[2] = { 1 / 6., 1 / 6. }, limit[2] = { 1, 1 };
+    static double losses[SETTINGS][WINDOWS], norms[SETTINGS][WINDOWS], gain[GAINS],
+        first[GAINS];
+    static double at[2] = { WINDOW, WINDOW * WINDOWS }, same[2] = { 1 / 6., 1 / 6. },
+                  limit[2] = { 1, 1 };
     weft_curve loss[BEHIND + 1], norm[BEHIND + 1], firsts = first_norms(gain, first);
     for (int k = FROM; k < BEHIND; k++) {
         course c;

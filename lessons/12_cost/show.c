@@ -1,30 +1,38 @@
-/* Lesson 12: FLOPs and bytes of an LSTM and of attention, what a machine makes of them, and what
- * weft counts. Times are worked out, not taken. */
+/* Lesson 12: FLOPs and bytes of an LSTM and of attention, what a machine makes of them,
+ * and what weft counts. Times are worked out, not taken. */
 #include "common/lesson.h"
 #include "lesson.h"
 
 /* A machine that is made up: one core, its memory. */
-static const double peak = 100, bandwidth = 20;                  /* GF/s, GB/s */
+static const double peak = 100, bandwidth = 20; /* GF/s, GB/s */
 enum { UNITS = 256, WIDTH = 128, SIZES = 7, LENGTHS = 8 };
 static const int batch[SIZES] = { 1, 2, 4, 8, 16, 64, 256 };
 static const int length[LENGTHS] = { 16, 32, 64, 128, 256, 512, 1024, 2048 };
 
 /* ---- the roofline ---- */
-static double intensity(int B) { return lstm_flops(UNITS, UNITS, B, 1) / lstm_bytes(UNITS, UNITS, B, 1); }
+static double intensity(int B)
+{
+    return lstm_flops(UNITS, UNITS, B, 1) / lstm_bytes(UNITS, UNITS, B, 1);
+}
 static double roof(double per_byte) { return fmin(peak, per_byte * bandwidth); }
 /* us: the longer one of computing and moving */
-static double time_of(double flops, double bytes) { return fmax(flops / peak, bytes / bandwidth) / 1e3; }
+static double time_of(double flops, double bytes)
+{
+    return fmax(flops / peak, bytes / bandwidth) / 1e3;
+}
 
 static void show_roofline(void)
 {
-    printf("a step of an LSTM, %d inputs and units, at %s GF/s and %s GB/s\n", UNITS, digits(peak),
-           digits(bandwidth));
+    printf("a step of an LSTM, %d inputs and units, at %s GF/s and %s GB/s\n", UNITS,
+           digits(peak), digits(bandwidth));
     printf("    B     MFLOP       MB  FLOPs/byte     GF/s  us/token\n");
     for (int k = 0; k < SIZES; k++) {
         const int B = batch[k];
-        double flops = lstm_flops(UNITS, UNITS, B, 1), bytes = lstm_bytes(UNITS, UNITS, B, 1);
-        printf("%5d  %8s %8s  %10s %8s  %8s\n", B, digits(flops / 1e6), digits(bytes / 1e6),
-               digits(flops / bytes), digits(roof(flops / bytes)), digits(time_of(flops, bytes) / B));
+        double flops = lstm_flops(UNITS, UNITS, B, 1),
+               bytes = lstm_bytes(UNITS, UNITS, B, 1);
+        printf("%5d  %8s %8s  %10s %8s  %8s\n", B, digits(flops / 1e6),
+               digits(bytes / 1e6), digits(flops / bytes), digits(roof(flops / bytes)),
+               digits(time_of(flops, bytes) / B));
     }
 }
 
@@ -36,13 +44,17 @@ static void show_crossing(void)
 {
     printf("\nMFLOP a token, width %d\n    T      LSTM  attention\n", WIDTH);
     for (int k = 0; k < LENGTHS; k++)
-        printf("%5d  %8s  %9s\n", length[k], digits(lstm_token()), digits(attention_token(length[k])));
+        printf("%5d  %8s  %9s\n", length[k], digits(lstm_token()),
+               digits(attention_token(length[k])));
     printf("they cross at T = %d\n", crossing(WIDTH));
 }
 
 /* ---- what weft counts ---- */
 enum { B = 4, T = 20, I = 8, H = 16 };
-typedef struct { double flops; int64_t calls, tape; } count;
+typedef struct {
+    double flops;
+    int64_t calls, tape;
+} count;
 
 static count counted(bool composed, bool by_step)
 {
@@ -50,7 +62,8 @@ static count counted(bool composed, bool by_step)
     const weft_rnn_opts o = { .input = I, .hidden = H };
     weft_rnn *r = weft_lstm_new(weft_module_new(w, "net"), "rnn", &o);
     weft_rnn_set_composed(r, composed);
-    weft_tensor *x = weft_zeros(w, WEFT_SHAPE(B, T, I)), *one = weft_zeros(w, WEFT_SHAPE(B, I));
+    weft_tensor *x = weft_zeros(w, WEFT_SHAPE(B, T, I)),
+                *one = weft_zeros(w, WEFT_SHAPE(B, I));
     weft_state s = WEFT_ZERO_STATE;
     weft_set_profiling(w, true);
     if (by_step)
@@ -70,12 +83,13 @@ static void show_counted(void)
 {
     static const char *const ways[] = { "weft_rnn_run, fused", "weft_rnn_run, composed",
                                         "weft_rnn_step, fused" };
-    printf("\n%d sequences of %d steps, %d inputs, %d units; products: %s FLOPs\n", B, T, I, H,
-           digits(lstm_flops(I, H, B, T)));
+    printf("\n%d sequences of %d steps, %d inputs, %d units; products: %s FLOPs\n", B,
+           T, I, H, digits(lstm_flops(I, H, B, T)));
     printf("                        operators  on the tape\n");
     for (int k = 0; k < 3; k++) {
         count c = counted(k == 1, k == 2);
-        printf("%-22s  %9lld  %11lld\n", ways[k], (long long)c.calls, (long long)c.tape);
+        printf("%-22s  %9lld  %11lld\n", ways[k], (long long)c.calls,
+               (long long)c.tape);
     }
     count c = counted(false, false);
     printf("fused, weft counts %s FLOPs, gates included\n", digits(c.flops));
@@ -91,22 +105,30 @@ void show(void)
 /* ---- the picture ---- */
 void draw(const char *path)
 {
-    double per_byte[SIZES], rate[SIZES], B[SIZES], time[SIZES], T[LENGTHS], lstm[LENGTHS], attention[LENGTHS];
-    double ridge = peak / bandwidth, x[3] = { .25, ridge, 128 }, y[3] = { roof(.25), peak, peak };
+    double per_byte[SIZES], rate[SIZES], B[SIZES], time[SIZES], T[LENGTHS],
+        lstm[LENGTHS], attention[LENGTHS];
+    double ridge = peak / bandwidth, x[3] = { .25, ridge, 128 },
+           y[3] = { roof(.25), peak, peak };
     for (int k = 0; k < SIZES; k++) {
         B[k] = batch[k], per_byte[k] = intensity(batch[k]), rate[k] = roof(per_byte[k]);
-        double flops = lstm_flops(UNITS, UNITS, batch[k], 1), bytes = lstm_bytes(UNITS, UNITS, batch[k], 1);
+        double flops = lstm_flops(UNITS, UNITS, batch[k], 1),
+               bytes = lstm_bytes(UNITS, UNITS, batch[k], 1);
         time[k] = time_of(flops, bytes) / B[k];
     }
     for (int k = 0; k < LENGTHS; k++)
-        T[k] = length[k], lstm[k] = lstm_token(), attention[k] = attention_token(length[k]);
+        T[k] = length[k], lstm[k] = lstm_token(),
+        attention[k] = attention_token(length[k]);
     const weft_curve roofline[2] = {
         { .name = "roof", .n = 3, .x = x, .y = y },
         { .name = "LSTM 256, B 1 .. 256", .n = SIZES, .x = per_byte, .y = rate },
     };
-    const weft_curve times = { .name = "LSTM 256, by the roof", .n = SIZES, .x = B, .y = time };
-    const weft_curve tokens[2] = { { .name = "LSTM 128", .n = LENGTHS, .x = T, .y = lstm },
-                                   { .name = "attention 128", .n = LENGTHS, .x = T, .y = attention } };
+    const weft_curve times = {
+        .name = "LSTM 256, by the roof", .n = SIZES, .x = B, .y = time
+    };
+    const weft_curve tokens[2] = {
+        { .name = "LSTM 128", .n = LENGTHS, .x = T, .y = lstm },
+        { .name = "attention 128", .n = LENGTHS, .x = T, .y = attention }
+    };
     const weft_chart charts[3] = {
         { "roofline", "FLOPs a byte", "GF/s", NULL, 2, 10, roofline, 2 },
         { "time of a token", "sequences in the batch", "us", NULL, 2, 10, &times, 1 },
