@@ -58,7 +58,7 @@ class Text:
         alt, src = match.groups()
         path = os.path.normpath(os.path.join(self.folder, src))
         self.pictures.append(path)
-        size = re.search(r'<svg [^>]*?width="([\d.]+)" height="([\d.]+)"', read(path)) if path in self.there else None
+        size = re.search(r'<svg [^>]*?width="([\d.]+)" height="([\d.]+)"', read(path)) if path in self.there and path.endswith('.svg') else None
         least = f'width="{size[1]}" height="{size[2]}" style="min-width: {min(float(size[1]) * LEAST, 760):.0f}px" ' if size else ''
         return f'<a href="{src}"><img alt="{alt}" src="{src}" {least}/></a>'
 
@@ -66,7 +66,9 @@ class Text:
         """What is in the tree has a page, but for pictures; what is not stays as it is, for the check to find."""
         to, anchor = match.group(1), match.group(2) or ''
         path = os.path.normpath(os.path.join(self.folder, to))
-        if to.startswith('./') or path.endswith('.svg'):
+        if path.endswith('.png'):
+            self.pictures.append(path)
+        if to.startswith('./') or path.endswith(('.svg', '.png')):
             return match.group()
         folder = path + '/README.md'
         if folder in self.there or path == 'docs/design':
