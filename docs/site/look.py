@@ -10,7 +10,7 @@ from browser import Browser
 from check import FOREIGN
 
 HERE = Path(__file__).parent
-MOST = 8                                # faults of a page that are said
+MOST = 20                               # faults of a page that are said
 WAYS = {'light': (1280, 'light', ''), 'dark': (1280, 'dark', ''), 'narrow': (360, 'dark', ''), 'paper': (680, 'light', 'print')}
 
 
