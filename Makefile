@@ -291,7 +291,7 @@ site: | $(BUILD)/.needs-site
 	@sh docs/site/python.sh docs/site/make.py $(BUILD)/site $(wildcard $(BUILD)/lab/fortunes.html)
 	@sh docs/site/python.sh docs/site/check.py $(BUILD)/site
 site-check: site
-	@B=$(BUILD) bash tests/site_check.sh
+	@B=$(BUILD) bash docs/site/check_in_chromium.sh
 
 # Lessons, on the library of doubles: N's file is compiled, shown, checked and drawn; its copy for a student; all solutions, starts and
 # wrong answers; the answers of a class. See lessons/README.md.

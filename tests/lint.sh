@@ -82,7 +82,7 @@ columns() {
         length > (FILENAME ~ /api_|weft\.h/ ? 100 : 110) { print FILENAME ":" FNR ": " length " columns" }'
     # prose and code of documents, but no tables, and no line without a blank to break it at
     git ls-files | grep -E '\.md$' | xargs awk '
-        length > 100 && !/^ *\|/ && /[^ ] +[^ ]/ { print FILENAME ":" FNR ": " length " columns (tests/wrap_docs.py)" }'
+        length > 100 && !/^ *\|/ && /[^ ] +[^ ]/ { print FILENAME ":" FNR ": " length " columns (tests/lint/wrap_docs.py)" }'
 }
 # What stands on a page beside its text and should not have to be scrolled: code of documents, and all of a lesson's
 code_of_pages() {

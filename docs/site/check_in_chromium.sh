@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# site_check.sh    every page of $B/site as a browser shows it, see docs/site/look.py: Chromium without a window opens each in the light, in the
+# check_in_chromium.sh    every page of $B/site as a browser shows it, see docs/site/look.py: Chromium without a window opens each in the light, in the
 # dark, 360 px wide and as on paper; its console is silent, nothing is fetched, no picture is missing, texts can be told from their ground,
 # nothing goes over the edge; keys and the search do what they should. Pictures lie in $B/site/shots. A page with all these faults is seen
 # to have them. Skipped with a line where there is no Chromium.
@@ -7,7 +7,7 @@ set -u
 root=$PWD site=$(realpath "${B:-build}")/site
 for chromium in chromium chromium-browser google-chrome chrome-headless-shell; do command -v "$chromium" >/dev/null && break; chromium=; done
 if [ -z "$chromium" ]; then echo "skipped: site-check: no Chromium here: apt-get install chromium"; exit 0; fi
-. "$(dirname "$0")/script.sh"
+. "$root/tests/script.sh"
 export XDG_CACHE_HOME=$PWD/cache
 look() { (cd "$root" && sh docs/site/python.sh docs/site/look.py "$1" "$chromium"); }
 
