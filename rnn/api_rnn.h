@@ -77,9 +77,9 @@ WEFT_API weft_rnn *weft_mgu_new(weft_module *m, const char *name, const weft_rnn
 /* x ragged [N, input]: y ragged [N, directions * width] in x's layout. x plain [n, T, input]: n
  * sequences of length T, y plain. The first state NULL: zeros; a cell with a c takes h and c or
  * neither.
- * y and last are results side by side: weft_gradients of a loss by y counts what the loss takes
- * from each y_t itself, not what y_t does through later tokens, which goes through the layer's own
- * h. That, too, has weft_rnn_trace (dh), and a loop of weft_rnn_step. */
+ * weft_gradients of a loss by y counts what the loss takes from each y_t itself, and not what the
+ * state h_t does through later tokens, for that way lies inside the layer. Both together are dh of
+ * weft_rnn_trace, or come of a loop of weft_rnn_step. */
 WEFT_API weft_rnn_out weft_rnn_run(weft_rnn *r, weft_tensor *x, weft_state first);
 /* One step of one-directional layers, x plain [n, input] -> y [n, width]: decoding. */
 WEFT_API weft_rnn_out weft_rnn_step(weft_rnn *r, weft_tensor *x, weft_state state);
@@ -91,6 +91,9 @@ WEFT_API weft_tensor *weft_final_state(weft_rnn *r, weft_state last);
  * slower; a lesson and an oracle. Returns what it was: always true of a cell of one's own, which
  * has no other way, false of NULL. */
 WEFT_API bool weft_rnn_set_composed(weft_rnn *r, bool on);
+/* The module of the layer, to freeze it, say; NULL if it could not be made. */
+WEFT_API weft_module *weft_rnn_module(weft_rnn *r);
+
 /* ---- what goes on inside ---- */
 /* Of one layer and direction, constants of the step, ragged as x was, or plain: gate[k] [N, hidden]
  * by the gates' names in their order (i f g o; r z n; f g o; f n; the one of an Elman cell is h), h
@@ -111,9 +114,6 @@ WEFT_API bool weft_rnn_set_traced(weft_rnn *r, bool on);
 /* Of the layer's last run, in the same step; layer from 0. A second walk back through the same run
  * changes nothing. After an error all is NULL and gates is 0. */
 WEFT_API weft_rnn_traced weft_rnn_trace(weft_rnn *r, int layer, bool reverse);
-
-/* The module of the layer, to freeze it, say; NULL if it could not be made. */
-WEFT_API weft_module *weft_rnn_module(weft_rnn *r);
 
 /* ---- states ---- */
 /* The states of the sequences parent[0 .. n-1], in this order: chosen ones for beams, or each

@@ -14,7 +14,7 @@ void weft__forget_bias(weft_tensor *const *weight, weft__cell cell, int64_t hidd
 {
     weft_tensor *bias_ih = weight[WEFT__B_IH - WEFT__W_IH], *bias_hh = weight[WEFT__B_HH - WEFT__W_IH];
     weft *w = bias_ih->w;
-    const int64_t forget = (cell == WEFT__lstm ? 1 : 0) * hidden;    /* of i f g o, of a CIFG's f g o */
+    const int64_t forget = weft__gate_of(cell, 'f') * hidden;
     if (w->status)
         return;
     w->dev.k->fill(&w->dev, hidden, (real)weft__or(value, 0), bias_ih->data + forget);

@@ -64,12 +64,12 @@ static void weights_new(weft_rnn *r, int layer, int direction)
 
 static void describe_layer(const weft_rnn *r)
 {
-#define CELL(name, gpu, gates, slots, states, x, h, names, flops, description) { description, names },
-    static const struct { const char *is, *gates; } cells[] = {
+#define CELL(name, gpu, gates, slots, states, x, h, names, flops, description) description,
+    static const char *const cells[] = {
 #include "core/cells.def"
     };
-    const char *gates = is_own(r) ? r->own.gate_names : cells[r->cell].gates;
-    weft__describe(r->m, "cell", is_own(r) ? r->own.name : cells[r->cell].is);
+    const char *gates = is_own(r) ? r->own.gate_names : weft__gate_names(r->cell);
+    weft__describe(r->m, "cell", is_own(r) ? r->own.name : cells[r->cell]);
     if (gates && *gates)
         weft__describe(r->m, "gates", gates);
     weft__describe(r->m, "bias", r->o.no_bias ? "none" : "b_ih and b_hh");

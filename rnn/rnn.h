@@ -34,6 +34,10 @@ typedef struct weft__own_cell {
     char noise[WEFT__PATH + 32];
 } weft__own_cell;
 
+/* gates.c: "i f g o", as core/cells.def has them; which of them a letter is, -1: none of them. */
+const char *weft__gate_names(weft__cell);
+int         weft__gate_of(weft__cell, char letter);
+
 /* trace.c: what a run of one direction leaves for weft_rnn_trace: results of its operator, packed, and room
  * that the walk back fills: the gates as they were, the gradients of their sums, what arrived at h, and what
  * arrived at c by its own way. run: how many there were, 0: none; passed: the walk back has been here. */

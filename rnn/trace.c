@@ -6,24 +6,8 @@
  * the kernel's buffers hold what goes on to the states before. So they are the layer's bits, and what the
  * layer itself does is untouched. The gradient of c is that of its own way, and that which comes through h =
  * o tanh(c), added when it is asked for. */
-#include <string.h>
 #include "autograd/autograd.h"
 #include "rnn/rnn.h"
-
-#define CELL(name, gpu, gates, slots, states, x, h, names, ...) names,
-static const char *const gate_names[] = {
-#include "core/cells.def"
-};
-
-/* The k-th word of "i f g o" to name; false: there is none. A cell of one gate has no word for it: h. */
-static bool gate_name(weft__cell cell, int k, char *name, size_t size)
-{
-    const char *at = *gate_names[cell] ? gate_names[cell] : "h";
-    for (int i = 0; i < k; i++)
-        at += strcspn(at, " "), at += strspn(at, " ");
-    snprintf(name, size, "%.*s", (int)strcspn(at, " "), at);
-    return *name;
-}
 
 /* ---- whether to ---- */
 bool weft_rnn_set_traced(weft_rnn *r, bool on)
@@ -138,28 +122,20 @@ static weft_tensor *slot(weft_tensor *gates, const weft__trace *t, int k)
     return weft_scale(weft_slice(gates, 1, k * t->hidden, (k + 1) * t->hidden), 1);
 }
 
-static int gate_of(const weft__trace *t, char letter)
-{
-    char name[8];
-    int k = 0;
-    while (gate_name(t->cell, k, name, sizeof name) && *name != letter)
-        k++;
-    return k;
-}
-
 /* What came by c's own way, and what came through h = o tanh(c). */
 static weft_tensor *arrived_at_c(const weft__trace *t)
 {
     weft_tensor *dh = t->w_hr ? weft_matmul(t->dh, t->w_hr) : t->dh, *squashed = weft_tanh(t->c);
-    weft_tensor *by_tanh = weft_mul(dh, slot(t->gates, t, gate_of(t, 'o')));
+    weft_tensor *by_tanh = weft_mul(dh, slot(t->gates, t, weft__gate_of(t->cell, 'o')));
     return weft_add(t->dc, weft_sub(by_tanh, weft_mul(by_tanh, weft_square(squashed))));
 }
 
 static void show(const weft__traces *all, const weft__trace *t, weft_rnn_traced *out)
 {
-    while (out->gates < weft__gates(t->cell) &&
-           gate_name(t->cell, out->gates, out->name[out->gates], sizeof *out->name)) {
-        int k = out->gates++;
+    const char *names = weft__gate_names(t->cell);
+    out->gates = weft__gates(t->cell);
+    for (int k = 0; k < out->gates; k++) {
+        out->name[k][0] = *names ? names[2 * k] : 'h'; /* an Elman cell's gate is h */
         out->gate[k] = shown(all, slot(t->gates, t, k));
         out->dgate[k] = t->passed ? shown(all, slot(t->dgates, t, k)) : NULL;
     }

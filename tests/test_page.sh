@@ -87,7 +87,7 @@ bad "no plan; one a line is expected" ''
 bad 'by_hand: plan 1: "batches" or "rows"' '{"plans": [{}]}'
 bad 'by_hand:2: .*; JSON is expected' '{"plans": [{}'
 bad '"plans" is no list' '{"plans": 3}'
-check "no such file" says 1 'plan: --from gone: No such file' "$weft" plan --from gone eight
+check "no such file" says 1 '--from gone: No such file' "$weft" plan --from gone eight
 check "two files" says 2 'no option --from' "$weft" plan --from a --from b eight
 check "no lengths" says 2 'a file of lengths' "$weft" plan --from by_hand
 

@@ -57,12 +57,15 @@ static weft_status plan_few(const weft_plan *all, const int32_t *number, const w
     int64_t most = 0;
     for (int64_t b = 0; b < all->batches; b++)
         most = all->batch[b].n > most ? all->batch[b].n : most;
-    int32_t *renamed = malloc((size_t)(2 * most + 1) * sizeof *renamed), *carried = renamed + most;
+    int32_t *renamed = malloc((size_t)(2 * most + 1) * sizeof *renamed);
     *few = (weft_plan){ .sequences = d->n, .in_rows = all->in_rows };
     for (int64_t i = 0; i < d->n; i++)
         few->tokens += d->len[i], few->empty += !d->len[i], few->not_empty += d->len[i] > 0;
     few->dropped = few->tokens;
-    weft_status s = renamed ? WEFT_OK : WEFT_ENOMEM;
+    if (!renamed)
+        return weft_plan_refuse(WEFT_ENOMEM, "no memory for %lld pieces", (long long)most);
+    int32_t *carried = renamed + most;
+    weft_status s = WEFT_OK;
     for (int64_t b = 0; b < all->batches && s == WEFT_OK; b++) {
         s = add_batch_of_few(all, b, number, carried, renamed, few);
         memcpy(carried, renamed, (size_t)all->batch[b].n * sizeof *carried);

@@ -244,7 +244,7 @@ static char *read_text(const char *path, size_t *size)
     if (file)
         fclose(file);
     if (!good)
-        say_error(FAILED, "plan: --from %s: %s", path, strerror(why)), free(text), text = NULL;
+        say_error(FAILED, "--from %s: %s", path, strerror(why)), free(text), text = NULL;
     return text;
 }
 
