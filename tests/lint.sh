@@ -93,6 +93,15 @@ code_of_pages() {
         { if (/^ *([-*+]|[0-9]+\.) /) item = 1; else if (/^[^ ]/) item = 0 }'
     git ls-files | grep -E '^lessons/[0-9].*\.[ch]$' | xargs -r awk 'length > 88 { print FILENAME ":" FNR ": " length " columns (88)" }'
 }
+# What a lesson's program prints is not typed into its text, unless it is what the program prints today
+lessons_type_no_results() {
+    local f n
+    for f in lessons/[0-9]*/lesson.md; do
+        for n in $(grep -v '^    ' "$f" | grep -oE '[0-9]+\.[0-9]{3,}'); do
+            grep -qwF -e "$n" "${f%lesson.md}expected.txt" || echo "$f: $n is not in expected.txt"
+        done
+    done
+}
 # In documents: names of ours that no source has (of the page on 0.1 the new names), names in the reading list, links to no file.
 documents_name_what_is() {
     local ours='(weft|WEFT)_+[A-Za-z0-9_]*[A-Za-z0-9]'
@@ -133,6 +142,7 @@ rule "every file says what it is" head_comment
 rule "no trailing blanks, no tabs in C" whitespace
 rule "no line of code above 110 columns, of public headers and documents 100" columns
 rule "no code of documents and lessons above 88 columns" code_of_pages
+rule "lessons type no results of their programs" lessons_type_no_results
 rule "documents name what there is" documents_name_what_is
 rule "no paths of one machine" machine_paths
 rule "scripts parse" scripts
