@@ -172,8 +172,14 @@ Test(plan, pieces_may_come_in_any_order)
     weft_plan p = { .batches = 2, .segments = 3, .batch = b, .segment = s };
     REFUSED(weft_plan_check(&p, (int32_t[]){ 5 }, 1, 0), WEFT_EFORMAT,
             "0 of 0 sequences are not empty and have 0 tokens; by the lengths it is 1 of 1, and 5 tokens");
+    int64_t *counts[] = { &p.sequences, &p.not_empty, &p.tokens };
     p.sequences = p.not_empty = 1, p.tokens = 5;
     PLANS(weft_plan_check(&p, (int32_t[]){ 5 }, 1, 0));
+    for (int i = 0; i < 3; i++) {
+        ++*counts[i];
+        REFUSED(weft_plan_check(&p, (int32_t[]){ 5 }, 1, 0), WEFT_EFORMAT, "by the lengths it is 1 of 1");
+        --*counts[i];
+    }
     REFUSED(weft_plan_check(&p, (int32_t[]){ 5 }, 1, WEFT_PLAN_CARRIES), WEFT_EFORMAT,
             "segment 0 begins at token 2 of sequence 0 without a state");
     s[2].carry = 2;
