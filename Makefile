@@ -273,7 +273,7 @@ forecast: $(B)/examples/forecast
 	$< --out $(B)/forecast/forecast.h5 --log $(B)/forecast/log.jsonl --pictures $(B)/forecast $(FORECAST_FLAGS)
 
 # One language model of fortunes, batches by five plans: seconds to the same bits a byte, and all else that `weft lab` measures, on one page.
-# QUICK=1: minutes instead of an hour. lab-check looks at the page in Chromium, if there is one.
+# QUICK=1: seconds instead of an hour. lab-check looks at the page in Chromium, if there is one.
 LAB_FLAGS = $(if $(QUICK),--quick --seconds 240,--limit 99999 --hidden 256 --update 2048 --epochs 8 --lr .006 --seeds 1 --rounds 1 --seconds 14400 --target 2.25) \
     --threads $(or $(THREADS),2)
 LAB_PLANNERS = --planner random:count=32 --planner pool:count=32,shuffle=yes --planner best_fit_decreasing:capacity=2435,rows=1 \
