@@ -16,9 +16,9 @@ extern "C" {
 #endif
 
 /* ---- curves ---- */
-/* low, if not NULL: not a curve but a band, the area between low and y, light and below all curves,
- * in the colour of the curve before it (the first: in its own). Where a number is not finite curves
- * and bands have a gap. */
+/* name: in the legend; NULL or "": not there. low, if not NULL: not a curve but a band, the area
+ * between low and y, light and below all curves, in the colour of the curve before it (the first:
+ * in its own). Where a number is not finite curves and bands have a gap. */
 typedef struct {
     const char *name;
     int64_t n;

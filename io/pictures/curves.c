@@ -3,7 +3,7 @@
 #include <math.h>
 #include "io/pictures/svg.h"
 
-enum { WIDTH = 960, HEIGHT = 500, LEFT = 78, RIGHT = 78, TOP = 84, BOTTOM = 62 };
+enum { WIDTH = 960, HEIGHT = 500, LEFT = 78, RIGHT = 78, TOP = 84, BOTTOM = 62, LEGEND = 18 };
 enum { MARKED = 60 };                            /* a curve of at most so many points gets dots */
 enum { BAND = 44 };                              /* for the title of several charts */
 
@@ -209,22 +209,49 @@ static void draw_dots(picture *p, const weft_curve *c, const char *colour)
                           x_of(p, c, i), y_of(p, c, i), colour, c->x[i], c->y[i]);
 }
 
+/* ---- the legend: curves and bands that have a name, in rows that fit ---- */
+static double entry_width(const char *name) { return 31 + 7.5 * weft__utf8_length(name) + 24; }
+
+static bool is_named(const weft_curve *c) { return c->name && *c->name; }
+
+/* Where an entry of that width lies that follows x, y: there, or where the next row begins. */
+static void next_entry(double width, double *x, double *y)
+{
+    if (*x > LEFT && *x + width - 24 > WIDTH - 10)
+        *x = LEFT, *y += LEGEND;
+}
+
+static int legend_rows(const picture *p)
+{
+    double x = LEFT, y = 0;
+    for (int k = 0; k < p->n; k++)
+        if (is_named(p->curves + k)) {
+            next_entry(entry_width(p->curves[k].name), &x, &y);
+            x += entry_width(p->curves[k].name);
+        }
+    return 1 + (int)(y / LEGEND);
+}
+
 static void draw_legend(picture *p)
 {
-    double x = LEFT;
+    double x = LEFT, y = 58 - LEGEND / 2. * (legend_rows(p) - 1);
     for (int k = 0; k < p->n; k++) {
         const char *name = p->curves[k].name;
+        if (!is_named(p->curves + k))
+            continue;
+        next_entry(entry_width(name), &x, &y);
         if (p->curves[k].low)
-            weft__svg_put(
-                p->svg, "<rect x=\"%.1f\" y=\"51\" width=\"24\" height=\"14\" class=\"band\" fill=\"%s\"/>\n",
-                x, colour_of(p, k));
+            weft__svg_put(p->svg,
+                          "<rect x=\"%.1f\" y=\"%.1f\" width=\"24\" height=\"14\" class=\"band\" "
+                          "fill=\"%s\"/>\n",
+                          x, y - 7, colour_of(p, k));
         else
-            weft__svg_put(
-                p->svg,
-                "<line x1=\"%.1f\" y1=\"58\" x2=\"%.1f\" y2=\"58\" stroke=\"%s\" stroke-width=\"4\"/>\n", x,
-                x + 24, colour_of(p, k));
-        weft__svg_text(p->svg, x + 31, 62, "name", WEFT__START, name);
-        x += 31 + 7.5 * (name ? weft__utf8_length(name) : 0) + 24;
+            weft__svg_put(p->svg,
+                          "<line x1=\"%.1f\" y1=\"%.1f\" x2=\"%.1f\" y2=\"%.1f\" stroke=\"%s\" "
+                          "stroke-width=\"4\"/>\n",
+                          x, y, x + 24, y, colour_of(p, k));
+        weft__svg_text(p->svg, x + 31, y + 4, "name", WEFT__START, name);
+        x += entry_width(name);
     }
 }
 

@@ -88,7 +88,7 @@ Test(pictures, bands)
     well_formed(text);
     cr_assert_eq(count(text, "class=\"curve\""), 3);
     cr_assert_eq(count(text, "<path class=\"band\""), 4);
-    cr_assert_eq(count(text, "<rect x"), 4, "the legend's boxes");
+    cr_assert_eq(count(text, "<rect x"), 3, "the legend's boxes, of those that have a name");
     cr_assert_eq(count(text, "<circle"), 0, "bands have no dots");
     cr_assert(strstr(text, "<path class=\"curve\"") > strstr(text, "<path class=\"band\" fill=\"#d55e00\""),
               "bands lie below");
@@ -109,6 +109,39 @@ Test(pictures, bands)
     cr_assert(strstr(text, ">-20<"), "the axis has room for low");
     free(text);
     unlink(path);
+}
+
+/* Names that are too wide for one row of the legend go on in the next; none leaves the picture. A curve
+   without a name (the last) has no place there. */
+Test(pictures, a_legend_has_as_many_rows_as_it_needs)
+{
+    static const char long_one[] = "a name of thirty characters or so";
+    const double x[] = { 0, 1 };
+    weft_curve curves[7];
+    for (int n = 1; n <= 6; n++) {
+        begin();
+        for (int k = 0; k <= n; k++)
+            curves[k] = (weft_curve){ k < n ? long_one : "", 2, x, x, false, NULL };
+        const weft_chart chart = { .curves = curves, .n = n + 1 };
+        cr_assert_eq(weft_plot_lines(path, "t", &chart, 1, 0), WEFT_OK);
+        char *text = text_of_file();
+        well_formed(text);
+        cr_assert_eq(count(text, long_one), n);
+        cr_assert_eq(count(text, "stroke-width=\"4\""), n, "the legend's lines");
+        double top = 1e9, bottom = 0;
+        for (const char *at = text; (at = strstr(at, "stroke-width=\"4\"")); at++) {
+            const char *line = at;
+            double from, y;
+            while (strncmp(line, "<line", 5))
+                line--;
+            cr_assert_eq(sscanf(line, "<line x1=\"%lf\" y1=\"%lf\"", &from, &y), 2);
+            cr_assert(from + 31 + 7.5 * (double)strlen(long_one) < 960, "%d: at %g", n, from);
+            top = y < top ? y : top, bottom = y > bottom ? y : bottom;
+        }
+        cr_assert_eq(bottom - top, 18 * ((n - 1) / 2), "%d names: %g to %g", n, top, bottom);
+        free(text);
+        unlink(path);
+    }
 }
 
 /* Where a point of this value lies on the axis of the n-th chart, by its dot: cx or cy. */
