@@ -32,8 +32,7 @@ static const char *const hints[MISTAKES] = {
     [W_ROWS_OF_H] = "row j of w begins at w[j * H], but w is [H, I]: its rows are of I "
                     "numbers, one for each input, so row j begins at w[j * I]",
     [U_TRANSPOSED] = "u is used transposed: weight_hh is [hidden, hidden], its row j "
-                     "is of unit j, to which "
-                     "the numbers of the state go",
+                     "is of unit j, to which the numbers of the state go",
     [WITHOUT_B] =
         "one bias only: b is missing; PyTorch's layer has two, and both are added",
     [WITHOUT_C] =
@@ -120,8 +119,7 @@ static void check_run(const rnn *r, int steps)
         }
     if (!near(h, want, H, 1e-12))
         hint("the first step begins with something else than zeros: before the first "
-             "token there is no "
-             "state, and h has nothing yet");
+             "token there is no state, and h has nothing yet");
     for (int t = 1; t < steps; t++)
         if (!near(h + t * H, want + t * H, H, 1e-12))
             hint("step %d is wrong, those before it are right: the state before it is "

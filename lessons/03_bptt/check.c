@@ -1,5 +1,4 @@
-/* Lesson 3: the student's walk beside weft's, and a student's forget bias.
- */
+/* Lesson 3: the walk of a student beside that of weft, and a forget bias. */
 #include "common/lesson.h"
 #include "given.h"
 
@@ -25,16 +24,16 @@ static const char *const hints[MISTAKES] = {
     [H_TOO_EARLY] =
         "1 - h^2 is that of the wrong step: h_t has gone into the tanh that made "
         "h_{t+1}, so the factor is 1 - h_{t+1}^2",
-    [NO_TANH] = "the factor of tanh is missing: from h_{t+1} to its sum it is "
-                "1 - h_{t+1}^2",
+    [NO_TANH] = "the factor of tanh is missing: from h_{t+1} to its sum it is 1 - "
+                "h_{t+1}^2",
     [OF_THE_SUM] =
         "1 - h^2 is that of h_t, unit k, which is the gradient by the sum of step t: "
         "it is the tanh of h_{t+1} that is come through, with a factor of its own for "
         "each unit j, 1 - h_{t+1}^2, before U transposed",
     [OF_UNIT_K] =
         "the step is right, but it is the 1 - h^2 of unit k: each unit j of h_{t+1} "
-        "has a tanh of its own, so the factor stands in the sum over j, with "
-        "h[(t + 1) * H + j]",
+        "has a tanh of its own, so the factor stands in the sum over j, with h[(t + 1) "
+        "* H + j]",
     [ONLY_ONE_STEP] = "each step takes from `last`: dh_t is made of dh_{t+1}, which "
                       "has come through all later steps",
 };
@@ -150,8 +149,8 @@ static void check_units(int steps, int H)
             want[t * H + k] = sum;
         }
     if (!near(dh, want, steps * H, 1e-8))
-        hint("layers of 16 units are right, one of %d is not: row j of U begins at "
-             "u[j * H], step t of h and dh at h[t * H] and dh[t * H]",
+        hint("layers of 16 units are right, one of %d is not: row j of U begins at u[j "
+             "* H], step t of h and dh at h[t * H] and dh[t * H]",
              H);
 }
 

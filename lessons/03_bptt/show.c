@@ -63,14 +63,14 @@ enum { LAYERS = 6 };
 static const struct {
     bool lstm;
     double of;
-    const char *name, *key;
+    const char *name;
 } layers[LAYERS] = {
-    { false, 0.8, "RNN, gain 0.8", "RNN 0.8" },
-    { false, 1, "RNN, gain 1", "RNN 1" },
-    { false, 1.3, "RNN, gain 1.3", "RNN 1.3" },
-    { true, 0, "LSTM, forget bias 0", "LSTM 0" },
-    { true, 1, "LSTM, forget bias 1", "LSTM 1" },
-    { true, 3, "LSTM, forget bias 3", "LSTM 3" },
+    { false, 0.8, "RNN, gain 0.8" },
+    { false, 1, "RNN, gain 1" },
+    { false, 1.3, "RNN, gain 1.3" },
+    { true, 0, "LSTM, forget bias 0" },
+    { true, 1, "LSTM, forget bias 1" },
+    { true, 3, "LSTM, forget bias 3" },
 };
 
 /* Those of the RNNs by the student's walk. Returns if weft's is the same. */
@@ -132,7 +132,7 @@ void draw(const char *path)
     for (int k = 0; k < LAYERS; k++) {
         norms_of(k, y[k], &of);
         curves[k] =
-            (weft_curve){ .name = layers[k].key, .n = STEPS, .x = x, .y = y[k] };
+            (weft_curve){ .name = layers[k].name, .n = STEPS, .x = x, .y = y[k] };
     }
     for (int t = 0; t < STEPS; t++)
         x[t] = t;
@@ -141,8 +141,6 @@ void draw(const char *path)
                                .y_base = 10,
                                .curves = curves,
                                .n = LAYERS };
-    if (weft_plot_lines(
-            path, "How far back does a loss see? RNN and gain, LSTM and forget bias",
-            &chart, 1, 1))
+    if (weft_plot_lines(path, "How far back does a loss see?", &chart, 1, 1))
         printf("%s\n", weft_file_message());
 }

@@ -57,8 +57,7 @@ enum {
 };
 static const char *const hints[MISTAKES] = {
     [INTERLEAVED] = "the rows of a unit's gates do not lie side by side: rows 0 .. H - "
-                    "1 are of gate i, one a "
-                    "unit, the next H of f",
+                    "1 are of gate i, one a unit, the next H of f",
     [NO_STATE] = "h has no part in the gates: U h is missing",
     [STATE_C] = "the gates look at c: U is multiplied by h; the cell is what only the "
                 "gates may touch",
@@ -289,9 +288,7 @@ _Noreturn static void cell_is_off(const moment *m)
              letter == '1' ? "1" : "0");
     if (fabs(written) > fabs((1 - f) * m->before))
         hint("what is stored drifts: i is still %s at a %c, each such letter adds some "
-             "of g, and %d letters "
-             "after "
-             "the bit c is %s instead of %s",
+             "of g, and %d letters after the bit c is %s instead of %s",
              digits(at(m->to.i, m)), letter, m->since, digits(now), digits(m->bit));
     hint("what is stored fades: f is %s at a %c, and %d letters after the bit c is %s "
          "instead of %s",

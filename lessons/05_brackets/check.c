@@ -22,8 +22,7 @@ static const char *const hints[MISTAKES] = {
     [NOT_DIVIDED] = "correlation is not divided: sum of (a - mean)(b - mean) grows "
                     "with the sizes of a and b",
     [NO_ROOT] = "correlation is divided by the sums of squares themselves; it should "
-                "be by the root of their "
-                "product",
+                "be by the root of their product",
     [SIZE_ONLY] =
         "correlation has lost its sign: it is negative if b falls where a rises",
     [NO_STEPS] = "correlation reads a[0], a[1], ..; of unit j the next number is a "
@@ -59,8 +58,7 @@ static void check_constant(double value)
     double got = correlation(N, a, 1, b, 1), turned = correlation(N, b, 1, a, 1);
     if (isnan(got) || isnan(turned))
         hint("correlation with a unit that does not change is 0 / 0: it should be 0, "
-             "else NaN wins or loses "
-             "every comparison after it");
+             "else NaN wins or loses every comparison after it");
     if (!near(&got, &zero, 1, 1e-9) || !near(&turned, &zero, 1, 1e-9))
         hint("correlation with a unit that does not change is %s; it should be 0",
              digits(got));
@@ -131,8 +129,7 @@ static void check_unit(const record *r, const char *of)
              UNITS - 1);
     if (both_by(r, got, r->c, false))
         hint("unit_for takes the largest correlation, but unit %d of %s has %s with "
-             "%s: a unit that counts "
-             "down counts, too",
+             "%s: a unit that counts down counts, too",
              want, of, digits(of_unit(r, want, o)), names[o]);
     if (both_by(r, got, r->h, true) || both_by(r, got, r->h, false))
         hint("unit_for finds unit %d of %s for %s, which is right of h: h is squashed "
@@ -140,8 +137,7 @@ static void check_unit(const record *r, const char *of)
              got[o], of, names[o]);
     if (both_by(r, turned, r->c, true))
         hint("unit_for finds the unit of the other output: token i's target of output "
-             "o is target[i * "
-             "OUTPUTS + o]");
+             "o is target[i * OUTPUTS + o]");
     hint("unit_for finds unit %d of %s for %s, whose correlation is %s; unit %d has %s",
          got[o], of, names[o], digits(of_unit(r, got[o], o)), want,
          digits(of_unit(r, want, o)));

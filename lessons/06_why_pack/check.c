@@ -172,13 +172,11 @@ static void check_nan(const numbers *got)
     if (any_nan(got->y, CELLS) || any_nan(got->h, N * UNITS) ||
         any_nan(got->c, N * UNITS))
         hint("with NaN in the pads NaN comes out: 0 * NaN is NaN, so a product with "
-             "the mask keeps it; "
-             "weft_where chooses");
+             "the mask keeps it; weft_where chooses");
     if (any_nan(got->gradient, WEIGHTS))
         hint("with NaN in the pads y and the state are right, but the gradient is NaN: "
-             "on the way back what "
-             "was not chosen gets 0, and the step multiplies it by its NaN; clean x "
-             "before the step");
+             "on the way back what was not chosen gets 0, and the step multiplies it "
+             "by its NaN; clean x before the step");
 }
 
 static void check_last(const one_case *c, const numbers *got, const numbers *want)
@@ -188,22 +186,19 @@ static void check_last(const one_case *c, const numbers *got, const numbers *wan
         numbers naive = run(c, ALL_CELLS);
         if (near(got->h, naive.h, N * UNITS, 1e-9))
             hint("%s: y is right, last.h is not: what does the state do in the pads? "
-                 "It must stay as the "
-                 "last token has left it",
+                 "It must stay as the last token has left it",
                  way);
         const double nothing[UNITS] = { 0 };
         if (near(got->h, nothing, UNITS, 0))
             hint("%s: y is right, but last.h of sequence 1 is 0: in the pads the state "
-                 "must stay as it was, "
-                 "not become 0",
+                 "must stay as it was, not become 0",
                  way);
         hint("%s: y is right, last.h is not: sequence 1 has %s, and %s is right", way,
              digits(got->h[0]), digits(want->h[0]));
     }
     if (!near(got->c, want->c, N * UNITS, 1e-9))
         hint("%s: last.h is right, last.c is not: an LSTM's state is h and c, and both "
-             "must stay as they "
-             "are in the pads",
+             "must stay as they are in the pads",
              way);
 }
 
@@ -213,13 +208,11 @@ static void check_y(const one_case *c, const numbers *got, const numbers *want)
         numbers naive = run(c, ALL_CELLS);
         if (c->reverse && near_in(c, got->y, naive.y, true))
             hint("reverse: the pads come first here, and each sequence begins with "
-                 "what they have left; its "
-                 "last token must find a state of zeros");
+                 "what they have left; its last token must find a state of zeros");
         numbers forward = run(c, FORWARD);
         if (c->reverse && near_in(c, got->y, forward.y, true))
             hint("reverse: y is what the forward direction gives: reverse, too, begins "
-                 "at step 0 and not at "
-                 "T - 1");
+                 "at step 0 and not at T - 1");
         hint("%s: y is wrong at tokens (pads are %s)",
              c->reverse ? "reverse" : "forward", digits(c->pad));
     }
@@ -236,8 +229,8 @@ static void check_case(const one_case *c)
     check_y(c, &got, &want), check_last(c, &got, &want);
     if (!near(got.gradient, want.gradient, WEIGHTS, 1e-9))
         hint("y and the state are right, their gradient by the weights is not (pads "
-             "are %s); is there a "
-             "weft_detach, or numbers that were read and written back?",
+             "are %s); is there a weft_detach, or numbers that were read and written "
+             "back?",
              digits(c->pad));
 }
 

@@ -28,8 +28,7 @@ static void check_conjugate(int n, const int32_t *len, const packing *want)
     int steps = conjugate(n, len, got), positive = 0;
     if (want->steps && !steps)
         hint("conjugate leaves out empty: out[0] is how many parts are more than 0, "
-             "out[1] more than 1, ..; "
-             "it returns how many such numbers there are");
+             "out[1] more than 1, ..; it returns how many such numbers there are");
     if (steps == want->steps + 1 && got[want->steps] == 0)
         hint("conjugate of %s ends with a 0: no part is more than %d, so there is no "
              "step %d",
@@ -117,8 +116,7 @@ static void check_sorted(int n, const int32_t *len, const packing *p,
         if (len[p->sorted[place - 1]] == len[p->sorted[place]] &&
             p->sorted[place - 1] > p->sorted[place])
             hint("of %s sorted has sequence %d before %d, which is as long: equals "
-                 "stay in their order (a "
-                 "stable sort)",
+                 "stay in their order (a stable sort)",
                  list(n, len), p->sorted[place - 1], p->sorted[place]);
     for (int place = 0; place < n; place++)
         if (p->unsorted[p->sorted[place]] != place)
@@ -148,9 +146,7 @@ static void check_rows(int n, const int32_t *len, const packing *p, const packin
             continue;
         if (batch_major(n, len, p, true) || batch_major(n, len, p, false))
             hint("of %s row %d has token %d of sequence %d, but it is token %d of "
-                 "sequence %d: time first, "
-                 "all "
-                 "first tokens before all second ones",
+                 "sequence %d: time first, all first tokens before all second ones",
                  list(n, len), r, p->position[r], p->sequence[r], want->position[r],
                  want->sequence[r]);
         if (p->position[r] == want->position[r] && p->sequence[r] >= 0 &&
@@ -205,14 +201,12 @@ static void check_unpack(int n, const int32_t *len, const packing *p)
     if (near(padded, transposed, n * p->steps, 0) ||
         near(again, transposed, n * p->steps, 0))
         hint("of %s unpack is transposed: padded is [n, steps], so token t of sequence "
-             "s stands at "
-             "s * steps + t",
+             "s stands at s * steps + t",
              list(n, len));
     if (near(padded, by_unsorted, n * p->steps, 0) ||
         near(again, by_unsorted, n * p->steps, 0))
         hint("of %s unpack takes unsorted for sorted: sorted[place] is a sequence, "
-             "unsorted[sequence] is its "
-             "place",
+             "unsorted[sequence] is its place",
              list(n, len));
     if (near(padded, by_place, n * p->steps, 0))
         hint("of %s unpack leaves the sequences as they are sorted: row s of padded is "

@@ -24,16 +24,13 @@ static const char *const ways[WAYS] = {
     [BY_SEQUENCES] = "1 / (sequences times the length of its sequence)",
     [BY_BATCHES] = "1 / (batches times the tokens of its batch)",
     [BY_CELLS] = "1 / cells of the padded batch: it is divided by pads, too, so the "
-                 "loss is the smaller "
-                 "the more pads there are",
+                 "loss is the smaller the more pads there are",
     [BY_CELLS_OF_BATCH] =
         "1 / (batches times the cells of its padded batch): pads are counted, too",
     [BY_LENGTH] = "1 / the length of its sequence, and so the sum of the sequences' "
-                  "means: their number is "
-                  "missing",
+                  "means: their number is missing",
     [BY_TOKENS_OF_BATCH] = "1 / the tokens of its batch, and so the sum of the "
-                           "batches' means: their number "
-                           "is missing",
+                           "batches' means: their number is missing",
     [WITH_EMPTY_SEQUENCES] =
         "as it should, but sequences of length 0 are counted, too, and have no mean",
     [WITH_EMPTY_BATCHES] =
@@ -100,8 +97,7 @@ static void check_weigh(const task *t, mean_of which)
         sum += got[k];
     if (sum == 0)
         hint("weigh leaves the weights at zero: write to weight[k] what token k's loss "
-             "is multiplied by "
-             "(1 / n of an int n is 0 in C; 1. / n is not)");
+             "is multiplied by (1 / n of an int n is 0 in C; 1. / n is not)");
     for (int way = 0; way < WAYS; way++)
         if (weights_of(t, way, wrong), near(got, wrong, n, 1e-12))
             hint("for the mean of %s a token weighs %s", meant[which], ways[way]);
@@ -139,25 +135,22 @@ enum {
     "the gradient is divided "
 static const char *const mistakes[MISTAKES] = {
     [SUM_OF_MEANS] = "that is the sum of the batches' means: each loss is divided by "
-                     "its own weight. "
-                     "Walk back from l.sum, and divide once, after the last batch",
+                     "its own weight. Walk back from l.sum, and divide once, after the "
+                     "last batch",
     [PER_SEQUENCE] = "the sum is divided by the number of sequences; the mean over the "
-                     "tokens is divided "
-                     "by l.weight, summed over the batches",
+                     "tokens is divided by l.weight, summed over the batches",
     [PER_BATCH] = "the sum is divided by the number of batches; the mean over the "
-                  "tokens is divided by "
-                  "l.weight, summed over the batches",
+                  "tokens is divided by l.weight, summed over the batches",
     [PER_CELL] = "the sum is divided by the cells of padded batches: pads have no loss "
                  "and count nothing",
     [A_SUM] = "that is the gradient of the sum of all losses; the division by their "
               "number is missing",
     [MEAN_BY_TOKENS] = "that is a mean divided once more: weft_mean_loss has divided "
-                       "each batch's loss by "
-                       "its own tokens already. Walk back from l.sum, and divide once, "
-                       "after the last batch",
+                       "each batch's loss by its own tokens already. Walk back from "
+                       "l.sum, and divide once, after the last batch",
     [SUM_BY_TOKENS_AND_BATCHES] =
-        "that is a mean divided once more, by the number of batches: the sum over "
-        "all batches, divided by the tokens of all, is the mean already",
+        "that is a mean divided once more, by the number of batches: the sum over all "
+        "batches, divided by the tokens of all, is the mean already",
     [SUM_BY_TOKENS_TWICE] =
         "that is a mean divided once more, by the number of tokens: divide once",
     [MEAN_IN_TURN] = IN_LOOP "and each loss by its own weight before",
@@ -226,8 +219,7 @@ static void hint_of_means(const task *t)
             least = fmin(least, n), most = fmax(most, n);
     }
     hint("that is the mean of the batches' means: batches of %s and %s tokens count "
-         "the same, so a token "
-         "of the smaller one weighs %s times one of the larger",
+         "the same, so a token of the smaller one weighs %s times one of the larger",
          digits(least), digits(most), digits(most / least));
 }
 
@@ -238,8 +230,7 @@ static weft_loss watched_loss(const batches *b, int i)
 {
     if (weft_ok(b->w) && weft_usage_of(b->w).tape > 0)
         hint("before batch %d the tape of the one before is still there: weft_clear "
-             "after each, or the "
-             "memory of all is needed at once",
+             "after each, or the memory of all is needed at once",
              i + 1);
     asked++;
     return first_loss(b, i);

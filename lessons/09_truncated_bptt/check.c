@@ -69,9 +69,8 @@ enum {
 enum { CARRY, NO_CARRY, CARRY_H_ONLY, CARRY_C_ONLY, CARRIES };
 static const char *const resets[RESETS] = {
     [RESET_LATE] = "the state is reset one step late: the first token of a sequence is "
-                   "read with the state "
-                   "of the sequence before, and the second one then begins with zeros. "
-                   "Reset before the step",
+                   "read with the state of the sequence before, and the second one "
+                   "then begins with zeros. Reset before the step",
     [RESET_H_ONLY] =
         "h is reset where a sequence begins, c is not: an LSTM has two states",
     [RESET_C_ONLY] =
@@ -80,24 +79,21 @@ static const char *const resets[RESETS] = {
         "begins is looked at in the first step of a window only: a sequence may begin "
         "in the middle of it",
     [RESET_ALL_SLOTS] = "where a sequence begins in one slot the state of all slots is "
-                        "reset: the others are "
-                        "in the middle of their sequences",
+                        "reset: the others are in the middle of their sequences",
     [RESET_INVERTED] = "the mask is inverted: the state is zeros where a sequence goes "
-                       "on, and stays where "
-                       "one begins. The mask is 0 where begins is true, else 1",
+                       "on, and stays where one begins. The mask is 0 where begins is "
+                       "true, else 1",
     [RESET_TRANSPOSED] = "begins is looked at as begins[s * steps + t], which is "
-                         "transposed: of step t and "
-                         "slot s it is begins[t * slots + s]",
+                         "transposed: of step t and slot s it is begins[t * slots + s]",
     [RESET_TRANSPOSED_BY_SLOTS] =
-        "begins is looked at as begins[s * slots + t], which is transposed: of "
-        "step t and slot s it is begins[t * slots + s]",
+        "begins is looked at as begins[s * slots + t], which is transposed: of step t "
+        "and slot s it is begins[t * slots + s]",
     [RESET_EVERY_STEP] =
         "states are never kept: each token is read with zeros before it. The state "
-        "before "
-        "a step is .last of what weft_rnn_step has returned at the step before",
+        "before a step is .last of what weft_rnn_step has returned at the step before",
     [RESET_AND_STAY] = "each step of a window begins with in->state. Only the first "
-                       "one does: the state "
-                       "before each other step is .last of the step before",
+                       "one does: the state before each other step is .last of the "
+                       "step before",
 };
 static const char *const carries[CARRIES] = {
     [NO_CARRY] =
@@ -186,8 +182,7 @@ static void check_state(const char *name, const weft_tensor *x)
     if (weft_rank(x) != 3 || weft_size(x, 0) != 1 || weft_size(x, 1) != SLOTS ||
         weft_size(x, 2) != H)
         hint("the %s that read_window returns has the shape [%s]; a state is [1, "
-             "slots, hidden], here "
-             "[1, %d, %d], as in->state.%s is",
+             "slots, hidden], here [1, %d, %d], as in->state.%s is",
              name, shape, SLOTS, H, name);
 }
 
@@ -195,8 +190,7 @@ static void check_returned(const run *r, weft_state state, int n)
 {
     if (!weft_ok(r->w))
         hint("in window %d weft says: %s (states are [1, %d, %d] here, slots before "
-             "units; what they are "
-             "multiplied by is [1, %d, 1])",
+             "units; what they are multiplied by is [1, %d, 1])",
              n + 1, weft_error_message(r->w), SLOTS, H, SLOTS);
     if (!state.h || !state.c)
         hint("read_window returns no %s: the next window goes on from both, h and c",
@@ -249,12 +243,10 @@ static void hint_of_places(bool contaminated)
                 continue;
             if (contaminated)
                 hint("sequence %d knows sequence %d, which stands before it in slot "
-                     "%d: where a sequence "
-                     "begins the state must be zeros",
+                     "%d: where a sequence begins the state must be zeros",
                      p + 1, p, s + 1);
             hint("window %d, step %d, slot %d: that is token %d of sequence %d, and "
-                 "its first number is %s "
-                 "instead of %s",
+                 "its first number is %s instead of %s",
                  t / STEPS + 1, t % STEPS + 1, s + 1, t - pieces[p].from + 1, p + 1,
                  digits(got[at]), digits(want[at]));
         }
@@ -310,16 +302,14 @@ static void check_gradients(run *r)
              STEPS - 1);
     if (within[0] == 0)
         hint("no gradient leads from y[%d] to x[0] of the same window: the state is "
-             "detached at every step, "
-             "and the layer learns nothing about time. Detach only what is returned",
+             "detached at every step, and the layer learns nothing about time. Detach "
+             "only what is returned",
              STEPS - 1);
     for (int t = 0; t < STEPS; t++)
         if (size_of(by[t]) != 0)
             hint("not detached: a loss in window 2 still walks back through window 1, "
-                 "and a loss in window "
-                 "%d through all of them; their tape, by now of %d entries, could "
-                 "never end. Return "
-                 "weft_detach of h and c",
+                 "and a loss in window %d through all of them; their tape, by now of "
+                 "%d entries, could never end. Return weft_detach of h and c",
                  WINDOWS, (int)tape);
 }
 

@@ -134,8 +134,8 @@ static void hint_of_contexts(const batch *b, const double *context)
                  "held something else",
                  s + 1);
         hint("the weights are right, but the context of sequence %d begins with %s "
-             "instead of %s: it is the "
-             "sum of weight[t] times row t of its own memory, which begins at row %d",
+             "instead of %s: it is the sum of weight[t] times row t of its own memory, "
+             "which begins at row %d",
              s + 1, digits(got[0]), digits(want[0]), first);
     }
 }
@@ -157,21 +157,18 @@ static void check_moved(const batch *b, double by, double each)
     const char *what = isfinite(weight[bad]) ? digits(weight[bad]) : "no number";
     if (each)
         hint("with 800 added to the scores of the first sequence, and 800 subtracted "
-             "from those of the "
-             "second, a weight is %s: subtract the largest score of each sequence, not "
-             "that of all",
+             "from those of the second, a weight is %s: subtract the largest score of "
+             "each sequence, not that of all",
              what);
     if (by < 0)
         hint("with 800 subtracted from all scores the weights should stay as they are, "
-             "and one is %s: "
-             "exp of -800 is 0. Subtract the sequence's own largest score: a constant "
-             "does not do, "
-             "and the search for the largest must not begin at 0",
+             "and one is %s: exp of -800 is 0. Subtract the sequence's own largest "
+             "score: a constant does not do, and the search for the largest must not "
+             "begin at 0",
              what);
     hint("with 800 added to all scores the weights should stay as they are, and one is "
-         "%s: exp of "
-         "800 is more than a double holds. Subtract the sequence's largest score "
-         "before exp",
+         "%s: exp of 800 is more than a double holds. Subtract the sequence's largest "
+         "score before exp",
          what);
 }
 
@@ -243,8 +240,7 @@ static const double *known_step(decoder *d, int token)
              "to step k + 1");
     if (token < 0)
         hint("step is told token %d: is there a likeliest one if all scores are below "
-             "0? The search for "
-             "the largest begins with the first score, not with 0",
+             "0? The search for the largest begins with the first score, not with 0",
              token);
     if (token >= KINDS)
         hint("step is told token %d; there are %d of them", token, KINDS);
@@ -307,15 +303,15 @@ enum {
     "token of place k, gold[k]"
 static const char *const mistakes[MISTAKES] = {
     [ALWAYS_GOLD] = "every step is told gold's token, whatever share says: accuracy "
-                    "100 % at epoch 0 is no "
-                    "decoder. With a share of 0 it is on its own",
+                    "100 % at epoch 0 is no decoder. With a share of 0 it is on its "
+                    "own",
     [ALWAYS_OWN] = "gold is never told, whatever share says: with a share of 1 that is "
                    "teacher forcing",
     [COIN_TURNED] = TURNED,
     [COIN_ABOVE] = TURNED,
     [COIN_EQUAL] = "gold is told where the coin is just share, too: it is told if the "
-                   "coin is below "
-                   "share, < and not <=, so that a share of 0 never tells it",
+                   "coin is below share, < and not <=, so that a share of 0 never "
+                   "tells it",
     [NO_COIN] = HALF,
     [NO_COIN_FROM_HALF] = HALF,
     [ONE_COIN] = "one coin for the whole sequence: it is tossed at each place anew",
@@ -324,11 +320,9 @@ static const char *const mistakes[MISTAKES] = {
     [END_MISSED] = "END does not end the sequence: it is written like any other token, "
                    "up to the limit",
     [GOLD_AHEAD] = "gold is one place ahead: the step that is to find gold[n] is told "
-                   "gold[n]. It is told "
-                   "the token before, gold[n - 1]",
+                   "gold[n]. It is told the token before, gold[n - 1]",
     [GOLD_NEXT] = "after place k the next step is told gold[k + 1], which is what it "
-                  "is to find: it is "
-                  "told the token of place k, gold[k]",
+                  "is to find: it is told the token of place k, gold[k]",
     [GOLD_BEHIND] = BEHIND,
     [GOLD_BEHIND_BEGIN] = BEHIND,
     [GOLD_BEHIND_NO_COIN] = BEHIND,
@@ -338,8 +332,7 @@ static const char *const mistakes[MISTAKES] = {
         "each step is told BEGIN: it should be told the token of the place before",
     [SMALLEST] = "the smallest score is taken; the likeliest token has the largest",
     [LARGEST_FROM_0] = "token 0 is taken where all scores are below 0: the search for "
-                       "the largest begins "
-                       "with the first score, not with 0",
+                       "the largest begins with the first score, not with 0",
     [LAST_OF_EQUALS] = "of equal scores the first is taken, as weft_decode does",
 };
 
@@ -477,8 +470,7 @@ static void check_decode(void)
     }
     if (bad < 0 && for_nobody)
         hint("a coin is tossed where gold is NULL: without a gold there is nothing to "
-             "choose, so ask for "
-             "gold first, and then for the coin");
+             "choose, so ask for gold first, and then for the coin");
     if (bad < 0)
         return;
     for (int way = 1; way < MISTAKES; way++)
@@ -488,11 +480,9 @@ static void check_decode(void)
     got = answer_of(&q, -1), want = answer_of(&q, RIGHT);
     if (!got.n && !q.has)
         hint("decode writes nothing: ask step for the scores, and write the likeliest "
-             "token to out, until "
-             "it is END");
+             "token to out, until it is END");
     hint("%s a gold and a share of %s decode writes %d tokens, beginning with %d, "
-         "instead of %d beginning "
-         "with %d",
+         "instead of %d beginning with %d",
          q.has ? "with" : "without", digits(q.share), got.n, got.n ? got.out[0] : -1,
          want.n, want.n ? want.out[0] : -1);
 }
@@ -512,8 +502,7 @@ static void check_network(void)
             by = by_weft(&net, said, n, 2 * MOST, same);
         if (written != by || memcmp(mine, same, (size_t)by * sizeof *mine))
             hint("a network that was not trained writes %d tokens by decode, and %d by "
-                 "weft_decode, or "
-                 "others",
+                 "weft_decode, or others",
                  written, by);
         weft_clear(net.w);
     }

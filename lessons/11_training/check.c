@@ -52,13 +52,13 @@ static void diagnose(const double *x, double most, const double *got)
             continue;
         if (m == EACH)
             hint("each array was clipped by itself: the direction has changed, its "
-                 "cosine to the gradient "
-                 "is %s; one norm of all numbers, and one factor, keep it",
+                 "cosine to the gradient is %s; one norm of all numbers, and one "
+                 "factor, keep it",
                  digits(cosine(x, got)));
         if (m == VALUES)
             hint("single numbers were cut off at the limit: the direction has changed, "
-                 "its cosine to the "
-                 "gradient is %s; the norm is what must not be above it",
+                 "its cosine to the gradient is %s; the norm is what must not be above "
+                 "it",
                  digits(cosine(x, got)));
         if (m == ALWAYS)
             hint("a gradient of norm %s was below the limit, and was made larger: it "
@@ -68,8 +68,7 @@ static void diagnose(const double *x, double most, const double *got)
             "all numbers were divided by the sum of the squares: the norm is its root");
     }
     hint("after clip the norm is %s and the cosine to the gradient %s; a norm of %s "
-         "and a cosine of 1 "
-         "are expected",
+         "and a cosine of 1 are expected",
          digits(norm_of(got, NUMBERS)), digits(cosine(x, got)),
          digits(fmin(norm, most)));
 }
@@ -92,8 +91,7 @@ static void check_clip(double most)
              digits(before));
     if (near(&norm, &before, 1, rough) && !near(&norm, &before, 1, 1e-12))
         hint("clip returns the norm before, but %.1e beside it: what is added belongs "
-             "to the divisor "
-             "alone, and sums are in double",
+             "to the divisor alone, and sums are in double",
              norm - before);
     if (!near(&norm, &before, 1, 1e-12))
         hint("clip returns %s; the norm before is %s", digits(norm), digits(before));
@@ -120,14 +118,12 @@ static void check_rows(const double *b, const double *c, const double *b0,
     for (int g = 0; g < 4 && !changed[1]; g++)
         if (changed[g])
             hint("the rows of the %s gate have changed: gates come as i f g o, so "
-                 "those of f are hidden .. "
-                 "2 hidden - 1",
+                 "those of f are hidden .. 2 hidden - 1",
                  gates[g]);
     for (int g = 0; g < 4; g++)
         if (g != 1 && changed[g])
             hint("the rows of the %s gate have changed, too: only those of f may, so "
-                 "read the biases "
-                 "before you assign",
+                 "read the biases before you assign",
                  gates[g]);
     for (int k = H; k < 2 * H; k++) {
         double sum = b[k] + c[k], twice = 2 * value, old = value + c0[k];
@@ -187,15 +183,14 @@ static void check_update(double most)
         if (!near(x, want, 2, 1e-5) && near(x, whole, 2, 1e-12) &&
             near(&norm, &five, 1, 1e-5))
             hint("there is no clip at all, or one with another limit than %s: update "
-                 "returns the norm, 5, "
-                 "but the parameters have moved by the whole gradient",
+                 "returns the norm, 5, but the parameters have moved by the whole "
+                 "gradient",
                  digits(most));
         if (!near(x, want, 2, 1e-5) && near(x, whole, 2, 1e-12))
             hint("the parameters have moved by the whole gradient, of norm 5, with a "
-                 "limit of %s: there is "
-                 "no clip at all, or it is before weft_backward, too early, or after "
-                 "weft_optim_step, "
-                 "which has made the gradients zero",
+                 "limit of %s: there is no clip at all, or it is before weft_backward, "
+                 "too early, or after weft_optim_step, which has made the gradients "
+                 "zero",
                  digits(most));
         if (!near(x, want, 2, 1e-5))
             hint("after update %d of a loss 3 p + 4 q with a limit of %s, p is %s and "

@@ -10,9 +10,8 @@ static void check_large(const char *of, double got, double want)
 {
     if (!is(got, want))
         hint("%s is right for small shapes, but of large ones it says %s instead of "
-             "%s: ints overflow "
-             "above 2^31: begin with 2.0 *, and each product that follows is one of "
-             "doubles",
+             "%s: ints overflow above 2^31: begin with 2.0 *, and each product that "
+             "follows is one of doubles",
              of, digits(got), digits(want));
 }
 
@@ -66,13 +65,11 @@ static void check_lstm_bytes(int I, int H, int B, int T)
         hint("lstm_bytes counts numbers: each of them has 4 bytes");
     if (is(got, 4 * (weights + T * B * of)))
         hint("the weights are counted once for all steps: nothing stays in the cache, "
-             "so each of the T = %d "
-             "steps reads them again",
+             "so each of the T = %d steps reads them again",
              T);
     if (is(got, 4. * T * B * (weights + of)))
         hint("the weights are counted for each sequence: a step reads them once for "
-             "all B = %d of them, "
-             "which is why one makes batches",
+             "all B = %d of them, which is why one makes batches",
              B);
     if (is(got, 4 * T * (weights + B * (of - H))) ||
         is(got, 4 * T * (weights + B * (of - 2 * H))))
@@ -84,12 +81,10 @@ static void check_lstm_bytes(int I, int H, int B, int T)
                    "each step reads and writes all of that again");
     if (is(got, 2 * want))
         hint("lstm_bytes is twice what is expected: the 2 of FLOPs has no place here, "
-             "and a number has 4 "
-             "bytes, not 8");
+             "and a number has 4 bytes, not 8");
     if (is(got, 4 * T * (2 * weights + B * of)))
         hint("lstm_bytes reads the weights twice: two FLOPs are done with each of "
-             "them, but it is read "
-             "once");
+             "them, but it is read once");
     if (is(got, 4. * T * weights))
         hint("lstm_bytes has the weights alone: what of x, h and c?");
     hint("lstm_bytes(%d, %d, %d, %d) is %s; %s is expected", I, H, B, T, digits(got),
@@ -119,8 +114,7 @@ static void check_attention(int d, int n, const int *len)
         return;
     if (is(got, attention(d, all, 8, 4)))
         hint("attention_flops takes the square of all %g tokens: tokens of different "
-             "sequences have no "
-             "scores, so the squares are summed up",
+             "sequences have no scores, so the squares are summed up",
              all);
     if (is(got, n * attention(d, most, 8, 4)))
         hint("attention_flops takes each sequence as long as the longest: there are no "
@@ -136,8 +130,7 @@ static void check_attention(int d, int n, const int *len)
              "addition are two FLOPs");
     if (is(got, 2 * want))
         hint("attention_flops is twice what is expected: the 2 of a multiplication and "
-             "an addition is there "
-             "twice");
+             "an addition is there twice");
     if (is(got, three))
         hint("attention_flops has three projections, q, k and v: the result is a "
              "fourth one");
@@ -145,8 +138,7 @@ static void check_attention(int d, int n, const int *len)
         hint("attention_flops has one projection: q, k, v and the result are four");
     if (is(got, own))
         hint("attention_flops has one score a token: each of the T tokens has one with "
-             "each of the T, so a "
-             "factor T is missing there");
+             "each of the T, so a factor T is missing there");
     hint("attention_flops of width %d over %d sequences, the first of %d tokens, is "
          "%s; %s is expected",
          d, n, len[0], digits(got), digits(want));
