@@ -1,4 +1,4 @@
-"""look.py OUT CHROMIUM: every page of the site as a browser shows it, in the light, in the dark, 360 px wide and on paper. Says what is wrong,
+"""look.py OUT CHROMIUM: every page of the site as a browser shows it, in the light, in the dark, 360 px wide and on paper, and every SVG. Says what is wrong,
 then a line of figures; status 1 if anything is. Pictures of all that lie in OUT/shots."""
 import os
 import shutil
@@ -12,6 +12,7 @@ from check import FOREIGN
 HERE = Path(__file__).parent
 MOST = 20                               # faults of a page that are said
 WAYS = {'light': (1280, 'light', ''), 'dark': (1280, 'dark', ''), 'narrow': (360, 'dark', ''), 'paper': (680, 'light', 'print')}
+LANDSCAPE = 1040                        # of paper laid on its side, which `weft lab`'s page asks for
 
 
 def noises(events):
@@ -29,15 +30,16 @@ def noises(events):
 
 
 def look_at(browser, out, page, shots):
-    """(faults, texts, pictures) of a page, in all ways."""
+    """(faults, texts, pictures) of a page, in all ways; of a picture, in the light and in the dark."""
     faults, texts, pictures = [], 0, 0
     for way, how in WAYS.items():
-        browser.look(*how)
+        if page.suffix == '.svg' and way not in ('light', 'dark'):
+            continue
+        browser.look(LANDSCAPE if way == 'paper' and str(page) in FOREIGN else how[0], *how[1:])
         browser.open((out / page).as_uri())
         seen = browser.run((HERE / 'probe.js').read_text())
         said = [*seen['faults'], *noises(browser.events)]
-        if not (way == 'paper' and str(page) in FOREIGN):
-            faults += [f'{page}, {way}: {f}' for f in said[:MOST] + [f'{len(said) - MOST} more'] * (len(said) > MOST)]
+        faults += [f'{page}, {way}: {f}' for f in said[:MOST] + [f'{len(said) - MOST} more'] * (len(said) > MOST)]
         texts, pictures = texts + seen['texts'], pictures + seen['pictures']
         if shots:
             browser.shot(str(shots / f'{str(page)[:-5].replace("/", "-")}-{way}.png'))
@@ -96,7 +98,7 @@ def look_at_all(browser, out, pages, shots):
 
 def main(out, chromium, *only):
     out = Path(out).resolve()
-    pages = [Path(p) for p in only] or sorted(p.relative_to(out) for p in out.rglob('*.html'))
+    pages = [Path(p) for p in only] or sorted(p.relative_to(out) for p in out.rglob('*') if p.suffix in ('.html', '.svg'))
     shots = out / 'shots'
     shutil.rmtree(shots, ignore_errors=True)
     shots.mkdir()
@@ -107,7 +109,8 @@ def main(out, chromium, *only):
     finally:
         browser.close()
         shutil.rmtree(profile, ignore_errors=True)
-    print('\n'.join(faults + [f'{len(pages)} pages in {len(WAYS)} ways, {texts} texts, {pictures} pictures, {len(faults)} faults; shots in {os.path.relpath(shots)}']))
+    drawn = sum(p.suffix == '.svg' for p in pages)
+    print('\n'.join(faults + [f'{len(pages) - drawn} pages in {len(WAYS)} ways, {drawn} SVGs in 2, {texts} texts, {pictures} pictures, {len(faults)} faults; shots in {os.path.relpath(shots)}']))
     return 1 if faults or not pages else 0
 
 

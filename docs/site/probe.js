@@ -2,7 +2,7 @@
 (function () {
   var faults = [], seen = {};
   function fault(text) { if (!seen[text]) { seen[text] = 1; faults.push(text); } }
-  function name(e) { return e.tagName.toLowerCase() + (e.className ? "." + String(e.className).replace(/ .*/, "") : "") + " '" + (e.textContent || "").trim().slice(0, 30) + "'"; }
+  function name(e) { return e.tagName.toLowerCase() + (e.getAttribute("class") ? "." + e.getAttribute("class").replace(/ .*/, "") : "") + " '" + (e.textContent || "").trim().slice(0, 30) + "'"; }
   function colour(text) { var n = text.match(/[\d.]+/g).map(Number); return { r: n[0], g: n[1], b: n[2], a: n.length > 3 ? n[3] : 1 }; }
   function over(c, d) { return { r: c.r * c.a + d.r * (1 - c.a), g: c.g * c.a + d.g * (1 - c.a), b: c.b * c.a + d.b * (1 - c.a), a: 1 }; }
   function part(x) { x /= 255; return x <= .03928 ? x / 12.92 : Math.pow((x + .055) / 1.055, 2.4); }
@@ -13,23 +13,45 @@
     while (layers.length) c = over(layers.pop(), c);
     return c;
   }
+  /* What lies under the middle of a text of a picture: shapes, from the top down to one that hides all below; NULL if one has no colour of its own. A text may bring
+   * its ground as an outline that is drawn first. */
+  function drawn_ground(e, s) {
+    if (/^stroke/.test(s.paintOrder) && s.stroke !== "none" && parseFloat(s.strokeWidth) >= 2) return colour(s.stroke);
+    e.scrollIntoView({ block: "center", inline: "center" });
+    var box = e.getBoundingClientRect(), layers = [], c = { r: 255, g: 255, b: 255, a: 1 };
+    var under = document.elementsFromPoint(box.left + box.width / 2, box.top + box.height / 2).filter(function (u) { return u !== e && u.tagName !== "text"; });
+    for (var i = 0; i < under.length; i++) {
+      var t = getComputedStyle(under[i]), html = !(under[i] instanceof SVGElement) || under[i].tagName === "svg", fill = html ? t.backgroundColor : t.fill;
+      if (fill === "none") continue;
+      if (/^url/.test(fill)) return null;
+      var b = colour(fill);
+      if (!html) b.a *= t.fillOpacity * t.opacity;
+      layers.push(b);
+      if (b.a === 1) break;
+    }
+    while (layers.length) c = over(layers.pop(), c);
+    return c;
+  }
   /* WCAG 2: texts have 4.5 to their ground, large ones 3. */
   function contrast(e) {
-    var s = getComputedStyle(e), g = ground(e), a = light(over(colour(s.color), g)), b = light(g);
+    var s = getComputedStyle(e), svg = e instanceof SVGElement, g = svg ? drawn_ground(e, s) : ground(e);
+    if (!g) return;
+    var a = light(over(colour(svg ? s.fill : s.color), g)), b = light(g);
     var c = (Math.max(a, b) + .05) / (Math.min(a, b) + .05), size = parseFloat(s.fontSize);
     var least = size >= 24 || size >= 18.66 && s.fontWeight >= 700 ? 3 : 4.5;
     if (c < least) fault("contrast " + c.toFixed(2) + " of " + name(e));
   }
   function scrolls(e) { for (e = e.parentElement; e && e !== document.body; e = e.parentElement) if (/auto|scroll|hidden/.test(getComputedStyle(e).overflowX)) return true; return false; }
-  var width = document.documentElement.clientWidth, texts = 0;
-  if (document.documentElement.scrollWidth > width) fault("is " + document.documentElement.scrollWidth + " wide, of " + width);
-  document.querySelectorAll("body *").forEach(function (e) {
-    if (!e.checkVisibility || !e.checkVisibility() || e.tagName === "SCRIPT") return;
+  var page = document.body, width = document.documentElement.clientWidth, texts = 0;
+  if (page && document.documentElement.scrollWidth > width) fault("is " + document.documentElement.scrollWidth + " wide, of " + width);
+  document.querySelectorAll(page ? "body *" : "text").forEach(function (e) {
+    if (!e.checkVisibility || !e.checkVisibility() || /^(script|title)$/i.test(e.tagName)) return;
     if (Array.from(e.childNodes).some(function (n) { return n.nodeType === 3 && n.data.trim(); })) { texts++; contrast(e); }
     var box = e.getBoundingClientRect();
-    if (box.width && box.right > width + 1 && !scrolls(e) && e.parentElement.getBoundingClientRect().right <= width + 1) fault("goes over the edge, to " + Math.round(box.right) + ": " + name(e));
+    if (page && box.width && box.right > width + 1 && !scrolls(e) && e.parentElement.getBoundingClientRect().right <= width + 1) fault("goes over the edge, to " + Math.round(box.right) + ": " + name(e));
   });
-  Array.from(document.images).forEach(function (i) { if (!i.complete || !i.naturalWidth) fault("a picture is missing: " + i.getAttribute("src")); });
+  var pictures = Array.from(document.images || []);
+  pictures.forEach(function (i) { if (!i.complete || !i.naturalWidth) fault("a picture is missing: " + i.getAttribute("src")); });
   if (!texts) fault("is empty");
-  return { faults: faults, texts: texts, pictures: document.images.length };
+  return { faults: faults, texts: texts, pictures: pictures.length };
 })()

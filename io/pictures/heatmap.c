@@ -26,10 +26,7 @@ static weft__paint weight_paint(double weight)
     int c[3];
     for (int k = 0; k < 3; k++)
         c[k] = (int)lround(at[i][k] + (x - i) * (at[i + 1][k] - at[i][k]));
-    weft__paint p = { .ink = weight > 0.45 ? "#ffffff" : "#333333" };
-    snprintf(p.fill, sizeof p.fill, "#%02x%02x%02x", (unsigned)c[0] & 255, (unsigned)c[1] & 255,
-             (unsigned)c[2] & 255);
-    return p;
+    return weft__paint_of(c);
 }
 
 /* ---- cells ---- */

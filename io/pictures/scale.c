@@ -40,6 +40,25 @@ double weft__scale_place(const weft__scale *s, double value)
 }
 
 /* ---- colours ---- */
+/* WCAG 2: the contrast is (L + .05) / (M + .05) for luminances L >= M; white and black have the same, 4.58,
+ * on a ground of .179. */
+static double luminance_of(const int c[3])
+{
+    static const double weight[3] = { .2126, .7152, .0722 };
+    double l = 0;
+    for (int k = 0; k < 3; k++)
+        l += weight[k] * (c[k] <= 10 ? c[k] / 255. / 12.92 : pow((c[k] / 255. + .055) / 1.055, 2.4));
+    return l;
+}
+
+weft__paint weft__paint_of(const int c[3])
+{
+    weft__paint p = { .ink = luminance_of(c) < .179 ? "#ffffff" : "#000000" };
+    snprintf(p.fill, sizeof p.fill, "#%02x%02x%02x", (unsigned)c[0] & 255, (unsigned)c[1] & 255,
+             (unsigned)c[2] & 255);
+    return p;
+}
+
 /* Even steps of lightness, the same to either side, so that grey paper shows the distance. */
 weft__paint weft__place_paint(double place)
 {
@@ -52,11 +71,7 @@ weft__paint weft__place_paint(double place)
         int from = half ? side[0][k] : middle[k], to = side[half][k];
         c[k] = (from * (50 - part) + to * part + 25) / 50;
     }
-    int luminance = 2126 * c[0] * c[0] + 7152 * c[1] * c[1] + 722 * c[2] * c[2];
-    weft__paint p = { .ink = luminance < 132000000 ? "#ffffff" : "#000000" };
-    snprintf(p.fill, sizeof p.fill, "#%02x%02x%02x", (unsigned)c[0] & 255, (unsigned)c[1] & 255,
-             (unsigned)c[2] & 255);
-    return p;
+    return weft__paint_of(c);
 }
 
 weft__paint weft__scale_paint(const weft__scale *s, double value)

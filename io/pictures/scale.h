@@ -12,9 +12,11 @@ weft_status weft__scale_of(const char *function, const weft_colour_scale *given,
 /* Where a number lies, which is finite: -1 low, 0 the middle, 1 high; beyond the ends it is there. */
 double weft__scale_place(const weft__scale *, double value);
 
-/* The colour of a number, and an ink that is legible on it (contrast 4.5 or more). Of one that is not finite:
- * black. */
+/* A colour, and an ink that is legible on it (contrast 4.5 or more). */
 typedef struct { char fill[8]; const char *ink; } weft__paint;
+/* Red, green and blue in 0 .. 255. */
+weft__paint weft__paint_of(const int colour[3]);
+/* Of a number; black of one that is not finite. */
 weft__paint weft__scale_paint(const weft__scale *, double value);
 /* The paint of a place in -1 .. 1. */
 weft__paint weft__place_paint(double place);

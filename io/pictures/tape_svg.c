@@ -132,6 +132,7 @@ static weft_status draw_all(picture *p, const char *path, const char *title)
     weft__svg_begin(&p->svg, path, title, width < title_width ? title_width : width,
                     TOP + p->rows * (HIGH + GAP) - GAP + LEFT);
     weft__svg_put(&p->svg,
+                  "<style>.node text { fill: #111111 }</style>\n"        /* on its box in the dark, too */
                   "<defs><marker id=\"arrow\" viewBox=\"0 0 8 8\" refX=\"8\" refY=\"4\" markerWidth=\"8\" "
                   "markerHeight=\"8\" orient=\"auto\"><path d=\"M0 0L8 4L0 8z\" fill=\"#666666\"/></marker>"
                   "</defs>\n");

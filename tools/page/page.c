@@ -65,8 +65,9 @@ static const char style[] =
     ".legend{list-style:none;padding:0}.legend svg{vertical-align:middle}\n"
     ".more{position:absolute;width:0;height:0}\n"
     "pre{overflow-x:auto;border:1px solid var(--line);padding:.5em;font-size:.85em}\n"
-    ".bad{text-decoration:underline wavy}@media print{body{max-width:none;font-size:10pt}caption span{\n"
-    "max-width:none}.scroll,pre{overflow:visible;white-space:pre-wrap}table{font-size:7pt}th,td{\n"
+    ".bad{text-decoration:underline wavy}@page{size:landscape;margin:10mm}\n"
+    "@media print{body{max-width:none;font-size:10pt}caption span{max-width:none}\n"
+    ".scroll,pre{overflow:visible;white-space:pre-wrap}table{font-size:7pt}th,td{\n"
     "padding:.1em .3em}section{break-inside:auto}h2{break-after:avoid}.skip,nav{display:none}}\n";
 
 /* The colours as classes: s0 strokes, f0 fills, p0 is a piece of sequence 0, h0 a text in it. */
