@@ -55,16 +55,16 @@ export DEPS
 endif
 
 # $(call found,PATTERN): files of the library, in its floors, their rooms and the rooms' rooms.
-FLOORS   := core plan autograd nn io rnn
+FLOORS   := core plan autograd nn io rnn parallel
 found     = $(wildcard $(foreach f,$(FLOORS),$f/$(1) $f/*/$(1) $f/*/*/$(1)))
-SRC      := $(call found,*.c)
+SRC      := $(filter-out parallel/mpi/%,$(call found,*.c))
 HEADERS  := weft.h $(call found,api_*.h)
 OBJ      := $(SRC:%.c=$(B)/%.o)
 program   = $(patsubst %.c,$(B)/%,$(shell grep -lsw 'int main' $(wildcard $(1)/*.c)))
 EXAMPLES := $(call program,examples)
 TEST_SRC := $(wildcard tests/*/test_*.c)
 TESTS    := $(addprefix $(B)/tests/,$(basename $(notdir $(TEST_SRC))))
-TOOLS    := $(addprefix $(B)/tests/,golden tsan_main hunt/hunt)
+TOOLS    := $(addprefix $(B)/tests/,golden tsan_main hunt/hunt parallel/ranks parallel/train)
 PLANTED  := $(patsubst %.c,$(B)/%,$(wildcard tests/planted/*.c))
 COMMAND  := $(B)/weft
 BENCH    := $(if $(wildcard bench/weft_bench.c),$(B)/bench/weft_bench)
@@ -84,10 +84,16 @@ NVCC_FLAGS  = -std=c++17 -O3 -I. $(filter -D%,$(VFLAGS)) -Werror all-warnings -M
               -Xcompiler -fPIC,-fvisibility=hidden,-Wall,-Wextra,-Wno-missing-field-initializers
 CUDA       := $(if $(filter none,$(NVCC))$(filter asan dasan tsan,$(V)),,$(if $(CUDA_SRC),$(B)/libweft_cuda.so))
 
+# What moves bytes between ranks, by Open MPI and by MPICH: libraries of their own, where their compilers are found. MPI=none: not.
+MPICC_openmpi := $(shell command -v mpicc.openmpi)
+MPICC_mpich   := $(shell command -v mpicc.mpich)
+MPI           ?=
+TRANSPORTS    := $(if $(filter none,$(MPI))$(filter asan dasan tsan,$(V)),,$(foreach m,openmpi mpich,$(if $(MPICC_$m),$(B)/libweft_$m.so)))
+
 Q := $(if $(VERBOSE),,@)
 say = $(if $(VERBOSE)$(findstring s,$(firstword -$(MAKEFLAGS))),@:,@echo '  $(1)  $@')
 
-all: $(B)/libweft.a $(B)/libweft.so $(COMMAND) $(EXAMPLES) $(CUDA)
+all: $(B)/libweft.a $(B)/libweft.so $(COMMAND) $(EXAMPLES) $(CUDA) $(TRANSPORTS)
 everything: all $(TESTS) $(TOOLS) $(BENCH)
 
 # What was compiled by another command is compiled again.
@@ -172,6 +178,15 @@ $(B)/emu/libweft_cuda.so: $(EMU_OBJ) tests/emu/plugin.map
 	$(Q)$(CXX) $(VFLAGS) $(CFLAGS) -shared -Wl,--build-id,--version-script,tests/emu/plugin.map -o $@ $(EMU_OBJ) -lpthread
 	$(if $(F64),@ln -sf $(@F) $(@D)/libweft_cuda_f64.so)
 
+$(B)/libweft_%.so: parallel/mpi/mpi.c parallel/transport.h $(B)/flags
+	@mkdir -p $(@D)
+	$(call say,MPI )
+	$(Q)OMPI_CC='$(CC)' MPICH_CC='$(CC)' $(or $(MPICC_$*),mpicc.$*) $(BASE) $(CFLAGS) -fPIC -fvisibility=hidden -shared -o $@ $<
+$(B)/tests/parallel/pairs.so: tests/parallel/pairs.c parallel/transport.h $(B)/flags
+	@mkdir -p $(@D)
+	$(call say,LINK)
+	$(Q)$(CC) $(BASE) $(CFLAGS) $(VFLAGS) -fPIC -fvisibility=hidden -shared -o $@ $<
+
 # Programs link the archive: tests may look inside, and a program runs wherever it lies.
 .SECONDEXPANSION:
 objects = $(patsubst %.c,$(B)/%.o,$(wildcard $(1).c $(1)_*.c))
@@ -196,6 +211,8 @@ $(TESTS) $(PLANTED): $(B)/libweft.a
 	$(Q)$(CC) $(VFLAGS) $(CFLAGS) $(LDFLAGS) -o $@ $(filter %.o,$^) $(filter %.a,$^) $(filter -L%,$(LIBS)) -lcriterion -ljansson $(LIBS)
 $(B)/tests/golden: $(patsubst %.c,$(B)/%.o,$(wildcard tests/golden_run/*.c))
 $(B)/tests/tsan_main: $(B)/tests/tsan_main.o
+$(B)/tests/parallel/ranks: $(B)/tests/parallel/ranks.o
+$(B)/tests/parallel/train: $(B)/tests/parallel/train.o $(B)/tests/parallel/pairs.so
 $(B)/tests/hunt/hunt: $(patsubst %.c,$(B)/%.o,$(wildcard tests/hunt/*.c))
 $(TOOLS): $(B)/libweft.a
 	$(call say,LINK)

@@ -191,11 +191,11 @@ static const char *wrong_with(const weft_attention_opts *o)
          : o->dropout > 0 && !o->name ? "name: dropout wants one for its masks" : NULL;
 }
 
-static void set_dropout(weft *w, attention *a)
+static void set_dropout(weft *w, attention *a, const weft_tensor *q)
 {
     real p = (real)a->o.dropout;
     a->below = weft__threshold((double)p), a->kept = 1 / (1 - p);
-    if (a->below)
+    if (a->below && weft__ids_are_known(q, "attention"))
         a->mask_key = weft__mask_key(w, a->o.name);
 }
 
@@ -210,8 +210,8 @@ weft_tensor *weft_attention(weft_tensor *q, weft_tensor *k, weft_tensor *v, cons
             LIST(q, k, v), WEFT_EARG, "attention", "%s; there are causal %d, scale %g, dropout %g, name %s",
             wrong, (int)a.o.causal, (double)a.o.scale, (double)a.o.dropout, a.o.name ? a.o.name : "NULL");
     weft *w = weft__context(LIST(q, k, v));
-    if (w->training && weft_ok(w))
-        set_dropout(w, &a);
+    if (w->training && weft_ok(w) && q)
+        set_dropout(w, &a, q);
     if (!map)
         return APPLY_WITH(&op_attention, a, q, k, v);
     bool sound = q && k && !weft__wrong(w, q) && !weft__wrong(w, k) && q->f.batch && k->f.batch &&

@@ -70,6 +70,8 @@ weft_tensor *weft__glu(weft_tensor *x);
 /* dropout.c */
 /* of the next mask of that name in this step */
 uint64_t     weft__mask_key(weft *, const char *name);
+/* Inside a shard masks want the sequences' ids; false, and the context fails, if x's are not known. */
+bool         weft__ids_are_known(const weft_tensor *x, const char *function);
 /* [rows] of 0 and 1 / (1 - p): a function of (seed, name, number of the step, row), so the same at every
  * call in a step */
 weft_tensor *weft__row_factors(weft *, int64_t rows, double p, const char *name);

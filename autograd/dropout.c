@@ -2,7 +2,8 @@
  * the same operator, and neither layout nor neighbours nor threads can change it. */
 #include "autograd/autograd.h"
 
-typedef struct { real p; uint64_t key; bool per_sequence; } drop;
+/* of_shard: rows are sequences of the shard at work */
+typedef struct { real p; uint64_t key; bool per_sequence, of_shard; } drop;
 
 static bool dropout_shape(weft_call *c)
 {
@@ -16,8 +17,12 @@ static void dropout_run(weft_call *c)
     const weft__form *x = &c->x[0]->f;
     const struct weft__rows *r = x->batch ? weft__rows_of(x->batch, x) : NULL;
     int64_t rows = x->size[0];
+    const weft__shard *shard = d->of_shard ? c->x[0]->w->shard : NULL;
     if (rows && (r || !x->batch))
-        RUN(c, dropout, rows, count(c->y[0]) / rows, d->p, d->key, r ? r->id : NULL,
+        RUN(c, dropout, rows, count(c->y[0]) / rows, d->p, d->key,
+            r     ? r->id :
+            shard ? shard->device_id :
+                    NULL,
             r && !d->per_sequence ? r->position.device : NULL, X(c, 0), Y(c, 0), c->add);
 }
 
@@ -45,7 +50,7 @@ static const weft_op op_dropout = { .name = "dropout",
 
 weft_tensor *weft__row_factors(weft *w, int64_t rows, double p, const char *name)
 {
-    drop d = { (real)p, weft__hash(w->seed, name) ^ (w->draw * 0x9E3779B97F4A7C15u), true };
+    drop d = { (real)p, weft__hash(w->seed, name) ^ (w->draw * 0x9E3779B97F4A7C15u), true, false };
     weft_tensor *ones = weft_full(w, 1, WEFT_SHAPE(rows));
     return APPLY_WITH(&op_dropout, d, ones);
 }
@@ -71,6 +76,20 @@ uint64_t weft__mask_key(weft *w, const char *name)
     return key ^ (w->draw * 0x9E3779B97F4A7C15u + number * 0xD1342543DE82EF95u);
 }
 
+bool weft__ids_are_known(const weft_tensor *x, const char *function)
+{
+    const weft__shard *shard = x->w->shard;
+    bool kept = x->node.path, plain = !x->f.batch;
+    if (!shard || kept || (plain ? x->f.rank && x->f.size[0] == shard->n : !x->f.batch->nobody))
+        return true;
+    int64_t n = !plain ? x->f.batch->n : x->f.rank ? x->f.size[0] : 0;
+    weft__fail(x->w, WEFT_EARG,
+               "%s: %lld %s in a shard of %lld sequences: which one of the whole batch each is, and so its "
+               "mask, is not known; weft_lengths.id says it",
+               function, (long long)n, plain ? "rows" : "sequences without ids", (long long)shard->n);
+    return false;
+}
+
 weft_tensor *weft_dropout(weft_tensor *x, double p, const char *name, bool per_sequence)
 {
     if (!x || weft__wrong(x->w, x) || !(p >= 0 && p < 1) || !name)
@@ -79,6 +98,8 @@ weft_tensor *weft_dropout(weft_tensor *x, double p, const char *name, bool per_s
     weft *w = x->w;
     if (!w->training || p == 0)
         return x;
-    drop d = { (real)p, weft__mask_key(w, name), per_sequence };
+    if (!weft__ids_are_known(x, "dropout"))
+        return &w->nil;
+    drop d = { (real)p, weft__mask_key(w, name), per_sequence, w->shard && !x->f.batch && !x->node.path };
     return APPLY_WITH(&op_dropout, d, x);
 }

@@ -1,6 +1,5 @@
 /* context.c - the life of a context: opening it on a device, its steps, its end. */
 #include <limits.h>
-#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -29,14 +28,20 @@ static void *allocate(size_t bytes, void *user)
 static void release(void *p, void *user) { (void)user; free(p); }
 
 /* ---- opening ---- */
+static const char *said_device(void)
+{
+    const char *want = secure_getenv("WEFT_DEVICE");
+    return want ? want : "";
+}
+
 static bool overridden(weft_opts *o, char *why, size_t size)      /* by WEFT_DEVICE */
 {
     static const struct {
         const char *name;
         weft_device device;
     } names[] = { { "best", WEFT_BEST }, { "cpu", WEFT_CPU }, { "ref", WEFT_REF }, { "cuda", WEFT_CUDA } };
-    const char *want = secure_getenv("WEFT_DEVICE");
-    if (!want || !*want)
+    const char *want = said_device();
+    if (!*want)
         return true;
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
         size_t n = strlen(names[i].name);
@@ -67,13 +72,6 @@ static bool threads_overridden(weft_opts *o)     /* by WEFT_THREADS: a number as
     return true;
 }
 
-static int cores(void)                           /* that this process may use */
-{
-    cpu_set_t set;
-    int n = sched_getaffinity(0, sizeof set, &set) ? 1 : CPU_COUNT(&set);
-    return n < 1 ? 1 : n;
-}
-
 /* BEST: the GPU if there is one; why there is none is for the log. */
 static bool open_device(weft__device *d, weft_device device, char *why, size_t size)
 {
@@ -93,7 +91,9 @@ static void settle_in(weft *w, const weft_opts *o)
     char why[320] = "";
     weft_opts real_opts = *o;
     bool known = overridden(&real_opts, why, sizeof why), check = false;
-    w->dev.index = real_opts.index;
+    /* unless a device was said */
+    w->dev.by_rank = !real_opts.index && !strchr(known ? said_device() : "", ':');
+    w->dev.index = w->dev.by_rank ? weft__local_rank() : real_opts.index;
     if ((unsigned)o->precision > WEFT_BF16 || o->threads < 0)
         weft__fail(w, WEFT_EARG,
                    "open: %d threads, precision %d; 0 threads or more and one of weft_precision are expected",
@@ -111,7 +111,7 @@ static void settle_in(weft *w, const weft_opts *o)
         /* a failed context can still be closed, and asked for its message */
         w->dev.k = &weft__ref;
     w->dev.lost = w->status;                     /* but is of no other use */
-    int threads = real_opts.threads ? real_opts.threads : cores();
+    int threads = real_opts.threads ? real_opts.threads : weft__cores();
     w->dev.pool = weft__pool_new(&w->dev, w->status ? 1 : threads);
     if (!w->dev.pool)
         weft__fail(w, WEFT_ENOMEM, "open: no memory for a pool of %d threads", threads);

@@ -56,7 +56,8 @@ struct weft_batch {
     /* those of a step are a tree, by two bits of the hash a level */
     weft *w; uint64_t hash; weft_batch *child[4];
     int64_t n, tokens, longest;
-    bool own_ids;                                /* ids were given; else 0 .. n-1 */
+    bool own_ids;                                /* ids were given; else 0 .. n-1, or a shard's */
+    bool nobody;                                 /* none were, and those of the shard at work do not fit */
     /* [n] as the user gave them, host; before NULL: no sequence has tokens before it */
     int32_t *len; int64_t *id; int32_t *before;
     weft__ints offset;                           /* [n + 1] concat: first row of each sequence */
@@ -120,7 +121,12 @@ typedef enum {
 } weft__event;
 struct weft__tape;
 
-struct weft_stream { weft_stream *next; weft *w; char name[48]; uint64_t key, count; };
+/* outside: the count outside of the shard at work */
+struct weft_stream { weft_stream *next; weft *w; char name[48]; uint64_t key, count, outside; };
+
+/* A part of a batch that is worked on by itself, see shard.c and parallel/. id [n]: the sequences' numbers
+ * in the whole batch, of the host and of the device; salt: what its streams draw by, 0: as outside */
+typedef struct weft__shard { int64_t n; const int64_t *id, *device_id; uint64_t salt; } weft__shard;
 
 struct weft {
     weft__device dev; weft_status status; char message[WEFT__MESSAGE];
@@ -140,6 +146,7 @@ struct weft {
     weft__arena data, grads, maps;
     weft_tensor nil;                             /* inert: the result of what has failed */
     weft_batch *batches; weft__link *links;
+    const weft__shard *shard;                    /* at work; NULL: none */
     weft__owned *owned; weft_stream *streams; weft__block *blocks;
     /* of this step: below it lies what a function at work needs, and weft_rewind does not go there */
     weft_mark floor;
@@ -253,6 +260,10 @@ const weft__place *weft__by_time(weft_batch *, const weft__place *);
 int64_t        weft__row_of(const weft_batch *, const weft__form *, int64_t sequence, int64_t position);
 /* rows that the batch's layout takes in all */
 int64_t        weft__layout_rows(const weft__form *);
+/* shard.c */
+void           weft__shard_begin(weft *, const weft__shard *), weft__shard_end(weft *);
+/* false, and the context fails, if one is at work: the function is one of whole batches */
+bool           weft__outside_shards(weft *, const char *function);
 /* random.c */
 uint64_t weft__hash(uint64_t seed, const char *text);
 double   weft__standard_normal(uint64_t draw);
@@ -269,12 +280,19 @@ void           weft__parallel(weft__device *, int64_t tasks, weft__task *, void 
 const weft__kernels *weft__cpu_kernels(weft_device, char *why, size_t);
 /* driver.c: has this process an NVIDIA GPU? Opens no more than the driver's own library. */
 bool weft__driver_has_gpu(char *why, size_t);
+/* launcher.c: the cores that this process may use, its share of them if it is one of several ranks; its
+ * number among those of this machine, 0 if it is alone */
+int weft__cores(void), weft__local_rank(void);
 /* lock.c: of the process, not of a context; a fork waits for them */
 /* libraries that are opened; libhdf5 */
 typedef enum { WEFT__LOADING, WEFT__FILES, WEFT__LOCKS } weft__lock_of;
 void weft__lock(weft__lock_of), weft__unlock(weft__lock_of);
 /* plugin.c: the table of libweft_cuda.so; NULL: why there is none */
 const weft__kernels *weft__cuda_kernels(char *why, size_t);
+/* A file from where plug-ins lie, by dlopen; NULL: why not. wanted: asked of the machine before; NULL:
+ * nothing. The caller holds WEFT__LOADING. */
+typedef bool weft__wanted(char *why, size_t);
+void *weft__open_plugin(const char *file, weft__wanted *, char *why, size_t);
 /* blas.c: OpenBLAS, opened by ourselves; NULL if there is none */
 typedef void weft__blas_gemm(int order, int ta, int tb, int m, int n, int k, real alpha, const real *a,
                              int lda, const real *b, int ldb, real beta, real *c, int ldc);

@@ -23,6 +23,7 @@ typedef struct weft__device {                    /* first argument of every kern
     void *stream, *handle;                       /* a GPU's stream and cuBLAS handle */
     void *workspace; size_t workspace_bytes;     /* scratch of the kernels, grown as they need it */
     int index;
+    bool by_rank;                                /* index is a rank's: those of a machine share devices */
     weft_precision precision;
     bool deterministic;
     int log;                                     /* what WEFT_LOG says */

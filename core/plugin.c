@@ -1,8 +1,8 @@
-/* plugin.c - finds and opens libweft_cuda.so (the library of doubles: libweft_cuda_f64.so) in
- * $WEFT_BACKEND_PATH, an absolute path, if that is set; else in the folder of the file that this code was
- * loaded from, by its real path, or in its subfolder weft.
+/* plugin.c - finds and opens the library's plug-ins, libweft_cuda.so (the library of doubles:
+ * libweft_cuda_f64.so) and those of parallel/, in $WEFT_BACKEND_PATH, an absolute path, if that is set; else
+ * in the folder of the file that this code was loaded from, by its real path, or in its subfolder weft.
  * Nowhere else: who chooses argv[0] or the working directory, or owns the folder above, does not choose what
- * code runs here. It is never closed: drivers do not like it. */
+ * code runs here. None is ever closed: drivers do not like it. */
 #include <dlfcn.h>
 #include <link.h>
 #include <stdio.h>
@@ -19,14 +19,15 @@ static const char name[] = "libweft_cuda.so";
 #endif
 static const weft__kernels *opened;
 
-/* Why: what the loader says of a file that is there. If it asks, the driver must have a GPU before the
- * file is opened. */
-static void *open_in(const char *folder, const char *below, bool asks, char *why, size_t size)
+/* Why: what the loader says of a file that is there. wanted: NULL, or what must be true before it is
+ * opened. */
+static void *open_in(const char *folder, const char *below, const char *file, weft__wanted *wanted, char *why,
+                     size_t size)
 {
     char *path = NULL;
-    if (asprintf(&path, "%s/%s%s", folder, below, name) < 0)
+    if (asprintf(&path, "%s/%s%s", folder, below, file) < 0)
         return NULL;
-    bool there = access(path, F_OK) == 0 && (!asks || weft__driver_has_gpu(why, size));
+    bool there = access(path, F_OK) == 0 && (!wanted || wanted(why, size));
     void *library = there ? dlopen(path, RTLD_NOW | RTLD_LOCAL) : NULL;
     if (there && !library)
         snprintf(why, size, "%s", dlerror());
@@ -49,37 +50,38 @@ static char *own_folder(void)
     return path;
 }
 
-static void *find_beside(char *why, size_t size)
+static void *find_beside(const char *file, weft__wanted *wanted, char *why, size_t size)
 {
     char *own = own_folder();
     if (!own) {
         snprintf(
             why, size,
             "it is not known from where this library was loaded; WEFT_BACKEND_PATH names the folder of %s",
-            name);
+            file);
         return NULL;
     }
-    void *library = open_in(own, "", true, why, size);
+    void *library = open_in(own, "", file, wanted, why, size);
     if (!library && !*why)
-        library = open_in(own, "weft/", true, why, size);
+        library = open_in(own, "weft/", file, wanted, why, size);
     if (!library && !*why)
-        snprintf(why, size, "there is no %s in %s and %s/weft; WEFT_BACKEND_PATH names another folder", name,
+        snprintf(why, size, "there is no %s in %s and %s/weft; WEFT_BACKEND_PATH names another folder", file,
                  own, own);
     free(own);
     return library;
 }
 
-/* The driver is not asked for one that the environment names: that may be the emulation. */
-static void *find_plugin(char *why, size_t size)
+/* What is wanted of the machine is not asked for one that the environment names: that may be the
+ * emulation. */
+void *weft__open_plugin(const char *file, weft__wanted *wanted, char *why, size_t size)
 {
     const char *needed = secure_getenv("WEFT_BACKEND_PATH");
     if (!needed || !*needed)
-        return find_beside(why, size);
-    void *library = *needed == '/' ? open_in(needed, "", false, why, size) : NULL;
+        return find_beside(file, wanted, why, size);
+    void *library = *needed == '/' ? open_in(needed, "", file, NULL, why, size) : NULL;
     if (*needed != '/')
         snprintf(why, size, "WEFT_BACKEND_PATH=%s: an absolute path is expected", needed);
     else if (!library && !*why)
-        snprintf(why, size, "there is no %s/%s, where WEFT_BACKEND_PATH says", needed, name);
+        snprintf(why, size, "there is no %s/%s, where WEFT_BACKEND_PATH says", needed, file);
     return library;
 }
 
@@ -109,7 +111,7 @@ const weft__kernels *weft__cuda_kernels(char *why, size_t size)
     weft__lock(WEFT__LOADING);
     if (!opened) {
         char text[512] = "";
-        void *library = find_plugin(text, sizeof text);
+        void *library = weft__open_plugin(name, weft__driver_has_gpu, text, sizeof text);
         opened = library ? greet(library, text, sizeof text) : NULL;
         if (!opened)
             snprintf(why, size, "open: no CUDA back end: %s", text);

@@ -30,7 +30,8 @@ weft_stream *weft_stream_of(weft *w, const char *name)
     weft_stream *s = w->status ? NULL : weft__own(w, sizeof *s, NULL, NULL);
     if (!s)
         return NULL;
-    *s = (weft_stream){ .next = w->streams, .w = w, .key = weft__hash(w->seed, name) };
+    uint64_t salt = w->shard ? w->shard->salt : 0;
+    *s = (weft_stream){ .next = w->streams, .w = w, .key = weft__hash(w->seed, name) ^ salt };
     memcpy(s->name, name, strlen(name) + 1);
     return w->streams = s;
 }

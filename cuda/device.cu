@@ -223,6 +223,8 @@ static bool usable(weft__device *d, cudaDeviceProp *about)       /* is there suc
     int count = 0;
     if (!answers(d, &count))
         return false;
+    if (d->by_rank && count > 0)
+        d->index %= count;
     if (d->index < 0 || d->index >= count)
         fail(d, WEFT_EDEVICE, "CUDA: no device %d, there are %d", d->index, count);
     else if (!failed(d, cudaGetDeviceProperties(about, d->index), "CUDA") && about->major < 8)

@@ -19,44 +19,21 @@
 #include "common/program.h"
 #include "common/progress.h"
 #include "g2p_data.h"
+#include "g2p_judge.h"
 #include "g2p_model.h"
 #include "g2p_options.h"
 #include "g2p_pictures.h"
 
 const char program[] = "g2p";
 
-/* ---- how good it is ---- */
-enum { CHUNK = 256 };                            /* words at a time */
-
-static score judge(const model *m, const dictionary *d, const int64_t *words, int64_t n, int64_t beam)
-{
-    score s = { 0 };
-    int32_t length[CHUNK];                       /* the last word is the longest */
-    int32_t *letters = memory(n ? CHUNK * (size_t)d->letters[words[n - 1]] : 0, sizeof *letters);
-    weft_ema_swap(m->average);
-    for (int64_t from = 0; from < n; from += CHUNK) {
-        int64_t now = n - from < CHUNK ? n - from : CHUNK;
-        int32_t *to = letters;
-        for (int64_t i = 0; i < now; i++)
-            to = spell(to, d->word[words[from + i]], &length[i]);
-        weft_decoded said = pronounce(m, letters, &(weft_lengths){ .n = now, .len = length }, LIMIT, beam);
-        for (int64_t i = 0; i < now; i++)
-            score_word(&s, d, words[from + i], said.tokens + i * said.limit, said.len[i]);
-        weft_decoded_free(&said);
-        weft_clear(m->w);
-    }
-    weft_ema_swap(m->average);
-    free(letters);
-    return s;
-}
-
 /* ---- training ---- */
-/* updates between two looks at the loss, between two points of its curve */
+/* updates between two losses that count, between two points of their curve */
 enum { READ = 10, POINT = 100 };
 
 typedef struct {
     options o; dictionary d; model m;
     weft_optim *optim; weft_loader *loader; weft_journal *log;
+    weft_parallel *parallel; bool first;         /* first: of all ranks, which speaks for them */
     /* [pairs] what there is to learn: a word and one of its pronunciations */
     int64_t pairs, *word, *saying;
     int64_t devs, *dev;                          /* words */
@@ -95,7 +72,7 @@ static void save(run *r)
     weft_checkpoint_item items[ITEMS];
     r->at = weft_loader_get_state(r->loader);
     items_of(r, items);
-    check_file(weft_save(r->o.out, r->m.all, r->optim, items, ITEMS));
+    check_file(weft_parallel_save(r->parallel, r->o.out, r->m.all, r->optim, items, ITEMS));
 }
 
 static void restore(run *r)
@@ -103,9 +80,11 @@ static void restore(run *r)
     weft_checkpoint_item items[ITEMS];
     check_context(r->m.w, "%s", "");
     items_of(r, items);
-    check_file(weft_load(r->o.out, r->m.all, r->optim, items, ITEMS - 1));
+    check_file(weft_parallel_load(r->parallel, r->o.out, r->m.all, r->optim, items, ITEMS - 1));
     weft_loader_set_state(r->loader, r->at);
-    printf("goes on after update %lld of %lld\n", (long long)weft_optim_steps(r->optim), (long long)r->total);
+    if (r->first)
+        printf("goes on after update %lld of %lld\n", (long long)weft_optim_steps(r->optim),
+               (long long)r->total);
 }
 
 /* Every distinct pronunciation of every training word. Sorted by letters first and phones second, a batch
@@ -114,6 +93,7 @@ static void make_pairs(run *r)
 {
     const dictionary *d = &r->d;
     int32_t *size = memory((size_t)d->sayings, sizeof *size), most_letters = 0, most_phones = 0;
+    int32_t *tokens = memory((size_t)d->sayings, sizeof *tokens);
     r->word = memory((size_t)d->sayings, sizeof *r->word);
     r->saying = memory((size_t)d->sayings, sizeof *r->saying);
     for (int64_t i = 0; i < d->words; i++)
@@ -121,6 +101,7 @@ static void make_pairs(run *r)
             most_letters = d->letters[i] > most_letters ? d->letters[i] : most_letters;
             most_phones = d->length[s] > most_phones ? d->length[s] : most_phones;
             size[r->pairs] = 64 * d->letters[i] + d->length[s];
+            tokens[r->pairs] = d->letters[i] + d->length[s] + 1;
             r->word[r->pairs] = i;
             r->saying[r->pairs++] = s;
         }
@@ -132,6 +113,10 @@ static void make_pairs(run *r)
     r->write = memory(n, sizeof *r->write);
     weft_loader_opts opts = { .count = r->o.set.batch, .pool = (int)r->o.set.pool };
     r->loader = weft_loader_new(r->m.w, "train", r->pairs, size, &opts);
+    weft_parallel_opts shards = { .shards = (int)r->o.set.shards, .n = r->pairs, .len = tokens };
+    r->parallel = weft_parallel_new(r->m.all, &shards);
+    r->first = weft_parallel_place_of(r->parallel).rank == 0;
+    free(tokens);
     free(size);
 }
 
@@ -166,24 +151,31 @@ static void log_point(run *r, double norm)
     weft_journal_line_end(r->log);
 }
 
-static void update(run *r, int64_t n)
+/* Of one shard: what each phone should have been. */
+static weft_loss loss_of(run *r, const weft_part *shard)
 {
-    const settings *s = &r->o.set;
-    weft_lengths read = { .n = n, .len = r->read }, write = { .n = n, .len = r->write };
+    fill(r, shard->index, shard->n);
+    weft_lengths read = { .n = shard->n, .len = r->read }, write = { .n = shard->n, .len = r->write };
     encoded e = encode(&r->m, r->letters, &read);
     weft_tensor *right = weft_ragged_ints(r->m.w, r->after, &write);
     weft_tensor *guess = logits(&r->m, &e, r->before, &write, NULL);
-    weft_tensor *loss = weft_mean_loss(
-        weft_cross_entropy(guess, right, &(weft_ce_opts){ .smoothing = s->smoothing }));
-    weft_backward(loss);
+    return weft_cross_entropy(guess, right, &(weft_ce_opts){ .smoothing = r->o.set.smoothing });
+}
+
+static void update(run *r, const int32_t *pick, int64_t n)
+{
+    const settings *s = &r->o.set;
+    weft_parallel_begin(r->parallel, pick, n);
+    for (weft_part shard; weft_parallel_next(r->parallel, &shard);)
+        weft_parallel_add(r->parallel, loss_of(r, &shard));
     weft_tensor *norm = weft_clip_grad_norm(r->m.all, s->clip, 0);
     weft_optim_set_lr(
         r->optim, weft_cosine_warmup(weft_optim_steps(r->optim), r->total, s->lr, s->warmup, 0));
     weft_optim_step(r->optim);
     int64_t updates = weft_optim_steps(r->optim);
     weft_ema_update(r->m.average, updates);
-    if (updates % READ == 1) {                   /* reading waits for the device: not at each update */
-        r->meter[0] += weft_item(loss);
+    if (updates % READ == 1) {
+        r->meter[0] += weft_parallel_mean(r->parallel);
         r->meter[1]++;
     }
     if (updates % POINT == 0 && weft_ok(r->m.w)) /* a failed step is no update */
@@ -202,7 +194,7 @@ static double last_loss(const run *r)
 static void show(run *r)
 {
     int64_t done = weft_optim_steps(r->optim);
-    if (progress_due(&r->bar, done))
+    if (r->first && progress_due(&r->bar, done))
         progress_show(&r->bar, done, r->total, "epoch %lld of %lld  loss %.3f  %.0f words/s",
                       (long long)weft_loader_epoch(r->loader), (long long)r->o.set.epochs, last_loss(r),
                       progress_rate(&r->bar, done) * (double)r->o.set.batch);
@@ -215,6 +207,8 @@ static void end_epoch(run *r)
     r->judged[2 * r->epochs] = score_per(&s);
     r->judged[2 * r->epochs + 1] = score_wer(&s);
     r->epochs++;
+    if (!r->first)
+        return;
     progress_wipe();
     printf("epoch %lld of %lld: loss %.4f, dev PER %.2f %% WER %.2f %%, %.0f s\n", (long long)r->epochs,
            (long long)r->o.set.epochs, last_loss(r), score_per(&s), score_wer(&s), progress_seconds(&r->bar));
@@ -226,6 +220,13 @@ static void end_epoch(run *r)
     weft_journal_line_end(r->log);
 }
 
+/* A signal to one rank is one to all. */
+static bool stopping(const run *r)
+{
+    bool many = weft_parallel_place_of(r->parallel).ranks > 1;
+    return many ? weft_parallel_stopping(r->parallel) : signal_came();
+}
+
 /* False if a signal came. */
 static bool train(run *r)
 {
@@ -233,12 +234,11 @@ static bool train(run *r)
     r->bar = progress_begin(weft_optim_steps(r->optim));
     if (r->bar.first == 0)
         save(r);                                 /* a path that cannot be written is better known now */
-    while (r->epochs < r->o.set.epochs && !signal_came()) {
+    while (r->epochs < r->o.set.epochs && !stopping(r)) {
         int64_t n;
         const int32_t *pick = weft_loader_next(r->loader, &n);
         if (pick) {
-            fill(r, pick, n);
-            update(r, n);
+            update(r, pick, n);
             show(r);
         } else {
             end_epoch(r);
@@ -249,7 +249,8 @@ static bool train(run *r)
     }
     if (!saved)
         save(r);
-    progress_wipe();
+    if (r->first)
+        progress_wipe();
     return r->epochs == r->o.set.epochs;
 }
 
@@ -352,7 +353,7 @@ static int do_say(options *o)
             quit(2, "\"%s\" is no word of the letters a to z", o->words[i]);
     model m = load_model(o, o->say, &phones);
     weft_ema_swap(m.average);
-    for (int i = 0; i < o->count; i++)
+    for (int i = 0; i < o->count && weft_parallel_place_of(m.ranks).rank == 0; i++)
         say(&m, &phones, o->words[i], o->beam, NULL);
     weft_close(m.w);
     return 0;
@@ -370,7 +371,8 @@ static int do_test(options *o)
     int64_t n, *words = words_of(&d, o->data ? TEST : ALL, &n);
     double start = seconds();
     score s = judge(&m, &d, words, n, o->beam);
-    last_line(&s, &m, seconds() - start);
+    if (weft_parallel_place_of(m.ranks).rank == 0)
+        last_line(&s, &m, seconds() - start);
     free(words);
     dictionary_end(&d);
     free(text);
@@ -390,8 +392,6 @@ static void must_be_the_same(const run *r)      /* dictionary as when the file w
 static void begin(run *r)
 {
     bool resumes = r->o.resume && is_there(r->o.out);
-    if (r->o.resume && !resumes)
-        printf("there is no %s yet: a fresh start\n", r->o.out);
     if (resumes)
         options_of_file(&g2p_table, &r->o, r->o.given, r->o.out);
     const settings *s = &r->o.set;
@@ -405,6 +405,8 @@ static void begin(run *r)
     r->m = model_new(open_context(r->o.device, s->seed, r->o.threads), s, r->d.phones.n);
     r->optim = weft_adamw_new(r->m.all, &(weft_adam_opts){ .weight_decay = s->decay });
     make_pairs(r);
+    if (r->o.resume && !resumes && r->first)
+        printf("there is no %s yet: a fresh start\n", r->o.out);
     r->total = (r->pairs + s->batch - 1) / s->batch * s->epochs;
     r->points = r->total / POINT;
     r->curve = memory((size_t)r->points + 1, sizeof *r->curve);
@@ -412,7 +414,7 @@ static void begin(run *r)
     if (resumes)
         restore(r);
     check_context(r->m.w, "%s", "");
-    if (r->o.log)
+    if (r->o.log && r->first)
         check_file(weft_journal_open(r->o.log, resumes, &r->log));
     weft_journal_text(r->log, "event", resumes ? "resume" : "begin");
     weft_journal_number(r->log, "update", (double)weft_optim_steps(r->optim));
@@ -438,6 +440,10 @@ static void finish(run *r)
     double spent = progress_seconds(&r->bar);
     int64_t n, *test = words_of(&r->d, TEST, &n);
     score s = judge(&r->m, &r->d, test, n, r->o.beam);
+    if (!r->first) {
+        free(test);
+        return;
+    }
     weft_journal_number(r->log, "test_per", score_per(&s));
     weft_journal_number(r->log, "test_wer", score_wer(&s));
     weft_journal_number(r->log, "seconds", spent);
@@ -453,17 +459,18 @@ static int do_train(const options *o, int argc, char **argv)
 {
     run r = { .o = *o };
     begin(&r);
-    obey_signals();
+    if (weft_parallel_place_of(r.parallel).ranks == 1)
+        obey_signals();
     bool complete = train(&r);
     if (complete) {
         finish(&r);
-    } else {
+    } else if (r.first) {
         printf("stopped and saved after update %lld of %lld; to go on:\n",
                (long long)weft_optim_steps(r.optim), (long long)r.total);
         print_resume(argc, argv);
     }
     end(&r);
-    return complete ? 0 : 128 + signal_came();
+    return complete || !signal_came() ? 0 : 128 + signal_came();
 }
 
 int main(int argc, char **argv)

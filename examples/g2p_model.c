@@ -38,6 +38,7 @@ model model_new(weft *w, const settings *s, int classes)
         .drop_output = weft_dropout_layer_new(m, "drop_output", &(weft_dropout_opts){ .p = p }),
     };
     it.average = s->average > 0 ? weft_ema_new(m, s->average) : NULL;
+    it.ranks = weft_parallel_new(m, &(weft_parallel_opts){ .shards = (int)s->shards });
     return it;
 }
 

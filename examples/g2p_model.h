@@ -17,6 +17,7 @@ typedef struct {
     weft_general_attention *attention;
     weft_dropout_layer *drop_letters, *drop_phones, *drop_output;
     weft_ema *average;                       /* NULL: none */
+    weft_parallel *ranks;                    /* which judge together */
     int64_t hidden, decoder_layers;
 } model;
 typedef struct { weft_tensor *memory; weft_state first; } encoded;

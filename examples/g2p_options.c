@@ -8,6 +8,7 @@ static const option table[] = {
     SETTING("layers", WHOLE, layers, 2, 1, 8, "layers of the encoder"),
     SETTING("decoder-layers", WHOLE, decoder_layers, 1, 1, 8, "layers of the decoder"),
     SETTING("batch", WHOLE, batch, 32, 1, 65536, "words an update"),
+    SETTING("shards", WHOLE, shards, 0, 0, 65536, "of an update, whatever the ranks; 0: as many as ranks"),
     SETTING("pool", WHOLE, pool, 50, 1, 1e6, "batches that are sorted by length together"),
     SETTING("epochs", WHOLE, epochs, 8, 0, 1e6, "passes over the training words"),
     SETTING("warmup", WHOLE, warmup, 300, 0, 1e9, "updates until the full learning rate"),
@@ -36,6 +37,7 @@ const option_table g2p_table = {
     "g2p --data DICT [--out FILE] [--resume] [--log FILE] [--pictures FOLDER] [--every UPDATES] [settings]\n"
     "g2p --test FILE [--data DICT] [--beam K]\n"
     "g2p --say FILE [--beam K] WORD...\n"
+    "mpirun -n RANKS g2p .. does the same on several processors or machines, see docs/cluster.md\n"
     "with [--threads N] [--device cpu|cuda|best], and in training these settings:\n\n",
     table, sizeof table / sizeof *table, SETTINGS,
 };

@@ -5,10 +5,10 @@
 #include "common/options.h"
 
 typedef struct {
-    int64_t hidden, embed, layers, decoder_layers, batch, pool, epochs, warmup, seed, words;
+    int64_t hidden, embed, layers, decoder_layers, batch, shards, pool, epochs, warmup, seed, words;
     double  lr, dropout, smoothing, decay, clip, average;
 } settings;
-enum { SETTINGS = 16 };
+enum { SETTINGS = 17 };
 
 typedef struct {
     settings    set;

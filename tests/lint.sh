@@ -2,7 +2,7 @@
 # lint.sh: the rules that no one should have to check by eye. Each rule prints what breaks it; closes with "N of M rules hold".
 # B is a build with libweft.so in it. Needs ctags and nm; uses clang-tidy, shellcheck and a C++ compiler when they are there.
 set -u
-folders="core autograd nn rnn io cuda"
+folders="core autograd nn rnn io parallel cuda"
 rules=0 kept=0
 files() { for d in "$@"; do find "$d" -type f \( -name '*.[ch]' -o -name '*.cu' -o -name '*.cuh' -o -name '*.def' -o -name '*.inc' \) 2>/dev/null; done | sort; }
 rule() {                                # NAME FUNCTION: prints nothing if it is kept. ONLY: the function of one rule
@@ -15,7 +15,7 @@ rule() {                                # NAME FUNCTION: prints nothing if it is
 may_include() {                         # FOLDER FOLDER
     case $1:$2 in
     *:"$1") return 0 ;;
-    plan:core|autograd:core|nn:core|nn:autograd|io:core|io:plan|io:autograd|io:nn|rnn:core|rnn:plan|rnn:autograd|rnn:nn|rnn:io|cuda:core) return 0 ;;
+    plan:core|autograd:core|nn:core|nn:autograd|io:core|io:plan|io:autograd|io:nn|rnn:core|rnn:plan|rnn:autograd|rnn:nn|rnn:io|parallel:core|parallel:plan|parallel:autograd|parallel:nn|parallel:io|cuda:core) return 0 ;;
     esac
     return 1
 }
@@ -27,7 +27,7 @@ include_order() {
         case $f in rnn/forecast/*) ;; *) grep -l '^ *# *include ".*forecast/' "$f" | sed 's|$| may not include rnn/forecast/|' ;; esac
     done
     for f in $(files examples tools bench); do
-        grep -nE '^ *# *include "(core|autograd|nn|rnn|io|cuda)/' "$f" | sed "s|^|$f: programs use weft.h alone: |"
+        grep -nE '^ *# *include "(core|autograd|nn|rnn|io|parallel|cuda)/' "$f" | sed "s|^|$f: programs use weft.h alone: |"
     done
 }
 declared_where_defined() {              # a function of a floor's header is in a file of that floor
@@ -120,15 +120,16 @@ scripts() {
     ! command -v shellcheck >/dev/null || shellcheck -S error tests/*.sh lessons/*.sh .ci/run
 }
 tidy() {                                # one that fails by itself finds nothing, so its exit status counts, too
+    local said rc mpi=parallel/mpi/              # without a compiler for MPI its one file is not read
     export FLAGS="-std=c11 -D_GNU_SOURCE -I. $(${PKG_CONFIG:-pkg-config} --cflags hdf5 zlib)"
-    local said rc
-    said=$(files $folders | grep '\.c$' | grep -vE 'cpu/(avx|amx\.)' | xargs -P 2 -n 4 sh -c 'clang-tidy --quiet "$@" -- $FLAGS' sh 2>&1)
+    if command -v mpicc.openmpi >/dev/null; then FLAGS="$FLAGS $(mpicc.openmpi --showme:compile)" mpi=none; fi
+    said=$(files $folders | grep '\.c$' | grep -vE "cpu/(avx|amx\.)|$mpi" | xargs -P 2 -n 4 sh -c 'clang-tidy --quiet "$@" -- $FLAGS' sh 2>&1)
     rc=$?
     printf '%s\n' "$said" | grep -E '(warning|error):' | sort -u
     [ $rc = 0 ] || { echo "clang-tidy has failed, status $rc:"; printf '%s\n' "$said" | tail -n 5; }
 }
 
-rule "include order: core, autograd, nn, io, rnn, rnn/forecast; programs: public headers" include_order
+rule "include order: core, autograd, nn, io, parallel, rnn, rnn/forecast; programs: public headers" include_order
 rule "what a floor declares it defines" declared_where_defined
 rule "no file of the library over 400 lines, none over 500" file_sizes
 rule "functions: median 9, nine of ten 20, none over 40 lines (CUDA: 50)" function_sizes

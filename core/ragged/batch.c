@@ -85,7 +85,8 @@ static weft_batch *batch_new(weft *w, const weft_lengths *l, int64_t longest, ui
                        .id = id,
                        .len = len,
                        .before = has_offsets(l) ? len + l->n : NULL,
-                       .own_ids = l->id };
+                       .own_ids = l->id,
+                       .nobody = w->shard && !l->id };
     for (int64_t s = 0; s < l->n; s++) {
         len[s] = l->len[s], id[s] = l->id ? l->id[s] : s;
         if (b->before)
@@ -153,11 +154,22 @@ static bool lengths_are_sound(weft *w, const weft_lengths *l, const char *functi
     return true;
 }
 
-weft_batch *weft__batch(weft *w, const weft_lengths *l, const char *function)
+/* In a shard of a batch its sequences have the numbers that they have in the whole one. */
+static const weft_lengths *with_ids(const weft *w, const weft_lengths *l, weft_lengths *room)
+{
+    if (!w->shard || l->id || l->n != w->shard->n)
+        return l;
+    *room = *l, room->id = w->shard->id;
+    return room;
+}
+
+weft_batch *weft__batch(weft *w, const weft_lengths *given, const char *function)
 {
     int64_t longest = 0;
-    if (w->status || !lengths_are_sound(w, l, function, &longest))
+    if (w->status || !lengths_are_sound(w, given, function, &longest))
         return NULL;
+    weft_lengths room;
+    const weft_lengths *l = with_ids(w, given, &room);
     uint64_t hash = hash_of(l), rest = hash;
     weft_batch **at = &w->batches;
     for (; *at; at = &(*at)->child[rest >> 62], rest <<= 2)

@@ -87,6 +87,11 @@ weft_status weft__usable_with(const weft_module *m, const weft_optim *o, const c
                               const char *path)
 {
     weft_status s = weft__usable(m, function, path);
+    if (!s && m->w->shard)
+        return weft__file_fail(WEFT_EARG,
+                               "%s: %s: a shard of a batch is at work; between weft_parallel_begin and the "
+                               "end of its shards nothing is saved or loaded",
+                               function, path);
     if (s || !o || weft__optim_is_of(o, m))
         return s;
     return weft__file_fail(WEFT_EARG, "%s: %s: the optimiser is not one of %s, nor of a part of it", function,

@@ -232,7 +232,7 @@ int64_t weft_loader_next_batch(weft_loader *l, const weft_plan **plan)
 {
     if (plan)
         *plan = NULL;
-    if (!plan || !is_usable(l) || (!l->open && !begin_epoch(l)))
+    if (!plan || !is_usable(l) || !weft__outside_shards(l->w, "loader_next") || (!l->open && !begin_epoch(l)))
         return -1;
     *plan = &l->plan;
     if (l->at < l->plan.batches)

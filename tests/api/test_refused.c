@@ -3,6 +3,7 @@
  * on), and a bad tensor never passes without a word, where there is a context that could have it. That none
  * of the declared functions is missing here is a test, too. */
 #include "refused_nets.h"
+#include "refused_parallel.h"
 #include "refused_plans.h"
 #include "refused_series.h"
 
@@ -427,7 +428,7 @@ static void files(bad *b)
 static void (*const groups[])(bad *) = {
     contexts, tensors,       pointwise,  along,  ragged_ones, sequences,   gradients,
     beside,   losses_beside, modules,    layers, blocks,      forecasting, decoding,
-    losses,   plain_data,    plans,      optimisers, files,  frames,      features,
+    losses,   plain_data,    plans,      optimisers, files,  frames,      features, parallels,
 };
 
 static void all_of(weft *w, weft *other, int kind, int number)

@@ -1,0 +1,125 @@
+/* agree.c - where all ranks meet: each says which call it is in, whether its context has failed, and some
+ * numbers that must be the same everywhere. So a rank that goes another way is told, and does not hang, or
+ * add what does not belong together.
+ *
+ * What each says goes to all in log2(ranks) rounds: in round d a rank has the words of the d ranks from
+ * itself on, and takes those of the next d from rank + d (Bruck et al. 1997). */
+#include <string.h>
+#include "parallel/parallel.h"
+
+enum { WORDS = 1, PAYLOAD = 2 };                 /* tags */
+
+typedef struct word {
+    int64_t call;                                /* how many there were before */
+    char what[32];
+    int32_t status, stopping;
+    uint64_t print[WEFT__PRINTS];
+    char text[480];                              /* of status */
+} word;
+
+/* ---- from each to all ---- */
+const void *weft__said(const weft_parallel *p, int rank)
+{
+    int all = p->world.ranks;
+    return p->said + (rank - p->world.rank + all) % all * p->said_bytes;
+}
+
+static bool make_room(weft_parallel *p, int64_t bytes)
+{
+    if (bytes <= p->said_room)
+        return true;
+    weft__release(p->w, p->said);
+    p->said_room = 0;
+    p->said = weft__allocate(p->w, (size_t)bytes);
+    p->said_room = p->said ? bytes : 0;
+    return p->said;
+}
+
+static bool gather(weft_parallel *p, const char *what, int tag, const void *bytes, int64_t n)
+{
+    int here = p->world.rank, all = p->world.ranks;
+    if (!make_room(p, n * all))
+        return false;
+    p->said_bytes = n;
+    memcpy(p->said, bytes, (size_t)n);
+    for (int d = 1; d < all; d *= 2) {
+        int to = (here - d + all) % all, from = (here + d) % all, blocks = d < all - d ? d : all - d;
+        size_t size = (size_t)(blocks * n);
+        weft__request r[2] = { { p->transport->post_recv(from, tag, p->said + d * n, size), from },
+                               { p->transport->post_send(to, tag, p->said, size), to } };
+        if (!weft__await(p, what, r, 2))
+            return false;
+    }
+    return true;
+}
+
+bool weft__hand_out(weft_parallel *p, const char *what, const void *bytes, int64_t n)
+{
+    return gather(p, what, PAYLOAD, bytes, n);
+}
+
+/* ---- what was said ---- */
+static bool same_call(weft_parallel *p)
+{
+    const word *a = weft__said(p, 0);
+    for (int q = 1; q < p->world.ranks; q++) {
+        const word *b = weft__said(p, q);
+        if (a->call == b->call && !strcmp(a->what, b->what))
+            continue;
+        weft__fail(p->w, WEFT_EARG,
+                   "rank 0 is in %s, its common call %lld, and rank %d in %s, its %lld: all ranks call the "
+                   "same functions in the same order",
+                   a->what, (long long)a->call, q, b->what, (long long)b->call);
+        return false;
+    }
+    return true;
+}
+
+/* The first rank's failure becomes that of all: one's own, too, which then says whose it is. */
+static bool none_has_failed(weft_parallel *p)
+{
+    for (int q = 0; q < p->world.ranks; q++) {
+        const word *b = weft__said(p, q);
+        if (!b->status)
+            continue;
+        if (p->w->status)
+            snprintf(p->w->message, sizeof p->w->message, "rank %d: %s", q, b->text);
+        weft__fail(p->w, (weft_status)b->status, "rank %d: %s", q, b->text);
+        return false;
+    }
+    return true;
+}
+
+static bool prints_agree(weft_parallel *p, const char *what, const weft__print *prints, int n)
+{
+    const word *a = weft__said(p, 0);
+    for (int q = 1; q < p->world.ranks; q++) {
+        const word *b = weft__said(p, q);
+        for (int i = 0; i < n; i++)
+            if (a->print[i] != b->print[i]) {
+                weft__fail(p->w, WEFT_EARG, "%s: ranks 0 and %d differ in %s", what, q, prints[i].name);
+                return false;
+            }
+    }
+    return true;
+}
+
+bool weft__agree(weft_parallel *p, const char *what, const weft__print *prints, int n)
+{
+    weft *w = p->w;
+    word mine = { .call = p->calls++, .status = w->status, .stopping = weft__signal_came() };
+    snprintf(mine.what, sizeof mine.what, "%s", what);
+    snprintf(mine.text, sizeof mine.text, "%.479s", w->status ? w->message : "");
+    for (int i = 0; i < n; i++)
+        mine.print[i] = prints[i].value;
+    if (!p->transport) {
+        p->stopping |= mine.stopping;
+        return !w->status;
+    }
+    if (!gather(p, what, WORDS, &mine, sizeof mine) || !same_call(p) || !none_has_failed(p) ||
+        !prints_agree(p, what, prints, n))
+        return false;
+    for (int q = 0; q < p->world.ranks; q++)
+        p->stopping |= ((const word *)weft__said(p, q))->stopping;
+    return true;
+}

@@ -1,0 +1,99 @@
+/* await.c - waiting for other ranks, but not for ever. MPI waits for a rank that has stopped until someone
+ * looks; here it is named after a while, and the job ends.
+ *
+ * Who waits may wait for one that waits itself. So when the time is over each rank says to all others that it
+ * is there, and those are named that say nothing. */
+#include <signal.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+#include "parallel/parallel.h"
+
+enum { ALIVE = 32767, LAST = 10 };               /* tag; seconds that the end may take */
+static const double slice = .1, answer = 2;      /* seconds between two looks; for an answer */
+
+static double now(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
+}
+
+/* ---- the end of a job ---- */
+static void end_all(weft_parallel *p)
+{
+    fprintf(stderr, "weft: rank %d: %s\n", p->world.rank, weft_error_message(p->w));
+    fflush(stderr);
+    signal(SIGALRM, SIG_DFL);                    /* should the transport hang, too */
+    alarm(LAST);
+    p->transport->abort(1);
+}
+
+static bool lost(weft_parallel *p, int peer, const char *what)
+{
+    weft__fail(p->w, WEFT_EDEVICE, "%s: rank %d is gone, in update %lld", what, peer, (long long)p->updates);
+    end_all(p);
+    return false;
+}
+
+/* ---- who does not answer ---- */
+static void list_silent(weft_parallel *p, char *text, size_t size)
+{
+    enum { NAMED = 8 };
+    const weft__transport *t = p->transport;
+    int here = p->world.rank, all = p->world.ranks, silent = 0;
+    char *heard = weft__allocate(p->w, (size_t)all + 1), *mine = heard ? heard + all : NULL;
+    int *request = weft__allocate(p->w, (size_t)all * sizeof *request);
+    *text = 0;
+    for (int q = 0; heard && request && q < all; q++)
+        if (q != here)
+            request[q] = t->post_recv(q, ALIVE, &heard[q], 1), t->post_send(q, ALIVE, mine, 1);
+    double until = now() + answer;
+    for (int q = 0; heard && request && q < all; q++) {
+        double left = until - now();
+        if (q == here || t->wait(request[q], left > 0 ? left : 0) == 1)
+            continue;
+        size_t at = strlen(text);
+        if (silent++ < NAMED)
+            snprintf(text + at, size - at, "%s%d", at ? ", " : "", q);
+    }
+    if (silent > NAMED)
+        snprintf(text + strlen(text), size - strlen(text), " and %d more", silent - NAMED);
+}
+
+static bool too_late(weft_parallel *p, int peer, const char *what)
+{
+    char silent[128];
+    list_silent(p, silent, sizeof silent);
+    if (*silent)
+        weft__fail(p->w, WEFT_EDEVICE,
+                   "%s: rank %s has not answered for %g s, in update %lld: it has stopped, or is at work on "
+                   "something that the others are not (one that judges or saves alone, or a longer batch "
+                   "than weft_parallel_opts.timeout allows)",
+                   what, silent, p->timeout, (long long)p->updates);
+    else
+        weft__fail(p->w, WEFT_EDEVICE,
+                   "%s: rank %d has sent nothing for %g s, in update %lld, though it is there: ranks wait "
+                   "for different things",
+                   what, peer, p->timeout, (long long)p->updates);
+    end_all(p);
+    return false;
+}
+
+/* ---- waiting ---- */
+bool weft__await(weft_parallel *p, const char *what, weft__request *r, int n)
+{
+    const weft__transport *t = p->transport;
+    double until = now() + p->timeout;
+    for (int i = 0; i < n; i++) {
+        int over = r[i].number < 0 ? WEFT__LOST : t->wait(r[i].number, slice);
+        while (!over) {
+            if (now() > until)
+                return too_late(p, r[i].peer, what);
+            over = t->wait(r[i].number, slice);
+        }
+        if (over < 0)
+            return lost(p, r[i].peer, what);
+    }
+    return true;
+}

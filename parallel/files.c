@@ -1,0 +1,105 @@
+/* files.c - checkpoints of a run on many ranks: one writes, all know how it went, and all read. */
+#include <string.h>
+#include "parallel/parallel.h"
+
+static const char item_name[] = "parallel.shards";
+
+typedef struct { int32_t status; char text[480]; } result;
+
+/* What rank 0, or for `all` the first rank that has failed, says of its file. */
+static weft_status shared(weft_parallel *p, const char *what, weft_status mine, bool all)
+{
+    result r = { .status = mine };
+    snprintf(r.text, sizeof r.text, "%.479s", mine ? weft_file_message() : "");
+    if (!p->transport)
+        return mine;
+    if (!weft__hand_out(p, what, &r, sizeof r))
+        return weft__file_fail(weft_error_code(p->w), "%s", weft_error_message(p->w));
+    for (int q = 0; q < (all ? p->world.ranks : 1); q++) {
+        const result *of = weft__said(p, q);
+        if (of->status)
+            return weft__file_fail((weft_status)of->status, "rank %d: %s", q, of->text);
+    }
+    return WEFT_OK;
+}
+
+/* The program's items and the number of shards; to be released. */
+static weft_checkpoint_item *with_shards(weft_parallel *p, const weft_checkpoint_item *items, int64_t n,
+                                         int64_t *shards)
+{
+    weft_checkpoint_item *all = n >= 0 && (items || !n) && n < INT32_MAX ?
+                                    weft__allocate(p->w, (size_t)(n + 1) * sizeof *all) : NULL;
+    if (all && n)
+        memcpy(all, items, (size_t)n * sizeof *all);
+    if (all)
+        all[n] = (weft_checkpoint_item){ item_name, WEFT_I64, shards, 1 };
+    return all;
+}
+
+static weft_status no_parallel(const char *function, const char *path)
+{
+    return weft__file_fail(WEFT_EARG, "%s: %s: no parallel, or one that could not be made", function,
+                           path ? path : "");
+}
+
+weft_status weft_parallel_save(weft_parallel *p, const char *path, weft_module *m, weft_optim *o,
+                               const weft_checkpoint_item *items, int64_t n)
+{
+    static const char what[] = "weft_parallel_save";
+    if (!p || !p->w)
+        return no_parallel(what, path);
+    if (!weft__agree(p, what, NULL, 0))
+        return weft__file_fail(weft_error_code(p->w), "%s: %s: %s", what, path ? path : "",
+                               weft_error_message(p->w));
+    int64_t shards = p->shards;
+    weft_status mine = WEFT_OK;
+    if (p->world.rank == 0) {
+        weft_checkpoint_item *all = with_shards(p, items, n, &shards);
+        mine = all ? weft_save(path, m, o, all, n + 1) : weft_save(path, m, o, items, n);
+        weft__release(p->w, all);
+    }
+    return shared(p, what, mine, false);
+}
+
+/* The file's number of shards becomes that of the run, if none was said. */
+static weft_status take_shards(weft_parallel *p, const char *path, int64_t *shards)
+{
+    weft_checkpoint_item item = { item_name, WEFT_I64, shards, 1 };
+    weft_status s = weft_load(path, NULL, NULL, &item, 1);
+    if (s)
+        return s;
+    if (p->shards_said && *shards != p->shards)
+        return weft__file_fail(WEFT_EARG,
+                               "weft_parallel_load: %s: saved by a run of %lld shards, and %d are asked for: "
+                               "its numbers would be others",
+                               path, (long long)*shards, p->shards);
+    if (*shards < p->world.ranks || *shards > WEFT__SHARDS)
+        return weft__file_fail(
+            WEFT_EARG,
+            "weft_parallel_load: %s: saved by a run of %lld shards, and here are %d ranks; "
+            "at least one for each rank is expected",
+            path, (long long)*shards, p->world.ranks);
+    return WEFT_OK;
+}
+
+weft_status weft_parallel_load(weft_parallel *p, const char *path, weft_module *m, weft_optim *o,
+                               const weft_checkpoint_item *items, int64_t n)
+{
+    static const char what[] = "weft_parallel_load";
+    if (!p || !p->w)
+        return no_parallel(what, path);
+    if (!weft__agree(p, what, NULL, 0))
+        return weft__file_fail(weft_error_code(p->w), "%s: %s: %s", what, path ? path : "",
+                               weft_error_message(p->w));
+    int64_t shards = 0;
+    weft_status mine = take_shards(p, path, &shards);
+    mine = shared(p, what, mine, true);          /* before anything is changed, on any rank */
+    if (mine)
+        return mine;
+    mine = shared(p, what, weft_load(path, m, o, items, n), true);
+    if (mine || p->shards == shards)
+        return mine;
+    p->shards = (int)shards, p->mine = weft__shards_of(p->shards, p->world.rank, p->world.ranks);
+    p->batch.room = 0;                           /* its arrays are of another number of shards */
+    return WEFT_OK;
+}

@@ -1,0 +1,76 @@
+/* fold.c - a rank's own part of the tree: shard after shard is added to the branches that are done, as a
+ * binary counter carries. Between shards there are at most as many vectors of gradients as the tree has
+ * levels; with one shard a rank there is none but the root's own. */
+#include <string.h>
+#include "parallel/parallel.h"
+
+void weft__add(int64_t n, real *restrict a, const real *restrict b)
+{
+    for (int64_t i = 0; i < n; i++)
+        a[i] += b[i];
+}
+
+int weft__branches_before(const weft_parallel *p, int at, weft__branch out[WEFT__BRANCHES])
+{
+    return at > p->mine.from ? weft__tree_parts(p->shards, (weft__branch){ p->mine.from, at }, out) : 0;
+}
+
+/* ---- gradients ---- */
+static void release_levels(weft_parallel *p)
+{
+    for (int i = 0; i < WEFT__BRANCHES; i++) {
+        weft__device_release(p->w, p->level[i]);
+        p->level[i] = NULL;
+    }
+    p->level_room = 0;
+}
+
+void weft__fold_end(weft_parallel *p) { release_levels(p); }
+
+/* Room for a branch that waits; NULL and a sticky error without memory. */
+static real *level_of(weft_parallel *p, int i)
+{
+    if (p->level_room < p->n) {
+        release_levels(p);                       /* of a model that has grown, between two batches */
+        p->level_room = p->n;
+    }
+    if (!p->level[i])
+        p->level[i] = weft__device_allocate(p->w, (size_t)(p->n + 1) * sizeof(real));
+    return p->level[i];
+}
+
+static void fold_gradients(weft_parallel *p, int before, int after)
+{
+    weft__device *d = &p->w->dev;
+    real *g = p->module->root->gradients + p->from;
+    for (int i = before; i-- >= after;)
+        d->k->scale(d, p->n, 1, p->level[i], g, true);
+    if (p->at + 1 == p->mine.end)
+        return;
+    real *waits = level_of(p, after - 1);
+    if (waits)
+        d->k->copy(d, waits, g, (size_t)p->n * sizeof(real));
+    d->k->fill(d, p->n, 0, g);
+}
+
+/* ---- sums ---- */
+static void fold_sums(weft_parallel *p, int before, int after)
+{
+    double sum[WEFT__SUMS];
+    memcpy(sum, p->leaf, sizeof sum);
+    for (int i = before; i-- >= after;)
+        for (int k = 0; k < WEFT__SUMS; k++)
+            sum[k] = p->sums[i][k] + sum[k];
+    memcpy(p->sums[after - 1], sum, sizeof sum);
+    memset(p->leaf, 0, sizeof p->leaf);
+}
+
+void weft__fold_shard(weft_parallel *p)
+{
+    weft__branch out[WEFT__BRANCHES];
+    int before = weft__branches_before(p, p->at, out), after = weft__branches_before(p, p->at + 1, out);
+    if (p->batch.learns && p->n)
+        fold_gradients(p, before, after);
+    fold_sums(p, before, after);
+    p->done = after;
+}

@@ -1,0 +1,207 @@
+/* mpi.c - a transport by MPI, compiled once against Open MPI and once against MPICH, whose ABIs differ; each
+ * is a library of its own, which transport.c opens where the launcher says that there are ranks.
+ *
+ * MPI waits by spinning. Where ranks share a processor that is the other rank's time, so between two looks a
+ * waiting one yields. */
+#include <mpi.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include "parallel/transport.h"
+
+enum { CHUNK = 1 << 20, SPINS = 32 };            /* bytes, of a message that an int cannot count */
+
+static MPI_Comm ranks;
+static bool ours;                                /* MPI was initialised here, and is finalised here */
+/* [room] requests, by number; those that are over are a list */
+static struct { MPI_Request request; int next; } *slot;
+static int room, spare = -1;
+
+static const char *name(void)
+{
+#ifdef OPEN_MPI
+    return "openmpi";
+#else
+    return "mpich";
+#endif
+}
+
+/* ---- the beginning and the end ---- */
+/* MPI wants to be told of a good end. After a bad one it must not be: it would wait for the others, which the
+ * launcher ends if a rank is gone without a word. */
+static void finalise(int status, void *nothing)
+{
+    (void)nothing;
+    int over = 1;
+    MPI_Finalized(&over);
+    if (status == 0 && !over)
+        MPI_Finalize();
+}
+
+static bool initialise(char *why, size_t size)
+{
+    int there = 0, level = 0;
+    MPI_Initialized(&there);
+    if (there)
+        MPI_Query_thread(&level);
+    else if (MPI_Init_thread(NULL, NULL, MPI_THREAD_FUNNELED, &level) != MPI_SUCCESS) {
+        snprintf(why, size, "MPI_Init_thread has failed");
+        return false;
+    }
+    if (level < MPI_THREAD_FUNNELED) {
+        snprintf(
+            why, size,
+            "MPI gives the thread level %d; MPI_THREAD_FUNNELED, %d, is needed, since a context computes "
+            "in several threads",
+            level, MPI_THREAD_FUNNELED);
+        return false;
+    }
+    ours = !there;
+    return !ours || !on_exit(finalise, NULL);
+}
+
+static bool open_mpi(weft__world *world, char *version, char *why, size_t size)
+{
+    char text[MPI_MAX_LIBRARY_VERSION_STRING];
+    int n = 0;
+    MPI_Comm near;
+    if (!initialise(why, size))
+        return false;
+    MPI_Comm_dup(MPI_COMM_WORLD, &ranks);        /* the program's own messages stay apart */
+    MPI_Comm_set_errhandler(ranks, MPI_ERRORS_RETURN);
+    MPI_Comm_rank(ranks, &world->rank), MPI_Comm_size(ranks, &world->ranks);
+    MPI_Comm_split_type(ranks, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &near);
+    MPI_Comm_rank(near, &world->local_rank), MPI_Comm_size(near, &world->local_ranks);
+    MPI_Comm_free(&near);
+    MPI_Get_library_version(text, &n);
+    text[strcspn(text, ",\n")] = 0;
+    snprintf(version, 128, "%.127s", text);
+    return true;
+}
+
+static void give_up(int status) { MPI_Abort(ranks, status); }
+
+/* ---- requests ---- */
+static int new_slot(void)
+{
+    if (spare < 0) {
+        int more = room ? 2 * room : 64;
+        void *larger = realloc(slot, (size_t)more * sizeof *slot);
+        if (!larger)
+            return -1;
+        slot = larger;
+        for (int i = room; i < more; i++)
+            slot[i].next = spare, spare = i;
+        room = more;
+    }
+    int taken = spare;
+    spare = slot[taken].next;
+    slot[taken].request = MPI_REQUEST_NULL;
+    return taken;
+}
+
+static int freed(int number, int answer)
+{
+    slot[number].next = spare, spare = number;
+    return answer;
+}
+
+static int posted(int number, int result)
+{
+    return result == MPI_SUCCESS ? number : freed(number, -1);
+}
+
+/* n bytes as one thing: MPI counts by int */
+static MPI_Datatype kind_of(size_t n)
+{
+    MPI_Datatype chunk, all, part[2];
+    MPI_Aint from[2] = { 0, (MPI_Aint)(n / CHUNK * CHUNK) };
+    int length[2] = { (int)(n / CHUNK), (int)(n % CHUNK) };
+    MPI_Type_contiguous(CHUNK, MPI_BYTE, &chunk);
+    part[0] = chunk, part[1] = MPI_BYTE;
+    MPI_Type_create_struct(2, length, from, part, &all);
+    MPI_Type_commit(&all);
+    MPI_Type_free(&chunk);
+    return all;
+}
+
+static int post_send(int to, int tag, const void *bytes, size_t n)
+{
+    int number = new_slot();
+    if (number < 0)
+        return -1;
+    MPI_Request *r = &slot[number].request;
+    if (n < INT32_MAX)
+        return posted(number, MPI_Isend(bytes, (int)n, MPI_BYTE, to, tag, ranks, r));
+    MPI_Datatype kind = kind_of(n);
+    int result = MPI_Isend(bytes, 1, kind, to, tag, ranks, r);
+    MPI_Type_free(&kind);
+    return posted(number, result);
+}
+
+static int post_recv(int from, int tag, void *bytes, size_t n)
+{
+    int number = new_slot();
+    if (number < 0)
+        return -1;
+    MPI_Request *r = &slot[number].request;
+    if (n < INT32_MAX)
+        return posted(number, MPI_Irecv(bytes, (int)n, MPI_BYTE, from, tag, ranks, r));
+    MPI_Datatype kind = kind_of(n);
+    int result = MPI_Irecv(bytes, 1, kind, from, tag, ranks, r);
+    MPI_Type_free(&kind);
+    return posted(number, result);
+}
+
+static int broadcast(int root, void *bytes, size_t n)
+{
+    int number = n < INT32_MAX ? new_slot() : -1;
+    return number < 0 ?
+               -1 :
+               posted(number, MPI_Ibcast(bytes, (int)n, MPI_BYTE, root, ranks, &slot[number].request));
+}
+
+static int test(int number)
+{
+    int over = 0;
+    if (MPI_Test(&slot[number].request, &over, MPI_STATUS_IGNORE) != MPI_SUCCESS)
+        return freed(number, WEFT__LOST);
+    return over ? freed(number, 1) : 0;
+}
+
+static double now(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
+}
+
+static int wait_for(int number, double seconds)
+{
+    double until = now() + seconds;
+    do {
+        for (int i = 0; i < SPINS; i++) {
+            int is = test(number);
+            if (is)
+                return is;
+        }
+        sched_yield();
+    } while (now() < until);
+    return 0;
+}
+
+__attribute__((visibility("default"))) const weft__transport *weft_transport_open_v1(void)
+{
+    static weft__transport mpi = { .abi = WEFT__TRANSPORT_ABI,
+                                   .open = open_mpi,
+                                   .post_send = post_send,
+                                   .post_recv = post_recv,
+                                   .test = test,
+                                   .wait = wait_for,
+                                   .broadcast = broadcast,
+                                   .abort = give_up };
+    mpi.name = name();
+    return &mpi;
+}

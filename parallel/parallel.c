@@ -1,0 +1,169 @@
+/* parallel.c - a parallel is made: ranks find each other, and see whether they train the same model. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include "core/cpu/cpu.h"
+#include "parallel/parallel.h"
+
+enum { PATIENCE = 600 };
+static weft_parallel none;                       /* what could not be made; no one writes to it */
+
+/* ---- what must be alike ---- */
+static uint64_t mixed(uint64_t h, uint64_t with)
+{
+    h = (h ^ with) * 0x9E3779B97F4A7C15u;
+    return h ^ h >> 29;
+}
+
+static bool mix_parameter(weft__parameter *p, void *user)
+{
+    uint64_t *h = user, name = weft__hash((uint64_t)p->buffer, p->path);
+    *h = mixed(*h, name);
+    for (int i = 0; i < p->value.f.rank; i++)
+        *h = mixed(*h, (uint64_t)p->value.f.size[i]);
+    return true;
+}
+
+static uint64_t print_of_model(const weft_module *m)
+{
+    uint64_t h = 1;
+    weft__each_parameter(m, mix_parameter, &h);
+    return h;
+}
+
+static uint64_t print_of_lengths(const weft_parallel *p)
+{
+    uint64_t h = mixed(2, (uint64_t)p->sequences);
+    for (int64_t i = 0; p->len && i < p->sequences; i++)
+        h = mixed(h, (uint64_t)p->len[i]);
+    return h;
+}
+
+static bool all_are_alike(weft_parallel *p)
+{
+    const weft *w = p->w;
+    const weft__print prints[] = {
+        { "the version of weft", weft__hash(sizeof(real), weft_version()) },
+        { "the seed", w->seed },
+        { "the number of shards", (uint64_t)p->shards },
+        { "the device or instruction set (WEFT_ISA=avx2 makes processors alike)",
+          weft__hash(0, w->dev.k->name) },
+        { "the precision", (uint64_t)w->dev.precision },
+        { "the model", print_of_model(p->module) },
+        { "the lengths of the data", print_of_lengths(p) },
+    };
+    return weft__agree(p, "weft_parallel_new", prints, sizeof prints / sizeof *prints);
+}
+
+/* ---- options ---- */
+static bool patience_of(weft_parallel *p, double said)
+{
+    const char *want = secure_getenv("WEFT_PARALLEL_TIMEOUT");
+    char *end = NULL;
+    p->timeout = said > 0 ? said : want && *want ? strtod(want, &end) : PATIENCE;
+    bool fine = p->timeout > 0 && p->timeout < 1e9 && said >= 0 && (!end || !*end);
+    if (!fine)
+        weft__fail(p->w, WEFT_EARG,
+                   "parallel_new: timeout %g, WEFT_PARALLEL_TIMEOUT=%s; seconds, above 0, are expected", said,
+                   want ? want : "");
+    return fine;
+}
+
+static bool shards_fit(weft_parallel *p, int said)
+{
+    int ranks = p->world.ranks;
+    p->shards = said ? said : ranks, p->shards_said = said;
+    if (said < 0 || said > WEFT__SHARDS)
+        weft__fail(p->w, WEFT_EARG, "parallel_new: %d shards; 0 .. %d are expected", said, WEFT__SHARDS);
+    else if (p->shards < ranks)
+        weft__fail(p->w, WEFT_EARG,
+                   "parallel_new: %d shards for %d ranks; at least one for each rank is expected", said,
+                   ranks);
+    return !p->w->status;
+}
+
+static bool keep_lengths(weft_parallel *p, const weft_parallel_opts *o)
+{
+    if (o->n < 0 || (o->n && !o->len) || o->n > INT32_MAX)
+        weft__fail(p->w, WEFT_EARG, "parallel_new: %lld lengths%s", (long long)o->n,
+                   o->len ? "" : ", len is NULL");
+    for (int64_t i = 0; o->len && i < o->n && !p->w->status; i++)
+        if (o->len[i] < 0)
+            weft__fail(p->w, WEFT_EARG, "parallel_new: sequence %lld has length %d; 0 or more is expected",
+                       (long long)i, o->len[i]);
+    if (p->w->status || !o->len)
+        return !p->w->status;
+    p->len = weft__allocate(p->w, (size_t)(o->n + 1) * sizeof *p->len);
+    p->sequences = o->n;
+    if (p->len && o->n)
+        memcpy(p->len, o->len, (size_t)o->n * sizeof *p->len);
+    return p->len;
+}
+
+/* ---- making it ---- */
+static void parallel_end(void *user)
+{
+    weft_parallel *p = user;
+    if (!p->w)
+        return;
+    weft__fold_end(p);
+    weft__portion *b = &p->batch;
+    void *const all[] = { p->len, p->stage, p->said, b->place, b->index, b->id, b->start, b->key, b->bin };
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+        weft__release(p->w, all[i]);
+    weft__device_release(p->w, b->device_id);
+}
+
+static void parallel_recover(void *user)
+{
+    weft_parallel *p = user;
+    if (!p->w || p->state == WEFT__IDLE)
+        return;
+    weft__shard_end(p->w);
+    p->abandoned = true;                         /* weft_parallel_next tells all ranks */
+}
+
+static bool made(weft_parallel *p, const weft_parallel_opts *o)
+{
+    char why[600];
+    if (!weft__transport_of(&p->transport, &p->world, why, sizeof why)) {
+        weft__fail(p->w, WEFT_EDEVICE, "parallel_new: %s", why);
+        return false;
+    }
+    bool fine = patience_of(p, o->timeout) && shards_fit(p, o->shards) && keep_lengths(p, o);
+    p->mine = fine ? weft__shards_of(p->shards, p->world.rank, p->world.ranks) : (weft__branch){ 0, 0 };
+    p->timeout = p->timeout > 0 ? p->timeout : PATIENCE;           /* to tell the others why */
+    if (!all_are_alike(p))
+        return false;
+    if (p->transport && !o->no_signals)
+        weft__signals_watch();
+    if (p->w->dev.log && p->world.rank == 0)
+        fprintf(stderr, "weft: %d ranks, %d shards, %s%s%s\n", p->world.ranks, p->shards,
+                p->transport ? p->transport->name : "no transport", p->transport ? ", " : "",
+                weft__transport_version());
+    return true;
+}
+
+weft_parallel *weft_parallel_new(weft_module *m, const weft_parallel_opts *opts)
+{
+    weft *w = m ? m->w : NULL;
+    if (!w)
+        return &none;
+    w->running = "parallel_new";
+    weft_parallel *p = weft__own(w, sizeof *p, parallel_end, parallel_recover);
+    if (!p)
+        return &none;
+    p->w = w, p->module = m;
+    return made(p, opts ? opts : &(weft_parallel_opts){ 0 }) ? p : &none;
+}
+
+weft_parallel_place weft_parallel_place_of(const weft_parallel *p)
+{
+    if (!p || !p->w)
+        return (weft_parallel_place){ 0, 1, 0, 1, 0, "none" };
+    const weft__world *x = &p->world;
+    return (weft_parallel_place){ x->rank,  x->ranks, x->local_rank, x->local_ranks, p->shards,
+                                  p->transport ? p->transport->name : "none" };
+}
+
+bool weft_parallel_stopping(const weft_parallel *p) { return p && p->stopping; }

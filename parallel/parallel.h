@@ -1,0 +1,107 @@
+/* parallel.h - what the files of parallel/ share: the tree over shards, an update under way, what ranks say
+ * to each other. */
+#ifndef WEFT_PARALLEL_H
+#define WEFT_PARALLEL_H
+#include "io/io.h"
+#include "parallel/api_parallel.h"
+#include "parallel/transport.h"
+
+/* a tree over 2^31 shards has so many levels; a part of it so many branches at most */
+enum { WEFT__DEPTH = 32, WEFT__BRANCHES = 2 * WEFT__DEPTH, WEFT__SHARDS = 1 << 20 };
+/* of a shard: its loss, its weight, the program's values */
+enum { WEFT__LOSS, WEFT__WEIGHT, WEFT__VALUES, WEFT__SUMS = WEFT__VALUES + WEFT_PARALLEL_VALUES };
+
+/* ---- tree.c: shards [from, end) ---- */
+typedef struct weft__branch { int from, end; } weft__branch;
+/* Where a branch of two shards or more parts: its left half has the greatest power of two below its
+ * shards. */
+int weft__tree_middle(weft__branch);
+/* The fewest branches of the tree over n shards that make up [from, end), in order; how many. */
+int weft__tree_parts(int n, weft__branch of, weft__branch out[WEFT__BRANCHES]);
+/* The shards of a rank, each at least one. */
+weft__branch weft__shards_of(int shards, int rank, int ranks);
+
+/* ---- cut.c ---- */
+typedef struct weft__bin { int64_t load, shard; } weft__bin;
+/* Cuts n sequences, of length len[index[i]] or, without lengths, of 1, into shards: order [n] has the places
+ * of shard s from start[s] to start[s + 1] - 1, rising. bin [shards], key [n] are scratch. */
+void weft__cut(int64_t n, const int32_t *index, const int32_t *len, int shards, int32_t *order,
+               int64_t *start, weft__bin *bin, int64_t *key);
+
+/* ---- a parallel ---- */
+typedef enum { WEFT__IDLE, WEFT__BETWEEN, WEFT__AT_SHARD, WEFT__ADDED } weft__state;
+
+/* The batch under way: its cut; [n] numbers in the data, places and, for masks, ids of the sequences shard by
+ * shard. Arrays have room for `room` sequences. */
+typedef struct weft__portion {
+    int64_t n, room;
+    int32_t *place, *index; int64_t *id, *device_id, *start, *key;
+    weft__bin *bin;
+    bool learns;                                 /* gradients are wanted */
+} weft__portion;
+
+struct weft_parallel {
+    weft *w; weft_module *module;                /* w NULL: one that could not be made */
+    const weft__transport *transport;            /* NULL: alone */
+    weft__world world;
+    int shards; bool shards_said;
+    double timeout;
+    weft__branch mine;                           /* this rank's shards */
+    int64_t sequences; int32_t *len;             /* of the data; len NULL: not said */
+    int64_t calls, updates;                      /* common calls, updates so far */
+    bool stopping, abandoned;                    /* abandoned: the batch under way was, by weft_recover */
+    weft__state state;
+    int at;                                      /* the shard at work, or the next one */
+    weft__portion batch;
+    weft__shard shard;
+    uint64_t draw;                               /* of the update's masks */
+    /* Branches of this rank that are done, their sums; the last one's gradients are the root's, those of the
+     * others in `level`, device memory. [from, from + n) of the root's flat vector is exchanged. */
+    int done;
+    double leaf[WEFT__SUMS], sums[WEFT__BRANCHES][WEFT__SUMS], total[WEFT__SUMS];
+    int64_t from, n, level_room;
+    real *level[WEFT__BRANCHES];
+    char *stage; int64_t stage_room;             /* of exchange.c, host */
+    char *said; int64_t said_room, said_bytes;   /* of agree.c: what each rank has said last */
+};
+
+/* ---- fold.c: sums and gradients of shard after shard, from zeros each ---- */
+/* The branches that are done before shard `at`. */
+int  weft__branches_before(const weft_parallel *p, int at, weft__branch out[WEFT__BRANCHES]);
+/* Takes in what the shard p->at has left; then the root's gradients are zeros again, but after the rank's
+ * last shard. */
+void weft__fold_shard(weft_parallel *p);
+void weft__fold_end(weft_parallel *p);           /* frees its memory */
+
+/* ---- exchange.c ---- */
+/* From this rank's branches to all shards: the root's gradients. False: the context has failed. */
+bool weft__exchange(weft_parallel *p);
+/* a += b, as every sum of two branches */
+void weft__add(int64_t n, real *restrict a, const real *restrict b);
+
+/* ---- agree.c ---- */
+/* What must be the same on all ranks, and what it is called. */
+typedef struct weft__print { const char *name; uint64_t value; } weft__print;
+enum { WEFT__PRINTS = 8 };
+/* A common call: all ranks say where they are, and whether they have failed. False if any has failed or is
+ * elsewhere, or if a print differs; then the context has failed, on all ranks alike. */
+bool weft__agree(weft_parallel *p, const char *what, const weft__print *prints, int n);
+/* After that: each rank hands out n bytes; weft__said has those of a rank, until the next time. */
+bool weft__hand_out(weft_parallel *p, const char *what, const void *bytes, int64_t n);
+const void *weft__said(const weft_parallel *p, int rank);
+
+/* ---- await.c ---- */
+typedef struct weft__request { int number, peer; } weft__request;
+/* Until all requests are over. False: one never will be, and the context has failed, naming the rank. */
+bool weft__await(weft_parallel *p, const char *what, weft__request *request, int n);
+
+/* ---- transport.c ---- */
+/* The process's transport, opened at the first call; *out NULL and a world of one where there is no launcher.
+ * False: why there is none where there should be one. */
+bool weft__transport_of(const weft__transport **out, weft__world *world, char *why, size_t size);
+const char *weft__transport_version(void);
+
+/* ---- signals.c ---- */
+void weft__signals_watch(void);
+bool weft__signal_came(void);
+#endif

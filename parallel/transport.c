@@ -1,0 +1,104 @@
+/* transport.c - which transport this process has. MPI is initialised once in a process, and only where a
+ * launcher has started ranks: it would bring threads and network interfaces along for one that is alone. */
+#include <dlfcn.h>
+#include <stdlib.h>
+#include <string.h>
+#include "parallel/parallel.h"
+
+static const weft__transport *opened;
+static weft__world joined = { 0, 1, 0, 1 };
+static bool tried;
+static char fault[512], version[128];
+
+const char *weft__transport_version(void) { return version; }
+
+/* ---- what the launcher says ---- */
+static long number_in(const char *variable)      /* -1: nothing */
+{
+    const char *text = secure_getenv(variable);
+    char *end = NULL;
+    long n = text && *text ? strtol(text, &end, 10) : -1;
+    return end && !*end ? n : -1;
+}
+
+/* The transport of the launcher that has started this process; "none" without one; NULL: why it is
+ * unknown. */
+static const char *launched(char *why, size_t size)
+{
+    if (number_in("OMPI_COMM_WORLD_SIZE") > 0)
+        return number_in("OMPI_COMM_WORLD_SIZE") > 1 ? "openmpi" : "none";
+    if (secure_getenv("PMIX_RANK"))
+        return "openmpi";
+    if (number_in("PMI_SIZE") > 0)
+        return number_in("PMI_SIZE") > 1 ? "mpich" : "none";
+    long tasks = number_in("SLURM_STEP_NUM_TASKS");
+    if (tasks <= 1)
+        return "none";
+    snprintf(why, size,
+             "srun has started %ld tasks without --mpi=pmix or --mpi=pmi2: each would train alone, and all "
+             "write one file; WEFT_PARALLEL=none means it so",
+             tasks);
+    return NULL;
+}
+
+/* ---- opening ---- */
+static void *library_of(const char *name, char *why, size_t size)
+{
+    char file[64];
+    if (*name == '/') {
+        void *library = dlopen(name, RTLD_NOW | RTLD_LOCAL);
+        if (!library)
+            snprintf(why, size, "WEFT_PARALLEL: %s", dlerror());
+        return library;
+    }
+    if (strcmp(name, "openmpi") && strcmp(name, "mpich")) {
+        snprintf(why, size,
+                 "WEFT_PARALLEL=%.60s: openmpi, mpich, none or the absolute path of a plug-in is expected",
+                 name);
+        return NULL;
+    }
+    snprintf(file, sizeof file, "libweft_%s.so", name);
+    return weft__open_plugin(file, NULL, why, size);
+}
+
+static const weft__transport *greeted(void *library, const char *name, char *why, size_t size)
+{
+    const weft__transport *(*hello)(void) = NULL;
+    void *symbol = dlsym(library, "weft_transport_open_v1");
+    memcpy(&hello, &symbol, sizeof hello);       /* POSIX says that this works, C does not */
+    const weft__transport *t = hello ? hello() : NULL;
+    if (!t)
+        snprintf(why, size, "the plug-in of %.200s has no weft_transport_open_v1", name);
+    else if (t->abi != WEFT__TRANSPORT_ABI)
+        snprintf(why, size, "the plug-in of %.200s is of another version: contract %d, here %d", name, t->abi,
+                 WEFT__TRANSPORT_ABI);
+    else
+        return t;
+    return NULL;
+}
+
+static void open_transport(void)
+{
+    const char *said = secure_getenv("WEFT_PARALLEL");
+    const char *name = said && *said ? said : launched(fault, sizeof fault);
+    if (!name || !strcmp(name, "none"))
+        return;
+    void *library = library_of(name, fault, sizeof fault);
+    const weft__transport *t = library ? greeted(library, name, fault, sizeof fault) : NULL;
+    if (t && t->open(&joined, version, fault, sizeof fault))
+        opened = t;
+    else if (!*fault)
+        snprintf(fault, sizeof fault, "the transport %.200s cannot be opened", name);
+}
+
+bool weft__transport_of(const weft__transport **out, weft__world *world, char *why, size_t size)
+{
+    weft__lock(WEFT__LOADING);
+    if (!tried)
+        open_transport();
+    tried = true;
+    *out = opened, *world = joined;
+    snprintf(why, size, "%s", fault);
+    weft__unlock(WEFT__LOADING);
+    return !*fault;
+}

@@ -1,0 +1,36 @@
+/* tree.c - the tree along which shards are added up. It depends on their number alone: of n the left half has
+ * the greatest power of two below n, so that halves of halves are as even as can be, and neighbours meet
+ * first. A rank has neighbouring shards, hence a few whole branches. */
+#include "parallel/parallel.h"
+
+int weft__tree_middle(weft__branch b)
+{
+    int n = b.end - b.from, half = 1;
+    while (half < n - half)
+        half *= 2;
+    return b.from + half;
+}
+
+static int parts(weft__branch tree, weft__branch of, weft__branch *out)
+{
+    if (tree.from >= of.end || tree.end <= of.from)
+        return 0;
+    if (tree.from >= of.from && tree.end <= of.end) {
+        *out = tree;
+        return 1;
+    }
+    int middle = weft__tree_middle(tree);
+    int n = parts((weft__branch){ tree.from, middle }, of, out);
+    return n + parts((weft__branch){ middle, tree.end }, of, out + n);
+}
+
+int weft__tree_parts(int n, weft__branch of, weft__branch out[WEFT__BRANCHES])
+{
+    return parts((weft__branch){ 0, n }, of, out);
+}
+
+weft__branch weft__shards_of(int shards, int rank, int ranks)
+{
+    int64_t n = shards;
+    return (weft__branch){ (int)(rank * n / ranks), (int)((rank + 1) * n / ranks) };
+}

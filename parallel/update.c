@@ -1,0 +1,304 @@
+/* update.c - a batch, shard by shard, and what comes of it on all ranks. */
+#include <math.h>
+#include <string.h>
+#include "parallel/parallel.h"
+
+static const char an_update[] = "an update", its_sums[] = "sums of the batch";
+
+static const double none_of_them[WEFT_PARALLEL_VALUES];
+
+static weft *usable(const weft_parallel *p) { return p && p->w && !p->w->status ? p->w : NULL; }
+
+/* ---- the beginning ---- */
+/* A larger array in place of *at; what it held is gone. */
+static bool remade(weft *w, void *at, int64_t n, size_t size)
+{
+    void *old;
+    memcpy(&old, at, sizeof old);
+    weft__release(w, old);
+    void *made = weft__allocate(w, (size_t)(n + 1) * size);
+    memcpy(at, &made, sizeof made);
+    return made;
+}
+
+static bool make_room(weft_parallel *p, int64_t n)
+{
+    weft__portion *b = &p->batch;
+    weft *w = p->w;
+    if (b->room > n)
+        return true;
+    b->room = 0;
+    weft__device_release(w, b->device_id);
+    b->device_id = w->dev.k->synchronous ? NULL : weft__device_allocate(w, (size_t)(n + 1) * sizeof *b->id);
+    bool fine = remade(w, &b->place, n, sizeof *b->place) && remade(w, &b->index, n, sizeof *b->index) &&
+                remade(w, &b->id, n, sizeof *b->id) && remade(w, &b->key, n, sizeof *b->key) &&
+                remade(w, &b->start, p->shards, sizeof *b->start) &&
+                remade(w, &b->bin, p->shards, sizeof *b->bin) && !w->status;
+    b->room = fine ? n + 1 : 0;
+    return fine;
+}
+
+static bool batch_is_sound(weft_parallel *p, const int32_t *index, int64_t n)
+{
+    weft *w = p->w;
+    if (p->state != WEFT__IDLE)
+        weft__fail(w, WEFT_EARG, "parallel_begin: the shards of the batch before are not done; call "
+                   "weft_parallel_next until it is false");
+    else if (n < 0 || n >= INT32_MAX)
+        weft__fail(w, WEFT_EARG, "parallel_begin: %lld sequences; 0 .. 2^31 - 2 are expected", (long long)n);
+    for (int64_t i = 0; p->len && i < n && !w->status; i++) {
+        int64_t s = index ? index[i] : i;
+        if (s < 0 || s >= p->sequences)
+            weft__fail(
+                w, WEFT_EARG,
+                "parallel_begin: sequence %lld of the batch is number %lld; of %lld lengths 0 .. %lld are "
+                "expected",
+                (long long)i, (long long)s, (long long)p->sequences, (long long)p->sequences - 1);
+    }
+    return !w->status;
+}
+
+static void cut(weft_parallel *p, const int32_t *index, int64_t n)
+{
+    weft__portion *b = &p->batch;
+    b->n = n;
+    weft__cut(n, index, p->len, p->shards, b->place, b->start, b->bin, b->key);
+    for (int64_t i = 0; i < n; i++) {
+        b->index[i] = index ? index[b->place[i]] : b->place[i];
+        b->id[i] = b->place[i];
+    }
+    if (b->device_id && n)
+        p->w->dev.k->upload(&p->w->dev, b->device_id, b->id, (size_t)n * sizeof *b->id);
+}
+
+typedef struct { int64_t from, end; } extent;
+static void widen(weft_module *root, int64_t from, int64_t n, void *user)
+{
+    extent *e = user;
+    (void)root;
+    e->from = e->end ? e->from : from, e->end = from + n;
+}
+
+void weft_parallel_begin(weft_parallel *p, const int32_t *index, int64_t n)
+{
+    weft *w = usable(p);
+    if (w)
+        w->running = "parallel_begin";
+    if (!w || !batch_is_sound(p, index, n) || !make_room(p, n))
+        return;
+    cut(p, index, n);
+    p->batch.learns = w->recording;
+    extent e = { 0, 0 };
+    weft__each_run(p->module, false, widen, &e);
+    p->from = e.from, p->n = e.end - e.from;
+    if (p->batch.learns)
+        weft_zero_grad(p->module);
+    memset(p->sums, 0, sizeof p->sums);
+    memset(p->leaf, 0, sizeof p->leaf);
+    memset(p->total, 0, sizeof p->total);
+    p->state = WEFT__BETWEEN, p->at = p->mine.from, p->done = 0, p->draw = w->draw;
+}
+
+/* ---- a shard ---- */
+static uint64_t salt_of(const weft_parallel *p)
+{
+    return p->shards == 1 ? 0
+                          : (p->draw + 1) * 0x9E3779B97F4A7C15u ^ ((uint64_t)p->at + 1) * 0xD1342543DE82EF95u;
+}
+
+static void enter(weft_parallel *p, weft_part *part)
+{
+    const weft__portion *b = &p->batch;
+    int64_t from = b->start[p->at], n = b->start[p->at + 1] - from;
+    *part = (weft_part){ p->at, n, b->index + from, b->place + from };
+    p->shard = (weft__shard){ n, b->id + from, (b->device_id ? b->device_id : b->id) + from, salt_of(p) };
+    p->w->draw = p->draw;
+    weft__shard_begin(p->w, &p->shard);
+    p->state = WEFT__AT_SHARD;
+}
+
+/* of a shard that was worked on, or is empty */
+static void leave(weft_parallel *p)
+{
+    weft *w = p->w;
+    if (p->state == WEFT__AT_SHARD && p->batch.learns)
+        weft__fail(w, WEFT_EARG, "parallel_next: shard %d has no loss; weft_parallel_add takes it", p->at);
+    if (p->state == WEFT__AT_SHARD)
+        weft_clear(w);
+    weft__shard_end(w);
+    if (!w->status)
+        weft__fold_shard(p);
+    p->state = WEFT__BETWEEN, p->at++;
+}
+
+void weft_parallel_add_values(weft_parallel *p, const double *values, int n)
+{
+    if (!usable(p))
+        return;
+    if (p->state != WEFT__AT_SHARD || n < 0 || n > WEFT_PARALLEL_VALUES || (n && !values))
+        weft__fail(p->w, WEFT_EARG,
+                   "parallel_add_values: %d values%s%s; 0 .. %d are expected, of a shard before its loss is "
+                   "added",
+                   n, values ? "" : ", NULL", p->state == WEFT__AT_SHARD ? "" : ", and no shard is at work",
+                   WEFT_PARALLEL_VALUES);
+    for (int i = 0; i < n && !p->w->status; i++)
+        p->leaf[WEFT__VALUES + i] += values[i];
+}
+
+void weft_parallel_add(weft_parallel *p, weft_loss loss)
+{
+    if (!p || !p->w)
+        return;
+    weft *w = p->w;
+    if (p->state != WEFT__AT_SHARD)
+        weft__fail(w, WEFT_EARG, "parallel_add: %s; one loss for each shard is expected",
+                   p->state == WEFT__ADDED ? "the shard has one already" : "no shard is at work");
+    if (p->batch.learns)
+        weft_backward(p->shards == 1 ? weft_mean_loss(loss) : loss.sum);
+    p->leaf[WEFT__LOSS] = weft_item(loss.sum), p->leaf[WEFT__WEIGHT] = weft_item(loss.weight);
+    weft_clear(w);
+    p->state = p->state == WEFT__AT_SHARD ? WEFT__ADDED : p->state;
+}
+
+/* ---- all together ---- */
+typedef struct { unsigned char *bits; int64_t i; bool set; } marks;
+
+static bool mark(weft__parameter *q, void *user)  /* reads, or sets, whether a loss has reached it */
+{
+    marks *m = user;
+    unsigned char *byte = m->bits + m->i / 8, bit = (unsigned char)(1 << m->i % 8);
+    m->i++;
+    if (m->set)
+        q->value.node.given |= (*byte & bit) != 0 && !q->value.node.frozen;
+    else if (q->value.node.given)
+        *byte |= bit;
+    return true;
+}
+
+static bool count_one(weft__parameter *q, void *user) { (void)q; return ++*(int64_t *)user; }
+
+static double sum_over(weft_parallel *p, weft__branch tree, int k)
+{
+    weft__branch b[WEFT__BRANCHES];
+    for (int q = 0; q < p->world.ranks; q++) {
+        weft__branch of = weft__shards_of(p->shards, q, p->world.ranks);
+        if (of.from > tree.from || of.end < tree.end)
+            continue;
+        for (int i = 0, n = weft__tree_parts(p->shards, of, b); i < n; i++)
+            if (b[i].from == tree.from && b[i].end == tree.end)
+                return ((const double *)weft__said(p, q))[i * WEFT__SUMS + k];
+    }
+    int middle = weft__tree_middle(tree);
+    return sum_over(p, (weft__branch){ tree.from, middle }, k) +
+           sum_over(p, (weft__branch){ middle, tree.end }, k);
+}
+
+static int most_branches(const weft_parallel *p)
+{
+    weft__branch b[WEFT__BRANCHES];
+    int most = 0;
+    for (int q = 0; q < p->world.ranks; q++) {
+        int n = weft__tree_parts(p->shards, weft__shards_of(p->shards, q, p->world.ranks), b);
+        most = n > most ? n : most;
+    }
+    return most;
+}
+
+/* Sums, and which parameters were reached, from each to all. */
+static bool share_sums(weft_parallel *p)
+{
+    if (!p->transport) {
+        memcpy(p->total, p->sums[0], sizeof p->total);
+        return true;
+    }
+    int64_t parameters = 0, sums = most_branches(p) * (int64_t)sizeof p->sums[0];
+    weft__each_parameter(p->module, count_one, &parameters);
+    int64_t bytes = sums + (parameters + 63) / 64 * 8;
+    char *mine = weft__allocate(p->w, (size_t)bytes);
+    if (!mine)
+        return false;
+    memset(mine, 0, (size_t)bytes);
+    memcpy(mine, p->sums, (size_t)p->done * sizeof p->sums[0]);
+    marks m = { (unsigned char *)mine + sums, 0, false };
+    weft__each_parameter(p->module, mark, &m);
+    bool fine = weft__hand_out(p, its_sums, mine, bytes);
+    for (int q = 0; fine && q < p->world.ranks; q++) {
+        m = (marks){ (unsigned char *)(uintptr_t)weft__said(p, q) + sums, 0, true };
+        weft__each_parameter(p->module, mark, &m);
+    }
+    for (int k = 0; fine && k < WEFT__SUMS; k++)
+        p->total[k] = sum_over(p, (weft__branch){ 0, p->shards }, k);
+    weft__release(p->w, mine);
+    return fine;
+}
+
+static uint64_t print_of_batch(const weft_parallel *p)
+{
+    const weft__portion *b = &p->batch;
+    uint64_t h = (uint64_t)b->n;
+    for (int64_t i = 0; i < b->n; i++)
+        h = (h ^ (uint64_t)b->index[i] << 32 ^ (uint64_t)b->place[i]) * 0x9E3779B97F4A7C15u, h ^= h >> 29;
+    return h;
+}
+
+static uint64_t print_of_streams(const weft *w)
+{
+    uint64_t h = w->draw;
+    for (const weft_stream *s = w->streams; s; s = s->next)
+        if (s->count)                            /* in any order: one may be made in a shard, or not yet */
+            h += (s->key ^ s->count * 0xD1342543DE82EF95u) * 0x9E3779B97F4A7C15u;
+    return h;
+}
+
+static void together(weft_parallel *p)
+{
+    weft *w = p->w;
+    w->draw = p->draw + 1;
+    const weft__print prints[] = {
+        { "the batch", print_of_batch(p) },
+        { "the position of a random stream", print_of_streams(w) },
+        { "how many numbers there are to train", (uint64_t)p->n },
+        { "whether gradients are enabled", p->batch.learns },
+        { "whether dropout is on", w->training },
+    };
+    w->running = an_update;
+    if (!weft__agree(p, an_update, prints, sizeof prints / sizeof *prints) || !share_sums(p))
+        return;
+    if (!p->batch.learns || !p->n || !weft__exchange(p))
+        return;
+    if (p->shards > 1)                           /* else it was the mean's, as in a loop without shards */
+        weft_divide_grad(p->module, weft_scalar(w, p->total[WEFT__WEIGHT]));
+    p->updates += !w->status;
+}
+
+bool weft_parallel_next(weft_parallel *p, weft_part *part)
+{
+    if (part)
+        *part = (weft_part){ 0 };
+    if (!p || !p->w || p->state == WEFT__IDLE)
+        return false;
+    weft *w = p->w;
+    if (!part)
+        weft__fail(w, WEFT_EARG, "parallel_next: part is NULL");
+    if (p->abandoned)
+        weft__fail(w, WEFT_EARG, "parallel_next: weft_recover has ended a batch before all of its shards");
+    if (p->state != WEFT__BETWEEN)
+        leave(p);
+    for (; !w->status && p->at < p->mine.end; leave(p))
+        if (p->batch.start[p->at + 1] > p->batch.start[p->at])
+            return enter(p, part), true;
+    p->state = WEFT__IDLE, p->abandoned = false;
+    together(p);
+    return false;
+}
+
+double weft_parallel_mean(const weft_parallel *p)
+{
+    double weight = p ? p->total[WEFT__WEIGHT] : 0;
+    return weight != 0 ? p->total[WEFT__LOSS] / weight : (double)NAN;
+}
+
+const double *weft_parallel_values(const weft_parallel *p)
+{
+    return p ? p->total + WEFT__VALUES : none_of_them;
+}

@@ -1,0 +1,191 @@
+/* train.c - a small training program for tests of parallel/: train SHARDS UPDATES [word ..] trains a language
+ * model of made-up sequences; rank 0 prints the losses. Words: size=N sequences an update, units=N; out=FILE
+ * is saved at the end, every=K each K updates, resume goes on from it; and what may be wrong: rank R skips=R
+ * an update, fails=R at an index, judges=R alone for a while, has other_data=R or an other_seed=R; forgets=R
+ * a loss; and local_ids, for masks, and mean_of_means, for the loss, are mistakes of all. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include "weft.h"
+
+enum { DATA = 97, LONGEST = 19, TOKENS = 23, MOMENT = 2 };    /* MOMENT: the update at which all goes wrong */
+
+typedef struct {
+    int rank;
+    weft *w; weft_module *m;
+    weft_embedding *table; weft_rnn *rnn; weft_linear *head, *rare;
+    weft_optim *adam; weft_ema *average; weft_loader *loader; weft_loader_state at;
+    weft_parallel *p;
+    int32_t len[DATA], token[DATA][LONGEST];
+} run;
+
+/* ---- the command line ---- */
+static int words; static char **word;
+
+static const char *said(const char *name)        /* "" without a value, NULL: not said */
+{
+    size_t n = strlen(name);
+    for (int i = 0; i < words; i++)
+        if (!strncmp(word[i], name, n) && (word[i][n] == '=' || !word[i][n]))
+            return word[i] + n + (word[i][n] == '=');
+    return NULL;
+}
+static int number(const char *name, int otherwise) { return said(name) ? atoi(said(name)) : otherwise; }
+static bool here(const run *r, const char *name)
+{
+    return number(name, -1) == r->rank && weft_optim_steps(r->adam) == MOMENT;
+}
+
+static int rank_by_launcher(void)                /* before there is a parallel that knows */
+{
+    static const char *const names[] = { "WEFT_PAIRS", "OMPI_COMM_WORLD_RANK", "PMI_RANK" };
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (getenv(names[i]))
+            return atoi(getenv(names[i]));
+    return 0;
+}
+
+/* ---- data and model ---- */
+static void make_data(run *r)
+{
+    for (int i = 0; i < DATA; i++) {
+        r->len[i] = (i * 7 + i * i) % LONGEST + 1;
+        for (int t = 0; t < LONGEST; t++)
+            r->token[i][t] = (int32_t)((i * 31 + t * t * 5 + t) % TOKENS);
+    }
+    if (number("other_data", -1) == r->rank)
+        r->len[3] = r->len[3] == LONGEST ? 1 : r->len[3] + 1;
+}
+
+static void make_model(run *r, int shards)
+{
+    int units = number("units", 24);
+    uint64_t seed = number("other_seed", -1) == r->rank ? 8 : 7;
+    r->w = weft_open(&(weft_opts){ .device = WEFT_CPU, .threads = 1, .seed = seed });
+    r->m = weft_module_new(r->w, "net");
+    r->table = weft_embedding_new(
+        r->m, "table", &(weft_embedding_opts){ .rows = TOKENS, .columns = units, .row_dropout = .1 });
+    r->rnn = weft_lstm_new(
+        r->m, "rnn", &(weft_rnn_opts){ .input = units, .hidden = units, .layers = 2, .dropout = .2 });
+    r->head = weft_linear_new(r->m, "head", &(weft_linear_opts){ .in = units, .out = TOKENS });
+    r->rare = weft_linear_new(r->m, "rare", &(weft_linear_opts){ .in = units, .out = TOKENS });
+    r->adam = weft_adamw_new(r->m, &(weft_adam_opts){ .lr = .01, .weight_decay = .01 });
+    r->average = weft_ema_new(r->m, .9);
+    weft_parallel_opts opts = { .shards = shards, .n = DATA, .len = r->len };
+    r->p = weft_parallel_new(r->m, &opts);
+    weft_loader_opts batches = { .count = number("size", 20), .pool = 2 };
+    r->loader = weft_loader_new(r->w, "train", DATA, r->len, &batches);
+}
+
+/* ---- files ---- */
+static weft_checkpoint_item position(run *r)
+{
+    return (weft_checkpoint_item){ "loader", WEFT_I64, r->at.at, 4 };
+}
+
+static bool fine(const run *r, weft_status status)
+{
+    if (status != WEFT_OK)
+        fprintf(stderr, "rank %d: %s\n", r->rank, weft_file_message());
+    return status == WEFT_OK;
+}
+
+static bool save(run *r)
+{
+    r->at = weft_loader_get_state(r->loader);
+    weft_checkpoint_item item = position(r);
+    return fine(r, weft_parallel_save(r->p, said("out"), r->m, r->adam, &item, 1));
+}
+
+static bool resume(run *r)
+{
+    weft_checkpoint_item item = position(r);
+    if (!fine(r, weft_parallel_load(r->p, said("out"), r->m, r->adam, &item, 1)))
+        return false;
+    weft_loader_set_state(r->loader, r->at);
+    return true;
+}
+
+/* ---- an update ---- */
+/* Dropout between layers, of rows of the table, of a plain tensor whose rows are sequences; draws of two
+ * streams; a layer that only some shards reach. */
+static weft_loss loss_of(run *r, const weft_part *part)
+{
+    int32_t in[DATA * LONGEST], out[DATA * LONGEST], length[DATA];
+    int64_t id[DATA], at = 0;
+    for (int64_t i = 0; i < part->n; i++) {
+        const int32_t *token = r->token[part->index[i]];
+        length[i] = r->len[part->index[i]], id[i] = i;
+        for (int t = 0; t < length[i]; t++, at++)
+            in[at] = t ? token[t - 1] : 0, out[at] = token[t];
+    }
+    if (here(r, "fails"))
+        out[0] = TOKENS + 5;
+    weft_lengths l = { .n = part->n, .len = length, .id = said("local_ids") ? id : NULL };
+    weft_tensor *x = weft_embedding_run(r->table, weft_ragged_ints(r->w, in, &l));
+    weft_tensor *noise = weft_rand(r->w, 0, .01, WEFT_SHAPE(1, weft_size(x, 1)));
+    weft_tensor *h = weft_rnn_run(r->rnn, weft_add(x, noise), WEFT_ZERO_STATE).y;
+    weft_tensor *whole = weft_dropout(weft_pool(h, WEFT_POOL_MEAN), .3, "whole", false);
+    bool rare = weft_stream_uniform(weft_stream_of(r->w, "coin")) < .3;
+    weft_tensor *y = weft_linear_run(rare ? r->rare : r->head, h), *target = weft_ragged_ints(r->w, out, &l);
+    double right = weft_item(weft_accuracy(y, target, NULL).right);
+    weft_parallel_add_values(r->p, &right, 1);
+    weft_loss loss = weft_cross_entropy(y, target, NULL);
+    if (said("mean_of_means"))
+        return (weft_loss){ weft_mean_loss(loss), weft_scalar(r->w, 1) };
+    loss.sum = weft_add(loss.sum, weft_sum_all(weft_mul(whole, whole)));
+    return loss;
+}
+
+static void update(run *r, const int32_t *index, int64_t n)
+{
+    weft_parallel_begin(r->p, index, n);
+    for (weft_part part; weft_parallel_next(r->p, &part);) {
+        weft_loss loss = loss_of(r, &part);
+        if (!here(r, "forgets"))
+            weft_parallel_add(r->p, loss);
+    }
+    weft_clip_grad_norm(r->m, 1, 0);
+    weft_optim_step(r->adam);
+    weft_ema_update(r->average, weft_optim_steps(r->adam));
+    weft_clear(r->w);
+    if (r->rank == 0 && weft_ok(r->w))
+        printf("%lld %.17g %.0f\n", (long long)weft_optim_steps(r->adam), weft_parallel_mean(r->p),
+               weft_parallel_values(r->p)[0]);
+    fflush(stdout);
+}
+
+static bool train(run *r, int updates)
+{
+    while (weft_ok(r->w) && weft_optim_steps(r->adam) < updates && !weft_parallel_stopping(r->p)) {
+        int64_t n;
+        const int32_t *index = weft_loader_next(r->loader, &n);
+        if (index && here(r, "skips"))
+            index = weft_loader_next(r->loader, &n);
+        if (here(r, "judges"))
+            sleep(6);
+        if (index)
+            update(r, index, n);
+        bool due = index && said("every") && weft_optim_steps(r->adam) % number("every", 1) == 0;
+        if (due && weft_ok(r->w) && !save(r))
+            return false;
+    }
+    return weft_ok(r->w) && (!said("out") || save(r));
+}
+
+int main(int argc, char **argv)
+{
+    if (argc < 3)
+        return fputs("train SHARDS UPDATES [word ..]\n", stderr), 2;
+    words = argc - 3, word = argv + 3;
+    static run r;
+    r.rank = rank_by_launcher();
+    make_data(&r);
+    make_model(&r, atoi(argv[1]));
+    bool good = (!said("resume") || resume(&r)) && train(&r, atoi(argv[2]));
+    if (!weft_ok(r.w))
+        fprintf(stderr, "rank %d: %s\n", r.rank, weft_error_message(r.w));
+    weft_close(r.w);
+    return good ? 0 : 1;
+}
