@@ -73,6 +73,7 @@ static uint64_t call_number(weft *w, uint64_t name)
 uint64_t weft__mask_key(weft *w, const char *name)
 {
     uint64_t key = weft__hash(w->seed, name), number = call_number(w, key);
+    w->counted = false;
     return key ^ (w->draw * 0x9E3779B97F4A7C15u + number * 0xD1342543DE82EF95u);
 }
 

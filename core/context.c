@@ -193,7 +193,7 @@ void weft_clear(weft *w)
     if (w->check)
         weft__check_clear(w);
     /* headers of the step before stay readable: their step is wrong */
-    w->step++, w->draw++;
+    w->step++, w->draw += !w->counted, w->counted = false;
     weft__arena *all[] = {
         &w->heads[w->step & 1], &w->notes, &w->keep, &w->lasting, &w->data, &w->grads, &w->maps
     };

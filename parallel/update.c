@@ -96,7 +96,7 @@ void weft_parallel_begin(weft_parallel *p, const int32_t *index, int64_t n)
     memset(p->sums, 0, sizeof p->sums);
     memset(p->leaf, 0, sizeof p->leaf);
     memset(p->total, 0, sizeof p->total);
-    p->state = WEFT__BETWEEN, p->at = p->mine.from, p->done = 0, p->draw = w->draw;
+    p->state = WEFT__BETWEEN, p->at = p->mine.from, p->done = 0, p->draw = w->draw, w->counted = false;
 }
 
 /* ---- a shard ---- */
@@ -123,8 +123,9 @@ static void leave(weft_parallel *p)
     weft *w = p->w;
     if (p->state == WEFT__AT_SHARD && p->batch.learns)
         weft__fail(w, WEFT_EARG, "parallel_next: shard %d has no loss; weft_parallel_add takes it", p->at);
-    if (p->state == WEFT__AT_SHARD)
-        weft_clear(w);
+    uint64_t draw = w->draw;
+    if (p->state == WEFT__AT_SHARD)              /* one that was only looked at: no step */
+        weft_clear(w), w->draw = draw;
     weft__shard_end(w);
     if (!w->status)
         weft__fold_shard(p);
@@ -253,7 +254,9 @@ static uint64_t print_of_streams(const weft *w)
 static void together(weft_parallel *p)
 {
     weft *w = p->w;
-    w->draw = p->draw + 1;
+    /* one update, one number, whether the program ends the step, or the next batch does; of one shard alone
+     * as without shards */
+    w->draw = p->shards > 1 ? p->draw + 1 : w->draw, w->counted = p->shards > 1 || p->batch.learns;
     const weft__print prints[] = {
         { "the batch", print_of_batch(p) },
         { "the position of a random stream", print_of_streams(w) },

@@ -273,6 +273,41 @@ Test(shards, streams_draw_for_the_shard_alone)
     }
 }
 
+/* What a loop without shards learns, one shard learns, too, whether the program ends its steps or not; and
+ * every update has masks of its own. */
+Test(shards, one_shard_is_none)
+{
+    static weft_real plain[4][NUMBERS], shard[NUMBERS];
+    int64_t n = 0;
+    for (int how = 0; how < 3; how++) {
+        model x = new_model(how ? 1 : 0);
+        for (int k = 0; k < 4; k++) {
+            weft_part all = { 0, N, NULL, NULL };
+            if (how)
+                weft_parallel_begin(x.p, NULL, N);
+            for (bool more = true; more && (!how || weft_parallel_next(x.p, &all)); more = how) {
+                weft_tensor *target, *in = weft_dropout(input(&x, all.n, all.index, &target), .5, "drop", false);
+                weft_tensor *h = weft_rnn_run(x.rnn, in, WEFT_ZERO_STATE).y;
+                weft_loss loss = weft_cross_entropy(weft_linear_run(x.head, h), target, NULL);
+                if (how)
+                    weft_parallel_add(x.p, loss);
+                else
+                    weft_backward(weft_mean_loss(loss));
+            }
+            weft_real *to = how ? shard : plain[k];
+            weft_tensor *g = weft_flat_gradient(x.m);
+            n = weft_numel(g);
+            weft_read(g, to, (size_t)n * sizeof *to);
+            cr_assert(how == 0 || farthest(plain[k], shard, n) == 0, "update %d", k);
+            cr_assert(how || k == 0 || farthest(plain[k - 1], plain[k], n) > 0);
+            weft_zero_grad(x.m);
+            if (how < 2)
+                weft_clear(x.w);
+        }
+        CLEAN(x.w);
+    }
+}
+
 /* ---- sums, evaluation, parameters that some shards reach ---- */
 Test(shards, values_are_summed_and_nothing_is_learned_without_gradients)
 {
