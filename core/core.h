@@ -139,7 +139,7 @@ struct weft {
     bool profiling;                              /* operators are timed, see profile.h */
     int64_t print_limit;                         /* of an axis so many are printed; 0: all */
     uint64_t step, seed, draw;                   /* draw: the number of this step's dropout masks; saved */
-    bool counted;                                /* draw has moved on already, at the end of a batch's shards */
+    bool counted;                                /* draw has moved on already, after a batch's shards */
     struct weft__tape *tape; int64_t (*hook)(weft *, weft__event, void *with);
     /* host: headers by the step's parity; calls; batches; what no rewind ends */
     weft__arena heads[2], notes, keep, lasting;

@@ -97,6 +97,7 @@ static bool prints_agree(weft_parallel *p, const char *what, const weft__print *
         const word *b = weft__said(p, q);
         for (int i = 0; i < n; i++)
             if (a->print[i] != b->print[i]) {
+                p->differs = prints[i].name;
                 weft__fail(p->w, WEFT_EARG, "%s: ranks 0 and %d differ in %s", what, q, prints[i].name);
                 return false;
             }

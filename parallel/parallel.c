@@ -9,36 +9,6 @@ enum { PATIENCE = 600 };
 static weft_parallel none;                       /* what could not be made; no one writes to it */
 
 /* ---- what must be alike ---- */
-static uint64_t mixed(uint64_t h, uint64_t with)
-{
-    h = (h ^ with) * 0x9E3779B97F4A7C15u;
-    return h ^ h >> 29;
-}
-
-static bool mix_parameter(weft__parameter *p, void *user)
-{
-    uint64_t *h = user, name = weft__hash((uint64_t)p->buffer, p->path);
-    *h = mixed(*h, name);
-    for (int i = 0; i < p->value.f.rank; i++)
-        *h = mixed(*h, (uint64_t)p->value.f.size[i]);
-    return true;
-}
-
-static uint64_t print_of_model(const weft_module *m)
-{
-    uint64_t h = 1;
-    weft__each_parameter(m, mix_parameter, &h);
-    return h;
-}
-
-static uint64_t print_of_lengths(const weft_parallel *p)
-{
-    uint64_t h = mixed(2, (uint64_t)p->sequences);
-    for (int64_t i = 0; p->len && i < p->sequences; i++)
-        h = mixed(h, (uint64_t)p->len[i]);
-    return h;
-}
-
 static bool all_are_alike(weft_parallel *p)
 {
     const weft *w = p->w;
@@ -49,8 +19,8 @@ static bool all_are_alike(weft_parallel *p)
         { "the device or instruction set (WEFT_ISA=avx2 makes processors alike)",
           weft__hash(0, w->dev.k->name) },
         { "the precision", (uint64_t)w->dev.precision },
-        { "the model", print_of_model(p->module) },
-        { "the lengths of the data", print_of_lengths(p) },
+        { "the model", weft__print_of_model(p->module) },
+        { "the lengths of the data", weft__print_of_lengths(p) },
     };
     return weft__agree(p, "weft_parallel_new", prints, sizeof prints / sizeof *prints);
 }

@@ -50,6 +50,7 @@ struct weft_parallel {
     int64_t sequences; int32_t *len;             /* of the data; len NULL: not said */
     int64_t calls, updates;                      /* common calls, updates so far */
     bool stopping, abandoned;                    /* abandoned: the batch under way was, by weft_recover */
+    const char *differs;                         /* the name of the print that did last */
     weft__state state;
     int at;                                      /* the shard at work, or the next one */
     weft__portion batch;
@@ -89,6 +90,16 @@ bool weft__agree(weft_parallel *p, const char *what, const weft__print *prints, 
 /* After that: each rank hands out n bytes; weft__said has those of a rank, until the next time. */
 bool weft__hand_out(weft_parallel *p, const char *what, const void *bytes, int64_t n);
 const void *weft__said(const weft_parallel *p, int rank);
+
+/* ---- prints.c ---- */
+uint64_t weft__mixed(uint64_t h, uint64_t with);
+uint64_t weft__print_of_model(const weft_module *), weft__print_of_optimisers(const weft_module *);
+uint64_t weft__print_of_lengths(const weft_parallel *), weft__print_of_batch(const weft_parallel *);
+uint64_t weft__print_of_streams(const weft *);
+/* A hash of the numbers of each parameter and buffer, to be released. */
+uint64_t *weft__prints_of_values(weft_parallel *p, int64_t *n);
+/* After the ranks have found that they differ: the context's message names the first parameter that does. */
+void weft__name_difference(weft_parallel *p, const char *what, const uint64_t *mine, int64_t n);
 
 /* ---- await.c ---- */
 typedef struct weft__request { int number, peer; } weft__request;

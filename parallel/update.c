@@ -3,7 +3,9 @@
 #include <string.h>
 #include "parallel/parallel.h"
 
-static const char an_update[] = "an update", its_sums[] = "sums of the batch";
+static const char an_update[] = "an update", its_sums[] = "sums of the batch",
+                  its_values[] = "the values of parameters";
+enum { LOOK = 100 };                             /* updates between two looks at all values */
 
 static const double none_of_them[WEFT_PARALLEL_VALUES];
 
@@ -233,22 +235,28 @@ static bool share_sums(weft_parallel *p)
     return fine;
 }
 
-static uint64_t print_of_batch(const weft_parallel *p)
+/* Values are compared at the first update, and at each hundredth. */
+static bool look(weft_parallel *p, bool values)
 {
-    const weft__portion *b = &p->batch;
-    uint64_t h = (uint64_t)b->n;
-    for (int64_t i = 0; i < b->n; i++)
-        h = (h ^ (uint64_t)b->index[i] << 32 ^ (uint64_t)b->place[i]) * 0x9E3779B97F4A7C15u, h ^= h >> 29;
-    return h;
-}
-
-static uint64_t print_of_streams(const weft *w)
-{
-    uint64_t h = w->draw;
-    for (const weft_stream *s = w->streams; s; s = s->next)
-        if (s->count)                            /* in any order: one may be made in a shard, or not yet */
-            h += (s->key ^ s->count * 0xD1342543DE82EF95u) * 0x9E3779B97F4A7C15u;
-    return h;
+    weft *w = p->w;
+    int64_t n = 0;
+    uint64_t *mine = values ? weft__prints_of_values(p, &n) : NULL, all = 0;
+    for (int64_t i = 0; mine && i < n; i++)
+        all = weft__mixed(all, mine[i]);
+    const weft__print prints[] = {
+        { "the batch", weft__print_of_batch(p) },
+        { "the position of a random stream", weft__print_of_streams(w) },
+        { "how many numbers there are to train", (uint64_t)p->n },
+        { "whether gradients are enabled", p->batch.learns },
+        { "whether dropout is on", w->training },
+        { "the options of an optimiser", p->updates ? 0 : weft__print_of_optimisers(p->module) },
+        { its_values, all },
+    };
+    bool fine = weft__agree(p, an_update, prints, sizeof prints / sizeof *prints);
+    if (!fine && p->differs == its_values)
+        weft__name_difference(p, an_update, mine, n);
+    weft__release(w, mine);
+    return fine;
 }
 
 static void together(weft_parallel *p)
@@ -257,15 +265,8 @@ static void together(weft_parallel *p)
     /* one update, one number, whether the program ends the step, or the next batch does; of one shard alone
      * as without shards */
     w->draw = p->shards > 1 ? p->draw + 1 : w->draw, w->counted = p->shards > 1 || p->batch.learns;
-    const weft__print prints[] = {
-        { "the batch", print_of_batch(p) },
-        { "the position of a random stream", print_of_streams(w) },
-        { "how many numbers there are to train", (uint64_t)p->n },
-        { "whether gradients are enabled", p->batch.learns },
-        { "whether dropout is on", w->training },
-    };
     w->running = an_update;
-    if (!weft__agree(p, an_update, prints, sizeof prints / sizeof *prints) || !share_sums(p))
+    if (!look(p, p->transport && p->updates % LOOK == 0) || !share_sums(p))
         return;
     if (!p->batch.learns || !p->n || !weft__exchange(p))
         return;

@@ -62,6 +62,8 @@ check "a shard without a loss" told_by_all 3 "rank 2: parallel_next: shard .* ha
 check "fewer shards than ranks" told_by_all 3 "2 shards for 3 ranks" ranks 3 2 6
 check "other lengths" told_by_all 3 "ranks 0 and 1 differ in the lengths of the data" ranks 3 8 6 other_data=1
 check "another seed" told_by_all 3 "ranks 0 and 2 differ in the seed" ranks 3 8 6 other_seed=2
+check "another rate" told_by_all 3 "ranks 0 and 1 differ in the options of an optimiser" ranks 3 8 6 other_rate=1
+check "another weight" told_by_all 3 "the values of ranks 0 and 1 differ, first in net.rnn.weight_hh_l1" ranks 3 8 120 units=8 changes=1
 check "an update that one skips" told_by_all 3 "ranks 0 and 2 differ in the batch" ranks 3 8 6 skips=2
 check "another instruction set" told_by_all 2 "differ in the device or instruction set" eval 'WEFT_ISA=generic "$parts/ranks" 2 "$parts/pairs.so" sh -c "case \$WEFT_PAIRS in 0*) unset WEFT_ISA;; esac; exec \"\$@\"" sh "$train" 8 6'
 

@@ -286,8 +286,8 @@ Test(shards, one_shard_is_none)
             if (how)
                 weft_parallel_begin(x.p, NULL, N);
             for (bool more = true; more && (!how || weft_parallel_next(x.p, &all)); more = how) {
-                weft_tensor *target, *in = weft_dropout(input(&x, all.n, all.index, &target), .5, "drop", false);
-                weft_tensor *h = weft_rnn_run(x.rnn, in, WEFT_ZERO_STATE).y;
+                weft_tensor *target, *in = input(&x, all.n, all.index, &target);
+                weft_tensor *h = weft_rnn_run(x.rnn, weft_dropout(in, .5, "drop", false), WEFT_ZERO_STATE).y;
                 weft_loss loss = weft_cross_entropy(weft_linear_run(x.head, h), target, NULL);
                 if (how)
                     weft_parallel_add(x.p, loss);

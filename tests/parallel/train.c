@@ -1,8 +1,9 @@
 /* train.c - a small training program for tests of parallel/: train SHARDS UPDATES [word ..] trains a language
  * model of made-up sequences; rank 0 prints the losses. Words: size=N sequences an update, units=N; out=FILE
  * is saved at the end, every=K each K updates, resume goes on from it; and what may be wrong: rank R skips=R
- * an update, fails=R at an index, judges=R alone for a while, has other_data=R or an other_seed=R; forgets=R
- * a loss; and local_ids, for masks, and mean_of_means, for the loss, are mistakes of all. */
+ * an update, fails=R at an index, judges=R alone for a while, has other_data=R or an other_seed=R or
+ * other_rate=R, or changes=R a weight; forgets=R a loss; and local_ids, for masks, and mean_of_means, for the
+ * loss, are mistakes of all. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -70,7 +71,8 @@ static void make_model(run *r, int shards)
         r->m, "rnn", &(weft_rnn_opts){ .input = units, .hidden = units, .layers = 2, .dropout = .2 });
     r->head = weft_linear_new(r->m, "head", &(weft_linear_opts){ .in = units, .out = TOKENS });
     r->rare = weft_linear_new(r->m, "rare", &(weft_linear_opts){ .in = units, .out = TOKENS });
-    r->adam = weft_adamw_new(r->m, &(weft_adam_opts){ .lr = .01, .weight_decay = .01 });
+    double rate = number("other_rate", -1) == r->rank ? .02 : .01;
+    r->adam = weft_adamw_new(r->m, &(weft_adam_opts){ .lr = rate, .weight_decay = .01 });
     r->average = weft_ema_new(r->m, .9);
     weft_parallel_opts opts = { .shards = shards, .n = DATA, .len = r->len };
     r->p = weft_parallel_new(r->m, &opts);
@@ -165,6 +167,9 @@ static bool train(run *r, int updates)
             index = weft_loader_next(r->loader, &n);
         if (here(r, "judges"))
             sleep(6);
+        if (here(r, "changes"))
+            weft_initialise(weft_find_parameter(r->m, "rnn.weight_hh_l1"),
+                            (weft_init){ WEFT_INIT_XAVIER, 0, 0 });
         if (index)
             update(r, index, n);
         bool due = index && said("every") && weft_optim_steps(r->adam) % number("every", 1) == 0;

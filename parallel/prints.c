@@ -1,0 +1,157 @@
+/* prints.c - hashes of what must be the same on all ranks: two that train different models, or the same one
+ * by other numbers, would add up what does not belong together, and no one would see it. */
+#include <string.h>
+#include "nn/optim.h"
+#include "parallel/parallel.h"
+
+uint64_t weft__mixed(uint64_t h, uint64_t with)
+{
+    h = (h ^ with) * 0x9E3779B97F4A7C15u;
+    return h ^ h >> 29;
+}
+
+static uint64_t mixed_real(uint64_t h, real x)
+{
+    uint64_t bits = 0;
+    memcpy(&bits, &x, sizeof x);
+    return weft__mixed(h, bits);
+}
+
+/* ---- names and shapes; lengths; streams ---- */
+static bool mix_shape(weft__parameter *p, void *user)
+{
+    uint64_t *h = user;
+    *h = weft__mixed(*h, weft__hash((uint64_t)p->buffer, p->path));
+    for (int i = 0; i < p->value.f.rank; i++)
+        *h = weft__mixed(*h, (uint64_t)p->value.f.size[i]);
+    return true;
+}
+
+uint64_t weft__print_of_model(const weft_module *m)
+{
+    uint64_t h = 1;
+    weft__each_parameter(m, mix_shape, &h);
+    return h;
+}
+
+uint64_t weft__print_of_lengths(const weft_parallel *p)
+{
+    uint64_t h = weft__mixed(2, (uint64_t)p->sequences);
+    for (int64_t i = 0; p->len && i < p->sequences; i++)
+        h = weft__mixed(h, (uint64_t)p->len[i]);
+    return h;
+}
+
+uint64_t weft__print_of_batch(const weft_parallel *p)
+{
+    const weft__portion *b = &p->batch;
+    uint64_t h = (uint64_t)b->n;
+    for (int64_t i = 0; i < b->n; i++)
+        h = weft__mixed(h, (uint64_t)b->index[i] << 32 ^ (uint64_t)b->place[i]);
+    return h;
+}
+
+uint64_t weft__print_of_streams(const weft *w)
+{
+    uint64_t h = w->draw;
+    for (const weft_stream *s = w->streams; s; s = s->next)
+        if (s->count)                            /* in any order: one may be made in a shard, or not yet */
+            h += weft__mixed(s->key, s->count);
+    return h;
+}
+
+/* ---- optimisers ---- */
+static bool mix_optimiser(weft__parameter *p, void *user)
+{
+    uint64_t *h = user;
+    const weft_optim *o = p->by;
+    if (!o)
+        return true;
+    const weft__update *u = &o->how;
+    const real numbers[] = { u->lr, u->decay, u->eps, u->beta1, u->beta2 };
+    *h = weft__mixed(*h, (uint64_t)u->rule << 2 | (uint64_t)u->nesterov << 1 | u->centered);
+    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
+        *h = mixed_real(*h, numbers[i]);
+    for (int i = 0; i < o->n; i++)
+        if (o->slot[i].p == p)
+            *h = mixed_real(mixed_real(*h, o->slot[i].scale), o->slot[i].decay);
+    return true;
+}
+
+uint64_t weft__print_of_optimisers(const weft_module *m)
+{
+    uint64_t h = 3;
+    weft__each_parameter(m, mix_optimiser, &h);
+    return h;
+}
+
+/* ---- values ---- */
+typedef struct { uint64_t *to; void *host; } values;
+
+static bool hash_values(weft__parameter *p, void *user)
+{
+    values *v = user;
+    weft__device *d = &p->value.w->dev;
+    int64_t n = weft__elements(&p->value.f);
+    const real *x = p->value.data;
+    if (!d->k->synchronous)
+        d->k->download(d, v->host, x, (size_t)n * sizeof *x), x = v->host;
+    uint64_t h = (uint64_t)n;
+    for (int64_t i = 0; i < n; i++)
+        h = mixed_real(h, x[i]);
+    *v->to++ = h;
+    return true;
+}
+
+static bool measure(weft__parameter *p, void *user)
+{
+    int64_t *most = user, n = weft__elements(&p->value.f);
+    most[0]++, most[1] = n > most[1] ? n : most[1];
+    return true;
+}
+
+uint64_t *weft__prints_of_values(weft_parallel *p, int64_t *n)
+{
+    int64_t most[2] = { 0, 0 };
+    weft__each_parameter(p->module, measure, most);
+    bool device = !p->w->dev.k->synchronous;
+    values v = { weft__allocate(p->w, (size_t)(most[0] + 1) * sizeof *v.to),
+                 device ? weft__allocate(p->w, (size_t)(most[1] + 1) * sizeof(real)) : NULL };
+    uint64_t *all = v.to;
+    *n = most[0];
+    if (all && (v.host || !device))
+        weft__each_parameter(p->module, hash_values, &v);
+    weft__release(p->w, v.host);
+    return all;
+}
+
+typedef struct { int64_t left; const char *path; } place;
+static bool find(weft__parameter *p, void *user)
+{
+    place *at = user;
+    at->path = p->path;
+    return at->left-- > 0;
+}
+
+/* After the ranks have found that their values differ: in which parameter first. */
+void weft__name_difference(weft_parallel *p, const char *what, const uint64_t *mine, int64_t n)
+{
+    if (!weft__hand_out(p, what, mine, n * (int64_t)sizeof *mine))
+        return;
+    const uint64_t *a = weft__said(p, 0);
+    for (int q = 1; q < p->world.ranks; q++) {
+        const uint64_t *b = weft__said(p, q);
+        for (int64_t i = 0; i < n; i++) {
+            place at = { i, "" };
+            if (a[i] == b[i])
+                continue;
+            weft__each_parameter(p->module, find, &at);
+            snprintf(
+                p->w->message, sizeof p->w->message,
+                "%s: the values of ranks 0 and %d differ, first in %s: one of them has changed, loaded or "
+                "made it by itself",
+                what, q, at.path);
+            return;
+        }
+    }
+}
