@@ -220,11 +220,15 @@ $(TOOLS): $(B)/libweft.a
 
 EMULATED  := $(B)/emu/libweft_cuda.so
 RUN_TESTS  = B=$(B) V=$(V) CC='$(CC)' bash tests/run.sh $(filter $(B)/tests/% $(B)/emu/emu_test,$^)
-test: $(if $(filter tsan,$(V)),$(TOOLS),$(TESTS) $(TOOLS) $(COMMAND) $(EXAMPLES) $(BENCH) $(B)/libweft.a $(B)/libweft.so) $(EMULATED) $(B)/emu/emu_test $(if $(V),,lesson-library)
+test: $(if $(filter tsan,$(V)),$(TOOLS),$(TESTS) $(TOOLS) $(COMMAND) $(EXAMPLES) $(BENCH) $(B)/libweft.a $(B)/libweft.so $(TRANSPORTS)) $(EMULATED) $(B)/emu/emu_test $(if $(V),,lesson-library)
 	@CUDA=$(abspath $(B)/emu) $(RUN_TESTS)
 # The tests of the GPU's kernels alone: emulated, or with GPU=1 on the GPU that is there.
 test-cuda: $(if $(GPU),$(B)/libweft_cuda.so,$(EMULATED)) $(TESTS) $(TOOLS) $(B)/examples/g2p
 	@CUDA_ONLY=1 GPU=$(GPU) CUDA=$(abspath $(dir $<)) $(RUN_TESTS)
+# Many ranks by Open MPI and MPICH, as far as both are here: the same bytes, and faults at MOMENTS (3) moments.
+test-parallel: $(B)/examples/g2p $(TRANSPORTS)
+	@sh tests/deps.sh dictionary $(BUILD)/data/cmudict.out
+	@B=$(B) DICT=$(BUILD)/data/cmudict.out MOMENTS=$(MOMENTS) bash tests/parallel/engines.sh
 soak: ; @WEFT_SOAK=1 $(MAKE) --no-print-directory test
 planted: ; @MAKE='$(MAKE)' BUILD=$(BUILD) bash tests/planted.sh
 # Nets with figures, see docs/design/reliability.md: random programs in twelve ways, to the bit (PROGRAMS=300 SEED=1), kills and resumed
@@ -243,6 +247,7 @@ nightly:
 	@$(MAKE) --no-print-directory hunt PROGRAMS=10000 SEED=$(or $(SEED),1)
 	@$(MAKE) --no-print-directory kill KILLS=200
 	@$(MAKE) --no-print-directory starve LONG=1
+	@$(MAKE) --no-print-directory test-parallel MOMENTS=20
 	@MAKE='$(MAKE)' CC='$(CC)' bash tests/adding.sh
 	@$(MAKE) --no-print-directory fuzz SECONDS=3600
 
@@ -368,7 +373,7 @@ endef
 $(foreach v,$(VARIANTS),$(eval $(call delegate,$(v))))
 endif
 
-.PHONY: all everything test test-cuda soak planted hunt fuzz kill starve nightly lint bench demo forecast slow_pack lab lab-check site site-check lesson lesson-library lesson-start lessons grade install installcheck clean
+.PHONY: all everything test test-cuda test-parallel soak planted hunt fuzz kill starve nightly lint bench demo forecast slow_pack lab lab-check site site-check lesson lesson-library lesson-start lessons grade install installcheck clean
 .SECONDARY:
 .DELETE_ON_ERROR:
 -include $(CUDA_OBJ:.o=.d) $(EMU_OBJ:.o=.d) $(B)/emu/emu_test.d

@@ -1,5 +1,5 @@
 #!/bin/sh
-# deps.sh build|test|lint|lab|site|ci ... what is missing from Debian's packages is installed, if that is allowed here; else the one
+# deps.sh build|test|lint|lab|site|parallel|ci ... what is missing from Debian's packages is installed, if that is allowed here; else the one
 # deps.sh dictionary FILE            line to run is printed and the answer is no. The dictionary is taken from the package
 #                                    festlex-cmu without installing it.
 # DEPS=dir: the libraries are taken from that folder (gpu_deps.sh), and nothing is ever installed.
@@ -22,7 +22,8 @@ wants() {
     fuzz)  need clang command -v clang; need libclang-rt-dev fuzzes ;;
     lab)   need fortunes test -e /usr/share/games/fortunes/art; need fortunes-min test -e /usr/share/games/fortunes/literature ;;
     site)  need python3-markdown imports markdown; need python3-pygments imports pygments ;;
-    ci)    wants site; wants build; wants test; wants lint; wants fuzz; need python3 command -v python3; need python3-pycparser imports pycparser ;;
+    parallel) need openmpi-bin command -v mpirun.openmpi; need libopenmpi-dev command -v mpicc.openmpi; need mpich command -v mpiexec.hydra; need libmpich-dev command -v mpicc.mpich ;;
+    ci)    need openmpi-bin command -v mpirun.openmpi; need libopenmpi-dev command -v mpicc.openmpi; wants site; wants build; wants test; wants lint; wants fuzz; need python3 command -v python3; need python3-pycparser imports pycparser ;;
     *)     echo "deps.sh: no such group: $1" >&2; exit 2 ;;
     esac
 }

@@ -66,6 +66,31 @@ test_catches "a planner's rule a little wrong, by its second writing" plan/fits.
 test_catches "an order that is not drawn, by drawing it before" plan/chunk.c 's/weft__plan_drawn\(o, n\)/weft__plan_order(n)/' plan/test_endless
 test_catches "a fuller row that is closed, by data without end"  plan/slots.c 's/heap\[0\]\.load \+= len\[order\[k\]\]/heap[0].load += len[order[n - 1 - k]]/' plan/test_endless
 test_catches "a step's rows counted one too many, by their sum"  plan/cost.c 's/step_ms\(c, \(double\)k\)/step_ms(c, (double)k + 1)/' plan/test_cost
+test_catches "masks by the number within a shard"       parallel/update.c 's/b->id\[i\] = b->place\[i\];/b->id[i] = i;/' parallel/test_shards
+test_catches "a mean of means"                          parallel/update.c 's/p->shards == 1 \? weft_mean_loss/true ? weft_mean_loss/' parallel/test_shards
+test_catches "masks of sequences that no one knows"     autograd/dropout.c 's/if \(!shard \|\| kept/if (true || kept/' parallel/test_shards
+# Ranks of tests/parallel/pairs.c, linked with a source that has a bug.
+ranks_catch() {                         # NET SOURCE SED PARTS WORDS
+    local into=$BUILD/planted/sources rc out
+    all=$((all + 1))
+    rm -rf "$into"; mkdir -p "$into"
+    sed -E "$3" "$2" >"$into/planted.c"
+    if cmp -s "$2" "$into/planted.c"; then echo "  FAIL  $1: there is no such place in $2"; return; fi
+    if ! out=$({ $MAKE -s V= "$BUILD/tests/parallel/train" "$BUILD/tests/parallel/ranks" && ${CC:-cc} -std=c11 -D_GNU_SOURCE -I. -O1 -c -o "$into/planted.o" "$into/planted.c" &&
+            ${CC:-cc} -o "$into/train" "$BUILD/tests/parallel/train.o" "$into/planted.o" "$BUILD/libweft.a" $(${PKG_CONFIG:-pkg-config} --libs hdf5 zlib) -ldl -lm -lpthread; } 2>&1 </dev/null); then
+        printf '  FAIL  %s: does not build\n%s\n' "$1" "$out"; return
+    fi
+    out=$(B="$BUILD" TRAIN=$(realpath "$into/train") PARTS=$4 WEFT_PARALLEL_TIMEOUT=5 bash tests/test_parallel.sh 2>&1 </dev/null) && rc=0 || rc=$?
+    if [ $rc != 0 ] && printf '%s' "$out" | grep -qE 'not so: '"$5"; then good=$((good + 1)); printf '  ok    %s\n' "$1"
+    else printf '  FAIL  %s: ranks did not catch it (exit status %s)\n' "$1" "$rc"; printf '%s\n' "$out" | tail -n 30 | sed 's/^/        | /'; fi
+}
+ranks_catch "sums in the order of arrival, by other ranks' bytes" parallel/exchange.c \
+    's/^    int middle = weft__tree_middle\(tree\);/    for (int i = 1; n \&\& i < x->terms; i++) weft__add(n, x->term[0].x, x->term[i].x);\n    if (n) return x->term[0].x;\n&/' bytes 'the same bytes'
+ranks_catch "a ring in place of the tree, by other ranks' bytes"  parallel/exchange.c \
+    's/^    int middle = weft__tree_middle\(tree\);/    int own = x->p->done, last = x->terms - 1;\n    for (int i = last; n \&\& i > own; i--) weft__add(n, x->term[i - 1].x, x->term[i].x);\n    if (n) { weft__add(n, x->term[0].x, x->term[own].x); return x->term[0].x; }\n&/' bytes 'the same bytes'
+ranks_catch "an update that one skips, where no one looks"        parallel/agree.c \
+    's/if \(a->print\[i\] != b->print\[i\]\)/if (n > 99)/' failures 'an update that one skips'
+
 # The definitions of planners in Python, beside a command linked with a source that has a bug.
 definitions_catch() {                   # NET SOURCE SED WORDS
     local into=$BUILD/planted/sources out

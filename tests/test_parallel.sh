@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # test_parallel.sh    ranks of tests/parallel/pairs.c, and of Open MPI where the plug-in is built: the same bytes as one rank, runs that go on
-# with another number of ranks, ranks that fail, die, stop, skip or differ. B is the build. TRAIN=PROGRAM: another tests/parallel/train.
+# with another number of ranks, ranks that fail, die, stop, skip or differ. B is the build. TRAIN=PROGRAM: another tests/parallel/train; PARTS=".."
+# some of its parts, which are the functions below.
 set -u
 . "$(dirname "$0")/script.sh"
 parts=$(dirname "$examples")/tests/parallel
@@ -13,76 +14,86 @@ quickly() { WEFT_PARALLEL_TIMEOUT=${patience:-1} "$@"; }
 nobody_is_left() { ! pgrep -a -f "^$train "; }
 
 # ---- the same bytes
-for shards in 1 5 8; do
-    check "$shards shards alone" "$train" $shards 12 out=one-$shards
-    mv out losses-$shards
-    for n in 2 3 4 5 8; do
-        [ $n -gt $shards ] && continue
-        check "$shards shards, $n ranks" ranks $n $shards 12 out=many
-        cp out losses
-        check "the same losses" cmp losses-$shards losses
-        check "the same bytes" cmp one-$shards many
+bytes() {
+    for shards in 1 5 8; do
+        check "$shards shards alone" "$train" $shards 12 out=one-$shards
+        mv out losses-$shards
+        for n in 2 3 4 5 8; do
+            [ $n -gt $shards ] && continue
+            check "$shards shards, $n ranks" ranks $n $shards 12 out=many
+            cp out losses
+            check "the same losses" cmp losses-$shards losses
+            check "the same bytes" cmp one-$shards many
+        done
     done
-done
-check "other shards are another run" eval '! cmp -s one-5 one-8'
-check "more shards than sequences" "$train" 40 6 size=7 out=one
-check "in ranks" ranks 3 40 6 size=7 out=many
-check "the same bytes" cmp one many
-check "a model of which pieces are sent" "$train" 8 3 units=96 out=one
-for n in 2 3 5; do
-    check "$n ranks" ranks $n 8 3 units=96 out=many
+    check "other shards are another run" eval '! cmp -s one-5 one-8'
+    check "more shards than sequences" "$train" 40 6 size=7 out=one
+    check "in ranks" ranks 3 40 6 size=7 out=many
     check "the same bytes" cmp one many
-done
-check "without a number there are as many shards as ranks" ranks 3 0 12 out=many
-check "3 shards alone" "$train" 3 12 out=one
-check "the same bytes" cmp one many
-if [ -e "$(dirname "$examples")/libweft_openmpi.so" ] && command -v mpirun >/dev/null; then
-    for n in 1 2 4; do
-        check "$n ranks of Open MPI" by_mpi $n 8 12 out=many
-        check "the same bytes" cmp one-8 many
+    for units in 8 96; do                         # a vector that is sent whole, one of large pieces
+        check "$units units alone" "$train" 8 3 units=$units out=one
+        for n in 2 3 5; do
+            check "$units units, $n ranks" ranks $n 8 3 units=$units out=many
+            check "the same bytes" cmp one many
+        done
     done
-else echo "skipped: ranks of Open MPI: no libweft_openmpi.so, or no mpirun here (tests/deps.sh parallel)"; fi
+    check "without a number there are as many shards as ranks" ranks 3 0 12 out=many
+    check "3 shards alone" "$train" 3 12 out=one
+    check "the same bytes" cmp one many
+    if [ -e "$(dirname "$examples")/libweft_openmpi.so" ] && command -v mpirun >/dev/null; then
+        for n in 1 2 4; do
+            check "$n ranks of Open MPI" by_mpi $n 8 12 out=many
+            check "the same bytes" cmp one-8 many
+        done
+    else echo "skipped: ranks of Open MPI: no libweft_openmpi.so, or no mpirun here (tests/deps.sh parallel)"; fi
+}
 
 # ---- going on with other ranks
-for n in 1 2 5; do
-    check "begun by 3 ranks" ranks 3 8 7 out=many
-    check "gone on by $n" eval "[ $n = 1 ] && '$train' 8 12 out=many resume || ranks $n 8 12 out=many resume"
-    check "the same bytes" cmp one-8 many
-    check "and without saying the shards" eval "ranks 2 8 4 out=many && ranks 3 0 12 out=many resume && cmp one-8 many"
-done
-check "more ranks than shards" says 1 "saved by a run of 8 shards, and here are 9 ranks" ranks 9 0 12 out=many resume
-check "other shards" says 1 "saved by a run of 8 shards, and 4 are asked for" ranks 2 4 12 out=many resume
-check "no file" says 1 "rank 0: .*nofile" ranks 2 8 12 out=nofile resume
-check "a full disk" says 1 "rank 1: rank 0: /dev/full" ranks 2 8 4 out=/dev/full/x
+resumed() {
+    for n in 1 2 5; do
+        check "begun by 3 ranks" ranks 3 8 7 out=many
+        check "gone on by $n" eval "[ $n = 1 ] && '$train' 8 12 out=many resume || ranks $n 8 12 out=many resume"
+        check "the same bytes" cmp one-8 many
+        check "and without saying the shards" eval "ranks 2 8 4 out=many && ranks 3 0 12 out=many resume && cmp one-8 many"
+    done
+    check "more ranks than shards" says 1 "saved by a run of 8 shards, and here are 9 ranks" ranks 9 0 12 out=many resume
+    check "other shards" says 1 "saved by a run of 8 shards, and 4 are asked for" ranks 2 4 12 out=many resume
+    check "no file" says 1 "rank 0: .*nofile" ranks 2 8 12 out=nofile resume
+    check "a full disk" says 1 "rank 1: rank 0: /dev/full" ranks 2 8 4 out=/dev/full/x
+}
 
 # ---- all fail as one does
 told_by_all() { local n=$1 text=$2 q; shift 2; says 1 "$text" "$@" >all || { cat all; return 1; }; for ((q = 0; q < n; q++)); do grep -q "^rank $q: .*$text" all || { cat all; return 1; }; done; }
-check "a bad index" told_by_all 3 "rank 1: cross_entropy: class 28" ranks 3 8 6 fails=1
-check "a shard without a loss" told_by_all 3 "rank 2: parallel_next: shard .* has no loss" ranks 3 8 6 forgets=2
-check "fewer shards than ranks" told_by_all 3 "2 shards for 3 ranks" ranks 3 2 6
-check "other lengths" told_by_all 3 "ranks 0 and 1 differ in the lengths of the data" ranks 3 8 6 other_data=1
-check "another seed" told_by_all 3 "ranks 0 and 2 differ in the seed" ranks 3 8 6 other_seed=2
-check "another rate" told_by_all 3 "ranks 0 and 1 differ in the options of an optimiser" ranks 3 8 6 other_rate=1
-check "another weight" told_by_all 3 "the values of ranks 0 and 1 differ, first in net.rnn.weight_hh_l1" ranks 3 8 120 units=8 changes=1
-check "an update that one skips" told_by_all 3 "ranks 0 and 2 differ in the batch" ranks 3 8 6 skips=2
-check "another instruction set" told_by_all 2 "differ in the device or instruction set" eval 'WEFT_ISA=generic "$parts/ranks" 2 "$parts/pairs.so" sh -c "case \$WEFT_PAIRS in 0*) unset WEFT_ISA;; esac; exec \"\$@\"" sh "$train" 8 6'
+failures() {
+    check "a bad index" told_by_all 3 "rank 1: cross_entropy: class 28" ranks 3 8 6 fails=1
+    check "a shard without a loss" told_by_all 3 "rank 2: parallel_next: shard .* has no loss" ranks 3 8 6 forgets=2
+    check "fewer shards than ranks" told_by_all 3 "2 shards for 3 ranks" ranks 3 2 6
+    check "other lengths" told_by_all 3 "ranks 0 and 1 differ in the lengths of the data" ranks 3 8 6 other_data=1
+    check "another seed" told_by_all 3 "ranks 0 and 2 differ in the seed" ranks 3 8 6 other_seed=2
+    check "another rate" told_by_all 3 "ranks 0 and 1 differ in the options of an optimiser" ranks 3 8 6 other_rate=1
+    check "another weight" told_by_all 3 "the values of ranks 0 and 1 differ, first in net.rnn.weight_hh_l1" ranks 3 8 120 units=8 changes=1
+    check "an update that one skips" told_by_all 3 "ranks 0 and 2 differ in the batch" ranks 3 8 6 skips=2
+    check "another instruction set" told_by_all 2 "differ in the device or instruction set" eval 'WEFT_ISA=generic "$parts/ranks" 2 "$parts/pairs.so" sh -c "case \$WEFT_PAIRS in 0*) unset WEFT_ISA;; esac; exec \"\$@\"" sh "$train" 8 6'
+}
 
 # ---- ranks that are gone, or do not answer: no one waits for ever, and what is saved is whole
-check "a run that saves" ranks 3 8 12 out=many every=4
-check "the same bytes" cmp one-8 many
-for at in 3 20 41; do
-    check "killed at message $at" says 1 "rank [02]: .*: rank 1 is gone, in update" faulty kill:1:$at ranks 3 8 12 out=killed every=1
-    check "stopped at message $at" says 1 "rank [02]: .*: rank 1 has not answered for 1 s, in update" quickly faulty stop:1:$at ranks 3 8 12 out=stopped every=1
-    for file in killed stopped; do
-        [ ! -e $file ] || check "the others go on" eval "ranks 2 8 12 out=$file resume && cmp one-8 $file"
-        rm -f $file
+gone() {
+    check "a run that saves" ranks 3 8 12 out=many every=4
+    check "the same bytes" cmp one-8 many
+    for at in 3 20 41; do
+        check "killed at message $at" says 1 "rank [02]: .*: rank 1 is gone, in update" faulty kill:1:$at ranks 3 8 12 out=killed every=1
+        check "stopped at message $at" says 1 "rank [02]: .*: rank 1 has not answered for 1 s, in update" quickly faulty stop:1:$at ranks 3 8 12 out=stopped every=1
+        for file in killed stopped; do
+            [ ! -e $file ] || check "the others go on" eval "ranks 2 8 12 out=$file resume && cmp one-8 $file"
+            rm -f $file
+        done
     done
-done
-check "a message that is lost" says 1 "has sent nothing for 1 s, in update 1, though it is there" quickly faulty drop:2:21 ranks 3 8 6
-check "one that is late" faulty delay:1:9 ranks 3 8 12 out=many
-check "the same bytes" cmp one-8 many
-check "one that judges alone" says 1 "rank 1 has not answered for 1 s, in update 2: it has stopped, or is at work" quickly ranks 3 8 6 judges=1
-check "nobody is left" nobody_is_left
+    check "a message that is lost" says 1 "has sent nothing for 1 s, in update 1, though it is there" quickly faulty drop:2:21 ranks 3 8 6
+    check "one that is late" faulty delay:1:9 ranks 3 8 12 out=many
+    check "the same bytes" cmp one-8 many
+    check "one that judges alone" says 1 "rank 1 has not answered for 1 s, in update 2: it has stopped, or is at work" quickly ranks 3 8 6 judges=1
+    check "nobody is left" nobody_is_left
+}
 
 # ---- signals
 stopped_together() {
@@ -93,15 +104,21 @@ stopped_together() {
     wait $pid && [ -e stopped ] && local done_; done_=$(grep -c . said)
     "$train" 8 "$done_" units=8 out=alone >/dev/null && cmp alone stopped
 }
-for signal in TERM USR1; do rm -f stopped; check "SIG$signal to one stops all at one update" stopped_together $signal; done
+stopped() {
+    for signal in TERM USR1; do rm -f stopped; check "SIG$signal to one stops all at one update" stopped_together $signal; done
+}
 
 # ---- where there is no one
-check "no such plug-in" says 1 "parallel_new: WEFT_PARALLEL: .*nowhere.so" env WEFT_PARALLEL="$PWD/nowhere.so" "$train" 8 6
-check "no such name" says 1 "WEFT_PARALLEL=smoke: openmpi, mpich, none or the absolute path" env WEFT_PARALLEL=smoke "$train" 8 6
-check "none" env WEFT_PARALLEL=none OMPI_COMM_WORLD_SIZE=4 "$train" 8 2
-check "a plug-in that is not there" says 1 "there is no .*libweft_mpich.so" env PMI_SIZE=2 WEFT_BACKEND_PATH="$PWD" "$train" 8 6
-check "lone copies by srun" says 1 "srun has started 4 tasks without --mpi" env SLURM_STEP_NUM_TASKS=4 "$train" 8 6
-check "no plug-in at all" says 1 "has no weft_transport_open_v1" env WEFT_PARALLEL="$(realpath "$(dirname "$examples")")/libweft.so" "$train" 8 6
-check "a timeout that is none" says 1 "WEFT_PARALLEL_TIMEOUT=soon" env WEFT_PARALLEL_TIMEOUT=soon "$train" 8 6
-check "the library knows no MPI" eval '! ldd "$(dirname "$examples")/libweft.so" | grep -qi mpi'
+refused() {
+    check "no such plug-in" says 1 "parallel_new: WEFT_PARALLEL: .*nowhere.so" env WEFT_PARALLEL="$PWD/nowhere.so" "$train" 8 6
+    check "no such name" says 1 "WEFT_PARALLEL=smoke: openmpi, mpich, none or the absolute path" env WEFT_PARALLEL=smoke "$train" 8 6
+    check "none" env WEFT_PARALLEL=none OMPI_COMM_WORLD_SIZE=4 "$train" 8 2
+    check "a plug-in that is not there" says 1 "there is no .*libweft_mpich.so" env PMI_SIZE=2 WEFT_BACKEND_PATH="$PWD" "$train" 8 6
+    check "lone copies by srun" says 1 "srun has started 4 tasks without --mpi" env SLURM_STEP_NUM_TASKS=4 "$train" 8 6
+    check "no plug-in at all" says 1 "has no weft_transport_open_v1" env WEFT_PARALLEL="$(realpath "$(dirname "$examples")")/libweft.so" "$train" 8 6
+    check "a timeout that is none" says 1 "WEFT_PARALLEL_TIMEOUT=soon" env WEFT_PARALLEL_TIMEOUT=soon "$train" 8 6
+    check "the library knows no MPI" eval '! ldd "$(dirname "$examples")/libweft.so" | grep -qi mpi'
+}
+
+for part in ${PARTS:-bytes resumed failures gone stopped refused}; do $part; done
 finish "many ranks"
