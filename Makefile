@@ -279,6 +279,14 @@ lint: $(B)/libweft.so | $(BUILD)/.needs-lint
 
 # The library looks for libweft_cuda.so beside itself. Programs of this tree have the archive in them and lie elsewhere: they are told.
 bench demo forecast slow_pack lab: export WEFT_BACKEND_PATH ?= $(abspath $(B))
+# What ranks cost and bring, by Open MPI: see bench/parallel.sh.
+$(B)/tests/parallel/exchange: tests/parallel/exchange.c $(B)/libweft.a
+	@mkdir -p $(@D)
+	$(call say,MPI )
+	$(Q)OMPI_CC='$(CC)' mpicc.openmpi $(BASE) $(CFLAGS) $(VFLAGS) -o $@ $^ $(LIBS)
+bench-parallel: $(B)/examples/g2p $(B)/tests/parallel/exchange $(TRANSPORTS)
+	@sh tests/deps.sh parallel && sh tests/deps.sh dictionary $(BUILD)/data/cmudict.out
+	@B=$(B) DICT=$(BUILD)/data/cmudict.out ROUNDS=$(ROUNDS) bash bench/parallel.sh
 bench: $(BENCH)
 	bench/compare --bench $< $(BENCH_FLAGS)
 
@@ -373,7 +381,7 @@ endef
 $(foreach v,$(VARIANTS),$(eval $(call delegate,$(v))))
 endif
 
-.PHONY: all everything test test-cuda test-parallel soak planted hunt fuzz kill starve nightly lint bench demo forecast slow_pack lab lab-check site site-check lesson lesson-library lesson-start lessons grade install installcheck clean
+.PHONY: all everything test test-cuda test-parallel soak planted hunt fuzz kill starve nightly lint bench bench-parallel demo forecast slow_pack lab lab-check site site-check lesson lesson-library lesson-start lessons grade install installcheck clean
 .SECONDARY:
 .DELETE_ON_ERROR:
 -include $(CUDA_OBJ:.o=.d) $(EMU_OBJ:.o=.d) $(B)/emu/emu_test.d

@@ -1,0 +1,39 @@
+#!/usr/bin/env bash
+# parallel.sh    what ranks cost and bring, by Open MPI on this machine: the exchange beside MPI_Allreduce; g2p on two ranks beside one, a core each,
+# by turns; eight shards on one rank beside one shard. B is the build, DICT the dictionary, ROUNDS how often (7). A line of JSON a measurement.
+set -u
+build=$(realpath "${B:-build}") dict=$(realpath "$DICT") rounds=${ROUNDS:-7}
+export WEFT_BACKEND_PATH=$build OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
+mpi="--mca pml ob1 --mca btl vader,self"
+dir=$(mktemp -d) || exit 1
+trap 'rm -rf "$dir"' EXIT
+cd "$dir" || exit 1
+
+mpirun.openmpi -n 2 $mpi "$build/tests/parallel/exchange" || exit 1
+
+# Seconds of the first hundred updates.
+g2p() { "${ranks[@]}" "$build/examples/g2p" --data "$dict" --epochs 1 --threads 1 --out g2p.h5 --log log --every 100000 "$@" >said 2>&1 || { cat said >&2; exit 1; }
+        sed -n 's/.*"update": *100,.*"seconds": *\([0-9.]*\).*/\1/p' log; rm -f g2p.h5 log; }
+median() { sort -g | sed -n "$(((rounds + 1) / 2))p"; }
+beside() {                              # CASE: the medians of a and b, and of their ratios
+    awk -v case_="$1" -v a="$(cut -d' ' -f1 pairs | median)" -v b="$(cut -d' ' -f2 pairs | median)" -v r="$(awk '{ print $1 / $2 }' pairs | median)" \
+        'BEGIN { printf "{\"case\": \"%s\", \"seconds\": [%.3f, %.3f], \"ratio\": %.3f}\n", case_, a, b, r }'
+    rm -f pairs
+}
+for batch in "256 34000" "32 4400"; do
+    set -- $batch
+    for ((k = 0; k < rounds; k++)); do
+        ranks=(taskset -c $((k % 2))); one=$(g2p --batch "$1" --words "$2" --shards 2)
+        ranks=(mpirun.openmpi -n 2 --bind-to core $mpi); echo "$one $(g2p --batch "$1" --words "$2" --shards 2)" >>pairs
+    done
+    beside "g2p, $1 words: 1 rank, 2 ranks"
+done
+ranks=(taskset -c 0)
+for ((k = 0; k < rounds; k++)); do
+    eight=$(g2p --batch 32 --words 4400 --shards 8); echo "$eight $(g2p --batch 32 --words 4400 --shards 1)" >>pairs
+done
+beside "g2p, 32 words on 1 rank: 8 shards, 1 shard"
+for ((k = 0; k < rounds; k++)); do
+    eight=$(g2p --batch 256 --words 34000 --shards 8); echo "$eight $(g2p --batch 256 --words 34000 --shards 1)" >>pairs
+done
+beside "g2p, 256 words on 1 rank: 8 shards, 1 shard"
