@@ -358,6 +358,7 @@ install: $(B)/libweft.a $(B)/libweft.so $(COMMAND)
 	$(if $(F64),,install -D -m 644 tools/weft.1 $(DESTDIR)$(PREFIX)/share/man/man1/weft.1)
 	$(if $(F64),,install -D -m 644 tools/weft.bash $(DESTDIR)$(PREFIX)/share/bash-completion/completions/weft)
 	if [ -f $(B)/libweft_cuda.so ]; then install -D -m 755 $(B)/libweft_cuda.so $(DESTDIR)$(LIBDIR)/weft/libweft_cuda$(F64).so; fi
+	for m in openmpi mpich; do if [ -f $(B)/libweft_$$m.so ]; then install -D -m 755 $(B)/libweft_$$m.so $(DESTDIR)$(LIBDIR)/weft/libweft_$$m.so || exit 1; fi; done
 	for h in $(HEADERS); do install -D -m 644 $$h $(DESTDIR)$(PREFIX)/include/weft/$$h || exit 1; done
 	echo '#include "weft/weft.h"' >$(DESTDIR)$(PREFIX)/include/weft.h
 	$(FILL) core/install/weft.pc.in >$(DESTDIR)$(LIBDIR)/pkgconfig/weft$(F64).pc
