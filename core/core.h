@@ -261,7 +261,7 @@ const weft__place *weft__by_time(weft_batch *, const weft__place *);
 int64_t        weft__row_of(const weft_batch *, const weft__form *, int64_t sequence, int64_t position);
 /* rows that the batch's layout takes in all */
 int64_t        weft__layout_rows(const weft__form *);
-/* shard.c */
+/* ragged/shard.c */
 void           weft__shard_begin(weft *, const weft__shard *), weft__shard_end(weft *);
 /* false, and the context fails, if one is at work: the function is one of whole batches */
 bool           weft__outside_shards(weft *, const char *function);

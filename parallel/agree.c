@@ -21,32 +21,32 @@ typedef struct word {
 const void *weft__said(const weft_parallel *p, int rank)
 {
     int all = p->world.ranks;
-    return p->said + (rank - p->world.rank + all) % all * p->said_bytes;
+    return p->said.at + (rank - p->world.rank + all) % all * p->said_bytes;
 }
 
-static bool make_room(weft_parallel *p, int64_t bytes)
+char *weft__at_least(weft *w, weft__room_of *r, int64_t bytes)
 {
-    if (bytes <= p->said_room)
-        return true;
-    weft__release(p->w, p->said);
-    p->said_room = 0;
-    p->said = weft__allocate(p->w, (size_t)bytes);
-    p->said_room = p->said ? bytes : 0;
-    return p->said;
+    if (bytes > r->bytes) {
+        weft__release(w, r->at);
+        r->at = weft__allocate(w, (size_t)bytes);
+        r->bytes = r->at ? bytes : 0;
+    }
+    return r->at;
 }
 
 static bool gather(weft_parallel *p, const char *what, int tag, const void *bytes, int64_t n)
 {
     int here = p->world.rank, all = p->world.ranks;
-    if (!make_room(p, n * all))
+    char *said = weft__at_least(p->w, &p->said, n * all);
+    if (!said)
         return false;
     p->said_bytes = n;
-    memcpy(p->said, bytes, (size_t)n);
+    memcpy(said, bytes, (size_t)n);
     for (int d = 1; d < all; d *= 2) {
         int to = (here - d + all) % all, from = (here + d) % all, blocks = d < all - d ? d : all - d;
         size_t size = (size_t)(blocks * n);
-        weft__request r[2] = { { p->transport->post_recv(from, tag, p->said + d * n, size), from },
-                               { p->transport->post_send(to, tag, p->said, size), to } };
+        weft__request r[2] = { { p->transport->post_recv(from, tag, said + d * n, size), from },
+                               { p->transport->post_send(to, tag, said, size), to } };
         if (!weft__await(p, what, r, 2))
             return false;
     }
@@ -108,6 +108,7 @@ static bool prints_agree(weft_parallel *p, const char *what, const weft__print *
 bool weft__agree(weft_parallel *p, const char *what, const weft__print *prints, int n)
 {
     weft *w = p->w;
+    p->differs = NULL;
     word mine = { .call = p->calls++, .status = w->status, .stopping = weft__signal_came() };
     snprintf(mine.what, sizeof mine.what, "%s", what);
     snprintf(mine.text, sizeof mine.text, "%.479s", w->status ? w->message : "");

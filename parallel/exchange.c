@@ -37,17 +37,6 @@ static int branches_of(const weft_parallel *p, int rank, weft__branch out[WEFT__
     return weft__tree_parts(p->shards, weft__shards_of(p->shards, rank, p->world.ranks), out);
 }
 
-static char *stage_of(weft_parallel *p, int64_t bytes)
-{
-    if (bytes > p->stage_room) {
-        weft__release(p->w, p->stage);
-        p->stage_room = 0;
-        p->stage = weft__allocate(p->w, (size_t)bytes);
-        p->stage_room = p->stage ? bytes : 0;
-    }
-    return p->stage;
-}
-
 /* In stage: room for own numbers, for the others' terms, for the lists of terms and requests. */
 static bool begin(exchange *x)
 {
@@ -61,7 +50,7 @@ static bool begin(exchange *x)
             own = device ? weft__whole_lines(p->n * (int64_t)sizeof(real)) : 0,
             lists = weft__whole_lines((others + p->done) * (int64_t)sizeof *x->term),
             posts = (others + p->done * (int64_t)ranks) * (int64_t)sizeof *x->request;
-    char *at = stage_of(p, p->done * own + others * size + lists + posts);
+    char *at = weft__at_least(p->w, &p->stage, p->done * own + others * size + lists + posts);
     if (!at)
         return false;
     x->term = (term *)(void *)at, at += lists;

@@ -36,23 +36,25 @@ static weft_checkpoint_item *with_shards(weft_parallel *p, const weft_checkpoint
     return all;
 }
 
-static weft_status no_parallel(const char *function, const char *path)
+/* All ranks come to the call. */
+static weft_status meet(weft_parallel *p, const char *what, const char *path)
 {
-    return weft__file_fail(WEFT_EARG, "%s: %s: no parallel, or one that could not be made", function,
-                           path ? path : "");
+    path = path ? path : "";
+    if (!p || !p->w)
+        return weft__file_fail(WEFT_EARG, "%s: %s: no parallel, or one that could not be made", what, path);
+    if (weft__agree(p, what, NULL, 0))
+        return WEFT_OK;
+    return weft__file_fail(weft_error_code(p->w), "%s: %s: %s", what, path, weft_error_message(p->w));
 }
 
 weft_status weft_parallel_save(weft_parallel *p, const char *path, weft_module *m, weft_optim *o,
                                const weft_checkpoint_item *items, int64_t n)
 {
     static const char what[] = "weft_parallel_save";
-    if (!p || !p->w)
-        return no_parallel(what, path);
-    if (!weft__agree(p, what, NULL, 0))
-        return weft__file_fail(weft_error_code(p->w), "%s: %s: %s", what, path ? path : "",
-                               weft_error_message(p->w));
+    weft_status mine = meet(p, what, path);
+    if (mine)
+        return mine;
     int64_t shards = p->shards;
-    weft_status mine = WEFT_OK;
     if (p->world.rank == 0) {
         weft_checkpoint_item *all = with_shards(p, items, n, &shards);
         mine = all ? weft_save(path, m, o, all, n + 1) : weft_save(path, m, o, items, n);
@@ -86,14 +88,12 @@ weft_status weft_parallel_load(weft_parallel *p, const char *path, weft_module *
                                const weft_checkpoint_item *items, int64_t n)
 {
     static const char what[] = "weft_parallel_load";
-    if (!p || !p->w)
-        return no_parallel(what, path);
-    if (!weft__agree(p, what, NULL, 0))
-        return weft__file_fail(weft_error_code(p->w), "%s: %s: %s", what, path ? path : "",
-                               weft_error_message(p->w));
+    weft_status mine = meet(p, what, path);
+    if (mine)
+        return mine;
     int64_t shards = 0;
-    weft_status mine = take_shards(p, path, &shards);
-    mine = shared(p, what, mine, true);          /* before anything is changed, on any rank */
+    /* before anything is changed, on any rank */
+    mine = shared(p, what, take_shards(p, path, &shards), true);
     if (mine)
         return mine;
     mine = shared(p, what, weft_load(path, m, o, items, n), true);

@@ -78,7 +78,8 @@ static void parallel_end(void *user)
         return;
     weft__fold_end(p);
     weft__portion *b = &p->batch;
-    void *const all[] = { p->len, p->stage, p->said, b->place, b->index, b->id, b->start, b->key, b->bin };
+    void *const all[] = { p->len,   p->stage.at, p->own.at, p->said.at, b->place,
+                          b->index, b->id,       b->start,  b->key,     b->bin };
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
         weft__release(p->w, all[i]);
     weft__device_release(p->w, b->device_id);
@@ -108,7 +109,8 @@ static bool made(weft_parallel *p, const weft_parallel_opts *o)
     if (p->transport && !o->no_signals)
         weft__signals_watch();
     if (p->w->dev.log && p->world.rank == 0)
-        fprintf(stderr, "weft: %d ranks, %d shards, %s%s%s\n", p->world.ranks, p->shards,
+        fprintf(stderr, "weft: %d ranks, %d shards, %d threads a rank, %s%s%s\n", p->world.ranks, p->shards,
+                weft_threads(p->w),
                 p->transport ? p->transport->name : "no transport", p->transport ? ", " : "",
                 weft__transport_version());
     return true;

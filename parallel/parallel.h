@@ -40,6 +40,9 @@ typedef struct weft__portion {
     bool learns;                                 /* gradients are wanted */
 } weft__portion;
 
+/* host memory that is kept from batch to batch */
+typedef struct weft__room_of { char *at; int64_t bytes; } weft__room_of;
+
 struct weft_parallel {
     weft *w; weft_module *module;                /* w NULL: one that could not be made */
     const weft__transport *transport;            /* NULL: alone */
@@ -62,8 +65,8 @@ struct weft_parallel {
     double leaf[WEFT__SUMS], sums[WEFT__BRANCHES][WEFT__SUMS], total[WEFT__SUMS];
     int64_t from, n, level_room;
     real *level[WEFT__BRANCHES];
-    char *stage; int64_t stage_room;             /* of exchange.c, host */
-    char *said; int64_t said_room, said_bytes;   /* of agree.c: what each rank has said last */
+    weft__room_of stage, own;                    /* of exchange.c; what this rank is about to hand out */
+    weft__room_of said; int64_t said_bytes;      /* of agree.c: what each rank has said last */
 };
 
 /* ---- fold.c: sums and gradients of shard after shard, from zeros each ---- */
@@ -84,6 +87,8 @@ void weft__add(int64_t n, real *restrict a, const real *restrict b);
 /* What must be the same on all ranks, and what it is called. */
 typedef struct weft__print { const char *name; uint64_t value; } weft__print;
 enum { WEFT__PRINTS = 8 };
+/* At least so many bytes; what was there is gone. NULL: no memory, and the context has failed. */
+char *weft__at_least(weft *, weft__room_of *, int64_t bytes);
 /* A common call: all ranks say where they are, and whether they have failed. False if any has failed or is
  * elsewhere, or if a print differs; then the context has failed, on all ranks alike. */
 bool weft__agree(weft_parallel *p, const char *what, const weft__print *prints, int n);

@@ -83,11 +83,18 @@ static void widen(weft_module *root, int64_t from, int64_t n, void *user)
 
 void weft_parallel_begin(weft_parallel *p, const int32_t *index, int64_t n)
 {
-    weft *w = usable(p);
-    if (w)
-        w->running = "parallel_begin";
-    if (!w || !batch_is_sound(p, index, n) || !make_room(p, n))
+    if (!p || !p->w)
         return;
+    weft *w = p->w;
+    bool idle = p->state == WEFT__IDLE;
+    if (!w->status)
+        w->running = "parallel_begin";
+    if (w->status || !batch_is_sound(p, index, n) || !make_room(p, n)) {
+        /* weft_parallel_next tells the others, who wait there */
+        p->state = idle ? WEFT__BETWEEN : p->state, p->draw = idle ? w->draw : p->draw;
+        p->batch.n = idle ? 0 : p->batch.n;
+        return;
+    }
     cut(p, index, n);
     p->batch.learns = w->recording;
     extent e = { 0, 0 };
@@ -217,7 +224,7 @@ static bool share_sums(weft_parallel *p)
     int64_t parameters = 0, sums = most_branches(p) * (int64_t)sizeof p->sums[0];
     weft__each_parameter(p->module, count_one, &parameters);
     int64_t bytes = sums + (parameters + 63) / 64 * 8;
-    char *mine = weft__allocate(p->w, (size_t)bytes);
+    char *mine = weft__at_least(p->w, &p->own, bytes);
     if (!mine)
         return false;
     memset(mine, 0, (size_t)bytes);
@@ -231,7 +238,6 @@ static bool share_sums(weft_parallel *p)
     }
     for (int k = 0; fine && k < WEFT__SUMS; k++)
         p->total[k] = sum_over(p, (weft__branch){ 0, p->shards }, k);
-    weft__release(p->w, mine);
     return fine;
 }
 

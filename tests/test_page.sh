@@ -12,7 +12,7 @@ awk 'BEGIN { for (i = 0; i < 200; i++) print (i * i * 7 + i * 13) % 41 + (i % 17
 echo "7 3 5 2 8 1 4 6" >eight
 : >nothing
 
-"${CC:-cc}" -std=c11 -D_GNU_SOURCE -w -shared -fPIC -I"$root" -o page_lab.so "$root/tests/page_lab.c"
+"${CC:-cc}" -std=c11 -D_GNU_SOURCE -w -shared -fPIC -I"$root" -o page_lab.so "$root/tests/plan/page_lab.c"
 
 # ---- plans from JSON: of every planner, and of options that say more than pieces do
 round_trip() { "$weft" plan --json lengths "$1" >one.json && "$weft" plan --json --from one.json lengths >two.json && cmp one.json two.json; }

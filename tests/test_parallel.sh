@@ -66,6 +66,7 @@ resumed() {
 told_by_all() { local n=$1 text=$2 q; shift 2; says 1 "$text" "$@" >all || { cat all; return 1; }; for ((q = 0; q < n; q++)); do grep -q "^rank $q: .*$text" all || { cat all; return 1; }; done; }
 failures() {
     check "a bad index" told_by_all 3 "rank 1: cross_entropy: class 28" ranks 3 8 6 fails=1
+    check "a rank that fails before its batch" told_by_all 3 "rank 1: broken before its batch" ranks 3 8 6 breaks=1
     check "a shard without a loss" told_by_all 3 "rank 2: parallel_next: shard .* has no loss" ranks 3 8 6 forgets=2
     check "fewer shards than ranks" told_by_all 3 "2 shards for 3 ranks" ranks 3 2 6
     check "other lengths" told_by_all 3 "ranks 0 and 1 differ in the lengths of the data" ranks 3 8 6 other_data=1

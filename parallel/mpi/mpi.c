@@ -127,33 +127,27 @@ static MPI_Datatype kind_of(size_t n)
     return all;
 }
 
-static int post_send(int to, int tag, const void *bytes, size_t n)
+static int post(bool send, int peer, int tag, void *bytes, size_t n)
 {
     int number = new_slot();
     if (number < 0)
         return -1;
+    bool plain = n < INT32_MAX;
+    MPI_Datatype kind = plain ? MPI_BYTE : kind_of(n);
+    int count = plain ? (int)n : 1;
     MPI_Request *r = &slot[number].request;
-    if (n < INT32_MAX)
-        return posted(number, MPI_Isend(bytes, (int)n, MPI_BYTE, to, tag, ranks, r));
-    MPI_Datatype kind = kind_of(n);
-    int result = MPI_Isend(bytes, 1, kind, to, tag, ranks, r);
-    MPI_Type_free(&kind);
+    int result = send ? MPI_Isend(bytes, count, kind, peer, tag, ranks, r)
+                      : MPI_Irecv(bytes, count, kind, peer, tag, ranks, r);
+    if (!plain)
+        MPI_Type_free(&kind);
     return posted(number, result);
 }
 
-static int post_recv(int from, int tag, void *bytes, size_t n)
+static int post_send(int to, int tag, const void *bytes, size_t n)
 {
-    int number = new_slot();
-    if (number < 0)
-        return -1;
-    MPI_Request *r = &slot[number].request;
-    if (n < INT32_MAX)
-        return posted(number, MPI_Irecv(bytes, (int)n, MPI_BYTE, from, tag, ranks, r));
-    MPI_Datatype kind = kind_of(n);
-    int result = MPI_Irecv(bytes, 1, kind, from, tag, ranks, r);
-    MPI_Type_free(&kind);
-    return posted(number, result);
+    return post(true, to, tag, (void *)(uintptr_t)bytes, n);
 }
+static int post_recv(int from, int tag, void *bytes, size_t n) { return post(false, from, tag, bytes, n); }
 
 static int broadcast(int root, void *bytes, size_t n)
 {

@@ -1,9 +1,9 @@
 /* train.c - a small training program for tests of parallel/: train SHARDS UPDATES [word ..] trains a language
  * model of made-up sequences; rank 0 prints the losses. Words: size=N sequences an update, units=N; out=FILE
- * is saved at the end, every=K each K updates, resume goes on from it; and what may be wrong: rank R skips=R
- * an update, fails=R at an index, judges=R alone for a while, has other_data=R or an other_seed=R or
- * other_rate=R, or changes=R a weight; forgets=R a loss; and local_ids, for masks, and mean_of_means, for the
- * loss, are mistakes of all. */
+ * is saved at the end, every=K each K updates, resume goes on from it; and what may be wrong: rank R breaks=R
+ * before its batch, skips=R an update, fails=R at an index, judges=R alone for a while, has other_data=R or
+ * an other_seed=R or other_rate=R, or changes=R a weight; forgets=R a loss; and local_ids, for masks, and
+ * mean_of_means, for the loss, are mistakes of all. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -165,6 +165,8 @@ static bool train(run *r, int updates)
         const int32_t *index = weft_loader_next(r->loader, &n);
         if (index && here(r, "skips"))
             index = weft_loader_next(r->loader, &n);
+        if (here(r, "breaks"))
+            weft_fail(r->w, WEFT_EARG, "broken before its batch");
         if (here(r, "judges"))
             sleep(6);
         if (here(r, "changes"))
