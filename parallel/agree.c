@@ -34,7 +34,7 @@ char *weft__at_least(weft *w, weft__room_of *r, int64_t bytes)
     return r->at;
 }
 
-static bool gather(weft_parallel *p, const char *what, int tag, const void *bytes, int64_t n)
+bool weft__gather(weft_parallel *p, const char *what, int tag, const void *bytes, int64_t n)
 {
     int here = p->world.rank, all = p->world.ranks;
     char *said = weft__at_least(p->w, &p->said, n * all);
@@ -55,7 +55,7 @@ static bool gather(weft_parallel *p, const char *what, int tag, const void *byte
 
 bool weft__hand_out(weft_parallel *p, const char *what, const void *bytes, int64_t n)
 {
-    return gather(p, what, PAYLOAD, bytes, n);
+    return weft__gather(p, what, PAYLOAD, bytes, n);
 }
 
 /* ---- what was said ---- */
@@ -109,7 +109,7 @@ bool weft__agree(weft_parallel *p, const char *what, const weft__print *prints, 
 {
     weft *w = p->w;
     p->differs = NULL;
-    word mine = { .call = p->calls++, .status = w->status, .stopping = weft__signal_came() };
+    word mine = { .call = p->call, .status = w->status, .stopping = weft__signal_came() };
     snprintf(mine.what, sizeof mine.what, "%s", what);
     snprintf(mine.text, sizeof mine.text, "%.479s", w->status ? w->message : "");
     for (int i = 0; i < n; i++)
@@ -118,7 +118,7 @@ bool weft__agree(weft_parallel *p, const char *what, const weft__print *prints, 
         p->stopping |= mine.stopping;
         return !w->status;
     }
-    if (!gather(p, what, WORDS, &mine, sizeof mine) || !same_call(p) || !none_has_failed(p) ||
+    if (!weft__gather(p, what, WORDS, &mine, sizeof mine) || !same_call(p) || !none_has_failed(p) ||
         !prints_agree(p, what, prints, n))
         return false;
     for (int q = 0; q < p->world.ranks; q++)

@@ -22,6 +22,7 @@ static double now(void)
 /* ---- the end of a job ---- */
 static void end_all(weft_parallel *p)
 {
+    p->ended = true;
     fprintf(stderr, "weft: rank %d: %s\n", p->world.rank, weft_error_message(p->w));
     fflush(stderr);
     signal(SIGALRM, SIG_DFL);                    /* should the transport hang, too */
@@ -29,29 +30,44 @@ static void end_all(weft_parallel *p)
     p->transport->abort(1);
 }
 
+void weft__give_up(weft_parallel *p, const char *what)
+{
+    weft__fail(p->w, WEFT_EDEVICE, "%s, in update %lld", what, (long long)p->updates);
+    end_all(p);
+}
+
 static bool lost(weft_parallel *p, int peer, const char *what)
 {
-    weft__fail(p->w, WEFT_EDEVICE, "%s: rank %d is gone, in update %lld", what, peer, (long long)p->updates);
-    end_all(p);
+    char text[100];
+    snprintf(text, sizeof text, "%s: rank %d is gone", what, peer);
+    if (!(p->lost = p->transport->shrink))
+        weft__give_up(p, text);
     return false;
 }
 
 /* ---- who does not answer ---- */
+typedef struct call { int request; char heard, said; } call;
+
+bool weft__await_room(weft_parallel *p)
+{
+    return !p->transport || weft__at_least(p->w, &p->roll, p->world.ranks * (int64_t)sizeof(call));
+}
+
 static void list_silent(weft_parallel *p, char *text, size_t size)
 {
     enum { NAMED = 8 };
     const weft__transport *t = p->transport;
     int here = p->world.rank, all = p->world.ranks, silent = 0;
-    char *heard = weft__allocate(p->w, (size_t)all + 1), *mine = heard ? heard + all : NULL;
-    int *request = weft__allocate(p->w, (size_t)all * sizeof *request);
+    call *roll = (call *)(void *)p->roll.at;
     *text = 0;
-    for (int q = 0; heard && request && q < all; q++)
+    for (int q = 0; q < all; q++)
         if (q != here)
-            request[q] = t->post_recv(q, ALIVE, &heard[q], 1), t->post_send(q, ALIVE, mine, 1);
+            roll[q].request = t->post_recv(q, ALIVE, &roll[q].heard, 1),
+            t->post_send(q, ALIVE, &roll[q].said, 1);
     double until = now() + answer;
-    for (int q = 0; heard && request && q < all; q++) {
+    for (int q = 0; q < all; q++) {
         double left = until - now();
-        if (q == here || t->wait(request[q], left > 0 ? left : 0) == 1)
+        if (q == here || t->wait(roll[q].request, left > 0 ? left : 0) == 1)
             continue;
         size_t at = strlen(text);
         if (silent++ < NAMED)
@@ -85,6 +101,8 @@ bool weft__await(weft_parallel *p, const char *what, weft__request *r, int n)
 {
     const weft__transport *t = p->transport;
     double until = now() + p->timeout;
+    if (p->ended)                                /* and the transport has not ended this process, yet */
+        return false;
     for (int i = 0; i < n; i++) {
         int over = r[i].number < 0 ? WEFT__LOST : t->wait(r[i].number, slice);
         while (!over) {

@@ -37,25 +37,46 @@ static int branches_of(const weft_parallel *p, int rank, weft__branch out[WEFT__
     return weft__tree_parts(p->shards, weft__shards_of(p->shards, rank, p->world.ranks), out);
 }
 
-/* In stage: room for own numbers, for the others' terms, for the lists of terms and requests. */
+/* bytes of a term of others, of one's own, of the lists of terms and requests */
+typedef struct { int64_t size, own, lists, posts; } room;
+
+/* In stage: room for own numbers, for the others' terms, for the lists; NULL without memory. */
+static char *take_room(const exchange *x, room *r)
+{
+    weft_parallel *p = x->p;
+    weft__branch b[WEFT__BRANCHES];
+    int ranks = p->world.ranks, mine = branches_of(p, p->world.rank, b), others = -mine;
+    for (int q = 0; q < ranks; q++)
+        others += branches_of(p, q, b);
+    bool device = !p->w->dev.k->synchronous;
+    *r = (room){ weft__whole_lines(piece_size(x, p->world.rank) * (int64_t)sizeof(real)),
+                 device ? weft__whole_lines(p->n * (int64_t)sizeof(real)) : 0,
+                 weft__whole_lines((others + mine) * (int64_t)sizeof *x->term),
+                 (others + mine * (int64_t)ranks) * (int64_t)sizeof *x->request };
+    return weft__at_least(p->w, &p->stage, mine * r->own + others * r->size + r->lists + r->posts);
+}
+
+static exchange exchange_of(weft_parallel *p) { return (exchange){ .p = p, .whole = p->n <= SHORT }; }
+
+bool weft__exchange_room(weft_parallel *p)
+{
+    exchange x = exchange_of(p);
+    room r;
+    return !p->transport || !p->n || take_room(&x, &r);
+}
+
 static bool begin(exchange *x)
 {
     weft_parallel *p = x->p;
     weft__branch b[WEFT__BRANCHES];
-    int ranks = p->world.ranks, others = 0;
-    for (int q = 0; q < ranks; q++)
-        others += q == p->world.rank ? 0 : branches_of(p, q, b);
-    bool device = !p->w->dev.k->synchronous;
-    int64_t size = weft__whole_lines(piece_size(x, p->world.rank) * (int64_t)sizeof(real)),
-            own = device ? weft__whole_lines(p->n * (int64_t)sizeof(real)) : 0,
-            lists = weft__whole_lines((others + p->done) * (int64_t)sizeof *x->term),
-            posts = (others + p->done * (int64_t)ranks) * (int64_t)sizeof *x->request;
-    char *at = weft__at_least(p->w, &p->stage, p->done * own + others * size + lists + posts);
+    room r;
+    char *at = take_room(x, &r);
     if (!at)
         return false;
-    x->term = (term *)(void *)at, at += lists;
-    int mine = branches_of(p, p->world.rank, b);
-    for (int i = 0; i < mine; i++, at += own) {
+    bool device = r.own;
+    x->term = (term *)(void *)at, at += r.lists;
+    int ranks = p->world.ranks, mine = branches_of(p, p->world.rank, b);
+    for (int i = 0; i < mine; i++, at += r.own) {
         real *there = i + 1 < mine ? p->level[i] : p->module->root->gradients + p->from;
         if (device)
             p->w->dev.k->download(&p->w->dev, at, there, (size_t)p->n * sizeof(real));
@@ -63,7 +84,7 @@ static bool begin(exchange *x)
     }
     x->terms = mine, x->sum = x->term[mine - 1].x;
     for (int q = 0; q < ranks; q++)
-        for (int i = 0, n = q == p->world.rank ? 0 : branches_of(p, q, b); i < n; i++, at += size)
+        for (int i = 0, n = q == p->world.rank ? 0 : branches_of(p, q, b); i < n; i++, at += r.size)
             x->term[x->terms++] = (term){ b[i], (real *)(void *)at };
     x->request = (weft__request *)(void *)at;
     return !p->w->status;
@@ -139,7 +160,7 @@ static void add_up(exchange *x)
 
 bool weft__exchange(weft_parallel *p)
 {
-    exchange x = { .p = p, .whole = p->n <= SHORT };
+    exchange x = exchange_of(p);
     if (!p->transport || !p->n)
         return true;
     if (!begin(&x) || !hand_in(&x))

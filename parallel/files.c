@@ -14,7 +14,8 @@ static weft_status shared(weft_parallel *p, const char *what, weft_status mine, 
     if (!p->transport)
         return mine;
     if (!weft__hand_out(p, what, &r, sizeof r))
-        return weft__file_fail(weft_error_code(p->w), "%s", weft_error_message(p->w));
+        return weft__file_fail(p->lost ? WEFT_EDEVICE : weft_error_code(p->w), "%s",
+                               weft_error_message(p->w));
     for (int q = 0; q < (all ? p->world.ranks : 1); q++) {
         const result *of = weft__said(p, q);
         if (of->status)
@@ -36,19 +37,24 @@ static weft_checkpoint_item *with_shards(weft_parallel *p, const weft_checkpoint
     return all;
 }
 
+static bool is_none(const weft_parallel *p) { return !p || !p->w; }
+static weft_status refuse(const char *what, const char *path)
+{
+    return weft__file_fail(WEFT_EARG, "%s: %s: no parallel, or one that could not be made", what,
+                           path ? path : "");
+}
+
 /* All ranks come to the call. */
 static weft_status meet(weft_parallel *p, const char *what, const char *path)
 {
-    path = path ? path : "";
-    if (!p || !p->w)
-        return weft__file_fail(WEFT_EARG, "%s: %s: no parallel, or one that could not be made", what, path);
     if (weft__agree(p, what, NULL, 0))
         return WEFT_OK;
-    return weft__file_fail(weft_error_code(p->w), "%s: %s: %s", what, path, weft_error_message(p->w));
+    return weft__file_fail(p->lost ? WEFT_EDEVICE : weft_error_code(p->w), "%s: %s: %s", what,
+                           path ? path : "", weft_error_message(p->w));
 }
 
-weft_status weft_parallel_save(weft_parallel *p, const char *path, weft_module *m, weft_optim *o,
-                               const weft_checkpoint_item *items, int64_t n)
+static weft_status save(weft_parallel *p, const char *path, weft_module *m, weft_optim *o,
+                        const weft_checkpoint_item *items, int64_t n)
 {
     static const char what[] = "weft_parallel_save";
     weft_status mine = meet(p, what, path);
@@ -61,6 +67,19 @@ weft_status weft_parallel_save(weft_parallel *p, const char *path, weft_module *
         weft__release(p->w, all);
     }
     return shared(p, what, mine, false);
+}
+
+weft_status weft_parallel_save(weft_parallel *p, const char *path, weft_module *m, weft_optim *o,
+                               const weft_checkpoint_item *items, int64_t n)
+{
+    if (is_none(p))
+        return refuse("weft_parallel_save", path);
+    weft_status s;
+    weft__common(p);
+    do
+        s = save(p, path, m, o, items, n);
+    while (weft__again(p));
+    return s;
 }
 
 /* The file's number of shards becomes that of the run, if none was said. */
@@ -84,8 +103,8 @@ static weft_status take_shards(weft_parallel *p, const char *path, int64_t *shar
     return WEFT_OK;
 }
 
-weft_status weft_parallel_load(weft_parallel *p, const char *path, weft_module *m, weft_optim *o,
-                               const weft_checkpoint_item *items, int64_t n)
+static weft_status load(weft_parallel *p, const char *path, weft_module *m, weft_optim *o,
+                        const weft_checkpoint_item *items, int64_t n)
 {
     static const char what[] = "weft_parallel_load";
     weft_status mine = meet(p, what, path);
@@ -102,4 +121,17 @@ weft_status weft_parallel_load(weft_parallel *p, const char *path, weft_module *
     p->shards = (int)shards, p->mine = weft__shards_of(p->shards, p->world.rank, p->world.ranks);
     p->batch.room = 0;                           /* its arrays are of another number of shards */
     return WEFT_OK;
+}
+
+weft_status weft_parallel_load(weft_parallel *p, const char *path, weft_module *m, weft_optim *o,
+                               const weft_checkpoint_item *items, int64_t n)
+{
+    if (is_none(p))
+        return refuse("weft_parallel_load", path);
+    weft_status s;
+    weft__common(p);
+    do
+        s = load(p, path, m, o, items, n);
+    while (weft__again(p));
+    return s;
 }

@@ -22,7 +22,12 @@ static bool all_are_alike(weft_parallel *p)
         { "the model", weft__print_of_model(p->module) },
         { "the lengths of the data", weft__print_of_lengths(p) },
     };
-    return weft__agree(p, "weft_parallel_new", prints, sizeof prints / sizeof *prints);
+    bool fine;
+    weft__common(p);
+    do
+        fine = weft__agree(p, "weft_parallel_new", prints, sizeof prints / sizeof *prints);
+    while (weft__again(p));
+    return fine;
 }
 
 /* ---- options ---- */
@@ -79,7 +84,7 @@ static void parallel_end(void *user)
     weft__fold_end(p);
     weft__portion *b = &p->batch;
     void *const all[] = { p->len,   p->stage.at, p->own.at, p->said.at, b->place,
-                          b->index, b->id,       b->start,  b->key,     b->bin };
+                          b->index, b->id,       b->start,  b->key,     b->bin,  p->roll.at };
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
         weft__release(p->w, all[i]);
     weft__device_release(p->w, b->device_id);
@@ -101,7 +106,9 @@ static bool made(weft_parallel *p, const weft_parallel_opts *o)
         weft__fail(p->w, WEFT_EDEVICE, "parallel_new: %s", why);
         return false;
     }
-    bool fine = patience_of(p, o->timeout) && shards_fit(p, o->shards) && keep_lengths(p, o);
+    weft__take_place(p);                         /* others may have been lost in a parallel before */
+    bool fine = weft__await_room(p) && patience_of(p, o->timeout) && shards_fit(p, o->shards) &&
+                keep_lengths(p, o);
     p->mine = fine ? weft__shards_of(p->shards, p->world.rank, p->world.ranks) : (weft__branch){ 0, 0 };
     p->timeout = p->timeout > 0 ? p->timeout : PATIENCE;           /* to tell the others why */
     if (!all_are_alike(p))

@@ -51,8 +51,10 @@ struct weft_parallel {
     double timeout;
     weft__branch mine;                           /* this rank's shards */
     int64_t sequences; int32_t *len;             /* of the data; len NULL: not said */
-    int64_t calls, updates;                      /* common calls, updates so far */
+    int64_t call, updates;                       /* the common call under way; updates so far */
     bool stopping, abandoned;                    /* abandoned: the batch under way was, by weft_recover */
+    /* of common.c: a rank is lost; the call is made again; no one goes on; how often the world has shrunk */
+    bool lost, again, ended; int losses;
     const char *differs;                         /* the name of the print that did last */
     weft__state state;
     int at;                                      /* the shard at work, or the next one */
@@ -67,6 +69,7 @@ struct weft_parallel {
     real *level[WEFT__BRANCHES];
     weft__room_of stage, own;                    /* of exchange.c; what this rank is about to hand out */
     weft__room_of said; int64_t said_bytes;      /* of agree.c: what each rank has said last */
+    weft__room_of roll;                          /* of await.c: who is there */
 };
 
 /* ---- fold.c: sums and gradients of shard after shard, from zeros each ---- */
@@ -78,10 +81,23 @@ void weft__fold_shard(weft_parallel *p);
 void weft__fold_end(weft_parallel *p);           /* frees its memory */
 
 /* ---- exchange.c ---- */
+/* Takes the memory for it; false: there is none, and the context has failed. Before all agree: who fails
+ * later, leaves the others waiting. */
+bool weft__exchange_room(weft_parallel *p);
 /* From this rank's branches to all shards: the root's gradients. False: the context has failed. */
 bool weft__exchange(weft_parallel *p);
 /* a += b, as every sum of two branches */
 void weft__add(int64_t n, real *restrict a, const real *restrict b);
+
+/* ---- common.c: a call that all ranks make together. If the transport outlives the loss of a rank, those
+ * that are left make it once more, as
+ *     weft__common(p);
+ *     do what is common; while (weft__again(p)); ---- */
+void weft__common(weft_parallel *p);
+/* False: it is over on all ranks, or has failed. */
+bool weft__again(weft_parallel *p);
+/* This rank's place among those that are left, and its shards: true if they are others than before. */
+bool weft__take_place(weft_parallel *p);
 
 /* ---- agree.c ---- */
 /* What must be the same on all ranks, and what it is called. */
@@ -92,8 +108,11 @@ char *weft__at_least(weft *, weft__room_of *, int64_t bytes);
 /* A common call: all ranks say where they are, and whether they have failed. False if any has failed or is
  * elsewhere, or if a print differs; then the context has failed, on all ranks alike. */
 bool weft__agree(weft_parallel *p, const char *what, const weft__print *prints, int n);
-/* After that: each rank hands out n bytes; weft__said has those of a rank, until the next time. */
+/* After that: each rank hands out n bytes; weft__said has those of a rank, until the next time. False: a
+ * rank is lost, or the context has failed. */
 bool weft__hand_out(weft_parallel *p, const char *what, const void *bytes, int64_t n);
+/* The same, at any time, by messages of this tag. */
+bool weft__gather(weft_parallel *p, const char *what, int tag, const void *bytes, int64_t n);
 const void *weft__said(const weft_parallel *p, int rank);
 
 /* ---- prints.c ---- */
@@ -108,8 +127,12 @@ void weft__name_difference(weft_parallel *p, const char *what, const uint64_t *m
 
 /* ---- await.c ---- */
 typedef struct weft__request { int number, peer; } weft__request;
-/* Until all requests are over. False: one never will be, and the context has failed, naming the rank. */
+/* Until all requests are over. False: one never will be. Then p->lost is set, if the others can go on
+ * without that rank; else the context has failed, naming it. */
 bool weft__await(weft_parallel *p, const char *what, weft__request *request, int n);
+bool weft__await_room(weft_parallel *p);         /* takes the memory that a time-out needs */
+/* A rank is gone, and no one can go on. */
+void weft__give_up(weft_parallel *p, const char *what);
 
 /* ---- transport.c ---- */
 /* The process's transport, opened at the first call; *out NULL and a world of one where there is no launcher.

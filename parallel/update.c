@@ -81,6 +81,17 @@ static void widen(weft_module *root, int64_t from, int64_t n, void *user)
     e->from = e->end ? e->from : from, e->end = from + n;
 }
 
+/* This rank's first shard is next; nothing has been learned. */
+static void start(weft_parallel *p)
+{
+    if (p->batch.learns)
+        weft_zero_grad(p->module);
+    memset(p->sums, 0, sizeof p->sums);
+    memset(p->leaf, 0, sizeof p->leaf);
+    memset(p->total, 0, sizeof p->total);
+    p->state = WEFT__BETWEEN, p->at = p->mine.from, p->done = 0, p->w->counted = false;
+}
+
 void weft_parallel_begin(weft_parallel *p, const int32_t *index, int64_t n)
 {
     if (!p || !p->w)
@@ -95,17 +106,13 @@ void weft_parallel_begin(weft_parallel *p, const int32_t *index, int64_t n)
         p->batch.n = idle ? 0 : p->batch.n;
         return;
     }
+    weft__take_place(p);
     cut(p, index, n);
-    p->batch.learns = w->recording;
+    p->batch.learns = w->recording, p->draw = w->draw;
     extent e = { 0, 0 };
     weft__each_run(p->module, false, widen, &e);
     p->from = e.from, p->n = e.end - e.from;
-    if (p->batch.learns)
-        weft_zero_grad(p->module);
-    memset(p->sums, 0, sizeof p->sums);
-    memset(p->leaf, 0, sizeof p->leaf);
-    memset(p->total, 0, sizeof p->total);
-    p->state = WEFT__BETWEEN, p->at = p->mine.from, p->done = 0, p->draw = w->draw, w->counted = false;
+    start(p);
 }
 
 /* ---- a shard ---- */
@@ -214,6 +221,26 @@ static int most_branches(const weft_parallel *p)
     return most;
 }
 
+/* what a rank hands out: bytes of sums, of all */
+typedef struct { int64_t sums, all; } parcel;
+
+static parcel parcel_of(const weft_parallel *p)
+{
+    int64_t parameters = 0, sums = most_branches(p) * (int64_t)sizeof p->sums[0];
+    weft__each_parameter(p->module, count_one, &parameters);
+    return (parcel){ sums, sums + (parameters + 63) / 64 * 8 };
+}
+
+/* Before all agree: who has no memory afterwards, leaves the others waiting. */
+static bool take_room(weft_parallel *p)
+{
+    if (!p->transport)
+        return true;
+    int64_t bytes = parcel_of(p).all;
+    return weft__at_least(p->w, &p->own, bytes) &&
+           weft__at_least(p->w, &p->said, bytes * p->world.ranks) && weft__exchange_room(p);
+}
+
 /* Sums, and which parameters were reached, from each to all. */
 static bool share_sums(weft_parallel *p)
 {
@@ -221,12 +248,8 @@ static bool share_sums(weft_parallel *p)
         memcpy(p->total, p->sums[0], sizeof p->total);
         return true;
     }
-    int64_t parameters = 0, sums = most_branches(p) * (int64_t)sizeof p->sums[0];
-    weft__each_parameter(p->module, count_one, &parameters);
-    int64_t bytes = sums + (parameters + 63) / 64 * 8;
-    char *mine = weft__at_least(p->w, &p->own, bytes);
-    if (!mine)
-        return false;
+    int64_t sums = parcel_of(p).sums, bytes = parcel_of(p).all;
+    char *mine = p->own.at;
     memset(mine, 0, (size_t)bytes);
     memcpy(mine, p->sums, (size_t)p->done * sizeof p->sums[0]);
     marks m = { (unsigned char *)mine + sums, 0, false };
@@ -265,20 +288,35 @@ static bool look(weft_parallel *p, bool values)
     return fine;
 }
 
-static void together(weft_parallel *p)
+static void add_up(weft_parallel *p)
 {
     weft *w = p->w;
     /* one update, one number, whether the program ends the step, or the next batch does; of one shard alone
      * as without shards */
     w->draw = p->shards > 1 ? p->draw + 1 : w->draw, w->counted = p->shards > 1 || p->batch.learns;
     w->running = an_update;
-    if (!look(p, p->transport && p->updates % LOOK == 0) || !share_sums(p))
-        return;
-    if (!p->batch.learns || !p->n || !weft__exchange(p))
-        return;
-    if (p->shards > 1)                           /* else it was the mean's, as in a loop without shards */
-        weft_divide_grad(p->module, weft_scalar(w, p->total[WEFT__WEIGHT]));
-    p->updates += !w->status;
+    take_room(p);                                /* without it the context has failed, and all are told */
+    if (look(p, p->transport && p->updates % LOOK == 0) && share_sums(p) && p->batch.learns && p->n)
+        weft__exchange(p);
+}
+
+/* False: not yet, a rank is lost, and this one works on its shards once more. */
+static bool together(weft_parallel *p)
+{
+    weft *w = p->w;
+    if (weft__take_place(p))                     /* one was lost in a call between this batch's shards */
+        return start(p), false;
+    weft__common(p);
+    add_up(p);
+    if (weft__again(p))
+        return start(p), false;
+    if (p->batch.learns && p->n && !w->status) {
+        if (p->shards > 1)                       /* else it was the mean's, as in a loop without shards */
+            weft_divide_grad(p->module, weft_scalar(w, p->total[WEFT__WEIGHT]));
+        p->updates += !w->status;
+    }
+    p->state = WEFT__IDLE, p->abandoned = false;
+    return true;
 }
 
 bool weft_parallel_next(weft_parallel *p, weft_part *part)
@@ -294,11 +332,11 @@ bool weft_parallel_next(weft_parallel *p, weft_part *part)
         weft__fail(w, WEFT_EARG, "parallel_next: weft_recover has ended a batch before all of its shards");
     if (p->state != WEFT__BETWEEN)
         leave(p);
-    for (; !w->status && p->at < p->mine.end; leave(p))
-        if (p->batch.start[p->at + 1] > p->batch.start[p->at])
-            return enter(p, part), true;
-    p->state = WEFT__IDLE, p->abandoned = false;
-    together(p);
+    do
+        for (; !w->status && p->at < p->mine.end; leave(p))
+            if (p->batch.start[p->at + 1] > p->batch.start[p->at])
+                return enter(p, part), true;
+    while (!together(p));
     return false;
 }
 

@@ -96,6 +96,36 @@ gone() {
     check "nobody is left" nobody_is_left
 }
 
+# ---- ranks that are gone, where the others can go on without them: as if nothing had been
+outlive() {                             # RANKS FAULTS: the bytes of one rank
+    rm -f many
+    WEFT_PAIRS_SHRINK=1 WEFT_PAIRS_FAULT=$2 ranks "$1" 8 4 units=8 every=2 out=many >left 2>&1
+    cmp few many && { ! grep -q "killed by" left || grep -q "weft: rank .* of $1 is gone, in update .*; .* go on with all shards" left || ! grep -q "^4 " left; } || { cat left; return 1; }
+}
+each_moment() {
+    for at in $(seq 1 "$1" 64); do for q in 0 1 2; do outlive 3 "kill:$q:$at" || return 1; done; done
+}
+two_are_gone() {
+    RANDOM=5
+    for ((k = 0; k < $1; k++)); do
+        local n=$((3 + RANDOM % 4)) at=$((1 + RANDOM % 60)) next=$((1 + RANDOM % 60)) q=$((RANDOM % 3)); outlive $n "kill:$q:$at,kill:$(((q + 1 + RANDOM % (n - 1)) % n)):$next" || return 1
+    done
+}
+stops_meanwhile() {                     # at one of some messages rank 0 hears of the one before it waits for the other
+    for at in $(seq 17 23); do
+        ! says 1 "not all of the others have come" quickly env WEFT_PAIRS_SHRINK=1 WEFT_PAIRS_FAULT="kill:1:$at,stop:2:$((at + 1))" "$parts/ranks" 3 "$parts/pairs.so" "$train" 8 12 || return 0
+    done
+    return 1
+}
+goes_on() {
+    check "one rank" "$train" 8 4 units=8 every=2 out=few
+    check "nobody is gone" outlive 3 delay:1:9
+    check "each rank killed at one message after the other" each_moment "$(case ${V:-} in *san) echo 7 ;; *) echo "${WEFT_SOAK:+1}" | grep . || echo 3 ;; esac)"
+    check "two of them" two_are_gone "$(case ${V:-} in *san) echo 10 ;; *) echo "${WEFT_SOAK:+600}" | grep . || echo 40 ;; esac)"
+    check "one that stops still ends the job" says 1 "rank [02]: .*: rank 1 has not answered for 1 s, in update" quickly env WEFT_PAIRS_SHRINK=1 WEFT_PAIRS_FAULT=stop:1:20 "$parts/ranks" 3 "$parts/pairs.so" "$train" 8 12
+    check "one that is lost while another has stopped" stops_meanwhile
+}
+
 # ---- signals
 stopped_together() {
     ranks 3 8 100000 out=stopped units=8 >said 2>&1 & local pid=$! one
@@ -121,5 +151,5 @@ refused() {
     check "the library knows no MPI" eval '! ldd "$(dirname "$examples")/libweft.so" | grep -qi mpi'
 }
 
-for part in ${PARTS:-bytes resumed failures gone stopped refused}; do $part; done
+for part in ${PARTS:-bytes resumed failures gone goes_on stopped refused}; do $part; done
 finish "many ranks"

@@ -2,7 +2,12 @@
  * is a library of its own, which transport.c opens where the launcher says that there are ranks.
  *
  * MPI waits by spinning. Where ranks share a processor that is the other rank's time, so between two looks a
- * waiting one yields. */
+ * waiting one yields.
+ *
+ * Where MPI has ULFM, the fault tolerance that MPI 4 leaves to implementations (Bland et al. 2013), and the
+ * launcher has switched it on (Open MPI 5: mpirun --with-ft ulfm), the ranks that are left can go on. Its
+ * functions are looked for when the plug-in is opened, so one that was built with an older MPI has them. */
+#include <dlfcn.h>
 #include <mpi.h>
 #include <sched.h>
 #include <stdio.h>
@@ -62,27 +67,6 @@ static bool initialise(char *why, size_t size)
     return !ours || !on_exit(finalise, NULL);
 }
 
-static bool open_mpi(weft__world *world, char *version, char *why, size_t size)
-{
-    char text[MPI_MAX_LIBRARY_VERSION_STRING];
-    int n = 0;
-    MPI_Comm near;
-    if (!initialise(why, size))
-        return false;
-    MPI_Comm_dup(MPI_COMM_WORLD, &ranks);        /* the program's own messages stay apart */
-    MPI_Comm_set_errhandler(ranks, MPI_ERRORS_RETURN);
-    MPI_Comm_rank(ranks, &world->rank), MPI_Comm_size(ranks, &world->ranks);
-    MPI_Comm_split_type(ranks, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &near);
-    MPI_Comm_rank(near, &world->local_rank), MPI_Comm_size(near, &world->local_ranks);
-    MPI_Comm_free(&near);
-    MPI_Get_library_version(text, &n);
-    text[strcspn(text, ",\n")] = 0;
-    snprintf(version, 128, "%.127s", text);
-    return true;
-}
-
-static void give_up(int status) { MPI_Abort(ranks, status); }
-
 /* ---- requests ---- */
 static int new_slot(void)
 {
@@ -93,7 +77,7 @@ static int new_slot(void)
             return -1;
         slot = larger;
         for (int i = room; i < more; i++)
-            slot[i].next = spare, spare = i;
+            slot[i].request = MPI_REQUEST_NULL, slot[i].next = spare, spare = i;
         room = more;
     }
     int taken = spare;
@@ -104,6 +88,7 @@ static int new_slot(void)
 
 static int freed(int number, int answer)
 {
+    slot[number].request = MPI_REQUEST_NULL;
     slot[number].next = spare, spare = number;
     return answer;
 }
@@ -186,16 +171,82 @@ static int wait_for(int number, double seconds)
     return 0;
 }
 
+/* ---- without those that are lost ---- */
+static int (*revoke)(MPI_Comm), (*shrink_to)(MPI_Comm, MPI_Comm *);
+
+static void find_ulfm(void)
+{
+    const char *on = secure_getenv("OMPI_MCA_mpi_ft_enable");
+    Dl_info mpi;
+    if (!on || (strcmp(on, "1") && strcmp(on, "true")) || !dladdr((void *)(uintptr_t)MPI_Init, &mpi))
+        return;
+    void *library = dlopen(mpi.dli_fname, RTLD_NOW | RTLD_NOLOAD);
+    void *symbol[2] = { library ? dlsym(library, "MPIX_Comm_revoke") : NULL,
+                        library ? dlsym(library, "MPIX_Comm_shrink") : NULL };
+    memcpy(&revoke, &symbol[0], sizeof revoke), memcpy(&shrink_to, &symbol[1], sizeof shrink_to);
+}
+
+/* What was under way is over, so that no one writes into its memory any more. */
+static void end_requests(void)
+{
+    double until = now() + 5;
+    for (int i = 0; i < room; i++)
+        while (slot[i].request != MPI_REQUEST_NULL)
+            if (test(i) == 0 && now() > until)
+                freed(i, 0);
+}
+
+static bool shrink(weft__world *world)
+{
+    MPI_Comm fewer;
+    revoke(ranks);
+    end_requests();
+    if (shrink_to(ranks, &fewer) != MPI_SUCCESS)
+        return false;
+    ranks = fewer;                               /* the old one stays: to free it takes those that are lost */
+    MPI_Comm_set_errhandler(ranks, MPI_ERRORS_RETURN);
+    MPI_Comm_rank(ranks, &world->rank), MPI_Comm_size(ranks, &world->ranks);
+    return true;
+}
+
+/* ---- joining ---- */
+static weft__transport mpi;
+
+static bool open_mpi(weft__world *world, char *version, char *why, size_t size)
+{
+    char text[MPI_MAX_LIBRARY_VERSION_STRING];
+    int n = 0;
+    MPI_Comm near;
+    if (!initialise(why, size))
+        return false;
+    find_ulfm();
+    if (ours)
+        MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+    MPI_Comm_dup(MPI_COMM_WORLD, &ranks);        /* the program's own messages stay apart */
+    MPI_Comm_set_errhandler(ranks, MPI_ERRORS_RETURN);
+    MPI_Comm_rank(ranks, &world->rank), MPI_Comm_size(ranks, &world->ranks);
+    MPI_Comm_split_type(ranks, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &near);
+    MPI_Comm_rank(near, &world->local_rank), MPI_Comm_size(near, &world->local_ranks);
+    MPI_Comm_free(&near);
+    MPI_Get_library_version(text, &n);
+    text[strcspn(text, ",\n")] = 0;
+    snprintf(version, 128, "%.100s%s", text, shrink_to ? ", ULFM" : "");
+    mpi.shrink = revoke && shrink_to ? shrink : NULL;
+    return true;
+}
+
+static void give_up(int status) { MPI_Abort(ranks, status); }
+
 __attribute__((visibility("default"))) const weft__transport *weft_transport_open_v1(void)
 {
-    static weft__transport mpi = { .abi = WEFT__TRANSPORT_ABI,
-                                   .open = open_mpi,
-                                   .post_send = post_send,
-                                   .post_recv = post_recv,
-                                   .test = test,
-                                   .wait = wait_for,
-                                   .broadcast = broadcast,
-                                   .abort = give_up };
+    mpi = (weft__transport){ .abi = WEFT__TRANSPORT_ABI,
+                             .open = open_mpi,
+                             .post_send = post_send,
+                             .post_recv = post_recv,
+                             .test = test,
+                             .wait = wait_for,
+                             .broadcast = broadcast,
+                             .abort = give_up };
     mpi.name = name();
     return &mpi;
 }

@@ -1,7 +1,8 @@
 /* pairs.c - a transport for tests: ranks are processes of one machine, a socketpair between each two, started
  * by ranks.c, which says in WEFT_PAIRS which rank this is, of how many, and the socket to each. Every message
  * is its tag, its size, its bytes. WEFT_PAIRS_FAULT=kill:2:17 lets rank 2 die when it sends its 17th message;
- * stop stops it, drop leaves that message out, delay waits a tenth of a second. */
+ * stop stops it, drop leaves that message out, delay waits a tenth of a second; several stand with commas
+ * between. With WEFT_PAIRS_SHRINK the others go on without one that is gone, as MPI does with ULFM. */
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -13,12 +14,12 @@
 #include <unistd.h>
 #include "parallel/transport.h"
 
-enum { MOST = 64 };
+enum { MOST = 64, FAULTS = 4, LEFT = -2 };       /* LEFT: a tag of its own */
 
 typedef struct message {
     struct message *next;
     struct { int64_t tag, size; } head;
-    char *bytes;
+    char *bytes; bool own;
     size_t done;                                 /* of head and bytes */
     int request;                                 /* -1: no one waits for it yet */
 } message;
@@ -27,14 +28,23 @@ typedef struct peer {
     int socket; bool gone;
     message *out, *posted, *early;               /* to be sent; awaited; came before it was */
     message in; message *into;                   /* under way; into: the one that waits for it */
+    struct { int64_t epoch; uint64_t set; } left; /* who is left, as it has said */
 } peer;
 
 static weft__world world;
+/* at the beginning: this rank, how many; of a rank of today, what it was then */
+static int me, everyone, member[MOST];
 static peer peers[MOST];
-static struct { char kind[8]; int rank; long at, sent; } fault;
+static int64_t epoch;                            /* how often the world has shrunk */
+static uint64_t agreed;                          /* who is left, since it has; 0 while that is not known */
+static bool revoked;
+static struct { char kind[8]; int rank; long at; } fault[FAULTS];
+static int faults; static long sent;
 static signed char *state; static int *of_peer, requests, room;   /* by request: over or not; its peer */
 
 /* ---- lists ---- */
+static int64_t key_of(int tag) { return epoch << 32 | tag; }
+
 static void append(message **list, message *m)
 {
     while (*list)
@@ -67,6 +77,8 @@ static void over(message *m)
 {
     if (m->request >= 0)
         state[m->request] = 1;
+    if (m->own)
+        free(m->bytes);
     free(m);
 }
 
@@ -96,7 +108,7 @@ static void push(peer *p)
 
 static void begin_payload(peer *p)
 {
-    p->into = taken(&p->posted, p->in.head.tag);
+    p->into = p->in.head.tag < 0 ? NULL : taken(&p->posted, p->in.head.tag);
     if (p->into && p->into->head.size != p->in.head.size) {
         fprintf(stderr, "pairs: %lld bytes where %lld are awaited\n", (long long)p->in.head.size,
                 (long long)p->into->head.size);
@@ -124,13 +136,27 @@ static void hand_over(peer *p, message *m)
     free(m->bytes), free(m);
 }
 
+static void drop(message *m) { free(m->bytes), free(m); }
+
+/* What the others say of the world. */
+static void note(peer *p, const message *m)
+{
+    memcpy(&p->left, m->bytes, sizeof p->left);
+    revoked |= p->left.epoch > epoch || (agreed && p->left.epoch == epoch && p->left.set != agreed);
+}
+
 static void end_payload(peer *p)
 {
-    if (p->into->request < 0)
-        hand_over(p, p->into);
-    else
-        over(p->into);
+    message *m = p->into;
     p->into = NULL, p->in.done = 0;
+    if (m->head.tag < 0)
+        note(p, m), drop(m);
+    else if (m->request >= 0)
+        over(m);
+    else if (m->head.tag >> 32 < epoch)
+        drop(m);
+    else
+        hand_over(p, m);
 }
 
 static void pull(peer *p)
@@ -154,39 +180,48 @@ static void pull(peer *p)
 
 static void progress(int milliseconds)
 {
-    struct pollfd all[MOST];
+    struct pollfd at[MOST];
     int n = 0, of[MOST];
-    for (int q = 0; q < world.ranks; q++)
-        if (q != world.rank && !peers[q].gone)
+    for (int q = 0; q < everyone; q++)
+        if (q != me && !peers[q].gone)
             of[n] = q,
-            all[n++] = (struct pollfd){ peers[q].socket, (short)(POLLIN | (peers[q].out ? POLLOUT : 0)), 0 };
-    if (poll(all, (nfds_t)n, milliseconds) <= 0)
+            at[n++] = (struct pollfd){ peers[q].socket, (short)(POLLIN | (peers[q].out ? POLLOUT : 0)), 0 };
+    if (poll(at, (nfds_t)n, milliseconds) <= 0)
         return;
     for (int i = 0; i < n; i++) {
-        if (all[i].revents & (POLLIN | POLLHUP | POLLERR))
+        if (at[i].revents & (POLLIN | POLLHUP | POLLERR))
             pull(&peers[of[i]]);
-        if (all[i].revents & POLLOUT)
+        if (at[i].revents & POLLOUT)
             push(&peers[of[i]]);
     }
 }
 
 /* ---- the contract ---- */
+static void read_faults(void)
+{
+    const char *at = getenv("WEFT_PAIRS_FAULT");
+    for (; at && *at && faults < FAULTS; faults++) {
+        sscanf(at, "%7[a-z]:%d:%ld", fault[faults].kind, &fault[faults].rank, &fault[faults].at);
+        at = strchr(at, ',') ? strchr(at, ',') + 1 : NULL;
+    }
+}
+
 static bool open_pairs(weft__world *out, char *version, char *why, size_t size)
 {
-    const char *at = getenv("WEFT_PAIRS"), *wanted = getenv("WEFT_PAIRS_FAULT");
+    const char *at = getenv("WEFT_PAIRS");
     int read = 0;
     if (!at || sscanf(at, "%d %d%n", &world.rank, &world.ranks, &read) != 2) {
         snprintf(why, size, "WEFT_PAIRS is not set: tests/parallel/ranks.c starts ranks");
         return false;
     }
-    for (int q = 0; q < world.ranks; q++) {
-        at += read;
+    me = world.rank, everyone = world.ranks;
+    for (int q = 0; q < everyone; q++) {
+        at += read, member[q] = q;
         sscanf(at, "%d%n", &peers[q].socket, &read);
-        if (q != world.rank)
+        if (q != me)
             fcntl(peers[q].socket, F_SETFL, O_NONBLOCK);
     }
-    if (wanted)
-        sscanf(wanted, "%7[a-z]:%d:%ld", fault.kind, &fault.rank, &fault.at);
+    read_faults();
     signal(SIGPIPE, SIG_IGN);
     world.local_rank = world.rank, world.local_ranks = world.ranks;
     *out = world;
@@ -196,35 +231,43 @@ static bool open_pairs(weft__world *out, char *version, char *why, size_t size)
 
 static bool left_out(void)
 {
-    if (++fault.sent != fault.at || fault.rank != world.rank)
-        return false;
-    if (!strcmp(fault.kind, "kill"))
+    const char *kind = "";
+    sent++;
+    for (int i = 0; i < faults; i++)
+        if (fault[i].rank == me && fault[i].at == sent)
+            kind = fault[i].kind;
+    if (!strcmp(kind, "kill"))
         raise(SIGKILL);
-    if (!strcmp(fault.kind, "stop"))
+    if (!strcmp(kind, "stop"))
         raise(SIGSTOP);
-    if (!strcmp(fault.kind, "delay"))
+    if (!strcmp(kind, "delay"))
         nanosleep(&(struct timespec){ 0, 100000000 }, NULL);
-    return !strcmp(fault.kind, "drop");
+    return !strcmp(kind, "drop");
+}
+
+static void send_to(peer *p, int64_t tag, const void *bytes, size_t n, int request)
+{
+    message *m = calloc(1, sizeof *m);
+    m->head.tag = tag, m->head.size = (int64_t)n, m->bytes = (char *)(uintptr_t)bytes, m->request = request;
+    append(&p->out, m);
+    push(p);
 }
 
 static int post_send(int to, int tag, const void *bytes, size_t n)
 {
-    int request = new_request(to);
-    if (left_out()) {
+    int request = new_request(member[to]);
+    if (left_out())
         state[request] = 1;
-        return request;
-    }
-    message *m = calloc(1, sizeof *m);
-    m->head.tag = tag, m->head.size = (int64_t)n, m->bytes = (char *)(uintptr_t)bytes, m->request = request;
-    append(&peers[to].out, m);
-    push(&peers[to]);
+    else
+        send_to(&peers[member[to]], key_of(tag), bytes, n, request);
     return request;
 }
 
 static int post_recv(int from, int tag, void *bytes, size_t n)
 {
-    int request = new_request(from);
-    message *early = taken(&peers[from].early, tag);
+    peer *of = &peers[member[from]];
+    int request = new_request(member[from]);
+    message *early = taken(&of->early, key_of(tag));
     if (early) {
         memcpy(bytes, early->bytes, n < (size_t)early->head.size ? n : (size_t)early->head.size);
         state[request] = early->head.size == (int64_t)n ? 1 : WEFT__LOST;
@@ -232,8 +275,8 @@ static int post_recv(int from, int tag, void *bytes, size_t n)
         return request;
     }
     message *m = calloc(1, sizeof *m);
-    m->head.tag = tag, m->head.size = (int64_t)n, m->bytes = bytes, m->request = request;
-    append(&peers[from].posted, m);
+    m->head.tag = key_of(tag), m->head.size = (int64_t)n, m->bytes = bytes, m->request = request;
+    append(&of->posted, m);
     return request;
 }
 
@@ -245,7 +288,7 @@ static int wait_for(int request, double seconds)
     do {
         if (state[request])
             return state[request];
-        if (peers[of_peer[request]].gone)
+        if (revoked || peers[of_peer[request]].gone)
             return WEFT__LOST;
         progress(left > 0 ? (int)(left * 1000) + 1 : 0);
         clock_gettime(CLOCK_MONOTONIC, &now);
@@ -258,12 +301,87 @@ static int test(int request) { return wait_for(request, 0); }
 
 static void give_up(int status) { (void)status; }
 
+/* ---- going on without those that are gone ---- */
+/* Messages of before: what is half sent is sent to its end, out of memory of our own; so is what is half
+ * here. */
+static void forget(peer *p)
+{
+    message *first = p->out && p->out->done ? p->out : NULL, *next;
+    for (message *m = first ? first->next : p->out; m; m = next)
+        next = m->next, free(m);
+    for (message *m = p->posted; m; m = next)
+        next = m->next, free(m);
+    for (message *m = p->early; m; m = next)
+        next = m->next, drop(m);
+    p->out = first, p->posted = p->early = NULL;
+    if (first)
+        first->next = NULL, first->request = -1, first->own = true,
+        first->bytes = memcpy(malloc((size_t)first->head.size + 1), first->bytes, (size_t)first->head.size);
+    if (p->into && p->into->request >= 0)
+        p->into->request = -1,
+        p->into->bytes = memcpy(malloc((size_t)p->into->head.size + 1), p->into->bytes,
+                                (size_t)p->into->head.size);
+}
+
+static uint64_t set_of_left(uint64_t set)
+{
+    for (int q = 0; q < everyone; q++) {
+        if (q != me && peers[q].gone)
+            set &= ~(1ull << q);
+        if (q == me || peers[q].left.epoch < epoch || !(set >> q & 1))
+            continue;
+        if (peers[q].left.epoch > epoch)
+            epoch = peers[q].left.epoch;
+        set &= peers[q].left.set;
+    }
+    return set;
+}
+
+static bool all_say(uint64_t set)
+{
+    for (int q = 0; q < everyone; q++)
+        if (q != me && set >> q & 1 && (peers[q].left.epoch != epoch || peers[q].left.set != set))
+            return false;
+    return true;
+}
+
+/* Each says whom it takes for left, until all say the same. */
+static bool shrink(weft__world *out)
+{
+    static struct { int64_t epoch; uint64_t set; } said[1024];      /* stays there while it is sent */
+    static int times;
+    uint64_t set = 0;
+    for (int i = 0; i < world.ranks; i++)
+        set |= 1ull << member[i];
+    for (int q = 0; q < everyone; q++)
+        forget(&peers[q]);
+    epoch++, agreed = 0;
+    do {
+        set = set_of_left(set);
+        if (!times || said[times - 1].epoch != epoch || said[times - 1].set != set) {
+            said[times].epoch = epoch, said[times].set = set;
+            for (int q = 0; q < everyone; q++)
+                if (q != me && set >> q & 1)
+                    send_to(&peers[q], LEFT, &said[times], sizeof said[times], -1);
+            times++;
+        }
+        progress(100);
+    } while (set_of_left(set) != set || said[times - 1].epoch != epoch || !all_say(set));
+    world.ranks = 0;
+    for (int q = 0; q < everyone; q++)
+        if (set >> q & 1)
+            world.rank = q == me ? world.ranks : world.rank, member[world.ranks++] = q;
+    revoked = false, agreed = set, *out = world;
+    return true;
+}
+
 /* Not needed: the library broadcasts by messages. */
 static int broadcast(int root, void *bytes, size_t n) { (void)root, (void)bytes, (void)n; return -1; }
 
 __attribute__((visibility("default"))) const weft__transport *weft_transport_open_v1(void)
 {
-    static const weft__transport pairs = { WEFT__TRANSPORT_ABI, "pairs", open_pairs, post_send, post_recv,
-                                           test, wait_for, broadcast, give_up, NULL };
+    static weft__transport pairs = { WEFT__TRANSPORT_ABI, "pairs", open_pairs, post_send, post_recv,
+                                     test, wait_for, broadcast, give_up, NULL };
+    pairs.shrink = getenv("WEFT_PAIRS_SHRINK") ? shrink : NULL;
     return &pairs;
 }

@@ -2,6 +2,7 @@
  * each rank ended, "rank 2: killed by 9", and ends with 0 if all did. One that is still there a while after
  * another has ended is killed. */
 #include <signal.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -46,7 +47,7 @@ static int told(int rank, int status)
 
 int main(int argc, char **argv)
 {
-    int ranks = argc > 3 ? atoi(argv[1]) : 0, left = ranks, bad = 0, waited = 0;
+    int ranks = argc > 3 ? atoi(argv[1]) : 0, left = ranks, bad = 0, waited = 0, stopped = 0;
     if (ranks < 1 || ranks > MOST)
         return fputs("ranks N PLUGIN PROGRAM ARGUMENT ..\n", stderr), 2;
     for (int a = 0; a < ranks; a++)
@@ -63,14 +64,19 @@ int main(int argc, char **argv)
                 close(sockets[a][b]);
     while (left) {
         int status;
-        pid_t ended = waitpid(-1, &status, left < ranks ? WNOHANG : 0);
+        pid_t ended = waitpid(-1, &status, left < ranks ? WNOHANG | WUNTRACED : WUNTRACED);
+        if (ended > 0 && WIFSTOPPED(status)) {
+            stopped++;
+            continue;
+        }
         for (int q = 0; ended > 0 && q < ranks; q++)
             if (child[q] == ended)
                 child[q] = 0, left--, bad |= told(q, status);
         if (ended)
             continue;
         nanosleep(&(struct timespec){ 0, 20000000 }, NULL);
-        for (int q = 0; ++waited > PATIENCE * 50 && q < ranks; q++)
+        bool enough = ++waited > PATIENCE * 50 || stopped == left;         /* of those that never end */
+        for (int q = 0; enough && q < ranks; q++)
             if (child[q])
                 kill(child[q], SIGKILL);
     }
