@@ -182,7 +182,7 @@ $(B)/libweft_%.so: parallel/mpi/mpi.c parallel/transport.h $(B)/flags
 	@mkdir -p $(@D)
 	$(call say,MPI )
 	$(Q)OMPI_CC='$(CC)' MPICH_CC='$(CC)' $(or $(MPICC_$*),mpicc.$*) $(BASE) $(CFLAGS) -fPIC -fvisibility=hidden -shared -o $@ $<
-$(B)/tests/parallel/pairs.so: tests/parallel/pairs.c parallel/transport.h $(B)/flags
+$(B)/tests/parallel/pairs.so $(B)/tests/parallel/slow.so: $(B)/tests/parallel/%.so: tests/parallel/%.c parallel/transport.h $(B)/flags
 	@mkdir -p $(@D)
 	$(call say,LINK)
 	$(Q)$(CC) $(BASE) $(CFLAGS) $(VFLAGS) -fPIC -fvisibility=hidden -shared -o $@ $<
@@ -284,7 +284,7 @@ $(B)/tests/parallel/exchange: tests/parallel/exchange.c $(B)/libweft.a
 	@mkdir -p $(@D)
 	$(call say,MPI )
 	$(Q)OMPI_CC='$(CC)' mpicc.openmpi $(BASE) $(CFLAGS) $(VFLAGS) -o $@ $^ $(LIBS)
-bench-parallel: $(B)/examples/g2p $(B)/tests/parallel/exchange $(TRANSPORTS)
+bench-parallel: $(B)/examples/g2p $(B)/tests/parallel/exchange $(B)/tests/parallel/slow.so $(TRANSPORTS)
 	@sh tests/deps.sh parallel && sh tests/deps.sh dictionary $(BUILD)/data/cmudict.out
 	@B=$(B) DICT=$(BUILD)/data/cmudict.out ROUNDS=$(ROUNDS) bash bench/parallel.sh
 bench: $(BENCH)

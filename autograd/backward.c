@@ -19,6 +19,16 @@ static void reach(weft *w, int64_t from, int64_t to)
     }
 }
 
+static void tell_uses(weft *w, int64_t to)
+{
+    for (int64_t e = 0; e < to; e++) {
+        const weft_call *c = w->tape->entry[e].call;
+        for (int i = 0; i < c->n; i++)
+            if (c->x[i]->node.parameter)
+                w->watch->used(w->watch_user, c->x[i], e);
+    }
+}
+
 /* ---- one entry ---- */
 static void walk_back(weft *w, int64_t top, int64_t bottom);
 
@@ -139,6 +149,8 @@ static void walk_back(weft *w, int64_t top, int64_t bottom)
             weft__rewind_numbers(w, here);
         for (int k = 0; k < c->m; k++)
             drop_gradient(w, c->y[k]);
+        if (w->watch && !bottom && w->tape->to_parameters)
+            w->watch->passed(w->watch_user, e);
     }
 }
 
@@ -159,6 +171,8 @@ static void walk_from(weft_tensor *of, bool recording)
     weft *w = of->w;
     bool was = weft_set_grad_enabled(w, recording);
     reach(w, 0, of->node.born);
+    if (w->watch && w->tape->to_parameters)
+        tell_uses(w, of->node.born);
     w->tape->walking = !recording;
     /* of a parameter, or of a tensor asked for by weft_gradients */
     weft_tensor *mine = of->node.grad;
@@ -205,6 +219,11 @@ void weft_backward(weft_tensor *loss)
         return;
     if (!weft__is_loss(loss))
         return;
+    if (w->watch && w->watch->closed) {
+        weft__fail(w, WEFT_EARG, "backward: the shard has its loss, by weft_parallel_add, and its gradients "
+                                 "are on their way");
+        return;
+    }
     weft__count_walk(w);
     if (loss->node.parameter) {
         if (weft__reaches_parameters(loss))

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # parallel.sh    what ranks cost and bring, by Open MPI on this machine: the exchange beside MPI_Allreduce; g2p on two ranks beside one, a core each,
-# by turns; eight shards on one rank beside one shard. B is the build, DICT the dictionary, ROUNDS how often (7). A line of JSON a measurement.
+# by turns; gradients that travel while the walk back goes on beside gradients that wait, over this machine's memory and over made-up networks;
+# eight shards on one rank beside one shard. B is the build, DICT the dictionary, ROUNDS how often (7). A line of JSON a measurement.
 set -u
 build=$(realpath "${B:-build}") dict=$(realpath "$DICT") rounds=${ROUNDS:-7}
 export WEFT_BACKEND_PATH=$build OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
@@ -27,6 +28,18 @@ for batch in "256 34000" "32 4400"; do
         ranks=(mpirun.openmpi -n 2 --bind-to core $mpi); echo "$one $(g2p --batch "$1" --words "$2" --shards 2)" >>pairs
     done
     beside "g2p, $1 words: 1 rank, 2 ranks"
+done
+# tests/parallel/slow.c takes as long as a network would: bytes a second, and 30 us a message.
+for rate in 0 1250e6 125e6; do
+    for batch in "256 34000" "32 4400"; do
+        set -- $batch
+        ranks=(mpirun.openmpi -n 2 --bind-to core $mpi)
+        [ $rate = 0 ] || ranks+=(-x WEFT_PARALLEL="$build/tests/parallel/slow.so" -x WEFT_SLOW_OF="$build/libweft_openmpi.so" -x WEFT_SLOW_RATE=$rate)
+        for ((k = 0; k < rounds; k++)); do
+            waits=$(WEFT_PARALLEL_OVERLAP=off g2p --batch "$1" --words "$2" --shards 2); echo "$waits $(g2p --batch "$1" --words "$2" --shards 2)" >>pairs
+        done
+        beside "g2p, $1 words on 2 ranks, $rate bytes/s: gradients that wait, that overlap"
+    done
 done
 ranks=(taskset -c 0)
 for ((k = 0; k < rounds; k++)); do

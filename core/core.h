@@ -128,6 +128,14 @@ struct weft_stream { weft_stream *next; weft *w; char name[48]; uint64_t key, co
  * in the whole batch, of the host and of the device; salt: what its streams draw by, 0: as outside */
 typedef struct weft__shard { int64_t n; const int64_t *id, *device_id; uint64_t salt; } weft__shard;
 
+/* Who is told how weft_backward gets on: before, of every use of a parameter by an entry of the tape, those
+ * of one from the lowest entry on; then of each entry that has been passed. closed: there must be none. */
+typedef struct weft__watch {
+    void (*used)(void *user, const weft_tensor *parameter, int64_t entry);
+    void (*passed)(void *user, int64_t entry);
+    bool closed;
+} weft__watch;
+
 struct weft {
     weft__device dev; weft_status status; char message[WEFT__MESSAGE];
     void (*on_error)(weft_status, const char *, void *); void *on_error_user;
@@ -148,6 +156,7 @@ struct weft {
     weft_tensor nil;                             /* inert: the result of what has failed */
     weft_batch *batches; weft__link *links;
     const weft__shard *shard;                    /* at work; NULL: none */
+    const weft__watch *watch; void *watch_user;  /* NULL: no one */
     weft__owned *owned; weft_stream *streams; weft__block *blocks;
     /* of this step: below it lies what a function at work needs, and weft_rewind does not go there */
     weft_mark floor;

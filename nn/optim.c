@@ -222,7 +222,7 @@ static bool is_ready(weft_optim *o)
 
 void weft_optim_step(weft_optim *o)
 {
-    if (!is_ready(o))
+    if (!is_ready(o) || !weft__outside_shards(o->w, "optim_step"))
         return;
     weft__count_update(o->w);
     weft__pasts_part(o);

@@ -208,7 +208,7 @@ void weft__all_changed(weft_module *root)
 static void assigned(weft_tensor *x)             /* a gradient that a program writes itself has come, too */
 {
     weft__changed(x);
-    if (x->node.gradient)
+    if (x->node.gradient && weft__outside_shards(x->w, "assign: of a gradient"))
         ((weft__parameter *)(void *)((char *)x - offsetof(weft__parameter, grad)))->value.node.given = true;
 }
 
@@ -337,7 +337,7 @@ static bool none_has_come(weft__parameter *p, void *user)
 void weft_zero_grad(weft_module *m)
 {
     weft *w = weft__ready(m);
-    if (!w)
+    if (!w || !weft__outside_shards(w, "zero_grad"))
         return;
     weft__each_run(m, true, zero_gradients, NULL);
     weft__each_parameter(m, none_has_come, NULL);
@@ -353,7 +353,7 @@ static void divide(weft_module *root, int64_t from, int64_t n, void *divisor)
 void weft_divide_grad(weft_module *m, weft_tensor *divisor)
 {
     weft *w = weft__ready(m);
-    if (!w)
+    if (!w || !weft__outside_shards(w, "divide_grad"))
         return;
     char text[128];
     const char *wrong = weft__wrong(w, divisor);

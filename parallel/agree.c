@@ -12,7 +12,7 @@ enum { WORDS = 1, PAYLOAD = 2 };                 /* tags */
 typedef struct word {
     int64_t call;                                /* how many there were before */
     char what[32];
-    int32_t status, stopping;
+    int32_t status, stopping, posted;            /* posted: chunks of gradients are under way */
     uint64_t print[WEFT__PRINTS];
     char text[480];                              /* of status */
 } word;
@@ -109,7 +109,8 @@ bool weft__agree(weft_parallel *p, const char *what, const weft__print *prints, 
 {
     weft *w = p->w;
     p->differs = NULL;
-    word mine = { .call = p->call, .status = w->status, .stopping = weft__signal_came() };
+    word mine = { .call = p->call, .status = w->status, .stopping = weft__signal_came(),
+                  .posted = p->transfer.posted };
     snprintf(mine.what, sizeof mine.what, "%s", what);
     snprintf(mine.text, sizeof mine.text, "%.479s", w->status ? w->message : "");
     for (int i = 0; i < n; i++)
@@ -118,10 +119,14 @@ bool weft__agree(weft_parallel *p, const char *what, const weft__print *prints, 
         p->stopping |= mine.stopping;
         return !w->status;
     }
-    if (!weft__gather(p, what, WORDS, &mine, sizeof mine) || !same_call(p) || !none_has_failed(p) ||
-        !prints_agree(p, what, prints, n))
+    if (!weft__gather(p, what, WORDS, &mine, sizeof mine))
         return false;
-    for (int q = 0; q < p->world.ranks; q++)
-        p->stopping |= ((const word *)weft__said(p, q))->stopping;
-    return true;
+    bool fine = same_call(p) && none_has_failed(p) && prints_agree(p, what, prints, n), posted = false;
+    for (int q = 0; q < p->world.ranks; q++) {
+        const word *its = weft__said(p, q);
+        p->stopping |= its->stopping && fine, posted |= its->posted;
+    }
+    if (!fine && posted)
+        weft__overlap_drain(p);
+    return fine;
 }

@@ -1,34 +1,54 @@
 /* exchange.c - from each rank's branches to the sum of all shards, along the one tree, whoever has which
  * shard.
  *
- * Every rank owns a piece of the vector. It gets that piece of all branches that the others have, adds them
+ * The vector is cut into a few chunks, from its end on: layers that are made late have their gradients first.
+ * Of each chunk every rank owns a piece. It gets that piece of all branches that the others have, adds them
  * up as the tree says, and hands the sum out: as many bytes as an all-reduce by reduce-scatter and all-gather
- * takes (Rabenseifner 2004), if each rank's shards are one branch. A short vector goes to all as a whole, and
- * each adds it up by itself. */
+ * takes (Rabenseifner 2004), if each rank's shards are one branch. A chunk can leave while the walk back is
+ * still at work on others, see overlap.c. Where the cuts are depends on the vector's length and the number of
+ * ranks, never on time. A short vector goes to all as a whole, and each adds it up by itself. */
 #include <string.h>
 #include "parallel/parallel.h"
 
 enum { GRADIENTS = 16, SUMS_OUT = 8, ALIGN = 16, SHORT = 8192 };     /* tags; numbers */
 
-typedef struct term { weft__branch branch; real *x; } term;       /* a branch, and its numbers of a piece */
+/* A branch, and its numbers: of one's own all, of another rank's the pieces that this one owns. */
+typedef struct weft__term { weft__branch branch; real *x; } term;
+typedef weft__transfer transfer;
 
-typedef struct exchange {
-    weft_parallel *p;
-    bool whole;                                  /* every rank's piece is all of it */
-    real *sum;                                  /* [n] on the host: this rank's last branch, and the result */
-    int terms, requests;
-    term *term; weft__request *request;
-} exchange;
-
-/* ---- pieces ---- */
-static int64_t piece_from(const exchange *x, int rank)
+/* ---- chunks and pieces ---- */
+static int64_t cut(int64_t n, int64_t part, int64_t parts)
 {
-    int64_t n = x->p->n, ranks = x->p->world.ranks;
-    return x->whole ? 0 : rank == ranks ? n : n * rank / ranks / ALIGN * ALIGN;
+    return part == parts ? n : n / ALIGN * part / parts * ALIGN;
 }
-static int64_t piece_size(const exchange *x, int rank)
+
+static int64_t chunk_from(const transfer *x, int chunk)
 {
-    return x->whole ? x->p->n : piece_from(x, rank + 1) - piece_from(x, rank);
+    return cut(x->n, x->chunks - 1 - chunk, x->chunks);
+}
+static int64_t chunk_size(const transfer *x, int chunk)
+{
+    return cut(x->n, x->chunks - chunk, x->chunks) - chunk_from(x, chunk);
+}
+
+static int64_t piece_from(const transfer *x, int chunk, int rank)
+{
+    return chunk_from(x, chunk) + (x->whole ? 0 : cut(chunk_size(x, chunk), rank, x->p->world.ranks));
+}
+static int64_t piece_size(const transfer *x, int chunk, int rank)
+{
+    int64_t n = chunk_size(x, chunk), ranks = x->p->world.ranks;
+    return x->whole ? n : cut(n, rank + 1, ranks) - cut(n, rank, ranks);
+}
+
+/* every piece large enough that its message is not all latency */
+static void cut_up(transfer *x, weft_parallel *p)
+{
+    int64_t most = p->n / ((int64_t)SHORT * p->world.ranks);
+    *x = (transfer){ .p = p, .n = p->n, .whole = p->n <= SHORT };
+    x->chunks = x->whole || most < 1 ? 1 : most < WEFT__CHUNKS ? (int)most : WEFT__CHUNKS;
+    for (int c = 0; c < x->chunks; c++)
+        x->offset[c + 1] = x->offset[c] + piece_size(x, c, p->world.rank);
 }
 
 /* ---- memory: terms of others, on a device one's own, too ---- */
@@ -37,139 +57,181 @@ static int branches_of(const weft_parallel *p, int rank, weft__branch out[WEFT__
     return weft__tree_parts(p->shards, weft__shards_of(p->shards, rank, p->world.ranks), out);
 }
 
-/* bytes of a term of others, of one's own, of the lists of terms and requests */
-typedef struct { int64_t size, own, lists, posts; } room;
+/* bytes of a term of others, of one's own, of the list of terms; requests of a chunk */
+typedef struct { int64_t size, own, terms; int requests; } room;
 
 /* In stage: room for own numbers, for the others' terms, for the lists; NULL without memory. */
-static char *take_room(const exchange *x, room *r)
+static char *take_room(const transfer *x, room *r)
 {
     weft_parallel *p = x->p;
     weft__branch b[WEFT__BRANCHES];
     int ranks = p->world.ranks, mine = branches_of(p, p->world.rank, b), others = -mine;
     for (int q = 0; q < ranks; q++)
         others += branches_of(p, q, b);
-    bool device = !p->w->dev.k->synchronous;
-    *r = (room){ weft__whole_lines(piece_size(x, p->world.rank) * (int64_t)sizeof(real)),
-                 device ? weft__whole_lines(p->n * (int64_t)sizeof(real)) : 0,
-                 weft__whole_lines((others + mine) * (int64_t)sizeof *x->term),
-                 (others + mine * (int64_t)ranks) * (int64_t)sizeof *x->request };
-    return weft__at_least(p->w, &p->stage, mine * r->own + others * r->size + r->lists + r->posts);
+    *r = (room){ weft__whole_lines(x->offset[x->chunks] * (int64_t)sizeof(real)),
+                 p->w->dev.k->synchronous ? 0 : weft__whole_lines(p->n * (int64_t)sizeof(real)),
+                 weft__whole_lines((others + mine) * (int64_t)sizeof(term)), others + mine * ranks };
+    return weft__at_least(p->w, &p->stage,
+                          mine * r->own + others * r->size + r->terms +
+                              x->chunks * r->requests * (int64_t)sizeof *x->request);
 }
-
-static exchange exchange_of(weft_parallel *p) { return (exchange){ .p = p, .whole = p->n <= SHORT }; }
 
 bool weft__exchange_room(weft_parallel *p)
 {
-    exchange x = exchange_of(p);
+    transfer x;
     room r;
-    return !p->transport || !p->n || take_room(&x, &r);
+    if (!p->transport || !p->n || p->transfer.begun)
+        return true;
+    cut_up(&x, p);
+    return take_room(&x, &r);
 }
 
-static bool begin(exchange *x)
+bool weft__transfer_begin(weft_parallel *p)
 {
-    weft_parallel *p = x->p;
+    transfer *x = &p->transfer;
     weft__branch b[WEFT__BRANCHES];
     room r;
+    if (x->begun)
+        return true;
+    cut_up(x, p);
     char *at = take_room(x, &r);
     if (!at)
         return false;
-    bool device = r.own;
-    x->term = (term *)(void *)at, at += r.lists;
+    x->base = p->module->root->gradients + p->from;
+    x->term = (term *)(void *)at, at += r.terms;
     int ranks = p->world.ranks, mine = branches_of(p, p->world.rank, b);
     for (int i = 0; i < mine; i++, at += r.own) {
-        real *there = i + 1 < mine ? p->level[i] : p->module->root->gradients + p->from;
-        if (device)
+        real *there = i + 1 < mine && p->level[i] ? p->level[i] : x->base;     /* none: all have failed */
+        if (r.own)
             p->w->dev.k->download(&p->w->dev, at, there, (size_t)p->n * sizeof(real));
-        x->term[i] = (term){ b[i], device ? (real *)(void *)at : there };
+        x->term[i] = (term){ b[i], r.own ? (real *)(void *)at : there };
     }
-    x->terms = mine, x->sum = x->term[mine - 1].x;
+    x->terms = x->mine = mine, x->sum = x->term[mine - 1].x;
     for (int q = 0; q < ranks; q++)
         for (int i = 0, n = q == p->world.rank ? 0 : branches_of(p, q, b); i < n; i++, at += r.size)
             x->term[x->terms++] = (term){ b[i], (real *)(void *)at };
-    x->request = (weft__request *)(void *)at;
-    return !p->w->status;
+    x->request = (weft__request *)(void *)at, x->room = r.requests;
+    return x->begun = !p->w->status;
 }
 
 /* ---- messages ---- */
-static void post(exchange *x, bool send, int peer, int tag, real *at, int64_t n)
+static void post(transfer *x, int chunk, bool send, int peer, int tag, real *at, int64_t n)
 {
     const weft__transport *t = x->p->transport;
     size_t bytes = (size_t)n * sizeof *at;
     int number = send ? t->post_send(peer, tag, at, bytes) : t->post_recv(peer, tag, at, bytes);
-    x->request[x->requests++] = (weft__request){ number, peer };
+    x->request[chunk * x->room + x->requests[chunk]++] = (weft__request){ number, peer };
 }
 
-static bool finish(exchange *x, const char *what)
+/* The next chunk: every rank's terms to the owners of their pieces, neighbours first. */
+void weft__transfer_post(weft_parallel *p)
 {
-    bool fine = weft__await(x->p, what, x->request, x->requests);
-    x->requests = 0;
-    return fine;
-}
-
-/* Every rank's terms to the owners of their pieces, neighbours first. */
-static bool hand_in(exchange *x)
-{
-    weft_parallel *p = x->p;
+    transfer *x = &p->transfer;
     weft__branch b[WEFT__BRANCHES];
-    int here = p->world.rank, ranks = p->world.ranks, mine = p->done;
-    term *theirs = x->term + mine;
+    int here = p->world.rank, ranks = p->world.ranks, chunk = x->posted++;
+    term *theirs = x->term + x->mine;
     for (int q = 0; q < ranks; q++)
         for (int i = 0, n = q == here ? 0 : branches_of(p, q, b); i < n; i++)
-            post(x, false, q, GRADIENTS + i, (theirs++)->x, piece_size(x, here));
+            post(x, chunk, false, q, GRADIENTS + i, (theirs++)->x + x->offset[chunk],
+                 piece_size(x, chunk, here));
     for (int d = 1; d < ranks; d++)
-        for (int i = 0, q = (here + d) % ranks; i < mine; i++)
-            post(x, true, q, GRADIENTS + i, x->term[i].x + piece_from(x, q), piece_size(x, q));
-    return finish(x, "gradients of the batch");
+        for (int i = 0, q = (here + d) % ranks; i < x->mine; i++)
+            post(x, chunk, true, q, GRADIENTS + i, x->term[i].x + piece_from(x, chunk, q),
+                 piece_size(x, chunk, q));
 }
 
-static bool hand_out(exchange *x)
+static void hand_out(transfer *x, int chunk)
 {
-    weft_parallel *p = x->p;
-    int here = p->world.rank, ranks = p->world.ranks;
+    int here = x->p->world.rank, ranks = x->p->world.ranks;
     for (int d = 1; d < ranks; d++) {
         int q = (here + ranks - d) % ranks;
-        post(x, false, q, SUMS_OUT, x->sum + piece_from(x, q), piece_size(x, q));
+        post(x, chunk, false, q, SUMS_OUT, x->sum + piece_from(x, chunk, q), piece_size(x, chunk, q));
     }
     for (int d = 1; d < ranks; d++)
-        post(x, true, (here + d) % ranks, SUMS_OUT, x->sum + piece_from(x, here), piece_size(x, here));
-    return finish(x, "sums of the batch");
+        post(x, chunk, true, (here + d) % ranks, SUMS_OUT, x->sum + piece_from(x, chunk, here),
+             piece_size(x, chunk, here));
+}
+
+/* Whether the chunk's messages have come; wait: until they have. */
+static bool come(transfer *x, int chunk, const char *what, bool wait)
+{
+    weft__request *r = x->request + chunk * x->room;
+    int n = x->requests[chunk], *over = &x->over[chunk];
+    if (wait && !weft__await(x->p, what, r + *over, n - *over))
+        return false;
+    for (; !wait && *over < n; ++*over) {
+        int is = r[*over].number < 0 ? WEFT__LOST : x->p->transport->test(r[*over].number);
+        x->broken |= is < 0;
+        if (is != 1)
+            return false;
+    }
+    x->requests[chunk] = *over = 0;
+    return true;
 }
 
 /* ---- the tree ---- */
-static real *sum_of(exchange *x, weft__branch tree, int64_t n)
+static real *numbers(const transfer *x, int i, int chunk)
+{
+    return x->term[i].x + (i < x->mine ? piece_from(x, chunk, x->p->world.rank) : x->offset[chunk]);
+}
+
+static real *sum_of(transfer *x, int chunk, weft__branch tree, int64_t n)
 {
     for (int i = 0; i < x->terms; i++)
         if (x->term[i].branch.from == tree.from && x->term[i].branch.end == tree.end)
-            return x->term[i].x;
+            return numbers(x, i, chunk);
     int middle = weft__tree_middle(tree);
-    real *left = sum_of(x, (weft__branch){ tree.from, middle }, n);
-    weft__add(n, left, sum_of(x, (weft__branch){ middle, tree.end }, n));
+    real *left = sum_of(x, chunk, (weft__branch){ tree.from, middle }, n);
+    weft__add(n, left, sum_of(x, chunk, (weft__branch){ middle, tree.end }, n));
     return left;
 }
 
-static void add_up(exchange *x)
+/* The first chunk that is not added up yet is: false if its numbers have not come, or never will. */
+bool weft__transfer_step(weft_parallel *p, bool wait)
 {
-    const weft_parallel *p = x->p;
-    int64_t from = piece_from(x, p->world.rank), n = piece_size(x, p->world.rank);
-    for (int i = 0; i < p->done; i++)
-        x->term[i].x += from;                    /* of one's own the whole is there */
-    real *sum = sum_of(x, (weft__branch){ 0, p->shards }, n), *to = x->sum + from;
+    transfer *x = &p->transfer;
+    int chunk = x->summed;
+    if (chunk == x->posted || x->broken || !come(x, chunk, "gradients of the batch", wait))
+        return false;
+    int64_t n = piece_size(x, chunk, p->world.rank);
+    real *sum = sum_of(x, chunk, (weft__branch){ 0, p->shards }, n),
+         *to = x->sum + piece_from(x, chunk, p->world.rank);
     if (sum != to)
         memcpy(to, sum, (size_t)n * sizeof *to);
+    if (!x->whole)
+        hand_out(x, chunk);
+    x->summed++;
+    return true;
 }
 
 bool weft__exchange(weft_parallel *p)
 {
-    exchange x = exchange_of(p);
+    transfer *x = &p->transfer;
     if (!p->transport || !p->n)
         return true;
-    if (!begin(&x) || !hand_in(&x))
+    if (!weft__transfer_begin(p))
         return false;
-    add_up(&x);
-    if (!x.whole && !hand_out(&x))
-        return false;
+    while (x->posted < x->chunks)
+        weft__transfer_post(p);
+    while (x->summed < x->chunks)
+        if (!weft__transfer_step(p, true))
+            return false;
+    for (int c = 0; c < x->chunks; c++)
+        if (!come(x, c, "sums of the batch", true))
+            return false;
     weft__device *d = &p->w->dev;
     if (!d->k->synchronous)
-        d->k->upload(d, p->module->root->gradients + p->from, x.sum, (size_t)p->n * sizeof(real));
+        d->k->upload(d, p->module->root->gradients + p->from, x->sum, (size_t)p->n * sizeof(real));
+    x->begun = false;
     return true;
 }
+
+int64_t weft__chunk_of(const weft_parallel *p, int64_t at)      /* the chunk that a number is in */
+{
+    const transfer *x = &p->transfer;
+    int chunk = 0;
+    while (chunk + 1 < x->chunks && at < chunk_from(x, chunk))
+        chunk++;
+    return chunk;
+}
+int64_t weft__chunk_from(const weft_parallel *p, int chunk) { return chunk_from(&p->transfer, chunk); }

@@ -39,12 +39,28 @@ static real *level_of(weft_parallel *p, int i)
     return p->level[i];
 }
 
-static void fold_gradients(weft_parallel *p, int before, int after)
+static void add_waiting(weft_parallel *p, int before, int after, int64_t from)
 {
     weft__device *d = &p->w->dev;
     real *g = p->module->root->gradients + p->from;
     for (int i = before; i-- >= after;)
-        d->k->scale(d, p->n, 1, p->level[i], g, true);
+        d->k->scale(d, p->unfolded - from, 1, p->level[i] + from, g + from, true);
+    p->unfolded = from;
+}
+
+void weft__fold_early(weft_parallel *p, int64_t from)
+{
+    weft__branch out[WEFT__BRANCHES];
+    int before = weft__branches_before(p, p->at, out), after = weft__branches_before(p, p->at + 1, out);
+    add_waiting(p, before, after, from);
+}
+
+static void fold_gradients(weft_parallel *p, int before, int after)
+{
+    weft__device *d = &p->w->dev;
+    real *g = p->module->root->gradients + p->from;
+    add_waiting(p, before, after, 0);
+    p->unfolded = p->n;
     if (p->at + 1 == p->mine.end)
         return;
     real *waits = level_of(p, after - 1);

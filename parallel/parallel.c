@@ -96,6 +96,7 @@ static void parallel_recover(void *user)
     if (!p->w || p->state == WEFT__IDLE)
         return;
     weft__shard_end(p->w);
+    p->w->watch = NULL;
     p->abandoned = true;                         /* weft_parallel_next tells all ranks */
 }
 

@@ -43,6 +43,19 @@ typedef struct weft__portion {
 /* host memory that is kept from batch to batch */
 typedef struct weft__room_of { char *at; int64_t bytes; } weft__room_of;
 
+/* Gradients under way, see exchange.c: of `chunks` chunks `posted` have left, `summed` are added up. */
+enum { WEFT__CHUNKS = 8 };
+typedef struct weft__transfer {
+    weft_parallel *p;
+    bool begun, whole, broken;                   /* whole: every rank's piece is all; broken: a rank is lost */
+    int64_t n; real *base, *sum;                 /* [n] gradients of the root; on the host: their sum */
+    int chunks, posted, summed, mine, terms;
+    struct weft__term *term;                     /* [terms] `mine` of this rank, then those of others */
+    /* [chunks, room] and of those of a chunk so many, of which so many are over */
+    struct weft__request *request; int room, requests[WEFT__CHUNKS], over[WEFT__CHUNKS];
+    int64_t offset[WEFT__CHUNKS + 1];            /* of a chunk's piece in a term of others */
+} weft__transfer;
+
 struct weft_parallel {
     weft *w; weft_module *module;                /* w NULL: one that could not be made */
     const weft__transport *transport;            /* NULL: alone */
@@ -65,8 +78,11 @@ struct weft_parallel {
      * others in `level`, device memory. [from, from + n) of the root's flat vector is exchanged. */
     int done;
     double leaf[WEFT__SUMS], sums[WEFT__BRANCHES][WEFT__SUMS], total[WEFT__SUMS];
-    int64_t from, n, level_room;
+    int64_t from, n, level_room, unfolded;       /* of the last shard's [0, unfolded) is still to be added */
     real *level[WEFT__BRANCHES];
+    weft__transfer transfer;
+    struct { int64_t from, n; } agreed;          /* at the update before */
+    int64_t least[WEFT__CHUNKS]; double looked;  /* of overlap.c: by chunk the first entry that takes it */
     weft__room_of stage, own;                    /* of exchange.c; what this rank is about to hand out */
     weft__room_of said; int64_t said_bytes;      /* of agree.c: what each rank has said last */
     weft__room_of roll;                          /* of await.c: who is there */
@@ -78,6 +94,8 @@ int  weft__branches_before(const weft_parallel *p, int at, weft__branch out[WEFT
 /* Takes in what the shard p->at has left; then the root's gradients are zeros again, but after the rank's
  * last shard. */
 void weft__fold_shard(weft_parallel *p);
+/* The same of [from, n) alone, for the rank's last shard, whose gradients are final there. */
+void weft__fold_early(weft_parallel *p, int64_t from);
 void weft__fold_end(weft_parallel *p);           /* frees its memory */
 
 /* ---- exchange.c ---- */
@@ -86,8 +104,20 @@ void weft__fold_end(weft_parallel *p);           /* frees its memory */
 bool weft__exchange_room(weft_parallel *p);
 /* From this rank's branches to all shards: the root's gradients. False: the context has failed. */
 bool weft__exchange(weft_parallel *p);
+/* Its parts: it begins, unless it has; the next chunk leaves; the first chunk that is not added up is, if
+ * its numbers are there, or are waited for. */
+bool weft__transfer_begin(weft_parallel *p);
+void weft__transfer_post(weft_parallel *p);
+bool weft__transfer_step(weft_parallel *p, bool wait);
+int64_t weft__chunk_of(const weft_parallel *p, int64_t at), weft__chunk_from(const weft_parallel *p, int chunk);
 /* a += b, as every sum of two branches */
 void weft__add(int64_t n, real *restrict a, const real *restrict b);
+
+/* ---- overlap.c ---- */
+/* Around the walk back of the shard at work: what is final leaves at once. False: nothing does. */
+bool weft__overlap_begin(weft_parallel *p);
+void weft__overlap_end(weft_parallel *p);
+void weft__overlap_drain(weft_parallel *p);
 
 /* ---- common.c: a call that all ranks make together. If the transport outlives the loss of a rank, those
  * that are left make it once more, as

@@ -90,6 +90,7 @@ static void start(weft_parallel *p)
     memset(p->leaf, 0, sizeof p->leaf);
     memset(p->total, 0, sizeof p->total);
     p->state = WEFT__BETWEEN, p->at = p->mine.from, p->done = 0, p->w->counted = false;
+    p->unfolded = p->n, p->transfer = (weft__transfer){ 0 };
 }
 
 void weft_parallel_begin(weft_parallel *p, const int32_t *index, int64_t n)
@@ -137,6 +138,7 @@ static void enter(weft_parallel *p, weft_part *part)
 static void leave(weft_parallel *p)
 {
     weft *w = p->w;
+    w->watch = NULL;
     if (p->state == WEFT__AT_SHARD && p->batch.learns)
         weft__fail(w, WEFT_EARG, "parallel_next: shard %d has no loss; weft_parallel_add takes it", p->at);
     uint64_t draw = w->draw;
@@ -170,8 +172,11 @@ void weft_parallel_add(weft_parallel *p, weft_loss loss)
     if (p->state != WEFT__AT_SHARD)
         weft__fail(w, WEFT_EARG, "parallel_add: %s; one loss for each shard is expected",
                    p->state == WEFT__ADDED ? "the shard has one already" : "no shard is at work");
-    if (p->batch.learns)
+    if (p->batch.learns) {
+        weft__overlap_begin(p);
         weft_backward(p->shards == 1 ? weft_mean_loss(loss) : loss.sum);
+        weft__overlap_end(p);
+    }
     p->leaf[WEFT__LOSS] = weft_item(loss.sum), p->leaf[WEFT__WEIGHT] = weft_item(loss.weight);
     weft_clear(w);
     p->state = p->state == WEFT__AT_SHARD ? WEFT__ADDED : p->state;
@@ -296,8 +301,14 @@ static void add_up(weft_parallel *p)
     w->draw = p->shards > 1 ? p->draw + 1 : w->draw, w->counted = p->shards > 1 || p->batch.learns;
     w->running = an_update;
     take_room(p);                                /* without it the context has failed, and all are told */
-    if (look(p, p->transport && p->updates % LOOK == 0) && share_sums(p) && p->batch.learns && p->n)
-        weft__exchange(p);
+    if (p->transfer.broken && !(p->lost = p->transport->shrink))
+        weft__give_up(p, "gradients of the batch: a rank is gone");
+    if (p->lost || p->ended || !look(p, p->transport && p->updates % LOOK == 0))
+        return;
+    p->agreed.from = p->from, p->agreed.n = p->n;
+    if (share_sums(p) && p->batch.learns && p->n && weft__exchange(p) && p->transfer.base &&
+        p->transfer.base != p->module->root->gradients + p->from)
+        weft__fail(w, WEFT_EARG, "parallel_next: a parameter was made after the shard's loss was added");
 }
 
 /* False: not yet, a rank is lost, and this one works on its shards once more. */

@@ -1,0 +1,87 @@
+/* overlap.c - chunks of gradients leave while the walk back is still at work: that of this rank's last shard,
+ * for those of the others wait for it. A chunk may leave when no entry of the tape that is still to be passed
+ * takes one of its parameters; then what earlier shards have left of it is added, and it goes.
+ *
+ * So gradients travel before all ranks have agreed that they belong together. If they do not, the transfer is
+ * brought to its end all the same, with whatever it has, so that nothing of it is left under way. */
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include "parallel/parallel.h"
+
+static const double pause = 20e-6;               /* seconds between two looks at what has come */
+
+static double now(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
+}
+
+/* ---- what the walk tells ---- */
+static void used(void *user, const weft_tensor *parameter, int64_t entry)
+{
+    weft_parallel *p = user;
+    const real *g = parameter->node.grad ? parameter->node.grad->data : NULL;
+    int64_t at = g ? g - p->transfer.base : -1, end = at + weft__elements(&parameter->f);
+    if (at < 0 || end > p->n)
+        return;
+    for (int64_t c = weft__chunk_of(p, end - 1), last = weft__chunk_of(p, at); c <= last; c++)
+        if (entry < p->least[c])
+            p->least[c] = entry;
+}
+
+static void send_what_is_final(weft_parallel *p, int64_t entry)
+{
+    weft__transfer *x = &p->transfer;
+    while (x->posted < x->chunks && p->least[x->posted] >= entry && !p->w->status) {
+        weft__fold_early(p, weft__chunk_from(p, x->posted));
+        weft__transfer_post(p);
+    }
+}
+
+static void passed(void *user, int64_t entry)
+{
+    weft_parallel *p = user;
+    send_what_is_final(p, entry);
+    if (p->transfer.posted == p->transfer.summed || now() < p->looked + pause)
+        return;
+    while (weft__transfer_step(p, false))
+        ;
+    p->looked = now();
+}
+
+/* ---- on and off ---- */
+static bool wanted(void)
+{
+    const char *said = secure_getenv("WEFT_PARALLEL_OVERLAP");
+    return !said || strcmp(said, "off");
+}
+
+bool weft__overlap_begin(weft_parallel *p)
+{
+    static const weft__watch all = { used, passed, false };
+    bool fits = p->transport && p->w->dev.k->synchronous && p->at + 1 == p->mine.end &&
+                p->agreed.n == p->n && p->agreed.from == p->from && !p->transfer.begun && wanted();
+    if (!fits || !weft__transfer_begin(p) || p->transfer.chunks == 1)
+        return false;
+    for (int c = 0; c < WEFT__CHUNKS; c++)
+        p->least[c] = INT64_MAX;
+    p->w->watch = &all, p->w->watch_user = p;
+    return true;
+}
+
+void weft__overlap_end(weft_parallel *p)
+{
+    static const weft__watch closed = { .closed = true };
+    p->w->watch = &closed, p->w->watch_user = NULL;
+}
+
+/* What is left of a transfer of which some ranks have sent chunks, though all have failed since. */
+void weft__overlap_drain(weft_parallel *p)
+{
+    if (!p->transfer.begun)
+        p->n = p->agreed.n, p->from = p->agreed.from;
+    weft__exchange(p);
+    p->transfer = (weft__transfer){ 0 };
+}
