@@ -77,6 +77,7 @@ static void parallel_end(void *user)
     if (!p->w)
         return;
     weft__fold_end(p);
+    weft__results_end(p);
     weft__portion *b = &p->batch;
     void *const all[] = { p->len,   p->stage.at, p->own.at, p->said.at, b->place,
                           b->index, b->id,       b->start,  b->key,     b->bin };
@@ -108,9 +109,11 @@ static bool made(weft_parallel *p, const weft_parallel_opts *o)
         return false;
     if (p->transport && !o->no_signals)
         weft__signals_watch();
+    if (p->transport && !weft__devices_are_told(p))
+        return false;
     if (p->w->dev.log && p->world.rank == 0)
-        fprintf(stderr, "weft: %d ranks, %d shards, %d threads a rank, %s%s%s\n", p->world.ranks, p->shards,
-                weft_threads(p->w),
+        fprintf(stderr, "weft: %d ranks, %d shards, threads a rank: %d, CPUs: %d, %s%s%s\n", p->world.ranks,
+                p->shards, weft_threads(p->w), weft__cpus(),
                 p->transport ? p->transport->name : "no transport", p->transport ? ", " : "",
                 weft__transport_version());
     return true;
@@ -132,10 +135,11 @@ weft_parallel *weft_parallel_new(weft_module *m, const weft_parallel_opts *opts)
 weft_parallel_place weft_parallel_place_of(const weft_parallel *p)
 {
     if (!p || !p->w)
-        return (weft_parallel_place){ 0, 1, 0, 1, 0, "none" };
+        return (weft_parallel_place){ 0, 1, 0, 1, 0, "none", 0 };
     const weft__world *x = &p->world;
     return (weft_parallel_place){ x->rank,  x->ranks, x->local_rank, x->local_ranks, p->shards,
-                                  p->transport ? p->transport->name : "none" };
+                                  p->transport ? p->transport->name : "none",
+                                  p->waited_by_all / x->ranks };
 }
 
 bool weft_parallel_stopping(const weft_parallel *p) { return p && p->stopping; }

@@ -87,6 +87,7 @@ void weft_parallel_begin(weft_parallel *p, const int32_t *index, int64_t n)
         return;
     weft *w = p->w;
     bool idle = p->state == WEFT__IDLE;
+    weft__results_begin(p);
     if (!w->status)
         w->running = "parallel_begin";
     if (w->status || !batch_is_sound(p, index, n) || !make_room(p, n)) {
@@ -219,6 +220,7 @@ static bool share_sums(weft_parallel *p)
 {
     if (!p->transport) {
         memcpy(p->total, p->sums[0], sizeof p->total);
+        weft__results_said(p);
         return true;
     }
     int64_t parameters = 0, sums = most_branches(p) * (int64_t)sizeof p->sums[0];
@@ -228,6 +230,7 @@ static bool share_sums(weft_parallel *p)
     if (!mine)
         return false;
     memset(mine, 0, (size_t)bytes);
+    p->sums[0][WEFT__WAITED] = p->waited, p->sums[0][WEFT__PUT] = (double)p->results.n;
     memcpy(mine, p->sums, (size_t)p->done * sizeof p->sums[0]);
     marks m = { (unsigned char *)mine + sums, 0, false };
     weft__each_parameter(p->module, mark, &m);
@@ -238,6 +241,8 @@ static bool share_sums(weft_parallel *p)
     }
     for (int k = 0; fine && k < WEFT__SUMS; k++)
         p->total[k] = sum_over(p, (weft__branch){ 0, p->shards }, k);
+    if (fine)
+        weft__results_said(p), p->waited_by_all = p->total[WEFT__WAITED];
     return fine;
 }
 
@@ -272,7 +277,7 @@ static void together(weft_parallel *p)
      * as without shards */
     w->draw = p->shards > 1 ? p->draw + 1 : w->draw, w->counted = p->shards > 1 || p->batch.learns;
     w->running = an_update;
-    if (!look(p, p->transport && p->updates % LOOK == 0) || !share_sums(p))
+    if (!look(p, p->transport && p->updates % LOOK == 0) || !share_sums(p) || !weft__gather(p))
         return;
     if (!p->batch.learns || !p->n || !weft__exchange(p))
         return;

@@ -48,6 +48,22 @@ bytes() {
     else echo "skipped: ranks of Open MPI: no libweft_openmpi.so, or no mpirun here (tests/deps.sh parallel)"; fi
 }
 
+# ---- results in the order of the batch: every rank looks at all
+gathered() {
+    check "results alone" "$train" 8 12 gathers
+    cp out results
+    check "there are some" eval 'grep -q ": [a-z]" results && grep -q ": $" results'
+    for n in 2 3 5 8; do
+        check "results of $n ranks" ranks $n 8 12 gathers
+        cp out many
+        check "the same bytes" cmp results many
+    done
+    check "more shards than sequences" ranks 3 40 6 size=7 gathers
+    check "one has no memory for them" told_by_all 3 "rank 1: .*memory" ranks 3 8 6 gathers starves=1
+    check "two of one sequence" told_by_all 3 "rank 2: parallel_put: sequence . of the shard has a result already" ranks 3 8 6 gathers twice=2
+    check "one is killed among them" says 1 "rank 1 is gone" faulty kill:1:12 ranks 3 8 6 gathers
+}
+
 # ---- going on with other ranks
 resumed() {
     for n in 1 2 5; do
@@ -121,5 +137,5 @@ refused() {
     check "the library knows no MPI" eval '! ldd "$(dirname "$examples")/libweft.so" | grep -qi mpi'
 }
 
-for part in ${PARTS:-bytes resumed failures gone stopped refused}; do $part; done
+for part in ${PARTS:-bytes gathered resumed failures gone stopped refused}; do $part; done
 finish "many ranks"
