@@ -285,7 +285,8 @@ const weft__kernels *weft__cpu_kernels(weft_device, char *why, size_t);
 /* driver.c: has this process an NVIDIA GPU? Opens no more than the driver's own library. */
 bool weft__driver_has_gpu(char *why, size_t);
 /* launcher.c: the cores that this process may use, its share of them if it is one of several ranks; the
- * processors that it is bound to; its number among the ranks of this machine, and among all, 0 if it is alone */
+ * processors that it is bound to; its number among the ranks of this machine, and among all, 0 if it is
+ * alone */
 int weft__cores(void), weft__cpus(void), weft__local_rank(void), weft__launched_rank(void);
 /* Who has bound the ranks, or not: the nearest process that was not told that it is one, whatever scripts
  * stand between. */

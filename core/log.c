@@ -1,6 +1,6 @@
 /* log.c - WEFT_LOG=1 says on stderr what a context runs on, and at its end how much memory it had; WEFT_LOG=2
- * adds its profile as a table: calls, ms, share, GF/s of the operators that multiply, GB/s of the others. Of many
- * ranks the first one's. */
+ * adds its profile as a table: calls, ms, share, GF/s of the operators that multiply, GB/s of the others. Of
+ * many ranks the first one's. */
 #include "core/log.h"
 #include <stdlib.h>
 #include "core/profile.h"

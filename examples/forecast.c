@@ -114,9 +114,8 @@ static void show(run *r)
 {
     int64_t done = weft_optim_steps(r->optim);
     if (r->first && progress_due(&r->bar, done))
-        progress_show(&r->bar, done, r->total, "epoch %lld of %lld  loss %.4f  %.1f steps/s",
-                      (long long)weft_loader_epoch(r->loader), (long long)r->o.set.epochs, mean_loss(r),
-                      progress_rate(&r->bar, done));
+        progress_show(&r->bar, done, r->total, "epoch %lld of %lld  loss %.4f",
+                      (long long)weft_loader_epoch(r->loader), (long long)r->o.set.epochs, mean_loss(r));
 }
 
 static void log_epoch(run *r, double loss, const score *s)

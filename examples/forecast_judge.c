@@ -92,7 +92,8 @@ void rolling(const model *m, const weft_frame *frame, int64_t series, int64_t fr
 }
 
 /* Adds a series' squares of what a forecast misses, from row `from` on; how many rows that were. */
-static double add_misses(double *squares, const weft_frame *frame, int64_t series, int64_t from, const double *out)
+static double add_misses(double *squares, const weft_frame *frame, int64_t series, int64_t from,
+                         const double *out)
 {
     int64_t n = frame->start[series + 1] - frame->start[series] - from;
     for (int64_t t = 0; t < n; t++)
@@ -108,8 +109,8 @@ static void write_forecasts(const char *path, const settings *s, const weft_fram
     for (int64_t i = 0; fine && i < frame->n; i++) {
         int64_t from = rolling_from(s, frame, i), n = of[i].n / (int64_t)sizeof(double);
         for (int64_t t = 0; t < n; t++)
-            fprintf(file, "%lld,%lld,%.9g,%.9g\n", (long long)i, (long long)(from + t), truth(frame, i, from)[t],
-                    ((const double *)of[i].bytes)[t]);
+            fprintf(file, "%lld,%lld,%.9g,%.9g\n", (long long)i, (long long)(from + t),
+                    truth(frame, i, from)[t], ((const double *)of[i].bytes)[t]);
     }
     fine = fine && !ferror(file);
     if (!file || fclose(file) || !fine)

@@ -35,9 +35,9 @@ static const option table[] = {
     OTHER("resume", FLAG, resume, 0, 0, 0),
 };
 const option_table g2p_table = {
-    "g2p --data DICT [--out FILE] [--resume] [--log FILE] [--pictures FOLDER] [--every UPDATES] [--said TEXT] "
-    "[settings]\n"
-    "g2p --test FILE [--data DICT] [--beam K] [--said TEXT]   (TEXT: what it says of each word of the test)\n"
+    "g2p --data DICT [--out FILE] [--resume] [--log FILE] [--pictures FOLDER] [--every UPDATES] "
+    "[--said TEXT] [settings]\n"
+    "g2p --test FILE [--data DICT] [--beam K] [--said TEXT]   (the test's words, as it says them)\n"
     "g2p --say FILE [--beam K] WORD...\n"
     "mpirun -n RANKS g2p .. does the same on several processors or machines, see docs/cluster.md\n"
     "with [--threads N] [--device cpu|cuda|best], and in training these settings:\n\n",

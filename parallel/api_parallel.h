@@ -94,8 +94,8 @@ WEFT_API const double *weft_parallel_values(const weft_parallel *p);
 WEFT_API void weft_parallel_put(weft_parallel *p, int64_t i, const void *bytes, int64_t n);
 /* What was put on any rank, by the place in the batch, *n of them; bytes NULL where nothing was. It
  * has come to all ranks in the last call of weft_parallel_next, so one of them may ask alone. NULL
- * while shards are at work, or if nothing was put. Owned by p, the bytes, too, which are aligned for
- * numbers; valid until the next weft_parallel_begin. */
+ * while shards are at work, or if nothing was put. Owned by p, the bytes, too, which are aligned
+ * for numbers; valid until the next weft_parallel_begin. */
 typedef struct { const void *bytes; int64_t n; } weft_parallel_result;
 WEFT_API const weft_parallel_result *weft_parallel_gathered(const weft_parallel *p, int64_t *n);
 

@@ -29,8 +29,10 @@ bool weft__devices_are_told(weft_parallel *p)
         if (shares_with(p, q) >= 0)
             many++, second = q, first = shares_with(p, q);
     if (many && p->world.rank == 0 && !weft__silenced())
-        fprintf(stderr, "weft: ranks %d and %d share one GPU of %s%s: start one rank a GPU; WEFT_LOG=0 silences "
+        fprintf(stderr,
+                "weft: ranks %d and %d share one GPU of %s%s: start one rank a GPU; WEFT_LOG=0 silences "
                 "this\n",
-                first, second, ((const unit *)weft__said(p, first))->host, many > 1 ? ", and so do others" : "");
+                first, second, ((const unit *)weft__said(p, first))->host,
+                many > 1 ? ", and so do others" : "");
     return true;
 }

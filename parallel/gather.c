@@ -1,9 +1,10 @@
 /* gather.c - what has come of each sequence, bytes of any length, from the rank that has it to all, in the
  * batch's order.
  *
- * A rank's results are one piece of memory, entry after entry, each with the place in the batch. All ranks hand
- * out as much as the one that has most. What that takes is reserved before it is agreed on, so one without
- * memory tells the others; and a rank keeps its results until the next batch, so it can hand them out again. */
+ * A rank's results are one piece of memory, entry after entry, each with the place in the batch. All ranks
+ * hand out as much as the one that has most. What that takes is reserved before it is agreed on, so one
+ * without memory tells the others; and a rank keeps its results until the next batch, so it can hand them out
+ * again. */
 #include <string.h>
 #include "parallel/parallel.h"
 
@@ -53,7 +54,8 @@ static int64_t place_of(weft_parallel *p, int64_t i, const void *bytes, int64_t 
     bool at_work = p->state == WEFT__AT_SHARD || p->state == WEFT__ADDED;
     int64_t from = at_work ? b->start[p->at] : 0, all = at_work ? b->start[p->at + 1] - from : 0;
     if (!at_work)
-        weft__fail(p->w, WEFT_EARG, "parallel_put: no shard is at work; its results are put between two calls of "
+        weft__fail(p->w, WEFT_EARG,
+                   "parallel_put: no shard is at work; its results are put between two calls of "
                    "weft_parallel_next");
     else if (i < 0 || i >= all)
         weft__fail(p->w, WEFT_EARG, "parallel_put: sequence %lld of the shard; 0 .. %lld are expected",
@@ -71,7 +73,8 @@ void weft_parallel_put(weft_parallel *p, int64_t i, const void *bytes, int64_t n
     int64_t place = place_of(p, i, bytes, n);
     char *mark = place < 0 ? NULL : mark_of(p, place);
     if (mark && *mark)
-        weft__fail(p->w, WEFT_EARG, "parallel_put: sequence %lld of the shard has a result already", (long long)i);
+        weft__fail(p->w, WEFT_EARG, "parallel_put: sequence %lld of the shard has a result already",
+                   (long long)i);
     char *to = mark && !*mark ? behind(p, size_of(n)) : NULL;
     if (!to)
         return;
@@ -112,7 +115,8 @@ static bool reserve(weft_parallel *p)
     int64_t all = r->most * p->world.ranks;
     bool fine = behind(p, r->most - r->n) &&
                 weft__at_least(p->w, &r->table, p->batch.n * (int64_t)sizeof(weft_parallel_result));
-    return fine && (!p->transport || (weft__at_least(p->w, &r->all, all) && weft__at_least(p->w, &p->said, all)));
+    return fine && (!p->transport ||
+                    (weft__at_least(p->w, &r->all, all) && weft__at_least(p->w, &p->said, all)));
 }
 
 bool weft__gather(weft_parallel *p)

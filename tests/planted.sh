@@ -91,6 +91,13 @@ ranks_catch "a ring in place of the tree, by other ranks' bytes"  parallel/excha
 ranks_catch "an update that one skips, where no one looks"        parallel/agree.c \
     's/if \(a->print\[i\] != b->print\[i\]\)/if (n > 99)/' failures 'an update that one skips'
 
+ranks_catch "results by their number within a shard"               parallel/gather.c \
+    's/return p->w->status \? -1 : b->place\[from \+ i\];/return p->w->status ? -1 : i;/' gathered 'results alone'
+ranks_catch "results whose end is not marked"                      parallel/gather.c \
+    's/, 0xFF, /, 0, /' gathered 'results of 3 ranks'
+ranks_catch "one without memory for results, who tells nobody"     parallel/gather.c \
+    's/if \(!weft__agree\(p, its_results, NULL, 0\)\)/if (p->w->status)/' gathered 'one has no memory for them'
+
 # The definitions of planners in Python, beside a command linked with a source that has a bug.
 definitions_catch() {                   # NET SOURCE SED WORDS
     local into=$BUILD/planted/sources out

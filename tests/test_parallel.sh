@@ -59,7 +59,7 @@ gathered() {
         check "the same bytes" cmp results many
     done
     check "more shards than sequences" ranks 3 40 6 size=7 gathers
-    check "one has no memory for them" told_by_all 3 "rank 1: .*memory" ranks 3 8 6 gathers starves=1
+    check "one has no memory for them" told_by_all 3 "rank 1: .*memory" ranks 3 3 6 gathers starves=1
     check "two of one sequence" told_by_all 3 "rank 2: parallel_put: sequence . of the shard has a result already" ranks 3 8 6 gathers twice=2
     check "one is killed among them" says 1 "rank 1 is gone" faulty kill:1:12 ranks 3 8 6 gathers
 }

@@ -4,7 +4,8 @@
 #define EXAMPLES_PROGRESS_H
 #include "weft.h"
 
-/* first: the update with which this process begins; tokens since then, of all ranks; waited: seconds before. */
+/* first: the update with which this process begins; tokens since then, of all ranks; waited: seconds
+ * before. */
 typedef struct { double start, shown, waited; int64_t first, tokens; const weft_parallel *ranks; } progress;
 
 progress progress_begin(int64_t first, const weft_parallel *ranks);

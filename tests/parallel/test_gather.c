@@ -102,8 +102,14 @@ static void fails(void (*wrong)(weft_parallel *p, const weft_part *part), const 
 static void twice(weft_parallel *p, const weft_part *part) { put(p, 2, part->index[2], 1), put(p, 2, 0, 1); }
 static void behind(weft_parallel *p, const weft_part *part) { put(p, part->n, 1, 1); }
 static void before(weft_parallel *p, const weft_part *part) { (void)part, put(p, -1, 1, 1); }
-static void less_than_none(weft_parallel *p, const weft_part *part) { (void)part, weft_parallel_put(p, 0, "", -1); }
-static void nothing_there(weft_parallel *p, const weft_part *part) { (void)part, weft_parallel_put(p, 1, NULL, 4); }
+static void less_than_none(weft_parallel *p, const weft_part *part)
+{
+    (void)part, weft_parallel_put(p, 0, "", -1);
+}
+static void nothing_there(weft_parallel *p, const weft_part *part)
+{
+    (void)part, weft_parallel_put(p, 1, NULL, 4);
+}
 static void too_many(weft_parallel *p, const weft_part *part)
 {
     (void)part, weft_parallel_put(p, 0, "", (int64_t)1 << 31);

@@ -3,8 +3,8 @@
  * is saved at the end, every=K each K updates, resume goes on from it; and what may be wrong: rank R breaks=R
  * before its batch, skips=R an update, fails=R at an index, judges=R alone for a while, has other_data=R or
  * an other_seed=R or other_rate=R, or changes=R a weight; forgets=R a loss; and local_ids, for masks, and
- * mean_of_means, for the loss, are mistakes of all. gathers: results of most sequences, which all ranks look at
- * and rank 0 prints; twice=R gives one two of them, and starves=R has no memory for those of all. */
+ * mean_of_means, for the loss, are mistakes of all. gathers: results of most sequences, which all ranks look
+ * at and rank 0 prints; twice=R gives one two of them, and starves=R has no memory for those of all. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -119,7 +119,8 @@ static bool resume(run *r)
 /* Of a sequence, in this update: nothing, no bytes, or some. */
 static int result_of(const run *r, int32_t s, char *out)
 {
-    int t = (int)weft_optim_steps(r->adam), n = s % 5 == 0 ? -1 : s % 7 == 0 ? 0 : s * 13 % DATA * (t % 60 + 1);
+    int t = (int)weft_optim_steps(r->adam), some = s * 13 % DATA * (t % 60 + 1);
+    int n = s % 5 == 0 ? -1 : s % 7 == 0 ? 0 : some;
     for (int k = 0; k < n; k++)
         out[k] = (char)('a' + (s + t + k) % 26);
     return n;
@@ -133,7 +134,6 @@ static void put_results(run *r, const weft_part *part)
         for (int k = here(r, "twice") && n >= 0 ? 2 : 1; k > 0 && n >= 0; k--)
             weft_parallel_put(r->p, i, result, n);
     }
-    starving = here(r, "starves");
 }
 
 static void look_at_results(run *r, const int32_t *index, int64_t n)
@@ -146,12 +146,13 @@ static void look_at_results(run *r, const int32_t *index, int64_t n)
         weft_fail(r->w, WEFT_EARG, "%d results", (int)all);
     for (int64_t i = 0; weft_ok(r->w) && i < all; i++) {
         int size = result_of(r, index[i], expected);
-        bool right = size < 0 ? !result[i].bytes :
-                                result[i].bytes && result[i].n == size && !memcmp(result[i].bytes, expected, (size_t)size);
+        const char *bytes = result[i].bytes;
+        bool right = size < 0 ? !bytes :
+                                bytes && result[i].n == size && !memcmp(bytes, expected, (size_t)size);
         if (!right)
             weft_fail(r->w, WEFT_EARG, "result %d is another", (int)i);
-        if (r->rank == 0 && result[i].bytes)
-            printf("%d: %.*s\n", (int)index[i], (int)result[i].n, (const char *)result[i].bytes);
+        if (r->rank == 0 && bytes)
+            printf("%d: %.*s\n", (int)index[i], (int)result[i].n, bytes);
     }
 }
 
@@ -195,6 +196,7 @@ static void update(run *r, const int32_t *index, int64_t n)
             put_results(r, &part);
         if (!here(r, "forgets"))
             weft_parallel_add(r->p, loss);
+        starving = here(r, "starves");           /* from its first shard on: let it have but one */
     }
     if (said("gathers"))
         look_at_results(r, index, n);
