@@ -115,6 +115,21 @@ launched() {
     done
 }
 
+# Of all ranks one says what it runs on, and what it took.
+one_speaks() {
+    local text
+    WEFT_LOG=2 by_mpi 2 4 3 gathers >out 2>said || return 1
+    for text in "^weft [0-9.]*: " "^weft: 2 ranks, 4 shards, threads a rank: 1, CPUs: [0-9]*, openmpi, Open MPI" "^weft: closed after" "^  operator "; do
+        [ "$(grep -c "$text" said)" = 1 ] || { echo "$text"; cat said; return 1; }
+    done
+}
+logged() {
+    [ -e "$(dirname "$examples")/libweft_openmpi.so" ] && command -v mpirun >/dev/null || { echo "skipped: who speaks: no libweft_openmpi.so, or no mpirun"; return; }
+    check "one of two ranks speaks" one_speaks
+    why() { WEFT_LOG=1 WEFT_DEVICE=best "$@" 2>&1 >/dev/null | grep -c "^weft: .*open: .*CUDA"; }
+    check "why it is not on a GPU is said by each" eval '[ "$(why by_mpi 2 4 1)" = $((2 * $(WEFT_BACKEND_PATH=$(dirname "$examples") why "$train" 4 1))) ]'
+}
+
 # ---- two ranks on one GPU are told once; each on its own are not
 on_gpus() { WEFT_BACKEND_PATH=$(dirname "$examples")/emu WEFT_DEVICE=$1 "$parts/ranks" 3 "$parts/pairs.so" sh -c "$2"' exec "$0" "$@"' "$train" 3 1 units=8 size=4; }
 shared_gpus() {
@@ -200,5 +215,5 @@ refused() {
     check "the library knows no MPI" eval '! ldd "$(dirname "$examples")/libweft.so" | grep -qi mpi'
 }
 
-for part in ${PARTS:-bytes gathered examples launched shared_gpus resumed failures gone stopped refused}; do $part; done
+for part in ${PARTS:-bytes gathered examples launched logged shared_gpus resumed failures gone stopped refused}; do $part; done
 finish "many ranks"
