@@ -2,6 +2,8 @@
  * context. */
 #ifndef WEFT_CORE_H
 #define WEFT_CORE_H
+#include <sched.h>
+#include <sys/types.h>
 #include "core/api_core.h"
 #include "core/kernels.h"
 
@@ -205,6 +207,7 @@ void    weft__device_release(weft *, void *);
 /* forgotten.c: counts a weft_backward or weft_optim_step of this step, and tells the program that it has
  * forgotten weft_clear */
 void    weft__count_walk(weft *), weft__count_update(weft *);
+bool    weft__silenced(void);                    /* by WEFT_LOG=0 */
 /* owned.c */
 /* zeroed, until the context ends; end and recover may be NULL */
 void   *weft__own(weft *, size_t bytes, void (*end)(void *), void (*recover)(void *));
@@ -290,9 +293,15 @@ void           weft__parallel(weft__device *, int64_t tasks, weft__task *, void 
 const weft__kernels *weft__cpu_kernels(weft_device, char *why, size_t);
 /* driver.c: has this process an NVIDIA GPU? Opens no more than the driver's own library. */
 bool weft__driver_has_gpu(char *why, size_t);
-/* launcher.c: the cores that this process may use, its share of them if it is one of several ranks; its
- * number among those of this machine, 0 if it is alone */
-int weft__cores(void), weft__local_rank(void);
+/* launcher.c: the cores that this process may use, its share of them if it is one of several ranks; the
+ * processors that it is bound to; its number among the ranks of this machine, and among all, 0 if it is
+ * alone */
+int weft__cores(void), weft__cpus(void), weft__local_rank(void), weft__launched_rank(void);
+/* Who has bound the ranks, or not: the nearest process that was not told that it is one, whatever scripts
+ * stand between. */
+pid_t weft__launcher(void);
+/* Of the launcher's processors, if it has mine: an even share, and not more than mine. */
+int weft__share_of_cores(const cpu_set_t *mine, const cpu_set_t *launcher, int ranks);
 /* lock.c: of the process, not of a context; a fork waits for them */
 /* libraries that are opened; libhdf5 */
 typedef enum { WEFT__LOADING, WEFT__FILES, WEFT__LOCKS } weft__lock_of;

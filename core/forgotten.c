@@ -7,7 +7,7 @@
 
 enum { MANY = 1000 };
 
-static bool silenced(void)                       /* by WEFT_LOG=0 */
+bool weft__silenced(void)
 {
     const char *level = secure_getenv("WEFT_LOG");
     return level && !strcmp(level, "0");
@@ -18,7 +18,7 @@ static void count_call(weft *w, int *count, const char *function)
     if (++*count < MANY || w->unended.told || weft__tell(w, WEFT__ENTRIES, NULL) < MANY)
         return;
     w->unended.told = true;
-    if (!silenced())
+    if (!weft__silenced() && !weft__launched_rank())
         fprintf(stderr,
                 "weft: %d calls of %s since the last weft_clear: what all of them made is held, %.1f MB so "
                 "far; weft_clear ends a step, "

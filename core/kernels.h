@@ -24,6 +24,7 @@ typedef struct weft__device {                    /* first argument of every kern
     void *workspace; size_t workspace_bytes;     /* scratch of the kernels, grown as they need it */
     int index;
     bool by_rank;                                /* index is a rank's: those of a machine share devices */
+    uint64_t unit;                               /* which GPU it is, whoever counts; 0: none */
     weft_precision precision;
     bool deterministic;
     int log;                                     /* what WEFT_LOG says */

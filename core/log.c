@@ -1,5 +1,6 @@
 /* log.c - WEFT_LOG=1 says on stderr what a context runs on, and at its end how much memory it had; WEFT_LOG=2
- * adds its profile as a table: calls, ms, share, GF/s of the operators that multiply, GB/s of the others. */
+ * adds its profile as a table: calls, ms, share, GF/s of the operators that multiply, GB/s of the others. Of
+ * many ranks the first one's. */
 #include "core/log.h"
 #include <stdlib.h>
 #include "core/profile.h"
@@ -22,6 +23,11 @@ bool weft__log_level(int *level)
 void weft__log_open(weft *w, int level, const char *but)
 {
     if (!level || w->status)
+        return;
+    int rank = weft__launched_rank();
+    if (rank && *but)                            /* of many ranks one speaks, but for what went wrong */
+        fprintf(stderr, "weft: rank %d: %s\n", rank, but);
+    if (rank)
         return;
     w->opened = weft__now();
     if (level > 1)

@@ -233,6 +233,16 @@ static bool usable(weft__device *d, cudaDeviceProp *about)       /* is there suc
     return !d->failure[0];
 }
 
+/* The same for two processes that count their devices in other ways. */
+static uint64_t unit_of(const cudaDeviceProp *about)
+{
+    uint64_t unit = (uint64_t)about->pciDomainID << 16 | (uint64_t)about->pciBusID << 8 |
+                    (uint64_t)about->pciDeviceID;
+    for (char byte : about->uuid.bytes)
+        unit = unit * 0x100000001B3u ^ (unsigned char)byte;
+    return unit | (uint64_t)1 << 63;
+}
+
 /* A kernel is loaded before anybody needs one, and with it the code for this GPU, from the library or from
  * the driver's translation. */
 static __global__ void empty_kernel() {}
@@ -282,7 +292,7 @@ bool K(open)(weft__device *d)
         return !fail(d, WEFT_ENOMEM, "CUDA: out of memory");
     memset(g, 0, sizeof *g);
     g->context = context, g->sync = asked("WEFT_SYNC"), g->managed = asked("WEFT_MANAGED");
-    d->handle = g;
+    d->handle = g, d->unit = unit_of(&about);
     make(d, g);
     d->stream = g->stream;
     if (d->failure[0])

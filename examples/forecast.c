@@ -4,6 +4,7 @@
  *     forecast --out FILE      trains; `forecast --help` lists the settings; --resume goes
  *                              on where FILE was saved
  *     forecast --test FILE              the errors on the series that were kept apart
+ *     mpirun -n 4 forecast ..           the same bytes, by four processes: docs/cluster.md
  *
  * A model sees up to 200 rows of the past, (I, dI, B), and of the future, up to 80 rows, the programmed
  * current (I, dI); it gives five quantiles of B for each row. --model chooses one of six. FILE holds
@@ -30,6 +31,8 @@ typedef struct {
     weft_frame frame[TEST + 1];
     weft_windows *windows[TEST + 1];
     weft_optim *optim; weft_loader *loader; weft_journal *log;
+    weft_parallel *parallel; bool first;         /* first: of all ranks, which speaks for them */
+    const int32_t *rows;                         /* of each window of the training */
     int64_t total;                               /* updates, if it does not stop early */
     /* from here on in the file: epochs done; whether that was all */
     int64_t epochs, over;
@@ -65,32 +68,42 @@ static void save(run *r)
     weft_checkpoint_item items[ITEMS];
     r->at = weft_loader_get_state(r->loader);
     items_of(r, items);
-    check_file(weft_save(r->o.out, r->m.all, r->optim, items, ITEMS));
+    check_file(weft_parallel_save(r->parallel, r->o.out, r->m.all, r->optim, items, ITEMS));
 }
 
 static void restore(run *r)
 {
     weft_checkpoint_item items[ITEMS];
     items_of(r, items);
-    check_file(weft_load(r->o.out, r->m.all, r->optim, items, ITEMS));
+    check_file(weft_parallel_load(r->parallel, r->o.out, r->m.all, r->optim, items, ITEMS));
     weft_loader_set_state(r->loader, r->at);
-    printf("goes on after update %lld of %lld\n", (long long)weft_optim_steps(r->optim), (long long)r->total);
+    if (r->first)
+        printf("goes on after update %lld of %lld\n", (long long)weft_optim_steps(r->optim),
+               (long long)r->total);
 }
 
 /* ---- training ---- */
+static weft_loss loss_of(run *r, const weft_part *shard)
+{
+    weft_window_batch b = weft_windows_batch(r->windows[TRAIN], shard->index, shard->n, NULL);
+    return model_loss(model_run(r->m.net, &b.series, NULL), b.target);
+}
+
 static void update(run *r, const int32_t *pick, int64_t n)
 {
     const settings *s = &r->o.set;
-    weft_window_batch b = weft_windows_batch(r->windows[TRAIN], pick, n, NULL);
-    weft_tensor *loss = weft_mean_loss(model_loss(model_run(r->m.net, &b.series, NULL), b.target));
-    weft_backward(loss);
+    weft_parallel_begin(r->parallel, pick, n);
+    for (weft_part shard; weft_parallel_next(r->parallel, &shard);)
+        weft_parallel_add(r->parallel, loss_of(r, &shard));
     weft_clip_grad_norm(r->m.trained, s->clip, 0);
     weft_optim_set_lr(
         r->optim, weft_cosine_warmup(weft_optim_steps(r->optim), r->total, s->lr, s->warmup, 0));
     weft_optim_step(r->optim);
     weft_ema_update(r->m.average, weft_optim_steps(r->optim));
-    r->meter[0] += weft_item(loss);
+    r->meter[0] += weft_parallel_mean(r->parallel);
     r->meter[1]++;
+    for (int64_t i = 0; i < n; i++)
+        r->bar.tokens += r->rows[pick[i]];
     weft_clear(r->m.w);
     check_context(r->m.w, "update %lld", (long long)weft_optim_steps(r->optim));
 }
@@ -100,10 +113,9 @@ static double mean_loss(const run *r) { return r->meter[1] > 0 ? r->meter[0] / r
 static void show(run *r)
 {
     int64_t done = weft_optim_steps(r->optim);
-    if (progress_due(&r->bar, done))
-        progress_show(&r->bar, done, r->total, "epoch %lld of %lld  loss %.4f  %.1f steps/s",
-                      (long long)weft_loader_epoch(r->loader), (long long)r->o.set.epochs, mean_loss(r),
-                      progress_rate(&r->bar, done));
+    if (r->first && progress_due(&r->bar, done))
+        progress_show(&r->bar, done, r->total, "epoch %lld of %lld  loss %.4f",
+                      (long long)weft_loader_epoch(r->loader), (long long)r->o.set.epochs, mean_loss(r));
 }
 
 static void log_epoch(run *r, double loss, const score *s)
@@ -114,7 +126,7 @@ static void log_epoch(run *r, double loss, const score *s)
     weft_journal_number(r->log, "validation_loss", s->loss);
     weft_journal_number(r->log, "validation_rmse", s->rmse);
     weft_journal_number(r->log, "lr", (double)weft_optim_lr(r->optim));
-    weft_journal_number(r->log, "seconds", progress_seconds(&r->bar));
+    progress_log(&r->bar, r->log);
     weft_journal_line_end(r->log);
 }
 
@@ -132,6 +144,8 @@ static void end_epoch(run *r)
     memcpy(r->history + PER_EPOCH * r->epochs++, now, sizeof now);
     r->meter[0] = r->meter[1] = 0;
     r->over = enough || r->epochs == r->o.set.epochs;
+    if (!r->first)
+        return;
     progress_wipe();
     printf("epoch %lld of %lld: loss %.5f, validation %.5f, RMSE %.5f, %.0f s%s\n", (long long)r->epochs,
            (long long)r->o.set.epochs, loss, s.loss, s.rmse, progress_seconds(&r->bar),
@@ -144,10 +158,10 @@ static void end_epoch(run *r)
 static void train(run *r)
 {
     bool saved = weft_optim_steps(r->optim) > 0;
-    r->bar = progress_begin(weft_optim_steps(r->optim));
+    r->bar = progress_begin(weft_optim_steps(r->optim), r->parallel);
     if (!saved)
         save(r);                                 /* a path that cannot be written is better known now */
-    while (!r->over && !signal_came()) {
+    while (!r->over && !stopping(r->parallel)) {
         int64_t n;
         const int32_t *pick = weft_loader_next(r->loader, &n);
         if (pick) {
@@ -162,7 +176,8 @@ static void train(run *r)
     }
     if (!saved)
         save(r);
-    progress_wipe();
+    if (r->first)
+        progress_wipe();
 }
 
 /* ---- what came of it ---- */
@@ -172,8 +187,11 @@ static void report(run *r, const char *speed)
     const settings *s = &r->o.set;
     const char *name = model_names[s->model];
     const weft_frame *f = &r->frame[TEST];
-    r->ar = arx_fit(&r->frame[TRAIN], r->windows[TRAIN], &r->frame[VALIDATION], r->windows[VALIDATION]);
     score it = judge(&r->m, r->m.best, r->windows[TEST], f);
+    double whole = rolling_rmse(&r->m, s, f, r->o.forecasts);
+    if (!r->first)
+        return;
+    r->ar = arx_fit(&r->frame[TRAIN], r->windows[TRAIN], &r->frame[VALIDATION], r->windows[VALIDATION]);
     double still = baseline_rmse(NULL, f, r->windows[TEST]),
            linear = baseline_rmse(&r->ar, f, r->windows[TEST]);
     printf("RMSE on %lld windows of %lld series that it never saw:\n",
@@ -182,8 +200,8 @@ static void report(run *r, const char *speed)
     printf("  %-22s %9.5f   p = %d, q = %d\n", "AR-X, linear", linear, r->ar.p, r->ar.q);
     printf("  %-22s %9.5f   %.1f %% of the rows lie in the band of 90 %%\n", name, it.rmse, 100 * it.inside);
     printf("and of a forecast of whole series, from their first %lld rows on:\n", (long long)s->context);
-    printf("  %-22s %9.5f\n", "AR-X, linear", rolling_rmse(&r->m, &r->ar, s, f));
-    printf("  %-22s %9.5f\n", name, rolling_rmse(&r->m, NULL, s, f));
+    printf("  %-22s %9.5f\n", "AR-X, linear", arx_rolling_rmse(&r->ar, s, f));
+    printf("  %-22s %9.5f\n", name, whole);
     weft_journal_number(r->log, "test_rmse", it.rmse);
     weft_journal_number(r->log, "persistence", still);
     weft_journal_number(r->log, "ar_x", linear);
@@ -214,6 +232,7 @@ static void prepare(run *r, const char *path)
     r->windows[VALIDATION] = windows_to_judge(&r->m, s, "validation", &r->frame[VALIDATION]);
     r->windows[TEST] = windows_to_judge(&r->m, s, "test", &r->frame[TEST]);
     check_context(r->m.w, "windows");
+    r->first = weft_parallel_place_of(r->m.ranks).rank == 0;
     r->history = memory(PER_EPOCH * (size_t)s->epochs + 1, sizeof *r->history);
     r->stopper = (weft_early_stopping){ .patience = s->patience - 1 };
 }
@@ -239,7 +258,8 @@ static int do_test(run *r)
     char speed[64];
     snprintf(speed, sizeof speed, "%.0f windows/s",
              (double)weft_windows_counts(r->windows[VALIDATION]).windows / (seconds() - start));
-    printf("the best of %lld epochs, RMSE %.5f in validation\n", (long long)r->epochs, it.rmse);
+    if (r->first)
+        printf("the best of %lld epochs, RMSE %.5f in validation\n", (long long)r->epochs, it.rmse);
     report(r, speed);
     return 0;
 }
@@ -247,22 +267,25 @@ static int do_test(run *r)
 static void begin(run *r)
 {
     bool resumes = r->o.resume && is_there(r->o.out);
-    if (r->o.resume && !resumes)
-        printf("there is no %s yet: a fresh start\n", r->o.out);
     if (resumes)
         options_of_file(&forecast_table, &r->o, r->o.given, r->o.out);
     prepare(r, resumes ? r->o.out : NULL);
+    if (r->o.resume && !resumes && r->first)
+        printf("there is no %s yet: a fresh start\n", r->o.out);
     const settings *s = &r->o.set;
     r->optim = weft_adamw_new(r->m.trained, &(weft_adam_opts){ .weight_decay = s->decay });
     weft_window_counts n = weft_windows_counts(r->windows[TRAIN]);
     r->loader = weft_loader_new(r->m.w, "train", n.windows, n.lengths,
                                 &(weft_loader_opts){ .count = s->batch });
+    r->rows = n.lengths;
+    r->parallel = weft_parallel_new(
+        r->m.trained, &(weft_parallel_opts){ .shards = (int)s->shards, .n = n.windows, .len = n.lengths });
     r->total = (n.windows + s->batch - 1) / s->batch * s->epochs;
     if (resumes)
         restore(r);
     check_context(r->m.w, "to begin");
     r->over = r->over || r->epochs == s->epochs;
-    if (r->o.log)
+    if (r->o.log && r->first)
         check_file(weft_journal_open(r->o.log, resumes, &r->log));
     weft_journal_text(r->log, "event", resumes ? "resume" : "begin");
     weft_journal_number(r->log, "update", (double)weft_optim_steps(r->optim));
@@ -273,8 +296,9 @@ static void begin(run *r)
 static int do_train(run *r, int argc, char **argv)
 {
     char speed[64];
-    obey_signals();
     begin(r);
+    if (weft_parallel_place_of(r->parallel).ranks == 1)
+        obey_signals();
     train(r);
     if (r->over) {
         double rate = progress_rate(&r->bar, weft_optim_steps(r->optim));
@@ -282,10 +306,12 @@ static int do_train(run *r, int argc, char **argv)
         report(r, speed);
         return 0;
     }
-    printf("stopped and saved after update %lld of %lld; to go on:\n", (long long)weft_optim_steps(r->optim),
-           (long long)r->total);
-    print_resume(argc, argv);
-    return 128 + signal_came();
+    if (r->first) {
+        printf("stopped and saved after update %lld of %lld; to go on:\n",
+               (long long)weft_optim_steps(r->optim), (long long)r->total);
+        print_resume(argc, argv);
+    }
+    return signal_came() ? 128 + signal_came() : 0;
 }
 
 int main(int argc, char **argv)

@@ -1,13 +1,18 @@
 /* forecast_judge.c - see forecast_judge.h. */
+#include <errno.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include "common/program.h"
 #include "forecast_judge.h"
 
 enum { CHUNK = 64 };                             /* windows at a time */
 
 /* ---- windows ---- */
+enum { SUMS = 5 };
 typedef struct { double loss, weight, squares, inside, rows; } sums;
+_Static_assert(sizeof(sums) == SUMS * sizeof(double), "numbers that are added up over shards");
 
 static const double *truth(const weft_frame *f, int64_t series, int64_t row)
 {
@@ -42,21 +47,31 @@ static void add_windows(sums *s, weft_forecaster *f, weft_windows *windows, cons
     free(predicted);
 }
 
-score judge(const model *m, weft_forecaster *f, weft_windows *windows, const weft_frame *frame)
+static sums judge_some(const model *m, weft_forecaster *f, weft_windows *windows, const weft_frame *frame,
+                       const weft_part *shard)
 {
     sums s = { 0 };
-    int64_t n = weft_windows_counts(windows).windows;
-    WEFT_NO_GRAD(m->w) WEFT_EVAL(m->w)
-        for (int64_t from = 0; from < n; from += CHUNK) {
-            int32_t index[CHUNK];
-            int64_t now = n - from < CHUNK ? n - from : CHUNK;
-            for (int64_t i = 0; i < now; i++)
-                index[i] = (int32_t)(from + i);
-            add_windows(&s, f, windows, frame, index, now);
-            weft_clear(m->w);
+    for (int64_t from = 0; from < shard->n; from += CHUNK) {
+        add_windows(&s, f, windows, frame, shard->index + from,
+                    shard->n - from < CHUNK ? shard->n - from : CHUNK);
+        weft_clear(m->w);
+    }
+    return s;
+}
+
+score judge(const model *m, weft_forecaster *f, weft_windows *windows, const weft_frame *frame)
+{
+    sums all;
+    WEFT_NO_GRAD(m->w) WEFT_EVAL(m->w) {
+        weft_parallel_begin(m->ranks, NULL, weft_windows_counts(windows).windows);
+        for (weft_part shard; weft_parallel_next(m->ranks, &shard);) {
+            sums s = judge_some(m, f, windows, frame, &shard);
+            weft_parallel_add_values(m->ranks, (const double *)&s, SUMS);
         }
+    }
     check_context(m->w, "judging");
-    return (score){ s.loss / s.weight, sqrt(s.squares / s.rows), s.inside / s.rows };
+    memcpy(&all, weft_parallel_values(m->ranks), sizeof all);
+    return (score){ all.loss / all.weight, sqrt(all.squares / all.rows), all.inside / all.rows };
 }
 
 /* ---- whole series ---- */
@@ -76,19 +91,65 @@ void rolling(const model *m, const weft_frame *frame, int64_t series, int64_t fr
     check_context(m->w, "a rolling forecast");
 }
 
-double rolling_rmse(const model *m, const arx *a, const settings *s, const weft_frame *frame)
+/* Adds a series' squares of what a forecast misses, from row `from` on; how many rows that were. */
+static double add_misses(double *squares, const weft_frame *frame, int64_t series, int64_t from,
+                         const double *out)
+{
+    int64_t n = frame->start[series + 1] - frame->start[series] - from;
+    for (int64_t t = 0; t < n; t++)
+        *squares += (out[t] - truth(frame, series, from)[t]) * (out[t] - truth(frame, series, from)[t]);
+    return (double)n;
+}
+
+static void write_forecasts(const char *path, const settings *s, const weft_frame *frame,
+                            const weft_parallel_result *of)
+{
+    FILE *file = fopen(path, "w");
+    bool fine = file && fputs("series,row,B,forecast\n", file) >= 0;
+    for (int64_t i = 0; fine && i < frame->n; i++) {
+        int64_t from = rolling_from(s, frame, i), n = of[i].n / (int64_t)sizeof(double);
+        for (int64_t t = 0; t < n; t++)
+            fprintf(file, "%lld,%lld,%.9g,%.9g\n", (long long)i, (long long)(from + t),
+                    truth(frame, i, from)[t], ((const double *)of[i].bytes)[t]);
+    }
+    fine = fine && !ferror(file);
+    if (!file || fclose(file) || !fine)
+        quit(1, "%s: %s", path, strerror(errno));
+}
+
+/* Each rank forecasts the series of its shards, and all get all, in their order. */
+double rolling_rmse(const model *m, const settings *s, const weft_frame *frame, const char *path)
+{
+    double squares = 0, rows = 0;
+    WEFT_NO_GRAD(m->w) {
+        weft_parallel_begin(m->ranks, NULL, frame->n);
+        for (weft_part part; weft_parallel_next(m->ranks, &part);)
+            for (int64_t k = 0; k < part.n; k++) {
+                int64_t i = part.index[k], from = rolling_from(s, frame, i);
+                size_t size = (size_t)(frame->start[i + 1] - frame->start[i] - from) * sizeof(double);
+                double *out = memory(size, 1);
+                rolling(m, frame, i, from, NULL, out);
+                weft_parallel_put(m->ranks, k, out, (int64_t)size);
+                free(out);
+            }
+    }
+    check_context(m->w, "rolling forecasts");
+    const weft_parallel_result *of = weft_parallel_gathered(m->ranks, NULL);
+    for (int64_t i = 0; i < frame->n; i++)
+        rows += add_misses(&squares, frame, i, rolling_from(s, frame, i), of[i].bytes);
+    if (path && weft_parallel_place_of(m->ranks).rank == 0)
+        write_forecasts(path, s, frame, of);
+    return sqrt(squares / rows);
+}
+
+double arx_rolling_rmse(const arx *a, const settings *s, const weft_frame *frame)
 {
     double squares = 0, rows = 0;
     for (int64_t i = 0; i < frame->n; i++) {
         int64_t from = rolling_from(s, frame, i), n = frame->start[i + 1] - frame->start[i] - from;
         double *out = memory((size_t)n, sizeof *out);
-        if (a)
-            arx_forecast(a, frame, i, from, from, n, out);
-        else
-            rolling(m, frame, i, from, NULL, out);
-        for (int64_t t = 0; t < n; t++)
-            squares += (out[t] - truth(frame, i, from)[t]) * (out[t] - truth(frame, i, from)[t]);
-        rows += (double)n;
+        arx_forecast(a, frame, i, from, from, n, out);
+        rows += add_misses(&squares, frame, i, from, out);
         free(out);
     }
     return sqrt(squares / rows);

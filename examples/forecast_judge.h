@@ -13,6 +13,8 @@ score judge(const model *m, weft_forecaster *f, weft_windows *windows, const wef
  * QUANTILES], out [rows]. */
 int64_t rolling_from(const settings *s, const weft_frame *frame, int64_t series);
 void rolling(const model *m, const weft_frame *frame, int64_t series, int64_t from, double *all, double *out);
-/* The root of the mean squared error of such forecasts of all series; a: by AR-X, else by the model. */
-double  rolling_rmse(const model *m, const arx *a, const settings *s, const weft_frame *frame);
+/* The root of the mean squared error of such forecasts of all series, by the model and by AR-X. path: NULL,
+ * or a file of all of them that the first rank writes. */
+double rolling_rmse(const model *m, const settings *s, const weft_frame *frame, const char *path);
+double arx_rolling_rmse(const arx *a, const settings *s, const weft_frame *frame);
 #endif

@@ -85,6 +85,8 @@ model model_new(weft *w, const settings *s)
     m.average = s->average > 0 ? weft_ema_new(m.trained, s->average) : NULL;
     check_context(w, "%s", model_names[s->model]);
     weft_freeze(weft_forecaster_module(m.best), "*", true);
+    m.ranks = weft_parallel_new(m.all, &(weft_parallel_opts){ .shards = (int)s->shards });
+    check_context(w, "%s", "ranks");
     return m;
 }
 

@@ -19,6 +19,7 @@ typedef struct {
     weft_module     *all, *trained;              /* all: net and best; trained: net */
     weft_forecaster *net, *best;
     weft_ema    *average;                    /* of net, NULL: none */
+    weft_parallel *ranks;                    /* which judge together */
 } model;
 
 model        model_new(weft *w, const settings *s);

@@ -18,6 +18,7 @@ static const option table[] = {
     SETTING("series", WHOLE, series, 160, 1, 1e6, "series to learn from"),
     SETTING("series-seed", WHOLE, series_seed, 1, 0, 9e15, "of the series"),
     SETTING("batch", WHOLE, batch, 8, 1, 65536, "windows an update"),
+    SETTING("shards", WHOLE, shards, 0, 0, 65536, "of an update, whatever the ranks; 0: as many as ranks"),
     SETTING("epochs", WHOLE, epochs, 25, 0, 1e6, "passes over the windows at most"),
     SETTING("warmup", WHOLE, warmup, 200, 0, 1e9, "updates until the full learning rate"),
     SETTING("patience", WHOLE, patience, 10, 1, 1e6, "epochs without a better validation loss until it ends"),
@@ -36,13 +37,15 @@ static const option table[] = {
     OTHER("log", TEXT, log, 0, 0, 0),
     OTHER("pictures", TEXT, pictures, 0, 0, 0),
     OTHER("test", TEXT, test, 0, 0, 0),
+    OTHER("forecasts", TEXT, forecasts, 0, 0, 0),
     OTHER("resume", FLAG, resume, 0, 0, 0),
     OTHER("quick", FLAG, quick, 0, 0, 0),
 };
 const option_table forecast_table = {
     "forecast [--out FILE] [--resume] [--log FILE] [--pictures FOLDER] [--every UPDATES] [--quick] "
-    "[settings]\n"
-    "forecast --test FILE [--pictures FOLDER]\n"
+    "[--forecasts CSV] [settings]\n"
+    "forecast --test FILE [--pictures FOLDER] [--forecasts CSV]   (of whole series, each row)\n"
+    "mpirun -n RANKS forecast .. does the same on several processors or machines, see docs/cluster.md\n"
     "with [--threads N] [--device cpu|cuda|best], and in training these settings (--quick: others, for a try "
     "of a second):\n\n",
     table,

@@ -6,15 +6,15 @@
 
 typedef struct {
     int64_t model, hidden, layers, heads, blocks, context, horizon, stride, series, series_seed, batch,
-        epochs, warmup, patience, seed;
+        shards, epochs, warmup, patience, seed;
     double  dropout, noise, lr, decay, clip, average;
 } settings;
-enum { SETTINGS = 21 };
+enum { SETTINGS = 22 };
 
 typedef struct {
     settings    set;
     bool        given[OPTIONS];                  /* on the command line */
-    const char *out, *log, *pictures, *test;
+    const char *out, *log, *pictures, *test, *forecasts;
     bool        resume, quick;
     int64_t     threads, every;
     weft_device device;

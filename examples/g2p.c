@@ -34,8 +34,8 @@ typedef struct {
     options o; dictionary d; model m;
     weft_optim *optim; weft_loader *loader; weft_journal *log;
     weft_parallel *parallel; bool first;         /* first: of all ranks, which speaks for them */
-    /* [pairs] what there is to learn: a word and one of its pronunciations */
-    int64_t pairs, *word, *saying;
+    /* [pairs] what there is to learn: a word and one of its pronunciations; of both, how long */
+    int64_t pairs, *word, *saying; int32_t *tokens;
     int64_t devs, *dev;                          /* words */
     /* a batch: tokens, and lengths of both sides */
     int32_t *letters, *before, *after, *read, *write;
@@ -93,7 +93,7 @@ static void make_pairs(run *r)
 {
     const dictionary *d = &r->d;
     int32_t *size = memory((size_t)d->sayings, sizeof *size), most_letters = 0, most_phones = 0;
-    int32_t *tokens = memory((size_t)d->sayings, sizeof *tokens);
+    r->tokens = memory((size_t)d->sayings, sizeof *r->tokens);
     r->word = memory((size_t)d->sayings, sizeof *r->word);
     r->saying = memory((size_t)d->sayings, sizeof *r->saying);
     for (int64_t i = 0; i < d->words; i++)
@@ -101,7 +101,7 @@ static void make_pairs(run *r)
             most_letters = d->letters[i] > most_letters ? d->letters[i] : most_letters;
             most_phones = d->length[s] > most_phones ? d->length[s] : most_phones;
             size[r->pairs] = 64 * d->letters[i] + d->length[s];
-            tokens[r->pairs] = d->letters[i] + d->length[s] + 1;
+            r->tokens[r->pairs] = d->letters[i] + d->length[s] + 1;
             r->word[r->pairs] = i;
             r->saying[r->pairs++] = s;
         }
@@ -113,10 +113,9 @@ static void make_pairs(run *r)
     r->write = memory(n, sizeof *r->write);
     weft_loader_opts opts = { .count = r->o.set.batch, .pool = (int)r->o.set.pool };
     r->loader = weft_loader_new(r->m.w, "train", r->pairs, size, &opts);
-    weft_parallel_opts shards = { .shards = (int)r->o.set.shards, .n = r->pairs, .len = tokens };
+    weft_parallel_opts shards = { .shards = (int)r->o.set.shards, .n = r->pairs, .len = r->tokens };
     r->parallel = weft_parallel_new(r->m.all, &shards);
     r->first = weft_parallel_place_of(r->parallel).rank == 0;
-    free(tokens);
     free(size);
 }
 
@@ -147,7 +146,7 @@ static void log_point(run *r, double norm)
     weft_journal_number(r->log, "loss", loss);
     weft_journal_number(r->log, "lr", (double)weft_optim_lr(r->optim));
     weft_journal_number(r->log, "norm", norm);
-    weft_journal_number(r->log, "seconds", progress_seconds(&r->bar));
+    progress_log(&r->bar, r->log);
     weft_journal_line_end(r->log);
 }
 
@@ -174,6 +173,8 @@ static void update(run *r, const int32_t *pick, int64_t n)
     weft_optim_step(r->optim);
     int64_t updates = weft_optim_steps(r->optim);
     weft_ema_update(r->m.average, updates);
+    for (int64_t i = 0; i < n; i++)
+        r->bar.tokens += r->tokens[pick[i]];
     if (updates % READ == 1) {
         r->meter[0] += weft_parallel_mean(r->parallel);
         r->meter[1]++;
@@ -195,15 +196,14 @@ static void show(run *r)
 {
     int64_t done = weft_optim_steps(r->optim);
     if (r->first && progress_due(&r->bar, done))
-        progress_show(&r->bar, done, r->total, "epoch %lld of %lld  loss %.3f  %.0f words/s",
-                      (long long)weft_loader_epoch(r->loader), (long long)r->o.set.epochs, last_loss(r),
-                      progress_rate(&r->bar, done) * (double)r->o.set.batch);
+        progress_show(&r->bar, done, r->total, "epoch %lld of %lld  loss %.3f",
+                      (long long)weft_loader_epoch(r->loader), (long long)r->o.set.epochs, last_loss(r));
 }
 
 /* ---- epochs ---- */
 static void end_epoch(run *r)
 {
-    score s = judge(&r->m, &r->d, r->dev, r->devs, 1);
+    score s = judge(&r->m, &r->d, r->dev, r->devs, 1, NULL);
     r->judged[2 * r->epochs] = score_per(&s);
     r->judged[2 * r->epochs + 1] = score_wer(&s);
     r->epochs++;
@@ -216,25 +216,18 @@ static void end_epoch(run *r)
     weft_journal_number(r->log, "epochs_done", (double)r->epochs);
     weft_journal_number(r->log, "dev_per", score_per(&s));
     weft_journal_number(r->log, "dev_wer", score_wer(&s));
-    weft_journal_number(r->log, "seconds", progress_seconds(&r->bar));
+    progress_log(&r->bar, r->log);
     weft_journal_line_end(r->log);
-}
-
-/* A signal to one rank is one to all. */
-static bool stopping(const run *r)
-{
-    bool many = weft_parallel_place_of(r->parallel).ranks > 1;
-    return many ? weft_parallel_stopping(r->parallel) : signal_came();
 }
 
 /* False if a signal came. */
 static bool train(run *r)
 {
     bool saved = false;
-    r->bar = progress_begin(weft_optim_steps(r->optim));
+    r->bar = progress_begin(weft_optim_steps(r->optim), r->parallel);
     if (r->bar.first == 0)
         save(r);                                 /* a path that cannot be written is better known now */
-    while (r->epochs < r->o.set.epochs && !stopping(r)) {
+    while (r->epochs < r->o.set.epochs && !stopping(r->parallel)) {
         int64_t n;
         const int32_t *pick = weft_loader_next(r->loader, &n);
         if (pick) {
@@ -370,7 +363,7 @@ static int do_test(options *o)
         quit(1, "%s has other phones than %s", o->data, o->test);
     int64_t n, *words = words_of(&d, o->data ? TEST : ALL, &n);
     double start = seconds();
-    score s = judge(&m, &d, words, n, o->beam);
+    score s = judge(&m, &d, words, n, o->beam, o->said);
     if (weft_parallel_place_of(m.ranks).rank == 0)
         last_line(&s, &m, seconds() - start);
     free(words);
@@ -425,8 +418,8 @@ static void begin(run *r)
 static void end(run *r)
 {
     void *const all[] = {
-        r->word, r->saying, r->dev,   r->letters, r->before, r->after,
-        r->read, r->write,  r->curve, r->judged,  r->test,
+        r->word, r->saying, r->tokens, r->dev,   r->letters, r->before,
+        r->after, r->read,  r->write,  r->curve, r->judged,  r->test,
     };
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
         free(all[i]);
@@ -439,7 +432,7 @@ static void finish(run *r)
 {
     double spent = progress_seconds(&r->bar);
     int64_t n, *test = words_of(&r->d, TEST, &n);
-    score s = judge(&r->m, &r->d, test, n, r->o.beam);
+    score s = judge(&r->m, &r->d, test, n, r->o.beam, r->o.said);
     if (!r->first) {
         free(test);
         return;

@@ -31,11 +31,13 @@ static const option table[] = {
     OTHER("pictures", TEXT, pictures, 0, 0, 0),
     OTHER("test", TEXT, test, 0, 0, 0),
     OTHER("say", TEXT, say, 0, 0, 0),
+    OTHER("said", TEXT, said, 0, 0, 0),
     OTHER("resume", FLAG, resume, 0, 0, 0),
 };
 const option_table g2p_table = {
-    "g2p --data DICT [--out FILE] [--resume] [--log FILE] [--pictures FOLDER] [--every UPDATES] [settings]\n"
-    "g2p --test FILE [--data DICT] [--beam K]\n"
+    "g2p --data DICT [--out FILE] [--resume] [--log FILE] [--pictures FOLDER] [--every UPDATES] "
+    "[--said TEXT] [settings]\n"
+    "g2p --test FILE [--data DICT] [--beam K] [--said TEXT]   (the test's words, as it says them)\n"
     "g2p --say FILE [--beam K] WORD...\n"
     "mpirun -n RANKS g2p .. does the same on several processors or machines, see docs/cluster.md\n"
     "with [--threads N] [--device cpu|cuda|best], and in training these settings:\n\n",

@@ -13,7 +13,7 @@ enum { SETTINGS = 17 };
 typedef struct {
     settings    set;
     bool        given[OPTIONS];                  /* on the command line */
-    const char *data, *out, *log, *pictures, *test, *say;
+    const char *data, *out, *log, *pictures, *test, *say, *said;
     char      **words;                           /* of --say */
     int         count;
     bool        resume;

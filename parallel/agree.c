@@ -34,7 +34,7 @@ char *weft__at_least(weft *w, weft__room_of *r, int64_t bytes)
     return r->at;
 }
 
-bool weft__gather(weft_parallel *p, const char *what, int tag, const void *bytes, int64_t n)
+bool weft__all_gather(weft_parallel *p, const char *what, int tag, const void *bytes, int64_t n)
 {
     int here = p->world.rank, all = p->world.ranks;
     char *said = weft__at_least(p->w, &p->said, n * all);
@@ -55,7 +55,7 @@ bool weft__gather(weft_parallel *p, const char *what, int tag, const void *bytes
 
 bool weft__hand_out(weft_parallel *p, const char *what, const void *bytes, int64_t n)
 {
-    return weft__gather(p, what, PAYLOAD, bytes, n);
+    return weft__all_gather(p, what, PAYLOAD, bytes, n);
 }
 
 /* ---- what was said ---- */
@@ -119,7 +119,7 @@ bool weft__agree(weft_parallel *p, const char *what, const weft__print *prints, 
         p->stopping |= mine.stopping;
         return !w->status;
     }
-    if (!weft__gather(p, what, WORDS, &mine, sizeof mine))
+    if (!weft__all_gather(p, what, WORDS, &mine, sizeof mine))
         return false;
     bool fine = same_call(p) && none_has_failed(p) && prints_agree(p, what, prints, n), posted = false;
     for (int q = 0; q < p->world.ranks; q++) {

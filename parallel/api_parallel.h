@@ -1,7 +1,8 @@
 /* api_parallel.h - training on many machines: each rank, a process, works on its shards of every
  * batch, and all have the same gradients, to the bit.
  *
- * Contents: making it, an update, sums over a batch, checkpoints, the end.
+ * Contents: making it, an update, sums over a batch, results in the batch's order, checkpoints, the
+ * end.
  *
  *     weft_parallel *p = weft_parallel_new(m, &(weft_parallel_opts){ .shards = 8 });
  *     while ((index = weft_loader_next(loader, &n)) != NULL) {    // of all ranks, the same on all
@@ -45,10 +46,12 @@ typedef struct {
  * an inert one, with no shard at all. */
 WEFT_API weft_parallel *weft_parallel_new(weft_module *m, const weft_parallel_opts *opts);
 /* This process among all ranks, and among those of its machine, both counted from 0; the shards;
- * the transport, "none" without one. */
+ * the transport, "none" without one; and seconds that a rank has waited for others so far, in
+ * exchanges and where all meet: the mean over ranks, the same on all, as of the last batch. */
 typedef struct {
     int rank, ranks, local_rank, local_ranks, shards;
     const char *transport;
+    double waited;
 } weft_parallel_place;
 WEFT_API weft_parallel_place weft_parallel_place_of(const weft_parallel *p);
 
@@ -83,6 +86,18 @@ WEFT_API void weft_parallel_add_values(weft_parallel *p, const double *values, i
 /* [16] their sums over the whole batch, in the order of the shards' tree, when the shards are done:
  * the same on all ranks. Valid until the next weft_parallel_begin. */
 WEFT_API const double *weft_parallel_values(const weft_parallel *p);
+
+/* ---- results in the batch's order ---- */
+/* What has come of sequence i of the shard at work, that of part.index[i]: n bytes, copied, of any
+ * kind; a decoded sequence, say. At most once for each, 2^31 - 1 bytes at most, before the next
+ * weft_parallel_next. */
+WEFT_API void weft_parallel_put(weft_parallel *p, int64_t i, const void *bytes, int64_t n);
+/* What was put on any rank, by the place in the batch, *n of them; bytes NULL where nothing was. It
+ * has come to all ranks in the last call of weft_parallel_next, so one of them may ask alone. NULL
+ * while shards are at work, or if nothing was put. Owned by p, the bytes, too, which are aligned
+ * for numbers; valid until the next weft_parallel_begin. */
+typedef struct { const void *bytes; int64_t n; } weft_parallel_result;
+WEFT_API const weft_parallel_result *weft_parallel_gathered(const weft_parallel *p, int64_t *n);
 
 /* ---- checkpoints ---- */
 /* weft_save by rank 0, and weft_load by all; what is returned is the same on all ranks. The file

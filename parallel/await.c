@@ -97,7 +97,7 @@ static bool too_late(weft_parallel *p, int peer, const char *what)
 }
 
 /* ---- waiting ---- */
-bool weft__await(weft_parallel *p, const char *what, weft__request *r, int n)
+static bool all_over(weft_parallel *p, const char *what, weft__request *r, int n)
 {
     const weft__transport *t = p->transport;
     double until = now() + p->timeout;
@@ -114,4 +114,12 @@ bool weft__await(weft_parallel *p, const char *what, weft__request *r, int n)
             return lost(p, r[i].peer, what);
     }
     return true;
+}
+
+bool weft__await(weft_parallel *p, const char *what, weft__request *r, int n)
+{
+    double from = now();
+    bool fine = all_over(p, what, r, n);
+    p->waited += now() - from;
+    return fine;
 }

@@ -93,7 +93,7 @@ static bool look_round(weft_parallel *p, bool done)
 {
     where mine = { p->call, done, here.first };
     p->lost = false;
-    if (!weft__gather(p, "a call after a loss", WHERE, &mine, sizeof mine))
+    if (!weft__all_gather(p, "a call after a loss", WHERE, &mine, sizeof mine))
         return false;
     int64_t last = p->call;
     bool all_done = true;

@@ -25,7 +25,8 @@ static bool all_are_alike(weft_parallel *p)
     bool fine;
     weft__common(p);
     do
-        fine = weft__agree(p, "weft_parallel_new", prints, sizeof prints / sizeof *prints);
+        fine = weft__agree(p, "weft_parallel_new", prints, sizeof prints / sizeof *prints) &&
+               (!p->transport || weft__devices_are_told(p));
     while (weft__again(p));
     return fine;
 }
@@ -82,6 +83,7 @@ static void parallel_end(void *user)
     if (!p->w)
         return;
     weft__fold_end(p);
+    weft__results_end(p);
     weft__portion *b = &p->batch;
     void *const all[] = { p->len,   p->stage.at, p->own.at, p->said.at, b->place,
                           b->index, b->id,       b->start,  b->key,     b->bin,  p->roll.at };
@@ -117,8 +119,8 @@ static bool made(weft_parallel *p, const weft_parallel_opts *o)
     if (p->transport && !o->no_signals)
         weft__signals_watch();
     if (p->w->dev.log && p->world.rank == 0)
-        fprintf(stderr, "weft: %d ranks, %d shards, %d threads a rank, %s%s%s\n", p->world.ranks, p->shards,
-                weft_threads(p->w),
+        fprintf(stderr, "weft: %d ranks, %d shards, threads a rank: %d, CPUs: %d, %s%s%s\n", p->world.ranks,
+                p->shards, weft_threads(p->w), weft__cpus(),
                 p->transport ? p->transport->name : "no transport", p->transport ? ", " : "",
                 weft__transport_version());
     return true;
@@ -140,10 +142,11 @@ weft_parallel *weft_parallel_new(weft_module *m, const weft_parallel_opts *opts)
 weft_parallel_place weft_parallel_place_of(const weft_parallel *p)
 {
     if (!p || !p->w)
-        return (weft_parallel_place){ 0, 1, 0, 1, 0, "none" };
+        return (weft_parallel_place){ 0, 1, 0, 1, 0, "none", 0 };
     const weft__world *x = &p->world;
     return (weft_parallel_place){ x->rank,  x->ranks, x->local_rank, x->local_ranks, p->shards,
-                                  p->transport ? p->transport->name : "none" };
+                                  p->transport ? p->transport->name : "none",
+                                  p->waited_by_all / x->ranks };
 }
 
 bool weft_parallel_stopping(const weft_parallel *p) { return p && p->stopping; }

@@ -9,7 +9,12 @@
 /* a tree over 2^31 shards has so many levels; a part of it so many branches at most */
 enum { WEFT__DEPTH = 32, WEFT__BRANCHES = 2 * WEFT__DEPTH, WEFT__SHARDS = 1 << 20 };
 /* of a shard: its loss, its weight, the program's values */
-enum { WEFT__LOSS, WEFT__WEIGHT, WEFT__VALUES, WEFT__SUMS = WEFT__VALUES + WEFT_PARALLEL_VALUES };
+enum {
+    WEFT__LOSS, WEFT__WEIGHT, WEFT__VALUES,
+    WEFT__WAITED = WEFT__VALUES + WEFT_PARALLEL_VALUES,           /* of a rank, with its first branch */
+    WEFT__PUT,                                   /* bytes of results, in the same way */
+    WEFT__SUMS
+};
 
 /* ---- tree.c: shards [from, end) ---- */
 typedef struct weft__branch { int from, end; } weft__branch;
@@ -56,12 +61,21 @@ typedef struct weft__transfer {
     int64_t offset[WEFT__CHUNKS + 1];            /* of a chunk's piece in a term of others */
 } weft__transfer;
 
+/* What has come of the batch's sequences: this rank's, n bytes of `put`; of all ranks, `most` bytes each; by
+ * place, whether a sequence of this rank has one; by place, weft_parallel_result. */
+typedef struct weft__results {
+    int64_t n, most;
+    weft__room_of put, all, marks, table;
+    bool known;                                  /* on all ranks: the table stands */
+} weft__results;
+
 struct weft_parallel {
     weft *w; weft_module *module;                /* w NULL: one that could not be made */
     const weft__transport *transport;            /* NULL: alone */
     weft__world world;
     int shards; bool shards_said;
     double timeout;
+    double waited, waited_by_all;                /* seconds: by this rank; of all, as last shared */
     weft__branch mine;                           /* this rank's shards */
     int64_t sequences; int32_t *len;             /* of the data; len NULL: not said */
     int64_t call, updates;                       /* the common call under way; updates so far */
@@ -86,6 +100,7 @@ struct weft_parallel {
     weft__room_of stage, own;                    /* of exchange.c; what this rank is about to hand out */
     weft__room_of said; int64_t said_bytes;      /* of agree.c: what each rank has said last */
     weft__room_of roll;                          /* of await.c: who is there */
+    weft__results results;
 };
 
 /* ---- fold.c: sums and gradients of shard after shard, from zeros each ---- */
@@ -142,8 +157,19 @@ bool weft__agree(weft_parallel *p, const char *what, const weft__print *prints, 
  * rank is lost, or the context has failed. */
 bool weft__hand_out(weft_parallel *p, const char *what, const void *bytes, int64_t n);
 /* The same, at any time, by messages of this tag. */
-bool weft__gather(weft_parallel *p, const char *what, int tag, const void *bytes, int64_t n);
+bool weft__all_gather(weft_parallel *p, const char *what, int tag, const void *bytes, int64_t n);
 const void *weft__said(const weft_parallel *p, int rank);
+
+/* ---- gather.c ---- */
+void weft__results_begin(weft_parallel *), weft__results_end(weft_parallel *);
+/* After the sums are shared, while weft__said has them: how many bytes of results there are. */
+void weft__results_said(weft_parallel *p);
+/* The results of all ranks, if there are any. False: the context has failed. */
+bool weft__share_results(weft_parallel *p);
+
+/* ---- devices.c ---- */
+/* Warns on rank 0 where two ranks of a machine have one GPU. False: the context has failed. */
+bool weft__devices_are_told(weft_parallel *p);
 
 /* ---- prints.c ---- */
 uint64_t weft__mixed(uint64_t h, uint64_t with);
@@ -158,7 +184,7 @@ void weft__name_difference(weft_parallel *p, const char *what, const uint64_t *m
 /* ---- await.c ---- */
 typedef struct weft__request { int number, peer; } weft__request;
 /* Until all requests are over. False: one never will be. Then p->lost is set, if the others can go on
- * without that rank; else the context has failed, naming it. */
+ * without that rank; else the context has failed, naming it. Counts the seconds. */
 bool weft__await(weft_parallel *p, const char *what, weft__request *request, int n);
 bool weft__await_room(weft_parallel *p);         /* takes the memory that a time-out needs */
 /* A rank is gone, and no one can go on. */

@@ -91,6 +91,7 @@ static void start(weft_parallel *p)
     memset(p->total, 0, sizeof p->total);
     p->state = WEFT__BETWEEN, p->at = p->mine.from, p->done = 0, p->w->counted = false;
     p->unfolded = p->n, p->transfer = (weft__transfer){ 0 };
+    weft__results_begin(p);
 }
 
 void weft_parallel_begin(weft_parallel *p, const int32_t *index, int64_t n)
@@ -172,7 +173,7 @@ void weft_parallel_add(weft_parallel *p, weft_loss loss)
     if (p->state != WEFT__AT_SHARD)
         weft__fail(w, WEFT_EARG, "parallel_add: %s; one loss for each shard is expected",
                    p->state == WEFT__ADDED ? "the shard has one already" : "no shard is at work");
-    if (p->batch.learns) {
+    if (p->batch.learns && !w->status) {
         weft__overlap_begin(p);
         weft_backward(p->shards == 1 ? weft_mean_loss(loss) : loss.sum);
         weft__overlap_end(p);
@@ -251,11 +252,13 @@ static bool share_sums(weft_parallel *p)
 {
     if (!p->transport) {
         memcpy(p->total, p->sums[0], sizeof p->total);
+        weft__results_said(p);
         return true;
     }
     int64_t sums = parcel_of(p).sums, bytes = parcel_of(p).all;
     char *mine = p->own.at;
     memset(mine, 0, (size_t)bytes);
+    p->sums[0][WEFT__WAITED] = p->waited, p->sums[0][WEFT__PUT] = (double)p->results.n;
     memcpy(mine, p->sums, (size_t)p->done * sizeof p->sums[0]);
     marks m = { (unsigned char *)mine + sums, 0, false };
     weft__each_parameter(p->module, mark, &m);
@@ -266,6 +269,8 @@ static bool share_sums(weft_parallel *p)
     }
     for (int k = 0; fine && k < WEFT__SUMS; k++)
         p->total[k] = sum_over(p, (weft__branch){ 0, p->shards }, k);
+    if (fine)
+        weft__results_said(p), p->waited_by_all = p->total[WEFT__WAITED];
     return fine;
 }
 
@@ -306,8 +311,9 @@ static void add_up(weft_parallel *p)
     if (p->lost || p->ended || !look(p, p->transport && p->updates % LOOK == 0))
         return;
     p->agreed.from = p->from, p->agreed.n = p->n;
-    if (share_sums(p) && p->batch.learns && p->n && weft__exchange(p) && p->transfer.base &&
-        p->transfer.base != p->module->root->gradients + p->from)
+    if (!share_sums(p) || !weft__share_results(p) || !p->batch.learns || !p->n || !weft__exchange(p))
+        return;
+    if (p->transfer.base && p->transfer.base != p->module->root->gradients + p->from)
         weft__fail(w, WEFT_EARG, "parallel_next: a parameter was made after the shard's loss was added");
 }
 

@@ -95,6 +95,12 @@ ranks_catch "gradients that leave before they are final"          parallel/overl
     's/p->least\[x->posted\] >= entry/p->least[x->posted] >= entry - 1/' bytes 'the same bytes'
 ranks_catch "no barrier after a common call, by ranks that go on"  parallel/common.c \
     's/^    for \(int d = 1; d < all; d \*= 2\) \{/    return true;\n&/' goes_on 'each rank killed'
+ranks_catch "results by their number within a shard"               parallel/gather.c \
+    's/return p->w->status \? -1 : b->place\[from \+ i\];/return p->w->status ? -1 : i;/' gathered 'results alone'
+ranks_catch "results whose end is not marked"                      parallel/gather.c \
+    's/, 0xFF, /, 0, /' gathered 'results of 3 ranks'
+ranks_catch "one without memory for results, who tells nobody"     parallel/gather.c \
+    's/if \(!weft__agree\(p, its_results, NULL, 0\)\)/if (p->w->status)/' gathered 'one has no memory for them'
 
 # The definitions of planners in Python, beside a command linked with a source that has a bug.
 definitions_catch() {                   # NET SOURCE SED WORDS

@@ -48,6 +48,100 @@ bytes() {
     else echo "skipped: ranks of Open MPI: no libweft_openmpi.so, or no mpirun here (tests/deps.sh parallel)"; fi
 }
 
+# ---- results in the order of the batch: every rank looks at all
+gathered() {
+    check "results alone" "$train" 8 12 gathers
+    cp out results
+    check "there are some" eval 'grep -q ": [a-z]" results && grep -q ": $" results'
+    for n in 2 3 5 8; do
+        check "results of $n ranks" ranks $n 8 12 gathers
+        cp out many
+        check "the same bytes" cmp results many
+    done
+    check "more shards than sequences" ranks 3 40 6 size=7 gathers
+    check "one has no memory for them" told_by_all 3 "rank 1: .*memory" ranks 3 3 6 gathers starves=1
+    check "two of one sequence" told_by_all 3 "rank 2: parallel_put: sequence . of the shard has a result already" ranks 3 8 6 gathers twice=2
+    check "one is killed among them" says 1 "rank 1 is gone" faulty kill:1:12 ranks 3 8 6 gathers
+}
+
+# ---- the examples: what they print, write and save is the same on any number of ranks
+g2p_on_ranks() { "$@" "$g2p" --data dict --epochs 4 --hidden 24 --warmup 5 --shards 4 --threads 1 --out it.h5 --said it.txt --log it.log 2>err | sed 's/, [0-9]* s$//'; }
+forecast_on_ranks() { "$@" "$examples/forecast" --quick --model tft --dropout .1 --shards 4 --threads 1 --out it.h5 --forecasts it.txt --log it.log 2>err | sed 's/, [0-9.]* steps.s, [0-9]* s$//; s/, [0-9]* s$//; s/, [0-9]* s  (/  (/'; }
+keep_all() { local kind=$1 as=$2; shift 2; rm -f it.*; "${kind}_on_ranks" "$@" >it.said; [ -s it.h5 ] && [ -s it.txt ] && [ -s it.said ] && for f in h5 txt said log; do mv it.$f "$as.$f"; done; }
+by_pairs() { local n=$1; shift; "$parts/ranks" "$n" "$parts/pairs.so" "$@"; }
+same_all() { cmp one.h5 many.h5 && cmp one.txt many.txt && cmp one.said many.said; }
+stopped_forecast() {
+    by_pairs 3 "$examples/forecast" --quick --epochs 4000 --patience 4000 --shards 4 --threads 1 --every 3 --out stop.h5 >said 2>&1 & local pid=$!
+    until grep -q "^epoch 2 " said; do kill -0 $pid || return 1; sleep .02; done
+    kill -TERM "$(pgrep -f "^$examples/forecast --quick --epochs 4000" | tail -n 1)"
+    wait $pid && [ "$(grep -c '^stopped and saved after' said)" = 1 ]
+}
+examples() {
+    language 300 >dict
+    for kind in g2p forecast; do
+        check "$kind alone" keep_all $kind one
+        for n in 2 3 4; do
+            check "$kind on $n ranks" keep_all $kind many by_pairs $n
+            check "the same bytes, texts and lines" same_all
+            check "one journal" eval '[ "$(wc -l <one.log)" = "$(wc -l <many.log)" ] && [ "$(grep -c "\"waiting\": 0\.[0-9]" many.log)" -gt 1 ] && ! grep -Eq "\"waiting\": [1-9][0-9.]*[,}]" many.log'
+        done
+    done
+    if [ -e "$(dirname "$examples")/libweft_openmpi.so" ] && command -v mpirun >/dev/null; then
+        check "forecast on 3 ranks of Open MPI" keep_all forecast many env WEFT_BACKEND_PATH="$(dirname "$examples")" mpirun -n 3 --oversubscribe --mca mpi_yield_when_idle 1 --mca pml ob1 --mca btl vader,self
+        check "the same bytes, texts and lines" same_all
+    fi
+    check "words decoded by beams" eval 'keep_all g2p one && "$g2p" --test one.h5 --beam 3 --said one.txt >/dev/null && by_pairs 3 "$g2p" --test one.h5 --beam 3 --said many.txt >said && cmp one.txt many.txt && [ "$(wc -l <said)" = 1 ]'
+    check "a results file that cannot be written" says 1 "g2p: /nowhere/x: No such file" by_pairs 2 "$g2p" --test one.h5 --said /nowhere/x
+    check "SIGTERM to one rank of forecast saves and ends all" stopped_forecast
+    check "it goes on elsewhere" eval 'cp stop.h5 alone.h5; at=$(sed -n "s/^stopped and saved after update \([0-9]*\) .*/\1/p" said); "$examples/forecast" --out alone.h5 --epochs 4000 --resume --quick 2>&1 | head -n 1 | grep -q "goes on after update $at of"'
+}
+
+# ---- launchers, and scripts between them and a rank
+bound_to() {                            # WHAT CPUS THREADS COMMAND...: both ranks see the launcher, not a script, and take so much
+    local what=$1 cpus=$2 threads=$3; shift 3
+    mpirun -n 2 --oversubscribe --bind-to "$what" --mca pml ob1 --mca btl vader,self "$@" >said || return 1
+    cat said
+    [ "$(grep -c "^[0-9]* \(mpirun\|orterun\|prterun\).* threads $threads CPUs $cpus " said)" = 2 ] && grep -q "local rank 1 rank 1$" said
+}
+launched() {
+    local cpus half of; cpus=$(nproc) half=$(($(nproc) > 1 ? $(nproc) / 2 : 1))
+    if ! command -v mpirun >/dev/null || ! mpirun -n 2 --bind-to core true 2>/dev/null; then echo "skipped: who has bound a rank: no mpirun that binds"; return; fi
+    printf '#!/bin/bash\n"$@"\ntrue\n' >wrapper
+    for of in "core 1 1" "none $cpus $half"; do
+        # shellcheck disable=SC2086
+        { check "bound to ${of%% *}" bound_to $of "$parts/launched"
+        check "and behind sh" bound_to $of sh -c "'$parts/launched'; true"
+        check "and behind two scripts" bound_to $of bash wrapper bash wrapper "$parts/launched"; }
+    done
+}
+
+# Of all ranks one says what it runs on, and what it took.
+one_speaks() {
+    local text
+    WEFT_LOG=2 by_mpi 2 4 3 gathers >out 2>said || return 1
+    for text in "^weft [0-9.]*: " "^weft: 2 ranks, 4 shards, threads a rank: 1, CPUs: [0-9]*, openmpi, Open MPI" "^weft: closed after" "^  operator "; do
+        [ "$(grep -c "$text" said)" = 1 ] || { echo "$text"; cat said; return 1; }
+    done
+}
+logged() {
+    [ -e "$(dirname "$examples")/libweft_openmpi.so" ] && command -v mpirun >/dev/null || { echo "skipped: who speaks: no libweft_openmpi.so, or no mpirun"; return; }
+    check "one of two ranks speaks" one_speaks
+    why() { WEFT_LOG=1 WEFT_DEVICE=best "$@" 2>&1 >/dev/null | grep -c "^weft: .*open: .*CUDA"; }
+    check "why it is not on a GPU is said by each" eval '[ "$(why by_mpi 2 4 1)" = $((2 * $(WEFT_BACKEND_PATH=$(dirname "$examples") why "$train" 4 1))) ]'
+}
+
+# ---- two ranks on one GPU are told once; each on its own are not
+on_gpus() { WEFT_BACKEND_PATH=$(dirname "$examples")/emu WEFT_DEVICE=$1 "$parts/ranks" 3 "$parts/pairs.so" sh -c "$2"' exec "$0" "$@"' "$train" 3 1 units=8 size=4; }
+shared_gpus() {
+    if [ ! -e "$(dirname "$examples")/emu/libweft_cuda.so" ]; then echo "skipped: ranks on one GPU: no emu/libweft_cuda.so"; return; fi
+    local by_rank='case $WEFT_PAIRS in 0*) r=0 ;; 1*) r=1 ;; *) r=2 ;; esac; export OMPI_COMM_WORLD_LOCAL_RANK=$r;'
+    check "all on the second" says 0 "weft: ranks 0 and 1 share one GPU of $(hostname), and so do others" on_gpus cuda:1 ""
+    check "told once" eval '[ "$(grep -c "share one GPU" said)" = 1 ]'
+    check "three ranks, two GPUs" says 0 "weft: ranks 0 and 2 share one GPU of $(hostname): start one rank a GPU" on_gpus cuda "$by_rank"
+    check "one each" eval 'WEFT_EMU_DEVICES=3 on_gpus cuda "$by_rank" >said 2>&1 && ! grep share said'
+    check "silenced" eval 'WEFT_LOG=0 on_gpus cuda:1 "" >said 2>&1 && ! grep share said'
+}
+
 # ---- going on with other ranks
 resumed() {
     for n in 1 2 5; do
@@ -151,5 +245,5 @@ refused() {
     check "the library knows no MPI" eval '! ldd "$(dirname "$examples")/libweft.so" | grep -qi mpi'
 }
 
-for part in ${PARTS:-bytes resumed failures gone goes_on stopped refused}; do $part; done
+for part in ${PARTS:-bytes gathered examples launched logged shared_gpus resumed failures gone goes_on stopped refused}; do $part; done
 finish "many ranks"

@@ -85,6 +85,8 @@ enum { FIRST = 1000, HELP = 'h' };
 _Noreturn static void help(const option_table *t)
 {
     char text[32];
+    if (!first_of_ranks())
+        exit(0);
     fputs(t->usage, stdout);
     for (const option *a = t->all; a < t->all + t->settings; a++)
         printf("  --%-16s %-8s %s\n", a->name, said(a, a->preset, text), a->what);
@@ -103,6 +105,7 @@ int options_read(const option_table *t, void *o, bool *given, int argc, char **a
     for (int i = 0; i < t->n; i++)
         all[i] = (struct option){ t->all[i].name, t->all[i].kind != FLAG, NULL, FIRST + i };
     all[t->n] = (struct option){ "help", 0, NULL, HELP };
+    opterr = first_of_ranks();
     for (int found; (found = getopt_long(argc, argv, "", all, NULL)) != -1; ) {
         if (found == HELP)
             help(t);

@@ -6,9 +6,22 @@
 #include <unistd.h>
 #include "program.h"
 
+bool first_of_ranks(void)
+{
+    static const char *const names[] = { "OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK", "SLURM_PROCID" };
+    const char *rank = NULL;
+    for (size_t i = 0; !rank && i < sizeof names / sizeof *names; i++)
+        rank = getenv(names[i]);
+    return !rank || atoi(rank) == 0;
+}
+
 _Noreturn void quit(int status, const char *format, ...)
 {
     va_list arguments;
+    if (status == 2 && !first_of_ranks()) {
+        sleep(1);                                /* or the launcher ends the first one before it has spoken */
+        exit(status);
+    }
     va_start(arguments, format);
     fflush(stdout);
     fprintf(stderr, "%s: ", program);
@@ -45,6 +58,12 @@ void obey_signals(void)
 }
 
 int signal_came(void) { return (int)came; }
+
+bool stopping(const weft_parallel *ranks)
+{
+    bool many = weft_parallel_place_of(ranks).ranks > 1;
+    return many ? weft_parallel_stopping(ranks) : signal_came();
+}
 
 /* ---- the library ---- */
 void check_context(const weft *w, const char *format, ...)

@@ -7,8 +7,11 @@
 /* The program's name, in its messages; each program defines it. */
 extern const char program[];
 
-/* A message and the end of the program: 1 for what went wrong, 2 for a wrong call. */
+/* A message and the end of the program: 1 for what went wrong, 2 for a wrong call, of which the first of
+ * several ranks speaks for all. */
 _Noreturn void quit(int status, const char *format, ...) __attribute__((format(printf, 2, 3)));
+/* Whether a launcher has started this process as the first of its ranks, or none has. */
+bool   first_of_ranks(void);
 void  *memory(size_t n, size_t size);            /* zeroed, or quits */
 double seconds(void);                            /* of a clock that no one sets */
 
@@ -16,6 +19,8 @@ double seconds(void);                            /* of a clock that no one sets 
 void   obey_signals(void);
 /* The signal that came, 0 if none. */
 int    signal_came(void);
+/* Whether one came, to any of the ranks; the same on all of them. */
+bool   stopping(const weft_parallel *ranks);
 
 /* A context, or the end with its message. */
 weft  *open_context(weft_device device, int64_t seed, int64_t threads);

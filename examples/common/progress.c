@@ -8,13 +8,38 @@
 
 enum { AT_FIRST = 10 };                          /* updates; before them there is nothing to show */
 
-progress progress_begin(int64_t first) { return (progress){ .start = seconds(), .first = first }; }
+progress progress_begin(int64_t first, const weft_parallel *ranks)
+{
+    return (progress){
+        .start = seconds(), .waited = weft_parallel_place_of(ranks).waited, .first = first, .ranks = ranks
+    };
+}
+
 double progress_seconds(const progress *p) { return seconds() - p->start; }
 
 double progress_rate(const progress *p, int64_t done)
 {
     double spent = progress_seconds(p);
     return spent > 0 ? (double)(done - p->first) / spent : 0;
+}
+
+double progress_tokens(const progress *p)
+{
+    double spent = progress_seconds(p);
+    return spent > 0 ? (double)p->tokens / spent : 0;
+}
+
+double progress_waiting(const progress *p)
+{
+    double spent = progress_seconds(p);
+    return spent > 0 ? (weft_parallel_place_of(p->ranks).waited - p->waited) / spent : 0;
+}
+
+void progress_log(const progress *p, weft_journal *log)
+{
+    weft_journal_number(log, "tokens_per_second", progress_tokens(p));
+    weft_journal_number(log, "waiting", progress_waiting(p));
+    weft_journal_number(log, "seconds", progress_seconds(p));
 }
 
 bool progress_due(progress *p, int64_t done)
@@ -38,6 +63,9 @@ void progress_show(const progress *p, int64_t done, int64_t total, const char *f
     va_start(arguments, format);
     vfprintf(stderr, format, arguments);
     va_end(arguments);
+    fprintf(stderr, "  %.0f tokens/s", progress_tokens(p));
+    if (weft_parallel_place_of(p->ranks).ranks > 1)
+        fprintf(stderr, "  waiting %.0f %%", 100 * progress_waiting(p));
     fprintf(stderr, "  %d:%02d left%s", (int)(left / 60), (int)left % 60, terminal ? "" : "\n");
 }
 

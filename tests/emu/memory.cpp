@@ -313,7 +313,7 @@ cudaError_t cudaGetDeviceProperties(cudaDeviceProp *p, int device)
     p->multiProcessorCount = MULTIPROCESSORS, p->warpSize = 32, p->maxThreadsPerBlock = emu::MOST_THREADS;
     p->regsPerBlock = 65536,
     p->cooperativeLaunch = p->canMapHostMemory = p->unifiedAddressing = p->managedMemory = 1;
-    p->concurrentManagedAccess = 1, p->l2CacheSize = 50 << 20;
+    p->concurrentManagedAccess = 1, p->l2CacheSize = 50 << 20, p->pciBusID = device + 1;
     return cudaSuccess;
 }
 cudaError_t cudaDeviceGetAttribute(int *v, cudaDeviceAttr a, int)

@@ -15,12 +15,14 @@ const char *cudaGetErrorName(cudaError_t), *cudaGetErrorString(cudaError_t);
 cudaError_t cudaGetLastError(), cudaPeekAtLastError();
 
 /* ---- devices ---- */
+struct cudaUUID_t { char bytes[16]; };
 struct cudaDeviceProp {
     char name[256];
     size_t totalGlobalMem, sharedMemPerBlock, sharedMemPerBlockOptin, sharedMemPerMultiprocessor;
     int major, minor, multiProcessorCount, warpSize, maxThreadsPerBlock, regsPerBlock, cooperativeLaunch,
         l2CacheSize;
     int canMapHostMemory, unifiedAddressing, managedMemory, concurrentManagedAccess;
+    int pciDomainID, pciBusID, pciDeviceID; cudaUUID_t uuid;
 };
 enum cudaDeviceAttr {
     cudaDevAttrMaxSharedMemoryPerBlockOptin = 97,

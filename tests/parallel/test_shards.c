@@ -391,6 +391,18 @@ Test(shards, mistakes_of_a_program_are_told)
     fails(&x, "parallel_add_values: 17 values; 0 .. 16 are expected");
     weft_parallel_add_values(x.p, values, 1);
     fails(&x, "and no shard is at work");
+    IN_A_SHARD, weft_parallel_add(x.p, loss_of(&x, part.n, part.index, false));
+    weft_backward(weft_mean_loss(loss_of(&x, part.n, part.index, false)));
+    fails(&x, "backward: the shard has its loss, by weft_parallel_add");
+    weft_optim *sgd = weft_sgd_new(x.m, &(weft_sgd_opts){ .lr = .1 });
+    IN_A_SHARD, weft_optim_step(sgd);
+    fails(&x, "optim_step: a shard of a batch is at work");
+    IN_A_SHARD, weft_clip_grad_norm(x.m, 1, 0);
+    fails(&x, "clip_grad_norm: a shard of a batch is at work");
+    IN_A_SHARD, weft_zero_grad(x.m);
+    fails(&x, "zero_grad: a shard of a batch is at work");
+    IN_A_SHARD, weft_divide_grad(x.m, weft_scalar(x.w, 2));
+    fails(&x, "divide_grad: a shard of a batch is at work");
     IN_A_SHARD, weft_loader_next(loader, &n);
     fails(&x, "loader_next: a shard of a batch is at work");
     IN_A_SHARD, weft_dropout(weft_full(x.w, 1, WEFT_SHAPE(N + 3, 2)), .5, "drop", false);

@@ -3,7 +3,8 @@
  * is saved at the end, every=K each K updates, resume goes on from it; and what may be wrong: rank R breaks=R
  * before its batch, skips=R an update, fails=R at an index, judges=R alone for a while, has other_data=R or
  * an other_seed=R or other_rate=R, or changes=R a weight; forgets=R a loss; and local_ids, for masks, and
- * mean_of_means, for the loss, are mistakes of all. */
+ * mean_of_means, for the loss, are mistakes of all. gathers: results of most sequences, which all ranks look
+ * at and rank 0 prints; twice=R gives one two of them, and starves=R has no memory for those of all. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -48,6 +49,10 @@ static int rank_by_launcher(void)                /* before there is a parallel t
 }
 
 /* ---- data and model ---- */
+static bool starving;
+static void *meagre(size_t n, void *user) { (void)user; return starving ? NULL : malloc(n); }
+static void meagre_end(void *at, void *user) { (void)user; free(at); }
+
 static void make_data(run *r)
 {
     for (int i = 0; i < DATA; i++) {
@@ -63,7 +68,8 @@ static void make_model(run *r, int shards)
 {
     int units = number("units", 24);
     uint64_t seed = number("other_seed", -1) == r->rank ? 8 : 7;
-    r->w = weft_open(&(weft_opts){ .device = WEFT_CPU, .threads = 1, .seed = seed });
+    r->w = weft_open(&(weft_opts){
+        .device = WEFT_CPU, .threads = 1, .seed = seed, .allocate = meagre, .release = meagre_end });
     r->m = weft_module_new(r->w, "net");
     r->table = weft_embedding_new(
         r->m, "table", &(weft_embedding_opts){ .rows = TOKENS, .columns = units, .row_dropout = .1 });
@@ -109,6 +115,47 @@ static bool resume(run *r)
     return true;
 }
 
+/* ---- results ---- */
+/* Of a sequence, in this update: nothing, no bytes, or some. */
+static int result_of(const run *r, int32_t s, char *out)
+{
+    int t = (int)weft_optim_steps(r->adam), some = s * 13 % DATA * (t % 60 + 1);
+    int n = s % 5 == 0 ? -1 : s % 7 == 0 ? 0 : some;
+    for (int k = 0; k < n; k++)
+        out[k] = (char)('a' + (s + t + k) % 26);
+    return n;
+}
+
+static void put_results(run *r, const weft_part *part)
+{
+    char result[DATA * 64];
+    for (int64_t i = part->n; i-- > 0;) {
+        int n = result_of(r, part->index[i], result);
+        for (int k = here(r, "twice") && n >= 0 ? 2 : 1; k > 0 && n >= 0; k--)
+            weft_parallel_put(r->p, i, result, n);
+    }
+}
+
+static void look_at_results(run *r, const int32_t *index, int64_t n)
+{
+    char expected[DATA * 64];
+    int64_t all = 0;
+    const weft_parallel_result *result = weft_parallel_gathered(r->p, &all);
+    starving = false;
+    if (weft_ok(r->w) && all != n)
+        weft_fail(r->w, WEFT_EARG, "%d results", (int)all);
+    for (int64_t i = 0; weft_ok(r->w) && i < all; i++) {
+        int size = result_of(r, index[i], expected);
+        const char *bytes = result[i].bytes;
+        bool right = size < 0 ? !bytes :
+                                bytes && result[i].n == size && !memcmp(bytes, expected, (size_t)size);
+        if (!right)
+            weft_fail(r->w, WEFT_EARG, "result %d is another", (int)i);
+        if (r->rank == 0 && bytes)
+            printf("%d: %.*s\n", (int)index[i], (int)result[i].n, bytes);
+    }
+}
+
 /* ---- an update ---- */
 /* Dropout between layers, of rows of the table, of a plain tensor whose rows are sequences; draws of two
  * streams; a layer that only some shards reach. */
@@ -145,9 +192,14 @@ static void update(run *r, const int32_t *index, int64_t n)
     weft_parallel_begin(r->p, index, n);
     for (weft_part part; weft_parallel_next(r->p, &part);) {
         weft_loss loss = loss_of(r, &part);
+        if (said("gathers"))
+            put_results(r, &part);
         if (!here(r, "forgets"))
             weft_parallel_add(r->p, loss);
+        starving = here(r, "starves");           /* from its first shard on: let it have but one */
     }
+    if (said("gathers"))
+        look_at_results(r, index, n);
     weft_clip_grad_norm(r->m, 1, 0);
     weft_optim_step(r->adam);
     weft_ema_update(r->average, weft_optim_steps(r->adam));

@@ -1,0 +1,67 @@
+/* test_launcher.c - how many cores one of several ranks takes, by what it and its launcher are bound to. That
+ * the launcher is found behind scripts is in tests/test_parallel.sh. */
+#include "../check.h"
+#include "core/core.h"
+
+static cpu_set_t cpus(int from, int end)
+{
+    cpu_set_t set;
+    CPU_ZERO(&set);
+    for (int i = from; i < end; i++)
+        CPU_SET(i, &set);
+    return set;
+}
+
+static int share(cpu_set_t mine, cpu_set_t launcher, int ranks)
+{
+    return weft__share_of_cores(&mine, &launcher, ranks);
+}
+
+Test(launcher, a_share_of_the_cores)
+{
+    cpu_set_t all = cpus(0, 64);
+    cr_assert_eq(share(all, all, 4), 16, "not bound");
+    cr_assert_eq(share(cpus(8, 9), all, 4), 1, "to a core");
+    cr_assert_eq(share(cpus(0, 32), all, 2), 32, "to a node of two");
+    cr_assert_eq(share(cpus(0, 32), all, 4), 16, "two ranks to a node of two");
+    cr_assert_eq(share(cpus(4, 8), all, 4), 4, "to four of them, others idle");
+    cr_assert_eq(share(cpus(4, 8), cpus(0, 1), 4), 4, "the launcher itself is bound elsewhere");
+    cr_assert_eq(share(cpus(0, 2), cpus(0, 2), 8), 1, "more ranks than cores");
+}
+
+static int cores_with(const char *const variable[][2])
+{
+    for (int i = 0; variable[i][0]; i++)
+        setenv(variable[i][0], variable[i][1], 1);
+    int n = weft__cores();
+    for (int i = 0; variable[i][0]; i++)
+        unsetenv(variable[i][0]);
+    return n;
+}
+
+Test(launcher, what_launchers_say)
+{
+    cpu_set_t mine;
+    cr_assert_eq(sched_getaffinity(0, sizeof mine, &mine), 0);
+    int all = CPU_COUNT(&mine), half = all > 1 ? all / 2 : 1;
+    cr_assert_eq(weft__cores(), all);
+    cr_assert_eq(weft__cpus(), all);
+    cr_assert_eq(weft__local_rank(), 0);
+    cr_assert_eq(weft__launched_rank(), 0);
+    cr_assert_eq(cores_with((const char *const[][2]){ { "OMPI_COMM_WORLD_LOCAL_RANK", "1" },
+                                                      { "OMPI_COMM_WORLD_LOCAL_SIZE", "2" }, { 0 } }),
+                 half);
+    cr_assert_eq(cores_with((const char *const[][2]){ { "MPI_LOCALRANKID", "1" }, { "MPI_LOCALNRANKS", "2" },
+                                                      { 0 } }),
+                 half);
+    cr_assert_eq(cores_with((const char *const[][2]){ { "SLURM_LOCALID", "0" },
+                                                      { "SLURM_STEP_TASKS_PER_NODE", "2(x3),1" }, { 0 } }),
+                 half);
+    cr_assert_eq(cores_with((const char *const[][2]){ { "OMPI_COMM_WORLD_LOCAL_RANK", "0" },
+                                                      { "OMPI_COMM_WORLD_LOCAL_SIZE", "1" }, { 0 } }),
+                 all);
+    setenv("SLURM_PROCID", "7", 1), setenv("SLURM_LOCALID", "3", 1);
+    cr_assert(weft__launched_rank() == 7 && weft__local_rank() == 3);
+    setenv("OMPI_COMM_WORLD_RANK", "5", 1), setenv("OMPI_COMM_WORLD_LOCAL_RANK", "2", 1);
+    cr_assert(weft__launched_rank() == 5 && weft__local_rank() == 2, "the inner launcher");
+}
