@@ -102,6 +102,7 @@ static void update(run *r, const int32_t *pick, int64_t n)
     weft_ema_update(r->m.average, weft_optim_steps(r->optim));
     r->meter[0] += weft_parallel_mean(r->parallel);
     r->meter[1]++;
+    r->first = progress_speaks(&r->bar, r->first, r->o.log, &r->log);
     for (int64_t i = 0; i < n; i++)
         r->bar.tokens += r->rows[pick[i]];
     weft_clear(r->m.w);

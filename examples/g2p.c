@@ -173,6 +173,7 @@ static void update(run *r, const int32_t *pick, int64_t n)
     weft_optim_step(r->optim);
     int64_t updates = weft_optim_steps(r->optim);
     weft_ema_update(r->m.average, updates);
+    r->first = progress_speaks(&r->bar, r->first, r->o.log, &r->log);
     for (int64_t i = 0; i < n; i++)
         r->bar.tokens += r->tokens[pick[i]];
     if (updates % READ == 1) {

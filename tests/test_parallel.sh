@@ -3,6 +3,7 @@
 # with another number of ranks, ranks that fail, die, stop, skip or differ. B is the build. TRAIN=PROGRAM: another tests/parallel/train; PARTS=".."
 # some of its parts, which are the functions below.
 set -u
+restart=$(cd "$(dirname "$0")/.." && pwd)/examples/common/restart.sh
 . "$(dirname "$0")/script.sh"
 parts=$(dirname "$examples")/tests/parallel
 train=${TRAIN:-$parts/train}
@@ -220,6 +221,25 @@ goes_on() {
     check "one that is lost while another has stopped" stops_meanwhile
 }
 
+# ---- examples/common/restart.sh
+fewer_each_time() {                     # a run of 4 ranks, of which one is killed; then of 3, of 2, which is left alone
+    local runs; runs=$(($(cat runs 2>/dev/null || echo 0) + 1)); echo $runs >runs
+    local said=(8 12 out=again every=1); [ ! -e again ] || said+=(resume)
+    if [ $runs = 3 ]; then ranks 2 "${said[@]}"; else faulty kill:1:60 ranks $((5 - runs)) "${said[@]}"; fi
+}
+restarted() {
+    export -f fewer_each_time ranks faulty; export parts train
+    [ -e one-8 ] || "$train" 8 12 out=one-8 >/dev/null
+    check "ranks that are killed" says 0 "goes on from again" "$restart" again bash -c fewer_each_time
+    check "three runs" [ "$(cat runs)" = 3 ]
+    check "the same bytes" cmp one-8 again
+    check "what never comes to anything" says 1 "status 1, and nothing has not changed in 2 runs; given up" "$restart" -n 2 nothing false
+    check "a wrong call" says 2 "a wrong call; it is not tried again" "$restart" nothing sh -c 'exit 2'
+    check "no command" says 2 "usage: restart.sh" "$restart" nothing
+    check "a number of tries" says 2 "-n many: the number of tries" "$restart" -n many nothing true
+    check "a signal goes to the command" eval '"$restart" nothing sh -c "trap \"exit 7\" TERM; : >begun; while :; do sleep .05; done" 2>said & pid=$!; until [ -e begun ] || ! kill -0 $pid 2>/dev/null; do sleep .02; done; kill $pid; wait $pid; [ $? = 7 ] && grep -q "ended by SIGTERM" said'
+}
+
 # ---- signals
 stopped_together() {
     ranks 3 8 100000 out=stopped units=8 >said 2>&1 & local pid=$! one
@@ -245,5 +265,5 @@ refused() {
     check "the library knows no MPI" eval '! ldd "$(dirname "$examples")/libweft.so" | grep -qi mpi'
 }
 
-for part in ${PARTS:-bytes gathered examples launched logged shared_gpus resumed failures gone goes_on stopped refused}; do $part; done
+for part in ${PARTS:-bytes gathered examples launched logged shared_gpus resumed failures gone goes_on restarted stopped refused}; do $part; done
 finish "many ranks"

@@ -42,6 +42,14 @@ void progress_log(const progress *p, weft_journal *log)
     weft_journal_number(log, "seconds", progress_seconds(p));
 }
 
+bool progress_speaks(const progress *p, bool before, const char *path, weft_journal **log)
+{
+    bool now = weft_parallel_place_of(p->ranks).rank == 0;
+    if (now && !before && path && weft_journal_open(path, true, log) != WEFT_OK)
+        quit(1, "%s", weft_file_message());
+    return now;
+}
+
 bool progress_due(progress *p, int64_t done)
 {
     double now = seconds();
