@@ -10,7 +10,8 @@
 #include "parallel/parallel.h"
 
 enum { ALIVE = 32767, LAST = 10 };               /* tag; seconds that the end may take */
-static const double slice = .1, answer = 2;      /* seconds between two looks; for an answer */
+/* seconds between two looks, if there is nothing else to do, or something; for an answer */
+static const double slice = .1, glance = 20e-6, answer = 2;
 
 static double now(void)
 {
@@ -42,6 +43,7 @@ static bool lost(weft_parallel *p, int peer, const char *what)
     snprintf(text, sizeof text, "%s: rank %d is gone", what, peer);
     if (!(p->lost = p->transport->shrink))
         weft__give_up(p, text);
+    p->transfer.broken = false, p->transfer.awaited = true;        /* that is known now, and it is over */
     return false;
 }
 
@@ -97,18 +99,30 @@ static bool too_late(weft_parallel *p, int peer, const char *what)
 }
 
 /* ---- waiting ---- */
+/* For a slice of time; gradients that are under way get on meanwhile. */
+static int look(weft_parallel *p, int request)
+{
+    if (!weft__transfer_is_open(p))
+        return p->transport->wait(request, slice);
+    weft__transfer_step(p, false);
+    return p->transport->wait(request, glance);
+}
+
 static bool all_over(weft_parallel *p, const char *what, weft__request *r, int n)
 {
-    const weft__transport *t = p->transport;
     double until = now() + p->timeout;
     if (p->ended)                                /* and the transport has not ended this process, yet */
         return false;
+    if (p->transfer.broken)                      /* seen during the walk back */
+        return lost(p, p->transfer.gone, what);
     for (int i = 0; i < n; i++) {
-        int over = r[i].number < 0 ? WEFT__LOST : t->wait(r[i].number, slice);
+        int over = r[i].number < 0 ? WEFT__LOST : look(p, r[i].number);
         while (!over) {
+            if (p->transfer.broken)
+                return lost(p, p->transfer.gone, what);
             if (now() > until)
                 return too_late(p, r[i].peer, what);
-            over = t->wait(r[i].number, slice);
+            over = look(p, r[i].number);
         }
         if (over < 0)
             return lost(p, r[i].peer, what);

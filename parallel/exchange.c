@@ -161,7 +161,8 @@ static bool come(transfer *x, int chunk, const char *what, bool wait)
         return false;
     for (; !wait && *over < n; ++*over) {
         int is = r[*over].number < 0 ? WEFT__LOST : x->p->transport->test(r[*over].number);
-        x->broken |= is < 0;
+        if (is < 0)
+            x->broken = true, x->gone = r[*over].peer;
         if (is != 1)
             return false;
     }
@@ -213,6 +214,7 @@ bool weft__exchange(weft_parallel *p)
         return false;
     while (x->posted < x->chunks)
         weft__transfer_post(p);
+    x->awaited = true;
     while (x->summed < x->chunks)
         if (!weft__transfer_step(p, true))
             return false;

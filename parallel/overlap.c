@@ -44,7 +44,7 @@ static void passed(void *user, int64_t entry)
 {
     weft_parallel *p = user;
     send_what_is_final(p, entry);
-    if (p->transfer.posted == p->transfer.summed || now() < p->looked + pause)
+    if (!weft__transfer_is_open(p) || now() < p->looked + pause)
         return;
     while (weft__transfer_step(p, false))
         ;

@@ -52,7 +52,8 @@ typedef struct weft__room_of { char *at; int64_t bytes; } weft__room_of;
 enum { WEFT__CHUNKS = 8 };
 typedef struct weft__transfer {
     weft_parallel *p;
-    bool begun, whole, broken;                   /* whole: every rank's piece is all; broken: a rank is lost */
+    /* whole: every rank's piece is all; awaited: no one else may take its steps; broken: rank gone is */
+    bool begun, whole, awaited, broken; int gone;
     int64_t n; real *base, *sum;                 /* [n] gradients of the root; on the host: their sum */
     int chunks, posted, summed, mine, terms;
     struct weft__term *term;                     /* [terms] `mine` of this rank, then those of others */
@@ -124,6 +125,10 @@ bool weft__exchange(weft_parallel *p);
 bool weft__transfer_begin(weft_parallel *p);
 void weft__transfer_post(weft_parallel *p);
 bool weft__transfer_step(weft_parallel *p, bool wait);
+static inline bool weft__transfer_is_open(const weft_parallel *p)         /* may take a step */
+{
+    return p->transfer.posted > p->transfer.summed && !p->transfer.awaited && !p->transfer.broken;
+}
 int64_t weft__chunk_of(const weft_parallel *p, int64_t at), weft__chunk_from(const weft_parallel *p, int chunk);
 /* a += b, as every sum of two branches */
 void weft__add(int64_t n, real *restrict a, const real *restrict b);

@@ -306,9 +306,9 @@ static void add_up(weft_parallel *p)
     w->draw = p->shards > 1 ? p->draw + 1 : w->draw, w->counted = p->shards > 1 || p->batch.learns;
     w->running = an_update;
     take_room(p);                                /* without it the context has failed, and all are told */
-    if (p->transfer.broken && !(p->lost = p->transport->shrink))
-        weft__give_up(p, "gradients of the batch: a rank is gone");
-    if (p->lost || p->ended || !look(p, p->transport && p->updates % LOOK == 0))
+    if (p->transfer.broken && !weft__await(p, "gradients of the batch", NULL, 0))
+        return;
+    if (!look(p, p->transport && p->updates % LOOK == 0))
         return;
     p->agreed.from = p->from, p->agreed.n = p->n;
     if (!share_sums(p) || !weft__share_results(p) || !p->batch.learns || !p->n || !weft__exchange(p))
