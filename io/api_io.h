@@ -139,6 +139,19 @@ WEFT_API weft_status weft_read_hdf5(const char *path, const char *group,
 WEFT_API weft_status weft_write_hdf5(const weft_dataset *data, const char *path,
                                      const char *group) WEFT_MUST_USE;
 WEFT_API void weft_dataset_free(weft_dataset *data);
+/* Such a file of which only what is asked for is read, as where each of many ranks needs a part. It
+ * is the program's, to be closed by weft_close_hdf5 (NULL: nothing), and stays as it is until then;
+ * one that is replaced by another of its name stays open. After a failure *out is NULL. */
+typedef struct weft_hdf5 weft_hdf5;
+WEFT_API weft_status weft_open_hdf5(const char *path, const char *group,
+                                    weft_hdf5 **out) WEFT_MUST_USE;
+WEFT_API void weft_close_hdf5(weft_hdf5 *file);
+/* n, columns, len and offset of all of it; rows and ints are NULL. The file's; of NULL all is 0. */
+WEFT_API weft_dataset weft_hdf5_shape(const weft_hdf5 *file);
+/* The sequences index[0 .. n-1], in that order, as the dataset's 0 .. n-1; one may come twice. What
+ * lies side by side is read at once. An index beyond the file is an error that names it. */
+WEFT_API weft_status weft_read_hdf5_part(const weft_hdf5 *file, const int32_t *index, int64_t n,
+                                         weft_dataset *out) WEFT_MUST_USE;
 
 /* ---- batches ---- *
  * A planner that is run epoch after epoch, with a position that is saved. weft_loader_new runs

@@ -48,16 +48,17 @@ static bool pass(weft_parallel *p)
 
 /* ---- after a loss ---- */
 /* Transports wait for all that are left, and cannot be told for how long. */
-static void too_long(int signal)
+static void too_long(int number)
 {
     static const char text[] = "weft: a rank was lost, and not all of the others have come; this one ends\n";
-    (void)signal;
-    _exit(write(STDERR_FILENO, text, sizeof text - 1) < 0 ? 2 : 1);
+    ssize_t n = write(STDERR_FILENO, text, sizeof text - 1);
+    (void)n;
+    raise(number);                               /* which ends the process: SA_RESETHAND */
 }
 
 static bool shrink(weft_parallel *p)
 {
-    struct sigaction end = { .sa_handler = too_long }, before;
+    struct sigaction end = { .sa_handler = too_long, .sa_flags = (int)SA_RESETHAND }, before;
     sigemptyset(&end.sa_mask);
     sigaction(SIGALRM, &end, &before);
     alarm((unsigned)p->timeout + 1);

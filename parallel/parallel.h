@@ -129,7 +129,8 @@ static inline bool weft__transfer_is_open(const weft_parallel *p)         /* may
 {
     return p->transfer.posted > p->transfer.summed && !p->transfer.awaited && !p->transfer.broken;
 }
-int64_t weft__chunk_of(const weft_parallel *p, int64_t at), weft__chunk_from(const weft_parallel *p, int chunk);
+int64_t weft__chunk_of(const weft_parallel *p, int64_t at);
+int64_t weft__chunk_from(const weft_parallel *p, int chunk);
 /* a += b, as every sum of two branches */
 void weft__add(int64_t n, real *restrict a, const real *restrict b);
 

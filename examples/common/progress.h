@@ -16,8 +16,8 @@ double   progress_rate(const progress *p, int64_t done);
 double   progress_tokens(const progress *p), progress_waiting(const progress *p);
 /* Both into a line of the log, with the seconds. */
 void     progress_log(const progress *p, weft_journal *log);
-/* Whether this rank speaks for all: another may have to, since the one before is gone, and then it goes on with
- * the journal path (NULL: none). */
+/* Whether this rank speaks for all: another may have to, since the one before is gone, and then it goes on
+ * with the journal path (NULL: none). */
 bool     progress_speaks(const progress *p, bool before, const char *path, weft_journal **log);
 /* Whether it is time to show something; after it text, as printf, between the bar and the tokens a second and
  * the time that is left. */

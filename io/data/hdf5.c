@@ -3,7 +3,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include "io/data/data.h"
-#include "io/hdf5/hdf5.h"
 
 static bool is_float(weft__number t)
 {
@@ -64,33 +63,40 @@ static bool set_fits(weft__h5 *h, const char *path, const weft__kind *kind, cons
     return total == kind->size[0];
 }
 
-static void read_rows(weft__h5 *h, const char *group, weft_dataset *d)
+/* The set with the rows, or the tokens; false: an error. */
+static bool find_rows(weft__h5 *h, const char *group, weft_dataset *d, char path[WEFT__H5_PATH],
+                      weft__kind *kind)
 {
-    char path[WEFT__H5_PATH], text[128];
-    weft__kind kind;
-    bool tokens = false, found = weft__h5_join(path, group, "rows") && weft__h5_find(h, path, &kind);
+    char text[128];
+    bool tokens = false, found = weft__h5_join(path, group, "rows") && weft__h5_find(h, path, kind);
     if (!found)
-        tokens = found = weft__h5_join(path, group, "tokens") && weft__h5_find(h, path, &kind);
-    if (!found || weft__h5_status(h) != WEFT_OK) {
+        tokens = found = weft__h5_join(path, group, "tokens") && weft__h5_find(h, path, kind);
+    if (!found || weft__h5_status(h) != WEFT_OK)
         weft__h5_fail(h, WEFT_EFORMAT, "there is neither \"rows\" nor \"tokens\" in group \"%s\"",
                       group ? group : "/");
-        return;
-    }
-    if (tokens ? kind.rank != 1 || kind.type != WEFT__I32 :
-                 kind.rank != 2 || !is_float(kind.type) || kind.size[1] < 1) {
-        weft__h5_fail(h, WEFT_EFORMAT, "\"%s\" is %s; %s was expected", path, weft__kind_text(&kind, text),
+    else if (tokens ? kind->rank != 1 || kind->type != WEFT__I32 :
+                      kind->rank != 2 || !is_float(kind->type) || kind->size[1] < 1)
+        weft__h5_fail(h, WEFT_EFORMAT, "\"%s\" is %s; %s was expected", path, weft__kind_text(kind, text),
                       tokens ? "int32 [N]" : "float32 or float64 [N, columns]");
-        return;
-    }
-    if (!set_fits(h, path, &kind, d))
-        return;
-    size_t n = weft__kind_bytes(&kind) / weft__number_bytes(kind.type);
-    d->columns = tokens ? 0 : kind.size[1];
-    if (tokens)
-        d->ints = read_array(h, path, &kind, WEFT__I32, n, sizeof *d->ints);
     else
-        d->rows =
-            read_array(h, path, &kind, sizeof *d->rows == 8 ? WEFT__F64 : WEFT__F32, n, sizeof *d->rows);
+        d->columns = tokens ? 0 : kind->size[1];
+    return weft__h5_status(h) == WEFT_OK && set_fits(h, path, kind, d);
+}
+
+bool weft__find_dataset(weft__h5 *h, const char *group, weft_dataset *d, char path[WEFT__H5_PATH],
+                        weft__kind *kind)
+{
+    read_lengths(h, group, d);
+    return weft__h5_status(h) == WEFT_OK && find_rows(h, group, d, path, kind);
+}
+
+static void read_rows(weft__h5 *h, const char *path, const weft__kind *kind, weft_dataset *d)
+{
+    size_t n = weft__kind_bytes(kind) / weft__number_bytes(kind->type);
+    if (d->columns)
+        d->rows = read_array(h, path, kind, weft__number_of(WEFT_REAL), n, sizeof *d->rows);
+    else
+        d->ints = read_array(h, path, kind, WEFT__I32, n, sizeof *d->ints);
 }
 
 weft_status weft_read_hdf5(const char *path, const char *group, weft_dataset *out)
@@ -107,9 +113,10 @@ weft_status weft_read_hdf5(const char *path, const char *group, weft_dataset *ou
     weft__h5 *h = weft__h5_open(path, (unsigned char *)image, size, false);
     status = h ? WEFT_OK : WEFT_ENOMEM;
     if (h) {
-        read_lengths(h, group, &g.data);
-        if (weft__h5_status(h) == WEFT_OK)
-            read_rows(h, group, &g.data);
+        char place[WEFT__H5_PATH];
+        weft__kind kind;
+        if (weft__find_dataset(h, group, &g.data, place, &kind))
+            read_rows(h, place, &kind, &g.data);
         status = weft__h5_end(h);
     }
     free(image);

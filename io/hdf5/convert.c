@@ -87,3 +87,11 @@ void weft__h5_convert(weft__h5 *h, const char *path, const weft__kind *k, weft__
         }
     }
 }
+
+weft_status weft__h5_part(const char *file, const char *path, const weft__kind *k, weft__number as,
+                          const unsigned char *raw, void *values)
+{
+    weft__h5 h = { .path = file };
+    weft__h5_convert(&h, path, k, as, raw, values);
+    return h.status;
+}

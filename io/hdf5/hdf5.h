@@ -77,6 +77,12 @@ bool weft__h5_is(weft__h5 *h, const char *path);
 bool weft__h5_find(weft__h5 *h, const char *path, weft__kind *kind);
 /* The set must be of this kind; the numbers are converted to `as`. */
 void weft__h5_read(weft__h5 *h, const char *path, const weft__kind *kind, weft__number as, void *values);
+/* Where in the file the numbers of a set of this kind lie one after the other; false: nowhere, or an
+ * error. */
+bool weft__h5_place(weft__h5 *h, const char *path, const weft__kind *kind, uint64_t *at);
+/* Some numbers that were read from there; path is what a message calls them. Without a session. */
+weft_status weft__h5_part(const char *file, const char *path, const weft__kind *kind, weft__number as,
+                          const unsigned char *raw, void *values);
 /* false: there is none */
 bool weft__h5_text(weft__h5 *h, const char *path, const char *key, char *text, size_t size);
 /* What lies in a group, by name; is_group tells what it is. visit returns false to stop. At most 100,000. */

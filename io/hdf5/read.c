@@ -239,6 +239,19 @@ void weft__h5_read(weft__h5 *h, const char *path, const weft__kind *want, weft__
     weft__h5_close(set);
 }
 
+bool weft__h5_place(weft__h5 *h, const char *path, const weft__kind *want, uint64_t *at)
+{
+    weft__h5_header header;
+    size_t bytes = weft__kind_bytes(want);
+    hid_t set = open_set(h, path, &header);
+    const char *why = set < 0 ? "is not in the file" : unfit(h, set, bytes);
+    *at = why ? HADDR_UNDEF : H5Dget_offset(set);
+    if (why)
+        weft__h5_fail(h, WEFT_EFORMAT, "%s %s", path, why);
+    weft__h5_close(set);
+    return !h->status && *at <= h->size && bytes <= h->size - *at;
+}
+
 /* ---- texts ---- */
 static bool read_text(hid_t a, char *text, size_t size)
 {

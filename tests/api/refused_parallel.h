@@ -15,7 +15,9 @@ static void parallels(bad *b)
         TRY(weft_parallel_add, p, ((weft_loss){ X, X }));
         TRY(weft_parallel_add_values, p, NULL, b->i);
         TRY(weft_parallel_mean, p);              TRY(weft_parallel_values, p);
-        TRY(weft_parallel_stopping, p);
+        TRY(weft_parallel_stopping, p);          TRY(weft_parallel_gathered, p, NULL);
+        TRY(weft_parallel_put, p, b->n, NULL, b->n);
+        TRY(weft_parallel_put, p, 0, NULL, 1);
         FILE_FAILS(weft_parallel_save, p, b->name, b->m, NULL, NULL, b->n);
         FILE_FAILS(weft_parallel_load, p, b->name, b->m, NULL, NULL, b->n);
         note("weft_parallel_new");

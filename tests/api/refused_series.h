@@ -3,8 +3,22 @@
 #define REFUSED_SERIES_H
 #include "refused.h"
 
+static void parts_of_files(bad *b)
+{
+    weft_dataset data;
+    weft_hdf5 *file;
+    FILE_FAILS(weft_open_hdf5, b->name, NULL, &file);
+    FILE_FAILS(weft_open_hdf5, "/nowhere.h5", b->name, &file);
+    FILE_FAILS(weft_open_hdf5, "/nowhere.h5", NULL, NULL);
+    FILE_FAILS(weft_read_hdf5_part, NULL, NULL, b->n, &data);
+    FILE_FAILS(weft_read_hdf5_part, NULL, NULL, 0, NULL);
+    TRY(weft_hdf5_shape, NULL);
+    TRY(weft_close_hdf5, NULL);
+}
+
 static void frames(bad *b)
 {
+    parts_of_files(b);
     static const char *const none[] = { "u", NULL };
     weft_frame f = { 0 };
     const double *columns[] = { NULL };

@@ -40,6 +40,36 @@ static void compare(const uint8_t *bytes, size_t n, const char *group, const wef
     H5Fclose(file);
 }
 
+/* All sequences by their indices, from the last to the first: as the whole has them, or refused as it is. */
+static void compare_parts(const char *path, const char *group, weft_status whole, const weft_dataset *d)
+{
+    weft_hdf5 *f;
+    weft_dataset part = { 0 };
+    int32_t index[1000];
+    weft_status s = weft_open_hdf5(path, group, &f);
+    int64_t n = weft_hdf5_shape(f).n, read = 0;
+    for (int64_t left = n; left > 0 && !s; left -= read) {
+        read = left < 1000 ? left : 1000;
+        for (int64_t i = 0; i < read; i++)
+            index[i] = (int32_t)(left - 1 - i);
+        s = weft_read_hdf5_part(f, index, read, &part);
+        for (int64_t i = 0; i < read && !s && !whole; i++) {
+            int64_t at = d->offset[index[i]], rows = part.len[i];
+            SAME(rows == d->len[index[i]], "sequence %d has another length", index[i]);
+            for (int64_t k = 0; d->ints && k < rows; k++)
+                SAME(part.ints[part.offset[i] + k] == d->ints[at + k], "sequence %d", index[i]);
+            for (int64_t k = 0; d->rows && k < rows * d->columns; k++)
+                SAME(!memcmp(&part.rows[part.offset[i] * d->columns + k], &d->rows[at * d->columns + k],
+                             sizeof *d->rows),
+                     "sequence %d", index[i]);
+        }
+        weft_dataset_free(&part);
+    }
+    SAME(!s == !whole, "the whole is %s, its parts are %s: %s", whole ? "refused" : "read",
+         s ? "refused" : "read", weft_file_message());
+    weft_close_hdf5(f);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     if (size < 2)
@@ -54,6 +84,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
              weft_file_message());
     else
         compare(data + 1, size - 1, group, &d);
+    compare_parts(path, group, s, &d);
     weft_dataset_free(&d);
     return 0;
 }

@@ -1,0 +1,213 @@
+/* hdf5_part.c - parts of a dataset in HDF5. When it is opened its lengths are read, and where its numbers
+ * lie, which is one after the other: then sequences are read by their place in the file, without libhdf5, so
+ * by several threads at once.
+ *
+ * To look for them the file is mapped into memory, so that only what is looked at is read. */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include "io/data/data.h"
+
+enum { PIECE = 1 << 20 };                        /* bytes that are converted at once */
+
+struct weft_hdf5 {
+    char *path, set[WEFT__H5_PATH];              /* of the file; in it, of the rows or tokens */
+    int file;
+    weft_dataset shape;                          /* its rows or ints: a set that lies in its own header */
+    weft__kind kind; uint64_t at;                /* of the set; its first byte */
+};
+
+static weft__number as_read(const weft_hdf5 *f)
+{
+    return f->shape.columns ? weft__number_of(WEFT_REAL) : WEFT__I32;
+}
+static int64_t width(const weft_hdf5 *f) { return f->shape.columns ? f->shape.columns : 1; }
+
+/* ---- opening ---- */
+static void read_small(weft__h5 *h, weft_hdf5 *f)
+{
+    size_t n = (size_t)(f->shape.offset[f->shape.n] * width(f));
+    void *values = calloc(n + 1, weft__number_bytes(as_read(f)));
+    if (!values)
+        weft__h5_fail(h, WEFT_ENOMEM, "no memory for the %zu numbers of \"%s\"", n, f->set);
+    else
+        weft__h5_read(h, f->set, &f->kind, as_read(f), values);
+    *(f->shape.columns ? (void **)&f->shape.rows : (void **)&f->shape.ints) = values;
+}
+
+static weft_status look_into(weft_hdf5 *f, const char *group, unsigned char *image, size_t size)
+{
+    weft__growing g = { 0 };
+    weft__h5 *h = weft__h5_open(f->path, image, size, false);
+    if (!h)
+        return WEFT_ENOMEM;
+    bool found = weft__find_dataset(h, group, &g.data, f->set, &f->kind);
+    if (weft__grown(&g, weft__h5_status(h), f->path, &f->shape) != WEFT_OK || !found)
+        weft__h5_fail(h, WEFT_ENOMEM, "no memory for %lld lengths", (long long)g.data.n);
+    else if (!weft__h5_place(h, f->set, &f->kind, &f->at) && weft__h5_status(h) == WEFT_OK)
+        read_small(h, f);
+    return weft__h5_end(h);
+}
+
+static weft_status open_it(weft_hdf5 *f, const char *group)
+{
+    struct stat s;
+    f->file = open(f->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+    if (f->file < 0 || fstat(f->file, &s))
+        return weft__file_fail(errno == ENOENT ? WEFT_ENOENT : WEFT_EIO, "%s cannot be read: %s", f->path,
+                               strerror(errno));
+    if (!S_ISREG(s.st_mode) || !s.st_size)
+        return weft__file_fail(WEFT_EFORMAT, "%s is %s", f->path,
+                               S_ISREG(s.st_mode) ? "empty" : "not a regular file");
+    void *image = mmap(NULL, (size_t)s.st_size, PROT_READ, MAP_PRIVATE, f->file, 0);
+    if (image == MAP_FAILED)
+        return weft__file_fail(WEFT_EIO, "%s cannot be mapped: %s", f->path, strerror(errno));
+    madvise(image, (size_t)s.st_size, MADV_RANDOM);
+    weft_status status = look_into(f, group, image, (size_t)s.st_size);
+    munmap(image, (size_t)s.st_size);
+    return status;
+}
+
+weft_status weft_open_hdf5(const char *path, const char *group, weft_hdf5 **out)
+{
+    if (out)
+        *out = NULL;
+    if (!out || !path || !*path)
+        return weft__file_fail(WEFT_EARG, "weft_open_hdf5: a path and room for the file are expected");
+    weft_hdf5 *f = calloc(1, sizeof *f);
+    char *copy = strdup(path);
+    weft_status status = f && copy ? WEFT_OK : weft__file_fail(WEFT_ENOMEM, "%s: out of memory", path);
+    if (f)
+        f->path = copy, f->file = -1;
+    else
+        free(copy);
+    status = status ? status : open_it(f, group);
+    if (status != WEFT_OK)
+        weft_close_hdf5(f);
+    else
+        *out = f;
+    return status;
+}
+
+void weft_close_hdf5(weft_hdf5 *f)
+{
+    if (!f)
+        return;
+    if (f->file >= 0)
+        close(f->file);
+    weft_dataset_free(&f->shape);
+    free(f->path);
+    free(f);
+}
+
+weft_dataset weft_hdf5_shape(const weft_hdf5 *f)
+{
+    weft_dataset shape = f ? f->shape : (weft_dataset){ 0 };
+    shape.rows = NULL, shape.ints = NULL;
+    return shape;
+}
+
+/* ---- reading ---- */
+static weft_status read_bytes(const weft_hdf5 *f, uint64_t at, unsigned char *bytes, size_t n)
+{
+    for (size_t done = 0; done < n;) {
+        ssize_t k = pread(f->file, bytes + done, n - done, (off_t)(at + done));
+        if (k < 0 && errno != EINTR)
+            return weft__file_fail(WEFT_EIO, "%s cannot be read: %s", f->path, strerror(errno));
+        if (k == 0)
+            return weft__file_fail(WEFT_EIO, "%s has become shorter since it was opened", f->path);
+        done += k > 0 ? (size_t)k : 0;
+    }
+    return WEFT_OK;
+}
+
+/* So many numbers from number `from` on, of a type that is not ours, piece by piece. */
+static weft_status read_converted(const weft_hdf5 *f, int64_t from, char *to, int64_t n)
+{
+    size_t unit = weft__number_bytes(f->kind.type), own = weft__number_bytes(as_read(f));
+    int64_t most = PIECE / (int64_t)unit;
+    unsigned char *raw = malloc(PIECE);
+    weft_status status = raw ? WEFT_OK : weft__file_fail(WEFT_ENOMEM, "%s: out of memory", f->path);
+    for (int64_t done = 0; done < n && !status; done += most) {
+        weft__kind piece = { f->kind.type, 1, { n - done < most ? n - done : most } };
+        char name[WEFT__H5_PATH + 64];
+        int64_t first = from + done;
+        snprintf(name, sizeof name, "\"%s\" from number %lld on", f->set, (long long)first);
+        status = read_bytes(f, f->at + (uint64_t)first * unit, raw, weft__kind_bytes(&piece));
+        if (!status)
+            status = weft__h5_part(f->path, name, &piece, as_read(f), raw, to + (size_t)done * own);
+    }
+    free(raw);
+    return status;
+}
+
+static weft_status read_rows(const weft_hdf5 *f, int64_t row, int64_t rows, char *to)
+{
+    size_t unit = weft__number_bytes(as_read(f)), n = (size_t)(rows * width(f));
+    const char *small = f->shape.columns ? (char *)f->shape.rows : (char *)f->shape.ints;
+    int64_t from = row * width(f);
+    if (small) {
+        memcpy(to, small + (size_t)from * unit, n * unit);
+        return WEFT_OK;
+    }
+    return f->kind.type == as_read(f) ?
+               read_bytes(f, f->at + (uint64_t)from * unit, (unsigned char *)to, n * unit) :
+               read_converted(f, from, to, (int64_t)n);
+}
+
+/* Lengths, and room for the rows; how many there are. */
+static weft_status begin(const weft_hdf5 *f, const int32_t *index, weft_dataset *d, int64_t *total)
+{
+    size_t unit = weft__number_bytes(as_read(f)) * (size_t)width(f);
+    d->len = malloc(((size_t)d->n + 1) * sizeof *d->len);
+    *total = 0;
+    for (int64_t i = 0; i < d->n && d->len; i++)
+        d->len[i] = f->shape.len[index[i]], *total += d->len[i];
+    d->columns = f->shape.columns;
+    void *rows = d->len && (uint64_t)*total < SIZE_MAX / unit ? malloc(((size_t)*total + 1) * unit) : NULL;
+    if (d->columns)
+        d->rows = rows;
+    else
+        d->ints = rows;
+    return rows ? WEFT_OK :
+                  weft__file_fail(WEFT_ENOMEM, "%s: no memory for %lld rows of %lld sequences", f->path,
+                                  (long long)*total, (long long)d->n);
+}
+
+static weft_status read_all(const weft_hdf5 *f, const int32_t *index, const weft_dataset *d)
+{
+    size_t unit = weft__number_bytes(as_read(f)) * (size_t)width(f);
+    char *to = d->columns ? (char *)d->rows : (char *)d->ints;
+    weft_status status = WEFT_OK;
+    for (int64_t i = 0, next; i < d->n && !status; i = next) {
+        int64_t rows = d->len[i];
+        for (next = i + 1; next < d->n && index[next] == index[next - 1] + 1; next++)
+            rows += d->len[next];
+        status = rows ? read_rows(f, f->shape.offset[index[i]], rows, to) : WEFT_OK;
+        to += (size_t)rows * unit;
+    }
+    return status;
+}
+
+weft_status weft_read_hdf5_part(const weft_hdf5 *f, const int32_t *index, int64_t n, weft_dataset *out)
+{
+    weft__growing g = { .data.n = n };
+    int64_t total;
+    if (out)
+        *out = (weft_dataset){ 0 };
+    if (!f || !out || n < 0 || n >= INT32_MAX || (n && !index))
+        return weft__file_fail(WEFT_EARG, "weft_read_hdf5_part: an open file, 0 .. 2^31 - 2 indices, and a "
+                                          "dataset are expected");
+    for (int64_t i = 0; i < n; i++)
+        if (index[i] < 0 || index[i] >= f->shape.n)
+            return weft__file_fail(
+                WEFT_EARG, "weft_read_hdf5_part: %s: index %lld is sequence %d; 0 .. %lld are expected",
+                f->path, (long long)i, index[i], (long long)f->shape.n - 1);
+    weft_status status = begin(f, index, &g.data, &total);
+    status = status ? status : read_all(f, index, &g.data);
+    return weft__grown(&g, status, f->path, out);
+}
