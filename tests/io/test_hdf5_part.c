@@ -1,4 +1,5 @@
-/* test_hdf5_part.c - parts of datasets in HDF5: the numbers that the whole has, and no more than they take. */
+/* test_hdf5_part.c - parts of datasets in HDF5: the numbers that the whole has, and no more reading than
+ * they take. */
 #include <hdf5.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -102,7 +103,8 @@ static const char *of_others(hid_t type, double first, bool compact)
     for (int i = 0; i < n / 10; i++)
         len[i] = 10;
     const char *path = in_folder("foreign.h5");
-    hid_t file = H5Fcreate(path, H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT), list = H5Pcreate(H5P_DATASET_CREATE);
+    hid_t file = H5Fcreate(path, H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT),
+          list = H5Pcreate(H5P_DATASET_CREATE);
     hid_t one = H5Screate_simple(1, (hsize_t[]){ (hsize_t)n / 10 }, NULL),
           two = H5Screate_simple(2, (hsize_t[]){ (hsize_t)n, 3 }, NULL);
     cr_assert(H5Pset_layout(list, compact ? H5D_COMPACT : H5D_CONTIGUOUS) >= 0);
@@ -158,7 +160,8 @@ Test(hdf5_part, reads_what_is_asked_for)
     int64_t before = bytes_read();
     weft_hdf5 *f = opened(path, NULL);
     cr_assert_eq(weft_read_hdf5_part(f, (int32_t[]){ 17, 18, 3999 }, 3, &part), WEFT_OK);
-    cr_assert(part.rows[0] == 17 && part.rows[LENGTH * COLUMNS] == 18 && part.rows[2 * LENGTH * COLUMNS] == 3999);
+    const weft_real *row = part.rows;
+    cr_assert(row[0] == 17 && row[LENGTH * COLUMNS] == 18 && row[2 * LENGTH * COLUMNS] == 3999);
     int64_t took = bytes_read() - before, needs = 3 * LENGTH * COLUMNS * (int64_t)sizeof *rows;
     cr_assert(before < 0 || (took >= needs && took < needs + 100000), "%lld", (long long)took);
     weft_dataset_free(&part);
