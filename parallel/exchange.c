@@ -10,7 +10,7 @@
 #include <string.h>
 #include "parallel/parallel.h"
 
-enum { GRADIENTS = 16, SUMS_OUT = 8, ALIGN = 16, SHORT = 8192 };     /* tags; numbers */
+enum { GRADIENTS = 16, SUMS_OUT = 8, ALIGN = 16, SHORT = 8192, PIECE = 32768 };         /* tags; numbers */
 
 /* A branch, and its numbers: of one's own all, of another rank's the pieces that this one owns. */
 typedef struct weft__term { weft__branch branch; real *x; } term;
@@ -44,7 +44,7 @@ static int64_t piece_size(const transfer *x, int chunk, int rank)
 /* every piece large enough that its message is not all latency */
 static void cut_up(transfer *x, weft_parallel *p)
 {
-    int64_t most = p->n / ((int64_t)SHORT * p->world.ranks);
+    int64_t most = p->n / ((int64_t)PIECE * p->world.ranks);
     *x = (transfer){ .p = p, .n = p->n, .whole = p->n <= SHORT };
     x->chunks = x->whole || most < 1 ? 1 : most < WEFT__CHUNKS ? (int)most : WEFT__CHUNKS;
     for (int c = 0; c < x->chunks; c++)

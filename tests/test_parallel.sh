@@ -31,7 +31,7 @@ bytes() {
     check "more shards than sequences" "$train" 40 6 size=7 out=one
     check "in ranks" ranks 3 40 6 size=7 out=many
     check "the same bytes" cmp one many
-    for units in 8 96; do                         # a vector that is sent whole, one of large pieces
+    for units in 8 96 256; do                     # a vector that is sent whole, one in one piece a rank, one in several
         check "$units units alone" "$train" 8 3 units=$units out=one
         for n in 2 3 5; do
             check "$units units, $n ranks" ranks $n 8 3 units=$units out=many
