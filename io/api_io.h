@@ -103,14 +103,16 @@ WEFT_API weft_status weft_write_lstmvis(const char *folder,
 
 /* ---- ragged data: sequences end to end in memory, freed by weft_dataset_free ---- *
  * len [n], offset [n + 1] the first row of each; rows [sum len, columns], or ints [sum len]
- * (columns is 0 then). After a failure all is NULL and 0; messages name the file and, where there
- * are lines, the line. Regular files only. */
+ * (columns is 0 then). id [n]: of a part, the numbers that the sequences have in the whole; NULL:
+ * their places. After a failure all is NULL and 0; messages name the file and, where there are
+ * lines, the line. Regular files only. */
 typedef struct {
     int64_t n, columns;
     int32_t *len;
     int64_t *offset;
     weft_real *rows;
     int32_t *ints;
+    int64_t *id;
 } weft_dataset;
 /* How a text is cut. keep_line_ends: the \n of a line is its last token, for a language model of
  * characters, say. one_sequence: all of it is one sequence, line ends included. */
@@ -148,8 +150,9 @@ WEFT_API weft_status weft_open_hdf5(const char *path, const char *group,
 WEFT_API void weft_close_hdf5(weft_hdf5 *file);
 /* n, columns, len and offset of all of it; rows and ints are NULL. The file's; of NULL all is 0. */
 WEFT_API weft_dataset weft_hdf5_shape(const weft_hdf5 *file);
-/* The sequences index[0 .. n-1], in that order, as the dataset's 0 .. n-1; one may come twice. What
- * lies side by side is read at once. An index beyond the file is an error that names it. */
+/* The sequences index[0 .. n-1], in that order, as the dataset's 0 .. n-1, of which they are the
+ * ids: a batch of them has the dropout masks of a batch of the whole. One may come twice. What lies
+ * side by side is read at once. An index beyond the file is an error that names it. */
 WEFT_API weft_status weft_read_hdf5_part(const weft_hdf5 *file, const int32_t *index, int64_t n,
                                          weft_dataset *out) WEFT_MUST_USE;
 
@@ -192,8 +195,8 @@ WEFT_API weft_loader_state weft_loader_get_state(const weft_loader *l);
 WEFT_API void weft_loader_set_state(weft_loader *l, weft_loader_state state);
 /* The sequences index[0 .. n-1] of a dataset (what weft_loader_next gives) as a ragged tensor of
  * the step [N, columns], or of ints [N] where columns is 0; copied at once. The ids of the batch
- * are the indices, so that dropout masks follow a sequence; an index that comes twice is two
- * sequences with one id. Several datasets of the same sequences, asked with the same indices, give
+ * are the dataset's, by default the indices, so that dropout masks follow a sequence; an index that
+ * comes twice is two sequences with one id. Several datasets of the same sequences, asked with the same indices, give
  * one batch. An index that the dataset does not have is an error of the context that names it. */
 WEFT_API weft_tensor *weft_dataset_batch(weft *w, const weft_dataset *data, const int32_t *index,
                                          int64_t n);

@@ -42,7 +42,7 @@ static int64_t measure(weft *w, const weft_dataset *d, const int32_t *index, int
         if (!is_there(w, d, index, i))
             return -1;
         len[i] = d->len[index[i]];
-        id[i] = index[i];
+        id[i] = d->id ? d->id[index[i]] : index[i];
         tokens += len[i];
     }
     return tokens;

@@ -74,6 +74,7 @@ void weft_dataset_free(weft_dataset *data)
     free(data->offset);
     free(data->rows);
     free(data->ints);
+    free(data->id);
     *data = (weft_dataset){ 0 };
 }
 

@@ -65,7 +65,8 @@ static weft_status open_it(weft_hdf5 *f, const char *group)
                                S_ISREG(s.st_mode) ? "empty" : "not a regular file");
     void *image = mmap(NULL, (size_t)s.st_size, PROT_READ, MAP_PRIVATE, f->file, 0);
     if (image == MAP_FAILED)
-        return weft__file_fail(WEFT_EIO, "%s cannot be mapped: %s", f->path, strerror(errno));
+        return weft__file_fail(errno == ENOMEM ? WEFT_ENOMEM : WEFT_EIO, "%s cannot be mapped: %s", f->path,
+                               strerror(errno));
     madvise(image, (size_t)s.st_size, MADV_RANDOM);
     weft_status status = look_into(f, group, image, (size_t)s.st_size);
     munmap(image, (size_t)s.st_size);
@@ -164,11 +165,12 @@ static weft_status begin(const weft_hdf5 *f, const int32_t *index, weft_dataset 
 {
     size_t unit = weft__number_bytes(as_read(f)) * (size_t)width(f);
     d->len = malloc(((size_t)d->n + 1) * sizeof *d->len);
+    d->id = malloc(((size_t)d->n + 1) * sizeof *d->id);
     *total = 0;
-    for (int64_t i = 0; i < d->n && d->len; i++)
-        d->len[i] = f->shape.len[index[i]], *total += d->len[i];
+    for (int64_t i = 0; i < d->n && d->len && d->id; i++)
+        d->len[i] = f->shape.len[index[i]], d->id[i] = index[i], *total += d->len[i];
     d->columns = f->shape.columns;
-    void *rows = d->len && (uint64_t)*total < SIZE_MAX / unit ? malloc(((size_t)*total + 1) * unit) : NULL;
+    void *rows = d->len && d->id && (uint64_t)*total < SIZE_MAX / unit ? malloc(((size_t)*total + 1) * unit) : NULL;
     if (d->columns)
         d->rows = rows;
     else

@@ -1,6 +1,7 @@
 /* test_hdf5_part.c - parts of datasets in HDF5: the numbers that the whole has, and no more reading than
  * they take. */
 #include <hdf5.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 #include "tests/check.h"
@@ -53,7 +54,7 @@ static void compare(const weft_hdf5 *f, const weft_dataset *whole, int64_t n)
     cr_assert_eq(weft_read_hdf5_part(f, index, n, &part), WEFT_OK, "%s", weft_file_message());
     cr_assert(part.n == n && part.columns == whole->columns && part.offset[0] == 0);
     for (int64_t i = 0; i < n; i++) {
-        cr_assert(part.len[i] == whole->len[index[i]]);
+        cr_assert(part.len[i] == whole->len[index[i]] && part.id[i] == index[i]);
         cr_assert(!memcmp(sequence(&part, i), sequence(whole, index[i]), bytes_of(&part, i)));
     }
     weft_dataset_free(&part);
@@ -134,6 +135,33 @@ Test(hdf5_part, of_other_programs)
     end_folder();
 }
 
+/* Masks follow a sequence, whichever part it was read in. */
+static void masked(const weft_dataset *d, const int32_t *index, weft_real out[90])
+{
+    weft *w = open_on(WEFT_CPU);
+    weft_tensor *x = weft_dropout(weft_dataset_batch(w, d, index, 3), .5, "drop", false);
+    weft_read(weft_to_layout(x, WEFT_CONCAT), out, 90 * sizeof *out);
+    CLEAN(w);
+}
+
+Test(hdf5_part, has_the_masks_of_the_whole)
+{
+    weft_hdf5 *f = opened(of_others(H5T_IEEE_F32LE, 1, false), NULL);
+    const int32_t index[] = { 7, 3, 99 }, places[] = { 0, 1, 2 };
+    weft_dataset whole, part;
+    weft_real of_whole[90], of_part[90], by_place[90];
+    cr_assert(weft_read_hdf5(file_name, NULL, &whole) == WEFT_OK &&
+              weft_read_hdf5_part(f, index, 3, &part) == WEFT_OK);
+    masked(&whole, index, of_whole), masked(&part, places, of_part);
+    cr_assert(!memcmp(of_whole, of_part, sizeof of_part));
+    free(part.id), part.id = NULL;
+    masked(&part, places, by_place);
+    cr_assert(memcmp(of_whole, by_place, sizeof by_place), "masks by their places would be others");
+    weft_dataset_free(&whole), weft_dataset_free(&part);
+    weft_close_hdf5(f);
+    end_folder();
+}
+
 /* ---- no more than they take ---- */
 static int64_t bytes_read(void)
 {
@@ -167,6 +195,33 @@ Test(hdf5_part, reads_what_is_asked_for)
     weft_dataset_free(&part);
     weft_close_hdf5(f);
     free(len), free(rows);
+    end_folder();
+}
+
+/* [1 << 28, 2] reals that no one has written: 2 GB of the file's size, of which nothing is on the disk. */
+Test(hdf5_part, opening_looks_at_little)
+{
+    const char *path = in_folder("sparse.h5");
+    hid_t file = H5Fcreate(path, H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT),
+          list = H5Pcreate(H5P_DATASET_CREATE);
+    cr_assert(H5Pset_alloc_time(list, H5D_ALLOC_TIME_EARLY) >= 0 &&
+              H5Pset_fill_time(list, H5D_FILL_TIME_NEVER) >= 0);
+    hid_t one = H5Screate_simple(1, (hsize_t[]){ 2 }, NULL),
+          two = H5Screate_simple(2, (hsize_t[]){ 1 << 28, 2 }, NULL);
+    hid_t a = H5Dcreate2(file, "lengths", H5T_STD_I32LE, one, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT),
+          b = H5Dcreate2(file, "rows", H5T_IEEE_F32LE, two, H5P_DEFAULT, list, H5P_DEFAULT);
+    cr_assert(H5Dwrite(a, H5T_NATIVE_INT, H5S_ALL, H5S_ALL, H5P_DEFAULT, (int[]){ (1 << 28) - 5, 5 }) >= 0);
+    H5Dclose(a), H5Dclose(b), H5Sclose(one), H5Sclose(two), H5Pclose(list), H5Fclose(file);
+    struct rusage before, after;
+    weft_dataset part;
+    getrusage(RUSAGE_SELF, &before);
+    weft_hdf5 *f = opened(path, NULL);
+    cr_assert_eq(weft_read_hdf5_part(f, (int32_t[]){ 1 }, 1, &part), WEFT_OK, "%s", weft_file_message());
+    getrusage(RUSAGE_SELF, &after);
+    cr_assert(part.len[0] == 5 && part.rows[9] == 0);
+    cr_assert(after.ru_maxrss - before.ru_maxrss < 100000, "%ld kB more", after.ru_maxrss - before.ru_maxrss);
+    weft_dataset_free(&part);
+    weft_close_hdf5(f);
     end_folder();
 }
 
