@@ -220,7 +220,7 @@ $(TOOLS): $(B)/libweft.a
 
 EMULATED  := $(B)/emu/libweft_cuda.so
 RUN_TESTS  = B=$(B) V=$(V) CC='$(CC)' bash tests/run.sh $(filter $(B)/tests/% $(B)/emu/emu_test,$^)
-test: $(if $(filter tsan,$(V)),$(TOOLS),$(TESTS) $(TOOLS) $(COMMAND) $(EXAMPLES) $(BENCH) $(B)/libweft.a $(B)/libweft.so $(TRANSPORTS)) $(EMULATED) $(B)/emu/emu_test $(if $(V),,lesson-library)
+test: $(if $(filter tsan,$(V)),$(TOOLS),$(TESTS) $(TOOLS) $(COMMAND) $(EXAMPLES) $(BENCH) $(B)/bench/parallel_model $(B)/libweft.a $(B)/libweft.so $(TRANSPORTS)) $(EMULATED) $(B)/emu/emu_test $(if $(V),,lesson-library)
 	@CUDA=$(abspath $(B)/emu) $(RUN_TESTS)
 # The tests of the GPU's kernels alone: emulated, or with GPU=1 on the GPU that is there.
 test-cuda: $(if $(GPU),$(B)/libweft_cuda.so,$(EMULATED)) $(TESTS) $(TOOLS) $(B)/examples/g2p
@@ -284,9 +284,13 @@ $(B)/tests/parallel/exchange: tests/parallel/exchange.c $(B)/libweft.a
 	@mkdir -p $(@D)
 	$(call say,MPI )
 	$(Q)OMPI_CC='$(CC)' mpicc.openmpi $(BASE) $(CFLAGS) $(VFLAGS) -o $@ $^ $(LIBS)
-bench-parallel: $(B)/examples/g2p $(B)/tests/parallel/exchange $(B)/tests/parallel/slow.so $(TRANSPORTS)
+$(B)/bench/parallel_model: tests/parallel/parallel_model.c $(B)/libweft.a
+	@mkdir -p $(@D)
+	$(call say,LINK)
+	$(Q)$(CC) $(BASE) $(CFLAGS) $(VFLAGS) -o $@ $< $(B)/libweft.a $(LIBS)
+bench-parallel: $(B)/examples/g2p $(B)/bench/parallel_model $(B)/tests/parallel/exchange $(B)/tests/parallel/slow.so $(TRANSPORTS)
 	@sh tests/deps.sh parallel && sh tests/deps.sh dictionary $(BUILD)/data/cmudict.out
-	@B=$(B) DICT=$(BUILD)/data/cmudict.out ROUNDS=$(ROUNDS) bash bench/parallel.sh
+	@B=$(B) DICT=$(BUILD)/data/cmudict.out ROUNDS=$(ROUNDS) bash bench/parallel.sh && $(B)/bench/parallel_model
 bench: $(BENCH)
 	bench/compare --bench $< $(BENCH_FLAGS)
 

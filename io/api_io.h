@@ -196,8 +196,9 @@ WEFT_API void weft_loader_set_state(weft_loader *l, weft_loader_state state);
 /* The sequences index[0 .. n-1] of a dataset (what weft_loader_next gives) as a ragged tensor of
  * the step [N, columns], or of ints [N] where columns is 0; copied at once. The ids of the batch
  * are the dataset's, by default the indices, so that dropout masks follow a sequence; an index that
- * comes twice is two sequences with one id. Several datasets of the same sequences, asked with the same indices, give
- * one batch. An index that the dataset does not have is an error of the context that names it. */
+ * comes twice is two sequences with one id. Several datasets of the same sequences, asked with the
+ * same indices, give one batch. An index that the dataset does not have is an error of the context
+ * that names it. */
 WEFT_API weft_tensor *weft_dataset_batch(weft *w, const weft_dataset *data, const int32_t *index,
                                          int64_t n);
 

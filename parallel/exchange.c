@@ -31,24 +31,30 @@ static int64_t chunk_size(const transfer *x, int chunk)
     return cut(x->n, x->chunks - chunk, x->chunks) - chunk_from(x, chunk);
 }
 
-static int64_t piece_from(const transfer *x, int chunk, int rank)
+int64_t weft__piece_from(const transfer *x, int chunk, int rank)
 {
-    return chunk_from(x, chunk) + (x->whole ? 0 : cut(chunk_size(x, chunk), rank, x->p->world.ranks));
+    return chunk_from(x, chunk) + (x->whole ? 0 : cut(chunk_size(x, chunk), rank, x->ranks));
 }
-static int64_t piece_size(const transfer *x, int chunk, int rank)
+int64_t weft__piece_size(const transfer *x, int chunk, int rank)
 {
-    int64_t n = chunk_size(x, chunk), ranks = x->p->world.ranks;
-    return x->whole ? n : cut(n, rank + 1, ranks) - cut(n, rank, ranks);
+    int64_t n = chunk_size(x, chunk);
+    return x->whole ? n : cut(n, rank + 1, x->ranks) - cut(n, rank, x->ranks);
 }
 
 /* every piece large enough that its message is not all latency */
-static void cut_up(transfer *x, weft_parallel *p)
+void weft__cut_vector(transfer *x, int64_t n, int rank, int ranks)
 {
-    int64_t most = p->n / ((int64_t)PIECE * p->world.ranks);
-    *x = (transfer){ .p = p, .n = p->n, .whole = p->n <= SHORT };
+    int64_t most = n / ((int64_t)PIECE * ranks);
+    *x = (transfer){ .n = n, .ranks = ranks, .whole = n <= SHORT };
     x->chunks = x->whole || most < 1 ? 1 : most < WEFT__CHUNKS ? (int)most : WEFT__CHUNKS;
     for (int c = 0; c < x->chunks; c++)
-        x->offset[c + 1] = x->offset[c] + piece_size(x, c, p->world.rank);
+        x->offset[c + 1] = x->offset[c] + weft__piece_size(x, c, rank);
+}
+
+static void cut_up(transfer *x, weft_parallel *p)
+{
+    weft__cut_vector(x, p->n, p->world.rank, p->world.ranks);
+    x->p = p;
 }
 
 /* ---- memory: terms of others, on a device one's own, too ---- */
@@ -133,11 +139,11 @@ void weft__transfer_post(weft_parallel *p)
     for (int q = 0; q < ranks; q++)
         for (int i = 0, n = q == here ? 0 : branches_of(p, q, b); i < n; i++)
             post(x, chunk, false, q, GRADIENTS + i, (theirs++)->x + x->offset[chunk],
-                 piece_size(x, chunk, here));
+                 weft__piece_size(x, chunk, here));
     for (int d = 1; d < ranks; d++)
         for (int i = 0, q = (here + d) % ranks; i < x->mine; i++)
-            post(x, chunk, true, q, GRADIENTS + i, x->term[i].x + piece_from(x, chunk, q),
-                 piece_size(x, chunk, q));
+            post(x, chunk, true, q, GRADIENTS + i, x->term[i].x + weft__piece_from(x, chunk, q),
+                 weft__piece_size(x, chunk, q));
 }
 
 static void hand_out(transfer *x, int chunk)
@@ -145,11 +151,12 @@ static void hand_out(transfer *x, int chunk)
     int here = x->p->world.rank, ranks = x->p->world.ranks;
     for (int d = 1; d < ranks; d++) {
         int q = (here + ranks - d) % ranks;
-        post(x, chunk, false, q, SUMS_OUT, x->sum + piece_from(x, chunk, q), piece_size(x, chunk, q));
+        post(x, chunk, false, q, SUMS_OUT, x->sum + weft__piece_from(x, chunk, q),
+             weft__piece_size(x, chunk, q));
     }
     for (int d = 1; d < ranks; d++)
-        post(x, chunk, true, (here + d) % ranks, SUMS_OUT, x->sum + piece_from(x, chunk, here),
-             piece_size(x, chunk, here));
+        post(x, chunk, true, (here + d) % ranks, SUMS_OUT, x->sum + weft__piece_from(x, chunk, here),
+             weft__piece_size(x, chunk, here));
 }
 
 /* Whether the chunk's messages have come; wait: until they have. */
@@ -173,7 +180,7 @@ static bool come(transfer *x, int chunk, const char *what, bool wait)
 /* ---- the tree ---- */
 static real *numbers(const transfer *x, int i, int chunk)
 {
-    return x->term[i].x + (i < x->mine ? piece_from(x, chunk, x->p->world.rank) : x->offset[chunk]);
+    return x->term[i].x + (i < x->mine ? weft__piece_from(x, chunk, x->p->world.rank) : x->offset[chunk]);
 }
 
 static real *sum_of(transfer *x, int chunk, weft__branch tree, int64_t n)
@@ -194,9 +201,9 @@ bool weft__transfer_step(weft_parallel *p, bool wait)
     int chunk = x->summed;
     if (chunk == x->posted || x->broken || !come(x, chunk, "gradients of the batch", wait))
         return false;
-    int64_t n = piece_size(x, chunk, p->world.rank);
+    int64_t n = weft__piece_size(x, chunk, p->world.rank);
     real *sum = sum_of(x, chunk, (weft__branch){ 0, p->shards }, n),
-         *to = x->sum + piece_from(x, chunk, p->world.rank);
+         *to = x->sum + weft__piece_from(x, chunk, p->world.rank);
     if (sum != to)
         memcpy(to, sum, (size_t)n * sizeof *to);
     if (!x->whole)

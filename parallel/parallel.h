@@ -55,7 +55,7 @@ typedef struct weft__transfer {
     /* whole: every rank's piece is all; awaited: no one else may take its steps; broken: rank gone is */
     bool begun, whole, awaited, broken; int gone;
     int64_t n; real *base, *sum;                 /* [n] gradients of the root; on the host: their sum */
-    int chunks, posted, summed, mine, terms;
+    int ranks, chunks, posted, summed, mine, terms;
     struct weft__term *term;                     /* [terms] `mine` of this rank, then those of others */
     /* [chunks, room] and of those of a chunk so many, of which so many are over */
     struct weft__request *request; int room, requests[WEFT__CHUNKS], over[WEFT__CHUNKS];
@@ -131,6 +131,10 @@ static inline bool weft__transfer_is_open(const weft_parallel *p)         /* may
 }
 int64_t weft__chunk_of(const weft_parallel *p, int64_t at);
 int64_t weft__chunk_from(const weft_parallel *p, int chunk);
+/* How it is cut, of n numbers: chunks, and of each a piece for every rank. */
+void weft__cut_vector(weft__transfer *, int64_t n, int rank, int ranks);
+int64_t weft__piece_from(const weft__transfer *, int chunk, int rank);
+int64_t weft__piece_size(const weft__transfer *, int chunk, int rank);
 /* a += b, as every sum of two branches */
 void weft__add(int64_t n, real *restrict a, const real *restrict b);
 

@@ -240,6 +240,9 @@ restarted() {
     check "a signal goes to the command" eval '"$restart" nothing sh -c "trap \"exit 7\" TERM; : >begun; while :; do sleep .05; done" 2>said & pid=$!; until [ -e begun ] || ! kill -0 $pid 2>/dev/null; do sleep .02; done; kill $pid; wait $pid; [ $? = 7 ] && grep -q "ended by SIGTERM" said'
 }
 
+# ---- the model of what many ranks cost
+modelled() { check "it sends what the library sends, and what costs nothing takes no time" "$(dirname "$examples")/bench/parallel_model" --test; }
+
 # ---- signals
 stopped_together() {
     ranks 3 8 100000 out=stopped units=8 >said 2>&1 & local pid=$! one
@@ -265,5 +268,5 @@ refused() {
     check "the library knows no MPI" eval '! ldd "$(dirname "$examples")/libweft.so" | grep -qi mpi'
 }
 
-for part in ${PARTS:-bytes gathered examples launched logged shared_gpus resumed failures gone goes_on restarted stopped refused}; do $part; done
+for part in ${PARTS:-bytes gathered examples launched logged shared_gpus resumed failures gone goes_on restarted modelled stopped refused}; do $part; done
 finish "many ranks"

@@ -170,7 +170,8 @@ static weft_status begin(const weft_hdf5 *f, const int32_t *index, weft_dataset 
     for (int64_t i = 0; i < d->n && d->len && d->id; i++)
         d->len[i] = f->shape.len[index[i]], d->id[i] = index[i], *total += d->len[i];
     d->columns = f->shape.columns;
-    void *rows = d->len && d->id && (uint64_t)*total < SIZE_MAX / unit ? malloc(((size_t)*total + 1) * unit) : NULL;
+    bool fits = d->len && d->id && (uint64_t)*total < SIZE_MAX / unit;
+    void *rows = fits ? malloc(((size_t)*total + 1) * unit) : NULL;
     if (d->columns)
         d->rows = rows;
     else
