@@ -203,14 +203,12 @@ static bool count_one(weft__parameter *q, void *user) { (void)q; return ++*(int6
 static double sum_over(weft_parallel *p, weft__branch tree, int k)
 {
     weft__branch b[WEFT__BRANCHES];
-    for (int q = 0; q < p->world.ranks; q++) {
-        weft__branch of = weft__shards_of(p->shards, q, p->world.ranks);
-        if (of.from > tree.from || of.end < tree.end)
-            continue;
-        for (int i = 0, n = weft__tree_parts(p->shards, of, b); i < n; i++)
-            if (b[i].from == tree.from && b[i].end == tree.end)
-                return ((const double *)weft__said(p, q))[i * WEFT__SUMS + k];
-    }
+    int64_t ranks = p->world.ranks;
+    int q = (int)(((tree.from + 1) * ranks - 1) / p->shards);         /* whose the first shard is */
+    weft__branch of = weft__shards_of(p->shards, q, p->world.ranks);
+    for (int i = 0, n = of.end < tree.end ? 0 : weft__tree_parts(p->shards, of, b); i < n; i++)
+        if (b[i].from == tree.from && b[i].end == tree.end)
+            return ((const double *)weft__said(p, q))[i * WEFT__SUMS + k];
     int middle = weft__tree_middle(tree);
     return sum_over(p, (weft__branch){ tree.from, middle }, k) +
            sum_over(p, (weft__branch){ middle, tree.end }, k);
