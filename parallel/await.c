@@ -5,20 +5,12 @@
  * is there, and those are named that say nothing. */
 #include <signal.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 #include "parallel/parallel.h"
 
 enum { ALIVE = 32767, LAST = 10 };               /* tag; seconds that the end may take */
 /* seconds between two looks, if there is nothing else to do, or something; for an answer */
 static const double slice = .1, glance = 20e-6, answer = 2;
-
-static double now(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
-}
 
 /* ---- the end of a job ---- */
 static void end_all(weft_parallel *p)
@@ -55,40 +47,42 @@ bool weft__await_room(weft_parallel *p)
     return !p->transport || weft__at_least(p->w, &p->roll, p->world.ranks * (int64_t)sizeof(call));
 }
 
-static void list_silent(weft_parallel *p, char *text, size_t size)
+static int list_silent(weft_parallel *p, char *text, size_t size)  /* how many they are */
 {
     enum { NAMED = 8 };
     const weft__transport *t = p->transport;
     int here = p->world.rank, all = p->world.ranks, silent = 0;
     call *roll = (call *)(void *)p->roll.at;
-    *text = 0;
     for (int q = 0; q < all; q++)
         if (q != here)
             roll[q].request = t->post_recv(q, ALIVE, &roll[q].heard, 1),
             t->post_send(q, ALIVE, &roll[q].said, 1);
-    double until = now() + answer;
+    double until = weft__seconds() + answer;
     for (int q = 0; q < all; q++) {
-        double left = until - now();
+        double left = until - weft__seconds();
         if (q == here || t->wait(roll[q].request, left > 0 ? left : 0) == 1)
             continue;
-        size_t at = strlen(text);
-        if (silent++ < NAMED)
-            snprintf(text + at, size - at, "%s%d", at ? ", " : "", q);
+        if (silent == 0)
+            snprintf(text, size, "rank %d", q);
+        else if (silent < NAMED)
+            snprintf(text + strlen(text), size - strlen(text), ", rank %d", q);
+        silent++;
     }
     if (silent > NAMED)
         snprintf(text + strlen(text), size - strlen(text), " and %d more", silent - NAMED);
+    return silent;
 }
 
 static bool too_late(weft_parallel *p, int peer, const char *what)
 {
     char silent[128];
-    list_silent(p, silent, sizeof silent);
-    if (*silent)
+    int n = list_silent(p, silent, sizeof silent);
+    if (n)
         weft__fail(p->w, WEFT_EDEVICE,
-                   "%s: rank %s has not answered for %g s, in update %lld: it has stopped, or is at work on "
-                   "something that the others are not (one that judges or saves alone, or a longer batch "
-                   "than weft_parallel_opts.timeout allows)",
-                   what, silent, p->timeout, (long long)p->updates);
+                   "%s: %s %s not answered for %g s, in update %lld: stopped, or at work on something that "
+                   "the others are not (one that judges or saves alone, or a longer batch than "
+                   "weft_parallel_opts.timeout allows)",
+                   what, silent, n == 1 ? "has" : "have", p->timeout, (long long)p->updates);
     else
         weft__fail(p->w, WEFT_EDEVICE,
                    "%s: rank %d has sent nothing for %g s, in update %lld, though it is there: ranks wait "
@@ -110,7 +104,7 @@ static int look(weft_parallel *p, int request)
 
 static bool all_over(weft_parallel *p, const char *what, weft__request *r, int n)
 {
-    double until = now() + p->timeout;
+    double until = weft__seconds() + p->timeout;
     if (p->ended)                                /* and the transport has not ended this process, yet */
         return false;
     if (p->transfer.broken)                      /* seen during the walk back */
@@ -120,7 +114,7 @@ static bool all_over(weft_parallel *p, const char *what, weft__request *r, int n
         while (!over) {
             if (p->transfer.broken)
                 return lost(p, p->transfer.gone, what);
-            if (now() > until)
+            if (weft__seconds() > until)
                 return too_late(p, r[i].peer, what);
             over = look(p, r[i].number);
         }
@@ -132,8 +126,8 @@ static bool all_over(weft_parallel *p, const char *what, weft__request *r, int n
 
 bool weft__await(weft_parallel *p, const char *what, weft__request *r, int n)
 {
-    double from = now();
+    double from = weft__seconds();
     bool fine = all_over(p, what, r, n);
-    p->waited += now() - from;
+    p->waited += weft__seconds() - from;
     return fine;
 }

@@ -76,17 +76,17 @@ typedef struct { int64_t call; int32_t done, first; } where;
 
 static void name_the_lost(weft_parallel *p)
 {
-    char text[64] = "";
+    char text[200] = "";
     for (int q = 0, i = 0; q < here.ranks; q++) {
         if (i < p->world.ranks && ((const where *)weft__said(p, i))->first == q) {
             i++;
             continue;
         }
         size_t at = strlen(text);
-        snprintf(text + at, sizeof text - at, "%s%d", at ? ", " : "", q);
+        snprintf(text + at, sizeof text - at, "%srank %d", at ? ", " : "", q);
     }
-    fprintf(stderr, "weft: rank %s of %d is gone, in update %lld; %d go on with all shards\n", text,
-            here.ranks, (long long)p->updates, p->world.ranks);
+    fprintf(stderr, "weft: gone of %d ranks, by update %lld: %s; the others, %d, go on with all shards\n",
+            here.ranks, (long long)p->updates, text, p->world.ranks);
 }
 
 /* Where each of those that are left is: false if another is lost meanwhile. */

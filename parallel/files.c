@@ -37,12 +37,11 @@ static weft_checkpoint_item *with_shards(weft_parallel *p, const weft_checkpoint
     return all;
 }
 
-static bool is_none(const weft_parallel *p) { return !p || !p->w; }
-static weft_status refuse(const char *what, const char *path)
-{
-    return weft__file_fail(WEFT_EARG, "%s: %s: no parallel, or one that could not be made", what,
-                           path ? path : "");
-}
+/* what a call is about */
+typedef struct file {
+    const char *path; weft_module *m; weft_optim *o; const weft_checkpoint_item *items; int64_t n;
+} file;
+typedef weft_status work(weft_parallel *, const char *what, const file *);
 
 /* All ranks come to the call. */
 static weft_status meet(weft_parallel *p, const char *what, const char *path)
@@ -53,17 +52,29 @@ static weft_status meet(weft_parallel *p, const char *what, const char *path)
                            path ? path : "", weft_error_message(p->w));
 }
 
-static weft_status save(weft_parallel *p, const char *path, weft_module *m, weft_optim *o,
-                        const weft_checkpoint_item *items, int64_t n)
+/* All do the work, and once more if one of them is lost. */
+static weft_status together(weft_parallel *p, const char *what, work *once, const file *f)
 {
-    static const char what[] = "weft_parallel_save";
-    weft_status mine = meet(p, what, path);
-    if (mine)
-        return mine;
+    weft_status s;
+    if (!p || !p->w)
+        return weft__file_fail(WEFT_EARG, "%s: %s: no parallel, or one that could not be made", what,
+                               f->path ? f->path : "");
+    weft__common(p);
+    do {
+        s = meet(p, what, f->path);
+        s = s ? s : once(p, what, f);
+    } while (weft__again(p));
+    return s;
+}
+
+/* ---- saving ---- */
+static weft_status save(weft_parallel *p, const char *what, const file *f)
+{
+    weft_status mine = WEFT_OK;
     int64_t shards = p->shards;
     if (p->world.rank == 0) {
-        weft_checkpoint_item *all = with_shards(p, items, n, &shards);
-        mine = all ? weft_save(path, m, o, all, n + 1) : weft_save(path, m, o, items, n);
+        weft_checkpoint_item *all = with_shards(p, f->items, f->n, &shards);
+        mine = weft_save(f->path, f->m, f->o, all ? all : f->items, f->n + (all != NULL));
         weft__release(p->w, all);
     }
     return shared(p, what, mine, false);
@@ -72,16 +83,10 @@ static weft_status save(weft_parallel *p, const char *path, weft_module *m, weft
 weft_status weft_parallel_save(weft_parallel *p, const char *path, weft_module *m, weft_optim *o,
                                const weft_checkpoint_item *items, int64_t n)
 {
-    if (is_none(p))
-        return refuse("weft_parallel_save", path);
-    weft_status s;
-    weft__common(p);
-    do
-        s = save(p, path, m, o, items, n);
-    while (weft__again(p));
-    return s;
+    return together(p, "weft_parallel_save", save, &(file){ path, m, o, items, n });
 }
 
+/* ---- loading ---- */
 /* The file's number of shards becomes that of the run, if none was said. */
 static weft_status take_shards(weft_parallel *p, const char *path, int64_t *shards)
 {
@@ -103,19 +108,14 @@ static weft_status take_shards(weft_parallel *p, const char *path, int64_t *shar
     return WEFT_OK;
 }
 
-static weft_status load(weft_parallel *p, const char *path, weft_module *m, weft_optim *o,
-                        const weft_checkpoint_item *items, int64_t n)
+static weft_status load(weft_parallel *p, const char *what, const file *f)
 {
-    static const char what[] = "weft_parallel_load";
-    weft_status mine = meet(p, what, path);
-    if (mine)
-        return mine;
     int64_t shards = 0;
     /* before anything is changed, on any rank */
-    mine = shared(p, what, take_shards(p, path, &shards), true);
+    weft_status mine = shared(p, what, take_shards(p, f->path, &shards), true);
     if (mine)
         return mine;
-    mine = shared(p, what, weft_load(path, m, o, items, n), true);
+    mine = shared(p, what, weft_load(f->path, f->m, f->o, f->items, f->n), true);
     if (mine || p->shards == shards)
         return mine;
     p->shards = (int)shards, p->mine = weft__shards_of(p->shards, p->world.rank, p->world.ranks);
@@ -126,12 +126,5 @@ static weft_status load(weft_parallel *p, const char *path, weft_module *m, weft
 weft_status weft_parallel_load(weft_parallel *p, const char *path, weft_module *m, weft_optim *o,
                                const weft_checkpoint_item *items, int64_t n)
 {
-    if (is_none(p))
-        return refuse("weft_parallel_load", path);
-    weft_status s;
-    weft__common(p);
-    do
-        s = load(p, path, m, o, items, n);
-    while (weft__again(p));
-    return s;
+    return together(p, "weft_parallel_load", load, &(file){ path, m, o, items, n });
 }

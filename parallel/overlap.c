@@ -6,17 +6,9 @@
  * brought to its end all the same, with whatever it has, so that nothing of it is left under way. */
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include "parallel/parallel.h"
 
 static const double pause = 20e-6;               /* seconds between two looks at what has come */
-
-static double now(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
-}
 
 /* ---- what the walk tells ---- */
 static void used(void *user, const weft_tensor *parameter, int64_t entry)
@@ -44,11 +36,11 @@ static void passed(void *user, int64_t entry)
 {
     weft_parallel *p = user;
     send_what_is_final(p, entry);
-    if (!weft__transfer_is_open(p) || now() < p->looked + pause)
+    if (!weft__transfer_is_open(p) || weft__seconds() < p->looked + pause)
         return;
     while (weft__transfer_step(p, false))
         ;
-    p->looked = now();
+    p->looked = weft__seconds();
 }
 
 /* ---- on and off ---- */
@@ -58,17 +50,16 @@ static bool wanted(void)
     return !said || strcmp(said, "off");
 }
 
-bool weft__overlap_begin(weft_parallel *p)
+void weft__overlap_begin(weft_parallel *p)
 {
     static const weft__watch all = { used, passed, false };
     bool fits = p->transport && p->w->dev.k->synchronous && p->at + 1 == p->mine.end &&
                 p->agreed.n == p->n && p->agreed.from == p->from && !p->transfer.begun && wanted();
     if (!fits || !weft__transfer_begin(p) || p->transfer.chunks == 1)
-        return false;
+        return;
     for (int c = 0; c < WEFT__CHUNKS; c++)
         p->least[c] = INT64_MAX;
     p->w->watch = &all, p->w->watch_user = p;
-    return true;
 }
 
 void weft__overlap_end(weft_parallel *p)

@@ -2,6 +2,7 @@
  * to each other. */
 #ifndef WEFT_PARALLEL_H
 #define WEFT_PARALLEL_H
+#include "core/profile.h"
 #include "io/io.h"
 #include "parallel/api_parallel.h"
 #include "parallel/transport.h"
@@ -139,9 +140,9 @@ int64_t weft__piece_size(const weft__transfer *, int chunk, int rank);
 void weft__add(int64_t n, real *restrict a, const real *restrict b);
 
 /* ---- overlap.c ---- */
-/* Around the walk back of the shard at work: what is final leaves at once. False: nothing does. */
-bool weft__overlap_begin(weft_parallel *p);
-void weft__overlap_end(weft_parallel *p);
+/* Around the walk back of the shard at work: what is final leaves at once, where that is possible. */
+void weft__overlap_begin(weft_parallel *p), weft__overlap_end(weft_parallel *p);
+/* After all have failed: what is under way comes to its end. */
 void weft__overlap_drain(weft_parallel *p);
 
 /* ---- common.c: a call that all ranks make together. If the transport outlives the loss of a rank, those
@@ -192,6 +193,7 @@ uint64_t *weft__prints_of_values(weft_parallel *p, int64_t *n);
 void weft__name_difference(weft_parallel *p, const char *what, const uint64_t *mine, int64_t n);
 
 /* ---- await.c ---- */
+static inline double weft__seconds(void) { return (double)weft__now() * 1e-9; }
 typedef struct weft__request { int number, peer; } weft__request;
 /* Until all requests are over. False: one never will be. Then p->lost is set, if the others can go on
  * without that rank; else the context has failed, naming it. Counts the seconds. */

@@ -93,6 +93,8 @@ ranks_catch "an update that one skips, where no one looks"        parallel/agree
 
 ranks_catch "gradients that leave before they are final"          parallel/overlap.c \
     's/p->least\[x->posted\] >= entry/p->least[x->posted] >= entry - 1/' bytes 'the same bytes'
+ranks_catch "chunks of a failed update that stay under way"        parallel/overlap.c \
+    's/^    weft__exchange\(p\);//' failures 'the same bytes'
 ranks_catch "no barrier after a common call, by ranks that go on"  parallel/common.c \
     's/^    for \(int d = 1; d < all; d \*= 2\) \{/    return true;\n&/' goes_on 'each rank killed'
 ranks_catch "results by their number within a shard"               parallel/gather.c \

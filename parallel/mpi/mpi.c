@@ -210,7 +210,7 @@ static bool shrink(weft__world *world)
 }
 
 /* ---- joining ---- */
-static weft__transport mpi;
+static weft__transport mpi;                      /* below, with all that it is made of */
 
 static bool open_mpi(weft__world *world, char *version, char *why, size_t size)
 {
@@ -237,16 +237,17 @@ static bool open_mpi(weft__world *world, char *version, char *why, size_t size)
 
 static void give_up(int status) { MPI_Abort(ranks, status); }
 
+static weft__transport mpi = { .abi = WEFT__TRANSPORT_ABI,
+                               .open = open_mpi,
+                               .post_send = post_send,
+                               .post_recv = post_recv,
+                               .test = test,
+                               .wait = wait_for,
+                               .broadcast = broadcast,
+                               .abort = give_up };
+
 __attribute__((visibility("default"))) const weft__transport *weft_transport_open_v1(void)
 {
-    mpi = (weft__transport){ .abi = WEFT__TRANSPORT_ABI,
-                             .open = open_mpi,
-                             .post_send = post_send,
-                             .post_recv = post_recv,
-                             .test = test,
-                             .wait = wait_for,
-                             .broadcast = broadcast,
-                             .abort = give_up };
     mpi.name = name();
     return &mpi;
 }

@@ -1,10 +1,11 @@
 /* train.c - a small training program for tests of parallel/: train SHARDS UPDATES [word ..] trains a language
  * model of made-up sequences; rank 0 prints the losses. Words: size=N sequences an update, units=N; out=FILE
  * is saved at the end, every=K each K updates, resume goes on from it; and what may be wrong: rank R breaks=R
- * before its batch, skips=R an update, fails=R at an index, judges=R alone for a while, has other_data=R or
- * an other_seed=R or other_rate=R, or changes=R a weight; forgets=R a loss; and local_ids, for masks, and
- * mean_of_means, for the loss, are mistakes of all. gathers: results of most sequences, which all ranks look
- * at and rank 0 prints; twice=R gives one two of them, and starves=R has no memory for those of all. */
+ * before its batch, skips=R an update, fails=R at an index, judges=R alone for a while, saves=R alone, has
+ * other_data=R or an other_seed=R or other_rate=R, or changes=R a weight; forgets=R a loss; and local_ids, for
+ * masks, and mean_of_means, for the loss, are mistakes of all. recovers: what has gone wrong is left out, and
+ * all go on. gathers: results of most sequences, which all ranks look at and rank 0 prints; twice=R gives one
+ * two of them, and starves=R has no memory for those of all. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,7 +15,7 @@
 enum { DATA = 97, LONGEST = 19, TOKENS = 23, MOMENT = 2 };    /* MOMENT: the update at which all goes wrong */
 
 typedef struct {
-    int rank;
+    int rank; bool recovered;
     weft *w; weft_module *m;
     weft_embedding *table; weft_rnn *rnn; weft_linear *head, *rare;
     weft_optim *adam; weft_ema *average; weft_loader *loader; weft_loader_state at;
@@ -36,7 +37,7 @@ static const char *said(const char *name)        /* "" without a value, NULL: no
 static int number(const char *name, int otherwise) { return said(name) ? atoi(said(name)) : otherwise; }
 static bool here(const run *r, const char *name)
 {
-    return number(name, -1) == r->rank && weft_optim_steps(r->adam) == MOMENT;
+    return number(name, -1) == r->rank && weft_optim_steps(r->adam) == MOMENT && !r->recovered;
 }
 
 static int rank_by_launcher(void)                /* before there is a parallel that knows */
@@ -219,6 +220,8 @@ static bool train(run *r, int updates)
             index = weft_loader_next(r->loader, &n);
         if (here(r, "breaks"))
             weft_fail(r->w, WEFT_EARG, "broken before its batch");
+        if (here(r, "saves"))
+            save(r);
         if (here(r, "judges"))
             sleep(6);
         if (here(r, "changes"))
@@ -226,6 +229,8 @@ static bool train(run *r, int updates)
                             (weft_init){ WEFT_INIT_XAVIER, 0, 0 });
         if (index)
             update(r, index, n);
+        if (!weft_ok(r->w) && said("recovers") && !r->recovered)
+            weft_recover(r->w), r->recovered = true;
         bool due = index && said("every") && weft_optim_steps(r->adam) % number("every", 1) == 0;
         if (due && weft_ok(r->w) && !save(r))
             return false;
