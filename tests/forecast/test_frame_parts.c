@@ -2,27 +2,8 @@
  * parts put together are the whole. */
 #include <unistd.h>
 #include "tests/core/comma.h"
+#include "tests/files.h"
 #include "series_data.h"
-
-static char folder[64], file_name[128];
-
-static const char *in_folder(const char *name)
-{
-    if (!folder[0]) {
-        snprintf(folder, sizeof folder, "%s/weft_frame_parts.XXXXXX", P_tmpdir);
-        cr_assert_not_null(mkdtemp(folder));
-    }
-    snprintf(file_name, sizeof file_name, "%s/%s", folder, name);
-    return file_name;
-}
-
-static void end_folder(void)
-{
-    char command[100];
-    snprintf(command, sizeof command, "rm -rf '%s'", folder);
-    cr_assert_eq(system(command), 0);
-    folder[0] = 0;
-}
 
 static void same_number(double a, double b)
 {

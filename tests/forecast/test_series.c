@@ -3,18 +3,7 @@
 #include <hdf5.h>
 #include <unistd.h>
 #include "series_data.h"
-
-static char folder[64], file_name[128];
-
-static const char *in_folder(const char *name)
-{
-    if (!folder[0]) {
-        snprintf(folder, sizeof folder, "%s/weft_series_batch.XXXXXX", P_tmpdir);
-        cr_assert_not_null(mkdtemp(folder));
-    }
-    snprintf(file_name, sizeof file_name, "%s/%s", folder, name);
-    return file_name;
-}
+#include "tests/files.h"
 
 static const char *put(const char *name, const char *text)
 {
@@ -22,14 +11,6 @@ static const char *put(const char *name, const char *text)
     FILE *f = fopen(path, "wb");
     cr_assert(f && fwrite(text, 1, strlen(text), f) == strlen(text) && fclose(f) == 0);
     return path;
-}
-
-static void end_folder(void)
-{
-    char command[100];
-    snprintf(command, sizeof command, "rm -rf '%s'", folder);
-    cr_assert_eq(system(command), 0);
-    folder[0] = 0;
 }
 
 #define AB WEFT_NAMES("a", "b")

@@ -5,18 +5,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 #include "tests/core/comma.h"
-
-static char folder[64], file_name[128];
-
-static const char *in_folder(const char *name)
-{
-    if (!folder[0]) {
-        snprintf(folder, sizeof folder, "%s/weft_op_data.XXXXXX", P_tmpdir);
-        cr_assert_not_null(mkdtemp(folder));
-    }
-    snprintf(file_name, sizeof file_name, "%s/%s", folder, name);
-    return file_name;
-}
+#include "tests/files.h"
 
 static const char *put(const char *name, const void *bytes, size_t n)
 {
@@ -26,17 +15,6 @@ static const char *put(const char *name, const void *bytes, size_t n)
     return path;
 }
 #define put_text(name, text) put(name, text, sizeof(text) - 1)
-
-static void end_folder(void)
-{
-    char command[100];
-    snprintf(command, sizeof command, "rm -rf '%s'", folder);
-    cr_assert_eq(system(command), 0);
-    folder[0] = 0;
-}
-
-#define MESSAGE_HAS(part) \
-    cr_assert(strstr(weft_file_message(), part), "\"%s\" is not in: %s", part, weft_file_message())
 
 static void is_empty(const weft_dataset *d)
 {

@@ -4,27 +4,7 @@
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
-#include "tests/check.h"
-
-static char folder[64], file_name[128];
-
-static const char *in_folder(const char *name)
-{
-    if (!folder[0]) {
-        snprintf(folder, sizeof folder, "%s/weft_op_part.XXXXXX", P_tmpdir);
-        cr_assert_not_null(mkdtemp(folder));
-    }
-    snprintf(file_name, sizeof file_name, "%s/%s", folder, name);
-    return file_name;
-}
-
-static void end_folder(void)
-{
-    char command[100];
-    snprintf(command, sizeof command, "rm -rf '%s'", folder);
-    cr_assert_eq(system(command), 0);
-    folder[0] = 0;
-}
+#include "tests/files.h"
 
 static weft_hdf5 *opened(const char *path, const char *group)
 {
@@ -226,9 +206,6 @@ Test(hdf5_part, opening_looks_at_little)
 }
 
 /* ---- what is refused ---- */
-#define MESSAGE_HAS(part) \
-    cr_assert(strstr(weft_file_message(), part), "\"%s\" is not in: %s", part, weft_file_message())
-
 Test(hdf5_part, mistakes_and_damage_are_told)
 {
     weft_hdf5 *f = opened(of_others(H5T_IEEE_F64LE, 0, false), NULL);
