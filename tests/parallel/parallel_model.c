@@ -11,8 +11,9 @@
  * is disturbed by anything else. The lengths of a batch are drawn anew for each of several updates; their
  * mean is told.
  *
- * Beside it stands what recursive halving and doubling would take in place of messages from each to all: 2
- * log2(ranks) messages, as many bytes. For it the ranks must be a power of two.
+ * Beside it stands what recursive halving and doubling, neighbours first, would take in place of messages from
+ * each to all: 2 log2(ranks) messages, and as many bytes, of which fewer leave a node. For it the ranks must
+ * be a power of two.
  *
  * The constants of `this machine` are fitted on what bench/parallel.sh measured there on one rank and in the
  * exchange of 1e4 and 1e6 numbers; the other figures that it measured are predicted, and both are told. Those
@@ -234,11 +235,16 @@ static machine gpus(const char *name, double numbers, double flops, double fixed
 /* ---- what is told ---- */
 static bool table;
 
+/* Neighbours first: what leaves a node are sums of the node. */
 static double by_halving(const machine *m, int64_t n, int ranks)
 {
-    const link *l = ranks > m->node ? &m->far : &m->near;
-    double rounds = ceil(log2(ranks)), bytes = 4. * (double)n * (ranks - 1) / ranks;
-    return 2 * rounds * (l->alpha + l->gap) + 2 * bytes * l->beta + m->add * (double)n;
+    double seconds = m->add * (double)n, bytes = 4. * (double)n;
+    for (int far = 1; far < ranks; far *= 2) {
+        const link *l = far < m->node ? &m->near : &m->far;
+        bytes /= 2;
+        seconds += 2 * (l->alpha + l->gap + bytes * l->beta);
+    }
+    return seconds;
 }
 
 static void told(const machine *m, lengths of, double words, int64_t n, int ranks, bool overlap)
