@@ -47,7 +47,9 @@ static weft_status refuse(const char *what, const char *path)
 /* All ranks come to the call. */
 static weft_status meet(weft_parallel *p, const char *what, const char *path)
 {
-    if (weft__agree(p, what, NULL, 0))
+    const weft__print states = { "the states that shards carry", weft__print_of_states(p) };
+    weft__states_room(p);                        /* without it the context has failed, and all are told */
+    if (weft__agree(p, what, &states, 1))
         return WEFT_OK;
     return weft__file_fail(p->lost ? WEFT_EDEVICE : weft_error_code(p->w), "%s: %s: %s", what,
                            path ? path : "", weft_error_message(p->w));
@@ -61,6 +63,9 @@ static weft_status save(weft_parallel *p, const char *path, weft_module *m, weft
     if (mine)
         return mine;
     int64_t shards = p->shards;
+    if (!weft__share_states(p, what))
+        return weft__file_fail(p->lost ? WEFT_EDEVICE : weft_error_code(p->w), "%s: %s: %s", what,
+                               path ? path : "", weft_error_message(p->w));
     if (p->world.rank == 0) {
         weft_checkpoint_item *all = with_shards(p, items, n, &shards);
         mine = all ? weft_save(path, m, o, all, n + 1) : weft_save(path, m, o, items, n);

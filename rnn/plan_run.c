@@ -142,6 +142,7 @@ weft_tensor *weft_plan_to_layout(const weft_plan_step *step, weft_tensor *x)
 struct weft_carried {
     weft_tensor *h, *c;
     int64_t rows, batch;
+    int shard;                                   /* of the plan that it was made for */
 };
 static weft_carried none;
 
@@ -181,9 +182,12 @@ weft_carried *weft_carried_new(weft_module *m, const char *name, weft_rnn *r, co
     weft_carried *kept = weft__layer(mine, sizeof *kept);
     if (!kept)
         return weft__finished(mine, kept, &none);
-    kept->rows = rows, kept->batch = -1;
+    kept->rows = rows, kept->batch = -1, kept->shard = plan->shard;
     kept->h = weft_buffer(mine, "h", WEFT_SHAPE(f.stacked, rows + 1, f.h));
     kept->c = f.c ? weft_buffer(mine, "c", WEFT_SHAPE(f.stacked, rows + 1, f.c)) : NULL;
+    weft__set_shard(kept->h, plan->shard);
+    if (kept->c)
+        weft__set_shard(kept->c, plan->shard);
     return weft__finished(mine, kept, &none);
 }
 
@@ -191,6 +195,19 @@ void weft_carried_set_batch(weft_carried *kept, int64_t batch)
 {
     if (kept && kept->h)
         kept->batch = batch < 0 ? -1 : batch;
+}
+
+/* The states are those of the plan's shard, and that one is at work; a whole plan has none of several. */
+static bool in_its_shard(weft *w, const weft_plan *p, const weft_carried *kept)
+{
+    int at_work = w->shard ? w->shard->number : p->shard;
+    if (p->shard == at_work && kept->shard == at_work)
+        return true;
+    weft__fail(w, WEFT_EARG,
+               "rnn_run_plan: shard %d is at work, the plan is of shard %d, the states kept are of shard %d (-1: "
+               "of a whole plan); weft_plan_split gives each shard a plan, and each has its own weft_carried",
+               at_work - 1, p->shard - 1, kept->shard - 1);
+    return false;
 }
 
 static bool can_carry(weft *w, const weft_rnn *r, const weft_plan_step *s, const weft_carried *kept)
@@ -213,7 +230,7 @@ static bool can_carry(weft *w, const weft_rnn *r, const weft_plan_step *s, const
                    "rnn_run_plan: batch %lld carries the states of batch %lld on, but those of batch %lld "
                    "are kept (-1: of none)",
                    (long long)s->batch, (long long)s->batch - 1, (long long)kept->batch);
-    return !w->status;
+    return !w->status && in_its_shard(w, s->plan, kept);
 }
 
 static weft_state first_states(weft *w, const weft_plan_step *s, const weft_carried *kept)
