@@ -183,6 +183,11 @@ carried() {
     check "one state for all shards" told_by_all 2 "shard 1 is at work, the plan is of shard 1, the states kept are of shard 0" ranks 2 8 6 one_state
     check "a plan that is not split" told_by_all 2 "shard 0 is at work, the plan is of shard -1" ranks 2 8 6 whole
     check "another batch" told_by_all 3 "ranks 0 and 2 differ in the batch" ranks 3 8 6 other=2
+    for at in 15 25 60; do
+        check "a rank is lost, and its states: no one goes on in place" says 1 "rank [02]: .*: rank 1 is gone, and the states that its rows carried, in update" env WEFT_PAIRS_SHRINK=1 WEFT_PAIRS_FAULT=kill:1:$at "$parts/ranks" 3 "$parts/pairs.so" "$train" 8 33 every=1 out=lost
+        [ ! -e lost ] || check "but from the last file" eval "ranks 2 8 33 out=lost resume && cmp carried-8 lost"
+        rm -f lost
+    done
     check "another shard's plan" told_by_all 2 "rank 1: parallel_begin_plan: plan 0 is of shard 1" ranks 2 8 6 unsplit=1
     if [ -e "$(dirname "$examples")/libweft_openmpi.so" ] && command -v mpirun >/dev/null; then
         for n in 1 2 4; do
