@@ -285,13 +285,13 @@ $(B)/tests/parallel/exchange: tests/parallel/exchange.c $(B)/libweft.a
 	@mkdir -p $(@D)
 	$(call say,MPI )
 	$(Q)OMPI_CC='$(CC)' mpicc.openmpi $(BASE) $(CFLAGS) $(VFLAGS) -o $@ $^ $(LIBS)
-$(B)/bench/parallel_model: tests/parallel/parallel_model.c $(B)/libweft.a
+$(B)/bench/parallel_model $(B)/bench/parallel_reads: $(B)/bench/parallel_%: tests/parallel/parallel_%.c $(B)/libweft.a
 	@mkdir -p $(@D)
 	$(call say,LINK)
 	$(Q)$(CC) $(BASE) $(CFLAGS) $(VFLAGS) -o $@ $< $(B)/libweft.a $(LIBS)
-bench-parallel: $(B)/examples/g2p $(B)/bench/parallel_model $(B)/tests/parallel/exchange $(B)/tests/parallel/slow.so $(TRANSPORTS)
+bench-parallel: $(B)/examples/g2p $(B)/bench/parallel_model $(B)/bench/parallel_reads $(B)/tests/parallel/exchange $(B)/tests/parallel/slow.so $(TRANSPORTS)
 	@sh tests/deps.sh parallel && sh tests/deps.sh dictionary $(BUILD)/data/cmudict.out
-	@B=$(B) DICT=$(BUILD)/data/cmudict.out ROUNDS=$(ROUNDS) bash bench/parallel.sh && $(B)/bench/parallel_model
+	@B=$(B) DICT=$(BUILD)/data/cmudict.out ROUNDS=$(ROUNDS) bash bench/parallel.sh && $(B)/bench/parallel_model && $(B)/bench/parallel_reads $(B)/bench/reads.h5 8
 bench: $(BENCH)
 	bench/compare --bench $< $(BENCH_FLAGS)
 
