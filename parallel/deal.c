@@ -1,5 +1,5 @@
-/* deal.c - a batch of plans, one for each shard: weft_plan_split has cut it, the same rows to the same shard in
- * every batch, so that the states that rows carry on stay on their rank. */
+/* deal.c - a batch of plans, one for each shard: weft_plan_split has cut it, the same rows to the same shard
+ * in every batch, so that the states that rows carry on stay on their rank. */
 #include "parallel/parallel.h"
 
 bool weft__parts_carry(const weft_plan *parts, int shards, int64_t from, int64_t last)
@@ -30,7 +30,8 @@ int64_t weft__parts_count(weft_parallel *p, const weft_plan *parts, int64_t batc
 {
     int64_t n = 0;
     if (!parts)
-        weft__fail(p->w, WEFT_EARG, "parallel_begin_plan: a plan for each of %d shards is expected", p->shards);
+        weft__fail(p->w, WEFT_EARG, "parallel_begin_plan: a plan for each of %d shards is expected",
+                   p->shards);
     for (int s = 0; s < p->shards && !p->w->status; s++)
         n += is_part(p, parts + s, s, batch) ? parts[s].batch[batch].n : 0;
     if (p->w->status)
@@ -39,8 +40,8 @@ int64_t weft__parts_count(weft_parallel *p, const weft_plan *parts, int64_t batc
     bool moved = p->state == WEFT__IDLE && weft__take_place(p);
     if (moved && weft__parts_carry(parts, p->shards, batch, batch))
         weft__fail(p->w, WEFT_EDEVICE,
-                   "parallel_begin_plan: a rank was lost, and the states that its rows carried; the last file "
-                   "has them");
+                   "parallel_begin_plan: a rank was lost, and the states that its rows carried; the last "
+                   "file has them");
     return p->w->status ? 0 : n;
 }
 

@@ -1,5 +1,5 @@
-/* states.c - what shards carry from batch to batch: each such buffer of the model is its shard's, and right only
- * where that shard is worked on. For a checkpoint all ranks get all of them. */
+/* states.c - what shards carry from batch to batch: each such buffer of the model is its shard's, and right
+ * only where that shard is worked on. For a checkpoint all ranks get all of them. */
 #include <string.h>
 #include "autograd/autograd.h"
 #include "parallel/parallel.h"

@@ -342,7 +342,8 @@ static bool together(weft_parallel *p)
     weft *w = p->w;
     if (weft__take_place(p)) {                   /* one was lost in a call between this batch's shards */
         if (p->batch.carries)
-            weft__fail(w, WEFT_EDEVICE, "parallel_next: a rank was lost, and the states that its rows carried");
+            weft__fail(w, WEFT_EDEVICE,
+                       "parallel_next: a rank was lost, and the states that its rows carried");
         return start(p), false;
     }
     weft__common(p);

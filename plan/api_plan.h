@@ -31,7 +31,7 @@ typedef struct {
     int64_t empty;                               /* sequences of length 0 without a segment */
     int64_t dropped;                             /* tokens that a planner says it has left out */
     bool in_rows;                           /* rows of cells; else a row is one sequence or piece */
-    int shard;                                   /* of weft_plan_split: 1 + which; 0: a whole plan */
+    int shard;                                   /* of weft_plan_split: 1 + which; 0: of none */
     int64_t room[3];                             /* the library's */
 } weft_plan;
 WEFT_API void weft_plan_free(weft_plan *plan);

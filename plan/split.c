@@ -1,5 +1,5 @@
-/* split.c - a plan's rows dealt to shards, each of which has a plan of its own with as many batches. So the states
- * that a row carries on stay where they are. */
+/* split.c - a plan's rows dealt to shards, each of which has a plan of its own with as many batches. So the
+ * states that a row carries on stay where they are. */
 #include <stdlib.h>
 #include "plan/plan.h"
 
@@ -42,8 +42,8 @@ static weft_status carry_of(const split *t, int64_t batch, int64_t i, int32_t *c
     from = t->p->segment + before->first + s->carry;
     if (shard_of(t, from->row) != shard_of(t, s->row))
         return weft_plan_refuse(WEFT_EARG,
-                                "plan_split: batch %lld, row %d, of shard %lld, carries the state of row %d of "
-                                "the batch before on, of shard %lld; a row's state stays in its shard",
+                                "plan_split: batch %lld, row %d, of shard %lld, carries the state of row %d "
+                                "of the batch before on, of shard %lld; a row's state stays in its shard",
                                 (long long)batch, (int)s->row, (long long)shard_of(t, s->row),
                                 (int)from->row, (long long)shard_of(t, from->row));
     *carry = t->local[before->first + s->carry];

@@ -86,7 +86,8 @@ static bool has_segments(weft *w, const weft_plan_step *s, const weft_dataset *d
     if (!d || d->n < 0 || d->columns < 0 || (d->n && (!d->len || !d->offset)))
         weft__fail(w, WEFT_EARG, "plan_tokens: %s",
                    d ? "the data set has no lengths or no offsets" : "no data set is given");
-    else if (d->n && d->offset[d->n] && !d->file && !(d->columns ? (const void *)d->rows : (const void *)d->ints))
+    else if (d->n && d->offset[d->n] && !d->file &&
+             !(d->columns ? (const void *)d->rows : (const void *)d->ints))
         weft__fail(w, WEFT_EARG, "plan_tokens: %s is NULL, columns is %lld", d->columns ? "rows" : "ints",
                    (long long)d->columns);
     for (int64_t i = 0; !w->status && i < s->lengths.n; i++)
@@ -220,8 +221,9 @@ static bool in_its_shard(weft *w, const weft_plan *p, const weft_carried *kept)
     if (p->shard == at_work && kept->shard == at_work)
         return true;
     weft__fail(w, WEFT_EARG,
-               "rnn_run_plan: shard %d is at work, the plan is of shard %d, the states kept are of shard %d (-1: "
-               "of a whole plan); weft_plan_split gives each shard a plan, and each has its own weft_carried",
+               "rnn_run_plan: shard %d is at work, the plan is of shard %d, the states kept are of shard %d "
+               "(-1: of a whole plan); weft_plan_split gives each shard a plan, and each has its own "
+               "weft_carried",
                at_work - 1, p->shard - 1, kept->shard - 1);
     return false;
 }

@@ -1,4 +1,4 @@
-/* memory.c - a driver of libhdf5's own kind that reads a file in memory, or page by page, and never beyond it.
+/* memory.c - a driver of libhdf5's own kind that reads a file in memory or page by page, never beyond it.
  *
  * Its "core" driver would do but for what libhdf5 adds to it: a buffer of metadata, kept by sums of addresses
  * and sizes that a damaged file makes overflow; a block of 2^64 - 8 bytes "lies" next to one at 0, and

@@ -1,10 +1,8 @@
 /* test_hdf5_reads.c - an open HDF5 file as a dataset: batches and parts have the bytes of the whole file, in
  * any order, and no others are read; damaged files, files that change, memory that runs out. */
 #include <dirent.h>
-#include <fcntl.h>
 #include <pthread.h>
 #include <sys/resource.h>
-#include "io/hdf5/hdf5.h"
 #include "sets.h"
 #include "tests/core/failing_malloc.h"
 
@@ -385,27 +383,6 @@ Test(hdf5_reads, a_file_that_is_cut_off_or_replaced)
     REFUSES(weft_read_hdf5_part(d.file, all, 3, &out), WEFT_EIO, "has become shorter since it was opened");
     is_empty(&out);
     close_shape(&d);
-    end_folder();
-}
-
-Test(hdf5_reads, libhdf5_sees_what_was_looked_at)
-{
-    const char *path = in_folder("pages");
-    unsigned char x[40000], y[40000];
-    for (size_t i = 0; i < sizeof x; i++)
-        x[i] = (unsigned char)dice(256);
-    write_bytes(path, x, sizeof x);
-    weft__paged p = { .file = open(path, O_RDONLY | O_CLOEXEC), .size = sizeof x };
-    cr_assert(weft__paged_read(&p, 100, 20000, y) && !memcmp(x + 100, y, 20000));
-    memset(y, 7, sizeof y);
-    int f = open(path, O_WRONLY | O_CLOEXEC);
-    cr_assert(pwrite(f, y, sizeof y, 0) == (ssize_t)sizeof y);
-    cr_assert(weft__paged_read(&p, 5, 30000, y) && !memcmp(x + 5, y, 30000));
-    cr_assert(weft__paged_read(&p, 39990, 10, y) && y[0] == 7);
-    cr_assert(!ftruncate(f, 0) && weft__paged_read(&p, 0, 40000, y) && !p.status);
-    weft__paged_end(&p);
-    cr_assert(!weft__paged_read(&p, 0, 1, y) && p.status == WEFT_EIO && strstr(p.why, "shorter"));
-    close(p.file), close(f);
     end_folder();
 }
 

@@ -1,8 +1,9 @@
-/* carry.c - a small training program for tests of parallel/, with states that are carried from batch to batch:
- * carry SHARDS UPDATES [word ..] trains a language model of made-up sequences, read by slots a window at a time;
- * rank 0 prints the losses. Words: slots=N; out=FILE is saved at the end, every=K each K updates, resume goes on
- * from it. What may be wrong: wanders, a plan whose states change rows; one_state, shards share one; whole, the
- * plan is not split; other=R, rank R begins another batch; unsplit=R, it gives the plans of other shards. */
+/* carry.c - a small training program for tests of parallel/, with states that are carried from batch to
+ * batch: carry SHARDS UPDATES [word ..] trains a language model of made-up sequences, read by slots a window
+ * at a time; rank 0 prints the losses. Words: slots=N; out=FILE is saved at the end, every=K each K updates,
+ * resume goes on from it. What may be wrong: wanders, a plan whose states change rows; one_state, shards
+ * share one; whole, the plan is not split; other=R, rank R begins another batch; unsplit=R, it gives the
+ * plans of other shards. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,7 +1,7 @@
-/* parallel_reads.c - what a rank reads of its data: FILE SHARDS writes a file of 20,000 sequences of 16 .. 128
- * rows of 64 numbers, has the page cache forget it, and goes through an epoch of batches of 256 of one shard: by
- * turns with all of the file in memory and with what the shard works on, the last two from the page cache. A line
- * of JSON each. */
+/* parallel_reads.c - what a rank reads of its data: it writes a file of 20,000 sequences of 16 to 128
+ * rows of 64 numbers, has the page cache forget it, and goes through an epoch of batches of 256 of one shard:
+ * by turns with all of the file in memory and with what the shard works on, the last two from the page cache.
+ * A line of JSON each. */
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>

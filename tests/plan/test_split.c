@@ -1,5 +1,5 @@
-/* test_split.c - a plan's rows dealt to shards: nothing lost, nothing twice, states found where they were left,
- * and an error where they would not be. */
+/* test_split.c - a plan's rows dealt to shards: nothing lost, nothing twice, states found where they were
+ * left, and an error where they would not be. */
 #include "plans.h"
 #include "tests/core/failing_malloc.h"
 
