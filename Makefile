@@ -64,7 +64,7 @@ program   = $(patsubst %.c,$(B)/%,$(shell grep -lsw 'int main' $(wildcard $(1)/*
 EXAMPLES := $(call program,examples)
 TEST_SRC := $(wildcard tests/*/test_*.c)
 TESTS    := $(addprefix $(B)/tests/,$(basename $(notdir $(TEST_SRC))))
-TOOLS    := $(addprefix $(B)/tests/,golden tsan_main hunt/hunt parallel/ranks parallel/train parallel/launched)
+TOOLS    := $(addprefix $(B)/tests/,golden tsan_main hunt/hunt parallel/ranks parallel/train parallel/carry parallel/launched)
 PLANTED  := $(patsubst %.c,$(B)/%,$(wildcard tests/planted/*.c))
 COMMAND  := $(B)/weft
 BENCH    := $(if $(wildcard bench/weft_bench.c),$(B)/bench/weft_bench)
@@ -213,6 +213,7 @@ $(B)/tests/golden: $(patsubst %.c,$(B)/%.o,$(wildcard tests/golden_run/*.c))
 $(B)/tests/tsan_main: $(B)/tests/tsan_main.o
 $(B)/tests/parallel/ranks $(B)/tests/parallel/launched: %: %.o
 $(B)/tests/parallel/train: $(B)/tests/parallel/train.o $(B)/tests/parallel/pairs.so
+$(B)/tests/parallel/carry: $(B)/tests/parallel/carry.o $(B)/tests/parallel/pairs.so
 $(B)/tests/hunt/hunt: $(patsubst %.c,$(B)/%.o,$(wildcard tests/hunt/*.c))
 $(TOOLS): $(B)/libweft.a
 	$(call say,LINK)
@@ -284,13 +285,13 @@ $(B)/tests/parallel/exchange: tests/parallel/exchange.c $(B)/libweft.a
 	@mkdir -p $(@D)
 	$(call say,MPI )
 	$(Q)OMPI_CC='$(CC)' mpicc.openmpi $(BASE) $(CFLAGS) $(VFLAGS) -o $@ $^ $(LIBS)
-$(B)/bench/parallel_model: tests/parallel/parallel_model.c $(B)/libweft.a
+$(B)/bench/parallel_model $(B)/bench/parallel_reads: $(B)/bench/parallel_%: tests/parallel/parallel_%.c $(B)/libweft.a
 	@mkdir -p $(@D)
 	$(call say,LINK)
 	$(Q)$(CC) $(BASE) $(CFLAGS) $(VFLAGS) -o $@ $< $(B)/libweft.a $(LIBS)
-bench-parallel: $(B)/examples/g2p $(B)/bench/parallel_model $(B)/tests/parallel/exchange $(B)/tests/parallel/slow.so $(TRANSPORTS)
+bench-parallel: $(B)/examples/g2p $(B)/bench/parallel_model $(B)/bench/parallel_reads $(B)/tests/parallel/exchange $(B)/tests/parallel/slow.so $(TRANSPORTS)
 	@sh tests/deps.sh parallel && sh tests/deps.sh dictionary $(BUILD)/data/cmudict.out
-	@B=$(B) DICT=$(BUILD)/data/cmudict.out ROUNDS=$(ROUNDS) bash bench/parallel.sh && $(B)/bench/parallel_model
+	@B=$(B) DICT=$(BUILD)/data/cmudict.out ROUNDS=$(ROUNDS) bash bench/parallel.sh && $(B)/bench/parallel_model && $(B)/bench/parallel_reads $(B)/bench/reads.h5 8
 bench: $(BENCH)
 	bench/compare --bench $< $(BENCH_FLAGS)
 

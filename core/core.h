@@ -127,8 +127,11 @@ struct weft__tape;
 struct weft_stream { weft_stream *next; weft *w; char name[48]; uint64_t key, count, outside; };
 
 /* A part of a batch that is worked on by itself, see shard.c and parallel/. id [n]: the sequences' numbers
- * in the whole batch, of the host and of the device; salt: what its streams draw by, 0: as outside */
-typedef struct weft__shard { int64_t n; const int64_t *id, *device_id; uint64_t salt; } weft__shard;
+ * in the whole batch, of the host and of the device; salt: what its streams draw by, 0: as outside; number:
+ * 1 + which of several it is, 0: the whole batch */
+typedef struct weft__shard {
+    int64_t n; const int64_t *id, *device_id; uint64_t salt; int number;
+} weft__shard;
 
 /* Who is told how weft_backward gets on: before, of every use of a parameter by an entry of the tape, those
  * of one from the lowest entry on; then of each entry that has been passed. closed: there must be none. */

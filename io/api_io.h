@@ -113,6 +113,7 @@ typedef struct {
     weft_real *rows;
     int32_t *ints;
     int64_t *id;
+    const struct weft_hdf5 *file;                /* of weft_hdf5_shape: there the numbers are */
 } weft_dataset;
 /* How a text is cut. keep_line_ends: the \n of a line is its last token, for a language model of
  * characters, say. one_sequence: all of it is one sequence, line ends included. */
@@ -148,7 +149,9 @@ typedef struct weft_hdf5 weft_hdf5;
 WEFT_API weft_status weft_open_hdf5(const char *path, const char *group,
                                     weft_hdf5 **out) WEFT_MUST_USE;
 WEFT_API void weft_close_hdf5(weft_hdf5 *file);
-/* n, columns, len and offset of all of it; rows and ints are NULL. The file's; of NULL all is 0. */
+/* n, columns, len and offset of all of it; rows and ints are NULL: weft_dataset_batch and
+ * weft_plan_tokens read from the file what they are asked for, and nothing else. The file's, not to
+ * be freed; of NULL all is 0. Several threads may read from one file. */
 WEFT_API weft_dataset weft_hdf5_shape(const weft_hdf5 *file);
 /* The sequences index[0 .. n-1], in that order, as the dataset's 0 .. n-1, of which they are the
  * ids: a batch of them has the dropout masks of a batch of the whole. One may come twice. What lies

@@ -20,16 +20,11 @@ static weft_status read_to(const char *path, int file, unsigned char *bytes, siz
     return WEFT_OK;
 }
 
-static weft_status read_open(const char *path, int file, weft__head *head, unsigned char **bytes,
+static weft_status read_open(const char *path, int file, size_t all, weft__head *head, unsigned char **bytes,
                              size_t *size)
 {
-    struct stat s;
     unsigned char first[WEFT__HEAD + 1];
-    if (fstat(file, &s))
-        return weft__file_fail(WEFT_EIO, "%s cannot be read: %s", path, strerror(errno));
-    if (!S_ISREG(s.st_mode))
-        return weft__file_fail(WEFT_EFORMAT, "%s is not a regular file", path);
-    size_t all = (size_t)s.st_size, n = all < WEFT__HEAD ? all : WEFT__HEAD;
+    size_t n = all < WEFT__HEAD ? all : WEFT__HEAD;
     weft_status status = read_to(path, file, first, 0, n);
     first[n] = 0;
     if (!status)
@@ -50,16 +45,43 @@ static weft_status read_open(const char *path, int file, weft__head *head, unsig
     return WEFT_OK;
 }
 
-weft_status weft__read_file(const char *path, weft__head *head, unsigned char **bytes, size_t *size)
+static weft_status regular(const char *path, int file, size_t *size)
 {
+    struct stat s;
+    if (fstat(file, &s))
+        return weft__file_fail(WEFT_EIO, "%s cannot be read: %s", path, strerror(errno));
+    if (!S_ISREG(s.st_mode))
+        return weft__file_fail(WEFT_EFORMAT, "%s is not a regular file", path);
+    *size = (size_t)s.st_size;
+    return WEFT_OK;
+}
+
+weft_status weft__open_file(const char *path, int *file, size_t *size)
+{
+    *file = -1;
     if (!path || !*path)
         return weft__file_fail(WEFT_EARG, "no path is given for a file to be read");
     /* a FIFO must not make us wait for a writer */
-    int file = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-    if (file < 0)
+    int opened = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+    if (opened < 0)
         return weft__file_fail(errno == ENOENT ? WEFT_ENOENT : WEFT_EIO, "%s cannot be read: %s", path,
                                strerror(errno));
-    weft_status status = read_open(path, file, head, bytes, size);
+    weft_status status = regular(path, opened, size);
+    if (status)
+        close(opened);
+    else
+        *file = opened;
+    return status;
+}
+
+weft_status weft__read_file(const char *path, weft__head *head, unsigned char **bytes, size_t *size)
+{
+    int file;
+    size_t all;
+    weft_status status = weft__open_file(path, &file, &all);
+    if (status)
+        return status;
+    status = read_open(path, file, all, head, bytes, size);
     close(file);
     return status;
 }

@@ -30,6 +30,8 @@ weft_status weft__write_folder(const char *folder, const char *const *files, int
 enum { WEFT__HEAD = 512 };
 typedef weft_status weft__head(const char *path, const unsigned char *bytes, size_t head, size_t size);
 weft_status weft__read_file(const char *path, weft__head *head, unsigned char **bytes, size_t *size);
+/* A regular file to be read, *file to be closed, and its size; *file is -1 after a failure. */
+weft_status weft__open_file(const char *path, int *file, size_t *size);
 
 /* foreign.c: an error that says what it is and how to convert it, if the file begins as one of PyTorch,
  * NumPy, safetensors or ONNX does. */

@@ -22,6 +22,7 @@ typedef struct weft__parameter {
     struct weft__parameter *tied;
     struct weft_optim *by;                       /* the optimiser that steps it; NULL: none */
     bool buffer;
+    int shard;                                   /* 1 + the shard whose state it is; 0: alike on all ranks */
 } weft__parameter;
 
 /* a text that a checkpoint keeps with the module */
@@ -55,6 +56,8 @@ weft_tensor *weft__refused(const weft_module *m, const weft_tensor *x, const cha
  * if it cannot be had. */
 bool weft__path_for(weft *w, const weft_module *m, const char *name, const char *function,
                     char path[WEFT__PATH]);
+/* Of a buffer: it is what one shard carries from batch to batch, see weft__parameter. */
+void weft__set_shard(weft_tensor *buffer, int shard);
 bool weft__below(const weft_module *part, const weft_module *m);  /* m itself is below m */
 /* Every parameter and buffer below m in the order in which they were made; visit returns false to stop. A
  * tied name is no second visit: a parameter is visited only under its first name, so not at all if that is

@@ -171,6 +171,12 @@ weft_tensor *weft_buffer(weft_module *m, const char *name, int rank, const int64
     return &p->value;
 }
 
+void weft__set_shard(weft_tensor *buffer, int shard)
+{
+    if (buffer != &buffer->w->nil)
+        ((weft__parameter *)(void *)((char *)buffer - offsetof(weft__parameter, value)))->shard = shard;
+}
+
 /* ---- assigning ---- */
 weft__parameter *weft__parameter_of(const weft_tensor *value)
 {

@@ -60,6 +60,15 @@ WEFT_API weft_parallel_place weft_parallel_place_of(const weft_parallel *p);
  * NULL: 0 .. n - 1. It is cut into shards of about as many tokens each, the longest first (Graham
  * 1969), in the batch's order within each. Zeroes the gradients below m. */
 WEFT_API void weft_parallel_begin(weft_parallel *p, const int32_t *index, int64_t n);
+/* Begins batch `batch` of a plan that weft_plan_split has dealt to the shards, a plan each: parts
+ * [shards], the same on all ranks. Where it carries states, each shard has its own weft_carried,
+ * made by all ranks for all shards, and the loop its own plan:
+ *     weft_plan_step s = weft_plan_step_of(w, &parts[part.shard], batch);
+ *     weft_rnn_out out = weft_rnn_run_plan(lstm, x, &s, kept[part.shard]);
+ * part has the sequences of which the segments are, places count shard after shard. The sum of
+ * losses is divided by the batch's weight, WEFT_MEAN_OF_BATCH. A rank that is lost takes its states
+ * with it: then the job ends even where the transport could go on. */
+WEFT_API void weft_parallel_begin_plan(weft_parallel *p, const weft_plan *parts, int64_t batch);
 /* A shard: n sequences of the batch, their numbers in the data, and their places in the batch. */
 typedef struct {
     int shard;

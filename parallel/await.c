@@ -32,8 +32,9 @@ void weft__give_up(weft_parallel *p, const char *what)
 static bool lost(weft_parallel *p, int peer, const char *what)
 {
     char text[100];
-    snprintf(text, sizeof text, "%s: rank %d is gone", what, peer);
-    if (!(p->lost = p->transport->shrink))
+    snprintf(text, sizeof text, "%s: rank %d is gone%s", what, peer,
+             p->batch.carries && p->transport->shrink ? ", and the states that its rows carried" : "");
+    if (!(p->lost = p->transport->shrink && !p->batch.carries))
         weft__give_up(p, text);
     p->transfer.broken = false, p->transfer.awaited = true;        /* that is known now, and it is over */
     return false;

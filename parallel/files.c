@@ -43,13 +43,19 @@ typedef struct file {
 } file;
 typedef weft_status work(weft_parallel *, const char *what, const file *);
 
+/* The context has failed, or a rank is lost. */
+static weft_status failed(const weft_parallel *p, const char *what, const char *path)
+{
+    return weft__file_fail(p->lost ? WEFT_EDEVICE : weft_error_code(p->w), "%s: %s: %s", what,
+                           path ? path : "", weft_error_message(p->w));
+}
+
 /* All ranks come to the call. */
 static weft_status meet(weft_parallel *p, const char *what, const char *path)
 {
-    if (weft__agree(p, what, NULL, 0))
-        return WEFT_OK;
-    return weft__file_fail(p->lost ? WEFT_EDEVICE : weft_error_code(p->w), "%s: %s: %s", what,
-                           path ? path : "", weft_error_message(p->w));
+    const weft__print states = { "the states that shards carry", weft__print_of_states(p) };
+    weft__states_room(p);                        /* without it the context has failed, and all are told */
+    return weft__agree(p, what, &states, 1) ? WEFT_OK : failed(p, what, path);
 }
 
 /* All do the work, and once more if one of them is lost. */
@@ -72,6 +78,8 @@ static weft_status save(weft_parallel *p, const char *what, const file *f)
 {
     weft_status mine = WEFT_OK;
     int64_t shards = p->shards;
+    if (!weft__share_states(p, what))
+        return failed(p, what, f->path);
     if (p->world.rank == 0) {
         weft_checkpoint_item *all = with_shards(p, f->items, f->n, &shards);
         mine = weft_save(f->path, f->m, f->o, all ? all : f->items, f->n + (all != NULL));

@@ -34,16 +34,25 @@ typedef struct weft__bin { int64_t load, shard; } weft__bin;
 void weft__cut(int64_t n, const int32_t *index, const int32_t *len, int shards, int32_t *order,
                int64_t *start, weft__bin *bin, int64_t *key);
 
+/* ---- deal.c: batches of plans, a plan for each shard ---- */
+/* Segments of the batch; 0, and the context has failed: the plans are not those of the shards, or a rank is
+ * gone with what the batch carries on. */
+int64_t weft__parts_count(weft_parallel *p, const weft_plan *parts, int64_t batch);
+/* Whether any part carries states to batches from .. last. */
+bool weft__parts_carry(const weft_plan *parts, int shards, int64_t from, int64_t last);
+void weft__deal(weft_parallel *p, const weft_plan *parts, int64_t batch);         /* as weft__cut */
+
 /* ---- a parallel ---- */
 typedef enum { WEFT__IDLE, WEFT__BETWEEN, WEFT__AT_SHARD, WEFT__ADDED } weft__state;
 
 /* The batch under way: its cut; [n] numbers in the data, places and, for masks, ids of the sequences shard by
  * shard. Arrays have room for `room` sequences. */
 typedef struct weft__portion {
-    int64_t n, room;
+    int64_t n, room, number;                     /* number: of a plan's batch, else 0 */
     int32_t *place, *index; int64_t *id, *device_id, *start, *key;
     weft__bin *bin;
     bool learns;                                 /* gradients are wanted */
+    bool carries;                                /* states to or from it: a rank that is lost had some */
 } weft__portion;
 
 /* host memory that is kept from batch to batch */
@@ -144,6 +153,12 @@ void weft__add(int64_t n, real *restrict a, const real *restrict b);
 void weft__overlap_begin(weft_parallel *p), weft__overlap_end(weft_parallel *p);
 /* After all have failed: what is under way comes to its end. */
 void weft__overlap_drain(weft_parallel *p);
+
+/* ---- states.c: what shards carry from batch to batch, which only the rank of the shard has ---- */
+uint64_t weft__print_of_states(const weft_parallel *p);
+/* From each to all. room, before all agree: false, and the context has failed: no memory. */
+bool weft__states_room(weft_parallel *p);
+bool weft__share_states(weft_parallel *p, const char *what);
 
 /* ---- common.c: a call that all ranks make together. If the transport outlives the loss of a rank, those
  * that are left make it once more, as

@@ -45,7 +45,7 @@ uint64_t weft__print_of_lengths(const weft_parallel *p)
 uint64_t weft__print_of_batch(const weft_parallel *p)
 {
     const weft__portion *b = &p->batch;
-    uint64_t h = (uint64_t)b->n;
+    uint64_t h = weft__mixed((uint64_t)b->n, (uint64_t)b->number);
     for (int64_t i = 0; i < b->n; i++)
         h = weft__mixed(h, (uint64_t)b->index[i] << 32 ^ (uint64_t)b->place[i]);
     return h;
@@ -97,7 +97,7 @@ static bool hash_values(weft__parameter *p, void *user)
     if (!d->k->synchronous)
         d->k->download(d, v->host, x, (size_t)n * sizeof *x), x = v->host;
     uint64_t h = (uint64_t)n;
-    for (int64_t i = 0; i < n; i++)
+    for (int64_t i = 0; i < n && !p->shard; i++)
         h = mixed_real(h, x[i]);
     *v->to++ = h;
     return true;

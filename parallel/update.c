@@ -40,7 +40,7 @@ static bool make_room(weft_parallel *p, int64_t n)
     return fine;
 }
 
-static bool batch_is_sound(weft_parallel *p, const int32_t *index, int64_t n)
+static bool batch_is_sound(weft_parallel *p, const int32_t *index, int64_t n, const weft_plan *parts)
 {
     weft *w = p->w;
     if (p->state != WEFT__IDLE)
@@ -48,7 +48,7 @@ static bool batch_is_sound(weft_parallel *p, const int32_t *index, int64_t n)
                    "weft_parallel_next until it is false");
     else if (n < 0 || n >= INT32_MAX)
         weft__fail(w, WEFT_EARG, "parallel_begin: %lld sequences; 0 .. 2^31 - 2 are expected", (long long)n);
-    for (int64_t i = 0; p->len && i < n && !w->status; i++) {
+    for (int64_t i = 0; p->len && !parts && i < n && !w->status; i++) {
         int64_t s = index ? index[i] : i;
         if (s < 0 || s >= p->sequences)
             weft__fail(
@@ -60,13 +60,17 @@ static bool batch_is_sound(weft_parallel *p, const int32_t *index, int64_t n)
     return !w->status;
 }
 
-static void cut(weft_parallel *p, const int32_t *index, int64_t n)
+static void cut(weft_parallel *p, const int32_t *index, int64_t n, const weft_plan *parts, int64_t batch)
 {
     weft__portion *b = &p->batch;
-    b->n = n;
-    weft__cut(n, index, p->len, p->shards, b->place, b->start, b->bin, b->key);
+    b->n = n, b->number = batch, b->carries = parts && weft__parts_carry(parts, p->shards, batch, batch + 1);
+    if (parts)
+        weft__deal(p, parts, batch);
+    else
+        weft__cut(n, index, p->len, p->shards, b->place, b->start, b->bin, b->key);
     for (int64_t i = 0; i < n; i++) {
-        b->index[i] = index ? index[b->place[i]] : b->place[i];
+        if (!parts)
+            b->index[i] = index ? index[b->place[i]] : b->place[i];
         b->id[i] = b->place[i];
     }
     if (b->device_id && n)
@@ -94,27 +98,43 @@ static void start(weft_parallel *p)
     weft__results_begin(p);
 }
 
-void weft_parallel_begin(weft_parallel *p, const int32_t *index, int64_t n)
+/* parts NULL: of the sequences index [n]; else of the shards' plans */
+static void begin(weft_parallel *p, const int32_t *index, int64_t n, const weft_plan *parts, int64_t batch)
 {
-    if (!p || !p->w)
-        return;
     weft *w = p->w;
     bool idle = p->state == WEFT__IDLE;
-    if (!w->status)
-        w->running = "parallel_begin";
-    if (w->status || !batch_is_sound(p, index, n) || !make_room(p, n)) {
+    if (w->status || !batch_is_sound(p, index, n, parts) || !make_room(p, n)) {
         /* weft_parallel_next tells the others, who wait there */
         p->state = idle ? WEFT__BETWEEN : p->state, p->draw = idle ? w->draw : p->draw;
         p->batch.n = idle ? 0 : p->batch.n;
         return;
     }
     weft__take_place(p);
-    cut(p, index, n);
+    cut(p, index, n, parts, batch);
     p->batch.learns = w->recording, p->draw = w->draw;
     extent e = { 0, 0 };
     weft__each_run(p->module, false, widen, &e);
     p->from = e.from, p->n = e.end - e.from;
     start(p);
+}
+
+void weft_parallel_begin(weft_parallel *p, const int32_t *index, int64_t n)
+{
+    if (!p || !p->w)
+        return;
+    if (!p->w->status)
+        p->w->running = "parallel_begin";
+    begin(p, index, n, NULL, 0);
+}
+
+void weft_parallel_begin_plan(weft_parallel *p, const weft_plan *parts, int64_t batch)
+{
+    if (!p || !p->w)
+        return;
+    if (!p->w->status)
+        p->w->running = "parallel_begin_plan";
+    int64_t n = p->w->status ? 0 : weft__parts_count(p, parts, batch);
+    begin(p, NULL, n, parts, batch);
 }
 
 /* ---- a shard ---- */
@@ -129,7 +149,8 @@ static void enter(weft_parallel *p, weft_part *part)
     const weft__portion *b = &p->batch;
     int64_t from = b->start[p->at], n = b->start[p->at + 1] - from;
     *part = (weft_part){ p->at, n, b->index + from, b->place + from };
-    p->shard = (weft__shard){ n, b->id + from, (b->device_id ? b->device_id : b->id) + from, salt_of(p) };
+    p->shard = (weft__shard){ n, b->id + from, (b->device_id ? b->device_id : b->id) + from, salt_of(p),
+                              p->shards > 1 ? p->at + 1 : 0 };
     p->w->draw = p->draw;
     weft__shard_begin(p->w, &p->shard);
     p->state = WEFT__AT_SHARD;
@@ -319,8 +340,12 @@ static void add_up(weft_parallel *p)
 static bool together(weft_parallel *p)
 {
     weft *w = p->w;
-    if (weft__take_place(p))                     /* one was lost in a call between this batch's shards */
+    if (weft__take_place(p)) {                   /* one was lost in a call between this batch's shards */
+        if (p->batch.carries)
+            weft__fail(w, WEFT_EDEVICE,
+                       "parallel_next: a rank was lost, and the states that its rows carried");
         return start(p), false;
+    }
     weft__common(p);
     add_up(p);
     if (weft__again(p))

@@ -31,6 +31,7 @@ typedef struct {
     int64_t empty;                               /* sequences of length 0 without a segment */
     int64_t dropped;                             /* tokens that a planner says it has left out */
     bool in_rows;                           /* rows of cells; else a row is one sequence or piece */
+    int shard;                                   /* of weft_plan_split: 1 + which; 0: of none */
     int64_t room[3];                             /* the library's */
 } weft_plan;
 WEFT_API void weft_plan_free(weft_plan *plan);
@@ -88,6 +89,14 @@ WEFT_API const weft_planner *weft_planner_named(const char *name);
  * which option, sequence, segment or row was wrong. */
 WEFT_API weft_status weft_plan_make(const weft_planner *planner, const int32_t *len, int64_t n,
                                     const weft_plan_opts *opts, weft_plan *out) WEFT_MUST_USE;
+/* A plan's rows for the shards of weft_parallel_begin_plan: fills out [shards], each to be freed.
+ * Shard k has those rows r, counted anew, of which r * shards / rows, rounded down, is k; rows is
+ * the most of a batch. So a row and the states that it carries on stay in one shard. All have as
+ * many batches as the plan, some of them maybe without a segment; tokens of other shards count as
+ * dropped. WEFT_EARG, and all are empty: a state is carried from a row of one shard to a row of
+ * another; the message names batch, rows and shards. */
+WEFT_API weft_status weft_plan_split(const weft_plan *plan, int shards,
+                                     weft_plan *out) WEFT_MUST_USE;
 /* The check alone: each token once or counted as dropped, no row beyond its batch, no two segments
  * in one cell, carries that meet, the promises, and counts that are those of the lengths.
  * WEFT_EFORMAT if it fails. */

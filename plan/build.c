@@ -65,6 +65,8 @@ weft_status weft_plan_end_batch(weft_plan *p, int64_t rows, int64_t width)
     return WEFT_OK;
 }
 
+int64_t weft__plan_open(const weft_plan *p) { return p->segments - p->room[OPEN]; }
+
 /* ---- batches of whole sequences, or of pieces, each a row ---- */
 weft_status weft__plan_add_whole(weft_plan *p, const int32_t *len, int64_t sequence)
 {

@@ -22,6 +22,7 @@ int32_t *weft__plan_drawn(const weft_plan_opts *, int64_t n);
 bool weft__plan_reserve(weft_plan *, int64_t segments);
 /* Whether it has no more segments and batches than there is room for: a planner may have written to it. */
 bool weft__plan_is_intact(const weft_plan *);
+int64_t weft__plan_open(const weft_plan *);      /* segments of the batch that is being made */
 weft_status weft__plan_add_whole(weft_plan *, const int32_t *len, int64_t sequence);
 /* Ends a batch of segments that are a row each: as wide as the longest. */
 weft_status weft__plan_end_whole(weft_plan *);

@@ -152,8 +152,10 @@ WEFT_API weft_tensor *weft_plan_tokens(const weft_plan_step *step, const weft_da
 WEFT_API weft_tensor *weft_plan_to_layout(const weft_plan_step *step, weft_tensor *x);
 /* The last states of a layer that the next batch carries on: buffers <name>.h and <name>.c of m
  * [layers, states + 1, width], saved with it. For plans that carry as many states as this one, or
- * as it has rows. Owned by the context. A plan that carries states, and a layer of two directions,
- * whose second begins at a sequence's end, are an error. */
+ * as it has rows. Owned by the context. Of a plan of weft_plan_split they are that shard's alone:
+ * only the rank that works on the shard has them, and weft_parallel_save saves them from there. A
+ * plan that carries states, and a layer of two directions, whose second begins at a sequence's end,
+ * are an error. */
 typedef struct weft_carried weft_carried;
 WEFT_API weft_carried *weft_carried_new(weft_module *m, const char *name, weft_rnn *r,
                                         const weft_plan *plan);

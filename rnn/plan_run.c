@@ -2,6 +2,7 @@
  * from one batch to the next, what a loss is divided by. */
 #include <string.h>
 #include "autograd/autograd.h"
+#include "io/data/data.h"
 #include "rnn/rnn.h"
 
 /* ---- a batch of a plan ---- */
@@ -85,7 +86,8 @@ static bool has_segments(weft *w, const weft_plan_step *s, const weft_dataset *d
     if (!d || d->n < 0 || d->columns < 0 || (d->n && (!d->len || !d->offset)))
         weft__fail(w, WEFT_EARG, "plan_tokens: %s",
                    d ? "the data set has no lengths or no offsets" : "no data set is given");
-    else if (d->n && d->offset[d->n] && !(d->columns ? (const void *)d->rows : (const void *)d->ints))
+    else if (d->n && d->offset[d->n] && !d->file &&
+             !(d->columns ? (const void *)d->rows : (const void *)d->ints))
         weft__fail(w, WEFT_EARG, "plan_tokens: %s is NULL, columns is %lld", d->columns ? "rows" : "ints",
                    (long long)d->columns);
     for (int64_t i = 0; !w->status && i < s->lengths.n; i++)
@@ -93,15 +95,24 @@ static bool has_segments(weft *w, const weft_plan_step *s, const weft_dataset *d
     return !w->status;
 }
 
-/* One token, `shift` later than token t of the sequence, to `to`. */
-static void copy_token(const weft_dataset *d, int64_t sequence, int64_t t, int32_t outside, void *to)
+static void put_outside(const weft_dataset *d, int64_t n, int32_t outside, void *to)
 {
-    bool there = t >= 0 && t < d->len[sequence];
-    int64_t at = d->offset[sequence] + t;
-    if (!d->columns)
-        *(int32_t *)to = there ? d->ints[at] : outside;
-    for (int64_t c = 0; c < d->columns; c++)
-        ((real *)to)[c] = there ? d->rows[at * d->columns + c] : (real)outside;
+    for (int64_t i = 0; !d->columns && i < n; i++)
+        ((int32_t *)to)[i] = outside;
+    for (int64_t i = 0; i < n * d->columns; i++)
+        ((real *)to)[i] = (real)outside;
+}
+
+/* n tokens of the sequence from token t on, each `size` bytes; `outside` where there are none. */
+static weft_status copy_tokens(const weft_dataset *d, int64_t sequence, int64_t t, int64_t n,
+                               int32_t outside, int64_t size, char *to)
+{
+    int64_t len = d->len[sequence], from = t < 0 ? -t : 0, end = t + n > len ? len - t : n;
+    from = from < n ? from : n, end = end > from ? end : from;
+    put_outside(d, from, outside, to);
+    put_outside(d, n - end, outside, to + end * size);
+    return end > from ? weft__dataset_rows(d, d->offset[sequence] + t + from, end - from, to + from * size) :
+                        WEFT_OK;
 }
 
 weft_tensor *weft_plan_tokens(const weft_plan_step *step, const weft_dataset *data, int32_t shift,
@@ -120,9 +131,15 @@ weft_tensor *weft_plan_tokens(const weft_plan_step *step, const weft_dataset *da
     char *rows = weft__take(w, &w->notes, bytes + 1), *at = rows;
     if (!rows)
         return &w->nil;
-    for (int64_t i = 0; i < step->lengths.n; i++)
-        for (int32_t t = 0; t < step->lengths.len[i]; t++, at += size)
-            copy_token(data, step->lengths.id[i], (int64_t)step->lengths.offset[i] + t + shift, outside, at);
+    for (int64_t i = 0; i < step->lengths.n && !w->status; i++) {
+        int64_t n = step->lengths.len[i], t = (int64_t)step->lengths.offset[i] + shift;
+        weft_status read = copy_tokens(data, step->lengths.id[i], t, n, outside, size, at);
+        if (read)
+            weft__fail(w, read, "plan_tokens: %s", weft_file_message());
+        at += n * size;
+    }
+    if (w->status)
+        return &w->nil;
     void *values = rows;
     return data->columns ? weft_ragged(w, values, data->columns, &step->lengths) :
                            weft_ragged_ints(w, values, &step->lengths);
@@ -142,6 +159,7 @@ weft_tensor *weft_plan_to_layout(const weft_plan_step *step, weft_tensor *x)
 struct weft_carried {
     weft_tensor *h, *c;
     int64_t rows, batch;
+    int shard;                                   /* of the plan that it was made for */
 };
 static weft_carried none;
 
@@ -181,9 +199,12 @@ weft_carried *weft_carried_new(weft_module *m, const char *name, weft_rnn *r, co
     weft_carried *kept = weft__layer(mine, sizeof *kept);
     if (!kept)
         return weft__finished(mine, kept, &none);
-    kept->rows = rows, kept->batch = -1;
+    kept->rows = rows, kept->batch = -1, kept->shard = plan->shard;
     kept->h = weft_buffer(mine, "h", WEFT_SHAPE(f.stacked, rows + 1, f.h));
     kept->c = f.c ? weft_buffer(mine, "c", WEFT_SHAPE(f.stacked, rows + 1, f.c)) : NULL;
+    weft__set_shard(kept->h, plan->shard);
+    if (kept->c)
+        weft__set_shard(kept->c, plan->shard);
     return weft__finished(mine, kept, &none);
 }
 
@@ -191,6 +212,20 @@ void weft_carried_set_batch(weft_carried *kept, int64_t batch)
 {
     if (kept && kept->h)
         kept->batch = batch < 0 ? -1 : batch;
+}
+
+/* The states are those of the plan's shard, and that one is at work; a whole plan has none of several. */
+static bool in_its_shard(weft *w, const weft_plan *p, const weft_carried *kept)
+{
+    int at_work = w->shard ? w->shard->number : p->shard;
+    if (p->shard == at_work && kept->shard == at_work)
+        return true;
+    weft__fail(w, WEFT_EARG,
+               "rnn_run_plan: shard %d is at work, the plan is of shard %d, the states kept are of shard %d "
+               "(-1: of a whole plan); weft_plan_split gives each shard a plan, and each has its own "
+               "weft_carried",
+               at_work - 1, p->shard - 1, kept->shard - 1);
+    return false;
 }
 
 static bool can_carry(weft *w, const weft_rnn *r, const weft_plan_step *s, const weft_carried *kept)
@@ -213,7 +248,7 @@ static bool can_carry(weft *w, const weft_rnn *r, const weft_plan_step *s, const
                    "rnn_run_plan: batch %lld carries the states of batch %lld on, but those of batch %lld "
                    "are kept (-1: of none)",
                    (long long)s->batch, (long long)s->batch - 1, (long long)kept->batch);
-    return !w->status;
+    return !w->status && in_its_shard(w, s->plan, kept);
 }
 
 static weft_state first_states(weft *w, const weft_plan_step *s, const weft_carried *kept)

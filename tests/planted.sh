@@ -76,11 +76,11 @@ ranks_catch() {                         # NET SOURCE SED PARTS WORDS
     rm -rf "$into"; mkdir -p "$into"
     sed -E "$3" "$2" >"$into/planted.c"
     if cmp -s "$2" "$into/planted.c"; then echo "  FAIL  $1: there is no such place in $2"; return; fi
-    if ! out=$({ $MAKE -s V= "$BUILD/tests/parallel/train" "$BUILD/tests/parallel/ranks" && ${CC:-cc} -std=c11 -D_GNU_SOURCE -I. -O1 -c -o "$into/planted.o" "$into/planted.c" &&
-            ${CC:-cc} -o "$into/train" "$BUILD/tests/parallel/train.o" "$into/planted.o" "$BUILD/libweft.a" $(${PKG_CONFIG:-pkg-config} --libs hdf5 zlib) -ldl -lm -lpthread; } 2>&1 </dev/null); then
+    if ! out=$({ $MAKE -s V= "$BUILD/tests/parallel/train" "$BUILD/tests/parallel/carry" "$BUILD/tests/parallel/ranks" && ${CC:-cc} -std=c11 -D_GNU_SOURCE -I. -O1 -c -o "$into/planted.o" "$into/planted.c" &&
+            for p in train carry; do ${CC:-cc} -o "$into/$p" "$BUILD/tests/parallel/$p.o" "$into/planted.o" "$BUILD/libweft.a" $(${PKG_CONFIG:-pkg-config} --libs hdf5 zlib) -ldl -lm -lpthread || exit; done; } 2>&1 </dev/null); then
         printf '  FAIL  %s: does not build\n%s\n' "$1" "$out"; return
     fi
-    out=$(B="$BUILD" TRAIN=$(realpath "$into/train") PARTS=$4 WEFT_PARALLEL_TIMEOUT=5 bash tests/test_parallel.sh 2>&1 </dev/null) && rc=0 || rc=$?
+    out=$(B="$BUILD" TRAIN=$(realpath "$into/train") CARRY=$(realpath "$into/carry") PARTS=$4 WEFT_PARALLEL_TIMEOUT=5 bash tests/test_parallel.sh 2>&1 </dev/null) && rc=0 || rc=$?
     if [ $rc != 0 ] && printf '%s' "$out" | grep -qE 'not so: '"$5"; then good=$((good + 1)); printf '  ok    %s\n' "$1"
     else printf '  FAIL  %s: ranks did not catch it (exit status %s)\n' "$1" "$rc"; printf '%s\n' "$out" | tail -n 30 | sed 's/^/        | /'; fi
 }
@@ -103,6 +103,12 @@ ranks_catch "results whose end is not marked"                      parallel/gath
     's/, 0xFF, /, 0, /' gathered 'results of 3 ranks'
 ranks_catch "one without memory for results, who tells nobody"     parallel/gather.c \
     's/if \(!weft__agree\(p, its_results, NULL, 0\)\)/if (p->w->status)/' gathered 'one has no memory for them'
+
+ranks_catch "states that a file does not have from all ranks"       parallel/states.c \
+    's/if \(q != p->world\.rank\)/if (0)/' carried 'the same bytes'
+ranks_catch "a rank that is lost with its states, and no one says so" parallel/await.c \
+    's/ && !p->batch\.carries\)/)/' carried 'a rank is lost, and its states'
+test_catches "a state that would leave its shard"       plan/split.c 's/if \(shard_of\(t, from->row\) != shard_of\(t, s->row\)\)/if (0)/' plan/test_split
 
 # The definitions of planners in Python, beside a command linked with a source that has a bug.
 definitions_catch() {                   # NET SOURCE SED WORDS

@@ -157,6 +157,46 @@ resumed() {
     check "a full disk" says 1 "rank 1: rank 0: /dev/full" ranks 2 8 4 out=/dev/full/x
 }
 
+# ---- states that are carried from batch to batch: on the rank of their shard, in a file of any
+carried() {
+    local train=${CARRY:-$parts/carry} shards n
+    for shards in 1 3 8 11 13; do                 # of 11 slots: 13 shards have empty ones
+        check "$shards shards alone" "$train" $shards 33 out=carried-$shards
+        mv out losses
+        for n in 2 3 4 8; do
+            [ $n -gt $shards ] && continue
+            check "$shards shards, $n ranks" ranks $n $shards 33 out=many
+            cp out said
+            check "the same losses" cmp losses said
+            check "the same bytes" cmp carried-$shards many
+        done
+    done
+    for n in 1 2 5; do
+        for at in 7 19; do
+            check "begun by 3 ranks" ranks 3 8 $at out=many
+            check "gone on by $n" eval "[ $n = 1 ] && '$train' 8 33 out=many resume || ranks $n 8 33 out=many resume"
+            check "the same bytes" cmp carried-8 many
+        done
+    done
+    check "120 updates, looked at twice" ranks 3 8 120 every=50 out=many
+    check "a state that would leave its shard" told_by_all 2 "batch 1, row 2, of shard 1, carries the state of row 1 of the batch before on, of shard 0" ranks 2 8 6 wanders
+    check "one state for all shards" told_by_all 2 "shard 1 is at work, the plan is of shard 1, the states kept are of shard 0" ranks 2 8 6 one_state
+    check "a plan that is not split" told_by_all 2 "shard 0 is at work, the plan is of shard -1" ranks 2 8 6 whole
+    check "another batch" told_by_all 3 "ranks 0 and 2 differ in the batch" ranks 3 8 6 other=2
+    for at in 15 25 60; do
+        check "a rank is lost, and its states: no one goes on in place" says 1 "rank [02]: .*: rank 1 is gone, and the states that its rows carried, in update" env WEFT_PAIRS_SHRINK=1 WEFT_PAIRS_FAULT=kill:1:$at "$parts/ranks" 3 "$parts/pairs.so" "$train" 8 33 every=1 out=lost
+        [ ! -e lost ] || check "but from the last file" eval "ranks 2 8 33 out=lost resume && cmp carried-8 lost"
+        rm -f lost
+    done
+    check "another shard's plan" told_by_all 2 "rank 1: parallel_begin_plan: plan 0 is of shard 1" ranks 2 8 6 unsplit=1
+    if [ -e "$(dirname "$examples")/libweft_openmpi.so" ] && command -v mpirun >/dev/null; then
+        for n in 1 2 4; do
+            check "$n ranks of Open MPI" by_mpi $n 8 33 out=many
+            check "the same bytes" cmp carried-8 many
+        done
+    else echo "skipped: ranks of Open MPI"; fi
+}
+
 # ---- all fail as one does
 told_by_all() { local n=$1 text=$2 q; shift 2; says 1 "$text" "$@" >all || { cat all; return 1; }; for ((q = 0; q < n; q++)); do grep -q "^rank $q: .*$text" all || { cat all; return 1; }; done; }
 failures() {
@@ -278,5 +318,5 @@ refused() {
     check "the library knows no MPI" eval '! ldd "$(dirname "$examples")/libweft.so" | grep -qi mpi'
 }
 
-for part in ${PARTS:-bytes gathered examples launched logged shared_gpus resumed failures gone goes_on restarted modelled stopped refused}; do $part; done
+for part in ${PARTS:-bytes gathered examples launched logged shared_gpus resumed carried failures gone goes_on restarted modelled stopped refused}; do $part; done
 finish "many ranks"

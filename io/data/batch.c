@@ -1,7 +1,7 @@
 /* batch.c - sequences of a dataset, by their numbers, as one ragged tensor of a step. */
 #include <string.h>
 #include "core/core.h"
-#include "io/io.h"
+#include "io/data/data.h"
 
 static bool is_plausible(weft *w, const weft_dataset *d, const int32_t *index, int64_t n)
 {
@@ -27,7 +27,7 @@ static bool is_there(weft *w, const weft_dataset *d, const int32_t *index, int64
     else if (d->len[s] < 0 || d->offset[s] < 0 || d->offset[s + 1] - d->offset[s] != d->len[s])
         weft__fail(w, WEFT_EARG, "dataset_batch: sequence %lld has length %d, but offsets %lld and %lld",
                    (long long)s, (int)d->len[s], (long long)d->offset[s], (long long)d->offset[s + 1]);
-    else if (d->len[s] && !(d->columns ? (const void *)d->rows : (const void *)d->ints))
+    else if (d->len[s] && !d->file && !(d->columns ? (const void *)d->rows : (const void *)d->ints))
         weft__fail(w, WEFT_EARG, "dataset_batch: %s is NULL, columns is %lld", d->columns ? "rows" : "ints",
                    (long long)d->columns);
     return !w->status;
@@ -48,17 +48,33 @@ static int64_t measure(weft *w, const weft_dataset *d, const int32_t *index, int
     return tokens;
 }
 
-static void gather(const weft_dataset *d, const int32_t *index, int64_t n, void *to)
+static int64_t row_bytes(const weft_dataset *d)
 {
-    size_t row = d->columns ? (size_t)d->columns * sizeof *d->rows : sizeof *d->ints;
-    const char *from = d->columns ? (const char *)d->rows : (const char *)d->ints;
+    return d->columns ? d->columns * (int64_t)sizeof *d->rows : (int64_t)sizeof *d->ints;
+}
+
+weft_status weft__dataset_rows(const weft_dataset *d, int64_t from, int64_t n, void *to)
+{
+    if (d->file)
+        return weft__hdf5_rows(d->file, from, n, to);
+    const char *rows = d->columns ? (const char *)d->rows : (const char *)d->ints;
+    if (n)
+        memcpy(to, rows + from * row_bytes(d), (size_t)(n * row_bytes(d)));
+    return WEFT_OK;
+}
+
+/* What lies side by side at once. */
+static weft_status gather(const weft_dataset *d, const int32_t *index, int64_t n, void *to)
+{
     char *at = to;
-    for (int64_t i = 0; i < n; i++) {
-        size_t bytes = (size_t)d->len[index[i]] * row;
-        if (bytes)
-            memcpy(at, from + (size_t)d->offset[index[i]] * row, bytes);
-        at += bytes;
+    weft_status s = WEFT_OK;
+    for (int64_t i = 0, rows; i < n && !s; at += rows * row_bytes(d)) {
+        int64_t from = d->offset[index[i]];
+        for (rows = 0; i < n && d->offset[index[i]] == from + rows; i++)
+            rows += d->len[index[i]];
+        s = weft__dataset_rows(d, from, rows, at);
     }
+    return s;
 }
 
 weft_tensor *weft_dataset_batch(weft *w, const weft_dataset *data, const int32_t *index, int64_t n)
@@ -80,7 +96,11 @@ weft_tensor *weft_dataset_batch(weft *w, const weft_dataset *data, const int32_t
     void *rows = weft__take(w, &w->notes, bytes + 1);
     if (!rows)
         return &w->nil;
-    gather(data, index, n, rows);
+    weft_status read = gather(data, index, n, rows);
+    if (read) {
+        weft__fail(w, read, "dataset_batch: %s", weft_file_message());
+        return &w->nil;
+    }
     const weft_lengths lengths = { .n = n, .len = len, .id = id };
     return data->columns ? weft_ragged(w, rows, data->columns, &lengths) :
                            weft_ragged_ints(w, rows, &lengths);

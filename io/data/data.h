@@ -17,6 +17,10 @@ weft_status weft__grown(weft__growing *, weft_status status, const char *path, w
  * an error. */
 bool        weft__find_dataset(weft__h5 *h, const char *group, weft_dataset *, char path[WEFT__H5_PATH],
                                weft__kind *kind);
+/* batch.c: rows [from, from + n) of a dataset, or ints. Statuses are those of reading a file. */
+weft_status weft__dataset_rows(const weft_dataset *, int64_t from, int64_t n, void *to);
+/* hdf5_part.c: the same of a file */
+weft_status weft__hdf5_rows(const weft_hdf5 *, int64_t from, int64_t n, void *to);
 /* A whole file in memory with a 0 behind it, to be freed. */
 weft_status weft__slurp(const char *path, char **text, size_t *size);
 #endif

@@ -2,13 +2,12 @@
  * lie, which is one after the other: then sequences are read by their place in the file, without libhdf5, so
  * by several threads at once.
  *
- * To look for them the file is mapped into memory, so that only what is looked at is read. */
+ * To look for them the file is read page by page, as far as it is looked at. It is not mapped into memory: a
+ * page of a file that another program cuts off would end this one, and what libhdf5 sees must be what was
+ * looked at before. */
 #include <errno.h>
-#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <sys/stat.h>
 #include <unistd.h>
 #include "io/data/data.h"
 
@@ -39,10 +38,10 @@ static void read_small(weft__h5 *h, weft_hdf5 *f)
     *(f->shape.columns ? (void **)&f->shape.rows : (void **)&f->shape.ints) = values;
 }
 
-static weft_status look_into(weft_hdf5 *f, const char *group, unsigned char *image, size_t size)
+static weft_status look_into(weft_hdf5 *f, const char *group, weft__paged *paged)
 {
     weft__growing g = { 0 };
-    weft__h5 *h = weft__h5_open(f->path, image, size, false);
+    weft__h5 *h = weft__h5_open_paged(f->path, paged);
     if (!h)
         return WEFT_ENOMEM;
     bool found = weft__find_dataset(h, group, &g.data, f->set, &f->kind);
@@ -55,21 +54,15 @@ static weft_status look_into(weft_hdf5 *f, const char *group, unsigned char *ima
 
 static weft_status open_it(weft_hdf5 *f, const char *group)
 {
-    struct stat s;
-    f->file = open(f->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-    if (f->file < 0 || fstat(f->file, &s))
-        return weft__file_fail(errno == ENOENT ? WEFT_ENOENT : WEFT_EIO, "%s cannot be read: %s", f->path,
-                               strerror(errno));
-    if (!S_ISREG(s.st_mode) || !s.st_size)
-        return weft__file_fail(WEFT_EFORMAT, "%s is %s", f->path,
-                               S_ISREG(s.st_mode) ? "empty" : "not a regular file");
-    void *image = mmap(NULL, (size_t)s.st_size, PROT_READ, MAP_PRIVATE, f->file, 0);
-    if (image == MAP_FAILED)
-        return weft__file_fail(errno == ENOMEM ? WEFT_ENOMEM : WEFT_EIO, "%s cannot be mapped: %s", f->path,
-                               strerror(errno));
-    madvise(image, (size_t)s.st_size, MADV_RANDOM);
-    weft_status status = look_into(f, group, image, (size_t)s.st_size);
-    munmap(image, (size_t)s.st_size);
+    weft__paged paged = { 0 };
+    weft_status status = weft__open_file(f->path, &f->file, &paged.size);
+    if (status)
+        return status;
+    paged.file = f->file;
+    status = look_into(f, group, &paged);
+    if (paged.status)
+        status = weft__file_fail(paged.status, "%s cannot be read: %s", f->path, paged.why);
+    weft__paged_end(&paged);
     return status;
 }
 
@@ -108,7 +101,7 @@ void weft_close_hdf5(weft_hdf5 *f)
 weft_dataset weft_hdf5_shape(const weft_hdf5 *f)
 {
     weft_dataset shape = f ? f->shape : (weft_dataset){ 0 };
-    shape.rows = NULL, shape.ints = NULL;
+    shape.rows = NULL, shape.ints = NULL, shape.file = f;
     return shape;
 }
 
@@ -158,6 +151,15 @@ static weft_status read_rows(const weft_hdf5 *f, int64_t row, int64_t rows, char
     return f->kind.type == as_read(f) ?
                read_bytes(f, f->at + (uint64_t)from * unit, (unsigned char *)to, n * unit) :
                read_converted(f, from, to, (int64_t)n);
+}
+
+weft_status weft__hdf5_rows(const weft_hdf5 *f, int64_t from, int64_t n, void *to)
+{
+    int64_t all = f->shape.n ? f->shape.offset[f->shape.n] : 0;
+    if (from < 0 || n < 0 || from > all || n > all - from)
+        return weft__file_fail(WEFT_EARG, "%s: rows %lld .. %lld are asked for; \"%s\" has %lld", f->path,
+                               (long long)from, (long long)(from + n - 1), f->set, (long long)all);
+    return n ? read_rows(f, from, n, to) : WEFT_OK;
 }
 
 /* Lengths, and room for the rows; how many there are. */

@@ -281,19 +281,30 @@ weft__h5 *weft__h5_new(const char *path, size_t user_block, bool checked)
     return h;
 }
 
-weft__h5 *weft__h5_open(const char *path, unsigned char *image, size_t size, bool checked)
+static weft__h5 *open_image(weft__h5 *h, weft__h5_image image)
 {
-    weft__h5 *h = begin_file(path, checked);
     if (!h)
         return NULL;
-    h->image = image;
-    h->size = size;
-    h->read = (weft__h5_image){ .bytes = image, .size = size };
+    h->size = image.size;
+    h->read = image;
     if (!weft__h5_root_is_sound(h))
         weft__h5_fail(h, WEFT_EFORMAT, "the file is damaged: its root is no group");
     else if ((h->file = weft__h5_open_image(&h->read)) < 0)
         weft__h5_broken(h, "the file", "cannot be opened");
     return h;
+}
+
+weft__h5 *weft__h5_open(const char *path, unsigned char *image, size_t size, bool checked)
+{
+    weft__h5 *h = begin_file(path, checked);
+    if (h)
+        h->image = image;
+    return open_image(h, (weft__h5_image){ .bytes = image, .size = size });
+}
+
+weft__h5 *weft__h5_open_paged(const char *path, weft__paged *paged)
+{
+    return open_image(begin_file(path, false), (weft__h5_image){ .paged = paged, .size = paged->size });
 }
 
 void weft__h5_take_chunks(weft__h5 *h) { h->chunks = true; }

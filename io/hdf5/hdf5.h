@@ -15,6 +15,19 @@
 
 typedef struct weft__h5 weft__h5;
 
+/* ---- paged.c: a file that is read as far as libhdf5 and its checks ask for it ---- */
+/* What has been read once stays as it was, so that libhdf5 sees what was looked at before, whoever writes to
+ * the file. After the first failure only that is there; status and why say what it was. */
+typedef struct weft__page weft__page;
+typedef struct weft__paged {
+    int file; size_t size;
+    weft__page *first;
+    weft_status status; char why[160];
+} weft__paged;
+bool weft__paged_read(weft__paged *p, size_t at, size_t n, void *to);
+bool weft__paged_pass(weft__paged *p, size_t at, size_t n, void *to);                /* not kept */
+void weft__paged_end(weft__paged *p);            /* the file stays open */
+
 typedef enum {
     WEFT__F32,
     WEFT__F64,
@@ -47,6 +60,8 @@ const char  *weft__kind_text(const weft__kind *kind, char buffer[128]);         
 weft__h5   *weft__h5_new(const char *path, size_t user_block, bool checked);
 /* the image must stay, too */
 weft__h5   *weft__h5_open(const char *path, unsigned char *image, size_t size, bool checked);
+/* of a file that is not in memory: neither chunks nor checksums are read */
+weft__h5   *weft__h5_open_paged(const char *path, weft__paged *paged);
 /* From here on sets in chunks, compressed by gzip or not, are read, too. */
 void        weft__h5_take_chunks(weft__h5 *h);
 /* The status of all that was done. finish: gives the new file's image, to be freed; user_block bytes at

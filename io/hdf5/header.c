@@ -20,7 +20,7 @@ enum { /* types of messages */
 };
 enum { CHUNKED = 2, PARTS = 64 };
 typedef struct {
-    const unsigned char *at;
+    const weft__h5_image *image;
     size_t size, base;
     bool old, ordered;
     int parts;
@@ -29,10 +29,20 @@ typedef struct {
 
 static uint64_t field(const walk *w, size_t at, int bytes)       /* within the file, or 0 */
 {
+    unsigned char of[8];
     uint64_t v = 0;
-    for (int i = bytes - 1; i >= 0 && at < w->size && (size_t)bytes <= w->size - at; i--)
-        v = v << 8 | w->at[at + (size_t)i];
+    bool there = weft__h5_bytes(w->image, at, (size_t)bytes, of);
+    for (int i = bytes - 1; i >= 0 && there; i--)
+        v = v << 8 | of[i];
     return v;
+}
+
+static int byte(const walk *w, size_t at) { return (int)field(w, at, 1); }
+
+static bool says(const walk *w, size_t at, const char *text, size_t n)  /* at most 8 bytes */
+{
+    char of[8];
+    return weft__h5_bytes(w->image, at, n, of) && !memcmp(of, text, n);
 }
 
 static bool inside(const walk *w, uint64_t address, uint64_t n)  /* addresses count from the superblock */
@@ -61,7 +71,7 @@ static bool heap_is_plain(const walk *w, uint64_t address)
         return false;
     size_t at = w->base + (size_t)address;
     uint64_t first = field(w, at + FIRST, 8), largest = field(w, at + LARGEST, 8);
-    return !memcmp(w->at + at, "FRHP", 4) && field(w, at + HUGE_TREE, 8) == UINT64_MAX &&
+    return says(w, at, "FRHP", 4) && field(w, at + HUGE_TREE, 8) == UINT64_MAX &&
            field(w, at + HUGE_OBJECTS, 8) == 0 && field(w, at + WIDTH, 2) && first && first <= largest &&
            largest <= BLOCK;
 }
@@ -78,7 +88,7 @@ static bool tree_is_plain(const walk *w, uint64_t address, int kind)
     size_t at = w->base + (size_t)address;
     uint64_t node = field(w, at + NODE, 4), record = field(w, at + RECORD, 2), root = field(w, at + ROOT, 8),
              records = field(w, at + RECORDS, 2);
-    return !memcmp(w->at + at, "BTHD", 4) && w->at[at + KIND] == kind && record &&
+    return says(w, at, "BTHD", 4) && byte(w, at + KIND) == kind && record &&
            node >= 2 * record + AROUND && records * record + AROUND <= node &&
            (root == UINT64_MAX || inside(w, root, node));
 }
@@ -90,8 +100,8 @@ static bool dense_is_sound(const walk *w, int type, size_t at, size_t n)
     enum { LINK_NAMES = 5, ATTRIBUTE_NAMES = 8 };                 /* kinds of trees; those by age follow */
     size_t counter = type == LINKS ? 8 : 2;
     int kind = type == LINKS ? LINK_NAMES : ATTRIBUTE_NAMES;
-    size_t heap = n < 2 ? n : (size_t)2 + (w->at[at + 1] & 1 ? counter : 0),
-           end = heap + (n >= 2 && w->at[at + 1] & 2 ? 24 : 16);
+    size_t heap = n < 2 ? n : (size_t)2 + (byte(w, at + 1) & 1 ? counter : 0),
+           end = heap + (n >= 2 && byte(w, at + 1) & 2 ? 24 : 16);
     bool good = end <= n && heap_is_plain(w, field(w, at + heap, 8));
     for (size_t tree = heap + 8; good && tree < end; tree += 8)
         good = tree_is_plain(w, field(w, at + tree, 8), kind++);
@@ -104,7 +114,7 @@ static bool names_are_sound(const walk *w, size_t at, size_t n)
 {
     enum { HEAP = 8, SIZE = 8, FREE = 16, DATA = 24, HEAD = 32, PLACE = 16, NONE = 1 };
     uint64_t heap = field(w, at + HEAP, 8);
-    if (n < 16 || !inside(w, heap, HEAD) || memcmp(w->at + w->base + heap, "HEAP", 5))
+    if (n < 16 || !inside(w, heap, HEAD) || !says(w, w->base + heap, "HEAP", 5))
         return false;
     size_t head = w->base + (size_t)heap;
     uint64_t size = field(w, head + SIZE, 8), place = field(w, head + FREE, 8),
@@ -136,17 +146,17 @@ static bool link_is_plain(const walk *w, size_t at, size_t n)
         UTF8 = 1,
         USERS = 64
     };
-    if (n < 2 || w->at[at] != VERSION || w->at[at + 1] > FLAGS)
+    if (n < 2 || byte(w, at) != VERSION || byte(w, at + 1) > FLAGS)
         return false;
-    int flags = w->at[at + 1], width = 1 << (flags & WIDTH);
+    int flags = byte(w, at + 1), width = 1 << (flags & WIDTH);
     size_t letters = (size_t)2 + (flags & KIND ? 1 : 0) + (flags & AGE ? 8 : 0),
            length = letters + (flags & LETTERS ? 1 : 0);
     size_t name = length + (size_t)width;
     uint64_t bytes = field(w, at + length, width);
-    if (n < name || !bytes || bytes > n - name || (flags & LETTERS && w->at[at + letters] > UTF8))
+    if (n < name || !bytes || bytes > n - name || (flags & LETTERS && byte(w, at + letters) > UTF8))
         return false;
     size_t end = name + (size_t)bytes, rest = n - end;
-    int type = flags & KIND ? w->at[at + 2] : HARD;
+    int type = flags & KIND ? byte(w, at + 2) : HARD;
     if (type == HARD)
         return rest >= 8;
     uint64_t to = field(w, at + end, 2);         /* where a soft or external link goes */
@@ -158,11 +168,11 @@ static bool link_is_plain(const walk *w, size_t at, size_t n)
 static bool layout_is_sound(const walk *w, size_t at, size_t n, bool *chunked)
 {
     enum { COMPACT = 0, OLD_HEAD = 8 };
-    if (n < 4 || w->at[at] < 1 || w->at[at] > 4)
+    if (n < 4 || byte(w, at) < 1 || byte(w, at) > 4)
         return false;
-    bool old = w->at[at] < 3;
-    int class = w->at[at + (old ? 2 : 1)];
-    size_t head = old ? OLD_HEAD + 4 * (size_t)w->at[at + 1] : 2, width = old ? 4 : 2;
+    bool old = byte(w, at) < 3;
+    int class = byte(w, at + (old ? 2 : 1));
+    size_t head = old ? OLD_HEAD + 4 * (size_t)byte(w, at + 1) : 2, width = old ? 4 : 2;
     *chunked = class >= CHUNKED;
     if (class != COMPACT)
         return *chunked || n >= (old ? head + 8 : head + 16);
@@ -174,11 +184,11 @@ static bool layout_is_sound(const walk *w, size_t at, size_t n, bool *chunked)
 static bool fill_is_sound(const walk *w, int type, size_t at, size_t n)
 {
     enum { VALUE = 0x20 };
-    int version = type == OLD_FILL || !n ? 0 : w->at[at];
+    int version = type == OLD_FILL || !n ? 0 : byte(w, at);
     size_t head = version == 0 ? 0 : version < 3 ? 4 : 2;
     if (n < head || version > 3 || (type == FILL && version == 0))
         return false;
-    if ((version == 2 && !w->at[at + 3]) || (version == 3 && !(w->at[at + 1] & VALUE)))
+    if ((version == 2 && !byte(w, at + 3)) || (version == 3 && !(byte(w, at + 1) & VALUE)))
         return true;
     uint64_t size = field(w, at + head, 4);
     bool none = head == 4 && size > INT32_MAX;
@@ -189,11 +199,11 @@ static bool fill_is_sound(const walk *w, int type, size_t at, size_t n)
 static bool space_is_sound(const walk *w, size_t at, size_t n)
 {
     enum { OLD_HEAD = 8, HEAD = 4, RANK = 32, MAXIMA = 1, ORDER = 2 };
-    if (n < HEAD || w->at[at] < 1 || w->at[at] > 2 || w->at[at + 1] > RANK)
+    if (n < HEAD || byte(w, at) < 1 || byte(w, at) > 2 || byte(w, at + 1) > RANK)
         return false;
-    int flags = w->at[at + 2],
-        lists = 1 + (flags & MAXIMA ? 1 : 0) + (w->at[at] == 1 && flags & ORDER ? 1 : 0);
-    return n >= (w->at[at] == 1 ? OLD_HEAD : HEAD) + (size_t)8 * w->at[at + 1] * (size_t)lists;
+    int flags = byte(w, at + 2),
+        lists = 1 + (flags & MAXIMA ? 1 : 0) + (byte(w, at) == 1 && flags & ORDER ? 1 : 0);
+    return n >= (byte(w, at) == 1 ? OLD_HEAD : HEAD) + (size_t)8 * byte(w, at + 1) * (size_t)lists;
 }
 
 /* Integers, floats and texts of fixed length say it all in a few bytes. Other types have parts, which libhdf5
@@ -201,9 +211,9 @@ static bool space_is_sound(const walk *w, size_t at, size_t n)
 static bool type_is_plain(const walk *w, size_t at, size_t n)
 {
     enum { INTEGER = 0, FLOAT = 1, TEXT = 3, HEAD = 8, OLDEST = 1, NEWEST = 4 };
-    if (n < HEAD || w->at[at] >> 4 < OLDEST || w->at[at] >> 4 > NEWEST)
+    if (n < HEAD || byte(w, at) >> 4 < OLDEST || byte(w, at) >> 4 > NEWEST)
         return false;
-    int class = w->at[at] & 15;
+    int class = byte(w, at) & 15;
     return class == TEXT || (class == INTEGER && n >= HEAD + 4) || (class == FLOAT && n >= HEAD + 12);
 }
 
@@ -245,7 +255,7 @@ static bool continued(walk *w, size_t at)
     if (++w->parts > PARTS || n < 8 || !inside(w, address, n))
         return false;
     size_t from = w->base + (size_t)address, to = from + (size_t)n;
-    return w->old ? messages(w, from, to) : !memcmp(w->at + from, "OCHK", 4) && messages(w, from + 4, to - 4);
+    return w->old ? messages(w, from, to) : says(w, from, "OCHK", 4) && messages(w, from + 4, to - 4);
 }
 
 static bool messages(walk *w, size_t at, size_t end)
@@ -275,15 +285,15 @@ static bool messages(walk *w, size_t at, size_t end)
 
 bool weft__h5_look(const weft__h5 *h, uint64_t address, weft__h5_header *out)
 {
-    walk w = { .at = h->image, .size = h->size, .base = (size_t)h->read.libhdf5_s.base_addr, .out = out };
+    walk w = { .image = &h->read, .size = h->size, .base = (size_t)h->read.libhdf5_s.base_addr, .out = out };
     *out = (weft__h5_header){ 0 };
     if (w.base > w.size || !inside(&w, address, 16))
         return false;
     size_t at = w.base + (size_t)address, first = at + 16;
     uint64_t n = field(&w, at + 8, 4);
-    w.old = memcmp(w.at + at, "OHDR", 4) != 0;
+    w.old = !says(&w, at, "OHDR", 4);
     if (!w.old) {
-        int flags = w.at[at + 5], width = 1 << (flags & 3);
+        int flags = byte(&w, at + 5), width = 1 << (flags & 3);
         first = at + 6 + (flags & 0x20 ? 16 : 0) + (flags & 0x10 ? 4 : 0);
         n = field(&w, first, width);
         first += (size_t)width;
@@ -297,13 +307,14 @@ bool weft__h5_look(const weft__h5 *h, uint64_t address, weft__h5_header *out)
 bool weft__h5_root_is_sound(weft__h5 *h)
 {
     weft__h5_header root;
+    walk w = { .image = &h->read, .size = h->size };
     size_t base = 0;
-    while (base + 96 <= h->size && memcmp(h->image + base, "\211HDF\r\n\032\n", 8))
+    while (base + 96 <= h->size && !says(&w, base, "\211HDF\r\n\032\n", 8))
         base = base ? 2 * base : 512;
     if (base + 96 > h->size)
         return true;                             /* none: libhdf5 says so */
-    walk w = { .at = h->image, .size = h->size, .base = base };
-    int version = w.at[base + 8], width = w.at[base + (version < 2 ? 13 : 9)];
+    w.base = base;
+    int version = byte(&w, base + 8), width = byte(&w, base + (version < 2 ? 13 : 9));
     h->read.libhdf5_s.base_addr = base;
     bool good = width == 8 && weft__h5_look(h,
                                             field(&w,

@@ -1,4 +1,4 @@
-/* memory.c - a driver of libhdf5's own kind that reads a file in memory, and never beyond it.
+/* memory.c - a driver of libhdf5's own kind that reads a file in memory or page by page, never beyond it.
  *
  * Its "core" driver would do but for what libhdf5 adds to it: a buffer of metadata, kept by sums of addresses
  * and sizes that a damaged file makes overflow; a block of 2^64 - 8 bytes "lies" next to one at 0, and
@@ -30,14 +30,24 @@ static herr_t set_end_of_use(H5FD_t *f, H5FD_mem_t type, haddr_t end)
     return 0;
 }
 
+bool weft__h5_bytes(const weft__h5_image *i, size_t at, size_t n, void *to)
+{
+    if (at > i->size || n > i->size - at)
+        return false;
+    if (i->bytes)
+        memcpy(to, i->bytes + at, n);
+    return i->bytes || weft__paged_read(i->paged, at, n, to);
+}
+
+/* Numbers tell libhdf5 nothing about the file: many of them are not kept. */
 static herr_t read_image(H5FD_t *f, H5FD_mem_t type, hid_t transfer, haddr_t at, size_t n, void *to)
 {
+    enum { MANY = 1 << 14 };
     const weft__h5_image *i = image_of(f);
-    (void)type, (void)transfer;
-    if (at > i->size || n > i->size - at)
-        return -1;
-    memcpy(to, i->bytes + at, n);
-    return 0;
+    (void)transfer;
+    if (type == H5FD_MEM_DRAW && !i->bytes && n >= MANY && at <= i->size && n <= i->size - at)
+        return weft__paged_pass(i->paged, at, n, to) ? 0 : -1;
+    return weft__h5_bytes(i, at, n, to) ? 0 : -1;
 }
 
 static herr_t write_image(H5FD_t *f, H5FD_mem_t type, hid_t transfer, haddr_t at, size_t n, const void *from)

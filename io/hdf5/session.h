@@ -10,10 +10,11 @@
 
 #define WEFT__CRC "crc32c" /* the attribute of a data set with the checksum of its numbers */
 
-/* A file in memory that is read; the first member is libhdf5's own. */
+/* A file that is read, in memory or, bytes NULL, page by page; the first member is libhdf5's own. */
 typedef struct weft__h5_image {
     H5FD_t libhdf5_s;
     const unsigned char *bytes;
+    weft__paged *paged;
     size_t size;
     haddr_t end;
     hid_t driver;
@@ -28,7 +29,9 @@ struct weft__h5 {
     H5E_auto2_t print; void *print_user; unsigned plugins;        /* as the program had set them */
 };
 
-/* memory.c: less than 0: the image is no file. It must stay as long as the file is open. */
+/* memory.c: n bytes of the image; false: they are not in it, or cannot be read. */
+bool  weft__h5_bytes(const weft__h5_image *image, size_t at, size_t n, void *to);
+/* less than 0: the image is no file. It must stay as long as the file is open. */
 hid_t weft__h5_open_image(weft__h5_image *image);
 /* Behind H5Fclose, which gives the driver up before it calls it for the last time. */
 void  weft__h5_end_image(weft__h5_image *image);

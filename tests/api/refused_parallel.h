@@ -12,6 +12,7 @@ static void parallels(bad *b)
         TRY(weft_parallel_place_of, p);
         TRY(weft_parallel_begin, p, NULL, b->n); TRY(weft_parallel_next, p, NULL);
         TRY(weft_parallel_begin, p, NULL, 3);    TRY(weft_parallel_next, p, &part);
+        TRY(weft_parallel_begin_plan, p, NULL, b->n); TRY(weft_parallel_next, p, &part);
         TRY(weft_parallel_add, p, ((weft_loss){ X, X }));
         TRY(weft_parallel_add_values, p, NULL, b->i);
         TRY(weft_parallel_mean, p);              TRY(weft_parallel_values, p);

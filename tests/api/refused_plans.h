@@ -25,6 +25,7 @@ static void plans(bad *b)
     PLANS(weft_plan_parse_options, NULL, b->name, &o, &memory);
     PLANS(weft_plan_make, NULL, NULL, b->n, NULL, NULL);
     PLANS(weft_plan_make, order, NULL, b->n, &o, &p);
+    PLANS(weft_plan_split, NULL, b->i, NULL);
     PLANS(weft_plan_check, NULL, NULL, b->n, ~0u); PLANS(weft_plan_check, &p, NULL, b->n, ~0u);
     PLANS(weft_plan_measure, &p, NULL, b->n, b->n, &f);
     PLANS(weft_first_fit, NULL, b->n, NULL, NULL, NULL);

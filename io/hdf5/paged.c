@@ -1,0 +1,79 @@
+/* paged.c - a file that is read as far as it is asked for, a page at a time, and what was read once is
+ * kept. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include "io/hdf5/hdf5.h"
+
+enum { PAGE = 1 << 14 };
+/* the one that was asked for last comes first */
+struct weft__page { weft__page *next; size_t at, n; unsigned char bytes[]; };
+
+static bool fails(weft__paged *p, weft_status status, const char *why)
+{
+    p->status = status;
+    snprintf(p->why, sizeof p->why, "%s", why);
+    return false;
+}
+
+bool weft__paged_pass(weft__paged *p, size_t at, size_t n, void *to)
+{
+    char *next = to;
+    while (n && !p->status) {
+        ssize_t got = pread(p->file, next, n < 1 << 30 ? n : 1 << 30, (off_t)at);
+        if (got < 0 && errno != EINTR)
+            return fails(p, WEFT_EIO, strerror(errno));
+        if (got == 0)
+            return fails(p, WEFT_EIO, "it became shorter while it was read");
+        size_t done = got > 0 ? (size_t)got : 0;
+        next += done, at += done, n -= done;
+    }
+    return !n;
+}
+
+static weft__page *read_page(weft__paged *p, size_t from)
+{
+    size_t n = p->size - from < PAGE ? p->size - from : PAGE;
+    weft__page *page = p->status ? NULL : malloc(sizeof *page + n);
+    if (!page && !p->status)
+        fails(p, WEFT_ENOMEM, "out of memory");
+    if (!page || !weft__paged_pass(p, from, n, page->bytes)) {
+        free(page);
+        return NULL;
+    }
+    page->at = from, page->n = n;
+    page->next = p->first;
+    return p->first = page;
+}
+
+/* The page with this byte, as the first one; NULL: it cannot be read. */
+static weft__page *page_with(weft__paged *p, size_t at)
+{
+    for (weft__page **of = &p->first, *page; (page = *of); of = &page->next)
+        if (page->at == at - at % PAGE) {
+            *of = page->next, page->next = p->first;
+            return p->first = page;
+        }
+    return read_page(p, at - at % PAGE);
+}
+
+bool weft__paged_read(weft__paged *p, size_t at, size_t n, void *to)
+{
+    char *next = to;
+    while (n) {
+        const weft__page *page = page_with(p, at);
+        if (!page)
+            return false;
+        size_t from = at - page->at, here = page->n - from < n ? page->n - from : n;
+        memcpy(next, page->bytes + from, here);
+        next += here, at += here, n -= here;
+    }
+    return true;
+}
+
+void weft__paged_end(weft__paged *p)
+{
+    for (weft__page *page; (page = p->first); free(page))
+        p->first = page->next;
+}

@@ -1,0 +1,199 @@
+/* carry.c - a small training program for tests of parallel/, with states that are carried from batch to
+ * batch: carry SHARDS UPDATES [word ..] trains a language model of made-up sequences, read by slots a window
+ * at a time; rank 0 prints the losses. Words: slots=N; out=FILE is saved at the end, every=K each K updates,
+ * resume goes on from it. What may be wrong: wanders, a plan whose states change rows; one_state, shards
+ * share one; whole, the plan is not split; other=R, rank R begins another batch; unsplit=R, it gives the
+ * plans of other shards. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include "weft.h"
+
+enum { DATA = 41, LONGEST = 60, TOKENS = 23, UNITS = 16, SHARDS = 16 };
+
+typedef struct {
+    int rank, shards;
+    weft *w;
+    weft_module *m;
+    weft_embedding *table;
+    weft_rnn *rnn;
+    weft_linear *head;
+    weft_optim *adam;
+    weft_loader *loader;
+    weft_loader_state at;
+    weft_parallel *p;
+    weft_dataset data;
+    weft_plan part[SHARDS];
+    weft_carried *kept[SHARDS];
+} run;
+
+static int words;
+static char **word;
+static const char *said(const char *name) /* "" without a value, NULL: not said */
+{
+    size_t n = strlen(name);
+    for (int i = 0; i < words; i++)
+        if (!strncmp(word[i], name, n) && (word[i][n] == '=' || !word[i][n]))
+            return word[i] + n + (word[i][n] == '=');
+    return NULL;
+}
+static int number(const char *name, int otherwise) { return said(name) ? atoi(said(name)) : otherwise; }
+
+/* ---- data, model ---- */
+static void make_data(run *r)
+{
+    static int32_t len[DATA], tokens[DATA * LONGEST];
+    static int64_t offset[DATA + 1];
+    for (int i = 0; i < DATA; i++) {
+        len[i] = (i * 7 + i * i) % LONGEST;
+        offset[i + 1] = offset[i] + len[i];
+        for (int t = 0; t < len[i]; t++)
+            tokens[offset[i] + t] = (i * 31 + t * t * 5 + t) % TOKENS;
+    }
+    r->data = (weft_dataset){ .n = DATA, .len = len, .offset = offset, .ints = tokens };
+}
+
+/* Slots as `streams` has them, but that states go on in the next row. */
+static weft_status wander(const int32_t *len, int64_t n, const weft_plan_opts *o, weft_plan *p)
+{
+    weft_plan of;
+    weft_status s = weft_plan_make(weft_planner_named("streams"), len, n, o, &of);
+    p->in_rows = true;
+    for (int64_t b = 0; b < of.batches && !s; b++) {
+        for (int64_t i = of.batch[b].first; i < of.batch[b].first + of.batch[b].n && !s; i++) {
+            weft_segment g = of.segment[i];
+            g.row = (int32_t)((g.row + b) % of.batch[b].rows);
+            s = weft_plan_add(p, g);
+        }
+        s = s ? s : weft_plan_end_batch(p, of.batch[b].rows, of.batch[b].width);
+    }
+    weft_plan_free(&of);
+    return s;
+}
+static const weft_planner wanderer = { .name = "wander", .options = "slots window shuffle", .plan = wander };
+
+static void make_model(run *r)
+{
+    r->w = weft_open(&(weft_opts){ .device = WEFT_CPU, .threads = 1, .seed = 7 });
+    r->m = weft_module_new(r->w, "net");
+    r->table = weft_embedding_new(r->m, "table", &(weft_embedding_opts){ .rows = TOKENS, .columns = UNITS });
+    r->rnn = weft_lstm_new(r->m, "rnn",
+                           &(weft_rnn_opts){ .input = UNITS, .hidden = UNITS, .layers = 2, .dropout = .2 });
+    r->head = weft_linear_new(r->m, "head", &(weft_linear_opts){ .in = UNITS, .out = TOKENS });
+    r->adam = weft_adamw_new(r->m, &(weft_adam_opts){ .lr = .01 });
+    r->p = weft_parallel_new(r->m, &(weft_parallel_opts){ .shards = r->shards });
+    r->loader = weft_plan_loader_new(
+        r->w, "train", DATA, r->data.len, said("wanders") ? &wanderer : weft_planner_named("streams"),
+        &(weft_plan_opts){ .slots = number("slots", 11), .window = 6, .shuffle = true });
+    weft_parallel_place place = weft_parallel_place_of(r->p);
+    r->rank = place.rank, r->shards = place.shards;
+}
+
+/* The plan of an epoch, shard by shard; and at the first one what they carry. */
+static bool split(run *r, const weft_plan *plan)
+{
+    for (int s = 0; s < r->shards; s++)
+        weft_plan_free(r->part + s);
+    if (weft_plan_split(plan, r->shards, r->part) != WEFT_OK)
+        return fprintf(stderr, "rank %d: %s\n", r->rank, weft_plan_message()), false;
+    for (int s = 0; s < r->shards && !r->kept[s]; s++) {
+        char name[16];
+        snprintf(name, sizeof name, "kept%d", s);
+        r->kept[s] = weft_carried_new(r->m, name, r->rnn, said("whole") ? plan : &r->part[s]);
+    }
+    return true;
+}
+
+/* ---- files ---- */
+static bool fine(const run *r, weft_status status)
+{
+    if (status != WEFT_OK)
+        fprintf(stderr, "rank %d: %s\n", r->rank, weft_file_message());
+    return status == WEFT_OK;
+}
+
+static bool save(run *r)
+{
+    r->at = weft_loader_get_state(r->loader);
+    weft_checkpoint_item item = { "loader", WEFT_I64, r->at.at, 4 };
+    return fine(r, weft_parallel_save(r->p, said("out"), r->m, r->adam, &item, 1));
+}
+
+/* The states are in the file: the epoch's plan, and what it carries, must be there before. */
+static bool resume(run *r)
+{
+    const weft_plan *plan;
+    weft_checkpoint_item item = { "loader", WEFT_I64, r->at.at, 4 };
+    if (!fine(r, weft_load(said("out"), NULL, NULL, &item, 1)))
+        return false;
+    weft_loader_set_state(r->loader, r->at);
+    int64_t next = weft_loader_next_batch(r->loader, &plan);
+    weft_loader_set_state(r->loader, r->at);
+    if (next < 0) /* an epoch is over */
+        next = weft_loader_next_batch(r->loader, &plan), weft_loader_set_state(r->loader, r->at);
+    if (next < 0 || !split(r, plan) ||
+        !fine(r, weft_parallel_load(r->p, said("out"), r->m, r->adam, &item, 1)))
+        return false;
+    for (int s = 0; s < r->shards; s++)
+        weft_carried_set_batch(r->kept[s], next - 1);
+    return true;
+}
+
+/* ---- an update ---- */
+static weft_loss loss_of(run *r, const weft_part *part, const weft_plan *plan, int64_t batch)
+{
+    int s = part->shard;
+    weft_plan_step step = weft_plan_step_of(r->w, said("whole") ? plan : &r->part[s], batch);
+    weft_tensor *x = weft_embedding_run(r->table, weft_plan_tokens(&step, &r->data, -1, 0));
+    weft_rnn_out out = weft_rnn_run_plan(r->rnn, x, &step, r->kept[said("one_state") ? 0 : s]);
+    weft_tensor *right = weft_plan_to_layout(&step, weft_plan_tokens(&step, &r->data, 0, 0));
+    return weft_cross_entropy(weft_linear_run(r->head, out.y), right, NULL);
+}
+
+static void update(run *r, const weft_plan *plan, int64_t batch)
+{
+    weft_parallel_begin_plan(r->p, r->part + (number("unsplit", -1) == r->rank),
+                             batch + (number("other", -1) == r->rank && weft_optim_steps(r->adam) == 2));
+    for (weft_part part; weft_parallel_next(r->p, &part);)
+        weft_parallel_add(r->p, loss_of(r, &part, plan, batch));
+    weft_clip_grad_norm(r->m, 1, 0);
+    weft_optim_step(r->adam);
+    weft_clear(r->w);
+    if (r->rank == 0 && weft_ok(r->w))
+        printf("%lld %.17g\n", (long long)weft_optim_steps(r->adam), weft_parallel_mean(r->p));
+}
+
+static bool train(run *r, int updates)
+{
+    const weft_plan *plan;
+    while (weft_ok(r->w) && weft_optim_steps(r->adam) < updates) {
+        int64_t b = weft_loader_next_batch(r->loader, &plan);
+        if (b < 0)
+            continue;
+        if ((b == 0 || !r->kept[0]) && !split(r, plan))
+            return false;
+        update(r, plan, b);
+        bool due = said("every") && weft_optim_steps(r->adam) % number("every", 1) == 0;
+        if (due && weft_ok(r->w) && !save(r))
+            return false;
+    }
+    return weft_ok(r->w) && (!said("out") || save(r));
+}
+
+int main(int argc, char **argv)
+{
+    if (argc < 3)
+        return fputs("carry SHARDS UPDATES [word ..]\n", stderr), 2;
+    words = argc - 3, word = argv + 3;
+    static run r;
+    r.shards = atoi(argv[1]);
+    make_data(&r);
+    make_model(&r);
+    bool good = r.shards <= SHARDS && (!said("resume") || resume(&r)) && train(&r, atoi(argv[2]));
+    if (!weft_ok(r.w))
+        fprintf(stderr, "rank %d: %s\n", r.rank, weft_error_message(r.w));
+    for (int s = 0; s < SHARDS; s++)
+        weft_plan_free(r.part + s);
+    weft_close(r.w);
+    return good ? 0 : 1;
+}
