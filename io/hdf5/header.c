@@ -247,6 +247,14 @@ static bool of_data_set(walk *w, int type, bool shared, size_t at, size_t n)
     return sound;
 }
 
+/* A header of libhdf5's newer kind has its sum behind it. Where it is another, libhdf5 1.10 loses memory, and
+ * says so at the process's end. */
+static bool sum_is_right(const walk *w, size_t at, size_t end)
+{
+    uint32_t sum;
+    return w->size - end >= 4 && weft__h5_sum(w->image, at, end - at, &sum) && field(w, end, 4) == sum;
+}
+
 static bool messages(walk *w, size_t at, size_t end);
 
 static bool continued(walk *w, size_t at)
@@ -255,7 +263,9 @@ static bool continued(walk *w, size_t at)
     if (++w->parts > PARTS || n < 8 || !inside(w, address, n))
         return false;
     size_t from = w->base + (size_t)address, to = from + (size_t)n;
-    return w->old ? messages(w, from, to) : says(w, from, "OCHK", 4) && messages(w, from + 4, to - 4);
+    if (w->old)
+        return messages(w, from, to);
+    return says(w, from, "OCHK", 4) && sum_is_right(w, from, to - 4) && messages(w, from + 4, to - 4);
 }
 
 static bool messages(walk *w, size_t at, size_t end)
@@ -299,7 +309,8 @@ bool weft__h5_look(const weft__h5 *h, uint64_t address, weft__h5_header *out)
         first += (size_t)width;
         w.ordered = flags & 4;
     }
-    return first <= w.size && n <= w.size - first && messages(&w, first, first + (size_t)n);
+    return first <= w.size && n <= w.size - first && (w.old || sum_is_right(&w, at, first + (size_t)n)) &&
+           messages(&w, first, first + (size_t)n);
 }
 
 /* Where the superblock says that the root's header lies; it is looked at before libhdf5 opens the file,

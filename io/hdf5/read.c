@@ -4,6 +4,8 @@
 #include "io/checkpoint/crc32c.h"
 #include "io/hdf5/session.h"
 
+static const char bad_header[] = "its header is none, goes beyond the file, or does not fit its checksum";
+
 enum { LINKS = 100000, NAME = 256 };
 
 /* ---- objects ---- */
@@ -28,8 +30,7 @@ static bool follow_path(weft__h5 *h, const char *path, weft__h5_header *header)
         else if (info.type != H5L_TYPE_HARD)
             weft__h5_fail(h, WEFT_EFORMAT, "%s is a link to somewhere else", part);
         else if (!weft__h5_look(h, info.u.address, header))
-            weft__h5_fail(h, WEFT_EFORMAT, "%s is damaged: its header is none, or goes beyond the file",
-                          part);
+            weft__h5_fail(h, WEFT_EFORMAT, "%s is damaged: %s", part, bad_header);
         if (h->status)
             return false;
     }
@@ -369,8 +370,7 @@ static bool is_group(weft__h5 *h, const char *path, const entry *e)
 {
     weft__h5_header header;
     if (!weft__h5_look(h, e->address, &header))
-        weft__h5_fail(h, WEFT_EFORMAT, "%s/%.64s is damaged: its header is none, or goes beyond the file",
-                      path, e->name);
+        weft__h5_fail(h, WEFT_EFORMAT, "%s/%.64s is damaged: %s", path, e->name, bad_header);
     return !h->status && !header.set;
 }
 

@@ -31,6 +31,8 @@ struct weft__h5 {
 
 /* memory.c: n bytes of the image; false: they are not in it, or cannot be read. */
 bool  weft__h5_bytes(const weft__h5_image *image, size_t at, size_t n, void *to);
+/* checksum.c: of n bytes of the image, as libhdf5 sums up metadata; false as above. */
+bool  weft__h5_sum(const weft__h5_image *image, size_t at, size_t n, uint32_t *sum);
 /* less than 0: the image is no file. It must stay as long as the file is open. */
 hid_t weft__h5_open_image(weft__h5_image *image);
 /* Behind H5Fclose, which gives the driver up before it calls it for the last time. */

@@ -408,6 +408,7 @@ Test(hdf5_reads, each_byte_damaged_is_refused_or_read_as_by_the_whole_reader)
             weft_dataset_free(&whole), close_shape(&part);
             cr_assert(!H5Fget_obj_count((hid_t)H5F_OBJ_ALL, H5F_OBJ_ALL) && open_files() == files);
         }
+    ends_well();
     cr_assert(taken > 100);
     free(b.at);
     end_folder();

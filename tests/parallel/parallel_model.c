@@ -11,9 +11,9 @@
  * is disturbed by anything else. The lengths of a batch are drawn anew for each of several updates; their
  * mean is told.
  *
- * Beside it stands what recursive halving and doubling, neighbours first, would take in place of messages from
- * each to all: 2 log2(ranks) messages, and as many bytes, of which fewer leave a node. For it the ranks must
- * be a power of two.
+ * Beside it stands what recursive halving and doubling, neighbours first, would take in place of messages
+ * from each to all: 2 log2(ranks) messages, and as many bytes, of which fewer leave a node. For it the ranks
+ * must be a power of two.
  *
  * The constants of `this machine` are fitted on what bench/parallel.sh measured there on one rank and in the
  * exchange of 1e4 and 1e6 numbers; the other figures that it measured are predicted, and both are told. Those

@@ -4,8 +4,8 @@
  * before its batch, skips=R an update, fails=R at an index, judges=R alone for a while, saves=R alone, has
  * other_data=R or an other_seed=R or other_rate=R, or changes=R a weight; forgets=R a loss; and local_ids,
  * for masks, and mean_of_means, for the loss, are mistakes of all. recovers: what has gone wrong is left out,
- * and all go on. gathers: results of most sequences, which all ranks look at and rank 0 prints; twice=R gives one
- * two of them, and starves=R has no memory for those of all. */
+ * and all go on. gathers: results of most sequences, which all ranks look at and rank 0 prints; twice=R gives
+ * one two of them, and starves=R has no memory for those of all. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
