@@ -77,7 +77,7 @@ CUDA_ARCHS ?= 80 90 100 120
 CUDA_PTX   := $(or $(filter 90 120,$(CUDA_ARCHS)),$(lastword $(CUDA_ARCHS)))
 CUDA_SRC   := $(wildcard cuda/*.cu)
 CUDA_OBJ   := $(CUDA_SRC:%.cu=$(B)/%.o)
-EMU_OBJ    := $(CUDA_SRC:%.cu=$(B)/emu/%.o) $(patsubst tests/emu/%.cpp,$(B)/emu/%.o,$(filter-out %_test.cpp,$(wildcard tests/emu/*.cpp)))
+EMU_OBJ    := $(CUDA_SRC:%.cu=$(B)/emu/%.o) $(patsubst tests/emu/%.cpp,$(B)/emu/%.o,$(filter-out %_test.cpp %/nccl.cpp,$(wildcard tests/emu/*.cpp)))
 NVCC_FLAGS  = -std=c++17 -O3 -I. $(filter -D%,$(VFLAGS)) -Werror all-warnings -MMD -MP \
               $(foreach a,$(CUDA_ARCHS),-gencode arch=compute_$a$(comma)code=sm_$a) $(foreach a,$(CUDA_PTX),-gencode arch=compute_$a$(comma)code=compute_$a) \
               -Xfatbin -compress-all \
@@ -177,6 +177,9 @@ $(B)/emu/libweft_cuda.so: $(EMU_OBJ) tests/emu/plugin.map
 	$(call say,LINK)
 	$(Q)$(CXX) $(VFLAGS) $(CFLAGS) -shared -Wl,--build-id,--version-script,tests/emu/plugin.map -o $@ $(EMU_OBJ) -lpthread
 	$(if $(F64),@ln -sf $(@F) $(@D)/libweft_cuda_f64.so)
+$(B)/emu/libnccl.so: $(B)/emu/nccl.o $(B)/emu/libweft_cuda.so
+	$(call say,LINK)
+	$(Q)$(CXX) $(VFLAGS) $(CFLAGS) -shared -Wl,-rpath,'$$ORIGIN' -o $@ $< -L$(@D) -l:libweft_cuda.so -lrt
 
 $(B)/libweft_%.so: parallel/mpi/mpi.c parallel/transport.h $(B)/flags
 	@mkdir -p $(@D)
@@ -219,7 +222,7 @@ $(TOOLS): $(B)/libweft.a
 	$(call say,LINK)
 	$(Q)$(CC) $(VFLAGS) $(CFLAGS) $(LDFLAGS) -o $@ $(filter %.o,$^) $(filter %.a,$^) $(filter -L%,$(LIBS)) -ljansson $(LIBS)
 
-EMULATED  := $(B)/emu/libweft_cuda.so
+EMULATED  := $(B)/emu/libweft_cuda.so $(B)/emu/libnccl.so
 RUN_TESTS  = B=$(B) V=$(V) CC='$(CC)' bash tests/run.sh $(filter $(B)/tests/% $(B)/emu/emu_test,$^)
 test: $(if $(filter tsan,$(V)),$(TOOLS),$(TESTS) $(TOOLS) $(COMMAND) $(EXAMPLES) $(BENCH) $(B)/bench/parallel_model $(B)/libweft.a $(B)/libweft.so $(TRANSPORTS)) $(EMULATED) $(B)/emu/emu_test $(if $(V),,lesson-library)
 	@CUDA=$(abspath $(B)/emu) $(RUN_TESTS)
@@ -390,6 +393,6 @@ endif
 .PHONY: all everything test test-cuda test-parallel soak planted hunt fuzz kill starve nightly lint bench bench-parallel demo forecast slow_pack lab lab-check site site-check lesson lesson-library lesson-start lessons grade install installcheck clean
 .SECONDARY:
 .DELETE_ON_ERROR:
--include $(CUDA_OBJ:.o=.d) $(EMU_OBJ:.o=.d) $(B)/emu/emu_test.d
+-include $(CUDA_OBJ:.o=.d) $(EMU_OBJ:.o=.d) $(B)/emu/emu_test.d $(B)/emu/nccl.d
 -include $(FUZZ_SRC:%.c=$(F)/%.d)
 -include $(patsubst %.c,$(B)/%.d,$(SRC) $(wildcard examples/*.c examples/common/*.c tools/*.c tools/*/*.c bench/*.c tests/*.c tests/*/*.c))

@@ -11,6 +11,7 @@
 
 typedef weft_real real;
 typedef struct weft__kernels weft__kernels;
+struct weft__links;
 
 /* an index, and what it had to be below (-1: a number that no int holds); by: which kernel, where that is not
  * clear */
@@ -25,6 +26,7 @@ typedef struct weft__device {                    /* first argument of every kern
     int index;
     bool by_rank;                                /* index is a rank's: those of a machine share devices */
     uint64_t unit;                               /* which GPU it is, whoever counts; 0: none */
+    const struct weft__links *links;             /* to the devices of other ranks; NULL: none */
     weft_precision precision;
     bool deterministic;
     int log;                                     /* what WEFT_LOG says */

@@ -63,6 +63,9 @@ bool           refused(cudaError_t);
  * that failed. */
 void           launched(weft__device *, cudaError_t, const char *kernel);
 
+/* ---- link.cu: to the GPUs of other ranks; NULL: made without NCCL ---- */
+const struct weft__links *links_of_gpus();
+
 /* ---- current.cu: the context's GPU becomes the thread's, and then whatever the caller had again ---- */
 typedef struct CUctx_st *gpu_context;
 gpu_context    context_on(weft__device *);       /* of that GPU; NULL, and d->failure says why */

@@ -292,7 +292,7 @@ bool K(open)(weft__device *d)
         return !fail(d, WEFT_ENOMEM, "CUDA: out of memory");
     memset(g, 0, sizeof *g);
     g->context = context, g->sync = asked("WEFT_SYNC"), g->managed = asked("WEFT_MANAGED");
-    d->handle = g, d->unit = unit_of(&about);
+    d->handle = g, d->unit = unit_of(&about), d->links = links_of_gpus();
     make(d, g);
     d->stream = g->stream;
     if (d->failure[0])
@@ -318,7 +318,7 @@ void K(close)(weft__device *d)
     if (clean)
         cudaGetLastError();                      /* of a device that was lost */
     d->release(g, d->user);
-    d->handle = d->stream = d->workspace = NULL, d->workspace_bytes = 0;
+    d->handle = d->stream = d->workspace = NULL, d->workspace_bytes = 0, d->links = NULL;
 }
 
 /* ---- cuBLAS ---- */

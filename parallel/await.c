@@ -29,7 +29,7 @@ void weft__give_up(weft_parallel *p, const char *what)
     end_all(p);
 }
 
-static bool lost(weft_parallel *p, int peer, const char *what)
+bool weft__is_lost(weft_parallel *p, int peer, const char *what)
 {
     char text[100];
     snprintf(text, sizeof text, "%s: rank %d is gone%s", what, peer,
@@ -74,7 +74,7 @@ static int list_silent(weft_parallel *p, char *text, size_t size)  /* how many t
     return silent;
 }
 
-static bool too_late(weft_parallel *p, int peer, const char *what)
+bool weft__is_late(weft_parallel *p, int peer, const char *what)
 {
     char silent[128];
     int n = list_silent(p, silent, sizeof silent);
@@ -109,18 +109,18 @@ static bool all_over(weft_parallel *p, const char *what, weft__request *r, int n
     if (p->ended)                                /* and the transport has not ended this process, yet */
         return false;
     if (p->transfer.broken)                      /* seen during the walk back */
-        return lost(p, p->transfer.gone, what);
+        return weft__is_lost(p, p->transfer.gone, what);
     for (int i = 0; i < n; i++) {
         int over = r[i].number < 0 ? WEFT__LOST : look(p, r[i].number);
         while (!over) {
             if (p->transfer.broken)
-                return lost(p, p->transfer.gone, what);
+                return weft__is_lost(p, p->transfer.gone, what);
             if (weft__seconds() > until)
-                return too_late(p, r[i].peer, what);
+                return weft__is_late(p, r[i].peer, what);
             over = look(p, r[i].number);
         }
         if (over < 0)
-            return lost(p, r[i].peer, what);
+            return weft__is_lost(p, r[i].peer, what);
     }
     return true;
 }

@@ -27,6 +27,7 @@ bool weft__take_place(weft_parallel *p)
     if (p->losses == here.losses)
         return false;
     p->losses = here.losses, p->world = here.world;
+    weft__link_down(p);                          /* else what comes next waits for what never will */
     p->mine = weft__shards_of(p->shards, p->world.rank, p->world.ranks);
     return true;
 }

@@ -28,6 +28,7 @@ bool weft__devices_are_told(weft_parallel *p)
     for (int q = p->world.ranks; q-- > 0;)
         if (shares_with(p, q) >= 0)
             many++, second = q, first = shares_with(p, q);
+    p->linked.shared = many;
     if (many && p->world.rank == 0 && !weft__silenced())
         fprintf(stderr,
                 "weft: ranks %d and %d share one GPU of %s%s: start one rank a GPU; WEFT_LOG=0 silences "

@@ -55,6 +55,8 @@ static void cut_up(transfer *x, weft_parallel *p)
 {
     weft__cut_vector(x, p->n, p->world.rank, p->world.ranks);
     x->p = p;
+    if (p->link)                                 /* what overlaps are streams of the GPU */
+        x->chunks = 1, x->offset[1] = weft__piece_size(x, 0, p->world.rank);
 }
 
 /* ---- memory: terms of others, on a device one's own, too ---- */
@@ -66,7 +68,8 @@ static int branches_of(const weft_parallel *p, int rank, weft__branch out[WEFT__
 /* bytes of a term of others, of one's own, of the list of terms; requests of a chunk */
 typedef struct { int64_t size, own, terms; int requests; } room;
 
-/* In stage: room for own numbers, for the others' terms, for the lists; NULL without memory. */
+/* In stage: room for own numbers, for the others' terms, for the lists; NULL without memory. With a link the
+ * numbers are in device memory. */
 static char *take_room(const transfer *x, room *r)
 {
     weft_parallel *p = x->p;
@@ -75,10 +78,13 @@ static char *take_room(const transfer *x, room *r)
     for (int q = 0; q < ranks; q++)
         others += branches_of(p, q, b);
     *r = (room){ weft__whole_lines(x->offset[x->chunks] * (int64_t)sizeof(real)),
-                 p->w->dev.k->synchronous ? 0 : weft__whole_lines(p->n * (int64_t)sizeof(real)),
+                 p->w->dev.k->synchronous || p->link ? 0 : weft__whole_lines(p->n * (int64_t)sizeof(real)),
                  weft__whole_lines((others + mine) * (int64_t)sizeof(term)), others + mine * ranks };
+    int64_t theirs = others * r->size;
+    if (p->link && !weft__link_room(p, theirs))
+        return NULL;
     return weft__at_least(p->w, &p->stage,
-                          mine * r->own + others * r->size + r->terms +
+                          mine * r->own + (p->link ? 0 : theirs) + r->terms +
                               x->chunks * r->requests * (int64_t)sizeof *x->request);
 }
 
@@ -113,20 +119,32 @@ bool weft__transfer_begin(weft_parallel *p)
         x->term[i] = (term){ b[i], r.own ? (real *)(void *)at : there };
     }
     x->terms = x->mine = mine, x->sum = x->term[mine - 1].x;
+    char *there = p->link ? (char *)p->linked.terms : at;
     for (int q = 0; q < ranks; q++)
-        for (int i = 0, n = q == p->world.rank ? 0 : branches_of(p, q, b); i < n; i++, at += r.size)
-            x->term[x->terms++] = (term){ b[i], (real *)(void *)at };
-    x->request = (weft__request *)(void *)at, x->room = r.requests;
+        for (int i = 0, n = q == p->world.rank ? 0 : branches_of(p, q, b); i < n; i++, there += r.size)
+            x->term[x->terms++] = (term){ b[i], (real *)(void *)there };
+    x->request = (weft__request *)(void *)(p->link ? at : there), x->room = r.requests;
     return x->begun = true;                      /* of a context that has failed, too: the others wait */
 }
 
 /* ---- messages ---- */
 static void post(transfer *x, int chunk, bool send, int peer, int tag, real *at, int64_t n)
 {
+    if (x->p->link) {
+        weft__link_post(x->p, send, peer, at, n);
+        return;
+    }
     const weft__transport *t = x->p->transport;
     size_t bytes = (size_t)n * sizeof *at;
     int number = send ? t->post_send(peer, tag, at, bytes) : t->post_recv(peer, tag, at, bytes);
     x->request[chunk * x->room + x->requests[chunk]++] = (weft__request){ number, peer };
+}
+
+/* Of a link: posts between the two are one group. */
+static void group(transfer *x, bool begins)
+{
+    if (x->p->link)
+        weft__link_group(x->p, begins);
 }
 
 /* The next chunk: every rank's terms to the owners of their pieces, neighbours first. */
@@ -136,6 +154,7 @@ void weft__transfer_post(weft_parallel *p)
     weft__branch b[WEFT__BRANCHES];
     int here = p->world.rank, ranks = p->world.ranks, chunk = x->posted++;
     term *theirs = x->term + x->mine;
+    group(x, true);
     for (int q = 0; q < ranks; q++)
         for (int i = 0, n = q == here ? 0 : branches_of(p, q, b); i < n; i++)
             post(x, chunk, false, q, GRADIENTS + i, (theirs++)->x + x->offset[chunk],
@@ -144,11 +163,13 @@ void weft__transfer_post(weft_parallel *p)
         for (int i = 0, q = (here + d) % ranks; i < x->mine; i++)
             post(x, chunk, true, q, GRADIENTS + i, x->term[i].x + weft__piece_from(x, chunk, q),
                  weft__piece_size(x, chunk, q));
+    group(x, false);
 }
 
 static void hand_out(transfer *x, int chunk)
 {
     int here = x->p->world.rank, ranks = x->p->world.ranks;
+    group(x, true);
     for (int d = 1; d < ranks; d++) {
         int q = (here + ranks - d) % ranks;
         post(x, chunk, false, q, SUMS_OUT, x->sum + weft__piece_from(x, chunk, q),
@@ -157,11 +178,14 @@ static void hand_out(transfer *x, int chunk)
     for (int d = 1; d < ranks; d++)
         post(x, chunk, true, (here + d) % ranks, SUMS_OUT, x->sum + weft__piece_from(x, chunk, here),
              weft__piece_size(x, chunk, here));
+    group(x, false);
 }
 
 /* Whether the chunk's messages have come; wait: until they have. */
 static bool come(transfer *x, int chunk, const char *what, bool wait)
 {
+    if (x->p->link)
+        return wait && weft__link_taken(x->p, what);
     weft__request *r = x->request + chunk * x->room;
     int n = x->requests[chunk], *over = &x->over[chunk];
     if (wait && !weft__await(x->p, what, r + *over, n - *over))
@@ -190,7 +214,12 @@ static real *sum_of(transfer *x, int chunk, weft__branch tree, int64_t n)
             return numbers(x, i, chunk);
     int middle = weft__tree_middle(tree);
     real *left = sum_of(x, chunk, (weft__branch){ tree.from, middle }, n);
-    weft__add(n, left, sum_of(x, chunk, (weft__branch){ middle, tree.end }, n));
+    const real *right = sum_of(x, chunk, (weft__branch){ middle, tree.end }, n);
+    weft__device *d = &x->p->w->dev;
+    if (x->p->link)
+        d->k->scale(d, n, 1, right, left, true);
+    else
+        weft__add(n, left, right);
     return left;
 }
 
@@ -204,7 +233,10 @@ bool weft__transfer_step(weft_parallel *p, bool wait)
     int64_t n = weft__piece_size(x, chunk, p->world.rank);
     real *sum = sum_of(x, chunk, (weft__branch){ 0, p->shards }, n),
          *to = x->sum + weft__piece_from(x, chunk, p->world.rank);
-    if (sum != to)
+    weft__device *d = &p->w->dev;
+    if (sum != to && p->link)
+        d->k->copy(d, to, sum, (size_t)n * sizeof *to);
+    else if (sum != to)
         memcpy(to, sum, (size_t)n * sizeof *to);
     if (!x->whole)
         hand_out(x, chunk);
@@ -217,8 +249,12 @@ bool weft__exchange(weft_parallel *p)
     transfer *x = &p->transfer;
     if (!p->transport || !p->n)
         return true;
-    if (!weft__transfer_begin(p))
+    if (!weft__transfer_begin(p)) {              /* all have agreed: the others would wait */
+        weft__give_up(p, "gradients of the batch");
         return false;
+    }
+    if (p->link)
+        weft__link_watch(p);
     while (x->posted < x->chunks)
         weft__transfer_post(p);
     x->awaited = true;
@@ -229,7 +265,9 @@ bool weft__exchange(weft_parallel *p)
         if (!come(x, c, "sums of the batch", true))
             return false;
     weft__device *d = &p->w->dev;
-    if (!d->k->synchronous)
+    if (p->link && !weft__link_done(p, "sums of the batch"))
+        return false;
+    if (!d->k->synchronous && !p->link)
         d->k->upload(d, p->module->root->gradients + p->from, x->sum, (size_t)p->n * sizeof(real));
     x->begun = false;
     return true;

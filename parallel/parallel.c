@@ -26,7 +26,7 @@ static bool all_are_alike(weft_parallel *p)
     weft__common(p);
     do
         fine = weft__agree(p, "weft_parallel_new", prints, sizeof prints / sizeof *prints) &&
-               (!p->transport || weft__devices_are_told(p));
+               (!p->transport || (weft__devices_are_told(p) && weft__link_up(p)));
     while (weft__again(p));
     return fine;
 }
@@ -82,6 +82,7 @@ static void parallel_end(void *user)
     weft_parallel *p = user;
     if (!p->w)
         return;
+    weft__link_end(p);
     weft__fold_end(p);
     weft__results_end(p);
     weft__portion *b = &p->batch;

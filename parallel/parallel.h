@@ -55,6 +55,8 @@ typedef struct weft__portion {
     bool carries;                                /* states to or from it: a rank that is lost had some */
 } weft__portion;
 
+typedef struct weft__request { int number, peer; } weft__request;
+
 /* host memory that is kept from batch to batch */
 typedef struct weft__room_of { char *at; int64_t bytes; } weft__room_of;
 
@@ -111,6 +113,14 @@ struct weft_parallel {
     weft__room_of stage, own;                    /* of exchange.c; what this rank is about to hand out */
     weft__room_of said; int64_t said_bytes;      /* of agree.c: what each rank has said last */
     weft__room_of roll;                          /* of await.c: who is there */
+    /* of link.c; link NULL: none. shared: two ranks have one GPU; tried: with the ranks of today; terms: room
+     * for those of others, device memory */
+    struct weft__link *link;
+    struct {
+        bool shared, tried, is_over; char heard, said;
+        weft__request next;                      /* is_over: it has come */
+        real *terms; int64_t room;
+    } linked;
     weft__results results;
 };
 
@@ -147,6 +157,21 @@ int64_t weft__piece_from(const weft__transfer *, int chunk, int rank);
 int64_t weft__piece_size(const weft__transfer *, int chunk, int rank);
 /* a += b, as every sum of two branches */
 void weft__add(int64_t n, real *restrict a, const real *restrict b);
+
+/* ---- link.c: the same between GPUs; p->link NULL: there is none, and the transport does it ---- */
+/* A common call's part: joins the GPUs of all ranks, where that is possible. False: a rank is lost, or the
+ * context has failed. */
+bool weft__link_up(weft_parallel *p);
+void weft__link_down(weft_parallel *p);          /* until it is up again */
+void weft__link_end(weft_parallel *p);
+/* Device memory of so many bytes; NULL, and the context has failed. */
+real *weft__link_room(weft_parallel *p, int64_t bytes);
+/* In a group messages are posted. watch: before the first one, after all agree. */
+void weft__link_watch(weft_parallel *p), weft__link_group(weft_parallel *p, bool begins);
+void weft__link_post(weft_parallel *p, bool send, int peer, real *at, int64_t n);
+/* Until the last group is in the stream; until all is done, on the next rank, too. False as weft__await. */
+bool weft__link_taken(weft_parallel *p, const char *what);
+bool weft__link_done(weft_parallel *p, const char *what);
 
 /* ---- overlap.c ---- */
 /* Around the walk back of the shard at work: what is final leaves at once, where that is possible. */
@@ -209,11 +234,13 @@ void weft__name_difference(weft_parallel *p, const char *what, const uint64_t *m
 
 /* ---- await.c ---- */
 static inline double weft__seconds(void) { return (double)weft__now() * 1e-9; }
-typedef struct weft__request { int number, peer; } weft__request;
 /* Until all requests are over. False: one never will be. Then p->lost is set, if the others can go on
  * without that rank; else the context has failed, naming it. Counts the seconds. */
 bool weft__await(weft_parallel *p, const char *what, weft__request *request, int n);
 bool weft__await_room(weft_parallel *p);         /* takes the memory that a time-out needs */
+/* This one is gone, or has said nothing for too long: as weft__await, false. */
+bool weft__is_lost(weft_parallel *p, int rank, const char *what);
+bool weft__is_late(weft_parallel *p, int rank, const char *what);
 /* A rank is gone, and no one can go on. */
 void weft__give_up(weft_parallel *p, const char *what);
 

@@ -330,7 +330,8 @@ static void add_up(weft_parallel *p)
     if (!look(p, p->transport && p->updates % LOOK == 0))
         return;
     p->agreed.from = p->from, p->agreed.n = p->n;
-    if (!share_sums(p) || !weft__share_results(p) || !p->batch.learns || !p->n || !weft__exchange(p))
+    if (!share_sums(p) || !weft__share_results(p) || !p->batch.learns || !p->n || !weft__link_up(p) ||
+        !weft__exchange(p))
         return;
     if (p->transfer.base && p->transfer.base != p->module->root->gradients + p->from)
         weft__fail(w, WEFT_EARG, "parallel_next: a parameter was made after the shard's loss was added");

@@ -32,5 +32,6 @@
 #include "tests/emu/launch.h"
 #include "tests/emu/runtime.h"
 #include "tests/emu/cublas.h"
+#include "tests/emu/nccl.h"
 #include "tests/emu/cores.h"
 #endif

@@ -3,6 +3,7 @@
  * Device memory is a private mapping of a file that is full of poison, so that large pieces cost nothing
  * until they are written. It ends where a page that no one may touch begins, and is itself untouchable while
  * no stream runs. */
+#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -22,7 +23,7 @@ std::map<char *, Piece> &pieces = *new std::map<char *, Piece>;
 std::map<char *, size_t> &pins = *new std::map<char *, size_t>;
 cudaError_t losses[DEVICES];
 size_t used[DEVICES];
-int opened;
+int opened, locks;                              /* locks: how deep the thread that has the lock is in */
 bool open_now;
 thread_local int current;
 thread_local cudaError_t last;
@@ -128,8 +129,19 @@ template <class Map> typename Map::iterator holder(Map &m, const void *p)
 } // namespace
 
 namespace emu {
-Locked::Locked() { mutex.lock(); }
-Locked::~Locked() { mutex.unlock(); }
+Locked::Locked() { mutex.lock(), locks++; }
+Locked::~Locked() { locks--, mutex.unlock(); }
+void let_others()
+{
+    int depth = locks;
+    locks = 0;
+    for (int i = 0; i < depth; i++)
+        mutex.unlock();
+    sched_yield();
+    for (int i = 0; i < depth; i++)
+        mutex.lock();
+    locks = depth;
+}
 Open::Open()
 {
     if (!opened++ && !open_now)
@@ -159,6 +171,11 @@ bool pinned(const void *p)
     return it != pins.end() && (char *)p < it->first + it->second;
 }
 } // namespace emu
+bool weft_emu_holds(const void *at, size_t bytes)
+{
+    emu::Locked locked;
+    return !bytes || (emu::on_device(at) && emu::on_device((const char *)at + bytes - 1));
+}
 
 /* ---- errors ---- */
 static const struct { cudaError_t e; const char *name, *text;

@@ -147,6 +147,7 @@ cudaError_t clusters_at_once(int *n, void (*kernel)(P...), int blocks, int threa
 namespace emu {
 struct Locked { Locked(); ~Locked(); };          /* one CPU thread at a time */
 struct Open { Open(); ~Open(); };                /* device memory may be looked into */
+void let_others();                               /* who is Locked lets other threads go on for a moment */
 cudaError_t note(cudaError_t);                   /* becomes cudaGetLastError */
 cudaError_t &lost(int device);                   /* what every call of a lost device returns */
 int  current_device();
@@ -166,4 +167,9 @@ extern "C" __attribute__((visibility("default"))) void weft_emu_counts(
 /* What the host program's own calls in this thread would find, or leave behind: the device, the last
  * error. Less than 0: as it is. */
 extern "C" __attribute__((visibility("default"))) void weft_emu_thread(int *device, int *last_error);
+/* For nccl.cpp, a library of its own. Work that waits for others: it is called again and again, by whoever
+ * waits for the stream, until it says that it is done. */
+extern "C" __attribute__((visibility("default"))) void weft_emu_until(cudaStream_t, bool (*done)(void *),
+                                                                      void *user);
+extern "C" __attribute__((visibility("default"))) bool weft_emu_holds(const void *at, size_t bytes);
 #endif

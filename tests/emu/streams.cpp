@@ -13,8 +13,10 @@ namespace {
 typedef std::function<void()> Work;
 /* an event's state */
 struct Mark { struct emu_stream *stream; unsigned long long recorded, done; double when; };
-/* no work: wait until the mark's turn */
-struct Item { Work work; std::shared_ptr<Mark> until; unsigned long long turn; };
+/* no work: wait until the mark's turn, or until others have done their part */
+struct Item {
+    Work work; std::shared_ptr<Mark> until; unsigned long long turn; std::function<bool()> others;
+};
 typedef std::vector<Work> Steps;
 } // namespace
 
@@ -57,7 +59,7 @@ emu_stream *choose(emu_stream *waiting)
     int seed = emu::setting("WEFT_EMU_SEED", 0);
     std::vector<emu_stream *> others;
     for (emu_stream *s : streams)
-        if (s != waiting && !s->queue.empty() && !blocked(s))
+        if (s != waiting && !s->queue.empty() && !blocked(s) && !s->queue.front().others)
             others.push_back(s);
     lots = lots * 1664525u + 1013904223u + (unsigned)seed;
     size_t lot = (lots >> 8) % (others.size() + 1);
@@ -68,6 +70,10 @@ emu_stream *choose(emu_stream *waiting)
 
 void step(emu_stream *s)
 {
+    if (s->queue.front().others && !s->queue.front().others()) {
+        emu::let_others();
+        return;
+    }
     Item item = std::move(s->queue.front());
     s->queue.pop_front();
     bool event = item.turn != 0;                 /* on a lost device nothing else happens */
@@ -166,7 +172,7 @@ cudaError_t usable(cudaStream_t stream)
 void later(cudaStream_t stream, Work work)
 {
     Locked locked;
-    push(real(stream), Item{ std::move(work), NULL, 0 });
+    push(real(stream), Item{ std::move(work), NULL, 0, NULL });
 }
 cudaError_t submit(Launch l, cudaStream_t stream, const void *kernel)
 {
@@ -186,6 +192,12 @@ void weft_emu_counts(long long out[4])
     emu::Locked locked;
     out[0] = emu::counts.launches, out[1] = emu::counts.uploads, out[2] = emu::counts.waits,
     out[3] = emu::counts.queries;
+}
+
+void weft_emu_until(cudaStream_t stream, bool (*done)(void *), void *user)
+{
+    emu::Locked locked;
+    push(real(stream), Item{ NULL, NULL, 0, [done, user] { return done(user); } });
 }
 
 cudaError_t cudaFuncGetAttributes(cudaFuncAttributes *a, const void *)
@@ -309,9 +321,9 @@ cudaError_t cudaDeviceSynchronize()
     emu::Locked locked;
     if (captures)
         return emu::note(cudaErrorStreamCaptureUnsupported);
-    for (emu_stream *s : streams)
-        if (s->device == emu::current_device())
-            empty(s);
+    for (size_t i = 0; i < streams.size(); i++)  /* others may make some meanwhile */
+        if (streams[i]->device == emu::current_device())
+            empty(streams[i]);
     return emu::note(emu::lost(emu::current_device()));
 }
 cudaError_t cudaDeviceReset()
@@ -341,7 +353,7 @@ cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t e, unsigned)
     else if (s->capture && s->capture != e->captured)
         return s->capture->broken = true, emu::note(cudaErrorStreamCaptureUnsupported);
     else if (!s->capture && e->mark->recorded)
-        push(s, Item{ NULL, e->mark, e->mark->recorded });
+        push(s, Item{ NULL, e->mark, e->mark->recorded, NULL });
     return emu::note(emu::lost(s->device));
 }
 
@@ -362,7 +374,7 @@ cudaError_t cudaEventRecord(cudaEvent_t e, cudaStream_t stream)
     std::shared_ptr<Mark> mark = e->mark;
     unsigned long long turn = ++mark->recorded;
     mark->stream = s;
-    push(s, Item{ [mark, turn] { mark->done = turn, mark->when = now(); }, NULL, turn });
+    push(s, Item{ [mark, turn] { mark->done = turn, mark->when = now(); }, NULL, turn, NULL });
     return emu::note(emu::lost(s->device));
 }
 cudaError_t cudaEventSynchronize(cudaEvent_t e)

@@ -1,0 +1,187 @@
+/* link.c - gradients of GPUs go straight to the GPUs of the other ranks, where there is a link
+ * (core/link.h): the same pieces, added along the same tree, in device memory. The link moves numbers and
+ * knows nothing else, and a GPU whose neighbour is gone waits for ever. So each rank watches the next one
+ * over the transport, which says at the end that its own numbers have come. */
+#include <sched.h>
+#include <string.h>
+#include "core/link.h"
+#include "parallel/parallel.h"
+
+enum { OVER = 5 };                               /* a tag */
+static const char joining[] = "joining the GPUs of all ranks";
+static const double grace = 2;                   /* seconds: a link may see sooner that a rank is gone */
+
+/* ---- the next rank ---- */
+static int neighbour(const weft_parallel *p, int d)
+{
+    return (p->world.rank + d + p->world.ranks) % p->world.ranks;
+}
+
+void weft__link_watch(weft_parallel *p)
+{
+    int next = neighbour(p, 1);
+    p->linked.next = (weft__request){ p->transport->post_recv(next, OVER, &p->linked.heard, 1), next };
+    p->linked.is_over = false;
+}
+
+/* WEFT__LOST if it is gone. */
+static int next_is(weft_parallel *p)
+{
+    if (p->linked.next.number < 0)
+        return WEFT__LOST;
+    int is = p->linked.is_over ? 1 : p->transport->test(p->linked.next.number);
+    p->linked.is_over = is == 1;
+    return is;
+}
+
+/* ---- waiting ---- */
+static bool link_failed(weft_parallel *p, const char *what)
+{
+    char text[300];
+    double until = weft__seconds() + grace;
+    while (weft__seconds() < until)
+        if (next_is(p) == WEFT__LOST)
+            return weft__is_lost(p, p->linked.next.peer, what);
+    snprintf(text, sizeof text, "%s: %s", what, p->w->dev.links->why(p->link));
+    weft__give_up(p, text);
+    return false;
+}
+
+static bool came(weft_parallel *p, const char *what, int (*state)(weft__link *))
+{
+    double until = weft__seconds() + p->timeout;
+    int is;
+    while (!p->ended && !(is = state(p->link))) {
+        if (next_is(p) == WEFT__LOST)
+            return weft__is_lost(p, p->linked.next.peer, what);
+        if (weft__seconds() > until)
+            return weft__is_late(p, p->linked.next.peer, what);
+        sched_yield();
+    }
+    return !p->ended && (is == 1 || link_failed(p, what));
+}
+
+static bool awaited(weft_parallel *p, const char *what, int (*state)(weft__link *))
+{
+    double from = weft__seconds();
+    bool fine = came(p, what, state);
+    p->waited += weft__seconds() - from;
+    return fine;
+}
+
+bool weft__link_taken(weft_parallel *p, const char *what) { return awaited(p, what, p->w->dev.links->taken); }
+
+/* This rank has done its part, and so has the next one. */
+static bool watched(weft_parallel *p, const char *what)
+{
+    int before = neighbour(p, -1);
+    weft__request r[2] = { { p->transport->post_send(before, OVER, &p->linked.said, 1), before },
+                           p->linked.next };
+    return weft__await(p, what, r, p->linked.is_over ? 1 : 2);
+}
+
+bool weft__link_done(weft_parallel *p, const char *what)
+{
+    return awaited(p, what, p->w->dev.links->done) && watched(p, what);
+}
+
+/* ---- messages ---- */
+void weft__link_group(weft_parallel *p, bool begins)
+{
+    (begins ? p->w->dev.links->begin : p->w->dev.links->end)(p->link);
+}
+
+void weft__link_post(weft_parallel *p, bool send, int peer, real *at, int64_t n)
+{
+    const weft__links *l = p->w->dev.links;
+    if (n)
+        send ? l->send(p->link, peer, at, n) : l->receive(p->link, peer, at, n);
+}
+
+real *weft__link_room(weft_parallel *p, int64_t bytes)
+{
+    if (bytes > p->linked.room) {
+        weft__device_release(p->w, p->linked.terms);
+        p->linked.terms = weft__device_allocate(p->w, (size_t)bytes);
+        p->linked.room = p->linked.terms ? bytes : 0;
+    }
+    return p->linked.terms;
+}
+
+/* ---- up and down ---- */
+typedef struct { char id[WEFT__LINK_ID], name[64], why[256]; int32_t fails; } hello;
+
+void weft__link_down(weft_parallel *p)
+{
+    if (p->link)
+        p->w->dev.links->close(p->link);
+    p->link = NULL, p->linked.tried = false;
+}
+
+/* Whether every rank can; else why the first of them cannot. */
+static bool all_can(weft_parallel *p, hello *mine, char *why, size_t size)
+{
+    const weft__links *l = p->w->dev.links;
+    bool can = l && l->begin_world(&p->w->dev, p->world.rank == 0 ? mine->id : NULL, mine->name, mine->why,
+                                   sizeof mine->why);
+    if (!l)
+        snprintf(mine->why, sizeof mine->why, "libweft_cuda.so was made without nccl.h");
+    mine->fails = !can;
+    if (!weft__hand_out(p, "weft_parallel_new", mine, sizeof *mine))
+        return false;
+    for (int q = 0; q < p->world.ranks; q++) {
+        const hello *its = weft__said(p, q);
+        if (its->fails)
+            return snprintf(why, size, "rank %d: %s", q, its->why), false;
+    }
+    *mine = *(const hello *)weft__said(p, 0);
+    return true;
+}
+
+/* False: why, on all ranks; or a rank is lost. */
+static bool joined(weft_parallel *p, const hello *of, char *why, size_t size)
+{
+    hello mine = *of;
+    weft__device *d = &p->w->dev;
+    weft__link_watch(p);
+    p->link = d->links->open(d, of->id, p->world.rank, p->world.ranks, mine.why, sizeof mine.why);
+    mine.fails = !p->link;
+    if (!weft__hand_out(p, "weft_parallel_new", &mine, sizeof mine))
+        return false;
+    for (int q = 0; q < p->world.ranks && !*why; q++) {
+        const hello *its = weft__said(p, q);
+        if (its->fails)
+            snprintf(why, size, "rank %d: %s", q, its->why);
+    }
+    return (*why || weft__link_taken(p, joining)) && watched(p, joining) && !*why;
+}
+
+bool weft__link_up(weft_parallel *p)
+{
+    hello mine = { 0 };
+    char why[300] = "";
+    if (!p->transport || p->w->dev.k->synchronous || p->world.ranks == 1 || p->linked.tried)
+        return true;
+    bool fine = all_can(p, &mine, why, sizeof why) && !p->linked.shared &&
+                joined(p, &mine, why, sizeof why);
+    if (!fine)
+        weft__link_down(p);
+    if (p->lost || p->w->status)
+        return false;
+    p->linked.tried = true;
+    bool meant = p->linked.shared || strstr(why, "WEFT_NCCL=off");
+    if (fine && p->w->dev.log && p->world.rank == 0)
+        fprintf(stderr, "weft: gradients go from GPU to GPU by %s\n", mine.name);
+    else if (!fine && !meant && p->world.rank == 0 && !weft__silenced())
+        fprintf(stderr,
+                "weft: gradients go through the memory of the hosts: %s; WEFT_NCCL=off means it so, "
+                "WEFT_LOG=0 silences this\n",
+                why);
+    return true;
+}
+
+void weft__link_end(weft_parallel *p)
+{
+    weft__link_down(p);
+    weft__device_release(p->w, p->linked.terms);
+}

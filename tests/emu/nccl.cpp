@@ -1,0 +1,224 @@
+/* nccl.cpp - a library in the place of libnccl.so.2, which moves bytes between emulated GPUs: of threads, or of
+ * processes. Ranks meet in a piece of shared memory, which the id names; from each to each there is a box of a
+ * few bytes, which one fills and the other empties.
+ *
+ * Communicators do not block, and are as late as they may be: a group comes into its stream when
+ * ncclCommGetAsyncError is asked for it a second time, and a call before that is refused. Work waits for the
+ * other ranks as a GPU's does, for ever, until ncclCommAbort. What NCCL leaves undefined is an error: lengths
+ * that differ, memory that is no device's. Environment:
+ *     WEFT_EMU_NCCL_FAIL   1:3: the third group of rank 1 fails
+ *     WEFT_EMU_NCCL_SAYS   1: at the end of a communicator, how many groups and bytes it had */
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <unistd.h>
+#include <atomic>
+#include <deque>
+#include <map>
+#include <memory>
+#include <vector>
+#include "tests/emu/cuda_emu.h"
+
+#define API extern "C" __attribute__((visibility("default")))
+
+namespace {
+enum { MOST = 16, ROOM = 1 << 14, VERSION = NCCL_VERSION_CODE };
+struct Box { std::atomic<int> full; size_t n, all; char bytes[ROOM]; };
+struct World { std::atomic<int> arrived; Box box[MOST][MOST]; };
+struct Op { bool send; int peer; char *at; size_t bytes, done; cudaStream_t stream; };
+typedef std::vector<Op> Group;
+
+World *world_of(const ncclUniqueId &id, bool make)
+{
+    int file = shm_open(id.internal, O_RDWR | (make ? O_CREAT | O_EXCL : 0), 0600);
+    void *at = MAP_FAILED;
+    if (file >= 0 && (!make || ftruncate(file, sizeof(World)) == 0))
+        at = mmap(NULL, sizeof(World), PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+    if (file >= 0)
+        close(file);
+    return at == MAP_FAILED ? NULL : (World *)at;
+}
+} // namespace
+
+struct emu_comm {
+    ncclUniqueId id;
+    World *world;
+    int rank, ranks, polls;
+    std::atomic<bool> ended;
+    ncclResult_t state;
+    bool joined;
+    std::shared_ptr<Group> next;                 /* it has ended, but is in no stream yet */
+    std::deque<std::shared_ptr<Group>> under_way;
+    long groups; size_t bytes;
+};
+
+namespace {
+thread_local int depth;
+thread_local Group open_group;
+thread_local emu_comm *whose;
+
+/* ---- a message ---- */
+bool moves(emu_comm *c, Op &op)                  /* false: it has to wait */
+{
+    Box &box = op.send ? c->world->box[c->rank][op.peer] : c->world->box[op.peer][c->rank];
+    if (box.full.load(std::memory_order_acquire) == op.send)
+        return false;
+    if (op.send) {
+        box.all = op.bytes, box.n = op.bytes - op.done < ROOM ? op.bytes - op.done : (size_t)ROOM;
+        memcpy(box.bytes, op.at + op.done, box.n);
+    } else if (box.all != op.bytes) {
+        fprintf(stderr, "emulated NCCL: rank %d sends %zu bytes, and rank %d waits for %zu\n", op.peer, box.all,
+                c->rank, op.bytes);
+        c->state = ncclInvalidUsage;
+        return false;
+    } else
+        memcpy(op.at + op.done, box.bytes, box.n);
+    op.done += box.n;
+    box.full.store(op.send, std::memory_order_release);
+    return true;
+}
+
+/* Of a rank in one direction the first message that is not over. */
+bool group_is_over(emu_comm *c, Group &g)
+{
+    unsigned busy[2] = { 0, 0 };
+    bool all = true;
+    for (Op &op : g) {
+        unsigned bit = 1u << op.peer;
+        while (op.done < op.bytes && !(busy[op.send] & bit) && moves(c, op))
+            ;
+        if (op.done < op.bytes)
+            all = false, busy[op.send] |= bit;
+    }
+    return all;
+}
+
+void forget(emu_comm *c) { munmap(c->world, sizeof *c->world), delete c; }
+
+bool go_on(void *user)
+{
+    emu_comm *c = (emu_comm *)user;
+    if (!c->ended && !group_is_over(c, *c->under_way.front()))
+        return false;
+    c->under_way.pop_front();
+    if (c->ended && c->under_way.empty())
+        forget(c);
+    return true;
+}
+
+bool is_meant(const emu_comm *c)
+{
+    const char *who = getenv("WEFT_EMU_NCCL_FAIL");
+    int rank = -1;
+    long group = -1;
+    return who && sscanf(who, "%d:%ld", &rank, &group) == 2 && rank == c->rank && group == c->groups;
+}
+
+void launch(emu_comm *c)
+{
+    std::shared_ptr<Group> g = std::move(c->next);
+    c->next = NULL, c->groups++;
+    c->state = is_meant(c) ? ncclSystemError : ncclSuccess;
+    if (c->state != ncclSuccess || g->empty())
+        return;
+    for (const Op &op : *g)
+        c->bytes += op.send ? op.bytes : 0;
+    c->under_way.push_back(g);
+    weft_emu_until((*g)[0].stream, go_on, c);
+}
+
+ncclResult_t add(Op op, size_t n, ncclDataType_t type, emu_comm *c)
+{
+    op.bytes = n * (type == ncclFloat32 ? 4 : 8);
+    if (!depth || c->state != ncclSuccess || (whose && whose != c))
+        return ncclInvalidUsage;
+    if (op.peer < 0 || op.peer >= c->ranks || op.peer == c->rank || !weft_emu_holds(op.at, op.bytes) ||
+        (!open_group.empty() && open_group[0].stream != op.stream))
+        return ncclInvalidArgument;
+    whose = c;
+    open_group.push_back(op);
+    return ncclSuccess;
+}
+} // namespace
+
+API ncclResult_t ncclGetVersion(int *version) { return *version = VERSION, ncclSuccess; }
+
+API ncclResult_t ncclGetUniqueId(ncclUniqueId *id)
+{
+    static std::atomic<int> made;
+    memset(id, 0, sizeof *id);
+    snprintf(id->internal, sizeof id->internal, "/weft_nccl_%ld_%d", (long)getpid(), made++);
+    World *w = world_of(*id, true);
+    return w ? munmap(w, sizeof *w), ncclSuccess : ncclSystemError;
+}
+
+API ncclResult_t ncclCommInitRankConfig(ncclComm_t *out, int ranks, ncclUniqueId id, int rank, ncclConfig_t *how)
+{
+    *out = NULL;
+    World *w = ranks <= MOST && rank >= 0 && rank < ranks && !how->blocking ? world_of(id, false) : NULL;
+    if (!w)
+        return ncclInvalidArgument;
+    w->arrived++;
+    *out = new emu_comm{ id, w, rank, ranks, 0, { false }, ncclInProgress, false, NULL, {}, 0, 0 };
+    return ncclInProgress;
+}
+
+API ncclResult_t ncclCommGetAsyncError(ncclComm_t c, ncclResult_t *result)
+{
+    enum { LATE = 2 };
+    if (c->state == ncclInProgress && ++c->polls >= LATE) {
+        if (!c->joined && c->world->arrived == c->ranks)
+            c->joined = true, c->state = ncclSuccess, shm_unlink(c->id.internal);
+        else if (c->next)
+            launch(c);
+    }
+    *result = c->state;
+    return ncclSuccess;
+}
+
+API ncclResult_t ncclGroupStart() { return depth++, ncclSuccess; }
+
+API ncclResult_t ncclGroupEnd()
+{
+    emu_comm *c = whose;
+    if (!depth)
+        return ncclInvalidUsage;
+    if (--depth || !c)
+        return ncclSuccess;
+    c->next = std::make_shared<Group>(std::move(open_group));
+    open_group.clear(), whose = NULL;
+    c->polls = 0;
+    return c->state = ncclInProgress;
+}
+
+API ncclResult_t ncclSend(const void *at, size_t n, ncclDataType_t type, int to, ncclComm_t c, cudaStream_t s)
+{
+    return add(Op{ true, to, (char *)(uintptr_t)at, 0, 0, s }, n, type, c);
+}
+API ncclResult_t ncclRecv(void *at, size_t n, ncclDataType_t type, int from, ncclComm_t c, cudaStream_t s)
+{
+    return add(Op{ false, from, (char *)at, 0, 0, s }, n, type, c);
+}
+
+/* Work that is in a stream ends when the stream gets there. */
+API ncclResult_t ncclCommAbort(ncclComm_t c)
+{
+    const char *says = getenv("WEFT_EMU_NCCL_SAYS");
+    if (says && *says == '1')
+        fprintf(stderr, "emulated NCCL: rank %d of %d: %ld groups, %zu bytes\n", c->rank, c->ranks, c->groups,
+                c->bytes);
+    c->ended = true;
+    shm_unlink(c->id.internal);
+    if (c->under_way.empty())
+        forget(c);
+    return ncclSuccess;
+}
+
+API const char *ncclGetErrorString(ncclResult_t r)
+{
+    static const char *const text[] = { "no error",         "unhandled cuda error", "unhandled system error",
+                                        "internal error",   "invalid argument",     "invalid usage",
+                                        "remote process exited or there was a network error", "in progress" };
+    return text[r];
+}
