@@ -20,6 +20,7 @@ static void end_all(weft_parallel *p)
     fflush(stderr);
     signal(SIGALRM, SIG_DFL);                    /* should the transport hang, too */
     alarm(LAST);
+    weft__link_down(p);                          /* else the context's end waits for its GPU for ever */
     p->transport->abort(1);
 }
 

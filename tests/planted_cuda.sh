@@ -21,9 +21,10 @@ net() {
     fi
     local others=() source
     for source in cuda/*.cu tests/emu/*.cpp; do
-        case $source in cuda/"$file"|*_test.cpp) ;; *.cu) others+=("$B/${source%.cu}.o") ;; *) source=${source##*/}; others+=("$B/${source%.cpp}.o") ;; esac
+        case $source in cuda/"$file"|*_test.cpp|*/nccl.cpp) ;; *.cu) others+=("$B/${source%.cu}.o") ;; *) source=${source##*/}; others+=("$B/${source%.cpp}.o") ;; esac
     done
     ${CXX:-g++} -shared -Wl,--version-script,tests/emu/plugin.map -o "$into/libweft_cuda.so" "$into/x.o" "${others[@]}" -lpthread || { echo "  FAIL  $what: does not link"; return; }
+    cp "$B/libnccl.so" "$into"
     for order in 0 1 2; do
         WEFT_EMU_ORDER=$order WEFT_BACKEND_PATH=$into timeout 30 "$BUILD/tests/$test" ${filter:+--filter "$filter"} >"$into/log" 2>&1 </dev/null || rc=1
         [ $rc = 0 ] || break
@@ -57,6 +58,8 @@ catches "equal indices in one place"                 scatter.cu          's/befo
 export WEFT_RECUR= WEFT_CACHE=
 catches "a kernel that is taken untried"             recur_choice.cu     "s/verdicts\[number_of\(c\)\] == '.' \|\| try_choice/true || try_choice/"  test_cuda_recur 'recur_choice/a_wrong*'
 catches "a comparison that finds all numbers right"  recur_check.cu      's/^ +atomicExch\(different, 1u\);/{}/'                    test_cuda_recur 'recur_choice/a_wrong*'
+catches "a link that is taken before it is"          link.cu             's/: l->result == ncclSuccess;/: 1;/'                       test_cuda_link 'cuda_link/from*'
+catches "a message of too many numbers"              link.cu             's/ncclSend\(x, \(size_t\)n,/ncclSend(x, (size_t)n + 1,/'      test_cuda_link 'cuda_link/from*'
 catches "a refused trial that counts as good"        recur_check.cu      's/return cudaGetErrorString\(error\);/return NULL;/'      test_cuda_recur 'recur_choice/a_wrong*'
 catches "a wait without an end"                      recur_cluster.cu    's/gone > PATIENCE/false/'                                 test_cuda_recur 'recur_choice/a_wait*'
 catches "rows of old numbers behind a wait in vain"  recur_cluster.cu    's/^    spoil\(r, me, i, steps, r.reverse.*//'              test_cuda_recur 'recur_choice/a_wait*'

@@ -143,6 +143,50 @@ shared_gpus() {
     check "silenced" eval 'WEFT_LOG=0 on_gpus cuda:1 "" >said 2>&1 && ! grep share said'
 }
 
+# ---- from GPU to GPU, by the library that stands in for NCCL
+by_link() {                             # RANKS ARGUMENTS of train: each rank a GPU of its own; ODD=RANK has another NCCL
+    local n=$1; shift
+    WEFT_BACKEND_PATH=$emu WEFT_DEVICE=cuda WEFT_EMU_DEVICES=8 WEFT_NCCL=${nccl-$emu/libnccl.so} "$parts/ranks" "$n" "$parts/pairs.so" sh -c \
+        'export OMPI_COMM_WORLD_LOCAL_RANK=${WEFT_PAIRS%% *}; [ "$OMPI_COMM_WORLD_LOCAL_RANK" != "${ODD:-}" ] || WEFT_NCCL=/nowhere; exec "$0" "$@"' "$train" "$@"
+}
+link_broken() { local fault=$1; shift; WEFT_EMU_NCCL_FAULT=$fault "$@"; }
+went_by_link() { [ "$(grep -c "^emulated NCCL: rank .* of $1: $2 groups, [1-9][0-9]* bytes" said)" = "$1" ]; }
+outlives_link() {                       # RANKS VARIABLE FAULT
+    rm -f many; env WEFT_PAIRS_SHRINK=1 "$2=$3" bash -c 'by_link "$@"' - "$1" 8 3 out=many >left 2>&1
+    cmp gpu many && grep -q "weft: gone of $1 ranks" left || { cat left; return 1; }
+}
+outlives_all() {
+    for n in 2 3; do for g in 1 2 5; do for q in 0 1; do outlives_link $n WEFT_EMU_NCCL_FAULT "kill:$q:$g" || return 1; done; done; done
+    for at in 8 18 27 33; do outlives_link 3 WEFT_PAIRS_FAULT "kill:1:$at" || return 1; done
+}
+linked() {
+    local n units; emu=$(realpath "$(dirname "$examples")/emu")
+    export -f by_link; export emu parts train
+    if [ ! -e "$emu/libnccl.so" ]; then echo "skipped: from GPU to GPU: no emu/libnccl.so"; return; fi
+    for units in 8 96; do                         # a vector that is sent whole, and one in pieces
+        check "$units units, one GPU" env WEFT_BACKEND_PATH="$emu" WEFT_DEVICE=cuda "$train" 8 3 units=$units out=gpu
+        for n in 2 3 5; do
+            check "$units units, $n GPUs" eval "WEFT_EMU_NCCL_SAYS=1 by_link $n 8 3 units=$units out=many >said 2>&1"
+            check "by the link" went_by_link $n "$([ $units = 8 ] && echo 3 || echo 6)"
+            check "the same bytes" cmp gpu many
+        done
+        check "through the hosts" eval "nccl=off by_link 3 8 3 units=$units out=many >said 2>&1 && ! grep 'weft:' said"
+        check "the same bytes" cmp gpu many
+    done
+    check "told which way" eval 'WEFT_LOG=1 by_link 3 8 1 2>&1 | grep -c "^weft: gradients go from GPU to GPU by NCCL 2.28.9" | grep -qx 1'
+    check "one without NCCL" says 0 "weft: gradients go through the memory of the hosts: rank 2: NCCL: /nowhere: " eval "ODD=2 by_link 3 8 3 units=96 out=many"
+    check "the same bytes" cmp gpu many
+    check "no one can be read as NCCL" says 0 "NCCL: its library has no ncclGetVersion" eval "nccl=libm.so.6 by_link 2 8 1"
+    check "a group that fails" told_by "rank 1: .*: NCCL: a call: unhandled system error, in update" link_broken fail:1:3 by_link 3 8 3
+    check "one is killed between groups" told_by "rank 0: .*: rank 1 is gone, in update" link_broken kill:1:3 quickly by_link 3 8 3
+    check "one stops between groups" told_by "rank [02]: .*: rank 1 has not answered for 1 s, in update" link_broken stop:1:3 quickly by_link 3 8 3
+    check "one GPU" env WEFT_BACKEND_PATH="$emu" WEFT_DEVICE=cuda "$train" 8 3 out=gpu
+    check "the others go on, and join anew" outlives_all
+    check "nobody is left" nobody_is_left
+    rm -f /dev/shm/weft_nccl_*
+}
+told_by() { local words=$1; shift; says 1 "$words" "$@"; }
+
 # ---- going on with other ranks
 resumed() {
     for n in 1 2 5; do
@@ -318,5 +362,5 @@ refused() {
     check "the library knows no MPI" eval '! ldd "$(dirname "$examples")/libweft.so" | grep -qi mpi'
 }
 
-for part in ${PARTS:-bytes gathered examples launched logged shared_gpus resumed carried failures gone goes_on restarted modelled stopped refused}; do $part; done
+for part in ${PARTS:-bytes gathered examples launched logged shared_gpus linked resumed carried failures gone goes_on restarted modelled stopped refused}; do $part; done
 finish "many ranks"

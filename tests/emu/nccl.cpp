@@ -6,9 +6,10 @@
  * ncclCommGetAsyncError is asked for it a second time, and a call before that is refused. Work waits for the
  * other ranks as a GPU's does, for ever, until ncclCommAbort. What NCCL leaves undefined is an error: lengths
  * that differ, memory that is no device's. Environment:
- *     WEFT_EMU_NCCL_FAIL   1:3: the third group of rank 1 fails
+ *     WEFT_EMU_NCCL_FAULT  fail:1:3: the third group of rank 1 fails; kill and stop do that to the process
  *     WEFT_EMU_NCCL_SAYS   1: at the end of a communicator, how many groups and bytes it had */
 #include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/mman.h>
@@ -107,19 +108,26 @@ bool go_on(void *user)
     return true;
 }
 
-bool is_meant(const emu_comm *c)
+/* What befalls this rank at this group. */
+ncclResult_t fate_of(const emu_comm *c)
 {
-    const char *who = getenv("WEFT_EMU_NCCL_FAIL");
+    const char *says = getenv("WEFT_EMU_NCCL_FAULT");
+    char kind[8] = "";
     int rank = -1;
     long group = -1;
-    return who && sscanf(who, "%d:%ld", &rank, &group) == 2 && rank == c->rank && group == c->groups;
+    if (!says || sscanf(says, "%7[a-z]:%d:%ld", kind, &rank, &group) != 3 || rank != c->rank ||
+        group != c->groups)
+        return ncclSuccess;
+    if (strcmp(kind, "fail"))
+        raise(strcmp(kind, "kill") ? SIGSTOP : SIGKILL);
+    return ncclSystemError;
 }
 
 void launch(emu_comm *c)
 {
     std::shared_ptr<Group> g = std::move(c->next);
     c->next = NULL, c->groups++;
-    c->state = is_meant(c) ? ncclSystemError : ncclSuccess;
+    c->state = fate_of(c);
     if (c->state != ncclSuccess || g->empty())
         return;
     for (const Op &op : *g)
@@ -159,7 +167,8 @@ API ncclResult_t ncclCommInitRankConfig(ncclComm_t *out, int ranks, ncclUniqueId
     World *w = ranks <= MOST && rank >= 0 && rank < ranks && !how->blocking ? world_of(id, false) : NULL;
     if (!w)
         return ncclInvalidArgument;
-    w->arrived++;
+    if (++w->arrived == ranks)
+        shm_unlink(id.internal);                 /* who is killed leaves nothing behind */
     *out = new emu_comm{ id, w, rank, ranks, 0, { false }, ncclInProgress, false, NULL, {}, 0, 0 };
     return ncclInProgress;
 }
@@ -169,7 +178,7 @@ API ncclResult_t ncclCommGetAsyncError(ncclComm_t c, ncclResult_t *result)
     enum { LATE = 2 };
     if (c->state == ncclInProgress && ++c->polls >= LATE) {
         if (!c->joined && c->world->arrived == c->ranks)
-            c->joined = true, c->state = ncclSuccess, shm_unlink(c->id.internal);
+            c->joined = true, c->state = ncclSuccess;
         else if (c->next)
             launch(c);
     }
