@@ -98,9 +98,9 @@ ranks_catch "chunks of a failed update that stay under way"        parallel/over
 ranks_catch "no barrier after a common call, by ranks that go on"  parallel/common.c \
     's/^    for \(int d = 1; d < all; d \*= 2\) \{/    return true;\n&/' goes_on 'each rank killed'
 ranks_catch "a link to GPUs that outlives one of its ranks"        parallel/common.c \
-    's/^    weft__link_down\(p\);.*//' linked 'the others go on'
+    's/^    weft__link_down\(p\);.*//' linked_on 'the others go on'
 ranks_catch "no look at the next rank while a GPU waits"           parallel/link.c \
-    's/: p->transport->test\(p->linked\.next\.number\);/: 0;/' linked '(one is killed|the others go on)'
+    's/: p->transport->test\(p->linked\.next\.number\);/: 0;/' linked_on 'the others go on'
 ranks_catch "results by their number within a shard"               parallel/gather.c \
     's/return p->w->status \? -1 : b->place\[from \+ i\];/return p->w->status ? -1 : i;/' gathered 'results alone'
 ranks_catch "results whose end is not marked"                      parallel/gather.c \

@@ -4,6 +4,7 @@
 #include <sched.h>
 #include "core/core.h"
 #include "core/link.h"
+#include "core/profile.h"
 #include "cuda_emulated.h"
 
 enum { MOST = 5, NUMBERS = 30000 };
@@ -27,10 +28,11 @@ static void by_nccl(void)
     setenv("WEFT_EMU_GUARD", "0", 1);            /* threads open it for each other */
 }
 
-static int when(const rank *r, int (*state)(weft__link *))         /* it is no longer 0 */
+static int when(const rank *r, int (*state)(weft__link *))         /* it is no longer 0, or after 10 s */
 {
+    int64_t until = weft__now() + 10000000000;
     int is;
-    while (!(is = state(r->link)))
+    while (!(is = state(r->link)) && weft__now() < until)
         sched_yield();
     return is;
 }
