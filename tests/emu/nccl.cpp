@@ -1,6 +1,6 @@
-/* nccl.cpp - a library in the place of libnccl.so.2, which moves bytes between emulated GPUs: of threads, or of
- * processes. Ranks meet in a piece of shared memory, which the id names; from each to each there is a box of a
- * few bytes, which one fills and the other empties.
+/* nccl.cpp - a library in the place of libnccl.so.2, which moves bytes between emulated GPUs: of threads, or
+ * of processes. Ranks meet in a piece of shared memory, which the id names; from each to each there is a box
+ * of a few bytes, which one fills and the other empties.
  *
  * Communicators do not block, and are as late as they may be: a group comes into its stream when
  * ncclCommGetAsyncError is asked for it a second time, and a call before that is refused. Work waits for the
@@ -69,8 +69,8 @@ bool moves(emu_comm *c, Op &op)                  /* false: it has to wait */
         box.all = op.bytes, box.n = op.bytes - op.done < ROOM ? op.bytes - op.done : (size_t)ROOM;
         memcpy(box.bytes, op.at + op.done, box.n);
     } else if (box.all != op.bytes) {
-        fprintf(stderr, "emulated NCCL: rank %d sends %zu bytes, and rank %d waits for %zu\n", op.peer, box.all,
-                c->rank, op.bytes);
+        fprintf(stderr, "emulated NCCL: rank %d sends %zu bytes, and rank %d waits for %zu\n", op.peer,
+                box.all, c->rank, op.bytes);
         c->state = ncclInvalidUsage;
         return false;
     } else
@@ -161,7 +161,8 @@ API ncclResult_t ncclGetUniqueId(ncclUniqueId *id)
     return w ? munmap(w, sizeof *w), ncclSuccess : ncclSystemError;
 }
 
-API ncclResult_t ncclCommInitRankConfig(ncclComm_t *out, int ranks, ncclUniqueId id, int rank, ncclConfig_t *how)
+API ncclResult_t ncclCommInitRankConfig(ncclComm_t *out, int ranks, ncclUniqueId id, int rank,
+                                        ncclConfig_t *how)
 {
     *out = NULL;
     World *w = ranks <= MOST && rank >= 0 && rank < ranks && !how->blocking ? world_of(id, false) : NULL;
