@@ -352,7 +352,7 @@ slow_pack: $(B)/examples/slow_pack
 	$< --out $(B)/slow_pack $(SLOW_PACK_FLAGS)
 
 # Headers in PREFIX/include/weft, and PREFIX/include/weft.h, which includes them: no folder of ours is on a program's include path.
-INSTALLED := README.md LICENSE $(wildcard docs/*.md docs/*.svg docs/*.png docs/*.pl docs/design/*.md examples/*.[ch] examples/common/*.[ch] examples/python/*.py \
+INSTALLED := README.md LICENSE $(wildcard docs/*.md docs/*.svg docs/*.png docs/*.pl docs/design/*.md examples/*.[ch] examples/common/*.[ch] examples/common/*.sh examples/python/*.py \
     lessons/*.md lessons/lesson.sh lessons/*/*)
 FILL       = sed -e 's|@PREFIX@|$(PREFIX)|; s|@LIBDIR@|$(LIBDIR)|; s|@VERSION@|$(VERSION)|; s|@F64@|$(F64)|; s|@DEFINES@|$(filter -D%,$(VFLAGS))|' \
     -e 's|@TO_PREFIX@|$(shell realpath -m --relative-to='$(LIBDIR)' '$(PREFIX)')|; s|@PRIVATE@|$(LIBS)|; s| *$$||'
@@ -371,7 +371,7 @@ install: $(B)/libweft.a $(B)/libweft.so $(COMMAND)
 	echo '#include "weft/weft.h"' >$(DESTDIR)$(PREFIX)/include/weft.h
 	$(FILL) core/install/weft.pc.in >$(DESTDIR)$(LIBDIR)/pkgconfig/weft$(F64).pc
 	for f in weft-config weft-config-version; do $(FILL) core/install/$$f.cmake.in >$(DESTDIR)$(LIBDIR)/cmake/weft/$$f.cmake || exit 1; done
-	for f in $(INSTALLED); do install -D -m 644 $$f $(DESTDIR)$(DOCDIR)/$$f || exit 1; done
+	for f in $(INSTALLED); do install -D -m $$([ -x $$f ] && echo 755 || echo 644) $$f $(DESTDIR)$(DOCDIR)/$$f || exit 1; done
 installcheck:
 	@MAKE='$(MAKE)' CC='$(CC)' V=$(V) B=$(B) sh tests/installcheck.sh
 clean:

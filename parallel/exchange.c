@@ -55,7 +55,7 @@ static void cut_up(transfer *x, weft_parallel *p)
 {
     weft__cut_vector(x, p->n, p->world.rank, p->world.ranks);
     x->p = p;
-    if (p->link)                                 /* what overlaps are streams of the GPU */
+    if (p->link)                                 /* nothing would overlap: a GPU does one after the other */
         x->chunks = 1, x->offset[1] = weft__piece_size(x, 0, p->world.rank);
 }
 

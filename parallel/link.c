@@ -127,7 +127,7 @@ static bool all_can(weft_parallel *p, hello *mine, char *why, size_t size)
     if (!l)
         snprintf(mine->why, sizeof mine->why, "libweft_cuda.so was made without nccl.h");
     mine->fails = !can;
-    if (!weft__hand_out(p, "weft_parallel_new", mine, sizeof *mine))
+    if (!weft__hand_out(p, joining, mine, sizeof *mine))
         return false;
     for (int q = 0; q < p->world.ranks; q++) {
         const hello *its = weft__said(p, q);
@@ -146,7 +146,7 @@ static bool joined(weft_parallel *p, const hello *of, char *why, size_t size)
     weft__link_watch(p);
     p->link = d->links->open(d, of->id, p->world.rank, p->world.ranks, mine.why, sizeof mine.why);
     mine.fails = !p->link;
-    if (!weft__hand_out(p, "weft_parallel_new", &mine, sizeof mine))
+    if (!weft__hand_out(p, joining, &mine, sizeof mine))
         return false;
     for (int q = 0; q < p->world.ranks && !*why; q++) {
         const hello *its = weft__said(p, q);
