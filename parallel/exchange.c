@@ -42,21 +42,19 @@ int64_t weft__piece_size(const transfer *x, int chunk, int rank)
 }
 
 /* every piece large enough that its message is not all latency */
-void weft__cut_vector(transfer *x, int64_t n, int rank, int ranks)
+void weft__cut_vector(transfer *x, int64_t n, int rank, int ranks, bool linked)
 {
     int64_t most = n / ((int64_t)PIECE * ranks);
     *x = (transfer){ .n = n, .ranks = ranks, .whole = n <= SHORT };
-    x->chunks = x->whole || most < 1 ? 1 : most < WEFT__CHUNKS ? (int)most : WEFT__CHUNKS;
+    x->chunks = x->whole || linked || most < 1 ? 1 : most < WEFT__CHUNKS ? (int)most : WEFT__CHUNKS;
     for (int c = 0; c < x->chunks; c++)
         x->offset[c + 1] = x->offset[c] + weft__piece_size(x, c, rank);
 }
 
 static void cut_up(transfer *x, weft_parallel *p)
 {
-    weft__cut_vector(x, p->n, p->world.rank, p->world.ranks);
+    weft__cut_vector(x, p->n, p->world.rank, p->world.ranks, p->link);
     x->p = p;
-    if (p->link)                                 /* nothing would overlap: a GPU does one after the other */
-        x->chunks = 1, x->offset[1] = weft__piece_size(x, 0, p->world.rank);
 }
 
 /* ---- memory: terms of others, on a device one's own, too ---- */

@@ -151,8 +151,9 @@ static inline bool weft__transfer_is_open(const weft_parallel *p)         /* may
 }
 int64_t weft__chunk_of(const weft_parallel *p, int64_t at);
 int64_t weft__chunk_from(const weft_parallel *p, int chunk);
-/* How it is cut, of n numbers: chunks, and of each a piece for every rank. */
-void weft__cut_vector(weft__transfer *, int64_t n, int rank, int ranks);
+/* How it is cut, of n numbers: chunks, and of each a piece for every rank. linked: one chunk, since a GPU
+ * does one after the other. */
+void weft__cut_vector(weft__transfer *, int64_t n, int rank, int ranks, bool linked);
 int64_t weft__piece_from(const weft__transfer *, int chunk, int rank);
 int64_t weft__piece_size(const weft__transfer *, int chunk, int rank);
 /* a += b, as every sum of two branches */

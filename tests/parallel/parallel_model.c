@@ -35,6 +35,7 @@ typedef struct machine {
     int node; /* ranks of one */
     link near, far;
     double token, fixed, number, add; /* seconds a token; a shard; a number stepped; one added */
+    bool linked; /* GPUs, by a link */
 } machine;
 
 typedef enum { WORDS, SENTENCES, ATTENDED } lengths;
@@ -193,7 +194,7 @@ static double update(run *r, const batch *b)
     weft__transfer x;
     memset(r->out, 0, sizeof r->out), memset(r->in, 0, sizeof r->in);
     r->messages = 0, r->bytes = 0;
-    weft__cut_vector(&x, r->n, 0, r->ranks);
+    weft__cut_vector(&x, r->n, 0, r->ranks, r->m->linked);
     compute(r, b, x.chunks, final);
     if (r->ranks > 1) {
         memset(done, 0, sizeof done);
@@ -220,8 +221,8 @@ static machine this_machine(void)
 {
     double beta = (exchange_6 - exchange_4) / (4 * (1e6 - 1e4)), alpha = (exchange_4 - 4e4 * beta) / 2;
     double token = (one_256 - one_32) / ((256 - 32) * (double)TOKENS), rest = one_32 - 32. * TOKENS * token;
-    return (
-        machine){ "this machine", 1 << 20, { alpha, 0, beta }, { alpha, 0, beta }, token, 0, rest / G2P, 0 };
+    link near = { alpha, 0, beta };
+    return (machine){ "this machine", 1 << 20, near, near, token, 0, rest / G2P, 0, false };
 }
 
 /* A token takes 6 FLOPs a number and direction of a model of `numbers`, at `flops`; a step of a recurrent
@@ -229,7 +230,7 @@ static machine this_machine(void)
 static machine gpus(const char *name, double numbers, double flops, double fixed, double memory, link near,
                     link far)
 {
-    return (machine){ name, 8, near, far, 6 * numbers / flops, fixed, 40 / memory, 12 / memory };
+    return (machine){ name, 8, near, far, 6 * numbers / flops, fixed, 40 / memory, 12 / memory, true };
 }
 
 /* ---- what is told ---- */
@@ -309,7 +310,7 @@ static double exchange_alone(run *r, int shards)
 {
     static double done[MOST];
     weft__transfer x;
-    weft__cut_vector(&x, r->n, 0, r->ranks);
+    weft__cut_vector(&x, r->n, 0, r->ranks, r->m->linked);
     memset(done, 0, sizeof done);
     for (int c = 0; c < x.chunks; c++)
         exchange_chunk(r, &x, c, r->at, shards, done);
@@ -379,7 +380,7 @@ static int test(void)
 {
     static batch b;
     static run r;
-    machine slow = { "none", 8, { 0, 0, 0 }, { 0, 0, 0 }, 1e-6, 0, 0, 0 };
+    machine slow = { "none", 8, { 0, 0, 0 }, { 0, 0, 0 }, 1e-6, 0, 0, 0, false };
     int bad = 0;
     for (int ranks = 1; ranks <= 64; ranks *= 4) {
         b = (batch){ .shards = ranks, .tokens = ranks * 100 };
