@@ -104,6 +104,7 @@ struct weft_parallel {
     /* Branches of this rank that are done, their sums; the last one's gradients are the root's, those of the
      * others in `level`, device memory. [from, from + n) of the root's flat vector is exchanged. */
     int done;
+    struct { real *there; weft__room_of here; int64_t room; } kept;   /* losses [mine, 2] of shards done */
     double leaf[WEFT__SUMS], sums[WEFT__BRANCHES][WEFT__SUMS], total[WEFT__SUMS];
     int64_t from, n, level_room, unfolded;       /* of the last shard's [0, unfolded) is still to be added */
     real *level[WEFT__BRANCHES];
@@ -132,6 +133,11 @@ int  weft__branches_before(const weft_parallel *p, int at, weft__branch out[WEFT
 void weft__fold_shard(weft_parallel *p);
 /* The same of [from, n) alone, for the rank's last shard, whose gradients are final there. */
 void weft__fold_early(weft_parallel *p, int64_t from);
+/* Loss and weight of the shard at work stay on its device, so that no shard waits for a GPU; after the last
+ * one they are read, and added up. begin: false, and the context has failed: no memory. */
+bool weft__losses_begin(weft_parallel *p);
+void weft__keep_loss(weft_parallel *p, weft_loss loss);
+void weft__fold_losses(weft_parallel *p);
 void weft__fold_end(weft_parallel *p);           /* frees its memory */
 
 /* ---- exchange.c ---- */

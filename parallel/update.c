@@ -93,6 +93,7 @@ static void start(weft_parallel *p)
     memset(p->sums, 0, sizeof p->sums);
     memset(p->leaf, 0, sizeof p->leaf);
     memset(p->total, 0, sizeof p->total);
+    weft__losses_begin(p);                       /* without memory the context has failed */
     p->state = WEFT__BETWEEN, p->at = p->mine.from, p->done = 0, p->w->counted = false;
     p->unfolded = p->n, p->transfer = (weft__transfer){ 0 };
     weft__results_begin(p);
@@ -199,7 +200,8 @@ void weft_parallel_add(weft_parallel *p, weft_loss loss)
         weft_backward(p->shards == 1 ? weft_mean_loss(loss) : loss.sum);
         weft__overlap_end(p);
     }
-    p->leaf[WEFT__LOSS] = weft_item(loss.sum), p->leaf[WEFT__WEIGHT] = weft_item(loss.weight);
+    if (p->state == WEFT__AT_SHARD)
+        weft__keep_loss(p, loss);
     weft_clear(w);
     p->state = p->state == WEFT__AT_SHARD ? WEFT__ADDED : p->state;
 }
@@ -324,6 +326,7 @@ static void add_up(weft_parallel *p)
      * as without shards */
     w->draw = p->shards > 1 ? p->draw + 1 : w->draw, w->counted = p->shards > 1 || p->batch.learns;
     w->running = an_update;
+    weft__fold_losses(p);
     take_room(p);                                /* without it the context has failed, and all are told */
     if (p->transfer.broken && !weft__await(p, "gradients of the batch", NULL, 0))
         return;

@@ -93,6 +93,41 @@ Test(emulated, a_training_step_does_not_wait)
     CLEAN(w);
 }
 
+static weft_loss loss_of(const net *n, const weft_part *part)
+{
+    int32_t len[COUNT(few)], tokens[TOKENS] = { 1, 2, 3 }, next[TOKENS] = { 2, 3, 4 };
+    for (int64_t i = 0; i < part->n; i++)
+        len[i] = few[part->index[i]];
+    weft_lengths of = { .n = part->n, .len = len };
+    weft_tensor *x = weft_ragged_ints(n->w, tokens, &of), *y = weft_ragged_ints(n->w, next, &of);
+    weft_rnn_out r = weft_rnn_run(n->rnn, weft_embedding_run(n->embed, x), WEFT_ZERO_STATE);
+    return weft_cross_entropy(weft_linear_run(n->out, r.y), y, NULL);
+}
+
+/* Losses of shards are looked at together, at the end of an update; the copy waits, and who asked for it. */
+Test(emulated, an_update_of_any_shards_waits_once)
+{
+    for (int shards = 1; shards <= 4; shards++) {
+        long long before[COUNTS], after[COUNTS];
+        weft *w = open_on(WEFT_CUDA);
+        net n = net_in(w);
+        weft_parallel *p = weft_parallel_new(n.all, &(weft_parallel_opts){ .shards = shards });
+        weft_part part;
+        for (int i = 0; i < 5; i++) {
+            counts(before);
+            weft_parallel_begin(p, NULL, COUNT(few));
+            while (weft_parallel_next(p, &part))
+                weft_parallel_add(p, loss_of(&n, &part));
+            weft_optim_step(n.optim);
+            counts(after);
+            cr_assert(i < 2 || after[WAITS] - before[WAITS] == 2, "%d shards: %lld waits", shards,
+                      after[WAITS] - before[WAITS]);
+        }
+        cr_assert_gt(weft_parallel_mean(p), 0);
+        CLEAN(w);
+    }
+}
+
 /* ---- what goes wrong ---- */
 /* The device's own failure has this text (and not the other one); afterwards the context goes on, or is
  * lost. */
