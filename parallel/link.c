@@ -47,26 +47,28 @@ static bool link_failed(weft_parallel *p, const char *what)
     return false;
 }
 
-static bool came(weft_parallel *p, const char *what, int (*state)(weft__link *))
+/* What the link says in the end; 0: a rank is lost, or the context has failed. */
+static int came(weft_parallel *p, const char *what, int (*state)(weft__link *))
 {
-    double until = weft__seconds() + p->timeout;
-    int is;
-    while (!p->ended && !(is = state(p->link))) {
+    double from = weft__seconds(), until = from + p->timeout;
+    int is = 0;
+    bool fine = !p->ended;
+    while (fine && !(is = state(p->link))) {
         if (next_is(p) == WEFT__LOST)
-            return weft__is_lost(p, p->linked.next.peer, what);
-        if (weft__seconds() > until)
-            return weft__is_late(p, p->linked.next.peer, what);
-        sched_yield();
+            fine = weft__is_lost(p, p->linked.next.peer, what);
+        else if (weft__seconds() > until)
+            fine = weft__is_late(p, p->linked.next.peer, what);
+        else
+            sched_yield();
     }
-    return !p->ended && (is == 1 || link_failed(p, what));
+    p->waited += weft__seconds() - from;
+    return is;
 }
 
 static bool awaited(weft_parallel *p, const char *what, int (*state)(weft__link *))
 {
-    double from = weft__seconds();
-    bool fine = came(p, what, state);
-    p->waited += weft__seconds() - from;
-    return fine;
+    int is = came(p, what, state);
+    return is == 1 || (is && link_failed(p, what));
 }
 
 bool weft__link_taken(weft_parallel *p, const char *what) { return awaited(p, what, p->w->dev.links->taken); }
@@ -118,15 +120,9 @@ void weft__link_down(weft_parallel *p)
     p->link = NULL, p->linked.tried = false;
 }
 
-/* Whether every rank can; else why the first of them cannot. */
-static bool all_can(weft_parallel *p, hello *mine, char *why, size_t size)
+/* Whether no rank fails; else why the first of them does. Or a rank is lost. */
+static bool all_can(weft_parallel *p, const hello *mine, char *why, size_t size)
 {
-    const weft__links *l = p->w->dev.links;
-    bool can = l && l->begin_world(&p->w->dev, p->world.rank == 0 ? mine->id : NULL, mine->name, mine->why,
-                                   sizeof mine->why);
-    if (!l)
-        snprintf(mine->why, sizeof mine->why, "libweft_cuda.so was made without nccl.h");
-    mine->fails = !can;
     if (!weft__hand_out(p, joining, mine, sizeof *mine))
         return false;
     for (int q = 0; q < p->world.ranks; q++) {
@@ -134,26 +130,46 @@ static bool all_can(weft_parallel *p, hello *mine, char *why, size_t size)
         if (its->fails)
             return snprintf(why, size, "rank %d: %s", q, its->why), false;
     }
-    *mine = *(const hello *)weft__said(p, 0);
     return true;
 }
 
-/* False: why, on all ranks; or a rank is lost. */
-static bool joined(weft_parallel *p, const hello *of, char *why, size_t size)
+static void begin_world(weft_parallel *p, hello *mine)
 {
-    hello mine = *of;
+    const weft__links *l = p->w->dev.links;
+    char *id = p->world.rank == 0 ? mine->id : NULL;
+    mine->fails = !l || !l->begin_world(&p->w->dev, id, mine->name, mine->why, sizeof mine->why);
+    if (!l)
+        snprintf(mine->why, sizeof mine->why, "libweft_cuda.so was made without nccl.h");
+}
+
+/* All begin to join, and then all have, or none. */
+static bool joined(weft_parallel *p, hello *mine, char *why, size_t size)
+{
     weft__device *d = &p->w->dev;
     weft__link_watch(p);
-    p->link = d->links->open(d, of->id, p->world.rank, p->world.ranks, mine.why, sizeof mine.why);
-    mine.fails = !p->link;
-    if (!weft__hand_out(p, joining, &mine, sizeof mine))
+    p->link = d->links->open(d, mine->id, p->world.rank, p->world.ranks, mine->why, sizeof mine->why);
+    mine->fails = !p->link;
+    if (!all_can(p, mine, why, size)) {
+        if (*why)
+            watched(p, joining);
         return false;
-    for (int q = 0; q < p->world.ranks && !*why; q++) {
-        const hello *its = weft__said(p, q);
-        if (its->fails)
-            snprintf(why, size, "rank %d: %s", q, its->why);
     }
-    return (*why || weft__link_taken(p, joining)) && watched(p, joining) && !*why;
+    int is = came(p, joining, d->links->taken);
+    mine->fails = is != 1;
+    if (is && is != 1)
+        snprintf(mine->why, sizeof mine->why, "%s", d->links->why(p->link));
+    return is && watched(p, joining) && all_can(p, mine, why, size);
+}
+
+static bool linked(weft_parallel *p, hello *mine, char *why, size_t size)
+{
+    if (p->linked.shared)                        /* NCCL refuses it */
+        return false;
+    begin_world(p, mine);
+    if (!all_can(p, mine, why, size))
+        return false;
+    *mine = *(const hello *)weft__said(p, 0);
+    return joined(p, mine, why, size);
 }
 
 bool weft__link_up(weft_parallel *p)
@@ -162,8 +178,7 @@ bool weft__link_up(weft_parallel *p)
     char why[300] = "";
     if (!p->transport || p->w->dev.k->synchronous || p->world.ranks == 1 || p->linked.tried)
         return true;
-    bool fine = all_can(p, &mine, why, sizeof why) && !p->linked.shared &&
-                joined(p, &mine, why, sizeof why);
+    bool fine = linked(p, &mine, why, sizeof why);
     if (!fine)
         weft__link_down(p);
     if (p->lost || p->w->status)

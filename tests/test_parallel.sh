@@ -157,7 +157,7 @@ outlives_link() {                       # RANKS VARIABLE FAULT
     cmp gpu many && grep -q "weft: gone of $1 ranks" left || { cat left; return 1; }
 }
 outlives_all() {                        # killed at groups, and at messages of the transport
-    outlives_link 2 WEFT_EMU_NCCL_FAULT kill:0:2 && outlives_link 3 WEFT_EMU_NCCL_FAULT kill:1:3 && outlives_link 3 WEFT_PAIRS_FAULT kill:1:27 || return 1
+    outlives_link 2 WEFT_EMU_NCCL_FAULT kill:0:2 && outlives_link 3 WEFT_EMU_NCCL_FAULT kill:1:0 && outlives_link 3 WEFT_EMU_NCCL_FAULT kill:1:3 && outlives_link 3 WEFT_PAIRS_FAULT kill:1:27 || return 1
     [ -z "${V:-}" ] || return 0
     for g in 1 4 5; do for q in 0 1; do outlives_link 3 WEFT_EMU_NCCL_FAULT "kill:$q:$g" || return 1; done; done
     for at in 8 18 $([ -z "${WEFT_SOAK:-}" ] || seq 1 60); do outlives_link 3 WEFT_PAIRS_FAULT "kill:1:$at" || return 1; done
@@ -182,6 +182,8 @@ linked() {
     done
     check "told which way" eval 'WEFT_LOG=1 by_link 3 8 1 2>&1 | grep -c "^weft: gradients go from GPU to GPU by NCCL 2.28.9" | grep -qx 1'
     check "one without NCCL" says 0 "weft: gradients go through the memory of the hosts: rank 2: NCCL: /nowhere: " eval "ODD=2 by_link 3 8 3 out=many"
+    check "the same bytes" cmp gpu many
+    check "one that cannot join" says 0 "weft: gradients go through the memory of the hosts: rank 1: NCCL: a call: unhandled system error" link_broken fail:1:0 by_link 3 8 3 out=many
     check "the same bytes" cmp gpu many
     check "no one can be read as NCCL" says 0 "NCCL: its library has no ncclGetVersion" eval "nccl=libm.so.6 by_link 2 8 1"
     check "a group that fails" told_by "rank 1: .*: NCCL: a call: unhandled system error, in update" link_broken fail:1:3 by_link 3 8 3

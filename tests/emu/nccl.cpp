@@ -6,7 +6,8 @@
  * ncclCommGetAsyncError is asked for it a second time, and a call before that is refused. Work waits for the
  * other ranks as a GPU's does, for ever, until ncclCommAbort. What NCCL leaves undefined is an error: lengths
  * that differ, memory that is no device's. Environment:
- *     WEFT_EMU_NCCL_FAULT  fail:1:3: the third group of rank 1 fails; kill and stop do that to the process
+ *     WEFT_EMU_NCCL_FAULT  fail:1:3: the third group of rank 1 fails; 0: it does not join; kill and stop do
+ *                          that to the process
  *     WEFT_EMU_NCCL_SAYS   1: at the end of a communicator, how many groups and bytes it had */
 #include <fcntl.h>
 #include <signal.h>
@@ -179,7 +180,7 @@ API ncclResult_t ncclCommGetAsyncError(ncclComm_t c, ncclResult_t *result)
     enum { LATE = 2 };
     if (c->state == ncclInProgress && ++c->polls >= LATE) {
         if (!c->joined && c->world->arrived == c->ranks)
-            c->joined = true, c->state = ncclSuccess;
+            c->joined = true, c->state = fate_of(c);
         else if (c->next)
             launch(c);
     }
