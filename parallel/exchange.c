@@ -242,17 +242,10 @@ bool weft__transfer_step(weft_parallel *p, bool wait)
     return true;
 }
 
-bool weft__exchange(weft_parallel *p)
+/* From each to all, and back. */
+static bool exchange_pieces(weft_parallel *p)
 {
     transfer *x = &p->transfer;
-    if (!p->transport || !p->n)
-        return true;
-    if (!weft__transfer_begin(p)) {              /* all have agreed: the others would wait */
-        weft__give_up(p, "gradients of the batch");
-        return false;
-    }
-    if (p->link)
-        weft__link_watch(p);
     while (x->posted < x->chunks)
         weft__transfer_post(p);
     x->awaited = true;
@@ -262,7 +255,23 @@ bool weft__exchange(weft_parallel *p)
     for (int c = 0; c < x->chunks; c++)
         if (!come(x, c, "sums of the batch", true))
             return false;
+    return true;
+}
+
+bool weft__exchange(weft_parallel *p)
+{
+    transfer *x = &p->transfer;
     weft__device *d = &p->w->dev;
+    if (!p->transport || !p->n)
+        return true;
+    if (!weft__transfer_begin(p)) {              /* all have agreed: the others would wait */
+        weft__give_up(p, "gradients of the batch");
+        return false;
+    }
+    if (p->link)
+        weft__link_watch(p);
+    if (!(weft__can_halve(p) ? weft__exchange_halves(p) : exchange_pieces(p)))
+        return false;
     if (p->link && !weft__link_done(p, "sums of the batch"))
         return false;
     if (!d->k->synchronous && !p->link)

@@ -180,6 +180,10 @@ void weft__link_post(weft_parallel *p, bool send, int peer, real *at, int64_t n)
 bool weft__link_taken(weft_parallel *p, const char *what);
 bool weft__link_done(weft_parallel *p, const char *what);
 
+/* ---- halving.c: the same by fewer messages, where ranks and shards allow it ---- */
+bool weft__can_halve(const weft_parallel *p);    /* once it has begun */
+bool weft__exchange_halves(weft_parallel *p);
+
 /* ---- overlap.c ---- */
 /* Around the walk back of the shard at work: what is final leaves at once, where that is possible. */
 void weft__overlap_begin(weft_parallel *p), weft__overlap_end(weft_parallel *p);

@@ -99,6 +99,8 @@ ranks_catch "no barrier after a common call, by ranks that go on"  parallel/comm
     's/^    for \(int d = 1; d < all; d \*= 2\) \{/    return true;\n&/' goes_on 'each rank killed'
 ranks_catch "a link to GPUs that outlives one of its ranks"        parallel/common.c \
     's/^    weft__link_down\(p\);.*//' linked_on 'the others go on'
+ranks_catch "a half that is handed out before it is added up"      parallel/halving.c \
+    's/^        d->k->scale\(d, keeps\.n.*//' linked 'the same bytes'
 ranks_catch "no look at the next rank while a GPU waits"           parallel/link.c \
     's/: p->transport->test\(p->linked\.next\.number\);/: 0;/' linked_on 'the others go on'
 ranks_catch "results by their number within a shard"               parallel/gather.c \

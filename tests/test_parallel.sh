@@ -172,14 +172,21 @@ linked() {
     there_is_nccl || return 0
     for units in $([ -n "${V:-}" ] || echo 8) 24; do         # a vector that is sent whole, and one in pieces
         check "$units units, one GPU" env WEFT_BACKEND_PATH="$emu" WEFT_DEVICE=cuda "$train" 8 3 units=$units out=gpu
-        for n in $(if [ $units = 8 ] || [ -n "${V:-}" ]; then echo 3; else echo 2 3 5; fi); do
+        for n in $(if [ $units = 8 ] || [ -n "${V:-}" ]; then echo 3 4; else echo 2 3 4 5 8; fi); do
             check "$units units, $n GPUs" eval "WEFT_EMU_NCCL_SAYS=1 by_link $n 8 3 units=$units out=many >said 2>&1"
-            check "by the link" went_by_link $n "$([ $units = 8 ] && echo 3 || echo 6)"
+            check "by the link" went_by_link $n "$(case $units,$n in 8,*) echo 3 ;; *,4) echo 12 ;; *,8) echo 18 ;; *) echo 6 ;; esac)"
             check "the same bytes" cmp gpu many
         done
         check "through the hosts" eval "nccl=off by_link 3 8 3 units=$units out=many >said 2>&1 && ! grep 'weft:' said"
         check "the same bytes" cmp gpu many
     done
+    for n in 2 4; do                              # shards of which a rank has no whole branch: pieces, from each to all
+        check "6 shards, one GPU" env WEFT_BACKEND_PATH="$emu" WEFT_DEVICE=cuda "$train" 6 3 out=gpu
+        check "6 shards, $n GPUs" eval "WEFT_EMU_NCCL_SAYS=1 by_link $n 6 3 out=many >said 2>&1"
+        check "by pieces" went_by_link $n 6
+        check "the same bytes" cmp gpu many
+    done
+    check "one GPU again" env WEFT_BACKEND_PATH="$emu" WEFT_DEVICE=cuda "$train" 8 3 out=gpu
     check "told which way" eval 'WEFT_LOG=1 by_link 3 8 1 2>&1 | grep -c "^weft: gradients go from GPU to GPU by NCCL 2.28.9" | grep -qx 1'
     check "one without NCCL" says 0 "weft: gradients go through the memory of the hosts: rank 2: NCCL: /nowhere: " eval "ODD=2 by_link 3 8 3 out=many"
     check "the same bytes" cmp gpu many

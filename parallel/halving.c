@@ -1,0 +1,74 @@
+/* halving.c - the exchange between the GPUs of a power of two ranks, where each one's shards are one branch
+ * of the tree: recursive halving and doubling (Rabenseifner 2004), neighbours first. That is the tree itself,
+ * so the bits are those of pieces that go from each to all. It takes 2 log2(ranks) messages a rank, and what
+ * leaves a node is added up in it before. */
+#include "core/link.h"
+#include "parallel/parallel.h"
+
+typedef struct { int64_t from, n; } part;
+
+/* Whether the ranks' halves, and halves of halves, are those of the tree. */
+static bool is_their_tree(const weft_parallel *p, int from, int end)
+{
+    int middle = from + (end - from) / 2, all = p->world.ranks;
+    weft__branch both = { weft__shards_of(p->shards, from, all).from,
+                          weft__shards_of(p->shards, end - 1, all).end };
+    if (end - from == 1)
+        return true;
+    return weft__tree_middle(both) == weft__shards_of(p->shards, middle, all).from &&
+           is_their_tree(p, from, middle) && is_their_tree(p, middle, end);
+}
+
+static bool one_branch_each(const weft_parallel *p)
+{
+    weft__branch b[WEFT__BRANCHES];
+    for (int q = 0; q < p->world.ranks; q++)
+        if (weft__tree_parts(p->shards, weft__shards_of(p->shards, q, p->world.ranks), b) != 1)
+            return false;
+    return true;
+}
+
+bool weft__can_halve(const weft_parallel *p)
+{
+    int ranks = p->world.ranks;
+    return p->link && !p->transfer.whole && !(ranks & (ranks - 1)) && one_branch_each(p) &&
+           is_their_tree(p, 0, ranks);
+}
+
+/* The halves of a part: that of this rank if `mine`, or else of its partner in the round of distance d. */
+static part half_of(part whole, int rank, int d, bool mine)
+{
+    int64_t lower = whole.n / 32 * 16;           /* whole lines, as all pieces */
+    bool upper = ((rank & d) != 0) == mine;
+    return upper ? (part){ whole.from + lower, whole.n - lower } : (part){ whole.from, lower };
+}
+
+static bool swapped(weft_parallel *p, const char *what, int peer, part out, real *to, int64_t n)
+{
+    weft__link_group(p, true);
+    weft__link_post(p, true, peer, p->transfer.base + out.from, out.n);
+    weft__link_post(p, false, peer, to, n);
+    weft__link_group(p, false);
+    return weft__link_taken(p, what);
+}
+
+bool weft__exchange_halves(weft_parallel *p)
+{
+    weft__device *d = &p->w->dev;
+    int here = p->world.rank, ranks = p->world.ranks, round = 0;
+    real *x = p->transfer.base, *theirs = p->linked.terms;
+    part at[WEFT__DEPTH] = { { 0, p->n } };
+    for (int far = 1; far < ranks; far *= 2, round++) {
+        part keeps = half_of(at[round], here, far, true), gives = half_of(at[round], here, far, false);
+        if (!swapped(p, "gradients of the batch", here ^ far, gives, theirs, keeps.n))
+            return false;
+        d->k->scale(d, keeps.n, 1, theirs, x + keeps.from, true);
+        at[round + 1] = keeps;
+    }
+    for (int far = ranks / 2; far; far /= 2) {
+        part lacks = half_of(at[--round], here, far, false);
+        if (!swapped(p, "sums of the batch", here ^ far, at[round + 1], x + lacks.from, lacks.n))
+            return false;
+    }
+    return true;
+}
