@@ -1,4 +1,5 @@
-/* link.cu - core/link.h by NCCL. Its library is opened when ranks ask for it: weft runs where there is none.
+/* link.cu - core/shared/link.h by NCCL. Its library is opened when ranks ask for it: weft runs where there is
+ * none.
  *
  * Communicators do not block (NCCL 2.14): each call returns at once, and ncclCommGetAsyncError says when it
  * has done what it was asked for. Until then NCCL may still put kernels into the stream, so nobody else may.
@@ -8,7 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include "core/link.h"
+#include "core/shared/link.h"
 #include "cuda/cuda.h"
 
 #if !defined(WEFT_EMULATED) && defined(__has_include)

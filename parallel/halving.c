@@ -2,7 +2,6 @@
  * of the tree: recursive halving and doubling (Rabenseifner 2004), neighbours first. That is the tree itself,
  * so the bits are those of pieces that go from each to all. It takes 2 log2(ranks) messages a rank, and what
  * leaves a node is added up in it before. */
-#include "core/link.h"
 #include "parallel/parallel.h"
 
 typedef struct { int64_t from, n; } part;

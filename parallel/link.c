@@ -1,10 +1,10 @@
 /* link.c - gradients of GPUs go straight to the GPUs of the other ranks, where there is a link
- * (core/link.h): the same pieces, added along the same tree, in device memory. The link moves numbers and
- * knows nothing else, and a GPU whose neighbour is gone waits for ever. So each rank watches the next one
- * over the transport, which says at the end that its own numbers have come. */
+ * (core/shared/link.h): the same pieces, added along the same tree, in device memory. The link moves numbers
+ * and knows nothing else, and a GPU whose neighbour is gone waits for ever. So each rank watches the next
+ * one over the transport, which says at the end that its own numbers have come. */
 #include <sched.h>
 #include <string.h>
-#include "core/link.h"
+#include "core/shared/link.h"
 #include "parallel/parallel.h"
 
 enum { OVER = 5 };                               /* a tag */

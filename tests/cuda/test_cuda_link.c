@@ -1,10 +1,10 @@
-/* test_cuda_link.c - numbers from GPU to GPU (core/link.h), of ranks that are threads, by the library that
- * stands in for NCCL. Threads note what is wrong; Criterion's own assertions are for the first one. */
+/* test_cuda_link.c - numbers from GPU to GPU (core/shared/link.h), of ranks that are threads, by the library
+ * that stands in for NCCL. Threads note what is wrong; Criterion's own assertions are for the first one. */
 #include <pthread.h>
 #include <sched.h>
 #include "core/core.h"
-#include "core/link.h"
 #include "core/profile.h"
+#include "core/shared/link.h"
 #include "cuda_emulated.h"
 
 enum { MOST = 5, NUMBERS = 30000 };

@@ -2,7 +2,7 @@
  * parts put together are the whole. */
 #include <unistd.h>
 #include "tests/core/comma.h"
-#include "tests/files.h"
+#include "tests/io/files.h"
 #include "series_data.h"
 
 static void same_number(double a, double b)

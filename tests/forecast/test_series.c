@@ -3,7 +3,7 @@
 #include <hdf5.h>
 #include <unistd.h>
 #include "series_data.h"
-#include "tests/files.h"
+#include "tests/io/files.h"
 
 static const char *put(const char *name, const char *text)
 {

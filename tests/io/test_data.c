@@ -5,7 +5,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 #include "tests/core/comma.h"
-#include "tests/files.h"
+#include "tests/io/files.h"
 
 static const char *put(const char *name, const void *bytes, size_t n)
 {

@@ -4,7 +4,7 @@
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
-#include "tests/files.h"
+#include "tests/io/files.h"
 
 static weft_hdf5 *opened(const char *path, const char *group)
 {
