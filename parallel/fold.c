@@ -134,7 +134,7 @@ void weft__fold_losses(weft_parallel *p)
     weft__check_faults(p->w, "an update");
     for (int s = p->mine.from; s < p->mine.end; s++, x += 2) {
         int before = weft__branches_before(p, s, out), after = weft__branches_before(p, s + 1, out);
-        double sum = x[0], weight = x[1];
+        double sum = (double)x[0], weight = (double)x[1];
         for (int i = before; i-- >= after;)
             sum = p->sums[i][WEFT__LOSS] + sum, weight = p->sums[i][WEFT__WEIGHT] + weight;
         p->sums[after - 1][WEFT__LOSS] = sum, p->sums[after - 1][WEFT__WEIGHT] = weight;
