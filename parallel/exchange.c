@@ -6,11 +6,12 @@
  * up as the tree says, and hands the sum out: as many bytes as an all-reduce by reduce-scatter and all-gather
  * takes (Rabenseifner 2004), if each rank's shards are one branch. A chunk can leave while the walk back is
  * still at work on others, see overlap.c. Where the cuts are depends on the vector's length and the number of
- * ranks, never on time. A short vector goes to all as a whole, and each adds it up by itself. */
+ * ranks, never on time. A short vector goes to all as a whole, and each adds it up by itself: one round
+ * of messages instead of two, and of two ranks no more bytes. */
 #include <string.h>
 #include "parallel/parallel.h"
 
-enum { GRADIENTS = 16, SUMS_OUT = 8, ALIGN = 16, SHORT = 8192, PIECE = 32768 };         /* tags; numbers */
+enum { GRADIENTS = 16, SUMS_OUT = 8, ALIGN = 16, SHORT = 16384, PIECE = 32768 };        /* tags; numbers */
 
 /* A branch, and its numbers: of one's own all, of another rank's the pieces that this one owns. */
 typedef struct weft__term { weft__branch branch; real *x; } term;
@@ -45,7 +46,7 @@ int64_t weft__piece_size(const transfer *x, int chunk, int rank)
 void weft__cut_vector(transfer *x, int64_t n, int rank, int ranks, bool linked)
 {
     int64_t most = n / ((int64_t)PIECE * ranks);
-    *x = (transfer){ .n = n, .ranks = ranks, .whole = n <= SHORT };
+    *x = (transfer){ .n = n, .ranks = ranks, .whole = n * (ranks - 1) <= SHORT };
     x->chunks = x->whole || linked || most < 1 ? 1 : most < WEFT__CHUNKS ? (int)most : WEFT__CHUNKS;
     for (int c = 0; c < x->chunks; c++)
         x->offset[c + 1] = x->offset[c] + weft__piece_size(x, c, rank);

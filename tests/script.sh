@@ -5,7 +5,8 @@ g2p=$examples/g2p
 dir=$(mktemp -d) || exit 1
 trap 'rm -rf "$dir"' EXIT
 cd "$dir" || exit 1
-good=0 all=0
+good=0 all=0 what=
+trap 'echo "not so: $what: it has not come to its end"; cat out err; exit 124' TERM
 
 how_often() {                           # TIMES SANITIZED: how often a program is killed; WEFT_KILLS says otherwise
     local times=$1

@@ -170,7 +170,7 @@ there_is_nccl() {
 linked() {
     local n units
     there_is_nccl || return 0
-    for units in $([ -n "${V:-}" ] || echo 8) 24; do         # a vector that is sent whole, and one in pieces
+    for units in $([ -n "${V:-}" ] || echo 8) 32; do         # a vector that is sent whole, and one in pieces
         check "$units units, one GPU" env WEFT_BACKEND_PATH="$emu" WEFT_DEVICE=cuda "$train" 8 3 units=$units out=gpu
         for n in $(if [ $units = 8 ] || [ -n "${V:-}" ]; then echo 3 4; else echo 2 3 4 5 8; fi); do
             check "$units units, $n GPUs" eval "WEFT_EMU_NCCL_SAYS=1 by_link $n 8 3 units=$units out=many >said 2>&1"
@@ -181,8 +181,8 @@ linked() {
         check "the same bytes" cmp gpu many
     done
     for n in $([ -n "${V:-}" ] || echo 2 4); do   # shards of which a rank has no whole branch: pieces, from each to all
-        check "6 shards, one GPU" env WEFT_BACKEND_PATH="$emu" WEFT_DEVICE=cuda "$train" 6 3 out=gpu
-        check "6 shards, $n GPUs" eval "WEFT_EMU_NCCL_SAYS=1 by_link $n 6 3 out=many >said 2>&1"
+        check "6 shards, one GPU" env WEFT_BACKEND_PATH="$emu" WEFT_DEVICE=cuda "$train" 6 3 units=32 out=gpu
+        check "6 shards, $n GPUs" eval "WEFT_EMU_NCCL_SAYS=1 by_link $n 6 3 units=32 out=many >said 2>&1"
         check "by pieces" went_by_link $n 6
         check "the same bytes" cmp gpu many
     done
@@ -342,6 +342,14 @@ fewer_each_time() {                     # a run of 4 ranks, of which one is kill
     local said=(8 12 out=again every=1); [ ! -e again ] || said+=(resume)
     if [ $runs = 3 ]; then ranks 2 "${said[@]}"; else faulty kill:1:60 ranks $((5 - runs)) "${said[@]}"; fi
 }
+ended_by() {                            # SIGNAL
+    rm -f begun; set -m                 # else it would be deaf to SIGINT
+    "$restart" nothing sh -c "trap 'echo it; exit 7' $1; : >begun; while :; do sleep .05; done" >said 2>&1 & local pid=$!
+    set +m
+    until [ -e begun ] || ! kill -0 $pid 2>/dev/null; do sleep .02; done
+    kill -s "$1" $pid; wait $pid
+    [ $? = 7 ] && grep -q "ended by SIG$1; status 7" said && [ "$(grep -c it said)" = 1 ]
+}
 restarted() {
     export -f fewer_each_time ranks faulty; export parts train
     undisturbed
@@ -352,7 +360,8 @@ restarted() {
     check "a wrong call" says 2 "a wrong call; it is not tried again" "$restart" nothing sh -c 'exit 2'
     check "no command" says 2 "usage: restart.sh" "$restart" nothing
     check "a number of tries" says 2 "-n many: the number of tries" "$restart" -n many nothing true
-    check "a signal goes to the command" eval '"$restart" nothing sh -c "trap \"exit 7\" TERM; : >begun; while :; do sleep .05; done" 2>said & pid=$!; until [ -e begun ] || ! kill -0 $pid 2>/dev/null; do sleep .02; done; kill $pid; wait $pid; [ $? = 7 ] && grep -q "ended by SIGTERM" said'
+    for signal in TERM INT HUP; do check "SIG$signal goes to the command, once" ended_by $signal; done
+    check "a signal between two runs" eval '{ "$restart" nothing sh -c ": >tried; exit 5" 2>said & } && pid=$! && until grep -q "begins again" said; do sleep .02; done && kill $pid; wait $pid; [ $? = 5 ] && grep -q "ended by SIGTERM; status 5" said'
 }
 
 # ---- the model of what many ranks cost
@@ -360,15 +369,16 @@ modelled() { check "it sends what the library sends, and what costs nothing take
 
 # ---- signals
 stopped_together() {
+    rm -f said stopped                  # what is there is of this run
     ranks 3 8 100000 out=stopped units=8 >said 2>&1 & local pid=$! one
-    until [ "$(wc -l <said)" -gt 3 ]; do sleep .05; done
+    until [ -e said ] && [ "$(wc -l <said)" -gt 3 ]; do kill -0 $pid || return 1; sleep .05; done
     one=$(pgrep -f "^$train 8 100000" | tail -n 1)
-    kill -s "$1" "$one"
+    kill -s "$1" "$one" || { kill -s KILL $pid; return 1; }
     wait $pid && [ -e stopped ] && local done_; done_=$(grep -c . said)
     "$train" 8 "$done_" units=8 out=alone >/dev/null && cmp alone stopped
 }
 stopped() {
-    for signal in TERM USR1; do rm -f stopped; check "SIG$signal to one stops all at one update" stopped_together $signal; done
+    for signal in TERM USR1; do check "SIG$signal to one stops all at one update" stopped_together $signal; done
 }
 
 # ---- where there is no one

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # restart.sh [-n TRIES] FILE COMMAND ARGUMENT ..    runs a training that saves to FILE, and runs it again each time it fails, so that it goes on
 # from FILE: the command resumes where FILE is there and begins where it is not (g2p --resume). A run that comes to nothing, FILE as it was,
-# counts as a try; after TRIES (3) of them in a row it is given up. A wrong call, status 2 or 127, is not tried again. SIGTERM and SIGINT go
-# to the command, and end this.
+# counts as a try; after TRIES (3) of them in a row it is given up. A wrong call, status 2 or 127, is not tried again. SIGTERM, SIGINT and
+# SIGHUP go to the command, once, and end this; it has a session of its own, so Ctrl-C does not reach it twice.
 #
 #     restart.sh g2p.h5 mpirun -n 4 build/examples/g2p --data DICT --shards 8 --out g2p.h5 --resume
 set -u
@@ -11,22 +11,27 @@ if [ "${1-}" = -n ] && [ $# -gt 1 ]; then tries=$2; shift 2; fi
 case $tries in ''|*[!0-9]*|0) echo "restart.sh: -n $tries: the number of tries in a row is expected, 1 or more" >&2; exit 2 ;; esac
 if [ $# -lt 2 ]; then echo "usage: restart.sh [-n TRIES] FILE COMMAND ARGUMENT .." >&2; exit 2; fi
 file=$1; shift
-ended=""
+child="" ended="" told=""
 state() { stat -c '%i %Y %s' "$file" 2>/dev/null; }                  # saving puts a new file in place of the old one
-pass_on() { ended=$1; kill -s "$1" "$child" 2>/dev/null; }
+pass_on() { ended=$1 again=1; if [ -n "$child" ]; then kill -s "$1" "$child" 2>/dev/null; told=1; fi; }
+give_up_if_ended() { [ -z "$ended" ] || { echo "restart.sh: ended by SIG$ended; status $1" >&2; exit "$1"; }; }
+trap 'pass_on TERM' TERM
+trap 'pass_on INT' INT
+trap 'pass_on HUP' HUP
 failed=0
 while :; do
     before=$(state)
-    "$@" & child=$!
-    trap 'pass_on TERM' TERM
-    trap 'pass_on INT' INT
-    wait $child; status=$?
-    while kill -0 $child 2>/dev/null; do wait $child; status=$?; done              # a signal has ended the wait, and not the command
+    ( trap - INT; exec setsid "$@" ) </dev/null & child=$!                          # bash would have it ignore SIGINT
+    [ -z "$ended" ] || [ -n "$told" ] || kill -s "$ended" $child 2>/dev/null        # it came before there was whom to tell
+    again=1
+    while [ -n "$again" ]; do again=""; wait $child; status=$?; done               # a signal ends the wait, and not the command
+    child=""
     [ $status = 0 ] && exit 0
-    [ -n "$ended" ] && { echo "restart.sh: ended by SIG$ended; status $status" >&2; exit $status; }
+    give_up_if_ended $status
     case $status in 2|126|127) echo "restart.sh: status $status: a wrong call; it is not tried again" >&2; exit $status ;; esac
     if [ "$(state)" = "$before" ]; then failed=$((failed + 1)); else failed=0; fi
     if [ $failed -ge "$tries" ]; then echo "restart.sh: status $status, and $file has not changed in $failed runs; given up" >&2; exit $status; fi
     echo "restart.sh: status $status; $(if [ -e "$file" ]; then echo "goes on from $file"; else echo "begins again"; fi)" >&2
-    sleep $((failed > 5 ? 32 : failed > 0 ? 1 << (failed - 1) : 0))
+    sleep $((failed > 5 ? 32 : failed > 0 ? 1 << (failed - 1) : 0)) & wait $!
+    give_up_if_ended $status
 done
