@@ -206,20 +206,18 @@ static real *numbers(const transfer *x, int i, int chunk)
     return x->term[i].x + (i < x->mine ? weft__piece_from(x, chunk, x->p->world.rank) : x->offset[chunk]);
 }
 
-static real *sum_of(transfer *x, int chunk, weft__branch tree, int64_t n)
+/* Of two terms the sum takes the place of the left, or of the one that is `to`, where all is to be: either
+ * gives the same bits. */
+static real *sum_of(transfer *x, int chunk, weft__branch tree, int64_t n, const real *to)
 {
     for (int i = 0; i < x->terms; i++)
         if (x->term[i].branch.from == tree.from && x->term[i].branch.end == tree.end)
             return numbers(x, i, chunk);
     int middle = weft__tree_middle(tree);
-    real *left = sum_of(x, chunk, (weft__branch){ tree.from, middle }, n);
-    const real *right = sum_of(x, chunk, (weft__branch){ middle, tree.end }, n);
-    weft__device *d = &x->p->w->dev;
-    if (x->p->link)
-        d->k->scale(d, n, 1, right, left, true);
-    else
-        weft__add(n, left, right);
-    return left;
+    real *left = sum_of(x, chunk, (weft__branch){ tree.from, middle }, n, to),
+         *right = sum_of(x, chunk, (weft__branch){ middle, tree.end }, n, to), *into = right == to ? right : left;
+    weft__add(x->p, n, into, into == left ? right : left);
+    return into;
 }
 
 /* The first chunk that is not added up yet is: false if its numbers have not come, or never will. */
@@ -230,8 +228,8 @@ bool weft__transfer_step(weft_parallel *p, bool wait)
     if (chunk == x->posted || x->broken || !come(x, chunk, "gradients of the batch", wait))
         return false;
     int64_t n = weft__piece_size(x, chunk, p->world.rank);
-    real *sum = sum_of(x, chunk, (weft__branch){ 0, p->shards }, n),
-         *to = x->sum + weft__piece_from(x, chunk, p->world.rank);
+    real *to = x->sum + weft__piece_from(x, chunk, p->world.rank),
+         *sum = sum_of(x, chunk, (weft__branch){ 0, p->shards }, n, to);
     weft__device *d = &p->w->dev;
     if (sum != to && p->link)
         d->k->copy(d, to, sum, (size_t)n * sizeof *to);

@@ -4,10 +4,17 @@
 #include <string.h>
 #include "parallel/parallel.h"
 
-void weft__add(int64_t n, real *restrict a, const real *restrict b)
+/* a += b, where terms are: in the memory of the device, or of a GPU's host, if there is no link */
+void weft__add(weft_parallel *p, int64_t n, real *a, const real *b)
 {
-    for (int64_t i = 0; i < n; i++)
-        a[i] += b[i];
+    char why[128];
+    weft__device *d = &p->w->dev, host = { 0 };
+    if (!d->k->synchronous && !p->link) {
+        host.k = weft__cpu_kernels(WEFT_CPU, why, sizeof why);
+        host.k = host.k ? host.k : weft__cpu_kernels(WEFT_REF, why, sizeof why);
+        d = &host;
+    }
+    d->k->scale(d, n, 1, b, a, true);
 }
 
 int weft__branches_before(const weft_parallel *p, int at, weft__branch out[WEFT__BRANCHES])

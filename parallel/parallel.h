@@ -163,7 +163,7 @@ void weft__cut_vector(weft__transfer *, int64_t n, int rank, int ranks, bool lin
 int64_t weft__piece_from(const weft__transfer *, int chunk, int rank);
 int64_t weft__piece_size(const weft__transfer *, int chunk, int rank);
 /* a += b, as every sum of two branches */
-void weft__add(int64_t n, real *restrict a, const real *restrict b);
+void weft__add(weft_parallel *, int64_t n, real *a, const real *b);
 
 /* ---- link.c: the same between GPUs; p->link NULL: there is none, and the transport does it ---- */
 /* A common call's part: joins the GPUs of all ranks, where that is possible. False: a rank is lost, or the

@@ -85,9 +85,9 @@ ranks_catch() {                         # NET SOURCE SED PARTS WORDS
     else printf '  FAIL  %s: ranks did not catch it (exit status %s)\n' "$1" "$rc"; printf '%s\n' "$out" | tail -n 30 | sed 's/^/        | /'; fi
 }
 ranks_catch "sums in the order of arrival, by other ranks' bytes" parallel/exchange.c \
-    's/^    int middle = weft__tree_middle\(tree\);/    for (int i = 1; n \&\& i < x->terms; i++) weft__add(n, x->term[0].x, x->term[i].x);\n    if (n) return x->term[0].x;\n&/' bytes 'the same bytes'
+    's/^    int middle = weft__tree_middle\(tree\);/    for (int i = 1; n \&\& i < x->terms; i++) weft__add(x->p, n, x->term[0].x, x->term[i].x);\n    if (n) return x->term[0].x;\n&/' bytes 'the same bytes'
 ranks_catch "a ring in place of the tree, by other ranks' bytes"  parallel/exchange.c \
-    's/^    int middle = weft__tree_middle\(tree\);/    int own = x->p->done, last = x->terms - 1;\n    for (int i = last; n \&\& i > own; i--) weft__add(n, x->term[i - 1].x, x->term[i].x);\n    if (n) { weft__add(n, x->term[0].x, x->term[own].x); return x->term[0].x; }\n&/' bytes 'the same bytes'
+    's/^    int middle = weft__tree_middle\(tree\);/    int own = x->p->done, last = x->terms - 1;\n    for (int i = last; n \&\& i > own; i--) weft__add(x->p, n, x->term[i - 1].x, x->term[i].x);\n    if (n) { weft__add(x->p, n, x->term[0].x, x->term[own].x); return x->term[0].x; }\n&/' bytes 'the same bytes'
 ranks_catch "an update that one skips, where no one looks"        parallel/agree.c \
     's/if \(a->print\[i\] != b->print\[i\]\)/if (n > 99)/' failures 'an update that one skips'
 
