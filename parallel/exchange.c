@@ -215,7 +215,8 @@ static real *sum_of(transfer *x, int chunk, weft__branch tree, int64_t n, const 
             return numbers(x, i, chunk);
     int middle = weft__tree_middle(tree);
     real *left = sum_of(x, chunk, (weft__branch){ tree.from, middle }, n, to),
-         *right = sum_of(x, chunk, (weft__branch){ middle, tree.end }, n, to), *into = right == to ? right : left;
+         *right = sum_of(x, chunk, (weft__branch){ middle, tree.end }, n, to),
+         *into = right == to ? right : left;
     weft__add(x->p, n, into, into == left ? right : left);
     return into;
 }
