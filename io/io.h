@@ -33,6 +33,13 @@ weft_status weft__read_file(const char *path, weft__head *head, unsigned char **
 /* A regular file to be read, *file to be closed, and its size; *file is -1 after a failure. */
 weft_status weft__open_file(const char *path, int *file, size_t *size);
 
+/* checkpoint/: the bytes of a checkpoint in memory, to be freed, their seal compared; and weft_load of them,
+ * where path is for messages. For ranks of which one reads. */
+typedef struct weft__image { unsigned char *bytes; size_t size; } weft__image;
+weft_status weft__read_checkpoint(const char *path, weft__image *out);
+weft_status weft__load_image(const char *path, const weft__image *image, weft_module *m, weft_optim *o,
+                             const weft_checkpoint_item *items, int64_t n);
+
 /* foreign.c: an error that says what it is and how to convert it, if the file begins as one of PyTorch,
  * NumPy, safetensors or ONNX does. */
 weft_status weft__foreign(const char *path, const unsigned char *bytes, size_t head, size_t size);

@@ -109,7 +109,8 @@ typedef struct { const void *bytes; int64_t n; } weft_parallel_result;
 WEFT_API const weft_parallel_result *weft_parallel_gathered(const weft_parallel *p, int64_t *n);
 
 /* ---- checkpoints ---- */
-/* weft_save by rank 0, and weft_load by all; what is returned is the same on all ranks. The file
+/* weft_save, and weft_load, by rank 0; what has been read goes to all, so the others need no file,
+ * and what is returned is the same on all ranks. The file
  * has the number of shards as the item "parallel.shards"; loading it with another number said in
  * weft_parallel_opts is WEFT_EARG, and so is one below the ranks. Any number of ranks goes on to
  * the same bytes. */

@@ -1,15 +1,19 @@
-/* files.c - checkpoints of a run on many ranks: one writes, all know how it went, and all read. */
+/* files.c - checkpoints of a run on many ranks: one writes or reads, and all know how it went.
+ * What has been read goes to all: the others need no file. */
+#include <stdlib.h>
 #include <string.h>
 #include "parallel/parallel.h"
 
 static const char item_name[] = "parallel.shards";
 
-typedef struct { int32_t status; char text[480]; } result;
+enum { SLICE = 1 << 30 };                        /* bytes of a broadcast: MPI counts by int */
+
+typedef struct { int32_t status; int64_t size; char text[480]; } result;
 
 /* What rank 0, or for `all` the first rank that has failed, says of its file. */
 static weft_status shared(weft_parallel *p, const char *what, weft_status mine, bool all)
 {
-    result r = { .status = mine };
+    result r = { .status = mine, .size = (int64_t)p->image.size };
     snprintf(r.text, sizeof r.text, "%.479s", mine ? weft_file_message() : "");
     if (!p->transport)
         return mine;
@@ -95,11 +99,46 @@ weft_status weft_parallel_save(weft_parallel *p, const char *path, weft_module *
 }
 
 /* ---- loading ---- */
+static void forget_image(weft_parallel *p)
+{
+    free(p->image.bytes);
+    p->image = (weft__image){ 0 };
+}
+
+/* After a failure the transport may still be at it: the image stays. */
+static weft_status hand_out_image(weft_parallel *p, const char *what, const char *path)
+{
+    for (size_t at = 0; at < p->image.size; at += SLICE) {
+        size_t left = p->image.size - at;
+        weft__request r = { p->transport->broadcast(0, p->image.bytes + at, left < SLICE ? left : SLICE), 0 };
+        if (!weft__await(p, what, &r, 1))
+            return failed(p, what, path);
+    }
+    return WEFT_OK;
+}
+
+static weft_status read_once(weft_parallel *p, const char *what, const char *path)
+{
+    forget_image(p);
+    weft_status s = p->world.rank ? WEFT_OK : weft__read_checkpoint(path, &p->image);
+    s = shared(p, what, s, false);
+    if (s || p->world.ranks < 2)
+        return s;
+    p->image.size = (size_t)((const result *)weft__said(p, 0))->size;
+    if (p->world.rank)
+        p->image.bytes = malloc(p->image.size);
+    s = p->image.bytes ? WEFT_OK :
+                         weft__file_fail(WEFT_ENOMEM, "%s: no memory for %s, %zu bytes", what, path,
+                                         p->image.size);
+    s = shared(p, what, s, true);
+    return s ? s : hand_out_image(p, what, path);
+}
+
 /* The file's number of shards becomes that of the run, if none was said. */
 static weft_status take_shards(weft_parallel *p, const char *path, int64_t *shards)
 {
     weft_checkpoint_item item = { item_name, WEFT_I64, shards, 1 };
-    weft_status s = weft_load(path, NULL, NULL, &item, 1);
+    weft_status s = weft__load_image(path, &p->image, NULL, NULL, &item, 1);
     if (s)
         return s;
     if (p->shards_said && *shards != p->shards)
@@ -119,13 +158,16 @@ static weft_status take_shards(weft_parallel *p, const char *path, int64_t *shar
 static weft_status load(weft_parallel *p, const char *what, const file *f)
 {
     int64_t shards = 0;
+    weft_status s = read_once(p, what, f->path);
+    if (s)
+        return s;
     /* before anything is changed, on any rank */
-    weft_status mine = shared(p, what, take_shards(p, f->path, &shards), true);
-    if (mine)
-        return mine;
-    mine = shared(p, what, weft_load(f->path, f->m, f->o, f->items, f->n), true);
-    if (mine || p->shards == shards)
-        return mine;
+    s = shared(p, what, take_shards(p, f->path, &shards), true);
+    if (!s)
+        s = shared(p, what, weft__load_image(f->path, &p->image, f->m, f->o, f->items, f->n), true);
+    forget_image(p);
+    if (s || p->shards == shards)
+        return s;
     p->shards = (int)shards, p->mine = weft__shards_of(p->shards, p->world.rank, p->world.ranks);
     p->batch.room = 0;                           /* its arrays are of another number of shards */
     return WEFT_OK;

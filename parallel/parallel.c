@@ -85,6 +85,7 @@ static void parallel_end(void *user)
     weft__link_end(p);
     weft__fold_end(p);
     weft__results_end(p);
+    free(p->image.bytes);
     weft__portion *b = &p->batch;
     void *const all[] = { p->len,   p->stage.at, p->own.at, p->said.at, b->place,
                           b->index, b->id,       b->start,  b->key,     b->bin,  p->roll.at };

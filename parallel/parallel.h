@@ -123,6 +123,7 @@ struct weft_parallel {
         real *terms; int64_t room;
     } linked;
     weft__results results;
+    weft__image image;                           /* of files.c: the checkpoint that is being loaded */
 };
 
 /* ---- fold.c: sums and gradients of shard after shard, from zeros each ---- */

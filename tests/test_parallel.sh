@@ -207,6 +207,21 @@ linked_on() {
 told_by() { local words=$1; shift; says 1 "$words" "$@"; }
 
 # ---- going on with other ranks
+one_has_it() {                          # RANKS ARGUMENTS: the others are in a folder where nothing is
+    local n=$1; shift
+    "$parts/ranks" "$n" "$parts/pairs.so" sh -c 'case $WEFT_PAIRS in 0*) ;; *) cd elsewhere || exit 9 ;; esac; exec "$0" "$@"' "$train" "$@"
+}
+all_load() {
+    local q at
+    ranks 3 8 7 out=begun || return 1
+    for at in $(seq 3 "$(case ${V:-} in *san) echo 4 ;; *) echo 1 ;; esac)" 18); do
+        for q in 0 1; do
+            cp begun many
+            WEFT_PAIRS_SHRINK=1 WEFT_PAIRS_FAULT=kill:$q:$at ranks 3 8 12 out=many resume >left 2>&1
+            cmp one-8 many && grep -q "weft: gone of 3 ranks" left || { echo "kill:$q:$at"; cat left; return 1; }
+        done
+    done
+}
 resumed() {
     undisturbed
     for n in 1 2 5; do
@@ -215,6 +230,8 @@ resumed() {
         check "the same bytes" cmp one-8 many
         check "and without saying the shards" eval "ranks 2 8 4 out=many && ranks 3 0 12 out=many resume && cmp one-8 many"
     done
+    check "a file that rank 0 alone has" eval 'ranks 3 8 7 out=many && mkdir -p elsewhere && one_has_it 3 8 12 out=many resume && cmp one-8 many && [ -z "$(ls elsewhere)" ]'
+    check "ranks that are killed while it is read and handed out" all_load
     check "more ranks than shards" says 1 "saved by a run of 8 shards, and here are 9 ranks" ranks 9 0 12 out=many resume
     check "other shards" says 1 "saved by a run of 8 shards, and 4 are asked for" ranks 2 4 12 out=many resume
     check "no file" says 1 "rank 0: .*nofile" ranks 2 8 12 out=nofile resume

@@ -8,11 +8,12 @@ enum { WEFT__SEAL = 512, WEFT__NAMED = 320, WEFT__NOTES = 512 };
 #define WEFT__MAGIC "weft checkpoint "
 
 /* ---- file.c: an HDF5 file behind a seal, see docs/design/checkpoints.md ---- */
-typedef struct weft__sealed { weft__h5 *h; unsigned char *image; } weft__sealed;
+typedef struct weft__sealed { weft__h5 *h; unsigned char *own; } weft__sealed;
 weft__h5   *weft__sealed_new(const char *path);
 /* Ends h. The status of all that was done to it, or of writing the file. */
 weft_status weft__sealed_write(weft__h5 *h, const char *path);
-weft_status weft__sealed_open(const char *path, weft__sealed *s);
+/* image: what weft__read_checkpoint has read, which must stay; NULL: it is read here. */
+weft_status weft__sealed_open(const char *path, const weft__image *image, weft__sealed *s);
 weft_status weft__sealed_end(weft__sealed *s);
 
 /* ---- stage.c ---- */
@@ -60,7 +61,8 @@ weft_status weft__usable_with(const weft_module *m, const weft_optim *o, const c
 
 /* ---- items.c ---- */
 /* Only items, of a file that need not fit a module. */
-weft_status weft__items_load(const char *path, const weft_checkpoint_item *items, int64_t n);
+weft_status weft__items_load(const char *path, const weft__image *image, const weft_checkpoint_item *items,
+                             int64_t n);
 weft_status weft__items_good(const char *function, const weft_checkpoint_item *items, int64_t n);
 void        weft__items_store(weft__h5 *h, const weft_checkpoint_item *items, int64_t n);
 void        weft__items_hold(weft__stage *s, const weft_checkpoint_item *items, int64_t n);

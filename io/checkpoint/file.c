@@ -85,23 +85,35 @@ static void expect_attribute(weft__h5 *h, const char *key, const char *value)
         weft__h5_fail(h, WEFT_EFORMAT, "its %s is \"%s\", this library reads \"%s\"", key, text, value);
 }
 
-weft_status weft__sealed_open(const char *path, weft__sealed *s)
+weft_status weft__read_checkpoint(const char *path, weft__image *out)
 {
-    size_t size;
     char head[WEFT__SEAL];
-    *s = (weft__sealed){ 0 };
-    weft_status status = weft__read_file(path, check_head, &s->image, &size);
+    *out = (weft__image){ 0 };
+    weft_status status = weft__read_file(path, check_head, &out->bytes, &out->size);
     if (status)
         return status;
-    seal(head, s->image + WEFT__SEAL, size - WEFT__SEAL);
-    if (memcmp(head, s->image, WEFT__SEAL))
-        status = weft__file_fail(
-            WEFT_EFORMAT, "%s is damaged, or was changed by another program: its checksum is wrong", path);
-    else
-        s->h = weft__h5_open(path, s->image, size, true);
+    seal(head, out->bytes + WEFT__SEAL, out->size - WEFT__SEAL);
+    if (!memcmp(head, out->bytes, WEFT__SEAL))
+        return WEFT_OK;
+    free(out->bytes);
+    *out = (weft__image){ 0 };
+    return weft__file_fail(
+        WEFT_EFORMAT, "%s is damaged, or was changed by another program: its checksum is wrong", path);
+}
+
+weft_status weft__sealed_open(const char *path, const weft__image *image, weft__sealed *s)
+{
+    weft__image own = { 0 };
+    *s = (weft__sealed){ 0 };
+    weft_status status = image ? WEFT_OK : weft__read_checkpoint(path, &own);
+    if (status)
+        return status;
+    image = image ? image : &own;
+    s->own = own.bytes;
+    s->h = weft__h5_open(path, image->bytes, image->size, true);
     if (!s->h) {
-        free(s->image);
-        return status ? status : WEFT_ENOMEM;
+        free(s->own);
+        return WEFT_ENOMEM;
     }
     expect_attribute(s->h, "format", FORMAT);
     expect_attribute(s->h, "format_version", VERSION);
@@ -112,6 +124,6 @@ weft_status weft__sealed_open(const char *path, weft__sealed *s)
 weft_status weft__sealed_end(weft__sealed *s)
 {
     weft_status status = weft__h5_end(s->h);
-    free(s->image);
+    free(s->own);
     return status;
 }

@@ -88,12 +88,13 @@ void weft__items_hold(weft__stage *s, const weft_checkpoint_item *items, int64_t
     }
 }
 
-weft_status weft__items_load(const char *path, const weft_checkpoint_item *items, int64_t n)
+weft_status weft__items_load(const char *path, const weft__image *image, const weft_checkpoint_item *items,
+                             int64_t n)
 {
     weft__sealed file;
     weft_status s = weft__items_good("weft_load", items, n);
     if (!s)
-        s = weft__sealed_open(path, &file);
+        s = weft__sealed_open(path, image, &file);
     if (s)
         return s;
     weft__stage stage = { file.h, NULL, NULL };
@@ -116,7 +117,7 @@ int64_t weft_checkpoint_item_size(const char *path, const char *name)
         weft__file_fail(WEFT_EARG, "weft_checkpoint_item_size: the item %s", bad);
         return -1;
     }
-    if (weft__sealed_open(path, &file))
+    if (weft__sealed_open(path, NULL, &file))
         return -1;
     snprintf(in, sizeof in, "items/%s", name);
     if (!weft__h5_find(file.h, in, &k) || k.rank != 1)

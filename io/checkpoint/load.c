@@ -215,17 +215,17 @@ static weft_status finish_load(loading *l, weft__sealed *file)
                                WEFT_OK;
 }
 
-weft_status weft_load(const char *path, weft_module *m, weft_optim *o, const weft_checkpoint_item *items,
-                      int64_t n)
+weft_status weft__load_image(const char *path, const weft__image *image, weft_module *m, weft_optim *o,
+                             const weft_checkpoint_item *items, int64_t n)
 {
     weft__sealed file;
     if (!m && n && !o)
-        return weft__items_load(path, items, n);
+        return weft__items_load(path, image, items, n);
     weft_status s = weft__usable_with(m, o, "weft_load", path);
     if (!s)
         s = weft__items_good("weft_load", items, n);
     if (!s)
-        s = weft__sealed_open(path, &file);
+        s = weft__sealed_open(path, image, &file);
     if (s)
         return s;
     loading l = { .stage = { file.h, NULL, NULL }, .m = m };
@@ -240,6 +240,12 @@ weft_status weft_load(const char *path, weft_module *m, weft_optim *o, const wef
     return s;
 }
 
+weft_status weft_load(const char *path, weft_module *m, weft_optim *o, const weft_checkpoint_item *items,
+                      int64_t n)
+{
+    return weft__load_image(path, NULL, m, o, items, n);
+}
+
 weft_status weft_load_matching(const char *path, weft_module *m, weft_load_report *report)
 {
     weft__sealed file;
@@ -248,7 +254,7 @@ weft_status weft_load_matching(const char *path, weft_module *m, weft_load_repor
     *report = (weft_load_report){ 0 };
     weft_status s = weft__usable(m, "weft_load_matching", path);
     if (!s)
-        s = weft__sealed_open(path, &file);
+        s = weft__sealed_open(path, NULL, &file);
     if (s)
         return s;
     loading l = { .stage = { file.h, NULL, NULL }, .m = m, .report = report };

@@ -14,7 +14,7 @@
 #include <unistd.h>
 #include "parallel/transport.h"
 
-enum { MOST = 64, FAULTS = 4, LEFT = -2 };       /* LEFT: a tag of its own */
+enum { MOST = 64, FAULTS = 4, ALL = -1, LEFT = -2, FROM_ROOT = 1 << 20 };     /* LEFT, FROM_ROOT: tags */
 
 typedef struct message {
     struct message *next;
@@ -40,7 +40,8 @@ static uint64_t agreed;                          /* who is left, since it has; 0
 static bool revoked;
 static struct { char kind[8]; int rank; long at; } fault[FAULTS];
 static int faults; static long sent;
-static signed char *state; static int *of_peer, requests, room;   /* by request: over or not; its peer */
+/* by request: over or not; its peer, ALL of them; how many messages are left of it */
+static signed char *state; static int *of_peer, *messages, requests, room;
 
 /* ---- lists ---- */
 static int64_t key_of(int tag) { return epoch << 32 | tag; }
@@ -68,15 +69,18 @@ static int new_request(int of)
     if (requests == room) {
         room = room ? 2 * room : 64;
         state = realloc(state, (size_t)room), of_peer = realloc(of_peer, (size_t)room * sizeof *of_peer);
+        messages = realloc(messages, (size_t)room * sizeof *messages);
     }
-    state[requests] = 0, of_peer[requests] = of;
+    state[requests] = 0, of_peer[requests] = of, messages[requests] = 1;
     return requests++;
 }
+
+static void one_less(int request) { state[request] = --messages[request] == 0; }
 
 static void over(message *m)
 {
     if (m->request >= 0)
-        state[m->request] = 1;
+        one_less(m->request);
     if (m->own)
         free(m->bytes);
     free(m);
@@ -253,13 +257,18 @@ static void send_to(peer *p, int64_t tag, const void *bytes, size_t n, int reque
     push(p);
 }
 
+static void send_unless_left_out(int to, int tag, const void *bytes, size_t n, int request)
+{
+    if (left_out())
+        one_less(request);
+    else
+        send_to(&peers[member[to]], key_of(tag), bytes, n, request);
+}
+
 static int post_send(int to, int tag, const void *bytes, size_t n)
 {
     int request = new_request(member[to]);
-    if (left_out())
-        state[request] = 1;
-    else
-        send_to(&peers[member[to]], key_of(tag), bytes, n, request);
+    send_unless_left_out(to, tag, bytes, n, request);
     return request;
 }
 
@@ -280,6 +289,14 @@ static int post_recv(int from, int tag, void *bytes, size_t n)
     return request;
 }
 
+static bool peer_is_gone(int request)
+{
+    bool gone = of_peer[request] != ALL && peers[of_peer[request]].gone;
+    for (int q = 0; of_peer[request] == ALL && q < world.ranks; q++)
+        gone |= peers[member[q]].gone;
+    return gone;
+}
+
 static int wait_for(int request, double seconds)
 {
     struct timespec now;
@@ -288,7 +305,7 @@ static int wait_for(int request, double seconds)
     do {
         if (state[request])
             return state[request];
-        if (revoked || peers[of_peer[request]].gone)
+        if (revoked || peer_is_gone(request))
             return WEFT__LOST;
         progress(left > 0 ? (int)(left * 1000) + 1 : 0);
         clock_gettime(CLOCK_MONOTONIC, &now);
@@ -375,8 +392,18 @@ static bool shrink(weft__world *out)
     return true;
 }
 
-/* Not needed: the library broadcasts by messages. */
-static int broadcast(int root, void *bytes, size_t n) { (void)root, (void)bytes, (void)n; return -1; }
+/* from root to each */
+static int broadcast(int root, void *bytes, size_t n)
+{
+    if (root != world.rank)
+        return post_recv(root, FROM_ROOT, bytes, n);
+    int request = new_request(ALL);
+    messages[request] = world.ranks, one_less(request);
+    for (int q = 0; q < world.ranks; q++)
+        if (q != root)
+            send_unless_left_out(q, FROM_ROOT, bytes, n, request);
+    return request;
+}
 
 __attribute__((visibility("default"))) const weft__transport *weft_transport_open_v1(void)
 {
