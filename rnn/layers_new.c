@@ -1,0 +1,173 @@
+/* layers_new.c - recurrent layers, of the cells of core/cells.def and of a program's own, are made:
+ * parameters by PyTorch's names, what their module says of them. */
+#include <math.h>
+#include "autograd/autograd.h"
+#include "rnn/layers.h"
+
+static const char *layer_fault(const weft_rnn *r, const weft_rnn_opts *o)
+{
+    return o->input < 1 || o->hidden < 1 ? "input and hidden of at least 1 are expected" :
+           o->input > INT32_MAX / 4 || o->hidden > INT32_MAX / 4 ? "input and hidden are too large" :
+           o->layers < 0 || o->layers > LAYERS ? "1 .. 32 layers are expected (0 means 1)" :
+           o->proj && (is_own(r) || !r->has_c) ? "only an LSTM or a CIFG has a projection" :
+           o->proj < 0 || o->proj >= o->hidden ? "a proj less than hidden is expected (0: none)" :
+           !(o->dropout >= 0 && o->dropout < 1) ? "a dropout in 0 .. 1 (but not 1) is expected" :
+           o->relu && (is_own(r) || r->cell != WEFT__rnn_relu) ? "relu is an option of elman_new" :
+           o->forget_bias != 0 ? weft__forget_bias_fault(o, !is_own(r) && r->has_c) : NULL;
+}
+
+static void weights_new(weft_rnn *r, int layer, int direction)
+{
+    static const char *const names[WEFT__RNN_WEIGHTS] = { "weight_ih", "weight_hh", "bias_ih", "bias_hh",
+                                                          "weight_hr" };
+    int64_t W = h_width(r), H = r->o.hidden, of_x = r->gates_x * H, of_h = r->gates_h * H,
+            in = layer ? W * directions(r) : r->o.input;
+    const int64_t shape[WEFT__RNN_WEIGHTS][2] = {
+        { of_x, in }, { of_h, W }, { of_x }, { of_h }, { r->o.proj, H }
+    };
+    real bound = (real)(1 / sqrt((double)r->o.hidden));
+    for (int k = 0; k < WEFT__RNN_WEIGHTS; k++) {
+        bool bias = k == WEFT__B_IH - WEFT__W_IH || k == WEFT__B_HH - WEFT__W_IH;
+        char name[WEFT__NAME];
+        if ((bias && r->o.no_bias) || shape[k][0] == 0)
+            continue;
+        snprintf(name, sizeof name, "%s_l%d%s", names[k], layer, direction ? "_reverse" : "");
+        r->weight[layer * directions(r) + direction][k] =
+            weft_parameter(r->m, name, bias ? 1 : 2, shape[k],
+                           (weft_init){ WEFT_INIT_UNIFORM, (double)-bound, (double)bound });
+    }
+    if (r->o.forget_bias != 0)
+        weft__forget_bias(r->weight[layer * directions(r) + direction], r->cell, H, r->o.forget_bias);
+    if (is_own(r))
+        weft__own_parameters(r->m, &r->of_own[layer * directions(r) + direction], H, in, layer, direction);
+}
+
+static void describe_layer(const weft_rnn *r)
+{
+#define CELL(name, gpu, gates, slots, states, x, h, names, flops, description) description,
+    static const char *const cells[] = {
+#include "core/cells.def"
+    };
+    const char *gates = is_own(r) ? r->own.gate_names : weft__gate_names(r->cell);
+    weft__describe(r->m, "cell", is_own(r) ? r->own.name : cells[r->cell]);
+    if (gates && *gates)
+        weft__describe(r->m, "gates", gates);
+    weft__describe(r->m, "bias", r->o.no_bias ? "none" : "b_ih and b_hh");
+}
+
+/* Room for what each layer and direction of a cell of one's own has; its record is the layer's own copy. */
+static bool own_cells(weft_rnn *r)
+{
+    snprintf(r->own_name, sizeof r->own_name, "%s", r->own.name);
+    r->own.name = r->own_name;
+    r->of_own = weft__layer(r->m, (size_t)stacked(r) * sizeof *r->of_own);
+    for (int k = 0; r->of_own && k < stacked(r); k++)
+        r->of_own[k].is = &r->own;
+    return r->of_own;
+}
+
+static weft_rnn none;                            /* a layer that could not be made */
+
+/* kind: what the cell is, with nothing else said. */
+static weft_rnn *layer_new(weft_module *parent, const char *name, const char *function, const weft_rnn *kind,
+                           const weft_rnn_opts *o)
+{
+    weft *w = weft_module_context(parent);
+    const char *why = o ? layer_fault(kind, o) : "opts is NULL";
+    if (why && o)
+        weft__fail(w, WEFT_EARG,
+                   "%s \"%s\": %s; there are input %lld, hidden %lld, layers %d, proj %lld, dropout %g",
+                   function, name ? name : "", why, (long long)o->input, (long long)o->hidden, o->layers,
+                   (long long)o->proj, o->dropout);
+    else if (why)
+        weft__fail(w, WEFT_EARG, "%s \"%s\": %s", function, name ? name : "", why);
+    if (why)
+        return &none;
+    weft_module *m = weft_submodule_new(parent, name);
+    weft_rnn *r = weft__layer(m, sizeof *r);
+    if (!r)
+        return weft__finished(m, r, &none);
+    *r = *kind;
+    r->m = m, r->o = *o;
+    r->o.layers = o->layers ? o->layers : 1;
+    if (is_own(r) && !own_cells(r))
+        return weft__finished(m, r, &none);
+    describe_layer(r);
+    r->traces = (weft__traces){
+        .w = m->w, .layers = r->o.layers, .directions = directions(r), .own = is_own(r)
+    };
+    for (int l = 0; l < r->o.layers; l++)
+        for (int d = 0; d < directions(r); d++)
+            weights_new(r, l, d);
+    r->own.own = NULL;                           /* the list was the caller's */
+    return weft__finished(m, r, &none);
+}
+
+static weft_rnn *known_new(weft_module *m, const char *name, const char *function, weft__cell cell,
+                           const weft_rnn_opts *o)
+{
+    const weft_rnn kind = { .cell = cell,
+                            .gates_x = weft__gates(cell),
+                            .gates_h = weft__gates(cell),
+                            .has_c = weft__states(cell) == 2 };
+    return layer_new(m, name, function, &kind, o);
+}
+
+weft_rnn *weft_rnn_of_cell(weft_module *m, const char *name, const weft_cell *cell, const weft_rnn_opts *o)
+{
+    const char *why = weft__cell_is_wrong(cell);
+    if (why) {
+        weft__fail(weft_module_context(m), WEFT_EARG, "rnn_of_cell \"%s\": %s", name ? name : "", why);
+        return &none;
+    }
+    const int of_h = cell->gates_h < 0 ? 0 : cell->gates_h ? cell->gates_h : cell->gates;
+    return layer_new(m, name, "rnn_of_cell",
+                     &(weft_rnn){ .own = *cell,
+                                  .gates_x = cell->gates,
+                                  .gates_h = of_h,
+                                  .has_c = cell->states == 2,
+                                  .composed = true },
+                     o);
+}
+
+weft_rnn *weft_elman_new(weft_module *m, const char *name, const weft_rnn_opts *o)
+{
+    return known_new(m, name, "elman_new", o && o->relu ? WEFT__rnn_relu : WEFT__rnn_tanh, o);
+}
+weft_rnn *weft_gru_new(weft_module *m, const char *name, const weft_rnn_opts *o)
+{
+    return known_new(m, name, "gru_new", WEFT__gru, o);
+}
+weft_rnn *weft_lstm_new(weft_module *m, const char *name, const weft_rnn_opts *o)
+{
+    return known_new(m, name, "lstm_new", WEFT__lstm, o);
+}
+weft_rnn *weft_cifg_new(weft_module *m, const char *name, const weft_rnn_opts *o)
+{
+    return known_new(m, name, "cifg_new", WEFT__cifg, o);
+}
+weft_rnn *weft_mgu_new(weft_module *m, const char *name, const weft_rnn_opts *o)
+{
+    return known_new(m, name, "mgu_new", WEFT__mgu, o);
+}
+
+weft__state_form weft__state_form_of(const weft_rnn *r)
+{
+    return r && r->m ? (weft__state_form){ .stacked = stacked(r),
+                                           .h = h_width(r),
+                                           .c = r->has_c ? r->o.hidden : 0,
+                                           .two_ways = directions(r) == 2 } :
+                       (weft__state_form){ 0 };
+}
+
+weft_module *weft_rnn_module(weft_rnn *r) { return r ? r->m : NULL; }
+
+bool weft_rnn_set_composed(weft_rnn *r, bool on)
+{
+    bool was = r && r->composed;
+    if (r && r->m)
+        r->composed = on || is_own(r);           /* which has no other way */
+    return was;
+}
+
+weft__traces *weft__traces_of(weft_rnn *r) { return r && r->m ? &r->traces : NULL; }
