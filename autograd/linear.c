@@ -5,6 +5,7 @@
  * The gradient of f is taken from y alone, so that the sums need not be kept: relu, leaky_relu and elu (their
  * factors above 0) have the sign of x, tanh and sigmoid have derivatives in y. */
 #include "autograd/autograd.h"
+#include "autograd/kept.h"
 
 typedef struct { int f; real p; } curve;
 enum { X_, WEIGHT, BIAS };
@@ -25,31 +26,53 @@ static bool linear_shape(weft_call *c)
     return true;
 }
 
-static void product(const weft_call *c, bool ta, bool tb, const int64_t *mnk, const real *a, const real *b,
-                    real *y, bool add, const weft__finish *then)
+static weft__product product_of(const weft_call *c, bool ta, bool tb, const int64_t *mnk, bool add,
+                                const weft__finish *then)
 {
     int64_t m = mnk[0], n = mnk[1], k = mnk[2];
-    weft__product p = { .ta = ta,
-                        .tb = tb,
-                        .add = add,
-                        .m = m,
-                        .n = n,
-                        .k = k,
-                        .lda = ta ? m : k,
-                        .ldb = tb ? k : n,
-                        .ldc = n,
-                        .batches = 1,
-                        .precision = dev(c)->precision,
-                        .then = then };
+    return (weft__product){ .ta = ta,
+                            .tb = tb,
+                            .add = add,
+                            .m = m,
+                            .n = n,
+                            .k = k,
+                            .lda = ta ? m : k,
+                            .ldb = tb ? k : n,
+                            .ldc = n,
+                            .batches = 1,
+                            .precision = dev(c)->precision,
+                            .then = then };
+}
+static void product(const weft_call *c, bool ta, bool tb, const int64_t *mnk, const real *a, const real *b,
+                    real *y, bool add)
+{
+    const weft__product p = product_of(c, ta, tb, mnk, add, NULL);
     RUN(c, gemm, &p, a, b, y);
+}
+
+/* The weight, packed, if it is a lasting one and rows are so few that packing it is much of the work. */
+static const void *packed_weight(const weft_call *c, const weft__product *p)
+{
+    enum { FEW = 8 };
+    weft_tensor *weight = c->x[WEIGHT],
+                *of = weight->step ? (weft_tensor *)(uintptr_t)weight->node.base : weight;
+    if (p->m > FEW || weight->w->recording || !of || of->step)
+        return NULL;
+    weft__kept *k = weft__kept_of(&of, 1, WEFT__KEPT_PRODUCT, weight->data - of->data,
+                                  dev(c)->k->gemm_packs(dev(c), p));
+    if (k && !k->filled)
+        RUN(c, gemm_pack, p, weight->data, k->at), weft__kept_is_filled(k);
+    return k ? k->at : NULL;
 }
 
 static void linear_run(weft_call *c)
 {
     const curve *u = c->attributes;
     weft__finish then = { c->n > BIAS ? X(c, BIAS) : NULL, u->f, u->p, 0 };
-    product(c, false, true, (int64_t[]){ weft__rows(&c->x[X_]->f), width(c->y[0]), width(c->x[X_]) },
-            X(c, X_), X(c, WEIGHT), Y(c, 0), false, &then);
+    const int64_t mnk[] = { weft__rows(&c->x[X_]->f), width(c->y[0]), width(c->x[X_]) };
+    weft__product p = product_of(c, false, true, mnk, false, &then);
+    p.packed = packed_weight(c, &p);
+    RUN(c, gemm, &p, X(c, X_), X(c, WEIGHT), Y(c, 0));
 }
 
 static const real *of_sums(const weft_call *c)   /* the gradient before f; NULL: no memory */
@@ -73,13 +96,13 @@ static void linear_fused(const weft_call *c)
     const real *dz = of_sums(c);
     real *dw = dz ? weft_op_dx(c, WEIGHT, &add) : NULL;
     if (dw)
-        product(c, true, false, (int64_t[]){ out, in, rows }, dz, X(c, X_), dw, add, NULL);
+        product(c, true, false, (int64_t[]){ out, in, rows }, dz, X(c, X_), dw, add);
     real *db = dz && c->n > BIAS ? weft__dx_added(c, BIAS) : NULL;
     if (db)
         RUN(c, sum, &(weft__grid){ 2, { rows, out }, { { 0, 1 } } }, dz, db);
     real *dx = dz ? weft_op_dx(c, X_, &add) : NULL;
     if (dx)
-        product(c, false, false, (int64_t[]){ rows, in, out }, dz, X(c, WEIGHT), dx, add, NULL);
+        product(c, false, false, (int64_t[]){ rows, in, out }, dz, X(c, WEIGHT), dx, add);
 }
 
 static void linear_composed(const weft_call *c, weft_tensor **y)

@@ -81,9 +81,18 @@ static void matmul_run(weft_call *c)
     const turns *t = c->attributes;
     plan p = plan_of(c);
     const weft_tensor *a = c->x[0], *b = c->x[1];
-    weft__product g = { t->ta,    t->tb, c->add, p.m, p.n, p.k,       width(a),
-                        width(b), p.n,   1,      0,   0,   p.m * p.n, dev(c)->precision,
-                        NULL };
+    weft__product g = { .ta = t->ta,
+                        .tb = t->tb,
+                        .add = c->add,
+                        .m = p.m,
+                        .n = p.n,
+                        .k = p.k,
+                        .lda = width(a),
+                        .ldb = width(b),
+                        .ldc = p.n,
+                        .batches = 1,
+                        .stride_c = p.m * p.n,
+                        .precision = dev(c)->precision };
     if (p.kind == BATCHED) {
         int64_t of_one = p.m * p.n;
         g.batches = of_one ? count(c->y[0]) / of_one : 0;

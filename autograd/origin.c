@@ -18,7 +18,7 @@ static void set_origin(weft_tensor *y, struct weft__lookup is)
 
 void weft__looked_up(weft_tensor *y, weft_tensor *table, weft_tensor *ids)
 {
-    if (y->f.batch && y->f.rank == 2)
+    if (y->f.rank == 2)
         set_origin(y, (struct weft__lookup){ table, ids, y->w->tape->changes, NULL });
 }
 

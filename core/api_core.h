@@ -96,6 +96,9 @@ typedef struct {
      * back, a segment of steps at a time: an LSTM 2 numbers a unit instead of 6, for 30 to 40 %
      * more time; on the CPU outputs are the same bits */
     bool           lean;
+    /* bytes of weights that may stay packed between calls that record nothing, beside the weights
+     * themselves, for streaming and decoding; 0: no limit, below 0, or lean: none do */
+    int64_t        kept_weights;
     void *(*allocate)(size_t bytes, void *user); /* NULL, and release NULL: malloc and free */
     void  (*release)(void *memory, void *user);
     void  *user;
@@ -198,13 +201,14 @@ WEFT_API weft_mark weft_mark_here(weft *w);
 WEFT_API void weft_rewind(weft *w, weft_mark mark);
 
 typedef struct {
-    int64_t host_bytes, device_bytes, allocations, tape, host_peak, device_peak;
+    int64_t host_bytes, device_bytes, allocations, tape, host_peak, device_peak, kept_weights;
 } weft_usage;
 /* What the context holds at this moment: all that it has asked the allocator for, itself, its
  * threads' seats and the kernels' scratch included, but for what each block is rounded up by; on a
  * GPU all memory of tensors, optimisers and scratch, not what CUDA and cuBLAS hold for themselves.
  * allocations: how often blocks were asked for since weft_open (scratch is not counted, but shows
- * in the bytes). tape: entries. The peaks: the most bytes that it has held since weft_open. */
+ * in the bytes). tape: entries. The peaks: the most bytes that it has held since weft_open.
+ * kept_weights: of the host's bytes those of packed weights (weft_opts.kept_weights). */
 WEFT_API weft_usage weft_usage_of(const weft *w);
 
 /* ---- the profile ---- */

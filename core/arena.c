@@ -34,7 +34,7 @@ static const char *at_work(const weft *w) { return w->running ? w->running : "we
 static int64_t larger(int64_t a, int64_t b) { return a > b ? a : b; }
 
 /* ---- blocks ---- */
-static void *tried(weft *w, size_t bytes)         /* NULL, and no error, if there is no memory */
+void *weft__try_allocate(weft *w, size_t bytes)
 {
     size_t more = sizeof(tag) + WEFT__LINE;
     void *raw = w->status || bytes > SIZE_MAX - more ? NULL : w->dev.allocate(bytes + more, w->dev.user);
@@ -49,7 +49,7 @@ static void *tried(weft *w, size_t bytes)         /* NULL, and no error, if ther
 
 void *weft__allocate(weft *w, size_t bytes)
 {
-    void *p = tried(w, bytes);
+    void *p = weft__try_allocate(w, bytes);
     if (!p)
         weft__fail(w, WEFT_ENOMEM, "%s: out of memory: %zu bytes", at_work(w), bytes);
     return p;
@@ -68,8 +68,8 @@ void weft__release(weft *w, void *p)
 static void *tried_on_device(weft *w, size_t bytes)
 {
     if (w->dev.k->synchronous)
-        return tried(w, bytes);
-    weft__block *b = tried(w, sizeof *b);
+        return weft__try_allocate(w, bytes);
+    weft__block *b = weft__try_allocate(w, sizeof *b);
     void *p = b ? w->dev.k->allocate(&w->dev, bytes) : NULL;
     if (!p) {
         weft__release(w, b);
@@ -138,7 +138,8 @@ static char *next_block(weft *w, weft__arena *a, int64_t bytes, int64_t *size)
     char *base = NULL;
     *size = larger(least, a->n == 0 ? a->first : all < SMALL ? all : weft__whole_lines(all / 4));
     while (a->n < WEFT__BLOCKS &&
-           !(base = a->device ? tried_on_device(w, (size_t)*size) : tried(w, (size_t)*size)) && *size > least)
+           !(base = a->device ? tried_on_device(w, (size_t)*size) : weft__try_allocate(w, (size_t)*size)) &&
+           *size > least)
         *size = larger(least, *size / 2 & ~(int64_t)(WEFT__LINE - 1));
     return base;
 }

@@ -150,6 +150,7 @@ weft *weft_open(const weft_opts *opts)
                              .precision = o.precision,
                              .deterministic = o.deterministic };
     w->seed = o.seed, w->step = 1, w->recording = w->training = true, w->lean = o.lean;
+    w->kept_most = o.kept_weights;
     w->print_limit = PRINTED;
     w->heads[0].stays = w->heads[1].stays = true;
     w->data.device = w->grads.device = w->maps.device = true;

@@ -94,6 +94,7 @@ typedef struct weft__node {
     const struct weft__lookup *lookup;           /* see autograd/origin.c; NULL: no rows of a table */
     /* of a parameter or buffer: its path, and tape->changes after its numbers changed last */
     const char *path; uint64_t changed;
+    struct weft__kept *packed;                   /* of one of step 0: see autograd/kept.h; NULL: nothing */
     /* the one of step 0 whose numbers these are, as a view; NULL: none */
     const weft_tensor *base;
 } weft__node;
@@ -169,6 +170,7 @@ struct weft {
     uint32_t usual_maps;                             /* see layout.c */
     struct { uint64_t step; int walks, updates; bool told; } unended;      /* see forgotten.c */
     int64_t allocations, host_bytes, device_bytes, host_peak, device_peak;
+    int64_t kept_bytes, kept_most;               /* packed weights; the most of them, 0: any, below 0: none */
     struct weft__profile *profile;               /* see profile.h; NULL: none so far */
     int64_t opened;                              /* when, if WEFT_LOG wants the end told; else 0 */
     struct weft__check *check;                   /* of WEFT_CHECK, see check.h; NULL: none */
@@ -204,6 +206,7 @@ void    weft__arena_clear(weft *, weft__arena *);
 void    weft__arena_end(weft *, weft__arena *);
 void    weft__arena_forget(weft *, weft__arena *);                /* its memory, and how large it was */
 void   *weft__allocate(weft *, size_t);          /* host memory until weft__release */
+void   *weft__try_allocate(weft *, size_t);      /* NULL, and no error, if there is none */
 void    weft__release(weft *, void *);
 void   *weft__device_allocate(weft *, size_t);
 void    weft__device_release(weft *, void *);
@@ -214,6 +217,8 @@ bool    weft__silenced(void);                    /* by WEFT_LOG=0 */
 /* owned.c */
 /* zeroed, until the context ends; end and recover may be NULL */
 void   *weft__own(weft *, size_t bytes, void (*end)(void *), void (*recover)(void *));
+/* the same, with nothing to do at the end; NULL, and no error, if there is no memory */
+void   *weft__own_if_it_can(weft *, size_t bytes);
 void    weft__end_owned(weft *), weft__recover_owned(weft *);
 /* rewind.c */
 enum { WEFT__AT_ENTRIES, WEFT__AT_HEADS };       /* in a mark: entries of the tape, headers */

@@ -59,6 +59,7 @@ typedef struct weft__product {
     int64_t batches, stride_a, stride_b, stride_c;
     weft_precision precision;
     const weft__finish *then;                    /* host memory; NULL: nothing */
+    const void *packed;                          /* b, by gemm_pack for such a product; NULL: it was not */
 } weft__product;
 
 /* Scaled dot product attention between two ragged tensors in concat layout. Queries of sequence s are rows
@@ -126,6 +127,7 @@ typedef struct weft__recurrence {
     real *h_before;
     /* out [tokens, width]: all that arrived at h; only with a projection */
     real *dh;
+    const void *packed;                          /* of recur_layer's l->packed the recurrence's; or NULL */
 } weft__recurrence;
 
 /* where a gradient goes, or is added; NULL: not needed */
@@ -147,6 +149,8 @@ typedef struct weft__recur_layer {
     /* then: scratch [rows, slots * hidden], of the sums that rows begin with; backward, of their gradients */
     real *of_rows;
     real *total;                                 /* scratch [slots * hidden] */
+    /* forward: by recur_pack, NULL: it was not; of_rows is full already, by an earlier call */
+    const void *packed; bool summed;
     weft__into dx, dw_ih, dw_hh, dw_hr, db_ih, db_hh;
 } weft__recur_layer;
 

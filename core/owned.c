@@ -3,14 +3,23 @@
 #include <string.h>
 #include "core/core.h"
 
-void *weft__own(weft *w, size_t bytes, void (*end)(void *), void (*recover)(void *))
+static void *link_in(weft *w, weft__owned *o, size_t bytes, void (*end)(void *), void (*recover)(void *))
 {
-    weft__owned *o = weft__allocate(w, sizeof *o + bytes);
     if (!o)
         return NULL;
     *o = (weft__owned){ w->owned, end, recover };
     w->owned = o;
     return memset(o + 1, 0, bytes);
+}
+
+void *weft__own(weft *w, size_t bytes, void (*end)(void *), void (*recover)(void *))
+{
+    return link_in(w, weft__allocate(w, sizeof(weft__owned) + bytes), bytes, end, recover);
+}
+
+void *weft__own_if_it_can(weft *w, size_t bytes)
+{
+    return link_in(w, weft__try_allocate(w, sizeof(weft__owned) + bytes), bytes, NULL, NULL);
 }
 
 void weft__end_owned(weft *w)

@@ -21,5 +21,6 @@ weft_usage weft_usage_of(const weft *w)
             of_device = w->dev.k->synchronous ? 0 : scratch;
     return (weft_usage){ w->host_bytes + of_host, w->device_bytes + of_device,
                          w->allocations,          weft__tell((weft *)(uintptr_t)w, WEFT__ENTRIES, NULL),
-                         w->host_peak + of_host,  w->device_peak + of_device };
+                         w->host_peak + of_host,  w->device_peak + of_device,
+                         w->kept_bytes };
 }

@@ -146,6 +146,20 @@ static weft_rnn_out on_plain(weft_rnn *r, weft_tensor *x, const char *function, 
     return o;
 }
 
+/* With nothing that only a whole run has. */
+static bool steps_alone(const weft_rnn *r, const weft_tensor *x)
+{
+    return !r->composed && !is_own(r) && !r->traces.on &&
+           !(x->w->training && r->o.dropout > 0 && r->o.layers > 1) && weft__can_step(x);
+}
+static weft_rnn_out one_step(const weft_rnn *r, weft_tensor *x, weft_state before)
+{
+    const weft__layers l = {
+        r->cell, r->o.layers, r->o.input, r->o.hidden, h_width(r), r->o.lean, r->weight
+    };
+    return weft__step(&l, x, before);
+}
+
 static weft_rnn_out run_checked(weft_rnn *r, const char *function, weft_tensor *x, weft_state first,
                                 int plain_rank)
 {
@@ -162,8 +176,10 @@ static weft_rnn_out run_checked(weft_rnn *r, const char *function, weft_tensor *
                    function);
     if (call_fits(r, function, x, first, plain_rank) &&
         weft__traces_can(&r->traces, function, r->composed, r->o.lean || w->lean)) {
-        weft_rnn_out y = x->f.batch ? on_ragged(r, x, first) :
-                                      on_plain(r, x, function, plain_rank == 3 ? x->f.size[1] : 1, first);
+        const int64_t T = plain_rank == 3 ? x->f.size[1] : 1;
+        weft_rnn_out y = x->f.batch                           ? on_ragged(r, x, first) :
+                         plain_rank == 2 && steps_alone(r, x) ? one_step(r, x, first) :
+                                                                on_plain(r, x, function, T, first);
         o = weft_ok(w) ? y : o;
     }
     weft__leave(r->m, before);

@@ -1,4 +1,4 @@
-/* layers.h - what a recurrent layer is: shared by what makes it (layers_new.c) and what runs it (layers.c). */
+/* layers.h - what a recurrent layer is, for what makes it (layers_new.c) and what runs it (layers.c). */
 #ifndef WEFT_RNN_LAYERS_H
 #define WEFT_RNN_LAYERS_H
 #include "rnn/rnn.h"

@@ -55,7 +55,7 @@ typedef struct weft__traces {
     int layers, directions;
     weft__form as, plain;
 } weft__traces;
-weft__traces *weft__traces_of(weft_rnn *);       /* layers.c; NULL: no layer */
+weft__traces *weft__traces_of(weft_rnn *);       /* layers_new.c; NULL: no layer */
 
 typedef struct weft__direction {
     weft__trace *trace;                          /* NULL: not asked for */
@@ -88,10 +88,19 @@ bool weft__traces_can(const weft__traces *, const char *function, bool composed,
 void weft__trace_begin(weft__trace *, const weft__direction *, const weft_call *);
 void weft__trace_back(const weft_call *, weft__trace *, uint64_t run, weft__recurrence r, int64_t columns);
 
-/* layers.c: of a layer's states, [stacked, n, h] and [stacked, n, c]; c 0: there is none; all 0: of NULL,
+/* layers_new.c: of a layer's states, [stacked, n, h] and [stacked, n, c]; c 0: there is none; all 0: of NULL,
  * and of what could not be made. */
 typedef struct weft__state_form { int64_t stacked, h, c; bool two_ways; } weft__state_form;
 weft__state_form weft__state_form_of(const weft_rnn *);
+
+/* step.c: layers of one direction and a cell of core/cells.def as weft_rnn_step needs them, x [n, input] and
+ * states that fit; whether they can go that way: nothing is recorded, and it is no GPU. */
+typedef struct weft__layers {
+    weft__cell cell; int layers; int64_t input, hidden, width; bool lean;
+    weft_tensor *const (*weight)[WEFT__RNN_WEIGHTS];
+} weft__layers;
+bool         weft__can_step(const weft_tensor *x);
+weft_rnn_out weft__step(const weft__layers *, weft_tensor *x, weft_state before);
 
 /* lookup.c: ids of the rows of a table that x is, packed or step by step as `order` says, if the layer does
  * better with them, and that table, with a row of zeros behind its own for the id -1. Else NULL. */

@@ -41,6 +41,7 @@
 #include "core/cpu/fast/split.inc"
 #include "core/cpu/fast/gemm_tiles.inc"
 #endif
+#include "core/cpu/fast/gemm_few.inc"
 #include "core/cpu/fast/gemm_kernel.inc"
 
 #include "core/cpu/fast/attention_tile.inc"

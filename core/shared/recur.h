@@ -21,6 +21,7 @@ typedef struct layer_kernels {
     weft__scatter_kernel *scatter;
     weft__recur_kernel *recur;
     weft__recur_back_kernel *recur_back;
+    weft__gemm_packs_kernel *gemm_packs;
 } layer_kernels;
 /* A layer at work: on which device, by which kernels. */
 typedef struct layer_work { weft__device *d; const layer_kernels *k; const weft__recur_layer *l; } layer_work;
@@ -52,16 +53,36 @@ static inline int64_t layer_tokens(const weft__recur_layer *l)
 }
 
 /* c [m, n] (+)= op(a) op(b); rows of a and c are lda and ldc long, those of b as long as they must be. */
-static inline void layer_product(const layer_work *w, bool ta, int64_t m, int64_t n, int64_t k, const real *a,
-                                 int64_t lda, bool tb, const real *b, real *c, int64_t ldc, bool add,
-                                 const weft__finish *then)
+static inline weft__product layer_product_of(const layer_work *w, bool ta, int64_t m, int64_t n, int64_t k,
+                                             int64_t lda, bool tb, int64_t ldc, bool add,
+                                             const weft__finish *then)
 {
     weft__product p;
     memset(&p, 0, sizeof p);
     p.ta = ta, p.tb = tb, p.add = add, p.m = m, p.n = n, p.k = k, p.lda = lda, p.ldb = tb ? k : n,
     p.ldc = ldc, p.batches = 1;
     p.precision = w->d->precision, p.then = then;
+    return p;
+}
+static inline void layer_product(const layer_work *w, bool ta, int64_t m, int64_t n, int64_t k, const real *a,
+                                 int64_t lda, bool tb, const real *b, real *c, int64_t ldc, bool add,
+                                 const weft__finish *then)
+{
+    const weft__product p = layer_product_of(w, ta, m, n, k, lda, tb, ldc, add, then);
     w->k->gemm(w->d, &p, a, b, c);
+}
+/* The product of n tokens with the weights of a run, which is what can stay packed. */
+static inline weft__product layer_input_product(const layer_work *w, const layer_run *run, int64_t n,
+                                                const weft__finish *then)
+{
+    const int64_t F = w->l->inputs;
+    return layer_product_of(w, false, n, run->n, F, F, true, layer_slots(w->l), false, then);
+}
+/* Bytes of them in l->packed, whole lines. */
+static inline size_t layer_packed_input(const layer_work *w, const layer_run *run)
+{
+    const weft__product p = layer_input_product(w, run, 1, NULL);
+    return (w->k->gemm_packs(w->d, &p) + 63) / 64 * 64;
 }
 /* n rows of S numbers, and their sum. */
 static inline weft__grid layer_columns(const weft__recur_layer *l, int64_t n)
@@ -100,23 +121,29 @@ static inline const real *layer_biases(const layer_work *w)
 static inline void layer_inputs(const layer_work *w, int64_t n, const real *x, real *sums)
 {
     const weft__recur_layer *l = w->l;
-    const int64_t S = layer_slots(l), F = l->inputs;
+    const int64_t F = l->inputs;
     const real *biases = layer_biases(w);
+    const char *packed = (const char *)l->packed;
     EACH_RUN_OF(run, l, false) {
         const weft__finish then = { biases ? biases + run.slot : NULL, WEFT__UNARIES, 0, 0 };
-        layer_product(w, false, n, run.n, F, x, F, true, l->w_ih + run.block * F, sums + run.slot, S, false,
-                      biases ? &then : NULL);
+        weft__product p = layer_input_product(w, &run, n, biases ? &then : NULL);
+        p.packed = packed, packed += packed ? layer_packed_input(w, &run) : 0;
+        w->k->gemm(w->d, &p, x, l->w_ih + run.block * F, sums + run.slot);
     }
 }
 static inline void layer_forward(weft__device *d, const layer_kernels *k, const weft__recur_layer *l)
 {
     const layer_work w = { d, k, l };
     const int64_t N = layer_tokens(l), at = layer_first(l), S = layer_slots(l);
-    const weft__recurrence r = layer_recurrence(l);
+    weft__recurrence r = layer_recurrence(l);
     real *gates = l->r.gates + at * S;
-    if (l->ids)
+    const char *packed = (const char *)l->packed;
+    EACH_RUN_OF(run, l, false)
+        packed += packed ? layer_packed_input(&w, &run) : 0;
+    r.packed = packed;
+    if (l->ids && !l->summed)
         layer_inputs(&w, l->rows, l->x, l->of_rows);
-    else
+    else if (!l->ids)
         layer_inputs(&w, N, l->x + at * l->inputs, gates);
     if (l->ids)
         k->gather(d, N, S, l->rows, l->of_rows, l->ids + at, 0, gates, false);

@@ -1,0 +1,182 @@
+/* step.c - one token of some sequences through all layers, where nothing is recorded: streaming and decoding.
+ *
+ * The kernel is that of a whole run, on one step of n tokens, so the bits are those of a run; but no batch is
+ * made, no states are arranged, and what the kernel packs of the weights stays until they change (kept.h). So
+ * does a small table's projection, where the tokens are rows of one: then a token costs the weights of h. */
+#include <string.h>
+#include "autograd/autograd.h"
+#include "autograd/kept.h"
+#include "rnn/rnn.h"
+
+enum { X_, FEW_ROWS = 256, NOT_THERE = -1 };     /* rows of a table that is projected as a whole */
+
+/* where among the inputs the states before, the table and its ids are */
+typedef struct attributes { weft__layers r; int8_t h, c, table, ids; } attributes;
+static const attributes *how(const weft_call *c) { return c->attributes; }
+
+static bool step_shape(weft_call *c)
+{
+    const weft__layers *r = &how(c)->r;
+    const int64_t n = c->x[X_]->f.size[0];
+    weft_op_set_shape(c->y[0], WEFT_REAL, WEFT_SHAPE(n, r->width));
+    weft_op_set_shape(c->y[1], WEFT_REAL, WEFT_SHAPE(r->layers, n, r->width));
+    if (c->m > 2)
+        weft_op_set_shape(c->y[2], WEFT_REAL, WEFT_SHAPE(r->layers, n, r->hidden));
+    return true;
+}
+
+/* ---- one layer ---- */
+typedef struct one {
+    const weft_call *c; weft_tensor *const *weight;
+    weft__recur_layer l; int32_t live, start[2];
+} one;
+
+static real *data_of(weft_tensor *x) { return x ? x->data : NULL; }
+static const real *rows_of(const weft_call *c, int at, int64_t from)
+{
+    return at == NOT_THERE ? NULL : c->x[at]->data + from;
+}
+static real *scratch(const weft_call *c, int64_t n)
+{
+    weft *w = c->y[0]->w;
+    return weft__take(w, &w->data, n * (int64_t)sizeof(real));
+}
+static weft_tensor *weight(const one *o, int k) { return o->weight[k - WEFT__W_IH]; }
+
+static void describe_layer(one *o, int layer, const real *x, int64_t inputs)
+{
+    const weft_call *c = o->c;
+    const weft__layers *r = &how(c)->r;
+    const int64_t n = c->x[X_]->f.size[0], H = r->hidden, W = r->width, S = weft__slots(r->cell) * H;
+    o->live = o->start[1] = (int32_t)n, o->start[0] = 0;
+    o->l = (weft__recur_layer){ .r = { .cell = r->cell,
+                                       .sequences = n,
+                                       .tokens = n,
+                                       .steps = 1,
+                                       .hidden = H,
+                                       .width = W,
+                                       .to = 1,
+                                       .live = { &o->live, &o->live },
+                                       .start = { o->start, o->start },
+                                       .w_hh = data_of(weight(o, WEFT__W_HH)),
+                                       .w_hr = data_of(weight(o, WEFT__W_HR)),
+                                       .h0 = rows_of(c, how(c)->h, layer * n * W),
+                                       .c0 = rows_of(c, how(c)->c, layer * n * H),
+                                       .gates = scratch(c, n * S),
+                                       .h = Y(c, 1) + layer * n * W,
+                                       .c = c->m > 2 ? Y(c, 2) + layer * n * H : NULL,
+                                       .raw = weight(o, WEFT__W_HR) ? scratch(c, n * H) : NULL },
+                                .inputs = inputs,
+                                .x = x,
+                                .w_ih = data_of(weight(o, WEFT__W_IH)),
+                                .b_ih = data_of(weight(o, WEFT__B_IH)),
+                                .b_hh = data_of(weight(o, WEFT__B_HH)),
+                                .total = scratch(c, S) };
+}
+
+static void take_packed(one *o)
+{
+    weft__device *d = dev(o->c);
+    weft__kept *k =
+        weft__kept_of(o->weight, WEFT__RNN_WEIGHTS, WEFT__KEPT_LAYER, 0, d->k->recur_packs(d, &o->l));
+    if (k && !k->filled)
+        d->k->recur_pack(d, &o->l, k->at), weft__kept_is_filled(k);
+    o->l.packed = k ? k->at : NULL;
+}
+
+/* ---- a table whose projection stays ---- */
+/* Its rows and, for the id -1, one of zeros; NULL: no memory. */
+static const real *with_zeros(const weft_call *c, const weft_tensor *table)
+{
+    const int64_t n = count(table);
+    real *rows = scratch(c, n + width(table));
+    if (rows) {
+        memcpy(rows, table->data, (size_t)n * sizeof *rows);
+        memset(rows + n, 0, (size_t)width(table) * sizeof *rows);
+    }
+    return rows;
+}
+
+static const int32_t *rows_by_id(const weft_call *c, const weft_tensor *ids, int64_t rows)
+{
+    const int64_t n = count(ids);
+    const int32_t *id = (const int32_t *)(const void *)ids->data;
+    int32_t *row = (int32_t *)(void *)scratch(c, n);
+    for (int64_t i = 0; row && i < n; i++)
+        row[i] = id[i] < 0 ? (int32_t)rows : id[i];
+    return row;
+}
+
+/* The first layer's sums begin with rows of the projection, if that is kept; what there is to be filled. */
+static weft__kept *take_table(one *o)
+{
+    const weft_call *c = o->c;
+    if (how(c)->table == NOT_THERE)
+        return NULL;
+    weft_tensor *table = c->x[how(c)->table];
+    weft_tensor *of[] = { weight(o, WEFT__W_IH), table, weight(o, WEFT__B_IH), weight(o, WEFT__B_HH) };
+    const int64_t rows = table->f.size[0], S = weft__slots(o->l.r.cell) * o->l.r.hidden;
+    weft__kept *k = weft__kept_of(of, 4, WEFT__KEPT_TABLE, 0, (size_t)((rows + 1) * S) * sizeof(real));
+    const int32_t *row = k ? rows_by_id(c, c->x[how(c)->ids], rows) : NULL;
+    const real *x = row && !k->filled ? with_zeros(c, table) : o->l.x;
+    if (row && x)
+        o->l.ids = row, o->l.rows = rows + 1, o->l.of_rows = k->at, o->l.summed = k->filled, o->l.x = x;
+    return o->l.ids && !k->filled ? k : NULL;
+}
+
+static void step_run(weft_call *c)
+{
+    const weft__layers *r = &how(c)->r;
+    weft *w = c->y[0]->w;
+    const int64_t before = weft__position(&w->data), n = c->x[X_]->f.size[0] * r->width;
+    const real *x = X(c, X_);
+    for (int l = 0; l < r->layers; l++, x = Y(c, 1) + (l - 1) * n) {
+        one o = { .c = c, .weight = r->weight[l] };
+        describe_layer(&o, l, x, l ? r->width : r->input);
+        if (!r->lean)
+            take_packed(&o);
+        weft__kept *fills = l || r->lean ? NULL : take_table(&o);
+        if (w->status)
+            return;
+        RUN(c, recur_layer, &o.l);
+        if (fills && !w->dev.failure[0])
+            weft__kept_is_filled(fills);
+    }
+    memcpy(Y(c, 0), x, (size_t)n * sizeof *x);
+    weft__back_to(w, &w->data, before);
+}
+
+/* ---- the records of a cell ---- */
+#define CELL(its_name, gpu, gates, slots, states, ...) \
+    {                                                  \
+        .name = #its_name,                             \
+        .results = 1 + states,                         \
+        .no_gradient = true,                           \
+        .shape = step_shape,                           \
+        .forward = step_run,                           \
+    },
+static const weft_op records[] = {
+#include "core/cells.def"
+};
+
+bool weft__can_step(const weft_tensor *x)
+{
+    return !x->w->recording && x->w->dev.k->synchronous && x->f.size[0] > 0;
+}
+
+weft_rnn_out weft__step(const weft__layers *r, weft_tensor *x, weft_state before)
+{
+    weft_tensor *in[5] = { x }, *ids = NULL, *table = weft__table_of(x, &ids);
+    int n = 1;
+    attributes a = { *r, NOT_THERE, NOT_THERE, NOT_THERE, NOT_THERE };
+    if (before.h)
+        a.h = (int8_t)n, in[n++] = before.h;
+    if (before.c)
+        a.c = (int8_t)n, in[n++] = before.c;
+    if (table && table->f.rank == 2 && table->f.size[0] <= FEW_ROWS && !table->step) {
+        a.table = (int8_t)n, in[n++] = table;
+        a.ids = (int8_t)n, in[n++] = ids;
+    }
+    const weft_call *c = weft__apply(&records[r->cell], in, n, &a, sizeof a);
+    return (weft_rnn_out){ c->y[0], { c->y[1], weft__states(r->cell) > 1 ? c->y[2] : NULL } };
+}
