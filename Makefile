@@ -224,7 +224,7 @@ $(TOOLS): $(B)/libweft.a
 
 EMULATED  := $(B)/emu/libweft_cuda.so $(B)/emu/libnccl.so
 RUN_TESTS  = B=$(B) V=$(V) CC='$(CC)' bash tests/run.sh $(filter $(B)/tests/% $(B)/emu/emu_test,$^)
-test: $(if $(filter tsan,$(V)),$(TOOLS),$(TESTS) $(TOOLS) $(COMMAND) $(EXAMPLES) $(BENCH) $(B)/bench/parallel_model $(B)/libweft.a $(B)/libweft.so $(TRANSPORTS)) $(EMULATED) $(B)/emu/emu_test $(if $(V),,lesson-library)
+test: $(if $(filter tsan,$(V)),$(TOOLS),$(TESTS) $(TOOLS) $(COMMAND) $(EXAMPLES) $(BENCH) $(B)/bench/parallel_model $(B)/bench/stream/stream $(B)/libweft.a $(B)/libweft.so $(TRANSPORTS)) $(EMULATED) $(B)/emu/emu_test $(if $(V),,lesson-library)
 	@CUDA=$(abspath $(B)/emu) $(RUN_TESTS)
 # The tests of the GPU's kernels alone: emulated, or with GPU=1 on the GPU that is there.
 test-cuda: $(if $(GPU),$(B)/libweft_cuda.so,$(EMULATED)) $(TESTS) $(TOOLS) $(B)/examples/g2p
@@ -295,6 +295,13 @@ $(B)/bench/parallel_model $(B)/bench/parallel_reads: $(B)/bench/parallel_%: test
 bench-parallel: $(B)/examples/g2p $(B)/bench/parallel_model $(B)/bench/parallel_reads $(B)/tests/parallel/exchange $(B)/tests/parallel/slow.so $(TRANSPORTS)
 	@sh tests/deps.sh parallel && sh tests/deps.sh dictionary $(BUILD)/data/cmudict.out
 	@B=$(B) DICT=$(BUILD)/data/cmudict.out ROUNDS=$(ROUNDS) bash bench/parallel.sh && $(B)/bench/parallel_model && $(B)/bench/parallel_reads $(B)/bench/reads.h5 8
+# One token a call, beside onnxruntime where PyPI has it: see bench/stream.sh.
+$(B)/bench/stream/stream: $(patsubst bench/stream/%.c,$(B)/bench/stream/%.o,$(wildcard bench/stream/*.c)) $(patsubst %.c,$(B)/%.o,$(filter-out bench/weft_bench.c,$(wildcard bench/*.c))) $(B)/libweft.a
+	@mkdir -p $(@D)
+	$(call say,LINK)
+	$(Q)$(CC) $(VFLAGS) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(LIBS)
+bench-stream: $(B)/bench/stream/stream
+	@B=$(B) bash bench/stream.sh $(STREAM_FLAGS)
 bench: $(BENCH)
 	bench/compare --bench $< $(BENCH_FLAGS)
 
@@ -390,9 +397,9 @@ endef
 $(foreach v,$(VARIANTS),$(eval $(call delegate,$(v))))
 endif
 
-.PHONY: all everything test test-cuda test-parallel soak planted hunt fuzz kill starve nightly lint bench bench-parallel demo forecast slow_pack lab lab-check site site-check lesson lesson-library lesson-start lessons grade install installcheck clean
+.PHONY: all everything test test-cuda test-parallel soak planted hunt fuzz kill starve nightly lint bench bench-parallel bench-stream demo forecast slow_pack lab lab-check site site-check lesson lesson-library lesson-start lessons grade install installcheck clean
 .SECONDARY:
 .DELETE_ON_ERROR:
 -include $(CUDA_OBJ:.o=.d) $(EMU_OBJ:.o=.d) $(B)/emu/emu_test.d $(B)/emu/nccl.d
 -include $(FUZZ_SRC:%.c=$(F)/%.d)
--include $(patsubst %.c,$(B)/%.d,$(SRC) $(wildcard examples/*.c examples/common/*.c tools/*.c tools/*/*.c bench/*.c tests/*.c tests/*/*.c))
+-include $(patsubst %.c,$(B)/%.d,$(SRC) $(wildcard examples/*.c examples/common/*.c tools/*.c tools/*/*.c bench/*.c bench/*/*.c tests/*.c tests/*/*.c))

@@ -23,7 +23,7 @@ wants() {
     lab)   need fortunes test -e /usr/share/games/fortunes/art; need fortunes-min test -e /usr/share/games/fortunes/literature ;;
     site)  need python3-markdown imports markdown; need python3-pygments imports pygments ;;
     parallel) need openmpi-bin command -v mpirun.openmpi; need libopenmpi-dev command -v mpicc.openmpi; need mpich command -v mpiexec.hydra; need libmpich-dev command -v mpicc.mpich ;;
-    ci)    need openmpi-bin command -v mpirun.openmpi; need libopenmpi-dev command -v mpicc.openmpi; wants site; wants build; wants test; wants lint; wants fuzz; need python3 command -v python3; need python3-pycparser imports pycparser ;;
+    ci)    need openmpi-bin command -v mpirun.openmpi; need libopenmpi-dev command -v mpicc.openmpi; wants site; wants build; wants test; wants lint; wants fuzz; need valgrind command -v valgrind; need python3 command -v python3; need python3-pycparser imports pycparser ;;
     *)     echo "deps.sh: no such group: $1" >&2; exit 2 ;;
     esac
 }

@@ -7,7 +7,8 @@ set -u
 dict=$(realpath "$DICT") build=$(realpath "${B:-build}") moments=${MOMENTS:-3}
 . "$(dirname "$0")/../script.sh"
 export WEFT_BACKEND_PATH=$build OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 WEFT_PARALLEL_TIMEOUT=100
-settings=(--data "$dict" --words 1760 --epochs 1 --batch 32 --hidden 48 --layers 2 --dropout .2 --shards 8 --every 5)
+epochs=$((moments > 6 ? 4 : 1)) every=$((moments > 6 ? 2 : 5))         # of 50 updates; more moments need more saves
+settings=(--data "$dict" --words 1760 --epochs $epochs --batch 32 --hidden 48 --layers 2 --dropout .2 --shards 8 --every $every)
 ompi5=${OMPI5:-${XDG_CACHE_HOME:-$HOME/.cache}/weft/openmpi5}
 runs=0 faults=0 hangs=0
 run() { runs=$((runs + 1)); "$@"; }

@@ -3,6 +3,7 @@
  * whatever has happened to the weights since the last call. */
 #include "autograd/autograd.h"
 #include "rnn/rnn.h"
+#include "tests/io/files.h"
 #include "tests/rnn/rnn_kinds.h"
 
 enum { T = 4, MOST = 9, LETTERS = 7 }; /* tokens of a sequence; sequences; rows of a table */
@@ -102,20 +103,20 @@ Test(step, has_the_bits_of_a_whole_run)
         { 1, 2 }, { 3, 5 }, { 16, 32 }, { 33, 100 }, { 7, 130 }, { 300, 70 }
     };
     FOR_DEVICES(w)
-    for (int i = 0; i < rounds(8 * CELLS, 40 * CELLS); i++) {
-        const int64_t *size = sizes[i / CELLS % COUNT(sizes)];
-        kind k = kind_of(i, size[0], size[1]);
-        dice_seed((uint64_t)i), draw_ids();
-        int64_t n = 1 + dice(MOST);
-        weft_set_training(w, dice(2));
-        net s = net_of(w, &k, dice(2) ? LETTERS : 0);
-        weft_set_grad_enabled(w, false);
-        agree(w, &s, &k, n, "at first");
-        agree(w, &s, &k, 1, "one");
-        agree(w, &s, &k, n, "again");
-        weft_set_grad_enabled(w, true);
-        agree(w, &s, &k, n, "recorded");
-    }
+        for (int i = 0; i < rounds(8 * CELLS, 40 * CELLS); i++) {
+            const int64_t *size = sizes[i / CELLS % COUNT(sizes)];
+            kind k = kind_of(i, size[0], size[1]);
+            dice_seed((uint64_t)i), draw_ids();
+            int64_t n = 1 + dice(MOST);
+            weft_set_training(w, dice(2));
+            net s = net_of(w, &k, dice(2) ? LETTERS : 0);
+            weft_set_grad_enabled(w, false);
+            agree(w, &s, &k, n, "at first");
+            agree(w, &s, &k, 1, "one");
+            agree(w, &s, &k, n, "again");
+            weft_set_grad_enabled(w, true);
+            agree(w, &s, &k, n, "recorded");
+        }
 }
 
 /* ---- weights that change ---- */
@@ -137,31 +138,30 @@ static void halve(weft *w, const net *s, int64_t which)
 Test(step, sees_what_has_become_of_the_weights)
 {
     FOR_DEVICES(w)
-    for (int i = 0; i < rounds(2 * CELLS, 2 * CELLS); i++) {
-        kind k = kind_of(i, 6, i % 3 ? 9 : 120);
-        char file[] = "/tmp/weft_step_XXXXXX";
-        dice_seed((uint64_t)i), draw_ids();
-        net s = net_of(w, &k, LETTERS);
-        weft_optim *o = weft_adamw_new(s.m, &(weft_adam_opts){ .lr = .1 });
-        weft_ema *mean = weft_ema_new(s.m, .5);
-        int is = mkstemp(file);
-        cr_assert(is >= 0 && weft_save(file, s.m, o, NULL, 0) == WEFT_OK);
-        weft_set_grad_enabled(w, false);
-        agree(w, &s, &k, 3, "at first");
-        for (int64_t p = 0; p < weft_parameter_count(s.m); p++)
-            halve(w, &s, p), agree(w, &s, &k, 3, "assigned");
-        weft_set_grad_enabled(w, true), train_once(w, &s, &k, o), weft_set_grad_enabled(w, false);
-        agree(w, &s, &k, 3, "stepped");
-        weft_ema_update(mean, 1), weft_ema_swap(mean);
-        agree(w, &s, &k, 3, "averaged");
-        weft_ema_swap(mean);
-        agree(w, &s, &k, 3, "not averaged");
-        cr_assert_eq(weft_load(file, s.m, o, NULL, 0), WEFT_OK);
-        agree(w, &s, &k, 3, "loaded");
-        weft_freeze(s.m, "*", true), weft_set_grad_enabled(w, true);
-        agree(w, &s, &k, 3, "frozen, recorded");
-        remove(file);
-    }
+        for (int i = 0; i < rounds(2 * CELLS, 2 * CELLS); i++) {
+            kind k = kind_of(i, 6, i % 3 ? 9 : 120);
+            const char *file = in_folder("step.h5");
+            dice_seed((uint64_t)i), draw_ids();
+            net s = net_of(w, &k, LETTERS);
+            weft_optim *o = weft_adamw_new(s.m, &(weft_adam_opts){ .lr = .1 });
+            weft_ema *mean = weft_ema_new(s.m, .5);
+            cr_assert_eq(weft_save(file, s.m, o, NULL, 0), WEFT_OK, "%s", weft_file_message());
+            weft_set_grad_enabled(w, false);
+            agree(w, &s, &k, 3, "at first");
+            for (int64_t p = 0; p < weft_parameter_count(s.m); p++)
+                halve(w, &s, p), agree(w, &s, &k, 3, "assigned");
+            weft_set_grad_enabled(w, true), train_once(w, &s, &k, o), weft_set_grad_enabled(w, false);
+            agree(w, &s, &k, 3, "stepped");
+            weft_ema_update(mean, 1), weft_ema_swap(mean);
+            agree(w, &s, &k, 3, "averaged");
+            weft_ema_swap(mean);
+            agree(w, &s, &k, 3, "not averaged");
+            cr_assert_eq(weft_load(file, s.m, o, NULL, 0), WEFT_OK);
+            agree(w, &s, &k, 3, "loaded");
+            weft_freeze(s.m, "*", true), weft_set_grad_enabled(w, true);
+            agree(w, &s, &k, 3, "frozen, recorded");
+            end_folder();
+        }
 }
 
 /* ---- what is kept, and what is not ---- */
@@ -210,36 +210,36 @@ static void step_of(weft *w, void *user)
 Test(step, asks_for_no_memory_after_the_first, .init = unchecked)
 {
     FOR_DEVICES(w)
-    {
-        net s = net_of(w, &usual, LETTERS);
-        draw_ids();
-        is_steady(w, step_of, &s);
-    }
+        {
+            net s = net_of(w, &usual, LETTERS);
+            draw_ids();
+            is_steady(w, step_of, &s);
+        }
 }
 /* Without memory to keep weights in, a step packs them each time, and nobody is told. */
 Test(step, goes_on_where_nothing_can_be_kept, .init = unchecked)
 {
     FOR_DEVICES(w)
-    {
-        net s = net_of(w, &usual, LETTERS);
-        draw_ids();
-        weft_set_grad_enabled(w, false);
-        run_whole(w, &s, &usual, 2, &whole);
-        for (int i = 0; i < 3; i++)
-            run_steps(w, &s, &usual, 2, &steps); /* the arenas have grown */
-        weft_parameter_at(s.m, 0, NULL)->node.packed = NULL;
-        for (int64_t p = 0; p < weft_parameter_count(s.m); p++)
-            weft_parameter_at(s.m, p, NULL)->node.packed = NULL;
-        int64_t before = kept(w);
-        for (int i = 1; i < 4; i++) {
-            atomic_store(&heap_of(w)->fail_in, i);
-            run_steps(w, &s, &usual, 2, &steps);
-            atomic_store(&heap_of(w)->fail_in, 0);
-            same_in_company("without memory", whole.v, steps.v, whole.n);
+        {
+            net s = net_of(w, &usual, LETTERS);
+            draw_ids();
+            weft_set_grad_enabled(w, false);
+            run_whole(w, &s, &usual, 2, &whole);
+            for (int i = 0; i < 3; i++)
+                run_steps(w, &s, &usual, 2, &steps); /* the arenas have grown */
+            weft_parameter_at(s.m, 0, NULL)->node.packed = NULL;
+            for (int64_t p = 0; p < weft_parameter_count(s.m); p++)
+                weft_parameter_at(s.m, p, NULL)->node.packed = NULL;
+            int64_t before = kept(w);
+            for (int i = 1; i < 4; i++) {
+                atomic_store(&heap_of(w)->fail_in, i);
+                run_steps(w, &s, &usual, 2, &steps);
+                atomic_store(&heap_of(w)->fail_in, 0);
+                same_in_company("without memory", whole.v, steps.v, whole.n);
+            }
+            if (!strncmp(weft_device_name(w), "avx", 3))
+                cr_assert(kept(w) > before);
         }
-        if (!strncmp(weft_device_name(w), "avx", 3))
-            cr_assert(kept(w) > before);
-    }
 }
 
 /* ---- products of few rows ---- */
@@ -252,21 +252,21 @@ Test(step, linear_layers_have_the_bits_of_many_rows)
     static const int64_t sizes[][2] = { { 1, 1 },    { 5, 3 },     { 31, 40 },  { 32, 64 },
                                         { 300, 17 }, { 520, 129 }, { 257, 256 } };
     FOR_DEVICES(w)
-    for (int i = 0; i < COUNT(sizes) * 4; i++) {
-        const int64_t in = sizes[i / 4][0], out = sizes[i / 4][1], m = 40;
-        weft_module *top = weft_module_new(w, (char[]){ (char)('a' + i / 26), (char)('a' + i % 26), 0 });
-        weft_linear *l =
-            weft_linear_new(top, "l", &(weft_linear_opts){ .in = in, .out = out, .no_bias = i % 2 });
-        const bool squashed = i / 2 % 2;
-        weft_set_grad_enabled(w, true);
-        const weft_real *all = numbers(applied(l, squashed, random_tensor(w, 3, WEFT_SHAPE(m, in))));
-        weft_set_grad_enabled(w, false);
-        for (int64_t n = 1; n <= MOST; n++) {
-            weft_tensor *x = random_tensor(w, 3, WEFT_SHAPE(m, in));
-            const weft_real *few = numbers(applied(l, squashed, weft_slice(x, 0, 7, 7 + n)));
-            same_in_company("few rows", few, all + 7 * out, n * out);
+        for (int i = 0; i < COUNT(sizes) * 4; i++) {
+            const int64_t in = sizes[i / 4][0], out = sizes[i / 4][1], m = 40;
+            weft_module *top = weft_module_new(w, (char[]){ (char)('a' + i / 26), (char)('a' + i % 26), 0 });
+            weft_linear *l =
+                weft_linear_new(top, "l", &(weft_linear_opts){ .in = in, .out = out, .no_bias = i % 2 });
+            const bool squashed = i / 2 % 2;
+            weft_set_grad_enabled(w, true);
+            const weft_real *all = numbers(applied(l, squashed, random_tensor(w, 3, WEFT_SHAPE(m, in))));
+            weft_set_grad_enabled(w, false);
+            for (int64_t n = 1; n <= MOST; n++) {
+                weft_tensor *x = random_tensor(w, 3, WEFT_SHAPE(m, in));
+                const weft_real *few = numbers(applied(l, squashed, weft_slice(x, 0, 7, 7 + n)));
+                same_in_company("few rows", few, all + 7 * out, n * out);
+            }
+            OK(w);
+            weft_clear(w);
         }
-        OK(w);
-        weft_clear(w);
-    }
 }

@@ -1,0 +1,64 @@
+#!/usr/bin/env python3
+"""model.py FOLDER H.. - the models of stream.c for onnxruntime: FOLDER/table_H.onnx and FOLDER/real_H.onnx, a table of 256 rows (or x as it
+is), one LSTM of H units, a linear layer to 256; weights by the formula of bench/formula.c, so that both sides must come to the same logits."""
+import sys
+
+import numpy as np
+import onnx
+from onnx import TensorProto, helper, numpy_helper
+
+CLASSES = 256
+
+
+def formula(name, n):
+    key = 0
+    for c in name.encode():
+        key = (key * 31 + c) % 2**64
+    x = (np.arange(n, dtype=np.int64) * 2654435761 + key % 65521 * 40503) % 2**31
+    x = (1103515245 * x + 12345) % 2**31
+    return (x >> 15).astype(np.float64) / 65536 - .5
+
+
+def weights(name, scale, *shape):
+    return (scale * formula(name, int(np.prod(shape)))).reshape(shape).astype(np.float32)
+
+
+def gates(w, H):
+    """PyTorch's and weft's order i f g o as ONNX has it, i o f c"""
+    i, f, g, o = (w[k * H:(k + 1) * H] for k in range(4))
+    return np.concatenate([i, o, f, g])
+
+
+def model(H, table):
+    scale = 2 / H**.5
+    constants = {
+        "W": gates(weights("weight_ih", scale, 4 * H, H), H)[None],
+        "R": gates(weights("weight_hh", scale, 4 * H, H), H)[None],
+        "B": np.concatenate([gates(weights(b, scale, 4 * H), H) for b in ("bias_ih", "bias_hh")])[None],
+        "head": weights("head", scale, CLASSES, H).T.copy(),
+        "head_bias": weights("head_bias", scale, CLASSES),
+        "first": np.array([0], dtype=np.int64),
+    }
+    nodes = []
+    if table:
+        constants["table"] = weights("table", 2, CLASSES, H)
+        nodes.append(helper.make_node("Gather", ["table", "x"], ["rows"]))
+    nodes += [
+        helper.make_node("Unsqueeze", ["rows" if table else "x", "first"], ["steps"]),
+        helper.make_node("LSTM", ["steps", "W", "R", "B", "", "h", "c"], ["", "h_out", "c_out"], hidden_size=H),
+        helper.make_node("Squeeze", ["h_out", "first"], ["y"]),
+        helper.make_node("Gemm", ["y", "head", "head_bias"], ["logits"]),
+    ]
+    x = helper.make_tensor_value_info("x", TensorProto.INT64, ["n"]) if table else helper.make_tensor_value_info("x", TensorProto.FLOAT, ["n", H])
+    state = {s: helper.make_tensor_value_info(s, TensorProto.FLOAT, [1, "n", H]) for s in ("h", "c", "h_out", "c_out")}
+    logits = helper.make_tensor_value_info("logits", TensorProto.FLOAT, ["n", CLASSES])
+    graph = helper.make_graph(nodes, "stream", [x, state["h"], state["c"]], [logits, state["h_out"], state["c_out"]],
+                              [numpy_helper.from_array(v, k) for k, v in constants.items()])
+    made = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)])
+    made.ir_version = 8
+    return made
+
+
+for H in map(int, sys.argv[2:]):
+    for kind in ("table", "real"):
+        onnx.save(model(H, kind == "table"), f"{sys.argv[1]}/{kind}_{H}.onnx")

@@ -1,0 +1,305 @@
+/* stream.c - one token a call: a table of 256 rows, or real numbers, one LSTM of H units, a linear layer to
+ * 256, for B sequences at a time; beside onnxruntime by turns, if there is one.
+ *
+ *     stream [--library LIBONNXRUNTIME --models FOLDER] [--units H,..] [--batch B,..] [--calls N]
+ *     stream --bare N [--units H] [--batch B]
+ *
+ * Both carry the state from call to call, have the same weights (bench/formula.c, model.py), one thread, and
+ * must come to the same logits. A line a shape: the median of the calls of each; how many times weft is as
+ * fast; then what a token takes weft if all come in one call, the 99.9th percentile of the calls, and that by
+ * which an empty loop of a call's length, measured between them, is too long. --bare: N calls of weft with a
+ * table and nothing else, for who counts instructions. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include "bench/bench.h"
+#include "bench/stream/onnxruntime.h"
+
+enum { CLASSES = 256, MOST_BATCH = 64, MOST = 16, TOGETHER = 512, BY_TURNS = 50 };
+
+typedef struct asked {
+    const char *library, *models;
+    int64_t units[MOST], batch[MOST];
+    int shapes, batches, calls, bare;
+} asked;
+
+static double now_us(void) { return 1e3 * now_ms(); }
+
+/* ---- weft ---- */
+/* table NULL: x are real numbers */
+typedef struct model {
+    weft *w;
+    weft_module *m;
+    weft_embedding *table;
+    weft_rnn *lstm;
+    weft_linear *head;
+    int64_t H, B;
+    int32_t id[MOST_BATCH];
+    float *x, *h, *c, *logits;
+} model;
+
+static bool fill(weft_module *m, const char *path, const char *name, double scale)
+{
+    return fill_formula(weft_find_parameter(m, path), name, scale);
+}
+static bool open_model(model *s, bool table, int64_t H, int64_t B)
+{
+    const double scale = 2 / sqrt((double)H);
+    *s = (model){ .w = weft_open(&(weft_opts){ .device = WEFT_CPU, .threads = 1 }), .H = H, .B = B };
+    s->m = weft_module_new(s->w, "m");
+    if (table)
+        s->table = weft_embedding_new(s->m, "table", &(weft_embedding_opts){ .rows = CLASSES, .columns = H });
+    s->lstm = weft_lstm_new(s->m, "lstm", &(weft_rnn_opts){ .input = H, .hidden = H });
+    s->head = weft_linear_new(s->m, "head", &(weft_linear_opts){ .in = H, .out = CLASSES });
+    weft_set_training(s->w, false), weft_set_grad_enabled(s->w, false);
+    s->x = calloc((size_t)(B * H), sizeof *s->x),
+    s->logits = calloc((size_t)(B * CLASSES), sizeof *s->logits);
+    s->h = calloc((size_t)(B * H), sizeof *s->h), s->c = calloc((size_t)(B * H), sizeof *s->c);
+    return (!table || fill(s->m, "table.weight", "table", 2)) &&
+           fill(s->m, "lstm.weight_ih_l0", "weight_ih", scale) &&
+           fill(s->m, "lstm.weight_hh_l0", "weight_hh", scale) &&
+           fill(s->m, "lstm.bias_ih_l0", "bias_ih", scale) &&
+           fill(s->m, "lstm.bias_hh_l0", "bias_hh", scale) && fill(s->m, "head.weight", "head", scale) &&
+           fill(s->m, "head.bias", "head_bias", scale) && s->x && s->logits && s->h && s->c && weft_ok(s->w);
+}
+static void close_model(model *s)
+{
+    weft_close(s->w);
+    free(s->x), free(s->h), free(s->c), free(s->logits);
+}
+
+/* what comes in with call t */
+static int32_t token(int64_t t, int64_t b) { return (int32_t)((t * 7 + b * 13) % CLASSES); }
+static float number(int64_t t, int64_t b, int64_t i)
+{
+    return (float)((t * 31 + b * 17 + i * 7) % 64) / 32 - 1;
+}
+static void come(model *s, int64_t t)
+{
+    for (int64_t b = 0; b < s->B; b++) {
+        s->id[b] = token(t, b);
+        for (int64_t i = 0; !s->table && i < s->H; i++)
+            s->x[b * s->H + i] = number(t, b, i);
+    }
+}
+
+static void call_weft(model *s)
+{
+    const int64_t B = s->B, H = s->H;
+    const size_t bytes = (size_t)(B * H) * sizeof *s->h;
+    weft_state before = { weft_reals(s->w, s->h, WEFT_SHAPE(1, B, H)),
+                          weft_reals(s->w, s->c, WEFT_SHAPE(1, B, H)) };
+    weft_tensor *x = s->table ? weft_embedding_run(s->table, weft_ints(s->w, s->id, WEFT_SHAPE(B))) :
+                                weft_reals(s->w, s->x, WEFT_SHAPE(B, H));
+    weft_rnn_out out = weft_rnn_step(s->lstm, x, before);
+    weft_read(weft_linear_run(s->head, out.y), s->logits, (size_t)(B * CLASSES) * sizeof *s->logits);
+    weft_read(out.last.h, s->h, bytes), weft_read(out.last.c, s->c, bytes);
+    weft_clear(s->w);
+}
+
+/* Of a token, if so many of each sequence come in one call: the least of five. */
+static double together(model *s)
+{
+    int64_t rows = s->B * TOGETHER;
+    int32_t *id = malloc((size_t)rows * sizeof *id), len[MOST_BATCH];
+    float *x = malloc((size_t)(s->table ? 1 : rows * s->H) * sizeof *x);
+    double least = HUGE_VAL;
+    for (int64_t i = 0; i < rows; i++) {
+        id[i] = token(i % TOGETHER, i / TOGETHER), len[i % s->B] = TOGETHER;
+        for (int64_t k = 0; !s->table && k < s->H; k++)
+            x[i * s->H + k] = number(i % TOGETHER, i / TOGETHER, k);
+    }
+    for (int round = 0; round < 5; round++) {
+        const weft_lengths l = { .n = s->B, .len = len };
+        double from = now_us();
+        weft_tensor *in = s->table ? weft_embedding_run(s->table, weft_ragged_ints(s->w, id, &l)) :
+                                     weft_ragged(s->w, x, s->H, &l);
+        weft_linear_run(s->head, weft_rnn_run(s->lstm, in, WEFT_ZERO_STATE).y);
+        least = fmin(least, (now_us() - from) / TOGETHER);
+        weft_clear(s->w);
+    }
+    free(id), free(x);
+    return least;
+}
+
+/* ---- onnxruntime: the state goes from one of two places to the other ---- */
+typedef struct peer {
+    ort *o;
+    int64_t id[MOST_BATCH];
+    float *x, *h[2], *c[2], *logits;
+    int at;
+} peer;
+
+static bool open_peer(peer *p, const asked *a, bool table, int64_t H, int64_t B)
+{
+    char path[512];
+    snprintf(path, sizeof path, "%s/%s_%d.onnx", a->models, table ? "table" : "real", (int)H);
+    *p = (peer){ .o = ort_open(a->library, path) };
+    p->x = calloc((size_t)(B * H), sizeof *p->x),
+    p->logits = calloc((size_t)(B * CLASSES), sizeof *p->logits);
+    for (int i = 0; i < 2; i++)
+        p->h[i] = calloc((size_t)(B * H), sizeof *p->h[i]),
+        p->c[i] = calloc((size_t)(B * H), sizeof *p->c[i]);
+    bool bound = p->o;
+    for (int i = 0; bound && i < 2; i++) {
+        const ort_tensor x = table ? (ort_tensor){ "x", p->id, 1, { B }, true } :
+                                     (ort_tensor){ "x", p->x, 2, { B, H }, false };
+        const ort_tensor in[] = { x,
+                                  { "h", p->h[i], 3, { 1, B, H }, false },
+                                  { "c", p->c[i], 3, { 1, B, H }, false } };
+        const ort_tensor out[] = { { "logits", p->logits, 2, { B, CLASSES }, false },
+                                   { "h_out", p->h[!i], 3, { 1, B, H }, false },
+                                   { "c_out", p->c[!i], 3, { 1, B, H }, false } };
+        bound = ort_bind(p->o, i, in, 3, out, 3);
+    }
+    return bound;
+}
+static bool call_peer(peer *p) { return ort_run(p->o, p->at) && (p->at = !p->at, true); }
+
+/* ---- both ---- */
+typedef struct measured {
+    double *weft, *peer, *idle;
+    int n;
+} measured;
+
+static int by_size(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+static double part(double *x, int n, double share)
+{
+    qsort(x, (size_t)n, sizeof *x, by_size);
+    return x[(int)(share * (n - 1))];
+}
+
+/* How much too long an empty loop of that length is: what the machine does meanwhile. */
+static double idle(double us)
+{
+    double from = now_us(), at;
+    while ((at = now_us()) - from < us)
+        ;
+    return at - from - us;
+}
+static bool same_logits(const model *s, const peer *p)
+{
+    for (int64_t i = 0; i < s->B * CLASSES; i++)
+        if (!(fabsf(s->logits[i] - p->logits[i]) < 1e-4f)) {
+            fprintf(stderr, "stream: H=%d B=%d: logit %d is %g here, %g there\n", (int)s->H, (int)s->B,
+                    (int)i, (double)s->logits[i], (double)p->logits[i]);
+            return false;
+        }
+    return true;
+}
+
+/* Some calls of one, some of the other; what both see is the same. peer NULL: there is none. */
+static bool measure_calls(model *s, peer *p, measured *m)
+{
+    for (int64_t t = 0; t < m->n; t += BY_TURNS) {
+        for (int64_t i = t; i < t + BY_TURNS && i < m->n; i++) {
+            come(s, i);
+            double from = now_us();
+            call_weft(s);
+            m->weft[i] = now_us() - from, m->idle[i] = idle(m->weft[i]);
+        }
+        for (int64_t i = t; p && i < t + BY_TURNS && i < m->n; i++) {
+            for (int64_t b = 0; b < s->B; b++)
+                p->id[b] = token(i, b);
+            for (int64_t k = 0; !s->table && k < s->B * s->H; k++)
+                p->x[k] = number(i, k / s->H, k % s->H);
+            double from = now_us();
+            if (!call_peer(p))
+                return false;
+            m->peer[i] = now_us() - from;
+        }
+        if (p && !same_logits(s, p))
+            return false;
+    }
+    return !failed(s->w, "stream");
+}
+
+static bool measure_shape(const asked *a, bool table, int64_t H, int64_t B)
+{
+    model s;
+    peer p = { 0 };
+    measured m = { .n = a->calls };
+    m.weft = calloc((size_t)m.n, sizeof(double)), m.peer = calloc((size_t)m.n, sizeof(double));
+    m.idle = calloc((size_t)m.n, sizeof(double));
+    bool good = open_model(&s, table, H, B) && (!a->library || open_peer(&p, a, table, H, B)) &&
+                measure_calls(&s, a->library ? &p : NULL, &m);
+    if (good) {
+        double us = part(m.weft, m.n, .5), theirs = part(m.peer, m.n, .5);
+        printf("%s H=%d B=%d weft %.2f us", table ? "stream" : "stream-real", (int)H, (int)B, us);
+        if (a->library)
+            printf(" onnxruntime %.2f us ratio %.2f", theirs, theirs / us);
+        printf(" together %.2f us, 99.9 %% within %.2f us, idle %.2f us\n", together(&s),
+               part(m.weft, m.n, .999), part(m.idle, m.n, .999));
+        fflush(stdout);
+    }
+    close_model(&s);
+    free(m.weft), free(m.peer), free(m.idle);
+    return good;
+}
+
+static bool call_only(const asked *a)
+{
+    model s;
+    bool good = open_model(&s, true, a->units[0], a->batch[0]);
+    for (int t = 0; good && t < a->bare; t++)
+        come(&s, t), call_weft(&s);
+    good = good && !failed(s.w, "stream");
+    close_model(&s);
+    return good;
+}
+
+/* ---- what is asked for ---- */
+static int numbers_of(const char *text, int64_t *to)
+{
+    int n = 0;
+    for (; *text && n < MOST; text += strspn(text, ","))
+        to[n++] = strtol(text, (char **)(uintptr_t)&text, 10);
+    return n;
+}
+static bool read_asked(int argc, char **argv, asked *a)
+{
+    for (int i = 1; i + 1 < argc; i += 2)
+        if (!strcmp(argv[i], "--library"))
+            a->library = argv[i + 1];
+        else if (!strcmp(argv[i], "--models"))
+            a->models = argv[i + 1];
+        else if (!strcmp(argv[i], "--units"))
+            a->shapes = numbers_of(argv[i + 1], a->units);
+        else if (!strcmp(argv[i], "--batch"))
+            a->batches = numbers_of(argv[i + 1], a->batch);
+        else if (!strcmp(argv[i], "--calls"))
+            a->calls = atoi(argv[i + 1]);
+        else if (!strcmp(argv[i], "--bare"))
+            a->bare = atoi(argv[i + 1]);
+        else
+            return false;
+    for (int i = 0; i < a->batches; i++)
+        if (a->batch[i] < 1 || a->batch[i] > MOST_BATCH)
+            return false;
+    return argc % 2 && a->calls > 0 && !a->library == !a->models;
+}
+
+int main(int argc, char **argv)
+{
+    asked a = {
+        .units = { 32, 64, 128, 256, 512 }, .shapes = 5, .batch = { 1, 8 }, .batches = 2, .calls = 20000
+    };
+    if (!read_asked(argc, argv, &a))
+        return fputs("stream [--library LIBONNXRUNTIME --models FOLDER] [--units H,..] [--batch B,..] "
+                     "[--calls N] [--bare N]\n",
+                     stderr),
+               2;
+    if (a.bare)
+        return call_only(&a) ? 0 : 1;
+    for (int table = 1; table >= 0; table--)
+        for (int b = 0; b < a.batches; b++)
+            for (int h = 0; h < a.shapes; h++)
+                if (!measure_shape(&a, table, a.units[h], a.batch[b]))
+                    return 1;
+    return 0;
+}
