@@ -295,7 +295,10 @@ static bool messages(walk *w, size_t at, size_t end)
 
 bool weft__h5_look(const weft__h5 *h, uint64_t address, weft__h5_header *out)
 {
-    walk w = { .image = &h->read, .size = h->size, .base = (size_t)h->read.libhdf5_s.base_addr, .out = out };
+    walk w = { .image = &h->read,
+               .size = h->used ? h->used : h->size,
+               .base = (size_t)h->read.libhdf5_s.base_addr,
+               .out = out };
     *out = (weft__h5_header){ 0 };
     if (w.base > w.size || !inside(&w, address, 16))
         return false;
@@ -326,7 +329,9 @@ bool weft__h5_root_is_sound(weft__h5 *h)
         return true;                             /* none: libhdf5 says so */
     w.base = base;
     int version = byte(&w, base + 8), width = byte(&w, base + (version < 2 ? 13 : 9));
+    uint64_t end = field(&w, base + (version == 0 ? 40 : version == 1 ? 44 : 28), 8);
     h->read.libhdf5_s.base_addr = base;
+    h->used = end < h->size ? (size_t)end + !end : h->size;      /* libhdf5 reads no header behind it well */
     bool good = width == 8 && weft__h5_look(h,
                                             field(&w,
                                                   base + (version == 0 ? 64 :

@@ -116,6 +116,13 @@ static bool kind_of(hid_t set, weft__kind *k)
 }
 
 /* ---- storage ---- */
+/* Before the end that the superblock names: of what lies behind it libhdf5 refuses some reads and not others,
+ * as its buffer has it. Numbers that were never written lie nowhere. */
+static bool in_use(const weft__h5 *h, haddr_t at, size_t bytes)
+{
+    return at == HADDR_UNDEF || (at <= h->read.end && bytes <= h->read.end - at);
+}
+
 /* why its storage is not a plain array; NULL if it is */
 static const char *unfit(const weft__h5 *h, hid_t set, size_t bytes)
 {
@@ -130,6 +137,8 @@ static const char *unfit(const weft__h5 *h, hid_t set, size_t bytes)
         return "has filters or lies in another file; only plain arrays are read";
     if (bytes > h->size || H5Dget_storage_size(set) != bytes)
         return "does not have the bytes that its shape needs";
+    if (layout == H5D_CONTIGUOUS && bytes && !in_use(h, H5Dget_offset(set), bytes))
+        return "lies beyond the end of the file that the file itself names";
     return NULL;
 }
 

@@ -24,6 +24,7 @@ struct weft__h5 {
     hid_t file; const char *path; weft_status status;
     unsigned char *image; size_t size;           /* grows: all of it is ours; else the caller's */
     weft__h5_image read;                         /* what is read */
+    size_t used;                                 /* of it, up to the end that the superblock names; 0: all */
     unsigned char *spare; size_t spare_size;     /* what it grows into next, see hdf5.c */
     bool grows, checked, chunks;                 /* chunks: sets in chunks are read, too */
     H5E_auto2_t print; void *print_user; unsigned plugins;        /* as the program had set them */

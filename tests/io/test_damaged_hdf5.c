@@ -213,3 +213,35 @@ Test(damaged_hdf5, types_that_have_parts_stay_closed)
     free(b.at);
     end_folder();
 }
+
+/* An end that the superblock names, but before numbers that are there: libhdf5 reads them or not, as its
+ * buffer has it. The whole and its parts are refused alike. */
+Test(damaged_hdf5, numbers_behind_the_end_that_is_named_are_refused)
+{
+    enum { END = 28, SUM = 44 };                 /* of a superblock of version 2 */
+    static const int32_t len[] = { 3, 0, 2, 4 }, all[] = { 0, 1, 2, 3 }, ids[9] = { 5, 6, 7, 8, 9, 10, 11, 12, 13 };
+    const char *path = in_folder("end.h5");
+    weft_dataset d = { .n = COUNT(len), .len = (int32_t *)(uintptr_t)len, .ints = (int32_t *)(uintptr_t)ids };
+    int refused = 0;
+    cr_assert_eq(weft_write_hdf5(&d, path, NULL), WEFT_OK, "%s", weft_file_message());
+    bytes b = read_bytes(path);
+    for (uint64_t end = SUM; end <= b.n; end++) {
+        weft_dataset whole = { 0 }, part = { 0 };
+        weft_hdf5 *f = NULL;
+        memcpy(b.at + END, &end, sizeof end);
+        seal(b.at, SUM);
+        write_bytes(path, b.at, b.n);
+        weft_status s = weft_read_hdf5(path, NULL, &whole), of_parts = weft_open_hdf5(path, NULL, &f);
+        of_parts = of_parts ? of_parts : weft_read_hdf5_part(f, all, COUNT(all), &part);
+        cr_assert_eq(!s, !of_parts, "end %d: %s", (int)end, weft_file_message());
+        cr_assert(s || (whole.ints[8] == 13 && part.ints[8] == 13), "end %d: other numbers", (int)end);
+        cr_assert(!s || s == WEFT_EFORMAT, "end %d: %s", (int)end, weft_status_name(s));
+        refused += s != WEFT_OK;
+        weft_dataset_free(&whole), weft_dataset_free(&part);
+        weft_close_hdf5(f);
+    }
+    cr_assert(refused > 100 && refused < (int)(b.n - SUM + 1), "%d of %d ends refused", refused, (int)b.n);
+    ends_well();
+    free(b.at);
+    end_folder();
+}
