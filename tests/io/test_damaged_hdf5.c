@@ -219,7 +219,8 @@ Test(damaged_hdf5, types_that_have_parts_stay_closed)
 Test(damaged_hdf5, numbers_behind_the_end_that_is_named_are_refused)
 {
     enum { END = 28, SUM = 44 };                 /* of a superblock of version 2 */
-    static const int32_t len[] = { 3, 0, 2, 4 }, all[] = { 0, 1, 2, 3 }, ids[9] = { 5, 6, 7, 8, 9, 10, 11, 12, 13 };
+    static const int32_t len[] = { 3, 0, 2, 4 }, all[] = { 0, 1, 2, 3 },
+                         ids[9] = { 5, 6, 7, 8, 9, 10, 11, 12, 13 };
     const char *path = in_folder("end.h5");
     weft_dataset d = { .n = COUNT(len), .len = (int32_t *)(uintptr_t)len, .ints = (int32_t *)(uintptr_t)ids };
     int refused = 0;
