@@ -323,6 +323,24 @@ gone() {
     check "nobody is left" nobody_is_left
 }
 
+# MPI_Finalize would wait for it for ever.
+stopped_last() {
+    local pid k
+    WEFT_PARALLEL_TIMEOUT=2 by_mpi 2 2 3 stops_last=1 >said 2>&1 & pid=$!
+    for ((k = 0; k < 200; k++)); do
+        kill -0 $pid 2>/dev/null || break
+        ! grep -q "MPI_Finalize waits for it" said || pkill -KILL -f "^$train 2 3 stops_last=1"
+        sleep .1
+    done
+    kill -KILL $pid 2>/dev/null && return 1
+    cat said; grep -q "this one leaves" said
+}
+gone_at_the_end() {
+    [ -e "$(dirname "$examples")/libweft_openmpi.so" ] && command -v mpirun >/dev/null || { echo "skipped: a rank that stops at the end: no libweft_openmpi.so, or no mpirun"; return; }
+    check "one that stops when all is done" stopped_last
+    check "nobody is left" nobody_is_left
+}
+
 # ---- ranks that are gone, where the others can go on without them: as if nothing had been
 outlive() {                             # RANKS FAULTS: the bytes of one rank
     rm -f many
@@ -410,9 +428,9 @@ refused() {
     check "the library knows no MPI" eval '! ldd "$(dirname "$examples")/libweft.so" | grep -qi mpi'
 }
 
-every_part="bytes gathered examples launched logged shared_gpus linked linked_on resumed carried failures gone goes_on restarted modelled stopped refused"
+every_part="bytes gathered examples launched logged shared_gpus linked linked_on resumed carried failures gone gone_at_the_end goes_on restarted modelled stopped refused"
 if [ "${V:-}" = double ]; then                    # who dies when is no matter of the numbers
-    every_part=$(echo " $every_part " | sed 's/ linked_on / /; s/ gone goes_on restarted / /')
+    every_part=$(echo " $every_part " | sed 's/ linked_on / /; s/ gone gone_at_the_end goes_on restarted / /')
 fi
 for part in ${PARTS:-$every_part}; do $part; done
 finish "many ranks"

@@ -10,10 +10,12 @@
 #include <dlfcn.h>
 #include <mpi.h>
 #include <sched.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 #include "parallel/transport.h"
 
 enum { CHUNK = 1 << 20, SPINS = 32 };            /* bytes, of a message that an int cannot count */
@@ -34,15 +36,31 @@ static const char *name(void)
 }
 
 /* ---- the beginning and the end ---- */
+static void leave(int signal)
+{
+    static const char text[] = "weft: a rank has not come to its end, and MPI_Finalize waits for it: this one "
+                               "leaves, and what it had to do is done\n";
+    (void)signal;
+    _exit(write(STDERR_FILENO, text, sizeof text - 1) < 0 ? 2 : 1);
+}
+
 /* MPI wants to be told of a good end. After a bad one it must not be: it would wait for the others, which the
- * launcher ends if a rank is gone without a word. */
+ * launcher ends if a rank is gone without a word. It waits after a good one, too, for ever if one of the
+ * others has stopped since: no longer than ranks wait for each other elsewhere. */
 static void finalise(int status, void *nothing)
 {
-    (void)nothing;
+    enum { USUAL = 600 };
+    const char *said = secure_getenv("WEFT_PARALLEL_TIMEOUT");
+    double seconds = said ? strtod(said, NULL) : USUAL;
     int over = 1;
+    (void)nothing;
     MPI_Finalized(&over);
-    if (status == 0 && !over)
-        MPI_Finalize();
+    if (status || over)
+        return;
+    signal(SIGALRM, leave);
+    alarm(seconds >= 1 && seconds < 1e6 ? (unsigned)seconds : USUAL);
+    MPI_Finalize();
+    alarm(0);
 }
 
 static bool initialise(char *why, size_t size)
@@ -172,7 +190,7 @@ static int wait_for(int number, double seconds)
 }
 
 /* ---- without those that are lost ---- */
-static int (*revoke)(MPI_Comm), (*shrink_to)(MPI_Comm, MPI_Comm *);
+static int (*revoke_by)(MPI_Comm), (*shrink_to)(MPI_Comm, MPI_Comm *);
 
 static void find_ulfm(void)
 {
@@ -183,7 +201,7 @@ static void find_ulfm(void)
     void *library = dlopen(mpi.dli_fname, RTLD_NOW | RTLD_NOLOAD);
     void *symbol[2] = { library ? dlsym(library, "MPIX_Comm_revoke") : NULL,
                         library ? dlsym(library, "MPIX_Comm_shrink") : NULL };
-    memcpy(&revoke, &symbol[0], sizeof revoke), memcpy(&shrink_to, &symbol[1], sizeof shrink_to);
+    memcpy(&revoke_by, &symbol[0], sizeof revoke_by), memcpy(&shrink_to, &symbol[1], sizeof shrink_to);
 }
 
 /* What was under way is over, so that no one writes into its memory any more. */
@@ -199,7 +217,7 @@ static void end_requests(void)
 static bool shrink(weft__world *world)
 {
     MPI_Comm fewer;
-    revoke(ranks);
+    revoke_by(ranks);
     end_requests();
     if (shrink_to(ranks, &fewer) != MPI_SUCCESS)
         return false;
@@ -231,7 +249,7 @@ static bool open_mpi(weft__world *world, char *version, char *why, size_t size)
     MPI_Get_library_version(text, &n);
     text[strcspn(text, ",\n")] = 0;
     snprintf(version, 128, "%.100s%s", text, shrink_to ? ", ULFM" : "");
-    mpi.shrink = revoke && shrink_to ? shrink : NULL;
+    mpi.shrink = revoke_by && shrink_to ? shrink : NULL;
     return true;
 }
 

@@ -5,7 +5,9 @@
  * other_data=R or an other_seed=R or other_rate=R, or changes=R a weight; forgets=R a loss; and local_ids,
  * for masks, and mean_of_means, for the loss, are mistakes of all. recovers: what has gone wrong is left out,
  * and all go on. gathers: results of most sequences, which all ranks look at and rank 0 prints; twice=R gives
- * one two of them, and starves=R has no memory for those of all. */
+ * one two of them, and starves=R has no memory for those of all; stops_last=R, a rank stops when all is
+ * done. */
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -251,5 +253,7 @@ int main(int argc, char **argv)
     if (!weft_ok(r.w))
         fprintf(stderr, "rank %d: %s\n", r.rank, weft_error_message(r.w));
     weft_close(r.w);
+    if (number("stops_last", -1) == r.rank)
+        raise(SIGSTOP);
     return good ? 0 : 1;
 }
