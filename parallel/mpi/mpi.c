@@ -38,8 +38,8 @@ static const char *name(void)
 /* ---- the beginning and the end ---- */
 static void leave(int signal)
 {
-    static const char text[] = "weft: a rank has not come to its end, and MPI_Finalize waits for it: this one "
-                               "leaves, and what it had to do is done\n";
+    static const char text[] = "weft: a rank has not come to its end, and MPI_Finalize waits for it: this "
+                               "one leaves, and what it had to do is done\n";
     (void)signal;
     _exit(write(STDERR_FILENO, text, sizeof text - 1) < 0 ? 2 : 1);
 }
