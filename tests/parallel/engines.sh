@@ -83,7 +83,7 @@ faulty() {                              # ENGINE KIND MOMENT
     kill) kill -9 "$victim" ;;
     stop) kill -STOP "$victim" ;;
     link) ip -n $m2 link set e2 down ;;
-    disk) head -c 100000000 /dev/zero >disk/full 2>/dev/null ;;
+    disk) for _ in 1 2 3; do head -c 100000000 /dev/zero >>disk/full 2>/dev/null; sleep .1; done ;;     # what a save under way has had, too
     esac
     if [ "$kind" = stop ]; then until grep -q 'has not answered' said; do kill -0 $pid 2>/dev/null || break; sleep .05; done; sleep 1; kill -9 "$victim" 2>/dev/null; fi
     ends $pid "$file" || { echo "hangs, or ended well"; cat said; return 1; }
