@@ -36,12 +36,15 @@ static const char *name(void)
 }
 
 /* ---- the beginning and the end ---- */
-static void leave(int signal)
+/* Says why, and lets the alarm that has come end the process. */
+static void leave(int alarm_)
 {
     static const char text[] = "weft: a rank has not come to its end, and MPI_Finalize waits for it: this "
                                "one leaves, and what it had to do is done\n";
-    (void)signal;
-    _exit(write(STDERR_FILENO, text, sizeof text - 1) < 0 ? 2 : 1);
+    signal(alarm_, SIG_DFL);
+    ssize_t told = write(STDERR_FILENO, text, sizeof text - 1);
+    (void)told;
+    raise(alarm_);
 }
 
 /* MPI wants to be told of a good end. After a bad one it must not be: it would wait for the others, which the
