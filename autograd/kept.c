@@ -21,8 +21,7 @@ static bool is_as_it_was(const weft__kept *k)
 }
 
 /* nothing is kept: NULL, and no error */
-static weft__kept *kept_new(weft *w, weft_tensor *const *of, int n, weft__kept_kind kind, int64_t part,
-                            size_t bytes)
+static weft__kept *kept_new(weft *w, weft_tensor *const *of, int n, weft__kept_kind kind, size_t bytes)
 {
     if (w->kept_most && w->kept_bytes + (int64_t)bytes > w->kept_most)
         return NULL;
@@ -33,21 +32,21 @@ static weft__kept *kept_new(weft *w, weft_tensor *const *of, int n, weft__kept_k
     for (int i = 0; i < n; i++)
         if (of[i])
             k->of[k->n++].x = of[i];
-    k->kind = kind, k->part = part, k->bytes = bytes, k->at = at;
+    k->kind = kind, k->bytes = bytes, k->at = at;
     k->next = of[0]->node.packed, of[0]->node.packed = k;
     w->kept_bytes += (int64_t)bytes;
     return k;
 }
 
-weft__kept *weft__kept_of(weft_tensor *const *of, int n, weft__kept_kind kind, int64_t part, size_t bytes)
+weft__kept *weft__kept_of(weft_tensor *const *of, int n, weft__kept_kind kind, size_t bytes)
 {
     weft *w = of[0]->w;
     if (!bytes || w->recording || w->lean || w->kept_most < 0)
         return NULL;
     weft__kept *k = of[0]->node.packed;
-    while (k && !(k->kind == kind && k->part == part && k->bytes == bytes && is_of(k, of, n)))
+    while (k && !(k->kind == kind && k->bytes == bytes && is_of(k, of, n)))
         k = k->next;
-    k = k ? k : kept_new(w, of, n, kind, part, bytes);
+    k = k ? k : kept_new(w, of, n, kind, bytes);
     if (k)
         k->filled = is_as_it_was(k);
     return k;

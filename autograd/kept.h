@@ -11,15 +11,15 @@ typedef enum { WEFT__KEPT_PRODUCT, WEFT__KEPT_LAYER, WEFT__KEPT_TABLE } weft__ke
 /* Of so many lasting tensors, as they were when it was filled. It lives until the context ends. */
 typedef struct weft__kept {
     struct weft__kept *next;
-    weft__kept_kind kind; int64_t part;          /* part: of the first tensor, from this number on */
+    weft__kept_kind kind;
     struct { const weft_tensor *x; uint64_t changed; } of[WEFT__KEPT_OF]; int n;
     bool filled;
     size_t bytes; void *at;
 } weft__kept;
 
-/* What is kept of these lasting tensors (NULL among them: not there) by its kind and part; `filled`: they
+/* What is kept of these lasting tensors (NULL among them: not there) by its kind; `filled`: they
  * have not changed since weft__kept_is_filled. NULL: nothing is kept, for it is recorded or lean, too much,
  * or there is no memory, which is no error. */
-weft__kept *weft__kept_of(weft_tensor *const *of, int n, weft__kept_kind kind, int64_t part, size_t bytes);
+weft__kept *weft__kept_of(weft_tensor *const *of, int n, weft__kept_kind kind, size_t bytes);
 void        weft__kept_is_filled(weft__kept *);
 #endif

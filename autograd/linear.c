@@ -50,16 +50,13 @@ static void product(const weft_call *c, bool ta, bool tb, const int64_t *mnk, co
     RUN(c, gemm, &p, a, b, y);
 }
 
-/* The weight, packed, if it is a lasting one and rows are so few that packing it is much of the work. */
+/* The weight, packed, if it is a lasting one, no view, and the kernel does better with it so: rows are few. */
 static const void *packed_weight(const weft_call *c, const weft__product *p)
 {
-    enum { FEW = 8 };
-    weft_tensor *weight = c->x[WEIGHT],
-                *of = weight->step ? (weft_tensor *)(uintptr_t)weight->node.base : weight;
-    if (p->m > FEW || weight->w->recording || !of || of->step)
+    weft_tensor *weight = c->x[WEIGHT];
+    if (weight->w->recording || weight->step)
         return NULL;
-    weft__kept *k = weft__kept_of(&of, 1, WEFT__KEPT_PRODUCT, weight->data - of->data,
-                                  dev(c)->k->gemm_packs(dev(c), p));
+    weft__kept *k = weft__kept_of(&weight, 1, WEFT__KEPT_PRODUCT, dev(c)->k->gemm_packs(dev(c), p));
     if (k && !k->filled)
         RUN(c, gemm_pack, p, weight->data, k->at), weft__kept_is_filled(k);
     return k ? k->at : NULL;

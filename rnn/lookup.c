@@ -9,15 +9,14 @@
 #include "autograd/autograd.h"
 #include "rnn/rnn.h"
 
-/* at most so many rows, and at least so many tokens for each */
-enum { FEW_ROWS = 256, TOKENS_A_ROW = 4 };
+enum { TOKENS_A_ROW = 4 };                       /* at least so many tokens for each */
 
 static bool is_worth_it(const weft_tensor *x, const weft_tensor *table)
 {
     const weft__device *d = &x->w->dev;
     /* a GPU's products may differ by how many rows there are */
     bool by_tokens = d->deterministic && !d->k->synchronous;
-    return table && !by_tokens && table->f.rank == 2 && table->f.size[0] <= FEW_ROWS &&
+    return table && !by_tokens && table->f.rank == 2 && table->f.size[0] <= WEFT__FEW_ROWS &&
            table->f.size[0] * TOKENS_A_ROW <= x->f.batch->tokens;
 }
 

@@ -104,6 +104,7 @@ weft_rnn_out weft__step(const weft__layers *, weft_tensor *x, weft_state before)
 
 /* lookup.c: ids of the rows of a table that x is, packed or step by step as `order` says, if the layer does
  * better with them, and that table, with a row of zeros behind its own for the id -1. Else NULL. */
+enum { WEFT__FEW_ROWS = 256 };                   /* of a table that is projected as a whole, at most */
 typedef struct weft__ids { weft_tensor *ids, *table; } weft__ids;
 weft__ids weft__ids_of(weft_tensor *x, const weft__form *order);
 

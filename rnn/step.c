@@ -8,7 +8,7 @@
 #include "autograd/kept.h"
 #include "rnn/rnn.h"
 
-enum { X_, FEW_ROWS = 256, NOT_THERE = -1 };     /* rows of a table that is projected as a whole */
+enum { X_, NOT_THERE = -1 };
 
 /* where among the inputs the states before, the table and its ids are */
 typedef struct attributes { weft__layers r; int8_t h, c, table, ids; } attributes;
@@ -78,7 +78,7 @@ static void take_packed(one *o)
 {
     weft__device *d = dev(o->c);
     weft__kept *k =
-        weft__kept_of(o->weight, WEFT__RNN_WEIGHTS, WEFT__KEPT_LAYER, 0, d->k->recur_packs(d, &o->l));
+        weft__kept_of(o->weight, WEFT__RNN_WEIGHTS, WEFT__KEPT_LAYER, d->k->recur_packs(d, &o->l));
     if (k && !k->filled)
         d->k->recur_pack(d, &o->l, k->at), weft__kept_is_filled(k);
     o->l.packed = k ? k->at : NULL;
@@ -116,7 +116,7 @@ static weft__kept *take_table(one *o)
     weft_tensor *table = c->x[how(c)->table];
     weft_tensor *of[] = { weight(o, WEFT__W_IH), table, weight(o, WEFT__B_IH), weight(o, WEFT__B_HH) };
     const int64_t rows = table->f.size[0], S = weft__slots(o->l.r.cell) * o->l.r.hidden;
-    weft__kept *k = weft__kept_of(of, 4, WEFT__KEPT_TABLE, 0, (size_t)((rows + 1) * S) * sizeof(real));
+    weft__kept *k = weft__kept_of(of, 4, WEFT__KEPT_TABLE, (size_t)((rows + 1) * S) * sizeof(real));
     const int32_t *row = k ? rows_by_id(c, c->x[how(c)->ids], rows) : NULL;
     const real *x = row && !k->filled ? with_zeros(c, table) : o->l.x;
     if (row && x)
@@ -173,7 +173,7 @@ weft_rnn_out weft__step(const weft__layers *r, weft_tensor *x, weft_state before
         a.h = (int8_t)n, in[n++] = before.h;
     if (before.c)
         a.c = (int8_t)n, in[n++] = before.c;
-    if (table && table->f.rank == 2 && table->f.size[0] <= FEW_ROWS && !table->step) {
+    if (table && table->f.rank == 2 && table->f.size[0] <= WEFT__FEW_ROWS && !table->step) {
         a.table = (int8_t)n, in[n++] = table;
         a.ids = (int8_t)n, in[n++] = ids;
     }

@@ -140,7 +140,7 @@ cuda() {                                # PROGRAM...
     # The ways of recurrent layers that run all steps in one kernel, of float alone.
     case ${V:-} in double|dasan) ;; *) for way in block cluster; do tag=.$way; WEFT_RECUR=$way recurrent "$@"; done ;; esac
     [ -n "${V:-}${GPU:-}" ] || { capability 80 "$@"; capability 120 "$@"; }
-    case ${V:-} in ''|double) counted demo.cuda bash tests/cuda_demo.sh ;; esac
+    case ${V:-} in ''|double) counted demo.cuda bash tests/cuda/demo.sh ;; esac
 }
 capability() {                          # CC PROGRAM...: recurrent layers as they are by default on an emulated GPU of that capability
     local cc=$1 t; shift

@@ -20,7 +20,7 @@ within() {                              # UNITS WANTED
     echo "a call with $1 units: $of instructions, $2 expected"
     [ $((of * 100)) -le $(($2 * 102)) ] && [ $((of * 100)) -ge $(($2 * 98)) ]
 }
-if [ -n "${V:-}" ] || ! command -v valgrind >/dev/null || ! grep -qs avx2 /proc/cpuinfo || [ "$(${CC:-cc} -dumpversion | cut -d. -f1)" != 12 ] || ! ${CC:-cc} --version | grep -qi gcc\\\|debian; then
+if [ -n "${V:-}" ] || ! command -v valgrind >/dev/null || ! grep -qs avx2 /proc/cpuinfo || [ "$(${CC:-cc} -dumpversion | cut -d. -f1)" != 12 ]; then
     echo "skipped: instructions of a call: they are of gcc 12, AVX2 and valgrind (apt-get install valgrind)"
 else
     check "32 units" within 32 $want_32

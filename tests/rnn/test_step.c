@@ -175,8 +175,7 @@ Test(step, keeps_what_it_may, .init = unchecked)
         bool lean;
     } may[] = { { 0, false }, { -1, false }, { 1, false }, { 700000, false }, { 0, true } };
     for (int i = 0; i < COUNT(may); i++)
-        FOR_DEVICES(before)
-        {
+        FOR_DEVICES(before) {
             weft *w = open_with(
                 (weft_opts){ .device = WEFT_CPU, .kept_weights = may[i].most, .lean = may[i].lean });
             draw_ids();
@@ -209,37 +208,34 @@ static void step_of(weft *w, void *user)
 }
 Test(step, asks_for_no_memory_after_the_first, .init = unchecked)
 {
-    FOR_DEVICES(w)
-        {
-            net s = net_of(w, &usual, LETTERS);
-            draw_ids();
-            is_steady(w, step_of, &s);
-        }
+    FOR_DEVICES(w) {
+        net s = net_of(w, &usual, LETTERS);
+        draw_ids();
+        is_steady(w, step_of, &s);
+    }
 }
 /* Without memory to keep weights in, a step packs them each time, and nobody is told. */
 Test(step, goes_on_where_nothing_can_be_kept, .init = unchecked)
 {
-    FOR_DEVICES(w)
-        {
-            net s = net_of(w, &usual, LETTERS);
-            draw_ids();
-            weft_set_grad_enabled(w, false);
-            run_whole(w, &s, &usual, 2, &whole);
-            for (int i = 0; i < 3; i++)
-                run_steps(w, &s, &usual, 2, &steps); /* the arenas have grown */
-            weft_parameter_at(s.m, 0, NULL)->node.packed = NULL;
-            for (int64_t p = 0; p < weft_parameter_count(s.m); p++)
-                weft_parameter_at(s.m, p, NULL)->node.packed = NULL;
-            int64_t before = kept(w);
-            for (int i = 1; i < 4; i++) {
-                atomic_store(&heap_of(w)->fail_in, i);
-                run_steps(w, &s, &usual, 2, &steps);
-                atomic_store(&heap_of(w)->fail_in, 0);
-                same_in_company("without memory", whole.v, steps.v, whole.n);
-            }
-            if (!strncmp(weft_device_name(w), "avx", 3))
-                cr_assert(kept(w) > before);
+    FOR_DEVICES(w) {
+        net s = net_of(w, &usual, LETTERS);
+        draw_ids();
+        weft_set_grad_enabled(w, false);
+        run_whole(w, &s, &usual, 2, &whole);
+        for (int i = 0; i < 3; i++)
+            run_steps(w, &s, &usual, 2, &steps); /* the arenas have grown */
+        for (int64_t p = 0; p < weft_parameter_count(s.m); p++)
+            weft_parameter_at(s.m, p, NULL)->node.packed = NULL;
+        int64_t before = kept(w);
+        for (int i = 1; i < 4; i++) {
+            atomic_store(&heap_of(w)->fail_in, i);
+            run_steps(w, &s, &usual, 2, &steps);
+            atomic_store(&heap_of(w)->fail_in, 0);
+            same_in_company("without memory", whole.v, steps.v, whole.n);
         }
+        if (!strncmp(weft_device_name(w), "avx", 3))
+            cr_assert(kept(w) > before);
+    }
 }
 
 /* ---- products of few rows ---- */
