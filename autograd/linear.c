@@ -50,7 +50,7 @@ static void product(const weft_call *c, bool ta, bool tb, const int64_t *mnk, co
     RUN(c, gemm, &p, a, b, y);
 }
 
-/* The weight, packed, if it is a lasting one, no view, and the kernel does better with it so: rows are few. */
+/* The weight, packed, if it is a lasting one, no view, and the kernel does better with it so: of few rows. */
 static const void *packed_weight(const weft_call *c, const weft__product *p)
 {
     weft_tensor *weight = c->x[WEIGHT];
