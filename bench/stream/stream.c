@@ -36,7 +36,7 @@ typedef struct model {
     weft_linear *head;
     int64_t H, B;
     int32_t id[MOST_BATCH];
-    float *x, *h, *c, *logits;
+    weft_real *x, *h, *c, *logits;
 } model;
 
 static bool fill(weft_module *m, const char *path, const char *name, double scale)
@@ -71,9 +71,9 @@ static void close_model(model *s)
 
 /* what comes in with call t */
 static int32_t token(int64_t t, int64_t b) { return (int32_t)((t * 7 + b * 13) % CLASSES); }
-static float number(int64_t t, int64_t b, int64_t i)
+static weft_real number(int64_t t, int64_t b, int64_t i)
 {
-    return (float)((t * 31 + b * 17 + i * 7) % 64) / 32 - 1;
+    return (weft_real)((t * 31 + b * 17 + i * 7) % 64) / 32 - 1;
 }
 static void come(model *s, int64_t t)
 {
@@ -103,7 +103,7 @@ static double together(model *s)
 {
     int64_t rows = s->B * TOGETHER;
     int32_t *id = malloc((size_t)rows * sizeof *id), len[MOST_BATCH];
-    float *x = malloc((size_t)(s->table ? 1 : rows * s->H) * sizeof *x);
+    weft_real *x = malloc((size_t)(s->table ? 1 : rows * s->H) * sizeof *x);
     double least = HUGE_VAL;
     for (int64_t i = 0; i < rows; i++) {
         id[i] = token(i % TOGETHER, i / TOGETHER), len[i % s->B] = TOGETHER;
@@ -155,6 +155,13 @@ static bool open_peer(peer *p, const asked *a, bool table, int64_t H, int64_t B)
     }
     return bound;
 }
+/* Its session stays in the library until the program's end. */
+static void close_peer(peer *p)
+{
+    free(p->x), free(p->logits), free(p->o);
+    for (int i = 0; i < 2; i++)
+        free(p->h[i]), free(p->c[i]);
+}
 static bool call_peer(peer *p) { return ort_run(p->o, p->at) && (p->at = !p->at, true); }
 
 /* ---- both ---- */
@@ -185,7 +192,7 @@ static double idle(double us)
 static bool same_logits(const model *s, const peer *p)
 {
     for (int64_t i = 0; i < s->B * CLASSES; i++)
-        if (!(fabsf(s->logits[i] - p->logits[i]) < 1e-4f)) {
+        if (!(fabs((double)s->logits[i] - (double)p->logits[i]) < 1e-4)) {
             fprintf(stderr, "stream: H=%d B=%d: logit %d is %g here, %g there\n", (int)s->H, (int)s->B,
                     (int)i, (double)s->logits[i], (double)p->logits[i]);
             return false;
@@ -207,7 +214,7 @@ static bool measure_calls(model *s, peer *p, measured *m)
             for (int64_t b = 0; b < s->B; b++)
                 p->id[b] = token(i, b);
             for (int64_t k = 0; !s->table && k < s->B * s->H; k++)
-                p->x[k] = number(i, k / s->H, k % s->H);
+                p->x[k] = (float)number(i, k / s->H, k % s->H);
             double from = now_us();
             if (!call_peer(p))
                 return false;
@@ -237,7 +244,7 @@ static bool measure_shape(const asked *a, bool table, int64_t H, int64_t B)
                part(m.weft, m.n, .999), part(m.idle, m.n, .999));
         fflush(stdout);
     }
-    close_model(&s);
+    close_model(&s), close_peer(&p);
     free(m.weft), free(m.peer), free(m.idle);
     return good;
 }
