@@ -52,6 +52,8 @@ static void print_shape(const row *r)
                r->bidirectional ? "true" : "false");
     if (r->heads)
         printf("\"heads\": %d, ", r->heads);
+    if (r->beams)
+        printf("\"beams\": %d, ", r->beams);
     if (r->horizon)
         printf("\"horizon\": %lld, ", (long long)r->horizon);
     printf("\"lengths\": \"%s\", \"tokens\": %lld, ", r->lengths, (long long)r->tokens);

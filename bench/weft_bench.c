@@ -20,6 +20,8 @@
  *                     outputs
  *   g2p               sixteen updates of the demo's encoder-decoder with attention, optimiser and clipping
  *                     included
+ *   decode            10,567 words by formula, read and written out by the demo's model, greedily and by
+ *                     4 beams, 256 words and one at a time
  *   gemm              products in the shapes of layers, forwards and backwards; WEFT_GEMM=openblas has
  *                     OpenBLAS do them
  *   pack              to_layout there and back, pack_padded_sequence, pad_packed_sequence, forward and
@@ -46,6 +48,7 @@ static const struct { const char *name; bool (*run)(const settings *);
     { "transformer_lstm", bench_transformer_lstm },
     { "attention", bench_attention },
     { "g2p", bench_g2p },
+    { "decode", bench_decode },
     { "gemm", bench_gemm },
     { "pack", bench_pack },
     { "plan", bench_plan },

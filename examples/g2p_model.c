@@ -79,38 +79,28 @@ weft_tensor *logits(const model *m, const encoded *e, const int32_t *before, con
 }
 
 /* ---- writing phones, one at a time ---- */
-typedef struct { const model *m; weft_tensor *memory; int64_t n; int32_t *beams, *zeros; } writer;
+typedef struct { const model *m; weft_tensor *memory; } writer;
 
-static weft_tensor *next_phones(weft_tensor *tokens, weft_state *state, int64_t beams, void *user)
+static weft_tensor *next_phones(weft_decode_rows *rows, void *user)
 {
-    writer *it = user;
-    weft_rnn_out out = weft_rnn_step(it->m->decoder, weft_embedding_run(it->m->phones, tokens), *state);
-    *state = out.last;
-    for (int64_t i = 0; i < it->n; i++)
-        /* to the attention the beams of a word are a sequence of queries */
-        it->beams[i] = (int32_t)beams;
-    weft_lengths lengths = { .n = it->n, .len = it->beams };
-    weft_tensor *shape = weft_to_layout(weft_ragged_ints(it->m->w, it->zeros, &lengths), WEFT_CONCAT);
-    return weft_plain(
-        weft_to_layout(scores(it->m, weft_ragged_like(out.y, shape), it->memory, NULL), WEFT_CONCAT));
+    const writer *it = user;
+    weft_rnn_out out =
+        weft_rnn_step(it->m->decoder, weft_embedding_run(it->m->phones, rows->tokens), rows->state);
+    rows->state = out.last;
+    return weft_plain(scores(it->m, weft_decode_ragged(rows, out.y), it->memory, NULL));
 }
 
 weft_decoded pronounce(const model *m, const int32_t *letters, const weft_lengths *lengths, int64_t limit,
                        int64_t beam)
 {
-    size_t n = (size_t)lengths->n, rows = n * (size_t)beam;
-    writer it = { m, NULL, lengths->n, memory(n, sizeof *it.beams), memory(rows, sizeof *it.zeros) };
     weft_decode_opts how = {
         .begin = MARK, .end = MARK, .limit = limit, .beams = (int)beam, .length_penalty = beam > 1
     };
     weft_decoded said = { 0 };
     WEFT_NO_GRAD(m->w) WEFT_EVAL(m->w) {
         encoded e = encode(m, letters, lengths);
-        it.memory = e.memory;
-        said = weft_decode(m->w, lengths->n, e.first, next_phones, &it, &how);
+        said = weft_decode(m->w, lengths->n, e.first, next_phones, &(writer){ m, e.memory }, &how);
     }
-    free(it.beams);
-    free(it.zeros);
     if (!weft_ok(m->w))
         quit(1, "%s", weft_error_message(m->w));
     return said;

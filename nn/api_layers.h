@@ -89,7 +89,11 @@ WEFT_API weft_tensor *weft_mlp_run(weft_mlp *l, weft_tensor *x);
  * q is ragged, of as many sequences as the memory, or plain [n, dq], one query for each sequence of
  * the memory (a decoder's step), or plain [n, T, dq]: then the result is plain, too. A memory may
  * be plain [n, T, dm], every sequence full. map: NULL, or set to the weights, one sequence for each
- * query row (see weft_attention). A query without memory gives 0. */
+ * query row (see weft_attention). A query without memory gives 0.
+ *
+ * A decoder puts a query at each step to one memory: .._project does once what is done to the
+ * memory, and .._query the rest, which is the same function as .._run. */
+typedef struct { weft_tensor *keys, *values; } weft_attention_memory;
 typedef struct weft_additive_attention weft_additive_attention;
 typedef struct { int64_t dq, dm, width; } weft_additive_attention_opts;
 /* score . tanh(query_weight q + memory_weight m + bias), Bahdanau et al. 2015; parameters of those
@@ -100,14 +104,24 @@ weft_additive_attention_new(weft_module *m, const char *name,
                             const weft_additive_attention_opts *opts);
 WEFT_API weft_tensor *weft_additive_attention_run(weft_additive_attention *a, weft_tensor *q,
                                                   weft_tensor *memory, weft_tensor **map);
+WEFT_API weft_attention_memory weft_additive_attention_project(weft_additive_attention *a,
+                                                               weft_tensor *memory);
+WEFT_API weft_tensor *weft_additive_attention_query(weft_additive_attention *a, weft_tensor *q,
+                                                    weft_attention_memory memory,
+                                                    weft_tensor **map);
 typedef struct weft_general_attention weft_general_attention;
 typedef struct { int64_t dq, dm; } weft_general_attention_opts;
-/* q . (weight m), weight [dq, dm], Luong et al. 2015. */
+/* q . (weight m), weight [dq, dm], Luong et al. 2015. .._run works on the queries, (weight^T q) . m,
+ * .._project on the memory; both ways differ by roundings. */
 WEFT_API weft_general_attention *
 weft_general_attention_new(weft_module *m, const char *name,
                            const weft_general_attention_opts *opts);
 WEFT_API weft_tensor *weft_general_attention_run(weft_general_attention *a, weft_tensor *q,
                                                  weft_tensor *memory, weft_tensor **map);
+WEFT_API weft_attention_memory weft_general_attention_project(weft_general_attention *a,
+                                                              weft_tensor *memory);
+WEFT_API weft_tensor *weft_general_attention_query(weft_general_attention *a, weft_tensor *q,
+                                                   weft_attention_memory memory, weft_tensor **map);
 typedef struct weft_multihead_attention weft_multihead_attention;
 /* heads divide width */
 typedef struct { int64_t width; int heads; } weft_multihead_attention_opts;
@@ -119,6 +133,11 @@ weft_multihead_attention_new(weft_module *m, const char *name,
 WEFT_API weft_tensor *weft_multihead_attention_run(weft_multihead_attention *a, weft_tensor *q,
                                                    weft_tensor *memory, weft_causal causal,
                                                    weft_tensor **map);
+WEFT_API weft_attention_memory weft_multihead_attention_project(weft_multihead_attention *a,
+                                                                weft_tensor *memory);
+WEFT_API weft_tensor *weft_multihead_attention_query(weft_multihead_attention *a, weft_tensor *q,
+                                                     weft_attention_memory memory,
+                                                     weft_causal causal, weft_tensor **map);
 
 #ifdef __cplusplus
 }

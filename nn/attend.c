@@ -10,6 +10,11 @@ static weft_tensor *as_ragged(weft_tensor *x)
     return weft__as_batch(x, "attention", x->f.size[0], x->f.rank == 3 ? x->f.size[1] : 1);
 }
 
+static bool memory_is_ragged(weft_tensor *memory)
+{
+    return as_ragged(memory)->f.batch && !(memory->f.rank == 2 && !memory->f.batch);
+}
+
 static bool batches_fit(weft_tensor *q, weft_tensor *memory)
 {
     weft *w = q->w;
@@ -17,8 +22,7 @@ static bool batches_fit(weft_tensor *q, weft_tensor *memory)
     char text[2][128];
     if (wrong)
         weft__fail(w, WEFT_EARG, "attention: the memory %s", wrong);
-    else if (as_ragged(q)->f.rank != 2 || !as_ragged(q)->f.batch ||
-             (memory->f.rank == 2 && !memory->f.batch) || !as_ragged(memory)->f.batch)
+    else if (as_ragged(q)->f.rank != 2 || !as_ragged(q)->f.batch || !memory_is_ragged(memory))
         weft__fail(w, WEFT_ESHAPE,
                    "attention: query %s, memory %s: a query of rank 2 (or plain of rank 3) and a memory, "
                    "ragged of rank 2 or plain of "
@@ -40,8 +44,8 @@ static weft_tensor *plain_like(weft_tensor *y, const weft_tensor *q)
     return weft__view(weft_to_layout(y, WEFT_CONCAT), &f);
 }
 
-weft_tensor *weft__attend(weft__asked a, weft_tensor *q, weft_tensor *memory, weft_causal causal,
-                          weft_tensor **map)
+static weft_tensor *attend(weft__asked a, weft_tensor *q, weft_attention_memory memory, weft_causal causal,
+                           weft_tensor **map)
 {
     weft_tensor *y = weft__refused(a.m, q, a.name);
     if (map)
@@ -49,8 +53,44 @@ weft_tensor *weft__attend(weft__asked a, weft_tensor *q, weft_tensor *memory, we
     if (y)
         return y;
     const weft_module *before = weft__enter(a.m);
-    y = batches_fit(q, memory) ? a.how(a.layer, as_ragged(q), as_ragged(memory), causal, map) : &q->w->nil;
+    y = &q->w->nil;
+    if (batches_fit(q, memory.keys) && (memory.values == memory.keys || batches_fit(q, memory.values))) {
+        memory = (weft_attention_memory){ as_ragged(memory.keys),
+                                          a.project ? NULL : as_ragged(memory.values) };
+        y = a.how(a.layer, as_ragged(q), memory, causal, map);
+    }
     y = q->f.batch ? y : plain_like(y, q);
     weft__leave(a.m, before);
     return y;
+}
+
+weft_tensor *weft__attend(weft__asked a, weft_tensor *q, weft_tensor *memory, weft_causal causal,
+                          weft_tensor **map)
+{
+    return attend(a, q, (weft_attention_memory){ memory, memory }, causal, map);
+}
+
+weft_tensor *weft__attend_projected(weft__asked a, weft_tensor *q, weft_attention_memory memory,
+                                    weft_causal causal, weft_tensor **map)
+{
+    a.project = NULL;
+    return attend(a, q, memory, causal, map);
+}
+
+weft_attention_memory weft__project_memory(weft__asked a, weft_tensor *memory)
+{
+    weft_tensor *y = weft__refused(a.m, memory, a.name);
+    char text[128];
+    if (y)
+        return (weft_attention_memory){ y, y };
+    weft *w = memory->w;
+    const weft_module *before = weft__enter(a.m);
+    weft_attention_memory projected = { &w->nil, &w->nil };
+    if (!memory_is_ragged(memory))
+        weft__fail(w, WEFT_ESHAPE, "attention: memory %s: ragged of rank 2 or plain of rank 3 is expected",
+                   weft__text(&memory->f, text));
+    else
+        projected = a.project(a.layer, as_ragged(memory));
+    weft__leave(a.m, before);
+    return projected;
 }

@@ -31,17 +31,24 @@ weft_additive_attention *weft_additive_attention_new(weft_module *parent, const 
     return weft__finished(m, a, &none);
 }
 
+static weft_attention_memory project_additive(const void *layer, weft_tensor *memory)
+{
+    const weft_additive_attention *a = layer;
+    return (weft_attention_memory){ weft__linear(memory, a->memory_weight, a->bias, WEFT__UNARIES, 0),
+                                    memory };
+}
+
 /* All pairs of a query and a memory row; a softmax over those of each query; their memory rows, summed by
  * these weights. */
-static weft_tensor *additive(const void *layer, weft_tensor *q, weft_tensor *memory, weft_causal causal,
-                             weft_tensor **map)
+static weft_tensor *additive(const void *layer, weft_tensor *q, weft_attention_memory memory,
+                             weft_causal causal, weft_tensor **map)
 {
     const weft_additive_attention *a = layer;
     (void)causal;
     weft_tensor *of_q = weft_matmul_with(q, false, a->query_weight, true), *of_q_pair, *of_m_pair, *value;
-    weft_tensor *of_m = weft__linear(memory, a->memory_weight, a->bias, WEFT__UNARIES, 0);
-    weft_pairs(of_q, of_m, &of_q_pair, &of_m_pair);
-    weft_pairs(of_q, memory, NULL, &value);
+    memory = memory.values ? memory : project_additive(layer, memory.keys);
+    weft_pairs(of_q, memory.keys, &of_q_pair, &of_m_pair);
+    weft_pairs(of_q, memory.values, NULL, &value);
     weft_tensor *score = weft_reshape(a->score, 2, (int64_t[]){ 1, -1 });
     weft_tensor *weight = weft_softmax(
         weft_matmul_with(weft_tanh(weft_add(of_q_pair, of_m_pair)), false, score, true), 0, NULL);
@@ -55,11 +62,23 @@ static weft_tensor *additive(const void *layer, weft_tensor *q, weft_tensor *mem
     return weft__view(y, &f);
 }
 
+static weft__asked by_additive(const weft_additive_attention *a)
+{
+    return (weft__asked){ a ? a->m : NULL, "additive_attention", a, project_additive, additive };
+}
 weft_tensor *weft_additive_attention_run(weft_additive_attention *a, weft_tensor *q, weft_tensor *memory,
                                          weft_tensor **map)
 {
-    return weft__attend((weft__asked){ a ? a->m : NULL, "additive_attention", a, additive }, q, memory,
-                        WEFT_ALL_KEYS, map);
+    return weft__attend(by_additive(a), q, memory, WEFT_ALL_KEYS, map);
+}
+weft_attention_memory weft_additive_attention_project(weft_additive_attention *a, weft_tensor *memory)
+{
+    return weft__project_memory(by_additive(a), memory);
+}
+weft_tensor *weft_additive_attention_query(weft_additive_attention *a, weft_tensor *q,
+                                           weft_attention_memory memory, weft_tensor **map)
+{
+    return weft__attend_projected(by_additive(a), q, memory, WEFT_ALL_KEYS, map);
 }
 
 /* ---- general ---- */
@@ -81,19 +100,45 @@ weft_general_attention *weft_general_attention_new(weft_module *parent, const ch
     return weft__finished(m, g, &none);
 }
 
-static weft_tensor *general(const void *layer, weft_tensor *q, weft_tensor *memory, weft_causal causal,
-                            weft_tensor **map)
+/* to the memory itself, by the projected query, and to projected keys */
+static weft_tensor *general_query(const void *layer, weft_tensor *q, weft_attention_memory memory,
+                                  weft_causal causal, weft_tensor **map)
+{
+    (void)layer;
+    return weft_attention(q, memory.keys, memory.values,
+                          &(weft_attention_opts){ .heads = 1, .scale = 1, .causal = causal }, map);
+}
+static weft_tensor *general(const void *layer, weft_tensor *q, weft_attention_memory memory,
+                            weft_causal causal, weft_tensor **map)
 {
     const weft_general_attention *g = layer;
-    return weft_attention(weft_matmul(q, g->weight), memory, memory,
-                          &(weft_attention_opts){ .heads = 1, .scale = 1, .causal = causal }, map);
+    return general_query(layer, weft_matmul(q, g->weight), memory, causal, map);
+}
+
+static weft_attention_memory project_general(const void *layer, weft_tensor *memory)
+{
+    const weft_general_attention *g = layer;
+    return (weft_attention_memory){ weft_matmul_with(memory, false, g->weight, true), memory };
 }
 
 weft_tensor *weft_general_attention_run(weft_general_attention *g, weft_tensor *q, weft_tensor *memory,
                                         weft_tensor **map)
 {
-    return weft__attend((weft__asked){ g ? g->m : NULL, "general_attention", g, general }, q, memory,
+    return weft__attend((weft__asked){ g ? g->m : NULL, "general_attention", g, NULL, general }, q, memory,
                         WEFT_ALL_KEYS, map);
+}
+static weft__asked by_general(const weft_general_attention *g)
+{
+    return (weft__asked){ g ? g->m : NULL, "general_attention", g, project_general, general_query };
+}
+weft_attention_memory weft_general_attention_project(weft_general_attention *g, weft_tensor *memory)
+{
+    return weft__project_memory(by_general(g), memory);
+}
+weft_tensor *weft_general_attention_query(weft_general_attention *g, weft_tensor *q,
+                                          weft_attention_memory memory, weft_tensor **map)
+{
+    return weft__attend_projected(by_general(g), q, memory, WEFT_ALL_KEYS, map);
 }
 
 /* ---- several heads ---- */
@@ -143,19 +188,38 @@ static weft_tensor *project_input(const weft_multihead_attention *a, weft_tensor
                         WEFT__UNARIES, 0);
 }
 
-static weft_tensor *multihead(const void *layer, weft_tensor *q, weft_tensor *memory, weft_causal causal,
-                              weft_tensor **map)
+static weft_attention_memory project_multihead(const void *layer, weft_tensor *memory)
+{
+    const weft_multihead_attention *a = layer;
+    return (weft_attention_memory){ project_input(a, memory, 1), project_input(a, memory, 2) };
+}
+
+static weft_tensor *multihead(const void *layer, weft_tensor *q, weft_attention_memory memory,
+                              weft_causal causal, weft_tensor **map)
 {
     const weft_multihead_attention *a = layer;
     weft_attention_opts opts = { .heads = a->heads, .causal = causal };
-    weft_tensor *query = project_input(a, q, 0), *key = project_input(a, memory, 1),
-                *value = project_input(a, memory, 2);
-    return weft_linear_run(a->out, weft_attention(query, key, value, &opts, map));
+    weft_tensor *query = project_input(a, q, 0);
+    memory = memory.values ? memory : project_multihead(layer, memory.keys);
+    return weft_linear_run(a->out, weft_attention(query, memory.keys, memory.values, &opts, map));
 }
 
+static weft__asked by_multihead(const weft_multihead_attention *a)
+{
+    return (weft__asked){ a ? a->m : NULL, "multihead_attention", a, project_multihead, multihead };
+}
 weft_tensor *weft_multihead_attention_run(weft_multihead_attention *a, weft_tensor *q, weft_tensor *memory,
                                           weft_causal causal, weft_tensor **map)
 {
-    return weft__attend((weft__asked){ a ? a->m : NULL, "multihead_attention", a, multihead }, q, memory,
-                        causal, map);
+    return weft__attend(by_multihead(a), q, memory, causal, map);
+}
+weft_attention_memory weft_multihead_attention_project(weft_multihead_attention *a, weft_tensor *memory)
+{
+    return weft__project_memory(by_multihead(a), memory);
+}
+weft_tensor *weft_multihead_attention_query(weft_multihead_attention *a, weft_tensor *q,
+                                            weft_attention_memory memory, weft_causal causal,
+                                            weft_tensor **map)
+{
+    return weft__attend_projected(by_multihead(a), q, memory, causal, map);
 }

@@ -5,12 +5,16 @@
 #include "autograd/autograd.h"
 #include "nn/nn.h"
 
-typedef weft_tensor *weft__attention_method(const void *layer, weft_tensor *q, weft_tensor *memory,
+/* layer: the struct behind the handle. */
+typedef weft_attention_memory weft__attention_projection(const void *layer, weft_tensor *memory);
+/* memory.values NULL: keys are the memory, and still to be projected */
+typedef weft_tensor *weft__attention_method(const void *layer, weft_tensor *q, weft_attention_memory memory,
                                             weft_causal causal, weft_tensor **map);
 typedef struct {
     const weft_module *m;
     const char *name;
     const void *layer;
+    weft__attention_projection *project;         /* NULL: the memory is asked as it is */
     weft__attention_method *how;
 } weft__asked;
 
@@ -19,4 +23,8 @@ typedef struct {
  * has at each step; then the result is plain again. Plain ones are views, not copies. */
 weft_tensor *weft__attend(weft__asked, weft_tensor *q, weft_tensor *memory, weft_causal causal,
                           weft_tensor **map);
+/* The projection alone; the queries to what it gave, in which nothing is projected any more. */
+weft_attention_memory weft__project_memory(weft__asked, weft_tensor *memory);
+weft_tensor *weft__attend_projected(weft__asked, weft_tensor *q, weft_attention_memory, weft_causal,
+                                    weft_tensor **map);
 #endif

@@ -176,30 +176,51 @@ WEFT_API weft_tensor *weft_plan_loss(const weft_plan_step *step, weft_loss loss,
 WEFT_API weft_tensor *weft_plan_weights(const weft_plan_step *step, const int32_t *len);
 
 /* ---- decoding ---- *
- * step: from the last tokens [rows] ints and the state the scores [rows, classes] (logits) of the
- * next; it replaces *state by the next one, of the same shapes each time. Row r belongs to sequence
- * r / beams (beams = 1 but for beam search). Nothing is recorded, dropout is off, memory is
- * constant: what a step makes ends before the next one, but for its state. Sequences that have
- * ended are still given to step. A score of -inf forbids a token; of equal scores the lower token
- * is taken. */
-typedef weft_tensor *weft_decode_step_fn(weft_tensor *tokens, weft_state *state, int64_t beams,
-                                         void *user);
+ * Sequences are written out a token at a time. A step gets rows: the hypotheses that go on, one a
+ * sequence or, in beam search, up to `beams`, those of a sequence together. A sequence that has
+ * ended has no row any more. Nothing is recorded, dropout is off, memory is constant: what a step
+ * makes ends before the next one, but for its state. */
 typedef struct {
-    /* tokens that start and finish a sequence; left out they are token 0; end -1: only the limit
-     * finishes one */
+    weft_tensor   *tokens;                       /* [n] ints: the last token of each row */
+    weft_state     state;     /* [layers, n, width] of each row; the step puts the next one here */
+    int64_t        n, step;                      /* rows, which may be fewer each time; 0, 1, .. */
+    const int32_t *sequence;                     /* [n] whose row it is, ascending */
+    /* [n] the row of the step before that it continues, of step 0 its sequence: so whatever the
+     * program knows of a hypothesis, a constraint's state, say, goes with it */
+    const int32_t *parent;
+    weft_lengths   of;                           /* how many rows each sequence has, 0 or more */
+} weft_decode_rows;
+/* Returns the scores [n, classes] (logits) of each row's next token. A score of -inf forbids a
+ * token; of equal scores the lower token is taken. */
+typedef weft_tensor *weft_decode_step_fn(weft_decode_rows *rows, void *user);
+/* A tensor of the step's rows [n, ..] as ragged rows of the sequences: queries, which attention
+ * puts to the memory of their own sequence. A view. */
+WEFT_API weft_tensor *weft_decode_ragged(const weft_decode_rows *rows, weft_tensor *x);
+typedef struct {
+    /* the tokens that start and finish a sequence; left out they are token 0; begin -1: its prompt
+     * starts it; end -1: only the limit finishes it */
     int32_t  begin, end;
-    int64_t  limit;                              /* tokens at most, 1 or more, end not counted */
+    int64_t  limit;             /* tokens at most, 1 or more, end and prompt not counted */
     int      beams;       /* more than 1: beam search, hypotheses kept for each sequence; 0 is 1 */
     /* beams: score / length^penalty, end counted (Wu et al. 2016 without the constant); 0: none */
     double   length_penalty;
+    int      best;               /* beams: hypotheses given of each sequence, 1 .. beams; 0 is 1 */
     bool     sample;                             /* each token is drawn; not together with beams */
-    /* sample: logits / temperature (0: 1) among the k best (0: all) */
-    double   temperature; int64_t top_k;
+    /* sample: logits / temperature (0: 1) among the k best (0: all), and of these among the fewest
+     * whose probabilities come to top_p (0: 1; Holtzman et al. 2020) */
+    double   temperature; int64_t top_k; double top_p;
     const char *stream;                          /* sample: the random stream, NULL: "decode" */
+    /* the tokens that follow begin, of all sequences end to end, and how many each has: they are
+     * read, not chosen, and neither scored nor given back; NULL: none */
+    const int32_t *prompt, *prompt_len;
+    /* the step gives log probabilities, 0 or less, that are added up as they are (of several
+     * models together, say), instead of logits */
+    bool     log_probabilities;
 } weft_decode_opts;
-/* tokens [n, limit] without end; score: log probability by the model, end included (what the
- * limit has cut has none). */
-typedef struct { int64_t n, limit; int32_t *tokens, *len; double *score; } weft_decoded;
+/* tokens [n, best, limit] without end, len and score [n, best]; of each sequence the best one
+ * first. score: log probability by the model, end included (what the limit has cut has none). Of a
+ * hypothesis that there is not len is -1 and score -inf. */
+typedef struct { int64_t n, best, limit; int32_t *tokens, *len; double *score; } weft_decoded;
 /* Writes out n sequences, from their first states [layers * directions, n, width]: by beam search
  * (opts.beams > 1), by sampling (opts.sample), else greedily, the likeliest token each time. An
  * option of a way that is not taken is an error. The caller frees the result by weft_decoded_free;

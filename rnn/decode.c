@@ -4,56 +4,47 @@
 #include "rnn/decode.h"
 
 /* ---- one hypothesis a sequence ---- *
- * The choice of a token: class [n] and its log probability by the model [n]. */
-typedef bool chooser(weft__decoder *d, weft_tensor *scores, int32_t *chosen, real *log_p);
+ * The choice of a token for each row: its class and its log probability by the model. */
+typedef bool chooser(weft__decoder *d, weft_tensor *log_p, int32_t *chosen, real *log_p_chosen);
 
-typedef struct { int32_t *last, *chosen; real *log_p; bool *done; int64_t going; } follower;
-
-static bool begin_follower(weft__decoder *d, follower *f)
+static void accept(weft__decoder *d, int64_t row, int32_t token, real log_p)
 {
-    weft *w = d->w;
-    *f = (follower){ weft__take(w, &w->notes, d->n * 4), weft__take(w, &w->notes, d->n * 4),
-                     weft__take(w, &w->notes, d->n * (int64_t)sizeof(real)), weft__take(w, &w->notes, d->n),
-                     d->n };
-    for (int64_t s = 0; !w->status && s < d->n; s++)
-        f->last[s] = d->o->begin, f->done[s] = false;
-    return !w->status;
-}
-
-static void accept(weft__decoder *d, follower *f, int64_t s)
-{
-    f->last[s] = f->done[s] ? d->o->end : f->chosen[s];
-    if (f->done[s])
+    int64_t s = d->now.sequence[row];
+    int32_t given = weft__decoder_given(d, s);
+    if (given >= 0) {
+        weft__decoder_go_on(d, given, s, row);
         return;
-    if (!isfinite(f->log_p[s]))
+    }
+    if (!isfinite(log_p) || (double)log_p > WEFT__LOG_P_MOST)
         weft__decoder_bad(d, s);
-    d->out.score[s] += (double)f->log_p[s];
-    if (f->chosen[s] != d->o->end)
-        d->out.tokens[s * d->o->limit + d->out.len[s]++] = f->chosen[s];
-    else
-        f->done[s] = true, f->going--;
+    d->out.score[s] += (double)log_p;
+    if (token == d->o->end)
+        return;
+    d->out.tokens[s * d->o->limit + d->out.len[s]++] = token;
+    if (d->out.len[s] < d->o->limit)
+        weft__decoder_go_on(d, token, s, row);
 }
 
 static weft_decoded follow_choices(weft__decoder *d, int64_t n, weft_state first, chooser *choose)
 {
-    follower f;
-    if (weft__decoder_begin(d, n, 1, first) && begin_follower(d, &f))
-        while (d->at < d->o->limit && f.going && !d->w->status) {
-            weft_tensor *scores = weft__decoder_step(d, f.last, NULL);
-            if (!scores || !choose(d, scores, f.chosen, f.log_p))
-                break;
-            for (int64_t s = 0; s < n; s++)
-                accept(d, &f, s);
-        }
+    bool good = weft__decoder_begin(d, n, first);
+    weft *w = d->w;
+    int32_t *chosen = weft__take(w, &w->notes, d->n * (int64_t)sizeof *chosen);
+    real *log_p = weft__take(w, &w->notes, d->n * (int64_t)sizeof *log_p);
+    while (good && d->next.n && !w->status) {
+        weft_tensor *all = weft__decoder_step(d);
+        good = all && choose(d, all, chosen, log_p);
+        for (int64_t r = 0; good && r < d->now.n; r++)
+            accept(d, r, chosen[r], log_p[r]);
+    }
     return weft__decoder_end(d);
 }
 
-static bool choose_largest(weft__decoder *d, weft_tensor *scores, int32_t *chosen, real *log_p)
+static bool choose_largest(weft__decoder *d, weft_tensor *log_p, int32_t *chosen, real *log_p_chosen)
 {
-    weft_tensor *largest = weft_argmax(scores, 1),
-                *p = weft_take_along(weft_log_softmax(scores, 1, NULL), largest);
-    return weft__read(largest, chosen, (size_t)d->n * sizeof *chosen) == WEFT_OK &&
-           weft__read(p, log_p, (size_t)d->n * sizeof *log_p) == WEFT_OK;
+    weft_tensor *largest = weft_argmax(log_p, 1), *p = weft_take_along(log_p, largest);
+    return weft__read(largest, chosen, (size_t)d->now.n * sizeof *chosen) == WEFT_OK &&
+           weft__read(p, log_p_chosen, (size_t)d->now.n * sizeof *log_p_chosen) == WEFT_OK;
 }
 
 /* ---- sampling ---- *
@@ -77,34 +68,51 @@ static int64_t draw_token(const weft__scored *among, int64_t n, double temperatu
     return among[last].id;
 }
 
+/* How many of them, the likeliest first, come to top_p of their probability. */
+static int64_t nucleus(const weft__scored *sorted, int64_t n, double temperature, double top_p)
+{
+    double total = 0, some = 0;
+    int64_t count = 0;
+    for (int64_t i = 0; i < n; i++)
+        total += exp((sorted[i].score - sorted[0].score) / temperature);
+    while (count < n && some < top_p * total)
+        some += exp((sorted[count++].score - sorted[0].score) / temperature);
+    return count > 0 ? count : 1;
+}
+
 static int32_t sampled(const weft_decode_opts *o, const real *log_p, int64_t classes, weft__scored *room,
                        double u)
 {
-    bool some = o->top_k && o->top_k < classes;
+    double temperature = o->temperature > 0 ? o->temperature : 1;
+    bool some = o->top_k && o->top_k < classes, fewest = o->top_p > 0 && o->top_p < 1;
     weft__best best = { room, some ? o->top_k : classes, 0 };
     for (int64_t j = 0; j < classes; j++)
-        if (some)
+        if (some || fewest)
             weft__best_offer(&best, (double)log_p[j], j);
         else
             room[best.n++] = (weft__scored){ (double)log_p[j], j };
-    if (some)
+    if (some || fewest)
         weft__best_sort(&best);
-    return (int32_t)draw_token(room, best.n, o->temperature > 0 ? o->temperature : 1, u);
+    if (fewest)
+        best.n = nucleus(room, best.n, temperature, o->top_p);
+    return (int32_t)draw_token(room, best.n, temperature, u);
 }
 
-static bool choose_by_chance(weft__decoder *d, weft_tensor *scores, int32_t *chosen, real *log_p)
+static bool choose_by_chance(weft__decoder *d, weft_tensor *log_p, int32_t *chosen, real *log_p_chosen)
 {
     weft *w = d->w;
-    int64_t C = d->classes;
+    int64_t C = d->classes, rows = d->now.n;
     weft_stream *stream = weft_stream_of(w, d->o->stream ? d->o->stream : "decode");
-    real *all = weft__take(w, &w->notes, d->n * C * (int64_t)sizeof *all);
+    real *all = weft__take(w, &w->notes, rows * C * (int64_t)sizeof *all);
     weft__scored *room = weft__take(w, &w->notes, C * (int64_t)sizeof *room);
-    if (!stream || !all || !room ||
-        weft__read(weft_log_softmax(scores, 1, NULL), all, (size_t)(d->n * C) * sizeof *all) != WEFT_OK)
+    if (!stream || !all || !room || weft__read(log_p, all, (size_t)(rows * C) * sizeof *all) != WEFT_OK)
         return false;
-    for (int64_t s = 0; s < d->n; s++) {
-        chosen[s] = sampled(d->o, all + s * C, C, room, weft_stream_uniform(stream));
-        log_p[s] = all[s * C + chosen[s]];
+    for (int64_t s = 0, r = 0; s < d->n; s++) {
+        double u = weft_stream_uniform(stream);
+        if (r == rows || d->now.sequence[r] != s)
+            continue;
+        chosen[r] = sampled(d->o, all + r * C, C, room, u);
+        log_p_chosen[r] = all[r * C + chosen[r]], r++;
     }
     return true;
 }

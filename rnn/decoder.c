@@ -3,6 +3,7 @@
 #include <limits.h>
 #include <math.h>
 #include <stdlib.h>
+#include "autograd/autograd.h"
 #include "rnn/decode.h"
 
 /* ---- begin ---- */
@@ -12,28 +13,41 @@ static const char *way_fault(const weft_decode_opts *o)
     bool beams = o->beams > 1;
     return beams && o->sample ? "beams or sample is expected, not both" :
            !beams && o->length_penalty != 0 ? "length_penalty is for beam search, beams of 2 or more" :
+           !beams && o->best > 1            ? "best is for beam search, beams of 2 or more" :
            o->sample                        ? NULL :
            o->temperature != 0              ? "temperature is for sampling, sample = true" :
            o->top_k                         ? "top_k is for sampling, sample = true" :
+           o->top_p != 0                    ? "top_p is for sampling, sample = true" :
            o->stream                        ? "stream is for sampling, sample = true" :
                                               NULL;
+}
+
+static const char *sampling_fault(const weft_decode_opts *o)
+{
+    return !(o->temperature >= 0) || isinf(o->temperature) ?
+                   "a temperature of 0 (means 1) or more is expected" :
+           o->top_k < 0 ? "a top_k of 0 (all) or more is expected" :
+           !(o->top_p >= 0 && o->top_p <= 1) ? "a top_p of 0 (means 1, all) .. 1 is expected" :
+                                                NULL;
 }
 
 static const char *decoder_fault(const weft__decoder *d, int64_t n)
 {
     const weft_decode_opts *o = d->o;
-    return !d->step ? "a step function is expected" :
-           !o       ? "opts is NULL" :
-           n < 0    ? "0 or more sequences are expected" :
-           o->limit < 1 || o->limit > INT_MAX ?
-                   "a limit, the most tokens of a sequence, of 1 or more and below 2^31 is expected" :
-           o->beams < 0 || n > INT_MAX / (o->beams ? o->beams : 1) ?
-                   "1 or more beams are expected (0 means 1), and not too many" :
-           !isfinite(o->length_penalty) ? "a finite length_penalty is expected" :
-           !(o->temperature >= 0) || isinf(o->temperature) ?
-                                          "a temperature of 0 (means 1) or more is expected" :
-           o->top_k < 0 ? "a top_k of 0 (all) or more is expected" :
-                          way_fault(o);
+    const char *wrong = !d->step ? "a step function is expected" :
+                        !o       ? "opts is NULL" :
+                        n < 0    ? "0 or more sequences are expected" :
+                        o->limit < 1 || o->limit > INT_MAX ?
+                "a limit, the most tokens of a sequence, of 1 or more and below 2^31 is expected" :
+                        o->beams < 0 || n > INT_MAX / (o->beams ? o->beams : 1) ?
+                "1 or more beams are expected (0 means 1), and not too many" :
+                        o->best < 0 || (o->beams > 1 && o->best > o->beams) ?
+                "a best of 0 (means 1) .. beams is expected" :
+                        !isfinite(o->length_penalty)     ? "a finite length_penalty is expected" :
+                        !o->prompt && o->prompt_len      ? "prompt_len is of prompt, which is NULL" :
+                        o->prompt && !o->prompt_len && n ? "prompt_len is expected with prompt" :
+                                                           sampling_fault(o);
+    return wrong ? wrong : way_fault(o);
 }
 
 static bool first_is_good(weft__decoder *d)
@@ -63,20 +77,93 @@ static bool states_are_good(weft__decoder *d, weft_state s)
     return !d->w->status;
 }
 
-static bool room_for_result(weft__decoder *d, int64_t n)
+static bool room_for_result(weft__decoder *d)
 {
-    size_t rows = n ? (size_t)n : 1, columns = d->o->limit ? (size_t)d->o->limit : 1;
-    d->out =
-        (weft_decoded){ n, d->o->limit, NULL, calloc(rows, sizeof(int32_t)), calloc(rows, sizeof(double)) };
-    if (columns <= SIZE_MAX / sizeof(int32_t) / rows)
-        d->out.tokens = calloc(rows, columns * sizeof(int32_t));
+    size_t rows = d->n ? (size_t)d->n : 1, each = (size_t)d->best, columns = (size_t)d->o->limit;
+    d->out = (weft_decoded){ .n = d->n, .best = d->best, .limit = d->o->limit };
+    if (rows <= SIZE_MAX / sizeof(double) / each)
+        d->out.len = calloc(rows * each, sizeof(int32_t)),
+        d->out.score = calloc(rows * each, sizeof(double));
+    if (columns <= SIZE_MAX / sizeof(int32_t) / rows / each)
+        d->out.tokens = calloc(rows * each, columns * sizeof(int32_t));
     if (!d->out.tokens || !d->out.len || !d->out.score)
         weft__fail(d->w, WEFT_ENOMEM, "%s: out of memory: %lld sequences of at most %lld tokens", d->name,
-                   (long long)n, (long long)d->o->limit);
+                   (long long)d->n, (long long)d->o->limit);
     return !d->w->status;
 }
 
-bool weft__decoder_begin(weft__decoder *d, int64_t n, int64_t beams, weft_state first)
+/* ---- prompts ---- */
+static bool prompts_are_good(weft__decoder *d)
+{
+    const weft_decode_opts *o = d->o;
+    d->fed = weft__take(d->w, &d->w->notes, d->n * (int64_t)sizeof *d->fed);
+    int64_t at = 0;
+    for (int64_t s = 0; d->fed && s < d->n; s++) {
+        int64_t len = o->prompt ? o->prompt_len[s] : 0;
+        if (len < 0 || (len == 0 && o->begin < 0)) {
+            weft__fail(d->w, WEFT_EARG,
+                       "%s: begin is %d and the prompt of sequence %lld has %lld tokens; %s", d->name,
+                       (int)o->begin, (long long)s, (long long)len,
+                       len < 0 ? "0 or more are expected" : "a token to begin with is expected");
+            return false;
+        }
+        d->fed[s] = at, at += len;
+    }
+    return !d->w->status;
+}
+
+/* how many tokens of a sequence's prompt come after the one that it begins with */
+static int64_t forced(const weft__decoder *d, int64_t s)
+{
+    return d->o->prompt ? d->o->prompt_len[s] - (d->o->begin < 0) : 0;
+}
+static int32_t prompt_at(const weft__decoder *d, int64_t s, int64_t i)
+{
+    return d->o->prompt[d->fed[s] + i + (d->o->begin < 0)];
+}
+
+int32_t weft__decoder_given(const weft__decoder *d, int64_t s)
+{
+    return d->at <= forced(d, s) ? prompt_at(d, s, d->at - 1) : -1;
+}
+
+int64_t weft__decoder_length(const weft__decoder *d, int64_t s) { return d->at - forced(d, s); }
+
+/* ---- rows ---- */
+void weft__decoder_go_on(weft__decoder *d, int32_t token, int64_t sequence, int64_t parent)
+{
+    weft__rows_alive *r = &d->next;
+    r->token[r->n] = token, r->sequence[r->n] = (int32_t)sequence, r->parent[r->n++] = (int32_t)parent;
+}
+
+static bool begin_rows(weft__decoder *d)
+{
+    weft *w = d->w;
+    weft__rows_alive *both[2] = { &d->now, &d->next };
+    int64_t bytes = d->n * d->beams * (int64_t)sizeof(int32_t);
+    for (int i = 0; i < 2; i++)
+        *both[i] = (weft__rows_alive){ 0, weft__take(w, &w->notes, bytes), weft__take(w, &w->notes, bytes),
+                                       weft__take(w, &w->notes, bytes) };
+    d->rows_of = weft__take(w, &w->notes, d->n * (int64_t)sizeof *d->rows_of);
+    if (w->status || !prompts_are_good(d))
+        return false;
+    for (int64_t s = 0; s < d->n; s++)
+        weft__decoder_go_on(d, d->o->begin < 0 ? d->o->prompt[d->fed[s]] : d->o->begin, s, s);
+    return true;
+}
+
+/* ---- begin ---- */
+static void say_options(weft__decoder *d, int64_t n, const char *why)
+{
+    const weft_decode_opts *o = d->o;
+    weft__fail(d->w, WEFT_EARG,
+               "%s: %s; there are %lld sequences, limit %lld, beams %d, best %d, length_penalty %g, sample %d, "
+               "temperature %g, top_k %lld, top_p %g, stream %.40s",
+               d->name, why, (long long)n, (long long)o->limit, o->beams, o->best, o->length_penalty,
+               o->sample, o->temperature, (long long)o->top_k, o->top_p, o->stream ? o->stream : "NULL");
+}
+
+bool weft__decoder_begin(weft__decoder *d, int64_t n, weft_state first)
 {
     weft *w = d->w = d->w ? d->w : weft__no_context();
     d->start = weft_mark_here(w);
@@ -84,22 +171,60 @@ bool weft__decoder_begin(weft__decoder *d, int64_t n, int64_t beams, weft_state 
     d->recording = weft_set_grad_enabled(w, false), d->training = weft_set_training(w, false);
     const char *why = w->status ? NULL : decoder_fault(d, n);
     if (why && d->o)
-        weft__fail(w, WEFT_EARG,
-                   "%s: %s; there are %lld sequences, limit %lld, beams %d, length_penalty %g, sample %d, "
-                   "temperature %g, top_k %lld, stream %.40s",
-                   d->name, why, (long long)n, (long long)d->o->limit, d->o->beams, d->o->length_penalty,
-                   d->o->sample, d->o->temperature, (long long)d->o->top_k,
-                   d->o->stream ? d->o->stream : "NULL");
+        say_options(d, n, why);
     else if (why)
         weft__fail(w, WEFT_EARG, "%s: %s", d->name, why);
     if (w->status)
         return false;
-    d->n = n, d->beams = beams, d->rows = n * beams, d->first = first;
-    return states_are_good(d, first) && first_is_good(d) && room_for_result(d, n);
+    d->n = n, d->beams = d->o->beams ? d->o->beams : 1, d->best = d->o->best ? d->o->best : 1;
+    d->first = first;
+    return states_are_good(d, first) && first_is_good(d) && room_for_result(d) && begin_rows(d);
 }
 
 /* ---- one step ---- */
-static weft_tensor *state_at_last(weft__decoder *d, int i)   /* the state that the step before left */
+/* Rows of a state to one of its two buffers: those that go on. */
+static void carry(weft__decoder *d, int i, weft_tensor *t, weft_tensor *parent)
+{
+    weft *w = d->w;
+    if (d->at == 1 && t) {
+        weft__form most = t->f;
+        most.size[1] = d->n * d->beams;
+        d->state[i].is = true;
+        for (int k = 0; k < 2; k++)
+            d->state[i].buffer[k] = weft__take(w, &w->data, weft__room(&most));
+    }
+    if (!t || w->status)
+        return;
+    d->state[i].f = t->f, d->state[i].f.size[1] = d->next.n;
+    real *to = d->state[i].buffer[d->at % 2];
+    if (!parent && weft__bytes(&t->f))
+        w->dev.k->copy(&w->dev, to, t->data, (size_t)weft__bytes(&t->f));
+    for (int64_t k = 0, width = t->f.size[2]; parent && k < t->f.size[0]; k++)
+        w->dev.k->gather(&w->dev, d->next.n, width, t->f.size[1], t->data + k * t->f.size[1] * width,
+                         (const int32_t *)(const void *)parent->data, 0, to + k * d->next.n * width, false);
+}
+
+static bool all_go_on(const weft__decoder *d)
+{
+    bool all = d->next.n == d->now.n;
+    for (int64_t r = 0; all && r < d->next.n; r++)
+        all = d->next.parent[r] == r;
+    return all;
+}
+
+/* The states that the newest step has made go over to the next one, and whatever it has made besides ends. */
+static void leave_step(weft__decoder *d)
+{
+    weft *w = d->w;
+    bool select = (d->made.h || d->made.c) && !all_go_on(d);
+    weft_tensor *parent = select ? weft_ints(w, d->next.parent, WEFT_SHAPE(d->next.n)) : NULL;
+    carry(d, 0, d->made.h, parent), carry(d, 1, d->made.c, parent);
+    if (d->at == 1)
+        d->mark = weft_mark_here(w);
+    weft_rewind(w, d->mark);
+}
+
+static weft_tensor *carried(weft__decoder *d, int i)
 {
     weft_tensor *t = d->state[i].is ? weft__header(d->w, &d->state[i].f) : NULL;
     if (t)
@@ -107,38 +232,32 @@ static weft_tensor *state_at_last(weft__decoder *d, int i)   /* the state that t
     return t;
 }
 
-static const int32_t *sequence_of_each_row(weft__decoder *d)         /* NULL: out of memory */
+static void count_rows(weft__decoder *d)
 {
-    weft *w = d->w;
-    int32_t *sequence = weft__take(w, &w->notes, d->rows * (int64_t)sizeof *sequence);
-    for (int64_t r = 0; sequence && r < d->rows; r++)
-        sequence[r] = (int32_t)(r / d->beams);
-    return sequence;
+    for (int64_t s = 0; s < d->n; s++)
+        d->rows_of[s] = 0;
+    for (int64_t r = 0; r < d->now.n; r++)
+        d->rows_of[d->now.sequence[r]]++;
 }
 
-static weft_state enter_states(weft__decoder *d, const int32_t *parent)
-{
-    weft_state s = d->at == 0 ? d->first : (weft_state){ state_at_last(d, 0), state_at_last(d, 1) };
-    if (d->at == 0 && d->beams > 1)
-        parent = sequence_of_each_row(d);
-    return parent ? weft_state_select(s, parent, d->rows) : s;
-}
-
-static void carry(weft__decoder *d, int i, weft_tensor *t)        /* over to the next step */
+static bool made_is_good(weft__decoder *d)
 {
     weft *w = d->w;
+    weft_tensor *both[2] = { d->made.h, d->made.c };
     char now[128], before[128];
-    if (d->at == 0 && t) {
-        d->state[i].is = true, d->state[i].f = t->f;
-        for (int k = 0; k < 2; k++)
-            d->state[i].buffer[k] = weft__take(w, &w->data, weft__room(&t->f));
+    for (int i = 0; i < 2 && !w->status; i++) {
+        weft_tensor *t = both[i];
+        weft__form *f = &d->state[i].f;
+        if (d->at && (!t != !d->state[i].is || (t && !weft__same(&t->f, f))))
+            weft__fail(w, WEFT_ESHAPE, "%s: step %lld: state %s is %s, before it was %s", d->name,
+                       (long long)d->at, i ? "c" : "h", t ? weft__text(&t->f, now) : "NULL",
+                       d->state[i].is ? weft__text(f, before) : "NULL");
+        else if (t && (t->f.rank != 3 || t->f.batch || t->f.type != WEFT_REAL || t->f.size[1] != d->now.n))
+            weft__fail(w, WEFT_ESHAPE,
+                       "%s: step %lld: state %s is %s; [layers, %lld, width] of reals is expected", d->name,
+                       (long long)d->at, i ? "c" : "h", weft__text(&t->f, now), (long long)d->now.n);
     }
-    if (!t != !d->state[i].is || (t && !weft__same(&t->f, &d->state[i].f)))
-        weft__fail(w, WEFT_ESHAPE, "%s: step %lld: state %s is %s, before it was %s", d->name,
-                   (long long)d->at, i ? "c" : "h", t ? weft__text(&t->f, now) : "NULL",
-                   d->state[i].is ? weft__text(&d->state[i].f, before) : "NULL");
-    if (t && !w->status && weft__bytes(&t->f))
-        w->dev.k->copy(&w->dev, d->state[i].buffer[(d->at + 1) % 2], t->data, (size_t)weft__bytes(&t->f));
+    return !w->status;
 }
 
 static bool scores_are_good(weft__decoder *d, const weft_tensor *scores)
@@ -150,54 +269,87 @@ static bool scores_are_good(weft__decoder *d, const weft_tensor *scores)
     if (wrong)
         weft__fail(w, WEFT_EARG, "%s: step %lld: the scores' tensor %s", d->name, (long long)d->at, wrong);
     else if (scores->f.type != WEFT_REAL || scores->f.batch || scores->f.rank != 2 ||
-             scores->f.size[0] != d->rows || scores->f.size[1] < 1 ||
+             scores->f.size[0] != d->now.n || scores->f.size[1] < 1 ||
              (d->at && scores->f.size[1] != d->classes))
         weft__fail(w, WEFT_ESHAPE,
                    "%s: step %lld: the scores are %s; [%lld, classes] of reals are expected, as many classes "
                    "each time",
-                   d->name, (long long)d->at, weft__text(&scores->f, text), (long long)d->rows);
+                   d->name, (long long)d->at, weft__text(&scores->f, text), (long long)d->now.n);
     return !w->status;
+}
+
+static bool classes_are_good(weft__decoder *d, int64_t classes)
+{
+    d->classes = classes;
+    if (d->o->end >= classes)
+        weft__fail(d->w, WEFT_EARG, "%s: end is %d; there are %lld classes, and -1 stands for none", d->name,
+                   (int)d->o->end, (long long)classes);
+    for (int64_t s = 0; d->at == 0 && s < d->n; s++)
+        for (int64_t i = 0; i < forced(d, s) && !d->w->status; i++)
+            if (prompt_at(d, s, i) < 0 || prompt_at(d, s, i) >= classes)
+                weft__fail(d->w, WEFT_EARG, "%s: the prompt of sequence %lld has a token %d; 0 .. %lld is expected",
+                           d->name, (long long)s, (int)prompt_at(d, s, i), (long long)classes - 1);
+    return !d->w->status;
 }
 
 /* What stands below the call, the decoder's own arrays and the states, must outlive whatever the program
  * rewinds. */
-static weft_tensor *call_step(weft__decoder *d, weft_tensor *last, weft_state *s)
+static weft_tensor *call_step(weft__decoder *d)
 {
     weft *w = d->w;
+    weft_decode_rows rows = { .tokens = weft_ints(w, d->now.token, WEFT_SHAPE(d->now.n)),
+                              .state = d->at ? (weft_state){ carried(d, 0), carried(d, 1) } : d->first,
+                              .n = d->now.n,
+                              .step = d->at,
+                              .sequence = d->now.sequence,
+                              .parent = d->now.parent,
+                              .of = { .n = d->n, .len = d->rows_of } };
+    if (w->status)
+        return NULL;
     weft_mark before = weft__raise_floor(w);
-    weft_tensor *scores = d->step(last, s, d->beams, d->user);
+    weft_tensor *scores = d->step(&rows, d->user);
     w->floor = before;
+    d->made = rows.state;
     return scores;
 }
 
-weft_tensor *weft__decoder_step(weft__decoder *d, const int32_t *tokens, const int32_t *parent)
+weft_tensor *weft__decoder_step(weft__decoder *d)
 {
     weft *w = d->w;
     if (d->at)
-        weft_rewind(w, d->mark);
-    weft_state s = enter_states(d, parent);
-    weft_tensor *last = weft_ints(w, tokens, WEFT_SHAPE(d->rows));
-    weft_tensor *scores = w->status ? NULL : call_step(d, last, &s);
+        leave_step(d);
+    weft__rows_alive alive = d->next;
+    d->next = d->now, d->next.n = 0, d->now = alive;
+    count_rows(d);
+    weft_tensor *scores = w->status ? NULL : call_step(d);
     w->running = d->name;                        /* what follows until the next step is its work */
-    if (w->status || !scores_are_good(d, scores) || !states_are_good(d, s))
+    if (w->status || !scores_are_good(d, scores) || !states_are_good(d, d->made) || !made_is_good(d) ||
+        !classes_are_good(d, scores->f.size[1]))
         return NULL;
-    d->classes = scores->f.size[1];
-    if (d->o->end >= d->classes) {
-        weft__fail(w, WEFT_EARG, "%s: end is %d; there are %lld classes, and -1 stands for none", d->name,
-                   (int)d->o->end, (long long)d->classes);
-        return NULL;
-    }
-    carry(d, 0, s.h), carry(d, 1, s.c);
-    if (d->at++ == 0)
-        d->mark = weft_mark_here(w);
-    return w->status ? NULL : scores;
+    d->at++;
+    return d->o->log_probabilities ? scores : weft_log_softmax(scores, 1, NULL);
+}
+
+weft_tensor *weft_decode_ragged(const weft_decode_rows *r, weft_tensor *x)
+{
+    weft *w = x ? x->w : weft__no_context();
+    const char *wrong = !r ? "the rows of a step are expected, not NULL" : weft__wrong(w, x);
+    if (!wrong && (x->f.batch || x->f.rank < 1 || x->f.size[0] != r->n))
+        return weft__failed_of(LIST(x), WEFT_ESHAPE, "decode_ragged",
+                               "a plain tensor of %lld rows is expected", (long long)r->n);
+    if (wrong)
+        return weft__failed_of(LIST(x), WEFT_EARG, "decode_ragged", "%s", wrong);
+    weft__form f = x->f;
+    f.batch = weft__batch(w, &r->of, "decode_ragged"), f.layout = WEFT_CONCAT;
+    return f.batch ? weft__view(x, &f) : &w->nil;
 }
 
 void weft__decoder_bad(weft__decoder *d, int64_t sequence)
 {
     weft__fail(d->w, WEFT_ENUMERIC,
-               "%s: step %lld, sequence %lld: the scores are not numbers, or all of them are -inf", d->name,
-               (long long)d->at - 1, (long long)sequence);
+               "%s: step %lld, sequence %lld: the scores are not numbers, or all of them are -inf%s", d->name,
+               (long long)d->at - 1, (long long)sequence,
+               d->o->log_probabilities ? ", or one, a log probability, is above 0" : "");
 }
 
 /* ---- end ---- */

@@ -112,14 +112,12 @@ void reading_begin(reading *r, network *net, const int32_t *digits, int n)
     r->memory = read_digits(net, digits, &(weft_lengths){ .n = 1, .len = &len });
 }
 
-static weft_tensor *weft_step(weft_tensor *tokens, weft_state *state, int64_t beams,
-                              void *user)
+static weft_tensor *weft_step(weft_decode_rows *rows, void *user)
 {
     reading *r = user;
-    (void)beams;
-    weft_rnn_out out = weft_rnn_step(r->net->writes,
-                                     weft_embedding_run(r->net->embed, tokens), *state);
-    *state = out.last;
+    weft_tensor *x = weft_embedding_run(r->net->embed, rows->tokens);
+    weft_rnn_out out = weft_rnn_step(r->net->writes, x, rows->state);
+    rows->state = out.last;
     return say(r->net, out.y, r->memory, NULL);
 }
 

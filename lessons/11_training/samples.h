@@ -62,14 +62,12 @@ static weft_tensor *lines_loss(weft *w, const writer *n)
         weft_cross_entropy(y, weft_ragged_ints(w, next, &lengths), NULL));
 }
 
-static weft_tensor *scores(weft_tensor *tokens, weft_state *state, int64_t beams,
-                           void *user)
+static weft_tensor *scores(weft_decode_rows *rows, void *user)
 {
     const writer *n = user;
-    (void)beams;
-    weft_rnn_out o =
-        weft_rnn_step(n->rnn, weft_embedding_run(n->embed, tokens), *state);
-    *state = o.last;
+    weft_tensor *x = weft_embedding_run(n->embed, rows->tokens);
+    weft_rnn_out o = weft_rnn_step(n->rnn, x, rows->state);
+    rows->state = o.last;
     return weft_linear_run(n->out, o.y);
 }
 

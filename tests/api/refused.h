@@ -90,9 +90,9 @@ static void after(bad *b, const char *f, int how)
 #define SHAPE b->i, (const int64_t[]){ b->n, b->n, b->n, b->n, b->n, b->n }
 
 static weft_tensor *keeps_quiet(weft_tensor *const *x, void *user) { (void)user; return x[0]; }
-static weft_tensor *no_scores(weft_tensor *tokens, weft_state *state, int64_t beams, void *user)
+static weft_tensor *no_scores(weft_decode_rows *rows, void *user)
 {
-    (void)tokens, (void)state, (void)beams;
+    (void)rows;
     return user;
 }
 static bool no_shape(weft_call *c) { return weft_op_refuse(c, "no"); }

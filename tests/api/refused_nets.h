@@ -64,7 +64,9 @@ static void layers(bad *b)
 
 static void decoding(bad *b)
 {
-    weft_decode_opts o = { 0, -1, b->n, b->i, (double)b->r, b->n % 2 != 0, (double)b->r, b->n, b->name };
+    weft_decode_opts o = { 0, -1, b->n, b->i, (double)b->r, b->i, b->n % 2 != 0, (double)b->r, b->n, (double)b->r,
+                           b->name, NULL, NULL, false };
+    int32_t prompt_len[] = { b->i };
     weft_decode_opts beams = { .end = -1, .limit = b->n, .beams = b->i, .length_penalty = (double)b->r },
                      sample = { .end = -1, .limit = 2, .sample = true, .temperature = b->r, .top_k = b->n };
     weft *both[] = { NULL, b->w };
@@ -79,6 +81,9 @@ static void decoding(bad *b)
          &(weft_decode_opts){ .limit = 2, .beams = 2, .sample = true });
     MUST(weft_decode, b->w, 1, WEFT_ZERO_STATE, no_scores, X, &(weft_decode_opts){ .limit = 2, .top_k = 1 });
     MUST(weft_decode, b->w, 1, WEFT_ZERO_STATE, no_scores, X, &(weft_decode_opts){ .limit = 2 });
+    MUST(weft_decode, b->w, 1, WEFT_ZERO_STATE, no_scores, X,
+         &(weft_decode_opts){ .limit = 2, .prompt_len = prompt_len });
+    MUST(weft_decode_ragged, NULL, X);           TRY(weft_decode_ragged, NULL, NULL);
     TRY(weft_decoded_free, NULL);
 }
 

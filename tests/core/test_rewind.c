@@ -80,12 +80,11 @@ Test(rewind, batches_and_their_index_arrays_end, .init = unchecked)
 
 /* Each step's memory is a token longer than the last. */
 typedef struct { int32_t step; int64_t bytes; weft_real *zeros; } growing;
-static weft_tensor *remembers(weft_tensor *last, weft_state *state, int64_t beams, void *user)
+static weft_tensor *remembers(weft_decode_rows *rows, void *user)
 {
     growing *g = user;
-    weft *w = weft_context_of(last);
+    weft *w = weft_context_of(rows->tokens);
     int32_t len[] = { ++g->step % 1000, g->step / 1000 };
-    (void)state, (void)beams;
     if (g->step == 2500)
         g->bytes = held(w);
     return weft_add(

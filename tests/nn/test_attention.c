@@ -100,6 +100,19 @@ static weft_tensor *general(void *layer, weft_tensor *q, weft_tensor *memory, we
 {
     return weft_general_attention_run(layer, q, memory, map);
 }
+/* the memory projected once */
+static weft_tensor *additive_apart(void *layer, weft_tensor *q, weft_tensor *memory, weft_tensor **map)
+{
+    return weft_additive_attention_query(layer, q, weft_additive_attention_project(layer, memory), map);
+}
+static weft_tensor *general_apart(void *layer, weft_tensor *q, weft_tensor *memory, weft_tensor **map)
+{
+    return weft_general_attention_query(layer, q, weft_general_attention_project(layer, memory), map);
+}
+static weft_tensor *probe_general_apart(weft_tensor *const *x, void *layer)
+{
+    return general_apart(layer, x[0], x[1], NULL);
+}
 static weft_tensor *probe_additive(weft_tensor *const *x, void *layer)
 {
     return weft_additive_attention_run(layer, x[0], x[1], NULL);
@@ -117,6 +130,7 @@ Test(attention, additive_attention)
             m, "l", &(weft_additive_attention_opts){ .dq = DQ, .dm = DM, .width = WIDTH });
         renew(m);
         attention_holds(w, m, additive_score, additive, l);
+        attention_holds(w, m, additive_score, additive_apart, l);
         gradients_hold(m, (probe){ probe_additive, l },
                        (weft_tensor *[]){ ragged(w, DQ, &q_lengths), ragged(w, DM, &m_lengths) }, 2);
         gradients_hold(m, (probe){ probe_additive, l },
@@ -131,6 +145,9 @@ Test(attention, general_attention)
         weft_general_attention *l =
             weft_general_attention_new(m, "l", &(weft_general_attention_opts){ .dq = DQ, .dm = DM });
         attention_holds(w, m, general_score, general, l);
+        attention_holds(w, m, general_score, general_apart, l);
+        gradients_hold(m, (probe){ probe_general_apart, l },
+                       (weft_tensor *[]){ ragged(w, DQ, &q_lengths), ragged(w, DM, &m_lengths) }, 2);
         gradients_hold(m, (probe){ probe_general, l },
                        (weft_tensor *[]){ ragged(w, DQ, &q_lengths), ragged(w, DM, &m_lengths) }, 2);
         gradients_hold(m, (probe){ probe_general, l },
@@ -176,6 +193,9 @@ static void heads_hold(weft *w, const weft_module *m, weft_multihead_attention *
     close_to("map", numbers(map), want_map, HEADS * pairs, EXACT);
     close_to("without a map", numbers(weft_multihead_attention_run(l, q, memory, causal, NULL)), want,
              weft_numel(y), EXACT);
+    weft_attention_memory projected = weft_multihead_attention_project(l, memory);
+    weft_tensor *apart = weft_multihead_attention_query(l, q, projected, causal, &map);
+    same_bits("projected once", numbers(apart), numbers(y), weft_numel(y));
 }
 
 static weft_tensor *probe_cross(weft_tensor *const *x, void *l)

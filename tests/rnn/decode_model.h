@@ -31,36 +31,61 @@ UNUSED static double log_p(int sequence, int prefix, int token)
 
 UNUSED static int append(int prefix, int token) { return prefix * (V + 1) + token + 1; }
 
-typedef struct { int step; bool searching; } model_user;
+/* read: tokens of prompts, which may be END; normalised: it gives log probabilities */
+typedef struct {
+    int step, read;
+    bool searching, normalised;
+    int prefix[600], sequence[600];
+} model_user;
 
-/* state h [1, rows, 2]: the sequence, and its prefix; the first token is BEGIN and not part of it. What
- * has ended gets END again, but for beams. */
-UNUSED static weft_tensor *model(weft_tensor *tokens, weft_state *s, int64_t beams, void *user)
+/* What the step is told agrees with itself, and `prefix` goes from parent to child as the state does. */
+UNUSED static void rows_are_sound(const weft_decode_rows *at, model_user *u)
 {
-    weft *w = weft_context_of(tokens);
-    int64_t rows = weft_size(tokens, 0);
+    int64_t each[600] = { 0 }, n = at->of.n;
+    int prefix[600];
+    cr_assert(at->step == u->step && at->n > 0 && at->n <= 600 && n <= 600);
+    for (int64_t r = 0; r < at->n; r++) {
+        each[at->sequence[r]]++;
+        cr_assert(r == 0 || at->sequence[r] >= at->sequence[r - 1]);
+        cr_assert(at->step > 0 ? u->sequence[at->parent[r]] == at->sequence[r] :
+                                 at->parent[r] == at->sequence[r]);
+        prefix[r] = at->step > 0 ? u->prefix[at->parent[r]] : 0;
+    }
+    for (int64_t s = 0; s < n; s++)
+        cr_assert(at->of.len[s] == each[s] && (u->searching || each[s] <= 1));
+    memcpy(u->prefix, prefix, sizeof prefix);
+    memcpy(u->sequence, at->sequence, (size_t)at->n * sizeof *u->sequence);
+}
+
+/* state h [1, rows, 2]: the sequence, and its prefix; the first token is BEGIN and not part of it. */
+UNUSED static weft_tensor *model(weft_decode_rows *at, void *user)
+{
+    weft *w = weft_context_of(at->tokens);
     model_user *u = user;
     int32_t last[600];
     weft_real h[600 * 2], scores[600 * V];
-    cr_assert(rows <= 600 && beams >= 1);
-    weft_read(tokens, last, (size_t)rows * sizeof *last);
-    weft_read(s->h, h, (size_t)rows * 2 * sizeof *h);
-    for (int64_t r = 0; r < rows; r++) {
+    rows_are_sound(at, u);
+    weft_read(at->tokens, last, (size_t)at->n * sizeof *last);
+    weft_read(at->state.h, h, (size_t)at->n * 2 * sizeof *h);
+    for (int64_t r = 0; r < at->n; r++) {
         double x[V];
-        cr_assert(u->searching || (int)h[2 * r + 1] % (V + 1) != END + 1 || last[r] == END);
+        cr_assert((u->read > 0 || last[r] != END) && (int)h[2 * r + 1] == u->prefix[r]);
         if (u->step > 0)
-            h[2 * r + 1] = (weft_real)append((int)h[2 * r + 1], last[r]);
+            u->prefix[r] = append(u->prefix[r], last[r]), h[2 * r + 1] = (weft_real)u->prefix[r];
         else
             cr_assert(last[r] == BEGIN);
-        cr_assert((int)h[2 * r] == (int)(r / beams), "row %d is given the state of sequence %d", (int)r,
+        cr_assert((int)h[2 * r] == at->sequence[r], "row %d is given the state of sequence %d", (int)r,
                   (int)h[2 * r]);
-        logits_of((int)h[2 * r], (int)h[2 * r + 1], x);
+        logits_of((int)h[2 * r], u->prefix[r], x);
+        double sum = 0;
         for (int j = 0; j < V; j++)
-            scores[r * V + j] = (weft_real)x[j];
+            sum += exp(x[j]);
+        for (int j = 0; j < V; j++)
+            scores[r * V + j] = (weft_real)(x[j] - (u->normalised ? log(sum) : 0));
     }
     u->step++;
-    s->h = weft_reals(w, h, WEFT_SHAPE(1, rows, 2));
-    return weft_reals(w, scores, WEFT_SHAPE(rows, V));
+    at->state.h = weft_reals(w, h, WEFT_SHAPE(1, at->n, 2));
+    return weft_reals(w, scores, WEFT_SHAPE(at->n, V));
 }
 
 UNUSED static weft_state numbered(weft *w, int64_t n)
@@ -101,7 +126,7 @@ UNUSED static weft_decoded by_chance(weft *w, int64_t n, weft_state first, weft_
 
 UNUSED static weft_decoded decode(weft *w, decoder *how, int64_t n, const weft_decode_opts *o)
 {
-    model_user u = { 0, how == by_beams };
+    model_user u = { .searching = how == by_beams };
     weft_decoded d = how(w, n, numbered(w, n), model, &u, o);
     OK(w);
     cr_assert(d.n == n && d.limit == o->limit && d.tokens && d.len && d.score);
@@ -147,14 +172,13 @@ typedef struct {
 } network;
 enum { CLASSES = 11, SEQUENCES = 4, LONG = 12, NEVER = -1 };
 
-UNUSED static weft_tensor *next(weft_tensor *tokens, weft_state *s, int64_t beams, void *user)
+UNUSED static weft_tensor *next(weft_decode_rows *rows, void *user)
 {
     network *m = user;
-    weft *w = weft_context_of(tokens);
-    (void)beams;
+    weft *w = weft_context_of(rows->tokens);
     cr_assert(!w->recording && !w->training);
-    weft_rnn_out o = weft_rnn_step(m->rnn, weft_embedding_run(m->embed, tokens), *s);
-    *s = o.last;
+    weft_rnn_out o = weft_rnn_step(m->rnn, weft_embedding_run(m->embed, rows->tokens), rows->state);
+    rows->state = o.last;
     if (m->calls++ == 2)
         m->held = weft_usage_of(w).host_bytes;
     return weft_scale(weft_linear_run(m->out, o.y), 3);

@@ -141,20 +141,20 @@ Test(decode, one_candidate_or_no_heat_is_greedy)
     CLEAN(w);
 }
 
-static weft_tensor *four_classes(weft_tensor *tokens, weft_state *s, int64_t beams, void *user)
+static weft_tensor *four_classes(weft_decode_rows *rows, void *user)
 {
-    weft *w = weft_context_of(tokens);
-    (void)s, (void)beams, (void)user;
+    weft *w = weft_context_of(rows->tokens);
+    (void)user;
     weft_tensor *row = weft_reals(w, (const weft_real[]){ 1, 0, 2, (weft_real)-INFINITY }, WEFT_SHAPE(1, 4));
-    return weft_tile(row, 0, weft_size(tokens, 0));
+    return weft_tile(row, 0, rows->n);
 }
 
-static void frequencies(weft *w, double temperature, int64_t top_k, const double want[4])
+static void frequencies(weft *w, double temperature, int64_t top_k, double top_p, const double want[4])
 {
     enum { N = 20000 };
     int count[4] = { 0 };
     weft_decode_opts o = {
-        .end = -1, .limit = 1, .sample = true, .temperature = temperature, .top_k = top_k
+        .end = -1, .limit = 1, .sample = true, .temperature = temperature, .top_k = top_k, .top_p = top_p
     };
     weft_decoded d = weft_decode(w, N, WEFT_ZERO_STATE, four_classes, NULL, &o);
     OK(w);
@@ -170,9 +170,18 @@ Test(decode, samples_have_the_models_frequencies)
 {
     weft *w = open_on(WEFT_CPU);
     double e = exp(1), s = 1 + e + e * e, r = sqrt(e), q = 1 + r + e;
-    frequencies(w, 0, 0, (const double[4]){ e / s, 1 / s, e * e / s, 0 });
-    frequencies(w, 2, 0, (const double[4]){ r / q, 1 / q, e / q, 0 });
-    frequencies(w, 1, 2, (const double[4]){ 1 / (1 + e), 0, e / (1 + e), 0 });
+    frequencies(w, 0, 0, 0, (const double[4]){ e / s, 1 / s, e * e / s, 0 });
+    frequencies(w, 2, 0, 1, (const double[4]){ r / q, 1 / q, e / q, 0 });
+    frequencies(w, 1, 2, 0, (const double[4]){ 1 / (1 + e), 0, e / (1 + e), 0 });
+    /* probabilities are .665, .245, .090: of .6 the first alone, of .7 and .9 two; of four times the heat .
+     * they are .419, .326, .254 */
+    frequencies(w, 1, 0, .6, (const double[4]){ 0, 0, 1, 0 });
+    frequencies(w, 1, 0, .7, (const double[4]){ 1 / (1 + e), 0, e / (1 + e), 0 });
+    frequencies(w, 1, 0, .95, (const double[4]){ e / s, 1 / s, e * e / s, 0 });
+    frequencies(w, 4, 0, .7, (const double[4]){ 1 / (1 + pow(e, .25)), 0, 1 / (1 + pow(e, -.25)), 0 });
+    /* the probabilities are those among the k best */
+    frequencies(w, 1, 2, .72, (const double[4]){ 0, 0, 1, 0 });
+    frequencies(w, 1, 1, .99, (const double[4]){ 0, 0, 1, 0 });
     CLEAN(w);
 }
 
@@ -233,8 +242,7 @@ Test(decode, thousands_of_steps_take_no_memory, .init = unchecked)
         weft_decoded d = decoders[i](w, SEQUENCES, WEFT_ZERO_STATE, next, &m,
                                      &(weft_decode_opts){ .end = NEVER, .limit = 2000, .beams = 2 });
         OK(w);
-        int64_t trellis =
-            decoders[i] == by_beams ? 2 * 2048 * 2 * SEQUENCES * (int64_t)sizeof(int32_t) : 0;
+        int64_t trellis = decoders[i] == by_beams ? 2 * 2001 * 2 * SEQUENCES * 16 : 0;
         cr_assert(m.calls == 2000 && d.len[0] == 2000);
         cr_assert(weft_usage_of(w).host_bytes - m.held <= trellis, "%lld bytes more",
                   (long long)(weft_usage_of(w).host_bytes - m.held));
@@ -244,10 +252,10 @@ Test(decode, thousands_of_steps_take_no_memory, .init = unchecked)
 }
 
 /* ---- ties ---- */
-static weft_tensor *all_equal(weft_tensor *tokens, weft_state *s, int64_t beams, void *user)
+static weft_tensor *all_equal(weft_decode_rows *rows, void *user)
 {
-    (void)s, (void)beams, (void)user;
-    return weft_zeros(weft_context_of(tokens), WEFT_SHAPE(weft_size(tokens, 0), 4));
+    (void)user;
+    return weft_zeros(weft_context_of(rows->tokens), WEFT_SHAPE(rows->n, 4));
 }
 
 Test(decode, the_first_of_equals_is_taken)
@@ -279,10 +287,10 @@ Test(decode, nothing_to_decode)
     CLEAN(w);
 }
 
-static weft_tensor *only_end(weft_tensor *tokens, weft_state *s, int64_t beams, void *user)
+static weft_tensor *only_end(weft_decode_rows *rows, void *user)
 {
-    (void)s, (void)beams, (void)user;
-    return weft_zeros(weft_context_of(tokens), WEFT_SHAPE(weft_size(tokens, 0), 1));
+    (void)user;
+    return weft_zeros(weft_context_of(rows->tokens), WEFT_SHAPE(rows->n, 1));
 }
 
 Test(decode, beams_without_continuations)

@@ -19,13 +19,13 @@ typedef enum {
 } fault;
 typedef struct { fault kind; int at, step; } faulty;
 
-static weft_tensor *faulty_step(weft_tensor *tokens, weft_state *s, int64_t beams, void *user)
+static weft_tensor *faulty_step(weft_decode_rows *at, void *user)
 {
     faulty *f = user;
-    weft *w = weft_context_of(tokens);
-    int64_t rows = weft_size(tokens, 0);
+    weft *w = weft_context_of(at->tokens);
+    weft_state *s = &at->state;
+    int64_t rows = at->n;
     fault now = f->step++ == f->at ? f->kind : GOOD;
-    (void)beams;
     weft_real v[64] = { 0 };
     for (int64_t j = rows / 2 * 4; j < rows * 4; j++)
         v[j] = now == NOT_A_NUMBER ? (weft_real)NAN : now == ALL_FORBIDDEN ? (weft_real)-INFINITY : 0;
@@ -45,7 +45,8 @@ static weft_tensor *faulty_step(weft_tensor *tokens, weft_state *s, int64_t beam
     return weft_reals(w, v, WEFT_SHAPE(rows, 4));
 }
 
-/* Two beams of one sequence are two rows, as two sequences are; but for a fault of the second one. */
+/* Two beams of one sequence are two rows, as two sequences are; but for a fault of the second one, and for the
+ * first step, in which a sequence has one row. */
 static void fails(fault kind, int at, weft_status status, const char *text)
 {
     static decoder *const decoders[] = { greedily, by_chance, by_beams };
@@ -53,7 +54,7 @@ static void fails(fault kind, int at, weft_status status, const char *text)
     bool of_second = kind == NOT_A_NUMBER || kind == ALL_FORBIDDEN;
     for (int i = 0; i < COUNT(decoders); i++) {
         faulty f = { kind, at, 0 };
-        int64_t n = decoders[i] == by_beams && !of_second ? 1 : 2;
+        int64_t n = decoders[i] == by_beams && !of_second && at > 0 ? 1 : 2;
         weft_state first = { weft_zeros(w, WEFT_SHAPE(1, n, 3)), NULL };
         weft_decoded d = decoders[i](w, n, first, faulty_step, &f,
                                      &(weft_decode_opts){ .end = NEVER, .limit = 5, .beams = 2 });
@@ -98,13 +99,12 @@ Test(decode, a_faulty_step_is_an_error)
 /* What the decoder has made for itself and for the step is not the step's to end; what the step makes is. */
 typedef struct { weft_mark before; int at, step; bool own; } rewinder;
 
-static weft_tensor *rewinding_step(weft_tensor *tokens, weft_state *s, int64_t beams, void *user)
+static weft_tensor *rewinding_step(weft_decode_rows *at, void *user)
 {
     rewinder *r = user;
-    weft *w = weft_context_of(tokens);
-    int64_t rows = weft_size(tokens, 0);
+    weft *w = weft_context_of(at->tokens);
+    int64_t rows = at->n;
     weft_mark here = weft_mark_here(w);
-    (void)s, (void)beams;
     for (int i = 0; i < 10; i++) {
         weft_full(w, 9, WEFT_SHAPE(1000));
         if (r->own)
@@ -189,6 +189,25 @@ Test(decode, options_are_checked)
     FAILS(w, WEFT_EARG, "a temperature of 0");
     weft_decode(w, 2, WEFT_ZERO_STATE, faulty_step, &f, (o = sample, o.top_k = -1, &o));
     FAILS(w, WEFT_EARG, "a top_k of 0");
+    weft_decode(w, 2, WEFT_ZERO_STATE, faulty_step, &f, (o = sample, o.top_p = 1.5, &o));
+    FAILS(w, WEFT_EARG, "a top_p of 0 (means 1, all) .. 1 is expected");
+    weft_decode(w, 2, WEFT_ZERO_STATE, faulty_step, &f, (o = beams, o.best = 3, &o));
+    FAILS(w, WEFT_EARG, "decode: a best of 0 (means 1) .. beams is expected");
+    weft_decode(w, 2, WEFT_ZERO_STATE, faulty_step, &f, (o = good, o.prompt_len = (int32_t[]){ 1, 1 }, &o));
+    FAILS(w, WEFT_EARG, "prompt_len is of prompt, which is NULL");
+    weft_decode(w, 2, WEFT_ZERO_STATE, faulty_step, &f, (o = good, o.prompt = (int32_t[]){ 1, 1 }, &o));
+    FAILS(w, WEFT_EARG, "prompt_len is expected with prompt");
+    o.prompt_len = (int32_t[]){ 1, -1 };
+    weft_decode(w, 2, WEFT_ZERO_STATE, faulty_step, &f, &o);
+    FAILS(w, WEFT_EARG, "the prompt of sequence 1 has -1 tokens; 0 or more are expected");
+    o.begin = -1, o.prompt_len = (int32_t[]){ 2, 0 };
+    weft_decode(w, 2, WEFT_ZERO_STATE, faulty_step, &f, &o);
+    FAILS(w, WEFT_EARG, "begin is -1 and the prompt of sequence 1 has 0 tokens; a token to begin with");
+    o.begin = 0, o.prompt = (int32_t[]){ 1, 4 }, o.prompt_len = (int32_t[]){ 0, 2 };
+    weft_decode(w, 2, WEFT_ZERO_STATE, faulty_step, &f, &o);
+    FAILS(w, WEFT_EARG, "decode: the prompt of sequence 1 has a token 4; 0 .. 3 is expected");
+    weft_decode(w, 2, WEFT_ZERO_STATE, faulty_step, &f, (o = good, o.log_probabilities = true, &o));
+    OK(w);
     weft_state stale = { weft_zeros(w, WEFT_SHAPE(1, 2, 3)), NULL };
     weft_clear(w);
     weft_decode(w, 2, stale, faulty_step, &f, &good);
@@ -224,6 +243,9 @@ Test(decode, options_of_another_way_are_errors)
     is_for_another_way(w, (weft_decode_opts){ .top_k = 3 }, "top_k is for sampling, sample = true");
     is_for_another_way(w, (weft_decode_opts){ .stream = "my" }, "stream is for sampling, sample = true");
     is_for_another_way(w, (weft_decode_opts){ .stream = "my" }, "stream my");
+    is_for_another_way(w, (weft_decode_opts){ .top_p = .5 }, "top_p is for sampling, sample = true");
+    is_for_another_way(w, (weft_decode_opts){ .sample = true, .best = 2 },
+                       "best is for beam search, beams of 2 or more");
     is_for_another_way(w, (weft_decode_opts){ .beams = 3, .top_k = 3 }, "top_k is for sampling");
     is_for_another_way(w, (weft_decode_opts){ .length_penalty = 1 },
                        "length_penalty is for beam search, beams of 2 or more");

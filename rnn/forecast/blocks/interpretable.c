@@ -81,10 +81,11 @@ static weft_tensor *put_out(const weft_interpretable_attention *a, weft_tensor *
     return weft__dropped(a->m, "dropout", weft_linear_run(a->output, seen), a->dropout);
 }
 
-static weft_tensor *run_interpretable(const void *layer, weft_tensor *q, weft_tensor *memory,
+static weft_tensor *run_interpretable(const void *layer, weft_tensor *q, weft_attention_memory asked,
                                       weft_causal causal, weft_tensor **map)
 {
     const weft_interpretable_attention *a = layer;
+    weft_tensor *memory = asked.keys;
     char name[WEFT__PATH + WEFT__NAME];
     snprintf(name, sizeof name, "%s.weights", a->m->path);
     weft_attention_opts opts = {
@@ -181,8 +182,9 @@ weft_tensor *weft_interpretable_attention_run(weft_interpretable_attention *a, w
                                               weft_tensor **map)
 {
     if (!mask)
-        return weft__attend((weft__asked){ a ? a->m : NULL, "interpretable_attention", a, run_interpretable },
-                            q, memory, causal, map);
+        return weft__attend(
+            (weft__asked){ a ? a->m : NULL, "interpretable_attention", a, NULL, run_interpretable }, q, memory,
+            causal, map);
     if (a && a->m && causal != WEFT_ALL_KEYS)
         weft__fail(a->m->w, WEFT_EARG, "interpretable_attention: causal %d and a mask; beside a mask "
                    "WEFT_ALL_KEYS is expected", (int)causal);
