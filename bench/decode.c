@@ -1,10 +1,10 @@
-/* decode.c - the case decode: as many words as examples/g2p.c's test has, by formula, are read and written out
- * by its model, greedily and by 4 beams, B words at a time, as they come.
+/* decode.c - the case decode: as many words as examples/g2p.c's test has, by formula, are read and written
+ * out by its model, greedily and by 4 beams, B words at a time, as they come.
  *
  * Weights by formula would never end a word, so the end's score is lifted at the step at which a word's
- * pronunciation is over, and lowered before: beside it nothing in the way of decoding is made for the bench.
- * `forward` is all of it, `decode` what comes after the words are read. loss is the sum of the scores, norm the
- * sum of all tokens: both are those of any other way to decode the same. */
+ * pronunciation is over, and lowered before. `forward` is all of it, `decode` what comes after the words are
+ * read. loss is the sum of the scores, norm the sum of all tokens: those of any other way to decode the
+ * same. */
 #include <math.h>
 #include <stdlib.h>
 #include "speller.h"
@@ -78,6 +78,40 @@ static double write_all(bench *b)
     return now_ms() - start;
 }
 
+/* What reading takes, and writing: a row for each beam. */
+static work work_of_reading(const bench *b)
+{
+    const row *r = &b->row;
+    work read = { 0 };
+    for (int k = 0; k < 4; k++)                  /* two layers of two directions */
+        add_recurrent(&read, (double)b->words.letters, 4, k < 2 ? r->I : 2 * r->H, r->H, true);
+    add_linear(&read, 2 * (double)b->words.n, 2 * r->H, r->H, true);
+    return read;
+}
+static work work_of_writing(const bench *b)
+{
+    const row *r = &b->row;
+    double rows = (double)b->words.phones * r->beams, pairs = 0;
+    work write = { 0 };
+    for (int64_t i = 0; i < b->words.n; i++)
+        pairs += (double)b->words.read[i] * b->words.write[i] * r->beams;
+    add_linear(&write, (double)b->words.letters, 2 * r->H, r->H, true);      /* the keys */
+    add_recurrent(&write, rows, 4, r->I, r->H, true);
+    add_attention(&write, pairs, r->H, 2 * r->H);
+    add_linear(&write, rows, 3 * r->H, r->H, true);
+    add_linear(&write, rows, r->H, CLASSES, true);
+    return write;
+}
+static void emit_both(bench *b, const settings *s, times *all, times *alone)
+{
+    weft *w = b->of.w;
+    work read = work_of_reading(b), write = work_of_writing(b);
+    b->row.pass = "forward", b->row.work.forward = read.forward + write.forward;
+    emit(s, w, &b->row, all);
+    b->row.pass = "decode", b->row.work = write;
+    emit(s, w, &b->row, alone);
+}
+
 static bool run(row r, const settings *s)
 {
     weft *w = weft_open(&s->open);
@@ -94,7 +128,7 @@ static bool run(row r, const settings *s)
         } while (good && weft_ok(w));
     good = !failed(w, "decode");
     if (good)
-        b.row.pass = "forward", emit(s, w, &b.row, &all), b.row.pass = "decode", emit(s, w, &b.row, &alone);
+        emit_both(&b, s, &all, &alone);
     weft_close(w);
     words_free(&b.words);
     return good;
@@ -104,10 +138,17 @@ bool bench_decode(const settings *s)
 {
     bool good = true;
     for (int beams = 1; beams <= 4; beams += 3)
-        for (int64_t B = 256; B > 0 && !(s->quick && B < 256); B = B == 1 ? 0 : 1)
-            good &= run((row){ .name = "decode", .lengths = "words", .layout = "packed", .B = s->tiny && B > 8 ? 8 : B,
-                               .T = s->tiny ? 12 : 16, .I = s->tiny ? 16 : 32, .H = s->tiny ? 16 : 128,
-                               .layers = 2, .bidirectional = true, .beams = beams },
+        for (int64_t B = s->tiny ? 8 : 256; B > 0 && !(s->quick && B == 1); B = B == 1 ? 0 : 1)
+            good &= run((row){ .name = "decode",
+                               .lengths = "words",
+                               .layout = "packed",
+                               .B = B,
+                               .T = s->tiny ? 12 : 16,
+                               .I = s->tiny ? 16 : 32,
+                               .H = s->tiny ? 16 : 128,
+                               .layers = 2,
+                               .bidirectional = true,
+                               .beams = beams },
                         s);
     return good;
 }

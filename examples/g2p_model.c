@@ -62,10 +62,9 @@ encoded encode(const model *m, const int32_t *letters, const weft_lengths *lengt
     return (encoded){ out.y, first };
 }
 
-/* y [N, H] of the decoder -> logits [N, classes]. */
-static weft_tensor *scores(const model *m, weft_tensor *y, weft_tensor *memory, weft_tensor **map)
+/* y [N, H] of the decoder, and what it has seen of the memory -> logits [N, classes]. */
+static weft_tensor *scores(const model *m, weft_tensor *y, weft_tensor *seen)
 {
-    weft_tensor *seen = weft_general_attention_run(m->attention, y, memory, map);
     weft_tensor *both = weft_tanh(weft_linear_run(m->combine, weft_concat(WEFT_LIST(y, seen), 1)));
     return weft_linear_run(m->output, weft_dropout_layer_run(m->drop_output, both));
 }
@@ -75,11 +74,12 @@ weft_tensor *logits(const model *m, const encoded *e, const int32_t *before, con
 {
     weft_tensor *x = weft_dropout_layer_run(
         m->drop_phones, weft_embedding_run(m->phones, weft_ragged_ints(m->w, before, lengths)));
-    return scores(m, weft_rnn_run(m->decoder, x, e->first).y, e->memory, map);
+    weft_tensor *y = weft_rnn_run(m->decoder, x, e->first).y;
+    return scores(m, y, weft_general_attention_run(m->attention, y, e->memory, map));
 }
 
 /* ---- writing phones, one at a time ---- */
-typedef struct { const model *m; weft_tensor *memory; } writer;
+typedef struct { const model *m; weft_attention_memory memory; } writer;
 
 static weft_tensor *next_phones(weft_decode_rows *rows, void *user)
 {
@@ -87,7 +87,9 @@ static weft_tensor *next_phones(weft_decode_rows *rows, void *user)
     weft_rnn_out out =
         weft_rnn_step(it->m->decoder, weft_embedding_run(it->m->phones, rows->tokens), rows->state);
     rows->state = out.last;
-    return weft_plain(scores(it->m, weft_decode_ragged(rows, out.y), it->memory, NULL));
+    weft_tensor *seen = weft_general_attention_query(it->m->attention, weft_decode_ragged(rows, out.y),
+                                                     it->memory, NULL);
+    return scores(it->m, out.y, weft_plain(seen));
 }
 
 weft_decoded pronounce(const model *m, const int32_t *letters, const weft_lengths *lengths, int64_t limit,
@@ -99,7 +101,8 @@ weft_decoded pronounce(const model *m, const int32_t *letters, const weft_length
     weft_decoded said = { 0 };
     WEFT_NO_GRAD(m->w) WEFT_EVAL(m->w) {
         encoded e = encode(m, letters, lengths);
-        said = weft_decode(m->w, lengths->n, e.first, next_phones, &(writer){ m, e.memory }, &how);
+        writer it = { m, weft_general_attention_project(m->attention, e.memory) };
+        said = weft_decode(m->w, lengths->n, e.first, next_phones, &it, &how);
     }
     if (!weft_ok(m->w))
         quit(1, "%s", weft_error_message(m->w));

@@ -111,8 +111,8 @@ WEFT_API weft_tensor *weft_additive_attention_query(weft_additive_attention *a, 
                                                     weft_tensor **map);
 typedef struct weft_general_attention weft_general_attention;
 typedef struct { int64_t dq, dm; } weft_general_attention_opts;
-/* q . (weight m), weight [dq, dm], Luong et al. 2015. .._run works on the queries, (weight^T q) . m,
- * .._project on the memory; both ways differ by roundings. */
+/* q . (weight m), weight [dq, dm], Luong et al. 2015. .._run works on the queries, (weight^T q) .
+ * m, .._project on the memory; both ways differ by roundings. */
 WEFT_API weft_general_attention *
 weft_general_attention_new(weft_module *m, const char *name,
                            const weft_general_attention_opts *opts);

@@ -11,9 +11,10 @@
 
 enum { NO_NODE = -1 };
 typedef struct { int64_t before; int32_t token; } node;
-/* `worth` orders them; `last` is its last node; of a hypothesis that is not there worth is -inf */
+/* `worth` orders them; `last` is its last node; of one that is not there worth is -inf */
 typedef struct { double worth, score; int64_t last; int32_t length; } hypothesis;
-typedef struct { double *score; int64_t *node; } beginnings;     /* of the rows, log probability and last node */
+/* of the rows: log probability and last node */
+typedef struct { double *score; int64_t *node; } beginnings;
 typedef struct {
     weft__decoder d;
     beginnings now, next;
@@ -113,8 +114,9 @@ static bool offer_all(search *b, int64_t first, int64_t rows, const real *log_p)
             double p = (double)log_p[i * C + j];
             if (!(p <= WEFT__LOG_P_MOST))
                 return false;
-            if (p > -HUGE_VAL)
-                weft__best_offer(&b->k_best, b->now.score[first + i] + p, i * C + j);
+            double score = b->now.score[first + i] + p;
+            if (score > -HUGE_VAL && (b->k_best.n < b->k_best.k || score > b->k_best.at[0].score))
+                weft__best_offer(&b->k_best, score, i * C + j);
         }
     weft__best_sort(&b->k_best);
     return b->k_best.n > 0;

@@ -8,8 +8,8 @@
 /* what a log probability may be: 0, but for rounding */
 #define WEFT__LOG_P_MOST 1e-4
 
-/* The hypotheses that are alive, those of a sequence together: the last token of each, whose it is, and the row
- * of the step before that it continues. */
+/* The hypotheses that are alive, those of a sequence together: the last token of each, whose it is, and the
+ * row of the step before that it continues. */
 typedef struct { int64_t n; int32_t *token, *sequence, *parent; } weft__rows_alive;
 
 /* Every step's tensors end before the next one, so that memory does not grow; the states go over in two
@@ -18,8 +18,8 @@ typedef struct weft__decoder {
     weft *w; const char *name;
     const weft_decode_opts *o;
     weft_decode_step_fn *step; void *user;
-    /* beams: rows of a sequence at most; best: hypotheses of it that are given; classes: known after the first
-     * step; at: steps taken */
+    /* beams: rows of a sequence at most; best: hypotheses of it that are given; classes: known after the
+     * first step; at: steps taken */
     int64_t n, beams, best, classes, at;
     /* of this step, and of the next one, which is being put together */
     weft__rows_alive now, next;

@@ -157,8 +157,8 @@ static void say_options(weft__decoder *d, int64_t n, const char *why)
 {
     const weft_decode_opts *o = d->o;
     weft__fail(d->w, WEFT_EARG,
-               "%s: %s; there are %lld sequences, limit %lld, beams %d, best %d, length_penalty %g, sample %d, "
-               "temperature %g, top_k %lld, top_p %g, stream %.40s",
+               "%s: %s; there are %lld sequences, limit %lld, beams %d, best %d, length_penalty %g, "
+               "sample %d, temperature %g, top_k %lld, top_p %g, stream %.40s",
                d->name, why, (long long)n, (long long)o->limit, o->beams, o->best, o->length_penalty,
                o->sample, o->temperature, (long long)o->top_k, o->top_p, o->stream ? o->stream : "NULL");
 }
@@ -287,8 +287,9 @@ static bool classes_are_good(weft__decoder *d, int64_t classes)
     for (int64_t s = 0; d->at == 0 && s < d->n; s++)
         for (int64_t i = 0; i < forced(d, s) && !d->w->status; i++)
             if (prompt_at(d, s, i) < 0 || prompt_at(d, s, i) >= classes)
-                weft__fail(d->w, WEFT_EARG, "%s: the prompt of sequence %lld has a token %d; 0 .. %lld is expected",
-                           d->name, (long long)s, (int)prompt_at(d, s, i), (long long)classes - 1);
+                weft__fail(d->w, WEFT_EARG,
+                           "%s: the prompt of sequence %lld has a token %d; 0 .. %lld is expected", d->name,
+                           (long long)s, (int)prompt_at(d, s, i), (long long)classes - 1);
     return !d->w->status;
 }
 

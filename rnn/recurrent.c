@@ -13,11 +13,12 @@
  * N tokens, n sequences, F inputs, H hidden units, W the width of h, G = gates H rows of the weights, S =
  * slots H columns of the buffer. What a cell is stands in core/cells.def. */
 #include "autograd/autograd.h"
+#include "autograd/kept.h"
 #include "rnn/rnn.h"
 
 /* at: which x of the call; -1: absent. trace: of the layer, NULL: none; run: which of its runs this is */
 typedef struct {
-    weft__cell cell; bool reverse; int layer; int8_t at[WEFT__RNN_INPUTS];
+    weft__cell cell; bool reverse, lean; int layer; int8_t at[WEFT__RNN_INPUTS];
     weft__trace *trace; uint64_t run;
 } attributes;
 typedef struct { int64_t N, n, F, H, W, G, S; } extents;
@@ -192,6 +193,25 @@ static bool next_segment(segment *s, const extents *e, bool down)
     return r->to > r->from;
 }
 
+/* Nothing is recorded: what the kernel packs of the weights, if they are lasting ones, stays until they
+ * change. */
+static const void *packed_weights(const weft_call *c, const weft__recur_layer *l)
+{
+    weft__device *d = dev(c);
+    weft_tensor *of[WEFT__RNN_WEIGHTS];
+    for (int i = 0; i < WEFT__RNN_WEIGHTS; i++) {
+        of[i] = input_of(c, WEFT__W_IH + i);
+        if (of[i] && of[i]->step)
+            return NULL;
+    }
+    if (of[0]->w->recording || how(c)->lean)
+        return NULL;
+    weft__kept *k = weft__kept_of(of, WEFT__RNN_WEIGHTS, WEFT__KEPT_LAYER, d->k->recur_packs(d, l));
+    if (k && !k->filled)
+        d->k->recur_pack(d, l, k->at), weft__kept_is_filled(k);
+    return k ? k->at : NULL;
+}
+
 static void run_layer(weft_call *c)
 {
     extents e = sizes(c);
@@ -200,6 +220,7 @@ static void run_layer(weft_call *c)
         return;
     int64_t before = weft__position(&w->data);
     segment s = segments_of(c, &e);
+    s.l.packed = w->status ? NULL : packed_weights(c, &s.l);
     while (!w->status && !w->dev.failure[0] && next_segment(&s, &e, how(c)->reverse))
         RUN(c, recur_layer, &s.l);
     weft__back_to(w, &w->data, before);
@@ -328,7 +349,7 @@ static const weft_op *op_of(const weft__direction *d)
 weft_state weft__recurrent(const weft__direction *d)
 {
     attributes a = { .cell = d->cell, .reverse = d->reverse, .layer = d->layer, .trace = d->trace };
-    a.run = d->trace ? d->trace->run + 1 : 0;
+    a.run = d->trace ? d->trace->run + 1 : 0, a.lean = d->lean;
     weft_tensor *x[WEFT__RNN_INPUTS];
     int n = 0;
     for (int k = 0; k < WEFT__RNN_INPUTS; k++) {

@@ -34,6 +34,12 @@ static void layers(bad *b)
     TRY(weft_multihead_attention_new, b->m, b->name,
         &(weft_multihead_attention_opts){ .width = b->n, .heads = b->i });
     MUST(weft_multihead_attention_run, NULL, X, X, (weft_causal)b->i, &map);
+    MUST(weft_additive_attention_project, NULL, X);
+    MUST(weft_additive_attention_query, NULL, X, ((weft_attention_memory){ X, X }), &map);
+    MUST(weft_general_attention_project, NULL, X);
+    MUST(weft_general_attention_query, NULL, X, ((weft_attention_memory){ X, X }), NULL);
+    MUST(weft_multihead_attention_project, NULL, X);
+    MUST(weft_multihead_attention_query, NULL, X, ((weft_attention_memory){ X, X }), (weft_causal)b->i, &map);
     TRY(weft_elman_new, b->m, b->name, &o);                         TRY(weft_gru_new, b->m, b->name, &o);
     TRY(weft_cifg_new, b->m, b->name, &o);                        TRY(weft_mgu_new, b->m, b->name, &o);
     TRY(weft_rnn_of_cell, b->m, b->name, NULL, &o);
@@ -64,8 +70,8 @@ static void layers(bad *b)
 
 static void decoding(bad *b)
 {
-    weft_decode_opts o = { 0, -1, b->n, b->i, (double)b->r, b->i, b->n % 2 != 0, (double)b->r, b->n, (double)b->r,
-                           b->name, NULL, NULL, false };
+    weft_decode_opts o = { 0, -1, b->n, b->i, (double)b->r, b->i, b->n % 2 != 0, (double)b->r, b->n,
+                           (double)b->r, b->name, NULL, NULL, false };
     int32_t prompt_len[] = { b->i };
     weft_decode_opts beams = { .end = -1, .limit = b->n, .beams = b->i, .length_penalty = (double)b->r },
                      sample = { .end = -1, .limit = 2, .sample = true, .temperature = b->r, .top_k = b->n };

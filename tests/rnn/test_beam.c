@@ -88,7 +88,8 @@ Test(beam, every_hypothesis_is_that_of_the_definition)
         for (int i = 0; i < COUNT(penalties); i++)
             for (int beams = 2; beams <= MOST; beams++) {
                 weft_decode_opts o = { .begin = BEGIN, .end = END, .limit = LIMIT, .beams = beams,
-                                       .length_penalty = penalties[i], .best = (beams * 5 + i) % (beams + 1) };
+                                       .length_penalty = penalties[i],
+                                       .best = (beams * 5 + i) % (beams + 1) };
                 model_user u = { .searching = true };
                 weft_decoded d = weft_decode(w, N, numbered(w, N), model, &u, &o);
                 OK(w);
@@ -180,7 +181,7 @@ Test(beam, log_probabilities_are_added_as_they_are)
             cr_assert(a.len[s] == b.len[s] && fabs(a.score[s] - b.score[s]) < TOL(1e-12, 1e-5));
         weft_decoded_free(&a), weft_decoded_free(&b);
         of_logits = (model_user){ .searching = true };
-        b = weft_decode(w, N, numbered(w, N), model, &of_logits, &o);    /* logits, some above 0 */
+        b = weft_decode(w, N, numbered(w, N), model, &of_logits, &o);            /* some above 0 */
         cr_assert(b.n == 0);
         FAILS(w, WEFT_ENUMERIC, "or one, a log probability, is above 0");
     }
@@ -201,8 +202,8 @@ Test(beam, nothing_is_normalised_again)
     weft *w = open_on(WEFT_CPU);
     for (int beams = 1; beams <= 2; beams++) {
         weft_decoded d = weft_decode(w, 3, WEFT_ZERO_STATE, halves, NULL,
-                                     &(weft_decode_opts){ .end = NEVER, .limit = 5, .beams = beams, .best = beams,
-                                                          .log_probabilities = true });
+                                     &(weft_decode_opts){ .end = NEVER, .limit = 5, .beams = beams,
+                                                          .best = beams, .log_probabilities = true });
         OK(w);
         cr_assert(d.score[0] == -5 && (beams == 1 || d.score[1] == -7));
         weft_decoded_free(&d);
@@ -219,7 +220,8 @@ Test(beam, rows_are_ragged_queries)
     weft_tensor *x = weft_reals(w, (weft_real[]){ 1, 2, 3, 4, 5, 6 }, WEFT_SHAPE(3, 2)),
                 *y = weft_decode_ragged(&rows, x);
     OK(w);
-    cr_assert(weft_layout_of(y) == WEFT_CONCAT && weft_lengths_of(y).n == 3 && weft_lengths_of(y).len[1] == 0);
+    weft_lengths l = weft_lengths_of(y);
+    cr_assert(weft_layout_of(y) == WEFT_CONCAT && l.n == 3 && l.len[1] == 0);
     same_bits("rows", numbers(y), numbers(x), 6);
     weft_decode_ragged(&rows, weft_zeros(w, WEFT_SHAPE(4, 2)));
     FAILS(w, WEFT_ESHAPE, "decode_ragged: [4, 2]: a plain tensor of 3 rows is expected");

@@ -45,8 +45,8 @@ static weft_tensor *faulty_step(weft_decode_rows *at, void *user)
     return weft_reals(w, v, WEFT_SHAPE(rows, 4));
 }
 
-/* Two beams of one sequence are two rows, as two sequences are; but for a fault of the second one, and for the
- * first step, in which a sequence has one row. */
+/* Two beams of one sequence are two rows, as two sequences are; but for a fault of the second one, and for
+ * the first step, in which a sequence has one row. */
 static void fails(fault kind, int at, weft_status status, const char *text)
 {
     static decoder *const decoders[] = { greedily, by_chance, by_beams };

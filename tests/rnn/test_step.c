@@ -50,8 +50,10 @@ static weft_tensor *input(weft *w, const net *s, const kind *k, int64_t n, int t
 }
 
 /* y [n, T, width], and the last states, of a run or of steps. */
-static void run_whole(weft *w, const net *s, const kind *k, int64_t n, bag *b)
+/* Recorded, nothing packed is kept: that is the truth of the others. */
+static void run_whole(weft *w, const net *s, const kind *k, int64_t n, bool recorded, bag *b)
 {
+    bool before = weft_set_grad_enabled(w, recorded);
     b->n = 0;
     weft_rnn_out o = weft_rnn_run(s->r, input(w, s, k, n, -1), random_state(w, k, n));
     put(b, o.y), put(b, o.last.h);
@@ -59,6 +61,7 @@ static void run_whole(weft *w, const net *s, const kind *k, int64_t n, bag *b)
         put(b, o.last.c);
     put(b, weft_linear_run(s->head, o.y));
     OK(w);
+    weft_set_grad_enabled(w, before);
     weft_clear(w);
 }
 static void run_steps(weft *w, const net *s, const kind *k, int64_t n, bag *b)
@@ -78,16 +81,18 @@ static void run_steps(weft *w, const net *s, const kind *k, int64_t n, bag *b)
     weft_clear(w);
 }
 
-static bag whole, steps;
+static bag whole, kept_whole, steps;
 static void agree(weft *w, const net *s, const kind *k, int64_t n, const char *when)
 {
     char text[160];
     snprintf(text, sizeof text, "%s: %s, %d layers, %d -> %d, %d sequences, table %d, %s",
              weft_device_name(w), cell_name[k->cell], k->o.layers, (int)k->o.input, (int)k->o.hidden, (int)n,
              s->e != NULL, when);
-    run_whole(w, s, k, n, &whole), run_steps(w, s, k, n, &steps);
-    cr_assert_eq(whole.n, steps.n, "%s", text);
+    run_whole(w, s, k, n, true, &whole), run_whole(w, s, k, n, false, &kept_whole);
+    run_steps(w, s, k, n, &steps);
+    cr_assert(whole.n == steps.n && whole.n == kept_whole.n, "%s", text);
     same_in_company(text, whole.v, steps.v, whole.n);
+    same_in_company(text, whole.v, kept_whole.v, whole.n);
 }
 
 static kind kind_of(int i, int64_t inputs, int64_t hidden)
@@ -181,7 +186,7 @@ Test(step, keeps_what_it_may, .init = unchecked)
             draw_ids();
             net s = net_of(w, &usual, LETTERS);
             cr_assert_eq(kept(w), 0);
-            agree(w, &s, &usual, 2, "recorded");
+            run_whole(w, &s, &usual, 2, true, &whole), run_steps(w, &s, &usual, 2, &steps);
             cr_assert_eq(kept(w), 0);
             weft_set_grad_enabled(w, false);
             agree(w, &s, &usual, 2, "limited");
@@ -221,7 +226,7 @@ Test(step, goes_on_where_nothing_can_be_kept, .init = unchecked)
         net s = net_of(w, &usual, LETTERS);
         draw_ids();
         weft_set_grad_enabled(w, false);
-        run_whole(w, &s, &usual, 2, &whole);
+        run_whole(w, &s, &usual, 2, false, &whole);
         for (int i = 0; i < 3; i++)
             run_steps(w, &s, &usual, 2, &steps); /* the arenas have grown */
         for (int64_t p = 0; p < weft_parameter_count(s.m); p++)

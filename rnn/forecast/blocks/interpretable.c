@@ -183,8 +183,8 @@ weft_tensor *weft_interpretable_attention_run(weft_interpretable_attention *a, w
 {
     if (!mask)
         return weft__attend(
-            (weft__asked){ a ? a->m : NULL, "interpretable_attention", a, NULL, run_interpretable }, q, memory,
-            causal, map);
+            (weft__asked){ a ? a->m : NULL, "interpretable_attention", a, NULL, run_interpretable }, q,
+            memory, causal, map);
     if (a && a->m && causal != WEFT_ALL_KEYS)
         weft__fail(a->m->w, WEFT_EARG, "interpretable_attention: causal %d and a mask; beside a mask "
                    "WEFT_ALL_KEYS is expected", (int)causal);
