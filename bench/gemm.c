@@ -2,8 +2,9 @@
  * and backwards.
  *
  * B tokens, I inputs, H outputs. forward: y = x W^T; dx = dy W; dw = dy^T x. WEFT_GEMM=openblas has the same
- * done by OpenBLAS. loss and norm are sum and norm of the result. */
+ * done by OpenBLAS; where there are but generic kernels both are shown. loss and norm are sum and norm of the result. */
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 #include "bench.h"
 
@@ -66,9 +67,17 @@ static bool run(row r, const settings *s)
     return good;
 }
 
+static bool is_generic(const settings *s)
+{
+    weft *w = weft_open(&s->open);
+    bool generic = !strcmp(weft_device_name(w), "generic");
+    weft_close(w);
+    return generic;
+}
+
 /* Input projections of lstm and net, a linear layer to two classes, and to a vocabulary; what few tokens
  * make of it. */
-bool bench_gemm(const settings *s)
+static bool by_one(const settings *s)
 {
     static const int64_t all[][3] = { { 5176, 128, 512 },  { 5176, 256, 1024 }, { 65792, 16, 128 },
                                       { 65792, 32, 2 },    { 5176, 512, 2048 }, { 5176, 128, 128 },
@@ -85,4 +94,11 @@ bool bench_gemm(const settings *s)
                                .layers = 1 },
                         "plain", s);
     return good;
+}
+
+bool bench_gemm(const settings *s)
+{
+    settings blas = *s;
+    blas.open.gemm = WEFT_OPENBLAS_GEMM;
+    return by_one(s) && (getenv("WEFT_GEMM") || !is_generic(s) || by_one(&blas));
 }

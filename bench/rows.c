@@ -35,8 +35,9 @@ double median(times *t)
 /* ---- a line ---- */
 static void print_who(const settings *s, weft *w)
 {
-    const char *gemm = getenv("WEFT_GEMM");
-    bool own = !gemm || !*gemm || !strcmp(gemm, "own") || s->open.device == WEFT_CUDA;
+    const char *said = getenv("WEFT_GEMM");
+    bool blas = said && *said ? strcmp(said, "own") != 0 : s->open.gemm == WEFT_OPENBLAS_GEMM;
+    bool own = !blas || s->open.device == WEFT_CUDA;
     printf("{\"who\": \"weft-%s-%s%s\", \"threads\": %d, ", weft_version(), weft_device_name(w),
            own ? "" : "-openblas", weft_threads(w));
 }

@@ -84,12 +84,19 @@ typedef enum { WEFT_BEST, WEFT_CPU, WEFT_REF, WEFT_CUDA } weft_device;
  * operands rounded to bfloat16. In the library of doubles all are double. */
 typedef enum { WEFT_FP32, WEFT_STRICT_FP32, WEFT_TF32, WEFT_BF16 } weft_precision;
 
+/* What multiplies matrices on the CPU. OWN, the default: kernels of weft's own, whose bits depend
+ * on nothing but the operands. OPENBLAS, which must be installed: worth a try where no vectors of
+ * the CPU are known (weft_device_name says generic), see docs/performance.md. Recurrent layers'
+ * steps and attention are weft's own always. */
+typedef enum { WEFT_DEFAULT_GEMM, WEFT_OWN_GEMM, WEFT_OPENBLAS_GEMM } weft_gemm;
+
 typedef struct {
     weft_device    device;
     int            index;                        /* which GPU */
     uint64_t       seed;                         /* of every random stream of the context */
     int            threads;                 /* up to 1024; 0: the cores that this process may use */
     weft_precision precision;
+    weft_gemm      gemm;
     /* GPU: a sequence's bits do not depend on its neighbours (on the CPU always) */
     bool           deterministic;
     /* recurrent layers keep only the states of each token, and make its gates again on the way
@@ -108,10 +115,10 @@ typedef struct {
 WEFT_API const char *weft_version(void);
 /* A new context; NULL options mean all zeros. Never NULL: if it could not be opened, one that has
  * failed, says why, and can be closed (without memory for a context WEFT_ENOMEM, for good). The
- * environment variables WEFT_DEVICE (best, cpu, ref, cuda, cuda:1) and WEFT_THREADS override the
- * device and the threads, WEFT_ISA (generic, avx2, avx512, amx, ref) the instruction set of the
- * CPU's kernels, WEFT_GEMM (own, openblas, or a library's absolute path) its matrix products; what
- * is not there is an error. One of several processes that mpirun or srun has started has by
+ * environment variables WEFT_DEVICE (best, cpu, ref, cuda, cuda:1), WEFT_THREADS and WEFT_GEMM (own,
+ * openblas, or a library's absolute path) override the device, the threads and what multiplies,
+ * WEFT_ISA (generic, avx2, avx512, amx, ref) the instruction set of the CPU's kernels; what is not
+ * there is an error. One of several processes that mpirun or srun has started has by
  * default the GPU of its number on this machine, and its share of the cores. WEFT_LOG=1 and 2 print
  * to stderr, 0 silences the one line on a forgotten weft_clear, WEFT_CHECK=1 looks for a program's
  * mistakes, see docs/conventions.md. A program asks the linker for it by a name that says which

@@ -120,6 +120,15 @@ static void settle_in(weft *w, const weft_opts *o)
         weft__check_open(w);
 }
 
+static bool opens_blas(weft *w, weft_gemm wanted)
+{
+    char why[320] = "";
+    w->dev.blas = weft__blas(wanted, why, sizeof why);
+    if (*why)
+        weft__fail(w, WEFT_EDEVICE, "open: %s", why);
+    return !w->status;
+}
+
 static bool options_are_sound(weft *w, const weft_opts *o)
 {
     if ((unsigned)o->device > WEFT_CUDA)
@@ -129,9 +138,9 @@ static bool options_are_sound(weft *w, const weft_opts *o)
     else if (!o->allocate != !o->release)
         weft__fail(w, WEFT_EARG, "open: %s is NULL; allocate and release are expected both, or neither",
                    o->allocate ? "release" : "allocate");
-    else if (*weft__blas_failure())
-        weft__fail(w, WEFT_EDEVICE, "open: %s", weft__blas_failure());
-    return !w->status;
+    else if ((unsigned)o->gemm > WEFT_OPENBLAS_GEMM)
+        weft__fail(w, WEFT_EARG, "open: gemm %d; one of weft_gemm is expected", (int)o->gemm);
+    return !w->status && opens_blas(w, o->gemm);
 }
 
 weft *weft_open(const weft_opts *opts)

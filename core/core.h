@@ -320,9 +320,7 @@ const weft__kernels *weft__cuda_kernels(char *why, size_t);
  * nothing. The caller holds WEFT__LOADING. */
 typedef bool weft__wanted(char *why, size_t);
 void *weft__open_plugin(const char *file, weft__wanted *, char *why, size_t);
-/* blas.c: OpenBLAS, opened by ourselves; NULL if there is none */
-typedef void weft__blas_gemm(int order, int ta, int tb, int m, int n, int k, real alpha, const real *a,
-                             int lda, const real *b, int ldb, real beta, real *c, int ldc);
-weft__blas_gemm *weft__blas(void);
-const char *weft__blas_failure(void);            /* "" if it is there, or was not asked for */
+/* blas.c: OpenBLAS, opened by ourselves, or what WEFT_GEMM says instead; NULL: our own kernels multiply, or,
+ * if `why` is not "" then, what is wanted is not there. */
+weft__blas_gemm *weft__blas(weft_gemm wanted, char *why, size_t);
 #endif

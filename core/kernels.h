@@ -17,10 +17,14 @@ struct weft__links;
  * clear */
 typedef struct weft__fault { bool is; int64_t row; int64_t value, below; const char *by; } weft__fault;
 
+/* a BLAS's gemm, row-major or not */
+typedef void weft__blas_gemm(int order, int ta, int tb, int m, int n, int k, real alpha, const real *a,
+                             int lda, const real *b, int ldb, real beta, real *c, int ldc);
 typedef struct weft__device {                    /* first argument of every kernel */
     const weft__kernels *k;
     void *(*allocate)(size_t, void *); void (*release)(void *, void *); void *user;
     struct weft__pool *pool;                     /* the CPU's threads */
+    weft__blas_gemm *blas;                       /* what multiplies on the CPU; NULL: its own kernels */
     void *stream, *handle;                       /* a GPU's stream and cuBLAS handle */
     void *workspace; size_t workspace_bytes;     /* scratch of the kernels, grown as they need it */
     int index;

@@ -32,7 +32,7 @@ void weft__log_open(weft *w, int level, const char *but)
     w->opened = weft__now();
     if (level > 1)
         weft_set_profiling(w, true);
-    const char *products = w->dev.k->synchronous && weft__blas() ? "OpenBLAS" :
+    const char *products = w->dev.k->synchronous && w->dev.blas ? "OpenBLAS" :
                            w->dev.k->synchronous                 ? "own" :
                                                                    "cuBLAS";
     fprintf(stderr, "weft %s: %s, %d thread%s, %s, %s products\n", weft_version(), w->dev.k->name,

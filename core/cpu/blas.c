@@ -1,15 +1,11 @@
-/* blas.c - OpenBLAS, for those who ask for it: WEFT_GEMM=openblas, or the absolute path of such a library. It
- * is opened by hand, not linked, for two reasons: weft runs without it, and some versions take a new CPU for
+/* blas.c - OpenBLAS, for those who ask for it: weft_opts.gemm, WEFT_GEMM=openblas, or the absolute path of
+ * such a library. It is opened by hand, not linked, for two reasons: weft runs without it, and some versions take a new CPU for
  * one of 2004 and then run at a fifth of its speed (0.3.21 and "Prescott"), which OPENBLAS_CORETYPE prevents
  * if it is set before the library is loaded. */
 #include <dlfcn.h>
-#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 #include "core/core.h"
-
-static weft__blas_gemm *gemm;
-static char failure[320];                        /* why what was asked for is not there */
 
 static const char *core_type(void)
 {
@@ -41,18 +37,20 @@ static bool lend(const char *name, const char *value)
     return value && !secure_getenv(name) && !setenv(name, value, 0);
 }
 
-static void open_library(const char *needed)
+/* from: what has asked for it, to be named in a message */
+static weft__blas_gemm *open_library(const char *from, const char *needed, char *why, size_t size)
 {
     bool core = lend("OPENBLAS_CORETYPE", core_type()), threads = lend("OPENBLAS_NUM_THREADS", "1");
     void *library = load_library(needed);        /* stays for the life of the process */
+    weft__blas_gemm *gemm = NULL;
     if (core)
         unsetenv("OPENBLAS_CORETYPE");
     if (threads)
         unsetenv("OPENBLAS_NUM_THREADS");
     if (!library) {
-        const char *why = dlerror();
-        snprintf(failure, sizeof failure, "WEFT_GEMM=%.100s: %.200s", needed, why ? why : "no such library");
-        return;
+        const char *reason = dlerror();
+        snprintf(why, size, "%s%.100s: %.200s", from, needed, reason ? reason : "no such library");
+        return NULL;
     }
     void (*set_threads)(int) = NULL;
     *(void **)&set_threads = dlsym(library, "openblas_set_num_threads");
@@ -60,30 +58,25 @@ static void open_library(const char *needed)
         set_threads(1);                          /* the pool's threads call it, each for a piece of its own */
     *(void **)&gemm = dlsym(library, sizeof(real) == sizeof(float) ? "cblas_sgemm" : "cblas_dgemm");
     if (!gemm)
-        snprintf(failure, sizeof failure, "WEFT_GEMM=%.100s: it has no cblas_%cgemm", needed,
+        snprintf(why, size, "%s%.100s: it has no cblas_%cgemm", from, needed,
                  sizeof(real) == sizeof(float) ? 's' : 'd');
-}
-
-static void open_what_is_wanted(void)
-{
-    const char *needed = secure_getenv("WEFT_GEMM");
-    if (!needed || !*needed || !strcmp(needed, "own"))
-        return;
-    if (*needed != '/' && strcmp(needed, "openblas")) {           /* else the loader would search for it */
-        snprintf(failure, sizeof failure, "WEFT_GEMM=%.100s: own, openblas or an absolute path is expected",
-                 needed);
-        return;
-    }
-    weft__lock(WEFT__LOADING);
-    open_library(needed);
-    weft__unlock(WEFT__LOADING);
-}
-
-weft__blas_gemm *weft__blas(void)
-{
-    static pthread_once_t once = PTHREAD_ONCE_INIT;
-    pthread_once(&once, open_what_is_wanted);
     return gemm;
 }
 
-const char *weft__blas_failure(void) { return weft__blas() ? "" : failure; }
+weft__blas_gemm *weft__blas(weft_gemm wanted, char *why, size_t size)
+{
+    const char *said = secure_getenv("WEFT_GEMM"), *from = said && *said ? "WEFT_GEMM=" : "opts.gemm: ";
+    const char *needed = said && *said ? said : wanted == WEFT_OPENBLAS_GEMM ? "openblas" : "own";
+    weft__blas_gemm *gemm = NULL;
+    *why = 0;
+    if (!strcmp(needed, "own"))
+        return NULL;
+    if (*needed != '/' && strcmp(needed, "openblas")) {           /* else the loader would search for it */
+        snprintf(why, size, "WEFT_GEMM=%.100s: own, openblas or an absolute path is expected", needed);
+        return NULL;
+    }
+    weft__lock(WEFT__LOADING);
+    gemm = open_library(from, needed, why, size);
+    weft__unlock(WEFT__LOADING);
+    return gemm;
+}

@@ -405,27 +405,48 @@ static void product_by(const char *library)
 {
     static const int64_t shapes[][3] = { { 300, 70, 90 }, { 1, 1, 1 },     { 7, 513, 3 },
                                          { 64, 1, 1000 }, { 1, 130, 257 }, { 33, 40, 65 } };
+    char why[320];
     setenv("WEFT_GEMM", library, 1);
-    ON_EVERY_TABLE(t)
+    ON_EVERY_TABLE(t) {
+        t->d.blas = weft__blas(WEFT_DEFAULT_GEMM, why, sizeof why);
         for (int i = 0; i < 8 * COUNT(shapes); i++)
             one_product(t, shapes[i / 8][0], shapes[i / 8][1], shapes[i / 8][2], i % 8, library);
+    }
+}
+static bool opens(weft_gemm wanted, const char *text)
+{
+    char why[320];
+    bool is = weft__blas(wanted, why, sizeof why);
+    cr_assert(*text ? strstr(why, text) != NULL : !*why, "%s", why);
+    return is;
 }
 Test(bits, openblas_multiplies)
 {
     product_by("openblas");
-    cr_assert_not_null(weft__blas(), "%s", weft__blas_failure());
+    cr_assert(opens(WEFT_DEFAULT_GEMM, ""));
 }
-Test(bits, no_blas)                        { product_by("own"); cr_assert_null(weft__blas()); }
+Test(bits, no_blas)                        { product_by("own"); cr_assert(!opens(WEFT_OPENBLAS_GEMM, "")); }
 Test(bits, a_blas_that_is_not_there)
 {
     product_by("/nowhere/libopenblas.so");
-    cr_assert(!weft__blas() && strstr(weft__blas_failure(), "WEFT_GEMM=/nowhere"));
+    cr_assert(!opens(WEFT_DEFAULT_GEMM, "WEFT_GEMM=/nowhere"));
+}
+Test(bits, options_choose_what_multiplies)
+{
+    unsetenv("WEFT_GEMM");
+    cr_assert(!opens(WEFT_DEFAULT_GEMM, "") && !opens(WEFT_OWN_GEMM, "") && opens(WEFT_OPENBLAS_GEMM, ""));
+    weft *own = weft_open(&(weft_opts){ .device = WEFT_CPU, .gemm = WEFT_OWN_GEMM }),
+         *blas = weft_open(&(weft_opts){ .device = WEFT_CPU, .gemm = WEFT_OPENBLAS_GEMM }),
+         *wrong = weft_open(&(weft_opts){ .device = WEFT_CPU, .gemm = (weft_gemm)3 });
+    cr_assert(weft_ok(own) && weft_ok(blas) && !own->dev.blas && blas->dev.blas);
+    cr_assert(weft_error_code(wrong) == WEFT_EARG && strstr(weft_error_message(wrong), "open: gemm 3; one of"));
+    weft_close(own), weft_close(blas), weft_close(wrong);
 }
 Test(bits, the_environment_stays_as_it_was)
 {
     setenv("WEFT_GEMM", "openblas", 1);
     unsetenv("OPENBLAS_CORETYPE"), setenv("OPENBLAS_NUM_THREADS", "3", 1);
-    weft__blas();
+    cr_assert(opens(WEFT_DEFAULT_GEMM, ""));
     cr_assert_null(getenv("OPENBLAS_CORETYPE"), "what was lent for the loading was not taken back");
     cr_assert_str_eq(getenv("OPENBLAS_NUM_THREADS"), "3", "what the user has set was changed");
 }

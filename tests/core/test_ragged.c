@@ -188,7 +188,8 @@ Test(ragged, layouts_orders_and_neighbours_change_no_bit)
 Test(ragged, openblas_changes_little)
 {
     setenv("WEFT_GEMM", "openblas", 1);
-    cr_assert_not_null(weft__blas(), "%s", weft__blas_failure());
+    char why[320];
+    cr_assert_not_null(weft__blas(WEFT_DEFAULT_GEMM, why, sizeof why), "%s", why);
     for (int r = 0; r < rounds(100, 10000); r++)
         FOR_DEVICES(w)
             one_batch(w, r, 1e-6);
