@@ -2,7 +2,8 @@
  * and backwards.
  *
  * B tokens, I inputs, H outputs. forward: y = x W^T; dx = dy W; dw = dy^T x. WEFT_GEMM=openblas has the same
- * done by OpenBLAS; where there are but generic kernels both are shown. loss and norm are sum and norm of the result. */
+ * done by OpenBLAS; where there are but generic kernels both are shown. loss and norm are sum and norm of the
+ * result. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

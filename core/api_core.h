@@ -115,9 +115,9 @@ typedef struct {
 WEFT_API const char *weft_version(void);
 /* A new context; NULL options mean all zeros. Never NULL: if it could not be opened, one that has
  * failed, says why, and can be closed (without memory for a context WEFT_ENOMEM, for good). The
- * environment variables WEFT_DEVICE (best, cpu, ref, cuda, cuda:1), WEFT_THREADS and WEFT_GEMM (own,
- * openblas, or a library's absolute path) override the device, the threads and what multiplies,
- * WEFT_ISA (generic, avx2, avx512, amx, ref) the instruction set of the CPU's kernels; what is not
+ * environment variables WEFT_DEVICE (best, cpu, ref, cuda, cuda:1), WEFT_THREADS and WEFT_GEMM
+ * (own, openblas, or a library's absolute path) override the device, the threads and what
+ * multiplies, WEFT_ISA (generic, avx2, avx512, amx, ref) the instruction set of the CPU's kernels; what is not
  * there is an error. One of several processes that mpirun or srun has started has by
  * default the GPU of its number on this machine, and its share of the cores. WEFT_LOG=1 and 2 print
  * to stderr, 0 silences the one line on a forgotten weft_clear, WEFT_CHECK=1 looks for a program's

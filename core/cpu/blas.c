@@ -1,7 +1,7 @@
 /* blas.c - OpenBLAS, for those who ask for it: weft_opts.gemm, WEFT_GEMM=openblas, or the absolute path of
- * such a library. It is opened by hand, not linked, for two reasons: weft runs without it, and some versions take a new CPU for
- * one of 2004 and then run at a fifth of its speed (0.3.21 and "Prescott"), which OPENBLAS_CORETYPE prevents
- * if it is set before the library is loaded. */
+ * such a library. It is opened by hand, not linked, for two reasons: weft runs without it, and some versions
+ * take a new CPU for one of 2004 and then run at a fifth of its speed (0.3.21 and "Prescott"), which
+ * OPENBLAS_CORETYPE prevents if it is set before the library is loaded. */
 #include <dlfcn.h>
 #include <stdlib.h>
 #include <string.h>
