@@ -117,13 +117,13 @@ WEFT_API const char *weft_version(void);
  * failed, says why, and can be closed (without memory for a context WEFT_ENOMEM, for good). The
  * environment variables WEFT_DEVICE (best, cpu, ref, cuda, cuda:1), WEFT_THREADS and WEFT_GEMM
  * (own, openblas, or a library's absolute path) override the device, the threads and what
- * multiplies, WEFT_ISA (generic, avx2, avx512, amx, ref) the instruction set of the CPU's kernels; what is not
- * there is an error. One of several processes that mpirun or srun has started has by
- * default the GPU of its number on this machine, and its share of the cores. WEFT_LOG=1 and 2 print
- * to stderr, 0 silences the one line on a forgotten weft_clear, WEFT_CHECK=1 looks for a program's
- * mistakes, see docs/conventions.md. A program asks the linker for it by a name that says which
- * weft_real it was compiled with (WEFT__OPEN), so that a header and a library that disagree do not
- * link; dlsym finds it as weft_open, too. */
+ * multiplies, WEFT_ISA (generic, avx2, avx512, amx, ref) the instruction set of the CPU's kernels;
+ * what is not there is an error. One of several processes that mpirun or srun has started has by
+ * default the GPU of its number on this machine, and its share of the cores. WEFT_LOG=1 and 2
+ * print to stderr, 0 silences the one line on a forgotten weft_clear, WEFT_CHECK=1 looks for a
+ * program's mistakes, see docs/conventions.md. A program asks the linker for it by a name that
+ * says which weft_real it was compiled with (WEFT__OPEN), so that a header and a library that
+ * disagree do not link; dlsym finds it as weft_open, too. */
 WEFT_API weft *weft_open(const weft_opts *opts) __asm__(WEFT__OPEN);
 /* Ends the context and everything below it. NULL is allowed. */
 WEFT_API void weft_close(weft *w);

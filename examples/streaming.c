@@ -1,8 +1,8 @@
 /* streaming.c - many users of one model, a token at a time.
  *
- * Each user has a state, and asks for the next token when it has its last answer. Requests come in an order by
- * chance; a thread answers those that wait for it together, up to a batch, since a step of eight users costs
- * little more than one. In the middle of its requests a user moves to another thread, its state as bytes, as
+ * Each user has a state, and asks for the next token when it has its last answer. Requests come in an order
+ * by chance; a thread answers those that wait for it together, up to a batch, since a step of eight users
+ * costs little more than one. In the middle of its requests a user moves to another thread, its state as bytes, as
  * it could to another machine. What comes of it depends on none of this: a user's numbers are the same bits
  * in any company, on any thread, and the line `states` says a hash of all of them.
  *

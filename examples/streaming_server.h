@@ -1,5 +1,6 @@
-/* streaming_server.h - threads that serve one model: requests wait in a line for each thread, which takes what
- * is there, up to a batch, and answers all of it by one step. A context is one thread's, so each has one. */
+/* streaming_server.h - threads that serve one model: requests wait in a line for each thread, which takes
+ * what is there, up to a batch, and answers all of it by one step. A context is one thread's, so each has
+ * one. */
 #ifndef EXAMPLES_STREAMING_SERVER_H
 #define EXAMPLES_STREAMING_SERVER_H
 #include "streaming_model.h"
