@@ -23,6 +23,8 @@ typedef struct row {
     const char *name, *what, *lengths, *layout, *pass;   /* what: of the case pack the operation, else NULL */
     int64_t     B, T, I, H, tokens, horizon;     /* horizon: steps of the future, of a forecast */
     int         layers, heads, beams;
+    /* of the case growth: what grows; a vocabulary; a lean layer */
+    const char *axis; int64_t vocabulary; bool lean;
     bool        bidirectional;
     /* of a training step with the weights of formula(): the proof of equal work */
     double      loss, norm;
@@ -91,7 +93,7 @@ bool bench_net(const settings *s), bench_lstm(const settings *s), bench_gru(cons
     bench_bilstm(const settings *s), bench_long(const settings *s);
 bool bench_sweep(const settings *s), bench_never_slower(const settings *s),
     bench_transformer_lstm(const settings *s), bench_attention(const settings *s);
-bool bench_g2p(const settings *s), bench_decode(const settings *s);
+bool bench_g2p(const settings *s), bench_decode(const settings *s), bench_growth(const settings *s);
 bool bench_gemm(const settings *s), bench_pack(const settings *s),
     bench_plan(const settings *s);
 #endif

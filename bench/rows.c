@@ -53,6 +53,9 @@ static void print_shape(const row *r)
                r->bidirectional ? "true" : "false");
     if (r->heads)
         printf("\"heads\": %d, ", r->heads);
+    if (r->axis)
+        printf("\"axis\": \"%s\", \"vocabulary\": %lld, \"lean\": %s, ", r->axis, (long long)r->vocabulary,
+               r->lean ? "true" : "false");
     if (r->beams)
         printf("\"beams\": %d, ", r->beams);
     if (r->horizon)

@@ -22,6 +22,8 @@
  *                     included
  *   decode            10,567 words by formula, read and written out by the demo's model, greedily and by
  *                     4 beams, 256 words and one at a time
+ *   growth            an LSTM's training step as its length, sequences, units, vocabulary, features or
+ *                     threads grow: bench/growth.py
  *   gemm              products in the shapes of layers, forwards and backwards; WEFT_GEMM=openblas has
  *                     OpenBLAS do them
  *   pack              to_layout there and back, pack_padded_sequence, pad_packed_sequence, forward and
@@ -49,6 +51,7 @@ static const struct { const char *name; bool (*run)(const settings *);
     { "attention", bench_attention },
     { "g2p", bench_g2p },
     { "decode", bench_decode },
+    { "growth", bench_growth },
     { "gemm", bench_gemm },
     { "pack", bench_pack },
     { "plan", bench_plan },

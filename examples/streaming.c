@@ -2,9 +2,9 @@
  *
  * Each user has a state, and asks for the next token when it has its last answer. Requests come in an order
  * by chance; a thread answers those that wait for it together, up to a batch, since a step of eight users
- * costs little more than one. In the middle of its requests a user moves to another thread, its state as bytes, as
- * it could to another machine. What comes of it depends on none of this: a user's numbers are the same bits
- * in any company, on any thread, and the line `states` says a hash of all of them.
+ * costs little more than one. In the middle of its requests a user moves to another thread, its state as
+ * bytes, as it could to another machine. What comes of it depends on none of this: a user's numbers are the
+ * same bits in any company, on any thread, and the line `states` says a hash of all of them.
  *
  * A context is one thread's, and has the weights once, and once more packed, for as long as they stay as they
  * are; the line `contexts` says what that costs. Threads beyond the cores of the machine gain nothing. */
