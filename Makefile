@@ -302,6 +302,9 @@ $(B)/bench/stream/stream: $(patsubst bench/stream/%.c,$(B)/bench/stream/%.o,$(wi
 	$(Q)$(CC) $(VFLAGS) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(LIBS)
 bench-stream: $(B)/bench/stream/stream
 	@B=$(B) bash bench/stream.sh $(STREAM_FLAGS)
+# How a step's cost grows with length, sequences, units, vocabulary, features, threads: docs/growth.md.
+bench-growth: $(BENCH)
+	python3 bench/growth.py $(B)/bench/weft_bench $(GROWTH)
 bench: $(BENCH)
 	bench/compare --bench $< $(BENCH_FLAGS)
 
@@ -397,7 +400,7 @@ endef
 $(foreach v,$(VARIANTS),$(eval $(call delegate,$(v))))
 endif
 
-.PHONY: all everything test test-cuda test-parallel soak planted hunt fuzz kill starve nightly lint bench bench-parallel bench-stream demo forecast slow_pack lab lab-check site site-check lesson lesson-library lesson-start lessons grade install installcheck clean
+.PHONY: all everything test test-cuda test-parallel soak planted hunt fuzz kill starve nightly lint bench bench-parallel bench-stream bench-growth demo forecast slow_pack lab lab-check site site-check lesson lesson-library lesson-start lessons grade install installcheck clean
 .SECONDARY:
 .DELETE_ON_ERROR:
 -include $(CUDA_OBJ:.o=.d) $(EMU_OBJ:.o=.d) $(B)/emu/emu_test.d $(B)/emu/nccl.d

@@ -1,6 +1,6 @@
-/* growth.c - the case growth: what a training step of an LSTM takes, in time and memory, as one thing about it
- * grows and all else stays: length, sequences, units, vocabulary, features, threads. bench/growth.py makes a
- * table and a picture of it.
+/* growth.c - the case growth: what a training step of an LSTM takes, in time and memory, as one thing about
+ * it grows and all else stays: length, sequences, units, vocabulary, features, threads. bench/growth.py makes
+ * a table and a picture of it.
  *
  * Features are real numbers and the loss the sum of the outputs; with a vocabulary the tokens come from an
  * embedding of as many rows, and a linear layer and a cross entropy to as many classes follow. Sequences are
@@ -90,7 +90,7 @@ static bool point(const growing *g, int64_t value, const settings *s)
     case 'u': r.I = r.H = value; break;
     case 'v': r.vocabulary = value; break;
     case 'f': r.I = value; break;
-    default:  told.open.threads = (int)value; break;
+    default:  told.open.threads = (int)value, told.peak[1] = s->peak[0] * (double)value; break;
     }
     r.lean = r.T > 4096;
     return measure(run, r, "packed", &told);

@@ -12,7 +12,7 @@ close_by() { awk -v a="$1" -v b="$2" -v most="$3" 'BEGIN { d = a - b; exit !(d *
 
 # ---- every case
 cases=$("$bench" --help 2>&1 | sed -n 's/^cases: //p')
-check "there are cases" [ "$(echo "$cases" | wc -w)" = 14 ]
+check "there are cases" [ "$(echo "$cases" | wc -w)" = 15 ]
 for c in $cases; do
     check "$c runs" eval "tiny --case $c >$c.rows"
     check "$c prints rows of its own" eval "[ -s $c.rows ] && ! grep -v '^{\"who\": \"weft-.*\"case\": \"$c\", .*\"ms\": [0-9.]*, .*\"runs\": 1}$' $c.rows"
@@ -95,6 +95,7 @@ check "bars and their numbers" eval '[ "$(grep -c "class=\"weft bar\"" tree/docs
 check "and the page shows them" eval '[ "$(grep -c "^!\[.*\](.*svg)$" tree/docs/performance.md)" = 2 ]'
 check "a curve of each side" eval '[ "$(grep -c " curve\"" tree/docs/per_token.svg)" = 3 ]'
 check "the tree's page is what its results say" eval 'rm -r tree && mkdir -p tree && cp -r "$root/docs" "$root/bench" tree && python3 tree/bench/table.py && cmp tree/docs/performance.md "$root/docs/performance.md"'
+check "and the page of growth" eval 'python3 tree/bench/growth.py - "$(ls tree/bench/results/growth-*.json | tail -n 1)" && cmp tree/docs/growth.md "$root/docs/growth.md" && cmp tree/docs/growth.svg "$root/docs/growth.svg"'
 
 # ---- by turns: a peer that is weft itself, by another name
 cat >fake <<'END'

@@ -1,0 +1,92 @@
+#!/usr/bin/env python3
+"""growth.py BENCH [OUT.json]    how the cost of a training step grows: runs the case growth of weft_bench, and makes docs/growth.svg and the table
+in docs/growth.md of it. OUT.json keeps what was measured; if it is there, it is read instead (growth.py - OUT.json)."""
+import datetime
+import json
+import math
+import os
+import re
+import subprocess
+import sys
+
+import charts
+
+DOCS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../docs")
+# what grows: where a row has it, and what stays
+AXES = {"length": ("T", "64 sequences, 32 units"), "sequences": ("B", "64 steps, 32 units"), "units": ("H", "64 sequences of 16 steps"),
+        "vocabulary": ("vocabulary", "64 sequences of 16 steps, 32 units"), "features": ("I", "64 sequences of 64 steps, 32 units"),
+        "threads": ("threads", "512 sequences of 32 steps, 256 units")}
+WIDTH, HEIGHT, LEFT, TOP = 300, 190, 62, 34
+
+
+def measured(bench):
+    cpu = re.search(r"model name\s*: (.*)", open("/proc/cpuinfo").read())
+    out = subprocess.run([bench, "--case", "growth", "--threads", "1", "--runs", "7"], capture_output=True, text=True, check=True).stdout
+    rows = [json.loads(l) for l in out.splitlines()]
+    return {"machine": cpu[1] if cpu else "a machine", "date": str(datetime.date.today()), "rows": [r for r in rows if r["pass"] == "train"]}
+
+
+def points(rows, axis):
+    return [(r[AXES[axis][0]], r["ms"] * 1e3 / r["tokens"], r.get("peak_bytes", 0) / r["tokens"], r["lean"]) for r in rows if r["axis"] == axis]
+
+
+def said(x):
+    return f"{x:,.0f}" if x >= 1000 else f"{x:.3g}"
+
+
+# ---- the table ----
+def table(rows):
+    lines = ["| what grows | | us a token | bytes a token | of the peak |", "| --- | --- | --- | --- | --- |"]
+    for axis, (field, stays) in AXES.items():
+        for i, r in enumerate(r for r in rows if r["axis"] == axis):
+            name = f"{axis} ({stays})" if i == 0 else ""
+            lean = ", lean" if r["lean"] else ""
+            lines.append(f"| {name} | {r[field]:,}{lean} | {said(r['ms'] * 1e3 / r['tokens'])} | {said(r.get('peak_bytes', 0) / r['tokens'])} | {r.get('share', 0) * 100:.0f} % |")
+    return "\n".join(lines)
+
+
+# ---- the picture: both scales by powers ----
+def ticks(low, high):
+    return [10.0 ** k for k in range(math.ceil(math.log10(low) - 1e-9), math.floor(math.log10(high) + 1e-9) + 1)]
+
+
+def panel(axis, found, x0, y0):
+    xs, ys = [p[0] for p in found], [p[1] for p in found]
+    low, high = 10 ** math.floor(math.log10(min(ys))), 10 ** math.ceil(math.log10(max(ys)) + 1e-9)
+    place = lambda x, y: (x0 + (math.log(x) - math.log(min(xs))) / (math.log(max(xs)) - math.log(min(xs))) * (WIDTH - 85),
+                          y0 + HEIGHT - 70 - (math.log(y) - math.log(low)) / (math.log(high) - math.log(low)) * (HEIGHT - 70))
+    body = [charts.label(x0, y0 - 8, f"{axis}: {AXES[axis][1]}", "small")]
+    for y in ticks(low, high):
+        body += [charts.line(x0, place(min(xs), y)[1], x0 + WIDTH - 85, place(min(xs), y)[1], "grid"),
+                 charts.label(x0 - 6, place(min(xs), y)[1] + 4, f"{y:g}", "small", "end")]
+    for x in xs:
+        body.append(charts.label(place(x, low)[0], y0 + HEIGHT - 52, f"{x:,}" if x < 1000 else f"{x // 1000:,}k", "small", "middle"))
+    body.append('<path d="' + "".join(f"{'L' if i else 'M'}{place(p[0], p[1])[0]:.1f} {place(p[0], p[1])[1]:.1f}" for i, p in enumerate(found)) + '" class="weft curve"/>')
+    body += [f'<circle cx="{place(p[0], p[1])[0]:.1f}" cy="{place(p[0], p[1])[1]:.1f}" r="3" class="weft"/>' for p in found]
+    return body
+
+
+def picture(all_):
+    body = []
+    for i, axis in enumerate(AXES):
+        body += panel(axis, points(all_["rows"], axis), 20 + LEFT + i % 3 * WIDTH, 60 + TOP + i // 3 * (HEIGHT + 10))
+    return charts.page(3 * WIDTH + 60, 2 * HEIGHT + 110, "What a token of a training step costs", f"microseconds; {all_['machine']}, {all_['date']}", body)
+
+
+def main():
+    bench, kept = sys.argv[1], sys.argv[2] if len(sys.argv) > 2 else None
+    all_ = json.load(open(kept)) if bench == "-" else measured(bench)
+    if kept and bench != "-":
+        with open(kept, "w") as f:
+            json.dump(all_, f, indent=0)
+    with open(os.path.join(DOCS, "growth.svg"), "w") as f:
+        f.write(picture(all_))
+    path = os.path.join(DOCS, "growth.md")
+    text = open(path).read()
+    begin, end = "<!-- growth.py begins -->", "<!-- growth.py ends -->"
+    made = f"{begin}\n\n{all_['machine']}, {all_['date']}, one thread but in the last rows.\n\n{table(all_['rows'])}\n\n{end}"
+    with open(path, "w") as f:
+        f.write(re.sub(re.escape(begin) + ".*" + re.escape(end), lambda _: made, text, flags=re.S))
+
+
+main()
