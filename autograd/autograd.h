@@ -66,6 +66,9 @@ void         weft__check_results(weft_call *, bool moves), weft__check_gradients
 /* linear.c: f(x weight^T + bias), bias or NULL; f one of those whose derivative a value tells, or
  * WEFT__UNARIES, none. a sigmoid(b) of x = [a, b] */
 weft_tensor *weft__linear(weft_tensor *x, weft_tensor *weight, weft_tensor *bias, int f, real p);
+/* by some rows of the weight, and as many numbers of the bias, only */
+weft_tensor *weft__linear_part(weft_tensor *x, weft_tensor *weight, weft_tensor *bias, int64_t from,
+                               int64_t rows);
 weft_tensor *weft__glu(weft_tensor *x);
 /* dropout.c */
 /* of the next mask of that name in this step */

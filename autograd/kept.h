@@ -5,8 +5,9 @@
 #include "core/core.h"
 
 enum { WEFT__KEPT_OF = 6 };
-/* a product's weights; a recurrent layer's; a table's projection */
-typedef enum { WEFT__KEPT_PRODUCT, WEFT__KEPT_LAYER, WEFT__KEPT_TABLE } weft__kept_kind;
+/* a product's weights; a recurrent layer's; a table's projection; from PART on: a part of a product's
+ * weights, which have several of one size */
+typedef enum { WEFT__KEPT_PRODUCT, WEFT__KEPT_LAYER, WEFT__KEPT_TABLE, WEFT__KEPT_PART } weft__kept_kind;
 
 /* Of so many lasting tensors, as they were when it was filled. It lives until the context ends. */
 typedef struct weft__kept {

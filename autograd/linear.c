@@ -7,8 +7,15 @@
 #include "autograd/autograd.h"
 #include "autograd/kept.h"
 
-typedef struct { int f; real p; } curve;
+/* rows of the weight, and numbers of the bias, from `from` on; rows 0: all of them */
+typedef struct { int f; real p; int64_t from, rows; } curve;
 enum { X_, WEIGHT, BIAS };
+
+static const curve *how(const weft_call *c) { return c->attributes; }
+static const real *part_of(const weft_call *c, int i, int64_t row)     /* of the weight or the bias */
+{
+    return X(c, i) + how(c)->from * row;
+}
 
 static bool linear_shape(weft_call *c)
 {
@@ -22,7 +29,7 @@ static bool linear_shape(weft_call *c)
             c, "[.., %lld] for a weight of as many columns, and a bias [%lld] for its rows, are expected",
             (long long)width(weight), (long long)weight->f.size[0]);
     weft_op_like(c->y[0], x);
-    c->y[0]->f.size[x->f.rank - 1] = weight->f.size[0];
+    c->y[0]->f.size[x->f.rank - 1] = how(c)->rows ? how(c)->rows : weight->f.size[0];
     return true;
 }
 
@@ -56,25 +63,27 @@ static const void *packed_weight(const weft_call *c, const weft__product *p)
     weft_tensor *weight = c->x[WEIGHT];
     if (weight->w->recording || weight->step)
         return NULL;
-    weft__kept *k = weft__kept_of(&weight, 1, WEFT__KEPT_PRODUCT, dev(c)->k->gemm_packs(dev(c), p));
+    const weft__kept_kind part = how(c)->rows ? WEFT__KEPT_PART + (int)(how(c)->from / how(c)->rows) :
+                                                WEFT__KEPT_PRODUCT;
+    weft__kept *k = weft__kept_of(&weight, 1, part, dev(c)->k->gemm_packs(dev(c), p));
     if (k && !k->filled)
-        RUN(c, gemm_pack, p, weight->data, k->at), weft__kept_is_filled(k);
+        RUN(c, gemm_pack, p, part_of(c, WEIGHT, width(weight)), k->at), weft__kept_is_filled(k);
     return k ? k->at : NULL;
 }
 
 static void linear_run(weft_call *c)
 {
-    const curve *u = c->attributes;
-    weft__finish then = { c->n > BIAS ? X(c, BIAS) : NULL, u->f, u->p, 0 };
+    const curve *u = how(c);
+    weft__finish then = { c->n > BIAS ? part_of(c, BIAS, 1) : NULL, u->f, u->p, 0 };
     const int64_t mnk[] = { weft__rows(&c->x[X_]->f), width(c->y[0]), width(c->x[X_]) };
     weft__product p = product_of(c, false, true, mnk, false, &then);
     p.packed = packed_weight(c, &p);
-    RUN(c, gemm, &p, X(c, X_), X(c, WEIGHT), Y(c, 0));
+    RUN(c, gemm, &p, X(c, X_), part_of(c, WEIGHT, width(c->x[X_])), Y(c, 0));
 }
 
 static const real *of_sums(const weft_call *c)   /* the gradient before f; NULL: no memory */
 {
-    const curve *u = c->attributes;
+    const curve *u = how(c);
     weft *w = c->y[0]->w;
     int64_t n = count(c->y[0]);
     if (u->f == WEFT__UNARIES)
@@ -91,28 +100,33 @@ static void linear_fused(const weft_call *c)
     bool add;
     int64_t rows = weft__rows(&c->x[X_]->f), in = width(c->x[X_]), out = width(c->y[0]);
     const real *dz = of_sums(c);
-    real *dw = dz ? weft_op_dx(c, WEIGHT, &add) : NULL;
+    const bool part = how(c)->rows;              /* the rows beside it get nothing, so all begins as zeros */
+    real *dw = !dz ? NULL : part ? weft__dx_added(c, WEIGHT) : weft_op_dx(c, WEIGHT, &add);
     if (dw)
-        product(c, true, false, (int64_t[]){ out, in, rows }, dz, X(c, X_), dw, add);
+        product(c, true, false, (int64_t[]){ out, in, rows }, dz, X(c, X_), dw + how(c)->from * in,
+                part || add);
     real *db = dz && c->n > BIAS ? weft__dx_added(c, BIAS) : NULL;
     if (db)
-        RUN(c, sum, &(weft__grid){ 2, { rows, out }, { { 0, 1 } } }, dz, db);
+        RUN(c, sum, &(weft__grid){ 2, { rows, out }, { { 0, 1 } } }, dz, db + how(c)->from);
     real *dx = dz ? weft_op_dx(c, X_, &add) : NULL;
     if (dx)
-        product(c, false, false, (int64_t[]){ rows, in, out }, dz, X(c, WEIGHT), dx, add);
+        product(c, false, false, (int64_t[]){ rows, in, out }, dz, part_of(c, WEIGHT, in), dx, add);
 }
 
 static void linear_composed(const weft_call *c, weft_tensor **y)
 {
-    const curve *u = c->attributes;
-    weft_tensor *sum = weft_matmul_with(c->x[X_], false, c->x[WEIGHT], true);
-    sum = c->n > BIAS ? weft_add(sum, c->x[BIAS]) : sum;
+    const curve *u = how(c);
+    weft_tensor *of[2] = { c->x[WEIGHT], c->n > BIAS ? c->x[BIAS] : NULL };
+    for (int i = 0; u->rows && i < c->n - WEIGHT; i++)
+        of[i] = weft_slice(of[i], 0, u->from, u->from + u->rows);
+    weft_tensor *sum = weft_matmul_with(c->x[X_], false, of[0], true);
+    sum = of[1] ? weft_add(sum, of[1]) : sum;
     y[0] = u->f == WEFT__UNARIES ? sum : weft__unary(u->f, sum, u->p);
 }
 
 static void describe_linear(const weft_call *c, char *text, size_t size)
 {
-    const curve *u = c->attributes;
+    const curve *u = how(c);
     char parameter[40] = "";
     if (u->f == WEFT__UNARIES)
         return;
@@ -129,8 +143,15 @@ static const weft_op op_linear = { .name = "linear",
 
 weft_tensor *weft__linear(weft_tensor *x, weft_tensor *weight, weft_tensor *bias, int f, real p)
 {
-    curve u = { f, p };
+    curve u = { f, p, 0, 0 };
     return bias ? APPLY_WITH(&op_linear, u, x, weight, bias) : APPLY_WITH(&op_linear, u, x, weight);
+}
+
+weft_tensor *weft__linear_part(weft_tensor *x, weft_tensor *weight, weft_tensor *bias, int64_t from,
+                               int64_t rows)
+{
+    curve u = { WEFT__UNARIES, 0, from, rows };
+    return APPLY_WITH(&op_linear, u, x, weight, bias);
 }
 
 /* ---- gated linear units ---- */

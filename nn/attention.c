@@ -180,12 +180,10 @@ weft_multihead_attention *weft_multihead_attention_new(weft_module *parent, cons
     return weft__finished(m, a, &none);
 }
 
-/* Query, key or value, 0 .. 2: by its part of the weight, which is little to copy beside what it gives. */
+/* Query, key or value, 0 .. 2: by its part of the weight. */
 static weft_tensor *project_input(const weft_multihead_attention *a, weft_tensor *x, int i)
 {
-    int64_t from = i * a->width, to = from + a->width;
-    return weft__linear(x, weft_slice(a->weight, 0, from, to), weft_slice(a->bias, 0, from, to),
-                        WEFT__UNARIES, 0);
+    return weft__linear_part(x, a->weight, a->bias, i * a->width, a->width);
 }
 
 static weft_attention_memory project_multihead(const void *layer, weft_tensor *memory)

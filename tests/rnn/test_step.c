@@ -271,3 +271,41 @@ Test(step, linear_layers_have_the_bits_of_many_rows)
             weft_clear(w);
         }
 }
+
+/* ---- attention's projections, parts of one weight ---- */
+static void attention_agrees(weft *w, weft_multihead_attention *a, int64_t n)
+{
+    int32_t len[] = { 3, 2 }, one[] = { (int32_t)n, 1 };
+    const weft_lengths of_memory = { .n = 2, .len = len }, of_q = { .n = 2, .len = one };
+    weft_real m[5 * 40], q[(MOST + 1) * 40];
+    dice_seed((uint64_t)n);
+    dice_fill(m, COUNT(m), -1, 1), dice_fill(q, COUNT(q), -1, 1);
+    bag *of[2] = { &whole, &kept_whole };
+    for (int i = 0; i < 2; i++) {
+        weft_set_grad_enabled(w, i == 0);
+        weft_tensor *memory = weft_ragged(w, m, 40, &of_memory), *asks = weft_ragged(w, q, 40, &of_q);
+        of[i]->n = 0;
+        put(of[i], weft_multihead_attention_run(a, asks, memory, WEFT_ALL_KEYS, NULL));
+    }
+    OK(w);
+    same_in_company("attention", kept_whole.v, whole.v, whole.n);
+    weft_clear(w);
+}
+Test(step, attentions_projections_are_kept)
+{
+    FOR_DEVICES(w) {
+        weft_module *top = weft_module_new(w, "top");
+        weft_multihead_attention *a = weft_multihead_attention_new(
+            top, "a", &(weft_multihead_attention_opts){ .width = 40, .heads = 4 });
+        for (int round = 0; round < 3; round++) {
+            for (int64_t n = 1; n < MOST; n++)
+                attention_agrees(w, a, n);
+            weft_set_grad_enabled(w, false);
+            weft_tensor *weight = weft_find_parameter(top, "a.in_proj_weight");
+            weft_assign(weight, weft_scale(weight, (weft_real).5));
+            weft_clear(w);
+        }
+        if (!strncmp(weft_device_name(w), "avx", 3))
+            cr_assert(kept(w) > 4 * 40 * 40 * (int64_t)sizeof(weft_real));
+    }
+}
