@@ -93,7 +93,8 @@ bool bench_net(const settings *s), bench_lstm(const settings *s), bench_gru(cons
     bench_bilstm(const settings *s), bench_long(const settings *s);
 bool bench_sweep(const settings *s), bench_never_slower(const settings *s),
     bench_transformer_lstm(const settings *s), bench_attention(const settings *s);
-bool bench_g2p(const settings *s), bench_decode(const settings *s), bench_growth(const settings *s);
+bool bench_g2p(const settings *s), bench_decode(const settings *s), bench_growth(const settings *s),
+    bench_tft(const settings *s);
 bool bench_gemm(const settings *s), bench_pack(const settings *s),
     bench_plan(const settings *s);
 #endif

@@ -1,11 +1,13 @@
-/* forecast.c - the case transformer_lstm: a whole training step of a forecasting model, on ragged series
- * and on padded ones. */
+/* forecast.c - the cases transformer_lstm and tft: a whole training step of a forecasting model, of the
+ * first on ragged series and on padded ones, of the second on series that are equally long, as those of
+ * examples/forecast.c are. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include "bench.h"
 
-enum { PAST_FEATURES = 4, FUTURE_FEATURES = 3, HEADS = 4, LAYERS = 2, BLOCKS = 2 };
+/* SCALED: numbers that the TFT makes of each feature */
+enum { PAST_FEATURES = 4, FUTURE_FEATURES = 3, HEADS = 4, LAYERS = 2, BLOCKS = 2, SCALED = 8 };
 /* flat [tokens, F] */
 typedef struct side {
     weft_lengths lengths;
@@ -18,6 +20,8 @@ typedef struct bench {
     side past, future, target;                   /* target: of the future's lengths */
     bool packed; row row;
 } bench;
+
+static bool is_tft(const row *r) { return !strcmp(r->name, "tft"); }
 
 static weft_tensor *ragged(const bench *b, const side *s)
 {
@@ -76,6 +80,40 @@ static void add_block(work *to, double queries, double keys, double pairs, int64
     add_linear(to, queries, d, 2 * d, true);
 }
 
+/* A feature's own network, of each, and that over all of them, from `features` to as many shares. */
+static void add_selection(work *to, double tokens, int64_t features, int64_t d)
+{
+    const int64_t shares = features < d ? features : d;
+    for (int64_t i = 0; i < features; i++) {
+        add_linear(to, tokens, SCALED, SCALED, true);
+        add_linear(to, tokens, SCALED, d, true);
+        add_linear(to, tokens, d, 2 * d, true);
+    }
+    add_linear(to, tokens, features * SCALED, shares, true);
+    add_linear(to, tokens, shares, features, true);
+    add_linear(to, tokens, features, 2 * features, true);
+}
+
+static void count_tft(bench *b)
+{
+    double  past = (double)b->past.tokens, future = (double)b->future.tokens, pairs = 0;
+    int64_t d = b->row.H;
+    work   *to = &b->row.work;
+    for (int64_t i = 0; i < b->row.B; i++) {
+        double p = b->past.len[i], f = b->future.len[i];
+        pairs += p * f + f * (f - 1) / 2;
+    }
+    add_selection(to, past, PAST_FEATURES, d), add_selection(to, future, FUTURE_FEATURES, d);
+    add_recurrent(to, past + future, 4, d, d, true);
+    add_linear(to, past + future, d, 2 * d, true);               /* the gate behind it */
+    add_linear(to, past + future, d, 4 * d, true);               /* enrichment */
+    add_linear(to, past + 2 * future, d, d, true), add_linear(to, past + future, d, d / HEADS, true);
+    add_attention(to, pairs, d, d / HEADS);
+    add_linear(to, future, d / HEADS, d, true);
+    add_linear(to, future, d, 8 * d, true);                      /* two gates and a network */
+    add_linear(to, future, d, 1, true);
+}
+
 static void count_work(bench *b)
 {
     double  past = (double)b->past.tokens, future = (double)b->future.tokens, of_past = 0, of_both = 0;
@@ -97,17 +135,36 @@ static void count_work(bench *b)
     add_linear(to, future, d, 1, true);
 }
 
+static weft_forecaster *model_new(const bench *b)
+{
+    weft_module *root = weft_module_new(b->w, "root");
+    const weft_compat compat = b->packed ? WEFT_COMPAT_EXACT : WEFT_COMPAT_PADDED;
+    if (is_tft(&b->row))
+        return weft_tft_new(root, "model",
+                            &(weft_tft_opts){ .num_past_features = PAST_FEATURES,
+                                              .num_future_features = FUTURE_FEATURES,
+                                              .d_model = b->row.H,
+                                              .d_hidden_continuous = SCALED,
+                                              .num_heads = HEADS,
+                                              .num_lstm_layers = b->row.layers,
+                                              .ctxt_seq_len = b->row.T,
+                                              .output_dim = 1,
+                                              .compat = compat });
+    return weft_transformer_lstm_new(root, "model",
+                                     &(weft_transformer_lstm_opts){ .num_past_features = PAST_FEATURES,
+                                                                    .num_future_features = FUTURE_FEATURES,
+                                                                    .d_model = b->row.H,
+                                                                    .num_heads = HEADS,
+                                                                    .num_layers = LAYERS,
+                                                                    .num_transformer_blocks = BLOCKS,
+                                                                    .compat = compat });
+}
+
 static bool run(row r, const settings *s)
 {
-    bool  packed = strcmp(r.layout, "padded") != 0;
-    bench b = { .row = r, .packed = packed, .w = weft_open(&s->open) };
-    weft_transformer_lstm_opts o = { .dropout = .1 };
-    o.num_past_features = PAST_FEATURES, o.num_future_features = FUTURE_FEATURES, o.d_model = r.H,
-    o.dropout = 0;
-    o.num_heads = HEADS, o.num_layers = LAYERS, o.num_transformer_blocks = BLOCKS;
-    o.compat = packed ? WEFT_COMPAT_EXACT : WEFT_COMPAT_PADDED;
+    bench b = { .row = r, .packed = strcmp(r.layout, "padded") != 0, .w = weft_open(&s->open) };
     b.all = weft_module_new(b.w, "bench");
-    b.model = weft_transformer_lstm_new(weft_module_new(b.w, "root"), "model", &o);
+    b.model = model_new(&b);
     bool good = make_side(&b, &b.past, "past", 1, r.T, PAST_FEATURES) &&
                 make_side(&b, &b.future, "future", 2, r.horizon, FUTURE_FEATURES) &&
                 make_side(&b, &b.target, "target", 2, r.horizon, 1);
@@ -115,7 +172,7 @@ static bool run(row r, const settings *s)
     b.row.tokens = b.past.tokens + b.future.tokens, b.row.T = b.past.longest,
     b.row.horizon = b.future.longest;
     if (good)
-        count_work(&b);
+        (is_tft(&r) ? count_tft : count_work)(&b);
     good = good && set_weights(b.all, 2 / sqrt((double)r.H)) &&
            measure_training(&(training){ b.w, b.all, loss_of, 1, NULL, &b, b.row }, s);
     weft_close(b.w);
@@ -139,6 +196,24 @@ bool bench_transformer_lstm(const settings *s)
         good &= measure(run, r, "packed padded", s);
         if (!s->layout)
             good &= measure(run, r, "padded", s);
+    }
+    return good;
+}
+
+bool bench_tft(const settings *s)
+{
+    static const int64_t sequences[] = { 8, 64 };
+    bool good = true;
+    for (int i = 0; i < (s->quick || s->tiny ? 1 : 2); i++) {
+        row r = { .name = "tft",
+                  .lengths = "equal",
+                  .B = sequences[i],
+                  .T = 200,
+                  .horizon = 80,
+                  .I = PAST_FEATURES,
+                  .H = 64,
+                  .layers = 1 };
+        good &= measure(run, r, "packed", s);
     }
     return good;
 }

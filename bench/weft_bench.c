@@ -16,6 +16,8 @@
  *   transformer_lstm  d=128, 4 heads, 2 LSTM layers, 2 blocks, dropout 0, B=64, past up to 300 steps of 4
  *                     features, future up to 100 of 3, masked MSE; packed, and padded as PyTorch does it
  *                     (plain tensors, masks), for the three kinds of lengths
+ *   tft               Temporal Fusion Transformer, d=64, 4 heads, one LSTM layer, dropout 0, B=8 and 64, past
+ *                     200 steps of 4 features, future 80 of 3, MSE
  *   attention         multi-head attention of sequences to themselves with its linear layers, loss = sum of
  *                     outputs
  *   g2p               sixteen updates of the demo's encoder-decoder with attention, optimiser and clipping
@@ -48,6 +50,7 @@ static const struct { const char *name; bool (*run)(const settings *);
     { "gru", bench_gru },
     { "bilstm", bench_bilstm },
     { "transformer_lstm", bench_transformer_lstm },
+    { "tft", bench_tft },
     { "attention", bench_attention },
     { "g2p", bench_g2p },
     { "decode", bench_decode },

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """torch_bench.py - PyTorch on the work of weft_bench: one JSON object a line, the same fields.
 
-    python3 bench/peers/torch_bench.py --case net,lstm,gru,bilstm,transformer_lstm,attention,g2p,gemm,long,never_slower
+    python3 bench/peers/torch_bench.py --case net,lstm,gru,bilstm,transformer_lstm,tft,attention,g2p,gemm,long,never_slower
                                        [--device cpu|cuda] [--threads N] [--runs R] [--precision fp32|tf32|bf16] [--compile] [--peak] [--quick] [--tiny]
 
 Every case runs padded, and packed: recurrent layers by pack_padded_sequence, attention sequence by sequence over tokens end to end, and nested
@@ -24,7 +24,7 @@ sys.dont_write_bytecode = True
 import torch
 from torch import nn
 
-from torch_models import G2P, MultiHead, Recurrent, TransformerLSTM, formula, lengths, padded, reals, set_weights
+from torch_models import G2P, TFT, MultiHead, Recurrent, TransformerLSTM, formula, lengths, padded, reals, set_weights, set_weights_of_heads
 
 PACKED_BYTES = 1e11              # that the backward of packed layers may move: each of T steps writes gradients of all tokens
 LONG = 10                        # seconds of a step above which it is run once
@@ -69,7 +69,7 @@ def transformer_lstm(args, row):
     past, future, target = side("past", past_lens, 4), side("future", future_lens, 3), side("target", future_lens, 1)
     keep = padded(torch.ones(sum(future_lens), 1), future_lens, row["horizon"]).to(args.device)
     net = TransformerLSTM(4, 3, row["H"], row["layers"])
-    net.set_weights(row["H"])
+    set_weights_of_heads(net, row["H"])
     net.to(args.device)
     past_lens, future_lens = torch.tensor(past_lens), torch.tensor(future_lens)
 
@@ -79,6 +79,16 @@ def transformer_lstm(args, row):
     if args.compile:
         ways["padded-compile"] = loss_by(torch.compile(net), False)
     return Work(net, ways)
+
+
+def tft(args, row):
+    B, T, horizon = row["B"], row["T"], row["horizon"]
+    row["tokens"] = B * (T + horizon)
+    past, future, target = (reals(name, B, n, features).to(args.device) for name, n, features in (("past", T, 4), ("future", horizon, 3), ("target", horizon, 1)))
+    net = TFT(4, 3, row["H"])
+    set_weights_of_heads(net, row["H"])
+    net.to(args.device)
+    return Work(net, {"padded": lambda: (net(past, future) - target).square().mean()})
 
 
 def attention(args, row):
@@ -144,7 +154,7 @@ def g2p(args, row, updates=16, classes=40):
     return Work(net, {"padded": losses(False), "packed": losses(True)}, step, updates)
 
 
-BUILD = {"transformer_lstm": transformer_lstm, "attention": attention, "g2p": g2p}
+BUILD = {"transformer_lstm": transformer_lstm, "tft": tft, "attention": attention, "g2p": g2p}
 
 
 # ---- steps ----
@@ -309,6 +319,7 @@ def cases(args):
     alone = {case: [layer(case, *s, "uniform") for s in (shapes[:2 if gpu else 3] if quick else shapes)] for case in ("lstm", "gru")}
     transformer = [dict(case="transformer_lstm", B=64, T=300, horizon=100, I=4, H=128, layers=2, bidirectional=False, lengths=kind)
                    for kind in (("uniform",) if quick or args.tiny else ("uniform", "equal", "triangle"))]
+    fusion = [dict(case="tft", B=B, T=200, horizon=80, I=4, H=64, layers=1, bidirectional=False, lengths="equal") for B in ((8,) if quick or args.tiny else (8, 64))]
     heads = [dict(layer("attention", H, B, T, "uniform"), heads=n) for H, n, B, T in ((128, 4, 64, 300), (512, 8, 64, 128), (256, 8, 8, 1024))[:2 if quick else 3]]
     words = [dict(case="g2p", B=32, T=16, I=32, H=128, layers=2, bidirectional=True, lengths="pooled")]
     products = [dict(case="gemm", B=B, T=1, I=I, H=H, layers=1, bidirectional=False, lengths="equal", tokens=B) for B, I, H in
@@ -317,7 +328,7 @@ def cases(args):
     long = [layer("long", H, 2**18 // T, T, "equal") for H in ((32,) if quick else (32, 128)) for T in ((32, 4096) if quick else (32, 4096, 128, 512, 2048))]
     grid = [layer("never_slower", H, B, min(max(2**32 // (48 * H * H * B), 4), 128), "uniform")
             for H in (32, 128, 1024, 16, 100, 256, 512)[:3 if quick else 7] for B in (1, 64, 8, 512)[:2 if quick else 4]]
-    found = {"net": net, **alone, "bilstm": [layer("bilstm", 256, 64, 128, "uniform", 2, True)], "transformer_lstm": transformer, "attention": heads,
+    found = {"net": net, **alone, "bilstm": [layer("bilstm", 256, 64, 128, "uniform", 2, True)], "transformer_lstm": transformer, "tft": fusion, "attention": heads,
              "g2p": words, "gemm": products, "long": long + ([] if quick else [layer("long", 128, 1, 70000, "equal")]), "never_slower": grid}
     for row in (r for rows in found.values() for r in rows) if args.tiny else ():
         row.update({k: min(row[k], most) for k, most in dict(B=8, T=12, I=16, H=16, horizon=6, tokens=8).items() if k in row})

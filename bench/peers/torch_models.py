@@ -176,6 +176,84 @@ class Gate(nn.Module):
         return self.add_norm["norm"](self.glu(x) + skip)
 
 
+def set_weights_of_heads(module, hidden):
+    """what is one product for all heads here has a name for each there"""
+    with torch.no_grad():
+        for name, p in module.named_parameters():
+            part = next((w for w in ("query_layers", "key_layers") if w in name), None)
+            names = [name.replace(part, f"{part}.{h}") for h in range(4)] if part else [name]
+            p.copy_(torch.cat([2 / hidden**.5 * formula(n, p.numel() // len(names)) for n in names]).reshape(p.shape))
+
+
+class Resample(nn.Module):
+    """from n to m numbers by interpolation, each scaled, and a norm"""
+
+    def __init__(self, n, m):
+        super().__init__()
+        self.mask, self.norm, line = nn.Parameter(torch.zeros(m)), nn.LayerNorm(m), torch.zeros(n, m)
+        for j in range(m):
+            place = j * (n - 1) / (m - 1) if m > 1 else 0
+            line[int(place), j] += 1 - (place - int(place))
+            if int(place) + 1 < n:
+                line[int(place) + 1, j] += place - int(place)
+        self.register_buffer("line", line, persistent=False)
+
+    def forward(self, x):
+        return self.norm(x @ self.line * (2 * torch.sigmoid(self.mask)))
+
+
+class ResampledGRN(nn.Module):
+    def __init__(self, n, m, hidden, context=0):
+        super().__init__()
+        self.fc1, self.fc2, self.glu1, self.norm = nn.Linear(n, hidden), nn.Linear(hidden, m), GLU(m, m), nn.LayerNorm(m)
+        self.fc3 = nn.Linear(context, hidden, bias=False) if context else None
+        self.resample = Resample(n, m) if n != m else nn.Identity()
+
+    def forward(self, x, context=None):
+        h = self.fc1(x) if self.fc3 is None else self.fc1(x) + self.fc3(context)[:, None]
+        return self.norm(self.glu1(self.fc2(nn.functional.elu(h))) + self.resample(x))
+
+
+class Selection(nn.Module):
+    def __init__(self, features, d, scaled=8):
+        super().__init__()
+        self.prescalers = nn.ModuleList(nn.Linear(1, scaled) for _ in range(features))
+        self.single_grn = nn.ModuleList(ResampledGRN(scaled, d, min(scaled, d)) for _ in range(features))
+        self.flattened_grn = ResampledGRN(features * scaled, features, min(features, d), d)
+
+    def forward(self, x, context):
+        each = [scale(x[..., i:i + 1]) for i, scale in enumerate(self.prescalers)]
+        share = self.flattened_grn(torch.cat(each, -1), context).softmax(-1)
+        return sum(share[..., i:i + 1] * grn(each[i]) for i, grn in enumerate(self.single_grn))
+
+
+class TFT(nn.Module):
+    """of series that are equally long, without static features"""
+
+    def __init__(self, past, future, d, heads=4):
+        super().__init__()
+        self.d, self.enc_vs, self.dec_vs = d, Selection(past, d), Selection(future, d)
+        self.static_ctxt_vs, self.static_ctxt_enrichment, self.lstm_init_hidden, self.lstm_init_cell, self.attn_grn = (ResampledGRN(d, d, d) for _ in range(5))
+        self.static_enrichment = ResampledGRN(d, d, d, d)
+        self.enc_lstm, self.dec_lstm = (nn.LSTM(d, d, batch_first=True) for _ in range(2))
+        self.enc_gate1, self.attn_gate1, self.attn_gate2 = (GLU(d, d) for _ in range(3))
+        self.enc_norm1, self.attn_norm1, self.attn_norm2 = (nn.ModuleDict({"norm": nn.LayerNorm(d)}) for _ in range(3))
+        self.attn, self.output_layer = Attention(d, heads), nn.Linear(d, 1)
+
+    def forward(self, past, future):
+        zeros = past.new_zeros(past.shape[0], self.d)
+        vs, enrichment, *first = (g(zeros) for g in (self.static_ctxt_vs, self.static_ctxt_enrichment, self.lstm_init_hidden, self.lstm_init_cell))
+        past, future = self.enc_vs(past, vs), self.dec_vs(future, vs)
+        e, state = self.enc_lstm(past, tuple(x[None] for x in first))
+        d, _ = self.dec_lstm(future, state)
+        ze, zd = (self.enc_norm1["norm"](self.enc_gate1(y) + x) for y, x in ((e, past), (d, future)))
+        ae, ad = (self.static_enrichment(z, enrichment) for z in (ze, zd))
+        causal = torch.ones(ad.shape[1], ad.shape[1], dtype=torch.bool, device=ad.device).triu()
+        forbidden = torch.cat([causal.new_zeros(ad.shape[1], ae.shape[1]), causal], 1)[None]
+        u = self.attn_norm1["norm"](self.attn_gate1(self.attn(ad, torch.cat([ae, ad], 1), forbidden)) + ad)
+        return self.output_layer(self.attn_norm2["norm"](self.attn_gate2(self.attn_grn(u)) + zd))
+
+
 class TransformerLSTM(nn.Module):
     def __init__(self, past, future, d, layers, heads=4, blocks=2):
         super().__init__()
@@ -185,13 +263,6 @@ class TransformerLSTM(nn.Module):
             "encoder_self_attention": Attention(d, heads), "cross_attention": Attention(d, heads),
             "encoder_gate_add_norm": Gate(d), "decoder_gate_add_norm": Gate(d)}) for _ in range(blocks))
         self.output_head = nn.Linear(d, 1)
-
-    def set_weights(self, hidden):
-        with torch.no_grad():
-            for name, p in self.named_parameters():
-                part = next((w for w in ("query_layers", "key_layers") if w in name), None)
-                names = [name.replace(part, f"{part}.{h}") for h in range(4)] if part else [name]
-                p.copy_(torch.cat([2 / hidden**.5 * formula(n, p.numel() // len(names)) for n in names]).reshape(p.shape))
 
     def run(self, lstm, x, lens, state, packed):
         return packed_run(lstm, x, lens, state) if packed else lstm(x, state)
