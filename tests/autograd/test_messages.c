@@ -188,7 +188,7 @@ Test(messages, layers_say_what_they_got)
     SAYS(weft_multihead_attention_run(
              weft_multihead_attention_new(m, "e", &(weft_multihead_attention_opts){ .width = 4, .heads = 2 }),
              x, of(w, 2, one_two), WEFT_ALL_KEYS, NULL),
-         "net.e: linear: [2, 3] packed, [4, 4], [4]: [.., 4] for a weight");
+         "net.e: linear: [2, 3] packed, [12, 4], [12]: [.., 4] for a weight");
     SAYS(weft_attention_lstm_new(m, "f",
                                  &(weft_attention_lstm_opts){ .num_past_features = 1,
                                                               .num_future_features = 1,
