@@ -117,6 +117,26 @@ static void write_forecasts(const char *path, const settings *s, const weft_fram
         quit(1, "%s: %s", path, strerror(errno));
 }
 
+/* The series of a shard, all at a time. */
+static void rolling_some(const model *m, const settings *s, const weft_frame *frame, const weft_part *part)
+{
+    weft_rolling_series *of = memory((size_t)part->n, sizeof *of);
+    for (int64_t k = 0; k < part->n; k++) {
+        int64_t i = part->index[k], from = rolling_from(s, frame, i),
+                rows = frame->start[i + 1] - frame->start[i] - from;
+        of[k] = (weft_rolling_series){ i, from, rows, memory((size_t)rows, sizeof(double)), NULL };
+    }
+    weft_rolling_forecasts(m->features, frame, of, part->n, predict, m->best,
+                           &(weft_rolling_forecast_opts){ .quantiles = QUANTILES });
+    check_context(m->w, "rolling forecasts");
+    weft_clear(m->w);
+    for (int64_t k = 0; k < part->n; k++) {
+        weft_parallel_put(m->ranks, k, of[k].out, of[k].rows * (int64_t)sizeof(double));
+        free(of[k].out);
+    }
+    free(of);
+}
+
 /* Each rank forecasts the series of its shards, and all get all, in their order. */
 double rolling_rmse(const model *m, const settings *s, const weft_frame *frame, const char *path)
 {
@@ -124,14 +144,7 @@ double rolling_rmse(const model *m, const settings *s, const weft_frame *frame, 
     WEFT_NO_GRAD(m->w) {
         weft_parallel_begin(m->ranks, NULL, frame->n);
         for (weft_part part; weft_parallel_next(m->ranks, &part);)
-            for (int64_t k = 0; k < part.n; k++) {
-                int64_t i = part.index[k], from = rolling_from(s, frame, i);
-                size_t size = (size_t)(frame->start[i + 1] - frame->start[i] - from) * sizeof(double);
-                double *out = memory(size, 1);
-                rolling(m, frame, i, from, NULL, out);
-                weft_parallel_put(m->ranks, k, out, (int64_t)size);
-                free(out);
-            }
+            rolling_some(m, s, frame, &part);
     }
     check_context(m->w, "rolling forecasts");
     const weft_parallel_result *of = weft_parallel_gathered(m->ranks, NULL);

@@ -237,6 +237,17 @@ typedef struct {
 WEFT_API void weft_rolling_forecast(weft_features *x, const weft_frame *f, int64_t series,
                                     int64_t from, weft_forecast_model_fn *model, void *user,
                                     const weft_rolling_forecast_opts *opts, double *out);
+/* Where a forecast of one of several series begins, how many rows it has, 0: to the end, and where
+ * it goes: as above, `all` may be NULL. */
+typedef struct { int64_t series, from, rows; double *out, *all; } weft_rolling_series;
+/* The same of n series, a window of each that has one left in a batch: fewer and larger calls of
+ * the model, whose window i is that of the i-th such series. opts.rows is 0 and opts.all NULL. What
+ * a model whose bits do not depend on a sequence's company forecasts is the same. On error all of
+ * them are NaN. */
+WEFT_API void weft_rolling_forecasts(weft_features *x, const weft_frame *f,
+                                     const weft_rolling_series *series, int64_t n,
+                                     weft_forecast_model_fn *model, void *user,
+                                     const weft_rolling_forecast_opts *opts);
 
 #ifdef __cplusplus
 }

@@ -1,118 +1,173 @@
-/* rolling.c - a forecast of any length: windows one after the other, each with what was predicted before
- * it as the past of its target. */
+/* rolling.c - forecasts of any length: windows one after the other, each with what was predicted before it as
+ * the past of its target; of several series a window of each at a time, in one batch. */
 #include <math.h>
 #include <string.h>
 #include "rnn/forecast/series/features.h"
 
+/* One series. */
+typedef struct {
+    weft_rolling_series of;                      /* with as many rows as there are to be */
+    int64_t at;                                  /* of the series, what was forecast ends before it */
+    weft__prepared p;                            /* predictions go into z and raw */
+} job;
 typedef struct {
     weft *w;
     const weft_features *x;
-    const weft_frame *f; int64_t series;
+    const weft_frame *f;
     weft_forecast_model_fn *model; void *user;
-    int64_t from, rows, quantiles; bool true_past;
-    double *out, *all;
-    weft__prepared p;                            /* of this series; predictions go into z and raw */
-    weft_feature_counts n;
-    /* of one window; one column of it */
-    real *past, *future, *predicted; double *column; void *block;
+    bool true_past; int64_t quantiles;
+    job *job; int64_t n;
+    weft_feature_counts counts;
+    /* of the windows of a batch, end to end; one column of one */
+    real *past, *future, *fixed, *predicted; double *column; void *block;
+    int32_t *past_len, *future_len; int64_t *id; job **going;
     weft_mark start;
-} job;
+} rolling;
 
 /* ---- begin ---- */
-static bool options_are_sensible(job *j, const weft_rolling_forecast_opts *o)
+static bool series_is_sensible(rolling *r, job *j)
 {
-    const weft_frame *f = j->f;
-    weft *w = j->w;
-    if (!weft__features_frame(j->x, f))
-        return false;
-    if (!j->model || !j->out)
-        weft__fail(w, WEFT_EARG, "rolling_forecast: %s is NULL", j->model ? "out" : "the model");
-    else if (j->series < 0 || j->series >= f->n)
-        weft__fail(w, WEFT_EARG, "rolling_forecast: there is no series %lld of %lld", (long long)j->series,
+    const weft_frame *f = r->f;
+    weft *w = r->w;
+    weft_rolling_series *o = &j->of;
+    if (!o->out)
+        weft__fail(w, WEFT_EARG, "rolling_forecast: out is NULL");
+    else if (o->series < 0 || o->series >= f->n)
+        weft__fail(w, WEFT_EARG, "rolling_forecast: there is no series %lld of %lld", (long long)o->series,
                    (long long)f->n);
     if (w->status)
         return false;
-    int64_t rows = f->start[j->series + 1] - f->start[j->series];
-    j->rows = o && o->rows ? o->rows : rows - j->from;
-    j->quantiles = o && o->quantiles ? o->quantiles : 1;
-    if (j->from < 1 || j->from > rows || j->rows < 0 || j->rows > rows - j->from)
+    int64_t rows = f->start[o->series + 1] - f->start[o->series];
+    o->rows = o->rows ? o->rows : rows - o->from;
+    if (o->from < 1 || o->from > rows || o->rows < 0 || o->rows > rows - o->from)
         weft__fail(
             w, WEFT_EARG,
             "rolling_forecast: series %lld has %lld rows; those from row 1 or more on are expected, not "
             "%lld from row %lld on",
-            (long long)j->series, (long long)rows, (long long)j->rows, (long long)j->from);
-    else if (j->quantiles < 1 || j->quantiles > 1 << 20)
-        weft__fail(w, WEFT_EARG, "rolling_forecast: 1 quantile or more is expected (0 means 1)");
+            (long long)o->series, (long long)rows, (long long)o->rows, (long long)o->from);
+    j->at = o->from;
     return !w->status;
 }
 
-static bool allocate_job(job *j)
+static bool options_are_sensible(rolling *r)
 {
-    const weft_features *x = j->x;
-    int64_t context = x->context < j->from + j->rows ? x->context : j->from + j->rows,
-            horizon = x->horizon < j->rows ? x->horizon : j->rows;
-    size_t doubles = (size_t)horizon + 1, past = (size_t)(context * j->n.past) + 1,
-           future = (size_t)(horizon * j->n.future) + 1;
-    size_t predicted = (size_t)horizon * (size_t)(j->n.target * j->quantiles) + 1;
-    j->block = weft__allocate(j->w, doubles * sizeof(double) + (past + future + predicted) * sizeof(real));
-    if (!j->block)
+    weft *w = r->w;
+    if (!weft__features_frame(r->x, r->f))
         return false;
-    j->column = j->block;
-    j->past = (real *)(void *)(j->column + doubles);
-    j->future = j->past + past;
-    j->predicted = j->future + future;
+    if (!r->model)
+        weft__fail(w, WEFT_EARG, "rolling_forecast: the model is NULL");
+    else if (r->quantiles < 1 || r->quantiles > 1 << 20)
+        weft__fail(w, WEFT_EARG, "rolling_forecast: 1 quantile or more is expected (0 means 1)");
+    for (int64_t i = 0; i < r->n && !w->status; i++)
+        series_is_sensible(r, &r->job[i]);
+    return !w->status;
+}
+
+static int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
+
+/* The longest windows that there will be, of all series. */
+static bool allocate_windows(rolling *r)
+{
+    const weft_features *x = r->x;
+    int64_t context = 0, horizon = 0;
+    for (int64_t i = 0; i < r->n; i++) {
+        context += least(x->context, r->job[i].of.from + r->job[i].of.rows);
+        horizon += least(x->horizon, r->job[i].of.rows);
+    }
+    size_t n = (size_t)r->n + 1, columns = (size_t)(r->counts.target * r->quantiles);
+    size_t past = (size_t)(context * r->counts.past) + 1, future = (size_t)(horizon * r->counts.future) + 1,
+           predicted = (size_t)horizon * columns + 1, fixed = n * (size_t)r->counts.fixed + 1;
+    size_t doubles = (size_t)x->horizon + 1, numbers = past + future + predicted + fixed;
+    r->block = weft__allocate(r->w, doubles * sizeof(double) + n * (sizeof(int64_t) + sizeof(job *)) +
+                                            2 * n * sizeof(int32_t) + numbers * sizeof(real));
+    if (!r->block)
+        return false;
+    r->column = r->block, r->id = (int64_t *)(void *)(r->column + doubles);
+    r->going = (job **)(void *)(r->id + n), r->past_len = (int32_t *)(void *)(r->going + n);
+    r->future_len = r->past_len + n, r->past = (real *)(void *)(r->future_len + n);
+    r->future = r->past + past, r->predicted = r->future + future, r->fixed = r->predicted + predicted;
     return true;
 }
 
-/* ---- one window ---- */
-static void inputs_fail(job *j, int64_t row, int64_t k, bool past)
+/* ---- a window of each ---- */
+static void inputs_fail(rolling *r, const job *j, int64_t row, int64_t k, bool past)
 {
-    int64_t time = j->x->time != NULL;
-    weft__features_fail(j->x, j->f, j->series, row, k < time ? j->x->time : j->x->column[k - time].name,
+    int64_t time = r->x->time != NULL;
+    weft__features_fail(r->x, r->f, j->of.series, row, k < time ? r->x->time : r->x->column[k - time].name,
                         "it is missing, but a window has it in its %s", past ? "past" : "future");
 }
 
-static bool all_there(job *j, const real *a, int64_t first, int64_t rows, int64_t columns, bool past)
+static bool all_there(rolling *r, const job *j, const real *a, int64_t first, int64_t rows, int64_t columns,
+                      bool past)
 {
     for (int64_t i = 0; i < rows * columns; i++)
         if (!isfinite(a[i])) {
-            inputs_fail(j, first + i / columns, i % columns, past);
+            inputs_fail(r, j, first + i / columns, i % columns, past);
             return false;
         }
     return true;
 }
 
-static weft_tensor *call_model(job *j, int64_t at, int64_t rows)
+/* Of the rows that are still to come, at most a horizon. */
+static int64_t rows_of(const rolling *r, const job *j)
 {
-    weft *w = j->w;
-    int64_t begin = at > j->x->context ? at - j->x->context : 0;
-    int32_t past_len = (int32_t)(at - begin), future_len = (int32_t)rows;
-    weft__prepared_past(&j->p, begin, begin, past_len, j->past);
-    weft__prepared_mask(&j->p, past_len, j->past);
-    weft__prepared_future(&j->p, begin, at, rows, j->future);
-    if (!all_there(j, j->past, begin, past_len, j->n.past, true) ||
-        !all_there(j, j->future, at, rows, j->n.future, false))
-        return NULL;
-    int64_t id = (at - j->from) / j->x->horizon;
+    return least(r->x->horizon, j->of.from + j->of.rows - j->at);
+}
+
+/* The next window of a series as number i of the batch. */
+static bool enter(rolling *r, job *j, int64_t i, real *past, real *future)
+{
+    int64_t begin = j->at > r->x->context ? j->at - r->x->context : 0, rows = rows_of(r, j);
+    r->going[i] = j, r->id[i] = (j->at - j->of.from) / r->x->horizon;
+    r->past_len[i] = (int32_t)(j->at - begin), r->future_len[i] = (int32_t)rows;
+    weft__prepared_past(&j->p, begin, begin, r->past_len[i], past);
+    weft__prepared_mask(&j->p, r->past_len[i], past);
+    weft__prepared_future(&j->p, begin, j->at, rows, future);
+    if (r->counts.fixed)
+        memcpy(r->fixed + i * r->counts.fixed, j->p.fixed, (size_t)r->counts.fixed * sizeof *r->fixed);
+    return all_there(r, j, past, begin, r->past_len[i], r->counts.past, true) &&
+           all_there(r, j, future, j->at, rows, r->counts.future, false);
+}
+
+/* How many series have a window; -1: something is missing. */
+static int64_t enter_all(rolling *r)
+{
+    int64_t n = 0;
+    real *past = r->past, *future = r->future;
+    for (int64_t i = 0; i < r->n; i++) {
+        job *j = &r->job[i];
+        if (rows_of(r, j) == 0)
+            continue;
+        if (!enter(r, j, n, past, future))
+            return -1;
+        past += r->past_len[n] * r->counts.past, future += r->future_len[n] * r->counts.future, n++;
+    }
+    return n;
+}
+
+static weft_tensor *call_model(rolling *r, int64_t n)
+{
+    weft *w = r->w;
+    const weft_lengths past = { .n = n, .len = r->past_len, .id = r->id },
+                       future = { .n = n, .len = r->future_len, .id = r->id };
     weft_series_batch s = {
-        .past = weft_ragged(w, j->past, j->n.past, &(weft_lengths){ .n = 1, .len = &past_len, .id = &id }),
-        .future =
-            weft_ragged(w, j->future, j->n.future, &(weft_lengths){ .n = 1, .len = &future_len, .id = &id }),
-        .fixed = j->n.fixed ? weft_reals(w, j->p.fixed, WEFT_SHAPE(1, j->n.fixed)) : NULL
+        .past = weft_ragged(w, r->past, r->counts.past, &past),
+        .future = weft_ragged(w, r->future, r->counts.future, &future),
+        .fixed = r->counts.fixed ? weft_reals(w, r->fixed, WEFT_SHAPE(n, r->counts.fixed)) : NULL
     };
     weft_mark before = weft__raise_floor(w);
-    weft_tensor *y = w->status ? NULL : j->model(s, j->user);
+    weft_tensor *y = w->status ? NULL : r->model(s, r->user);
     w->floor = before;
     w->running = "rolling_forecast";
     return y;
 }
 
-static bool is_good(job *j, const weft_tensor *y, int64_t at, int64_t needed)
+static bool is_good(rolling *r, const weft_tensor *y, int64_t at, int64_t needed)
 {
-    weft *w = j->w;
+    weft *w = r->w;
     char text[128];
     const char *wrong = w->status                ? NULL :
-                        w->step != j->start.step ? "came after the end of the step (weft_clear)" :
+                        w->step != r->start.step ? "came after the end of the step (weft_clear)" :
                                                    weft__wrong(w, y);
     if (wrong)
         weft__fail(w, WEFT_EARG, "rolling_forecast: row %lld: the model's tensor %s", (long long)at, wrong);
@@ -123,107 +178,150 @@ static bool is_good(job *j, const weft_tensor *y, int64_t at, int64_t needed)
         weft__fail(w, WEFT_ESHAPE,
                    "rolling_forecast: row %lld: the model gives %s; %lld rows of %lld targets by %lld "
                    "quantiles are expected",
-                   (long long)at, weft__text(&y->f, text), (long long)(needed / (j->n.target * j->quantiles)),
-                   (long long)j->n.target, (long long)j->quantiles);
+                   (long long)at, weft__text(&y->f, text),
+                   (long long)(needed / (r->counts.target * r->quantiles)), (long long)r->counts.target,
+                   (long long)r->quantiles);
     return !w->status;
 }
 
 /* ---- what comes of it ---- */
-/* Target k's column q of a window back to its units, in j->column. */
-static bool undo(job *j, int64_t at, int64_t rows, int64_t k, int64_t q)
+/* Target k's column q of a window, predicted, back to its units, in r->column. */
+static bool undo(rolling *r, const job *j, const real *predicted, int64_t rows, int64_t k, int64_t q)
 {
-    const weft__column *c = &j->x->column[j->x->known + j->x->past + k];
-    int64_t columns = j->n.target * j->quantiles;
+    const weft__column *c = &r->x->column[r->x->known + r->x->past + k];
+    int64_t columns = r->counts.target * r->quantiles;
     for (int64_t i = 0; i < rows; i++)
-        j->column[i] = (double)j->predicted[i * columns + k * j->quantiles + q];
-    weft__chain_undo(j->x, c, j->p.raw + k * j->p.rows, j->p.on[k], at, rows, j->column);
+        r->column[i] = (double)predicted[i * columns + k * r->quantiles + q];
+    weft__chain_undo(r->x, c, j->p.raw + k * j->p.rows, j->p.on[k], j->at, rows, r->column);
     for (int64_t i = 0; i < rows; i++)
-        if (!isfinite(j->column[i])) {
-            weft__features_fail(j->x, j->f, j->series, at + i, c->name,
+        if (!isfinite(r->column[i])) {
+            weft__features_fail(r->x, r->f, j->of.series, j->at + i, c->name,
                                 "the model gives %g, transformed back %g",
-                                (double)j->predicted[i * columns + k * j->quantiles + q], j->column[i]);
+                                (double)predicted[i * columns + k * r->quantiles + q], r->column[i]);
             return false;
         }
     return true;
 }
 
 /* The point forecast is the past of what follows, unless the truth is expected and known. */
-static void feed_back(job *j, int64_t at, int64_t rows, int64_t k)
+static void feed_back(rolling *r, const job *j, const real *predicted, int64_t rows, int64_t k)
 {
     const weft__prepared *p = &j->p;
     double *raw = p->raw + k * p->rows;
     for (int64_t i = 0; i < rows; i++) {
-        real *z = &p->z[(at + i) * p->width + j->x->known + j->x->past + k];
-        if (!j->true_past || !isfinite(*z))
-            *z = j->predicted[(i * j->n.target + k) * j->quantiles + j->quantiles / 2];
-        if (!j->true_past || !isfinite(raw[at + i]))
-            raw[at + i] = j->column[i];
+        real *z = &p->z[(j->at + i) * p->width + r->x->known + r->x->past + k];
+        if (!r->true_past || !isfinite(*z))
+            *z = predicted[(i * r->counts.target + k) * r->quantiles + r->quantiles / 2];
+        if (!r->true_past || !isfinite(raw[j->at + i]))
+            raw[j->at + i] = r->column[i];
     }
 }
 
-static bool take_rows(job *j, int64_t at, int64_t rows)
+static bool take_rows(rolling *r, job *j, const real *predicted, int64_t rows)
 {
-    for (int64_t k = 0; k < j->n.target; k++) {
-        for (int64_t q = 0; j->all && q < j->quantiles; q++) {
-            if (!undo(j, at, rows, k, q))
+    int64_t first = j->at - j->of.from, targets = r->counts.target;
+    for (int64_t k = 0; k < targets; k++) {
+        for (int64_t q = 0; j->of.all && q < r->quantiles; q++) {
+            if (!undo(r, j, predicted, rows, k, q))
                 return false;
             for (int64_t i = 0; i < rows; i++)
-                j->all[((at - j->from + i) * j->n.target + k) * j->quantiles + q] = j->column[i];
+                j->of.all[((first + i) * targets + k) * r->quantiles + q] = r->column[i];
         }
-        if (!undo(j, at, rows, k, j->quantiles / 2))
+        if (!undo(r, j, predicted, rows, k, r->quantiles / 2))
             return false;
         for (int64_t i = 0; i < rows; i++)
-            j->out[(at - j->from + i) * j->n.target + k] = j->column[i];
-        feed_back(j, at, rows, k);
+            j->of.out[(first + i) * targets + k] = r->column[i];
+        feed_back(r, j, predicted, rows, k);
     }
+    j->at += rows;
     return true;
 }
 
-static bool step(job *j, int64_t at, int64_t rows)
+/* A window of each series that has one left; false: none has, or it failed. */
+static bool step(rolling *r)
 {
-    int64_t needed = rows * j->n.target * j->quantiles;
-    weft_mark mark = weft_mark_here(j->w);
-    weft_tensor *y = call_model(j, at, rows);
-    if (!is_good(j, y, at, needed))
+    int64_t n = enter_all(r), columns = r->counts.target * r->quantiles, rows = 0;
+    if (n <= 0)
+        return false;
+    for (int64_t i = 0; i < n; i++)
+        rows += r->future_len[i];
+    weft_mark mark = weft_mark_here(r->w);
+    weft_tensor *y = call_model(r, n);
+    if (!is_good(r, y, r->going[0]->at, rows * columns))
         return false;
     y = y->f.batch ? weft_to_layout(y, WEFT_CONCAT) : y;
-    weft_status s = weft__read(y, j->predicted, (size_t)needed * sizeof *j->predicted);
-    bool good = s == WEFT_OK && take_rows(j, at, rows);
-    weft_rewind(j->w, mark);
+    const real *predicted = r->predicted;
+    bool good = weft__read(y, r->predicted, (size_t)(rows * columns) * sizeof *r->predicted) == WEFT_OK;
+    for (int64_t i = 0; good && i < n; predicted += r->future_len[i++] * columns)
+        good = take_rows(r, r->going[i], predicted, r->future_len[i]);
+    weft_rewind(r->w, mark);
     return good;
 }
 
-static void run_job(job *j)
+static void run_all(rolling *r)
 {
-    weft *w = j->w;
+    weft *w = r->w;
     bool recording = weft_set_grad_enabled(w, false), training = weft_set_training(w, false);
-    j->start = weft_mark_here(w);
+    r->start = weft_mark_here(w);
     w->running = "rolling_forecast";
-    if (weft__prepare(&j->p, j->x, j->f, j->series, 1, true) && allocate_job(j))
-        for (int64_t at = j->from, end = j->from + j->rows; at < end; at += j->x->horizon)
-            if (!step(j, at, end - at < j->x->horizon ? end - at : j->x->horizon))
-                break;
-    weft__release(w, j->p.block);
-    weft__release(w, j->block);
+    bool good = true;
+    for (int64_t i = 0; good && i < r->n; i++)
+        good = weft__prepare(&r->job[i].p, r->x, r->f, r->job[i].of.series, 1, true);
+    if (good && allocate_windows(r))
+        while (step(r))
+            ;
+    for (int64_t i = 0; i < r->n; i++)
+        weft__release(w, r->job[i].p.block);
+    weft__release(w, r->block);
     weft_set_grad_enabled(w, recording), weft_set_training(w, training);
-    if (w->step == j->start.step)
-        weft_rewind(w, j->start);
+    if (w->step == r->start.step)
+        weft_rewind(w, r->start);
+}
+
+static void fill_with_nan(const rolling *r)
+{
+    for (int64_t i = 0; i < r->n; i++)
+        for (int64_t k = 0; k < r->job[i].of.rows * r->counts.target; k++)
+            r->job[i].of.out[k] = (double)NAN;
+}
+
+void weft_rolling_forecasts(weft_features *x, const weft_frame *f, const weft_rolling_series *series,
+                            int64_t n, weft_forecast_model_fn *model, void *user,
+                            const weft_rolling_forecast_opts *o)
+{
+    weft *w = x && x->w ? x->w : weft__no_context();
+    rolling r = { .w = w, .x = x, .f = f, .model = model, .user = user, .quantiles = 1 };
+    if (o)
+        r.true_past = o->true_past, r.quantiles = o->quantiles ? o->quantiles : 1;
+    if (!weft__features_ready(x, "rolling_forecast"))
+        return;
+    if (n < 0 || (n && !series) || (o && (o->rows || o->all)))
+        weft__fail(w, WEFT_EARG, "rolling_forecasts: %s",
+                   n < 0 || !series ? "0 or more series are expected, not NULL" :
+                                      "rows and all stand with each series, not in the options");
+    r.job = w->status ? NULL : weft__allocate(w, ((size_t)n + 1) * sizeof *r.job);
+    for (r.n = 0; r.job && r.n < n; r.n++)
+        r.job[r.n] = (job){ .of = series[r.n] };
+    if (!r.job || !options_are_sensible(&r)) {
+        weft__release(w, r.job);
+        return;
+    }
+    r.counts = weft_features_counts(x);
+    run_all(&r);
+    if (w->status)
+        fill_with_nan(&r);
+    weft__release(w, r.job);
 }
 
 void weft_rolling_forecast(weft_features *x, const weft_frame *f, int64_t series, int64_t from,
                            weft_forecast_model_fn *model, void *user,
                            const weft_rolling_forecast_opts *o, double *out)
 {
-    weft *w = x && x->w ? x->w : weft__no_context();
-    job j = {
-        .w = w, .x = x, .f = f, .series = series, .model = model, .user = user, .from = from, .out = out
+    const weft_rolling_forecast_opts none = { 0 }, *asked = o ? o : &none;
+    const weft_rolling_series of = {
+        .series = series, .from = from, .rows = asked->rows, .out = out, .all = asked->all
     };
-    if (o)
-        j.true_past = o->true_past, j.all = o->all;
-    if (!weft__features_ready(x, "rolling_forecast") || !options_are_sensible(&j, o))
-        return;
-    j.n = weft_features_counts(x);
-    run_job(&j);
-    for (int64_t i = 0; w->status && i < j.rows * j.n.target; i++)
-        out[i] = (double)NAN;
+    weft_rolling_forecasts(x, f, &of, 1, model, user,
+                           &(weft_rolling_forecast_opts){ .true_past = asked->true_past,
+                                                          .quantiles = asked->quantiles });
 }

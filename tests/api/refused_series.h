@@ -72,6 +72,10 @@ static void features(bad *b)
         TRY(weft_features_transform, x[i], b->name, &f, b->n, out);
         TRY(weft_features_inverse_transform, x[i], b->name, &f, b->n, b->n, b->n, NULL, out);
         TRY(weft_windows_new, x[i], b->name, &f, &(weft_windows_opts){ .stride = b->n });
+        TRY(weft_rolling_forecasts, x[i], &f, NULL, b->n, no_model, NULL, NULL);
+        TRY(weft_rolling_forecasts, x[i], &f,
+            &(weft_rolling_series){ b->n, b->n, b->n, b->n % 2 ? out : NULL, NULL }, 1, no_model, NULL,
+            &(weft_rolling_forecast_opts){ .quantiles = b->i });
         TRY(weft_rolling_forecast, x[i], &f, b->n, b->n, no_model, NULL,
             &(weft_rolling_forecast_opts){ .rows = b->n, .quantiles = b->i }, out);
     }
