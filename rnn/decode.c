@@ -1,6 +1,7 @@
 /* decode.c - writing sequences out, a token at a time: greedy decoding and sampling, and the choice among the
  * ways; beam search is in beam.c, the loop in decoder.c. */
 #include <math.h>
+#include "autograd/autograd.h"
 #include "rnn/decode.h"
 
 /* ---- one hypothesis a sequence ---- *
@@ -125,4 +126,19 @@ weft_decoded weft_decode(weft *w, int64_t n, weft_state first, weft_decode_step_
     if (o && o->beams > 1)
         return weft__decode_beams(&d, n, first);
     return follow_choices(&d, n, first, o && o->sample ? choose_by_chance : choose_largest);
+}
+
+/* ---- rows as queries ---- */
+weft_tensor *weft_decode_ragged(const weft_decode_rows *r, weft_tensor *x)
+{
+    weft *w = x ? x->w : weft__no_context();
+    const char *wrong = !r ? "the rows of a step are expected, not NULL" : weft__wrong(w, x);
+    if (!wrong && (x->f.batch || x->f.rank < 1 || x->f.size[0] != r->n))
+        return weft__failed_of(LIST(x), WEFT_ESHAPE, "decode_ragged",
+                               "a plain tensor of %lld rows is expected", (long long)r->n);
+    if (wrong)
+        return weft__failed_of(LIST(x), WEFT_EARG, "decode_ragged", "%s", wrong);
+    weft__form f = x->f;
+    f.batch = weft__batch(w, &r->of, "decode_ragged"), f.layout = WEFT_CONCAT;
+    return f.batch ? weft__view(x, &f) : &w->nil;
 }

@@ -3,10 +3,9 @@
 #include <limits.h>
 #include <math.h>
 #include <stdlib.h>
-#include "autograd/autograd.h"
 #include "rnn/decode.h"
 
-/* ---- begin ---- */
+/* ---- what is asked for ---- */
 /* an option of another way of decoding than the one that the options choose */
 static const char *way_fault(const weft_decode_opts *o)
 {
@@ -329,20 +328,6 @@ weft_tensor *weft__decoder_step(weft__decoder *d)
         return NULL;
     d->at++;
     return d->o->log_probabilities ? scores : weft_log_softmax(scores, 1, NULL);
-}
-
-weft_tensor *weft_decode_ragged(const weft_decode_rows *r, weft_tensor *x)
-{
-    weft *w = x ? x->w : weft__no_context();
-    const char *wrong = !r ? "the rows of a step are expected, not NULL" : weft__wrong(w, x);
-    if (!wrong && (x->f.batch || x->f.rank < 1 || x->f.size[0] != r->n))
-        return weft__failed_of(LIST(x), WEFT_ESHAPE, "decode_ragged",
-                               "a plain tensor of %lld rows is expected", (long long)r->n);
-    if (wrong)
-        return weft__failed_of(LIST(x), WEFT_EARG, "decode_ragged", "%s", wrong);
-    weft__form f = x->f;
-    f.batch = weft__batch(w, &r->of, "decode_ragged"), f.layout = WEFT_CONCAT;
-    return f.batch ? weft__view(x, &f) : &w->nil;
 }
 
 void weft__decoder_bad(weft__decoder *d, int64_t sequence)
