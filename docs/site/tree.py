@@ -3,7 +3,7 @@ import os
 import re
 
 GUIDES = ('docs/tutorial.md', 'docs/glossary.md', 'docs/conventions.md', 'docs/cells.md', 'docs/planners.md', 'docs/lab.md', 'docs/cost.md',
-          'docs/performance.md', 'docs/forecast.md')
+          'docs/performance.md', 'docs/growth.md', 'docs/forecast.md')
 
 
 def read(path):
