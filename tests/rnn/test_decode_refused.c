@@ -206,8 +206,10 @@ Test(decode, options_are_checked)
     o.begin = 0, o.prompt = (int32_t[]){ 1, 4 }, o.prompt_len = (int32_t[]){ 0, 2 };
     weft_decode(w, 2, WEFT_ZERO_STATE, faulty_step, &f, &o);
     FAILS(w, WEFT_EARG, "decode: the prompt of sequence 1 has a token 4; 0 .. 3 is expected");
-    weft_decode(w, 2, WEFT_ZERO_STATE, faulty_step, &f, (o = good, o.log_probabilities = true, &o));
+    weft_decoded d = weft_decode(w, 2, WEFT_ZERO_STATE, faulty_step, &f,
+                                 (o = good, o.log_probabilities = true, &o));
     OK(w);
+    weft_decoded_free(&d);
     weft_state stale = { weft_zeros(w, WEFT_SHAPE(1, 2, 3)), NULL };
     weft_clear(w);
     weft_decode(w, 2, stale, faulty_step, &f, &good);
