@@ -224,7 +224,7 @@ $(TOOLS): $(B)/libweft.a
 
 EMULATED  := $(B)/emu/libweft_cuda.so $(B)/emu/libnccl.so
 RUN_TESTS  = B=$(B) V=$(V) CC='$(CC)' bash tests/run.sh $(filter $(B)/tests/% $(B)/emu/emu_test,$^)
-test: $(if $(filter tsan,$(V)),$(TOOLS),$(TESTS) $(TOOLS) $(COMMAND) $(EXAMPLES) $(BENCH) $(B)/bench/parallel_model $(B)/bench/stream/stream $(B)/libweft.a $(B)/libweft.so $(TRANSPORTS)) $(EMULATED) $(B)/emu/emu_test $(if $(V),,lesson-library)
+test: $(if $(filter tsan,$(V)),$(TOOLS),$(TESTS) $(TOOLS) $(COMMAND) $(EXAMPLES) $(BENCH) $(B)/bench/parallel_model $(B)/bench/stream/stream $(B)/bench/growth/one_step $(B)/libweft.a $(B)/libweft.so $(TRANSPORTS)) $(EMULATED) $(B)/emu/emu_test $(if $(V),,lesson-library)
 	@CUDA=$(abspath $(B)/emu) $(RUN_TESTS)
 # The tests of the GPU's kernels alone: emulated, or with GPU=1 on the GPU that is there.
 test-cuda: $(if $(GPU),$(B)/libweft_cuda.so,$(EMULATED)) $(TESTS) $(TOOLS) $(B)/examples/g2p
@@ -303,8 +303,11 @@ $(B)/bench/stream/stream: $(patsubst bench/stream/%.c,$(B)/bench/stream/%.o,$(wi
 bench-stream: $(B)/bench/stream/stream
 	@B=$(B) bash bench/stream.sh $(STREAM_FLAGS)
 # How a step's cost grows with length, sequences, units, vocabulary, features, threads: docs/growth.md.
-bench-growth: $(BENCH)
-	python3 bench/growth.py $(B)/bench/weft_bench $(GROWTH)
+$(B)/bench/growth/one_step: $(B)/bench/growth/one_step.o $(B)/libweft.so
+	$(call say,LINK)
+	$(Q)$(CC) $(VFLAGS) $(CFLAGS) $(LDFLAGS) -o $@ $< -L$(B) -lweft -Wl,-rpath,'$$ORIGIN/../..' $(LIBS)
+bench-growth: $(BENCH) $(B)/bench/growth/one_step
+	python3 bench/growth.py $(B) $(GROWTH)
 bench: $(BENCH)
 	bench/compare --bench $< $(BENCH_FLAGS)
 

@@ -1,13 +1,16 @@
 #!/usr/bin/env python3
-"""growth.py BENCH [OUT.json]    how the cost of a training step grows: runs the case growth of weft_bench, and makes docs/growth.svg and the table
-in docs/growth.md of it. OUT.json keeps what was measured; if it is there, it is read instead (growth.py - OUT.json)."""
+"""growth.py BUILD [OUT.json]    how the cost of a training step grows, and what a program of one step takes from exec to exit: runs the case growth
+of weft_bench, and bench/growth/one_step, and makes docs/growth.svg and the table in docs/growth.md of it. OUT.json keeps what was measured;
+growth.py - OUT.json reads it instead."""
 import datetime
 import json
 import math
 import os
 import re
+import statistics
 import subprocess
 import sys
+import time
 
 import charts
 
@@ -19,11 +22,25 @@ AXES = {"length": ("T", "64 sequences, 32 units"), "sequences": ("B", "64 steps,
 WIDTH, HEIGHT, LEFT, TOP = 300, 190, 62, 34
 
 
-def measured(bench):
+def one_step(program, runs=31):
+    """from exec to exit: the median of the milliseconds; the peak of the resident bytes"""
+    ms = []
+    for _ in range(runs):
+        begin = time.perf_counter()
+        _, status = os.waitpid(os.posix_spawn(program, [program], os.environ), 0)
+        ms.append((time.perf_counter() - begin) * 1e3)
+        if status:
+            sys.exit(f"{program} failed")
+    peak = subprocess.run([program, "peak"], capture_output=True, text=True, check=True).stdout
+    return {"ms": round(statistics.median(ms), 2), "bytes": int(peak) * 1024}
+
+
+def measured(build):
     cpu = re.search(r"model name\s*: (.*)", open("/proc/cpuinfo").read())
-    out = subprocess.run([bench, "--case", "growth", "--threads", "1", "--runs", "7"], capture_output=True, text=True, check=True).stdout
+    out = subprocess.run([f"{build}/bench/weft_bench", "--case", "growth", "--threads", "1", "--runs", "7"], capture_output=True, text=True, check=True).stdout
     rows = [json.loads(l) for l in out.splitlines()]
-    return {"machine": cpu[1] if cpu else "a machine", "date": str(datetime.date.today()), "rows": [r for r in rows if r["pass"] == "train"]}
+    return {"machine": cpu[1] if cpu else "a machine", "date": str(datetime.date.today()), "one_step": one_step(f"{build}/bench/growth/one_step"),
+            "rows": [r for r in rows if r["pass"] == "train"]}
 
 
 def points(rows, axis):
@@ -43,6 +60,12 @@ def table(rows):
             lean = ", lean" if r["lean"] else ""
             lines.append(f"| {name} | {r[field]:,}{lean} | {said(r['ms'] * 1e3 / r['tokens'])} | {said(r.get('peak_bytes', 0) / r['tokens'])} | {r.get('share', 0) * 100:.0f} % |")
     return "\n".join(lines)
+
+
+def started(step):
+    return "\n".join(["A program that opens a context, makes a model, trains one step and ends",
+                      f"takes {step['ms']:.1f} ms and {step['bytes'] * 1e-6:.1f} MB from exec to exit (`bench/growth/one_step.c`; shared library,",
+                      "default device, no GPU there)."])
 
 
 # ---- the picture: both scales by powers ----
@@ -74,9 +97,9 @@ def picture(all_):
 
 
 def main():
-    bench, kept = sys.argv[1], sys.argv[2] if len(sys.argv) > 2 else None
-    all_ = json.load(open(kept)) if bench == "-" else measured(bench)
-    if kept and bench != "-":
+    build, kept = sys.argv[1], sys.argv[2] if len(sys.argv) > 2 else None
+    all_ = json.load(open(kept)) if build == "-" else measured(build)
+    if kept and build != "-":
         with open(kept, "w") as f:
             json.dump(all_, f, indent=0)
     with open(os.path.join(DOCS, "growth.svg"), "w") as f:
@@ -84,7 +107,7 @@ def main():
     path = os.path.join(DOCS, "growth.md")
     text = open(path).read()
     begin, end = "<!-- growth.py begins -->", "<!-- growth.py ends -->"
-    made = f"{begin}\n\n{all_['machine']}, {all_['date']}, one thread but in the last rows.\n\n{table(all_['rows'])}\n\n{end}"
+    made = f"{begin}\n\n{all_['machine']}, {all_['date']}, one thread but in the last rows.\n\n{table(all_['rows'])}\n\n{started(all_['one_step'])}\n\n{end}"
     with open(path, "w") as f:
         f.write(re.sub(re.escape(begin) + ".*" + re.escape(end), lambda _: made, text, flags=re.S))
 

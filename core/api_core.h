@@ -104,7 +104,8 @@ typedef struct {
      * more time; on the CPU outputs are the same bits */
     bool           lean;
     /* bytes of weights that may stay packed between calls that record nothing, beside the weights
-     * themselves, for streaming and decoding; 0: no limit, below 0, or lean: none do */
+     * themselves: for streaming, decoding, and whole runs of recurrent layers; 0: no limit, below
+     * 0, or lean: none do */
     int64_t        kept_weights;
     void *(*allocate)(size_t bytes, void *user); /* NULL, and release NULL: malloc and free */
     void  (*release)(void *memory, void *user);

@@ -96,6 +96,9 @@ check "and the page shows them" eval '[ "$(grep -c "^!\[.*\](.*svg)$" tree/docs/
 check "a curve of each side" eval '[ "$(grep -c " curve\"" tree/docs/per_token.svg)" = 3 ]'
 check "the tree's page is what its results say" eval 'rm -r tree && mkdir -p tree && cp -r "$root/docs" "$root/bench" tree && python3 tree/bench/table.py && cmp tree/docs/performance.md "$root/docs/performance.md"'
 check "and the page of growth" eval 'python3 tree/bench/growth.py - "$(ls tree/bench/results/growth-*.json | tail -n 1)" && cmp tree/docs/growth.md "$root/docs/growth.md" && cmp tree/docs/growth.svg "$root/docs/growth.svg"'
+one_step=$(dirname "$bench")/growth/one_step
+check "a program of one step" "$one_step"
+case ${V:-} in '') check "in 20 MB" eval '[ "$("$one_step" peak)" -gt 1000 ] && [ "$("$one_step" peak)" -le 20000 ]' ;; esac
 
 # ---- by turns: a peer that is weft itself, by another name
 cat >fake <<'END'
