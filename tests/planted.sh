@@ -70,6 +70,8 @@ test_catches "packed weights of before a change"        autograd/kept.c 's/same 
 test_catches "a projection of another row"              rnn/step.c 's/id\[i\] < 0 \? \(int32_t\)rows : id\[i\]/id[i] < 0 ? 0 : id[i]/' rnn/test_step
 test_catches "a beam that is dropped too early"         rnn/beam.c 's/!\(promise\(b, b->next\.score\[from \+ alive - 1\], length\)/!(worth(b, b->next.score[from + alive - 1], length)/' rnn/test_beam
 test_catches "a state of another row"                   rnn/decoder.c 's/all = d->next\.parent\[r\] == r;/all = true;/' rnn/test_decode
+test_catches "parts of a weight that share what is kept"  autograd/linear.c 's/WEFT__KEPT_PART \+ \(int\)\(how\(c\)->from \/ how\(c\)->rows\)/WEFT__KEPT_PART/' rnn/test_step
+test_catches "a forecast from another series' window"   rnn/forecast/rolling.c 's/predicted \+= r->future_len\[i\+\+\] \* columns/i++/' forecast/test_rolling_forecast
 test_catches "masks by the number within a shard"       parallel/update.c 's/b->id\[i\] = b->place\[i\];/b->id[i] = i;/' parallel/test_shards
 test_catches "a mean of means"                          parallel/update.c 's/p->shards == 1 \? weft_mean_loss/true ? weft_mean_loss/' parallel/test_shards
 test_catches "masks of sequences that no one knows"     autograd/dropout.c 's/if \(!shard \|\| kept/if (true || kept/' parallel/test_shards
