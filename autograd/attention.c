@@ -31,6 +31,7 @@ static weft__attention attention_record(const weft_call *c)
                               .map_offset = a->pairs ? a->pairs->offset : (weft__ints){ NULL, NULL },
                               .causal = (int)a->o.causal,
                               .shared_values = a->o.shared_values,
+                              .mean = a->o.mean_heads,
                               .scale = a->scale,
                               .below = a->below,
                               .kept = a->kept,
@@ -65,7 +66,7 @@ static bool attention_shape(weft_call *c)
     a->dk = q->size[1] / heads, a->dv = a->o.shared_values ? v->size[1] : v->size[1] / heads;
     a->scale = a->o.scale != 0 ? (real)weft__or(a->o.scale, 1) : a->dk ? 1 / (real)sqrt((double)a->dk) : 1;
     c->y[OUT]->f = c->y[LSE]->f = *q;
-    c->y[OUT]->f.size[1] = heads * a->dv, c->y[LSE]->f.size[1] = heads;
+    c->y[OUT]->f.size[1] = a->o.mean_heads ? a->dv : heads * a->dv, c->y[LSE]->f.size[1] = heads;
     if (a->pairs) {
         c->y[MAP]->f = weft__laid(c->y[LSE]->f, a->pairs, WEFT_CONCAT, 0, WEFT_ALIGN_LEFT, NULL);
     }
@@ -136,11 +137,13 @@ static weft_tensor *compose_attention(const attention *a, weft_tensor *const *x,
     weft_tensor *weights = weft_softmax(scores, 0, mask);
     if (a->below && weft_ok(x[Q]->w))
         weights = weft_mul(weights, constant(a, x, weights, weight_kept));
-    weft_tensor *parts =
-        weft_mul(by_heads(v, a->o.shared_values ? 1 : heads, a->dv), by_heads(weights, heads, 1));
-    weft_tensor *rows = weft_pool(parts, WEFT_POOL_SUM);
     if (map)
         *map = weights;
+    heads = a->o.mean_heads ? 1 : heads;
+    weights = a->o.mean_heads ? weft_mean(by_heads(weights, a->o.heads, 1), 1) : by_heads(weights, heads, 1);
+    weft_tensor *parts = weft_mul(by_heads(v, a->o.shared_values ? 1 : heads, a->dv),
+                                  weft_reshape(weights, 3, (int64_t[]){ -1, heads, 1 }));
+    weft_tensor *rows = weft_pool(parts, WEFT_POOL_SUM);
     return weft_ragged_like(weft_reshape(rows, 2, (int64_t[]){ weft_size(rows, 0), heads * a->dv }),
                             weft_to_layout(x[Q], WEFT_CONCAT));
 }
@@ -158,8 +161,8 @@ static void describe_attention(const weft_call *c, char *text, size_t size)
     char dropout[40] = "";
     if (a->below)
         snprintf(dropout, sizeof dropout, ", dropout=%g", a->o.dropout);
-    snprintf(text, size, "heads=%d, scale=%.4g%s%s", a->o.heads, (double)a->scale, masks[a->o.causal],
-             dropout);
+    snprintf(text, size, "heads=%d%s, scale=%.4g%s%s", a->o.heads, a->o.mean_heads ? ", their mean" : "",
+             (double)a->scale, masks[a->o.causal], dropout);
 }
 
 #define RECORD(n)                                                                       \
@@ -186,6 +189,7 @@ static weft_batch *batch_of_pairs(weft_tensor *q, weft_tensor *k)
 static const char *wrong_with(const weft_attention_opts *o)
 {
     return (unsigned)o->causal > WEFT_CAUSAL_STRICT ? "causal: one of weft_causal is expected"
+         : o->mean_heads && !o->shared_values ? "mean_heads: shared_values are expected, too"
          : !isfinite(o->scale) ? "a finite scale is expected"
          : !(o->dropout >= 0 && o->dropout < 1) ? "dropout: 0 <= dropout < 1 is expected"
          : o->dropout > 0 && !o->name ? "name: dropout wants one for its masks" : NULL;

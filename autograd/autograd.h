@@ -70,6 +70,10 @@ weft_tensor *weft__linear(weft_tensor *x, weft_tensor *weight, weft_tensor *bias
 weft_tensor *weft__linear_part(weft_tensor *x, weft_tensor *weight, weft_tensor *bias, int64_t from,
                                int64_t rows);
 weft_tensor *weft__glu(weft_tensor *x);
+/* norm.c: layer norm of glu(gate) + skip, of a gate [.., 2 F] that fits a skip [.., F] */
+bool         weft__gate_fits(const weft_tensor *gate, const weft_tensor *skip);
+weft_tensor *weft__gate_norm_of(weft_tensor *gate, weft_tensor *skip, weft_tensor *gain, weft_tensor *shift,
+                                double eps);
 /* dropout.c */
 /* of the next mask of that name in this step */
 uint64_t     weft__mask_key(weft *, const char *name);

@@ -66,23 +66,33 @@ typedef struct weft__product {
     const void *packed;                          /* b, by gemm_pack for such a product; NULL: it was not */
 } weft__product;
 
+/* y = (s - mean) rstd gain + shift for each row of s = a sigmoid(b) + skip, as layer_norm; a row of gate is a,
+ * then b. */
+typedef struct weft__gate_norm {
+    int64_t rows, width; real eps;
+    const real *gate, *skip, *gain, *shift;      /* [rows, 2 width], [rows, width], [width] or NULL */
+    real *y, *mean, *rstd;                       /* mean, rstd [rows] */
+    /* backward, which reads mean and rstd; NULL: not needed. All add but dgate, which does if told. */
+    const real *dy; real *dgate, *dskip, *dgain, *dshift; bool add;
+} weft__gate_norm;
+
 /* Scaled dot product attention between two ragged tensors in concat layout. Queries of sequence s are rows
  * q_offset[s] .. q_offset[s + 1], its keys and values k_offset[s] .. ; head h owns columns h * dk .. and h *
  * dv ... A row without keys gives 0. causal: 0 none, 1 top left (j <= i), 2 bottom right (j <= i + keys -
  * queries), 3 the same without its last key (j < i + keys - queries). shared_values: v has dv columns, used
- * by every head. map, if not NULL: the weight of key j of its sequence, at (map_offset[query row] + j) *
+ * by every head; mean, then only: y is the mean over the heads. map, if not NULL: the weight of key j of its sequence, at (map_offset[query row] + j) *
  * heads + head. Dropout: what softmax gives key j becomes 0 if weft__philox_mask(weft__head_key(mask_key,
  * head), id[query row], position[query row], j) < below, and is multiplied by `kept` if not, in the map, too;
  * lse is that of all keys. below 0: there is none. */
 typedef struct weft__attention {
     int64_t sequences, queries, keys, heads, dk, dv;
     weft__ints q_offset, k_offset, map_offset;
-    int causal; bool shared_values; real scale;
+    int causal; bool shared_values, mean; real scale;
     /* dropout; id, position [queries]: of the sequence, in it */
     uint32_t below; real kept; uint64_t mask_key; const int64_t *id; const int32_t *position;
     /* [queries, heads * dk], [keys, heads * dk], [keys, heads * dv] */
     const real *q, *k, *v;
-    /* [queries, heads * dv], [queries, heads] log sum exp of the scores */
+    /* [queries, heads * dv], or [queries, dv] if mean; [queries, heads] log sum exp of the scores */
     real *y, *lse, *map;
     /* backward, which reads y and lse, too: added to; NULL: not needed */
     const real *dy; real *dq, *dk_, *dv_;

@@ -31,6 +31,12 @@ __device__ static real weigh(running &r, real (&score)[EACH], int64_t seen)
     r.most = most, r.sum = r.sum * old + row_sum(sum);
     return old;
 }
+/* The mean over heads adds up, one head after the other, in y itself: an element is one thread's. */
+__device__ static void write_result(const weft__attention &a, const tile &t, int64_t query, int64_t c, real y)
+{
+    real *to = a.y + (a.mean ? t.q + query : of_query(a, t, query)) * a.dv + c;
+    *to = !a.mean ? y : (t.head ? *to : 0) + y / (real)a.heads;
+}
 __device__ static void write_results(const weft__attention &a, const tile &t, const running (&r)[EACH],
                                      const real (&sum)[EACH][EACH])
 {
@@ -41,7 +47,7 @@ __device__ static void write_results(const weft__attention &a, const tile &t, co
         for (int j = 0; j < EACH; j++) {
             const int64_t c = t.column + column_of(j);
             if (c < a.dv)
-                a.y[at * a.dv + c] = seen ? sum[i][j] / r[i].sum : 0;
+                write_result(a, t, query, c, seen ? sum[i][j] / r[i].sum : 0);
         }
         /* all scores -inf: NaN, as log(0) - inf is not */
         if (across() == 0 && t.column == 0)
@@ -50,28 +56,32 @@ __device__ static void write_results(const weft__attention &a, const tile &t, co
                                         r[i].most + log(r[i].sum);
     }
 }
+template <bool drops> __device__ static void attend_tile(room &m, const weft__attention &a, const tile &t)
+{
+    real score[EACH][EACH], sum[EACH][EACH] = {};
+    running r[EACH];
+    for (int i = 0; i < EACH; i++)
+        r[i] = running{ -(real)INFINITY, 0 };
+    for (int64_t key = 0, keys = seen_by_tile(a, t); key < keys; key += TILE) {
+        dots(m, from(queries_of(a, t), t.first), from(keys_of(a, t), key), score);
+        for (int i = 0; i < EACH; i++) {
+            const real old = weigh(r[i], score[i], seen_by(a, t, t.first + row_of(i)) - key);
+            for (int j = 0; j < EACH; j++)
+                sum[i][j] *= old;
+        }
+        if (drops)
+            drop<false>(m, a, t, t.first, key, score);
+        add_products(m, score, from(columns(values_of(a, t), t.column), key), sees_all(a, t, t.first, key),
+                     sum);
+    }
+    write_results(a, t, r, sum);
+}
 template <bool drops> static __global__ void TILED attend(weft__attention a, int64_t pieces, int64_t tiles)
 {
     SHARED(m, room);
-    EACH_TILE(a, a.q_offset, a.heads, pieces, tiles, t) {
-        real score[EACH][EACH], sum[EACH][EACH] = {};
-        running r[EACH];
-        for (int i = 0; i < EACH; i++)
-            r[i] = running{ -(real)INFINITY, 0 };
-        for (int64_t key = 0, keys = seen_by_tile(a, t); key < keys; key += TILE) {
-            dots(m, from(queries_of(a, t), t.first), from(keys_of(a, t), key), score);
-            for (int i = 0; i < EACH; i++) {
-                const real old = weigh(r[i], score[i], seen_by(a, t, t.first + row_of(i)) - key);
-                for (int j = 0; j < EACH; j++)
-                    sum[i][j] *= old;
-            }
-            if (drops)
-                drop<false>(m, a, t, t.first, key, score);
-            add_products(m, score, from(columns(values_of(a, t), t.column), key),
-                         sees_all(a, t, t.first, key), sum);
-        }
-        write_results(a, t, r, sum);
-    }
+    EACH_TILE(a, a.q_offset, a.mean ? 1 : a.heads, pieces, tiles, t)
+        for (const int64_t end = a.mean ? a.heads : t.head + 1; t.head < end; t.head++)
+            attend_tile<drops>(m, a, t);
 }
 
 /* Scores become weights: rows are queries from `query` on, columns keys from `key` on, or the other way
@@ -107,8 +117,9 @@ template <bool drops> static __global__ void TILED write_map(weft__attention a, 
 }
 void K(attention)(weft__device *d, const weft__attention *a)
 {
-    const int64_t pieces = pieces_of(a->dv), tiles = places(a->q_offset, a->sequences) * a->heads;
-    LAUNCH(d, WHICH(attend), grid_of(tiles * pieces), SIDE * SIDE, 0, *a, pieces, tiles * pieces);
+    const int64_t places_q = places(a->q_offset, a->sequences), tiles = places_q * a->heads;
+    const int64_t pieces = pieces_of(a->dv), results = (a->mean ? places_q : tiles) * pieces;
+    LAUNCH(d, WHICH(attend), grid_of(results), SIDE * SIDE, 0, *a, pieces, results);
     if (a->map)
         LAUNCH(d, WHICH(write_map), grid_of(tiles), SIDE * SIDE, 0, *a, tiles);
 }
@@ -227,7 +238,7 @@ static __global__ void TILED gradient_of_values(weft__attention a, int64_t heads
             }
         t.head = heads == 1 ? 0 : t.head - 1;
         const rows v = values_of(a, t);
-        add_results(a.dv_ + (v.at - a.v), v, t, 1, sum);
+        add_results(a.dv_ + (v.at - a.v), v, t, gradients_of(a, t).factor, sum);
     }
 }
 void K(attention_back)(weft__device *d, const weft__attention *a)

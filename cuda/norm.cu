@@ -83,26 +83,38 @@ void K(softmax_back)(weft__device *d, const weft__segments *s, const real *y, co
     LAUNCH(d, softmax_back_each, one.grid, one.threads, 0, *s, y, dy, dx, add);
 }
 
-/* ---- layer norm: y = (x - mean) rstd gain + shift, rstd = 1 / sqrt(mean of (x - mean)^2 + eps) ---- */
+/* ---- layer norm: y = (x - mean) rstd gain + shift, rstd = 1 / sqrt(mean of (x - mean)^2 + eps); of a gate:
+ * x is a sigmoid(b) + skip, made anew wherever it is read ---- */
 typedef struct layer {
     int64_t rows, width; real eps;
     const real *x, *gain, *shift, *dy; real *y, *mean, *rstd, *dx;
+    const real *gate; real *dgate; bool add;     /* x: the skip */
 } layer;
 
-__global__ static void layer_norm_each(layer l)
+__device__ static inline real sigmoid_of(const layer &l, int64_t row, int64_t j)
+{
+    return 1 / (1 + exp(-l.gate[(2 * row + 1) * l.width + j]));
+}
+template <bool gated> __device__ static inline real x_of(const layer &l, int64_t row, int64_t j)
+{
+    const real x = l.x[row * l.width + j];
+    return gated ? l.gate[2 * row * l.width + j] * sigmoid_of(l, row, j) + x : x;
+}
+template <bool gated> __global__ static void layer_norm_each(layer l)
 {
     group g = group_along();
     int64_t row = group_number(), width = row < l.rows ? l.width : 0;
-    const real *x = l.x + row * l.width;
     real *y = l.y + row * l.width, n = l.width ? (real)l.width : 1, mean = 0, v = 0;
     EACH_LANE(j, g, width)
-        mean += x[j];
+        mean += x_of<gated>(l, row, j);
     mean = together<SUM>(g, mean) / n;
-    EACH_LANE(j, g, width)
-        v += (x[j] - mean) * (x[j] - mean);
+    EACH_LANE(j, g, width) {
+        const real x = x_of<gated>(l, row, j);
+        v += (x - mean) * (x - mean);
+    }
     real rstd = 1 / sqrt(together<SUM>(g, v) / n + l.eps);
     EACH_LANE(j, g, width)
-        y[j] = (x[j] - mean) * rstd * (l.gain ? l.gain[j] : 1) + (l.shift ? l.shift[j] : 0);
+        y[j] = (x_of<gated>(l, row, j) - mean) * rstd * (l.gain ? l.gain[j] : 1) + (l.shift ? l.shift[j] : 0);
     if (row < l.rows && g.lane == 0)
         l.mean[row] = mean, l.rstd[row] = rstd;
 }
@@ -111,34 +123,59 @@ void K(layer_norm)(weft__device *d, int64_t rows, int64_t width, real eps, const
 {
     layer l = { rows, width, eps, x, gain, shift, NULL, y, mean, rstd, NULL };
     shape one = groups_along(rows, lanes_for(width));
-    LAUNCH(d, layer_norm_each, one.grid, one.threads, 0, l);
+    LAUNCH(d, layer_norm_each<false>, one.grid, one.threads, 0, l);
+}
+static layer of_gate(const weft__gate_norm *g)
+{
+    return layer{ g->rows, g->width, g->eps,  g->skip, g->gain, g->shift, g->dy,
+                  g->y,    g->mean,  g->rstd, g->dskip, g->gate, g->dgate, g->add };
+}
+void K(gate_norm)(weft__device *d, const weft__gate_norm *g)
+{
+    shape one = groups_along(g->rows, lanes_for(g->width));
+    LAUNCH(d, layer_norm_each<true>, one.grid, one.threads, 0, of_gate(g));
 }
 
 /* With h = (x - mean) rstd, g = dy gain: dx += rstd (g - mean of g - h mean of g h). */
-__global__ static void layer_norm_back_each(layer l)
+__device__ static void gate_back(const layer &l, int64_t row, int64_t j, real ds)
+{
+    const int64_t at = 2 * row * l.width + j;
+    const real s = sigmoid_of(l, row, j);
+    if (l.dx)
+        l.dx[row * l.width + j] += ds;
+    if (l.dgate)
+        put(l.dgate + at, ds * s, l.add), put(l.dgate + at + l.width, ds * l.gate[at] * s * (1 - s), l.add);
+}
+template <bool gated> __global__ static void layer_norm_back_each(layer l)
 {
     group g = group_along();
     int64_t row = group_number(), width = row < l.rows ? l.width : 0;
-    const real *x = l.x + row * l.width, *dy = l.dy + row * l.width;
-    real *dx = l.dx + row * l.width, mean = width ? l.mean[row] : 0, rstd = width ? l.rstd[row] : 0, a = 0,
+    const real *dy = l.dy + row * l.width;
+    real mean = width ? l.mean[row] : 0, rstd = width ? l.rstd[row] : 0, a = 0,
          b = 0;
     EACH_LANE(j, g, width) {
         real v = dy[j] * (l.gain ? l.gain[j] : 1);
-        a += v, b += v * ((x[j] - mean) * rstd);
+        a += v, b += v * ((x_of<gated>(l, row, j) - mean) * rstd);
     }
     a = together<SUM>(g, a) / (real)l.width, b = together<SUM>(g, b) / (real)l.width;
-    EACH_LANE(j, g, width)
-        dx[j] += rstd * (dy[j] * (l.gain ? l.gain[j] : 1) - a - (x[j] - mean) * rstd * b);
+    EACH_LANE(j, g, width) {
+        const real ds = rstd * (dy[j] * (l.gain ? l.gain[j] : 1) - a -
+                                (x_of<gated>(l, row, j) - mean) * rstd * b);
+        if (gated)
+            gate_back(l, row, j, ds);
+        else
+            l.dx[row * l.width + j] += ds;
+    }
 }
 /* parts[chunk]: sum dy h and sum dy of a chunk of rows, for each column. */
-__global__ static void column_parts(layer l, int64_t chunk, real *parts)
+template <bool gated> __global__ static void column_parts(layer l, int64_t chunk, real *parts)
 {
     group g = group_below();
     int64_t j = first_index(), from = blockIdx.y * chunk, end = from + chunk < l.rows ? from + chunk : l.rows;
     real a = 0, b = 0;
     for (int64_t r = from + g.lane; j < l.width && r < end; r += g.lanes) {
         real dy = l.dy[r * l.width + j];
-        a += dy * ((l.x[r * l.width + j] - l.mean[r]) * l.rstd[r]), b += dy;
+        a += dy * ((x_of<gated>(l, r, j) - l.mean[r]) * l.rstd[r]), b += dy;
     }
     a = together<SUM>(g, a), b = together<SUM>(g, b);
     if (j < l.width && g.lane == 0)
@@ -157,14 +194,12 @@ __global__ static void sum_parts(int64_t width, int64_t chunks, const real *part
     if (dshift && j < width && g.lane == 0)
         dshift[j] += b;
 }
-void K(layer_norm_back)(weft__device *d, int64_t rows, int64_t width, const real *x, const real *gain,
-                        const real *mean, const real *rstd, const real *dy, real *dx, real *dgain,
-                        real *dshift)
+template <bool gated> static void layer_back(weft__device *d, const layer &l, real *dgain, real *dshift)
 {
-    layer l = { rows, width, 0, x, gain, NULL, dy, NULL, (real *)mean, (real *)rstd, dx };
+    const int64_t rows = l.rows, width = l.width;
     shape one = groups_along(rows, lanes_for(width));
-    if (dx)
-        LAUNCH(d, layer_norm_back_each, one.grid, one.threads, 0, l);
+    if (l.dx || l.dgate)
+        LAUNCH(d, layer_norm_back_each<gated>, one.grid, one.threads, 0, l);
     if (!(dgain || dshift) || !rows || !width)
         return;
     int tx = power_for(width, 32), ty = THREADS / tx;
@@ -173,6 +208,17 @@ void K(layer_norm_back)(weft__device *d, int64_t rows, int64_t width, const real
     real *partial = (real *)scratch(d, (size_t)(chunks * 2 * width) * sizeof *partial);
     if (!partial)
         return;
-    LAUNCH(d, column_parts, dim3((unsigned)tiles, (unsigned)chunks), dim3(tx, ty), 0, l, chunk, partial);
+    LAUNCH(d, column_parts<gated>, dim3((unsigned)tiles, (unsigned)chunks), dim3(tx, ty), 0, l, chunk, partial);
     LAUNCH(d, sum_parts, dim3((unsigned)tiles), dim3(tx, ty), 0, width, chunks, partial, dgain, dshift);
+}
+void K(layer_norm_back)(weft__device *d, int64_t rows, int64_t width, const real *x, const real *gain,
+                        const real *mean, const real *rstd, const real *dy, real *dx, real *dgain,
+                        real *dshift)
+{
+    layer l = { rows, width, 0, x, gain, NULL, dy, NULL, (real *)mean, (real *)rstd, dx };
+    layer_back<false>(d, l, dgain, dshift);
+}
+void K(gate_norm_back)(weft__device *d, const weft__gate_norm *g)
+{
+    layer_back<true>(d, of_gate(g), g->dgain, g->dshift);
 }

@@ -31,6 +31,7 @@
 #include "core/cpu/fast/index.inc"
 #include "core/cpu/loops/norm.inc"
 #include "core/cpu/fast/norm.inc"
+#include "core/cpu/fast/layer_norm.inc"
 #include "core/cpu/loops/losses.inc"
 #include "core/cpu/fast/losses.inc"
 
@@ -47,7 +48,9 @@
 #include "core/cpu/fast/attention_tile.inc"
 #include "core/cpu/fast/attention_deal.inc"
 #include "core/cpu/fast/attention.inc"
+#include "core/cpu/fast/attention_mean.inc"
 #include "core/cpu/fast/attention_back.inc"
+#include "core/cpu/fast/attention_mean_back.inc"
 
 #include "core/cpu/fast/recur_cell.inc"
 #include "core/cpu/fast/recur_tile.inc"

@@ -113,6 +113,9 @@ F(attention_strict,
   weft_attention(x[0], x[1], x[2], &(weft_attention_opts){ .heads = 2, .causal = WEFT_CAUSAL_STRICT }, NULL))
 F(attention_shared,
   weft_attention(x[0], x[1], x[2], &(weft_attention_opts){ .heads = 2, .shared_values = true }, NULL))
+F(attention_mean,
+  weft_attention(x[0], x[1], x[2],
+                 &(weft_attention_opts){ .heads = 2, .shared_values = true, .mean_heads = true }, NULL))
 
 /* Every time with the same mask. */
 static weft_tensor *dropped(weft_tensor *const *x, bool shared, weft_causal causal, weft_tensor **map)
@@ -120,7 +123,8 @@ static weft_tensor *dropped(weft_tensor *const *x, bool shared, weft_causal caus
     if (weft_context_of(x[0])->tape)
         weft_context_of(x[0])->tape->drops = NULL;
     return weft_attention(x[0], x[1], x[2],
-                          &(weft_attention_opts){ 2, 0, causal, shared, (weft_real).4, "case" }, map);
+                          &(weft_attention_opts){ 2, 0, causal, shared, shared && causal == WEFT_CAUSAL_STRICT,
+                                                  (weft_real).4, "case" }, map);
 }
 static weft_tensor *dropped_map_of(weft_tensor *const *x)
 {
@@ -129,7 +133,15 @@ static weft_tensor *dropped_map_of(weft_tensor *const *x)
 }
 F(attention_dropped, dropped(x, false, WEFT_ALL_KEYS, NULL))
 F(attention_dropped_shared, dropped(x, true, WEFT_CAUSAL_BOTTOM_RIGHT, NULL))
+F(attention_dropped_mean, dropped(x, true, WEFT_CAUSAL_STRICT, NULL))
 F(attention_dropped_map, dropped_map_of(x))
+static weft_tensor *mean_and_map(weft_tensor *const *x)
+{
+    weft_attention_opts o = { .heads = 2, .shared_values = true, .mean_heads = true };
+    weft_tensor *map, *y = weft_attention(x[0], x[1], x[2], &o, &map);
+    return weft_add(weft_sum_all(weft_square(y)), weft_sum_all(weft_square(map)));
+}
+F(attention_mean_map, mean_and_map(x))
 static weft_tensor *map_of(weft_tensor *q, weft_tensor *k)
 {
     weft_tensor *map, *y = weft_attention(q, k, k, &(weft_attention_opts){ .heads = 2 }, &map);
@@ -341,10 +353,13 @@ static const op_case op_cases[] = {
     { "attention causal", f_attention_causal, { "~n3", "=n3" }, -2, 2, 2 },
     { "attention bottom right", f_attention_bottom, { "~n3", "=n3" }, -2, 2, 2 },
     { "attention shared", f_attention_shared, { "~n4", "=n4", "=n3" }, -2, 2, 2 },
+    { "attention, mean", f_attention_mean, { "~n4", "=n4", "=n3" }, -2, 2, 2 },
+    { "attention, mean, map", f_attention_mean_map, { "~n4", "=n4", "=n3" }, -2, 2, 2 },
     { "attention strict", f_attention_strict, { "~n4", "=n4", "=n6" }, -2, 2, 2 },
     { "attention map", f_attention_map, { "~n4", "=n4" }, -2, 2, 2 },
     { "attention dropped", f_attention_dropped, { "~n4", "=n4", "=n6" }, -2, 2, 2 },
     { "attention dropped shared", f_attention_dropped_shared, { "~n4", "=n4", "=n3" }, -2, 2, 2 },
+    { "attention dropped mean", f_attention_dropped_mean, { "~n4", "=n4", "=n3" }, -2, 2, 2 },
     { "attention dropped map", f_attention_dropped_map, { "~n4", "=n4", "=n6" }, -2, 2, 2 },
 };
 #endif

@@ -219,13 +219,14 @@ Test(bits, a_product_does_not_know_its_neighbours)
 
 Test(bits, attention_of_a_sequence_does_not_know_its_neighbours)
 {
-    static const int32_t offset[] = { 0, 3, 3, 110, 117, 530 }, map_offset[531];
-    enum { S = 5, HEADS = 2, N = 530 };
+    static const int32_t offset[] = { 0, 3, 3, 110, 117, 677 }, map_offset[678];
+    enum { S = 5, HEADS = 2, N = 677 };
     ON_EVERY_TABLE(t)
-        /* the last two: heads so wide that matrix tiles serve */
-        for (int way_of = 0; way_of < 6; way_of++) {
-            const int causal = way_of < 4 ? way_of : way_of - 2;
-            const int64_t DK = way_of < 4 ? 12 : 40, DV = way_of < 4 ? 9 : 33;
+        /* 4 .. 7: heads so wide that matrix tiles serve; 6 .. 9: the mean of the heads */
+        for (int way_of = 0; way_of < 10; way_of++) {
+            const int causal = way_of < 4 ? way_of : 2 + way_of % 2;
+            const bool wide = way_of >= 4 && way_of < 8, mean = way_of >= 6;
+            const int64_t DK = wide ? 40 : 12, DV = wide ? 33 : 9;
             int64_t *id = room(t, N, sizeof *id);
             int32_t *position = room(t, N, sizeof *position);
             for (int64_t s = 0; s < S; s++)
@@ -238,6 +239,8 @@ Test(bits, attention_of_a_sequence_does_not_know_its_neighbours)
                                   .dk = DK,
                                   .dv = DV,
                                   .causal = causal,
+                                  .shared_values = mean,
+                                  .mean = mean,
                                   .scale = (real).4,
                                   .below = causal % 2 ? 20000 : 0,
                                   .kept = (real)1.5,
@@ -277,10 +280,11 @@ Test(bits, attention_of_a_sequence_does_not_know_its_neighbours)
  * in. */
 Test(bits, attention_of_a_query_does_not_know_the_other_queries)
 {
-    enum { HEADS = 2, DK = 44, DV = 37, KEYS = 300 };
-    const int32_t Q = getenv("WEFT_SMALL") ? 20 : 140, all[] = { 0, Q }, keys[] = { 0, KEYS };
+    enum { HEADS = 2, DK = 44, DV = 37 };
+    const int32_t Q = getenv("WEFT_SMALL") ? 20 : 140, all[] = { 0, Q };
     ON_EVERY_TABLE(t)
-        for (int shared = 0; shared < 2; shared++) {
+        for (int shared = 0; shared < 4; shared++) {       /* 2, 3: the mean of the heads, few keys and many */
+            const int32_t KEYS = shared < 3 ? 300 : 600, keys[] = { 0, KEYS };
             weft__attention a = { .sequences = 1,
                                   .queries = Q,
                                   .keys = KEYS,
@@ -288,7 +292,8 @@ Test(bits, attention_of_a_query_does_not_know_the_other_queries)
                                   .dk = DK,
                                   .dv = DV,
                                   .scale = (real).3,
-                                  .shared_values = shared,
+                                  .shared_values = shared > 0,
+                                  .mean = shared > 1,
                                   .q_offset = { all, all },
                                   .k_offset = { keys, keys } };
             a.q = reals(t, Q * HEADS * DK, -1, 1), a.k = reals(t, KEYS * HEADS * DK, -1, 1),

@@ -262,7 +262,9 @@ static void play_attention(run *t)
                           .dv = width + size(20),
                           .causal = (int)dice(4),
                           .shared_values = coin(),
+                          .mean = coin(),
                           .scale = dice_real(.1, .6) };
+    a.mean &= a.shared_values;
     /* 700: several blocks of keys, which one thread or many may own */
     int64_t longest = t->large ? 700 : dice(8) ? 12 : 110;
     draw_offsets(t, a.sequences, dice(6) ? longest : 4, &a.q_offset);
@@ -272,7 +274,7 @@ static void play_attention(run *t)
         draw_offsets(t, a.sequences, longest, &a.k_offset);
     a.queries = a.q_offset.host[a.sequences], a.keys = a.k_offset.host[a.sequences];
     int64_t nq = a.queries * a.heads * a.dk, nk = a.keys * a.heads * a.dk,
-            nv = a.keys * (a.shared_values ? 1 : a.heads) * a.dv, ny = a.queries * a.heads * a.dv;
+            nv = a.keys * (a.shared_values ? 1 : a.heads) * a.dv, ny = a.queries * (a.mean ? 1 : a.heads) * a.dv;
     int32_t *map_offset = room(t, a.queries + 1, sizeof *map_offset);
     for (int64_t s = 0; s < a.sequences; s++)
         for (int64_t i = a.q_offset.host[s]; i < a.q_offset.host[s + 1]; i++)
@@ -318,6 +320,26 @@ static void play_layer_norm(run *t)
          coin() ? result_of(t, width, 1e-12, 1e-4) : NULL);
 }
 KERNEL_TEST(layer_norm)
+
+static void play_gate_norm(run *t)
+{
+    weft__gate_norm g = { .rows = t->large ? 700 : size(40),
+                          .width = t->large ? 100 + size(60) : size(90),
+                          .eps = (real)1e-3,
+                          .add = coin() };
+    const int64_t n = g.rows * g.width;
+    g.gate = reals(t, 2 * n, -4, 4), g.skip = reals(t, n, -2, 3), g.dy = reals(t, n, -1, 1);
+    g.gain = coin() ? reals(t, g.width, .5, 2) : NULL, g.shift = coin() ? reals(t, g.width, -1, 1) : NULL;
+    g.y = result_of(t, n, 1e-11, 2e-4), g.mean = result_of(t, g.rows, 1e-13, 2e-6),
+    g.rstd = result_of(t, g.rows, 1e-10, 1e-3);
+    CALL(gate_norm, &g);
+    g.dskip = coin() ? result_of(t, n, 1e-9, 1e-2) : NULL;
+    g.dgate = coin() ? result_of(t, 2 * n, 1e-9, 1e-2) : NULL;
+    g.dgain = coin() ? result_of(t, g.width, 1e-10, 1e-3) : NULL;
+    g.dshift = coin() ? result_of(t, g.width, 1e-12, 1e-4) : NULL;
+    CALL(gate_norm_back, &g);
+}
+KERNEL_TEST(gate_norm)
 
 static void play_entropy(run *t)
 {

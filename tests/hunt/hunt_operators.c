@@ -223,6 +223,7 @@ static weft_tensor *attended(hunt_scene *s)
     weft_attention_opts o = { .heads = heads,
                               .causal = (weft_causal)hunt_below(s, 4),
                               .shared_values = shared,
+                              .mean_heads = shared && hunt_one_in(s, 2),
                               .dropout = hunt_one_in(s, 3) ? (weft_real).2 : 0,
                               .name = s->name };
     bool counts = hunt_one_in(s, 3);

@@ -2,7 +2,7 @@
 #include <string.h>
 #include "autograd/autograd.h"
 #include "nn/nn.h"
-#include "rnn/forecast/api_forecast.h"
+#include "rnn/forecast/forecast.h"
 
 static const weft_init zero = { WEFT_INIT_ZERO, 0, 0 };
 
@@ -25,15 +25,21 @@ weft_glu *weft_glu_new(weft_module *parent, const char *name, const weft_glu_opt
     return weft__finished(m, g, &none);
 }
 
+/* What the unit is made of, [.., 2 out]. */
+weft_tensor *weft__glu_gate(weft_glu *g, weft_tensor *x)
+{
+    const weft_module *before = weft__enter(g->m);
+    weft_tensor *y = weft_linear_run(g->fc1, weft__dropped(g->m, "dropout", x, g->dropout));
+    weft__leave(g->m, before);
+    return y;
+}
+
 weft_tensor *weft_glu_run(weft_glu *g, weft_tensor *x)
 {
     weft_tensor *bad = weft__refused(g ? g->m : NULL, x, "glu");
     if (bad)
         return bad;
-    const weft_module *before = weft__enter(g->m);
-    weft_tensor *y = weft__glu(weft_linear_run(g->fc1, weft__dropped(g->m, "dropout", x, g->dropout)));
-    weft__leave(g->m, before);
-    return y;
+    return weft__glu(weft__glu_gate(g, x));
 }
 
 /* ---- a skip whose features a mask scales, by 1 at first ---- */
@@ -101,8 +107,11 @@ weft_tensor *weft_gate_add_norm_run(weft_gate_add_norm *g, weft_tensor *x, weft_
     weft_tensor *bad = weft__refused(g ? g->m : NULL, x, "gate_add_norm");
     if (bad)
         return bad;
-    const weft_module *before = weft__enter(g->m);
-    weft_tensor *y = weft_add_norm_run(g->add_norm, weft_glu_run(g->glu, x), skip);
+    const weft_module *before = weft__enter(g->m), *within;
+    weft_tensor *gate = weft__glu_gate(g->glu, x);
+    within = weft__enter(g->add_norm->m);
+    weft_tensor *y = weft__layer_norm_of_gate(g->add_norm->norm, gate, scale_by_mask(g->add_norm->mask, skip));
+    weft__leave(g->add_norm->m, within);
     weft__leave(g->m, before);
     return y;
 }

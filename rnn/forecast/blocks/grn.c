@@ -1,7 +1,7 @@
 /* grn.c - gated residual networks: what a TFT does to everything. */
 #include <math.h>
 #include "nn/nn.h"
-#include "rnn/forecast/api_forecast.h"
+#include "rnn/forecast/forecast.h"
 
 struct weft_grn {
     weft_module *m; weft_grn_opts o;
@@ -101,11 +101,11 @@ weft_tensor *weft_grn_run(weft_grn *g, weft_tensor *x, weft_tensor *context)
         return bad;
     const weft_module *before = weft__enter(g->m);
     weft_tensor *h = weft_linear_run(g->fc2, hidden(g, x, context));
-    h = weft_glu_run(g->glu1, weft__dropped(g->m, "dropout", h, g->o.dropout));
+    h = weft__glu_gate(g->glu1, weft__dropped(g->m, "dropout", h, g->o.dropout));
     weft_tensor *skip = g->project  ? weft_linear_run(g->project, x) :
                         g->resample ? weft_resample_norm_run(g->resample, x) :
                                       x;
-    weft_tensor *y = weft_layer_norm_layer_run(g->norm, weft_add(h, skip));
+    weft_tensor *y = weft__layer_norm_of_gate(g->norm, h, skip);
     weft__leave(g->m, before);
     return y;
 }

@@ -1,8 +1,7 @@
 /* interpretable.c - InterpretableMultiHeadAttention (Lim et al. 2021): heads have their own queries and keys
  * but share the values, so that their maps can be averaged into one that says which key counted.
  *
- * The heads' projections are one product by their weights end to end. What the heads see is averaged, which
- * is the same as the average of their maps times the values; the fused attention has no maps. */
+ * The heads' projections are one product by their weights end to end. */
 #include <math.h>
 #include "nn/attention.h"
 #include "rnn/forecast/forecast.h"
@@ -89,11 +88,11 @@ static weft_tensor *run_interpretable(const void *layer, weft_tensor *q, weft_at
     char name[WEFT__PATH + WEFT__NAME];
     snprintf(name, sizeof name, "%s.weights", a->m->path);
     weft_attention_opts opts = {
-        .heads = a->heads, .causal = causal, .shared_values = true, .dropout = a->dropout, .name = name
+        .heads = a->heads, .causal = causal, .shared_values = true, .mean_heads = true,
+        .dropout = a->dropout, .name = name
     };
-    weft_tensor *seen = weft_attention(project_heads(a, a->query, q), project_heads(a, a->key, memory),
-                                       weft_linear_run(a->value, memory), &opts, map);
-    return put_out(a, weft_mean(weft_reshape(seen, 3, (int64_t[]){ -1, a->heads, a->dk }), 1));
+    return put_out(a, weft_attention(project_heads(a, a->query, q), project_heads(a, a->key, memory),
+                                     weft_linear_run(a->value, memory), &opts, map));
 }
 
 /* ---- with all scores, by a mask ---- */
