@@ -162,19 +162,42 @@ static inline vec v_fma(vec a, vec b, vec c)                { return a * b + c; 
 static inline vec v_rsqrt(vec x)                            { return v_set(1) / v_sqrt(x); }
 
 /* Over all lanes, by halves: the order is fixed, but it is one of VLEN. */
+#if VBYTES / V_SIZE == 16
+#define V_LANES_(h)                                                                          \
+    (h), 1 + (h), 2 + (h), 3 + (h), 4 + (h), 5 + (h), 6 + (h), 7 + (h), 8 + (h), 9 + (h),     \
+        10 + (h), 11 + (h), 12 + (h), 13 + (h), 14 + (h), 15 + (h)
+#elif VBYTES / V_SIZE == 8
+#define V_LANES_(h) (h), 1 + (h), 2 + (h), 3 + (h), 4 + (h), 5 + (h), 6 + (h), 7 + (h)
+#elif VBYTES / V_SIZE == 4
+#define V_LANES_(h) (h), 1 + (h), 2 + (h), 3 + (h)
+#endif
+#define V_TURNED_(x, h) __builtin_shufflevector(x, x, V_LANES_(h))      /* lane i is lane i + h of x */
 static inline real v_sum(vec x)
 {
-    for (int half = VLEN / 2; half; half /= 2)
-        for (int i = 0; i < half; i++)
-            x[i] += x[i + half];
-    return x[0];
+#if VBYTES / V_SIZE > 8
+    x += V_TURNED_(x, 8);
+#endif
+#if VBYTES / V_SIZE > 4
+    x += V_TURNED_(x, 4);
+#endif
+#if VBYTES / V_SIZE > 2
+    x += V_TURNED_(x, 2);
+#endif
+    return x[0] + x[1];
 }
+static inline vec v_larger_(vec a, vec b) { return v_select((veci)(a > b), a, b); }
 static inline real v_largest(vec x)
 {
-    for (int half = VLEN / 2; half; half /= 2)
-        for (int i = 0; i < half; i++)
-            x[i] = x[i] > x[i + half] ? x[i] : x[i + half];
-    return x[0];
+#if VBYTES / V_SIZE > 8
+    x = v_larger_(x, V_TURNED_(x, 8));
+#endif
+#if VBYTES / V_SIZE > 4
+    x = v_larger_(x, V_TURNED_(x, 4));
+#endif
+#if VBYTES / V_SIZE > 2
+    x = v_larger_(x, V_TURNED_(x, 2));
+#endif
+    return x[0] > x[1] ? x[0] : x[1];
 }
 
 /* x[i][j] becomes x[j][i], by log2(VLEN) rounds of zipping the first half of the vectors with the second.

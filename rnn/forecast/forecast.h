@@ -39,8 +39,9 @@ bool weft__model_wants(weft_module *parent, const char *function, bool holds, co
 /* An LSTM over one side: over its data only, with zeros in its pads, unless AS_CODED says otherwise. */
 weft_rnn_out weft__recur(const weft__reading *, const weft__side *, weft_rnn *, weft_tensor *x,
                          weft_state first);
-/* gate.c: what a GLU gates with, [.., 2 out] */
+/* gate.c: what a GLU gates with, [.., 2 out]; the norm of a GLU of x and a skip. Layers that were made. */
 weft_tensor *weft__glu_gate(weft_glu *, weft_tensor *x);
+weft_tensor *weft__gate_and_norm(weft_glu *, weft_add_norm *, weft_tensor *x, weft_tensor *skip);
 /* interpretable.c: weft_interpretable_attention_run by a mask of TransformerTF's polarity, which is not 0
  * where a key is forbidden; NULL: nowhere, but with all scores in memory all the same */
 weft_tensor *weft__interpretable_forbidden(weft_interpretable_attention *, weft_tensor *q,

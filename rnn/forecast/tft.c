@@ -151,7 +151,7 @@ static contexts contexts_of(const weft__tft *m, const weft__reading *t, weft_ten
 
 static weft_tensor *gated(weft_glu *gate, weft_add_norm *norm, weft_tensor *x, weft_tensor *skip)
 {
-    return weft_add_norm_run(norm, weft_glu_run(gate, x), skip);
+    return weft__gate_and_norm(gate, norm, x, skip);
 }
 
 weft_forecast weft__tft_run(weft__tft *m, const weft__reading *t, weft_tensor *fixed)

@@ -82,6 +82,15 @@ weft_tensor *weft_add_norm_run(weft_add_norm *a, weft_tensor *x, weft_tensor *sk
     return y;
 }
 
+weft_tensor *weft__gate_and_norm(weft_glu *g, weft_add_norm *a, weft_tensor *x, weft_tensor *skip)
+{
+    weft_tensor *gate = weft__glu_gate(g, x);
+    const weft_module *before = weft__enter(a->m);
+    weft_tensor *y = weft__layer_norm_of_gate(a->norm, gate, scale_by_mask(a->mask, skip));
+    weft__leave(a->m, before);
+    return y;
+}
+
 /* ---- GateAddNorm ---- */
 struct weft_gate_add_norm { weft_module *m; weft_glu *glu; weft_add_norm *add_norm; };
 
@@ -107,11 +116,8 @@ weft_tensor *weft_gate_add_norm_run(weft_gate_add_norm *g, weft_tensor *x, weft_
     weft_tensor *bad = weft__refused(g ? g->m : NULL, x, "gate_add_norm");
     if (bad)
         return bad;
-    const weft_module *before = weft__enter(g->m), *within;
-    weft_tensor *gate = weft__glu_gate(g->glu, x);
-    within = weft__enter(g->add_norm->m);
-    weft_tensor *y = weft__layer_norm_of_gate(g->add_norm->norm, gate, scale_by_mask(g->add_norm->mask, skip));
-    weft__leave(g->add_norm->m, within);
+    const weft_module *before = weft__enter(g->m);
+    weft_tensor *y = weft__gate_and_norm(g->glu, g->add_norm, x, skip);
     weft__leave(g->m, before);
     return y;
 }
