@@ -228,8 +228,8 @@ WEFT_API void weft_read_sequences(const weft_tensor *x, void *out, size_t bytes)
 /* ---- attention between ragged tensors ---- *
  * softmax(scale q k^T) v within each sequence, for every head. q [Nq, heads * dk], k [Nk, heads *
  * dk], v [Nk, heads * dv]; their batches have the same number of sequences. scale 0: 1 / sqrt(dk).
- * With shared_values all heads have the same values, v [Nk, dv]; with mean_heads, too, the result is
- * the mean of what they see, [Nq, dv] (the interpretable attention of Lim et al. 2021, eq. 14).
+ * With shared_values all heads have the same values, v [Nk, dv]; with mean_heads, too, the result
+ * is the mean of what they see, [Nq, dv] (the interpretable attention of Lim et al. 2021, eq. 14).
  * A query without keys gives 0. map, if not NULL, is set to the weights [Nq * ., heads]: a ragged
  * tensor, one sequence for each query row in concat order, one token for each of its keys.
  *

@@ -66,8 +66,8 @@ typedef struct weft__product {
     const void *packed;                          /* b, by gemm_pack for such a product; NULL: it was not */
 } weft__product;
 
-/* y = (s - mean) rstd gain + shift for each row of s = a sigmoid(b) + skip, as layer_norm; a row of gate is a,
- * then b. */
+/* y = (s - mean) rstd gain + shift for each row of s = a sigmoid(b) + skip, as layer_norm; a row of gate is
+ * a, then b. */
 typedef struct weft__gate_norm {
     int64_t rows, width; real eps;
     const real *gate, *skip, *gain, *shift;      /* [rows, 2 width], [rows, width], [width] or NULL */
@@ -80,10 +80,10 @@ typedef struct weft__gate_norm {
  * q_offset[s] .. q_offset[s + 1], its keys and values k_offset[s] .. ; head h owns columns h * dk .. and h *
  * dv ... A row without keys gives 0. causal: 0 none, 1 top left (j <= i), 2 bottom right (j <= i + keys -
  * queries), 3 the same without its last key (j < i + keys - queries). shared_values: v has dv columns, used
- * by every head; mean, then only: y is the mean over the heads. map, if not NULL: the weight of key j of its sequence, at (map_offset[query row] + j) *
- * heads + head. Dropout: what softmax gives key j becomes 0 if weft__philox_mask(weft__head_key(mask_key,
- * head), id[query row], position[query row], j) < below, and is multiplied by `kept` if not, in the map, too;
- * lse is that of all keys. below 0: there is none. */
+ * by every head; mean, then only: y is the mean over the heads. map, if not NULL: the weight of key j of its
+ * sequence, at (map_offset[query row] + j) * heads + head. Dropout: what softmax gives key j becomes 0 if
+ * weft__philox_mask(weft__head_key(mask_key, head), id[query row], position[query row], j) < below, and is
+ * multiplied by `kept` if not, in the map, too; lse is that of all keys. below 0: there is none. */
 typedef struct weft__attention {
     int64_t sequences, queries, keys, heads, dk, dv;
     weft__ints q_offset, k_offset, map_offset;

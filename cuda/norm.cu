@@ -208,7 +208,8 @@ template <bool gated> static void layer_back(weft__device *d, const layer &l, re
     real *partial = (real *)scratch(d, (size_t)(chunks * 2 * width) * sizeof *partial);
     if (!partial)
         return;
-    LAUNCH(d, column_parts<gated>, dim3((unsigned)tiles, (unsigned)chunks), dim3(tx, ty), 0, l, chunk, partial);
+    LAUNCH(d, column_parts<gated>, dim3((unsigned)tiles, (unsigned)chunks), dim3(tx, ty), 0, l, chunk,
+           partial);
     LAUNCH(d, sum_parts, dim3((unsigned)tiles), dim3(tx, ty), 0, width, chunks, partial, dgain, dshift);
 }
 void K(layer_norm_back)(weft__device *d, int64_t rows, int64_t width, const real *x, const real *gain,

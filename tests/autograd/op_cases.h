@@ -122,9 +122,9 @@ static weft_tensor *dropped(weft_tensor *const *x, bool shared, weft_causal caus
 {
     if (weft_context_of(x[0])->tape)
         weft_context_of(x[0])->tape->drops = NULL;
+    const bool mean = shared && causal == WEFT_CAUSAL_STRICT;
     return weft_attention(x[0], x[1], x[2],
-                          &(weft_attention_opts){ 2, 0, causal, shared, shared && causal == WEFT_CAUSAL_STRICT,
-                                                  (weft_real).4, "case" }, map);
+                          &(weft_attention_opts){ 2, 0, causal, shared, mean, (weft_real).4, "case" }, map);
 }
 static weft_tensor *dropped_map_of(weft_tensor *const *x)
 {

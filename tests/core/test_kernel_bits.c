@@ -283,7 +283,7 @@ Test(bits, attention_of_a_query_does_not_know_the_other_queries)
     enum { HEADS = 2, DK = 44, DV = 37 };
     const int32_t Q = getenv("WEFT_SMALL") ? 20 : 140, all[] = { 0, Q };
     ON_EVERY_TABLE(t)
-        for (int shared = 0; shared < 4; shared++) {       /* 2, 3: the mean of the heads, few keys and many */
+        for (int shared = 0; shared < 4; shared++) { /* 2, 3: the mean of heads, few keys and many */
             const int32_t KEYS = shared < 3 ? 300 : 600, keys[] = { 0, KEYS };
             weft__attention a = { .sequences = 1,
                                   .queries = Q,

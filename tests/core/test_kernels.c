@@ -265,8 +265,8 @@ static void play_attention(run *t)
                           .mean = coin(),
                           .scale = dice_real(.1, .6) };
     a.mean &= a.shared_values;
-    /* 700: several blocks of keys, which one thread or many may own */
-    int64_t longest = t->large ? 700 : dice(8) ? 12 : 110;
+    /* several blocks of keys, which one thread or many may own */
+    int64_t longest = t->large ? (a.mean ? 1100 : 700) : dice(8) ? 12 : 110;
     draw_offsets(t, a.sequences, dice(6) ? longest : 4, &a.q_offset);
     if (coin())
         a.k_offset = a.q_offset;
@@ -274,7 +274,8 @@ static void play_attention(run *t)
         draw_offsets(t, a.sequences, longest, &a.k_offset);
     a.queries = a.q_offset.host[a.sequences], a.keys = a.k_offset.host[a.sequences];
     int64_t nq = a.queries * a.heads * a.dk, nk = a.keys * a.heads * a.dk,
-            nv = a.keys * (a.shared_values ? 1 : a.heads) * a.dv, ny = a.queries * (a.mean ? 1 : a.heads) * a.dv;
+            nv = a.keys * (a.shared_values ? 1 : a.heads) * a.dv,
+            ny = a.queries * (a.mean ? 1 : a.heads) * a.dv;
     int32_t *map_offset = room(t, a.queries + 1, sizeof *map_offset);
     for (int64_t s = 0; s < a.sequences; s++)
         for (int64_t i = a.q_offset.host[s]; i < a.q_offset.host[s + 1]; i++)
@@ -306,7 +307,7 @@ static void play_layer_norm(run *t)
                    t->large ? 700 :
                               size(40),
             width = wide     ? 1000 + size(1200) :
-                    t->large ? 100 + size(60) :
+                    t->large ? (coin() ? 100 : 20) + size(60) :
                                size(90);
     real *x = reals(t, rows * width, -2, 3), *gain = coin() ? reals(t, width, .5, 2) : NULL,
         *shift = coin() ? reals(t, width, -1, 1) : NULL;
@@ -324,7 +325,7 @@ KERNEL_TEST(layer_norm)
 static void play_gate_norm(run *t)
 {
     weft__gate_norm g = { .rows = t->large ? 700 : size(40),
-                          .width = t->large ? 100 + size(60) : size(90),
+                          .width = t->large ? (coin() ? 100 : 20) + size(60) : size(90),
                           .eps = (real)1e-3,
                           .add = coin() };
     const int64_t n = g.rows * g.width;
