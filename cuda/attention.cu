@@ -31,12 +31,6 @@ __device__ static real weigh(running &r, real (&score)[EACH], int64_t seen)
     r.most = most, r.sum = r.sum * old + row_sum(sum);
     return old;
 }
-/* The mean over heads adds up, one head after the other, in y itself: an element is one thread's. */
-__device__ static void write_result(const weft__attention &a, const tile &t, int64_t query, int64_t c, real y)
-{
-    real *to = a.y + (a.mean ? t.q + query : of_query(a, t, query)) * a.dv + c;
-    *to = !a.mean ? y : (t.head ? *to : 0) + y / (real)a.heads;
-}
 __device__ static void write_results(const weft__attention &a, const tile &t, const running (&r)[EACH],
                                      const real (&sum)[EACH][EACH])
 {
@@ -47,7 +41,7 @@ __device__ static void write_results(const weft__attention &a, const tile &t, co
         for (int j = 0; j < EACH; j++) {
             const int64_t c = t.column + column_of(j);
             if (c < a.dv)
-                write_result(a, t, query, c, seen ? sum[i][j] / r[i].sum : 0);
+                a.y[at * a.dv + c] = seen ? sum[i][j] / r[i].sum : 0;
         }
         /* all scores -inf: NaN, as log(0) - inf is not */
         if (across() == 0 && t.column == 0)
@@ -56,32 +50,28 @@ __device__ static void write_results(const weft__attention &a, const tile &t, co
                                         r[i].most + log(r[i].sum);
     }
 }
-template <bool drops> __device__ static void attend_tile(room &m, const weft__attention &a, const tile &t)
-{
-    real score[EACH][EACH], sum[EACH][EACH] = {};
-    running r[EACH];
-    for (int i = 0; i < EACH; i++)
-        r[i] = running{ -(real)INFINITY, 0 };
-    for (int64_t key = 0, keys = seen_by_tile(a, t); key < keys; key += TILE) {
-        dots(m, from(queries_of(a, t), t.first), from(keys_of(a, t), key), score);
-        for (int i = 0; i < EACH; i++) {
-            const real old = weigh(r[i], score[i], seen_by(a, t, t.first + row_of(i)) - key);
-            for (int j = 0; j < EACH; j++)
-                sum[i][j] *= old;
-        }
-        if (drops)
-            drop<false>(m, a, t, t.first, key, score);
-        add_products(m, score, from(columns(values_of(a, t), t.column), key), sees_all(a, t, t.first, key),
-                     sum);
-    }
-    write_results(a, t, r, sum);
-}
 template <bool drops> static __global__ void TILED attend(weft__attention a, int64_t pieces, int64_t tiles)
 {
     SHARED(m, room);
-    EACH_TILE(a, a.q_offset, a.mean ? 1 : a.heads, pieces, tiles, t)
-        for (const int64_t end = a.mean ? a.heads : t.head + 1; t.head < end; t.head++)
-            attend_tile<drops>(m, a, t);
+    EACH_TILE(a, a.q_offset, a.heads, pieces, tiles, t) {
+        real score[EACH][EACH], sum[EACH][EACH] = {};
+        running r[EACH];
+        for (int i = 0; i < EACH; i++)
+            r[i] = running{ -(real)INFINITY, 0 };
+        for (int64_t key = 0, keys = seen_by_tile(a, t); key < keys; key += TILE) {
+            dots(m, from(queries_of(a, t), t.first), from(keys_of(a, t), key), score);
+            for (int i = 0; i < EACH; i++) {
+                const real old = weigh(r[i], score[i], seen_by(a, t, t.first + row_of(i)) - key);
+                for (int j = 0; j < EACH; j++)
+                    sum[i][j] *= old;
+            }
+            if (drops)
+                drop<false>(m, a, t, t.first, key, score);
+            add_products(m, score, from(columns(values_of(a, t), t.column), key),
+                         sees_all(a, t, t.first, key), sum);
+        }
+        write_results(a, t, r, sum);
+    }
 }
 
 /* Scores become weights: rows are queries from `query` on, columns keys from `key` on, or the other way
@@ -115,11 +105,41 @@ template <bool drops> static __global__ void TILED write_map(weft__attention a, 
                 }
         }
 }
+/* The mean over heads has results and gradients of each head in scratch: so the kernels above and below, which
+ * need all registers that they may have, know nothing of it. */
+static __global__ void average_heads(weft__attention a, const real *y)
+{
+    for (int64_t i = first_index(); i < a.queries * a.dv; i += index_step()) {
+        const int64_t row = i / a.dv, c = i % a.dv;
+        real sum = 0;
+        for (int64_t h = 0; h < a.heads; h++)
+            sum += y[(row * a.heads + h) * a.dv + c];
+        a.y[i] = sum / (real)a.heads;
+    }
+}
+static __global__ void spread_to_heads(weft__attention a, real *dy)
+{
+    for (int64_t i = first_index(); i < a.queries * a.heads * a.dv; i += index_step())
+        dy[i] = a.dy[i / a.dv / a.heads * a.dv + i % a.dv] / (real)a.heads;
+}
+static int64_t of_all_heads(const weft__attention *a) { return a->queries * a->heads * a->dv; }
+static void attend_mean(weft__device *d, const weft__attention *a)
+{
+    weft__attention each = *a;
+    each.mean = false, each.y = (real *)scratch(d, (size_t)(of_all_heads(a) + 1) * sizeof(real));
+    if (!each.y)
+        return;
+    K(attention)(d, &each);
+    LAUNCH(d, average_heads, blocks_for(a->queries * a->dv), THREADS, 0, *a, each.y);
+}
 void K(attention)(weft__device *d, const weft__attention *a)
 {
-    const int64_t places_q = places(a->q_offset, a->sequences), tiles = places_q * a->heads;
-    const int64_t pieces = pieces_of(a->dv), results = (a->mean ? places_q : tiles) * pieces;
-    LAUNCH(d, WHICH(attend), grid_of(results), SIDE * SIDE, 0, *a, pieces, results);
+    if (a->mean) {
+        attend_mean(d, a);
+        return;
+    }
+    const int64_t pieces = pieces_of(a->dv), tiles = places(a->q_offset, a->sequences) * a->heads;
+    LAUNCH(d, WHICH(attend), grid_of(tiles * pieces), SIDE * SIDE, 0, *a, pieces, tiles * pieces);
     if (a->map)
         LAUNCH(d, WHICH(write_map), grid_of(tiles), SIDE * SIDE, 0, *a, tiles);
 }
@@ -238,10 +258,11 @@ static __global__ void TILED gradient_of_values(weft__attention a, int64_t heads
             }
         t.head = heads == 1 ? 0 : t.head - 1;
         const rows v = values_of(a, t);
-        add_results(a.dv_ + (v.at - a.v), v, t, gradients_of(a, t).factor, sum);
+        add_results(a.dv_ + (v.at - a.v), v, t, 1, sum);
     }
 }
-void K(attention_back)(weft__device *d, const weft__attention *a)
+/* all: of each query and head */
+static void attend_back(weft__device *d, const weft__attention *a, real *all)
 {
     const int64_t wide_k = pieces_of(a->dk), wide_v = pieces_of(a->dv),
                   heads = a->shared_values ? 1 : a->heads;
@@ -249,7 +270,6 @@ void K(attention_back)(weft__device *d, const weft__attention *a)
                   key_places = places(a->k_offset, a->sequences);
     /* tiles */
     const int64_t keys = key_places * a->heads * wide_k, values = key_places * heads * wide_v;
-    real *all = (real *)scratch(d, (size_t)(a->queries * a->heads) * sizeof(real));
     if (a->dq || a->dk_)
         LAUNCH(d, WHICH(sum_gradients), grid_of(queries), SIDE * SIDE, 0, *a, all, queries);
     if (a->dq)
@@ -259,4 +279,15 @@ void K(attention_back)(weft__device *d, const weft__attention *a)
         LAUNCH(d, WHICH(gradient_of_keys), grid_of(keys), SIDE * SIDE, 0, *a, all, wide_k, keys);
     if (a->dv_)
         LAUNCH(d, WHICH(gradient_of_values), grid_of(values), SIDE * SIDE, 0, *a, heads, wide_v, values);
+}
+void K(attention_back)(weft__device *d, const weft__attention *a)
+{
+    const int64_t sums = a->queries * a->heads;
+    real *all = (real *)scratch(d, (size_t)(sums + (a->mean ? of_all_heads(a) : 0)) * sizeof(real));
+    weft__attention each = *a;
+    if (a->mean && all) {
+        LAUNCH(d, spread_to_heads, blocks_for(of_all_heads(a)), THREADS, 0, *a, all + sums);
+        each.mean = false, each.dy = all + sums;
+    }
+    attend_back(d, &each, all);
 }

@@ -190,9 +190,8 @@ __device__ static inline rows values_of(const weft__attention &a, const tile &t)
 }
 __device__ static inline rows gradients_of(const weft__attention &a, const tile &t)    /* of the results */
 {
-    const int64_t step = a.mean ? a.dv : a.heads * a.dv;
-    return rows{ a.dy + t.q * step + (a.mean ? 0 : t.head * a.dv), step, t.queries, a.dv,
-                 a.mean ? 1 / (real)a.heads : 1 };
+    const int64_t step = a.heads * a.dv;
+    return rows{ a.dy + t.q * step + t.head * a.dv, step, t.queries, a.dv, 1 };
 }
 __device__ static inline rows columns(rows x, int64_t column)
 {
