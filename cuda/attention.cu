@@ -107,9 +107,9 @@ template <bool drops> static __global__ void TILED write_map(weft__attention a, 
 }
 /* The mean over heads has results and gradients of each head in scratch: so the kernels above and below, which
  * need all registers that they may have, know nothing of it. */
-static __global__ void average_heads(weft__attention a, const real *y)
+static __global__ void average_heads(weft__attention a, int64_t first, int64_t rows, const real *y)
 {
-    for (int64_t i = first_index(); i < a.queries * a.dv; i += index_step()) {
+    for (int64_t i = first * a.dv + first_index(); i < (first + rows) * a.dv; i += index_step()) {
         const int64_t row = i / a.dv, c = i % a.dv;
         real sum = 0;
         for (int64_t h = 0; h < a.heads; h++)
@@ -130,7 +130,10 @@ static void attend_mean(weft__device *d, const weft__attention *a)
     if (!each.y)
         return;
     K(attention)(d, &each);
-    LAUNCH(d, average_heads, blocks_for(a->queries * a->dv), THREADS, 0, *a, each.y);
+    /* of these sequences only: others' rows are not touched */
+    const int64_t first = a->sequences ? a->q_offset.host[0] : 0;
+    const int64_t rows = a->sequences ? a->q_offset.host[a->sequences] - first : 0;
+    LAUNCH(d, average_heads, blocks_for(rows * a->dv), THREADS, 0, *a, first, rows, each.y);
 }
 void K(attention)(weft__device *d, const weft__attention *a)
 {
