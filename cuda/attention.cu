@@ -105,8 +105,8 @@ template <bool drops> static __global__ void TILED write_map(weft__attention a, 
                 }
         }
 }
-/* The mean over heads has results and gradients of each head in scratch: so the kernels above and below, which
- * need all registers that they may have, know nothing of it. */
+/* The mean over heads has results and gradients of each head in scratch: so the kernels above and below,
+ * which need all registers that they may have, know nothing of it. */
 static __global__ void average_heads(weft__attention a, int64_t first, int64_t rows, const real *y)
 {
     for (int64_t i = first * a.dv + first_index(); i < (first + rows) * a.dv; i += index_step()) {
