@@ -95,14 +95,15 @@ static double count_pairs(int causal, int64_t queries, int64_t keys) /* that mee
 }
 
 /* Forward each pair is a product of dk and one of dv; backward its score again, and gradients of score, q,
- * k and v. */
+ * k and v. Averaged heads have those of dv in common. */
 static double of_attention(const weft__attention *a, bool back)
 {
-    double pairs = 0, each = 2. * (double)(back ? 3 * a->dk + 2 * a->dv : a->dk + a->dv);
+    const int64_t of_keys = a->heads * a->dk, of_values = (a->mean ? 1 : a->heads) * a->dv;
+    double pairs = 0, each = 2. * (double)(back ? 3 * of_keys + 2 * of_values : of_keys + of_values);
     for (int64_t s = 0; s < a->sequences; s++)
         pairs += count_pairs(a->causal, a->q_offset.host[s + 1] - a->q_offset.host[s],
                              a->k_offset.host[s + 1] - a->k_offset.host[s]);
-    return pairs * each * (double)a->heads;
+    return pairs * each;
 }
 
 /* ---- kernels that count, or that no operator calls; a context's device is its first member ---- */

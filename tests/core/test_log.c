@@ -134,15 +134,19 @@ Test(log, counts_the_rows_of_an_embedding_once)
 }
 
 static const int32_t queries[] = { 2, 0, 3 }, keys[] = { 4, 1, 2 };
-static double attended(weft *w, weft_causal causal)
+static double attended(weft *w, weft_causal causal, bool mean)
 {
     weft_lengths q = { .n = 3, .len = queries }, k = { .n = 3, .len = keys };
     weft_tensor *a = weft_ragged(w, dice_fill((weft_real[5 * 4]){ 0 }, 20, -1, 1), 4, &q),
                 *b = weft_ragged(w, dice_fill((weft_real[7 * 4]){ 0 }, 28, -1, 1), 4, &k);
     weft_reset_profile(w);
-    weft_attention(a, b, b, &(weft_attention_opts){ .heads = 2, .causal = causal }, NULL);
+    weft_attention(a, b, b,
+                   &(weft_attention_opts){
+                       .heads = 2, .causal = causal, .shared_values = mean, .mean_heads = mean },
+                   NULL);
     OK(w);
-    return row_of(w, "attention", false)->flops / (2. * 2 * (2 + 2));    /* two heads, widths of 2 and 2 */
+    /* two heads, keys of 2, values of 2, or of 4 that are common to them */
+    return row_of(w, "attention", false)->flops / (2. * (mean ? 2 * 2 + 4 : 2 * (2 + 2)));
 }
 
 Test(log, counts_the_pairs_that_attend)
@@ -151,10 +155,11 @@ Test(log, counts_the_pairs_that_attend)
     setenv("WEFT_LOG", "2", 1);
     weft *w = open_on(WEFT_CPU);
     unsetenv("WEFT_LOG");
-    cr_assert_eq(attended(w, WEFT_ALL_KEYS), 2 * 4 + 3 * 2);
-    cr_assert_eq(attended(w, WEFT_CAUSAL_TOP_LEFT), 1 + 2 + 1 + 2 + 2);
-    cr_assert_eq(attended(w, WEFT_CAUSAL_BOTTOM_RIGHT), 3 + 4 + 0 + 1 + 2);
-    cr_assert_eq(attended(w, WEFT_CAUSAL_STRICT), 2 + 3 + 0 + 0 + 1);
+    cr_assert_eq(attended(w, WEFT_ALL_KEYS, false), 2 * 4 + 3 * 2);
+    cr_assert_eq(attended(w, WEFT_ALL_KEYS, true), 2 * 4 + 3 * 2);
+    cr_assert_eq(attended(w, WEFT_CAUSAL_TOP_LEFT, false), 1 + 2 + 1 + 2 + 2);
+    cr_assert_eq(attended(w, WEFT_CAUSAL_BOTTOM_RIGHT, false), 3 + 4 + 0 + 1 + 2);
+    cr_assert_eq(attended(w, WEFT_CAUSAL_STRICT, false), 2 + 3 + 0 + 0 + 1);
     CLEAN(w);
     stop_listening();
 }
