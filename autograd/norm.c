@@ -7,20 +7,25 @@ typedef struct { real eps; } norm;
 enum { X_, GAIN, SHIFT };
 enum { Y_, MEAN, RSTD, RESULTS };
 
+/* Results like x, which is normalised; gain and shift are the inputs from `gain` on. */
+static bool results_like(weft_call *c, const weft_tensor *x, int gain)
+{
+    weft__form row = x->f;
+    for (int i = gain; i < c->n; i++)
+        if (!is_real(c, i) || c->x[i]->f.rank != 1 || c->x[i]->f.size[0] != width(x))
+            return weft__refuse(c, "gain and shift [%lld], as wide as the last axis, are expected",
+                                (long long)width(x));
+    row.rank--;
+    c->y[Y_]->f = x->f, c->y[MEAN]->f = c->y[RSTD]->f = row;
+    return true;
+}
+
 static bool norm_shape(weft_call *c)
 {
     const weft__form *x = &c->x[X_]->f;
-    int lowest = x->batch ? 2 : 1;
-    weft__form row = *x;
-    if (x->rank < lowest || !is_real(c, X_))
+    if (x->rank < (x->batch ? 2 : 1) || !is_real(c, X_))
         return weft_op_refuse(c, "a last axis of reals is expected, and not the tokens");
-    for (int i = GAIN; i < c->n; i++)
-        if (!is_real(c, i) || c->x[i]->f.rank != 1 || c->x[i]->f.size[0] != width(c->x[X_]))
-            return weft__refuse(c, "gain and shift [%lld], as wide as the last axis, are expected",
-                                (long long)width(c->x[X_]));
-    row.rank--;
-    c->y[Y_]->f = *x, c->y[MEAN]->f = c->y[RSTD]->f = row;
-    return true;
+    return results_like(c, c->x[X_], GAIN);
 }
 
 static void norm_run(weft_call *c)
@@ -88,7 +93,6 @@ weft_tensor *weft_layer_norm(weft_tensor *x, weft_tensor *gain, weft_tensor *shi
 }
 
 /* ---- of a gate ---- */
-/* x[2] and x[3] are gain and shift */
 enum { GATE, SKIP, GATE_GAIN, GATE_SHIFT };
 
 bool weft__gate_fits(const weft_tensor *gate, const weft_tensor *skip)
@@ -103,17 +107,9 @@ bool weft__gate_fits(const weft_tensor *gate, const weft_tensor *skip)
 
 static bool gate_shape(weft_call *c)
 {
-    weft__form row = c->x[SKIP]->f;
     if (!weft__gate_fits(c->x[GATE], c->x[SKIP]))
         return weft_op_refuse(c, "reals, and a gate like the skip but for twice its width, are expected");
-    for (int i = GATE_GAIN; i < c->n; i++)
-        if (!is_real(c, i) || c->x[i]->f.rank != 1 || c->x[i]->f.size[0] != width(c->x[SKIP]))
-            return weft__refuse(c, "gain and shift [%lld], as wide as the skip, are expected",
-                                (long long)width(c->x[SKIP]));
-    c->y[Y_]->f = row;
-    row.rank--;
-    c->y[MEAN]->f = c->y[RSTD]->f = row;
-    return true;
+    return results_like(c, c->x[SKIP], GATE_GAIN);
 }
 
 static weft__gate_norm gate_record(const weft_call *c)

@@ -31,13 +31,12 @@ weft_layer_norm_layer *weft_layer_norm_layer_new(weft_module *parent, const char
     return weft__finished(m, n, &none);
 }
 
-/* Two rows of a ragged tensor in another layout are no neighbours of each other's: the operator arranges. */
 weft_tensor *weft__layer_norm_of_gate(weft_layer_norm_layer *n, weft_tensor *gate, weft_tensor *skip)
 {
     weft *w = n->m->w;
     bool fits = weft_ok(w) && skip && !weft__wrong(w, skip) && weft__gate_fits(gate, skip) &&
                 weft_size(skip, -1) == n->weight->f.size[0];
-    if (!fits)                                   /* spread, or wrong, which is told there */
+    if (!fits)                                   /* a skip that is to be spread, or a wrong one */
         return weft_layer_norm_layer_run(n, weft_add(weft__glu(gate), skip));
     const weft_module *before = weft__enter(n->m);
     weft_tensor *y = weft__gate_norm_of(gate, skip, n->weight, n->bias, n->eps);
