@@ -66,6 +66,9 @@ Test(messages, settings)
         weft_attention(of(w, 2, one_two), of(w, 2, one_two), of(w, 2, one_two),
                        &(weft_attention_opts){ .heads = 1, .scale = i ? inf : nan }, NULL);
         FAILS(w, WEFT_EARG, "attention: [3, 2] concat: a finite scale is expected");
+        weft_attention(of(w, 2, one_two), of(w, 2, one_two), of(w, 2, one_two),
+                       &(weft_attention_opts){ .heads = 2, .mean_heads = true }, NULL);
+        FAILS(w, WEFT_EARG, "attention: [3, 2] concat: mean_heads: shared_values are expected, too");
         weft_layer_norm(weft_zeros(w, WEFT_SHAPE(2, 2)), NULL, NULL, i ? inf : nan);
         FAILS(w, WEFT_EARG, "layer_norm: [2, 2]: a finite eps >= 0");
     }
