@@ -34,8 +34,7 @@ weft_layer_norm_layer *weft_layer_norm_layer_new(weft_module *parent, const char
 weft_tensor *weft__layer_norm_of_gate(weft_layer_norm_layer *n, weft_tensor *gate, weft_tensor *skip)
 {
     weft *w = n->m->w;
-    bool fits = weft_ok(w) && skip && !weft__wrong(w, skip) && weft__gate_fits(gate, skip) &&
-                weft_size(skip, -1) == n->weight->f.size[0];
+    bool fits = weft_ok(w) && skip && !weft__wrong(w, skip) && weft__gate_fits(gate, skip);
     if (!fits)                                   /* a skip that is to be spread, or a wrong one */
         return weft_layer_norm_layer_run(n, weft_add(weft__glu(gate), skip));
     const weft_module *before = weft__enter(n->m);

@@ -76,6 +76,7 @@ F(log_softmax_masked1, weft_log_softmax(x[0], -1, positive(x[1])))
 F(log_softmax_masked, weft_log_softmax(x[0], 0, positive(x[1])))
 F(layer_norm, weft_layer_norm(x[0], x[1], x[2], (weft_real)1e-5))
 F(layer_norm_bare, weft_layer_norm(x[0], NULL, NULL, (weft_real)1e-2))
+F(gate_norm, weft__gate_norm_of(x[0], x[1], x[2], x[3], 1e-2))
 F(linear, weft__linear(x[0], x[1], x[2], WEFT__UNARIES, 0))
 F(linear_bare, weft__linear(x[0], x[1], NULL, WEFT__UNARIES, 0))
 F(linear_tanh, weft__linear(x[0], x[1], x[2], WEFT__tanh, 0))
@@ -316,6 +317,8 @@ static const op_case op_cases[] = {
     { "layer_norm", f_layer_norm, { "ab5", "5", "5" }, -2, 2, 2 },
     { "layer_norm ragged", f_layer_norm, { "~n4", "4", "4" }, -2, 2, 2 },
     { "layer_norm bare", f_layer_norm_bare, { "~n3" }, -2, 2, 2 },
+    { "gate_norm", f_gate_norm, { "ab6", "ab3", "3", "3" }, -2, 2, 2 },
+    { "gate_norm ragged", f_gate_norm, { "~n6", "~n3", "3", "3" }, -2, 2, 2 },
     { "reshape", f_reshape, { "abc" }, -2, 2, 2 },   { "reshape rows", f_reshape_rows, { "~nab" }, -2, 2, 2 },
     { "transpose", f_transpose, { "abcd" }, -2, 2, 2 },
     { "transpose rows", f_transpose_rows, { "~nab" }, -2, 2, 2 },
