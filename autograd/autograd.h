@@ -64,16 +64,20 @@ bool         weft__asked_for(const weft_tensor *x);
  * back */
 void         weft__check_results(weft_call *, bool moves), weft__check_gradients(weft_call *);
 /* linear.c: f(x weight^T + bias), bias or NULL; f one of those whose derivative a value tells, or
- * WEFT__UNARIES, none. a sigmoid(b) of x = [a, b] */
+ * WEFT__UNARIES, none; a weight [G, O, K] with a bias [G, O]: each group of x [.., G, K] by its own.
+ * a sigmoid(b) of x = [a, b] */
 weft_tensor *weft__linear(weft_tensor *x, weft_tensor *weight, weft_tensor *bias, int f, real p);
 /* by some rows of the weight, and as many numbers of the bias, only */
 weft_tensor *weft__linear_part(weft_tensor *x, weft_tensor *weight, weft_tensor *bias, int64_t from,
                                int64_t rows);
 weft_tensor *weft__glu(weft_tensor *x);
-/* norm.c: layer norm of glu(gate) + skip, of a gate [.., 2 F] that fits a skip [.., F] */
+/* norm.c: layer norm of glu(gate) + skip, of a gate [.., 2 F] that fits a skip [.., F]; gain and shift [F],
+ * or [G, F] of [.., G, F] */
 bool         weft__gate_fits(const weft_tensor *gate, const weft_tensor *skip);
 weft_tensor *weft__gate_norm_of(weft_tensor *gate, weft_tensor *skip, weft_tensor *gain, weft_tensor *shift,
                                 double eps);
+/* over the last axis of [.., G, F], gain and shift [G, F] */
+weft_tensor *weft__layer_norm_of_groups(weft_tensor *x, weft_tensor *gain, weft_tensor *shift, double eps);
 /* dropout.c */
 /* of the next mask of that name in this step */
 uint64_t     weft__mask_key(weft *, const char *name);

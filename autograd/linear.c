@@ -2,6 +2,9 @@
  * what layers are made of, each as one fused operator, and as the same function from operators for second
  * derivatives.
  *
+ * A weight [G, O, K] with a bias [G, O] is a layer of its own for each of G groups, as of a convolution with
+ * groups: of x [.., G, K] it makes [.., G, O], in one batch of products.
+ *
  * The gradient of f is taken from y alone, so that the sums need not be kept: relu, leaky_relu and elu (their
  * factors above 0) have the sign of x, tanh and sigmoid have derivatives in y. */
 #include "autograd/autograd.h"
@@ -17,9 +20,33 @@ static const real *part_of(const weft_call *c, int i, int64_t row)     /* of the
     return X(c, i) + how(c)->from * row;
 }
 
+/* 0: the weight has none */
+static int64_t groups_of(const weft_call *c)
+{
+    return c->x[WEIGHT]->f.rank == 3 ? c->x[WEIGHT]->f.size[0] : 0;
+}
+
+static bool grouped_shape(weft_call *c)
+{
+    const weft__form *x = &c->x[X_]->f, *weight = &c->x[WEIGHT]->f,
+                     *bias = c->n > BIAS ? &c->x[BIAS]->f : NULL;
+    const int64_t groups = weight->size[0], out = weight->size[1], in = weight->size[2];
+    const bool reals = is_real(c, X_) && is_real(c, WEIGHT) && (!bias || is_real(c, BIAS));
+    const bool of_x = !weight->batch && groups > 0 && x->rank >= (x->batch ? 3 : 2) &&
+                      x->size[x->rank - 2] == groups && x->size[x->rank - 1] == in;
+    if (!reals || !of_x ||
+        (bias && (bias->batch || bias->rank != 2 || bias->size[0] != groups || bias->size[1] != out)))
+        return weft_op_refuse(c, "reals, [.., G, K] for a weight [G, O, K] and a bias [G, O], are expected");
+    weft_op_like(c->y[0], c->x[X_]);
+    c->y[0]->f.size[x->rank - 1] = out;
+    return true;
+}
+
 static bool linear_shape(weft_call *c)
 {
     const weft_tensor *x = c->x[X_], *weight = c->x[WEIGHT];
+    if (weight->f.rank == 3)
+        return grouped_shape(c);
     for (int i = 0; i < c->n; i++)
         if (!is_real(c, i) || (i > X_ && (c->x[i]->f.batch || c->x[i]->f.rank != (i == WEIGHT ? 2 : 1))))
             return weft_op_refuse(c, "reals, a weight of rank 2 and a bias of rank 1 are expected");
@@ -33,20 +60,26 @@ static bool linear_shape(weft_call *c)
     return true;
 }
 
+/* m x k times k x n. Each group has rows of its own in the weight, columns of its own in all else. */
 static weft__product product_of(const weft_call *c, bool ta, bool tb, const int64_t *mnk, bool add,
                                 const weft__finish *then)
 {
-    int64_t m = mnk[0], n = mnk[1], k = mnk[2];
+    const int64_t m = mnk[0], n = mnk[1], k = mnk[2], a = ta ? m : k, b = tb ? k : n;
+    const int64_t groups = groups_of(c), columns = groups ? groups : 1;
+    const bool of_weight = ta;                   /* its gradient, by terms that are tokens */
     return (weft__product){ .ta = ta,
                             .tb = tb,
                             .add = add,
                             .m = m,
                             .n = n,
                             .k = k,
-                            .lda = ta ? m : k,
-                            .ldb = tb ? k : n,
-                            .ldc = n,
-                            .batches = 1,
+                            .lda = a * columns,
+                            .ldb = of_weight ? b * columns : b,
+                            .ldc = of_weight ? n : n * columns,
+                            .batches = columns,
+                            .stride_a = a,
+                            .stride_b = of_weight ? b : n * k,
+                            .stride_c = of_weight ? m * n : n,
                             .precision = dev(c)->precision,
                             .then = then };
 }
@@ -71,11 +104,17 @@ static const void *packed_weight(const weft_call *c, const weft__product *p)
     return k ? k->at : NULL;
 }
 
+static int64_t tokens_of(const weft_call *c)
+{
+    const int64_t rows = weft__rows(&c->x[X_]->f), groups = groups_of(c);
+    return groups ? rows / groups : rows;
+}
+
 static void linear_run(weft_call *c)
 {
     const curve *u = how(c);
-    weft__finish then = { c->n > BIAS ? part_of(c, BIAS, 1) : NULL, u->f, u->p, 0 };
-    const int64_t mnk[] = { weft__rows(&c->x[X_]->f), width(c->y[0]), width(c->x[X_]) };
+    weft__finish then = { c->n > BIAS ? part_of(c, BIAS, 1) : NULL, width(c->y[0]), u->f, u->p, 0 };
+    const int64_t mnk[] = { tokens_of(c), width(c->y[0]), width(c->x[X_]) };
     weft__product p = product_of(c, false, true, mnk, false, &then);
     p.packed = packed_weight(c, &p);
     RUN(c, gemm, &p, X(c, X_), part_of(c, WEIGHT, width(c->x[X_])), Y(c, 0));
@@ -98,7 +137,7 @@ static const real *of_sums(const weft_call *c)   /* the gradient before f; NULL:
 static void linear_fused(const weft_call *c)
 {
     bool add;
-    int64_t rows = weft__rows(&c->x[X_]->f), in = width(c->x[X_]), out = width(c->y[0]);
+    int64_t rows = tokens_of(c), in = width(c->x[X_]), out = width(c->y[0]), groups = groups_of(c);
     const real *dz = of_sums(c);
     const bool part = how(c)->rows;              /* the rows beside it get nothing, so all begins as zeros */
     real *dw = !dz ? NULL : part ? weft__dx_added(c, WEIGHT) : weft_op_dx(c, WEIGHT, &add);
@@ -107,10 +146,31 @@ static void linear_fused(const weft_call *c)
                 part || add);
     real *db = dz && c->n > BIAS ? weft__dx_added(c, BIAS) : NULL;
     if (db)
-        RUN(c, sum, &(weft__grid){ 2, { rows, out }, { { 0, 1 } } }, dz, db + how(c)->from);
+        RUN(c, sum, &(weft__grid){ 2, { rows, groups ? groups * out : out }, { { 0, 1 } } }, dz,
+            db + how(c)->from);
     real *dx = dz ? weft_op_dx(c, X_, &add) : NULL;
     if (dx)
         product(c, false, false, (int64_t[]){ rows, in, out }, dz, part_of(c, WEIGHT, in), dx, add);
+}
+
+/* Group g of a weight or a bias. */
+static weft_tensor *of_group(weft_tensor *x, int64_t g)
+{
+    return weft_reshape(weft_slice(x, 0, g, g + 1), x->f.rank - 1, x->f.size + 1);
+}
+
+/* Group by group. */
+static weft_tensor *composed_groups(const weft_call *c)
+{
+    const int64_t groups = groups_of(c);
+    weft *w = c->x[X_]->w;
+    weft_tensor **each = weft__take(w, &w->notes, groups * (int64_t)sizeof(weft_tensor *));
+    for (int64_t g = 0; each && g < groups; g++) {
+        weft_tensor *x = weft_slice(c->x[X_], -2, g, g + 1);
+        each[g] = weft_matmul_with(x, false, of_group(c->x[WEIGHT], g), true);
+        each[g] = c->n > BIAS ? weft_add(each[g], of_group(c->x[BIAS], g)) : each[g];
+    }
+    return each ? weft_concat(each, groups, -2) : &w->nil;
 }
 
 static void linear_composed(const weft_call *c, weft_tensor **y)
@@ -119,8 +179,8 @@ static void linear_composed(const weft_call *c, weft_tensor **y)
     weft_tensor *of[2] = { c->x[WEIGHT], c->n > BIAS ? c->x[BIAS] : NULL };
     for (int i = 0; u->rows && i < c->n - WEIGHT; i++)
         of[i] = weft_slice(of[i], 0, u->from, u->from + u->rows);
-    weft_tensor *sum = weft_matmul_with(c->x[X_], false, of[0], true);
-    sum = of[1] ? weft_add(sum, of[1]) : sum;
+    weft_tensor *sum = groups_of(c) ? composed_groups(c) : weft_matmul_with(c->x[X_], false, of[0], true);
+    sum = of[1] && !groups_of(c) ? weft_add(sum, of[1]) : sum;
     y[0] = u->f == WEFT__UNARIES ? sum : weft__unary(u->f, sum, u->p);
 }
 

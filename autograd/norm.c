@@ -1,20 +1,28 @@
 /* norm.c - layer normalisation over the last axis, of rows or of a gated linear unit's sum with its skip:
  * each one fused operator, and the same function from operators for second derivatives. */
 #include <math.h>
+#include <string.h>
 #include "autograd/autograd.h"
 
-typedef struct { real eps; } norm;
+typedef struct { real eps; bool grouped; } norm;
 enum { X_, GAIN, SHIFT };
+enum { SKIP, GATE, GATE_GAIN, GATE_SHIFT };
 enum { Y_, MEAN, RSTD, RESULTS };
 
-/* Results like x, which is normalised; gain and shift are the inputs from `gain` on. */
-static bool results_like(weft_call *c, const weft_tensor *x, int gain)
+static const norm *how(const weft_call *c) { return c->attributes; }
+
+/* Results like x, which is normalised; gain and shift are the inputs from `gain` on: a row of them, or, if
+ * grouped, one for each place of x's last axis but one. */
+static bool results_like(weft_call *c, int gain)
 {
+    const weft_tensor *x = c->x[X_];
+    const int axes = how(c)->grouped ? 2 : 1, first = x->f.rank - axes;
     weft__form row = x->f;
     for (int i = gain; i < c->n; i++)
-        if (!is_real(c, i) || c->x[i]->f.rank != 1 || c->x[i]->f.size[0] != width(x))
-            return weft__refuse(c, "gain and shift [%lld], as wide as the last axis, are expected",
-                                (long long)width(x));
+        if (!is_real(c, i) || c->x[i]->f.batch || c->x[i]->f.rank != axes || first < (x->f.batch ? 1 : 0) ||
+            memcmp(c->x[i]->f.size, x->f.size + first, (size_t)axes * sizeof *x->f.size))
+            return weft__refuse(c, "gain and shift %s[%lld], as wide as the last axis, are expected",
+                                axes > 1 ? "[groups] " : "", (long long)width(x));
     row.rank--;
     c->y[Y_]->f = x->f, c->y[MEAN]->f = c->y[RSTD]->f = row;
     return true;
@@ -25,24 +33,44 @@ static bool norm_shape(weft_call *c)
     const weft__form *x = &c->x[X_]->f;
     if (x->rank < (x->batch ? 2 : 1) || !is_real(c, X_))
         return weft_op_refuse(c, "a last axis of reals is expected, and not the tokens");
-    return results_like(c, c->x[X_], GAIN);
+    return results_like(c, GAIN);
 }
 
-static void norm_run(weft_call *c)
+/* gate, gain: which inputs they are, the shift behind the gain; 0: there is none */
+static weft__layer_norm record_of(const weft_call *c, int gate, int gain)
 {
-    const norm *n = c->attributes;
-    bool scaled = c->n > 1;
-    RUN(c, layer_norm, weft__rows(&c->x[X_]->f), width(c->x[X_]), n->eps, X(c, X_),
-        scaled ? X(c, GAIN) : NULL, scaled ? X(c, SHIFT) : NULL, Y(c, Y_), Y(c, MEAN), Y(c, RSTD));
+    const bool scaled = gain < c->n;
+    const int64_t groups = how(c)->grouped ? c->x[gain]->f.size[0] : 1;
+    return (weft__layer_norm){ .rows = weft__rows(&c->x[X_]->f),
+                               .width = width(c->x[X_]),
+                               .groups = groups ? groups : 1,
+                               .eps = how(c)->eps,
+                               .x = X(c, X_),
+                               .gate = gate ? X(c, gate) : NULL,
+                               .gain = scaled ? X(c, gain) : NULL,
+                               .shift = scaled ? X(c, gain + 1) : NULL,
+                               .y = Y(c, Y_),
+                               .mean = Y(c, MEAN),
+                               .rstd = Y(c, RSTD) };
 }
 
-static void norm_fused(const weft_call *c)
+static void normalise(const weft_call *c, int gate, int gain)
 {
-    real *dx = weft__dx_added(c, X_), *dgain = weft__dx_added(c, GAIN), *dshift = weft__dx_added(c, SHIFT);
+    const weft__layer_norm n = record_of(c, gate, gain);
+    RUN(c, layer_norm, &n);
+}
+
+static void normalise_back(const weft_call *c, int gate, int gain)
+{
+    weft__layer_norm n = record_of(c, gate, gain);
+    n.dy = weft_op_dy(c, Y_), n.dgate = gate ? weft_op_dx(c, gate, &n.add) : NULL;
+    n.dx = weft__dx_added(c, X_), n.dgain = weft__dx_added(c, gain), n.dshift = weft__dx_added(c, gain + 1);
     if (!c->y[0]->w->status)
-        RUN(c, layer_norm_back, weft__rows(&c->x[X_]->f), width(c->x[X_]), X(c, X_),
-            c->n > 1 ? X(c, GAIN) : NULL, Y(c, MEAN), Y(c, RSTD), weft_op_dy(c, Y_), dx, dgain, dshift);
+        RUN(c, layer_norm_back, &n);
 }
+
+static void norm_run(weft_call *c) { normalise(c, 0, GAIN); }
+static void norm_fused(const weft_call *c) { normalise_back(c, 0, GAIN); }
 
 static weft_tensor *mean_across(weft_tensor *x)
 {
@@ -79,7 +107,7 @@ static const weft_op op_norm = { .name = "layer_norm",
 weft_tensor *weft_layer_norm(weft_tensor *x, weft_tensor *gain, weft_tensor *shift, double eps)
 {
     eps = weft__or(eps, 1e-5);
-    norm n = { (real)eps };
+    norm n = { (real)eps, false };
     weft_tensor *given[] = { x, gain ? gain : shift, shift ? shift : gain };
     if (!(eps >= 0) || isinf(eps) || (gain == NULL) != (shift == NULL))
         return weft__failed_of(given, gain || shift ? 3 : 1, WEFT_EARG, "layer_norm",
@@ -93,8 +121,6 @@ weft_tensor *weft_layer_norm(weft_tensor *x, weft_tensor *gain, weft_tensor *shi
 }
 
 /* ---- of a gate ---- */
-enum { GATE, SKIP, GATE_GAIN, GATE_SHIFT };
-
 bool weft__gate_fits(const weft_tensor *gate, const weft_tensor *skip)
 {
     const weft__form *g = &gate->f, *s = &skip->f;
@@ -109,38 +135,11 @@ static bool gate_shape(weft_call *c)
 {
     if (!weft__gate_fits(c->x[GATE], c->x[SKIP]))
         return weft_op_refuse(c, "reals, and a gate like the skip but for twice its width, are expected");
-    return results_like(c, c->x[SKIP], GATE_GAIN);
+    return results_like(c, GATE_GAIN);
 }
 
-static weft__gate_norm gate_record(const weft_call *c)
-{
-    return (weft__gate_norm){ .rows = weft__rows(&c->x[SKIP]->f),
-                              .width = width(c->x[SKIP]),
-                              .eps = ((const norm *)c->attributes)->eps,
-                              .gate = X(c, GATE),
-                              .skip = X(c, SKIP),
-                              .gain = X(c, GATE_GAIN),
-                              .shift = X(c, GATE_SHIFT),
-                              .y = Y(c, Y_),
-                              .mean = Y(c, MEAN),
-                              .rstd = Y(c, RSTD) };
-}
-
-static void gate_run(weft_call *c)
-{
-    weft__gate_norm g = gate_record(c);
-    RUN(c, gate_norm, &g);
-}
-
-static void gate_fused(const weft_call *c)
-{
-    weft__gate_norm g = gate_record(c);
-    g.dy = weft_op_dy(c, Y_), g.dgate = weft_op_dx(c, GATE, &g.add);
-    g.dskip = weft__dx_added(c, SKIP), g.dgain = weft__dx_added(c, GATE_GAIN),
-    g.dshift = weft__dx_added(c, GATE_SHIFT);
-    if (!c->y[0]->w->status)
-        RUN(c, gate_norm_back, &g);
-}
+static void gate_run(weft_call *c) { normalise(c, GATE, GATE_GAIN); }
+static void gate_fused(const weft_call *c) { normalise_back(c, GATE, GATE_GAIN); }
 
 static void gate_composed(const weft_call *c, weft_tensor **y)
 {
@@ -159,6 +158,12 @@ static const weft_op op_gate_norm = { .name = "gate_norm",
 weft_tensor *weft__gate_norm_of(weft_tensor *gate, weft_tensor *skip, weft_tensor *gain, weft_tensor *shift,
                                 double eps)
 {
-    norm n = { (real)weft__or(eps, 1e-5) };
-    return APPLY_WITH(&op_gate_norm, n, gate, skip, gain, shift);
+    norm n = { (real)weft__or(eps, 1e-5), gain->f.rank == 2 };
+    return APPLY_WITH(&op_gate_norm, n, skip, gate, gain, shift);
+}
+
+weft_tensor *weft__layer_norm_of_groups(weft_tensor *x, weft_tensor *gain, weft_tensor *shift, double eps)
+{
+    norm n = { (real)weft__or(eps, 1e-5), true };
+    return APPLY_WITH(&op_norm, n, x, gain, shift);
 }

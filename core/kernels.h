@@ -53,7 +53,10 @@ typedef struct weft__ints { const int32_t *host, *device; } weft__ints;
 
 /* What becomes of a product's numbers once their sums are complete: c = f(c + bias[column]). f is a function
  * of pointwise.def, or WEFT__UNARIES, which is none. */
-typedef struct weft__finish { const real *bias; int f; real p, q; } weft__finish;    /* bias [n], or NULL */
+typedef struct weft__finish {
+    const real *bias; int64_t stride;            /* [n], or NULL; from product to product of a batch */
+    int f; real p, q;
+} weft__finish;
 
 /* c[i] (+)= op(a[i]) op(b[i]) for i < batches; op is a transposition if ta, tb. op(a): m x k, op(b): k x
  * n, c: m x n. */
@@ -66,15 +69,16 @@ typedef struct weft__product {
     const void *packed;                          /* b, by gemm_pack for such a product; NULL: it was not */
 } weft__product;
 
-/* y = (s - mean) rstd gain + shift for each row of s = a sigmoid(b) + skip, as layer_norm; a row of gate is
- * a, then b. */
-typedef struct weft__gate_norm {
-    int64_t rows, width; real eps;
-    const real *gate, *skip, *gain, *shift;      /* [rows, 2 width], [rows, width], [width] or NULL */
+/* Layer norm: y = (s - mean) rstd gain + shift for each row s, which is x's or, with a gate whose row is a,
+ * then b, a sigmoid(b) + x's. Row r has gain and shift r % groups; groups divides rows. */
+typedef struct weft__layer_norm {
+    int64_t rows, width, groups; real eps;
+    const real *x, *gate;                        /* [rows, width], [rows, 2 width] or NULL */
+    const real *gain, *shift;                    /* [groups, width]; NULL: ones, zeros */
     real *y, *mean, *rstd;                       /* mean, rstd [rows] */
     /* backward, which reads mean and rstd; NULL: not needed. All add but dgate, which does if told. */
-    const real *dy; real *dgate, *dskip, *dgain, *dshift; bool add;
-} weft__gate_norm;
+    const real *dy; real *dx, *dgate, *dgain, *dshift; bool add;
+} weft__layer_norm;
 
 /* Scaled dot product attention between two ragged tensors in concat layout. Queries of sequence s are rows
  * q_offset[s] .. q_offset[s + 1], its keys and values k_offset[s] .. ; head h owns columns h * dk .. and h *

@@ -78,7 +78,7 @@ static __global__ void finish_each(weft__product p, weft__finish f, real *c)
 {
     for (int64_t i = first_index(), of_one = p.m * p.n; i < p.batches * of_one; i += index_step()) {
         real *to = c + i / of_one * p.stride_c + i % of_one / p.n * p.ldc + i % p.n;
-        *to = finished(f, *to + (f.bias ? f.bias[i % p.n] : 0));
+        *to = finished(f, *to + (f.bias ? f.bias[i / of_one * f.stride + i % p.n] : 0));
     }
 }
 

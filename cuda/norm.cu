@@ -83,103 +83,98 @@ void K(softmax_back)(weft__device *d, const weft__segments *s, const real *y, co
     LAUNCH(d, softmax_back_each, one.grid, one.threads, 0, *s, y, dy, dx, add);
 }
 
-/* ---- layer norm: y = (x - mean) rstd gain + shift, rstd = 1 / sqrt(mean of (x - mean)^2 + eps); of a gate:
- * x is a sigmoid(b) + skip, made anew wherever it is read ---- */
-typedef struct layer {
-    int64_t rows, width; real eps;
-    const real *x, *gain, *shift, *dy; real *y, *mean, *rstd, *dx;
-    const real *gate; real *dgate; bool add;     /* x: the skip */
-} layer;
-
-__device__ static inline real sigmoid_of(const layer &l, int64_t row, int64_t j)
+/* ---- layer norm: y = (s - mean) rstd gain + shift, rstd = 1 / sqrt(mean of (s - mean)^2 + eps); of a gate:
+ * s is a sigmoid(b) + x, made anew wherever it is read ---- */
+__device__ static inline real sigmoid_of(const weft__layer_norm &n, int64_t row, int64_t j)
 {
-    return 1 / (1 + exp(-l.gate[(2 * row + 1) * l.width + j]));
+    return 1 / (1 + exp(-n.gate[(2 * row + 1) * n.width + j]));
 }
-template <bool gated> __device__ static inline real x_of(const layer &l, int64_t row, int64_t j)
+template <bool gated> __device__ static inline real summand(const weft__layer_norm &n, int64_t row, int64_t j)
 {
-    const real x = l.x[row * l.width + j];
-    return gated ? l.gate[2 * row * l.width + j] * sigmoid_of(l, row, j) + x : x;
+    const real x = n.x[row * n.width + j];
+    return gated ? n.gate[2 * row * n.width + j] * sigmoid_of(n, row, j) + x : x;
 }
-template <bool gated> __global__ static void layer_norm_each(layer l)
+/* Number j of the row's gain or shift. */
+__device__ static inline real of_group(const weft__layer_norm &n, const real *gain, int64_t row, int64_t j)
+{
+    return gain[(n.groups > 1 ? row % n.groups * n.width : 0) + j];
+}
+template <bool gated> __global__ static void layer_norm_each(weft__layer_norm n)
 {
     group g = group_along();
-    int64_t row = group_number(), width = row < l.rows ? l.width : 0;
-    real *y = l.y + row * l.width, n = l.width ? (real)l.width : 1, mean = 0, v = 0;
+    int64_t row = group_number(), width = row < n.rows ? n.width : 0;
+    real *y = n.y + row * n.width, count = n.width ? (real)n.width : 1, mean = 0, v = 0;
     EACH_LANE(j, g, width)
-        mean += x_of<gated>(l, row, j);
-    mean = together<SUM>(g, mean) / n;
+        mean += summand<gated>(n, row, j);
+    mean = together<SUM>(g, mean) / count;
     EACH_LANE(j, g, width) {
-        const real x = x_of<gated>(l, row, j);
-        v += (x - mean) * (x - mean);
+        const real s = summand<gated>(n, row, j);
+        v += (s - mean) * (s - mean);
     }
-    real rstd = 1 / sqrt(together<SUM>(g, v) / n + l.eps);
+    real rstd = 1 / sqrt(together<SUM>(g, v) / count + n.eps);
     EACH_LANE(j, g, width)
-        y[j] = (x_of<gated>(l, row, j) - mean) * rstd * (l.gain ? l.gain[j] : 1) + (l.shift ? l.shift[j] : 0);
-    if (row < l.rows && g.lane == 0)
-        l.mean[row] = mean, l.rstd[row] = rstd;
+        y[j] = (summand<gated>(n, row, j) - mean) * rstd * (n.gain ? of_group(n, n.gain, row, j) : 1) +
+               (n.shift ? of_group(n, n.shift, row, j) : 0);
+    if (row < n.rows && g.lane == 0)
+        n.mean[row] = mean, n.rstd[row] = rstd;
 }
-void K(layer_norm)(weft__device *d, int64_t rows, int64_t width, real eps, const real *x, const real *gain,
-                   const real *shift, real *y, real *mean, real *rstd)
+void K(layer_norm)(weft__device *d, const weft__layer_norm *n)
 {
-    layer l = { rows, width, eps, x, gain, shift, NULL, y, mean, rstd, NULL };
-    shape one = groups_along(rows, lanes_for(width));
-    LAUNCH(d, layer_norm_each<false>, one.grid, one.threads, 0, l);
-}
-static layer of_gate(const weft__gate_norm *g)
-{
-    return layer{ g->rows, g->width, g->eps,  g->skip, g->gain, g->shift, g->dy,
-                  g->y,    g->mean,  g->rstd, g->dskip, g->gate, g->dgate, g->add };
-}
-void K(gate_norm)(weft__device *d, const weft__gate_norm *g)
-{
-    shape one = groups_along(g->rows, lanes_for(g->width));
-    LAUNCH(d, layer_norm_each<true>, one.grid, one.threads, 0, of_gate(g));
+    shape one = groups_along(n->rows, lanes_for(n->width));
+    if (n->gate)
+        LAUNCH(d, layer_norm_each<true>, one.grid, one.threads, 0, *n);
+    else
+        LAUNCH(d, layer_norm_each<false>, one.grid, one.threads, 0, *n);
 }
 
-/* With h = (x - mean) rstd, g = dy gain: dx += rstd (g - mean of g - h mean of g h). */
-__device__ static void gate_back(const layer &l, int64_t row, int64_t j, real ds)
+__device__ static void gate_back(const weft__layer_norm &n, int64_t row, int64_t j, real ds)
 {
-    const int64_t at = 2 * row * l.width + j;
-    const real s = sigmoid_of(l, row, j);
-    if (l.dx)
-        l.dx[row * l.width + j] += ds;
-    if (l.dgate)
-        put(l.dgate + at, ds * s, l.add), put(l.dgate + at + l.width, ds * l.gate[at] * s * (1 - s), l.add);
+    const int64_t at = 2 * row * n.width + j;
+    const real s = sigmoid_of(n, row, j);
+    if (n.dx)
+        n.dx[row * n.width + j] += ds;
+    if (n.dgate)
+        put(n.dgate + at, ds * s, n.add), put(n.dgate + at + n.width, ds * n.gate[at] * s * (1 - s), n.add);
 }
-template <bool gated> __global__ static void layer_norm_back_each(layer l)
+/* With h = (s - mean) rstd, g = dy gain: ds = rstd (g - mean of g - h mean of g h). */
+template <bool gated> __global__ static void layer_norm_back_each(weft__layer_norm n)
 {
     group g = group_along();
-    int64_t row = group_number(), width = row < l.rows ? l.width : 0;
-    const real *dy = l.dy + row * l.width;
-    real mean = width ? l.mean[row] : 0, rstd = width ? l.rstd[row] : 0, a = 0,
+    int64_t row = group_number(), width = row < n.rows ? n.width : 0;
+    const real *dy = n.dy + row * n.width;
+    real mean = width ? n.mean[row] : 0, rstd = width ? n.rstd[row] : 0, a = 0,
          b = 0;
     EACH_LANE(j, g, width) {
-        real v = dy[j] * (l.gain ? l.gain[j] : 1);
-        a += v, b += v * ((x_of<gated>(l, row, j) - mean) * rstd);
+        real v = dy[j] * (n.gain ? of_group(n, n.gain, row, j) : 1);
+        a += v, b += v * ((summand<gated>(n, row, j) - mean) * rstd);
     }
-    a = together<SUM>(g, a) / (real)l.width, b = together<SUM>(g, b) / (real)l.width;
+    a = together<SUM>(g, a) / (real)n.width, b = together<SUM>(g, b) / (real)n.width;
     EACH_LANE(j, g, width) {
-        const real ds = rstd * (dy[j] * (l.gain ? l.gain[j] : 1) - a -
-                                (x_of<gated>(l, row, j) - mean) * rstd * b);
+        const real ds = rstd * (dy[j] * (n.gain ? of_group(n, n.gain, row, j) : 1) - a -
+                                (summand<gated>(n, row, j) - mean) * rstd * b);
         if (gated)
-            gate_back(l, row, j, ds);
+            gate_back(n, row, j, ds);
         else
-            l.dx[row * l.width + j] += ds;
+            n.dx[row * n.width + j] += ds;
     }
 }
-/* parts[chunk]: sum dy h and sum dy of a chunk of rows, for each column. */
-template <bool gated> __global__ static void column_parts(layer l, int64_t chunk, real *parts)
+/* parts[chunk]: sum dy h and sum dy of a chunk of tokens, a row of each group, for each column of each
+ * group. */
+template <bool gated> __global__ static void column_parts(weft__layer_norm n, int64_t chunk, real *parts)
 {
     group g = group_below();
-    int64_t j = first_index(), from = blockIdx.y * chunk, end = from + chunk < l.rows ? from + chunk : l.rows;
+    const int64_t j = first_index(), wide = n.groups * n.width, tokens = n.rows / n.groups;
+    const int64_t of_group = j / n.width;
+    int64_t from = blockIdx.y * chunk, end = from + chunk < tokens ? from + chunk : tokens;
     real a = 0, b = 0;
-    for (int64_t r = from + g.lane; j < l.width && r < end; r += g.lanes) {
-        real dy = l.dy[r * l.width + j];
-        a += dy * ((x_of<gated>(l, r, j) - l.mean[r]) * l.rstd[r]), b += dy;
+    for (int64_t t = from + g.lane; j < wide && t < end; t += g.lanes) {
+        const int64_t r = t * n.groups + of_group;
+        real dy = n.dy[t * wide + j];
+        a += dy * ((summand<gated>(n, r, j - of_group * n.width) - n.mean[r]) * n.rstd[r]), b += dy;
     }
     a = together<SUM>(g, a), b = together<SUM>(g, b);
-    if (j < l.width && g.lane == 0)
-        parts[blockIdx.y * 2 * l.width + j] = a, parts[(blockIdx.y * 2 + 1) * l.width + j] = b;
+    if (j < wide && g.lane == 0)
+        parts[blockIdx.y * 2 * wide + j] = a, parts[(blockIdx.y * 2 + 1) * wide + j] = b;
 }
 __global__ static void sum_parts(int64_t width, int64_t chunks, const real *parts, real *dgain, real *dshift)
 {
@@ -194,32 +189,28 @@ __global__ static void sum_parts(int64_t width, int64_t chunks, const real *part
     if (dshift && j < width && g.lane == 0)
         dshift[j] += b;
 }
-template <bool gated> static void layer_back(weft__device *d, const layer &l, real *dgain, real *dshift)
+template <bool gated> static void layer_back(weft__device *d, const weft__layer_norm *n)
 {
-    const int64_t rows = l.rows, width = l.width;
-    shape one = groups_along(rows, lanes_for(width));
-    if (l.dx || l.dgate)
-        LAUNCH(d, layer_norm_back_each<gated>, one.grid, one.threads, 0, l);
-    if (!(dgain || dshift) || !rows || !width)
+    const int64_t tokens = n->rows / n->groups, wide = n->groups * n->width;
+    shape one = groups_along(n->rows, lanes_for(n->width));
+    if (n->dx || n->dgate)
+        LAUNCH(d, layer_norm_back_each<gated>, one.grid, one.threads, 0, *n);
+    if (!(n->dgain || n->dshift) || !tokens || !wide)
         return;
-    int tx = power_for(width, 32), ty = THREADS / tx;
-    int64_t tiles = parts(width, tx), chunk = most(8 * ty, parts(rows, most(1, 1024 / tiles))),
-            chunks = parts(rows, chunk);
-    real *partial = (real *)scratch(d, (size_t)(chunks * 2 * width) * sizeof *partial);
+    int tx = power_for(wide, 32), ty = THREADS / tx;
+    int64_t tiles = parts(wide, tx), chunk = most(8 * ty, parts(tokens, most(1, 1024 / tiles))),
+            chunks = parts(tokens, chunk);
+    real *partial = (real *)scratch(d, (size_t)(chunks * 2 * wide) * sizeof *partial);
     if (!partial)
         return;
-    LAUNCH(d, column_parts<gated>, dim3((unsigned)tiles, (unsigned)chunks), dim3(tx, ty), 0, l, chunk,
+    LAUNCH(d, column_parts<gated>, dim3((unsigned)tiles, (unsigned)chunks), dim3(tx, ty), 0, *n, chunk,
            partial);
-    LAUNCH(d, sum_parts, dim3((unsigned)tiles), dim3(tx, ty), 0, width, chunks, partial, dgain, dshift);
+    LAUNCH(d, sum_parts, dim3((unsigned)tiles), dim3(tx, ty), 0, wide, chunks, partial, n->dgain, n->dshift);
 }
-void K(layer_norm_back)(weft__device *d, int64_t rows, int64_t width, const real *x, const real *gain,
-                        const real *mean, const real *rstd, const real *dy, real *dx, real *dgain,
-                        real *dshift)
+void K(layer_norm_back)(weft__device *d, const weft__layer_norm *n)
 {
-    layer l = { rows, width, 0, x, gain, NULL, dy, NULL, (real *)mean, (real *)rstd, dx };
-    layer_back<false>(d, l, dgain, dshift);
-}
-void K(gate_norm_back)(weft__device *d, const weft__gate_norm *g)
-{
-    layer_back<true>(d, of_gate(g), g->dgain, g->dshift);
+    if (n->gate)
+        layer_back<true>(d, n);
+    else
+        layer_back<false>(d, n);
 }

@@ -125,7 +125,7 @@ static inline void layer_inputs(const layer_work *w, int64_t n, const real *x, r
     const real *biases = layer_biases(w);
     const char *packed = (const char *)l->packed;
     EACH_RUN_OF(run, l, false) {
-        const weft__finish then = { biases ? biases + run.slot : NULL, WEFT__UNARIES, 0, 0 };
+        const weft__finish then = { biases ? biases + run.slot : NULL, 0, WEFT__UNARIES, 0, 0 };
         weft__product p = layer_input_product(w, &run, n, biases ? &then : NULL);
         p.packed = packed, packed += packed ? layer_packed_input(w, &run) : 0;
         w->k->gemm(w->d, &p, x, l->w_ih + run.block * F, sums + run.slot);

@@ -77,6 +77,7 @@ F(log_softmax_masked, weft_log_softmax(x[0], 0, positive(x[1])))
 F(layer_norm, weft_layer_norm(x[0], x[1], x[2], (weft_real)1e-5))
 F(layer_norm_bare, weft_layer_norm(x[0], NULL, NULL, (weft_real)1e-2))
 F(gate_norm, weft__gate_norm_of(x[0], x[1], x[2], x[3], 1e-2))
+F(norm_of_groups, weft__layer_norm_of_groups(x[0], x[1], x[2], 1e-2))
 F(linear, weft__linear(x[0], x[1], x[2], WEFT__UNARIES, 0))
 F(linear_bare, weft__linear(x[0], x[1], NULL, WEFT__UNARIES, 0))
 F(linear_tanh, weft__linear(x[0], x[1], x[2], WEFT__tanh, 0))
@@ -281,6 +282,9 @@ static const op_case op_cases[] = {
     { "linear sigmoid", f_linear_sigmoid, { "ab", "cb" }, -2, 2, 2 },
     { "linear elu", f_linear_elu, { "ab", "cb", "c" }, .1, 1, 2 },
     { "linear leaky_relu", f_linear_leaky, { "~na", "ba", "b" }, .1, 1, 2 },
+    { "linear groups", f_linear, { "a3b", "3cb", "3c" }, -2, 2, 2 },
+    { "linear groups ragged", f_linear_tanh, { "~n2b", "2cb", "2c" }, -1, 1, 2 },
+    { "linear groups bare", f_linear_bare, { "~na2b", "2cb" }, -2, 2, 2 },
     { "linear of itself", f_linear_same, { "ab" }, -1, 1, 2 },
     { "glu", f_glu, { "ab4" }, -2, 2, 2 },           { "glu ragged", f_glu, { "~n6" }, -2, 2, 2 },
     { "sum 0", f_sum0, { "abc" }, -2, 2, 2 }, { "sum 1", f_sum1, { "abc" }, -2, 2, 2 },
@@ -319,6 +323,9 @@ static const op_case op_cases[] = {
     { "layer_norm bare", f_layer_norm_bare, { "~n3" }, -2, 2, 2 },
     { "gate_norm", f_gate_norm, { "ab6", "ab3", "3", "3" }, -2, 2, 2 },
     { "gate_norm ragged", f_gate_norm, { "~n6", "~n3", "3", "3" }, -2, 2, 2 },
+    { "gate_norm groups", f_gate_norm, { "~n38", "~n34", "34", "34" }, -2, 2, 2 },
+    { "layer_norm groups", f_norm_of_groups, { "a25", "25", "25" }, -2, 2, 2 },
+    { "layer_norm groups ragged", f_norm_of_groups, { "~n33", "33", "33" }, -2, 2, 2 },
     { "reshape", f_reshape, { "abc" }, -2, 2, 2 },   { "reshape rows", f_reshape_rows, { "~nab" }, -2, 2, 2 },
     { "transpose", f_transpose, { "abcd" }, -2, 2, 2 },
     { "transpose rows", f_transpose_rows, { "~nab" }, -2, 2, 2 },

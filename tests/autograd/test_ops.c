@@ -75,13 +75,11 @@ static void bad_softmax_back(weft__device *d, const weft__segments *s, const rea
     fine->softmax_back(d, s, y, dy, dx, add);
     spoil(d, s->count * s->length * s->inner, dx);
 }
-static void bad_layer_norm_back(weft__device *d, int64_t rows, int64_t width, const real *x, const real *gain,
-                                const real *mean, const real *rstd, const real *dy, real *dx, real *dgain,
-                                real *dshift)
+static void bad_layer_norm_back(weft__device *d, const weft__layer_norm *n)
 {
-    fine->layer_norm_back(d, rows, width, x, gain, mean, rstd, dy, dx, dgain, dshift);
-    if (dgain)
-        spoil(d, width, dgain);
+    fine->layer_norm_back(d, n);
+    if (n->dgain)
+        spoil(d, n->groups * n->width, n->dgain);
 }
 static void bad_attention_back(weft__device *d, const weft__attention *a)
 {

@@ -168,4 +168,9 @@ UNUSED static void everywhere(const char *name, kernel_case *play, int times)
     }
 }
 #define KERNEL_TEST(name) Test(kernels, name) { everywhere(#name, play_##name, rounds(40, 2000)); }
+
+/* For every table: t is a run on it with two threads, on which a kernel is done when it returns. */
+#define ON_EVERY_TABLE(t)                                                         \
+    for (int table_i = setenv("WEFT_SYNC", "1", 1); table_of(table_i); table_i++) \
+        for (run *t = run_on(table_of(table_i), 2); t; run_end(t), t = NULL)
 #endif

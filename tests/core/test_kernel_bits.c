@@ -5,11 +5,6 @@
 #include "kernel_run.h"
 #include "core/shared/philox.h"
 
-/* For every table: t is a run on it with two threads, on which a kernel is done when it returns. */
-#define ON_EVERY_TABLE(t)                                                         \
-    for (int table_i = setenv("WEFT_SYNC", "1", 1); table_of(table_i); table_i++) \
-        for (run *t = run_on(table_of(table_i), 2); t; run_end(t), t = NULL)
-
 /* ---- what is moved ---- */
 /* In pieces as wide as a layout has them, to places that another layout does not need: -0 stays -0. */
 Test(bits, what_is_moved_keeps_its_sign_of_zero)
@@ -143,9 +138,20 @@ static void rows_alone(run *t, int64_t rows, int64_t width)
             same_bits("a softmax alone", one, y + r * width, width);
         }
     }
-    t->k->layer_norm(&t->d, rows, width, (real)1e-5, x, gain, gain, y, mean, rstd);
+    weft__layer_norm n = { .rows = rows,
+                           .width = width,
+                           .groups = 1,
+                           .eps = (real)1e-5,
+                           .x = x,
+                           .gain = gain,
+                           .shift = gain,
+                           .y = y,
+                           .mean = mean,
+                           .rstd = rstd };
+    t->k->layer_norm(&t->d, &n);
     for (int64_t r = 0; r < rows; r++) {
-        t->k->layer_norm(&t->d, 1, width, (real)1e-5, x + r * width, gain, gain, one, &a, &b);
+        n.rows = 1, n.x = x + r * width, n.y = one, n.mean = &a, n.rstd = &b;
+        t->k->layer_norm(&t->d, &n);
         same_bits("a layer norm alone", one, y + r * width, width);
         cr_assert(a == mean[r] && b == rstd[r]);
     }

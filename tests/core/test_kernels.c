@@ -222,8 +222,8 @@ static void play_gemm(run *t)
     real *a = reals(t, p.batches * p.stride_a, -1, 1), *b = reals(t, p.batches * p.stride_b, -1, 1);
     static const int functions[] = { WEFT__UNARIES, WEFT__relu,    WEFT__leaky_relu, WEFT__elu,
                                      WEFT__tanh,    WEFT__sigmoid, WEFT__gelu,       WEFT__square };
-    weft__finish then = { coin() ? reals(t, p.n, -1, 1) : NULL, functions[size(COUNT(functions))], (real).5,
-                          0 };
+    weft__finish then = { NULL, coin() ? 0 : p.n + size(3), functions[size(COUNT(functions))], (real).5, 0 };
+    then.bias = coin() ? reals(t, (p.batches - 1) * then.stride + p.n, -1, 1) : NULL;
     p.then = coin() ? &then : NULL;
     if (then.f == WEFT__square && !dice(3))
         p.k = 0;
@@ -303,44 +303,23 @@ Test(kernels, attention) { everywhere("attention", play_attention, rounds(120, 3
 static void play_layer_norm(run *t)
 {
     const bool wide = !t->large && coin() && coin();              /* a row is a whole block's work on a GPU */
-    int64_t rows = wide     ? size(3) :
-                   t->large ? 700 :
-                              size(40),
-            width = wide     ? 1000 + size(1200) :
-                    t->large ? (coin() ? 100 : 20) + size(60) :
-                               size(90);
-    real *x = reals(t, rows * width, -2, 3), *gain = coin() ? reals(t, width, .5, 2) : NULL,
-        *shift = coin() ? reals(t, width, -1, 1) : NULL;
-    real *mean = result_of(t, rows, 1e-13, 2e-6), *rstd = result_of(t, rows, 1e-10, 1e-3),
-         *dy = reals(t, rows * width, -1, 1);
-    CALL(layer_norm, rows, width, (real)1e-3, x, gain, shift, result_of(t, rows * width, 1e-11, 2e-4), mean,
-         rstd);
-    real *dx = coin() ? result_of(t, rows * width, 1e-9, 1e-2) : NULL,
-         *dgain = coin() ? result_of(t, width, 1e-10, 1e-3) : NULL;
-    CALL(layer_norm_back, rows, width, x, gain, mean, rstd, dy, dx, dgain,
-         coin() ? result_of(t, width, 1e-12, 1e-4) : NULL);
+    weft__layer_norm n = { .groups = 1 + (coin() ? 0 : size(5)), .eps = (real)1e-3, .add = coin() };
+    n.rows = n.groups * (wide ? size(3) : t->large ? 700 : size(40));
+    n.width = wide ? 1000 + size(1200) : t->large ? (coin() ? 100 : 20) + size(60) : size(90);
+    const int64_t all = n.rows * n.width, gains = n.groups * n.width;
+    n.gate = coin() ? reals(t, 2 * all, -4, 4) : NULL;
+    n.x = reals(t, all, -2, 3), n.dy = reals(t, all, -1, 1);
+    n.gain = coin() ? reals(t, gains, .5, 2) : NULL, n.shift = coin() ? reals(t, gains, -1, 1) : NULL;
+    n.y = result_of(t, all, 1e-11, 2e-4), n.mean = result_of(t, n.rows, 1e-13, 2e-6),
+    n.rstd = result_of(t, n.rows, 1e-10, 1e-3);
+    CALL(layer_norm, &n);
+    n.dx = coin() ? result_of(t, all, 1e-9, 1e-2) : NULL;
+    n.dgate = n.gate && coin() ? result_of(t, 2 * all, 1e-9, 1e-2) : NULL;
+    n.dgain = coin() ? result_of(t, gains, 1e-10, 1e-3) : NULL;
+    n.dshift = coin() ? result_of(t, gains, 1e-12, 1e-4) : NULL;
+    CALL(layer_norm_back, &n);
 }
 KERNEL_TEST(layer_norm)
-
-static void play_gate_norm(run *t)
-{
-    weft__gate_norm g = { .rows = t->large ? 700 : size(40),
-                          .width = t->large ? (coin() ? 100 : 20) + size(60) : size(90),
-                          .eps = (real)1e-3,
-                          .add = coin() };
-    const int64_t n = g.rows * g.width;
-    g.gate = reals(t, 2 * n, -4, 4), g.skip = reals(t, n, -2, 3), g.dy = reals(t, n, -1, 1);
-    g.gain = coin() ? reals(t, g.width, .5, 2) : NULL, g.shift = coin() ? reals(t, g.width, -1, 1) : NULL;
-    g.y = result_of(t, n, 1e-11, 2e-4), g.mean = result_of(t, g.rows, 1e-13, 2e-6),
-    g.rstd = result_of(t, g.rows, 1e-10, 1e-3);
-    CALL(gate_norm, &g);
-    g.dskip = coin() ? result_of(t, n, 1e-9, 1e-2) : NULL;
-    g.dgate = coin() ? result_of(t, 2 * n, 1e-9, 1e-2) : NULL;
-    g.dgain = coin() ? result_of(t, g.width, 1e-10, 1e-3) : NULL;
-    g.dshift = coin() ? result_of(t, g.width, 1e-12, 1e-4) : NULL;
-    CALL(gate_norm_back, &g);
-}
-KERNEL_TEST(gate_norm)
 
 static void play_entropy(run *t)
 {
