@@ -42,6 +42,17 @@ weft_rnn_out weft__recur(const weft__reading *, const weft__side *, weft_rnn *, 
 /* gate.c: what a GLU gates with, [.., 2 out]; the norm of a GLU of x and a skip. Layers that were made. */
 weft_tensor *weft__glu_gate(weft_glu *, weft_tensor *x);
 weft_tensor *weft__gate_and_norm(weft_glu *, weft_add_norm *, weft_tensor *x, weft_tensor *skip);
+/* gate.c: [.., F] -> [.., out] by linear interpolation between features, the first and the last one staying,
+ * times 2 sigmoid(mask) of [out], or of [groups, out] where x is [.., groups, F]; NULL: as it is */
+weft_tensor *weft__resampled(weft_tensor *x, int64_t out, weft_tensor *mask);
+/* grouped_grn.c: room for networks "0", "1", .. of a module, each from in to out for its own group, with a
+ * hidden layer of the smaller width; NULL if that cannot be (then the context has failed). All must
+ * be added before they run: [.., groups, in] -> [.., groups, out]. */
+typedef struct weft__grouped_grn weft__grouped_grn;
+weft__grouped_grn *weft__grouped_grn_new(weft_module *parent, const char *name, int64_t groups, int64_t in,
+                                         int64_t out, double dropout);
+void         weft__grouped_grn_add(weft__grouped_grn *, int64_t i);
+weft_tensor *weft__grouped_grn_run(const weft__grouped_grn *, weft_tensor *x);
 /* interpretable.c: weft_interpretable_attention_run by a mask of TransformerTF's polarity, which is not 0
  * where a key is forbidden; NULL: nowhere, but with all scores in memory all the same */
 weft_tensor *weft__interpretable_forbidden(weft_interpretable_attention *, weft_tensor *q,

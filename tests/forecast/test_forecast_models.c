@@ -215,9 +215,9 @@ Test(forecast_models, dropout_is_where_the_original_has_it)
         LSTMS = 2,
         HEAD = 1,
         GLU = 1,
-        SELECTION_OF_1 = GRN,
-        PAST_SELECTION = (PAST + 1) * GRN,
-        FUTURE_SELECTION = (FUTURE + 1) * GRN
+        SELECTION_OF_1 = GRN,                    /* all networks of features drop at once */
+        PAST_SELECTION = GRN + GRN,
+        FUTURE_SELECTION = GRN + GRN
     };
     static const int places[MODELS] = {
         /* two encoder layers, three of the decoder, two hidden ones of the MLP */

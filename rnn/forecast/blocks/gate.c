@@ -47,9 +47,10 @@ static weft_tensor *mask_new(weft_module *m, bool needed, int64_t width)
 {
     return needed ? weft_parameter(m, "mask", WEFT_SHAPE(width), zero) : NULL;
 }
+static weft_tensor *factors_of(weft_tensor *mask) { return weft_scale(weft_sigmoid(mask), 2); }
 static weft_tensor *scale_by_mask(weft_tensor *mask, weft_tensor *x)
 {
-    return mask ? weft_mul(x, weft_scale(weft_sigmoid(mask), 2)) : x;
+    return mask ? weft_mul(x, factors_of(mask)) : x;
 }
 
 /* ---- AddNorm ---- */
@@ -148,22 +149,35 @@ weft_resample_norm *weft_resample_norm_new(weft_module *parent, const char *name
     return weft__finished(m, r, &none);
 }
 
-/* [in, out]: column j holds the shares of the two features that place j lies between. */
-static weft_tensor *interpolation(const weft_resample_norm *r)
+/* [out, in]: row j holds the shares of the two features that place j lies between. */
+static weft_tensor *interpolation(weft *w, int64_t in, int64_t out)
 {
-    weft *w = r->m->w;
-    real *at = weft__take(w, &w->notes, r->in * r->out * (int64_t)sizeof *at);
+    real *at = weft__take(w, &w->notes, in * out * (int64_t)sizeof *at);
     if (!at)
         return &w->nil;
-    memset(at, 0, (size_t)(r->in * r->out) * sizeof *at);
-    for (int64_t j = 0; j < r->out; j++) {
-        double place = r->out > 1 ? (double)j * (double)(r->in - 1) / (double)(r->out - 1) : 0;
+    memset(at, 0, (size_t)(in * out) * sizeof *at);
+    for (int64_t j = 0; j < out; j++) {
+        double place = out > 1 ? (double)j * (double)(in - 1) / (double)(out - 1) : 0;
         int64_t first = (int64_t)place;
-        at[first * r->out + j] += (real)(1 - (place - (double)first));
-        if (first + 1 < r->in)
-            at[(first + 1) * r->out + j] += (real)(place - (double)first);
+        at[j * in + first] += (real)(1 - (place - (double)first));
+        if (first + 1 < in)
+            at[j * in + first + 1] += (real)(place - (double)first);
     }
-    return weft_reals(w, at, WEFT_SHAPE(r->in, r->out));
+    return weft_reals(w, at, WEFT_SHAPE(out, in));
+}
+
+weft_tensor *weft__resampled(weft_tensor *x, int64_t out, weft_tensor *mask)
+{
+    if (width(x) == out)
+        return scale_by_mask(mask, x);
+    weft_tensor *shares = interpolation(x->w, width(x), out);
+    if (mask) {                                  /* of the few shares, not of all tokens */
+        int64_t shape[WEFT_RANK] = { 0 };
+        memcpy(shape, mask->f.size, sizeof mask->f.size);
+        shape[mask->f.rank] = 1;
+        shares = weft_mul(weft_reshape(factors_of(mask), mask->f.rank + 1, shape), shares);
+    }
+    return weft__linear(x, shares, NULL, WEFT__UNARIES, 0);
 }
 
 weft_tensor *weft_resample_norm_run(weft_resample_norm *r, weft_tensor *x)
@@ -174,8 +188,7 @@ weft_tensor *weft_resample_norm_run(weft_resample_norm *r, weft_tensor *x)
     const weft_module *before = weft__enter(r->m);
     if (x->f.type != WEFT_REAL || weft_size(x, -1) != r->in)
         weft__failed(x, WEFT_ESHAPE, "resample_norm", "[.., %lld] of reals is expected", (long long)r->in);
-    weft_tensor *line = r->in == r->out ? x : weft_matmul(x, interpolation(r));
-    weft_tensor *y = weft_layer_norm_layer_run(r->norm, scale_by_mask(r->mask, line));
+    weft_tensor *y = weft_layer_norm_layer_run(r->norm, weft__resampled(x, r->out, r->mask));
     weft__leave(r->m, before);
     return y;
 }

@@ -2,14 +2,15 @@
  * that weighs the others. */
 #include <string.h>
 #include "nn/nn.h"
-#include "rnn/forecast/api_forecast.h"
+#include "rnn/forecast/forecast.h"
 
 enum { MOST_FEATURES = 4096 };
 
 struct weft_variable_selection {
     weft_module *m; weft_variable_selection_opts o;
     weft_tensor **weight, **bias;                /* of the prescalers */
-    weft_grn *flattened, **single;               /* flattened: NULL of one feature */
+    weft_grn *flattened;                         /* NULL of one feature */
+    weft__grouped_grn *singles;
 };
 
 static bool selection_is_sound(weft_module *m, const weft_variable_selection_opts *o)
@@ -28,34 +29,27 @@ static bool selection_is_sound(weft_module *m, const weft_variable_selection_opt
     return weft__dropout_is_sound(w, "variable_selection", o ? o->dropout : 0);
 }
 
-static void feature_new(weft_variable_selection *v, weft_module *prescalers, weft_module *singles, int i)
+static void prescaler_new(weft_variable_selection *v, weft_module *prescalers, int i)
 {
     char number[16];
     snprintf(number, sizeof number, "%d", i);
     weft_module *m = weft_submodule_new(prescalers, number);
     v->weight[i] = weft_parameter(m, "weight", WEFT_SHAPE(v->o.d_hidden, 1), weft__by_width(1));
     v->bias[i] = weft_parameter(m, "bias", WEFT_SHAPE(v->o.d_hidden), weft__by_width(1));
-    v->single[i] =
-        weft_grn_new(singles, number,
-                     &(weft_grn_opts){ .in = v->o.d_hidden,
-                                       .out = v->o.d_model,
-                                       .interpolate = true,
-                                       .activation = WEFT_ELU,
-                                       .hidden = v->o.d_hidden < v->o.d_model ? v->o.d_hidden : v->o.d_model,
-                                       .dropout = v->o.dropout });
 }
 
 static bool features_new(weft_variable_selection *v)
 {
     size_t n = (size_t)v->o.num_features;
-    v->weight = weft__layer(v->m, 2 * n * sizeof *v->weight), v->bias = v->weight + n;
-    v->single = weft__layer(v->m, n * sizeof *v->single);
-    if (!v->single)
+    v->weight = weft__layer(v->m, 2 * n * sizeof *v->weight);
+    if (!v->weight)
         return false;
-    weft_module *prescalers = weft_submodule_new(v->m, "prescalers"),
-                *singles = weft_submodule_new(v->m, "single_grn");
-    for (int i = 0; i < (int)n; i++)
-        feature_new(v, prescalers, singles, i);
+    v->bias = v->weight + n;
+    weft_module *prescalers = weft_submodule_new(v->m, "prescalers");
+    v->singles = weft__grouped_grn_new(v->m, "single_grn", v->o.num_features, v->o.d_hidden, v->o.d_model,
+                                       v->o.dropout);
+    for (int i = 0; v->singles && i < (int)n; i++)
+        prescaler_new(v, prescalers, i), weft__grouped_grn_add(v->singles, i);
     if (n > 1)
         v->flattened =
             weft_grn_new(v->m, "flattened_grn",
@@ -66,7 +60,7 @@ static bool features_new(weft_variable_selection *v)
                                            .hidden = v->o.d_model < (int64_t)n ? v->o.d_model : (int64_t)n,
                                            .context = v->o.context,
                                            .dropout = v->o.dropout });
-    return true;
+    return v->singles;
 }
 
 weft_variable_selection *weft_variable_selection_new(weft_module *parent, const char *name,
@@ -84,35 +78,40 @@ weft_variable_selection *weft_variable_selection_new(weft_module *parent, const 
     return weft__finished(m, features_new(v) ? v : NULL, &none);
 }
 
-/* [.., features] -> [.., features * d_hidden]: each by its own line. */
+/* x with another last axis, or with two in its place (columns not 0). Of the layout rows only tokens are
+ * seen, not its pads. */
+static weft_tensor *with_last(weft_tensor *x, int rank, int64_t rows, int64_t columns)
+{
+    int64_t shape[WEFT_RANK];
+    memcpy(shape, x->f.size, sizeof shape);
+    shape[0] = x->f.batch ? -1 : shape[0];
+    shape[rank - 1] = rows;
+    if (columns)
+        shape[rank] = columns;
+    return weft_reshape(x, columns ? rank + 1 : rank, shape);
+}
+
+/* [.., features] -> [.., features, d_hidden]: each by its own line. */
 static weft_tensor *prescaled(const weft_variable_selection *v, weft_tensor *x)
 {
-    int n = (int)v->o.num_features, rank = x->f.rank;
-    int64_t wide = v->o.d_hidden, shape[WEFT_RANK];
-    const int64_t table[] = { n, wide };
+    const int64_t n = v->o.num_features, table[] = { n, v->o.d_hidden };
     weft_tensor *slope = weft_reshape(weft_concat(v->weight, n, 0), 2, table),
                 *shift = weft_reshape(weft_concat(v->bias, n, 0), 2, table);
-    memcpy(shape, x->f.size, sizeof shape);
-    shape[0] = x->f.batch ? -1 : shape[0];       /* of the layout rows only tokens are seen, not its pads */
-    shape[rank] = 1;
-    weft_tensor *p = weft_add(weft_mul(weft_reshape(x, rank + 1, shape), slope), shift);
-    shape[rank - 1] = n * wide;
-    return weft_reshape(p, rank, shape);
+    return weft_add(weft_mul(with_last(x, x->f.rank, n, 1), slope), shift);
 }
 
 static weft_tensor *select_variables(const weft_variable_selection *v, weft_tensor *x, weft_tensor *context,
                                      weft_tensor **weights)
 {
-    int64_t n = v->o.num_features, wide = v->o.d_hidden;
-    weft_tensor *all = prescaled(v, x), *sum = NULL;
-    weft_tensor *share =
-        v->flattened ? weft_softmax(weft_grn_run(v->flattened, all, context), -1, NULL) : NULL;
-    for (int64_t i = 0; i < n; i++) {
-        weft_tensor *e =
-            weft_grn_run(v->single[i], share ? weft_slice(all, -1, i * wide, (i + 1) * wide) : all, NULL);
-        e = share ? weft_mul(e, weft_slice(share, -1, i, i + 1)) : e;
-        sum = sum ? weft_add(sum, e) : e;
-    }
+    const int rank = x->f.rank;
+    const int64_t n = v->o.num_features;
+    weft_tensor *each = prescaled(v, x), *share = NULL;
+    if (v->flattened)
+        share = weft_softmax(
+            weft_grn_run(v->flattened, with_last(each, rank, n * v->o.d_hidden, 0), context), -1, NULL);
+    weft_tensor *e = weft__grouped_grn_run(v->singles, each);
+    weft_tensor *sum = share ? weft_sum(weft_mul(e, with_last(share, rank, n, 1)), -2) :
+                               with_last(e, rank, v->o.d_model, 0);
     if (weights)
         *weights = share ? share : weft_where(weft_scalar(x->w, 0), weft_detach(x), weft_scalar(x->w, 1));
     return sum;

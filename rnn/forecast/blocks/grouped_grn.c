@@ -1,0 +1,88 @@
+/* grouped_grn.c - gated residual networks of one form side by side, as variable selection has one for each
+ * feature: their parameters are those of grn.c, each network's its own, but all of them run as one, with a
+ * batch of products where each had one. */
+#include <stdio.h>
+#include <string.h>
+#include "autograd/autograd.h"
+#include "nn/nn.h"
+#include "rnn/forecast/forecast.h"
+
+/* The parameters of a network, by their names. */
+enum {
+    FC1_WEIGHT, FC1_BIAS, FC2_WEIGHT, FC2_BIAS, GATE_WEIGHT, GATE_BIAS, NORM_WEIGHT, NORM_BIAS,
+    MASK, SKIP_WEIGHT, SKIP_BIAS, PARAMETERS     /* from MASK on: where in is not out */
+};
+static const char *const names[PARAMETERS] = {
+    "fc1.weight",     "fc1.bias",    "fc2.weight", "fc2.bias",      "glu1.fc1.weight",
+    "glu1.fc1.bias",  "norm.weight", "norm.bias",  "resample.mask", "resample.norm.weight",
+    "resample.norm.bias"
+};
+
+struct weft__grouped_grn {
+    weft_module *m; int64_t groups, in, out; double dropout;
+    weft_tensor **of[PARAMETERS];                /* [groups] each */
+};
+
+weft__grouped_grn *weft__grouped_grn_new(weft_module *parent, const char *name, int64_t groups, int64_t in,
+                                         int64_t out, double dropout)
+{
+    weft_module *m = weft_submodule_new(parent, name);
+    weft__grouped_grn *g = weft__layer(m, sizeof *g);
+    weft_tensor **all = weft__layer(m, (size_t)(PARAMETERS * groups) * sizeof *all);
+    if (!g || !all)
+        return NULL;
+    *g = (weft__grouped_grn){ .m = m, .groups = groups, .in = in, .out = out, .dropout = dropout };
+    for (int p = 0; p < PARAMETERS; p++)
+        g->of[p] = all + p * groups;
+    return g;
+}
+
+void weft__grouped_grn_add(weft__grouped_grn *g, int64_t i)
+{
+    const weft_grn_opts opts = { .in = g->in,
+                                 .out = g->out,
+                                 .hidden = g->in < g->out ? g->in : g->out,
+                                 .interpolate = true,
+                                 .activation = WEFT_ELU,
+                                 .dropout = g->dropout };
+    char path[64];
+    snprintf(path, sizeof path, "%lld", (long long)i);
+    weft_grn_new(g->m, path, &opts);
+    for (int p = 0; p < (g->in == g->out ? MASK : PARAMETERS) && weft_ok(g->m->w); p++) {
+        snprintf(path, sizeof path, "%lld.%s", (long long)i, names[p]);
+        g->of[p][i] = weft_find_parameter(g->m, path);
+    }
+}
+
+/* A parameter of all networks, [groups, ..]. */
+static weft_tensor *of_all(const weft__grouped_grn *g, int parameter)
+{
+    weft_tensor *const *of = g->of[parameter];
+    int64_t shape[WEFT_RANK] = { g->groups };
+    memcpy(shape + 1, of[0]->f.size, (size_t)of[0]->f.rank * sizeof *shape);
+    return weft_reshape(weft_concat(of, g->groups, 0), of[0]->f.rank + 1, shape);
+}
+
+static weft_tensor *linear_of(const weft__grouped_grn *g, int weight, weft_tensor *x, int f)
+{
+    return weft__linear(x, of_all(g, weight), of_all(g, weight + 1), f, 1);
+}
+
+static weft_tensor *skip_of(const weft__grouped_grn *g, weft_tensor *x)
+{
+    if (g->in == g->out)
+        return x;
+    return weft__layer_norm_of_groups(weft__resampled(x, g->out, of_all(g, MASK)), of_all(g, SKIP_WEIGHT),
+                                      of_all(g, SKIP_BIAS), 0);
+}
+
+weft_tensor *weft__grouped_grn_run(const weft__grouped_grn *g, weft_tensor *x)
+{
+    const weft_module *before = weft__enter(g->m);
+    weft_tensor *h = linear_of(g, FC2_WEIGHT, linear_of(g, FC1_WEIGHT, x, WEFT__elu), WEFT__UNARIES);
+    h = weft__dropped(g->m, "glu1.dropout", weft__dropped(g->m, "dropout", h, g->dropout), g->dropout);
+    weft_tensor *y = weft__gate_norm_of(linear_of(g, GATE_WEIGHT, h, WEFT__UNARIES), skip_of(g, x),
+                                        of_all(g, NORM_WEIGHT), of_all(g, NORM_BIAS), 0);
+    weft__leave(g->m, before);
+    return y;
+}
