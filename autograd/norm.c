@@ -6,16 +6,15 @@
 
 typedef struct { real eps; bool grouped; } norm;
 enum { X_, GAIN, SHIFT };
-enum { SKIP, GATE, GATE_GAIN, GATE_SHIFT };
+enum { GATE, SKIP, GATE_GAIN, GATE_SHIFT };
 enum { Y_, MEAN, RSTD, RESULTS };
 
 static const norm *how(const weft_call *c) { return c->attributes; }
 
 /* Results like x, which is normalised; gain and shift are the inputs from `gain` on: a row of them, or, if
  * grouped, one for each place of x's last axis but one. */
-static bool results_like(weft_call *c, int gain)
+static bool results_like(weft_call *c, const weft_tensor *x, int gain)
 {
-    const weft_tensor *x = c->x[X_];
     const int axes = how(c)->grouped ? 2 : 1, first = x->f.rank - axes;
     weft__form row = x->f;
     for (int i = gain; i < c->n; i++)
@@ -33,20 +32,20 @@ static bool norm_shape(weft_call *c)
     const weft__form *x = &c->x[X_]->f;
     if (x->rank < (x->batch ? 2 : 1) || !is_real(c, X_))
         return weft_op_refuse(c, "a last axis of reals is expected, and not the tokens");
-    return results_like(c, GAIN);
+    return results_like(c, c->x[X_], GAIN);
 }
 
-/* gate, gain: which inputs they are, the shift behind the gain; 0: there is none */
-static weft__layer_norm record_of(const weft_call *c, int gate, int gain)
+/* x, gain: which inputs they are; the shift is behind the gain, and before x the gate, if there is one */
+static weft__layer_norm record_of(const weft_call *c, int x, int gain)
 {
     const bool scaled = gain < c->n;
     const int64_t groups = how(c)->grouped ? c->x[gain]->f.size[0] : 1;
-    return (weft__layer_norm){ .rows = weft__rows(&c->x[X_]->f),
-                               .width = width(c->x[X_]),
+    return (weft__layer_norm){ .rows = weft__rows(&c->x[x]->f),
+                               .width = width(c->x[x]),
                                .groups = groups ? groups : 1,
                                .eps = how(c)->eps,
-                               .x = X(c, X_),
-                               .gate = gate ? X(c, gate) : NULL,
+                               .x = X(c, x),
+                               .gate = x ? X(c, x - 1) : NULL,
                                .gain = scaled ? X(c, gain) : NULL,
                                .shift = scaled ? X(c, gain + 1) : NULL,
                                .y = Y(c, Y_),
@@ -54,23 +53,23 @@ static weft__layer_norm record_of(const weft_call *c, int gate, int gain)
                                .rstd = Y(c, RSTD) };
 }
 
-static void normalise(const weft_call *c, int gate, int gain)
+static void normalise(const weft_call *c, int x, int gain)
 {
-    const weft__layer_norm n = record_of(c, gate, gain);
+    const weft__layer_norm n = record_of(c, x, gain);
     RUN(c, layer_norm, &n);
 }
 
-static void normalise_back(const weft_call *c, int gate, int gain)
+static void normalise_back(const weft_call *c, int x, int gain)
 {
-    weft__layer_norm n = record_of(c, gate, gain);
-    n.dy = weft_op_dy(c, Y_), n.dgate = gate ? weft_op_dx(c, gate, &n.add) : NULL;
-    n.dx = weft__dx_added(c, X_), n.dgain = weft__dx_added(c, gain), n.dshift = weft__dx_added(c, gain + 1);
+    weft__layer_norm n = record_of(c, x, gain);
+    n.dy = weft_op_dy(c, Y_), n.dgate = x ? weft_op_dx(c, x - 1, &n.add) : NULL;
+    n.dx = weft__dx_added(c, x), n.dgain = weft__dx_added(c, gain), n.dshift = weft__dx_added(c, gain + 1);
     if (!c->y[0]->w->status)
         RUN(c, layer_norm_back, &n);
 }
 
-static void norm_run(weft_call *c) { normalise(c, 0, GAIN); }
-static void norm_fused(const weft_call *c) { normalise_back(c, 0, GAIN); }
+static void norm_run(weft_call *c) { normalise(c, X_, GAIN); }
+static void norm_fused(const weft_call *c) { normalise_back(c, X_, GAIN); }
 
 static weft_tensor *mean_across(weft_tensor *x)
 {
@@ -126,7 +125,7 @@ bool weft__gate_fits(const weft_tensor *gate, const weft_tensor *skip)
     const weft__form *g = &gate->f, *s = &skip->f;
     bool fits = g->type == WEFT_REAL && s->type == WEFT_REAL && g->batch == s->batch && g->rank == s->rank &&
                 s->rank >= (s->batch ? 2 : 1) && width(gate) == 2 * width(skip);
-    for (int i = 0; fits && i < s->rank - 1; i++)
+    for (int i = s->batch ? 1 : 0; fits && i < s->rank - 1; i++)         /* the layouts need not be the same */
         fits = g->size[i] == s->size[i];
     return fits;
 }
@@ -135,11 +134,11 @@ static bool gate_shape(weft_call *c)
 {
     if (!weft__gate_fits(c->x[GATE], c->x[SKIP]))
         return weft_op_refuse(c, "reals, and a gate like the skip but for twice its width, are expected");
-    return results_like(c, GATE_GAIN);
+    return results_like(c, c->x[SKIP], GATE_GAIN);
 }
 
-static void gate_run(weft_call *c) { normalise(c, GATE, GATE_GAIN); }
-static void gate_fused(const weft_call *c) { normalise_back(c, GATE, GATE_GAIN); }
+static void gate_run(weft_call *c) { normalise(c, SKIP, GATE_GAIN); }
+static void gate_fused(const weft_call *c) { normalise_back(c, SKIP, GATE_GAIN); }
 
 static void gate_composed(const weft_call *c, weft_tensor **y)
 {
@@ -159,7 +158,7 @@ weft_tensor *weft__gate_norm_of(weft_tensor *gate, weft_tensor *skip, weft_tenso
                                 double eps)
 {
     norm n = { (real)weft__or(eps, 1e-5), gain->f.rank == 2 };
-    return APPLY_WITH(&op_gate_norm, n, skip, gate, gain, shift);
+    return APPLY_WITH(&op_gate_norm, n, gate, skip, gain, shift);
 }
 
 weft_tensor *weft__layer_norm_of_groups(weft_tensor *x, weft_tensor *gain, weft_tensor *shift, double eps)

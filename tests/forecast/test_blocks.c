@@ -221,6 +221,27 @@ Test(blocks, gated_residual_networks)
         }
 }
 
+/* What is gated and what is added to it may come in unlike layouts: the bits are the same. */
+Test(blocks, a_gate_and_its_skip_in_unlike_layouts)
+{
+    enum { IN = 5, OUT = 7 };
+    FOR_DEVICES(w) {
+        weft_module *m = weft_module_new(w, "m");
+        weft_gate_add_norm *g =
+            weft_gate_add_norm_new(m, "g", &(weft_gate_add_norm_opts){ .in = IN, .out = OUT });
+        renew(m);
+        weft_tensor *x = ragged(w, IN, &some), *skip = ragged(w, OUT, &some);
+        const int32_t in_row[N] = { 0, 0, 1, 1 }, column[N] = { 0, 3, 0, 5 };
+        weft_tensor *of[] = { skip, weft_to_layout(skip, WEFT_PACKED),
+                              weft_to_rows(skip, &(weft_placement){ 2, 6, in_row, column }) };
+        const weft_real *want = numbers(weft_gate_add_norm_run(g, x, skip));
+        for (int i = 0; i < COUNT(of); i++) {
+            weft_tensor *y = weft_gate_add_norm_run(g, x, of[i]);
+            same_bits("gated", numbers(weft_to_layout(y, WEFT_CONCAT)), want, TOKENS * OUT);
+        }
+    }
+}
+
 /* ---- variable selection ---- */
 static weft_tensor *run_selection(weft_tensor *const *x, void *v)
 {
