@@ -249,14 +249,60 @@ static bool concat_shape(weft_call *c)
     }
     return true;
 }
+/* Input i's strip of the whole; p: the one before it, at first without an axis. */
+static strip next_strip(const weft_call *c, part *p, int i)
+{
+    if (i == 0)
+        *p = (part){ .whole = c->y[0]->f, .axis = *(const int *)c->attributes };
+    p->from = p->to, p->to = p->from + c->x[i]->f.size[p->axis];
+    return strip_of(p);
+}
+static weft__block_copy *blocks_of(const weft_call *c)
+{
+    weft *w = c->y[0]->w;
+    return weft__take(w, &w->notes, c->n * (int64_t)sizeof(weft__block_copy));
+}
 static void concat_run(weft_call *c)
 {
-    part p = { .whole = c->y[0]->f, .axis = *(const int *)c->attributes };
-    for (int i = 0; i < c->n; i++, p.from = p.to) {
-        p.to = p.from + c->x[i]->f.size[p.axis];
-        strip s = strip_of(&p);
-        copy_block(c, &s, i, 0, s.of_part, s.from, s.of_whole);
+    part p;
+    strip s = { 0 };
+    weft__block_copy *block = is_real(c, 0) ? blocks_of(c) : NULL;
+    for (int i = 0; i < c->n; i++) {
+        s = next_strip(c, &p, i);
+        if (block)
+            block[i] = (weft__block_copy){ s.of_part, X(c, i), s.of_part, Y(c, 0) + s.from, s.of_whole, c->add };
+        else if (!is_real(c, 0))
+            copy_block(c, &s, i, 0, s.of_part, s.from, s.of_whole);
     }
+    if (block)
+        RUN(c, blocks, s.rows, c->n, block);
+}
+static bool is_among(const weft__block_copy *block, int64_t n, const real *y)
+{
+    for (int64_t i = 0; i < n; i++)
+        if (block[i].y == y)
+            return true;
+    return false;
+}
+static void concat_fused(const weft_call *c)
+{
+    part p;
+    strip s = { 0 };
+    int64_t n = 0;
+    weft__block_copy *block = blocks_of(c);
+    for (int i = 0; block && i < c->n; i++) {
+        bool add;
+        real *dx = weft_op_dx(c, i, &add);
+        s = next_strip(c, &p, i);
+        if (dx && is_among(block, n, dx)) {      /* an input that is there twice */
+            RUN(c, blocks, s.rows, n, block);
+            n = 0;
+        }
+        if (dx)
+            block[n++] = (weft__block_copy){ s.of_part, weft_op_dy(c, 0) + s.from, s.of_whole, dx, s.of_part, add };
+    }
+    if (n)
+        RUN(c, blocks, s.rows, n, block);
 }
 static weft_tensor *concat_back(const weft_call *c, weft_tensor *dy, int i)
 {
@@ -276,6 +322,7 @@ static const weft_op op_concat = { .name = "concat",
                                    .shape = concat_shape,
                                    .forward = concat_run,
                                    .backward = concat_back,
+                                   .fused = concat_fused,
                                    .describe = describe_axis };
 
 weft_tensor *weft_concat(weft_tensor *const *x, int64_t n, int axis)
@@ -295,6 +342,7 @@ static const weft_op op_stack = { .name = "stack",
                                   .shape = concat_shape,
                                   .forward = concat_run,
                                   .backward = concat_back,
+                                  .fused = concat_fused,
                                   .describe = describe_axis };
 
 static bool stackable(weft_tensor *const *x, int64_t n, int axis)

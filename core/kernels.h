@@ -34,6 +34,7 @@ typedef struct weft__device {                    /* first argument of every kern
     weft_precision precision;
     bool deterministic;
     int log;                                     /* what WEFT_LOG says */
+    int64_t launches;                            /* of a GPU: kernels, products, copies within it */
     weft__fault fault;                           /* host memory; a GPU fills it at the next wait */
     char failure[160];                           /* the first failure of the back end itself; "" if none */
     weft_status status;                          /* its kind: WEFT_ENOMEM, WEFT_EDEVICE */
@@ -43,6 +44,11 @@ typedef struct weft__device {                    /* first argument of every kern
 /* A loop nest of up to six axes: extents, and the steps of up to three operands (0: broadcast along that
  * axis). */
 typedef struct weft__grid { int rank; int64_t size[WEFT_RANK], step[3][WEFT_RANK]; } weft__grid;
+
+/* A block of a matrix, to a block of another, each with its rows so far apart. */
+typedef struct weft__block_copy {
+    int64_t width; const real *x; int64_t ldx; real *y; int64_t ldy; bool add;
+} weft__block_copy;
 
 /* Rows in runs: along an axis (offset NULL: every run has `length` rows) or the tokens of each sequence
  * (concat). Element of run s, row r, column j: ((offset ? offset[s] : s * length) + r) * inner + j. */

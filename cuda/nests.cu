@@ -82,6 +82,30 @@ void K(block)(weft__device *d, int64_t rows, int64_t width, const real *x, int64
     shape s = plane_of(rows, width);
     LAUNCH(d, block_each, s.grid, s.threads, 0, rows, width, x, ldx, y, ldy, add);
 }
+/* Several at once; which one, blockIdx.z says. */
+enum { MOST_AT_ONCE = 16 };
+typedef struct some_blocks { weft__block_copy at[MOST_AT_ONCE]; } some_blocks;
+__global__ static void blocks_each(int64_t rows, some_blocks all)
+{
+    const weft__block_copy &b = all.at[blockIdx.z];
+    EACH_ROW(r, rows) {
+        const real *from = b.x + r * b.ldx;
+        real *to = b.y + r * b.ldy;
+        MAP_COLUMNS(b.width, j, to, onto(&to[j], b.add, from[j]))
+    }
+}
+void K(blocks)(weft__device *d, int64_t rows, int64_t n, const weft__block_copy *block)
+{
+    for (int64_t from = 0; from < n; from += MOST_AT_ONCE) {
+        some_blocks some = {};
+        int64_t count = least(n - from, MOST_AT_ONCE), width = 0;
+        for (int64_t i = 0; i < count; i++)
+            some.at[i] = block[from + i], width = most(width, block[from + i].width);
+        shape s = plane_of(width ? rows : 0, width);
+        s.grid.z = (unsigned)count;
+        LAUNCH(d, blocks_each, s.grid, s.threads, 0, rows, some);
+    }
+}
 __global__ static void block_ints_each(int64_t rows, int64_t width, const int32_t *x, int64_t ldx, int32_t *y,
                                        int64_t ldy)
 {

@@ -198,6 +198,22 @@ static void play_dropout(run *t)
 }
 KERNEL_TEST(dropout)
 
+static void play_blocks(run *t)
+{
+    enum { MOST = 40 };
+    weft__block_copy block[MOST];
+    const int64_t n = size(MOST), rows = t->large ? 300 : size(20), most = t->large ? 90 : 40;
+    real *y = result_of(t, n * rows * (most + 5), 0, 0);
+    for (int64_t i = 0; i < n; i++) {
+        weft__block_copy *b = &block[i];
+        *b = (weft__block_copy){ .width = size(most), .add = coin() };
+        b->ldx = b->width + size(5), b->ldy = b->width + size(5);
+        b->x = reals(t, rows * b->ldx, -1, 1), b->y = y + i * rows * (most + 5);
+    }
+    CALL(blocks, rows, n, block);
+}
+KERNEL_TEST(blocks)
+
 static void play_glu(run *t)
 {
     int64_t rows = t->large ? 500 : size(30), width = t->large ? 300 + size(99) : size(70);
