@@ -308,6 +308,9 @@ $(B)/bench/growth/one_step: $(B)/bench/growth/one_step.o $(B)/libweft.so
 	$(Q)$(CC) $(VFLAGS) $(CFLAGS) $(LDFLAGS) -o $@ $< -L$(B) -lweft -Wl,-rpath,'$$ORIGIN/../..' $(LIBS)
 bench-growth: $(BENCH) $(B)/bench/growth/one_step
 	python3 bench/growth.py $(B) $(GROWTH)
+# Launches of a training step on a GPU, counted by the emulation at true shapes, beside their limits.
+launches: $(BENCH) $(EMULATED)
+	@bench/launches.py --bench $(B)/bench/weft_bench --emulation $(abspath $(B))/emu $(LAUNCHES_FLAGS)
 bench: $(BENCH)
 	bench/compare --bench $< $(BENCH_FLAGS)
 
@@ -403,7 +406,7 @@ endef
 $(foreach v,$(VARIANTS),$(eval $(call delegate,$(v))))
 endif
 
-.PHONY: all everything test test-cuda test-parallel soak planted hunt fuzz kill starve nightly lint bench bench-parallel bench-stream bench-growth demo forecast slow_pack lab lab-check site site-check lesson lesson-library lesson-start lessons grade install installcheck clean
+.PHONY: all everything test test-cuda test-parallel soak planted hunt fuzz kill starve nightly lint bench bench-parallel bench-stream bench-growth launches demo forecast slow_pack lab lab-check site site-check lesson lesson-library lesson-start lessons grade install installcheck clean
 .SECONDARY:
 .DELETE_ON_ERROR:
 -include $(CUDA_OBJ:.o=.d) $(EMU_OBJ:.o=.d) $(B)/emu/emu_test.d $(B)/emu/nccl.d

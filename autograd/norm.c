@@ -125,7 +125,7 @@ bool weft__gate_fits(const weft_tensor *gate, const weft_tensor *skip)
     const weft__form *g = &gate->f, *s = &skip->f;
     bool fits = g->type == WEFT_REAL && s->type == WEFT_REAL && g->batch == s->batch && g->rank == s->rank &&
                 s->rank >= (s->batch ? 2 : 1) && width(gate) == 2 * width(skip);
-    for (int i = s->batch ? 1 : 0; fits && i < s->rank - 1; i++)         /* the layouts need not be the same */
+    for (int i = s->batch ? 1 : 0; fits && i < s->rank - 1; i++)         /* layouts may differ */
         fits = g->size[i] == s->size[i];
     return fits;
 }

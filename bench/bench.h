@@ -30,6 +30,7 @@ typedef struct row {
     double      loss, norm;
     work        work;
     int64_t     allocations;                     /* in the steps that were measured */
+    int64_t     launches;                        /* of a step, on a GPU */
     /* pack: what must be moved at least, and the time of a plain copy of it */
     double      bytes, copy_ms;
 } row;

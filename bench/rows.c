@@ -70,6 +70,8 @@ static void print_proof(const settings *s, weft *w, const row *r, bool train)
     printf("\"loss\": %.6g, \"norm\": %.6g, ", r->loss, r->norm);
     printf("\"context_bytes\": %lld, \"allocations\": %lld, ",
            (long long)(held.host_bytes + held.device_bytes), (long long)r->allocations);
+    if (r->launches)
+        printf("\"launches\": %lld, ", (long long)r->launches);
     if (train && s->step_bytes > 0)
         printf("\"peak_bytes\": %.0f, ", s->step_bytes);
 }

@@ -54,12 +54,14 @@ static bool measure_pass(training *t, const settings *s, bool train)
     double start;
     step(t, train);
     step(t, train);
-    int64_t before = weft_usage_of(t->w).allocations;
+    weft_usage before = weft_usage_of(t->w);
     do {
         start = now_ms();
         step(t, train);
     } while (more(&of, now_ms() - start, s));
-    t->row.allocations = weft_usage_of(t->w).allocations - before;
+    weft_usage after = weft_usage_of(t->w);
+    t->row.allocations = after.allocations - before.allocations;
+    t->row.launches = (after.launches - before.launches) / of.n;
     t->row.pass = train ? "train" : "forward";
     if (failed(t->w, t->row.name))
         return false;

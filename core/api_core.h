@@ -210,25 +210,28 @@ WEFT_API void weft_rewind(weft *w, weft_mark mark);
 
 typedef struct {
     int64_t host_bytes, device_bytes, allocations, tape, host_peak, device_peak, kept_weights;
+    int64_t launches;
 } weft_usage;
 /* What the context holds at this moment: all that it has asked the allocator for, itself, its
  * threads' seats and the kernels' scratch included, but for what each block is rounded up by; on a
  * GPU all memory of tensors, optimisers and scratch, not what CUDA and cuBLAS hold for themselves.
  * allocations: how often blocks were asked for since weft_open (scratch is not counted, but shows
  * in the bytes). tape: entries. The peaks: the most bytes that it has held since weft_open.
- * kept_weights: of the host's bytes those of packed weights (weft_opts.kept_weights). */
+ * kept_weights: of the host's bytes those of packed weights (weft_opts.kept_weights). launches: of
+ * a GPU, since weft_open: kernels, products and copies within its memory; 0 of a CPU. */
 WEFT_API weft_usage weft_usage_of(const weft *w);
 
 /* ---- the profile ---- */
 /* One operator, forward or backward, since profiling began: how often it ran; its time without the
  * operators that it called in turn; the arithmetic of its kernels that multiply (products,
- * recurrent layers, attention), in FLOPs, 0 of others; and the bytes of its inputs and results,
- * backward of their gradients, too. */
+ * recurrent layers, attention), in FLOPs, 0 of others; the bytes of its inputs and results,
+ * backward of their gradients, too; and its launches, as weft_usage counts them. */
 typedef struct {
     const char *name;
     bool backward;
     int64_t calls;
     double ms, flops, bytes;
+    int64_t launches;
 } weft_profile_row;
 /* rows [n], the longest time first; beside_ms: the time of no operator, the program's own above
  * all; ms: of all together. */

@@ -49,11 +49,14 @@ static void print_row(const weft_profile_row *r, double all)
             !r->calls ? "" : r->backward ? "backward" : "forward", (long long)r->calls, ms,
             100 * r->ms / all);
     if (r->flops > 0)
-        fprintf(stderr, " %9.2f\n", r->flops / ms * 1e-6);
+        fprintf(stderr, " %9.2f %9s", r->flops / ms * 1e-6, "");
     else if (r->bytes > 0)
-        fprintf(stderr, " %9s %9.2f\n", "", r->bytes / ms * 1e-6);
-    else
-        fprintf(stderr, "\n");
+        fprintf(stderr, " %9s %9.2f", "", r->bytes / ms * 1e-6);
+    else if (r->launches)
+        fprintf(stderr, " %9s %9s", "", "");
+    if (r->launches)
+        fprintf(stderr, " %9lld", (long long)r->launches);
+    fprintf(stderr, "\n");
 }
 
 static void print_table(weft *w)
@@ -64,8 +67,8 @@ static void print_table(weft *w)
     int64_t before = 0;                          /* rows that took longer than what is beside them */
     while (before < p.n && p.rows[before].ms > p.beside_ms)
         before++;
-    fprintf(stderr, "  %-28s %-8s %9s %12s %8s %9s %9s\n", "operator", "", "calls", "ms", "share", "GF/s",
-            "GB/s");
+    fprintf(stderr, "  %-28s %-8s %9s %12s %8s %9s %9s%s\n", "operator", "", "calls", "ms", "share", "GF/s",
+            "GB/s", w->dev.launches ? "  launches" : "");
     for (int64_t i = 0; i <= p.n; i++) {
         if (i == before)
             print_row(&beside, all);

@@ -40,8 +40,8 @@ static void switch_row(weft *w, weft__timed *to)
         if (!w->dev.k->synchronous)
             w->dev.k->wait(&w->dev);
         int64_t t = weft__now();
-        p->now->ns += t - p->since;
-        p->since = t;
+        p->now->ns += t - p->since, p->now->launches += w->dev.launches - p->launched;
+        p->since = t, p->launched = w->dev.launches;
     }
     p->now = to;
 }
@@ -209,7 +209,7 @@ bool weft_set_profiling(weft *w, bool on)
     if (!on)
         switch_row(w, w->profile->now);          /* the time so far is told */
     w->profiling = on;
-    w->profile->since = weft__now();
+    w->profile->since = weft__now(), w->profile->launched = w->dev.launches;
     w->dev.k = on ? &w->profile->counting : w->profile->plain;
     return was;
 }
@@ -218,9 +218,9 @@ void weft_reset_profile(weft *w)
 {
     struct weft__profile *p = w ? w->profile : NULL;
     for (int i = 0; p && i < WEFT__TIMED_ROWS; i++)        /* names stay: an operator may be at work */
-        p->row[i].calls = p->row[i].ns = 0, p->row[i].flops = p->row[i].bytes = 0;
+        p->row[i].calls = p->row[i].ns = p->row[i].launches = 0, p->row[i].flops = p->row[i].bytes = 0;
     if (p)
-        p->since = weft__now();
+        p->since = weft__now(), p->launched = w->dev.launches;
 }
 
 void weft__profile_end(weft *w)
@@ -254,7 +254,7 @@ weft_profile weft_profile_of(weft *w)
         if (!r->calls && !r->ns)
             continue;
         p->told[told.n] = (weft_profile_row){ r->name, r->back, r->calls, (double)r->ns * 1e-6, r->flops,
-                                              r->bytes };
+                                              r->bytes, r->launches };
         told.ms += p->told[told.n++].ms;
     }
     qsort(p->told, (size_t)told.n, sizeof *p->told, by_time);

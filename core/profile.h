@@ -9,7 +9,7 @@ enum { WEFT__TIMED_ROWS = 256, WEFT__TIMED_NAME = 32 };
 /* of an operator, forward or back; times are without what it has called in turn */
 typedef struct weft__timed {
     char name[WEFT__TIMED_NAME]; bool back;
-    int64_t calls, ns;
+    int64_t calls, ns, launches;
     /* of its kernels that are products; of its inputs and results */
     double flops, bytes;
 } weft__timed;
@@ -19,7 +19,7 @@ struct weft__profile {
     const weft__kernels *plain;
     weft__kernels counting;
     weft__timed row[WEFT__TIMED_ROWS], *now;     /* row[0]: what is no operator. now: whose time it is */
-    int64_t since;
+    int64_t since, launched;                     /* what the clock, and the device's count, said then */
     weft_profile_row told[WEFT__TIMED_ROWS];     /* what weft_profile_of has handed out last */
 };
 

@@ -94,6 +94,7 @@ static bool waited(weft__device *d, const char *kernel)
 
 void launched(weft__device *d, cudaError_t error, const char *kernel)
 {
+    d->launches++;
     if (failed(d, error, kernel) || !gpu_of(d)->sync)
         return;
     if (waited(d, kernel))

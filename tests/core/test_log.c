@@ -103,6 +103,7 @@ Test(log, counts_calls_and_arithmetic)
         const weft_profile_row *square = row_of(w, "square", false);
         cr_assert(square->flops == 0 && square->bytes == 2 * 2 * N * 3 * sizeof(weft_real), "%g bytes",
                   square->bytes);
+        cr_assert_eq(square->launches, w->dev.k->synchronous ? 0 : 2);
         CLEAN(w);
         stop_listening();
     }

@@ -64,3 +64,18 @@ Test(cuda, an_index_out_of_range_is_told_later)
     weft_synchronize(w);
     CLEAN(w);
 }
+
+/* Kernels, products and copies within the device's memory; nothing of what goes there or comes back. */
+Test(cuda, launches_are_counted)
+{
+    weft *w = open_on(WEFT_CUDA);
+    weft_tensor *x = weft_zeros(w, WEFT_SHAPE(5, 2));
+    int64_t before = weft_usage_of(w).launches;
+    weft_matmul_with(weft_tanh(weft_add(x, x)), true, x, false);
+    cr_assert_eq(weft_usage_of(w).launches - before, 3);
+    weft_real out[10];
+    weft_read(x, out, sizeof out);
+    weft_synchronize(w);
+    cr_assert_eq(weft_usage_of(w).launches - before, 3);
+    CLEAN(w);
+}

@@ -148,8 +148,12 @@ cublasStatus_t cublasGemmStridedBatchedEx(cublasHandle_t h, cublasOperation_t ta
         return CUBLAS_STATUS_INVALID_VALUE;
     if (emu::usable(h->stream) != cudaSuccess)
         return CUBLAS_STATUS_EXECUTION_FAILED;
+    emu::say("gemm");
     if (m && n && batches)
-        emu::later(h->stream, [g, wide] { wide ? multiply<double>(g) : multiply<float>(g); });
+        emu::later(h->stream, [g, wide] {
+            if (!emu::skips())
+                wide ? multiply<double>(g) : multiply<float>(g);
+        });
     return CUBLAS_STATUS_SUCCESS;
 }
 

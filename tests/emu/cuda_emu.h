@@ -20,6 +20,9 @@
  *                      comes
  *     WEFT_EMU_CC      75, 80, 86, 90, 100, 120: the GPU's compute capability, with its shared memory and
  *                      clusters; for 75 and 86 there is no code
+ *     WEFT_EMU_SKIP    1: no kernel and no product is executed, so that a step's launches can be counted at
+ *                      shapes that would take hours
+ *     WEFT_EMU_SAY     1: the name of each kernel that is launched, and of each product, on stderr
  *     WEFT_EMU_QUERIES 0: what is asked of a device's and a kernel's attributes is refused
  *     WEFT_EMU_DRIVER  the CUDA version that the driver knows (13000)
  *

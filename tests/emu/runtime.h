@@ -156,6 +156,8 @@ struct Model { int capability, shared, cluster; bool code; };
 const Model &model();                            /* what WEFT_EMU_CC says: 75, 80, 90, 100, 120 */
 bool on_device(const void *), pinned(const void *);
 bool capturing();                                /* somewhere: calls that wait are forbidden */
+bool skips();                                    /* WEFT_EMU_SKIP: nothing is executed */
+void say(const char *launch);                    /* on stderr, if WEFT_EMU_SAY */
 void later(cudaStream_t, std::function<void()> work);
 cudaError_t usable(cudaStream_t);                /* is it the current device's, and is that alive? */
 /* of this process; waits: the host had to; queries: of a kernel's attributes */

@@ -119,6 +119,8 @@ bool meant(const emu::Launch &l, const char *variable)
 
 void execute(emu::Launch l, int device)
 {
+    if (emu::skips())
+        return;
     l.wrong = meant(l, "WEFT_EMU_WRONG"), l.lost = meant(l, "WEFT_EMU_LOSE"),
     l.capability = emu::model().capability;
     if (meant(l, "WEFT_EMU_FAIL")) {
@@ -163,6 +165,17 @@ cudaError_t checked(const emu::Launch &l, const void *kernel)
 namespace emu {
 Counts counts;
 bool capturing() { return captures > 0; }
+static bool asked(const char *variable)
+{
+    const char *says = getenv(variable);
+    return says && *says && strcmp(says, "0");
+}
+bool skips() { return asked("WEFT_EMU_SKIP"); }
+void say(const char *launch)
+{
+    if (asked("WEFT_EMU_SAY"))
+        fprintf(stderr, "emulated CUDA: %s\n", launch);
+}
 cudaError_t usable(cudaStream_t stream)
 {
     if (lost(current_device()))
@@ -181,6 +194,7 @@ cudaError_t submit(Launch l, cudaStream_t stream, const void *kernel)
     if (e != cudaSuccess || (e = note(checked(l, kernel))) != cudaSuccess)
         return e;
     counts.launches++;
+    say(l.name);
     int device = current_device();
     later(stream, [l, device] { execute(l, device); });
     return cudaSuccess;
