@@ -92,9 +92,7 @@ static bool to_form(weft_call *c)                /* a result with rows lies as t
 static void sum_run(weft_call *c)
 {
     weft__grid g = between(&c->y[0]->f, &c->x[0]->f);
-    if (!c->add)
-        RUN(c, fill, count(c->y[0]), 0, Y(c, 0));
-    RUN(c, sum, &g, X(c, 0), Y(c, 0));
+    RUN(c, sum, &g, X(c, 0), Y(c, 0), c->add);
 }
 static weft_tensor *sum_back(const weft_call *c, weft_tensor *dy, int i)
 {

@@ -144,10 +144,10 @@ static void linear_fused(const weft_call *c)
     if (dw)
         product(c, true, false, (int64_t[]){ out, in, rows }, dz, X(c, X_), dw + how(c)->from * in,
                 part || add);
-    real *db = dz && c->n > BIAS ? weft__dx_added(c, BIAS) : NULL;
+    real *db = !dz || c->n == BIAS ? NULL : part ? weft__dx_added(c, BIAS) : weft_op_dx(c, BIAS, &add);
     if (db)
         RUN(c, sum, &(weft__grid){ 2, { rows, groups ? groups * out : out }, { { 0, 1 } } }, dz,
-            db + how(c)->from);
+            db + how(c)->from, part || add);
     real *dx = dz ? weft_op_dx(c, X_, &add) : NULL;
     if (dx)
         product(c, false, false, (int64_t[]){ rows, in, out }, dz, part_of(c, WEIGHT, in), dx, add);

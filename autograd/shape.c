@@ -269,8 +269,9 @@ static void concat_run(weft_call *c)
     weft__block_copy *block = is_real(c, 0) ? blocks_of(c) : NULL;
     for (int i = 0; i < c->n; i++) {
         s = next_strip(c, &p, i);
+        const int64_t n = s.of_part;
         if (block)
-            block[i] = (weft__block_copy){ s.of_part, X(c, i), s.of_part, Y(c, 0) + s.from, s.of_whole, c->add };
+            block[i] = (weft__block_copy){ n, X(c, i), n, Y(c, 0) + s.from, s.of_whole, c->add };
         else if (!is_real(c, 0))
             copy_block(c, &s, i, 0, s.of_part, s.from, s.of_whole);
     }
@@ -293,13 +294,14 @@ static void concat_fused(const weft_call *c)
     for (int i = 0; block && i < c->n; i++) {
         bool add;
         real *dx = weft_op_dx(c, i, &add);
+        const real *dy = weft_op_dy(c, 0);
         s = next_strip(c, &p, i);
         if (dx && is_among(block, n, dx)) {      /* an input that is there twice */
             RUN(c, blocks, s.rows, n, block);
             n = 0;
         }
         if (dx)
-            block[n++] = (weft__block_copy){ s.of_part, weft_op_dy(c, 0) + s.from, s.of_whole, dx, s.of_part, add };
+            block[n++] = (weft__block_copy){ s.of_part, dy + s.from, s.of_whole, dx, s.of_part, add };
     }
     if (n)
         RUN(c, blocks, s.rows, n, block);

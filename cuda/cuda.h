@@ -51,6 +51,10 @@ cublasHandle_t blas_of(weft__device *);          /* as stream_of */
 /* At least that many bytes until the next call of this, 256-byte aligned, contents gone; NULL, and
  * d->failure says why. */
 void          *scratch(weft__device *, size_t bytes);
+/* COUNTERS zeros of the device's, for blocks that count who of them is done; whoever is last leaves zeros.
+ * NULL: as above. */
+enum { COUNTERS = 1024 };
+unsigned      *counters_of(weft__device *);
 /* Note the first failure ("fill: an illegal memory access ..") and are true if there is or was one. The
  * kernel is __func__. */
 bool           fail(weft__device *, weft_status, const char *format, ...);

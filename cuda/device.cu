@@ -22,6 +22,7 @@ struct gpu {
     char *ring; cudaEvent_t sent[PARTS]; size_t at;
     /* the copy that is not sent yet: where to, where in the ring, how many bytes */
     char *to; size_t from, waiting;
+    unsigned *counters;                          /* made when the first kernel asks */
     /* one piece of memory, seen by host and device */
     fault_cell *fault, *fault_there; unsigned long long launches;
     /* WEFT_SYNC: wait after each kernel; WEFT_MANAGED: the host may look into memory */
@@ -206,6 +207,20 @@ void *scratch(weft__device *d, size_t bytes)
     return d->workspace;
 }
 
+unsigned *counters_of(weft__device *d)
+{
+    gpu *g = gpu_of(d);
+    const size_t bytes = COUNTERS * sizeof *g->counters;
+    if (d->failure[0] || g->counters)
+        return d->failure[0] ? NULL : g->counters;
+    g->counters = (unsigned *)K(allocate)(d, bytes);
+    if (!g->counters)
+        fail(d, WEFT_ENOMEM, "out of memory on the device: %zu bytes of counters", bytes);
+    else
+        launched(d, cudaMemsetAsync(g->counters, 0, bytes, stream_of(d)), __func__);
+    return d->failure[0] ? NULL : g->counters;
+}
+
 /* ---- opening and closing ---- */
 static bool answers(weft__device *d, int *count) /* the driver */
 {
@@ -307,7 +322,7 @@ void K(close)(weft__device *d)
     if (!g)
         return;
     const bool clean = cudaPeekAtLastError() == cudaSuccess;
-    cudaFree(d->workspace), cudaFree(g->blas_room);
+    cudaFree(d->workspace), cudaFree(g->blas_room), cudaFree(g->counters);
     if (g->blas)
         cublasDestroy(g->blas);
     for (int i = 0; i < PARTS; i++)

@@ -159,8 +159,9 @@ template <bool gated> __global__ static void layer_norm_back_each(weft__layer_no
     }
 }
 /* parts[chunk]: sum dy h and sum dy of a chunk of tokens, a row of each group, for each column of each
- * group. */
-template <bool gated> __global__ static void column_parts(weft__layer_norm n, int64_t chunk, real *parts)
+ * group; the last block of a column sums the chunks. */
+template <bool gated>
+__global__ static void column_sums(weft__layer_norm n, int64_t chunk, real *parts, unsigned *counters)
 {
     group g = group_below();
     const int64_t j = first_index(), wide = n.groups * n.width, tokens = n.rows / n.groups;
@@ -173,21 +174,20 @@ template <bool gated> __global__ static void column_parts(weft__layer_norm n, in
         a += dy * ((summand<gated>(n, r, j - of_group * n.width) - n.mean[r]) * n.rstd[r]), b += dy;
     }
     a = together<SUM>(g, a), b = together<SUM>(g, b);
-    if (j < wide && g.lane == 0)
-        parts[blockIdx.y * 2 * wide + j] = a, parts[(blockIdx.y * 2 + 1) * wide + j] = b;
-}
-__global__ static void sum_parts(int64_t width, int64_t chunks, const real *parts, real *dgain, real *dshift)
-{
-    group g = group_below();
-    int64_t j = first_index();
-    real a = 0, b = 0;
-    for (int64_t c = g.lane; j < width && c < chunks; c += g.lanes)
-        a += parts[c * 2 * width + j], b += parts[(c * 2 + 1) * width + j];
-    a = together<SUM>(g, a), b = together<SUM>(g, b);
-    if (dgain && j < width && g.lane == 0)
-        dgain[j] += a;
-    if (dshift && j < width && g.lane == 0)
-        dshift[j] += b;
+    if (gridDim.y > 1) {
+        if (j < wide && g.lane == 0)
+            parts[blockIdx.y * 2 * wide + j] = a, parts[(blockIdx.y * 2 + 1) * wide + j] = b;
+        if (!is_last(counters + blockIdx.x, gridDim.y))
+            return;
+        a = b = 0;
+        for (int64_t c = g.lane; j < wide && c < gridDim.y; c += g.lanes)
+            a += __ldcg(parts + c * 2 * wide + j), b += __ldcg(parts + (c * 2 + 1) * wide + j);
+        a = together<SUM>(g, a), b = together<SUM>(g, b);
+    }
+    if (n.dgain && j < wide && g.lane == 0)
+        n.dgain[j] += a;
+    if (n.dshift && j < wide && g.lane == 0)
+        n.dshift[j] += b;
 }
 template <bool gated> static void layer_back(weft__device *d, const weft__layer_norm *n)
 {
@@ -198,14 +198,13 @@ template <bool gated> static void layer_back(weft__device *d, const weft__layer_
     if (!(n->dgain || n->dshift) || !tokens || !wide)
         return;
     int tx = power_for(wide, 32), ty = THREADS / tx;
-    int64_t tiles = parts(wide, tx), chunk = most(8 * ty, parts(tokens, most(1, 1024 / tiles))),
+    int64_t tiles = parts(wide, tx), chunk = most(8 * ty, parts(tokens, most(1, COUNTERS / tiles))),
             chunks = parts(tokens, chunk);
     real *partial = (real *)scratch(d, (size_t)(chunks * 2 * wide) * sizeof *partial);
-    if (!partial)
-        return;
-    LAUNCH(d, column_parts<gated>, dim3((unsigned)tiles, (unsigned)chunks), dim3(tx, ty), 0, *n, chunk,
-           partial);
-    LAUNCH(d, sum_parts, dim3((unsigned)tiles), dim3(tx, ty), 0, wide, chunks, partial, n->dgain, n->dshift);
+    unsigned *counters = counters_of(d);
+    if (partial && counters)
+        LAUNCH(d, column_sums<gated>, dim3((unsigned)tiles, (unsigned)chunks), dim3(tx, ty), 0, *n, chunk,
+               partial, counters);
 }
 void K(layer_norm_back)(weft__device *d, const weft__layer_norm *n)
 {

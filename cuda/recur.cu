@@ -255,8 +255,8 @@ void K(recur_back)(weft__device *d, const weft__recurrence *r)
 }
 
 /* ---- the whole layer ---- */
-static const layer_kernels own = { K(gemm),   K(fill),    K(scale), K(sum),
-                                   K(gather), K(scatter), K(recur), K(recur_back), K(gemm_packs) };
+static const layer_kernels own = { K(gemm),   K(fill),    K(blocks), K(binary),     K(sum),
+                                   K(gather), K(scatter), K(recur),  K(recur_back), K(gemm_packs) };
 void K(recur_layer)(weft__device *d, const weft__recur_layer *l)      { layer_forward(d, &own, l); }
 void K(recur_layer_back)(weft__device *d, const weft__recur_layer *l) { layer_backward(d, &own, l); }
 size_t K(recur_packs)(weft__device *, const weft__recur_layer *)      { return 0; }

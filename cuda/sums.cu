@@ -1,7 +1,7 @@
 /* sums.cu - the transpose of broadcasting, and sums, largest rows, running sums and flips along runs of rows.
  *
  * A sum of many terms is cut into chunks, whose sums lie in scratch memory and are then summed themselves by
- * the same kernel. How many there are follows from the sizes only. */
+ * the block that is done last, always in one order. How many there are follows from the sizes only. */
 #include "cuda/groups.h"
 
 /* ---- any nest, summed over some of its axes ---- */
@@ -13,22 +13,36 @@ typedef struct sums {
     bool along;
 } sums;
 
-/* Chunk blockIdx.y of each output; alone: into y, else into its row of partial sums. */
-__global__ static void sum_each(sums s, const real *x, real *y, bool alone, bool add)
+/* Of terms from .. end - 1, which term(i) hands out. */
+template <class Term> __device__ static inline real sum_of(group g, int64_t from, int64_t end, Term term)
+{
+    real sum[4] = {};
+    for (int64_t i = from + g.lane; i < end; i += 4 * g.lanes)
+        for (int k = 0; k < 4; k++)
+            if (i + k * g.lanes < end)
+                sum[k] += term(i + k * g.lanes);
+    return together<SUM>(g, (sum[0] + sum[1]) + (sum[2] + sum[3]));
+}
+/* Chunk blockIdx.y of each output: into y if there is but one, else into its row of partial sums, [chunks,
+ * outputs], and the last block sums those. */
+__global__ static void sum_each(sums s, const real *x, real *partial, unsigned *counters, real *y, bool add)
 {
     group g = s.along ? group_along() : group_below();
     int64_t o = s.along ? group_number() : first_index(), from = blockIdx.y * s.chunk;
     int64_t end = o >= s.outputs ? from : from + s.chunk < s.terms ? from + s.chunk : s.terms;
     const real *v = x + place_in(s.kept, s.kept.rank, 0, o < s.outputs ? o : 0);
-    real sum[4] = {};
-    for (int64_t i = from + g.lane; i < end; i += 4 * g.lanes)
-        for (int k = 0; k < 4; k++)
-            if (i + k * g.lanes < end)
-                sum[k] += v[place_in(s.over, s.over.rank, 0, i + k * g.lanes)];
-    real all = together<SUM>(g, (sum[0] + sum[1]) + (sum[2] + sum[3]));
-    if (o < s.outputs && g.lane == 0)
-        put(y + (alone ? place_in(s.kept, s.kept.rank, 1, o) : blockIdx.y * s.outputs + o), all,
-            alone && add);
+    real all = sum_of(g, from, end, [&](int64_t i) { return v[place_in(s.over, s.over.rank, 0, i)]; });
+    const bool mine = o < s.outputs && g.lane == 0;
+    if (gridDim.y > 1) {
+        if (mine)
+            partial[blockIdx.y * s.outputs + o] = all;
+        if (!is_last(counters + blockIdx.x, gridDim.y))
+            return;
+        all = sum_of(g, 0, o < s.outputs ? gridDim.y : 0,
+                     [&](int64_t i) { return __ldcg(partial + i * s.outputs + o); });
+    }
+    if (mine)
+        put(y + place_in(s.kept, s.kept.rank, 1, o), all, add);
 }
 static shape shape_of(const sums *s)
 {
@@ -37,32 +51,20 @@ static shape shape_of(const sums *s)
     int tx = power_for(s->outputs, 32), ty = power_for(s->terms, THREADS / tx);
     return { dim3((unsigned)parts(s->outputs, tx)), dim3((unsigned)tx, (unsigned)ty) };
 }
-/* The partial sums [chunks, outputs] of s as a nest of their own. */
-static sums sums_of_parts(const sums *s, int64_t chunks)
-{
-    sums p = *s;
-    int64_t step = 1;
-    for (int i = s->kept.rank - 1; i >= 0; step *= s->kept.size[i--])
-        p.kept.step[0][i] = step;
-    p.over = {}, p.over.rank = 1, p.over.size[0] = chunks, p.over.step[0][0] = s->outputs;
-    p.terms = p.chunk = chunks, p.along = s->outputs == 1;
-    return p;
-}
-/* At least eight terms a thread, and no more blocks than keep a large GPU busy. */
+/* At least eight terms a thread, and no more blocks than keep a large GPU busy: where there are several
+ * chunks, there are at most COUNTERS blocks beside each other. */
 static void sum_nest(weft__device *d, sums s, const real *x, real *y, bool add)
 {
     shape one = shape_of(&s);
     int64_t lanes = s.along ? one.threads.x : one.threads.y, blocks = one.grid.x;
-    s.chunk = most(parts(s.terms, most(1, 1024 / most(1, blocks))), 8 * lanes);
-    int64_t chunks = most(1, parts(s.terms, s.chunk));
-    real *partial = chunks > 1 ? (real *)scratch(d, (size_t)(chunks * s.outputs) * sizeof *partial) : y;
-    if (!partial)
-        return;
-    LAUNCH(d, sum_each, dim3(one.grid.x, (unsigned)chunks), one.threads, 0, s, x, partial, chunks == 1, add);
-    if (chunks == 1)
-        return;
-    s = sums_of_parts(&s, chunks), one = shape_of(&s);
-    LAUNCH(d, sum_each, one.grid, one.threads, 0, s, partial, y, true, add);
+    s.chunk = most(parts(s.terms, most(1, COUNTERS / most(1, blocks))), 8 * lanes);
+    one.grid.y = (unsigned)most(1, parts(s.terms, s.chunk));
+    real *partial = NULL;
+    unsigned *counters = one.grid.y > 1 ? counters_of(d) : NULL;
+    if (one.grid.y > 1)
+        partial = (real *)scratch(d, (size_t)(one.grid.y * s.outputs) * sizeof *partial);
+    if (one.grid.y == 1 || (partial && counters))
+        LAUNCH(d, sum_each, one.grid, one.threads, 0, s, x, partial, counters, y, add);
 }
 static void sum_over(weft__device *d, const weft__grid *grid, const real *x, real *y, bool add)
 {
@@ -78,7 +80,10 @@ static void sum_over(weft__device *d, const weft__grid *grid, const real *x, rea
     }
     sum_nest(d, s, x, y, add);
 }
-void K(sum)(weft__device *d, const weft__grid *g, const real *x, real *y) { sum_over(d, g, x, y, true); }
+void K(sum)(weft__device *d, const weft__grid *g, const real *x, real *y, bool add)
+{
+    sum_over(d, g, x, y, add);
+}
 
 /* ---- sums and largest of runs ---- */
 __global__ static void segment_sum_each(weft__segments s, const real *x, real *y, bool add)

@@ -245,10 +245,12 @@ static void prepare_back(const weft_call *c, const extents *e, segment *s)
 {
     weft__recur_layer *l = &s->l;
     weft__recurrence *r = &l->r;
-    int64_t columns = fold(c) ? fold(c)->columns : e->n;
+    enum { LINE = 64 };                          /* where vectors may begin */
+    int64_t columns = fold(c) ? fold(c)->columns : e->n, of_h = (columns * e->W + LINE - 1) / LINE * LINE;
     r->dy = weft_op_dy(c, 0), r->dyc = r->c ? weft_op_dy(c, 1) : NULL;
     r->dh0 = added(c, WEFT__H0), r->dc0 = added(c, WEFT__C0);
-    r->carry_h = zeros(c, columns * e->W), r->carry_c = r->c ? zeros(c, columns * e->H) : NULL;
+    r->carry_h = zeros(c, of_h + (r->c ? columns * e->H : 0));
+    r->carry_c = r->c && r->carry_h ? r->carry_h + of_h : NULL;
     s->h_before = scratch(c, s->room * e->W), s->dh = r->w_hr ? scratch(c, s->room * e->W) : NULL;
     if (!l->dx.to)
         l->dx = into(c, l->ids ? WEFT__TABLE : WEFT__X);

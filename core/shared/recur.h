@@ -16,7 +16,8 @@
 #include "core/kernels.h"
 
 typedef struct layer_kernels {
-    weft__gemm_kernel *gemm; weft__fill_kernel *fill; weft__scale_kernel *scale; weft__sum_kernel *sum;
+    weft__gemm_kernel *gemm; weft__fill_kernel *fill; weft__blocks_kernel *blocks;
+    weft__binary_kernel *binary; weft__sum_kernel *sum;
     weft__gather_kernel *gather;
     weft__scatter_kernel *scatter;
     weft__recur_kernel *recur;
@@ -102,19 +103,35 @@ static inline weft__recurrence layer_recurrence(const weft__recur_layer *l)
 }
 
 /* ---- forward ---- */
+/* Runs of blocks, to slots or from there: of each side at most one for each of four gates. */
+typedef struct layer_blocks { int64_t n; weft__block_copy of[8]; } layer_blocks;
+static inline void layer_add_block(layer_blocks *b, int64_t width, const real *x, real *y, bool add)
+{
+    weft__block_copy *one = &b->of[b->n++];
+    one->width = one->ldx = one->ldy = width, one->x = x, one->y = y, one->add = add;
+}
 /* What is added to the sums: of a slot that x has a part in, all biases that it has. NULL: none. */
 static inline const real *layer_biases(const layer_work *w)
 {
     const weft__recur_layer *l = w->l;
-    const int alone = weft__slot_of_h_alone(l->r.cell);
+    const int64_t S = layer_slots(l), alone = weft__slot_of_h_alone(l->r.cell) * l->r.hidden;
+    const layer_run first = layer_run_at(l, false, 0), of_h = layer_run_at(l, true, 0);
+    layer_blocks b = { 0 };
     if (!l->b_ih)
         return NULL;
-    w->k->fill(w->d, layer_slots(l), 0, l->total);
+    if (first.n == S && of_h.n == S) {
+        const weft__grid side_by_side = { 1, { S }, { { 1 }, { 1 } } };
+        w->k->binary(w->d, WEFT__add, &side_by_side, l->b_ih, l->b_hh, l->total, false);
+        return l->total;
+    }
     EACH_RUN_OF(run, l, false)
-        w->k->scale(w->d, run.n, 1, l->b_ih + run.block, l->total + run.slot, true);
+        layer_add_block(&b, run.n, l->b_ih + run.block, l->total + run.slot, false);
+    w->k->blocks(w->d, 1, b.n, b.of);
+    b.n = 0;
     EACH_RUN_OF(run, l, true)
-        if (run.slot != alone * l->r.hidden)
-            w->k->scale(w->d, run.n, 1, l->b_hh + run.block, l->total + run.slot, true);
+        if (run.slot != alone)
+            layer_add_block(&b, run.n, l->b_hh + run.block, l->total + run.slot, true);
+    w->k->blocks(w->d, 1, b.n, b.of);
     return l->total;
 }
 /* x's side of the sums of rows [n, S], from rows x [n, F]. */
@@ -184,16 +201,19 @@ static inline void layer_biases_back(const layer_work *w, int64_t n, const real 
 {
     const weft__recur_layer *l = w->l;
     const weft__grid g = layer_columns(l, n);
+    const weft__into into[] = { l->db_ih, l->db_hh };
+    layer_blocks b = { 0 };
     if (!l->db_ih.to && !l->db_hh.to)
         return;
-    w->k->fill(w->d, layer_slots(l), 0, l->total);
-    w->k->sum(w->d, &g, gates, l->total);
-    if (l->db_ih.to)
-        EACH_RUN_OF(run, l, false)
-            w->k->scale(w->d, run.n, 1, l->total + run.slot, l->db_ih.to + run.block, l->db_ih.add);
-    if (l->db_hh.to)
-        EACH_RUN_OF(run, l, true)
-            w->k->scale(w->d, run.n, 1, l->total + run.slot, l->db_hh.to + run.block, l->db_hh.add);
+    w->k->sum(w->d, &g, gates, l->total, false);
+    for (int of_h = 0; of_h < 2; of_h++) {
+        if (of_h && into[1].to == into[0].to)    /* tied: no two blocks at once to one place */
+            w->k->blocks(w->d, 1, b.n, b.of), b.n = 0;
+        if (into[of_h].to)
+            EACH_RUN_OF(run, l, of_h)
+                layer_add_block(&b, run.n, l->total + run.slot, into[of_h].to + run.block, into[of_h].add);
+    }
+    w->k->blocks(w->d, 1, b.n, b.of);
 }
 /* The side of x, by its tokens or, where of_rows has the sums over them, by the table's rows. */
 static inline void layer_tokens_back(const layer_work *w)

@@ -92,7 +92,7 @@ static void play_sums(run *t)
     weft__grid g = nest(t, 1, n);
     int64_t all = elements(&g);
     CALL(spread, &g, reals(t, n[0], -1, 1), result_of(t, all, 1e-15, 1e-6), coin());
-    CALL(sum, &g, reals(t, all, -1, 1), result_of(t, n[0], 1e-11, 2e-4));
+    CALL(sum, &g, reals(t, all, -1, 1), result_of(t, n[0], 1e-11, 2e-4), coin());
     int64_t rows = t->large ? 700 : size(40), width = t->large ? 60 + size(90) : size(80);
     int64_t ldx = width + size(5), ldy = width + size(5);
     CALL(block, rows, width, reals(t, rows * ldx, -1, 1), ldx, result_of(t, rows * ldy, 1e-15, 1e-6), ldy,
