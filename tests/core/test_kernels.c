@@ -93,6 +93,10 @@ static void play_sums(run *t)
     int64_t all = elements(&g);
     CALL(spread, &g, reals(t, n[0], -1, 1), result_of(t, all, 1e-15, 1e-6), coin());
     CALL(sum, &g, reals(t, all, -1, 1), result_of(t, n[0], 1e-11, 2e-4), coin());
+    const int64_t many = t->large ? 5000 + size(500) : size(700), few = 1 + size(9);
+    const weft__grid tall = { 2, { many, few }, { { 0, 1 } } };
+    for (int again = 0; again < 2; again++)      /* on a GPU blocks count each other, by counters that stay */
+        CALL(sum, &tall, reals(t, many * few, -1, 1), result_of(t, few, 1e-11, 2e-4), coin());
     int64_t rows = t->large ? 700 : size(40), width = t->large ? 60 + size(90) : size(80);
     int64_t ldx = width + size(5), ldy = width + size(5);
     CALL(block, rows, width, reals(t, rows * ldx, -1, 1), ldx, result_of(t, rows * ldy, 1e-15, 1e-6), ldy,
