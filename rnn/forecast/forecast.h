@@ -47,11 +47,11 @@ weft_tensor *weft__gate_and_norm(weft_glu *, weft_add_norm *, weft_tensor *x, we
 weft_tensor *weft__resampled(weft_tensor *x, int64_t out, weft_tensor *mask);
 /* grouped_grn.c: room for networks "0", "1", .. of a module, each from in to out for its own group, with a
  * hidden layer of the smaller width; NULL if that cannot be (then the context has failed). All must
- * be added before they run: [.., groups, in] -> [.., groups, out]. */
+ * be added before they run: [.., groups, in] -> [.., groups, out]. One may run by itself, too. */
 typedef struct weft__grouped_grn weft__grouped_grn;
 weft__grouped_grn *weft__grouped_grn_new(weft_module *parent, const char *name, int64_t groups, int64_t in,
                                          int64_t out, double dropout);
-void         weft__grouped_grn_add(weft__grouped_grn *, int64_t i);
+weft_grn    *weft__grouped_grn_add(weft__grouped_grn *, int64_t i);
 weft_tensor *weft__grouped_grn_run(const weft__grouped_grn *, weft_tensor *x);
 /* interpretable.c: weft_interpretable_attention_run by a mask of TransformerTF's polarity, which is not 0
  * where a key is forbidden; NULL: nowhere, but with all scores in memory all the same */

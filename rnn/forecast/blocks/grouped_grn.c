@@ -37,7 +37,7 @@ weft__grouped_grn *weft__grouped_grn_new(weft_module *parent, const char *name, 
     return g;
 }
 
-void weft__grouped_grn_add(weft__grouped_grn *g, int64_t i)
+weft_grn *weft__grouped_grn_add(weft__grouped_grn *g, int64_t i)
 {
     const weft_grn_opts opts = { .in = g->in,
                                  .out = g->out,
@@ -47,11 +47,12 @@ void weft__grouped_grn_add(weft__grouped_grn *g, int64_t i)
                                  .dropout = g->dropout };
     char path[64];
     snprintf(path, sizeof path, "%lld", (long long)i);
-    weft_grn_new(g->m, path, &opts);
+    weft_grn *one = weft_grn_new(g->m, path, &opts);
     for (int p = 0; p < (g->in == g->out ? MASK : PARAMETERS) && weft_ok(g->m->w); p++) {
         snprintf(path, sizeof path, "%lld.%s", (long long)i, names[p]);
         g->of[p][i] = weft_find_parameter(g->m, path);
     }
+    return one;
 }
 
 /* A parameter of all networks, [groups, ..]. */

@@ -9,7 +9,7 @@ enum { MOST_FEATURES = 4096 };
 struct weft_variable_selection {
     weft_module *m; weft_variable_selection_opts o;
     weft_tensor **weight, **bias;                /* of the prescalers */
-    weft_grn *flattened;                         /* NULL of one feature */
+    weft_grn *flattened, *only;                  /* NULL of one feature; of several */
     weft__grouped_grn *singles;
 };
 
@@ -48,8 +48,11 @@ static bool features_new(weft_variable_selection *v)
     weft_module *prescalers = weft_submodule_new(v->m, "prescalers");
     v->singles = weft__grouped_grn_new(v->m, "single_grn", v->o.num_features, v->o.d_hidden, v->o.d_model,
                                        v->o.dropout);
-    for (int i = 0; v->singles && i < (int)n; i++)
-        prescaler_new(v, prescalers, i), weft__grouped_grn_add(v->singles, i);
+    for (int i = 0; v->singles && i < (int)n; i++) {
+        prescaler_new(v, prescalers, i);
+        weft_grn *one = weft__grouped_grn_add(v->singles, i);
+        v->only = n == 1 ? one : NULL;
+    }
     if (n > 1)
         v->flattened =
             weft_grn_new(v->m, "flattened_grn",
@@ -105,16 +108,16 @@ static weft_tensor *select_variables(const weft_variable_selection *v, weft_tens
 {
     const int rank = x->f.rank;
     const int64_t n = v->o.num_features;
-    weft_tensor *each = prescaled(v, x), *share = NULL;
-    if (v->flattened)
-        share = weft_softmax(
-            weft_grn_run(v->flattened, with_last(each, rank, n * v->o.d_hidden, 0), context), -1, NULL);
-    weft_tensor *e = weft__grouped_grn_run(v->singles, each);
-    weft_tensor *sum = share ? weft_sum(weft_mul(e, with_last(share, rank, n, 1)), -2) :
-                               with_last(e, rank, v->o.d_model, 0);
+    weft_tensor *each = prescaled(v, x), *side_by_side = with_last(each, rank, n * v->o.d_hidden, 0);
+    if (v->only) {
+        if (weights)
+            *weights = weft_where(weft_scalar(x->w, 0), weft_detach(x), weft_scalar(x->w, 1));
+        return weft_grn_run(v->only, side_by_side, NULL);
+    }
+    weft_tensor *share = weft_softmax(weft_grn_run(v->flattened, side_by_side, context), -1, NULL);
     if (weights)
-        *weights = share ? share : weft_where(weft_scalar(x->w, 0), weft_detach(x), weft_scalar(x->w, 1));
-    return sum;
+        *weights = share;
+    return weft_sum(weft_mul(weft__grouped_grn_run(v->singles, each), with_last(share, rank, n, 1)), -2);
 }
 
 weft_tensor *weft_variable_selection_run(weft_variable_selection *v, weft_tensor *x, weft_tensor *context,
