@@ -249,7 +249,7 @@ static bool concat_shape(weft_call *c)
     }
     return true;
 }
-/* Input i's strip of the whole; p: the one before it, at first without an axis. */
+/* Input i's strip of the whole; p: the part before it, for i 0 anything. */
 static strip next_strip(const weft_call *c, part *p, int i)
 {
     if (i == 0)
@@ -257,54 +257,53 @@ static strip next_strip(const weft_call *c, part *p, int i)
     p->from = p->to, p->to = p->from + c->x[i]->f.size[p->axis];
     return strip_of(p);
 }
-static weft__block_copy *blocks_of(const weft_call *c)
+/* Blocks that wait to be copied at once, of as many rows. */
+typedef struct waiting { int64_t rows, n; weft__block_copy block[16]; } waiting;
+static void copy_waiting(const weft_call *c, waiting *all)
 {
-    weft *w = c->y[0]->w;
-    return weft__take(w, &w->notes, c->n * (int64_t)sizeof(weft__block_copy));
+    if (all->n)
+        RUN(c, blocks, all->rows, all->n, all->block);
+    all->n = 0;
+}
+/* One more; those before it go first if it is to the same place, of an input that is there twice. */
+static void wait_for(const weft_call *c, waiting *all, int64_t rows, weft__block_copy one)
+{
+    bool full = all->n == sizeof all->block / sizeof *all->block;
+    for (int64_t i = 0; i < all->n; i++)
+        full |= all->block[i].y == one.y;
+    if (full)
+        copy_waiting(c, all);
+    all->rows = rows, all->block[all->n++] = one;
 }
 static void concat_run(weft_call *c)
 {
     part p;
-    strip s = { 0 };
-    weft__block_copy *block = is_real(c, 0) ? blocks_of(c) : NULL;
+    waiting all = { 0 };
     for (int i = 0; i < c->n; i++) {
-        s = next_strip(c, &p, i);
+        const strip s = next_strip(c, &p, i);
         const int64_t n = s.of_part;
-        if (block)
-            block[i] = (weft__block_copy){ n, X(c, i), n, Y(c, 0) + s.from, s.of_whole, c->add };
-        else if (!is_real(c, 0))
-            copy_block(c, &s, i, 0, s.of_part, s.from, s.of_whole);
+        if (is_real(c, 0))
+            wait_for(c, &all, s.rows,
+                     (weft__block_copy){ n, X(c, i), n, Y(c, 0) + s.from, s.of_whole, c->add });
+        else
+            copy_block(c, &s, i, 0, n, s.from, s.of_whole);
     }
-    if (block)
-        RUN(c, blocks, s.rows, c->n, block);
-}
-static bool is_among(const weft__block_copy *block, int64_t n, const real *y)
-{
-    for (int64_t i = 0; i < n; i++)
-        if (block[i].y == y)
-            return true;
-    return false;
+    copy_waiting(c, &all);
 }
 static void concat_fused(const weft_call *c)
 {
     part p;
-    strip s = { 0 };
-    int64_t n = 0;
-    weft__block_copy *block = blocks_of(c);
-    for (int i = 0; block && i < c->n; i++) {
+    waiting all = { 0 };
+    for (int i = 0; i < c->n; i++) {
         bool add;
+        const strip s = next_strip(c, &p, i);
         real *dx = weft_op_dx(c, i, &add);
-        const real *dy = weft_op_dy(c, 0);
-        s = next_strip(c, &p, i);
-        if (dx && is_among(block, n, dx)) {      /* an input that is there twice */
-            RUN(c, blocks, s.rows, n, block);
-            n = 0;
-        }
         if (dx)
-            block[n++] = (weft__block_copy){ s.of_part, dy + s.from, s.of_whole, dx, s.of_part, add };
+            wait_for(c, &all, s.rows,
+                     (weft__block_copy){ s.of_part, weft_op_dy(c, 0) + s.from, s.of_whole, dx, s.of_part,
+                                         add });
     }
-    if (n)
-        RUN(c, blocks, s.rows, n, block);
+    copy_waiting(c, &all);
 }
 static weft_tensor *concat_back(const weft_call *c, weft_tensor *dy, int i)
 {
