@@ -20,11 +20,8 @@ static const real *part_of(const weft_call *c, int i, int64_t row)     /* of the
     return X(c, i) + how(c)->from * row;
 }
 
-/* 0: the weight has none */
-static int64_t groups_of(const weft_call *c)
-{
-    return c->x[WEIGHT]->f.rank == 3 ? c->x[WEIGHT]->f.size[0] : 0;
-}
+static bool is_grouped(const weft_call *c)   { return c->x[WEIGHT]->f.rank == 3; }
+static int64_t groups_of(const weft_call *c) { return is_grouped(c) ? c->x[WEIGHT]->f.size[0] : 1; }
 
 static bool grouped_shape(weft_call *c)
 {
@@ -45,7 +42,7 @@ static bool grouped_shape(weft_call *c)
 static bool linear_shape(weft_call *c)
 {
     const weft_tensor *x = c->x[X_], *weight = c->x[WEIGHT];
-    if (weight->f.rank == 3)
+    if (is_grouped(c))
         return grouped_shape(c);
     for (int i = 0; i < c->n; i++)
         if (!is_real(c, i) || (i > X_ && (c->x[i]->f.batch || c->x[i]->f.rank != (i == WEIGHT ? 2 : 1))))
@@ -65,7 +62,7 @@ static weft__product product_of(const weft_call *c, bool ta, bool tb, const int6
                                 const weft__finish *then)
 {
     const int64_t m = mnk[0], n = mnk[1], k = mnk[2], a = ta ? m : k, b = tb ? k : n;
-    const int64_t groups = groups_of(c), columns = groups ? groups : 1;
+    const int64_t groups = groups_of(c);
     const bool of_weight = ta;                   /* its gradient, by terms that are tokens */
     return (weft__product){ .ta = ta,
                             .tb = tb,
@@ -73,10 +70,10 @@ static weft__product product_of(const weft_call *c, bool ta, bool tb, const int6
                             .m = m,
                             .n = n,
                             .k = k,
-                            .lda = a * columns,
-                            .ldb = of_weight ? b * columns : b,
-                            .ldc = of_weight ? n : n * columns,
-                            .batches = columns,
+                            .lda = a * groups,
+                            .ldb = of_weight ? b * groups : b,
+                            .ldc = of_weight ? n : n * groups,
+                            .batches = groups,
                             .stride_a = a,
                             .stride_b = of_weight ? b : n * k,
                             .stride_c = of_weight ? m * n : n,
@@ -104,11 +101,7 @@ static const void *packed_weight(const weft_call *c, const weft__product *p)
     return k ? k->at : NULL;
 }
 
-static int64_t tokens_of(const weft_call *c)
-{
-    const int64_t rows = weft__rows(&c->x[X_]->f), groups = groups_of(c);
-    return groups ? rows / groups : rows;
-}
+static int64_t tokens_of(const weft_call *c) { return weft__rows(&c->x[X_]->f) / groups_of(c); }
 
 static void linear_run(weft_call *c)
 {
@@ -137,7 +130,7 @@ static const real *of_sums(const weft_call *c)   /* the gradient before f; NULL:
 static void linear_fused(const weft_call *c)
 {
     bool add;
-    int64_t rows = tokens_of(c), in = width(c->x[X_]), out = width(c->y[0]), groups = groups_of(c);
+    int64_t rows = tokens_of(c), in = width(c->x[X_]), out = width(c->y[0]);
     const real *dz = of_sums(c);
     const bool part = how(c)->rows;              /* the rows beside it get nothing, so all begins as zeros */
     real *dw = !dz ? NULL : part ? weft__dx_added(c, WEIGHT) : weft_op_dx(c, WEIGHT, &add);
@@ -146,8 +139,8 @@ static void linear_fused(const weft_call *c)
                 part || add);
     real *db = !dz || c->n == BIAS ? NULL : part ? weft__dx_added(c, BIAS) : weft_op_dx(c, BIAS, &add);
     if (db)
-        RUN(c, sum, &(weft__grid){ 2, { rows, groups ? groups * out : out }, { { 0, 1 } } }, dz,
-            db + how(c)->from, part || add);
+        RUN(c, sum, &(weft__grid){ 2, { rows, groups_of(c) * out }, { { 0, 1 } } }, dz, db + how(c)->from,
+            part || add);
     real *dx = dz ? weft_op_dx(c, X_, &add) : NULL;
     if (dx)
         product(c, false, false, (int64_t[]){ rows, in, out }, dz, part_of(c, WEIGHT, in), dx, add);
@@ -179,8 +172,8 @@ static void linear_composed(const weft_call *c, weft_tensor **y)
     weft_tensor *of[2] = { c->x[WEIGHT], c->n > BIAS ? c->x[BIAS] : NULL };
     for (int i = 0; u->rows && i < c->n - WEIGHT; i++)
         of[i] = weft_slice(of[i], 0, u->from, u->from + u->rows);
-    weft_tensor *sum = groups_of(c) ? composed_groups(c) : weft_matmul_with(c->x[X_], false, of[0], true);
-    sum = of[1] && !groups_of(c) ? weft_add(sum, of[1]) : sum;
+    weft_tensor *sum = is_grouped(c) ? composed_groups(c) : weft_matmul_with(c->x[X_], false, of[0], true);
+    sum = of[1] && !is_grouped(c) ? weft_add(sum, of[1]) : sum;
     y[0] = u->f == WEFT__UNARIES ? sum : weft__unary(u->f, sum, u->p);
 }
 

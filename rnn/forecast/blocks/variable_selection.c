@@ -9,7 +9,7 @@ enum { MOST_FEATURES = 4096 };
 struct weft_variable_selection {
     weft_module *m; weft_variable_selection_opts o;
     weft_tensor **weight, **bias;                /* of the prescalers */
-    weft_grn *flattened, *only;                  /* NULL of one feature; of several */
+    weft_grn *only, *flattened;                  /* only: of one feature; flattened: of several; else NULL */
     weft__grouped_grn *singles;
 };
 
@@ -81,17 +81,17 @@ weft_variable_selection *weft_variable_selection_new(weft_module *parent, const 
     return weft__finished(m, features_new(v) ? v : NULL, &none);
 }
 
-/* x with another last axis, or with two in its place (columns not 0). Of the layout rows only tokens are
- * seen, not its pads. */
-static weft_tensor *with_last(weft_tensor *x, int rank, int64_t rows, int64_t columns)
+/* x with other axes from rank - 1 on: `last`, and `behind` if that is not 0. Of the layout rows only tokens
+ * are seen, not its pads. */
+static weft_tensor *with_last(weft_tensor *x, int rank, int64_t last, int64_t behind)
 {
     int64_t shape[WEFT_RANK];
     memcpy(shape, x->f.size, sizeof shape);
     shape[0] = x->f.batch ? -1 : shape[0];
-    shape[rank - 1] = rows;
-    if (columns)
-        shape[rank] = columns;
-    return weft_reshape(x, columns ? rank + 1 : rank, shape);
+    shape[rank - 1] = last;
+    if (behind)
+        shape[rank] = behind;
+    return weft_reshape(x, behind ? rank + 1 : rank, shape);
 }
 
 /* [.., features] -> [.., features, d_hidden]: each by its own line. */
