@@ -218,7 +218,9 @@ unsigned *counters_of(weft__device *d)
         fail(d, WEFT_ENOMEM, "out of memory on the device: %zu bytes of counters", bytes);
     else
         launched(d, cudaMemsetAsync(g->counters, 0, bytes, stream_of(d)), __func__);
-    return d->failure[0] ? NULL : g->counters;
+    if (d->failure[0] && g->counters)            /* they are no zeros */
+        K(release)(d, g->counters), g->counters = NULL;
+    return g->counters;
 }
 
 /* ---- opening and closing ---- */
