@@ -70,14 +70,14 @@ COMMAND  := $(B)/weft
 BENCH    := $(if $(wildcard bench/weft_bench.c),$(B)/bench/weft_bench)
 
 # The GPU's back end: a library of its own, so that weft runs where there is no CUDA. Code for each of CUDA_ARCHS, and PTX of 90 and 120
-# (else of the last) for what comes later, compressed. The same sources compiled by g++ against tests/emu are what the tests open where
+# (else of the last) for what comes later, compressed; the PTX that all of it is made from stays in ptx/. The same sources compiled by g++ against tests/emu are what the tests open where
 # there is no GPU.
 NVCC       := $(or $(NVCC),$(shell command -v nvcc || ls /usr/local/cuda/bin/nvcc 2>/dev/null),none)
 CUDA_ARCHS ?= 80 90 100 120
 CUDA_PTX   := $(or $(filter 90 120,$(CUDA_ARCHS)),$(lastword $(CUDA_ARCHS)))
 CUDA_SRC   := $(wildcard cuda/*.cu)
 CUDA_OBJ   := $(CUDA_SRC:%.cu=$(B)/%.o)
-EMU_OBJ    := $(CUDA_SRC:%.cu=$(B)/emu/%.o) $(patsubst tests/emu/%.cpp,$(B)/emu/%.o,$(filter-out %_test.cpp %/nccl.cpp,$(wildcard tests/emu/*.cpp)))
+EMU_OBJ    := $(CUDA_SRC:%.cu=$(B)/emu/%.o) $(patsubst tests/emu/%.cpp,$(B)/emu/%.o,$(filter-out %_test.cpp %/nccl.cpp,$(wildcard tests/emu/*.cpp))) $(patsubst tests/ptx/%.cpp,$(B)/emu/ptx/%.o,$(wildcard tests/ptx/*.cpp))
 NVCC_FLAGS  = -std=c++17 -O3 -I. $(filter -D%,$(VFLAGS)) -Werror all-warnings -MMD -MP \
               $(foreach a,$(CUDA_ARCHS),-gencode arch=compute_$a$(comma)code=sm_$a) $(foreach a,$(CUDA_PTX),-gencode arch=compute_$a$(comma)code=compute_$a) \
               -Xfatbin -compress-all \
@@ -102,7 +102,7 @@ STAMP := $(strip $(CC) $(filter-out -Werror,$(BASE)) $(CPPFLAGS) $(CFLAGS) $(VFL
 ifneq ($(STAMP),$(file <$(B)/flags))
 $(shell mkdir -p $(B))$(file >$(B)/flags,$(STAMP))
 endif
-CUDA_STAMP := $(strip $(NVCC) $(NVCC_FLAGS))
+CUDA_STAMP := $(strip $(NVCC) $(NVCC_FLAGS) --keep)
 ifneq ($(CUDA),)
 ifneq ($(CUDA_STAMP),$(file <$(B)/cuda_flags))
 $(shell mkdir -p $(B))$(file >$(B)/cuda_flags,$(CUDA_STAMP))
@@ -155,7 +155,9 @@ $(B)/libweft.so: $(OBJ) $(B)/weft.map
 $(B)/cuda/%.o: cuda/%.cu $(B)/cuda_flags
 	@mkdir -p $(@D)
 	$(call say,NVCC)
-	$(Q)$(NVCC) $(NVCC_FLAGS) -Xptxas -v -c -o $@ $< 2>$(@:.o=.usage) || { cat $(@:.o=.usage); exit 1; }
+	$(Q)rm -rf $(@:.o=.kept) && mkdir -p $(@:.o=.kept) $(B)/ptx
+	$(Q)$(NVCC) $(NVCC_FLAGS) --keep --keep-dir $(@:.o=.kept) -Xptxas -v -c -o $@ $< 2>$(@:.o=.usage) || { cat $(@:.o=.usage); exit 1; }
+	$(Q)for p in $(@:.o=.kept)/*.ptx; do mv $$p $(B)/ptx/$(*F).$$(sed -n 's/^.target sm_//p' $$p).ptx; done && rm -r $(@:.o=.kept)
 $(B)/libweft_cuda.so: $(CUDA_OBJ) core/install/plugin.map
 	$(call say,LINK)
 	$(Q)$(NVCC) $(NVCC_FLAGS) -shared -cudart static -Xlinker --build-id -Xlinker --version-script=core/install/plugin.map -o $@ $(CUDA_OBJ) -lcublas
@@ -166,6 +168,10 @@ $(B)/emu/cuda/%.o: cuda/%.cu $(B)/flags | $(BUILD)/.needs-test
 	@mkdir -p $(@D)
 	$(call say,EMU )
 	$(Q)$(CXX) -x c++ $(EMU_FLAGS) -c -o $@ $<
+$(B)/emu/ptx/%.o: tests/ptx/%.cpp $(B)/flags | $(BUILD)/.needs-test
+	@mkdir -p $(@D)
+	$(call say,EMU )
+	$(Q)$(CXX) $(EMU_FLAGS) $(if $(SANITIZED),,-O3) -march=x86-64-v3 -ffp-contract=off -c -o $@ $<
 $(B)/emu/%.o: tests/emu/%.cpp $(B)/flags | $(BUILD)/.needs-test
 	@mkdir -p $(@D)
 	$(call say,EMU )

@@ -112,6 +112,10 @@ struct Launch {
     unsigned cluster;
     bool together;
     std::function<void()> body;
+    /* for tests/ptx: the kernel's address; its arguments as they lie in a GPU's memory, and where each does */
+    const void *kernel;
+    std::vector<char> arguments;
+    std::vector<size_t> places;
     std::vector<Variable> variables;
     /* asynchronous copies and stores; tensor cores that err; stores that never come */
     bool late, wrong, lost;

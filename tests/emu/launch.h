@@ -66,18 +66,27 @@ enum cudaError_t {
 typedef struct emu_stream *cudaStream_t;
 namespace emu {
 enum cudaError_t submit(Launch, cudaStream_t, const void *kernel);
+inline void keep(Launch &l, const void *argument, size_t bytes, size_t align)
+{
+    size_t at = (l.arguments.size() + align - 1) / align * align;
+    l.arguments.resize(at + bytes);
+    memcpy(l.arguments.data() + at, argument, bytes);
+    l.places.push_back(at);
+}
 template <class T> struct as_is { typedef T type; };
 template <class... P>
 cudaError_t start(Launch l, cudaStream_t stream, void (*kernel)(P...), typename as_is<P>::type... arguments)
 {
     std::tuple<P...> kept(arguments...);
     l.body = [kernel, kept] { std::apply(kernel, kept); };
+    l.kernel = (const void *)kernel;
+    (keep(l, &arguments, sizeof arguments, alignof(P)), ...);
     return submit(l, stream, (const void *)kernel);
 }
 inline Launch shape(const char *name, dim3 grid, dim3 threads, size_t shared, unsigned cluster, bool together)
 {
     return Launch{
-        name, grid, threads, shared, cluster, together, NULL, {}, false, false, false, 90, {}, NULL
+        name, grid, threads, shared, cluster, together, NULL, NULL, {}, {}, {}, false, false, false, 90, {}, NULL
     };
 }
 } // namespace emu

@@ -170,6 +170,18 @@ bool pinned(const void *p)
     auto it = holder(pins, p);
     return it != pins.end() && (char *)p < it->first + it->second;
 }
+bool piece_around(const void *p, uint64_t *low, uint64_t *high)
+{
+    auto it = holder(pieces, p);
+    auto pin = holder(pins, p);
+    if (it != pieces.end() && (char *)p < it->first + it->second.bytes)
+        *low = (uint64_t)it->first, *high = *low + it->second.bytes;
+    else if (pin != pins.end() && (char *)p < pin->first + pin->second)
+        *low = (uint64_t)pin->first, *high = *low + pin->second;
+    else
+        return false;
+    return true;
+}
 } // namespace emu
 bool weft_emu_holds(const void *at, size_t bytes)
 {

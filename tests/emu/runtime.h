@@ -155,6 +155,8 @@ int  current_device();
 struct Model { int capability, shared, cluster; bool code; };
 const Model &model();                            /* what WEFT_EMU_CC says: 75, 80, 90, 100, 120 */
 bool on_device(const void *), pinned(const void *);
+/* The piece of device memory, or of pinned, that it lies in. */
+bool piece_around(const void *, uint64_t *low, uint64_t *high);
 bool capturing();                                /* somewhere: calls that wait are forbidden */
 bool skips();                                    /* WEFT_EMU_SKIP: nothing is executed */
 void say(const char *launch);                    /* on stderr, if WEFT_EMU_SAY */

@@ -8,6 +8,7 @@
 #include <map>
 #include <memory>
 #include "tests/emu/runtime.h"
+#include "tests/ptx/launched.h"
 
 namespace {
 typedef std::function<void()> Work;
@@ -127,7 +128,8 @@ void execute(emu::Launch l, int device)
         emu::lost(device) = cudaErrorIllegalAddress;
         return;
     }
-    emu::run(l);
+    if (!ptx::interpreted(l))
+        emu::run(l);
     if (l.failure) {
         fprintf(stderr, "emulated CUDA: %s: %s\n", l.name, l.failure);
         emu::lost(device) = cudaErrorLaunchFailure;
@@ -193,6 +195,10 @@ cudaError_t submit(Launch l, cudaStream_t stream, const void *kernel)
     cudaError_t e = usable(stream);
     if (e != cudaSuccess || (e = note(checked(l, kernel))) != cudaSuccess)
         return e;
+    if (const char *why = ptx::refused(l)) {
+        fprintf(stderr, "emulated CUDA: %s: %s\n", l.name, why);
+        return note(cudaErrorInvalidConfiguration);
+    }
     counts.launches++;
     say(l.name);
     int device = current_device();

@@ -1,0 +1,213 @@
+/* alu.cpp - arithmetic: the rows of 32 numbers that instructions.def's formulas are applied to. */
+#include <math.h>
+#include <string.h>
+#include <unordered_map>
+#include "tests/ptx/ptx.h"
+
+namespace ptx {
+namespace {
+/* ---- types: `cell`, what lies in a row; `value`, what a formula sees ---- */
+#define CELL __attribute__((may_alias))
+#define TYPE(name, c, v, letter)              \
+    struct name {                             \
+        typedef c cell CELL;                  \
+        typedef v value;                      \
+        static const char width = letter;     \
+    };
+TYPE(x16, uint32_t, uint16_t, 'W')
+TYPE(u16, uint32_t, uint16_t, 'W')
+TYPE(s16, uint32_t, int16_t, 'W')
+TYPE(x32, uint32_t, uint32_t, 'W')
+TYPE(u32, uint32_t, uint32_t, 'W')
+TYPE(s32, int32_t, int32_t, 'W')
+TYPE(f32, float, float, 'W')
+TYPE(x64, uint64_t, uint64_t, 'L')
+TYPE(u64, uint64_t, uint64_t, 'L')
+TYPE(s64, int64_t, int64_t, 'L')
+TYPE(f64, double, double, 'L')
+#undef TYPE
+
+/* ---- formulas that have no operator ---- */
+template <class T> T divided(T a, T b)           /* a GPU answers everything */
+{
+    return b == 0 ? ~(T)0 : b == -1 ? (T)(0 - (typename std::make_unsigned<T>::type)a) : a / b;
+}
+template <class T> T inserted(T a, T b, uint32_t at, uint32_t length, uint32_t bits)
+{
+    at &= 255, length &= 255;
+    if (at >= bits || !length)
+        return b;
+    T mask = (length >= bits ? ~(T)0 : ((T)1 << length) - 1) << at;
+    return (b & ~mask) | (a << at & mask);
+}
+float  fused(float a, float b, float c) { return __builtin_fmaf(a, b, c); }
+double fused(double a, double b, double c) { return __builtin_fma(a, b, c); }
+float  root(float a) { return __builtin_sqrtf(a); }
+double root(double a) { return __builtin_sqrt(a); }
+template <class T> T lesser(T a, T b) { return a != a ? b : b != b ? a : a < b || (a == b && signbit(a)) ? a : b; }
+template <class T> T greater(T a, T b) { return a != a ? b : b != b ? a : a > b || (a == b && !signbit(a)) ? a : b; }
+float  flushed(float a) { return fabsf(a) < 0x1p-126f ? copysignf(0, a) : a; }
+double upper_half(double a)
+{
+    uint64_t bits;
+    memcpy(&bits, &a, sizeof bits);
+    bits &= ~0xFFFFFFFFull;
+    memcpy(&a, &bits, sizeof bits);
+    return a;
+}
+/* r, to nearest, less the whole sum a + b: its sign is right (Knuth's two-sum) */
+double surplus(float r, double a, double b)
+{
+    double s = a + b, back = s - a, rest = (a - (s - back)) + (b - back);
+    return ((double)r - s) - rest;
+}
+float toward_zero(float r, double a, double b)
+{
+    double more = isfinite(r) ? surplus(r, a, b) : 0;
+    return (r > 0 && more > 0) || (r < 0 && more < 0) ? nextafterf(r, 0) : r;
+}
+float downward(float r, double a, double b)
+{
+    return isfinite(r) && surplus(r, a, b) > 0 ? nextafterf(r, -INFINITY) : r;
+}
+template <class T> T whole(double a)             /* of a whole number: the nearest that there is; of NaN 0 */
+{
+    const double least = std::is_signed<T>::value ? -0x1p31 : 0, most = std::is_signed<T>::value ? 0x1p31 - 1 : 0x1p32 - 1;
+    return a != a ? 0 : (T)(a < least ? least : a > most ? most : a);
+}
+uint32_t nearest_tf32(uint32_t a)                /* ties away from zero; every NaN the same one */
+{
+    bool special = (a >> 23 & 0xFF) == 0xFF;
+    return special ? a & 0x7FFFFF ? 0x7FFFFFFFu : a : (a + 0x1000) & ~0x1FFFu;
+}
+
+/* ---- rows ---- */
+template <class D, class A, class F> void rows1(Warp &w, const Instruction &i, F f)
+{
+    const Operand *o = i.operand;
+    typename D::cell *d = w.row<typename D::cell>(o[0]);
+    const typename A::cell *a = w.row<typename A::cell>(o[1]);
+    each(w.active, [=](unsigned l) { d[l] = (typename D::value)f((typename A::value)a[l]); });
+    learn(w, o[0], w.known[o[1].slot]);
+}
+template <class D, class A, class B, class F> void rows2(Warp &w, const Instruction &i, F f)
+{
+    const Operand *o = i.operand;
+    typename D::cell *d = w.row<typename D::cell>(o[0]);
+    const typename A::cell *a = w.row<typename A::cell>(o[1]);
+    const typename B::cell *b = w.row<typename B::cell>(o[2]);
+    each(w.active, [=](unsigned l) {
+        d[l] = (typename D::value)f((typename A::value)a[l], (typename B::value)b[l]);
+    });
+    learn(w, o[0], w.known[o[1].slot] & w.known[o[2].slot]);
+}
+template <class D, class A, class B, class C, class F> void rows3(Warp &w, const Instruction &i, F f)
+{
+    const Operand *o = i.operand;
+    typename D::cell *d = w.row<typename D::cell>(o[0]);
+    const typename A::cell *a = w.row<typename A::cell>(o[1]);
+    const typename B::cell *b = w.row<typename B::cell>(o[2]);
+    const typename C::cell *c = w.row<typename C::cell>(o[3]);
+    each(w.active, [=](unsigned l) {
+        d[l] = (typename D::value)f((typename A::value)a[l], (typename B::value)b[l], (typename C::value)c[l]);
+    });
+    learn(w, o[0], w.known[o[1].slot] & w.known[o[2].slot] & w.known[o[3].slot]);
+}
+template <class T, class F> void inserts(Warp &w, const Instruction &i, F f)
+{
+    const Operand *o = i.operand;
+    typename T::cell *r = w.row<typename T::cell>(o[0]);
+    const typename T::cell *a = w.row<typename T::cell>(o[1]), *b = w.row<typename T::cell>(o[2]);
+    const u32::cell *c = w.row<u32::cell>(o[3]), *d = w.row<u32::cell>(o[4]);
+    each(w.active, [=](unsigned l) { r[l] = f(a[l], b[l], c[l], d[l]); });
+    learn(w, o[0], w.known[o[1].slot] & w.known[o[2].slot] & w.known[o[3].slot] & w.known[o[4].slot]);
+}
+void unpacks(Warp &w, const Instruction &i)
+{
+    const Operand *o = i.operand;
+    u32::cell *low = w.row<u32::cell>(o[0]), *high = w.row<u32::cell>(o[1]);
+    const u64::cell *a = w.row<u64::cell>(o[2]);
+    each(w.active, [=](unsigned l) { low[l] = (uint32_t)a[l], high[l] = (uint32_t)(a[l] >> 32); });
+    learn(w, o[0], w.known[o[2].slot]), learn(w, o[1], w.known[o[2].slot]);
+}
+/* What is not chosen need not be known. */
+template <class T> void chooses(Warp &w, const Instruction &i)
+{
+    const Operand *o = i.operand;
+    typename T::cell *d = w.row<typename T::cell>(o[0]);
+    const typename T::cell *a = w.row<typename T::cell>(o[1]), *b = w.row<typename T::cell>(o[2]);
+    uint32_t first = *w.row<u32::cell>(o[3]);
+    each(w.active, [=](unsigned l) { d[l] = first >> l & 1 ? a[l] : b[l]; });
+    uint32_t known = (w.known[o[1].slot] & first) | (w.known[o[2].slot] & ~first);
+    learn(w, o[0], known & w.known[o[3].slot]);
+}
+template <class T, class F> void compares(Warp &w, const Instruction &i, F f)
+{
+    const Operand *o = i.operand;
+    const typename T::cell *a = w.row<typename T::cell>(o[1]), *b = w.row<typename T::cell>(o[2]);
+    uint32_t yes = 0, *d = w.row<uint32_t>(o[0]);
+    each(w.active, [=, &yes](unsigned l) {
+        yes |= (uint32_t)f((typename T::value)a[l], (typename T::value)b[l]) << l;
+    });
+    *d = (*d & ~w.active) | yes;
+    learn(w, o[0], w.known[o[1].slot] & w.known[o[2].slot]);
+}
+template <class F> void combines(Warp &w, const Instruction &i, unsigned operands, F f)
+{
+    const Operand *o = i.operand;
+    const Operand &last = o[operands];
+    uint32_t *d = w.row<uint32_t>(o[0]), r = f(*w.row<uint32_t>(o[1]), *w.row<uint32_t>(last));
+    *d = (*d & ~w.active) | (r & w.active);
+    learn(w, o[0], w.known[o[1].slot] & w.known[last.slot]);
+}
+
+/* ---- the table ---- */
+template <class... T> std::string letters() { return std::string{ T::width... }; }
+#define OP1(name, D, A, formula)                                                                            \
+    { name, letters<D, A>(), [](Warp &w, const Instruction &i) {                                             \
+         rows1<D, A>(w, i, [](A::value a) -> D::value { return (D::value)(formula); });                      \
+     } },
+#define OP2(name, D, A, B, formula)                                                                         \
+    { name, letters<D, A, B>(), [](Warp &w, const Instruction &i) {                                          \
+         rows2<D, A, B>(w, i, [](A::value a, B::value b) -> D::value { return (D::value)(formula); });       \
+     } },
+#define OP3(name, D, A, B, C, formula)                                                                      \
+    { name, letters<D, A, B, C>(), [](Warp &w, const Instruction &i) {                                       \
+         rows3<D, A, B, C>(w, i, [](A::value a, B::value b, C::value c) -> D::value {                        \
+             return (D::value)(formula);                                                                     \
+         });                                                                                                 \
+     } },
+#define OP4(name, T, A, B, C, D, formula)                                                                   \
+    { name, letters<T, A, B, C, D>(), [](Warp &w, const Instruction &i) {                                    \
+         inserts<T>(w, i, [](T::value a, T::value b, uint32_t c, uint32_t d) { return formula; });           \
+     } },
+#define CHOICE(name, T) { name, letters<T, T, T>() + "P", chooses<T> },
+#define COMPARE(name, T, formula)                                                                           \
+    { "setp." name, "P" + letters<T, T>(), [](Warp &w, const Instruction &i) {                               \
+         compares<T>(w, i, [](T::value a, T::value b) { return formula; });                                  \
+     } },
+#define LOGIC(name, formula)                                                                                \
+    { name, "PPP", [](Warp &w, const Instruction &i) {                                                       \
+         combines(w, i, 2, [](uint32_t a, uint32_t b) { return formula; });                                  \
+     } },
+#define LOGIC1(name, formula)                                                                               \
+    { name, "PP", [](Warp &w, const Instruction &i) {                                                        \
+         combines(w, i, 1, [](uint32_t a, uint32_t) { return formula; });                                    \
+     } },
+const Meaning table[] = {
+    { "unpack.b64", "WWL", unpacks },            /* mov.b64 {low, high}, a */
+#include "tests/ptx/instructions.def"
+};
+} // namespace
+
+const Meaning *arithmetic(const std::string &name)
+{
+    static std::unordered_map<std::string, const Meaning *> &known =
+        *new std::unordered_map<std::string, const Meaning *>;
+    if (known.empty())
+        for (const Meaning &m : table)
+            known[m.name] = &m;
+    auto found = known.find(name);
+    return found == known.end() ? NULL : found->second;
+}
+} // namespace ptx

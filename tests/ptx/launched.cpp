@@ -1,0 +1,198 @@
+/* launched.cpp - from a launch of the emulation to the PTX of its kernel: the kernel's address has a name in the
+ * plug-in's table of symbols, and nvcc gave its code the same one.
+ *
+ * WEFT_EMU_PTX is a folder with NAME.CC.ptx for each cuda/NAME.cu and compute capability. WEFT_EMU_PTX_SAY: a
+ * file to which the name of each kernel that is interpreted is added. */
+#include <dlfcn.h>
+#include <elf.h>
+#include <glob.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+#include <fcntl.h>
+#include <fstream>
+#include <iterator>
+#include "tests/ptx/launched.h"
+#include "tests/ptx/ptx.h"
+
+namespace ptx {
+bool device_memory(uint64_t at, uint64_t *low, uint64_t *high)
+{
+    return emu::piece_around((const void *)(uintptr_t)at, low, high);
+}
+
+namespace {
+std::string contents(const std::string &path)
+{
+    std::ifstream file(path, std::ios::binary);
+    return std::string(std::istreambuf_iterator<char>(file), {});
+}
+
+/* ---- names ---- */
+struct Name { std::string symbol, file; };       /* file: its source, "" if that is not known */
+typedef std::map<uint64_t, Name> Names;
+
+void read_symbols(const std::string &elf, const Elf64_Shdr &table, const Elf64_Shdr &strings, Names &names)
+{
+    const Elf64_Sym *symbols = (const Elf64_Sym *)(elf.data() + table.sh_offset);
+    const char *text = elf.data() + strings.sh_offset;
+    std::string file;
+    for (size_t i = 0; i < table.sh_size / sizeof *symbols; i++) {
+        const Elf64_Sym &s = symbols[i];
+        if (ELF64_ST_TYPE(s.st_info) == STT_FILE)
+            file = text + s.st_name;
+        else if (ELF64_ST_TYPE(s.st_info) == STT_FUNC && s.st_shndx != SHN_UNDEF)
+            names[s.st_value] = Name{ text + s.st_name, file };
+    }
+}
+Names names_in(const std::string &path)
+{
+    const std::string elf = contents(path);
+    Names names;
+    if (elf.size() < sizeof(Elf64_Ehdr) || elf.compare(0, SELFMAG, ELFMAG))
+        fail("%s is no ELF file", path.c_str());
+    const Elf64_Ehdr *head = (const Elf64_Ehdr *)elf.data();
+    const Elf64_Shdr *section = (const Elf64_Shdr *)(elf.data() + head->e_shoff);
+    for (unsigned i = 0; i < head->e_shnum; i++)
+        if (section[i].sh_type == SHT_SYMTAB)
+            read_symbols(elf, section[i], section[section[i].sh_link], names);
+    return names;
+}
+Name name_of(const void *kernel)
+{
+    static std::map<std::string, Names> &known = *new std::map<std::string, Names>;
+    Dl_info about;
+    if (!dladdr(kernel, &about) || !about.dli_fname)
+        fail("a kernel that lies in no library");
+    auto names = known.find(about.dli_fname);
+    if (names == known.end())
+        names = known.emplace(about.dli_fname, names_in(about.dli_fname)).first;
+    auto name = names->second.find((uint64_t)((const char *)kernel - (const char *)about.dli_fbase));
+    if (name == names->second.end())
+        fail("a kernel without a symbol in %s", about.dli_fname);
+    return name->second;
+}
+
+/* ---- texts ---- */
+std::vector<std::unique_ptr<Text>> &texts_in(const std::string &folder, int capability)
+{
+    typedef std::vector<std::unique_ptr<Text>> Texts;
+    static std::map<std::string, Texts> &known = *new std::map<std::string, Texts>;
+    const std::string pattern = folder + "/*." + std::to_string(capability) + ".ptx";
+    Texts &texts = known[pattern];
+    glob_t found;
+    if (texts.empty() && glob(pattern.c_str(), 0, NULL, &found) == 0) {
+        for (size_t i = 0; i < found.gl_pathc; i++) {
+            std::unique_ptr<Text> t(new Text());
+            t->path = found.gl_pathv[i], t->source = contents(t->path);
+            index_text(*t);
+            texts.push_back(std::move(t));
+        }
+        globfree(&found);
+    }
+    if (texts.empty())
+        fail("there is no %s", pattern.c_str());
+    return texts;
+}
+/* g++ marks what is a file's own (_ZL), nvcc does not, as each file is a module. */
+std::string as_nvcc(const std::string &symbol)
+{
+    return symbol.compare(0, 3, "_ZL") ? symbol : "_Z" + symbol.substr(3);
+}
+std::string base_of(const std::string &path, const char *end)
+{
+    size_t slash = path.rfind('/');
+    std::string name = slash == std::string::npos ? path : path.substr(slash + 1);
+    return name.substr(0, name.find(end));
+}
+Kernel *kernel_of(const char *folder, int capability, const void *address)
+{
+    const Name name = name_of(address);
+    const std::string entry = as_nvcc(name.symbol);
+    Text *there = NULL;
+    unsigned found = 0;
+    for (auto &t : texts_in(folder, capability))
+        if (t->entries.count(entry)) {
+            bool own = base_of(t->path, ".") == base_of(name.file, ".");
+            found++;
+            if (!there || own)
+                there = t.get();
+        }
+    if (!found)
+        fail("no PTX for %s", name.symbol.c_str());
+    return parse(*there, entry);
+}
+
+/* ---- launches ---- */
+void check_arguments(const emu::Launch &l, const Kernel &k)
+{
+    bool same = l.places.size() == k.parameters.size() && l.arguments.size() == k.parameter_bytes;
+    for (size_t i = 0; same && i < l.places.size(); i++)
+        same = l.places[i] == k.parameters[i].at;
+    if (!same)
+        fail("g++ and nvcc do not agree about the kernel's parameters: %zu of %zu bytes, %zu of %zu bytes",
+             l.places.size(), l.arguments.size(), k.parameters.size(), k.parameter_bytes);
+}
+void say(const Kernel &k, int capability)
+{
+    const char *path = getenv("WEFT_EMU_PTX_SAY");
+    int file = path && *path ? open(path, O_WRONLY | O_APPEND | O_CREAT, 0666) : -1;
+    const std::string line = std::to_string(capability) + " " + base_of(k.text->path, ".") + " " + k.name + "\n";
+    if (file < 0)
+        return;
+    if (write(file, line.data(), line.size()) < 0)
+        perror(path);
+    close(file);
+}
+const char *lasting(const std::string &why)
+{
+    static std::string &kept = *new std::string;
+    return (kept = why).c_str();
+}
+const char *folder()
+{
+    const char *path = getenv("WEFT_EMU_PTX");
+    return path && *path ? path : NULL;
+}
+Kernel *of(const emu::Launch &l)
+{
+    return kernel_of(folder(), emu::model().capability, l.kernel);
+}
+} // namespace
+
+const char *refused(const emu::Launch &l)
+{
+    if (!folder())
+        return NULL;
+    try {
+        Kernel &k = *of(l);
+        unsigned threads = l.threads.x * l.threads.y * l.threads.z;
+        if (threads > k.most_threads)
+            fail("%u threads of a block, and it is bounded to %u", threads, k.most_threads);
+        if (l.dynamic + k.shared > (size_t)emu::model().shared || k.shared > emu::SHARED_DEFAULT)
+            fail("%zu + %zu bytes of shared memory", k.shared, l.dynamic);
+    } catch (const Failure &f) {
+        return lasting(f.why);
+    }
+    return NULL;
+}
+
+bool interpreted(emu::Launch &l)
+{
+    if (!folder())
+        return false;
+    try {
+        Kernel &k = *of(l);
+        check_arguments(l, k);
+        say(k, emu::model().capability);
+        Call c = { &k, { l.grid.x, l.grid.y, l.grid.z }, { l.threads.x, l.threads.y, l.threads.z }, l.cluster,
+                   l.together, l.dynamic, l.arguments.data(), emu::model().capability,
+                   emu::setting("WEFT_EMU_ORDER", 0), (unsigned)emu::setting("WEFT_EMU_SEED", 0),
+                   emu::setting("WEFT_EMU_ASYNC", 0) != 0, l.wrong, l.lost };
+        run(c);
+    } catch (const Failure &f) {
+        l.failure = lasting(f.why);
+    }
+    return true;
+}
+} // namespace ptx

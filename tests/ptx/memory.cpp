@@ -1,0 +1,238 @@
+/* memory.cpp - loads, stores and atomics: every address is looked up, must be a multiple of what is moved, and
+ * what was never written is not known. */
+#include <stdlib.h>
+#include <string.h>
+#include "tests/ptx/ptx.h"
+
+namespace ptx {
+namespace {
+enum Space { GLOBAL, SHARED, LOCAL, PARAM };
+enum : uint8_t { WRITTEN = 0xFF };
+
+/* ---- addresses ---- */
+uint64_t address(Warp &w, const Operand &o, bool wide, unsigned lane)
+{
+    return (wide ? w.row<uint64_t>(o)[lane] : w.row<uint32_t>(o)[lane]) + (uint64_t)o.offset;
+}
+void aligned(uint64_t at, size_t bytes)
+{
+    if (at % bytes)
+        fail("address %#llx is no multiple of %zu", (unsigned long long)at, bytes);
+}
+char *global(Warp &w, uint64_t at, size_t bytes)
+{
+    aligned(at, bytes);
+    if (at >= w.low && at + bytes <= w.high)
+        return (char *)(uintptr_t)at;
+    for (auto &table : w.block->cluster->call->kernel->text->globals)
+        if (at >= (uint64_t)(uintptr_t)table.second.data() &&
+            at + bytes <= (uint64_t)(uintptr_t)(table.second.data() + table.second.size()))
+            return (char *)(uintptr_t)at;
+    if (!device_memory(at, &w.low, &w.high) || at + bytes > w.high)
+        fail("address %#llx is not in the device's memory", (unsigned long long)at);
+    return (char *)(uintptr_t)at;
+}
+size_t shared(Warp &w, uint64_t at, size_t bytes)        /* a place in the block's */
+{
+    const Call &c = *w.block->cluster->call;
+    aligned(at, bytes);
+    if (!(at >= STATIC_PART && at + bytes <= STATIC_PART + c.kernel->shared) &&
+        !(at >= DYNAMIC_PART && at + bytes <= DYNAMIC_PART + c.dynamic))
+        fail("address %#llx is not in the block's shared memory (%zu + %zu bytes)", (unsigned long long)at,
+             c.kernel->shared, c.dynamic);
+    return at;
+}
+size_t local(Warp &w, uint64_t at, size_t bytes, unsigned lane)
+{
+    size_t all = w.block->cluster->call->kernel->local;
+    aligned(at, bytes);
+    if (at + bytes > all || at > all)
+        fail("address %#llx is not in a thread's local memory (%zu bytes)", (unsigned long long)at, all);
+    return lane * all + at;
+}
+
+struct Place { char *at; uint8_t *known; };      /* known NULL: as if it had been written */
+template <Space S> Place place(Warp &w, uint64_t at, size_t bytes, unsigned lane)
+{
+    if (S == SHARED) {
+        size_t there = shared(w, at, bytes);
+        return Place{ w.block->shared.data() + there, w.block->shared_known.data() + there };
+    }
+    if (S == LOCAL) {
+        size_t there = local(w, at, bytes, lane);
+        return Place{ w.local + there, w.local_known + there };
+    }
+    if (S == PARAM) {
+        aligned(at, bytes);
+        if (at + bytes > w.block->cluster->call->kernel->parameter_bytes)
+            fail("offset %llu is not in the kernel's parameters", (unsigned long long)at);
+        return Place{ const_cast<char *>(w.block->cluster->call->arguments) + at, NULL };
+    }
+    return Place{ global(w, at, bytes), NULL };
+}
+template <class T> bool written(const uint8_t *known)
+{
+    for (size_t i = 0; i < sizeof(T); i++)
+        if (known[i] != WRITTEN)
+            return false;
+    return true;
+}
+
+/* ---- loads and stores of one number or a vector ---- */
+template <Space S, class T, class Cell, bool WIDE> void loads(Warp &w, const Instruction &i)
+{
+    const Operand &from = i.operand[i.count];
+    uint32_t known[4] = { ALL, ALL, ALL, ALL };
+    need(w, from, "an address");
+    each(w.active, [&](unsigned l) {
+        Place p = place<S>(w, address(w, from, WIDE, l), i.count * sizeof(T), l);
+        for (unsigned c = 0; c < i.count; c++) {
+            T value;
+            memcpy(&value, p.at + c * sizeof(T), sizeof value);
+            w.row<Cell>(i.operand[c])[l] = (Cell)value;
+            if (p.known && !written<T>(p.known + c * sizeof(T)))
+                known[c] &= ~(1u << l);
+        }
+    });
+    for (unsigned c = 0; c < i.count; c++)
+        learn(w, i.operand[c], known[c]);
+}
+template <Space S, class T, class Cell, bool WIDE> void stores(Warp &w, const Instruction &i)
+{
+    const Operand &to = i.operand[0];
+    need(w, to, "an address");
+    for (unsigned c = 0; c < i.count && S == GLOBAL; c++)
+        need(w, i.operand[1 + c], "what is stored");
+    each(w.active, [&](unsigned l) {
+        Place p = place<S>(w, address(w, to, WIDE, l), i.count * sizeof(T), l);
+        for (unsigned c = 0; c < i.count; c++) {
+            T value = (T)w.row<Cell>(i.operand[1 + c])[l];
+            memcpy(p.at + c * sizeof(T), &value, sizeof value);
+            if (p.known)
+                memset(p.known + c * sizeof(T), w.known[i.operand[1 + c].slot] >> l & 1 ? WRITTEN : 0, sizeof(T));
+        }
+    });
+    progress(w);
+}
+
+/* ---- atomics: one lane after the other ---- */
+template <Space S, class T, bool WIDE, class F> void atomics(Warp &w, const Instruction &i, F f)
+{
+    const Operand &to = i.operand[1], &with = i.operand[2];
+    need(w, to, "an address"), need(w, with, "what is stored");
+    each(w.active, [&](unsigned l) {
+        Place p = place<S>(w, address(w, to, WIDE, l), sizeof(T), l);
+        T old, made;
+        if (p.known && !written<T>(p.known))
+            fail("an atomic on what was never written");
+        memcpy(&old, p.at, sizeof old);
+        made = f(old, w.row<T>(with)[l]);
+        memcpy(p.at, &made, sizeof made);
+        w.row<T>(i.operand[0])[l] = old;
+    });
+    learn(w, i.operand[0], ALL);
+    progress(w);
+}
+template <Space S, class T, bool WIDE> Run atomic(const std::string &what)
+{
+    if (what == "add")
+        return [](Warp &w, const Instruction &i) { atomics<S, T, WIDE>(w, i, [](T a, T b) { return (T)(a + b); }); };
+    if (what == "min")
+        return [](Warp &w, const Instruction &i) { atomics<S, T, WIDE>(w, i, [](T a, T b) { return b < a ? b : a; }); };
+    if (what == "exch")
+        return [](Warp &w, const Instruction &i) { atomics<S, T, WIDE>(w, i, [](T, T b) { return b; }); };
+    return NULL;
+}
+
+/* ---- by name ---- */
+std::vector<std::string> parts_of(const std::string &name)
+{
+    std::vector<std::string> parts;
+    for (size_t at = 0, dot; at <= name.size(); at = dot + 1) {
+        dot = name.find('.', at);
+        dot = dot == std::string::npos ? name.size() : dot;
+        parts.push_back(name.substr(at, dot - at));
+    }
+    return parts;
+}
+
+template <Space S, bool WIDE> Run access(bool load, const std::string &type, bool to_wide)
+{
+#define BOTH(T, cell) (load ? (Run)loads<S, T, cell, WIDE> : (Run)stores<S, T, cell, WIDE>)
+    if (type == "u8" || type == "b8")
+        return BOTH(uint8_t, uint32_t);
+    if (type == "s8")
+        return load ? (Run)loads<S, int8_t, uint32_t, WIDE> : NULL;
+    if (type == "u16" || type == "b16")
+        return BOTH(uint16_t, uint32_t);
+    if (type == "u32" || type == "b32" || type == "f32" || type == "s32")
+        return !to_wide ? BOTH(uint32_t, uint32_t) : type == "s32" ? BOTH(int32_t, int64_t) : BOTH(uint32_t, uint64_t);
+    if (type == "u64" || type == "b64" || type == "f64" || type == "s64")
+        return BOTH(uint64_t, uint64_t);
+#undef BOTH
+    return NULL;
+}
+template <bool WIDE> Run access(Space s, bool load, const std::string &type, bool to_wide)
+{
+    return s == GLOBAL ? access<GLOBAL, WIDE>(load, type, to_wide) :
+           s == SHARED ? access<SHARED, WIDE>(load, type, to_wide) :
+           s == LOCAL  ? access<LOCAL, WIDE>(load, type, to_wide) :
+                         access<PARAM, WIDE>(load, type, to_wide);
+}
+template <class T> Run atomic(Space s, bool wide, const std::string &what)
+{
+    return s == GLOBAL ? wide ? atomic<GLOBAL, T, true>(what) : NULL :
+           s == SHARED ? wide ? atomic<SHARED, T, true>(what) : atomic<SHARED, T, false>(what) :
+                         NULL;
+}
+bool space_of(const std::string &word, Space *s)
+{
+    static const char *const names[] = { "global", "shared", "local", "param" };
+    for (unsigned i = 0; i < 4; i++)
+        if (word == names[i])
+            return *s = (Space)i, true;
+    return false;
+}
+bool no_matter(const std::string &word)          /* how it is cached, and who sees it when */
+{
+    return word == "nc" || word == "cg" || word == "ca" || word == "cs" || word == "acquire" || word == "gpu" ||
+           word == "relaxed" || word == "volatile";
+}
+unsigned size_of(const std::string &type) { return (unsigned)atoi(type.c_str() + 1) / 8; }
+} // namespace
+
+bool memory_access(const std::string &name, std::string &widths, Instruction &i)
+{
+    std::vector<std::string> part = parts_of(name);
+    const std::string type = part.back();
+    Space space = GLOBAL;
+    bool load = part[0] == "ld", atom = part[0] == "atom", found = false;
+    if (!load && !atom && part[0] != "st")
+        return false;
+    i.count = 1, i.bytes = (uint8_t)size_of(type);
+    std::string what;
+    for (size_t p = 1; p + 1 < part.size(); p++) {
+        if (part[p] == "v2" || part[p] == "v4")
+            i.count = (uint8_t)(part[p][1] - '0');
+        else if (space_of(part[p], &space))
+            found = true;
+        else if (atom && what.empty())
+            what = part[p];
+        else if (!no_matter(part[p]))
+            return false;
+    }
+    if (!found || widths.size() != (atom ? 3u : i.count + 1u))
+        return false;
+    const char own = i.bytes == 8 ? 'L' : 'W';
+    for (char &letter : widths)                  /* an address without a register is a wide one */
+        letter = letter != 'C' ? letter : &letter == &widths[atom ? 1 : load ? i.count : 0] ? 'L' : own;
+    bool wide = widths[atom ? 1 : load ? i.count : 0] == 'L', to_wide = widths[load ? 0 : 1] == 'L';
+    if (atom)
+        i.run = type == "b32" || type == "u32" ? atomic<uint32_t>(space, wide, what) :
+                type == "b64" || type == "u64" ? atomic<uint64_t>(space, wide, what) :
+                                                 NULL;
+    else
+        i.run = wide ? access<true>(space, load, type, to_wide) : access<false>(space, load, type, to_wide);
+    return i.run != NULL && !(i.bytes == 8 && !to_wide);
+}
+} // namespace ptx

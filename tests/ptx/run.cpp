@@ -1,0 +1,276 @@
+/* run.cpp - a launch: one cluster of blocks after the other, or all at once; its warps take turns, each going on
+ * until it waits. Whose turn it is, which block comes first and which of two paths, is an adversary's choice
+ * (WEFT_EMU_ORDER, as in tests/emu/fibers.h). */
+#include <string.h>
+#include "tests/ptx/ptx.h"
+
+namespace ptx {
+namespace {
+/* polls without any progress before it counts as a deadlock */
+enum : unsigned { PATIENCE = 300000 };
+unsigned lots;
+
+unsigned lot(unsigned n)
+{
+    lots = lots * 1664525u + 1013904223u;
+    return (lots >> 8) % n;
+}
+
+/* ---- a warp ---- */
+/* What lasts from one set of blocks to the next. */
+struct Files {
+    std::vector<std::vector<char>> file, local;
+    std::vector<std::vector<uint32_t>> known;
+    std::vector<std::vector<uint8_t>> local_known;
+};
+
+template <class T> void fill(Warp &w, uint32_t at, T value)
+{
+    T *row = (T *)(w.file + at);
+    for (unsigned l = 0; l < LANES; l++)
+        row[l] = value;
+}
+void write_constants(const Kernel &k, Warp &w)
+{
+    for (const Constant &c : k.constants) {
+        if (c.width == 'P')
+            *(uint32_t *)(w.file + c.at) = c.value ? (uint32_t)ALL : 0;
+        else if (c.width == 'W')
+            fill(w, c.at, (uint32_t)c.value);
+        else
+            fill(w, c.at, c.value);
+        w.known[c.slot] = ALL;
+    }
+}
+void write_specials(const Call &call, const Block &b, Warp &w)
+{
+    const Kernel &k = *call.kernel;
+    const Size &t = call.threads, &g = call.grid;
+    const uint32_t same[SPECIALS] = { 0, 0, 0, t.x, t.y, t.z, b.index.x, b.index.y, b.index.z,
+                                      g.x, g.y, g.z, 0, b.rank % call.cluster, call.cluster };
+    for (unsigned s = 0; s < SPECIALS; s++) {
+        if (k.special[s].at == NOWHERE)
+            continue;
+        w.known[k.special[s].slot] = ALL;
+        uint32_t *row = (uint32_t *)(w.file + k.special[s].at);
+        for (unsigned l = 0; l < LANES; l++) {
+            unsigned n = w.number * LANES + l;
+            row[l] = s == TID_X  ? n % t.x :
+                     s == TID_Y  ? n / t.x % t.y :
+                     s == TID_Z  ? n / t.x / t.y :
+                     s == LANEID ? l :
+                                   same[s];
+        }
+    }
+}
+void begin(const Call &call, Block &b, Warp &w)
+{
+    const Kernel &k = *call.kernel;
+    unsigned left = call.threads.x * call.threads.y * call.threads.z - w.number * LANES;
+    w.block = &b, w.alive = left < LANES ? (1u << left) - 1 : (unsigned)ALL;
+    w.active = w.alive, w.state = READY, w.arrived = false, w.low = w.high = 0;
+    w.paths.assign(1, Path{ 0, NOWHERE, w.alive });
+    memset(w.known, 0, k.slots * sizeof *w.known);
+    memset(w.local_known, 0, k.local * LANES);
+    write_constants(k, w), write_specials(call, b, w);
+}
+void end(Warp &w)                                /* all its lanes have returned: nobody waits for it */
+{
+    Block &b = *w.block;
+    if (w.arrived)
+        b.cluster->arrived--;
+    w.state = DONE, b.living--, b.cluster->living--;
+    progress(w);
+}
+
+void part(Warp &w, const Instruction &i, uint32_t taken)
+{
+    Path &here = w.paths.back();
+    uint32_t stay = here.lanes & ~taken, next = here.pc + 1;
+    const Path jumps = { i.target, i.join, taken }, goes_on = { next, i.join, stay };
+    if (!taken || !stay) {
+        here.pc = taken ? i.target : next;
+        return;
+    }
+    if (here.join == i.join && i.join != NOWHERE)        /* who has come there waits below */
+        w.paths.pop_back();
+    else
+        here.pc = i.join;
+    int order = w.block->cluster->call->order;
+    bool first = order == 0 || (order == 2 && lot(2));
+    w.paths.push_back(first ? goes_on : jumps);
+    w.paths.push_back(first ? jumps : goes_on);
+}
+
+void execute(Warp &w, const Instruction &i)
+{
+    Path &here = w.paths.back();
+    switch (i.kind) {
+    case PLAIN:
+        here.pc++;
+        if (w.active)
+            i.run(w, i);
+        break;
+    case BRANCH:
+        part(w, i, w.active);
+        break;
+    case RETURN:
+        here.pc++;
+        w.alive &= ~w.active;
+        break;
+    case TRAP:
+        here.pc++;
+        if (w.active)
+            fail("trap");
+        break;
+    }
+}
+
+void step(Warp &w)
+{
+    const Kernel &k = *w.block->cluster->call->kernel;
+    Path &here = w.paths.back();
+    here.lanes &= w.alive;
+    if (!here.lanes || here.pc == here.join) {
+        w.paths.pop_back();
+        return;
+    }
+    const Instruction &i = k.code[here.pc];
+    w.active = here.lanes;
+    try {
+        if (i.guard) {
+            need(w, *i.guard, "a guard");
+            uint32_t yes = *w.row<uint32_t>(*i.guard);
+            w.active &= i.unless ? ~yes : yes;
+        }
+        execute(w, i);
+    } catch (const Failure &f) {
+        const Size &b = w.block->index;
+        fail("%s:%u: %s: block (%u, %u, %u), warp %u: %s", k.text->path.c_str(), i.line, i.name, b.x, b.y, b.z,
+             w.number, f.why.c_str());
+    }
+}
+
+void go_on(Warp &w)                              /* until it waits, or has ended */
+{
+    while (w.state == READY && !w.paths.empty())
+        step(w);
+    if (w.paths.empty())
+        end(w);
+}
+
+/* ---- turns ---- */
+void open_barriers(Cluster &c)
+{
+    for (Block &b : c.blocks)
+        if (b.at_barrier && b.at_barrier == b.living) {
+            b.at_barrier = 0;
+            for (Warp &w : b.warps)
+                if (w.state == AT_BARRIER)
+                    w.state = READY;
+        }
+    if (c.arrived && c.arrived == c.living)
+        c.arrived = 0, c.phase++;
+    for (Block &b : c.blocks)
+        for (Warp &w : b.warps)
+            if (w.state == AT_CLUSTER && w.cluster_phase != c.phase)
+                w.state = READY;
+}
+
+Warp *chosen(Cluster &c, State state)
+{
+    std::vector<Warp *> can;
+    for (Block &b : c.blocks)
+        for (Warp &w : b.warps)
+            if (w.state == state)
+                can.push_back(&w);
+    if (can.empty())
+        return NULL;
+    size_t n = can.size();
+    return state == POLLS ? can[c.polls % n] : can[c.call->order == 0 ? 0 : c.call->order == 1 ? n - 1 : lot((unsigned)n)];
+}
+
+Warp *poller(Cluster &c)
+{
+    Warp *w = chosen(c, POLLS);
+    if (!w || c.polls > PATIENCE)
+        fail("threads wait for what does not come: a barrier that not all of them reach, or bytes that no one "
+             "sends");
+    if (++c.polls > 2 * c.living * LANES)
+        c.time += 1 << 26;
+    return w;
+}
+
+void run_cluster(Cluster &c)
+{
+    for (open_barriers(c); c.living; open_barriers(c)) {
+        Warp *w = chosen(c, READY);
+        if (!w)
+            w = poller(c);
+        w->state = READY;
+        go_on(*w);
+    }
+    if (!c.stores.empty())
+        fail("a block has ended before all came that was sent to it");
+}
+
+/* ---- blocks ---- */
+void begin(const Call &call, Cluster &c, unsigned first, Files &files)
+{
+    unsigned warps = (call.threads.x * call.threads.y * call.threads.z + LANES - 1) / LANES, i = 0;
+    c.living = 0, c.arrived = c.phase = 0, c.polls = 0;
+    c.stores.clear();
+    for (Block &b : c.blocks) {
+        unsigned id = first + b.rank;
+        b.index = Size{ id % call.grid.x, id / call.grid.x % call.grid.y, id / call.grid.x / call.grid.y };
+        b.living = warps, b.at_barrier = 0, c.living += warps;
+        b.barriers.clear();
+        memset(b.shared_known.data(), call.lost ? 0xFF : 0, b.shared_known.size());
+        if (call.lost)                           /* what another kernel has left there */
+            memset(b.shared.data(), 0x3E, b.shared.size());
+        for (Warp &w : b.warps) {
+            w.file = files.file[i].data(), w.known = files.known[i].data();
+            w.local = files.local[i].data(), w.local_known = files.local_known[i].data();
+            w.number = (unsigned)(&w - b.warps.data()), i++;
+            begin(call, b, w);
+        }
+    }
+}
+
+void make_room(const Call &call, Cluster &c, unsigned blocks, Files &files)
+{
+    const Kernel &k = *call.kernel;
+    unsigned warps = (call.threads.x * call.threads.y * call.threads.z + LANES - 1) / LANES;
+    c.call = &call, c.time = 0;
+    c.blocks.resize(blocks);
+    for (Block &b : c.blocks) {
+        b.rank = (unsigned)(&b - c.blocks.data()), b.cluster = &c;
+        b.warps.resize(warps);
+        b.shared.resize(DYNAMIC_PART + call.dynamic), b.shared_known.resize(b.shared.size());
+    }
+    files.file.assign(blocks * warps, std::vector<char>(k.bytes));
+    files.known.assign(blocks * warps, std::vector<uint32_t>(k.slots));
+    files.local.assign(blocks * warps, std::vector<char>(k.local * LANES));
+    files.local_known.assign(blocks * warps, std::vector<uint8_t>(k.local * LANES));
+}
+
+unsigned in_order(int order, unsigned i, unsigned n, unsigned from)
+{
+    unsigned long far = n % 7919 ? 7919 : 1;     /* a prime that does not divide n: each comes once */
+    return order == 0 ? i : order == 1 ? n - 1 - i : (unsigned)((from + i * far) % n);
+}
+} // namespace
+
+void run(const Call &call)
+{
+    Cluster c;
+    Files files;
+    unsigned all = call.grid.x * call.grid.y * call.grid.z, set = call.together ? all : call.cluster;
+    lots = call.seed + 12345;
+    make_room(call, c, set, files);
+    for (unsigned i = 0, from = lots % (all / set); i < all / set; i++) {
+        begin(call, c, in_order(call.order, i, all / set, from) * set, files);
+        run_cluster(c);
+    }
+}
+} // namespace ptx
