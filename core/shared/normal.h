@@ -79,10 +79,12 @@ WEFT__BOTH double weft__normal_of(double u, double v)
 {
     return weft__times(sqrt(weft__times(-2, weft__log(u))), weft__cos_of_turns(v));
 }
-/* A draw as a standard normal: its radius from the high 32 bits (in (0, 1]), its angle from the low. */
+/* A draw as a standard normal: its radius from the high 32 bits (in (0, 1]), its angle from the low. They
+ * are called 32 bits because nvcc 13.0 for sm_100 and later loses sight of that by itself: its PTX took a
+ * whole product of 64 bits for every other draw. */
 WEFT__BOTH double weft__normal(uint64_t draw)
 {
-    return weft__normal_of(((double)(draw >> 32) + 1) * 2.3283064365386963e-10,
+    return weft__normal_of(((double)(uint32_t)(draw >> 32) + 1) * 2.3283064365386963e-10,
                            (double)(uint32_t)draw * 2.3283064365386963e-10);
 }
 /* A number of the kernel `random`: a + b u, u uniform in [0, 1) or standard normal; the product is rounded

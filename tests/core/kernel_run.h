@@ -9,6 +9,7 @@ typedef struct output { real *x; int64_t n; double tol; } output;
 typedef struct run {                             /* of one case on one table */
     const weft__kernels *k; weft__device d;
     bool large;                                  /* enough work for the threads */
+    int round;                                   /* 1, 2, ..: what must all come comes by turns */
     struct { unsigned char *p; size_t bytes, all; } mine[64]; int held;
     output out[16]; int outputs;
     heap heap;
@@ -146,7 +147,7 @@ UNUSED static void compare(const char *name, uint64_t seed, const run *got, cons
 UNUSED static run *played(const weft__kernels *k, int threads, kernel_case *play, uint64_t seed, bool large)
 {
     run *t = run_on(k, threads);
-    t->large = large;
+    t->large = large, t->round = (int)seed;
     dice_seed(seed);
     play(t);
     settle(t);

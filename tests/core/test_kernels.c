@@ -34,7 +34,7 @@ static const double tested_on[][2] = {
 };
 static void play_unary(run *t)
 {
-    int f = (int)dice(WEFT__UNARIES), order = (int)dice(3);
+    int f = t->round % WEFT__UNARIES, order = t->round / WEFT__UNARIES % 3;
     int64_t n = flat_size(t);
     bool wide = order == 0 && dice(3) == 0 && f != WEFT__exp && f != WEFT__pow && f != WEFT__log &&
                 f != WEFT__sqrt && f != WEFT__rsqrt;
@@ -79,11 +79,11 @@ static void play_nests(run *t)
     int64_t n[3];
     weft__grid g = nest(t, 3, n);
     real *a = reals(t, n[0], -2, 2), *b = reals(t, n[1], .5, 2), *c = reals(t, n[2], -1, 1);
-    int f = (int)dice(WEFT__BINARIES);
+    real *similar = reals(t, n[1], -2, 2);       /* some are equal */
     some_zeros(a, n[0]);
-    if (coin() && n[1] <= n[0])
-        memcpy(b, a, (size_t)n[1] * sizeof *b), f = WEFT__equal;
-    CALL(binary, f, &g, a, b, result_of(t, elements(&g), 1e-15, 1e-6), coin());
+    memcpy(similar, a, (size_t)(n[1] < n[0] ? n[1] : n[0]) / 2 * sizeof *similar);
+    for (int f = 0; f < WEFT__BINARIES; f++)
+        CALL(binary, f, &g, a, f == WEFT__equal ? similar : b, result_of(t, elements(&g), 1e-15, 1e-6), coin());
     CALL(select, &g, a, b, c, result_of(t, elements(&g), 1e-15, 1e-6), coin());
 }
 static void play_sums(run *t)

@@ -40,6 +40,10 @@ template <class T> T inserted(T a, T b, uint32_t at, uint32_t length, uint32_t b
     T mask = (length >= bits ? ~(T)0 : ((T)1 << length) - 1) << at;
     return (b & ~mask) | (a << at & mask);
 }
+uint32_t extracted(uint32_t a, uint32_t at, uint32_t length)
+{
+    return at > 31 || !length ? 0 : a >> at & (length > 31 ? ~0u : (1u << length) - 1);
+}
 float  fused(float a, float b, float c) { return __builtin_fmaf(a, b, c); }
 double fused(double a, double b, double c) { return __builtin_fma(a, b, c); }
 float  root(float a) { return __builtin_sqrtf(a); }

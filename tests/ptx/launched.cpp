@@ -10,8 +10,6 @@
 #include <stdlib.h>
 #include <unistd.h>
 #include <fcntl.h>
-#include <fstream>
-#include <iterator>
 #include "tests/ptx/launched.h"
 #include "tests/ptx/ptx.h"
 
@@ -24,8 +22,14 @@ bool device_memory(uint64_t at, uint64_t *low, uint64_t *high)
 namespace {
 std::string contents(const std::string &path)
 {
-    std::ifstream file(path, std::ios::binary);
-    return std::string(std::istreambuf_iterator<char>(file), {});
+    std::string text;
+    FILE *file = fopen(path.c_str(), "rb");
+    char piece[1 << 16];
+    for (size_t n; file && (n = fread(piece, 1, sizeof piece, file)) > 0;)
+        text.append(piece, n);
+    if (file)
+        fclose(file);
+    return text;
 }
 
 /* ---- names ---- */

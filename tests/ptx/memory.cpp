@@ -205,8 +205,8 @@ bool memory_access(const std::string &name, std::string &widths, Instruction &i)
 {
     std::vector<std::string> part = parts_of(name);
     const std::string type = part.back();
-    Space space = GLOBAL;
-    bool load = part[0] == "ld", atom = part[0] == "atom", found = false;
+    Space space = GLOBAL;                        /* so is a generic address: no other is ever converted to one */
+    bool load = part[0] == "ld", atom = part[0] == "atom";
     if (!load && !atom && part[0] != "st")
         return false;
     i.count = 1, i.bytes = (uint8_t)size_of(type);
@@ -214,14 +214,13 @@ bool memory_access(const std::string &name, std::string &widths, Instruction &i)
     for (size_t p = 1; p + 1 < part.size(); p++) {
         if (part[p] == "v2" || part[p] == "v4")
             i.count = (uint8_t)(part[p][1] - '0');
-        else if (space_of(part[p], &space))
-            found = true;
-        else if (atom && what.empty())
+        else if (space_of(part[p], &space)) {
+        } else if (atom && what.empty())
             what = part[p];
         else if (!no_matter(part[p]))
             return false;
     }
-    if (!found || widths.size() != (atom ? 3u : i.count + 1u))
+    if (widths.size() != (atom ? 3u : i.count + 1u))
         return false;
     const char own = i.bytes == 8 ? 'L' : 'W';
     for (char &letter : widths)                  /* an address without a register is a wide one */

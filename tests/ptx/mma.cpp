@@ -34,22 +34,26 @@ int64_t exponent(double x)                       /* |x| < 2^that; of 0: very sma
 /* The sum of n numbers for each of N columns. Whole numbers of a unit: 9 * 2^26 < 2^31. */
 void cut_sums(float *sum, const double (*x)[N], int n, int extra)
 {
+    double most[N] = {}, many[N], unit[N];
+    int32_t s[N] = {};
+    for (int k = 0; k < n; k++)
+        for (int c = 0; c < N; c++)
+            most[c] = fabs(x[k][c]) > most[c] ? fabs(x[k][c]) : most[c];
     for (int c = 0; c < N; c++) {
-        double most = 0;
-        for (int k = 0; k < n; k++)
-            most = fmax(most, fabs(x[k][c]));
-        int64_t e = most > 0x1p-900 ? exponent(most) : -900;
-        double many = power(24 + extra - e);
-        int32_t s = 0;
-        for (int k = 0; k < n; k++)
-            s += (int32_t)(x[k][c] * many);
-        int64_t surplus = exponent((double)s) - 24;
-        int32_t size = s < 0 ? -s : s, bits = surplus > 0 ? (int32_t)surplus : 0;
+        int64_t e = exponent(most[c] > 0x1p-900 ? most[c] : 0x1p-900);
+        many[c] = power(24 + extra - e), unit[c] = power(e - 24 - extra);
+    }
+    for (int k = 0; k < n; k++)
+        for (int c = 0; c < N; c++)
+            s[c] += (int32_t)(x[k][c] * many[c]);
+    for (int c = 0; c < N; c++) {
+        int64_t surplus = exponent((double)s[c]) - 24;
+        int32_t size = s[c] < 0 ? -s[c] : s[c], bits = surplus > 0 ? (int32_t)surplus : 0;
         size = size >> bits << bits;
-        sum[c] = (float)((s < 0 ? -(double)size : (double)size) * power(e - 24 - extra));
+        sum[c] = (float)((s[c] < 0 ? -(double)size : (double)size) * unit[c]);
     }
 }
-void plain_sums(float *sum, const double (*x)[N], int n)         /* infinities and NaN are not cut */
+void plain_sums(float *sum, const double (*x)[N], int n, int)         /* infinities and NaN are not cut */
 {
     for (int c = 0; c < N; c++) {
         double s = 0;
@@ -58,12 +62,11 @@ void plain_sums(float *sum, const double (*x)[N], int n)         /* infinities a
         sum[c] = (float)s;
     }
 }
-bool finite(const double (*x)[N], int n)
+bool finite(const float *x, int n)
 {
-    double all = 0;
-    for (int k = 0; k < n; k++)
-        for (int c = 0; c < N; c++)
-            all += x[k][c] * 0;
+    float all = 0;
+    for (int i = 0; i < n; i++)
+        all += x[i] * 0;
     return all == 0;
 }
 
@@ -82,6 +85,7 @@ void gather(Warp &w, const Operand *o, bool wrong, Fragments &f)
 }
 void multiply(Fragments &f, int at_once, int extra)
 {
+    bool cut = finite(f.a[0], M * K) && finite(f.b[0], K * N) && finite(f.d[0], M * N);
     for (int row = 0; row < M; row++)
         for (int k = 0; k < K; k += at_once) {
             double x[MOST][N];
@@ -90,10 +94,7 @@ void multiply(Fragments &f, int at_once, int extra)
             for (int i = 0; i < at_once; i++)
                 for (int c = 0; c < N; c++)
                     x[1 + i][c] = (double)f.a[row][k + i] * f.b[k + i][c];
-            if (finite(x, at_once + 1))
-                cut_sums(f.d[row], x, at_once + 1, extra);
-            else
-                plain_sums(f.d[row], x, at_once + 1);
+            (cut ? cut_sums : plain_sums)(f.d[row], x, at_once + 1, extra);
         }
 }
 } // namespace

@@ -119,10 +119,12 @@ void run(const Call &);                          /* throws Failure */
  * not reached from the other; and that of another block of the cluster, whose rank stands above. */
 enum : uint32_t { STATIC_PART = 1024, DYNAMIC_PART = 64 << 10, RANK = 1 << 20 };
 
+struct Store { uint32_t to; unsigned bytes; char value[16]; };
 /* A barrier that counts bytes; `by` is the warp that made it, which has to fence it and to arrive at the
- * cluster's barrier before other blocks may know of it. */
-struct Mbarrier { uint32_t at; int64_t bytes; unsigned count, pending, phase, by; bool fenced, seen; };
-struct Store { unsigned rank; uint32_t to, barrier; unsigned bytes; char value[16]; };
+ * cluster's barrier before other blocks may know of it; `coming`: on their way. */
+struct Mbarrier {
+    uint32_t at; int64_t bytes; unsigned count, pending, phase, by; bool fenced, seen; std::deque<Store> coming;
+};
 struct Block;
 /* A path of lanes that have parted from others, until `join`. */
 struct Path { uint32_t pc, join, lanes; };
@@ -155,7 +157,6 @@ struct Cluster {
     const Call *call;
     std::vector<Block> blocks;
     unsigned living, arrived, phase;             /* warps */
-    std::vector<Store> stores;                   /* on their way */
     unsigned polls;                              /* in vain, in a row */
     long long time;                              /* goes on while all who can go on do nothing but poll */
 };

@@ -2,6 +2,7 @@
  * until it waits. Whose turn it is, which block comes first and which of two paths, is an adversary's choice
  * (WEFT_EMU_ORDER, as in tests/emu/fibers.h). */
 #include <string.h>
+#include <algorithm>
 #include "tests/ptx/ptx.h"
 
 namespace ptx {
@@ -17,12 +18,13 @@ unsigned lot(unsigned n)
 }
 
 /* ---- a warp ---- */
-/* What lasts from one set of blocks to the next. */
-struct Files {
-    std::vector<std::vector<char>> file, local;
-    std::vector<std::vector<uint32_t>> known;
-    std::vector<std::vector<uint8_t>> local_known;
+/* A warp's memory, which serves one after the other. */
+struct Memory {
+    std::vector<char> file, local;
+    std::vector<uint32_t> known;
+    std::vector<uint8_t> local_known;
 };
+typedef std::deque<Memory> Memories;
 
 template <class T> void fill(Warp &w, uint32_t at, T value)
 {
@@ -210,16 +212,17 @@ void run_cluster(Cluster &c)
         w->state = READY;
         go_on(*w);
     }
-    if (!c.stores.empty())
-        fail("a block has ended before all came that was sent to it");
+    for (Block &b : c.blocks)
+        for (Mbarrier &m : b.barriers)
+            if (!m.coming.empty())
+                fail("a block has ended before all came that was sent to it");
 }
 
 /* ---- blocks ---- */
-void begin(const Call &call, Cluster &c, unsigned first, Files &files)
+void begin(const Call &call, Cluster &c, unsigned first, Memories &memories)
 {
     unsigned warps = (call.threads.x * call.threads.y * call.threads.z + LANES - 1) / LANES, i = 0;
     c.living = 0, c.arrived = c.phase = 0, c.polls = 0;
-    c.stores.clear();
     for (Block &b : c.blocks) {
         unsigned id = first + b.rank;
         b.index = Size{ id % call.grid.x, id / call.grid.x % call.grid.y, id / call.grid.x / call.grid.y };
@@ -229,15 +232,16 @@ void begin(const Call &call, Cluster &c, unsigned first, Files &files)
         if (call.lost)                           /* what another kernel has left there */
             memset(b.shared.data(), 0x3E, b.shared.size());
         for (Warp &w : b.warps) {
-            w.file = files.file[i].data(), w.known = files.known[i].data();
-            w.local = files.local[i].data(), w.local_known = files.local_known[i].data();
-            w.number = (unsigned)(&w - b.warps.data()), i++;
+            Memory &m = memories[i++];
+            w.file = m.file.data(), w.known = m.known.data();
+            w.local = m.local.data(), w.local_known = m.local_known.data();
+            w.number = (unsigned)(&w - b.warps.data());
             begin(call, b, w);
         }
     }
 }
 
-void make_room(const Call &call, Cluster &c, unsigned blocks, Files &files)
+void make_room(const Call &call, Cluster &c, unsigned blocks, Memories &memories)
 {
     const Kernel &k = *call.kernel;
     unsigned warps = (call.threads.x * call.threads.y * call.threads.z + LANES - 1) / LANES;
@@ -248,10 +252,15 @@ void make_room(const Call &call, Cluster &c, unsigned blocks, Files &files)
         b.warps.resize(warps);
         b.shared.resize(DYNAMIC_PART + call.dynamic), b.shared_known.resize(b.shared.size());
     }
-    files.file.assign(blocks * warps, std::vector<char>(k.bytes));
-    files.known.assign(blocks * warps, std::vector<uint32_t>(k.slots));
-    files.local.assign(blocks * warps, std::vector<char>(k.local * LANES));
-    files.local_known.assign(blocks * warps, std::vector<uint8_t>(k.local * LANES));
+    if (memories.size() < blocks * warps)
+        memories.resize(blocks * warps);
+    for (unsigned i = 0; i < blocks * warps; i++) {
+        Memory &m = memories[i];
+        m.file.resize(std::max<size_t>(m.file.size(), k.bytes));
+        m.known.resize(std::max<size_t>(m.known.size(), k.slots));
+        m.local.resize(std::max(m.local.size(), k.local * LANES));
+        m.local_known.resize(m.local.size());
+    }
 }
 
 unsigned in_order(int order, unsigned i, unsigned n, unsigned from)
@@ -264,12 +273,12 @@ unsigned in_order(int order, unsigned i, unsigned n, unsigned from)
 void run(const Call &call)
 {
     Cluster c;
-    Files files;
+    static Memories &memories = *new Memories;
     unsigned all = call.grid.x * call.grid.y * call.grid.z, set = call.together ? all : call.cluster;
     lots = call.seed + 12345;
-    make_room(call, c, set, files);
+    make_room(call, c, set, memories);
     for (unsigned i = 0, from = lots % (all / set); i < all / set; i++) {
-        begin(call, c, in_order(call.order, i, all / set, from) * set, files);
+        begin(call, c, in_order(call.order, i, all / set, from) * set, memories);
         run_cluster(c);
     }
 }

@@ -131,29 +131,21 @@ void arrive_expect(Warp &w, const Instruction &i)
 }
 
 /* ---- stores that are on their way ---- */
-void deliver(Cluster &c, const Store &s)
+void deliver(Block &b, Mbarrier &m, const Store &s)
 {
-    Block &b = c.blocks[s.rank];
-    Mbarrier *m = barrier_at(b, s.barrier);
     if (!b.living)
-        fail("what is sent comes to block %u of the cluster, which has ended", s.rank);
+        fail("what is sent comes to block %u of the cluster, which has ended", b.rank);
     memcpy(b.shared.data() + s.to, s.value, s.bytes);
     memset(b.shared_known.data() + s.to, 0xFF, s.bytes);
-    m->bytes -= s.bytes;
-    settle(*m);
-    c.polls = 0;
+    m.bytes -= s.bytes;
+    settle(m);
+    b.cluster->polls = 0;
 }
 /* What was kept back as long as it could be: that barrier is waited for. */
 void deliver_to(Warp &w, Mbarrier &m, unsigned parity)
 {
-    std::vector<Store> &stores = cluster_of(w).stores;
-    for (size_t i = 0; i < stores.size() && m.phase == parity;)
-        if (stores[i].rank == w.block->rank && stores[i].barrier == m.at) {
-            Store s = stores[i];
-            stores.erase(stores.begin() + (long)i);
-            deliver(cluster_of(w), s);
-        } else
-            i++;
+    for (; !m.coming.empty() && m.phase == parity; m.coming.pop_front())
+        deliver(*w.block, m, m.coming.front());
 }
 void try_wait(Warp &w, const Instruction &i)
 {
@@ -181,21 +173,21 @@ void st_async(Warp &w, const Instruction &i, unsigned numbers)
         uint32_t to = value(w, o[0], l, "an address") + (uint32_t)o[0].offset;
         uint32_t counter = value(w, barrier, l, "a barrier's address") + (uint32_t)barrier.offset;
         unsigned rank = to / RANK ? to / RANK - 1 : w.block->rank;
-        Store s = { rank, to % RANK, counter % RANK, 4 * numbers, {} };
+        Store s = { to % RANK, 4 * numbers, {} };
         if ((counter / RANK ? counter / RANK - 1 : w.block->rank) != rank)
             fail("is sent to one block, and counted in another");
         inside(w, s.to, s.bytes);
-        Mbarrier *m = rank < c.blocks.size() ? barrier_at(c.blocks[rank], s.barrier) : NULL;
+        Mbarrier *m = rank < c.blocks.size() ? barrier_at(c.blocks[rank], counter % RANK) : NULL;
         if (!m)
-            fail("there is no barrier at %#x of block %u", s.barrier, rank);
+            fail("there is no barrier at %#x of block %u", counter % RANK, rank);
         if (!m->seen && rank != w.block->rank)
             fail("block %u has not told of its barrier: a fence, and the cluster's barrier", rank);
         for (unsigned n = 0; n < numbers; n++)
             memcpy(s.value + 4 * n, &w.row<uint32_t>(o[1 + n])[l], 4);
         if (c.call->late && !c.call->lost)
-            c.stores.push_back(s);
+            m->coming.push_back(s);
         else if (!c.call->lost)
-            deliver(c, s);
+            deliver(c.blocks[rank], *m, s);
     });
     progress(w);
 }

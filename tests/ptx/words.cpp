@@ -109,7 +109,11 @@ Declared declared(Words &w)
     Declared d = { "", 0, 0, false };
     std::string word = w.take();
     for (; word[0] == '.'; word = w.take()) {
-        if (word == ".align")
+        if (word == ".ptr") {                    /* what a pointer points to: no matter */
+            while (w.skip(".global") || w.skip(".shared")) {}
+            if (w.skip(".align"))
+                w.take();
+        } else if (word == ".align")
             d.align = number(w.take());
         else
             d.bytes = bytes_of(word);

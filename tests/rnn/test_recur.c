@@ -106,8 +106,9 @@ Test(recur, wide_layers_go_as_the_plain_loops_do)
 {
     plain_loops = open_on(WEFT_REF);
     FOR_DEVICES(w)
-        for (int i = 0; i < 4; i += CHECK_SANITIZED && getenv("WEFT_SMALL") ? 3 : 1) {
-            static const weft__cell cells[] = { WEFT__lstm, WEFT__lstm, WEFT__gru, WEFT__rnn_tanh };
+        for (int i = 0; i < 5; i += CHECK_SANITIZED && getenv("WEFT_SMALL") ? 3 : 1) {
+            static const weft__cell cells[] = { WEFT__lstm, WEFT__lstm, WEFT__gru, WEFT__rnn_tanh,
+                                                WEFT__rnn_relu };
             layer l = { .cell = cells[i],
                         .reverse = i == 1,
                         .bias = true,

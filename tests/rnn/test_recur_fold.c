@@ -80,7 +80,7 @@ static void same_folded(weft *w, const layer *l)
 }
 Test(recur_fold, columns_of_several_sequences_change_no_bit)
 {
-    static const int64_t sizes[] = { 5, 33, 129 };
+    static const int64_t sizes[] = { 5, 33, 70, 129 };
     FOR_DEVICES(w)
         for (int i = 0; i < COUNT(sizes); i++) {
             dice_seed((uint64_t)i);
@@ -120,12 +120,29 @@ static void anew_as_the_plain_loops(weft *w, const layer *l)
 }
 Test(recur_fold, columns_that_begin_anew)
 {
-    static const int64_t sizes[] = { 5, 33, 129 };
+    static const int64_t sizes[] = { 5, 33, 70, 129 };
     plain_loops = open_on(WEFT_REF);
     FOR_DEVICES(w)
         for (int i = 0; i < COUNT(sizes); i++) {
             dice_seed(3 + (uint64_t)i);
             every_layer(w, sizes[i], 1 + (int64_t)dice(12), 5, anew_as_the_plain_loops);
+        }
+    CLEAN(plain_loops);
+}
+
+/* As wide as a cluster of sixteen blocks of a GPU. */
+Test(recur_fold, wide_columns_that_begin_anew)
+{
+    static const weft__cell cells[] = { WEFT__lstm, WEFT__gru, WEFT__rnn_tanh, WEFT__rnn_relu };
+    plain_loops = open_on(WEFT_REF);
+    FOR_DEVICES(w)
+        for (int i = 0; i < COUNT(cells); i += CHECK_SANITIZED && getenv("WEFT_SMALL") ? 3 : 1) {
+            layer l = { .cell = cells[i], .bias = true, .H = 290, .W = 290, .n = 3, .len = { 3, 2, 2 } };
+            dice_seed((uint64_t)i);
+            borrow_from(w);
+            fill(&l);
+            anew_as_the_plain_loops(w, &l);
+            let_go();
         }
     CLEAN(plain_loops);
 }

@@ -1,0 +1,76 @@
+#!/usr/bin/env bash
+# test.sh: the PTX that libweft_cuda.so is made from is executed, by the interpreter of tests/ptx in the emulation, for each of three
+# compute capabilities: the tests of kernels, of recurrent layers in each of their ways, and of attention. ALL=1: every test that can
+# run on a GPU, and the golden vectors. Every kernel of the plug-in must have been among them. B: the build. CAPABILITIES, PROGRAMS: fewer.
+set -u
+[ -n "$(ls "$B"/ptx/*.ptx 2>/dev/null)" ] || { echo "test.sh: no $B/ptx: make $B/libweft_cuda.so first"; exit 1; }
+grep -qw fma /proc/cpuinfo || { echo "skipped: the interpreter is compiled for a CPU with AVX2 and FMA"; exit 0; }
+logs=$(realpath -m "$B")/logs/ptx
+rm -rf "$logs"; mkdir -p "$logs/tmp" "$logs/cache"
+export TMPDIR=$logs/tmp XDG_CACHE_HOME=$logs/cache WEFT_TESTS=$PWD/tests WEFT_BACKEND_PATH=$(realpath "$B/emu") WEFT_EMU_PTX=$(realpath "$B/ptx")
+# As on a GPU: what hands a kernel the host's own memory is left out.
+export WEFT_TABLES="ref cuda" WEFT_SMALL=1 WEFT_GPU=1 WEFT_MANAGED=1
+good=0 bad=0
+
+tell() {                                # NAME GOOD BAD SECONDS
+    good=$((good + $2)) bad=$((bad + $3))
+    if [ "$3" = 0 ]; then printf '  ok    %-34s %5d  %5.1f s\n' "$1" "$2" "$4"; return; fi
+    printf '  FAIL  %-34s %5d  %5.1f s\n' "$1" "$3" "$4"
+    grep -v '^\[----\] *$' "$logs/$1" | head -n 40 | cut -c 1-400 | sed 's/^/        | /'
+}
+program() {                             # NAME PROGRAM ARGUMENTS..
+    local name=$1 start=$EPOCHREALTIME rc tested passing n m; shift
+    export WEFT_EMU_PTX_SAY=$logs/said
+    timeout "${WEFT_LIMIT:-300}" "$@" >"$logs/$name" 2>&1 </dev/null
+    rc=$?
+    read -r tested passing < <(sed -n 's/.*Tested: *\([0-9]*\).*Passing: *\([0-9]*\).*/\1 \2/p; s/^\([0-9]*\) of \([0-9]*\) .*hold.*/\2 \1/p' "$logs/$name" | tail -n 1)
+    n=${passing:-0} m=$((${tested:-1} - n))
+    if [ $rc != 0 ] && [ $m = 0 ]; then m=1; fi
+    tell "$name" "$n" "$m" "$(echo "$EPOCHREALTIME $start" | awk '{ print $1 - $2 }')"
+}
+ways() {                                # CAPABILITY: of recurrent layers
+    case $1 in 80) echo general block ;; *) echo general block cluster ;; esac
+}
+capability() {                          # CAPABILITY PROGRAM..
+    local cc=$1 t name way; shift
+    export WEFT_EMU_CC=$cc
+    for t; do
+        name=${t##*/}
+        export WEFT_EMU_ORDER=$((order++ % 3))
+        case $name in
+        test_recur*) for way in $(ways "$cc"); do WEFT_RECUR=$way WEFT_EMU_ASYNC=1 program "$name.$cc.$way" "$t" --color=never; done ;;
+        test_cuda_recur) if [ "$cc" = 80 ]; then set -- --filter 'recur_choice/a_*'; else set --; fi   # the others are about clusters
+                     program "$name.$cc" "$t" --color=never "$@" ;;
+        golden)      for f in recurrent layers models models_edges; do program "golden_$f.$cc" "$t" "tests/golden/$f.json"; done ;;
+        *)           program "$name.$cc" "$t" --color=never ;;
+        esac
+    done
+}
+kernels() {                             # CAPABILITY: have all been interpreted that can be launched there?
+    local cc=$1 all missing never=empty_kernel
+    case $cc in 80) never+='|_cluster|_stepsI.*Li128E' ;; 120) never+='|_clusterI.*Li16E|_stepsI.*Li128E' ;; esac   # what wants more than it has
+    sed -n 's/^\.*\(visible \)*\.entry \([^(]*\).*/\2/p' "$B"/ptx/*."$cc".ptx | grep -vE "$never" | sort -u >"$logs/all.$cc"
+    sed -n "s/^$cc [^ ]* //p" "$logs/said" | sort -u >"$logs/run.$cc"
+    all=$(wc -l <"$logs/all.$cc") missing=$(comm -23 "$logs/all.$cc" "$logs/run.$cc" | wc -l)
+    if [ "$missing" = 0 ]; then tell "every_kernel.$cc" "$all" 0 0; return; fi
+    comm -23 "$logs/all.$cc" "$logs/run.$cc" | c++filt >"$logs/every_kernel.$cc"
+    tell "every_kernel.$cc" $((all - missing)) "$missing" 0
+}
+
+order=0
+programs=()
+for t in "$B"/tests/test_*; do
+    [ -x "$t" ] && [ -f "$t" ] || continue
+    case ${t##*/} in
+    test_kernel_bits|test_vector|test_cuda|test_cuda_emulated|test_cuda_link) ;;       # of the CPU, or of the emulation itself
+    test_kernels*|test_kernel_groups|test_recur*|test_attention*|test_cuda_recur) programs+=("$t") ;;
+    *) if [ -n "${ALL:-}" ] && grep -q WEFT_TABLES "$t"; then programs+=("$t"); fi ;;
+    esac
+done
+[ -z "${ALL:-}" ] || programs+=("$B/tests/golden")
+for cc in ${CAPABILITIES:-80 90 120}; do
+    capability "$cc" ${PROGRAMS:-"${programs[@]}"}
+    [ -n "${PROGRAMS:-}" ] || kernels "$cc"
+done
+echo "$good of $((good + bad)) tests of the plug-in's PTX, and kernels of it, hold"
+[ "$bad" = 0 ] && [ "$good" -gt 0 ]
