@@ -77,7 +77,7 @@ CUDA_ARCHS ?= 80 90 100 120
 CUDA_PTX   := $(or $(filter 90 120,$(CUDA_ARCHS)),$(lastword $(CUDA_ARCHS)))
 CUDA_SRC   := $(wildcard cuda/*.cu)
 CUDA_OBJ   := $(CUDA_SRC:%.cu=$(B)/%.o)
-EMU_OBJ    := $(CUDA_SRC:%.cu=$(B)/emu/%.o) $(patsubst tests/emu/%.cpp,$(B)/emu/%.o,$(filter-out %_test.cpp %/nccl.cpp,$(wildcard tests/emu/*.cpp))) $(patsubst tests/ptx/%.cpp,$(B)/emu/ptx/%.o,$(wildcard tests/ptx/*.cpp))
+EMU_OBJ    := $(CUDA_SRC:%.cu=$(B)/emu/%.o) $(patsubst tests/emu/%.cpp,$(B)/emu/%.o,$(filter-out %_test.cpp %/nccl.cpp,$(wildcard tests/emu/*.cpp))) $(patsubst tests/ptx/%.cpp,$(B)/emu/ptx/%.o,$(filter-out %_test.cpp,$(wildcard tests/ptx/*.cpp)))
 NVCC_FLAGS  = -std=c++17 -O3 -I. $(filter -D%,$(VFLAGS)) -Werror all-warnings -MMD -MP \
               $(foreach a,$(CUDA_ARCHS),-gencode arch=compute_$a$(comma)code=sm_$a) $(foreach a,$(CUDA_PTX),-gencode arch=compute_$a$(comma)code=compute_$a) \
               -Xfatbin -compress-all \
@@ -179,6 +179,9 @@ $(B)/emu/%.o: tests/emu/%.cpp $(B)/flags | $(BUILD)/.needs-test
 $(B)/emu/emu_test: $(B)/emu/emu_test.o $(filter-out $(B)/emu/cuda/%,$(EMU_OBJ))
 	$(call say,LINK)
 	$(Q)$(CXX) $(VFLAGS) $(CFLAGS) -o $@ $^ -lpthread
+$(B)/emu/ptx_test: $(B)/emu/ptx/ptx_test.o $(filter-out %/launched.o,$(filter $(B)/emu/ptx/%,$(EMU_OBJ)))
+	$(call say,LINK)
+	$(Q)$(CXX) $(VFLAGS) $(CFLAGS) -o $@ $^
 $(B)/emu/libweft_cuda.so: $(EMU_OBJ) tests/emu/plugin.map
 	$(call say,LINK)
 	$(Q)$(CXX) $(VFLAGS) $(CFLAGS) -shared -Wl,--build-id,--version-script,tests/emu/plugin.map -o $@ $(EMU_OBJ) -lpthread
@@ -229,12 +232,17 @@ $(TOOLS): $(B)/libweft.a
 	$(Q)$(CC) $(VFLAGS) $(CFLAGS) $(LDFLAGS) -o $@ $(filter %.o,$^) $(filter %.a,$^) $(filter -L%,$(LIBS)) -ljansson $(LIBS)
 
 EMULATED  := $(B)/emu/libweft_cuda.so $(B)/emu/libnccl.so
-RUN_TESTS  = B=$(B) V=$(V) CC='$(CC)' bash tests/run.sh $(filter $(B)/tests/% $(B)/emu/emu_test,$^)
-test: $(if $(filter tsan,$(V)),$(TOOLS),$(TESTS) $(TOOLS) $(COMMAND) $(EXAMPLES) $(BENCH) $(B)/bench/parallel_model $(B)/bench/stream/stream $(B)/bench/growth/one_step $(B)/libweft.a $(B)/libweft.so $(TRANSPORTS)) $(EMULATED) $(B)/emu/emu_test $(if $(V),,lesson-library)
+RUN_TESTS  = B=$(B) V=$(V) CC='$(CC)' bash tests/run.sh $(filter $(B)/tests/% $(B)/emu/%_test,$^)
+test: $(if $(filter tsan,$(V)),$(TOOLS),$(TESTS) $(TOOLS) $(COMMAND) $(EXAMPLES) $(BENCH) $(B)/bench/parallel_model $(B)/bench/stream/stream $(B)/bench/growth/one_step $(B)/libweft.a $(B)/libweft.so $(TRANSPORTS)) $(EMULATED) $(B)/emu/emu_test $(B)/emu/ptx_test $(if $(V),,lesson-library)
 	@CUDA=$(abspath $(B)/emu) $(RUN_TESTS)
 # The tests of the GPU's kernels alone: emulated, or with GPU=1 on the GPU that is there.
 test-cuda: $(if $(GPU),$(B)/libweft_cuda.so,$(EMULATED)) $(TESTS) $(TOOLS) $(B)/examples/g2p
 	@CUDA_ONLY=1 GPU=$(GPU) CUDA=$(abspath $(dir $<)) $(RUN_TESTS)
+# What is shipped is executed: the PTX of the GPU's back end, by the interpreter of tests/ptx (docs/design/cuda.md). WHOLE=1: all tests of a GPU.
+test-ptx: $(EMULATED) $(if $(filter none,$(NVCC)),,$(B)/libweft_cuda.so) $(TESTS) $(TOOLS)
+	@$(if $(filter none,$(NVCC)),echo "skipped: there is no nvcc here",B=$(B) WHOLE=$(WHOLE) bash tests/ptx/test.sh)
+planted-ptx: test-ptx
+	@$(if $(filter none,$(NVCC)),,B=$(B) NVCC=$(NVCC) bash tests/ptx/planted.sh)
 # Many ranks by Open MPI and MPICH, as far as both are here: the same bytes, and faults at MOMENTS (3) moments.
 test-parallel: $(B)/examples/g2p $(TRANSPORTS)
 	@sh tests/deps.sh dictionary $(BUILD)/data/cmudict.out
@@ -258,6 +266,7 @@ nightly:
 	@$(MAKE) --no-print-directory kill KILLS=200
 	@$(MAKE) --no-print-directory starve LONG=1
 	@$(MAKE) --no-print-directory test-parallel MOMENTS=20
+	@$(MAKE) --no-print-directory planted-ptx WHOLE=1
 	@MAKE='$(MAKE)' CC='$(CC)' bash tests/adding.sh
 	@$(MAKE) --no-print-directory fuzz SECONDS=3600
 
@@ -412,9 +421,9 @@ endef
 $(foreach v,$(VARIANTS),$(eval $(call delegate,$(v))))
 endif
 
-.PHONY: all everything test test-cuda test-parallel soak planted hunt fuzz kill starve nightly lint bench bench-parallel bench-stream bench-growth launches demo forecast slow_pack lab lab-check site site-check lesson lesson-library lesson-start lessons grade install installcheck clean
+.PHONY: all everything test test-cuda test-ptx planted-ptx test-parallel soak planted hunt fuzz kill starve nightly lint bench bench-parallel bench-stream bench-growth launches demo forecast slow_pack lab lab-check site site-check lesson lesson-library lesson-start lessons grade install installcheck clean
 .SECONDARY:
 .DELETE_ON_ERROR:
--include $(CUDA_OBJ:.o=.d) $(EMU_OBJ:.o=.d) $(B)/emu/emu_test.d $(B)/emu/nccl.d
+-include $(CUDA_OBJ:.o=.d) $(EMU_OBJ:.o=.d) $(B)/emu/emu_test.d $(B)/emu/ptx/ptx_test.d $(B)/emu/nccl.d
 -include $(FUZZ_SRC:%.c=$(F)/%.d)
 -include $(patsubst %.c,$(B)/%.d,$(SRC) $(wildcard examples/*.c examples/common/*.c tools/*.c tools/*/*.c bench/*.c bench/*/*.c tests/*.c tests/*/*.c))

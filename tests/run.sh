@@ -87,6 +87,7 @@ plain() {                               # PROGRAM...; in double under WEFT_CHECK
         test_cuda*) ;;                 # see cuda()
         test_*)    criterion "$t" ;;
         golden)    golden "$t" ;;
+        ptx_test)  case ${V:-} in ''|asan) counted ptx_test "$t" ;; esac ;;
         tsan_main) [ "${V:-}" = tsan ] && counted tsan_main $start "$t" ;;
         esac
     done

@@ -83,7 +83,8 @@ static void play_nests(run *t)
     some_zeros(a, n[0]);
     memcpy(similar, a, (size_t)(n[1] < n[0] ? n[1] : n[0]) / 2 * sizeof *similar);
     for (int f = 0; f < WEFT__BINARIES; f++)
-        CALL(binary, f, &g, a, f == WEFT__equal ? similar : b, result_of(t, elements(&g), 1e-15, 1e-6), coin());
+        CALL(binary, f, &g, a, f == WEFT__equal ? similar : b, result_of(t, elements(&g), 1e-15, 1e-6),
+             coin());
     CALL(select, &g, a, b, c, result_of(t, elements(&g), 1e-15, 1e-6), coin());
 }
 static void play_sums(run *t)

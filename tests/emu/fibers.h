@@ -112,7 +112,7 @@ struct Launch {
     unsigned cluster;
     bool together;
     std::function<void()> body;
-    /* for tests/ptx: the kernel's address; its arguments as they lie in a GPU's memory, and where each does */
+    /* for tests/ptx: the kernel's address; its arguments as in a GPU's memory, and where each lies */
     const void *kernel;
     std::vector<char> arguments;
     std::vector<size_t> places;

@@ -65,7 +65,7 @@ enum cudaError_t {
 /* (kernel, grid, threads, bytes of shared memory, stream, [blocks of a cluster,] arguments...). */
 typedef struct emu_stream *cudaStream_t;
 namespace emu {
-enum cudaError_t submit(Launch, cudaStream_t, const void *kernel);
+enum cudaError_t submit(Launch, cudaStream_t);
 inline void keep(Launch &l, const void *argument, size_t bytes, size_t align)
 {
     size_t at = (l.arguments.size() + align - 1) / align * align;
@@ -81,13 +81,14 @@ cudaError_t start(Launch l, cudaStream_t stream, void (*kernel)(P...), typename 
     l.body = [kernel, kept] { std::apply(kernel, kept); };
     l.kernel = (const void *)kernel;
     (keep(l, &arguments, sizeof arguments, alignof(P)), ...);
-    return submit(l, stream, (const void *)kernel);
+    return submit(l, stream);
 }
 inline Launch shape(const char *name, dim3 grid, dim3 threads, size_t shared, unsigned cluster, bool together)
 {
-    return Launch{
-        name, grid, threads, shared, cluster, together, NULL, NULL, {}, {}, {}, false, false, false, 90, {}, NULL
-    };
+    Launch l = {};
+    l.name = name, l.grid = grid, l.threads = threads, l.dynamic = shared, l.cluster = cluster,
+    l.together = together;
+    return l;
 }
 } // namespace emu
 #define LAUNCH_RAW(kernel, grid, threads, shared, stream, ...) \

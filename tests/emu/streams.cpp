@@ -136,7 +136,7 @@ void execute(emu::Launch l, int device)
     }
 }
 
-cudaError_t checked(const emu::Launch &l, const void *kernel)
+cudaError_t checked(const emu::Launch &l)
 {
     const dim3 &g = l.grid, &t = l.threads;
     size_t each = (size_t)t.x * t.y * t.z, all = (size_t)g.x * g.y * g.z;
@@ -148,7 +148,7 @@ cudaError_t checked(const emu::Launch &l, const void *kernel)
         return cudaErrorNoKernelImageForDevice;
     if (meant(l, "WEFT_EMU_REFUSE"))
         return cudaErrorLaunchOutOfResources;
-    const Here here(emu::current_device(), kernel);
+    const Here here(emu::current_device(), l.kernel);
     if (!l.cluster || (l.cluster > 1 && model.cluster == 1) || l.cluster > (wide_clusters[here] ? 16u : 8u) ||
         g.x % l.cluster)
         return cudaErrorInvalidConfiguration;
@@ -189,11 +189,11 @@ void later(cudaStream_t stream, Work work)
     Locked locked;
     push(real(stream), Item{ std::move(work), NULL, 0, NULL });
 }
-cudaError_t submit(Launch l, cudaStream_t stream, const void *kernel)
+cudaError_t submit(Launch l, cudaStream_t stream)
 {
     Locked locked;
     cudaError_t e = usable(stream);
-    if (e != cudaSuccess || (e = note(checked(l, kernel))) != cudaSuccess)
+    if (e != cudaSuccess || (e = note(checked(l))) != cudaSuccess)
         return e;
     if (const char *why = ptx::refused(l)) {
         fprintf(stderr, "emulated CUDA: %s: %s\n", l.name, why);
@@ -250,9 +250,9 @@ cudaError_t clusters_at_once(int *n, const void *kernel, int blocks, int threads
     emu::Locked locked;
     emu::Launch l{};
     l.grid = dim3((unsigned)blocks), l.threads = dim3((unsigned)threads), l.dynamic = shared,
-    l.cluster = (unsigned)blocks, l.name = "";
+    l.cluster = (unsigned)blocks, l.name = "", l.kernel = kernel;
     emu::counts.queries++;
-    cudaError_t e = emu::setting("WEFT_EMU_QUERIES", 1) ? checked(l, kernel) : cudaErrorNotSupported;
+    cudaError_t e = emu::setting("WEFT_EMU_QUERIES", 1) ? checked(l) : cudaErrorNotSupported;
     *n = e == cudaSuccess ? 8 / blocks + 1 : 0;
     return emu::note(e);
 }

@@ -8,11 +8,11 @@ namespace ptx {
 namespace {
 /* ---- types: `cell`, what lies in a row; `value`, what a formula sees ---- */
 #define CELL __attribute__((may_alias))
-#define TYPE(name, c, v, letter)              \
-    struct name {                             \
-        typedef c cell CELL;                  \
-        typedef v value;                      \
-        static const char width = letter;     \
+#define TYPE(name, c, v, letter)          \
+    struct name {                         \
+        typedef c cell CELL;              \
+        typedef v value;                  \
+        static const char width = letter; \
     };
 TYPE(x16, uint32_t, uint16_t, 'W')
 TYPE(u16, uint32_t, uint16_t, 'W')
@@ -28,7 +28,7 @@ TYPE(f64, double, double, 'L')
 #undef TYPE
 
 /* ---- formulas that have no operator ---- */
-template <class T> T divided(T a, T b)           /* a GPU answers everything */
+template <class T> T divided(T a, T b) /* a GPU answers everything */
 {
     return b == 0 ? ~(T)0 : b == -1 ? (T)(0 - (typename std::make_unsigned<T>::type)a) : a / b;
 }
@@ -44,13 +44,19 @@ uint32_t extracted(uint32_t a, uint32_t at, uint32_t length)
 {
     return at > 31 || !length ? 0 : a >> at & (length > 31 ? ~0u : (1u << length) - 1);
 }
-float  fused(float a, float b, float c) { return __builtin_fmaf(a, b, c); }
+float fused(float a, float b, float c) { return __builtin_fmaf(a, b, c); }
 double fused(double a, double b, double c) { return __builtin_fma(a, b, c); }
-float  root(float a) { return __builtin_sqrtf(a); }
+float root(float a) { return __builtin_sqrtf(a); }
 double root(double a) { return __builtin_sqrt(a); }
-template <class T> T lesser(T a, T b) { return a != a ? b : b != b ? a : a < b || (a == b && signbit(a)) ? a : b; }
-template <class T> T greater(T a, T b) { return a != a ? b : b != b ? a : a > b || (a == b && !signbit(a)) ? a : b; }
-float  flushed(float a) { return fabsf(a) < 0x1p-126f ? copysignf(0, a) : a; }
+template <class T> T lesser(T a, T b)
+{
+    return a != a ? b : b != b ? a : a < b || (a == b && signbit(a)) ? a : b;
+}
+template <class T> T greater(T a, T b)
+{
+    return a != a ? b : b != b ? a : a > b || (a == b && !signbit(a)) ? a : b;
+}
+float flushed(float a) { return fabsf(a) < 0x1p-126f ? copysignf(0, a) : a; }
 double upper_half(double a)
 {
     uint64_t bits;
@@ -74,12 +80,13 @@ float downward(float r, double a, double b)
 {
     return isfinite(r) && surplus(r, a, b) > 0 ? nextafterf(r, -INFINITY) : r;
 }
-template <class T> T whole(double a)             /* of a whole number: the nearest that there is; of NaN 0 */
+template <class T> T whole(double a) /* of a whole number: the nearest that there is; of NaN 0 */
 {
-    const double least = std::is_signed<T>::value ? -0x1p31 : 0, most = std::is_signed<T>::value ? 0x1p31 - 1 : 0x1p32 - 1;
+    const double least = std::is_signed<T>::value ? -0x1p31 : 0,
+                 most = std::is_signed<T>::value ? 0x1p31 - 1 : 0x1p32 - 1;
     return a != a ? 0 : (T)(a < least ? least : a > most ? most : a);
 }
-uint32_t nearest_tf32(uint32_t a)                /* ties away from zero; every NaN the same one */
+uint32_t nearest_tf32(uint32_t a) /* ties away from zero; every NaN the same one */
 {
     bool special = (a >> 23 & 0xFF) == 0xFF;
     return special ? a & 0x7FFFFF ? 0x7FFFFFFFu : a : (a + 0x1000) & ~0x1FFFu;
@@ -100,9 +107,8 @@ template <class D, class A, class B, class F> void rows2(Warp &w, const Instruct
     typename D::cell *d = w.row<typename D::cell>(o[0]);
     const typename A::cell *a = w.row<typename A::cell>(o[1]);
     const typename B::cell *b = w.row<typename B::cell>(o[2]);
-    each(w.active, [=](unsigned l) {
-        d[l] = (typename D::value)f((typename A::value)a[l], (typename B::value)b[l]);
-    });
+    each(w.active,
+         [=](unsigned l) { d[l] = (typename D::value)f((typename A::value)a[l], (typename B::value)b[l]); });
     learn(w, o[0], w.known[o[1].slot] & w.known[o[2].slot]);
 }
 template <class D, class A, class B, class C, class F> void rows3(Warp &w, const Instruction &i, F f)
@@ -113,7 +119,8 @@ template <class D, class A, class B, class C, class F> void rows3(Warp &w, const
     const typename B::cell *b = w.row<typename B::cell>(o[2]);
     const typename C::cell *c = w.row<typename C::cell>(o[3]);
     each(w.active, [=](unsigned l) {
-        d[l] = (typename D::value)f((typename A::value)a[l], (typename B::value)b[l], (typename C::value)c[l]);
+        d[l] =
+            (typename D::value)f((typename A::value)a[l], (typename B::value)b[l], (typename C::value)c[l]);
     });
     learn(w, o[0], w.known[o[1].slot] & w.known[o[2].slot] & w.known[o[3].slot]);
 }
@@ -167,39 +174,38 @@ template <class F> void combines(Warp &w, const Instruction &i, unsigned operand
 
 /* ---- the table ---- */
 template <class... T> std::string letters() { return std::string{ T::width... }; }
-#define OP1(name, D, A, formula)                                                                            \
-    { name, letters<D, A>(), [](Warp &w, const Instruction &i) {                                             \
-         rows1<D, A>(w, i, [](A::value a) -> D::value { return (D::value)(formula); });                      \
+#define OP1(name, D, A, formula)                                                        \
+    { name, letters<D, A>(), [](Warp &w, const Instruction &i) {                        \
+         rows1<D, A>(w, i, [](A::value a) -> D::value { return (D::value)(formula); }); \
      } },
-#define OP2(name, D, A, B, formula)                                                                         \
-    { name, letters<D, A, B>(), [](Warp &w, const Instruction &i) {                                          \
-         rows2<D, A, B>(w, i, [](A::value a, B::value b) -> D::value { return (D::value)(formula); });       \
+#define OP2(name, D, A, B, formula)                                                                    \
+    { name, letters<D, A, B>(), [](Warp &w, const Instruction &i) {                                    \
+         rows2<D, A, B>(w, i, [](A::value a, B::value b) -> D::value { return (D::value)(formula); }); \
      } },
-#define OP3(name, D, A, B, C, formula)                                                                      \
-    { name, letters<D, A, B, C>(), [](Warp &w, const Instruction &i) {                                       \
-         rows3<D, A, B, C>(w, i, [](A::value a, B::value b, C::value c) -> D::value {                        \
-             return (D::value)(formula);                                                                     \
-         });                                                                                                 \
+#define OP3(name, D, A, B, C, formula)                                                                  \
+    { name, letters<D, A, B, C>(), [](Warp &w, const Instruction &i) {                                  \
+         rows3<D, A, B, C>(                                                                             \
+             w, i, [](A::value a, B::value b, C::value c) -> D::value { return (D::value)(formula); }); \
      } },
-#define OP4(name, T, A, B, C, D, formula)                                                                   \
-    { name, letters<T, A, B, C, D>(), [](Warp &w, const Instruction &i) {                                    \
-         inserts<T>(w, i, [](T::value a, T::value b, uint32_t c, uint32_t d) { return formula; });           \
+#define OP4(name, T, A, B, C, D, formula)                                                          \
+    { name, letters<T, A, B, C, D>(), [](Warp &w, const Instruction &i) {                          \
+         inserts<T>(w, i, [](T::value a, T::value b, uint32_t c, uint32_t d) { return formula; }); \
      } },
 #define CHOICE(name, T) { name, letters<T, T, T>() + "P", chooses<T> },
-#define COMPARE(name, T, formula)                                                                           \
-    { "setp." name, "P" + letters<T, T>(), [](Warp &w, const Instruction &i) {                               \
-         compares<T>(w, i, [](T::value a, T::value b) { return formula; });                                  \
+#define COMPARE(name, T, formula)                                              \
+    { "setp." name, "P" + letters<T, T>(), [](Warp &w, const Instruction &i) { \
+         compares<T>(w, i, [](T::value a, T::value b) { return formula; });    \
      } },
-#define LOGIC(name, formula)                                                                                \
-    { name, "PPP", [](Warp &w, const Instruction &i) {                                                       \
-         combines(w, i, 2, [](uint32_t a, uint32_t b) { return formula; });                                  \
+#define LOGIC(name, formula)                                                \
+    { name, "PPP", [](Warp &w, const Instruction &i) {                      \
+         combines(w, i, 2, [](uint32_t a, uint32_t b) { return formula; }); \
      } },
-#define LOGIC1(name, formula)                                                                               \
-    { name, "PP", [](Warp &w, const Instruction &i) {                                                        \
-         combines(w, i, 1, [](uint32_t a, uint32_t) { return formula; });                                    \
+#define LOGIC1(name, formula)                                             \
+    { name, "PP", [](Warp &w, const Instruction &i) {                     \
+         combines(w, i, 1, [](uint32_t a, uint32_t) { return formula; }); \
      } },
 const Meaning table[] = {
-    { "unpack.b64", "WWL", unpacks },            /* mov.b64 {low, high}, a */
+    { "unpack.b64", "WWL", unpacks }, /* mov.b64 {low, high}, a */
 #include "tests/ptx/instructions.def"
 };
 } // namespace

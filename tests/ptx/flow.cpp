@@ -1,6 +1,6 @@
-/* flow.cpp - where lanes that part at a branch meet again: at the first place that every path from there to the
- * end goes through, the branch's nearest post-dominator (Cooper, Harvey and Kennedy, A Simple, Fast Dominance
- * Algorithm). ptxas has them meet there, too. */
+/* flow.cpp - where lanes that part at a branch meet again: at the first place that every path from there to
+ * the end goes through, the branch's nearest post-dominator (Cooper, Harvey and Kennedy, A Simple, Fast
+ * Dominance Algorithm). ptxas has them meet there, too. */
 #include <algorithm>
 #include "tests/ptx/ptx.h"
 
@@ -8,10 +8,10 @@ namespace ptx {
 namespace {
 /* Of straight runs of instructions; the last block is the kernel's end. */
 struct Graph {
-    std::vector<uint32_t> first, block_of;       /* first instruction of a block, block of an instruction */
+    std::vector<uint32_t> first, block_of; /* first instruction of a block, block of an instruction */
     std::vector<std::vector<uint32_t>> after, before;
-    std::vector<uint32_t> turn;                  /* of a block in a walk from the end; 0: not reached */
-    std::vector<uint32_t> nearest;               /* post-dominator */
+    std::vector<uint32_t> turn; /* of a block in a walk from the end; 0: not reached */
+    std::vector<uint32_t> nearest; /* post-dominator */
 };
 
 bool ends_block(const Instruction &i) { return i.kind != PLAIN; }
@@ -37,7 +37,9 @@ void connect(const Kernel &k, Graph &g)
 {
     const uint32_t end = (uint32_t)g.first.size(), code = (uint32_t)k.code.size();
     g.after.resize(end + 1), g.before.resize(end + 1);
-    auto edge = [&](uint32_t from, uint32_t to) { g.after[from].push_back(to), g.before[to].push_back(from); };
+    auto edge = [&](uint32_t from, uint32_t to) {
+        g.after[from].push_back(to), g.before[to].push_back(from);
+    };
     for (uint32_t b = 0; b < end; b++) {
         uint32_t last = (b + 1 < end ? g.first[b + 1] : code) - 1;
         const Instruction &i = k.code[last];

@@ -1,5 +1,5 @@
-/* launched.cpp - from a launch of the emulation to the PTX of its kernel: the kernel's address has a name in the
- * plug-in's table of symbols, and nvcc gave its code the same one.
+/* launched.cpp - from a launch of the emulation to the PTX of its kernel: the kernel's address has a name in
+ * the plug-in's table of symbols, and nvcc gave its code the same one.
  *
  * WEFT_EMU_PTX is a folder with NAME.CC.ptx for each cuda/NAME.cu and compute capability. WEFT_EMU_PTX_SAY: a
  * file to which the name of each kernel that is interpreted is added. */
@@ -33,7 +33,9 @@ std::string contents(const std::string &path)
 }
 
 /* ---- names ---- */
-struct Name { std::string symbol, file; };       /* file: its source, "" if that is not known */
+struct Name {
+    std::string symbol, file;
+}; /* file: its source, "" if that is not known */
 typedef std::map<uint64_t, Name> Names;
 
 void read_symbols(const std::string &elf, const Elf64_Shdr &table, const Elf64_Shdr &strings, Names &names)
@@ -141,7 +143,8 @@ void say(const Kernel &k, int capability)
 {
     const char *path = getenv("WEFT_EMU_PTX_SAY");
     int file = path && *path ? open(path, O_WRONLY | O_APPEND | O_CREAT, 0666) : -1;
-    const std::string line = std::to_string(capability) + " " + base_of(k.text->path, ".") + " " + k.name + "\n";
+    const std::string line =
+        std::to_string(capability) + " " + base_of(k.text->path, ".") + " " + k.name + "\n";
     if (file < 0)
         return;
     if (write(file, line.data(), line.size()) < 0)
@@ -158,10 +161,7 @@ const char *folder()
     const char *path = getenv("WEFT_EMU_PTX");
     return path && *path ? path : NULL;
 }
-Kernel *of(const emu::Launch &l)
-{
-    return kernel_of(folder(), emu::model().capability, l.kernel);
-}
+Kernel *of(const emu::Launch &l) { return kernel_of(folder(), emu::model().capability, l.kernel); }
 } // namespace
 
 const char *refused(const emu::Launch &l)
@@ -189,10 +189,19 @@ bool interpreted(emu::Launch &l)
         Kernel &k = *of(l);
         check_arguments(l, k);
         say(k, emu::model().capability);
-        Call c = { &k, { l.grid.x, l.grid.y, l.grid.z }, { l.threads.x, l.threads.y, l.threads.z }, l.cluster,
-                   l.together, l.dynamic, l.arguments.data(), emu::model().capability,
-                   emu::setting("WEFT_EMU_ORDER", 0), (unsigned)emu::setting("WEFT_EMU_SEED", 0),
-                   emu::setting("WEFT_EMU_ASYNC", 0) != 0, l.wrong, l.lost };
+        Call c = { &k,
+                   { l.grid.x, l.grid.y, l.grid.z },
+                   { l.threads.x, l.threads.y, l.threads.z },
+                   l.cluster,
+                   l.together,
+                   l.dynamic,
+                   l.arguments.data(),
+                   emu::model().capability,
+                   emu::setting("WEFT_EMU_ORDER", 0),
+                   (unsigned)emu::setting("WEFT_EMU_SEED", 0),
+                   emu::setting("WEFT_EMU_ASYNC", 0) != 0,
+                   l.wrong,
+                   l.lost };
         run(c);
     } catch (const Failure &f) {
         l.failure = lasting(f.why);

@@ -1,5 +1,5 @@
-/* memory.cpp - loads, stores and atomics: every address is looked up, must be a multiple of what is moved, and
- * what was never written is not known. */
+/* memory.cpp - loads, stores and atomics: every address is looked up, must be a multiple of what is moved,
+ * and what was never written is not known. */
 #include <stdlib.h>
 #include <string.h>
 #include "tests/ptx/ptx.h"
@@ -32,7 +32,7 @@ char *global(Warp &w, uint64_t at, size_t bytes)
         fail("address %#llx is not in the device's memory", (unsigned long long)at);
     return (char *)(uintptr_t)at;
 }
-size_t shared(Warp &w, uint64_t at, size_t bytes)        /* a place in the block's */
+size_t shared(Warp &w, uint64_t at, size_t bytes) /* a place in the block's */
 {
     const Call &c = *w.block->cluster->call;
     aligned(at, bytes);
@@ -51,7 +51,10 @@ size_t local(Warp &w, uint64_t at, size_t bytes, unsigned lane)
     return lane * all + at;
 }
 
-struct Place { char *at; uint8_t *known; };      /* known NULL: as if it had been written */
+struct Place {
+    char *at;
+    uint8_t *known;
+}; /* known NULL: as if it had been written */
 template <Space S> Place place(Warp &w, uint64_t at, size_t bytes, unsigned lane)
 {
     if (S == SHARED) {
@@ -109,7 +112,8 @@ template <Space S, class T, class Cell, bool WIDE> void stores(Warp &w, const In
             T value = (T)w.row<Cell>(i.operand[1 + c])[l];
             memcpy(p.at + c * sizeof(T), &value, sizeof value);
             if (p.known)
-                memset(p.known + c * sizeof(T), w.known[i.operand[1 + c].slot] >> l & 1 ? WRITTEN : 0, sizeof(T));
+                memset(p.known + c * sizeof(T), w.known[i.operand[1 + c].slot] >> l & 1 ? WRITTEN : 0,
+                       sizeof(T));
         }
     });
     progress(w);
@@ -136,9 +140,13 @@ template <Space S, class T, bool WIDE, class F> void atomics(Warp &w, const Inst
 template <Space S, class T, bool WIDE> Run atomic(const std::string &what)
 {
     if (what == "add")
-        return [](Warp &w, const Instruction &i) { atomics<S, T, WIDE>(w, i, [](T a, T b) { return (T)(a + b); }); };
+        return [](Warp &w, const Instruction &i) {
+            atomics<S, T, WIDE>(w, i, [](T a, T b) { return (T)(a + b); });
+        };
     if (what == "min")
-        return [](Warp &w, const Instruction &i) { atomics<S, T, WIDE>(w, i, [](T a, T b) { return b < a ? b : a; }); };
+        return [](Warp &w, const Instruction &i) {
+            atomics<S, T, WIDE>(w, i, [](T a, T b) { return b < a ? b : a; });
+        };
     if (what == "exch")
         return [](Warp &w, const Instruction &i) { atomics<S, T, WIDE>(w, i, [](T, T b) { return b; }); };
     return NULL;
@@ -166,7 +174,9 @@ template <Space S, bool WIDE> Run access(bool load, const std::string &type, boo
     if (type == "u16" || type == "b16")
         return BOTH(uint16_t, uint32_t);
     if (type == "u32" || type == "b32" || type == "f32" || type == "s32")
-        return !to_wide ? BOTH(uint32_t, uint32_t) : type == "s32" ? BOTH(int32_t, int64_t) : BOTH(uint32_t, uint64_t);
+        return !to_wide      ? BOTH(uint32_t, uint32_t) :
+               type == "s32" ? BOTH(int32_t, int64_t) :
+                               BOTH(uint32_t, uint64_t);
     if (type == "u64" || type == "b64" || type == "f64" || type == "s64")
         return BOTH(uint64_t, uint64_t);
 #undef BOTH
@@ -193,10 +203,10 @@ bool space_of(const std::string &word, Space *s)
             return *s = (Space)i, true;
     return false;
 }
-bool no_matter(const std::string &word)          /* how it is cached, and who sees it when */
+bool no_matter(const std::string &word) /* how it is cached, and who sees it when */
 {
-    return word == "nc" || word == "cg" || word == "ca" || word == "cs" || word == "acquire" || word == "gpu" ||
-           word == "relaxed" || word == "volatile";
+    return word == "nc" || word == "cg" || word == "ca" || word == "cs" || word == "acquire" ||
+           word == "gpu" || word == "relaxed" || word == "volatile";
 }
 unsigned size_of(const std::string &type) { return (unsigned)atoi(type.c_str() + 1) / 8; }
 } // namespace
@@ -205,7 +215,7 @@ bool memory_access(const std::string &name, std::string &widths, Instruction &i)
 {
     std::vector<std::string> part = parts_of(name);
     const std::string type = part.back();
-    Space space = GLOBAL;                        /* so is a generic address: no other is ever converted to one */
+    Space space = GLOBAL; /* so is a generic address: no other is ever converted to one */
     bool load = part[0] == "ld", atom = part[0] == "atom";
     if (!load && !atom && part[0] != "st")
         return false;
@@ -223,7 +233,7 @@ bool memory_access(const std::string &name, std::string &widths, Instruction &i)
     if (widths.size() != (atom ? 3u : i.count + 1u))
         return false;
     const char own = i.bytes == 8 ? 'L' : 'W';
-    for (char &letter : widths)                  /* an address without a register is a wide one */
+    for (char &letter : widths) /* an address without a register is a wide one */
         letter = letter != 'C' ? letter : &letter == &widths[atom ? 1 : load ? i.count : 0] ? 'L' : own;
     bool wide = widths[atom ? 1 : load ? i.count : 0] == 'L', to_wide = widths[load ? 0 : 1] == 'L';
     if (atom)

@@ -1,7 +1,7 @@
-/* mma.cpp - products of tensor cores, with their rounding: what is added up is brought to the exponent of the
- * largest, CUT to a few bits more than fp32 has, and the sum is cut to fp32 (Fasi, Higham, Mikaitis and Pranesh,
- * Numerical Behavior of NVIDIA Tensor Cores, 2021). An A100 takes four products at a time with one bit more, an
- * H100 eight with two. */
+/* mma.cpp - products of tensor cores, with their rounding: what is added up is brought to the exponent of
+ * the largest and CUT to a few bits more than fp32 has, and the sum is cut to fp32 (Fasi, Higham, Mikaitis
+ * and Pranesh, Numerical Behavior of NVIDIA Tensor Cores, 2021). An A100 takes four products at a time with
+ * one bit more, an H100 eight with two. */
 #include <math.h>
 #include <string.h>
 #include "tests/ptx/ptx.h"
@@ -17,14 +17,14 @@ float cut_tf32(uint32_t bits)
     memcpy(&x, &bits, sizeof x);
     return x;
 }
-double power(int64_t e)                          /* 2^e */
+double power(int64_t e) /* 2^e */
 {
     uint64_t bits = (uint64_t)(e + 1023) << 52;
     double x;
     memcpy(&x, &bits, sizeof x);
     return x;
 }
-int64_t exponent(double x)                       /* |x| < 2^that; of 0: very small */
+int64_t exponent(double x) /* |x| < 2^that; of 0: very small */
 {
     uint64_t bits;
     memcpy(&bits, &x, sizeof bits);
@@ -53,7 +53,7 @@ void cut_sums(float *sum, const double (*x)[N], int n, int extra)
         sum[c] = (float)((s[c] < 0 ? -(double)size : (double)size) * unit[c]);
     }
 }
-void plain_sums(float *sum, const double (*x)[N], int n, int)         /* infinities and NaN are not cut */
+void plain_sums(float *sum, const double (*x)[N], int n, int) /* infinities and NaN are not cut */
 {
     for (int c = 0; c < N; c++) {
         double s = 0;
@@ -70,12 +70,14 @@ bool finite(const float *x, int n)
     return all == 0;
 }
 
-struct Fragments { float a[M][K], b[K][N], d[M][N]; };
+struct Fragments {
+    float a[M][K], b[K][N], d[M][N];
+};
 void gather(Warp &w, const Operand *o, bool wrong, Fragments &f)
 {
     for (unsigned l = 0; l < LANES; l++) {
         for (unsigned i = 0; i < 4; i++) {
-            unsigned from = wrong && (i == 1 || i == 2) ? 3 - i : i;     /* each other's place */
+            unsigned from = wrong && (i == 1 || i == 2) ? 3 - i : i; /* each other's place */
             f.a[l / 4 + i % 2 * 8][l % 4 + i / 2 * 4] = cut_tf32(w.row<uint32_t>(o[4 + from])[l]);
             memcpy(&f.d[l / 4 + i / 2 * 8][l % 4 * 2 + i % 2], &w.row<uint32_t>(o[10 + i])[l], 4);
         }

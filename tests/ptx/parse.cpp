@@ -7,8 +7,14 @@
 
 namespace ptx {
 namespace {
-struct Register { char width; uint32_t at, slot; };
-struct Range { char width; uint32_t at, slot, count; };
+struct Register {
+    char width;
+    uint32_t at, slot;
+};
+struct Range {
+    char width;
+    uint32_t at, slot, count;
+};
 
 /* Names that hold within braces. */
 struct Scope {
@@ -16,7 +22,12 @@ struct Scope {
     std::map<std::string, Range> ranges;
 };
 /* A call, by its number: labels are a function's own, and one of ours, ">", is its end. */
-struct Parsed { char width; Register r; uint64_t value; int64_t offset; };       /* width 'C': a constant */
+struct Parsed {
+    char width;
+    Register r;
+    uint64_t value;
+    int64_t offset;
+}; /* width 'C': a constant */
 
 class Builder {
     Text &text;
@@ -28,7 +39,7 @@ class Builder {
     std::map<std::string, uint32_t> labels;
     std::vector<std::pair<uint32_t, std::string>> jumps;
     std::map<std::pair<char, uint64_t>, Register> constants;
-    std::map<std::string, uint64_t> symbols;     /* parameters, shared and local variables, tables */
+    std::map<std::string, uint64_t> symbols; /* parameters, shared and local variables, tables */
 
     /* ---- rows ---- */
     Register row(char width)
@@ -69,7 +80,7 @@ class Builder {
         }
         return NULL;
     }
-    const Register *passed(const std::string &name)      /* a parameter of a call: a row, too */
+    const Register *passed(const std::string &name) /* a parameter of a call: a row, too */
     {
         for (size_t s = scopes.size(); s-- > 0;) {
             auto p = scopes[s].parameters.find(name);
@@ -80,7 +91,7 @@ class Builder {
     }
 
     /* ---- declarations ---- */
-    void registers()                             /* .reg TYPE NAME[<COUNT>], ..; */
+    void registers() /* .reg TYPE NAME[<COUNT>], ..; */
     {
         char width = width_of(words->take());
         do {
@@ -96,7 +107,7 @@ class Builder {
         } while (words->skip(","));
         words->expect(";");
     }
-    void variable(size_t &end, uint64_t base)    /* .align N TYPE NAME[COUNT]; */
+    void variable(size_t &end, uint64_t base) /* .align N TYPE NAME[COUNT]; */
     {
         Declared d = declared(*words);
         end = (end + d.align - 1) / d.align * d.align;
@@ -104,7 +115,7 @@ class Builder {
         end += d.bytes;
         words->expect(";");
     }
-    void parameter_of_call()                     /* .param TYPE NAME; */
+    void parameter_of_call() /* .param TYPE NAME; */
     {
         Declared d = declared(*words);
         scopes.back().parameters[d.name] = row(d.bytes == 8 ? 'L' : 'W');
@@ -157,9 +168,11 @@ class Builder {
     }
     Parsed simple(const std::string &word)
     {
-        static const char *const special[SPECIALS] = { "%tid.x", "%tid.y", "%tid.z", "%ntid.x", "%ntid.y", "%ntid.z",
-            "%ctaid.x", "%ctaid.y", "%ctaid.z", "%nctaid.x", "%nctaid.y", "%nctaid.z", "%laneid", "%cluster_ctarank",
-            "%cluster_nctarank" };
+        static const char *const special[SPECIALS] = { "%tid.x",    "%tid.y",           "%tid.z",
+                                                       "%ntid.x",   "%ntid.y",          "%ntid.z",
+                                                       "%ctaid.x",  "%ctaid.y",         "%ctaid.z",
+                                                       "%nctaid.x", "%nctaid.y",        "%nctaid.z",
+                                                       "%laneid",   "%cluster_ctarank", "%cluster_nctarank" };
         if (word == "_") {
             Register r = row('L');
             return Parsed{ 'L', r, 0, 0 };
@@ -176,7 +189,7 @@ class Builder {
             fail("no register is named %s", word.c_str());
         return Parsed{ r->width, *r, 0, 0 };
     }
-    Parsed address()                             /* BASE], BASE+OFFSET] */
+    Parsed address() /* BASE], BASE+OFFSET] */
     {
         Parsed p = simple(words->take());
         if (words->skip("+"))
@@ -242,7 +255,8 @@ class Builder {
         i.operand = lasting(list);
         k.code.push_back(i);
     }
-    Register lower_half(const Parsed &p, const Operand *guard, bool unless)      /* a cvt may take it of a wider one */
+    Register lower_half(const Parsed &p, const Operand *guard,
+                        bool unless) /* a cvt may take it of a wider one */
     {
         std::vector<Parsed> both = { Parsed{ 'W', row('W'), 0, 0 }, p };
         put("cvt.u32.u64", both, guard, unless);
@@ -253,7 +267,7 @@ class Builder {
         k.operands.push_back(list);
         return k.operands.back().data();
     }
-    const Operand *guarded(bool *unless)         /* @%p, @!%p */
+    const Operand *guarded(bool *unless) /* @%p, @!%p */
     {
         *unless = words->skip("!");
         Parsed p = simple(words->take());
@@ -304,7 +318,7 @@ class Builder {
         }
         return names;
     }
-    void call()                                  /* (RESULT), FUNCTION, (PARAMETERS); */
+    void call() /* (RESULT), FUNCTION, (PARAMETERS); */
     {
         std::vector<std::string> results = names_in_parentheses();
         words->expect(",");
@@ -372,7 +386,7 @@ class Builder {
             return;
         words->expect(";");
     }
-    void statements()                            /* up to the closing brace */
+    void statements() /* up to the closing brace */
     {
         for (;;) {
             std::string word = words->take();
@@ -410,7 +424,7 @@ class Builder {
         }
         k.parameter_bytes = end;
     }
-    void bounds()                                /* what stands between a kernel's parameters and its body */
+    void bounds() /* what stands between a kernel's parameters and its body */
     {
         while (!words->skip("{")) {
             std::string word = words->take();
@@ -424,7 +438,7 @@ class Builder {
                 fail("%s of a kernel", word.c_str());
         }
     }
-    std::vector<std::string> formals(Words &w)   /* (.param TYPE NAME, ..) {; the result comes first */
+    std::vector<std::string> formals(Words &w) /* (.param TYPE NAME, ..) {; the result comes first */
     {
         std::vector<std::string> names;
         for (unsigned list = 0; list < 2; list++) {
@@ -435,7 +449,7 @@ class Builder {
                 w.skip(",");
             }
             if (list == 0)
-                w.take();                        /* the function's name */
+                w.take(); /* the function's name */
         }
         w.expect("{");
         return names;
@@ -450,7 +464,7 @@ class Builder {
         }
     }
 
-public:
+  public:
     Builder(Text &t, Kernel &kernel) : text(t), k(kernel) {}
     void build(const Text::Body &body)
     {

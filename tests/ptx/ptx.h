@@ -123,7 +123,8 @@ struct Store { uint32_t to; unsigned bytes; char value[16]; };
 /* A barrier that counts bytes; `by` is the warp that made it, which has to fence it and to arrive at the
  * cluster's barrier before other blocks may know of it; `coming`: on their way. */
 struct Mbarrier {
-    uint32_t at; int64_t bytes; unsigned count, pending, phase, by; bool fenced, seen; std::deque<Store> coming;
+    uint32_t at; int64_t bytes; unsigned count, pending, phase, by; bool fenced, seen;
+    std::deque<Store> coming;
 };
 struct Block;
 /* A path of lanes that have parted from others, until `join`. */
@@ -138,7 +139,7 @@ struct Warp {
     uint32_t *known;
     State state;
     unsigned cluster_phase;
-    bool arrived;                                /* at the cluster's barrier, which it has still to wait for */
+    bool arrived;                                /* at the cluster's barrier; it has still to wait for it */
     uint64_t low, high;                          /* device memory that was touched last */
     char *local; uint8_t *local_known;
     template <class T> T *row(const Operand &o) { return (T *)(file + o.at); }

@@ -1,6 +1,6 @@
-/* run.cpp - a launch: one cluster of blocks after the other, or all at once; its warps take turns, each going on
- * until it waits. Whose turn it is, which block comes first and which of two paths, is an adversary's choice
- * (WEFT_EMU_ORDER, as in tests/emu/fibers.h). */
+/* run.cpp - a launch: one cluster of blocks after the other, or all at once; its warps take turns, each going
+ * on until it waits. Whose turn it is, which block comes first and which of two paths, is an adversary's
+ * choice (WEFT_EMU_ORDER, as in tests/emu/fibers.h). */
 #include <string.h>
 #include <algorithm>
 #include "tests/ptx/ptx.h"
@@ -48,8 +48,9 @@ void write_specials(const Call &call, const Block &b, Warp &w)
 {
     const Kernel &k = *call.kernel;
     const Size &t = call.threads, &g = call.grid;
-    const uint32_t same[SPECIALS] = { 0, 0, 0, t.x, t.y, t.z, b.index.x, b.index.y, b.index.z,
-                                      g.x, g.y, g.z, 0, b.rank % call.cluster, call.cluster };
+    const uint32_t same[SPECIALS] = { 0,           0,         0,   t.x, t.y, t.z, b.index.x,
+                                      b.index.y,   b.index.z, g.x, g.y, g.z, 0,   b.rank % call.cluster,
+                                      call.cluster };
     for (unsigned s = 0; s < SPECIALS; s++) {
         if (k.special[s].at == NOWHERE)
             continue;
@@ -73,10 +74,11 @@ void begin(const Call &call, Block &b, Warp &w)
     w.active = w.alive, w.state = READY, w.arrived = false, w.low = w.high = 0;
     w.paths.assign(1, Path{ 0, NOWHERE, w.alive });
     memset(w.known, 0, k.slots * sizeof *w.known);
-    memset(w.local_known, 0, k.local * LANES);
+    if (k.local)
+        memset(w.local_known, 0, k.local * LANES);
     write_constants(k, w), write_specials(call, b, w);
 }
-void end(Warp &w)                                /* all its lanes have returned: nobody waits for it */
+void end(Warp &w) /* all its lanes have returned: nobody waits for it */
 {
     Block &b = *w.block;
     if (w.arrived)
@@ -94,7 +96,7 @@ void part(Warp &w, const Instruction &i, uint32_t taken)
         here.pc = taken ? i.target : next;
         return;
     }
-    if (here.join == i.join && i.join != NOWHERE)        /* who has come there waits below */
+    if (here.join == i.join && i.join != NOWHERE) /* who has come there waits below */
         w.paths.pop_back();
     else
         here.pc = i.join;
@@ -148,12 +150,12 @@ void step(Warp &w)
         execute(w, i);
     } catch (const Failure &f) {
         const Size &b = w.block->index;
-        fail("%s:%u: %s: block (%u, %u, %u), warp %u: %s", k.text->path.c_str(), i.line, i.name, b.x, b.y, b.z,
-             w.number, f.why.c_str());
+        fail("%s:%u: %s: block (%u, %u, %u), warp %u: %s", k.text->path.c_str(), i.line, i.name, b.x, b.y,
+             b.z, w.number, f.why.c_str());
     }
 }
 
-void go_on(Warp &w)                              /* until it waits, or has ended */
+void go_on(Warp &w) /* until it waits, or has ended */
 {
     while (w.state == READY && !w.paths.empty())
         step(w);
@@ -189,15 +191,19 @@ Warp *chosen(Cluster &c, State state)
     if (can.empty())
         return NULL;
     size_t n = can.size();
-    return state == POLLS ? can[c.polls % n] : can[c.call->order == 0 ? 0 : c.call->order == 1 ? n - 1 : lot((unsigned)n)];
+    return state == POLLS ? can[c.polls % n] :
+                            can[c.call->order == 0 ? 0 :
+                                c.call->order == 1 ? n - 1 :
+                                                     lot((unsigned)n)];
 }
 
 Warp *poller(Cluster &c)
 {
     Warp *w = chosen(c, POLLS);
     if (!w || c.polls > PATIENCE)
-        fail("threads wait for what does not come: a barrier that not all of them reach, or bytes that no one "
-             "sends");
+        fail(
+            "threads wait for what does not come: a barrier that not all of them reach, or bytes that no one "
+            "sends");
     if (++c.polls > 2 * c.living * LANES)
         c.time += 1 << 26;
     return w;
@@ -229,7 +235,7 @@ void begin(const Call &call, Cluster &c, unsigned first, Memories &memories)
         b.living = warps, b.at_barrier = 0, c.living += warps;
         b.barriers.clear();
         memset(b.shared_known.data(), call.lost ? 0xFF : 0, b.shared_known.size());
-        if (call.lost)                           /* what another kernel has left there */
+        if (call.lost) /* what another kernel has left there */
             memset(b.shared.data(), 0x3E, b.shared.size());
         for (Warp &w : b.warps) {
             Memory &m = memories[i++];
@@ -265,7 +271,7 @@ void make_room(const Call &call, Cluster &c, unsigned blocks, Memories &memories
 
 unsigned in_order(int order, unsigned i, unsigned n, unsigned from)
 {
-    unsigned long far = n % 7919 ? 7919 : 1;     /* a prime that does not divide n: each comes once */
+    unsigned long far = n % 7919 ? 7919 : 1; /* a prime that does not divide n: each comes once */
     return order == 0 ? i : order == 1 ? n - 1 - i : (unsigned)((from + i * far) % n);
 }
 } // namespace

@@ -93,7 +93,7 @@ void settle(Mbarrier &m)
     if (!m.pending && !m.bytes)
         m.pending = m.count, m.phase ^= 1;
 }
-void inside(Warp &w, uint32_t at, size_t bytes)  /* the block's shared memory */
+void inside(Warp &w, uint32_t at, size_t bytes) /* the block's shared memory */
 {
     const Call &c = *cluster_of(w).call;
     if (at % bytes || !((at >= STATIC_PART && at + bytes <= STATIC_PART + c.kernel->shared) ||
@@ -109,7 +109,7 @@ void mbarrier_init(Warp &w, const Instruction &i)
         inside(w, at, 8);
         if (barrier_at(*w.block, at))
             fail("a barrier at %#x is made twice", at);
-        w.block->barriers.push_back(Mbarrier{ at, 0, count, count, 0, w.number, false, false });
+        w.block->barriers.push_back(Mbarrier{ at, 0, count, count, 0, w.number, false, false, {} });
     });
 }
 void fence_of_init(Warp &w, const Instruction &)
@@ -227,9 +227,11 @@ void clock64(Warp &w, const Instruction &i)
     learn(w, i.operand[0], ALL);
 }
 
-#define SHUFFLE(name, WAY)                                                   \
-    { "shfl.sync." name ".b32", "WWWWW", shuffle<WAY, 0> },                  \
-    { "shfl.sync." name ".b32|p", "WPWWWW", shuffle<WAY, 1> }
+#define SHUFFLE(name, WAY)                                    \
+    { "shfl.sync." name ".b32", "WWWWW", shuffle<WAY, 0> },   \
+    {                                                         \
+        "shfl.sync." name ".b32|p", "WPWWWW", shuffle<WAY, 1> \
+    }
 const Meaning table[] = {
     { "bar.sync", "W", bar_sync },
     { "bar.warp.sync", "W", syncwarp },
@@ -248,7 +250,10 @@ const Meaning table[] = {
       [](Warp &w, const Instruction &i) { st_async(w, i, 1); } },
     { "st.async.weak.shared::cluster.mbarrier::complete_tx::bytes.v4.f32", "WWWWWW",
       [](Warp &w, const Instruction &i) { st_async(w, i, 4); } },
-    SHUFFLE("up", UP), SHUFFLE("down", DOWN), SHUFFLE("bfly", BFLY), SHUFFLE("idx", IDX),
+    SHUFFLE("up", UP),
+    SHUFFLE("down", DOWN),
+    SHUFFLE("bfly", BFLY),
+    SHUFFLE("idx", IDX),
     { "clock64", "L", clock64 },
     { "mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32", "WWWWWWWWWWWWWW", mma_tf32 },
 };

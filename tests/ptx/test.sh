@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # test.sh: the PTX that libweft_cuda.so is made from is executed, by the interpreter of tests/ptx in the emulation, for each of three
-# compute capabilities: the tests of kernels, of recurrent layers in each of their ways, and of attention. ALL=1: every test that can
+# compute capabilities: the tests of kernels, of recurrent layers in each of their ways, and of attention. WHOLE=1: every test that can
 # run on a GPU, and the golden vectors. Every kernel of the plug-in must have been among them. B: the build. CAPABILITIES, PROGRAMS: fewer.
 set -u
 [ -n "$(ls "$B"/ptx/*.ptx 2>/dev/null)" ] || { echo "test.sh: no $B/ptx: make $B/libweft_cuda.so first"; exit 1; }
@@ -64,10 +64,10 @@ for t in "$B"/tests/test_*; do
     case ${t##*/} in
     test_kernel_bits|test_vector|test_cuda|test_cuda_emulated|test_cuda_link) ;;       # of the CPU, or of the emulation itself
     test_kernels*|test_kernel_groups|test_recur*|test_attention*|test_cuda_recur) programs+=("$t") ;;
-    *) if [ -n "${ALL:-}" ] && grep -q WEFT_TABLES "$t"; then programs+=("$t"); fi ;;
+    *) if [ -n "${WHOLE:-}" ] && grep -q WEFT_TABLES "$t"; then programs+=("$t"); fi ;;
     esac
 done
-[ -z "${ALL:-}" ] || programs+=("$B/tests/golden")
+[ -z "${WHOLE:-}" ] || programs+=("$B/tests/golden")
 for cc in ${CAPABILITIES:-80 90 120}; do
     capability "$cc" ${PROGRAMS:-"${programs[@]}"}
     [ -n "${PROGRAMS:-}" ] || kernels "$cc"

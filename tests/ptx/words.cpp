@@ -77,10 +77,7 @@ void Words::expect(const char *word)
         fail("%s is expected, and there is %s", word, there.c_str());
 }
 
-bool is_number(const std::string &word)
-{
-    return isdigit((unsigned char)word[word[0] == '-']);
-}
+bool is_number(const std::string &word) { return isdigit((unsigned char)word[word[0] == '-']); }
 
 uint64_t number(const std::string &word)
 {
@@ -98,7 +95,9 @@ uint64_t number(const std::string &word)
 unsigned bytes_of(const std::string &type)
 {
     size_t digits = type.find_first_of("0123456789");
-    unsigned bits = type == ".pred" ? 8 : digits == std::string::npos ? 0 : (unsigned)atoi(type.c_str() + digits);
+    unsigned bits = type == ".pred"             ? 8 :
+                    digits == std::string::npos ? 0 :
+                                                  (unsigned)atoi(type.c_str() + digits);
     if (bits != 8 && bits != 16 && bits != 32 && bits != 64)
         fail("%s is no type", type.c_str());
     return bits / 8;
@@ -109,7 +108,7 @@ Declared declared(Words &w)
     Declared d = { "", 0, 0, false };
     std::string word = w.take();
     for (; word[0] == '.'; word = w.take()) {
-        if (word == ".ptr") {                    /* what a pointer points to: no matter */
+        if (word == ".ptr") { /* what a pointer points to: no matter */
             while (w.skip(".global") || w.skip(".shared")) {}
             if (w.skip(".align"))
                 w.take();
@@ -131,7 +130,7 @@ Declared declared(Words &w)
 }
 
 /* ---- a text ---- */
-static void skip_body(Words &w)                  /* from behind its first brace */
+static void skip_body(Words &w) /* from behind its first brace */
 {
     for (unsigned depth = 1; depth;) {
         skip_blanks(w);
@@ -142,7 +141,7 @@ static void skip_body(Words &w)                  /* from behind its first brace 
     }
 }
 
-static void table(Text &t, Words &w)             /* .global: a table of numbers */
+static void table(Text &t, Words &w) /* .global: a table of numbers */
 {
     Declared d = declared(w);
     std::vector<char> &bytes = t.globals[d.name];
@@ -165,14 +164,14 @@ static void shared(Text &t, Words &w)
     w.expect(";");
 }
 
-static void body(Text &t, Words &w, bool entry)  /* NAME(..) .. {..}, or a declaration that ends here */
+static void body(Text &t, Words &w, bool entry) /* NAME(..) .. {..}, or a declaration that ends here */
 {
     Text::Body at = { (size_t)(w.p - t.source.data()), w.line };
     std::string word, name;
     while ((word = w.take()) != "{" && word != ";") {
         if (word.empty())
             fail("a kernel without a body");
-        if (word == "(" && !entry)               /* a function's result stands before its name */
+        if (word == "(" && !entry) /* a function's result stands before its name */
             while (w.take() != ")") {}
         else if (name.empty())
             name = word, at = entry ? Text::Body{ (size_t)(w.p - t.source.data()), w.line } : at;

@@ -1,0 +1,69 @@
+#!/usr/bin/env bash
+# planted.sh: bugs that only the shipped code can have, which g++ and the emulation do not see. Each is planted into a copy of one source,
+# nvcc makes its PTX anew, and the test that is named must fail on it. Where nvcc's PTX stays the same, that is said, and counts as such.
+# B: the build, with its PTX and tests; NVCC. A part of `make nightly`.
+set -u
+nvcc=${NVCC:-$(command -v nvcc || echo /usr/local/cuda/bin/nvcc)}
+folder=$(realpath -m "$B/planted_ptx") texts=$(realpath "$B/ptx")
+export WEFT_TESTS=$PWD/tests WEFT_BACKEND_PATH=$(realpath "$B/emu") WEFT_TABLES="ref cuda" WEFT_SMALL=1 WEFT_GPU=1 WEFT_MANAGED=1 WEFT_EMU_ASYNC=1
+rm -rf "$folder"; mkdir -p "$folder"
+all=0
+
+# FOLDER EXPECTED CC WHAT [HEADER:]FILE SED TEST [FILTER]; EXPECTED: caught, or same
+net() {
+    local into=$1 expected=$2 cc=$3 what=$4 edited=${5%%:*} file=${5#*:} program=$6 test=$7 filter=${8:-} order rc=0 name
+    name=${file%.cu}
+    mkdir -p "$into/cuda" "$into/core/shared" "$into/ptx"
+    cp cuda/*.h "cuda/$file" "$into/cuda"; cp core/*.h core/*.def "$into/core" 2>/dev/null; cp core/shared/* "$into/core/shared"
+    case $edited in */*) ;; *) edited=cuda/$edited ;; esac
+    sed -E "$program" "$edited" >"$into/$edited"
+    if cmp -s "$edited" "$into/$edited"; then echo "  FAIL  $what: there is no such place in $edited"; return; fi
+    (cd "$into" && "$nvcc" -std=c++17 -O3 -I. -I"$OLDPWD" -arch="compute_$cc" -ptx -o "$name.ptx" "cuda/$file") >"$into/log" 2>&1 ||
+        { echo "  FAIL  $what: does not compile"; head -n 5 "$into/log"; return; }
+    ln -s "$texts"/*."$cc".ptx "$into/ptx"
+    rm "$into/ptx/$name.$cc.ptx"; mv "$into/$name.ptx" "$into/ptx/$name.$cc.ptx"
+    # what a module is called depends on its folder
+    if cmp -s <(plain_names "$texts/$name.$cc.ptx") <(plain_names "$into/ptx/$name.$cc.ptx"); then
+        if [ "$expected" = same ]; then echo "  ok    $what: nvcc makes the same PTX of it"; else echo "  FAIL  $what: nvcc makes the same PTX of it"; fi
+        return
+    fi
+    if [ "$expected" = same ]; then echo "  FAIL  $what: nvcc makes another PTX of it"; return; fi
+    for order in 0 1 2; do
+        WEFT_EMU_CC=$cc WEFT_EMU_PTX=$into/ptx WEFT_EMU_ORDER=$order timeout 100 "$B/tests/$test" ${filter:+--filter "$filter"} >"$into/log" 2>&1 </dev/null || rc=1
+        [ $rc = 0 ] || break
+    done
+    if [ $rc = 0 ]; then echo "  FAIL  $what: $test did not notice"; return; fi
+    echo "  ok    $what: $test, order $order: $(sed -n 's/^emulated CUDA: //p' "$into/log" | head -n 1 | sed -E 's,[^ ]*/ptx/,,' | cut -c 1-110)"
+    rm -rf "$into"
+}
+plain_names() { sed -E 's/_INTERNAL_[0-9a-f]+_[0-9]+_[A-Za-z_]+_cu_[0-9a-f]{8}/_INTERNAL_/g; s/_?[0-9]*_INTERNAL_[0-9a-z_]*/_INTERNAL_/g; /^\/\//d' "$1"; }
+plant() {                               # EXPECTED CC WHAT [HEADER:]FILE SED TEST [FILTER]; as many at once as there are cores
+    all=$((all + 1))
+    while [ "$(jobs -rp | wc -l)" -ge "$(nproc)" ]; do wait -n; done
+    net "$folder/$all" "$@" >"$folder/$all.log" 2>&1 &
+}
+
+export WEFT_RECUR=general
+plant caught 90 "a kernel that reads the host's numbers"        recur.cu                's/step_at\(r, r.live.device, r.start.device, t\)/step_at(r, r.live.host, r.start.host, t)/'   test_rnn_rows
+plant caught 90 "attention that reads the host's offsets"       attention_tile.h:attention.cu 's/= a.q_offset.device\[s\]/= a.q_offset.host[s]/'  test_attention
+plant caught 80 "a kernel bounded to fewer threads"             attention_tile.h:attention.cu 's/__launch_bounds__\(SIDE \* SIDE, 2\)/__launch_bounds__(SIDE * SIDE \/ 2, 2)/'  test_kernels 'kernels/attention'
+plant caught 120 "half of a draw that is called 64 bits"        core/shared/normal.h:pointwise.cu 's/\(double\)\(uint32_t\)\(draw >> 32\)/(double)(draw >> 32)/'  test_kernels 'kernels/flat'
+export WEFT_RECUR=block
+plant caught 90 "weights at half a vector's alignment"          recur_block.cu          's/float4 \*rest = \(float4 \*\)\(memory \+ 2 \* SEQUENCES \* \(UNITS \+ PAD\)\)/float4 *rest = (float4 *)(memory + 2 * SEQUENCES * (UNITS + PAD) - 2)/'  test_recur 'recur/tiers*'
+plant caught 90 "more shared memory than there is"              recur_block.cu          's/^    float4 \*rest = \(float4 \*\)\(memory .*/&\n    SHARED(much, float[4096]); much[threadIdx.x] = (float)r.steps; __syncthreads();\n    if (r.steps < 0) memory[0] = much[threadIdx.x \/ 2];/'  test_recur 'recur/tiers*'
+plant caught 90 "a persistent kernel bounded to half its threads" recur_block.cu        's/__launch_bounds__\(4 \* UNITS, UNITS == 32\) forward/__launch_bounds__(2 * UNITS, UNITS == 32) forward/'  test_recur 'recur/forward*'
+plant caught 90 "two fragments in each other's place"           ptx.h:recur_block.cu    's/"r"\(a\[0\]\), "r"\(a\[1\]\), "r"\(a\[2\]\)/"r"(a[0]), "r"(a[2]), "r"(a[1])/'  test_recur 'recur/forward*'
+plant caught 90 "TF32 that is not rounded"                      ptx.h:recur_block.cu    's/cvt.rna.tf32.f32 %0, %1;/mov.b32 %0, %1;/'      test_recur 'recur/tiers*'
+export WEFT_RECUR=cluster
+plant caught 90 "a wait that takes no for yes"                  ptx.h:recur_cluster.cu  's/1, 0, p; \}"/0, 1, p; }"/'                      test_recur 'recur/wide*'
+plant caught 90 "a rank in an address's place"                  ptx.h:recur_cluster.cu  's/"=r"\(there\) : "r"\(shared_address\(mine\)\), "r"\(rank\)/"=r"(there) : "r"(rank), "r"(shared_address(mine))/'  test_recur 'recur/wide*'
+plant caught 90 "numbers of a store in another order"           ptx.h:recur_cluster.cu  's/"f"\(v.x\), "f"\(v.y\), "f"\(v.z\), "f"\(v.w\), "r"/"f"(v.y), "f"(v.x), "f"(v.z), "f"(v.w), "r"/'  test_recur 'recur/wide*'
+plant caught 90 "barriers of which others hear too early"       ptx.h:recur_cluster.cu  's/SM90\("fence.mbarrier_init.release.cluster;" ::: "memory"\)/(void)0/'  test_recur 'recur/wide*'
+plant caught 90 "an arrival that releases nothing"              ptx.h:recur_cluster.cu  's/arrive.release.aligned/arrive.relaxed.aligned/'  test_recur 'recur/wide*'
+plant caught 90 "a cluster's barrier that some go round"        recur_cluster.cu        's/^    cluster_sync\(\);/    if (threadIdx.x % 32 < 31) cluster_sync();/'  test_recur 'recur/wide*'
+plant same   90 "a wait that says nothing of memory"            ptx.h:recur_cluster.cu  '/mbarrier_try_wait/,/^\}/s/^         : "memory"\);/);/'  test_recur 'recur/wide*'
+wait
+cat "$folder"/*.log
+good=$(cat "$folder"/*.log | grep -c '^  ok ')
+echo "$good of $all bugs planted into what is shipped are caught, or are none: the nets hold"
+[ "$good" = "$all" ]
