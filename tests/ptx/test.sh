@@ -6,27 +6,29 @@ set -u
 [ -n "$(ls "$B"/ptx/*.ptx 2>/dev/null)" ] || { echo "test.sh: no $B/ptx: make $B/libweft_cuda.so first"; exit 1; }
 grep -qw fma /proc/cpuinfo || { echo "skipped: the interpreter is compiled for a CPU with AVX2 and FMA"; exit 0; }
 logs=$(realpath -m "$B")/logs/ptx
-rm -rf "$logs"; mkdir -p "$logs/tmp" "$logs/cache"
+rm -rf "$logs"; mkdir -p "$logs/tmp" "$logs/cache" "$logs/told"
 export TMPDIR=$logs/tmp XDG_CACHE_HOME=$logs/cache WEFT_TESTS=$PWD/tests WEFT_BACKEND_PATH=$(realpath "$B/emu") WEFT_EMU_PTX=$(realpath "$B/ptx")
 # As on a GPU: what hands a kernel the host's own memory is left out.
-export WEFT_TABLES="ref cuda" WEFT_SMALL=1 WEFT_GPU=1 WEFT_MANAGED=1
-good=0 bad=0
-
+export WEFT_EMU_PTX_SAY=$logs/said WEFT_TABLES="ref cuda" WEFT_SMALL=1 WEFT_GPU=1 WEFT_MANAGED=1
 tell() {                                # NAME GOOD BAD SECONDS
-    good=$((good + $2)) bad=$((bad + $3))
+    echo "$2 $3" >"$logs/told/$1"
     if [ "$3" = 0 ]; then printf '  ok    %-34s %5d  %5.1f s\n' "$1" "$2" "$4"; return; fi
     printf '  FAIL  %-34s %5d  %5.1f s\n' "$1" "$3" "$4"
     grep -v '^\[----\] *$' "$logs/$1" | head -n 40 | cut -c 1-400 | sed 's/^/        | /'
 }
-program() {                             # NAME PROGRAM ARGUMENTS..
+run() {                                 # NAME PROGRAM ARGUMENTS..
     local name=$1 start=$EPOCHREALTIME rc tested passing n m; shift
-    export WEFT_EMU_PTX_SAY=$logs/said
     timeout "${WEFT_LIMIT:-300}" "$@" >"$logs/$name" 2>&1 </dev/null
     rc=$?
     read -r tested passing < <(sed -n 's/.*Tested: *\([0-9]*\).*Passing: *\([0-9]*\).*/\1 \2/p; s/^\([0-9]*\) of \([0-9]*\) .*hold.*/\2 \1/p' "$logs/$name" | tail -n 1)
     n=${passing:-0} m=$((${tested:-1} - n))
     if [ $rc != 0 ] && [ $m = 0 ]; then m=1; fi
     tell "$name" "$n" "$m" "$(echo "$EPOCHREALTIME $start" | awk '{ print $1 - $2 }')"
+}
+program() {                             # NAME PROGRAM ARGUMENTS..; as many at once as there are cores
+    while [ "$(jobs -rp | wc -l)" -ge "$(nproc)" ]; do wait -n; done
+    begun=$((begun + 1))
+    run "$@" &
 }
 ways() {                                # CAPABILITY: of recurrent layers
     case $1 in 80) echo general block ;; *) echo general block cluster ;; esac
@@ -50,6 +52,7 @@ kernels() {                             # CAPABILITY: have all been interpreted 
     local cc=$1 all missing never=empty_kernel
     case $cc in 80) never+='|_cluster|_stepsI.*Li128E' ;; 120) never+='|_clusterI.*Li16E|_stepsI.*Li128E' ;; esac   # what wants more than it has
     sed -n 's/^\.*\(visible \)*\.entry \([^(]*\).*/\2/p' "$B"/ptx/*."$cc".ptx | grep -vE "$never" | sort -u >"$logs/all.$cc"
+    begun=$((begun + 1))
     sed -n "s/^$cc [^ ]* //p" "$logs/said" | sort -u >"$logs/run.$cc"
     all=$(wc -l <"$logs/all.$cc") missing=$(comm -23 "$logs/all.$cc" "$logs/run.$cc" | wc -l)
     if [ "$missing" = 0 ]; then tell "every_kernel.$cc" "$all" 0 0; return; fi
@@ -57,7 +60,7 @@ kernels() {                             # CAPABILITY: have all been interpreted 
     tell "every_kernel.$cc" $((all - missing)) "$missing" 0
 }
 
-order=0
+order=0 begun=0
 programs=()
 for t in "$B"/tests/test_*; do
     [ -x "$t" ] && [ -f "$t" ] || continue
@@ -68,9 +71,11 @@ for t in "$B"/tests/test_*; do
     esac
 done
 [ -z "${WHOLE:-}" ] || programs+=("$B/tests/golden")
-for cc in ${CAPABILITIES:-80 90 120}; do
-    capability "$cc" ${PROGRAMS:-"${programs[@]}"}
-    [ -n "${PROGRAMS:-}" ] || kernels "$cc"
-done
+for cc in ${CAPABILITIES:-80 90 120}; do capability "$cc" ${PROGRAMS:-"${programs[@]}"}; done
+wait
+[ -n "${PROGRAMS:-}" ] || for cc in ${CAPABILITIES:-80 90 120}; do kernels "$cc"; done
+read -r good bad < <(cat "$logs"/told/* | awk '{ good += $1; bad += $2 } END { print good + 0, bad + 0 }')
+told=$(find "$logs/told" -type f | wc -l)
+if [ "$told" != "$begun" ]; then echo "  FAIL  $begun were begun, $told said how they ended"; bad=$((bad + 1)); fi
 echo "$good of $((good + bad)) tests of the plug-in's PTX, and kernels of it, hold"
 [ "$bad" = 0 ] && [ "$good" -gt 0 ]
