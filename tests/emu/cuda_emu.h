@@ -23,11 +23,14 @@
  *     WEFT_EMU_SKIP    1: no kernel and no product is executed, so that a step's launches can be counted at
  *                      shapes that would take hours
  *     WEFT_EMU_SAY     1: the name of each kernel that is launched, and of each product, on stderr
+ *     WEFT_EMU_PTX     a folder with NAME.CC.ptx for each cuda/NAME.cu and compute capability, as the build
+ *                      keeps it: kernels are executed as nvcc has made them (tests/ptx)
+ *     WEFT_EMU_PTX_SAY a file to which the name of each kernel that is executed so is added
  *     WEFT_EMU_QUERIES 0: what is asked of a device's and a kernel's attributes is refused
  *     WEFT_EMU_DRIVER  the CUDA version that the driver knows (13000)
  *
- * It cannot show: tensor cores beyond their rounding, weak memory order, bank conflicts, occupancy,
- * registers, time. */
+ * It cannot show: what nvcc makes of a kernel and how tensor cores cut (WEFT_EMU_PTX does), weak memory order,
+ * bank conflicts, occupancy, registers, time. */
 #ifndef WEFT_EMU_H
 #define WEFT_EMU_H
 #define WEFT_EMULATED 1                          /* to the sources: CUDA's own headers are not needed */
