@@ -58,12 +58,9 @@ static inline cudaError_t clusters_at_once(int *n, void (*kernel)(P...), int blo
  * 2t), (g+8, 2t+1) tf32, a 16 x 8, b 8 x 8:   a: (g, t), (g+8, t), (g, t+4), (g+8, t+4);  b: (t, g), (t+4,
  * g) bf16, a 16 x 16, b 16 x 8: a: (g, 2t..), (g+8, 2t..), (g, 2t+8..), (g+8, 2t+8..);  b: (2t.., g),
  * (2t+8.., g); pairs, low half first. */
-PTX uint32_t to_tf32(float x)                    /* to nearest; the tensor core itself would cut off */
-{
-    uint32_t r;
-    asm("cvt.rna.tf32.f32 %0, %1;" : "=r"(r) : "f"(x));
-    return r;
-}
+/* To nearest, ties away from zero, where the tensor core would cut off: cvt.rna.tf32.f32, which is five
+ * instructions from sm_90 on, but that NaN may become another number. */
+PTX uint32_t to_tf32(float x) { return (__float_as_uint(x) + 0x1000) & ~0x1FFFu; }
 PTX uint32_t pack_bf16(float low, float high)
 {
     uint32_t r;
@@ -126,11 +123,12 @@ PTX void mbarrier_arrive_expect(uint64_t *b, unsigned bytes)
          : "memory");
 }
 /* Is the phase of that parity over? The first has parity 0. Waits a while for it, as long as the hardware
- * likes. */
+ * likes. What it waits for comes into the block's own shared memory: to acquire for the cluster, too, would
+ * empty L1 in each step. */
 PTX bool mbarrier_try_wait(uint64_t *b, unsigned parity)
 {
     uint32_t over = 1;
-    SM90("{ .reg .pred p; mbarrier.try_wait.parity.acquire.cluster.shared::cta.b64 p, [%1], %2; selp.u32 %0, "
+    SM90("{ .reg .pred p; mbarrier.try_wait.parity.shared::cta.b64 p, [%1], %2; selp.u32 %0, "
          "1, 0, p; }"
          : "=r"(over)
          : "r"(shared_address(b)), "r"(parity)

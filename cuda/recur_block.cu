@@ -83,19 +83,12 @@ __device__ static void load_weights(const weft__recurrence &r, const who &me, we
     }
 }
 
-__device__ static inline void add_product(const uint32_t (&high)[4], const uint32_t (&low)[4],
-                                          const halves &b, float (&small)[4], float (&sum)[4])
-{
-    mma_tf32(small, low, b.high);
-    mma_tf32(small, high, b.low);
-    mma_tf32(sum, high, b.high);
-}
 /* sum += weights times columns; x: the thread's first number of its column. */
 template <weft__cell C, bool BACK, int DEEP, int KEPT, int TILES>
 __device__ static void multiply(const weights<KEPT, TILES> &w, const float4 *rest, const float *x,
                                 float (&sum)[TILES][4])
 {
-    float small[TILES][4] = {};
+    parts part[TILES] = {};
     uint32_t high[4], low[4];
     UNROLLED for (int i = 0; i < KEPT * TILES; i++) {
         const int k = i / TILES, tile = i % TILES;
@@ -103,7 +96,8 @@ __device__ static void multiply(const weights<KEPT, TILES> &w, const float4 *res
             const bool is = BACK || has_weights(C, tile, j);
             high[j] = is ? w.high[k][tile][j] : 0, low[j] = is ? w.low[k][tile][j] : 0;
         }
-        add_product(high, low, column_of<1>(x + k * 8), small[tile], sum[tile]);
+        add_product(high, low, column_of<1>(x + k * 8), part[tile]);
+        fold_after(k, part[tile], sum[tile]);
     }
     for (int k = KEPT; k < DEEP; k++) {
         const halves b = column_of<1>(x + k * 8);
@@ -111,12 +105,12 @@ __device__ static void multiply(const weights<KEPT, TILES> &w, const float4 *res
             const float4 v = rest[((k - KEPT) * TILES + tile) * (int)blockDim.x + (int)threadIdx.x];
             split(v.x, high[0], low[0]), split(v.y, high[1], low[1]), split(v.z, high[2], low[2]),
                 split(v.w, high[3], low[3]);
-            add_product(high, low, b, small[tile], sum[tile]);
+            add_product(high, low, b, part[tile]);
+            fold_after(k, part[tile], sum[tile]);
         }
     }
     for (int tile = 0; tile < TILES; tile++)
-        for (int j = 0; j < 4; j++)
-            sum[tile][j] += small[tile][j];
+        fold_all(part[tile], sum[tile]);
 }
 
 /* ---- forward ---- */

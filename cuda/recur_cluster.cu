@@ -139,16 +139,12 @@ __device__ static void load_weights(const Weight &weight, float4 (&w)[least_of(D
     ROLLED for (int i = IN_REGISTERS; i < DEEP * TILES; i++)
         rest[(i - IN_REGISTERS) * BLOCK + (int)threadIdx.x] = four_weights(weight, i / TILES, i % TILES);
 }
-/* of high halves; of the weights' low ones; of the columns' low ones */
-typedef struct sums { float main[4], low[4], high[4]; } sums;
-__device__ static inline void add_product(const float4 &w, const halves &b, sums &s)
+__device__ static inline void add_product(const float4 &w, const halves &b, parts &p)
 {
     uint32_t high[4], low[4];
     split(w.x, high[0], low[0]), split(w.y, high[1], low[1]), split(w.z, high[2], low[2]),
         split(w.w, high[3], low[3]);
-    mma_tf32(s.low, low, b.high);
-    mma_tf32(s.high, high, b.low);
-    mma_tf32(s.main, high, b.high);
+    add_product(high, low, b, p);
 }
 /* x: the thread's first number of its column; a term is SEQUENCES numbers further on. */
 template <int DEEP, int TILES>
@@ -156,22 +152,27 @@ __device__ static void multiply(float4 (&w)[least_of(DEEP * TILES, KEPT)], const
                                 float (&sum)[TILES][4])
 {
     constexpr int IN_REGISTERS = least_of(DEEP * TILES, KEPT) / TILES;
-    sums s[TILES] = {};
+    parts part[TILES] = {};
+    UNROLLED for (int tile = 0; tile < TILES; tile++)
+        for (int j = 0; j < 4; j++)
+            sum[tile][j] = 0;
     UNROLLED for (int k = 0; k < IN_REGISTERS; k++) {
         const halves b = column_of<SEQUENCES>(x + k * 8 * SEQUENCES);
         UNROLLED for (int tile = 0; tile < TILES; tile++) {
             made_anew(w[k * TILES + tile]);      /* two halves of each are too many for the registers */
-            add_product(w[k * TILES + tile], b, s[tile]);
+            add_product(w[k * TILES + tile], b, part[tile]);
+            fold_after(k, part[tile], sum[tile]);
         }
     }
     ROLLED for (int k = IN_REGISTERS; k < DEEP; k++) {
         const halves b = column_of<SEQUENCES>(x + k * 8 * SEQUENCES);
-        UNROLLED for (int tile = 0; tile < TILES; tile++)
-            add_product(rest[((k - IN_REGISTERS) * TILES + tile) * BLOCK + (int)threadIdx.x], b, s[tile]);
+        UNROLLED for (int tile = 0; tile < TILES; tile++) {
+            add_product(rest[((k - IN_REGISTERS) * TILES + tile) * BLOCK + (int)threadIdx.x], b, part[tile]);
+            fold_after(k, part[tile], sum[tile]);
+        }
     }
     UNROLLED for (int tile = 0; tile < TILES; tile++)
-        for (int j = 0; j < 4; j++)
-            sum[tile][j] = s[tile].main[j] + (s[tile].low[j] + s[tile].high[j]);
+        fold_all(part[tile], sum[tile]);
 }
 
 /* ---- forward ---- */

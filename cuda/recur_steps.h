@@ -104,6 +104,30 @@ template <int STRIDE> __device__ static inline halves column_of(const float *x)
     split(x[4 * STRIDE], b.high[1], b.low[1]);
     return b;
 }
+/* Tensor cores cut what they add up, where an addition rounds, so a long sum is not theirs to keep: of 512
+ * numbers of one sign it would lose 2e-6. What they have of FOLDED steps goes into the thread's own sum, and
+ * products with a low half, which are small, have a sum of theirs. */
+enum { FOLDED = 4 };
+typedef struct parts { float high[4], small[4]; } parts;
+__device__ static inline void add_product(const uint32_t (&high)[4], const uint32_t (&low)[4],
+                                          const halves &b, parts &p)
+{
+    mma_tf32(p.small, low, b.high);
+    mma_tf32(p.small, high, b.low);
+    mma_tf32(p.high, high, b.high);
+}
+__device__ static inline void fold(float (&part)[4], float (&sum)[4])
+{
+    for (int j = 0; j < 4; j++)
+        sum[j] += part[j], part[j] = 0;
+}
+/* after step k of a product, and after the last */
+__device__ static inline void fold_after(int k, parts &p, float (&sum)[4])
+{
+    if (k % FOLDED == FOLDED - 1)
+        fold(p.high, sum);
+}
+__device__ static inline void fold_all(parts &p, float (&sum)[4]) { fold(p.high, sum), fold(p.small, sum); }
 /* A thread's number j, of four, of a forward tile: row of the unit's slot, column `in`. */
 template <weft__cell C>
 __device__ static float forward_weight(const weft__recurrence &r, const who &me, int k, int tile, int j)

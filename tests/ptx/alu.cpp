@@ -93,12 +93,21 @@ uint32_t nearest_tf32(uint32_t a) /* ties away from zero; every NaN the same one
 }
 
 /* ---- rows ---- */
+/* Whatever is not a number is the same one, as a GPU makes it. */
+template <class V> V canonical(V v) { return v; }
+float canonical(float v)
+{
+    uint32_t nan = 0x7FFFFFFF;
+    float only;
+    memcpy(&only, &nan, sizeof only);
+    return v != v ? only : v;
+}
 template <class D, class A, class F> void rows1(Warp &w, const Instruction &i, F f)
 {
     const Operand *o = i.operand;
     typename D::cell *d = w.row<typename D::cell>(o[0]);
     const typename A::cell *a = w.row<typename A::cell>(o[1]);
-    each(w.active, [=](unsigned l) { d[l] = (typename D::value)f((typename A::value)a[l]); });
+    each(w.active, [=](unsigned l) { d[l] = canonical((typename D::value)f((typename A::value)a[l])); });
     learn(w, o[0], w.known[o[1].slot]);
 }
 template <class D, class A, class B, class F> void rows2(Warp &w, const Instruction &i, F f)
@@ -107,8 +116,9 @@ template <class D, class A, class B, class F> void rows2(Warp &w, const Instruct
     typename D::cell *d = w.row<typename D::cell>(o[0]);
     const typename A::cell *a = w.row<typename A::cell>(o[1]);
     const typename B::cell *b = w.row<typename B::cell>(o[2]);
-    each(w.active,
-         [=](unsigned l) { d[l] = (typename D::value)f((typename A::value)a[l], (typename B::value)b[l]); });
+    each(w.active, [=](unsigned l) {
+        d[l] = canonical((typename D::value)f((typename A::value)a[l], (typename B::value)b[l]));
+    });
     learn(w, o[0], w.known[o[1].slot] & w.known[o[2].slot]);
 }
 template <class D, class A, class B, class C, class F> void rows3(Warp &w, const Instruction &i, F f)
@@ -119,8 +129,8 @@ template <class D, class A, class B, class C, class F> void rows3(Warp &w, const
     const typename B::cell *b = w.row<typename B::cell>(o[2]);
     const typename C::cell *c = w.row<typename C::cell>(o[3]);
     each(w.active, [=](unsigned l) {
-        d[l] =
-            (typename D::value)f((typename A::value)a[l], (typename B::value)b[l], (typename C::value)c[l]);
+        d[l] = canonical(
+            (typename D::value)f((typename A::value)a[l], (typename B::value)b[l], (typename C::value)c[l]));
     });
     learn(w, o[0], w.known[o[1].slot] & w.known[o[2].slot] & w.known[o[3].slot]);
 }

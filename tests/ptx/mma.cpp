@@ -53,13 +53,20 @@ void cut_sums(float *sum, const double (*x)[N], int n, int extra)
         sum[c] = (float)((s[c] < 0 ? -(double)size : (double)size) * unit[c]);
     }
 }
+float not_a_number() /* the one that GPUs make */
+{
+    uint32_t bits = 0x7FFFFFFF;
+    float x;
+    memcpy(&x, &bits, sizeof x);
+    return x;
+}
 void plain_sums(float *sum, const double (*x)[N], int n, int) /* infinities and NaN are not cut */
 {
     for (int c = 0; c < N; c++) {
         double s = 0;
         for (int k = 0; k < n; k++)
             s += x[k][c];
-        sum[c] = (float)s;
+        sum[c] = s != s ? not_a_number() : (float)s;
     }
 }
 bool finite(const float *x, int n)

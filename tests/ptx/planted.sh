@@ -53,7 +53,7 @@ plant caught 90 "weights at half a vector's alignment"          recur_block.cu  
 plant caught 90 "more shared memory than there is"              recur_block.cu          's/^    float4 \*rest = \(float4 \*\)\(memory .*/&\n    SHARED(much, float[4096]); much[threadIdx.x] = (float)r.steps; __syncthreads();\n    if (r.steps < 0) memory[0] = much[threadIdx.x \/ 2];/'  test_recur 'recur/tiers*'
 plant caught 90 "a persistent kernel bounded to half its threads" recur_block.cu        's/__launch_bounds__\(4 \* UNITS, UNITS == 32\) forward/__launch_bounds__(2 * UNITS, UNITS == 32) forward/'  test_recur 'recur/forward*'
 plant caught 90 "two fragments in each other's place"           ptx.h:recur_block.cu    's/"r"\(a\[0\]\), "r"\(a\[1\]\), "r"\(a\[2\]\)/"r"(a[0]), "r"(a[2]), "r"(a[1])/'  test_recur 'recur/forward*'
-plant caught 90 "TF32 that is not rounded"                      ptx.h:recur_block.cu    's/cvt.rna.tf32.f32 %0, %1;/mov.b32 %0, %1;/'      test_recur 'recur/tiers*'
+plant caught 90 "TF32 that is not rounded"                      ptx.h:recur_block.cu    's/\(__float_as_uint\(x\) \+ 0x1000\) & ~0x1FFFu/__float_as_uint(x)/'      test_recur 'recur/tiers*'
 export WEFT_RECUR=cluster
 plant caught 90 "a wait that takes no for yes"                  ptx.h:recur_cluster.cu  's/1, 0, p; \}"/0, 1, p; }"/'                      test_recur 'recur/wide*'
 plant caught 90 "a rank in an address's place"                  ptx.h:recur_cluster.cu  's/"=r"\(there\) : "r"\(shared_address\(mine\)\), "r"\(rank\)/"=r"(there) : "r"(rank), "r"(shared_address(mine))/'  test_recur 'recur/wide*'
