@@ -78,7 +78,7 @@ CUDA_PTX   := $(or $(filter 90 120,$(CUDA_ARCHS)),$(lastword $(CUDA_ARCHS)))
 CUDA_SRC   := $(wildcard cuda/*.cu)
 CUDA_OBJ   := $(CUDA_SRC:%.cu=$(B)/%.o)
 EMU_OBJ    := $(CUDA_SRC:%.cu=$(B)/emu/%.o) $(patsubst tests/emu/%.cpp,$(B)/emu/%.o,$(filter-out %_test.cpp %/nccl.cpp,$(wildcard tests/emu/*.cpp))) $(patsubst tests/ptx/%.cpp,$(B)/emu/ptx/%.o,$(filter-out %_test.cpp,$(wildcard tests/ptx/*.cpp)))
-NVCC_FLAGS  = -std=c++17 -O3 -I. $(filter -D%,$(VFLAGS)) -Werror all-warnings -MMD -MP \
+NVCC_FLAGS  = -std=c++17 -O3 -I. $(filter -D%,$(VFLAGS)) $(if $(WERROR),-Werror all-warnings) $(CUBLAS:%=-I%/include) -MMD -MP \
               $(foreach a,$(CUDA_ARCHS),-gencode arch=compute_$a$(comma)code=sm_$a) $(foreach a,$(CUDA_PTX),-gencode arch=compute_$a$(comma)code=compute_$a) \
               -Xfatbin -compress-all \
               -Xcompiler -fPIC,-fvisibility=hidden,-Wall,-Wextra,-Wno-missing-field-initializers
@@ -102,7 +102,7 @@ STAMP := $(strip $(CC) $(filter-out -Werror,$(BASE)) $(CPPFLAGS) $(CFLAGS) $(VFL
 ifneq ($(STAMP),$(file <$(B)/flags))
 $(shell mkdir -p $(B))$(file >$(B)/flags,$(STAMP))
 endif
-CUDA_STAMP := $(strip $(NVCC) $(NVCC_FLAGS) --keep)
+CUDA_STAMP := $(strip $(NVCC) $(filter-out -Werror all-warnings,$(NVCC_FLAGS)) --keep)
 ifneq ($(CUDA),)
 ifneq ($(CUDA_STAMP),$(file <$(B)/cuda_flags))
 $(shell mkdir -p $(B))$(file >$(B)/cuda_flags,$(CUDA_STAMP))
@@ -160,7 +160,7 @@ $(B)/cuda/%.o: cuda/%.cu $(B)/cuda_flags
 	$(Q)for p in $(@:.o=.kept)/*.ptx; do mv $$p $(B)/ptx/$(*F).$$(sed -n 's/^.target sm_//p' $$p).ptx; done && rm -r $(@:.o=.kept)
 $(B)/libweft_cuda.so: $(CUDA_OBJ) core/install/plugin.map
 	$(call say,LINK)
-	$(Q)$(NVCC) $(NVCC_FLAGS) -shared -cudart static -Xlinker --build-id -Xlinker --version-script=core/install/plugin.map -o $@ $(CUDA_OBJ) -lcublas
+	$(Q)$(NVCC) $(NVCC_FLAGS) -shared -cudart static -Xlinker --build-id -Xlinker --version-script=core/install/plugin.map -o $@ $(CUDA_OBJ) $(if $(CUBLAS),-L$(CUBLAS)/lib -l:$(notdir $(firstword $(wildcard $(CUBLAS)/lib/libcublas.so.*))) -Xlinker -rpath=$(CUBLAS)/lib,-lcublas)
 	$(if $(F64),@ln -sf $(@F) $(@D)/libweft_cuda_f64.so)
 EMU_FLAGS = -std=c++17 -ffp-contract=off -include tests/emu/cuda_emu.h -I. $(WARN_EMU) $(CFLAGS) $(VFLAGS) -fPIC -fvisibility=hidden -MMD -MP
 WARN_EMU := -Wall -Wextra -Wno-missing-field-initializers $(if $(WERROR),-Werror)

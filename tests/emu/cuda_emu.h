@@ -29,8 +29,8 @@
  *     WEFT_EMU_QUERIES 0: what is asked of a device's and a kernel's attributes is refused
  *     WEFT_EMU_DRIVER  the CUDA version that the driver knows (13000)
  *
- * It cannot show: what nvcc makes of a kernel and how tensor cores cut (WEFT_EMU_PTX does), weak memory order,
- * bank conflicts, occupancy, registers, time. */
+ * It cannot show: what nvcc makes of a kernel and how tensor cores cut (WEFT_EMU_PTX does), weak memory
+ * order, bank conflicts, occupancy, registers, time. */
 #ifndef WEFT_EMU_H
 #define WEFT_EMU_H
 #define WEFT_EMULATED 1                          /* to the sources: CUDA's own headers are not needed */
