@@ -262,6 +262,8 @@ $(B)/tests/starve_malloc.so: tests/starve_malloc.c $(B)/flags
 starve: $(B)/examples/g2p $(B)/tests/starve_malloc.so
 	@B=$(B) V=$(V) LONG='$(LONG)' bash tests/starve.sh
 nightly:
+	@$(MAKE) --no-print-directory V=dasan $(addprefix $(BUILD)/dasan/tests/,test_recur test_ops test_rnn)
+	@set -e; for t in test_recur test_ops test_rnn; do $(BUILD)/dasan/tests/$$t; done
 	@$(MAKE) --no-print-directory hunt PROGRAMS=10000 SEED=$(or $(SEED),1)
 	@$(MAKE) --no-print-directory kill KILLS=200
 	@$(MAKE) --no-print-directory starve LONG=1
