@@ -344,7 +344,12 @@ class Builder {
         }
         frames.push_back(++calls);
         scopes.push_back(own);
-        statements();
+        try {
+            statements();
+        } catch (const Failure &f) {
+            words = outside;
+            fail("%s, line %u: %s", name.c_str(), inside.line, f.why.c_str());
+        }
         scopes.pop_back();
         labels[std::to_string(frames.back()) + ">"] = (uint32_t)k.code.size();
         frames.pop_back();
