@@ -70,8 +70,8 @@ COMMAND  := $(B)/weft
 BENCH    := $(if $(wildcard bench/weft_bench.c),$(B)/bench/weft_bench)
 
 # The GPU's back end: a library of its own, so that weft runs where there is no CUDA. Code for each of CUDA_ARCHS, and PTX of 90 and 120
-# (else of the last) for what comes later, compressed; the PTX that all of it is made from stays in ptx/. The same sources compiled by g++ against tests/emu are what the tests open where
-# there is no GPU.
+# (else of the last) for what comes later, compressed; the PTX that all of it is made from stays in ptx/. The same sources compiled by g++
+# against tests/emu are what the tests open where there is no GPU.
 NVCC       := $(or $(NVCC),$(shell command -v nvcc || ls /usr/local/cuda/bin/nvcc 2>/dev/null),none)
 CUDA_ARCHS ?= 80 90 100 120
 CUDA_PTX   := $(or $(filter 90 120,$(CUDA_ARCHS)),$(lastword $(CUDA_ARCHS)))
@@ -233,7 +233,7 @@ $(TOOLS): $(B)/libweft.a
 
 EMULATED  := $(B)/emu/libweft_cuda.so $(B)/emu/libnccl.so
 RUN_TESTS  = B=$(B) V=$(V) CC='$(CC)' bash tests/run.sh $(filter $(B)/tests/% $(B)/emu/%_test,$^)
-test: $(if $(filter tsan,$(V)),$(TOOLS),$(TESTS) $(TOOLS) $(COMMAND) $(EXAMPLES) $(BENCH) $(B)/bench/parallel_model $(B)/bench/stream/stream $(B)/bench/growth/one_step $(B)/libweft.a $(B)/libweft.so $(TRANSPORTS)) $(EMULATED) $(B)/emu/emu_test $(B)/emu/ptx_test $(if $(V),,lesson-library)
+test: $(if $(filter tsan,$(V)),$(TOOLS),$(TESTS) $(TOOLS) $(COMMAND) $(EXAMPLES) $(BENCH) $(B)/bench/parallel_model $(B)/bench/stream/stream $(B)/bench/growth/one_step $(B)/libweft.a $(B)/libweft.so $(TRANSPORTS)) $(EMULATED) $(B)/emu/emu_test $(if $(filter-out asan,$(V)),,$(B)/emu/ptx_test) $(if $(V),,lesson-library)
 	@CUDA=$(abspath $(B)/emu) $(RUN_TESTS)
 # The tests of the GPU's kernels alone: emulated, or with GPU=1 on the GPU that is there.
 test-cuda: $(if $(GPU),$(B)/libweft_cuda.so,$(EMULATED)) $(TESTS) $(TOOLS) $(B)/examples/g2p

@@ -6,7 +6,8 @@
 #
 # 1 smoke      builds for sm_90 alone (CUDA_ARCHS) with all cores, or takes PLUGIN, made elsewhere; a training step on the CPU and on the
 #              GPU, the same loss and norm. What follows is of no use if this fails, and does not begin.
-#   ways       the same step with one kernel for all steps, in blocks and in clusters, at four widths: does one hang, is one wrong?
+#   ways       recurrent layers with a kernel a step, and with one for all in blocks and in clusters, up to 512 units: does one hang, is
+#              one wrong?
 #   micro      launches, nodes of a graph, the product of a recurrent step, copies; dependent tensor core products, exchanges within clusters
 #   kernels    the tests of kernels and of recurrent layers in all their ways, on the GPU; a test that is skipped is a failure
 # 2 sweep      recurrent layers with a kernel a step, and with one for all in blocks and in clusters: cuda/recur_choice.cu's estimate beside it
@@ -62,24 +63,22 @@ smoke() {
     [ -n "$emulated${PLUGIN:-}" ] || ARCHS=${CUDA_ARCHS:-90} B=$B bash tests/registers.sh
     for on in cpu cuda; do bench --case net --quick --runs 1 ${emulated:+--tiny} --device $on >"$B/$on.smoke" || return; done
     echo "one step on the CPU and on the GPU:"
-    agree "$B/cpu.smoke" "$B/cuda.smoke"
-}
-proof() { sed -n 's/.*"pass": "train".*"loss": \([^,]*\), "norm": \([^,]*\),.*/\1 \2/p' "$1"; }
-agree() {                               # FILE FILE: of rows of the benchmark
-    paste -d' ' <(proof "$1") <(proof "$2") | awk '
+    paste -d' ' <(proof "$B/cpu.smoke") <(proof "$B/cuda.smoke") | awk '
         { print; for (i = 1; i <= 2; i++) { d = $i - $(i + 2); if (d < 0) d = -d; if (!(d <= 1e-4 * ($i < 0 ? -$i : $i))) bad = 1 }; n++ } END { exit bad || !n }'
 }
+proof() { sed -n 's/.*"pass": "train".*"loss": \([^,]*\), "norm": \([^,]*\),.*/\1 \2/p' "$1"; }
 
 ways() {                                # each by itself, so that one that hangs costs 20 seconds and no more
-    local way rc=0
-    bench --case sweep --quick --tiny --runs 1 --device cpu >"$B/cpu.ways" || return
-    for way in general block cluster; do
-        if WEFT_RECUR=$way timeout ${emulated:+1}20 "$B/bench/weft_bench" --case sweep --quick --tiny --runs 1 --device cuda >"$B/cuda.ways" && agree "$B/cpu.ways" "$B/cuda.ways" >"$B/agree.ways"; then
-            echo "$way: $(wc -l <"$B/agree.ways") steps are the CPU's"
+    local way part rc=0
+    build "$B/tests/test_recur" || return
+    export WEFT_TABLES="ref cuda" WEFT_SMALL=1 WEFT_TESTS=$PWD/tests WEFT_MANAGED=1 WEFT_GPU=1
+    for way in general block cluster; do for part in long wide tiers; do         # 32 to 512 units, 290, up to 129; forward and back
+        if WEFT_RECUR=$way timeout ${emulated:+1}20 "$B/tests/test_recur" --color=never --filter "recur/$part*" >"$B/ways.log" 2>&1; then
+            echo "$way, $part: right"
         else
-            rc=1; echo "FAIL  $way: a hang, a crash, or another loss than the CPU's"; cat "$B/agree.ways"
+            rc=1; echo "FAIL  $way, $part: a hang, a crash, or other numbers than the plain loops'"; head -n 8 "$B/ways.log"
         fi
-    done
+    done; done
     return $rc
 }
 

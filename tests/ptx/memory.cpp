@@ -36,8 +36,7 @@ size_t shared(Warp &w, uint64_t at, size_t bytes) /* a place in the block's */
 {
     const Call &c = *w.block->cluster->call;
     aligned(at, bytes);
-    if (!(at >= STATIC_PART && at + bytes <= STATIC_PART + c.kernel->shared) &&
-        !(at >= DYNAMIC_PART && at + bytes <= DYNAMIC_PART + c.dynamic))
+    if (!in_shared(c, at, bytes))
         fail("address %#llx is not in the block's shared memory (%zu + %zu bytes)", (unsigned long long)at,
              c.kernel->shared, c.dynamic);
     return at;

@@ -21,19 +21,21 @@ struct Scope {
     std::map<std::string, Register> registers, parameters;
     std::map<std::string, Range> ranges;
 };
-/* A call, by its number: labels are a function's own, and one of ours, ">", is its end. */
+/* An operand; width 'C': a constant. */
 struct Parsed {
     char width;
     Register r;
     uint64_t value;
     int64_t offset;
-}; /* width 'C': a constant */
+};
+uint32_t row_bytes(char width) { return width == 'P' ? 32 : width == 'W' ? 4 * LANES : 8 * LANES; }
 
 class Builder {
     Text &text;
     Kernel &k;
     Words *words = NULL;
     std::vector<Scope> scopes;
+    /* calls that are being read, by number: labels are a function's own, and one of ours, ">", is its end */
     std::vector<unsigned> frames;
     unsigned calls = 0;
     std::map<std::string, uint32_t> labels;
@@ -45,7 +47,7 @@ class Builder {
     Register row(char width)
     {
         Register r{ width, k.bytes, k.slots++ };
-        k.bytes += width == 'P' ? 32 : width == 'W' ? 4 * LANES : 8 * LANES;
+        k.bytes += row_bytes(width);
         return r;
     }
     static char width_of(const std::string &type)
@@ -73,9 +75,9 @@ class Builder {
             if (digits < name.size() && many != scopes[s].ranges.end()) {
                 const Range &r = many->second;
                 uint32_t i = (uint32_t)atoi(name.c_str() + digits);
-                uint32_t size = r.width == 'P' ? 32 : r.width == 'W' ? 4 * LANES : 8 * LANES;
                 if (i < r.count)
-                    return in_range = Register{ r.width, r.at + i * size, r.slot + i }, &in_range;
+                    return in_range = Register{ r.width, r.at + i * row_bytes(r.width), r.slot + i },
+                           &in_range;
             }
         }
         return NULL;

@@ -163,6 +163,12 @@ struct Cluster {
 };
 /* Anything that somebody may have waited for has happened. */
 inline void progress(Warp &w) { w.block->cluster->polls = 0; }
+/* Are so many bytes there, static or dynamic, in a block's shared memory? */
+inline bool in_shared(const Call &c, uint64_t at, size_t bytes)
+{
+    return (at >= STATIC_PART && at + bytes <= STATIC_PART + c.kernel->shared) ||
+           (at >= DYNAMIC_PART && at + bytes <= DYNAMIC_PART + c.dynamic);
+}
 /* Device memory around an address: false, there is none. */
 bool device_memory(uint64_t address, uint64_t *low, uint64_t *high);
 

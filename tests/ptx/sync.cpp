@@ -95,9 +95,7 @@ void settle(Mbarrier &m)
 }
 void inside(Warp &w, uint32_t at, size_t bytes) /* the block's shared memory */
 {
-    const Call &c = *cluster_of(w).call;
-    if (at % bytes || !((at >= STATIC_PART && at + bytes <= STATIC_PART + c.kernel->shared) ||
-                        (at >= DYNAMIC_PART && at + bytes <= DYNAMIC_PART + c.dynamic)))
+    if (at % bytes || !in_shared(*cluster_of(w).call, at, bytes))
         fail("%zu bytes at %#x of shared memory", bytes, at);
 }
 void mbarrier_init(Warp &w, const Instruction &i)

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # test.sh: the PTX that libweft_cuda.so is made from is executed, by the interpreter of tests/ptx in the emulation, for each of three
 # compute capabilities: the tests of kernels, of recurrent layers in each of their ways, and of attention. WHOLE=1: every test that can
-# run on a GPU, and the golden vectors. Every kernel of the plug-in must have been among them. B: the build. CAPABILITIES, PROGRAMS: fewer.
+# run on a GPU, and the golden vectors; sm_100, too. Every kernel of the plug-in must have been among them. B: the build. CAPABILITIES, PROGRAMS: fewer.
 set -u
 [ -n "$(ls "$B"/ptx/*.ptx 2>/dev/null)" ] || { echo "test.sh: no $B/ptx: make $B/libweft_cuda.so first"; exit 1; }
 grep -qw fma /proc/cpuinfo || { echo "skipped: the interpreter is compiled for a CPU with AVX2 and FMA"; exit 0; }
@@ -71,9 +71,10 @@ for t in "$B"/tests/test_*; do
     esac
 done
 [ -z "${WHOLE:-}" ] || programs+=("$B/tests/golden")
-for cc in ${CAPABILITIES:-80 90 120}; do capability "$cc" ${PROGRAMS:-"${programs[@]}"}; done
+capabilities=${CAPABILITIES:-80 90 ${WHOLE:+100 }120}
+for cc in $capabilities; do capability "$cc" ${PROGRAMS:-"${programs[@]}"}; done
 wait
-[ -n "${PROGRAMS:-}" ] || for cc in ${CAPABILITIES:-80 90 120}; do kernels "$cc"; done
+[ -n "${PROGRAMS:-}" ] || for cc in $capabilities; do kernels "$cc"; done
 read -r good bad < <(cat "$logs"/told/* | awk '{ good += $1; bad += $2 } END { print good + 0, bad + 0 }')
 told=$(find "$logs/told" -type f | wc -l)
 if [ "$told" != "$begun" ]; then echo "  FAIL  $begun were begun, $told said how they ended"; bad=$((bad + 1)); fi
