@@ -160,7 +160,7 @@ $(B)/cuda/%.o: cuda/%.cu $(B)/cuda_flags
 	$(Q)for p in $(@:.o=.kept)/*.ptx; do mv $$p $(B)/ptx/$(*F).$$(sed -n 's/^.target sm_//p' $$p).ptx; done && rm -r $(@:.o=.kept)
 $(B)/libweft_cuda.so: $(CUDA_OBJ) core/install/plugin.map
 	$(call say,LINK)
-	$(Q)$(NVCC) $(NVCC_FLAGS) -shared -cudart static -Xlinker --build-id -Xlinker --version-script=core/install/plugin.map -o $@ $(CUDA_OBJ) $(if $(CUBLAS),-L$(CUBLAS)/lib -l:$(notdir $(firstword $(wildcard $(CUBLAS)/lib/libcublas.so.*))) -Xlinker -rpath=$(CUBLAS)/lib,-lcublas)
+	$(Q)$(NVCC) $(NVCC_FLAGS) -shared -cudart static -Xlinker --build-id -Xlinker --version-script=core/install/plugin.map -o $@ $(CUDA_OBJ) $(if $(CUBLAS),-L$(CUBLAS)/lib -l:$(notdir $(firstword $(wildcard $(CUBLAS)/lib/libcublasLt.so.*))) -Xlinker -rpath=$(CUBLAS)/lib,-lcublasLt)
 	$(if $(F64),@ln -sf $(@F) $(@D)/libweft_cuda_f64.so)
 EMU_FLAGS = -std=c++17 -ffp-contract=off -include tests/emu/cuda_emu.h -I. $(WARN_EMU) $(CFLAGS) $(VFLAGS) -fPIC -fvisibility=hidden -MMD -MP
 WARN_EMU := -Wall -Wextra -Wno-missing-field-initializers $(if $(WERROR),-Werror)

@@ -12,7 +12,7 @@
 #define WEFT_CUDA_H
 #include <stdint.h>
 #ifndef WEFT_EMULATED                            /* else the command line includes the emulation first */
-#include <cublas_v2.h>
+#include <cublasLt.h>
 #include <cuda_runtime.h>
 /* so that float[8][9] declares an array; and what is not deduced */
 template <class T> struct same_ { typedef T type; };
@@ -47,7 +47,10 @@ static inline cudaError_t launch_as(const cudaLaunchAttribute *as, unsigned coun
 /* ---- a context's GPU ---- */
 typedef struct gpu gpu;                          /* device.cu; hangs at weft__device.handle */
 cudaStream_t   stream_of(weft__device *);        /* sends uploads that wait in the ring */
-cublasHandle_t blas_of(weft__device *);          /* as stream_of */
+typedef struct blas blas;                        /* blas.cu */
+blas          *blas_of(weft__device *);          /* made when the first product asks; NULL: it failed */
+blas          *blas_open(weft__device *);
+void           blas_close(weft__device *, blas *);               /* of one that may be NULL */
 /* At least that many bytes until the next call of this, 256-byte aligned, contents gone; NULL, and
  * d->failure says why. */
 void          *scratch(weft__device *, size_t bytes);

@@ -11,13 +11,12 @@
 #include "cuda/cuda.h"
 #include "cuda/recur.h"
 
-enum { PART = 1 << 20, PARTS = 4, BLAS_ROOM = 32 << 20, ALIGNED = 256 };
+enum { PART = 1 << 20, PARTS = 4, ALIGNED = 256 };
 
 struct gpu {
     gpu_context context;
     cudaStream_t stream;
-    /* made when the first product asks; a room of fixed size keeps its choices the same */
-    cublasHandle_t blas; void *blas_room;
+    blas *products;                              /* made when the first asks */
     /* sent: the copies of a part; at: the next byte */
     char *ring; cudaEvent_t sent[PARTS]; size_t at;
     /* the copy that is not sent yet: where to, where in the ring, how many bytes */
@@ -66,14 +65,6 @@ bool failed(weft__device *d, cudaError_t error, const char *kernel)
     return fail(d, error == cudaErrorMemoryAllocation ? WEFT_ENOMEM : WEFT_EDEVICE, "%s: %s", plain(kernel),
                 cudaGetErrorString(error));
 }
-bool blas_failed(weft__device *d, cublasStatus_t status, const char *what)
-{
-    if (status == CUBLAS_STATUS_SUCCESS)
-        return d->failure[0] != 0;
-    return fail(d, status == CUBLAS_STATUS_ALLOC_FAILED ? WEFT_ENOMEM : WEFT_EDEVICE, "%s: %s", what,
-                cublasGetStatusString(status));
-}
-
 static void look_at_faults(weft__device *d)      /* after a wait */
 {
     fault_cell *c = gpu_of(d)->fault;
@@ -324,9 +315,8 @@ void K(close)(weft__device *d)
     if (!g)
         return;
     const bool clean = cudaPeekAtLastError() == cudaSuccess;
-    cudaFree(d->workspace), cudaFree(g->blas_room), cudaFree(g->counters);
-    if (g->blas)
-        cublasDestroy(g->blas);
+    cudaFree(d->workspace), cudaFree(g->counters);
+    blas_close(d, g->products);
     for (int i = 0; i < PARTS; i++)
         if (g->sent[i])
             cudaEventDestroy(g->sent[i]);
@@ -339,30 +329,10 @@ void K(close)(weft__device *d)
     d->handle = d->stream = d->workspace = NULL, d->workspace_bytes = 0, d->links = NULL;
 }
 
-/* ---- cuBLAS ---- */
-static void make_blas(weft__device *d, gpu *g)
-{
-    if (!g->blas_room && !(g->blas_room = K(allocate)(d, BLAS_ROOM))) {
-        fail(d, WEFT_ENOMEM, "out of memory on the device: %d bytes for cuBLAS", (int)BLAS_ROOM);
-        return;
-    }
-    cublasHandle_t made = NULL;
-    cublasStatus_t status = cublasCreate(&made);
-    if (status == CUBLAS_STATUS_SUCCESS)
-        status = cublasSetStream(made, g->stream);
-    if (status == CUBLAS_STATUS_SUCCESS)
-        status = cublasSetWorkspace(made, g->blas_room, BLAS_ROOM);
-    if (!blas_failed(d, status, "cuBLAS"))
-        g->blas = made;
-    else if (made)
-        cublasDestroy(made);
-}
-
-cublasHandle_t blas_of(weft__device *d)
+blas *blas_of(weft__device *d)
 {
     gpu *g = gpu_of(d);
-    stream_of(d);
-    if (!g->blas && !d->failure[0])
-        make_blas(d, g);
-    return g->blas;
+    if (!g->products && !d->failure[0])
+        g->products = blas_open(d);
+    return g->products;
 }

@@ -10,6 +10,7 @@
  * Where a column is several sequences, a step at which one of them begins has its entering states gathered
  * into rows of their own, and backward hands the carries over there and then. The other steps go as ever: all
  * their columns have a row before. */
+#include "cuda/blas.h"
 #include "cuda/recur.h"
 #include "core/shared/recur.h"
 
@@ -19,7 +20,7 @@ static void times(weft__device *d, int64_t rows, const real *a, int64_t lda, con
 {
     weft__product p = { false, transposed, add, rows, n, k,           lda, transposed ? k : n,
                         ldc,   1,          0,   0,    0, d->precision };
-    K(gemm)(d, &p, a, w, c);
+    gemm_of_rows(d, &p, ROWS_OF_A_STEP, a, w, c);
 }
 
 /* ---- grids: x goes over the units of a sequence, y over sequences or steps ---- */

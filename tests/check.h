@@ -231,16 +231,8 @@ UNUSED static bool is_same(const char *name, const weft_real *got, const weft_re
 }
 #define same_bits(name, got, want, n) cr_assert(is_same(name, got, want, n), "%s differs", name)
 
-/* Of a sequence in other company the same bits, too; on a real GPU (WEFT_GPU) what docs/conventions.md
- * promises: cuBLAS looks at sizes. */
-#define COMPANY_TOL (getenv("WEFT_GPU") ? TOL(1e-12, 1e-6) : 0.)
-UNUSED static bool is_same_in_company(const char *name, const weft_real *got, const weft_real *want,
-                                      int64_t n)
-{
-    return COMPANY_TOL > 0 ? is_close(name, got, want, n, COMPANY_TOL) : is_same(name, got, want, n);
-}
-#define same_in_company(name, got, want, n) \
-    cr_assert(is_same_in_company(name, got, want, n), "%s differs", name)
+/* of a sequence in other company; on a GPU, too, whose products have one algorithm for any number of rows */
+#define same_in_company same_bits
 
 /* ---- a repeatable generator (splitmix64, Steele et al. 2014) ---- */
 static uint64_t check_state = 1;

@@ -45,8 +45,8 @@ WEFT_BACKEND_PATH=$(realpath -m "$(dirname "$plugin")"); export WEFT_BACKEND_PAT
 # cuBLAS of the toolkit, or that which pip has brought along with PyTorch.
 pip_cublas() { "$python" -c 'import glob, site, sys
 for d in site.getsitepackages() + [site.getusersitepackages()] + sys.path:
-    for h in glob.glob(d + "/nvidia/*/include/cublas_v2.h"): print(h[:-len("/include/cublas_v2.h")]); sys.exit()' 2>/dev/null; }
-if [ -z "$emulated" ] && [ -z "${CUBLAS:-}" ] && ! echo '#include <cublas_v2.h>' | nvcc -E -x cu - >/dev/null 2>&1; then
+    for h in glob.glob(d + "/nvidia/*/include/cublasLt.h"): print(h[:-len("/include/cublasLt.h")]); sys.exit()' 2>/dev/null; }
+if [ -z "$emulated" ] && [ -z "${CUBLAS:-}" ] && ! echo '#include <cublasLt.h>' | nvcc -E -x cu - >/dev/null 2>&1; then
     CUBLAS=$(pip_cublas)
 fi
 export CUBLAS=${CUBLAS:-}
@@ -71,7 +71,7 @@ proof() { sed -n 's/.*"pass": "train".*"loss": \([^,]*\), "norm": \([^,]*\),.*/\
 ways() {                                # each by itself, so that one that hangs costs 20 seconds and no more
     local way part rc=0
     build "$B/tests/test_recur" || return
-    export WEFT_TABLES="ref cuda" WEFT_SMALL=1 WEFT_TESTS=$PWD/tests WEFT_MANAGED=1 WEFT_GPU=1
+    export WEFT_TABLES="ref cuda" WEFT_SMALL=1 WEFT_TESTS=$PWD/tests WEFT_MANAGED=1
     for way in general block cluster; do for part in long wide tiers; do         # 32 to 512 units, 290, up to 129; forward and back
         if WEFT_RECUR=$way timeout ${emulated:+1}20 "$B/tests/test_recur" --color=never --filter "recur/$part*" >"$B/ways.log" 2>&1; then
             echo "$way, $part: right"

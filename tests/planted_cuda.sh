@@ -64,7 +64,7 @@ catches "a wait that does not wait"                  device.cu           '/^void
 catches "pinned memory written again too early"      device.cu           '/cudaEventSynchronize/d'                                  test_kernels 'kernels/uploads*'
 catches "an upload that is never sent"               device.cu           '/^    send\(d\);/d'                                      test_kernels 'kernels/memory'
 catches "host code that looks into device memory"    device.cu           's/^    launched\(d, cudaMemcpyAsync\(to, from, bytes, cudaMemcpyDeviceToDevice.*/    *(volatile char *)to;/' test_modules
-catches "a product that forgets to add"              gemm.cu             's/beta = p->add/beta = 0/'                                test_kernels 'kernels/gemm'
+catches "a product that forgets to add"              blas.cu             's/beta = p->add/beta = 0/'                                test_kernels 'kernels/gemm'
 catches "an index that is followed out of range"     index.cu            's/index\[r\] < n \? index\[r\] : -1/index[r]/'             test_kernels 'kernels/index'
 catches "equal indices in one place"                 scatter.cu          's/before \+= digit\[i\] == mine/before += 0/'             test_kernels 'kernels/index'
 export WEFT_RECUR= WEFT_CACHE=
@@ -85,6 +85,10 @@ catches "attributes that are asked for each time"    recur_choice.cu     's/if \
 catches "a GPU that stays the thread's"              current.cu          's/driver.pop\(&was\);/(void)was;/'                        test_cuda_emulated 'emulated/the_caller*'
 catches "the host's error taken for ours"            device.cu           's/failed\(d, error, kernel\) \|\| !gpu_of/failed(d, cudaGetLastError(), kernel) || !gpu_of/'  test_cuda_emulated 'emulated/the_caller*'
 catches "a card without code that opens"             device.cu           's/\|\| !loads\(d, &about\)//'                             test_cuda_emulated 'emulated/a_gpu*'
+catches "an algorithm by the number of rows"         blas.cu             's/of.m = p->ta \? p->m : rows,/of.m = p->m,/'                test_kernel_bits 'bits/a_product_does*'
+catches "a sum over k that is divided"               blas.cu             's/of->ta \? ROOM : 0/ROOM/; s/parts <= 1 && answer->workspaceSize == 0/true/'  test_kernel_bits 'bits/a_product_does*'
+catches "rows for company that replace a sum"        blas.cu             's/^        if \(p->add\)/        if (false)/'                   test_kernels 'kernels/gemm_of*'
+catches "lines that are thought to lie better"       blas.cu             's/\(step \| to_next\) \* sizeof/(to_next) * sizeof/'           test_kernels 'kernels/gemm'
 wait
 for ((i = 1; i <= all; i++)); do cat "$folder/$i.log"; done
 good=$(cat "$folder"/*.log | grep -c '^  ok ')

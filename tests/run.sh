@@ -7,7 +7,7 @@
 #
 # CUDA=FOLDER has the back end of a GPU, or its emulation: then whatever goes through the kernel tables runs once more on that one, in
 # small; the emulation in one of its three orders of threads each time. CUDA_ONLY=1: nothing else. GPU=1: it is no emulation, and what
-# hands a kernel the host's own memory is left out, and a sequence's bits may depend on its neighbours (WEFT_GPU, see check.h).
+# hands a kernel the host's own memory is left out.
 # WEFT_REQUIRE=cuda: a test that was skipped is a failure, and so is a run without a GPU's tests.
 #
 # There are as many lanes as cores, up to four (WEFT_LANES says otherwise; on a GPU there is one): each walks the same list, and runs what
@@ -125,7 +125,6 @@ recurrent() {                           # PROGRAM...: with asynchronous copies a
 }
 cuda() {                                # PROGRAM...
     local order=0
-    [ -z "${GPU:-}" ] || export WEFT_GPU=1
     export WEFT_BACKEND_PATH=$CUDA WEFT_TABLES="ref cuda" WEFT_SMALL=1 WEFT_RECUR=general
     tag=.cuda
     for t; do

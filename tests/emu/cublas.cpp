@@ -1,25 +1,42 @@
-/* cublas.cpp - the products of cublas.h: operands are rounded as the compute type says, and packed; c is
- * kept in a row of m. */
+/* cublas.cpp - the products of cublas.h: operands are rounded as the compute type says, and packed; what an
+ * algorithm adds in one piece is kept in a row of m. */
 #include <algorithm>
+#include <cstring>
 #include "tests/emu/cublas.h"
 
-struct emu_blas { cudaStream_t stream; cublasMath_t mode; };
+struct emu_blas { int products; };
 
 namespace {
+/* sums: side by side, k taken by turns; parts: of the sum over k, in memory of their own; STREAM: as many as
+ * follow from the number of columns, and it does not say so; vector: bytes at whose multiples all must lie;
+ * rows: only multiples of that */
+struct way { int sums, parts, vector, rows; uint32_t reduction; };
+enum { NEEDS_ROWS = 5, STREAM = 100 };
+const way ways[] = { { 1, 1, 4, 1, CUBLASLT_REDUCTION_SCHEME_NONE },
+                     { 2, 1, 16, 1, CUBLASLT_REDUCTION_SCHEME_NONE },
+                     { 4, 1, 8, 1, CUBLASLT_REDUCTION_SCHEME_NONE },
+                     { 1, 3, 4, 1, CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE },
+                     { 1, STREAM, 4, 1, CUBLASLT_REDUCTION_SCHEME_NONE },
+                     { 3, 1, 4, 8, CUBLASLT_REDUCTION_SCHEME_NONE },
+                     { 3, 1, 4, 1, CUBLASLT_REDUCTION_SCHEME_NONE } };
+enum { WAYS = sizeof ways / sizeof *ways, ROOM_OF_A_PART = 4096 };
+
 enum rounding { EXACT, TF32, BF16 };
-struct matrix { const void *p; cudaDataType_t type; long long ld, next; };
+struct matrix { const void *p; cublasLtMatrixLayoutOpaque_t as; };
 struct product {
-    bool ta, tb;
-    int m, n, k, batches;
+    cublasLtMatmulDescOpaque_t how;
+    int m, n, k;
     double alpha, beta;
     matrix a, b, c;
-    rounding how;
+    void *d;
+    rounding round;
+    way by;
 };
+bool is_wide(const product &g) { return g.c.as.type == CUDA_R_64F; }
 
-double get(const void *p, cudaDataType_t type, size_t i)
+double get(const void *p, cudaDataType_t type, int64_t i)
 {
-    return type == CUDA_R_64F ? ((const double *)p)[i] : type == CUDA_R_32F ? (double)((const float *)p)[i]
-                              : (double)emu::from_bf16(((const uint16_t *)p)[i]);
+    return type == CUDA_R_64F ? ((const double *)p)[i] : (double)((const float *)p)[i];
 }
 
 template <class T> T rounded(double v, rounding how)
@@ -36,77 +53,147 @@ void pack(std::vector<T> &to, const matrix &a, int batch, bool transposed, int r
     to.resize((size_t)rows * columns);
     for (int j = 0; j < columns; j++)
         for (int i = 0; i < rows; i++) {
-            long long at = batch * a.next + (transposed ? i * a.ld + j : j * a.ld + i);
-            to[(size_t)j * rows + i] = rounded<T>(get(a.p, a.type, (size_t)at), how);
+            const int64_t at = batch * a.as.to_next + (transposed ? i * a.as.step + j : j * a.as.step + i);
+            to[(size_t)j * rows + i] = rounded<T>(get(a.p, a.as.type, at), how);
         }
 }
 
-/* a: m x k; b: k; sum: m */
-template <class T> void column(const product &g, const T *a, const T *b, int j, T *sum)
+/* a: m x k; b: k; sum: m. From k0 to k1, each `step`. */
+template <class T>
+void add_up(const product &g, const T *a, const T *b, int k0, int k1, int step, std::vector<T> &sum)
 {
-    for (int i = 0; i < g.m; i++)
-        sum[i] = 0;
-    for (int l = 0; l < g.k; l++, a += g.m)
+    sum.assign((size_t)g.m, 0);
+    for (int l = k0; l < k1; l += step)
         for (int i = 0; i < g.m; i++)
-            sum[i] += a[i] * b[(size_t)j * g.k + l];
+            sum[(size_t)i] += a[(size_t)l * g.m + i] * b[l];
+}
+template <class T> void column(const product &g, const T *a, const T *b, std::vector<T> &sum)
+{
+    const int parts = g.by.parts == STREAM ? 1 + g.n % 3 : g.by.parts;
+    const int pieces = g.by.parts > 1 ? parts : g.by.sums;
+    const int part = (g.k + pieces - 1) / pieces;
+    std::vector<T> piece;
+    sum.assign((size_t)g.m, 0);
+    for (int p = 0; p < pieces; p++) {
+        if (g.by.parts > 1)
+            add_up(g, a, b, std::min(p * part, g.k), std::min((p + 1) * part, g.k), 1, piece);
+        else
+            add_up(g, a, b, p, g.k, pieces, piece);
+        for (int i = 0; i < g.m; i++)
+            sum[(size_t)i] += piece[(size_t)i];
+    }
 }
 
 template <class T> void put(const product &g, int batch, int j, const T *sum)
 {
+    const cudaDataType_t type = g.c.as.type;
     for (int i = 0; i < g.m; i++) {
-        size_t at = (size_t)(batch * g.c.next + j * g.c.ld + i);
-        T v = g.alpha == 0 ? 0 : (T)g.alpha * sum[i];
+        const int64_t at = batch * g.c.as.to_next + j * g.c.as.step + i;
+        T v = (T)g.alpha * sum[i];
         if (g.beta != 0)                         /* else c may be anything */
-            v += (T)g.beta * (T)get(g.c.p, g.c.type, at);
-        if (g.c.type == CUDA_R_64F)
-            ((double *)g.c.p)[at] = v;
-        else
-            ((float *)g.c.p)[at] = (float)v;
+            v += (T)g.beta * (T)get(g.c.p, type, at);
+        if (g.how.then == CUBLASLT_EPILOGUE_BIAS)
+            v += (T)get(g.how.bias, type, batch * g.how.to_next_bias + i);
+        ((T *)g.d)[at] = v;
     }
 }
 
 template <class T> void multiply(const product &g)
 {
-    std::vector<T> a, b, sum((size_t)g.m);
-    for (int batch = 0; batch < g.batches; batch++) {
-        if (g.alpha != 0) {
-            pack(a, g.a, batch, g.ta, g.m, g.k, g.how);
-            pack(b, g.b, batch, g.tb, g.k, g.n, g.how);
-        }
+    std::vector<T> a, b, sum;
+    for (int batch = 0; batch < g.c.as.batches; batch++) {
+        pack(a, g.a, batch, g.how.ta == CUBLAS_OP_T, g.m, g.k, g.round);
+        pack(b, g.b, batch, g.how.tb == CUBLAS_OP_T, g.k, g.n, g.round);
         for (int j = 0; j < g.n; j++) {
-            if (g.alpha != 0)
-                column(g, a.data(), b.data(), j, sum.data());
+            column(g, a.data(), b.data() + (size_t)j * g.k, sum);
             put(g, batch, j, sum.data());
         }
     }
 }
 
-bool wrong(const product &g)
+/* ---- what is possible ---- */
+bool fits(const cublasLtMatrixLayoutOpaque_t &l, bool turned, int rows, int columns, int batches)
 {
-    return g.m < 0 || g.n < 0 || g.k < 0 || g.batches < 0 || g.a.ld < std::max(1, g.ta ? g.k : g.m) ||
-           g.b.ld < std::max(1, g.tb ? g.n : g.k) || g.c.ld < std::max(1, g.m);
+    return (int)l.rows == (turned ? columns : rows) && (int)l.columns == (turned ? rows : columns) &&
+           l.step >= (int64_t)l.rows && l.batches == batches;
+}
+bool same(const cublasLtMatrixLayoutOpaque_t &a, const cublasLtMatrixLayoutOpaque_t &b)
+{
+    return a.type == b.type && a.rows == b.rows && a.columns == b.columns && a.step == b.step &&
+           a.batches == b.batches && a.to_next == b.to_next;
+}
+/* Sizes and types agree. */
+bool sound(const product &g)
+{
+    const bool ta = g.how.ta == CUBLAS_OP_T, tb = g.how.tb == CUBLAS_OP_T;
+    const cudaDataType_t type = g.c.as.type;
+    const bool wide = g.how.compute == CUBLAS_COMPUTE_64F || g.how.compute == CUBLAS_COMPUTE_64F_PEDANTIC;
+    return g.m > 0 && g.n > 0 && g.k > 0 && fits(g.a.as, ta, g.m, g.k, g.c.as.batches) &&
+           fits(g.b.as, tb, g.k, g.n, g.c.as.batches) && fits(g.c.as, false, g.m, g.n, g.c.as.batches) &&
+           g.a.as.type == type && g.b.as.type == type && g.how.scale == type && wide == (type == CUDA_R_64F);
+}
+product product_of(const cublasLtMatmulDescOpaque_t *how, const matrix &a, const matrix &b, const matrix &c)
+{
+    product g = { *how, (int)c.as.rows, (int)c.as.columns,
+                  (int)(how->ta == CUBLAS_OP_T ? a.as.rows : a.as.columns), 1, 0, a, b, c, NULL, EXACT, {} };
+    g.round = how->compute == CUBLAS_COMPUTE_32F_FAST_TF32 ? TF32 :
+              how->compute == CUBLAS_COMPUTE_32F_FAST_16BF ? BF16 :
+                                                             EXACT;
+    return g;
+}
+/* Lines of it begin at multiples of so many bytes. */
+bool lies_well(const matrix &a, uint64_t vector)
+{
+    const uint64_t size = a.as.type == CUDA_R_64F ? 8 : 4,
+                   bits = ((uint64_t)a.as.step | (a.as.batches > 1 ? (uint64_t)a.as.to_next : 0)) * size;
+    return ((uint64_t)(uintptr_t)a.p | bits) % vector == 0;
+}
+bool can(const product &g, const way &w)
+{
+    const uint64_t vector = (uint64_t)std::max(w.vector, is_wide(g) ? 8 : 4);
+    return lies_well(g.a, vector) && lies_well(g.b, vector) && lies_well(g.c, vector) && g.n % w.rows == 0 &&
+           (uintptr_t)g.how.bias % vector == 0;
+}
+bool asks(const char *what)
+{
+    const char *mood = getenv("WEFT_EMU_BLAS");
+    return mood && !strcmp(mood, what);
+}
+/* The order in which they are offered, the best first: for few columns another than for many, and what
+ * divides the sum before all others where it is long. */
+std::vector<int> order_for(const product &g)
+{
+    std::vector<int> order;
+    if (asks("rows"))
+        order.push_back(NEEDS_ROWS);
+    if (g.k > 64 || g.k > 4 * g.n)
+        order.insert(order.end(), { 4, 3 });
+    if (g.n < 8)
+        order.insert(order.end(), { 0, 2, 6, 1 });
+    else if (g.n % 32 == 8)
+        order.insert(order.end(), { 2, 6, 1, 0 });
+    else
+        order.insert(order.end(), { 1, 2, 6, 0 });
+    return order;
+}
+/* What an algorithm was offered for. */
+uint64_t made_for(const product &g)
+{
+    return (uint64_t)g.how.compute << 8 | (uint64_t)g.how.ta << 7 | (uint64_t)g.how.tb << 6 |
+           (uint64_t)g.how.then << 2 | (uint64_t)is_wide(g) << 1 | (g.c.as.batches > 1);
+}
+template <class T> cublasStatus_t take(T &to, const void *value, size_t bytes)
+{
+    if (bytes != sizeof to)
+        return CUBLAS_STATUS_INVALID_VALUE;
+    memcpy(&to, value, bytes);
+    return CUBLAS_STATUS_SUCCESS;
 }
 } // namespace
 
-cublasStatus_t cublasCreate(cublasHandle_t *h)
-{
-    return *h = new emu_blas{ NULL, CUBLAS_DEFAULT_MATH }, CUBLAS_STATUS_SUCCESS;
-}
-cublasStatus_t cublasDestroy(cublasHandle_t h) { return delete h, CUBLAS_STATUS_SUCCESS; }
-cublasStatus_t cublasSetStream(cublasHandle_t h, cudaStream_t s)
-{
-    return h->stream = s, CUBLAS_STATUS_SUCCESS;
-}
-cublasStatus_t cublasSetWorkspace(cublasHandle_t, void *p, size_t)
-{
-    return (uintptr_t)p % 256 ? CUBLAS_STATUS_INVALID_VALUE : CUBLAS_STATUS_SUCCESS;
-}
-cublasStatus_t cublasSetMathMode(cublasHandle_t h, cublasMath_t mode)
-{
-    return h->mode = mode, CUBLAS_STATUS_SUCCESS;
-}
-
-const char *cublasGetStatusString(cublasStatus_t s)
+cublasStatus_t cublasLtCreate(cublasLtHandle_t *h) { return *h = new emu_blas{ 0 }, CUBLAS_STATUS_SUCCESS; }
+cublasStatus_t cublasLtDestroy(cublasLtHandle_t h) { return delete h, CUBLAS_STATUS_SUCCESS; }
+const char *cublasLtGetStatusString(cublasStatus_t s)
 {
     return s == CUBLAS_STATUS_SUCCESS           ? "CUBLAS_STATUS_SUCCESS"
            : s == CUBLAS_STATUS_INVALID_VALUE   ? "CUBLAS_STATUS_INVALID_VALUE"
@@ -116,52 +203,114 @@ const char *cublasGetStatusString(cublasStatus_t s)
                                                 : "CUBLAS_STATUS_EXECUTION_FAILED";
 }
 
-cublasStatus_t cublasGemmStridedBatchedEx(cublasHandle_t h, cublasOperation_t ta, cublasOperation_t tb, int m,
-                                          int n, int k, const void *alpha, const void *a, cudaDataType_t at,
-                                          int lda, long long to_next_a, const void *b, cudaDataType_t bt,
-                                          int ldb, long long to_next_b, const void *beta, void *c,
-                                          cudaDataType_t ct, int ldc, long long to_next_c, int batches,
-                                          cublasComputeType_t compute, cublasGemmAlgo_t)
+/* ---- descriptions ---- */
+cublasStatus_t cublasLtMatmulDescInit(cublasLtMatmulDesc_t q, cublasComputeType_t compute,
+                                      cudaDataType_t scale)
 {
-    if (!h)
-        return CUBLAS_STATUS_NOT_INITIALIZED;
-    bool wide = compute == CUBLAS_COMPUTE_64F || compute == CUBLAS_COMPUTE_64F_PEDANTIC;
-    if (at != bt || wide != (at == CUDA_R_64F) || ct != (wide ? CUDA_R_64F : CUDA_R_32F))
-        return CUBLAS_STATUS_NOT_SUPPORTED;
-    bool tf32 = compute == CUBLAS_COMPUTE_32F_FAST_TF32 ||
-                (compute == CUBLAS_COMPUTE_32F && h->mode == CUBLAS_TF32_TENSOR_OP_MATH);
-    product g = { ta == CUBLAS_OP_T,
-                  tb == CUBLAS_OP_T,
-                  m,
-                  n,
-                  k,
-                  batches,
-                  get(alpha, ct, 0),
-                  get(beta, ct, 0),
-                  { a, at, lda, to_next_a },
-                  { b, bt, ldb, to_next_b },
-                  { c, ct, ldc, to_next_c },
-                  tf32                                    ? TF32 :
-                  compute == CUBLAS_COMPUTE_32F_FAST_16BF ? BF16 :
-                                                            EXACT };
-    if (wrong(g))
+    *q = { compute, scale, CUBLAS_OP_N, CUBLAS_OP_N, CUBLASLT_EPILOGUE_DEFAULT, NULL, 0 };
+    return CUBLAS_STATUS_SUCCESS;
+}
+cublasStatus_t cublasLtMatmulDescSetAttribute(cublasLtMatmulDesc_t q, cublasLtMatmulDescAttributes_t what,
+                                              const void *value, size_t bytes)
+{
+    switch (what) {
+    case CUBLASLT_MATMUL_DESC_TRANSA:            return take(q->ta, value, bytes);
+    case CUBLASLT_MATMUL_DESC_TRANSB:            return take(q->tb, value, bytes);
+    case CUBLASLT_MATMUL_DESC_EPILOGUE:          return take(q->then, value, bytes);
+    case CUBLASLT_MATMUL_DESC_BIAS_POINTER:      return take(q->bias, value, bytes);
+    case CUBLASLT_MATMUL_DESC_BIAS_BATCH_STRIDE: return take(q->to_next_bias, value, bytes);
+    default:                                     return CUBLAS_STATUS_INVALID_VALUE;
+    }
+}
+cublasStatus_t cublasLtMatrixLayoutInit(cublasLtMatrixLayout_t l, cudaDataType type, uint64_t rows,
+                                        uint64_t columns, int64_t step)
+{
+    *l = { type, rows, columns, step, 1, 0 };
+    return CUBLAS_STATUS_SUCCESS;
+}
+cublasStatus_t cublasLtMatrixLayoutSetAttribute(cublasLtMatrixLayout_t l,
+                                                cublasLtMatrixLayoutAttribute_t what, const void *value,
+                                                size_t bytes)
+{
+    return what == CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT ? take(l->batches, value, bytes)
+                                                      : take(l->to_next, value, bytes);
+}
+cublasStatus_t cublasLtMatmulPreferenceInit(cublasLtMatmulPreference_t p)
+{
+    *p = { 0, 7, 256, 256, 256, 256 };
+    return CUBLAS_STATUS_SUCCESS;
+}
+cublasStatus_t cublasLtMatmulPreferenceSetAttribute(cublasLtMatmulPreference_t p,
+                                                    cublasLtMatmulPreferenceAttributes_t what,
+                                                    const void *value, size_t bytes)
+{
+    switch (what) {
+    case CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES:   return take(p->room, value, bytes);
+    case CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK: return take(p->reduction, value, bytes);
+    case CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES: return take(p->align_a, value, bytes);
+    case CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES: return take(p->align_b, value, bytes);
+    case CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES: return take(p->align_c, value, bytes);
+    case CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES: return take(p->align_d, value, bytes);
+    default:                                         return CUBLAS_STATUS_INVALID_VALUE;
+    }
+}
+
+/* ---- algorithms ---- */
+cublasStatus_t cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t h, cublasLtMatmulDesc_t how,
+                                              cublasLtMatrixLayout_t a, cublasLtMatrixLayout_t b,
+                                              cublasLtMatrixLayout_t c, cublasLtMatrixLayout_t d,
+                                              cublasLtMatmulPreference_t wishes, int asked,
+                                              cublasLtMatmulHeuristicResult_t *answers, int *found)
+{
+    const auto at = [](uint64_t bytes) { return (const void *)(uintptr_t)bytes; };
+    const product g = product_of(how, { at(wishes->align_a), *a }, { at(wishes->align_b), *b },
+                                 { at(std::min(wishes->align_c, wishes->align_d)), *c });
+    const bool bias = how->then == CUBLASLT_EPILOGUE_BIAS;
+    *found = 0;
+    if (!h || !sound(g) || !same(*c, *d))
         return CUBLAS_STATUS_INVALID_VALUE;
-    if (emu::usable(h->stream) != cudaSuccess)
-        return CUBLAS_STATUS_EXECUTION_FAILED;
-    emu::say("gemm");
-    if (m && n && batches)
-        emu::later(h->stream, [g, wide] {
-            if (!emu::skips())
-                wide ? multiply<double>(g) : multiply<float>(g);
-        });
+    for (int number : order_for(g)) {
+        const way &w = ways[number];
+        const size_t room = w.parts > 1 ? (size_t)w.parts * ROOM_OF_A_PART : 0;
+        if (*found == asked || !can(g, w) || room > wishes->room || (w.reduction & ~wishes->reduction) ||
+            (bias && (w.parts > 1 || is_wide(g) || asks("nobias"))))
+            continue;
+        answers[(*found)++] = { { { (uint64_t)number, made_for(g) } }, room, CUBLAS_STATUS_SUCCESS, 1, {} };
+    }
+    return *found ? CUBLAS_STATUS_SUCCESS : CUBLAS_STATUS_NOT_SUPPORTED;
+}
+cublasStatus_t cublasLtMatmulAlgoConfigGetAttribute(const cublasLtMatmulAlgo_t *algorithm,
+                                                    cublasLtMatmulAlgoConfigAttributes_t, void *to,
+                                                    size_t bytes, size_t *written)
+{
+    const int32_t told = ways[algorithm->data[0]].parts, parts = told == STREAM ? 1 : told;
+    if (bytes != sizeof parts)
+        return CUBLAS_STATUS_INVALID_VALUE;
+    memcpy(to, &parts, bytes), *written = bytes;
     return CUBLAS_STATUS_SUCCESS;
 }
 
-cublasStatus_t cublasGemmEx(cublasHandle_t h, cublasOperation_t ta, cublasOperation_t tb, int m, int n, int k,
-                            const void *alpha, const void *a, cudaDataType_t at, int lda, const void *b,
-                            cudaDataType_t bt, int ldb, const void *beta, void *c, cudaDataType_t ct, int ldc,
-                            cublasComputeType_t compute, cublasGemmAlgo_t algorithm)
+cublasStatus_t cublasLtMatmul(cublasLtHandle_t h, cublasLtMatmulDesc_t how, const void *alpha, const void *a,
+                              cublasLtMatrixLayout_t as, const void *b, cublasLtMatrixLayout_t bs,
+                              const void *beta, const void *c, cublasLtMatrixLayout_t cs, void *d,
+                              cublasLtMatrixLayout_t ds, const cublasLtMatmulAlgo_t *algorithm, void *room,
+                              size_t bytes, cudaStream_t stream)
 {
-    return cublasGemmStridedBatchedEx(h, ta, tb, m, n, k, alpha, a, at, lda, 0, b, bt, ldb, 0, beta, c, ct,
-                                      ldc, 0, 1, compute, algorithm);
+    product g = product_of(how, { a, *as }, { b, *bs }, { c, *cs });
+    if (!h || !algorithm || algorithm->data[0] >= WAYS || !sound(g) || !same(*cs, *ds) || c != d)
+        return CUBLAS_STATUS_INVALID_VALUE;
+    g.by = ways[algorithm->data[0]], g.d = d;
+    g.alpha = get(alpha, how->scale, 0), g.beta = get(beta, how->scale, 0);
+    if (algorithm->data[1] != made_for(g) || !can(g, g.by))
+        return CUBLAS_STATUS_NOT_SUPPORTED;
+    if (g.by.parts > 1 && (!room || bytes < (size_t)g.by.parts * ROOM_OF_A_PART || (uintptr_t)room % 256))
+        return CUBLAS_STATUS_INVALID_VALUE;
+    if (emu::usable(stream) != cudaSuccess)
+        return CUBLAS_STATUS_EXECUTION_FAILED;
+    emu::say("gemm");
+    emu::later(stream, [g] {
+        if (!emu::skips())
+            is_wide(g) ? multiply<double>(g) : multiply<float>(g);
+    });
+    return CUBLAS_STATUS_SUCCESS;
 }

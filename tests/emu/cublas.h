@@ -1,10 +1,14 @@
-/* cublas.h - matrix products as cuBLAS calls them: column-major, every element's sum taken in the order of
- * k. */
+/* cublas.h - matrix products as cublasLt calls them: column-major, and by an algorithm that the caller asks
+ * for.
+ *
+ * The algorithms add in different orders, so that their bits differ, want other alignments and memory, and
+ * some divide the sum over k; which comes first is a matter of the sizes, as it is there. WEFT_EMU_BLAS:
+ * "rows" offers one first that takes multiples of eight rows only (eight columns of the library's),
+ * "nobias" has none that adds a bias. */
 #ifndef WEFT_EMU_CUBLAS_H
 #define WEFT_EMU_CUBLAS_H
 #include "tests/emu/runtime.h"
 
-typedef struct emu_blas *cublasHandle_t;
 enum cublasStatus_t {
     CUBLAS_STATUS_SUCCESS = 0,
     CUBLAS_STATUS_NOT_INITIALIZED = 1,
@@ -14,7 +18,6 @@ enum cublasStatus_t {
     CUBLAS_STATUS_NOT_SUPPORTED = 15
 };
 enum cublasOperation_t { CUBLAS_OP_N = 0, CUBLAS_OP_T = 1 };
-enum cublasMath_t { CUBLAS_DEFAULT_MATH = 0, CUBLAS_PEDANTIC_MATH = 2, CUBLAS_TF32_TENSOR_OP_MATH = 3 };
 enum cublasComputeType_t {
     CUBLAS_COMPUTE_32F = 68,
     CUBLAS_COMPUTE_32F_PEDANTIC = 69,
@@ -23,23 +26,80 @@ enum cublasComputeType_t {
     CUBLAS_COMPUTE_64F = 70,
     CUBLAS_COMPUTE_64F_PEDANTIC = 71
 };
-enum cublasGemmAlgo_t { CUBLAS_GEMM_DEFAULT = -1, CUBLAS_GEMM_DEFAULT_TENSOR_OP = 99 };
-enum cudaDataType_t { CUDA_R_32F = 0, CUDA_R_64F = 1, CUDA_R_16BF = 14 };
+enum cudaDataType_t { CUDA_R_32F = 0, CUDA_R_64F = 1 };
 typedef cudaDataType_t cudaDataType;
 
-cublasStatus_t cublasCreate(cublasHandle_t *), cublasDestroy(cublasHandle_t),
-    cublasSetStream(cublasHandle_t, cudaStream_t);
-cublasStatus_t cublasSetWorkspace(cublasHandle_t, void *, size_t),
-    cublasSetMathMode(cublasHandle_t, cublasMath_t);
-const char *cublasGetStatusString(cublasStatus_t);
-cublasStatus_t cublasGemmStridedBatchedEx(cublasHandle_t, cublasOperation_t ta, cublasOperation_t tb, int m,
-                                          int n, int k, const void *alpha, const void *a, cudaDataType_t,
-                                          int lda, long long to_next_a, const void *b, cudaDataType_t,
-                                          int ldb, long long to_next_b, const void *beta, void *c,
-                                          cudaDataType_t, int ldc, long long to_next_c, int batches,
-                                          cublasComputeType_t, cublasGemmAlgo_t);
-cublasStatus_t cublasGemmEx(cublasHandle_t, cublasOperation_t ta, cublasOperation_t tb, int m, int n, int k,
-                            const void *alpha, const void *a, cudaDataType_t, int lda, const void *b,
-                            cudaDataType_t, int ldb, const void *beta, void *c, cudaDataType_t, int ldc,
-                            cublasComputeType_t, cublasGemmAlgo_t);
+enum cublasLtMatmulDescAttributes_t {
+    CUBLASLT_MATMUL_DESC_TRANSA = 3,
+    CUBLASLT_MATMUL_DESC_TRANSB = 4,
+    CUBLASLT_MATMUL_DESC_EPILOGUE = 7,
+    CUBLASLT_MATMUL_DESC_BIAS_POINTER = 8,
+    CUBLASLT_MATMUL_DESC_BIAS_BATCH_STRIDE = 10
+};
+enum cublasLtMatrixLayoutAttribute_t {
+    CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT = 5,
+    CUBLASLT_MATRIX_LAYOUT_STRIDED_BATCH_OFFSET = 6
+};
+enum cublasLtMatmulPreferenceAttributes_t {
+    CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES = 1,
+    CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK = 3,
+    CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES = 5,
+    CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES = 6,
+    CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES = 7,
+    CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES = 8
+};
+enum cublasLtReductionScheme_t {
+    CUBLASLT_REDUCTION_SCHEME_NONE = 0,
+    CUBLASLT_REDUCTION_SCHEME_INPLACE = 1,
+    CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE = 2,
+    CUBLASLT_REDUCTION_SCHEME_OUTPUT_TYPE = 4
+};
+enum cublasLtEpilogue_t { CUBLASLT_EPILOGUE_DEFAULT = 1, CUBLASLT_EPILOGUE_BIAS = 4 };
+enum cublasLtMatmulAlgoConfigAttributes_t { CUBLASLT_ALGO_CONFIG_SPLITK_NUM = 2 };
+
+/* Opaque there: what is read here is what was set. */
+struct cublasLtMatmulDescOpaque_t {
+    cublasComputeType_t compute; cudaDataType_t scale;
+    cublasOperation_t ta, tb; cublasLtEpilogue_t then;
+    const void *bias; int64_t to_next_bias;
+};
+struct cublasLtMatrixLayoutOpaque_t {
+    cudaDataType_t type; uint64_t rows, columns; int64_t step; int32_t batches; int64_t to_next;
+};
+struct cublasLtMatmulPreferenceOpaque_t {
+    uint64_t room; uint32_t reduction, align_a, align_b, align_c, align_d;
+};
+struct cublasLtMatmulAlgo_t { uint64_t data[8]; };
+struct cublasLtMatmulHeuristicResult_t {
+    cublasLtMatmulAlgo_t algo; size_t workspaceSize; cublasStatus_t state; float wavesCount; int reserved[4];
+};
+typedef struct emu_blas *cublasLtHandle_t;
+typedef cublasLtMatmulDescOpaque_t *cublasLtMatmulDesc_t;
+typedef cublasLtMatrixLayoutOpaque_t *cublasLtMatrixLayout_t;
+typedef cublasLtMatmulPreferenceOpaque_t *cublasLtMatmulPreference_t;
+
+cublasStatus_t cublasLtCreate(cublasLtHandle_t *), cublasLtDestroy(cublasLtHandle_t);
+const char *cublasLtGetStatusString(cublasStatus_t);
+cublasStatus_t cublasLtMatmulDescInit(cublasLtMatmulDesc_t, cublasComputeType_t, cudaDataType_t),
+    cublasLtMatmulDescSetAttribute(cublasLtMatmulDesc_t, cublasLtMatmulDescAttributes_t, const void *,
+                                   size_t);
+cublasStatus_t cublasLtMatrixLayoutInit(cublasLtMatrixLayout_t, cudaDataType, uint64_t rows,
+                                        uint64_t columns, int64_t step),
+    cublasLtMatrixLayoutSetAttribute(cublasLtMatrixLayout_t, cublasLtMatrixLayoutAttribute_t, const void *,
+                                     size_t);
+cublasStatus_t cublasLtMatmulPreferenceInit(cublasLtMatmulPreference_t),
+    cublasLtMatmulPreferenceSetAttribute(cublasLtMatmulPreference_t, cublasLtMatmulPreferenceAttributes_t,
+                                         const void *, size_t);
+cublasStatus_t cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t, cublasLtMatmulDesc_t,
+                                              cublasLtMatrixLayout_t a, cublasLtMatrixLayout_t b,
+                                              cublasLtMatrixLayout_t c, cublasLtMatrixLayout_t d,
+                                              cublasLtMatmulPreference_t, int asked,
+                                              cublasLtMatmulHeuristicResult_t *, int *found);
+cublasStatus_t cublasLtMatmulAlgoConfigGetAttribute(const cublasLtMatmulAlgo_t *,
+                                                    cublasLtMatmulAlgoConfigAttributes_t, void *, size_t,
+                                                    size_t *written);
+cublasStatus_t cublasLtMatmul(cublasLtHandle_t, cublasLtMatmulDesc_t, const void *alpha, const void *a,
+                              cublasLtMatrixLayout_t, const void *b, cublasLtMatrixLayout_t, const void *beta,
+                              const void *c, cublasLtMatrixLayout_t, void *d, cublasLtMatrixLayout_t,
+                              const cublasLtMatmulAlgo_t *, void *room, size_t, cudaStream_t);
 #endif

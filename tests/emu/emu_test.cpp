@@ -354,33 +354,78 @@ static floats turned(const floats &a, size_t rows, size_t columns)
     return t;
 }
 
+/* A product as cublasLt has it, c^T = b^T a^T of column-major matrices. */
+struct lt_product {
+    cublasLtMatmulDescOpaque_t how; cublasLtMatrixLayoutOpaque_t a, b, c;
+    cublasLtMatmulPreferenceOpaque_t wishes;
+};
+static lt_product lt_product_of(int m, int n, int k, bool ta, bool tb, cublasComputeType_t compute)
+{
+    const cublasOperation_t op_a = tb ? CUBLAS_OP_T : CUBLAS_OP_N, op_b = ta ? CUBLAS_OP_T : CUBLAS_OP_N;
+    const uint32_t vector = 4, reduction = 0;
+    lt_product p;
+    cublasLtMatmulDescInit(&p.how, compute, CUDA_R_32F);
+    cublasLtMatmulDescSetAttribute(&p.how, CUBLASLT_MATMUL_DESC_TRANSA, &op_a, sizeof op_a);
+    cublasLtMatmulDescSetAttribute(&p.how, CUBLASLT_MATMUL_DESC_TRANSB, &op_b, sizeof op_b);
+    cublasLtMatrixLayoutInit(&p.a, CUDA_R_32F, tb ? k : n, tb ? n : k, tb ? k : n);
+    cublasLtMatrixLayoutInit(&p.b, CUDA_R_32F, ta ? m : k, ta ? k : m, ta ? m : k);
+    cublasLtMatrixLayoutInit(&p.c, CUDA_R_32F, n, m, n);
+    cublasLtMatmulPreferenceInit(&p.wishes);
+    for (auto which :
+         { CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES,
+           CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES })
+        cublasLtMatmulPreferenceSetAttribute(&p.wishes, which, &vector, sizeof vector);
+    cublasLtMatmulPreferenceSetAttribute(&p.wishes, CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK, &reduction,
+                                         sizeof reduction);
+    return p;
+}
+static int lt_answers(cublasLtHandle_t h, lt_product *p, cublasLtMatmulHeuristicResult_t *answers)
+{
+    int found = 0;
+    cublasLtMatmulAlgoGetHeuristic(h, &p->how, &p->a, &p->b, &p->c, &p->c, &p->wishes, 8, answers, &found);
+    return found;
+}
+static cublasStatus_t lt_multiply(cublasLtHandle_t h, lt_product *p, const cublasLtMatmulAlgo_t *by,
+                                  float beta, const float *a, const float *b, float *c)
+{
+    const float one = 1;
+    return cublasLtMatmul(h, &p->how, &one, b, &p->a, a, &p->b, &beta, c, &p->c, c, &p->c, by, NULL, 0, NULL);
+}
 static void test_blas()
 {
     enum { M = 3, N = 5, L = 7 };
-    cublasHandle_t h;
-    cublasCreate(&h);
+    cublasLtHandle_t h;
+    cublasLtCreate(&h);
     floats a = noise(M * L, 1), b = noise(L * N, 2), want = product(a, b, M, N, L);
-    const float one = 1, zero = 0;
-    for (int bits = 0; bits < 8; bits++) {       /* column-major c^T = b^T a^T */
+    for (int bits = 0; bits < 8; bits++) {
         bool ta = bits & 1, tb = bits & 2, tf32 = bits & 4;
         float *da = put(ta ? turned(a, M, L) : a), *db = put(tb ? turned(b, L, N) : b),
               *dc = device<float>(M * N);
-        for (int twice = 0; twice < 2; twice++)
-            CHECK(cublasGemmEx(h, tb ? CUBLAS_OP_T : CUBLAS_OP_N, ta ? CUBLAS_OP_T : CUBLAS_OP_N, N, M, L,
-                               &one, db, CUDA_R_32F, tb ? L : N, da, CUDA_R_32F, ta ? M : L,
-                               twice ? &one : &zero, dc, CUDA_R_32F, N,
-                               tf32 ? CUBLAS_COMPUTE_32F_FAST_TF32 : CUBLAS_COMPUTE_32F,
-                               CUBLAS_GEMM_DEFAULT) == CUBLAS_STATUS_SUCCESS);
-        floats c = get(dc, M * N);
-        for (float &v : c)
-            v /= 2;
-        CHECK(near(c, want, tf32 ? 5e-3 : 1e-6) && (!tf32 || !near(c, want, 1e-6)));
+        lt_product p = lt_product_of(M, N, L, ta, tb,
+                                     tf32 ? CUBLAS_COMPUTE_32F_FAST_TF32 : CUBLAS_COMPUTE_32F);
+        cublasLtMatmulHeuristicResult_t answers[8];
+        const int found = lt_answers(h, &p, answers);
+        CHECK(found >= 1);
+        for (int i = 0; i < found; i++) {
+            for (int twice = 0; twice < 2; twice++)
+                CHECK(lt_multiply(h, &p, &answers[i].algo, (float)twice, da, db, dc) ==
+                      CUBLAS_STATUS_SUCCESS);
+            floats c = get(dc, M * N);
+            for (float &v : c)
+                v /= 2;
+            CHECK(near(c, want, tf32 ? 5e-3 : 1e-6) && (!tf32 || !near(c, want, 1e-6)));
+        }
         cudaFree(da), cudaFree(db), cudaFree(dc);
     }
-    CHECK(cublasGemmEx(h, CUBLAS_OP_N, CUBLAS_OP_N, 4, 1, 1, &one, NULL, CUDA_R_32F, 3, NULL, CUDA_R_32F, 1,
-                       &zero, NULL, CUDA_R_32F, 4, CUBLAS_COMPUTE_32F,
-                       CUBLAS_GEMM_DEFAULT) == CUBLAS_STATUS_INVALID_VALUE);
-    cublasDestroy(h);
+    lt_product p = lt_product_of(M, N, L, false, false, CUBLAS_COMPUTE_32F);
+    cublasLtMatmulHeuristicResult_t answers[8];
+    CHECK(lt_answers(h, &p, answers) >= 1);
+    lt_product turned = lt_product_of(M, N, L, true, false, CUBLAS_COMPUTE_32F);   /* it was not asked for */
+    CHECK(lt_multiply(h, &turned, &answers[0].algo, 0, NULL, NULL, NULL) == CUBLAS_STATUS_NOT_SUPPORTED);
+    p.a.step = N - 1;
+    CHECK(lt_multiply(h, &p, &answers[0].algo, 0, NULL, NULL, NULL) == CUBLAS_STATUS_INVALID_VALUE);
+    CHECK(!lt_answers(h, &p, answers));
+    cublasLtDestroy(h);
 }
 
 static void test_cores()

@@ -74,6 +74,8 @@ cudaError_t cudaHostGetDevicePointer(void **, void *host, unsigned),
     cudaMemGetInfo(size_t *left, size_t *all);
 cudaError_t cudaMemcpy(void *, const void *, size_t, cudaMemcpyKind), cudaMemset(void *, int, size_t);
 cudaError_t cudaMemcpyAsync(void *, const void *, size_t, cudaMemcpyKind, cudaStream_t = NULL);
+cudaError_t cudaMemcpy2DAsync(void *, size_t to_step, const void *, size_t step, size_t bytes, size_t lines,
+                              cudaMemcpyKind, cudaStream_t = NULL);          /* within the device */
 cudaError_t cudaMemsetAsync(void *, int, size_t, cudaStream_t = NULL);
 template <class T> cudaError_t cudaMalloc(T **p, size_t n) { return cudaMalloc((void **)p, n); }
 template <class T> cudaError_t cudaMallocHost(T **p, size_t n) { return cudaMallocHost((void **)p, n); }

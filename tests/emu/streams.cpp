@@ -288,6 +288,22 @@ cudaError_t cudaMemcpyAsync(void *to, const void *from, size_t bytes, cudaMemcpy
         emu::later(stream, [=] { memmove(to, from, bytes); });
     return to_pages ? cudaStreamSynchronize(stream) : cudaSuccess;
 }
+cudaError_t cudaMemcpy2DAsync(void *to, size_t to_step, const void *from, size_t step, size_t bytes,
+                              size_t lines, cudaMemcpyKind kind, cudaStream_t stream)
+{
+    emu::Locked locked;
+    cudaError_t e = emu::usable(stream);
+    if (e != cudaSuccess || !bytes || !lines)
+        return e;
+    if (kind != cudaMemcpyDeviceToDevice || !direction_is_right(to, from, kind) || to_step < bytes ||
+        step < bytes)
+        return emu::note(cudaErrorInvalidValue);
+    emu::later(stream, [=] {
+        for (size_t i = 0; i < lines; i++)
+            memmove((char *)to + i * to_step, (const char *)from + i * step, bytes);
+    });
+    return cudaSuccess;
+}
 cudaError_t cudaMemsetAsync(void *to, int byte, size_t bytes, cudaStream_t stream)
 {
     emu::Locked locked;

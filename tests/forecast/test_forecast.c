@@ -52,7 +52,7 @@ Test(forecast, alone_and_in_a_batch)
                 for (int i = 0, at = 0; i < b.n; i++) {
                     batch alone = only(&b, i);
                     find(f, m, &alone, RAGGED, &one);
-                    cr_assert(is_same_in_company(model_names[kind], all.output + at, one.output, one.outputs),
+                    cr_assert(is_same(model_names[kind], all.output + at, one.output, one.outputs),
                               "sequence %d on %s", i, weft_device_name(w));
                     at += (int)one.outputs;
                     for (int64_t k = 0; k < one.n; k++)
@@ -135,8 +135,8 @@ Test(forecast, nothing_to_read_and_nothing_to_say)
                 cr_assert(isfinite(out.gradient[i]), "%s: gradient %lld", model_names[kind], (long long)i);
             find(f, m, &no_past, RAGGED, &less);
             if (kind < TFT)
-                cr_assert(is_same_in_company(model_names[kind], less.output, out.output + 2 * OUTPUTS,
-                                             less.outputs));
+                cr_assert(is_same(model_names[kind], less.output, out.output + 2 * OUTPUTS,
+                                  less.outputs));
             for (int64_t i = 0; i < less.outputs; i++)
                 cr_assert(isfinite(less.output[i]), "%s: output %lld", model_names[kind], (long long)i);
             find(f, m, &none, RAGGED, &less);

@@ -5,7 +5,7 @@
 set -u
 nvcc=${NVCC:-$(command -v nvcc || echo /usr/local/cuda/bin/nvcc)}
 folder=$(realpath -m "$B/planted_ptx") texts=$(realpath "$B/ptx")
-export WEFT_TESTS=$PWD/tests WEFT_BACKEND_PATH=$(realpath "$B/emu") WEFT_TABLES="ref cuda" WEFT_SMALL=1 WEFT_GPU=1 WEFT_MANAGED=1 WEFT_EMU_ASYNC=1
+export WEFT_TESTS=$PWD/tests WEFT_BACKEND_PATH=$(realpath "$B/emu") WEFT_TABLES="ref cuda" WEFT_SMALL=1 WEFT_MANAGED=1 WEFT_EMU_ASYNC=1
 rm -rf "$folder"; mkdir -p "$folder"
 all=0
 

@@ -9,7 +9,7 @@ logs=$(realpath -m "$B")/logs/ptx
 rm -rf "$logs"; mkdir -p "$logs/tmp" "$logs/cache" "$logs/told"
 export TMPDIR=$logs/tmp XDG_CACHE_HOME=$logs/cache WEFT_TESTS=$PWD/tests WEFT_BACKEND_PATH=$(realpath "$B/emu") WEFT_EMU_PTX=$(realpath "$B/ptx")
 # As on a GPU: what hands a kernel the host's own memory is left out.
-export WEFT_EMU_PTX_SAY=$logs/said WEFT_TABLES="ref cuda" WEFT_SMALL=1 WEFT_GPU=1 WEFT_MANAGED=1
+export WEFT_EMU_PTX_SAY=$logs/said WEFT_TABLES="ref cuda" WEFT_SMALL=1 WEFT_MANAGED=1
 tell() {                                # NAME GOOD BAD SECONDS
     echo "$2 $3" >"$logs/told/$1"
     if [ "$3" = 0 ]; then printf '  ok    %-34s %5d  %5.1f s\n' "$1" "$2" "$4"; return; fi
