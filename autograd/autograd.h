@@ -49,8 +49,12 @@ void        *weft__seen(const weft_tensor *, const char *function);
 void        *weft__gradient_seen(const weft_call *, const weft_tensor *, void *gradient, bool fetched,
                                  bool back);
 /* backward.c */
-/* where a kernel adds the gradient of x[i]; NULL: not needed */
-real        *weft__dx_added(const weft_call *, int i);
+/* where a kernel adds the gradient of x[i]; NULL: not needed. What begins as zeros is among them, and is none
+ * before weft__zero: one launch for all */
+typedef struct weft__zeros { int n; weft__block_copy of[16]; } weft__zeros;
+real        *weft__dx_added(const weft_call *, int i, weft__zeros *);
+void         weft__add_zeros(const weft_call *, weft__zeros *, real *to, int64_t n);
+void         weft__zero(const weft_call *, weft__zeros *);
 /* weft_op_dy, to be overwritten, where no one else will look at it; else NULL */
 real        *weft__dy_spent(const weft_call *, int k);
 /* origin.c: y's rows are a table's, by ids; are those of x, arranged; that table and those ids, if it is so

@@ -133,14 +133,17 @@ static void linear_fused(const weft_call *c)
     int64_t rows = tokens_of(c), in = width(c->x[X_]), out = width(c->y[0]);
     const real *dz = of_sums(c);
     const bool part = how(c)->rows;              /* the rows beside it get nothing, so all begins as zeros */
-    real *dw = !dz ? NULL : part ? weft__dx_added(c, WEIGHT) : weft_op_dx(c, WEIGHT, &add);
-    if (dw)
-        product(c, true, false, (int64_t[]){ out, in, rows }, dz, X(c, X_), dw + how(c)->from * in,
-                part || add);
-    real *db = !dz || c->n == BIAS ? NULL : part ? weft__dx_added(c, BIAS) : weft_op_dx(c, BIAS, &add);
-    if (db)
-        RUN(c, sum, &(weft__grid){ 2, { rows, groups_of(c) * out }, { { 0, 1 } } }, dz, db + how(c)->from,
-            part || add);
+    bool adds[2] = { true, true };
+    weft__zeros zeros = { 0 };
+    real *d[2] = { NULL, NULL };                 /* of weight and bias */
+    for (int i = 0; dz && i < c->n - WEIGHT; i++)
+        d[i] = part ? weft__dx_added(c, WEIGHT + i, &zeros) : weft_op_dx(c, WEIGHT + i, &adds[i]);
+    weft__zero(c, &zeros);
+    if (d[0])
+        product(c, true, false, (int64_t[]){ out, in, rows }, dz, X(c, X_), d[0] + how(c)->from * in, adds[0]);
+    if (d[1])
+        RUN(c, sum, &(weft__grid){ 2, { rows, groups_of(c) * out }, { { 0, 1 } } }, dz, d[1] + how(c)->from,
+            adds[1]);
     real *dx = dz ? weft_op_dx(c, X_, &add) : NULL;
     if (dx)
         product(c, false, false, (int64_t[]){ rows, in, out }, dz, part_of(c, WEIGHT, in), dx, add);

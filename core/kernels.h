@@ -45,9 +45,11 @@ typedef struct weft__device {                    /* first argument of every kern
  * axis). */
 typedef struct weft__grid { int rank; int64_t size[WEFT_RANK], step[3][WEFT_RANK]; } weft__grid;
 
-/* A block of a matrix, to a block of another, each with its rows so far apart. */
+/* A block of a matrix, to a block of another, each with its rows so far apart. x NULL: zeros. from, to: row r
+ * is that row of x, goes to that row of y; below 0: it is zeros, it goes nowhere. No row is twice in `to`. */
 typedef struct weft__block_copy {
     int64_t width; const real *x; int64_t ldx; real *y; int64_t ldy; bool add;
+    const int32_t *from, *to;                    /* NULL: r itself */
 } weft__block_copy;
 
 /* Rows in runs: along an axis (offset NULL: every run has `length` rows) or the tokens of each sequence

@@ -203,17 +203,37 @@ static void play_dropout(run *t)
 }
 KERNEL_TEST(dropout)
 
+/* [n]: rows below n, or -1; each once, in any order, or as they come. */
+static const int32_t *some_rows(run *t, int64_t n, bool once)
+{
+    int32_t *row = room(t, n, sizeof *row);
+    for (int64_t r = 0; r < n; r++) {
+        const int64_t other = size(r + 1);
+        row[r] = (int32_t)r;
+        if (!once)
+            row[r] = (int32_t)size(n);
+        else
+            row[r] = row[other], row[other] = (int32_t)r;
+    }
+    for (int64_t r = 0; r < n; r++)
+        row[r] = dice(5) ? row[r] : -1;
+    return row;
+}
 static void play_blocks(run *t)
 {
     enum { MOST = 40 };
     weft__block_copy block[MOST];
     const int64_t n = size(MOST), rows = t->large ? 300 : size(20), most = t->large ? 90 : 40;
     real *y = result_of(t, n * rows * (most + 5), 0, 0);
+    const int32_t *from[] = { some_rows(t, rows, false), some_rows(t, rows, false) },
+                  *to[] = { some_rows(t, rows, true), some_rows(t, rows, true) };
     for (int64_t i = 0; i < n; i++) {
         weft__block_copy *b = &block[i];
         *b = (weft__block_copy){ .width = size(most), .add = coin() };
         b->ldx = b->width + size(5), b->ldy = b->width + size(5);
         b->x = reals(t, rows * b->ldx, -1, 1), b->y = y + i * rows * (most + 5);
+        b->x = dice(5) ? b->x : NULL;
+        b->from = dice(3) ? NULL : from[dice(2)], b->to = dice(3) ? NULL : to[dice(2)];
     }
     CALL(blocks, rows, n, block);
 }
