@@ -5,8 +5,8 @@
 #include "rnn/layers.h"
 
 /* ---- layers and directions over a packed batch ---- */
-/* first: rows of the stacks */
-static weft_rnn_out direction(weft_rnn *r, weft_tensor *x, weft__ids by, weft_state first, int k,
+/* first: the stacks */
+static weft_state direction(weft_rnn *r, weft_tensor *x, weft__ids by, weft_state first, int k,
                               const weft__ends *e)
 {
     weft__direction d = { .cell = r->cell,
@@ -21,12 +21,9 @@ static weft_rnn_out direction(weft_rnn *r, weft_tensor *x, weft__ids by, weft_st
     d.in[WEFT__IDS] = by.ids, d.in[WEFT__TABLE] = by.table;
     for (int i = 0; i < WEFT__RNN_WEIGHTS; i++)
         d.in[WEFT__W_IH + i] = r->weight[k][i];
-    d.in[WEFT__H0] = weft__first_state(e, first.h, k);
-    d.in[WEFT__C0] = weft__first_state(e, first.c, k);
-    weft_state s = r->composed && weft_ok(x->w) ? weft__recurrent_composed(&d) : weft__recurrent(&d);
-    return (weft_rnn_out){ s.h,
-                           { weft__last_state(e, s.h, d.reverse, first.h, k),
-                             s.c ? weft__last_state(e, s.c, d.reverse, first.c, k) : NULL } };
+    const weft_state own = weft__first_states(e, first, k);
+    d.in[WEFT__H0] = own.h, d.in[WEFT__C0] = own.c;
+    return r->composed && weft_ok(x->w) ? weft__recurrent_composed(&d) : weft__recurrent(&d);
 }
 
 static weft_tensor *drop_between_layers(const weft_rnn *r, weft_tensor *x, int layer)
@@ -44,8 +41,7 @@ static weft_rnn_out through(weft_rnn *r, weft_tensor *x, weft__ids by, weft_stat
     const weft__form form = (by.ids ? by.ids : x)->f;
     weft *w = x->w;
     const weft__ends *e = w->status ? NULL : weft__ends_of(&form, stacked(r));
-    weft_tensor *h[2 * LAYERS], *c[2 * LAYERS], *y[2];
-    first = (weft_state){ weft__rows_of_stack(first.h), weft__rows_of_stack(first.c) };
+    weft_tensor *h[2 * LAYERS], *c[2 * LAYERS];
     for (int l = 0, k = 0; l < r->o.layers; l++) {
         if (!by.ids)
             /* what is between two layers may have arranged it otherwise */
@@ -53,13 +49,17 @@ static weft_rnn_out through(weft_rnn *r, weft_tensor *x, weft__ids by, weft_stat
         for (int d = 0; d < directions(r); d++, k++) {
             if (w->status)
                 return (weft_rnn_out){ &w->nil, { &w->nil, &w->nil } };
-            weft_rnn_out o = direction(r, x, by, first, k, e);
-            y[d] = o.y, h[k] = o.last.h, c[k] = o.last.c;
+            const weft_state s = direction(r, x, by, first, k, e);
+            h[k] = s.h, c[k] = s.c;
         }
-        x = directions(r) == 2 ? weft_concat(y, 2, 1) : y[0];
+        x = directions(r) == 2 ? weft_concat(h + k - 2, 2, 1) : h[k - 1];
         by = (weft__ids){ NULL, NULL };          /* of the first layer */
     }
-    return (weft_rnn_out){ x, { weft__stack(h, stacked(r)), r->has_c ? weft__stack(c, stacked(r)) : NULL } };
+    if (w->status)
+        return (weft_rnn_out){ &w->nil, { &w->nil, &w->nil } };
+    return (weft_rnn_out){
+        x, weft__last_states(e, h, r->has_c ? c : NULL, stacked(r), directions(r), first)
+    };
 }
 
 /* ---- what comes in ---- */

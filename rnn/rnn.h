@@ -124,12 +124,14 @@ typedef struct weft__ends {
 
 /* NULL and a sticky error if there is no memory */
 const weft__ends *weft__ends_of(const weft__form *x, int stacked);
-/* [stacked * n, width]; NULL stays NULL */
+/* [stacked * n, width] */
 weft_tensor *weft__rows_of_stack(weft_tensor *stack);
-/* part k in packed order */
-weft_tensor *weft__first_state(const weft__ends *, weft_tensor *rows_of_stack, int k);
-/* in the user's order */
-weft_tensor *weft__last_state(const weft__ends *, weft_tensor *y, bool reverse, weft_tensor *rows_of_stack,
-                              int k);
-weft_tensor *weft__stack(weft_tensor *const *parts, int stacked);                 /* of [n, width] */
+/* n rows by a part of an index array of a batch; zeros where it is -1 */
+weft_tensor *weft__select_rows(weft_tensor *rows, weft__ints index, int64_t from, int64_t n);
+/* state_rows.c: part k of the stacks, in packed order; what is NULL stays NULL */
+weft_state   weft__first_states(const weft__ends *, weft_state stack, int k);
+/* stacks in the user's order; h, c: of each part, as its operator has made them; c NULL: it has none; first:
+ * stacks, or NULL */
+weft_state   weft__last_states(const weft__ends *, weft_tensor *const *h, weft_tensor *const *c, int parts,
+                               int directions, weft_state first);
 #endif

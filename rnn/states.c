@@ -70,43 +70,21 @@ const weft__ends *weft__ends_of(const weft__form *x, int stacked)
     return weft__linked(b->w, &b->ends, e) ? e : NULL;
 }
 
-/* a tensor over a part of an index array */
-static weft_tensor *index_at(weft *w, weft__ints index, int64_t from, int64_t n)
+/* ---- rows by a part of an index array ---- */
+weft_tensor *weft__select_rows(weft_tensor *rows, weft__ints index, int64_t from, int64_t n)
 {
+    weft *w = rows->w;
     weft__form f = weft__plain(WEFT_I32, 1, &n);
     weft_tensor *t = weft__header(w, &f);
     if (!t)
         return &w->nil;
     t->data = (real *)(void *)((int32_t *)(uintptr_t)index.device + from);
-    return t;
+    return weft_index_select(rows, t);
 }
 
-/* ---- between the stack and the rows ---- */
 weft_tensor *weft__rows_of_stack(weft_tensor *stack)
 {
-    return stack ? weft_reshape(stack,
-                                WEFT_SHAPE(weft_size(stack, 0) * weft_size(stack, 1), weft_size(stack, 2))) :
-                   NULL;
-}
-
-weft_tensor *weft__first_state(const weft__ends *e, weft_tensor *rows, int k)
-{
-    return rows ? weft_index_select(rows, index_at(rows->w, e->order, k * e->stride, e->batch->n)) : NULL;
-}
-
-weft_tensor *weft__last_state(const weft__ends *e, weft_tensor *y, bool reverse, weft_tensor *rows, int k)
-{
-    weft *w = y->w;
-    weft_tensor *last = weft_index_select(weft_plain(y), index_at(w, e->last[reverse], 0, e->batch->n));
-    if (!rows || !e->none.host)
-        return last;
-    return weft_add(last, weft_index_select(rows, index_at(w, e->none, k * e->stride, e->batch->n)));
-}
-
-weft_tensor *weft__stack(weft_tensor *const *parts, int stacked)
-{
-    weft_tensor *all = stacked == 1 ? parts[0] : weft_concat(parts, stacked, 0);
-    return weft_reshape(all, WEFT_SHAPE(stacked, weft_size(parts[0], 0), weft_size(parts[0], 1)));
+    return weft_reshape(stack, WEFT_SHAPE(weft_size(stack, 0) * weft_size(stack, 1), weft_size(stack, 2)));
 }
 
 /* ---- for beams ---- */

@@ -1,0 +1,193 @@
+/* state_rows.c - two operators that move states between stacks [stacked, n, width] and packed rows, of h and c,
+ * of all layers and directions at once: one launch each way, where a gather for each part would be many. */
+#include "autograd/autograd.h"
+#include "rnn/rnn.h"
+
+enum { STATES = 2, PARTS = 64 };                 /* as many layers and directions as there may be */
+
+/* given: of h, of c, whether a first state is there */
+typedef struct moves { const weft__ends *e; int parts, directions, states, k; bool given[STATES]; } moves;
+static const moves *how(const weft_call *c) { return c->attributes; }
+static int64_t wide(const weft_tensor *x)   { return x->f.size[x->f.rank - 1]; }
+
+/* ---- blocks that go at once, unless two of them have one place ---- */
+typedef struct waiting { int64_t n; weft__block_copy of[STATES * PARTS]; } waiting;
+static void go(const weft_call *c, waiting *all)
+{
+    if (all->n)
+        RUN(c, blocks, how(c)->e->batch->n, all->n, all->of);
+    all->n = 0;
+}
+static void wait_for(const weft_call *c, waiting *all, int64_t width, const real *x, real *y, bool add,
+                     const int32_t *from, const int32_t *to)
+{
+    for (int64_t i = 0; i < all->n; i++)
+        if (all->of[i].y == y) {
+            go(c, all);
+            break;
+        }
+    all->of[all->n++] = (weft__block_copy){
+        .width = width, .x = x, .ldx = width, .y = y, .ldy = width, .add = add, .from = from, .to = to
+    };
+}
+
+/* ---- first states: part k of the stacks, in packed order ---- */
+static const int32_t *packed_order(const weft_call *c)
+{
+    const weft__ends *e = how(c)->e;
+    return e->order.device + how(c)->k * e->stride;
+}
+static bool first_shape(weft_call *c)
+{
+    for (int s = 0; s < c->n; s++)
+        weft_op_set_shape(c->y[s], WEFT_REAL, WEFT_SHAPE(how(c)->e->batch->n, wide(c->x[s])));
+    return true;
+}
+static void first_run(weft_call *c)
+{
+    waiting all = { 0 };
+    for (int s = 0; s < c->n; s++)
+        wait_for(c, &all, wide(c->x[s]), X(c, s), Y(c, s), false, packed_order(c), NULL);
+    go(c, &all);
+}
+static void first_fused(const weft_call *c)
+{
+    waiting all = { 0 };
+    weft__zeros zeros = { 0 };
+    const real *dy[STATES];
+    real *dx[STATES];
+    for (int s = 0; s < c->n; s++)
+        dx[s] = (dy[s] = weft_op_dy(c, s)) ? weft__dx_added(c, s, &zeros) : NULL;
+    weft__zero(c, &zeros);
+    for (int s = 0; s < c->n; s++)
+        if (dx[s])
+            wait_for(c, &all, wide(c->x[s]), dy[s], dx[s], true, NULL, packed_order(c));
+    go(c, &all);
+}
+static void first_composed(const weft_call *c, weft_tensor **y)
+{
+    for (int s = 0; s < c->n; s++)
+        y[s] = weft__select_rows(weft__rows_of_stack(c->x[s]), how(c)->e->order,
+                                 how(c)->k * how(c)->e->stride, how(c)->e->batch->n);
+}
+
+/* ---- last states: the stacks, in the user's order. Inputs: h of each part, c of each, what is given ---- */
+static bool last_shape(weft_call *c)
+{
+    const moves *m = how(c);
+    for (int s = 0; s < m->states; s++)
+        weft_op_set_shape(c->y[s], WEFT_REAL,
+                          WEFT_SHAPE(m->parts, m->e->batch->n, wide(c->x[s * m->parts])));
+    return true;
+}
+static int at_given(const weft_call *c, int s)   /* -1: it is not */
+{
+    const moves *m = how(c);
+    return m->given[s] ? m->states * m->parts + (s > 0 && m->given[0]) : -1;
+}
+static const int32_t *last_rows(const moves *m, int k)  { return m->e->last[k % m->directions].device; }
+static const int32_t *empty_rows(const moves *m, int k) { return m->e->none.device + k * m->e->stride; }
+static void last_run(weft_call *c)
+{
+    const moves *m = how(c);
+    waiting all = { 0 };
+    for (int given = 0; given < 2; given++, go(c, &all))
+        for (int s = 0; s < m->states; s++) {
+            const int64_t width = wide(c->y[s]), of_part = m->e->batch->n * width;
+            for (int k = 0; k < m->parts; k++)
+                if (!given)
+                    wait_for(c, &all, width, X(c, s * m->parts + k), Y(c, s) + k * of_part, false,
+                             last_rows(m, k), NULL);
+                else if (m->given[s])
+                    wait_for(c, &all, width, X(c, at_given(c, s)), Y(c, s) + k * of_part, true,
+                             empty_rows(m, k), NULL);
+        }
+}
+/* Of state s; where the gradients of its parts go, and that of what is given. */
+static void last_back(const weft_call *c, waiting *all, int s, real *const *dx, real *given)
+{
+    const moves *m = how(c);
+    const real *dy = weft_op_dy(c, s);
+    const int64_t width = wide(c->y[s]), of_part = m->e->batch->n * width;
+    for (int k = 0; dy && k < m->parts; k++)
+        if (dx[k])
+            wait_for(c, all, width, dy + k * of_part, dx[k], true, NULL, last_rows(m, k));
+    for (int k = 0; dy && given && k < m->parts; k++)
+        wait_for(c, all, width, dy + k * of_part, given, true, NULL, empty_rows(m, k));
+}
+static void last_fused(const weft_call *c)
+{
+    const moves *m = how(c);
+    waiting all = { 0 };
+    weft__zeros zeros = { 0 };
+    real *dx[STATES * PARTS] = { NULL }, *given[STATES] = { NULL };
+    for (int s = 0; s < m->states; s++) {
+        const bool came = weft_op_dy(c, s);
+        for (int k = s * m->parts; came && k < (s + 1) * m->parts; k++)
+            dx[k] = weft__dx_added(c, k, &zeros);
+        given[s] = came && m->given[s] ? weft__dx_added(c, at_given(c, s), &zeros) : NULL;
+    }
+    weft__zero(c, &zeros);
+    for (int s = 0; s < m->states; s++)
+        last_back(c, &all, s, dx + s * m->parts, given[s]);
+    go(c, &all);
+}
+static void last_composed(const weft_call *c, weft_tensor **y)
+{
+    const moves *m = how(c);
+    const int64_t n = m->e->batch->n;
+    for (int s = 0; s < m->states; s++) {
+        weft_tensor *part[PARTS], *rows = m->given[s] ? weft__rows_of_stack(c->x[at_given(c, s)]) : NULL;
+        for (int k = 0; k < m->parts; k++) {
+            weft_tensor *x = weft_plain(c->x[s * m->parts + k]);
+            part[k] = weft__select_rows(x, m->e->last[k % m->directions], 0, n);
+            if (rows)
+                part[k] = weft_add(part[k], weft__select_rows(rows, m->e->none, k * m->e->stride, n));
+        }
+        y[s] = weft_reshape(weft_concat(part, m->parts, 0), WEFT_SHAPE(m->parts, n, wide(c->y[s])));
+    }
+}
+
+/* ---- the records: of h; of h and c ---- */
+#define RECORD(which, its_results)                                                               \
+    {                                                                                            \
+        .name = #which "_states", .results = its_results, .layout = WEFT_ROWS, .moves = true,    \
+        .unread = ~0u, .shape = which##_shape, .forward = which##_run, .fused = which##_fused,   \
+        .composed = which##_composed                                                             \
+    }
+static const weft_op first_states[STATES] = { RECORD(first, 1), RECORD(first, 2) };
+static const weft_op last_states[STATES] = { RECORD(last, 1), RECORD(last, 2) };
+
+weft_state weft__first_states(const weft__ends *e, weft_state stack, int k)
+{
+    weft_tensor *x[STATES], **y;
+    const moves m = { .e = e, .k = k };
+    int n = 0;
+    if (stack.h)
+        x[n++] = stack.h;
+    if (stack.c)
+        x[n++] = stack.c;
+    if (n == 0)
+        return (weft_state){ NULL, NULL };
+    y = weft__apply(&first_states[n - 1], x, n, &m, sizeof m)->y;
+    return (weft_state){ stack.h ? y[0] : NULL, stack.c ? y[n - 1] : NULL };
+}
+
+weft_state weft__last_states(const weft__ends *e, weft_tensor *const *h, weft_tensor *const *c, int parts,
+                             int directions, weft_state first)
+{
+    weft_tensor *x[STATES * PARTS + STATES], **y;
+    moves m = { .e = e, .parts = parts, .directions = directions, .states = c ? 2 : 1 };
+    int n = 0;
+    for (int s = 0; s < m.states; s++)
+        for (int k = 0; k < parts; k++)
+            x[n++] = (s ? c : h)[k];
+    for (int s = 0; s < m.states; s++) {
+        weft_tensor *stack = s ? first.c : first.h;
+        m.given[s] = stack && e->none.host;
+        if (m.given[s])
+            x[n++] = stack;
+    }
+    y = weft__apply(&last_states[m.states - 1], x, n, &m, sizeof m)->y;
+    return (weft_state){ y[0], c ? y[1] : NULL };
+}
