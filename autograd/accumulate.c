@@ -174,21 +174,7 @@ real *weft_op_dx(const weft_call *c, int i, bool *add)
     return *to ? weft__gradient_seen(c, x, (*to)->data, *add, true) : NULL;
 }
 
-void weft__zero(const weft_call *c, weft__zeros *zeros)
-{
-    if (zeros->n == 1)
-        RUN(c, fill, zeros->of->width, 0, zeros->of->y);
-    else if (zeros->n)
-        RUN(c, blocks, 1, zeros->n, zeros->of);
-    zeros->n = 0;
-}
-void weft__add_zeros(const weft_call *c, weft__zeros *zeros, real *to, int64_t n)
-{
-    if (zeros->n == sizeof zeros->of / sizeof *zeros->of)
-        weft__zero(c, zeros);
-    zeros->of[zeros->n++] = (weft__block_copy){ .width = n, .ldx = n, .y = to, .ldy = n };
-}
-real *weft__dx_added(const weft_call *c, int i, weft__zeros *zeros)
+real *weft__dx_added(const weft_call *c, int i, weft__blocks *zeros)
 {
     bool add;
     real *dx = weft_op_dx(c, i, &add);

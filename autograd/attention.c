@@ -84,10 +84,10 @@ static void attention_fused(const weft_call *c)
 {
     weft__attention a = attention_record(c);
     a.map = NULL;
-    weft__zeros zeros = { 0 };
+    weft__blocks zeros = { 0 };
     a.dy = weft_op_dy(c, OUT), a.dq = weft__dx_added(c, Q, &zeros), a.dk_ = weft__dx_added(c, K, &zeros),
     a.dv_ = weft__dx_added(c, V, &zeros);
-    weft__zero(c, &zeros);
+    weft__run_blocks(c, &zeros);
     if (a.dy && !c->y[0]->w->status)
         RUN(c, attention_back, &a);
 }

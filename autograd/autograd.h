@@ -49,12 +49,15 @@ void        *weft__seen(const weft_tensor *, const char *function);
 void        *weft__gradient_seen(const weft_call *, const weft_tensor *, void *gradient, bool fetched,
                                  bool back);
 /* backward.c */
-/* where a kernel adds the gradient of x[i]; NULL: not needed. What begins as zeros is among them, and is none
- * before weft__zero: one launch for all */
-typedef struct weft__zeros { int n; weft__block_copy of[16]; } weft__zeros;
-real        *weft__dx_added(const weft_call *, int i, weft__zeros *);
-void         weft__add_zeros(const weft_call *, weft__zeros *, real *to, int64_t n);
-void         weft__zero(const weft_call *, weft__zeros *);
+/* blocks.c: copies of as many rows that wait, those before a block first if they go to the same place; n
+ * zeros among them; until they are run */
+typedef struct weft__blocks { int64_t rows, n; weft__block_copy of[16]; } weft__blocks;
+void         weft__add_block(const weft_call *, weft__blocks *, int64_t rows, weft__block_copy);
+void         weft__add_zeros(const weft_call *, weft__blocks *, real *to, int64_t n);
+void         weft__run_blocks(const weft_call *, weft__blocks *);
+/* backward.c: where a kernel adds the gradient of x[i]; NULL: not needed. If nothing came before, it is zeros
+ * when the blocks are run */
+real        *weft__dx_added(const weft_call *, int i, weft__blocks *zeros);
 /* weft_op_dy, to be overwritten, where no one else will look at it; else NULL */
 real        *weft__dy_spent(const weft_call *, int k);
 /* origin.c: y's rows are a table's, by ids; are those of x, arranged; that table and those ids, if it is so
@@ -75,6 +78,8 @@ weft_tensor *weft__linear(weft_tensor *x, weft_tensor *weight, weft_tensor *bias
 weft_tensor *weft__linear_part(weft_tensor *x, weft_tensor *weight, weft_tensor *bias, int64_t from,
                                int64_t rows);
 weft_tensor *weft__glu(weft_tensor *x);
+/* concat_lists.c: y[l], weft_concat(list[l], n, 0) of tensors of one shape, of up to four lists at once */
+void         weft__concat_lists(weft_tensor *const *const *list, int lists, int n, weft_tensor **y);
 /* norm.c: layer norm of glu(gate) + skip, of a gate [.., 2 F] that fits a skip [.., F]; gain and shift [F],
  * or [G, F] of [.., G, F] */
 bool         weft__gate_fits(const weft_tensor *gate, const weft_tensor *skip);

@@ -134,13 +134,14 @@ static void linear_fused(const weft_call *c)
     const real *dz = of_sums(c);
     const bool part = how(c)->rows;              /* the rows beside it get nothing, so all begins as zeros */
     bool adds[2] = { true, true };
-    weft__zeros zeros = { 0 };
+    weft__blocks zeros = { 0 };
     real *d[2] = { NULL, NULL };                 /* of weight and bias */
     for (int i = 0; dz && i < c->n - WEIGHT; i++)
         d[i] = part ? weft__dx_added(c, WEIGHT + i, &zeros) : weft_op_dx(c, WEIGHT + i, &adds[i]);
-    weft__zero(c, &zeros);
+    weft__run_blocks(c, &zeros);
     if (d[0])
-        product(c, true, false, (int64_t[]){ out, in, rows }, dz, X(c, X_), d[0] + how(c)->from * in, adds[0]);
+        product(c, true, false, (int64_t[]){ out, in, rows }, dz, X(c, X_), d[0] + how(c)->from * in,
+                adds[0]);
     if (d[1])
         RUN(c, sum, &(weft__grid){ 2, { rows, groups_of(c) * out }, { { 0, 1 } } }, dz, d[1] + how(c)->from,
             adds[1]);

@@ -63,10 +63,10 @@ static void normalise_back(const weft_call *c, int x, int gain)
 {
     weft__layer_norm n = record_of(c, x, gain);
     n.dy = weft_op_dy(c, Y_), n.dgate = x ? weft_op_dx(c, x - 1, &n.add) : NULL;
-    weft__zeros zeros = { 0 };
+    weft__blocks zeros = { 0 };
     n.dx = weft__dx_added(c, x, &zeros), n.dgain = weft__dx_added(c, gain, &zeros);
     n.dshift = weft__dx_added(c, gain + 1, &zeros);
-    weft__zero(c, &zeros);
+    weft__run_blocks(c, &zeros);
     if (!c->y[0]->w->status)
         RUN(c, layer_norm_back, &n);
 }

@@ -257,54 +257,36 @@ static strip next_strip(const weft_call *c, part *p, int i)
     p->from = p->to, p->to = p->from + c->x[i]->f.size[p->axis];
     return strip_of(p);
 }
-/* Blocks that wait to be copied at once, of as many rows. */
-typedef struct waiting { int64_t rows, n; weft__block_copy block[16]; } waiting;
-static void copy_waiting(const weft_call *c, waiting *all)
-{
-    if (all->n)
-        RUN(c, blocks, all->rows, all->n, all->block);
-    all->n = 0;
-}
-/* One more; those before it go first if it is to the same place, of an input that is there twice. */
-static void wait_for(const weft_call *c, waiting *all, int64_t rows, weft__block_copy one)
-{
-    bool full = all->n == sizeof all->block / sizeof *all->block;
-    for (int64_t i = 0; i < all->n; i++)
-        full |= all->block[i].y == one.y;
-    if (full)
-        copy_waiting(c, all);
-    all->rows = rows, all->block[all->n++] = one;
-}
 static void concat_run(weft_call *c)
 {
     part p;
-    waiting all = { 0 };
+    weft__blocks all = { 0 };
     for (int i = 0; i < c->n; i++) {
         const strip s = next_strip(c, &p, i);
         const int64_t n = s.of_part;
         if (is_real(c, 0))
-            wait_for(c, &all, s.rows,
+            weft__add_block(c, &all, s.rows,
                      (weft__block_copy){ .width = n, .x = X(c, i), .ldx = n, .y = Y(c, 0) + s.from,
                                         .ldy = s.of_whole, .add = c->add });
         else
             copy_block(c, &s, i, 0, n, s.from, s.of_whole);
     }
-    copy_waiting(c, &all);
+    weft__run_blocks(c, &all);
 }
 static void concat_fused(const weft_call *c)
 {
     part p;
-    waiting all = { 0 };
+    weft__blocks all = { 0 };
     for (int i = 0; i < c->n; i++) {
         bool add;
         const strip s = next_strip(c, &p, i);
         real *dx = weft_op_dx(c, i, &add);
         if (dx)
-            wait_for(c, &all, s.rows,
+            weft__add_block(c, &all, s.rows,
                      (weft__block_copy){ .width = s.of_part, .x = weft_op_dy(c, 0) + s.from,
                                         .ldx = s.of_whole, .y = dx, .ldy = s.of_part, .add = add });
     }
-    copy_waiting(c, &all);
+    weft__run_blocks(c, &all);
 }
 static weft_tensor *concat_back(const weft_call *c, weft_tensor *dy, int i)
 {

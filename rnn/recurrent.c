@@ -228,7 +228,7 @@ static weft__into into(const weft_call *c, int k)                 /* where the g
 }
 
 /* the same, for kernels that add */
-static real *added(const weft_call *c, int k, weft__zeros *zeros)
+static real *added(const weft_call *c, int k, weft__blocks *zeros)
 {
     return input_of(c, k) ? weft__dx_added(c, how(c)->at[k], zeros) : NULL;
 }
@@ -241,12 +241,12 @@ static void prepare_back(const weft_call *c, const extents *e, segment *s)
     int64_t columns = fold(c) ? fold(c)->columns : e->n, of_h = (columns * e->W + LINE - 1) / LINE * LINE;
     r->dy = weft_op_dy(c, 0), r->dyc = r->c ? weft_op_dy(c, 1) : NULL;
     const int64_t carries = of_h + (r->c ? columns * e->H : 0);
-    weft__zeros zeros = { 0 };
+    weft__blocks zeros = { 0 };
     r->dh0 = added(c, WEFT__H0, &zeros), r->dc0 = added(c, WEFT__C0, &zeros);
     r->carry_h = scratch(c, carries);
     if (r->carry_h)
         weft__add_zeros(c, &zeros, r->carry_h, carries);
-    weft__zero(c, &zeros);
+    weft__run_blocks(c, &zeros);
     r->carry_c = r->c && r->carry_h ? r->carry_h + of_h : NULL;
     s->h_before = scratch(c, s->room * e->W), s->dh = r->w_hr ? scratch(c, s->room * e->W) : NULL;
     if (!l->dx.to)
@@ -268,9 +268,9 @@ static void accumulate_rows(const weft_call *c, weft_tensor *packed_dx)
     const weft_tensor *x = c->x[WEFT__X];
     const real *from =
         weft_op_data(weft__same(&packed_dx->f, &x->f) ? packed_dx : weft__arranged(packed_dx, &x->f, 0));
-    weft__zeros zeros = { 0 };
+    weft__blocks zeros = { 0 };
     real *dx = added(c, WEFT__X, &zeros);
-    weft__zero(c, &zeros);
+    weft__run_blocks(c, &zeros);
     if (dx && from)
         RUN(c, scale, count(x), 1, from, dx, true);
 }
@@ -302,12 +302,12 @@ static void fused(const weft_call *c)
         r.from = 0, r.to = r.steps, r.raw = input_of(c, WEFT__W_HR) ? Y(c, at_gates(c) + 1) : NULL;
         weft__trace_back(c, how(c)->trace, how(c)->run, r, fold(c) ? fold(c)->columns : e.n);
     }
-    weft__zeros zeros = { 0 };
+    weft__blocks zeros = { 0 };
     if (e.N)
         back(c, &e);
     for (int k = 0; e.N == 0 && k < WEFT__RNN_INPUTS; k++)        /* nothing ran: all gradients are zeros */
         added(c, k, &zeros);
-    weft__zero(c, &zeros);
+    weft__run_blocks(c, &zeros);
 }
 
 static void recurrent_composed(const weft_call *c, weft_tensor **y)

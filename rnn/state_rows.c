@@ -1,5 +1,6 @@
-/* state_rows.c - two operators that move states between stacks [stacked, n, width] and packed rows, of h and c,
- * of all layers and directions at once: one launch each way, where a gather for each part would be many. */
+/* state_rows.c - two operators that move states between stacks [stacked, n, width] and packed rows, of h and
+ * c, of all layers and directions at once: one launch each way, where a gather for each part would be
+ * many. */
 #include "autograd/autograd.h"
 #include "rnn/rnn.h"
 
@@ -10,25 +11,13 @@ typedef struct moves { const weft__ends *e; int parts, directions, states, k; bo
 static const moves *how(const weft_call *c) { return c->attributes; }
 static int64_t wide(const weft_tensor *x)   { return x->f.size[x->f.rank - 1]; }
 
-/* ---- blocks that go at once, unless two of them have one place ---- */
-typedef struct waiting { int64_t n; weft__block_copy of[STATES * PARTS]; } waiting;
-static void go(const weft_call *c, waiting *all)
+/* One more block of a row for each sequence. */
+static void move_rows(const weft_call *c, weft__blocks *all, int64_t width, const real *x, real *y, bool add,
+                      const int32_t *from, const int32_t *to)
 {
-    if (all->n)
-        RUN(c, blocks, how(c)->e->batch->n, all->n, all->of);
-    all->n = 0;
-}
-static void wait_for(const weft_call *c, waiting *all, int64_t width, const real *x, real *y, bool add,
-                     const int32_t *from, const int32_t *to)
-{
-    for (int64_t i = 0; i < all->n; i++)
-        if (all->of[i].y == y) {
-            go(c, all);
-            break;
-        }
-    all->of[all->n++] = (weft__block_copy){
-        .width = width, .x = x, .ldx = width, .y = y, .ldy = width, .add = add, .from = from, .to = to
-    };
+    weft__add_block(c, all, how(c)->e->batch->n,
+                    (weft__block_copy){ .width = width, .x = x, .ldx = width, .y = y, .ldy = width,
+                                        .add = add, .from = from, .to = to });
 }
 
 /* ---- first states: part k of the stacks, in packed order ---- */
@@ -45,24 +34,24 @@ static bool first_shape(weft_call *c)
 }
 static void first_run(weft_call *c)
 {
-    waiting all = { 0 };
+    weft__blocks all = { 0 };
     for (int s = 0; s < c->n; s++)
-        wait_for(c, &all, wide(c->x[s]), X(c, s), Y(c, s), false, packed_order(c), NULL);
-    go(c, &all);
+        move_rows(c, &all, wide(c->x[s]), X(c, s), Y(c, s), false, packed_order(c), NULL);
+    weft__run_blocks(c, &all);
 }
 static void first_fused(const weft_call *c)
 {
-    waiting all = { 0 };
-    weft__zeros zeros = { 0 };
+    weft__blocks all = { 0 };
+    weft__blocks zeros = { 0 };
     const real *dy[STATES];
     real *dx[STATES];
     for (int s = 0; s < c->n; s++)
         dx[s] = (dy[s] = weft_op_dy(c, s)) ? weft__dx_added(c, s, &zeros) : NULL;
-    weft__zero(c, &zeros);
+    weft__run_blocks(c, &zeros);
     for (int s = 0; s < c->n; s++)
         if (dx[s])
-            wait_for(c, &all, wide(c->x[s]), dy[s], dx[s], true, NULL, packed_order(c));
-    go(c, &all);
+            move_rows(c, &all, wide(c->x[s]), dy[s], dx[s], true, NULL, packed_order(c));
+    weft__run_blocks(c, &all);
 }
 static void first_composed(const weft_call *c, weft_tensor **y)
 {
@@ -90,36 +79,36 @@ static const int32_t *empty_rows(const moves *m, int k) { return m->e->none.devi
 static void last_run(weft_call *c)
 {
     const moves *m = how(c);
-    waiting all = { 0 };
-    for (int given = 0; given < 2; given++, go(c, &all))
+    weft__blocks all = { 0 };
+    for (int given = 0; given < 2; given++, weft__run_blocks(c, &all))
         for (int s = 0; s < m->states; s++) {
             const int64_t width = wide(c->y[s]), of_part = m->e->batch->n * width;
             for (int k = 0; k < m->parts; k++)
                 if (!given)
-                    wait_for(c, &all, width, X(c, s * m->parts + k), Y(c, s) + k * of_part, false,
+                    move_rows(c, &all, width, X(c, s * m->parts + k), Y(c, s) + k * of_part, false,
                              last_rows(m, k), NULL);
                 else if (m->given[s])
-                    wait_for(c, &all, width, X(c, at_given(c, s)), Y(c, s) + k * of_part, true,
+                    move_rows(c, &all, width, X(c, at_given(c, s)), Y(c, s) + k * of_part, true,
                              empty_rows(m, k), NULL);
         }
 }
 /* Of state s; where the gradients of its parts go, and that of what is given. */
-static void last_back(const weft_call *c, waiting *all, int s, real *const *dx, real *given)
+static void last_back(const weft_call *c, weft__blocks *all, int s, real *const *dx, real *given)
 {
     const moves *m = how(c);
     const real *dy = weft_op_dy(c, s);
     const int64_t width = wide(c->y[s]), of_part = m->e->batch->n * width;
     for (int k = 0; dy && k < m->parts; k++)
         if (dx[k])
-            wait_for(c, all, width, dy + k * of_part, dx[k], true, NULL, last_rows(m, k));
+            move_rows(c, all, width, dy + k * of_part, dx[k], true, NULL, last_rows(m, k));
     for (int k = 0; dy && given && k < m->parts; k++)
-        wait_for(c, all, width, dy + k * of_part, given, true, NULL, empty_rows(m, k));
+        move_rows(c, all, width, dy + k * of_part, given, true, NULL, empty_rows(m, k));
 }
 static void last_fused(const weft_call *c)
 {
     const moves *m = how(c);
-    waiting all = { 0 };
-    weft__zeros zeros = { 0 };
+    weft__blocks all = { 0 };
+    weft__blocks zeros = { 0 };
     real *dx[STATES * PARTS] = { NULL }, *given[STATES] = { NULL };
     for (int s = 0; s < m->states; s++) {
         const bool came = weft_op_dy(c, s);
@@ -127,10 +116,10 @@ static void last_fused(const weft_call *c)
             dx[k] = weft__dx_added(c, k, &zeros);
         given[s] = came && m->given[s] ? weft__dx_added(c, at_given(c, s), &zeros) : NULL;
     }
-    weft__zero(c, &zeros);
+    weft__run_blocks(c, &zeros);
     for (int s = 0; s < m->states; s++)
         last_back(c, &all, s, dx + s * m->parts, given[s]);
-    go(c, &all);
+    weft__run_blocks(c, &all);
 }
 static void last_composed(const weft_call *c, weft_tensor **y)
 {

@@ -55,26 +55,33 @@ weft_grn *weft__grouped_grn_add(weft__grouped_grn *g, int64_t i)
     return one;
 }
 
-/* A parameter of all networks, [groups, ..]. */
-static weft_tensor *of_all(const weft__grouped_grn *g, int parameter)
+/* Some parameters of all networks, one behind the other there, [groups, ..] each. */
+static void of_all(const weft__grouped_grn *g, int parameter, int n, weft_tensor **all)
 {
-    weft_tensor *const *of = g->of[parameter];
-    int64_t shape[WEFT_RANK] = { g->groups };
-    memcpy(shape + 1, of[0]->f.size, (size_t)of[0]->f.rank * sizeof *shape);
-    return weft_reshape(weft_concat(of, g->groups, 0), of[0]->f.rank + 1, shape);
+    weft_tensor *const *const *lists = (weft_tensor *const *const *)(g->of + parameter);
+    weft__concat_lists(lists, n, (int)g->groups, all);
+    for (int i = 0; i < n; i++) {
+        const weft__form *one = &lists[i][0]->f;
+        int64_t shape[WEFT_RANK] = { g->groups };
+        memcpy(shape + 1, one->size, (size_t)one->rank * sizeof *shape);
+        all[i] = weft_reshape(all[i], one->rank + 1, shape);
+    }
 }
 
 static weft_tensor *linear_of(const weft__grouped_grn *g, int weight, weft_tensor *x, int f)
 {
-    return weft__linear(x, of_all(g, weight), of_all(g, weight + 1), f, 1);
+    weft_tensor *all[2];
+    of_all(g, weight, 2, all);
+    return weft__linear(x, all[0], all[1], f, 1);
 }
 
 static weft_tensor *skip_of(const weft__grouped_grn *g, weft_tensor *x)
 {
     if (g->in == g->out)
         return x;
-    return weft__layer_norm_of_groups(weft__resampled(x, g->out, of_all(g, MASK)), of_all(g, SKIP_WEIGHT),
-                                      of_all(g, SKIP_BIAS), 0);
+    weft_tensor *all[3];
+    of_all(g, MASK, 3, all);
+    return weft__layer_norm_of_groups(weft__resampled(x, g->out, all[0]), all[1], all[2], 0);
 }
 
 weft_tensor *weft__grouped_grn_run(const weft__grouped_grn *g, weft_tensor *x)
@@ -82,8 +89,9 @@ weft_tensor *weft__grouped_grn_run(const weft__grouped_grn *g, weft_tensor *x)
     const weft_module *before = weft__enter(g->m);
     weft_tensor *h = linear_of(g, FC2_WEIGHT, linear_of(g, FC1_WEIGHT, x, WEFT__elu), WEFT__UNARIES);
     h = weft__dropped(g->m, "glu1.dropout", weft__dropped(g->m, "dropout", h, g->dropout), g->dropout);
-    weft_tensor *y = weft__gate_norm_of(linear_of(g, GATE_WEIGHT, h, WEFT__UNARIES), skip_of(g, x),
-                                        of_all(g, NORM_WEIGHT), of_all(g, NORM_BIAS), 0);
+    weft_tensor *gate = linear_of(g, GATE_WEIGHT, h, WEFT__UNARIES), *skip = skip_of(g, x), *norm[2];
+    of_all(g, NORM_WEIGHT, 2, norm);
+    weft_tensor *y = weft__gate_norm_of(gate, skip, norm[0], norm[1], 0);
     weft__leave(g->m, before);
     return y;
 }

@@ -66,12 +66,16 @@ weft_interpretable_attention_new(weft_module *parent, const char *name,
 }
 
 /* ---- running ---- */
-/* [.., width] -> [.., heads * dk] */
-static weft_tensor *project_heads(const weft_interpretable_attention *a, weft_tensor *const *of,
-                                  weft_tensor *x)
+/* [.., width] -> [.., heads * dk], the queries and the keys */
+typedef struct projected { weft_tensor *queries, *keys; } projected;
+static projected project_heads(const weft_interpretable_attention *a, weft_tensor *q, weft_tensor *memory)
 {
-    return weft__linear(x, weft_concat(of, a->heads, 0), weft_concat(of + a->heads, a->heads, 0),
-                        WEFT__UNARIES, 0);
+    enum { OF_Q, BIAS_OF_Q, OF_K, BIAS_OF_K, LISTS };
+    weft_tensor *const *list[LISTS] = { a->query, a->query + a->heads, a->key, a->key + a->heads };
+    weft_tensor *all[LISTS];
+    weft__concat_lists(list, LISTS, a->heads, all);
+    return (projected){ weft__linear(q, all[OF_Q], all[BIAS_OF_Q], WEFT__UNARIES, 0),
+                        weft__linear(memory, all[OF_K], all[BIAS_OF_K], WEFT__UNARIES, 0) };
 }
 
 /* the mean of what the heads saw */
@@ -91,8 +95,9 @@ static weft_tensor *run_interpretable(const void *layer, weft_tensor *q, weft_at
         .heads = a->heads, .causal = causal, .shared_values = true, .mean_heads = true,
         .dropout = a->dropout, .name = name
     };
-    return put_out(a, weft_attention(project_heads(a, a->query, q), project_heads(a, a->key, memory),
-                                     weft_linear_run(a->value, memory), &opts, map));
+    const projected heads = project_heads(a, q, memory);
+    return put_out(
+        a, weft_attention(heads.queries, heads.keys, weft_linear_run(a->value, memory), &opts, map));
 }
 
 /* ---- with all scores, by a mask ---- */
@@ -143,11 +148,11 @@ static weft_tensor *masked(const weft_interpretable_attention *a, weft_tensor *q
                            weft_tensor *mask, bool forbids, weft_tensor **map)
 {
     weft *w = q->w;
-    weft_tensor *queries = project_heads(a, a->query, q), *keys = project_heads(a, a->key, memory);
+    const projected heads = project_heads(a, q, memory);
     if (!weft_ok(w))
         return &w->nil;
-    weft_tensor *scores = weft_scale(weft_matmul_with(by_head(a, queries), false, by_head(a, keys), true),
-                                     (double)(real)(1 / sqrt((double)a->dk)));
+    weft_tensor *dots = weft_matmul_with(by_head(a, heads.queries), false, by_head(a, heads.keys), true),
+                *scores = weft_scale(dots, (double)(real)(1 / sqrt((double)a->dk)));
     if (mask)
         scores = masked_scores(scores, mask, forbids);
     weft_tensor *weights = weft__dropped(a->m, "weights", weft_softmax(scores, -1, NULL), a->dropout);

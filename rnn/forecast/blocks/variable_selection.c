@@ -2,6 +2,7 @@
  * that weighs the others. */
 #include <string.h>
 #include "nn/nn.h"
+#include "autograd/autograd.h"
 #include "rnn/forecast/forecast.h"
 
 enum { MOST_FEATURES = 4096 };
@@ -98,8 +99,9 @@ static weft_tensor *with_last(weft_tensor *x, int rank, int64_t last, int64_t be
 static weft_tensor *prescaled(const weft_variable_selection *v, weft_tensor *x)
 {
     const int64_t n = v->o.num_features, table[] = { n, v->o.d_hidden };
-    weft_tensor *slope = weft_reshape(weft_concat(v->weight, n, 0), 2, table),
-                *shift = weft_reshape(weft_concat(v->bias, n, 0), 2, table);
+    weft_tensor *const *lists[] = { v->weight, v->bias }, *all[2];
+    weft__concat_lists(lists, 2, (int)n, all);
+    weft_tensor *slope = weft_reshape(all[0], 2, table), *shift = weft_reshape(all[1], 2, table);
     return weft_add(weft_mul(with_last(x, x->f.rank, n, 1), slope), shift);
 }
 
