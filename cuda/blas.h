@@ -8,10 +8,10 @@
  * which loses little by smaller tiles, and one of a few, which would wait for a large one. */
 enum { ROWS = 1024, ROWS_OF_A_STEP = 64 };
 
-/* c (+)= op(a) op(b), p->batches times, each in a place of its own if more than one; none of m, n, k is 0, and
- * all fit into an int. p->then is not looked at. bias: NULL, or, if a is not transposed, [n], added to each
- * row of c, `to_next` numbers from product to product; true: it was, false: cublasLt has no algorithm that
- * does. */
+/* c (+)= op(a) op(b), p->batches times, each in a place of its own if more than one; none of m, n, k is 0,
+ * and all fit into an int. p->then is not looked at. bias: NULL, or, if a is not transposed, [n], added to
+ * each row of c, `to_next` numbers from product to product; true: it was, false: cublasLt has no
+ * algorithm that does. */
 bool multiply(weft__device *, const weft__product *p, int64_t rows, const real *a, const real *b, real *c,
               const real *bias, int64_t to_next);
 /* gemm.cu: as K(gemm), of that many rows. */
