@@ -78,9 +78,11 @@ CUDA_PTX   := $(or $(filter 90 120,$(CUDA_ARCHS)),$(lastword $(CUDA_ARCHS)))
 CUDA_SRC   := $(wildcard cuda/*.cu)
 CUDA_OBJ   := $(CUDA_SRC:%.cu=$(B)/%.o)
 EMU_OBJ    := $(CUDA_SRC:%.cu=$(B)/emu/%.o) $(patsubst tests/emu/%.cpp,$(B)/emu/%.o,$(filter-out %_test.cpp %/nccl.cpp,$(wildcard tests/emu/*.cpp))) $(patsubst tests/ptx/%.cpp,$(B)/emu/ptx/%.o,$(filter-out %_test.cpp,$(wildcard tests/ptx/*.cpp)))
+# As small as it gets. Whatever driver runs CUDA 13 can read that; of CUDA 12 some cannot.
+CUDA_COMPRESSED := $(if $(CUDA_SRC),$(if $(shell $(NVCC) --version 2>/dev/null | grep 'release 1[3-9]'),--compress-mode=size,-Xfatbin -compress-all))
 NVCC_FLAGS  = -std=c++17 -O3 -I. $(filter -D%,$(VFLAGS)) $(if $(WERROR),-Werror all-warnings) $(CUBLAS:%=-I%/include) -MMD -MP \
               $(foreach a,$(CUDA_ARCHS),-gencode arch=compute_$a$(comma)code=sm_$a) $(foreach a,$(CUDA_PTX),-gencode arch=compute_$a$(comma)code=compute_$a) \
-              -Xfatbin -compress-all \
+              $(CUDA_COMPRESSED) \
               -Xcompiler -fPIC,-fvisibility=hidden,-Wall,-Wextra,-Wno-missing-field-initializers
 CUDA       := $(if $(filter none,$(NVCC))$(filter asan dasan tsan,$(V)),,$(if $(CUDA_SRC),$(B)/libweft_cuda.so))
 

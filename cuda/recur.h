@@ -71,7 +71,8 @@ enum { SEQUENCES = 8 };                          /* that stay together from firs
 /* Where a kernel leaves its number when what it waits for does not come. One that finds a number there
  * does not wait any longer, either. */
 enum : unsigned { NOBODY = ~0u };
-typedef struct distress { unsigned *cell, number; } distress;
+/* once: the context has asked for tf32 or less, and one product of high halves is all. */
+typedef struct distress { unsigned *cell, number; bool once; } distress;
 /* A kernel for a layer: its threads and shared memory, how many blocks see to eight sequences. */
 typedef struct way { void (*kernel)(weft__recurrence, distress); int threads, blocks; size_t bytes; } way;
 /* Which kernel: blocks have three sizes, of up to 32, 64, 128 units, clusters, too, of up to 128, 256,

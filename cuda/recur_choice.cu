@@ -169,7 +169,7 @@ static choice chosen(weft__device *d, const weft__recurrence *r, bool back)
 cudaError_t launch_way(weft__device *d, const choice &c, const weft__recurrence &r, unsigned *cell)
 {
     const way w = way_of(c);
-    const distress call = { cell, (unsigned)number_of(c) };
+    const distress call = { cell, (unsigned)number_of(c), d->precision != WEFT_FP32 };
     const unsigned eights = (unsigned)((r.live.host[0] + SEQUENCES - 1) / SEQUENCES),
                    blocks = (unsigned)w.blocks;
     const dim3 grid(eights * blocks), threads((unsigned)w.threads);

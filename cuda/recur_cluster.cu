@@ -139,17 +139,17 @@ __device__ static void load_weights(const Weight &weight, float4 (&w)[least_of(D
     ROLLED for (int i = IN_REGISTERS; i < DEEP * TILES; i++)
         rest[(i - IN_REGISTERS) * BLOCK + (int)threadIdx.x] = four_weights(weight, i / TILES, i % TILES);
 }
-__device__ static inline void add_product(const float4 &w, const halves &b, parts &p)
+__device__ static inline void add_product(const float4 &w, const halves &b, bool once, parts &p)
 {
     uint32_t high[4], low[4];
     split(w.x, high[0], low[0]), split(w.y, high[1], low[1]), split(w.z, high[2], low[2]),
         split(w.w, high[3], low[3]);
-    add_product(high, low, b, p);
+    add_product(high, low, b, once, p);
 }
 /* x: the thread's first number of its column; a term is SEQUENCES numbers further on. */
 template <int DEEP, int TILES>
 __device__ static void multiply(float4 (&w)[least_of(DEEP * TILES, KEPT)], const float4 *rest, const float *x,
-                                float (&sum)[TILES][4])
+                                bool once, float (&sum)[TILES][4])
 {
     constexpr int IN_REGISTERS = least_of(DEEP * TILES, KEPT) / TILES;
     parts part[TILES] = {};
@@ -160,14 +160,15 @@ __device__ static void multiply(float4 (&w)[least_of(DEEP * TILES, KEPT)], const
         const halves b = column_of<SEQUENCES>(x + k * 8 * SEQUENCES);
         UNROLLED for (int tile = 0; tile < TILES; tile++) {
             made_anew(w[k * TILES + tile]);      /* two halves of each are too many for the registers */
-            add_product(w[k * TILES + tile], b, part[tile]);
+            add_product(w[k * TILES + tile], b, once, part[tile]);
             fold_after(k, part[tile], sum[tile]);
         }
     }
     ROLLED for (int k = IN_REGISTERS; k < DEEP; k++) {
         const halves b = column_of<SEQUENCES>(x + k * 8 * SEQUENCES);
         UNROLLED for (int tile = 0; tile < TILES; tile++) {
-            add_product(rest[((k - IN_REGISTERS) * TILES + tile) * BLOCK + (int)threadIdx.x], b, part[tile]);
+            const float4 &v = rest[((k - IN_REGISTERS) * TILES + tile) * BLOCK + (int)threadIdx.x];
+            add_product(v, b, once, part[tile]);
             fold_after(k, part[tile], sum[tile]);
         }
     }
@@ -250,7 +251,8 @@ static __global__ void __launch_bounds__(BLOCK, 1) forward_cluster(weft__recurre
             expect(&link, i, sizeof state[0]);
         if (i > 0)
             receive(&link, i - 1, call);
-        multiply<DEEP, TILES>(w, rest, &state[i % 2][half * DEEP * 8 + me.part][place_of(me.group)], sum);
+        multiply<DEEP, TILES>(w, rest, &state[i % 2][half * DEEP * 8 + me.part][place_of(me.group)],
+                              call.once, sum);
         meet(me, desk[i % 2], sum, x);
         if (given_up(&link, i - 1))
             break;
@@ -317,7 +319,7 @@ static __global__ void __launch_bounds__(BLOCK, 1) backward_cluster(weft__recurr
         __syncthreads();
         if (given_up(&link, i - 1))
             break;
-        multiply<DEEP, TILES>(w, rest, &d[i % 2][me.part][place_of(me.group)], sum);
+        multiply<DEEP, TILES>(w, rest, &d[i % 2][me.part][place_of(me.group)], call.once, sum);
         send_sums<TILES>(me, first_tile, sum, part[i % 2][rank], &link.full[i % 2]);
         if (!receive(&link, i, call))
             dh[0] = NOT_A_NUMBER;

@@ -5,8 +5,9 @@
  * A step is a product of tensor cores with the weights on the left and eight sequences as columns. Forward, a
  * warp has eight units: the rows of its two 16-row tiles are their slots 0 and 1, 2 and 3. The layout of
  * results then gives a thread all slots of one unit of two sequences. The tensor cores take tf32: a number is
- * split into a high and a low half of 11 bits each, and three products of halves make one as exact as fp32. A
- * column never depends on its neighbours, nor does a sequence.
+ * split into a high and a low half of 11 bits each, and three products of halves make one as exact as fp32;
+ * where the context asks for no more than tf32, that of the high halves is all. A column never depends on its
+ * neighbours, nor does a sequence.
  *
  * RESET: a column may be several sequences, one after the other. Forward, the state that a step leaves is the
  * one that enters the next, so it is there that one that begins takes its place; backward, it is after a step
@@ -110,10 +111,10 @@ template <int STRIDE> __device__ static inline halves column_of(const float *x)
 enum { FOLDED = 4 };
 typedef struct parts { float high[4], small[4]; } parts;
 __device__ static inline void add_product(const uint32_t (&high)[4], const uint32_t (&low)[4],
-                                          const halves &b, parts &p)
+                                          const halves &b, bool once, parts &p)
 {
-    mma_tf32(p.small, low, b.high);
-    mma_tf32(p.small, high, b.low);
+    if (!once)
+        mma_tf32(p.small, low, b.high), mma_tf32(p.small, high, b.low);
     mma_tf32(p.high, high, b.high);
 }
 __device__ static inline void fold(float (&part)[4], float (&sum)[4])

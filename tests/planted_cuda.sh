@@ -89,6 +89,9 @@ catches "an algorithm by the number of rows"         blas.cu             's/of.m
 catches "a sum over k that is divided"               blas.cu             's/of->ta \? ROOM : 0/ROOM/; s/parts <= 1 && answer->workspaceSize == 0/true/'  test_kernel_bits 'bits/a_product_does*'
 catches "rows for company that replace a sum"        blas.cu             's/^        if \(p->add\)/        if (false)/'                   test_kernels 'kernels/gemm_of*'
 catches "lines that are thought to lie better"       blas.cu             's/\(step \| to_next\) \* sizeof/(to_next) * sizeof/'           test_kernels 'kernels/gemm'
+export WEFT_RECUR=block
+catches "three products where one was asked for"     recur_steps.h:recur_block.cu 's/if \(!once\)/if (true)/'                          test_recur 'recur/a_gpu*'
+catches "one product where three were asked for"     recur_choice.cu     's/d->precision != WEFT_FP32/true/'                         test_recur 'recur/long*'
 wait
 for ((i = 1; i <= all; i++)); do cat "$folder/$i.log"; done
 good=$(cat "$folder"/*.log | grep -c '^  ok ')

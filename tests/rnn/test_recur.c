@@ -166,6 +166,21 @@ Test(recur, long_sums_of_one_sign_are_as_exact_as_the_plain_loops)
     CLEAN(plain_loops);
 }
 
+/* What asks for less gets it: one product instead of three, or the library's own of that precision. */
+Test(recur, a_gpu_rounds_as_its_context_asks)
+{
+    static const int64_t sizes[] = { 20, 64, 128, 200, 512 };
+    for (int p = WEFT_TF32; p <= WEFT_BF16 && sizeof(real) == 4 && table_is_here("cuda"); p++) {
+        weft *w = open_with((weft_opts){ .device = WEFT_CUDA, .precision = (weft_precision)p });
+        for (int i = 0; i < COUNT(sizes); i++) {
+            const double error = one_signed_error(w, sizes[i]);
+            cr_assert(error > 1e-6 && error < (p == WEFT_TF32 ? 4e-4 : 4e-3),
+                      "%d units, precision %d: an error of %g of the sum", (int)sizes[i], p, error);
+        }
+        CLEAN(w);
+    }
+}
+
 /* ---- the same bits ---- */
 /* The s-th sequence of l as a batch of its own. */
 static layer alone(const layer *l, int64_t s)
