@@ -28,7 +28,7 @@ UPDATES = {"g2p": 16}                            # of a step, as the benchmark c
 
 
 def counted(args, case, options, capability):
-    env = dict(os.environ, WEFT_EMU_SKIP="1", WEFT_EMU_CC=capability, WEFT_BACKEND_PATH=args.emulation, WEFT_LOG="0")
+    env = dict(os.environ, WEFT_EMU_SKIP="1", WEFT_EMU_CC=capability, WEFT_BACKEND_PATH=args.emulation, WEFT_LOG="0", WEFT_CACHE="off")
     env.pop("WEFT_RECUR", None)
     command = [args.bench, "--device", "cuda", "--case", case, "--runs", "1", *options]
     done = subprocess.run(command, env=env, capture_output=True, text=True)

@@ -97,7 +97,8 @@ typedef struct {
     int            threads;                 /* up to 1024; 0: the cores that this process may use */
     weft_precision precision;
     weft_gemm      gemm;
-    /* GPU: a sequence's bits do not depend on its neighbours (on the CPU always) */
+    /* GPU: a sequence's bits do not depend on its neighbours, nor on what the clock says of kernels
+     * (on the CPU always) */
     bool           deterministic;
     /* recurrent layers keep only the states of each token, and make its gates again on the way
      * back, a segment of steps at a time: an LSTM 2 numbers a unit instead of 6, for 30 to 40 %

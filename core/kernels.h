@@ -33,6 +33,7 @@ typedef struct weft__device {                    /* first argument of every kern
     const struct weft__links *links;             /* to the devices of other ranks; NULL: none */
     weft_precision precision;
     bool deterministic;
+    bool parallel;                               /* of several ranks or shards: nothing hangs on time */
     int log;                                     /* what WEFT_LOG says */
     int64_t launches;                            /* of a GPU: kernels, products, copies within it */
     weft__fault fault;                           /* host memory; a GPU fills it at the next wait */

@@ -142,8 +142,10 @@ void recur_general(weft__device *d, const weft__recurrence *r)
 
 void K(recur)(weft__device *d, const weft__recurrence *r)
 {
-    if (!recur_persistent(d, r, false))
+    timing now = { -1 };
+    if (!recur_persistent(d, r, false, &now))
         recur_general(d, r);
+    recur_timed(d, &now);
 }
 
 /* ---- backward ---- */
@@ -249,8 +251,10 @@ static __global__ void keep_before(weft__recurrence r)
 }
 void K(recur_back)(weft__device *d, const weft__recurrence *r)
 {
-    if (!recur_persistent(d, r, true))
+    timing now = { -1 };
+    if (!recur_persistent(d, r, true, &now))
         recur_general_back(d, r);
+    recur_timed(d, &now);
     if (r->h_before && r->to > r->from)
         LAUNCH(d, keep_before, unit_grid(r->live.host[r->from] * r->width, r->to - r->from), THREADS, 0, *r);
 }

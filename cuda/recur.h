@@ -101,11 +101,13 @@ static inline bool is_persistent(weft__cell cell)
     }
 }
 static inline int most_units(const choice &c) { return (c.way == BLOCKS ? 32 : 128) << c.size; }
+typedef struct timing { int class_of; } timing;                   /* -1: nothing is timed */
 way block_way(const choice &);                   /* recur_block.cu */
 way cluster_way(const choice &);                 /* recur_cluster.cu; sm_90 */
 /* recur_choice.cu: takes one of them where that is there, is expected to be faster, has been seen to be right
  * on this device, and all steps are expected; else false, and nothing is done. */
-bool recur_persistent(weft__device *, const weft__recurrence *, bool back);
+bool recur_persistent(weft__device *, const weft__recurrence *, bool back, timing *);
+void recur_timed(weft__device *, const timing *);          /* after it and what it left to others */
 cudaError_t launch_way(weft__device *, const choice &, const weft__recurrence &, unsigned *distress_cell);
 /* It has left its number: from now on it is not taken. */
 void recur_gave_up(weft__device *, unsigned number);
@@ -115,8 +117,22 @@ void recur_general_back(weft__device *, const weft__recurrence *);
 /* recur_check.cu: a small layer by that kernel and by a kernel a step. NULL: the same, but for rounding;
  * "": it could not be tried; else what is wrong. */
 const char *recur_check(weft__device *, const choice &);
-/* verdicts.cu: what is known of each choice on a device, '+' it is right, '-' it is not, '.' nothing yet.
- * Both under the lock of recur_choice.cu. */
-const char *verdicts_of(const weft__device *);
-void keep_verdict(const weft__device *, int number, char verdict);
+/* verdicts.cu: what is known of a device, a letter for each thing, '.' nothing yet: of each choice, '+' it is
+ * right, '-' it is not; of each class of layers, which way is the fastest. This and the next under the lock
+ * of recur_choice.cu. */
+enum {
+    UNIT_CLASSES = 5, EIGHT_CLASSES = 8, MOST_UNITS = 32 << (UNIT_CLASSES - 1),
+    CLASSES = WEFT__CELLS * 8 * UNIT_CLASSES * EIGHT_CLASSES
+};
+typedef enum { OF_CHOICES, OF_CLASSES, LETTER_KINDS } letter_kind;
+const char *letters_of(const weft__device *, letter_kind);
+void keep_letter(const weft__device *, letter_kind, int number, char letter);
+/* recur_tune.cu: whether a layer's way is a matter of time, and has been found; which to take until then, of
+ * those that are possible, `first` by the estimate. What is timed ends with tune_end, when all of it is
+ * launched. */
+bool tune_is_on(const weft__device *, const weft__recurrence *);
+bool tune_knows(const weft__device *, const weft__recurrence *, bool back, recur_way *);
+recur_way tune(weft__device *, const weft__recurrence *, bool back, const bool (&possible)[3],
+               recur_way first, timing *);
+void tune_end(weft__device *, const timing *);
 #endif

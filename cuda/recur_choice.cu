@@ -1,10 +1,11 @@
 /* recur_choice.cu - which way a recurrent layer takes: a kernel a step (recur.cu), or one for all
  * steps, in single blocks or in clusters of them.
  *
- * The fastest by an estimate. Its times are read off the kernels' machine code and NVIDIA's figures
- * for an H100, nothing has been measured: but two launches a step are slow enough that it need not
- * be exact. What a device cannot do, or refuses to say, is another way. And a kernel for all steps
- * is tried before it is used (recur_check.cu): a wrong one is never taken again. */
+ * The fastest by an estimate, until calls have been timed (recur_tune.cu). Its times are read off the
+ * kernels' machine code and NVIDIA's figures for an H100, nothing has been measured: but two
+ * launches a step are slow enough that it need not be exact. What a device cannot do, or refuses to
+ * say, is another way. And a kernel for all steps is tried before it is used (recur_check.cu): a
+ * wrong one is never taken again. */
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,7 +14,8 @@
 #include "cuda/recur.h"
 
 #ifdef WEFT_DOUBLE
-bool recur_persistent(weft__device *, const weft__recurrence *, bool) { return false; }
+bool recur_persistent(weft__device *, const weft__recurrence *, bool, timing *) { return false; }
+void recur_timed(weft__device *, const timing *) {}
 void recur_gave_up(weft__device *, unsigned) {}
 #else
 /* of others nothing is remembered, and they take a kernel a step */
@@ -122,7 +124,7 @@ static void condemn(const weft__device *d, const choice &c, const char *what)
 {
     choice other = c;
     other.back = !c.back;
-    keep_verdict(d, number_of(c), '-'), keep_verdict(d, number_of(other), '-');
+    keep_letter(d, OF_CHOICES, number_of(c), '-'), keep_letter(d, OF_CHOICES, number_of(other), '-');
 #define CELL(name, ...) #name,
     static const char *const cells[] = {
 #include "core/cells.def"
@@ -139,15 +141,19 @@ static bool try_choice(weft__device *d, const choice &c)
 {
     const char *wrong = recur_check(d, c);
     if (!wrong)
-        keep_verdict(d, number_of(c), '+');
+        keep_letter(d, OF_CHOICES, number_of(c), '+');
     else if (*wrong)
         condemn(d, c, wrong);
     return !wrong;
 }
+static char verdict_of(const weft__device *d, const choice &c)
+{
+    return letters_of(d, OF_CHOICES)[number_of(c)];
+}
 static choice trusted(weft__device *d, const weft__recurrence *r, bool back)
 {
     for (;;) {
-        const char *verdicts = verdicts_of(d);
+        const char *verdicts = letters_of(d, OF_CHOICES);
         const choice c = fastest(d, r, back, verdicts);
         if (c.way == GENERAL || verdicts[number_of(c)] == '+' || try_choice(d, c))
             return c;
@@ -155,12 +161,33 @@ static choice trusted(weft__device *d, const weft__recurrence *r, bool back)
             return choice{};
     }
 }
-static choice chosen(weft__device *d, const weft__recurrence *r, bool back)
+/* A kernel of that way that can be had and is right; else the general one. */
+static choice proven(weft__device *d, const weft__recurrence *r, recur_way way, bool back)
+{
+    const choice c = way == GENERAL ? choice{} : smallest(r, way, back);
+    const bool can = c.way != GENERAL && verdict_of(d, c) != '-' && at_once(d, c) > 0;
+    return can && (verdict_of(d, c) == '+' || try_choice(d, c)) ? c : choice{};
+}
+/* By the clock where that is asked for, by the estimate until the clock has told. */
+static choice timed(weft__device *d, const weft__recurrence *r, bool back, timing *now)
+{
+    recur_way way;
+    if (!tune_is_on(d, r))
+        return trusted(d, r, back);
+    if (tune_knows(d, r, back, &way))
+        return proven(d, r, way, back);
+    const choice of[] = { {}, proven(d, r, BLOCKS, back), proven(d, r, CLUSTERS, back) };
+    const bool possible[] = { true, of[BLOCKS].way == BLOCKS, of[CLUSTERS].way == CLUSTERS };
+    const choice first = trusted(d, r, back);
+    way = d->failure[0] ? first.way : tune(d, r, back, possible, first.way, now);
+    return way == first.way ? first : of[way];
+}
+static choice chosen(weft__device *d, const weft__recurrence *r, bool back, timing *now)
 {
     /* "general"; "block", "cluster": wherever that is possible, untried */
     const char *asked = secure_getenv("WEFT_RECUR");
     if (!asked || !*asked)
-        return trusted(d, r, back);
+        return timed(d, r, back, now);
     const recur_way way = !strcmp(asked, "block") ? BLOCKS : !strcmp(asked, "cluster") ? CLUSTERS : GENERAL;
     const choice c = smallest(r, way, back);
     return c.way != GENERAL && at_once(d, c) > 0 ? c : choice{};
@@ -180,18 +207,27 @@ cudaError_t launch_way(weft__device *d, const choice &c, const weft__recurrence 
     return LAUNCH_CLUSTER_RAW(cluster_kernel, grid, threads, w.bytes, stream_of(d), blocks, r, call);
 }
 
-bool recur_persistent(weft__device *d, const weft__recurrence *r, bool back)
+bool recur_persistent(weft__device *d, const weft__recurrence *r, bool back, timing *now)
 {
     if (r->hidden == 0 || r->steps == 0 || r->from > 0 || r->to < r->steps || r->w_hr ||
         d->precision == WEFT_STRICT_FP32 || d->index >= MOST_GPUS || d->failure[0])
         return false;
     pthread_mutex_lock(&lock);
-    const choice c = chosen(d, r, back);
+    const choice c = chosen(d, r, back, now);
     pthread_mutex_unlock(&lock);
     if (c.way == GENERAL)
         return false;
     launched(d, launch_way(d, c, *r, distress_cell(d)), "recur");
     return true;
+}
+
+void recur_timed(weft__device *d, const timing *now)
+{
+    if (now->class_of < 0)
+        return;
+    pthread_mutex_lock(&lock);
+    tune_end(d, now);
+    pthread_mutex_unlock(&lock);
 }
 
 void recur_gave_up(weft__device *d, unsigned number)

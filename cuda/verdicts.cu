@@ -1,12 +1,12 @@
-/* verdicts.cu - what recur_check.cu found, kept for the next program: in
- * ${XDG_CACHE_HOME:-$HOME/.cache}/weft, a file for each kind of GPU, driver and build of this
- * plug-in. Another driver or plug-in tries everything again.
+/* verdicts.cu - what recur_check.cu and recur_tune.cu found, kept for the next program: in
+ * ${XDG_CACHE_HOME:-$HOME/.cache}/weft, a file of each for each kind of GPU, driver and build of this
+ * plug-in. Another driver or plug-in tries and times everything again.
  *
- * The file is three lines: its format, what it is about, a verdict for each choice with a sum over
- * all of it. One that cannot be read, is somebody else's or damaged is as good as none; one that
- * cannot be written costs a few milliseconds next time. It is replaced by rename, so no one reads
- * half of it, and of two programs that write at once one tries again what the other has found.
- * WEFT_CACHE=off: no file. */
+ * A file is three lines: its format, what it is about, a letter for each choice or class of layers
+ * with a sum over all of it. One that cannot be read, is somebody else's or damaged is as good as
+ * none; one that cannot be written costs a few milliseconds next time. It is replaced by rename, so no
+ * one reads half of it, and of two programs that write at once one tries again what the other has
+ * found. WEFT_CACHE=off: no file. */
 #ifndef WEFT_DOUBLE
 #include <fcntl.h>
 #include <link.h>
@@ -17,8 +17,14 @@
 #include <unistd.h>
 #include "cuda/recur.h"
 
-enum { MOST_GPUS = 64, PATH = 4096, LINE = 512, WHOLE = 2048 };
-static struct { bool loaded; char verdict[CHOICES + 1]; } known[MOST_GPUS];
+enum {
+    MOST_GPUS = 64, PATH = 4096, LINE = 512,
+    MOST = (int)CLASSES > (int)CHOICES ? (int)CLASSES : (int)CHOICES, WHOLE = MOST + 1024
+};
+static struct { bool loaded; char letter[MOST + 1]; } known[MOST_GPUS][LETTER_KINDS];
+static const struct { const char *name, *letters; int n; } kinds[LETTER_KINDS] = {
+    { "recur", ".+-", CHOICES }, { "ways", ".gbc", CLASSES }
+};
 
 /* ---- what a verdict is about ---- */
 /* The linker's build-id of this plug-in, in hexadecimal. */
@@ -95,21 +101,22 @@ static bool folder_of(char path[PATH], bool make)
         mkdir(path, 0700);
     return true;
 }
-static bool file_of(int index, char path[PATH], char line[LINE], bool make)
+static bool file_of(int index, letter_kind which, char path[PATH], char line[LINE], bool make)
 {
     if (!folder_of(path, make) || !about(index, line))
         return false;
-    snprintf(path + strlen(path), 40, "/recur-%016llx", (unsigned long long)checksum(line));
+    snprintf(path + strlen(path), 40, "/%s-%016llx", kinds[which].name, (unsigned long long)checksum(line));
     return true;
 }
-static void write_whole(char whole[WHOLE], const char *line, const char *verdict)
+static void write_whole(char whole[WHOLE], letter_kind which, const char *line, const char *letters)
 {
-    const int n = snprintf(whole, WHOLE, "weft recur 1\n%s\n%s ", line, verdict);
+    const int n = snprintf(whole, WHOLE, "weft %s 1\n%s\n%s ", kinds[which].name, line, letters);
     snprintf(whole + n, WHOLE - (size_t)n, "%016llx\n", (unsigned long long)checksum(whole));
 }
 /* Of a file of ours that no one else may write to. */
-static bool read_file(const char *path, const char *line, char verdict[CHOICES + 1])
+static bool read_file(const char *path, letter_kind which, const char *line, char letters[MOST + 1])
 {
+    const int count = kinds[which].n;
     char text[WHOLE], whole[WHOLE];
     struct stat s;
     const int file = open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
@@ -123,10 +130,10 @@ static bool read_file(const char *path, const char *line, char verdict[CHOICES +
         return false;
     text[n] = 0;
     const char *second = strchr(text, '\n'), *third = second ? strchr(second + 1, '\n') : NULL;
-    if (!third || strspn(third + 1, ".+-") != CHOICES)
+    if (!third || strspn(third + 1, kinds[which].letters) != (size_t)count)
         return false;
-    memcpy(verdict, third + 1, CHOICES);
-    write_whole(whole, line, verdict);
+    memcpy(letters, third + 1, (size_t)count);
+    write_whole(whole, which, line, letters);
     return !strcmp(whole, text);
 }
 static void write_file(const char *path, const char *whole)
@@ -141,33 +148,32 @@ static void write_file(const char *path, const char *whole)
         unlink(temporary);
 }
 
-/* ---- verdicts ---- */
-const char *verdicts_of(const weft__device *d)
+/* ---- letters ---- */
+const char *letters_of(const weft__device *d, letter_kind which)
 {
-    char path[PATH], line[LINE], *v = known[d->index].verdict;
-    if (known[d->index].loaded)
+    char path[PATH], line[LINE], read[MOST + 1] = "", *v = known[d->index][which].letter;
+    if (known[d->index][which].loaded)
         return v;
-    known[d->index].loaded = true;
-    memset(v, '.', CHOICES);
-    char read[CHOICES + 1] = "";
-    if (file_of(d->index, path, line, false) && read_file(path, line, read))
-        memcpy(v, read, CHOICES);
+    known[d->index][which].loaded = true;
+    memset(v, '.', (size_t)kinds[which].n);
+    if (file_of(d->index, which, path, line, false) && read_file(path, which, line, read))
+        memcpy(v, read, (size_t)kinds[which].n);
     return v;
 }
 
-void keep_verdict(const weft__device *d, int number, char verdict)
+void keep_letter(const weft__device *d, letter_kind which, int number, char letter)
 {
-    char path[PATH], line[LINE], whole[WHOLE], there[CHOICES + 1] = "";
-    verdicts_of(d);
-    char *v = known[d->index].verdict;
-    v[number] = verdict;
-    if (!file_of(d->index, path, line, true))
+    char path[PATH], line[LINE], whole[WHOLE], there[MOST + 1] = "";
+    letters_of(d, which);
+    char *v = known[d->index][which].letter;
+    v[number] = letter;
+    if (!file_of(d->index, which, path, line, true))
         return;
-    if (read_file(path, line, there))            /* what others have found since */
-        for (int i = 0; i < CHOICES; i++)
+    if (read_file(path, which, line, there))     /* what others have found since */
+        for (int i = 0; i < kinds[which].n; i++)
             if (v[i] == '.')
                 v[i] = there[i];
-    write_whole(whole, line, v);
+    write_whole(whole, which, line, v);
     write_file(path, whole);
 }
 #endif

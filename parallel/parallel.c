@@ -137,7 +137,7 @@ weft_parallel *weft_parallel_new(weft_module *m, const weft_parallel_opts *opts)
     weft_parallel *p = weft__own(w, sizeof *p, parallel_end, parallel_recover);
     if (!p)
         return &none;
-    p->w = w, p->module = m;
+    p->w = w, p->module = m, w->dev.parallel = true;
     return made(p, opts ? opts : &(weft_parallel_opts){ 0 }) ? p : &none;
 }
 

@@ -89,6 +89,8 @@ catches "an algorithm by the number of rows"         blas.cu             's/of.m
 catches "a sum over k that is divided"               blas.cu             's/of->ta \? ROOM : 0/ROOM/; s/parts <= 1 && answer->workspaceSize == 0/true/'  test_kernel_bits 'bits/a_product_does*'
 catches "rows for company that replace a sum"        blas.cu             's/^        if \(p->add\)/        if (false)/'                   test_kernels 'kernels/gemm_of*'
 catches "lines that are thought to lie better"       blas.cu             's/\(step \| to_next\) \* sizeof/(to_next) * sizeof/'           test_kernels 'kernels/gemm'
+catches "the slowest way"                            recur_tune.cu       's/t->least\[way\] < t->least\[best\]/!(t->least[way] < t->least[best])/'  test_cuda_recur 'recur_choice/the_fast*'
+catches "a way that is timed and not kept"           recur_tune.cu       's/^    keep_letter\(d, OF_CLASSES.*//'                      test_cuda_recur 'recur_choice/the_fast*'
 export WEFT_RECUR=block
 catches "three products where one was asked for"     recur_steps.h:recur_block.cu 's/if \(!once\)/if (true)/'                          test_recur 'recur/a_gpu*'
 catches "one product where three were asked for"     recur_choice.cu     's/d->precision != WEFT_FP32/true/'                         test_recur 'recur/long*'

@@ -146,7 +146,7 @@ cuda() {                                # PROGRAM...
 }
 capability() {                          # CC PROGRAM...: recurrent layers as they are by default on an emulated GPU of that capability
     local cc=$1 t; shift
-    export WEFT_EMU_CC=$cc
+    export WEFT_EMU_CC=$cc WEFT_CACHE=off    # by the estimate: the clock says nothing here
     tag=.sm$cc
     unset WEFT_RECUR
     for t; do
@@ -155,7 +155,7 @@ capability() {                          # CC PROGRAM...: recurrent layers as the
         golden) counted "golden_recurrent$tag" "$t" tests/golden/recurrent.json ;;
         esac
     done
-    unset WEFT_EMU_CC
+    unset WEFT_EMU_CC WEFT_CACHE
 }
 
 lane() {                                # PROGRAM...: says what it ran, and leaves how many tests passed, failed, and passed on the GPU

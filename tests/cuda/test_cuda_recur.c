@@ -133,16 +133,17 @@ static int program(void)
     weft_close(w);
     return is | (strstr(stop_listening(), expected) ? TOLD : 0);
 }
-static const char *kept(void)                    /* the file with the verdicts, NULL: there is none */
+static const char *kept_as(const char *name)     /* the file of that name, NULL: there is none */
 {
     static char path[4096];
     glob_t found;
-    snprintf(path, sizeof path, "%s/weft/recur-*", getenv("XDG_CACHE_HOME"));
+    snprintf(path, sizeof path, "%s/weft/%s-*", getenv("XDG_CACHE_HOME"), name);
     bool is = glob(path, 0, NULL, &found) == 0;
     snprintf(path, sizeof path, "%s", is ? found.gl_pathv[0] : "");
     globfree(&found);
     return is ? path : NULL;
 }
+static const char *kept(void) { return kept_as("recur"); }       /* the verdicts */
 static void fresh(void)
 {
     static char folder[4096];
@@ -156,8 +157,9 @@ static void fresh(void)
 static void clear_away(void)
 {
     char path[4200];
-    if (kept())
-        unlink(kept());
+    for (int i = 0; i < 2; i++)
+        if (kept_as(i ? "ways" : "recur"))
+            unlink(kept_as(i ? "ways" : "recur"));
     snprintf(path, sizeof path, "%s/weft", getenv("XDG_CACHE_HOME"));
     rmdir(path);
     rmdir(getenv("XDG_CACHE_HOME"));
@@ -291,6 +293,66 @@ Test(recur_choice, a_wait_ends_in_any_case)
     }
     cr_assert_eq(in_a_process(gives_up_later, NULL, NULL), 7);
     cr_assert_eq(in_a_process(program, NULL, NULL), RIGHT, "the next program knows");
+}
+
+/* ---- by the clock ---- */
+enum { BY_STEPS = 1, IN_BLOCKS = 2, IN_CLUSTERS = 4 };
+/* The way of the last of so many passes forward; more than 99: those from the twelfth on differ. */
+static const struct { const char *times; int way; } simulated[] = {
+    { "block_kernel=5 cluster_kernel=1 forward_units=3", IN_CLUSTERS },
+    { "block_kernel=2 cluster_kernel=9 forward_units=3", IN_BLOCKS },
+    { "block_kernel=7 cluster_kernel=6 forward_units=.1", BY_STEPS },
+};
+static int passes;
+static bool by_units;
+static int last_way(void)
+{
+    weft *w = open_with((weft_opts){ .device = WEFT_CUDA, .deterministic = by_units });
+    const int32_t len[] = { STEPS, STEPS - 1 };
+    weft_rnn *rnn = weft_lstm_new(weft_module_new(w, "net"), "rnn",
+                                  &(weft_rnn_opts){ .input = 1, .hidden = 60, .layers = 1 });
+    int was = 0;
+    for (int i = 0; i < passes; i++) {
+        weft_tensor *x = weft_ragged(w, calloc(2 * STEPS, sizeof(weft_real)), 1,
+                                     &(weft_lengths){ .n = 2, .len = len });
+        listen_to_stderr();
+        setenv("WEFT_EMU_SAY", "1", 1);
+        weft_rnn_run(rnn, x, WEFT_ZERO_STATE);
+        weft_synchronize(w);
+        unsetenv("WEFT_EMU_SAY");
+        const char *said = stop_listening();
+        const int way = strstr(said, "forward_units") ? BY_STEPS :
+                        strstr(said, "cluster_kernel") ? IN_CLUSTERS :
+                                                         IN_BLOCKS;
+        if (i > 10 && way != was)
+            return 100 + i;
+        was = way;
+        weft_clear(w);
+    }
+    return weft_ok(w) ? was : 99;
+}
+Test(recur_choice, the_fastest_way_is_found_and_kept)
+{
+    setenv("WEFT_EMU_CC", "90", 1);
+    for (int i = 0; i < COUNT(simulated); i++) {
+        const char *other = simulated[(i + 1) % COUNT(simulated)].times;
+        passes = 20, by_units = false;
+        cr_assert_eq(in_a_process(last_way, "WEFT_EMU_TIMES", simulated[i].times), simulated[i].way, "%s",
+                     simulated[i].times);
+        passes = 1;
+        cr_assert_eq(in_a_process(last_way, NULL, NULL), simulated[i].way,
+                     "%s: the next program does not know", simulated[i].times);
+        passes = 20;
+        cr_assert_eq(in_a_process(last_way, "WEFT_EMU_TIMES", other), simulated[i].way,
+                     "%s: it is decided again", simulated[i].times);
+        by_units = true;
+        cr_assert_eq(in_a_process(last_way, "WEFT_EMU_TIMES", simulated[i].times), IN_BLOCKS,
+                     "deterministic: by the clock");
+        by_units = false;
+        cr_assert_eq(in_a_process(last_way, "WEFT_CACHE", "off"), IN_BLOCKS, "off: by the clock");
+        clear_away();
+        fresh();
+    }
 }
 
 /* ---- the file ---- */

@@ -26,6 +26,8 @@
  *     WEFT_EMU_PTX     a folder with NAME.CC.ptx for each cuda/NAME.cu and compute capability, as the build
  *                      keeps it: kernels are executed as nvcc has made them (tests/ptx)
  *     WEFT_EMU_PTX_SAY a file to which the name of each kernel that is executed so is added
+ *     WEFT_EMU_TIMES   "block_kernel=5 forward_units=.3": what events tell, so many milliseconds for each
+ *                      such kernel and nothing else
  *     WEFT_EMU_QUERIES 0: what is asked of a device's and a kernel's attributes is refused
  *     WEFT_EMU_DRIVER  the CUDA version that the driver knows (13000)
  *

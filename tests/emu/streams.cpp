@@ -104,9 +104,21 @@ void push(emu_stream *s, Item item)
         s->queue.push_back(std::move(item));
 }
 
+/* With WEFT_EMU_TIMES ("block_kernel=5 forward_units=.3") a clock that goes on by so many milliseconds with
+ * each such kernel, and else stands still. */
+double made_up;
+void take_time(const emu::Launch &l)
+{
+    const char *times = getenv("WEFT_EMU_TIMES");
+    const char *at = times ? strstr(times, l.name) : NULL;
+    if (at && at[strlen(l.name)] == '=')
+        made_up += atof(at + strlen(l.name) + 1);
+}
 double now()
 {
     struct timespec t;
+    if (getenv("WEFT_EMU_TIMES"))
+        return made_up;
     clock_gettime(CLOCK_MONOTONIC, &t);
     return (double)t.tv_sec * 1e3 + (double)t.tv_nsec * 1e-6;
 }
@@ -128,6 +140,7 @@ void execute(emu::Launch l, int device)
         emu::lost(device) = cudaErrorIllegalAddress;
         return;
     }
+    take_time(l);
     if (!ptx::interpreted(l))
         emu::run(l);
     if (l.failure) {
