@@ -195,6 +195,9 @@ static inline void weft__end_training(weft__scope *s) { weft_set_training(s->w, 
 /* ---- the device and memory ---- */
 /* What runs the kernels: "ref", "generic", "avx2", "avx512", "cuda". */
 WEFT_API const char *weft_device_name(const weft *w);
+/* Writes what the context runs on, and of a GPU: which code it has found there, which ways
+ * recurrent layers go by their size, and where what was found out is kept. Nothing for NULL. */
+WEFT_API void weft_print_device(FILE *file, weft *w);
 /* How many threads the CPU kernels use. */
 WEFT_API int weft_threads(const weft *w);
 /* Waits until the device has done everything asked of it so far. */

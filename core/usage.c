@@ -11,6 +11,17 @@ const char *weft_version(void)
 int weft_threads(const weft *w) { return w && w->dev.pool ? weft__pool_threads(w->dev.pool) : 1; }
 const char *weft_device_name(const weft *w) { return w && w->dev.k ? w->dev.k->name : "none"; }
 
+void weft_print_device(FILE *file, weft *w)
+{
+    char text[4096];
+    if (!file || !w || weft__is_no_context(w) || !w->dev.k)
+        return;
+    fprintf(file, "weft %s: %s, %d thread%s\n", weft_version(), weft_device_name(w), weft_threads(w),
+            weft_threads(w) == 1 ? "" : "s");
+    w->dev.k->about(&w->dev, text, sizeof text);
+    fputs(text, file);
+}
+
 weft_usage weft_usage_of(const weft *w)
 {
     if (!w || weft__is_no_context(w))

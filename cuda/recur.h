@@ -111,6 +111,11 @@ void recur_timed(weft__device *, const timing *);          /* after it and what 
 cudaError_t launch_way(weft__device *, const choice &, const weft__recurrence &, unsigned *distress_cell);
 /* It has left its number: from now on it is not taken. */
 void recur_gave_up(weft__device *, unsigned number);
+/* What a layer of that size would go by if it came now, untried: of its steps forward, by the estimate. */
+typedef struct foresight { recur_way way; double us; bool timed; } foresight;
+foresight recur_foreseen(weft__device *, weft__cell, int64_t units, int64_t n);
+/* What is kept of the device, and where, in a line. */
+void recur_kept(weft__device *, char *text, size_t size);
 /* recur.cu: a kernel a step */
 void recur_general(weft__device *, const weft__recurrence *);
 void recur_general_back(weft__device *, const weft__recurrence *);
@@ -127,6 +132,8 @@ enum {
 typedef enum { OF_CHOICES, OF_CLASSES, LETTER_KINDS } letter_kind;
 const char *letters_of(const weft__device *, letter_kind);
 void keep_letter(const weft__device *, letter_kind, int number, char letter);
+/* The folder in which they are kept, with "/weft"; false: they are not. */
+bool letters_folder(char *path, size_t size);
 /* recur_tune.cu: whether a layer's way is a matter of time, and has been found; which to take until then, of
  * those that are possible, `first` by the estimate. What is timed ends with tune_end, when all of it is
  * launched. */

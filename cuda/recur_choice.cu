@@ -14,6 +14,11 @@
 #include "cuda/recur.h"
 
 #ifdef WEFT_DOUBLE
+foresight recur_foreseen(weft__device *, weft__cell, int64_t units, int64_t n)
+{
+    return foresight{ GENERAL, 8 + (double)n * 8e-6 / 30 * (double)(units * units), false };
+}
+void recur_kept(weft__device *, char *text, size_t) { *text = 0; }
 bool recur_persistent(weft__device *, const weft__recurrence *, bool, timing *) { return false; }
 void recur_timed(weft__device *, const timing *) {}
 void recur_gave_up(weft__device *, unsigned) {}
@@ -219,6 +224,42 @@ bool recur_persistent(weft__device *d, const weft__recurrence *r, bool back, tim
         return false;
     launched(d, launch_way(d, c, *r, distress_cell(d)), "recur");
     return true;
+}
+
+/* ---- foreseeing ---- */
+foresight recur_foreseen(weft__device *d, weft__cell cell, int64_t units, int64_t n)
+{
+    const int32_t live = (int32_t)n;
+    weft__recurrence r = {};
+    recur_way way = GENERAL;
+    r.cell = cell, r.hidden = units, r.live.host = &live, r.steps = 1;
+    if (d->precision == WEFT_STRICT_FP32 || d->index >= MOST_GPUS)
+        return foresight{ GENERAL, step_of_general(units, n), false };
+    pthread_mutex_lock(&lock);
+    const bool known = tune_is_on(d, &r) && tune_knows(d, &r, false, &way);
+    const choice c = known && way != GENERAL ? smallest(&r, way, false) :
+                     known                   ? choice{} :
+                                               fastest(d, &r, false, letters_of(d, OF_CHOICES));
+    const bool persistent = c.way != GENERAL && at_once(d, c) > 0;
+    const double us = persistent ? step_of(facts_of(d), c, n) : step_of_general(units, n);
+    pthread_mutex_unlock(&lock);
+    return foresight{ c.way, us, known };
+}
+void recur_kept(weft__device *d, char *text, size_t size)
+{
+    char folder[4096] = "";
+    int right = 0, wrong = 0, timed = 0;
+    pthread_mutex_lock(&lock);
+    for (int i = 0; d->index < MOST_GPUS && i < CHOICES; i++)
+        right += letters_of(d, OF_CHOICES)[i] == '+', wrong += letters_of(d, OF_CHOICES)[i] == '-';
+    for (int i = 0; d->index < MOST_GPUS && i < CLASSES; i++)
+        timed += letters_of(d, OF_CLASSES)[i] != '.';
+    pthread_mutex_unlock(&lock);
+    const bool is = letters_folder(folder, sizeof folder);
+    if (size)
+        snprintf(text, size,
+                 "tried here: %d kernels right, %d wrong; %d classes of layers timed; kept in %s\n", right,
+                 wrong, timed, is ? folder : "no file");
 }
 
 void recur_timed(weft__device *d, const timing *now)

@@ -101,6 +101,14 @@ static bool folder_of(char path[PATH], bool make)
         mkdir(path, 0700);
     return true;
 }
+bool letters_folder(char *path, size_t size)
+{
+    char folder[PATH];
+    if (!folder_of(folder, false))
+        return false;
+    snprintf(path, size, "%s", folder);
+    return true;
+}
 static bool file_of(int index, letter_kind which, char path[PATH], char line[LINE], bool make)
 {
     if (!folder_of(path, make) || !about(index, line))

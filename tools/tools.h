@@ -9,7 +9,7 @@ enum { GOOD = 0, FAILED = 1, USAGE = 2 };        /* exit statuses */
 
 /* A subcommand; arguments without the names of command and subcommand. Returns an exit status. */
 typedef struct { const char *name, *usage, *about; int (*run)(int argc, char **argv); } subcommand;
-extern const subcommand subcommand_plan, subcommand_corpora, subcommand_lab;
+extern const subcommand subcommand_plan, subcommand_corpora, subcommand_lab, subcommand_gpu;
 
 /* The text of an error, as the last line on stderr; returns status. */
 __attribute__((format(printf, 2, 3))) int say_error(int status, const char *format, ...);

@@ -4,7 +4,8 @@
 #include "weft.h"
 #include "tools/tools.h"
 
-static const subcommand *const all[] = { &subcommand_plan, &subcommand_corpora, &subcommand_lab };
+static const subcommand *const all[] = { &subcommand_plan, &subcommand_corpora, &subcommand_lab,
+                                         &subcommand_gpu };
 
 int say_error(int status, const char *format, ...)
 {

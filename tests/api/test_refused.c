@@ -54,7 +54,7 @@ static void tensors(bad *b)
     MUST(weft_print, null, X);                   TRY(weft_print_layout, null, X);
     TRY(weft_print_layout, null, NULL);          TRY(weft_print_module, null, b->m);
     TRY(weft_print_tape, null, NULL);            TRY(weft_print_tape, NULL, b->w);
-    TRY(weft_print_module, NULL, NULL);
+    TRY(weft_print_module, NULL, NULL);          TRY(weft_print_device, null, NULL);
     fclose(null);
     TRY(weft_layout_of, X);                      TRY(weft_lengths_of, X);
     TRY(weft_offsets, X);
