@@ -330,6 +330,9 @@ bench-growth: $(BENCH) $(B)/bench/growth/one_step
 # Launches of a training step on a GPU, counted by the emulation at true shapes, beside their limits.
 launches: $(BENCH) $(EMULATED)
 	@bench/launches.py --bench $(B)/bench/weft_bench --emulation $(abspath $(B))/emu $(LAUNCHES_FLAGS)
+# How long a training step should take on three GPUs, which nobody has timed: PREDICTED, see bench/gpu_model.py.
+gpu-model: $(BENCH) $(EMULATED)
+	@bench/gpu_model.py --bench $(B)/bench/weft_bench --emulation $(abspath $(B))/emu $(GPU_MODEL_FLAGS)
 bench: $(BENCH)
 	bench/compare --bench $< $(BENCH_FLAGS)
 
@@ -425,7 +428,7 @@ endef
 $(foreach v,$(VARIANTS),$(eval $(call delegate,$(v))))
 endif
 
-.PHONY: all everything test test-cuda test-ptx planted-ptx test-parallel soak planted hunt fuzz kill starve nightly lint bench bench-parallel bench-stream bench-growth launches demo forecast slow_pack lab lab-check site site-check lesson lesson-library lesson-start lessons grade install installcheck clean
+.PHONY: all everything test test-cuda test-ptx planted-ptx test-parallel soak planted hunt fuzz kill starve nightly lint bench bench-parallel bench-stream bench-growth launches gpu-model demo forecast slow_pack lab lab-check site site-check lesson lesson-library lesson-start lessons grade install installcheck clean
 .SECONDARY:
 .DELETE_ON_ERROR:
 -include $(CUDA_OBJ:.o=.d) $(EMU_OBJ:.o=.d) $(B)/emu/emu_test.d $(B)/emu/ptx/ptx_test.d $(B)/emu/nccl.d

@@ -1,0 +1,105 @@
+#!/usr/bin/env python3
+"""gpu_model - how long a training step should take on a GPU that nobody has timed: PREDICTED milliseconds, beside a kernel a step as cuDNN has it.
+
+    bench/gpu_model.py [--check] [--bench PROGRAM] [--emulation FOLDER]
+
+A step is its launches, at LAUNCH microseconds each (counted by the emulation at true shapes), or, if that is more, its products at PRODUCTS of fp32's
+peak and three passes over the memory that the context holds at BANDWIDTH of the peak; and behind that the steps of its recurrent layers, forward and
+1.2 times as long backward, each as cuda/recur_choice.cu estimates it for the way that it would take there. "cuDNN" is the same with a kernel a step,
+its directions side by side at 0.7 of both: what its algorithm for packed fp32 batches does, in the best case. --check: exit status 1 if the table of
+docs/design/cuda.md says something else.
+"""
+import argparse
+import json
+import math
+import os
+import re
+import subprocess
+import sys
+
+ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+LAUNCH, PRODUCTS, BANDWIDTH, BACKWARD, SEQUENCES = 2.2, 0.6, 0.8, 1.2, 8
+# name, capability, multiprocessors, GHz, fp32 TFLOP/s, TB/s, most units in blocks, clusters of 4, 8, 16 blocks at once: NVIDIA's data sheets
+CARDS = [
+    ("H100 SXM", "90", 132, 1.98, 67.0, 3.35, 128, (32, 16, 7)),
+    ("A100 SXM", "80", 108, 1.41, 19.5, 2.04, 64, ()),
+    ("RTX 4090", "80", 128, 2.52, 82.6, 1.01, 64, ()),
+]
+# what it is called, case and options, which row, recurrent layers one after the other with directions and lengths of each
+CASES = [
+    ("`lstm`, 128 units, 64 of 512", ["lstm"], lambda r: r["H"] == 128, lambda r: [(1, r["T"])]),
+    ("`bilstm`, 256 units, 64 of 128", ["bilstm"], lambda r: True, lambda r: r["layers"] * [(2, r["T"])]),
+    ("`net`, 32 units, 512 of 256", ["net"], lambda r: r["T"] == 256, lambda r: [(1, r["T"])]),
+    ("`transformer_lstm`, 128 units, 64 of 300", ["transformer_lstm", "--layout", "packed"], lambda r: r["lengths"] == "triangle",
+     lambda r: r["layers"] * [(1, r["T"]), (1, r["horizon"])]),
+]
+
+
+def estimate():
+    """The times of a step that recur_choice.cu has, in microseconds at 1.98 GHz, by size."""
+    with open(os.path.join(ROOT, "cuda/recur_choice.cu"), encoding="utf-8") as f:
+        m = re.search(r"blocks\[\] = \{([^}]*)\}, clusters\[\] = \{([^}]*)\}", f.read())
+    return [[float(x) for x in part.split(",")] for part in m.groups()]
+
+
+def step(card, units, n):
+    """The fastest way of a step forward, and its microseconds."""
+    _, _, processors, ghz, _, _, most, clusters = card
+    blocks_us, clusters_us = estimate()
+    eights, ways = math.ceil(n / SEQUENCES), [("a kernel a step", general(units, n))]
+    size = max(0, math.ceil(math.log2(units / 32)))
+    if units <= most:
+        ways.append(("blocks", blocks_us[size] * 1.98 / ghz * math.ceil(eights / processors)))
+    if clusters and units <= 512:
+        size = max(0, size - 2)
+        ways.append(("clusters", clusters_us[size] * 1.98 / ghz * math.ceil(eights / clusters[size])))
+    return min(ways, key=lambda w: w[1])
+
+
+def general(units, n):
+    return 8 + n * 8e-6 / 30 * units * units
+
+
+def counted(args, words, capability):
+    env = dict(os.environ, WEFT_EMU_SKIP="1", WEFT_EMU_CC=capability, WEFT_BACKEND_PATH=args.emulation, WEFT_LOG="0", WEFT_CACHE="off")
+    env.pop("WEFT_RECUR", None)
+    done = subprocess.run([args.bench, "--device", "cuda", "--runs", "1", "--case", *words], env=env, capture_output=True, text=True)
+    if done.returncode:
+        sys.exit(f"gpu_model: {' '.join(words)}: exit status {done.returncode}\n{done.stderr}")
+    rows = [json.loads(line.replace("-nan", "0").replace("nan", "0")) for line in done.stdout.splitlines() if line.startswith("{")]
+    return [r for r in rows if r["pass"] == "train"]
+
+
+def predicted(card, row, layers):
+    """Milliseconds of weft, its way, milliseconds with a kernel a step."""
+    _, _, _, _, tflops, tbs, _, _ = card
+    recurrent = sum(2 * directions * 8 * row["H"] ** 2 * row["tokens"] / len(layers) for directions, _ in layers) / 1e9
+    work = max(row["gflop"] - recurrent, 0) / (tflops * PRODUCTS) + 3 * row["context_bytes"] / (tbs * BANDWIDTH) / 1e9
+    beside = max(row["launches"] * LAUNCH / 1e3, work)
+    way, us = step(card, row["H"], row["B"])
+    steps = sum(directions * length for directions, length in layers)
+    theirs = sum((directions if directions == 1 else 0.7 * directions) * length for directions, length in layers)
+    return beside + steps * us * (1 + BACKWARD) / 1e3, way, beside + theirs * general(row["H"], row["B"]) * (1 + BACKWARD) / 1e3
+
+
+def main():
+    p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    p.add_argument("--check", action="store_true")
+    p.add_argument("--bench", default=os.path.join(ROOT, "build/bench/weft_bench"))
+    p.add_argument("--emulation", default=os.path.join(ROOT, "build/emu"))
+    args = p.parse_args()
+    lines = ["| predicted, never timed | card | recurrent layers by | ms | cuDNN's way, ms |", "| --- | --- | --- | --- | --- |"]
+    for name, words, chosen, layers in CASES:
+        row = next(r for r in counted(args, words, "90") if chosen(r))
+        for card in CARDS:
+            ours, way, theirs = predicted(card, row, layers(row))
+            lines.append(f"| {name} | {card[0]} | {way} | {ours:.1f} | {theirs:.1f} |")
+    print("\n".join(lines))
+    with open(os.path.join(ROOT, "docs/design/cuda.md"), encoding="utf-8") as f:
+        document = f.read()
+    if args.check and any(line not in document for line in lines):
+        sys.exit("gpu_model: docs/design/cuda.md has another table")
+
+
+if __name__ == "__main__":
+    main()
