@@ -79,6 +79,8 @@ gpu_context    context_on(weft__device *);       /* of that GPU; NULL, and d->fa
 bool           enter(gpu_context);               /* true: it was not there, and leave is called at the end */
 void           leave();
 gpu_context    context_of(const weft__device *); /* device.cu; NULL: not open */
+/* device.cu: true, and d->failure, if a fork lies between its open and now; then it can only be closed */
+bool           is_orphan(weft__device *);
 struct visit {                                   /* for as long as it lives */
     bool entered;
     explicit visit(gpu_context c) : entered(enter(c)) {}

@@ -4,6 +4,7 @@
  * goes on from there by itself; neighbours in the ring that are neighbours on the device become one copy,
  * which is sent before the next launch. So the index arrays of a batch travel together. The ring has parts: a
  * part is written again when its copies are done. */
+#include <pthread.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,6 +16,7 @@ enum { PART = 1 << 20, PARTS = 4, ALIGNED = 256 };
 
 struct gpu {
     gpu_context context;
+    int generation;                              /* of processes, when it was opened */
     cudaStream_t stream;
     blas *products;                              /* made when the first asks */
     /* sent: the copies of a part; at: the next byte */
@@ -29,7 +31,19 @@ struct gpu {
 };
 
 static gpu *gpu_of(weft__device *d) { return (gpu *)d->handle; }
-gpu_context context_of(const weft__device *d) { return d->handle ? ((const gpu *)d->handle)->context : NULL; }
+
+/* ---- forks, which no CUDA context outlives ---- */
+static int generation;
+static void is_born() { generation++; }
+static void watch_forks() { pthread_atfork(NULL, NULL, is_born); }
+static bool is_inherited(const weft__device *d)
+{
+    return d->handle && ((const gpu *)d->handle)->generation != generation;
+}
+gpu_context context_of(const weft__device *d)
+{
+    return d->handle && !is_inherited(d) ? ((const gpu *)d->handle)->context : NULL;
+}
 
 /* ---- errors ---- */
 static const char *plain(const char *kernel)
@@ -65,6 +79,19 @@ bool failed(weft__device *d, cudaError_t error, const char *kernel)
     return fail(d, error == cudaErrorMemoryAllocation ? WEFT_ENOMEM : WEFT_EDEVICE, "%s: %s", plain(kernel),
                 cudaGetErrorString(error));
 }
+bool is_orphan(weft__device *d)
+{
+    if (!is_inherited(d))
+        return false;
+    if (!d->failure[0]) {
+        snprintf(d->failure, sizeof d->failure,
+                 "CUDA: a process opened this context and forked; its child cannot use it: fork first, "
+                 "or exec");
+        d->status = WEFT_EDEVICE, d->lost = true;
+    }
+    return true;
+}
+
 static void look_at_faults(weft__device *d)      /* after a wait */
 {
     fault_cell *c = gpu_of(d)->fault;
@@ -299,8 +326,11 @@ bool K(open)(weft__device *d)
     gpu *g = (gpu *)d->allocate(sizeof *g, d->user);
     if (!g)
         return !fail(d, WEFT_ENOMEM, "CUDA: out of memory");
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    pthread_once(&once, watch_forks);
     memset(g, 0, sizeof *g);
-    g->context = context, g->sync = asked("WEFT_SYNC"), g->managed = asked("WEFT_MANAGED");
+    g->context = context, g->generation = generation;
+    g->sync = asked("WEFT_SYNC"), g->managed = asked("WEFT_MANAGED");
     d->handle = g, d->unit = unit_of(&about), d->links = links_of_gpus();
     make(d, g);
     d->stream = g->stream;
@@ -309,11 +339,20 @@ bool K(open)(weft__device *d)
     return !d->failure[0];
 }
 
+static void forget(weft__device *d)
+{
+    d->handle = d->stream = d->workspace = NULL, d->workspace_bytes = 0, d->links = NULL;
+}
 void K(close)(weft__device *d)
 {
     gpu *g = gpu_of(d);
     if (!g)
         return;
+    if (is_inherited(d)) {                       /* what it has is the parent's */
+        d->release(g, d->user);
+        forget(d);
+        return;
+    }
     const bool clean = cudaPeekAtLastError() == cudaSuccess;
     cudaFree(d->workspace), cudaFree(g->counters);
     blas_close(d, g->products);
@@ -326,7 +365,7 @@ void K(close)(weft__device *d)
     if (clean)
         cudaGetLastError();                      /* of a device that was lost */
     d->release(g, d->user);
-    d->handle = d->stream = d->workspace = NULL, d->workspace_bytes = 0, d->links = NULL;
+    forget(d);
 }
 
 blas *blas_of(weft__device *d)

@@ -91,6 +91,7 @@ catches "rows for company that replace a sum"        blas.cu             's/^   
 catches "lines that are thought to lie better"       blas.cu             's/\(step \| to_next\) \* sizeof/(to_next) * sizeof/'           test_kernels 'kernels/gemm'
 catches "the slowest way"                            recur_tune.cu       's/t->least\[way\] < t->least\[best\]/!(t->least[way] < t->least[best])/'  test_cuda_recur 'recur_choice/the_fast*'
 catches "a way that is timed and not kept"           recur_tune.cu       's/^    keep_letter\(d, OF_CLASSES.*//'                      test_cuda_recur 'recur_choice/the_fast*'
+catches "a child on its parent's GPU"                table.cu            's/&& is_orphan\(d\)/\&\& false/'                         test_cuda_emulated 'emulated/a_child*'
 export WEFT_RECUR=block
 catches "three products where one was asked for"     recur_steps.h:recur_block.cu 's/if \(!once\)/if (true)/'                          test_recur 'recur/a_gpu*'
 catches "one product where three were asked for"     recur_choice.cu     's/d->precision != WEFT_FP32/true/'                         test_recur 'recur/long*'

@@ -1,5 +1,6 @@
 /* test_cuda_emulated.c - what only an emulated GPU lets us see: how often a program waits for it, and
  * failures on demand. */
+#include <sys/wait.h>
 #include "cuda_emulated.h"
 #include "tests/listen.h"
 
@@ -35,6 +36,26 @@ Test(emulated, a_gpu_that_cannot_be_used)
     not_usable("WEFT_EMU_DRIVER", "12040",
                "CUDA: the driver is too old: it knows CUDA 12.4, and libweft_cuda.so was made with 13.0");
     not_usable("WEFT_EMU_DEVICES", "0", "CUDA: no CUDA-capable device is detected");
+}
+
+/* ---- forks ---- */
+Test(emulated, a_child_is_told_that_the_gpu_is_its_parent_s)
+{
+    weft *w = open_gpu(0);
+    weft_tensor *x = weft_full(w, 1, WEFT_SHAPE(3));
+    weft_synchronize(w);
+    pid_t child = fork();
+    if (!child) {
+        weft_exp(x);
+        const bool told = !weft_ok(w) && strstr(weft_error_message(w), "forked");
+        weft_close(w);
+        _exit(told ? 7 : 1);
+    }
+    int status = 0;
+    cr_assert_eq(waitpid(child, &status, 0), child);
+    cr_assert(WIFEXITED(status) && WEXITSTATUS(status) == 7, "status %x", (unsigned)status);
+    cr_assert(fabs((double)*numbers(weft_exp(x)) - exp(1)) < 1e-6, "the parent goes on");
+    CLEAN(w);
 }
 
 /* ---- beside a host program's own CUDA calls ---- */
