@@ -34,9 +34,11 @@ __device__ static inline real finished(const weft__finish &f, real x)
 }
 static __global__ void finish_each(weft__product p, weft__finish f, real *c)
 {
-    for (int64_t i = first_index(), of_one = p.m * p.n; i < p.batches * of_one; i += index_step()) {
-        real *to = c + i / of_one * p.stride_c + i % of_one / p.n * p.ldc + i % p.n;
-        *to = finished(f, *to + (f.bias ? f.bias[i / of_one * f.stride + i % p.n] : 0));
+    EACH_ROW(r, p.batches * p.m) {
+        const int64_t batch = p.batches == 1 ? 0 : r / p.m;       /* a division is a hundred instructions */
+        real *to = c + batch * p.stride_c + (r - batch * p.m) * p.ldc;
+        for (int64_t j = first_column(); j < p.n; j += column_step())
+            to[j] = finished(f, to[j] + (f.bias ? f.bias[batch * f.stride + j] : 0));
     }
 }
 
@@ -69,8 +71,9 @@ void gemm_of_rows(weft__device *d, const weft__product *p, int64_t rows, const r
         return;
     /* An activation is not left to cublasLt: its ReLU does not say what becomes of NaN, and its GELU is the
      * one by tanh. */
+    const shape s = plane_of(p->batches * p->m, p->n);
     if (p->then->bias || p->then->f != WEFT__UNARIES)
-        LAUNCH(d, finish_each, blocks_for(numbers), THREADS, 0, *p, *p->then, c);
+        LAUNCH(d, finish_each, s.grid, s.threads, 0, *p, *p->then, c);
 }
 void K(gemm)(weft__device *d, const weft__product *p, const real *a, const real *b, real *c)
 {

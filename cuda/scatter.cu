@@ -177,19 +177,26 @@ __global__ static void join_pieces(rows_by_index s)
 /* ---- few rows: the first row of an index looks for the others ---- */
 __global__ static void scatter_few(rows_by_index s, faults f)
 {
-    int64_t r = blockIdx.x, i = s.index[r];
+    SHARED(index, int32_t[FEW_ROWS]);            /* which is looked through by every thread */
+    const int r = (int)blockIdx.x, rows = (int)s.rows;
+    for (int row = threadIdx.x; row < rows; row += blockDim.x)
+        index[row] = s.index[row];
+    __syncthreads();
+    const int32_t i = index[r];
     if (blockIdx.y == 0 && threadIdx.x == 0)
         checked(f, r, i, s.n);
     if (i < 0 || i >= s.n)
         return;
-    for (int64_t before = 0; before < r; before++)
-        if (s.index[before] == i)
-            return;
+    bool first = true;
+    for (int before = 0; before < r; before++)
+        first &= index[before] != i;
+    if (!first)
+        return;
     for (int64_t j = (int64_t)blockIdx.y * blockDim.x + threadIdx.x; j < s.width;
          j += (int64_t)gridDim.y * blockDim.x) {
         real sum = s.y[i * s.width + j];
-        for (int64_t next = r; next < s.rows; next++)
-            if (s.index[next] == i)
+        for (int next = r; next < rows; next++)
+            if (index[next] == i)
                 sum += s.x[next * s.width + j];
         s.y[i * s.width + j] = sum;
     }
