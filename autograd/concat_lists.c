@@ -61,10 +61,11 @@ static const weft_op op_lists[LISTS] = { RECORD(1), RECORD(2), RECORD(3), RECORD
 
 void weft__concat_lists(weft_tensor *const *const *list, int lists, int n, weft_tensor **y)
 {
-    weft *w = list[0][0]->w;
-    weft_tensor **x = weft__take(w, &w->notes, (int64_t)lists * n * (int64_t)sizeof *x);
+    weft_tensor *one = list[0] ? list[0][0] : NULL;
+    weft *w = one ? one->w : weft__no_context();
+    weft_tensor **x = one ? weft__take(w, &w->notes, (int64_t)lists * n * (int64_t)sizeof *x) : NULL;
     for (int i = 0; x && i < lists * n; i++)
-        x[i] = list[i / n][i % n];
+        x[i] = list[i / n] ? list[i / n][i % n] : NULL;
     weft_tensor **made = x ? weft__apply(&op_lists[lists - 1], x, lists * n, NULL, 0)->y : NULL;
     for (int l = 0; l < lists; l++)
         y[l] = made ? made[l] : &w->nil;

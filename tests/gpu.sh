@@ -58,7 +58,8 @@ build() {
 bench() { "$B/bench/weft_bench" "$@"; }
 
 smoke() {
-    build $([ -n "${PLUGIN:-}" ] || echo "$plugin") "$B/bench/weft_bench" || return
+    build $([ -n "${PLUGIN:-}" ] || echo "$plugin") "$B/bench/weft_bench" "$B/weft" || return
+    "$B/weft" gpu
     [ -n "$emulated" ] || { nvcc --version | tail -n 2; nvidia-smi; ldd "$plugin" | grep -E 'cublas|not found'; }
     [ -n "$emulated${PLUGIN:-}" ] || ARCHS=${CUDA_ARCHS:-90} B=$B bash tests/registers.sh
     for on in cpu cuda; do bench --case net --quick --runs 1 ${emulated:+--tiny} --device $on >"$B/$on.smoke" || return; done
