@@ -9,6 +9,7 @@
  * A gradient of weights (a is transposed) is a sum over the batch's tokens, and nobody's row. Its k is that
  * of the next power of two, so that ragged batches do not ask anew, and its sum is divided where that is
  * faster: the parts lie in memory and are added by a second kernel, in one order. */
+#include <stdio.h>
 #include <string.h>
 #include "cuda/blas.h"
 
@@ -163,12 +164,12 @@ template <class T> static void wish(wishes *w, cublasLtMatmulPreferenceAttribute
     const cublasStatus_t status = cublasLtMatmulPreferenceSetAttribute(&w->all, what, &value, sizeof value);
     w->status = w->status == CUBLAS_STATUS_SUCCESS ? status : w->status;
 }
-static wishes wishes_of(const kind *of)
+static wishes wishes_of(const kind *of, size_t room)
 {
     wishes w;
     w.status = cublasLtMatmulPreferenceInit(&w.all);
     const uint32_t divided = CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE | CUBLASLT_REDUCTION_SCHEME_OUTPUT_TYPE;
-    wish<uint64_t>(&w, CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, of->ta ? ROOM : 0);
+    wish<uint64_t>(&w, CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, room);
     wish<uint32_t>(&w, CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK,
                    of->ta ? divided : (uint32_t)CUBLASLT_REDUCTION_SCHEME_NONE);
     wish<uint32_t>(&w, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, of->b);         /* its a is our b */
@@ -177,21 +178,21 @@ static wishes wishes_of(const kind *of)
     wish<uint32_t>(&w, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES, of->c);
     return w;
 }
-/* Takes a sum in one piece. */
+/* Takes a sum in one piece, as far as it says. */
 static bool is_whole(const cublasLtMatmulHeuristicResult_t *answer)
 {
     int32_t parts = 0;
     size_t written;
     const cublasStatus_t status = cublasLtMatmulAlgoConfigGetAttribute(
         &answer->algo, CUBLASLT_ALGO_CONFIG_SPLITK_NUM, &parts, sizeof parts, &written);
-    return status == CUBLAS_STATUS_SUCCESS && parts <= 1 && answer->workspaceSize == 0;
+    return status == CUBLAS_STATUS_SUCCESS && parts <= 1;
 }
-/* The first that will do for the example; NONE: there is none. */
-static algorithm ask(blas *s, const kind *of, const weft__product *example)
+/* The first that will do for the example with so much memory; NONE: there is none. */
+static algorithm ask_with(blas *s, const kind *of, const weft__product *example, size_t room)
 {
     cublasLtMatmulHeuristicResult_t answers[ANSWERS];
     algorithm made = { *of, algorithm::NONE, {}, 0 };
-    wishes w = wishes_of(of);
+    wishes w = wishes_of(of, room);
     call q;
     int count = 0;
     describe(&q, example, of->bias ? (const real *)(uintptr_t)of->c : NULL, 0);  /* its alignment counts */
@@ -205,6 +206,20 @@ static algorithm ask(blas *s, const kind *of, const weft__product *example)
             break;
         }
     return made;
+}
+/* If there is none without memory, one that wants some is better than no product, and the log says so: what
+ * it does with it is its own affair. */
+static algorithm ask(weft__device *d, blas *s, const kind *of, const weft__product *example)
+{
+    const algorithm made = ask_with(s, of, example, of->ta ? ROOM : 0);
+    if (made.state == algorithm::FOUND || of->ta || of->bias)
+        return made;
+    if (d->log > 0)
+        fprintf(stderr,
+                "weft: GPU %d: cuBLAS has no product without memory of its own for n %lld, k %lld; a row's "
+                "last bits may depend on the others\n",
+                d->index, (long long)of->n, (long long)of->k);
+    return ask_with(s, of, example, ROOM);
 }
 
 /* ---- what was answered ---- */
@@ -244,7 +259,7 @@ static const algorithm *algorithm_for(weft__device *d, blas *s, const kind *of)
     algorithm *at = place_of(s, of);
     if (at->state == algorithm::UNKNOWN) {
         const weft__product example = example_of(of);
-        *at = ask(s, of, &example), s->taken++;
+        *at = ask(d, s, of, &example), s->taken++;
     }
     return at;
 }
@@ -326,7 +341,7 @@ static cublasStatus_t run_with_more_rows(weft__device *d, blas *s, const weft__p
 static cublasStatus_t run_another(weft__device *d, blas *s, const weft__product *p, const kind *of,
                                   const real *a, const real *b, real *c)
 {
-    const algorithm other = ask(s, of, p);
+    const algorithm other = ask(d, s, of, p);
     return other.state == algorithm::FOUND ? run(d, s, p, &other, a, b, c, NULL, 0)
                                            : CUBLAS_STATUS_NOT_SUPPORTED;
 }

@@ -271,7 +271,7 @@ cublasStatus_t cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t h, cublasLtMatmul
         return CUBLAS_STATUS_INVALID_VALUE;
     for (int number : order_for(g)) {
         const way &w = ways[number];
-        const size_t room = w.parts > 1 ? (size_t)w.parts * ROOM_OF_A_PART : 0;
+        const size_t room = w.parts > 1 || asks("room") ? (size_t)w.parts * ROOM_OF_A_PART : 0;
         if (*found == asked || !can(g, w) || room > wishes->room || (w.reduction & ~wishes->reduction) ||
             (bias && (w.parts > 1 || is_wide(g) || asks("nobias"))))
             continue;

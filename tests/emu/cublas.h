@@ -4,7 +4,7 @@
  * The algorithms add in different orders, so that their bits differ, want other alignments and memory, and
  * some divide the sum over k; which comes first is a matter of the sizes, as it is there. WEFT_EMU_BLAS:
  * "rows" offers one first that takes multiples of eight rows only (eight columns of the library's),
- * "nobias" has none that adds a bias. */
+ * "nobias" has none that adds a bias, "room" none without memory. */
 #ifndef WEFT_EMU_CUBLAS_H
 #define WEFT_EMU_CUBLAS_H
 #include "tests/emu/runtime.h"
