@@ -90,11 +90,11 @@ __global__ static void blocks_each(int64_t rows, some_blocks all)
     const weft__block_copy &b = all.at[blockIdx.z];
     EACH_ROW(r, rows) {
         const int64_t i = b.from ? b.from[r] : r, k = b.to ? b.to[r] : r;
-        const real *from = b.x + i * b.ldx;
+        if (k < 0)
+            continue;
+        const real *from = b.x && i >= 0 ? b.x + i * b.ldx : NULL;
         real *to = b.y + k * b.ldy;
-        const bool is_there = b.x && i >= 0;
-        if (k >= 0)
-            MAP_COLUMNS(b.width, j, to, onto(&to[j], b.add, is_there ? from[j] : 0))
+        MAP_COLUMNS(b.width, j, to, onto(&to[j], b.add, from ? from[j] : 0))
     }
 }
 void K(blocks)(weft__device *d, int64_t rows, int64_t n, const weft__block_copy *block)
