@@ -34,13 +34,12 @@ static void say_device(page *p, const weft__device *d)
         attribute(d, cudaDevAttrClockRate) / 1000, (double)about.totalGlobalMem / 1e9,
         about.sharedMemPerBlockOptin >> 10);
 }
-static __global__ void any_kernel() {}
 static void say_code(page *p, const weft__device *d)
 {
     cudaFuncAttributes a;
     const int capability = 10 * attribute(d, cudaDevAttrComputeCapabilityMajor) +
                            attribute(d, cudaDevAttrComputeCapabilityMinor);
-    if (refused(cudaFuncGetAttributes(&a, any_kernel)))
+    if (!code_found(&a))
         say(p, "code: the driver does not say which\n");
     else if (a.binaryVersion / 10 != capability / 10 || a.binaryVersion > capability)
         say(p, "code: of sm_%d\n", a.binaryVersion);

@@ -70,6 +70,9 @@ bool           refused(cudaError_t);
  * that failed. */
 void           launched(weft__device *, cudaError_t, const char *kernel);
 
+/* device.cu: what the driver says of the code that it has found for this GPU; false: nothing */
+bool           code_found(cudaFuncAttributes *);
+
 /* ---- link.cu: to the GPUs of other ranks; NULL: made without NCCL ---- */
 const struct weft__links *links_of_gpus();
 

@@ -282,6 +282,7 @@ static uint64_t unit_of(const cudaDeviceProp *about)
 /* A kernel is loaded before anybody needs one, and with it the code for this GPU, from the library or from
  * the driver's translation. */
 static __global__ void empty_kernel() {}
+bool code_found(cudaFuncAttributes *kernel) { return !refused(cudaFuncGetAttributes(kernel, empty_kernel)); }
 static bool loads(weft__device *d, const cudaDeviceProp *about)
 {
     cudaFuncAttributes kernel;
