@@ -68,7 +68,7 @@ catches "a product that forgets to add"              blas.cu             's/beta
 catches "an index that is followed out of range"     index.cu            's/index\[r\] < n \? index\[r\] : -1/index[r]/'             test_kernels 'kernels/index'
 catches "equal indices in one place"                 scatter.cu          's/before \+= digit\[i\] == mine/before += 0/'             test_kernels 'kernels/index'
 export WEFT_RECUR= WEFT_CACHE=
-catches "a kernel that is taken untried"             recur_choice.cu     "s/verdicts\[number_of\(c\)\] == '.' \|\| try_choice/true || try_choice/"  test_cuda_recur 'recur_choice/a_wrong*'
+catches "a kernel that is taken untried"             recur_choice.cu     "s/(verdicts\[number_of\(c\)\]|verdict_of\(d, c\)) == '.' \|\| try_choice/true || try_choice/"  test_cuda_recur 'recur_choice/a_wrong*'
 catches "a comparison that finds all numbers right"  recur_check.cu      's/^ +atomicExch\(different, 1u\);/{}/'                    test_cuda_recur 'recur_choice/a_wrong*'
 catches "a link that is taken before it is"          link.cu             's/: l->result == ncclSuccess;/: 1;/'                       test_cuda_link 'cuda_link/from*'
 catches "a message of too many numbers"              link.cu             's/ncclSend\(x, \(size_t\)n,/ncclSend(x, (size_t)n + 1,/'      test_cuda_link 'cuda_link/from*'
