@@ -55,8 +55,8 @@ typedef struct weft__blocks { int64_t rows, n; weft__block_copy of[16]; } weft__
 void         weft__add_block(const weft_call *, weft__blocks *, int64_t rows, weft__block_copy);
 void         weft__add_zeros(const weft_call *, weft__blocks *, real *to, int64_t n);
 void         weft__run_blocks(const weft_call *, weft__blocks *);
-/* backward.c: where a kernel adds the gradient of x[i]; NULL: not needed. If nothing came before, it is zeros
- * when the blocks are run */
+/* accumulate.c: where a kernel adds the gradient of x[i]; NULL: not needed. If nothing came before, it is
+ * zeros when the blocks are run */
 real        *weft__dx_added(const weft_call *, int i, weft__blocks *zeros);
 /* weft_op_dy, to be overwritten, where no one else will look at it; else NULL */
 real        *weft__dy_spent(const weft_call *, int k);

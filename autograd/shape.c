@@ -266,8 +266,8 @@ static void concat_run(weft_call *c)
         const int64_t n = s.of_part;
         if (is_real(c, 0))
             weft__add_block(c, &all, s.rows,
-                     (weft__block_copy){ .width = n, .x = X(c, i), .ldx = n, .y = Y(c, 0) + s.from,
-                                        .ldy = s.of_whole, .add = c->add });
+                            (weft__block_copy){ .width = n, .x = X(c, i), .ldx = n, .y = Y(c, 0) + s.from,
+                                                .ldy = s.of_whole, .add = c->add });
         else
             copy_block(c, &s, i, 0, n, s.from, s.of_whole);
     }
@@ -283,8 +283,8 @@ static void concat_fused(const weft_call *c)
         real *dx = weft_op_dx(c, i, &add);
         if (dx)
             weft__add_block(c, &all, s.rows,
-                     (weft__block_copy){ .width = s.of_part, .x = weft_op_dy(c, 0) + s.from,
-                                        .ldx = s.of_whole, .y = dx, .ldy = s.of_part, .add = add });
+                            (weft__block_copy){ .width = s.of_part, .x = weft_op_dy(c, 0) + s.from,
+                                                .ldx = s.of_whole, .y = dx, .ldy = s.of_part, .add = add });
     }
     weft__run_blocks(c, &all);
 }

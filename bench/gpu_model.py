@@ -10,12 +10,12 @@ its directions side by side at 0.7 of both: what its algorithm for packed fp32 b
 docs/design/cuda.md says something else.
 """
 import argparse
-import json
 import math
 import os
 import re
-import subprocess
 import sys
+
+from launches import counted
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 LAUNCH, PRODUCTS, BANDWIDTH, BACKWARD, SEQUENCES = 2.2, 0.6, 0.8, 1.2, 8
@@ -36,16 +36,23 @@ CASES = [
 
 
 def estimate():
-    """The times of a step that recur_choice.cu has, in microseconds at 1.98 GHz, by size."""
+    """The times of a step that recur_choice.cu has, in microseconds at 1.98 GHz: in blocks and in clusters by size; by a kernel a step as a function
+    of units and sequences."""
     with open(os.path.join(ROOT, "cuda/recur_choice.cu"), encoding="utf-8") as f:
-        m = re.search(r"blocks\[\] = \{([^}]*)\}, clusters\[\] = \{([^}]*)\}", f.read())
-    return [[float(x) for x in part.split(",")] for part in m.groups()]
+        source = f.read()
+    sizes = re.search(r"blocks\[\] = \{([^}]*)\}, clusters\[\] = \{([^}]*)\}", source)
+    alone = re.search(r"return ([\d.]+) \+ \(double\)n \* ([\de.-]+) / ([\d.]+) \* \(double\)\(units \* units\);", source)
+    least, factor, divisor = (float(x) for x in alone.groups())
+    return [[float(x) for x in part.split(",")] for part in sizes.groups()], lambda units, n: least + n * factor / divisor * units * units
+
+
+SIZES, general = estimate()
 
 
 def step(card, units, n):
     """The fastest way of a step forward, and its microseconds."""
     _, _, processors, ghz, _, _, most, clusters = card
-    blocks_us, clusters_us = estimate()
+    blocks_us, clusters_us = SIZES
     eights, ways = math.ceil(n / SEQUENCES), [("a kernel a step", general(units, n))]
     size = max(0, math.ceil(math.log2(units / 32)))
     if units <= most:
@@ -54,20 +61,6 @@ def step(card, units, n):
         size = max(0, size - 2)
         ways.append(("clusters", clusters_us[size] * 1.98 / ghz * math.ceil(eights / clusters[size])))
     return min(ways, key=lambda w: w[1])
-
-
-def general(units, n):
-    return 8 + n * 8e-6 / 30 * units * units
-
-
-def counted(args, words, capability):
-    env = dict(os.environ, WEFT_EMU_SKIP="1", WEFT_EMU_CC=capability, WEFT_BACKEND_PATH=args.emulation, WEFT_LOG="0", WEFT_CACHE="off")
-    env.pop("WEFT_RECUR", None)
-    done = subprocess.run([args.bench, "--device", "cuda", "--runs", "1", "--case", *words], env=env, capture_output=True, text=True)
-    if done.returncode:
-        sys.exit(f"gpu_model: {' '.join(words)}: exit status {done.returncode}\n{done.stderr}")
-    rows = [json.loads(line.replace("-nan", "0").replace("nan", "0")) for line in done.stdout.splitlines() if line.startswith("{")]
-    return [r for r in rows if r["pass"] == "train"]
 
 
 def predicted(card, row, layers):
@@ -90,7 +83,7 @@ def main():
     args = p.parse_args()
     lines = ["| predicted, never timed | card | recurrent layers by | ms | cuDNN's way, ms |", "| --- | --- | --- | --- | --- |"]
     for name, words, chosen, layers in CASES:
-        row = next(r for r in counted(args, words, "90") if chosen(r))
+        row = next(r for r in counted(args, words[0], words[1:], "90") if chosen(r))
         for card in CARDS:
             ours, way, theirs = predicted(card, row, layers(row))
             lines.append(f"| {name} | {card[0]} | {way} | {ours:.1f} | {theirs:.1f} |")

@@ -6,7 +6,7 @@
 #include "core/profile.h"
 
 /* ---- the beginning ---- */
-static const char *precision_of(const weft *w)
+const char *weft__precision_of(const weft *w)
 {
     static const char *const names[] = { "fp32", "strict fp32", "tf32", "bf16" };
     return sizeof(real) == 8 ? "fp64" : names[w->dev.precision];
@@ -36,7 +36,7 @@ void weft__log_open(weft *w, int level, const char *but)
                            w->dev.k->synchronous                 ? "own" :
                                                                    "cuBLAS";
     fprintf(stderr, "weft %s: %s, %d thread%s, %s, %s products\n", weft_version(), w->dev.k->name,
-            weft_threads(w), weft_threads(w) == 1 ? "" : "s", precision_of(w), products);
+            weft_threads(w), weft_threads(w) == 1 ? "" : "s", weft__precision_of(w), products);
     if (*but)
         fprintf(stderr, "weft: %s\n", but);
 }

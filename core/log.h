@@ -5,6 +5,7 @@
 
 /* log.c */
 bool weft__log_level(int *level);                /* what WEFT_LOG says, 0, 1 or 2; false: something else */
+const char *weft__precision_of(const weft *);   /* "fp32" */
 /* but: why it is not what was looked for first, or "" */
 void weft__log_open(weft *, int level, const char *but);
 /* Prints what is to be said at the end, if that was asked for. */

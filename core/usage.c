@@ -1,5 +1,6 @@
 /* usage.c - what a context runs on and what it holds: version, device, threads, memory. */
 #include "core/core.h"
+#include "core/log.h"
 
 const char *weft_version(void)
 {
@@ -13,11 +14,11 @@ const char *weft_device_name(const weft *w) { return w && w->dev.k ? w->dev.k->n
 
 void weft_print_device(FILE *file, weft *w)
 {
-    char text[4096];
+    char text[16384];
     if (!file || !w || weft__is_no_context(w) || !w->dev.k)
         return;
-    fprintf(file, "weft %s: %s, %d thread%s\n", weft_version(), weft_device_name(w), weft_threads(w),
-            weft_threads(w) == 1 ? "" : "s");
+    fprintf(file, "weft %s: %s, %d thread%s, %s\n", weft_version(), weft_device_name(w), weft_threads(w),
+            weft_threads(w) == 1 ? "" : "s", weft__precision_of(w));
     w->dev.k->about(&w->dev, text, sizeof text);
     fputs(text, file);
 }

@@ -17,11 +17,6 @@ static void say(page *p, const char *format, ...)
     va_end(list);
 }
 
-static int attribute(const weft__device *d, cudaDeviceAttr which)               /* 0 if it does not say */
-{
-    int value = 0;
-    return refused(cudaDeviceGetAttribute(&value, which, d->index)) ? 0 : value;
-}
 static void say_device(page *p, const weft__device *d)
 {
     cudaDeviceProp about;
@@ -31,59 +26,61 @@ static void say_device(page *p, const weft__device *d)
     }
     say(p, "GPU %d: %.96s, sm_%d%d, %d multiprocessors, %d MHz, %.1f GB, %zu KB of shared memory a block\n",
         d->index, about.name, about.major, about.minor, about.multiProcessorCount,
-        attribute(d, cudaDevAttrClockRate) / 1000, (double)about.totalGlobalMem / 1e9,
+        attribute_of(d, cudaDevAttrClockRate) / 1000, (double)about.totalGlobalMem / 1e9,
         about.sharedMemPerBlockOptin >> 10);
 }
-static void say_code(page *p, const weft__device *d)
+static void say_code(page *p)
 {
     cudaFuncAttributes a;
-    const int capability = 10 * attribute(d, cudaDevAttrComputeCapabilityMajor) +
-                           attribute(d, cudaDevAttrComputeCapabilityMinor);
     if (!code_found(&a))
         say(p, "code: the driver does not say which\n");
-    else if (a.binaryVersion / 10 != capability / 10 || a.binaryVersion > capability)
-        say(p, "code: of sm_%d\n", a.binaryVersion);
     else if (a.ptxVersion < a.binaryVersion)
-        say(p, "code: the driver's translation of PTX of sm_%d, made at the first start\n", a.ptxVersion);
+        say(p, "code: the driver's translation of PTX for sm_%d, made at the first start\n", a.ptxVersion);
     else
         say(p, "code: made for sm_%d\n", a.binaryVersion);
 }
 
 /* ---- recurrent layers ---- */
-static void say_way(page *p, weft__device *d, int64_t units, int64_t n, bool last)
-{
-    static const char *const names[] = { "a kernel a step", "blocks", "clusters" };
-    const foresight f = recur_foreseen(d, WEFT__lstm, units, n);
-    char text[48];
-    if (f.timed)
-        snprintf(text, sizeof text, "%s, timed", names[f.way]);
-    else
-        snprintf(text, sizeof text, "%s, %.1f us", names[f.way], f.us);
-    say(p, "  %-*s", last ? 0 : 26, text);
-}
-static void say_ways(page *p, weft__device *d)
+static void say_estimate(page *p, weft__device *d)
 {
     static const int64_t units[] = { 32, 64, 128, 256, 512, 1024 }, sequences[] = { 8, 64, 512 };
-    static const char *const precisions[] = { "fp32", "strict fp32", "tf32", "bf16" };
-    say(p, "precision: %s\n", sizeof(real) == 8 ? "double" : precisions[d->precision]);
-    say(p, "a step of an LSTM forward, by its units and the number of sequences, as it is chosen now\n"
-           "(microseconds are an estimate from an H100's figures, not measured):\n"
-           "%8s  %-26lld  %-26lld  %lld",
-        "", (long long)sequences[0], (long long)sequences[1], (long long)sequences[2]);
+    say(p, "recurrent layers: microseconds a step forward by an estimate from an H100's figures,"
+           " not measured\n"
+           "   units  %-28s  %-28s  %s",
+        "8 sequences", "64", "512");
     for (int64_t u : units) {
         say(p, "\n%8lld", (long long)u);
-        for (int64_t n : sequences)
-            say_way(p, d, u, n, n == sequences[2]);
+        for (int64_t n : sequences) {
+            const foresight f = recur_foreseen(d, u, n);
+            char text[48];
+            snprintf(text, sizeof text, "%.1f %s", f.us, name_of(f.way));
+            say(p, "  %-*s", n == 512 ? 0 : 28, text);
+        }
     }
     say(p, "\n");
-    recur_kept(d, p->at < p->size ? p->text + p->at : NULL, p->at < p->size ? p->size - p->at : 0);
+}
+static void say_found(page *p, weft__device *d)
+{
+    char folder[4096];
+    int right, wrong, timed = 0;
+    recur_way way;
+    recur_verdicts(d, &right, &wrong);
+    for (int i = 0; i < CLASSES; i++)
+        if (recur_timed_way(d, i, &way)) {
+            const layer_class c = class_of(i);
+            say(p, "timed: %s%s, up to %d units and %d sequences, %s%s: %s\n", name_of(c.cell),
+                c.reset ? " in rows" : "", 32 << c.units, SEQUENCES << c.eights, c.back ? "back" : "forward",
+                c.one_product ? ", tf32" : "", name_of(way));
+            timed++;
+        }
+    say(p, "tried here: %d kernels right, %d wrong; %d classes of layers timed; kept in %s\n", right, wrong,
+        timed, findings_folder(folder, sizeof folder) ? folder : "no file");
 }
 
 void K(about)(weft__device *d, char *text, size_t size)
 {
     page p = { text, size, 0 };
-    if (!size)
-        return;
-    *text = 0;
-    say_device(&p, d), say_code(&p, d), say_ways(&p, d);
+    if (size)
+        *text = 0;
+    say_device(&p, d), say_code(&p), say_estimate(&p, d), say_found(&p, d);
 }

@@ -225,9 +225,7 @@ static algorithm ask(weft__device *d, blas *s, const kind *of, const weft__produ
 /* ---- what was answered ---- */
 static algorithm *place_of(const blas *s, const kind *of)
 {
-    uint64_t hash = 0xCBF29CE484222325u;
-    for (size_t i = 0; i < sizeof *of; i++)
-        hash = (hash ^ ((const unsigned char *)of)[i]) * 0x100000001B3u;
+    const uint64_t hash = hash_of(of, sizeof *of);
     uint64_t i = (hash ^ hash >> 32) & (uint64_t)(s->places - 1);
     while (s->table[i].state != algorithm::UNKNOWN && memcmp(&s->table[i].of, of, sizeof *of))
         i = (i + 1) & (uint64_t)(s->places - 1);

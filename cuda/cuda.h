@@ -44,6 +44,17 @@ static inline cudaError_t launch_as(const cudaLaunchAttribute *as, unsigned coun
 #define KERNEL(result, name, arguments) result K(name) arguments;
 #include "core/kernels.def"
 
+/* of others than the first nothing is remembered */
+enum { MOST_GPUS = 64 };
+/* FNV-1a (Fowler, Noll and Vo). */
+static inline uint64_t hash_of(const void *bytes, size_t n)
+{
+    uint64_t hash = 14695981039346656037u;
+    for (size_t i = 0; i < n; i++)
+        hash = (hash ^ ((const unsigned char *)bytes)[i]) * 1099511628211u;
+    return hash;
+}
+
 /* ---- a context's GPU ---- */
 typedef struct gpu gpu;                          /* device.cu; hangs at weft__device.handle */
 cudaStream_t   stream_of(weft__device *);        /* sends uploads that wait in the ring */
@@ -72,6 +83,7 @@ void           launched(weft__device *, cudaError_t, const char *kernel);
 
 /* device.cu: what the driver says of the code that it has found for this GPU; false: nothing */
 bool           code_found(cudaFuncAttributes *);
+int            attribute_of(const weft__device *, cudaDeviceAttr);             /* 0 if it does not say */
 
 /* ---- link.cu: to the GPUs of other ranks; NULL: made without NCCL ---- */
 const struct weft__links *links_of_gpus();

@@ -8,7 +8,6 @@
 #include <cuda.h>
 #endif
 
-enum { MOST_GPUS = 64 };
 static struct {
     CUresult (*device)(CUdevice *, int), (*retain)(CUcontext *, CUdevice);
     CUresult (*current)(CUcontext *), (*push)(CUcontext), (*pop)(CUcontext *);

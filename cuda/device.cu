@@ -282,6 +282,11 @@ static uint64_t unit_of(const cudaDeviceProp *about)
 /* A kernel is loaded before anybody needs one, and with it the code for this GPU, from the library or from
  * the driver's translation. */
 static __global__ void empty_kernel() {}
+int attribute_of(const weft__device *d, cudaDeviceAttr which)
+{
+    int value = 0;
+    return refused(cudaDeviceGetAttribute(&value, which, d->index)) ? 0 : value;
+}
 bool code_found(cudaFuncAttributes *kernel) { return !refused(cudaFuncGetAttributes(kernel, empty_kernel)); }
 static bool loads(weft__device *d, const cudaDeviceProp *about)
 {

@@ -71,10 +71,11 @@ enum { SEQUENCES = 8 };                          /* that stay together from firs
 /* Where a kernel leaves its number when what it waits for does not come. One that finds a number there
  * does not wait any longer, either. */
 enum : unsigned { NOBODY = ~0u };
-/* once: the context has asked for tf32 or less, and one product of high halves is all. */
-typedef struct distress { unsigned *cell, number; bool once; } distress;
+/* What all kernels for all steps are told beside the layer: where that is, their number; and whether the
+ * context asks for no more than tf32, so that one product of high halves is all. */
+typedef struct recur_call { unsigned *cell, number; bool one_product; } recur_call;
 /* A kernel for a layer: its threads and shared memory, how many blocks see to eight sequences. */
-typedef struct way { void (*kernel)(weft__recurrence, distress); int threads, blocks; size_t bytes; } way;
+typedef struct way { void (*kernel)(weft__recurrence, recur_call); int threads, blocks; size_t bytes; } way;
 /* Which kernel: blocks have three sizes, of up to 32, 64, 128 units, clusters, too, of up to 128, 256,
  * 512. */
 typedef enum { GENERAL, BLOCKS, CLUSTERS } recur_way;
@@ -111,34 +112,65 @@ void recur_timed(weft__device *, const timing *);          /* after it and what 
 cudaError_t launch_way(weft__device *, const choice &, const weft__recurrence &, unsigned *distress_cell);
 /* It has left its number: from now on it is not taken. */
 void recur_gave_up(weft__device *, unsigned number);
-/* What a layer of that size would go by if it came now, untried: of its steps forward, by the estimate. */
-typedef struct foresight { recur_way way; double us; bool timed; } foresight;
-foresight recur_foreseen(weft__device *, weft__cell, int64_t units, int64_t n);
-/* What is kept of the device, and where, in a line. */
-void recur_kept(weft__device *, char *text, size_t size);
+/* The estimate, in microseconds, for a step forward of n sequences: the way that it would take, untried and
+ * if nothing has been timed. */
+typedef struct foresight { recur_way way; double us; } foresight;
+foresight recur_foreseen(weft__device *, int64_t units, int64_t n);
+/* How many kernels were found right or wrong on the device; which way class `number` was found fastest,
+ * false: it was not timed. */
+void recur_verdicts(weft__device *, int *right, int *wrong);
+bool recur_timed_way(weft__device *, int number, recur_way *);
 /* recur.cu: a kernel a step */
 void recur_general(weft__device *, const weft__recurrence *);
 void recur_general_back(weft__device *, const weft__recurrence *);
 /* recur_check.cu: a small layer by that kernel and by a kernel a step. NULL: the same, but for rounding;
  * "": it could not be tried; else what is wrong. */
 const char *recur_check(weft__device *, const choice &);
-/* verdicts.cu: what is known of a device, a letter for each thing, '.' nothing yet: of each choice, '+' it is
+/* findings.cu: what is known of a device, a letter for each thing, '.' nothing yet: of each choice, '+' it is
  * right, '-' it is not; of each class of layers, which way is the fastest. This and the next under the lock
  * of recur_choice.cu. */
 enum {
     UNIT_CLASSES = 5, EIGHT_CLASSES = 8, MOST_UNITS = 32 << (UNIT_CLASSES - 1),
     CLASSES = WEFT__CELLS * 8 * UNIT_CLASSES * EIGHT_CLASSES
 };
-typedef enum { OF_CHOICES, OF_CLASSES, LETTER_KINDS } letter_kind;
-const char *letters_of(const weft__device *, letter_kind);
-void keep_letter(const weft__device *, letter_kind, int number, char letter);
+/* Up to 32 << units units; up to 8 << eights sequences. */
+typedef struct layer_class { weft__cell cell; bool reset, back, one_product; int units, eights; } layer_class;
+static inline int number_of(const layer_class &c)
+{
+    const int kind = (((int)c.cell * 2 + c.reset) * 2 + c.back) * 2 + c.one_product;
+    return (kind * UNIT_CLASSES + c.units) * EIGHT_CLASSES + c.eights;
+}
+static inline layer_class class_of(int number)
+{
+    const int sizes = UNIT_CLASSES * EIGHT_CLASSES, kind = number / sizes;
+    return layer_class{ (weft__cell)(kind / 8),         kind / 4 % 2 != 0,    kind / 2 % 2 != 0,
+                        kind % 2 != 0,                  number % sizes / EIGHT_CLASSES,
+                        number % EIGHT_CLASSES };
+}
+static inline const char *name_of(weft__cell cell)
+{
+#define CELL(name, ...) #name,
+    static const char *const names[] = {
+#include "core/cells.def"
+    };
+    return names[cell];
+}
+static inline const char *name_of(recur_way way)
+{
+    return way == GENERAL ? "by a kernel a step" : way == BLOCKS ? "in blocks" : "in clusters";
+}
+typedef enum { OF_CHOICES, OF_CLASSES, FINDINGS } finding;
+const char *findings_of(const weft__device *, finding);
+void keep_finding(const weft__device *, finding, int number, char letter);
 /* The folder in which they are kept, with "/weft"; false: they are not. */
-bool letters_folder(char *path, size_t size);
+bool findings_folder(char *path, size_t size);
+bool findings_are_off();                         /* WEFT_CACHE */
 /* recur_tune.cu: whether a layer's way is a matter of time, and has been found; which to take until then, of
  * those that are possible, `first` by the estimate. What is timed ends with tune_end, when all of it is
  * launched. */
 bool tune_is_on(const weft__device *, const weft__recurrence *);
 bool tune_knows(const weft__device *, const weft__recurrence *, bool back, recur_way *);
+bool tune_found(const weft__device *, int number, recur_way *);
 recur_way tune(weft__device *, const weft__recurrence *, bool back, const bool (&possible)[3],
                recur_way first, timing *);
 void tune_end(weft__device *, const timing *);

@@ -86,7 +86,7 @@ __device__ static void load_weights(const weft__recurrence &r, const who &me, we
 /* sum += weights times columns; x: the thread's first number of its column. */
 template <weft__cell C, bool BACK, int DEEP, int KEPT, int TILES>
 __device__ static void multiply(const weights<KEPT, TILES> &w, const float4 *rest, const float *x,
-                                bool once, float (&sum)[TILES][4])
+                                bool one_product, float (&sum)[TILES][4])
 {
     parts part[TILES] = {};
     uint32_t high[4], low[4];
@@ -96,7 +96,7 @@ __device__ static void multiply(const weights<KEPT, TILES> &w, const float4 *res
             const bool is = BACK || has_weights(C, tile, j);
             high[j] = is ? w.high[k][tile][j] : 0, low[j] = is ? w.low[k][tile][j] : 0;
         }
-        add_product(high, low, column_of<1>(x + k * 8), once, part[tile]);
+        add_product(high, low, column_of<1>(x + k * 8), one_product, part[tile]);
         fold_after(k, part[tile], sum[tile]);
     }
     for (int k = KEPT; k < DEEP; k++) {
@@ -105,7 +105,7 @@ __device__ static void multiply(const weights<KEPT, TILES> &w, const float4 *res
             const float4 v = rest[((k - KEPT) * TILES + tile) * (int)blockDim.x + (int)threadIdx.x];
             split(v.x, high[0], low[0]), split(v.y, high[1], low[1]), split(v.z, high[2], low[2]),
                 split(v.w, high[3], low[3]);
-            add_product(high, low, b, once, part[tile]);
+            add_product(high, low, b, one_product, part[tile]);
             fold_after(k, part[tile], sum[tile]);
         }
     }
@@ -116,7 +116,7 @@ __device__ static void multiply(const weights<KEPT, TILES> &w, const float4 *res
 /* ---- forward ---- */
 template <weft__cell C, bool RESET, int UNITS>
 static __global__ void __launch_bounds__(4 * UNITS, UNITS == 32) forward_steps(weft__recurrence r,
-                                                                             distress call)
+                                                                             recur_call call)
 {
     constexpr int DEEP = forward_deep(UNITS), TILES = forward_tiles(C), KEPT = kept_of(UNITS, DEEP, TILES);
     DYN_SHARED(float, memory);
@@ -146,7 +146,7 @@ static __global__ void __launch_bounds__(4 * UNITS, UNITS == 32) forward_steps(w
         load_sums<C, 2>(r, me, next, bias, ahead);
         for (int q = 0; q < 2; q++)
             begins[q] = RESET ? begins_at(r, next, me.sequence + q) : (int)WEFT__ON;
-        multiply<C, false, DEEP>(w, rest, &state[i % 2][me.group][me.part], call.once, sum);
+        multiply<C, false, DEEP>(w, rest, &state[i % 2][me.group][me.part], call.one_product, sum);
         for (int q = 0; q < 2; q++) {
             forward_unit<C>(r, me, now, q, sum, h[q], c[q]);
             enter<C>(r, me, begins[q], h[q], c[q]);
@@ -160,7 +160,7 @@ static __global__ void __launch_bounds__(4 * UNITS, UNITS == 32) forward_steps(w
 /* ---- backward ---- */
 template <weft__cell C, bool RESET, int UNITS>
 static __global__ void __launch_bounds__(4 * UNITS, UNITS == 32) backward_steps(weft__recurrence r,
-                                                                              distress call)
+                                                                              recur_call call)
 {
     constexpr int DEEP = backward_deep(C, UNITS), KEPT = kept_of(UNITS, DEEP, 1),
                   WIDE = weft__gates(C) * UNITS + PAD;
@@ -170,7 +170,7 @@ static __global__ void __launch_bounds__(4 * UNITS, UNITS == 32) backward_steps(
     float4 *rest = (float4 *)part[2];
     const who me = whoami();
     const int steps = steps_of(r, me.first);
-    const bool once = call.once && !(RESET && UNITS == 128);      /* it would spill */
+    const bool one_product = call.one_product && !(RESET && UNITS == 128);      /* it would spill */
     weights<KEPT, 1> w;
     float dh[2] = {}, dc[2] = {};
     tape x[2], ahead[2];
@@ -191,7 +191,7 @@ static __global__ void __launch_bounds__(4 * UNITS, UNITS == 32) backward_steps(
         }
         __syncthreads();
         float sum[1][4] = {};
-        multiply<C, true, DEEP>(w, rest, &d[me.group][me.warp % 2 * DEEP * 8 + me.part], once, sum);
+        multiply<C, true, DEEP>(w, rest, &d[me.group][me.warp % 2 * DEEP * 8 + me.part], one_product, sum);
         for (int j = 0; j < 4; j++)
             part[me.warp % 2][me.sequence + j % 2][me.warp / 2 * 16 + me.group + j / 2 * 8] = sum[0][j];
         /* once more: that of x would be a register too many in the product */

@@ -13,18 +13,25 @@
 #include "cuda/ptx.h"
 #include "cuda/recur.h"
 
-#ifdef WEFT_DOUBLE
-foresight recur_foreseen(weft__device *, weft__cell, int64_t units, int64_t n)
+/* Of the estimate, in microseconds a step: two launches, and what little the product adds to them. */
+static double step_of_general(int64_t units, int64_t n)
 {
-    return foresight{ GENERAL, 8 + (double)n * 8e-6 / 30 * (double)(units * units), false };
+    return 8 + (double)n * 8e-6 / 30 * (double)(units * units);
 }
-void recur_kept(weft__device *, char *text, size_t) { *text = 0; }
+
+#ifdef WEFT_DOUBLE
+foresight recur_foreseen(weft__device *, int64_t units, int64_t n)
+{
+    return foresight{ GENERAL, step_of_general(units, n) };
+}
+void recur_verdicts(weft__device *, int *right, int *wrong) { *right = *wrong = 0; }
+bool recur_timed_way(weft__device *, int, recur_way *) { return false; }
+bool findings_folder(char *, size_t) { return false; }
 bool recur_persistent(weft__device *, const weft__recurrence *, bool, timing *) { return false; }
 void recur_timed(weft__device *, const timing *) {}
 void recur_gave_up(weft__device *, unsigned) {}
 #else
 /* of others nothing is remembered, and they take a kernel a step */
-enum { MOST_GPUS = 64 };
 typedef struct gpu_facts {
     bool known;
     int major, shared, multiprocessors;          /* shared: bytes that a block can have if it asks */
@@ -39,20 +46,15 @@ static pthread_mutex_t lock = PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP;
 static way way_of(const choice &c) { return c.way == BLOCKS ? block_way(c) : cluster_way(c); }
 
 /* ---- what the device can do, asked once ---- */
-static int attribute(const weft__device *d, cudaDeviceAttr which)               /* 0 if it does not say */
-{
-    int value = 0;
-    return refused(cudaDeviceGetAttribute(&value, which, d->index)) ? 0 : value;
-}
 static gpu_facts *facts_of(const weft__device *d)
 {
     gpu_facts *f = &facts[d->index];
     if (f->known)
         return f;
-    const double mhz = attribute(d, cudaDevAttrClockRate) / 1e3;
-    f->major = attribute(d, cudaDevAttrComputeCapabilityMajor);
-    f->shared = attribute(d, cudaDevAttrMaxSharedMemoryPerBlockOptin);
-    f->multiprocessors = attribute(d, cudaDevAttrMultiProcessorCount);
+    const double mhz = attribute_of(d, cudaDevAttrClockRate) / 1e3;
+    f->major = attribute_of(d, cudaDevAttrComputeCapabilityMajor);
+    f->shared = attribute_of(d, cudaDevAttrMaxSharedMemoryPerBlockOptin);
+    f->multiprocessors = attribute_of(d, cudaDevAttrMultiProcessorCount);
     f->slower = mhz > 0 ? 1980 / mhz : 1, f->known = true;
     return f;
 }
@@ -84,10 +86,6 @@ static int at_once(weft__device *d, const choice &c)
 }
 
 /* ---- the estimate, in microseconds a step ---- */
-static double step_of_general(int64_t units, int64_t n)
-{
-    return 8 + (double)n * 8e-6 / 30 * (double)(units * units);
-}
 static double step_of(const gpu_facts *f, const choice &c, int64_t n)
 {
     static const double blocks[] = { 0.6, 0.9, 2.3 }, clusters[] = { 1.2, 1.5, 2.2 };
@@ -129,16 +127,12 @@ static void condemn(const weft__device *d, const choice &c, const char *what)
 {
     choice other = c;
     other.back = !c.back;
-    keep_letter(d, OF_CHOICES, number_of(c), '-'), keep_letter(d, OF_CHOICES, number_of(other), '-');
-#define CELL(name, ...) #name,
-    static const char *const cells[] = {
-#include "core/cells.def"
-    };
+    keep_finding(d, OF_CHOICES, number_of(c), '-'), keep_finding(d, OF_CHOICES, number_of(other), '-');
     if (d->log > 0)
         fprintf(stderr,
-                "weft: GPU %d: no kernel for all steps in %s any more for %s layers of up to %d units%s: %s "
-                "had %s\n",
-                d->index, c.way == BLOCKS ? "blocks" : "clusters", cells[c.cell], most_units(c),
+                "weft: GPU %d: no kernel for all steps %s any more for %s layers of up to %d units%s: %s had "
+                "%s\n",
+                d->index, name_of(c.way), name_of(c.cell), most_units(c),
                 c.reset ? " in rows" : "", c.back ? "backward" : "forward", what);
 }
 /* True if it is right. Without memory to try it, it is not taken, but may be next time. */
@@ -146,19 +140,19 @@ static bool try_choice(weft__device *d, const choice &c)
 {
     const char *wrong = recur_check(d, c);
     if (!wrong)
-        keep_letter(d, OF_CHOICES, number_of(c), '+');
+        keep_finding(d, OF_CHOICES, number_of(c), '+');
     else if (*wrong)
         condemn(d, c, wrong);
     return !wrong;
 }
 static char verdict_of(const weft__device *d, const choice &c)
 {
-    return letters_of(d, OF_CHOICES)[number_of(c)];
+    return findings_of(d, OF_CHOICES)[number_of(c)];
 }
 static choice trusted(weft__device *d, const weft__recurrence *r, bool back)
 {
     for (;;) {
-        const char *verdicts = letters_of(d, OF_CHOICES);
+        const char *verdicts = findings_of(d, OF_CHOICES);
         const choice c = fastest(d, r, back, verdicts);
         if (c.way == GENERAL || verdicts[number_of(c)] == '+' || try_choice(d, c))
             return c;
@@ -201,7 +195,7 @@ static choice chosen(weft__device *d, const weft__recurrence *r, bool back, timi
 cudaError_t launch_way(weft__device *d, const choice &c, const weft__recurrence &r, unsigned *cell)
 {
     const way w = way_of(c);
-    const distress call = { cell, (unsigned)number_of(c), d->precision != WEFT_FP32 };
+    const recur_call call = { cell, (unsigned)number_of(c), d->precision != WEFT_FP32 };
     const unsigned eights = (unsigned)((r.live.host[0] + SEQUENCES - 1) / SEQUENCES),
                    blocks = (unsigned)w.blocks;
     const dim3 grid(eights * blocks), threads((unsigned)w.threads);
@@ -226,40 +220,42 @@ bool recur_persistent(weft__device *d, const weft__recurrence *r, bool back, tim
     return true;
 }
 
-/* ---- foreseeing ---- */
-foresight recur_foreseen(weft__device *d, weft__cell cell, int64_t units, int64_t n)
+/* ---- for who asks what will be ---- */
+static weft__cell any_persistent()
 {
+    int cell = 0;
+    while (cell < WEFT__CELLS - 1 && !is_persistent((weft__cell)cell))
+        cell++;
+    return (weft__cell)cell;
+}
+foresight recur_foreseen(weft__device *d, int64_t units, int64_t n)
+{
+    static const char untried[CHOICES] = {};
     const int32_t live = (int32_t)n;
     weft__recurrence r = {};
-    recur_way way = GENERAL;
-    r.cell = cell, r.hidden = units, r.live.host = &live, r.steps = 1;
+    r.cell = any_persistent(), r.hidden = units, r.live.host = &live;
     if (d->precision == WEFT_STRICT_FP32 || d->index >= MOST_GPUS)
-        return foresight{ GENERAL, step_of_general(units, n), false };
+        return foresight{ GENERAL, step_of_general(units, n) };
     pthread_mutex_lock(&lock);
-    const bool known = tune_is_on(d, &r) && tune_knows(d, &r, false, &way);
-    const choice c = known && way != GENERAL ? smallest(&r, way, false) :
-                     known                   ? choice{} :
-                                               fastest(d, &r, false, letters_of(d, OF_CHOICES));
-    const bool persistent = c.way != GENERAL && at_once(d, c) > 0;
-    const double us = persistent ? step_of(facts_of(d), c, n) : step_of_general(units, n);
+    const choice c = fastest(d, &r, false, untried);
+    const double us = c.way == GENERAL ? step_of_general(units, n) : step_of(facts_of(d), c, n);
     pthread_mutex_unlock(&lock);
-    return foresight{ c.way, us, known };
+    return foresight{ c.way, us };
 }
-void recur_kept(weft__device *d, char *text, size_t size)
+void recur_verdicts(weft__device *d, int *right, int *wrong)
 {
-    char folder[4096] = "";
-    int right = 0, wrong = 0, timed = 0;
+    *right = *wrong = 0;
     pthread_mutex_lock(&lock);
     for (int i = 0; d->index < MOST_GPUS && i < CHOICES; i++)
-        right += letters_of(d, OF_CHOICES)[i] == '+', wrong += letters_of(d, OF_CHOICES)[i] == '-';
-    for (int i = 0; d->index < MOST_GPUS && i < CLASSES; i++)
-        timed += letters_of(d, OF_CLASSES)[i] != '.';
+        *right += findings_of(d, OF_CHOICES)[i] == '+', *wrong += findings_of(d, OF_CHOICES)[i] == '-';
     pthread_mutex_unlock(&lock);
-    const bool is = letters_folder(folder, sizeof folder);
-    if (size)
-        snprintf(text, size,
-                 "tried here: %d kernels right, %d wrong; %d classes of layers timed; kept in %s\n", right,
-                 wrong, timed, is ? folder : "no file");
+}
+bool recur_timed_way(weft__device *d, int number, recur_way *way)
+{
+    pthread_mutex_lock(&lock);
+    const bool is = d->index < MOST_GPUS && tune_found(d, number, way);
+    pthread_mutex_unlock(&lock);
+    return is;
 }
 
 void recur_timed(weft__device *d, const timing *now)

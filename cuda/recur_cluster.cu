@@ -73,7 +73,7 @@ __device__ static inline void expect(channel *c, int i, unsigned bytes)
 enum : long long { PATIENCE = 1LL << 32, GLANCE = 1LL << 28, UNUSUAL = 1LL << 22 };
 /* A wait ends in any case. Who has waited in vain (false) goes on to the block's next barrier, and behind
  * it all threads leave together: given_up. */
-__device__ static inline bool receive(channel *c, int i, const distress &call)
+__device__ static inline bool receive(channel *c, int i, const recur_call &call)
 {
     if (mbarrier_try_wait(&c->full[i % 2], i / 2 % 2))
         return true;
@@ -139,17 +139,17 @@ __device__ static void load_weights(const Weight &weight, float4 (&w)[least_of(D
     ROLLED for (int i = IN_REGISTERS; i < DEEP * TILES; i++)
         rest[(i - IN_REGISTERS) * BLOCK + (int)threadIdx.x] = four_weights(weight, i / TILES, i % TILES);
 }
-__device__ static inline void add_product(const float4 &w, const halves &b, bool once, parts &p)
+__device__ static inline void add_product(const float4 &w, const halves &b, bool one_product, parts &p)
 {
     uint32_t high[4], low[4];
     split(w.x, high[0], low[0]), split(w.y, high[1], low[1]), split(w.z, high[2], low[2]),
         split(w.w, high[3], low[3]);
-    add_product(high, low, b, once, p);
+    add_product(high, low, b, one_product, p);
 }
 /* x: the thread's first number of its column; a term is SEQUENCES numbers further on. */
 template <int DEEP, int TILES>
 __device__ static void multiply(float4 (&w)[least_of(DEEP * TILES, KEPT)], const float4 *rest, const float *x,
-                                bool once, float (&sum)[TILES][4])
+                                bool one_product, float (&sum)[TILES][4])
 {
     constexpr int IN_REGISTERS = least_of(DEEP * TILES, KEPT) / TILES;
     parts part[TILES] = {};
@@ -160,7 +160,7 @@ __device__ static void multiply(float4 (&w)[least_of(DEEP * TILES, KEPT)], const
         const halves b = column_of<SEQUENCES>(x + k * 8 * SEQUENCES);
         UNROLLED for (int tile = 0; tile < TILES; tile++) {
             made_anew(w[k * TILES + tile]);      /* two halves of each are too many for the registers */
-            add_product(w[k * TILES + tile], b, once, part[tile]);
+            add_product(w[k * TILES + tile], b, one_product, part[tile]);
             fold_after(k, part[tile], sum[tile]);
         }
     }
@@ -168,7 +168,7 @@ __device__ static void multiply(float4 (&w)[least_of(DEEP * TILES, KEPT)], const
         const halves b = column_of<SEQUENCES>(x + k * 8 * SEQUENCES);
         UNROLLED for (int tile = 0; tile < TILES; tile++) {
             const float4 &v = rest[((k - IN_REGISTERS) * TILES + tile) * BLOCK + (int)threadIdx.x];
-            add_product(v, b, once, part[tile]);
+            add_product(v, b, one_product, part[tile]);
             fold_after(k, part[tile], sum[tile]);
         }
     }
@@ -217,7 +217,7 @@ __device__ static inline void send_states(const who &me, bool last, float h, flo
                  make_float4(of_group[0], of_group[1], of_group[2], of_group[3]));
 }
 template <weft__cell C, bool RESET, int BLOCKS>
-static __global__ void __launch_bounds__(BLOCK, 1) forward_cluster(weft__recurrence r, distress call)
+static __global__ void __launch_bounds__(BLOCK, 1) forward_cluster(weft__recurrence r, recur_call call)
 {
     constexpr int UNITS = BLOCKS * OWN, DEEP = forward_deep(BLOCKS), TILES = forward_tiles(C);
     DYN_SHARED(float, memory);
@@ -252,7 +252,7 @@ static __global__ void __launch_bounds__(BLOCK, 1) forward_cluster(weft__recurre
         if (i > 0)
             receive(&link, i - 1, call);
         multiply<DEEP, TILES>(w, rest, &state[i % 2][half * DEEP * 8 + me.part][place_of(me.group)],
-                              call.once, sum);
+                              call.one_product, sum);
         meet(me, desk[i % 2], sum, x);
         if (given_up(&link, i - 1))
             break;
@@ -285,7 +285,7 @@ __device__ static inline void send_sums(const who &me, int first_tile, float (&s
     }
 }
 template <weft__cell C, bool RESET, int BLOCKS>
-static __global__ void __launch_bounds__(BLOCK, 1) backward_cluster(weft__recurrence r, distress call)
+static __global__ void __launch_bounds__(BLOCK, 1) backward_cluster(weft__recurrence r, recur_call call)
 {
     constexpr int DEEP = backward_deep(C), TILES = backward_tiles(BLOCKS);
     DYN_SHARED(float, memory);
@@ -319,7 +319,7 @@ static __global__ void __launch_bounds__(BLOCK, 1) backward_cluster(weft__recurr
         __syncthreads();
         if (given_up(&link, i - 1))
             break;
-        multiply<DEEP, TILES>(w, rest, &d[i % 2][me.part][place_of(me.group)], call.once, sum);
+        multiply<DEEP, TILES>(w, rest, &d[i % 2][me.part][place_of(me.group)], call.one_product, sum);
         send_sums<TILES>(me, first_tile, sum, part[i % 2][rank], &link.full[i % 2]);
         if (!receive(&link, i, call))
             dh[0] = NOT_A_NUMBER;

@@ -111,9 +111,9 @@ template <int STRIDE> __device__ static inline halves column_of(const float *x)
 enum { FOLDED = 4 };
 typedef struct parts { float high[4], small[4]; } parts;
 __device__ static inline void add_product(const uint32_t (&high)[4], const uint32_t (&low)[4],
-                                          const halves &b, bool once, parts &p)
+                                          const halves &b, bool one_product, parts &p)
 {
-    if (!once)
+    if (!one_product)
         mma_tf32(p.small, low, b.high), mma_tf32(p.small, high, b.low);
     mma_tf32(p.high, high, b.high);
 }

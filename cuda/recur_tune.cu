@@ -16,7 +16,7 @@
 #include <string.h>
 #include "cuda/recur.h"
 
-enum { SAMPLES = 3, WAYS = 3, OPEN = 64, MOST_GPUS = 64, LEAST_STEPS = 8 };
+enum { SAMPLES = 3, WAYS = 3, OPEN = 64, LEAST_STEPS = 8 };
 /* A class that is not decided yet; the call that is timed, if `way` is one. */
 struct trial {
     int number, way, samples[WAYS];
@@ -36,27 +36,24 @@ static int log_of(int64_t n, int most)           /* the power of two at or above
 }
 static int class_of(const weft__device *d, const weft__recurrence *r, bool back)
 {
-    const int units = log_of((r->hidden + 31) / 32, UNIT_CLASSES - 1),
-              eights = log_of((r->live.host[0] + SEQUENCES - 1) / SEQUENCES, EIGHT_CLASSES - 1);
-    const bool once = d->precision != WEFT_FP32;
-    return (((((int)r->cell * 2 + (r->reset.host != NULL)) * 2 + back) * 2 + once) * UNIT_CLASSES + units) *
-               EIGHT_CLASSES +
-           eights;
-}
-static bool is_off()
-{
-    const char *off = secure_getenv("WEFT_CACHE");
-    return off && !strcmp(off, "off");
+    const layer_class c = { r->cell, r->reset.host != NULL, back, d->precision != WEFT_FP32,
+                            log_of((r->hidden + 31) / 32, UNIT_CLASSES - 1),
+                            log_of((r->live.host[0] + SEQUENCES - 1) / SEQUENCES, EIGHT_CLASSES - 1) };
+    return number_of(c);
 }
 bool tune_is_on(const weft__device *d, const weft__recurrence *r)
 {
-    return !d->deterministic && !d->parallel && r->hidden <= MOST_UNITS && !is_off();
+    return !d->deterministic && !d->parallel && r->hidden <= MOST_UNITS && !findings_are_off();
+}
+bool tune_found(const weft__device *d, int number, recur_way *way)
+{
+    const char letter = findings_of(d, OF_CLASSES)[number], *at = strchr(letters, letter);
+    *way = at && letter ? (recur_way)(at - letters) : GENERAL;
+    return at && letter;
 }
 bool tune_knows(const weft__device *d, const weft__recurrence *r, bool back, recur_way *way)
 {
-    const char letter = letters_of(d, OF_CLASSES)[class_of(d, r, back)], *at = strchr(letters, letter);
-    *way = at && letter ? (recur_way)(at - letters) : GENERAL;
-    return at && letter;
+    return tune_found(d, class_of(d, r, back), way);
 }
 
 /* ---- timing ---- */
@@ -112,18 +109,19 @@ static int next_way(const trial *t, const bool (&possible)[WAYS], int first)
 }
 static recur_way decided(const weft__device *d, trial *t, const bool (&possible)[WAYS])
 {
-    static const char *const names[WAYS] = { "by a kernel a step", "in blocks", "in clusters" };
     int best = GENERAL;
     for (int way = 0; way < WAYS; way++)
         if (possible[way] && t->least[way] < t->least[best])
             best = way;
+    const layer_class c = class_of(t->number);
     if (d->log > 0)
         fprintf(stderr,
-                "weft: GPU %d: recurrent layers of class %d go %s: a step takes %.2f us by a kernel a step, "
-                "%.2f in blocks, %.2f in clusters\n",
-                d->index, t->number, names[best], 1e3 * t->least[GENERAL], 1e3 * t->least[BLOCKS],
+                "weft: GPU %d: %s layers of up to %d units and %d sequences go %s %s: a step takes %.2f us "
+                "by a kernel a step, %.2f in blocks, %.2f in clusters\n",
+                d->index, name_of(c.cell), 32 << c.units, SEQUENCES << c.eights, c.back ? "back" : "forward",
+                name_of((recur_way)best), 1e3 * t->least[GENERAL], 1e3 * t->least[BLOCKS],
                 1e3 * t->least[CLUSTERS]);
-    keep_letter(d, OF_CLASSES, t->number, letters[best]);
+    keep_finding(d, OF_CLASSES, t->number, letters[best]);
     close_trial(d, t);
     return (recur_way)best;
 }

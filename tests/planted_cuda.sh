@@ -77,9 +77,9 @@ catches "a wait without an end"                      recur_cluster.cu    's/gone
 catches "rows of old numbers behind a wait in vain"  recur_cluster.cu    's/^    spoil\(r, me, i, steps, r.reverse.*//'              test_cuda_recur 'recur_choice/a_wait*'
 catches "a gradient of what never came"              recur_cluster.cu    's/dh\[0\] = NOT_A_NUMBER;/{}/'                                test_cuda_recur 'recur_choice/a_wait*'
 catches "a distress that nobody looks at"            device.cu           's/c->distress != ~0u/false/'                              test_cuda_recur 'recur_choice/a_wait*'
-catches "a verdict of another driver"                verdicts.cu         's/cudaDriverGetVersion\(&cuda\)/cudaRuntimeGetVersion(\&cuda)/'  test_cuda_recur 'recur_choice/a_wrong*'
-catches "a verdict that is damaged"                  verdicts.cu         's/return !strcmp\(whole, text\);/return true;/'            test_cuda_recur 'recur_choice/what_is*'
-catches "a verdict by somebody else"                 verdicts.cu         's/ && !\(s.st_mode & 022\) &&/ \&\&/'                             test_cuda_recur 'recur_choice/what_is*'
+catches "a verdict of another driver"                findings.cu         's/cudaDriverGetVersion\(&cuda\)/cudaRuntimeGetVersion(\&cuda)/'  test_cuda_recur 'recur_choice/a_wrong*'
+catches "a verdict that is damaged"                  findings.cu         's/return !strcmp\(whole, text\);/return true;/'            test_cuda_recur 'recur_choice/what_is*'
+catches "a verdict by somebody else"                 findings.cu         's/ && !\(s.st_mode & 022\) &&/ \&\&/'                             test_cuda_recur 'recur_choice/what_is*'
 catches "a query that is not an answer"              recur_choice.cu     's/return refused\(cudaDeviceGetAttribute.*;/return failed((weft__device *)d, cudaDeviceGetAttribute(\&value, which, d->index), "recur") ? 0 : value;/'  test_cuda_recur 'recur_choice/refused*'
 catches "attributes that are asked for each time"    recur_choice.cu     's/if \(\*known == 0\)//'                                  test_cuda_recur 'recur_choice/follows*'
 catches "a GPU that stays the thread's"              current.cu          's/driver.pop\(&was\);/(void)was;/'                        test_cuda_emulated 'emulated/the_caller*'
@@ -90,10 +90,10 @@ catches "a sum over k that is divided"               blas.cu             's/of->
 catches "rows for company that replace a sum"        blas.cu             's/^        if \(p->add\)/        if (false)/'                   test_kernels 'kernels/gemm_of*'
 catches "lines that are thought to lie better"       blas.cu             's/\(step \| to_next\) \* sizeof/(to_next) * sizeof/'           test_kernels 'kernels/gemm'
 catches "the slowest way"                            recur_tune.cu       's/t->least\[way\] < t->least\[best\]/!(t->least[way] < t->least[best])/'  test_cuda_recur 'recur_choice/the_fast*'
-catches "a way that is timed and not kept"           recur_tune.cu       's/^    keep_letter\(d, OF_CLASSES.*//'                      test_cuda_recur 'recur_choice/the_fast*'
+catches "a way that is timed and not kept"           recur_tune.cu       's/^    keep_finding\(d, OF_CLASSES.*//'                      test_cuda_recur 'recur_choice/the_fast*'
 catches "a child on its parent's GPU"                table.cu            's/&& is_orphan\(d\)/\&\& false/'                         test_cuda_emulated 'emulated/a_child*'
 export WEFT_RECUR=block
-catches "three products where one was asked for"     recur_steps.h:recur_block.cu 's/if \(!once\)/if (true)/'                          test_recur 'recur/a_gpu*'
+catches "three products where one was asked for"     recur_steps.h:recur_block.cu 's/if \(!one_product\)/if (true)/'                          test_recur 'recur/a_gpu*'
 catches "one product where three were asked for"     recur_choice.cu     's/d->precision != WEFT_FP32/true/'                         test_recur 'recur/long*'
 wait
 for ((i = 1; i <= all; i++)); do cat "$folder/$i.log"; done

@@ -2,6 +2,7 @@
  * nothing with one. */
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 #include "weft.h"
 #include "tools/tools.h"
 
@@ -25,12 +26,14 @@ static int run_gpu(int argc, char **argv)
         weft_print_device(stdout, w);
     else {
         weft *other = weft_open(&(weft_opts){ .device = WEFT_BEST });
-        printf("no GPU: %s\nprograms that ask for the best device run on: %s\n", weft_error_message(w),
-               weft_device_name(other));
+        printf("programs that ask for the best device run on: %s\n", weft_device_name(other));
         weft_close(other);
     }
+    const int status = fflush(stdout) ? say_error(FAILED, "standard output: %s", strerror(errno)) :
+                       good           ? GOOD :
+                                        say_error(FAILED, "gpu: %s", weft_error_message(w));
     weft_close(w);
-    return fflush(stdout) ? FAILED : good ? GOOD : FAILED;
+    return status;
 }
 
 const subcommand subcommand_gpu = {

@@ -1,4 +1,4 @@
-/* verdicts.cu - what recur_check.cu and recur_tune.cu found, kept for the next program: in
+/* findings.cu - what recur_check.cu and recur_tune.cu found, kept for the next program: in
  * ${XDG_CACHE_HOME:-$HOME/.cache}/weft, a file of each for each kind of GPU, driver and build of this
  * plug-in. Another driver or plug-in tries and times everything again.
  *
@@ -18,11 +18,11 @@
 #include "cuda/recur.h"
 
 enum {
-    MOST_GPUS = 64, PATH = 4096, LINE = 512,
+    PATH = 4096, LINE = 512,
     MOST = (int)CLASSES > (int)CHOICES ? (int)CLASSES : (int)CHOICES, WHOLE = MOST + 1024
 };
-static struct { bool loaded; char letter[MOST + 1]; } known[MOST_GPUS][LETTER_KINDS];
-static const struct { const char *name, *letters; int n; } kinds[LETTER_KINDS] = {
+static struct { bool loaded; char letter[MOST + 1]; } known[MOST_GPUS][FINDINGS];
+static const struct { const char *name, *letters; int n; } kinds[FINDINGS] = {
     { "recur", ".+-", CHOICES }, { "ways", ".gbc", CLASSES }
 };
 
@@ -77,20 +77,18 @@ static bool about(int index, char line[LINE])    /* false: this plug-in cannot b
 }
 
 /* ---- the file ---- */
-static uint64_t checksum(const char *text)       /* FNV-1a */
-{
-    uint64_t sum = 14695981039346656037u;
-    for (; *text; text++)
-        sum = (sum ^ (unsigned char)*text) * 1099511628211u;
-    return sum;
-}
+static uint64_t checksum(const char *text) { return hash_of(text, strlen(text)); }
 
-static bool folder_of(char path[PATH], bool make)
+bool findings_are_off()
 {
     const char *off = secure_getenv("WEFT_CACHE");
+    return off && !strcmp(off, "off");
+}
+static bool folder_of(char path[PATH], bool make)
+{
     const char *cache = secure_getenv("XDG_CACHE_HOME"), *home = secure_getenv("HOME");
     const bool own = cache && *cache == '/';
-    if ((off && !strcmp(off, "off")) || (!own && (!home || *home != '/')))
+    if (findings_are_off() || (!own && (!home || *home != '/')))
         return false;
     if (snprintf(path, PATH, "%s%s", own ? cache : home, own ? "" : "/.cache") >= PATH - 64)
         return false;
@@ -101,7 +99,7 @@ static bool folder_of(char path[PATH], bool make)
         mkdir(path, 0700);
     return true;
 }
-bool letters_folder(char *path, size_t size)
+bool findings_folder(char *path, size_t size)
 {
     char folder[PATH];
     if (!folder_of(folder, false))
@@ -109,20 +107,20 @@ bool letters_folder(char *path, size_t size)
     snprintf(path, size, "%s", folder);
     return true;
 }
-static bool file_of(int index, letter_kind which, char path[PATH], char line[LINE], bool make)
+static bool file_of(int index, finding which, char path[PATH], char line[LINE], bool make)
 {
     if (!folder_of(path, make) || !about(index, line))
         return false;
     snprintf(path + strlen(path), 40, "/%s-%016llx", kinds[which].name, (unsigned long long)checksum(line));
     return true;
 }
-static void write_whole(char whole[WHOLE], letter_kind which, const char *line, const char *letters)
+static void write_whole(char whole[WHOLE], finding which, const char *line, const char *letters)
 {
     const int n = snprintf(whole, WHOLE, "weft %s 1\n%s\n%s ", kinds[which].name, line, letters);
     snprintf(whole + n, WHOLE - (size_t)n, "%016llx\n", (unsigned long long)checksum(whole));
 }
 /* Of a file of ours that no one else may write to. */
-static bool read_file(const char *path, letter_kind which, const char *line, char letters[MOST + 1])
+static bool read_file(const char *path, finding which, const char *line, char letters[MOST + 1])
 {
     const int count = kinds[which].n;
     char text[WHOLE], whole[WHOLE];
@@ -157,7 +155,7 @@ static void write_file(const char *path, const char *whole)
 }
 
 /* ---- letters ---- */
-const char *letters_of(const weft__device *d, letter_kind which)
+const char *findings_of(const weft__device *d, finding which)
 {
     char path[PATH], line[LINE], read[MOST + 1] = "", *v = known[d->index][which].letter;
     if (known[d->index][which].loaded)
@@ -169,10 +167,10 @@ const char *letters_of(const weft__device *d, letter_kind which)
     return v;
 }
 
-void keep_letter(const weft__device *d, letter_kind which, int number, char letter)
+void keep_finding(const weft__device *d, finding which, int number, char letter)
 {
     char path[PATH], line[LINE], whole[WHOLE], there[MOST + 1] = "";
-    letters_of(d, which);
+    findings_of(d, which);
     char *v = known[d->index][which].letter;
     v[number] = letter;
     if (!file_of(d->index, which, path, line, true))
