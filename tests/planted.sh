@@ -69,6 +69,10 @@ test_catches "a step's rows counted one too many, by their sum"  plan/cost.c 's/
 test_catches "packed weights of before a change"        autograd/kept.c 's/same = k->of\[i\]\.changed == .*;/same = true;/' rnn/test_step
 test_catches "a projection of another row"              rnn/step.c 's/id\[i\] < 0 \? \(int32_t\)rows : id\[i\]/id[i] < 0 ? 0 : id[i]/' rnn/test_step
 test_catches "a gate and a skip in unlike layouts"     autograd/norm.c 's/i = s->batch \? 1 : 0;/i = 0;/' forecast/test_blocks
+test_catches "a head's parameters in another's place"   autograd/concat_lists.c 's/Y\(c, i \/ n\) \+ i % n \* w/Y(c, i \/ n) + (n - 1 - i % n) * w/' forecast/test_blocks
+test_catches "a head's gradient from another's place"   autograd/concat_lists.c 's/\.x = dy \+ i % n \* w/.x = dy/' forecast/test_blocks
+test_catches "last states of the other direction"       rnn/state_rows.c 's/last\[k % m->directions\]\.device/last[0].device/' rnn/test_rnn
+test_catches "an empty sequence without its first state"  rnn/state_rows.c 's/m\.given\[s\] = stack && e->none\.host/m.given[s] = false/' rnn/test_rnn
 test_catches "a beam that is dropped too early"         rnn/beam.c 's/!\(promise\(b, b->next\.score\[from \+ alive - 1\], length\)/!(worth(b, b->next.score[from + alive - 1], length)/' rnn/test_beam
 test_catches "a state of another row"                   rnn/decoder.c 's/all = d->next\.parent\[r\] == r;/all = true;/' rnn/test_decode
 test_catches "parts of a weight that share what is kept"  autograd/linear.c 's/WEFT__KEPT_PART \+ \(int\)\(how\(c\)->from \/ how\(c\)->rows\)/WEFT__KEPT_PART/' rnn/test_step
