@@ -80,7 +80,7 @@ catches "a distress that nobody looks at"            device.cu           's/c->d
 catches "a verdict of another driver"                findings.cu         's/cudaDriverGetVersion\(&cuda\)/cudaRuntimeGetVersion(\&cuda)/'  test_cuda_recur 'recur_choice/a_wrong*'
 catches "a verdict that is damaged"                  findings.cu         's/return !strcmp\(whole, text\);/return true;/'            test_cuda_recur 'recur_choice/what_is*'
 catches "a verdict by somebody else"                 findings.cu         's/ && !\(s.st_mode & 022\) &&/ \&\&/'                             test_cuda_recur 'recur_choice/what_is*'
-catches "a query that is not an answer"              recur_choice.cu     's/return refused\(cudaDeviceGetAttribute.*;/return failed((weft__device *)d, cudaDeviceGetAttribute(\&value, which, d->index), "recur") ? 0 : value;/'  test_cuda_recur 'recur_choice/refused*'
+catches "a query that is not an answer"              device.cu           's/return refused\(cudaDeviceGetAttribute.*;/return failed((weft__device *)d, cudaDeviceGetAttribute(\&value, which, d->index), "recur") ? 0 : value;/'  test_cuda_recur 'recur_choice/refused*'
 catches "attributes that are asked for each time"    recur_choice.cu     's/if \(\*known == 0\)//'                                  test_cuda_recur 'recur_choice/follows*'
 catches "a GPU that stays the thread's"              current.cu          's/driver.pop\(&was\);/(void)was;/'                        test_cuda_emulated 'emulated/the_caller*'
 catches "the host's error taken for ours"            device.cu           's/failed\(d, error, kernel\) \|\| !gpu_of/failed(d, cudaGetLastError(), kernel) || !gpu_of/'  test_cuda_emulated 'emulated/the_caller*'
