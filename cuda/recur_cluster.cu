@@ -9,21 +9,8 @@
  * steps later, when all who read it have since sent something that the writer has waited for; so there is
  * nothing to wait for but data, and that not for ever. sm_90 only. */
 #ifndef WEFT_DOUBLE
-#include "cuda/recur_steps.h"
+#include "cuda/recur_wide.h"
 
-/* a block's units, warps, threads; products whose weights are in registers */
-enum { OWN = 32, WARPS = 8, BLOCK = 32 * WARPS, KEPT = 32 };
-
-__host__ __device__ constexpr int least_of(int a, int b)          { return a < b ? a : b; }
-/* Forward, a warp has the two tiles of eight units, and half of the terms; backward, all of the block's
- * terms and these tiles. */
-__host__ __device__ constexpr int forward_deep(int blocks)        { return blocks * OWN / 16; }
-__host__ __device__ constexpr int backward_deep(weft__cell c)     { return weft__gates(c) * OWN / 8; }
-__host__ __device__ constexpr int backward_tiles(int blocks)      { return blocks * OWN / 16 / WARPS; }
-__host__ __device__ constexpr size_t rest_bytes(int products)
-{
-    return (size_t)(products - least_of(products, KEPT)) * BLOCK * sizeof(float4);
-}
 __host__ __device__ constexpr size_t forward_bytes(weft__cell c, int blocks)
 {
     return 2 * (OWN * blocks * SEQUENCES * sizeof(float) + BLOCK * sizeof(float4)) +
@@ -35,20 +22,10 @@ __host__ __device__ constexpr size_t backward_bytes(weft__cell c, int blocks)
            rest_bytes(backward_deep(c) * backward_tiles(blocks));
 }
 
-/* A unit of one sequence. Two warps have the same eight units: the first four of a block the even
- * sequences, the others the odd. */
-__device__ static inline who whoami()
+__device__ static inline who whoami_here()
 {
-    const int lane = (int)threadIdx.x % 32, warp = (int)threadIdx.x / 32;
-    return who{ warp,
-                lane / 4,
-                lane % 4,
-                (int)cluster_rank() * OWN + warp % 4 * 8 + lane / 4,
-                lane % 4 * 2 + warp / 4,
-                (int)(blockIdx.x / cluster_size()) * SEQUENCES };
+    return whoami((int)cluster_rank(), (int)(blockIdx.x / cluster_size()) * SEQUENCES);
 }
-/* of the eight, in memory */
-__device__ static inline int place_of(int sequence) { return sequence % 2 * 4 + sequence / 2; }
 
 /* ---- what blocks send ---- */
 /* Barriers of the two places that steps use in turn; has a thread of this block waited there in vain? */
@@ -68,40 +45,23 @@ __device__ static inline void expect(channel *c, int i, unsigned bytes)
     if (threadIdx.x == 0)
         mbarrier_arrive_expect(&c->full[i % 2], bytes);
 }
-/* Clocks that a wait may last, some two seconds, and how many of them a single look counts for: a GPU that
- * meanwhile did something else has not waited. After so many the others' distress counts, too. */
-enum : long long { PATIENCE = 1LL << 32, GLANCE = 1LL << 28, UNUSUAL = 1LL << 22 };
 /* A wait ends in any case. Who has waited in vain (false) goes on to the block's next barrier, and behind
  * it all threads leave together: given_up. */
 __device__ static inline bool receive(channel *c, int i, const recur_call &call)
 {
     if (mbarrier_try_wait(&c->full[i % 2], i / 2 % 2))
         return true;
-    long long gone = 0, last = clock64();
-    while (!mbarrier_try_wait(&c->full[i % 2], i / 2 % 2)) {
-        const long long now = clock64();
-        gone += now - last < GLANCE ? now - last : GLANCE, last = now;
-        if (gone > PATIENCE || (gone > UNUSUAL && load_acquire(call.cell) != NOBODY)) {
-            atomicExch(call.cell, call.number), atomicExch(&c->given_up[i % 2], 1u);
+    patience p = begin_to_wait();
+    while (!mbarrier_try_wait(&c->full[i % 2], i / 2 % 2))
+        if (in_vain(p, call)) {
+            atomicExch(&c->given_up[i % 2], 1u);
             return false;
         }
-    }
     return true;
 }
 /* Behind a barrier of the block that follows a use of the channel: the next but one writes here again,
  * when all have looked. */
 __device__ static inline bool given_up(const channel *c, int i) { return i >= 0 && c->given_up[i % 2]; }
-#define NOT_A_NUMBER __int_as_float(0x7fffffff)
-/* What was not computed is NaN, so that no one takes it for a result: of step i and those after it. */
-__device__ static void spoil(const weft__recurrence &r, const who &me, int i, int steps, bool down,
-                             float *rows, int64_t width)
-{
-    for (; i < steps; i++) {
-        const moment at = moment_at(r, me.first, steps, i, down);
-        if (me.sequence < at.live && me.unit < r.hidden)
-            rows[(at.row + me.sequence) * width + me.unit] = NOT_A_NUMBER;
-    }
-}
 
 /* Of four neighbouring threads number k gets value k of each. */
 __device__ static inline float4 transposed(float (&v)[4], int k)
@@ -123,88 +83,7 @@ __device__ static inline float4 transposed(float (&v)[4], int k)
     return make_float4(v[0], v[1], v[2], v[3]);
 }
 
-/* ---- products: DEEP steps of eight terms, TILES tiles ---- */
-template <class Weight>
-__device__ static float4 four_weights(const Weight &weight, int k, int tile)
-{
-    return make_float4(weight(k, tile, 0), weight(k, tile, 1), weight(k, tile, 2), weight(k, tile, 3));
-}
-template <int DEEP, int TILES, class Weight>
-__device__ static void load_weights(const Weight &weight, float4 (&w)[least_of(DEEP * TILES, KEPT)],
-                                    float4 *rest)
-{
-    constexpr int IN_REGISTERS = least_of(DEEP * TILES, KEPT);
-    UNROLLED for (int i = 0; i < IN_REGISTERS; i++)
-        w[i] = four_weights(weight, i / TILES, i % TILES);
-    ROLLED for (int i = IN_REGISTERS; i < DEEP * TILES; i++)
-        rest[(i - IN_REGISTERS) * BLOCK + (int)threadIdx.x] = four_weights(weight, i / TILES, i % TILES);
-}
-__device__ static inline void add_product(const float4 &w, const halves &b, bool one_product, parts &p)
-{
-    uint32_t high[4], low[4];
-    split(w.x, high[0], low[0]), split(w.y, high[1], low[1]), split(w.z, high[2], low[2]),
-        split(w.w, high[3], low[3]);
-    add_product(high, low, b, one_product, p);
-}
-/* x: the thread's first number of its column; a term is SEQUENCES numbers further on. */
-template <int DEEP, int TILES>
-__device__ static void multiply(float4 (&w)[least_of(DEEP * TILES, KEPT)], const float4 *rest, const float *x,
-                                bool one_product, float (&sum)[TILES][4])
-{
-    constexpr int IN_REGISTERS = least_of(DEEP * TILES, KEPT) / TILES;
-    parts part[TILES] = {};
-    UNROLLED for (int tile = 0; tile < TILES; tile++)
-        for (int j = 0; j < 4; j++)
-            sum[tile][j] = 0;
-    UNROLLED for (int k = 0; k < IN_REGISTERS; k++) {
-        const halves b = column_of<SEQUENCES>(x + k * 8 * SEQUENCES);
-        UNROLLED for (int tile = 0; tile < TILES; tile++) {
-            made_anew(w[k * TILES + tile]);      /* two halves of each are too many for the registers */
-            add_product(w[k * TILES + tile], b, one_product, part[tile]);
-            fold_after(k, part[tile], sum[tile]);
-        }
-    }
-    ROLLED for (int k = IN_REGISTERS; k < DEEP; k++) {
-        const halves b = column_of<SEQUENCES>(x + k * 8 * SEQUENCES);
-        UNROLLED for (int tile = 0; tile < TILES; tile++) {
-            const float4 &v = rest[((k - IN_REGISTERS) * TILES + tile) * BLOCK + (int)threadIdx.x];
-            add_product(v, b, one_product, part[tile]);
-            fold_after(k, part[tile], sum[tile]);
-        }
-    }
-    UNROLLED for (int tile = 0; tile < TILES; tile++)
-        fold_all(part[tile], sum[tile]);
-}
-
 /* ---- forward ---- */
-/* Each of two threads has half of the terms' sums for two sequences, and gets the whole sums of its own;
- * x: those of the inputs. */
-template <int TILES>
-__device__ static void meet(const who &me, float4 *desk, const float (&half)[TILES][4], float (&x)[TILES][4])
-{
-    const int own = me.sequence % 2;
-    float theirs[4] = {}, mine[4] = {};
-    for (int k = 0; k < 2 * TILES; k++) {
-        const float even = half[k / 2][k % 2 * 2], odd = half[k / 2][k % 2 * 2 + 1];
-        mine[k] = own ? odd : even, theirs[k] = own ? even : odd;
-    }
-    desk[threadIdx.x] = make_float4(theirs[0], theirs[1], theirs[2], theirs[3]);
-    __syncthreads();
-    const float4 v = desk[threadIdx.x ^ (BLOCK / 2)];
-    const float rest[4] = { v.x, v.y, v.z, v.w };
-    for (int k = 0; k < 2 * TILES; k++)
-        x[k / 2][k % 2 * 2] += mine[k] + rest[k];
-}
-/* Of the whole layer, those that enter the first step. */
-template <bool RESET, int UNITS>
-__device__ static void load_states(const weft__recurrence &r, const who &me, const moment &at,
-                                   float (*state)[SEQUENCES])
-{
-    for (int i = (int)threadIdx.x; i < UNITS * SEQUENCES; i += BLOCK) {
-        const int unit = i / SEQUENCES, s = i % SEQUENCES;
-        state[unit][place_of(s)] = first_state(r, r.h0, first_sequence<RESET>(r, me, at, s), unit);
-    }
-}
 /* The states of a group's four sequences go to every block, each thread sending to some. */
 template <int BLOCKS>
 __device__ static inline void send_states(const who &me, bool last, float h, float *there, uint64_t *full)
@@ -223,8 +102,9 @@ static __global__ void __launch_bounds__(BLOCK, 1) forward_cluster(weft__recurre
     DYN_SHARED(float, memory);
     SHARED(link, channel);
     float (*state)[UNITS][SEQUENCES] = (float (*)[UNITS][SEQUENCES])memory;
-    float4 (*desk)[BLOCK] = (float4 (*)[BLOCK])state[2], *rest = desk[2];
-    const who me = whoami();
+    float4 (*desk)[BLOCK] = (float4 (*)[BLOCK])state[2], *in_shared = desk[2];
+    const auto rest = [in_shared](int i) -> float4 & { return in_shared[i * BLOCK + (int)threadIdx.x]; };
+    const who me = whoami_here();
     const int steps = steps_of(r, me.first), half = me.warp / 4;
     const float bias =
         weft__slot_of_h_alone(C) >= 0 && r.b_h_alone && me.unit < r.hidden ? r.b_h_alone[me.unit] : 0;
@@ -266,13 +146,6 @@ static __global__ void __launch_bounds__(BLOCK, 1) forward_cluster(weft__recurre
 }
 
 /* ---- backward ---- */
-__device__ static inline float backward_weight(const weft__recurrence &r, const who &me, int rank, int tile,
-                                               int k, int j)
-{
-    const int out = tile * 16 + me.group + j % 2 * 8, term = k * 8 + me.part + j / 2 * 4, H = (int)r.hidden;
-    const int gate = term / OWN, in = rank * OWN + term % OWN;
-    return in < H && out < H ? r.w_hh[(gate * H + in) * H + out] : 0;
-}
 /* The sums of a warp's tiles go to the blocks that own their units. */
 template <int TILES>
 __device__ static inline void send_sums(const who &me, int first_tile, float (&sum)[TILES][4],
@@ -293,8 +166,9 @@ static __global__ void __launch_bounds__(BLOCK, 1) backward_cluster(weft__recurr
     float (*d)[weft__gates(C) * OWN][SEQUENCES] = (float (*)[weft__gates(C) * OWN][SEQUENCES])memory;
     /* of dh, from each block */
     float (*part)[BLOCKS][OWN][SEQUENCES] = (float (*)[BLOCKS][OWN][SEQUENCES])d[2];
-    float4 *rest = (float4 *)part[2];
-    const who me = whoami();
+    float4 *in_shared = (float4 *)part[2];
+    const auto rest = [in_shared](int i) -> float4 & { return in_shared[i * BLOCK + (int)threadIdx.x]; };
+    const who me = whoami_here();
     const int steps = steps_of(r, me.first), rank = (int)cluster_rank();
     const int first_tile = me.warp * TILES, mine = me.unit - rank * OWN, place = place_of(me.sequence);
     float4 w[least_of(DEEP * TILES, KEPT)];

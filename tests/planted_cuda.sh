@@ -51,7 +51,7 @@ catches "a missing barrier between two steps"        recur_block.cu      '0,/^  
 export WEFT_RECUR=cluster
 catches "a missing wait for what a cluster sends"    recur_cluster.cu    's/^        if \(!receive\(&link, i, call\)\)/        if (false)/'         test_recur 'recur/wide*'
 catches "a barrier that expects too few bytes"       recur_cluster.cu    's/expect\(&link, i, sizeof state\[0\]\)/expect(\&link, i, sizeof state[0] \/ 2)/'  test_recur 'recur/wide*'
-catches "a missing barrier between two halves"       recur_cluster.cu    '/^    desk\[threadIdx/,/^    const/s/__syncthreads\(\);//'  test_recur 'recur/wide*'
+catches "a missing barrier between two halves"       recur_wide.h:recur_cluster.cu '/^    desk\[threadIdx/,/^    const/s/__syncthreads\(\);//'  test_recur 'recur/wide*'
 catches "a missing barrier in a sum of a block"      sums.cu             '0,/^        __syncthreads\(\);/s///'                       test_kernels 'kernels/runs'
 catches "one tile too few"                           attention.cu        's/key < keys; key \+= TILE/key + 1 < keys; key += TILE/'   test_kernels 'kernels/attention'
 catches "a missing guard at the tail"                pointwise.cu        's/i < n; i \+= index_step/i <= n; i += index_step/'        test_kernels 'kernels/flat'
@@ -73,7 +73,7 @@ catches "a comparison that finds all numbers right"  recur_check.cu      's/^ +a
 catches "a link that is taken before it is"          link.cu             's/: l->result == ncclSuccess;/: 1;/'                       test_cuda_link 'cuda_link/from*'
 catches "a message of too many numbers"              link.cu             's/ncclSend\(x, \(size_t\)n,/ncclSend(x, (size_t)n + 1,/'      test_cuda_link 'cuda_link/from*'
 catches "a refused trial that counts as good"        recur_check.cu      's/return cudaGetErrorString\(error\);/return NULL;/'      test_cuda_recur 'recur_choice/a_wrong*'
-catches "a wait without an end"                      recur_cluster.cu    's/gone > PATIENCE/false/'                                 test_cuda_recur 'recur_choice/a_wait*'
+catches "a wait without an end"                      recur_wide.h:recur_cluster.cu 's/p.gone <= PATIENCE/true/'                       test_cuda_recur 'recur_choice/a_wait*'
 catches "rows of old numbers behind a wait in vain"  recur_cluster.cu    's/^    spoil\(r, me, i, steps, r.reverse.*//'              test_cuda_recur 'recur_choice/a_wait*'
 catches "a gradient of what never came"              recur_cluster.cu    's/dh\[0\] = NOT_A_NUMBER;/{}/'                                test_cuda_recur 'recur_choice/a_wait*'
 catches "a distress that nobody looks at"            device.cu           's/c->distress != ~0u/false/'                              test_cuda_recur 'recur_choice/a_wait*'

@@ -1,0 +1,159 @@
+/* recur_wide.h - what recurrent layers that are spread over several blocks share, recur_cluster.cu and
+ * recur_group.cu: each block has 32 of the units, for eight sequences, keeps their weights in its registers
+ * and, of more than 256 units, in memory, and the blocks send each other what a step needs. Here is the work
+ * of one block: who its threads are, its weights, its products; and how long it waits for the others. */
+#ifndef WEFT_RECUR_WIDE_H
+#define WEFT_RECUR_WIDE_H
+#include "cuda/recur_steps.h"
+
+/* a block's units, warps, threads; products whose weights are in registers */
+enum { OWN = 32, WARPS = 8, BLOCK = 32 * WARPS, KEPT = 32 };
+
+__host__ __device__ constexpr int least_of(int a, int b)          { return a < b ? a : b; }
+/* Forward, a warp has the two tiles of eight units, and half of the terms; backward, all of the block's
+ * terms and these tiles. */
+__host__ __device__ constexpr int forward_deep(int blocks)        { return blocks * OWN / 16; }
+__host__ __device__ constexpr int backward_deep(weft__cell c)     { return weft__gates(c) * OWN / 8; }
+__host__ __device__ constexpr int backward_tiles(int blocks)      { return blocks * OWN / 16 / WARPS; }
+__host__ __device__ constexpr size_t rest_bytes(int products)
+{
+    return (size_t)(products - least_of(products, KEPT)) * BLOCK * sizeof(float4);
+}
+
+/* A unit of one sequence. Two warps have the same eight units: the first four of a block the even
+ * sequences, the others the odd. */
+__device__ static inline who whoami(int rank, int first)
+{
+    const int lane = (int)threadIdx.x % 32, warp = (int)threadIdx.x / 32;
+    return who{ warp,
+                lane / 4,
+                lane % 4,
+                rank * OWN + warp % 4 * 8 + lane / 4,
+                lane % 4 * 2 + warp / 4,
+                first };
+}
+/* of the eight, in memory */
+__device__ static inline int place_of(int sequence) { return sequence % 2 * 4 + sequence / 2; }
+
+/* ---- waiting for other blocks ---- */
+/* Clocks that a wait may last, some two seconds, and how many of them a single look counts for: a GPU that
+ * meanwhile did something else has not waited. After so many the others' distress counts, too. */
+enum : long long { PATIENCE = 1LL << 32, GLANCE = 1LL << 28, UNUSUAL = 1LL << 22 };
+typedef struct patience { long long gone, last; } patience;
+__device__ static inline patience begin_to_wait() { return patience{ 0, clock64() }; }
+/* After a look that found nothing: was it the last? Then all who wait are told. */
+__device__ static inline bool in_vain(patience &p, const recur_call &call)
+{
+    const long long now = clock64();
+    p.gone += now - p.last < GLANCE ? now - p.last : GLANCE, p.last = now;
+    if (p.gone <= PATIENCE && (p.gone <= UNUSUAL || load_acquire(call.cell) == NOBODY))
+        return false;
+    atomicExch(call.cell, call.number);
+    return true;
+}
+#define NOT_A_NUMBER __int_as_float(0x7fffffff)
+/* What was not computed is NaN, so that no one takes it for a result: of step i and those after it. */
+__device__ static void spoil(const weft__recurrence &r, const who &me, int i, int steps, bool down,
+                             float *rows, int64_t width)
+{
+    for (; i < steps; i++) {
+        const moment at = moment_at(r, me.first, steps, i, down);
+        if (me.sequence < at.live && me.unit < r.hidden)
+            rows[(at.row + me.sequence) * width + me.unit] = NOT_A_NUMBER;
+    }
+}
+
+/* ---- products: DEEP steps of eight terms, TILES tiles ---- */
+template <class Weight>
+__device__ static float4 four_weights(const Weight &weight, int k, int tile)
+{
+    return make_float4(weight(k, tile, 0), weight(k, tile, 1), weight(k, tile, 2), weight(k, tile, 3));
+}
+/* rest(i): the place of a thread's product i of those that are in no register */
+template <int DEEP, int TILES, class Weight, class Rest>
+__device__ static void load_weights(const Weight &weight, float4 (&w)[least_of(DEEP * TILES, KEPT)],
+                                    const Rest &rest)
+{
+    constexpr int IN_REGISTERS = least_of(DEEP * TILES, KEPT);
+    UNROLLED for (int i = 0; i < IN_REGISTERS; i++)
+        w[i] = four_weights(weight, i / TILES, i % TILES);
+    ROLLED for (int i = IN_REGISTERS; i < DEEP * TILES; i++)
+        rest(i - IN_REGISTERS) = four_weights(weight, i / TILES, i % TILES);
+}
+__device__ static inline void add_product(const float4 &w, const halves &b, bool one_product, parts &p)
+{
+    uint32_t high[4], low[4];
+    split(w.x, high[0], low[0]), split(w.y, high[1], low[1]), split(w.z, high[2], low[2]),
+        split(w.w, high[3], low[3]);
+    add_product(high, low, b, one_product, p);
+}
+/* x: the thread's first number of its column; a term is SEQUENCES numbers further on. */
+template <int DEEP, int TILES, class Rest>
+__device__ static void multiply(float4 (&w)[least_of(DEEP * TILES, KEPT)], const Rest &rest, const float *x,
+                                bool one_product, float (&sum)[TILES][4])
+{
+    constexpr int IN_REGISTERS = least_of(DEEP * TILES, KEPT) / TILES;
+    parts part[TILES] = {};
+    UNROLLED for (int tile = 0; tile < TILES; tile++)
+        for (int j = 0; j < 4; j++)
+            sum[tile][j] = 0;
+    UNROLLED for (int k = 0; k < IN_REGISTERS; k++) {
+        const halves b = column_of<SEQUENCES>(x + k * 8 * SEQUENCES);
+        UNROLLED for (int tile = 0; tile < TILES; tile++) {
+            made_anew(w[k * TILES + tile]);      /* two halves of each are too many for the registers */
+            add_product(w[k * TILES + tile], b, one_product, part[tile]);
+            fold_after(k, part[tile], sum[tile]);
+        }
+    }
+    ROLLED for (int k = IN_REGISTERS; k < DEEP; k++) {
+        const halves b = column_of<SEQUENCES>(x + k * 8 * SEQUENCES);
+        UNROLLED for (int tile = 0; tile < TILES; tile++) {
+            const float4 v = rest((k - IN_REGISTERS) * TILES + tile);
+            add_product(v, b, one_product, part[tile]);
+            fold_after(k, part[tile], sum[tile]);
+        }
+    }
+    UNROLLED for (int tile = 0; tile < TILES; tile++)
+        fold_all(part[tile], sum[tile]);
+}
+
+/* ---- forward ---- */
+/* Each of two threads has half of the terms' sums for two sequences, and gets the whole sums of its own;
+ * x: those of the inputs. */
+template <int TILES>
+__device__ static void meet(const who &me, float4 *desk, const float (&half)[TILES][4], float (&x)[TILES][4])
+{
+    const int own = me.sequence % 2;
+    float theirs[4] = {}, mine[4] = {};
+    for (int k = 0; k < 2 * TILES; k++) {
+        const float even = half[k / 2][k % 2 * 2], odd = half[k / 2][k % 2 * 2 + 1];
+        mine[k] = own ? odd : even, theirs[k] = own ? even : odd;
+    }
+    desk[threadIdx.x] = make_float4(theirs[0], theirs[1], theirs[2], theirs[3]);
+    __syncthreads();
+    const float4 v = desk[threadIdx.x ^ (BLOCK / 2)];
+    const float rest[4] = { v.x, v.y, v.z, v.w };
+    for (int k = 0; k < 2 * TILES; k++)
+        x[k / 2][k % 2 * 2] += mine[k] + rest[k];
+}
+/* Of the whole layer, those that enter the first step. */
+template <bool RESET, int UNITS>
+__device__ static void load_states(const weft__recurrence &r, const who &me, const moment &at,
+                                   float (*state)[SEQUENCES])
+{
+    for (int i = (int)threadIdx.x; i < UNITS * SEQUENCES; i += BLOCK) {
+        const int unit = i / SEQUENCES, s = i % SEQUENCES;
+        state[unit][place_of(s)] = first_state(r, r.h0, first_sequence<RESET>(r, me, at, s), unit);
+    }
+}
+
+/* ---- backward ---- */
+__device__ static inline float backward_weight(const weft__recurrence &r, const who &me, int rank, int tile,
+                                               int k, int j)
+{
+    const int out = tile * 16 + me.group + j % 2 * 8, term = k * 8 + me.part + j / 2 * 4, H = (int)r.hidden;
+    const int gate = term / OWN, in = rank * OWN + term % OWN;
+    return in < H && out < H ? r.w_hh[(gate * H + in) * H + out] : 0;
+}
+
+#endif
