@@ -19,7 +19,8 @@ from launches import counted
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 LAUNCH, PRODUCTS, BANDWIDTH, BACKWARD, SEQUENCES = 2.2, 0.6, 0.8, 1.2, 8
-# name, capability, multiprocessors, GHz, fp32 TFLOP/s, TB/s, most units in blocks, clusters of 4, 8, 16 blocks at once: NVIDIA's data sheets
+# name, capability, multiprocessors, GHz, fp32 TFLOP/s, TB/s, most units in blocks, clusters of 4, 8, 16 blocks at once, if it has none groups of one
+# block a multiprocessor: NVIDIA's data sheets
 CARDS = [
     ("H100 SXM", "90", 132, 1.98, 67.0, 3.35, 128, (32, 16, 7)),
     ("A100 SXM", "80", 108, 1.41, 19.5, 2.04, 64, ()),
@@ -36,11 +37,11 @@ CASES = [
 
 
 def estimate():
-    """The times of a step that recur_choice.cu has, in microseconds at 1.98 GHz: in blocks and in clusters by size; by a kernel a step as a function
-    of units and sequences."""
+    """The times of a step that recur_choice.cu has, in microseconds at 1.98 GHz: in blocks, clusters and groups by size; by a kernel a step as a
+    function of units and sequences."""
     with open(os.path.join(ROOT, "cuda/recur_choice.cu"), encoding="utf-8") as f:
         source = f.read()
-    sizes = re.search(r"blocks\[\] = \{([^}]*)\}, clusters\[\] = \{([^}]*)\}", source)
+    sizes = re.search(r"blocks\[\] = \{([^}]*)\}, clusters\[\] = \{([^}]*)\},\s*groups\[\] = \{([^}]*)\}", source)
     alone = re.search(r"return ([\d.]+) \+ \(double\)n \* ([\de.-]+) / ([\d.]+) \* \(double\)\(units \* units\);", source)
     least, factor, divisor = (float(x) for x in alone.groups())
     return [[float(x) for x in part.split(",")] for part in sizes.groups()], lambda units, n: least + n * factor / divisor * units * units
@@ -52,14 +53,15 @@ SIZES, general = estimate()
 def step(card, units, n):
     """The fastest way of a step forward, and its microseconds."""
     _, _, processors, ghz, _, _, most, clusters = card
-    blocks_us, clusters_us = SIZES
+    blocks_us, clusters_us, groups_us = SIZES
     eights, ways = math.ceil(n / SEQUENCES), [("a kernel a step", general(units, n))]
     size = max(0, math.ceil(math.log2(units / 32)))
     if units <= most:
         ways.append(("blocks", blocks_us[size] * 1.98 / ghz * math.ceil(eights / processors)))
-    if clusters and units <= 512:
-        size = max(0, size - 2)
-        ways.append(("clusters", clusters_us[size] * 1.98 / ghz * math.ceil(eights / clusters[size])))
+    size = max(0, size - 2)
+    if units <= 512:
+        name, us, at_once = ("clusters", clusters_us, clusters[size]) if clusters else ("groups", groups_us, processors // (4 << size))
+        ways.append((name, us[size] * 1.98 / ghz * math.ceil(eights / at_once)))
     return min(ways, key=lambda w: w[1])
 
 

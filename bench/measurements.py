@@ -10,7 +10,7 @@ import sys
 
 SHAPE = ("case", "B", "T", "I", "H", "layers", "bidirectional", "lengths", "threads", "precision", "heads")
 TOLERANCE = {"fp32": 1e-3, "strict_fp32": 1e-3, "tf32": 1e-2, "bf16": 5e-2}      # of loss and norm; tf32 rounds operands to 11 bits, bf16 to 8
-RECUR = {"general": None, "block": 128, "cluster": 512}            # ways of a recurrent layer, and up to how many units they go
+RECUR = {"general": None, "block": 128, "cluster": 512, "group": 512}            # ways of a recurrent layer, and up to how many units they go
 LIKE_FP32 = ("strict_fp32", "tf32")
 PADDED, PACKED, COMPILED = "padded", "packed", "compiled"          # what a peer's row is in the tables
 

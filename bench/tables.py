@@ -46,7 +46,7 @@ def training(rows):
         for r in step:
             if (r["precision"], r["threads"]) == (precision, threads):
                 f = forward.get(r["key"])
-                way = f" ({r['way']})" if r["way"] in ("block", "cluster") else ""
+                way = f" ({r['way']})" if r["way"] in ("block", "cluster", "group") else ""
                 body.append([*cells_of(r), number(r["ms"]) + way, *(number(r["times"][c]) for c in (PADDED, PACKED, COMPILED)), bold(r["ratio"]),
                              *([number(f["ms"]), *(number(f["times"][c]) for c in (PADDED, PACKED)), bold(f["ratio"])] if f else ["-"] * 4)])
         beside = names(rows, "torch")

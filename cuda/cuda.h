@@ -69,6 +69,9 @@ void          *scratch(weft__device *, size_t bytes);
  * NULL: as above. */
 enum { COUNTERS = 1024 };
 unsigned      *counters_of(weft__device *);
+/* At least that many words for kernels whose blocks send each other numbers by words with a tag, and `tags`
+ * tags from *first on that no word there has. NULL: as above. */
+uint64_t      *words_of(weft__device *, size_t words, unsigned tags, unsigned *first);
 /* Note the first failure ("fill: an illegal memory access ..") and are true if there is or was one. The
  * kernel is __func__. */
 bool           fail(weft__device *, weft_status, const char *format, ...);

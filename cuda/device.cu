@@ -24,6 +24,7 @@ struct gpu {
     /* the copy that is not sent yet: where to, where in the ring, how many bytes */
     char *to; size_t from, waiting;
     unsigned *counters;                          /* made when the first kernel asks */
+    uint64_t *words; size_t word_count; unsigned next_tag;        /* so are these */
     /* one piece of memory, seen by host and device */
     fault_cell *fault, *fault_there; unsigned long long launches;
     /* WEFT_SYNC: wait after each kernel; WEFT_MANAGED: the host may look into memory */
@@ -241,6 +242,27 @@ unsigned *counters_of(weft__device *d)
     return g->counters;
 }
 
+static bool make_words(weft__device *d, size_t words)
+{
+    gpu *g = gpu_of(d);
+    K(release)(d, g->words);
+    g->words = (uint64_t *)K(allocate)(d, words * sizeof *g->words);
+    g->word_count = g->words ? words : 0, g->next_tag = ~0u;      /* they are no zeros yet */
+    return g->words || !fail(d, WEFT_ENOMEM, "out of memory on the device: %zu words", words);
+}
+uint64_t *words_of(weft__device *d, size_t words, unsigned tags, unsigned *first)
+{
+    gpu *g = gpu_of(d);
+    if (d->failure[0] || (words > g->word_count && !make_words(d, words)))
+        return NULL;
+    if (tags > ~0u - g->next_tag) {
+        launched(d, cudaMemsetAsync(g->words, 0, g->word_count * sizeof *g->words, stream_of(d)), __func__);
+        g->next_tag = 1;
+    }
+    *first = g->next_tag, g->next_tag += tags;
+    return d->failure[0] ? NULL : g->words;
+}
+
 /* ---- opening and closing ---- */
 static bool answers(weft__device *d, int *count) /* the driver */
 {
@@ -360,7 +382,7 @@ void K(close)(weft__device *d)
         return;
     }
     const bool clean = cudaPeekAtLastError() == cudaSuccess;
-    cudaFree(d->workspace), cudaFree(g->counters);
+    cudaFree(d->workspace), cudaFree(g->counters), cudaFree(g->words);
     blas_close(d, g->products);
     for (int i = 0; i < PARTS; i++)
         if (g->sent[i])

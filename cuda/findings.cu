@@ -23,7 +23,7 @@ enum {
 };
 static struct { bool loaded; char letter[MOST + 1]; } known[MOST_GPUS][FINDINGS];
 static const struct { const char *name, *letters; int n; } kinds[FINDINGS] = {
-    { "recur", ".+-", CHOICES }, { "ways", ".gbc", CLASSES }
+    { "recur", ".+-", CHOICES }, { "ways", "." WAY_LETTERS, CLASSES }
 };
 
 /* ---- what a verdict is about ---- */

@@ -48,6 +48,12 @@ static inline cudaError_t clusters_at_once(int *n, void (*kernel)(P...), int blo
     how.attrs = &as, how.numAttrs = 1;
     return cudaOccupancyMaxActiveClusters(n, kernel, &how);
 }
+/* How many such blocks a multiprocessor has room for. */
+template <class... P>
+static inline cudaError_t blocks_at_once(int *n, void (*kernel)(P...), int threads, size_t shared)
+{
+    return cudaOccupancyMaxActiveBlocksPerMultiprocessor(n, kernel, threads, shared);
+}
 #define LAUNCH_CLUSTER_RAW(kernel, grid, threads, shared, stream, cluster, ...) \
     launch_with(as_cluster(cluster), kernel, grid, threads, shared, stream, __VA_ARGS__)
 #define LAUNCH_COOP_RAW(kernel, grid, threads, shared, stream, ...) \
@@ -192,6 +198,21 @@ PTX unsigned load_acquire(const unsigned *p)
     asm volatile("ld.acquire.gpu.global.u32 %0, [%1];" : "=r"(v) : "l"(p) : "memory");
     return v;
 }
+
+/* ---- words of 64 bits that blocks leave each other in the GPU's memory ---- */
+/* One is there as a whole or not at all, for all blocks; nothing else is ordered by it. */
+PTX void store_word(uint64_t *p, uint64_t v)
+{
+    asm volatile("st.relaxed.gpu.global.u64 [%0], %1;" ::"l"(p), "l"(v) : "memory");
+}
+PTX uint64_t load_word(const uint64_t *p)
+{
+    uint64_t v;
+    asm volatile("ld.relaxed.gpu.global.u64 %0, [%1];" : "=l"(v) : "l"(p) : "memory");
+    return v;
+}
+/* between two looks at a word that has not come */
+PTX void look_again() {}
 #undef PTX
 #undef SM90
 #endif

@@ -72,15 +72,30 @@ enum { SEQUENCES = 8 };                          /* that stay together from firs
  * does not wait any longer, either. */
 enum : unsigned { NOBODY = ~0u };
 /* What all kernels for all steps are told beside the layer: where that is, their number; and whether the
- * context asks for no more than tf32, so that one product of high halves is all. */
-typedef struct recur_call { unsigned *cell, number; bool one_product; } recur_call;
-/* A kernel for a layer: its threads and shared memory, how many blocks see to eight sequences. */
-typedef struct way { void (*kernel)(weft__recurrence, recur_call); int threads, blocks; size_t bytes; } way;
-/* Which kernel: blocks have three sizes, of up to 32, 64, 128 units, clusters, too, of up to 128, 256,
- * 512. */
-typedef enum { GENERAL, BLOCKS, CLUSTERS } recur_way;
+ * context asks for no more than tf32, so that one product of high halves is all. Groups: the words by which
+ * blocks send numbers, the first use's tag; how many of a thread's products have their weights in shared
+ * memory, where the others are. */
+typedef struct recur_call {
+    unsigned *cell, number;
+    bool one_product;
+    uint64_t *words;
+    unsigned tag;
+    int in_shared;
+    float4 *far;
+} recur_call;
+/* A kernel for a layer: its threads and shared memory, how many blocks see to eight sequences. Groups: bytes of
+ * weights that are in shared memory as far as it goes; words of those blocks. */
+typedef struct way {
+    void (*kernel)(weft__recurrence, recur_call);
+    int threads, blocks;
+    size_t bytes, rest;
+    int64_t words;
+} way;
+/* Which kernel: blocks have three sizes, of up to 32, 64, 128 units, clusters and groups, too, of up to 128,
+ * 256, 512. */
+typedef enum { GENERAL, BLOCKS, CLUSTERS, GROUPS } recur_way;
 typedef struct choice { recur_way way; weft__cell cell; bool reset, back; int size; } choice;
-enum { OF_A_CELL = 2 * 2 * 3, CHOICES = 2 * WEFT__CELLS * OF_A_CELL };
+enum { WAYS = 4, OF_A_CELL = 2 * 2 * 3, CHOICES = (WAYS - 1) * WEFT__CELLS * OF_A_CELL };
 static inline int number_of(const choice &c)
 {
     return (((int)c.way - 1) * WEFT__CELLS + (int)c.cell) * OF_A_CELL + (c.reset * 2 + c.back) * 3 + c.size;
@@ -105,6 +120,7 @@ static inline int most_units(const choice &c) { return (c.way == BLOCKS ? 32 : 1
 typedef struct timing { int class_of; } timing;                   /* -1: nothing is timed */
 way block_way(const choice &);                   /* recur_block.cu */
 way cluster_way(const choice &);                 /* recur_cluster.cu; sm_90 */
+way group_way(const choice &);                   /* recur_group.cu */
 /* recur_choice.cu: takes one of them where that is there, is expected to be faster, has been seen to be right
  * on this device, and all steps are expected; else false, and nothing is done. */
 bool recur_persistent(weft__device *, const weft__recurrence *, bool back, timing *);
@@ -157,8 +173,11 @@ static inline const char *name_of(weft__cell cell)
 }
 static inline const char *name_of(recur_way way)
 {
-    return way == GENERAL ? "by a kernel a step" : way == BLOCKS ? "in blocks" : "in clusters";
+    static const char *const names[WAYS] = { "by a kernel a step", "in blocks", "in clusters", "in groups" };
+    return names[way];
 }
+/* of a class, in the order of recur_way */
+#define WAY_LETTERS "sbcg"
 typedef enum { OF_CHOICES, OF_CLASSES, FINDINGS } finding;
 const char *findings_of(const weft__device *, finding);
 void keep_finding(const weft__device *, finding, int number, char letter);
@@ -171,7 +190,7 @@ bool findings_are_off();                         /* WEFT_CACHE */
 bool tune_is_on(const weft__device *, const weft__recurrence *);
 bool tune_knows(const weft__device *, const weft__recurrence *, bool back, recur_way *);
 bool tune_found(const weft__device *, int number, recur_way *);
-recur_way tune(weft__device *, const weft__recurrence *, bool back, const bool (&possible)[3],
+recur_way tune(weft__device *, const weft__recurrence *, bool back, const bool (&possible)[WAYS],
                recur_way first, timing *);
 void tune_end(weft__device *, const timing *);
 #endif

@@ -1,5 +1,5 @@
 /* recur_choice.cu - which way a recurrent layer takes: a kernel a step (recur.cu), or one for all
- * steps, in single blocks or in clusters of them.
+ * steps, in single blocks, in clusters or in groups of them.
  *
  * The fastest by an estimate, until calls have been timed (recur_tune.cu). Its times are read off the
  * kernels' machine code and NVIDIA's figures for an H100, nothing has been measured: but two
@@ -43,7 +43,10 @@ static gpu_facts facts[MOST_GPUS];
 /* Recursive: trying waits, and a wait may tell of a kernel that gave up. */
 static pthread_mutex_t lock = PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP;
 
-static way way_of(const choice &c) { return c.way == BLOCKS ? block_way(c) : cluster_way(c); }
+static way way_of(const choice &c)
+{
+    return c.way == BLOCKS ? block_way(c) : c.way == CLUSTERS ? cluster_way(c) : group_way(c);
+}
 
 /* ---- what the device can do, asked once ---- */
 static gpu_facts *facts_of(const weft__device *d)
@@ -58,39 +61,63 @@ static gpu_facts *facts_of(const weft__device *d)
     f->slower = mhz > 0 ? 1980 / mhz : 1, f->known = true;
     return f;
 }
+/* Of a thread's products whose weights no register holds, a group's kernel has those in shared memory for
+ * which there is room. */
+static int in_shared(const gpu_facts *f, const way &w)
+{
+    const size_t each = (size_t)w.threads * sizeof(float4), room = (size_t)f->shared - w.bytes;
+    return (int)((w.rest < room ? w.rest : room) / each);
+}
+static size_t bytes_of(const gpu_facts *f, const way &w)
+{
+    return w.bytes + (size_t)in_shared(f, w) * (size_t)w.threads * sizeof(float4);
+}
 /* Shared memory beyond 48 KB, and clusters beyond eight blocks, must be asked for. A refusal is an
  * answer, not an error. */
-static int ask(const gpu_facts *f, const way &w, cudaStream_t stream)
+static bool lets(const gpu_facts *f, const way &w, bool cluster)
 {
-    int clusters = 0;
-    if (w.bytes > (size_t)f->shared || (w.blocks > 1 && f->major < 9))
-        return -1;
     const cudaFuncAttribute shared = cudaFuncAttributeMaxDynamicSharedMemorySize,
                             wide = cudaFuncAttributeNonPortableClusterSizeAllowed;
-    if (w.bytes > 48 << 10 && refused(cudaFuncSetAttribute(w.kernel, shared, (int)w.bytes)))
+    const size_t bytes = bytes_of(f, w);
+    return !(bytes > 48 << 10 && refused(cudaFuncSetAttribute(w.kernel, shared, (int)bytes))) &&
+           !(cluster && w.blocks > 8 && refused(cudaFuncSetAttribute(w.kernel, wide, 1)));
+}
+static int ask(weft__device *d, const gpu_facts *f, const way &w, recur_way kind)
+{
+    int n = 0;
+    const bool wide_clusters = f->major == 9 || f->major == 10;
+    if (w.bytes > (size_t)f->shared || (kind == CLUSTERS && f->major < 9) ||
+        (kind == GROUPS && wide_clusters) || !lets(f, w, kind == CLUSTERS))
         return -1;
-    if (w.blocks > 8 && refused(cudaFuncSetAttribute(w.kernel, wide, 1)))
-        return -1;
-    if (w.blocks == 1)
-        return f->multiprocessors > 0 ? f->multiprocessors : -1;
-    const bool none = refused(clusters_at_once(&clusters, w.kernel, w.blocks, w.threads, w.bytes, stream));
-    return !none && clusters > 0 ? clusters : -1;
+    if (kind == BLOCKS)
+        n = f->multiprocessors;
+    else if (kind == CLUSTERS) {
+        if (refused(clusters_at_once(&n, w.kernel, w.blocks, w.threads, w.bytes, stream_of(d))))
+            return -1;
+    } else if (attribute_of(d, cudaDevAttrCooperativeLaunch)) {
+        if (refused(blocks_at_once(&n, w.kernel, w.threads, bytes_of(f, w))))
+            return -1;
+        n = n * f->multiprocessors / w.blocks;
+    }
+    return n > 0 ? n : -1;
 }
 static int at_once(weft__device *d, const choice &c)
 {
     gpu_facts *f = facts_of(d);
     int *known = &f->at_once[number_of(c)];
     if (*known == 0)
-        *known = ask(f, way_of(c), stream_of(d));
+        *known = ask(d, f, way_of(c), c.way);
     return *known;
 }
 
 /* ---- the estimate, in microseconds a step ---- */
 static double step_of(const gpu_facts *f, const choice &c, int64_t n)
 {
-    static const double blocks[] = { 0.6, 0.9, 2.3 }, clusters[] = { 1.2, 1.5, 2.2 };
+    static const double blocks[] = { 0.6, 0.9, 2.3 }, clusters[] = { 1.2, 1.5, 2.2 },
+                        groups[] = { 1.6, 2.1, 3.4 };
     const int64_t eights = (n + SEQUENCES - 1) / SEQUENCES, together = f->at_once[number_of(c)];
-    const double alone = (c.way == BLOCKS ? blocks : clusters)[c.size] * (c.back ? 1.2 : 1) * f->slower;
+    const double *times = c.way == BLOCKS ? blocks : c.way == CLUSTERS ? clusters : groups;
+    const double alone = times[c.size] * (c.back ? 1.2 : 1) * f->slower;
     return alone * (double)((eights + together - 1) / together);
 }
 
@@ -110,7 +137,7 @@ static choice fastest(weft__device *d, const weft__recurrence *r, bool back, con
     const int64_t n = d->deterministic ? 1 : r->live.host[0];     /* deterministic: by the units only */
     double least = step_of_general(r->hidden, n);
     choice best = {};
-    for (int way = BLOCKS; way <= CLUSTERS; way++) {
+    for (int way = BLOCKS; way <= GROUPS; way++) {
         const choice c = smallest(r, (recur_way)way, back);
         if (c.way == GENERAL || verdicts[number_of(c)] == '-' || at_once(d, c) < 0)
             continue;
@@ -175,29 +202,56 @@ static choice timed(weft__device *d, const weft__recurrence *r, bool back, timin
         return trusted(d, r, back);
     if (tune_knows(d, r, back, &way))
         return proven(d, r, way, back);
-    const choice of[] = { {}, proven(d, r, BLOCKS, back), proven(d, r, CLUSTERS, back) };
-    const bool possible[] = { true, of[BLOCKS].way == BLOCKS, of[CLUSTERS].way == CLUSTERS };
+    const choice of[WAYS] = { {}, proven(d, r, BLOCKS, back), proven(d, r, CLUSTERS, back),
+                              proven(d, r, GROUPS, back) };
+    bool possible[WAYS] = {};
+    for (int i = 0; i < WAYS; i++)
+        possible[i] = of[i].way == i;
     const choice first = trusted(d, r, back);
     way = d->failure[0] ? first.way : tune(d, r, back, possible, first.way, now);
     return way == first.way ? first : of[way];
 }
 static choice chosen(weft__device *d, const weft__recurrence *r, bool back, timing *now)
 {
-    /* "general"; "block", "cluster": wherever that is possible, untried */
+    /* "general"; "block", "cluster", "group": wherever that is possible, untried */
     const char *asked = secure_getenv("WEFT_RECUR");
     if (!asked || !*asked)
         return timed(d, r, back, now);
-    const recur_way way = !strcmp(asked, "block") ? BLOCKS : !strcmp(asked, "cluster") ? CLUSTERS : GENERAL;
-    const choice c = smallest(r, way, back);
+    static const char *const names[WAYS] = { "general", "block", "cluster", "group" };
+    int way = WAYS - 1;
+    while (way > GENERAL && strcmp(asked, names[way]))
+        way--;
+    const choice c = smallest(r, (recur_way)way, back);
     return c.way != GENERAL && at_once(d, c) > 0 ? c : choice{};
 }
 
+/* ---- the launch ---- */
+/* All blocks at once: groups take one eight of sequences after the other. */
+static cudaError_t launch_groups(weft__device *d, const choice &c, const weft__recurrence &r, unsigned eights,
+                                 recur_call call)
+{
+    const way w = way_of(c);
+    const gpu_facts *f = facts_of(d);
+    const unsigned most = (unsigned)at_once(d, c), groups = eights < most ? eights : most,
+                   uses = (eights + groups - 1) / groups * (unsigned)r.steps;
+    call.in_shared = in_shared(f, w);
+    const size_t far = w.rest - (size_t)call.in_shared * (size_t)w.threads * sizeof(float4);
+    call.words = words_of(d, (size_t)w.words * groups, uses, &call.tag);
+    call.far = far ? (float4 *)scratch(d, far * groups * (size_t)w.blocks) : NULL;
+    const auto group_kernel = w.kernel;          /* the name that the emulation knows */
+    if (d->failure[0])
+        return cudaErrorMemoryAllocation;
+    return LAUNCH_COOP_RAW(group_kernel, dim3(groups * (unsigned)w.blocks), dim3((unsigned)w.threads),
+                           bytes_of(f, w), stream_of(d), r, call);
+}
 cudaError_t launch_way(weft__device *d, const choice &c, const weft__recurrence &r, unsigned *cell)
 {
     const way w = way_of(c);
-    const recur_call call = { cell, (unsigned)number_of(c), d->precision != WEFT_FP32 };
+    const recur_call call = { cell, (unsigned)number_of(c), d->precision != WEFT_FP32, NULL, 0, 0, NULL };
     const unsigned eights = (unsigned)((r.live.host[0] + SEQUENCES - 1) / SEQUENCES),
                    blocks = (unsigned)w.blocks;
+    if (c.way == GROUPS)
+        return launch_groups(d, c, r, eights, call);
     const dim3 grid(eights * blocks), threads((unsigned)w.threads);
     /* the names that the emulation knows */
     const auto block_kernel = w.kernel, cluster_kernel = w.kernel;

@@ -102,8 +102,7 @@ static __global__ void __launch_bounds__(BLOCK, 1) forward_cluster(weft__recurre
     DYN_SHARED(float, memory);
     SHARED(link, channel);
     float (*state)[UNITS][SEQUENCES] = (float (*)[UNITS][SEQUENCES])memory;
-    float4 (*desk)[BLOCK] = (float4 (*)[BLOCK])state[2], *in_shared = desk[2];
-    const auto rest = [in_shared](int i) -> float4 & { return in_shared[i * BLOCK + (int)threadIdx.x]; };
+    float4 (*desk)[BLOCK] = (float4 (*)[BLOCK])state[2], *rest = desk[2];
     const who me = whoami_here();
     const int steps = steps_of(r, me.first), half = me.warp / 4;
     const float bias =
@@ -166,8 +165,7 @@ static __global__ void __launch_bounds__(BLOCK, 1) backward_cluster(weft__recurr
     float (*d)[weft__gates(C) * OWN][SEQUENCES] = (float (*)[weft__gates(C) * OWN][SEQUENCES])memory;
     /* of dh, from each block */
     float (*part)[BLOCKS][OWN][SEQUENCES] = (float (*)[BLOCKS][OWN][SEQUENCES])d[2];
-    float4 *in_shared = (float4 *)part[2];
-    const auto rest = [in_shared](int i) -> float4 & { return in_shared[i * BLOCK + (int)threadIdx.x]; };
+    float4 *rest = (float4 *)part[2];
     const who me = whoami_here();
     const int steps = steps_of(r, me.first), rank = (int)cluster_rank();
     const int first_tile = me.warp * TILES, mine = me.unit - rank * OWN, place = place_of(me.sequence);

@@ -16,7 +16,7 @@
 #include <string.h>
 #include "cuda/recur.h"
 
-enum { SAMPLES = 3, WAYS = 3, OPEN = 64, LEAST_STEPS = 8 };
+enum { SAMPLES = 3, OPEN = 64, LEAST_STEPS = 8 };
 /* A class that is not decided yet; the call that is timed, if `way` is one. */
 struct trial {
     int number, way, samples[WAYS];
@@ -24,7 +24,7 @@ struct trial {
     cudaEvent_t from, to;
 };
 static struct { int n; trial of[OPEN]; } trials[MOST_GPUS];
-static const char letters[WAYS + 1] = "gbc";     /* in the order of recur_way */
+static const char letters[WAYS + 1] = WAY_LETTERS;
 
 /* ---- classes ---- */
 static int log_of(int64_t n, int most)           /* the power of two at or above it */
@@ -66,7 +66,7 @@ static trial *trial_of(const weft__device *d, int number)         /* NULL: too m
     if (i == OPEN)
         return NULL;
     if (i == trials[d->index].n) {
-        trial made = { number, -1, {}, { INFINITY, INFINITY, INFINITY }, 0, NULL, NULL };
+        trial made = { number, -1, {}, { INFINITY, INFINITY, INFINITY, INFINITY }, 0, NULL, NULL };
         if (refused(cudaEventCreate(&made.from)))
             return NULL;
         if (refused(cudaEventCreate(&made.to))) {
@@ -117,10 +117,10 @@ static recur_way decided(const weft__device *d, trial *t, const bool (&possible)
     if (d->log > 0)
         fprintf(stderr,
                 "weft: GPU %d: %s layers of up to %d units and %d sequences go %s %s: a step takes %.2f us "
-                "by a kernel a step, %.2f in blocks, %.2f in clusters\n",
+                "by a kernel a step, %.2f in blocks, %.2f in clusters, %.2f in groups\n",
                 d->index, name_of(c.cell), 32 << c.units, SEQUENCES << c.eights, c.back ? "back" : "forward",
                 name_of((recur_way)best), 1e3 * t->least[GENERAL], 1e3 * t->least[BLOCKS],
-                1e3 * t->least[CLUSTERS]);
+                1e3 * t->least[CLUSTERS], 1e3 * t->least[GROUPS]);
     keep_finding(d, OF_CLASSES, t->number, letters[best]);
     close_trial(d, t);
     return (recur_way)best;

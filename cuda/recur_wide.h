@@ -69,16 +69,24 @@ __device__ static float4 four_weights(const Weight &weight, int k, int tile)
 {
     return make_float4(weight(k, tile, 0), weight(k, tile, 1), weight(k, tile, 2), weight(k, tile, 3));
 }
-/* rest(i): the place of a thread's product i of those that are in no register */
+/* Of those that are in no register: a thread's i-th. */
+__device__ static inline float4 from_rest(const float4 *rest, int i)
+{
+    return rest[i * BLOCK + (int)threadIdx.x];
+}
+__device__ static inline void to_rest(float4 *rest, int i, const float4 &v)
+{
+    rest[i * BLOCK + (int)threadIdx.x] = v;
+}
 template <int DEEP, int TILES, class Weight, class Rest>
 __device__ static void load_weights(const Weight &weight, float4 (&w)[least_of(DEEP * TILES, KEPT)],
-                                    const Rest &rest)
+                                    Rest rest)
 {
     constexpr int IN_REGISTERS = least_of(DEEP * TILES, KEPT);
     UNROLLED for (int i = 0; i < IN_REGISTERS; i++)
         w[i] = four_weights(weight, i / TILES, i % TILES);
     ROLLED for (int i = IN_REGISTERS; i < DEEP * TILES; i++)
-        rest(i - IN_REGISTERS) = four_weights(weight, i / TILES, i % TILES);
+        to_rest(rest, i - IN_REGISTERS, four_weights(weight, i / TILES, i % TILES));
 }
 __device__ static inline void add_product(const float4 &w, const halves &b, bool one_product, parts &p)
 {
@@ -89,7 +97,7 @@ __device__ static inline void add_product(const float4 &w, const halves &b, bool
 }
 /* x: the thread's first number of its column; a term is SEQUENCES numbers further on. */
 template <int DEEP, int TILES, class Rest>
-__device__ static void multiply(float4 (&w)[least_of(DEEP * TILES, KEPT)], const Rest &rest, const float *x,
+__device__ static void multiply(float4 (&w)[least_of(DEEP * TILES, KEPT)], Rest rest, const float *x,
                                 bool one_product, float (&sum)[TILES][4])
 {
     constexpr int IN_REGISTERS = least_of(DEEP * TILES, KEPT) / TILES;
@@ -108,7 +116,7 @@ __device__ static void multiply(float4 (&w)[least_of(DEEP * TILES, KEPT)], const
     ROLLED for (int k = IN_REGISTERS; k < DEEP; k++) {
         const halves b = column_of<SEQUENCES>(x + k * 8 * SEQUENCES);
         UNROLLED for (int tile = 0; tile < TILES; tile++) {
-            const float4 v = rest((k - IN_REGISTERS) * TILES + tile);
+            const float4 v = from_rest(rest, (k - IN_REGISTERS) * TILES + tile);
             add_product(v, b, one_product, part[tile]);
             fold_after(k, part[tile], sum[tile]);
         }

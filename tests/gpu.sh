@@ -6,11 +6,11 @@
 #
 # 1 smoke      builds for sm_90 alone (CUDA_ARCHS) with all cores, or takes PLUGIN, made elsewhere; a training step on the CPU and on the
 #              GPU, the same loss and norm. What follows is of no use if this fails, and does not begin.
-#   ways       recurrent layers with a kernel a step, and with one for all in blocks and in clusters, up to 512 units: does one hang, is
-#              one wrong?
+#   ways       recurrent layers with a kernel a step, and with one for all in blocks, and in clusters or groups of blocks, whichever the card
+#              has, up to 512 units: does one hang, is one wrong?
 #   micro      launches, nodes of a graph, the product of a recurrent step, copies; dependent tensor core products, exchanges within clusters
 #   kernels    the tests of kernels and of recurrent layers in all their ways, on the GPU; a test that is skipped is a failure
-# 2 sweep      recurrent layers with a kernel a step, and with one for all in blocks and in clusters: cuda/recur_choice.cu's estimate beside it
+# 2 sweep      recurrent layers in each of these ways: cuda/recur_choice.cu's estimate beside it
 #   bench      weft_bench in fp32 and in TF32, each way, beside PyTorch (eager) on the same GPU; loss and gradient norm must agree
 # 3 suite      make test-cuda on the GPU: everything
 #   sanitizer  compute-sanitizer, where it works, on the kernels for all steps; "unavailable" is a result
@@ -56,6 +56,9 @@ build() {
     make --no-print-directory -j"$cores" BUILD="$B" CUDA_ARCHS="${CUDA_ARCHS:-90}" CUBLAS="$CUBLAS" ${emulated:+NVCC=none} ${PLUGIN:+NVCC=none} ${DEPS:+DEPS="$DEPS"} "$@"
 }
 bench() { "$B/bench/weft_bench" "$@"; }
+# One for all steps: clusters of up to 16 blocks on sm_90 and sm_100, of 8 on sm_120, none on sm_8x; groups where there are no 16.
+capability=$([ -n "$emulated" ] && echo "${WEFT_EMU_CC:-90}" || nvidia-smi --query-gpu=compute_cap --format=csv,noheader 2>/dev/null | head -n 1 | tr -d .)
+case $capability in 8*) persistent="block group" ;; 12*) persistent="block cluster group" ;; *) persistent="block cluster" ;; esac
 
 smoke() {
     build $([ -n "${PLUGIN:-}" ] || echo "$plugin") "$B/bench/weft_bench" "$B/weft" || return
@@ -73,7 +76,7 @@ ways() {                                # each by itself, so that one that hangs
     local way part rc=0
     build "$B/tests/test_recur" || return
     export WEFT_TABLES="ref cuda" WEFT_SMALL=1 WEFT_TESTS=$PWD/tests WEFT_MANAGED=1
-    for way in general block cluster; do for part in long wide tiers; do         # 32 to 512 units, 290, up to 129; forward and back
+    for way in general $persistent; do for part in long wide tiers; do         # 32 to 512 units, 290, up to 129; forward and back
         if WEFT_RECUR=$way timeout ${emulated:+1}20 "$B/tests/test_recur" --color=never --filter "recur/$part*" >"$B/ways.log" 2>&1; then
             echo "$way, $part: right"
         else
@@ -108,7 +111,7 @@ suite() { tests_of; }
 
 sweep() {
     local way rc=0
-    for way in general block cluster; do
+    for way in general $persistent; do
         WEFT_RECUR=$way bench --device cuda --case sweep $flags | sed -u "s/^{/{\"recur\": \"$way\", /" >>"$results" || rc=1
     done
     "$python" bench/table.py --sweep "$results" && return $rc
@@ -117,7 +120,7 @@ sweep() {
 side_by_side() {                        # PRECISION
     local way rc=0
     bench --device cuda --precision "$1" --case net,lstm,bilstm,transformer_lstm $flags >>"$results" || rc=1
-    for way in block cluster; do
+    for way in $persistent; do
         WEFT_RECUR=$way bench --device cuda --precision "$1" --case net,lstm,bilstm,transformer_lstm $flags | sed -u "s/^{/{\"recur\": \"$way\", /" >>"$results" || rc=1
     done
     torch "$1" || rc=1
@@ -139,7 +142,7 @@ compiled() { [ -n "$emulated" ] || torch fp32 --compile; }
 sanitizer() {
     local tool way log rc=0
     command -v compute-sanitizer >/dev/null && [ -z "$emulated" ] || { echo "unavailable: no compute-sanitizer"; return; }
-    for tool in racecheck synccheck memcheck; do for way in block cluster; do
+    for tool in racecheck synccheck memcheck; do for way in $persistent; do
         log=$B/sanitizer.log
         WEFT_RECUR=$way timeout 40 compute-sanitizer --tool $tool --kernel-name-exclude kernel_substring=gemm --error-exitcode 9 "$B/bench/weft_bench" --device cuda --case net,lstm --quick --tiny --runs 1 >"$log" 2>&1
         case $? in

@@ -52,6 +52,14 @@ export WEFT_RECUR=cluster
 catches "a missing wait for what a cluster sends"    recur_cluster.cu    's/^        if \(!receive\(&link, i, call\)\)/        if (false)/'         test_recur 'recur/wide*'
 catches "a barrier that expects too few bytes"       recur_cluster.cu    's/expect\(&link, i, sizeof state\[0\]\)/expect(\&link, i, sizeof state[0] \/ 2)/'  test_recur 'recur/wide*'
 catches "a missing barrier between two halves"       recur_wide.h:recur_cluster.cu '/^    desk\[threadIdx/,/^    const/s/__syncthreads\(\);//'  test_recur 'recur/wide*'
+export WEFT_RECUR=group WEFT_EMU_CC=120
+catches "a number that is taken without its tag"     recur_group.cu      's/all &= .*;/(void)word;/'                                 test_recur 'recur/wide*'
+catches "one place for all uses"                     recur_group.cu      's/use % 2 \* \(unsigned\)c.each/0 * use/'                    test_recur 'recur/wide*'
+catches "states that the block has not all of"       recur_group.cu      '/^    receive</,/^\}/s/__syncthreads\(\);//'                 test_recur 'recur/wide*'
+catches "sequences beyond the groups' first"         recur_group.cu      's/for \(; me.first < r.live.device\[0\];.*/if (group == 0)/'   test_recur 'recur/wide*'
+catches "tags that come again"                       device.cu           's/, g->next_tag \+= tags;/;/'                              test_recur 'recur/wide*'
+catches "weights in each other's place"              recur_group.cu      's/from_rest\(\(const float4 \*\)rest.far, i - rest.in_shared\)/from_rest((const float4 *)rest.far, i)/' test_recur 'recur/wide*'
+unset WEFT_EMU_CC; export WEFT_RECUR=cluster
 catches "a missing barrier in a sum of a block"      sums.cu             '0,/^        __syncthreads\(\);/s///'                       test_kernels 'kernels/runs'
 catches "one tile too few"                           attention.cu        's/key < keys; key \+= TILE/key + 1 < keys; key += TILE/'   test_kernels 'kernels/attention'
 catches "a missing guard at the tail"                pointwise.cu        's/i < n; i \+= index_step/i <= n; i += index_step/'        test_kernels 'kernels/flat'
@@ -75,6 +83,8 @@ catches "a message of too many numbers"              link.cu             's/nccl
 catches "a refused trial that counts as good"        recur_check.cu      's/return cudaGetErrorString\(error\);/return NULL;/'      test_cuda_recur 'recur_choice/a_wrong*'
 catches "a wait without an end"                      recur_wide.h:recur_cluster.cu 's/p.gone <= PATIENCE/true/'                       test_cuda_recur 'recur_choice/a_wait*'
 catches "rows of old numbers behind a wait in vain"  recur_cluster.cu    's/^    spoil\(r, me, i, steps, r.reverse.*//'              test_cuda_recur 'recur_choice/a_wait*'
+catches "a wait for a group without an end"          recur_wide.h:recur_group.cu 's/p.gone <= PATIENCE/true/'                         test_cuda_recur 'recur_choice/a_wait_for_a_g*'
+catches "a gradient of what a group never got"       recur_group.cu      's/^            dh\[0\] = NOT_A_NUMBER;/{}/'                 test_cuda_recur 'recur_choice/a_wait_for_a_g*'
 catches "a gradient of what never came"              recur_cluster.cu    's/dh\[0\] = NOT_A_NUMBER;/{}/'                                test_cuda_recur 'recur_choice/a_wait*'
 catches "a distress that nobody looks at"            device.cu           's/c->distress != ~0u/false/'                              test_cuda_recur 'recur_choice/a_wait*'
 catches "a verdict of another driver"                findings.cu         's/cudaDriverGetVersion\(&cuda\)/cudaRuntimeGetVersion(\&cuda)/'  test_cuda_recur 'recur_choice/a_wrong*'

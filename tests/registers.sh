@@ -12,6 +12,8 @@ forward_steps<.*, 128> 128
 backward_steps<.*, 128> 128
 forward_cluster<.*> 255
 backward_cluster<.*> 255
+forward_group<.*> 255
+backward_group<.*> 255
 ^void (attend|write_map|sum_gradients|gradient_of_) 255
 . 64'
 files=(cuda/*.cu); files=("${files[@]/%.cu/.usage}"); files=("${files[@]/#/$B/}")

@@ -140,7 +140,8 @@ cuda() {                                # PROGRAM...
     # The ways of recurrent layers that run all steps in one kernel, of float alone; in clusters not under the address sanitizer: the
     # interpreter of tests/ptx looks up every address of theirs.
     case ${V:-} in double|dasan) ;; asan) tag=.block; WEFT_RECUR=block recurrent "$@" ;;
-    *) for way in block cluster; do tag=.$way; WEFT_RECUR=$way recurrent "$@"; done ;; esac
+    *) for way in block cluster; do tag=.$way; WEFT_RECUR=$way recurrent "$@"; done
+       tag=.group; WEFT_EMU_CC=120 WEFT_RECUR=group recurrent "$@" ;; esac
     [ -n "${V:-}${GPU:-}" ] || { capability 80 "$@"; capability 120 "$@"; }
     case ${V:-} in ''|double) counted demo.cuda bash tests/cuda/demo.sh ;; esac
 }

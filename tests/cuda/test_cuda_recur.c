@@ -65,8 +65,9 @@ static const struct {
 } needed[] = {
     { "80", 32, 9, true, true },
     { "80", 64, 3, true, true },
-    { "80", 65, 3, false, false },
-    { "80", 300, 3, false, false },
+    { "80", 65, 3, true, true },
+    { "80", 300, 3, true, true },
+    { "80", 513, 3, false, false },
     { "90", 60, 3, true, true },
     { "90", 65, 3, true, true },
     { "90", 250, 2, true, true },
@@ -76,9 +77,9 @@ static const struct {
     { "120", 33, 3, true, true },
     { "120", 100, 2, true, true },
     { "120", 250, 1, true, true },
-    { "120", 290, 1, false, false },
-    /* eight multiprocessors: blocks of eight sequences, fifteen times over */
-    { "90", 20, 900, false, true },
+    { "120", 290, 1, true, true },
+    /* sixteen multiprocessors: blocks of eight sequences, fifteen times over */
+    { "90", 20, 1800, false, true },
 };
 static int which;
 static int as_wanted(void)
@@ -98,6 +99,7 @@ Test(recur_choice, follows_the_device_the_units_and_the_sequences)
 /* ---- faults ---- */
 static int32_t units;                            /* of the layer that a program runs */
 static const char *expected = "-";               /* what its log is to say */
+static const char *kernel = "block_kernel";      /* which is tried, and TAKEN or not */
 static weft_real *gradient(weft *w)              /* of a bias, behind a loss of all states */
 {
     const int32_t len[] = { 4, 1, 3 };
@@ -120,7 +122,7 @@ static bool right(weft *w)                       /* as a kernel a step has it */
     unsetenv("WEFT_RECUR");
     return is_close("gradient", gradient(w), want, units * 4, 1e-5) && weft_ok(w);
 }
-enum { ONE_KERNEL = 1, TOLD = 2, RIGHT = 4 };
+enum { TAKEN = 1, TOLD = 2, RIGHT = 4 };
 static int program(void)
 {
     setenv("WEFT_LOG", "1", 1);
@@ -128,10 +130,12 @@ static int program(void)
     weft *w = open_on(WEFT_CUDA);
     int is = right(w) ? RIGHT : 0;
     weft_recover(w);
-    if (weft_ok(w) && launches_of(w, units, 2) < STEPS)
-        is |= ONE_KERNEL;
+    setenv("WEFT_EMU_SAY", "1", 1);
+    if (weft_ok(w))
+        launches_of(w, units, 2);
     weft_close(w);
-    return is | (strstr(stop_listening(), expected) ? TOLD : 0);
+    const char *said = stop_listening();
+    return is | (strstr(said, kernel) ? TAKEN : 0) | (strstr(said, expected) ? TOLD : 0);
 }
 static const char *kept_as(const char *name)     /* the file of that name, NULL: there is none */
 {
@@ -177,17 +181,21 @@ static const struct {
       "in clusters any more for lstm layers of up to 128 units: forward had other numbers" },
     { "120", 100, "WEFT_EMU_REFUSE", "cluster_kernel", "had too many resources requested for launch" },
     { "120", 100, "WEFT_EMU_LOSE", "cluster_kernel", "had a wait without an end" },
+    { "80", 100, "WEFT_EMU_WRONG", "group_kernel",
+      "in groups any more for lstm layers of up to 128 units: forward had other numbers" },
+    { "80", 300, "WEFT_EMU_REFUSE", "group_kernel", "had too many resources requested for launch" },
+    { "80", 100, "WEFT_EMU_LOSE", "group_kernel", "had a wait without an end" },
 };
-static void remembered(const char *capability, int32_t n, const char *variable, const char *kernel,
+static void remembered(const char *capability, int32_t n, const char *variable, const char *who,
                        const char *what)
 {
     setenv("WEFT_EMU_CC", capability, 1);
-    units = n, expected = what;
+    units = n, kernel = who, expected = what;
     cr_assert_eq(in_a_process(program, variable, kernel), RIGHT | TOLD, "%s", what);
     cr_assert_eq(in_a_process(program, NULL, NULL), RIGHT, "%s: it is not tried again", what);
-    cr_assert_eq(in_a_process(program, "WEFT_CACHE", "off"), RIGHT | ONE_KERNEL,
+    cr_assert_eq(in_a_process(program, "WEFT_CACHE", "off"), RIGHT | TAKEN,
                  "%s: without what was kept it is", what);
-    cr_assert_eq(in_a_process(program, "WEFT_EMU_DRIVER", "13010"), RIGHT | ONE_KERNEL,
+    cr_assert_eq(in_a_process(program, "WEFT_EMU_DRIVER", "13010"), RIGHT | TAKEN,
                  "%s: nor does it count for another driver", what);
 }
 Test(recur_choice, a_wrong_kernel_is_never_taken)
@@ -210,13 +218,13 @@ Test(recur_choice, a_crash_happens_once)
 /* Where nothing may be asked, or nothing is answered, there is the general way. */
 Test(recur_choice, refused_queries_are_an_answer)
 {
-    units = 100;
+    units = 100, kernel = "cluster_kernel";
     cr_assert_eq(in_a_process(program, "WEFT_EMU_QUERIES", "0"), RIGHT);
     /* right() has taken that away again */
-    cr_assert_eq(in_a_process(program, "WEFT_RECUR", "general"), RIGHT | ONE_KERNEL);
+    cr_assert_eq(in_a_process(program, "WEFT_RECUR", "general"), RIGHT | TAKEN);
 }
 
-/* After it has been found right, on a day when a cluster's stores are lost. A step of training that meets it
+/* After it has been found right, on a day when what blocks send is lost. A step of training that meets it
  * changes nothing, though memory has good numbers of a step before. */
 static int gives_up_later(void)
 {
@@ -231,7 +239,7 @@ static int gives_up_later(void)
         weft_clear(w);
         before = numbers(weft_find_parameter(m, "rnn.bias_ih_l0"));
         if (day)
-            setenv("WEFT_EMU_LOSE", "cluster_kernel", 1);
+            setenv("WEFT_EMU_LOSE", kernel, 1);
         weft_tensor *x =
             weft_ragged(w, (weft_real[]){ 1, 2, 3 }, 1, &(weft_lengths){ .n = 1, .len = (int32_t[]){ 3 } });
         weft_backward(weft_sum_all(weft_square(weft_rnn_run(rnn, x, WEFT_ZERO_STATE).y)));
@@ -265,7 +273,7 @@ static int leaves_nan(void)
         weft_clear(w);
         weft_zero_grad(m);
         if (day)
-            setenv("WEFT_EMU_LOSE", "cluster_kernel", 1);
+            setenv("WEFT_EMU_LOSE", kernel, 1);
         weft_tensor *x = weft_ragged(w, (weft_real[]){ 1, 2, 3 }, 1, &(weft_lengths){ .n = 1, .len = &n });
         weft_tensor *y =
             weft_rnn_run(rnn, x, (weft_state){ h0, weft_full(w, 0.5f, WEFT_SHAPE(1, 1, units)) }).y;
@@ -283,25 +291,33 @@ static int leaves_nan(void)
             return 3;
     return 7;
 }
-Test(recur_choice, a_wait_ends_in_any_case)
+static void ends(const char *capability, const char *who)
 {
-    setenv("WEFT_EMU_CC", "120", 1);
-    units = 100;
+    setenv("WEFT_EMU_CC", capability, 1);
+    units = 100, kernel = who;
     for (int way = 0; way < 2; way++) {
         back = way;
-        cr_assert_eq(in_a_process(leaves_nan, "WEFT_CACHE", "off"), 7, "%s", back ? "backward" : "forward");
+        cr_assert_eq(in_a_process(leaves_nan, "WEFT_CACHE", "off"), 7, "%s: %s", who,
+                     back ? "backward" : "forward");
     }
-    cr_assert_eq(in_a_process(gives_up_later, NULL, NULL), 7);
-    cr_assert_eq(in_a_process(program, NULL, NULL), RIGHT, "the next program knows");
+    cr_assert_eq(in_a_process(gives_up_later, NULL, NULL), 7, "%s", who);
+    cr_assert_eq(in_a_process(program, NULL, NULL), RIGHT, "%s: the next program knows", who);
 }
+Test(recur_choice, a_wait_for_a_cluster_ends_in_any_case)
+{
+    setenv("WEFT_EMU_REFUSE", "group_kernel", 1);          /* which is next where clusters are not taken */
+    ends("120", "cluster_kernel");
+}
+Test(recur_choice, a_wait_for_a_group_ends_in_any_case) { ends("80", "group_kernel"); }
 
 /* ---- by the clock ---- */
-enum { BY_STEPS = 1, IN_BLOCKS = 2, IN_CLUSTERS = 4 };
-/* The way of the last of so many passes forward; more than 99: those from the twelfth on differ. */
+enum { BY_STEPS = 1, IN_BLOCKS = 2, IN_CLUSTERS = 4, IN_GROUPS = 8 };
+/* The way of the last of so many passes forward; more than 99: those from the thirtieth on differ. */
 static const struct { const char *times; int way; } simulated[] = {
-    { "block_kernel=5 cluster_kernel=1 forward_units=3", IN_CLUSTERS },
-    { "block_kernel=2 cluster_kernel=9 forward_units=3", IN_BLOCKS },
-    { "block_kernel=7 cluster_kernel=6 forward_units=.1", BY_STEPS },
+    { "block_kernel=5 cluster_kernel=1 group_kernel=2 forward_units=3", IN_CLUSTERS },
+    { "block_kernel=2 cluster_kernel=9 group_kernel=3 forward_units=3", IN_BLOCKS },
+    { "block_kernel=7 cluster_kernel=6 group_kernel=5 forward_units=.1", BY_STEPS },
+    { "block_kernel=7 cluster_kernel=6 group_kernel=5 forward_units=3", IN_GROUPS },
 };
 static int passes;
 static bool by_units;
@@ -323,8 +339,9 @@ static int last_way(void)
         const char *said = stop_listening();
         const int way = strstr(said, "forward_units") ? BY_STEPS :
                         strstr(said, "cluster_kernel") ? IN_CLUSTERS :
+                        strstr(said, "group_kernel")   ? IN_GROUPS :
                                                          IN_BLOCKS;
-        if (i > 10 && way != was)
+        if (i > 30 && way != was)
             return 100 + i;
         was = way;
         weft_clear(w);
@@ -333,16 +350,16 @@ static int last_way(void)
 }
 Test(recur_choice, the_fastest_way_is_found_and_kept)
 {
-    setenv("WEFT_EMU_CC", "90", 1);
+    setenv("WEFT_EMU_CC", "120", 1);             /* which has all four */
     for (int i = 0; i < COUNT(simulated); i++) {
         const char *other = simulated[(i + 1) % COUNT(simulated)].times;
-        passes = 20, by_units = false;
+        passes = 40, by_units = false;
         cr_assert_eq(in_a_process(last_way, "WEFT_EMU_TIMES", simulated[i].times), simulated[i].way, "%s",
                      simulated[i].times);
         passes = 1;
         cr_assert_eq(in_a_process(last_way, NULL, NULL), simulated[i].way,
                      "%s: the next program does not know", simulated[i].times);
-        passes = 20;
+        passes = 40;
         cr_assert_eq(in_a_process(last_way, "WEFT_EMU_TIMES", other), simulated[i].way,
                      "%s: it is decided again", simulated[i].times);
         by_units = true;
@@ -366,7 +383,7 @@ static void says_no(void)                        /* a file by which blocks are w
 }
 static void is_ignored(const char *what)
 {
-    cr_assert_eq(in_a_process(program, NULL, NULL), RIGHT | ONE_KERNEL, "%s", what);
+    cr_assert_eq(in_a_process(program, NULL, NULL), RIGHT | TAKEN, "%s", what);
     cr_assert_not_null(kept(), "%s: it is replaced", what);
 }
 Test(recur_choice, what_is_damaged_or_foreign_does_not_count)
@@ -413,9 +430,9 @@ Test(recur_choice, no_folder_no_harm)
     snprintf(path, sizeof path, "%s/weft", getenv("XDG_CACHE_HOME"));
     FILE *f = fopen(path, "w");                  /* where the folder would be */
     fclose(f);
-    cr_assert_eq(in_a_process(program, NULL, NULL), RIGHT | ONE_KERNEL);
+    cr_assert_eq(in_a_process(program, NULL, NULL), RIGHT | TAKEN);
     unlink(path);
     setenv("WEFT_CACHE", "off", 1);
-    cr_assert_eq(in_a_process(program, NULL, NULL), RIGHT | ONE_KERNEL);
+    cr_assert_eq(in_a_process(program, NULL, NULL), RIGHT | TAKEN);
     cr_assert_neq(access(path, F_OK), 0, "off, and yet a folder is made");
 }

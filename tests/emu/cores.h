@@ -77,4 +77,13 @@ inline unsigned load_acquire(const unsigned *p)
     emu::yield();
     return __atomic_load_n(p, __ATOMIC_ACQUIRE);
 }
+
+inline void store_word(uint64_t *p, uint64_t v)
+{
+    if (!emu::launch->lost)
+        __atomic_store_n(p, v, __ATOMIC_RELAXED);
+    emu::progress();
+}
+inline uint64_t load_word(const uint64_t *p) { return __atomic_load_n(p, __ATOMIC_RELAXED); }
+inline void look_again() { emu::yield(); }
 #endif

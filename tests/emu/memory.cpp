@@ -15,7 +15,7 @@
 
 namespace {
 enum : size_t { PAGE = 4096, POISONED = 4 << 20, ALIGNED = 256 };
-enum { DEVICES = 8, MULTIPROCESSORS = 8 };
+enum { DEVICES = 8, MULTIPROCESSORS = 16 };
 struct Piece { char *page; size_t pages, bytes; int device; bool managed; };     /* pages: in bytes */
 
 std::recursive_mutex &mutex = *new std::recursive_mutex;

@@ -136,6 +136,12 @@ template <class T> cudaError_t cudaFuncSetAttribute(T *kernel, cudaFuncAttribute
 }
 
 /* Not CUDA's, but cuda/ptx.h's. */
+cudaError_t blocks_at_once(int *n, const void *kernel, int threads, size_t shared);
+template <class... P>
+cudaError_t blocks_at_once(int *n, void (*kernel)(P...), int threads, size_t shared)
+{
+    return blocks_at_once(n, (const void *)kernel, threads, shared);
+}
 cudaError_t clusters_at_once(int *n, const void *kernel, int blocks, int threads, size_t shared,
                              cudaStream_t);
 template <class... P>

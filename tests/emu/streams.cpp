@@ -149,6 +149,13 @@ void execute(emu::Launch l, int device)
     }
 }
 
+/* Blocks of so many threads that a multiprocessor has room for; registers are not counted. */
+size_t room_for(size_t threads, size_t dynamic)
+{
+    cudaDeviceProp about;
+    cudaGetDeviceProperties(&about, emu::current_device());
+    return std::min(2048 / threads, about.sharedMemPerMultiprocessor / (dynamic + 1024));
+}
 cudaError_t checked(const emu::Launch &l)
 {
     const dim3 &g = l.grid, &t = l.threads;
@@ -170,8 +177,7 @@ cudaError_t checked(const emu::Launch &l)
         return cudaErrorInvalidValue;
     cudaDeviceProp about;
     cudaGetDeviceProperties(&about, emu::current_device());
-    size_t at_once = std::min(2048 / each, (about.sharedMemPerMultiprocessor) / (l.dynamic + 1024));
-    return l.together && all > at_once * (size_t)about.multiProcessorCount ?
+    return l.together && all > room_for(each, l.dynamic) * (size_t)about.multiProcessorCount ?
                cudaErrorCooperativeLaunchTooLarge :
                cudaSuccess;
 }
@@ -258,6 +264,17 @@ cudaError_t cudaFuncSetAttribute(const void *kernel, cudaFuncAttribute a, int v)
     return cudaSuccess;
 }
 
+cudaError_t blocks_at_once(int *n, const void *kernel, int threads, size_t shared)
+{
+    emu::Locked locked;
+    emu::Launch l{};
+    l.grid = dim3(1), l.threads = dim3((unsigned)threads), l.dynamic = shared, l.cluster = 1, l.name = "",
+    l.kernel = kernel;
+    emu::counts.queries++;
+    cudaError_t e = emu::setting("WEFT_EMU_QUERIES", 1) ? checked(l) : cudaErrorNotSupported;
+    *n = e == cudaSuccess ? (int)room_for((size_t)threads, shared) : 0;
+    return emu::note(e);
+}
 cudaError_t clusters_at_once(int *n, const void *kernel, int blocks, int threads, size_t shared, cudaStream_t)
 {
     emu::Locked locked;

@@ -118,6 +118,20 @@ template <Space S, class T, class Cell, bool WIDE> void stores(Warp &w, const In
     progress(w);
 }
 
+/* ---- words that blocks leave each other ---- */
+/* A look may be one of many; what is sent may be lost (WEFT_EMU_LOSE). */
+void looks(Warp &w, const Instruction &i)
+{
+    loads<GLOBAL, uint64_t, uint64_t, true>(w, i);
+    w.state = POLLS;
+}
+void sends(Warp &w, const Instruction &i)
+{
+    if (!w.block->cluster->call->lost)
+        stores<GLOBAL, uint64_t, uint64_t, true>(w, i);
+    progress(w);
+}
+
 /* ---- atomics: one lane after the other ---- */
 template <Space S, class T, bool WIDE, class F> void atomics(Warp &w, const Instruction &i, F f)
 {
@@ -215,7 +229,7 @@ bool memory_access(const std::string &name, std::string &widths, Instruction &i)
     std::vector<std::string> part = parts_of(name);
     const std::string type = part.back();
     Space space = GLOBAL; /* so is a generic address: no other is ever converted to one */
-    bool load = part[0] == "ld", atom = part[0] == "atom";
+    bool load = part[0] == "ld", atom = part[0] == "atom", relaxed = false;
     if (!load && !atom && part[0] != "st")
         return false;
     i.count = 1, i.bytes = (uint8_t)size_of(type);
@@ -228,6 +242,7 @@ bool memory_access(const std::string &name, std::string &widths, Instruction &i)
             what = part[p];
         else if (!no_matter(part[p]))
             return false;
+        relaxed |= part[p] == "relaxed";
     }
     if (widths.size() != (atom ? 3u : i.count + 1u))
         return false;
@@ -239,6 +254,8 @@ bool memory_access(const std::string &name, std::string &widths, Instruction &i)
         i.run = type == "b32" || type == "u32" ? atomic<uint32_t>(space, wide, what) :
                 type == "b64" || type == "u64" ? atomic<uint64_t>(space, wide, what) :
                                                  NULL;
+    else if (relaxed && space == GLOBAL && i.bytes == 8 && i.count == 1 && wide)
+        i.run = load ? looks : sends;
     else
         i.run = wide ? access<true>(space, load, type, to_wide) : access<false>(space, load, type, to_wide);
     return i.run != NULL && !(i.bytes == 8 && !to_wide);

@@ -30,7 +30,7 @@ struct Shape {
     unsigned grid, threads, cluster;
     size_t dynamic;
     int capability, order;
-    bool late;
+    bool late, together = false;
 };
 static const Shape ONE_WARP = { 1, 32, 1, 0, 90, 0, false };
 static const char *const HEAD = ".version 9.0\n.target sm_90\n.address_size 64\n";
@@ -54,7 +54,7 @@ static std::string run(const std::string &body, Shape s = ONE_WARP, const std::s
                         { s.grid, 1, 1 },
                         { s.threads, 1, 1 },
                         s.cluster,
-                        false,
+                        s.together,
                         s.dynamic,
                         (const char *)&argument,
                         s.capability,
@@ -378,6 +378,27 @@ static void clusters()
         "a block has ended before all came that was sent to it", two, BARRIER);
 }
 
+/* ---- words in the device's memory, by which blocks that run at the same time send numbers ---- */
+static std::string words(const std::string &tag)
+{
+    return "mov.u32 %r2, %ctaid.x; mad.lo.s32 %r3, %r2, 32, %r1; mul.wide.u32 %rd3, %r3, 8;\n"
+           "add.s64 %rd3, %rd1, %rd3; cvt.u64.u32 %rd4, %r3; mov.u64 %rd5, " +
+           tag +
+           "; shl.b64 %rd6, %rd5, 32; or.b64 %rd4, %rd4, %rd6; st.relaxed.gpu.global.u64 [%rd3+8192], %rd4;\n"
+           "xor.b32 %r4, %r3, 32; mul.wide.u32 %rd6, %r4, 8; add.s64 %rd6, %rd1, %rd6;\n"
+           "$look: ld.relaxed.gpu.global.u64 %rd7, [%rd6+8192]; shr.u64 %rd8, %rd7, 32;\n"
+           "setp.ne.s64 %p1, %rd8, %rd5; @%p1 bra $look; cvt.u32.u64 %r5, %rd7;\n"
+           "mul.wide.u32 %rd9, %r3, 4; add.s64 %rd9, %rd1, %rd9; st.global.u32 [%rd9], %r5;";
+}
+static void words_with_tags()
+{
+    Shape two = { 2, 32, 1, 0, 80, 0, false, true };
+    leaves("each has the other's words", words("7"), [](unsigned t) { return t ^ 32; }, two);
+    two.together = false;                        /* once: a word that was found stays */
+    check(run(words("8"), two).find("wait for what does not come") != std::string::npos,
+          "one block after the other does not wait in vain");
+}
+
 /* ---- tensor cores ---- */
 /* The tables of the manual, m16n8k8 for tf32: where lane l has its numbers. */
 static float a_of[16][8], b_of[8][8], c_of[16][8];
@@ -521,6 +542,7 @@ int main()
     real_numbers();
     paths();
     clusters();
+    words_with_tags();
     tensor_cores();
     mistakes();
     printf("%d of %d checks of the interpreter of PTX hold\n", all - bad, all);

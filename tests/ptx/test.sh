@@ -31,7 +31,7 @@ program() {                             # NAME PROGRAM ARGUMENTS..; as many at o
     run "$@" &
 }
 ways() {                                # CAPABILITY: of recurrent layers
-    case $1 in 80) echo general block ;; *) echo general block cluster ;; esac
+    case $1 in 80) echo general block group ;; 120) echo general block cluster group ;; *) echo general block cluster ;; esac
 }
 capability() {                          # CAPABILITY PROGRAM..
     local cc=$1 t name way; shift
@@ -50,7 +50,7 @@ capability() {                          # CAPABILITY PROGRAM..
 }
 kernels() {                             # CAPABILITY: have all been interpreted that can be launched there?
     local cc=$1 all missing never=empty_kernel
-    case $cc in 80) never+='|_cluster|_stepsI.*Li128E' ;; 120) never+='|_clusterI.*Li16E|_stepsI.*Li128E' ;; esac   # what wants more than it has
+    case $cc in 80) never+='|_cluster|_stepsI.*Li128E' ;; 120) never+='|_clusterI.*Li16E|_stepsI.*Li128E' ;; *) never+='|_groupI' ;; esac   # what wants more than it has
     sed -n 's/^\.*\(visible \)*\.entry \([^(]*\).*/\2/p' "$B"/ptx/*."$cc".ptx | grep -vE "$never" | sort -u >"$logs/all.$cc"
     begun=$((begun + 1))
     sed -n "s/^$cc [^ ]* //p" "$logs/said" | sort -u >"$logs/run.$cc"

@@ -126,6 +126,35 @@ Test(recur, wide_layers_go_as_the_plain_loops_do)
     CLEAN(plain_loops);
 }
 
+/* A GPU's groups of blocks, which send each other numbers through its memory, have the sums of a cluster's. */
+static weft__recurrence by(const char *way, weft *w, const layer *l)
+{
+    setenv("WEFT_RECUR", way, 1);
+    return run(w, l, true);
+}
+static void same_in_groups(weft *w, const layer *l)
+{
+    const weft__recurrence a = by("cluster", w, l), b = by("group", w, l);
+    same_bits(text(l), a.gates, b.gates, l->tokens * l->S);
+    same_bits(text(l), a.h, b.h, l->tokens * l->W);
+    same_bits(text(l), a.dh0, b.dh0, l->n * l->W);
+    if (a.dc0)
+        same_bits(text(l), a.dc0, b.dc0, l->n * l->H);
+}
+Test(recur, groups_of_blocks_have_the_bits_of_clusters)
+{
+    static const int64_t sizes[] = { 100, 200 };
+    const char *asked = getenv("WEFT_RECUR"), *capability = getenv("WEFT_EMU_CC");
+    if (!asked || strcmp(asked, "group") || !capability || strcmp(capability, "120"))
+        cr_skip_test("not asked for groups on an emulated GPU that has both");
+    weft *w = open_on(WEFT_CUDA);
+    for (int i = 0; i < COUNT(sizes); i++) {
+        dice_seed((uint64_t)i);
+        every_layer(w, sizes[i], i == 0 ? 9 : 2, 2, same_in_groups);
+    }
+    CLEAN(w);
+}
+
 /* Sums of one sign are where tensor cores, which cut what they add up, lose most: a step from positive
  * states by positive weights, and back. The largest error of a sum, as a part of it. */
 static double one_signed_error(weft *w, int64_t H)
