@@ -28,6 +28,7 @@ enum {
 /* of a tile in shared memory; + 4: what a warp reads lies in 32 banks, along rows and down columns */
 enum { LINE = TILE + 4 };
 typedef uint32_t line[LINE];
+typedef struct __align__(16) four { uint32_t x[4]; } four;
 typedef struct lane { int warp, group, part; } lane;
 __device__ static inline lane this_lane()
 {
@@ -72,11 +73,10 @@ __device__ static inline bool bring(line *to, int n, const rows &x)
         UNROLLED for (int k = 0; k < AT_ONCE; k++)
             v[k] = four_of(x, row + k * PASS, column, whole);
         UNROLLED for (int k = 0; k < AT_ONCE; k++) {
-            const uint32_t y[4] = { operand(x.factor * v[k].x), operand(x.factor * v[k].y),
-                                    operand(x.factor * v[k].z), operand(x.factor * v[k].w) };
-            *(float4 *)&to[row + k * PASS][column] = float4{ __uint_as_float(y[0]), __uint_as_float(y[1]),
-                                                             __uint_as_float(y[2]), __uint_as_float(y[3]) };
-            odd |= is_odd(y[0]) || is_odd(y[1]) || is_odd(y[2]) || is_odd(y[3]);
+            const four y = { { operand(x.factor * v[k].x), operand(x.factor * v[k].y),
+                               operand(x.factor * v[k].z), operand(x.factor * v[k].w) } };
+            *(four *)&to[row + k * PASS][column] = y;
+            odd |= is_odd(y.x[0]) || is_odd(y.x[1]) || is_odd(y.x[2]) || is_odd(y.x[3]);
         }
     }
     return odd;

@@ -261,14 +261,14 @@ Test(attention_cores, long_sums_are_not_cut)
         real *got[RESULTS] = { 0 }, *const q = (real *)(uintptr_t)a.q, *const v = (real *)(uintptr_t)a.v;
         memset(q, 0, (size_t)a.dk * sizeof *q);
         for (int64_t i = 0; i < a.keys * a.dv; i++)
-            v[i] = 1 + (real)dice(512) / 512;
+            v[i] = i < a.dv ? 4096 : (1 + (real)dice(1024) / 1024) / 16;
         attend(t, a, WEFT_TF32, got);
         for (int64_t c = 0; c < a.dv; c++) {
             double sum = 0;
             for (int64_t j = 0; j < a.keys; j++)
                 sum += (double)v[j * a.dv + c];
             close_to("the mean of the values", &got[Y][c], (real[]){ (real)(sum / (double)a.keys) }, 1,
-                     TOL(1e-13, has_cores(t) ? 5e-7 : 1e-5));
+                     TOL(1e-13, has_cores(t) ? 3e-6 : 1e-4));
         }
         forget(t);
     }
