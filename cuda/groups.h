@@ -26,7 +26,8 @@ static inline int power_for(int64_t n, int limit)
 }
 
 /* ---- elements ---- */
-/* A value as it is, rounded, before something is added to it: a row alone may be walked otherwise than many. */
+/* A value as it is, rounded, before something is added to it: a row alone may be walked otherwise than
+ * many. */
 __device__ static inline real unfused(real v)
 {
     made_anew(v);
