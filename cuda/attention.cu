@@ -135,10 +135,19 @@ static void attend_mean(weft__device *d, const weft__attention *a)
     const int64_t rows = a->sequences ? a->q_offset.host[a->sequences] - first : 0;
     LAUNCH(d, average_heads, blocks_for(rows * a->dv), THREADS, 0, *a, first, rows, each.y);
 }
+/* Is TF32 enough? Then the tensor cores multiply, which a double is not for. */
+static bool by_cores(const weft__device *d)
+{
+    return sizeof(real) == sizeof(float) && (d->precision == WEFT_TF32 || d->precision == WEFT_BF16);
+}
 void K(attention)(weft__device *d, const weft__attention *a)
 {
     if (a->mean) {
         attend_mean(d, a);
+        return;
+    }
+    if (by_cores(d)) {
+        attend_by_cores(d, a);
         return;
     }
     const int64_t pieces = pieces_of(a->dv), tiles = places(a->q_offset, a->sequences) * a->heads;
@@ -285,6 +294,10 @@ static void attend_back(weft__device *d, const weft__attention *a, real *all)
 }
 void K(attention_back)(weft__device *d, const weft__attention *a)
 {
+    if (by_cores(d)) {
+        attend_back_by_cores(d, a);
+        return;
+    }
     const int64_t sums = a->queries * a->heads;
     real *all = (real *)scratch(d, (size_t)(sums + (a->mean ? of_all_heads(a) : 0)) * sizeof(real));
     weft__attention each = *a;

@@ -7,7 +7,7 @@
  * sum. */
 #ifndef WEFT_GROUPS_H
 #define WEFT_GROUPS_H
-#include "cuda/cuda.h"
+#include "cuda/ptx.h"
 #include "core/shared/functions.h"
 #include "core/shared/nests.h"
 
@@ -26,6 +26,13 @@ static inline int power_for(int64_t n, int limit)
 }
 
 /* ---- elements ---- */
+/* A value as it is, rounded, before something is added to it: a row alone may be walked otherwise than
+ * many. */
+__device__ static inline real unfused(real v)
+{
+    made_anew(v);
+    return v;
+}
 /* Y[i] = the last argument, for i = first, first + step .. below n. Four loads are on their way before the
  * first store. */
 #define MAP(first, step, n, i, y, ...)                                                    \
@@ -40,7 +47,64 @@ static inline int power_for(int64_t n, int limit)
             if (from_ + k_ * by_ < n_)                                                    \
                 (y)[from_ + k_ * by_] = out_[k_];                                         \
     }
-#define MAP_FLAT(n, i, y, ...) MAP(first_index(), index_step(), n, i, y, __VA_ARGS__)
+
+/* ---- flat vectors ---- */
+/* Four neighbours, which are read and written at once where all vectors begin at a multiple of 16 bytes.
+ * Where one does not, and at the end, they go one by one, through the same arithmetic: so a number has the
+ * same bits wherever it stands. */
+typedef struct __align__(16) quad { real x[4]; } quad;
+static inline dim3 blocks_of_quads(int64_t n) { return blocks_for(parts(n, 4)); }
+__device__ static inline bool aligned(const real *x) { return (uintptr_t)x % 16 == 0; }
+/* Numbers i to i + 3 of n, `step` apart; what is not there is 0. whole: all are, aligned and neighbours. The
+ * compiler forgets by which way they came and what they are for (made_anew), or it would fuse a
+ * multiplication and an addition for one of the four and not for the next. */
+__device__ static inline quad quad_at(const real *x, int64_t i, int64_t n, bool whole, int64_t step = 1)
+{
+    quad q = {};
+    if (whole)
+        q = *(const quad *)(x + i);
+    else
+        for (int k = 0; k < 4; k++)
+            if (i + k < n)
+                q.x[k] = x[(i + k) * step];
+    for (int k = 0; k < 4; k++)
+        made_anew(q.x[k]);
+    return q;
+}
+__device__ static inline void put_quad(real *y, int64_t i, int64_t n, bool whole, quad q)
+{
+    for (int k = 0; k < 4; k++)
+        made_anew(q.x[k]);
+    if (whole)
+        *(quad *)(y + i) = q;
+    else
+        for (int k = 0; k < 4; k++)
+            if (i + k < n)
+                y[i + k] = q.x[k];
+}
+/* f of each; y + f if told. */
+template <class F, class... Q>
+__device__ static inline quad each_of(bool add, const quad &y, F f, const Q &...q)
+{
+    quad v;
+    for (int k = 0; k < 4; k++)
+        v.x[k] = unfused(f(q.x[k]...));
+    for (int k = 0; add && k < 4; k++)
+        v.x[k] += y.x[k];
+    return v;
+}
+#define EACH_QUAD(i, n) for (int64_t i = 4 * first_index(); i < (n); i += 4 * index_step())
+/* y[i] = f(x[i]...), or += if told, for all n. */
+template <class F, class... X>
+__device__ static inline void map_flat(int64_t n, real *y, bool add, F f, const X *...x)
+{
+    const bool fit = aligned(y) && (aligned(x) && ...);
+    EACH_QUAD(i, n) {
+        const bool whole = fit && i + 4 <= n;
+        put_quad(y, i, n, whole,
+                 each_of(add, add ? quad_at(y, i, n, whole) : quad{}, f, quad_at(x, i, n, whole)...));
+    }
+}
 
 /* ---- planes ---- */
 /* Threads (columns, rows). A plane without columns has its rows walked all the same: they may hold faults. */

@@ -18,11 +18,23 @@ template <int F> __device__ static inline real operation(real a, real b, real c)
 /* those not used are again the first, by its steps */
 typedef struct operands { const real *x[3]; } operands;
 
+/* numbers that follow one another, or one number for all */
+__device__ static inline bool fits(const real *x, int64_t step)
+{
+    return step == 0 || (step == 1 && aligned(x));
+}
 template <int F> __global__ static void flat_each(weft__grid g, int64_t n, operands o, real *y, bool add)
 {
     const real *a = o.x[0], *b = o.x[1], *c = o.x[2];
-    int64_t i = g.step[0][0], j = g.step[1][0], k = g.step[2][0];
-    MAP_FLAT(n, e, y, onto(&y[e], add, operation<F>(a[e * i], b[e * j], c[e * k])))
+    const int64_t i = g.step[0][0], j = g.step[1][0], k = g.step[2][0];
+    const bool fit = aligned(y) && fits(a, i) && fits(b, j) && fits(c, k);
+    EACH_QUAD(e, n) {
+        const bool whole = fit && e + 4 <= n;
+        put_quad(y, e, n, whole,
+                 each_of(add, add ? quad_at(y, e, n, whole) : quad{}, operation<F>,
+                         quad_at(a, e, n, whole && i, i), quad_at(b, e, n, whole && j, j),
+                         quad_at(c, e, n, whole && k, k)));
+    }
 }
 template <int F> __global__ static void rows_each(weft__grid g, int64_t rows, operands o, real *y, bool add)
 {
@@ -32,7 +44,7 @@ template <int F> __global__ static void rows_each(weft__grid g, int64_t rows, op
         const real *a = o.x[0] + place_in(g, last, 0, r), *b = o.x[1], *c = o.x[2];
         b += F == SPREAD ? 0 : place_in(g, last, 1, r), c += F == SELECT ? place_in(g, last, 2, r) : 0;
         real *to = y + r * n;
-        MAP_COLUMNS(n, e, to, onto(&to[e], add, operation<F>(a[e * i], b[e * j], c[e * k])))
+        MAP_COLUMNS(n, e, to, onto(&to[e], add, unfused(operation<F>(a[e * i], b[e * j], c[e * k]))))
     }
 }
 template <int F> static void walk(weft__device *d, const weft__grid *grid, operands o, real *y, bool add)
@@ -41,7 +53,7 @@ template <int F> static void walk(weft__device *d, const weft__grid *grid, opera
     int64_t n = elements_of(&g), width = g.rank ? g.size[g.rank - 1] : 1;
     shape s = plane_of(n ? n / width : 0, width);
     if (g.rank <= 1)
-        LAUNCH(d, flat_each<F>, blocks_for(n), THREADS, 0, g, n, o, y, add);
+        LAUNCH(d, flat_each<F>, blocks_of_quads(n), THREADS, 0, g, n, o, y, add);
     else
         LAUNCH(d, rows_each<F>, s.grid, s.threads, 0, g, n ? n / width : 0, o, y, add);
 }

@@ -63,11 +63,11 @@ __global__ static void clip_each(int64_t n, real limit, const weft__guard *g, re
 {
     double factor = (double)limit / (g->norm + 1e-6);
     if (factor < 1)
-        MAP_FLAT(n, i, x, x[i] * (real)factor)
+        map_flat(n, x, false, [=](real v) { return v * (real)factor; }, x);
 }
 void K(clip)(weft__device *d, int64_t n, real limit, const weft__guard *g, real *x)
 {
-    LAUNCH(d, clip_each, blocks_for(n), THREADS, 0, n, limit, g, x);
+    LAUNCH(d, clip_each, blocks_of_quads(n), THREADS, 0, n, limit, g, x);
 }
 
 /* ---- what is not finite ---- */
@@ -133,6 +133,16 @@ __global__ static void guard_count(weft__guard *g)
 void K(guard_end)(weft__device *d, weft__guard *g) { LAUNCH(d, guard_count, 1, 1, 0, g); }
 
 /* ---- updates ---- */
+/* of what a rule may do without */
+__device__ static inline quad quad_if(const real *x, int64_t i, int64_t n, bool whole)
+{
+    return x ? quad_at(x, i, n, whole) : quad{};
+}
+__device__ static inline void put_if(real *y, int64_t i, int64_t n, bool whole, const quad &q)
+{
+    if (y)
+        put_quad(y, i, n, whole, q);
+}
 __global__ static void update_each(int64_t n, weft__update u, const weft__guard *guard, const real *dx,
                                    real *m, real *v, real *a, real *x)
 {
@@ -142,13 +152,22 @@ __global__ static void update_each(int64_t n, weft__update u, const weft__guard 
     if (threadIdx.x == 0)
         r[0] = rule_of(&u, guard);
     __syncthreads();
-    for (int64_t i = first_index(); i < n; i += index_step())
-        update_one(&u, r, i, dx, m, v, a, x);
+    const bool fit = aligned(dx) && aligned(m) && aligned(v) && aligned(a) && aligned(x);
+    EACH_QUAD(i, n) {
+        const bool whole = fit && i + 4 <= n;
+        const quad g = quad_at(dx, i, n, whole);
+        quad of_m = quad_if(m, i, n, whole), of_v = quad_if(v, i, n, whole), of_a = quad_if(a, i, n, whole),
+             of_x = quad_at(x, i, n, whole);
+        for (int k = 0; k < 4; k++)
+            update_one(&u, r, k, g.x, m ? of_m.x : NULL, v ? of_v.x : NULL, a ? of_a.x : NULL, of_x.x);
+        put_if(m, i, n, whole, of_m), put_if(v, i, n, whole, of_v), put_if(a, i, n, whole, of_a);
+        put_quad(x, i, n, whole, of_x);
+    }
 }
 void K(update)(weft__device *d, int64_t n, const weft__update *u, const weft__guard *g, const real *dx,
                real *m, real *v, real *a, real *x)
 {
-    LAUNCH(d, update_each, blocks_for(n), THREADS, 0, n, *u, g, dx, m, v, a, x);
+    LAUNCH(d, update_each, blocks_of_quads(n), THREADS, 0, n, *u, g, dx, m, v, a, x);
 }
 
 /* ---- the same without writing, where only sizes do not prove that what is finite stays so ---- */

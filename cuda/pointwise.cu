@@ -13,18 +13,24 @@
 #endif
 
 /* ---- fills ---- */
-template <class T> __global__ static void fill_each(int64_t n, T value, T *y)
+__global__ static void fill_each(int64_t n, real value, real *y)
+{
+    const bool fit = aligned(y);
+    EACH_QUAD(i, n)
+        put_quad(y, i, n, fit && i + 4 <= n, quad{ { value, value, value, value } });
+}
+void K(fill)(weft__device *d, int64_t n, real value, real *y)
+{
+    LAUNCH(d, fill_each, blocks_of_quads(n), THREADS, 0, n, value, y);
+}
+__global__ static void fill_ints_each(int64_t n, int32_t value, int32_t *y)
 {
     for (int64_t i = first_index(); i < n; i += index_step())
         y[i] = value;
 }
-void K(fill)(weft__device *d, int64_t n, real value, real *y)
-{
-    LAUNCH(d, fill_each<real>, blocks_for(n), THREADS, 0, n, value, y);
-}
 void K(fill_ints)(weft__device *d, int64_t n, int32_t value, int32_t *y)
 {
-    LAUNCH(d, fill_each<int32_t>, blocks_for(n), THREADS, 0, n, value, y);
+    LAUNCH(d, fill_ints_each, blocks_for(n), THREADS, 0, n, value, y);
 }
 __global__ static void to_reals_each(int64_t n, const int32_t *x, real *y)
 {
@@ -70,16 +76,16 @@ __global__ static void scale_each(int64_t n, real factor, const real *by, bool d
 {
     if (by)
         factor = !divide ? *by : *by != 0 ? 1 / *by : 0;
-    MAP_FLAT(n, i, y, onto(&y[i], add, factor * x[i]))
+    map_flat(n, y, add, [=](real v) { return factor * v; }, x);
 }
 void K(scale)(weft__device *d, int64_t n, real factor, const real *x, real *y, bool add)
 {
-    LAUNCH(d, scale_each, blocks_for(n), THREADS, 0, n, factor, (const real *)0, false, x, y, add);
+    LAUNCH(d, scale_each, blocks_of_quads(n), THREADS, 0, n, factor, (const real *)0, false, x, y, add);
 }
 void K(scale_by)(weft__device *d, int64_t n, const real *factor, bool divide, const real *x, real *y,
                  bool add)
 {
-    LAUNCH(d, scale_each, blocks_for(n), THREADS, 0, n, (real)0, factor, divide, x, y, add);
+    LAUNCH(d, scale_each, blocks_of_quads(n), THREADS, 0, n, (real)0, factor, divide, x, y, add);
 }
 
 /* ---- functions ---- */
@@ -104,9 +110,10 @@ __global__ static void unary_each(int64_t n, real p, real q, const real *x, cons
                                   real *out, bool add)
 {
     if (ORDER == 0)
-        MAP_FLAT(n, i, out, onto(&out[i], add, function<F, 0>(x[i], 0, p, q)))
+        map_flat(n, out, add, [=](real a) { return function<F, 0>(a, 0, p, q); }, x);
     else
-        MAP_FLAT(n, i, out, onto(&out[i], add, g[i] * function<F, ORDER>(x[i], y[i], p, q)))
+        map_flat(
+            n, out, add, [=](real a, real b, real c) { return c * function<F, ORDER>(a, b, p, q); }, x, y, g);
 }
 typedef void unary_kernel(int64_t, real, real, const real *, const real *, const real *, real *, bool);
 static unary_kernel *const unaries[][3] = {
@@ -117,7 +124,7 @@ static unary_kernel *const unaries[][3] = {
 void K(unary)(weft__device *d, int f, int order, int64_t n, real p, real q, const real *x, const real *y,
               const real *g, real *out, bool add)
 {
-    LAUNCH(d, unaries[f][order], blocks_for(n), THREADS, 0, n, p, q, x, y, g, out, add);
+    LAUNCH(d, unaries[f][order], blocks_of_quads(n), THREADS, 0, n, p, q, x, y, g, out, add);
 }
 
 /* ---- gated linear units ---- */

@@ -90,6 +90,8 @@ PTX void mma_bf16(float (&d)[4], const uint32_t (&a)[4], const uint32_t (&b)[2])
 
 /* May be another number from here on, for all that the compiler knows: what follows from it is not
  * computed ahead and kept. */
+PTX void made_anew(float &x) { asm("" : "+f"(x)); }
+PTX void made_anew(double &x) { asm("" : "+d"(x)); }
 PTX void made_anew(float4 &v) { asm volatile("" : "+f"(v.x), "+f"(v.y), "+f"(v.z), "+f"(v.w)); }
 
 /* ---- copies from global to shared memory that go on by themselves ---- */

@@ -62,8 +62,15 @@ catches "weights in each other's place"              recur_group.cu      's/from
 unset WEFT_EMU_CC; export WEFT_RECUR=cluster
 catches "a missing barrier in a sum of a block"      sums.cu             '0,/^        __syncthreads\(\);/s///'                       test_kernels 'kernels/runs'
 catches "one tile too few"                           attention.cu        's/key < keys; key \+= TILE/key + 1 < keys; key += TILE/'   test_kernels 'kernels/attention'
+catches "TF32 where fp32 was asked for"              attention.cu        's/\(d->precision == WEFT_TF32 \|\|/(true ||/'                test_kernels 'kernels/attention'
+catches "rows of a fragment in each other's place"   attention_cores.h:attention_cores.cu 's/x\[s\]\[1\] = q\[0\], x\[s\]\[2\] = p\[4\]/x[s][1] = p[4], x[s][2] = q[0]/'  test_attention_cores
+catches "gradients of scores that are read too early" attention_cores_back.cu '/lay_out\(m, me, ds\)/{n;d}'                              test_attention_cores
+catches "a run that adds to what nobody wrote"       attention_cores_back.cu 's/\|\| s.key % run != 0/|| true/'                          test_attention_cores
+catches "infinity behind the mask, times 0"          attention_cores.cu  's/^    if \(odd\) \{ .*/    if (odd \&\& false) {/'             test_attention_cores '*/what_a*'
 catches "a missing guard at the tail"                pointwise.cu        's/i < n; i \+= index_step/i <= n; i += index_step/'        test_kernels 'kernels/flat'
-catches "a kernel on another stream"                 pointwise.cu        's/LAUNCH\(d, fill_each<real>, ([^,]*), THREADS, 0, /LAUNCH_RAW(fill_each<real>, \1, THREADS, 0, (cudaStream_t)0, /'  test_kernels 'kernels/flat'
+catches "four numbers where one is out of line"      groups.h:pointwise.cu 's/&& \(aligned\(x\) && \.\.\.\)/\&\& true/'              test_kernels_places
+catches "numbers behind the end, four at once"       groups.h:pointwise.cu 's/fit && i \+ 4 <= n/fit/'                               test_kernels_places
+catches "a kernel on another stream"                 pointwise.cu        's/LAUNCH\(d, fill_each, ([^,]*\)), THREADS, 0, /LAUNCH_RAW(fill_each, \1, THREADS, 0, (cudaStream_t)0, /'  test_kernels 'kernels/flat'
 catches "a count of blocks that is left behind"      groups.h:sums.cu    's/^            \*counter = 0;/            (void)0;/'            test_kernels 'kernels/sums'
 catches "blocks that each think themselves the last" groups.h:norm.cu    's/== blocks - 1/<= blocks - 1/'                          test_kernels 'kernels/layer_norm'
 catches "the first group's gain for all"             norm.cu             's/row % n.groups \* n.width : 0/0 : 0/'                   test_kernels 'kernels/layer_norm'

@@ -10,6 +10,8 @@ inline uint32_t pack_bf16(float low, float high)
 {
     return emu::to_bf16(low) | (uint32_t)emu::to_bf16(high) << 16;
 }
+inline void made_anew(float &) {}
+inline void made_anew(double &) {}
 inline void made_anew(float4 &) {}
 void mma_tf32(float (&d)[4], const uint32_t (&a)[4], const uint32_t (&b)[2]);
 void mma_bf16(float (&d)[4], const uint32_t (&a)[4], const uint32_t (&b)[2]);

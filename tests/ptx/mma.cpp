@@ -60,14 +60,23 @@ float not_a_number() /* the one that GPUs make */
     memcpy(&x, &bits, sizeof x);
     return x;
 }
-void plain_sums(float *sum, const double (*x)[N], int n, int) /* infinities and NaN are not cut */
+/* Infinities and NaN are not cut: where they are, and nowhere else. */
+void odd_sums(float *sum, double (*x)[N], int n, int extra)
 {
+    float odd[N] = {};
     for (int c = 0; c < N; c++) {
         double s = 0;
         for (int k = 0; k < n; k++)
             s += x[k][c];
-        sum[c] = s != s ? not_a_number() : (float)s;
+        if (s - s == 0)
+            continue;
+        odd[c] = s != s ? not_a_number() : (float)s;
+        for (int k = 0; k < n; k++)
+            x[k][c] = 0;
     }
+    cut_sums(sum, x, n, extra);
+    for (int c = 0; c < N; c++)
+        sum[c] = odd[c] != 0 ? odd[c] : sum[c];
 }
 bool finite(const float *x, int n)
 {
@@ -103,7 +112,10 @@ void multiply(Fragments &f, int at_once, int extra)
             for (int i = 0; i < at_once; i++)
                 for (int c = 0; c < N; c++)
                     x[1 + i][c] = (double)f.a[row][k + i] * f.b[k + i][c];
-            (cut ? cut_sums : plain_sums)(f.d[row], x, at_once + 1, extra);
+            if (cut)
+                cut_sums(f.d[row], x, at_once + 1, extra);
+            else
+                odd_sums(f.d[row], x, at_once + 1, extra);
         }
 }
 } // namespace
