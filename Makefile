@@ -273,6 +273,7 @@ nightly:
 	@$(MAKE) --no-print-directory starve LONG=1
 	@$(MAKE) --no-print-directory test-parallel MOMENTS=20
 	@$(MAKE) --no-print-directory planted-ptx WHOLE=1
+	@B=$(B) bash tests/ptx/sass.sh
 	@MAKE='$(MAKE)' CC='$(CC)' bash tests/adding.sh
 	@$(MAKE) --no-print-directory fuzz SECONDS=3600
 
