@@ -213,20 +213,21 @@ template <int WHAT, class T> __device__ static T together(group g, T v)
 }
 
 /* ---- blocks that share outputs ---- */
-/* Is this the last of so many blocks to be done? Then it sees what the others have written. The counter is
- * one of counters_of, and 0 again when all are done. All threads of the block must call. */
+/* Is this the last of so many blocks to be done? Then it sees what the others have written: who counts has
+ * a fence before and behind, and barriers hand on to it, and from it, what the block has done. The counter
+ * is one of counters_of, and 0 again when all are done. All threads of the block must call. */
 __device__ static inline bool is_last(unsigned *counter, unsigned blocks)
 {
     SHARED(last, bool);
-    __threadfence();
     __syncthreads();
     if (threadIdx.x == 0 && threadIdx.y == 0) {
+        __threadfence();
         last = atomicAdd(counter, 1u) == blocks - 1;
+        __threadfence();
         if (last)
             *counter = 0;
     }
     __syncthreads();
-    __threadfence();
     return last;
 }
 #endif

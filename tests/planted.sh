@@ -1,192 +1,208 @@
 #!/usr/bin/env bash
 # planted.sh: every safety net must catch the bug that was planted for it. MAKE and BUILD come from make. Each program of tests/planted
-# is built in the variant of its net and must be reported, with the words of that net; a net that stays silent is a failure.
+# is built in the variant of its net and must be reported, with the words of that net; a net that stays silent is a failure. As many
+# nets at once as there are cores, each in a folder of its own; what several of them need is built before.
 set -u
-good=0 all=0
-catches() {                             # NET VARIANT PROGRAM WORDS
-    local b=$BUILD${2:+/$2} out
+all=0 flags="-std=c11 -D_GNU_SOURCE -I. -O1 -c" libraries="$(${PKG_CONFIG:-pkg-config} --libs hdf5 zlib) -ldl -lm -lpthread"
+folder=$BUILD/planted
+rm -rf "$folder"; mkdir -p "$folder"
+build() {                               # VARIANT TARGET...
+    local out v=$1; shift
+    out=$($MAKE -s -j"$(nproc)" V="$v" "$@" 2>&1 </dev/null) || { printf '  FAIL  what the nets need is not built\n%s\n' "$out"; exit 1; }
+}
+net() {                                 # FUNCTION ARGUMENT...; into is its folder
     all=$((all + 1))
-    if ! out=$($MAKE -s V="$2" "$b/tests/planted/$3" 2>&1 </dev/null); then printf '  FAIL  %s: does not build\n%s\n' "$1" "$out"; return; fi
+    while [ "$(jobs -rp | wc -l)" -ge "$(nproc)" ]; do wait -n; done
+    into=$folder/$all
+    { mkdir "$into"; "$@"; rm -rf "$into"; } >"$folder/$all.log" 2>&1 </dev/null &
+}
+build asan "$BUILD/asan/tests/planted/leak"
+build double "$BUILD/double/tests/planted/derivative"
+build tsan "$BUILD/tsan/tests/planted/race"
+tests() { sed -nE 's/^net test_catches .* [a-z]+\/(test_[a-z_]+)$/\1/p' tests/planted.sh | sort -u | sed "s|^|$BUILD/tests/|"; }
+# shellcheck disable=SC2046
+build '' "$BUILD/tests/planted/block" "$BUILD/tests/planted/corrupt" "$BUILD/tests/hunt/hunt" "$BUILD/examples/g2p" "$BUILD/tests/starve_malloc.so" "$BUILD/weft" \
+    "$BUILD/tests/parallel/train" "$BUILD/tests/parallel/carry" "$BUILD/tests/parallel/ranks" $(tests)
+
+fuzz_catches() {                        # a reader that loses a byte of some lines
+    local out
+    if out=$($MAKE -s BUILD="$BUILD" fuzz READERS=planted RUNS=300000 2>&1 </dev/null); then printf '  FAIL  the fuzzers did not catch a planted reader\n%s\n' "$out"
+    elif printf '%s' "$out" | grep -q '1 silent changes'; then printf '  ok    a lost byte, by the fuzzers\n'
+    else printf '  FAIL  the fuzzers say\n%s\n' "$out"; fi
+}
+net fuzz_catches                         # the longest
+
+catches() {                             # NET VARIANT PROGRAM WORDS
+    local b=$BUILD${2:+/$2} out rc
     case $3 in
     race) out=$(TSAN_OPTIONS=exitcode=66 "$b/tests/planted/race" 2>&1 </dev/null) && rc=0 || rc=$?
           if [ $rc != 66 ]; then out=$(TSAN_OPTIONS=exitcode=66 setarch -R "$b/tests/planted/race" 2>&1 </dev/null) && rc=0 || rc=$?; fi ;;
-    *)    mkdir -p "$b/planted/tests"; cp "$b/tests/planted/$3" "$b/planted/test_$3"
-          out=$(B=$b/planted V=none bash tests/run.sh "$b/planted/test_$3" 2>&1 </dev/null) && rc=0 || rc=$? ;;
+    *)    mkdir -p "$into/tests"; cp "$b/tests/planted/$3" "$into/test_$3"
+          out=$(B=$into V=none bash tests/run.sh "$into/test_$3" 2>&1 </dev/null) && rc=0 || rc=$? ;;
     esac
-    if [ $rc != 0 ] && printf '%s' "$out" | grep -qE "$4"; then good=$((good + 1)); printf '  ok    %s\n' "$1"
+    if [ $rc != 0 ] && printf '%s' "$out" | grep -qE "$4"; then printf '  ok    %s\n' "$1"
     else printf '  FAIL  %s did not catch %s (exit status %s)\n' "$1" "$3" "$rc"; printf '%s\n' "$out" | head -n 30 | sed 's/^/        | /' | sed 's/ failed/ refused/'; fi
 }
-catches "a leak, by the address sanitizer"    asan   leak       'LeakSanitizer: detected memory leaks'
-catches "a block not given back, by CLEAN"    ''     block      '1 blocks were not given back'
-catches "a wrong derivative, by gradcheck"    double derivative 'gradcheck: off by'
-catches "a race, by the thread sanitizer"     tsan   race       'ThreadSanitizer: data race'
-catches "a corrupt file, by its checksums"    ''     corrupt    'load: EFORMAT'
+net catches "a leak, by the address sanitizer"    asan   leak       'LeakSanitizer: detected memory leaks'
+net catches "a block not given back, by CLEAN"    ''     block      '1 blocks were not given back'
+net catches "a wrong derivative, by gradcheck"    double derivative 'gradcheck: off by'
+net catches "a race, by the thread sanitizer"     tsan   race       'ThreadSanitizer: data race'
+net catches "a corrupt file, by its checksums"    ''     corrupt    'load: EFORMAT'
 
 # The hunt finds an operator that looks at its neighbour in memory, and nothing else that is needed for it.
-all=$((all + 1))
-out=$({ $MAKE -s V= "$BUILD/tests/hunt/hunt" && "$BUILD/tests/hunt/hunt" 40 1 --isa generic --planted; } 2>&1 </dev/null) && rc=0 || rc=$?
-if [ $rc != 0 ] && printf '%s' "$out" | grep -qE 'width [0-9]+: neighbour$' && printf '%s' "$out" | grep -qE '^hunt: 40 programs .* [1-9][0-9]* differences$'
-then good=$((good + 1)); echo "  ok    a neighbour that is looked at, by the hunt"
-else echo "  FAIL  the hunt did not catch the neighbour that is looked at (exit status $rc)"; printf '%s\n' "$out" | tail -n 30 | sed 's/^/        | /'; fi
+hunt_catches() {
+    local out rc
+    out=$("$BUILD/tests/hunt/hunt" 40 1 --isa generic --planted 2>&1 </dev/null) && rc=0 || rc=$?
+    if [ $rc != 0 ] && printf '%s' "$out" | grep -qE 'width [0-9]+: neighbour$' && printf '%s' "$out" | grep -qE '^hunt: 40 programs .* [1-9][0-9]* differences$'
+    then echo "  ok    a neighbour that is looked at, by the hunt"
+    else echo "  FAIL  the hunt did not catch the neighbour that is looked at (exit status $rc)"; printf '%s\n' "$out" | tail -n 30 | sed 's/^/        | /'; fi
+}
+net hunt_catches
 
 # A net that is a script around examples/g2p, linked with a source of the library that has a bug: SED must change it.
 script_catches() {                      # NET SOURCE SED WORDS SCRIPT ENVIRONMENT...
-    local into=$BUILD/planted/sources rc out words=$4 script=$5
-    all=$((all + 1))
-    rm -rf "$into"; mkdir -p "$into"
+    local rc out words=$4 script=$5
     sed -E "$3" "$2" >"$into/planted.c"
     if cmp -s "$2" "$into/planted.c"; then echo "  FAIL  $1: there is no such place in $2"; return; fi
-    if ! out=$({ $MAKE -s V= "$BUILD/examples/g2p" "$BUILD/tests/starve_malloc.so" && ${CC:-cc} -std=c11 -D_GNU_SOURCE -I. $(${PKG_CONFIG:-pkg-config} --cflags hdf5 zlib) -O1 -c -o "$into/planted.o" "$into/planted.c" &&
-            ${CC:-cc} -o "$into/g2p" "$BUILD"/examples/g2p*.o "$into/planted.o" "$BUILD/examples/common.a" "$BUILD/libweft.a" $(${PKG_CONFIG:-pkg-config} --libs hdf5 zlib) -ldl -lm -lpthread; } 2>&1 </dev/null); then
+    if ! out=$({ ${CC:-cc} $flags $(${PKG_CONFIG:-pkg-config} --cflags hdf5 zlib) -o "$into/planted.o" "$into/planted.c" &&
+            ${CC:-cc} -o "$into/g2p" "$BUILD"/examples/g2p*.o "$into/planted.o" "$BUILD/examples/common.a" "$BUILD/libweft.a" $libraries; } 2>&1 </dev/null); then
         printf '  FAIL  %s: does not build\n%s\n' "$1" "$out"; return
     fi
     out=$(env G2P="$(realpath "$into/g2p")" B="$BUILD" "${@:6}" bash "tests/$script" 2>&1 </dev/null) && rc=0 || rc=$?
-    if [ $rc != 0 ] && printf '%s' "$out" | grep -qE "$words"; then good=$((good + 1)); printf '  ok    %s\n' "$1"
+    if [ $rc != 0 ] && printf '%s' "$out" | grep -qE "$words"; then printf '  ok    %s\n' "$1"
     else printf '  FAIL  %s did not catch its bug (exit status %s)\n' "$1" "$rc"; printf '%s\n' "$out" | tail -n 30 | sed 's/^/        | /'; fi
 }
-script_catches "a file written in place, by kills"      io/file_write.c 's/t->temporary, O_WRONLY \| O_CREAT \| O_EXCL/t->base, O_WRONLY | O_CREAT | O_TRUNC/; s/renameat\(.*\) == 0;/true;/' \
+net script_catches "a file written in place, by kills"      io/file_write.c 's/t->temporary, O_WRONLY \| O_CREAT \| O_EXCL/t->base, O_WRONLY | O_CREAT | O_TRUNC/; s/renameat\(.*\) == 0;/true;/' \
     'kill: .* [1-9][0-9]* (differ|lost),' kill.sh KILLS=60
-script_catches "memory taken for granted, by starving"  io/checkpoint/checkpoint.c 's/if \(!host\) \{/if (0) {/' 'starve: .* [1-9][0-9]* crashes' starve.sh
+net script_catches "memory taken for granted, by starving"  io/checkpoint/checkpoint.c 's/if \(!host\) \{/if (0) {/' 'starve: .* [1-9][0-9]* crashes' starve.sh
 # A net that is a test, linked with a source of the library that has a bug: SED must change it.
 test_catches() {                        # NET SOURCE SED TEST
-    local into=$BUILD/planted/sources rc out
-    all=$((all + 1))
-    rm -rf "$into"; mkdir -p "$into"
+    local rc out
     sed -E "$3" "$2" >"$into/planted.c"
     if cmp -s "$2" "$into/planted.c"; then echo "  FAIL  $1: there is no such place in $2"; return; fi
-    if ! out=$({ $MAKE -s V= "$BUILD/tests/$(basename "$4")" && ${CC:-cc} -std=c11 -D_GNU_SOURCE -I. -O1 -c -o "$into/planted.o" "$into/planted.c" &&
-            ${CC:-cc} -o "$into/$(basename "$4")" "$BUILD/tests/$4.o" "$into/planted.o" "$BUILD/libweft.a" -lcriterion -ljansson $(${PKG_CONFIG:-pkg-config} --libs hdf5 zlib) -ldl -lm -lpthread; } 2>&1 </dev/null); then
+    if ! out=$({ ${CC:-cc} $flags -o "$into/planted.o" "$into/planted.c" &&
+            ${CC:-cc} -o "$into/$(basename "$4")" "$BUILD/tests/$4.o" "$into/planted.o" "$BUILD/libweft.a" -lcriterion -ljansson $libraries; } 2>&1 </dev/null); then
         printf '  FAIL  %s: does not build\n%s\n' "$1" "$out"; return
     fi
     if out=$("$into/$(basename "$4")" 2>&1 </dev/null); then printf '  FAIL  %s: the test did not catch its bug\n' "$1"
-    elif printf '%s' "$out" | grep -q 'Failing: [1-9]'; then good=$((good + 1)); printf '  ok    %s\n' "$1"
+    elif printf '%s' "$out" | grep -q 'Failing: [1-9]'; then printf '  ok    %s\n' "$1"
     else printf '  FAIL  %s: the test says\n%s\n' "$1" "$out"; fi
 }
-test_catches "a planner's rule a little wrong, by its second writing" plan/fits.c 's/weft__gaps_from\(b->gaps, length\)/weft__gaps_from(b->gaps, length + 1)/' plan/test_planners_random
-test_catches "an order that is not drawn, by drawing it before" plan/chunk.c 's/weft__plan_drawn\(o, n\)/weft__plan_order(n)/' plan/test_endless
-test_catches "a fuller row that is closed, by data without end"  plan/slots.c 's/heap\[0\]\.load \+= len\[order\[k\]\]/heap[0].load += len[order[n - 1 - k]]/' plan/test_endless
-test_catches "a step's rows counted one too many, by their sum"  plan/cost.c 's/step_ms\(c, \(double\)k\)/step_ms(c, (double)k + 1)/' plan/test_cost
-test_catches "packed weights of before a change"        autograd/kept.c 's/same = k->of\[i\]\.changed == .*;/same = true;/' rnn/test_step
-test_catches "a projection of another row"              rnn/step.c 's/id\[i\] < 0 \? \(int32_t\)rows : id\[i\]/id[i] < 0 ? 0 : id[i]/' rnn/test_step
-test_catches "a gate and a skip in unlike layouts"     autograd/norm.c 's/i = s->batch \? 1 : 0;/i = 0;/' forecast/test_blocks
-test_catches "a head's parameters in another's place"   autograd/concat_lists.c 's/Y\(c, i \/ n\) \+ i % n \* w/Y(c, i \/ n) + (n - 1 - i % n) * w/' forecast/test_blocks
-test_catches "a head's gradient from another's place"   autograd/concat_lists.c 's/\.x = dy \+ i % n \* w/.x = dy/' forecast/test_blocks
-test_catches "last states of the other direction"       rnn/state_rows.c 's/last\[k % m->directions\]\.device/last[0].device/' rnn/test_rnn
-test_catches "an empty sequence without its first state"  rnn/state_rows.c 's/m\.given\[s\] = stack && e->none\.host/m.given[s] = false/' rnn/test_rnn
-test_catches "a beam that is dropped too early"         rnn/beam.c 's/!\(promise\(b, b->next\.score\[from \+ alive - 1\], length\)/!(worth(b, b->next.score[from + alive - 1], length)/' rnn/test_beam
-test_catches "a state of another row"                   rnn/decoder.c 's/all = d->next\.parent\[r\] == r;/all = true;/' rnn/test_decode
-test_catches "parts of a weight that share what is kept"  autograd/linear.c 's/WEFT__KEPT_PART \+ \(int\)\(how\(c\)->from \/ how\(c\)->rows\)/WEFT__KEPT_PART/' rnn/test_step
-test_catches "a forecast from another series' window"   rnn/forecast/rolling.c 's/predicted \+= r->future_len\[i\+\+\] \* columns/i++/' forecast/test_rolling_forecast
-test_catches "masks by the number within a shard"       parallel/update.c 's/b->id\[i\] = b->place\[i\];/b->id[i] = i;/' parallel/test_shards
-test_catches "a mean of means"                          parallel/update.c 's/p->shards == 1 \? weft_mean_loss/true ? weft_mean_loss/' parallel/test_shards
-test_catches "masks of sequences that no one knows"     autograd/dropout.c 's/if \(!shard \|\| kept/if (true || kept/' parallel/test_shards
+net test_catches "a planner's rule a little wrong, by its second writing" plan/fits.c 's/weft__gaps_from\(b->gaps, length\)/weft__gaps_from(b->gaps, length + 1)/' plan/test_planners_random
+net test_catches "an order that is not drawn, by drawing it before" plan/chunk.c 's/weft__plan_drawn\(o, n\)/weft__plan_order(n)/' plan/test_endless
+net test_catches "a fuller row that is closed, by data without end"  plan/slots.c 's/heap\[0\]\.load \+= len\[order\[k\]\]/heap[0].load += len[order[n - 1 - k]]/' plan/test_endless
+net test_catches "a step's rows counted one too many, by their sum"  plan/cost.c 's/step_ms\(c, \(double\)k\)/step_ms(c, (double)k + 1)/' plan/test_cost
+net test_catches "packed weights of before a change"        autograd/kept.c 's/same = k->of\[i\]\.changed == .*;/same = true;/' rnn/test_step
+net test_catches "a projection of another row"              rnn/step.c 's/id\[i\] < 0 \? \(int32_t\)rows : id\[i\]/id[i] < 0 ? 0 : id[i]/' rnn/test_step
+net test_catches "a gate and a skip in unlike layouts"     autograd/norm.c 's/i = s->batch \? 1 : 0;/i = 0;/' forecast/test_blocks
+net test_catches "a head's parameters in another's place"   autograd/concat_lists.c 's/Y\(c, i \/ n\) \+ i % n \* w/Y(c, i \/ n) + (n - 1 - i % n) * w/' forecast/test_blocks
+net test_catches "a head's gradient from another's place"   autograd/concat_lists.c 's/\.x = dy \+ i % n \* w/.x = dy/' forecast/test_blocks
+net test_catches "last states of the other direction"       rnn/state_rows.c 's/last\[k % m->directions\]\.device/last[0].device/' rnn/test_rnn
+net test_catches "an empty sequence without its first state"  rnn/state_rows.c 's/m\.given\[s\] = stack && e->none\.host/m.given[s] = false/' rnn/test_rnn
+net test_catches "a beam that is dropped too early"         rnn/beam.c 's/!\(promise\(b, b->next\.score\[from \+ alive - 1\], length\)/!(worth(b, b->next.score[from + alive - 1], length)/' rnn/test_beam
+net test_catches "a state of another row"                   rnn/decoder.c 's/all = d->next\.parent\[r\] == r;/all = true;/' rnn/test_decode
+net test_catches "parts of a weight that share what is kept"  autograd/linear.c 's/WEFT__KEPT_PART \+ \(int\)\(how\(c\)->from \/ how\(c\)->rows\)/WEFT__KEPT_PART/' rnn/test_step
+net test_catches "a forecast from another series' window"   rnn/forecast/rolling.c 's/predicted \+= r->future_len\[i\+\+\] \* columns/i++/' forecast/test_rolling_forecast
+net test_catches "masks by the number within a shard"       parallel/update.c 's/b->id\[i\] = b->place\[i\];/b->id[i] = i;/' parallel/test_shards
+net test_catches "a mean of means"                          parallel/update.c 's/p->shards == 1 \? weft_mean_loss/true ? weft_mean_loss/' parallel/test_shards
+net test_catches "masks of sequences that no one knows"     autograd/dropout.c 's/if \(!shard \|\| kept/if (true || kept/' parallel/test_shards
 # Ranks of tests/parallel/pairs.c, linked with a source that has a bug.
 ranks_catch() {                         # NET SOURCE SED PARTS WORDS
-    local into=$BUILD/planted/sources rc out
-    all=$((all + 1))
-    rm -rf "$into"; mkdir -p "$into"
+    local rc out
     sed -E "$3" "$2" >"$into/planted.c"
     if cmp -s "$2" "$into/planted.c"; then echo "  FAIL  $1: there is no such place in $2"; return; fi
-    if ! out=$({ $MAKE -s V= "$BUILD/tests/parallel/train" "$BUILD/tests/parallel/carry" "$BUILD/tests/parallel/ranks" && ${CC:-cc} -std=c11 -D_GNU_SOURCE -I. -O1 -c -o "$into/planted.o" "$into/planted.c" &&
-            for p in train carry; do ${CC:-cc} -o "$into/$p" "$BUILD/tests/parallel/$p.o" "$into/planted.o" "$BUILD/libweft.a" $(${PKG_CONFIG:-pkg-config} --libs hdf5 zlib) -ldl -lm -lpthread || exit; done; } 2>&1 </dev/null); then
+    if ! out=$({ ${CC:-cc} $flags -o "$into/planted.o" "$into/planted.c" &&
+            for p in train carry; do ${CC:-cc} -o "$into/$p" "$BUILD/tests/parallel/$p.o" "$into/planted.o" "$BUILD/libweft.a" $libraries || exit; done; } 2>&1 </dev/null); then
         printf '  FAIL  %s: does not build\n%s\n' "$1" "$out"; return
     fi
     out=$(B="$BUILD" TRAIN=$(realpath "$into/train") CARRY=$(realpath "$into/carry") PARTS=$4 WEFT_PARALLEL_TIMEOUT=5 bash tests/test_parallel.sh 2>&1 </dev/null) && rc=0 || rc=$?
-    if [ $rc != 0 ] && printf '%s' "$out" | grep -qE 'not so: '"$5"; then good=$((good + 1)); printf '  ok    %s\n' "$1"
+    if [ $rc != 0 ] && printf '%s' "$out" | grep -qE 'not so: '"$5"; then printf '  ok    %s\n' "$1"
     else printf '  FAIL  %s: ranks did not catch it (exit status %s)\n' "$1" "$rc"; printf '%s\n' "$out" | tail -n 30 | sed 's/^/        | /'; fi
 }
-ranks_catch "sums in the order of arrival, by other ranks' bytes" parallel/exchange.c \
+net ranks_catch "sums in the order of arrival, by other ranks' bytes" parallel/exchange.c \
     's/^    int middle = weft__tree_middle\(tree\);/    for (int i = 1; n \&\& i < x->terms; i++) weft__add(x->p, n, x->term[0].x, x->term[i].x);\n    if (n) return x->term[0].x;\n&/' bytes 'the same bytes'
-ranks_catch "a ring in place of the tree, by other ranks' bytes"  parallel/exchange.c \
+net ranks_catch "a ring in place of the tree, by other ranks' bytes"  parallel/exchange.c \
     's/^    int middle = weft__tree_middle\(tree\);/    int own = x->p->done, last = x->terms - 1;\n    for (int i = last; n \&\& i > own; i--) weft__add(x->p, n, x->term[i - 1].x, x->term[i].x);\n    if (n) { weft__add(x->p, n, x->term[0].x, x->term[own].x); return x->term[0].x; }\n&/' bytes 'the same bytes'
-ranks_catch "an update that one skips, where no one looks"        parallel/agree.c \
+net ranks_catch "an update that one skips, where no one looks"        parallel/agree.c \
     's/if \(a->print\[i\] != b->print\[i\]\)/if (n > 99)/' failures 'an update that one skips'
 
-ranks_catch "gradients that leave before they are final"          parallel/overlap.c \
+net ranks_catch "gradients that leave before they are final"          parallel/overlap.c \
     's/p->least\[x->posted\] >= entry/p->least[x->posted] >= entry - 1/' bytes 'the same bytes'
-ranks_catch "chunks of a failed update that stay under way"        parallel/overlap.c \
+net ranks_catch "chunks of a failed update that stay under way"        parallel/overlap.c \
     's/^    weft__exchange\(p\);//' failures 'the same bytes'
-ranks_catch "no barrier after a common call, by ranks that go on"  parallel/common.c \
+net ranks_catch "no barrier after a common call, by ranks that go on"  parallel/common.c \
     's/^    for \(int d = 1; d < all; d \*= 2\) \{/    return true;\n&/' goes_on 'each rank killed'
-ranks_catch "a link to GPUs that outlives one of its ranks"        parallel/common.c \
+net ranks_catch "a link to GPUs that outlives one of its ranks"        parallel/common.c \
     's/^    weft__link_down\(p\);.*//' linked_on 'the others go on'
-ranks_catch "a half that is handed out before it is added up"      parallel/halving.c \
+net ranks_catch "a half that is handed out before it is added up"      parallel/halving.c \
     's/^        d->k->scale\(d, keeps\.n.*//' linked 'the same bytes'
-ranks_catch "no look at the next rank while a GPU waits"           parallel/link.c \
+net ranks_catch "no look at the next rank while a GPU waits"           parallel/link.c \
     's/: p->transport->test\(p->linked\.next\.number\);/: 0;/' linked_on 'the others go on'
-ranks_catch "results by their number within a shard"               parallel/gather.c \
+net ranks_catch "results by their number within a shard"               parallel/gather.c \
     's/return p->w->status \? -1 : b->place\[from \+ i\];/return p->w->status ? -1 : i;/' gathered 'results alone'
-ranks_catch "results whose end is not marked"                      parallel/gather.c \
+net ranks_catch "results whose end is not marked"                      parallel/gather.c \
     's/, 0xFF, /, 0, /' gathered 'results of 3 ranks'
-ranks_catch "one without memory for results, who tells nobody"     parallel/gather.c \
+net ranks_catch "one without memory for results, who tells nobody"     parallel/gather.c \
     's/if \(!weft__agree\(p, its_results, NULL, 0\)\)/if (p->w->status)/' gathered 'one has no memory for them'
 
-ranks_catch "states that a file does not have from all ranks"       parallel/states.c \
+net ranks_catch "states that a file does not have from all ranks"       parallel/states.c \
     's/if \(q != p->world\.rank\)/if (0)/' carried 'the same bytes'
-ranks_catch "a rank that is lost with its states, and no one says so" parallel/await.c \
+net ranks_catch "a rank that is lost with its states, and no one says so" parallel/await.c \
     's/ && !p->batch\.carries\)/)/' carried 'a rank is lost, and its states'
-test_catches "a state that would leave its shard"       plan/split.c 's/if \(shard_of\(t, from->row\) != shard_of\(t, s->row\)\)/if (0)/' plan/test_split
+net test_catches "a state that would leave its shard"       plan/split.c 's/if \(shard_of\(t, from->row\) != shard_of\(t, s->row\)\)/if (0)/' plan/test_split
 
 # The definitions of planners in Python, beside a command linked with a source that has a bug.
 definitions_catch() {                   # NET SOURCE SED WORDS
-    local into=$BUILD/planted/sources out
-    all=$((all + 1))
-    rm -rf "$into"; mkdir -p "$into"
+    local out
     sed -E "$3" "$2" >"$into/planted.c"
     if cmp -s "$2" "$into/planted.c"; then echo "  FAIL  $1: there is no such place in $2"; return; fi
-    if ! out=$({ $MAKE -s V= "$BUILD/weft" && ${CC:-cc} -std=c11 -D_GNU_SOURCE -I. -O1 -c -o "$into/planted.o" "$into/planted.c" &&
-            ${CC:-cc} -o "$into/weft" "$BUILD"/tools/*.o "$BUILD"/tools/*/*.o "$into/planted.o" "$BUILD/libweft.a" -ljansson $(${PKG_CONFIG:-pkg-config} --libs hdf5 zlib) -ldl -lm -lpthread; } 2>&1 </dev/null); then
+    if ! out=$({ ${CC:-cc} $flags -o "$into/planted.o" "$into/planted.c" &&
+            ${CC:-cc} -o "$into/weft" "$BUILD"/tools/*.o "$BUILD"/tools/*/*.o "$into/planted.o" "$BUILD/libweft.a" -ljansson $libraries; } 2>&1 </dev/null); then
         printf '  FAIL  %s: does not build\n%s\n' "$1" "$out"; return
     fi
     if out=$(B=$into V='' bash tests/test_reference.sh 2>&1 </dev/null); then printf '  FAIL  %s: it did not catch its bug\n' "$1"
-    elif printf '%s' "$out" | grep -qE "$4"; then good=$((good + 1)); printf '  ok    %s\n' "$1"
+    elif printf '%s' "$out" | grep -qE "$4"; then printf '  ok    %s\n' "$1"
     else printf '  FAIL  %s: it says\n%s\n' "$1" "$out"; fi
 }
 if command -v python3 >/dev/null; then
-    definitions_catch "a bound a little wrong, by its definition in Python" plan/figures.c 's/(len\[order\[long_ones\]\]) > capacity/\1 >= capacity/' 'l2 is [0-9]+, by its definition'
+    net definitions_catch "a bound a little wrong, by its definition in Python" plan/figures.c 's/(len\[order\[long_ones\]\]) > capacity/\1 >= capacity/' 'l2 is [0-9]+, by its definition'
 else echo "  no python3: the definitions of planners had no bug to catch"; fi
-all=$((all + 1))                        # the fuzzers' net: a reader that loses a byte of some lines
-if out=$($MAKE -s BUILD="$BUILD" fuzz READERS=planted RUNS=300000 2>&1 </dev/null); then printf '  FAIL  the fuzzers did not catch a planted reader\n%s\n' "$out"
-elif printf '%s' "$out" | grep -q '1 silent changes'; then good=$((good + 1)); printf '  ok    a lost byte, by the fuzzers\n'
-else printf '  FAIL  the fuzzers say\n%s\n' "$out"; fi
-
 # The rules of the house, each in a copy of the tree in which one line breaks it.
 lint_catches() {                        # NET RULE FILE LINE WORDS: LINE is a line more at the end of FILE, or /WORD/d
-    local into=$BUILD/planted/tree out rc b; b=$(realpath "$BUILD")
-    all=$((all + 1))
-    rm -rf "$into"; mkdir -p "$into"
+    local out rc b; b=$(realpath "$BUILD")
     git ls-files -z | xargs -0 cp --parents -t "$into"
     case $4 in /*/d) sed -i "$4" "$into/$3" ;; *) printf '%s\n' "$4" >>"$into/$3" ;; esac
     out=$(cd "$into" && git init -q . && git add -A && B=$b WEFT_NO_TIDY=1 ONLY=$2 bash tests/lint.sh 2>&1 </dev/null) && rc=0 || rc=$?
-    if [ $rc != 0 ] && printf '%s' "$out" | grep -qF "$5"; then good=$((good + 1)); printf '  ok    %s, by lint\n' "$1"
+    if [ $rc != 0 ] && printf '%s' "$out" | grep -qF "$5"; then printf '  ok    %s, by lint\n' "$1"
     else printf '  FAIL  lint did not catch %s (exit status %s)\n' "$1" "$rc"; printf '%s\n' "$out" | tail -n 30 | sed 's/^/        | /'; fi
-    rm -rf "$into"
 }
-lint_catches "a floor that knows one above it"       include_order            io/text.c          '#include "rnn/rnn.h"'             'io/text.c may not include rnn/'
-lint_catches "forecasting known below its room"      include_order            rnn/states.c       '#include "rnn/forecast/forecast.h"' 'rnn/states.c may not include rnn/forecast/'
-lint_catches "a header that declares another floor's" declared_where_defined  nn/nn.h            'void weft__ids_of(void);' 'weft__ids_of is declared in nn/nn.h'
-lint_catches "a function that nobody tests"          public_functions_are_tested nn/api_nn.h     'WEFT_API void weft_never_''tried(void);' 'is in no test and no example'
-lint_catches "a function without its row"            functions_have_their_row docs/api.md        '/weft_topk/d'                     'weft_topk is not in docs/api.md'
-lint_catches "a document that names what is gone"    documents_name_what_is   docs/tutorial.md   'Call `weft_renamed_''long_ago`.'  'is in a document only'
-lint_catches "a line too long for a public header"   columns                  nn/api_nn.h        "/* $(printf 'x%.0s' {1..96}) */"  'nn/api_nn.h:'
-lint_catches "a line too long for code on a page"    code_of_pages            docs/tutorial.md   $'```c\n'"x = $(printf '1 + %.0s' {1..22})"$'1;\n```' 'docs/tutorial.md:'
-lint_catches "a result that was typed"               lessons_type_no_results  lessons/03_bptt/lesson.md 'It is 3.1415 here.' 'lessons/03_bptt/lesson.md: 3.1415'
-lint_catches "a function of 41 lines"                function_sizes           nn/flat.c          "int long_one(void)"$'\n{'"$(printf '\n    ;%.0s' {1..38})"$'\n}' 'nn/flat.c: long_one has 41 lines'
+net lint_catches "a floor that knows one above it"       include_order            io/text.c          '#include "rnn/rnn.h"'             'io/text.c may not include rnn/'
+net lint_catches "forecasting known below its room"      include_order            rnn/states.c       '#include "rnn/forecast/forecast.h"' 'rnn/states.c may not include rnn/forecast/'
+net lint_catches "a header that declares another floor's" declared_where_defined  nn/nn.h            'void weft__ids_of(void);' 'weft__ids_of is declared in nn/nn.h'
+net lint_catches "a function that nobody tests"          public_functions_are_tested nn/api_nn.h     'WEFT_API void weft_never_''tried(void);' 'is in no test and no example'
+net lint_catches "a function without its row"            functions_have_their_row docs/api.md        '/weft_topk/d'                     'weft_topk is not in docs/api.md'
+net lint_catches "a document that names what is gone"    documents_name_what_is   docs/tutorial.md   'Call `weft_renamed_''long_ago`.'  'is in a document only'
+net lint_catches "a line too long for a public header"   columns                  nn/api_nn.h        "/* $(printf 'x%.0s' {1..96}) */"  'nn/api_nn.h:'
+net lint_catches "a line too long for code on a page"    code_of_pages            docs/tutorial.md   $'```c\n'"x = $(printf '1 + %.0s' {1..22})"$'1;\n```' 'docs/tutorial.md:'
+net lint_catches "a result that was typed"               lessons_type_no_results  lessons/03_bptt/lesson.md 'It is 3.1415 here.' 'lessons/03_bptt/lesson.md: 3.1415'
+net lint_catches "a function of 41 lines"                function_sizes           nn/flat.c          "int long_one(void)"$'\n{'"$(printf '\n    ;%.0s' {1..38})"$'\n}' 'nn/flat.c: long_one has 41 lines'
 
 # The documents' net: pages of which one block does not print what is shown.
 page_catches() {                        # NET WORDS SHOWN: what stands below a block that prints 1.25
-    local out page=$BUILD/planted/page.md
-    all=$((all + 1))
+    local out rc page=$into/page.md
     printf '```c\nprintf("%%.2f of it\\n", 1.25);\n```\n%s\n' "$3" >"$page"
-    if out=$($MAKE -s V= "$BUILD/libweft.a" && B=$BUILD V='' bash tests/doccheck.sh "$page" 2>&1 </dev/null); then rc=0; else rc=1; fi
-    if [ "$rc" = "$([ -n "$2" ] && echo 1 || echo 0)" ] && printf '%s' "$out" | grep -qF "$2"; then good=$((good + 1)); printf '  ok    %s, by doccheck\n' "$1"
+    if out=$(B=$BUILD V='' bash tests/doccheck.sh "$page" 2>&1 </dev/null); then rc=0; else rc=1; fi
+    if [ "$rc" = "$([ -n "$2" ] && echo 1 || echo 0)" ] && printf '%s' "$out" | grep -qF "$2"; then printf '  ok    %s, by doccheck\n' "$1"
     else printf '  FAIL  doccheck: %s (exit status %s)\n%s\n' "$1" "$rc" "$out"; fi
 }
-page_catches "output that no page shows"      'prints what is not shown'  ''
-page_catches "another number than the page's" 'the page shows "1.28 of it", it prints "1.25 of it"' $'```text\n1.28 of it\n```'
-page_catches "another word than the page's"   'it prints "1.25 of it"'    $'```text\n1.25 of us\n```'
-page_catches "a line that is not printed"     'the page shows "2"'        $'```text\n1.25 of it\n2\n```'
-page_catches "a line that is not shown"       'the page shows ""'         $'```text\n```'
-page_catches "nothing where all agrees"       ''                          $'```text\n1.25 of ..\n```'
+net page_catches "output that no page shows"      'prints what is not shown'  ''
+net page_catches "another number than the page's" 'the page shows "1.28 of it", it prints "1.25 of it"' $'```text\n1.28 of it\n```'
+net page_catches "another word than the page's"   'it prints "1.25 of it"'    $'```text\n1.25 of us\n```'
+net page_catches "a line that is not printed"     'the page shows "2"'        $'```text\n1.25 of it\n2\n```'
+net page_catches "a line that is not shown"       'the page shows ""'         $'```text\n```'
+net page_catches "nothing where all agrees"       ''                          $'```text\n1.25 of ..\n```'
+wait
+for ((i = 1; i <= all; i++)); do cat "$folder/$i.log"; done
+good=$(cat "$folder"/*.log | grep -c '^  ok ')
 echo "$good of $all nets hold"
 [ "$good" = "$all" ]

@@ -106,6 +106,7 @@ catches "an algorithm by the number of rows"         blas.cu             's/of.m
 catches "a sum over k that is divided"               blas.cu             's/of->ta \? ROOM : 0\)/ROOM)/'  test_kernel_bits 'bits/a_product_does*'
 catches "rows for company that replace a sum"        blas.cu             's/^        if \(p->add\)/        if (false)/'                   test_kernels 'kernels/gemm_of*'
 catches "lines that are thought to lie better"       blas.cu             's/\(step \| to_next\) \* sizeof/(to_next) * sizeof/'           test_kernels 'kernels/gemm'
+catches "one GPU's attributes taken for another's"   recur_choice.cu     's/facts\[d->index\]/facts[0]/'                           test_cuda_recur 'recur_choice/each_gpu*'
 catches "the slowest way"                            recur_tune.cu       's/t->least\[way\] < t->least\[best\]/!(t->least[way] < t->least[best])/'  test_cuda_recur 'recur_choice/the_fast*'
 catches "a way that is timed and not kept"           recur_tune.cu       's/^    keep_finding\(d, OF_CLASSES.*//'                      test_cuda_recur 'recur_choice/the_fast*'
 catches "a child on its parent's GPU"                table.cu            's/&& is_orphan\(d\)/\&\& false/'                         test_cuda_emulated 'emulated/a_child*'

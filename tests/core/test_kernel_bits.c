@@ -235,8 +235,8 @@ Test(bits, a_product_with_rows_for_company_does_not_know_its_neighbours)
 
 Test(bits, attention_of_a_sequence_does_not_know_its_neighbours)
 {
-    static const int32_t offset[] = { 0, 3, 3, 110, 117, 677 }, map_offset[678];
-    enum { S = 5, HEADS = 2, N = 677 };
+    enum { S = 5, HEADS = 2, N = CHECK_SANITIZED ? 300 : 677 };
+    static const int32_t offset[] = { 0, 3, 3, 110, 117, N }, map_offset[N + 1];
     ON_EVERY_TABLE(t)
         /* 4 .. 7: heads so wide that matrix tiles serve; 6 .. 9: the mean of the heads */
         for (int way_of = 0; way_of < 10; way_of++) {
@@ -297,7 +297,7 @@ Test(bits, attention_of_a_sequence_does_not_know_its_neighbours)
 Test(bits, attention_of_a_query_does_not_know_the_other_queries)
 {
     enum { HEADS = 2, DK = 44, DV = 37 };
-    const int32_t Q = getenv("WEFT_SMALL") ? 20 : 140, all[] = { 0, Q };
+    const int32_t Q = getenv("WEFT_SMALL") ? 20 : CHECK_SANITIZED ? 40 : 140, all[] = { 0, Q };
     ON_EVERY_TABLE(t)
         for (int shared = 0; shared < 4; shared++) { /* 2, 3: the mean of heads, few keys and many */
             const int32_t KEYS = shared < 3 ? 300 : 600, keys[] = { 0, KEYS };

@@ -2,7 +2,7 @@
  *
  *     g++ -std=c++17 -O2 -g -include tests/emu/cuda_emu.h -I. -Wall -Wextra \
  *         [-fsanitize=address,undefined | -fsanitize=thread] -o emu_test \
- *         tests/emu/{emu_test,fibers,block,memory,streams,cublas,cores}.cpp -lpthread
+ *         tests/emu/{emu_test,fibers,block,order,memory,streams,cublas,cores}.cpp -lpthread
  *
  * What crashes, or what a sanitizer ends, is done by a child. */
 #include <stdio.h>
@@ -214,6 +214,43 @@ static void test_memory()
     LAUNCH_RAW(count_up, 5, 100, 0, NULL, least, n);
     CHECK(get(least, 1)[0] == 7 && get(n, 1)[0] == 500);
     cudaFree(least), cudaFree(n);
+}
+
+/* ---- fences ---- */
+static bool added(void (*kernel)(float *, float *, unsigned *), float total)     /* by four blocks of 64 */
+{
+    float *y = device<float>(1), *part = device<float>(256);
+    unsigned *counter = device<unsigned>(1);
+    cudaMemset(counter, 0, 4);
+    LAUNCH_RAW(kernel, 4, 64, 0, NULL, y, part, counter);
+    bool right = get(y, 1)[0] == total;
+    return cudaFree(y), cudaFree(part), cudaFree(counter), right;
+}
+static const struct { void (*kernel)(float *, float *, unsigned *); float total; bool fenced; } adders[] = {
+    { last_adds<3>, 64 * 6, true },
+    { last_adds<2>, 64 * 6, false },
+    { last_adds<1>, 64 * 6, false },
+    { last_adds<0>, 64 * 6, false },
+    { fences_too_early, 256, false },
+};
+/* By this program started anew: in a child that goes on from here ThreadSanitizer sees nothing. */
+static void add_by(int which)
+{
+    const std::string number = std::to_string(which);
+    execl("/proc/self/exe", "emu_test", number.c_str(), (char *)NULL);
+}
+static void test_fences()                        /* what lacks one is found by ThreadSanitizer alone */
+{
+#if defined(__SANITIZE_THREAD__)
+    const bool looks = true;
+#else
+    const bool looks = false;
+#endif
+    for (int i = 0; i < 15; i++) {
+        set("WEFT_EMU_ORDER", i / 5);
+        CHECK(dies([i] { add_by(i % 5); }) == (looks && !adders[i % 5].fenced));
+    }
+    set("WEFT_EMU_ORDER", 0);
 }
 
 /* ---- streams ---- */
@@ -495,9 +532,13 @@ static void test_clusters()
     cudaFree(y), cudaFree(part), cudaFree(counter);
 }
 
-int main()
+int main(int n, char **arguments)
 {
-    test_threads(), test_lanes(), test_refusals(), test_memory();
+    if (n > 1) {
+        const auto &a = adders[atoi(arguments[1])];
+        return !added(a.kernel, a.total);
+    }
+    test_threads(), test_lanes(), test_refusals(), test_memory(), test_fences();
     test_streams(), test_graphs(), test_blas(), test_cores(), test_copies(), test_clusters();
     test_two_callers();
     CHECK(cudaDeviceSynchronize() == cudaSuccess && cudaGetLastError() == cudaSuccess);

@@ -6,6 +6,7 @@
 #include <unistd.h>
 #include <algorithm>
 #include <deque>
+#include <utility>
 #include "tests/emu/launch.h"
 #if !defined(__x86_64__)
 #error "the emulation of CUDA changes stacks by hand: add eight instructions for this processor to fibers.cpp"
@@ -242,7 +243,7 @@ static void one_more(Barrier &b)
 void arrive(Barrier &b)
 {
     Quiet quiet;
-    release(&b);
+    release(b.mark);
     one_more(b);
 }
 
@@ -253,17 +254,17 @@ void await(Barrier &b, unsigned phase)
         b.waiting.push_back(me);
         go_on();
     }
-    acquire(&b);
+    acquire(b.mark);
 }
 
 void sync(Barrier &b)
 {
     Quiet quiet;
-    release(&b);
+    release(b.mark);
     b.waiting.push_back(me);
     one_more(b);
     go_on();
-    acquire(&b);
+    acquire(b.mark);
 }
 
 static void leave(Barrier &b)                     /* no one waits for a thread that has ended */
@@ -337,8 +338,14 @@ static void lay_out(const Launch &l, unsigned set)
     }
 }
 
+static void renew(void *&mark)                    /* else what was done by it before would count as ordered */
+{
+    if (FRESH)
+        free(mark), mark = memory(1);
+}
 static void renew(Barrier &b, unsigned members)
 {
+    renew(b.mark);
     b.members = members, b.arrived = b.phase = 0;
     b.waiting.clear();
 }
@@ -387,13 +394,14 @@ static void set_up(const Launch &l, unsigned first, unsigned set)
         renew(b.barrier, each);
         for (unsigned w = 0; w < b.warps.size(); w++)
             b.warps[w].alive = each - w * WARP < WARP ? (1u << (each - w * WARP)) - 1 : EVERY,
-            b.warps[w].here = 0;
+            b.warps[w].here = 0, renew(b.warps[w].mark);
         shared_room(l, b, i);
     }
     for (Cluster &c : clusters)
         renew(c.barrier, each * l.cluster), c.first = &blocks[(&c - clusters.data()) * l.cluster];
     for (Thread &t : threads)
-        t.stack = NULL, t.tsan = tsan_thread(), t.group = 0, t.copies.clear();
+        delete std::exchange(t.fenced, (char *)NULL), t.seen.clear(), t.stack = NULL, t.tsan = tsan_thread(),
+            t.group = 0, t.copies.clear();
     begun = 0, living = count, polls = 0, first_lot = lots % count;
     ready.clear(), polling.clear(), launch->stores.clear();
 }

@@ -6,8 +6,8 @@
  * run as far ahead of the others as the barriers allow, 2 draws lots.
  *
  * AddressSanitizer is told of each change of stacks. For ThreadSanitizer each CUDA thread is a thread of its
- * own, and nothing but the barriers orders them, so that a missing __syncthreads is a data race; a shuffle
- * orders nothing but its operands. */
+ * own, and nothing but barriers and fences orders them, so that a missing __syncthreads is a data race; a
+ * shuffle orders nothing but its operands, an atomic nothing at all. */
 #ifndef WEFT_EMU_FIBERS_H
 #define WEFT_EMU_FIBERS_H
 #include <stddef.h>
@@ -55,6 +55,7 @@ struct Thread;
 struct Barrier {
     unsigned members, arrived, phase;
     std::vector<Thread *> waiting;
+    void *mark;                                  /* what ThreadSanitizer knows it by: new in each block */
 };
 
 /* What all lanes of a mask do together: the last that comes runs `finish` for all of them. */
@@ -69,6 +70,7 @@ struct Lane {
 struct Warp {
     unsigned alive, here;
     Thread *first;
+    void *mark;
     Lane lane[WARP];
 };
 
@@ -87,6 +89,9 @@ struct Thread {
     void *tsan, *fake;                           /* the sanitizers' own notes */
     unsigned cluster_phase, group;               /* of cluster_arrive; number of cp.async groups so far */
     std::vector<Copy> copies;
+    /* for ThreadSanitizer, see order.cpp: all before its last fence; what it changed since by atomics */
+    char *fenced;
+    std::vector<void *> seen;
 };
 
 struct Cluster { Barrier barrier; struct Block *first; };
@@ -141,6 +146,13 @@ void leave(Warp &, unsigned lane);               /* no one waits for a lane that
 void go_on();                                    /* with whoever's turn it is */
 void ready_again(Thread *);
 void *shared_variable(const void *key, size_t bytes);
+#if defined(__SANITIZE_THREAD__) /* order.cpp: a fence; what precedes an atomic, and what follows one */
+void fence(), publish(void *), witness(void *);
+#else
+inline void fence() {}
+inline void publish(void *) {}
+inline void witness(void *) {}
+#endif
 int  setting(const char *variable, int otherwise);               /* WEFT_EMU_.. of the environment */
 
 inline unsigned lane_of(const Thread *t) { return t->number % WARP; }

@@ -100,8 +100,8 @@ inline Launch shape(const char *name, dim3 grid, dim3 threads, size_t shared, un
 
 /* ---- barriers and fences ---- */
 inline void __syncthreads() { emu::sync(emu::me->block->barrier); }
-/* all is seen in order, and the atomics below are release and acquire */
-inline void __threadfence() {}
+/* the CPU sees all in order; for ThreadSanitizer the atomics below order nothing without a fence */
+inline void __threadfence() { emu::fence(); }
 inline void __threadfence_block() { __threadfence(); }
 inline void __threadfence_system() { __threadfence(); }
 inline void __nanosleep(unsigned) { emu::yield(); }
@@ -127,9 +127,9 @@ template <class T> T shuffle(unsigned mask, T value, unsigned from)
 inline void __syncwarp(unsigned mask = emu::EVERY)
 {
     emu::Warp &w = emu::warp_of(emu::me);
-    emu::release(&w);
+    emu::release(w.mark);
     emu::together(mask, emu::nothing);
-    emu::acquire(&w);
+    emu::acquire(w.mark);
 }
 template <class T> T __shfl_sync(unsigned mask, T value, int from, int width = 32)
 {
@@ -168,8 +168,10 @@ template <class T> struct atomic {
 };
 template <class T, class F> T change(T *p, F f)
 {
+    publish((void *)p);
     T old = __atomic_load_n(p, __ATOMIC_RELAXED);
-    while (!__atomic_compare_exchange_n(p, &old, f(old), false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED)) {}
+    while (!__atomic_compare_exchange_n(p, &old, f(old), false, __ATOMIC_RELAXED, __ATOMIC_RELAXED)) {}
+    witness((void *)p);
     progress();
     return old;
 }

@@ -158,6 +158,48 @@ template <bool WAITS> __global__ void by_st_async(float *y, int rounds)
 template __global__ void by_st_async<true>(float *, int);
 template __global__ void by_st_async<false>(float *, int);
 
+/* ---- fences ---- */
+__device__ static float sum_of(const float *x, unsigned n)
+{
+    float sum = 0;
+    for (unsigned i = 0; i < n; i++)
+        sum += x[i];
+    return sum;
+}
+/* The last block to be done adds up what each has written. FENCES: 1, before the count; 2, behind it. */
+template <int FENCES> __global__ void last_adds(float *y, float *part, unsigned *counter)
+{
+    SHARED(last, bool);
+    part[blockIdx.x * blockDim.x + threadIdx.x] = (float)blockIdx.x;
+    __syncthreads();
+    if (threadIdx.x == 0) {
+        if (FENCES & 1)
+            __threadfence();
+        last = atomicAdd(counter, 1u) == gridDim.x - 1;
+        if (FENCES & 2)
+            __threadfence();
+    }
+    __syncthreads();
+    if (last && threadIdx.x == 0)
+        *y = sum_of(part, gridDim.x * blockDim.x);
+}
+/* Fences of all, but before the barrier: the one who counts has none for what the others wrote. */
+__global__ void fences_too_early(float *y, float *part, unsigned *counter)
+{
+    part[blockIdx.x * blockDim.x + threadIdx.x] = 1;
+    __threadfence();
+    __syncthreads();
+    if (threadIdx.x == 0 && atomicAdd(counter, 1u) == gridDim.x - 1) {
+        __threadfence();
+        *y = sum_of(part, gridDim.x * blockDim.x);
+    }
+}
+template __global__ void last_adds<0>(float *, float *, unsigned *);
+template __global__ void last_adds<1>(float *, float *, unsigned *);
+template __global__ void last_adds<2>(float *, float *, unsigned *);
+template __global__ void last_adds<3>(float *, float *, unsigned *);
+
+/* ---- a whole grid ---- */
 __global__ void whole_grid(float *y, float *part, unsigned *counter)
 {
     for (unsigned round = 0; round < 3; round++) {
