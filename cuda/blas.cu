@@ -265,7 +265,7 @@ static const algorithm *algorithm_for(weft__device *d, blas *s, const kind *of)
 /* ---- multiplying ---- */
 static bool has_room(weft__device *d, blas *s, const algorithm *with)
 {
-    if (with->room && !s->room && !(s->room = K(allocate)(d, ROOM)))
+    if (with->room && !s->room && !(s->room = K(allocate)(d, ROOM, false)))
         return !fail(d, WEFT_ENOMEM, "out of memory on the device: %d bytes for cuBLAS", (int)ROOM);
     return true;
 }
@@ -292,8 +292,8 @@ static bool is_refusal(cublasStatus_t status)
 static char *more_room(weft__device *d, blas *s, size_t bytes)
 {
     if (bytes > s->more_bytes) {
-        K(release)(d, s->more);
-        s->more = (char *)K(allocate)(d, bytes), s->more_bytes = s->more ? bytes : 0;
+        K(release)(d, s->more, false);
+        s->more = (char *)K(allocate)(d, bytes, false), s->more_bytes = s->more ? bytes : 0;
         if (!s->more)
             fail(d, WEFT_ENOMEM, "out of memory on the device: %zu bytes for a product", bytes);
     }
@@ -367,13 +367,6 @@ bool multiply(weft__device *d, const weft__product *p, int64_t rows, const real 
 }
 
 /* ---- of a context ---- */
-bool blas_failed(weft__device *d, cublasStatus_t status, const char *what)
-{
-    if (status == CUBLAS_STATUS_SUCCESS)
-        return d->failure[0] != 0;
-    return fail(d, status == CUBLAS_STATUS_ALLOC_FAILED ? WEFT_ENOMEM : WEFT_EDEVICE, "%s: %s", what,
-                cublasLtGetStatusString(status));
-}
 blas *blas_open(weft__device *d)
 {
     blas *s = (blas *)d->allocate(sizeof *s, d->user);
@@ -389,7 +382,7 @@ void blas_close(weft__device *d, blas *s)
 {
     if (!s)
         return;
-    cudaFree(s->room), cudaFree(s->more);
+    K(release)(d, s->room, false), K(release)(d, s->more, false);
     cublasLtDestroy(s->handle);
     d->release(s->table, d->user), d->release(s, d->user);
 }

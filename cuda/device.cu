@@ -1,36 +1,16 @@
-/* device.cu - a context's GPU: opening it, memory, copies, errors.
+/* device.cu - a context's GPU: opening it, copies, errors.
  *
- * Nothing here waits but download, wait and release. An upload is copied into a ring of pinned memory and
- * goes on from there by itself; neighbours in the ring that are neighbours on the device become one copy,
- * which is sent before the next launch. So the index arrays of a batch travel together. The ring has parts: a
- * part is written again when its copies are done. */
+ * Nothing here waits but download and wait. An upload is copied into a ring of pinned memory and goes on from
+ * there by itself; neighbours in the ring that are neighbours on the device become one copy, which is sent
+ * before the next launch. So the index arrays of a batch travel together. The ring has parts: a part is
+ * written again when its copies are done. */
 #include <pthread.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include "cuda/cuda.h"
+#include "cuda/gpu.h"
 #include "cuda/recur.h"
-
-enum { PART = 1 << 20, PARTS = 4, ALIGNED = 256 };
-
-struct gpu {
-    gpu_context context;
-    int generation;                              /* of processes, when it was opened */
-    cudaStream_t stream;
-    blas *products;                              /* made when the first asks */
-    /* sent: the copies of a part; at: the next byte */
-    char *ring; cudaEvent_t sent[PARTS]; size_t at;
-    /* the copy that is not sent yet: where to, where in the ring, how many bytes */
-    char *to; size_t from, waiting;
-    unsigned *counters;                          /* made when the first kernel asks */
-    /* one piece of memory, seen by host and device */
-    fault_cell *fault, *fault_there; unsigned long long launches;
-    /* WEFT_SYNC: wait after each kernel; WEFT_MANAGED: the host may look into memory */
-    bool sync, managed;
-};
-
-static gpu *gpu_of(weft__device *d) { return (gpu *)d->handle; }
 
 /* ---- forks, which no CUDA context outlives ---- */
 static int generation;
@@ -79,6 +59,13 @@ bool failed(weft__device *d, cudaError_t error, const char *kernel)
     return fail(d, error == cudaErrorMemoryAllocation ? WEFT_ENOMEM : WEFT_EDEVICE, "%s: %s", plain(kernel),
                 cudaGetErrorString(error));
 }
+bool blas_failed(weft__device *d, cublasStatus_t status, const char *what)
+{
+    if (status == CUBLAS_STATUS_SUCCESS)
+        return d->failure[0] != 0;
+    return fail(d, status == CUBLAS_STATUS_ALLOC_FAILED ? WEFT_ENOMEM : WEFT_EDEVICE, "%s: %s", what,
+                cublasLtGetStatusString(status));
+}
 bool is_orphan(weft__device *d)
 {
     if (!is_inherited(d))
@@ -108,6 +95,7 @@ static bool waited(weft__device *d, const char *kernel)
     if (failed(d, cudaStreamSynchronize(stream_of(d)), kernel))
         return false;
     look_at_faults(d);
+    pool_trim(d);
     return true;
 }
 
@@ -191,54 +179,6 @@ void K(wait)(weft__device *d)
 {
     if (d->handle)
         waited(d, __func__);
-}
-
-/* ---- memory ---- */
-void *K(allocate)(weft__device *d, size_t bytes)
-{
-    void *p = NULL;
-    stream_of(d);
-    cudaError_t error = gpu_of(d)->managed ? cudaMallocManaged(&p, bytes + 1) : cudaMalloc(&p, bytes + 1);
-    if (!refused(error))
-        return p;
-    if (error != cudaErrorMemoryAllocation)      /* which is the caller's to tell */
-        failed(d, error, __func__);
-    return NULL;
-}
-
-void K(release)(weft__device *d, void *p)
-{
-    if (p && d->handle)
-        stream_of(d), refused(cudaFree(p));      /* which waits for whoever still reads it */
-}
-
-void *scratch(weft__device *d, size_t bytes)
-{
-    if (d->failure[0] || bytes <= d->workspace_bytes)
-        return d->failure[0] ? NULL : d->workspace;
-    size_t all = (bytes + bytes / 4 + (1 << 20)) / ALIGNED * ALIGNED;
-    K(release)(d, d->workspace);
-    d->workspace = K(allocate)(d, all);
-    d->workspace_bytes = d->workspace ? all : 0;
-    if (!d->workspace)
-        fail(d, WEFT_ENOMEM, "out of memory on the device: %zu bytes of scratch", all);
-    return d->workspace;
-}
-
-unsigned *counters_of(weft__device *d)
-{
-    gpu *g = gpu_of(d);
-    const size_t bytes = COUNTERS * sizeof *g->counters;
-    if (d->failure[0] || g->counters)
-        return d->failure[0] ? NULL : g->counters;
-    g->counters = (unsigned *)K(allocate)(d, bytes);
-    if (!g->counters)
-        fail(d, WEFT_ENOMEM, "out of memory on the device: %zu bytes of counters", bytes);
-    else
-        launched(d, cudaMemsetAsync(g->counters, 0, bytes, stream_of(d)), __func__);
-    if (d->failure[0] && g->counters)            /* they are no zeros */
-        K(release)(d, g->counters), g->counters = NULL;
-    return g->counters;
 }
 
 /* ---- opening and closing ---- */
@@ -339,6 +279,7 @@ bool K(open)(weft__device *d)
     g->sync = asked("WEFT_SYNC"), g->managed = asked("WEFT_MANAGED");
     d->handle = g, d->unit = unit_of(&about), d->links = links_of_gpus();
     make(d, g);
+    pool_open(d);
     d->stream = g->stream;
     if (d->failure[0])
         K(close)(d);
@@ -360,8 +301,8 @@ void K(close)(weft__device *d)
         return;
     }
     const bool clean = cudaPeekAtLastError() == cudaSuccess;
-    cudaFree(d->workspace), cudaFree(g->counters);
     blas_close(d, g->products);
+    pool_close(d);
     for (int i = 0; i < PARTS; i++)
         if (g->sent[i])
             cudaEventDestroy(g->sent[i]);

@@ -92,6 +92,11 @@ catches "lines that are thought to lie better"       blas.cu             's/\(st
 catches "the slowest way"                            recur_tune.cu       's/t->least\[way\] < t->least\[best\]/!(t->least[way] < t->least[best])/'  test_cuda_recur 'recur_choice/the_fast*'
 catches "a way that is timed and not kept"           recur_tune.cu       's/^    keep_finding\(d, OF_CLASSES.*//'                      test_cuda_recur 'recur_choice/the_fast*'
 catches "a child on its parent's GPU"                table.cu            's/&& is_orphan\(d\)/\&\& false/'                         test_cuda_emulated 'emulated/a_child*'
+catches "memory whose end stops the device"          memory.cu           's/cudaFreeAsync\(p, g->stream\)\), g->gave_back/cudaFree(p)), g->gave_back/'  test_cuda_emulated 'emulated/ragged*'
+catches "memory of another stream"                   memory.cu           's/\(p, bytes, g->pool, g->stream\)/(p, bytes, g->pool, (cudaStream_t)0)/'  test_cuda_emulated 'emulated/ragged*'
+catches "messages from a pool's memory"              memory.cu           's/lasts \|\| !g->pool/!g->pool/'                           test_cuda_link 'cuda_link/from*'
+catches "a pool that keeps all it ever had"          device.cu           's/^    pool_trim\(d\);//'                                  test_cuda_emulated 'emulated/a_pool*'
+catches "a pool that keeps what is needed"           memory.cu           's/, refused\(cudaMemPoolTrimTo\(g->pool, 0\)\)//'         test_cuda_emulated 'emulated/what*'
 export WEFT_RECUR=block
 catches "three products where one was asked for"     recur_steps.h:recur_block.cu 's/if \(!one_product\)/if (true)/'                          test_recur 'recur/a_gpu*'
 catches "one product where three were asked for"     recur_choice.cu     's/d->precision != WEFT_FP32/true/'                         test_recur 'recur/long*'
