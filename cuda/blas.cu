@@ -9,6 +9,7 @@
  * A gradient of weights (a is transposed) is a sum over the batch's tokens, and nobody's row. Its k is that
  * of the next power of two, so that ragged batches do not ask anew, and its sum is divided where that is
  * faster: the parts lie in memory and are added by a second kernel, in one order. */
+#include <pthread.h>
 #include <stdio.h>
 #include <string.h>
 #include "cuda/blas.h"
@@ -367,13 +368,25 @@ bool multiply(weft__device *d, const weft__product *p, int64_t rows, const real 
 }
 
 /* ---- of a context ---- */
+/* One for each GPU, which any thread may use. It is never given back: cublasLtDestroy waits for the whole
+ * device, which other contexts' captures do not survive. */
+static cublasStatus_t handle_on(int index, cublasLtHandle_t *handle)
+{
+    static cublasLtHandle_t made[MOST_GPUS];
+    static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+    pthread_mutex_lock(&lock);
+    const cublasStatus_t status = made[index] ? CUBLAS_STATUS_SUCCESS : cublasLtCreate(&made[index]);
+    *handle = made[index];
+    pthread_mutex_unlock(&lock);
+    return status;
+}
 blas *blas_open(weft__device *d)
 {
     blas *s = (blas *)d->allocate(sizeof *s, d->user);
     if (!s)
         return fail(d, WEFT_ENOMEM, "cuBLAS: out of memory"), (blas *)NULL;
     memset(s, 0, sizeof *s);
-    if (!blas_failed(d, cublasLtCreate(&s->handle), "cuBLAS"))
+    if (!blas_failed(d, handle_on(d->index, &s->handle), "cuBLAS"))
         return s;
     d->release(s, d->user);
     return NULL;
@@ -383,6 +396,5 @@ void blas_close(weft__device *d, blas *s)
     if (!s)
         return;
     K(release)(d, s->room, false), K(release)(d, s->more, false);
-    cublasLtDestroy(s->handle);
     d->release(s->table, d->user), d->release(s, d->user);
 }

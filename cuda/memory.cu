@@ -69,7 +69,7 @@ void *K(allocate)(weft__device *d, size_t bytes, bool lasts)
 {
     gpu *g = gpu_of(d);
     void *p = NULL;
-    stream_of(d);
+    plain_stream_of(d);
     cudaError_t error = taken(g, &p, bytes + 1, lasts);
     if (error == cudaErrorMemoryAllocation && g->pool) {         /* what it keeps is needed now */
         refused(error);
@@ -88,7 +88,7 @@ void K(release)(weft__device *d, void *p, bool lasts)
     if (!p || !d->handle)
         return;
     gpu *g = gpu_of(d);
-    stream_of(d);
+    plain_stream_of(d);                          /* what is held back still reads it */
     if (lasts || !g->pool)
         refused(cudaFree(p));                    /* which waits for whoever still reads it */
     else
