@@ -105,6 +105,7 @@ catches "a graph of steps that differ"               graphs.cu           's/x->r
 catches "a wait while launches are held back"        device.cu           's/cudaStreamSynchronize\(plain_stream_of/cudaStreamSynchronize(stream_of/'  test_cuda_graphs 'graphs/whatever*'
 catches "an event of the ring inside a graph"        device.cu           's/g->sent\[g->at \/ PART\], plain_stream_of/g->sent[g->at \/ PART], stream_of/'  test_cuda_graphs 'graphs/uploads*'
 catches "memory that ends under launches held back"  memory.cu           's/^    plain_stream_of\(d\);  .*/    stream_of(d);/'         test_cuda_graphs 'graphs/whatever*'
+catches "a message inside a graph"                   link.cu             's/plain_stream_of\(l->d\)/stream_of(l->d)/'                test_cuda_link 'cuda_link/between*'
 catches "handles whose end waits for the device"     blas.cu             's/^    d->release\(s->table/    cublasLtDestroy(s->handle), d->release(s->table/'  test_cuda_graphs 'graphs/two*'
 export WEFT_RECUR=block
 catches "three products where one was asked for"     recur_steps.h:recur_block.cu 's/if \(!one_product\)/if (true)/'                          test_recur 'recur/a_gpu*'
