@@ -1,7 +1,7 @@
 /* weft_bench.c - measures training steps, layers, products and packing; one JSON object a line on stdout.
  *
  *     weft_bench --case CASE,.. --threads N --runs R [--quick] [--tiny] [--layout L]
- *                [--device cpu|ref|cuda] [--precision fp32|strict_fp32|tf32|bf16]
+ *                [--device cpu|ref|cuda] [--precision fp32|strict_fp32|tf32|bf16] [--graphs]
  *
  *   net               Embedding(10,16), LSTM(16,32), Linear(32,2) summed over time, cross entropy; B=512,
  *                     triangle lengths
@@ -112,6 +112,8 @@ static bool read_options(int argc, char **argv, settings *s, const char **names)
             s->quick = true;
         else if (!strcmp(argv[i], "--tiny"))
             s->tiny = true;
+        else if (!strcmp(argv[i], "--graphs"))
+            s->open.graphs = true;
         else if (i + 1 == argc || !read_option(argv[i], argv[i + 1], s, names))
             return false;
         else
@@ -138,7 +140,8 @@ int main(int argc, char **argv)
         fprintf(stderr,
                 "usage: weft_bench [--case CASE,..] [--threads N] [--runs R] [--quick] [--tiny] [--layout "
                 "packed|concat|rows|padded]\n"
-                "                  [--device cpu|ref|cuda] [--precision fp32|strict_fp32|tf32|bf16]\ncases:");
+                "                  [--device cpu|ref|cuda] [--precision fp32|strict_fp32|tf32|bf16] "
+                "[--graphs]\ncases:");
         for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
             fprintf(stderr, " %s", cases[i].name);
         fprintf(stderr, "\n");

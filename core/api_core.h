@@ -101,6 +101,12 @@ typedef struct {
     /* GPU: a sequence's bits do not depend on its neighbours, nor on what the clock says of kernels
      * (on the CPU always) */
     bool           deterministic;
+    /* GPU: a step, from weft_clear to weft_clear, whose launches are those of a step before is sent
+     * to the device as one CUDA graph, or as some if the program reads in between. The bits stay
+     * the same, and launches cost less: for small models whose batches have like shapes. A CUDA
+     * call of the program's own that waits for the whole device belongs behind weft_clear or
+     * weft_synchronize; elsewhere it makes the step fail. See docs/design/cuda.md */
+    bool           graphs;
     /* recurrent layers keep only the states of each token, and make its gates again on the way
      * back, a segment of steps at a time: an LSTM 2 numbers a unit instead of 6, for 30 to 40 %
      * more time; on the CPU outputs are the same bits */

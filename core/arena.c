@@ -65,17 +65,17 @@ void weft__release(weft *w, void *p)
 }
 
 /* Device memory is not ours to write to, so its sizes stand in a list. */
-static void *tried_on_device(weft *w, size_t bytes)
+static void *tried_on_device(weft *w, size_t bytes, bool lasts)
 {
     if (w->dev.k->synchronous)
         return weft__try_allocate(w, bytes);
     weft__block *b = weft__try_allocate(w, sizeof *b);
-    void *p = b ? w->dev.k->allocate(&w->dev, bytes) : NULL;
+    void *p = b ? w->dev.k->allocate(&w->dev, bytes, lasts) : NULL;
     if (!p) {
         weft__release(w, b);
         return NULL;
     }
-    *b = (weft__block){ w->blocks, p, bytes };
+    *b = (weft__block){ w->blocks, p, bytes, lasts };
     w->blocks = b;
     w->allocations++, w->device_bytes += (int64_t)bytes;
     w->device_peak = larger(w->device_peak, w->device_bytes);
@@ -84,7 +84,7 @@ static void *tried_on_device(weft *w, size_t bytes)
 
 void *weft__device_allocate(weft *w, size_t bytes)
 {
-    void *p = tried_on_device(w, bytes);
+    void *p = tried_on_device(w, bytes, true);
     if (!p)
         weft__fail(w, WEFT_ENOMEM, "%s: out of memory%s: %zu bytes", at_work(w),
                    w->dev.k->synchronous ? "" : " on the device", bytes);
@@ -101,7 +101,7 @@ void weft__device_release(weft *w, void *p)
         if (b->memory == p) {
             *at = b->next;
             w->device_bytes -= (int64_t)b->bytes;
-            w->dev.k->release(&w->dev, p);
+            w->dev.k->release(&w->dev, p, b->lasts);
             weft__release(w, b);
             return;
         }
@@ -138,7 +138,8 @@ static char *next_block(weft *w, weft__arena *a, int64_t bytes, int64_t *size)
     char *base = NULL;
     *size = larger(least, a->n == 0 ? a->first : all < SMALL ? all : weft__whole_lines(all / 4));
     while (a->n < WEFT__BLOCKS &&
-           !(base = a->device ? tried_on_device(w, (size_t)*size) : weft__try_allocate(w, (size_t)*size)) &&
+           !(base = a->device ? tried_on_device(w, (size_t)*size, false) :
+                              weft__try_allocate(w, (size_t)*size)) &&
            *size > least)
         *size = larger(least, *size / 2 & ~(int64_t)(WEFT__LINE - 1));
     return base;

@@ -157,7 +157,8 @@ weft *weft_open(const weft_opts *opts)
                              .release = o.release,
                              .user = o.user,
                              .precision = o.precision,
-                             .deterministic = o.deterministic };
+                             .deterministic = o.deterministic,
+                             .graphs = o.graphs };
     w->seed = o.seed, w->step = 1, w->recording = w->training = true, w->lean = o.lean;
     w->kept_most = o.kept_weights;
     w->print_limit = PRINTED;
@@ -202,6 +203,8 @@ void weft_clear(weft *w)
         return;
     if (w->check)
         weft__check_clear(w);
+    if (w->dev.graphs)
+        w->dev.k->submit(&w->dev, true);
     /* headers of the step before stay readable: their step is wrong */
     w->step++, w->draw += !w->counted, w->counted = false;
     weft__arena *all[] = {

@@ -23,7 +23,7 @@ typedef struct weft__arena {
 } weft__arena;
 
 /* of a device apart */
-typedef struct weft__block { struct weft__block *next; void *memory; size_t bytes; } weft__block;
+typedef struct weft__block { struct weft__block *next; void *memory; size_t bytes; bool lasts; } weft__block;
 
 /* ---- ragged batches ---- */
 typedef struct weft_batch weft_batch;

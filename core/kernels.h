@@ -33,6 +33,7 @@ typedef struct weft__device {                    /* first argument of every kern
     const struct weft__links *links;             /* to the devices of other ranks; NULL: none */
     weft_precision precision;
     bool deterministic;
+    bool graphs;                                 /* of a GPU: kernels may be held back, until submit */
     bool parallel;                               /* of several ranks or shards: nothing hangs on time */
     int log;                                     /* what WEFT_LOG says */
     int64_t launches;                            /* of a GPU: kernels, products, copies within it */

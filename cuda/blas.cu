@@ -9,6 +9,7 @@
  * A gradient of weights (a is transposed) is a sum over the batch's tokens, and nobody's row. Its k is that
  * of the next power of two, so that ragged batches do not ask anew, and its sum is divided where that is
  * faster: the parts lie in memory and are added by a second kernel, in one order. */
+#include <pthread.h>
 #include <stdio.h>
 #include <string.h>
 #include "cuda/blas.h"
@@ -265,7 +266,7 @@ static const algorithm *algorithm_for(weft__device *d, blas *s, const kind *of)
 /* ---- multiplying ---- */
 static bool has_room(weft__device *d, blas *s, const algorithm *with)
 {
-    if (with->room && !s->room && !(s->room = K(allocate)(d, ROOM)))
+    if (with->room && !s->room && !(s->room = K(allocate)(d, ROOM, false)))
         return !fail(d, WEFT_ENOMEM, "out of memory on the device: %d bytes for cuBLAS", (int)ROOM);
     return true;
 }
@@ -292,8 +293,8 @@ static bool is_refusal(cublasStatus_t status)
 static char *more_room(weft__device *d, blas *s, size_t bytes)
 {
     if (bytes > s->more_bytes) {
-        K(release)(d, s->more);
-        s->more = (char *)K(allocate)(d, bytes), s->more_bytes = s->more ? bytes : 0;
+        K(release)(d, s->more, false);
+        s->more = (char *)K(allocate)(d, bytes, false), s->more_bytes = s->more ? bytes : 0;
         if (!s->more)
             fail(d, WEFT_ENOMEM, "out of memory on the device: %zu bytes for a product", bytes);
     }
@@ -367,12 +368,17 @@ bool multiply(weft__device *d, const weft__product *p, int64_t rows, const real 
 }
 
 /* ---- of a context ---- */
-bool blas_failed(weft__device *d, cublasStatus_t status, const char *what)
+/* One for each GPU, which any thread may use. It is never given back: cublasLtDestroy waits for the whole
+ * device, which other contexts' captures do not survive. */
+static cublasStatus_t handle_on(int index, cublasLtHandle_t *handle)
 {
-    if (status == CUBLAS_STATUS_SUCCESS)
-        return d->failure[0] != 0;
-    return fail(d, status == CUBLAS_STATUS_ALLOC_FAILED ? WEFT_ENOMEM : WEFT_EDEVICE, "%s: %s", what,
-                cublasLtGetStatusString(status));
+    static cublasLtHandle_t made[MOST_GPUS];
+    static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+    pthread_mutex_lock(&lock);
+    const cublasStatus_t status = made[index] ? CUBLAS_STATUS_SUCCESS : cublasLtCreate(&made[index]);
+    *handle = made[index];
+    pthread_mutex_unlock(&lock);
+    return status;
 }
 blas *blas_open(weft__device *d)
 {
@@ -380,7 +386,7 @@ blas *blas_open(weft__device *d)
     if (!s)
         return fail(d, WEFT_ENOMEM, "cuBLAS: out of memory"), (blas *)NULL;
     memset(s, 0, sizeof *s);
-    if (!blas_failed(d, cublasLtCreate(&s->handle), "cuBLAS"))
+    if (!blas_failed(d, handle_on(d->index, &s->handle), "cuBLAS"))
         return s;
     d->release(s, d->user);
     return NULL;
@@ -389,7 +395,6 @@ void blas_close(weft__device *d, blas *s)
 {
     if (!s)
         return;
-    cudaFree(s->room), cudaFree(s->more);
-    cublasLtDestroy(s->handle);
+    K(release)(d, s->room, false), K(release)(d, s->more, false);
     d->release(s->table, d->user), d->release(s, d->user);
 }

@@ -1,37 +1,16 @@
-/* device.cu - a context's GPU: opening it, memory, copies, errors.
+/* device.cu - a context's GPU: opening it, copies, errors.
  *
- * Nothing here waits but download, wait and release. An upload is copied into a ring of pinned memory and
- * goes on from there by itself; neighbours in the ring that are neighbours on the device become one copy,
- * which is sent before the next launch. So the index arrays of a batch travel together. The ring has parts: a
- * part is written again when its copies are done. */
+ * Nothing here waits but download and wait. An upload is copied into a ring of pinned memory and goes on from
+ * there by itself; neighbours in the ring that are neighbours on the device become one copy, which is sent
+ * before the next launch. So the index arrays of a batch travel together. The ring has parts: a part is
+ * written again when its copies are done. */
 #include <pthread.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include "cuda/cuda.h"
+#include "cuda/gpu.h"
 #include "cuda/recur.h"
-
-enum { PART = 1 << 20, PARTS = 4, ALIGNED = 256 };
-
-struct gpu {
-    gpu_context context;
-    int generation;                              /* of processes, when it was opened */
-    cudaStream_t stream;
-    blas *products;                              /* made when the first asks */
-    /* sent: the copies of a part; at: the next byte */
-    char *ring; cudaEvent_t sent[PARTS]; size_t at;
-    /* the copy that is not sent yet: where to, where in the ring, how many bytes */
-    char *to; size_t from, waiting;
-    unsigned *counters;                          /* made when the first kernel asks */
-    uint64_t *words; size_t word_count; unsigned next_tag;        /* so are these */
-    /* one piece of memory, seen by host and device */
-    fault_cell *fault, *fault_there; unsigned long long launches;
-    /* WEFT_SYNC: wait after each kernel; WEFT_MANAGED: the host may look into memory */
-    bool sync, managed;
-};
-
-static gpu *gpu_of(weft__device *d) { return (gpu *)d->handle; }
 
 /* ---- forks, which no CUDA context outlives ---- */
 static int generation;
@@ -63,6 +42,8 @@ bool fail(weft__device *d, weft_status status, const char *format, ...)
     d->status = status;
     /* A call that is refused harms no one; after a crash every call is refused with the crash's error. */
     gpu *g = gpu_of(d);
+    if (g)
+        graphs_submit(d);
     cudaError_t now = g && g->stream ? cudaStreamQuery(g->stream) : cudaSuccess;
     d->lost = refused(now) && now != cudaErrorNotReady;
     return true;
@@ -79,6 +60,13 @@ bool failed(weft__device *d, cudaError_t error, const char *kernel)
         return d->failure[0] != 0;
     return fail(d, error == cudaErrorMemoryAllocation ? WEFT_ENOMEM : WEFT_EDEVICE, "%s: %s", plain(kernel),
                 cudaGetErrorString(error));
+}
+bool blas_failed(weft__device *d, cublasStatus_t status, const char *what)
+{
+    if (status == CUBLAS_STATUS_SUCCESS)
+        return d->failure[0] != 0;
+    return fail(d, status == CUBLAS_STATUS_ALLOC_FAILED ? WEFT_ENOMEM : WEFT_EDEVICE, "%s: %s", what,
+                cublasLtGetStatusString(status));
 }
 bool is_orphan(weft__device *d)
 {
@@ -106,15 +94,17 @@ static void look_at_faults(weft__device *d)      /* after a wait */
 
 static bool waited(weft__device *d, const char *kernel)
 {
-    if (failed(d, cudaStreamSynchronize(stream_of(d)), kernel))
+    if (failed(d, cudaStreamSynchronize(plain_stream_of(d)), kernel))
         return false;
     look_at_faults(d);
+    pool_trim(d);
     return true;
 }
 
 void launched(weft__device *d, cudaError_t error, const char *kernel)
 {
     d->launches++;
+    graphs_note(gpu_of(d), kernel);
     if (failed(d, error, kernel) || !gpu_of(d)->sync)
         return;
     if (waited(d, kernel))
@@ -135,22 +125,32 @@ static void send(weft__device *d)                /* what waits in the ring */
     gpu *g = gpu_of(d);
     size_t bytes = g->waiting;
     g->waiting = 0;
-    if (bytes)
-        failed(d, cudaMemcpyAsync(g->to, g->ring + g->from, bytes, cudaMemcpyHostToDevice, g->stream),
-               "upload");
+    if (!bytes)
+        return;
+    graphs_begin(d);
+    const cudaError_t error =
+        cudaMemcpyAsync(g->to, g->ring + g->from, bytes, cudaMemcpyHostToDevice, g->stream);
+    graphs_note(g, "upload");
+    failed(d, error, "upload");
 }
 
 cudaStream_t stream_of(weft__device *d)
 {
     send(d);
+    graphs_begin(d);
+    return gpu_of(d)->stream;
+}
+cudaStream_t plain_stream_of(weft__device *d)
+{
+    send(d);
+    graphs_submit(d);
     return gpu_of(d)->stream;
 }
 
-static void next_part(weft__device *d)           /* its copies of the round before must be done */
+void next_part(weft__device *d)                  /* its copies of the round before must be done */
 {
     gpu *g = gpu_of(d);
-    send(d);
-    failed(d, cudaEventRecord(g->sent[g->at / PART], g->stream), "upload");
+    failed(d, cudaEventRecord(g->sent[g->at / PART], plain_stream_of(d)), "upload");
     g->at = (g->at / PART + 1) % PARTS * PART;
     failed(d, cudaEventSynchronize(g->sent[g->at / PART]), "upload");
 }
@@ -159,6 +159,7 @@ void K(upload)(weft__device *d, void *to, const void *from_host, size_t bytes)
 {
     gpu *g = gpu_of(d);
     const char *from = (const char *)from_host;
+    g->graphs.uploaded += bytes;
     for (char *there = (char *)to; bytes && !d->failure[0];) {
         size_t left = PART - g->at % PART, n = bytes < left ? bytes : left;
         if (g->waiting && g->to + g->waiting != there)
@@ -177,7 +178,8 @@ void K(upload)(weft__device *d, void *to, const void *from_host, size_t bytes)
 void K(download)(weft__device *d, void *to_host, const void *from, size_t bytes)
 {
     if (bytes &&
-        !failed(d, cudaMemcpyAsync(to_host, from, bytes, cudaMemcpyDeviceToHost, stream_of(d)), __func__))
+        !failed(d, cudaMemcpyAsync(to_host, from, bytes, cudaMemcpyDeviceToHost, plain_stream_of(d)),
+                __func__))
         waited(d, __func__);
 }
 
@@ -192,75 +194,6 @@ void K(wait)(weft__device *d)
 {
     if (d->handle)
         waited(d, __func__);
-}
-
-/* ---- memory ---- */
-void *K(allocate)(weft__device *d, size_t bytes)
-{
-    void *p = NULL;
-    stream_of(d);
-    cudaError_t error = gpu_of(d)->managed ? cudaMallocManaged(&p, bytes + 1) : cudaMalloc(&p, bytes + 1);
-    if (!refused(error))
-        return p;
-    if (error != cudaErrorMemoryAllocation)      /* which is the caller's to tell */
-        failed(d, error, __func__);
-    return NULL;
-}
-
-void K(release)(weft__device *d, void *p)
-{
-    if (p && d->handle)
-        stream_of(d), refused(cudaFree(p));      /* which waits for whoever still reads it */
-}
-
-void *scratch(weft__device *d, size_t bytes)
-{
-    if (d->failure[0] || bytes <= d->workspace_bytes)
-        return d->failure[0] ? NULL : d->workspace;
-    size_t all = (bytes + bytes / 4 + (1 << 20)) / ALIGNED * ALIGNED;
-    K(release)(d, d->workspace);
-    d->workspace = K(allocate)(d, all);
-    d->workspace_bytes = d->workspace ? all : 0;
-    if (!d->workspace)
-        fail(d, WEFT_ENOMEM, "out of memory on the device: %zu bytes of scratch", all);
-    return d->workspace;
-}
-
-unsigned *counters_of(weft__device *d)
-{
-    gpu *g = gpu_of(d);
-    const size_t bytes = COUNTERS * sizeof *g->counters;
-    if (d->failure[0] || g->counters)
-        return d->failure[0] ? NULL : g->counters;
-    g->counters = (unsigned *)K(allocate)(d, bytes);
-    if (!g->counters)
-        fail(d, WEFT_ENOMEM, "out of memory on the device: %zu bytes of counters", bytes);
-    else
-        launched(d, cudaMemsetAsync(g->counters, 0, bytes, stream_of(d)), __func__);
-    if (d->failure[0] && g->counters)            /* they are no zeros */
-        K(release)(d, g->counters), g->counters = NULL;
-    return g->counters;
-}
-
-static bool make_words(weft__device *d, size_t words)
-{
-    gpu *g = gpu_of(d);
-    K(release)(d, g->words);
-    g->words = (uint64_t *)K(allocate)(d, words * sizeof *g->words);
-    g->word_count = g->words ? words : 0, g->next_tag = ~0u;      /* they are no zeros yet */
-    return g->words || !fail(d, WEFT_ENOMEM, "out of memory on the device: %zu words", words);
-}
-uint64_t *words_of(weft__device *d, size_t words, unsigned tags, unsigned *first)
-{
-    gpu *g = gpu_of(d);
-    if (d->failure[0] || (words > g->word_count && !make_words(d, words)))
-        return NULL;
-    if (tags > ~0u - g->next_tag) {
-        launched(d, cudaMemsetAsync(g->words, 0, g->word_count * sizeof *g->words, stream_of(d)), __func__);
-        g->next_tag = 1;
-    }
-    *first = g->next_tag, g->next_tag += tags;
-    return d->failure[0] ? NULL : g->words;
 }
 
 /* ---- opening and closing ---- */
@@ -361,6 +294,7 @@ bool K(open)(weft__device *d)
     g->sync = asked("WEFT_SYNC"), g->managed = asked("WEFT_MANAGED");
     d->handle = g, d->unit = unit_of(&about), d->links = links_of_gpus();
     make(d, g);
+    pool_open(d), graphs_open(d);
     d->stream = g->stream;
     if (d->failure[0])
         K(close)(d);
@@ -382,8 +316,9 @@ void K(close)(weft__device *d)
         return;
     }
     const bool clean = cudaPeekAtLastError() == cudaSuccess;
-    cudaFree(d->workspace), cudaFree(g->counters), cudaFree(g->words);
+    graphs_close(d);
     blas_close(d, g->products);
+    pool_close(d);
     for (int i = 0; i < PARTS; i++)
         if (g->sent[i])
             cudaEventDestroy(g->sent[i]);
@@ -400,6 +335,6 @@ blas *blas_of(weft__device *d)
 {
     gpu *g = gpu_of(d);
     if (!g->products && !d->failure[0])
-        g->products = blas_open(d);
+        plain_stream_of(d), g->products = blas_open(d);
     return g->products;
 }

@@ -162,7 +162,7 @@ const char *recur_check(weft__device *d, const choice &c)
     trial t = {};
     const weft_precision precision = d->precision;
     lay_out(d, &t, c);
-    t.floats = (float *)K(allocate)(d, (size_t)t.used * sizeof(float));
+    t.floats = (float *)K(allocate)(d, (size_t)t.used * sizeof(float), false);
     if (!t.floats)
         return "";
     d->precision = WEFT_FP32;
@@ -170,7 +170,7 @@ const char *recur_check(weft__device *d, const choice &c)
     send_ints(d, &t, c);
     const char *wrong = verdict(d, &t, c);
     d->precision = precision;
-    K(release)(d, t.floats);
+    K(release)(d, t.floats, false);
     return wrong;
 }
 #endif

@@ -132,6 +132,7 @@ recur_way tune(weft__device *d, const weft__recurrence *r, bool back, const bool
     trial *t = r->steps < LEAST_STEPS ? NULL : trial_of(d, number);
     if (!t)
         return first;
+    without_graphs(d);                           /* where no event tells the time */
     collect(t);
     if (t->way >= 0)
         return first;

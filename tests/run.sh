@@ -101,7 +101,7 @@ plain() {                               # PROGRAM...; in double under WEFT_CHECK
 }
 on_gpu() {                              # PROGRAM: may it run on the GPU that is meant?
     case ${1##*/} in
-    test_kernel_bits|test_vector|test_cuda_emulated|test_cuda_recur|test_cuda_link) [ -z "${GPU:-}" ] ;;
+    test_kernel_bits|test_vector|test_cuda_emulated|test_cuda_recur|test_cuda_link|test_cuda_graphs) [ -z "${GPU:-}" ] ;;
     test_cuda) true ;;
     *) grep -q WEFT_TABLES "$1" ;;
     esac

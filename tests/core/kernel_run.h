@@ -33,7 +33,7 @@ UNUSED static void forget(run *t)
         t->held--;
         for (size_t i = t->mine[t->held].bytes; i < t->mine[t->held].all; i++)
             cr_assert(t->mine[t->held].p[i] == 0xA5, "%s wrote behind the end", t->k->name);
-        t->k->release(&t->d, t->mine[t->held].p);
+        t->k->release(&t->d, t->mine[t->held].p, false);
     }
 }
 UNUSED static void run_end(run *t)
@@ -50,7 +50,7 @@ UNUSED static void *room(run *t, int64_t n, size_t size)          /* zeros, unti
 {
     enum { GUARD = 64 };
     size_t bytes = (size_t)n * size;
-    unsigned char *p = t->k->allocate(&t->d, bytes + GUARD);
+    unsigned char *p = t->k->allocate(&t->d, bytes + GUARD, false);
     cr_assert(t->held < COUNT(t->mine) && p, "%s", t->d.failure);
     t->mine[t->held].p = p, t->mine[t->held].bytes = bytes, t->mine[t->held++].all = bytes + GUARD;
     memset(p + bytes, 0xA5, GUARD);

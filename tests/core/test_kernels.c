@@ -398,16 +398,19 @@ static void play_memory(run *t)
 {
     int64_t n = 1 + flat_size(t);
     size_t bytes = (size_t)n * sizeof(real);
-    real *x = reals(t, n, -1, 1), *y = result_of(t, n, 0, 0), *on_device = t->k->allocate(&t->d, bytes),
-        *more = t->k->allocate(&t->d, bytes), *host = malloc(bytes);
+    real *x = reals(t, n, -1, 1), *y = result_of(t, n, 0, 0),
+         *on_device = t->k->allocate(&t->d, bytes, false), *more = t->k->allocate(&t->d, bytes, true),
+         *host = malloc(bytes);
     CALL(upload, on_device, x, bytes);
+    CALL(submit, false);
     CALL(copy, more, on_device, bytes);
+    CALL(submit, true);
     CALL(download, host, more, bytes);
     same_bits("there and back", host, x, n);
     memcpy(y, host, bytes);
     free(host);
-    CALL(release, on_device);
-    CALL(release, more);
+    CALL(release, on_device, false);
+    CALL(release, more, true);
 }
 KERNEL_TEST(memory)
 /* From a piece of memory that changes at once, more than any ring holds, in pieces that fit nowhere. */
@@ -417,7 +420,7 @@ Test(kernels, uploads_take_what_was_there)
     const weft__kernels *k;
     for (int i = 0; (k = table_of(i)); i++) {
         run *t = run_on(k, 1);
-        real *there = t->k->allocate(&t->d, (size_t)PIECE * PIECES * sizeof *there),
+        real *there = t->k->allocate(&t->d, (size_t)PIECE * PIECES * sizeof *there, false),
              *here = malloc(PIECE * sizeof *here);
         for (int p = 0; p < PIECES; p++) {
             for (int l = 0; l < PIECE; l++)
@@ -431,7 +434,7 @@ Test(kernels, uploads_take_what_was_there)
                           (double)here[l]);
         }
         free(here);
-        CALL(release, there);
+        CALL(release, there, false);
         run_end(t);
     }
 }

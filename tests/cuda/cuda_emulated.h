@@ -13,7 +13,9 @@ static void *hook(const char *name)              /* a function of the emulation 
     return symbol;
 }
 
-enum { LAUNCHES, UPLOADS, WAITS, QUERIES, COUNTS };
+/* STALLS: calls for memory that stop the whole device; GRAPHS that were sent, MADE executable, UPDATED;
+ * BYTES: of all devices, taken now */
+enum { LAUNCHES, UPLOADS, WAITS, QUERIES, STALLS, GRAPHS, MADE, UPDATED, BYTES, COUNTS };
 UNUSED static void counts(long long out[COUNTS])        /* of the emulation, since it was loaded */
 {
     static void (*fn)(long long *);

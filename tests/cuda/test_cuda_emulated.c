@@ -114,6 +114,107 @@ Test(emulated, a_training_step_does_not_wait)
     CLEAN(w);
 }
 
+/* Each batch is larger than all before: arenas grow, scratch memory grows, and nothing stops the device, nor
+ * does anybody wait. */
+static void grow(const net *n, int from, int to)
+{
+    int32_t len[40];
+    for (int i = 0; i < COUNT(len); i++)
+        len[i] = 1 + i * 37 % 90;
+    for (int i = from; i < to; i++)
+        train(n, i, len);
+    OK(n->w);
+}
+Test(emulated, ragged_batches_grow_and_nothing_stops_the_device)
+{
+    long long before[COUNTS], after[COUNTS];
+    weft *w = open_on(WEFT_CUDA);
+    net n = net_in(w);
+    grow(&n, 1, 2);
+    int64_t blocks = weft_usage_of(w).allocations;
+    counts(before);
+    grow(&n, 2, rounds(40, 12));
+    counts(after);
+    cr_assert_geq(weft_usage_of(w).allocations, blocks + 6, "it did not grow");
+    cr_assert_eq(after[STALLS], before[STALLS], "%lld", after[STALLS] - before[STALLS]);
+    cr_assert_eq(after[WAITS], before[WAITS]);
+    weft_synchronize(w);
+    CLEAN(w);
+}
+
+/* Of a GPU without pools, of one that cannot make any, or gives nothing: the same numbers, but with stops. */
+Test(emulated, memory_without_pools)
+{
+    weft_real needed[WORDS];
+    memcpy(needed, bias_after(3), sizeof needed);
+    for (int how = 0; how <= 3; how++) {
+        long long before[COUNTS], after[COUNTS];
+        char text[8];
+        snprintf(text, sizeof text, "%d", how);
+        setenv("WEFT_EMU_POOLS", text, 1);
+        weft *w = open_on(WEFT_CUDA);
+        net n = net_in(w);
+        train_few(&n), train_few(&n), train_few(&n);
+        same_bits("bias", bias(&n), needed, WORDS);
+        counts(before);
+        grow(&n, 2, 9);
+        counts(after);
+        cr_assert((after[STALLS] > before[STALLS]) == (how != 1), "pools: %d", how);
+        CLEAN(w);
+    }
+    unsetenv("WEFT_EMU_POOLS");
+}
+
+/* A pool keeps what it has while nobody waits; then what is in use and as much again, 64 MB at least. What a
+ * context had is the device's again when it is closed. */
+Test(emulated, a_pool_gives_back_what_it_does_not_need)
+{
+    enum { MB = 1 << 20 };
+    long long now[COUNTS], before[COUNTS];
+    counts(before);
+    weft *w = open_on(WEFT_CUDA);
+    weft__device *d = &w->dev;
+    void *small = d->k->allocate(d, MB, false), *large = NULL;
+    for (int i = 1; i <= 5; i++) {
+        large = d->k->allocate(d, (size_t)i * 20 * MB, false);
+        d->k->release(d, large, false);
+    }
+    counts(now);
+    cr_assert_geq(now[BYTES], before[BYTES] + 300 * MB);
+    weft_synchronize(w);
+    counts(now);
+    cr_assert_lt(now[BYTES], before[BYTES] + 2 * MB);
+    large = d->k->allocate(d, 60 * MB, false);
+    d->k->release(d, large, false);
+    weft_synchronize(w);
+    counts(now);
+    cr_assert_geq(now[BYTES], before[BYTES] + 60 * MB, "so much may stay");
+    d->k->release(d, small, false);
+    CLEAN(w);
+    counts(now);
+    cr_assert_eq(now[BYTES], before[BYTES]);
+}
+
+/* What the pool keeps is no want of memory, neither for itself nor for what lasts. */
+Test(emulated, what_a_pool_keeps_can_be_had)
+{
+    enum { MB = 1 << 20 };
+    setenv("WEFT_EMU_MEMORY", "104857600", 1);
+    for (int lasts = 0; lasts < 2; lasts++) {
+        weft *w = open_on(WEFT_CUDA);
+        weft__device *d = &w->dev;
+        for (int i = 1; i <= 3; i++) {
+            void *p = d->k->allocate(d, (size_t)i * 30 * MB, i == 3 && lasts);
+            cr_assert(p, "%d", i);
+            cr_assert_null(d->k->allocate(d, 80 * MB, lasts));
+            d->k->release(d, p, i == 3 && lasts);
+        }
+        OK(w);
+        CLEAN(w);
+    }
+    unsetenv("WEFT_EMU_MEMORY");
+}
+
 static weft_loss loss_of(const net *n, const weft_part *part)
 {
     int32_t len[COUNT(few)], tokens[TOKENS] = { 1, 2, 3 }, next[TOKENS] = { 2, 3, 4 };

@@ -192,7 +192,11 @@ template <class T> cublasStatus_t take(T &to, const void *value, size_t bytes)
 } // namespace
 
 cublasStatus_t cublasLtCreate(cublasLtHandle_t *h) { return *h = new emu_blas{ 0 }, CUBLAS_STATUS_SUCCESS; }
-cublasStatus_t cublasLtDestroy(cublasLtHandle_t h) { return delete h, CUBLAS_STATUS_SUCCESS; }
+cublasStatus_t cublasLtDestroy(cublasLtHandle_t h)
+{
+    cudaDeviceSynchronize();                     /* so it says */
+    return delete h, CUBLAS_STATUS_SUCCESS;
+}
 const char *cublasLtGetStatusString(cublasStatus_t s)
 {
     return s == CUBLAS_STATUS_SUCCESS           ? "CUBLAS_STATUS_SUCCESS"

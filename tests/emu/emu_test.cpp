@@ -273,6 +273,54 @@ static void free_two(two t)
     cudaFree(t.x), cudaFree(t.y), cudaFreeHost(t.host);
 }
 
+static float *from_pool(cudaMemPool_t pool, size_t n, cudaStream_t stream)
+{
+    void *p = NULL;
+    CHECK(cudaMallocFromPoolAsync(&p, n * sizeof(float), pool, stream) == cudaSuccess);
+    return (float *)p;
+}
+/* Memory is there from its stream's coming to its beginning to the coming to its end, and for no other. */
+static void test_pools()
+{
+    two t = make_two();
+    cudaMemPool_t pool;
+    cudaMemPoolProps of{ cudaMemAllocationTypePinned,
+                         cudaMemHandleTypeNone,
+                         { cudaMemLocationTypeDevice, 0 } };
+    uint64_t all = UINT64_MAX, is = 0;
+    CHECK(cudaMemPoolCreate(&pool, &of) == cudaSuccess &&
+          cudaMemPoolSetAttribute(pool, cudaMemPoolAttrReleaseThreshold, &all) == cudaSuccess);
+    float *p = from_pool(pool, 64, t.a);
+    CHECK(dies([=] { LAUNCH_RAW(touch, 1, 1, 0, t.b, p); cudaStreamSynchronize(t.b); }));
+    CHECK(dies([=] {
+        cudaFreeAsync(p, t.a);
+        LAUNCH_RAW(touch, 1, 1, 0, t.a, p);
+        cudaStreamSynchronize(t.a);
+    }));
+    cudaMemcpyAsync(p, t.host, 256, cudaMemcpyHostToDevice, t.a);
+    LAUNCH_RAW(add_one, 1, 64, 0, t.a, t.y, p, 64);
+    CHECK(cudaFree(p) == cudaErrorInvalidValue && cudaFreeAsync(t.x, t.a) == cudaErrorInvalidValue);
+    CHECK(cudaFreeAsync(p, t.a) == cudaSuccess && cudaFreeAsync(p, t.a) == cudaErrorInvalidValue);
+    CHECK(cudaMemcpyAsync(p, t.host, 256, cudaMemcpyHostToDevice, t.a) == cudaErrorInvalidValue);
+    CHECK(get(t.y, 64) == ramp(64, 1));          /* what was sent before the end still had it */
+    float *q = from_pool(pool, 64, t.a), *r = from_pool(pool, 64, t.b);
+    for (auto which : { cudaMemPoolAttrReservedMemCurrent, cudaMemPoolAttrUsedMemCurrent })
+        CHECK(cudaMemPoolGetAttribute(pool, which, &is) == cudaSuccess && is == 512);
+    cudaFreeAsync(q, t.a), cudaFreeAsync(r, t.b), cudaStreamSynchronize(t.a);
+    CHECK(cudaMemPoolTrimTo(pool, 0) == cudaSuccess &&
+          cudaMemPoolGetAttribute(pool, cudaMemPoolAttrReservedMemCurrent, &is) == cudaSuccess && is == 256);
+    cudaStreamBeginCapture(t.a, cudaStreamCaptureModeRelaxed);
+    cudaGraph_t graph;
+    void *none;
+    CHECK(cudaMallocFromPoolAsync(&none, 4, pool, t.a) == cudaErrorStreamCaptureUnsupported &&
+          cudaStreamEndCapture(t.a, &graph) == cudaErrorStreamCaptureInvalidated);
+    setenv("WEFT_EMU_POOLS", "3", 1);
+    CHECK(cudaMallocFromPoolAsync(&none, 4, pool, t.a) == cudaErrorNotSupported);
+    unsetenv("WEFT_EMU_POOLS");
+    CHECK(cudaMemPoolDestroy(pool) == cudaSuccess && cudaGetLastError() == cudaErrorNotSupported);
+    free_two(t);
+}
+
 static bool copied_then_used(bool event)         /* b copies, a computes: needs the event */
 {
     two t = make_two();
@@ -354,10 +402,81 @@ static void test_graphs()
         CHECK(cudaGraphLaunch(x, t.a) == cudaSuccess);
     CHECK(get(t.x, 64) == floats(64, 6));
     cudaGraphExecDestroy(x), cudaGraphDestroy(graph);
-    cudaStreamBeginCapture(t.a, cudaStreamCaptureModeGlobal);
-    CHECK(cudaStreamSynchronize(t.a) == cudaErrorStreamCaptureUnsupported);
-    CHECK(cudaStreamEndCapture(t.a, &graph) == cudaErrorStreamCaptureInvalidated &&
-          cudaGetLastError() != cudaSuccess);
+    free_two(t);
+}
+
+static cudaGraph_t addition(two t, float *y, const float *x, int times)
+{
+    cudaGraph_t graph;
+    cudaStreamBeginCapture(t.a, cudaStreamCaptureModeRelaxed);
+    for (int i = 0; i < times; i++)
+        LAUNCH_RAW(add_one, 1, 64, 0, t.a, y, x, 64);
+    CHECK(cudaStreamEndCapture(t.a, &graph) == cudaSuccess);
+    return graph;
+}
+static void test_updates()                       /* what was sent before stays as it was */
+{
+    two t = make_two();
+    cudaGraphExec_t x;
+    cudaGraphExecUpdateResultInfo why;
+    cudaGraph_t there = addition(t, t.y, t.x, 1), back = addition(t, t.x, t.y, 1),
+                longer = addition(t, t.x, t.y, 2);
+    cudaMemsetAsync(t.x, 0, 256, t.a);
+    CHECK(cudaGraphInstantiate(&x, there) == cudaSuccess && cudaGraphLaunch(x, t.a) == cudaSuccess);
+    CHECK(cudaGraphExecUpdate(x, back, &why) == cudaSuccess && cudaGraphLaunch(x, t.a) == cudaSuccess);
+    CHECK(cudaGraphExecUpdate(x, longer, &why) == cudaErrorGraphExecUpdateFailure &&
+          why.result != cudaGraphExecUpdateSuccess);
+    CHECK(get(t.x, 64) == floats(64, 2) && get(t.y, 64) == floats(64, 1));
+    cudaGraphExecDestroy(x), cudaGraphDestroy(there), cudaGraphDestroy(back), cudaGraphDestroy(longer);
+    cudaGetLastError();
+    free_two(t);
+}
+
+/* Whether a capture of this mode survives the call, and whether that fails. */
+template <class Call> static bool survives(two t, cudaStreamCaptureMode mode, Call call, bool *fails)
+{
+    cudaGraph_t graph;
+    cudaStreamBeginCapture(t.a, mode);
+    cudaEventRecord(t.done, t.a);
+    *fails = call() == cudaErrorStreamCaptureUnsupported;
+    const bool lives = cudaStreamEndCapture(t.a, &graph) == cudaSuccess;
+    if (lives)
+        cudaGraphDestroy(graph);
+    cudaGetLastError();
+    return lives;
+}
+static void test_rules()
+{
+    two t = make_two();
+    cudaEvent_t other;
+    cudaEventCreate(&other);
+    for (auto mode : { cudaStreamCaptureModeGlobal, cudaStreamCaptureModeThreadLocal,
+                       cudaStreamCaptureModeRelaxed }) {
+        const bool relaxed = mode == cudaStreamCaptureModeRelaxed;
+        bool fails;
+        CHECK(!survives(t, mode, [=] { return cudaStreamSynchronize(t.a); }, &fails) && fails);
+        CHECK(!survives(t, mode, [=] { return cudaStreamQuery(t.a); }, &fails) && fails);
+        CHECK(!survives(t, mode, [=] { return cudaEventQuery(t.done); }, &fails) && fails);
+        CHECK(!survives(t, mode, [=] { return cudaEventSynchronize(t.done); }, &fails) && fails);
+        CHECK(!survives(t, mode, [=] { return cudaDeviceSynchronize(); }, &fails) && fails);
+        CHECK(survives(t, mode, [=] { return cudaStreamSynchronize(t.b); }, &fails) && !fails);
+        CHECK(survives(t, mode, [=] { return cudaEventQuery(other); }, &fails) == relaxed &&
+              fails == !relaxed);
+        CHECK(survives(t, mode, [=] { return cudaMemcpy(t.host, t.x, 4, cudaMemcpyDeviceToHost); }, &fails) ==
+                  relaxed && fails == !relaxed);
+        void *p = NULL;
+        CHECK(survives(t, mode, [&p] { return cudaMalloc(&p, 4); }, &fails) == relaxed && fails == !relaxed);
+        CHECK(cudaFree(p) == cudaSuccess);
+        auto elsewhere = [&p] {                  /* another thread's call */
+            cudaError_t e = cudaSuccess;
+            std::thread([&] { e = cudaMalloc(&p, 4); }).join();
+            return e;
+        };
+        const bool global = mode == cudaStreamCaptureModeGlobal;
+        CHECK(survives(t, mode, elsewhere, &fails) == !global && fails == global);
+        CHECK(cudaFree(p) == cudaSuccess);
+    }
+    cudaEventDestroy(other);
     free_two(t);
 }
 
@@ -538,9 +657,9 @@ int main(int n, char **arguments)
         const auto &a = adders[atoi(arguments[1])];
         return !added(a.kernel, a.total);
     }
-    test_threads(), test_lanes(), test_refusals(), test_memory(), test_fences();
-    test_streams(), test_graphs(), test_blas(), test_cores(), test_copies(), test_clusters();
-    test_two_callers();
+    test_threads(), test_lanes(), test_refusals(), test_memory(), test_fences(), test_pools();
+    test_streams(), test_graphs(), test_updates(), test_rules(), test_two_callers();
+    test_blas(), test_cores(), test_copies(), test_clusters();
     CHECK(cudaDeviceSynchronize() == cudaSuccess && cudaGetLastError() == cudaSuccess);
     printf("emulation of CUDA: %s\n", failures ? "wrong" : "right");
     return failures != 0;

@@ -58,6 +58,7 @@ enum cudaError_t {
     cudaErrorNotSupported = 801,
     cudaErrorStreamCaptureUnsupported = 900,
     cudaErrorStreamCaptureInvalidated = 901,
+    cudaErrorGraphExecUpdateFailure = 910,
     cudaErrorIllegalState = 401
 };
 

@@ -16,7 +16,10 @@
 namespace {
 enum : size_t { PAGE = 4096, POISONED = 4 << 20, ALIGNED = 256 };
 enum { DEVICES = 8, MULTIPROCESSORS = 16 };
-struct Piece { char *page; size_t pages, bytes; int device; bool managed; };     /* pages: in bytes */
+/* pages, all (what its pool counts): in bytes. there: in the stream's order; ended: to the host */
+struct Piece {
+    char *page; size_t pages, bytes; int device; bool managed, there, ended; emu_pool *pool; size_t all;
+};
 
 std::recursive_mutex &mutex = *new std::recursive_mutex;
 std::map<char *, Piece> &pieces = *new std::map<char *, Piece>;
@@ -32,12 +35,6 @@ int devices()
 {
     int n = emu::setting("WEFT_EMU_DEVICES", 2);
     return n < DEVICES ? n : (int)DEVICES;
-}
-
-size_t limit()
-{
-    const char *bytes = getenv("WEFT_EMU_MEMORY");
-    return bytes && *bytes ? strtoull(bytes, NULL, 10) : (size_t)4 << 30;
 }
 
 int poisoned_file()
@@ -59,7 +56,7 @@ bool map(Piece &p)
     if (there == MAP_FAILED)
         return false;
     p.page = (char *)there;
-    int access = p.managed || open_now ? PROT_READ | PROT_WRITE : PROT_NONE;
+    int access = p.there && (p.managed || open_now) ? PROT_READ | PROT_WRITE : PROT_NONE;
     for (size_t at = 0; at < p.pages; at += POISONED) {
         size_t n = p.pages - at < POISONED ? p.pages - at : POISONED;
         if (mmap(p.page + at, n, access, MAP_PRIVATE | MAP_FIXED | MAP_NORESERVE, poisoned_file(), 0) ==
@@ -72,7 +69,7 @@ bool map(Piece &p)
 void protect(int access)
 {
     for (auto &p : pieces)
-        if (!p.second.managed)
+        if (!p.second.managed && p.second.there)
             mprotect(p.second.page, p.second.pages, access);
     open_now = access != PROT_NONE;
 }
@@ -99,24 +96,40 @@ void watch()                                     /* unless somebody else does, a
         sigaction(SIGSEGV, &then, NULL);
 }
 
+void *made(Piece p)                              /* NULL: no room for it here */
+{
+    size_t room = (p.bytes + ALIGNED - 1) / ALIGNED * ALIGNED;
+    p.pages = (room + PAGE - 1) / PAGE * PAGE;
+    if (!map(p))
+        return NULL;
+    char *start = p.page + p.pages - room;
+    ASAN_POISON_MEMORY_REGION(p.page, p.pages);
+    if (p.there)
+        ASAN_UNPOISON_MEMORY_REGION(start, p.bytes);
+    pieces[start] = p;
+    return start;
+}
+void unmap(std::map<char *, Piece>::iterator it) /* the addresses are never given out again */
+{
+    Piece &piece = it->second;
+    ASAN_UNPOISON_MEMORY_REGION(piece.page, piece.pages);
+    mmap(piece.page, piece.pages, PROT_NONE, MAP_PRIVATE | MAP_FIXED | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    pieces.erase(it);
+}
+
 cudaError_t allocate(void **to, size_t bytes, bool managed)
 {
     emu::Locked locked;
     *to = NULL;
+    emu::counts.stalls++;
     watch();
     if (emu::lost(current) || emu::capturing())
         return emu::note(emu::lost(current) ? emu::lost(current) : cudaErrorStreamCaptureUnsupported);
-    if (bytes > limit() || used[current] + bytes > limit())
+    if (bytes > emu::limit() || used[current] + bytes > emu::limit())
         return emu::note(cudaErrorMemoryAllocation);
-    size_t room = (bytes + ALIGNED - 1) / ALIGNED * ALIGNED;
-    Piece p = { NULL, (room + PAGE - 1) / PAGE * PAGE, bytes, current, managed };
-    if (!bytes || !map(p))
-        return bytes ? emu::note(cudaErrorMemoryAllocation) : cudaSuccess;
-    char *start = p.page + p.pages - room;
-    ASAN_POISON_MEMORY_REGION(p.page, p.pages);
-    ASAN_UNPOISON_MEMORY_REGION(start, bytes);
-    pieces[start] = p, used[current] += bytes;
-    *to = start;
+    if (bytes && !(*to = made(Piece{ NULL, 0, bytes, current, managed, true, false, NULL, 0 })))
+        return emu::note(cudaErrorMemoryAllocation);
+    used[current] += bytes;
     return cudaSuccess;
 }
 
@@ -160,11 +173,38 @@ cudaError_t note(cudaError_t e)
 }
 cudaError_t &lost(int device) { return losses[device]; }
 int current_device() { return current; }
+size_t &held(int device) { return used[device]; }
+size_t limit()
+{
+    const char *bytes = getenv("WEFT_EMU_MEMORY");
+    return bytes && *bytes ? strtoull(bytes, NULL, 10) : (size_t)4 << 30;
+}
 bool on_device(const void *p)
 {
     auto it = holder(pieces, p);
-    return it != pieces.end() && (char *)p < it->first + it->second.bytes;
+    return it != pieces.end() && (char *)p < it->first + it->second.bytes && !it->second.ended;
 }
+void *piece_of(emu_pool *pool, size_t bytes, size_t all, int device)
+{
+    watch();
+    return made(Piece{ NULL, 0, bytes, device, false, false, false, pool, all });
+}
+void piece_begins(void *p)
+{
+    Piece &piece = pieces[(char *)p];
+    piece.there = true;
+    ASAN_UNPOISON_MEMORY_REGION(p, piece.bytes);
+    mprotect(piece.page, piece.pages, open_now ? PROT_READ | PROT_WRITE : PROT_NONE);
+}
+emu_pool *piece_ends(void *p, size_t *bytes, size_t *all)
+{
+    auto it = pieces.find((char *)p);
+    if (it == pieces.end() || it->second.ended || !it->second.pool)
+        return NULL;
+    it->second.ended = true, *bytes = it->second.bytes, *all = it->second.all;
+    return it->second.pool;
+}
+void piece_is_gone(void *p) { unmap(pieces.find((char *)p)); }
 bool pinned(const void *p)
 {
     auto it = holder(pins, p);
@@ -186,7 +226,10 @@ bool piece_around(const void *p, uint64_t *low, uint64_t *high)
 bool weft_emu_holds(const void *at, size_t bytes)
 {
     emu::Locked locked;
-    return !bytes || (emu::on_device(at) && emu::on_device((const char *)at + bytes - 1));
+    if (!bytes)
+        return true;
+    auto it = holder(pieces, at);
+    return emu::on_device(at) && !it->second.pool && emu::on_device((const char *)at + bytes - 1);
 }
 
 /* ---- errors ---- */
@@ -219,6 +262,9 @@ static const struct { cudaError_t e; const char *name, *text;
       "operation not permitted when stream is capturing" },
     { cudaErrorStreamCaptureInvalidated, "cudaErrorStreamCaptureInvalidated",
       "operation failed due to a previous error during capture" },
+    { cudaErrorGraphExecUpdateFailure, "cudaErrorGraphExecUpdateFailure",
+      "the graph update was not performed because it included changes which violated constraints specific to "
+      "instantiated graph update" },
 };
 const char *cudaGetErrorName(cudaError_t e)
 {
@@ -335,7 +381,7 @@ cudaError_t cudaGetDeviceProperties(cudaDeviceProp *p, int device)
         return emu::note(cudaErrorInvalidDevice);
     *p = cudaDeviceProp();
     snprintf(p->name, sizeof p->name, "emulated GPU %d", device);
-    p->totalGlobalMem = limit(), p->sharedMemPerBlock = emu::SHARED_DEFAULT;
+    p->totalGlobalMem = emu::limit(), p->sharedMemPerBlock = emu::SHARED_DEFAULT;
     p->sharedMemPerBlockOptin = (size_t)emu::model().shared,
     p->sharedMemPerMultiprocessor = p->sharedMemPerBlockOptin + 1024;
     p->major = emu::model().capability / 10, p->minor = emu::model().capability % 10,
@@ -356,6 +402,7 @@ cudaError_t cudaDeviceGetAttribute(int *v, cudaDeviceAttr a, int)
          a == cudaDevAttrComputeCapabilityMajor       ? m.capability / 10 :
          a == cudaDevAttrComputeCapabilityMinor       ? m.capability % 10 :
          a == cudaDevAttrClockRate                    ? 1980000 :
+         a == cudaDevAttrMemoryPoolsSupported         ? emu::setting("WEFT_EMU_POOLS", 1) != 0 :
                                                         0;
     return cudaSuccess;
 }
@@ -363,26 +410,27 @@ cudaError_t cudaDeviceGetAttribute(int *v, cudaDeviceAttr a, int)
 /* ---- memory ---- */
 cudaError_t cudaMalloc(void **p, size_t bytes) { return allocate(p, bytes, false); }
 cudaError_t cudaMallocManaged(void **p, size_t bytes, unsigned) { return allocate(p, bytes, true); }
-cudaError_t cudaFree(void *p)                    /* the addresses are never given out again */
+cudaError_t cudaFree(void *p)
 {
     if (!p)
         return cudaSuccess;
-    cudaError_t e = cudaDeviceSynchronize();
     emu::Locked locked;
+    if (emu::capturing())
+        return emu::note(cudaErrorStreamCaptureUnsupported);
+    cudaError_t e = emu::drain();
+    emu::counts.stalls++;
     auto it = pieces.find((char *)p);
-    if (it == pieces.end())
+    if (it == pieces.end() || it->second.pool)   /* of a pool it may be, but nobody here does it */
         return emu::note(cudaErrorInvalidValue);
-    Piece &piece = it->second;
-    ASAN_UNPOISON_MEMORY_REGION(piece.page, piece.pages);
-    mmap(piece.page, piece.pages, PROT_NONE, MAP_PRIVATE | MAP_FIXED | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    used[piece.device] -= piece.bytes;
-    pieces.erase(it);
+    used[it->second.device] -= it->second.bytes;
+    unmap(it);
     return e;
 }
 cudaError_t cudaHostAlloc(void **p, size_t bytes, unsigned)
 {
     emu::Locked locked;
     *p = NULL;
+    emu::counts.stalls++;
     if (emu::lost(current))
         return emu::note(emu::lost(current));
     if (posix_memalign(p, PAGE, bytes ? bytes : 1))
@@ -396,8 +444,11 @@ cudaError_t cudaFreeHost(void *p)
 {
     if (!p)
         return cudaSuccess;
-    cudaError_t e = cudaDeviceSynchronize();
     emu::Locked locked;
+    if (emu::capturing())
+        return emu::note(cudaErrorStreamCaptureUnsupported);
+    cudaError_t e = emu::drain();
+    emu::counts.stalls++;
     if (!pins.erase((char *)p))
         return emu::note(cudaErrorInvalidValue);
     free(p);
@@ -412,6 +463,6 @@ cudaError_t cudaHostGetDevicePointer(void **device, void *host, unsigned)
 cudaError_t cudaMemGetInfo(size_t *left, size_t *all)
 {
     emu::Locked locked;
-    *all = limit(), *left = *all > used[current] ? *all - used[current] : 0;
+    *all = emu::limit(), *left = *all > used[current] ? *all - used[current] : 0;
     return cudaSuccess;
 }

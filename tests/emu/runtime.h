@@ -3,7 +3,8 @@
  * Whatever CUDA may do later is done later: launches and copies wait in their stream until somebody
  * synchronises, and then the streams go on in an order that is an adversary's choice (WEFT_EMU_SEED: 0,
  * others only when they must; 1, others as early as they may; more: drawn by lot). Streams are
- * cudaStreamNonBlocking and NULL, and nothing but events orders them.
+ * cudaStreamNonBlocking and NULL, and nothing but events orders them. What a capture forbids is an error, and
+ * ends the capture, too.
  *
  * Device memory is full of NaN at first, is never given out twice, and the host's reading or writing it is a
  * crash. */
@@ -30,7 +31,8 @@ enum cudaDeviceAttr {
     cudaDevAttrCooperativeLaunch = 95,
     cudaDevAttrComputeCapabilityMajor = 75,
     cudaDevAttrComputeCapabilityMinor = 76,
-    cudaDevAttrClockRate = 13
+    cudaDevAttrClockRate = 13,
+    cudaDevAttrMemoryPoolsSupported = 115
 };
 cudaError_t cudaGetDeviceCount(int *), cudaSetDevice(int), cudaGetDevice(int *),
     cudaGetDeviceProperties(cudaDeviceProp *, int);
@@ -84,6 +86,26 @@ template <class T> cudaError_t cudaHostAlloc(T **p, size_t n, unsigned f)
     return cudaHostAlloc((void **)p, n, f);
 }
 
+/* ---- memory in the order of a stream ---- */
+typedef struct emu_pool *cudaMemPool_t;
+enum cudaMemAllocationType { cudaMemAllocationTypeInvalid = 0, cudaMemAllocationTypePinned = 1 };
+enum cudaMemAllocationHandleType { cudaMemHandleTypeNone = 0 };
+enum cudaMemLocationType { cudaMemLocationTypeInvalid = 0, cudaMemLocationTypeDevice = 1 };
+struct cudaMemPoolProps {
+    cudaMemAllocationType allocType; cudaMemAllocationHandleType handleTypes;
+    struct { cudaMemLocationType type; int id; } location;
+};
+enum cudaMemPoolAttr {
+    cudaMemPoolAttrReleaseThreshold = 4,
+    cudaMemPoolAttrReservedMemCurrent = 5,
+    cudaMemPoolAttrUsedMemCurrent = 7
+};
+cudaError_t cudaMemPoolCreate(cudaMemPool_t *, const cudaMemPoolProps *), cudaMemPoolDestroy(cudaMemPool_t);
+cudaError_t cudaMemPoolSetAttribute(cudaMemPool_t, cudaMemPoolAttr, void *),
+    cudaMemPoolGetAttribute(cudaMemPool_t, cudaMemPoolAttr, void *), cudaMemPoolTrimTo(cudaMemPool_t, size_t);
+cudaError_t cudaMallocFromPoolAsync(void **, size_t, cudaMemPool_t, cudaStream_t),
+    cudaFreeAsync(void *, cudaStream_t);
+
 /* ---- streams, events, graphs ---- */
 typedef struct emu_event *cudaEvent_t;
 typedef struct emu_graph *cudaGraph_t;
@@ -112,6 +134,9 @@ cudaError_t cudaStreamBeginCapture(cudaStream_t, cudaStreamCaptureMode),
 cudaError_t cudaStreamIsCapturing(cudaStream_t, cudaStreamCaptureStatus *);
 cudaError_t cudaGraphInstantiate(cudaGraphExec_t *, cudaGraph_t, unsigned long long = 0),
     cudaGraphLaunch(cudaGraphExec_t, cudaStream_t);
+enum cudaGraphExecUpdateResult { cudaGraphExecUpdateSuccess, cudaGraphExecUpdateError };
+struct cudaGraphExecUpdateResultInfo { cudaGraphExecUpdateResult result; };
+cudaError_t cudaGraphExecUpdate(cudaGraphExec_t, cudaGraph_t, cudaGraphExecUpdateResultInfo *);
 cudaError_t cudaGraphDestroy(cudaGraph_t), cudaGraphExecDestroy(cudaGraphExec_t);
 
 /* ---- kernels ---- */
@@ -163,19 +188,33 @@ int  current_device();
 struct Model { int capability, shared, cluster; bool code; };
 const Model &model();                            /* what WEFT_EMU_CC says: 75, 80, 90, 100, 120 */
 bool on_device(const void *), pinned(const void *);
+size_t &held(int device), limit();               /* bytes that are taken; that there are */
+/* A piece of a pool's memory, which counts it as `all`: made, and not there; there, when the stream comes to
+ * it; over for the host (NULL: no such piece); gone, when the stream comes to that. */
+void *piece_of(emu_pool *, size_t bytes, size_t all, int device);
+void piece_begins(void *), piece_is_gone(void *);
+emu_pool *piece_ends(void *, size_t *bytes, size_t *all);
 /* The piece of device memory, or of pinned, that it lies in. */
 bool piece_around(const void *, uint64_t *low, uint64_t *high);
-bool capturing();                                /* somewhere: calls that wait are forbidden */
+/* Calls that might wait are forbidden: somewhere a global capture goes on, or one of this thread's that is
+ * not relaxed. Who asks has broken it. */
+bool capturing();
+cudaError_t drain();                             /* all that was sent to this device is done */
+bool breaks_capture(cudaStream_t);               /* true: there was one that is lost now */
 bool skips();                                    /* WEFT_EMU_SKIP: nothing is executed */
 void say(const char *launch);                    /* on stderr, if WEFT_EMU_SAY */
-void later(cudaStream_t, std::function<void()> work);
+/* In a graph: what it is, and what of it no update may change. */
+enum Node { OF_KERNEL, OF_COPY, OF_LINES, OF_SET };
+void later(cudaStream_t, std::function<void()> work, Node = OF_KERNEL, size_t fixed = 0);
 cudaError_t usable(cudaStream_t);                /* is it the current device's, and is that alive? */
-/* of this process; waits: the host had to; queries: of a kernel's attributes */
-extern struct Counts { long long launches, uploads, waits, queries; } counts;
+/* of this process; waits: the host had to; queries: of a kernel's attributes; stalls: calls for memory, or
+ * the end of it, that stop the whole device; graphs, and those that were made, or updated */
+extern struct Counts { long long launches, uploads, waits, queries, stalls, graphs, made, updated; } counts;
 }
-/* For tests of the plugin: */
-extern "C" __attribute__((visibility("default"))) void weft_emu_counts(
-    long long launches_uploads_waits_queries[4]);
+/* For tests of the plugin: the counts, and the bytes of all devices that are taken now. */
+extern "C" __attribute__((visibility("default"))) void weft_emu_counts(long long out[9]);
+/* A call of the host program: cudaDeviceSynchronize. */
+extern "C" __attribute__((visibility("default"))) int weft_emu_host_waits();
 /* What the host program's own calls in this thread would find, or leave behind: the device, the last
  * error. Less than 0: as it is. */
 extern "C" __attribute__((visibility("default"))) void weft_emu_thread(int *device, int *last_error);

@@ -7,6 +7,7 @@
 #include <deque>
 #include <map>
 #include <memory>
+#include <thread>
 #include "tests/emu/runtime.h"
 #include "tests/ptx/launched.h"
 
@@ -18,10 +19,14 @@ struct Mark { struct emu_stream *stream; unsigned long long recorded, done; doub
 struct Item {
     Work work; std::shared_ptr<Mark> until; unsigned long long turn; std::function<bool()> others;
 };
-typedef std::vector<Work> Steps;
+struct Step { Work work; emu::Node node; size_t fixed; };
+typedef std::vector<Step> Steps;
 } // namespace
 
-struct emu_graph { std::shared_ptr<Steps> steps; bool broken, relaxed; emu_stream *origin; };
+struct emu_graph {
+    std::shared_ptr<Steps> steps; bool broken; cudaStreamCaptureMode mode; emu_stream *origin;
+    std::thread::id thread;
+};
 struct emu_stream { int device; std::deque<Item> queue; emu_graph *capture; };
 struct emu_event { std::shared_ptr<Mark> mark; emu_graph *captured; };
 
@@ -30,7 +35,6 @@ std::vector<emu_stream *> &streams = *new std::vector<emu_stream *>;
 typedef std::pair<int, const void *> Here;       /* a kernel on a device */
 std::map<Here, int> &most_shared = *new std::map<Here, int>;
 std::map<Here, bool> &wide_clusters = *new std::map<Here, bool>;
-int captures;                                    /* that forbid waiting */
 unsigned lots = 1;
 
 emu_stream *default_stream(int device)
@@ -96,12 +100,20 @@ cudaError_t empty(emu_stream *s)
     return go_on_until(s, [s] { return s->queue.empty(); });
 }
 
-void push(emu_stream *s, Item item)
+/* An event that was recorded inside a capture that still goes on. */
+bool is_captured(cudaEvent_t e)
 {
-    if (s->capture && item.work)
-        s->capture->steps->push_back(std::move(item.work));
-    else
-        s->queue.push_back(std::move(item));
+    for (emu_stream *s : streams)
+        if (e->captured && s->capture == e->captured)
+            return s->capture->broken = true;
+    return false;
+}
+size_t hash_of(std::initializer_list<size_t> numbers)
+{
+    size_t hash = 0;
+    for (size_t n : numbers)
+        hash = (hash ^ n) * 0x9E3779B97F4A7C15u;
+    return hash;
 }
 
 /* With WEFT_EMU_TIMES ("block_kernel=5 forward_units=.3") a clock that goes on by so many milliseconds with
@@ -185,7 +197,31 @@ cudaError_t checked(const emu::Launch &l)
 
 namespace emu {
 Counts counts;
-bool capturing() { return captures > 0; }
+bool capturing()
+{
+    bool is = false;
+    for (emu_stream *s : streams) {
+        emu_graph *g = s->capture;
+        const bool forbids = g && g->mode != cudaStreamCaptureModeRelaxed &&
+                             (g->mode == cudaStreamCaptureModeGlobal ||
+                              g->thread == std::this_thread::get_id());
+        if (forbids)
+            is = g->broken = true;
+    }
+    return is;
+}
+cudaError_t drain()
+{
+    for (size_t i = 0; i < streams.size(); i++)  /* others may make some meanwhile */
+        if (streams[i]->device == current_device())
+            empty(streams[i]);
+    return note(lost(current_device()));
+}
+bool breaks_capture(cudaStream_t stream)
+{
+    emu_graph *g = real(stream)->capture;
+    return g && (g->broken = true);
+}
 static bool asked(const char *variable)
 {
     const char *says = getenv(variable);
@@ -203,10 +239,14 @@ cudaError_t usable(cudaStream_t stream)
         return note(lost(current_device()));
     return real(stream)->device == current_device() ? cudaSuccess : note(cudaErrorInvalidResourceHandle);
 }
-void later(cudaStream_t stream, Work work)
+void later(cudaStream_t stream, Work work, Node node, size_t fixed)
 {
     Locked locked;
-    push(real(stream), Item{ std::move(work), NULL, 0, NULL });
+    emu_stream *s = real(stream);
+    if (s->capture)
+        s->capture->steps->push_back(Step{ std::move(work), node, fixed });
+    else
+        s->queue.push_back(Item{ std::move(work), NULL, 0, NULL });
 }
 cudaError_t submit(Launch l, cudaStream_t stream)
 {
@@ -221,22 +261,27 @@ cudaError_t submit(Launch l, cudaStream_t stream)
     counts.launches++;
     say(l.name);
     int device = current_device();
-    later(stream, [l, device] { execute(l, device); });
+    later(stream, [l, device] { execute(l, device); }, OF_KERNEL, l.cluster << 1 | l.together);
     return cudaSuccess;
 }
 } // namespace emu
 
-void weft_emu_counts(long long out[4])
+void weft_emu_counts(long long out[9])
 {
     emu::Locked locked;
-    out[0] = emu::counts.launches, out[1] = emu::counts.uploads, out[2] = emu::counts.waits,
-    out[3] = emu::counts.queries;
+    const emu::Counts &c = emu::counts;
+    out[0] = c.launches, out[1] = c.uploads, out[2] = c.waits, out[3] = c.queries, out[4] = c.stalls;
+    out[5] = c.graphs, out[6] = c.made, out[7] = c.updated, out[8] = 0;
+    for (int d = 0; d < 8; d++)
+        out[8] += (long long)emu::held(d);
 }
+int weft_emu_host_waits() { return cudaDeviceSynchronize(); }
 
 void weft_emu_until(cudaStream_t stream, bool (*done)(void *), void *user)
 {
     emu::Locked locked;
-    push(real(stream), Item{ NULL, NULL, 0, [done, user] { return done(user); } });
+    if (!emu::breaks_capture(stream))
+        real(stream)->queue.push_back(Item{ NULL, NULL, 0, [done, user] { return done(user); } });
 }
 
 cudaError_t cudaFuncGetAttributes(cudaFuncAttributes *a, const void *)
@@ -308,14 +353,14 @@ cudaError_t cudaMemcpyAsync(void *to, const void *from, size_t bytes, cudaMemcpy
     emu::counts.uploads += kind == cudaMemcpyHostToDevice;
     bool from_pages = !emu::on_device(from) && !emu::pinned(from),
          to_pages = !emu::on_device(to) && !emu::pinned(to);
-    if ((from_pages || to_pages) && real(stream)->capture)
+    if ((from_pages || to_pages) && emu::breaks_capture(stream))
         return emu::note(cudaErrorStreamCaptureUnsupported);
     /* CUDA has read it when this returns; pinned memory is read when the copy runs */
     if (from_pages) {
         std::vector<char> kept((const char *)from, (const char *)from + bytes);
-        emu::later(stream, [=] { memcpy(to, kept.data(), bytes); });
+        emu::later(stream, [=] { memcpy(to, kept.data(), bytes); }, emu::OF_COPY);
     } else
-        emu::later(stream, [=] { memmove(to, from, bytes); });
+        emu::later(stream, [=] { memmove(to, from, bytes); }, emu::OF_COPY, (size_t)kind);
     return to_pages ? cudaStreamSynchronize(stream) : cudaSuccess;
 }
 cudaError_t cudaMemcpy2DAsync(void *to, size_t to_step, const void *from, size_t step, size_t bytes,
@@ -328,10 +373,13 @@ cudaError_t cudaMemcpy2DAsync(void *to, size_t to_step, const void *from, size_t
     if (kind != cudaMemcpyDeviceToDevice || !direction_is_right(to, from, kind) || to_step < bytes ||
         step < bytes)
         return emu::note(cudaErrorInvalidValue);
-    emu::later(stream, [=] {
-        for (size_t i = 0; i < lines; i++)
-            memmove((char *)to + i * to_step, (const char *)from + i * step, bytes);
-    });
+    emu::later(
+        stream,
+        [=] {
+            for (size_t i = 0; i < lines; i++)
+                memmove((char *)to + i * to_step, (const char *)from + i * step, bytes);
+        },
+        emu::OF_LINES, hash_of({ (size_t)to, to_step, (size_t)from, step, bytes, lines }));
     return cudaSuccess;
 }
 cudaError_t cudaMemsetAsync(void *to, int byte, size_t bytes, cudaStream_t stream)
@@ -342,7 +390,7 @@ cudaError_t cudaMemsetAsync(void *to, int byte, size_t bytes, cudaStream_t strea
         return e;
     if (!emu::on_device(to) && !emu::pinned(to))
         return emu::note(cudaErrorInvalidValue);
-    emu::later(stream, [=] { memset(to, byte, bytes); });
+    emu::later(stream, [=] { memset(to, byte, bytes); }, emu::OF_SET);
     return cudaSuccess;
 }
 cudaError_t cudaMemcpy(void *to, const void *from, size_t bytes, cudaMemcpyKind kind)
@@ -368,11 +416,7 @@ cudaError_t cudaStreamCreateWithFlags(cudaStream_t *s, unsigned flags)
 cudaError_t cudaStreamSynchronize(cudaStream_t stream)
 {
     emu::Locked locked;
-    emu_stream *s = real(stream);
-    if (!s->capture)
-        return empty(s);
-    s->capture->broken = true;
-    return emu::note(cudaErrorStreamCaptureUnsupported);
+    return emu::breaks_capture(stream) ? emu::note(cudaErrorStreamCaptureUnsupported) : empty(real(stream));
 }
 cudaError_t cudaStreamDestroy(cudaStream_t s)
 {
@@ -385,12 +429,11 @@ cudaError_t cudaStreamDestroy(cudaStream_t s)
 cudaError_t cudaDeviceSynchronize()
 {
     emu::Locked locked;
-    if (captures)
-        return emu::note(cudaErrorStreamCaptureUnsupported);
-    for (size_t i = 0; i < streams.size(); i++)  /* others may make some meanwhile */
-        if (streams[i]->device == emu::current_device())
-            empty(streams[i]);
-    return emu::note(emu::lost(emu::current_device()));
+    bool breaks = false;                         /* whatever their mode */
+    for (emu_stream *s : streams)
+        if (s->device == emu::current_device() && s->capture)
+            breaks = s->capture->broken = true;
+    return breaks ? emu::note(cudaErrorStreamCaptureUnsupported) : emu::drain();
 }
 cudaError_t cudaDeviceReset()
 {
@@ -404,6 +447,8 @@ cudaError_t cudaStreamQuery(cudaStream_t stream)
 {
     emu::Locked locked;
     emu_stream *s = real(stream);
+    if (emu::breaks_capture(stream))
+        return emu::note(cudaErrorStreamCaptureUnsupported);
     if (s->queue.empty())
         return emu::note(emu::lost(s->device));
     emu::Open open;
@@ -419,7 +464,7 @@ cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t e, unsigned)
     else if (s->capture && s->capture != e->captured)
         return s->capture->broken = true, emu::note(cudaErrorStreamCaptureUnsupported);
     else if (!s->capture && e->mark->recorded)
-        push(s, Item{ NULL, e->mark, e->mark->recorded, NULL });
+        s->queue.push_back(Item{ NULL, e->mark, e->mark->recorded, NULL });
     return emu::note(emu::lost(s->device));
 }
 
@@ -440,7 +485,7 @@ cudaError_t cudaEventRecord(cudaEvent_t e, cudaStream_t stream)
     std::shared_ptr<Mark> mark = e->mark;
     unsigned long long turn = ++mark->recorded;
     mark->stream = s;
-    push(s, Item{ [mark, turn] { mark->done = turn, mark->when = now(); }, NULL, turn, NULL });
+    s->queue.push_back(Item{ [mark, turn] { mark->done = turn, mark->when = now(); }, NULL, turn, NULL });
     return emu::note(emu::lost(s->device));
 }
 cudaError_t cudaEventSynchronize(cudaEvent_t e)
@@ -448,6 +493,8 @@ cudaError_t cudaEventSynchronize(cudaEvent_t e)
     emu::Locked locked;
     Mark *m = e->mark.get();
     unsigned long long turn = m->recorded;
+    if (is_captured(e) || emu::capturing())
+        return emu::note(cudaErrorStreamCaptureUnsupported);
     if (m->done >= turn)
         return emu::note(emu::lost(emu::current_device()));
     emu::counts.waits++;
@@ -456,6 +503,8 @@ cudaError_t cudaEventSynchronize(cudaEvent_t e)
 cudaError_t cudaEventQuery(cudaEvent_t e)
 {
     emu::Locked locked;
+    if (is_captured(e) || emu::capturing())
+        return emu::note(cudaErrorStreamCaptureUnsupported);
     if (e->mark->done >= e->mark->recorded)
         return cudaSuccess;
     emu::Open open;
@@ -474,8 +523,7 @@ cudaError_t cudaStreamBeginCapture(cudaStream_t s, cudaStreamCaptureMode mode)
     emu::Locked locked;
     if (!s || s->capture)
         return emu::note(cudaErrorStreamCaptureUnsupported);
-    s->capture = new emu_graph{ std::make_shared<Steps>(), false, mode == cudaStreamCaptureModeRelaxed, s };
-    captures += !s->capture->relaxed;
+    s->capture = new emu_graph{ std::make_shared<Steps>(), false, mode, s, std::this_thread::get_id() };
     return cudaSuccess;
 }
 cudaError_t cudaStreamEndCapture(cudaStream_t s, cudaGraph_t *graph)
@@ -488,7 +536,6 @@ cudaError_t cudaStreamEndCapture(cudaStream_t s, cudaGraph_t *graph)
     for (emu_stream *t : streams)
         if (t->capture == g)
             t->capture = NULL;
-    captures -= !g->relaxed;
     if (!g->broken)
         return *graph = g, cudaSuccess;
     delete g;
@@ -502,9 +549,31 @@ cudaError_t cudaStreamIsCapturing(cudaStream_t s, cudaStreamCaptureStatus *statu
                           cudaStreamCaptureStatusActive;
     return cudaSuccess;
 }
+/* WEFT_EMU_GRAPHS: 0, there is no memory for any; 1, they are made and updated; 2, no update is taken. */
 cudaError_t cudaGraphInstantiate(cudaGraphExec_t *x, cudaGraph_t g, unsigned long long)
 {
+    emu::Locked locked;
+    *x = NULL;
+    if (emu::setting("WEFT_EMU_GRAPHS", 1) == 0)
+        return emu::note(cudaErrorMemoryAllocation);
+    emu::counts.made++;
     return *x = new emu_graph(*g), cudaSuccess;
+}
+/* Node by node: other kernels and other arguments, but no other kind of node, nor of launch. What was sent
+ * before stays as it was. */
+cudaError_t cudaGraphExecUpdate(cudaGraphExec_t x, cudaGraph_t g, cudaGraphExecUpdateResultInfo *why)
+{
+    emu::Locked locked;
+    const Steps &was = *x->steps, &is = *g->steps;
+    bool same = was.size() == is.size() && emu::setting("WEFT_EMU_GRAPHS", 1) != 2;
+    for (size_t i = 0; same && i < is.size(); i++)
+        same = was[i].node == is[i].node && was[i].fixed == is[i].fixed;
+    why->result = same ? cudaGraphExecUpdateSuccess : cudaGraphExecUpdateError;
+    if (!same)
+        return emu::note(cudaErrorGraphExecUpdateFailure);
+    emu::counts.updated++;
+    x->steps = std::make_shared<Steps>(is);
+    return cudaSuccess;
 }
 cudaError_t cudaGraphDestroy(cudaGraph_t g) { return delete g, cudaSuccess; }
 cudaError_t cudaGraphExecDestroy(cudaGraphExec_t x) { return delete x, cudaSuccess; }
@@ -512,7 +581,8 @@ cudaError_t cudaGraphLaunch(cudaGraphExec_t x, cudaStream_t stream)
 {
     emu::Locked locked;
     cudaError_t e = emu::usable(stream);
+    emu::counts.graphs += e == cudaSuccess;
     for (size_t i = 0; e == cudaSuccess && i < x->steps->size(); i++)
-        emu::later(stream, (*x->steps)[i]);
+        emu::later(stream, (*x->steps)[i].work, (*x->steps)[i].node, (*x->steps)[i].fixed);
     return e;
 }

@@ -65,7 +65,7 @@ programs=()
 for t in "$B"/tests/test_*; do
     [ -x "$t" ] && [ -f "$t" ] || continue
     case ${t##*/} in
-    test_kernel_bits|test_vector|test_cuda|test_cuda_emulated|test_cuda_link) ;;       # of the CPU, or of the emulation itself
+    test_kernel_bits|test_vector|test_cuda|test_cuda_emulated|test_cuda_link|test_cuda_graphs) ;;       # of the CPU, or of the emulation itself
     test_kernels*|test_kernel_groups|test_recur*|test_attention*|test_cuda_recur) programs+=("$t") ;;
     *) if [ -n "${WHOLE:-}" ] && grep -q WEFT_TABLES "$t"; then programs+=("$t"); fi ;;
     esac

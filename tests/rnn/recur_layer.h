@@ -27,14 +27,14 @@ UNUSED static void *hold(int64_t n, size_t size)
     cr_assert(holding < COUNT(held));
     if (!lender)
         return held[holding++] = calloc(bytes, 1);
-    held[holding] = lender->dev.k->allocate(&lender->dev, bytes);
+    held[holding] = lender->dev.k->allocate(&lender->dev, bytes, false);
     cr_assert(held[holding]);
     return memset(held[holding++], 0, bytes);
 }
 UNUSED static void let_go(void)
 {
     while (holding && lender)
-        lender->dev.k->release(&lender->dev, held[--holding]);
+        lender->dev.k->release(&lender->dev, held[--holding], false);
     while (holding)
         free(held[--holding]);
     lender = NULL;
