@@ -106,7 +106,7 @@ tests_of() {                            # PROGRAM..; emulated, where make test r
         build everything && build test-cuda GPU=1
     fi
 }
-kernels() { tests_of test_kernels test_kernels_update test_kernel_groups test_recur test_recur_layer test_recur_fold test_attention test_attention_cores test_ops; }
+kernels() { tests_of test_kernels test_kernels_update test_kernels_places test_kernel_groups test_recur test_recur_layer test_recur_fold test_attention test_attention_cores test_ops; }
 suite() { tests_of; }
 
 sweep() {
