@@ -126,11 +126,15 @@ $(B)/tests/%.o: EXTRA += $(if $(V),-O0,-O1)
 # run them, five times as long again.
 SANITIZED := $(findstring sanitize,$(VFLAGS))
 TIER      := $(if $(SANITIZED),-O1,-O3) -ffp-contract=fast
-TIER_512  := $(if $(SANITIZED),$(shell grep -qs avx512f /proc/cpuinfo && echo -O1 || echo -O0),-O3) -ffp-contract=fast
+unless_run = $(if $(SANITIZED),$(shell grep -qs $(1) /proc/cpuinfo && echo -O1 || echo -O0),-O3) -ffp-contract=fast
+TIER_512  := $(call unless_run,avx512f)
+TIER_AMX  := $(call unless_run,amx_tile)
 $(B)/core/cpu/generic.o: EXTRA += $(TIER)
 ifneq ($(filter x86_64%,$(shell $(CC) -dumpmachine)),)
 $(B)/core/cpu/avx2.o $(B)/core/cpu/amx_emulated.o: EXTRA += $(TIER) -march=x86-64-v3
-$(B)/core/cpu/avx512.o $(B)/core/cpu/amx.o: EXTRA += $(TIER_512) -march=x86-64-v4 -mprefer-vector-width=512
+$(B)/core/cpu/avx512.o: EXTRA += $(TIER_512)
+$(B)/core/cpu/amx.o: EXTRA += $(TIER_AMX)
+$(B)/core/cpu/avx512.o $(B)/core/cpu/amx.o: EXTRA += -march=x86-64-v4 -mprefer-vector-width=512
 $(B)/core/cpu/amx.o: EXTRA += $(shell $(CC) -mamx-tile -mamx-bf16 -x c -fsyntax-only /dev/null 2>/dev/null && echo -mamx-tile -mamx-bf16)
 else
 $(B)/core/cpu/amx_emulated.o: EXTRA += $(TIER)

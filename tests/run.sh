@@ -32,7 +32,7 @@ report() {                              # NAME PASSED FAILED SECONDS WHY
     for f in "$logs/$1".san.*; do [ -f "$f" ] && head -n 60 "$f" | sed 's/^/        | /'; done
 }
 
-long=" test_recur_layer test_recur test_kernel_bits test_rnn_lookup test_memory test_ragged test_speed golden_recurrent golden_layers test_parallel.sh test_forecast.sh test_site.sh test_weft.sh test_bench.sh test_lab.sh "
+long=" test_recur_layer test_recur test_recur_fold test_kernel_bits test_rnn_lookup test_memory test_ragged test_speed golden_recurrent golden_layers test_parallel.sh test_forecast.sh test_site.sh test_weft.sh test_bench.sh test_lab.sh "
 claimed() {                             # NAME: by another lane, or long since, or its turn comes later
     if [ -n "$early" ] && [[ $long != *" ${1%"$tag"} "* ]]; then return; fi
     ! mkdir "$logs/claims/$1" 2>/dev/null
@@ -97,7 +97,10 @@ plain() {                               # PROGRAM...; in double under WEFT_CHECK
     done
     unset WEFT_CHECK
     case ${V:-} in ''|double) counted doccheck bash tests/doccheck.sh ;; esac
-    case ${V:-} in ''|double|asan|dasan) for s in tests/test_*.sh; do [ -f "$s" ] && counted "$(basename "$s")" bash "$s"; done ;; esac
+    case ${V:-} in ''|double|asan|dasan) for s in tests/test_*.sh; do script "$s"; done ;; esac
+}
+script() {                              # FILE; what is about documents is the same for all variants
+    case ${V:+variant},${1##*/} in variant,test_site.sh|variant,test_manual.sh) ;; *) counted "${1##*/}" bash "$1" ;; esac
 }
 on_gpu() {                              # PROGRAM: may it run on the GPU that is meant?
     case ${1##*/} in
