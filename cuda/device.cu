@@ -104,7 +104,7 @@ static bool waited(weft__device *d, const char *kernel)
 void launched(weft__device *d, cudaError_t error, const char *kernel)
 {
     d->launches++;
-    graphs_note(gpu_of(d), kernel);
+    graphs_note(d, kernel);
     if (failed(d, error, kernel) || !gpu_of(d)->sync)
         return;
     if (waited(d, kernel))
@@ -130,7 +130,7 @@ static void send(weft__device *d)                /* what waits in the ring */
     graphs_begin(d);
     const cudaError_t error =
         cudaMemcpyAsync(g->to, g->ring + g->from, bytes, cudaMemcpyHostToDevice, g->stream);
-    graphs_note(g, "upload");
+    graphs_note(d, "upload");
     failed(d, error, "upload");
 }
 

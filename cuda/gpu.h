@@ -49,7 +49,7 @@ void pool_close(weft__device *);                 /* what K(close) still has; the
 void pool_trim(weft__device *);                  /* after a wait */
 /* graphs.cu */
 void graphs_open(weft__device *), graphs_close(weft__device *);
-void graphs_note(gpu *, const char *launch);     /* what goes to the stream, after it has gone there */
+void graphs_note(weft__device *, const char *launch);            /* what has gone to the stream */
 void graphs_begin(weft__device *);               /* before anything does: holds it back, if that is wanted */
 void graphs_submit(weft__device *);              /* what is held back, uploads that wait excepted */
 /* device.cu */

@@ -28,11 +28,14 @@ static uint64_t joined(uint64_t hash, const char *launch)
     hash = (hash ^ (uint64_t)(uintptr_t)launch) * 0x9E3779B97F4A7C15u;
     return hash ^ hash >> 29;
 }
-void graphs_note(gpu *g, const char *launch)
+/* If a graph is full it is sent here, behind a launch: whoever launches next looks for a failure first. */
+void graphs_note(weft__device *d, const char *launch)
 {
-    graphs *x = &g->graphs;
+    graphs *x = &gpu_of(d)->graphs;
     x->step = joined(x->step, launch), x->piece = joined(x->piece, launch);
     x->held += x->open;
+    if (x->open && x->held >= MOST_HELD)
+        graphs_submit(d);
 }
 
 /* ---- executable graphs ---- */
@@ -87,8 +90,6 @@ void graphs_begin(weft__device *d)
 {
     gpu *g = gpu_of(d);
     graphs *x = &g->graphs;
-    if (x->open && x->held >= MOST_HELD)
-        graphs_submit(d);
     if (!x->repeats || x->open || x->pieces >= MOST_PIECES)
         return;
     if (refused(cudaStreamBeginCapture(g->stream, cudaStreamCaptureModeRelaxed)))
