@@ -16,8 +16,8 @@ static void move_rows(const weft_call *c, weft__blocks *all, int64_t width, cons
                       const int32_t *from, const int32_t *to)
 {
     weft__add_block(c, all,
-                    (weft__block_copy){ .rows = how(c)->e->batch->n, .width = width, .x = x, .ldx = width, .y = y, .ldy = width,
-                                        .add = add, .from = from, .to = to });
+                    (weft__block_copy){ .rows = how(c)->e->batch->n, .width = width, .x = x, .ldx = width,
+                                        .y = y, .ldy = width, .add = add, .from = from, .to = to });
 }
 
 /* ---- first states: part k of the stacks, in packed order ---- */
@@ -44,15 +44,16 @@ static void first_fused(const weft_call *c)
     weft__blocks all = { 0 };
     for (int s = 0; s < c->n; s++) {
         bool add;
-        const int64_t width = wide(c->x[s]), of_part = how(c)->e->batch->n * width, before = how(c)->k * of_part;
+        const int64_t width = wide(c->x[s]), of_part = how(c)->e->batch->n * width;
+        const int64_t before = how(c)->k * of_part, behind = count(c->x[s]) - before - of_part;
         const real *dy = weft_op_dy(c, s);
         real *dx = dy ? weft_op_dx(c, s, &add) : NULL;
         if (!dx)
             continue;
         if (!add && before)                      /* the order has each row of the part */
             weft__add_zeros(c, &all, dx, before);
-        if (!add && count(c->x[s]) > before + of_part)
-            weft__add_zeros(c, &all, dx + before + of_part, count(c->x[s]) - before - of_part);
+        if (!add && behind > 0)
+            weft__add_zeros(c, &all, dx + before + of_part, behind);
         move_rows(c, &all, width, dy, dx, add, NULL, packed_order(c));
     }
     weft__run_blocks(c, &all);

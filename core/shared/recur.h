@@ -24,8 +24,8 @@ typedef struct layer_kernels {
     weft__recur_kernel *recur;
     weft__recur_back_kernel *recur_back;
     weft__gemm_packs_kernel *gemm_packs;
-    /* NULL: by the kernels above. Else the gradients of the biases from n rows of slots, and r.h_before, which
-     * recur_back then leaves to it */
+    /* NULL: by the kernels above. Else the gradients of the biases from n rows of slots, and r.h_before,
+     * which recur_back then leaves to it */
     void (*sums)(const struct layer_work *, int64_t n, const real *gates);
     /* with ids: the tokens' sums from of_rows, to which it adds the biases itself. NULL: they have them */
     void (*take)(const struct layer_work *);
