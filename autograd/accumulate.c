@@ -8,7 +8,8 @@
  * In which order. What a ragged tensor gets from one use is computed in full, and then added to what is
  * there: uses by the tape from its end, those of one call from the last input to the first. An arrangement
  * between a tensor and its use changes nothing of that, so a layout changes no bit. Plain tensors, parameters
- * above all, are added to by the kernels themselves. */
+ * above all, are added to by the kernels themselves; ragged ones on a GPU, too, by kernels that add what they
+ * have computed in full (weft__dx_whole): the same sums in the same order, by a launch less. */
 #include <string.h>
 #include "autograd/backward.h"
 
@@ -81,7 +82,8 @@ static void accumulate_slot(weft_tensor *x, weft_tensor *own)
 static void accumulate_deferred(weft_tensor *x, weft_tensor *g)
 {
     weft *w = x->w;
-    bool apart = !x->node.grad || x->f.batch;
+    const bool whole = w->tape->deferred->op->moves && !w->dev.k->synchronous;     /* see weft__dx_whole */
+    bool apart = !x->node.grad || (x->f.batch && !whole);
     weft_tensor *to = apart ? weft__slot(w, &x->f) : x->node.grad;
     if (!to)
         return;
@@ -172,6 +174,17 @@ real *weft_op_dx(const weft_call *c, int i, bool *add)
     if (!*to && (*to = weft__slot(w, &x->f)) && !x->node.grad && !again(c, i))
         x->node.grad = *to;
     return *to ? weft__gradient_seen(c, x, (*to)->data, *add, true) : NULL;
+}
+
+real *weft__dx_whole(const weft_call *c, int i, bool *add)
+{
+    weft_tensor *x = c->x[i], *grad = x->node.grad;
+    if (!grad || x->w->dev.k->synchronous || again(c, i) || !weft__needed(x))
+        return weft_op_dx(c, i, add);
+    weft__run_deferred(x->w);
+    x->node.given |= x->w->tape->to_parameters;
+    *add = true;
+    return weft__gradient_seen(c, x, grad->data, true, true);
 }
 
 real *weft__dx_added(const weft_call *c, int i, weft__blocks *zeros)

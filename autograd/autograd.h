@@ -49,15 +49,19 @@ void        *weft__seen(const weft_tensor *, const char *function);
 void        *weft__gradient_seen(const weft_call *, const weft_tensor *, void *gradient, bool fetched,
                                  bool back);
 /* backward.c */
-/* blocks.c: copies of as many rows that wait, those before a block first if they go to the same place; n
- * zeros among them; until they are run */
-typedef struct weft__blocks { int64_t rows, n; weft__block_copy of[16]; } weft__blocks;
-void         weft__add_block(const weft_call *, weft__blocks *, int64_t rows, weft__block_copy);
+/* blocks.c: copies of blocks that wait, those before a block first if it adds where they go; n zeros among
+ * them; until they are run */
+typedef struct weft__blocks { int64_t n; weft__block_copy of[16]; } weft__blocks;
+void         weft__add_block(const weft_call *, weft__blocks *, weft__block_copy);
 void         weft__add_zeros(const weft_call *, weft__blocks *, real *to, int64_t n);
 void         weft__run_blocks(const weft_call *, weft__blocks *);
 /* accumulate.c: where a kernel adds the gradient of x[i]; NULL: not needed. If nothing came before, it is
  * zeros when the blocks are run */
 real        *weft__dx_added(const weft_call *, int i, weft__blocks *zeros);
+/* the same as weft_op_dx, of a kernel that adds each number once, and whole: not a product, which a GPU would
+ * round together with the sum. On a GPU it goes onto what a ragged tensor has, where else it is computed
+ * apart and then added, to the same bits */
+real        *weft__dx_whole(const weft_call *, int i, bool *add);
 /* weft_op_dy, to be overwritten, where no one else will look at it; else NULL */
 real        *weft__dy_spent(const weft_call *, int k);
 /* origin.c: y's rows are a table's, by ids; are those of x, arranged; that table and those ids, if it is so

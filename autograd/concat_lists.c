@@ -25,8 +25,8 @@ static void lists_run(weft_call *c)
     weft__blocks all = { 0 };
     for (int i = 0, n = of_each(c); i < c->n; i++) {
         const int64_t w = weft__elements(&c->x[i]->f);
-        weft__add_block(c, &all, 1,
-                        (weft__block_copy){ .width = w, .x = X(c, i), .ldx = w,
+        weft__add_block(c, &all,
+                        (weft__block_copy){ .rows = 1, .width = w, .x = X(c, i), .ldx = w,
                                             .y = Y(c, i / n) + i % n * w, .ldy = w });
     }
     weft__run_blocks(c, &all);
@@ -40,8 +40,8 @@ static void lists_fused(const weft_call *c)
         const real *dy = weft_op_dy(c, i / n);
         real *dx = dy ? weft_op_dx(c, i, &add) : NULL;
         if (dx)
-            weft__add_block(c, &all, 1,
-                            (weft__block_copy){ .width = w, .x = dy + i % n * w, .ldx = w,
+            weft__add_block(c, &all,
+                            (weft__block_copy){ .rows = 1, .width = w, .x = dy + i % n * w, .ldx = w,
                                                 .y = dx, .ldy = w, .add = add });
     }
     weft__run_blocks(c, &all);

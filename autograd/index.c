@@ -37,9 +37,7 @@ static void index_select_run(weft_call *c)
 static void index_add_run(weft_call *c)
 {
     const weft__form *table = &c->y[0]->f;
-    if (!c->add)
-        RUN(c, fill, count(c->y[0]), 0, Y(c, 0));
-    RUN(c, scatter, count(c->x[1]), row_width(table), table->size[0], X(c, 0), I(c, 1), Y(c, 0));
+    RUN(c, scatter, count(c->x[1]), row_width(table), table->size[0], X(c, 0), I(c, 1), Y(c, 0), c->add);
 }
 static bool index_add_shape(weft_call *c)
 {

@@ -1,5 +1,5 @@
 /* join.c - between two batches: join (per sequence b after a), split (its inverse), and the pairs of a query
- * and a key. Each is one gather by an index made on the host. */
+ * and a key. Each moves rows, in one launch each way, by an index made on the host. */
 #include "autograd/autograd.h"
 
 static weft_tensor *pair_failed(weft_tensor *a, weft_tensor *b, const char *function)
@@ -44,13 +44,93 @@ static weft_tensor *joint(weft *w, const weft_batch *a, const weft_batch *b)
                             &(weft_lengths){ .n = a->n, .len = len, .id = a->own_ids ? a->id : NULL });
 }
 
+/* Inputs: a, b, which rows of [a; b] the joined batch has, where each row of [a; b] is in it. */
+enum { A, B, FROM, TO };
+static bool join_shape(weft_call *c)
+{
+    const weft__form *from = &c->x[FROM]->f;
+    weft_op_like(c->y[0], c->x[A]);
+    c->y[0]->f.batch = from->batch, c->y[0]->f.layout = from->layout, c->y[0]->f.place = NULL;
+    c->y[0]->f.size[0] = from->size[0];
+    return true;
+}
+/* Rows of side i: to those of the whole, or from there. */
+static weft__block_copy rows_of(const weft_call *c, int i, bool back)
+{
+    const int64_t rows = c->x[i]->f.size[0], width = rows ? count(c->x[i]) / rows : 0;
+    const int32_t *place = I(c, TO) + (i == B ? c->x[A]->f.size[0] : 0);
+    return (weft__block_copy){ .rows = rows, .width = width, .ldx = width, .ldy = width,
+                               .from = back ? place : NULL, .to = back ? NULL : place };
+}
+static void join_run(weft_call *c)
+{
+    weft__blocks all = { 0 };
+    for (int i = A; i <= B; i++) {
+        weft__block_copy one = rows_of(c, i, false);
+        one.x = X(c, i), one.y = Y(c, 0);
+        weft__add_block(c, &all, one);
+    }
+    weft__run_blocks(c, &all);
+}
+static void join_fused(const weft_call *c)
+{
+    weft__blocks all = { 0 };
+    for (int i = B; i >= A; i--) {
+        weft__block_copy one = rows_of(c, i, true);
+        one.x = weft_op_dy(c, 0), one.y = weft__dx_whole(c, i, &one.add);
+        if (one.y)
+            weft__add_block(c, &all, one);
+    }
+    weft__run_blocks(c, &all);
+}
+static weft_tensor *by_index(weft_tensor *a, weft_tensor *b, weft_tensor *from)
+{
+    return weft_index_select(weft_concat((weft_tensor *[]){ concat_rows(a), concat_rows(b) }, 2, 0), from);
+}
+static void join_composed(const weft_call *c, weft_tensor **y)
+{
+    y[0] = by_index(c->x[A], c->x[B], c->x[FROM]);
+}
+static const weft_op op_join = { .name = "concat_sequences",
+                                 .layout = WEFT_CONCAT,
+                                 .ragged_apart = true,
+                                 .moves = true,
+                                 .unread = 1 << A | 1 << B,
+                                 .shape = join_shape,
+                                 .forward = join_run,
+                                 .fused = join_fused,
+                                 .composed = join_composed };
+
+/* Reals of one shape but for their rows; what else there is the index says, or an error of concat. */
+static bool are_joinable(const weft_tensor *a, const weft_tensor *b)
+{
+    weft__form f = b->f;
+    f.batch = a->f.batch, f.layout = a->f.layout, f.place = a->f.place;
+    f.size[0] = a->f.size[0];
+    return a->f.type == WEFT_REAL && a->f.rank == f.rank && weft__same(&a->f, &f);
+}
+static weft_tensor *places(weft *w, const weft_batch *a, const weft_batch *b)
+{
+    const int64_t n = a->tokens + b->tokens;
+    int32_t *at = weft__take(w, &w->notes, n * (int64_t)sizeof *at), next = 0;
+    for (int64_t s = 0; at && s < a->n; s++) {
+        for (int32_t t = 0; t < a->len[s]; t++)
+            at[a->offset.host[s] + t] = next++;
+        for (int32_t t = 0; t < b->len[s]; t++)
+            at[a->tokens + b->offset.host[s] + t] = next++;
+    }
+    return at ? weft_ints(w, at, 1, &n) : &w->nil;
+}
 weft_tensor *weft_concat_sequences(weft_tensor *a, weft_tensor *b)
 {
     if (!of_as_many(a, b))
         return pair_failed(a, b, "concat_sequences");
-    a->w->running = "concat_sequences";
-    weft_tensor *rows[] = { concat_rows(a), concat_rows(b) };
-    return weft_index_select(weft_concat(rows, 2, 0), joint(a->w, a->f.batch, b->f.batch));
+    weft *w = a->w;
+    w->running = "concat_sequences";
+    weft_tensor *from = joint(w, a->f.batch, b->f.batch);
+    if (!are_joinable(a, b))
+        return by_index(a, b, from);
+    return APPLY(&op_join, a, b, from, places(w, a->f.batch, b->f.batch));
 }
 
 /* ---- split ---- */

@@ -145,7 +145,7 @@ static void linear_fused(const weft_call *c)
     if (d[1])
         RUN(c, sum, &(weft__grid){ 2, { rows, groups_of(c) * out }, { { 0, 1 } } }, dz, d[1] + how(c)->from,
             adds[1]);
-    real *dx = dz ? weft_op_dx(c, X_, &add) : NULL;
+    real *dx = dz ? weft__dx_whole(c, X_, &add) : NULL;
     if (dx)
         product(c, false, false, (int64_t[]){ rows, in, out }, dz, part_of(c, WEIGHT, in), dx, add);
 }

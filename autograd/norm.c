@@ -62,11 +62,9 @@ static void normalise(const weft_call *c, int x, int gain)
 static void normalise_back(const weft_call *c, int x, int gain)
 {
     weft__layer_norm n = record_of(c, x, gain);
-    n.dy = weft_op_dy(c, Y_), n.dgate = x ? weft_op_dx(c, x - 1, &n.add) : NULL;
-    weft__blocks zeros = { 0 };
-    n.dx = weft__dx_added(c, x, &zeros), n.dgain = weft__dx_added(c, gain, &zeros);
-    n.dshift = weft__dx_added(c, gain + 1, &zeros);
-    weft__run_blocks(c, &zeros);
+    n.dy = weft_op_dy(c, Y_), n.dgate = x ? weft_op_dx(c, x - 1, &n.add_gate) : NULL;
+    n.dx = weft_op_dx(c, x, &n.add_x), n.dgain = weft_op_dx(c, gain, &n.add_gain);
+    n.dshift = weft_op_dx(c, gain + 1, &n.add_shift);
     if (!c->y[0]->w->status)
         RUN(c, layer_norm_back, &n);
 }

@@ -187,9 +187,16 @@ static bool inset_shape(weft_call *c)
 static void inset_run(weft_call *c)
 {
     strip s = strip_of(c->attributes);
-    if (!c->add)
-        RUN(c, fill, count(c->y[0]), 0, Y(c, 0));
-    copy_block(c, &s, 0, 0, s.of_part, s.from, s.of_whole);
+    const int64_t end = s.from + s.of_part, width[] = { s.from, s.of_part, s.of_whole - end };
+    weft__blocks all = { 0 };
+    for (int i = 0; i < 3; i++)                  /* zeros before it and behind it */
+        if (width[i] && (i == 1 || !c->add))
+            weft__add_block(c, &all,
+                            (weft__block_copy){ .rows = s.rows, .width = width[i], .ldx = s.of_part,
+                                                .x = i == 1 ? X(c, 0) : NULL, .ldy = s.of_whole,
+                                                .y = Y(c, 0) + (i == 0 ? 0 : i == 1 ? s.from : end),
+                                                .add = c->add });
+    weft__run_blocks(c, &all);
 }
 static weft_tensor *slice_back(const weft_call *c, weft_tensor *dy, int i);
 static weft_tensor *inset_back(const weft_call *c, weft_tensor *dy, int i);
@@ -265,9 +272,9 @@ static void concat_run(weft_call *c)
         const strip s = next_strip(c, &p, i);
         const int64_t n = s.of_part;
         if (is_real(c, 0))
-            weft__add_block(c, &all, s.rows,
-                            (weft__block_copy){ .width = n, .x = X(c, i), .ldx = n, .y = Y(c, 0) + s.from,
-                                                .ldy = s.of_whole, .add = c->add });
+            weft__add_block(c, &all,
+                            (weft__block_copy){ .rows = s.rows, .width = n, .x = X(c, i), .ldx = n,
+                                                .y = Y(c, 0) + s.from, .ldy = s.of_whole, .add = c->add });
         else
             copy_block(c, &s, i, 0, n, s.from, s.of_whole);
     }
@@ -280,11 +287,12 @@ static void concat_fused(const weft_call *c)
     for (int i = 0; i < c->n; i++) {
         bool add;
         const strip s = next_strip(c, &p, i);
-        real *dx = weft_op_dx(c, i, &add);
+        real *dx = weft__dx_whole(c, i, &add);
         if (dx)
-            weft__add_block(c, &all, s.rows,
-                            (weft__block_copy){ .width = s.of_part, .x = weft_op_dy(c, 0) + s.from,
-                                                .ldx = s.of_whole, .y = dx, .ldy = s.of_part, .add = add });
+            weft__add_block(c, &all,
+                            (weft__block_copy){ .rows = s.rows, .width = s.of_part,
+                                                .x = weft_op_dy(c, 0) + s.from, .ldx = s.of_whole, .y = dx,
+                                                .ldy = s.of_part, .add = add });
     }
     weft__run_blocks(c, &all);
 }

@@ -50,7 +50,7 @@ typedef struct weft__grid { int rank; int64_t size[WEFT_RANK], step[3][WEFT_RANK
 /* A block of a matrix, to a block of another, each with its rows so far apart. x NULL: zeros. from, to: row r
  * is that row of x, goes to that row of y; below 0: it is zeros, it goes nowhere. No row is twice in `to`. */
 typedef struct weft__block_copy {
-    int64_t width; const real *x; int64_t ldx; real *y; int64_t ldy; bool add;
+    int64_t rows, width; const real *x; int64_t ldx; real *y; int64_t ldy; bool add;
     const int32_t *from, *to;                    /* NULL: r itself */
 } weft__block_copy;
 
@@ -86,8 +86,8 @@ typedef struct weft__layer_norm {
     const real *x, *gate;                        /* [rows, width], [rows, 2 width] or NULL */
     const real *gain, *shift;                    /* [groups, width]; NULL: ones, zeros */
     real *y, *mean, *rstd;                       /* mean, rstd [rows] */
-    /* backward, which reads mean and rstd; NULL: not needed. All add but dgate, which does if told. */
-    const real *dy; real *dx, *dgate, *dgain, *dshift; bool add;
+    /* backward, which reads mean and rstd; NULL: not needed; added to if told */
+    const real *dy; real *dx, *dgate, *dgain, *dshift; bool add_x, add_gate, add_gain, add_shift;
 } weft__layer_norm;
 
 /* Scaled dot product attention between two ragged tensors in concat layout. Queries of sequence s are rows
@@ -188,7 +188,7 @@ typedef struct weft__most { double g, x, m, v, a; } weft__most;
 
 /* What an optimiser knows on the device itself, so that a step needs no wait. */
 typedef struct weft__guard {
-    /* of the last gradient, in the norm asked for; before norm_end the sum so far */
+    /* of the last gradient: the sum of |x|^power, or the largest |x| */
     double norm;
     int64_t applied, skipped, in_a_row;          /* steps; skipped: a gradient that was not finite */
     /* in the last bad step the first element of the flat vector that was not finite; -1: none yet */
@@ -214,6 +214,8 @@ typedef struct weft__update {
     bool nesterov, centered;
 /* SGD: m the momentum (t = 1: m = g, without dampening). Vectors not used are NULL. */
 } weft__update;
+/* the largest rate and decay of a step; anew: values have changed since the last one */
+typedef struct weft__foresight { weft__update most; bool anew; } weft__foresight;
 
 /* Cross entropy of each row of logits [rows, classes], times the row's mask: 0 (value and gradient) without a
  * look at logits or class where the mask is 0 or the class is `ignore` (has_ignore). Any other class out of 0

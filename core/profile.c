@@ -158,20 +158,21 @@ static void counted_norm(weft__device *d, int64_t n, real power, const real *x, 
     weft__profile_bytes(w, n * (int64_t)sizeof *x);
     weft__profile_leave(w, before);
 }
-static void counted_clip(weft__device *d, int64_t n, real limit, const weft__guard *g, real *x)
+static void counted_clip(weft__device *d, int64_t n, real power, real limit, const weft__guard *g, real *x,
+                         real *y)
 {
     weft *w = (weft *)(void *)d;
     weft__timed *before = weft__profile_enter(w, "clip", false);
-    w->profile->plain->clip(d, n, limit, g, x);
+    w->profile->plain->clip(d, n, power, limit, g, x, y);
     weft__profile_bytes(w, 2 * n * (int64_t)sizeof *x);
     weft__profile_leave(w, before);
 }
-static void counted_update(weft__device *d, int64_t n, const weft__update *u, const weft__guard *g,
-                           const real *dx, real *m, real *v, real *a, real *x)
+static void counted_update(weft__device *d, int64_t n, const weft__update *u, const weft__guard *past,
+                           const weft__guard *g, real *dx, real *m, real *v, real *a, real *x)
 {
     weft *w = (weft *)(void *)d;
     weft__timed *before = weft__profile_enter(w, "update", false);
-    w->profile->plain->update(d, n, u, g, dx, m, v, a, x);
+    w->profile->plain->update(d, n, u, past, g, dx, m, v, a, x);
     weft__profile_bytes(w, n * (int64_t)sizeof *x * (3 + 2 * ((m != NULL) + (v != NULL) + (a != NULL))));
     weft__profile_leave(w, before);
 }

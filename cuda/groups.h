@@ -212,6 +212,17 @@ template <int WHAT, class T> __device__ static T together(group g, T v)
     return v;
 }
 
+/* Of terms from .. end - 1, which term(i) hands out. */
+template <class Term> __device__ static inline real sum_of(group g, int64_t from, int64_t end, Term term)
+{
+    real sum[4] = {};
+    for (int64_t i = from + g.lane; i < end; i += 4 * g.lanes)
+        for (int k = 0; k < 4; k++)
+            if (i + k * g.lanes < end)
+                sum[k] += term(i + k * g.lanes);
+    return together<SUM>(g, (sum[0] + sum[1]) + (sum[2] + sum[3]));
+}
+
 /* ---- blocks that share outputs ---- */
 /* Is this the last of so many blocks to be done? Then it sees what the others have written: who counts has
  * a fence before and behind, and barriers hand on to it, and from it, what the block has done. The counter

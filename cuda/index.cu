@@ -50,8 +50,27 @@ __global__ static void ids_used_each(int64_t n, int64_t rows, const int32_t *id,
             used[v] = (int32_t)v;                /* whoever comes writes the same */
     }
 }
+/* By one block, of few. */
+__global__ static void ids_used_few(int64_t n, int64_t rows, const int32_t *id, int32_t *row, int32_t *used,
+                                    faults f)
+{
+    for (int64_t v = threadIdx.x; v <= rows; v += blockDim.x)
+        used[v] = -1;
+    __syncthreads();
+    for (int64_t i = threadIdx.x; i < n; i += blockDim.x) {
+        int64_t v = checked(f, i, id[i], rows);
+        row[i] = (int32_t)(v < 0 ? rows : v);
+        if (v >= 0)
+            used[v] = (int32_t)v;
+    }
+}
 void K(ids_used)(weft__device *d, int64_t n, int64_t rows, const int32_t *id, int32_t *row, int32_t *used)
 {
+    enum { FEW = 4096, TEAM = 512 };
+    if (n + rows <= FEW) {
+        LAUNCH(d, ids_used_few, 1, TEAM, 0, n, rows, id, row, used, faults_of(d));
+        return;
+    }
     K(fill_ints)(d, rows + 1, -1, used);
     LAUNCH(d, ids_used_each, blocks_for(n), THREADS, 0, n, rows, id, row, used, faults_of(d));
 }

@@ -94,31 +94,42 @@ void K(block)(weft__device *d, int64_t rows, int64_t width, const real *x, int64
     shape s = plane_of(rows, width);
     LAUNCH(d, block_each, s.grid, s.threads, 0, rows, width, x, ldx, y, ldy, add);
 }
-/* Several at once; which one, blockIdx.z says. */
+/* Several at once, each walked as a plane of its own: `across` blocks by as many as there are, from block
+ * `first` on, of `columns` threads side by side. */
 enum { MOST_AT_ONCE = 16 };
-typedef struct some_blocks { weft__block_copy at[MOST_AT_ONCE]; } some_blocks;
-__global__ static void blocks_each(int64_t rows, some_blocks all)
+typedef struct one_block { weft__block_copy copy; unsigned first, across, columns; } one_block;
+typedef struct some_blocks { int count; unsigned blocks; one_block at[MOST_AT_ONCE]; } some_blocks;
+__global__ static void blocks_each(some_blocks all)
 {
-    const weft__block_copy &b = all.at[blockIdx.z];
-    EACH_ROW(r, rows) {
+    int mine = 0;
+    while (mine + 1 < all.count && blockIdx.x >= all.at[mine + 1].first)
+        mine++;
+    const one_block &one = all.at[mine];
+    const weft__block_copy &b = one.copy;
+    const unsigned block = blockIdx.x - one.first, below = THREADS / one.columns;
+    const unsigned end = mine + 1 < all.count ? all.at[mine + 1].first : all.blocks;
+    const int64_t j0 = (int64_t)(block % one.across) * one.columns + threadIdx.x % one.columns;
+    for (int64_t r = (int64_t)(block / one.across) * below + threadIdx.x / one.columns; r < b.rows;
+         r += (int64_t)((end - one.first) / one.across) * below) {
         const int64_t i = b.from ? b.from[r] : r, k = b.to ? b.to[r] : r;
         if (k < 0)
             continue;
         const real *from = b.x && i >= 0 ? b.x + i * b.ldx : NULL;
         real *to = b.y + k * b.ldy;
-        MAP_COLUMNS(b.width, j, to, onto(&to[j], b.add, from ? from[j] : 0))
+        MAP(j0, (int64_t)one.across * one.columns, b.width, j, to, onto(&to[j], b.add, from ? from[j] : 0))
     }
 }
-void K(blocks)(weft__device *d, int64_t rows, int64_t n, const weft__block_copy *block)
+void K(blocks)(weft__device *d, int64_t n, const weft__block_copy *block)
 {
     for (int64_t from = 0; from < n; from += MOST_AT_ONCE) {
         some_blocks some = {};
-        int64_t count = least(n - from, MOST_AT_ONCE), width = 0;
-        for (int64_t i = 0; i < count; i++)
-            some.at[i] = block[from + i], width = most(width, block[from + i].width);
-        shape s = plane_of(width ? rows : 0, width);
-        s.grid.z = (unsigned)count;
-        LAUNCH(d, blocks_each, s.grid, s.threads, 0, rows, some);
+        for (int64_t i = from; i < n && i < from + MOST_AT_ONCE; i++) {
+            const shape s = plane_of(block[i].width ? block[i].rows : 0, block[i].width);
+            if (s.grid.y)
+                some.at[some.count++] = { block[i], some.blocks, s.grid.x, s.threads.x },
+                some.blocks += s.grid.x * s.grid.y;
+        }
+        LAUNCH(d, blocks_each, dim3(some.blocks), THREADS, 0, some);
     }
 }
 __global__ static void block_ints_each(int64_t rows, int64_t width, const int32_t *x, int64_t ldx, int32_t *y,

@@ -132,9 +132,10 @@ __device__ static void gate_back(const weft__layer_norm &n, int64_t row, int64_t
     const int64_t at = 2 * row * n.width + j;
     const real s = sigmoid_of(n, row, j);
     if (n.dx)
-        n.dx[row * n.width + j] += ds;
+        put(n.dx + row * n.width + j, ds, n.add_x);
     if (n.dgate)
-        put(n.dgate + at, ds * s, n.add), put(n.dgate + at + n.width, ds * n.gate[at] * s * (1 - s), n.add);
+        put(n.dgate + at, ds * s, n.add_gate),
+            put(n.dgate + at + n.width, ds * n.gate[at] * s * (1 - s), n.add_gate);
 }
 /* With h = (s - mean) rstd, g = dy gain: ds = rstd (g - mean of g - h mean of g h). */
 template <bool gated> __global__ static void layer_norm_back_each(weft__layer_norm n)
@@ -155,7 +156,7 @@ template <bool gated> __global__ static void layer_norm_back_each(weft__layer_no
         if (gated)
             gate_back(n, row, j, ds);
         else
-            n.dx[row * n.width + j] += ds;
+            put(n.dx + row * n.width + j, ds, n.add_x);
     }
 }
 /* parts[chunk]: sum dy h and sum dy of a chunk of tokens, a row of each group, for each column of each
@@ -185,9 +186,9 @@ __global__ static void column_sums(weft__layer_norm n, int64_t chunk, real *part
         a = together<SUM>(g, a), b = together<SUM>(g, b);
     }
     if (n.dgain && j < wide && g.lane == 0)
-        n.dgain[j] += a;
+        put(n.dgain + j, a, n.add_gain);
     if (n.dshift && j < wide && g.lane == 0)
-        n.dshift[j] += b;
+        put(n.dshift + j, b, n.add_shift);
 }
 template <bool gated> static void layer_back(weft__device *d, const weft__layer_norm *n)
 {
@@ -195,11 +196,11 @@ template <bool gated> static void layer_back(weft__device *d, const weft__layer_
     shape one = groups_along(n->rows, lanes_for(n->width));
     if (n->dx || n->dgate)
         LAUNCH(d, layer_norm_back_each<gated>, one.grid, one.threads, 0, *n);
-    if (!(n->dgain || n->dshift) || !tokens || !wide)
+    if (!(n->dgain || n->dshift) || !wide)
         return;
     int tx = power_for(wide, 32), ty = THREADS / tx;
     int64_t tiles = parts(wide, tx), chunk = most(8 * ty, parts(tokens, most(1, COUNTERS / tiles))),
-            chunks = parts(tokens, chunk);
+            chunks = most(1, parts(tokens, chunk));
     real *partial = (real *)scratch(d, (size_t)(chunks * 2 * wide) * sizeof *partial);
     unsigned *counters = counters_of(d);
     if (partial && counters)

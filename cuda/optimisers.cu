@@ -18,7 +18,9 @@ __device__ static double of_block(real power, double v)
 {
     return adds(power) ? together<SUM>(group_along(), v) : together<LARGEST>(group_along(), v);
 }
-__global__ static void norm_pieces(int64_t n, int64_t piece, real power, const real *x, double *pieces)
+/* Pieces, and by the block that is done last all of them. */
+__global__ static void norm_pieces(int64_t n, int64_t piece, real power, const real *x, bool start,
+                                   double *pieces, unsigned *counter, weft__guard *g)
 {
     int64_t from = blockIdx.x * piece, end = from + piece < n ? from + piece : n;
     double s = 0;
@@ -29,45 +31,35 @@ __global__ static void norm_pieces(int64_t n, int64_t piece, real power, const r
     s = of_block(power, s);
     if (threadIdx.x == 0)
         pieces[blockIdx.x] = s;
-}
-__global__ static void norm_join(int64_t n, real power, const double *pieces, bool start, weft__guard *g)
-{
-    double s = 0;
-    for (int64_t i = threadIdx.x; i < n; i += THREADS)
-        s = joined(power, s, pieces[i]);
+    if (!is_last(counter, gridDim.x))
+        return;
+    s = 0;
+    for (int64_t i = threadIdx.x; i < gridDim.x; i += THREADS)
+        s = joined(power, s, __ldcg(pieces + i));
     s = of_block(power, s);
     if (threadIdx.x == 0)
         g->norm = joined(power, start ? 0 : g->norm, s);
 }
+/* So many blocks; of nothing one, for what is at the start. */
+static dim3 blocks_of(int64_t n) { return dim3((unsigned)most(1, parts(n, piece_of(n)))); }
 void K(norm)(weft__device *d, int64_t n, real power, const real *x, bool start, weft__guard *g)
 {
     double *pieces = (double *)scratch(d, PIECES * sizeof *pieces);
-    if (!pieces)
-        return;
-    LAUNCH(d, norm_pieces, dim3((unsigned)parts(n, piece_of(n))), THREADS, 0, n, piece_of(n), power, x,
-           pieces);
-    LAUNCH(d, norm_join, 1, THREADS, 0, parts(n, piece_of(n)), power, pieces, start, g);
+    unsigned *counter = counters_of(d);
+    if (pieces && counter)
+        LAUNCH(d, norm_pieces, blocks_of(n), THREADS, 0, n, piece_of(n), power, x, start, pieces, counter, g);
 }
-__global__ static void norm_root(real power, weft__guard *g, real *y)
+__global__ static void clip_each(int64_t n, real power, real limit, const weft__guard *g, real *x, real *y)
 {
-    g->norm = power == 2 ? sqrt(g->norm) : g->norm;
-    if (y)
-        *y = (real)g->norm;
-}
-void K(norm_end)(weft__device *d, real power, weft__guard *g, real *y)
-{
-    LAUNCH(d, norm_root, 1, 1, 0, power, g, y);
-}
-
-__global__ static void clip_each(int64_t n, real limit, const weft__guard *g, real *x)
-{
-    double factor = (double)limit / (g->norm + 1e-6);
+    const double norm = norm_of_sum(g->norm, power), factor = (double)limit / (norm + 1e-6);
+    if (y && first_index() == 0)
+        *y = (real)norm;
     if (factor < 1)
         map_flat(n, x, false, [=](real v) { return v * (real)factor; }, x);
 }
-void K(clip)(weft__device *d, int64_t n, real limit, const weft__guard *g, real *x)
+void K(clip)(weft__device *d, int64_t n, real power, real limit, const weft__guard *g, real *x, real *y)
 {
-    LAUNCH(d, clip_each, blocks_of_quads(n), THREADS, 0, n, limit, g, x);
+    LAUNCH(d, clip_each, blocks_of_quads(most(n, 1)), THREADS, 0, n, power, limit, g, x, y);
 }
 
 /* ---- what is not finite ---- */
@@ -75,7 +67,15 @@ void K(clip)(weft__device *d, int64_t n, real limit, const weft__guard *g, real 
 typedef struct found { int64_t bad; weft__most most; } found;
 __device__ static double of_block(double v) { return together<LARGEST>(group_along(), v); }
 
-__global__ static void guard_pieces(int64_t n, int64_t piece, const real *x, found *pieces)
+/* Of a piece that another block has left. */
+__device__ static found found_there(const found *p)
+{
+    return { __ldcg(&p->bad),
+             { __ldcg(&p->most.g), __ldcg(&p->most.x), __ldcg(&p->most.m), __ldcg(&p->most.v),
+               __ldcg(&p->most.a) } };
+}
+__global__ static void guard_pieces(int64_t n, int64_t piece, const real *x, int64_t at, bool start,
+                                    found *pieces, unsigned *counter, weft__guard *g)
 {
     int64_t from = blockIdx.x * piece, end = from + piece < n ? from + piece : n, bad = n;
     double most = 0;
@@ -88,15 +88,12 @@ __global__ static void guard_pieces(int64_t n, int64_t piece, const real *x, fou
     most = of_block(most);
     if (threadIdx.x == 0)
         pieces[blockIdx.x] = { bad, { most, 0, 0, 0, 0 } };
-}
-__global__ static void guard_join(int64_t n, int64_t count, const found *pieces, int64_t from, bool start,
-                                  weft__guard *g)
-{
-    int64_t bad = n;
-    double most = 0;
-    for (int64_t i = threadIdx.x; i < count; i += THREADS) {
-        bad = merged<LOWEST>(bad, pieces[i].bad);
-        most = merged<LARGEST>(most, pieces[i].most.g);
+    if (!is_last(counter, gridDim.x))
+        return;
+    bad = n, most = 0;
+    for (int64_t i = threadIdx.x; i < gridDim.x; i += THREADS) {
+        const found one = found_there(pieces + i);
+        bad = merged<LOWEST>(bad, one.bad), most = merged<LARGEST>(most, one.most.g);
     }
     bad = together<LOWEST>(group_along(), bad);
     most = of_block(most);
@@ -107,30 +104,27 @@ __global__ static void guard_join(int64_t n, int64_t count, const found *pieces,
     if (g->finite)
         g->most.g = merged<LARGEST>(g->most.g, most);
     if (g->finite && bad < n)
-        g->finite = 0, g->bad = from + bad;
+        g->finite = 0, g->bad = at + bad;
 }
 void K(guard)(weft__device *d, int64_t n, const real *x, int64_t from, bool start, weft__guard *g)
 {
     found *pieces = (found *)scratch(d, PIECES * sizeof *pieces);
-    if (!pieces)
-        return;
-    LAUNCH(d, guard_pieces, dim3((unsigned)parts(n, piece_of(n))), THREADS, 0, n, piece_of(n), x, pieces);
-    LAUNCH(d, guard_join, 1, THREADS, 0, n, parts(n, piece_of(n)), pieces, from, start, g);
-}
-__global__ static void foresee_alone(weft__update u, bool anew, weft__guard *g) { foresee_by(&u, anew, g); }
-void K(foresee)(weft__device *d, const weft__update *u, bool anew, weft__guard *g)
-{
-    LAUNCH(d, foresee_alone, 1, 1, 0, *u, anew, g);
+    unsigned *counter = counters_of(d);
+    if (pieces && counter)
+        LAUNCH(d, guard_pieces, blocks_of(n), THREADS, 0, n, piece_of(n), x, from, start, pieces, counter, g);
 }
 
-__global__ static void guard_count(weft__guard *g)
+__global__ static void guard_count(weft__guard *past, weft__guard *g, bool last)
 {
-    if (g->finite)
-        g->applied++, g->in_a_row = 0;
-    else
-        g->skipped++, g->in_a_row++;
+    if (past)
+        count_step(past, g->finite);
+    if (last)
+        count_step(g, g->finite);
 }
-void K(guard_end)(weft__device *d, weft__guard *g) { LAUNCH(d, guard_count, 1, 1, 0, g); }
+void K(guard_end)(weft__device *d, weft__guard *past, weft__guard *g, bool last)
+{
+    LAUNCH(d, guard_count, 1, 1, 0, past, g, last);
+}
 
 /* ---- updates ---- */
 /* of what a rule may do without */
@@ -143,77 +137,100 @@ __device__ static inline void put_if(real *y, int64_t i, int64_t n, bool whole, 
     if (y)
         put_quad(y, i, n, whole, q);
 }
-__global__ static void update_each(int64_t n, weft__update u, const weft__guard *guard, const real *dx,
-                                   real *m, real *v, real *a, real *x)
+__global__ static void update_each(int64_t n, weft__update u, const weft__guard *past,
+                                   const weft__guard *guard, real *dx, real *m, real *v, real *a, real *x)
 {
     SHARED(r, rule[1]);
-    if (!guard->finite)
-        return;
-    if (threadIdx.x == 0)
-        r[0] = rule_of(&u, guard);
+    const bool finite = guard->finite;
+    if (finite && threadIdx.x == 0)
+        r[0] = rule_of(&u, past);
     __syncthreads();
     const bool fit = aligned(dx) && aligned(m) && aligned(v) && aligned(a) && aligned(x);
     EACH_QUAD(i, n) {
         const bool whole = fit && i + 4 <= n;
-        const quad g = quad_at(dx, i, n, whole);
-        quad of_m = quad_if(m, i, n, whole), of_v = quad_if(v, i, n, whole), of_a = quad_if(a, i, n, whole),
-             of_x = quad_at(x, i, n, whole);
-        for (int k = 0; k < 4; k++)
-            update_one(&u, r, k, g.x, m ? of_m.x : NULL, v ? of_v.x : NULL, a ? of_a.x : NULL, of_x.x);
-        put_if(m, i, n, whole, of_m), put_if(v, i, n, whole, of_v), put_if(a, i, n, whole, of_a);
-        put_quad(x, i, n, whole, of_x);
+        if (finite) {
+            const quad g = quad_at(dx, i, n, whole);
+            quad of_m = quad_if(m, i, n, whole), of_v = quad_if(v, i, n, whole),
+                 of_a = quad_if(a, i, n, whole), of_x = quad_at(x, i, n, whole);
+            for (int k = 0; k < 4; k++)
+                update_one(&u, r, k, g.x, m ? of_m.x : NULL, v ? of_v.x : NULL, a ? of_a.x : NULL, of_x.x);
+            put_if(m, i, n, whole, of_m), put_if(v, i, n, whole, of_v), put_if(a, i, n, whole, of_a);
+            put_quad(x, i, n, whole, of_x);
+        }
+        put_quad(dx, i, n, whole, quad{});
     }
 }
-void K(update)(weft__device *d, int64_t n, const weft__update *u, const weft__guard *g, const real *dx,
-               real *m, real *v, real *a, real *x)
+void K(update)(weft__device *d, int64_t n, const weft__update *u, const weft__guard *past,
+               const weft__guard *g, real *dx, real *m, real *v, real *a, real *x)
 {
-    LAUNCH(d, update_each, blocks_of_quads(n), THREADS, 0, n, *u, g, dx, m, v, a, x);
+    LAUNCH(d, update_each, blocks_of_quads(n), THREADS, 0, n, *u, past, g, dx, m, v, a, x);
 }
 
 /* ---- the same without writing, where only sizes do not prove that what is finite stays so ---- */
-static __global__ void __launch_bounds__(THREADS, 4)
-    rehearse_pieces(int64_t n, int64_t piece, weft__update u, const weft__guard *past, bool moves,
-                    const real *dx, const real *m, const real *v, const real *a, const real *x,
-                    const weft__guard *g, found *pieces)
+/* What the last block makes of all pieces. */
+__device__ static void join_found(int64_t n, const found *pieces, int64_t at, weft__guard *g)
 {
-    if (g->sure || !g->finite)
-        return;
-    int64_t from = blockIdx.x * piece, end = from + piece < n ? from + piece : n, bad = n;
-    rule r = rule_of(&u, past);
-    weft__most most = {};
-    for (int64_t i = from + threadIdx.x; i < end; i += THREADS)
-        if (!rehearse_one(&u, &r, moves, i, dx, m, v, a, x, &most) && i < bad)
-            bad = i;
-    bad = together<LOWEST>(group_along(), bad);
-    most = { 0, of_block(most.x), of_block(most.m), of_block(most.v), of_block(most.a) };
-    if (threadIdx.x == 0)
-        pieces[blockIdx.x] = { bad, most };
-}
-__global__ static void rehearse_join(int64_t n, int64_t count, const found *pieces, int64_t from,
-                                     weft__guard *g)
-{
-    if (threadIdx.x || g->sure || !g->finite)
-        return;
-    weft__most *most = &g->most;
-    int64_t bad = n;
-    for (int64_t i = 0; i < count; i++) {
-        bad = merged<LOWEST>(bad, pieces[i].bad);
-        most->x = merged<LARGEST>(most->x, pieces[i].most.x),
-        most->m = merged<LARGEST>(most->m, pieces[i].most.m);
-        most->v = merged<LARGEST>(most->v, pieces[i].most.v),
-        most->a = merged<LARGEST>(most->a, pieces[i].most.a);
+    found all = { n, g->most };
+    for (int64_t i = threadIdx.x; i < gridDim.x; i += THREADS) {
+        const found one = found_there(pieces + i);
+        all.bad = merged<LOWEST>(all.bad, one.bad);
+        all.most.x = merged<LARGEST>(all.most.x, one.most.x),
+        all.most.m = merged<LARGEST>(all.most.m, one.most.m),
+        all.most.v = merged<LARGEST>(all.most.v, one.most.v),
+        all.most.a = merged<LARGEST>(all.most.a, one.most.a);
     }
-    if (bad < n)
-        rehearsed(from + bad, g);
+    all.bad = together<LOWEST>(group_along(), all.bad);
+    all.most = { all.most.g, of_block(all.most.x), of_block(all.most.m), of_block(all.most.v),
+                 of_block(all.most.a) };
+    if (threadIdx.x)
+        return;
+    g->most = all.most;
+    if (all.bad < n)
+        rehearsed(at + all.bad, g);
 }
-void K(rehearse)(weft__device *d, int64_t n, const weft__update *u, const weft__guard *past, bool moves,
-                 const real *dx, const real *m, const real *v, const real *a, const real *x, int64_t from,
-                 weft__guard *g)
+/* Every block foresees for itself, and the last one writes it down. */
+static __global__ void __launch_bounds__(THREADS, 4)
+    rehearse_pieces(int64_t n, int64_t piece, weft__foresight first, bool foresees, weft__update u,
+                    const weft__guard *past, bool moves, const real *dx, const real *m, const real *v,
+                    const real *a, const real *x, int64_t at, found *pieces, unsigned *counter,
+                    weft__guard *g)
+{
+    SHARED(now, weft__guard[1]);
+    if (threadIdx.x == 0) {
+        now[0] = *g;
+        if (foresees)
+            foresee_by(&first.most, first.anew, now);
+    }
+    __syncthreads();
+    const bool looks = !now->sure && now->finite;
+    if (looks) {
+        int64_t from = blockIdx.x * piece, end = from + piece < n ? from + piece : n, bad = n;
+        rule r = rule_of(&u, past);
+        weft__most most = {};
+        for (int64_t i = from + threadIdx.x; i < end; i += THREADS)
+            if (!rehearse_one(&u, &r, moves, i, dx, m, v, a, x, &most) && i < bad)
+                bad = i;
+        bad = together<LOWEST>(group_along(), bad);
+        most = { 0, of_block(most.x), of_block(most.m), of_block(most.v), of_block(most.a) };
+        if (threadIdx.x == 0)
+            pieces[blockIdx.x] = { bad, most };
+    }
+    if (!(looks || foresees) || !is_last(counter, gridDim.x))
+        return;
+    if (threadIdx.x == 0)
+        *g = now[0];
+    __syncthreads();
+    if (looks)
+        join_found(n, pieces, at, g);
+}
+void K(rehearse)(weft__device *d, int64_t n, const weft__foresight *first, const weft__update *u,
+                 const weft__guard *past, bool moves, const real *dx, const real *m, const real *v,
+                 const real *a, const real *x, int64_t from, weft__guard *g)
 {
     found *pieces = (found *)scratch(d, PIECES * sizeof *pieces);
-    if (!pieces)
-        return;
-    LAUNCH(d, rehearse_pieces, dim3((unsigned)parts(n, piece_of(n))), THREADS, 0, n, piece_of(n), *u, past,
-           moves, dx, m, v, a, x, g, pieces);
-    LAUNCH(d, rehearse_join, 1, 1, 0, n, parts(n, piece_of(n)), pieces, from, g);
+    unsigned *counter = counters_of(d);
+    const weft__foresight none = {};
+    if (pieces && counter)
+        LAUNCH(d, rehearse_pieces, blocks_of(n), THREADS, 0, n, piece_of(n), first ? *first : none,
+               first != NULL, *u, past, moves, dx, m, v, a, x, from, pieces, counter, g);
 }

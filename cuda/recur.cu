@@ -11,6 +11,7 @@
  * into rows of their own, and backward hands the carries over there and then. The other steps go as ever: all
  * their columns have a row before. */
 #include "cuda/blas.h"
+#include "cuda/groups.h"
 #include "cuda/recur.h"
 #include "core/shared/recur.h"
 
@@ -238,16 +239,19 @@ void recur_general_back(weft__device *d, const weft__recurrence *r)
         K(scale)(d, live * r->hidden, 1, r->carry_c, r->dc0, true);
 }
 
-/* of these steps: the states lie as their rows do, or a column says otherwise */
-static __global__ void keep_before(weft__recurrence r)
+/* Of step t, numbers from, from + by ..: the states lie as their rows do, or a column says otherwise. */
+__device__ static inline void keep_states(const weft__recurrence &r, int64_t t, int64_t from, int64_t by)
 {
     const int64_t W = r.width;
-    for (int64_t t = r.from + blockIdx.y; t < r.to; t += gridDim.y) {
-        const step at = step_at(r, r.live.device, r.start.device, t);
-        for (int64_t i = first_index(); i < at.live * W; i += index_step())
-            r.h_before[at.row * W + i] = r.reset.device    ? state_before(r, r.h, r.h0, W, at, i / W, i % W)
-                                         : i < at.going * W ? r.h[at.before * W + i] : r.h0 ? r.h0[i] : 0;
-    }
+    const step at = step_at(r, r.live.device, r.start.device, t);
+    for (int64_t i = from; i < at.live * W; i += by)
+        r.h_before[at.row * W + i] = r.reset.device    ? state_before(r, r.h, r.h0, W, at, i / W, i % W)
+                                     : i < at.going * W ? r.h[at.before * W + i] : r.h0 ? r.h0[i] : 0;
+}
+static __global__ void keep_before(weft__recurrence r)
+{
+    for (int64_t t = r.from + blockIdx.y; t < r.to; t += gridDim.y)
+        keep_states(r, t, first_index(), index_step());
 }
 void K(recur_back)(weft__device *d, const weft__recurrence *r)
 {
@@ -259,9 +263,114 @@ void K(recur_back)(weft__device *d, const weft__recurrence *r)
         LAUNCH(d, keep_before, unit_grid(r->live.host[r->from] * r->width, r->to - r->from), THREADS, 0, *r);
 }
 
+/* ---- beside each other, backward: the gradients of the biases, and the states that entered ---- */
+/* Sums of the columns of x [rows, columns], by tiles of columns and chunks of rows; runs of them go into the
+ * gradients of the biases. */
+typedef struct bias_run { int64_t slot, n; weft__into into; } bias_run;
+typedef struct slot_sums {
+    int64_t rows, columns, chunk; unsigned tiles, chunks; const real *x; real *partial; unsigned *counters;
+    int runs; bias_run run[8];                   /* as many as layer_blocks has */
+} slot_sums;
+__device__ static void sum_slots(const slot_sums &s, unsigned tile, unsigned chunk)
+{
+    const group g = group_below();
+    const int64_t j = (int64_t)tile * blockDim.x + threadIdx.x, from = chunk * s.chunk;
+    const int64_t end = j >= s.columns ? from : from + s.chunk < s.rows ? from + s.chunk : s.rows;
+    real all = sum_of(g, from, end, [&](int64_t r) { return s.x[r * s.columns + j]; });
+    const bool mine = j < s.columns && g.lane == 0;
+    if (s.chunks > 1) {
+        if (mine)
+            s.partial[chunk * s.columns + j] = all;
+        if (!is_last(s.counters + tile, s.chunks))
+            return;
+        all = sum_of(g, 0, j < s.columns ? s.chunks : 0,
+                     [&](int64_t c) { return __ldcg(s.partial + c * s.columns + j); });
+    }
+    for (int i = 0; mine && i < s.runs; i++) {
+        const bias_run &to = s.run[i];
+        if (j >= to.slot && j < to.slot + to.n)
+            put(to.into.to + (j - to.slot), all, to.into.add);
+    }
+}
+/* The first blocks sum; of the others `cuts` have a step. */
+static __global__ void sums_and_states(slot_sums s, weft__recurrence r, unsigned cuts)
+{
+    const unsigned sums = s.tiles * s.chunks, other = blockIdx.x - sums;
+    if (blockIdx.x < sums)
+        sum_slots(s, blockIdx.x % s.tiles, blockIdx.x / s.tiles);
+    else
+        keep_states(r, r.from + other / cuts,
+                    (int64_t)(other % cuts) * THREADS + threadIdx.y * blockDim.x + threadIdx.x,
+                    (int64_t)cuts * THREADS);
+}
+static bool plan_sums(weft__device *d, slot_sums *s, unsigned below)
+{
+    s->chunk = most(parts(s->rows, most(1, COUNTERS / s->tiles)), 8 * (int64_t)below);
+    s->chunks = (unsigned)most(1, parts(s->rows, s->chunk));
+    if (s->chunks == 1)
+        return true;
+    s->partial = (real *)scratch(d, (size_t)(s->chunks * s->columns) * sizeof(real));
+    s->counters = counters_of(d);
+    return s->partial && s->counters;
+}
+static void layer_sums(const layer_work *w, int64_t n, const real *gates)
+{
+    const weft__recur_layer *l = w->l;
+    const weft__recurrence *r = &l->r;
+    const weft__into into[] = { l->db_ih, l->db_hh };
+    const bool tied = into[0].to == into[1].to;  /* then one is added after the other */
+    const unsigned tx = (unsigned)power_for(layer_slots(l), 32);
+    slot_sums s = {};
+    s.rows = n, s.columns = layer_slots(l), s.x = gates, s.tiles = (unsigned)parts(s.columns, tx);
+    for (int of_h = 0; of_h < 2 && !tied; of_h++)
+        if (into[of_h].to)
+            EACH_RUN_OF(run, l, of_h)
+                s.run[s.runs++] = { run.slot, run.n, { into[of_h].to + run.block, into[of_h].add } };
+    if (tied)
+        layer_biases_back(w, n, gates);
+    if (s.runs == 0)
+        s.tiles = 0;
+    else if (!plan_sums(w->d, &s, THREADS / tx))
+        return;
+    const unsigned cuts = (unsigned)most(1, parts(r->live.host[r->from] * r->width, 8 * THREADS));
+    const unsigned states = r->h_before ? (unsigned)(r->to - r->from) * cuts : 0;
+    LAUNCH(w->d, sums_and_states, dim3(s.tiles * s.chunks + states), dim3(tx, THREADS / tx), 0, s, *r, cuts);
+}
+
+/* ---- tokens that have a row of a table: its sums, and all biases of a slot that x has a part in ---- */
+typedef struct slot_biases { int runs; struct { int64_t slot, n; const real *b; } run[8]; } slot_biases;
+static __global__ void take_rows(int64_t rows, int64_t columns, const real *of_rows, const int32_t *id,
+                                 slot_biases s, real *gates)
+{
+    EACH_ROW(r, rows)
+        for (int64_t j = first_column(); j < columns; j += column_step()) {
+            real bias = 0;
+            for (int i = 0; i < s.runs; i++)
+                if (j >= s.run[i].slot && j < s.run[i].slot + s.run[i].n)
+                    bias += s.run[i].b[j - s.run[i].slot];
+            gates[r * columns + j] = of_rows[id[r] * columns + j] + bias;
+        }
+}
+static void layer_take(const layer_work *w)
+{
+    const weft__recur_layer *l = w->l;
+    const int64_t N = layer_tokens(l), at = layer_first(l), S = layer_slots(l);
+    const int64_t alone = weft__slot_of_h_alone(l->r.cell) * l->r.hidden;
+    const real *of[] = { l->b_ih, l->b_hh };
+    const shape plane = plane_of(N, S);
+    slot_biases s = {};
+    for (int of_h = 0; of_h < 2 && l->b_ih; of_h++)
+        EACH_RUN_OF(run, l, of_h)
+            if (!of_h || run.slot != alone)
+                s.run[s.runs++] = { run.slot, run.n, of[of_h] + run.block };
+    LAUNCH(w->d, take_rows, plane.grid, plane.threads, 0, N, S, l->of_rows, l->ids + at, s,
+           l->r.gates + at * S);
+}
+
 /* ---- the whole layer ---- */
-static const layer_kernels own = { K(gemm),   K(fill),    K(blocks), K(binary),     K(sum),
-                                   K(gather), K(scatter), K(recur),  K(recur_back), K(gemm_packs) };
+static const layer_kernels own = { K(gemm),    K(blocks), K(binary),     K(sum),        K(gather),
+                                   K(scatter), K(recur),  K(recur_back), K(gemm_packs), layer_sums,
+                                   layer_take };
 void K(recur_layer)(weft__device *d, const weft__recur_layer *l)      { layer_forward(d, &own, l); }
 void K(recur_layer_back)(weft__device *d, const weft__recur_layer *l) { layer_backward(d, &own, l); }
 size_t K(recur_packs)(weft__device *, const weft__recur_layer *)      { return 0; }

@@ -8,7 +8,10 @@
  * with no index, or none in range, have the key n and sort behind the others. */
 #include "cuda/groups.h"
 
-enum { DIGIT_BITS = 11, BINS = 1 << DIGIT_BITS, CHUNKS = 1024, PIECES = 4096, FEW_ROWS = 512 };
+enum {
+    DIGIT_BITS = 11, BINS = 1 << DIGIT_BITS, CHUNKS = 1024, PIECES = 4096,
+    FEW_ROWS = 512, FEW_TARGETS = 4096
+};
 typedef struct rows_by_index {
     int64_t rows, width, n, chunk, chunks, piece, pieces;         /* of rows to be sorted, of sorted rows */
     int shift, bins;                             /* the digit at hand: key >> shift & (bins - 1) */
@@ -174,7 +177,28 @@ __global__ static void join_pieces(rows_by_index s)
         s.y[key * s.width + j] += s.tails[blockIdx.x * s.width + j] + sum;
 }
 
-/* ---- few rows: the first row of an index looks for the others ---- */
+/* ---- few rows ---- */
+/* Each row of y, in place of what was there, looks for its rows of x. */
+__global__ static void scatter_anew(rows_by_index s, faults f)
+{
+    SHARED(index, int32_t[FEW_ROWS]);            /* which is looked through by every thread */
+    const int i = (int)blockIdx.x, rows = (int)s.rows;
+    for (int row = threadIdx.x; row < rows; row += blockDim.x) {
+        index[row] = s.index[row];
+        if (i == 0 && blockIdx.y == 0)
+            checked(f, row, index[row], s.n);
+    }
+    __syncthreads();
+    for (int64_t j = (int64_t)blockIdx.y * blockDim.x + threadIdx.x; j < s.width;
+         j += (int64_t)gridDim.y * blockDim.x) {
+        real sum = 0;
+        for (int row = 0; row < rows; row++)
+            if (index[row] == i)
+                sum += s.x[row * s.width + j];
+        s.y[i * s.width + j] = sum;
+    }
+}
+/* To what is there: the first row of an index looks for the others. */
 __global__ static void scatter_few(rows_by_index s, faults f)
 {
     SHARED(index, int32_t[FEW_ROWS]);            /* which is looked through by every thread */
@@ -216,7 +240,7 @@ static bool plan(weft__device *d, rows_by_index *s, int digits, int32_t *order[2
     return s->heads;
 }
 void K(scatter)(weft__device *d, int64_t rows, int64_t width, int64_t n, const real *x, const int32_t *index,
-                real *y)
+                real *y, bool add)
 {
     rows_by_index s = {};
     s.rows = rows, s.width = width, s.n = n, s.x = x, s.index = index, s.y = y;
@@ -226,9 +250,15 @@ void K(scatter)(weft__device *d, int64_t rows, int64_t width, int64_t n, const r
     while (n >> bits)
         bits++;
     digits = (int)parts(bits, DIGIT_BITS), bits = (int)parts(bits, digits), s.bins = 1 << bits;
+    const unsigned strips = (unsigned)most(1, parts(width, THREADS));
+    if (!add && rows <= FEW_ROWS && n > 0 && n <= FEW_TARGETS) {
+        LAUNCH(d, scatter_anew, dim3((unsigned)n, strips), power_for(width, THREADS), 0, s, faults_of(d));
+        return;
+    }
+    if (!add)
+        K(fill)(d, n * width, 0, y);
     if (rows <= FEW_ROWS) {
-        LAUNCH(d, scatter_few, dim3((unsigned)rows, (unsigned)most(1, parts(width, THREADS))),
-               power_for(width, THREADS), 0, s, faults_of(d));
+        LAUNCH(d, scatter_few, dim3((unsigned)rows, strips), power_for(width, THREADS), 0, s, faults_of(d));
         return;
     }
     if (!plan(d, &s, digits, order))

@@ -13,16 +13,6 @@ typedef struct sums {
     bool along;
 } sums;
 
-/* Of terms from .. end - 1, which term(i) hands out. */
-template <class Term> __device__ static inline real sum_of(group g, int64_t from, int64_t end, Term term)
-{
-    real sum[4] = {};
-    for (int64_t i = from + g.lane; i < end; i += 4 * g.lanes)
-        for (int k = 0; k < 4; k++)
-            if (i + k * g.lanes < end)
-                sum[k] += term(i + k * g.lanes);
-    return together<SUM>(g, (sum[0] + sum[1]) + (sum[2] + sum[3]));
-}
 /* Chunk blockIdx.y of each output: into y if there is but one, else into its row of partial sums, [chunks,
  * outputs], and the last block sums those. */
 __global__ static void sum_each(sums s, const real *x, real *partial, unsigned *counters, real *y, bool add)

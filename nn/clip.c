@@ -1,22 +1,23 @@
 /* clip.c - gradients scaled so that their common norm is at most a given one. The norm stays on the device:
- * kernels add it up over the runs in double, take the root and scale by it, and no one waits. */
+ * kernels add it up over the runs in double, then take the root and scale by it, and no one waits. */
 #include <math.h>
 #include "nn/nn.h"
 
-typedef struct { real max, power; weft__guard *g; } clipping;
+/* y: where the norm goes, until it is there */
+typedef struct { real max, power; weft__guard *g; bool start; real *y; } clipping;
 
 static void norm(weft_module *root, int64_t from, int64_t n, void *user)
 {
-    const clipping *c = user;
+    clipping *c = user;
     weft__device *d = &root->w->dev;
-    d->k->norm(d, n, c->power, root->gradients + from, false, c->g);
+    d->k->norm(d, n, c->power, root->gradients + from, c->start, c->g), c->start = false;
 }
 
 static void clip(weft_module *root, int64_t from, int64_t n, void *user)
 {
-    const clipping *c = user;
+    clipping *c = user;
     weft__device *d = &root->w->dev;
-    d->k->clip(d, n, c->max, c->g, root->gradients + from);
+    d->k->clip(d, n, c->power, c->max, c->g, root->gradients + from, c->y), c->y = NULL;
 }
 
 weft_tensor *weft_clip_grad_norm(weft_module *m, double max, double power)
@@ -37,13 +38,16 @@ weft_tensor *weft_clip_grad_norm(weft_module *m, double max, double power)
     w->running = "clip_grad_norm";
     weft__form scalar = weft__plain(WEFT_REAL, 0, NULL);
     weft_tensor *total = weft__empty(w, &scalar);
-    clipping c = { (real)max, (real)power, weft__take(w, &w->data, sizeof *c.g) };
+    clipping c = { (real)max, (real)power, weft__take(w, &w->data, sizeof *c.g), true,
+                   total->data };
     if (w->status)
         return &w->nil;
-    w->dev.k->norm(&w->dev, 0, c.power, NULL, true, c.g);          /* nothing yet */
     weft__each_run(m, false, norm, &c);
-    w->dev.k->norm_end(&w->dev, c.power, c.g, total->data);
+    if (c.start)
+        w->dev.k->norm(&w->dev, 0, c.power, NULL, true, c.g);      /* there is nothing */
     weft__each_run(m, false, clip, &c);
+    if (c.y)
+        w->dev.k->clip(&w->dev, 0, c.power, c.max, c.g, NULL, c.y);
     weft__check_faults(w, "clip_grad_norm");
     return total;
 }

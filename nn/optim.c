@@ -163,21 +163,20 @@ static void check_results(weft_optim *o)
 {
     weft__device *d = &o->w->dev;
     const weft_module *root = o->module->root;
-    weft__update most = o->how;
+    weft__foresight first = { o->how, false };
     real scale = 0;
-    bool anew = false;
     for (int i = 0; i < o->n; i++) {
         const weft__slot *s = o->slot + i;
         scale = s->scale > scale ? s->scale : scale,
-        most.decay = s->decay > most.decay ? s->decay : most.decay;
-        anew |= s->p->value.node.changed > o->then;
+        first.most.decay = s->decay > first.most.decay ? s->decay : first.most.decay;
+        first.anew |= s->p->value.node.changed > o->then;
     }
-    most.lr *= scale;
-    d->k->foresee(d, &most, anew, o->guard);
+    first.most.lr *= scale;
+    const weft__foresight *at_first = &first;
     weft__run r;
-    for (int i = 0; weft__next_run(o->slot, o->n, &i, &r);) {
+    for (int i = 0; weft__next_run(o->slot, o->n, &i, &r); at_first = NULL) {
         weft__update u = of_run(o, &r);
-        d->k->rehearse(d, r.n, &u, o->pasts + r.past, !r.still, root->gradients + r.at,
+        d->k->rehearse(d, r.n, at_first, &u, o->pasts + r.past, !r.still, root->gradients + r.at,
                        part_from(o->m, r.from), part_from(o->v, r.from), part_from(o->a, r.from),
                        root->values + r.at, r.from, o->guard);
     }
@@ -191,9 +190,11 @@ static void update(weft_optim *o)
     for (int i = 0; weft__next_run(o->slot, o->n, &i, &r);) {
         weft__update u = of_run(o, &r);
         real *m = part_from(o->m, r.from), *v = part_from(o->v, r.from), *a = part_from(o->a, r.from);
-        if (!r.still)
-            d->k->update(d, r.n, &u, o->pasts + r.past, root->gradients + r.at, m, v, a, root->values + r.at);
-        d->k->fill(d, r.n, 0, root->gradients + r.at);
+        if (r.still)
+            d->k->fill(d, r.n, 0, root->gradients + r.at);
+        else
+            d->k->update(d, r.n, &u, o->pasts + r.past, o->guard, root->gradients + r.at, m, v, a,
+                         root->values + r.at);
     }
 }
 
@@ -228,11 +229,9 @@ void weft_optim_step(weft_optim *o)
     weft__pasts_part(o);
     check_gradients(o);
     check_results(o);
-    weft__pasts_begin(o);
     update(o);
     moved(o);
-    weft__pasts_end(o);
-    o->w->dev.k->guard_end(&o->w->dev, o->guard);
+    weft__step_end(o);
     weft__check_faults(o->w, "optim_step");
     if (o->w->status)
         return;

@@ -66,7 +66,7 @@ bool weft__groups_fit(weft_optim *o);
 void weft__pasts_part(weft_optim *o);
 /* After the gradients were checked: the pasts of what is not still learn of it; and after the update they
  * count the step. */
-void weft__pasts_begin(weft_optim *o), weft__pasts_end(weft_optim *o);
+void weft__step_end(weft_optim *o);
 /* To and from o->ages; both wait. */
 void weft__pasts_read(weft_optim *o), weft__pasts_write(weft_optim *o);
 #endif

@@ -33,20 +33,17 @@ void weft__pasts_part(weft_optim *o)
 
 static bool moves(const weft_optim *o, int i) { return o->slot[i].past == i && !o->slot[i].still; }
 
-void weft__pasts_begin(weft_optim *o)
+void weft__step_end(weft_optim *o)
 {
     weft__device *d = &o->w->dev;
+    weft__guard *past = NULL;
     for (int i = 0; i < o->n; i++)
-        if (moves(o, i))
-            d->k->copy(d, &o->pasts[i].finite, &o->guard->finite, sizeof o->guard->finite);
-}
-
-void weft__pasts_end(weft_optim *o)
-{
-    weft__device *d = &o->w->dev;
-    for (int i = 0; i < o->n; i++)
-        if (moves(o, i))
-            d->k->guard_end(d, o->pasts + i);
+        if (moves(o, i)) {
+            if (past)
+                d->k->guard_end(d, past, o->guard, false);
+            past = o->pasts + i;
+        }
+    d->k->guard_end(d, past, o->guard, true);
 }
 
 void weft__pasts_read(weft_optim *o)

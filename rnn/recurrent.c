@@ -222,8 +222,11 @@ static void run_layer(weft_call *c)
 static weft__into into(const weft_call *c, int k)                 /* where the gradient of an input goes */
 {
     weft__into i = { NULL, false };
+    /* of x one product, but where its blocks are several runs of slots */
+    const weft__cell cell = how(c)->cell;
+    const bool whole = k == WEFT__X && weft__blocks_from(cell, false, 0) == weft__gates(cell);
     if (input_of(c, k))
-        i.to = weft_op_dx(c, how(c)->at[k], &i.add);
+        i.to = (whole ? weft__dx_whole : weft_op_dx)(c, how(c)->at[k], &i.add);
     return i;
 }
 

@@ -15,9 +15,9 @@ static int64_t wide(const weft_tensor *x)   { return x->f.size[x->f.rank - 1]; }
 static void move_rows(const weft_call *c, weft__blocks *all, int64_t width, const real *x, real *y, bool add,
                       const int32_t *from, const int32_t *to)
 {
-    weft__add_block(c, all, how(c)->e->batch->n,
-                    (weft__block_copy){ .width = width, .x = x, .ldx = width, .y = y, .ldy = width,
-                                        .add = add, .from = from, .to = to });
+    weft__add_block(c, all,
+                    (weft__block_copy){ .rows = how(c)->e->batch->n, .width = width, .x = x, .ldx = width,
+                                        .y = y, .ldy = width, .add = add, .from = from, .to = to });
 }
 
 /* ---- first states: part k of the stacks, in packed order ---- */
@@ -42,15 +42,20 @@ static void first_run(weft_call *c)
 static void first_fused(const weft_call *c)
 {
     weft__blocks all = { 0 };
-    weft__blocks zeros = { 0 };
-    const real *dy[STATES];
-    real *dx[STATES];
-    for (int s = 0; s < c->n; s++)
-        dx[s] = (dy[s] = weft_op_dy(c, s)) ? weft__dx_added(c, s, &zeros) : NULL;
-    weft__run_blocks(c, &zeros);
-    for (int s = 0; s < c->n; s++)
-        if (dx[s])
-            move_rows(c, &all, wide(c->x[s]), dy[s], dx[s], true, NULL, packed_order(c));
+    for (int s = 0; s < c->n; s++) {
+        bool add;
+        const int64_t width = wide(c->x[s]), of_part = how(c)->e->batch->n * width;
+        const int64_t before = how(c)->k * of_part, behind = count(c->x[s]) - before - of_part;
+        const real *dy = weft_op_dy(c, s);
+        real *dx = dy ? weft_op_dx(c, s, &add) : NULL;
+        if (!dx)
+            continue;
+        if (!add && before)                      /* the order has each row of the part */
+            weft__add_zeros(c, &all, dx, before);
+        if (!add && behind > 0)
+            weft__add_zeros(c, &all, dx + before + of_part, behind);
+        move_rows(c, &all, width, dy, dx, add, NULL, packed_order(c));
+    }
     weft__run_blocks(c, &all);
 }
 static void first_composed(const weft_call *c, weft_tensor **y)
@@ -104,6 +109,15 @@ static void last_back(const weft_call *c, weft__blocks *all, int s, real *const 
     for (int k = 0; dy && given && k < m->parts; k++)
         move_rows(c, all, width, dy + k * of_part, given, true, NULL, empty_rows(m, k));
 }
+/* The gradient of input k, which rows are added to, each once. */
+static real *rows_added(const weft_call *c, int k, weft__blocks *zeros)
+{
+    bool add;
+    real *dx = weft__dx_whole(c, k, &add);
+    if (dx && !add)
+        weft__add_zeros(c, zeros, dx, count(c->x[k]));
+    return dx;
+}
 static void last_fused(const weft_call *c)
 {
     const moves *m = how(c);
@@ -113,7 +127,7 @@ static void last_fused(const weft_call *c)
     for (int s = 0; s < m->states; s++) {
         const bool came = weft_op_dy(c, s);
         for (int k = s * m->parts; came && k < (s + 1) * m->parts; k++)
-            dx[k] = weft__dx_added(c, k, &zeros);
+            dx[k] = rows_added(c, k, &zeros);
         given[s] = came && m->given[s] ? weft__dx_added(c, at_given(c, s), &zeros) : NULL;
     }
     weft__run_blocks(c, &zeros);

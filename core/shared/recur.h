@@ -15,14 +15,20 @@
 #include <string.h>
 #include "core/kernels.h"
 
+struct layer_work;
 typedef struct layer_kernels {
-    weft__gemm_kernel *gemm; weft__fill_kernel *fill; weft__blocks_kernel *blocks;
+    weft__gemm_kernel *gemm; weft__blocks_kernel *blocks;
     weft__binary_kernel *binary; weft__sum_kernel *sum;
     weft__gather_kernel *gather;
     weft__scatter_kernel *scatter;
     weft__recur_kernel *recur;
     weft__recur_back_kernel *recur_back;
     weft__gemm_packs_kernel *gemm_packs;
+    /* NULL: by the kernels above. Else the gradients of the biases from n rows of slots, and r.h_before,
+     * which recur_back then leaves to it */
+    void (*sums)(const struct layer_work *, int64_t n, const real *gates);
+    /* with ids: the tokens' sums from of_rows, to which it adds the biases itself. NULL: they have them */
+    void (*take)(const struct layer_work *);
 } layer_kernels;
 /* A layer at work: on which device, by which kernels. */
 typedef struct layer_work { weft__device *d; const layer_kernels *k; const weft__recur_layer *l; } layer_work;
@@ -108,7 +114,7 @@ typedef struct layer_blocks { int64_t n; weft__block_copy of[8]; } layer_blocks;
 static inline void layer_add_block(layer_blocks *b, int64_t width, const real *x, real *y, bool add)
 {
     weft__block_copy *one = &b->of[b->n++];
-    one->width = one->ldx = one->ldy = width, one->x = x, one->y = y, one->add = add;
+    one->rows = 1, one->width = one->ldx = one->ldy = width, one->x = x, one->y = y, one->add = add;
 }
 /* What is added to the sums: of a slot that x has a part in, all biases that it has. NULL: none. */
 static inline const real *layer_biases(const layer_work *w)
@@ -126,20 +132,19 @@ static inline const real *layer_biases(const layer_work *w)
     }
     EACH_RUN_OF(run, l, false)
         layer_add_block(&b, run.n, l->b_ih + run.block, l->total + run.slot, false);
-    w->k->blocks(w->d, 1, b.n, b.of);
+    w->k->blocks(w->d, b.n, b.of);
     b.n = 0;
     EACH_RUN_OF(run, l, true)
         if (run.slot != alone)
             layer_add_block(&b, run.n, l->b_hh + run.block, l->total + run.slot, true);
-    w->k->blocks(w->d, 1, b.n, b.of);
+    w->k->blocks(w->d, b.n, b.of);
     return l->total;
 }
 /* x's side of the sums of rows [n, S], from rows x [n, F]. */
-static inline void layer_inputs(const layer_work *w, int64_t n, const real *x, real *sums)
+static inline void layer_inputs(const layer_work *w, int64_t n, const real *x, real *sums, const real *biases)
 {
     const weft__recur_layer *l = w->l;
     const int64_t F = l->inputs;
-    const real *biases = layer_biases(w);
     const char *packed = (const char *)l->packed;
     EACH_RUN_OF(run, l, false) {
         const weft__finish then = { biases ? biases + run.slot : NULL, 0, WEFT__UNARIES, 0, 0 };
@@ -159,10 +164,12 @@ static inline void layer_forward(weft__device *d, const layer_kernels *k, const 
         packed += packed ? layer_packed_input(&w, &run) : 0;
     r.packed = packed;
     if (l->ids && !l->summed)
-        layer_inputs(&w, l->rows, l->x, l->of_rows);
+        layer_inputs(&w, l->rows, l->x, l->of_rows, k->take ? NULL : layer_biases(&w));
     else if (!l->ids)
-        layer_inputs(&w, N, l->x + at * l->inputs, gates);
-    if (l->ids)
+        layer_inputs(&w, N, l->x + at * l->inputs, gates, layer_biases(&w));
+    if (l->ids && k->take)
+        k->take(&w);
+    else if (l->ids)
         k->gather(d, N, S, l->rows, l->of_rows, l->ids + at, 0, gates, false);
     k->recur(d, &r);
 }
@@ -208,42 +215,41 @@ static inline void layer_biases_back(const layer_work *w, int64_t n, const real 
     w->k->sum(w->d, &g, gates, l->total, false);
     for (int of_h = 0; of_h < 2; of_h++) {
         if (of_h && into[1].to == into[0].to)    /* tied: no two blocks at once to one place */
-            w->k->blocks(w->d, 1, b.n, b.of), b.n = 0;
+            w->k->blocks(w->d, b.n, b.of), b.n = 0;
         if (into[of_h].to)
             EACH_RUN_OF(run, l, of_h)
                 layer_add_block(&b, run.n, l->total + run.slot, into[of_h].to + run.block, into[of_h].add);
     }
-    w->k->blocks(w->d, 1, b.n, b.of);
+    w->k->blocks(w->d, b.n, b.of);
 }
-/* The side of x, by its tokens or, where of_rows has the sums over them, by the table's rows. */
+/* The side of x, by its tokens or, where of_rows has the sums over them, by the table's rows; and what is
+ * summed. */
+static inline void layer_side_of_x(const layer_work *w, int64_t n, const real *gates, const real *x, real *dx)
+{
+    layer_inputs_back(w, n, gates, x, dx);
+    (w->k->sums ? w->k->sums : layer_biases_back)(w, n, gates);
+}
 static inline void layer_tokens_back(const layer_work *w)
 {
     const weft__recur_layer *l = w->l;
-    const int64_t N = layer_tokens(l), at = layer_first(l), F = l->inputs;
-    const real *gates = l->r.gates + at * layer_slots(l);
-    layer_inputs_back(w, N, gates, l->x + at * F, l->dx.to ? l->dx.to + at * F : NULL);
-    layer_biases_back(w, N, gates);
+    const int64_t at = layer_first(l), F = l->inputs;
+    layer_side_of_x(w, layer_tokens(l), l->r.gates + at * layer_slots(l), l->x + at * F,
+                    l->dx.to ? l->dx.to + at * F : NULL);
 }
 static inline void layer_rows_back(const layer_work *w)
 {
     const weft__recur_layer *l = w->l;
-    layer_inputs_back(w, l->rows, l->of_rows, l->x, l->dx.to);
-    layer_biases_back(w, l->rows, l->of_rows);
-}
-static inline void layer_add_by_id(const layer_work *w)
-{
-    const weft__recur_layer *l = w->l;
-    const int64_t at = layer_first(l), S = layer_slots(l);
-    w->k->fill(w->d, l->rows * S, 0, l->of_rows);
-    w->k->scatter(w->d, layer_tokens(l), S, l->rows, l->r.gates + at * S, l->ids + at, l->of_rows);
+    layer_side_of_x(w, l->rows, l->of_rows, l->x, l->dx.to);
 }
 static inline void layer_backward(weft__device *d, const layer_kernels *k, const weft__recur_layer *l)
 {
     const layer_work w = { d, k, l };
-    const weft__recurrence r = layer_recurrence(l);
+    const int64_t at = layer_first(l), S = layer_slots(l);
+    weft__recurrence r = layer_recurrence(l);
+    r.h_before = k->sums ? NULL : r.h_before;
     k->recur_back(d, &r);
     if (l->ids) {
-        layer_add_by_id(&w);
+        k->scatter(d, layer_tokens(l), S, l->rows, l->r.gates + at * S, l->ids + at, l->of_rows, false);
         layer_rows_back(&w);
     } else
         layer_tokens_back(&w);

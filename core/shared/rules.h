@@ -117,6 +117,14 @@ WEFT__BOTH void foresee_by(const weft__update *u, bool anew, weft__guard *g)
     if (g->finite && !g->sure)                   /* then it is rehearsed, and known again */
         g->known = 1, g->most.x = g->most.m = g->most.v = g->most.a = 0;
 }
+WEFT__BOTH double norm_of_sum(double sum, real power) { return power == 2 ? sqrt(sum) : sum; }
+WEFT__BOTH void count_step(weft__guard *g, bool finite)
+{
+    if (finite)
+        g->applied++, g->in_a_row = 0;
+    else
+        g->skipped++, g->in_a_row++;
+}
 /* The first element, if there is one, that would not stay finite. */
 WEFT__BOTH void rehearsed(int64_t bad, weft__guard *g)
 {

@@ -88,9 +88,9 @@ static void bad_attention_back(weft__device *d, const weft__attention *a)
         spoil(d, a->keys * a->heads * a->dk, a->dk_);
 }
 static void bad_scatter(weft__device *d, int64_t rows, int64_t width, int64_t n, const real *x,
-                        const int32_t *index, real *y)
+                        const int32_t *index, real *y, bool add)
 {
-    fine->scatter(d, rows - 1, width, n, x, index, y);            /* forgets the last row */
+    fine->scatter(d, rows - 1, width, n, x, index, y, add);            /* forgets the last row */
 }
 static void bad_spread(weft__device *d, const weft__segments *s, const real *x, real *y, bool add)
 {

@@ -165,7 +165,7 @@ static void play_index(run *t)
     if (dice(3) == 0)
         index = indices(t, rows, n - 1, n);      /* all the same */
     CALL(gather, rows, width, n, x, index, dice_real(-1, 1), result_of(t, rows * width, 1e-15, 1e-6), coin());
-    CALL(scatter, rows, width, n, many, index, result_of(t, n * width, 1e-12, 1e-4));
+    CALL(scatter, rows, width, n, many, index, result_of(t, n * width, 1e-12, 1e-4), coin());
     CALL(pick, rows, width, many, column, result_of(t, rows, 1e-15, 1e-6), coin());
     CALL(place, rows, width, reals(t, rows, -1, 1), column, result_of(t, rows * width, 1e-15, 1e-6));
     CALL(one_hot, rows, width, column, result_of(t, rows * width, 0, 0));
@@ -176,19 +176,27 @@ static void play_index(run *t)
         int32_t r = index[i / width];
         cr_assert(to[i] == (r < 0 || r >= n ? 7 : from[r * width + i % width]));
     }
-    int32_t *row = room(t, rows, sizeof *row), *used = room(t, n + 1, sizeof *used),
-            *want = room(t, n + 1, sizeof *want);
+}
+KERNEL_TEST(index)
+
+static void play_ids(run *t)
+{
+    int64_t ids = t->large ? 5000 : size(90), n = t->large && coin() ? 900 : 1 + size(60);
+    bool wrong = dice(6) == 0;
+    int32_t *id = indices(t, ids, wrong ? -3 : -1, wrong ? n + 4 : n), *row = room(t, ids, sizeof *row),
+            *used = room(t, n + 1, sizeof *used), *want = room(t, n + 1, sizeof *want);
     memset(want, -1, (size_t)(n + 1) * sizeof *want);
-    CALL(ids_used, rows, n, index, row, used);
+    CALL(ids_used, ids, n, id, row, used);
     settle(t);
-    for (int64_t i = 0; i < rows; i++) {
-        int32_t r = index[i], is = r < 0 || r >= n ? (int32_t)n : r;
+    *result_of(t, 1, 0, 0) = (real)(ids ? row[0] : 0);
+    for (int64_t i = 0; i < ids; i++) {
+        int32_t r = id[i], is = r < 0 || r >= n ? (int32_t)n : r;
         cr_assert(row[i] == is);
         want[is] = is < n ? is : -1;
     }
     cr_assert(!memcmp(used, want, (size_t)(n + 1) * sizeof *want));
 }
-KERNEL_TEST(index)
+KERNEL_TEST(ids)
 
 static void play_dropout(run *t)
 {
@@ -223,19 +231,23 @@ static void play_blocks(run *t)
 {
     enum { MOST = 40 };
     weft__block_copy block[MOST];
-    const int64_t n = size(MOST), rows = t->large ? 300 : size(20), most = t->large ? 90 : 40;
+    const int64_t n = size(MOST), rows = t->large ? 300 : 1 + size(20), most = t->large ? 90 : 40;
     real *y = result_of(t, n * rows * (most + 5), 0, 0);
     const int32_t *from[] = { some_rows(t, rows, false), some_rows(t, rows, false) },
                   *to[] = { some_rows(t, rows, true), some_rows(t, rows, true) };
     for (int64_t i = 0; i < n; i++) {
         weft__block_copy *b = &block[i];
-        *b = (weft__block_copy){ .width = size(most), .add = coin() };
+        *b = (weft__block_copy){ .rows = coin() ? rows : size(rows), .width = size(most), .add = coin() };
+        if (dice(6) == 0)                        /* a long row */
+            b->rows = 1, b->width = rows * most;
         b->ldx = b->width + size(5), b->ldy = b->width + size(5);
-        b->x = reals(t, rows * b->ldx, -1, 1), b->y = y + i * rows * (most + 5);
+        b->x = reals(t, (b->rows == 1 ? 1 : rows) * b->ldx, -1, 1), b->y = y + i * rows * (most + 5);
         b->x = dice(5) ? b->x : NULL;
+        if (b->rows == 1)
+            continue;
         b->from = dice(3) ? NULL : from[dice(2)], b->to = dice(3) ? NULL : to[dice(2)];
     }
-    CALL(blocks, rows, n, block);
+    CALL(blocks, n, block);
 }
 KERNEL_TEST(blocks)
 
@@ -354,7 +366,8 @@ Test(kernels, attention) { everywhere("attention", play_attention, rounds(120, 3
 static void play_layer_norm(run *t)
 {
     const bool wide = !t->large && coin() && coin();              /* a row is a whole block's work on a GPU */
-    weft__layer_norm n = { .groups = 1 + (coin() ? 0 : size(5)), .eps = (real)1e-3, .add = coin() };
+    weft__layer_norm n = { .groups = 1 + (coin() ? 0 : size(5)), .eps = (real)1e-3 };
+    n.add_x = coin(), n.add_gate = coin(), n.add_gain = coin(), n.add_shift = coin();
     n.rows = n.groups * (wide ? size(3) : t->large ? 700 : size(40));
     n.width = wide ? 1000 + size(1200) : t->large ? (coin() ? 100 : 20) + size(60) : size(90);
     const int64_t all = n.rows * n.width, gains = n.groups * n.width;

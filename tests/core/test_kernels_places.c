@@ -49,7 +49,7 @@ static void flat(run *t, int which, int64_t n, real **v)
     case 0:  t->k->fill(&t->d, n, 3, v[OUT]); break;
     case 1:  t->k->scale(&t->d, n, (real).3, v[0], v[OUT], false); break;
     case 2:  t->k->scale(&t->d, n, (real).3, v[0], v[OUT], true); break;
-    default: t->k->clip(&t->d, n, 1, guard(t), v[OUT]);
+    default: t->k->clip(&t->d, n, 1, 1, guard(t), v[OUT], NULL);
     }
 }
 static void unary(run *t, int which, int64_t n, real **v)
@@ -79,7 +79,7 @@ static void update(run *t, int which, int64_t n, real **v)
                              .beta2 = (real)(which % 4 == WEFT__SGD ? .1 : .95),
                              .nesterov = which / 4,
                              .centered = which / 4 };
-    t->k->update(&t->d, n, &u, guard(t), v[3], v[1], v[0], v[2], v[OUT]);
+    t->k->update(&t->d, n, &u, guard(t), guard(t), v[3], v[1], v[0], v[2], v[OUT]);
 }
 
 static const struct { const char *name; call_of *call; int ways; double low, high; } kinds[] = {

@@ -22,17 +22,19 @@ static void play_norms(run *t)
         CALL(norm, piece ? n - half : half, power, x + (piece ? half : 0), !piece, g);
         CALL(guard, piece ? n - half : half, x + (piece ? half : 0), piece ? 100 + half : 100, !piece, g);
     }
-    CALL(norm_end, power, g, result_of(t, 1, 1e-12, 1e-5));
-    CALL(guard_end, g);
+    weft__guard *past = room(t, 1, sizeof *past);
+    *past = (weft__guard){ .applied = 1, .skipped = 5, .in_a_row = 2, .finite = coin() };
+    CALL(guard_end, past, g, false);
+    CALL(guard_end, coin() ? past : NULL, g, true);
     settle(t);
     if (g->finite)
-        CALL(clip, n, (real)(n ? 3 : 1), g, x);
+        CALL(clip, n, power, (real)(n ? 3 : 1), g, x, coin() ? NULL : result_of(t, 1, 1e-12, 1e-5));
     settle(t);
     g->norm = isfinite(g->norm) ? g->norm : -1;
     for (int i = 0; !g->finite && i < t->outputs; i++)
         for (int64_t l = 0; l < t->out[i].n; l++)
             t->out[i].x[l] = isfinite(t->out[i].x[l]) ? t->out[i].x[l] : 77;
-    as_result(t, g);
+    as_result(t, g), as_result(t, past);
 }
 Test(kernels, norms) { everywhere("norms", play_norms, rounds(120, 2000)); }
 
@@ -47,12 +49,14 @@ static void play_update(run *t)
                        .centered = coin() };
     bool adam = u.rule == WEFT__ADAM || u.rule == WEFT__ADAMW;
     u.beta1 = adam || coin() ? (real).9 : 0, u.beta2 = u.rule == WEFT__SGD ? (real).1 : (real).95;
-    weft__guard *g = room(t, 1, sizeof *g);
+    weft__guard *g = room(t, 1, sizeof *g), *past = room(t, 1, sizeof *past);
     *g = (weft__guard){ .applied = size(3), .finite = dice(5) != 0 };
+    *past = (weft__guard){ .applied = size(3), .finite = coin() };
     real *m = result(t, reals(t, n, -1, 1), n, 1e-13, 1e-5),
          *v = result(t, reals(t, n, 2, 3), n, 1e-13, 1e-5),
          *a = result(t, reals(t, n, -1, 1), n, 1e-13, 1e-5);
-    CALL(update, n, &u, g, reals(t, n, -1, 1), m, v, a, result_of(t, n, 1e-13, 1e-5));
+    CALL(update, n, &u, past, g, result(t, reals(t, n, -1, 1), n, 0, 0), m, v, a,
+         result_of(t, n, 1e-13, 1e-5));
 }
 Test(kernels, update) { everywhere("update", play_update, rounds(160, 3000)); }
 
@@ -89,12 +93,11 @@ static void play_rehearse(run *t)
     *g = (weft__guard){ .bad = -1, .finite = dice(6) != 0, .known = coin(), .most = { 1, 4, 2, 5, 1 } };
     if (dice(3) == 0)
         x[size(n)] = (real)huge;
-    CALL(foresee, &u, dice(3) == 0, g);
+    const weft__foresight first = { u, dice(3) == 0 };
     for (int piece = 0; piece < 2; piece++) {
         int64_t from = piece ? half : 0, length = piece ? n - half : half;
-        if (length)
-            CALL(rehearse, length, &u, past, moves, dx + from, m ? m + from : NULL, v ? v + from : NULL,
-                 a ? a + from : NULL, x + from, 100 + from, g);
+        CALL(rehearse, length, piece ? NULL : &first, &u, past, moves, dx + from, m ? m + from : NULL,
+             v ? v + from : NULL, a ? a + from : NULL, x + from, 100 + from, g);
     }
     settle(t);
     as_foreseen(t, g);

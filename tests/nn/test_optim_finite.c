@@ -117,12 +117,14 @@ Test(finite, infinities_that_were_there)
 
 /* ---- how often it is looked at twice ---- */
 static int looks;
-static void rehearse(weft__device *d, int64_t n, const weft__update *u, const weft__guard *past, bool moves,
-                     const weft_real *dx, const weft_real *m, const weft_real *v, const weft_real *a,
-                     const weft_real *x, int64_t from, weft__guard *g)
+static void rehearse(weft__device *d, int64_t n, const weft__foresight *first, const weft__update *u,
+                     const weft__guard *past, bool moves, const weft_real *dx, const weft_real *m,
+                     const weft_real *v, const weft_real *a, const weft_real *x, int64_t from,
+                     weft__guard *g)
 {
+    weft__ref.rehearse(d, 0, first, u, past, moves, dx, m, v, a, x, from, g);      /* what sizes say */
     looks += g->finite && !g->sure;
-    weft__ref.rehearse(d, n, u, past, moves, dx, m, v, a, x, from, g);
+    weft__ref.rehearse(d, n, NULL, u, past, moves, dx, m, v, a, x, from, g);
 }
 
 Test(finite, sizes_prove_nearly_all)

@@ -188,11 +188,12 @@ Test(reached, empty_batches)
 
 /* ---- few calls: parameters of one history are one run, and a still one costs none of its own ---- */
 static int updates;
-static void update(weft__device *d, int64_t n, const weft__update *u, const weft__guard *g,
-                   const weft_real *dx, weft_real *m, weft_real *v, weft_real *a, weft_real *x)
+static void update(weft__device *d, int64_t n, const weft__update *u, const weft__guard *past,
+                   const weft__guard *g, weft_real *dx, weft_real *m, weft_real *v, weft_real *a,
+                   weft_real *x)
 {
     updates++;
-    weft__ref.update(d, n, u, g, dx, m, v, a, x);
+    weft__ref.update(d, n, u, past, g, dx, m, v, a, x);
 }
 
 Test(reached, two_phases_are_two_runs)
