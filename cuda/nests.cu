@@ -23,7 +23,9 @@ __device__ static inline bool fits(const real *x, int64_t step)
 {
     return step == 0 || (step == 1 && aligned(x));
 }
-template <int F> __global__ static void flat_each(weft__grid g, int64_t n, operands o, real *y, bool add)
+template <int F>
+__global__ static void __launch_bounds__(THREADS) flat_each(weft__grid g, int64_t n, operands o, real *y,
+                                                            bool add)
 {
     const real *a = o.x[0], *b = o.x[1], *c = o.x[2];
     const int64_t i = g.step[0][0], j = g.step[1][0], k = g.step[2][0];
