@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # registers.sh: what ptxas said of every CUDA kernel on every architecture that the build is for: none may spill, those that keep a
 # layer's weights in registers stay within the budget that lets a block of theirs run, and all others within 64, with which a block of
-# 1024 threads runs, or 80 and 255 if they are bounded to 256 threads (flat nests, attention). B is the build with libweft_cuda.so; ARCHS: what it must be for.
+# 1024 threads runs, or 255 if they are bounded to 256 threads (attention), or 80 where 256 start (four
+# powers at once, on sm_100). B is the build with libweft_cuda.so; ARCHS: what it must be for.
 set -u
 archs=${ARCHS:-80 90 100 120}
 budgets='forward_steps<.*, 32> 168
@@ -14,8 +15,8 @@ forward_cluster<.*> 255
 backward_cluster<.*> 255
 forward_group<.*> 255
 backward_group<.*> 255
-^void flat_each<.*> 80
 ^void (attend|write_map|sum_gradients|gradient_of_) 255
+^void flat_each< 80
 . 64'
 files=(cuda/*.cu); files=("${files[@]/%.cu/.usage}"); files=("${files[@]/#/$B/}")
 [ -f "${files[0]}" ] || { echo "registers.sh: no $B/cuda/*.usage: make $B/libweft_cuda.so first"; exit 1; }
