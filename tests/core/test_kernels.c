@@ -371,13 +371,13 @@ static void play_layer_norm(run *t)
     n.rows = n.groups * (wide ? size(3) : t->large ? 700 : size(40));
     n.width = wide ? 1000 + size(1200) : t->large ? (coin() ? 100 : 20) + size(60) : size(90);
     const int64_t all = n.rows * n.width, gains = n.groups * n.width;
-    n.gate = coin() ? reals(t, 2 * all, -4, 4) : NULL;
+    n.gate = t->round % 2 ? reals(t, 2 * all, -4, 4) : NULL;
     n.x = reals(t, all, -2, 3), n.dy = reals(t, all, -1, 1);
     n.gain = coin() ? reals(t, gains, .5, 2) : NULL, n.shift = coin() ? reals(t, gains, -1, 1) : NULL;
     n.y = result_of(t, all, 1e-11, 2e-4), n.mean = result_of(t, n.rows, 1e-13, 2e-6),
     n.rstd = result_of(t, n.rows, 1e-10, 1e-3);
     CALL(layer_norm, &n);
-    n.dx = coin() ? result_of(t, all, 1e-9, 1e-2) : NULL;
+    n.dx = coin() || t->round % 4 == 0 ? result_of(t, all, 1e-9, 1e-2) : NULL;
     n.dgate = n.gate && coin() ? result_of(t, 2 * all, 1e-9, 1e-2) : NULL;
     n.dgain = coin() ? result_of(t, gains, 1e-10, 1e-3) : NULL;
     n.dshift = coin() ? result_of(t, gains, 1e-12, 1e-4) : NULL;
