@@ -217,7 +217,7 @@ bool bench_long(const settings *s)
     return good & (s->quick || layer("long", "equal", 128, 1, 70000, false, s));
 }
 
-/* From what this prints with each WEFT_RECUR (general, block, cluster, group) the table of choices is made. */
+/* From what this prints with each WEFT_RECUR (see conventions.md) the table of choices is made. */
 bool bench_sweep(const settings *s)
 {
     static const int64_t units[] = { 32, 64, 128, 256, 512 },

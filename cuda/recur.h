@@ -83,8 +83,8 @@ typedef struct recur_call {
     int in_shared;
     float4 *far;
 } recur_call;
-/* A kernel for a layer: its threads and shared memory, how many blocks see to eight sequences. Groups: bytes of
- * weights that are in shared memory as far as it goes; words of those blocks. */
+/* A kernel for a layer: its threads and shared memory, how many blocks see to eight sequences. Groups: bytes
+ * of weights that are in shared memory as far as it goes; words of those blocks. */
 typedef struct way {
     void (*kernel)(weft__recurrence, recur_call);
     int threads, blocks;

@@ -125,7 +125,8 @@ __device__ static inline void receive_states(const forward_block &b, const recur
 }
 template <weft__cell C, bool RESET, int BLOCKS, int IN_REGISTERS>
 __device__ static inline void forward_eight(const weft__recurrence &r, const recur_call &call, const who &me,
-                                            float4 (&w)[IN_REGISTERS], const split_rest &rest, forward_block &b)
+                                            float4 (&w)[IN_REGISTERS], const split_rest &rest,
+                                            forward_block &b)
 {
     constexpr int DEEP = forward_deep(BLOCKS), TILES = forward_tiles(C);
     const int steps = steps_of(r, me.first), half = me.warp / 4;
@@ -202,7 +203,8 @@ template <weft__cell C> struct backward_block { float (*d)[weft__gates(C) * OWN]
 
 template <weft__cell C, bool RESET, int BLOCKS, int IN_REGISTERS>
 __device__ static inline void backward_eight(const weft__recurrence &r, const recur_call &call, const who &me,
-                                             float4 (&w)[IN_REGISTERS], const split_rest &rest, backward_block<C> &b)
+                                             float4 (&w)[IN_REGISTERS], const split_rest &rest,
+                                             backward_block<C> &b)
 {
     constexpr int DEEP = backward_deep(C), TILES = backward_tiles(BLOCKS);
     const int steps = steps_of(r, me.first), rank = (int)blockIdx.x % BLOCKS, place = place_of(me.sequence);

@@ -126,7 +126,8 @@ Test(recur, wide_layers_go_as_the_plain_loops_do)
     CLEAN(plain_loops);
 }
 
-/* A GPU's groups of blocks, which send each other numbers through its memory, have the sums of a cluster's. */
+/* A GPU's groups of blocks, which send each other numbers through its memory, have the sums of its
+ * clusters. */
 static weft__recurrence by(const char *way, weft *w, const layer *l)
 {
     setenv("WEFT_RECUR", way, 1);
