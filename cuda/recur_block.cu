@@ -61,7 +61,7 @@ __device__ static float backward_weight(const weft__recurrence &r, const who &me
     const int out = me.warp / 2 * 16 + me.group + j % 2 * 8, H = (int)r.hidden;
     const int term = (me.warp % 2 * backward_deep(C, UNITS) + k) * 8 + me.part + j / 2 * 4,
               gate = term / UNITS, in = term % UNITS;
-    return in < H && out < H ? r.w_hh[(gate * H + in) * H + out] : 0;
+    return in < H && out < H ? operand(r.w_hh[(gate * H + in) * H + out]) : 0;
 }
 template <weft__cell C, int UNITS, bool BACK>
 __device__ static float weight_at(const weft__recurrence &r, const who &me, int k, int tile, int j)

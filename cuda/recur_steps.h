@@ -57,6 +57,9 @@ __device__ static int steps_of(const weft__recurrence &r, int first)
     return low;
 }
 
+/* What a product takes. to_tf32 makes a zero of a GPU's own NaN, whose bits are all ones: this one it leaves. */
+__device__ static inline float operand(float x) { return __int_as_float(min(__float_as_int(x), 0x7fc00000)); }
+
 /* ---- where sequences begin ---- */
 /* The sequence that begins with number s of the eight in this step; WEFT__ON: none. */
 __device__ static inline int begins_at(const weft__recurrence &r, const moment &at, int s)
@@ -74,7 +77,7 @@ __device__ static inline float first_state(const weft__recurrence &r, const floa
                                            int unit)
 {
     return from && sequence >= 0 && sequence < r.sequences && unit < r.hidden ?
-               from[sequence * r.hidden + unit] :
+               operand(from[sequence * r.hidden + unit]) :
                0;
 }
 /* What has arrived at a first state is its gradient. */
@@ -136,7 +139,7 @@ __device__ static float forward_weight(const weft__recurrence &r, const who &me,
     const int slot = 2 * tile + j % 2, in = k * 8 + me.part + j / 2 * 4, H = (int)r.hidden;
     for (int gate = 0; gate < weft__gates(C); gate++)
         if (weft__slot_of(C, true, gate) == slot && me.unit < H && in < H)
-            return r.w_hh[(gate * H + me.unit) * H + in];
+            return operand(r.w_hh[(gate * H + me.unit) * H + in]);
     return 0;
 }
 
@@ -167,7 +170,7 @@ __device__ static void forward_unit(const weft__recurrence &r, const who &me, co
     const float h_new = forward_cell<C>(slot, has_c(C) ? c : h, c_new);
     if (me.sequence + q >= at.live || me.unit >= H)
         return;
-    h = h_new, c = c_new;
+    h = operand(h_new), c = c_new;
     for (int k = 0; k < weft__slots(C); k++)
         r.gates[row * weft__slots(C) * H + k * H + me.unit] = slot[k];
     r.h[row * H + me.unit] = h;
@@ -223,6 +226,8 @@ __device__ static void backward_unit(const weft__recurrence &r, const who &me, c
         x.before = first_state(r, has_c(C) ? r.c0 : r.h0, x.begins, me.unit);
     dc += x.dc;
     dh = backward_cell<C>(x.slot, x.before, x.c, dh + x.dh, dc);
+    for (int k = 0; k < weft__slots(C); k++)
+        x.slot[k] = operand(x.slot[k]);
     for (int k = 0; k < weft__slots(C); k++)
         r.gates[(int64_t)(at.row + me.sequence + q) * weft__slots(C) * H + k * H + me.unit] = x.slot[k];
 }

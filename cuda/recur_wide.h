@@ -161,7 +161,7 @@ __device__ static inline float backward_weight(const weft__recurrence &r, const 
 {
     const int out = tile * 16 + me.group + j % 2 * 8, term = k * 8 + me.part + j / 2 * 4, H = (int)r.hidden;
     const int gate = term / OWN, in = rank * OWN + term % OWN;
-    return in < H && out < H ? r.w_hh[(gate * H + in) * H + out] : 0;
+    return in < H && out < H ? operand(r.w_hh[(gate * H + in) * H + out]) : 0;
 }
 
 #endif
