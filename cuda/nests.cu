@@ -29,13 +29,14 @@ __global__ static void __launch_bounds__(THREADS) flat_each(weft__grid g, int64_
 {
     const real *a = o.x[0], *b = o.x[1], *c = o.x[2];
     const int64_t i = g.step[0][0], j = g.step[1][0], k = g.step[2][0];
-    const bool fit = aligned(y) && fits(a, i) && fits(b, j) && fits(c, k);
+    const bool two = F != SPREAD, three = F == SELECT;
+    const bool fit = aligned(y) && fits(a, i) && (!two || fits(b, j)) && (!three || fits(c, k));
     EACH_QUAD(e, n) {
         const bool whole = fit && e + 4 <= n;
         put_quad(y, e, n, whole,
                  each_of(add, add ? quad_at(y, e, n, whole) : quad{}, operation<F>,
-                         quad_at(a, e, n, whole && i, i), quad_at(b, e, n, whole && j, j),
-                         quad_at(c, e, n, whole && k, k)));
+                         quad_at(a, e, n, whole && i, i), two ? quad_at(b, e, n, whole && j, j) : quad{},
+                         three ? quad_at(c, e, n, whole && k, k) : quad{}));
     }
 }
 template <int F> __global__ static void rows_each(weft__grid g, int64_t rows, operands o, real *y, bool add)
