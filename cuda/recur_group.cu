@@ -87,7 +87,7 @@ typedef struct split_rest { float4 *near, *far; int in_shared; } split_rest;
 __device__ static inline split_rest rest_of(const recur_call &call, float4 *near, int products)
 {
     const int64_t each = products - KEPT - call.in_shared;
-    return split_rest{ near, call.far + blockIdx.x * each * BLOCK, call.in_shared };
+    return split_rest{ near, call.far ? call.far + blockIdx.x * each * BLOCK : NULL, call.in_shared };
 }
 __device__ static inline float4 from_rest(const split_rest &rest, int i)
 {

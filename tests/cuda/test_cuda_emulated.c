@@ -133,7 +133,7 @@ Test(emulated, ragged_batches_grow_and_nothing_stops_the_device)
     grow(&n, 1, 2);
     int64_t blocks = weft_usage_of(w).allocations;
     counts(before);
-    grow(&n, 2, rounds(40, 12));
+    grow(&n, 2, 14);
     counts(after);
     cr_assert_geq(weft_usage_of(w).allocations, blocks + 6, "it did not grow");
     cr_assert_eq(after[STALLS], before[STALLS], "%lld", after[STALLS] - before[STALLS]);
