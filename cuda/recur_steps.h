@@ -57,7 +57,8 @@ __device__ static int steps_of(const weft__recurrence &r, int first)
     return low;
 }
 
-/* What a product takes. to_tf32 makes a zero of a GPU's own NaN, whose bits are all ones: this one it leaves. */
+/* What a product takes. to_tf32 makes a zero of a GPU's own NaN, whose bits are all ones, and leaves this
+ * one. */
 __device__ static inline float operand(float x) { return __int_as_float(min(__float_as_int(x), 0x7fc00000)); }
 
 /* ---- where sequences begin ---- */
