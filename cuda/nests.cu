@@ -11,6 +11,7 @@ template <int F> __device__ static inline real operation(real a, real b, real c)
     switch (F) {
 #define BINARY(name, value, ...) case WEFT__##name: return value;
 #include "core/shared/pointwise.def"
+    case SPREAD: break;
     case SELECT: return a != 0 ? b : c;
     }
     return a;
