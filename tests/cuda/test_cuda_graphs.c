@@ -8,6 +8,23 @@ static weft *open_graphs(bool graphs)
     return open_with((weft_opts){ .device = WEFT_CUDA, .seed = 1, .graphs = graphs });
 }
 
+static net trained(weft *w, int updates)
+{
+    net n = net_in(w);
+    for (int i = 0; i < updates; i++)
+        train_few(&n);
+    return n;
+}
+/* After four updates and what went wrong: four more are those of a context in which nothing did. */
+static void goes_on(net *n)
+{
+    for (int i = 0; i < 4; i++)
+        train_few(n);
+    OK(n->w);
+    same_bits("bias", bias(n), bias_after(8), WORDS);
+    CLEAN(n->w);
+}
+
 /* What came between two moments. */
 static long long since[COUNTS];
 static void begin_counting(void) { counts(since); }
@@ -132,9 +149,7 @@ Test(graphs, updates_that_are_refused)
 Test(graphs, without_memory_for_them)
 {
     weft *w = open_graphs(true);
-    net n = net_in(w);
-    for (int i = 0; i < 3; i++)
-        train_few(&n);
+    net n = trained(w, 3);
     setenv("WEFT_EMU_GRAPHS", "0", 1);
     train_few(&n);
     weft_synchronize(w);
@@ -152,9 +167,7 @@ Test(graphs, without_memory_for_them)
 Test(graphs, a_step_neither_waits_nor_stops)
 {
     weft *w = open_graphs(true);
-    net n = net_in(w);
-    for (int i = 0; i < 4; i++)
-        train_few(&n);
+    net n = trained(w, 4);
     begin_counting();
     int64_t blocks = weft_usage_of(w).allocations, launches = weft_usage_of(w).launches;
     for (int i = 0; i < UPDATES; i++)
@@ -290,9 +303,7 @@ static void host_waits(void)
 Test(graphs, a_host_program_that_waits_for_the_device)
 {
     weft *w = open_graphs(true);
-    net n = net_in(w);
-    for (int i = 0; i < 5; i++)
-        train_few(&n);
+    net n = trained(w, 5);
     host_waits();                                /* between two steps it may */
     train_few(&n);
     weft_real before[WORDS];
@@ -314,37 +325,25 @@ Test(graphs, a_host_program_that_waits_for_the_device)
 Test(graphs, a_launch_that_is_refused)
 {
     weft *w = open_graphs(true);
-    net n = net_in(w);
-    for (int i = 0; i < 4; i++)
-        train_few(&n);
+    net n = trained(w, 4);
     setenv("WEFT_EMU_REFUSE", "update_each", 1);
     train_few(&n);
     cr_assert(strstr(weft_error_message(w), "optim_step: update: too many resources"), "%s",
               weft_error_message(w));
     unsetenv("WEFT_EMU_REFUSE");
     weft_recover(w);
-    for (int i = 0; i < 4; i++)
-        train_few(&n);
-    OK(w);
-    same_bits("bias", bias(&n), bias_after(8), WORDS);
-    CLEAN(w);
+    goes_on(&n);
 }
 Test(graphs, want_of_memory)
 {
     weft *w = open_graphs(true);
-    net n = net_in(w);
-    for (int i = 0; i < 4; i++)
-        train_few(&n);
+    net n = trained(w, 4);
     weft_tensor *x = loss_of(&n, 0, COUNT(few), few);
     (void)x;
     weft_zeros(w, WEFT_SHAPE(1 << 20, 1 << 20));
     cr_assert_eq(weft_error_code(w), WEFT_ENOMEM);
     weft_recover(w);
-    for (int i = 0; i < 4; i++)
-        train_few(&n);
-    OK(w);
-    same_bits("bias", bias(&n), bias_after(8), WORDS);
-    CLEAN(w);
+    goes_on(&n);
 }
 /* An index out of range, in a step that is a graph: told with its kernel's name. */
 Test(graphs, faults_are_told)
@@ -363,9 +362,7 @@ Test(graphs, faults_are_told)
 Test(graphs, a_kernel_that_crashes)
 {
     weft *w = open_graphs(true);
-    net n = net_in(w);
-    for (int i = 0; i < 4; i++)
-        train_few(&n);
+    net n = trained(w, 4);
     weft_synchronize(w);
     setenv("WEFT_EMU_FAIL", "update_each", 1);
     train_few(&n);
@@ -382,9 +379,7 @@ Test(graphs, the_log_counts_them)
     setenv("WEFT_LOG", "1", 1);
     listen_to_stderr();
     weft *w = open_graphs(true);
-    net n = net_in(w);
-    for (int i = 0; i < 6; i++)
-        train_few(&n);
+    trained(w, 6);
     CLEAN(w);
     const char *log = stop_listening();
     cr_assert(strstr(log, "3 graphs were sent, 1 of them had to be made"), "%s", log);
