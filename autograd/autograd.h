@@ -58,9 +58,10 @@ void         weft__run_blocks(const weft_call *, weft__blocks *);
 /* accumulate.c: where a kernel adds the gradient of x[i]; NULL: not needed. If nothing came before, it is
  * zeros when the blocks are run */
 real        *weft__dx_added(const weft_call *, int i, weft__blocks *zeros);
-/* the same as weft_op_dx, of a kernel that adds each number once, and whole: not a product, which a GPU would
- * round together with the sum. On a GPU it goes onto what a ragged tensor has, where else it is computed
- * apart and then added, to the same bits */
+/* as weft_op_dx, for a kernel that computes each number in full, rounds it, and then adds it once: a sum of
+ * products that is rounded as a whole, but not a function of one number, which a GPU would fuse with the
+ * addition. So on a GPU it may go onto what a ragged tensor has at once, where else it is computed apart and
+ * then added: the bits are the same */
 real        *weft__dx_whole(const weft_call *, int i, bool *add);
 /* weft_op_dy, to be overwritten, where no one else will look at it; else NULL */
 real        *weft__dy_spent(const weft_call *, int k);

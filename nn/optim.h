@@ -64,8 +64,7 @@ bool weft__groups_fit(weft_optim *o);
 /* ---- optim_ages.c ---- */
 /* Before a step: parameters whose past was one, of which some are still now, part. */
 void weft__pasts_part(weft_optim *o);
-/* After the gradients were checked: the pasts of what is not still learn of it; and after the update they
- * count the step. */
+/* After the update: the pasts of what is not still, and the optimiser's own guard, count the step. */
 void weft__step_end(weft_optim *o);
 /* To and from o->ages; both wait. */
 void weft__pasts_read(weft_optim *o), weft__pasts_write(weft_optim *o);
