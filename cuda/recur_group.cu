@@ -171,8 +171,8 @@ static __global__ void __launch_bounds__(BLOCK, 1) forward_group(weft__recurrenc
         return;
     forward_block b = {};
     b.state = (float (*)[SEQUENCES])memory, b.desk = (float4 *)b.state[BLOCKS * OWN];
-    float4 *in_shared = b.desk + BLOCK;
-    const split_rest rest = rest_of(call, in_shared, DEEP * TILES);
+    float4 *near = b.desk + BLOCK;
+    const split_rest rest = rest_of(call, near, DEEP * TILES);
     const int group = (int)blockIdx.x / BLOCKS, groups = (int)gridDim.x / BLOCKS;
     who me = whoami((int)blockIdx.x % BLOCKS, group * SEQUENCES);
     const int half = me.warp / 4;
@@ -252,8 +252,8 @@ static __global__ void __launch_bounds__(BLOCK, 1) backward_group(weft__recurren
         return;
     backward_block<C> b = {};
     b.d = (float (*)[weft__gates(C) * OWN][SEQUENCES])memory;
-    float4 *in_shared = (float4 *)b.d[2];
-    const split_rest rest = rest_of(call, in_shared, DEEP * TILES);
+    float4 *near = (float4 *)b.d[2];
+    const split_rest rest = rest_of(call, near, DEEP * TILES);
     const int rank = (int)blockIdx.x % BLOCKS, group = (int)blockIdx.x / BLOCKS,
               groups = (int)gridDim.x / BLOCKS;
     who me = whoami(rank, group * SEQUENCES);
