@@ -10,19 +10,9 @@
 #include "cuda/attention.h"
 #include "cuda/ptx.h"
 
-#ifdef WEFT_EMULATED
-#define UNROLLED
-#define ROLLED
-#else
-#define UNROLLED _Pragma("unroll")               /* registers have no index */
-#define ROLLED   _Pragma("unroll 1")
-#endif
 enum {
     CORES = 128,                                 /* threads of a block: four warps */
     WIDE = TILE / 8,                             /* a tile's width in results of a warp */
-    /* Tensor cores cut what they add up, where an addition rounds: what they have of so many steps of eight
-     * terms goes into the thread's own sum. */
-    FOLDED = 4,
     STEPS = 2, CHUNK = 8 * STEPS                 /* of a head's columns, at a time; folded, too */
 };
 /* of a tile in shared memory; + 4: what a warp reads lies in 32 banks, along rows and down columns */
@@ -35,9 +25,9 @@ __device__ static inline lane this_lane()
     return lane{ (int)threadIdx.x / 32, (int)threadIdx.x % 32 / 4, (int)threadIdx.x % 4 };
 }
 
-/* As a tensor core takes it; to_tf32 would make another number of NaN. */
-__device__ static inline uint32_t operand(float x) { return isnan(x) ? 0x7FC00000u : to_tf32(x); }
-__device__ static inline float rounded(float x)    { return __uint_as_float(operand(x)); }
+/* As a tensor core takes it. */
+__device__ static inline uint32_t as_taken(float x) { return to_tf32(operand(x)); }
+__device__ static inline float rounded(float x)     { return __uint_as_float(as_taken(x)); }
 /* not finite */
 __device__ static inline bool is_odd(uint32_t x)   { return (x & 0x7F800000u) == 0x7F800000u; }
 
@@ -73,8 +63,8 @@ __device__ static inline bool bring(line *to, int n, const rows &x)
         UNROLLED for (int k = 0; k < AT_ONCE; k++)
             v[k] = four_of(x, row + k * PASS, column, whole);
         UNROLLED for (int k = 0; k < AT_ONCE; k++) {
-            const four y = { { operand(x.factor * v[k].x), operand(x.factor * v[k].y),
-                               operand(x.factor * v[k].z), operand(x.factor * v[k].w) } };
+            const four y = { { as_taken(x.factor * v[k].x), as_taken(x.factor * v[k].y),
+                               as_taken(x.factor * v[k].z), as_taken(x.factor * v[k].w) } };
             *(four *)&to[row + k * PASS][column] = y;
             odd |= is_odd(y.x[0]) || is_odd(y.x[1]) || is_odd(y.x[2]) || is_odd(y.x[3]);
         }
@@ -163,7 +153,7 @@ __device__ static inline void add_odd(const rows &b, int n, const float *w, int 
         UNROLLED for (int j = 0; j < 2 * N; j++) {
             const int c = first + j / 2 * 8 + (int)threadIdx.x % 4 * 2 + j % 2;
             const float v = k < b.n && c < b.width ? b.factor * b.at[k * b.step + c] : 0;
-            if (is_odd(operand(v)))
+            if (is_odd(as_taken(v)))
                 sum[j / 2][j % 2] += above != 0 ? above * v : 0,
                     sum[j / 2][2 + j % 2] += below != 0 ? below * v : 0;
         }

@@ -6,6 +6,33 @@
 #define WEFT_PTX_H
 #include "cuda/cuda.h"
 
+#ifdef WEFT_EMULATED
+#define UNROLLED
+#define ROLLED
+#else
+#define UNROLLED _Pragma("unroll")               /* registers have no index */
+#define ROLLED   _Pragma("unroll 1")             /* loads ahead want registers, too */
+#endif
+
+/* ---- numbers for tensor cores ---- */
+/* To nearest, ties away from zero, where the tensor core would cut off: cvt.rna.tf32.f32, which is five
+ * instructions from sm_90 on, but that a NaN whose bits are all ones becomes a zero. */
+__device__ static __forceinline__ uint32_t to_tf32(float x)
+{
+    return (__float_as_uint(x) + 0x1000) & ~0x1FFFu;
+}
+/* A number from memory, as to_tf32 may have it: a NaN is one that stays so. */
+__device__ static __forceinline__ float operand(float x) { return x == x ? x : __uint_as_float(0x7FC00000); }
+/* The same for what a GPU has computed, whose only NaN is 0x7FFFFFFF: a register less. */
+__device__ static __forceinline__ float computed_operand(float x)
+{
+    return __int_as_float(min(__float_as_int(x), 0x7FC00000));
+}
+/* Tensor cores cut what they add up, where an addition rounds, so a long sum is not theirs to keep: of 512
+ * numbers of one sign it would lose 2e-6. What they have of so many steps of eight terms goes into a sum of
+ * the thread's own. */
+enum { FOLDED = 4 };
+
 #ifndef WEFT_EMULATED                            /* tests/emu/cores.h has the same names */
 #define PTX __device__ static __forceinline__
 #if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 900
@@ -64,9 +91,6 @@ static inline cudaError_t blocks_at_once(int *n, void (*kernel)(P...), int threa
  * 2t), (g+8, 2t+1) tf32, a 16 x 8, b 8 x 8:   a: (g, t), (g+8, t), (g, t+4), (g+8, t+4);  b: (t, g), (t+4,
  * g) bf16, a 16 x 16, b 16 x 8: a: (g, 2t..), (g+8, 2t..), (g, 2t+8..), (g+8, 2t+8..);  b: (2t.., g),
  * (2t+8.., g); pairs, low half first. */
-/* To nearest, ties away from zero, where the tensor core would cut off: cvt.rna.tf32.f32, which is five
- * instructions from sm_90 on, but that NaN may become another number. */
-PTX uint32_t to_tf32(float x) { return (__float_as_uint(x) + 0x1000) & ~0x1FFFu; }
 PTX uint32_t pack_bf16(float low, float high)
 {
     uint32_t r;

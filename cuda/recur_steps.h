@@ -17,13 +17,6 @@
 #include "cuda/ptx.h"
 #include "cuda/recur.h"
 
-#ifdef WEFT_EMULATED
-#define UNROLLED
-#define ROLLED
-#else
-#define UNROLLED _Pragma("unroll")               /* registers have no index */
-#define ROLLED   _Pragma("unroll 1")             /* loads ahead want registers, too */
-#endif
 __host__ __device__ constexpr int forward_tiles(weft__cell c) { return weft__slots(c) > 1 ? 2 : 1; }
 
 /* ---- who a thread is: a unit of one sequence, or of two ---- */
@@ -56,10 +49,6 @@ __device__ static int steps_of(const weft__recurrence &r, int first)
     }
     return low;
 }
-
-/* What a product takes. to_tf32 makes a zero of a GPU's own NaN, whose bits are all ones, and leaves this
- * one. */
-__device__ static inline float operand(float x) { return __int_as_float(min(__float_as_int(x), 0x7fc00000)); }
 
 /* ---- where sequences begin ---- */
 /* The sequence that begins with number s of the eight in this step; WEFT__ON: none. */
@@ -109,10 +98,7 @@ template <int STRIDE> __device__ static inline halves column_of(const float *x)
     split(x[4 * STRIDE], b.high[1], b.low[1]);
     return b;
 }
-/* Tensor cores cut what they add up, where an addition rounds, so a long sum is not theirs to keep: of 512
- * numbers of one sign it would lose 2e-6. What they have of FOLDED steps goes into the thread's own sum, and
- * products with a low half, which are small, have a sum of theirs. */
-enum { FOLDED = 4 };
+/* Products with a low half, which are small, have a sum of theirs. */
 typedef struct parts { float high[4], small[4]; } parts;
 __device__ static inline void add_product(const uint32_t (&high)[4], const uint32_t (&low)[4],
                                           const halves &b, bool one_product, parts &p)
@@ -171,7 +157,7 @@ __device__ static void forward_unit(const weft__recurrence &r, const who &me, co
     const float h_new = forward_cell<C>(slot, has_c(C) ? c : h, c_new);
     if (me.sequence + q >= at.live || me.unit >= H)
         return;
-    h = operand(h_new), c = c_new;
+    h = computed_operand(h_new), c = c_new;
     for (int k = 0; k < weft__slots(C); k++)
         r.gates[row * weft__slots(C) * H + k * H + me.unit] = slot[k];
     r.h[row * H + me.unit] = h;
@@ -228,7 +214,7 @@ __device__ static void backward_unit(const weft__recurrence &r, const who &me, c
     dc += x.dc;
     dh = backward_cell<C>(x.slot, x.before, x.c, dh + x.dh, dc);
     for (int k = 0; k < weft__slots(C); k++)
-        x.slot[k] = operand(x.slot[k]);
+        x.slot[k] = computed_operand(x.slot[k]);
     for (int k = 0; k < weft__slots(C); k++)
         r.gates[(int64_t)(at.row + me.sequence + q) * weft__slots(C) * H + k * H + me.unit] = x.slot[k];
 }

@@ -48,6 +48,7 @@ catches() {                             # WHAT [HEADER:]FILE SED TEST [FILTER]; 
 catches "no bug at all"                              sums.cu             '1s/sums/Sums/'                                            test_kernels 'kernels/sums'
 catches "a missing barrier in a tile's loads"        attention_tile.h:attention.cu '0,/__syncthreads\(\);/s///'                                test_kernels 'kernels/attention'
 catches "a missing barrier between two steps"        recur_block.cu      '0,/^        __syncthreads\(\);/s///'                       test_recur
+catches "a NaN that becomes a zero"                  ptx.h:recur_block.cu 's/return x == x \? x :/return true ? x :/'              test_recur 'recur/one_product*'
 export WEFT_RECUR=cluster
 catches "a missing wait for what a cluster sends"    recur_cluster.cu    's/^        if \(!receive\(&link, i, call\)\)/        if (false)/'         test_recur 'recur/wide*'
 catches "a barrier that expects too few bytes"       recur_cluster.cu    's/expect\(&link, i, sizeof state\[0\]\)/expect(\&link, i, sizeof state[0] \/ 2)/'  test_recur 'recur/wide*'

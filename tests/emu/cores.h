@@ -5,7 +5,6 @@
 #define WEFT_EMU_CORES_H
 #include "tests/emu/launch.h"
 
-inline uint32_t to_tf32(float x) { return emu::bits<uint32_t>(emu::nearest_tf32(x)); }
 inline uint32_t pack_bf16(float low, float high)
 {
     return emu::to_bf16(low) | (uint32_t)emu::to_bf16(high) << 16;

@@ -57,10 +57,10 @@ plant caught 90 "more shared memory than there is"              recur_block.cu  
 plant caught 90 "a persistent kernel bounded to half its threads" recur_block.cu        's/__launch_bounds__\(4 \* UNITS, UNITS == 32\) forward/__launch_bounds__(2 * UNITS, UNITS == 32) forward/'  test_recur 'recur/forward*'
 plant caught 90 "two fragments in each other's place"           ptx.h:recur_block.cu    's/"r"\(a\[0\]\), "r"\(a\[1\]\), "r"\(a\[2\]\)/"r"(a[0]), "r"(a[2]), "r"(a[1])/'  test_recur 'recur/forward*'
 plant caught 90 "TF32 that is not rounded"                      ptx.h:recur_block.cu    's/\(__float_as_uint\(x\) \+ 0x1000\) & ~0x1FFFu/__float_as_uint(x)/'      test_recur 'recur/tiers*'
-plant caught 90 "a NaN that becomes a zero"                     recur_steps.h:recur_block.cu 's/min\(__float_as_int\(x\), 0x7fc00000\)/__float_as_int(x)/'  test_recur 'recur/one_product*'
-plant caught 80 "a long sum that an A100's tensor cores keep"   recur_steps.h:recur_block.cu 's/FOLDED = 4 /FOLDED = 1 << 20 /'         test_recur 'recur/long*'
+plant caught 90 "a NaN that becomes a zero"                     ptx.h:recur_block.cu    's/min\(__float_as_int\(x\), 0x7FC00000\)/__float_as_int(x)/'  test_recur 'recur/one_product*'
+plant caught 80 "a long sum that an A100's tensor cores keep"   ptx.h:recur_block.cu    's/FOLDED = 4 /FOLDED = 1 << 20 /'         test_recur 'recur/long*'
 export WEFT_RECUR=cluster
-plant caught 90 "a long sum that an H100's tensor cores keep"   recur_steps.h:recur_cluster.cu 's/FOLDED = 4 /FOLDED = 1 << 20 /'       test_recur 'recur/long*'
+plant caught 90 "a long sum that an H100's tensor cores keep"   ptx.h:recur_cluster.cu  's/FOLDED = 4 /FOLDED = 1 << 20 /'       test_recur 'recur/long*'
 plant caught 90 "a wait that takes no for yes"                  ptx.h:recur_cluster.cu  's/1, 0, p; \}"/0, 1, p; }"/'                      test_recur 'recur/wide*'
 plant caught 90 "a rank in an address's place"                  ptx.h:recur_cluster.cu  's/"=r"\(there\) : "r"\(shared_address\(mine\)\), "r"\(rank\)/"=r"(there) : "r"(rank), "r"(shared_address(mine))/'  test_recur 'recur/wide*'
 plant caught 90 "numbers of a store in another order"           ptx.h:recur_cluster.cu  's/"f"\(v.x\), "f"\(v.y\), "f"\(v.z\), "f"\(v.w\), "r"/"f"(v.y), "f"(v.x), "f"(v.z), "f"(v.w), "r"/'  test_recur 'recur/wide*'
