@@ -80,8 +80,8 @@ template <bool turned>
 __device__ static void weigh_again(const weft__attention &a, const tile &t, int64_t query, int64_t key,
                                    real (&score)[EACH][EACH])
 {
-    for (int i = 0; i < EACH; i++)
-        for (int j = 0; j < EACH; j++) {
+    UNROLLED for (int i = 0; i < EACH; i++)
+        UNROLLED for (int j = 0; j < EACH; j++) {
             const int64_t q = query + (turned ? column_of(j) : row_of(i));
             const int64_t k = key + (turned ? row_of(i) : column_of(j));
             score[i][j] = k < seen_by(a, t, q) ? exp(score[i][j] - a.lse[of_query(a, t, q)]) : 0;

@@ -3,6 +3,7 @@
 #ifndef WEFT_CUDA_ATTENTION_TILE_H
 #define WEFT_CUDA_ATTENTION_TILE_H
 #include "cuda/attention.h"
+#include "cuda/ptx.h"
 
 enum {
     /* SIDE x SIDE threads, each with EACH x EACH numbers of a tile */

@@ -153,7 +153,7 @@ __global__ static void update_each(int64_t n, weft__update u, const weft__guard 
             quad of_m = quad_if(m, i, n, whole), of_v = quad_if(v, i, n, whole),
                  of_a = quad_if(a, i, n, whole), of_x = quad_at(x, i, n, whole);
             for (int k = 0; k < 4; k++)
-                update_one(&u, r, k, g.x, m ? of_m.x : NULL, v ? of_v.x : NULL, a ? of_a.x : NULL, of_x.x);
+                update_one(&u, r, k, g.x, of_m.x, of_v.x, of_a.x, of_x.x);
             put_if(m, i, n, whole, of_m), put_if(v, i, n, whole, of_v), put_if(a, i, n, whole, of_a);
             put_quad(x, i, n, whole, of_x);
         }

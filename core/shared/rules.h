@@ -142,7 +142,7 @@ WEFT__BOTH void ratios(const weft__update *u, real m, real v, weft__most *most)
     most->a = r > most->a && m - m == 0 && v - v == 0 ? r : most->a;
 }
 
-/* By the update's rule: element i. */
+/* By the update's rule, which looks only at the state that it has: element i. */
 WEFT__BOTH void update_one(const weft__update *u, const rule *r, int64_t i, const real *dx, real *m, real *v,
                            real *a, real *x)
 {
@@ -161,7 +161,7 @@ WEFT__BOTH bool rehearse_one(const weft__update *u, const rule *r, bool moves, i
     real is[4] = { was[0], was[1], was[2], was[3] };
     bool stays = true;
     if (moves)
-        update_one(u, r, 0, dx + i, m ? is + 1 : NULL, v ? is + 2 : NULL, a ? is + 3 : NULL, is);
+        update_one(u, r, 0, dx + i, is + 1, is + 2, is + 3, is);
     for (int k = 0; k < 4; k++)
         stays = stays && (is[k] - is[k] == 0 || was[k] - was[k] != 0);
     most->x = larger(larger(most->x, was[0]), is[0]), most->m = larger(larger(most->m, was[1]), is[1]);
