@@ -113,7 +113,7 @@ static int at_once(weft__device *d, const choice &c)
 /* ---- the estimate, in microseconds a step ---- */
 static double step_of(const gpu_facts *f, const choice &c, int64_t n)
 {
-    static const double blocks[] = { 0.6, 0.9, 2.3 }, clusters[] = { 1.2, 1.5, 2.2 },
+    static const double blocks[] = { 0.6, 0.9, 2.8 }, clusters[] = { 1.2, 1.5, 2.3 },
                         groups[] = { 1.6, 2.1, 3.4 };
     const int64_t eights = (n + SEQUENCES - 1) / SEQUENCES, together = f->at_once[number_of(c)];
     const double *times = c.way == BLOCKS ? blocks : c.way == CLUSTERS ? clusters : groups;

@@ -6,12 +6,9 @@ import subprocess
 import sys
 
 LOCAL = {"finish_each", "unary_each", "flat_each", "rows_each"}      # sines of large angles keep their digits there
-# From sm_100 on nvcc 13.0 leaves the loop over a tile's sums a loop, and so the sums in an array; and it keeps
-# what a rule would do behind a null pointer, which no rule has.
-LOCAL_100 = {"gradient_of_values", "gradient_of_keys", "rehearse_pieces"}
 FFMA = 80                                       # of a step's activations, at most; a product by hand has hundreds
 LONG_DIVISIONS = 90                             # kernels that divide 64-bit integers in a loop, at most
-STEPS = re.compile(r"^(forward|backward)_(steps|cluster)$")
+STEPS = re.compile(r"^(forward|backward)_(steps|cluster|group)$")
 
 
 class Kernel:
@@ -33,9 +30,10 @@ class Kernel:
         slow = {a for a, b in zip(starts, ends) if any(op.startswith("I2F.U64") for at, op, _ in self.code if a <= at < b)}
         return [at for at, op, rest in self.code if op.startswith("CALL") and target(rest) in slow]
 
-    def step(self):                             # the loop over steps: the longest with products and a barrier
-        loops = [l for l in self.loops if count(self.within(l), "HMMA") and count(self.within(l), "BAR")]
-        return max(loops, key=lambda l: l[1] - l[0], default=None)
+    def step(self):                             # the loop over steps: the longest with products and a barrier, but of groups that over sequences
+        loops = sorted((l for l in self.loops if count(self.within(l), "HMMA") and count(self.within(l), "BAR")), key=lambda l: l[0] - l[1])
+        at = 1 if self.name.endswith("group") else 0
+        return loops[at] if len(loops) > at else None
 
 
 def target(operands):
@@ -70,18 +68,22 @@ def faults_of_steps(k):
         faults.append(f"{count(step, 'FFMA')} FFMA in a step: a product by hand?")
     if any(loop[0] <= at <= loop[1] for at in k.divisions()):
         faults.append("64-bit integers are divided in a step")
-    waits = [l for l in k.loops if l != loop and not count(k.within(l), "HMMA") and count(k.within(l), "SYNCS")]
+    waits = [l for l in k.loops if l != loop and not count(k.within(l), "HMMA") and any(op.startswith("SYNCS") or "STRONG" in op for _, op, _ in k.within(l))]
     for at, op, _ in step:
         if op == "CCTL.IVALL" and not any(l[0] <= at <= l[1] for l in waits):
             faults.append(f"CCTL.IVALL at {at:#x}, in a step and in no wait")
     return faults
 
 
+def has_code(k, arch):                          # else it is a trap, or tells of its distress
+    return arch >= 90 if k.name.endswith("cluster") else arch < 90 or arch >= 120 if k.name.endswith("group") else True
+
+
 def faults(all_kernels, arch):
     for k in all_kernels:
-        runs = STEPS.match(k.name) and (arch >= 90 or not k.name.endswith("cluster"))    # else it is a trap
+        runs = STEPS.match(k.name) and has_code(k, arch)
         of = faults_of_steps(k) if runs else []
-        if count(k.code, ("STL", "LDL")) and k.name not in LOCAL | (LOCAL_100 if arch >= 100 else set()):
+        if count(k.code, ("STL", "LDL")) and k.name not in LOCAL:
             of.append("local memory")
         yield from (f"{k.title}: {what}" for what in of)
     slow = {k.title for k in all_kernels if any(l[0] <= at <= l[1] for l in k.loops for at in k.divisions())}
@@ -106,7 +108,7 @@ def table(all_kernels):
     """Of an LSTM without rows, three products, on an H100 of 1980 MHz whose schedulers begin an instruction a clock."""
     print("| kernel | units | instructions a step | of them FFMA | warps a scheduler | us to issue |")
     print("| --- | --- | --- | --- | --- | --- |")
-    shown = [k for k in all_kernels if STEPS.match(k.name) and k.is_lstm and not k.reset]
+    shown = [k for k in all_kernels if STEPS.match(k.name) and k.is_lstm and not k.reset and has_code(k, 90)]
     for k in sorted(shown, key=lambda k: (k.name.split("_")[1] != "steps", k.name.split("_")[0] != "forward", k.size)):
         blocks = k.name.endswith("steps")
         units = k.size if blocks else 32 * k.size
