@@ -33,7 +33,7 @@ typedef struct weft_call {
 /* ---- the record ---- */
 struct weft_op {
     const char *name;
-    int         results;                         /* up to 4; 0 means 1 */
+    int         results;                         /* up to 6; 0 means 1 */
     /* of ragged inputs; PLAIN: the first ragged input's, but concat for rows; ROWS: as they come */
     weft_layout layout;
     bool        adds, in_place;    /* forward obeys add; y[0] may overwrite an input of its shape */

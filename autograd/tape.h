@@ -5,7 +5,7 @@
 #include "autograd/api_op.h"
 #include "core/core.h"
 
-enum { WEFT__CLASSES = 192, WEFT__RESULTS = 4 };
+enum { WEFT__CLASSES = 192, WEFT__RESULTS = 6 };
 
 /* then: tape->changes when it ran */
 typedef struct weft__entry { weft_call *call; uint64_t then; bool spent; } weft__entry;

@@ -50,11 +50,11 @@ def estimate():
 SIZES, general = estimate()
 
 
-def step(card, units, n):
-    """The fastest way of a step forward, and its microseconds."""
+def step(card, units, n, directions):
+    """The fastest way of a step forward, and its microseconds: of kernels for all steps both directions are one."""
     _, _, processors, ghz, _, _, most, clusters = card
     blocks_us, clusters_us, groups_us = SIZES
-    eights, ways = math.ceil(n / SEQUENCES), [("a kernel a step", general(units, n))]
+    eights, ways = directions * math.ceil(n / SEQUENCES), [("a kernel a step", directions * general(units, n))]
     size = max(0, math.ceil(math.log2(units / 32)))
     if units <= most:
         ways.append(("blocks", blocks_us[size] * 1.98 / ghz * math.ceil(eights / processors)))
@@ -71,8 +71,8 @@ def predicted(card, row, layers):
     recurrent = sum(2 * directions * 8 * row["H"] ** 2 * row["tokens"] / len(layers) for directions, _ in layers) / 1e9
     work = max(row["gflop"] - recurrent, 0) / (tflops * PRODUCTS) + 3 * row["context_bytes"] / (tbs * BANDWIDTH) / 1e9
     beside = max(row["launches"] * LAUNCH / 1e3, work)
-    way, us = step(card, row["H"], row["B"])
-    steps = sum(directions * length for directions, length in layers)
+    way, us = step(card, row["H"], row["B"], layers[0][0])
+    steps = sum(length for _, length in layers)
     theirs = sum((directions if directions == 1 else 0.7 * directions) * length for directions, length in layers)
     return beside + steps * us * (1 + BACKWARD) / 1e3, way, beside + theirs * general(row["H"], row["B"]) * (1 + BACKWARD) / 1e3
 

@@ -180,6 +180,9 @@ typedef struct weft__recur_layer {
     /* forward: by recur_pack, NULL: it was not; of_rows is full already, by an earlier call */
     const void *packed; bool summed;
     weft__into dx, dw_ih, dw_hh, dw_hr, db_ih, db_hh;
+    /* The other direction over the same tokens, of the same sizes, with nothing packed: done by the same
+     * call, its gradients after this one's. Or NULL */
+    const struct weft__recur_layer *beside;
 } weft__recur_layer;
 
 /* Sizes that no finite number exceeds: of this step's gradients; of values, m, v and a before it (a of

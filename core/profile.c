@@ -127,7 +127,7 @@ static void counted_recur_back(weft__device *d, const weft__recurrence *r)
 static void counted_recur_layer(weft__device *d, const weft__recur_layer *l)
 {
     struct weft__profile *p = profile_of(d);
-    p->now->flops += of_layer(l, false);
+    p->now->flops += of_layer(l, false) + (l->beside ? of_layer(l->beside, false) : 0);
     d->k = p->plain;                             /* which may call itself in turn */
     p->plain->recur_layer(d, l);
     d->k = &p->counting;
@@ -135,7 +135,7 @@ static void counted_recur_layer(weft__device *d, const weft__recur_layer *l)
 static void counted_recur_layer_back(weft__device *d, const weft__recur_layer *l)
 {
     struct weft__profile *p = profile_of(d);
-    p->now->flops += of_layer(l, true);
+    p->now->flops += of_layer(l, true) + (l->beside ? of_layer(l->beside, true) : 0);
     d->k = p->plain;
     p->plain->recur_layer_back(d, l);
     d->k = &p->counting;

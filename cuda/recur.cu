@@ -144,7 +144,7 @@ void recur_general(weft__device *d, const weft__recurrence *r)
 void K(recur)(weft__device *d, const weft__recurrence *r)
 {
     timing now = { -1 };
-    if (!recur_persistent(d, r, false, &now))
+    if (!recur_persistent(d, directions{ 1, { *r } }, false, &now))
         recur_general(d, r);
     recur_timed(d, &now);
 }
@@ -256,7 +256,7 @@ static __global__ void keep_before(weft__recurrence r)
 void K(recur_back)(weft__device *d, const weft__recurrence *r)
 {
     timing now = { -1 };
-    if (!recur_persistent(d, r, true, &now))
+    if (!recur_persistent(d, directions{ 1, { *r } }, true, &now))
         recur_general_back(d, r);
     recur_timed(d, &now);
     if (r->h_before && r->to > r->from)
@@ -368,9 +368,17 @@ static void layer_take(const layer_work *w)
 }
 
 /* ---- the whole layer ---- */
+static void recur_both(weft__device *d, const weft__recurrence *both, bool back)
+{
+    timing now = { -1 };
+    if (recur_persistent(d, directions{ 2, { both[0], both[1] } }, back, &now))
+        return;
+    for (int i = 0; i < 2; i++)
+        (back ? K(recur_back) : K(recur))(d, &both[i]);
+}
 static const layer_kernels own = { K(gemm),    K(blocks), K(binary),     K(sum),        K(gather),
                                    K(scatter), K(recur),  K(recur_back), K(gemm_packs), layer_sums,
-                                   layer_take };
+                                   layer_take, recur_both };
 void K(recur_layer)(weft__device *d, const weft__recur_layer *l)      { layer_forward(d, &own, l); }
 void K(recur_layer_back)(weft__device *d, const weft__recur_layer *l) { layer_backward(d, &own, l); }
 size_t K(recur_packs)(weft__device *, const weft__recur_layer *)      { return 0; }

@@ -83,10 +83,13 @@ typedef struct recur_call {
     int in_shared;
     float4 *far;
 } recur_call;
+/* One direction, or both of a layer, which have nothing to do with each other but their sizes: a grid's y is
+ * the direction. */
+typedef struct directions { int n; weft__recurrence of[2]; } directions;
 /* A kernel for a layer: its threads and shared memory, how many blocks see to eight sequences. Groups: bytes
  * of weights that are in shared memory as far as it goes; words of those blocks. */
 typedef struct way {
-    void (*kernel)(weft__recurrence, recur_call);
+    void (*kernel)(directions, recur_call);
     int threads, blocks;
     size_t bytes, rest;
     int64_t words;
@@ -122,10 +125,11 @@ way block_way(const choice &);                   /* recur_block.cu */
 way cluster_way(const choice &);                 /* recur_cluster.cu; sm_90 */
 way group_way(const choice &);                   /* recur_group.cu */
 /* recur_choice.cu: takes one of them where that is there, is expected to be faster, has been seen to be right
- * on this device, and all steps are expected; else false, and nothing is done. */
-bool recur_persistent(weft__device *, const weft__recurrence *, bool back, timing *);
+ * on this device, and all steps are expected; else false, and nothing is done. Two directions are taken only
+ * together. */
+bool recur_persistent(weft__device *, const directions &, bool back, timing *);
 void recur_timed(weft__device *, const timing *);          /* after it and what it left to others */
-cudaError_t launch_way(weft__device *, const choice &, const weft__recurrence &, unsigned *distress_cell);
+cudaError_t launch_way(weft__device *, const choice &, const directions &, unsigned *distress_cell);
 /* It has left its number: from now on it is not taken. */
 void recur_gave_up(weft__device *, unsigned number);
 /* The estimate, in microseconds, for a step forward of n sequences: the way that it would take, untried and

@@ -115,9 +115,10 @@ __device__ static void multiply(const weights<KEPT, TILES> &w, const float4 *res
 
 /* ---- forward ---- */
 template <weft__cell C, bool RESET, int UNITS>
-static __global__ void __launch_bounds__(4 * UNITS, UNITS == 32) forward_steps(weft__recurrence r,
-                                                                             recur_call call)
+static __global__ void __launch_bounds__(4 * UNITS, UNITS == 32)
+    forward_steps(const __grid_constant__ directions all, const __grid_constant__ recur_call call)
 {
+    const weft__recurrence &r = all.of[blockIdx.y];
     constexpr int DEEP = forward_deep(UNITS), TILES = forward_tiles(C), KEPT = kept_of(UNITS, DEEP, TILES);
     DYN_SHARED(float, memory);
     float (*state)[SEQUENCES][UNITS + PAD] = (float (*)[SEQUENCES][UNITS + PAD])memory;
@@ -159,18 +160,19 @@ static __global__ void __launch_bounds__(4 * UNITS, UNITS == 32) forward_steps(w
 
 /* ---- backward ---- */
 template <weft__cell C, bool RESET, int UNITS>
-static __global__ void __launch_bounds__(4 * UNITS, UNITS == 32) backward_steps(weft__recurrence r,
-                                                                              recur_call call)
+static __global__ void __launch_bounds__(4 * UNITS, UNITS == 32)
+    backward_steps(const __grid_constant__ directions all, const __grid_constant__ recur_call call)
 {
+    const weft__recurrence &r = all.of[blockIdx.y];
     constexpr int DEEP = backward_deep(C, UNITS), KEPT = kept_of(UNITS, DEEP, 1),
                   WIDE = weft__gates(C) * UNITS + PAD;
+    constexpr bool LATE = UNITS == 128;          /* else it would spill */
     DYN_SHARED(float, memory);
     float(*d)[WIDE] = (float(*)[WIDE])memory,
     (*part)[SEQUENCES][UNITS + PAD] = (float(*)[SEQUENCES][UNITS + PAD]) d[SEQUENCES];
     float4 *rest = (float4 *)part[2];
     const who me = whoami();
     const int steps = steps_of(r, me.first);
-    const bool one_product = call.one_product && !(RESET && UNITS == 128);      /* it would spill */
     weights<KEPT, 1> w;
     float dh[2] = {}, dc[2] = {};
     tape x[2], ahead[2];
@@ -179,11 +181,14 @@ static __global__ void __launch_bounds__(4 * UNITS, UNITS == 32) backward_steps(
     moment now = moment_at(r, me.first, steps, 0, !r.reverse),
            next = moment_at(r, me.first, steps, 1, !r.reverse);
     moment after = moment_at(r, me.first, steps, 2, !r.reverse);
-    load_tape<C, RESET>(r, me, now, next, ahead);
+    load_tape<C, RESET, LATE>(r, me, now, next, ahead);
     for (int i = 0; i < steps; i++) {
-        for (int q = 0; q < 2; q++)
+        for (int q = 0; q < 2; q++) {
             x[q] = ahead[q];
-        load_tape<C, RESET>(r, me, next, after, ahead);
+            if (RESET && LATE)
+                x[q].begins = begins_at(r, now, me.sequence + q);
+        }
+        load_tape<C, RESET, LATE>(r, me, next, after, ahead);
         for (int q = 0; q < 2; q++) {
             backward_unit<C, RESET>(r, me, now, q, x[q], dh[q], dc[q]);
             for (int gate = 0; gate < weft__gates(C); gate++)
@@ -191,7 +196,8 @@ static __global__ void __launch_bounds__(4 * UNITS, UNITS == 32) backward_steps(
         }
         __syncthreads();
         float sum[1][4] = {};
-        multiply<C, true, DEEP>(w, rest, &d[me.group][me.warp % 2 * DEEP * 8 + me.part], one_product, sum);
+        multiply<C, true, DEEP>(w, rest, &d[me.group][me.warp % 2 * DEEP * 8 + me.part], call.one_product,
+                                sum);
         for (int j = 0; j < 4; j++)
             part[me.warp % 2][me.sequence + j % 2][me.warp / 2 * 16 + me.group + j / 2 * 8] = sum[0][j];
         /* once more: that of x would be a register too many in the product */

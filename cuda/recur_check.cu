@@ -145,7 +145,7 @@ static const char *verdict(weft__device *d, trial *t, const choice &c)
     unsigned cells[2] = { NOBODY, 0 };
     if (!prepare(d, t, c.back))
         return "";
-    const cudaError_t error = launch_way(d, c, on_side(t, 1), cells_of(t));
+    const cudaError_t error = launch_way(d, c, directions{ 1, { on_side(t, 1) } }, cells_of(t));
     if (refused(error))
         return cudaGetErrorString(error);
     compare_sides(d, t, c.back);

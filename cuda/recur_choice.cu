@@ -27,7 +27,7 @@ foresight recur_foreseen(weft__device *, int64_t units, int64_t n)
 void recur_verdicts(weft__device *, int *right, int *wrong) { *right = *wrong = 0; }
 bool recur_timed_way(weft__device *, int, recur_way *) { return false; }
 bool findings_folder(char *, size_t) { return false; }
-bool recur_persistent(weft__device *, const weft__recurrence *, bool, timing *) { return false; }
+bool recur_persistent(weft__device *, const directions &, bool, timing *) { return false; }
 void recur_timed(weft__device *, const timing *) {}
 void recur_gave_up(weft__device *, unsigned) {}
 #else
@@ -111,11 +111,12 @@ static int at_once(weft__device *d, const choice &c)
 }
 
 /* ---- the estimate, in microseconds a step ---- */
-static double step_of(const gpu_facts *f, const choice &c, int64_t n)
+static int64_t eights_of(int64_t sequences) { return (sequences + SEQUENCES - 1) / SEQUENCES; }
+static double step_of(const gpu_facts *f, const choice &c, int64_t eights)
 {
     static const double blocks[] = { 0.6, 0.9, 2.8 }, clusters[] = { 1.2, 1.5, 2.3 },
                         groups[] = { 1.6, 2.1, 3.4 };
-    const int64_t eights = (n + SEQUENCES - 1) / SEQUENCES, together = f->at_once[number_of(c)];
+    const int64_t together = f->at_once[number_of(c)];
     const double *times = c.way == BLOCKS ? blocks : c.way == CLUSTERS ? clusters : groups;
     const double alone = times[c.size] * (c.back ? 1.2 : 1) * f->slower;
     return alone * (double)((eights + together - 1) / together);
@@ -132,16 +133,18 @@ static choice smallest(const weft__recurrence *r, recur_way way, bool back)
         c.way = GENERAL;
     return c;
 }
-static choice fastest(weft__device *d, const weft__recurrence *r, bool back, const char *verdicts)
+static choice fastest(weft__device *d, const directions &all, bool back, const char *verdicts)
 {
-    const int64_t n = d->deterministic ? 1 : r->live.host[0];     /* deterministic: by the units only */
-    double least = step_of_general(r->hidden, n);
+    const weft__recurrence *r = all.of;
+    /* deterministic: by the units only */
+    const int64_t sequences = d->deterministic ? 1 : r->live.host[0], ways = d->deterministic ? 1 : all.n;
+    double least = (double)ways * step_of_general(r->hidden, sequences);
     choice best = {};
     for (int way = BLOCKS; way <= GROUPS; way++) {
         const choice c = smallest(r, (recur_way)way, back);
         if (c.way == GENERAL || verdicts[number_of(c)] == '-' || at_once(d, c) < 0)
             continue;
-        const double time = step_of(facts_of(d), c, n);
+        const double time = step_of(facts_of(d), c, ways * eights_of(sequences));
         if (time < least)
             least = time, best = c;
     }
@@ -176,11 +179,11 @@ static char verdict_of(const weft__device *d, const choice &c)
 {
     return findings_of(d, OF_CHOICES)[number_of(c)];
 }
-static choice trusted(weft__device *d, const weft__recurrence *r, bool back)
+static choice trusted(weft__device *d, const directions &all, bool back)
 {
     for (;;) {
         const char *verdicts = findings_of(d, OF_CHOICES);
-        const choice c = fastest(d, r, back, verdicts);
+        const choice c = fastest(d, all, back, verdicts);
         if (c.way == GENERAL || verdicts[number_of(c)] == '+' || try_choice(d, c))
             return c;
         if (verdicts[number_of(c)] != '-' || d->failure[0])
@@ -194,84 +197,94 @@ static choice proven(weft__device *d, const weft__recurrence *r, recur_way way, 
     const bool can = c.way != GENERAL && verdict_of(d, c) != '-' && at_once(d, c) > 0;
     return can && (verdict_of(d, c) == '+' || try_choice(d, c)) ? c : choice{};
 }
-/* By the clock where that is asked for, by the estimate until the clock has told. */
-static choice timed(weft__device *d, const weft__recurrence *r, bool back, timing *now)
+/* By the clock where that is asked for, by the estimate until the clock has told; two directions are not
+ * timed together. */
+static choice timed(weft__device *d, const directions &all, bool back, timing *now)
 {
+    const weft__recurrence *r = all.of;
     recur_way way;
     if (!tune_is_on(d, r))
-        return trusted(d, r, back);
+        return trusted(d, all, back);
     if (tune_knows(d, r, back, &way))
         return proven(d, r, way, back);
+    if (all.n > 1)
+        return choice{};
     const choice of[WAYS] = { {}, proven(d, r, BLOCKS, back), proven(d, r, CLUSTERS, back),
                               proven(d, r, GROUPS, back) };
     bool possible[WAYS] = {};
     for (int i = 0; i < WAYS; i++)
         possible[i] = of[i].way == i;
-    const choice first = trusted(d, r, back);
+    const choice first = trusted(d, all, back);
     way = d->failure[0] ? first.way : tune(d, r, back, possible, first.way, now);
     return way == first.way ? first : of[way];
 }
-static choice chosen(weft__device *d, const weft__recurrence *r, bool back, timing *now)
+static choice chosen(weft__device *d, const directions &all, bool back, timing *now)
 {
     /* "general"; "block", "cluster", "group": wherever that is possible, untried */
     const char *asked = secure_getenv("WEFT_RECUR");
     if (!asked || !*asked)
-        return timed(d, r, back, now);
+        return timed(d, all, back, now);
     static const char *const names[WAYS] = { "general", "block", "cluster", "group" };
     int way = WAYS - 1;
     while (way > GENERAL && strcmp(asked, names[way]))
         way--;
-    const choice c = smallest(r, (recur_way)way, back);
+    const choice c = smallest(all.of, (recur_way)way, back);
     return c.way != GENERAL && at_once(d, c) > 0 ? c : choice{};
 }
 
 /* ---- the launch ---- */
 /* All blocks at once: groups take one eight of sequences after the other. */
-static cudaError_t launch_groups(weft__device *d, const choice &c, const weft__recurrence &r, unsigned eights,
+static cudaError_t launch_groups(weft__device *d, const choice &c, const directions &all, unsigned eights,
                                  recur_call call)
 {
     const way w = way_of(c);
     const gpu_facts *f = facts_of(d);
-    const unsigned most = (unsigned)at_once(d, c), groups = eights < most ? eights : most,
-                   uses = (eights + groups - 1) / groups * (unsigned)r.steps;
+    const unsigned n = (unsigned)all.n, most = (unsigned)at_once(d, c) / n,
+                   groups = eights < most ? eights : most,
+                   uses = (eights + groups - 1) / groups * (unsigned)all.of[0].steps;
     call.in_shared = in_shared(f, w);
     const size_t far = w.rest - (size_t)call.in_shared * (size_t)w.threads * sizeof(float4);
-    call.words = words_of(d, (size_t)w.words * groups, uses, &call.tag);
-    call.far = far ? (float4 *)scratch(d, far * groups * (size_t)w.blocks) : NULL;
+    call.words = words_of(d, (size_t)w.words * groups * n, uses, &call.tag);
+    call.far = far ? (float4 *)scratch(d, far * groups * n * (size_t)w.blocks) : NULL;
     const auto group_kernel = w.kernel;          /* the name that the emulation knows */
     if (d->failure[0])
         return cudaErrorMemoryAllocation;
-    return LAUNCH_COOP_RAW(group_kernel, dim3(groups * (unsigned)w.blocks), dim3((unsigned)w.threads),
-                           bytes_of(f, w), stream_of(d), r, call);
+    return LAUNCH_COOP_RAW(group_kernel, dim3(groups * (unsigned)w.blocks, n), dim3((unsigned)w.threads),
+                           bytes_of(f, w), stream_of(d), all, call);
 }
-cudaError_t launch_way(weft__device *d, const choice &c, const weft__recurrence &r, unsigned *cell)
+cudaError_t launch_way(weft__device *d, const choice &c, const directions &all, unsigned *cell)
 {
     const way w = way_of(c);
     const recur_call call = { cell, (unsigned)number_of(c), d->precision != WEFT_FP32, NULL, 0, 0, NULL };
-    const unsigned eights = (unsigned)((r.live.host[0] + SEQUENCES - 1) / SEQUENCES),
-                   blocks = (unsigned)w.blocks;
+    const unsigned eights = (unsigned)eights_of(all.of[0].live.host[0]), blocks = (unsigned)w.blocks;
     if (c.way == GROUPS)
-        return launch_groups(d, c, r, eights, call);
-    const dim3 grid(eights * blocks), threads((unsigned)w.threads);
+        return launch_groups(d, c, all, eights, call);
+    const dim3 grid(eights * blocks, (unsigned)all.n), threads((unsigned)w.threads);
     /* the names that the emulation knows */
     const auto block_kernel = w.kernel, cluster_kernel = w.kernel;
     if (blocks == 1)
-        return LAUNCH_RAW(block_kernel, grid, threads, w.bytes, stream_of(d), r, call);
-    return LAUNCH_CLUSTER_RAW(cluster_kernel, grid, threads, w.bytes, stream_of(d), blocks, r, call);
+        return LAUNCH_RAW(block_kernel, grid, threads, w.bytes, stream_of(d), all, call);
+    return LAUNCH_CLUSTER_RAW(cluster_kernel, grid, threads, w.bytes, stream_of(d), blocks, all, call);
 }
 
-bool recur_persistent(weft__device *d, const weft__recurrence *r, bool back, timing *now)
+static bool is_whole(const weft__recurrence *r)
 {
-    if (r->hidden == 0 || r->steps == 0 || r->from > 0 || r->to < r->steps || r->w_hr ||
-        d->precision == WEFT_STRICT_FP32 || d->index >= MOST_GPUS || d->failure[0])
+    return r->hidden > 0 && r->steps > 0 && r->from == 0 && r->to == r->steps && !r->w_hr;
+}
+bool recur_persistent(weft__device *d, const directions &all, bool back, timing *now)
+{
+    for (int i = 0; i < all.n; i++)
+        if (!is_whole(&all.of[i]))
+            return false;
+    if (d->precision == WEFT_STRICT_FP32 || d->index >= MOST_GPUS || d->failure[0])
         return false;
     pthread_mutex_lock(&lock);
-    const choice c = chosen(d, r, back, now);
+    const choice c = chosen(d, all, back, now);
+    const bool fits = c.way != GENERAL && (c.way != GROUPS || at_once(d, c) >= all.n);
     pthread_mutex_unlock(&lock);
-    if (c.way == GENERAL)
-        return false;
-    launched(d, launch_way(d, c, *r, distress_cell(d)), "recur");
-    return true;
+    if (fits)
+        launched(d, launch_way(d, c, all, distress_cell(d)), "recur");
+    return fits;
 }
 
 /* ---- for who asks what will be ---- */
@@ -286,13 +299,14 @@ foresight recur_foreseen(weft__device *d, int64_t units, int64_t n)
 {
     static const char untried[CHOICES] = {};
     const int32_t live = (int32_t)n;
-    weft__recurrence r = {};
-    r.cell = any_persistent(), r.hidden = units, r.live.host = &live;
+    directions one = { 1, {} };
+    one.of[0].cell = any_persistent(), one.of[0].hidden = units, one.of[0].live.host = &live;
     if (d->precision == WEFT_STRICT_FP32 || d->index >= MOST_GPUS)
         return foresight{ GENERAL, step_of_general(units, n) };
     pthread_mutex_lock(&lock);
-    const choice c = fastest(d, &r, false, untried);
-    const double us = c.way == GENERAL ? step_of_general(units, n) : step_of(facts_of(d), c, n);
+    const choice c = fastest(d, one, false, untried);
+    const double us = c.way == GENERAL ? step_of_general(units, n) :
+                                         step_of(facts_of(d), c, eights_of(n));
     pthread_mutex_unlock(&lock);
     return foresight{ c.way, us };
 }

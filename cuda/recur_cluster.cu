@@ -96,8 +96,10 @@ __device__ static inline void send_states(const who &me, bool last, float h, flo
                  make_float4(of_group[0], of_group[1], of_group[2], of_group[3]));
 }
 template <weft__cell C, bool RESET, int BLOCKS>
-static __global__ void __launch_bounds__(BLOCK, 1) forward_cluster(weft__recurrence r, recur_call call)
+static __global__ void __launch_bounds__(BLOCK, 1)
+    forward_cluster(const __grid_constant__ directions all, const __grid_constant__ recur_call call)
 {
+    const weft__recurrence &r = all.of[blockIdx.y];
     constexpr int UNITS = BLOCKS * OWN, DEEP = forward_deep(BLOCKS), TILES = forward_tiles(C);
     DYN_SHARED(float, memory);
     SHARED(link, channel);
@@ -157,8 +159,10 @@ __device__ static inline void send_sums(const who &me, int first_tile, float (&s
     }
 }
 template <weft__cell C, bool RESET, int BLOCKS>
-static __global__ void __launch_bounds__(BLOCK, 1) backward_cluster(weft__recurrence r, recur_call call)
+static __global__ void __launch_bounds__(BLOCK, 1)
+    backward_cluster(const __grid_constant__ directions all, const __grid_constant__ recur_call call)
 {
+    const weft__recurrence &r = all.of[blockIdx.y];
     constexpr int DEEP = backward_deep(C), TILES = backward_tiles(BLOCKS);
     DYN_SHARED(float, memory);
     SHARED(link, channel);

@@ -87,7 +87,8 @@ typedef struct split_rest { float4 *near, *far; int in_shared; } split_rest;
 __device__ static inline split_rest rest_of(const recur_call &call, float4 *near, int products)
 {
     const int64_t each = products - KEPT - call.in_shared;
-    return split_rest{ near, call.far ? call.far + blockIdx.x * each * BLOCK : NULL, call.in_shared };
+    const int64_t mine = blockIdx.y * gridDim.x + blockIdx.x;
+    return split_rest{ near, call.far ? call.far + mine * each * BLOCK : NULL, call.in_shared };
 }
 __device__ static inline float4 from_rest(const split_rest &rest, int i)
 {
@@ -162,8 +163,10 @@ __device__ static inline void forward_eight(const weft__recurrence &r, const rec
     spoil(r, me, i, steps, r.reverse, r.h, r.hidden);
 }
 template <weft__cell C, bool RESET, int BLOCKS>
-static __global__ void __launch_bounds__(BLOCK, 1) forward_group(weft__recurrence r, recur_call call)
+static __global__ void __launch_bounds__(BLOCK, 1)
+    forward_group(const __grid_constant__ directions all, const __grid_constant__ recur_call call)
 {
+    const weft__recurrence &r = all.of[blockIdx.y];
     constexpr int DEEP = forward_deep(BLOCKS), TILES = forward_tiles(C);
     DYN_SHARED(float, memory);
     SHARED(given_up_in, unsigned[2]);
@@ -178,7 +181,7 @@ static __global__ void __launch_bounds__(BLOCK, 1) forward_group(weft__recurrenc
     const int half = me.warp / 4;
     float4 w[least_of(DEEP * TILES, KEPT)];
     b.bias = weft__slot_of_h_alone(C) >= 0 && r.b_h_alone && me.unit < r.hidden ? r.b_h_alone[me.unit] : 0;
-    b.link = open_channel(call, group, forward_words(BLOCKS), given_up_in);
+    b.link = open_channel(call, (int)blockIdx.y * groups + group, forward_words(BLOCKS), given_up_in);
     load_weights<DEEP, TILES>(
         [&](int k, int tile, int j) { return forward_weight<C>(r, me, half * DEEP + k, tile, j); }, w, rest);
     for (; me.first < r.live.device[0]; me.first += groups * SEQUENCES)
@@ -243,8 +246,10 @@ __device__ static inline void backward_eight(const weft__recurrence &r, const re
         add_first_gradients(r, me, dh, dc);
 }
 template <weft__cell C, bool RESET, int BLOCKS>
-static __global__ void __launch_bounds__(BLOCK, 1) backward_group(weft__recurrence r, recur_call call)
+static __global__ void __launch_bounds__(BLOCK, 1)
+    backward_group(const __grid_constant__ directions all, const __grid_constant__ recur_call call)
 {
+    const weft__recurrence &r = all.of[blockIdx.y];
     constexpr int DEEP = backward_deep(C), TILES = backward_tiles(BLOCKS);
     DYN_SHARED(float, memory);
     SHARED(given_up_in, unsigned[2]);
@@ -258,7 +263,7 @@ static __global__ void __launch_bounds__(BLOCK, 1) backward_group(weft__recurren
               groups = (int)gridDim.x / BLOCKS;
     who me = whoami(rank, group * SEQUENCES);
     float4 w[least_of(DEEP * TILES, KEPT)];
-    b.link = open_channel(call, group, backward_words(BLOCKS), given_up_in);
+    b.link = open_channel(call, (int)blockIdx.y * groups + group, backward_words(BLOCKS), given_up_in);
     load_weights<DEEP, TILES>(
         [&](int k, int tile, int j) { return backward_weight(r, me, rank, me.warp * TILES + tile, k, j); }, w,
         rest);

@@ -176,10 +176,10 @@ __device__ static inline void enter(const weft__recurrence &r, const who &me, in
 
 /* ---- backward ---- */
 /* What a step reads of a unit of one sequence. RESET: before is of the row before, even where begins says
- * that another sequence ends there. */
+ * that another sequence ends there. LATE: begins is not read ahead. */
 typedef struct tape { float slot[4], before, c, dh, dc; int begins; } tape;
 
-template <weft__cell C, bool RESET, int Q>
+template <weft__cell C, bool RESET, bool LATE = false, int Q>
 __device__ static void load_tape(const weft__recurrence &r, const who &me, const moment &at,
                                  const moment &earlier, tape (&x)[Q])
 {
@@ -193,7 +193,7 @@ __device__ static void load_tape(const weft__recurrence &r, const who &me, const
                                r.gates[(int64_t)(at.row + s) * weft__slots(C) * H + k * H + me.unit] :
                                0;
         x[q].c = has_c(C) && live ? r.c[i] : 0, x[q].before = 0;
-        x[q].begins = RESET ? begins_at(r, at, s) : (int)WEFT__ON;
+        x[q].begins = RESET && !LATE ? begins_at(r, at, s) : (int)WEFT__ON;
         if (live && s < earlier.live)
             x[q].before = (has_c(C) ? r.c : r.h)[(int64_t)(earlier.row + s) * H + me.unit];
         else if (live && !RESET)

@@ -6,8 +6,8 @@
 
 /* ---- layers and directions over a packed batch ---- */
 /* first: the stacks */
-static weft_state direction(weft_rnn *r, weft_tensor *x, weft__ids by, weft_state first, int k,
-                              const weft__ends *e)
+static weft__direction direction_of(weft_rnn *r, weft_tensor *x, weft__ids by, weft_state first, int k,
+                                    const weft__ends *e)
 {
     weft__direction d = { .cell = r->cell,
                           .own = is_own(r) ? &r->of_own[k] : NULL,
@@ -23,7 +23,26 @@ static weft_state direction(weft_rnn *r, weft_tensor *x, weft__ids by, weft_stat
         d.in[WEFT__W_IH + i] = r->weight[k][i];
     const weft_state own = weft__first_states(e, first, k);
     d.in[WEFT__H0] = own.h, d.in[WEFT__C0] = own.c;
-    return r->composed && weft_ok(x->w) ? weft__recurrent_composed(&d) : weft__recurrent(&d);
+    return d;
+}
+/* Of one layer, side by side where that is one launch. */
+static bool are_one(const weft_rnn *r, const weft *w)
+{
+    return directions(r) == 2 && !w->dev.k->synchronous && !r->composed && !is_own(r) && !r->traces.on &&
+           !r->o.proj && !r->o.lean && !w->lean;
+}
+static void run_directions(weft_rnn *r, weft_tensor *x, weft__ids by, weft_state first, int k,
+                           const weft__ends *e, weft_state *y)
+{
+    weft__direction d[2];
+    const bool both = are_one(r, x->w);
+    for (int i = 0; i < directions(r) && !x->w->status; i++) {
+        d[i] = direction_of(r, x, by, first, k + i, e);
+        if (!both)
+            y[i] = r->composed ? weft__recurrent_composed(&d[i]) : weft__recurrent(&d[i]);
+    }
+    if (both && !x->w->status)
+        weft__recurrent_both(d, y);
 }
 
 static weft_tensor *drop_between_layers(const weft_rnn *r, weft_tensor *x, int layer)
@@ -46,12 +65,12 @@ static weft_rnn_out through(weft_rnn *r, weft_tensor *x, weft__ids by, weft_stat
         if (!by.ids)
             /* what is between two layers may have arranged it otherwise */
             x = weft__arranged_as(drop_between_layers(r, x, l), &form);
-        for (int d = 0; d < directions(r); d++, k++) {
-            if (w->status)
-                return (weft_rnn_out){ &w->nil, { &w->nil, &w->nil } };
-            const weft_state s = direction(r, x, by, first, k, e);
-            h[k] = s.h, c[k] = s.c;
-        }
+        weft_state s[2] = { { NULL, NULL }, { NULL, NULL } };
+        run_directions(r, x, by, first, k, e, s);
+        if (w->status)
+            return (weft_rnn_out){ &w->nil, { &w->nil, &w->nil } };
+        for (int d = 0; d < directions(r); d++, k++)
+            h[k] = s[d].h, c[k] = s[d].c;
         x = directions(r) == 2 ? weft_concat(h + k - 2, 2, 1) : h[k - 1];
         by = (weft__ids){ NULL, NULL };          /* of the first layer */
     }

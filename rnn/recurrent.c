@@ -11,19 +11,33 @@
  * that it has, by the same kernel, to the same bits.
  *
  * N tokens, n sequences, F inputs, H hidden units, W the width of h, G = gates H rows of the weights, S =
- * slots H columns of the buffer. What a cell is stands in core/cells.def. */
+ * slots H columns of the buffer. What a cell is stands in core/cells.def.
+ *
+ * On a GPU both directions of a layer are one entry, where nothing speaks against it: their steps are one
+ * launch then. Its results are those of one direction, and behind them those of the other. */
 #include "autograd/autograd.h"
 #include "autograd/kept.h"
 #include "rnn/rnn.h"
 
-/* at: which x of the call; -1: absent. trace: of the layer, NULL: none; run: which of its runs this is */
+/* at: which x of the call; -1: absent. both: behind them are those of the other direction. trace: of the
+ * layer, NULL: none; run: which of its runs this is */
 typedef struct {
-    weft__cell cell; bool reverse, lean; int layer; int8_t at[WEFT__RNN_INPUTS];
+    weft__cell cell; bool reverse, lean, both; int layer; int8_t at[WEFT__RNN_INPUTS];
     weft__trace *trace; uint64_t run;
 } attributes;
 typedef struct { int64_t N, n, F, H, W, G, S; } extents;
 
 static const attributes *how(const weft_call *c) { return c->attributes; }
+/* The directions of a call, each as if it were alone. All that follows looks at one of them. */
+typedef struct { int n; weft_call of[2]; } directions;
+static directions directions_of(const weft_call *c)
+{
+    directions all = { how(c)->both ? 2 : 1, { *c, *c } };
+    const int m = c->m / all.n;
+    for (int d = 0; d < all.n; d++)
+        all.of[d].attributes = how(c) + d, all.of[d].m = m, all.of[d].y = c->y + d * m;
+    return all;
+}
 static weft_tensor *input_of(const weft_call *c, int k)
 {
     return how(c)->at[k] < 0 ? NULL : c->x[how(c)->at[k]];
@@ -45,7 +59,7 @@ static const weft__form *packed(const weft_call *c)
 static extents sizes(const weft_call *c)
 {
     const weft__form *x = packed(c);
-    int64_t W = width(c->x[WEFT__W_HH]), H = input_of(c, WEFT__W_HR) ? width(input_of(c, WEFT__W_HR)) : W;
+    int64_t W = width(input_of(c, WEFT__W_HH)), H = input_of(c, WEFT__W_HR) ? width(input_of(c, WEFT__W_HR)) : W;
     return (extents){ x->size[0],
                       x->batch->n,
                       width(c->x[WEFT__X]),
@@ -69,13 +83,13 @@ static bool is(const weft_tensor *x, int64_t rows, int64_t columns)
            (x->f.rank == 1 + (columns != 0) && x->f.size[0] == rows && (!columns || x->f.size[1] == columns));
 }
 
-static bool shape(weft_call *c)
+static bool shape_of_one(weft_call *c)
 {
     const weft__form *x = packed(c);
     if (!x->batch || x->rank != (input_of(c, WEFT__IDS) ? 1 : 2) || (x->layout != WEFT_PACKED && !fold(c)))
         return weft_op_refuse(c, "packed rows [tokens, input] are expected");
     extents e = sizes(c);
-    if (!is(c->x[WEFT__W_IH], e.G, e.F) || !is(c->x[WEFT__W_HH], e.G, e.W) ||
+    if (!is(input_of(c, WEFT__W_IH), e.G, e.F) || !is(input_of(c, WEFT__W_HH), e.G, e.W) ||
         !is(input_of(c, WEFT__W_HR), e.W, e.H) || !is(input_of(c, WEFT__B_IH), e.G, 0) ||
         !is(input_of(c, WEFT__B_HH), e.G, 0))
         return weft_op_refuse(c, "weights that fit the rows and each other are expected");
@@ -88,6 +102,11 @@ static bool shape(weft_call *c)
         c->y[k]->f.size[1] = k == 0 ? e.W : k == of_gates ? e.S : e.H;
     }
     return true;
+}
+static bool shape(weft_call *c)
+{
+    directions all = directions_of(c);
+    return shape_of_one(&all.of[0]) && (all.n == 1 || shape_of_one(&all.of[1]));
 }
 
 static weft__recurrence recurrence(const weft_call *c, const extents *e)
@@ -145,7 +164,7 @@ static segment segments_of(const weft_call *c, const extents *e)
     segment s = { .l = { .r = recurrence(c, e),
                          .inputs = e->F,
                          .x = X(c, WEFT__X),
-                         .w_ih = X(c, WEFT__W_IH),
+                         .w_ih = numbers_of(c, WEFT__W_IH),
                          .b_ih = numbers_of(c, WEFT__B_IH),
                          .b_hh = numbers_of(c, WEFT__B_HH),
                          .total = scratch(c, e->S) } };
@@ -204,17 +223,27 @@ static const void *packed_weights(const weft_call *c, const weft__recur_layer *l
     return k ? k->at : NULL;
 }
 
+/* Two directions at once where each is one segment. */
 static void run_layer(weft_call *c)
 {
-    extents e = sizes(c);
+    const directions all = directions_of(c);
+    const extents e = sizes(&all.of[0]);
     weft *w = c->y[0]->w;
+    segment s[2];
+    bool at_once = all.n == 2;
     if (e.N == 0)
         return;
     int64_t before = weft__position(&w->data);
-    segment s = segments_of(c, &e);
-    s.l.packed = w->status ? NULL : packed_weights(c, &s.l);
-    while (!w->status && !w->dev.failure[0] && next_segment(&s, &e, how(c)->reverse))
-        RUN(c, recur_layer, &s.l);
+    for (int d = 0; d < all.n; d++) {
+        s[d] = segments_of(&all.of[d], &e);
+        s[d].l.packed = w->status ? NULL : packed_weights(&all.of[d], &s[d].l);
+        at_once = at_once && s[d].room == e.N;
+    }
+    if (at_once)
+        next_segment(&s[1], &e, how(&all.of[1])->reverse), s[0].l.beside = &s[1].l;
+    for (int d = 0; d < (at_once ? 1 : all.n); d++)
+        while (!w->status && !w->dev.failure[0] && next_segment(&s[d], &e, how(&all.of[d])->reverse))
+            RUN(c, recur_layer, &s[d].l);
     weft__back_to(w, &w->data, before);
 }
 
@@ -236,7 +265,7 @@ static real *added(const weft_call *c, int k, weft__blocks *zeros)
     return input_of(c, k) ? weft__dx_added(c, how(c)->at[k], zeros) : NULL;
 }
 
-static void prepare_back(const weft_call *c, const extents *e, segment *s)
+static void prepare_back(const weft_call *c, const extents *e, segment *s, weft__blocks *zeros)
 {
     weft__recur_layer *l = &s->l;
     weft__recurrence *r = &l->r;
@@ -244,12 +273,10 @@ static void prepare_back(const weft_call *c, const extents *e, segment *s)
     int64_t columns = fold(c) ? fold(c)->columns : e->n, of_h = (columns * e->W + LINE - 1) / LINE * LINE;
     r->dy = weft_op_dy(c, 0), r->dyc = r->c ? weft_op_dy(c, 1) : NULL;
     const int64_t carries = of_h + (r->c ? columns * e->H : 0);
-    weft__blocks zeros = { 0 };
-    r->dh0 = added(c, WEFT__H0, &zeros), r->dc0 = added(c, WEFT__C0, &zeros);
+    r->dh0 = added(c, WEFT__H0, zeros), r->dc0 = added(c, WEFT__C0, zeros);
     r->carry_h = scratch(c, carries);
     if (r->carry_h)
-        weft__add_zeros(c, &zeros, r->carry_h, carries);
-    weft__run_blocks(c, &zeros);
+        weft__add_zeros(c, zeros, r->carry_h, carries);
     r->carry_c = r->c && r->carry_h ? r->carry_h + of_h : NULL;
     s->h_before = scratch(c, s->room * e->W), s->dh = r->w_hr ? scratch(c, s->room * e->W) : NULL;
     if (!l->dx.to)
@@ -278,42 +305,62 @@ static void accumulate_rows(const weft_call *c, weft_tensor *packed_dx)
         RUN(c, scale, count(x), 1, from, dx, true);
 }
 
-static void back(const weft_call *c, const extents *e)
+static void back_by_segments(const weft_call *c, const extents *e, segment *s)
 {
-    weft *w = c->y[0]->w;
-    segment s = segments_of(c, e);
-    weft_tensor *rows_dx = s.l.ids && weft__asked_for(c->x[WEFT__X]) ? by_rows_after_all(c, &s) : NULL;
-    prepare_back(c, e, &s);
-    while (!w->status && !w->dev.failure[0] && next_segment(&s, e, !how(c)->reverse)) {
+    const weft *w = c->y[0]->w;
+    while (!w->status && !w->dev.failure[0] && next_segment(s, e, !how(c)->reverse)) {
         if (is_lean(c))
-            RUN(c, recur_layer, &s.l);
-        RUN(c, recur_layer_back, &s.l);
-        weft__into *sums[] = { &s.l.dw_ih, &s.l.dw_hh, &s.l.dw_hr, &s.l.db_ih, &s.l.db_hh };
+            RUN(c, recur_layer, &s->l);
+        RUN(c, recur_layer_back, &s->l);
+        weft__into *sums[] = { &s->l.dw_ih, &s->l.dw_hh, &s->l.dw_hr, &s->l.db_ih, &s->l.db_hh };
         for (size_t i = 0; i < sizeof sums / sizeof *sums; i++)
             sums[i]->add = true;                 /* the next segment's */
-        s.l.dx.add |= s.l.ids != NULL;           /* of a table it is a sum, too */
+        s->l.dx.add |= s->l.ids != NULL;         /* of a table it is a sum, too */
     }
-    if (rows_dx && !w->status)
-        accumulate_rows(c, rows_dx);
+}
+/* As by an entry each, the last first. Where two are walked back, they keep their gates, each is one segment,
+ * and the other one goes along. */
+static void back(const directions *all, const extents *e)
+{
+    const weft *w = all->of[0].y[0]->w;
+    const int last = all->n - 1;
+    segment s[2];
+    weft_tensor *rows_dx[2];
+    weft__blocks zeros = { 0 };
+    for (int d = last; d >= 0; d--) {
+        const weft_call *c = &all->of[d];
+        s[d] = segments_of(c, e);
+        rows_dx[d] = s[d].l.ids && weft__asked_for(c->x[WEFT__X]) ? by_rows_after_all(c, &s[d]) : NULL;
+        prepare_back(c, e, &s[d], &zeros);
+    }
+    weft__run_blocks(&all->of[0], &zeros);
+    if (last)
+        next_segment(&s[0], e, !how(&all->of[0])->reverse), s[1].l.beside = &s[0].l;
+    back_by_segments(&all->of[last], e, &s[last]);
+    for (int d = last; d >= 0 && !w->status; d--)
+        if (rows_dx[d])
+            accumulate_rows(&all->of[d], rows_dx[d]);
 }
 
 static void fused(const weft_call *c)
 {
-    extents e = sizes(c);
-    if (how(c)->trace && !is_lean(c)) {
+    const directions all = directions_of(c);
+    extents e = sizes(&all.of[0]);
+    if (how(c)->trace && !is_lean(c)) {          /* then there is one */
         weft__recurrence r = recurrence(c, &e);
         r.from = 0, r.to = r.steps, r.raw = input_of(c, WEFT__W_HR) ? Y(c, at_gates(c) + 1) : NULL;
         weft__trace_back(c, how(c)->trace, how(c)->run, r, fold(c) ? fold(c)->columns : e.n);
     }
     weft__blocks zeros = { 0 };
     if (e.N)
-        back(c, &e);
-    for (int k = 0; e.N == 0 && k < WEFT__RNN_INPUTS; k++)        /* nothing ran: all gradients are zeros */
-        added(c, k, &zeros);
+        back(&all, &e);
+    else                                         /* nothing ran: all gradients are zeros */
+        for (int i = 0; i < all.n * WEFT__RNN_INPUTS; i++)
+            added(&all.of[i / WEFT__RNN_INPUTS], i % WEFT__RNN_INPUTS, &zeros);
     weft__run_blocks(c, &zeros);
 }
 
-static void recurrent_composed(const weft_call *c, weft_tensor **y)
+static void composed_of_one(const weft_call *c, weft_tensor **y)
 {
     weft__direction d = {
         .cell = how(c)->cell, .has_c = has_c(c), .reverse = how(c)->reverse, .hidden = sizes(c).H
@@ -326,45 +373,73 @@ static void recurrent_composed(const weft_call *c, weft_tensor **y)
     if (s.c)
         y[1] = s.c;
 }
+static void recurrent_composed(const weft_call *c, weft_tensor **y)
+{
+    const directions all = directions_of(c);
+    for (int d = 0; d < all.n; d++)
+        composed_of_one(&all.of[d], y + d * all.of[d].m);
+}
 
 static void describe(const weft_call *c, char *text, size_t size)
 {
-    snprintf(text, size, "layer=%d%s%s", how(c)->layer, how(c)->reverse ? ", reverse" : "",
-             is_lean(c) ? ", lean" : "");
+    const directions all = directions_of(c);
+    snprintf(text, size, "layer=%d%s%s%s", how(c)->layer, how(c)->reverse ? ", reverse" : "",
+             all.n == 2 ? ", both directions" : "", is_lean(&all.of[0]) ? ", lean" : "");
 }
 
 /* ---- the records of a cell ---- */
-/* Lean, which destroys nothing that was saved; with its gates; with a projection, too. */
+/* Lean, which destroys nothing that was saved; with its gates; with a projection, too; of two directions lean
+ * and with their gates. */
 #define RECORD(its_name, its_results, is_once)                                                               \
     {                                                                                                        \
         .name = its_name, .results = its_results, .layout = WEFT_ROWS, .shape = shape, .forward = run_layer, \
         .fused = fused, .once = is_once, .composed = recurrent_composed, .describe = describe                \
     }
 #define CELL(name, gpu, gates, slots, states, ...) \
-    { RECORD(#name, states, false), RECORD(#name, states + 1, true), RECORD(#name, states + 2, true) },
-static const weft_op records[][3] = {
+    { RECORD(#name, states, false), RECORD(#name, states + 1, true), RECORD(#name, states + 2, true),        \
+      RECORD(#name, 2 * states, false), RECORD(#name, 2 * states + 2, true) },
+static const weft_op records[][5] = {
 #include "core/cells.def"
 };
 
-static const weft_op *op_of(const weft__direction *d)
+static const weft_op *op_of(const weft__direction *d, bool both)
 {
     bool lean = d->lean || (!d->in[WEFT__X]->w->recording && !d->trace);
-    return &records[d->cell][lean ? 0 : d->in[WEFT__W_HR] ? 2 : 1];
+    return &records[d->cell][both ? 4 - lean : lean ? 0 : d->in[WEFT__W_HR] ? 2 : 1];
 }
 
-weft_state weft__recurrent(const weft__direction *d)
+/* Its inputs, of which there are n more in the end; of the second direction not what it shares with the
+ * first. */
+static attributes attributes_of(const weft__direction *d, const attributes *first, weft_tensor **x, int *n)
 {
     attributes a = { .cell = d->cell, .reverse = d->reverse, .layer = d->layer, .trace = d->trace };
     a.run = d->trace ? d->trace->run + 1 : 0, a.lean = d->lean;
+    for (int k = 0; k < WEFT__RNN_INPUTS; k++) {
+        const bool shared = first && (k == WEFT__X || k == WEFT__IDS || k == WEFT__TABLE);
+        a.at[k] = shared ? first->at[k] : (int8_t)(d->in[k] ? *n : -1);
+        if (!shared && d->in[k])
+            x[(*n)++] = d->in[k];
+    }
+    return a;
+}
+weft_state weft__recurrent(const weft__direction *d)
+{
     weft_tensor *x[WEFT__RNN_INPUTS];
     int n = 0;
-    for (int k = 0; k < WEFT__RNN_INPUTS; k++) {
-        a.at[k] = (int8_t)(d->in[k] ? n : -1);
-        if (d->in[k])
-            x[n++] = d->in[k];
-    }
-    const weft_call *c = weft__apply(op_of(d), x, n, &a, sizeof a);
+    const attributes a = attributes_of(d, NULL, x, &n);
+    const weft_call *c = weft__apply(op_of(d, false), x, n, &a, sizeof a);
     if (d->trace && weft_ok(c->y[0]->w))
         weft__trace_begin(d->trace, d, c);
     return (weft_state){ c->y[0], d->has_c ? c->y[1] : NULL };
+}
+void weft__recurrent_both(const weft__direction *d, weft_state *y)
+{
+    weft_tensor *x[2 * WEFT__RNN_INPUTS];
+    int n = 0;
+    attributes a[2] = { attributes_of(d, NULL, x, &n) };
+    a[0].both = true, a[1] = attributes_of(d + 1, a, x, &n);
+    const weft_call *c = weft__apply(op_of(d, true), x, n, a, sizeof a);
+    const int m = c->m / 2;
+    for (int i = 0; i < 2; i++)
+        y[i] = (weft_state){ c->y[i * m], d->has_c ? c->y[i * m + 1] : NULL };
 }

@@ -79,6 +79,8 @@ void weft__forget_bias(weft_tensor *const *weight, weft__cell, int64_t hidden, d
 
 /* h [N, W] and, of a cell of two states, c [N, H] (else NULL) of every token, packed. */
 weft_state weft__recurrent(const weft__direction *);
+/* Two directions over the same x, neither lean, traced nor with a projection, as one entry of the tape. */
+void weft__recurrent_both(const weft__direction *, weft_state *);
 weft_state weft__recurrent_composed(const weft__direction *);
 
 /* trace.c: whether a layer may run so, else the context fails; after the call has run; on its way back,

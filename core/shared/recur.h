@@ -29,6 +29,8 @@ typedef struct layer_kernels {
     void (*sums)(const struct layer_work *, int64_t n, const real *gates);
     /* with ids: the tokens' sums from of_rows, to which it adds the biases itself. NULL: they have them */
     void (*take)(const struct layer_work *);
+    /* both directions of a layer; NULL: one after the other */
+    void (*recur_both)(weft__device *, const weft__recurrence *both, bool back);
 } layer_kernels;
 /* A layer at work: on which device, by which kernels. */
 typedef struct layer_work { weft__device *d; const layer_kernels *k; const weft__recur_layer *l; } layer_work;
@@ -153,25 +155,41 @@ static inline void layer_inputs(const layer_work *w, int64_t n, const real *x, r
         w->k->gemm(w->d, &p, x, l->w_ih + run.block * F, sums + run.slot);
     }
 }
-static inline void layer_forward(weft__device *d, const layer_kernels *k, const weft__recur_layer *l)
+/* All that comes before the recurrence, which is returned. */
+static inline weft__recurrence layer_projected(const layer_work *w)
 {
-    const layer_work w = { d, k, l };
+    const weft__recur_layer *l = w->l;
+    const layer_kernels *k = w->k;
     const int64_t N = layer_tokens(l), at = layer_first(l), S = layer_slots(l);
     weft__recurrence r = layer_recurrence(l);
     real *gates = l->r.gates + at * S;
     const char *packed = (const char *)l->packed;
     EACH_RUN_OF(run, l, false)
-        packed += packed ? layer_packed_input(&w, &run) : 0;
+        packed += packed ? layer_packed_input(w, &run) : 0;
     r.packed = packed;
     if (l->ids && !l->summed)
-        layer_inputs(&w, l->rows, l->x, l->of_rows, k->take ? NULL : layer_biases(&w));
+        layer_inputs(w, l->rows, l->x, l->of_rows, k->take ? NULL : layer_biases(w));
     else if (!l->ids)
-        layer_inputs(&w, N, l->x + at * l->inputs, gates, layer_biases(&w));
+        layer_inputs(w, N, l->x + at * l->inputs, gates, layer_biases(w));
     if (l->ids && k->take)
-        k->take(&w);
+        k->take(w);
     else if (l->ids)
-        k->gather(d, N, S, l->rows, l->of_rows, l->ids + at, 0, gates, false);
-    k->recur(d, &r);
+        k->gather(w->d, N, S, l->rows, l->of_rows, l->ids + at, 0, gates, false);
+    return r;
+}
+static inline void layer_forward(weft__device *d, const layer_kernels *k, const weft__recur_layer *l)
+{
+    weft__recurrence both[2];
+    int n = 0;
+    for (; l; l = l->beside) {
+        const layer_work w = { d, k, l };
+        both[n++] = layer_projected(&w);
+    }
+    if (n == 2 && k->recur_both)
+        k->recur_both(d, both, false);
+    else
+        for (int i = 0; i < n; i++)
+            k->recur(d, &both[i]);
 }
 
 /* ---- backward: after the recurrence the gates' buffer holds gradients ---- */
@@ -241,18 +259,35 @@ static inline void layer_rows_back(const layer_work *w)
     const weft__recur_layer *l = w->l;
     layer_side_of_x(w, l->rows, l->of_rows, l->x, l->dx.to);
 }
+/* All that comes after the recurrence. */
+static inline void layer_gradients(const layer_work *w)
+{
+    const weft__recur_layer *l = w->l;
+    const int64_t at = layer_first(l), S = layer_slots(l);
+    if (l->ids) {
+        w->k->scatter(w->d, layer_tokens(l), S, l->rows, l->r.gates + at * S, l->ids + at, l->of_rows, false);
+        layer_rows_back(w);
+    } else
+        layer_tokens_back(w);
+    layer_weights_back(w);
+}
 static inline void layer_backward(weft__device *d, const layer_kernels *k, const weft__recur_layer *l)
 {
-    const layer_work w = { d, k, l };
-    const int64_t at = layer_first(l), S = layer_slots(l);
-    weft__recurrence r = layer_recurrence(l);
-    r.h_before = k->sums ? NULL : r.h_before;
-    k->recur_back(d, &r);
-    if (l->ids) {
-        k->scatter(d, layer_tokens(l), S, l->rows, l->r.gates + at * S, l->ids + at, l->of_rows, false);
-        layer_rows_back(&w);
-    } else
-        layer_tokens_back(&w);
-    layer_weights_back(&w);
+    weft__recurrence both[2];
+    int n = 0;
+    for (const weft__recur_layer *one = l; one; one = one->beside) {
+        both[n] = layer_recurrence(one);
+        both[n].h_before = k->sums ? NULL : both[n].h_before;
+        n++;
+    }
+    if (n == 2 && k->recur_both)
+        k->recur_both(d, both, true);
+    else
+        for (int i = 0; i < n; i++)
+            k->recur_back(d, &both[i]);
+    for (; l; l = l->beside) {
+        const layer_work w = { d, k, l };
+        layer_gradients(&w);
+    }
 }
 #endif

@@ -28,9 +28,9 @@ Test(refused_records, that_make_no_sense)
 {
     static const struct { weft_op op; weft_status kind; const char *part;
     } wrong[] = {
-        { { .name = "five", .results = 5, .shape = like_x, .forward = writes },
+        { { .name = "seven", .results = 7, .shape = like_x, .forward = writes },
           WEFT_EARG,
-          "five has 5 results; 0 (which means 1) .. 4" },
+          "seven has 7 results; 0 (which means 1) .. 6" },
         { { .name = "less", .results = -3, .shape = like_x, .forward = writes },
           WEFT_EARG,
           "less has -3 results" },

@@ -1,6 +1,6 @@
 /* test_recur_layer.c - recur_layer and recur_layer_back of every table, projection and sums over tokens
  * included, against the plain loops: small layers and large ones, which go other ways; what is expected and
- * what is not, what is added; the same bits with any number of threads. */
+ * what is not, what is added; the same bits with any number of threads, and of two directions at once. */
 #include "recur_layer.h"
 
 typedef struct { weft__recur_layer l; real *dx, *dw_ih, *dw_hh, *dw_hr, *db_ih, *db_hh; } whole;
@@ -130,6 +130,20 @@ static void like_plain_rows(weft *w, const layer *l)
 static void like_plain_loops(weft *w, const layer *l) { against(w, plain_loops, l, near); }
 static void same_by_threads(weft *w, const layer *l)  { against(w, one_thread, l, alike); }
 
+/* Both directions beside each other are what each is alone. */
+static void like_each_alone(weft *w, const layer *l)
+{
+    layer other = *l;
+    other.reverse = !l->reverse;
+    seed += 2;
+    whole a = run_whole(w, l), c = layer_of(l);
+    seed++;
+    whole b = run_whole(w, &other), d = layer_of(&other);
+    c.l.beside = &d.l;
+    both_ways(w, &c.l);
+    each_result(l, &c, &a, alike), each_result(&other, &d, &b, alike);
+}
+
 static void every_size(weft *w, try_layer *fn)
 {
     static const struct { int64_t H, inputs, n; int32_t longest;
@@ -166,6 +180,15 @@ Test(recur_layer, of_a_table_is_what_it_is_of_its_rows)
 }
 
 /* ---- the same bits ---- */
+Test(recur_layer, both_directions_are_what_each_is_alone)
+{
+    plain_loops = open_on(WEFT_REF);             /* of the tables, one, too */
+    how = WANTED;
+    FOR_DEVICES(w)
+        every_size(w, like_each_alone);
+    every_size(plain_loops, like_each_alone);
+    CLEAN(plain_loops);
+}
 static void all_by_threads(weft *w)
 {
     every_size(w, same_by_threads);
