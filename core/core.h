@@ -175,7 +175,7 @@ struct weft {
     int64_t opened;                              /* when, if WEFT_LOG wants the end told; else 0 */
     struct weft__check *check;                   /* of WEFT_CHECK, see check.h; NULL: none */
     int64_t fail_in;                             /* a test's: the take after so many fails; 0: none */
-    /* a test's: rows of a segment of a lean recurrent layer; 0: see rnn/recurrent.c */
+    /* a test's: rows of a segment of a lean recurrent layer; 0: see rnn/recurrent_run.c */
     int64_t segment_rows;
 };
 

@@ -86,7 +86,7 @@ Test(lean, segments_change_only_the_order_of_sums_over_tokens)
         }
 }
 
-/* As long as recurrent.c itself thinks that segments are worth it. */
+/* As long as recurrent_run.c itself thinks that segments are worth it. */
 static void long_sequences(weft *w, int64_t hidden, int32_t longest)
 {
     static int32_t lengths[3];

@@ -1,0 +1,75 @@
+/* recurrent.h - a call of the fused recurrent layer: its attributes, inputs and results, its sizes. For what
+ * the operator is (recurrent.c) and how it runs (recurrent_run.c).
+ *
+ * N tokens, n sequences, F inputs, H hidden units, W the width of h, G = gates H rows of the weights, S =
+ * slots H columns of the buffer. What a cell is stands in core/cells.def. */
+#ifndef WEFT_RNN_RECURRENT_H
+#define WEFT_RNN_RECURRENT_H
+#include "autograd/autograd.h"
+#include "rnn/rnn.h"
+
+/* at: which x of the call; -1: absent. both: behind them are those of the other direction. trace: of the
+ * layer, NULL: none; run: which of its runs this is */
+typedef struct {
+    weft__cell cell; bool reverse, lean, both; int layer; int8_t at[WEFT__RNN_INPUTS];
+    weft__trace *trace; uint64_t run;
+} attributes;
+typedef struct { int64_t N, n, F, H, W, G, S; } extents;
+
+static inline const attributes *how(const weft_call *c) { return c->attributes; }
+/* The directions of a call, each as if it were alone. All that follows looks at one of them. */
+typedef struct { int n; weft_call of[2]; } directions;
+static inline directions directions_of(const weft_call *c)
+{
+    directions all = { how(c)->both ? 2 : 1, { *c, *c } };
+    const int m = c->m / all.n;
+    for (int d = 0; d < all.n; d++)
+        all.of[d].attributes = how(c) + d, all.of[d].m = m, all.of[d].y = c->y + d * m;
+    return all;
+}
+static inline weft_tensor *input_of(const weft_call *c, int k)
+{
+    return how(c)->at[k] < 0 ? NULL : c->x[how(c)->at[k]];
+}
+static inline real *numbers_of(const weft_call *c, int k)
+{
+    return input_of(c, k) ? input_of(c, k)->data : NULL;
+}
+
+/* Results: the states, h and perhaps c, then, unless they are made again, the gates and, with a
+ * projection, h before it. */
+static inline bool has_c(const weft_call *c)    { return weft__states(how(c)->cell) == 2; }
+static inline int  at_gates(const weft_call *c) { return weft__states(how(c)->cell); }
+static inline bool is_lean(const weft_call *c)  { return c->m == at_gates(c); }
+
+/* What is packed: x, or ids of the rows that it is. */
+static inline const weft__form *packed(const weft_call *c)
+{
+    return &(input_of(c, WEFT__IDS) ? input_of(c, WEFT__IDS) : c->x[WEFT__X])->f;
+}
+
+static inline extents sizes(const weft_call *c)
+{
+    const weft__form *x = packed(c);
+    const weft_tensor *projection = input_of(c, WEFT__W_HR);
+    int64_t W = width(input_of(c, WEFT__W_HH)), H = projection ? width(projection) : W;
+    return (extents){ x->size[0],
+                      x->batch->n,
+                      width(c->x[WEFT__X]),
+                      H,
+                      W,
+                      weft__gates(how(c)->cell) * H,
+                      weft__slots(how(c)->cell) * H };
+}
+
+/* Of rows that are columns of several sequences; NULL: packed. */
+static inline const weft__fold *fold(const weft_call *c)
+{
+    const weft__form *x = packed(c);
+    return x->layout == WEFT_ROWS ? x->place->fold : NULL;
+}
+
+/* recurrent_run.c: forwards, and backwards with its gates at hand. */
+void weft__recurrent_run(weft_call *);
+void weft__recurrent_back(const weft_call *);
+#endif

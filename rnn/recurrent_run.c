@@ -1,0 +1,263 @@
+/* recurrent_run.c - the fused recurrent layer at work.
+ *
+ * The kernels `recur_layer` and `recur_layer_back` do it all: the projection of x, dx and the gradients of
+ * the weights are one product each over all N tokens, or done while a token is in the caches; only what is
+ * recurrent must run step by step. The buffer of the gates holds sums, then gates, then their gradients, so
+ * it serves one walk back; a second one, and second derivatives, go through the composed form.
+ *
+ * Lean, or where nothing is recorded, the gates are no result. They exist for a segment of steps at a time,
+ * in a buffer that stays in the cache, and backward runs each segment forward once more: from the h and c
+ * that it has, by the same kernel, to the same bits. */
+#include "autograd/kept.h"
+#include "rnn/recurrent.h"
+
+static weft__recurrence recurrence(const weft_call *c, const extents *e)
+{
+    const weft_batch *b = packed(c)->batch;
+    const weft__fold *f = fold(c);
+    return (weft__recurrence){
+        .cell = how(c)->cell,
+        .reverse = how(c)->reverse,
+        .sequences = e->n,
+        .tokens = e->N,
+        .steps = f ? f->steps : b->longest,
+        .hidden = e->H,
+        .width = e->W,
+        .live = f ? f->order.live : b->live,
+        .start = f ? f->order.start : b->start,
+        .reset = f ? f->reset[how(c)->reverse] : (weft__ints){ NULL, NULL },
+        .w_hh = numbers_of(c, WEFT__W_HH),
+        .w_hr = numbers_of(c, WEFT__W_HR),
+        .h0 = numbers_of(c, WEFT__H0),
+        .c0 = numbers_of(c, WEFT__C0),
+        .h = Y(c, 0),
+        .c = has_c(c) ? Y(c, 1) : NULL,
+    };
+}
+
+/* of the device, until the entry has been passed or the step ends */
+static real *scratch(const weft_call *c, int64_t n)
+{
+    weft *w = c->y[0]->w;
+    return weft__take(w, &w->data, n * (int64_t)sizeof(real));
+}
+
+/* ---- segments ---- */
+enum { SEGMENT_BYTES = 4 << 20, SEGMENT_ROWS = 1024, DEVICE_FACTOR = 64 };
+
+/* Steps that are run at one time, and what is kept of them only; room: rows of the buffers. A layer that
+ * keeps its gates is one segment. */
+typedef struct { weft__recur_layer l; int64_t room; real *gates, *raw, *h_before, *dh; } segment;
+
+/* So few rows that the gates stay in a cache, so many that packing the weights for each segment costs nothing
+ * beside the products. Never by the number of threads: the gradients of weights are sums over segments. */
+static int64_t rows_at_once(const weft_call *c, const extents *e, const weft__recurrence *r)
+{
+    int64_t rows = SEGMENT_BYTES / (e->S * (int64_t)sizeof(real)), planned = c->y[0]->w->segment_rows;
+    rows = planned ?
+               planned :
+               (rows > SEGMENT_ROWS ? rows : SEGMENT_ROWS) * (dev(c)->k->synchronous ? 1 : DEVICE_FACTOR);
+    rows = rows > r->live.host[0] ? rows : r->live.host[0];       /* at least one step */
+    return is_lean(c) && rows < e->N ? rows : e->N;
+}
+
+static segment segments_of(const weft_call *c, const extents *e)
+{
+    segment s = { .l = { .r = recurrence(c, e),
+                         .inputs = e->F,
+                         .x = X(c, WEFT__X),
+                         .w_ih = numbers_of(c, WEFT__W_IH),
+                         .b_ih = numbers_of(c, WEFT__B_IH),
+                         .b_hh = numbers_of(c, WEFT__B_HH),
+                         .total = scratch(c, e->S) } };
+    if (input_of(c, WEFT__IDS)) {
+        s.l.x = numbers_of(c, WEFT__TABLE), s.l.ids = (int32_t *)(void *)numbers_of(c, WEFT__IDS);
+        s.l.rows = input_of(c, WEFT__TABLE)->f.size[0], s.l.of_rows = scratch(c, s.l.rows * e->S);
+    }
+    int k = at_gates(c);
+    s.room = rows_at_once(c, e, &s.l.r);
+    s.gates = is_lean(c) ? scratch(c, s.room * e->S) : Y(c, k);
+    s.raw = !s.l.r.w_hr ? NULL : is_lean(c) ? scratch(c, s.room * e->H) : Y(c, k + 1);
+    return s;
+}
+
+static real *as_of_row(real *p, int64_t row, int64_t columns)     /* where row 0 would be, if p is that row */
+{
+    return p ? (real *)((uintptr_t)p - (uintptr_t)(row * columns) * sizeof *p) : NULL;
+}
+
+/* The segment after `s` upwards or downwards through the steps, from the first one if it has none; false:
+ * there is none left. */
+static bool next_segment(segment *s, const extents *e, bool down)
+{
+    weft__recurrence *r = &s->l.r;
+    const int32_t *start = r->start.host;
+    if (r->to == r->from)
+        r->from = r->to = down ? r->steps : 0;
+    if (down) {
+        for (r->to = r->from; r->from > 0 && start[r->to] - start[r->from - 1] <= s->room;)
+            r->from--;
+    } else
+        for (r->from = r->to; r->to < r->steps && start[r->to + 1] - start[r->from] <= s->room;)
+            r->to++;
+    int64_t row = start[r->from];
+    r->gates = as_of_row(s->gates, row, e->S), r->raw = as_of_row(s->raw, row, e->H);
+    r->h_before = as_of_row(s->h_before, row, e->W), r->dh = as_of_row(s->dh, row, e->W);
+    return r->to > r->from;
+}
+
+/* Nothing is recorded: what the kernel packs of the weights, if they are lasting ones, stays until they
+ * change. */
+static const void *packed_weights(const weft_call *c, const weft__recur_layer *l)
+{
+    weft__device *d = dev(c);
+    weft_tensor *of[WEFT__RNN_WEIGHTS];
+    for (int i = 0; i < WEFT__RNN_WEIGHTS; i++) {
+        of[i] = input_of(c, WEFT__W_IH + i);
+        if (of[i] && of[i]->step)
+            return NULL;
+    }
+    if (of[0]->w->recording || how(c)->lean)
+        return NULL;
+    weft__kept *k = weft__kept_of(of, WEFT__RNN_WEIGHTS, WEFT__KEPT_LAYER, d->k->recur_packs(d, l));
+    if (k && !k->filled)
+        d->k->recur_pack(d, l, k->at), weft__kept_is_filled(k);
+    return k ? k->at : NULL;
+}
+
+/* Two directions at once where each is one segment. */
+void weft__recurrent_run(weft_call *c)
+{
+    const directions all = directions_of(c);
+    const extents e = sizes(&all.of[0]);
+    weft *w = c->y[0]->w;
+    segment s[2];
+    bool at_once = all.n == 2;
+    if (e.N == 0)
+        return;
+    int64_t before = weft__position(&w->data);
+    for (int d = 0; d < all.n; d++) {
+        s[d] = segments_of(&all.of[d], &e);
+        s[d].l.packed = w->status ? NULL : packed_weights(&all.of[d], &s[d].l);
+        at_once = at_once && s[d].room == e.N;
+    }
+    if (at_once)
+        next_segment(&s[1], &e, how(&all.of[1])->reverse), s[0].l.beside = &s[1].l;
+    for (int d = 0; d < (at_once ? 1 : all.n); d++)
+        while (!w->status && !w->dev.failure[0] && next_segment(&s[d], &e, how(&all.of[d])->reverse))
+            RUN(c, recur_layer, &s[d].l);
+    weft__back_to(w, &w->data, before);
+}
+
+/* ---- backward ---- */
+static weft__into into(const weft_call *c, int k)                 /* where the gradient of an input goes */
+{
+    weft__into i = { NULL, false };
+    /* of x one product, but where its blocks are several runs of slots */
+    const weft__cell cell = how(c)->cell;
+    const bool whole = k == WEFT__X && weft__blocks_from(cell, false, 0) == weft__gates(cell);
+    if (input_of(c, k))
+        i.to = (whole ? weft__dx_whole : weft_op_dx)(c, how(c)->at[k], &i.add);
+    return i;
+}
+
+/* the same, for kernels that add */
+static real *added(const weft_call *c, int k, weft__blocks *zeros)
+{
+    return input_of(c, k) ? weft__dx_added(c, how(c)->at[k], zeros) : NULL;
+}
+
+static void prepare_back(const weft_call *c, const extents *e, segment *s, weft__blocks *zeros)
+{
+    weft__recur_layer *l = &s->l;
+    weft__recurrence *r = &l->r;
+    enum { LINE = 64 };                          /* where vectors may begin */
+    int64_t columns = fold(c) ? fold(c)->columns : e->n, of_h = (columns * e->W + LINE - 1) / LINE * LINE;
+    r->dy = weft_op_dy(c, 0), r->dyc = r->c ? weft_op_dy(c, 1) : NULL;
+    const int64_t carries = of_h + (r->c ? columns * e->H : 0);
+    r->dh0 = added(c, WEFT__H0, zeros), r->dc0 = added(c, WEFT__C0, zeros);
+    r->carry_h = scratch(c, carries);
+    if (r->carry_h)
+        weft__add_zeros(c, zeros, r->carry_h, carries);
+    r->carry_c = r->c && r->carry_h ? r->carry_h + of_h : NULL;
+    s->h_before = scratch(c, s->room * e->W), s->dh = r->w_hr ? scratch(c, s->room * e->W) : NULL;
+    if (!l->dx.to)
+        l->dx = into(c, l->ids ? WEFT__TABLE : WEFT__X);
+    l->dw_ih = into(c, WEFT__W_IH), l->dw_hh = into(c, WEFT__W_HH), l->dw_hr = into(c, WEFT__W_HR);
+    l->db_ih = into(c, WEFT__B_IH), l->db_hh = into(c, WEFT__B_HH);
+}
+
+/* If the gradient of rows that were looked up is asked for, the table gets its own through them. */
+/* the result: where it comes, packed */
+static weft_tensor *by_rows_after_all(const weft_call *c, segment *s)
+{
+    weft_tensor *x = weft__arranged_as(c->x[WEFT__X], packed(c)), *dx = weft__empty(x->w, &x->f);
+    s->l.ids = NULL, s->l.x = weft_op_data(x), s->l.dx = (weft__into){ dx->data, false };
+    return dx;
+}
+static void accumulate_rows(const weft_call *c, weft_tensor *packed_dx)
+{
+    const weft_tensor *x = c->x[WEFT__X];
+    const real *from =
+        weft_op_data(weft__same(&packed_dx->f, &x->f) ? packed_dx : weft__arranged(packed_dx, &x->f, 0));
+    weft__blocks zeros = { 0 };
+    real *dx = added(c, WEFT__X, &zeros);
+    weft__run_blocks(c, &zeros);
+    if (dx && from)
+        RUN(c, scale, count(x), 1, from, dx, true);
+}
+
+static void back_by_segments(const weft_call *c, const extents *e, segment *s)
+{
+    const weft *w = c->y[0]->w;
+    while (!w->status && !w->dev.failure[0] && next_segment(s, e, !how(c)->reverse)) {
+        if (is_lean(c))
+            RUN(c, recur_layer, &s->l);
+        RUN(c, recur_layer_back, &s->l);
+        weft__into *sums[] = { &s->l.dw_ih, &s->l.dw_hh, &s->l.dw_hr, &s->l.db_ih, &s->l.db_hh };
+        for (size_t i = 0; i < sizeof sums / sizeof *sums; i++)
+            sums[i]->add = true;                 /* the next segment's */
+        s->l.dx.add |= s->l.ids != NULL;         /* of a table it is a sum, too */
+    }
+}
+/* As by an entry each, the last first. Where two are walked back, they keep their gates, each is one segment,
+ * and the other one goes along. */
+static void back(const directions *all, const extents *e)
+{
+    const weft *w = all->of[0].y[0]->w;
+    const int last = all->n - 1;
+    segment s[2];
+    weft_tensor *rows_dx[2];
+    weft__blocks zeros = { 0 };
+    for (int d = last; d >= 0; d--) {
+        const weft_call *c = &all->of[d];
+        s[d] = segments_of(c, e);
+        rows_dx[d] = s[d].l.ids && weft__asked_for(c->x[WEFT__X]) ? by_rows_after_all(c, &s[d]) : NULL;
+        prepare_back(c, e, &s[d], &zeros);
+    }
+    weft__run_blocks(&all->of[0], &zeros);
+    if (last)
+        next_segment(&s[0], e, !how(&all->of[0])->reverse), s[1].l.beside = &s[0].l;
+    back_by_segments(&all->of[last], e, &s[last]);
+    for (int d = last; d >= 0 && !w->status; d--)
+        if (rows_dx[d])
+            accumulate_rows(&all->of[d], rows_dx[d]);
+}
+
+void weft__recurrent_back(const weft_call *c)
+{
+    const directions all = directions_of(c);
+    extents e = sizes(&all.of[0]);
+    if (how(c)->trace && !is_lean(c)) {          /* then there is one */
+        weft__recurrence r = recurrence(c, &e);
+        r.from = 0, r.to = r.steps, r.raw = input_of(c, WEFT__W_HR) ? Y(c, at_gates(c) + 1) : NULL;
+        weft__trace_back(c, how(c)->trace, how(c)->run, r, fold(c) ? fold(c)->columns : e.n);
+    }
+    weft__blocks zeros = { 0 };
+    if (e.N)
+        back(&all, &e);
+    else                                         /* nothing ran: all gradients are zeros */
+        for (int i = 0; i < all.n * WEFT__RNN_INPUTS; i++)
+            added(&all.of[i / WEFT__RNN_INPUTS], i % WEFT__RNN_INPUTS, &zeros);
+    weft__run_blocks(c, &zeros);
+}
