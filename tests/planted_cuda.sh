@@ -49,6 +49,7 @@ catches "no bug at all"                              sums.cu             '1s/sum
 catches "a missing barrier in a tile's loads"        attention_tile.h:attention.cu '0,/__syncthreads\(\);/s///'                                test_kernels 'kernels/attention'
 catches "a missing barrier between two steps"        recur_block.cu      '0,/^        __syncthreads\(\);/s///'                       test_recur
 catches "a NaN that becomes a zero"                  ptx.h:recur_block.cu 's/return x == x \? x :/return true ? x :/'              test_recur 'recur/one_product*'
+catches "one direction in the other's place"         recur_block.cu      's/all.of\[blockIdx.y\]/all.of[0]/'                           test_recur_layer 'recur_layer/both*'
 export WEFT_RECUR=cluster
 catches "a missing wait for what a cluster sends"    recur_cluster.cu    's/^        if \(!receive\(&link, i, call\)\)/        if (false)/'         test_recur 'recur/wide*'
 catches "a barrier that expects too few bytes"       recur_cluster.cu    's/expect\(&link, i, sizeof state\[0\]\)/expect(\&link, i, sizeof state[0] \/ 2)/'  test_recur 'recur/wide*'
@@ -57,6 +58,8 @@ export WEFT_RECUR=group WEFT_EMU_CC=120
 catches "a number that is taken without its tag"     recur_group.cu      's/all &= .*;/(void)word;/'                                 test_recur 'recur/wide*'
 catches "one place for all uses"                     recur_group.cu      's/use % 2 \* \(unsigned\)c.each/0 * use/'                    test_recur 'recur/wide*'
 catches "states that the block has not all of"       recur_group.cu      '/^    receive</,/^\}/s/__syncthreads\(\);//'                 test_recur 'recur/wide*'
+catches "two directions by the same words"           recur_group.cu      's/\(int\)blockIdx.y \* groups \+ group/group/'              test_recur_layer 'recur_layer/both*'
+catches "two directions with the same weights"       recur_group.cu      's/blockIdx.y \* gridDim.x \+ blockIdx.x/blockIdx.x/'          test_recur_layer 'recur_layer/both*'
 catches "sequences beyond the groups' first"         recur_group.cu      's/for \(; me.first < r.live.device\[0\];.*/if (group == 0)/'   test_recur 'recur/wide*'
 catches "tags that come again"                       memory.cu           's/, g->next_tag \+= tags;/;/'                              test_recur 'recur/wide*'
 catches "weights in each other's place"              recur_group.cu      's/from_rest\(\(const float4 \*\)rest.far, i - rest.in_shared\)/from_rest((const float4 *)rest.far, i)/' test_recur 'recur/wide*'

@@ -180,12 +180,25 @@ Test(recur_layer, of_a_table_is_what_it_is_of_its_rows)
 }
 
 /* ---- the same bits ---- */
+/* More weights than fit in registers and shared memory. */
+static void of_many_units(weft *w)
+{
+    layer l = { .cell = WEFT__lstm, .H = 300, .n = 3, .len = { 3, 3, 1 } };
+    dice_seed(300);
+    borrow_from(w);
+    inputs = 2, slack = 1;
+    fill(&l);
+    like_each_alone(w, &l);
+    let_go();
+}
 Test(recur_layer, both_directions_are_what_each_is_alone)
 {
     plain_loops = open_on(WEFT_REF);             /* of the tables, one, too */
     how = WANTED;
-    FOR_DEVICES(w)
+    FOR_DEVICES(w) {
         every_size(w, like_each_alone);
+        of_many_units(w);
+    }
     every_size(plain_loops, like_each_alone);
     CLEAN(plain_loops);
 }
