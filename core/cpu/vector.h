@@ -323,13 +323,13 @@ INLINE vec v_exp(vec x)
     return (p + 1) * v_power_of_2_(half) * v_power_of_2_(n - half);
 }
 /* By exp(-|x|), which does not overflow: 1 / (1 + e), or e / (1 + e) left of 0. */
-static inline vec v_sigmoid(vec x)
+INLINE vec v_sigmoid(vec x)
 {
     vec power, p = v_decay_(v_minus_(x), &power), e = v_fma(power, p, power);
     return v_select((veci)(x < 0), e, v_set(1)) / (e + 1);
 }
 /* -m / (2 + m) with m = exp(-2 |x|) - 1, which is as good as x where x is small. */
-static inline vec v_tanh(vec x)
+INLINE vec v_tanh(vec x)
 {
     vec power, p = v_decay_(v_max(v_set(-2 * V_TANH_ONE), 2 * v_minus_(x)), &power),
                m = v_fma(power, p, power - 1);
