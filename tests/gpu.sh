@@ -11,6 +11,7 @@
 #   micro      launches, nodes of a graph, the product of a recurrent step, copies; dependent tensor core products, exchanges within clusters
 #   kernels    the tests of kernels and of recurrent layers in all their ways, on the GPU; a test that is skipped is a failure
 # 2 sweep      recurrent layers in each of these ways: cuda/recur_choice.cu's estimate beside it
+#   graphs     training steps as graphs (weft_opts.graphs): the loss and norm that they have without, and their times, in a file beside
 #   bench      weft_bench in fp32 and in TF32, each way, beside PyTorch (eager) on the same GPU; loss and gradient norm must agree
 # 3 suite      make test-cuda on the GPU: everything
 #   sanitizer  compute-sanitizer, where it works, on the kernels for all steps; "unavailable" is a result
@@ -117,6 +118,17 @@ sweep() {
     "$python" bench/table.py --sweep "$results" && return $rc
 }
 
+graphs() {                              # by the estimate alone: what the clock finds in between would be other bits
+    export WEFT_CACHE=off
+    local on of=$B/graphs.smoke
+    for on in '' --graphs; do bench --device cuda --case net,lstm,bilstm,transformer_lstm $flags $on >"$of$on" || return; done
+    [ -n "$(proof "$of")" ] && [ "$(proof "$of")" = "$(proof "$of--graphs")" ] || { echo "FAIL  as graphs, steps have another loss or norm"; return 1; }
+    cat "$of--graphs" >>"${results%.jsonl}-graphs.jsonl"
+    echo "training steps, ms: without graphs, with them"
+    paste -d' ' <(times "$of") <(times "$of--graphs") | awk '{ print $1, $2, $4 }'
+}
+times() { sed -n 's/.*"case": "\([^"]*\)".*"pass": "train".*"ms": \([^,]*\),.*/\1 \2/p' "$1"; }
+
 side_by_side() {                        # PRECISION
     local way rc=0
     bench --device cuda --precision "$1" --case net,lstm,bilstm,transformer_lstm $flags >>"$results" || rc=1
@@ -158,7 +170,7 @@ sanitizer() {
 call=${2:-123}
 case $call in
 [123]|123) ;;
-smoke|ways|micro|kernels|suite|sweep|sanitizer|compiled) "$call"; exit ;;
+smoke|ways|micro|kernels|suite|sweep|graphs|sanitizer|compiled) "$call"; exit ;;
 bench) bench_stage; exit ;;
 *) echo "gpu.sh: no stage $call" >&2; exit 2 ;;
 esac
@@ -181,6 +193,7 @@ summary() {
     for of in kernels suite; do [ ! -f "$out/$of.txt" ] || { echo "--- $of"; grep -E '^  FAIL|passed, [0-9]+ failed|not done' "$out/$of.txt" | cut -c1-150; }; done
     [ ! -f "$out/sanitizer.txt" ] || { echo "--- compute-sanitizer"; head -n 8 "$out/sanitizer.txt" | cut -c1-200; }
     echo "--- the machine"; [ -n "$emulated" ] || nvidia-smi --query-gpu=name,driver_version,clocks.sm,power.draw --format=csv,noheader
+    [ ! -f "$out/graphs.txt" ] || { echo "--- graphs"; cat "$out/graphs.txt"; }
     [ -s "$results" ] || return
     echo "--- a kernel a step, or one for all, in blocks or clusters (ms)"; "$python" bench/table.py --sweep "$results"
     echo "--- equal work"; "$python" bench/table.py --check "$results"
@@ -193,7 +206,7 @@ case $call in *1*)
     else echo "what follows wants what has failed: stopped"; exit 1
     fi ;;
 esac
-case $call in *2*) stage sweep 90; stage bench 180 ;; esac
+case $call in *2*) stage sweep 80; stage graphs 40; stage bench 170 ;; esac
 case $call in *3*) stage suite 240; stage sanitizer 120; stage compiled 150 ;; esac
 summary 2>&1 | tee "$out/summary.txt"
 echo "$((stages - bad)) of $stages stages are good; measurements: ${results##*/}"
