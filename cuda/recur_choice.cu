@@ -114,7 +114,7 @@ static int at_once(weft__device *d, const choice &c)
 static int64_t eights_of(int64_t sequences) { return (sequences + SEQUENCES - 1) / SEQUENCES; }
 static double step_of(const gpu_facts *f, const choice &c, int64_t eights)
 {
-    static const double blocks[] = { 0.6, 0.9, 2.8 }, clusters[] = { 1.2, 1.5, 2.3 },
+    static const double blocks[] = { 0.6, 0.9, 2.9 }, clusters[] = { 1.2, 1.5, 2.3 },
                         groups[] = { 1.6, 2.1, 3.4 };
     const int64_t together = f->at_once[number_of(c)];
     const double *times = c.way == BLOCKS ? blocks : c.way == CLUSTERS ? clusters : groups;

@@ -38,6 +38,7 @@ for arch in ${CUDA_ARCHS:-80 90 100 120}; do
     planted "a product by hand"                          's/ HMMA\.[A-Z0-9.]+ R/ FFMA R/'               'no loop over steps with tensor cores'
     planted "some products by hand"                      's/ (LOP3|IADD3|FADD|FMUL)[A-Z0-9.]* / FFMA /'  ' FFMA in a step'
     planted "a cache that is thrown away in each step"   's/ MUFU\.EX2 .*;/ CCTL.IVALL ;/'               'in a step and in no wait'
+    planted "a step that is longer than the estimate"    '/ LOP3/{p;p;p;p;p;p;p;p;p}'                 'which the estimate thinks done'
     planted "a long division in each step"               's/ MUFU\.RCP / I2F.U64.RP /'                  'are divided in a step'
 done
 echo "$good of $all checks of the GPU's machine code hold"
