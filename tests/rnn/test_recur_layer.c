@@ -194,12 +194,12 @@ static void of_many_units(weft *w)
 Test(recur_layer, both_directions_are_what_each_is_alone)
 {
     plain_loops = open_on(WEFT_REF);             /* of the tables, one, too */
-    how = WANTED;
+    how = WANTED, inputs = 3;
     FOR_DEVICES(w) {
-        every_size(w, like_each_alone);
+        every_layer(w, 5, 9, 6, like_each_alone);
         of_many_units(w);
     }
-    every_size(plain_loops, like_each_alone);
+    every_layer(plain_loops, 5, 9, 6, like_each_alone);
     CLEAN(plain_loops);
 }
 static void all_by_threads(weft *w)
