@@ -159,6 +159,17 @@ static __global__ void __launch_bounds__(4 * UNITS, UNITS == 32)
 }
 
 /* ---- backward ---- */
+/* What was read ahead, and late what was not. */
+template <bool LATE>
+__device__ static inline void take_tape(const weft__recurrence &r, const who &me, const moment &at,
+                                        const tape (&ahead)[2], tape (&x)[2])
+{
+    for (int q = 0; q < 2; q++) {
+        x[q] = ahead[q];
+        if (LATE)
+            x[q].begins = begins_at(r, at, me.sequence + q);
+    }
+}
 template <weft__cell C, bool RESET, int UNITS>
 static __global__ void __launch_bounds__(4 * UNITS, UNITS == 32)
     backward_steps(const __grid_constant__ directions all, const __grid_constant__ recur_call call)
@@ -183,11 +194,7 @@ static __global__ void __launch_bounds__(4 * UNITS, UNITS == 32)
     moment after = moment_at(r, me.first, steps, 2, !r.reverse);
     load_tape<C, RESET, LATE>(r, me, now, next, ahead);
     for (int i = 0; i < steps; i++) {
-        for (int q = 0; q < 2; q++) {
-            x[q] = ahead[q];
-            if (RESET && LATE)
-                x[q].begins = begins_at(r, now, me.sequence + q);
-        }
+        take_tape<RESET && LATE>(r, me, now, ahead, x);
         load_tape<C, RESET, LATE>(r, me, next, after, ahead);
         for (int q = 0; q < 2; q++) {
             backward_unit<C, RESET>(r, me, now, q, x[q], dh[q], dc[q]);
