@@ -34,15 +34,17 @@ ways() {                                # CAPABILITY: of recurrent layers
     case $1 in 80) echo general block group ;; 120) echo general block cluster group ;; *) echo general block cluster ;; esac
 }
 capability() {                          # CAPABILITY PROGRAM..
-    local cc=$1 t name way; shift
+    local cc=$1 t name way part; shift
     export WEFT_EMU_CC=$cc
     for t; do
         name=${t##*/}
         export WEFT_EMU_ORDER=$((order++ % 3))
         case $name in
-        test_recur*) for way in $(ways "$cc"); do WEFT_RECUR=$way WEFT_EMU_ASYNC=1 program "$name.$cc.$way" "$t" --color=never; done ;;
-        test_cuda_recur) if [ "$cc" = 80 ]; then set -- --filter 'recur_choice/a_*'; else set --; fi   # the others are about clusters
-                     program "$name.$cc" "$t" --color=never "$@" ;;
+        test_recur*) [ "$name" = test_recur_layer ] && part='recur_layer/!(threads*)' || part='*'          # a GPU has none
+                     for way in $(ways "$cc"); do WEFT_RECUR=$way WEFT_EMU_ASYNC=1 program "$name.$cc.$way" "$t" --color=never --filter "$part"; done ;;
+        test_cuda_recur) case ${WHOLE:+whole}$cc in                          # some choose a capability themselves
+                     *80) part='recur_choice/a_*' ;; whole*) part='*' ;; *) part='recur_choice/@(a_wait|refused)*' ;; esac
+                     program "$name.$cc" "$t" --color=never --filter "$part" ;;
         golden)      for f in recurrent layers models models_edges; do program "golden_$f.$cc" "$t" "tests/golden/$f.json"; done ;;
         *)           program "$name.$cc" "$t" --color=never ;;
         esac
