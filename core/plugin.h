@@ -8,7 +8,7 @@
 extern "C" {
 #endif
 /* counts changes of kernels.def and kernels.h that sizes do not show */
-enum { WEFT__PLUGIN_ABI = 9 };
+enum { WEFT__PLUGIN_ABI = 10 };
 typedef struct weft__plugin {
     int32_t abi, real_bytes, device_bytes, table_bytes;
     const weft__kernels *kernels;

@@ -39,7 +39,7 @@ static void run_directions(weft_rnn *r, weft_tensor *x, weft__ids by, weft_state
     for (int i = 0; i < directions(r) && !x->w->status; i++) {
         d[i] = direction_of(r, x, by, first, k + i, e);
         if (!both)
-            y[i] = r->composed ? weft__recurrent_composed(&d[i]) : weft__recurrent(&d[i]);
+            y[i] = r->composed && weft_ok(x->w) ? weft__recurrent_composed(&d[i]) : weft__recurrent(&d[i]);
     }
     if (both && !x->w->status)
         weft__recurrent_both(d, y);
