@@ -429,8 +429,9 @@ refused() {
 }
 
 every_part="bytes gathered examples launched logged shared_gpus linked linked_on resumed carried failures gone gone_at_the_end goes_on restarted modelled stopped refused"
-if [ "${V:-}" = double ]; then                    # who dies when is no matter of the numbers
-    every_part=$(echo " $every_part " | sed 's/ linked_on / /; s/ gone gone_at_the_end goes_on restarted / /')
-fi
+case ${V:-} in
+double) every_part=$(echo " $every_part " | sed 's/ linked_on / /; s/ gone gone_at_the_end goes_on restarted / /') ;;      # who dies when is no matter of the numbers
+asan)   [ -n "${WHOLE:-}" ] || every_part=$(echo " $every_part " | sed 's/ bytes / /; s/ linked_on / /; s/ modelled / /') ;;  # which numbers, none of memory
+esac
 for part in ${PARTS:-$every_part}; do $part; done
 finish "many ranks"
