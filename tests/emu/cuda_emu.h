@@ -29,6 +29,7 @@
  *     WEFT_EMU_TIMES   "block_kernel=5 forward_units=.3": what events tell, so many milliseconds for each
  *                      such kernel and nothing else
  *     WEFT_EMU_QUERIES 0: what is asked of a device's and a kernel's attributes is refused
+ *     WEFT_EMU_PROCESSORS  multiprocessors (16)
  *     WEFT_EMU_DRIVER  the CUDA version that the driver knows (13000)
  *
  * It cannot show: what nvcc makes of a kernel and how tensor cores cut (WEFT_EMU_PTX does), weak memory

@@ -375,6 +375,7 @@ const Model &model()
     return models[0];
 }
 } // namespace emu
+static int processors() { return emu::setting("WEFT_EMU_PROCESSORS", MULTIPROCESSORS); }
 cudaError_t cudaGetDeviceProperties(cudaDeviceProp *p, int device)
 {
     if (device < 0 || device >= devices())
@@ -385,7 +386,7 @@ cudaError_t cudaGetDeviceProperties(cudaDeviceProp *p, int device)
     p->sharedMemPerBlockOptin = (size_t)emu::model().shared,
     p->sharedMemPerMultiprocessor = p->sharedMemPerBlockOptin + 1024;
     p->major = emu::model().capability / 10, p->minor = emu::model().capability % 10,
-    p->multiProcessorCount = MULTIPROCESSORS, p->warpSize = 32, p->maxThreadsPerBlock = emu::MOST_THREADS;
+    p->multiProcessorCount = processors(), p->warpSize = 32, p->maxThreadsPerBlock = emu::MOST_THREADS;
     p->regsPerBlock = 65536,
     p->cooperativeLaunch = p->canMapHostMemory = p->unifiedAddressing = p->managedMemory = 1;
     p->concurrentManagedAccess = 1, p->l2CacheSize = 50 << 20, p->pciBusID = device + 1;
@@ -397,7 +398,7 @@ cudaError_t cudaDeviceGetAttribute(int *v, cudaDeviceAttr a, int)
     if (emu::setting("WEFT_EMU_QUERIES", 1) == 0)
         return emu::note(cudaErrorNotSupported);
     *v = a == cudaDevAttrMaxSharedMemoryPerBlockOptin ? m.shared :
-         a == cudaDevAttrMultiProcessorCount          ? (int)MULTIPROCESSORS :
+         a == cudaDevAttrMultiProcessorCount          ? processors() :
          a == cudaDevAttrCooperativeLaunch            ? 1 :
          a == cudaDevAttrComputeCapabilityMajor       ? m.capability / 10 :
          a == cudaDevAttrComputeCapabilityMinor       ? m.capability % 10 :

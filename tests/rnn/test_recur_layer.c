@@ -130,11 +130,13 @@ static void like_plain_rows(weft *w, const layer *l)
 static void like_plain_loops(weft *w, const layer *l) { against(w, plain_loops, l, near); }
 static void same_by_threads(weft *w, const layer *l)  { against(w, one_thread, l, alike); }
 
-/* Both directions beside each other are what each is alone. */
+/* Both directions beside each other, of other weights, are what each is alone. */
 static void like_each_alone(weft *w, const layer *l)
 {
     layer other = *l;
-    other.reverse = !l->reverse;
+    other.reverse = !l->reverse, other.x = hold(l->inputs, sizeof *other.x);
+    for (int64_t i = 0; i < l->inputs; i++)
+        other.x[i] = -l->x[i];
     seed += 2;
     whole a = run_whole(w, l), c = layer_of(l);
     seed++;
@@ -195,6 +197,7 @@ Test(recur_layer, both_directions_are_what_each_is_alone)
 {
     plain_loops = open_on(WEFT_REF);             /* of the tables, one, too */
     how = WANTED, inputs = 3;
+    setenv("WEFT_EMU_PROCESSORS", "32", 1);      /* room for two groups of sixteen blocks */
     FOR_DEVICES(w) {
         every_layer(w, 5, 9, 6, like_each_alone);
         of_many_units(w);
