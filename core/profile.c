@@ -82,7 +82,7 @@ static double of_layer(const weft__recur_layer *l, bool back)    /* and those th
     double more = back && l->dw_hh.to ? G * (double)r->width : 0,
            projected = back && l->dw_hr.to ? (double)(r->width * r->hidden) : 0;
     return of_recurrence(r) + (l->ids ? 2. * (double)l->rows : tokens) * of_x * G * (double)l->inputs +
-           tokens * (more + projected);
+           tokens * (more + projected) + (l->beside ? of_layer(l->beside, back) : 0);
 }
 
 static double count_pairs(int causal, int64_t queries, int64_t keys) /* that meet, see weft__attention */
@@ -127,7 +127,7 @@ static void counted_recur_back(weft__device *d, const weft__recurrence *r)
 static void counted_recur_layer(weft__device *d, const weft__recur_layer *l)
 {
     struct weft__profile *p = profile_of(d);
-    p->now->flops += of_layer(l, false) + (l->beside ? of_layer(l->beside, false) : 0);
+    p->now->flops += of_layer(l, false);
     d->k = p->plain;                             /* which may call itself in turn */
     p->plain->recur_layer(d, l);
     d->k = &p->counting;
@@ -135,7 +135,7 @@ static void counted_recur_layer(weft__device *d, const weft__recur_layer *l)
 static void counted_recur_layer_back(weft__device *d, const weft__recur_layer *l)
 {
     struct weft__profile *p = profile_of(d);
-    p->now->flops += of_layer(l, true) + (l->beside ? of_layer(l->beside, true) : 0);
+    p->now->flops += of_layer(l, true);
     d->k = p->plain;
     p->plain->recur_layer_back(d, l);
     d->k = &p->counting;

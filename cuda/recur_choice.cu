@@ -137,14 +137,14 @@ static choice fastest(weft__device *d, const directions &all, bool back, const c
 {
     const weft__recurrence *r = all.of;
     /* deterministic: by the units only */
-    const int64_t n = d->deterministic ? 1 : r->live.host[0], each = d->deterministic ? 1 : all.n;
-    double least = (double)each * step_of_general(r->hidden, n);
+    const int64_t n = d->deterministic ? 1 : r->live.host[0], sides = d->deterministic ? 1 : all.n;
+    double least = (double)sides * step_of_general(r->hidden, n);
     choice best = {};
     for (int way = BLOCKS; way <= GROUPS; way++) {
         const choice c = smallest(r, (recur_way)way, back);
         if (c.way == GENERAL || verdicts[number_of(c)] == '-' || at_once(d, c) < 0)
             continue;
-        const double time = step_of(facts_of(d), c, each * eights_of(n));
+        const double time = step_of(facts_of(d), c, sides * eights_of(n));
         if (time < least)
             least = time, best = c;
     }

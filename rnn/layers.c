@@ -25,7 +25,7 @@ static weft__direction direction_of(weft_rnn *r, weft_tensor *x, weft__ids by, w
     d.in[WEFT__H0] = own.h, d.in[WEFT__C0] = own.c;
     return d;
 }
-/* Of one layer, side by side where that is one launch. */
+/* Are both directions of the layer one entry of the tape, so that a GPU does their steps by one launch? */
 static bool are_one(const weft_rnn *r, const weft *w)
 {
     return directions(r) == 2 && !w->dev.k->synchronous && !r->composed && !is_own(r) && !r->traces.on &&
@@ -38,8 +38,8 @@ static void run_directions(weft_rnn *r, weft_tensor *x, weft__ids by, weft_state
     const bool both = are_one(r, x->w);
     for (int i = 0; i < directions(r) && !x->w->status; i++) {
         d[i] = direction_of(r, x, by, first, k + i, e);
-        if (!both)
-            y[i] = r->composed && weft_ok(x->w) ? weft__recurrent_composed(&d[i]) : weft__recurrent(&d[i]);
+        if (!both && !x->w->status)
+            y[i] = r->composed ? weft__recurrent_composed(&d[i]) : weft__recurrent(&d[i]);
     }
     if (both && !x->w->status)
         weft__recurrent_both(d, y);

@@ -34,7 +34,7 @@ static bool shape_of_one(weft_call *c)
 }
 static bool shape(weft_call *c)
 {
-    directions all = directions_of(c);
+    direction_calls all = calls_of(c);
     return shape_of_one(&all.of[0]) && (all.n == 1 || shape_of_one(&all.of[1]));
 }
 
@@ -53,14 +53,14 @@ static void composed_of_one(const weft_call *c, weft_tensor **y)
 }
 static void recurrent_composed(const weft_call *c, weft_tensor **y)
 {
-    const directions all = directions_of(c);
+    const direction_calls all = calls_of(c);
     for (int d = 0; d < all.n; d++)
         composed_of_one(&all.of[d], y + d * all.of[d].m);
 }
 
 static void describe(const weft_call *c, char *text, size_t size)
 {
-    const directions all = directions_of(c);
+    const direction_calls all = calls_of(c);
     snprintf(text, size, "layer=%d%s%s%s", how(c)->layer, how(c)->reverse ? ", reverse" : "",
              all.n == 2 ? ", both directions" : "", is_lean(&all.of[0]) ? ", lean" : "");
 }

@@ -18,10 +18,10 @@ typedef struct { int64_t N, n, F, H, W, G, S; } extents;
 
 static inline const attributes *how(const weft_call *c) { return c->attributes; }
 /* The directions of a call, each as if it were alone. All that follows looks at one of them. */
-typedef struct { int n; weft_call of[2]; } directions;
-static inline directions directions_of(const weft_call *c)
+typedef struct { int n; weft_call of[2]; } direction_calls;
+static inline direction_calls calls_of(const weft_call *c)
 {
-    directions all = { how(c)->both ? 2 : 1, { *c, *c } };
+    direction_calls all = { how(c)->both ? 2 : 1, { *c, *c } };
     const int m = c->m / all.n;
     for (int d = 0; d < all.n; d++)
         all.of[d].attributes = how(c) + d, all.of[d].m = m, all.of[d].y = c->y + d * m;

@@ -128,7 +128,7 @@ static const void *packed_weights(const weft_call *c, const weft__recur_layer *l
 /* Two directions at once where each is one segment. */
 void weft__recurrent_run(weft_call *c)
 {
-    const directions all = directions_of(c);
+    const direction_calls all = calls_of(c);
     const extents e = sizes(&all.of[0]);
     weft *w = c->y[0]->w;
     segment s[2];
@@ -222,7 +222,7 @@ static void back_by_segments(const weft_call *c, const extents *e, segment *s)
 }
 /* As by an entry each, the last first. Where two are walked back, they keep their gates, each is one segment,
  * and the other one goes along. */
-static void back(const directions *all, const extents *e)
+static void back(const direction_calls *all, const extents *e)
 {
     const weft *w = all->of[0].y[0]->w;
     const int last = all->n - 1;
@@ -246,7 +246,7 @@ static void back(const directions *all, const extents *e)
 
 void weft__recurrent_back(const weft_call *c)
 {
-    const directions all = directions_of(c);
+    const direction_calls all = calls_of(c);
     extents e = sizes(&all.of[0]);
     if (how(c)->trace && !is_lean(c)) {          /* then there is one */
         weft__recurrence r = recurrence(c, &e);

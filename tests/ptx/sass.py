@@ -80,7 +80,9 @@ def faults_of_steps(k):
 
 
 def has_code(k, arch):                          # else it is a trap, or tells of its distress
-    return arch >= 90 if k.name.endswith("cluster") else arch < 90 or arch >= 120 if k.name.endswith("group") else True
+    if k.name.endswith("cluster"):
+        return arch >= 90
+    return not k.name.endswith("group") or arch < 90 or arch >= 120
 
 
 def faults(all_kernels, arch):
@@ -134,7 +136,8 @@ def too_low(all_kernels):
     of_blocks, of_clusters, _ = gpu_model.SIZES
     for k, units, _, _, us in steps(all_kernels):
         blocks, back = k.name.endswith("steps"), k.name.startswith("backward")
-        expected = (of_blocks[(units // 64).bit_length()] if blocks else of_clusters[(units // 256).bit_length()]) * (gpu_model.BACKWARD if back else 1)
+        expected = of_blocks[(32, 64, 128).index(units)] if blocks else of_clusters[(128, 256, 512).index(units)]
+        expected *= gpu_model.BACKWARD if back else 1
         if us > expected:
             yield f"{k.title}, {units} units: {us:.2f} us to issue a step, which the estimate thinks done in {expected:.2f}"
 

@@ -22,7 +22,7 @@ run() {                                 # NAME PROGRAM ARGUMENTS..
     rc=$?
     read -r tested passing < <(sed -n 's/.*Tested: *\([0-9]*\).*Passing: *\([0-9]*\).*/\1 \2/p; s/^\([0-9]*\) of \([0-9]*\) .*hold.*/\2 \1/p' "$logs/$name" | tail -n 1)
     n=${passing:-0} m=$((${tested:-1} - n))
-    if [ $rc != 0 ] && [ $m = 0 ]; then m=1; fi
+    if [ $m = 0 ] && { [ $rc != 0 ] || [ "$n" = 0 ]; }; then m=1; fi           # a filter that finds no test, too
     tell "$name" "$n" "$m" "$(echo "$EPOCHREALTIME $start" | awk '{ print $1 - $2 }')"
 }
 program() {                             # NAME PROGRAM ARGUMENTS..; as many at once as there are cores

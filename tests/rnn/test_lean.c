@@ -86,6 +86,32 @@ Test(lean, segments_change_only_the_order_of_sums_over_tokens)
         }
 }
 
+/* Where nothing is recorded all layers go so, on a GPU in both directions by one entry. */
+Test(lean, nothing_recorded)
+{
+    static weft_real x[COUNT(len) * 20 * 6], y[2][COUNT(len) * 20 * 2 * 33];
+    FOR_DEVICES(w)
+        for (int i = 0; i < rounds(40, 200); i++) {
+            kind k;
+            weft_lengths l;
+            weft_rnn *r = layer_of(w, i, &k, &l);
+            int64_t numbers = 0;
+            for (int64_t j = 0; j < COUNT(x); j++)
+                x[j] = dice_real(-1, 1);
+            for (int part = 0; part < 2; part++)
+                WEFT_NO_GRAD(w) {
+                    w->segment_rows = part ? 1 + i % 9 : 0;
+                    weft_tensor *of = weft_rnn_run(r, weft_ragged(w, x, k.o.input, &l), WEFT_ZERO_STATE).y;
+                    numbers = weft_numel(of);
+                    weft_read(weft_plain(of), y[part], (size_t)numbers * sizeof *x);
+                }
+            w->segment_rows = 0;
+            OK(w);
+            same_by_segments(w, cell_name[k.cell], y[1], y[0], numbers);
+            weft_clear(w);
+        }
+}
+
 /* As long as recurrent_run.c itself thinks that segments are worth it. */
 static void long_sequences(weft *w, int64_t hidden, int32_t longest)
 {
