@@ -11,7 +11,7 @@
 #   micro      launches, nodes of a graph, the product of a recurrent step, copies; dependent tensor core products, exchanges within clusters
 #   kernels    the tests of kernels and of recurrent layers in all their ways, on the GPU; a test that is skipped is a failure
 # 2 sweep      recurrent layers in each of these ways: cuda/recur_choice.cu's estimate beside it
-#   graphs     training steps as graphs (weft_opts.graphs): the loss and norm that they have without, and their times, in a file beside
+#   graphs     training steps as graphs (weft_opts.graphs): the bits of updates without them; loss, norm and times, in a file beside
 #   bench      weft_bench in fp32 and in TF32, each way, beside PyTorch (eager) on the same GPU; loss and gradient norm must agree
 # 3 suite      make test-cuda on the GPU: everything
 #   sanitizer  compute-sanitizer, where it works, on the kernels for all steps; "unavailable" is a result
@@ -119,7 +119,9 @@ sweep() {
 }
 
 graphs() {                              # by the estimate alone: what the clock finds in between would be other bits
-    export WEFT_CACHE=off
+    build "$B/tests/test_cuda_graphs" || return
+    export WEFT_CACHE=off WEFT_TABLES="ref cuda" WEFT_TESTS=$PWD/tests
+    timeout 20 "$B/tests/test_cuda_graphs" --color=never --filter 'graphs/@(twenty|whatever)*' || { echo "FAIL  as graphs, updates have other bits"; return 1; }
     local on of=$B/graphs.smoke
     for on in '' --graphs; do bench --device cuda --case net,lstm,bilstm,transformer_lstm $flags $on >"$of$on" || return; done
     [ -n "$(proof "$of")" ] && [ "$(proof "$of")" = "$(proof "$of--graphs")" ] || { echo "FAIL  as graphs, steps have another loss or norm"; return 1; }

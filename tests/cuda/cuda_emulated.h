@@ -4,14 +4,21 @@
 #include <dlfcn.h>
 #include "cuda_net.h"
 
-static void *hook(const char *name)              /* a function of the emulation that is open */
+/* A function of the emulation that is open; NULL: it is none. */
+static void *hook_if_any(const char *name)
 {
     char path[4096];
     snprintf(path, sizeof path, "%s/libweft_cuda.so", getenv("WEFT_BACKEND_PATH"));
-    void *library = dlopen(path, RTLD_NOW), *symbol = library ? dlsym(library, name) : NULL;
-    cr_assert_not_null(symbol, "%s is not the emulation", path);
+    void *library = dlopen(path, RTLD_NOW);
+    return library ? dlsym(library, name) : NULL;
+}
+static void *hook(const char *name)
+{
+    void *symbol = hook_if_any(name);
+    cr_assert_not_null(symbol, "the plug-in is not the emulation");
     return symbol;
 }
+UNUSED static bool is_emulated(void) { return hook_if_any("weft_emu_counts"); }
 
 /* STALLS: calls for memory that stop the whole device; GRAPHS that were sent, MADE executable, UPDATED;
  * BYTES: of all devices, taken now */
