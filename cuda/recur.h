@@ -98,6 +98,18 @@ typedef struct way {
  * 256, 512. */
 typedef enum { GENERAL, BLOCKS, CLUSTERS, GROUPS } recur_way;
 typedef struct choice { recur_way way; weft__cell cell; bool reset, back; int size; } choice;
+/* Whether there is code of such a kernel in what is compiled for sm_ARCH: none of one that wants more shared
+ * memory, or more blocks in a cluster, than GPUs of that kind have, and of groups only where clusters cannot
+ * have sixteen blocks. */
+enum { EVERY_ARCH = 0 };                         /* the emulation's code */
+__host__ __device__ constexpr bool has_code(recur_way kind, int arch, int blocks, size_t bytes)
+{
+    const bool wide = arch >= 90 && arch < 120;
+    const size_t room = (size_t)(wide ? 227 : arch < 90 ? 163 : 99) << 10;
+    return arch == EVERY_ARCH ||
+           (kind == GROUPS ? !wide :
+                             bytes <= room && (kind == BLOCKS || wide || (arch >= 120 && blocks <= 8)));
+}
 enum { WAYS = 4, OF_A_CELL = 2 * 2 * 3, CHOICES = (WAYS - 1) * WEFT__CELLS * OF_A_CELL };
 static inline int number_of(const choice &c)
 {

@@ -121,6 +121,8 @@ static __global__ void __launch_bounds__(4 * UNITS, UNITS == 32)
     const weft__recurrence &r = all.of[blockIdx.y];
     constexpr int DEEP = forward_deep(UNITS), TILES = forward_tiles(C), KEPT = kept_of(UNITS, DEEP, TILES);
     DYN_SHARED(float, memory);
+    if (!is_here<has_code(BLOCKS, ARCH, 1, forward_bytes(C, UNITS))>(call))
+        return;
     float (*state)[SEQUENCES][UNITS + PAD] = (float (*)[SEQUENCES][UNITS + PAD])memory;
     float4 *rest = (float4 *)(memory + 2 * SEQUENCES * (UNITS + PAD));
     const who me = whoami();
@@ -179,6 +181,8 @@ static __global__ void __launch_bounds__(4 * UNITS, UNITS == 32)
                   WIDE = weft__gates(C) * UNITS + PAD;
     constexpr bool LATE = UNITS == 128;          /* else it would spill */
     DYN_SHARED(float, memory);
+    if (!is_here<has_code(BLOCKS, ARCH, 1, backward_bytes(C, UNITS))>(call))
+        return;
     float(*d)[WIDE] = (float(*)[WIDE])memory,
     (*part)[SEQUENCES][UNITS + PAD] = (float(*)[SEQUENCES][UNITS + PAD]) d[SEQUENCES];
     float4 *rest = (float4 *)part[2];

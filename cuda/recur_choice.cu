@@ -34,7 +34,7 @@ void recur_gave_up(weft__device *, unsigned) {}
 /* of others nothing is remembered, and they take a kernel a step */
 typedef struct gpu_facts {
     bool known;
-    int major, shared, multiprocessors;          /* shared: bytes that a block can have if it asks */
+    int shared, multiprocessors;                 /* shared: bytes that a block can have if it asks */
     double slower;                               /* than the clock that the times below are for */
     /* eights of sequences; -1: it cannot do that; 0: not asked yet */
     int at_once[CHOICES];
@@ -55,7 +55,6 @@ static gpu_facts *facts_of(const weft__device *d)
     if (f->known)
         return f;
     const double mhz = attribute_of(d, cudaDevAttrClockRate) / 1e3;
-    f->major = attribute_of(d, cudaDevAttrComputeCapabilityMajor);
     f->shared = attribute_of(d, cudaDevAttrMaxSharedMemoryPerBlockOptin);
     f->multiprocessors = attribute_of(d, cudaDevAttrMultiProcessorCount);
     f->slower = mhz > 0 ? 1980 / mhz : 1, f->known = true;
@@ -85,9 +84,9 @@ static bool lets(const gpu_facts *f, const way &w, bool cluster)
 static int ask(weft__device *d, const gpu_facts *f, const way &w, recur_way kind)
 {
     int n = 0;
-    const bool wide_clusters = f->major == 9 || f->major == 10;
-    if (w.bytes > (size_t)f->shared || (kind == CLUSTERS && f->major < 9) ||
-        (kind == GROUPS && wide_clusters) || !lets(f, w, kind == CLUSTERS))
+    cudaFuncAttributes code;
+    if (w.bytes > (size_t)f->shared || refused(cudaFuncGetAttributes(&code, w.kernel)) ||
+        !has_code(kind, code.ptxVersion, w.blocks, w.bytes) || !lets(f, w, kind == CLUSTERS))
         return -1;
     if (kind == BLOCKS)
         n = f->multiprocessors;

@@ -103,6 +103,8 @@ static __global__ void __launch_bounds__(BLOCK, 1)
     constexpr int UNITS = BLOCKS * OWN, DEEP = forward_deep(BLOCKS), TILES = forward_tiles(C);
     DYN_SHARED(float, memory);
     SHARED(link, channel);
+    if (!is_here<has_code(CLUSTERS, ARCH, BLOCKS, forward_bytes(C, BLOCKS))>(call))
+        return;
     float (*state)[UNITS][SEQUENCES] = (float (*)[UNITS][SEQUENCES])memory;
     float4 (*desk)[BLOCK] = (float4 (*)[BLOCK])state[2], *rest = desk[2];
     const who me = whoami_here();
@@ -166,6 +168,8 @@ static __global__ void __launch_bounds__(BLOCK, 1)
     constexpr int DEEP = backward_deep(C), TILES = backward_tiles(BLOCKS);
     DYN_SHARED(float, memory);
     SHARED(link, channel);
+    if (!is_here<has_code(CLUSTERS, ARCH, BLOCKS, backward_bytes(C, BLOCKS))>(call))
+        return;
     float (*d)[weft__gates(C) * OWN][SEQUENCES] = (float (*)[weft__gates(C) * OWN][SEQUENCES])memory;
     /* of dh, from each block */
     float (*part)[BLOCKS][OWN][SEQUENCES] = (float (*)[BLOCKS][OWN][SEQUENCES])d[2];

@@ -11,20 +11,6 @@
 #ifndef WEFT_DOUBLE
 #include "cuda/recur_wide.h"
 
-/* Where clusters may have sixteen blocks nobody needs this, and there is no code for it. */
-#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900 && __CUDA_ARCH__ < 1200
-enum { CODE = 0 };
-#else
-enum { CODE = 1 };
-#endif
-/* who starts it there is told, as of a wait in vain */
-__device__ static inline bool has_code(const recur_call &call)
-{
-    if (!CODE)
-        atomicExch(call.cell, call.number);
-    return CODE;
-}
-
 /* beside the weights that no register holds */
 __host__ __device__ constexpr size_t forward_bytes(int blocks)
 {
@@ -170,7 +156,7 @@ static __global__ void __launch_bounds__(BLOCK, 1)
     constexpr int DEEP = forward_deep(BLOCKS), TILES = forward_tiles(C);
     DYN_SHARED(float, memory);
     SHARED(given_up_in, unsigned[2]);
-    if (!has_code(call))
+    if (!is_here<has_code(GROUPS, ARCH, BLOCKS, forward_bytes(BLOCKS))>(call))
         return;
     forward_block b = {};
     b.state = (float (*)[SEQUENCES])memory, b.desk = (float4 *)b.state[BLOCKS * OWN];
@@ -253,7 +239,7 @@ static __global__ void __launch_bounds__(BLOCK, 1)
     constexpr int DEEP = backward_deep(C), TILES = backward_tiles(BLOCKS);
     DYN_SHARED(float, memory);
     SHARED(given_up_in, unsigned[2]);
-    if (!has_code(call))
+    if (!is_here<has_code(GROUPS, ARCH, BLOCKS, backward_bytes(C))>(call))
         return;
     backward_block<C> b = {};
     b.d = (float (*)[weft__gates(C) * OWN][SEQUENCES])memory;

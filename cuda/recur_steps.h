@@ -17,6 +17,20 @@
 #include "cuda/ptx.h"
 #include "cuda/recur.h"
 
+/* Which this is being compiled for. */
+#ifdef __CUDA_ARCH__
+enum { ARCH = __CUDA_ARCH__ / 10 };
+#else
+enum { ARCH = EVERY_ARCH };
+#endif
+/* Has this kernel code? Who starts it where it has none is told, as of a wait in vain. */
+template <bool HAS> __device__ static inline bool is_here(const recur_call &call)
+{
+    if (!HAS)
+        atomicExch(call.cell, call.number);
+    return HAS;
+}
+
 __host__ __device__ constexpr int forward_tiles(weft__cell c) { return weft__slots(c) > 1 ? 2 : 1; }
 
 /* ---- who a thread is: a unit of one sequence, or of two ---- */

@@ -119,6 +119,7 @@ catches "a sum over k that is divided"               blas.cu             's/of->
 catches "rows for company that replace a sum"        blas.cu             's/^        if \(p->add\)/        if (false)/'                   test_kernels 'kernels/gemm_of*'
 catches "lines that are thought to lie better"       blas.cu             's/\(step \| to_next\) \* sizeof/(to_next) * sizeof/'           test_kernels 'kernels/gemm'
 catches "one GPU's attributes taken for another's"   recur_choice.cu     's/facts\[d->index\]/facts[0]/'                           test_cuda_recur 'recur_choice/each_gpu*'
+catches "a kernel that the code has not"             recur_choice.cu     's/has_code\(kind, code.ptxVersion/has_code(kind, EVERY_ARCH/' test_cuda_recur 'recur_choice/made_for*'
 catches "the slowest way"                            recur_tune.cu       's/t->least\[way\] < t->least\[best\]/!(t->least[way] < t->least[best])/'  test_cuda_recur 'recur_choice/the_fast*'
 catches "a layer that is timed inside a graph"       recur_tune.cu       's/^    without_graphs\(d\);.*//'                              test_cuda_recur 'recur_choice/the_fast*'
 catches "a way that is timed and not kept"           recur_tune.cu       's/^    keep_finding\(d, OF_CLASSES.*//'                      test_cuda_recur 'recur_choice/the_fast*'

@@ -215,6 +215,19 @@ Test(recur_choice, a_crash_happens_once)
     cr_assert_eq(in_a_process(program, "WEFT_EMU_FAIL", "block_kernel"), TOLD);
     cr_assert_eq(in_a_process(program, "WEFT_EMU_FAIL", "block_kernel"), RIGHT);
 }
+/* What counts is which GPUs the code was made for: that for others lacks kernels that this one could run. */
+Test(recur_choice, made_for_other_gpus)
+{
+    setenv("WEFT_EMU_CC", "90", 1);
+    units = 300, kernel = "cluster_kernel";
+    cr_assert_eq(in_a_process(program, "WEFT_EMU_CODE", "90"), RIGHT | TAKEN);
+    cr_assert_eq(in_a_process(program, "WEFT_EMU_CODE", "80"), RIGHT);
+    kernel = "group_kernel";
+    cr_assert_eq(in_a_process(program, "WEFT_EMU_CODE", "80"), RIGHT | TAKEN);
+    setenv("WEFT_EMU_CC", "120", 1);
+    cr_assert_eq(in_a_process(program, "WEFT_EMU_CODE", "120"), RIGHT | TAKEN);
+    cr_assert_eq(in_a_process(program, "WEFT_EMU_CODE", "90"), RIGHT);
+}
 /* Where nothing may be asked, or nothing is answered, there is the general way. */
 Test(recur_choice, refused_queries_are_an_answer)
 {

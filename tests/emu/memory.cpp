@@ -363,16 +363,19 @@ cudaError_t cudaGetDriverEntryPointByVersion(const char *name, void **function, 
 }
 
 namespace emu {
-const Model &model()
+Model model()
 {
-    static const Model models[] = { { 90, 227 << 10, 16, true },  { 75, 64 << 10, 1, false },
-                                    { 80, 163 << 10, 1, true },   { 86, 99 << 10, 1, false },
-                                    { 100, 227 << 10, 16, true }, { 120, 99 << 10, 8, true } };
+    static const Model models[] = { { 90, 227 << 10, 16, 90 }, { 75, 64 << 10, 1, 0 },
+                                    { 80, 163 << 10, 1, 80 },  { 86, 99 << 10, 1, 0 },
+                                    { 89, 99 << 10, 1, 80 },   { 100, 227 << 10, 16, 100 },
+                                    { 120, 99 << 10, 8, 120 } };
     const int needed = setting("WEFT_EMU_CC", 90);
+    Model found = models[0];
     for (const Model &m : models)
         if (m.capability == needed)
-            return m;
-    return models[0];
+            found = m;
+    found.code = setting("WEFT_EMU_CODE", found.code);
+    return found;
 }
 } // namespace emu
 static int processors() { return emu::setting("WEFT_EMU_PROCESSORS", MULTIPROCESSORS); }

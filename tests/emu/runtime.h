@@ -184,9 +184,10 @@ void let_others();                               /* who is Locked lets other thr
 cudaError_t note(cudaError_t);                   /* becomes cudaGetLastError */
 cudaError_t &lost(int device);                   /* what every call of a lost device returns */
 int  current_device();
-/* shared: of a block, if it asks; cluster: most blocks, 1: has none; code: is there any for it? */
-struct Model { int capability, shared, cluster; bool code; };
-const Model &model();                            /* what WEFT_EMU_CC says: 75, 80, 90, 100, 120 */
+/* shared: of a block, if it asks; cluster: most blocks, 1: has none; code: the sm_ that it was made for, 0:
+ * there is none. */
+struct Model { int capability, shared, cluster, code; };
+Model model();                                   /* what WEFT_EMU_CC and WEFT_EMU_CODE say */
 bool on_device(const void *), pinned(const void *);
 size_t &held(int device), limit();               /* bytes that are taken; that there are */
 /* A piece of a pool's memory, which counts it as `all`: made, and not there; there, when the stream comes to

@@ -287,7 +287,7 @@ void weft_emu_until(cudaStream_t stream, bool (*done)(void *), void *user)
 cudaError_t cudaFuncGetAttributes(cudaFuncAttributes *a, const void *)
 {
     const emu::Model &model = emu::model();
-    *a = cudaFuncAttributes{ 0, 0, emu::MOST_THREADS, 64, 90, model.capability };
+    *a = cudaFuncAttributes{ 0, 0, emu::MOST_THREADS, 64, model.code, model.capability };
     return emu::note(model.code ? emu::lost(emu::current_device()) : cudaErrorNoKernelImageForDevice);
 }
 

@@ -161,7 +161,7 @@ const char *folder()
     const char *path = getenv("WEFT_EMU_PTX");
     return path && *path ? path : NULL;
 }
-Kernel *of(const emu::Launch &l) { return kernel_of(folder(), emu::model().capability, l.kernel); }
+Kernel *of(const emu::Launch &l) { return kernel_of(folder(), emu::model().code, l.kernel); }
 } // namespace
 
 const char *refused(const emu::Launch &l)
@@ -188,7 +188,7 @@ bool interpreted(emu::Launch &l)
     try {
         Kernel &k = *of(l);
         check_arguments(l, k);
-        say(k, emu::model().capability);
+        say(k, emu::model().code);
         Call c = { &k,
                    { l.grid.x, l.grid.y, l.grid.z },
                    { l.threads.x, l.threads.y, l.threads.z },
