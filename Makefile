@@ -80,13 +80,16 @@ CUDA_OBJ   := $(CUDA_SRC:%.cu=$(B)/%.o)
 EMU_OBJ    := $(CUDA_SRC:%.cu=$(B)/emu/%.o) $(patsubst tests/emu/%.cpp,$(B)/emu/%.o,$(filter-out %_test.cpp %/nccl.cpp,$(wildcard tests/emu/*.cpp))) $(patsubst tests/ptx/%.cpp,$(B)/emu/ptx/%.o,$(filter-out %_test.cpp,$(wildcard tests/ptx/*.cpp)))
 # As small as it gets. Whatever driver runs CUDA 13 can read that; of CUDA 12 some cannot.
 CUDA_COMPRESSED := $(if $(CUDA_SRC),$(if $(shell $(NVCC) --version 2>/dev/null | grep 'release 1[3-9]'),--compress-mode=size,-Xfatbin -compress-all))
-NVCC_FLAGS  = -std=c++17 -O3 -I. $(filter -D%,$(VFLAGS)) $(if $(WERROR),-Werror all-warnings) $(CUBLAS:%=-I%/include) -MMD -MP \
+NVCC_FLAGS  = -std=c++17 -O3 -I. $(filter -D%,$(VFLAGS)) $(if $(WERROR),-Werror all-warnings) $(CUBLAS:%=-I%/include) $(CUDA_NAMES) -MMD -MP \
               $(CUDA_COMPRESSED) \
               -Xcompiler -fPIC,-fvisibility=hidden,-Wall,-Wextra,-Wno-missing-field-initializers
-# Of a source without kernels, PTX of nothing: each architecture would cost as much as the host's code.
+CUDA_NAMES  = -DWEFT_CUDA_ARCHS=.$(subst $(space),.,$(strip $(CUDA_ARCHS))).
 CUDA_HOST   = $(if $(CUDA_SRC),$(shell grep -L __global__ $(CUDA_SRC)))
-NVCC_CODE   = $(foreach a,$(CUDA_ARCHS),-gencode arch=compute_$a$(comma)code=sm_$a) $(foreach a,$(CUDA_PTX),-gencode arch=compute_$a$(comma)code=compute_$a)
+# Sources without kernels get PTX of nothing: each architecture would cost as much as the host's code.
 NVCC_NONE   = -gencode arch=compute_$(firstword $(CUDA_ARCHS))$(comma)code=compute_$(firstword $(CUDA_ARCHS))
+# sm_100 has nothing that we use and sm_90 has not: its code is made from the same PTX.
+virtual     = $(patsubst 103,90,$(patsubst 100,90,$1))
+NVCC_CODE   = $(foreach a,$(CUDA_ARCHS),-gencode arch=compute_$(call virtual,$a)$(comma)code=sm_$a) $(foreach a,$(call virtual,$(CUDA_PTX)),-gencode arch=compute_$a$(comma)code=compute_$a)
 CUDA       := $(if $(filter none,$(NVCC))$(filter asan dasan tsan,$(V)),,$(if $(CUDA_SRC),$(B)/libweft_cuda.so))
 
 # What moves bytes between ranks, by Open MPI and by MPICH: libraries of their own, where their compilers are found. MPI=none: not.
@@ -103,6 +106,7 @@ everything: all $(TESTS) $(TOOLS) $(BENCH)
 
 # What was compiled by another command is compiled again.
 comma := ,
+space := $() $()
 STAMP := $(strip $(CC) $(filter-out -Werror,$(BASE)) $(CPPFLAGS) $(CFLAGS) $(VFLAGS))
 ifneq ($(STAMP),$(file <$(B)/flags))
 $(shell mkdir -p $(B))$(file >$(B)/flags,$(STAMP))
@@ -173,7 +177,7 @@ $(B)/libweft_cuda.so: $(CUDA_OBJ) core/install/plugin.map
 	$(call say,LINK)
 	$(Q)$(NVCC) $(NVCC_FLAGS) $(NVCC_CODE) -shared -cudart static -Xlinker --build-id -Xlinker --version-script=core/install/plugin.map -o $@ $(CUDA_OBJ) $(if $(CUBLAS),-L$(CUBLAS)/lib -l:$(notdir $(firstword $(wildcard $(CUBLAS)/lib/libcublasLt.so.*))) -Xlinker -rpath=$(CUBLAS)/lib,-lcublasLt)
 	$(if $(F64),@ln -sf $(@F) $(@D)/libweft_cuda_f64.so)
-EMU_FLAGS = -std=c++17 -ffp-contract=off -include tests/emu/cuda_emu.h -I. $(WARN_EMU) $(CFLAGS) $(VFLAGS) -fPIC -fvisibility=hidden -MMD -MP
+EMU_FLAGS = -std=c++17 -ffp-contract=off -include tests/emu/cuda_emu.h -I. $(WARN_EMU) $(CUDA_NAMES) $(CFLAGS) $(VFLAGS) -fPIC -fvisibility=hidden -MMD -MP
 WARN_EMU := -Wall -Wextra -Wno-missing-field-initializers $(if $(WERROR),-Werror)
 $(B)/emu/cuda/%.o: cuda/%.cu $(B)/flags | $(BUILD)/.needs-test
 	@mkdir -p $(@D)

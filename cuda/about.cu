@@ -29,12 +29,21 @@ static void say_device(page *p, const weft__device *d)
         attribute_of(d, cudaDevAttrClockRate) / 1000, (double)about.totalGlobalMem / 1e9,
         about.sharedMemPerBlockOptin >> 10);
 }
+/* Is there code for sm_N in the library, or did the driver make it from PTX? */
+static bool is_made_for(int n)
+{
+#define TEXT_OF(x) #x
+#define TEXT(x)    TEXT_OF(x)
+    char name[16];
+    snprintf(name, sizeof name, ".%d.", n);
+    return strstr(TEXT(WEFT_CUDA_ARCHS), name);              /* .80.90.100.120. */
+}
 static void say_code(page *p)
 {
     cudaFuncAttributes a;
     if (!code_found(&a))
         say(p, "code: the driver does not say which\n");
-    else if (a.ptxVersion < a.binaryVersion)
+    else if (!is_made_for(a.binaryVersion))
         say(p, "code: the driver's translation of PTX for sm_%d, made at the first start\n", a.ptxVersion);
     else
         say(p, "code: made for sm_%d\n", a.binaryVersion);

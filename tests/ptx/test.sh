@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # test.sh: the PTX that libweft_cuda.so is made from is executed, by the interpreter of tests/ptx in the emulation, for each of three
 # compute capabilities: the tests of kernels, of recurrent layers in each of their ways, and of attention. WHOLE=1: every test that can
-# run on a GPU, and the golden vectors; sm_100, too. Every kernel of the plug-in must have been among them. B: the build. CAPABILITIES, PROGRAMS: fewer.
+# run on a GPU, and the golden vectors. Every kernel of the plug-in must have been among them. B: the build. CAPABILITIES, PROGRAMS: fewer.
 set -u
 [ -n "$(ls "$B"/ptx/*.ptx 2>/dev/null)" ] || { echo "test.sh: no $B/ptx: make $B/libweft_cuda.so first"; exit 1; }
 grep -qw fma /proc/cpuinfo || { echo "skipped: the interpreter is compiled for a CPU with AVX2 and FMA"; exit 0; }
@@ -73,7 +73,7 @@ for t in "$B"/tests/test_*; do
     esac
 done
 [ -z "${WHOLE:-}" ] || programs+=("$B/tests/golden")
-capabilities=${CAPABILITIES:-80 90 ${WHOLE:+100 }120}
+capabilities=${CAPABILITIES:-80 90 120}
 for cc in $capabilities; do capability "$cc" ${PROGRAMS:-"${programs[@]}"}; done
 wait
 [ -n "${PROGRAMS:-}" ] || for cc in $capabilities; do kernels "$cc"; done
