@@ -18,8 +18,9 @@
  *     WEFT_EMU_REFUSE  the launch of such a kernel is refused
  *     WEFT_EMU_WRONG   such a kernel's tensor cores err; WEFT_EMU_LOSE: what it sends to other blocks never
  *                      comes
- *     WEFT_EMU_CC      75, 80, 86, 89, 90, 100, 120: the GPU's compute capability, with its shared memory and
- *                      clusters; for 75 and 86 there is no code, for 89 that of 80, for 100 of 90
+ *     WEFT_EMU_CC      75, 80, 86, 89, 90, 100, 110, 120: the GPU's compute capability, with its shared
+ *                      memory and clusters; for 75 and 86 there is no code, 89 runs that for 80, the
+ *                      code for 100 and what the driver makes for 110 are of the PTX of 90
  *     WEFT_EMU_CODE    80, 90, 120: the plug-in's code was made from PTX for this sm_ alone
  *     WEFT_EMU_SKIP    1: no kernel and no product is executed, so that a step's launches can be counted at
  *                      shapes that would take hours

@@ -368,7 +368,7 @@ Model model()
     static const Model models[] = { { 90, 227 << 10, 16, 90 }, { 75, 64 << 10, 1, 0 },
                                     { 80, 163 << 10, 1, 80 },  { 86, 99 << 10, 1, 0 },
                                     { 89, 99 << 10, 1, 80 },   { 100, 227 << 10, 16, 90 },
-                                    { 120, 99 << 10, 8, 120 } };
+                                    { 110, 227 << 10, 16, 90 }, { 120, 99 << 10, 8, 120 } };
     const int needed = setting("WEFT_EMU_CC", 90);
     Model found = models[0];
     for (const Model &m : models)

@@ -287,7 +287,10 @@ void weft_emu_until(cudaStream_t stream, bool (*done)(void *), void *user)
 cudaError_t cudaFuncGetAttributes(cudaFuncAttributes *a, const void *)
 {
     const emu::Model &model = emu::model();
-    *a = cudaFuncAttributes{ 0, 0, emu::MOST_THREADS, 64, model.code, model.capability };
+    /* sm_89 runs what was made for sm_80; that for sm_100 was made from PTX of 90 */
+    const bool as_made = model.code / 10 == model.capability / 10;
+    *a = cudaFuncAttributes{ 0, 0, emu::MOST_THREADS, 64, model.code,
+                             as_made ? model.code : model.capability };
     return emu::note(model.code ? emu::lost(emu::current_device()) : cudaErrorNoKernelImageForDevice);
 }
 
