@@ -12,6 +12,7 @@ import gpu_model
 LOCAL = {"finish_each", "unary_each", "flat_each", "rows_each"}      # sines of large angles keep their digits there
 FFMA = 80                                       # of a step's activations, at most; a product by hand has hundreds
 LONG_DIVISIONS = 90                             # kernels that divide 64-bit integers in a loop, at most
+RNNS, GRU, LSTM = (0, 1), 2, 3                  # of core/cells.def
 STEPS = re.compile(r"^(forward|backward)_(steps|cluster|group)$")
 
 
@@ -21,7 +22,8 @@ class Kernel:
         found = re.match(r"(?:void )?(\w+)(?:<\(weft__cell\)(\d), (true|false), (\d+)>)?", signature)
         self.name, cell, reset, self.size = found[1], found[2], found[3], int(found[4] or 0)
         self.title = signature.split("(weft__recurrence")[0].replace("void ", "").replace("(weft__cell)", "")
-        self.is_lstm, self.reset = cell == "3", reset == "true"
+        self.cell, self.reset = int(cell or -1), reset == "true"
+        self.is_lstm = self.cell == LSTM
         self.loops = [(to, at) for at, op, rest in code if op.startswith("BRA")
                       for to in [target(rest)] if to is not None and to < at]
 
@@ -79,16 +81,21 @@ def faults_of_steps(k):
     return faults
 
 
-def has_code(k, arch):                          # else it is a trap, or tells of its distress
+def has_code(k, arch):                          # as recur.h has it; else it only tells of its distress
+    wide = 90 <= arch < 120
     if k.name.endswith("cluster"):
-        return arch >= 90
-    return not k.name.endswith("group") or arch < 90 or arch >= 120
+        return wide or arch >= 120 and k.size <= 8
+    if k.name.endswith("group"):
+        return not wide
+    return wide or k.size < 128 or k.cell in RNNS or arch == 80 and k.cell == GRU and k.name.startswith("backward")
 
 
 def faults(all_kernels, arch):
     for k in all_kernels:
-        runs = STEPS.match(k.name) and has_code(k, arch)
-        of = faults_of_steps(k) if runs else []
+        is_steps = STEPS.match(k.name)
+        of = faults_of_steps(k) if is_steps and has_code(k, arch) else []
+        if is_steps and not has_code(k, arch) and count(k.code, "HMMA"):
+            of.append("code that no such GPU can run")
         if count(k.code, ("STL", "LDL")) and k.name not in LOCAL:
             of.append("local memory")
         yield from (f"{k.title}: {what}" for what in of)
