@@ -211,8 +211,7 @@ static __global__ void __launch_bounds__(4 * UNITS, UNITS == 32)
                                 sum);
         for (int j = 0; j < 4; j++)
             part[me.warp % 2][me.sequence + j % 2][me.warp / 2 * 16 + me.group + j / 2 * 8] = sum[0][j];
-        /* once more: that of x would be a register too many in the product */
-        for (int q = 0; q < 2; q++)
+        for (int q = 0; q < 2; q++)         /* once more: kept, it is a register too many in the product */
             begins[q] = RESET ? begins_at(r, now, me.sequence + q) : (int)WEFT__ON;
         __syncthreads();
         for (int q = 0; q < 2; q++) {

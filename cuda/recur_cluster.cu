@@ -171,8 +171,7 @@ static __global__ void __launch_bounds__(BLOCK, 1)
     if (!is_here<has_code(CLUSTERS, ARCH, BLOCKS, backward_bytes(C, BLOCKS))>(call))
         return;
     float (*d)[weft__gates(C) * OWN][SEQUENCES] = (float (*)[weft__gates(C) * OWN][SEQUENCES])memory;
-    /* of dh, from each block */
-    float (*part)[BLOCKS][OWN][SEQUENCES] = (float (*)[BLOCKS][OWN][SEQUENCES])d[2];
+    float (*part)[BLOCKS][OWN][SEQUENCES] = (float (*)[BLOCKS][OWN][SEQUENCES])d[2];   /* dh, of each block */
     float4 *rest = (float4 *)part[2];
     const who me = whoami_here();
     const int steps = steps_of(r, me.first), rank = (int)cluster_rank();
