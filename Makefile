@@ -85,8 +85,9 @@ NVCC_FLAGS  = -std=c++17 -O3 -I. $(filter -D%,$(VFLAGS)) $(if $(WERROR),-Werror 
               -Xcompiler -fPIC,-fvisibility=hidden,-Wall,-Wextra,-Wno-missing-field-initializers
 CUDA_NAMES  = -DWEFT_CUDA_ARCHS=.$(subst $(space),.,$(strip $(CUDA_ARCHS))).
 CUDA_HOST   = $(if $(CUDA_SRC),$(shell grep -L __global__ $(CUDA_SRC)))
-# Sources without kernels get PTX of nothing: each architecture would cost as much as the host's code.
-NVCC_NONE   = -gencode arch=compute_$(firstword $(CUDA_ARCHS))$(comma)code=compute_$(firstword $(CUDA_ARCHS))
+# Sources without kernels get PTX of nothing, which any GPU takes: each architecture would cost as much as the host's code.
+oldest      = $(firstword $(filter 8%,$(CUDA_ARCHS)) $(filter 9%,$(CUDA_ARCHS)) $(CUDA_ARCHS))
+NVCC_NONE   = -gencode arch=compute_$(oldest)$(comma)code=compute_$(oldest)
 # sm_100 has nothing that we use and sm_90 has not: its code is made from the same PTX.
 virtual     = $(patsubst 103,90,$(patsubst 100,90,$1))
 NVCC_CODE   = $(foreach a,$(CUDA_ARCHS),-gencode arch=compute_$(call virtual,$a)$(comma)code=sm_$a) $(foreach a,$(call virtual,$(CUDA_PTX)),-gencode arch=compute_$a$(comma)code=compute_$a)

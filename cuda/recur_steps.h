@@ -1,5 +1,5 @@
-/* recur_steps.h - what the two persistent ways through a recurrent layer share, recur_block.cu and
- * recur_cluster.cu: which thread has which unit of which sequences, what a step reads and writes, products of
+/* recur_steps.h - what all kernels for all steps of a recurrent layer share, in recur_block.cu,
+ * recur_cluster.cu and recur_group.cu: which thread has which unit of which sequences, what a step reads and writes, products of
  * three halves. Float only.
  *
  * A step is a product of tensor cores with the weights on the left and eight sequences as columns. Forward, a
@@ -17,7 +17,7 @@
 #include "cuda/ptx.h"
 #include "cuda/recur.h"
 
-/* Which this is being compiled for. */
+/* What this is compiled for: one architecture after the other, or the emulation. */
 #ifdef __CUDA_ARCH__
 enum { ARCH = __CUDA_ARCH__ / 10 };
 #else

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # sass.sh [--table]: the machine code of the GPU's back end, which only ptxas knows, is read for what PTX cannot show: local memory, steps of
-# recurrent layers without tensor cores, with products by hand, long divisions, or with a whole cache thrown away. The same code with such a
-# fault put in must be refused. B: the build; CUDA_ARCHS. The disassembler is the toolkit's or PyPI's, in a folder beside other caches. A part
-# of `make nightly`. --table: instructions of a step, for docs/design/cuda.md.
+# recurrent layers without tensor cores, with products by hand, long divisions, or with a whole cache thrown away, and kernels that no such
+# GPU can run. The same code with such a fault put in must be refused. B: the build; CUDA_ARCHS. The disassembler is the toolkit's or PyPI's,
+# in a folder beside other caches. A part of `make nightly`. --table: instructions of a step, for docs/design/cuda.md.
 set -u
 library=$B/libweft_cuda.so tools=${XDG_CACHE_HOME:-$HOME/.cache}/weft/sass
 skipped() { echo "skipped: the machine code of GPUs: $1"; exit 0; }
@@ -40,6 +40,10 @@ for arch in ${CUDA_ARCHS:-80 90 100 120}; do
     planted "a cache that is thrown away in each step"   's/ MUFU\.EX2 .*;/ CCTL.IVALL ;/'               'in a step and in no wait'
     planted "a step that is longer than the estimate"    '/ LOP3/{p;p;p;p;p;p;p;p;p}'                 'which the estimate thinks done'
     planted "a long division in each step"               's/ MUFU\.RCP / I2F.U64.RP /'                  'are divided in a step'
+    arch=80                             # an H100's code in an A100's place: it has clusters, and no groups
+    planted "code for GPUs that cannot run it"           ''                                            '_cluster.*: code that no such GPU can run'
+    planted "no code for GPUs that could"                ''                                            '_group.*: no loop over steps'
+    arch=90
 done
 echo "$good of $all checks of the GPU's machine code hold"
 [ "$good" = "$all" ]
