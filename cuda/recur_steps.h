@@ -1,6 +1,6 @@
 /* recur_steps.h - what all kernels for all steps of a recurrent layer share, in recur_block.cu,
- * recur_cluster.cu and recur_group.cu: which thread has which unit of which sequences, what a step reads and writes, products of
- * three halves. Float only.
+ * recur_cluster.cu and recur_group.cu: which thread has which unit of which sequences, what a step reads and
+ * writes, products of three halves. Float only.
  *
  * A step is a product of tensor cores with the weights on the left and eight sequences as columns. Forward, a
  * warp has eight units: the rows of its two 16-row tiles are their slots 0 and 1, 2 and 3. The layout of
