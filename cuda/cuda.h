@@ -38,6 +38,18 @@ static inline cudaError_t launch_as(const cudaLaunchAttribute *as, unsigned coun
 #include "core/kernels.h"
 #include "core/shared/philox.h"
 
+/* ---- architectures ---- */
+/* A source that asks for ARCH, sm_ARCH, or has what only some architectures have, is compiled for one after
+ * the other and is named in the Makefile's CUDA_EACH. The others are compiled once, for all. */
+enum { EVERY_ARCH = 0 };                         /* the emulation's code, and the host's */
+#ifndef WEFT_ONCE
+#ifdef __CUDA_ARCH__
+enum { ARCH = __CUDA_ARCH__ / 10 };
+#else
+enum { ARCH = EVERY_ARCH };
+#endif
+#endif
+
 /* ---- the kernels' names ---- */
 /* K(fill) is weft_cuda_fill; a wrong signature or a forgotten one does not compile or link. */
 #define K(name) weft_cuda_##name

@@ -101,7 +101,6 @@ typedef struct choice { recur_way way; weft__cell cell; bool reset, back; int si
 /* Whether there is code of such a kernel in what is compiled for sm_ARCH: none of one that wants more shared
  * memory, or more blocks in a cluster, than GPUs of that kind have, and of groups only where clusters cannot
  * have sixteen blocks. */
-enum { EVERY_ARCH = 0 };                         /* the emulation's code */
 __host__ __device__ constexpr bool has_code(recur_way kind, int arch, int blocks, size_t bytes)
 {
     const bool wide = arch >= 90 && arch < 120;
@@ -120,6 +119,11 @@ static inline choice choice_of(int number)
     const int i = number % OF_A_CELL, kind = number / OF_A_CELL;
     return choice{ (recur_way)(BLOCKS + kind / WEFT__CELLS), (weft__cell)(kind % WEFT__CELLS), i / 6 != 0,
                    i / 3 % 2 != 0, i % 3 };
+}
+/* Whose kernels those of a cell are: both plain RNNs share theirs, which read the layer's activation. */
+__host__ __device__ constexpr weft__cell kernels_of(weft__cell c)
+{
+    return c == WEFT__rnn_relu ? WEFT__rnn_tanh : c;
 }
 /* Whether there are such kernels for a cell. */
 static inline bool is_persistent(weft__cell cell)

@@ -17,12 +17,6 @@
 #include "cuda/ptx.h"
 #include "cuda/recur.h"
 
-/* What this is compiled for: one architecture after the other, or the emulation. */
-#ifdef __CUDA_ARCH__
-enum { ARCH = __CUDA_ARCH__ / 10 };
-#else
-enum { ARCH = EVERY_ARCH };
-#endif
 /* Has this kernel code? Who starts it where it has none is told, as of a wait in vain. */
 template <bool HAS> __device__ static inline bool is_here(const recur_call &call)
 {
@@ -144,6 +138,23 @@ __device__ static float forward_weight(const weft__recurrence &r, const who &me,
     return 0;
 }
 
+/* ---- cells, of which both plain RNNs have one kernel ---- */
+__device__ static inline bool has_relu(const weft__recurrence &r) { return r.cell == WEFT__rnn_relu; }
+template <weft__cell C>
+__device__ static inline float forward_cell_of(const weft__recurrence &r, float (&slot)[4], float before,
+                                               float &c)
+{
+    return C == WEFT__rnn_tanh && has_relu(r) ? forward_cell<WEFT__rnn_relu>(slot, before, c) :
+                                                forward_cell<C>(slot, before, c);
+}
+template <weft__cell C>
+__device__ static inline float backward_cell_of(const weft__recurrence &r, float (&slot)[4], float before,
+                                                float c, float dh, float &dc)
+{
+    return C == WEFT__rnn_tanh && has_relu(r) ? backward_cell<WEFT__rnn_relu>(slot, before, c, dh, dc) :
+                                                backward_cell<C>(slot, before, c, dh, dc);
+}
+
 /* ---- forward: of a thread's Q sequences ---- */
 /* The sums of the inputs, as the product lays out its own; a slot that only h has a part in begins with
  * its bias. */
@@ -168,7 +179,7 @@ __device__ static void forward_unit(const weft__recurrence &r, const who &me, co
     float slot[4], c_new = c;
     for (int k = 0; k < 4; k++)
         slot[k] = k < 2 * TILES ? sum[k / 2 % TILES][k % 2 * 2 + q] : 0;
-    const float h_new = forward_cell<C>(slot, has_c(C) ? c : h, c_new);
+    const float h_new = forward_cell_of<C>(r, slot, has_c(C) ? c : h, c_new);
     if (me.sequence + q >= at.live || me.unit >= H)
         return;
     h = computed_operand(h_new), c = c_new;
@@ -226,7 +237,7 @@ __device__ static void backward_unit(const weft__recurrence &r, const who &me, c
     if (RESET && x.begins != WEFT__ON)         /* loaded late: ahead, each step would wait for its `begins` */
         x.before = first_state(r, has_c(C) ? r.c0 : r.h0, x.begins, me.unit);
     dc += x.dc;
-    dh = backward_cell<C>(x.slot, x.before, x.c, dh + x.dh, dc);
+    dh = backward_cell_of<C>(r, x.slot, x.before, x.c, dh + x.dh, dc);
     for (int k = 0; k < weft__slots(C); k++)
         x.slot[k] = computed_operand(x.slot[k]);
     for (int k = 0; k < weft__slots(C); k++)

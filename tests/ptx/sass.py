@@ -12,7 +12,7 @@ import gpu_model
 LOCAL = {"finish_each", "unary_each", "flat_each", "rows_each"}      # sines of large angles keep their digits there
 FFMA = 80                                       # of a step's activations, at most; a product by hand has hundreds
 LONG_DIVISIONS = 90                             # kernels that divide 64-bit integers in a loop, at most
-RNNS, GRU, LSTM = (0, 1), 2, 3                  # of core/cells.def
+RNN, GRU, LSTM = 0, 2, 3                       # of core/cells.def; both plain RNNs have one kernel
 STEPS = re.compile(r"^(forward|backward)_(steps|cluster|group)$")
 
 
@@ -87,7 +87,7 @@ def has_code(k, arch):                          # as recur.h has it; else it onl
         return wide or arch >= 120 and k.size <= 8
     if k.name.endswith("group"):
         return not wide
-    return wide or k.size < 128 or k.cell in RNNS or arch == 80 and k.cell == GRU and k.name.startswith("backward")
+    return wide or k.size < 128 or k.cell == RNN or arch == 80 and k.cell == GRU and k.name.startswith("backward")
 
 
 def faults(all_kernels, arch):
