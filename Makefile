@@ -84,13 +84,18 @@ NVCC_FLAGS  = -std=c++17 -O3 -I. $(filter -D%,$(VFLAGS)) $(if $(WERROR),-Werror 
               $(CUDA_COMPRESSED) \
               -Xcompiler -fPIC,-fvisibility=hidden,-Wall,-Wextra,-Wno-missing-field-initializers
 CUDA_NAMES  = -DWEFT_CUDA_ARCHS=.$(subst $(space),.,$(strip $(CUDA_ARCHS))).
+# Sources that ask for the architecture are compiled for each, as cuda.h says. Of the others nvcc's PTX for the oldest is everyone's: that for
+# 90 is the same, that for 120 has its loops unrolled, no more. sm_100 has nothing that we use and sm_90 has not. Without kernels there is
+# PTX of nothing.
+CUDA_EACH  := $(addprefix cuda/,attention.cu device.cu recur_block.cu recur_cluster.cu recur_group.cu)
 CUDA_HOST   = $(if $(CUDA_SRC),$(shell grep -L __global__ $(CUDA_SRC)))
-# Sources without kernels get PTX of nothing, which any GPU takes: each architecture would cost as much as the host's code.
-oldest      = $(firstword $(filter 8%,$(CUDA_ARCHS)) $(filter 9%,$(CUDA_ARCHS)) $(CUDA_ARCHS))
-NVCC_NONE   = -gencode arch=compute_$(oldest)$(comma)code=compute_$(oldest)
-# sm_100 has nothing that we use and sm_90 has not: its code is made from the same PTX.
 virtual     = $(patsubst 103,90,$(patsubst 100,90,$1))
-NVCC_CODE   = $(foreach a,$(CUDA_ARCHS),-gencode arch=compute_$(call virtual,$a)$(comma)code=sm_$a) $(foreach a,$(call virtual,$(CUDA_PTX)),-gencode arch=compute_$a$(comma)code=compute_$a)
+oldest      = $(call virtual,$(firstword $(filter 8%,$(CUDA_ARCHS)) $(filter 9%,$(CUDA_ARCHS)) $(CUDA_ARCHS)))
+gencode     = -gencode arch=compute_$1$(comma)code=$2_$3
+NVCC_EACH   = $(foreach a,$(CUDA_ARCHS),$(call gencode,$(call virtual,$a),sm,$a)) $(foreach a,$(call virtual,$(CUDA_PTX)),$(call gencode,$a,compute,$a))
+NVCC_HOST   = -DWEFT_ONCE $(call gencode,$(oldest),compute,$(oldest))
+NVCC_ONCE   = $(NVCC_HOST) $(foreach a,$(CUDA_ARCHS),$(call gencode,$(oldest),sm,$a))
+nvcc_code   = $(if $(filter $1,$(CUDA_EACH)),$(NVCC_EACH),$(if $(filter $1,$(CUDA_HOST)),$(NVCC_HOST),$(NVCC_ONCE)))
 CUDA       := $(if $(filter none,$(NVCC))$(filter asan dasan tsan,$(V)),,$(if $(CUDA_SRC),$(B)/libweft_cuda.so))
 
 # What moves bytes between ranks, by Open MPI and by MPICH: libraries of their own, where their compilers are found. MPI=none: not.
@@ -112,7 +117,7 @@ STAMP := $(strip $(CC) $(filter-out -Werror,$(BASE)) $(CPPFLAGS) $(CFLAGS) $(VFL
 ifneq ($(STAMP),$(file <$(B)/flags))
 $(shell mkdir -p $(B))$(file >$(B)/flags,$(STAMP))
 endif
-CUDA_STAMP := $(strip $(NVCC) $(filter-out -Werror all-warnings,$(NVCC_FLAGS)) $(NVCC_CODE) --keep)
+CUDA_STAMP := $(strip $(NVCC) $(filter-out -Werror all-warnings,$(NVCC_FLAGS)) $(NVCC_EACH) $(NVCC_ONCE) $(CUDA_EACH) --keep)
 ifneq ($(CUDA),)
 ifneq ($(CUDA_STAMP),$(file <$(B)/cuda_flags))
 $(shell mkdir -p $(B))$(file >$(B)/cuda_flags,$(CUDA_STAMP))
@@ -172,11 +177,12 @@ $(B)/cuda/%.o: cuda/%.cu $(B)/cuda_flags
 	@mkdir -p $(@D)
 	$(call say,NVCC)
 	$(Q)rm -rf $(@:.o=.kept) && mkdir -p $(@:.o=.kept) $(B)/ptx
-	$(Q)$(NVCC) $(NVCC_FLAGS) $(if $(filter $<,$(CUDA_HOST)),$(NVCC_NONE),$(NVCC_CODE)) --keep --keep-dir $(@:.o=.kept) -Xptxas -v -c -o $@ $< 2>$(@:.o=.usage) || { cat $(@:.o=.usage); exit 1; }
-	$(Q)for p in $(@:.o=.kept)/*.ptx; do mv $$p $(B)/ptx/$(*F).$$(sed -n 's/^.target sm_//p' $$p).ptx; done && rm -r $(@:.o=.kept)
+	$(Q)$(NVCC) $(NVCC_FLAGS) $(call nvcc_code,$<) --keep --keep-dir $(@:.o=.kept) -Xptxas -v -c -o $@ $< 2>$(@:.o=.usage) || { cat $(@:.o=.usage); exit 1; }
+	$(Q)rm -f $(B)/ptx/$(*F).*.ptx && for p in $(@:.o=.kept)/*.ptx; do mv $$p $(B)/ptx/$(*F).$$(sed -n 's/^.target sm_//p' $$p).ptx; done && rm -r $(@:.o=.kept)
+	$(Q)cd $(B)/ptx && for a in $(call virtual,$(CUDA_ARCHS)); do [ -e $(*F).$$a.ptx ] || ln -s $(*F).$(oldest).ptx $(*F).$$a.ptx; done
 $(B)/libweft_cuda.so: $(CUDA_OBJ) core/install/plugin.map
 	$(call say,LINK)
-	$(Q)$(NVCC) $(NVCC_FLAGS) $(NVCC_CODE) -shared -cudart static -Xlinker --build-id -Xlinker --version-script=core/install/plugin.map -o $@ $(CUDA_OBJ) $(if $(CUBLAS),-L$(CUBLAS)/lib -l:$(notdir $(firstword $(wildcard $(CUBLAS)/lib/libcublasLt.so.*))) -Xlinker -rpath=$(CUBLAS)/lib,-lcublasLt)
+	$(Q)$(NVCC) $(NVCC_FLAGS) $(NVCC_EACH) -shared -cudart static -Xlinker --build-id -Xlinker --version-script=core/install/plugin.map -o $@ $(CUDA_OBJ) $(if $(CUBLAS),-L$(CUBLAS)/lib -l:$(notdir $(firstword $(wildcard $(CUBLAS)/lib/libcublasLt.so.*))) -Xlinker -rpath=$(CUBLAS)/lib,-lcublasLt)
 	$(if $(F64),@ln -sf $(@F) $(@D)/libweft_cuda_f64.so)
 EMU_FLAGS = -std=c++17 -ffp-contract=off -include tests/emu/cuda_emu.h -I. $(WARN_EMU) $(CUDA_NAMES) $(CFLAGS) $(VFLAGS) -fPIC -fvisibility=hidden -MMD -MP
 WARN_EMU := -Wall -Wextra -Wno-missing-field-initializers $(if $(WERROR),-Werror)

@@ -11,11 +11,7 @@ enum {
 };
 /* Two blocks on a multiprocessor at least, which is 128 registers; for sm_120 that would be a few too few
  * in memory. */
-#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 1200
-#define TILED __launch_bounds__(SIDE * SIDE, 1)
-#else
-#define TILED __launch_bounds__(SIDE * SIDE, 2)
-#endif
+#define TILED __launch_bounds__(SIDE * SIDE, ARCH >= 120 ? 1 : 2)
 typedef struct __align__(16) few { real x[EACH]; } few;          /* neighbours, read at once */
 /* of a block, in shared memory; + 1: no two threads of a row in one bank */
 typedef struct room {

@@ -35,11 +35,6 @@ enum { FOLDED = 4 };
 
 #ifndef WEFT_EMULATED                            /* tests/emu/cores.h has the same names */
 #define PTX __device__ static __forceinline__
-#if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 900
-#define SM90(...) asm volatile(__VA_ARGS__)
-#else
-#define SM90(...) __trap()
-#endif
 
 /* ---- launches of blocks that wait for each other ---- */
 /* LAUNCH_RAW with the size of a cluster, or of a grid that runs all at once. */
@@ -137,6 +132,12 @@ PTX void cp_async_commit() { asm volatile("cp.async.commit_group;" ::: "memory")
 /* Until all of this thread's groups but the last N are there; the other threads need a barrier after it. */
 template <int N> PTX void cp_async_wait() { asm volatile("cp.async.wait_group %0;" :: "n"(N) : "memory"); }
 
+#ifndef WEFT_ONCE                                /* of sm_90 and later */
+#if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 900
+#define SM90(...) asm volatile(__VA_ARGS__)
+#else
+#define SM90(...) __trap()
+#endif
 /* ---- barriers in shared memory ---- */
 /* A phase is over when `count` have arrived and as many bytes as were expected have come. */
 PTX void mbarrier_init(uint64_t *b, unsigned count)
@@ -216,6 +217,8 @@ PTX void st_async(float4 *mine, uint64_t *barrier, unsigned rank, float4 v)
          "f"(v.x), "f"(v.y), "f"(v.z), "f"(v.w), "r"(cluster_address(barrier, rank))
          : "memory");
 }
+#undef SM90
+#endif
 
 /* ---- polling ---- */
 PTX unsigned load_acquire(const unsigned *p)
@@ -240,13 +243,14 @@ PTX uint64_t load_word(const uint64_t *p)
 /* between two looks at a word that has not come */
 PTX void look_again() {}
 #undef PTX
-#undef SM90
 #endif
 
+#ifndef WEFT_ONCE
 __device__ static __forceinline__ void mbarrier_wait(uint64_t *b, unsigned parity)
 {
     while (!mbarrier_try_wait(b, parity)) {}
 }
+#endif
 
 /* As LAUNCH, in clusters of so many blocks. */
 #define LAUNCH_CLUSTER(d, kernel, grid, threads, shared, cluster, ...)                                       \

@@ -58,6 +58,8 @@ banned() {
     grep -nE '(^|[^_a-zA-Z.>])(abort|exit|_exit|assert)\(' $(files $folders)
 }
 environment() { grep -nE '(^|[^_a-zA-Z])getenv *\(' $(files $folders); }      # it is a stranger's where a program is setuid
+# What asks in another way is not noticed where it is compiled once, for all.
+architectures() { grep -n '__CUDA_ARCH__' cuda/* | grep -vE '^cuda/(cuda|ptx)\.h:'; }
 exports() { bash tests/exports.sh compare; }
 public_functions_are_tested() {
     for f in $(bash tests/exports.sh declared); do
@@ -143,6 +145,7 @@ rule "no file of the library over 400 lines, none over 500" file_sizes
 rule "functions: median 9, nine of ten 20, none over 40 lines (CUDA: 50)" function_sizes
 rule "no banned functions" banned
 rule "no getenv in the library, secure_getenv" environment
+rule "kernels ask for the architecture by ARCH" architectures
 rule "exported symbols are the declared ones" exports
 rule "every public function is in a test or an example" public_functions_are_tested
 rule "every public function is in docs/api.md" functions_have_their_row

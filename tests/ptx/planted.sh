@@ -46,7 +46,7 @@ plant() {                               # EXPECTED CC WHAT [HEADER:]FILE SED TES
 export WEFT_RECUR=general
 plant caught 90 "a kernel that reads the host's numbers"        recur.cu                's/step_at\(r, r.live.device, r.start.device, t\)/step_at(r, r.live.host, r.start.host, t)/'   test_rnn_rows
 plant caught 90 "attention that reads the host's offsets"       attention.h:attention.cu 's/= a.q_offset.device\[s\]/= a.q_offset.host[s]/'  test_attention
-plant caught 80 "a kernel bounded to fewer threads"             attention_tile.h:attention.cu 's/__launch_bounds__\(SIDE \* SIDE, 2\)/__launch_bounds__(SIDE * SIDE \/ 2, 2)/'  test_kernels 'kernels/attention'
+plant caught 80 "a kernel bounded to fewer threads"             attention_tile.h:attention.cu 's/__launch_bounds__\(SIDE \* SIDE, /__launch_bounds__(SIDE * SIDE \/ 2, /'  test_kernels 'kernels/attention'
 plant caught 90 "fragments of attention in each other's place"  ptx.h:attention_cores.cu 's/"r"\(a\[0\]\), "r"\(a\[1\]\), "r"\(a\[2\]\)/"r"(a[0]), "r"(a[2]), "r"(a[1])/'  test_attention_cores '*/are*'
 plant caught 80 "values that an A100's tensor cores add up"     attention_cores.h:attention_cores.cu 's/mma_tf32\(part, x\[k\], y\)/mma_tf32(sum[d], x[k], y)/'  test_attention_cores '*/long*'
 plant caught 80 "a row alone that is fused"                     nests.cu                's/onto\(&to\[e\], add, unfused\((.*)\)\)\)$/onto(\&to[e], add, (\1)))/'  test_kernels_places '*/a_row*'
