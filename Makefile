@@ -286,7 +286,7 @@ starve: $(B)/examples/g2p $(B)/tests/starve_malloc.so
 nightly:
 	@$(MAKE) --no-print-directory V=dasan $(addprefix $(BUILD)/dasan/tests/,test_recur test_ops test_rnn)
 	@set -e; for t in test_recur test_ops test_rnn; do $(BUILD)/dasan/tests/$$t; done
-	@WHOLE=1 WEFT_LIMIT=900 $(MAKE) --no-print-directory V=asan test-cuda
+	@WHOLE=1 WEFT_LIMIT=1800 $(MAKE) --no-print-directory V=asan test-cuda
 	@$(MAKE) --no-print-directory hunt PROGRAMS=10000 SEED=$(or $(SEED),1)
 	@$(MAKE) --no-print-directory kill KILLS=200
 	@$(MAKE) --no-print-directory starve LONG=1
