@@ -245,24 +245,6 @@ PTX void look_again() {}
 #undef PTX
 #endif
 
-#ifndef WEFT_ONCE
-__device__ static __forceinline__ void mbarrier_wait(uint64_t *b, unsigned parity)
-{
-    while (!mbarrier_try_wait(b, parity)) {}
-}
-#endif
-
-/* As LAUNCH, in clusters of so many blocks. */
-#define LAUNCH_CLUSTER(d, kernel, grid, threads, shared, cluster, ...)                                       \
-    do {                                                                                                     \
-        if (!(d)->failure[0]) {                                                                              \
-            launched(                                                                                        \
-                d,                                                                                           \
-                LAUNCH_CLUSTER_RAW(kernel, grid, dim3(threads), shared, stream_of(d), cluster, __VA_ARGS__), \
-                __func__);                                                                                   \
-        }                                                                                                    \
-    } while (0)
-
 /* All blocks of a LAUNCH_COOP_RAW wait for each other. The counter is 0 before the launch. */
 __device__ static __forceinline__ void grid_sync(unsigned *counter)
 {

@@ -58,7 +58,7 @@ static __global__ void exchanges(float *out)
             mbarrier_arrive_expect(&full[i % 2], size * sizeof(float4));
         if (threadIdx.x < size)
             st_async(&place[i % 2][rank], &full[i % 2], threadIdx.x, make_float4(seen, 1, 2, 3));
-        mbarrier_wait(&full[i % 2], i / 2 % 2);
+        while (!mbarrier_try_wait(&full[i % 2], i / 2 % 2)) {}
         seen = place[i % 2][threadIdx.x % size].x + 1;
     }
     out[blockIdx.x * blockDim.x + threadIdx.x] = seen;

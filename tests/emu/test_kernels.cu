@@ -142,14 +142,13 @@ template <bool WAITS> __global__ void by_st_async(float *y, int rounds)
         if (threadIdx.x < others)
             st_async(&box[r % 2][cluster_rank()], &full[r % 2], threadIdx.x,
                      make_float4((float)blockIdx.x, 0, 0, (float)r));
-        if (WAITS)
-            mbarrier_wait(&full[r % 2], (unsigned)r / 2 % 2);
+        while (WAITS && !mbarrier_try_wait(&full[r % 2], (unsigned)r / 2 % 2)) {}
         for (unsigned i = 0; i < others; i++)
             sum += box[r % 2][i].x + box[r % 2][i].w;
         __syncthreads();
         if (threadIdx.x < others)
             mbarrier_arrive_at(&empty, threadIdx.x);
-        mbarrier_wait(&empty, (unsigned)r % 2);
+        while (!mbarrier_try_wait(&empty, (unsigned)r % 2)) {}
     }
     if (threadIdx.x == 0)
         y[blockIdx.x] = sum;
