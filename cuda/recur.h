@@ -120,21 +120,20 @@ static inline choice choice_of(int number)
     return choice{ (recur_way)(BLOCKS + kind / WEFT__CELLS), (weft__cell)(kind % WEFT__CELLS), i / 6 != 0,
                    i / 3 % 2 != 0, i % 3 };
 }
-/* Whose kernels those of a cell are: both plain RNNs share theirs, which read the layer's activation. */
-__host__ __device__ constexpr weft__cell kernels_of(weft__cell c)
+/* The cell whose kernels a cell has, WEFT__CELLS: there are none. */
+__host__ __device__ constexpr weft__cell kernels_of(weft__cell cell)
 {
-    return c == WEFT__rnn_relu ? WEFT__rnn_tanh : c;
-}
-/* Whether there are such kernels for a cell. */
-static inline bool is_persistent(weft__cell cell)
-{
-    enum { general, persistent };
+#define general        WEFT__CELLS
+#define persistent(of) WEFT__##of
 #define CELL(name, gpu, ...) case WEFT__##name: return gpu;
     switch (cell) {
 #include "core/cells.def"
-    default: return false;
+    default: return WEFT__CELLS;
     }
+#undef general
+#undef persistent
 }
+static inline bool is_persistent(weft__cell cell) { return kernels_of(cell) != WEFT__CELLS; }
 static inline int most_units(const choice &c) { return (c.way == BLOCKS ? 32 : 128) << c.size; }
 typedef struct timing { int class_of; } timing;                   /* -1: nothing is timed */
 way block_way(const choice &);                   /* recur_block.cu */

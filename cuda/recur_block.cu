@@ -234,9 +234,9 @@ static __global__ void __launch_bounds__(4 * UNITS, UNITS == 32)
         }                                                                           \
     }
 #define SIZES(C, RESET) { BOTH(C, RESET, 32), BOTH(C, RESET, 64), BOTH(C, RESET, 128) }
-#define OF_persistent(C) { SIZES(C, false), SIZES(C, true) },
-#define OF_general(C)    {},
-#define CELL(name, gpu, ...) OF_##gpu(kernels_of(WEFT__##name))
+#define persistent(of) { SIZES(WEFT__##of, false), SIZES(WEFT__##of, true) },
+#define general        {},
+#define CELL(name, gpu, ...) gpu
 static const way ways[][2][3][2] = {
 #include "core/cells.def"
 };

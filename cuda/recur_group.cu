@@ -270,9 +270,9 @@ static __global__ void __launch_bounds__(BLOCK, 1)
     }
 #define BOTH(C, RESET, BLOCKS) { FORWARD(C, RESET, BLOCKS), BACKWARD(C, RESET, BLOCKS) }
 #define SIZES(C, RESET) { BOTH(C, RESET, 4), BOTH(C, RESET, 8), BOTH(C, RESET, 16) }
-#define OF_persistent(C) { SIZES(C, false), SIZES(C, true) },
-#define OF_general(C)    {},
-#define CELL(name, gpu, ...) OF_##gpu(kernels_of(WEFT__##name))
+#define persistent(of) { SIZES(WEFT__##of, false), SIZES(WEFT__##of, true) },
+#define general        {},
+#define CELL(name, gpu, ...) gpu
 static const way ways[][2][3][2] = {
 #include "core/cells.def"
 };

@@ -138,21 +138,30 @@ __device__ static float forward_weight(const weft__recurrence &r, const who &me,
     return 0;
 }
 
-/* ---- cells, of which both plain RNNs have one kernel ---- */
-__device__ static inline bool has_relu(const weft__recurrence &r) { return r.cell == WEFT__rnn_relu; }
+/* ---- the cell: C, or another that has its kernels ---- */
+template <weft__cell C> __device__ static inline bool is_other(const weft__recurrence &r, weft__cell cell)
+{
+    return cell != C && kernels_of(cell) == C && r.cell == cell;
+}
 template <weft__cell C>
 __device__ static inline float forward_cell_of(const weft__recurrence &r, float (&slot)[4], float before,
                                                float &c)
 {
-    return C == WEFT__rnn_tanh && has_relu(r) ? forward_cell<WEFT__rnn_relu>(slot, before, c) :
-                                                forward_cell<C>(slot, before, c);
+#define CELL(name, ...)              \
+    if (is_other<C>(r, WEFT__##name)) \
+        return forward_cell<WEFT__##name>(slot, before, c);
+#include "core/cells.def"
+    return forward_cell<C>(slot, before, c);
 }
 template <weft__cell C>
 __device__ static inline float backward_cell_of(const weft__recurrence &r, float (&slot)[4], float before,
                                                 float c, float dh, float &dc)
 {
-    return C == WEFT__rnn_tanh && has_relu(r) ? backward_cell<WEFT__rnn_relu>(slot, before, c, dh, dc) :
-                                                backward_cell<C>(slot, before, c, dh, dc);
+#define CELL(name, ...)              \
+    if (is_other<C>(r, WEFT__##name)) \
+        return backward_cell<WEFT__##name>(slot, before, c, dh, dc);
+#include "core/cells.def"
+    return backward_cell<C>(slot, before, c, dh, dc);
 }
 
 /* ---- forward: of a thread's Q sequences ---- */

@@ -50,7 +50,7 @@ catches "a missing barrier in a tile's loads"        attention_tile.h:attention.
 catches "a missing barrier between two steps"        recur_block.cu      '0,/^        __syncthreads\(\);/s///'                       test_recur
 catches "a NaN that becomes a zero"                  ptx.h:recur_block.cu 's/return x == x \? x :/return true ? x :/'              test_recur 'recur/one_product*'
 catches "one direction in the other's place"         recur_block.cu      's/all.of\[blockIdx.y\]/all.of[0]/'                           test_recur_layer 'recur_layer/both*'
-catches "one activation for both plain RNNs"         recur_steps.h:recur_block.cu 's/return r.cell == WEFT__rnn_relu;/return false;/' test_recur
+catches "one activation for both plain RNNs"         recur_steps.h:recur_block.cu 's/kernels_of\(cell\) == C \&\& r.cell == cell/false/' test_recur
 export WEFT_RECUR=cluster
 catches "a missing wait for what a cluster sends"    recur_cluster.cu    's/^        if \(!receive\(&link, i, call\)\)/        if (false)/'         test_recur 'recur/wide*'
 catches "a barrier that expects too few bytes"       recur_cluster.cu    's/expect\(&link, i, sizeof state\[0\]\)/expect(\&link, i, sizeof state[0] \/ 2)/'  test_recur 'recur/wide*'
