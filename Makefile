@@ -84,9 +84,9 @@ NVCC_FLAGS  = -std=c++17 -O3 -I. $(filter -D%,$(VFLAGS)) $(if $(WERROR),-Werror 
               $(CUDA_COMPRESSED) \
               -Xcompiler -fPIC,-fvisibility=hidden,-Wall,-Wextra,-Wno-missing-field-initializers
 CUDA_NAMES  = -DWEFT_CUDA_ARCHS=.$(subst $(space),.,$(strip $(CUDA_ARCHS))).
-# Sources that ask for the architecture are compiled for each, as cuda.h says. Of the others nvcc's PTX for the oldest is everyone's: that for
-# 90 is the same, that for 120 has its loops unrolled, no more. sm_100 has nothing that we use and sm_90 has not. Without kernels there is
-# PTX of nothing.
+# Sources that ask for the architecture (cuda.h) are compiled for each. All others are compiled once, for the oldest, and the code of all
+# architectures is made of that PTX: the one for 90 would be the same, in that for 120 nvcc would unroll loops. sm_100 has nothing that we
+# use and sm_90 has not. What has no kernels needs no code.
 CUDA_EACH  := $(addprefix cuda/,attention.cu device.cu recur_block.cu recur_cluster.cu recur_group.cu)
 CUDA_HOST   = $(if $(CUDA_SRC),$(shell grep -L __global__ $(CUDA_SRC)))
 virtual     = $(patsubst 103,90,$(patsubst 100,90,$1))

@@ -235,9 +235,9 @@ static uint64_t unit_of(const cudaDeviceProp *about)
 }
 
 /* A kernel is loaded before anybody needs one, and with it the code for this GPU, from the library or from
- * the driver's translation. There must be code for all kernels where there is for this one: it is compiled
- * for each architecture, as those are that ask for it. */
-static __global__ void empty_kernel() {}
+ * the driver's translation. Where there is code for this one there must be for all, so it is compiled for
+ * each architecture: it asks for it. */
+static __global__ void empty_kernel() { (void)ARCH; }
 int attribute_of(const weft__device *d, cudaDeviceAttr which)
 {
     int value = 0;

@@ -12,7 +12,7 @@ import gpu_model
 LOCAL = {"finish_each", "unary_each", "flat_each", "rows_each"}      # sines of large angles keep their digits there
 FFMA = 80                                       # of a step's activations, at most; a product by hand has hundreds
 LONG_DIVISIONS = 90                             # kernels that divide 64-bit integers in a loop, at most
-RNN, GRU, LSTM = 0, 2, 3                       # of core/cells.def; both plain RNNs have one kernel
+RNN, GRU, LSTM = 0, 2, 3                        # of core/cells.def; both plain RNNs have one kernel
 STEPS = re.compile(r"^(forward|backward)_(steps|cluster|group)$")
 
 
