@@ -4,15 +4,20 @@
 
 /* ---- tensor cores: the last lane that comes multiplies for all of them ---- */
 namespace {
-enum { M = 16, N = 8 };
+enum { M = 16, N = 8, HALF = 4 };
+typedef float Half __attribute__((vector_size(HALF * sizeof(float)), may_alias)); /* of a row of N */
+struct Row { Half half[N / HALF]; float &operator[](unsigned i) { return ((float *)half)[i]; } };
 
-template <int K> void multiply(emu::Warp &w, const float (&a)[M][K], const float (&b)[K][N])
+template <int K> void multiply(emu::Warp &w, const float (&a)[M][K], const Row (&b)[K])
 {
-    for (unsigned l = 0; l < emu::WARP; l++)
-        for (unsigned i = 0; i < 4; i++) {
-            unsigned row = l / 4 + i / 2 * 8, column = l % 4 * 2 + i % 2;
+    for (unsigned row = 0; row < M; row++)
+        for (unsigned h = 0; h < N / HALF; h++) {
+            emu::Lane *two = w.lane + row % 8 * 4 + h * 2; /* who have it, in this row or eight before */
+            float *first = two[0].d.f + row / 8 * 2, *second = two[1].d.f + row / 8 * 2;
+            Half sum = { first[0], first[1], second[0], second[1] };
             for (unsigned k = 0; k < K; k++)
-                w.lane[l].d.f[i] += a[row][k] * b[k][column];
+                sum += a[row][k] * b[k].half[h];
+            first[0] = sum[0], first[1] = sum[1], second[0] = sum[2], second[1] = sum[3];
         }
 }
 
@@ -21,7 +26,8 @@ float half(uint32_t pair, unsigned which) { return emu::from_bf16((uint16_t)(pai
 
 void tf32(emu::Warp &w, unsigned)
 {
-    float a[M][8], b[8][N];
+    float a[M][8];
+    Row b[8];
     for (unsigned l = 0; l < emu::WARP; l++) {
         for (unsigned i = 0; i < 4; i++)
             a[l / 4 + i % 2 * 8][l % 4 + i / 2 * 4] = cut_tf32(w.lane[l].a.u[i]);
@@ -33,7 +39,8 @@ void tf32(emu::Warp &w, unsigned)
 
 void bf16(emu::Warp &w, unsigned)
 {
-    float a[M][16], b[16][N];
+    float a[M][16];
+    Row b[16];
     for (unsigned l = 0; l < emu::WARP; l++)
         for (unsigned h = 0; h < 2; h++) {
             for (unsigned i = 0; i < 4; i++)
@@ -114,16 +121,15 @@ void settle(counter *c)
 
 void deliver(counter *c)                         /* what was stored late, and is waited for */
 {
-    std::vector<emu::Store> &stores = emu::launch->stores;
-    for (size_t i = 0; i < stores.size();)
-        if (stores[i].barrier == c) {
-            emu::Store s = stores[i];
-            stores.erase(stores.begin() + (long)i);
-            memcpy(s.to, s.bytes, s.size);
-            c->bytes -= (int32_t)s.size;
-            settle(c);
-        } else
-            i++;
+    auto found = emu::launch->stores.find(c);
+    if (found == emu::launch->stores.end())
+        return;
+    for (const emu::Store &s : found->second) {
+        memcpy(s.to, s.bytes, s.size);
+        c->bytes -= (int32_t)s.size;
+        settle(c);
+    }
+    emu::launch->stores.erase(found);
 }
 } // namespace
 void emu::sm90()
@@ -168,7 +174,7 @@ void emu::store_async(void *mine, uint64_t *barrier, unsigned rank, const void *
     release(s.barrier);
     if (launch->lost)
         return;
-    launch->stores.push_back(s);
+    launch->stores[s.barrier].push_back(s);
     if (!launch->late)
         deliver((counter *)s.barrier);
 }

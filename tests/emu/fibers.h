@@ -13,6 +13,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <functional>
+#include <unordered_map>
 #include <vector>
 #if defined(__SANITIZE_ADDRESS__)
 #include <sanitizer/asan_interface.h>
@@ -125,7 +126,7 @@ struct Launch {
     /* asynchronous copies and stores; tensor cores that err; stores that never come */
     bool late, wrong, lost;
     int capability;
-    std::vector<Store> stores;
+    std::unordered_map<void *, std::vector<Store>> stores; /* of each barrier */
     const char *failure;                         /* NULL, or why it was given up */
 };
 

@@ -8,7 +8,11 @@
 
 namespace ptx {
 namespace {
-enum { M = 16, N = 8, K = 8, MOST = K + 1 };
+enum { M = 16, N = 8, K = 8, HALF = 4 };
+typedef double Columns __attribute__((vector_size(HALF * sizeof(double)))); /* half of a row */
+typedef uint64_t Bits __attribute__((vector_size(HALF * sizeof(uint64_t))));
+typedef int32_t Ints __attribute__((vector_size(HALF * sizeof(int32_t))));
+typedef float Floats __attribute__((vector_size(HALF * sizeof(float)), may_alias));
 
 float cut_tf32(uint32_t bits)
 {
@@ -17,41 +21,25 @@ float cut_tf32(uint32_t bits)
     memcpy(&x, &bits, sizeof x);
     return x;
 }
-double power(int64_t e) /* 2^e */
-{
-    uint64_t bits = (uint64_t)(e + 1023) << 52;
-    double x;
-    memcpy(&x, &bits, sizeof x);
-    return x;
-}
-int64_t exponent(double x) /* |x| < 2^that; of 0: very small */
-{
-    uint64_t bits;
-    memcpy(&bits, &x, sizeof bits);
-    return (int64_t)(bits >> 52 & 0x7FF) - 1022;
-}
+Columns size_of(Columns x) { return (Columns)((Bits)x & INT64_MAX); }
+Columns power(Bits e) { return (Columns)((e + 1023) << 52); } /* 2^e */
+Bits exponent(Columns x) { return ((Bits)x >> 52) - 1022; } /* 0 < x < 2^that */
 
-/* The sum of n numbers for each of N columns. Whole numbers of a unit: 9 * 2^26 < 2^31. */
-void cut_sums(float *sum, const double (*x)[N], int n, int extra)
+/* The sums of TERMS numbers each. They become whole numbers of a unit, whose sum, below 9 * 2^26, is exact;
+ * it is cut to the 24 bits of fp32. */
+template <int TERMS, int EXTRA> Floats cut_sums(const Columns *x)
 {
-    double most[N] = {}, many[N], unit[N];
-    int32_t s[N] = {};
-    for (int k = 0; k < n; k++)
-        for (int c = 0; c < N; c++)
-            most[c] = fabs(x[k][c]) > most[c] ? fabs(x[k][c]) : most[c];
-    for (int c = 0; c < N; c++) {
-        int64_t e = exponent(most[c] > 0x1p-900 ? most[c] : 0x1p-900);
-        many[c] = power(24 + extra - e), unit[c] = power(e - 24 - extra);
-    }
-    for (int k = 0; k < n; k++)
-        for (int c = 0; c < N; c++)
-            s[c] += (int32_t)(x[k][c] * many[c]);
-    for (int c = 0; c < N; c++) {
-        int64_t surplus = exponent((double)s[c]) - 24;
-        int32_t size = s[c] < 0 ? -s[c] : s[c], bits = surplus > 0 ? (int32_t)surplus : 0;
-        size = size >> bits << bits;
-        sum[c] = (float)((s[c] < 0 ? -(double)size : (double)size) * unit[c]);
-    }
+    const Columns least = Columns{} + 0x1p-900;
+    Columns most = least;
+    Ints sum = {};
+    for (int k = 0; k < TERMS; k++)
+        most = size_of(x[k]) > most ? size_of(x[k]) : most;
+    Bits e = exponent(most);
+    Columns many = power(24 + EXTRA - e), unit = power(e - 24 - EXTRA);
+    for (int k = 0; k < TERMS; k++)
+        sum += __builtin_convertvector(x[k] * many, Ints);
+    Bits bits = (Bits)__builtin_convertvector(sum, Columns) >> (53 - 24) << (53 - 24);
+    return __builtin_convertvector((Columns)bits * unit, Floats);
 }
 float not_a_number() /* the one that GPUs make */
 {
@@ -61,62 +49,74 @@ float not_a_number() /* the one that GPUs make */
     return x;
 }
 /* Infinities and NaN are not cut: where they are, and nowhere else. */
-void odd_sums(float *sum, double (*x)[N], int n, int extra)
+template <int TERMS, int EXTRA> Floats odd_sums(Columns *x)
 {
-    float odd[N] = {};
-    for (int c = 0; c < N; c++) {
+    float odd[HALF] = {};
+    for (int c = 0; c < HALF; c++) {
         double s = 0;
-        for (int k = 0; k < n; k++)
+        for (int k = 0; k < TERMS; k++)
             s += x[k][c];
         if (s - s == 0)
             continue;
         odd[c] = s != s ? not_a_number() : (float)s;
-        for (int k = 0; k < n; k++)
+        for (int k = 0; k < TERMS; k++)
             x[k][c] = 0;
     }
-    cut_sums(sum, x, n, extra);
-    for (int c = 0; c < N; c++)
+    Floats sum = cut_sums<TERMS, EXTRA>(x);
+    for (int c = 0; c < HALF; c++)
         sum[c] = odd[c] != 0 ? odd[c] : sum[c];
-}
-bool finite(const float *x, int n)
-{
-    float all = 0;
-    for (int i = 0; i < n; i++)
-        all += x[i] * 0;
-    return all == 0;
+    return sum;
 }
 
 struct Fragments {
-    float a[M][K], b[K][N], d[M][N];
+    float a[M][K];
+    Floats b[K][N / HALF], d[M][N / HALF];
 };
+/* Where lane l has its i-th number: of d in rows of N, of a in rows of K, of b in rows of N. */
+unsigned of_d(unsigned l, unsigned i) { return (l / 4 + i / 2 * 8) * N + l % 4 * 2 + i % 2; }
+unsigned of_a(unsigned l, unsigned i) { return (l / 4 + i % 2 * 8) * K + l % 4 + i / 2 * 4; }
+unsigned of_b(unsigned l, unsigned i) { return (l % 4 + i * 4) * N + l / 4; }
+
 void gather(Warp &w, const Operand *o, bool wrong, Fragments &f)
 {
-    for (unsigned l = 0; l < LANES; l++) {
-        for (unsigned i = 0; i < 4; i++) {
-            unsigned from = wrong && (i == 1 || i == 2) ? 3 - i : i; /* each other's place */
-            f.a[l / 4 + i % 2 * 8][l % 4 + i / 2 * 4] = cut_tf32(w.row<uint32_t>(o[4 + from])[l]);
-            memcpy(&f.d[l / 4 + i / 2 * 8][l % 4 * 2 + i % 2], &w.row<uint32_t>(o[10 + i])[l], 4);
-        }
-        for (unsigned i = 0; i < 2; i++)
-            f.b[l % 4 + i * 4][l / 4] = cut_tf32(w.row<uint32_t>(o[8 + i])[l]);
+    float *a = f.a[0], *b = (float *)f.b, *d = (float *)f.d;
+    for (unsigned i = 0; i < 4; i++) {
+        unsigned from = wrong && (i == 1 || i == 2) ? 3 - i : i; /* each other's place */
+        const uint32_t *in_a = w.row<uint32_t>(o[4 + from]), *in_d = w.row<uint32_t>(o[10 + i]);
+        for (unsigned l = 0; l < LANES; l++)
+            a[of_a(l, i)] = cut_tf32(in_a[l]), memcpy(d + of_d(l, i), in_d + l, sizeof *d);
+    }
+    for (unsigned i = 0; i < 2; i++) {
+        const uint32_t *in = w.row<uint32_t>(o[8 + i]);
+        for (unsigned l = 0; l < LANES; l++)
+            b[of_b(l, i)] = cut_tf32(in[l]);
     }
 }
-void multiply(Fragments &f, int at_once, int extra)
+bool finite(const void *of, int n)
 {
-    bool cut = finite(f.a[0], M * K) && finite(f.b[0], K * N) && finite(f.d[0], M * N);
-    for (int row = 0; row < M; row++)
-        for (int k = 0; k < K; k += at_once) {
-            double x[MOST][N];
-            for (int c = 0; c < N; c++)
-                x[0][c] = f.d[row][c];
-            for (int i = 0; i < at_once; i++)
-                for (int c = 0; c < N; c++)
-                    x[1 + i][c] = (double)f.a[row][k + i] * f.b[k + i][c];
-            if (cut)
-                cut_sums(f.d[row], x, at_once + 1, extra);
-            else
-                odd_sums(f.d[row], x, at_once + 1, extra);
-        }
+    uint32_t bits, odd = 0;
+    for (int i = 0; i < n; i++) {
+        memcpy(&bits, (const float *)of + i, sizeof bits);
+        odd |= (bits & 0x7F800000) == 0x7F800000;
+    }
+    return !odd;
+}
+template <int AT_ONCE, int EXTRA> void multiply(Fragments &f)
+{
+    const bool cut = finite(f.a, M * K) && finite(f.b, K * N) && finite(f.d, M * N);
+    for (int half = 0; half < N / HALF; half++) {
+        Columns b[K], x[AT_ONCE + 1];
+        for (int k = 0; k < K; k++)
+            b[k] = __builtin_convertvector(f.b[k][half], Columns);
+        for (int row = 0; row < M; row++)
+            for (int k = 0; k < K; k += AT_ONCE) {
+                x[0] = __builtin_convertvector(f.d[row][half], Columns);
+                for (int i = 0; i < AT_ONCE; i++)
+                    x[1 + i] = f.a[row][k + i] * b[k + i];
+                bool all = cut && (k == 0 || finite(&f.d[row][half], HALF)); /* a sum may be too large */
+                f.d[row][half] = all ? cut_sums<AT_ONCE + 1, EXTRA>(x) : odd_sums<AT_ONCE + 1, EXTRA>(x);
+            }
+    }
 }
 } // namespace
 
@@ -131,11 +131,12 @@ void mma_tf32(Warp &w, const Instruction &i)
     for (unsigned n = 4; n < 14; n++)
         known &= w.known[o[n].slot];
     gather(w, o, c.wrong, f);
-    multiply(f, c.capability < 90 ? 4 : 8, c.capability < 90 ? 1 : 2);
-    for (unsigned l = 0; l < LANES; l++)
-        for (unsigned n = 0; n < 4; n++)
-            memcpy(&w.row<uint32_t>(o[n])[l], &f.d[l / 4 + n / 2 * 8][l % 4 * 2 + n % 2], 4);
-    for (unsigned n = 0; n < 4; n++)
+    c.capability < 90 ? multiply<4, 1>(f) : multiply<8, 2>(f);
+    for (unsigned n = 0; n < 4; n++) {
+        uint32_t *out = w.row<uint32_t>(o[n]);
+        for (unsigned l = 0; l < LANES; l++)
+            memcpy(out + l, (const float *)f.d + of_d(l, n), sizeof *out);
         learn(w, o[n], known == ALL ? (uint32_t)ALL : 0);
+    }
 }
 } // namespace ptx

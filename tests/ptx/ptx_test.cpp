@@ -479,6 +479,14 @@ static void tensor_cores()
     c_of[3][5] = NAN;
     multiply(90);
     check(isnan(product(3, 5)), "NaN in a product of tensor cores");
+    c_of[3][5] = 0;
+    for (int k : { 0, 7 })
+        for (int capability : { 80, 90 }) {
+            a_of[2][k] = -0x1p100f, b_of[k][4] = 0x1p100f;
+            multiply(capability);
+            check(product(2, 4) == -INFINITY, "a sum that is too large keeps its sign");
+            a_of[2][k] = 0;
+        }
     fails("a product by half a warp", "setp.lt.u32 %p1, %r1, 16; @%p1 ret;\n" + fragments(),
           "by lanes 0xffff0000");
 }
