@@ -33,6 +33,9 @@ program() {                             # NAME PROGRAM ARGUMENTS..; as many at o
 ways() {                                # CAPABILITY: of recurrent layers
     case $1 in 80) echo general block group ;; 120) echo general block cluster group ;; *) echo general block cluster ;; esac
 }
+layers() {                              # WAY: what is tested of a layer; threads are a CPU's, and the rest is the same in all ways
+    case ${WHOLE:-}$1 in cluster|group) echo 'recur_layer/both*' ;; *) echo 'recur_layer/!(threads*)' ;; esac
+}
 capability() {                          # CAPABILITY PROGRAM..
     local cc=$1 t name way part; shift
     export WEFT_EMU_CC=$cc
@@ -40,8 +43,11 @@ capability() {                          # CAPABILITY PROGRAM..
         name=${t##*/}
         export WEFT_EMU_ORDER=$((order++ % 3)) WEFT_CACHE=off                # by the estimate: the clock says nothing here
         case $name in
-        test_recur*) [ "$name" = test_recur_layer ] && part='recur_layer/!(threads*)' || part='*'          # a GPU has none
-                     for way in $(ways "$cc"); do WEFT_RECUR=$way WEFT_EMU_ASYNC=1 program "$name.$cc.$way" "$t" --color=never --filter "$part"; done ;;
+        test_recur*) for way in $(ways "$cc"); do
+                         part='*'
+                         [ "$name" != test_recur_layer ] || part=$(layers "$way")
+                         WEFT_RECUR=$way WEFT_EMU_ASYNC=1 program "$name.$cc.$way" "$t" --color=never --filter "$part"
+                     done ;;
         test_cuda_recur) case ${WHOLE:+whole}$cc in                          # some choose a capability themselves
                      *80) part='recur_choice/a_*' ;; whole*) part='*' ;; *) part='recur_choice/@(a_wait|refused|made_for)*' ;; esac
                      WEFT_CACHE= program "$name.$cc" "$t" --color=never --filter "$part" ;;
