@@ -116,7 +116,7 @@ run() {                                 # N [FILE]
     local shown rc picture=${OUT:-.}/$n.svg
     judge "$d" "$file" "$work/$n"
     rc=$?
-    [ $rc != 0 ] || seconds=$((3 * seconds))            # a right answer may stand in a long program, on a slow machine
+    [ $rc != 0 ] || seconds=$((3 * seconds))            # the lesson's own program may be long
     limited "$work/$n" "$work/shown" 0 show
     shown=$?
     head -n 200 "$work/shown"
@@ -169,7 +169,7 @@ lesson() {                              # LESSON
 }
 all() {
     local d begin=$SECONDS
-    seconds=${SECONDS_EACH:-200}                        # these end: how long they take is the machine's
+    seconds=${SECONDS_EACH:-200}                        # our own answers end, on a slow machine late
     for d in ${ONLY:-"$here"/[0-9][0-9]_*/}; do lesson "${d%/}"; done
     echo "lessons: $solutions solutions pass, $starts starts and $wrongs wrong answers get their hints, $pictures pictures are as they were, $((SECONDS - begin)) s"
     echo "$((solutions + starts + wrongs + pictures)) passed, $bad failed"

@@ -53,6 +53,10 @@ gets daemon    'it starts another process' 'if (!syscall(SYS_fork)) { setsid(); 
 ends_shown='__attribute__((constructor)) static void ends(int n, char **argument) { if (n > 1 && argument[1][0] == 115) _exit(3); }'
 mkdir class/fails && { printf '#include <unistd.h>\n'; cat class/right/02.c; echo "$ends_shown"; } >class/fails/02.c
 check "a right one whose program fails" says 1 '^lesson 02: its program failed$' lesson run 2 class/fails/02.c
+long_shown='#include <time.h>
+__attribute__((constructor)) static void waits(int n, char **argument) { while (n > 1 && argument[1][0] == 115 && clock() < 3 * CLOCKS_PER_SEC) ; }'
+mkdir class/long && { cat class/right/02.c; echo "$long_shown"; } >class/long/02.c
+check "a right one whose program takes 3 s" says 0 '^lesson 02: right$' lesson run 2 class/long/02.c
 gets failshint 'hint: step leaves h at zero' "} $ends_shown void also(void); void also(void) {"
 check "nothing of them runs on" eval '! readlink /proc/[0-9]*/exe 2>/dev/null | grep "^${TMPDIR:-/tmp}/.*/02\( (deleted)\)\{0,1\}$"'
 check "no file of theirs is left here" eval '[ "$(ls)" = "$(printf "%s\n" 02.svg all.out class err out said)" ]'

@@ -12,8 +12,8 @@ template <int K> void multiply(emu::Warp &w, const float (&a)[M][K], const Row (
 {
     for (unsigned row = 0; row < M; row++)
         for (unsigned h = 0; h < N / HALF; h++) {
-            emu::Lane *two = w.lane + row % 8 * 4 + h * 2; /* who have it, in this row or eight before */
-            float *first = two[0].d.f + row / 8 * 2, *second = two[1].d.f + row / 8 * 2;
+            emu::Lane *lane = w.lane + row % 8 * 4 + h * 2; /* it and the next have two numbers each */
+            float *first = lane[0].d.f + row / 8 * 2, *second = lane[1].d.f + row / 8 * 2;
             Half sum = { first[0], first[1], second[0], second[1] };
             for (unsigned k = 0; k < K; k++)
                 sum += a[row][k] * b[k].half[h];

@@ -2,7 +2,6 @@
  * the largest and CUT to a few bits more than fp32 has, and the sum is cut to fp32 (Fasi, Higham, Mikaitis
  * and Pranesh, Numerical Behavior of NVIDIA Tensor Cores, 2021). An A100 takes four products at a time with
  * one bit more, an H100 eight with two. */
-#include <math.h>
 #include <string.h>
 #include "tests/ptx/ptx.h"
 
@@ -21,7 +20,7 @@ float cut_tf32(uint32_t bits)
     memcpy(&x, &bits, sizeof x);
     return x;
 }
-Columns size_of(Columns x) { return (Columns)((Bits)x & INT64_MAX); }
+Columns absolute(Columns x) { return (Columns)((Bits)x & INT64_MAX); }
 Columns power(Bits e) { return (Columns)((e + 1023) << 52); } /* 2^e */
 Bits exponent(Columns x) { return ((Bits)x >> 52) - 1022; } /* 0 < x < 2^that */
 
@@ -33,7 +32,7 @@ template <int TERMS, int EXTRA> Floats cut_sums(const Columns *x)
     Columns most = least;
     Ints sum = {};
     for (int k = 0; k < TERMS; k++)
-        most = size_of(x[k]) > most ? size_of(x[k]) : most;
+        most = absolute(x[k]) > most ? absolute(x[k]) : most;
     Bits e = exponent(most);
     Columns many = power(24 + EXTRA - e), unit = power(e - 24 - EXTRA);
     for (int k = 0; k < TERMS; k++)
@@ -103,7 +102,7 @@ bool finite(const void *of, int n)
 }
 template <int AT_ONCE, int EXTRA> void multiply(Fragments &f)
 {
-    const bool cut = finite(f.a, M * K) && finite(f.b, K * N) && finite(f.d, M * N);
+    const bool all_finite = finite(f.a, M * K) && finite(f.b, K * N) && finite(f.d, M * N);
     for (int half = 0; half < N / HALF; half++) {
         Columns b[K], x[AT_ONCE + 1];
         for (int k = 0; k < K; k++)
@@ -113,8 +112,8 @@ template <int AT_ONCE, int EXTRA> void multiply(Fragments &f)
                 x[0] = __builtin_convertvector(f.d[row][half], Columns);
                 for (int i = 0; i < AT_ONCE; i++)
                     x[1 + i] = f.a[row][k + i] * b[k + i];
-                bool all = cut && (k == 0 || finite(&f.d[row][half], HALF)); /* a sum may be too large */
-                f.d[row][half] = all ? cut_sums<AT_ONCE + 1, EXTRA>(x) : odd_sums<AT_ONCE + 1, EXTRA>(x);
+                bool cut = all_finite && (k == 0 || finite(&f.d[row][half], HALF)); /* or it has overflowed */
+                f.d[row][half] = cut ? cut_sums<AT_ONCE + 1, EXTRA>(x) : odd_sums<AT_ONCE + 1, EXTRA>(x);
             }
     }
 }
