@@ -63,7 +63,8 @@ OBJ      := $(SRC:%.c=$(B)/%.o)
 program   = $(patsubst %.c,$(B)/%,$(shell grep -lsw 'int main' $(wildcard $(1)/*.c)))
 EXAMPLES := $(call program,examples)
 TEST_SRC := $(wildcard tests/*/test_*.c)
-TESTS    := $(addprefix $(B)/tests/,$(basename $(notdir $(TEST_SRC))))
+ROOMS    := $(sort $(foreach t,$(TEST_SRC),$(word 2,$(subst /, ,$t))))
+TESTS    := $(ROOMS:%=$(B)/tests/test_%)
 TOOLS    := $(addprefix $(B)/tests/,golden tsan_main hunt/hunt parallel/ranks parallel/train parallel/carry parallel/launched)
 PLANTED  := $(patsubst %.c,$(B)/%,$(wildcard tests/planted/*.c))
 COMMAND  := $(B)/weft
@@ -110,10 +111,11 @@ say = $(if $(VERBOSE)$(findstring s,$(firstword -$(MAKEFLAGS))),@:,@echo '  $(1)
 all: $(B)/libweft.a $(B)/libweft.so $(COMMAND) $(EXAMPLES) $(CUDA) $(TRANSPORTS)
 everything: all $(TESTS) $(TOOLS) $(BENCH)
 
-# What was compiled by another command is compiled again.
+# What was compiled by another command is compiled again. Internal functions stay visible to the tests' library: weft.map hides them.
+VISIBLE := -fvisibility=protected
 comma := ,
 space := $() $()
-STAMP := $(strip $(CC) $(filter-out -Werror,$(BASE)) $(CPPFLAGS) $(CFLAGS) $(VFLAGS))
+STAMP := $(strip $(VISIBLE) $(CC) $(filter-out -Werror,$(BASE)) $(CPPFLAGS) $(CFLAGS) $(VFLAGS))
 ifneq ($(STAMP),$(file <$(B)/flags))
 $(shell mkdir -p $(B))$(file >$(B)/flags,$(STAMP))
 endif
@@ -130,11 +132,11 @@ $(BUILD)/.needs-%: tests/deps.sh
 	@sh tests/deps.sh $*
 	@touch $@
 
-$(OBJ): EXTRA = -fPIC -fvisibility=hidden $(WARN_LIB)
+$(OBJ): EXTRA = -fPIC $(VISIBLE) $(WARN_LIB)
 $(B)/io/%.o $(B)/rnn/forecast/series/%.o: CPPFLAGS += $(HDF5)
 $(B)/tests/%.o $(B)/tools/%.o: CPPFLAGS += $(HDF5)
 # Tests take a quarter of the time to compile if they are not optimised; of the plain variant they are, a little, for its warnings.
-$(B)/tests/%.o: EXTRA += $(if $(V),-O0,-O1)
+$(B)/tests/%.o: EXTRA += -fPIC $(if $(V),-O0,-O1)
 # Kernels for tiers are optimised as far as it goes, but for a sanitizer, which would make that take three times as long; and where it will not
 # run them, five times as long again.
 SANITIZED := $(findstring sanitize,$(VFLAGS))
@@ -238,11 +240,18 @@ $(COMMAND): $(patsubst %.c,$(B)/%.o,$(wildcard tools/*.c tools/*/*.c)) $(B)/libw
 $(BENCH): $(patsubst %.c,$(B)/%.o,$(wildcard bench/*.c)) $(B)/libweft.a
 	$(call say,LINK)
 	$(Q)$(CC) $(VFLAGS) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(LIBS)
-$(foreach t,$(TEST_SRC),$(eval $(B)/tests/$(basename $(notdir $t)): $(B)/$(t:.c=.o)))
-$(PLANTED): $(B)/%: $(B)/%.o
-$(TESTS) $(PLANTED): $(B)/libweft.a
+# One test program for each room. It uses the library as a shared object whose internal functions are visible.
+$(B)/tests/libweft_inside.so: $(OBJ)
+	@mkdir -p $(@D)
 	$(call say,LINK)
-	$(Q)$(CC) $(VFLAGS) $(CFLAGS) $(LDFLAGS) -o $@ $(filter %.o,$^) $(filter %.a,$^) $(filter -L%,$(LIBS)) -lcriterion -ljansson $(LIBS)
+	$(Q)$(CC) $(VFLAGS) $(CFLAGS) $(LDFLAGS) -shared -o $@ $^ $(LIBS)
+$(foreach t,$(TEST_SRC),$(eval $(B)/tests/test_$(word 2,$(subst /, ,$t)): $(B)/$(t:.c=.o)))
+$(TESTS): $(B)/tests/failing_malloc.o $(B)/tests/libweft_inside.so
+	$(call say,LINK)
+	$(Q)$(CC) $(VFLAGS) $(CFLAGS) $(LDFLAGS) -o $@ $(filter %.o,$^) -L$(@D) -lweft_inside -Wl,-rpath,'$$ORIGIN' $(filter -L%,$(LIBS)) -lcriterion -ljansson $(LIBS)
+$(PLANTED): $(B)/%: $(B)/%.o $(B)/tests/failing_malloc.o $(B)/libweft.a
+	$(call say,LINK)
+	$(Q)$(CC) $(VFLAGS) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(filter -L%,$(LIBS)) -lcriterion -ljansson $(LIBS)
 $(B)/tests/golden: $(patsubst %.c,$(B)/%.o,$(wildcard tests/golden_run/*.c))
 $(B)/tests/tsan_main: $(B)/tests/tsan_main.o
 $(B)/tests/parallel/ranks $(B)/tests/parallel/launched: %: %.o
@@ -255,8 +264,19 @@ $(TOOLS): $(B)/libweft.a
 
 EMULATED  := $(B)/emu/libweft_cuda.so $(B)/emu/libnccl.so
 RUN_TESTS  = B=$(B) V=$(V) CC='$(CC)' bash tests/run.sh $(filter $(B)/tests/% $(B)/emu/%_test,$^)
-test: $(if $(filter tsan,$(V)),$(TOOLS),$(TESTS) $(TOOLS) $(COMMAND) $(EXAMPLES) $(BENCH) $(B)/bench/parallel_model $(B)/bench/stream/stream $(B)/bench/growth/one_step $(B)/libweft.a $(B)/libweft.so $(TRANSPORTS)) $(EMULATED) $(B)/emu/emu_test $(if $(filter-out asan,$(V)),,$(B)/emu/ptx_test) $(if $(V),,lesson-library)
-	@CUDA=$(abspath $(B)/emu) $(RUN_TESTS)
+# make test UNITS="test_ops golden": these alone, and only on the CPU. A unit is a file tests/ROOM/test_*.c, or one of TOOLS.
+UNITS     ?=
+UNIT_FILES = $(foreach u,$(UNITS),$(wildcard tests/*/$u.c))
+SOME_TESTS = $(sort $(foreach f,$(UNIT_FILES),$(B)/tests/test_$(word 2,$(subst /, ,$f)))) $(filter $(UNITS:%=$(B)/tests/%),$(TOOLS))
+ALL_TESTS  = $(if $(filter tsan,$(V)),$(TOOLS),$(TESTS) $(TOOLS) $(COMMAND) $(EXAMPLES) $(BENCH) $(B)/bench/parallel_model $(B)/bench/stream/stream \
+             $(B)/bench/growth/one_step $(B)/libweft.a $(B)/libweft.so $(TRANSPORTS)) $(EMULATED) $(B)/emu/emu_test $(if $(filter-out asan,$(V)),,$(B)/emu/ptx_test) \
+             $(if $(V),,lesson-library)
+test: $(if $(UNITS),$(SOME_TESTS),$(ALL_TESTS))
+	@UNITS='$(UNITS)' $(if $(UNITS),,CUDA=$(abspath $(B)/emu)) $(RUN_TESTS)
+# The fast tier, for each commit: Criterion's tests on the CPU, the documents' code, lint without clang-tidy.
+check: $(TESTS) $(B)/libweft.a $(B)/libweft.so $(EXAMPLES) $(COMMAND)
+	@FAST=1 $(RUN_TESTS)
+	@$(MAKE) --no-print-directory WEFT_NO_TIDY=1 lint
 # The tests of the GPU's kernels alone: emulated, or with GPU=1 on the GPU that is there.
 test-cuda: $(if $(GPU),$(B)/libweft_cuda.so,$(EMULATED)) $(TESTS) $(TOOLS) $(B)/examples/g2p
 	@CUDA_ONLY=1 GPU=$(GPU) CUDA=$(abspath $(dir $<)) $(RUN_TESTS)
@@ -320,7 +340,7 @@ fuzz: $(FUZZERS) $(F)/seeds
 	@F=$(F) bash tests/fuzz.sh $(SECONDS) $(READERS)
 
 lint: $(B)/libweft.so | $(BUILD)/.needs-lint
-	@B=$(B) CC='$(CC)' bash tests/lint.sh
+	@B=$(B) CC='$(CC)' WEFT_NO_TIDY='$(WEFT_NO_TIDY)' bash tests/lint.sh
 
 # The library looks for libweft_cuda.so beside itself. Programs of this tree have the archive in them and lie elsewhere: they are told.
 bench demo forecast slow_pack lab: export WEFT_BACKEND_PATH ?= $(abspath $(B))
@@ -450,7 +470,7 @@ endef
 $(foreach v,$(VARIANTS),$(eval $(call delegate,$(v))))
 endif
 
-.PHONY: all everything test test-cuda test-ptx planted-ptx test-parallel soak planted hunt fuzz kill starve nightly lint bench bench-parallel bench-stream bench-growth launches gpu-model demo forecast slow_pack lab lab-check site site-check lesson lesson-library lesson-start lessons grade install installcheck clean
+.PHONY: all everything check test test-cuda test-ptx planted-ptx test-parallel soak planted hunt fuzz kill starve nightly lint bench bench-parallel bench-stream bench-growth launches gpu-model demo forecast slow_pack lab lab-check site site-check lesson lesson-library lesson-start lessons grade install installcheck clean
 .SECONDARY:
 .DELETE_ON_ERROR:
 -include $(CUDA_OBJ:.o=.d) $(EMU_OBJ:.o=.d) $(B)/emu/emu_test.d $(B)/emu/ptx/ptx_test.d $(B)/emu/nccl.d

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# emulated_cpu.sh [TEST[:FILTER]...]: runs test programs on a CPU that this machine does not have, from the root of the tree:
+# emulated_cpu.sh [UNIT[:FILTER]...]: runs test programs on a CPU that this machine does not have, from the root of the tree:
 #
 #     B=build KERNEL=vmlinuz bash tests/emulated_cpu.sh                          the tests of the CPU's kernels, with AVX-512
-#     B=build KERNEL=vmlinuz bash tests/emulated_cpu.sh test_ops:'ops/*matmul*'
+#     B=build KERNEL=vmlinuz bash tests/emulated_cpu.sh test_ops:'*matmul*'
 #
 # Bochs emulates a whole PC, whose CPU has AVX-512, and boots a Linux from memory: busybox, the programs with their shared libraries,
 # tests/golden. It is for bits, not for times, and no part of `make test`: tens of millions of instructions a second, 20 s of a core to boot,
@@ -14,13 +14,14 @@
 #
 # BOCHS=program  SCREEN=its display  MODEL=its CPU  TABLES="ref avx512"  LIMIT=seconds  MEMORY=megabytes  APPEND=more for the kernel
 # Matrix tiles (AMX) are in Bochs 3.0, but not what Linux wants of a CPU before it lends them to a program (XFD); with a Bochs that has
-# it, TABLES="ref amx amx-emulated". What the machine says is in $B/emulated_cpu/serial, what Bochs says in log.
+# it, TABLES="ref amx". What the machine says is in $B/emulated_cpu/serial, what Bochs says in log.
 set -u
+. tests/units.sh
 B=$(realpath -m "${B:-build}")
 kernel=${KERNEL:-$(find /boot -name 'vmlinuz-*' 2>/dev/null | sort -V | tail -n 1)}
 hertz=100000000                         # of the clock, which counts instructions
 dir=$B/emulated_cpu
-bits='test_kernel_bits:!(bits/openblas_multiplies)'                # OpenBLAS is not there
+bits='test_kernel_bits:!(openblas_multiplies)'                # OpenBLAS is not there
 [ $# -gt 0 ] || set -- test_vector test_kernels test_kernels_update test_recur test_recur_layer test_attention "$bits"
 
 need() { for f; do [ -e "$f" ] || { echo "emulated_cpu.sh: $f is missing"; exit 1; }; done; }
@@ -29,24 +30,24 @@ with_libraries() {                      # PROGRAM: into t/, its libraries to whe
     cp "$1" "$dir/root/t/"
     ldd "$1" | grep -o '/[^ )]*' | while read -r l; do mkdir -p "$dir/root${l%/*}"; cp -Lu "$l" "$dir/root$l"; done
 }
-steps() {                               # TEST[:FILTER]...: what the machine does
-    local t filter
+steps() {                               # UNIT[:FILTER]...: the commands of the emulated machine
+    local t program filter
     echo '#!/bin/sh'
     echo 'mount -t proc none /proc; mount -t sysfs none /sys; mount -t devtmpfs none /dev; mkdir -p /dev/shm; mount -t tmpfs none /dev/shm'
     echo 'ifconfig lo up; exec </dev/null >/dev/ttyS0 2>&1; cd /t'
     echo "export HOME=/t WEFT_TESTS=/t/tests WEFT_SMALL=1 WEFT_TABLES='${TABLES:-ref avx512}'"
     for t; do
-        filter=; case $t in *:*) filter="--filter '${t#*:}'" ;; esac
-        echo "echo '== $t'; ./${t%%:*} --jobs 1 --verbose --color=never --short-filename --encoding=UTF-8 $filter; echo \"== $t ends with \$?\""
+        program=$(program_of "${t%%:*}") filter=; case $t in *:*) filter=${t#*:} ;; esac
+        echo "echo '== $t'; ./${program##*/} --jobs 1 --verbose --color=never --short-filename --encoding=UTF-8 --filter '$(filter_of "${t%%:*}" "$filter")'; echo \"== $t ends with \$?\""
     done
     echo 'echo "== all"; sleep 1; poweroff -f'
 }
 
 need "${kernel:-KERNEL=vmlinuz}" /bin/busybox /usr/lib/ISOLINUX/isolinux.bin
-for t; do need "$B/tests/${t%%:*}"; done
+for t; do need "$(program_of "${t%%:*}")"; done
 rm -rf "$dir"
 mkdir -p "$dir"/{cd,root/{bin,proc,sys,dev,tmp,t/tests}}
-for t; do with_libraries "$B/tests/${t%%:*}"; done
+for t; do with_libraries "$(program_of "${t%%:*}")"; done
 cp -r tests/golden "$dir/root/t/tests/"
 cp /bin/busybox "$dir/root/bin/"
 for a in sh mount mkdir ifconfig sleep poweroff; do ln -s busybox "$dir/root/bin/$a"; done

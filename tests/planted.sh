@@ -19,7 +19,7 @@ net() {                                 # FUNCTION ARGUMENT...; into is its fold
 build asan "$BUILD/asan/tests/planted/leak"
 build double "$BUILD/double/tests/planted/derivative"
 build tsan "$BUILD/tsan/tests/planted/race"
-tests() { sed -nE 's/^net test_catches .* [a-z]+\/(test_[a-z_]+)$/\1/p' tests/planted.sh | sort -u | sed "s|^|$BUILD/tests/|"; }
+tests() { sed -nE 's/^net test_catches .* ([a-z]+\/test_[a-z_]+)$/\1/p' tests/planted.sh | sort -u | sed "s|.*|$BUILD/tests/&.o|"; echo "$BUILD/tests/failing_malloc.o"; }
 # shellcheck disable=SC2046
 build '' "$BUILD/tests/planted/block" "$BUILD/tests/planted/corrupt" "$BUILD/tests/hunt/hunt" "$BUILD/examples/g2p" "$BUILD/tests/starve_malloc.so" "$BUILD/weft" \
     "$BUILD/tests/parallel/train" "$BUILD/tests/parallel/carry" "$BUILD/tests/parallel/ranks" $(tests)
@@ -81,7 +81,7 @@ test_catches() {                        # NET SOURCE SED TEST
     sed -E "$3" "$2" >"$into/planted.c"
     if cmp -s "$2" "$into/planted.c"; then echo "  FAIL  $1: there is no such place in $2"; return; fi
     if ! out=$({ ${CC:-cc} $flags -o "$into/planted.o" "$into/planted.c" &&
-            ${CC:-cc} -o "$into/$(basename "$4")" "$BUILD/tests/$4.o" "$into/planted.o" "$BUILD/libweft.a" -lcriterion -ljansson $libraries; } 2>&1 </dev/null); then
+            ${CC:-cc} -o "$into/$(basename "$4")" "$BUILD/tests/$4.o" "$BUILD/tests/failing_malloc.o" "$into/planted.o" "$BUILD/libweft.a" -lcriterion -ljansson $libraries; } 2>&1 </dev/null); then
         printf '  FAIL  %s: does not build\n%s\n' "$1" "$out"; return
     fi
     if out=$("$into/$(basename "$4")" 2>&1 </dev/null); then printf '  FAIL  %s: the test did not catch its bug\n' "$1"

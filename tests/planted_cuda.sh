@@ -3,15 +3,17 @@
 # test that is named beside it. MAKE and BUILD come from make; everything else is built by then.
 set -u
 all=0
+. tests/units.sh
 B=$BUILD/emu
 folder=$(realpath -m "$BUILD/planted_cuda")
 export WEFT_TABLES="ref cuda" WEFT_TESTS=$PWD/tests WEFT_RECUR=block WEFT_EMU_ASYNC=1 WEFT_CACHE=off
 rm -rf "$folder"
 mkdir -p "$folder"
 
-# INTO WHAT FILE SED TEST [FILTER]: the sed program must change the file, HEADER:FILE the header that it includes
+# INTO WHAT FILE SED UNIT [FILTER]: the sed program must change the file, HEADER:FILE the header that it includes
 net() {
-    local into=$1 what=$2 edited=${3%%:*} file=${3#*:} program=$4 test=$5 filter=${6:-} order rc=0
+    local into=$1 what=$2 edited=${3%%:*} file=${3#*:} program=$4 test=$5 filter=${6:-} order rc=0 runs
+    runs=$(B=$BUILD program_of "$test")
     mkdir -p "$into/cuda"
     cp cuda/*.h "cuda/$file" "$into/cuda"
     sed -E "$program" "cuda/$edited" >"$into/cuda/$edited"
@@ -31,7 +33,7 @@ net() {
     ${CXX:-g++} -shared -Wl,-z,defs,--version-script,tests/emu/plugin.map -o "$into/libweft_cuda.so" "$into/x.o" "${others[@]}" -lpthread || { echo "  FAIL  $what: does not link"; return; }
     cp "$B/libnccl.so" "$into"
     for order in 0 1 2; do
-        WEFT_EMU_ORDER=$order WEFT_BACKEND_PATH=$into timeout 30 "$BUILD/tests/$test" ${filter:+--filter "$filter"} >"$into/log" 2>&1 </dev/null || rc=1
+        WEFT_EMU_ORDER=$order WEFT_BACKEND_PATH=$into timeout 30 "$runs" --filter "$(filter_of "$test" "${filter##*/}")" >"$into/log" 2>&1 </dev/null || rc=1
         [ $rc = 0 ] || break
     done
     if [ "$what" = "no bug at all" ]; then

@@ -1,18 +1,22 @@
 #!/usr/bin/env bash
-# run.sh PROGRAM...    runs the tests of one build and closes with "N passed, M failed"; B is the build, V its variant, CC the compiler.
+# run.sh PROGRAM...    runs the tests of one build and ends with "N passed, M failed". B is the build, V its variant, CC the compiler.
 #
-# What Criterion lets pass is a failure here: a leak (its worker prints it and exits 0), a test that was skipped or disabled, a suite
-# without tests. Sanitizers therefore write to files, and every test that is listed must have been run. WEFT_LIMIT: seconds for a
-# program; WEFT_SOAK=1: no limit. A script or a runner may close with "N of M .. hold" to count as M tests; otherwise it is one.
+# A program of a room runs unit by unit (units.sh): UNITS="test_ops test_rnn" runs only those. FAST=1 runs Criterion's tests and the
+# documents only: no scripts, no golden vectors, no emulation.
 #
-# CUDA=FOLDER has the back end of a GPU, or its emulation: then whatever goes through the kernel tables runs once more on that one, in
-# small; the emulation in one of its three orders of threads each time. CUDA_ONLY=1: nothing else. GPU=1: it is no emulation, and what
-# hands a kernel the host's own memory is left out.
+# Some things that Criterion lets pass are failures here: a leak (its worker prints it and exits 0), a test that was skipped or disabled, a
+# suite without tests. Sanitizers therefore write to files, and every listed test must have run. WEFT_LIMIT: seconds for a unit;
+# WEFT_SOAK=1: no limit. A script or a runner may end with "N of M .. hold" to count as M tests; otherwise it is one.
+#
+# CUDA=FOLDER has the back end of a GPU, or its emulation: every unit that uses the kernel tables then runs once more on it, in small, the
+# emulation in one of its three orders of threads each time. CUDA_ONLY=1: nothing else. GPU=1: it is a real GPU, and tests that
+# hand the host's own memory to a kernel are left out.
 # WEFT_REQUIRE=cuda: a test that was skipped is a failure, and so is a run without a GPU's tests.
 #
-# There are as many lanes as cores, up to four (WEFT_LANES says otherwise; on a GPU there is one): each walks the same list, and runs what
-# no other has claimed; first what takes long, so that no lane is alone with it at the end. What judges times runs before them, alone.
+# There are as many lanes as cores, up to four (WEFT_LANES overrides; on a GPU there is one). Each walks the same list and runs what
+# no other has claimed, the longest first. Tests of times run alone, before the lanes.
 set -u
+. tests/units.sh
 limit=${WEFT_LIMIT:-300}; [ -n "${WEFT_SOAK:-}" ] && limit=0
 passed=0 failed=0
 logs=$(realpath -m "$B")/logs; rm -rf "$logs"; mkdir -p "$logs/claims"
@@ -46,13 +50,13 @@ run() {                                 # NAME COMMAND...: into the log; sets rc
     seconds=$(awk '{ printf "%.1f %.1f", $1, $2 + $3 }' "$time")
 }
 
-criterion() {                           # PROGRAM [TESTS]; a pattern of their names
-    local name=${1##*/}$tag listed=0 tested good why= one
+criterion() {                           # UNIT [PATTERN of a test's name]
+    local unit=$1 name=$1$tag listed=0 tested good why= one program
     if claimed "$name"; then return; fi
-    for one in $("$1" --list 2>/dev/null </dev/null | sed -n 's/^[├└]── //p'); do [[ $one != ${2:-*} ]] || listed=$((listed + 1)); done
+    for one in $(tests_of "$unit"); do [[ $one != ${2:-*} ]] || listed=$((listed + 1)); done
     # The leak sanitizer's own tracer crashes now and then (GCC 12), always or never with the same environment: then another one.
     for again in '' - --; do
-        WEFT_AGAIN=$again run "$name" "$1" --filter "*/${2:-*}" --color=never --short-filename --encoding=UTF-8
+        WEFT_AGAIN=$again run "$name" "$(program_of "$unit")" --filter "$(filter_of "$unit" "${2:-}")" --color=never --short-filename --encoding=UTF-8
         grep -qs 'LeakSanitizer has encountered a fatal error' "$logs/$name".san.* || break
         rm -f "$logs/$name".san.*
     done
@@ -84,19 +88,21 @@ counted() {                             # NAME COMMAND...
 start=
 if [ "${V:-}" = tsan ] && ! "$B/tests/tsan_main" --list >/dev/null 2>&1 </dev/null; then start="setarch -R"; fi
 
-plain() {                               # PROGRAM...; in double under WEFT_CHECK, which changes no bit
+plain() {                               # UNIT or PROGRAM...; in double under WEFT_CHECK, which changes no bit
     [ "${V:-}" != double ] || export WEFT_CHECK=1
     for t; do
         case ${t##*/} in
         test_cuda*) ;;                 # see cuda()
         test_*)    criterion "$t" ;;
-        golden)    golden "$t" ;;
+        golden)    [ -n "${FAST:-}" ] || golden "$t" ;;
         ptx_test)  case ${V:-} in ''|asan) counted ptx_test "$t" ;; esac ;;
         tsan_main) [ "${V:-}" = tsan ] && counted tsan_main $start "$t" ;;
         esac
     done
     unset WEFT_CHECK
+    [ -z "${UNITS:-}" ] || return
     case ${V:-} in ''|double) counted doccheck bash tests/doccheck.sh ;; esac
+    [ -z "${FAST:-}" ] || return
     case ${V:-} in ''|double|asan|dasan) for s in tests/test_*.sh; do script "$s"; done ;; esac
 }
 script() {                              # FILE; what is about documents is the same for all variants
@@ -108,7 +114,7 @@ on_gpu() {                              # PROGRAM: may it run on the GPU that is
     test_kernel_bits|test_vector|test_cuda_emulated|test_cuda_recur|test_cuda_link|test_cuda_graphs) [ -z "${GPU:-}" ] ;;
     test_hdf5_*|test_damaged_*|test_inflate|test_fuzz_*) [ -z "${GPU:-}${V:-}" ] ;;          # who reads a file knows no device
     test_cuda) true ;;
-    *) grep -q WEFT_TABLES "$1" ;;
+    *) uses_tables "$1" ;;
     esac
 }
 golden() {                              # under TSan, where every thread of a kernel is one of the machine, one case or a few of each, and of models on the CPU, too
@@ -181,6 +187,13 @@ walk() {                                # EARLY PROGRAM...: says what it ran, an
 }
 lane() { (walk early "$@"); (walk '' "$@"); }        # PROGRAM...
 
+all=()
+for t; do
+    for u in $(units_of "$t"); do
+        if [ -z "${UNITS:-}" ] || [[ " $UNITS " == *" ${u##*/} "* ]]; then all+=("$u"); fi
+    done
+done
+set -- "${all[@]}"
 [ $# -gt 0 ] || { echo "run.sh: no tests"; exit 1; }
 tag= early=
 lanes=${WEFT_LANES:-$(nproc)}

@@ -36,7 +36,7 @@ static void play_norms(run *t)
             t->out[i].x[l] = isfinite(t->out[i].x[l]) ? t->out[i].x[l] : 77;
     as_result(t, g), as_result(t, past);
 }
-Test(kernels, norms) { everywhere("norms", play_norms, rounds(120, 2000)); }
+Test(kernels_update, norms) { everywhere("norms", play_norms, rounds(120, 2000)); }
 
 static void play_update(run *t)
 {
@@ -58,7 +58,7 @@ static void play_update(run *t)
     CALL(update, n, &u, past, g, result(t, reals(t, n, -1, 1), n, 0, 0), m, v, a,
          result_of(t, n, 1e-13, 1e-5));
 }
-Test(kernels, update) { everywhere("update", play_update, rounds(160, 3000)); }
+Test(kernels_update, update) { everywhere("update", play_update, rounds(160, 3000)); }
 
 /* What will be finite is known from sizes, or found out element by element; nothing but the guard is
  * written. */
@@ -102,4 +102,4 @@ static void play_rehearse(run *t)
     settle(t);
     as_foreseen(t, g);
 }
-Test(kernels, rehearse) { everywhere("rehearse", play_rehearse, rounds(160, 3000)); }
+Test(kernels_update, rehearse) { everywhere("rehearse", play_rehearse, rounds(160, 3000)); }

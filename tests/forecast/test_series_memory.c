@@ -3,7 +3,7 @@
 #include <hdf5.h>
 #include <unistd.h>
 #include "series_data.h"
-#include "tests/core/failing_malloc.h"
+#include "tests/failing_malloc.h"
 
 static char table[96], mixed[96], whole[96];     /* files */
 static weft_frame f;
@@ -20,7 +20,7 @@ static weft_status first(void)
     weft_status s =
         weft_frame_add(&g, NULL, WEFT_NAMES("a", "b", "c"), (const double *const[]){ a, a, a }, 3);
     cr_assert(s == WEFT_OK ? g.n == 1 : g.n == 0 && g.columns == 0 && g.rows == 0);
-    armed = false;                               /* what has failed can be tried again */
+    failing.armed = false;                               /* what has failed can be tried again */
     if (s != WEFT_OK)
         DOES(weft_frame_add(&g, NULL, WEFT_NAMES("d"), (const double *const[]){ a }, 2));
     cr_assert(g.start[0] == 0 && g.start[1] == g.rows);
@@ -59,19 +59,20 @@ Test(series_memory, every_allocation_may_fail)
     const double a[] = { 1, 2, 3 };
     DOES(weft_frame_add(&f, NULL, WEFT_NAMES("a", "b"), (const double *const[]){ a, a }, 3));
     for (int i = 0; i < COUNT(call); i++)
-        for (fail_at = 1;; fail_at++) {
+        for (failing.at = 1;; failing.at++) {
             weft_frame before = f;
-            seen = 0, armed = true;
+            failing.seen = 0;
+            failing.armed = true;
             weft_status s = call[i]();
-            armed = false;
+            failing.armed = false;
             cr_assert_eq(H5Fget_obj_count(H5F_OBJ_ALL, H5F_OBJ_ALL), 0,
-                         "call %d, allocation %ld leaves handles", i, fail_at);
-            if (seen < fail_at) {
+                         "call %d, allocation %ld leaves handles", i, failing.at);
+            if (failing.seen < failing.at) {
                 DOES(s);
-                cr_assert(!COUNTED || fail_at > 1, "call %d makes no allocation", i);
+                cr_assert(!COUNTED || failing.at > 1, "call %d makes no allocation", i);
                 break;
             }
-            cr_assert_eq(s, WEFT_ENOMEM, "call %d, allocation %ld: %s: %s", i, fail_at, weft_status_name(s),
+            cr_assert_eq(s, WEFT_ENOMEM, "call %d, allocation %ld: %s: %s", i, failing.at, weft_status_name(s),
                          weft_file_message());
             cr_assert(f.n == before.n && f.rows == before.rows && f.columns == before.columns &&
                       f.start[f.n] == f.rows && f.column[1][2] == 3);

@@ -4,7 +4,7 @@
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include "checkpoint.h"
-#include "tests/core/failing_malloc.h"
+#include "tests/failing_malloc.h"
 
 static const char *checkpoint_path, *dict_path;
 static int32_t number[2] = { 1, 2 };
@@ -38,17 +38,18 @@ Test(checkpoint_memory, every_allocation_may_fail)
     bytes checkpoint = read_bytes(checkpoint_path), dict = read_bytes(dict_path);
     uint32_t one = state_of(&a), two = state_of(&b);
     for (int i = 0; i < COUNT(call); i++) {
-        for (fail_at = 1;; fail_at++) {
-            seen = 0, armed = true;
+        for (failing.at = 1;; failing.at++) {
+            failing.seen = 0;
+            failing.armed = true;
             weft_status s = call[i](&b);
-            armed = false;
+            failing.armed = false;
             cr_assert_eq(H5Fget_obj_count(H5F_OBJ_ALL, H5F_OBJ_ALL), 0,
-                         "call %d, allocation %ld leaves handles", i, fail_at);
-            if (seen < fail_at) {
+                         "call %d, allocation %ld leaves handles", i, failing.at);
+            if (failing.seen < failing.at) {
                 DOES(s);
                 break;
             }
-            cr_assert_eq(s, WEFT_ENOMEM, "call %d, allocation %ld: %s: %s", i, fail_at, weft_status_name(s),
+            cr_assert_eq(s, WEFT_ENOMEM, "call %d, allocation %ld: %s: %s", i, failing.at, weft_status_name(s),
                          weft_file_message());
             cr_assert(state_of(&b) == two && weft_ok(b.w));
             bytes c = read_bytes(checkpoint_path), d = read_bytes(dict_path);
@@ -57,7 +58,7 @@ Test(checkpoint_memory, every_allocation_may_fail)
             free(c.at);
             free(d.at);
         }
-        cr_assert(!COUNTED || fail_at > 2, "call %d makes only %ld allocations", i, fail_at - 1);
+        cr_assert(!COUNTED || failing.at > 2, "call %d makes only %ld allocations", i, failing.at - 1);
         write_bytes(checkpoint_path, checkpoint.at, checkpoint.n);
         write_bytes(dict_path, dict.at, dict.n);
         two = state_of(&b);

@@ -4,7 +4,7 @@
 #include <pthread.h>
 #include <sys/resource.h>
 #include "sets.h"
-#include "tests/core/failing_malloc.h"
+#include "tests/failing_malloc.h"
 
 enum { MOST = 30, LONGEST = 9, WIDE = 3 };
 #define OPENS(path, group, d) DOES(open_shape(path, group, d))
@@ -427,21 +427,22 @@ Test(hdf5_reads, every_allocation_may_fail)
     const char *path = plain_file();
     weft_dataset d, out;
     int files = open_files();
-    for (fail_at = 1;; fail_at++) {
-        seen = 0, armed = true;
+    for (failing.at = 1;; failing.at++) {
+        failing.seen = 0;
+        failing.armed = true;
         weft_status s = open_and_read(path, &d, &out);
-        armed = false;
+        failing.armed = false;
         close_shape(&d);
         cr_assert(open_files() == files && !H5Fget_obj_count((hid_t)H5F_OBJ_ALL, H5F_OBJ_ALL));
-        if (seen < fail_at) {
+        if (failing.seen < failing.at) {
             DOES(s);
             break;
         }
-        cr_assert(s == WEFT_ENOMEM && strstr(weft_file_message(), "memory"), "allocation %ld: %s", fail_at,
+        cr_assert(s == WEFT_ENOMEM && strstr(weft_file_message(), "memory"), "allocation %ld: %s", failing.at,
                   weft_file_message());
         is_empty(&out);
     }
-    cr_assert(!COUNTED || fail_at > 8, "only %ld allocations", fail_at - 1);
+    cr_assert(!COUNTED || failing.at > 8, "only %ld allocations", failing.at - 1);
     weft_dataset_free(&out);
     end_folder();
 }

@@ -3,7 +3,7 @@
 #define ZLIB_CONST
 #include <zlib.h>
 #include "chunks.h"
-#include "tests/core/failing_malloc.h"
+#include "tests/failing_malloc.h"
 
 /* ---- streams ---- */
 /* What deflate makes of these bytes, in any of its ways; to be freed. */
@@ -162,16 +162,17 @@ Test(inflate, without_memory)
         unsigned char *stream = deflated(plain, (size_t)(1 + k) * sizeof plain / 2, 6, &size);
         stream_set(path, N, stream, size);
         free(stream);
-        for (fail_at = 1;; fail_at++) {
-            seen = 0, armed = true;
+        for (failing.at = 1;; failing.at++) {
+            failing.seen = 0;
+            failing.armed = true;
             weft_status s = weft_load_state_dict(path, m.m, NULL);
-            armed = false;
+            failing.armed = false;
             cr_assert_eq(H5Fget_obj_count(H5F_OBJ_ALL, H5F_OBJ_ALL), 0);
-            if (seen < fail_at) {
+            if (failing.seen < failing.at) {
                 cr_assert_eq(s, k ? WEFT_EFORMAT : WEFT_OK, "%s", weft_file_message());
                 break;
             }
-            cr_assert_eq(s, WEFT_ENOMEM, "allocation %ld: %s", fail_at, weft_file_message());
+            cr_assert_eq(s, WEFT_ENOMEM, "allocation %ld: %s", failing.at, weft_file_message());
             of_zlib += strstr(weft_file_message(), "weight: no memory to inflate a chunk") != NULL;
             stays(&m);
         }

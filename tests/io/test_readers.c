@@ -2,7 +2,7 @@
  * error, memory in the file's measure, names of formats that are not ours, the texts that h5py writes, CSV of
  * other habits. */
 #include "sets.h"
-#include "tests/core/failing_malloc.h"
+#include "tests/failing_malloc.h"
 #include "tests/listen.h"
 
 static const char *put_bytes(const char *name, const void *at, size_t n)
@@ -104,7 +104,8 @@ Test(readers, memory_is_asked_for_what_is_stored)
     weft_frame f = { 0 };
     hid_t text = H5Tcopy(H5T_C_S1);
     H5Tset_size(text, 0x7ffffff0);
-    armed = true, most_asked = 0;
+    failing.armed = true;
+    failing.largest = 0;
     REFUSES(weft_read_hdf5(declared("lengths", H5T_STD_I32LE, INT32_MAX - 1, 1, false), NULL, &d),
             WEFT_EFORMAT, "lengths does not have the bytes");
     REFUSES(weft_frame_read_hdf5(&f, declared("a", H5T_STD_U8LE, INT32_MAX - 1, 1, false), NULL,
@@ -112,8 +113,8 @@ Test(readers, memory_is_asked_for_what_is_stored)
             WEFT_EFORMAT, "does not have the bytes");
     REFUSES(weft_frame_read_hdf5(&f, declared("ids", text, 1, 1, true), NULL, (const char *[]){ "a", NULL }),
             WEFT_EFORMAT, "ids does not have the bytes");
-    armed = false;
-    cr_assert(most_asked < 1 << 20, "%zu bytes were asked for", most_asked);
+    failing.armed = false;
+    cr_assert(failing.largest < 1 << 20, "%zu bytes were asked for", failing.largest);
     H5Tclose(text);
     end_folder();
 }

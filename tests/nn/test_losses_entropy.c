@@ -51,7 +51,7 @@ static void one_entropy(weft *w, ce c, const ce_data *d, int layout)
     weft_clear(w);
 }
 
-Test(losses, cross_entropy)
+Test(losses_entropy, cross_entropy)
 {
     FOR_DEVICES(w)
         for (int how = 0; how < 16; how++)
@@ -63,7 +63,7 @@ Test(losses, cross_entropy)
 
 /* More axes before the classes are more rows; a class may be the one to ignore, 0 too; all ignored is 0 of
  * 0. */
-Test(losses, cross_entropy_shapes)
+Test(losses_entropy, cross_entropy_shapes)
 {
     weft *w = open_on(WEFT_REF);
     ce_data d = ce_data_of(ce_of(0));
@@ -80,7 +80,7 @@ Test(losses, cross_entropy_shapes)
     CLEAN(w);
 }
 
-Test(losses, cross_entropy_errors)
+Test(losses_entropy, cross_entropy_errors)
 {
     setenv("WEFT_SYNC", "1", 1);                 /* else a GPU tells at the next wait, of an earlier kernel */
     FOR_DEVICES(w) {
@@ -145,7 +145,7 @@ static void apart(data *d, kind k)               /* no |difference| near 0 or 0.
     }
 }
 
-Test(losses, derivatives, .timeout = 60)
+Test(losses_entropy, derivatives, .timeout = 60)
 {
     if (sizeof(weft_real) != 8)
         return;                                  /* differences of floats prove nothing */
@@ -166,7 +166,7 @@ Test(losses, derivatives, .timeout = 60)
     CLEAN(w);
 }
 
-Test(losses, derivatives_of_entropy, .timeout = 60)
+Test(losses_entropy, derivatives_of_entropy, .timeout = 60)
 {
     if (sizeof(weft_real) != 8)
         return;

@@ -1,7 +1,7 @@
 /* test_optim_refused.c - optimisers: what they refuse, what they allocate, what they wait for. */
 #include "optim_model.h"
 
-Test(optim, refusals)
+Test(optim_refused, refusals)
 {
     weft *w = open_on(WEFT_REF);
     model a = model_in(w);
@@ -39,7 +39,7 @@ Test(optim, refusals)
 }
 
 /* 1e39 is an infinity of float, 1e-50 a 0, and what is nearly 1 is 1: refused as those are. */
-Test(optim, numbers_that_a_weft_real_does_not_hold)
+Test(optim_refused, numbers_that_a_weft_real_does_not_hold)
 {
     weft *w = open_on(WEFT_REF);
     model a = model_in(w);
@@ -70,7 +70,7 @@ Test(optim, numbers_that_a_weft_real_does_not_hold)
     CLEAN(w);
 }
 
-Test(optim, null)
+Test(optim_refused, null)
 {
     weft_optim *o = weft_adam_new(NULL, NULL);
     weft_ema *e = weft_ema_new(NULL, 0);
@@ -86,7 +86,7 @@ Test(optim, null)
     }
 }
 
-Test(optim, steady_steps_allocate_nothing)
+Test(optim_refused, steady_steps_allocate_nothing)
 {
     FOR_DEVICES(w) {
         model a = model_in(w);
@@ -128,7 +128,7 @@ static weft_tensor *whole_loss(const model *a)
     return weft_mean_loss(weft_add_losses(l, m));
 }
 
-Test(optim, a_step_does_not_wait, .init = unchecked)
+Test(optim_refused, a_step_does_not_wait, .init = unchecked)
 {
     weft__kernels far = weft__ref;
     far.synchronous = false, far.download = download, far.wait = wait;
@@ -159,7 +159,7 @@ Test(optim, a_step_does_not_wait, .init = unchecked)
     CLEAN(w);
 }
 
-Test(optim, no_memory)
+Test(optim_refused, no_memory)
 {
     for (int i = 1, failed = 1; failed; i++) {
         weft *w = open_on(WEFT_REF);

@@ -1,7 +1,7 @@
 /* test_split.c - a plan's rows dealt to shards: nothing lost, nothing twice, states found where they were
  * left, and an error where they would not be. */
 #include "plans.h"
-#include "tests/core/failing_malloc.h"
+#include "tests/failing_malloc.h"
 
 enum { MOST = 40, SHARDS = 9 };
 
@@ -132,14 +132,15 @@ Test(split, refuses)
 Test(split, every_allocation_may_fail)
 {
     weft_plan p = wanders(0, 1), part[2];
-    for (fail_at = 1;; fail_at++) {
-        seen = 0, armed = true;
+    for (failing.at = 1;; failing.at++) {
+        failing.seen = 0;
+        failing.armed = true;
         weft_status s = weft_plan_split(&p, 2, part);
-        armed = false;
-        if (seen < fail_at)
+        failing.armed = false;
+        if (failing.seen < failing.at)
             break;
-        cr_assert(s == WEFT_ENOMEM && !part[0].segment && !part[1].batch, "allocation %ld", fail_at);
+        cr_assert(s == WEFT_ENOMEM && !part[0].segment && !part[1].batch, "allocation %ld", failing.at);
     }
-    cr_assert(!COUNTED || fail_at > 4);
+    cr_assert(!COUNTED || failing.at > 4);
     weft_plan_free(part), weft_plan_free(part + 1), weft_plan_free(&p);
 }

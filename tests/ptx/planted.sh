@@ -3,6 +3,7 @@
 # nvcc makes its PTX anew, and the test that is named must fail on it. Where nvcc's PTX stays the same, that is said, and counts as such.
 # B: the build, with its PTX and tests; NVCC. A part of `make nightly`.
 set -u
+. tests/units.sh
 nvcc=${NVCC:-$(command -v nvcc || echo /usr/local/cuda/bin/nvcc)}
 folder=$(realpath -m "$B/planted_ptx") texts=$(realpath "$B/ptx")
 export WEFT_TESTS=$PWD/tests WEFT_BACKEND_PATH=$(realpath "$B/emu") WEFT_TABLES="ref cuda" WEFT_SMALL=1 WEFT_MANAGED=1 WEFT_EMU_ASYNC=1
@@ -29,7 +30,7 @@ net() {
     fi
     if [ "$expected" = same ]; then echo "  FAIL  $what: nvcc makes another PTX of it"; return; fi
     for order in 0 1 2; do
-        WEFT_EMU_CC=$cc WEFT_EMU_PTX=$into/ptx WEFT_EMU_ORDER=$order timeout 100 "$B/tests/$test" ${filter:+--filter "$filter"} >"$into/log" 2>&1 </dev/null || rc=1
+        WEFT_EMU_CC=$cc WEFT_EMU_PTX=$into/ptx WEFT_EMU_ORDER=$order timeout 100 "$(program_of "$test")" --filter "$(filter_of "$test" "${filter##*/}")" >"$into/log" 2>&1 </dev/null || rc=1
         [ $rc = 0 ] || break
     done
     if [ $rc = 0 ]; then echo "  FAIL  $what: $test did not notice"; return; fi

@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
 # test.sh: the PTX that libweft_cuda.so is made from is executed, by the interpreter of tests/ptx in the emulation, for each of three
-# compute capabilities: the tests of kernels, of recurrent layers in each of their ways, and of attention. WHOLE=1: every test that can
+# compute capabilities: the tests of kernels, of recurrent layers in each of their ways, and of attention. WHOLE=1: every unit that can
 # run on a GPU, and the golden vectors. Every kernel of the plug-in must have been among them. B: the build. CAPABILITIES, PROGRAMS: fewer.
 set -u
+. tests/units.sh
 [ -n "$(ls "$B"/ptx/*.ptx 2>/dev/null)" ] || { echo "test.sh: no $B/ptx: make $B/libweft_cuda.so first"; exit 1; }
 grep -qw fma /proc/cpuinfo || { echo "skipped: the interpreter is compiled for a CPU with AVX2 and FMA"; exit 0; }
 logs=$(realpath -m "$B")/logs/ptx
@@ -25,7 +26,7 @@ run() {                                 # NAME PROGRAM ARGUMENTS..
     if [ $m = 0 ] && { [ $rc != 0 ] || [ "$n" = 0 ]; }; then m=1; fi           # a filter that finds no test, too
     tell "$name" "$n" "$m" "$(echo "$EPOCHREALTIME $start" | awk '{ print $1 - $2 }')"
 }
-program() {                             # NAME PROGRAM ARGUMENTS..; as many at once as there are cores
+start() {                               # NAME PROGRAM ARGUMENTS..; as many at once as there are cores
     while [ "$(jobs -rp | wc -l)" -ge "$(nproc)" ]; do wait -n; done
     begun=$((begun + 1))
     run "$@" &
@@ -34,25 +35,25 @@ ways() {                                # CAPABILITY: of recurrent layers
     case $1 in 80) echo general block group ;; 120) echo general block cluster group ;; *) echo general block cluster ;; esac
 }
 layers() {                              # WAY: what is tested of a layer; threads are a CPU's, and the rest is the same in all ways
-    case ${WHOLE:-}$1 in cluster|group) echo 'recur_layer/both*' ;; *) echo 'recur_layer/!(threads*)' ;; esac
+    case ${WHOLE:-}$1 in cluster|group) echo 'both*' ;; *) echo '!(threads*)' ;; esac
 }
-capability() {                          # CAPABILITY PROGRAM..
-    local cc=$1 t name way part; shift
+capability() {                          # CAPABILITY UNIT..
+    local cc=$1 t name way part program; shift
     export WEFT_EMU_CC=$cc
     for t; do
-        name=${t##*/}
+        name=${t##*/} program=$(program_of "$t")
         export WEFT_EMU_ORDER=$((order++ % 3)) WEFT_CACHE=off                # by the estimate: the clock says nothing here
         case $name in
         test_recur*) for way in $(ways "$cc"); do
                          part='*'
                          [ "$name" != test_recur_layer ] || part=$(layers "$way")
-                         WEFT_RECUR=$way WEFT_EMU_ASYNC=1 program "$name.$cc.$way" "$t" --color=never --filter "$part"
+                         WEFT_RECUR=$way WEFT_EMU_ASYNC=1 start "$name.$cc.$way" "$program" --color=never --filter "$(filter_of "$t" "$part")"
                      done ;;
         test_cuda_recur) case ${WHOLE:+whole}$cc in                          # some choose a capability themselves
-                     *80) part='recur_choice/a_*' ;; whole*) part='*' ;; *) part='recur_choice/@(a_wait|refused|made_for)*' ;; esac
-                     WEFT_CACHE= program "$name.$cc" "$t" --color=never --filter "$part" ;;
-        golden)      for f in recurrent layers models models_edges; do program "golden_$f.$cc" "$t" "tests/golden/$f.json"; done ;;
-        *)           program "$name.$cc" "$t" --color=never ;;
+                     *80) part='a_*' ;; whole*) part='*' ;; *) part='@(a_wait|refused|made_for)*' ;; esac
+                     WEFT_CACHE= start "$name.$cc" "$program" --color=never --filter "$(filter_of "$t" "$part")" ;;
+        golden)      for f in recurrent layers models models_edges; do start "golden_$f.$cc" "$t" "tests/golden/$f.json"; done ;;
+        *)           start "$name.$cc" "$program" --color=never --filter "$(filter_of "$t")" ;;
         esac
     done
 }
@@ -70,12 +71,12 @@ kernels() {                             # CAPABILITY: have all been interpreted 
 
 order=0 begun=0
 programs=()
-for t in "$B"/tests/test_*; do
-    [ -x "$t" ] && [ -f "$t" ] || continue
-    case ${t##*/} in
+for t in tests/*/test_*.c; do
+    t=${t##*/} t=${t%.c}
+    case $t in
     test_kernel_bits|test_vector|test_cuda|test_cuda_emulated|test_cuda_link|test_cuda_graphs) ;;       # of the CPU, or of the emulation itself
     test_kernels*|test_kernel_groups|test_recur*|test_attention*|test_cuda_recur) programs+=("$t") ;;
-    *) if [ -n "${WHOLE:-}" ] && grep -q WEFT_TABLES "$t"; then programs+=("$t"); fi ;;
+    *) if [ -n "${WHOLE:-}" ] && uses_tables "$t"; then programs+=("$t"); fi ;;
     esac
 done
 [ -z "${WHOLE:-}" ] || programs+=("$B/tests/golden")

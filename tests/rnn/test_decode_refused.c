@@ -66,7 +66,7 @@ static void fails(fault kind, int at, weft_status status, const char *text)
 }
 
 /* It would never end a sequence. */
-Test(decode, an_end_that_is_no_class_is_an_error)
+Test(decode_refused, an_end_that_is_no_class_is_an_error)
 {
     static decoder *const decoders[] = { greedily, by_chance, by_beams };
     weft *w = open_on(WEFT_CPU);
@@ -80,7 +80,7 @@ Test(decode, an_end_that_is_no_class_is_an_error)
     CLEAN(w);
 }
 
-Test(decode, a_faulty_step_is_an_error)
+Test(decode_refused, a_faulty_step_is_an_error)
 {
     fails(NO_SCORES, 1, WEFT_EARG, "step 1: the scores' tensor is NULL");
     fails(FLAT, 0, WEFT_ESHAPE, "step 0: the scores are [8]; [2, classes] of reals are expected");
@@ -126,7 +126,7 @@ static weft_tensor *rewinding_step(weft_decode_rows *at, void *user)
     return weft_zeros(w, WEFT_SHAPE(rows, 4));
 }
 
-Test(decode, a_step_does_not_rewind_its_decoder)
+Test(decode_refused, a_step_does_not_rewind_its_decoder)
 {
     static decoder *const decoders[] = { greedily, by_chance, by_beams };
     FOR_DEVICES(w)
@@ -149,7 +149,7 @@ Test(decode, a_step_does_not_rewind_its_decoder)
         }
 }
 
-Test(decode, a_decoder_in_a_decoders_step)
+Test(decode_refused, a_decoder_in_a_decoders_step)
 {
     weft *w = open_on(WEFT_CPU);
     rewinder r = { weft_mark_here(w), -1, 0, true };
@@ -159,7 +159,7 @@ Test(decode, a_decoder_in_a_decoders_step)
     CLEAN(w);
 }
 
-Test(decode, options_are_checked)
+Test(decode_refused, options_are_checked)
 {
     weft *w = open_on(WEFT_CPU);
     faulty f = { GOOD, 0, 0 };
@@ -236,7 +236,7 @@ static void is_for_another_way(weft *w, weft_decode_opts o, const char *text)
     FAILS(w, WEFT_EARG, text);
 }
 
-Test(decode, options_of_another_way_are_errors)
+Test(decode_refused, options_of_another_way_are_errors)
 {
     weft *w = open_on(WEFT_CPU);
     is_for_another_way(w, (weft_decode_opts){ .beams = 2, .sample = true },
@@ -258,7 +258,7 @@ Test(decode, options_of_another_way_are_errors)
     CLEAN(w);
 }
 
-Test(decode, every_piece_of_memory_may_fail)
+Test(decode_refused, every_piece_of_memory_may_fail)
 {
     for (int beams = 1; beams < 4; beams += 2) {
         weft *w = open_on(WEFT_CPU);

@@ -3,7 +3,7 @@
 #include "tests/rnn/rnn_kinds.h"
 
 /* ---- 70,000 steps ---- */
-Test(rnn, seventy_thousand_steps)
+Test(rnn_use, seventy_thousand_steps)
 {
     enum { T = 70000, H = 2 };
     static weft_real x[T];
@@ -36,7 +36,7 @@ Test(rnn, seventy_thousand_steps)
 }
 
 /* ---- step by step ---- */
-Test(rnn, steps_are_a_run)
+Test(rnn_use, steps_are_a_run)
 {
     enum { N = 3, T = 5, F = 2 };
     FOR_DEVICES(w)
@@ -66,7 +66,7 @@ Test(rnn, steps_are_a_run)
 
 /* Thousands of steps in constant memory: the caller carries the state over a rewind, batches and index
  * arrays are made once. */
-Test(rnn, thousands_of_steps_take_no_memory, .init = unchecked)
+Test(rnn_use, thousands_of_steps_take_no_memory, .init = unchecked)
 {
     weft *w = open_on(WEFT_CPU);
     weft_rnn *r =
@@ -98,7 +98,7 @@ static void has_parameter(weft_module *m, int i, const char *name, int64_t rows,
               "%s", name);
 }
 
-Test(rnn, parameters_have_pytorchs_names_shapes_and_first_values)
+Test(rnn_use, parameters_have_pytorchs_names_shapes_and_first_values)
 {
     weft *w = open_on(WEFT_CPU);
     weft_module *m = weft_module_new(w, "m");
@@ -145,7 +145,7 @@ static void forgets_with(weft_module *m, weft_module *plain, const char *which, 
             cr_assert(b[k] == b0[k] && c[k] == c0[k] && b[k] != (weft_real)bias, "%s, row %d", which, k);
 }
 
-Test(rnn, forget_bias_is_the_sum_of_both_biases)
+Test(rnn_use, forget_bias_is_the_sum_of_both_biases)
 {
     static const double given[] = { 1, -.5, WEFT_ZERO };
     FOR_DEVICES(w)
@@ -169,7 +169,7 @@ Test(rnn, forget_bias_is_the_sum_of_both_biases)
 }
 
 /* A cell that only forgets: its gates' weights are 0, so c shrinks by sigmoid of the forget gate's bias. */
-Test(rnn, forget_bias_is_what_the_cell_forgets_by)
+Test(rnn_use, forget_bias_is_what_the_cell_forgets_by)
 {
     enum { H = 2, T = 4 };
     FOR_DEVICES(w) {
@@ -206,7 +206,7 @@ static weft_real *with_dropout(weft *w, weft_layout layout, const char *name, bo
 
 static bool equal(const weft_real *a, const weft_real *b) { return !memcmp(a, b, 72 * sizeof *a); }
 
-Test(rnn, dropout_is_a_function_of_seed_and_path)
+Test(rnn_use, dropout_is_a_function_of_seed_and_path)
 {
     weft *a = open_on(WEFT_CPU), *b = open_on(WEFT_CPU), *c = open_on(WEFT_CPU);
     weft_real *in_a = with_dropout(a, WEFT_PACKED, "m", true),
@@ -218,7 +218,7 @@ Test(rnn, dropout_is_a_function_of_seed_and_path)
 }
 
 /* ---- states ---- */
-Test(rnn, states_are_selected)
+Test(rnn_use, states_are_selected)
 {
     FOR_DEVICES(w) {
         weft_state s = { random_tensor(w, 1, WEFT_SHAPE(2, 3, 4)), random_tensor(w, 2, WEFT_SHAPE(2, 3, 5)) };
@@ -258,7 +258,7 @@ static void refused(weft *w, weft_rnn *r, const char *why)
     FAILS(w, WEFT_EARG, "rnn_run: the layer is NULL or could not be made");
 }
 
-Test(rnn, options_are_checked)
+Test(rnn_use, options_are_checked)
 {
     weft *w = open_on(WEFT_CPU);
     weft_module *m = weft_module_new(w, "m");
@@ -288,7 +288,7 @@ Test(rnn, options_are_checked)
     CLEAN(w);
 }
 
-Test(rnn, what_comes_in_is_checked)
+Test(rnn_use, what_comes_in_is_checked)
 {
     weft *w = open_on(WEFT_CPU);
     weft_module *m = weft_module_new(w, "model");
@@ -349,13 +349,13 @@ static weft_rnn *four_parts(weft *w)
                          &(weft_rnn_opts){ .input = 2, .hidden = 3, .layers = 2, .bidirectional = true });
 }
 
-Test(rnn, a_steady_step_allocates_nothing, .init = unchecked)
+Test(rnn_use, a_steady_step_allocates_nothing, .init = unchecked)
 {
     FOR_DEVICES(w)
         is_steady(w, one_step, four_parts(w));
 }
 
-Test(rnn, every_piece_of_memory_may_fail)
+Test(rnn_use, every_piece_of_memory_may_fail)
 {
     weft *w = open_on(WEFT_CPU);
     weft_rnn *r = four_parts(w);
