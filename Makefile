@@ -110,6 +110,8 @@ say = $(if $(VERBOSE)$(findstring s,$(firstword -$(MAKEFLAGS))),@:,@echo '  $(1)
 
 all: $(B)/libweft.a $(B)/libweft.so $(COMMAND) $(EXAMPLES) $(CUDA) $(TRANSPORTS)
 everything: all $(TESTS) $(TOOLS) $(BENCH)
+# Every C source, compiled and not linked: with CFLAGS=-fsyntax-only it is only read.
+objects: $(OBJ) $(patsubst %.c,$(B)/%.o,$(filter-out %/exchange.c,$(wildcard examples/*.c examples/*/*.c tools/*.c tools/*/*.c bench/*.c bench/*/*.c tests/*/*.c)))
 
 # What was compiled by another command is compiled again. Internal functions stay visible to the tests' library: weft.map hides them.
 VISIBLE := -fvisibility=protected
@@ -264,9 +266,9 @@ $(TOOLS): $(B)/libweft.a
 
 EMULATED  := $(B)/emu/libweft_cuda.so $(B)/emu/libnccl.so
 RUN_TESTS  = B=$(B) V=$(V) CC='$(CC)' bash tests/run.sh $(filter $(B)/tests/% $(B)/emu/%_test,$^)
-# make test UNITS="test_ops golden": these alone, and only on the CPU. A unit is a file tests/ROOM/test_*.c, or one of TOOLS.
+# make test UNITS="test_ops golden io": these alone, and only on the CPU. A unit is a file tests/ROOM/test_*.c, all of a ROOM, or one of TOOLS.
 UNITS     ?=
-UNIT_FILES = $(foreach u,$(UNITS),$(wildcard tests/*/$u.c))
+UNIT_FILES = $(foreach u,$(UNITS),$(wildcard tests/*/$u.c tests/$u/test_*.c))
 SOME_TESTS = $(sort $(foreach f,$(UNIT_FILES),$(B)/tests/test_$(word 2,$(subst /, ,$f)))) $(filter $(UNITS:%=$(B)/tests/%),$(TOOLS))
 ALL_TESTS  = $(if $(filter tsan,$(V)),$(TOOLS),$(TESTS) $(TOOLS) $(COMMAND) $(EXAMPLES) $(BENCH) $(B)/bench/parallel_model $(B)/bench/stream/stream \
              $(B)/bench/growth/one_step $(B)/libweft.a $(B)/libweft.so $(TRANSPORTS)) $(EMULATED) $(B)/emu/emu_test $(if $(filter-out asan,$(V)),,$(B)/emu/ptx_test) \
@@ -282,7 +284,7 @@ test-cuda: $(if $(GPU),$(B)/libweft_cuda.so,$(EMULATED)) $(TESTS) $(TOOLS) $(B)/
 	@CUDA_ONLY=1 GPU=$(GPU) CUDA=$(abspath $(dir $<)) $(RUN_TESTS)
 # What is shipped is executed: the PTX of the GPU's back end, by the interpreter of tests/ptx (docs/design/cuda.md). WHOLE=1: all tests of a GPU.
 test-ptx: $(EMULATED) $(if $(filter none,$(NVCC)),,$(B)/libweft_cuda.so) $(TESTS) $(TOOLS)
-	@$(if $(filter none,$(NVCC)),echo "skipped: there is no nvcc here",B=$(B) WHOLE=$(WHOLE) bash tests/ptx/test.sh)
+	@$(if $(filter none,$(NVCC)),echo "skipped: there is no nvcc here",B=$(B) WHOLE=$(WHOLE) bash tests/ptx/test.sh && bash tests/ptx/state.sh >tests/ptx/recorded)
 planted-ptx: test-ptx
 	@$(if $(filter none,$(NVCC)),,B=$(B) NVCC=$(NVCC) bash tests/ptx/planted.sh)
 # Many ranks by Open MPI and MPICH, as far as both are here: the same bytes, and faults at MOMENTS (3) moments.
@@ -303,16 +305,24 @@ $(B)/tests/starve_malloc.so: tests/starve_malloc.c $(B)/flags
 	$(Q)$(CC) $(BASE) $(CFLAGS) -fPIC -shared -o $@ $<
 starve: $(B)/examples/g2p $(B)/tests/starve_malloc.so
 	@B=$(B) V=$(V) LONG='$(LONG)' bash tests/starve.sh
-nightly:
-	@$(MAKE) --no-print-directory V=dasan $(addprefix $(BUILD)/dasan/tests/,test_recur test_ops test_rnn)
-	@set -e; for t in test_recur test_ops test_rnn; do $(BUILD)/dasan/tests/$$t; done
+# Hours: everything, in every variant. tests/README.md says what .ci/run has of it.
+nightly: $(B)/examples/g2p
+	@$(MAKE) --no-print-directory test
+	@for v in double asan dasan tsan; do $(MAKE) --no-print-directory V=$$v WEFT_LIMIT=1800 test || exit 1; done
 	@WHOLE=1 WEFT_LIMIT=1800 $(MAKE) --no-print-directory V=asan test-cuda
+	@$(MAKE) --no-print-directory CC=clang NVCC=none BUILD=$(BUILD)/clang everything
+	@$(MAKE) --no-print-directory planted
+	@BUILD=$(BUILD) bash tests/planted_cuda.sh
 	@$(MAKE) --no-print-directory hunt PROGRAMS=10000 SEED=$(or $(SEED),1)
 	@$(MAKE) --no-print-directory kill KILLS=200
 	@$(MAKE) --no-print-directory starve LONG=1
 	@$(MAKE) --no-print-directory test-parallel MOMENTS=20
+	@$(MAKE) --no-print-directory gpu-model GPU_MODEL_FLAGS=--check
+	@$(if $(filter none,$(NVCC)),,$(MAKE) --no-print-directory V=double CUDA_ARCHS=90 $(BUILD)/double/libweft_cuda.so)
+	@$(if $(filter none,$(NVCC)),,B=$(B) bash tests/registers.sh)
 	@$(MAKE) --no-print-directory planted-ptx WHOLE=1
-	@B=$(B) bash tests/ptx/sass.sh
+	@$(if $(filter none,$(NVCC)),,B=$(B) bash tests/ptx/sass.sh)
+	@TIDY_ALL=1 $(MAKE) --no-print-directory lint
 	@MAKE='$(MAKE)' CC='$(CC)' bash tests/adding.sh
 	@$(MAKE) --no-print-directory fuzz SECONDS=3600
 
@@ -470,7 +480,7 @@ endef
 $(foreach v,$(VARIANTS),$(eval $(call delegate,$(v))))
 endif
 
-.PHONY: all everything check test test-cuda test-ptx planted-ptx test-parallel soak planted hunt fuzz kill starve nightly lint bench bench-parallel bench-stream bench-growth launches gpu-model demo forecast slow_pack lab lab-check site site-check lesson lesson-library lesson-start lessons grade install installcheck clean
+.PHONY: all everything objects check test test-cuda test-ptx planted-ptx test-parallel soak planted hunt fuzz kill starve nightly lint bench bench-parallel bench-stream bench-growth launches gpu-model demo forecast slow_pack lab lab-check site site-check lesson lesson-library lesson-start lessons grade install installcheck clean
 .SECONDARY:
 .DELETE_ON_ERROR:
 -include $(CUDA_OBJ:.o=.d) $(EMU_OBJ:.o=.d) $(B)/emu/emu_test.d $(B)/emu/ptx/ptx_test.d $(B)/emu/nccl.d

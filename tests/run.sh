@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # run.sh PROGRAM...    runs the tests of one build and ends with "N passed, M failed". B is the build, V its variant, CC the compiler.
 #
-# A program of a room runs unit by unit (units.sh): UNITS="test_ops test_rnn" runs only those. FAST=1 runs Criterion's tests and the
-# documents only: no scripts, no golden vectors, no emulation.
+# A program of a room runs unit by unit (units.sh): UNITS="test_ops io" runs only that unit and that room. FAST=1 runs
+# Criterion's tests and the code of the documents: no scripts, no golden vectors, no emulation.
 #
 # Some things that Criterion lets pass are failures here: a leak (its worker prints it and exits 0), a test that was skipped or disabled, a
 # suite without tests. Sanitizers therefore write to files, and every listed test must have run. WEFT_LIMIT: seconds for a unit;
@@ -190,7 +190,7 @@ lane() { (walk early "$@"); (walk '' "$@"); }        # PROGRAM...
 all=()
 for t; do
     for u in $(units_of "$t"); do
-        if [ -z "${UNITS:-}" ] || [[ " $UNITS " == *" ${u##*/} "* ]]; then all+=("$u"); fi
+        if [ -z "${UNITS:-}" ] || [[ " $UNITS " == *" ${u##*/} "* ]] || [[ " $UNITS " == *" ${t##*/test_} "* ]]; then all+=("$u"); fi
     done
 done
 set -- "${all[@]}"

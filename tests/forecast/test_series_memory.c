@@ -72,8 +72,8 @@ Test(series_memory, every_allocation_may_fail)
                 cr_assert(!COUNTED || failing.at > 1, "call %d makes no allocation", i);
                 break;
             }
-            cr_assert_eq(s, WEFT_ENOMEM, "call %d, allocation %ld: %s: %s", i, failing.at, weft_status_name(s),
-                         weft_file_message());
+            cr_assert_eq(s, WEFT_ENOMEM, "call %d, allocation %ld: %s: %s", i, failing.at,
+                         weft_status_name(s), weft_file_message());
             cr_assert(f.n == before.n && f.rows == before.rows && f.columns == before.columns &&
                       f.start[f.n] == f.rows && f.column[1][2] == 3);
         }

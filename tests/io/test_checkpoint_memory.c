@@ -49,8 +49,8 @@ Test(checkpoint_memory, every_allocation_may_fail)
                 DOES(s);
                 break;
             }
-            cr_assert_eq(s, WEFT_ENOMEM, "call %d, allocation %ld: %s: %s", i, failing.at, weft_status_name(s),
-                         weft_file_message());
+            cr_assert_eq(s, WEFT_ENOMEM, "call %d, allocation %ld: %s: %s", i, failing.at,
+                         weft_status_name(s), weft_file_message());
             cr_assert(state_of(&b) == two && weft_ok(b.w));
             bytes c = read_bytes(checkpoint_path), d = read_bytes(dict_path);
             cr_assert(c.n == checkpoint.n && !memcmp(c.at, checkpoint.at, c.n) && d.n == dict.n &&
