@@ -479,15 +479,15 @@ Test(bits, tiers_are_chosen_or_refused)
     unsetenv("WEFT_TABLES");
     for (int i = 0; i < COUNT(tables) && tables[i].device != WEFT_CUDA; i++) {
         setenv("WEFT_ISA", tables[i].name, 1);
-        const weft__kernels *k = weft__cpu_kernels(WEFT_CPU, why, sizeof why);
+        const weft__kernels *k = weft__cpu_kernels(WEFT_CPU, WEFT_FP32, why, sizeof why);
         cr_assert(table_is_here(tables[i].name) ? k && !strcmp(k->name, tables[i].name) :
                                                   !k && strstr(why, tables[i].name) &&
                                                       (strstr(why, "instructions") || strstr(why, "float")));
-        cr_assert(weft__cpu_kernels(WEFT_REF, why, sizeof why) == &weft__ref);
+        cr_assert(weft__cpu_kernels(WEFT_REF, WEFT_FP32, why, sizeof why) == &weft__ref);
     }
     setenv("WEFT_ISA", "sse9", 1);
-    cr_assert_null(weft__cpu_kernels(WEFT_CPU, why, sizeof why));
+    cr_assert_null(weft__cpu_kernels(WEFT_CPU, WEFT_FP32, why, sizeof why));
     cr_assert(strstr(why, "sse9") && strstr(why, "generic"));
     unsetenv("WEFT_ISA");
-    cr_assert_not_null(weft__cpu_kernels(WEFT_CPU, why, sizeof why));
+    cr_assert_not_null(weft__cpu_kernels(WEFT_CPU, WEFT_FP32, why, sizeof why));
 }
