@@ -24,7 +24,7 @@ static net net_of(weft *w, const kind *k, int64_t letters)
     if (letters)
         s.e = weft_embedding_new(s.m, "e", &(weft_embedding_opts){ .rows = letters, .columns = k->o.input });
     s.r = rnn_of(s.m, "r", k);
-    s.head = weft_linear_new(s.m, "head", &(weft_linear_opts){ .in = width_of(k), .out = 19 });
+    s.head = weft_linear_new(s.m, "head", &(weft_linear_opts){ .in = width_of(k), .out = k->o.hidden > 127 ? 130 : 19 });
     return s;
 }
 
@@ -122,6 +122,28 @@ Test(step, has_the_bits_of_a_whole_run)
             weft_set_grad_enabled(w, true);
             agree(w, &s, &k, n, "recorded");
         }
+}
+
+/* Vectors round what they keep in WEFT_BF16, and matrix tiles keep their own. */
+Test(step, has_the_bits_of_a_whole_run_in_every_precision)
+{
+    static const char *const names[] = { "ref", "generic", "avx2", "avx512", "amx", "amx-emulated" };
+    static const int64_t sizes[][2] = { { 9, 20 }, { 70, 64 }, { 130, 128 }, { 33, 150 } };
+    for (int i = 0; i < COUNT(names) * 2 * rounds(2 * CELLS, 8 * CELLS); i++) {
+        const char *name = names[i / 2 % COUNT(names)];
+        if (!table_is_here(name))
+            continue;
+        setenv("WEFT_ISA", name, 1);
+        weft *w = open_with((weft_opts){ .device = WEFT_CPU, .precision = i % 2 ? WEFT_BF16 : WEFT_TF32 });
+        unsetenv("WEFT_ISA");
+        const int at = i / 2 / COUNT(names);
+        kind k = kind_of(at, sizes[at / 2 % COUNT(sizes)][0], sizes[at / 2 % COUNT(sizes)][1]);
+        dice_seed((uint64_t)at), draw_ids();
+        net s = net_of(w, &k, dice(2) ? LETTERS : 0);
+        weft_set_grad_enabled(w, false);
+        agree(w, &s, &k, MOST, "at first"), agree(w, &s, &k, 1, "one");
+        CLEAN(w);
+    }
 }
 
 /* ---- weights that change ---- */
