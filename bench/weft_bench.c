@@ -34,12 +34,13 @@
  *                     process each; seconds, and bytes a sequence, the check included
  *
  * --quick takes fewer shapes, --tiny cuts each down to B <= 8, T <= 12, H <= 16, for the emulation of a GPU.
- * --cpu-time measures the processor time of all threads: with one thread, times that other programs disturb
- * little. --layout: packed, concat, rows or padded, where a case has it. On a GPU the shapes of lstm are longer.
- * `forward` runs without the tape; `train` is zero_grad, forward, loss, backward, without an optimiser but
- * for g2p; loss and norm are those of one such step with weights and data by formula. ms is the median of
- * `runs` after two runs that are not counted. gflop, gf_s: see work.c; peak_gf_s, share: flops.c; peak_bytes:
- * memory.c. allocations: in the measured runs; context_bytes: what the context holds after them. */
+ * --cpu-time measures the processor time of all threads: with one thread, times that other programs
+ * disturb little. --layout: packed, concat, rows or padded, where a case has it. On a GPU the shapes of
+ * lstm are longer. `forward` runs without the tape; `train` is zero_grad, forward, loss, backward, without
+ * an optimiser but for g2p; loss and norm are those of one such step with weights and data by formula. ms
+ * is the median of `runs` after two runs that are not counted. gflop, gf_s: see work.c; peak_gf_s, share:
+ * flops.c; peak_bytes: memory.c. allocations: in the measured runs; context_bytes: what the context holds
+ * after them. */
 #include <stdlib.h>
 #include <string.h>
 #include "bench.h"

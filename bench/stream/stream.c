@@ -2,7 +2,7 @@
  * 256, for B sequences at a time; beside onnxruntime by turns, if there is one.
  *
  *     stream [--library LIBONNXRUNTIME --models FOLDER] [--units H,..] [--batch B,..] [--calls N]
- *            [--precision fp32|tf32|bf16]
+ *            [--precision fp32|strict_fp32|tf32|bf16]
  *     stream --bare N [--units H] [--batch B]
  *
  * Both carry the state from call to call, have the same weights (bench/formula.c, model.py), one thread, and
@@ -273,7 +273,11 @@ static int numbers_of(const char *text, int64_t *to)
 }
 static int precision_of(const char *name)        /* -1: there is none of that name */
 {
-    return !strcmp(name, "fp32") ? WEFT_FP32 : !strcmp(name, "tf32") ? WEFT_TF32 : !strcmp(name, "bf16") ? WEFT_BF16 : -1;
+    static const char *const names[] = { "fp32", "strict_fp32", "tf32", "bf16" };
+    for (int i = 0; i < 4; i++)
+        if (!strcmp(name, names[i]))
+            return i;
+    return -1;
 }
 static bool read_asked(int argc, char **argv, asked *a)
 {

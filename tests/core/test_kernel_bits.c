@@ -489,13 +489,12 @@ Test(bits, tiers_are_chosen_or_refused)
         for (int p = WEFT_FP32; p <= WEFT_BF16; p++) {
             setenv("WEFT_ISA", tile_table(i), 1);
             const weft__kernels *k = weft__cpu_kernels(WEFT_CPU, (weft_precision)p, why, sizeof why);
-            bool tiles = p == WEFT_TF32 || p == WEFT_BF16;
+            bool tiles = p >= WEFT_TF32;
             cr_assert(k && tiles == !strcmp(k->name, tile_table(i)), "%s: %s", tile_table(i), k->name);
             cr_assert(tiles || i || k == &weft__avx512, "FP32 on a CPU with AMX runs %s", k->name);
         }
     setenv("WEFT_ISA", "sse9", 1);
-    cr_assert_null(weft__cpu_kernels(WEFT_CPU, WEFT_FP32, why, sizeof why));
-    cr_assert(strstr(why, "sse9") && strstr(why, "generic"));
+    cr_assert(!weft__cpu_kernels(WEFT_CPU, WEFT_FP32, why, sizeof why) && strstr(why, "sse9"));
     unsetenv("WEFT_ISA");
     cr_assert_not_null(weft__cpu_kernels(WEFT_CPU, WEFT_FP32, why, sizeof why));
 }

@@ -1,6 +1,6 @@
 /* test_recur_tiles.c - recurrent layers whose products are on matrix tiles, on the machine's and on emulated
- * ones: every precision against the plain loops, the same bits by threads, and what is not finite: it is as in
- * fp32, and stays in its sequence. (test_step.c has one token at a time beside a whole run.) */
+ * ones: every precision against the plain loops, the same bits for any number of threads. NaN and infinity
+ * are as in fp32 and stay in their sequence. (test_step.c compares single tokens with a whole run.) */
 #include "recur_layer.h"
 
 #ifndef WEFT_DOUBLE
@@ -73,7 +73,10 @@ Test(recur_tiles, other_layers_have_the_bits_of_vectors)
         weft_precision mode;
         int64_t hidden;
         bool back;
-    } of[] = { { WEFT_BF16, 63, true }, { WEFT_TF32, 63, true }, { WEFT_BF16, 127, false }, { WEFT_TF32, 130, false } };
+    } of[] = { { WEFT_BF16, 63, true },
+               { WEFT_TF32, 63, true },
+               { WEFT_BF16, 127, false },
+               { WEFT_TF32, 130, false } };
     static const char *const vectors[] = { "avx512", "avx2" };
     for (int i = 0; i < COUNT(of); i++)
         ON_TILES(w, of[i].mode) {

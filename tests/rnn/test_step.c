@@ -24,7 +24,8 @@ static net net_of(weft *w, const kind *k, int64_t letters)
     if (letters)
         s.e = weft_embedding_new(s.m, "e", &(weft_embedding_opts){ .rows = letters, .columns = k->o.input });
     s.r = rnn_of(s.m, "r", k);
-    s.head = weft_linear_new(s.m, "head", &(weft_linear_opts){ .in = width_of(k), .out = k->o.hidden > 127 ? 130 : 19 });
+    const int64_t out = k->o.hidden < 128 ? 19 : 130;
+    s.head = weft_linear_new(s.m, "head", &(weft_linear_opts){ .in = width_of(k), .out = out });
     return s;
 }
 
