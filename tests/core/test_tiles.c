@@ -84,8 +84,15 @@ static void specified(const weft__product *p, int parts, const float *a, const f
 static const struct { weft_precision mode; int parts; double off; } modes[] = {
     { WEFT_TF32, 2, 1e-5 }, { WEFT_BF16, 1, 5e-3 },
 };
-/* The least extents of weights: of gradients, and of all other products. */
-enum { WORTH = 32, WORTH_ALONE = 128 };
+/* Whether tiles are used: by the weights' shape. */
+static bool on_tiles(const weft__product *p)
+{
+    const int64_t other = p->ta ? p->m : p->k;
+    return p->precision == WEFT_TF32 ? p->back && p->n >= 128 && other >= 128 && p->n * other >= 32768 &&
+                                           p->n <= 4 * other :
+           p->back                   ? p->n >= 32 && other >= 32 && p->n <= 4 * other :
+                                       p->n >= 128 && other >= 128;
+}
 static weft__product product_of(int way, int64_t m, int64_t n, int64_t k)
 {
     weft__product p = { .ta = way & 1, .tb = way & 2, .add = way & 4, .m = m, .n = n, .k = k, .batches = 1 };
@@ -107,7 +114,7 @@ static void same_floats(const char *name, const float *got, const float *want, i
 static const int64_t shapes[][3] = {
     { 32, 32, 32 },  { 33, 65, 40 },  { 1, 32, 33 },    { 16, 96, 512 },
     { 47, 49, 530 }, { 300, 35, 64 }, { 64, 33, 1100 }, { 5, 130, 32 },
-    { 1, 128, 128 }, { 9, 131, 530 }, { 130, 140, 33 },
+    { 1, 128, 128 }, { 9, 131, 530 }, { 140, 240, 33 }, { 3, 240, 140 },
 };
 /* Numbers of all sizes: one, within 2^40 of it, whatever bits say, near the least and the largest. */
 static void wild(float *x, int64_t n, int kind)
@@ -139,9 +146,8 @@ static void is_specified(run *t, int64_t m, int64_t n, int64_t k, int way, int k
     wild(a, size_a(&p), kind), wild(b, size_b(&p), kind);
     int i = (int)dice(COUNT(modes));
     p.precision = modes[i].mode, p.back = p.precision == WEFT_TF32 || coin();
-    const int64_t worth = p.back ? WORTH : WORTH_ALONE;
     memcpy(want, c, (size_t)size_c(&p) * sizeof *c);
-    if (n >= worth && (p.ta ? m : k) >= worth) {
+    if (on_tiles(&p)) {
         t->k->gemm(&t->d, &p, a, b, c);
         specified(&p, modes[i].parts, a, b, want);
     }
@@ -167,9 +173,9 @@ Test(tiles, the_chip_and_the_emulation_give_the_same_bits)
         fprintf(stderr, "skipped: tiles of the chip against emulated ones: this machine has none\n");
         return;
     }
-    for (int i = 0; i < rounds(200, 5000); i++) {
+    for (int i = 0; i < rounds(25, 600); i++) {
         run *t = run_on(chip, 2);
-        weft__product p = product_of((int)dice(8), 32 + size(99), 32 + size(99), 32 + size(999));
+        weft__product p = product_of((int)dice(8), 128 + size(20), 256 + size(99), 128 + size(600));
         float *a = reals(t, size_a(&p), -1, 1), *b = reals(t, size_b(&p), -1, 1),
               *c = reals(t, size_c(&p), -1, 1), *d = room(t, size_c(&p), sizeof *d);
         wild(a, size_a(&p), i % 5), wild(b, size_b(&p), i % 5);
@@ -218,10 +224,10 @@ static void is_near(run *t, int mode, int64_t m, int64_t n, int64_t k)
 }
 Test(tiles, products_are_as_accurate_as_their_precision_says)
 {
-    static const int64_t depth[] = { 32, 100, 512, 2000 };
+    static const int64_t depth[] = { 128, 300, 512, 2000 };
     ON_TILES(t)
         for (int i = 0; i < COUNT(depth) * COUNT(modes); i++)
-            is_near(t, i % COUNT(modes), 40, 48, depth[i / COUNT(modes)]);
+            is_near(t, i % COUNT(modes), 20, 256, depth[i / COUNT(modes)]);
 }
 /* Two tables multiply alike. */
 static bool alike(run *t, const weft__kernels *other, const weft__product *p)
@@ -241,17 +247,19 @@ Test(tiles, other_products_have_the_bits_of_vectors)
     ON_TILES(t) {
         if (!vectors[tiles_i])
             continue;
-        weft__product p = product_of(0, 40, 150, 160);
+        weft__product p = product_of(0, 40, 260, 160);
         p.precision = WEFT_TF32;
         cr_assert(alike(t, vectors[tiles_i], &p), "TF32, no gradient");
         p.back = true;
         cr_assert(!alike(t, vectors[tiles_i], &p), "a gradient on tiles has an order of its own");
         p.batches = 3, p.stride_a = size_a(&p), p.stride_b = size_b(&p), p.stride_c = size_c(&p);
         cr_assert(alike(t, vectors[tiles_i], &p), "a batch");
-        p = product_of(0, 40, WORTH_ALONE - 1, 160), p.precision = WEFT_BF16;
-        cr_assert(alike(t, vectors[tiles_i], &p), "narrow");
-        p = product_of(0, 40, 150, WORTH - 1), p.precision = WEFT_BF16, p.back = true;
-        cr_assert(alike(t, vectors[tiles_i], &p), "a narrow gradient");
+        for (int i = 0; i < 200; i++) {
+            p = product_of((int)dice(4), 1 + size(200), 1 + size(300), 1 + size(200));
+            p.precision = coin() ? WEFT_BF16 : WEFT_TF32, p.back = coin();
+            cr_assert(on_tiles(&p) || alike(t, vectors[tiles_i], &p), "%lld x %lld x %lld", (long long)p.m,
+                      (long long)p.n, (long long)p.k);
+        }
     }
 }
 /* Weights that stay packed change no bit, on tiles and, rounded, on vectors. */
@@ -318,7 +326,7 @@ Test(tiles, what_is_not_finite_is_as_in_fp32_and_stays_in_its_row)
         for (int i = 0; i < COUNT(odd); i++)
             for (int j = 0; j < COUNT(shapes); j++) {
                 weft__product p = product_of((int)dice(4), shapes[j][0], shapes[j][1], shapes[j][2]);
-                p.precision = WEFT_TF32, p.back = true;
+                p.precision = coin() ? WEFT_BF16 : WEFT_TF32, p.back = true;
                 odd_row(t, &weft__ref, &p, odd[i]);
             }
 }
@@ -328,7 +336,8 @@ Test(tiles, threads_change_no_bit)
         run *one = run_on(t->k, 1), *three = run_on(t->k, 3);
         for (int i = 0; i < rounds(20, 300); i++) {
             weft__product p =
-                product_of((int)dice(8), 32 + size(i % 4 ? 90 : 700), 32 + size(150), 32 + size(600));
+                product_of((int)dice(8), 128 + size(i % 4 ? 90 : 700), 256 + size(50), 128 + size(500));
+            p.precision = modes[dice(COUNT(modes))].mode, p.back = true;
             float *a = reals(t, size_a(&p), -1, 1), *b = reals(t, size_b(&p), -1, 1),
                   *c = reals(t, size_c(&p), -1, 1), *d = room(t, size_c(&p), sizeof *d);
             memcpy(d, c, (size_t)size_c(&p) * sizeof *c);
