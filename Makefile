@@ -373,6 +373,9 @@ $(B)/bench/stream/stream: $(patsubst bench/stream/%.c,$(B)/bench/stream/%.o,$(wi
 	$(Q)$(CC) $(VFLAGS) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(LIBS)
 bench-stream: $(B)/bench/stream/stream
 	@B=$(B) bash bench/stream.sh $(STREAM_FLAGS)
+# Is the instruction set that is chosen the fastest one? See bench/tiers.py.
+tiers: $(BENCH) $(B)/bench/stream/stream
+	@python3 bench/tiers.py --build $(B) $(TIERS_FLAGS)
 # How a step's cost grows with length, sequences, units, vocabulary, features, threads: docs/growth.md.
 $(B)/bench/growth/one_step: $(B)/bench/growth/one_step.o $(B)/libweft.so
 	$(call say,LINK)
@@ -480,7 +483,7 @@ endef
 $(foreach v,$(VARIANTS),$(eval $(call delegate,$(v))))
 endif
 
-.PHONY: all everything objects check test test-cuda test-ptx planted-ptx test-parallel soak planted hunt fuzz kill starve nightly lint bench bench-parallel bench-stream bench-growth launches gpu-model demo forecast slow_pack lab lab-check site site-check lesson lesson-library lesson-start lessons grade install installcheck clean
+.PHONY: all everything objects check test test-cuda test-ptx planted-ptx test-parallel soak planted hunt fuzz kill starve nightly lint bench bench-parallel bench-stream bench-growth launches gpu-model demo forecast slow_pack lab lab-check site site-check lesson lesson-library lesson-start lessons grade install installcheck clean tiers
 .SECONDARY:
 .DELETE_ON_ERROR:
 -include $(CUDA_OBJ:.o=.d) $(EMU_OBJ:.o=.d) $(B)/emu/emu_test.d $(B)/emu/ptx/ptx_test.d $(B)/emu/nccl.d

@@ -83,7 +83,8 @@ static weft__product product_of(const weft_call *c, bool ta, bool tb, const int6
 static void product(const weft_call *c, bool ta, bool tb, const int64_t *mnk, const real *a, const real *b,
                     real *y, bool add)
 {
-    const weft__product p = product_of(c, ta, tb, mnk, add, NULL);
+    weft__product p = product_of(c, ta, tb, mnk, add, NULL);
+    p.back = true;
     RUN(c, gemm, &p, a, b, y);
 }
 

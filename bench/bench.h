@@ -38,6 +38,8 @@ typedef struct row {
 enum { MOST_RUNS = 1000 };
 typedef struct times { int n; double ms[MOST_RUNS]; } times;
 
+/* --cpu-time: now_ms counts the processor time of the process, not the wall clock. */
+extern bool by_cpu_time;
 double now_ms(void);
 /* Notes a time; true while more runs are expected (no more than 20 s in all). */
 bool   more(times *t, double ms, const settings *s);

@@ -1,7 +1,7 @@
 /* weft_bench.c - measures training steps, layers, products and packing; one JSON object a line on stdout.
  *
  *     weft_bench --case CASE,.. --threads N --runs R [--quick] [--tiny] [--layout L]
- *                [--device cpu|ref|cuda] [--precision fp32|strict_fp32|tf32|bf16] [--graphs]
+ *                [--device cpu|ref|cuda] [--precision fp32|strict_fp32|tf32|bf16] [--graphs] [--cpu-time]
  *
  *   net               Embedding(10,16), LSTM(16,32), Linear(32,2) summed over time, cross entropy; B=512,
  *                     triangle lengths
@@ -34,11 +34,13 @@
  *                     process each; seconds, and bytes a sequence, the check included
  *
  * --quick takes fewer shapes, --tiny cuts each down to B <= 8, T <= 12, H <= 16, for the emulation of a GPU.
- * --layout: packed, concat, rows or padded, where a case has it. On a GPU the shapes of lstm are longer.
- * `forward` runs without the tape; `train` is zero_grad, forward, loss, backward, without an optimiser but
- * for g2p; loss and norm are those of one such step with weights and data by formula. ms is the median of
- * `runs` after two runs that are not counted. gflop, gf_s: see work.c; peak_gf_s, share: flops.c; peak_bytes:
- * memory.c. allocations: in the measured runs; context_bytes: what the context holds after them. */
+ * --cpu-time measures the processor time of all threads: with one thread, times that other programs
+ * disturb little. --layout: packed, concat, rows or padded, where a case has it. On a GPU the shapes of
+ * lstm are longer. `forward` runs without the tape; `train` is zero_grad, forward, loss, backward, without
+ * an optimiser but for g2p; loss and norm are those of one such step with weights and data by formula. ms
+ * is the median of `runs` after two runs that are not counted. gflop, gf_s: see work.c; peak_gf_s, share:
+ * flops.c; peak_bytes: memory.c. allocations: in the measured runs; context_bytes: what the context holds
+ * after them. */
 #include <stdlib.h>
 #include <string.h>
 #include "bench.h"
@@ -114,6 +116,8 @@ static bool read_options(int argc, char **argv, settings *s, const char **names)
             s->tiny = true;
         else if (!strcmp(argv[i], "--graphs"))
             s->open.graphs = true;
+        else if (!strcmp(argv[i], "--cpu-time"))
+            by_cpu_time = true;
         else if (i + 1 == argc || !read_option(argv[i], argv[i + 1], s, names))
             return false;
         else
@@ -141,7 +145,7 @@ int main(int argc, char **argv)
                 "usage: weft_bench [--case CASE,..] [--threads N] [--runs R] [--quick] [--tiny] [--layout "
                 "packed|concat|rows|padded]\n"
                 "                  [--device cpu|ref|cuda] [--precision fp32|strict_fp32|tf32|bf16] "
-                "[--graphs]\ncases:");
+                "[--graphs] [--cpu-time]\ncases:");
         for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
             fprintf(stderr, " %s", cases[i].name);
         fprintf(stderr, "\n");

@@ -80,9 +80,9 @@ typedef struct weft_tensor weft_tensor;
 typedef enum { WEFT_BEST, WEFT_CPU, WEFT_REF, WEFT_CUDA } weft_device;
 
 /* Precision of matrix products; storage and sums are fp32 always. FP32: fp32-accurate by the
- * fastest route; STRICT_FP32: fp32 multiplications only; TF32: at least that accurate; BF16:
- * operands rounded to bfloat16, or to TF32 (attention and recurrent layers' steps on a GPU). In the
- * library of doubles all are double. */
+ * fastest route; STRICT_FP32: fp32 multiplications only; TF32: at least that accurate (a CPU with
+ * AMX computes gradients on matrix tiles); BF16: operands rounded to bfloat16, or to TF32
+ * (attention and recurrent layers' steps on a GPU). In the library of doubles all are double. */
 typedef enum { WEFT_FP32, WEFT_STRICT_FP32, WEFT_TF32, WEFT_BF16 } weft_precision;
 
 /* What multiplies matrices on the CPU. OWN, the default: kernels of weft's own, whose bits depend

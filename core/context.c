@@ -82,7 +82,8 @@ static bool open_device(weft__device *d, weft_device device, char *why, size_t s
     if (d->k)
         snprintf(why, size, "open: %s", d->failure);
     d->failure[0] = 0, d->lost = false;
-    d->k = device == WEFT_CUDA ? NULL : weft__cpu_kernels(device == WEFT_BEST ? WEFT_CPU : device, why, size);
+    const weft_device cpu = device == WEFT_BEST ? WEFT_CPU : device;
+    d->k = device == WEFT_CUDA ? NULL : weft__cpu_kernels(cpu, d->precision, why, size);
     return d->k && d->k->open(d);
 }
 

@@ -298,7 +298,7 @@ size_t         weft__pool_bytes(const struct weft__pool *);
 /* all done when it returns; task order free */
 void           weft__parallel(weft__device *, int64_t tasks, weft__task *, void *argument);
 /* cpu.c: which table serves this machine (and the environment) */
-const weft__kernels *weft__cpu_kernels(weft_device, char *why, size_t);
+const weft__kernels *weft__cpu_kernels(weft_device, weft_precision, char *why, size_t);
 /* driver.c: has this process an NVIDIA GPU? Opens no more than the driver's own library. */
 bool weft__driver_has_gpu(char *why, size_t);
 /* launcher.c: the cores that this process may use, its share of them if it is one of several ranks; the

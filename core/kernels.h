@@ -74,7 +74,7 @@ typedef struct weft__product {
     bool ta, tb, add;
     int64_t m, n, k, lda, ldb, ldc;
     int64_t batches, stride_a, stride_b, stride_c;
-    weft_precision precision;
+    weft_precision precision; bool back;         /* back: a gradient, so never of one token at a time */
     const weft__finish *then;                    /* host memory; NULL: nothing */
     const void *packed;                          /* b, by gemm_pack for such a product; NULL: it was not */
 } weft__product;

@@ -13,9 +13,12 @@
 static const struct table { const char *name; weft_device device; bool tier;
 } tables[] = {
     { "ref", WEFT_REF, false },   { "generic", WEFT_CPU, true }, { "avx2", WEFT_CPU, true },
-    { "avx512", WEFT_CPU, true }, { "amx", WEFT_CPU, true },     { "amx-emulated", WEFT_CPU, true },
-    { "cuda", WEFT_CUDA, false },
+    { "avx512", WEFT_CPU, true }, { "cuda", WEFT_CUDA, false },
 };
+/* Those with matrix tiles serve WEFT_TF32 and WEFT_BF16 only: in other precisions they are avx512, and what
+ * the emulation is built on. */
+enum { TILE_TABLES = 2 };
+static inline const char *tile_table(int i) { return i ? "amx-emulated" : "amx"; }
 
 static inline bool machine_says(const char *flag)    /* the system's list of what the processor can do */
 {

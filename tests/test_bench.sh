@@ -119,6 +119,14 @@ check "compare sees other work" eval '! FAKE_SED="s/\"loss\": /\"loss\": 1/" com
 check "compare sees a peer that fails" eval '! FAKE_STATUS=3 compare --case net >said'
 check "compare sees a case that fails" eval '! compare --case nett >said'
 
+# ---- the instruction set that is chosen
+tiers() { python3 "$root/bench/tiers.py" --build "${bench%/bench/weft_bench}" --out tiers.json "$@"; }
+case ${V:-} in
+'') grep -q avx2 /proc/cpuinfo && check "tiers sees a default that is slow" \
+    eval '! tiers --default generic --case net --precision fp32 --turns 0 >said && grep -q "^net, fp32: generic takes [2-9]" said && grep -q "\"lost\": \[\"net" tiers.json' ;;
+esac
+check "tiers refuses a case that does not exist" eval '! tiers --case nett 2>said && grep -q "there is no case nett" said'
+
 # ---- PyTorch itself
 torch=
 for p in "${WEFT_PYTHON:-}" python3; do if [ -z "$torch" ] && "${p:-false}" -c 'import torch' 2>/dev/null; then torch=$p; fi; done

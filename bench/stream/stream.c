@@ -2,6 +2,7 @@
  * 256, for B sequences at a time; beside onnxruntime by turns, if there is one.
  *
  *     stream [--library LIBONNXRUNTIME --models FOLDER] [--units H,..] [--batch B,..] [--calls N]
+ *            [--precision fp32|strict_fp32|tf32|bf16]
  *     stream --bare N [--units H] [--batch B]
  *
  * Both carry the state from call to call, have the same weights (bench/formula.c, model.py), one thread, and
@@ -22,6 +23,7 @@ typedef struct asked {
     const char *library, *models;
     int64_t units[MOST], batch[MOST];
     int shapes, batches, calls, bare;
+    weft_precision precision;
 } asked;
 
 static double now_us(void) { return 1e3 * now_ms(); }
@@ -43,10 +45,11 @@ static bool fill(weft_module *m, const char *path, const char *name, double scal
 {
     return fill_formula(weft_find_parameter(m, path), name, scale);
 }
-static bool open_model(model *s, bool table, int64_t H, int64_t B)
+static bool open_model(model *s, weft_precision precision, bool table, int64_t H, int64_t B)
 {
     const double scale = 2 / sqrt((double)H);
-    *s = (model){ .w = weft_open(&(weft_opts){ .device = WEFT_CPU, .threads = 1 }), .H = H, .B = B };
+    const weft_opts o = { .device = WEFT_CPU, .threads = 1, .precision = precision };
+    *s = (model){ .w = weft_open(&o), .H = H, .B = B };
     s->m = weft_module_new(s->w, "m");
     if (table)
         s->table = weft_embedding_new(s->m, "table", &(weft_embedding_opts){ .rows = CLASSES, .columns = H });
@@ -233,7 +236,7 @@ static bool measure_shape(const asked *a, bool table, int64_t H, int64_t B)
     measured m = { .n = a->calls };
     m.weft = calloc((size_t)m.n, sizeof(double)), m.peer = calloc((size_t)m.n, sizeof(double));
     m.idle = calloc((size_t)m.n, sizeof(double));
-    bool good = open_model(&s, table, H, B) && (!a->library || open_peer(&p, a, table, H, B)) &&
+    bool good = open_model(&s, a->precision, table, H, B) && (!a->library || open_peer(&p, a, table, H, B)) &&
                 measure_calls(&s, a->library ? &p : NULL, &m);
     if (good) {
         double us = part(m.weft, m.n, .5), theirs = part(m.peer, m.n, .5);
@@ -252,7 +255,7 @@ static bool measure_shape(const asked *a, bool table, int64_t H, int64_t B)
 static bool call_only(const asked *a)
 {
     model s;
-    bool good = open_model(&s, true, a->units[0], a->batch[0]);
+    bool good = open_model(&s, a->precision, true, a->units[0], a->batch[0]);
     for (int t = 0; good && t < a->bare; t++)
         come(&s, t), call_weft(&s);
     good = good && !failed(s.w, "stream");
@@ -267,6 +270,14 @@ static int numbers_of(const char *text, int64_t *to)
     for (; *text && n < MOST; text += strspn(text, ","))
         to[n++] = strtol(text, (char **)(uintptr_t)&text, 10);
     return n;
+}
+static int precision_of(const char *name)        /* -1: there is none of that name */
+{
+    static const char *const names[] = { "fp32", "strict_fp32", "tf32", "bf16" };
+    for (int i = 0; i < 4; i++)
+        if (!strcmp(name, names[i]))
+            return i;
+    return -1;
 }
 static bool read_asked(int argc, char **argv, asked *a)
 {
@@ -283,6 +294,8 @@ static bool read_asked(int argc, char **argv, asked *a)
             a->calls = atoi(argv[i + 1]);
         else if (!strcmp(argv[i], "--bare"))
             a->bare = atoi(argv[i + 1]);
+        else if (!strcmp(argv[i], "--precision") && precision_of(argv[i + 1]) >= 0)
+            a->precision = (weft_precision)precision_of(argv[i + 1]);
         else
             return false;
     for (int i = 0; i < a->batches; i++)
@@ -298,7 +311,7 @@ int main(int argc, char **argv)
     };
     if (!read_asked(argc, argv, &a))
         return fputs("stream [--library LIBONNXRUNTIME --models FOLDER] [--units H,..] [--batch B,..] "
-                     "[--calls N] [--bare N]\n",
+                     "[--calls N] [--bare N] [--precision fp32|tf32|bf16]\n",
                      stderr),
                2;
     if (a.bare)

@@ -1,5 +1,5 @@
-/* cpu.c - which of the CPU's kernel tables serves: the best that this machine has, or the one that
- * WEFT_ISA names. */
+/* cpu.c - which of the CPU's kernel tables serves: the best that this machine has for a precision, or the one
+ * that WEFT_ISA names. Tables with matrix tiles serve only the precisions that tiles are for. */
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
@@ -56,26 +56,32 @@ static bool has_amx(void)
 #endif
 static bool always(void) { return true; }
 
-static const struct tier { const weft__kernels *k; bool (*here)(void); } tiers[] = {   /* the best first */
+/* vectors: the table without matrix tiles, for precisions that do not use them; NULL: k itself. */
+static const struct tier {
+    const weft__kernels *k;
+    bool (*here)(void);
+    const weft__kernels *vectors;
+} tiers[] = {                                    /* the best first */
 #if defined(__x86_64__)
 #ifndef WEFT_DOUBLE
-    { &weft__amx, has_amx },
+    { &weft__amx, has_amx, &weft__avx512 },
 #endif
-    { &weft__avx512, has_avx512 }, { &weft__avx2, has_avx2 },
+    { &weft__avx512, has_avx512, NULL }, { &weft__avx2, has_avx2, NULL },
 #endif
-    { &weft__generic, always }, { &weft__ref, always },
+    { &weft__generic, always, NULL }, { &weft__ref, always, NULL },
 #if defined(WEFT_DOUBLE)
 #elif defined(__x86_64__)
-    { &weft__amx_emulated, has_avx2 },
+    { &weft__amx_emulated, has_avx2, &weft__avx2 },
 #else
-    { &weft__amx_emulated, always },
+    { &weft__amx_emulated, always, &weft__generic },
 #endif
 };
 enum { TIERS = sizeof tiers / sizeof *tiers };
 
-const weft__kernels *weft__cpu_kernels(weft_device device, char *why, size_t size)
+const weft__kernels *weft__cpu_kernels(weft_device device, weft_precision precision, char *why, size_t size)
 {
     const char *want = device == WEFT_REF ? "ref" : secure_getenv("WEFT_ISA");
+    const bool tiles = precision == WEFT_TF32 || precision == WEFT_BF16;
     int i = 0;
     if (!want || !*want)
         while (!tiers[i].here())
@@ -84,7 +90,7 @@ const weft__kernels *weft__cpu_kernels(weft_device device, char *why, size_t siz
         while (i < TIERS && strcmp(want, tiers[i].k->name))
             i++;
     if (i < TIERS && tiers[i].here())
-        return tiers[i].k;
+        return tiles || !tiers[i].vectors ? tiers[i].k : tiers[i].vectors;
     snprintf(why, size, i < TIERS ? "WEFT_ISA=%s: this machine does not have those instructions" :
              "WEFT_ISA=%s: ref, generic, avx2, avx512 or, in the library of floats, amx is expected", want);
     return NULL;

@@ -77,7 +77,8 @@ static inline void layer_product(const layer_work *w, bool ta, int64_t m, int64_
                                  int64_t lda, bool tb, const real *b, real *c, int64_t ldc, bool add,
                                  const weft__finish *then)
 {
-    const weft__product p = layer_product_of(w, ta, m, n, k, lda, tb, ldc, add, then);
+    weft__product p = layer_product_of(w, ta, m, n, k, lda, tb, ldc, add, then);
+    p.back = true;
     w->k->gemm(w->d, &p, a, b, c);
 }
 /* The product of n tokens with the weights of a run, which is what can stay packed. */

@@ -98,7 +98,8 @@ UNUSED static const weft__kernels *table_of(int i)
         setenv("WEFT_ISA", tables[l].tier ? tables[l].name : "", 1);
         bool gpu = tables[l].device == WEFT_CUDA;
         const weft__kernels *k =
-            gpu ? weft__cuda_kernels(why, sizeof why) : weft__cpu_kernels(tables[l].device, why, sizeof why);
+            gpu ? weft__cuda_kernels(why, sizeof why) :
+                  weft__cpu_kernels(tables[l].device, WEFT_FP32, why, sizeof why);
         unsetenv("WEFT_ISA");
         cr_assert_not_null(k, "%s", why);
         return k;

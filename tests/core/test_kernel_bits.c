@@ -238,7 +238,7 @@ Test(bits, attention_of_a_sequence_does_not_know_its_neighbours)
     enum { S = 5, HEADS = 2, N = CHECK_SANITIZED ? 300 : 677 };
     static const int32_t offset[] = { 0, 3, 3, 110, 117, N }, map_offset[N + 1];
     ON_EVERY_TABLE(t)
-        /* 4 .. 7: heads so wide that matrix tiles serve; 6 .. 9: the mean of the heads */
+        /* 4 .. 7: wide heads; 6 .. 9: the mean of the heads */
         for (int way_of = 0; way_of < 10; way_of++) {
             const int causal = way_of < 4 ? way_of : 2 + way_of % 2;
             const bool wide = way_of >= 4 && way_of < 8, mean = way_of >= 6;
@@ -479,15 +479,22 @@ Test(bits, tiers_are_chosen_or_refused)
     unsetenv("WEFT_TABLES");
     for (int i = 0; i < COUNT(tables) && tables[i].device != WEFT_CUDA; i++) {
         setenv("WEFT_ISA", tables[i].name, 1);
-        const weft__kernels *k = weft__cpu_kernels(WEFT_CPU, why, sizeof why);
+        const weft__kernels *k = weft__cpu_kernels(WEFT_CPU, WEFT_FP32, why, sizeof why);
         cr_assert(table_is_here(tables[i].name) ? k && !strcmp(k->name, tables[i].name) :
                                                   !k && strstr(why, tables[i].name) &&
                                                       (strstr(why, "instructions") || strstr(why, "float")));
-        cr_assert(weft__cpu_kernels(WEFT_REF, why, sizeof why) == &weft__ref);
+        cr_assert(weft__cpu_kernels(WEFT_REF, WEFT_FP32, why, sizeof why) == &weft__ref);
     }
+    for (int i = 0; i < TILE_TABLES && table_is_here(tile_table(i)); i++)
+        for (int p = WEFT_FP32; p <= WEFT_BF16; p++) {
+            setenv("WEFT_ISA", tile_table(i), 1);
+            const weft__kernels *k = weft__cpu_kernels(WEFT_CPU, (weft_precision)p, why, sizeof why);
+            bool tiles = p >= WEFT_TF32;
+            cr_assert(k && tiles == !strcmp(k->name, tile_table(i)), "%s: %s", tile_table(i), k->name);
+            cr_assert(tiles || i || k == &weft__avx512, "FP32 on a CPU with AMX runs %s", k->name);
+        }
     setenv("WEFT_ISA", "sse9", 1);
-    cr_assert_null(weft__cpu_kernels(WEFT_CPU, why, sizeof why));
-    cr_assert(strstr(why, "sse9") && strstr(why, "generic"));
+    cr_assert(!weft__cpu_kernels(WEFT_CPU, WEFT_FP32, why, sizeof why) && strstr(why, "sse9"));
     unsetenv("WEFT_ISA");
-    cr_assert_not_null(weft__cpu_kernels(WEFT_CPU, why, sizeof why));
+    cr_assert_not_null(weft__cpu_kernels(WEFT_CPU, WEFT_FP32, why, sizeof why));
 }

@@ -1,6 +1,7 @@
 /* test_tiles.c - products on matrix tiles, on those of the machine and on emulated ones: their bits against a
- * plain loop that says in which order they are summed, the chip's against the emulation's, what infinity, NaN
- * and large numbers give, and how near to fp32 each precision comes. */
+ * plain loop that says in which order they are summed, with packed weights that are kept, too; the chip's
+ * against the emulation's; what infinity, NaN and large numbers give; and how near to fp32 each precision
+ * comes. */
 #include "kernel_run.h"
 
 #ifndef WEFT_DOUBLE
@@ -10,18 +11,18 @@ static const weft__kernels *table_named(const char *name)
     if (!table_is_here(name))
         return NULL;
     setenv("WEFT_ISA", name, 1);
-    const weft__kernels *k = weft__cpu_kernels(WEFT_CPU, why, sizeof why);
+    const weft__kernels *k = weft__cpu_kernels(WEFT_CPU, WEFT_BF16, why, sizeof why);
     unsetenv("WEFT_ISA");
     cr_assert_not_null(k, "%s", why);
     return k;
 }
 /* t is a run on each table with tiles. */
-#define ON_TILES(t)                               \
-    for (int tiles_i = 0; tiles_i < 2; tiles_i++) \
+#define ON_TILES(t)                                         \
+    for (int tiles_i = 0; tiles_i < TILE_TABLES; tiles_i++) \
         for (run *t = tiles_run(tiles_i); t; run_end(t), t = NULL)
 static run *tiles_run(int i)
 {
-    const weft__kernels *k = table_named(i ? "amx-emulated" : "amx");
+    const weft__kernels *k = table_named(tile_table(i));
     return k ? run_on(k, 2) : NULL;
 }
 
@@ -33,12 +34,10 @@ static float nearest(float x)                    /* bf16 number */
     return isnan(x) ? x : float_of((bits_of(x) + 0x7FFF + (bits_of(x) >> 16 & 1)) & 0xFFFF0000u);
 }
 static float cut_off(float x) { return float_of(bits_of(x) & 0xFFFF0000u); }
-static void parts_of(int parts, bool left, float x, float part[3])
+static void parts_of(int parts, bool left, float x, float part[2])
 {
-    for (int p = 0; p < parts; p++, x -= part[p - 1])
-        part[p] = p == 0 && left && parts > 1  ? cut_off(x) :
-                  p == 1 && left && parts == 3 ? cut_off(x) :
-                                                 nearest(x);
+    part[0] = left && parts == 2 ? cut_off(x) : nearest(x);
+    part[1] = nearest(x - part[0]);
 }
 static float flush(float x) { return fabsf(x) < 0x1p-126f ? copysignf(0, x) : x; }
 /* numbers of a are `column` apart, of b `row` */
@@ -47,7 +46,7 @@ static float of_tile(float sum, const dot *d, int64_t from, int parts, int u, in
 {
     float chain[2] = { 0, 0 };
     for (int64_t i = 0; i < 32 && from + i < d->k; i++) {
-        float x[3], y[3], *c = &chain[i / 16];
+        float x[2], y[2], *c = &chain[i / 16];
         parts_of(parts, true, d->a[(from + i) * d->column], x),
             parts_of(parts, false, d->b[(from + i) * d->row], y);
         *c = flush(fmaf(flush(x[u]), flush(y[v]), *c));
@@ -56,11 +55,8 @@ static float of_tile(float sum, const dot *d, int64_t from, int parts, int u, in
 }
 static float of_run(const dot *d, int64_t from, int parts)
 {
-    static const struct { int n, u[6], v[6];
-    } order[] = { { 0 },
-                  { 1, { 0 }, { 0 } },
-                  { 3, { 1, 0, 0 }, { 0, 0, 1 } },
-                  { 6, { 1, 1, 2, 0, 0, 0 }, { 1, 0, 0, 0, 1, 2 } } };
+    static const struct { int n, u[3], v[3];
+    } order[] = { { 0 }, { 1, { 0 }, { 0 } }, { 3, { 1, 0, 0 }, { 0, 0, 1 } } };
     float sum = 0, again = 0;
     for (int64_t k = from; k < d->k && k < from + 512; k += 32)
         for (int i = 0; i < order[parts].n; i++)
@@ -86,8 +82,17 @@ static void specified(const weft__product *p, int parts, const float *a, const f
 /* ---- products ---- */
 /* off: of the norms of a row and a column */
 static const struct { weft_precision mode; int parts; double off; } modes[] = {
-    { WEFT_FP32, 3, 2e-6 }, { WEFT_TF32, 2, 1e-5 }, { WEFT_BF16, 1, 5e-3 },
+    { WEFT_TF32, 2, 1e-5 }, { WEFT_BF16, 1, 5e-3 },
 };
+/* Whether tiles are used: by the weights' shape. */
+static bool on_tiles(const weft__product *p)
+{
+    const int64_t other = p->ta ? p->m : p->k;
+    return p->precision == WEFT_TF32 ? p->back && p->n >= 128 && other >= 128 && p->n * other >= 32768 &&
+                                           p->n <= 4 * other :
+           p->back                   ? p->n >= 32 && other >= 32 && p->n <= 4 * other :
+                                       p->n >= 128 && other >= 128;
+}
 static weft__product product_of(int way, int64_t m, int64_t n, int64_t k)
 {
     weft__product p = { .ta = way & 1, .tb = way & 2, .add = way & 4, .m = m, .n = n, .k = k, .batches = 1 };
@@ -109,6 +114,7 @@ static void same_floats(const char *name, const float *got, const float *want, i
 static const int64_t shapes[][3] = {
     { 32, 32, 32 },  { 33, 65, 40 },  { 1, 32, 33 },    { 16, 96, 512 },
     { 47, 49, 530 }, { 300, 35, 64 }, { 64, 33, 1100 }, { 5, 130, 32 },
+    { 1, 128, 128 }, { 9, 131, 530 }, { 140, 240, 33 }, { 3, 240, 140 },
 };
 /* Numbers of all sizes: one, within 2^40 of it, whatever bits say, near the least and the largest. */
 static void wild(float *x, int64_t n, int kind)
@@ -139,9 +145,9 @@ static void is_specified(run *t, int64_t m, int64_t n, int64_t k, int way, int k
           *c = reals(t, size_c(&p), -1, 1), *want = room(t, size_c(&p), sizeof *want);
     wild(a, size_a(&p), kind), wild(b, size_b(&p), kind);
     int i = (int)dice(COUNT(modes));
-    p.precision = modes[i].mode;
+    p.precision = modes[i].mode, p.back = p.precision == WEFT_TF32 || coin();
     memcpy(want, c, (size_t)size_c(&p) * sizeof *c);
-    if (n >= 32 && (p.ta ? m : k) >= 32) {
+    if (on_tiles(&p)) {
         t->k->gemm(&t->d, &p, a, b, c);
         specified(&p, modes[i].parts, a, b, want);
     }
@@ -167,14 +173,14 @@ Test(tiles, the_chip_and_the_emulation_give_the_same_bits)
         fprintf(stderr, "skipped: tiles of the chip against emulated ones: this machine has none\n");
         return;
     }
-    for (int i = 0; i < rounds(200, 5000); i++) {
+    for (int i = 0; i < rounds(25, 600); i++) {
         run *t = run_on(chip, 2);
-        weft__product p = product_of((int)dice(8), 32 + size(99), 32 + size(99), 32 + size(999));
+        weft__product p = product_of((int)dice(8), 128 + size(20), 256 + size(99), 128 + size(600));
         float *a = reals(t, size_a(&p), -1, 1), *b = reals(t, size_b(&p), -1, 1),
               *c = reals(t, size_c(&p), -1, 1), *d = room(t, size_c(&p), sizeof *d);
         wild(a, size_a(&p), i % 5), wild(b, size_b(&p), i % 5);
         memcpy(d, c, (size_t)size_c(&p) * sizeof *c);
-        p.precision = modes[dice(COUNT(modes))].mode;
+        p.precision = modes[dice(COUNT(modes))].mode, p.back = true;
         chip->gemm(&t->d, &p, a, b, c);
         emulated->gemm(&t->d, &p, a, b, d);
         same_floats("chip and emulation", c, d, size_c(&p));
@@ -200,7 +206,8 @@ static void is_near(run *t, int mode, int64_t m, int64_t n, int64_t k)
                         .ldb = k,
                         .ldc = n,
                         .batches = 1,
-                        .precision = modes[mode].mode };
+                        .precision = modes[mode].mode,
+                        .back = true };
     float *a = reals(t, m * k, -1, 1), *b = reals(t, n * k, -1, 1), *c = room(t, m * n, sizeof *c);
     double worst = 0;
     t->k->gemm(&t->d, &p, a, b, c);
@@ -211,46 +218,79 @@ static void is_near(run *t, int mode, int64_t m, int64_t n, int64_t k)
         worst =
             fmax(worst, fabs(sum - (double)c[i]) / (norm(a + i / n * k, 1, k) * norm(b + i % n * k, 1, k)));
     }
-    cr_assert(worst < modes[mode].off && worst > (mode ? modes[mode].off / 1000 : 0),
+    cr_assert(worst < modes[mode].off && worst > modes[mode].off / 1000,
               "%d parts, k %lld: off by %g of the norms", modes[mode].parts, (long long)k, worst);
     forget(t);
 }
 Test(tiles, products_are_as_accurate_as_their_precision_says)
 {
-    static const int64_t depth[] = { 32, 100, 512, 2000 };
+    static const int64_t depth[] = { 128, 300, 512, 2000 };
     ON_TILES(t)
         for (int i = 0; i < COUNT(depth) * COUNT(modes); i++)
-            is_near(t, i % COUNT(modes), 40, 48, depth[i / COUNT(modes)]);
+            is_near(t, i % COUNT(modes), 20, 256, depth[i / COUNT(modes)]);
 }
-/* Strict products, and those that no weights take part in, have nothing to do with tiles. */
-Test(tiles, strict_products_and_batches_have_the_bits_of_vectors)
+/* Two tables multiply alike. */
+static bool alike(run *t, const weft__kernels *other, const weft__product *p)
 {
-    const weft__kernels *vectors = table_named("avx2");
-    if (!vectors)
-        return;
-    run *t = tiles_run(1);
-    weft__product p = { .m = 40,
-                        .n = 50,
-                        .k = 64,
-                        .lda = 64,
-                        .ldb = 50,
-                        .ldc = 50,
-                        .batches = 3,
-                        .stride_a = 40 * 64,
-                        .stride_b = 50 * 64,
-                        .stride_c = 2000,
-                        .precision = WEFT_STRICT_FP32 };
-    float *a = reals(t, 3 * 40 * 64, -1, 1), *b = reals(t, 3 * 50 * 64, -1, 1), *c = room(t, 6000, sizeof *c),
-          *d = room(t, 6000, sizeof *d);
-    for (int strict = 0; strict < 2; strict++) {
-        p.precision = strict ? WEFT_STRICT_FP32 : WEFT_FP32, p.batches = strict ? 1 : 3;
-        t->k->gemm(&t->d, &p, a, b, c), vectors->gemm(&t->d, &p, a, b, d);
-        same_bits("as vectors", c, d, 2000 * p.batches);
+    const size_t n = (size_t)(size_c(p) * p->batches);
+    float *a = reals(t, size_a(p) * p->batches, -1, 1), *b = reals(t, size_b(p) * p->batches, -1, 1),
+          *c = room(t, (int64_t)n, sizeof *c), *d = room(t, (int64_t)n, sizeof *d);
+    t->k->gemm(&t->d, p, a, b, c), other->gemm(&t->d, p, a, b, d);
+    bool same = !memcmp(c, d, n * sizeof *c);
+    forget(t);
+    return same;
+}
+/* What is a token's in WEFT_TF32, narrow, or without weights has nothing to do with tiles. */
+Test(tiles, other_products_have_the_bits_of_vectors)
+{
+    const weft__kernels *vectors[] = { table_named("avx512"), table_named("avx2") };
+    ON_TILES(t) {
+        if (!vectors[tiles_i])
+            continue;
+        weft__product p = product_of(0, 40, 260, 160);
+        p.precision = WEFT_TF32;
+        cr_assert(alike(t, vectors[tiles_i], &p), "TF32, no gradient");
+        p.back = true;
+        cr_assert(!alike(t, vectors[tiles_i], &p), "a gradient on tiles has an order of its own");
+        p.batches = 3, p.stride_a = size_a(&p), p.stride_b = size_b(&p), p.stride_c = size_c(&p);
+        cr_assert(alike(t, vectors[tiles_i], &p), "a batch");
+        for (int i = 0; i < 200; i++) {
+            p = product_of((int)dice(4), 1 + size(200), 1 + size(300), 1 + size(200));
+            p.precision = coin() ? WEFT_BF16 : WEFT_TF32, p.back = coin();
+            cr_assert(on_tiles(&p) || alike(t, vectors[tiles_i], &p), "%lld x %lld x %lld", (long long)p.m,
+                      (long long)p.n, (long long)p.k);
+        }
     }
-    p.precision = WEFT_FP32, p.batches = 1;
+}
+/* Weights that stay packed change no bit, on tiles and, rounded, on vectors. */
+static void is_kept(run *t, int64_t m, int64_t n, int64_t k)
+{
+    weft__product p = product_of(2, m, n, k);
+    p.ldb = k, p.precision = WEFT_BF16;
+    float *a = reals(t, size_a(&p), -1, 1), *b = reals(t, size_b(&p), -1, 1),
+          *c = room(t, size_c(&p), sizeof *c), *d = room(t, size_c(&p), sizeof *d);
     t->k->gemm(&t->d, &p, a, b, c);
-    cr_assert(memcmp(c, d, 2000 * sizeof *c), "tiles have an order of their own");
-    run_end(t);
+    size_t bytes = t->k->gemm_packs(&t->d, &p);
+    cr_assert(bytes, "%lld x %lld x %lld is not kept", (long long)m, (long long)n, (long long)k);
+    void *kept = room(t, (int64_t)bytes, 1);
+    t->k->gemm_pack(&t->d, &p, b, kept);
+    memset(b, 0, (size_t)size_b(&p) * sizeof *b);            /* nothing but what is packed is read */
+    p.packed = kept;
+    t->k->gemm(&t->d, &p, a, b, d);
+    same_floats(t->k->name, d, c, size_c(&p));
+    forget(t);
+}
+Test(tiles, weights_in_bf16_stay_packed)
+{
+    static const char *const names[] = { "amx", "amx-emulated", "avx512", "avx2", "generic" };
+    for (int i = 0; i < COUNT(names); i++) {
+        const weft__kernels *k = table_named(names[i]);
+        run *t = k ? run_on(k, 2) : NULL;
+        for (int j = 0; t && j < 4 * COUNT(shapes); j++)
+            is_kept(t, (int64_t[]){ 1, 3, 8, 40 }[j % 4], shapes[j / 4][1], shapes[j / 4][2]);
+        if (t)
+            run_end(t);
+    }
 }
 /* One row has numbers that are none, or are huge; no other row knows. What comes out of it is what fp32
  * gives. */
@@ -286,7 +326,7 @@ Test(tiles, what_is_not_finite_is_as_in_fp32_and_stays_in_its_row)
         for (int i = 0; i < COUNT(odd); i++)
             for (int j = 0; j < COUNT(shapes); j++) {
                 weft__product p = product_of((int)dice(4), shapes[j][0], shapes[j][1], shapes[j][2]);
-                p.precision = coin() ? WEFT_FP32 : WEFT_TF32;
+                p.precision = coin() ? WEFT_BF16 : WEFT_TF32, p.back = true;
                 odd_row(t, &weft__ref, &p, odd[i]);
             }
 }
@@ -296,7 +336,8 @@ Test(tiles, threads_change_no_bit)
         run *one = run_on(t->k, 1), *three = run_on(t->k, 3);
         for (int i = 0; i < rounds(20, 300); i++) {
             weft__product p =
-                product_of((int)dice(8), 32 + size(i % 4 ? 90 : 700), 32 + size(150), 32 + size(600));
+                product_of((int)dice(8), 128 + size(i % 4 ? 90 : 700), 256 + size(50), 128 + size(500));
+            p.precision = modes[dice(COUNT(modes))].mode, p.back = true;
             float *a = reals(t, size_a(&p), -1, 1), *b = reals(t, size_b(&p), -1, 1),
                   *c = reals(t, size_c(&p), -1, 1), *d = room(t, size_c(&p), sizeof *d);
             memcpy(d, c, (size_t)size_c(&p) * sizeof *c);
@@ -313,6 +354,6 @@ Test(tiles, the_library_of_doubles_has_none)
 {
     char why[320];
     setenv("WEFT_ISA", "amx", 1);
-    cr_assert(!weft__cpu_kernels(WEFT_CPU, why, sizeof why) && strstr(why, "float"), "%s", why);
+    cr_assert(!weft__cpu_kernels(WEFT_CPU, WEFT_BF16, why, sizeof why) && strstr(why, "float"), "%s", why);
 }
 #endif

@@ -46,7 +46,7 @@ static const char *isa[8];                       /* those of this machine */
 static void find_isas(void)
 {
     unsetenv("WEFT_THREADS"), unsetenv("WEFT_DEVICE"), unsetenv("WEFT_GEMM");
-    static const char *const known[] = { "ref", "generic", "avx2", "avx512", "amx" };
+    static const char *const known[] = { "ref", "generic", "avx2", "avx512" };
     int n = 0;
     for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
         setenv("WEFT_ISA", known[i], 1);
