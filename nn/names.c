@@ -1,7 +1,7 @@
 /* names.c - finds modules and parameters by path, in constant time.
  *
- * A root keeps one hash table of the paths of all modules, parameters, buffers and tied names below it. Each of
- * these holds its own entry, so the table is an array of lists that doubles when it is full. */
+ * A root keeps one hash table of the paths of all modules, parameters, buffers and tied names below it. Each
+ * of these holds its own entry, so the table is an array of lists that doubles when it is full. */
 #include <string.h>
 #include "nn/nn.h"
 

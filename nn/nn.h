@@ -8,7 +8,8 @@
 
 enum { WEFT__NAME = 64, WEFT__PATH = 256, WEFT__GRAIN = 16 };
 
-/* The entry of a module or parameter in its root's table of paths, see names.c. parameter: NULL for a module. */
+/* The entry of a module or parameter in its root's table of paths, see names.c. parameter: NULL for a
+ * module. */
 typedef struct weft__name {
     struct weft__name *next;
     uint64_t hash;
@@ -20,8 +21,8 @@ typedef struct weft__name_table {
     int64_t buckets, n;                          /* buckets: 0 or a power of 2; n: number of entries */
 } weft__name_table;
 
-/* Parameters or buffers below a module by number. It is extended when it is used: `last` is the last one of the
- * root's list that it has seen. */
+/* Parameters or buffers below a module by number. It is extended when it is used: `last` is the last one of
+ * the root's list that it has seen. */
 typedef struct weft__listed {
     struct weft__parameter **at;
     const struct weft__parameter *last;
