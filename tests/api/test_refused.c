@@ -199,6 +199,7 @@ static void gradients(bad *b)
     const weft_op no_op = { .name = "no", .shape = no_shape };
     MUST(weft_backward, X);                      TRY(weft_grad, X);
     MUST(weft_gradients, X, Q, 2, g);            TRY(weft_gradients, X, NULL, 2, g);
+    MUST(weft_gradients_recorded, X, Q, 2, g);   TRY(weft_gradients_recorded, X, NULL, 2, g);
     TRY(weft_gradients, X, Q, FEW, NULL);
     for (int order = 1; order < 3; order++) {
         MUST(weft_gradcheck, keeps_quiet, Q, 2, order, NULL);

@@ -272,7 +272,7 @@ Test(inspect, a_recorded_walk_and_many_entries)
 {
     FOR_DEVICES(w) {
         weft_tensor *x = weft_scalar(w, 3), *dx;
-        weft_gradients(weft_mul(x, weft_square(x)), WEFT_LIST(x), &dx);
+        weft_gradients_recorded(weft_mul(x, weft_square(x)), WEFT_LIST(x), &dx);
         cr_assert(strstr(tape_of(w), "= square'(given0, %0, %"), "%s", tape_of(w));
         weft_clear(w);
         weft_tensor *sum = weft_scalar(w, 0);

@@ -32,8 +32,7 @@ static void nothing_selected(weft *w, const char *name, one_fn *f, bool recorded
     const weft_real at[] = { 0, -1, 0, 3, (weft_real)INFINITY, (weft_real)NAN };
     weft_tensor *x = weft_reals(w, at, WEFT_SHAPE(2, 3)), *g, *second;
     weft_tensor *sum = weft_sum_all(weft_where(constant(x, 0), f(x), weft_scale(x, 2)));
-    weft_set_grad_enabled(w, recorded);
-    weft_gradients(sum, &x, 1, &g);
+    (recorded ? weft_gradients_recorded : weft_gradients)(sum, &x, 1, &g);
     weft_real *v = numbers(g);
     for (int i = 0; i < 6; i++)
         cr_assert(v[i] == 2, "%s on %s: %g", name, weft_device_name(w), (double)v[i]);
@@ -62,7 +61,6 @@ Test(where, what_was_not_selected_has_a_gradient_of_0, .init = unchecked)
         for (int i = 0; i < COUNT(of); i++)
             for (int recorded = 0; recorded < 2; recorded++) {
                 nothing_selected(w, of[i].name, of[i].f, recorded);
-                weft_set_grad_enabled(w, true);
                 OK(w);
                 weft_clear(w);
             }
@@ -82,7 +80,7 @@ Test(where, each_element_has_the_gradient_of_its_branch, .init = unchecked)
         for (int i = 0; i < COUNT(of); i++) {
             weft_tensor *x = weft_reals(w, of[i].at, WEFT_SHAPE(3)), *g, *second;
             weft_tensor *is = weft_greater(x, constant(x, 0));
-            weft_gradients(weft_sum_all(weft_where(is, of[i].f(x), weft_scale(x, 7))), &x, 1, &g);
+            weft_gradients_recorded(weft_sum_all(weft_where(is, of[i].f(x), weft_scale(x, 7))), &x, 1, &g);
             close_to("slope", numbers(g), of[i].slope, 3, TOL(1e-7, 1e-6));
             weft_gradients(weft_sum_all(g), &x, 1, &second);
             close_to("bend", numbers(second), of[i].bend, 3, TOL(1e-7, 1e-6));
