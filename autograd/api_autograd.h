@@ -87,6 +87,11 @@ WEFT_API weft_tensor *weft_argmax(weft_tensor *x, int axis), *weft_argmin(weft_t
  * the deviation is 0 its gradient is 0. */
 WEFT_API weft_tensor *weft_var(weft_tensor *x, int axis, double correction),
     *weft_std(weft_tensor *x, int axis, double correction);
+/* Computes the norm along an axis, as torch.linalg.vector_norm: power 2 (or 0) is the root of the
+ * sum of squares, without overflow or underflow on the way; 1 the sum of sizes; INFINITY the
+ * largest size. The norm of nothing is 0. Where the norm is 0 its derivatives are 0.
+ * Errors: another power; axis 0 of a ragged tensor. */
+WEFT_API weft_tensor *weft_vector_norm(weft_tensor *x, int axis, double power);
 /* The k largest along an axis, 0 <= k <= its size, the largest first, of equals the first first,
  * NaN before all: x's shape with k on that axis. indices: their places along it, ints. Gradients go
  * through values. Either may be NULL. Axis 0 of a ragged tensor is an error as above. */

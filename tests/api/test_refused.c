@@ -118,6 +118,7 @@ static void along(bad *b)
     MUST(weft_max, X, b->i);               MUST(weft_cumsum, X, b->i);
     MUST(weft_min, X, b->i);                     MUST(weft_argmax, X, b->i);
     MUST(weft_argmin, X, b->i);                  MUST(weft_var, X, b->i, b->r);
+    MUST(weft_vector_norm, X, b->i, b->r);       MUST(weft_vector_norm, X, 0, b->r);
     MUST(weft_std, X, 0, b->r);                  MUST(weft_topk, X, b->n, b->i, NULL, NULL);
     MUST(weft_topk, X, b->n, 0, Q, NULL);        MUST(weft_permute, X, (int[]){ b->i, 0, 0, 0, 0, 0 });
     MUST(weft_permute, X, NULL);                 TRY(weft_stack, Q, FEW, b->i);

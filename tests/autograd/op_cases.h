@@ -54,7 +54,8 @@ F(var, weft_var(x[0], 1, 1)) F(var0, weft_var(x[0], 0, .5)) F(var_all, weft_var(
 F(var_of_one, weft_add(weft_var(x[0], 1, 1), weft_sum(weft_square(x[0]), 1)))
 F(std, weft_std(x[0], -1, 0)) F(std1, weft_std(x[0], 1, 1))
 F(std_of_one, weft_add(weft_std(x[0], 1, 1), weft_sum(weft_square(x[0]), 1)))
-F(sum_all, weft_sum_all(weft_square(x[0]))) F(mean_all, weft_mean_all(weft_square(x[0])))
+F(norm, weft_vector_norm(x[0], -1, 2)) F(norm0, weft_vector_norm(x[0], 0, 0))
+F(norm1, weft_vector_norm(x[0], 1, 1)) F(sum_all, weft_sum_all(weft_square(x[0]))) F(mean_all, weft_mean_all(weft_square(x[0])))
 F(max, weft_max(x[0], 1))                           F(max0, weft_max(x[0], 0))
 F(min, weft_min(x[0], 1))                           F(min0, weft_min(x[0], 0))
 static weft_tensor *best_of(weft_tensor *x, int64_t k, int axis)
@@ -291,6 +292,8 @@ static const op_case op_cases[] = {
     { "sum tokens", f_sum_tokens, { "~na" }, -2, 2, 2 },
     { "sum columns", f_sum1, { "~nab" }, -2, 2, 2 }, { "mean", f_mean, { "abc" }, -2, 2, 2 },
     { "mean tokens", f_mean_tokens, { "~na" }, -2, 2, 2 },
+    { "norm", f_norm, { "4ab" }, .2, 2, 2 }, { "norm 0", f_norm0, { "ab4" }, .2, 2, 2 },
+    { "norm 1", f_norm1, { "a4b" }, .2, 2, 2 },
     { "var", f_var, { "a4b" }, -2, 2, 2 }, { "var 0", f_var0, { "4ab" }, -2, 2, 2 },
     { "var ragged", f_var_all, { "~na3" }, -2, 2, 2 }, { "var of one", f_var_of_one, { "a1b" }, -2, 2, 2 },
     { "std of one", f_std_of_one, { "a1" }, -2, 2, 2 },
