@@ -198,8 +198,8 @@ weft_tensor *weft_greater(weft_tensor *a, weft_tensor *b)       { return binary(
 weft_tensor *weft_greater_equal(weft_tensor *a, weft_tensor *b) { return binary(WEFT__greater_equal, a, b); }
 weft_tensor *weft_equal(weft_tensor *a, weft_tensor *b)         { return binary(WEFT__equal, a, b); }
 weft_tensor *weft_not_equal(weft_tensor *a, weft_tensor *b)     { return binary(WEFT__not_equal, a, b); }
-weft_tensor *weft__times(weft_tensor *g, weft_tensor *b)        { return binary(WEFT__times, g, b); }
-weft_tensor *weft__over(weft_tensor *g, weft_tensor *b)         { return binary(WEFT__over, g, b); }
+weft_tensor *weft__given_times(weft_tensor *g, weft_tensor *b)        { return binary(WEFT__times, g, b); }
+weft_tensor *weft__given_over(weft_tensor *g, weft_tensor *b)         { return binary(WEFT__over, g, b); }
 weft_tensor *weft__cross(weft_tensor *g, weft_tensor *h)        { return binary(WEFT__cross, g, h); }
 weft_tensor *weft__share(weft_tensor *a, weft_tensor *b)        { return binary(WEFT__share, a, b); }
 
@@ -240,7 +240,7 @@ static weft_tensor *scale_back(const weft_call *c, weft_tensor *dy, int i)
     real factor = *(const real *)c->attributes;
     (void)i;
     return isfinite(factor) ? weft_scale(dy, (double)factor) :
-                              weft__times(dy, weft_scalar(dy->w, (double)factor));
+                              weft__given_times(dy, weft_scalar(dy->w, (double)factor));
 }
 static void describe_factor(const weft_call *c, char *text, size_t size)
 {

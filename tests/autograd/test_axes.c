@@ -422,10 +422,10 @@ Test(axes, norms_at_their_edges, .init = unchecked)
     cr_assert_eq(weft_numel(weft_vector_norm(weft_zeros(w, WEFT_SHAPE(0, 2)), 1, 2)), 0);
     OK(w);
     weft_vector_norm(x, 1, 3);
-    FAILS(w, WEFT_EARG, "vector_norm: power 3; 1, 2 (or 0) or INFINITY is expected");
+    FAILS(w, WEFT_EARG, "power 3; 1, 2 (or 0) or INFINITY is expected");
     weft_vector_norm(weft_ints(w, NULL, WEFT_SHAPE(2)), 0, 2);
-    FAILS(w, WEFT_EARG, "vector_norm: reals are expected");
+    FAILS(w, WEFT_EARG, "reals are expected, not ints");
     weft_vector_norm(weft_ragged(w, NULL, 2, &(weft_lengths){ .n = 0 }), 0, 2);
-    FAILS(w, WEFT_ESHAPE, "vector_norm: axis 0 of a ragged tensor");
+    FAILS(w, WEFT_ESHAPE, "axis 0 of a ragged tensor");
     CLEAN(w);
 }
