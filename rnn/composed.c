@@ -88,8 +88,8 @@ static weft_state cell(const weft__direction *d, weft_tensor *a, weft_tensor *no
 }
 
 /* ---- x itself, through which a gradient of -0 comes back as 0 ---- *
- * Gradients of slices are summed with zeros for the rows beside them, and 0 + -0 is 0. Without this a sequence
- * would have -0 alone and 0 in a batch. */
+ * Gradients of slices are summed with zeros for the rows beside them, and 0 + -0 is 0. Without this a
+ * sequence would have -0 alone and 0 in a batch. */
 static bool same_shape(weft_call *c)
 {
     weft_op_like(c->y[0], c->x[0]);

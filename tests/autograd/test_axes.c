@@ -375,7 +375,8 @@ Test(axes, norms_of_all_sizes)
     FOR_DEVICES(w)
         for (int i = 0; i < COUNT(size); i++) {
             double s = size[i];
-            weft_tensor *x = weft_scale(weft_reals(w, (weft_real[]){ 3, -4, 0, 0, 0, 0 }, WEFT_SHAPE(2, 3)), s);
+            weft_tensor *x =
+                weft_scale(weft_reals(w, (weft_real[]){ 3, -4, 0, 0, 0, 0 }, WEFT_SHAPE(2, 3)), s);
             weft_real *two = numbers(weft_vector_norm(x, -1, 2)), *one = numbers(weft_vector_norm(x, 1, 1)),
                       *most = numbers(weft_vector_norm(x, 1, (double)INFINITY)),
                       *down = numbers(weft_vector_norm(x, 0, 0));

@@ -1,5 +1,5 @@
-/* test_checkpoint_optim.c - a checkpoint whose checksums are right, but whose optimiser no steps can have made,
- * is refused, and nothing changes. */
+/* test_checkpoint_optim.c - a checkpoint whose checksums are right, but whose optimiser no steps can have
+ * made, is refused, and nothing changes. */
 #include "checkpoint.h"
 #include "nn/optim.h"
 

@@ -1,5 +1,5 @@
-/* test_module_names.c - trees of very many modules and parameters: making, walking and finding take linear time,
- * and what failed leaves no name behind. */
+/* test_module_names.c - trees of very many modules and parameters: making, walking and finding take linear
+ * time, and what failed leaves no name behind. */
 #include "tests/check.h"
 #include "nn/nn.h"
 
