@@ -86,7 +86,7 @@ WEFT_API double weft_cosine_warmup(int64_t step, int64_t total, double lr, int64
 WEFT_API double weft_step_decay(int64_t step, int64_t every, double lr, double factor);
 /* Rises from lr / start to lr over `rise` (0 .. 1) of the steps, then falls to lr / start / end at
  * step total - 1, by cosines, and stays there. With rise 1 step total - 1 still has lr. start and
- * end are above 0. Smith 2018; torch's OneCycleLR, whose defaults are rise .3, start 25, end 1e4. */
+ * end are above 0. Smith 2018; torch's OneCycleLR, with the defaults rise .3, start 25, end 1e4. */
 WEFT_API double weft_one_cycle(int64_t step, int64_t total, double lr, double rise, double start,
                                double end);
 

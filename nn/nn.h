@@ -180,8 +180,8 @@ typedef struct weft__saved {
     bool device;
 } weft__saved;
 int  weft__optim_saved(weft_optim *o, weft__saved *out, int room);
-/* Whether values read for this entry of weft__optim_saved can be those of an optimiser; otherwise writes what was
- * found and what is expected to why. */
+/* Whether values read for this entry of weft__optim_saved can be those of an optimiser; otherwise writes what
+ * was found and what is expected to why. */
 bool weft__optim_accepts(const weft_optim *o, const weft__saved *entry, const void *values, char *why,
                          size_t size);
 bool weft__optim_is_of(const weft_optim *o, const weft_module *m);              /* of m, or of a part of it */

@@ -79,7 +79,7 @@ static void show_large(void)
     lesson_close(w);
 }
 
-/* A recorded walk back is on the tape itself, so its result can be differentiated again. */
+/* A recorded walk back is on the tape, so its result can be differentiated again. */
 static void show_higher(void)
 {
     weft *w = lesson_open(1);
