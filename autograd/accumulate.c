@@ -49,12 +49,15 @@ bool weft__needed(const weft_tensor *t)
 static bool gradient_fits(const weft_tensor *x, const weft_tensor *g)
 {
     char a[128], b[128];
-    if (weft__same(&x->f, &g->f))
-        return true;
     const char *by = x->w->tape->passing;        /* what ran last may have been an operator of its backward */
-    weft__fail(x->w, WEFT_ESHAPE, "backward of %s: its gradient is %s, the input %s",
-               by ? by : x->w->running, weft__text(&g->f, a), weft__text(&x->f, b));
-    return false;
+    const char *wrong = weft__wrong(x->w, g);
+    by = by ? by : x->w->running;
+    if (wrong)
+        weft__fail(x->w, WEFT_EARG, "backward of %s: the gradient that it returned %s", by, wrong);
+    else if (!weft__same(&x->f, &g->f))
+        weft__fail(x->w, WEFT_ESHAPE, "backward of %s: its gradient is %s, the input %s", by,
+                   weft__text(&g->f, a), weft__text(&x->f, b));
+    return !x->w->status;
 }
 
 /* In the layout of both, pads and all: an operator would arrange what lies in rows, and views of it want

@@ -51,8 +51,10 @@ WEFT_API weft_tensor *weft_greater(weft_tensor *a, weft_tensor *b),
     *weft_greater_equal(weft_tensor *a, weft_tensor *b);
 WEFT_API weft_tensor *weft_equal(weft_tensor *a, weft_tensor *b),
     *weft_not_equal(weft_tensor *a, weft_tensor *b);
-/* a where the condition is not 0, else b; what is not chosen cannot spoil anything, NaN included.
- * All three are reals and broadcast. */
+/* Selects a where the condition is not 0, otherwise b. All three are reals and broadcast. NaN or
+ * infinity in the branch that is not selected changes neither the result nor gradients: pointwise
+ * operators, softmax and its variants and layer norm turn a gradient of 0 into 0, also where their
+ * derivative is infinite or NaN. */
 WEFT_API weft_tensor *weft_where(weft_tensor *condition, weft_tensor *a, weft_tensor *b);
 /* Ints as reals; no gradient. */
 WEFT_API weft_tensor *weft_to_reals(weft_tensor *ints);
@@ -85,6 +87,11 @@ WEFT_API weft_tensor *weft_argmax(weft_tensor *x, int axis), *weft_argmin(weft_t
  * the deviation is 0 its gradient is 0. */
 WEFT_API weft_tensor *weft_var(weft_tensor *x, int axis, double correction),
     *weft_std(weft_tensor *x, int axis, double correction);
+/* Computes the norm along an axis, as torch.linalg.vector_norm: power 2 (or 0) is the root of the
+ * sum of squares, without overflow or underflow on the way; 1 the sum of sizes; INFINITY the
+ * largest size. The norm of nothing is 0. Where the norm is 0 its derivatives are 0.
+ * Errors: another power; axis 0 of a ragged tensor. */
+WEFT_API weft_tensor *weft_vector_norm(weft_tensor *x, int axis, double power);
 /* The k largest along an axis, 0 <= k <= its size, the largest first, of equals the first first,
  * NaN before all: x's shape with k on that axis. indices: their places along it, ints. Gradients go
  * through values. Either may be NULL. Axis 0 of a ragged tensor is an error as above. */
@@ -267,13 +274,21 @@ WEFT_API void weft_pairs(weft_tensor *q, weft_tensor *k, weft_tensor **q_of_pair
 WEFT_API void weft_backward(weft_tensor *loss);
 /* The gradient of a parameter, a tensor of its shape that lives as long; NULL of anything else. */
 WEFT_API weft_tensor *weft_grad(weft_tensor *parameter);
-/* d of / d by[i] into out[i], `of` of any shape (the gradient of its sum), zeros where there is no
- * way; the walk is on the tape (if recording is on), so that gradients can be differentiated again.
- * by may be any tensors of this step or parameters; their own gradients are not touched. A way
- * inside a fused operator passes no tensor: see weft_rnn_run on gradients by y. WEFT_EARG if `of`
- * is neither on the tape nor one of them. */
+/* Computes the gradient of the sum of `of`, a tensor of any shape, by each of n tensors into
+ * out[i]; zeros where `of` does not depend on by[i]. The results are constants of the step, as from
+ * torch.autograd.grad: the walk is not recorded, so it takes the fused kernels and little memory,
+ * and a loss made of the results has no gradient through them. by: tensors of this step or
+ * parameters; their own gradients do not change. out may be by itself. Paths inside a fused layer
+ * are not visible: see weft_rnn_run on gradients by y.
+ * Errors: `of` is neither on the tape nor one of by. */
 WEFT_API void weft_gradients(weft_tensor *of, weft_tensor *const *by, int64_t n,
                              weft_tensor **out);
+/* Computes the same gradients and records the walk on the tape, also under WEFT_NO_GRAD, so that
+ * they can be differentiated again (gradient penalties, second derivatives), as
+ * torch.autograd.grad(.., create_graph=True) does. It runs without fused kernels: attention over
+ * 512 tokens takes 200 times the time and 400 times the memory. */
+WEFT_API void weft_gradients_recorded(weft_tensor *of, weft_tensor *const *by, int64_t n,
+                                      weft_tensor **out);
 /* The same numbers as a constant: no gradient goes back through it. */
 WEFT_API weft_tensor *weft_detach(weft_tensor *x);
 /* The largest difference between the gradients of f (a scalar) at x and central differences,

@@ -193,7 +193,7 @@ static const char *wrong_with(const weft_attention_opts *o)
     return (unsigned)o->causal > WEFT_CAUSAL_STRICT ? "causal: one of weft_causal is expected"
          : o->mean_heads && !o->shared_values ? "mean_heads: shared_values are expected, too"
          : !isfinite(o->scale) ? "a finite scale is expected"
-         : !(o->dropout >= 0 && o->dropout < 1) ? "dropout: 0 <= dropout < 1 is expected"
+         : !(o->dropout >= 0 && (real)o->dropout < 1) ? "dropout: 0 <= dropout < 1 is expected"
          : o->dropout > 0 && !o->name ? "name: dropout wants one for its masks" : NULL;
 }
 

@@ -106,6 +106,11 @@ weft_tensor *weft__unary(int f, weft_tensor *x, real p);
 const char  *weft__unary_name(int f);
 /* "slope=0.1" of those that have one, else "" */
 void         weft__describe_parameter(int f, real p, char *text, size_t size);
+/* A gradient g times b, or divided by b: 0 where g is 0, also where b is infinite, NaN or 0. */
+weft_tensor *weft__given_times(weft_tensor *g, weft_tensor *b),
+    *weft__given_over(weft_tensor *g, weft_tensor *b);
+/* The product of two gradients: 0 where one of them is 0. */
+weft_tensor *weft__cross(weft_tensor *g, weft_tensor *h);
 /* 1 where a > b, 1/2 where equal, else 0 */
 weft_tensor *weft__share(weft_tensor *a, weft_tensor *b);
 /* broadcast.c */

@@ -54,6 +54,14 @@ static void by_kernel(weft *w, const weft_call *c)
     w->tape->apart = NULL;
 }
 
+static bool is_ours(weft *w, const weft_call *c, const weft_tensor *y)
+{
+    const char *wrong = weft__wrong(w, y);
+    if (wrong)
+        weft__fail(w, WEFT_EARG, "composed form of %s: the result that it returned %s", c->op->name, wrong);
+    return !wrong;
+}
+
 /* Runs the composed function of a fused entry onto the tape, hands the gradients over, and walks back through
  * that. It sees views of its ragged inputs: what it gives to one of them in several places is summed there,
  * and then added. */
@@ -71,8 +79,8 @@ static void through_composed(weft *w, const weft_call *call)
     c->op->composed(c, y);
     w->recording = recording, w->tape->walking = walking;
     reach(w, from, w->tape->entries);
-    for (int k = 0; k < WEFT__RESULTS && !w->status; k++)
-        if (y[k] && k < c->m && c->y[k]->node.grad)
+    for (int k = 0; k < WEFT__RESULTS && k < c->m && !w->status; k++)
+        if (y[k] && c->y[k]->node.grad && is_ours(w, c, y[k]))
             weft__accumulate(y[k], c->y[k]->node.grad);
     walk_back(w, w->tape->entries, from);
 }
@@ -247,7 +255,8 @@ static bool check_gradients_of(weft *w, weft_tensor *of, weft_tensor *const *by,
         there |= by[i] == of;
     }
     if (fine && !there)
-        weft__fail(w, WEFT_EARG, "gradients: the first tensor is not the result of an operator on the tape");
+        weft__fail(w, WEFT_EARG, "gradients: the first tensor is not the result of an operator on the tape "
+                   "(gradients are constants; weft_gradients_recorded puts them on the tape)");
     return fine && there;
 }
 
@@ -285,25 +294,49 @@ static weft_tensor *result_of(weft *w, weft_tensor *of, weft_tensor *by)
     return w->recording ? g : handed_out(w, g);
 }
 
-void weft_gradients(weft_tensor *of, weft_tensor *const *by, int64_t n, weft_tensor **out)
+/* by and out do not overlap; each of out is the inert tensor. The result has recording as it was. */
+static void find_gradients(weft *w, weft_tensor *of, weft_tensor *const *by, int64_t n, weft_tensor **out,
+                           bool recorded)
 {
-    weft *w = weft__context(&of, 1);
-    w = w->status && by && n > 0 ? weft__context(by, n) : w;
-    for (int64_t i = 0; out && i < n; i++)
-        out[i] = &w->nil;
-    if (!by || !out || n < 0)
-        weft__fail(w, WEFT_EARG, "gradients: tensors and room for their gradients are expected");
-    if (w->status || !check_gradients_of(w, of, by, n))
-        return;
     weft_tensor **mine = weft__take(w, &w->notes, (n + 1) * (int64_t)sizeof *mine);
     if (!mine)
         return;
+    bool was = weft_set_grad_enabled(w, recorded);
     w->tape->walk++;
     set_aside(w, by, n, mine);
-    walk_from(of, w->recording);
+    walk_from(of, recorded);
     for (int64_t i = 0; i < n; i++)
         out[i] = result_of(w, of, by[i]);
     for (int64_t i = 0; i < n; i++)
         if (by[i]->node.kept == w->tape->walk)              /* its first mention */
             by[i]->node.grad = mine[i], by[i]->node.kept = 0;
+    w->recording = was;
+}
+
+/* out may be by itself, so the list is copied before the results are written. */
+static void gradients(weft_tensor *of, weft_tensor *const *by, int64_t n, weft_tensor **out, bool recorded)
+{
+    weft *w = weft__context(&of, 1);
+    w = w->status && by && n > 0 ? weft__context(by, n) : w;
+    weft_tensor **asked = NULL;
+    if (!by || !out || n < 0)
+        weft__fail(w, WEFT_EARG, "gradients: tensors and room for their gradients are expected");
+    else if (!w->status)
+        asked = weft__take(w, &w->notes, (n + 1) * (int64_t)sizeof *asked);
+    if (asked && n)
+        memcpy(asked, by, (size_t)n * sizeof *asked);
+    for (int64_t i = 0; out && i < n; i++)
+        out[i] = &w->nil;
+    if (asked && check_gradients_of(w, of, asked, n))
+        find_gradients(w, of, asked, n, out, recorded);
+}
+
+void weft_gradients(weft_tensor *of, weft_tensor *const *by, int64_t n, weft_tensor **out)
+{
+    gradients(of, by, n, out, false);
+}
+
+void weft_gradients_recorded(weft_tensor *of, weft_tensor *const *by, int64_t n, weft_tensor **out)
+{
+    gradients(of, by, n, out, true);
 }

@@ -67,11 +67,8 @@ static double largest_error(function *f, weft_tensor *const *x, int64_t n, void 
     weft_tensor *y = f(x, user);
     if (weft_ok(w) && y && count(y) != 1)
         weft__failed(y, WEFT_ESHAPE, "gradcheck", "a function with one element as its result is expected");
-    bool was = weft_set_grad_enabled(w, true);
-    weft_gradients(y, x, n, dx);
-    w->recording = false;
+    weft_gradients_recorded(y, x, n, dx);
     weft_gradients(y, x, n, dx + n);
-    w->recording = was;
     double worst = 0;
     for (int64_t i = 0; i < n && weft_ok(w); i++) {
         const real *recorded = read_numbers(dx[i]), *raw = read_numbers(dx[n + i]);
@@ -102,7 +99,7 @@ static weft_tensor *probed(weft_tensor *const *x, void *user)
     weft_tensor *all = weft_scalar(w, 0), **dx = weft__take(w, &w->keep, in->n * (int64_t)sizeof *dx);
     bool was = weft_set_grad_enabled(w, true);
     if (dx)
-        weft_gradients(in->f(x, in->user), x, in->n, dx);
+        weft_gradients_recorded(in->f(x, in->user), x, in->n, dx);
     for (int64_t i = 0; dx && i < in->n; i++)
         all = weft_add(all, weft_sum_all(weft_mul(dx[i], probe(dx[i], i))));
     w->recording = was;

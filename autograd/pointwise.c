@@ -1,6 +1,7 @@
 /* pointwise.c - the operators of pointwise.def, which says all about them in one line each. A unary f is
  * three operators: f(x), g f'(x), g f''(x); so first and second derivatives are there, a third is an explicit
  * error. */
+#include <math.h>
 #include "autograd/autograd.h"
 
 weft_tensor *weft__no_third(const weft_call *c)
@@ -81,7 +82,7 @@ static weft_tensor *unary_back(const weft_call *c, weft_tensor *dy, int i)
         return derivative_of(u, u->order, c->x[0], c->x[1], dy);
     if (i == 0)
         return u->order == 2 ? weft__no_third(c) :
-                               derivative_of(u, 2, c->x[0], c->x[1], weft_mul(dy, c->x[2]));
+                               derivative_of(u, 2, c->x[0], c->x[1], weft__cross(dy, c->x[2]));
     return NULL;
 }
 
@@ -197,6 +198,9 @@ weft_tensor *weft_greater(weft_tensor *a, weft_tensor *b)       { return binary(
 weft_tensor *weft_greater_equal(weft_tensor *a, weft_tensor *b) { return binary(WEFT__greater_equal, a, b); }
 weft_tensor *weft_equal(weft_tensor *a, weft_tensor *b)         { return binary(WEFT__equal, a, b); }
 weft_tensor *weft_not_equal(weft_tensor *a, weft_tensor *b)     { return binary(WEFT__not_equal, a, b); }
+weft_tensor *weft__given_times(weft_tensor *g, weft_tensor *b)        { return binary(WEFT__times, g, b); }
+weft_tensor *weft__given_over(weft_tensor *g, weft_tensor *b)         { return binary(WEFT__over, g, b); }
+weft_tensor *weft__cross(weft_tensor *g, weft_tensor *h)        { return binary(WEFT__cross, g, h); }
 weft_tensor *weft__share(weft_tensor *a, weft_tensor *b)        { return binary(WEFT__share, a, b); }
 
 /* ---- where ---- */
@@ -233,8 +237,10 @@ static void scale_run(weft_call *c)
 }
 static weft_tensor *scale_back(const weft_call *c, weft_tensor *dy, int i)
 {
+    real factor = *(const real *)c->attributes;
     (void)i;
-    return weft_scale(dy, (double)*(const real *)c->attributes);
+    return isfinite(factor) ? weft_scale(dy, (double)factor) :
+                              weft__given_times(dy, weft_scalar(dy->w, (double)factor));
 }
 static void describe_factor(const weft_call *c, char *text, size_t size)
 {

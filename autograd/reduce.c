@@ -193,6 +193,43 @@ weft_tensor *weft_std(weft_tensor *x, int axis, double correction)
     return weft_where(is, weft_sqrt(weft_where(is, v, weft_scalar(v->w, 1))), v);
 }
 
+/* ---- norms ---- */
+/* The largest size along the axis, everywhere, and 1 where it is 0, infinite or NaN. Divided by it, no square
+ * overflows. It is a constant: the norm does not depend on it, nor do derivatives. */
+static weft_tensor *scale_of(weft_tensor *x, const weft__along *a)
+{
+    weft *w = x->w;
+    bool was = weft_set_grad_enabled(w, false);
+    weft_tensor *one = weft_scalar(w, 1), *most = weft_max(weft_abs(x), a->axis);
+    most = weft_where(weft_less(most, weft_scalar(w, (double)INFINITY)), most, one);
+    most = weft_where(most, most, one);
+    weft_set_grad_enabled(w, was);
+    return most;
+}
+
+/* Selecting a constant 0 makes all derivatives 0 where x is 0. */
+static weft_tensor *euclidean(weft_tensor *x, int axis)
+{
+    weft__along a = weft__along_axis(x, axis, false);
+    weft_tensor *scale = scale_of(x, &a);
+    weft_tensor *sum = weft_sum(weft_square(weft_div(x, weft__expand(scale, &a))), axis);
+    return weft_where(sum, weft_mul(weft_sqrt(sum), scale), weft_scalar(x->w, 0));
+}
+
+weft_tensor *weft_vector_norm(weft_tensor *x, int axis, double power)
+{
+    if (!weft__axis_not_rows(x, &axis, "vector_norm"))
+        return weft__inert_beside(x);
+    if (x->f.type != WEFT_REAL)
+        return weft__failed(x, WEFT_EARG, "vector_norm", "reals are expected, not ints");
+    if (power != 0 && power != 1 && power != 2 && power != (double)INFINITY)
+        return weft__failed(x, WEFT_EARG, "vector_norm", "power %g; 1, 2 (or 0) or INFINITY is expected",
+                            power);
+    if (power == 1 || !x->f.size[axis])
+        return weft_sum(weft_abs(x), axis);
+    return power == (double)INFINITY ? weft_max(weft_abs(x), axis) : euclidean(x, axis);
+}
+
 /* ---- running sums, flips: y has x's form; each is its own transpose but for the direction ---- */
 static bool shape_of_input(weft_call *c)
 {

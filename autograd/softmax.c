@@ -44,7 +44,7 @@ static weft_tensor *softmax_back(const weft_call *c, weft_tensor *dy, int i)
     weft__along a = weft__along_now(c);
     weft_tensor *y = c->y[0];
     dy = masked_gradient(c, dy);
-    return i ? NULL : weft_mul(y, weft_sub(dy, softmax_over_axis(weft_mul(dy, y), &a)));
+    return i ? NULL : weft__given_times(weft_sub(dy, softmax_over_axis(weft__given_times(dy, y), &a)), y);
 }
 static void softmax_fused(const weft_call *c)
 {
@@ -67,7 +67,8 @@ static weft_tensor *log_softmax_back(const weft_call *c, weft_tensor *dy, int i)
     if (i)
         return NULL;
     dy = masked_gradient(c, dy);
-    return weft_sub(dy, weft_mul(run_on(SOFTMAX, &a, c->x[0], mask_input(c)), softmax_over_axis(dy, &a)));
+    return weft_sub(
+        dy, weft__given_times(softmax_over_axis(dy, &a), run_on(SOFTMAX, &a, c->x[0], mask_input(c))));
 }
 
 /* ---- logsumexp: dx = softmax(x) dy ---- */
@@ -87,7 +88,7 @@ static void logsumexp_run(weft_call *c)
 static weft_tensor *logsumexp_back(const weft_call *c, weft_tensor *dy, int i)
 {
     weft__along a = weft__along_now(c);
-    return i ? NULL : weft_mul(run_on(SOFTMAX, &a, c->x[0], mask_input(c)), weft__expand(dy, &a));
+    return i ? NULL : weft__given_times(weft__expand(dy, &a), run_on(SOFTMAX, &a, c->x[0], mask_input(c)));
 }
 
 #define RECORDS(of)                                                                      \

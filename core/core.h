@@ -288,6 +288,8 @@ bool           weft__outside_shards(weft *, const char *function);
 /* random.c */
 uint64_t weft__hash(uint64_t seed, const char *text);
 double   weft__standard_normal(uint64_t draw);
+/* The largest span that is not above the one given and for which from + span is at most to. */
+real     weft__span_within(real from, real to, real span);
 /* threads.c */
 typedef void weft__task(void *argument, int64_t index);
 /* threads start at the first parallel call */

@@ -103,4 +103,12 @@ void weft__random(int64_t n, uint64_t key, uint64_t from, bool normal, real a, r
     }
 }
 
+real weft__span_within(real from, real to, real span)
+{
+    while (span > 0 && from + span > to)
+        span = sizeof(real) == sizeof(float) ? (real)weft__below_float((float)span) :
+                                               (real)weft__below_double((double)span);
+    return span;
+}
+
 double weft__standard_normal(uint64_t draw) { return weft__normal(draw); }

@@ -178,7 +178,7 @@ weft_tensor *weft_rand(weft *w, double low, double high, int rank, const int64_t
             w, WEFT_EARG,
             "rand: from %g to %g; finite numbers, not too far apart and the lower one first, are expected",
             low, high);
-    return draw_tensor(w, "rand", false, from, to - from, rank, shape);
+    return draw_tensor(w, "rand", false, from, weft__span_within(from, to, to - from), rank, shape);
 }
 
 weft_tensor *weft_arange(weft *w, int64_t n)

@@ -49,12 +49,13 @@ __global__ static void entropy_each(weft__entropy e, const real *logits, const i
     const real *x = logits + r * e.classes;
     real total = log_total(g, n, x), all = 0;
     EACH_LANE(j, g, e.smoothing != 0 ? n : 0)
-        all += weight_of(e, j) * (total - x[j]);
+        all += if_given(weight_of(e, j), weight_of(e, j) * (total - x[j]));
     all = together<SUM>(g, all);
+    const real own = c < 0 ? 0 : (1 - e.smoothing) * weight_of(e, c);
     if (r < e.rows && g.lane == 0)
         y[r] = c < 0 ? 0 :
-                       mask_of(e, r) * ((1 - e.smoothing) * weight_of(e, c) * (total - x[c]) +
-                                        e.smoothing / (real)n * all);
+                       mask_of(e, r) *
+                           (if_given(own, own * (total - x[c])) + e.smoothing / (real)n * all);
 }
 void K(entropy)(weft__device *d, const weft__entropy *e, const real *logits, const int32_t *class_, real *y)
 {
@@ -74,11 +75,9 @@ __global__ static void entropy_back_each(weft__entropy e, const real *logits, co
     if (c >= 0)
         own = (1 - e.smoothing) * weight_of(e, c), by = mask_of(e, r) * dy[r];
     EACH_LANE(j, g, r < e.rows ? e.classes : 0) {
-        real v =
-            c < 0 ?
-                0 :
-                by * ((own + share * all) * exp(x[j] - total) - (j == c ? own : 0) - share * weight_of(e, j));
-        put(dx + r * e.classes + j, v, add);
+        const real of_p = own + share * all, p = c < 0 ? 0 : exp(x[j] - total);
+        const real v = by * (if_given(of_p, of_p * p) - (j == c ? own : 0) - share * weight_of(e, j));
+        put(dx + r * e.classes + j, c < 0 ? 0 : if_given(by, v), add);
     }
 }
 void K(entropy_back)(weft__device *d, const weft__entropy *e, const real *logits, const int32_t *class_,

@@ -68,12 +68,14 @@ __global__ static void softmax_back_each(weft__segments s, const real *y, const 
 {
     seat t = seat_of(s);
     real sum = 0;
-    EACH_LANE(r, t.g, t.rows)
-        sum += dy[t.at + r * s.inner] * y[t.at + r * s.inner];
+    EACH_LANE(r, t.g, t.rows) {
+        const real g = dy[t.at + r * s.inner];
+        sum += if_given(g, g * y[t.at + r * s.inner]);
+    }
     sum = together<SUM>(t.g, sum);
     EACH_LANE(r, t.g, t.rows) {
         int64_t at = t.at + r * s.inner;
-        put(dx + at, y[at] * (dy[at] - sum), add);
+        put(dx + at, if_given(dy[at] - sum, y[at] * (dy[at] - sum)), add);
     }
 }
 void K(softmax_back)(weft__device *d, const weft__segments *s, const real *y, const real *dy, real *dx,
@@ -134,8 +136,8 @@ __device__ static void gate_back(const weft__layer_norm &n, int64_t row, int64_t
     if (n.dx)
         put(n.dx + row * n.width + j, ds, n.add_x);
     if (n.dgate)
-        put(n.dgate + at, ds * s, n.add_gate),
-            put(n.dgate + at + n.width, ds * n.gate[at] * s * (1 - s), n.add_gate);
+        put(n.dgate + at, if_given(ds, ds * s), n.add_gate),
+            put(n.dgate + at + n.width, if_given(ds, ds * n.gate[at] * s * (1 - s)), n.add_gate);
 }
 /* With h = (s - mean) rstd, g = dy gain: ds = rstd (g - mean of g - h mean of g h). */
 template <bool gated> __global__ static void layer_norm_back_each(weft__layer_norm n)
@@ -147,12 +149,13 @@ template <bool gated> __global__ static void layer_norm_back_each(weft__layer_no
          b = 0;
     EACH_LANE(j, g, width) {
         real v = dy[j] * (n.gain ? of_group(n, n.gain, row, j) : 1);
-        a += v, b += v * ((summand<gated>(n, row, j) - mean) * rstd);
+        a += v, b += if_given(v, v * ((summand<gated>(n, row, j) - mean) * rstd));
     }
     a = together<SUM>(g, a) / (real)n.width, b = together<SUM>(g, b) / (real)n.width;
     EACH_LANE(j, g, width) {
-        const real ds = rstd * (dy[j] * (n.gain ? of_group(n, n.gain, row, j) : 1) - a -
-                                (summand<gated>(n, row, j) - mean) * rstd * b);
+        const real apart = dy[j] * (n.gain ? of_group(n, n.gain, row, j) : 1) - a -
+                           if_given(b, (summand<gated>(n, row, j) - mean) * rstd * b);
+        const real ds = if_given(apart, rstd * apart);
         if (gated)
             gate_back(n, row, j, ds);
         else
@@ -172,7 +175,8 @@ __global__ static void column_sums(weft__layer_norm n, int64_t chunk, real *part
     for (int64_t t = from + g.lane; j < wide && t < end; t += g.lanes) {
         const int64_t r = t * n.groups + of_group;
         real dy = n.dy[t * wide + j];
-        a += dy * ((summand<gated>(n, r, j - of_group * n.width) - n.mean[r]) * n.rstd[r]), b += dy;
+        a += if_given(dy, dy * ((summand<gated>(n, r, j - of_group * n.width) - n.mean[r]) * n.rstd[r]));
+        b += dy;
     }
     a = together<SUM>(g, a), b = together<SUM>(g, b);
     if (gridDim.y > 1) {

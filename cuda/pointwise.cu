@@ -113,7 +113,8 @@ __global__ static void unary_each(int64_t n, real p, real q, const real *x, cons
         map_flat(n, out, add, [=](real a) { return function<F, 0>(a, 0, p, q); }, x);
     else
         map_flat(
-            n, out, add, [=](real a, real b, real c) { return c * function<F, ORDER>(a, b, p, q); }, x, y, g);
+            n, out, add,
+            [=](real a, real b, real c) { return if_given(c, c * function<F, ORDER>(a, b, p, q)); }, x, y, g);
 }
 typedef void unary_kernel(int64_t, real, real, const real *, const real *, const real *, real *, bool);
 static unary_kernel *const unaries[][3] = {
@@ -145,8 +146,8 @@ __global__ static void glu_back_each(int64_t n, int64_t width, const real *x, co
     for (int64_t i = first_index(); i < n; i += index_step()) {
         int64_t a = 2 * (i - i % width) + i % width;
         real s = SIGMOID(x[a + width]), g = dy[i] * s;
-        put(dx + a, g, add);
-        put(dx + a + width, g * x[a] * (1 - s), add);
+        put(dx + a, if_given(dy[i], g), add);
+        put(dx + a + width, if_given(dy[i], g * x[a] * (1 - s)), add);
     }
 }
 void K(glu_back)(weft__device *d, int64_t rows, int64_t width, const real *x, const real *dy, real *dx,

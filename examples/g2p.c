@@ -168,8 +168,9 @@ static void update(run *r, const int32_t *pick, int64_t n)
     for (weft_part shard; weft_parallel_next(r->parallel, &shard);)
         weft_parallel_add(r->parallel, loss_of(r, &shard));
     weft_tensor *norm = weft_clip_grad_norm(r->m.all, s->clip, 0);
-    weft_optim_set_lr(
-        r->optim, weft_cosine_warmup(weft_optim_steps(r->optim), r->total, s->lr, s->warmup, 0));
+    int64_t warmup = s->warmup < r->total ? s->warmup : r->total;          /* a short run is all warm-up */
+    weft_optim_set_lr(r->optim,
+                      weft_cosine_warmup(weft_optim_steps(r->optim), r->total, s->lr, warmup, 0));
     weft_optim_step(r->optim);
     int64_t updates = weft_optim_steps(r->optim);
     weft_ema_update(r->m.average, updates);

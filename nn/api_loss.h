@@ -21,7 +21,8 @@ WEFT_API weft_loss weft_add_losses(weft_loss a, weft_loss b);
  * al. 2016; weight: sum of w[target]. mask, of the shape of the classes, or NULL, multiplies both;
  * where it is 0 logits and class are not looked at. class_weight [classes] or NULL; ignore: a class
  * that counts nothing (class 0 wants has_ignore said, any other is meant by its number, -100,
- * too). Mask and class_weight are constants: they have no gradient. */
+ * too). A term whose factor is 0 (smoothing, 1 - smoothing, a class weight) is 0, also at a logit
+ * of -inf, where torch gives NaN. Mask and class_weight are constants: they have no gradient. */
 typedef struct {
     weft_tensor *mask, *class_weight;
     double smoothing;
@@ -35,7 +36,8 @@ WEFT_API weft_loss weft_cross_entropy(weft_tensor *logits, weft_tensor *classes,
 /* The losses below take predicted and target of one shape and a mask that broadcasts to it (NULL:
  * all 1); weight = sum of the mask over all elements (the number of elements without one).
  * `weights`, another tensor that broadcasts, multiplies the elements only and is not in the
- * denominator. Where the mask is 0 predicted, target and weights may be NaN. */
+ * denominator. Where the mask is 0 predicted, target and weights may be NaN; where a weight is 0
+ * predicted and target may be. Value and gradient of such an element are 0. */
 typedef struct { weft_tensor *mask, *weights; } weft_loss_opts;
 WEFT_API weft_loss weft_mse(weft_tensor *predicted, weft_tensor *target,
                             const weft_loss_opts *opts);
@@ -45,7 +47,8 @@ WEFT_API weft_loss weft_mae(weft_tensor *predicted, weft_tensor *target,
  * 1. */
 WEFT_API weft_loss weft_huber(weft_tensor *predicted, weft_tensor *target, double delta,
                               const weft_loss_opts *opts);
-/* Binary cross entropy of logits and targets in 0 .. 1, reals; that they are is not checked. */
+/* Computes the binary cross entropy of logits and targets in 0 .. 1, reals; that they are is not
+ * checked. A logit of +inf or -inf whose target is 1 or 0 costs 0. */
 WEFT_API weft_loss weft_bce_with_logits(weft_tensor *logits, weft_tensor *target,
                                         const weft_loss_opts *opts);
 /* 0.5 (log v + (y - m)^2 / v), v = max(variance, eps), which has no gradient below eps; eps 0:

@@ -75,26 +75,28 @@ WEFT_API void weft_ema_update(weft_ema *a, int64_t updates);
 WEFT_API void weft_ema_swap(weft_ema *a);
 
 /* ---- schedules: pure functions of the step (counted from 0), giving a learning rate ---- *
- * Arguments are (step, total, lr, ..) everywhere. What makes no sense gives NaN, and
- * weft_optim_set_lr of NaN is an error of the context: a negative step, a total or `every` below 1,
- * a warmup below 0, rates and factors that are negative or not finite. */
-/* Linear from lr / warmup over `warmup` steps, then half a cosine down to `last` at `total`, where
- * it stays; a warmup longer than total is cut short. Loshchilov & Hutter 2017. */
+ * Arguments are (step, total, lr, ..) everywhere. Invalid arguments give NaN, and weft_optim_set_lr
+ * of NaN is an error of the context: a negative step, a total or `every` below 1, a warmup below 0
+ * or above total, rates and factors that are negative or not finite, a result that overflows. */
+/* Rises linearly from lr / warmup to lr over the first `warmup` steps, then falls by half a cosine
+ * to `last` at step `total`, and stays there. Loshchilov & Hutter 2017. */
 WEFT_API double weft_cosine_warmup(int64_t step, int64_t total, double lr, int64_t warmup,
                                    double last);
 /* lr * factor^(step / every), the division rounded down; it has no end, and so no total. */
 WEFT_API double weft_step_decay(int64_t step, int64_t every, double lr, double factor);
-/* Up from lr / start to lr over `rise` (0 .. 1) of the steps, down to lr / start / end, by cosines.
- * Smith 2018; torch's OneCycleLR, whose defaults are rise .3, start 25, end 1e4; start and end are
- * above 0. */
+/* Rises from lr / start to lr over `rise` (0 .. 1) of the steps, then falls to lr / start / end at
+ * step total - 1, by cosines, and stays there. With rise 1 step total - 1 still has lr. start and
+ * end are above 0. Smith 2018; torch's OneCycleLR, with the defaults rise .3, start 25, end 1e4. */
 WEFT_API double weft_one_cycle(int64_t step, int64_t total, double lr, double rise, double start,
                                double end);
 
 /* ---- plateaus and early stopping ---- */
-/* torch's ReduceLROnPlateau (relative threshold 1e-4): lr *= factor, but not below `least`, when
- * more than `patience` values in a row were no better (patience 2: at the third; 0: at the first).
- * Returns lr. Plain data, to be saved; best, bad and seen start as 0. lr has no default; factor 0
- * means .1. NaN of NULL. */
+/* Multiplies lr by factor, but not below `least`, when more than `patience` values in a row were
+ * not better than the best (patience 2: at the third; 0: at the first). Returns lr. A value is
+ * better by more than 1e-4 of the size of the best, also where values are below 0; NaN is never
+ * better. So it is torch's ReduceLROnPlateau, except that torch fails below 0. Plain data, to be
+ * saved; best, bad and seen start as 0. lr has no default; factor 0 means .1.
+ * Errors: NaN for NULL, a factor outside 0 .. 1 or of 1, a `least` below 0 or not finite. */
 typedef struct {
     double lr, factor, least;
     int64_t patience;
@@ -103,9 +105,10 @@ typedef struct {
     int64_t bad, seen;
 } weft_plateau;
 WEFT_API double weft_plateau_step(weft_plateau *p, double value);
-/* Early stopping: true when more than `patience` values in a row were no better than the best by
- * min_delta, a difference and no share; patience as in weft_plateau. Plain data, to be saved; best,
- * bad and seen start as 0. is_best may be NULL. */
+/* Returns true when more than `patience` values in a row were not better than the best by more than
+ * min_delta, an absolute difference; patience as in weft_plateau, so one less than Keras's.
+ * NaN is never better. Plain data, to be saved; best, bad and seen start as 0. is_best may be
+ * NULL. */
 typedef struct {
     int64_t patience;
     double min_delta;

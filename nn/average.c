@@ -16,19 +16,6 @@ struct weft_ema {
     pair pairs[];
 };
 
-static bool count_parameter(weft__parameter *p, void *user)
-{
-    *(int *)user += !p->buffer;
-    return true;
-}
-
-static int parameters(const weft_module *m)
-{
-    int n = 0;
-    weft__each_parameter(m, count_parameter, &n);
-    return n;
-}
-
 static void copy_numbers(weft_tensor *to, const weft_tensor *from)
 {
     if (weft__bytes(&to->f))
@@ -52,7 +39,7 @@ static void mirror(weft_ema *a, const weft_module *m, weft_module *to)
         if (!p->buffer && !p->tied)
             add_pair(a, p, to);
     for (const weft_module *c = m->child; c && !a->w->status; c = c->sibling)
-        if (parameters(c))
+        if (weft_parameter_count(c))
             mirror(a, c, weft_submodule_new(to, c->name));
 }
 
@@ -62,11 +49,11 @@ weft_ema *weft_ema_new(weft_module *m, double decay)
     weft *w = weft__ready(m);
     if (!(decay >= 0 && decay <= 1))
         weft__fail(w ? w : m ? m->w : NULL, WEFT_EARG, "ema: decay %g; 0 .. 1 is expected", decay);
-    weft_ema *a =
-        w && !w->status ? weft__layer(m, sizeof *a + (size_t)parameters(m) * sizeof *a->pairs) : NULL;
+    int there = weft_parameter_count(m);
+    weft_ema *a = w && !w->status ? weft__layer(m, sizeof *a + (size_t)there * sizeof *a->pairs) : NULL;
     if (!a)
         return &none;
-    a->w = w, a->m = m, a->decay = (real)decay, a->there = parameters(m);
+    a->w = w, a->m = m, a->decay = (real)decay, a->there = there;
     weft_module *to = weft_submodule_new(m, "ema");
     mirror(a, m, to);
     return weft__finished(to, a, &none);
@@ -77,7 +64,7 @@ static bool works(const weft_ema *a, const char *function)
 {
     if (!a || !a->w || a->w->status)
         return false;
-    int now = parameters(a->m);
+    int now = weft_parameter_count(a->m);
     if (now != a->there)
         weft__fail(a->w, WEFT_EARG,
                    "%s: %s has %d parameters, and had %d when the average was made; make it after the last "

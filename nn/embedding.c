@@ -63,7 +63,7 @@ static bool check_embedding(weft_module *m, const char *name, const weft_embeddi
     else if (has_padding(o) && (o->padding < 0 || o->padding >= o->rows))
         weft__fail(m->w, WEFT_EARG, "embedding \"%.80s\" in %s: padding is %lld; 0 .. %lld is expected",
                    name ? name : "", m->path, (long long)o->padding, (long long)o->rows - 1);
-    else if (!(o->row_dropout >= 0 && o->row_dropout < 1))
+    else if (!(o->row_dropout >= 0 && (real)o->row_dropout < 1))
         weft__fail(m->w, WEFT_EARG, "embedding \"%.80s\" in %s: row_dropout is %g; 0 <= p < 1 is expected",
                    name ? name : "", m->path, o->row_dropout);
     return !m->w->status;

@@ -1,8 +1,38 @@
 /* find.c - the parameters and buffers below a module: by number, by path, and how many they are. */
 #include <fnmatch.h>
+#include <stdint.h>
 #include <string.h>
 #include "autograd/autograd.h"
 #include "nn/nn.h"
+
+static bool listed_one(weft_module *m, weft__listed *l, weft__parameter *p)
+{
+    if (l->n == l->room) {
+        int room = l->room ? 2 * l->room : 16;
+        weft__parameter **at = weft__try_allocate(m->w, (size_t)room * sizeof *at);
+        if (!at)
+            return false;
+        if (l->n)
+            memcpy(at, l->at, (size_t)l->n * sizeof *at);
+        weft__release(m->w, l->at);
+        l->at = at, l->room = room;
+    }
+    l->at[l->n++] = p;
+    return true;
+}
+
+/* Extends the list to all that is below m. Without memory, or in a failed context, it stays too short. */
+static void extend(weft_module *m, bool buffers)
+{
+    weft__listed *l = &m->listed[buffers];
+    while (l->last != m->below_last) {
+        weft__parameter *p = l->last ? l->last->later : m->below_first;
+        bool belongs = !p->tied && p->buffer == buffers && weft__below(p->module, m);
+        if (belongs && !listed_one(m, l, p))
+            return;
+        l->last = p;
+    }
+}
 
 typedef struct { bool buffers; int left; weft__parameter *found; } search;
 
@@ -15,28 +45,32 @@ static bool one_less(weft__parameter *p, void *user)
     return false;
 }
 
-static int count_below(const weft_module *m, bool buffers)
+static weft__parameter *numbered(const weft_module *m, bool buffers, int i)
 {
-    search s = { buffers, INT32_MAX, NULL };
+    if (!m || !m->w || i < 0 || i >= m->count[buffers])
+        return NULL;
+    weft__listed *l = &((weft_module *)(uintptr_t)m)->listed[buffers];
+    if (i >= l->n)
+        extend((weft_module *)(uintptr_t)m, buffers);
+    if (i < l->n)
+        return l->at[i];
+    search s = { buffers, i, NULL };
     weft__each_parameter(m, one_less, &s);
-    return INT32_MAX - s.left;
+    return s.found;
 }
+
+static int count_below(const weft_module *m, bool buffers) { return m && m->w ? m->count[buffers] : 0; }
 
 static weft_tensor *at(const weft_module *m, bool buffers, int i, const char **path)
 {
-    search s = { buffers, i, NULL };
+    weft__parameter *p = numbered(m, buffers, i);
     if (path)
-        *path = "";
-    if (i >= 0)
-        weft__each_parameter(m, one_less, &s);
-    if (!s.found) {
-        weft__fail(m ? m->w : NULL, WEFT_EARG, "%s_at: %d; 0 .. %d is expected",
-                   buffers ? "buffer" : "parameter", i, count_below(m, buffers) - 1);
-        return weft__inert(m);
-    }
-    if (path)
-        *path = s.found->path + strlen(m->path) + 1;
-    return &s.found->value;
+        *path = p ? p->path + strlen(m->path) + 1 : "";
+    if (p)
+        return &p->value;
+    weft__fail(m ? m->w : NULL, WEFT_EARG, "%s_at: %d; 0 .. %d is expected",
+               buffers ? "buffer" : "parameter", i, count_below(m, buffers) - 1);
+    return weft__inert(m);
 }
 
 int weft_parameter_count(const weft_module *m) { return count_below(m, false); }
@@ -49,12 +83,10 @@ weft_tensor *weft_buffer_at(const weft_module *m, int i, const char **path) { re
 
 weft_tensor *weft_find_parameter(const weft_module *m, const char *path)
 {
-    if (!m || !m->w || !path)
+    weft__parameter *p = weft__parameter_named(m, path);
+    if (!p)
         return NULL;
-    for (weft__parameter *p = m->root->first; p; p = p->later)
-        if (weft__below(p->module, m) && !strcmp(p->path + strlen(m->path) + 1, path))
-            return p->tied ? &p->tied->value : &p->value;
-    return NULL;
+    return p->tied ? &p->tied->value : &p->value;
 }
 
 bool weft__path_fits(const weft__parameter *p, const weft_module *m, const char *pattern)
@@ -62,15 +94,4 @@ bool weft__path_fits(const weft__parameter *p, const weft_module *m, const char 
     return fnmatch(pattern, p->path + strlen(m->path) + 1, 0) == 0;
 }
 
-static bool count_one(weft__parameter *p, void *n)
-{
-    *(int64_t *)n += p->buffer ? 0 : weft__elements(&p->value.f);
-    return true;
-}
-
-int64_t weft_parameter_numel(const weft_module *m)
-{
-    int64_t n = 0;
-    weft__each_parameter(m, count_one, &n);
-    return n;
-}
+int64_t weft_parameter_numel(const weft_module *m) { return m && m->w ? m->elements : 0; }

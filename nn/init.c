@@ -101,6 +101,11 @@ static void uniform(weft__parameter *p, uint64_t key, double bound)
     draw(p, key, false, -bound, 2 * bound);
 }
 
+static double width_of(double low, double high)
+{
+    return (double)weft__span_within((real)low, (real)high, (real)(high - low));
+}
+
 void weft__first_values(weft__parameter *p, weft_init init)
 {
     weft *w = p->value.w;
@@ -116,7 +121,7 @@ void weft__first_values(weft__parameter *p, weft_init init)
     switch (init.kind) {
     case WEFT_INIT_ZERO:       w->dev.k->fill(&w->dev, n, 0, p->value.data); break;
     case WEFT_INIT_CONSTANT:   w->dev.k->fill(&w->dev, n, (real)init.a, p->value.data); break;
-    case WEFT_INIT_UNIFORM:    draw(p, key, false, a, b - a); break;
+    case WEFT_INIT_UNIFORM:    draw(p, key, false, a, width_of(a, b)); break;
     case WEFT_INIT_NORMAL:     draw(p, key, true, a, b); break;
     case WEFT_INIT_XAVIER:     uniform(p, key, gain * sqrt(6 / (in + out * inside))); break;
     case WEFT_INIT_KAIMING:    uniform(p, key, gain * sqrt(6 / in)); break;

@@ -115,10 +115,11 @@ static weft_tensor *count_elements(const weft_tensor *x, const weft_loss_opts *o
     return weft_scale(weft_sum_all(o->mask), of_mask ? (double)(real)(weft__numbers(&x->f) / of_mask) : 0);
 }
 
-static weft_tensor *factored(weft_tensor *x, const weft_loss_opts *o)           /* times weights and mask */
+/* times weights and mask; 0 where the weight is 0, also for infinity and NaN */
+static weft_tensor *factored(weft_tensor *x, const weft_loss_opts *o)
 {
     if (o && o->weights)
-        x = weft_mul(x, chosen(o->weights, o, 0));
+        x = weft__given_times(chosen(o->weights, o, 0), x);
     return o && o->mask ? weft_mul(x, o->mask) : x;
 }
 
@@ -156,14 +157,15 @@ weft_loss weft_huber(weft_tensor *predicted, weft_tensor *target, double delta, 
 }
 
 /* t softplus(-x) + (1 - t) softplus(x): no term is a difference of large numbers, and the gradient at 0 is
- * right. */
+ * right. A factor of 0 makes a term 0, also at an infinite logit: certain and right is a loss of 0. */
 weft_loss weft_bce_with_logits(weft_tensor *logits, weft_tensor *target, const weft_loss_opts *opts)
 {
     if (!begin_loss("bce_with_logits", &logits, &target, "target", opts))
         return failed(logits);
     weft_tensor *rest = weft_sub(weft_scalar(logits->w, 1), target);
     return end_loss(
-        weft_add(weft_mul(target, weft_softplus(weft_neg(logits))), weft_mul(rest, weft_softplus(logits))),
+        weft_add(weft__given_times(target, weft_softplus(weft_neg(logits))),
+                 weft__given_times(rest, weft_softplus(logits))),
         opts);
 }
 

@@ -185,7 +185,9 @@ static void entropy_composed(const weft_call *c, weft_tensor **y)
         weft_scale(weft_mul(weft__class_rows(c->x[1], m->classes), weight), (double)(1 - m->smoothing));
     weft_tensor *even = weft_scale(weight, (double)(m->smoothing / (real)(m->classes ? m->classes : 1)));
     weft_tensor *log_p = weft_log_softmax(weft_where(row, c->x[0], weft_scalar(w, 0)), -1, NULL);
-    y[0] = weft_neg(weft_sum(weft_mul(weft_mul(row, weft_add(chosen, even)), log_p), -1));
+    /* a weight of 0 counts nothing, also beside a logit of -inf */
+    weft_tensor *share = weft_mul(row, weft_add(chosen, even));
+    y[0] = weft_neg(weft_sum(weft__given_times(share, log_p), -1));
 }
 
 static void describe_manner(const weft_call *c, char *text, size_t size)

@@ -21,7 +21,7 @@ static bool check_mlp(weft_module *m, const weft_mlp_opts *o)
         weft__fail(w, WEFT_EARG, "mlp: %s is NULL", o ? "widths" : "opts");
     else if (w && (o->layers < 1 || o->layers > MOST_LAYERS))
         weft__fail(w, WEFT_EARG, "mlp: %d layers; 1 .. %d are expected", o->layers, MOST_LAYERS);
-    else if (w && ((unsigned)o->activation > WEFT_SIGMOID || !(o->dropout >= 0 && o->dropout < 1)))
+    else if (w && ((unsigned)o->activation > WEFT_SIGMOID || !(o->dropout >= 0 && (real)o->dropout < 1)))
         weft__fail(w, WEFT_EARG,
                    "mlp: activation %d, dropout %g; a weft_activation and 0 <= dropout < 1 are expected",
                    (int)o->activation, o->dropout);

@@ -36,17 +36,6 @@ static const char *module_name_fault(const char *name)
          : strpbrk(name, "./") ? "holds a dot or a slash, which join names to paths" : NULL;
 }
 
-static bool name_is_taken(const weft_module *m, const char *name)
-{
-    for (const weft_module *c = m->child; c; c = c->sibling)
-        if (!strcmp(c->name, name))
-            return true;
-    for (const weft__parameter *p = m->parameters; p; p = p->next)
-        if (!strcmp(p->name, name))
-            return true;
-    return false;
-}
-
 bool weft__path_for(weft *w, const weft_module *m, const char *name, const char *function,
                     char path[WEFT__PATH])
 {
@@ -54,12 +43,12 @@ bool weft__path_for(weft *w, const weft_module *m, const char *name, const char 
     if (bad)
         weft__fail(w, WEFT_EARG, "%s: the name \"%.80s\"%s%s %s", function, name ? name : "", m ? " in " : "",
                    m ? m->path : "", bad);
-    else if (m && name_is_taken(m, name))
+    else if (m && weft__name_below(m, name))
         weft__fail(w, WEFT_EARG, "%s: %s has a \"%s\" already", function, m->path, name);
     else if (snprintf(path, WEFT__PATH, "%s%s%s", m ? m->path : "", m ? "." : "", name) >= WEFT__PATH)
         weft__fail(w, WEFT_EARG, "%s: \"%s\" in %s: the path has more than %d bytes", function, name, m->path,
                    WEFT__PATH - 1);
-    return !w->status;
+    return !w->status && (!m || weft__names_reserve(m->root));
 }
 
 static const char *last_word(const char *path)
@@ -86,11 +75,14 @@ const char *weft__module_path(const weft_module *m, char *buffer, size_t size)
 }
 
 /* ---- making ---- */
-static void root_end(void *p)
+static void module_end(void *p)
 {
     weft_module *m = p;
     if (!m->w)
         return;                                  /* its name was refused */
+    weft__release(m->w, m->listed[0].at);
+    weft__release(m->w, m->listed[1].at);
+    weft__release(m->w, m->names.bucket);
     weft__device_release(m->w, m->values);
     weft__device_release(m->w, m->gradients);
 }
@@ -107,10 +99,10 @@ static void root_recover(void *p)
 static weft_module *new_module(weft *w, weft_module *parent, const char *name)
 {
     char path[WEFT__PATH] = "";
+    w->running = "module";
     if (!weft__path_for(w, parent, name, "module", path))
         return &none;
-    w->running = "module";
-    weft_module *m = weft__own(w, sizeof *m, parent ? NULL : root_end, parent ? NULL : root_recover);
+    weft_module *m = weft__own(w, sizeof *m, module_end, parent ? NULL : root_recover);
     if (!m)
         return &none;
     m->w = w, m->parent = parent, m->root = parent ? parent->root : m;
@@ -133,10 +125,12 @@ weft_module *weft_submodule_new(weft_module *parent, const char *name)
     weft_module *m = w ? new_module(w, parent, name) : &none;
     if (!m->w)
         return m;
-    weft_module **at = &parent->child;
-    while (*at)
-        at = &(*at)->sibling;
-    return *at = m;
+    weft__names_add(m->root, &m->named, m->path, NULL);
+    if (parent->last_child)
+        parent->last_child->sibling = m;
+    else
+        parent->child = m;
+    return parent->last_child = m;
 }
 
 void *weft__layer(weft_module *m, size_t bytes)
@@ -178,13 +172,53 @@ void weft__cut_back(weft_module *root, int64_t n)
     root->n = n;
 }
 
+static void forget_names(weft_module *m)         /* of m, and of all below it */
+{
+    weft__names_remove(m->root, &m->named);
+    for (weft__parameter *p = m->parameters; p; p = p->next)
+        weft__names_remove(m->root, &p->named);
+    for (weft_module *child = m->child; child; child = child->sibling)
+        forget_names(child);
+}
+
+static void count_in(weft_module *m, weft__parameter *p)
+{
+    m->below_first = m->below_first ? m->below_first : p;
+    m->below_last = p;
+    if (p->tied)
+        return;
+    m->count[p->buffer]++;
+    m->elements += p->buffer ? 0 : weft__elements(&p->value.f);
+}
+
+static void count_again(weft_module *m)
+{
+    m->below_first = m->below_last = NULL, m->elements = 0;
+    for (int i = 0; i < 2; i++) {
+        m->count[i] = m->listed[i].n = 0;
+        m->listed[i].last = NULL;
+    }
+    for (weft__parameter *p = m->root->first; p; p = p->later)
+        if (weft__below(p->module, m))
+            count_in(m, p);
+}
+
+static void take_out_child(weft_module *m)
+{
+    weft_module *before = NULL, **child = &m->parent->child;
+    for (; *child != m; child = &before->sibling)
+        before = *child;
+    *child = m->sibling;
+    if (m->parent->last_child == m)
+        m->parent->last_child = before;
+}
+
 /* What was made below m came last: the end of the root's list, and of its flat vectors. */
 static void unmade(weft_module *m)
 {
-    weft_module **child = &m->parent->child, *root = m->root;
-    while (*child != m)
-        child = &(*child)->sibling;
-    *child = m->sibling;
+    weft_module *root = m->root;
+    take_out_child(m);
+    forget_names(m);
     weft__parameter **at = &root->first, *last = NULL;
     for (; *at && !weft__below((*at)->module, m); at = &(*at)->later)
         last = *at;
@@ -193,6 +227,8 @@ static void unmade(weft_module *m)
         n -= p->buffer || p->tied ? 0 : weft__piece(p);
     *at = NULL, root->last = last;
     weft__cut_back(root, n);
+    for (weft_module *above = m->parent; above; above = above->parent)
+        count_again(above);
 }
 
 void *weft__finished(weft_module *m, void *layer, void *otherwise)
@@ -221,12 +257,41 @@ bool weft__below(const weft_module *part, const weft_module *m)
     return part == m;
 }
 
+void weft__append(weft__parameter *p)
+{
+    weft_module *m = p->module, *root = m->root;
+    if (m->last_parameter)
+        m->last_parameter->next = p;
+    else
+        m->parameters = p;
+    m->last_parameter = p;
+    if (root->last)
+        root->last->later = p;
+    else
+        root->first = p;
+    root->last = p;
+    weft__names_add(root, &p->named, p->path, p);
+    for (; m; m = m->parent)
+        count_in(m, p);
+}
+
+/* Returns the name below m that was made next after p (the first one for NULL), tied ones included. */
+static weft__parameter *next_below(const weft_module *m, weft__parameter *p)
+{
+    if (p == m->below_last)
+        return NULL;
+    p = p ? p->later : m->below_first;
+    while (!weft__below(p->module, m))
+        p = p->later;
+    return p;
+}
+
 void weft__each_parameter(const weft_module *m, bool (*visit)(weft__parameter *, void *), void *user)
 {
     if (!m || !m->w)
         return;
-    for (weft__parameter *p = m->root->first; p; p = p->later)
-        if (!p->tied && weft__below(p->module, m) && !visit(p, user))
+    for (weft__parameter *p = NULL; (p = next_below(m, p));)
+        if (!p->tied && !visit(p, user))
             return;
 }
 
@@ -236,8 +301,8 @@ void weft__each_run(const weft_module *m, bool frozen, void (*visit)(weft_module
     int64_t from = 0, end = 0;
     if (!m || !m->w)
         return;
-    for (const weft__parameter *p = m->root->first; p; p = p->later) {
-        if (p->tied || p->buffer || (p->value.node.frozen && !frozen) || !weft__below(p->module, m))
+    for (weft__parameter *p = NULL; (p = next_below(m, p));) {
+        if (p->tied || p->buffer || (p->value.node.frozen && !frozen))
             continue;
         if (p->at != end) {
             if (end > from)

@@ -8,12 +8,34 @@
 
 enum { WEFT__NAME = 64, WEFT__PATH = 256, WEFT__GRAIN = 16 };
 
+/* The entry of a module or parameter in its root's table of paths, see names.c. parameter: NULL for a
+ * module. */
+typedef struct weft__name {
+    struct weft__name *next;
+    uint64_t hash;
+    const char *path;
+    struct weft__parameter *parameter;
+} weft__name;
+typedef struct weft__name_table {
+    weft__name **bucket;
+    int64_t buckets, n;                          /* buckets: 0 or a power of 2; n: number of entries */
+} weft__name_table;
+
+/* Parameters or buffers below a module by number. It is extended when it is used: `last` is the last one of
+ * the root's list that it has seen. */
+typedef struct weft__listed {
+    struct weft__parameter **at;
+    const struct weft__parameter *last;
+    int n, room;
+} weft__listed;
+
 /* One path is stored, the whole one, "seq2seq.encoder.weight"; a name is its last word, and a path below a
  * module its tail. */
 typedef struct weft__parameter {
     /* the next of this module; the next of this root: in the order in which they were made */
     struct weft__parameter *next, *later;
     weft_module *module;
+    weft__name named;
     char path[WEFT__PATH]; const char *name;     /* name: in path */
     /* where in the root's flat vectors, a multiple of WEFT__GRAIN; buffers: -1, their memory is their own */
     int64_t at;
@@ -31,16 +53,35 @@ typedef struct weft__note { struct weft__note *next; char key[32], value[96]; } 
 struct weft_module {
     weft *w;                                     /* NULL: a module that could not be made */
     /* first child, next sibling, in the order in which they were made */
-    weft_module *root, *parent, *child, *sibling;
+    weft_module *root, *parent, *child, *sibling, *last_child;
+    weft__name named;
     char path[WEFT__PATH]; const char *name;     /* "seq2seq.encoder"; name: in path */
-    weft__parameter *parameters;                 /* first of this module */
+    weft__parameter *parameters, *last_parameter;                /* first and last of this module */
+    /* The first and last name below it in the root's list; the number of parameters [0] and of buffers [1],
+     * tied names excluded; the elements of the parameters. */
+    weft__parameter *below_first, *below_last;
+    int count[2];
+    int64_t elements;
+    weft__listed listed[2];                      /* parameters, buffers */
     weft__note *notes;                           /* what its parameters mean: cell, gate order; by key */
     /* of a root: */
     /* all parameters and buffers in the order in which they were made */
     weft__parameter *first, *last;
     /* device memory; the gaps between parameters are 0 in both, always */
     real *values, *gradients; int64_t n, room;
+    weft__name_table names;
 };
+
+/* ---- names.c ---- */
+/* Makes room for one more name. On failure returns false, and the context has failed. */
+bool weft__names_reserve(weft_module *root);
+/* Adds an entry, after weft__names_reserve. path must live as long as the entry. */
+void weft__names_add(weft_module *root, weft__name *name, const char *path, weft__parameter *p);
+void weft__names_remove(weft_module *root, weft__name *name);
+/* Returns the module or parameter with the path `tail` below m, or NULL. */
+const weft__name *weft__name_below(const weft_module *m, const char *tail);
+/* Returns the parameter, buffer or tied name (whose .tied is not NULL) with this path below m, or NULL. */
+weft__parameter *weft__parameter_named(const weft_module *m, const char *path);
 
 /* ---- module.c ---- */
 /* The context, if m can be worked with; NULL if m is NULL or could not be made (its context has failed
@@ -59,6 +100,8 @@ bool weft__path_for(weft *w, const weft_module *m, const char *name, const char 
 /* Of a buffer: it is what one shard carries from batch to batch, see weft__parameter. */
 void weft__set_shard(weft_tensor *buffer, int shard);
 bool weft__below(const weft_module *part, const weft_module *m);  /* m itself is below m */
+/* Appends p to the lists and counts of its module and of all modules above it. It cannot fail. */
+void weft__append(weft__parameter *p);
 /* Every parameter and buffer below m in the order in which they were made; visit returns false to stop. A
  * tied name is no second visit: a parameter is visited only under its first name, so not at all if that is
  * not below m. */
@@ -137,6 +180,10 @@ typedef struct weft__saved {
     bool device;
 } weft__saved;
 int  weft__optim_saved(weft_optim *o, weft__saved *out, int room);
+/* Whether values read for this entry of weft__optim_saved can be those of an optimiser; otherwise writes what
+ * was found and what is expected to why. */
+bool weft__optim_accepts(const weft_optim *o, const weft__saved *entry, const void *values, char *why,
+                         size_t size);
 bool weft__optim_is_of(const weft_optim *o, const weft_module *m);              /* of m, or of a part of it */
 void weft__optim_restored(weft_optim *o);        /* after the data were replaced */
 #endif

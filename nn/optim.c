@@ -5,6 +5,7 @@
  * not finite. Only where looking costs nothing, on the CPU, is the guard looked at in each step; elsewhere
  * when the program asks. */
 #include <math.h>
+#include <string.h>
 #include "core/check.h"
 #include "nn/optim.h"
 
@@ -292,6 +293,44 @@ int weft__optim_saved(weft_optim *o, weft__saved *out, int room)
         if (all[i].data && all[i].n)
             out[n++] = all[i];
     return n;
+}
+
+/* ---- loading: no number that a step cannot have made ---- */
+static bool counts_are_possible(const int64_t *count, int64_t from, int64_t end, int64_t low, int64_t high,
+                                char *why, size_t size)
+{
+    for (int64_t i = from; i < end; i++)
+        if (count[i] < low || count[i] > high) {
+            snprintf(why, size, "number %lld is %lld; %lld .. %lld is expected", (long long)i,
+                     (long long)count[i], (long long)low, (long long)high);
+            return false;
+        }
+    return true;
+}
+
+static bool numbers_are_possible(const weft__saved *entry, const real *x, bool below_zero, char *why,
+                                 size_t size)
+{
+    for (int64_t i = 0; i < entry->n; i++)
+        if (!isfinite(x[i]) || (x[i] < 0 && !below_zero)) {
+            snprintf(why, size, "number %lld is %g; a finite number%s is expected", (long long)i,
+                     (double)x[i], below_zero ? "" : ", 0 or more,");
+            return false;
+        }
+    return true;
+}
+
+bool weft__optim_accepts(const weft_optim *o, const weft__saved *entry, const void *values, char *why,
+                         size_t size)
+{
+    const int64_t most = (int64_t)1 << 53, *count = values;        /* far from an overflow */
+    if (!strcmp(entry->name, "guard"))           /* the last number is a place */
+        return counts_are_possible(count, 0, 3, 0, most, why, size) &&
+               counts_are_possible(count, 3, 4, -1, o->elements, why, size);
+    if (entry->type == WEFT_I64)
+        return counts_are_possible(count, 0, entry->n, 0, most, why, size);
+    bool below_zero = !strcmp(entry->name, "m") || !strcmp(entry->name, "a");
+    return numbers_are_possible(entry, values, below_zero, why, size);
 }
 
 void weft__optim_restored(weft_optim *o)

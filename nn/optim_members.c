@@ -61,9 +61,11 @@ bool weft__groups_fit(weft_optim *o)
 /* ---- who is new ---- */
 static weft__parameter *next_new(const weft_optim *o, const weft__parameter *after)
 {
-    weft__parameter *p = after ? after->later : o->module->root->first;
+    if (after == o->module->below_last)
+        return NULL;
+    weft__parameter *p = after ? after->later : o->module->below_first;
     while (p && (p->buffer || p->tied || !weft__below(p->module, o->module)))
-        p = p->later;
+        p = p == o->module->below_last ? NULL : p->later;
     return p;
 }
 
@@ -144,7 +146,7 @@ static bool grow_members(weft_optim *o, int more)
 
 bool weft__members_join(weft_optim *o, const char *function)
 {
-    weft__parameter *last = o->module->root->last;
+    weft__parameter *last = o->module->below_last;
     int more = 0;
     if (o->seen == last)
         return true;

@@ -91,9 +91,9 @@ static weft__parameter *new_parameter(weft_module *m, const char *name, const ch
                                       void (*end)(void *))
 {
     char path[WEFT__PATH] = "";
+    m->w->running = function;
     if (!weft__path_for(m->w, m, name, function, path))
         return NULL;
-    m->w->running = function;
     weft__parameter *p = weft__own(m->w, sizeof *p, end, NULL);
     if (!p)
         return NULL;
@@ -101,21 +101,6 @@ static weft__parameter *new_parameter(weft_module *m, const char *name, const ch
     p->name = p->path + strlen(m->path) + 1;
     p->module = m, p->at = -1;
     return p;
-}
-
-/* all that could fail is done: it becomes part of the tree */
-static void append_parameter(weft__parameter *p)
-{
-    weft_module *root = p->module->root;
-    weft__parameter **at = &p->module->parameters;
-    while (*at)
-        at = &(*at)->next;
-    *at = p;
-    if (root->last)
-        root->last->later = p;
-    else
-        root->first = p;
-    root->last = p;
 }
 
 weft_tensor *weft_parameter(weft_module *m, const char *name, int rank, const int64_t *shape, weft_init init)
@@ -142,7 +127,7 @@ weft_tensor *weft_parameter(weft_module *m, const char *name, int rank, const in
         weft__cut_back(root, p->at);
         return &w->nil;
     }
-    append_parameter(p);
+    weft__append(p);
     return &p->value;
 }
 
@@ -167,7 +152,7 @@ weft_tensor *weft_buffer(weft_module *m, const char *name, int rank, const int64
     w->dev.k->fill(&w->dev, n, 0, data);
     p->buffer = true;
     p->value = (weft_tensor){ .w = w, .f = f, .data = data, .node.path = p->path };
-    append_parameter(p);
+    weft__append(p);
     return &p->value;
 }
 
@@ -281,7 +266,7 @@ void weft_tie(weft_module *m, const char *name, weft_tensor *parameter)
     if (!p)
         return;
     p->tied = first;
-    append_parameter(p);
+    weft__append(p);
 }
 
 void weft__tie_module(weft_module *m, const char *name, const weft_module *original)

@@ -1,11 +1,15 @@
 /* schedule.c - learning rates as pure functions of the step, and two judges that keep their memory in the
  * open: everything that a resumed run needs is the number of the step and these plain structs. */
 #include <math.h>
+#include "core/core.h"
 #include "nn/api_optim.h"
 
 static const double pi = 3.14159265358979323846;
 
 static bool is_rate(double x) { return x >= 0 && isfinite(x); }
+
+/* A rate that overflows is not a rate. */
+static double rate_or_nan(double x) { return is_rate(x) ? x : (double)NAN; }
 
 static double cosine(double from, double to, double part)
 {
@@ -14,17 +18,17 @@ static double cosine(double from, double to, double part)
 
 double weft_cosine_warmup(int64_t step, int64_t total, double lr, int64_t warmup, double last)
 {
-    if (step < 0 || total < 1 || warmup < 0 || !is_rate(lr) || !is_rate(last))
+    if (step < 0 || total < 1 || warmup < 0 || warmup > total || !is_rate(lr) || !is_rate(last))
         return (double)NAN;
     if (step < warmup)
-        return lr * (double)(step + 1) / (double)warmup;
+        return lr * ((double)(step + 1) / (double)warmup);
     return step >= total ? last : cosine(lr, last, (double)(step - warmup) / (double)(total - warmup));
 }
 
 double weft_step_decay(int64_t step, int64_t every, double lr, double factor)
 {
     bool sound = step >= 0 && every >= 1 && is_rate(lr) && is_rate(factor);
-    return sound ? lr * pow(factor, (double)(step / every)) : (double)NAN;
+    return sound ? rate_or_nan(lr * pow(factor, (double)(step / every))) : (double)NAN;
 }
 
 /* Two phases: up until step rise * total - 1, down until total - 1. */
@@ -34,34 +38,49 @@ double weft_one_cycle(int64_t step, int64_t total, double lr, double rise, doubl
         isinf(start) || isinf(end))
         return (double)NAN;
     double top = rise * (double)total - 1, bottom = (double)total - 1, at = (double)step;
-    if (at >= bottom)
-        return lr / start / end;
-    return at <= top && top > 0 ? cosine(lr / start, lr, at / top) :
-                                  cosine(lr, lr / start / end, (at - top) / (bottom - top));
+    double first = lr / start, last = first / end;
+    if (!is_rate(first) || !is_rate(last))
+        return (double)NAN;
+    if (at <= top && top > 0)
+        return cosine(first, lr, at / top);
+    return at >= bottom ? last : cosine(lr, last, (at - top) / (bottom - top));
 }
+
+/* Counts one more. A damaged saved state does not overflow. */
+static int64_t one_more(int64_t n) { return n < INT64_MAX ? n + 1 : n; }
 
 /* More than `patience` values in a row were no better: the rule of both judges. */
 static bool too_many(int64_t bad, int64_t patience) { return bad > 0 && bad > patience; }
 
-/* best starts at the worst there is, so that a first value that is NaN does not become the best. */
+/* best starts at the worst value, so that a first value of NaN does not become the best; a damaged one
+ * also. */
 static void start_best(double *best, int64_t seen, bool larger_is_better)
 {
-    if (!seen)
+    if (!seen || isnan(*best))
         *best = larger_is_better ? -(double)INFINITY : (double)INFINITY;
+}
+
+/* Better than best by more than the threshold times the size of best, whatever its sign. */
+static bool is_better(double value, double best, bool larger_is_better, double threshold)
+{
+    double bound = best * ((best > 0) == larger_is_better ? 1 + threshold : 1 - threshold);
+    return larger_is_better ? value > bound : value < bound;
 }
 
 double weft_plateau_step(weft_plateau *p, double value)
 {
     const double threshold = 1e-4, least_change = 1e-8;
-    if (!p)
+    double factor = p ? weft__or(p->factor, .1) : (double)NAN, least = p ? weft__or(p->least, 0) : 0;
+    if (!(factor >= 0 && factor < 1) || !is_rate(least))
         return (double)NAN;
-    start_best(&p->best, p->seen++, p->larger_is_better);
-    if (p->larger_is_better ? value > p->best * (1 + threshold) : value < p->best * (1 - threshold))
+    start_best(&p->best, p->seen, p->larger_is_better);
+    p->seen = one_more(p->seen);
+    if (is_better(value, p->best, p->larger_is_better, threshold))
         p->best = value, p->bad = 0;
     else
-        p->bad++;
+        p->bad = one_more(p->bad);
     if (too_many(p->bad, p->patience)) {
-        double lr = fmax(p->lr * (p->factor != 0 ? p->factor : .1), p->least);
+        double lr = fmax(p->lr * factor, least);
         p->lr = p->lr - lr > least_change ? lr : p->lr;
         p->bad = 0;
     }
@@ -74,9 +93,10 @@ bool weft_early_stopping_step(weft_early_stopping *s, double value, bool *is_bes
         *is_best = false;
     if (!s)
         return false;
-    start_best(&s->best, s->seen++, s->larger_is_better);
+    start_best(&s->best, s->seen, s->larger_is_better);
+    s->seen = one_more(s->seen);
     bool better = s->larger_is_better ? value > s->best + s->min_delta : value < s->best - s->min_delta;
-    s->bad = better ? 0 : s->bad + 1;
+    s->bad = better ? 0 : one_more(s->bad);
     if (better)
         s->best = value;
     if (is_best)

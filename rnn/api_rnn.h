@@ -98,10 +98,10 @@ WEFT_API weft_module *weft_rnn_module(weft_rnn *r);
 /* Of one layer and direction, constants of the step, ragged as x was, or plain: gate[k] [N, hidden]
  * by the gates' names in their order (i f g o; r z n; f g o; f n; the one of an Elman cell is h), h
  * [N, width] and c [N, hidden], NULL if the cell has none. Gradients of the loss, NULL until
- * weft_backward, or weft_gradients under WEFT_NO_GRAD, has passed the run (what records a gradient
- * goes another way): dgate[k] by the sum whose sigmoid or tanh the gate is, dh and dc by h and c,
- * all that arrives there, from later tokens, too. They are the fused layer's own numbers, bit by
- * bit; dc alone is rounded anew. */
+ * weft_backward or weft_gradients has passed the run (weft_gradients_recorded takes another path):
+ * dgate[k] by the sum whose sigmoid or tanh the gate is, dh and dc by h and c, all that arrives
+ * there, from later tokens, too. They are the fused layer's own numbers, bit by bit; dc alone is
+ * rounded anew. */
 typedef struct {
     int gates; char name[4][8];
     weft_tensor *gate[4], *h, *c;

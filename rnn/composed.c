@@ -87,6 +87,25 @@ static weft_state cell(const weft__direction *d, weft_tensor *a, weft_tensor *no
     }
 }
 
+/* ---- x itself, through which a gradient of -0 comes back as 0 ---- *
+ * Gradients of slices are summed with zeros for the rows beside them, and 0 + -0 is 0. Without this a
+ * sequence would have -0 alone and 0 in a batch. */
+static bool same_shape(weft_call *c)
+{
+    weft_op_like(c->y[0], c->x[0]);
+    return true;
+}
+static void same_run(weft_call *c) { RUN(c, scale, count(c->y[0]), 1, X(c, 0), Y(c, 0), false); }
+static weft_tensor *same_back(const weft_call *c, weft_tensor *dy, int i)
+{
+    (void)c, (void)i;
+    return weft__given_times(dy, weft_scalar(dy->w, 1));
+}
+static const weft_op op_same = {
+    .name = "same", .unread = 1, .shape = same_shape, .forward = same_run, .backward = same_back
+};
+static weft_tensor *same(weft_tensor *x) { return APPLY(&op_same, x); }
+
 /* The state that enters `rows` sequences: some drop out at the bottom, or join there with their first. It is
  * a tensor of its own even if all go on: what a step gives back to its state is summed first, and then added,
  * whatever sequences stand beside one. */
@@ -106,13 +125,13 @@ static weft_state first_state(const weft__direction *d, int64_t n)
         h = weft_zeros(w, WEFT_SHAPE(n, hr ? weft_size(hr, 0) : d->hidden));
     if (!c && d->has_c)
         c = weft_zeros(w, WEFT_SHAPE(n, d->hidden));
-    return (weft_state){ h, d->has_c ? c : NULL };
+    return (weft_state){ same(h), d->has_c ? same(c) : NULL };
 }
 
 /* in the order of time, as ragged as x */
 static weft_tensor *join_steps(weft_tensor **steps, int64_t T, weft_tensor *x)
 {
-    return weft_ragged_like(weft_concat(steps, (int)T, 0), x);
+    return weft_ragged_like(same(weft_concat(steps, (int)T, 0)), x);
 }
 
 weft_state weft__recurrent_composed(const weft__direction *d)
@@ -120,6 +139,7 @@ weft_state weft__recurrent_composed(const weft__direction *d)
     const weft__form *form = &d->in[WEFT__X]->f;                  /* packed, or rows step by step */
     weft_tensor *x = weft_to_layout(d->in[WEFT__X], WEFT_PACKED), *noise = weft__own_noise(d, x);
     weft_tensor *in = weft_plain(d->in[WEFT__W_IH] ? affine(x, d->in[WEFT__W_IH], d->in[WEFT__B_IH]) : x);
+    in = same(in);
     weft *w = x->w;
     const weft_batch *b = x->f.batch;
     const int32_t *live = b ? b->live.host : NULL;                /* PyTorch's batch_sizes */

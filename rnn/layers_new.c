@@ -11,7 +11,7 @@ static const char *layer_fault(const weft_rnn *r, const weft_rnn_opts *o)
            o->layers < 0 || o->layers > LAYERS ? "1 .. 32 layers are expected (0 means 1)" :
            o->proj && (is_own(r) || !r->has_c) ? "only an LSTM or a CIFG has a projection" :
            o->proj < 0 || o->proj >= o->hidden ? "a proj less than hidden is expected (0: none)" :
-           !(o->dropout >= 0 && o->dropout < 1) ? "a dropout in 0 .. 1 (but not 1) is expected" :
+           !(o->dropout >= 0 && (real)o->dropout < 1) ? "a dropout in 0 .. 1 (but not 1) is expected" :
            o->relu && (is_own(r) || r->cell != WEFT__rnn_relu) ? "relu is an option of elman_new" :
            o->forget_bias != 0 ? weft__forget_bias_fault(o, !is_own(r) && r->has_c) : NULL;
 }

@@ -13,6 +13,9 @@
 #define LESSER(a, b)  ((a) < (b) || (a) != (a) ? (a) : (b))                       /* NaN stays */
 #define GREATER(a, b) ((a) > (b) || (a) != (a) ? (a) : (b))
 #define TANH(x)       tanh(x)
+/* v, but 0 where the gradient g is 0, whatever v is. v is always computed, so that loops stay vectors. */
+WEFT__BOTH real if_given(real g, real v) { return g != 0 ? v : 0; }
+#define IF_GIVEN(g, v) if_given(g, v)
 /* The whole number that is nearest, halves to the even one, in whatever mode the machine rounds. */
 WEFT__BOTH real nearest_even(real x)
 {

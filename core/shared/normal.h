@@ -87,19 +87,39 @@ WEFT__BOTH double weft__normal(uint64_t draw)
     return weft__normal_of(((double)(uint32_t)(draw >> 32) + 1) * 2.3283064365386963e-10,
                            (double)(uint32_t)draw * 2.3283064365386963e-10);
 }
+/* The next number below x, which is finite and not 0. */
+WEFT__BOTH float weft__below_float(float x)
+{
+    uint32_t bits;
+    memcpy(&bits, &x, sizeof bits);
+    bits += x > 0 ? UINT32_MAX : 1;
+    memcpy(&x, &bits, sizeof bits);
+    return x;
+}
+WEFT__BOTH double weft__below_double(double x)
+{
+    uint64_t bits;
+    memcpy(&bits, &x, sizeof bits);
+    bits += x > 0 ? UINT64_MAX : 1;
+    memcpy(&x, &bits, sizeof bits);
+    return x;
+}
 /* A number of the kernel `random`: a + b u, u uniform in [0, 1) or standard normal; the product is rounded
- * to `real` first. */
+ * to `real` first. A uniform number never is the upper end a + b: where rounding gives that, it is the next
+ * number below. */
 WEFT__BOTH float weft__random_float(uint64_t draw, bool normal, float a, float b)
 {
-    float u = normal ? (float)weft__normal(draw) : weft__uniform_float(draw);
+    float u = normal ? (float)weft__normal(draw) : weft__uniform_float(draw), end = a + b;
 #ifdef __CUDA_ARCH__
-    return a + __fmul_rn(b, u);
+    float y = a + __fmul_rn(b, u);
 #else
-    return a + b * u;
+    float y = a + b * u;
 #endif
+    return !normal && a < end && y >= end && end != 0 ? weft__below_float(end) : y;
 }
 WEFT__BOTH double weft__random_double(uint64_t draw, bool normal, double a, double b)
 {
-    return a + weft__times(b, normal ? weft__normal(draw) : weft__uniform(draw));
+    double y = a + weft__times(b, normal ? weft__normal(draw) : weft__uniform(draw)), end = a + b;
+    return !normal && a < end && y >= end && end != 0 ? weft__below_double(end) : y;
 }
 #endif

@@ -120,6 +120,20 @@ static void check_rule(weft__h5 *h, const weft__saved *rule)      /* a rule is c
                       (uint64_t)is < 4 ? names[is] : "of an unknown rule", names[want]);
 }
 
+/* The numbers are refused before anything is changed. */
+static void hold_numbers_of_optimiser(loading *l, weft_optim *o, const weft__saved *entry, const char *path,
+                                      const weft__kind *k)
+{
+    char why[160];
+    const weft__held *before = l->stage.last;
+    weft__hold_set(&l->stage, path, k, k->type, entry->data, entry->device);
+    if (l->stage.last != before && !weft__h5_status(l->stage.h) &&
+        !weft__optim_accepts(o, entry, l->stage.last->values, why, sizeof why))
+        weft__h5_fail(l->stage.h, WEFT_EFORMAT,
+                      "%s: %s. Its checksums are right, so a program has written this; load an earlier "
+                      "checkpoint", path, why);
+}
+
 static void hold_optimiser(loading *l, weft_optim *o)
 {
     char path[WEFT__NAMED];
@@ -135,7 +149,7 @@ static void hold_optimiser(loading *l, weft_optim *o)
         if (!strcmp(all[i].name, "rule"))
             check_rule(l->stage.h, &all[i]);
         else
-            weft__hold_set(&l->stage, path, &k, k.type, all[i].data, all[i].device);
+            hold_numbers_of_optimiser(l, o, &all[i], path, &k);
     }
     check_order(l);
     weft__h5_each(l->stage.h, "optimizer", is_state, &known);

@@ -79,14 +79,14 @@ static void show_large(void)
     lesson_close(w);
 }
 
-/* In weft the walk back is on the tape, too, so there is a way back from it. */
+/* A recorded walk back is on the tape, so its result can be differentiated again. */
 static void show_higher(void)
 {
     weft *w = lesson_open(1);
     weft_tensor *x = weft_scalar(w, 3), *y = weft_mul(weft_mul(x, x), x);
     printf("\nx^3 at 3 and its derivatives, by weft: %s", digits(weft_item(y)));
     for (int order = 1; order <= 3; order++) {
-        weft_gradients(y, &x, 1, &y);
+        weft_gradients_recorded(y, &x, 1, &y);
         printf("  %s", digits(weft_item(y)));
     }
     printf("\n");

@@ -100,9 +100,11 @@ WEFT_API void weft_frame_free(weft_frame *f);
  * on predictions. docs/design/series.md has the formulas' sources and what differs from
  * transformertf. */
 typedef enum {
-    WEFT_STANDARD_SCALER,               /* (y - mean) / std, std of n - 1; a std of 0 counts as 1 */
+    /* (y - mean) / std, std of n - 1. Of a column that is constant, except for rounding, the std
+     * counts as 1. */
+    WEFT_STANDARD_SCALER,
     WEFT_MAX_SCALER,                             /* max y / (the largest |y|); max 0 means 1 */
-    /* smallest y to min, largest to max (both 0: 0 and 1), equal ones to the middle; clamp:
+    /* smallest y to min, largest to max (both 0: 0 and 1), a constant to the middle; clamp:
      * never beyond */
     WEFT_MIN_MAX_SCALER,
     WEFT_DELTA,       /* y[t] - y[t-1], 0 in a series' first row; undone from the last known y on */

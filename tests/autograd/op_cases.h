@@ -54,6 +54,8 @@ F(var, weft_var(x[0], 1, 1)) F(var0, weft_var(x[0], 0, .5)) F(var_all, weft_var(
 F(var_of_one, weft_add(weft_var(x[0], 1, 1), weft_sum(weft_square(x[0]), 1)))
 F(std, weft_std(x[0], -1, 0)) F(std1, weft_std(x[0], 1, 1))
 F(std_of_one, weft_add(weft_std(x[0], 1, 1), weft_sum(weft_square(x[0]), 1)))
+F(norm, weft_vector_norm(x[0], -1, 2)) F(norm0, weft_vector_norm(x[0], 0, 0))
+F(norm1, weft_vector_norm(x[0], 1, 1))
 F(sum_all, weft_sum_all(weft_square(x[0]))) F(mean_all, weft_mean_all(weft_square(x[0])))
 F(max, weft_max(x[0], 1))                           F(max0, weft_max(x[0], 0))
 F(min, weft_min(x[0], 1))                           F(min0, weft_min(x[0], 0))
@@ -371,5 +373,7 @@ static const op_case op_cases[] = {
     { "attention dropped shared", f_attention_dropped_shared, { "~n4", "=n4", "=n3" }, -2, 2, 2 },
     { "attention dropped mean", f_attention_dropped_mean, { "~n4", "=n4", "=n3" }, -2, 2, 2 },
     { "attention dropped map", f_attention_dropped_map, { "~n4", "=n4", "=n6" }, -2, 2, 2 },
+    { "norm", f_norm, { "4ab" }, .2, 2, 2 }, { "norm 0", f_norm0, { "ab4" }, .2, 2, 2 },
+    { "norm 1", f_norm1, { "a4b" }, .2, 2, 2 },
 };
 #endif

@@ -367,3 +367,66 @@ Test(axes, orders_of_gradcheck)
     FAILS(w, WEFT_EARG, "gradcheck: order 3; 1 or 2 is expected");
     CLEAN(w);
 }
+
+/* ---- norms ---- */
+Test(axes, norms_of_all_sizes)
+{
+    const double size[] = { 1, 1e-30, 1e-18, 1e18, 3e37 };
+    FOR_DEVICES(w)
+        for (int i = 0; i < COUNT(size); i++) {
+            double s = size[i];
+            weft_tensor *x =
+                weft_scale(weft_reals(w, (weft_real[]){ 3, -4, 0, 0, 0, 0 }, WEFT_SHAPE(2, 3)), s);
+            weft_real *two = numbers(weft_vector_norm(x, -1, 2)), *one = numbers(weft_vector_norm(x, 1, 1)),
+                      *most = numbers(weft_vector_norm(x, 1, (double)INFINITY)),
+                      *down = numbers(weft_vector_norm(x, 0, 0));
+            cr_assert(fabs((double)two[0] / s - 5) < 3e-6 && two[1] == 0, "%g: %g", s, (double)two[0]);
+            cr_assert(fabs((double)one[0] / s - 7) < 4e-6 && one[1] == 0);
+            cr_assert(fabs((double)most[0] / s - 4) < 3e-6 && most[1] == 0);
+            cr_assert(fabs((double)down[0] / s - 3) < 3e-6 && fabs((double)down[1] / s - 4) < 3e-6 &&
+                      down[2] == 0);
+        }
+}
+
+/* A penalty of a norm that starts at 0 has a gradient, and a second one, of 0. */
+Test(axes, a_norm_of_0_has_derivatives_of_0)
+{
+    const double powers[] = { 2, 1, (double)INFINITY };
+    FOR_DEVICES(w)
+        for (int i = 0; i < COUNT(powers); i++) {
+            weft_tensor *x = weft_reals(w, (weft_real[]){ 0, 0, 3, 4 }, WEFT_SHAPE(2, 2)), *g, *second;
+            weft_gradients_recorded(weft_sum_all(weft_vector_norm(x, 1, powers[i])), &x, 1, &g);
+            const weft_real want[][2] = { { (weft_real).6, (weft_real).8 }, { 1, 1 }, { 0, 1 } };
+            const weft_real *v = numbers(g), slope[] = { 0, 0, want[i][0], want[i][1] };
+            close_to("gradient", v, slope, 4, 1e-6);
+            if (i)
+                continue;
+            weft_gradients(weft_slice(weft_slice(g, 0, 1, 2), 1, 0, 1), &x, 1, &second);
+            v = numbers(second);                 /* of x / |x|: 1 / 5 - 9 / 125, -12 / 125 */
+            close_to("second", v, ((weft_real[]){ 0, 0, (weft_real).128, (weft_real)-.096 }), 4, 1e-6);
+            weft_gradients(weft_sum_all(weft_slice(g, 0, 0, 1)), &x, 1, &second);
+            for (int k = 0; k < 4; k++)
+                cr_assert_eq(numbers(second)[k], 0);
+        }
+}
+
+Test(axes, norms_at_their_edges, .init = unchecked)
+{
+    weft *w = open_on(WEFT_CPU);
+    const weft_real inf = (weft_real)INFINITY, nan = (weft_real)NAN;
+    weft_tensor *x = weft_reals(w, (weft_real[]){ 1, inf, nan, 1, -inf, nan }, WEFT_SHAPE(3, 2));
+    for (int i = 0; i < 3; i++) {
+        weft_real *v = numbers(weft_vector_norm(x, 1, i < 2 ? i + 1 : (double)INFINITY));
+        cr_assert(isinf(v[0]) && v[0] > 0 && isnan(v[1]) && isnan(v[2]));
+    }
+    cr_assert_eq(numbers(weft_vector_norm(weft_zeros(w, WEFT_SHAPE(2, 0)), 1, 2))[1], 0);
+    cr_assert_eq(weft_numel(weft_vector_norm(weft_zeros(w, WEFT_SHAPE(0, 2)), 1, 2)), 0);
+    OK(w);
+    weft_vector_norm(x, 1, 3);
+    FAILS(w, WEFT_EARG, "power 3; 1, 2 (or 0) or INFINITY is expected");
+    weft_vector_norm(weft_ints(w, NULL, WEFT_SHAPE(2)), 0, 2);
+    FAILS(w, WEFT_EARG, "reals are expected, not ints");
+    weft_vector_norm(weft_ragged(w, NULL, 2, &(weft_lengths){ .n = 0 }), 0, 2);
+    FAILS(w, WEFT_ESHAPE, "axis 0 of a ragged tensor");
+    CLEAN(w);
+}

@@ -218,6 +218,65 @@ Test(ops, walks)
     }
 }
 
+/* The list of results may be the list that was asked for, or overlap it. */
+Test(ops, gradients_into_the_list_asked_for)
+{
+    FOR_DEVICES(w)
+        for (int recorded = 0; recorded < 2; recorded++) {
+            weft_tensor *x[3] = { weft_scalar(w, 3), weft_scalar(w, 5), NULL }, *y = weft_mul(x[0], x[1]);
+            void (*of)(weft_tensor *, weft_tensor *const *, int64_t, weft_tensor **) =
+                recorded ? weft_gradients_recorded : weft_gradients;
+            weft_tensor *again[] = { x[0], x[1], NULL };
+            of(y, x, 2, x);
+            cr_assert(weft_item(x[0]) == 5 && weft_item(x[1]) == 3);
+            of(y, again, 2, again + 1);
+            cr_assert(weft_item(again[1]) == 5 && weft_item(again[2]) == 3);
+            weft_clear(w);
+        }
+}
+
+/* What weft_gradients returns is a constant; recorded, it has gradients of its own, also under NO_GRAD. */
+Test(ops, gradients_are_recorded_when_asked_for)
+{
+    FOR_DEVICES(w) {
+        weft_tensor *x = weft_scalar(w, 3), *y = weft_mul(x, weft_square(x)), *g, *second;
+        int64_t entries = weft_usage_of(w).tape;
+        weft_gradients(y, &x, 1, &g);
+        cr_assert(weft_usage_of(w).tape == entries && weft_is_grad_enabled(w));
+        weft_gradients(weft_add(weft_mul(x, g), y), &x, 1, &second);
+        cr_assert_eq(weft_item(second), 27 + 27);
+        weft_gradients(g, &x, 1, &second);
+        FAILS(w, WEFT_EARG, "weft_gradients_recorded puts them on the tape");
+        x = weft_scalar(w, 3), y = weft_mul(x, weft_mul(x, x));
+        WEFT_NO_GRAD(w) {
+            weft_gradients_recorded(y, &x, 1, &g);
+            cr_assert(!weft_is_grad_enabled(w));
+        }
+        weft_gradients_recorded(g, &x, 1, &g);
+        weft_gradients(g, &x, 1, &second);
+        cr_assert(weft_item(g) == 18 && weft_item(second) == 6);
+    }
+}
+
+/* Attention over 128 tokens: a walk that is not recorded has no map of all pairs. */
+Test(ops, gradients_take_little_memory, .init = unchecked)
+{
+    enum { T = 128, D = 8 };
+    int64_t peak[2];
+    static weft_real v[T * D];
+    for (int recorded = 0; recorded < 2; recorded++) {
+        weft *w = open_on(WEFT_CPU);
+        dice_fill(v, T * D, -1, 1);
+        weft_tensor *x = weft_ragged(w, v, D, &(weft_lengths){ .n = 1, .len = (int32_t[]){ T } }), *g;
+        weft_attention_opts o = { .heads = 1 };
+        weft_tensor *loss = weft_sum_all(weft_square(weft_attention(x, x, x, &o, NULL)));
+        (recorded ? weft_gradients_recorded : weft_gradients)(loss, &x, 1, &g);
+        peak[recorded] = weft_usage_of(w).host_peak;
+        CLEAN(w);
+    }
+    cr_assert(4 * peak[0] < peak[1], "%lld bytes, recorded %lld", (long long)peak[0], (long long)peak[1]);
+}
+
 /* A comparison is a constant, also of what the network gives: as a mask it stops no walk. */
 Test(ops, comparisons_have_no_gradient)
 {

@@ -81,9 +81,7 @@ static void find(weft *w, const op_case *c, int round, weft_layout layout, bool 
     weft_tensor *y = c->f(x, NULL), *loss = twice_of(y, x[0]);
     cr_assert(weft_ok(w), "%s: %s", c->name, weft_error_message(w));
     keep(f, 0, y);
-    weft_set_grad_enabled(w, recorded);
-    weft_gradients(loss, x, n, dx);
-    weft_set_grad_enabled(w, true);
+    (recorded ? weft_gradients_recorded : weft_gradients)(loss, x, n, dx);
     for (int i = 0; i < n; i++)
         keep(f, 1 + i, dx[i]);
     f->n[1 + n] = -1;

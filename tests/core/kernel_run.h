@@ -11,7 +11,7 @@ typedef struct run {                             /* of one case on one table */
     bool large;                                  /* enough work for the threads */
     int round;                                   /* 1, 2, ..: what must all come comes by turns */
     struct { unsigned char *p; size_t bytes, all; } mine[64]; int held;
-    output out[16]; int outputs;
+    output out[24]; int outputs;
     heap heap;
 } run;
 

@@ -115,7 +115,8 @@ Test(check, the_layer_is_named)
     }
 }
 
-static weft_tensor *root_times_zero(weft_tensor *x) { return weft_sum_all(weft_scale(weft_sqrt(x), 0)); }
+/* At 0 the root has a gradient of infinity, which square multiplies by 0. */
+static weft_tensor *root_of_square(weft_tensor *x) { return weft_sum_all(weft_sqrt(weft_square(x))); }
 
 static bool user_shape(weft_call *c) { weft_op_like(c->y[0], c->x[0]); return true; }
 static void user_forward(weft_call *c)
@@ -139,14 +140,12 @@ Test(check, the_way_back_too)
 {
     FOR_CHECKED_DEVICES(w) {
         weft_tensor *x = weft_reals(w, (weft_real[]){ 4, 0, 1 }, WEFT_SHAPE(3)), *g;
-        weft_gradients(root_times_zero(x), &x, 1, &g);           /* recorded */
-        FAILS(w, WEFT_ENUMERIC, "backward of sqrt: ");
-        weft_set_grad_enabled(w, true);
-        x = weft_reals(w, (weft_real[]){ 4, 0, 1 }, WEFT_SHAPE(3));
+        weft_gradients_recorded(root_of_square(x), &x, 1, &g);
+        FAILS(w, WEFT_ENUMERIC, "backward of square: ");
         weft_tensor *p =
             weft_parameter(weft_module_new(w, "m"), "p", WEFT_SHAPE(3), (weft_init){ WEFT_INIT_ZERO, 0, 0 });
-        weft_backward(root_times_zero(p));
-        FAILS(w, WEFT_ENUMERIC, "backward of sqrt: ");
+        weft_backward(root_of_square(p));
+        FAILS(w, WEFT_ENUMERIC, "backward of square: ");
         weft_backward(weft_sum_all(weft_op_apply(&user_op, &p, 1, NULL, 0)));
         FAILS(w, WEFT_ENUMERIC, "backward of mine: the gradient of input 0, [3], has NaN at [0]");
     }

@@ -129,3 +129,56 @@ Test(draws, normal_numbers_have_normal_quantiles)
               x[DRAWS - 1]);
     free(x);
 }
+
+/* ---- the open end ---- */
+Test(draws, the_upper_end_is_never_drawn)
+{
+    const double low[] = { 0, 1, .1, -1, 1e8, 100, -3, 7, -.1, 1e-30 };
+    const double high[] = { 1, 2, .3, 0, 1e8 + 64, 101, -2, 7, .7, 1 };
+    FOR_DEVICES(w)
+        for (int i = 0; i < COUNT(low); i++)
+            for (int k = 0; k < rounds(4, 400); k++, weft_clear(w)) {
+                enum { N = 100000 };
+                const weft_real *x = numbers(weft_rand(w, low[i], high[i], WEFT_SHAPE(N)));
+                weft_real from = (weft_real)low[i], to = (weft_real)high[i];
+                for (int j = 0; j < N; j++)
+                    cr_assert(x[j] >= from && (x[j] < to || from == to), "%.9g of %.9g .. %.9g", (double)x[j],
+                              low[i], high[i]);
+            }
+}
+
+/* Draws at the end of their range: the largest u, and a normal number of the smallest u. */
+Test(draws, the_last_draws)
+{
+    const float a[] = { 0, 1, 100, 1e8f, -1, .1f }, b[] = { 1, 1, 1, 8, 1, .2f };
+    for (int i = 0; i < COUNT(a); i++) {
+        float y = weft__random_float(UINT64_MAX, false, a[i], b[i]);
+        cr_assert(y >= a[i] && y < a[i] + b[i], "%.9g", (double)y);
+        double z = weft__random_double(UINT64_MAX, false, (double)a[i], (double)b[i]);
+        cr_assert(z >= (double)a[i] && z < (double)a[i] + (double)b[i], "%.17g", z);
+    }
+    cr_assert_eq(weft__random_float(UINT64_MAX, false, 3, 0), 3);
+    cr_assert_eq(weft__random_float(UINT64_MAX, false, 1e8f, 1e-8f), 1e8f);
+    const uint64_t ends[] = { 0, 1, UINT32_MAX, (uint64_t)UINT32_MAX << 32, UINT64_MAX };
+    for (int i = 0; i < COUNT(ends); i++)
+        cr_assert(isfinite(weft__standard_normal(ends[i])) && fabs(weft__standard_normal(ends[i])) < 7);
+}
+
+Test(draws, a_dropout_that_rounds_to_1_is_refused)
+{
+    weft *w = open_on(WEFT_CPU);
+    weft_tensor *x = weft_full(w, 1, WEFT_SHAPE(64));
+    const double p[] = { 1, 1 - 1e-17, TOL(1, 1 - 1e-9), -1, NAN };
+    for (int i = 0; i < COUNT(p); i++) {
+        weft_dropout(x, p[i], "d", false);
+        FAILS(w, WEFT_EARG, "dropout");
+        x = weft_full(w, 1, WEFT_SHAPE(64));
+    }
+    const double fine[] = { 0, 1e-300, .5, 1 - 1e-4 };
+    for (int i = 0; i < COUNT(fine); i++) {
+        const weft_real *y = numbers(weft_dropout(x, fine[i], "d", false));
+        for (int k = 0; k < 64; k++)
+            cr_assert(isfinite(y[k]) && (i > 1 || fabs((double)y[k] - 1) < 1e-6));
+    }
+    CLEAN(w);
+}

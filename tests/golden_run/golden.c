@@ -54,9 +54,7 @@ static void probe_all(trial *t, weft_tensor *loss)
     weft_tensor *by[SOURCES], *g[SOURCES];
     for (int i = 0; i < t->sources; i++)
         by[i] = t->source[i].x;
-    bool before = weft_set_grad_enabled(t->w, (t->way & RECORDED) != 0);
-    weft_gradients(loss, by, t->sources, g);
-    weft_set_grad_enabled(t->w, before);
+    (t->way & RECORDED ? weft_gradients_recorded : weft_gradients)(loss, by, t->sources, g);
     for (int i = 0; i < t->sources && weft_ok(t->w); i++)
         probe(t, &t->source[i], g[i]);
     int there = (int)json_object_size(json_object_get(t->c, "gradient_probes"));

@@ -34,26 +34,43 @@ static weft_tensor *mlp(hunt_scene *s)
 }
 
 /* ---- recurrent ---- */
+enum { OWN = 6 };                                /* the kind of an own cell */
+static weft_state own_step(const weft_cell_input *in, void *user)
+{
+    (void)user;
+    return (weft_state){ weft_add(in->x, weft_mul(in->h, in->own[0])), NULL };
+}
+
+/* Adds only, so that zeros of both signs come through it. */
+static weft_rnn *own_rnn(weft_module *m, const char *name, const weft_rnn_opts *o)
+{
+    const weft_cell_parameter v = { "v", WEFT_CELL_VECTOR, 1, NULL };
+    const weft_cell cell = {
+        .name = "own", .gates = 1, .gates_h = -1, .states = 1, .own = &v, .own_count = 1, .step = own_step
+    };
+    return weft_rnn_of_cell(m, name, &cell, o);
+}
+
 static weft_rnn *any_rnn(hunt_scene *s, int64_t input, weft_rnn_opts *o, int *kind)
 {
     int64_t hidden = size(s);
-    *kind = (int)hunt_below(s, 6);
+    *kind = (int)hunt_below(s, OWN + 1);
     *o = (weft_rnn_opts){ .input = input,
                           .hidden = hidden,
                           .layers = 1 + (int)hunt_below(s, 2),
                           .bidirectional = hunt_one_in(s, 2),
-                          .no_bias = hunt_one_in(s, 4),
+                          .no_bias = hunt_one_in(s, 4) && *kind != OWN,
                           .dropout = drop(s, (weft_real).3),
                           .relu = *kind == 3 && hunt_one_in(s, 2),
-                          .lean = hunt_one_in(s, 4) };
+                          .lean = hunt_one_in(s, 4) && *kind != OWN };
     if ((*kind == 0 || *kind == 4) && hidden > 1 && (*kind == 0 || hunt_one_in(s, 2)))
         o->proj = 1 + hunt_below(s, hidden - 1);
     hunt_note(s, "(%s %d -> %d, %d layers%s%s%s",
-              (const char *[]){ "lstm", "lstm", "gru", "rnn", "cifg", "mgu" }[*kind], (int)input, (int)hidden,
+              (const char *[]){ "lstm", "lstm", "gru", "rnn", "cifg", "mgu", "own" }[*kind], (int)input, (int)hidden,
               o->layers, o->bidirectional ? ", two ways" : "", o->proj ? ", projected" : "",
               o->no_bias ? ", unbiased" : "");
     return (weft_rnn * (*[])(weft_module *, const char *, const weft_rnn_opts *)){
-        weft_lstm_new, weft_lstm_new, weft_gru_new, weft_elman_new, weft_cifg_new, weft_mgu_new
+        weft_lstm_new, weft_lstm_new, weft_gru_new, weft_elman_new, weft_cifg_new, weft_mgu_new, own_rnn
     }[*kind](s->m, s->name, o);
 }
 
@@ -77,7 +94,7 @@ static weft_tensor *recurrent_of(hunt_scene *s, weft_tensor *x)
     weft_rnn_opts o;
     int kind;
     weft_rnn *r = any_rnn(s, hunt_width(x), &o, &kind);
-    bool with_state = hunt_one_in(s, 2), composed = !s->p->large && hunt_one_in(s, 5),
+    bool with_state = hunt_one_in(s, 2), composed = kind != OWN && !s->p->large && hunt_one_in(s, 5),
          last = hunt_one_in(s, 3);
     hunt_note(s, "%s%s%s)", with_state ? ", state" : "", composed ? ", composed" : "", last ? ", last" : "");
     if (composed)

@@ -182,12 +182,10 @@ static weft_tensor *loss_of(hunt_scene *s, weft_tensor *y)
 static void gradients(hunt_scene *s, weft_tensor *loss, weft_tensor *const leaf[2], weft_tensor *d[2])
 {
     if (s->p->walk == HUNT_TWICE) {
-        weft_gradients(loss, leaf, 2, d);
+        weft_gradients_recorded(loss, leaf, 2, d);
         loss = weft_add(loss, weft_add(weft_sum_all(weft_square(d[0])), weft_sum_all(weft_square(d[1]))));
     }
-    bool was = weft_set_grad_enabled(s->w, s->p->walk == HUNT_RECORDED);
-    weft_gradients(loss, leaf, 2, d);
-    weft_set_grad_enabled(s->w, was);
+    (s->p->walk == HUNT_RECORDED ? weft_gradients_recorded : weft_gradients)(loss, leaf, 2, d);
 }
 
 static void run_part(const hunt_program *p, const hunt_way *way, int k, hunt_result *r)

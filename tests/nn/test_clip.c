@@ -189,7 +189,30 @@ Test(schedule, rates)
     cr_assert_float_eq(weft_cosine_warmup(100, 4, .8, 4, .1), .1, 1e-15);
     for (int t = 0; t < 3; t++)
         cr_assert(isfinite(weft_one_cycle(t, 2, 1, .5, 2, 2)) && isfinite(weft_one_cycle(t, 1, 1, .5, 2, 2)));
-    cr_assert(weft_cosine_warmup(3, 2, 1, 8, 0) == .5, "a run that ends in its warm-up");
+}
+
+/* The first step, the last one, and steps beyond it. */
+Test(schedule, edges)
+{
+    struct { double got, want; } at[] = {
+        { weft_cosine_warmup(0, 5, 1, 0, .1), 1 },  { weft_cosine_warmup(0, 5, 1, 5, .1), .2 },
+        { weft_cosine_warmup(4, 5, 1, 5, .1), 1 },  { weft_cosine_warmup(5, 5, 1, 5, .1), .1 },
+        { weft_cosine_warmup(5, 5, 1, 0, .1), .1 }, { weft_cosine_warmup(INT64_MAX, 5, 1, 0, .1), .1 },
+        { weft_cosine_warmup(0, 1, 1, 1, .1), 1 },  { weft_cosine_warmup(1, 1, 1, 1, .1), .1 },
+        { weft_cosine_warmup(1, 4, 1e308, 4, 0), 5e307 },
+        { weft_step_decay(0, 3, 1, .5), 1 },        { weft_step_decay(2, 3, 1, .5), 1 },
+        { weft_step_decay(3, 3, 1, .5), .5 },       { weft_step_decay(INT64_MAX, 1, 1, .5), 0 },
+        { weft_one_cycle(0, 10, 1, .5, 2, 4), .5 }, { weft_one_cycle(4, 10, 1, .5, 2, 4), 1 },
+        { weft_one_cycle(9, 10, 1, .5, 2, 4), .125 }, { weft_one_cycle(10, 10, 1, .5, 2, 4), .125 },
+        { weft_one_cycle(9, 10, 1, 1, 2, 4), 1 },   { weft_one_cycle(10, 10, 1, 1, 2, 4), .125 },
+        { weft_one_cycle(0, 1, 1, .5, 2, 4), .125 }, { weft_one_cycle(INT64_MAX, 9, 1, .5, 2, 4), .125 },
+    };
+    for (int i = 0; i < COUNT(at); i++)
+        cr_assert(fabs(at[i].got - at[i].want) <= 1e-12 * at[i].want, "case %d: %g, want %g", i, at[i].got,
+                  at[i].want);
+    cr_assert(isnan(weft_cosine_warmup(0, 2, 1, 3, 0)) && isnan(weft_cosine_warmup(3, 2, 1, 8, 0)));
+    cr_assert(isnan(weft_cosine_warmup(0, INT64_MAX - 1, 1, INT64_MAX, 0)));
+    cr_assert(isnan(weft_step_decay(2000, 1, 1, 2)) && isnan(weft_one_cycle(0, 5, 1, .5, 1e-320, 1)));
 }
 
 static bool fits(int64_t step, int64_t total, double lr)
@@ -252,6 +275,50 @@ Test(schedule, plateau)
                   down, up);
     }
     cr_assert_eq(a.seen, COUNT(values));
+}
+
+/* A value is better by a share of the best one's size, so a shift below 0 changes nothing of the rule. */
+Test(schedule, plateau_below_zero)
+{
+    struct { double from, step; bool larger; bool lowers; } of[] = {
+        { 2, 0, false, true },      { -2, 0, false, true },     { -2, 1e-5, false, true },
+        { -2, -1e-3, false, false }, { -2, -1e-5, false, true }, { -2, 0, true, true },
+        { -2, 1e-3, true, false },  { -2, 1e-5, true, true },   { -2, -1e-3, true, true },
+        { 2, 1e-3, true, false },   { 2, 1e-5, true, true },    { 0, 0, false, true },
+        { 0, 0, true, true },       { .5, -.1, false, false },  { -.5, .1, true, false },
+        { -INFINITY, 0, false, true }, { INFINITY, 0, true, true }, { NAN, 0, false, true },
+    };
+    for (int i = 0; i < COUNT(of); i++) {
+        weft_plateau p = { .lr = 1, .factor = .5, .patience = 2, .larger_is_better = of[i].larger };
+        for (int k = 0; k < 12; k++)
+            weft_plateau_step(&p, of[i].from + of[i].step * k);
+        /* 1e-5 a step adds up to more than the threshold, 2e-4, only after 20 steps */
+        cr_assert(of[i].lowers ? p.lr == .125 || (isnan(of[i].from) && p.lr == .0625) : p.lr == 1,
+                  "case %d: %g, best %g", i, p.lr, p.best);
+    }
+    weft_plateau worse = { .lr = 1, .patience = 20 };
+    for (int k = 0; k < 12; k++)
+        weft_plateau_step(&worse, -2 + 1e-3 * k);
+    cr_assert(worse.best == -2 && worse.bad == 11);
+}
+
+Test(schedule, damaged_states_and_options)
+{
+    weft_plateau p = { .lr = 1, .factor = .5, .best = 1, .bad = INT64_MAX, .seen = INT64_MAX };
+    cr_assert(weft_plateau_step(&p, 2) == .5 && p.bad == 0 && p.seen == INT64_MAX);
+    p.bad = INT64_MIN, p.seen = INT64_MIN, p.patience = INT64_MAX;
+    cr_assert_eq(weft_plateau_step(&p, 2), .5);
+    p.bad = INT64_MAX;
+    cr_assert(weft_plateau_step(&p, 2) == .5 && p.bad == INT64_MAX);
+    weft_early_stopping s = { .patience = 3, .best = 1, .bad = INT64_MAX, .seen = INT64_MAX };
+    cr_assert(weft_early_stopping_step(&s, 2, NULL) && s.bad == INT64_MAX);
+    p = (weft_plateau){ .lr = 1, .best = NAN, .seen = 5 };
+    cr_assert(weft_plateau_step(&p, 2) == 1 && p.best == 2);
+    const double factors[] = { 1, 2, -1, NAN, INFINITY };
+    for (int i = 0; i < COUNT(factors); i++)
+        cr_assert(isnan(weft_plateau_step(&(weft_plateau){ .lr = 1, .factor = factors[i] }, 1)));
+    cr_assert(isnan(weft_plateau_step(&(weft_plateau){ .lr = 1, .least = -1 }, 1)));
+    cr_assert(isnan(weft_plateau_step(&(weft_plateau){ .lr = 1, .least = NAN }, 1)));
 }
 
 Test(schedule, stopper)

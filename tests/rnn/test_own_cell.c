@@ -393,7 +393,7 @@ Test(own_cell, has_gradients_of_gradients)
         weft_rnn *r = weft_rnn_of_cell(weft_module_new(w, "m"), "r", cells[i].cell, &o);
         weft_tensor *x = random_ragged(w, 4, IN, &(weft_lengths){ .n = 2, .len = len }), *d, *dd, *ddx;
         weft_set_training(w, false);
-        weft_gradients(weft_sum_all(weft_square(weft_rnn_run(r, x, WEFT_ZERO_STATE).y)), &x, 1, &d);
+        weft_gradients_recorded(weft_sum_all(weft_square(weft_rnn_run(r, x, WEFT_ZERO_STATE).y)), &x, 1, &d);
         dd = weft_sum_all(weft_square(d));
         weft_gradients(dd, &x, 1, &ddx);
         OK(w);

@@ -32,7 +32,7 @@ static void results(weft *w, const kind *k, weft_rnn *r, weft_tensor *weight, bo
     weft_rnn_out o = run(w, k, r, rows, &x, &first);
     weft_tensor *of[] = { x, weight, first.h };
     /* recorded: so they can be differentiated again */
-    weft_gradients(loss_of(o), of, first.h ? 3 : 2, g);
+    weft_gradients_recorded(loss_of(o), of, first.h ? 3 : 2, g);
     weft_gradients(weft_sum_all(weft_square(weft_plain(g[0]))), &weight, 1, &second);
     take(out->y, weft_to_layout(o.y, WEFT_CONCAT)), take(out->h, o.last.h), take(out->c, o.last.c);
     take(out->dx, weft_to_layout(g[0], WEFT_CONCAT)), take(out->dw, g[1]),

@@ -273,9 +273,9 @@ Test(trace, is_of_the_last_run)
         weft_backward(weft_sum_all(y1));
         cr_assert(!weft_rnn_trace(r, 0, false).dh);
         weft_tensor *dx, *loss = weft_sum_all(y2);
-        weft_gradients(loss, &two, 1, &dx); /* which is recorded */
+        weft_gradients_recorded(loss, &two, 1, &dx);
         cr_assert(!weft_rnn_trace(r, 0, false).dh);
-        WEFT_NO_GRAD(w) weft_gradients(loss, &two, 1, &dx);
+        weft_gradients(loss, &two, 1, &dx);
         weft_rnn_traced t = weft_rnn_trace(r, 0, false);
         OK(w);
         same_bits("gate", numbers(before.gate[0]), gate, 12);

@@ -29,9 +29,12 @@ const char *weft__step_bad(const weft_transform *t);
 bool        weft__step_on(weft_transform_kind kind);              /* it depends on a column */
 int64_t     weft__step_numbers(const weft_transform *t);
 void        weft__step_text(FILE *to, const weft_transform *t);
-/* Of values y [n] (and x [n]) of all series; spare [3 n]. Why that could not be, or NULL. */
+/* Whether its result is a difference, which may be nothing but rounding. */
+bool        weft__step_subtracts(weft_transform_kind kind);
+/* Fits a step on values y [n] (and x [n]) of all series; spare [3 n]. size: the largest number that the
+ * values are differences of, or 0. Returns the reason why that cannot be done, or NULL. */
 const char *weft__step_fit(const weft_transform *t, double *fitted, int64_t n, const double *y,
-                           const double *x, double *spare);
+                           const double *x, double size, double *spare);
 /* One series from its first row on, in place. The first row whose finite value becomes one that is not, -1
  * if none does. */
 int64_t weft__step_apply(const weft_transform *t, const double *fitted, int64_t n, double *y,

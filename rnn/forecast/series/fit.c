@@ -102,11 +102,20 @@ static bool column_is_finite(fitting *p, const char *name, const double *on)
     return true;
 }
 
+static double largest(int64_t n, const double *y)
+{
+    double most = 0;
+    for (int64_t i = 0; i < n; i++)
+        most = fmax(most, fabs(y[i]));
+    return most;
+}
+
 static void fit_column(fitting *p, const weft__column *c)
 {
     weft_features *x = p->x;
     weft__on on;
     bool fixed = weft__features_is_fixed(x, c);
+    double size = 0;                             /* of what the step before has subtracted from */
     int64_t n = gather_values(p, c, fixed);
     if (n < 0 || !weft__features_on(x, c, p->f, 0, on))
         return;
@@ -114,7 +123,8 @@ static void fit_column(fitting *p, const weft__column *c)
         const weft__step *s = &c->step[i];
         if (on[i] && !column_is_finite(p, s->t.depends_on, on[i]))
             return;
-        const char *why = weft__step_fit(&s->t, p->state + s->at, n, p->y, on[i], p->spare);
+        const char *why = weft__step_fit(&s->t, p->state + s->at, n, p->y, on[i], size, p->spare);
+        size = weft__step_subtracts(s->t.kind) ? fmax(size, largest(n, p->y)) : 0;
         if (why)
             weft__fail(x->w, WEFT_EARG, "features \"%s\": column \"%.100s\": transform %d: %s", x->name,
                        c->name, i, why);

@@ -74,6 +74,11 @@ const char *weft__step_bad(const weft_transform *t)
     }
 }
 
+bool weft__step_subtracts(weft_transform_kind kind)
+{
+    return kind == WEFT_DELTA || kind >= WEFT_POLYNOMIAL;
+}
+
 int64_t weft__step_numbers(const weft_transform *t)
 {
     switch (t->kind) {
@@ -136,6 +141,13 @@ static double polynomial(const weft_transform *t, const double *fitted, double x
     return sum;
 }
 
+/* Whether nothing but rounding tells numbers from low to high apart. size: the largest number that they are
+ * differences of, or 0. */
+static bool are_equal(double low, double high, double size)
+{
+    return !(high - low > 32 * DBL_EPSILON * fmax(size, fmax(fabs(low), fabs(high))));
+}
+
 static void centre_on(const basis *b, int64_t n, const double *x)
 {
     double low = x[0], high = x[0];
@@ -144,7 +156,7 @@ static void centre_on(const basis *b, int64_t n, const double *x)
         high = fmax(high, x[i]);
     }
     *b->centre = low + (high - low) / 2;
-    *b->half = high > low ? (high - low) / 2 : 1;
+    *b->half = are_equal(low, high, 0) ? 1 : (high - low) / 2;
 }
 
 /* The next polynomial of the basis in p, the one before in q; |p|^2 on the data. */
@@ -219,20 +231,6 @@ static double piecewise(const weft_transform *t, double x)
 }
 
 /* ---- scalers ---- */
-/* About the first value, so that a constant has exactly that mean and no deviation. */
-static void fit_standard(double *fitted, int64_t n, const double *y)
-{
-    double sum = 0, squares = 0, rest = 0;
-    for (int64_t i = 0; i < n; i++)
-        sum += y[i] - y[0];
-    fitted[0] = y[0] + sum / (double)n;
-    for (int64_t i = 0; i < n; i++) {
-        squares += (y[i] - fitted[0]) * (y[i] - fitted[0]);
-        rest += y[i] - fitted[0];
-    }
-    fitted[1] = n > 1 ? sqrt(fmax(0, squares - rest * rest / (double)n) / (double)(n - 1)) : 0;
-}
-
 static void fit_extremes(double *fitted, int64_t n, const double *y)
 {
     fitted[0] = fitted[1] = y[0];
@@ -242,22 +240,49 @@ static void fit_extremes(double *fitted, int64_t n, const double *y)
     }
 }
 
+/* The range of a column that is constant but for rounding is 0. */
+static void fit_range(double *fitted, int64_t n, const double *y, double size)
+{
+    fit_extremes(fitted, n, y);
+    if (are_equal(fitted[0], fitted[1], size))
+        fitted[1] = fitted[0];
+}
+
+/* About the first value, so that a constant has exactly that mean. The deviation of a column that is constant
+ * but for rounding is 0: divided by, it would make large numbers of noise. */
+static void fit_standard(double *fitted, int64_t n, const double *y, double size)
+{
+    double sum = 0, squares = 0, rest = 0, ends[2];
+    fit_extremes(ends, n, y);
+    for (int64_t i = 0; i < n; i++)
+        sum += y[i] - y[0];
+    fitted[0] = y[0] + sum / (double)n;
+    for (int64_t i = 0; i < n; i++) {
+        squares += (y[i] - fitted[0]) * (y[i] - fitted[0]);
+        rest += y[i] - fitted[0];
+    }
+    fitted[1] = n > 1 && !are_equal(ends[0], ends[1], size) ?
+                    sqrt(fmax(0, squares - rest * rest / (double)n) / (double)(n - 1)) :
+                    0;
+}
+
 const char *weft__step_fit(const weft_transform *t, double *fitted, int64_t n, const double *y,
-                           const double *x, double *spare)
+                           const double *x, double size, double *spare)
 {
     double both[2];
     if (weft__step_numbers(t) && n < 1)
         return "there are no rows to fit it on";
     switch (t->kind) {
     case WEFT_STANDARD_SCALER:
-        fit_standard(fitted, n, y);
+        fit_standard(fitted, n, y, size);
         return NULL;
     case WEFT_MIN_MAX_SCALER:
-        fit_extremes(fitted, n, y);
+        fit_range(fitted, n, y, size);
         return NULL;
     case WEFT_MAX_SCALER:
         fit_extremes(both, n, y);
         fitted[0] = fmax(fabs(both[0]), fabs(both[1]));
+        fitted[0] = fitted[0] > 32 * DBL_EPSILON * size ? fitted[0] : 0;
         return NULL;
     case WEFT_POLYNOMIAL:
         return fit_polynomial(t, fitted, n, y, x, spare);

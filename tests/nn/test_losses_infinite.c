@@ -1,0 +1,137 @@
+/* test_losses_infinite.c - infinite logits and predictions beside a weight, a mask or a share of smoothing
+ * that is 0: values and gradients are those of the loss without the term. */
+#include "tests/check.h"
+
+static const weft_real inf = (weft_real)INFINITY, nan_ = (weft_real)NAN;
+
+/* The gradient of the sum by x, unrecorded and recorded, and the value. */
+static void holds(const char *name, weft_loss l, weft_tensor *x, double sum, const weft_real *slope)
+{
+    weft *w = weft_context_of(x);
+    weft_real got = weft_item(l.sum), want = (weft_real)sum;
+    cr_assert(is_close(name, &got, &want, 1, TOL(1e-12, 3e-6)), "%s on %s", name, weft_device_name(w));
+    for (int recorded = 0; recorded < 2; recorded++) {
+        weft_tensor *g;
+        (recorded ? weft_gradients_recorded : weft_gradients)(l.sum, &x, 1, &g);
+        OK(w);
+        cr_assert(is_close(name, numbers(g), slope, weft_numel(x), TOL(1e-12, 3e-6)),
+                  "gradient of %s, recorded %d, on %s", name, recorded, weft_device_name(w));
+    }
+}
+
+/* ---- cross entropy: two rows of three classes, of which one is forbidden ---- */
+enum { ROWS = 2, CLASSES = 3 };
+typedef struct {
+    const char *name;
+    weft_real logits[ROWS * CLASSES], weight[CLASSES];
+    double smoothing, sum;
+    weft_real slope[ROWS * CLASSES];
+} entropy;
+
+#define LOG2 0.69314718055994531
+/* weights 0 of the forbidden class, with smoothing a: the sum of both rows is that of two classes */
+static const entropy entropies[] = {
+    { "a forbidden class", { 0, 0, -INFINITY, 0, 0, -INFINITY }, { 1, 1, 1 }, 0, 2 * LOG2,
+      { (weft_real)-.5, .5, 0, .5, (weft_real)-.5, 0 } },
+    { "its weight 0, smoothing", { 0, 0, -INFINITY, 0, 0, -INFINITY }, { 1, 1, 0 }, .3,
+      2 * (.7 + .3 * 2 / 3) * LOG2,
+      { (weft_real)-.35, (weft_real).35, 0, (weft_real).35, (weft_real)-.35, 0 } },
+    { "a target of weight 0", { -INFINITY, 0, 0, 0, 0, -INFINITY }, { 0, 1, 1 }, 0, LOG2,
+      { 0, 0, 0, .5, (weft_real)-.5, 0 } },
+    { "smoothing 1, a target of weight 0", { -INFINITY, 0, 0, -INFINITY, 0, 0 }, { 0, 1, 1 }, 1,
+      2 * 2 / 3. * LOG2, { 0 } },
+    { "nothing but -inf, of weight 0", { -INFINITY, -INFINITY, -INFINITY, 0, 0, -INFINITY }, { 0, 1, 0 }, 0,
+      LOG2, { 0, 0, 0, .5, (weft_real)-.5, 0 } },
+};
+
+Test(losses_infinite, cross_entropy, .init = unchecked)
+{
+    const int32_t classes[] = { 0, 1 };
+    FOR_DEVICES(w)
+        for (int i = 0; i < COUNT(entropies); i++) {
+            const entropy *e = &entropies[i];
+            weft_tensor *x = weft_reals(w, e->logits, WEFT_SHAPE(ROWS, CLASSES));
+            weft_ce_opts o = { .class_weight = weft_reals(w, e->weight, WEFT_SHAPE(CLASSES)),
+                               .smoothing = e->smoothing };
+            holds(e->name, weft_cross_entropy(x, weft_ints(w, classes, WEFT_SHAPE(ROWS)), &o), x, e->sum,
+                  e->slope);
+            weft_clear(w);
+        }
+}
+
+/* With many classes, so that vectors and their rests are used. */
+Test(losses_infinite, cross_entropy_of_many_classes, .init = unchecked)
+{
+    enum { MANY = 67 };
+    weft_real logits[MANY], weight[MANY], slope[MANY];
+    const int32_t class_ = 3;
+    for (int k = 0; k < MANY; k++) {
+        bool forbidden = k % 5 == 4;
+        logits[k] = forbidden ? -inf : 0, weight[k] = !forbidden;
+        slope[k] = forbidden ? 0 : (weft_real)((.5 + .5 * 54 / MANY) / 54 - .5 / MANY - (k == 3) * .5);
+    }
+    FOR_DEVICES(w) {
+        weft_tensor *x = weft_reals(w, logits, WEFT_SHAPE(1, MANY));
+        weft_ce_opts o = { .class_weight = weft_reals(w, weight, WEFT_SHAPE(MANY)), .smoothing = .5 };
+        holds("many", weft_cross_entropy(x, weft_ints(w, &class_, WEFT_SHAPE(1)), &o), x,
+              (.5 + .5 * 54 / MANY) * log(54), slope);
+    }
+}
+
+/* ---- element by element ---- */
+Test(losses_infinite, certain_logits, .init = unchecked)
+{
+    FOR_DEVICES(w) {
+        weft_tensor *x = weft_reals(w, (weft_real[]){ inf, -inf, 0 }, WEFT_SHAPE(3)),
+                    *y = weft_reals(w, (weft_real[]){ 1, 0, 1 }, WEFT_SHAPE(3));
+        holds("bce", weft_bce_with_logits(x, y, NULL), x, LOG2, (weft_real[]){ 0, 0, (weft_real)-.5 });
+        x = weft_reals(w, (weft_real[]){ inf, -inf }, WEFT_SHAPE(2));
+        y = weft_reals(w, (weft_real[]){ 0, 1 }, WEFT_SHAPE(2));
+        cr_assert_eq(weft_item(weft_bce_with_logits(x, y, NULL).sum), inf);
+    }
+}
+
+static weft_loss nll(weft_tensor *x, weft_tensor *y, const weft_loss_opts *o)
+{
+    return weft_gaussian_nll(
+        x, y, weft_reals(weft_context_of(x), (weft_real[]){ 1, 1, inf, 0 }, WEFT_SHAPE(4)), 0, o);
+}
+static weft_loss huber(weft_tensor *x, weft_tensor *y, const weft_loss_opts *o)
+{
+    return weft_huber(x, y, 1, o);
+}
+static weft_loss quantile(weft_tensor *x, weft_tensor *y, const weft_loss_opts *o)
+{
+    static const weft_real half[] = { .5 };
+    weft_loss_opts columns = { NULL, weft_reshape(o->weights, WEFT_SHAPE(4, 1)) };
+    return weft_quantile_loss(weft_reshape(x, WEFT_SHAPE(4, 1)), y, half, 1, false, &columns);
+}
+
+Test(losses_infinite, weights_of_0, .init = unchecked)
+{
+    const struct {
+        const char *name;
+        weft_loss (*of)(weft_tensor *, weft_tensor *, const weft_loss_opts *);
+    } kinds[] = { { "mse", weft_mse },     { "mae", weft_mae },
+                  { "huber", huber },      { "bce", weft_bce_with_logits },
+                  { "gaussian_nll", nll }, { "smape", weft_smape },
+                  { "mape", weft_mape },   { "quantile", quantile } };
+    FOR_DEVICES(w)
+        for (int i = 0; i < COUNT(kinds); i++) {
+            weft_tensor *x = weft_reals(w, (weft_real[]){ 3, inf, -inf, nan_ }, WEFT_SHAPE(4)),
+                        *y = weft_reals(w, (weft_real[]){ 1, inf, 0, 1 }, WEFT_SHAPE(4)), *g;
+            weft_loss_opts o = { .weights = weft_reals(w, (weft_real[]){ 1, 0, 0, 0 }, WEFT_SHAPE(4)) };
+            weft_loss l = kinds[i].of(x, y, &o);
+            cr_assert(isfinite(weft_item(l.sum)), "%s on %s: %g", kinds[i].name, weft_device_name(w),
+                      (double)weft_item(l.sum));
+            for (int recorded = 0; recorded < 2; recorded++) {
+                (recorded ? weft_gradients_recorded : weft_gradients)(l.sum, &x, 1, &g);
+                const weft_real *v = numbers(g);
+                cr_assert(isfinite(v[0]) && v[1] == 0 && v[2] == 0 && v[3] == 0, "%s on %s: %g %g %g %g",
+                          kinds[i].name, weft_device_name(w), (double)v[0], (double)v[1], (double)v[2],
+                          (double)v[3]);
+            }
+            OK(w);
+            weft_clear(w);
+        }
+}

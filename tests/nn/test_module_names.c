@@ -1,0 +1,120 @@
+/* test_module_names.c - trees of very many modules and parameters: making, walking and finding take linear
+ * time, and what failed leaves no name behind. */
+#include "tests/check.h"
+#include "nn/nn.h"
+
+static const weft_init zero = { WEFT_INIT_ZERO, 0, 0 };
+
+static void make_many(weft_module *root, int n)
+{
+    char name[32];
+    for (int i = 0; i < n; i++) {
+        snprintf(name, sizeof name, "layer%d", i);
+        weft_module *m = weft_submodule_new(root, name);
+        weft_parameter(m, "weight", WEFT_SHAPE(1), zero);
+        weft_buffer(m, "kept", WEFT_SHAPE(1));
+        weft_parameter(m, "bias", WEFT_SHAPE(1), zero);
+    }
+}
+
+static void check_layer(weft_module *root, int i)
+{
+    char want[64];
+    const char *path, *kept;
+    weft_tensor *p = weft_parameter_at(root, 2 * i + 1, &path), *b = weft_buffer_at(root, i, &kept);
+    snprintf(want, sizeof want, "layer%d.bias", i);
+    cr_assert_str_eq(path, want);
+    cr_assert(weft_find_parameter(root, want) == p);
+    snprintf(want, sizeof want, "layer%d.kept", i);
+    cr_assert_str_eq(kept, want);
+    cr_assert(weft_find_parameter(root, want) == b);
+}
+
+/* With lists instead of a table and counts, each part of this takes minutes. */
+Test(module_names, very_many_names_take_linear_time, .timeout = 60)
+{
+    weft *w = open_on(WEFT_CPU);
+    weft_module *root = weft_module_new(w, "net");
+    int n = CHECK_SANITIZED ? 4000 : 20000, half = n / 2;
+    make_many(root, half);
+    for (int i = 0; i < weft_parameter_count(root) / 2; i++)
+        check_layer(root, i);
+    weft_module *part = weft_submodule_new(root, "part");
+    make_many(part, n - half);                   /* the lists are extended, and are never started again */
+    for (int i = n - half; i-- > 0;)
+        check_layer(part, i);
+    for (int i = half; i-- > 0;)
+        check_layer(root, i);
+    cr_assert(weft_parameter_count(root) == 2 * n && weft_buffer_count(root) == n);
+    cr_assert(weft_parameter_count(part) == 2 * (n - half) && weft_parameter_numel(root) == 2 * n);
+    cr_assert(weft_parameter_at(root, 2 * n - 1, NULL) == weft_parameter_at(part, 2 * (n - half) - 1, NULL));
+    weft_ema *a = weft_ema_new(root, .5);
+    cr_assert_not_null(a);
+    cr_assert(weft_buffer_count(root) == n + 2 * n && weft_parameter_count(root) == 2 * n);
+    CLEAN(w);
+}
+
+Test(module_names, each_submodule_by_itself_takes_linear_time, .timeout = 60)
+{
+    weft *w = open_on(WEFT_CPU);
+    weft_module *root = weft_module_new(w, "net");
+    int n = CHECK_SANITIZED ? 2000 : 20000;
+    char name[32];
+    for (int i = 0; i < n; i++) {
+        snprintf(name, sizeof name, "layer%d", i);
+        weft_module *m = weft_submodule_new(root, name);
+        weft_tensor *p = weft_parameter(m, "weight", WEFT_SHAPE(1), zero);
+        cr_assert(weft_parameter_count(m) == 1 && weft_parameter_at(m, 0, NULL) == p);
+        weft_optim_free(weft_sgd_new(m, &(weft_sgd_opts){ .lr = 1 }));
+        weft_zero_grad(m);
+    }
+    CLEAN(w);
+}
+
+/* A layer that could not be made gives back its names, numbers and counts. */
+Test(module_names, a_failed_layer_is_not_counted)
+{
+    weft *w = open_on(WEFT_CPU);
+    weft_module *root = weft_module_new(w, "net"), *part = weft_submodule_new(root, "part");
+    weft_tensor *first = weft_parameter(part, "first", WEFT_SHAPE(2), zero);
+    cr_assert(weft_parameter_at(root, 0, NULL) == first && weft_parameter_at(part, 0, NULL) == first);
+    weft_module *layer = weft_submodule_new(part, "layer"), *inner = weft_submodule_new(layer, "inner");
+    weft_tensor *p = weft_parameter(inner, "p", WEFT_SHAPE(3), zero);
+    weft_tie(layer, "same", first);
+    weft_buffer(layer, "kept", WEFT_SHAPE(3));
+    cr_assert(weft_parameter_at(root, 1, NULL) == p && weft_parameter_count(root) == 2);
+    cr_assert_null(weft__finished(layer, NULL, NULL));
+    cr_assert(weft_parameter_count(root) == 1 && weft_parameter_count(part) == 1);
+    cr_assert(weft_buffer_count(root) == 0 && weft_parameter_numel(root) == 2);
+    cr_assert_null(weft_find_parameter(root, "part.layer.inner.p"));
+    cr_assert_null(weft_find_parameter(root, "part.layer.same"));
+    layer = weft_submodule_new(part, "layer");
+    p = weft_parameter(weft_submodule_new(layer, "inner"), "p", WEFT_SHAPE(1), zero);
+    cr_assert(weft_find_parameter(root, "part.layer.inner.p") == p && weft_parameter_at(part, 1, NULL) == p);
+    CLEAN(w);
+}
+
+/* Names of modules and of parameters share one table; only whole words of a path fit. */
+Test(module_names, a_path_is_compared_word_by_word)
+{
+    weft *w = open_on(WEFT_CPU);
+    weft_module *root = weft_module_new(w, "a"), *ab = weft_submodule_new(root, "ab"),
+                *b = weft_submodule_new(root, "b");
+    weft_tensor *p = weft_parameter(ab, "b", WEFT_SHAPE(1), zero);
+    weft_tie(b, "tied", p);
+    cr_assert(weft_find_parameter(root, "ab.b") == p && weft_find_parameter(root, "b.tied") == p);
+    cr_assert(weft__parameter_named(root, "b.tied")->tied == weft__parameter_named(ab, "b"));
+    const char *none[] = { "b", "ab", "b.b", "a.ab.b", "ab.", ".b", "ab.b.", "" };
+    for (int i = 0; i < COUNT(none); i++)
+        cr_assert_null(weft_find_parameter(root, none[i]), "%s", none[i]);
+    cr_assert_null(weft_find_parameter(NULL, "b"));
+    weft_module_new(w, "a");                     /* another root has a table of its own */
+    cr_assert(weft_ok(w));
+    weft_buffer(root, "ab", WEFT_SHAPE(1));
+    cr_assert(strstr(weft_error_message(w), "a has a \"ab\" already"), "%s", weft_error_message(w));
+    weft_recover(w);
+    weft_submodule_new(ab, "b");
+    cr_assert(strstr(weft_error_message(w), "a.ab has a \"b\" already"), "%s", weft_error_message(w));
+    weft_recover(w);
+    CLEAN(w);
+}
