@@ -201,8 +201,16 @@ WEFT_API weft_tensor *weft_to_rows(weft_tensor *ragged, const weft_placement *pl
 /* Its rows as a plain tensor [N, ..], in the order of its layout, no longer a batch's; the pads of
  * layout `rows`, 0, are among them. */
 WEFT_API weft_tensor *weft_plain(weft_tensor *ragged);
-/* A plain tensor with as many rows as `like` becomes ragged, in like's layout. */
+/* Returns plain rows [N, ..] that are stored in like's order as a ragged tensor of its batch, without
+ * a copy: rows that weft_plain returned for that layout, or an operator computed from them.
+ * Errors: rows in another order. Unless the rows come from weft_plain they count as stored in the
+ * user's order, which is that of layout concat; a packed `like` refuses them. */
 WEFT_API weft_tensor *weft_ragged_like(weft_tensor *plain, weft_tensor *like);
+/* Returns plain rows [tokens, ..] that come in the user's order, sequence by sequence, as a ragged
+ * tensor of like's batch in like's layout. Use it for one row per token that another layer made, such
+ * as a vector of the characters of each word. Reals or ints.
+ * Errors: not one row for each token; rows that weft_plain returned for another layout. */
+WEFT_API weft_tensor *weft_ragged_rows(weft_tensor *plain, weft_tensor *like);
 /* Per sequence b after a; both have the same number of sequences, ids are a's. */
 WEFT_API weft_tensor *weft_concat_sequences(weft_tensor *a, weft_tensor *b);
 /* The parts of a joined tensor again: the first lengths.len[s] tokens of each sequence, and the

@@ -14,6 +14,8 @@ static bool permute_shape(weft_call *c)
         return weft_op_refuse(c, "reals are expected, and the rows of a ragged tensor stay axis 0");
     for (int i = 0; i < x->rank; i++)
         y->size[i] = x->size[o->axis[i]];
+    if (o->axis[0] != 0)
+        weft__rows_moved(c);
     return true;
 }
 static void permute_run(weft_call *c)

@@ -160,6 +160,8 @@ const weft_call *weft__call(weft *w, const weft_op *op, const weft__inputs *in, 
     if (c)
         c->host = host;
     if (c && (!agree || agree(c)) && has_shape(c) && results_are_possible(c)) {
+        if (!w->tape->walking)
+            weft__carry_order(c);
         weft__run_deferred(w);
         if (op->adds && w->tape->walking && !w->recording)
             w->tape->deferred = c, w->tape->run = run_call;

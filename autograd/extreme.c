@@ -13,6 +13,8 @@ static bool extreme_shape(weft_call *c, int value)
     a->whole = c->x[0]->f;
     if (!is_real(c, 0))
         return weft_op_refuse(c, "reals are expected");
+    if (a->axis == 0)
+        weft__rows_moved(c);
     c->y[0]->f = c->y[1]->f = weft__less(a);
     c->y[!value]->f.type = WEFT_I32;
     if (c->m > 2)
@@ -158,6 +160,8 @@ static bool topk_shape(weft_call *c)
     c->y[0]->f.type = WEFT_I32;
     c->y[0]->f.size[t->along.axis] = t->k;
     c->y[1]->f = c->y[0]->f;
+    if (t->along.axis == 0)
+        weft__rows_moved(c);
     return true;
 }
 static void topk_run(weft_call *c)

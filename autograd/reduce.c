@@ -83,6 +83,8 @@ static bool reals_of_whole(weft_call *c)
 {
     weft__along *a = (weft__along *)(uintptr_t)c->attributes;
     a->whole = c->x[0]->f;
+    if (a->axis == 0)
+        weft__rows_moved(c);
     return is_real(c, 0) || weft_op_refuse(c, "reals are expected");
 }
 
@@ -106,6 +108,8 @@ static bool expand_shape(weft_call *c)
     if (a->axis > 0 && a->whole.batch && x->batch)                /* rows lie as the input's */
         a->whole.layout = x->layout, a->whole.place = x->place, a->whole.size[0] = x->size[0];
     c->y[0]->f = a->whole;
+    if (a->axis == 0)
+        weft__rows_moved(c);
     weft__form want = weft__less(a);
     return weft__same(&want, x) || weft_op_refuse(c, "one row for each run is expected");
 }

@@ -1,4 +1,4 @@
-/* shape.c - the same numbers in other shapes: reshape, transpose, concat, stack, slice, plain and ragged. */
+/* shape.c - the same numbers in other shapes: reshape, transpose, concat, stack, slice. */
 #include "autograd/autograd.h"
 
 /* ---- reshape: a view ---- */
@@ -43,14 +43,6 @@ weft_tensor *weft_reshape(weft_tensor *x, int rank, const int64_t *shape)
     return weft__view(x, &f);
 }
 
-weft_tensor *weft_plain(weft_tensor *x)
-{
-    if (!x || weft__wrong(x->w, x))
-        return weft__failed(x, WEFT_EARG, "plain", "a tensor is expected");
-    weft__form f = weft__plain(x->f.type, x->f.rank, x->f.size);
-    return weft__view(x, &f);
-}
-
 static const weft_op op_detach = {
     .name = "detach", .layout = WEFT_ROWS, .no_gradient = true, .shape = weft__form_shape
 };
@@ -58,21 +50,6 @@ weft_tensor *weft_detach(weft_tensor *x)
 {
     weft__form f = x ? x->f : (weft__form){ 0 };
     return APPLY_WITH(&op_detach, f, x);
-}
-
-weft_tensor *weft_ragged_like(weft_tensor *x, weft_tensor *like)
-{
-    char text[128];
-    if (!x || weft__wrong(x->w, x) || weft__wrong(x->w, like))
-        return weft__failed_of(LIST(x, like), WEFT_EARG, "ragged_like",
-                               "two tensors of the step are expected");
-    if (x->f.batch || !like->f.batch || x->f.rank < 1 || x->f.size[0] != like->f.size[0])
-        return weft__failed(x, WEFT_ESHAPE, "ragged_like",
-                            "a plain tensor with the rows of a ragged one is expected, like is %s",
-                            weft__text(&like->f, text));
-    weft__form f = x->f;
-    f.batch = like->f.batch, f.layout = like->f.layout, f.place = like->f.place;
-    return weft__view(x, &f);
 }
 
 /* ---- transpose: its own inverse ---- */
@@ -88,6 +65,8 @@ static bool transpose_shape(weft_call *c)
                             "axes %d and %d: reals are expected, and the rows of a ragged tensor stay axis 0",
                             s->axis, s->other);
     y->size[s->axis] = c->x[0]->f.size[s->other], y->size[s->other] = c->x[0]->f.size[s->axis];
+    if (s->axis != s->other && (s->axis == 0 || s->other == 0))
+        weft__rows_moved(c);
     return true;
 }
 static void transpose_run(weft_call *c)

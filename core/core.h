@@ -97,6 +97,9 @@ typedef struct weft__node {
     struct weft__kept *packed;                   /* of one of step 0: see autograd/kept.h; NULL: nothing */
     /* the one of step 0 whose numbers these are, as a view; NULL: none */
     const weft_tensor *base;
+    /* a plain tensor whose rows are stored as those of this ragged one, see autograd/row_order.c; NULL: in
+     * the user's order, or unknown */
+    const weft_tensor *order;
 } weft__node;
 struct weft_tensor {
     weft *w; uint64_t step;                      /* step 0: until weft_close */

@@ -101,6 +101,7 @@ static void pointwise(bad *b)
     TWO(weft_index_select);
     TWO(weft_take_along);
     TWO(weft_concat_sequences); TWO(weft_broadcast_to_tokens); TWO(weft_ragged_like);
+    TWO(weft_ragged_rows);
     ONE(weft_to_reals);
     ONE(weft_sum_all);
     ONE(weft_mean_all);
