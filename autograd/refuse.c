@@ -1,6 +1,7 @@
 /* refuse.c - how an operator fails: in the context of its inputs, with their shapes in the text. */
 #include <stdarg.h>
 #include "autograd/autograd.h"
+#include "core/locale.h"
 
 weft *weft__context(weft_tensor *const *x, int64_t n)
 {
@@ -31,7 +32,7 @@ bool weft_op_refuse(const weft_call *c, const char *why)
     char why[300];                                                                    \
     va_list list;                                                                     \
     va_start(list, format);                                                           \
-    vsnprintf(why, sizeof why, format, list);                                         \
+    weft__plain_text(why, sizeof why, format, list);                                         \
     va_end(list)
 
 bool weft__refuse(const weft_call *c, const char *format, ...)

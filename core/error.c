@@ -3,6 +3,7 @@
 #include <stdarg.h>
 #include <string.h>
 #include "core/core.h"
+#include "core/locale.h"
 
 static size_t layer_text(weft *w, char *text, size_t size)
 {
@@ -21,7 +22,7 @@ void weft_fail(weft *w, weft_status status, const char *format, ...)
     size_t at = layer_text(w, w->message, sizeof w->message);
     va_list list;
     va_start(list, format);
-    vsnprintf(w->message + at, sizeof w->message - at, format, list);
+    weft__plain_text(w->message + at, sizeof w->message - at, format, list);
     va_end(list);
     w->status = status;
     if (!w->on_error)

@@ -2,6 +2,7 @@
  * padded as the model reads it. */
 #include <stdarg.h>
 #include "autograd/autograd.h"
+#include "core/locale.h"
 #include "rnn/forecast/forecast.h"
 
 /* ---- making ---- */
@@ -13,7 +14,7 @@ bool weft__model_wants(weft_module *parent, const char *function, bool holds, co
     char why[200];
     va_list list;
     va_start(list, format);
-    vsnprintf(why, sizeof why, format, list);
+    weft__plain_text(why, sizeof why, format, list);
     va_end(list);
     if (w && !holds)
         weft__fail(w, WEFT_EARG, "%s: %s", function, why);

@@ -316,6 +316,20 @@ Test(core, numbers_are_printed_with_a_point_in_every_locale)
     CLEAN(w);
 }
 
+Test(core, messages_have_points_in_a_country_of_commas)
+{
+    weft *w = open_on(WEFT_CPU);
+    comma_begin();
+    weft_dropout(weft_zeros(w, WEFT_SHAPE(2)), 1.5, "d", false);
+    comma_end();
+    FAILS(w, WEFT_EARG, "1.5");
+    comma_begin();
+    weft_clamp(weft_zeros(w, WEFT_SHAPE(2)), 2.5, 1.5);
+    comma_end();
+    FAILS(w, WEFT_EARG, "from 2.5 to 1.5");
+    CLEAN(w);
+}
+
 /* ---- pairs; logsumexp with a mask ---- */
 Test(core, pairs_of_queries_and_keys)
 {
