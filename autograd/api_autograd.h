@@ -35,7 +35,8 @@ WEFT_API weft_tensor *weft_pow(weft_tensor *x, double exponent);
 WEFT_API weft_tensor *weft_scale(weft_tensor *x, double factor);            /* factor x */
 
 /* Two operands, broadcasting as NumPy does. minimum and maximum share the gradient of equal
- * elements evenly. */
+ * elements evenly. All but div also take two tensors of ints and return ints, without a gradient;
+ * a result that an int32 does not hold wraps around, as in PyTorch. */
 WEFT_API weft_tensor *weft_add(weft_tensor *a, weft_tensor *b),
     *weft_sub(weft_tensor *a, weft_tensor *b);
 WEFT_API weft_tensor *weft_mul(weft_tensor *a, weft_tensor *b),
@@ -44,7 +45,7 @@ WEFT_API weft_tensor *weft_minimum(weft_tensor *a, weft_tensor *b),
     *weft_maximum(weft_tensor *a, weft_tensor *b);
 
 /* ---- comparisons ---- */
-/* They give reals 0 and 1, and no gradient. */
+/* Return reals 0 and 1, and no gradient. Both operands are reals, or both are ints. */
 WEFT_API weft_tensor *weft_less(weft_tensor *a, weft_tensor *b),
     *weft_less_equal(weft_tensor *a, weft_tensor *b);
 WEFT_API weft_tensor *weft_greater(weft_tensor *a, weft_tensor *b),
@@ -52,9 +53,10 @@ WEFT_API weft_tensor *weft_greater(weft_tensor *a, weft_tensor *b),
 WEFT_API weft_tensor *weft_equal(weft_tensor *a, weft_tensor *b),
     *weft_not_equal(weft_tensor *a, weft_tensor *b);
 /* a where the condition is not 0, else b; what is not chosen cannot spoil anything, NaN included.
- * All three are reals and broadcast. */
+ * All three broadcast. a and b are both reals, or both ints. */
 WEFT_API weft_tensor *weft_where(weft_tensor *condition, weft_tensor *a, weft_tensor *b);
-/* Ints as reals; no gradient. */
+/* Returns ints as reals; no gradient. A float holds whole numbers up to 2^24: larger ones are rounded,
+ * which WEFT_CHECK=1 reports once. */
 WEFT_API weft_tensor *weft_to_reals(weft_tensor *ints);
 /* Reals as ints, to the nearest, halves to the even one; no gradient. NaN, and what an int32 does
  * not hold, is an error that names its place. */
@@ -71,7 +73,8 @@ WEFT_API weft_tensor *weft_matmul_with(weft_tensor *a, bool ta, weft_tensor *b, 
 /* ---- sums and extremes ---- *
  * Along an axis, which goes away. Axis 0 of a ragged tensor is an error, since it has two readings:
  * weft_pool is within each sequence; weft_sum_all and weft_mean_all, or weft_plain before it, are
- * over all tokens. Nothing to sum is 0, its mean 0. */
+ * over all tokens. Nothing to sum is 0, its mean 0. sum, max and min also take ints: a sum that an
+ * int32 does not hold wraps around. */
 WEFT_API weft_tensor *weft_sum(weft_tensor *x, int axis), *weft_mean(weft_tensor *x, int axis);
 /* The largest and the smallest; NaN is both. The gradient goes to the first of equals. An empty
  * axis is an error. */
@@ -119,10 +122,10 @@ WEFT_API weft_tensor *weft_dropout(weft_tensor *x, double p, const char *name, b
 /* The same numbers in another shape; one extent may be -1. A ragged tensor keeps its rows as
  * axis 0. */
 WEFT_API weft_tensor *weft_reshape(weft_tensor *x, int rank, const int64_t *shape);
-/* Two axes exchanged (copied); not the rows of a ragged tensor. Reals. */
+/* Two axes exchanged (copied); not the rows of a ragged tensor. Reals or ints. */
 WEFT_API weft_tensor *weft_transpose(weft_tensor *x, int axis, int other);
 /* Axis i of the result is axis axes[i] of x; axes [rank of x] holds each once. The rows of a ragged
- * tensor stay axis 0. Reals. */
+ * tensor stay axis 0. Reals or ints. */
 WEFT_API weft_tensor *weft_permute(weft_tensor *x, const int *axes);
 /* n tensors (WEFT_LIST) end to end along an axis, the others equal. Ragged ones along any axis but
  * 0 (weft_concat_sequences is that). Reals or ints. */
@@ -133,10 +136,10 @@ WEFT_API weft_tensor *weft_stack(weft_tensor *const *x, int64_t n, int axis);
 /* from .. to - 1 along an axis; negative ones count from the end. Not the rows of a ragged
  * tensor. Reals or ints. */
 WEFT_API weft_tensor *weft_slice(weft_tensor *x, int axis, int64_t from, int64_t to);
-/* Reversed along an axis; axis 0 of a ragged tensor: each sequence by itself. Reals. */
+/* Reversed along an axis; axis 0 of a ragged tensor: each sequence by itself. Reals or ints. */
 WEFT_API weft_tensor *weft_flip(weft_tensor *x, int axis);
-/* `times` copies end to end along an axis: 1 2 1 2. Reals of rank 1 .. 5, not the rows of a ragged
- * tensor. */
+/* `times` copies end to end along an axis: 1 2 1 2. Rank 1 .. 5, not the rows of a ragged tensor.
+ * Reals or ints. */
 WEFT_API weft_tensor *weft_tile(weft_tensor *x, int axis, int64_t times);
 /* Each element `times` times in a row along an axis: 1 1 2 2. Of the same tensors. */
 WEFT_API weft_tensor *weft_repeat_interleave(weft_tensor *x, int axis, int64_t times);
@@ -217,9 +220,10 @@ WEFT_API weft_tensor *weft_concat_sequences(weft_tensor *a, weft_tensor *b);
  * rest. */
 WEFT_API void weft_split_sequences(weft_tensor *joined, const weft_lengths *first, weft_tensor **a,
                                    weft_tensor **b);
-/* [n, ..] to every token of its sequence, in like's batch and layout. */
+/* [n, ..] to every token of its sequence, in like's batch and layout. Reals or ints. */
 WEFT_API weft_tensor *weft_broadcast_to_tokens(weft_tensor *per_sequence, weft_tensor *like);
-/* From the tokens of each sequence one row [n, ..]; an empty sequence gives 0. */
+/* From the tokens of each sequence one row [n, ..]; an empty sequence gives 0. Ints have all but the
+ * mean. */
 typedef enum {
     WEFT_POOL_SUM,
     WEFT_POOL_MEAN,

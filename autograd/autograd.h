@@ -82,6 +82,8 @@ bool         weft__asked_for(const weft_tensor *x);
 /* nan.c, if w->check: what a call has made, or only moved; and what it has handed to its inputs on the way
  * back */
 void         weft__check_results(weft_call *, bool moves), weft__check_gradients(weft_call *);
+/* prints a line, once, if a real does not hold one of these ints */
+void         weft__check_exact(const weft_tensor *ints);
 /* linear.c: f(x weight^T + bias), bias or NULL; f one of those whose derivative a value tells, or
  * WEFT__UNARIES, none; a weight [G, O, K] with a bias [G, O]: each group of x [.., G, K] by its own.
  * a sigmoid(b) of x = [a, b] */
@@ -121,6 +123,8 @@ bool         weft__broadcast(weft__grid *, const weft__form *const *x, int n, we
 /* transposes of each other; NULL stays NULL */
 weft_tensor *weft__sum_to(weft_tensor *, const weft__form *);
 weft_tensor *weft__spread_to(weft_tensor *, const weft__form *);
+/* y = x's elements, reals or ints, by the steps of a grid that begins at element `first` */
+void         weft__run_spread(weft_call *, const weft__grid *, int64_t first);
 /* elements without the pads that a layout may have */
 int64_t      weft__numbers(const weft__form *);
 /* ragged.c: fail, and say which sequence, if there are not n lengths of 0 .. total each; if x is no plain [n,
@@ -140,6 +144,8 @@ weft__along  weft__along_now(const weft_call *);
 weft__segments weft__segments_of(const weft__along *);
 /* for `describe` where they are a weft__along */
 void         weft__describe_along(const weft_call *, char *text, size_t size);
+/* y = f of the rows of each run, ints; f: add, minimum, maximum */
+void         weft__run_segment_ints(weft_call *, int f);
 /* without the axis; of tokens [sequences, ..] */
 weft__form   weft__less(const weft__along *);
 /* extreme.c */

@@ -4,6 +4,7 @@
  * gradients of results go back to a list of spare buffers. */
 #include <string.h>
 #include "autograd/backward.h"
+#include "core/check.h"
 #include "core/profile.h"
 
 /* ---- what depends on what is expected ---- */
@@ -230,9 +231,12 @@ void weft_backward(weft_tensor *loss)
             backward_of_itself(loss);
         return;
     }
+    if (w->check && !weft__check_enter(w, "backward"))
+        return;
     w->tape->walk++, w->tape->to_parameters = true;
     walk_from(loss, false);
     w->tape->to_parameters = false;
+    weft__check_leave(w);
 }
 
 weft_tensor *weft_grad(weft_tensor *t) { return t && t->node.parameter ? t->node.grad : NULL; }

@@ -60,10 +60,8 @@ static bool transpose_shape(weft_call *c)
     const swap *s = c->attributes;
     weft__form *y = &c->y[0]->f;
     *y = c->x[0]->f;
-    if (!is_real(c, 0) || (y->batch && s->axis != s->other && (s->axis == 0 || s->other == 0)))
-        return weft__refuse(c,
-                            "axes %d and %d: reals are expected, and the rows of a ragged tensor stay axis 0",
-                            s->axis, s->other);
+    if (y->batch && s->axis != s->other && (s->axis == 0 || s->other == 0))
+        return weft__refuse(c, "axes %d and %d: the rows of a ragged tensor stay axis 0", s->axis, s->other);
     y->size[s->axis] = c->x[0]->f.size[s->other], y->size[s->other] = c->x[0]->f.size[s->axis];
     if (s->axis != s->other && (s->axis == 0 || s->other == 0))
         weft__rows_moved(c);
@@ -79,7 +77,7 @@ static void transpose_run(weft_call *c)
         g.step[0][i == s->axis ? s->other : i == s->other ? s->axis : i] = step;
     for (int i = 0; i < y->rank; i++)
         g.size[i] = y->size[i];
-    RUN(c, spread, &g, X(c, 0), Y(c, 0), c->add);
+    weft__run_spread(c, &g, 0);
 }
 static weft_tensor *transpose_back(const weft_call *c, weft_tensor *dy, int i)
 {

@@ -199,7 +199,7 @@ void weft_close(weft *w)
 /* ---- steps ---- */
 void weft_clear(weft *w)
 {
-    if (!lives(w) || w->telling)
+    if (!lives(w) || w->telling || (w->check && !weft__check_enter(w, "clear")))
         return;
     if (w->check)
         weft__check_clear(w);
@@ -215,6 +215,7 @@ void weft_clear(weft *w)
         weft__arena_clear(w, all[i]);
     w->batches = NULL, w->links = NULL, w->running = NULL;
     weft__tell(w, WEFT__CLEARED, NULL);
+    weft__check_leave(w);
 }
 
 /* what steps up to now have needed, for smaller ones to come */

@@ -93,6 +93,10 @@ void weft__check_faults(weft *w, const char *what)
     if (!f.is)
         return;
     w->dev.fault = (weft__fault){ 0 };
+    if (f.below == -2)
+        weft__fail(w, WEFT_EARG, "%s: the number at place %lld%s%s is out of its range: a variance below 0, or a "
+                   "binary target outside 0 .. 1", what, (long long)f.row, f.by ? " of an earlier " : "",
+                   f.by ? f.by : "");
     if (f.below < 0)
         weft__fail(w, WEFT_EARG, "%s: the number at place %lld%s%s is none that an int holds; %d .. %d are "
                    "expected", what, (long long)f.row, f.by ? " of an earlier " : "", f.by ? f.by : "",

@@ -197,9 +197,11 @@ typedef weft_tensor *weft_decode_step_fn(weft_decode_rows *rows, void *user);
  * puts to the memory of their own sequence. A view. */
 WEFT_API weft_tensor *weft_decode_ragged(const weft_decode_rows *rows, weft_tensor *x);
 typedef struct {
-    /* the tokens that start and finish a sequence; left out they are token 0; begin -1: its prompt
-     * starts it; end -1: only the limit finishes it */
+    /* The tokens that start and finish a sequence. begin -1: its prompt starts it. end -1: only the
+     * limit finishes it. Both 0 is an error, since both may have been left out: if token 0 is meant
+     * set has_begin or has_end. */
     int32_t  begin, end;
+    bool     has_begin, has_end;
     int64_t  limit;             /* tokens at most, 1 or more, end and prompt not counted */
     int      beams;       /* more than 1: beam search, hypotheses kept for each sequence; 0 is 1 */
     /* beams: score / length^penalty, end counted (Wu et al. 2016 without the constant); 0: none */

@@ -38,7 +38,8 @@ static void tensors(bad *b)
         TRY(weft_reals, both[i], NULL, SHAPE);   TRY(weft_ints, both[i], NULL, SHAPE);
         TRY(weft_zeros, both[i], SHAPE);         TRY(weft_full, both[i], b->r, SHAPE);
         TRY(weft_randn, both[i], SHAPE);        TRY(weft_rand, both[i], b->r, b->r, SHAPE);
-        TRY(weft_scalar, both[i], b->r);         TRY(weft_arange, both[i], b->n);
+        TRY(weft_scalar, both[i], b->r);         TRY(weft_arange, both[i], 0, b->n, 1);
+        TRY(weft_arange, both[i], b->n, b->n, b->i);
         TRY(weft_zeros, both[i], 3, NULL);       TRY(weft_length_mask, both[i], b->l, b->n, (weft_align)b->i);
         TRY(weft_ragged, both[i], NULL, b->n, b->l);
         TRY(weft_ragged_ints, both[i], NULL, b->l);

@@ -85,7 +85,7 @@ Test(messages, counts_of_sequences)
     weft_pairs(of(w, 3, three), of(w, 2, one_two), NULL, NULL);
     FAILS(w, WEFT_ESHAPE, "pairs: 3 and 2 sequences");
     weft_broadcast_to_tokens(weft_zeros(w, WEFT_SHAPE(2, 5)), of(w, 3, three));
-    FAILS(w, WEFT_ESHAPE, "broadcast_to_tokens: [2, 5]: plain reals with one row for each of 3 sequences");
+    FAILS(w, WEFT_ESHAPE, "broadcast_to_tokens: [2, 5]: a plain tensor with one row for each of 3 sequences");
     weft_split_sequences(of(w, 3, three), &(weft_lengths){ .n = 2, .len = one_two }, NULL, NULL);
     FAILS(w, WEFT_EARG, "split_sequences: [3, 2] concat: 2 lengths");
     CLEAN(w);
