@@ -116,6 +116,7 @@ static void settle_in(weft *w, const weft_opts *o)
     if (!w->dev.pool)
         weft__fail(w, WEFT_ENOMEM, "open: no memory for a pool of %d threads", threads);
     weft__log_open(w, w->dev.log, why);
+    weft__check_environment();
     if (check)
         weft__check_open(w);
 }

@@ -12,4 +12,6 @@ void weft__log_open(weft *, int level, const char *but);
 void weft__log_close(weft *);
 /* Prints "weft: ", a text as printf has it, and a line's end to stderr, with decimal points. */
 void weft__warn(const char *format, ...) __attribute__((format(printf, 1, 2)));
+/* environment.c: warns, once in a process, of each variable WEFT_.. that is not known. */
+void weft__check_environment(void);
 #endif
