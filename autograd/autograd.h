@@ -47,6 +47,8 @@ bool         weft__as_it_was(const weft__entry *);
 /* backward_check.c: whether weft_backward may begin at t; whether what is to be trained has led to it
  * (after the walk's scan). Else the context fails */
 bool         weft__is_loss(weft_tensor *t);
+/* for messages about a tensor that no entry of the tape has made */
+const char  *weft__why_not_on_tape(const weft_tensor *t);
 bool         weft__reaches_parameters(const weft_tensor *loss);
 /* host.c: around a raw function of the call; false and a sticky error if there is no memory. What it sees of
  * a tensor, and of a gradient of that form: NULL and a sticky error where it may not look */

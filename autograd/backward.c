@@ -194,7 +194,7 @@ static bool check_output(weft *w, weft_tensor *of, const char *function)
     if (wrong)
         weft__fail(w, WEFT_EARG, "%s: the tensor %s", function, wrong);
     else if (of->f.type != WEFT_REAL)
-        weft__fail(w, WEFT_EARG, "%s: reals are expected, not ints", function);
+        weft__fail(w, WEFT_EARG, "%s: reals are expected, not ints, which have no gradient", function);
     if (!w->status && weft__tape_of(w))
         w->running = function;
     return !w->status;
@@ -251,7 +251,8 @@ static bool check_gradients_of(weft *w, weft_tensor *of, weft_tensor *const *by,
         there |= by[i] == of;
     }
     if (fine && !there)
-        weft__fail(w, WEFT_EARG, "gradients: the first tensor is not the result of an operator on the tape");
+        weft__fail(w, WEFT_EARG, "gradients: the first tensor is not the result of an operator on the tape: %s",
+                   weft__why_not_on_tape(of));
     return fine && there;
 }
 

@@ -168,6 +168,9 @@ static const weft_call *apply_call(weft *w, const weft_op *op, const weft__input
             w->tape->deferred = c, w->tape->run = run_call;
         else if (run_call(c) && w->recording)
             record(w, c);
+        else if (!w->recording)
+            for (int k = 0; k < c->m; k++)
+                c->y[k]->node.unrecorded = true;
     }
     if (w->status)
         return inert(w);

@@ -214,7 +214,7 @@ void weft_clear(weft *w)
     /* under WEFT_CHECK headers are never used again */
     for (size_t i = w->check ? 1 : 0; i < sizeof all / sizeof *all; i++)
         weft__arena_clear(w, all[i]);
-    w->batches = NULL, w->links = NULL, w->running = NULL;
+    w->batches = NULL, w->links = NULL, w->running = NULL, w->missing[0] = 0;
     weft__tell(w, WEFT__CLEARED, NULL);
     weft__check_leave(w);
 }

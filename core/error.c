@@ -74,7 +74,7 @@ const char *weft_status_name(weft_status status)
 const char *weft__wrong(const weft *w, const weft_tensor *x)
 {
     if (!x)
-        return "is NULL";
+        return w && w->missing[0] ? w->missing : "is NULL";
     if (weft__is_no_context(x->w))
         return x->w == weft__no_memory() ? "is of a context that could not be opened" :
                                            "is what a function given NULL returned";
@@ -82,7 +82,9 @@ const char *weft__wrong(const weft *w, const weft_tensor *x)
         return "is of another context";
     if (x == &w->nil)
         return "is what a failed operator returned";
-    return x->step && x->step != w->step ? "is of a step that has ended" : NULL;
+    return x->step && x->step != w->step ? "is of a step that has ended (weft_clear ends all tensors of a step; "
+                                           "weft_assign to a buffer carries one over)" :
+                                           NULL;
 }
 
 void weft__check_faults(weft *w, const char *what)

@@ -60,18 +60,31 @@ weft_tensor *weft__header(weft *w, const weft__form *f)
     return t;
 }
 
-bool weft__possible(weft *w, const weft__form *f)
+/* Whether some extents multiply to more elements than memory can hold; 0 hides no such product. */
+static bool is_too_large(const weft__form *f)
 {
     int64_t n = 1;
     for (int i = 0; i < f->rank; i++)
-        if (f->size[i] < 0 || __builtin_mul_overflow(n, f->size[i] ? f->size[i] : 1, &n) ||
-            n > INT64_MAX / 16) {
-            weft__fail(w, WEFT_ESHAPE,
-                       "%s: extent %lld on axis %d; 0 or more, and not too many in all, are expected",
-                       w->running ? w->running : "tensor", (long long)f->size[i], i);
+        if (__builtin_mul_overflow(n, f->size[i] ? f->size[i] : 1, &n) || n > INT64_MAX / 16)
+            return true;
+    return false;
+}
+
+bool weft__possible(weft *w, const weft__form *f)
+{
+    const char *function = w->running ? w->running : "tensor";
+    char text[128];
+    for (int i = 0; i < f->rank; i++)
+        if (f->size[i] < 0) {
+            weft__fail(w, WEFT_ESHAPE, "%s: extent %lld on axis %d; 0 or more is expected", function,
+                       (long long)f->size[i], i);
             return false;
         }
-    return true;
+    if (!is_too_large(f))
+        return true;
+    weft__fail(w, WEFT_ESHAPE, "%s: %s: the product of its extents is too large; fewer than 2^59 elements are "
+               "expected", function, weft__text(f, text));
+    return false;
 }
 
 static weft_tensor *new_tensor(weft *w, const weft__form *f)

@@ -1,5 +1,6 @@
 /* find.c - the parameters and buffers below a module: by number, by path, and how many they are. */
 #include <fnmatch.h>
+#include <stdio.h>
 #include <string.h>
 #include "autograd/autograd.h"
 #include "nn/nn.h"
@@ -54,6 +55,10 @@ weft_tensor *weft_find_parameter(const weft_module *m, const char *path)
     for (weft__parameter *p = m->root->first; p; p = p->later)
         if (weft__below(p->module, m) && !strcmp(p->path + strlen(m->path) + 1, path))
             return p->tied ? &p->tied->value : &p->value;
+    if (!weft__is_no_context(m->w))              /* for the operator that gets this NULL */
+        snprintf(m->w->missing, sizeof m->w->missing,
+                 "is NULL (weft_find_parameter found no \"%.80s\" below %.80s; weft_print_module lists all)", path,
+                 m->path);
     return NULL;
 }
 

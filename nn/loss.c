@@ -41,7 +41,7 @@ static bool operand_is_usable(const char *name, weft *w, const weft_tensor *y, c
     if (wrong)
         weft__fail(w, WEFT_EARG, "%s: %s %s", name, what, wrong);
     else if (y->f.type != WEFT_REAL)
-        weft__fail(w, WEFT_ESHAPE, "%s: %s is of ints, reals are expected", name, what);
+        weft__fail(w, WEFT_ESHAPE, "%s: %s is of ints, reals are expected (weft_to_reals)", name, what);
     return !w->status;
 }
 

@@ -55,7 +55,7 @@ static bool shapes(weft_call *c, const weft_tensor *classes)      /* of class_we
     char text[128];
     want.type = WEFT_REAL;
     if (classes->f.type != WEFT_I32)
-        return weft_op_refuse(c, "classes are ints; reals were given");
+        return weft_op_refuse(c, "classes are ints; reals were given (weft_to_ints)");
     if (m->classes == 0 && weft__elements(&classes->f))
         return weft_op_refuse(
             c, "there are rows, but no classes to choose from: a last extent of 1 or more is expected");

@@ -73,8 +73,9 @@ static bool side_fits(const weft__model *m, const char *side, const weft_tensor 
     else if (x->f.type != WEFT_REAL || x->f.rank != (x->f.batch ? 2 : 3) ||
              x->f.size[x->f.rank - 1] != features || (!x->f.batch && x->f.size[1] >= INT32_MAX))
         weft__fail(w, WEFT_ESHAPE,
-                   "%s: the %s is %s; ragged [N, %lld] or plain [n, T, %lld] of reals is expected", m->name,
-                   side, weft__text(&x->f, text), (long long)features, (long long)features);
+                   "%s: the %s is %s; ragged [N, %lld] or plain [n, T, %lld] of reals is expected%s", m->name,
+                   side, weft__text(&x->f, text), (long long)features, (long long)features,
+                   weft__of_ids(&x->f));
     else if (l && x->f.batch)
         weft__fail(w, WEFT_EARG, "%s: the %s is ragged and has its lengths; others were given", m->name,
                    side);

@@ -103,7 +103,10 @@ Test(core, bad_shapes)
     weft_zeros(w, WEFT_SHAPE(2, -1));
     FAILS(w, WEFT_ESHAPE, "extent -1 on axis 1");
     weft_zeros(w, WEFT_SHAPE((int64_t)1 << 40, (int64_t)1 << 40));
-    FAILS(w, WEFT_ESHAPE, "extent");
+    FAILS(w, WEFT_ESHAPE, "zeros: [1099511627776, 1099511627776]: the product of its extents is too large");
+    weft_zeros(w, WEFT_SHAPE(1 << 20, 1 << 20, 1 << 20));
+    FAILS(w, WEFT_ESHAPE, "zeros: [1048576, 1048576, 1048576]: the product of its extents is too large; fewer "
+                          "than 2^59 elements are expected");
     weft_ragged_ints(w, (int32_t[]){ 1 }, &(weft_lengths){ .n = 2, .len = (int32_t[]){ 1, -1 } });
     FAILS(w, WEFT_EARG, "sequence 1 has length -1");
     weft_ragged(w, NULL, 2, &(weft_lengths){ .n = 1, .len = (int32_t[]){ 3 } });
@@ -181,11 +184,11 @@ Test(core, too_many_elements_are_no_number)
     weft_tile(weft_zeros(w, WEFT_SHAPE(2)), 0, INT64_MAX);
     FAILS(w, WEFT_ESHAPE, "tile: [2]");
     weft_tile(weft_zeros(w, WEFT_SHAPE(2)), 0, huge / 4);
-    FAILS(w, WEFT_ESHAPE, "not too many in all");
+    FAILS(w, WEFT_ESHAPE, "the product of its extents is too large");
     weft_reshape(weft_zeros(w, WEFT_SHAPE(0)), 3, (int64_t[]){ huge, huge, 6 });
     FAILS(w, WEFT_ESHAPE, "reshape: [0]: its 0 elements do not make");
     weft_one_hot(weft_arange(w, 0, 8, 1), huge);
-    FAILS(w, WEFT_ESHAPE, "one_hot: extent");
+    FAILS(w, WEFT_ESHAPE, "one_hot: [8, 4611686018427387904]: the product of its extents is too large");
     weft_state_select((weft_state){ weft_zeros(w, WEFT_SHAPE(2, 1, 3)), NULL }, &(int32_t){ 0 }, huge / 4);
     FAILS(w, WEFT_EARG, "state_select: 1152921504606846976 parents");
     CLEAN(w);
