@@ -55,8 +55,8 @@ WEFT_API weft_tensor *weft_equal(weft_tensor *a, weft_tensor *b),
 /* a where the condition is not 0, else b; what is not chosen cannot spoil anything, NaN included.
  * All three broadcast. a and b are both reals, or both ints. */
 WEFT_API weft_tensor *weft_where(weft_tensor *condition, weft_tensor *a, weft_tensor *b);
-/* Returns ints as reals; no gradient. A float holds whole numbers up to 2^24: larger ones are rounded,
- * which WEFT_CHECK=1 reports once. */
+/* Returns ints as reals; no gradient. A float holds whole numbers up to 2^24: larger ones are
+ * rounded, which WEFT_CHECK=1 reports once. */
 WEFT_API weft_tensor *weft_to_reals(weft_tensor *ints);
 /* Reals as ints, to the nearest, halves to the even one; no gradient. NaN, and what an int32 does
  * not hold, is an error that names its place. */
@@ -204,15 +204,15 @@ WEFT_API weft_tensor *weft_to_rows(weft_tensor *ragged, const weft_placement *pl
 /* Its rows as a plain tensor [N, ..], in the order of its layout, no longer a batch's; the pads of
  * layout `rows`, 0, are among them. */
 WEFT_API weft_tensor *weft_plain(weft_tensor *ragged);
-/* Returns plain rows [N, ..] that are stored in like's order as a ragged tensor of its batch, without
- * a copy: rows that weft_plain returned for that layout, or an operator computed from them.
+/* Returns plain rows [N, ..] that are stored in like's order as a ragged tensor of its batch,
+ * without a copy: rows that weft_plain returned for that layout, or an operator computed from them.
  * Errors: rows in another order. Unless the rows come from weft_plain they count as stored in the
  * user's order, which is that of layout concat; a packed `like` refuses them. */
 WEFT_API weft_tensor *weft_ragged_like(weft_tensor *plain, weft_tensor *like);
 /* Returns plain rows [tokens, ..] that come in the user's order, sequence by sequence, as a ragged
- * tensor of like's batch in like's layout. Use it for one row per token that another layer made, such
- * as a vector of the characters of each word. Reals or ints.
- * Errors: not one row for each token; rows that weft_plain returned for another layout. */
+ * tensor of like's batch in like's layout. Use it for one row per token that another layer made,
+ * such as a vector of the characters of each word. Reals or ints. Errors: not one row for each
+ * token; rows that weft_plain returned for another layout. */
 WEFT_API weft_tensor *weft_ragged_rows(weft_tensor *plain, weft_tensor *like);
 /* Per sequence b after a; both have the same number of sequences, ids are a's. */
 WEFT_API weft_tensor *weft_concat_sequences(weft_tensor *a, weft_tensor *b);
@@ -222,8 +222,8 @@ WEFT_API void weft_split_sequences(weft_tensor *joined, const weft_lengths *firs
                                    weft_tensor **b);
 /* [n, ..] to every token of its sequence, in like's batch and layout. Reals or ints. */
 WEFT_API weft_tensor *weft_broadcast_to_tokens(weft_tensor *per_sequence, weft_tensor *like);
-/* From the tokens of each sequence one row [n, ..]; an empty sequence gives 0. Ints have all but the
- * mean. */
+/* From the tokens of each sequence one row [n, ..]; an empty sequence gives 0. Ints have all but
+ * the mean. */
 typedef enum {
     WEFT_POOL_SUM,
     WEFT_POOL_MEAN,

@@ -251,7 +251,8 @@ static bool check_gradients_of(weft *w, weft_tensor *of, weft_tensor *const *by,
         there |= by[i] == of;
     }
     if (fine && !there)
-        weft__fail(w, WEFT_EARG, "gradients: the first tensor is not the result of an operator on the tape: %s",
+        weft__fail(w, WEFT_EARG,
+                   "gradients: the first tensor is not the result of an operator on the tape: %s",
                    weft__why_not_on_tape(of));
     return fine && there;
 }

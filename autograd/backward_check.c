@@ -4,8 +4,9 @@
 
 const char *weft__why_not_on_tape(const weft_tensor *t)
 {
-    return t->node.unrecorded ? "it was computed while the tape was off (WEFT_NO_GRAD, weft_set_grad_enabled)" :
-                                "it is a constant";
+    return t->node.unrecorded ?
+               "it was computed while the tape was off (WEFT_NO_GRAD, weft_set_grad_enabled)" :
+               "it is a constant";
 }
 
 bool weft__is_loss(weft_tensor *t)

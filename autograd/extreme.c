@@ -179,7 +179,8 @@ static bool topk_shape(weft_call *c)
     *f = c->x[0]->f;
     int64_t n = f->size[t->along.axis];
     if (!is_real(c, 0) || t->k < 0 || t->k > n || count(c->x[0]) > INT32_MAX)
-        return weft__refuse(c, "the %lld largest along axis %d; reals (weft_to_reals), 0 .. %lld of them, of %d "
+        return weft__refuse(c,
+                            "the %lld largest along axis %d; reals (weft_to_reals), 0 .. %lld of them, of %d "
                             "elements at most, are expected",
                             (long long)t->k, t->along.axis, (long long)n, INT32_MAX);
     c->y[0]->f = *f;

@@ -155,9 +155,9 @@ void weft__check_exact(const weft_tensor *ints)
     for (int64_t i = 0, n = count(ints); x && i < n && !c->told_inexact; i++)
         if ((double)(real)x[i] != (double)x[i]) {
             c->told_inexact = true;
-            weft__warn("WEFT_CHECK: to_reals: %s: %d at %s becomes %.0f: a float holds whole numbers up to %d "
-                       "only; keep ids as ints, which add, equal, where and others take",
-                       weft__text(&ints->f, shape), (int)x[i], place(ints, i, where), (double)(real)x[i],
-                       1 << 24);
+            weft__warn(
+                "WEFT_CHECK: to_reals: %s: %d at %s becomes %.0f: a float holds whole numbers up to %d "
+                "only; keep ids as ints, which add, equal, where and others take",
+                weft__text(&ints->f, shape), (int)x[i], place(ints, i, where), (double)(real)x[i], 1 << 24);
         }
 }

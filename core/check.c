@@ -103,9 +103,10 @@ void weft__check_stepped(weft *w, const void *optimiser)
     for (int i = 0; i < c->steps; i++)
         if (c->stepped[i] == optimiser && !c->told_clear) {
             c->told_clear = true;
-            weft__warn("WEFT_CHECK: optim_step: the second time since weft_clear: %lld tensors and %.1f MB of "
-                       "steps before are still held",
-                       (long long)c->n, (double)(w->host_bytes + w->device_bytes) * 1e-6);
+            weft__warn(
+                "WEFT_CHECK: optim_step: the second time since weft_clear: %lld tensors and %.1f MB of "
+                "steps before are still held",
+                (long long)c->n, (double)(w->host_bytes + w->device_bytes) * 1e-6);
         }
     if (c->steps < WEFT__STEPPED)
         c->stepped[c->steps++] = optimiser;
@@ -120,9 +121,10 @@ void weft__check_given(weft *w, bool given, bool step, const char *function)
         return;
     *told = true;
     if (step)
-        weft__warn("WEFT_CHECK: %s: it changes nothing: since the last step or weft_zero_grad no weft_backward "
-                   "has reached a parameter that is not frozen; call weft_backward before it",
-                   function);
+        weft__warn(
+            "WEFT_CHECK: %s: it changes nothing: since the last step or weft_zero_grad no weft_backward "
+            "has reached a parameter that is not frozen; call weft_backward before it",
+            function);
     else
         weft__warn("WEFT_CHECK: %s: all gradients are zero: since the last step or weft_zero_grad no "
                    "weft_backward has reached a parameter; call it between weft_backward and weft_optim_step",
@@ -146,9 +148,10 @@ bool weft__check_enter(weft *w, const char *function)
         return true;
     }
     if (!atomic_exchange(&c->told_thread, true))
-        weft__warn("WEFT_CHECK: %s: another thread is at work in this context; one thread at a time may use a "
-                   "context, and each thread may have its own",
-                   function);
+        weft__warn(
+            "WEFT_CHECK: %s: another thread is at work in this context; one thread at a time may use a "
+            "context, and each thread may have its own",
+            function);
     weft__fail(w, WEFT_EARG, "%s: another thread is at work in this context (WEFT_CHECK)", function);
     return false;
 }

@@ -15,10 +15,13 @@ enum { NAME = 64, TOLD = 16, PREFIX = 5 };
 static const char *const known[] = { "DEVICE", "THREADS", "ISA", "GEMM", "LOG", "CHECK", "BACKEND_PATH",
                                      "PARALLEL", "PARALLEL_TIMEOUT", "PARALLEL_OVERLAP", "NCCL", "SYNC",
                                      "RECUR", "CACHE", NULL };
-/* those of the tree's own tests and tools, which run programs of the library; EMU_ and PAIRS: what begins so */
-static const char *const of_tests[] = { "TESTS", "TABLES", "PYTHON", "GOLDEN", "UPDATE_GOLDEN", "SMALL", "SOAK",
-                                        "LIMIT", "LANES", "REQUIRE", "AGAIN", "MANAGED", "FUZZ", "KILLS",
-                                        "SLOW_OF", "SLOW_RATE", "PC", "NO_TIDY", "DEPS_LOCKED", "REF", NULL };
+/* those of the tree's own tests and tools, which run programs of the library; EMU_ and PAIRS: what begins
+ * so */
+static const char *const of_tests[] = { "TESTS",     "TABLES",  "PYTHON",  "GOLDEN",      "UPDATE_GOLDEN",
+                                        "SMALL",     "SOAK",    "LIMIT",   "LANES",       "REQUIRE",
+                                        "AGAIN",     "MANAGED", "FUZZ",    "KILLS",       "SLOW_OF",
+                                        "SLOW_RATE", "PC",      "NO_TIDY", "DEPS_LOCKED", "REF",
+                                        NULL };
 
 static const char *known_name(int i, const void *of)
 {
@@ -35,7 +38,8 @@ static bool is_in(const char *const *names, const char *name)
 
 static bool is_known(const char *name)
 {
-    return is_in(known, name) || is_in(of_tests, name) || !strncmp(name, "EMU_", 4) || !strncmp(name, "PAIRS", 5);
+    return is_in(known, name) || is_in(of_tests, name) || !strncmp(name, "EMU_", 4) ||
+           !strncmp(name, "PAIRS", 5);
 }
 
 /* Whether no context of this process has told it. */
@@ -69,7 +73,8 @@ void weft__check_environment(void)
         if (is_known(name) || !is_new(name))
             continue;
         const char *near = weft__nearest(name, known_name, NULL);
-        weft__warn("there is no variable WEFT_%s%s%s%s (docs/conventions.md lists all; WEFT_LOG=0 silences this)",
-                   name, near ? "; WEFT_" : "", near ? near : "", near ? " is near" : "");
+        weft__warn(
+            "there is no variable WEFT_%s%s%s%s (docs/conventions.md lists all; WEFT_LOG=0 silences this)",
+            name, near ? "; WEFT_" : "", near ? near : "", near ? " is near" : "");
     }
 }

@@ -82,9 +82,10 @@ const char *weft__wrong(const weft *w, const weft_tensor *x)
         return "is of another context";
     if (x == &w->nil)
         return "is what a failed operator returned";
-    return x->step && x->step != w->step ? "is of a step that has ended (weft_clear ends all tensors of a step; "
-                                           "weft_assign to a buffer carries one over)" :
-                                           NULL;
+    return x->step && x->step != w->step ?
+               "is of a step that has ended (weft_clear ends all tensors of a step; "
+               "weft_assign to a buffer carries one over)" :
+               NULL;
 }
 
 void weft__check_faults(weft *w, const char *what)
@@ -96,9 +97,10 @@ void weft__check_faults(weft *w, const char *what)
         return;
     w->dev.fault = (weft__fault){ 0 };
     if (f.below == -2)
-        weft__fail(w, WEFT_EARG, "%s: the number at place %lld%s%s is out of its range: a variance below 0, or a "
-                   "binary target outside 0 .. 1", what, (long long)f.row, f.by ? " of an earlier " : "",
-                   f.by ? f.by : "");
+        weft__fail(w, WEFT_EARG,
+                   "%s: the number at place %lld%s%s is out of its range: a variance below 0, or a "
+                   "binary target outside 0 .. 1",
+                   what, (long long)f.row, f.by ? " of an earlier " : "", f.by ? f.by : "");
     if (f.below < 0)
         weft__fail(w, WEFT_EARG, "%s: the number at place %lld%s%s is none that an int holds; %d .. %d are "
                    "expected", what, (long long)f.row, f.by ? " of an earlier " : "", f.by ? f.by : "",

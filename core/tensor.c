@@ -82,8 +82,10 @@ bool weft__possible(weft *w, const weft__form *f)
         }
     if (!is_too_large(f))
         return true;
-    weft__fail(w, WEFT_ESHAPE, "%s: %s: the product of its extents is too large; fewer than 2^59 elements are "
-               "expected", function, weft__text(f, text));
+    weft__fail(w, WEFT_ESHAPE,
+               "%s: %s: the product of its extents is too large; fewer than 2^59 elements are "
+               "expected",
+               function, weft__text(f, text));
     return false;
 }
 

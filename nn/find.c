@@ -57,8 +57,8 @@ weft_tensor *weft_find_parameter(const weft_module *m, const char *path)
             return p->tied ? &p->tied->value : &p->value;
     if (!weft__is_no_context(m->w))              /* for the operator that gets this NULL */
         snprintf(m->w->missing, sizeof m->w->missing,
-                 "is NULL (weft_find_parameter found no \"%.80s\" below %.80s; weft_print_module lists all)", path,
-                 m->path);
+                 "is NULL (weft_find_parameter found no \"%.80s\" below %.80s; weft_print_module lists all)",
+                 path, m->path);
     return NULL;
 }
 

@@ -123,8 +123,8 @@ static bool is_in_range(const char *name, const weft_tensor *x, const char *what
                  rows->position.host[row]);
     }
     w->dev.fault = (weft__fault){ 0 };
-    weft__fail(w, WEFT_EARG, "%s: %s: element %lld%s is %g; %g .. %g is expected", name, what, (long long)at, place,
-               (double)x->data[at], (double)low, (double)high);
+    weft__fail(w, WEFT_EARG, "%s: %s: element %lld%s is %g; %g .. %g is expected", name, what, (long long)at,
+               place, (double)x->data[at], (double)low, (double)high);
     return false;
 }
 

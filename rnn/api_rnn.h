@@ -201,7 +201,6 @@ typedef struct {
      * limit finishes it. Both 0 is an error, since both may have been left out: if token 0 is meant
      * set has_begin or has_end. */
     int32_t  begin, end;
-    bool     has_begin, has_end;
     int64_t  limit;             /* tokens at most, 1 or more, end and prompt not counted */
     int      beams;       /* more than 1: beam search, hypotheses kept for each sequence; 0 is 1 */
     /* beams: score / length^penalty, end counted (Wu et al. 2016 without the constant); 0: none */
@@ -218,6 +217,7 @@ typedef struct {
     /* the step gives log probabilities, 0 or less, that are added up as they are (of several
      * models together, say), instead of logits */
     bool     log_probabilities;
+    bool     has_begin, has_end;                 /* token 0 is meant by begin, by end */
 } weft_decode_opts;
 /* tokens [n, best, limit] without end, len and score [n, best]; of each sequence the best one
  * first. score: log probability by the model, end included (what the limit has cut has none). Of a

@@ -219,8 +219,9 @@ weft_loader *weft_plan_loader_new(weft *w, const char *name, int64_t n, const in
     const weft_plan_opts o = opts ? *opts : (weft_plan_opts){ 0 };
     if (!planner || !planner->name || !planner->plan || o.edges < 0 || o.edges > INT32_MAX ||
         (o.edges && (!o.bounds || !o.sizes)))
-        return weft__fail(w, WEFT_EARG, "loader \"%s\": a planner, and lists as long as said, are expected%s%s",
-                          name, planner ? "" : "; the planner is NULL, ", planner ? "" : weft__planner_missed()),
+        return weft__fail(w, WEFT_EARG,
+                          "loader \"%s\": a planner, and lists as long as said, are expected%s%s", name,
+                          planner ? "" : "; the planner is NULL, ", planner ? "" : weft__planner_missed()),
                &none;
     return loader_new(w, name, n, len, planner, &o, mix_plan_opts(n, planner, &o));
 }

@@ -17,7 +17,8 @@ static void are_ints(const char *name, weft_tensor *t, const int32_t *want, int6
 {
     int32_t got[4 * ALL];
     OK(weft_context_of(t));
-    cr_assert(weft_dtype_of(t) == WEFT_I32 && (weft_numel(t) == n || weft_layout_of(t) == WEFT_ROWS), "%s", name);
+    cr_assert(weft_dtype_of(t) == WEFT_I32 && (weft_numel(t) == n || weft_layout_of(t) == WEFT_ROWS), "%s",
+              name);
     weft_read_sequences(t, got, (size_t)n * sizeof *got);
     for (int64_t i = 0; i < n; i++)
         cr_assert(got[i] == want[i], "%s: %d at %lld, expected %d", name, got[i], (long long)i, want[i]);
@@ -132,7 +133,8 @@ static weft_tensor *batch(weft *w, int layout)
     if (layout == 1)
         return weft_to_layout(r, WEFT_PACKED);
     if (layout == 2)
-        return weft_to_rows(r, &(weft_placement){ 2, 4, (int32_t[]){ 0, 0, 1, 0 }, (int32_t[]){ 0, 3, 0, 2 } });
+        return weft_to_rows(r,
+                            &(weft_placement){ 2, 4, (int32_t[]){ 0, 0, 1, 0 }, (int32_t[]){ 0, 3, 0, 2 } });
     return r;
 }
 
@@ -163,8 +165,8 @@ Test(ints, what_they_are_not_for_names_the_way_out)
                                                      weft_mean_all };
     for (int i = 0; i < COUNT(unary); i++) {
         unary[i](weft_ints(w, NULL, WEFT_SHAPE(2, 2)));
-        cr_assert(!weft_ok(w) && strstr(weft_error_message(w), "reals are expected (weft_to_reals)"), "%d: %s", i,
-                  weft_error_message(w));
+        cr_assert(!weft_ok(w) && strstr(weft_error_message(w), "reals are expected (weft_to_reals)"),
+                  "%d: %s", i, weft_error_message(w));
         weft_recover(w);
     }
     weft_div(weft_ints(w, NULL, WEFT_SHAPE(2)), weft_ints(w, NULL, WEFT_SHAPE(2)));
@@ -200,7 +202,8 @@ Test(ints, arange)
     }
     weft *w = open_on(WEFT_CPU);
     weft_arange(w, 0, 5, 0);
-    FAILS(w, WEFT_EARG, "arange: from 0 to 5 in steps of 0; a step that is not 0 and leads there is expected");
+    FAILS(w, WEFT_EARG,
+          "arange: from 0 to 5 in steps of 0; a step that is not 0 and leads there is expected");
     weft_arange(w, 0, 5, -1);
     FAILS(w, WEFT_EARG, "arange: from 0 to 5 in steps of -1; a step that is not 0 and leads there");
     weft_arange(w, 0, 3000000000, 1500000000);

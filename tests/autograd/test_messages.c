@@ -361,8 +361,9 @@ Test(messages, a_loss_that_is_not_on_the_tape)
     WEFT_NO_GRAD(w)
         loss = weft_sum_all(p);
     weft_backward(loss);
-    FAILS(w, WEFT_EARG, "backward: the loss is not the result of an operator on the tape: it was computed while "
-                        "the tape was off (WEFT_NO_GRAD, weft_set_grad_enabled)");
+    FAILS(w, WEFT_EARG,
+          "backward: the loss is not the result of an operator on the tape: it was computed while "
+          "the tape was off (WEFT_NO_GRAD, weft_set_grad_enabled)");
     weft_set_grad_enabled(w, false);
     weft_gradients(weft_sum_all(p), &p, 1, &g);
     FAILS(w, WEFT_EARG, "on the tape: it was computed while the tape was off (WEFT_NO_GRAD, ");
@@ -383,8 +384,9 @@ Test(messages, a_state_of_an_ended_step)
     weft_state last = weft_rnn_run(r, of(w, 2, one_two), WEFT_ZERO_STATE).last;
     weft_clear(w);
     weft_rnn_run(r, of(w, 2, one_two), last);
-    FAILS(w, WEFT_EARG, "state h is of a step that has ended (weft_clear ends all tensors of a step; weft_assign to "
-                        "a buffer carries one over)");
+    FAILS(w, WEFT_EARG,
+          "state h is of a step that has ended (weft_clear ends all tensors of a step; weft_assign to "
+          "a buffer carries one over)");
     CLEAN(w);
 }
 
@@ -400,7 +402,8 @@ Test(messages, ints_where_reals_are_expected)
     weft_linear_run(l, weft_ints(w, one_two, WEFT_SHAPE(1, 2)));
     FAILS(w, WEFT_ESHAPE, "is expected (ids: weft_embedding_run; numbers: weft_to_reals)");
     weft_softmax(weft_ints(w, one_two, WEFT_SHAPE(1, 2)), 1, NULL);
-    FAILS(w, WEFT_ESHAPE, "softmax: [1, 2] of ints: reals, and a mask of the same shape, are expected (weft_to_reals)");
+    FAILS(w, WEFT_ESHAPE,
+          "softmax: [1, 2] of ints: reals, and a mask of the same shape, are expected (weft_to_reals)");
     weft_matmul(weft_ints(w, one_two, WEFT_SHAPE(1, 2)), weft_zeros(w, WEFT_SHAPE(2, 2)));
     FAILS(w, WEFT_ESHAPE, "reals of rank 2 or more are expected (weft_to_reals)");
     weft_mse(weft_ints(w, one_two, WEFT_SHAPE(2)), weft_zeros(w, WEFT_SHAPE(2)), NULL);

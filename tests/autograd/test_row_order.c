@@ -35,7 +35,8 @@ Test(row_order, rows_in_the_users_order_are_laid_out_as_like)
             is_laid_out(weft_ragged_rows(given(w), like[i]), like[i]);
         is_laid_out(weft_ragged_like(given(w), like[0]), like[0]);
         int32_t ints[WORDS] = { 5, 4, 3, 2, 1, 0 }, got[WORDS];
-        weft_read_sequences(weft_ragged_rows(weft_ints(w, ints, WEFT_SHAPE(WORDS)), like[1]), got, sizeof got);
+        weft_read_sequences(weft_ragged_rows(weft_ints(w, ints, WEFT_SHAPE(WORDS)), like[1]), got,
+                            sizeof got);
         cr_assert_arr_eq(got, ints, sizeof ints);
     }
 }

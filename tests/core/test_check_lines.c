@@ -91,8 +91,9 @@ Test(check_lines, ids_that_a_float_rounds)
         weft_to_reals(weft_ints(w, ids, WEFT_SHAPE(5)));
         weft_to_reals(weft_ints(w, ids, WEFT_SHAPE(5)));
         const char *said = stop_listening(),
-                   *line = "weft: WEFT_CHECK: to_reals: [5] of ints: 16777217 at [3] becomes 16777216: a float "
-                           "holds whole numbers up to 16777216";
+                   *line =
+                       "weft: WEFT_CHECK: to_reals: [5] of ints: 16777217 at [3] becomes 16777216: a float "
+                       "holds whole numbers up to 16777216";
         cr_assert(sizeof(weft_real) == 8 ? !*said : is_one_line(said, line), "%s", said);
     }
 }
@@ -112,8 +113,8 @@ static void *computes(void *user)
     return NULL;
 }
 
-/* The thread that comes second touches nothing; without WEFT_CHECK both would write the context. ThreadSanitizer
- * rightly sees that both read whether it has failed. */
+/* The thread that comes second touches nothing; without WEFT_CHECK both would write the context.
+ * ThreadSanitizer rightly sees that both read whether it has failed. */
 Test(check_lines, two_threads_in_a_context)
 {
 #ifdef __SANITIZE_THREAD__

@@ -37,9 +37,10 @@ Test(environment, zero_silences)
 
 Test(environment, names_that_exist_are_not_told)
 {
-    static const char *const names[] = { "WEFT_ISA", "WEFT_NCCL", "WEFT_BACKEND_PATH", "WEFT_PARALLEL_TIMEOUT",
-                                         "WEFT_SYNC", "WEFT_RECUR", "WEFT_CACHE", "WEFT_TABLES", "WEFT_SMALL",
-                                         "WEFT_EMU_ORDER", "WEFTWEFT_X" };
+    static const char *const names[] = {
+        "WEFT_ISA",   "WEFT_NCCL",   "WEFT_BACKEND_PATH", "WEFT_PARALLEL_TIMEOUT", "WEFT_SYNC", "WEFT_RECUR",
+        "WEFT_CACHE", "WEFT_TABLES", "WEFT_SMALL",        "WEFT_EMU_ORDER",        "WEFTWEFT_X"
+    };
     for (int i = 0; i < COUNT(names); i++)
         setenv(names[i], "", 1);
     unsetenv("WEFT_LOG");

@@ -47,33 +47,6 @@ static void play_unary(run *t)
 }
 Test(kernels, unary) { everywhere("unary", play_unary, rounds(600, 20000)); }
 
-/* A nest of random extents; each operand dense, broadcast along some axes or with its axes exchanged. */
-static weft__grid nest(run *t, int operands, int64_t count[3])
-{
-    weft__grid g = { .rank = t->large ? 3 : (int)dice(WEFT_RANK + 1) };
-    static const int64_t much[] = { 7, 113, 131 };
-    for (int i = 0; i < g.rank; i++)
-        g.size[i] = t->large ? much[i] : size(g.rank > 3 ? 4 : 20) + (dice(30) ? 1 : 0);
-    for (int o = 0; o < operands; o++) {
-        uint64_t way = dice(4);
-        int64_t step = count[o] = 1;
-        for (int l = 0; l < g.rank; l++) {
-            int i = way == 3 ? l : g.rank - 1 - l;
-            bool none = way == 0 || (way == 1 && coin());
-            g.step[o][i] = none ? 0 : step;
-            step *= none ? 1 : g.size[i];
-        }
-        count[o] = step;
-    }
-    return g;
-}
-static int64_t elements(const weft__grid *g)
-{
-    int64_t n = 1;
-    for (int i = 0; i < g->rank; i++)
-        n *= g->size[i];
-    return n;
-}
 static void play_nests(run *t)
 {
     int64_t n[3];
@@ -110,61 +83,6 @@ static void play_sums(run *t)
 }
 KERNEL_TEST(nests)
 KERNEL_TEST(sums)
-
-/* Ints as reals, so that they are compared; few bits, so that a float holds them. */
-static void hand_in(run *t, const int32_t *x, int64_t n)
-{
-    CALL(to_reals, n, x, result_of(t, n, 0, 0));
-}
-static void play_ints(run *t)
-{
-    static const int functions[] = { WEFT__add, WEFT__sub, WEFT__mul, WEFT__minimum, WEFT__maximum };
-    int64_t n[3];
-    weft__grid g = nest(t, 3, n);
-    int64_t all = elements(&g);
-    int32_t *a = indices(t, n[0], -9, 9), *b = indices(t, n[1], -9, 9), *c = indices(t, n[2], -9, 9), *y;
-    real *condition = some_zeros(reals(t, n[0], -1, 1), n[0]);
-    for (int i = 0; i < COUNT(functions); i++) {
-        CALL(binary_ints, functions[i], &g, a, b, y = room(t, all, sizeof *y));
-        hand_in(t, y, all);
-    }
-    for (int f = WEFT__less; f <= WEFT__not_equal; f++)
-        CALL(compare_ints, f, &g, a, b, result_of(t, all, 0, 0));
-    CALL(select_ints, &g, condition, b, c, y = room(t, all, sizeof *y));
-    hand_in(t, y, all);
-    CALL(spread_ints, &g, a, y = room(t, all, sizeof *y));
-    hand_in(t, y, all);
-}
-KERNEL_TEST(ints)
-
-static void play_runs_of_ints(run *t)
-{
-    weft__segments s = segments(t, size(7), size(4) ? 30 : 2000, coin() ? 1 : 1 + size(70));
-    int64_t ends = s.count * s.inner;
-    int32_t *x = indices(t, segment_rows(&s) * s.inner, -99, 99), *y;
-    for (int i = 0; i < 3; i++) {
-        CALL(segment_ints, &s, (int[]){ WEFT__add, WEFT__minimum, WEFT__maximum }[i], x,
-             y = room(t, ends, sizeof *y));
-        hand_in(t, y, ends);
-    }
-}
-KERNEL_TEST(runs_of_ints)
-
-/* The first number outside is the fault; where there is none, there is none. */
-static void play_range(run *t)
-{
-    int64_t n = flat_size(t), first = n ? size(n) : 0;
-    bool wrong = n && coin();
-    real *x = reals(t, n, 0, 1);
-    for (int64_t i = 0; i < n; i++)
-        x[i] = wrong && i >= first ? (real)(coin() ? -1 : 2) : dice(20) ? x[i] : (real)NAN;
-    CALL(check_range, n, 0, 1, x);
-    settle(t);
-    cr_assert(t->d.fault.is == wrong && (!wrong || (t->d.fault.row == first && t->d.fault.below == -2)));
-    t->d.fault = (weft__fault){ 0 };
-    *result_of(t, 1, 0, 0) = wrong;
-}
-KERNEL_TEST(range)
 
 static void play_runs(run *t)
 {

@@ -202,8 +202,8 @@ Test(layers_given, rows_are_dropped_alike_wherever_they_stand)
         factors(&d, again);
         cr_assert(memcmp(factor, again, sizeof again), "another step, another mask");
         weft_set_training(w, false);
-        same_bits("evaluation", numbers(weft_embedding_run(d.e, weft_arange(w, 0, ROWS, 1))), of(d.m, "e.weight"),
-                  ROWS * WIDE);
+        same_bits("evaluation", numbers(weft_embedding_run(d.e, weft_arange(w, 0, ROWS, 1))),
+                  of(d.m, "e.weight"), ROWS * WIDE);
     }
 }
 

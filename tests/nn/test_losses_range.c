@@ -11,8 +11,8 @@ Test(losses_range, a_variance_below_0)
         weft_synchronize(w);
         cr_assert_eq(weft_error_code(w), WEFT_EARG);
         if (w->dev.k->synchronous)
-            cr_assert(strstr(weft_error_message(w), "gaussian_nll: variance: element 2 is -0.5; 0 .. inf"), "%s",
-                      weft_error_message(w));
+            cr_assert(strstr(weft_error_message(w), "gaussian_nll: variance: element 2 is -0.5; 0 .. inf"),
+                      "%s", weft_error_message(w));
         weft_recover(w);
     }
 }
@@ -27,8 +27,9 @@ Test(losses_range, a_binary_target_outside_0_and_1)
             weft_bce_with_logits(weft_ragged(w, (weft_real[4]){ 0 }, 1, &l), x, NULL);
             weft_synchronize(w);
             cr_assert_eq(weft_error_code(w), WEFT_EARG);
-            const char *found = strstr(weft_error_message(w), i ? " (sequence 1, position 1) is 2; 0 .. 1"
-                                                                : " (sequence 1, position 1) is -0.25; 0 .. 1");
+            const char *found =
+                strstr(weft_error_message(w), i ? " (sequence 1, position 1) is 2; 0 .. 1" :
+                                                  " (sequence 1, position 1) is -0.25; 0 .. 1");
             cr_assert(found || !w->dev.k->synchronous, "%s", weft_error_message(w));
             weft_recover(w);
         }
