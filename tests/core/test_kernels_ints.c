@@ -26,7 +26,7 @@ static void play_ints(run *t)
     CALL(spread_ints, &g, a, y = room(t, all, sizeof *y));
     hand_in(t, y, all);
 }
-KERNEL_TEST(ints)
+Test(kernels_ints, ints) { everywhere("ints", play_ints, rounds(40, 2000)); }
 
 static void play_runs_of_ints(run *t)
 {
@@ -39,7 +39,7 @@ static void play_runs_of_ints(run *t)
         hand_in(t, y, ends);
     }
 }
-KERNEL_TEST(runs_of_ints)
+Test(kernels_ints, runs_of_ints) { everywhere("runs_of_ints", play_runs_of_ints, rounds(40, 2000)); }
 
 /* The first number outside is the fault; where there is none, there is none. */
 static void play_range(run *t)
@@ -55,4 +55,4 @@ static void play_range(run *t)
     t->d.fault = (weft__fault){ 0 };
     *result_of(t, 1, 0, 0) = wrong;
 }
-KERNEL_TEST(range)
+Test(kernels_ints, range) { everywhere("range", play_range, rounds(40, 2000)); }
