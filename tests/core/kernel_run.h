@@ -122,7 +122,7 @@ UNUSED static int64_t segment_rows(const weft__segments *s)
 }
 
 /* A nest of random extents; each operand dense, broadcast along some axes or with its axes exchanged. */
-UNUSED static weft__grid nest(run *t, int operands, int64_t count[3])
+UNUSED static weft__grid random_nest(run *t, int operands, int64_t count[3])
 {
     weft__grid g = { .rank = t->large ? 3 : (int)dice(WEFT_RANK + 1) };
     static const int64_t much[] = { 7, 113, 131 };

@@ -50,7 +50,7 @@ Test(kernels, unary) { everywhere("unary", play_unary, rounds(600, 20000)); }
 static void play_nests(run *t)
 {
     int64_t n[3];
-    weft__grid g = nest(t, 3, n);
+    weft__grid g = random_nest(t, 3, n);
     real *a = reals(t, n[0], -2, 2), *b = reals(t, n[1], .5, 2), *c = reals(t, n[2], -1, 1);
     real *similar = reals(t, n[1], -2, 2);       /* some are equal */
     some_zeros(a, n[0]);
@@ -63,7 +63,7 @@ static void play_nests(run *t)
 static void play_sums(run *t)
 {
     int64_t n[3];
-    weft__grid g = nest(t, 1, n);
+    weft__grid g = random_nest(t, 1, n);
     int64_t all = elements(&g);
     CALL(spread, &g, reals(t, n[0], -1, 1), result_of(t, all, 1e-15, 1e-6), coin());
     CALL(sum, &g, reals(t, all, -1, 1), result_of(t, n[0], 1e-11, 2e-4), coin());

@@ -11,7 +11,7 @@ static void play_ints(run *t)
 {
     static const int functions[] = { WEFT__add, WEFT__sub, WEFT__mul, WEFT__minimum, WEFT__maximum };
     int64_t n[3];
-    weft__grid g = nest(t, 3, n);
+    weft__grid g = random_nest(t, 3, n);
     int64_t all = elements(&g);
     int32_t *a = indices(t, n[0], -9, 9), *b = indices(t, n[1], -9, 9), *c = indices(t, n[2], -9, 9), *y;
     real *condition = some_zeros(reals(t, n[0], -1, 1), n[0]);
