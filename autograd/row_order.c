@@ -37,25 +37,38 @@ void weft__rows_moved(weft_call *c)
 
 void weft__rows_as(weft_call *c, int i) { c->y[0]->node.order = c->x[i]; }
 
-/* The order of the inputs that have as many rows as y, if they agree. An input of a lower rank broadcasts, so
- * its first axis is not y's. */
+/* Whether input i has y's rows, in an order that is known. An input of a lower rank broadcasts, so its first
+ * axis is not y's. */
+static bool has_rows_of(const weft_call *c, int i, const weft_tensor *y)
+{
+    const weft_tensor *x = c->x[i];
+    return x->node.order && !x->f.batch && x->f.rank > 0 && (c->n == 1 || x->f.rank >= y->f.rank) &&
+           x->f.size[0] == y->f.size[0];
+}
+
+/* weft_plain: axis 0 of what is padded are its sequences, in the user's order. */
+static bool leaves_batch(const weft_call *c)
+{
+    return !c->op->forward && c->x[0]->f.batch && c->x[0]->f.layout != WEFT_PADDED;
+}
+
 static const weft_tensor *common_order(const weft_call *c, const weft_tensor *y)
 {
-    bool leaves_batch = !c->op->forward && c->x[0]->f.batch;
-    const weft_tensor *first = leaves_batch ? c->x[0] : NULL;
+    static const char *const layouts[] = { "plain", "packed", "concat", "rows", "padded" };
+    const weft_tensor *first = leaves_batch(c) ? c->x[0] : NULL;
     for (int i = 0; i < c->n; i++) {
-        const weft_tensor *x = c->x[i];
-        if (!x->node.order || x->f.batch || x->f.rank < 1 || (c->n > 1 && x->f.rank < y->f.rank) ||
-            x->f.size[0] != y->f.size[0])
-            continue;
-        if (first && !is_same_order(&first->f, order_of(x)))
-            return NULL;
-        first = first ? first : x->node.order;
+        const weft_tensor *order = has_rows_of(c, i, y) ? c->x[i]->node.order : NULL;
+        if (order && first && !is_same_order(&first->f, &order->f) && !y->w->tape->passing)
+            weft__refuse(c,
+                         "the rows of input %d are in another order (weft_plain of %s) than those before it "
+                         "(of %s); weft_to_layout before weft_plain gives both one order",
+                         i, layouts[order->f.layout], layouts[first->f.layout]);
+        first = first ? first : order;
     }
     return first && first->f.size[0] == y->f.size[0] ? first : NULL;
 }
 
-void weft__carry_order(weft_call *c)
+bool weft__carry_order(weft_call *c)
 {
     for (int k = 0; k < c->m; k++) {
         weft_tensor *y = c->y[k];
@@ -65,6 +78,7 @@ void weft__carry_order(weft_call *c)
         else
             y->node.order = from ? from->node.order : common_order(c, y);
     }
+    return !c->x[0]->w->status;
 }
 
 /* ---- the exit ---- */

@@ -221,6 +221,8 @@ static bool concat_shape(weft_call *c)
     *y = f;
     if (axis == 0 && y->batch)
         return weft_op_refuse(c, "ragged rows are put together by weft_concat_sequences");
+    if (axis == 0)
+        weft__rows_moved(c);
     for (int i = 1; i < c->n; i++) {
         if (c->x[i]->f.rank == f.rank)
             f.size[axis] = c->x[i]->f.size[axis];

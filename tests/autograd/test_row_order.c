@@ -158,6 +158,26 @@ Test(row_order, rows_of_another_layout_are_refused)
     }
 }
 
+Test(row_order, rows_of_two_orders_do_not_meet)
+{
+    FOR_DEVICES(w) {
+        weft_tensor *a = weft_ragged_rows(given(w), sentences(w)), *b = weft_to_layout(a, WEFT_PACKED);
+        weft_sub(weft_square(weft_plain(b)), weft_plain(a));
+        FAILS(w, WEFT_ESHAPE,
+              "sub: [6, 2], [6, 2]: the rows of input 1 are in another order (weft_plain of concat) "
+              "than those before it (of packed); weft_to_layout before weft_plain");
+        a = weft_ragged_rows(given(w), sentences(w)), b = weft_to_layout(a, WEFT_PACKED);
+        weft_concat(WEFT_LIST(weft_plain(a), weft_plain(b)), 0);         /* one after the other */
+        weft_add(weft_plain(b), given(w));                               /* noise, say */
+        weft_add(weft_plain(a), weft_plain(a));
+        weft_tensor *pads = weft_pad_packed_sequence(a, 0, 0, WEFT_ALIGN_LEFT);
+        weft_lengths l = { .n = SENTENCES, .len = (int32_t[]){ 3, 1, 1 } };
+        weft_mul(pads,
+                 weft_reshape(weft_length_mask(w, &l, 3, WEFT_ALIGN_RIGHT), WEFT_SHAPE(SENTENCES, 3, 1)));
+        OK(w);
+    }
+}
+
 /* Where both orders are the same nothing can be wrong. */
 Test(row_order, layouts_with_one_order_are_taken)
 {
