@@ -31,11 +31,13 @@ weft_tensor *weft__arranged_as(weft_tensor *, const weft__form *like);
 weft        *weft__context(weft_tensor *const *x, int64_t n);
 /* the inert tensor of its context, of no context for NULL */
 weft_tensor *weft__inert_beside(const weft_tensor *x);
-/* row_order.c: notes for each plain result in which order its rows are stored, and fails if inputs have two
- * orders; called by a shape function:
+/* row_order.c: notes for each plain result in which order its rows are stored; called by a shape function:
  * no result keeps the rows of an input in their places; result 0 has those of input i; plain rows under the
  * form of a ragged tensor, in whose order they must be stored */
-bool         weft__carry_order(weft_call *);
+void         weft__carry_order(weft_call *);
+/* for `shape`: whether the plain inputs with that many rows, of that rank or more, are stored in one order as
+ * far as is known; else it refuses */
+bool         weft__rows_agree(const weft_call *, int64_t rows, int least);
 void         weft__rows_moved(weft_call *);
 void         weft__rows_as(weft_call *, int i);
 weft_tensor *weft__ragged_as(weft_tensor *, const weft__form *like);

@@ -160,8 +160,9 @@ static const weft_call *apply_call(weft *w, const weft_op *op, const weft__input
     weft_call *c = call_new(w, op, in->x, in->n, in->attributes, in->bytes);
     if (c)
         c->host = host;
-    if (c && (!agree || agree(c)) && has_shape(c) && results_are_possible(c) &&
-        (w->tape->walking || weft__carry_order(c))) {
+    if (c && (!agree || agree(c)) && has_shape(c) && results_are_possible(c)) {
+        if (!w->tape->walking)
+            weft__carry_order(c);
         weft__run_deferred(w);
         if (op->adds && w->tape->walking && !w->recording)
             w->tape->deferred = c, w->tape->run = run_call;

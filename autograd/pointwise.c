@@ -148,7 +148,7 @@ static bool broadcast_shape_of(weft_call *c, int first)
     if (!broadcast_of(c, &g, &c->y[0]->f))
         return weft_op_refuse(c, ragged ? no_rows : no_broadcast);
     c->y[0]->f.type = c->x[first]->f.type;
-    return true;
+    return ragged || c->y[0]->f.rank < 1 || weft__rows_agree(c, c->y[0]->f.size[0], c->y[0]->f.rank);
 }
 static bool broadcast_shape(weft_call *c)
 {

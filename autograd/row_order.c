@@ -37,13 +37,12 @@ void weft__rows_moved(weft_call *c)
 
 void weft__rows_as(weft_call *c, int i) { c->y[0]->node.order = c->x[i]; }
 
-/* Whether input i has y's rows, in an order that is known. An input of a lower rank broadcasts, so its first
- * axis is not y's. */
-static bool has_rows_of(const weft_call *c, int i, const weft_tensor *y)
+/* The order of a plain input with that many rows, if it is known. An input of a lower rank than `least`
+ * broadcasts, so its first axis is another one. */
+static const weft_tensor *known_order(const weft_tensor *x, int64_t rows, int least)
 {
-    const weft_tensor *x = c->x[i];
-    return x->node.order && !x->f.batch && x->f.rank > 0 && (c->n == 1 || x->f.rank >= y->f.rank) &&
-           x->f.size[0] == y->f.size[0];
+    bool has_rows = !x->f.batch && x->f.rank > 0 && x->f.rank >= least && x->f.size[0] == rows;
+    return has_rows ? x->node.order : NULL;
 }
 
 /* weft_plain: axis 0 of what is padded are its sequences, in the user's order. */
@@ -54,21 +53,33 @@ static bool leaves_batch(const weft_call *c)
 
 static const weft_tensor *common_order(const weft_call *c, const weft_tensor *y)
 {
-    static const char *const layouts[] = { "plain", "packed", "concat", "rows", "padded" };
     const weft_tensor *first = leaves_batch(c) ? c->x[0] : NULL;
     for (int i = 0; i < c->n; i++) {
-        const weft_tensor *order = has_rows_of(c, i, y) ? c->x[i]->node.order : NULL;
-        if (order && first && !is_same_order(&first->f, &order->f) && !y->w->tape->passing)
-            weft__refuse(c,
-                         "the rows of input %d are in another order (weft_plain of %s) than those before it "
-                         "(of %s); weft_to_layout before weft_plain gives both one order",
-                         i, layouts[order->f.layout], layouts[first->f.layout]);
+        const weft_tensor *order = known_order(c->x[i], y->f.size[0], c->n > 1 ? y->f.rank : 1);
+        if (order && first && !is_same_order(&first->f, &order->f))
+            return NULL;
         first = first ? first : order;
     }
     return first && first->f.size[0] == y->f.size[0] ? first : NULL;
 }
 
-bool weft__carry_order(weft_call *c)
+bool weft__rows_agree(const weft_call *c, int64_t rows, int least)
+{
+    static const char *const layouts[] = { "plain", "packed", "concat", "rows", "padded" };
+    const weft_tensor *first = NULL;
+    for (int i = 0; i < c->n && !c->x[i]->w->tape->passing; i++) {
+        const weft_tensor *order = known_order(c->x[i], rows, least);
+        if (order && first && !is_same_order(&first->f, &order->f))
+            return weft__refuse(c,
+                                "the rows of input %d are in another order (weft_plain of %s) than those "
+                                "before it (of %s); weft_to_layout before weft_plain gives both one order",
+                                i, layouts[order->f.layout], layouts[first->f.layout]);
+        first = first ? first : order;
+    }
+    return true;
+}
+
+void weft__carry_order(weft_call *c)
 {
     for (int k = 0; k < c->m; k++) {
         weft_tensor *y = c->y[k];
@@ -78,7 +89,6 @@ bool weft__carry_order(weft_call *c)
         else
             y->node.order = from ? from->node.order : common_order(c, y);
     }
-    return !c->x[0]->w->status;
 }
 
 /* ---- the exit ---- */

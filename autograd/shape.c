@@ -233,7 +233,7 @@ static bool concat_shape(weft_call *c)
         if (__builtin_add_overflow(y->size[axis], f.size[axis], &y->size[axis]))
             return weft__refuse(c, "%d such tensors are too many elements", c->n);
     }
-    return true;
+    return axis == 0 || y->batch || weft__rows_agree(c, y->size[0], 1);
 }
 /* Input i's strip of the whole; p: the part before it, for i 0 anything. */
 static strip next_strip(const weft_call *c, part *p, int i)

@@ -67,7 +67,7 @@ static bool shapes(weft_call *c, const weft_tensor *classes)      /* of class_we
         return weft__refuse(c, "the mask is %s; reals of the classes' shape and layout are expected",
                             weft__text(&mask->f, text));
     c->y[0]->f = want;
-    return true;
+    return want.batch || want.rank < 1 || weft__rows_agree(c, want.size[0], 1);
 }
 
 /* ---- the weight of each row: x = classes, class_weight, mask ---- */

@@ -167,6 +167,13 @@ Test(row_order, rows_of_two_orders_do_not_meet)
               "sub: [6, 2], [6, 2]: the rows of input 1 are in another order (weft_plain of concat) "
               "than those before it (of packed); weft_to_layout before weft_plain");
         a = weft_ragged_rows(given(w), sentences(w)), b = weft_to_layout(a, WEFT_PACKED);
+        weft_concat(WEFT_LIST(weft_plain(a), weft_plain(b)), 1);
+        FAILS(w, WEFT_ESHAPE, "concat: [6, 2], [6, 2]: the rows of input 1 are in another order");
+        weft_tensor *ids = sentences(w);
+        b = weft_plain(weft_to_layout(weft_ragged_rows(given(w), ids), WEFT_PACKED));
+        weft_cross_entropy(b, weft_plain(ids), NULL);
+        FAILS(w, WEFT_ESHAPE, "cross_entropy: [6, 2], [6] of ints: the rows of input 1 are in another order");
+        a = weft_ragged_rows(given(w), sentences(w)), b = weft_to_layout(a, WEFT_PACKED);
         weft_concat(WEFT_LIST(weft_plain(a), weft_plain(b)), 0);         /* one after the other */
         weft_add(weft_plain(b), given(w));                               /* noise, say */
         weft_add(weft_plain(a), weft_plain(a));

@@ -1,4 +1,4 @@
-/* test_kernels_ints.c - the kernels of ints, and the one that looks for numbers outside a range, of every table
+/* test_kernels_ints.c - the kernels of ints, and the one that finds numbers outside a range, of every table
  * against the plain loops. */
 #include "kernel_run.h"
 
