@@ -35,7 +35,8 @@ WEFT_API weft_tensor *weft_pow(weft_tensor *x, double exponent);
 WEFT_API weft_tensor *weft_scale(weft_tensor *x, double factor);            /* factor x */
 
 /* Two operands, broadcasting as NumPy does. minimum and maximum share the gradient of equal
- * elements evenly. */
+ * elements evenly. All but div also take two tensors of ints and return ints, without a gradient;
+ * a result that an int32 does not hold wraps around, as in PyTorch. */
 WEFT_API weft_tensor *weft_add(weft_tensor *a, weft_tensor *b),
     *weft_sub(weft_tensor *a, weft_tensor *b);
 WEFT_API weft_tensor *weft_mul(weft_tensor *a, weft_tensor *b),
@@ -44,19 +45,20 @@ WEFT_API weft_tensor *weft_minimum(weft_tensor *a, weft_tensor *b),
     *weft_maximum(weft_tensor *a, weft_tensor *b);
 
 /* ---- comparisons ---- */
-/* They give reals 0 and 1, and no gradient. */
+/* Return reals 0 and 1, and no gradient. Both operands are reals, or both are ints. */
 WEFT_API weft_tensor *weft_less(weft_tensor *a, weft_tensor *b),
     *weft_less_equal(weft_tensor *a, weft_tensor *b);
 WEFT_API weft_tensor *weft_greater(weft_tensor *a, weft_tensor *b),
     *weft_greater_equal(weft_tensor *a, weft_tensor *b);
 WEFT_API weft_tensor *weft_equal(weft_tensor *a, weft_tensor *b),
     *weft_not_equal(weft_tensor *a, weft_tensor *b);
-/* Selects a where the condition is not 0, otherwise b. All three are reals and broadcast. NaN or
- * infinity in the branch that is not selected changes neither the result nor gradients: pointwise
- * operators, softmax and its variants and layer norm turn a gradient of 0 into 0, also where their
- * derivative is infinite or NaN. */
+/* Selects a where the condition is not 0, otherwise b. All three broadcast; a and b are both reals or
+ * both ints. NaN or infinity in the branch that is not selected changes neither the result nor
+ * gradients: pointwise operators, softmax and its variants and layer norm turn a gradient of 0 into
+ * 0, also where their derivative is infinite or NaN. */
 WEFT_API weft_tensor *weft_where(weft_tensor *condition, weft_tensor *a, weft_tensor *b);
-/* Ints as reals; no gradient. */
+/* Returns ints as reals; no gradient. A float holds whole numbers up to 2^24: larger ones are
+ * rounded, which WEFT_CHECK=1 reports once. */
 WEFT_API weft_tensor *weft_to_reals(weft_tensor *ints);
 /* Reals as ints, to the nearest, halves to the even one; no gradient. NaN, and what an int32 does
  * not hold, is an error that names its place. */
@@ -73,7 +75,8 @@ WEFT_API weft_tensor *weft_matmul_with(weft_tensor *a, bool ta, weft_tensor *b, 
 /* ---- sums and extremes ---- *
  * Along an axis, which goes away. Axis 0 of a ragged tensor is an error, since it has two readings:
  * weft_pool is within each sequence; weft_sum_all and weft_mean_all, or weft_plain before it, are
- * over all tokens. Nothing to sum is 0, its mean 0. */
+ * over all tokens. Nothing to sum is 0, its mean 0. sum, max and min also take ints: a sum that an
+ * int32 does not hold wraps around. */
 WEFT_API weft_tensor *weft_sum(weft_tensor *x, int axis), *weft_mean(weft_tensor *x, int axis);
 /* The largest and the smallest; NaN is both. The gradient goes to the first of equals. An empty
  * axis is an error. */
@@ -126,10 +129,10 @@ WEFT_API weft_tensor *weft_dropout(weft_tensor *x, double p, const char *name, b
 /* The same numbers in another shape; one extent may be -1. A ragged tensor keeps its rows as
  * axis 0. */
 WEFT_API weft_tensor *weft_reshape(weft_tensor *x, int rank, const int64_t *shape);
-/* Two axes exchanged (copied); not the rows of a ragged tensor. Reals. */
+/* Two axes exchanged (copied); not the rows of a ragged tensor. Reals or ints. */
 WEFT_API weft_tensor *weft_transpose(weft_tensor *x, int axis, int other);
 /* Axis i of the result is axis axes[i] of x; axes [rank of x] holds each once. The rows of a ragged
- * tensor stay axis 0. Reals. */
+ * tensor stay axis 0. Reals or ints. */
 WEFT_API weft_tensor *weft_permute(weft_tensor *x, const int *axes);
 /* n tensors (WEFT_LIST) end to end along an axis, the others equal. Ragged ones along any axis but
  * 0 (weft_concat_sequences is that). Reals or ints. */
@@ -140,10 +143,10 @@ WEFT_API weft_tensor *weft_stack(weft_tensor *const *x, int64_t n, int axis);
 /* from .. to - 1 along an axis; negative ones count from the end. Not the rows of a ragged
  * tensor. Reals or ints. */
 WEFT_API weft_tensor *weft_slice(weft_tensor *x, int axis, int64_t from, int64_t to);
-/* Reversed along an axis; axis 0 of a ragged tensor: each sequence by itself. Reals. */
+/* Reversed along an axis; axis 0 of a ragged tensor: each sequence by itself. Reals or ints. */
 WEFT_API weft_tensor *weft_flip(weft_tensor *x, int axis);
-/* `times` copies end to end along an axis: 1 2 1 2. Reals of rank 1 .. 5, not the rows of a ragged
- * tensor. */
+/* `times` copies end to end along an axis: 1 2 1 2. Rank 1 .. 5, not the rows of a ragged tensor.
+ * Reals or ints. */
 WEFT_API weft_tensor *weft_tile(weft_tensor *x, int axis, int64_t times);
 /* Each element `times` times in a row along an axis: 1 1 2 2. Of the same tensors. */
 WEFT_API weft_tensor *weft_repeat_interleave(weft_tensor *x, int axis, int64_t times);
@@ -208,17 +211,26 @@ WEFT_API weft_tensor *weft_to_rows(weft_tensor *ragged, const weft_placement *pl
 /* Its rows as a plain tensor [N, ..], in the order of its layout, no longer a batch's; the pads of
  * layout `rows`, 0, are among them. */
 WEFT_API weft_tensor *weft_plain(weft_tensor *ragged);
-/* A plain tensor with as many rows as `like` becomes ragged, in like's layout. */
+/* Returns plain rows [N, ..] that are stored in like's order as a ragged tensor of its batch,
+ * without a copy: rows that weft_plain returned for that layout, or an operator computed from them.
+ * Errors: rows in another order. Unless the rows come from weft_plain they count as stored in the
+ * user's order, which is that of layout concat; a packed `like` refuses them. */
 WEFT_API weft_tensor *weft_ragged_like(weft_tensor *plain, weft_tensor *like);
+/* Returns plain rows [tokens, ..] that come in the user's order, sequence by sequence, as a ragged
+ * tensor of like's batch in like's layout. Use it for one row per token that another layer made,
+ * such as a vector of the characters of each word. Reals or ints. Errors: not one row for each
+ * token; rows that weft_plain returned for another layout. */
+WEFT_API weft_tensor *weft_ragged_rows(weft_tensor *plain, weft_tensor *like);
 /* Per sequence b after a; both have the same number of sequences, ids are a's. */
 WEFT_API weft_tensor *weft_concat_sequences(weft_tensor *a, weft_tensor *b);
 /* The parts of a joined tensor again: the first lengths.len[s] tokens of each sequence, and the
  * rest. */
 WEFT_API void weft_split_sequences(weft_tensor *joined, const weft_lengths *first, weft_tensor **a,
                                    weft_tensor **b);
-/* [n, ..] to every token of its sequence, in like's batch and layout. */
+/* [n, ..] to every token of its sequence, in like's batch and layout. Reals or ints. */
 WEFT_API weft_tensor *weft_broadcast_to_tokens(weft_tensor *per_sequence, weft_tensor *like);
-/* From the tokens of each sequence one row [n, ..]; an empty sequence gives 0. */
+/* From the tokens of each sequence one row [n, ..]; an empty sequence gives 0. Ints have all but
+ * the mean. */
 typedef enum {
     WEFT_POOL_SUM,
     WEFT_POOL_MEAN,

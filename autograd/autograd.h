@@ -31,6 +31,16 @@ weft_tensor *weft__arranged_as(weft_tensor *, const weft__form *like);
 weft        *weft__context(weft_tensor *const *x, int64_t n);
 /* the inert tensor of its context, of no context for NULL */
 weft_tensor *weft__inert_beside(const weft_tensor *x);
+/* row_order.c: notes for each plain result in which order its rows are stored; called by a shape function:
+ * no result keeps the rows of an input in their places; result 0 has those of input i; plain rows under the
+ * form of a ragged tensor, in whose order they must be stored */
+void         weft__carry_order(weft_call *);
+/* for `shape`: whether the plain inputs with that many rows, of that rank or more, are stored in one order as
+ * far as is known; else it refuses */
+bool         weft__rows_agree(const weft_call *, int64_t rows, int least);
+void         weft__rows_moved(weft_call *);
+void         weft__rows_as(weft_call *, int i);
+weft_tensor *weft__ragged_as(weft_tensor *, const weft__form *like);
 /* ragged.c */
 /* plain [n, T, F], or [n, F] with T = 1, as n sequences of T tokens: a view */
 weft_tensor *weft__as_batch(weft_tensor *x, const char *function, int64_t n, int64_t T);
@@ -40,6 +50,8 @@ bool         weft__as_it_was(const weft__entry *);
 /* backward_check.c: whether weft_backward may begin at t; whether what is to be trained has led to it
  * (after the walk's scan). Else the context fails */
 bool         weft__is_loss(weft_tensor *t);
+/* for messages about a tensor that no entry of the tape has made */
+const char  *weft__why_not_on_tape(const weft_tensor *t);
 bool         weft__reaches_parameters(const weft_tensor *loss);
 /* host.c: around a raw function of the call; false and a sticky error if there is no memory. What it sees of
  * a tensor, and of a gradient of that form: NULL and a sticky error where it may not look */
@@ -75,6 +87,8 @@ bool         weft__asked_for(const weft_tensor *x);
 /* nan.c, if w->check: what a call has made, or only moved; and what it has handed to its inputs on the way
  * back */
 void         weft__check_results(weft_call *, bool moves), weft__check_gradients(weft_call *);
+/* prints a line, once, if a real does not hold one of these ints */
+void         weft__check_exact(const weft_tensor *ints);
 /* linear.c: f(x weight^T + bias), bias or NULL; f one of those whose derivative a value tells, or
  * WEFT__UNARIES, none; a weight [G, O, K] with a bias [G, O]: each group of x [.., G, K] by its own.
  * a sigmoid(b) of x = [a, b] */
@@ -119,6 +133,8 @@ bool         weft__broadcast(weft__grid *, const weft__form *const *x, int n, we
 /* transposes of each other; NULL stays NULL */
 weft_tensor *weft__sum_to(weft_tensor *, const weft__form *);
 weft_tensor *weft__spread_to(weft_tensor *, const weft__form *);
+/* y = x's elements, reals or ints, by the steps of a grid that begins at element `first` */
+void         weft__run_spread(weft_call *, const weft__grid *, int64_t first);
 /* elements without the pads that a layout may have */
 int64_t      weft__numbers(const weft__form *);
 /* ragged.c: fail, and say which sequence, if there are not n lengths of 0 .. total each; if x is no plain [n,
@@ -138,6 +154,8 @@ weft__along  weft__along_now(const weft_call *);
 weft__segments weft__segments_of(const weft__along *);
 /* for `describe` where they are a weft__along */
 void         weft__describe_along(const weft_call *, char *text, size_t size);
+/* y = f of the rows of each run, ints; f: add, minimum, maximum */
+void         weft__run_segment_ints(weft_call *, int f);
 /* without the axis; of tokens [sequences, ..] */
 weft__form   weft__less(const weft__along *);
 /* extreme.c */

@@ -10,10 +10,12 @@ static bool permute_shape(weft_call *c)
     const weft__form *x = &c->x[0]->f;
     weft__form *y = &c->y[0]->f;
     *y = *x;
-    if (!is_real(c, 0) || (x->batch && o->axis[0] != 0))
-        return weft_op_refuse(c, "reals are expected, and the rows of a ragged tensor stay axis 0");
+    if (x->batch && o->axis[0] != 0)
+        return weft_op_refuse(c, "the rows of a ragged tensor stay axis 0");
     for (int i = 0; i < x->rank; i++)
         y->size[i] = x->size[o->axis[i]];
+    if (o->axis[0] != 0)
+        weft__rows_moved(c);
     return true;
 }
 static void permute_run(weft_call *c)
@@ -26,7 +28,7 @@ static void permute_run(weft_call *c)
         step[i] = next;
     for (int i = 0; i < x->rank; i++)
         g.size[i] = x->size[o->axis[i]], g.step[0][i] = step[o->axis[i]];
-    RUN(c, spread, &g, X(c, 0), Y(c, 0), c->add);
+    weft__run_spread(c, &g, 0);
 }
 static weft_tensor *permute_back(const weft_call *c, weft_tensor *dy, int i)
 {
@@ -76,10 +78,10 @@ static weft_tensor *repeated(weft_tensor *x, int axis, int64_t times, bool befor
 {
     if (!weft__axis(x, &axis, name))
         return weft__inert_beside(x);
-    if (times < 0 || x->f.rank == WEFT_RANK || x->f.type != WEFT_REAL || (x->f.batch && axis == 0))
+    if (times < 0 || x->f.rank == WEFT_RANK || (x->f.batch && axis == 0))
         return weft__failed(x, WEFT_ESHAPE, name,
-                            "axis %d, %lld times; reals of rank 1 .. 5, 0 times or more, and not the rows of "
-                            "a ragged tensor, are expected",
+                            "axis %d, %lld times; a tensor of rank 1 .. 5, 0 times or more, and not the rows "
+                            "of a ragged tensor, are expected",
                             axis, (long long)times);
     weft__form one = x->f, many, end = x->f;
     int fresh = axis + !before;                  /* the new axis */

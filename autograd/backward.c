@@ -4,6 +4,7 @@
  * gradients of results go back to a list of spare buffers. */
 #include <string.h>
 #include "autograd/backward.h"
+#include "core/check.h"
 #include "core/profile.h"
 
 /* ---- what depends on what is expected ---- */
@@ -201,7 +202,7 @@ static bool check_output(weft *w, weft_tensor *of, const char *function)
     if (wrong)
         weft__fail(w, WEFT_EARG, "%s: the tensor %s", function, wrong);
     else if (of->f.type != WEFT_REAL)
-        weft__fail(w, WEFT_EARG, "%s: reals are expected, not ints", function);
+        weft__fail(w, WEFT_EARG, "%s: reals are expected, not ints, which have no gradient", function);
     if (!w->status && weft__tape_of(w))
         w->running = function;
     return !w->status;
@@ -238,9 +239,12 @@ void weft_backward(weft_tensor *loss)
             backward_of_itself(loss);
         return;
     }
+    if (w->check && !weft__check_enter(w, "backward"))
+        return;
     w->tape->walk++, w->tape->to_parameters = true;
     walk_from(loss, false);
     w->tape->to_parameters = false;
+    weft__check_leave(w);
 }
 
 weft_tensor *weft_grad(weft_tensor *t) { return t && t->node.parameter ? t->node.grad : NULL; }
@@ -255,8 +259,9 @@ static bool check_gradients_of(weft *w, weft_tensor *of, weft_tensor *const *by,
         there |= by[i] == of;
     }
     if (fine && !there)
-        weft__fail(w, WEFT_EARG, "gradients: the first tensor is not the result of an operator on the tape "
-                   "(gradients are constants; weft_gradients_recorded puts them on the tape)");
+        weft__fail(w, WEFT_EARG,
+                   "gradients: the first tensor is not the result of an operator on the tape: %s",
+                   weft__why_not_on_tape(of));
     return fine && there;
 }
 

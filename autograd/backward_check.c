@@ -2,6 +2,14 @@
  * added to a gradient. */
 #include "autograd/autograd.h"
 
+const char *weft__why_not_on_tape(const weft_tensor *t)
+{
+    return t->node.unrecorded ?
+               "it was computed while the tape was off (WEFT_NO_GRAD, weft_set_grad_enabled, or by "
+               "weft_gradients: weft_gradients_recorded records)" :
+               "it is a constant";
+}
+
 bool weft__is_loss(weft_tensor *t)
 {
     weft *w = t->w;
@@ -12,7 +20,8 @@ bool weft__is_loss(weft_tensor *t)
                    "weft_gradients takes any shape",
                    weft__text(&t->f, text));
     else if (!t->node.born && !t->node.parameter)
-        weft__fail(w, WEFT_EARG, "backward: the loss is not the result of an operator on the tape");
+        weft__fail(w, WEFT_EARG, "backward: the loss is not the result of an operator on the tape: %s",
+                   weft__why_not_on_tape(t));
     else if (t->node.walked)
         weft__fail(w, WEFT_EARG,
                    "backward: a second time of the same loss, whose gradients have been added already; "
@@ -26,6 +35,7 @@ bool weft__reaches_parameters(const weft_tensor *loss)
     if (loss->node.reached != loss->w->tape->walk && !(loss->node.parameter && !loss->node.frozen))
         weft__fail(loss->w, WEFT_EARG,
                    "backward: no parameter that is not frozen has led to the loss: it depends on constants, "
-                   "frozen parameters or what weft_detach gave alone");
+                   "frozen parameters, results of weft_detach, or of operators while the tape was off "
+                   "(WEFT_NO_GRAD), alone");
     return !loss->w->status;
 }

@@ -107,10 +107,18 @@ weft_tensor *weft__sum_to(weft_tensor *x, const weft__form *f)
     return !x || weft__same(&x->f, f) ? x : APPLY_WITH(&op_sum, *f, x);
 }
 
+void weft__run_spread(weft_call *c, const weft__grid *g, int64_t first)
+{
+    if (is_real(c, 0))
+        RUN(c, spread, g, X(c, 0) + first, Y(c, 0), c->add);
+    else
+        RUN(c, spread_ints, g, I(c, 0) + first, (int32_t *)(void *)Y(c, 0));
+}
+
 static void spread_run(weft_call *c)
 {
     weft__grid g = between(&c->x[0]->f, &c->y[0]->f);
-    RUN(c, spread, &g, X(c, 0), Y(c, 0), c->add);
+    weft__run_spread(c, &g, 0);
 }
 static weft_tensor *spread_back(const weft_call *c, weft_tensor *dy, int i)
 {

@@ -2,6 +2,7 @@
  * function, the tape. apply.c lets its inputs agree first, and arrange.c brings them to a layout. */
 #include <string.h>
 #include "autograd/autograd.h"
+#include "core/check.h"
 #include "core/profile.h"
 
 /* ---- before it ---- */
@@ -149,8 +150,8 @@ static bool has_shape(weft_call *c)
     return fine;
 }
 
-const weft_call *weft__call(weft *w, const weft_op *op, const weft__inputs *in, bool agree(weft_call *),
-                            bool host)
+static const weft_call *apply_call(weft *w, const weft_op *op, const weft__inputs *in,
+                                   bool agree(weft_call *), bool host)
 {
     if (!inputs_are_usable(w, op, in->x, in->n) || !weft__tape_of(w))
         return inert(w);
@@ -160,15 +161,32 @@ const weft_call *weft__call(weft *w, const weft_op *op, const weft__inputs *in, 
     if (c)
         c->host = host;
     if (c && (!agree || agree(c)) && has_shape(c) && results_are_possible(c)) {
+        if (!w->tape->walking)
+            weft__carry_order(c);
         weft__run_deferred(w);
         if (op->adds && w->tape->walking && !w->recording)
             w->tape->deferred = c, w->tape->run = run_call;
         else if (run_call(c) && w->recording)
             record(w, c);
+        else if (!w->recording)
+            for (int k = 0; k < c->m; k++)
+                c->y[k]->node.unrecorded = true;
     }
     if (w->status)
         return inert(w);
     w->running = before;
+    return c;
+}
+
+const weft_call *weft__call(weft *w, const weft_op *op, const weft__inputs *in, bool agree(weft_call *),
+                            bool host)
+{
+    if (!w->check)
+        return apply_call(w, op, in, agree, host);
+    if (!weft__check_enter(w, op->name))
+        return inert(w);
+    const weft_call *c = apply_call(w, op, in, agree, host);
+    weft__check_leave(w);
     return c;
 }
 

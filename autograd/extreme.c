@@ -12,7 +12,9 @@ static bool extreme_shape(weft_call *c, int value)
     weft__along *a = (weft__along *)(uintptr_t)c->attributes;
     a->whole = c->x[0]->f;
     if (!is_real(c, 0))
-        return weft_op_refuse(c, "reals are expected");
+        return weft_op_refuse(c, "reals are expected (weft_to_reals)");
+    if (a->axis == 0)
+        weft__rows_moved(c);
     c->y[0]->f = c->y[1]->f = weft__less(a);
     c->y[!value]->f.type = WEFT_I32;
     if (c->m > 2)
@@ -99,10 +101,33 @@ static weft_tensor *pick_along(const weft__along *a, weft_tensor *x, weft_tensor
     return APPLY_WITH(&op_max[a->tokens][2], *a, x, at);
 }
 
+/* ---- of ints: the value alone, without a gradient ---- */
+static bool int_shape(weft_call *c)
+{
+    weft__along *a = (weft__along *)(uintptr_t)c->attributes;
+    a->whole = c->x[0]->f;
+    if (a->axis == 0)
+        weft__rows_moved(c);
+    c->y[0]->f = weft__less(a);
+    return a->tokens || a->whole.size[a->axis] || !count(c->y[0]) || weft_op_refuse(c, "the axis is empty");
+}
+static void int_max_run(weft_call *c) { weft__run_segment_ints(c, WEFT__maximum); }
+static void int_min_run(weft_call *c) { weft__run_segment_ints(c, WEFT__minimum); }
+#define INT_RECORD(text, of, run)                                                            \
+    {                                                                                        \
+        .name = text, .layout = of, .no_gradient = true, .shape = int_shape, .forward = run, \
+        .describe = weft__describe_along                                                     \
+    }
+static const weft_op op_int_max[2] = { INT_RECORD("max", WEFT_PLAIN, int_max_run),
+                                       INT_RECORD("max", WEFT_CONCAT, int_max_run) },
+                     op_int_min = INT_RECORD("min", WEFT_PLAIN, int_min_run);
+
+static bool is_of_ints(const weft_tensor *x) { return x && !weft__wrong(x->w, x) && x->f.type == WEFT_I32; }
+
 static weft_tensor *max_along(weft_tensor *x, int axis, bool tokens)
 {
     weft__along a = weft__along_axis(x, axis, tokens);
-    return APPLY_WITH(&op_max[a.tokens][0], a, x);
+    return APPLY_WITH(is_of_ints(x) ? &op_int_max[a.tokens] : &op_max[a.tokens][0], a, x);
 }
 
 weft_tensor *weft__pool_max(weft_tensor *x) { return max_along(x, 0, true); }
@@ -136,7 +161,10 @@ static weft_tensor *extreme_along(const weft_op *op, weft_tensor *x, int axis)
     return APPLY_WITH(op, a, x);
 }
 
-weft_tensor *weft_min(weft_tensor *x, int axis)    { return extreme_along(&op_min, x, axis); }
+weft_tensor *weft_min(weft_tensor *x, int axis)
+{
+    return extreme_along(is_of_ints(x) ? &op_int_min : &op_min, x, axis);
+}
 weft_tensor *weft_argmax(weft_tensor *x, int axis) { return extreme_along(&op_argmax, x, axis); }
 weft_tensor *weft_argmin(weft_tensor *x, int axis) { return extreme_along(&op_argmin, x, axis); }
 
@@ -151,13 +179,16 @@ static bool topk_shape(weft_call *c)
     *f = c->x[0]->f;
     int64_t n = f->size[t->along.axis];
     if (!is_real(c, 0) || t->k < 0 || t->k > n || count(c->x[0]) > INT32_MAX)
-        return weft__refuse(c, "the %lld largest along axis %d; reals, 0 .. %lld of them, of %d elements at "
-                            "most, are expected",
+        return weft__refuse(c,
+                            "the %lld largest along axis %d; reals (weft_to_reals), 0 .. %lld of them, of %d "
+                            "elements at most, are expected",
                             (long long)t->k, t->along.axis, (long long)n, INT32_MAX);
     c->y[0]->f = *f;
     c->y[0]->f.type = WEFT_I32;
     c->y[0]->f.size[t->along.axis] = t->k;
     c->y[1]->f = c->y[0]->f;
+    if (t->along.axis == 0)
+        weft__rows_moved(c);
     return true;
 }
 static void topk_run(weft_call *c)

@@ -64,6 +64,10 @@ static bool matmul_shape(weft_call *c)
         return weft_op_refuse(c, "reals of rank 2 or more are expected");
     if (p.kind == IMPOSSIBLE)
         return refuse_extents(c);
+    if (((const turns *)c->attributes)->ta)
+        weft__rows_moved(c);
+    else
+        weft__rows_as(c, 0);
     if (p.kind == CONTRACTED)
         c->y[0]->f = weft__plain(WEFT_REAL, 2, (int64_t[]){ p.m, p.n });
     else {

@@ -5,6 +5,7 @@
 #include <math.h>
 #include "autograd/autograd.h"
 #include "core/check.h"
+#include "core/log.h"
 
 /* ---- where ---- */
 static const real *numbers_of(const weft_tensor *t)               /* on the host; NULL: no one could look */
@@ -80,8 +81,8 @@ static void blame_input(weft_call *c, int i, int64_t element)           /* by th
     char shape[128], where[192];
     const char *from = c->x[i]->node.parameter ? "a parameter" : "which no operator has made";
     if (!w->check->told_given)
-        fprintf(stderr, "weft: WEFT_CHECK: %s: its result has NaN because input %d, %s %s, has one at %s\n",
-                c->op->name, i, weft__text(&c->x[i]->f, shape), from, place(c->x[i], element, where));
+        weft__warn("WEFT_CHECK: %s: its result has NaN because input %d, %s %s, has one at %s", c->op->name,
+                   i, weft__text(&c->x[i]->f, shape), from, place(c->x[i], element, where));
     w->check->told_given = true;
 }
 
@@ -131,4 +132,32 @@ void weft__check_gradients(weft_call *c)
                        "backward of %s: the gradient of input %d, %s, has NaN at %s (WEFT_CHECK)",
                        c->op->name, i, weft__text(&g->f, shape), place(g, element, where));
     }
+}
+
+/* ---- ints that a real cannot hold ---- */
+static const int32_t *ints_of(const weft_tensor *t)               /* on the host; NULL: no memory for them */
+{
+    weft *w = t->w;
+    int64_t n = count(t);
+    if (w->dev.k->synchronous || !n)
+        return (const int32_t *)(void *)t->data;
+    int32_t *copy = weft__take(w, &w->keep, n * (int64_t)sizeof *copy);
+    if (copy)
+        w->dev.k->download(&w->dev, copy, t->data, (size_t)n * sizeof *copy);
+    return copy;
+}
+
+void weft__check_exact(const weft_tensor *ints)
+{
+    struct weft__check *c = ints->w->check;
+    char shape[128], where[192];
+    const int32_t *x = c->told_inexact ? NULL : ints_of(ints);
+    for (int64_t i = 0, n = count(ints); x && i < n && !c->told_inexact; i++)
+        if ((double)(real)x[i] != (double)x[i]) {
+            c->told_inexact = true;
+            weft__warn(
+                "WEFT_CHECK: to_reals: %s: %d at %s becomes %.0f: a float holds whole numbers up to %d "
+                "only; keep ids as ints, which add, equal, where and others take",
+                weft__text(&ints->f, shape), (int)x[i], place(ints, i, where), (double)(real)x[i], 1 << 24);
+        }
 }

@@ -15,7 +15,8 @@ static bool same_reals(weft_call *c)
     weft_op_like(c->y[0], c->x[0]);
     for (int i = 0; i < c->n; i++)
         if (!is_real(c, i) || !weft__same(&c->x[i]->f, &c->x[0]->f))
-            return weft_op_refuse(c, "reals of one shape are expected");
+            return weft_op_refuse(c, is_real(c, i) ? "reals of one shape are expected" :
+                                                     "reals are expected (weft_to_reals)");
     return true;
 }
 
@@ -135,24 +136,46 @@ static bool broadcast_of(weft_call *c, weft__grid *g, weft__form *y)
     return weft__broadcast(g, forms, c->n, y);
 }
 
-static bool broadcast_shape(weft_call *c)
+/* y: of the type of the inputs from input `first` on, which are all reals or all ints */
+static bool broadcast_shape_of(weft_call *c, int first)
 {
     weft__grid g;
     bool ragged = false;
     for (int i = 0; i < c->n; i++) {
         ragged |= c->x[i]->f.batch != NULL;
-        if (!is_real(c, i))
-            return weft_op_refuse(c, "reals are expected");
+        if (i >= first && is_real(c, i) != is_real(c, first))
+            return weft_op_refuse(c, "reals beside ints; one kind is expected (weft_to_reals, weft_to_ints)");
     }
-    return broadcast_of(c, &g, &c->y[0]->f) || weft_op_refuse(c, ragged ? no_rows : no_broadcast);
+    if (!broadcast_of(c, &g, &c->y[0]->f))
+        return weft_op_refuse(c, ragged ? no_rows : no_broadcast);
+    c->y[0]->f.type = c->x[first]->f.type;
+    return ragged || c->y[0]->f.rank < 1 || weft__rows_agree(c, c->y[0]->f.size[0], c->y[0]->f.rank);
+}
+static bool broadcast_shape(weft_call *c)
+{
+    if (*(const int *)c->attributes == WEFT__div && !(is_real(c, 0) && is_real(c, 1)))
+        return weft_op_refuse(c, "reals are expected (weft_to_reals)");
+    return broadcast_shape_of(c, 0);
+}
+static bool compare_shape(weft_call *c)
+{
+    bool fine = broadcast_shape_of(c, 0);
+    c->y[0]->f.type = WEFT_REAL;
+    return fine;
 }
 
 static void binary_run(weft_call *c)
 {
     weft__grid g;
     weft__form y;
+    int f = *(const int *)c->attributes;
     broadcast_of(c, &g, &y);
-    RUN(c, binary, *(const int *)c->attributes, &g, X(c, 0), X(c, 1), Y(c, 0), c->add);
+    if (is_real(c, 0))
+        RUN(c, binary, f, &g, X(c, 0), X(c, 1), Y(c, 0), c->add);
+    else if (c->op->no_gradient)
+        RUN(c, compare_ints, f, &g, I(c, 0), I(c, 1), Y(c, 0));
+    else
+        RUN(c, binary_ints, f, &g, I(c, 0), I(c, 1), (int32_t *)(void *)Y(c, 0));
 }
 
 static weft_tensor *binary_back(const weft_call *c, weft_tensor *dy, int i)
@@ -174,7 +197,7 @@ static weft_tensor *binary_back(const weft_call *c, weft_tensor *dy, int i)
       .in_place = true,                          \
       .no_gradient = WEFT__##id >= WEFT__share,  \
       .unread = WEFT__##id <= WEFT__sub ? 3 : 0, \
-      .shape = broadcast_shape,                  \
+      .shape = WEFT__##id >= WEFT__share ? compare_shape : broadcast_shape, \
       .forward = binary_run,                     \
       .backward = binary_back },
 static const weft_op binary_op[WEFT__BINARIES] = {
@@ -204,12 +227,16 @@ weft_tensor *weft__cross(weft_tensor *g, weft_tensor *h)        { return binary(
 weft_tensor *weft__share(weft_tensor *a, weft_tensor *b)        { return binary(WEFT__share, a, b); }
 
 /* ---- where ---- */
+static bool where_shape(weft_call *c) { return broadcast_shape_of(c, 1); }
 static void where_run(weft_call *c)
 {
     weft__grid g;
     weft__form y;
     broadcast_of(c, &g, &y);
-    RUN(c, select, &g, X(c, 0), X(c, 1), X(c, 2), Y(c, 0), c->add);
+    if (is_real(c, 1))
+        RUN(c, select, &g, X(c, 0), X(c, 1), X(c, 2), Y(c, 0), c->add);
+    else
+        RUN(c, select_ints, &g, X(c, 0), I(c, 1), I(c, 2), (int32_t *)(void *)Y(c, 0));
 }
 
 static weft_tensor *where_back(const weft_call *c, weft_tensor *dy, int i)
@@ -222,11 +249,13 @@ static weft_tensor *where_back(const weft_call *c, weft_tensor *dy, int i)
 static const weft_op op_where = { .name = "where",
                                   .adds = true,
                                   .unread = 1 << 1 | 1 << 2,
-                                  .shape = broadcast_shape,
+                                  .shape = where_shape,
                                   .forward = where_run,
                                   .backward = where_back };
 weft_tensor *weft_where(weft_tensor *condition, weft_tensor *a, weft_tensor *b)
 {
+    if (condition && !weft__wrong(condition->w, condition) && condition->f.type == WEFT_I32)
+        condition = weft_not_equal(condition, weft_ints(condition->w, NULL, 0, NULL));
     return APPLY(&op_where, condition, a, b);
 }
 
@@ -266,7 +295,12 @@ static bool to_reals_shape(weft_call *c)
     c->y[0]->f.type = WEFT_REAL;
     return !is_real(c, 0) || weft_op_refuse(c, "ints are expected");
 }
-static void to_reals_run(weft_call *c) { RUN(c, to_reals, count(c->y[0]), I(c, 0), Y(c, 0)); }
+static void to_reals_run(weft_call *c)
+{
+    RUN(c, to_reals, count(c->y[0]), I(c, 0), Y(c, 0));
+    if (c->x[0]->w->check)
+        weft__check_exact(c->x[0]);
+}
 static const weft_op op_to_reals = {
     .name = "to_reals", .no_gradient = true, .shape = to_reals_shape, .forward = to_reals_run
 };

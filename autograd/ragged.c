@@ -192,15 +192,27 @@ static weft__along tokens_of(const weft_tensor *like, const weft_tensor *row)
     return (weft__along){ concat, 0, true, false };
 }
 
+/* by index: the sequence of each row, -1 and so 0 in a pad */
+static weft_tensor *ints_to_tokens(weft_tensor *x, weft_tensor *like)
+{
+    const struct weft__rows *r = weft__rows_of(like->f.batch, &like->f);
+    if (!r)
+        return &x->w->nil;
+    weft_tensor *y = weft_index_select(x, weft_ints(x->w, r->sequence.host, 1, like->f.size));
+    return weft_ok(x->w) ? weft__ragged_as(y, &like->f) : y;
+}
+
 weft_tensor *weft_broadcast_to_tokens(weft_tensor *x, weft_tensor *like)
 {
     if (!is_ragged(like) || !x || weft__wrong(like->w, x))
         return weft__failed_of(LIST(x, like), WEFT_EARG, "broadcast_to_tokens",
                                "a tensor [sequences, ..] and a ragged one are expected");
-    if (x->f.rank < 1 || x->f.batch || x->f.size[0] != like->f.batch->n || x->f.type != WEFT_REAL)
+    if (x->f.rank < 1 || x->f.batch || x->f.size[0] != like->f.batch->n)
         return weft__failed(x, WEFT_ESHAPE, "broadcast_to_tokens",
-                            "plain reals with one row for each of %lld sequences are expected",
+                            "a plain tensor with one row for each of %lld sequences is expected",
                             (long long)like->f.batch->n);
+    if (x->f.type == WEFT_I32)
+        return ints_to_tokens(x, like);
     weft__along a = tokens_of(like, x);
     weft__form to = a.whole;
     to.layout = like->f.layout, to.place = like->f.place, to.size[0] = like->f.size[0];
@@ -232,9 +244,11 @@ static weft_tensor *per_token(weft_tensor *sums, const weft_batch *b)
 
 weft_tensor *weft_pool(weft_tensor *x, weft_pooling how)
 {
-    if (!is_ragged(x) || x->f.type != WEFT_REAL || (unsigned)how > WEFT_POOL_LAST)
+    if (!is_ragged(x) || (unsigned)how > WEFT_POOL_LAST)
         return weft__failed(x, WEFT_EARG, "pool",
-                            "pooling %d; ragged reals and one of weft_pooling are expected", (int)how);
+                            "pooling %d; a ragged tensor and one of weft_pooling are expected", (int)how);
+    if (how == WEFT_POOL_MEAN && x->f.type != WEFT_REAL)
+        return weft__failed(x, WEFT_EARG, "pool", "a mean of ints; reals are expected (weft_to_reals)");
     x->w->running = "pool";
     weft__along a = tokens_of(x, x);
     switch (how) {

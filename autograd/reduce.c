@@ -79,25 +79,34 @@ weft__along weft__along_now(const weft_call *c)
     return a;
 }
 
-static bool reals_of_whole(weft_call *c)
+static void take_whole(weft_call *c)
 {
     weft__along *a = (weft__along *)(uintptr_t)c->attributes;
     a->whole = c->x[0]->f;
-    return is_real(c, 0) || weft_op_refuse(c, "reals are expected");
+    if (a->axis == 0)
+        weft__rows_moved(c);
+}
+
+void weft__run_segment_ints(weft_call *c, int f)
+{
+    weft__segments s = weft__segments_of(c->attributes);
+    RUN(c, segment_ints, &s, f, I(c, 0), (int32_t *)(void *)Y(c, 0));
 }
 
 /* ---- sum, and its transpose ---- */
 static bool reduce_shape(weft_call *c)
 {
-    if (!reals_of_whole(c))
-        return false;
+    take_whole(c);
     c->y[0]->f = weft__less(c->attributes);
     return true;
 }
 static void reduce_run(weft_call *c)
 {
     weft__segments s = weft__segments_of(c->attributes);
-    RUN(c, segment_sum, &s, X(c, 0), Y(c, 0), c->add);
+    if (is_real(c, 0))
+        RUN(c, segment_sum, &s, X(c, 0), Y(c, 0), c->add);
+    else
+        weft__run_segment_ints(c, WEFT__add);
 }
 static bool expand_shape(weft_call *c)
 {
@@ -106,6 +115,8 @@ static bool expand_shape(weft_call *c)
     if (a->axis > 0 && a->whole.batch && x->batch)                /* rows lie as the input's */
         a->whole.layout = x->layout, a->whole.place = x->place, a->whole.size[0] = x->size[0];
     c->y[0]->f = a->whole;
+    if (a->axis == 0)
+        weft__rows_moved(c);
     weft__form want = weft__less(a);
     return weft__same(&want, x) || weft_op_refuse(c, "one row for each run is expected");
 }
@@ -164,6 +175,8 @@ weft_tensor *weft_mean(weft_tensor *x, int axis)
 {
     if (!weft__axis_not_rows(x, &axis, "mean"))
         return weft__inert_beside(x);
+    if (x->f.type != WEFT_REAL)
+        return weft__failed(x, WEFT_ESHAPE, "mean", "reals are expected (weft_to_reals)");
     int64_t n = x->f.size[axis];
     return weft_scale(weft_sum(x, axis), n ? (double)(1 / (real)n) : 0);
 }
@@ -173,6 +186,8 @@ static weft_tensor *variance(weft_tensor *x, int axis, double correction, const 
 {
     if (!weft__axis_not_rows(x, &axis, name))
         return weft__inert_beside(x);
+    if (x->f.type != WEFT_REAL)
+        return weft__failed(x, WEFT_ESHAPE, name, "reals are expected (weft_to_reals)");
     if (!(correction >= 0 && isfinite(correction)))
         return weft__failed(x, WEFT_EARG, name, "correction %g; 0 or more is expected", correction);
     double left = (double)x->f.size[axis] - correction;
@@ -234,7 +249,12 @@ weft_tensor *weft_vector_norm(weft_tensor *x, int axis, double power)
 static bool shape_of_input(weft_call *c)
 {
     weft_op_like(c->y[0], c->x[0]);
-    return reals_of_whole(c);
+    take_whole(c);
+    return true;
+}
+static bool cumsum_shape(weft_call *c)
+{
+    return shape_of_input(c) && (is_real(c, 0) || weft_op_refuse(c, "reals are expected (weft_to_reals)"));
 }
 static void cumsum_run(weft_call *c)
 {
@@ -249,10 +269,25 @@ static weft_tensor *cumsum_back(const weft_call *c, weft_tensor *dy, int i)
     a.flag = !a.flag;
     return APPLY_WITH(c->op, a, dy);
 }
+/* of ints: rows backwards, one sequence after the other if it is along their tokens */
+static void flip_ints(weft_call *c, const weft__segments *s)
+{
+    const weft__along *a = c->attributes;
+    const weft_batch *b = a->tokens ? a->whole.batch : NULL;
+    for (int64_t run = 0; run < (b ? b->n : 1); run++) {
+        int64_t first = b ? b->offset.host[run] : 0, n = b ? b->len[run] : s->length, w = s->inner;
+        weft__grid g = { 3, { b ? 1 : s->count, n, w }, { { n * w, -w, 1 } } };
+        if (n)
+            RUN(c, spread_ints, &g, I(c, 0) + (first + n - 1) * w, (int32_t *)(void *)Y(c, 0) + first * w);
+    }
+}
 static void flip_run(weft_call *c)
 {
     weft__segments s = weft__segments_of(c->attributes);
-    RUN(c, flip, &s, X(c, 0), Y(c, 0), c->add);
+    if (is_real(c, 0))
+        RUN(c, flip, &s, X(c, 0), Y(c, 0), c->add);
+    else
+        flip_ints(c, &s);
 }
 static weft_tensor *flip_back(const weft_call *c, weft_tensor *dy, int i)
 {
@@ -266,7 +301,7 @@ static weft_tensor *flip_back(const weft_call *c, weft_tensor *dy, int i)
           of,                                                                                        \
           .adds = true,                                                                              \
           .unread = 1,                                                                               \
-          .shape = shape_of_input,                                                                   \
+          .shape = cumsum_shape,                                                                     \
           .forward = cumsum_run,                                                                     \
           .backward = cumsum_back,                                                                   \
           .describe = weft__describe_along },                                                        \
@@ -293,7 +328,7 @@ weft_tensor *weft_flip(weft_tensor *x, int axis)   { return ordered(x, axis, 1, 
 static weft_tensor *sum_of_all(weft_tensor *x, const char *function)
 {
     if (!x || x->f.type != WEFT_REAL || weft__wrong(x->w, x))
-        return weft__failed(x, WEFT_EARG, function, "reals are expected");
+        return weft__failed(x, WEFT_EARG, function, "reals are expected (weft_to_reals)");
     return weft__sum_to(x, &(weft__form){ 0 });
 }
 

@@ -1,6 +1,8 @@
 /* refuse.c - how an operator fails: in the context of its inputs, with their shapes in the text. */
 #include <stdarg.h>
+#include <string.h>
 #include "autograd/autograd.h"
+#include "core/locale.h"
 
 weft *weft__context(weft_tensor *const *x, int64_t n)
 {
@@ -15,6 +17,13 @@ weft *weft__context(weft_tensor *const *x, int64_t n)
 
 weft_tensor *weft__inert_beside(const weft_tensor *x) { return x ? &x->w->nil : &weft__no_context()->nil; }
 
+/* For ints where reals are expected: the function that makes reals of them, unless it is named. */
+static const char *way_out(const weft_tensor *x, const char *why)
+{
+    bool of_ints = x && !weft__wrong(x->w, x) && x->f.type == WEFT_I32;
+    return of_ints && strstr(why, "reals") && !strstr(why, "weft_to_reals") ? " (weft_to_reals)" : "";
+}
+
 bool weft_op_refuse(const weft_call *c, const char *why)
 {
     char text[300] = "", one[128];
@@ -23,7 +32,7 @@ bool weft_op_refuse(const weft_call *c, const char *why)
     for (int i = 0, at = 0; i < c->n && i < 3 && at < 280; i++)
         at += snprintf(text + at, sizeof text - (size_t)at, "%s%s", i ? ", " : "",
                        weft__text(&c->x[i]->f, one));
-    weft__fail(c->x[0]->w, WEFT_ESHAPE, "%s: %s: %s", c->op->name, text, why);
+    weft__fail(c->x[0]->w, WEFT_ESHAPE, "%s: %s: %s%s", c->op->name, text, why, way_out(c->x[0], why));
     return false;
 }
 
@@ -31,7 +40,7 @@ bool weft_op_refuse(const weft_call *c, const char *why)
     char why[300];                                                                    \
     va_list list;                                                                     \
     va_start(list, format);                                                           \
-    vsnprintf(why, sizeof why, format, list);                                         \
+    weft__plain_text(why, sizeof why, format, list);                                         \
     va_end(list)
 
 bool weft__refuse(const weft_call *c, const char *format, ...)
@@ -48,7 +57,7 @@ weft_tensor *weft__failed(weft_tensor *x, weft_status status, const char *functi
     const char *wrong = weft__wrong(w, x);
     if (wrong)
         weft__fail(w, WEFT_EARG, "%s: the tensor %s", function, wrong);
-    weft__fail(w, status, "%s: %s: %s", function, x ? weft__text(&x->f, text) : "", why);
+    weft__fail(w, status, "%s: %s: %s%s", function, x ? weft__text(&x->f, text) : "", why, way_out(x, why));
     return &w->nil;
 }
 
@@ -63,6 +72,7 @@ weft_tensor *weft__failed_of(weft_tensor *const *x, int64_t n, weft_status statu
         if (wrong)
             weft__fail(w, WEFT_EARG, "%s: input %lld %s", function, (long long)i, wrong);
     }
-    weft__fail(w, status, "%s: %s: %s", function, n && x[0] ? weft__text(&x[0]->f, text) : "", why);
+    weft__fail(w, status, "%s: %s: %s%s", function, n && x[0] ? weft__text(&x[0]->f, text) : "", why,
+               n ? way_out(x[0], why) : "");
     return &w->nil;
 }

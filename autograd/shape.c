@@ -1,4 +1,4 @@
-/* shape.c - the same numbers in other shapes: reshape, transpose, concat, stack, slice, plain and ragged. */
+/* shape.c - the same numbers in other shapes: reshape, transpose, concat, stack, slice. */
 #include "autograd/autograd.h"
 
 /* ---- reshape: a view ---- */
@@ -43,14 +43,6 @@ weft_tensor *weft_reshape(weft_tensor *x, int rank, const int64_t *shape)
     return weft__view(x, &f);
 }
 
-weft_tensor *weft_plain(weft_tensor *x)
-{
-    if (!x || weft__wrong(x->w, x))
-        return weft__failed(x, WEFT_EARG, "plain", "a tensor is expected");
-    weft__form f = weft__plain(x->f.type, x->f.rank, x->f.size);
-    return weft__view(x, &f);
-}
-
 static const weft_op op_detach = {
     .name = "detach", .layout = WEFT_ROWS, .no_gradient = true, .shape = weft__form_shape
 };
@@ -58,21 +50,6 @@ weft_tensor *weft_detach(weft_tensor *x)
 {
     weft__form f = x ? x->f : (weft__form){ 0 };
     return APPLY_WITH(&op_detach, f, x);
-}
-
-weft_tensor *weft_ragged_like(weft_tensor *x, weft_tensor *like)
-{
-    char text[128];
-    if (!x || weft__wrong(x->w, x) || weft__wrong(x->w, like))
-        return weft__failed_of(LIST(x, like), WEFT_EARG, "ragged_like",
-                               "two tensors of the step are expected");
-    if (x->f.batch || !like->f.batch || x->f.rank < 1 || x->f.size[0] != like->f.size[0])
-        return weft__failed(x, WEFT_ESHAPE, "ragged_like",
-                            "a plain tensor with the rows of a ragged one is expected, like is %s",
-                            weft__text(&like->f, text));
-    weft__form f = x->f;
-    f.batch = like->f.batch, f.layout = like->f.layout, f.place = like->f.place;
-    return weft__view(x, &f);
 }
 
 /* ---- transpose: its own inverse ---- */
@@ -83,11 +60,11 @@ static bool transpose_shape(weft_call *c)
     const swap *s = c->attributes;
     weft__form *y = &c->y[0]->f;
     *y = c->x[0]->f;
-    if (!is_real(c, 0) || (y->batch && s->axis != s->other && (s->axis == 0 || s->other == 0)))
-        return weft__refuse(c,
-                            "axes %d and %d: reals are expected, and the rows of a ragged tensor stay axis 0",
-                            s->axis, s->other);
+    if (y->batch && s->axis != s->other && (s->axis == 0 || s->other == 0))
+        return weft__refuse(c, "axes %d and %d: the rows of a ragged tensor stay axis 0", s->axis, s->other);
     y->size[s->axis] = c->x[0]->f.size[s->other], y->size[s->other] = c->x[0]->f.size[s->axis];
+    if (s->axis != s->other && (s->axis == 0 || s->other == 0))
+        weft__rows_moved(c);
     return true;
 }
 static void transpose_run(weft_call *c)
@@ -100,7 +77,7 @@ static void transpose_run(weft_call *c)
         g.step[0][i == s->axis ? s->other : i == s->other ? s->axis : i] = step;
     for (int i = 0; i < y->rank; i++)
         g.size[i] = y->size[i];
-    RUN(c, spread, &g, X(c, 0), Y(c, 0), c->add);
+    weft__run_spread(c, &g, 0);
 }
 static weft_tensor *transpose_back(const weft_call *c, weft_tensor *dy, int i)
 {
@@ -244,6 +221,8 @@ static bool concat_shape(weft_call *c)
     *y = f;
     if (axis == 0 && y->batch)
         return weft_op_refuse(c, "ragged rows are put together by weft_concat_sequences");
+    if (axis == 0)
+        weft__rows_moved(c);
     for (int i = 1; i < c->n; i++) {
         if (c->x[i]->f.rank == f.rank)
             f.size[axis] = c->x[i]->f.size[axis];
@@ -254,7 +233,7 @@ static bool concat_shape(weft_call *c)
         if (__builtin_add_overflow(y->size[axis], f.size[axis], &y->size[axis]))
             return weft__refuse(c, "%d such tensors are too many elements", c->n);
     }
-    return true;
+    return axis == 0 || y->batch || weft__rows_agree(c, y->size[0], 1);
 }
 /* Input i's strip of the whole; p: the part before it, for i 0 anything. */
 static strip next_strip(const weft_call *c, part *p, int i)

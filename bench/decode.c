@@ -47,7 +47,11 @@ static void write_some(bench *b, int64_t first, int64_t n, const int32_t *letter
 {
     weft *w = b->of.w;
     weft_lengths lengths = { .n = n, .len = b->words.read + first };
-    weft_decode_opts how = { .begin = MARK, .end = MARK, .limit = LIMIT, .beams = b->row.beams,
+    weft_decode_opts how = { .begin = MARK,
+                             .end = MARK,
+                             .has_end = true,
+                             .limit = LIMIT,
+                             .beams = b->row.beams,
                              .length_penalty = b->row.beams > 1 };
     spelled read = speller_read(&b->of, letter, &lengths);
     double start = now_ms();

@@ -300,8 +300,10 @@ WEFT_API weft_tensor *weft_zeros(weft *w, int rank, const int64_t *shape);
 WEFT_API weft_tensor *weft_full(weft *w, double value, int rank, const int64_t *shape);
 /* A tensor of rank 0. */
 WEFT_API weft_tensor *weft_scalar(weft *w, double value);
-/* 0, 1, .. n - 1 as int32. */
-WEFT_API weft_tensor *weft_arange(weft *w, int64_t n);
+/* Returns the int32 numbers from, from + step, .. before `to`, [n], as torch.arange: (w, 0, n, 1)
+ * counts from 0 to n - 1. step may be negative. weft_to_reals and weft_scale make other steps.
+ * Errors: a step of 0 or away from `to`; a number that an int32 does not hold. */
+WEFT_API weft_tensor *weft_arange(weft *w, int64_t from, int64_t to, int64_t step);
 /* Standard normal, or uniform in [low, high), low <= high, from the context's stream "tensor". */
 WEFT_API weft_tensor *weft_randn(weft *w, int rank, const int64_t *shape);
 WEFT_API weft_tensor *weft_rand(weft *w, double low, double high, int rank, const int64_t *shape);

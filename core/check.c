@@ -2,9 +2,10 @@
  * of tensors are never used again, so a stale handle is an error however old it is; numbers that have ended
  * are NaN, and as ints out of every range, so a stale pointer shows; and an optimiser that steps again
  * without weft_clear is told. The NaN that operators make are looked for in autograd/nan.c. */
+#include "core/check.h"
 #include <stdlib.h>
 #include <string.h>
-#include "core/check.h"
+#include "core/log.h"
 
 bool weft__check_asked(bool *needed)
 {
@@ -102,11 +103,62 @@ void weft__check_stepped(weft *w, const void *optimiser)
     for (int i = 0; i < c->steps; i++)
         if (c->stepped[i] == optimiser && !c->told_clear) {
             c->told_clear = true;
-            fprintf(stderr,
-                    "weft: WEFT_CHECK: optim_step: the second time since weft_clear: %lld tensors and %.1f "
-                    "MB of steps before are still held\n",
-                    (long long)c->n, (double)(w->host_bytes + w->device_bytes) * 1e-6);
+            weft__warn(
+                "WEFT_CHECK: optim_step: the second time since weft_clear: %lld tensors and %.1f MB of "
+                "steps before are still held",
+                (long long)c->n, (double)(w->host_bytes + w->device_bytes) * 1e-6);
         }
     if (c->steps < WEFT__STEPPED)
         c->stepped[c->steps++] = optimiser;
+}
+
+/* ---- gradients ---- */
+void weft__check_given(weft *w, bool given, bool step, const char *function)
+{
+    struct weft__check *c = w->check;
+    bool *told = step ? &c->told_step : &c->told_unchanged;
+    if (given || *told)
+        return;
+    *told = true;
+    if (step)
+        weft__warn(
+            "WEFT_CHECK: %s: it changes nothing: since the last step or weft_zero_grad no weft_backward "
+            "has reached a parameter that is not frozen; call weft_backward before it",
+            function);
+    else
+        weft__warn("WEFT_CHECK: %s: all gradients are zero: since the last step or weft_zero_grad no "
+                   "weft_backward has reached a parameter; call it between weft_backward and weft_optim_step",
+                   function);
+}
+
+/* ---- threads ---- */
+/* An address that no other live thread has. */
+static uintptr_t this_thread(void)
+{
+    static _Thread_local char mine;
+    return (uintptr_t)&mine;
+}
+
+bool weft__check_enter(weft *w, const char *function)
+{
+    struct weft__check *c = w->check;
+    uintptr_t me = this_thread(), owner = 0;
+    if (atomic_compare_exchange_strong(&c->thread, &owner, me) || owner == me) {
+        c->depth++;
+        return true;
+    }
+    if (!atomic_exchange(&c->told_thread, true))
+        weft__warn(
+            "WEFT_CHECK: %s: another thread is at work in this context; one thread at a time may use a "
+            "context, and each thread may have its own",
+            function);
+    weft__fail(w, WEFT_EARG, "%s: another thread is at work in this context (WEFT_CHECK)", function);
+    return false;
+}
+
+void weft__check_leave(weft *w)
+{
+    struct weft__check *c = w->check;
+    if (c && --c->depth == 0)
+        atomic_store(&c->thread, 0);
 }

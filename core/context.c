@@ -117,6 +117,7 @@ static void settle_in(weft *w, const weft_opts *o)
     if (!w->dev.pool)
         weft__fail(w, WEFT_ENOMEM, "open: no memory for a pool of %d threads", threads);
     weft__log_open(w, w->dev.log, why);
+    weft__check_environment();
     if (check)
         weft__check_open(w);
 }
@@ -200,7 +201,7 @@ void weft_close(weft *w)
 /* ---- steps ---- */
 void weft_clear(weft *w)
 {
-    if (!lives(w) || w->telling)
+    if (!lives(w) || w->telling || (w->check && !weft__check_enter(w, "clear")))
         return;
     if (w->check)
         weft__check_clear(w);
@@ -214,8 +215,9 @@ void weft_clear(weft *w)
     /* under WEFT_CHECK headers are never used again */
     for (size_t i = w->check ? 1 : 0; i < sizeof all / sizeof *all; i++)
         weft__arena_clear(w, all[i]);
-    w->batches = NULL, w->links = NULL, w->running = NULL;
+    w->batches = NULL, w->links = NULL, w->running = NULL, w->missing[0] = 0;
     weft__tell(w, WEFT__CLEARED, NULL);
+    weft__check_leave(w);
 }
 
 /* what steps up to now have needed, for smaller ones to come */

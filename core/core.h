@@ -91,12 +91,16 @@ typedef struct weft__node {
     /* a gradient has come since the last step of an optimiser or zero_grad */
     bool given;
     bool walked;                                 /* weft_backward has begun here */
+    bool unrecorded;                             /* an operator's result while the tape was off */
     const struct weft__lookup *lookup;           /* see autograd/origin.c; NULL: no rows of a table */
     /* of a parameter or buffer: its path, and tape->changes after its numbers changed last */
     const char *path; uint64_t changed;
     struct weft__kept *packed;                   /* of one of step 0: see autograd/kept.h; NULL: nothing */
     /* the one of step 0 whose numbers these are, as a view; NULL: none */
     const weft_tensor *base;
+    /* a plain tensor whose rows are stored as those of this ragged one, see autograd/row_order.c; NULL: in
+     * the user's order, or unknown */
+    const weft_tensor *order;
 } weft__node;
 struct weft_tensor {
     weft *w; uint64_t step;                      /* step 0: until weft_close */
@@ -174,6 +178,7 @@ struct weft {
     struct weft__profile *profile;               /* see profile.h; NULL: none so far */
     int64_t opened;                              /* when, if WEFT_LOG wants the end told; else 0 */
     struct weft__check *check;                   /* of WEFT_CHECK, see check.h; NULL: none */
+    char missing[256];                           /* what weft__wrong says of NULL; "": the usual */
     int64_t fail_in;                             /* a test's: the take after so many fails; 0: none */
     /* a test's: rows of a segment of a lean recurrent layer; 0: see rnn/recurrent_run.c */
     int64_t segment_rows;
@@ -252,6 +257,11 @@ bool         weft__possible(weft *, const weft__form *);
 /* type, shape, batch and layout */
 bool         weft__same(const weft__form *, const weft__form *);
 const char  *weft__text(const weft__form *, char buffer[128]);
+/* for a message of a layer that expects reals: what makes reals of ints, if it got ints; else "" */
+static inline const char *weft__of_ids(const weft__form *f)
+{
+    return f->type == WEFT_I32 ? " (ids: weft_embedding_run; numbers: weft_to_reals)" : "";
+}
 /* weft_read, and the context's error */
 weft_status  weft__read(const weft_tensor *, void *out, size_t bytes);
 /* why the handle is no good; NULL if it is */

@@ -3,6 +3,7 @@
 #include <stdarg.h>
 #include <string.h>
 #include "core/core.h"
+#include "core/locale.h"
 
 static size_t layer_text(weft *w, char *text, size_t size)
 {
@@ -21,7 +22,7 @@ void weft_fail(weft *w, weft_status status, const char *format, ...)
     size_t at = layer_text(w, w->message, sizeof w->message);
     va_list list;
     va_start(list, format);
-    vsnprintf(w->message + at, sizeof w->message - at, format, list);
+    weft__plain_text(w->message + at, sizeof w->message - at, format, list);
     va_end(list);
     w->status = status;
     if (!w->on_error)
@@ -73,7 +74,7 @@ const char *weft_status_name(weft_status status)
 const char *weft__wrong(const weft *w, const weft_tensor *x)
 {
     if (!x)
-        return "is NULL";
+        return w && w->missing[0] ? w->missing : "is NULL";
     if (weft__is_no_context(x->w))
         return x->w == weft__no_memory() ? "is of a context that could not be opened" :
                                            "is what a function given NULL returned";
@@ -81,7 +82,10 @@ const char *weft__wrong(const weft *w, const weft_tensor *x)
         return "is of another context";
     if (x == &w->nil)
         return "is what a failed operator returned";
-    return x->step && x->step != w->step ? "is of a step that has ended" : NULL;
+    return x->step && x->step != w->step ?
+               "is of a step that has ended (weft_clear ends all tensors of a step; "
+               "weft_assign to a buffer carries one over)" :
+               NULL;
 }
 
 void weft__check_faults(weft *w, const char *what)
@@ -92,6 +96,11 @@ void weft__check_faults(weft *w, const char *what)
     if (!f.is)
         return;
     w->dev.fault = (weft__fault){ 0 };
+    if (f.below == -2)
+        weft__fail(w, WEFT_EARG,
+                   "%s: the number at place %lld%s%s is out of its range: a variance below 0, or a "
+                   "binary target outside 0 .. 1",
+                   what, (long long)f.row, f.by ? " of an earlier " : "", f.by ? f.by : "");
     if (f.below < 0)
         weft__fail(w, WEFT_EARG, "%s: the number at place %lld%s%s is none that an int holds; %d .. %d are "
                    "expected", what, (long long)f.row, f.by ? " of an earlier " : "", f.by ? f.by : "",

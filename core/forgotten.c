@@ -3,7 +3,7 @@
  * context. A program that rewinds instead holds nothing, and its tape is short. */
 #include <stdlib.h>
 #include <string.h>
-#include "core/core.h"
+#include "core/log.h"
 
 enum { MANY = 1000 };
 
@@ -19,11 +19,9 @@ static void count_call(weft *w, int *count, const char *function)
         return;
     w->unended.told = true;
     if (!weft__silenced() && !weft__launched_rank())
-        fprintf(stderr,
-                "weft: %d calls of %s since the last weft_clear: what all of them made is held, %.1f MB so "
-                "far; weft_clear ends a step, "
-                "WEFT_LOG=0 silences this\n",
-                *count, function, (double)(w->host_bytes + w->device_bytes) / 1e6);
+        weft__warn("%d calls of %s since the last weft_clear: all that they made is held, %.1f MB so far; "
+                   "weft_clear ends a step, WEFT_LOG=0 silences this",
+                   *count, function, (double)(w->host_bytes + w->device_bytes) / 1e6);
 }
 
 static void restart_counts(weft *w)

@@ -13,8 +13,8 @@ typedef weft_real real;
 typedef struct weft__kernels weft__kernels;
 struct weft__links;
 
-/* an index, and what it had to be below (-1: a number that no int holds); by: which kernel, where that is not
- * clear */
+/* an index, and what it had to be below (-1: a number that no int holds, -2: a number outside a range); by:
+ * which kernel, where that is not clear */
 typedef struct weft__fault { bool is; int64_t row; int64_t value, below; const char *by; } weft__fault;
 
 /* a BLAS's gemm, row-major or not */

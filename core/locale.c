@@ -1,5 +1,7 @@
 /* locale.c - the "C" locale for this thread; see locale.h. */
 #include "core/locale.h"
+#include <stdio.h>
+#include <stdlib.h>
 
 /* glibc's "C" locale is a constant: nothing is made, nothing to free */
 locale_t weft__plain_locale(void)
@@ -15,4 +17,20 @@ void weft__plain_locale_end(locale_t before)
     locale_t plain = uselocale(before);
     if (plain != LC_GLOBAL_LOCALE && plain != before)
         freelocale(plain);
+}
+
+double weft__plain_number(const char *text, char **end)
+{
+    locale_t before = weft__plain_locale();
+    double value = strtod(text, end);
+    weft__plain_locale_end(before);
+    return value;
+}
+
+int weft__plain_text(char *text, size_t size, const char *format, va_list list)
+{
+    locale_t before = weft__plain_locale();
+    int n = vsnprintf(text, size, format, list);
+    weft__plain_locale_end(before);
+    return n;
 }

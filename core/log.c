@@ -2,8 +2,20 @@
  * adds its profile as a table: calls, ms, share, GF/s of the operators that multiply, GB/s of the others. Of
  * many ranks the first one's. */
 #include "core/log.h"
+#include <stdarg.h>
 #include <stdlib.h>
+#include "core/locale.h"
 #include "core/profile.h"
+
+void weft__warn(const char *format, ...)
+{
+    char text[600];
+    va_list list;
+    va_start(list, format);
+    weft__plain_text(text, sizeof text, format, list);
+    va_end(list);
+    fprintf(stderr, "weft: %s\n", text);
+}
 
 /* ---- the beginning ---- */
 const char *weft__precision_of(const weft *w)
@@ -81,6 +93,7 @@ void weft__log_close(weft *w)
 {
     if (!w->opened)
         return;
+    locale_t before = weft__plain_locale();
     weft_usage u = weft_usage_of(w);
     fprintf(stderr, "weft: closed after %.3f s, at most %.1f MB of host memory",
             (double)(weft__now() - w->opened) * 1e-9, (double)u.host_peak * 1e-6);
@@ -89,4 +102,5 @@ void weft__log_close(weft *w)
     fprintf(stderr, "\n");
     if (w->dev.log > 1)
         print_table(w);
+    weft__plain_locale_end(before);
 }

@@ -10,4 +10,8 @@ const char *weft__precision_of(const weft *);   /* "fp32" */
 void weft__log_open(weft *, int level, const char *but);
 /* Prints what is to be said at the end, if that was asked for. */
 void weft__log_close(weft *);
+/* Prints "weft: ", a text as printf has it, and a line's end to stderr, with decimal points. */
+void weft__warn(const char *format, ...) __attribute__((format(printf, 1, 2)));
+/* environment.c: warns, once in a process, of each variable WEFT_.. that is not known. */
+void weft__check_environment(void);
 #endif

@@ -60,24 +60,50 @@ weft_tensor *weft__header(weft *w, const weft__form *f)
     return t;
 }
 
-bool weft__possible(weft *w, const weft__form *f)
+/* Whether some extents multiply to more elements than memory can hold; 0 hides no such product. */
+static bool is_too_large(const weft__form *f)
 {
     int64_t n = 1;
     for (int i = 0; i < f->rank; i++)
-        if (f->size[i] < 0 || __builtin_mul_overflow(n, f->size[i] ? f->size[i] : 1, &n) ||
-            n > INT64_MAX / 16) {
-            weft__fail(w, WEFT_ESHAPE,
-                       "%s: extent %lld on axis %d; 0 or more, and not too many in all, are expected",
-                       w->running ? w->running : "tensor", (long long)f->size[i], i);
+        if (__builtin_mul_overflow(n, f->size[i] ? f->size[i] : 1, &n) || n > INT64_MAX / 16)
+            return true;
+    return false;
+}
+
+bool weft__possible(weft *w, const weft__form *f)
+{
+    const char *function = w->running ? w->running : "tensor";
+    char text[128];
+    for (int i = 0; i < f->rank; i++)
+        if (f->size[i] < 0) {
+            weft__fail(w, WEFT_ESHAPE, "%s: extent %lld on axis %d; 0 or more is expected", function,
+                       (long long)f->size[i], i);
             return false;
         }
-    return true;
+    if (!is_too_large(f))
+        return true;
+    weft__fail(w, WEFT_ESHAPE,
+               "%s: %s: the product of its extents is too large; fewer than 2^59 elements are "
+               "expected",
+               function, weft__text(f, text));
+    return false;
+}
+
+static weft_tensor *new_tensor(weft *w, const weft__form *f)
+{
+    weft_tensor *t = weft__possible(w, f) ? weft__header(w, f) : NULL;
+    return t && (t->data = weft__take(w, &w->data, weft__room(f))) ? t : &w->nil;
 }
 
 weft_tensor *weft__empty(weft *w, const weft__form *f)
 {
-    weft_tensor *t = weft__possible(w, f) ? weft__header(w, f) : NULL;
-    return t && (t->data = weft__take(w, &w->data, weft__room(f))) ? t : &w->nil;
+    if (!w->check)
+        return new_tensor(w, f);
+    if (!weft__check_enter(w, w->running ? w->running : "tensor"))
+        return &w->nil;
+    weft_tensor *t = new_tensor(w, f);
+    weft__check_leave(w);
+    return t;
 }
 
 static void zero_tensor(weft *w, weft_tensor *t)
@@ -181,15 +207,37 @@ weft_tensor *weft_rand(weft *w, double low, double high, int rank, const int64_t
     return draw_tensor(w, "rand", false, from, weft__span_within(from, to, to - from), rank, shape);
 }
 
-weft_tensor *weft_arange(weft *w, int64_t n)
+/* How many numbers, each `step` after the one before, begin before `to`. */
+static int64_t count_steps(int64_t from, int64_t to, int64_t step)
+{
+    uint64_t apart = step > 0 ? (uint64_t)to - (uint64_t)from : (uint64_t)from - (uint64_t)to,
+             by = step > 0 ? (uint64_t)step : -(uint64_t)step;
+    return (int64_t)(apart / by + (apart % by != 0));
+}
+
+static bool steps_fit(int64_t from, int64_t n, int64_t step)      /* into int32 */
+{
+    int64_t far, last;
+    if (n < 1)
+        return n == 0;
+    return n <= INT32_MAX && from == (int32_t)from && !__builtin_mul_overflow(n - 1, step, &far) &&
+           !__builtin_add_overflow(from, far, &last) && last == (int32_t)last;
+}
+
+weft_tensor *weft_arange(weft *w, int64_t from, int64_t to, int64_t step)
 {
     w = w ? w : weft__no_context();
     w->running = "arange";
-    if (n < 0 || n > INT32_MAX)
-        weft__fail(w, WEFT_EARG, "arange: %lld numbers; 0 .. %d are expected", (long long)n, INT32_MAX);
+    bool ends = step > 0 ? from <= to : step < 0 && from >= to;
+    int64_t n = ends ? count_steps(from, to, step) : 0;
+    if (!ends || !steps_fit(from, n, step))
+        weft__fail(w, WEFT_EARG, "arange: from %lld to %lld in steps of %lld; %s expected", (long long)from,
+                   (long long)to, (long long)step,
+                   ends ? "numbers that an int32 holds, and fewer than 2^31 of them, are" :
+                          "a step that is not 0 and leads there is");
     int32_t *values = w->status ? NULL : weft__take(w, &w->notes, n * (int64_t)sizeof *values);
     for (int64_t i = 0; values && i < n; i++)
-        values[i] = (int32_t)i;
+        values[i] = (int32_t)(from + i * step);
     return values ? weft_ints(w, values, 1, &n) : &w->nil;
 }
 
@@ -223,13 +271,15 @@ static bool readable(weft *w, const weft_tensor *x, const void *out, size_t byte
 weft_status weft__read(const weft_tensor *x, void *out, size_t bytes)
 {
     weft *w = x ? x->w : weft__no_context();
-    bool fine = readable(w, x, out, bytes);
+    bool fine = readable(w, x, out, bytes) && (!w->check || weft__check_enter(w, "read"));
     if (fine)
         weft__tell(w, WEFT__READ, NULL);
     if (fine && bytes) {
         w->dev.k->download(&w->dev, out, x->data, bytes);
         weft__check_faults(w, "read");
     }
+    if (fine)
+        weft__check_leave(w);
     if (out && w->status)
         memset(out, 0, bytes);
     return w->status;

@@ -95,9 +95,13 @@ static weft_tensor *next_phones(weft_decode_rows *rows, void *user)
 weft_decoded pronounce(const model *m, const int32_t *letters, const weft_lengths *lengths, int64_t limit,
                        int64_t beam)
 {
-    weft_decode_opts how = {
-        .begin = MARK, .end = MARK, .limit = limit, .beams = (int)beam, .length_penalty = beam > 1
-    };
+    weft_decode_opts how = { .begin = MARK,
+                             .end = MARK,
+                             .has_begin = true,
+                             .has_end = true,
+                             .limit = limit,
+                             .beams = (int)beam,
+                             .length_penalty = beam > 1 };
     weft_decoded said = { 0 };
     WEFT_NO_GRAD(m->w) WEFT_EVAL(m->w) {
         encoded e = encode(m, letters, lengths);

@@ -3,6 +3,7 @@
  * contexts only. */
 #include <stdarg.h>
 #include <string.h>
+#include "core/locale.h"
 #include "io/io.h"
 
 static _Thread_local char message[1024];
@@ -14,7 +15,7 @@ weft_status weft__file_fail(weft_status status, const char *format, ...)
     char text[sizeof message];                   /* an argument may be the message before */
     va_list list;
     va_start(list, format);
-    vsnprintf(text, sizeof text, format, list);
+    weft__plain_text(text, sizeof text, format, list);
     va_end(list);
     memcpy(message, text, sizeof message);
     return status;

@@ -47,12 +47,14 @@ WEFT_API weft_loss weft_mae(weft_tensor *predicted, weft_tensor *target,
  * 1. */
 WEFT_API weft_loss weft_huber(weft_tensor *predicted, weft_tensor *target, double delta,
                               const weft_loss_opts *opts);
-/* Computes the binary cross entropy of logits and targets in 0 .. 1, reals; that they are is not
- * checked. A logit of +inf or -inf whose target is 1 or 0 costs 0. */
+/* Returns the binary cross entropy of logits and targets in 0 .. 1. A logit of +inf or -inf whose
+ * target is 1 or 0 costs 0.
+ * Errors: a target outside 0 .. 1 where the mask is not 0; on a GPU at the next wait. */
 WEFT_API weft_loss weft_bce_with_logits(weft_tensor *logits, weft_tensor *target,
                                         const weft_loss_opts *opts);
 /* 0.5 (log v + (y - m)^2 / v), v = max(variance, eps), which has no gradient below eps; eps 0:
- * 1e-6. */
+ * 1e-6.
+ * Errors: a variance below 0 where the mask is not 0; on a GPU at the next wait. */
 WEFT_API weft_loss weft_gaussian_nll(weft_tensor *mean, weft_tensor *target, weft_tensor *variance,
                                      double eps, const weft_loss_opts *opts);
 /* 2 |p - y| / (|p| + |y|) and |(y - p) / y|; as losses and as metrics. 0 / 0 counts as 0, a miss

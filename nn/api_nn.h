@@ -74,7 +74,8 @@ WEFT_API int weft_parameter_count(const weft_module *m);
 WEFT_API weft_tensor *weft_parameter_at(const weft_module *m, int i, const char **path);
 WEFT_API int weft_buffer_count(const weft_module *m);
 WEFT_API weft_tensor *weft_buffer_at(const weft_module *m, int i, const char **path);
-/* By path, "encoder.weight_ih_l0"; NULL if there is none. */
+/* Returns a parameter or buffer by its path below m, "encoder.weight_ih_l0"; NULL if there is none.
+ * An operator that gets this NULL then names the path, until weft_clear. */
 WEFT_API weft_tensor *weft_find_parameter(const weft_module *m, const char *path);
 /* Numbers to train below m, tied ones once, frozen ones included. */
 WEFT_API int64_t weft_parameter_numel(const weft_module *m);

@@ -36,6 +36,7 @@ weft_tensor *weft_clip_grad_norm(weft_module *m, double max, double power)
         return &w->nil;
     }
     w->running = "clip_grad_norm";
+    weft__gradients_are_there(m, "clip_grad_norm");
     weft__form scalar = weft__plain(WEFT_REAL, 0, NULL);
     weft_tensor *total = weft__empty(w, &scalar);
     clipping c = { (real)max, (real)power, weft__take(w, &w->data, sizeof *c.g), true,

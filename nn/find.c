@@ -1,6 +1,7 @@
 /* find.c - the parameters and buffers below a module: by number, by path, and how many they are. */
 #include <fnmatch.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <string.h>
 #include "autograd/autograd.h"
 #include "nn/nn.h"
@@ -81,11 +82,23 @@ weft_tensor *weft_parameter_at(const weft_module *m, int i, const char **path)
 }
 weft_tensor *weft_buffer_at(const weft_module *m, int i, const char **path) { return at(m, true, i, path); }
 
+/* Keeps the path for the message of the operator that gets this NULL. */
+static void note_missing(const weft_module *m, const char *path)
+{
+    if (!m || !path || weft__is_no_context(m->w))
+        return;
+    snprintf(m->w->missing, sizeof m->w->missing,
+             "is NULL (weft_find_parameter found no \"%.80s\" below %.80s; weft_print_module lists all)",
+             path, m->path);
+}
+
 weft_tensor *weft_find_parameter(const weft_module *m, const char *path)
 {
     weft__parameter *p = weft__parameter_named(m, path);
-    if (!p)
+    if (!p) {
+        note_missing(m, path);
         return NULL;
+    }
     return p->tied ? &p->tied->value : &p->value;
 }
 

@@ -41,7 +41,7 @@ static bool operand_is_usable(const char *name, weft *w, const weft_tensor *y, c
     if (wrong)
         weft__fail(w, WEFT_EARG, "%s: %s %s", name, what, wrong);
     else if (y->f.type != WEFT_REAL)
-        weft__fail(w, WEFT_ESHAPE, "%s: %s is of ints, reals are expected", name, what);
+        weft__fail(w, WEFT_ESHAPE, "%s: %s is of ints, reals are expected (weft_to_reals)", name, what);
     return !w->status;
 }
 
@@ -105,6 +105,29 @@ static bool begin_loss(const char *name, weft_tensor **x, weft_tensor **y, const
     return true;
 }
 
+/* NaN passes: it shows in the loss. Where kernels run later the error comes with the next wait, in general
+ * words. */
+static bool is_in_range(const char *name, const weft_tensor *x, const char *what, real low, real high)
+{
+    weft *w = x->w;
+    char place[64] = "";
+    if (!w->status)
+        w->dev.k->check_range(&w->dev, count(x), low, high, x->data);
+    if (w->status || !w->dev.fault.is || !w->dev.k->synchronous)
+        return !w->status;
+    int64_t at = w->dev.fault.row;
+    const struct weft__rows *rows = x->f.batch ? weft__rows_of(x->f.batch, &x->f) : NULL;
+    if (rows) {
+        int64_t row = at / (count(x) / weft__layout_rows(&x->f));
+        snprintf(place, sizeof place, " (sequence %d, position %d)", rows->sequence.host[row],
+                 rows->position.host[row]);
+    }
+    w->dev.fault = (weft__fault){ 0 };
+    weft__fail(w, WEFT_EARG, "%s: %s: element %lld%s is %g; %g .. %g is expected", name, what, (long long)at,
+               place, (double)x->data[at], (double)low, (double)high);
+    return false;
+}
+
 /* ---- end ---- */
 /* the sum of the mask over x's elements */
 static weft_tensor *count_elements(const weft_tensor *x, const weft_loss_opts *o)
@@ -160,7 +183,8 @@ weft_loss weft_huber(weft_tensor *predicted, weft_tensor *target, double delta, 
  * right. A factor of 0 makes a term 0, also at an infinite logit: certain and right is a loss of 0. */
 weft_loss weft_bce_with_logits(weft_tensor *logits, weft_tensor *target, const weft_loss_opts *opts)
 {
-    if (!begin_loss("bce_with_logits", &logits, &target, "target", opts))
+    if (!begin_loss("bce_with_logits", &logits, &target, "target", opts) ||
+        !is_in_range("bce_with_logits", target, "target", 0, 1))
         return failed(logits);
     weft_tensor *rest = weft_sub(weft_scalar(logits->w, 1), target);
     return end_loss(
@@ -180,7 +204,10 @@ weft_loss weft_gaussian_nll(weft_tensor *mean, weft_tensor *target, weft_tensor 
     eps = weft__or(eps, 1e-6);
     if (!(eps >= 0))
         weft__fail(mean->w, WEFT_EARG, "gaussian_nll: eps %g; 0 or more is expected", eps);
-    weft_tensor *v = weft_clamp(chosen(variance, opts, 1), eps, (double)INFINITY);
+    weft_tensor *given = chosen(variance, opts, 1);
+    if (!is_in_range("gaussian_nll", given, "variance", 0, (real)INFINITY))
+        return failed(mean);
+    weft_tensor *v = weft_clamp(given, eps, (double)INFINITY);
     weft_tensor *error = weft_div(weft_square(weft_sub(target, m)), v);
     return end_loss(weft_scale(weft_add(weft_log(v), error), .5), opts);
 }

@@ -55,7 +55,7 @@ static bool shapes(weft_call *c, const weft_tensor *classes)      /* of class_we
     char text[128];
     want.type = WEFT_REAL;
     if (classes->f.type != WEFT_I32)
-        return weft_op_refuse(c, "classes are ints; reals were given");
+        return weft_op_refuse(c, "classes are ints; reals were given (weft_to_ints)");
     if (m->classes == 0 && weft__elements(&classes->f))
         return weft_op_refuse(
             c, "there are rows, but no classes to choose from: a last extent of 1 or more is expected");
@@ -67,7 +67,7 @@ static bool shapes(weft_call *c, const weft_tensor *classes)      /* of class_we
         return weft__refuse(c, "the mask is %s; reals of the classes' shape and layout are expected",
                             weft__text(&mask->f, text));
     c->y[0]->f = want;
-    return true;
+    return want.batch || want.rank < 1 || weft__rows_agree(c, want.size[0], 1);
 }
 
 /* ---- the weight of each row: x = classes, class_weight, mask ---- */
@@ -169,7 +169,7 @@ static void entropy_fused(const weft_call *c)
 
 weft_tensor *weft__class_rows(weft_tensor *classes, int64_t n)
 {
-    return weft_equal(weft__column(weft_to_reals(classes)), weft_to_reals(weft_arange(classes->w, n)));
+    return weft_equal(weft__column(classes), weft_arange(classes->w, 0, n, 1));
 }
 
 static void entropy_composed(const weft_call *c, weft_tensor **y)

@@ -135,6 +135,8 @@ void weft__cut_back(weft_module *root, int64_t n);
 /* ---- parameter.c, init.c ---- */
 /* the numbers of every parameter and buffer, as far as is known */
 void weft__all_changed(weft_module *root);
+/* For a function that changes gradients, under WEFT_CHECK: prints a line, once, if none has come. */
+void weft__gradients_are_there(const weft_module *m, const char *function);
 /* a module `name` in m, all of whose parameters are the original's */
 void weft__tie_module(weft_module *m, const char *name, const weft_module *original);
 weft__parameter *weft__parameter_of(const weft_tensor *value);    /* NULL if it is none */

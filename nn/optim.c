@@ -222,12 +222,20 @@ static bool is_ready(weft_optim *o)
     return o->n > 0 && weft__groups_fit(o);
 }
 
-void weft_optim_step(weft_optim *o)
+static bool any_moves(const weft_optim *o)
 {
-    if (!is_ready(o) || !weft__outside_shards(o->w, "optim_step"))
-        return;
+    for (int i = 0; i < o->n; i++)
+        if (!o->slot[i].still)
+            return true;
+    return false;
+}
+
+static void take_step(weft_optim *o)
+{
     weft__count_update(o->w);
     weft__pasts_part(o);
+    if (o->w->check)
+        weft__check_given(o->w, any_moves(o), true, "optim_step");
     check_gradients(o);
     check_results(o);
     update(o);
@@ -241,6 +249,15 @@ void weft_optim_step(weft_optim *o)
         weft__check_stepped(o->w, o);
     if (o->w->dev.k->synchronous)
         check_counts(o);
+}
+
+void weft_optim_step(weft_optim *o)
+{
+    if (!is_ready(o) || !weft__outside_shards(o->w, "optim_step") ||
+        (o->w->check && !weft__check_enter(o->w, "optim_step")))
+        return;
+    take_step(o);
+    weft__check_leave(o->w);
 }
 
 void weft_optim_set_lr(weft_optim *o, double lr)

@@ -9,6 +9,7 @@
 #include <stddef.h>
 #include <string.h>
 #include "autograd/autograd.h"
+#include "core/check.h"
 #include "nn/nn.h"
 
 /* ---- the flat vectors ---- */
@@ -335,6 +336,21 @@ void weft_zero_grad(weft_module *m)
     weft__check_faults(w, "zero_grad");
 }
 
+static bool find_given(weft__parameter *p, void *found)
+{
+    *(bool *)found = p->value.node.given;
+    return !p->value.node.given;
+}
+
+void weft__gradients_are_there(const weft_module *m, const char *function)
+{
+    bool found = false;
+    if (!m->w->check)
+        return;
+    weft__each_parameter(m, find_given, &found);
+    weft__check_given(m->w, found, false, function);
+}
+
 static void divide(weft_module *root, int64_t from, int64_t n, void *divisor)
 {
     real *g = root->gradients + from;
@@ -353,7 +369,9 @@ void weft_divide_grad(weft_module *m, weft_tensor *divisor)
     else if (divisor->f.type != WEFT_REAL || weft__elements(&divisor->f) != 1)
         weft__fail(w, WEFT_ESHAPE, "divide_grad: the divisor is %s; one real is expected",
                    weft__text(&divisor->f, text));
-    else
+    else {
+        weft__gradients_are_there(m, "divide_grad");
         weft__each_run(m, true, divide, divisor);
+    }
     weft__check_faults(w, "divide_grad");
 }

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "core/cpu/cpu.h"
+#include "core/locale.h"
 #include "parallel/parallel.h"
 
 enum { PATIENCE = 600 };
@@ -36,7 +37,7 @@ static bool patience_of(weft_parallel *p, double said)
 {
     const char *want = secure_getenv("WEFT_PARALLEL_TIMEOUT");
     char *end = NULL;
-    p->timeout = said > 0 ? said : want && *want ? strtod(want, &end) : PATIENCE;
+    p->timeout = said > 0 ? said : want && *want ? weft__plain_number(want, &end) : PATIENCE;
     bool fine = p->timeout > 0 && p->timeout < 1e9 && said >= 0 && (!end || !*end);
     if (!fine)
         weft__fail(p->w, WEFT_EARG,

@@ -79,14 +79,17 @@ typedef struct weft_planner {
     unsigned promises;
     weft_status (*plan)(const int32_t *len, int64_t n, const weft_plan_opts *opts, weft_plan *out);
 } weft_planner;
-/* The library's planners: how many, the i-th, that of a name; NULL if there is none. */
+/* Return the number of the library's planners, the i-th one, and the one of that name. NULL if
+ * there is none; after weft_planner_named, weft_plan_message then names the nearest one. */
 WEFT_API int weft_planner_count(void);
 WEFT_API const weft_planner *weft_planner_at(int i);
 WEFT_API const weft_planner *weft_planner_named(const char *name);
 
 /* ---- making a plan ---- */
-/* Plans these lengths [n]; always checked. After an error *out is empty and weft_plan_message says
- * which option, sequence, segment or row was wrong. */
+/* Plans these lengths [n] and checks the plan. opts NULL: all defaults. After an error *out is
+ * empty, and weft_plan_message says which option, sequence, segment or row was wrong. Errors: an
+ * option that is set but that the planner does not take. A planner whose record has no options
+ * (NULL) takes all. */
 WEFT_API weft_status weft_plan_make(const weft_planner *planner, const int32_t *len, int64_t n,
                                     const weft_plan_opts *opts, weft_plan *out) WEFT_MUST_USE;
 /* A plan's rows for the shards of weft_parallel_begin_plan: fills out [shards], each to be freed.

@@ -57,6 +57,33 @@ static bool is_needed(const weft_planner *planner, const weft__plan_option *is)
            !(!strcmp(is->name, "count") && weft__planner_takes(planner, "tokens"));
 }
 
+/* Whether a field of the struct was set: it is not the default. */
+static bool is_given(const weft_plan_opts *o, const weft__plan_option *is)
+{
+    const char *field = (const char *)o + is->field;
+    const void *list;
+    bool flag;
+    double ratio;
+    switch (is->kind) {
+    case WEFT__RATIO:   memcpy(&ratio, field, sizeof ratio); return ratio != 0;
+    case WEFT__LIST_OF: memcpy(&list, field, sizeof list); return list != NULL;
+    case WEFT__METHOD:  return o->method != WEFT_BALANCE_LPT;
+    case WEFT__SEED:    return false;
+    case WEFT__YES:
+    case WEFT__NOT:     memcpy(&flag, field, sizeof flag); return flag;
+    default:            return number_at(o, is) != 0;
+    }
+}
+
+/* As in a text: an option that the planner would ignore is a mistake. */
+static weft_status check_names(const weft_planner *planner, const weft_plan_opts *o)
+{
+    for (const weft__plan_option *is = weft__plan_option_list; is->name; is++)
+        if (is_given(o, is) && !weft__planner_takes(planner, is->name))
+            return weft__no_such_option(planner, is->name);
+    return WEFT_OK;
+}
+
 static weft_status check_options(const weft_planner *planner, const weft_plan_opts *o)
 {
     for (const weft__plan_option *is = weft__plan_option_list; is->name; is++) {
@@ -122,10 +149,14 @@ weft_status weft_plan_make(const weft_planner *planner, const int32_t *len, int6
 {
     if (out)
         *out = (weft_plan){ 0 };
+    if (!planner && *weft__planner_missed())
+        return weft_plan_refuse(WEFT_EARG, "plan_make: the planner is NULL: weft_planner_named: %s",
+                                weft__planner_missed());
     if (!planner || !planner->plan || !planner->name || !out)
         return weft_plan_refuse(WEFT_EARG, "plan_make: a planner and a plan to be made are expected");
     weft_plan_opts o = opts ? *opts : (weft_plan_opts){ 0 };
     weft_status s = check_lengths(len, n);
+    s = s == WEFT_OK ? check_names(planner, &o) : s;
     s = s == WEFT_OK ? check_options(planner, &o) : s;
     if (s != WEFT_OK)
         return s;

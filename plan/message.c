@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include "core/locale.h"
 #include "plan/plan.h"
 
 static _Thread_local char message[512];
@@ -15,7 +16,7 @@ weft_status weft_plan_refuse(weft_status status, const char *format, ...)
     va_list list;
     va_start(list, format);
     if (format)
-        vsnprintf(text, sizeof text, format, list);
+        weft__plain_text(text, sizeof text, format, list);
     va_end(list);
     memcpy(message, text, sizeof message);
     return status;

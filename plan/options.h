@@ -14,6 +14,10 @@ typedef struct { const char *name; weft__option_kind kind; size_t field; } weft_
 extern const weft__plan_option weft__plan_option_list[];
 /* Whether a planner takes the option of that name. */
 bool weft__planner_takes(const weft_planner *, const char *option);
-/* The name of the list that is nearest to a word, by edits; NULL if none is near. name(i): NULL ends it. */
-const char *weft__nearest(const char *word, const char *(*name)(int i, const void *of), const void *of);
+/* Refuses an option that the planner does not take: sets the message, which names the nearest one that it
+ * does, and returns WEFT_EARG. */
+weft_status weft__no_such_option(const weft_planner *, const char *key);
+/* Returns what this thread's last weft_planner_named did not find, with the nearest name; "" if it found one,
+ * or was not called. */
+const char *weft__planner_missed(void);
 #endif

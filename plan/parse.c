@@ -4,52 +4,30 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include "core/locale.h"
+#include "core/nearest.h"
 #include "plan/options.h"
 
 enum { WORD = 64 };
 
-/* ---- the nearest name ---- */
-static int least(int a, int b, int c) { return a < b ? (a < c ? a : c) : b < c ? b : c; }
-
-static int edits(const char *a, const char *b)
-{
-    int row[WORD + 1], na = (int)strlen(a), nb = (int)strlen(b);
-    if (na > WORD || nb > WORD)
-        return WORD;
-    for (int j = 0; j <= nb; j++)
-        row[j] = j;
-    for (int i = 1; i <= na; i++)
-        for (int j = 1, corner = row[0]++, above; j <= nb; j++) {
-            above = row[j];
-            row[j] = least(above + 1, row[j - 1] + 1, corner + (a[i - 1] != b[j - 1]));
-            corner = above;
-        }
-    return row[nb];
-}
-
-const char *weft__nearest(const char *word, const char *(*name)(int i, const void *of), const void *of)
-{
-    const char *best = NULL;
-    int fewest = (int)strlen(word) / 2 + 1;
-    for (int i = 0; name(i, of); i++)
-        if (edits(word, name(i, of)) < fewest)
-            fewest = edits(word, name(i, of)), best = name(i, of);
-    return best;
-}
-
-static const char *planner_name(int i, const void *of)
-{
-    (void)of;
-    return weft_planner_at(i) ? weft_planner_at(i)->name : NULL;
-}
-
-/* The options that a planner takes, and those of all that draw. */
+/* ---- names ---- */
+/* Returns the i-th option that a planner takes, or that any planner takes that draws; NULL after the last. */
 static const char *option_name(int i, const void *of)
 {
     for (const weft__plan_option *is = weft__plan_option_list; is->name; is++)
         if ((is->kind == WEFT__SEED || weft__planner_takes(of, is->name)) && !i--)
             return is->name;
     return NULL;
+}
+
+weft_status weft__no_such_option(const weft_planner *planner, const char *key)
+{
+    const char *near = weft__nearest(key, option_name, planner), *taken = planner->options;
+    if (!taken || !*taken)
+        taken = taken ? "none" : "any";
+    return weft_plan_refuse(WEFT_EARG, "%s: there is no option \"%.60s\"%s%s%s; it takes: %s", planner->name,
+                            key, near ? ", \"" : "", near ? near : "", near ? "\" is near" : "",
+                            taken);
 }
 
 /* ---- values ---- */
@@ -98,7 +76,7 @@ static weft_status parse_number(parsing *t, const weft__plan_option *is, const c
     int64_t v = 0;
     double d = 0;
     if (is->kind == WEFT__RATIO) {
-        d = strtod(value, &end);
+        d = weft__plain_number(value, &end);
         if (end == value || *end || !isfinite(d))
             return bad_value(t, is->name, value, "a number");
         memcpy((char *)t->o + is->field, &d, sizeof d);
@@ -142,10 +120,7 @@ static weft_status parse_option(parsing *t, char *key)
             return value ? parse_value(t, is, value) :
                            weft_plan_refuse(WEFT_EARG, "%s: %s has no value; %s=.. is expected",
                                             t->planner->name, key, key);
-    const char *near = weft__nearest(key, option_name, t->planner);
-    return weft_plan_refuse(WEFT_EARG, "%s: there is no option \"%.60s\"%s%s%s; it takes: %s",
-                            t->planner->name, key, near ? ", \"" : "", near ? near : "",
-                            near ? "\" is near" : "", t->planner->options ? t->planner->options : "any");
+    return weft__no_such_option(t->planner, key);
 }
 
 static weft_status parse_options(parsing *t, char *text)
@@ -198,10 +173,8 @@ weft_status weft_plan_parse(const char *text, const weft_planner **planner, weft
     size_t n = strcspn(text, ":");
     snprintf(name, sizeof name, "%.*s", n < sizeof name ? (int)n : (int)sizeof name - 1, text);
     const weft_planner *is = weft_planner_named(name);
-    const char *near = is ? NULL : weft__nearest(name, planner_name, NULL);
     if (!is)
-        return weft_plan_refuse(WEFT_EARG, "there is no planner \"%s\"%s%s%s", name, near ? "; \"" : "",
-                                near ? near : "", near ? "\" is near" : "");
+        return WEFT_EARG;
     weft_status s = weft_plan_parse_options(is, text[n] ? text + n + 1 : NULL, opts, memory);
     *planner = s == WEFT_OK ? is : NULL;
     return s;

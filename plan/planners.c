@@ -1,5 +1,8 @@
 /* planners.c - the library's planners, in the order of docs/planners.md. */
+#include <stdio.h>
 #include <string.h>
+#include "core/nearest.h"
+#include "plan/options.h"
 #include "plan/planners.h"
 
 static const weft_planner *const all[] = { &weft__planner_order,
@@ -36,10 +39,27 @@ int weft_planner_count(void) { return (int)(sizeof all / sizeof *all); }
 
 const weft_planner *weft_planner_at(int i) { return i >= 0 && i < weft_planner_count() ? all[i] : NULL; }
 
+/* ---- by name ---- */
+static _Thread_local char missed[160];
+
+static const char *name_at(int i, const void *of)
+{
+    (void)of;
+    return weft_planner_at(i) ? weft_planner_at(i)->name : NULL;
+}
+
 const weft_planner *weft_planner_named(const char *name)
 {
+    missed[0] = 0;
     for (int i = 0; name && i < weft_planner_count(); i++)
         if (!strcmp(all[i]->name, name))
             return all[i];
+    const char *near = name ? weft__nearest(name, name_at, NULL) : NULL;
+    snprintf(missed, sizeof missed, "there is no planner %s%.60s%s%s%s%s", name ? "\"" : "",
+             name ? name : "NULL", name ? "\"" : "", near ? "; \"" : "", near ? near : "",
+             near ? "\" is near" : "");
+    weft_plan_refuse(WEFT_EARG, "%s", missed);
     return NULL;
 }
+
+const char *weft__planner_missed(void) { return missed; }

@@ -197,8 +197,9 @@ typedef weft_tensor *weft_decode_step_fn(weft_decode_rows *rows, void *user);
  * puts to the memory of their own sequence. A view. */
 WEFT_API weft_tensor *weft_decode_ragged(const weft_decode_rows *rows, weft_tensor *x);
 typedef struct {
-    /* the tokens that start and finish a sequence; left out they are token 0; begin -1: its prompt
-     * starts it; end -1: only the limit finishes it */
+    /* The tokens that start and finish a sequence. begin -1: its prompt starts it. end -1: only the
+     * limit finishes it. Both 0 is an error, since both may have been left out: if token 0 is meant
+     * set has_begin or has_end. */
     int32_t  begin, end;
     int64_t  limit;             /* tokens at most, 1 or more, end and prompt not counted */
     int      beams;       /* more than 1: beam search, hypotheses kept for each sequence; 0 is 1 */
@@ -216,6 +217,7 @@ typedef struct {
     /* the step gives log probabilities, 0 or less, that are added up as they are (of several
      * models together, say), instead of logits */
     bool     log_probabilities;
+    bool     has_begin, has_end;                 /* token 0 is meant by begin, by end */
 } weft_decode_opts;
 /* tokens [n, best, limit] without end, len and score [n, best]; of each sequence the best one
  * first. score: log probability by the model, end included (what the limit has cut has none). Of a

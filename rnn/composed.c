@@ -131,7 +131,8 @@ static weft_state first_state(const weft__direction *d, int64_t n)
 /* in the order of time, as ragged as x */
 static weft_tensor *join_steps(weft_tensor **steps, int64_t T, weft_tensor *x)
 {
-    return weft_ragged_like(same(weft_concat(steps, (int)T, 0)), x);
+    weft_tensor *rows = same(weft_concat(steps, (int)T, 0));
+    return weft_ok(rows->w) ? weft__ragged_as(rows, &x->f) : rows;
 }
 
 weft_state weft__recurrent_composed(const weft__direction *d)

@@ -33,19 +33,23 @@ static const char *sampling_fault(const weft_decode_opts *o)
 static const char *decoder_fault(const weft__decoder *d, int64_t n)
 {
     const weft_decode_opts *o = d->o;
-    const char *wrong = !d->step ? "a step function is expected" :
-                        !o       ? "opts is NULL" :
-                        n < 0    ? "0 or more sequences are expected" :
-                        o->limit < 1 || o->limit > INT_MAX ?
-                "a limit, the most tokens of a sequence, of 1 or more and below 2^31 is expected" :
-                        o->beams < 0 || n > INT_MAX / (o->beams ? o->beams : 1) ?
-                "1 or more beams are expected (0 means 1), and not too many" :
-                        o->best < 0 || (o->beams > 1 && o->best > o->beams) ?
-                "a best of 0 (means 1) .. beams is expected" :
-                        !isfinite(o->length_penalty)     ? "a finite length_penalty is expected" :
-                        !o->prompt && o->prompt_len      ? "prompt_len is of prompt, which is NULL" :
-                        o->prompt && !o->prompt_len && n ? "prompt_len is expected with prompt" :
-                                                           sampling_fault(o);
+    const char *wrong =
+        !d->step ? "a step function is expected" :
+        !o       ? "opts is NULL" :
+        n < 0 ?
+             "0 or more sequences are expected" :
+        o->limit < 1 || o->limit > INT_MAX ?
+             "a limit, the most tokens of a sequence, of 1 or more and below 2^31 is expected" :
+        !o->begin && !o->end && !o->has_begin && !o->has_end ?
+             "begin and end are both 0: give the tokens that start and finish a sequence (-1: none), or set "
+             "has_begin and has_end to mean token 0" :
+        o->beams < 0 || n > INT_MAX / (o->beams ? o->beams : 1) ?
+             "1 or more beams are expected (0 means 1), and not too many" :
+        o->best < 0 || (o->beams > 1 && o->best > o->beams) ? "a best of 0 (means 1) .. beams is expected" :
+        !isfinite(o->length_penalty)                        ? "a finite length_penalty is expected" :
+        !o->prompt && o->prompt_len                         ? "prompt_len is of prompt, which is NULL" :
+        o->prompt && !o->prompt_len && n                    ? "prompt_len is expected with prompt" :
+                                                              sampling_fault(o);
     return wrong ? wrong : way_fault(o);
 }
 

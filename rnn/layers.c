@@ -118,10 +118,10 @@ static bool input_fits(const weft_rnn *r, const char *function, const weft_tenso
     int rank = x->f.batch ? 2 : plain_rank;
     if (x->f.type != WEFT_REAL || (x->f.batch && one) || x->f.rank != rank ||
         x->f.size[rank - 1] != r->o.input || x->f.size[1] >= INT32_MAX)
-        weft__fail(w, WEFT_ESHAPE, "%s: x is %s; %s%lld] of reals is expected", function,
+        weft__fail(w, WEFT_ESHAPE, "%s: x is %s; %s%lld] of reals is expected%s", function,
                    weft__text(&x->f, text),
                    one ? "a plain [sequences, " : "ragged rows or a plain [sequences, steps, ",
-                   (long long)r->o.input);
+                   (long long)r->o.input, weft__of_ids(&x->f));
     return !w->status;
 }
 

@@ -64,7 +64,9 @@ weft_tensor *weft__own_noise(const weft__direction *d, weft_tensor *x)
     if (!d->own || d->own->is->noise == 0)
         return NULL;
     weft_tensor *ones = weft_full(x->w, 1, WEFT_SHAPE(weft_size(x, 0), d->hidden));
-    return weft_plain(weft_dropout(weft_ragged_like(ones, x), d->own->is->noise, d->own->noise, false));
+    if (!weft_ok(x->w))
+        return ones;
+    return weft_plain(weft_dropout(weft__ragged_as(ones, &x->f), d->own->is->noise, d->own->noise, false));
 }
 
 static bool own_state_fits(const weft__direction *d, const char *which, weft_tensor *given, int64_t rows)

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# test_cpp.sh    the public headers and tests/api/cpp17.cpp under each C++ compiler that is here, without a warning; the program runs. A
+# test_cpp.sh    the public headers, examples/net.cpp and tests/api/cpp17.cpp under each C++ compiler that is here, without a warning; the program runs. A
 # header and a library that disagree about weft_real do not link, and dlsym finds weft_open. B is the build.
 set -u
 root=$(realpath "$(dirname "$0")/..")
@@ -12,6 +12,8 @@ if [ -n "$sanitize" ]; then case ${CC:-cc} in *clang*) compilers=clang++ ;; *) c
 libraries="$(${PKG_CONFIG:-pkg-config} --libs hdf5 zlib) -ldl -lm -lpthread"
 warn="-Wall -Wextra -Wpedantic -Wshadow -Werror"
 
+same_losses() { sed -n '/^```text/,/^```$/p' "$root/README.md" | sed '/^```/d' >losses; "$1" >printed && cmp printed losses; }
+
 tried=0
 for cxx in $compilers; do
     command -v "$cxx" >/dev/null || { echo "skipped: no $cxx here"; continue; }
@@ -19,6 +21,9 @@ for cxx in $compilers; do
     # shellcheck disable=SC2086
     check "$cxx takes the program" "$cxx" -std=c++17 $warn $sanitize $real -I"$root" -o "program.$cxx" "$root/tests/api/cpp17.cpp" "$build/libweft.a" $libraries
     check "what $cxx has made runs" says 0 'checks in C++ hold' "./program.$cxx"
+    # shellcheck disable=SC2086
+    check "$cxx takes the README's network in C++" "$cxx" -std=c++17 $warn $sanitize $real -I"$root" -o "net.$cxx" "$root/examples/net.cpp" "$build/libweft.a" $libraries
+    check "which has the losses of the README" same_losses "./net.$cxx"
     for h in "$root"/weft.h "$root"/*/api_*.h "$root"/*/*/api_*.h; do
         [ -f "$h" ] || continue
         printf '#include "%s"\n' "$h" >one.cpp

@@ -14,6 +14,7 @@ Names are those of C. A struct of options is given as it is, its pointer is take
 gets by WEFT_SHAPE and WEFT_LIST comes of *SHAPE(2, 3) and *LIST(a, b); bytes are char *.
 """
 import ctypes as c
+import difflib
 import os
 import pathlib
 import subprocess
@@ -48,7 +49,15 @@ _OPERATORS = {
 def _pkg_config(*asked):
     package = os.environ.get("WEFT_PC", "weft")
     command = [os.environ.get("PKG_CONFIG", "pkg-config"), *asked, package]
-    return subprocess.run(command, check=True, capture_output=True, text=True).stdout
+    try:
+        return subprocess.run(command, check=True, capture_output=True, text=True).stdout
+    except FileNotFoundError:
+        raise ImportError(f"weft: there is no {command[0]}; on Debian: apt install pkgconf") from None
+    except subprocess.CalledProcessError as error:
+        raise ImportError(
+            f"weft: {command[0]} does not find {package}: {error.stderr.strip()}\n"
+            "Install weft (make install). If it is not below /usr or /usr/local, set "
+            "PKG_CONFIG_PATH=PREFIX/lib/pkgconfig.") from None
 
 
 def _preprocessed():
@@ -61,6 +70,28 @@ def _preprocessed():
                    *_pkg_config("--cflags").split(), "-x", "c", "-"]
         return subprocess.run(command, input="#include <weft.h>\n", check=True,
                               capture_output=True, text=True).stdout
+
+
+class _Fields:
+    """A struct takes its own fields only; ctypes alone would keep any other name unseen."""
+
+    def _known(self, name):
+        names = [field[0] for field in getattr(self, "_fields_", ())]
+        if name in names:
+            return
+        near = difflib.get_close_matches(name, names, 1)
+        raise TypeError(f"{type(self).__name__} has no field {name!r}"
+                        + (f"; {near[0]!r} is near" if near else "")
+                        + f"; it has: {', '.join(names)}")
+
+    def __init__(self, *values, **named):
+        for name in named:
+            self._known(name)
+        super().__init__(*values, **named)
+
+    def __setattr__(self, name, value):
+        self._known(name)
+        super().__setattr__(name, value)
 
 
 class _Headers:
@@ -92,7 +123,7 @@ class _Headers:
         base = c.Union if isinstance(s, c_ast.Union) else c.Structure
         made = self.tags.get(s.name) if s.name else None
         if not made:
-            made = type(s.name or "struct", (base,), {})
+            made = type(s.name or "struct", (_Fields, base), {})
             if s.name:
                 self.tags[s.name] = made
         if s.decls and not hasattr(made, "_fields_"):
@@ -134,7 +165,9 @@ class _Headers:
 
     def declare(self, d):
         if isinstance(d, c_ast.Typedef):
-            self.types[d.name] = self.names[d.name] = self.type(d.type)
+            made = self.types[d.name] = self.names[d.name] = self.type(d.type)
+            if isinstance(made, type) and made.__name__ == "struct":
+                made.__name__ = d.name
         elif isinstance(d, c_ast.Decl) and isinstance(d.type, c_ast.FuncDecl):
             made = self.function(d.type)
             function = getattr(self.library, d.name)

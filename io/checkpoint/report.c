@@ -1,6 +1,7 @@
 /* report.c - what a partial load finds, one line each; without a report the first finding is the error. */
 #include <stdarg.h>
 #include <string.h>
+#include "core/locale.h"
 #include "io/checkpoint/checkpoint.h"
 
 static void append_line(weft_load_report *r, const char *word, const char *text)
@@ -21,7 +22,7 @@ void weft__found(weft__h5 *h, weft_load_report *r, weft__finding what, const cha
         return;
     va_list list;
     va_start(list, format);
-    vsnprintf(text, sizeof text, format, list);
+    weft__plain_text(text, sizeof text, format, list);
     va_end(list);
     if (!r && what != WEFT__LOADED)
         weft__h5_fail(h, what == WEFT__OTHER_SHAPE ? WEFT_ESHAPE : WEFT_EFORMAT, "%s", text);

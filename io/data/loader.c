@@ -10,7 +10,7 @@
 #include <string.h>
 #include "core/core.h"
 #include "io/io.h"
-#include "plan/api_plan.h"
+#include "plan/options.h"
 
 enum { POOL = 50 }; /* batches a pool if the user names no number */
 
@@ -204,7 +204,7 @@ weft_loader *weft_loader_new(weft *w, const char *name, int64_t n, const int32_t
                &none;
     const int pool = o->pool ? o->pool : POOL;
     const weft_plan_opts opts = {
-        .count = o->count, .tokens = o->tokens, .pool = pool, .shuffle = !o->keep_order
+        .count = o->count, .tokens = o->tokens, .pool = o->keep_order ? 0 : pool, .shuffle = !o->keep_order
     };
     return loader_new(w, name, n, len, weft_planner_named(o->keep_order ? "order" : "pool"), &opts,
                       mix_loader_opts(n, o, pool));
@@ -219,8 +219,9 @@ weft_loader *weft_plan_loader_new(weft *w, const char *name, int64_t n, const in
     const weft_plan_opts o = opts ? *opts : (weft_plan_opts){ 0 };
     if (!planner || !planner->name || !planner->plan || o.edges < 0 || o.edges > INT32_MAX ||
         (o.edges && (!o.bounds || !o.sizes)))
-        return weft__fail(w, WEFT_EARG, "loader \"%s\": a planner, and lists as long as said, are expected",
-                          name),
+        return weft__fail(w, WEFT_EARG,
+                          "loader \"%s\": a planner, and lists as long as said, are expected%s%s", name,
+                          planner ? "" : "; the planner is NULL, ", planner ? "" : weft__planner_missed()),
                &none;
     return loader_new(w, name, n, len, planner, &o, mix_plan_opts(n, planner, &o));
 }

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include "core/locale.h"
 #include "io/checkpoint/crc32c.h"
 #include "io/hdf5/session.h"
 
@@ -113,7 +114,7 @@ void weft__h5_fail(weft__h5 *h, weft_status status, const char *format, ...)
         return;
     va_list list;
     va_start(list, format);
-    vsnprintf(text, sizeof text, format, list);
+    weft__plain_text(text, sizeof text, format, list);
     va_end(list);
     h->status = weft__file_fail(status, "%s: %s", h->path, text);
 }

@@ -88,7 +88,9 @@ static int worth(const char *line)
 static void show_lines(weft *w, writer *n, int updates, double temperature)
 {
     weft_tensor *zeros = weft_zeros(w, WEFT_SHAPE(1, SAMPLES, CELLS));
-    const weft_decode_opts o = { .limit = LINE - 1,
+    const weft_decode_opts o = { .has_begin = true,
+                                 .has_end = true,
+                                 .limit = LINE - 1,
                                  .sample = true,
                                  .temperature = temperature };
     weft_decoded d =

@@ -2,6 +2,7 @@
  * padded as the model reads it. */
 #include <stdarg.h>
 #include "autograd/autograd.h"
+#include "core/locale.h"
 #include "rnn/forecast/forecast.h"
 
 /* ---- making ---- */
@@ -13,7 +14,7 @@ bool weft__model_wants(weft_module *parent, const char *function, bool holds, co
     char why[200];
     va_list list;
     va_start(list, format);
-    vsnprintf(why, sizeof why, format, list);
+    weft__plain_text(why, sizeof why, format, list);
     va_end(list);
     if (w && !holds)
         weft__fail(w, WEFT_EARG, "%s: %s", function, why);
@@ -72,8 +73,9 @@ static bool side_fits(const weft__model *m, const char *side, const weft_tensor 
     else if (x->f.type != WEFT_REAL || x->f.rank != (x->f.batch ? 2 : 3) ||
              x->f.size[x->f.rank - 1] != features || (!x->f.batch && x->f.size[1] >= INT32_MAX))
         weft__fail(w, WEFT_ESHAPE,
-                   "%s: the %s is %s; ragged [N, %lld] or plain [n, T, %lld] of reals is expected", m->name,
-                   side, weft__text(&x->f, text), (long long)features, (long long)features);
+                   "%s: the %s is %s; ragged [N, %lld] or plain [n, T, %lld] of reals is expected%s", m->name,
+                   side, weft__text(&x->f, text), (long long)features, (long long)features,
+                   weft__of_ids(&x->f));
     else if (l && x->f.batch)
         weft__fail(w, WEFT_EARG, "%s: the %s is ragged and has its lengths; others were given", m->name,
                    side);

@@ -87,7 +87,7 @@ weft_tensor *weft_create_mask(weft *w, int64_t size, const weft_lengths *l, weft
 /* [1, size, size]: 1 where key j >= query i, itself included */
 static weft_tensor *not_past(weft *w, int64_t size)
 {
-    weft_tensor *step = weft_to_reals(weft_arange(w, size));
+    weft_tensor *step = weft_to_reals(weft_arange(w, 0, size, 1));
     return weft_less_equal(weft_reshape(step, WEFT_SHAPE(1, size, 1)),
                            weft_reshape(step, WEFT_SHAPE(1, 1, size)));
 }

@@ -71,7 +71,7 @@ static void layers(bad *b)
 static void decoding(bad *b)
 {
     weft_decode_opts o = { 0, -1, b->n, b->i, (double)b->r, b->i, b->n % 2 != 0, (double)b->r, b->n,
-                           (double)b->r, b->name, NULL, NULL, false };
+                           (double)b->r, b->name, NULL, NULL, false, false, false };
     int32_t prompt_len[] = { b->i };
     weft_decode_opts beams = { .end = -1, .limit = b->n, .beams = b->i, .length_penalty = (double)b->r },
                      sample = { .end = -1, .limit = 2, .sample = true, .temperature = b->r, .top_k = b->n };

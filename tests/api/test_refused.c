@@ -38,7 +38,7 @@ static void tensors(bad *b)
         TRY(weft_reals, both[i], NULL, SHAPE);   TRY(weft_ints, both[i], NULL, SHAPE);
         TRY(weft_zeros, both[i], SHAPE);         TRY(weft_full, both[i], b->r, SHAPE);
         TRY(weft_randn, both[i], SHAPE);        TRY(weft_rand, both[i], b->r, b->r, SHAPE);
-        TRY(weft_scalar, both[i], b->r);         TRY(weft_arange, both[i], b->n);
+        TRY(weft_scalar, both[i], b->r);         TRY(weft_arange, both[i], 0, b->n, b->i);
         TRY(weft_zeros, both[i], 3, NULL);       TRY(weft_length_mask, both[i], b->l, b->n, (weft_align)b->i);
         TRY(weft_ragged, both[i], NULL, b->n, b->l);
         TRY(weft_ragged_ints, both[i], NULL, b->l);
@@ -100,7 +100,7 @@ static void pointwise(bad *b)
     TWO(weft_matmul);
     TWO(weft_index_select);
     TWO(weft_take_along);
-    TWO(weft_concat_sequences); TWO(weft_broadcast_to_tokens); TWO(weft_ragged_like);
+    TWO(weft_concat_sequences); TWO(weft_broadcast_to_tokens); TWO(weft_ragged_like); TWO(weft_ragged_rows);
     ONE(weft_to_reals);
     ONE(weft_sum_all);
     ONE(weft_mean_all);

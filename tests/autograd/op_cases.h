@@ -170,6 +170,8 @@ F(logsumexp_empty, or_nothing(weft_logsumexp(x[0], 0, NULL)))
 F(logsumexp_masked, or_nothing(weft_logsumexp(x[0], -1, positive(x[1]))))
 F(logsumexp_masked0, or_nothing(weft_logsumexp(x[0], 0, positive(x[1]))))
 F(ragged_like, weft_ragged_like(weft_square(weft_plain(x[0])), x[0]))
+static weft_tensor *in_given_order(weft_tensor *x) { return weft_plain(weft_to_layout(x, WEFT_CONCAT)); }
+F(ragged_rows, weft_ragged_rows(weft_square(in_given_order(x[0])), x[0]))
 
 static weft_tensor *pairs_of(weft_tensor *q, weft_tensor *k)
 {
@@ -358,7 +360,8 @@ static const op_case op_cases[] = {
     { "move_pads", f_move_pads, { "abc" }, -2, 2, 2 },
     { "pad right", f_pad_right, { "~na" }, -2, 2, 2 }, { "pad left", f_pad_left, { "~nab" }, -2, 2, 2 },
     { "plain", f_plain, { "~na" }, -2, 2, 2 },
-    { "ragged_like", f_ragged_like, { "~na" }, -2, 2, 2 }, { "pairs", f_pairs, { "~na", "=na" }, -2, 2, 2 },
+    { "ragged_like", f_ragged_like, { "~na" }, -2, 2, 2 },
+    { "ragged_rows", f_ragged_rows, { "~na" }, -2, 2, 2 }, { "pairs", f_pairs, { "~na", "=na" }, -2, 2, 2 },
     { "concat_sequences", f_concat_sequences, { "~na", "=na" }, -2, 2, 2 },
     { "split_sequences", f_split_sequences, { "~na" }, -1, 1, 2 },
     { "attention", f_attention, { "~n4", "=n4", "=n6" }, -2, 2, 2 },

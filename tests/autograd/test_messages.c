@@ -85,7 +85,7 @@ Test(messages, counts_of_sequences)
     weft_pairs(of(w, 3, three), of(w, 2, one_two), NULL, NULL);
     FAILS(w, WEFT_ESHAPE, "pairs: 3 and 2 sequences");
     weft_broadcast_to_tokens(weft_zeros(w, WEFT_SHAPE(2, 5)), of(w, 3, three));
-    FAILS(w, WEFT_ESHAPE, "broadcast_to_tokens: [2, 5]: plain reals with one row for each of 3 sequences");
+    FAILS(w, WEFT_ESHAPE, "broadcast_to_tokens: [2, 5]: a plain tensor with one row for each of 3 sequences");
     weft_split_sequences(of(w, 3, three), &(weft_lengths){ .n = 2, .len = one_two }, NULL, NULL);
     FAILS(w, WEFT_EARG, "split_sequences: [3, 2] concat: 2 lengths");
     CLEAN(w);
@@ -350,5 +350,82 @@ Test(messages, a_class_to_ignore_and_a_row_of_padding)
     cr_assert(got[0] == 0 && got[1] == 0 && got[2] != 0 && all[0] != 0 && all[2] != 0);
     weft_embedding_new(m, "f", &(weft_embedding_opts){ .rows = 3, .columns = 2, .padding = -1 });
     FAILS(w, WEFT_EARG, "embedding \"f\" in m: padding is -1; 0 .. 2 is expected");
+    CLEAN(w);
+}
+
+/* ---- messages that name the way out ---- */
+Test(messages, a_loss_that_is_not_on_the_tape)
+{
+    weft *w = open_on(WEFT_CPU);
+    weft_tensor *p = weft_parameter(weft_module_new(w, "m"), "p", WEFT_SHAPE(2), (weft_init){ 0 }), *loss, *g;
+    WEFT_NO_GRAD(w)
+        loss = weft_sum_all(p);
+    weft_backward(loss);
+    FAILS(w, WEFT_EARG,
+          "backward: the loss is not the result of an operator on the tape: it was computed while "
+          "the tape was off (WEFT_NO_GRAD, weft_set_grad_enabled)");
+    weft_set_grad_enabled(w, false);
+    weft_gradients(weft_sum_all(p), &p, 1, &g);
+    FAILS(w, WEFT_EARG, "on the tape: it was computed while the tape was off (WEFT_NO_GRAD, ");
+    weft_set_grad_enabled(w, true);
+    weft_backward(weft_scalar(w, 1));
+    FAILS(w, WEFT_EARG, "backward: the loss is not the result of an operator on the tape: it is a constant");
+    WEFT_NO_GRAD(w)
+        loss = weft_sum_all(p);
+    weft_backward(weft_scale(loss, 2));
+    FAILS(w, WEFT_EARG, "or of operators while the tape was off (WEFT_NO_GRAD), alone");
+    CLEAN(w);
+}
+
+Test(messages, a_state_of_an_ended_step)
+{
+    weft *w = open_on(WEFT_CPU);
+    weft_rnn *r = weft_gru_new(weft_module_new(w, "m"), "r", &(weft_rnn_opts){ .input = 2, .hidden = 3 });
+    weft_state last = weft_rnn_run(r, of(w, 2, one_two), WEFT_ZERO_STATE).last;
+    weft_clear(w);
+    weft_rnn_run(r, of(w, 2, one_two), last);
+    FAILS(w, WEFT_EARG,
+          "state h is of a step that has ended (weft_clear ends all tensors of a step; weft_assign to "
+          "a buffer carries one over)");
+    CLEAN(w);
+}
+
+Test(messages, ints_where_reals_are_expected)
+{
+    weft *w = open_on(WEFT_CPU);
+    weft_module *m = weft_module_new(w, "m");
+    weft_rnn *r = weft_gru_new(m, "r", &(weft_rnn_opts){ .input = 2, .hidden = 3 });
+    weft_rnn_run(r, weft_ragged_ints(w, one_two, &(weft_lengths){ .n = 2, .len = (int32_t[]){ 1, 1 } }),
+                 WEFT_ZERO_STATE);
+    FAILS(w, WEFT_ESHAPE, "of reals is expected (ids: weft_embedding_run; numbers: weft_to_reals)");
+    weft_linear *l = weft_linear_new(m, "l", &(weft_linear_opts){ .in = 2, .out = 2 });
+    weft_linear_run(l, weft_ints(w, one_two, WEFT_SHAPE(1, 2)));
+    FAILS(w, WEFT_ESHAPE, "is expected (ids: weft_embedding_run; numbers: weft_to_reals)");
+    weft_softmax(weft_ints(w, one_two, WEFT_SHAPE(1, 2)), 1, NULL);
+    FAILS(w, WEFT_ESHAPE,
+          "softmax: [1, 2] of ints: reals, and a mask of the same shape, are expected (weft_to_reals)");
+    weft_matmul(weft_ints(w, one_two, WEFT_SHAPE(1, 2)), weft_zeros(w, WEFT_SHAPE(2, 2)));
+    FAILS(w, WEFT_ESHAPE, "reals of rank 2 or more are expected (weft_to_reals)");
+    weft_mse(weft_ints(w, one_two, WEFT_SHAPE(2)), weft_zeros(w, WEFT_SHAPE(2)), NULL);
+    FAILS(w, WEFT_ESHAPE, "mse: predicted is of ints, reals are expected (weft_to_reals)");
+    weft_cross_entropy(weft_zeros(w, WEFT_SHAPE(1, 2)), weft_zeros(w, WEFT_SHAPE(1)), NULL);
+    FAILS(w, WEFT_ESHAPE, "classes are ints; reals were given (weft_to_ints)");
+    CLEAN(w);
+}
+
+Test(messages, a_parameter_that_was_not_found)
+{
+    weft *w = open_on(WEFT_CPU);
+    weft_module *m = weft_module_new(w, "net");
+    weft_linear_new(m, "l", &(weft_linear_opts){ .in = 2, .out = 2 });
+    weft_tensor *typo = weft_find_parameter(m, "l.weigth");
+    cr_assert_null(typo);
+    weft_add(weft_find_parameter(m, "l.weight"), typo);
+    FAILS(w, WEFT_EARG, "add: input 1 is NULL (weft_find_parameter found no \"l.weigth\" below net; ");
+    weft_add(weft_find_parameter(m, "l.weight"), NULL);
+    FAILS(w, WEFT_EARG, "add: input 1 is NULL");
+    weft_add(weft_find_parameter(m, "l.weight"), NULL);
+    cr_assert_null(strstr(weft_error_message(w), "weft_find_parameter"));
+    weft_recover(w);
     CLEAN(w);
 }

@@ -439,7 +439,7 @@ Test(ops, values)
         IS(weft_tile(a, 1, 2), 1, 2, 3, 1, 2, 3, 4, 5, 6, 4, 5, 6);
         IS(weft_matmul_with(a, false, a, true), 14, 32, 32, 77);
         IS(weft_one_hot(weft_ints(w, (int32_t[]){ 1, -1, 0 }, WEFT_SHAPE(3)), 2), 0, 1, 0, 0, 1, 0);
-        IS(weft_to_reals(weft_arange(w, 3)), 0, 1, 2);
+        IS(weft_to_reals(weft_arange(w, 0, 3, 1)), 0, 1, 2);
         IS(weft_index_select(a, weft_ints(w, (int32_t[]){ 1, -1, 1 }, WEFT_SHAPE(3))), 4, 5, 6, 0, 0, 0, 4, 5,
            6);
         IS(weft_where(weft_greater(a, weft_scalar(w, 3)), a, weft_scalar(w, 0)), 0, 0, 0, 4, 5, 6);

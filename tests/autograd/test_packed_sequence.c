@@ -133,7 +133,7 @@ Test(packed_sequence, gradients)
     int32_t sorted[N], place[N];
     FOR_DEVICES(w) {
         weft_packed_sequence p = tied(w, order, 3, sorted, place, false);
-        weft_tensor *factor = weft_ragged_like(weft_randn(w, WEFT_SHAPE(TOKENS)), weft_ragged_of(&p)), *dx;
+        weft_tensor *factor = weft_ragged_rows(weft_randn(w, WEFT_SHAPE(TOKENS)), weft_ragged_of(&p)), *dx;
         weft_tensor *y = weft_mul(weft_ragged_of(&p), factor), *parts[N];
         weft_gradients(weft_sum_all(y), &p.data, 1, &dx);
         weft_real *got = numbers(dx), *want = numbers(weft_to_layout(factor, WEFT_CONCAT));

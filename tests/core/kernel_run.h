@@ -122,6 +122,34 @@ UNUSED static int64_t segment_rows(const weft__segments *s)
     return s->offset ? s->offset[s->count] : s->count * s->length;
 }
 
+/* A nest of random extents; each operand dense, broadcast along some axes or with its axes exchanged. */
+UNUSED static weft__grid random_nest(run *t, int operands, int64_t count[3])
+{
+    weft__grid g = { .rank = t->large ? 3 : (int)dice(WEFT_RANK + 1) };
+    static const int64_t much[] = { 7, 113, 131 };
+    for (int i = 0; i < g.rank; i++)
+        g.size[i] = t->large ? much[i] : size(g.rank > 3 ? 4 : 20) + (dice(30) ? 1 : 0);
+    for (int o = 0; o < operands; o++) {
+        uint64_t way = dice(4);
+        int64_t step = count[o] = 1;
+        for (int l = 0; l < g.rank; l++) {
+            int i = way == 3 ? l : g.rank - 1 - l;
+            bool none = way == 0 || (way == 1 && coin());
+            g.step[o][i] = none ? 0 : step;
+            step *= none ? 1 : g.size[i];
+        }
+        count[o] = step;
+    }
+    return g;
+}
+UNUSED static int64_t elements(const weft__grid *g)
+{
+    int64_t n = 1;
+    for (int i = 0; i < g->rank; i++)
+        n *= g->size[i];
+    return n;
+}
+
 UNUSED static int64_t flat_size(const run *t) { return t->large ? 70000 + size(999) : size(600); }
 
 /* ---- one case on every table ---- */

@@ -69,7 +69,7 @@ Test(check, ended_numbers_are_nan_and_no_index)
 #endif
     weft *w = checked(WEFT_CPU);
     for (int step = 0; step < 3; step++) {
-        weft_tensor *x = weft_full(w, 7, WEFT_SHAPE(20)), *index = weft_arange(w, 9);
+        weft_tensor *x = weft_full(w, 7, WEFT_SHAPE(20)), *index = weft_arange(w, 0, 9, 1);
         weft_mark here = weft_mark_here(w);
         weft_real *kept = weft_op_data(x), *ended = weft_op_data(weft_scale(x, 2));
         const int32_t *offsets = weft_offsets(

@@ -32,7 +32,7 @@ static void *used(void *context)
     weft_module *m = weft_module_new(w, "m");
     weft_tensor *x = weft_rand(w, 0, 1, WEFT_SHAPE(3)),
                 *y = weft_linear_run(weft_linear_new(m, "l", &(weft_linear_opts){ .in = 3, .out = 3 }),
-                                     weft_add(x, weft_arange(w, 3)));
+                                     weft_add(x, weft_arange(w, 0, 3, 1)));
     weft_decoded d = weft_decode(w, 2, WEFT_ZERO_STATE, NULL, NULL, NULL);
     weft_backward(y);
     cr_assert(!weft_ok(w) && weft_error_code(w) == WEFT_ENOMEM &&

@@ -103,15 +103,19 @@ Test(core, bad_shapes)
     weft_zeros(w, WEFT_SHAPE(2, -1));
     FAILS(w, WEFT_ESHAPE, "extent -1 on axis 1");
     weft_zeros(w, WEFT_SHAPE((int64_t)1 << 40, (int64_t)1 << 40));
-    FAILS(w, WEFT_ESHAPE, "extent");
+    FAILS(w, WEFT_ESHAPE, "zeros: [1099511627776, 1099511627776]: the product of its extents is too large");
+    weft_zeros(w, WEFT_SHAPE(1 << 20, 1 << 20, 1 << 20));
+    FAILS(w, WEFT_ESHAPE,
+          "zeros: [1048576, 1048576, 1048576]: the product of its extents is too large; fewer "
+          "than 2^59 elements are expected");
     weft_ragged_ints(w, (int32_t[]){ 1 }, &(weft_lengths){ .n = 2, .len = (int32_t[]){ 1, -1 } });
     FAILS(w, WEFT_EARG, "sequence 1 has length -1");
     weft_ragged(w, NULL, 2, &(weft_lengths){ .n = 1, .len = (int32_t[]){ 3 } });
     FAILS(w, WEFT_EARG, "rows NULL");
-    weft_arange(w, -1);
+    weft_arange(w, 0, -1, 1);
     FAILS(w, WEFT_EARG, "arange");
-    weft_arange(w, INT64_MAX);
-    FAILS(w, WEFT_EARG, "arange: 9223372036854775807");
+    weft_arange(w, 0, INT64_MAX, 1);
+    FAILS(w, WEFT_EARG, "arange: from 0 to 9223372036854775807 in steps of 1; numbers that an int32 holds");
     CLEAN(w);
 }
 
@@ -181,11 +185,11 @@ Test(core, too_many_elements_are_no_number)
     weft_tile(weft_zeros(w, WEFT_SHAPE(2)), 0, INT64_MAX);
     FAILS(w, WEFT_ESHAPE, "tile: [2]");
     weft_tile(weft_zeros(w, WEFT_SHAPE(2)), 0, huge / 4);
-    FAILS(w, WEFT_ESHAPE, "not too many in all");
+    FAILS(w, WEFT_ESHAPE, "the product of its extents is too large");
     weft_reshape(weft_zeros(w, WEFT_SHAPE(0)), 3, (int64_t[]){ huge, huge, 6 });
     FAILS(w, WEFT_ESHAPE, "reshape: [0]: its 0 elements do not make");
-    weft_one_hot(weft_arange(w, 8), huge);
-    FAILS(w, WEFT_ESHAPE, "one_hot: extent");
+    weft_one_hot(weft_arange(w, 0, 8, 1), huge);
+    FAILS(w, WEFT_ESHAPE, "one_hot: [8, 4611686018427387904]: the product of its extents is too large");
     weft_state_select((weft_state){ weft_zeros(w, WEFT_SHAPE(2, 1, 3)), NULL }, &(int32_t){ 0 }, huge / 4);
     FAILS(w, WEFT_EARG, "state_select: 1152921504606846976 parents");
     CLEAN(w);
@@ -279,9 +283,9 @@ static const char *printed(const weft_tensor *x)
 Test(core, how_much_is_printed_can_be_said)
 {
     weft *w = open_on(WEFT_CPU);
-    weft_tensor *x = weft_arange(w, 9), *y = weft_reshape(x, WEFT_SHAPE(3, 3));
+    weft_tensor *x = weft_arange(w, 0, 9, 1), *y = weft_reshape(x, WEFT_SHAPE(3, 3));
     cr_assert_str_eq(printed(x), "[9] of ints [0, 1, 2, 3, ..., 5, 6, 7, 8]\n");
-    cr_assert_str_eq(printed(weft_arange(w, 8)), "[8] of ints [0, 1, 2, 3, 4, 5, 6, 7]\n");
+    cr_assert_str_eq(printed(weft_arange(w, 0, 8, 1)), "[8] of ints [0, 1, 2, 3, 4, 5, 6, 7]\n");
     cr_assert_eq(weft_set_print_limit(w, 0), 8);
     cr_assert_str_eq(printed(x), "[9] of ints [0, 1, 2, 3, 4, 5, 6, 7, 8]\n");
     cr_assert_eq(weft_set_print_limit(w, 1), 0);
@@ -291,11 +295,11 @@ Test(core, how_much_is_printed_can_be_said)
     weft_set_print_limit(w, 3);
     cr_assert_str_eq(printed(y), "[3, 3] of ints [[0, 1, 2],\n [3, 4, 5],\n [6, 7, 8]]\n");
     cr_assert_str_eq(printed(x), "[9] of ints [0, 1, ..., 8]\n");
-    cr_assert_str_eq(printed(weft_arange(w, 0)), "[0] of ints []\n");
+    cr_assert_str_eq(printed(weft_arange(w, 0, 0, 1)), "[0] of ints []\n");
     cr_assert_eq(weft_set_print_limit(w, -1), 3);
     FAILS(w, WEFT_EARG, "set_print_limit: -1 of an axis; 0, which means all, or more is expected");
     cr_assert_eq(weft_set_print_limit(w, INT64_MAX), 3, "an error has changed nothing");
-    cr_assert_str_eq(printed(weft_arange(w, 1)), "[1] of ints [0]\n");
+    cr_assert_str_eq(printed(weft_arange(w, 0, 1, 1)), "[1] of ints [0]\n");
     cr_assert_eq(weft_set_print_limit(NULL, 1), 0);
     CLEAN(w);
 }
@@ -313,6 +317,20 @@ Test(core, numbers_are_printed_with_a_point_in_every_locale)
     cr_assert(strstr(text, "[1.5, 1.5]"), "%s", text);
     cr_assert_str_eq(after, "2,5", "the program's locale has changed");
     comma_end();
+    CLEAN(w);
+}
+
+Test(core, messages_have_points_in_a_country_of_commas)
+{
+    weft *w = open_on(WEFT_CPU);
+    comma_begin();
+    weft_dropout(weft_zeros(w, WEFT_SHAPE(2)), 1.5, "d", false);
+    comma_end();
+    FAILS(w, WEFT_EARG, "1.5");
+    comma_begin();
+    weft_clamp(weft_zeros(w, WEFT_SHAPE(2)), 2.5, 1.5);
+    comma_end();
+    FAILS(w, WEFT_EARG, "from 2.5 to 1.5");
     CLEAN(w);
 }
 

@@ -47,37 +47,10 @@ static void play_unary(run *t)
 }
 Test(kernels, unary) { everywhere("unary", play_unary, rounds(600, 20000)); }
 
-/* A nest of random extents; each operand dense, broadcast along some axes or with its axes exchanged. */
-static weft__grid nest(run *t, int operands, int64_t count[3])
-{
-    weft__grid g = { .rank = t->large ? 3 : (int)dice(WEFT_RANK + 1) };
-    static const int64_t much[] = { 7, 113, 131 };
-    for (int i = 0; i < g.rank; i++)
-        g.size[i] = t->large ? much[i] : size(g.rank > 3 ? 4 : 20) + (dice(30) ? 1 : 0);
-    for (int o = 0; o < operands; o++) {
-        uint64_t way = dice(4);
-        int64_t step = count[o] = 1;
-        for (int l = 0; l < g.rank; l++) {
-            int i = way == 3 ? l : g.rank - 1 - l;
-            bool none = way == 0 || (way == 1 && coin());
-            g.step[o][i] = none ? 0 : step;
-            step *= none ? 1 : g.size[i];
-        }
-        count[o] = step;
-    }
-    return g;
-}
-static int64_t elements(const weft__grid *g)
-{
-    int64_t n = 1;
-    for (int i = 0; i < g->rank; i++)
-        n *= g->size[i];
-    return n;
-}
 static void play_nests(run *t)
 {
     int64_t n[3];
-    weft__grid g = nest(t, 3, n);
+    weft__grid g = random_nest(t, 3, n);
     real *a = reals(t, n[0], -2, 2), *b = reals(t, n[1], .5, 2), *c = reals(t, n[2], -1, 1);
     real *similar = reals(t, n[1], -2, 2);       /* some are equal */
     some_zeros(a, n[0]);
@@ -90,7 +63,7 @@ static void play_nests(run *t)
 static void play_sums(run *t)
 {
     int64_t n[3];
-    weft__grid g = nest(t, 1, n);
+    weft__grid g = random_nest(t, 1, n);
     int64_t all = elements(&g);
     CALL(spread, &g, reals(t, n[0], -1, 1), result_of(t, all, 1e-15, 1e-6), coin());
     CALL(sum, &g, reals(t, all, -1, 1), result_of(t, n[0], 1e-11, 2e-4), coin());

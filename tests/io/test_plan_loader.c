@@ -181,5 +181,9 @@ Test(plan_loader, what_is_refused)
     FAILS(w, WEFT_EARG, "the position was saved of other sequences or options");
     weft_plan_loader_new(w, "c", 3, len, NULL, NULL);
     FAILS(w, WEFT_EARG, "a planner, and lists as long as said, are expected");
+    weft_plan_loader_new(w, "d", 3, len, weft_planner_named("radom"), NULL);
+    FAILS(w, WEFT_EARG, "the planner is NULL, there is no planner \"radom\"; \"random\" is near");
+    weft_plan_loader_new(w, "e", 3, len, fit, &(weft_plan_opts){ .capacity = 30, .count = 2 });
+    FAILS(w, WEFT_EARG, "first_fit: there is no option \"count\"");
     CLEAN(w);
 }

@@ -260,7 +260,8 @@ Test(attention, a_decoder_step_takes_no_memory_from_the_system, .init = unchecke
         m, "e", &(weft_embedding_opts){ .rows = 9, .columns = DQ, .padding = 0, .has_padding = true });
     int64_t before = 0;
     for (int step = 0; step < 6; step++) {
-        weft_tensor *memory = ragged(w, DM, &m_lengths), *q = weft_embedding_run(e, weft_arange(w, N)), *map;
+        weft_tensor *memory = ragged(w, DM, &m_lengths), *q = weft_embedding_run(e, weft_arange(w, 0, N, 1)),
+                    *map;
         for (int i = 0; i < 5; i++)
             q = weft_slice(weft_add(weft_additive_attention_run(a, q, memory, &map),
                                     weft_general_attention_run(g, q, memory, NULL)),

@@ -164,7 +164,7 @@ static dropping dropping_in(weft *w, double p)
 static void factors(const dropping *d, weft_real *factor)
 {
     const weft_real *table = of(d->m, "e.weight"),
-                    *y = numbers(weft_embedding_run(d->e, weft_arange(d->w, ROWS)));
+                    *y = numbers(weft_embedding_run(d->e, weft_arange(d->w, 0, ROWS, 1)));
     for (int i = 0; i < ROWS; i++) {
         factor[i] = y[WIDE * i] == 0 ? 0 : (weft_real)(1 / .75);
         for (int j = 0; j < WIDE; j++)
@@ -202,8 +202,8 @@ Test(layers_given, rows_are_dropped_alike_wherever_they_stand)
         factors(&d, again);
         cr_assert(memcmp(factor, again, sizeof again), "another step, another mask");
         weft_set_training(w, false);
-        same_bits("evaluation", numbers(weft_embedding_run(d.e, weft_arange(w, ROWS))), of(d.m, "e.weight"),
-                  ROWS * WIDE);
+        same_bits("evaluation", numbers(weft_embedding_run(d.e, weft_arange(w, 0, ROWS, 1))),
+                  of(d.m, "e.weight"), ROWS * WIDE);
     }
 }
 

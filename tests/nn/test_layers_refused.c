@@ -255,7 +255,7 @@ Test(layers_refused, any_allocation_may_fail)
         fail_in(w, n);
         layers l = all_layers(weft_module_new(w, "m"));
         for (int i = 0; i < LAYERS; i++)
-            cr_assert_not_null(run_layer(&l, i, i == 1 ? weft_arange(w, 4) : x, x, &map));
+            cr_assert_not_null(run_layer(&l, i, i == 1 ? weft_arange(w, 0, 4, 1) : x, x, &map));
         if (weft_ok(w)) {
             cr_assert(n > 40, "%lld allocations were made to fail", (long long)n - 1);
             CLEAN(w);
@@ -275,7 +275,7 @@ Test(layers_refused, any_piece_of_a_step_may_fail)
         weft_tensor *map;
         w->fail_in = n;
         for (int i = 0; i < LAYERS; i++) {
-            weft_tensor *x = i == 1 ? weft_arange(w, 4) : ragged(w, 3, &some),
+            weft_tensor *x = i == 1 ? weft_arange(w, 0, 4, 1) : ragged(w, 3, &some),
                         *y = run_layer(&l, i, x, x, &map);
             /* only dropout trains nothing */
             weft_backward(weft_add(weft_sum_all(y), weft_sum_all(weft_parameter_at(m, 0, NULL))));

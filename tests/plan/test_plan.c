@@ -1,5 +1,6 @@
 /* test_plan.c - plans: what is refused, with what words; a planner of one's own, its faults found. */
 #include "plans.h"
+#include "tests/core/comma.h"
 
 static const int32_t five[] = { 3, 0, 5, 2, 4 };
 
@@ -62,6 +63,69 @@ Test(plan, bad_options_name_what_is_wrong)
     REFUSED(weft_plan_make(NULL, five, 5, &o, &p), WEFT_EARG, "a planner and a plan");
     REFUSED(weft_plan_parse(NULL, &planner, &o, &memory), WEFT_EARG, "a text");
     cr_assert(!weft_planner_named("nothing") && !weft_planner_named(NULL) && !weft_planner_at(-1));
+}
+
+/* ---- options in the struct ---- */
+Test(plan, an_option_that_the_planner_does_not_take_is_refused)
+{
+    const int64_t bounds[] = { 3 }, sizes[] = { 1, 1 };
+    const struct {
+        const char *planner;
+        weft_plan_opts o;
+        const char *says;
+    } bad[] = {
+        { "streams", { .slots = 2, .window = 3, .count = 4 },
+          "streams: there is no option \"count\"; it takes: slots window shuffle" },
+        { "order", { .count = 2, .capacity = 4 }, "order: there is no option \"capacity\"" },
+        { "order", { .count = 2, .keep_order = true }, "order: there is no option \"sort\"" },
+        { "order", { .count = 2, .carry = true }, "order: there is no option \"carry\"" },
+        { "order", { .count = 2, .bounds = bounds, .sizes = sizes, .edges = 1 }, "no option \"bounds\"" },
+        { "order", { .count = 2, .sizes = sizes }, "order: there is no option \"sizes\"" },
+        { "order", { .count = 2, .ratio = 1.5 }, "order: there is no option \"ratio\"" },
+        { "order", { .count = 2, .method = WEFT_BALANCE_KK }, "order: there is no option \"method\"" },
+        { "order", { .count = -1, .pool = -2 }, "order: there is no option \"pool\"" },
+        { "random", { .count = 2, .shuffle = true }, "random: there is no option \"shuffle\"" },
+        { "fold", { .capacity = 8, .rows = 2, .limit = 1 }, "fold: there is no option \"" },
+        { "random", { .count = 2, .tokens = 9 }, "random: there is no option \"tokens\"" },
+    };
+    for (int i = 0; i < COUNT(bad); i++) {
+        weft_plan p;
+        REFUSED(weft_plan_make(weft_planner_named(bad[i].planner), five, 5, &bad[i].o, &p), WEFT_EARG,
+                bad[i].says);
+        cr_assert(!p.segment && !p.batch);
+    }
+    weft_plan p;
+    const weft_plan_opts drawn = { .count = 2, .seed = 7, .epoch = 3 };
+    PLANS(weft_plan_make(weft_planner_named("order"), five, 5, &drawn, &p));
+    weft_plan_free(&p);
+}
+
+Test(plan, a_name_that_is_missing_is_told_by_both_functions)
+{
+    weft_plan p;
+    cr_assert_null(weft_planner_named("bucket"));
+    cr_assert(strstr(weft_plan_message(), "there is no planner \"bucket\"; \"buckets\" is near"));
+    REFUSED(weft_plan_make(weft_planner_named("bucket"), five, 5, NULL, &p), WEFT_EARG,
+            "plan_make: the planner is NULL: weft_planner_named: there is no planner \"bucket\"; \"buckets\" "
+            "is near");
+    cr_assert(weft_planner_named("order"));
+    REFUSED(weft_plan_make(NULL, five, 5, NULL, &p), WEFT_EARG, "a planner and a plan to be made");
+}
+
+Test(plan, numbers_have_points_in_a_country_of_commas)
+{
+    const weft_planner *planner;
+    weft_plan_opts o;
+    void *memory;
+    comma_begin();
+    weft_status points = weft_plan_parse("geometric:ratio=1.5,least=2,budget=64", &planner, &o, &memory);
+    double ratio = o.ratio;
+    free(memory);
+    weft_status commas = weft_plan_parse("geometric:ratio=1;5", &planner, &o, &memory);
+    weft_plan_refuse(WEFT_EARG, "%g", 1.5);
+    cr_assert_str_eq(weft_plan_message(), "1.5");
+    comma_end();
+    cr_assert(points == WEFT_OK && ratio == 1.5 && commas == WEFT_EARG);
 }
 
 /* ---- a planner of one's own ---- */

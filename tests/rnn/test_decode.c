@@ -297,7 +297,7 @@ Test(decode, beams_without_continuations)
 {
     weft *w = open_on(WEFT_CPU);
     weft_decoded d = weft_decode(w, 2, WEFT_ZERO_STATE, only_end, NULL,
-                                 &(weft_decode_opts){ .end = 0, .limit = 3, .beams = 4 });
+                                 &(weft_decode_opts){ .has_end = true, .limit = 3, .beams = 4 });
     OK(w);
     cr_assert(d.len[0] == 0 && d.len[1] == 0 && d.score[0] == 0);
     weft_decoded_free(&d);

@@ -177,6 +177,8 @@ Test(decode_refused, options_are_checked)
           "there are 2 sequences, limit -1");
     weft_decode(w, 2, WEFT_ZERO_STATE, faulty_step, &f, (o = good, o.limit = 0, &o));
     FAILS(w, WEFT_EARG, "limit 0,");
+    weft_decode(w, 2, WEFT_ZERO_STATE, faulty_step, &f, &(weft_decode_opts){ .limit = 5 });
+    FAILS(w, WEFT_EARG, "decode: begin and end are both 0: give the tokens that start and finish a sequence");
     weft_decode(w, 2, WEFT_ZERO_STATE, faulty_step, &f, (o = sample, o.limit = 0, &o));
     FAILS(w, WEFT_EARG, "limit 0,");
     weft_decode(w, 2, WEFT_ZERO_STATE, faulty_step, &f, (o = beams, o.limit = 0, &o));

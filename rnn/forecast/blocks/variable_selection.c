@@ -135,8 +135,8 @@ weft_tensor *weft_variable_selection_run(weft_variable_selection *v, weft_tensor
     if (x->f.rank < 2 || x->f.rank >= WEFT_RANK || x->f.type != WEFT_REAL ||
         x->f.size[x->f.rank - 1] != v->o.num_features)
         weft__fail(x->w, WEFT_ESHAPE,
-                   "variable_selection: the input is %s; [.., %lld] of reals, of rank 2 .. %d, is expected",
-                   weft__text(&x->f, text), (long long)v->o.num_features, WEFT_RANK - 1);
+                   "variable_selection: the input is %s; [.., %lld] of reals, of rank 2 .. %d, is expected%s",
+                   weft__text(&x->f, text), (long long)v->o.num_features, WEFT_RANK - 1, weft__of_ids(&x->f));
     y = weft_ok(x->w) ? select_variables(v, x, context, weights) : &x->w->nil;
     weft__leave(v->m, before);
     return y;

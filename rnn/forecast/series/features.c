@@ -4,6 +4,7 @@
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
+#include "core/locale.h"
 #include "rnn/forecast/series/features.h"
 #include "io/text.h"
 
@@ -300,7 +301,7 @@ void weft__features_fail(const weft_features *x, const weft_frame *f, int64_t s,
     char why[200];
     va_list list;
     va_start(list, format);
-    vsnprintf(why, sizeof why, format, list);
+    weft__plain_text(why, sizeof why, format, list);
     va_end(list);
     weft__fail(x->w, WEFT_ENUMERIC,
                "features \"%s\": series %lld (\"%.60s\"), row %lld, column \"%.100s\": %s", x->name,

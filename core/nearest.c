@@ -1,0 +1,42 @@
+/* nearest.c - the name that a misspelt word most likely means, by Levenshtein's distance (1966). */
+#include "core/nearest.h"
+#include <string.h>
+
+enum { WORD = 64 };
+
+static int least(int a, int b, int c)
+{
+    int smaller = a < b ? a : b;
+    return smaller < c ? smaller : c;
+}
+
+static int edits(const char *a, const char *b)
+{
+    size_t na = strlen(a), nb = strlen(b);
+    int row[WORD + 1];
+    if (na > WORD || nb > WORD)
+        return WORD;
+    for (size_t j = 0; j <= nb; j++)
+        row[j] = (int)j;
+    for (size_t i = 1; i <= na; i++) {
+        int corner = row[0]++;
+        for (size_t j = 1; j <= nb; j++) {
+            int above = row[j];
+            row[j] = least(above + 1, row[j - 1] + 1, corner + (a[i - 1] != b[j - 1]));
+            corner = above;
+        }
+    }
+    return row[nb];
+}
+
+const char *weft__nearest(const char *word, const char *(*name)(int i, const void *of), const void *of)
+{
+    const char *best = NULL;
+    int fewest = (int)(strnlen(word, 2 * WORD) / 2) + 1;
+    for (int i = 0; name(i, of); i++) {
+        int n = edits(word, name(i, of));
+        if (n < fewest)
+            fewest = n, best = name(i, of);
+    }
+    return best;
+}
