@@ -391,7 +391,7 @@ static void check_limits(void)
     const char *pages = stat_field(pid, 24, text, sizeof text);
     if (pages && atol(pages) * (sysconf(_SC_PAGESIZE) >> 10) > MEMORY_MB << 10)
         answer_verdict("it asks for more memory than there is");
-    if (now() - began > 1.5 * seconds + 2)
+    if (now() - began > 2 * seconds + 8)
         verdict_of("it does not end within %d s", seconds);
 }
 
@@ -404,6 +404,8 @@ static _Noreturn void verdict_of_end(void)
     int number = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
     if (number == SIGXCPU || number == SIGKILL)
         verdict_of("it does not end within %d s", seconds);
+    if (number == SIGSYS)
+        answer_verdict("it starts another process, or asks for something else that is not allowed");
     if (number == SIGXFSZ)
         verdict_of("it prints more than a megabyte");
     if (number)
