@@ -7,7 +7,7 @@ root=$(realpath "$(dirname "$0")/..")
 case ${V:-} in '') library=$(realpath "${B:-build}")/double ;; *) library=$(realpath "$B") ;; esac
 lesson() { B=$library bash "$root/lessons/lesson.sh" "$@"; }
 . "$(dirname "$0")/script.sh"
-[ -n "${SKIP_ALL:-}" ] || check "all lessons" eval '[ "${V:-}" = "" ] || export WEFT_ISA=generic; lesson all >all.out || { cat all.out; false; }'
+check "all lessons" eval '[ "${V:-}" = "" ] || export WEFT_ISA=generic; lesson all >all.out || { cat all.out; false; }'
 [ "${V:-}" != double ] || { finish "the lessons"; exit; }
 
 # ---- answers that are none: of lesson 2; what is left of seconds is enough for a right one
@@ -151,7 +151,7 @@ check "what it prints is shown" grep -q '^unit 0 unit 1' said
 # ---- a package for students
 check "a package" says 0 '^lessons without solutions' lesson package package
 check "has no solution, wrong answer or check" eval '! find package -name "solution.c" -o -name "wrong*" -o -name check.c -o -name "hints*" | grep .'
-check "has all that a lesson needs" eval 'for f in lesson.md lesson.h start.c show.c expected.txt picture.svg check.o; do [ "$(ls package/*/$f | wc -l)" = 12 ] || exit; done'
+check "has all that a lesson needs" eval 'for f in lesson.md lesson.h start.c show.c expected.txt picture.svg check.o; do [ "$(ls package/[0-9]*/$f | wc -l)" = 12 ] || { echo $f; false; break; }; done'
 
 # ---- a course of one's own
 check "a lesson is begun" says 0 '02.c is to be filled in' lesson start 2 "a course"

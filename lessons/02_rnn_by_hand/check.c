@@ -120,7 +120,7 @@ static void check_step(const rnn *r)
              "take double for the sum, and tanh, not tanhf");
     for (int j = 0; j < H; j++)
         if (!near(h + j, want + j, 1, 1e-12))
-            hint("step gives %s for unit %d, which should be %s", digits(h[j]), j + 1,
+            hint("step gives %s for unit %d, which should be %s", digits(h[j]), j,
                  digits(want[j]));
 }
 
