@@ -246,7 +246,7 @@ graded() {                              # INDEX STATUS
     row "${owners[$1]}" "$(number "${lessons[$1]}")" $ok "$verdict"
 }
 grade() {                               # DIR
-    local dir=${1:?a folder is expected} file why owner misnamed=() 
+    local dir=${1:?a folder is expected} file why owner misnamed=()
     [ -d "$dir" ] || { echo "$dir is no folder" >&2; return 2; }
     class=$(realpath "$dir") owners=()
     for file in "$dir"/*/*.[cC]; do

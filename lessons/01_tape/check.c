@@ -28,7 +28,8 @@ static void check_mul(void)
     if (is(da, 0.5 - 2) && is(db, 0.25 + 3))
         hint("back_mul leaves out what has arrived at y: the derivative of a b by a is "
              "b, times y->grad");
-    hint_of_float("back_mul is", (double[]){ da, db }, (double[]){ 0.5 - 8, 0.25 + 12 }, 2);
+    hint_of_float("back_mul is", (double[]){ da, db }, (double[]){ 0.5 - 8, 0.25 + 12 },
+                  2);
     if (!is(da, 0.5 - 8) || !is(db, 0.25 + 12))
         hint("back_mul of 3 * -2 with y->grad = 4 adds %s and %s, which should be -8 "
              "and 12",
@@ -75,9 +76,9 @@ static void check_tanh(void)
 }
 
 /* ---- the walk ---- */
-static const char leaves_tape[] =
-    "backward leaves the tape, which begins at entry 0: is k in `k >= 0` unsigned? It is "
-    "never below 0; take an int";
+static const char leaves_tape[] = "backward leaves the tape, which begins at entry 0: "
+                                  "is k in `k >= 0` unsigned? It is "
+                                  "never below 0; take an int";
 
 /* A step over a product with infinity leaves NaN there, even if its gradient is 0. */
 static bool walks_forward(void)
@@ -172,7 +173,8 @@ static void push_any(tape *t)
     }
 }
 
-/* Returns the entry to begin at. Others follow it, and in all are gradients of before. */
+/* Returns the entry to begin at. Others follow it, and in all are gradients of before.
+ */
 static int expression(tape *t)
 {
     for (int k = 0; k < LEAVES; k++)
@@ -235,12 +237,14 @@ static void check_expression(int number)
     }
     for (int k = t.n - 1; k > y; k--)
         if (t.at[k].grad != 0)
-            hint("random expression %d: entry %d comes after entry `of`, which is %d, and "
+            hint("random expression %d: entry %d comes after entry `of`, which is %d, "
+                 "and "
                  "keeps the gradient %s of before: set all to 0 first, up to t->n",
                  number, k, y, digits(t.at[k].grad));
     for (int k = y; k >= 0; k--)
         if (!is(t.at[k].grad, want[k]))
-            hint("random expression %d: entry %d has the gradient %s, which should be %s",
+            hint("random expression %d: entry %d has the gradient %s, which should be "
+                 "%s",
                  number, k, digits(t.at[k].grad), digits(want[k]));
 }
 

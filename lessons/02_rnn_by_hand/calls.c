@@ -4,8 +4,12 @@
 
 static rnn weights_of(const rnn *r)
 {
-    return (rnn){ r->I, r->H, READS(r->w, r->H * r->I), READS(r->u, r->H * r->H),
-                  READS(r->b, r->H), READS(r->c, r->H) };
+    return (rnn){ r->I,
+                  r->H,
+                  READS(r->w, r->H * r->I),
+                  READS(r->u, r->H * r->H),
+                  READS(r->b, r->H),
+                  READS(r->c, r->H) };
 }
 
 void step(const rnn *r, const double *x, const double *before, double *h)

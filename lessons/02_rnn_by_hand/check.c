@@ -3,8 +3,8 @@
 #include "given.h"
 
 enum { WIDEST = 5, MOST = 5 };
-/* The layer that is checked. w and x hold more than it has, so that a wrong place in them
- * has a number. */
+/* The layer that is checked. w and x hold more than it has, so that a wrong place in
+ * them has a number. */
 static int I, H;
 static double w[WIDEST * WIDEST], u[WIDEST * WIDEST], b[WIDEST], c[WIDEST],
     x[(MOST + 1) * WIDEST], before[WIDEST];
@@ -54,8 +54,9 @@ static const char *const hints[MISTAKES] = {
     [C_TWICE] = "c is added twice, and b is missing: there are two biases",
     [BIASES_OUTSIDE] = "the biases are added after tanh: they belong to its sum",
     [STATE_OUTSIDE] = "u before is added after tanh: it belongs to its sum",
-    [TANH_OF_STATE] = "u before gets a tanh of its own: there is one tanh, of the whole "
-                      "sum",
+    [TANH_OF_STATE] =
+        "u before gets a tanh of its own: there is one tanh, of the whole "
+        "sum",
 };
 
 /* What comes of the products of unit j and its biases. */
@@ -142,7 +143,7 @@ static void check_run(const rnn *r, int steps)
 {
     double h[MOST * WIDEST], want[MOST * WIDEST];
     for (int k = 0; k < MOST * WIDEST; k++)
-        h[k] = 7;                                /* what memory may hold before */
+        h[k] = 7; /* what memory may hold before */
     by_weft(r, steps, x, want);
     run(r, steps, x, h);
     if (near(h, want, steps * H, 1e-12))

@@ -63,10 +63,10 @@ void show(void)
 
 void draw(const char *path)
 {
-    static const char *const rows[] = {
-        "W x, unit 0", "b + c, unit 0", "U h, unit 0", "sum, unit 0", "h, unit 0",
-        "W x, unit 1", "b + c, unit 1", "U h, unit 1", "sum, unit 1", "h, unit 1"
-    };
+    static const char *const rows[] = { "W x, unit 0",   "b + c, unit 0", "U h, unit 0",
+                                        "sum, unit 0",   "h, unit 0",     "W x, unit 1",
+                                        "b + c, unit 1", "U h, unit 1",   "sum, unit 1",
+                                        "h, unit 1" };
     static const char *const columns[] = { "a", "b", "b", "a" };
     double x[STEPS * LETTERS], h[STEPS * UNITS], part[4], cell[10][STEPS];
     letters(x);

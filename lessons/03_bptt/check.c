@@ -136,7 +136,8 @@ static void check_units(int steps, int H)
 {
     static double dh[LATEST * WIDEST], want[LATEST * WIDEST], u[WIDEST * WIDEST],
         h[LATEST * WIDEST], last[WIDEST];
-    dice_fill(u, WIDEST * WIDEST), dice_fill(h, LATEST * WIDEST), dice_fill(last, WIDEST);
+    dice_fill(u, WIDEST * WIDEST), dice_fill(h, LATEST * WIDEST),
+        dice_fill(last, WIDEST);
     dice_fill(dh, LATEST * WIDEST);
     back(steps, H, u, h, last, dh);
     memcpy(want + (steps - 1) * H, last, (size_t)H * sizeof *last);
@@ -144,8 +145,7 @@ static void check_units(int steps, int H)
         for (int k = 0; k < H; k++) {
             double sum = 0;
             for (int j = 0; j < H; j++)
-                sum += u[j * H + k] * slope(h, (t + 1) * H + j) *
-                       want[(t + 1) * H + j];
+                sum += u[j * H + k] * slope(h, (t + 1) * H + j) * want[(t + 1) * H + j];
             want[t * H + k] = sum;
         }
     if (!near(dh, want, steps * H, 1e-8))

@@ -6,7 +6,11 @@ void step(const lstm *r, const double *x, const double *c, const double *h, made
 {
     int I = r->I, H = r->H;
     call_begins("step");
-    lstm own = { I, H, READS(r->w, 4 * H * I), READS(r->u, 4 * H * H), READS(r->bx, 4 * H),
+    lstm own = { I,
+                 H,
+                 READS(r->w, 4 * H * I),
+                 READS(r->u, 4 * H * H),
+                 READS(r->bx, 4 * H),
                  READS(r->bh, 4 * H) };
     x = READS(x, I), c = READS(c, H), h = READS(h, H);
     made into = { WRITES(to->i, H), WRITES(to->f, H), WRITES(to->g, H),

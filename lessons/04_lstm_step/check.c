@@ -4,11 +4,11 @@
 #include "given.h"
 
 enum { WIDEST = 5, MOST_ROWS = 4 * WIDEST };
-/* The layer that is checked. All have room for rows of WIDEST numbers, which wrong answers
- * read. */
+/* The layer that is checked. All have room for rows of WIDEST numbers, which wrong
+ * answers read. */
 static int I, H;
-static double w[MOST_ROWS * WIDEST], u[MOST_ROWS * WIDEST], bx[MOST_ROWS], bh[MOST_ROWS],
-    x[WIDEST], c[WIDEST], h[WIDEST];
+static double w[MOST_ROWS * WIDEST], u[MOST_ROWS * WIDEST], bx[MOST_ROWS],
+    bh[MOST_ROWS], x[WIDEST], c[WIDEST], h[WIDEST];
 static const char gate_names[] = "ifgo";
 
 typedef struct {
@@ -86,8 +86,9 @@ static const char *const hints[MISTAKES] = {
         "rows, u[row * H + k]",
     [W_BOUND] = "the sum over w takes H numbers of x: x has I, so it stops at I",
     [U_BOUND] = "the sum over u takes I numbers of h: h has H, so it stops at H",
-    [U_DIAGONAL] = "unit j takes its own number of h only: it takes those of all units, "
-                   "row j of u times h",
+    [U_DIAGONAL] =
+        "unit j takes its own number of h only: it takes those of all units, "
+        "row j of u times h",
 };
 
 /* Where number k of a row is in w or u, whose rows have `width` numbers. */

@@ -72,11 +72,10 @@ static void show_gate(int k, const numbers *mine, const numbers *same)
         int row = k * UNITS + j;
         double wx = product(given_w + row * IN, given_x, IN),
                uh = product(given_u + row * UNITS, given_h, UNITS);
-        printf("  unit %d: %s(%s + %s + %s + %s) = %s(%s) = %s, weft %s\n", j,
-               squash, digits(wx), digits(given_bx[row]), digits(uh),
-               digits(given_bh[row]), squash,
-               digits(wx + given_bx[row] + uh + given_bh[row]), digits(mine->of[k][j]),
-               digits(same->of[k][j]));
+        printf("  unit %d: %s(%s + %s + %s + %s) = %s(%s) = %s, weft %s\n", j, squash,
+               digits(wx), digits(given_bx[row]), digits(uh), digits(given_bh[row]),
+               squash, digits(wx + given_bx[row] + uh + given_bh[row]),
+               digits(mine->of[k][j]), digits(same->of[k][j]));
     }
 }
 
@@ -89,9 +88,9 @@ static void show_states(const made *m, const made *same)
                digits(same->c[j]));
     printf("h' = o * tanh(c')\n");
     for (int j = 0; j < UNITS; j++)
-        printf("  unit %d: %s * tanh(%s) = %s * %s = %s, weft %s\n", j,
-               digits(m->o[j]), digits(m->c[j]), digits(m->o[j]), digits(tanh(m->c[j])),
-               digits(m->h[j]), digits(same->h[j]));
+        printf("  unit %d: %s * tanh(%s) = %s * %s = %s, weft %s\n", j, digits(m->o[j]),
+               digits(m->c[j]), digits(m->o[j]), digits(tanh(m->c[j])), digits(m->h[j]),
+               digits(same->h[j]));
 }
 
 /* ---- the memory ---- */

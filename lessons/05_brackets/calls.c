@@ -6,7 +6,8 @@ double correlation(int n, const double *a, int a_step, const double *b, int b_st
 {
     double got = 0;
     call_begins("correlation");
-    a = READS(a, n ? (n - 1) * a_step + 1 : 0), b = READS(b, n ? (n - 1) * b_step + 1 : 0);
+    a = READS(a, n ? (n - 1) * a_step + 1 : 0),
+    b = READS(b, n ? (n - 1) * b_step + 1 : 0);
     ANSWER(correlation);
     if (answer)
         got = answer(n, a, a_step, b, b_step);

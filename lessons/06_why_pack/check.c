@@ -38,8 +38,9 @@ static void check_no_count(void)
     void *room = mmap(NULL, 2 * PAGES, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (room == MAP_FAILED)
         return;
-    hint_of_crash("count reads len[0], or another length, of a batch that has no sequence: n "
-                  "may be 0");
+    hint_of_crash(
+        "count reads len[0], or another length, of a batch that has no sequence: n "
+        "may be 0");
     check_one_count(0, (const int32_t *)((char *)room + PAGES));
     hint_of_crash(NULL);
     munmap(room, 2 * PAGES);
@@ -110,32 +111,36 @@ static void shape_or_hint(const char *what, weft_tensor *x, int rank,
         hint("run_padded's %s has another shape than lesson.h says", what);
 }
 
-/* What usual mistakes make: b of weft_where where a is meant; in reverse the mask of step
- * k, where that of step T - 1 - k is meant. */
-static weft_rnn_out mistaken(weft_rnn *lstm, weft_tensor *x, weft_tensor *mask, bool reverse,
-                             bool swapped)
+/* What usual mistakes make: b of weft_where where a is meant; in reverse the mask of
+ * step k, where that of step T - 1 - k is meant. */
+static weft_rnn_out mistaken(weft_rnn *lstm, weft_tensor *x, weft_tensor *mask,
+                             bool reverse, bool swapped)
 {
     weft *w = weft_context_of(x);
-    weft_tensor *zero = weft_scalar(w, 0), *none = weft_zeros(w, WEFT_SHAPE(1, N, UNITS)),
-                *y[MOST_T];
+    weft_tensor *zero = weft_scalar(w, 0),
+                *none = weft_zeros(w, WEFT_SHAPE(1, N, UNITS)), *y[MOST_T];
     weft_state s = { none, none };
     for (int k = 0; k < T; k++) {
         int t = reverse ? T - 1 - k : k, of = swapped ? t : k;
-        weft_tensor *here = weft_reshape(weft_slice(mask, 1, of, of + 1), WEFT_SHAPE(N, 1));
-        weft_tensor *in = weft_reshape(weft_slice(x, 1, t, t + 1), WEFT_SHAPE(N, INPUTS));
+        weft_tensor *here =
+            weft_reshape(weft_slice(mask, 1, of, of + 1), WEFT_SHAPE(N, 1));
+        weft_tensor *in =
+            weft_reshape(weft_slice(x, 1, t, t + 1), WEFT_SHAPE(N, INPUTS));
         weft_rnn_out out = weft_rnn_step(lstm, weft_where(here, in, zero), s);
-        s.h = swapped ? weft_where(here, s.h, out.last.h) : weft_where(here, out.last.h, s.h);
-        s.c = swapped ? weft_where(here, s.c, out.last.c) : weft_where(here, out.last.c, s.c);
+        s.h = swapped ? weft_where(here, s.h, out.last.h) :
+                        weft_where(here, out.last.h, s.h);
+        s.c = swapped ? weft_where(here, s.c, out.last.c) :
+                        weft_where(here, out.last.c, s.c);
         y[t] = weft_where(here, out.y, zero);
     }
     return (weft_rnn_out){ weft_stack(y, T, 1), s };
 }
 
-/* PACKED: the right one; ALL_CELLS: by a plain run; FORWARD: the answer's with the reverse
- * layer, but forward. */
+/* PACKED: the right one; ALL_CELLS: by a plain run; FORWARD: the answer's with the
+ * reverse layer, but forward. */
 typedef enum { PACKED, YOURS, ALL_CELLS, FORWARD, SWAPPED, MASK_OF_K } program;
-static weft_rnn_out out_of(const one_case *c, program what, const layers *l, weft_tensor *x,
-                           weft_tensor *mask)
+static weft_rnn_out out_of(const one_case *c, program what, const layers *l,
+                           weft_tensor *x, weft_tensor *mask)
 {
     weft_rnn *one = l->one[c->reverse];
     if (what == PACKED)
@@ -144,7 +149,8 @@ static weft_rnn_out out_of(const one_case *c, program what, const layers *l, wef
         return mistaken(one, x, mask, c->reverse, what == SWAPPED);
     if (what != ALL_CELLS)
         return run_padded(one, x, mask, what == YOURS && c->reverse);
-    weft_rnn_out out = weft_rnn_run(one, c->reverse ? weft_flip(x, 1) : x, WEFT_ZERO_STATE);
+    weft_rnn_out out =
+        weft_rnn_run(one, c->reverse ? weft_flip(x, 1) : x, WEFT_ZERO_STATE);
     out.y = c->reverse ? weft_flip(out.y, 1) : out.y;
     return out;
 }
@@ -248,7 +254,8 @@ static void check_y(const one_case *c, const numbers *got, const numbers *want)
                  "at step 0 and not at T - 1");
         numbers swapped = run(c, SWAPPED), of_k = run(c, MASK_OF_K);
         if (near_in(c, got->y, swapped.y, true))
-            hint("old and new state are exchanged: weft_where(condition, a, b) is a where "
+            hint("old and new state are exchanged: weft_where(condition, a, b) is a "
+                 "where "
                  "there is a token, so a is the state after the step");
         if (c->reverse && near_in(c, got->y, of_k.y, true))
             hint("reverse: the mask is that of step k, counted from the beginning; the "

@@ -37,7 +37,8 @@ void pack_index(int n, const int32_t *len, packing *p)
     int steps = longest_of(n, len), rows = sum_of(n, len);
     call_begins("pack_index");
     packing own = *p;
-    own.batch_sizes = call_writes("batch_sizes", p->batch_sizes, steps, sizeof(int32_t));
+    own.batch_sizes =
+        call_writes("batch_sizes", p->batch_sizes, steps, sizeof(int32_t));
     own.sorted = call_writes("sorted", p->sorted, n, sizeof(int32_t));
     own.unsorted = call_writes("unsorted", p->unsorted, n, sizeof(int32_t));
     own.sequence = call_writes("sequence", p->sequence, rows, sizeof(int32_t));
@@ -57,8 +58,8 @@ void unpack(const packing *p, const double *data, double *padded)
     call_begins("unpack");
     double *to = call_writes("padded", padded, p->n * p->steps, sizeof *padded);
     packing own = *p;
-    own.batch_sizes = (int32_t *)call_reads("batch_sizes", p->batch_sizes, p->steps,
-                                            sizeof(int32_t));
+    own.batch_sizes =
+        (int32_t *)call_reads("batch_sizes", p->batch_sizes, p->steps, sizeof(int32_t));
     own.sorted = (int32_t *)call_reads("sorted", p->sorted, p->n, sizeof(int32_t));
     data = READS(data, p->rows);
     ANSWER(unpack);

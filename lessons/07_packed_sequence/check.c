@@ -221,7 +221,8 @@ static void check_unpack(int n, const int32_t *len, const packing *p)
                  want[i] > 0 ? digits(want[i] - 1) : "none: it is a pad");
 }
 
-/* Small lists, larger ones, some long ones; the first has other sorted than unsorted. */
+/* Small lists, larger ones, some long ones; the first has other sorted than unsorted.
+ */
 static void check_list(int k)
 {
     static room got, want;

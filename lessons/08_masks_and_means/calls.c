@@ -1,5 +1,5 @@
-/* Lesson 8: calls of the student's functions, see common/answer.h. Only the process with the
- * answer accumulates; the check shares the gradients. */
+/* Lesson 8: calls of the student's functions, see common/answer.h. Only the process
+ * with the answer accumulates; the check shares the gradients. */
 #include "common/answer.h"
 #include "lesson.h"
 

@@ -1,5 +1,5 @@
-/* Lesson 9: the call of the student's function, see common/answer.h. Only the process with the
- * answer has its tensors; the check shares the numbers. */
+/* Lesson 9: the call of the student's function, see common/answer.h. Only the process
+ * with the answer has its tensors; the check shares the numbers. */
 #include "common/answer.h"
 #include "lesson.h"
 

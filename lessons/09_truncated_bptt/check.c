@@ -320,8 +320,10 @@ static void check_gradients(const gradients *g)
                  "%d entries, could never end. Return weft_detach of h and c",
                  WINDOWS, g->tape);
     if (!near(g->and_state, g->by, 2 * STEPS, 1e-12))
-        hint("the state is detached where a window begins, but what read_window returns "
-             "still has its tape, and keeps it in memory: return weft_detach of h and c");
+        hint(
+            "the state is detached where a window begins, but what read_window returns "
+            "still has its tape, and keeps it in memory: return weft_detach of h and "
+            "c");
 }
 
 /* ---- a text ---- */
@@ -356,8 +358,8 @@ static void sizes(int inputs, int units, int slots, int steps, int windows)
     ALL = steps * windows, PIECES = 0;
 }
 
-/* Sequences of up to `longest` tokens, one after the other in each slot; the first fills two
- * windows. */
+/* Sequences of up to `longest` tokens, one after the other in each slot; the first
+ * fills two windows. */
 static void check_random(int longest)
 {
     for (int s = 0; s < SLOTS; s++)

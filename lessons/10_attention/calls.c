@@ -11,7 +11,8 @@ void attend(int n, const int *len, const double *score, int width, const double 
     call_begins("attend");
     double *of_weight = call_writes("weight", weight, tokens, sizeof *weight);
     double *of_context = call_writes("context", context, n * width, sizeof *context);
-    len = READS(len, n), score = READS(score, tokens), memory = READS(memory, tokens * width);
+    len = READS(len, n), score = READS(score, tokens),
+    memory = READS(memory, tokens * width);
     ANSWER(attend);
     if (answer)
         answer(n, len, score, width, memory, of_weight, of_context);

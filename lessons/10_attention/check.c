@@ -107,9 +107,10 @@ static void hint_of_weights(const batch *b, const double *got)
     for (int t = 0; t < b->len[0]; t++)
         first += got[t];
     if (near(got, b->weight, b->tokens, 1e-8))
-        hint("the weights are nearly right, but those of sequence 1 sum up to %.12f: is "
-             "something added to the sum that they are divided by?",
-             first);
+        hint(
+            "the weights are nearly right, but those of sequence 1 sum up to %.12f: is "
+            "something added to the sum that they are divided by?",
+            first);
     for (int s = 0, k = 0; s < b->n; k += b->len[s++]) {
         double sum = 0;
         for (int t = 0; t < b->len[s]; t++)
@@ -189,17 +190,20 @@ static void check_far_apart(void)
 {
     static const double score[] = { 0, 800, -800, -800, -1600, 2, 0, -799, 1 };
     static const int len[] = { 3, 2, 4 };
-    static const double want[] = { 0,     1, 0, 1, 0, 0.665240955774821763, 0.0900305731703805,
-                                   0, 0.244728471054797643 };
+    static const double want[] = {
+        0, 1, 0, 1, 0, 0.665240955774821763, 0.0900305731703805, 0, 0.244728471054797643
+    };
     double memory[9 * WIDEST], weight[9], context[3 * WIDEST];
     dice_fill(memory, 9 * WIDEST);
     attend(3, len, score, DM, memory, weight, context);
     for (int k = 0; k < 9; k++)
         if (!near(weight + k, want + k, 1, 1e-10))
-            hint("with scores 0, 800, -800 in one sequence, and -800, -1600 in the next, the "
-                 "weight of score %s is %s, which should be %s: subtract the sequence's "
-                 "largest score, not its first one, its mean or a constant",
-                 digits(score[k]), digits(weight[k]), digits(want[k]));
+            hint(
+                "with scores 0, 800, -800 in one sequence, and -800, -1600 in the "
+                "next, the "
+                "weight of score %s is %s, which should be %s: subtract the sequence's "
+                "largest score, not its first one, its mean or a constant",
+                digits(score[k]), digits(weight[k]), digits(want[k]));
 }
 
 static void check_attend(const int *len, int n, int width)
@@ -465,7 +469,9 @@ static question asked(int i)
 {
     static const double shares[] = { 1, 0, .5, .3, .8 };
     question q = { .before = BEFORE_GOLD,
-                   .limit = i % 7 == 6 ? 0 : i % 7 == 5 ? 1 + i % 4 : LIMIT,
+                   .limit = i % 7 == 6 ? 0 :
+                            i % 7 == 5 ? 1 + i % 4 :
+                                         LIMIT,
                    .has = i >= CASES / 4,
                    .kinds = i % 3 ? MOST_KINDS : 5,
                    .share = shares[i % 5],
@@ -510,7 +516,8 @@ static void check_rest(const question *q, const reply *got)
 {
     for (int k = got->n; k < q->limit; k++)
         if (got->out[k] != -7)
-            hint("out[%d] is %d, though decode returns %d tokens: END ends the sequence and "
+            hint("out[%d] is %d, though decode returns %d tokens: END ends the "
+                 "sequence and "
                  "is not written, nor is anything behind it",
                  k, got->out[k], got->n);
     if (!q->has && got->coins)
@@ -518,7 +525,8 @@ static void check_rest(const question *q, const reply *got)
              "choose, so ask for gold first, and then for the coin");
     int most = got->n, least = got->n == q->limit && most ? most - 1 : most;
     if (q->has && (got->coins < least || got->coins > most))
-        hint("%d coins are tossed for %d tokens with a share of %s: one is tossed after each "
+        hint("%d coins are tossed for %d tokens with a share of %s: one is tossed "
+             "after each "
              "token that is written, before the next step, whatever share is",
              got->coins, got->n, digits(q->share));
 }

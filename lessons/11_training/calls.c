@@ -1,5 +1,5 @@
-/* Lesson 11: calls of the student's functions, see common/answer.h. Only the process with the
- * answer has its parameters; the check shares the numbers. */
+/* Lesson 11: calls of the student's functions, see common/answer.h. Only the process
+ * with the answer has its parameters; the check shares the numbers. */
 #include "common/answer.h"
 #include "lesson.h"
 

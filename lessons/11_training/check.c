@@ -64,10 +64,13 @@ static void diagnose(const double *x, double most, const double *got)
     double wrong[MOST_NUMBERS], norm = norm_of(x, NUMBERS);
     for (int m = SQUARE_COMPARED; m <= LIMIT_SQUARED; m++)
         if (clip_with(m, x, most, wrong), near(got, wrong, NUMBERS, rough))
-            hint("a gradient of norm %s %s with a limit of %s: the norm is compared with the "
+            hint("a gradient of norm %s %s with a limit of %s: the norm is compared "
+                 "with the "
                  "limit, %s",
-                 digits(norm), norm > most ? "is not clipped" : "is changed", digits(most),
-                 m == SQUARE_COMPARED ? "not its square" : "not with the limit's square");
+                 digits(norm), norm > most ? "is not clipped" : "is changed",
+                 digits(most),
+                 m == SQUARE_COMPARED ? "not its square" :
+                                        "not with the limit's square");
     if (near(got, x, NUMBERS, 1e-12))
         hint("clip leaves a gradient of norm %s as it is, with a limit of %s",
              digits(norm), digits(most));
@@ -210,12 +213,13 @@ static updates updated(double most, double momentum)
                 *r = weft_parameter(m, "r", WEFT_SHAPE(1), zero);
     weft_optim *o = weft_sgd_new(m, &(weft_sgd_opts){ .lr = 1, .momentum = momentum });
     for (int k = 0; k < UPDATES; k++) {
-        weft_tensor *loss = weft_sum_all(
-            weft_mul(weft_concat(WEFT_LIST(pq, r), 0), weft_reals(w, factor, WEFT_SHAPE(3))));
+        weft_tensor *loss = weft_sum_all(weft_mul(
+            weft_concat(WEFT_LIST(pq, r), 0), weft_reals(w, factor, WEFT_SHAPE(3))));
         u.norm[k] = update(m, o, loss, most);
         if (!weft_ok(w))
             hint("weft says: %s", weft_error_message(w));
-        weft_read(pq, u.x[k], 2 * sizeof(double)), weft_read(r, u.x[k] + 2, sizeof(double));
+        weft_read(pq, u.x[k], 2 * sizeof(double)),
+            weft_read(r, u.x[k] + 2, sizeof(double));
         u.steps[k] = (int)weft_optim_steps(o);
         weft_clear(w);
     }
@@ -233,15 +237,17 @@ static void hint_of_update(const updates *u, int k, double most, double moves)
         hint("update moves no parameter: weft_backward, weft_clip_grad_norm, "
              "weft_optim_step");
     if (near(x, whole, FACTORS, 1e-12) && near(&u->norm[k], &norm, 1, 1e-5))
-        hint("there is no clip at all, or one with another limit than %s: update "
-             "returns the norm, 13, but the parameters have moved by the whole gradient",
-             digits(most));
+        hint(
+            "there is no clip at all, or one with another limit than %s: update "
+            "returns the norm, 13, but the parameters have moved by the whole gradient",
+            digits(most));
     if (near(x, whole, FACTORS, 1e-12))
         hint("the parameters have moved by the whole gradient, of norm 13, with a "
              "limit of %s: there is no clip at all, or it is before weft_backward, "
              "too early, or after weft_optim_step, which has made the gradients zero",
              digits(most));
-    hint("after update %d of a loss 3 p + 4 q + 12 r with a limit of %s, (p, q, r) is (%s, "
+    hint("after update %d of a loss 3 p + 4 q + 12 r with a limit of %s, (p, q, r) is "
+         "(%s, "
          "%s, %s) and not (%s, %s, %s)",
          k + 1, digits(most), digits(x[0]), digits(x[1]), digits(x[2]),
          digits(whole[0] * fmin(1, most / 13)), digits(whole[1] * fmin(1, most / 13)),
@@ -263,9 +269,11 @@ static void check_update(double most, double momentum)
         if (!near(u.x[k], want, FACTORS, 1e-5))
             hint_of_update(&u, k, most, moves);
         if (!near(&u.norm[k], &norm, 1, 1e-5))
-            hint("update returns %s; the norm before clipping is 13", digits(u.norm[k]));
+            hint("update returns %s; the norm before clipping is 13",
+                 digits(u.norm[k]));
         if (u.steps[k] != k + 1)
-            hint("after %d updates the optimiser has made %d steps: one weft_optim_step an "
+            hint("after %d updates the optimiser has made %d steps: one "
+                 "weft_optim_step an "
                  "update",
                  k + 1, u.steps[k]);
     }
@@ -275,11 +283,14 @@ void check(void)
 {
     static const struct {
         int n, size[MOST_ARRAYS];
-    } of[] = { { 3, { 4, 2, 3 } }, { 2, { 1, 6 } }, { 1, { 5 } }, { 4, { 3, 0, 5, 1 } } };
+    } of[] = {
+        { 3, { 4, 2, 3 } }, { 2, { 1, 6 } }, { 1, { 5 } }, { 4, { 3, 0, 5, 1 } }
+    };
     dice_seed(11);
     for (int k = 0; k < 10; k++)
         check_clip(of[0].n, of[0].size, 1.7, k % 3 == 2 ? 5 : 0.3 + 0.05 * k);
-    for (int k = 0; k < 40; k++) { /* the limit on both sides of the norm and its square */
+    for (int k = 0; k < 40;
+         k++) { /* the limit on both sides of the norm and its square */
         double length = k / 4 % 2 ? 3 : .3, side = 0.2 + k / 8 * .5;
         check_clip(of[k % 4].n, of[k % 4].size, length, length * side);
         check_clip(of[k % 4].n, of[k % 4].size, length, length * length * side);

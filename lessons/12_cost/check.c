@@ -10,8 +10,8 @@ static void hint_of_digits(const char *of, double got, double want)
 {
     if (is(got, want) || !near(&got, &want, 1, 1e-5))
         return;
-    hint("%s is %.12g, and %.12g is expected: a float has seven digits, take double", of, got,
-         want);
+    hint("%s is %.12g, and %.12g is expected: a float has seven digits, take double",
+         of, got, want);
 }
 
 /* After ten right small shapes. */
@@ -44,7 +44,8 @@ static void check_lstm_flops(int I, int H, int B, int T)
         return;
     hint_of_digits("lstm_flops", got, want);
     if (is(got, want * 3 / 4))
-        hint("lstm_flops has three gates: those are a GRU's; an LSTM has four, i f g o");
+        hint(
+            "lstm_flops has three gates: those are a GRU's; an LSTM has four, i f g o");
     if (is(got, 2 * 4. * H * I * H * B * T))
         hint("lstm_flops multiplies I by H: a row of both weights has I + H numbers");
     if (got == 0)
