@@ -55,6 +55,10 @@ static void check_count(void)
             len[s] = k == 1 ? 5 : dice_below(9);
         check_one_count(n, len);
     }
+    static int32_t many[300];
+    for (int s = 0; s < 300; s++)
+        many[s] = dice_below(200);
+    check_one_count(300, many);
     check_no_count();
 }
 

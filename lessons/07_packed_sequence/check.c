@@ -62,6 +62,22 @@ static void check_conjugate(int n, const int32_t *len, const packing *want)
                  list(n, len));
 }
 
+/* Parts that a byte does not hold. */
+static void check_long_parts(void)
+{
+    enum { LONGEST = 300 };
+    static const int32_t part[] = { LONGEST, 2, 130 };
+    int32_t got[LONGEST];
+    int count = conjugate(3, part, got);
+    if (count != LONGEST)
+        hint("conjugate of 300 2 130 has %d numbers, not 300", count);
+    for (int k = 0; k < LONGEST; k++) {
+        int want = 1 + (k < 2) + (k < 130);
+        if (got[k] != want)
+            hint("conjugate of 300 2 130 has %d at %d, not %d", got[k], k, want);
+    }
+}
+
 /* ---- pack_index ---- */
 static void check_sizes(int n, const int32_t *len, const room *got, const packing *want)
 {
@@ -244,4 +260,5 @@ void check(void)
     dice_seed(7);
     for (int k = 0; k < 200; k++)
         check_list(k);
+    check_long_parts();
 }
