@@ -425,7 +425,7 @@ site-check: site
 	@B=$(BUILD) bash docs/site/check_in_chromium.sh
 
 # Lessons, on the library of doubles: N's file is compiled, shown, checked and drawn; its copy for a student; all solutions, starts and
-# wrong answers; the answers of a class. See lessons/README.md.
+# wrong answers; the answers of a class; a copy for students, without solutions. See lessons/README.md.
 LESSON_V := $(if $(filter asan dasan,$(V)),dasan,double)
 LESSONS   = B=$(abspath $(BUILD))/$(LESSON_V) V=$(LESSON_V) CC='$(CC)' bash lessons/lesson.sh
 lesson lessons grade: lesson-library
@@ -438,6 +438,8 @@ lesson: ; @OUT=$(BUILD)/lessons $(LESSONS) run $(N) $(FILE)
 lesson-start: ; @$(LESSONS) start $(N) $(DIR)
 lessons: ; @$(LESSONS) all
 grade: ; @$(LESSONS) grade $(DIR)
+.PHONY: lessons-package
+lessons-package: ; @$(LESSONS) package $(or $(DIR),$(BUILD)/lessons-package)
 
 # Is packing slow? Padded and packed, beside PyTorch if there is one: see examples/slow_pack.c.
 slow_pack: $(B)/examples/slow_pack
@@ -445,8 +447,7 @@ slow_pack: $(B)/examples/slow_pack
 	$< --out $(B)/slow_pack $(SLOW_PACK_FLAGS)
 
 # Headers in PREFIX/include/weft, and PREFIX/include/weft.h, which includes them: no folder of ours is on a program's include path.
-INSTALLED := README.md LICENSE $(wildcard docs/*.md docs/*.svg docs/*.png docs/*.pl docs/design/*.md examples/*.[ch] examples/*.cpp examples/common/*.[ch] examples/common/*.sh examples/python/*.py \
-    lessons/*.md lessons/lesson.sh lessons/*/*)
+INSTALLED := README.md LICENSE $(wildcard docs/*.md docs/*.svg docs/*.png docs/*.pl docs/design/*.md examples/*.[ch] examples/*.cpp examples/common/*.[ch] examples/common/*.sh examples/python/*.py)
 FILL       = sed -e 's|@PREFIX@|$(PREFIX)|; s|@LIBDIR@|$(LIBDIR)|; s|@VERSION@|$(VERSION)|; s|@F64@|$(F64)|; s|@DEFINES@|$(filter -D%,$(VFLAGS))|' \
     -e 's|@TO_PREFIX@|$(shell realpath -m --relative-to='$(LIBDIR)' '$(PREFIX)')|; s|@PRIVATE@|$(LIBS)|; s| *$$||'
 install: $(B)/libweft.a $(B)/libweft.so $(COMMAND)
@@ -464,6 +465,7 @@ install: $(B)/libweft.a $(B)/libweft.so $(COMMAND)
 	echo '#include "weft/weft.h"' >$(DESTDIR)$(PREFIX)/include/weft.h
 	$(FILL) core/install/weft.pc.in >$(DESTDIR)$(LIBDIR)/pkgconfig/weft$(F64).pc
 	for f in weft-config weft-config-version; do $(FILL) core/install/$$f.cmake.in >$(DESTDIR)$(LIBDIR)/cmake/weft/$$f.cmake || exit 1; done
+	$(LESSONS) package $(DESTDIR)$(DOCDIR)/lessons
 	for f in $(INSTALLED); do install -D -m $$([ -x $$f ] && echo 755 || echo 644) $$f $(DESTDIR)$(DOCDIR)/$$f || exit 1; done
 installcheck:
 	@MAKE='$(MAKE)' CC='$(CC)' V=$(V) B=$(B) sh tests/installcheck.sh

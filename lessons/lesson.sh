@@ -1,16 +1,18 @@
 #!/usr/bin/env bash
-# lesson.sh    a course with weft: what students write is compiled, run with limits, checked and drawn.
+# lesson.sh    a course with weft: compiles the students' answers, runs them with limits, checks them and draws.
 #
-#   lesson.sh start N DIR       puts lesson N's file into DIR, as NN.c, and a Makefile that checks it
-#   lesson.sh run N [FILE]      compiles FILE (else start.c), shows the lesson's numbers, checks, draws NN.svg into OUT (else the folder here)
+#   lesson.sh start N DIR       copies lesson N's start.c to DIR/NN.c, and writes a Makefile that checks it
+#   lesson.sh run N [FILE]      compiles FILE (default: start.c), prints the lesson's numbers, checks, draws NN.svg into OUT (default: .)
 #   lesson.sh grade DIR         checks all DIR/STUDENT/NN.c, each in a process of its own, and writes DIR/grades.csv
-#   lesson.sh all               solutions pass, starts and wrong answers fail with the hint that hints.txt says, numbers and pictures are
-#                               as in the tree; PICTURES=write and NUMBERS=write put today's there instead
+#   lesson.sh package DIR       copies the lessons to DIR for students: without solutions, wrong answers and the sources of the checks
+#   lesson.sh all               checks the course: solutions pass; starts and the answers of wrong.txt get their hints; numbers and
+#                               pictures are those of the tree. PICTURES=write and NUMBERS=write replace these
 #
-# In the tree lessons stand on build/double, or B; elsewhere on the installed library of doubles, weft_f64 by pkg-config.
+# In the tree the lessons use build/double, or B; elsewhere the installed library of doubles, weft_f64 by pkg-config.
 set -u
 here=$(cd "$(dirname "$0")" && pwd) root=$(cd "$(dirname "$0")/.." && pwd)
 cc=${CC:-cc} seconds=${SECONDS_EACH:-20} work=$(mktemp -d) || exit 1
+at_once=${AT_ONCE:-$(nproc 2>/dev/null || echo 1)}
 trap 'rm -rf "$work"' EXIT
 export LC_ALL=C
 
@@ -20,83 +22,173 @@ folder() {                              # N: the lesson's folder
     echo "there is no lesson ${1:-}; there are: $(cd "$here" && ls -d [0-9][0-9]_* | cut -c1-2 | xargs)" >&2
     return 1
 }
+number() { basename "$1" | cut -c1-2; } # LESSON
+
+# ---- compiling ----
+flags=(-std=c11 -O1 -g -Wall)
 if [ -f "$root/core/api_core.h" ]; then
     build=${B:-$root/build/double}
     case $build in /*) ;; *) build=$root/$build ;; esac
-    flags=(-I"$root" -DWEFT_DOUBLE) libs=("$build/libweft.a" $(${PKG_CONFIG:-pkg-config} --libs hdf5 zlib) -ldl -lm -lpthread)
+    weft=(-I"$root" -DWEFT_DOUBLE) headers=$root
+    libs=(-Wl,--whole-archive "$build/libweft.a" -Wl,--no-whole-archive $(${PKG_CONFIG:-pkg-config} --libs hdf5 zlib) -ldl -lm -lpthread)
 else
-    flags=($(${PKG_CONFIG:-pkg-config} --cflags weft_f64)) libs=($(${PKG_CONFIG:-pkg-config} --libs weft_f64) -lm)
+    weft=($(${PKG_CONFIG:-pkg-config} --cflags weft_f64)) libs=($(${PKG_CONFIG:-pkg-config} --libs weft_f64) -ldl -lm)
+    headers=$(${PKG_CONFIG:-pkg-config} --variable=includedir weft_f64)
 fi
-sanitize=() wrap=-Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc,--wrap=fork,--wrap=vfork,--wrap=system,--wrap=popen
-export ASAN_OPTIONS=hard_rss_limit_mb=3000:allocator_may_return_null=1     # and what it says is seen here, wherever others have it
-compiler=(-std=c11 -O1 -g -Wall "${flags[@]}" -I"$here")
-case ${V:-} in dasan)                   # where a program takes up to ten times as long
-    sanitize=(-fsanitize=address,undefined -fno-sanitize-recover=all) compiler+=("${sanitize[@]}") seconds=${SECONDS_EACH:-200} ;;
-esac
+# Answers are compiled with the sanitizers, and variables without a value get a pattern, where the compiler can do it.
+pattern=() sanitize=()
+try() { echo 'int main(void) { return 0; }' | "$cc" "$@" -x c -o "$work/try" - >/dev/null 2>&1 && "$work/try" >/dev/null 2>&1; }
+set_up() {
+    local missing=()
+    export ASAN_OPTIONS=allocator_may_return_null=1:detect_leaks=0:symbolize=0:handle_segv=0:handle_sigbus=0:handle_sigfpe=0:handle_sigill=0:handle_abort=0:max_malloc_fill_size=100000000:malloc_fill_byte=255:detect_stack_use_after_return=0
+    export UBSAN_OPTIONS=print_stacktrace=0
+    if try -ftrivial-auto-var-init=pattern -fsanitize=address,undefined; then
+        pattern=(-ftrivial-auto-var-init=pattern) sanitize=(-fsanitize=address,undefined)
+        return
+    fi
+    if try -ftrivial-auto-var-init=pattern; then pattern=(-ftrivial-auto-var-init=pattern); else missing+=("-ftrivial-auto-var-init"); fi
+    if try -fsanitize=address,undefined; then sanitize=(-fsanitize=address,undefined); else missing+=("-fsanitize=address,undefined"); fi
+    [ ${#missing[@]} = 0 ] || echo "note: $cc has no ${missing[*]}: fewer mistakes with memory are found" >&2
+}
+case ${V:-} in dasan) seconds=${SECONDS_EACH:-200} ;; esac     # there a program takes up to ten times as long
 
-# ---- one answer ----
-# What is the lesson's own is compiled once, to LESSON.o; the words of the compiler go to PROGRAM.log.
-compile() {                             # LESSON FILE PROGRAM
-    local own f objects=()
-    own=$work/$(basename "$1")
-    : >"$3.log"
-    for f in "$1/show.c" "$1/check.c" "$here/common/lesson.c"; do
-        objects+=("$own.$(basename "$f" .c).o")
-        [ -f "${objects[-1]}" ] || "$cc" "${compiler[@]}" -I"$1" -c -o "${objects[-1]}" "$f" >>"$3.log" 2>&1 || return 1
+# The lesson's program is compiled once, and has no answer in it. Its headers are copied, so that an answer finds nothing else beside them.
+program() {                             # LESSON: $work/NN/program and $work/NN/include; what the compiler says is in $work/NN/log
+    local to f objects=()
+    to=$work/$(number "$1")
+    [ ! -x "$to/program" ] || return 0
+    mkdir -p "$to/include"
+    cp "$1"/*.h "$to/include"
+    [ ! -d "$root/core" ] || printf '#include "%s/weft.h"\n' "$root" >"$to/include/weft.h"
+    for f in "$here"/common/{lesson,answer,fence}.c "$1"/{show,calls,check}.c; do
+        objects+=("$to/$(basename "$f" .c).o")
+        if [ -f "${f%.c}.o" ] && [ ! -f "$f" ]; then objects[-1]=${f%.c}.o; continue; fi
+        "$cc" "${flags[@]}" "${weft[@]}" -I"$here" -I"$1" -c -o "${objects[-1]}" "$f" >>"$to/log" 2>&1 || return 1
     done
-    "$cc" "${compiler[@]}" -I"$1" -o "$3" "$2" "${objects[@]}" "$wrap" "${libs[@]}" >>"$3.log" 2>&1
+    "$cc" ${sanitize[@]+"${sanitize[@]}"} -o "$to/program" "${objects[@]}" -Wl,-S -Wl,--dynamic-list="$here/common/exports.list" "${libs[@]}" >>"$to/log" 2>&1
 }
-# In a folder and a session of its own, with limits of time, memory, output and of what it writes; what it prints is in OUT. Processes that
-# it leaves behind are ended.
-limited() {                             # PROGRAM OUT BLOCKS ARGUMENT...: BLOCKS of 1,024 bytes may be written
-    local program=$1 out=$2 blocks=$3 rc wall=$((seconds + seconds / 2 + 2)); shift 3
-    rm -rf "$work/in" "$work/left" && mkdir "$work/in"
-    (cd "$work/in" && export seconds wall blocks program left=$work/left sanitized=${#sanitize[@]} && exec setsid -w bash -c '
-        ( ulimit -c 0 -t "$seconds"
-          [ "$sanitized" != 0 ] || ulimit -v 4000000
-          ulimit -f "$blocks"
-          exec timeout -k 1 "$wall" "$program" "$@" </dev/null 2>&1 )
-        rc=$?
-        cat /proc/[0-9]*/stat >"$left.all" 2>/dev/null
-        while read -r line; do
-            pid=${line%% *} fields=(${line##*) })
-            [ "${fields[3]}" = $$ ] && [ "$pid" != $$ ] || [ "/proc/$pid/exe" -ef "$program" ] || continue
-            if kill -9 "$pid" 2>/dev/null; then : >"$left"; fi
-        done <"$left.all"
-        exit $rc' - "$@" 2>/dev/null) | timeout "$((wall + 5))" head -c 1000001 >"$out"
-    rc=${PIPESTATUS[0]}
-    if [ "$(wc -c <"$out")" -gt 1000000 ]; then trouble="it prints more than a megabyte"
-    elif [ $rc = 124 ] || [ $rc = 137 ] || [ $rc = 152 ]; then trouble="it does not end within $seconds s"
-    elif [ $rc = 153 ] || { [ "$blocks" = 0 ] && [ -n "$(ls -A "$work/in")" ]; }; then trouble="it writes files"
-    elif grep -qaE 'hard rss limit' "$out"; then trouble="it asks for more memory than there is"
-    elif [ $rc -gt 128 ]; then trouble="it crashes: signal $((rc - 128)), $(kill -l $((rc - 128)) 2>/dev/null)"
-    elif grep -qaE 'AddressSanitizer|runtime error' "$out"; then trouble="it crashes: $(grep -aoE 'AddressSanitizer: [a-zA-Z-]*|runtime error.*' "$out" | head -n 1)"
-    elif [ -e "$work/left" ]; then trouble="it starts another process"
-    else trouble=; fi
-    return $rc
+need_program() {                        # LESSON
+    program "$1" && return
+    cat "$work/$(number "$1")/log" >&2
+    echo "lesson $(number "$1"): its own program does not compile" >&2
+    exit 2
 }
-complaint() { echo "it does not compile: $(grep -m 1 -E 'error|undefined|multiple' "$1.log" | sed -E "s|[^ ()'\`]*/||g" | cut -c1-200)"; }   # PROGRAM
-# verdict: "right", a hint, or what kept it from an answer. Only what begins with this run's key is of the check.
-judge() {                               # LESSON FILE PROGRAM
-    local key=k$RANDOM$RANDOM$RANDOM rc
+# A file that an answer includes must be the lesson's, weft's or the system's.
+foreign_header() {                      # DEPENDENCIES JOB INCLUDE: prints the first other one
+    local f system
+    system=$(realpath -- "$("$cc" -print-file-name=include)")
+    sed 's/^[^:]*: //; s/\\$//; s/\\ /\x01/g' "$1" | tr ' ' '\n' | tr '\001' ' ' | grep . | (cd "$2" && xargs -d '\n' realpath --) | while IFS= read -r f; do
+        case $f in
+        "$2"/*|"$3"/*) ;;
+        "$here"/*|"${class:-$here}"/*) echo "$f" ;;
+        "$system"/*|/usr/*|/opt/*|/Library/*) ;;
+        "$headers"/*.h) ;;
+        *) echo "$f" ;;
+        esac
+    done | head -n 1
+}
+complaint() { grep -m 1 -E 'error|undefined|multiple' "$1" | sed -E 's|[^ ()`'\'']*/||g' | cut -c1-200; }
+compile() {                             # LESSON FILE JOB [FLAG..]: JOB/answer.so, or what is wrong in `verdict`; FLAGS instead of the pattern
+    local n rc other include extra=(${pattern[@]+"${pattern[@]}"})
+    [ $# -lt 4 ] || extra=("${@:4}")
+    n=$(number "$1") include=$(realpath "$work/$(number "$1")/include")
+    local patience=$((seconds > 10 ? seconds : 10))
     verdict=
-    if ! compile "$@"; then verdict=$(complaint "$3"); return 1; fi
-    limited "$3" "$work/said" 0 check "$key"
+    mkdir -p "$3" && head -c 1000001 "$2" >"$3/$n.c"
+    if [ "$(wc -c <"$3/$n.c")" -gt 1000000 ]; then verdict="it is longer than a megabyte"; return 1; fi
+    (cd "$3" || exit 1
+     ulimit -c 0 -t "$patience" -v 4000000 -f 200000
+     export TMPDIR=$3
+     timeout -k 1 "$patience" "$cc" "${flags[@]}" "${weft[@]/#-I$root/-I.}" ${extra[@]+"${extra[@]}"} ${sanitize[@]+"${sanitize[@]}" -fno-sanitize=vla-bound} -I"$include" \
+         -fPIC -fno-omit-frame-pointer -MD -MF depends -c -o answer.o "$n.c" || exit
+     timeout -k 1 "$patience" "$cc" ${sanitize[@]+"${sanitize[@]}"} -shared -Wl,-Bsymbolic -Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc -o answer.so answer.o -lm
+     ) </dev/null >"$3/log" 2>&1
     rc=$?
-    verdict=$(grep -ao "$key .*" "$work/said" | tail -n 1 | cut -d ' ' -f 2- | cut -c1-400)
-    case $verdict in
-    "refused: "*) verdict=${verdict#refused: } rc=1 ;;
-    *) [ -z "$trouble" ] || { verdict=$trouble; return 1; } ;;
+    case $rc in 124|137|152|153) verdict="it does not compile within $patience s, 4 GB of memory and 200 MB of disk"; return 1 ;; esac
+    if [ $rc != 0 ]; then verdict=$(complaint "$3/log"); verdict="it does not compile: ${verdict:-the compiler fails, status $rc}"; return 1; fi
+    other=$(foreign_header "$3/depends" "$(realpath "$3")" "$include")
+    if [ -n "$other" ]; then verdict="it includes a file that is not the lesson's: $(basename "$other")"; return 1; fi
+    chmod 755 "$3/answer.so"
+}
+
+# ---- running ----
+# The parent of the program's two processes prints the verdict; see common/answer.h. The answer has no name in a folder while it runs.
+work_on() {                             # LESSON JOB check|show|draw [FILE]: `verdict`; numbers are in JOB/shown
+    local words job=$2 what=$3 program=$work/$(number "$1")/program; shift 3
+    if [ -e "$job/answer.so" ]; then exec {so}<"$job/answer.so"; rm "$job/answer.so"; fi
+    rm -rf "$job/in" && mkdir "$job/in"
+    words=$(cd "$job/in" && export LESSON_SECONDS=$seconds && exec timeout -k 1 "$((4 * seconds + 20))" \
+        "$program" "$what" "/proc/self/fd/$so" "$job/said" "$@" </dev/null 2>&1 >"$job/shown")
+    case $words in *"note: "*) [ -e "$work/noted" ] || { grep 'note: ' <<<"$words" >&2; : >"$work/noted"; } ;; esac
+    verdict=$(sed -n 's/^verdict: //p' <<<"$words" | tail -n 1)
+    [ -n "$verdict" ] || verdict="the check has failed: $(tail -n 1 <<<"$words" | cut -c1-200)"
+    if [ "$verdict" = right ] && [ "$what" != draw ] && [ -n "$(ls -A "$job/in")" ]; then verdict="it writes files"; fi
+    [ "$verdict" = right ]
+}
+# What depends on the way in which a right answer is written: a bias of two or three digits, the weights of a memory, the length of a tape.
+comparable() {                          # LESSON FILE
+    case $(number "$1") in
+    03) sed '/^yours /d' "$2" ;;
+    04) sed '/^the memory of one bit/,$d' "$2" ;;
+    09) sed -E '/ (yes|no) /s/ +[0-9]+$//' "$2" ;;
+    *) cat "$2" ;;
     esac
-    [ -n "$verdict" ] || { verdict="it ends by itself, with status $rc, before the check has come to its end"; return 1; }
-    [ $rc = 0 ] && [ "$verdict" = right ]
+}
+numbers_are_right() {                   # LESSON JOB
+    local line
+    line=$(diff <(comparable "$1" "$1/expected.txt") <(comparable "$1" "$2/shown") | grep -m 1 '^[<>]') || return 0
+    case $line in
+    '>'*) verdict="the check passes, but the lesson's program prints a line that is not in expected.txt: ${line#> }" ;;
+    *)    verdict="the check passes, but the lesson's program does not print this line of expected.txt: ${line#< }" ;;
+    esac
+    return 1
+}
+# Twice: variables and memory that nobody has set are negative at first, or NaN, then positive.
+checked() {                             # LESSON FILE JOB
+    compile "$@" || return 1
+    work_on "$1" "$3" check || return 1
+    compile "$@" -O0 || return 1
+    ASAN_OPTIONS=$ASAN_OPTIONS:malloc_fill_byte=126 work_on "$1" "$3" check
+}
+# verdict: "right", a hint, or what kept it from an answer.
+judge() {                               # LESSON FILE JOB
+    checked "$@" || return 1
+    seconds=$((3 * seconds)) work_on "$1" "$3" show || { verdict="its program fails: $verdict"; return 1; }
+    numbers_are_right "$1" "$3"
+}
+
+# ---- several at once, whose results come by pipes, in order ----
+lessons=() files=() job=judged
+judged() {                              # LESSON FILE JOB: the status, and the verdict
+    judge "$@"
+    printf '%s\n%s\n' $? "$verdict"
+}
+all_judged() {                          # RESULT: called with the index; status and verdict are in variables
+    local i next=0 pipes=() status
+    for ((i = 0; i < ${#lessons[@]}; i++)); do
+        for (( ; next < ${#lessons[@]} && next < i + at_once; next++)); do
+            exec {pipes[next]}< <("$job" "${lessons[next]}" "${files[next]}" "$work/job.$next"; rm -rf "$work/job.$next")
+        done
+        { IFS= read -r status; IFS= read -r verdict; rest=$(cat); } <&"${pipes[i]}"
+        exec {pipes[i]}<&-
+        "$1" "$i" "${status:-1}"
+    done
+}
+all_programs() {                        # LESSON...
+    local d
+    for d; do
+        while [ "$(jobs -rp | wc -l)" -ge "$at_once" ]; do wait -n; done
+        program "$d" &
+    done
+    wait
+    for d; do need_program "$d"; done
 }
 
 # ---- commands ----
 start() {                               # N DIR
     local d n to=${2:?a folder is expected}
     d=$(folder "${1:-}") || return 2
-    n=$(basename "$d" | cut -c1-2)
+    n=$(number "$d")
     mkdir -p "$to" || return 1
     [ ! -e "$to/$n.c" ] || { echo "$to/$n.c is there already; it stays as it is" >&2; return 1; }
     if [ -e "$to/Makefile" ] && ! head -n 1 "$to/Makefile" | grep -q '^# weft: make 02'; then
@@ -108,75 +200,170 @@ start() {                               # N DIR
     echo "$to/$n.c is to be filled in; read $d/lesson.md; make -C $to $n checks it"
 }
 run() {                                 # N [FILE]
-    local d n file
+    local d n file rc job=$work/job picture
     d=$(folder "${1:-}") || return 2
-    n=$(basename "$d" | cut -c1-2) file=$(realpath -- "${2:-$d/start.c}") || return 2
+    n=$(number "$d") file=$(realpath -- "${2:-$d/start.c}") || return 2
     [ -f "$file" ] || { echo "there is no file $file" >&2; return 2; }
-    if ! compile "$d" "$file" "$work/$n"; then cat "$work/$n.log"; echo "lesson $n: $(complaint "$work/$n")"; return 1; fi
-    local shown rc picture=${OUT:-.}/$n.svg
-    judge "$d" "$file" "$work/$n"
-    rc=$?
+    picture=${OUT:-.}/$n.svg
+    set_up
+    need_program "$d"
+    checked "$d" "$file" "$job"
+    rc=$? found=$verdict
+    case $verdict in "it does not compile"*|"it includes"*) cat "$job/log"; echo "lesson $n: $verdict"; return 1 ;; esac
+    [ ! -f "$job/said" ] || head -c 20000 "$job/said" | grep -av '^==.*reading executable name' | head -n 200
     [ $rc != 0 ] || seconds=$((3 * seconds))            # the lesson's own program may be long
-    limited "$work/$n" "$work/shown" 0 show
-    shown=$?
-    head -n 200 "$work/shown"
-    [ -z "$trouble" ] || { echo "lesson $n: $trouble"; return 1; }
-    if [ $rc = 0 ] && [ $shown != 0 ]; then rc=1 verdict="its program failed"; fi
-    mkdir -p "${OUT:-.}"
-    if [ $rc = 0 ] && limited "$work/$n" "$work/said" 8192 draw picture.svg && [ -s "$work/in/picture.svg" ]; then
-        cp "$work/in/picture.svg" "$picture" && echo "the picture is $picture"
+    work_on "$d" "$job" show || { [ $rc != 0 ] || found="its program fails: $verdict"; rc=1; }
+    head -n 200 "$job/shown"
+    if [ $rc = 0 ] && ! numbers_are_right "$d" "$job"; then rc=1 found=$verdict; fi
+    if [ $rc = 0 ] && work_on "$d" "$job" draw picture.svg && [ -s "$job/in/picture.svg" ]; then
+        mkdir -p "${OUT:-.}"
+        cp "$job/in/picture.svg" "$picture" && echo "the picture is $picture"
     fi
-    echo "lesson $n: $verdict"
+    echo "lesson $n: $found"
     return $rc
 }
+
+# An answer is NN.c. Other C files get a line, too.
+misnamed() {                            # FILE: prints why it is no answer
+    local name digits
+    name=$(basename "$1") digits=$(basename "$1" | tr -dc 0-9)
+    if [ -L "$1" ]; then echo "not graded: it is a link"
+    elif [ ! -f "$1" ]; then echo "not graded: it is no file"
+    elif folder "${digits:-0}" >/dev/null 2>&1; then
+        [ "$name" = "$(number "$(folder "$digits")").c" ] || echo "not graded: an answer of lesson $((10#$digits)) is called $(number "$(folder "$digits")").c"
+    else echo "not graded: answers are called 01.c .. $(cd "$here" && ls -d [0-9][0-9]_* | tail -n 1 | cut -c1-2).c"
+    fi
+}
+csv() { printf '"%s"' "${1//\"/\"\"}"; }
+table= right=0 students=0 last=
+row() {                                 # STUDENT LESSON yes|no VERDICT
+    [ "$1" = "$last" ] || students=$((students + 1)) last=$1
+    table+="$(csv "$1"),$2,$3,$(csv "$4")"$'\n'
+}
+graded() {                              # INDEX STATUS
+    local ok=no
+    [ "$2" != 0 ] || ok=yes right=$((right + 1))
+    row "${owners[$1]}" "$(number "${lessons[$1]}")" $ok "$verdict"
+}
 grade() {                               # DIR
-    local dir=${1:?a folder is expected} file student n d right=0 all=0 students=0 last=
+    local dir=${1:?a folder is expected} file why owner misnamed=()
     [ -d "$dir" ] || { echo "$dir is no folder" >&2; return 2; }
-    echo "student,lesson,right,verdict" >"$work/grades.csv"
-    for file in "$dir"/*/[0-9][0-9].c; do
-        [ -f "$file" ] || continue
-        student=$(basename "$(dirname "$file")") n=$(basename "$file" .c)
-        d=$(folder "$n") || continue
-        all=$((all + 1))
-        [ "$student" = "$last" ] || students=$((students + 1)) last=$student
-        if judge "$d" "$(realpath "$file")" "$work/$n"; then ok=yes right=$((right + 1)); else ok=no; fi
-        printf '"%s",%s,%s,"%s"\n' "${student//\"/\"\"}" "$n" "$ok" "${verdict//\"/\"\"}" >>"$work/grades.csv"
+    class=$(realpath "$dir") owners=()
+    for file in "$dir"/*/*.[cC]; do
+        [ -e "$file" ] || [ -L "$file" ] || continue
+        owner=$(basename "$(dirname "$file")") why=$(misnamed "$file")
+        if [ -n "$why" ]; then misnamed+=("$owner" "$(basename "$file")" "$why"); continue; fi
+        owners+=("$owner") files+=("$(realpath "$file")") lessons+=("$(folder "$(basename "$file" .c)")")
     done
-    cp "$work/grades.csv" "$dir/grades.csv" || return 1
-    echo "grade: $students students, $all answers, $right right; $dir/grades.csv"
+    set_up
+    [ ${#lessons[@]} = 0 ] || all_programs $(printf '%s\n' "${lessons[@]}" | sort -u)
+    all_judged graded
+    set -- ${misnamed[@]+"${misnamed[@]}"}
+    for (( ; $# > 0; )); do
+        echo "$1/$2 is $3"
+        table+="$(csv "$1"),$(csv "$2"),no,$(csv "$3")"$'\n'; shift 3
+    done
+    { echo "student,lesson,right,verdict"; printf %s "$table" | sort; } >"$dir/grades.csv" || return 1
+    echo "grade: $students students, ${#lessons[@]} answers, $right right; $dir/grades.csv"
+}
+
+package() {                             # DIR
+    local to=${1:?a folder is expected} d into
+    [ -f "$here/01_tape/check.c" ] || { echo "a package is made of the source tree" >&2; return 2; }
+    mkdir -p "$to/common" && cp "$here"/common/* "$to/common" && cp "$here"/{lesson.sh,README.md,teachers.md} "$to" || return 1
+    for d in "$here"/[0-9][0-9]_*; do
+        into=$to/$(basename "$d")
+        mkdir -p "$into" && cp "$d"/{lesson.md,expected.txt,picture.svg,start.c,show.c,calls.c} "$d"/*.h "$into" || return 1
+        "$cc" -std=c11 -O1 "${weft[@]}" -I"$here" -I"$d" -c -o "$into/check.o" "$d/check.c" || return 1
+    done
+    echo "lessons without solutions: $to"
+}
+
+# ---- the course itself ----
+# wrong.txt: wrong answers, a blank line between two. A title; lines of solution.c with - in front and those in their place with +; after
+# "> " a part of the hint; @ between two changes. "start.c" as title is start.c as it is.
+wrong_answers() {                       # LESSON DIR: writes DIR/K.c and DIR/K.hint
+    mkdir -p "$2"
+    awk -v to="$2/" -v start="$1/start.c" '
+        function change(    at) {
+            if (old == "") return
+            at = index(text, "\n" old)
+            if (!at || index(substr(text, at + 1), "\n" old)) { print FILENAME ": \"" title "\": its lines are in solution.c " (at ? "twice" : "nowhere"); bad = 1 }
+            text = substr(text, 1, at) new substr(text, at + 1 + length(old))
+            old = new = ""
+        }
+        function finish(    line) {
+            if (title == "") return
+            change()
+            n++
+            file = to sprintf("%02d", n)
+            if (title == "start.c") { while ((getline line <start) > 0) print line >(file ".c") }
+            else printf "/* %s */%s", title, text >(file ".c")
+            print hint >(file ".hint")
+            close(file ".c"); close(file ".hint")
+            if (hint == "" || (title != "start.c" && text == solution)) { print FILENAME ": \"" title "\" has no hint or no change"; bad = 1 }
+            title = hint = ""
+        }
+        FILENAME ~ /solution.c$/ { solution = solution (FNR == 1 ? "\n" : $0 "\n"); next }   # the first line says "solved"
+        /^#/ { next }
+        /^$/ { finish(); next }
+        title == "" { title = $0; text = solution; next }
+        /^-/ { if (new != "") change(); old = old substr($0, 2) "\n"; next }
+        /^\+/ { new = new substr($0, 2) "\n"; next }
+        /^@/ { change(); next }
+        /^> / { hint = substr($0, 3) }
+        END { finish(); exit bad }' "$1/solution.c" "$1/wrong.txt"
 }
 solutions=0 starts=0 wrongs=0 pictures=0 bad=0
 fails() { bad=$((bad + 1)); echo "  FAIL  $*"; }
-gets_hint() {                           # LESSON FILE: the one that hints.txt says
-    local want
-    want=$(sed -n "s/^$(basename "$2"): //p" "$1/hints.txt")
-    if [ -z "$want" ]; then fails "$2: hints.txt has no hint for it"; return 1; fi
-    if judge "$1" "$2" "$work/answer"; then fails "$2: it passes"; return 1; fi
-    case $verdict in "hint: "*"$want"*) ;; *) fails "$2: \"$verdict\"; \"$want\" is expected"; return 1 ;; esac
+# The solution: also its numbers and its picture, to the last character. Prints what else is wrong.
+solution_judged() {                     # LESSON FILE JOB
+    local d=$1 log=$work/$(number "$1")/log
+    judge "$@"
+    printf '%s\n%s\n' $? "$verdict"
+    [ ! -s "$3/log" ] || cat "$3/log"
+    [ ! -s "$log" ] || { cat "$log"; echo "the compiler warns"; }
+    [ "${NUMBERS:-}" != write ] || cp "$3/shown" "$d/expected.txt"
+    cmp -s "$3/shown" "$d/expected.txt" || { diff "$3/shown" "$d/expected.txt" | head -n 10; echo "other numbers than expected.txt"; }
+    work_on "$d" "$3" draw picture.svg
+    [ "${PICTURES:-}" != write ] || cp "$3/in/picture.svg" "$d/picture.svg"
+    cmp -s "$3/in/picture.svg" "$d/picture.svg" || { cat "$3/said"; echo "another picture than picture.svg"; }
 }
-lesson() {                              # LESSON
-    local d=$1 f
-    if judge "$d" "$d/solution.c" "$work/solution"; then solutions=$((solutions + 1)); else cat "$work/solution.log"; fails "$d/solution.c: $verdict"; return; fi
-    [ ! -s "$work/solution.log" ] || { cat "$work/solution.log"; fails "$d: the compiler warns"; }
-    limited "$work/solution" "$work/shown" 0 show || fails "$d: show: ${trouble:-its program failed}"
-    [ "${NUMBERS:-}" != write ] || cp "$work/shown" "$d/expected.txt"
-    cmp -s "$work/shown" "$d/expected.txt" || { diff "$work/shown" "$d/expected.txt" | head -n 10; fails "$d: other numbers than expected.txt"; }
-    limited "$work/solution" "$work/said" 8192 draw picture.svg
-    [ "${PICTURES:-}" != write ] || cp "$work/in/picture.svg" "$d/picture.svg"
-    if cmp -s "$work/in/picture.svg" "$d/picture.svg"; then pictures=$((pictures + 1)); else cat "$work/said"; fails "$d: another picture than picture.svg"; fi
-    if gets_hint "$d" "$d/start.c"; then starts=$((starts + 1)); fi
-    for f in "$d"/wrong_*.c; do if gets_hint "$d" "$f"; then wrongs=$((wrongs + 1)); fi; done
+any_judged() { case $2 in */solution.c) solution_judged "$@" ;; *) judged "$@" ;; esac; }
+looked_at() {                           # INDEX STATUS
+    local file=${files[$1]} name=${names[$1]} want=${hints[$1]}
+    case $file in
+    */solution.c)
+        if [ "$2" = 0 ]; then solutions=$((solutions + 1)); else fails "$name: $verdict"; fi
+        case $rest in *"another picture"*) ;; *) pictures=$((pictures + 1)) ;; esac
+        [ -z "$rest" ] || fails "$name: $rest"
+        return ;;
+    esac
+    if [ "$2" = 0 ]; then fails "$name: it passes"; return; fi
+    case $verdict in *"$want"*) ;; *) fails "$name: \"$verdict\"; \"$want\" is expected"; return ;; esac
+    case $name in */start.c) starts=$((starts + 1)) ;; *) wrongs=$((wrongs + 1)) ;; esac
 }
 all() {
-    local d begin=$SECONDS
-    seconds=${SECONDS_EACH:-200}                        # our own answers end, on a slow machine late
-    for d in ${ONLY:-"$here"/[0-9][0-9]_*/}; do lesson "${d%/}"; done
+    local d f begin=$SECONDS folders=(${ONLY:-"$here"/[0-9][0-9]_*/})
+    seconds=${SECONDS_EACH:-200} names=() hints=() job=any_judged      # our own answers end, on a slow machine late
+    set_up
+    folders=("${folders[@]%/}")
+    all_programs "${folders[@]}"
+    for d in "${folders[@]}"; do
+        lessons+=("$d") files+=("$d/solution.c") names+=("$(basename "$d")/solution.c") hints+=(right)
+        wrong_answers "$d" "$work/wrong/$(number "$d")" || fails "$d: wrong.txt"
+        for f in "$work/wrong/$(number "$d")"/*.c; do
+            lessons+=("$d") files+=("$f") hints+=("$(cat "${f%.c}.hint")")
+            if cmp -s "$f" "$d/start.c"; then names+=("$(basename "$d")/start.c"); else names+=("$(basename "$d"): $(head -n 1 "$f")"); fi
+        done
+    done
+    all_judged looked_at
     echo "lessons: $solutions solutions pass, $starts starts and $wrongs wrong answers get their hints, $pictures pictures are as they were, $((SECONDS - begin)) s"
     echo "$((solutions + starts + wrongs + pictures)) passed, $bad failed"
     [ $bad = 0 ] && [ $solutions -gt 0 ]
 }
 command=${1:-}
 case $command in
-start|run|grade|all) shift; "$command" "$@" ;;
-*) sed -n '2,11s/^# \{0,1\}//p' "$0"; exit 2 ;;
+start|run|grade|package|all) shift; "$command" "$@" ;;
+*) sed -n '2,13s/^# \{0,1\}//p' "$0"; exit 2 ;;
 esac

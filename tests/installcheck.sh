@@ -124,7 +124,8 @@ case $V in ''|double|dasan)
     course start 2 "$work/course" >said || { cat said; fail "no lesson is begun"; }
     ! PKG_CONFIG="$work/pkg-config" $MAKE -s -C course 02 >said 2>&1 || fail "a start passes"
     grep -q '^lesson 02: hint: step leaves h at zero' said || { cat said; fail "a start gets no hint"; }
-    cp "$doc/lessons/02_rnn_by_hand/solution.c" course/02.c
+    ! ls "$doc"/lessons/*/solution.c "$doc"/lessons/*/check.c "$doc"/lessons/*/wrong.txt 2>/dev/null || fail "solutions are installed"
+    cp "$here/lessons/02_rnn_by_hand/solution.c" course/02.c
     PKG_CONFIG="$work/pkg-config" $MAKE -s -C course 02 >said 2>&1 || { cat said; fail "a solution does not pass"; }
     cmp course/02.svg "$here/lessons/02_rnn_by_hand/picture.svg" || fail "another picture than the tree's"
     mkdir -p group/anna && cp course/02.c group/anna

@@ -2,7 +2,6 @@
  * expressions against differences. */
 #include "common/lesson.h"
 #include "lesson.h"
-#include <signal.h>
 
 static bool is(double got, double want) { return near(&got, &want, 1, 1e-12); }
 
@@ -29,6 +28,8 @@ static void check_mul(void)
     if (is(da, 0.5 - 2) && is(db, 0.25 + 3))
         hint("back_mul leaves out what has arrived at y: the derivative of a b by a is "
              "b, times y->grad");
+    hint_of_float("back_mul is", (double[]){ da, db }, (double[]){ 0.5 - 8, 0.25 + 12 },
+                  2);
     if (!is(da, 0.5 - 8) || !is(db, 0.25 + 12))
         hint("back_mul of 3 * -2 with y->grad = 4 adds %s and %s, which should be -8 "
              "and 12",
@@ -67,18 +68,17 @@ static void check_tanh(void)
         hint("back_tanh takes tanh of y, which is a tanh already: 1 - y^2");
     if (is(got, before + of_tanh))
         hint("back_tanh leaves out what has arrived at y: 1 - y^2, times y->grad");
-    if (!is(got, before + grad * of_tanh))
+    double want = before + grad * of_tanh;
+    hint_of_float("back_tanh is", &got, &want, 1);
+    if (!is(got, want))
         hint("back_tanh at y = %s with y->grad = 2 adds %s, which should be %s",
              digits(y), digits(got - before), digits(grad * of_tanh));
 }
 
 /* ---- the walk ---- */
-static _Noreturn void fell_off(int number)
-{
-    (void)number;
-    hint("backward leaves the tape, which begins at entry 0: is k in `k >= 0` "
-         "unsigned? It is never below 0; take an int");
-}
+static const char leaves_tape[] = "backward leaves the tape, which begins at entry 0: "
+                                  "is k in `k >= 0` unsigned? It is "
+                                  "never below 0; take an int";
 
 /* A step over a product with infinity leaves NaN there, even if its gradient is 0. */
 static bool walks_forward(void)
@@ -97,9 +97,9 @@ static void check_chain(void)
         y = squash(&t, product);
     int behind = mul(&t, y, a); /* has not led to y */
     t.at[behind].grad = 7; /* of a walk before, say */
-    void (*before)(int) = signal(SIGSEGV, fell_off);
+    hint_of_crash(leaves_tape);
     backward(&t, y);
-    signal(SIGSEGV, before);
+    hint_of_crash(NULL);
     if (t.at[behind].grad == 1)
         hint("backward begins at the end of the tape: it is asked for the derivatives "
              "of entry `of`");
@@ -146,30 +146,68 @@ static void check_again(void)
 }
 
 /* ---- random expressions ---- */
-enum { LEAVES = 3, STEPS = 12 };
+enum { LEAVES = 3, STEPS = 16 };
 
+static void push_any(tape *t)
+{
+    int a = dice_below(t->n), b = dice_below(t->n);
+    switch (dice_below(6)) {
+    case 0:
+        add(t, a, b);
+        break;
+    case 1:
+        mul(t, a, b);
+        break;
+    case 2:
+        squash(t, a);
+        break;
+    case 3:
+        relu(t, a);
+        break;
+    case 4: /* a constant in the middle of the tape */
+        scale(t, a, dice());
+        break;
+    default:
+        power(t, squash(t, a), 2);
+        break;
+    }
+}
+
+/* Returns the entry to begin at. Others follow it, and in all are gradients of before.
+ */
 static int expression(tape *t)
 {
     for (int k = 0; k < LEAVES; k++)
         leaf(t, dice());
-    for (int k = 0; k < STEPS; k++) {
-        int a = dice_below(t->n), b = dice_below(t->n);
-        switch (dice_below(4)) {
-        case 0:
-            add(t, a, b);
-            break;
-        case 1:
-            mul(t, a, b);
-            break;
-        case 2:
-            squash(t, a);
-            break;
-        default:
-            power(t, squash(t, a), 2);
-            break;
-        }
+    for (int k = 0; k < STEPS; k++)
+        push_any(t);
+    int of = squash(t, add(t, t->n - 1, t->n - 2));
+    for (int k = dice_below(3); k > 0; k--)
+        push_any(t);
+    for (int k = 0; k < t->n; k++)
+        t->at[k].grad = 1 + dice_below(8);
+    return of;
+}
+
+/* The gradients of all entries, by a walk of our own. */
+static void walk(const tape *t, int of, double grad[MOST])
+{
+    for (int k = 0; k < t->n; k++)
+        grad[k] = k == of;
+    for (int k = of; k >= 0; k--) {
+        const node *y = &t->at[k];
+        double a = t->at[y->a].value, g = grad[k];
+        if (y->op == ADD)
+            grad[y->a] += g, grad[y->b] += g;
+        if (y->op == MUL)
+            grad[y->a] += g * t->at[y->b].value, grad[y->b] += g * a;
+        if (y->op == TANH)
+            grad[y->a] += g * (1 - y->value * y->value);
+        if (y->op == POWER)
+            grad[y->a] += g * y->exponent * pow(a, y->exponent - 1);
+        if (y->op == RELU)
+            grad[y->a] += y->value > 0 ? g : 0;
     }
-    return squash(t, add(t, t->n - 1, t->n - 2));
 }
 
 static double value_with(const tape *t, int of, int leaf, double x)
@@ -184,7 +222,9 @@ static double value_with(const tape *t, int of, int leaf, double x)
 static void check_expression(int number)
 {
     tape t = { 0 };
+    double want[MOST];
     int y = expression(&t);
+    walk(&t, y, want);
     backward(&t, y);
     for (int k = 0; k < LEAVES; k++) {
         double x = t.at[k].value, e = 1e-5;
@@ -195,6 +235,17 @@ static void check_expression(int number)
                  "differences say %s",
                  number, k + 1, digits(t.at[k].grad), digits(slope));
     }
+    for (int k = t.n - 1; k > y; k--)
+        if (t.at[k].grad != 0)
+            hint("random expression %d: entry %d comes after entry `of`, which is %d, "
+                 "and "
+                 "keeps the gradient %s of before: set all to 0 first, up to t->n",
+                 number, k, y, digits(t.at[k].grad));
+    for (int k = y; k >= 0; k--)
+        if (!is(t.at[k].grad, want[k]))
+            hint("random expression %d: entry %d has the gradient %s, which should be "
+                 "%s",
+                 number, k, digits(t.at[k].grad), digits(want[k]));
 }
 
 void check(void)

@@ -2,14 +2,6 @@
  * gradients of gradients. */
 #include "common/lesson.h"
 #include "lesson.h"
-#include <signal.h>
-
-static _Noreturn void fell_off(int number)
-{
-    (void)number;
-    printf("backward leaves the tape\n");
-    exit(1);
-}
 
 static const char *const names[] = { "given", "+", "*", "tanh", "power", "relu" };
 
@@ -95,7 +87,7 @@ static void show_higher(void)
 
 void show(void)
 {
-    signal(SIGSEGV, fell_off);
+    hint_of_crash("backward leaves the tape");
     show_small();
     show_large();
     show_higher();

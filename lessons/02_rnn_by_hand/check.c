@@ -2,9 +2,12 @@
 #include "common/lesson.h"
 #include "given.h"
 
-enum { I = 3, H = 4, MOST = 5 };
-/* w and x hold more than the layer has, so that a wrong place in them has a number. */
-static double w[H * H], u[H * H], b[H], c[H], x[(MOST + 1) * H], before[H];
+enum { WIDEST = 5, MOST = 5 };
+/* The layer that is checked. w and x hold more than it has, so that a wrong place in
+ * them has a number. */
+static int I, H;
+static double w[WIDEST * WIDEST], u[WIDEST * WIDEST], b[WIDEST], c[WIDEST],
+    x[(MOST + 1) * WIDEST], before[WIDEST];
 
 static double inner(const double *row, int stride, const double *x, int n)
 {
@@ -24,6 +27,12 @@ enum {
     WITHOUT_C,
     NO_TANH,
     NO_STATE,
+    SIGMOID,
+    B_TWICE,
+    C_TWICE,
+    BIASES_OUTSIDE,
+    STATE_OUTSIDE,
+    TANH_OF_STATE,
     MISTAKES
 };
 static const char *const hints[MISTAKES] = {
@@ -39,7 +48,42 @@ static const char *const hints[MISTAKES] = {
         "one bias only: c is missing; PyTorch's layer has two, and both are added",
     [NO_TANH] = "the sum is right, but tanh of it is missing",
     [NO_STATE] = "the state before has no part in the sum: u before is missing",
+    [SIGMOID] = "the sum is right, but it gets a sigmoid: this layer has tanh, from -1 "
+                "to 1",
+    [B_TWICE] = "b is added twice, and c is missing: there are two biases",
+    [C_TWICE] = "c is added twice, and b is missing: there are two biases",
+    [BIASES_OUTSIDE] = "the biases are added after tanh: they belong to its sum",
+    [STATE_OUTSIDE] = "u before is added after tanh: it belongs to its sum",
+    [TANH_OF_STATE] =
+        "u before gets a tanh of its own: there is one tanh, of the whole "
+        "sum",
 };
+
+/* What comes of the products of unit j and its biases. */
+static double unit_with(int mistake, double of_x, double of_h, double b, double c)
+{
+    double state = mistake == NO_STATE      ? 0 :
+                   mistake == TANH_OF_STATE ? tanh(of_h) :
+                                              of_h;
+    double biases = mistake == WITHOUT_B ? c :
+                    mistake == WITHOUT_C ? b :
+                    mistake == B_TWICE   ? 2 * b :
+                    mistake == C_TWICE   ? 2 * c :
+                                           b + c;
+    double sum = of_x + state + biases;
+    switch (mistake) {
+    case NO_TANH:
+        return sum;
+    case SIGMOID:
+        return 1 / (1 + exp(-sum));
+    case BIASES_OUTSIDE:
+        return tanh(of_x + state) + biases;
+    case STATE_OUTSIDE:
+        return tanh(of_x + biases) + state;
+    default:
+        return tanh(sum);
+    }
+}
 
 static void step_with(int mistake, double *h)
 {
@@ -49,16 +93,13 @@ static void step_with(int mistake, double *h)
                                                 inner(w + j * row, 1, x, I);
         double of_h = mistake == U_TRANSPOSED ? inner(u + j, H, before, H) :
                                                 inner(u + j * H, 1, before, H);
-        double sum = of_x + (mistake == NO_STATE ? 0 : of_h) +
-                     (mistake == WITHOUT_B ? 0 : b[j]) +
-                     (mistake == WITHOUT_C ? 0 : c[j]);
-        h[j] = mistake == NO_TANH ? sum : tanh(sum);
+        h[j] = unit_with(mistake, of_x, of_h, b[j], c[j]);
     }
 }
 
 static void check_step(const rnn *r)
 {
-    double h[H] = { 0 }, want[H];
+    double h[WIDEST] = { 0 }, want[WIDEST];
     step(r, x, before, h);
     step_with(RIGHT, want);
     if (near(h, want, H, 1e-12))
@@ -70,7 +111,7 @@ static void check_step(const rnn *r)
                  "h[j]");
     }
     for (int m = RIGHT + 1; m < MISTAKES; m++) {
-        double wrong[H];
+        double wrong[WIDEST];
         step_with(m, wrong);
         if (near(h, wrong, H, 1e-12))
             hint("%s", hints[m]);
@@ -80,7 +121,7 @@ static void check_step(const rnn *r)
              "take double for the sum, and tanh, not tanhf");
     for (int j = 0; j < H; j++)
         if (!near(h + j, want + j, 1, 1e-12))
-            hint("step gives %s for unit %d, which should be %s", digits(h[j]), j + 1,
+            hint("step gives %s for unit %d, which should be %s", digits(h[j]), j,
                  digits(want[j]));
 }
 
@@ -88,7 +129,7 @@ static void check_step(const rnn *r)
 /* Step t of h is wrong: would it be right for another place in x? */
 static void check_token(const rnn *r, const double *h, int t)
 {
-    double zeros[H] = { 0 }, other[H];
+    double zeros[WIDEST] = { 0 }, other[WIDEST];
     for (int from = 0; from <= (MOST + 1) * H - I; from++) {
         step(r, x + from, t ? h + (t - 1) * H : zeros, other);
         if (from != t * I && near(h + t * H, other, H, 1e-12))
@@ -100,15 +141,18 @@ static void check_token(const rnn *r, const double *h, int t)
 
 static void check_run(const rnn *r, int steps)
 {
-    double h[MOST * H + 1], want[MOST * H + 1];
-    for (int k = 0; k <= MOST * H; k++)
-        h[k] = 7;                                /* what memory may hold before */
+    double h[MOST * WIDEST], want[MOST * WIDEST];
+    for (int k = 0; k < MOST * WIDEST; k++)
+        h[k] = 7; /* what memory may hold before */
     by_weft(r, steps, x, want);
     run(r, steps, x, h);
-    if (h[steps * H] != 7)
-        hint("run writes behind the last step: h has %d steps of %d numbers", steps, H);
     if (near(h, want, steps * H, 1e-12))
         return;
+    for (int t = 0; t < steps; t++)
+        if (h[t * H] == 7 && h[t * H + H - 1] == 7)
+            hint("run does not write h of step %d: h[%d] still holds what was there "
+                 "before",
+                 t + 1, t * H);
     if (near(h, want, steps * H, 1e-5))
         hint("all steps are right to six digits or so, but not to twelve: a float has "
              "no more; double holds the states, too");
@@ -127,14 +171,22 @@ static void check_run(const rnn *r, int steps)
                  t + 1, t);
 }
 
-void check(void)
+static void check_layer(int inputs, int units)
 {
+    I = inputs, H = units;
     const rnn r = { I, H, w, u, b, c };
-    dice_seed(2);
-    dice_fill(w, H * H), dice_fill(u, H * H), dice_fill(b, H), dice_fill(c, H);
-    dice_fill(x, (MOST + 1) * H), dice_fill(before, H);
+    dice_fill(w, WIDEST * WIDEST), dice_fill(u, WIDEST * WIDEST), dice_fill(b, H),
+        dice_fill(c, H);
+    dice_fill(x, (MOST + 1) * WIDEST), dice_fill(before, WIDEST);
     check_step(&r);
     check_run(&r, 1);
     check_run(&r, MOST);
     check_run(&r, 0);
+    check_run(&r, 3);
+}
+
+void check(void)
+{
+    dice_seed(2);
+    check_layer(3, 4), check_layer(5, 2), check_layer(1, 5);
 }

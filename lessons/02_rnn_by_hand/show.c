@@ -31,7 +31,7 @@ void by_weft(const rnn *r, int steps, const double *x, double *h)
     lesson_close(w);
 }
 
-/* What is summed up in unit j at step t: w x, b + c, u h, and all of it. */
+/* What is summed up in unit j at step t: W x, b + c, U h, and all of it. */
 static void parts(const double *x, const double *h, int t, int j, double part[4])
 {
     part[0] = part[2] = 0;
@@ -49,11 +49,11 @@ void show(void)
     letters(x);
     run(&given, STEPS, x, h);
     by_weft(&given, STEPS, x, same);
-    printf("step letter unit      w x    b + c      u h      sum        h     weft\n");
+    printf("step letter unit      W x    b + c      U h      sum        h     weft\n");
     for (int t = 0; t < STEPS; t++)
         for (int j = 0; j < UNITS; j++) {
             parts(x, h, t, j, part);
-            printf("%4d %6c %4d %8s %8s %8s %8s %8s %8s\n", t + 1, word[t], j + 1,
+            printf("%4d %6c %4d %8s %8s %8s %8s %8s %8s\n", t + 1, word[t], j,
                    digits(part[0]), digits(part[1]), digits(part[2]), digits(part[3]),
                    digits(h[t * UNITS + j]), digits(same[t * UNITS + j]));
         }
@@ -63,10 +63,10 @@ void show(void)
 
 void draw(const char *path)
 {
-    static const char *const rows[] = {
-        "w x, unit 1", "b + c, unit 1", "u h, unit 1", "sum, unit 1", "h, unit 1",
-        "w x, unit 2", "b + c, unit 2", "u h, unit 2", "sum, unit 2", "h, unit 2"
-    };
+    static const char *const rows[] = { "W x, unit 0",   "b + c, unit 0", "U h, unit 0",
+                                        "sum, unit 0",   "h, unit 0",     "W x, unit 1",
+                                        "b + c, unit 1", "U h, unit 1",   "sum, unit 1",
+                                        "h, unit 1" };
     static const char *const columns[] = { "a", "b", "b", "a" };
     double x[STEPS * LETTERS], h[STEPS * UNITS], part[4], cell[10][STEPS];
     letters(x);

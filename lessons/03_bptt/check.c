@@ -96,14 +96,11 @@ static double times(const double *got, const double *want, int t)
 
 static void check_back(int steps)
 {
-    static double dh[ALL + 1], other[ALL], zeros[UNITS];
-    for (int k = 0; k <= ALL; k++)
+    static double dh[ALL], other[ALL], zeros[UNITS];
+    for (int k = 0; k < ALL; k++)
         dh[k] = 7; /* what memory may hold before */
     rnn_by_weft(1, 3, steps, last, &right);
     back(steps, UNITS, right.u, right.h, last, dh);
-    if (dh[steps * UNITS] != 7)
-        hint("back writes behind the last step: dh has %d steps of %d numbers", steps,
-             UNITS);
     int t = differs(dh, right.dh, steps);
     if (t < 0)
         return;
@@ -133,19 +130,22 @@ static void check_back(int steps)
          t + 1, t, k, digits(dh[t * UNITS + k]), digits(right.dh[t * UNITS + k]));
 }
 
-/* Layers of fewer units; u, h and dh hold more, so that a wrong place has a number. */
+/* Layers of another size; u, h and dh hold more, so that a wrong place has a number. */
+enum { WIDEST = 24, LATEST = 9 };
 static void check_units(int steps, int H)
 {
-    static double dh[ALL], want[ALL];
-    dice_fill(right.u, UNITS * UNITS), dice_fill(right.h, ALL);
-    back(steps, H, right.u, right.h, last, dh);
+    static double dh[LATEST * WIDEST], want[LATEST * WIDEST], u[WIDEST * WIDEST],
+        h[LATEST * WIDEST], last[WIDEST];
+    dice_fill(u, WIDEST * WIDEST), dice_fill(h, LATEST * WIDEST),
+        dice_fill(last, WIDEST);
+    dice_fill(dh, LATEST * WIDEST);
+    back(steps, H, u, h, last, dh);
     memcpy(want + (steps - 1) * H, last, (size_t)H * sizeof *last);
     for (int t = steps - 2; t >= 0; t--)
         for (int k = 0; k < H; k++) {
             double sum = 0;
             for (int j = 0; j < H; j++)
-                sum += right.u[j * H + k] * slope(right.h, (t + 1) * H + j) *
-                       want[(t + 1) * H + j];
+                sum += u[j * H + k] * slope(h, (t + 1) * H + j) * want[(t + 1) * H + j];
             want[t * H + k] = sum;
         }
     if (!near(dh, want, steps * H, 1e-8))
@@ -200,8 +200,10 @@ void check(void)
     check_back(2);
     check_back(STEPS);
     check_back(1);
-    check_units(7, 5);
+    check_units(7, 5), check_units(4, WIDEST), check_units(LATEST, 1);
     check_bias(STEPS);
     check_bias(7);
     check_bias(250);
+    check_bias(2);
+    check_bias(3000);
 }

@@ -3,14 +3,16 @@
 #include "common/lesson.h"
 #include "given.h"
 
-enum { I = 3, H = 4, ALL = 4 * H };
-/* w has room for rows of H numbers, which wrong answers read. */
-static double w[ALL * H], u[ALL * H], bx[ALL], bh[ALL], x[I], c[H], h[H];
-static const lstm layer = { I, H, w, u, bx, bh };
+enum { WIDEST = 5, MOST_ROWS = 4 * WIDEST };
+/* The layer that is checked. All have room for rows of WIDEST numbers, which wrong
+ * answers read. */
+static int I, H;
+static double w[MOST_ROWS * WIDEST], u[MOST_ROWS * WIDEST], bx[MOST_ROWS],
+    bh[MOST_ROWS], x[WIDEST], c[WIDEST], h[WIDEST];
 static const char gate_names[] = "ifgo";
 
 typedef struct {
-    double gate[4][H], c[H], h[H];
+    double gate[4][WIDEST], c[WIDEST], h[WIDEST];
     made to;
 } numbers;
 
@@ -53,6 +55,9 @@ enum {
     U_STRIDE,
     W_GATE_TRANSPOSED,
     U_GATE_TRANSPOSED,
+    W_BOUND,
+    U_BOUND,
+    U_DIAGONAL,
     MISTAKES
 };
 static const char *const hints[MISTAKES] = {
@@ -79,14 +84,19 @@ static const char *const hints[MISTAKES] = {
     [U_GATE_TRANSPOSED] =
         "each gate's block of u is used transposed: unit j has row j of its gate's H "
         "rows, u[row * H + k]",
+    [W_BOUND] = "the sum over w takes H numbers of x: x has I, so it stops at I",
+    [U_BOUND] = "the sum over u takes I numbers of h: h has H, so it stops at H",
+    [U_DIAGONAL] =
+        "unit j takes its own number of h only: it takes those of all units, "
+        "row j of u times h",
 };
 
 /* Where number k of a row is in w or u, whose rows have `width` numbers. */
-static int place(int mistake, int width, int row, int k)
+static int place(int mistake, bool of_w, int row, int k)
 {
-    bool of_w = width == I;
+    int width = of_w ? I : H;
     if (mistake == (of_w ? W_TRANSPOSED : U_TRANSPOSED))
-        return k * ALL + row;
+        return k * 4 * H + row;
     if (mistake == (of_w ? W_STRIDE : U_STRIDE))
         return row * (of_w ? H : I) + k;
     if (mistake == (of_w ? W_GATE_TRANSPOSED : U_GATE_TRANSPOSED))
@@ -99,17 +109,18 @@ static double sum_with(int mistake, int gate, int j)
     int row = mistake == INTERLEAVED ? 4 * j + gate : gate * H + j;
     double sum =
         (mistake == WITHOUT_BX ? 0 : bx[row]) + (mistake == WITHOUT_BH ? 0 : bh[row]);
-    for (int k = 0; k < I; k++)
-        sum += x[k] * w[place(mistake, I, row, k)];
-    for (int k = 0; k < H && mistake != NO_STATE; k++)
-        sum += (mistake == STATE_C ? c : h)[k] * u[place(mistake, H, row, k)];
+    for (int k = 0; k < (mistake == W_BOUND ? H : I); k++)
+        sum += x[k] * w[place(mistake, true, row, k)];
+    for (int k = 0; k < (mistake == U_BOUND ? I : H) && mistake != NO_STATE; k++)
+        if (mistake != U_DIAGONAL || k == j)
+            sum += (mistake == STATE_C ? c : h)[k] * u[place(mistake, false, row, k)];
     return sum;
 }
 
 /* Whether gate k is as it would be of the rows of gate `rows`. */
 static bool gate_is(const numbers *got, int k, int mistake, int rows)
 {
-    double want[H];
+    double want[WIDEST];
     for (int j = 0; j < H; j++) {
         double sum = sum_with(mistake, rows, j);
         want[j] = k == GATE_G ? tanh(sum) : sigmoid(sum);
@@ -131,7 +142,7 @@ static void look_at_order(const numbers *got)
 
 static void look_at_squash(const numbers *got, int k)
 {
-    double sum[H], other[H];
+    double sum[WIDEST], other[WIDEST];
     for (int j = 0; j < H; j++) {
         sum[j] = sum_with(RIGHT, k, j);
         other[j] = k == GATE_G ? sigmoid(sum[j]) : tanh(sum[j]);
@@ -149,8 +160,11 @@ static void look_at_squash(const numbers *got, int k)
 
 static void check_gates(const numbers *got)
 {
-    static const double zeros[ALL];
-    if (near(got->gate[0], zeros, ALL, 0))
+    static const double zeros[WIDEST];
+    bool any = false;
+    for (int k = 0; k < 4; k++)
+        any |= !near(got->gate[k], zeros, H, 0);
+    if (!any)
         hint("step leaves the gates at zero: write sigmoid or tanh of each gate's sum");
     look_at_order(got);
     for (int k = 0; k < 4; k++) {
@@ -160,7 +174,7 @@ static void check_gates(const numbers *got)
         for (int m = RIGHT + 1; m < MISTAKES; m++)
             if (gate_is(got, k, m, k))
                 hint("%s", hints[m]);
-        double want[H];
+        double want[WIDEST];
         for (int j = 0; j < H; j++) {
             double sum = sum_with(RIGHT, k, j);
             want[j] = k == GATE_G ? tanh(sum) : sigmoid(sum);
@@ -202,7 +216,7 @@ static void check_cell(const numbers *n)
         "the cell is made of the old h: f keeps of c, which has not gone through tanh "
         "and o",
     };
-    double want[H];
+    double want[WIDEST];
     for (int way = 0; way < 6; way++) {
         for (int j = 0; j < H; j++)
             want[j] = cell_with(way, n, j);
@@ -229,7 +243,7 @@ static void check_output(const numbers *n)
         "the output gate is missing: h' = o * tanh(c')",
     };
     for (int way = 0; way < 5; way++) {
-        double want[H];
+        double want[WIDEST];
         for (int j = 0; j < H; j++) {
             double o = n->gate[3][j], new = n->c[j];
             want[j] = way == 0 ? o * tanh(new) :
@@ -244,7 +258,7 @@ static void check_output(const numbers *n)
             hint("%s", of_output[way]);
         return;
     }
-    double want[H];
+    double want[WIDEST];
     for (int j = 0; j < H; j++)
         want[j] = n->gate[3][j] * tanh(n->c[j]);
     first_off("gates and cell are right; h'", n->h, want);
@@ -252,6 +266,7 @@ static void check_output(const numbers *n)
 
 static void check_step(void)
 {
+    const lstm layer = { I, H, w, u, bx, bh };
     numbers got, same;
     memset(&got, 0, sizeof got);
     step(&layer, x, c, h, arrays(&got));
@@ -349,19 +364,26 @@ static void check_memory(void)
         some_text(text, 1 + k * LONGEST / 100, 1 + k % 10);
         check_text(&m, text);
     }
-    text[0] = '1', memset(text + 1, '.', LONGEST - 2), text[LONGEST - 1] = '?',
     text[LONGEST] = 0;
-    check_text(&m, text);
-    text[0] = '0';
-    check_text(&m, text);
+    for (int k = 0; k < 6; k++) { /* one bit for long, and the same letter for long */
+        text[0] = "10.101"[k], memset(text + 1, "...??1"[k], LONGEST - 2);
+        text[LONGEST - 1] = '?';
+        check_text(&m, text);
+    }
+}
+
+static void check_layer(int inputs, int units)
+{
+    I = inputs, H = units;
+    dice_fill(w, MOST_ROWS * WIDEST), dice_fill(u, MOST_ROWS * WIDEST);
+    dice_fill(bx, MOST_ROWS), dice_fill(bh, MOST_ROWS);
+    dice_fill(x, WIDEST), dice_fill(c, WIDEST), dice_fill(h, WIDEST);
+    check_step();
 }
 
 void check(void)
 {
     dice_seed(4);
-    dice_fill(w, ALL * I), dice_fill(u, ALL * H), dice_fill(bx, ALL),
-        dice_fill(bh, ALL);
-    dice_fill(x, I), dice_fill(c, H), dice_fill(h, H);
-    check_step();
+    check_layer(3, 4), check_layer(5, 2), check_layer(1, 1), check_layer(2, 5);
     check_memory();
 }

@@ -3,8 +3,9 @@
 #define WEFT_LESSON_04
 
 /* An LSTM of H units over inputs of I numbers; matrices row by row, as PyTorch has
- * them: w [4 H, I] is weight_ih, u [4 H, H] weight_hh, bx [4 H] bias_ih, bh [4 H]
- * bias_hh. Rows 0 .. H - 1 belong to gate i, the next H to f, then g, then o. */
+ * them: w [4 H, I] is weight_ih, u [4 H, H] weight_hh, bx [4 H] bias_ih (b below) and
+ * bh [4 H] bias_hh (b' below). Rows 0 .. H - 1 belong to gate i, the next H to f, then
+ * g, then o. */
 typedef struct {
     int I, H;
     const double *w, *u, *bx, *bh;

@@ -72,11 +72,10 @@ static void show_gate(int k, const numbers *mine, const numbers *same)
         int row = k * UNITS + j;
         double wx = product(given_w + row * IN, given_x, IN),
                uh = product(given_u + row * UNITS, given_h, UNITS);
-        printf("  unit %d: %s(%s + %s + %s + %s) = %s(%s) = %s, weft %s\n", j,
-               squash, digits(wx), digits(given_bx[row]), digits(uh),
-               digits(given_bh[row]), squash,
-               digits(wx + given_bx[row] + uh + given_bh[row]), digits(mine->of[k][j]),
-               digits(same->of[k][j]));
+        printf("  unit %d: %s(%s + %s + %s + %s) = %s(%s) = %s, weft %s\n", j, squash,
+               digits(wx), digits(given_bx[row]), digits(uh), digits(given_bh[row]),
+               squash, digits(wx + given_bx[row] + uh + given_bh[row]),
+               digits(mine->of[k][j]), digits(same->of[k][j]));
     }
 }
 
@@ -89,9 +88,9 @@ static void show_states(const made *m, const made *same)
                digits(same->c[j]));
     printf("h' = o * tanh(c')\n");
     for (int j = 0; j < UNITS; j++)
-        printf("  unit %d: %s * tanh(%s) = %s * %s = %s, weft %s\n", j,
-               digits(m->o[j]), digits(m->c[j]), digits(m->o[j]), digits(tanh(m->c[j])),
-               digits(m->h[j]), digits(same->h[j]));
+        printf("  unit %d: %s * tanh(%s) = %s * %s = %s, weft %s\n", j, digits(m->o[j]),
+               digits(m->c[j]), digits(m->o[j]), digits(tanh(m->c[j])), digits(m->h[j]),
+               digits(same->h[j]));
 }
 
 /* ---- the memory ---- */
@@ -107,10 +106,11 @@ void unit_by_weft(const unit *m, const char *text, made *to)
     free(x);
 }
 
+static double hundredths(double x) { return round(100 * x) / 100 + 0.; } /* never -0 */
+
 static void show_memory(void)
 {
     static const char text[] = "?.1..?1?.0.?1..?";
-    static const char *const names[] = { "i", "f", "g", "o", "c'", "h'" };
     enum { N = sizeof text - 1 };
     double of[6][N];
     made to = { of[0], of[1], of[2], of[3], of[4], of[5] };
@@ -118,15 +118,15 @@ static void show_memory(void)
     flip_flop(&m);
     unit_by_weft(&m, text, &to);
     printf("\nthe memory of one bit\nletter");
-    for (int k = 0; k < 6; k++)
-        printf(" %9s", names[k]);
-    printf("\n");
-    for (int t = 0; t < N; t++) {
+    for (int t = 0; t < N; t++)
         printf("%6c", text[t]);
-        for (int k = 0; k < 6; k++)
-            printf(" %9s", digits(of[k][t]));
-        printf("\n");
-    }
+    printf("\nc'    ");
+    for (int t = 0; t < N; t++)
+        printf("%6.2f", hundredths(to.c[t]));
+    printf("\nh'    ");
+    for (int t = 0; t < N; t++)
+        printf("%6.2f", hundredths(to.h[t]));
+    printf("\n");
 }
 
 void show(void)

@@ -3,7 +3,8 @@
 #include "given.h"
 
 /* ---- correlation, and what comes of the usual mistakes ---- */
-enum { N = 64, A_STEP = 3, B_STEP = 2 };
+enum { MOST_N = 64, MOST_STEP = 5 };
+static int N, A_STEP, B_STEP; /* of the numbers that are checked */
 
 typedef enum {
     RIGHT,
@@ -51,7 +52,7 @@ static double correlation_with(mistake m, const double *a, const double *b)
 
 static void check_constant(double value)
 {
-    double a[N], b[N], zero = 0;
+    double a[MOST_N], b[MOST_N], zero = 0;
     dice_fill(b, N);
     for (int i = 0; i < N; i++)
         a[i] = value;
@@ -66,7 +67,7 @@ static void check_constant(double value)
 
 static void check_correlation(void)
 {
-    double a[N * A_STEP], b[N * B_STEP];
+    double a[MOST_N * MOST_STEP], b[MOST_N * MOST_STEP];
     for (int k = 0; k < 4; k++) {
         dice_fill(a, N * A_STEP), dice_fill(b, N * B_STEP);
         for (int i = 0; i < N; i++)
@@ -82,6 +83,7 @@ static void check_correlation(void)
             if (near(&got, &wrong, 1, 1e-9))
                 hint("%s", hints[m]);
         }
+        hint_of_float("correlation is", &got, &want, 1);
         if (!near(&got, &want, 1, 1e-9))
             hint("correlation is %s where it should be %s", digits(got), digits(want));
     }
@@ -173,6 +175,10 @@ typedef enum {
     NOT_CUT,
     SUM,
     CHANGE,
+    H_TRANSPOSED,
+    TARGET_TRANSPOSED,
+    ONE_LESS,
+    NONE_AT_ALL,
     ERRORS
 } error_mistake;
 static const char *const error_hints[ERRORS] = {
@@ -188,7 +194,29 @@ static const char *const error_hints[ERRORS] = {
     [SUM] = "error_without is a sum: the mean is it divided by r->n",
     [CHANGE] = "error_without is how much the answer changes, not how far it is from "
                "the target",
+    [H_TRANSPOSED] = "error_without reads h[j * n + i]: h is [n, UNITS], so unit j of "
+                     "token i is h[i * UNITS + j]",
+    [TARGET_TRANSPOSED] =
+        "error_without reads target[o * n + i]: target is [n, OUTPUTS], "
+        "so output o of token i is target[i * OUTPUTS + o]",
+    [ONE_LESS] = "error_without divides by n - 1: a mean of n numbers is their sum / n",
+    [NONE_AT_ALL] = "error_without leaves out all units with cut = -1: then all have a "
+                    "part",
 };
+
+static bool counts(error_mistake m, int j, int cut)
+{
+    switch (m) {
+    case ONLY_CUT:
+        return j == cut;
+    case NOT_CUT:
+        return true;
+    case NONE_AT_ALL:
+        return j != cut && cut >= 0;
+    default:
+        return j != cut;
+    }
+}
 
 static double error_with(error_mistake m, const record *r, int output, int cut)
 {
@@ -196,17 +224,18 @@ static double error_with(error_mistake m, const record *r, int output, int cut)
     for (int i = 0; i < r->n; i++) {
         double answer = m == BIAS_CUT ? 0 : r->bias[output], all = r->bias[output];
         for (int j = 0; j < UNITS; j++) {
-            double part =
-                r->weight[output][j] * (m == FROM_C ? r->c : r->h)[i * UNITS + j];
-            bool counts = m == ONLY_CUT ? j == cut : m == NOT_CUT || j != cut;
-            answer += counts ? part : 0, all += part;
+            int at = m == H_TRANSPOSED ? j * r->n + i : i * UNITS + j;
+            double part = r->weight[output][j] * (m == FROM_C ? r->c : r->h)[at];
+            answer += counts(m, j, cut) ? part : 0, all += part;
         }
-        double off = answer - (m == CHANGE ? all : r->target[i * OUTPUTS + output]);
+        int at = m == TARGET_TRANSPOSED ? output * r->n + i : i * OUTPUTS + output;
+        double off = answer - (m == CHANGE ? all : r->target[at]);
         error += m == SIGNED ? off : m == SQUARED ? off * off : fabs(off);
     }
-    return m == SUM ? error : error / r->n;
+    return m == SUM ? error : error / (r->n - (m == ONE_LESS));
 }
 
+/* cut = -1 comes last: only there NONE_AT_ALL and ONLY_CUT are the same. */
 static void check_error(const record *r)
 {
     for (int o = 0; o < OUTPUTS; o++)
@@ -219,26 +248,36 @@ static void check_error(const record *r)
                      "far it is off");
             for (int m = WELL + 1; m < ERRORS; m++) {
                 double wrong = error_with(m, r, o, cut), size = fabs(wrong);
+                if (m == ONLY_CUT && cut < 0)
+                    continue;
                 if (near(&got, &wrong, 1, 1e-9) ||
                     (m == SIGNED && near(&got, &size, 1, 1e-9)))
                     hint("%s", error_hints[m]);
             }
+            hint_of_float("error_without is", &got, &want, 1);
             hint("error_without of output %d and unit %d is %s, not %s", o, cut,
                  digits(want), digits(got));
         }
 }
 
-void check(void)
+static void check_numbers(int n, int a_step, int b_step)
 {
     static reading now;
-    dice_seed(5);
+    N = n, A_STEP = a_step, B_STEP = b_step;
     check_correlation();
     made_up(&now);
     check_unit(&now.r, "a made-up net");
     check_error(&now.r);
-    net *n = net_trained();
+}
+
+void check(void)
+{
+    static reading now;
+    static net *n; /* trained once */
+    dice_seed(5);
+    check_numbers(64, 3, 2), check_numbers(37, 1, 4), check_numbers(10, 5, 1);
+    n = n ? n : net_trained();
     net_reads(n, TEXTS, LONG, &now);
     check_unit(&now.r, "the trained net");
     check_error(&now.r);
-    net_free(n);
 }

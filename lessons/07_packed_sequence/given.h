@@ -3,7 +3,7 @@
 #define WEFT_LESSON_07_GIVEN
 #include "lesson.h"
 
-enum { MOST = 16, ROOM = MOST * MOST }; /* sequences and steps; rows */
+enum { MOST = 40, ROOM = MOST * MOST }; /* sequences and steps; rows */
 /* Arrays for a packing, filled with -1; one row more each, to see what is written
  * behind the end. */
 typedef struct {

@@ -84,13 +84,11 @@ static int weights_of(const task *t, int way, double *weight)
 
 static void check_weigh(const task *t, mean_of which)
 {
-    double got[MOST_TOKENS + 1], want[MOST_TOKENS], wrong[MOST_TOKENS], sum = 0;
+    double got[MOST_TOKENS], want[MOST_TOKENS], wrong[MOST_TOKENS], sum = 0;
     int n = weights_of(t, (int)which, want);
-    for (int k = 0; k <= MOST_TOKENS; k++)
+    for (int k = 0; k < MOST_TOKENS; k++)
         got[k] = 7;
     weigh(which, t->n, t->len, t->batches, t->batch, got);
-    if (got[n] != 7)
-        hint("weigh writes behind the last token: there are %d", n);
     if (near(got, want, n, 1e-12))
         return;
     for (int k = 0; k < n; k++)
@@ -98,6 +96,7 @@ static void check_weigh(const task *t, mean_of which)
     if (sum == 0)
         hint("weigh leaves the weights at zero: write to weight[k] what token k's loss "
              "is multiplied by (1 / n of an int n is 0 in C; 1. / n is not)");
+    hint_of_float("the weights are", got, want, n);
     for (int way = 0; way < WAYS; way++)
         if (weights_of(t, way, wrong), near(got, wrong, n, 1e-12))
             hint("for the mean of %s a token weighs %s", meant[which], ways[way]);
@@ -236,10 +235,9 @@ static weft_loss watched_loss(const batches *b, int i)
     return first_loss(b, i);
 }
 
-static void check_accumulate(const task *t)
+/* The answer's gradient, where the answer is. */
+static void accumulated(const task *t, double got[WEIGHTS])
 {
-    double whole[WEIGHTS], got[WEIGHTS], wrong[MISTAKES][WEIGHTS],
-        tokens = sum_gradient(t, -1, whole);
     network it;
     network_open(&it, t);
     first_loss = it.b.loss, it.b.loss = watched_loss, asked = 0;
@@ -252,6 +250,15 @@ static void check_accumulate(const task *t)
              weft_error_message(it.b.w));
     network_gradient(&it, got);
     lesson_close(it.b.w);
+}
+
+static void check_accumulate(const task *t)
+{
+    double whole[WEIGHTS], got[WEIGHTS], wrong[MISTAKES][WEIGHTS],
+        tokens = sum_gradient(t, -1, whole);
+    if (answer_here())
+        accumulated(t, got);
+    share(got, sizeof got);
     for (int k = 0; k < WEIGHTS; k++)
         whole[k] /= tokens;
     if (near(got, whole, WEIGHTS, 1e-10))
@@ -262,32 +269,49 @@ static void check_accumulate(const task *t)
     for (int m = 1; m < MISTAKES; m++)
         if (near(got, wrong[m], WEIGHTS, 1e-10))
             hint("%s", mistakes[m]);
+    hint_of_float("the gradient is", got, whole, WEIGHTS);
     hint("the gradient of weight 1 is %s; that of all batches at once is %s",
          digits(got[0]), digits(whole[0]));
 }
 
-/* ---- five splits ---- */
+/* ---- the splits ---- */
+/* n sequences of up to `most` tokens, dealt to batches; none is in the last one. */
+static void dealt(task *t, int *len, int *batch, int n, int batches, int most)
+{
+    for (int s = 0; s < n; s++)
+        len[s] = dice_below(most), batch[s] = dice_below(batches - 1);
+    *t = (task){ .n = n, .batches = batches, .len = len, .batch = batch };
+    task_fill(t, 1);
+}
+
 void check(void)
 {
     static const int lens[][12] = { { 70, 30, 1, 2 },
                                     { 5, 3, 1, 2 },
                                     { 4, 0, 7, 1, 0, 12, 3, 3, 9, 2, 6, 1 },
                                     { 4, 0, 7, 1, 0, 12, 3, 3, 9, 2, 6, 1 },
-                                    { 8, 6, 7, 0 } };
+                                    { 8, 6, 7, 0 },
+                                    { 9 } };
     static const int batch[][12] = { { 0, 0, 1, 1 },
                                      { 0, 0, 1, 1 },
                                      { 0, 0, 0, 1, 1, 1, 2, 2, 2, 3, 3, 3 },
                                      { 2, 1, 0, 2, 1, 0, 2, 1, 0, 3, 3, 3 },
-                                     { 0, 0, 2, 1 } };
-    static const int n[] = { 4, 4, 12, 12, 4 }, of[] = { 2, 2, 4, 4, 3 };
-    static task t[5];
+                                     { 0, 0, 2, 1 },
+                                     { 0 } };
+    static const int n[] = { 4, 4, 12, 12, 4, 1 }, of[] = { 2, 2, 4, 4, 3, 1 };
+    enum { GIVEN = 6, ALL = GIVEN + 2 };
+    static task t[ALL];
+    static int random_len[2][MOST_SEQUENCES], random_batch[2][MOST_SEQUENCES];
     dice_seed(80);
-    for (int i = 0; i < 5; i++) {
+    for (int i = 0; i < GIVEN; i++) {
         t[i] = (task){ .n = n[i], .batches = of[i], .len = lens[i], .batch = batch[i] };
-        task_fill(&t[i], 1 + dice_below(2));
+        task_fill(&t[i], n[i] > 1 ? 1 + dice_below(2) : 0);
+    }
+    dealt(&t[GIVEN], random_len[0], random_batch[0], MOST_SEQUENCES, 9, 10);
+    dealt(&t[GIVEN + 1], random_len[1], random_batch[1], 17, 12, 6);
+    for (int i = 0; i < ALL; i++)
         for (int m = 0; m < MEANS; m++)
             check_weigh(&t[i], (mean_of)m);
-    }
-    for (int i = 0; i < 5; i++)
+    for (int i = 0; i < ALL; i++)
         check_accumulate(&t[i]);
 }

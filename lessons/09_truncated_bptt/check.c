@@ -1,26 +1,17 @@
-/* Lesson 9: three slots in which sequences begin anywhere, five windows; beside the
- * whole sequences. */
+/* Lesson 9: slots in which sequences begin anywhere, several windows; beside the whole
+ * sequences. */
 #include "common/lesson.h"
 #include "lesson.h"
 
-enum {
-    I = 2,
-    H = 5,
-    SLOTS = 3,
-    STEPS = 4,
-    WINDOWS = 5,
-    ALL = STEPS * WINDOWS,
-    MOST = 12
-};
 typedef struct {
     int slot, from, to;
 } piece; /* a sequence: tokens from .. to - 1 of a slot */
-static const piece pieces[MOST] = { { 0, 0, 9 },   { 0, 9, 10 },  { 0, 10, 20 },
-                                    { 1, 0, 4 },   { 1, 4, 11 },  { 1, 11, 13 },
-                                    { 1, 13, 20 }, { 2, 0, 6 },   { 2, 6, 8 },
-                                    { 2, 8, 16 },  { 2, 16, 19 }, { 2, 19, 20 } };
-static double x[ALL * SLOTS * I], got[ALL * SLOTS * H], want[ALL * SLOTS * H];
-static bool begins[ALL * SLOTS];
+enum { MOST_SLOTS = 5, MOST_ALL = 20, WIDEST = 5, MOST_PIECES = MOST_SLOTS * MOST_ALL };
+enum { MOST_X = MOST_ALL * MOST_SLOTS * WIDEST };
+static int I, H, SLOTS, STEPS, WINDOWS, ALL, PIECES; /* of what is read */
+static piece pieces[MOST_PIECES];
+static double x[MOST_X], got[MOST_X], want[MOST_X];
+static bool begins[MOST_ALL * MOST_SLOTS];
 
 static weft_rnn *layer_new(weft *w)
 {
@@ -33,19 +24,19 @@ static void read_whole(void)
 {
     weft *w = lesson_open(5);
     weft_rnn *lstm = layer_new(w);
-    for (int p = 0; p < MOST; p++) {
-        double in[ALL * I], out[ALL * H];
+    for (int p = 0; p < PIECES; p++) {
+        double in[MOST_ALL * WIDEST], out[MOST_ALL * WIDEST];
         int n = pieces[p].to - pieces[p].from;
         for (int t = 0; t < n; t++)
             memcpy(in + t * I, x + ((pieces[p].from + t) * SLOTS + pieces[p].slot) * I,
-                   I * sizeof *in);
+                   (size_t)I * sizeof *in);
         weft_tensor *y =
             weft_rnn_run(lstm, weft_reals(w, in, WEFT_SHAPE(1, n, I)), WEFT_ZERO_STATE)
                 .y;
         weft_read(y, out, (size_t)(n * H) * sizeof *out);
         for (int t = 0; t < n; t++)
             memcpy(want + ((pieces[p].from + t) * SLOTS + pieces[p].slot) * H,
-                   out + t * H, H * sizeof *out);
+                   out + t * H, (size_t)H * sizeof *out);
     }
     lesson_close(w);
 }
@@ -122,9 +113,9 @@ static bool resets_here(int way, int t, int s)
     case RESET_INVERTED:
         return !begins[t * SLOTS + s];
     case RESET_TRANSPOSED:
-        return begins[first * SLOTS + s * STEPS + t - first];
+        return begins[(first * SLOTS + s * STEPS + t - first) % (ALL * SLOTS)];
     case RESET_TRANSPOSED_BY_SLOTS:
-        return begins[first * SLOTS + s * SLOTS + t - first];
+        return begins[(first * SLOTS + s * SLOTS + t - first) % (ALL * SLOTS)];
     case RESET_EVERY_STEP:
         return true;
     default:
@@ -134,7 +125,7 @@ static bool resets_here(int way, int t, int s)
 
 static weft_state reset_with(weft *w, int way, int t, weft_state state)
 {
-    weft_real goes_on[SLOTS];
+    weft_real goes_on[MOST_SLOTS];
     for (int s = 0; s < SLOTS; s++)
         goes_on[s] = !resets_here(way, t, s);
     weft_tensor *by = weft_reals(w, goes_on, WEFT_SHAPE(1, SLOTS, 1));
@@ -161,7 +152,7 @@ static void read_with(int reset, int carry, double *y)
         weft_state before =
             reset_with(w, reset, t, reset == RESET_AND_STAY ? first : state);
         weft_rnn_out out = weft_rnn_step(lstm, in, before);
-        weft_read(out.y, y + t * SLOTS * H, SLOTS * H * sizeof *y);
+        weft_read(out.y, y + t * SLOTS * H, (size_t)(SLOTS * H) * sizeof *y);
         state = out.last;
     }
     lesson_close(w);
@@ -170,7 +161,8 @@ static void read_with(int reset, int carry, double *y)
 /* ---- what the student's windows say ---- */
 typedef struct {
     weft *w;
-    weft_tensor *x[ALL], *y[ALL];
+    weft_tensor *x[MOST_ALL], *y[MOST_ALL];
+    weft_state last; /* of the second window */
 } run;
 
 static void check_state(const char *name, const weft_tensor *x)
@@ -220,15 +212,16 @@ static void read_windows(run *r)
         };
         state = read_window(&in, r->y + n * STEPS);
         check_returned(r, state, n);
+        r->last = n == 1 ? state : r->last;
     }
     for (int t = 0; t < ALL; t++)
-        weft_read(r->y[t], got + t * SLOTS * H, SLOTS * H * sizeof *got);
+        weft_read(r->y[t], got + t * SLOTS * H, (size_t)(SLOTS * H) * sizeof *got);
     lesson_ok(r->w);
 }
 
 static int sequence_of(int slot, int t)
 {
-    for (int p = 0; p < MOST; p++)
+    for (int p = 0; p < PIECES; p++)
         if (pieces[p].slot == slot && pieces[p].from <= t && t < pieces[p].to)
             return p;
     return -1;
@@ -254,7 +247,7 @@ static void hint_of_places(bool contaminated)
 
 static void check_outputs(void)
 {
-    static double wrong[ALL * SLOTS * H];
+    static double wrong[MOST_X];
     bool zeros = true;
     if (near(got, want, ALL * SLOTS * H, 1e-12))
         return;
@@ -278,54 +271,118 @@ static void check_outputs(void)
 }
 
 /* ---- gradients: through the steps of a window, not through its border ---- */
+/* By x of both windows, of the last y of the second; and with the state added that is
+ * returned then, which has no tape. */
+typedef struct {
+    double by[2 * MOST_ALL], and_state[2 * MOST_ALL];
+    int tape;
+} gradients;
+
 static double size_of(const weft_tensor *g)
 {
-    double v[SLOTS * I], most = 0;
-    weft_read(g, v, sizeof v);
+    double v[MOST_SLOTS * WIDEST], most = 0;
+    weft_read(g, v, (size_t)(SLOTS * I) * sizeof *v);
     for (int k = 0; k < SLOTS * I; k++)
         most = fmax(most, fabs(v[k]));
     return most;
 }
 
-static void check_gradients(run *r)
+static gradients gradients_of(run *r)
 {
-    weft_tensor *of = weft_sum_all(r->y[2 * STEPS - 1]), *by[2 * STEPS];
-    int64_t tape = weft_usage_of(r->w).tape;
+    gradients g = { .tape = (int)weft_usage_of(r->w).tape };
+    weft_tensor *of = weft_sum_all(r->y[2 * STEPS - 1]), *by[2 * MOST_ALL];
+    weft_tensor *state = weft_add(weft_sum_all(r->last.h), weft_sum_all(r->last.c));
     weft_gradients(of, r->x, 2 * STEPS, by);
+    for (int t = 0; t < 2 * STEPS; t++)
+        g.by[t] = size_of(by[t]);
+    weft_gradients(weft_add(of, state), r->x, 2 * STEPS, by);
+    for (int t = 0; t < 2 * STEPS; t++)
+        g.and_state[t] = size_of(by[t]);
     lesson_ok(r->w);
-    double within[STEPS];
-    for (int t = 0; t < STEPS; t++)
-        within[t] = size_of(by[STEPS + t]);
-    if (within[STEPS - 1] == 0)
+    return g;
+}
+
+static void check_gradients(const gradients *g)
+{
+    if (g->by[2 * STEPS - 1] == 0)
         hint("no gradient leads from y[%d] to its own x: y must stay on the tape, only "
              "what is returned not",
              STEPS - 1);
-    if (within[0] == 0)
+    if (g->by[STEPS] == 0)
         hint("no gradient leads from y[%d] to x[0] of the same window: the state is "
              "detached at every step, and the layer learns nothing about time. Detach "
              "only what is returned",
              STEPS - 1);
     for (int t = 0; t < STEPS; t++)
-        if (size_of(by[t]) != 0)
+        if (g->by[t] != 0)
             hint("not detached: a loss in window 2 still walks back through window 1, "
                  "and a loss in window %d through all of them; their tape, by now of "
                  "%d entries, could never end. Return weft_detach of h and c",
-                 WINDOWS, (int)tape);
+                 WINDOWS, g->tape);
+    if (!near(g->and_state, g->by, 2 * STEPS, 1e-12))
+        hint(
+            "the state is detached where a window begins, but what read_window returns "
+            "still has its tape, and keeps it in memory: return weft_detach of h and "
+            "c");
+}
+
+/* ---- a text ---- */
+static void check_text(void)
+{
+    run r = { 0 };
+    gradients g = { .tape = 0 };
+    dice_fill(x, ALL * SLOTS * I);
+    for (int k = 0; k < ALL * SLOTS * I; k++)
+        x[k] *= 2;
+    memset(begins, 0, sizeof begins);
+    for (int p = 0; p < PIECES; p++)
+        begins[pieces[p].from * SLOTS + pieces[p].slot] = true;
+    read_whole();
+    if (answer_here()) {
+        r.w = lesson_open(5);
+        read_windows(&r);
+    }
+    share(got, sizeof got);
+    check_outputs();
+    if (answer_here()) {
+        g = gradients_of(&r);
+        lesson_close(r.w);
+    }
+    share(&g, sizeof g);
+    check_gradients(&g);
+}
+
+static void sizes(int inputs, int units, int slots, int steps, int windows)
+{
+    I = inputs, H = units, SLOTS = slots, STEPS = steps, WINDOWS = windows;
+    ALL = steps * windows, PIECES = 0;
+}
+
+/* Sequences of up to `longest` tokens, one after the other in each slot; the first
+ * fills two windows. */
+static void check_random(int longest)
+{
+    for (int s = 0; s < SLOTS; s++)
+        for (int t = 0, n; t < ALL; t += n) {
+            n = s == 0 && t == 0 ? 2 * STEPS : 1 + dice_below(longest);
+            n = n < ALL - t ? n : ALL - t;
+            pieces[PIECES++] = (piece){ s, t, t + n };
+        }
+    check_text();
 }
 
 void check(void)
 {
-    run r = { 0 };
+    static const piece given[] = { { 0, 0, 9 },   { 0, 9, 10 },  { 0, 10, 20 },
+                                   { 1, 0, 4 },   { 1, 4, 11 },  { 1, 11, 13 },
+                                   { 1, 13, 20 }, { 2, 0, 6 },   { 2, 6, 8 },
+                                   { 2, 8, 16 },  { 2, 16, 19 }, { 2, 19, 20 } };
     dice_seed(9);
-    dice_fill(x, ALL * SLOTS * I);
-    for (int k = 0; k < ALL * SLOTS * I; k++)
-        x[k] *= 2;
-    for (int p = 0; p < MOST; p++)
-        begins[pieces[p].from * SLOTS + pieces[p].slot] = true;
-    read_whole();
-    r.w = lesson_open(5);
-    read_windows(&r);
-    check_outputs();
-    check_gradients(&r);
-    lesson_close(r.w);
+    sizes(2, 5, 3, 4, 5);
+    memcpy(pieces, given, sizeof given);
+    PIECES = sizeof given / sizeof *given;
+    check_text();
+    sizes(4, 2, MOST_SLOTS, 3, 4), check_random(7);
+    sizes(1, 3, 1, 7, 2), check_random(9);
+    sizes(3, 4, 2, 1, 6), check_random(4);
 }

@@ -4,10 +4,11 @@
 #include "given.h"
 
 /* ---- attention ---- */
-enum { LISTS = 3, TOKENS = 40, DM = 3, DQ = 2, HELD = 7 };
+enum { LISTS = 3, TOKENS = 40, WIDEST = 5, DQ = 2, HELD = 7 };
+static int DM = 3; /* numbers of a row of memory */
 typedef struct {
     int n, len[5], tokens;
-    double score[TOKENS], memory[TOKENS * DM], weight[TOKENS], context[5 * DM];
+    double score[TOKENS], memory[TOKENS * WIDEST], weight[TOKENS], context[5 * WIDEST];
 } batch;
 
 /* By weft; weights and contexts of its own softmax over the scores. */
@@ -100,6 +101,16 @@ static void hint_of_weights(const batch *b, const double *got)
         if (near(got, wrong, b->tokens, 1e-10))
             hint("%s", ways[way]);
     }
+    if (!near(got, b->weight, b->tokens, 1e-8))
+        hint_of_float("the weights are", got, b->weight, b->tokens);
+    double first = 0;
+    for (int t = 0; t < b->len[0]; t++)
+        first += got[t];
+    if (near(got, b->weight, b->tokens, 1e-8))
+        hint(
+            "the weights are nearly right, but those of sequence 1 sum up to %.12f: is "
+            "something added to the sum that they are divided by?",
+            first);
     for (int s = 0, k = 0; s < b->n; k += b->len[s++]) {
         double sum = 0;
         for (int t = 0; t < b->len[s]; t++)
@@ -124,7 +135,9 @@ static void hint_of_contexts(const batch *b, const double *context)
         const double *got = context + s * DM, *want = b->context + s * DM;
         if (near(got, want, DM, 1e-10))
             continue;
-        const double held[DM] = { want[0] + HELD, want[1] + HELD, want[2] + HELD };
+        double held[WIDEST];
+        for (int j = 0; j < DM; j++)
+            held[j] = want[j] + HELD;
         if (near(got, held, DM, 1e-10))
             hint("the context of sequence %d is summed up to what memory held before: "
                  "begin with zeros",
@@ -144,7 +157,7 @@ static void hint_of_contexts(const batch *b, const double *context)
  * same. */
 static void check_moved(const batch *b, double by, double each)
 {
-    double score[TOKENS], weight[TOKENS], context[5 * DM];
+    double score[TOKENS], weight[TOKENS], context[5 * WIDEST];
     int bad = -1;
     for (int s = 0, k = 0; s < b->n; s++)
         for (int t = 0; t < b->len[s]; t++, k++)
@@ -172,14 +185,36 @@ static void check_moved(const batch *b, double by, double each)
          what);
 }
 
-static void check_attend(const int *len, int n)
+/* Scores within a sequence that are far apart: only the largest has a weight. */
+static void check_far_apart(void)
 {
+    static const double score[] = { 0, 800, -800, -800, -1600, 2, 0, -799, 1 };
+    static const int len[] = { 3, 2, 4 };
+    static const double want[] = {
+        0, 1, 0, 1, 0, 0.665240955774821763, 0.0900305731703805, 0, 0.244728471054797643
+    };
+    double memory[9 * WIDEST], weight[9], context[3 * WIDEST];
+    dice_fill(memory, 9 * WIDEST);
+    attend(3, len, score, DM, memory, weight, context);
+    for (int k = 0; k < 9; k++)
+        if (!near(weight + k, want + k, 1, 1e-10))
+            hint(
+                "with scores 0, 800, -800 in one sequence, and -800, -1600 in the "
+                "next, the "
+                "weight of score %s is %s, which should be %s: subtract the sequence's "
+                "largest score, not its first one, its mean or a constant",
+                digits(score[k]), digits(weight[k]), digits(want[k]));
+}
+
+static void check_attend(const int *len, int n, int width)
+{
+    DM = width;
     static batch b;
-    double weight[TOKENS], context[5 * DM];
+    double weight[TOKENS], context[5 * WIDEST];
     fill(&b, n, len);
     for (int k = 0; k < TOKENS; k++)
         weight[k] = 7;
-    for (int k = 0; k < 5 * DM; k++)
+    for (int k = 0; k < 5 * WIDEST; k++)
         context[k] = HELD;
     attend(b.n, b.len, b.score, DM, b.memory, weight, context);
     if (zeros(weight, b.tokens))
@@ -194,6 +229,7 @@ static void check_attend(const int *len, int n)
 /* Against a layer of weft, map and result. */
 static void check_additive(void)
 {
+    enum { DM = 3 };
     weft *w = lesson_open(3);
     weft_module *m = weft_module_new(w, "net");
     weft_additive_attention *layer = weft_additive_attention_new(
@@ -219,12 +255,12 @@ static void check_additive(void)
 }
 
 /* ---- a decoder that is known: its scores depend on all that it was told ---- */
-enum { KINDS = 7, LIMIT = 9, CASES = 60, BEFORE_GOLD = -1000 };
+enum { MOST_KINDS = 7, LIMIT = 9, CASES = 120, BEFORE_GOLD = -1000 };
 typedef struct {
     decoder d;
     unsigned seed, told;
-    int steps, coins, tokens[LIMIT + 2];
-    double scores[KINDS];
+    int kinds, steps, coins, tokens[LIMIT + 2];
+    double scores[MOST_KINDS];
 } known;
 
 static unsigned mixed(unsigned x)
@@ -242,14 +278,14 @@ static const double *known_step(decoder *d, int token)
         hint("step is told token %d: is there a likeliest one if all scores are below "
              "0? The search for the largest begins with the first score, not with 0",
              token);
-    if (token >= KINDS)
-        hint("step is told token %d; there are %d of them", token, KINDS);
+    if (token >= k->kinds)
+        hint("step is told token %d; there are %d of them", token, k->kinds);
     if (k->steps > LIMIT)
         hint("decode goes on after %d steps, with a limit of %d tokens", k->steps,
              LIMIT);
     k->tokens[k->steps++] = token;
     k->told = mixed(k->told * 31 + (unsigned)token + 1);
-    for (int i = 0; i < KINDS; i++)
+    for (int i = 0; i < k->kinds; i++)
         k->scores[i] =
             (double)(mixed(k->told + 977 * (unsigned)i) % 16) - (i == BEGIN ? 24 : 20);
     return k->scores;
@@ -260,9 +296,10 @@ static double known_coin(decoder *d)
     known *k = d->given;
     return (double)(mixed(k->seed + 7919 * (unsigned)++k->coins) % 20) / 20;
 }
-static known known_new(unsigned seed)
+static known known_new(unsigned seed, int kinds)
 {
-    return (known){ .d = { KINDS, known_step, known_coin, NULL },
+    return (known){ .d = { kinds, known_step, known_coin, NULL },
+                    .kinds = kinds,
                     .seed = seed,
                     .told = mixed(seed) };
 }
@@ -289,6 +326,9 @@ enum {
     SMALLEST,
     LARGEST_FROM_0,
     LAST_OF_EQUALS,
+    GOLD_ENDS,
+    GOLD_ENDS_AFTER,
+    GOLD_ENDS_TOLD,
     MISTAKES
 };
 #define TURNED \
@@ -301,7 +341,13 @@ enum {
     "after place k the next step is told gold[k - 1], one place too early: it is " \
     "told the "                                                                    \
     "token of place k, gold[k]"
+#define GOLDS_END                                                                      \
+    "END in gold ends what is written: only the decoder's own END does, gold is what " \
+    "the next step is told"
 static const char *const mistakes[MISTAKES] = {
+    [GOLD_ENDS] = GOLDS_END,
+    [GOLD_ENDS_AFTER] = GOLDS_END,
+    [GOLD_ENDS_TOLD] = GOLDS_END,
     [ALWAYS_GOLD] = "every step is told gold's token, whatever share says: accuracy "
                     "100 % at epoch 0 is no decoder. With a share of 0 it is on its "
                     "own",
@@ -336,10 +382,10 @@ static const char *const mistakes[MISTAKES] = {
     [LAST_OF_EQUALS] = "of equal scores the first is taken, as weft_decode does",
 };
 
-static int own_token(const double *score, int way)
+static int own_token(const double *score, int kinds, int way)
 {
     int best = 0; /* all scores are below 0 */
-    for (int i = 1; i < KINDS && way != LARGEST_FROM_0; i++)
+    for (int i = 1; i < kinds && way != LARGEST_FROM_0; i++)
         if (way == SMALLEST       ? score[i] < score[best] :
             way == LAST_OF_EQUALS ? score[i] >= score[best] :
                                     score[i] > score[best])
@@ -390,15 +436,20 @@ static int decode_with(int way, known *k, const int *gold, double share, int lim
     for (int n = 0; n < limit; n++) {
         if (way == GOLD_AHEAD && gold && n == 0 && known_coin(&k->d) < share)
             told = gold[0];
-        int own = own_token(k->d.step(&k->d, told), way);
+        int own = own_token(k->d.step(&k->d, told), k->kinds, way);
         if (own == END && way != END_MISSED) {
             out[n] = END;
             return n + (way == END_WRITTEN);
         }
+        bool ends = gold && gold[n] == END;
+        if (ends && way == GOLD_ENDS)
+            return n;
         bool right = gold && gold_is_told(way, k, share, n, first);
         told = right ? of_gold(way, gold, n, limit, own) : own;
         out[n] = way == GOLD_WRITTEN ? told : own;
         told = way == ALWAYS_BEGIN ? BEGIN : told;
+        if (ends && (way == GOLD_ENDS_AFTER || (way == GOLD_ENDS_TOLD && right)))
+            return n + 1;
     }
     return limit;
 }
@@ -406,37 +457,47 @@ static int decode_with(int way, known *k, const int *gold, double share, int lim
 typedef struct {
     int before, gold[LIMIT], limit; /* before: what gold[-1] is */
     bool has;
+    int kinds;
     double share;
     unsigned seed;
 } question;
 typedef struct {
     int n, out[LIMIT + 2], coins;
-} answer;
+} reply;
 
 static question asked(int i)
 {
     static const double shares[] = { 1, 0, .5, .3, .8 };
     question q = { .before = BEFORE_GOLD,
-                   .limit = i % 7 == 6 ? 0 : LIMIT,
+                   .limit = i % 7 == 6 ? 0 :
+                            i % 7 == 5 ? 1 + i % 4 :
+                                         LIMIT,
                    .has = i >= CASES / 4,
+                   .kinds = i % 3 ? MOST_KINDS : 5,
                    .share = shares[i % 5],
                    .seed = mixed(100 + (unsigned)i) };
     for (int k = 0; k < LIMIT; k++)
-        q.gold[k] = DIGIT0 + (int)(mixed(q.seed + 13 * (unsigned)k) % (KINDS - DIGIT0));
+        q.gold[k] = DIGIT0 + (int)(mixed(q.seed + 13 * (unsigned)k) %
+                                   (unsigned)(q.kinds - DIGIT0));
+    if (i % 2 && i % 7 != 6) /* in half of them gold ends before the limit */
+        q.gold[i / 2 % q.limit] = END;
     return q;
 }
 
 /* way < 0: the student. */
-static answer answer_of(const question *q, int way)
+static reply answer_of(const question *q, int way)
 {
-    known k = known_new(q->seed);
-    answer a = { 0 };
+    known k = known_new(q->seed, q->kinds);
+    reply a = { 0 };
     for (int i = 0; i < LIMIT + 2; i++)
         a.out[i] = -7;
     k.d.given = &k;
     const int *gold = q->has ? q->gold : NULL;
     a.n = way < 0 ? decode(&k.d, gold, q->share, q->limit, a.out) :
                     decode_with(way, &k, gold, q->share, q->limit, a.out);
+    if (way < 0)
+        share(&k.coins, sizeof k.coins), share(&k.steps, sizeof k.steps),
+            share(k.tokens, sizeof k.tokens);
     a.coins = k.coins;
     if (way < 0 && !gold && k.steps && k.tokens[0] != BEGIN)
         hint("the first step is told token %d; it is told BEGIN, which is %d",
@@ -444,33 +505,52 @@ static answer answer_of(const question *q, int way)
     return a;
 }
 
-static bool same_answer(const answer *a, const answer *b)
+static bool same_answer(const reply *a, const reply *b)
 {
     return a->n == b->n &&
            (a->n <= 0 || !memcmp(a->out, b->out, (size_t)a->n * sizeof *a->out));
 }
 
+/* The answer to question i is right: what else must hold. */
+static void check_rest(const question *q, const reply *got)
+{
+    for (int k = got->n; k < q->limit; k++)
+        if (got->out[k] != -7)
+            hint("out[%d] is %d, though decode returns %d tokens: END ends the "
+                 "sequence and "
+                 "is not written, nor is anything behind it",
+                 k, got->out[k], got->n);
+    if (!q->has && got->coins)
+        hint("a coin is tossed where gold is NULL: without a gold there is nothing to "
+             "choose, so ask for gold first, and then for the coin");
+    int most = got->n, least = got->n == q->limit && most ? most - 1 : most;
+    if (q->has && (got->coins < least || got->coins > most))
+        hint("%d coins are tossed for %d tokens with a share of %s: one is tossed "
+             "after each "
+             "token that is written, before the next step, whatever share is",
+             got->coins, got->n, digits(q->share));
+}
+
 static void check_decode(void)
 {
-    int like[MISTAKES] = { 0 }, bad = -1, for_nobody = 0;
-    answer got, want = { 0 };
+    int like[MISTAKES] = { 0 }, bad = -1;
+    reply got, want = { 0 };
     for (int i = 0; i < CASES; i++) {
         question q = asked(i);
         got = answer_of(&q, -1);
-        if (got.n < 0 || got.n > q.limit || got.out[q.limit] != -7)
-            hint("decode returns %d tokens, or writes more than that, where the limit "
-                 "is %d",
-                 got.n, q.limit);
-        for_nobody += q.has ? 0 : got.coins;
+        if (got.n < 0 || got.n > q.limit)
+            hint("decode returns %d tokens, where the limit is %d", got.n, q.limit);
         for (int way = 0; way < MISTAKES; way++) {
             want = answer_of(&q, way);
             like[way] += same_answer(&got, &want);
             bad = way == RIGHT && bad < 0 && !same_answer(&got, &want) ? i : bad;
         }
     }
-    if (bad < 0 && for_nobody)
-        hint("a coin is tossed where gold is NULL: without a gold there is nothing to "
-             "choose, so ask for gold first, and then for the coin");
+    for (int i = 0; i < CASES && bad < 0; i++) {
+        question q = asked(i);
+        got = answer_of(&q, -1);
+        check_rest(&q, &got);
+    }
     if (bad < 0)
         return;
     for (int way = 1; way < MISTAKES; way++)
@@ -498,8 +578,8 @@ static void check_network(void)
             said[t] = DIGIT0 + dice_below(10);
         reading r;
         reading_begin(&r, &net, said, n);
-        int written = decode(&r.d, NULL, 0, 2 * MOST, mine),
-            by = by_weft(&net, said, n, 2 * MOST, same);
+        int written = decode(&r.d, NULL, 0, 2 * MOST, mine);
+        int by = by_weft(&net, said, n, 2 * MOST, same);
         if (written != by || memcmp(mine, same, (size_t)by * sizeof *mine))
             hint("a network that was not trained writes %d tokens by decode, and %d by "
                  "weft_decode, or others",
@@ -512,9 +592,10 @@ static void check_network(void)
 void check(void)
 {
     dice_seed(100);
-    check_attend((int[]){ 4, 2, 5 }, 3);
-    check_attend((int[]){ 3, 0, 1, 8, 2 }, 5);
-    check_attend((int[]){ 6 }, 1);
+    check_attend((int[]){ 4, 2, 5 }, 3, 3);
+    check_attend((int[]){ 3, 0, 1, 8, 2 }, 5, WIDEST);
+    check_attend((int[]){ 6 }, 1, 1);
+    check_far_apart();
     check_additive();
     check_decode();
     check_network();

@@ -3,12 +3,22 @@
 #include "given.h"
 
 /* ---- clip ---- */
-enum { ARRAYS = 3, NUMBERS = 9 };
-static const int size[ARRAYS] = { 4, 2, 3 };
+enum { MOST_ARRAYS = 4, MOST_NUMBERS = 16 };
+/* The gradient that is checked: how many arrays, of which sizes, how many numbers. */
+static int ARRAYS, NUMBERS, size[MOST_ARRAYS];
 /* most / (norm + 1e-6), which is PyTorch's factor and weft's, is as right as most /
  * norm. */
 static const double rough = 2e-6;
-typedef enum { RIGHT, EACH, VALUES, ALWAYS, NO_ROOT, MISTAKES } mistake;
+typedef enum {
+    RIGHT,
+    EACH,
+    VALUES,
+    ALWAYS,
+    NO_ROOT,
+    SQUARE_COMPARED,
+    LIMIT_SQUARED,
+    MISTAKES
+} mistake;
 
 static double norm_of(const double *x, int n)
 {
@@ -26,6 +36,15 @@ static double cosine(const double *a, const double *b)
     return sum / norm_of(a, NUMBERS) / norm_of(b, NUMBERS);
 }
 
+/* Whether a gradient of that norm is scaled. */
+static bool is_scaled(mistake m, double norm, double most)
+{
+    return m == ALWAYS          ? true :
+           m == SQUARE_COMPARED ? norm * norm > most :
+           m == LIMIT_SQUARED   ? norm > most * most :
+                                  norm > most;
+}
+
 static void clip_with(mistake m, const double *x, double most, double *out)
 {
     double norm = norm_of(x, NUMBERS);
@@ -34,15 +53,24 @@ static void clip_with(mistake m, const double *x, double most, double *out)
             double of = m == EACH    ? norm_of(x + at, size[k]) :
                         m == NO_ROOT ? norm * norm :
                                        norm;
-            out[j] = m == VALUES              ? fmax(-most, fmin(most, x[j])) :
-                     of > most || m == ALWAYS ? x[j] * most / of :
-                                                x[j];
+            out[j] = m == VALUES            ? fmax(-most, fmin(most, x[j])) :
+                     is_scaled(m, of, most) ? x[j] * most / of :
+                                              x[j];
         }
 }
 
 static void diagnose(const double *x, double most, const double *got)
 {
-    double wrong[NUMBERS], norm = norm_of(x, NUMBERS);
+    double wrong[MOST_NUMBERS], norm = norm_of(x, NUMBERS);
+    for (int m = SQUARE_COMPARED; m <= LIMIT_SQUARED; m++)
+        if (clip_with(m, x, most, wrong), near(got, wrong, NUMBERS, rough))
+            hint("a gradient of norm %s %s with a limit of %s: the norm is compared "
+                 "with the "
+                 "limit, %s",
+                 digits(norm), norm > most ? "is not clipped" : "is changed",
+                 digits(most),
+                 m == SQUARE_COMPARED ? "not its square" :
+                                        "not with the limit's square");
     if (near(got, x, NUMBERS, 1e-12))
         hint("clip leaves a gradient of norm %s as it is, with a limit of %s",
              digits(norm), digits(most));
@@ -73,17 +101,20 @@ static void diagnose(const double *x, double most, const double *got)
          digits(fmin(norm, most)));
 }
 
-static void check_clip(double most)
+/* A gradient of a norm near `length`, in n arrays. */
+static void check_clip(int n, const int *sizes, double length, double most)
 {
-    double x[NUMBERS], got[NUMBERS + 1], want[NUMBERS];
+    double x[MOST_NUMBERS], got[MOST_NUMBERS], want[MOST_NUMBERS];
+    double *gradient[MOST_ARRAYS];
+    ARRAYS = n, NUMBERS = 0;
+    for (int k = 0; k < n; k++)
+        size[k] = sizes[k], gradient[k] = got + NUMBERS, NUMBERS += sizes[k];
     dice_fill(x, NUMBERS);
+    for (int k = 0, left = NUMBERS; k < left; k++)
+        x[k] *= length / sqrt(left / 3.);
     memcpy(got, x, sizeof x);
-    got[NUMBERS] = 7;
-    double *const gradient[ARRAYS] = { got, got + size[0], got + size[0] + size[1] };
     double norm = clip(ARRAYS, size, gradient, most), before = norm_of(x, NUMBERS);
     clip_with(RIGHT, x, most, want);
-    if (got[NUMBERS] != 7)
-        hint("clip writes behind the last array: array k has size[k] numbers");
     if (!near(got, want, NUMBERS, rough))
         diagnose(x, most, got);
     if (before > most && near(&norm, &most, 1, rough))
@@ -98,12 +129,13 @@ static void check_clip(double most)
 }
 
 /* ---- the forget gate's bias ---- */
-enum { H = 3 };
+enum { MOST_H = 5 };
+static int H; /* of the layer that is checked */
 static const char *const gates[] = { "input", "forget", "candidate", "output" };
 
 static void read_bias(weft_module *m, const char *name, double *x)
 {
-    weft_read(weft_find_parameter(m, name), x, 4 * H * sizeof *x);
+    weft_read(weft_find_parameter(m, name), x, (size_t)(4 * H) * sizeof *x);
 }
 
 static void check_rows(const double *b, const double *c, const double *b0,
@@ -142,72 +174,127 @@ static void check_rows(const double *b, const double *c, const double *b0,
     }
 }
 
-static void check_bias(double value)
+static void check_bias(int hidden, double value)
 {
+    double b0[4 * MOST_H], c0[4 * MOST_H], b[4 * MOST_H], c[4 * MOST_H];
+    H = hidden;
     weft *w = lesson_open(3);
     weft_rnn *r = weft_lstm_new(weft_module_new(w, "net"), "rnn",
                                 &(weft_rnn_opts){ .input = 2, .hidden = H });
     weft_module *m = weft_rnn_module(r);
-    double b0[4 * H], c0[4 * H], b[4 * H], c[4 * H];
     read_bias(m, "bias_ih_l0", b0), read_bias(m, "bias_hh_l0", c0);
-    forget_bias(m, H, value);
-    if (!weft_ok(w))
-        hint("weft says: %s", weft_error_message(w));
-    read_bias(m, "bias_ih_l0", b), read_bias(m, "bias_hh_l0", c);
-    check_rows(b, c, b0, c0, value);
-    lesson_close(w);
-}
-
-/* ---- one update: the loss is 3 p + 4 q, so its gradient has norm 5 ---- */
-/* weft divides by the norm + 1e-6, as PyTorch does. */
-static void check_update(double most)
-{
-    weft *w = lesson_open(3);
-    weft_module *m = weft_module_new(w, "net");
-    weft_tensor *p = weft_parameter(m, "p", 1, (int64_t[]){ 2 },
-                                    (weft_init){ .kind = WEFT_INIT_ZERO });
-    weft_optim *o = weft_sgd_new(m, &(weft_sgd_opts){ .lr = 1 });
-    const double factor[2] = { 3, 4 }, five = 5, scale = fmin(1, most / 5);
-    for (int k = 1; k <= 2; k++) {
-        double x[2], want[2] = { -3 * scale * k, -4 * scale * k },
-                     whole[2] = { -3 * k, -4 * k };
-        double norm = update(
-            m, o, weft_sum_all(weft_mul(p, weft_reals(w, factor, WEFT_SHAPE(2)))),
-            most);
+    if (answer_here()) {
+        forget_bias(m, H, value);
         if (!weft_ok(w))
             hint("weft says: %s", weft_error_message(w));
-        weft_read(p, x, sizeof x);
-        if (x[0] == 0 && x[1] == 0)
-            hint("update moves no parameter: weft_backward, weft_clip_grad_norm, "
-                 "weft_optim_step");
-        if (!near(x, want, 2, 1e-5) && near(x, whole, 2, 1e-12) &&
-            near(&norm, &five, 1, 1e-5))
-            hint("there is no clip at all, or one with another limit than %s: update "
-                 "returns the norm, 5, but the parameters have moved by the whole "
-                 "gradient",
-                 digits(most));
-        if (!near(x, want, 2, 1e-5) && near(x, whole, 2, 1e-12))
-            hint("the parameters have moved by the whole gradient, of norm 5, with a "
-                 "limit of %s: there is no clip at all, or it is before weft_backward, "
-                 "too early, or after weft_optim_step, which has made the gradients "
-                 "zero",
-                 digits(most));
-        if (!near(x, want, 2, 1e-5))
-            hint("after update %d of a loss 3 p + 4 q with a limit of %s, p is %s and "
-                 "not %s",
-                 k, digits(most), digits(x[0]), digits(want[0]));
-        if (!near(&norm, &five, 1, 1e-5))
-            hint("update returns %s; the norm before clipping is 5", digits(norm));
+        read_bias(m, "bias_ih_l0", b), read_bias(m, "bias_hh_l0", c);
+    }
+    lesson_close(w);
+    share(b, (size_t)(4 * H) * sizeof *b), share(c, (size_t)(4 * H) * sizeof *c);
+    check_rows(b, c, b0, c0, value);
+}
+
+/* ---- two updates: the loss is 3 p + 4 q + 12 r, so its gradient has norm 13 ---- */
+/* weft divides by the norm + 1e-6, as PyTorch does. */
+enum { UPDATES = 2, FACTORS = 3 };
+static const double factor[FACTORS] = { 3, 4, 12 };
+typedef struct {
+    double x[UPDATES][FACTORS], norm[UPDATES];
+    int steps[UPDATES];
+} updates;
+
+static updates updated(double most, double momentum)
+{
+    updates u;
+    weft *w = lesson_open(3);
+    weft_module *m = weft_module_new(w, "net");
+    const weft_init zero = { .kind = WEFT_INIT_ZERO };
+    weft_tensor *pq = weft_parameter(m, "pq", WEFT_SHAPE(2), zero),
+                *r = weft_parameter(m, "r", WEFT_SHAPE(1), zero);
+    weft_optim *o = weft_sgd_new(m, &(weft_sgd_opts){ .lr = 1, .momentum = momentum });
+    for (int k = 0; k < UPDATES; k++) {
+        weft_tensor *loss = weft_sum_all(weft_mul(
+            weft_concat(WEFT_LIST(pq, r), 0), weft_reals(w, factor, WEFT_SHAPE(3))));
+        u.norm[k] = update(m, o, loss, most);
+        if (!weft_ok(w))
+            hint("weft says: %s", weft_error_message(w));
+        weft_read(pq, u.x[k], 2 * sizeof(double)),
+            weft_read(r, u.x[k] + 2, sizeof(double));
+        u.steps[k] = (int)weft_optim_steps(o);
         weft_clear(w);
     }
     lesson_close(w);
+    return u;
+}
+
+static void hint_of_update(const updates *u, int k, double most, double moves)
+{
+    const double *x = u->x[k], norm = 13;
+    double whole[FACTORS];
+    for (int j = 0; j < FACTORS; j++)
+        whole[j] = -factor[j] * moves;
+    if (x[0] == 0 && x[1] == 0)
+        hint("update moves no parameter: weft_backward, weft_clip_grad_norm, "
+             "weft_optim_step");
+    if (near(x, whole, FACTORS, 1e-12) && near(&u->norm[k], &norm, 1, 1e-5))
+        hint(
+            "there is no clip at all, or one with another limit than %s: update "
+            "returns the norm, 13, but the parameters have moved by the whole gradient",
+            digits(most));
+    if (near(x, whole, FACTORS, 1e-12))
+        hint("the parameters have moved by the whole gradient, of norm 13, with a "
+             "limit of %s: there is no clip at all, or it is before weft_backward, "
+             "too early, or after weft_optim_step, which has made the gradients zero",
+             digits(most));
+    hint("after update %d of a loss 3 p + 4 q + 12 r with a limit of %s, (p, q, r) is "
+         "(%s, "
+         "%s, %s) and not (%s, %s, %s)",
+         k + 1, digits(most), digits(x[0]), digits(x[1]), digits(x[2]),
+         digits(whole[0] * fmin(1, most / 13)), digits(whole[1] * fmin(1, most / 13)),
+         digits(whole[2] * fmin(1, most / 13)));
+}
+
+static void check_update(double most, double momentum)
+{
+    updates u;
+    const double norm = 13, scale = fmin(1, most / 13);
+    double moves = 0, speed = 0, want[FACTORS];
+    if (answer_here())
+        u = updated(most, momentum);
+    share(&u, sizeof u);
+    for (int k = 0; k < UPDATES; k++) {
+        speed = momentum * speed + 1, moves += speed;
+        for (int j = 0; j < FACTORS; j++)
+            want[j] = -factor[j] * scale * moves;
+        if (!near(u.x[k], want, FACTORS, 1e-5))
+            hint_of_update(&u, k, most, moves);
+        if (!near(&u.norm[k], &norm, 1, 1e-5))
+            hint("update returns %s; the norm before clipping is 13",
+                 digits(u.norm[k]));
+        if (u.steps[k] != k + 1)
+            hint("after %d updates the optimiser has made %d steps: one "
+                 "weft_optim_step an "
+                 "update",
+                 k + 1, u.steps[k]);
+    }
 }
 
 void check(void)
 {
+    static const struct {
+        int n, size[MOST_ARRAYS];
+    } of[] = {
+        { 3, { 4, 2, 3 } }, { 2, { 1, 6 } }, { 1, { 5 } }, { 4, { 3, 0, 5, 1 } }
+    };
     dice_seed(11);
     for (int k = 0; k < 10; k++)
-        check_clip(k % 3 == 2 ? 5 : 0.3 + 0.05 * k);
-    check_bias(1), check_bias(-2.5);
-    check_update(1), check_update(7);
+        check_clip(of[0].n, of[0].size, 1.7, k % 3 == 2 ? 5 : 0.3 + 0.05 * k);
+    for (int k = 0; k < 40;
+         k++) { /* the limit on both sides of the norm and its square */
+        double length = k / 4 % 2 ? 3 : .3, side = 0.2 + k / 8 * .5;
+        check_clip(of[k % 4].n, of[k % 4].size, length, length * side);
+        check_clip(of[k % 4].n, of[k % 4].size, length, length * length * side);
+    }
+    check_bias(3, 1), check_bias(3, -2.5), check_bias(MOST_H, 3), check_bias(1, 0);
+    check_update(1, 0), check_update(20, 0), check_update(7, .9);
 }

@@ -5,9 +5,19 @@
 
 static bool is(double got, double want) { return near(&got, &want, 1, 1e-12); }
 
+/* Counts are whole numbers: a float cannot hold large ones. */
+static void hint_of_digits(const char *of, double got, double want)
+{
+    if (is(got, want) || !near(&got, &want, 1, 1e-5))
+        return;
+    hint("%s is %.12g, and %.12g is expected: a float has seven digits, take double",
+         of, got, want);
+}
+
 /* After ten right small shapes. */
 static void check_large(const char *of, double got, double want)
 {
+    hint_of_digits(of, got, want);
     if (!is(got, want))
         hint("%s is right for small shapes, but of large ones it says %s instead of "
              "%s: ints overflow above 2^31: begin with 2.0 *, and each product that "
@@ -32,6 +42,12 @@ static void check_lstm_flops(int I, int H, int B, int T)
                  want = 2 * weights * B * T;
     if (is(got, want))
         return;
+    hint_of_digits("lstm_flops", got, want);
+    if (is(got, want * 3 / 4))
+        hint(
+            "lstm_flops has three gates: those are a GRU's; an LSTM has four, i f g o");
+    if (is(got, 2 * 4. * H * I * H * B * T))
+        hint("lstm_flops multiplies I by H: a row of both weights has I + H numbers");
     if (got == 0)
         hint("lstm_flops is 0: a product of a matrix [4 H, I + H] with a vector, for "
              "each token");
@@ -61,6 +77,13 @@ static void check_lstm_bytes(int I, int H, int B, int T)
     const double want = 4 * T * (weights + B * of);
     if (is(got, want))
         return;
+    hint_of_digits("lstm_bytes", got, want);
+    if (is(got, 4 * T * (weights * 3 / 4 + B * of)))
+        hint("lstm_bytes has the weights of three gates: an LSTM has four, i f g o");
+    if (is(got, 4 * T * (4. * H * I * H + B * of)))
+        hint("lstm_bytes multiplies I by H: a row of both weights has I + H numbers");
+    if (is(got, 4 * T * (weights + B * (5. * H))))
+        hint("lstm_bytes takes x as long as h: x has I numbers, h and c have H each");
     if (is(got, want / 4))
         hint("lstm_bytes counts numbers: each of them has 4 bytes");
     if (is(got, 4 * (weights + T * B * of)))
@@ -112,6 +135,7 @@ static void check_attention(int d, int n, const int *len)
     const double got = attention_flops(d, n, len);
     if (is(got, want))
         return;
+    hint_of_digits("attention_flops", got, want);
     if (is(got, attention(d, all, 8, 4)))
         hint("attention_flops takes the square of all %g tokens: tokens of different "
              "sequences have no scores, so the squares are summed up",
@@ -168,6 +192,7 @@ void check(void)
         int I = 3 + dice_below(60), H = I + 1 + dice_below(60);
         int B = 2 + dice_below(30), T = B + 1 + dice_below(9);
         check_lstm_flops(I, H, B, T), check_lstm_bytes(I, H, B, T);
+        check_lstm_flops(H, I, T, B), check_lstm_bytes(H, I, T, B);
     }
     check_large("lstm_flops", lstm_flops(40000, 50000, 30, 20),
                 8. * 50000 * 90000 * 30 * 20);

@@ -22,6 +22,14 @@ void check(void);
 _Noreturn void hint(const char *format, ...) __attribute__((format(printf, 1, 2)));
 /* Whether |got - want| <= tolerance (1 + |want|) for all n; NaN is never near. */
 bool near(const double *got, const double *want, int n, double tolerance);
+/* Gives a hint if the n numbers are right but for the digits that a float does not have. */
+void hint_of_float(const char *what, const double *got, const double *want, int n);
+/* Sets the hint for an answer that crashes from now on; NULL: none. */
+void hint_of_crash(const char *text);
+/* Whether this process has the answer, and makes data in the other one what it is here: for results
+ * that are no arrays. common/answer.h says more. */
+bool answer_here(void);
+void share(void *data, size_t bytes);
 /* Numbers that are the same in every run: between -1 and 1, below n. */
 void   dice_seed(unsigned seed);
 double dice(void);

@@ -1,0 +1,69 @@
+/* Lesson 7: calls of the student's functions, see common/answer.h. */
+#include "common/answer.h"
+#include "lesson.h"
+
+static int longest_of(int n, const int32_t *x)
+{
+    int longest = 0;
+    for (int i = 0; i < n; i++)
+        longest = x[i] > longest ? x[i] : longest;
+    return longest;
+}
+
+static int sum_of(int n, const int32_t *x)
+{
+    int sum = 0;
+    for (int i = 0; i < n; i++)
+        sum += x[i];
+    return sum;
+}
+
+int conjugate(int n, const int32_t *part, int32_t *out)
+{
+    int count = 0;
+    call_begins("conjugate");
+    int32_t *to = call_writes("out", out, longest_of(n, part), sizeof *out);
+    part = READS(part, n);
+    ANSWER(conjugate);
+    if (answer)
+        count = answer(n, part, to);
+    call_ends();
+    share(&count, sizeof count);
+    return count;
+}
+
+void pack_index(int n, const int32_t *len, packing *p)
+{
+    int steps = longest_of(n, len), rows = sum_of(n, len);
+    call_begins("pack_index");
+    packing own = *p;
+    own.batch_sizes =
+        call_writes("batch_sizes", p->batch_sizes, steps, sizeof(int32_t));
+    own.sorted = call_writes("sorted", p->sorted, n, sizeof(int32_t));
+    own.unsorted = call_writes("unsorted", p->unsorted, n, sizeof(int32_t));
+    own.sequence = call_writes("sequence", p->sequence, rows, sizeof(int32_t));
+    own.position = call_writes("position", p->position, rows, sizeof(int32_t));
+    len = READS(len, n);
+    ANSWER(pack_index);
+    if (answer)
+        answer(n, len, &own);
+    call_ends();
+    int sizes[] = { own.n, own.steps, own.rows };
+    share(sizes, sizeof sizes);
+    p->n = sizes[0], p->steps = sizes[1], p->rows = sizes[2];
+}
+
+void unpack(const packing *p, const double *data, double *padded)
+{
+    call_begins("unpack");
+    double *to = call_writes("padded", padded, p->n * p->steps, sizeof *padded);
+    packing own = *p;
+    own.batch_sizes =
+        (int32_t *)call_reads("batch_sizes", p->batch_sizes, p->steps, sizeof(int32_t));
+    own.sorted = (int32_t *)call_reads("sorted", p->sorted, p->n, sizeof(int32_t));
+    data = READS(data, p->rows);
+    ANSWER(unpack);
+    if (answer)
+        answer(&own, data, to);
+    call_ends();
+}

@@ -1,0 +1,15 @@
+/* Lesson 9: the call of the student's function, see common/answer.h. Only the process
+ * with the answer has its tensors; the check shares the numbers. */
+#include "common/answer.h"
+#include "lesson.h"
+
+weft_state read_window(const window *in, weft_tensor **y)
+{
+    weft_state last = { 0 };
+    call_begins("read_window");
+    ANSWER(read_window);
+    if (answer)
+        last = answer(in, y);
+    call_ends();
+    return last;
+}
