@@ -40,6 +40,15 @@ static weft_tensor **list_of_inputs(weft *w, const weft_call *c)
     return x;
 }
 
+/* Whether a function of the operator's record has returned a tensor of this step; else the context fails. */
+static bool returned_is_usable(weft *w, const weft_call *c, const char *function, const weft_tensor *t)
+{
+    const char *wrong = w->status ? NULL : weft__wrong(w, t);
+    if (wrong)
+        weft__fail(w, WEFT_EARG, "%s of %s: the tensor that it returned %s", function, c->op->name, wrong);
+    return !w->status;
+}
+
 static void by_kernel(weft *w, const weft_call *c)
 {
     weft__work work;
@@ -47,7 +56,9 @@ static void by_kernel(weft *w, const weft_call *c)
         w->tape->apart = NULL;
         return;
     }
+    weft__callback outer = weft__own_begin(w, c, "the fused function of");
     c->op->fused(c);
+    weft__callback_end(w, outer);
     weft__work_end(w, &work);
     weft__run_deferred(w);
     weft__accumulate_apart(w, c);
@@ -68,13 +79,25 @@ static void through_composed(weft *w, const weft_call *call)
     w->recording = true, w->tape->walking = false;
     for (int i = 0; i < c->n; i++)
         own.x[i] = call->x[i]->f.batch && weft__needed(call->x[i]) ? weft__view_anew(call->x[i]) : call->x[i];
+    weft__callback outer = weft__own_begin(w, c, "the composed function of");
     c->op->composed(c, y);
+    weft__callback_end(w, outer);
     w->recording = recording, w->tape->walking = walking;
     reach(w, from, w->tape->entries);
-    for (int k = 0; k < WEFT__RESULTS && !w->status; k++)
-        if (y[k] && k < c->m && c->y[k]->node.grad)
+    for (int k = 0; k < c->m && !w->status; k++)
+        if (y[k] && c->y[k]->node.grad && returned_is_usable(w, c, "composed", y[k]))
             weft__accumulate(y[k], c->y[k]->node.grad);
     walk_back(w, w->tape->entries, from);
+}
+
+static weft_tensor *gradient_by_operators(weft *w, weft_call *c, int i)
+{
+    if (!weft__needed(c->x[i]))
+        return NULL;
+    weft__callback outer = weft__own_begin(w, c, "the backward function of");
+    weft_tensor *g = c->op->backward(c, c->y[0]->node.grad, i);
+    weft__callback_end(w, outer);
+    return g && returned_is_usable(w, c, "backward", g) ? g : NULL;
 }
 
 static void by_operators(weft *w, weft_call *c)  /* from the last input to the first needed one */
@@ -83,7 +106,7 @@ static void by_operators(weft *w, weft_call *c)  /* from the last input to the f
     while (first < c->n && !weft__needed(c->x[first]))
         first++;
     for (int i = c->n; i-- > first && !w->status;) {
-        weft_tensor *x = c->x[i], *g = weft__needed(x) ? c->op->backward(c, c->y[0]->node.grad, i) : NULL;
+        weft_tensor *x = c->x[i], *g = gradient_by_operators(w, c, i);
         if (g && !w->status && !(i == first && weft__hand_over(c, x, g)))
             weft__accumulate(x, g);
     }
@@ -170,6 +193,7 @@ static void walk_from(weft_tensor *of, bool recording)
 {
     weft *w = of->w;
     bool was = weft_set_grad_enabled(w, recording);
+    w->tape->in_walk = true;
     reach(w, 0, of->node.born);
     if (w->watch && w->tape->to_parameters)
         tell_uses(w, of->node.born);
@@ -184,7 +208,7 @@ static void walk_from(weft_tensor *of, bool recording)
         walk_back(w, of->node.born, 0);
     if (own)
         of->node.grad = mine;
-    w->tape->walking = false, w->recording = was;
+    w->tape->walking = w->tape->in_walk = false, w->recording = was;
 }
 
 static bool check_output(weft *w, weft_tensor *of, const char *function)
@@ -194,6 +218,10 @@ static bool check_output(weft *w, weft_tensor *of, const char *function)
         weft__fail(w, WEFT_EARG, "%s: the tensor %s", function, wrong);
     else if (of->f.type != WEFT_REAL)
         weft__fail(w, WEFT_EARG, "%s: reals are expected, not ints", function);
+    else if (w->tape && w->tape->in_walk)
+        weft__fail(w, WEFT_EARG,
+                   "%s: called inside a callback of another weft_backward or weft_gradients; one backward "
+                   "pass at a time is expected. Call it after the other one has returned", function);
     if (!w->status && weft__tape_of(w))
         w->running = function;
     return !w->status;
