@@ -86,8 +86,8 @@ static int64_t number_rows(const weft_plan *p, const weft_plan_batch *b, int64_t
     return n;
 }
 
-/* Distinct lengths above 0 of a batch's rows: how many there are of a length changes there only. ends, row: room
- * for a number for each of the batch's segments. */
+/* Distinct lengths above 0 of a batch's rows: how many there are of a length changes there only. ends, row:
+ * scratch of a number for each of the batch's segments. */
 static int64_t distinct_ends(const weft_plan *p, const weft_plan_batch *b, int64_t *ends, int64_t *row)
 {
     bool few = b->rows <= b->n;

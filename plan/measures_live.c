@@ -72,8 +72,9 @@ weft_status weft__plan_live(const weft_plan *p, int64_t *steps, int64_t most, co
     memset(steps, 0, (size_t)(most + 1) * sizeof *steps);
     for (int64_t b = 0; b < p->batches && s == WEFT_OK; b++)
         if (!count_batch(p, p->batch + b, room, room + pieces, steps, most))
-            s = weft_plan_refuse(WEFT_EFORMAT, "%sin batch %lld segments overlap: more than %lld rows are live",
-                                 function, (long long)b, (long long)most);
+            s = weft_plan_refuse(WEFT_EFORMAT,
+                                 "%sin batch %lld segments overlap: more than %lld rows are live", function,
+                                 (long long)b, (long long)most);
     free(room);
     return s;
 }

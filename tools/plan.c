@@ -169,8 +169,8 @@ static void free_all(planned *all, int n)
     free(all);
 }
 
-/* The planners' plans, then those of the file. A planner of others that fails does not stop the rest: it is left
- * out, and *failed is set. */
+/* The planners' plans, then those of the file. A planner of others that fails does not stop the rest: it is
+ * left out, and *failed is set. */
 static bool make_all(const asked *a, const int32_t *len, int64_t n, planned **all, int *count, bool *failed)
 {
     *all = calloc((size_t)a->n + 1, sizeof **all);

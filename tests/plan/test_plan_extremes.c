@@ -22,8 +22,8 @@ static void good_plan(weft_plan *p, weft_segment *s, weft_plan_batch *b)
 
 static bool is_natural(const weft_plan_figures *f)
 {
-    return f->cells >= 0 && f->steps >= 0 && f->rows >= 0 && f->runs >= 0 && f->tokens >= 0 && f->empty >= 0 &&
-           f->l1 >= 0 && f->l2 >= 0 && f->fill >= 0 && f->mean_live >= 0;
+    return f->cells >= 0 && f->steps >= 0 && f->rows >= 0 && f->runs >= 0 && f->tokens >= 0 &&
+           f->empty >= 0 && f->l1 >= 0 && f->l2 >= 0 && f->fill >= 0 && f->mean_live >= 0;
 }
 
 /* Each function refuses the plan, or none does; alike false: some do not look at what is wrong. */
@@ -62,7 +62,8 @@ Test(plan_extremes, a_number_at_the_end_of_its_type_is_refused)
     weft_segment s[3];
     weft_plan_batch b[2];
     good_plan(&p, s, b);
-    cr_assert(!all_refuse(&p, true) && weft_plan_check(&p, three, 3, 0) == WEFT_OK, "%s", weft_plan_message());
+    cr_assert(!all_refuse(&p, true) && weft_plan_check(&p, three, 3, 0) == WEFT_OK, "%s",
+              weft_plan_message());
     for (int field = FIRST; field < FIELDS; field++)
         for (int i = 0; i < EXTREMES; i++) {
             int64_t x = extremes[i], narrow = x < INT32_MIN ? INT32_MIN : x > INT32_MAX ? INT32_MAX : x;
@@ -98,8 +99,8 @@ Test(plan_extremes, cells_of_all_batches_are_counted)
     cr_assert_eq(weft_plan_check(&p, three, 3, 0), WEFT_OK, "%s", weft_plan_message());
     p.batches = 5;
     REFUSED(weft_plan_check(&p, three, 3, 0), WEFT_EFORMAT,
-            "batch 4 has 2147483647 rows of 2147483647 cells; 0 .. 2147483647 rows of 0 .. 281474976710656 cells "
-            "are expected, and fewer than 2^63 cells in all batches");
+            "batch 4 has 2147483647 rows of 2147483647 cells; 0 .. 2147483647 rows of 0 .. 281474976710656 "
+            "cells are expected, and fewer than 2^63 cells in all batches");
     REFUSED(weft_plan_measure(&p, three, 3, 0, &f), WEFT_EFORMAT, "plan_measure: batch 4 has");
     REFUSED(weft_plan_measure(&p, three, 3, INT64_MAX, &f), WEFT_EARG, "capacity 9223372036854775807;");
     good_plan(&p, s, b), p.empty = 1;

@@ -1,6 +1,6 @@
 /* foreign.c - planners of others: a shared object is opened in a process of its own, so that a planner which
- * crashes, loops or returns garbage is an error with a message. Its code has the rights of the user: this is no
- * protection against somebody who means harm. The plan comes back by a pipe and is checked here once more. */
+ * crashes, loops or returns garbage is an error with a message. Its code has the rights of the user, so this
+ * does not protect against harm. The plan comes back by a pipe and is checked here once more. */
 #include <dlfcn.h>
 #include <errno.h>
 #include <poll.h>

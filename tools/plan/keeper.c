@@ -1,9 +1,9 @@
 /* keeper.c - runs a function in a process and ends whatever that process has started.
  *
  * The command starts a keeper, and the keeper starts the worker. The keeper is a subreaper: a process whose
- * parent has ended, a daemon too, becomes its child, so it finds all of them. It works until the worker ends or
- * the command closes the control pipe, which the system does when the command is killed. Should the keeper be
- * killed, the system kills the worker. */
+ * parent has ended, a daemon too, becomes its child, so it finds all of them. It works until the worker ends
+ * or the command closes the control pipe, which the system does when the command is killed. Should the keeper
+ * be killed, the system kills the worker. */
 #include <ctype.h>
 #include <dirent.h>
 #include <errno.h>
@@ -55,7 +55,7 @@ static void set_limits(int seconds)
     limit(RLIMIT_CPU, ((rlim_t)seconds + 1) * (rlim_t)(cores > 0 ? cores : 1));
     if (tasks > 0)
         limit(RLIMIT_NPROC, (rlim_t)tasks + PROCESSES);
-#ifndef __SANITIZE_ADDRESS__                     /* whose shadow memory takes more addresses than there is memory */
+#ifndef __SANITIZE_ADDRESS__                     /* it takes more addresses than there is memory */
     limit(RLIMIT_AS, (rlim_t)sysconf(_SC_PHYS_PAGES) * (rlim_t)sysconf(_SC_PAGESIZE));
 #endif
 }
