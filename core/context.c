@@ -191,6 +191,7 @@ void weft_close(weft *w)
                            &w->lasting,  &w->data,     &w->grads, &w->maps };
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
         weft__arena_end(w, all[i]);
+    weft__release(w, w->search);
     weft__end_owned(w);
     if (w->dev.pool)
         weft__pool_end(&w->dev, w->dev.pool);
@@ -227,6 +228,8 @@ static void give_back(weft *w)
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
         weft__arena_forget(w, all[i]);
     weft__tell(w, WEFT__FORGOTTEN, NULL);
+    weft__release(w, w->search);
+    w->search = NULL, w->search_bytes = 0;
     if (w->dev.k->synchronous && w->dev.workspace) {
         w->dev.release(w->dev.workspace, w->dev.user);
         w->dev.workspace = NULL, w->dev.workspace_bytes = 0;

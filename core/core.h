@@ -181,6 +181,7 @@ struct weft {
     struct { uint64_t step; int walks, updates; bool told; } unended;      /* see forgotten.c */
     int64_t allocations, host_bytes, device_bytes, host_peak, device_peak;
     int64_t kept_bytes, kept_most;               /* packed weights; the most of them, 0: any, below 0: none */
+    void *search; int64_t search_bytes;          /* memory of the last beam search, for the next one */
     struct weft__profile *profile;               /* see profile.h; NULL: none so far */
     int64_t opened;                              /* when, if WEFT_LOG wants the end told; else 0 */
     struct weft__check *check;                   /* of WEFT_CHECK, see check.h; NULL: none */
