@@ -22,9 +22,9 @@ static void act(void)
 }
 
 /* ---- an operator of the program: y = x, each of its functions acts if it is the chosen one ---- */
-typedef enum { SHAPE, FORWARD, BACK, FUSED, COMPOSED, DESCRIBE } part;
-static part acts;
-static void act_in(part p)
+typedef enum { SHAPE, FORWARD, BACK, FUSED, COMPOSED, DESCRIBE } function_part;
+static function_part acts;
+static void act_in(function_part p)
 {
     if (acts == p)
         act();
@@ -61,7 +61,7 @@ static void copy_describe(const weft_call *c, char *text, size_t size)
     (void)c, snprintf(text, size, "a copy");
 }
 
-static void run_operator(part p)
+static void run_operator(function_part p)
 {
     const weft_op op = { .name = "copy",
                          .shape = copy_shape,
