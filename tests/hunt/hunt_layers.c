@@ -34,10 +34,30 @@ static weft_tensor *mlp(hunt_scene *s)
 }
 
 /* ---- recurrent ---- */
+/* A cell of the program: f = sigmoid(a), h' = f h + (1 - f) tanh(b + v h + W h). */
+static weft_state own_step(const weft_cell_input *in, void *user)
+{
+    int64_t H = in->hidden;
+    weft_tensor *f = weft_sigmoid(weft_slice(in->x, 1, 0, H)),
+                *w = weft_matmul_with(in->h, false, in->weight_hh, true),
+                *n = weft_add(weft_slice(in->x, 1, H, 2 * H), weft_add(w, weft_mul(in->h, in->own[0])));
+    n = weft_tanh(n);
+    n = in->noise ? weft_mul(n, in->noise) : n;
+    return (void)user, (weft_state){ weft_add(n, weft_mul(f, weft_sub(in->h, n))), NULL };
+}
+
+static weft_rnn *own_new(weft_module *m, const char *name, const weft_rnn_opts *o)
+{
+    static const weft_cell_parameter v = { "v", WEFT_CELL_VECTOR, 1, NULL };
+    const weft_cell cell = { .name = "own", .gates = 2, .gates_h = 1, .states = 1, .own = &v, .own_count = 1,
+                             .noise = o->dropout, .step = own_step };
+    return weft_rnn_of_cell(m, name, &cell, o);
+}
+
 static weft_rnn *any_rnn(hunt_scene *s, int64_t input, weft_rnn_opts *o, int *kind)
 {
     int64_t hidden = size(s);
-    *kind = (int)hunt_below(s, 6);
+    *kind = (int)hunt_below(s, 7);
     *o = (weft_rnn_opts){ .input = input,
                           .hidden = hidden,
                           .layers = 1 + (int)hunt_below(s, 2),
@@ -49,11 +69,11 @@ static weft_rnn *any_rnn(hunt_scene *s, int64_t input, weft_rnn_opts *o, int *ki
     if ((*kind == 0 || *kind == 4) && hidden > 1 && (*kind == 0 || hunt_one_in(s, 2)))
         o->proj = 1 + hunt_below(s, hidden - 1);
     hunt_note(s, "(%s %d -> %d, %d layers%s%s%s",
-              (const char *[]){ "lstm", "lstm", "gru", "rnn", "cifg", "mgu" }[*kind], (int)input, (int)hidden,
-              o->layers, o->bidirectional ? ", two ways" : "", o->proj ? ", projected" : "",
+              (const char *[]){ "lstm", "lstm", "gru", "rnn", "cifg", "mgu", "own" }[*kind], (int)input,
+              (int)hidden, o->layers, o->bidirectional ? ", two ways" : "", o->proj ? ", projected" : "",
               o->no_bias ? ", unbiased" : "");
     return (weft_rnn * (*[])(weft_module *, const char *, const weft_rnn_opts *)){
-        weft_lstm_new, weft_lstm_new, weft_gru_new, weft_elman_new, weft_cifg_new, weft_mgu_new
+        weft_lstm_new, weft_lstm_new, weft_gru_new, weft_elman_new, weft_cifg_new, weft_mgu_new, own_new
     }[*kind](s->m, s->name, o);
 }
 
