@@ -19,8 +19,8 @@ typedef struct weft__transport {
     int32_t abi;
     const char *name;                            /* "openmpi" */
     /* Joins the ranks; called once in a process. Writes at most version_size bytes to version, the name and
-     * version of the library below, "Open MPI 4.1.4". Returns false on failure, with at most why_size bytes of
-     * the reason in why. The caller terminates both texts. */
+     * version of the library below, "Open MPI 4.1.4". Returns false on failure, with at most why_size bytes
+     * of the reason in why. The caller terminates both texts. */
     bool (*open)(weft__world *, char *version, size_t version_size, char *why, size_t why_size);
     /* memory stays as it is, and there, until the request is over */
     int (*post_send)(int to, int tag, const void *bytes, size_t n);

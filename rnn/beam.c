@@ -86,8 +86,8 @@ static bool room_for_nodes(search *b, int64_t more)
     return p;
 }
 
-/* The context keeps the nodes' memory from search to search. A search inside the step of another one has memory
- * of its own; the larger block is kept. */
+/* The context keeps the nodes' memory from search to search. A search inside the step of another one has
+ * memory of its own; the larger block is kept. */
 static void take_nodes(search *b)
 {
     weft *w = b->d.w;

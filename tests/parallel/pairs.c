@@ -1,8 +1,9 @@
 /* pairs.c - a transport for tests: ranks are processes of one machine, a socketpair between each two, started
  * by ranks.c, which says in WEFT_PAIRS which rank this is, of how many, and the socket to each. Every message
  * is its tag, its size, its bytes. WEFT_PAIRS_FAULT=kill:2:17 lets rank 2 die when it sends its 17th message;
- * stop stops it, drop leaves that message out, delay waits a tenth of a second, damage sends other bytes; several
- * stand with commas between. With WEFT_PAIRS_FILLS its name and its reason have no terminating 0. With WEFT_PAIRS_SHRINK the others go on without one that is gone, as MPI does with ULFM. */
+ * stop stops it, drop leaves that message out, delay waits a tenth of a second, damage sends other bytes;
+ * several stand with commas between. With WEFT_PAIRS_SHRINK the others go on without one that is gone, as MPI
+ * does with ULFM. With WEFT_PAIRS_FILLS its name and its reason have no terminating 0. */
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
