@@ -79,7 +79,8 @@ Test(plan_extremes, a_number_at_the_end_of_its_type_is_refused)
                 continue;                        /* there are no more, and no one could know */
             else
                 *wide[field] = x;
-            all_refuse(&p, field != SEQUENCE && field != SEQUENCES);
+            if (field != SEQUENCES || x < 4 || x > INT32_MAX)     /* measures have memory for each */
+                all_refuse(&p, field != SEQUENCE && field != SEQUENCES);
             bool checked = weft_plan_check(&p, three, 3, 0) == WEFT_OK;
             cr_assert(checked || *weft_plan_message());
             cr_assert(!checked || (x >= 0 && x <= (int64_t)1 << 48), "field %d: %lld", field, (long long)x);
