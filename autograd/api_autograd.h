@@ -311,8 +311,9 @@ WEFT_API double weft_gradcheck(weft_tensor *(*f)(weft_tensor *const *x, void *us
                                weft_tensor *const *x, int64_t n, int order, void *user);
 
 /* ---- looking at the tape ---- */
-/* Calls fn with every result as it is made, on the way back, too; NULL: no function. fn may look at
- * y and read it (weft_print, weft_item, weft_read, weft_read_sequences), and applies no operators.
+/* Calls fn with every result as it is made, in the backward pass too; NULL: no function. fn may
+ * read y (weft_print, weft_item, weft_read, weft_read_sequences). It should apply no operators, and
+ * it cannot end the step: see weft_clear.
  * An operator shows its first result, so a fused recurrent layer shows h of all tokens, once, and
  * its gates not at all: weft_rnn_set_composed makes every gate of every step a result. */
 WEFT_API void weft_on_result(

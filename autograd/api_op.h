@@ -6,6 +6,9 @@
  * operators or, for walks that are not recorded, in raw memory. weft_op_apply takes it through the
  * same door as the library's own: it is checked, arranged, recorded and differentiated like them.
  *
+ * None of the functions can end the step that it runs in (see weft_clear), or start a backward pass
+ * inside a backward pass. Tensors that they return must be of this context and step.
+ *
  * Raw functions (forward, fused) run on the host, wherever the tensors are: on a GPU the numbers
  * that they ask for are copied there and back, unless the record says .device. No program gets a
  * device pointer that has not asked for one. docs/tutorial.md has an operator of one's own. */

@@ -16,6 +16,9 @@ const weft_call *weft__call(weft *, const weft_op *, const weft__inputs *, bool 
                             bool host);
 /* for `shape`: y as the attribute, a weft__form, says */
 bool         weft__form_shape(weft_call *);
+/* call.c: weft__callback_begin around a function of a program's own operator; around the library's own
+ * functions, which call no program, it changes nothing */
+weft__callback weft__own_begin(weft *, const weft_call *, const char *kind);
 /* apply.c: all results */
 const weft_call *weft__apply(const weft_op *, weft_tensor *const *x, int n, const void *attributes,
                              size_t bytes);

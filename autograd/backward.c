@@ -41,6 +41,15 @@ static weft_tensor **list_of_inputs(weft *w, const weft_call *c)
     return x;
 }
 
+/* Whether a function of the operator's record has returned a tensor of this step; else the context fails. */
+static bool returned_is_usable(weft *w, const weft_call *c, const char *function, const weft_tensor *t)
+{
+    const char *wrong = w->status ? NULL : weft__wrong(w, t);
+    if (wrong)
+        weft__fail(w, WEFT_EARG, "%s of %s: the tensor that it returned %s", function, c->op->name, wrong);
+    return !w->status;
+}
+
 static void by_kernel(weft *w, const weft_call *c)
 {
     weft__work work;
@@ -48,19 +57,13 @@ static void by_kernel(weft *w, const weft_call *c)
         w->tape->apart = NULL;
         return;
     }
+    weft__callback outer = weft__own_begin(w, c, "the fused function of");
     c->op->fused(c);
+    weft__callback_end(w, outer);
     weft__work_end(w, &work);
     weft__run_deferred(w);
     weft__accumulate_apart(w, c);
     w->tape->apart = NULL;
-}
-
-static bool is_ours(weft *w, const weft_call *c, const weft_tensor *y)
-{
-    const char *wrong = weft__wrong(w, y);
-    if (wrong)
-        weft__fail(w, WEFT_EARG, "composed form of %s: the result that it returned %s", c->op->name, wrong);
-    return !wrong;
 }
 
 /* Runs the composed function of a fused entry onto the tape, hands the gradients over, and walks back through
@@ -77,13 +80,25 @@ static void through_composed(weft *w, const weft_call *call)
     w->recording = true, w->tape->walking = false;
     for (int i = 0; i < c->n; i++)
         own.x[i] = call->x[i]->f.batch && weft__needed(call->x[i]) ? weft__view_anew(call->x[i]) : call->x[i];
+    weft__callback outer = weft__own_begin(w, c, "the composed function of");
     c->op->composed(c, y);
+    weft__callback_end(w, outer);
     w->recording = recording, w->tape->walking = walking;
     reach(w, from, w->tape->entries);
     for (int k = 0; k < WEFT__RESULTS && k < c->m && !w->status; k++)
-        if (y[k] && c->y[k]->node.grad && is_ours(w, c, y[k]))
+        if (y[k] && c->y[k]->node.grad && returned_is_usable(w, c, "composed", y[k]))
             weft__accumulate(y[k], c->y[k]->node.grad);
     walk_back(w, w->tape->entries, from);
+}
+
+static weft_tensor *gradient_by_operators(weft *w, weft_call *c, int i)
+{
+    if (!weft__needed(c->x[i]))
+        return NULL;
+    weft__callback outer = weft__own_begin(w, c, "the backward function of");
+    weft_tensor *g = c->op->backward(c, c->y[0]->node.grad, i);
+    weft__callback_end(w, outer);
+    return g && returned_is_usable(w, c, "backward", g) ? g : NULL;
 }
 
 static void by_operators(weft *w, weft_call *c)  /* from the last input to the first needed one */
@@ -92,7 +107,7 @@ static void by_operators(weft *w, weft_call *c)  /* from the last input to the f
     while (first < c->n && !weft__needed(c->x[first]))
         first++;
     for (int i = c->n; i-- > first && !w->status;) {
-        weft_tensor *x = c->x[i], *g = weft__needed(x) ? c->op->backward(c, c->y[0]->node.grad, i) : NULL;
+        weft_tensor *x = c->x[i], *g = gradient_by_operators(w, c, i);
         if (g && !w->status && !(i == first && weft__hand_over(c, x, g)))
             weft__accumulate(x, g);
     }
@@ -179,6 +194,7 @@ static void walk_from(weft_tensor *of, bool recording)
 {
     weft *w = of->w;
     bool was = weft_set_grad_enabled(w, recording);
+    w->tape->in_walk = true;
     reach(w, 0, of->node.born);
     if (w->watch && w->tape->to_parameters)
         tell_uses(w, of->node.born);
@@ -193,7 +209,7 @@ static void walk_from(weft_tensor *of, bool recording)
         walk_back(w, of->node.born, 0);
     if (own)
         of->node.grad = mine;
-    w->tape->walking = false, w->recording = was;
+    w->tape->walking = w->tape->in_walk = false, w->recording = was;
 }
 
 static bool check_output(weft *w, weft_tensor *of, const char *function)
@@ -203,6 +219,10 @@ static bool check_output(weft *w, weft_tensor *of, const char *function)
         weft__fail(w, WEFT_EARG, "%s: the tensor %s", function, wrong);
     else if (of->f.type != WEFT_REAL)
         weft__fail(w, WEFT_EARG, "%s: reals are expected, not ints, which have no gradient", function);
+    else if (w->tape && w->tape->in_walk)
+        weft__fail(w, WEFT_EARG,
+                   "%s: called inside a callback of another weft_backward or weft_gradients; one backward "
+                   "pass at a time is expected. Call it after the other one has returned", function);
     if (!w->status && weft__tape_of(w))
         w->running = function;
     return !w->status;

@@ -5,6 +5,11 @@
 #include "core/check.h"
 #include "core/profile.h"
 
+weft__callback weft__own_begin(weft *w, const weft_call *c, const char *kind)
+{
+    return c->host || c->op->device ? weft__callback_begin(w, kind, c->op->name) : w->callback;
+}
+
 /* ---- before it ---- */
 static bool inputs_are_usable(weft *w, const weft_op *op, weft_tensor *const *x, int n)
 {
@@ -59,7 +64,9 @@ static void run_forward(weft *w, weft_call *c)
     if (!weft__work_begin(w, &work, c, false))
         return;
     w->tape->raw = c->op->name;
+    weft__callback outer = weft__own_begin(w, c, "the forward function of");
     c->op->forward(c);
+    weft__callback_end(w, outer);
     w->tape->raw = before;
     weft__work_end(w, &work);
 }
@@ -78,11 +85,14 @@ static void timed(weft *w, weft_call *c)
         weft__profile_leave(w, before);
 }
 
-static void show(struct weft__tape *t, const weft_call *c)
+static void show(weft *w, const weft_call *c)
 {
+    struct weft__tape *t = w->tape;
+    weft__callback outer = weft__callback_begin(w, "the function of weft_on_result", NULL);
     t->watching = true;
     t->watch(c->y[0], c->op->name, t->watch_user);
     t->watching = false;
+    weft__callback_end(w, outer);
 }
 
 static bool run_call(weft_call *c)
@@ -102,7 +112,7 @@ static bool run_call(weft_call *c)
     if (w->check)
         weft__check_results(c, c->op->moves || !c->op->forward);
     if (w->tape->watch && !w->tape->watching)
-        show(w->tape, c);
+        show(w, c);
     return !w->status;
 }
 
@@ -143,10 +153,13 @@ static bool results_are_possible(weft_call *c)
 
 static bool has_shape(weft_call *c)
 {
+    weft *w = c->y[0]->w;
+    weft__callback outer = weft__own_begin(w, c, "the shape function of");
     bool fine = c->op->shape(c);
+    weft__callback_end(w, outer);
     if (!fine)                                   /* it has said why, or this is the first error */
-        weft__fail(c->y[0]->w, WEFT_EARG,
-                   "%s: its shape function refuses without a reason; weft_op_refuse gives one", c->op->name);
+        weft__fail(w, WEFT_EARG, "%s: its shape function refuses without a reason; weft_op_refuse gives one",
+                   c->op->name);
     return fine;
 }
 

@@ -6,12 +6,27 @@
 
 typedef weft_tensor *function(weft_tensor *const *x, void *user);
 
+/* f(x) of one element; else the inert tensor, and the context fails. */
+static weft_tensor *value_of(function *f, weft_tensor *const *x, void *user)
+{
+    weft *w = x[0]->w;
+    weft__callback outer = weft__callback_begin(w, "the function of", "gradcheck");
+    weft_tensor *y = f(x, user);
+    weft__callback_end(w, outer);
+    const char *wrong = w->status ? NULL : weft__wrong(w, y);
+    if (wrong)
+        weft__fail(w, WEFT_EARG, "gradcheck: the tensor that the function returned %s", wrong);
+    else if (!w->status && count(y) != 1)
+        weft__failed(y, WEFT_ESHAPE, "gradcheck", "a function with one element as its result is expected");
+    return w->status ? &w->nil : y;
+}
+
 static double value_at(function *f, weft_tensor *const *x, void *user, int64_t i, int64_t j, real v)
 {
     weft *w = x[0]->w;
     weft_mark here = weft_mark_here(w);
     w->dev.k->upload(&w->dev, x[i]->data + j, &v, sizeof v);
-    double y = (double)weft_item(f(x, user));
+    double y = (double)weft_item(value_of(f, x, user));
     if (weft_ok(w))
         weft_rewind(w, here);
     return y;
@@ -64,9 +79,7 @@ static double largest_error(function *f, weft_tensor *const *x, int64_t n, void 
     weft_tensor **dx = weft__take(w, &w->keep, 2 * n * (int64_t)sizeof *dx);
     if (!dx)
         return (double)NAN;
-    weft_tensor *y = f(x, user);
-    if (weft_ok(w) && y && count(y) != 1)
-        weft__failed(y, WEFT_ESHAPE, "gradcheck", "a function with one element as its result is expected");
+    weft_tensor *y = value_of(f, x, user);
     weft_gradients_recorded(y, x, n, dx);
     weft_gradients(y, x, n, dx + n);
     double worst = 0;

@@ -16,7 +16,7 @@ static void cleared(struct weft__tape *t)
     memset(t->spare, 0, sizeof t->spare);
     t->entries = 0, t->given = NULL, t->deferred = NULL, t->drops = NULL;
     t->scope = NULL, t->raw = t->passing = NULL;
-    t->walking = t->to_parameters = false;
+    t->walking = t->in_walk = t->to_parameters = false;
 }
 
 static void rewound(struct weft__tape *t, const weft_mark *m)

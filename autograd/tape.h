@@ -24,6 +24,7 @@ struct weft__tape {
     weft_call *deferred; bool (*run)(weft_call *);
     /* a walk that is not recorded is at work; by weft_backward; its number */
     bool walking, to_parameters; uint32_t walk;
+    bool in_walk;                                /* any walk is at work, recorded or not */
     /* while a fused backward runs: what it gives to each of its ragged inputs */
     weft_tensor **apart;
     /* buffers of gradients: free ones; what weft_gradients has handed out, newest first */

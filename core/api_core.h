@@ -10,11 +10,13 @@
  *
  * Errors are sticky. The first failure is kept in the context with its text; every later operator
  * returns an inert tensor, never NULL, so expressions need no checks, and a failed step changes no
- * parameter. A NULL, stale or foreign tensor is such an error, too (a stale one until its place is
- * used again, two and more steps later; under WEFT_CHECK=1 for good); where NULL is all that a
- * function gets there is no context to fail, and what it returns is the error of the next operator
- * that gets a good tensor as well. Functions on files return a weft_status of their own and do
- * not change the context.
+ * parameter. A NULL tensor, a tensor of another open context and a stale tensor are such errors. A
+ * stale tensor, from an earlier step, is recognised until its memory is used again, two or more
+ * steps later; under WEFT_CHECK=1 always. A tensor of a closed context is never recognised, also
+ * under WEFT_CHECK=1: weft_close frees its memory, so reading it is undefined behaviour. A call
+ * with only NULL tensors has no context to fail. It returns an inert tensor; the next operator that
+ * gets it together with a valid tensor reports the error. Functions on files return a weft_status
+ * of their own and do not change the context.
  *
  * Threads. A context is used by one thread at a time; many contexts may exist. See
  * docs/conventions.md for fork. */
@@ -115,7 +117,8 @@ typedef struct {
      * themselves: for streaming, decoding, and whole runs of recurrent layers; 0: no limit, below
      * 0, or lean: none do */
     int64_t        kept_weights;
-    void *(*allocate)(size_t bytes, void *user); /* NULL, and release NULL: malloc and free */
+    /* memory functions, both or neither (then malloc and free); they must not use the context */
+    void *(*allocate)(size_t bytes, void *user);
     void  (*release)(void *memory, void *user);
     void  *user;
 } weft_opts;
@@ -134,11 +137,15 @@ WEFT_API const char *weft_version(void);
  * says which weft_real it was compiled with (WEFT__OPEN), so that a header and a library that
  * disagree do not link; dlsym finds it as weft_open, too. */
 WEFT_API weft *weft_open(const weft_opts *opts) __asm__(WEFT__OPEN);
-/* Ends the context and everything below it. NULL is allowed. */
+/* Ends the context and everything below it. NULL is allowed. Inside a callback of the context it
+ * does nothing and fails the context. Afterwards the program must not use a tensor, module or other
+ * handle of the context: its memory is freed, and weft cannot detect the mistake. */
 WEFT_API void weft_close(weft *w);
-/* Ends the step: its tensors and its tape. An error stays. */
+/* Ends the step: its tensors and its tape. An error stays. Inside a callback, a function of the
+ * program that the library calls, it does nothing and fails the context: the step is in use. */
 WEFT_API void weft_clear(weft *w);
-/* Ends the step and the error, and zeroes all gradients: to go on, with a smaller batch perhaps. */
+/* Ends the step and the error, and zeroes all gradients: to go on, with a smaller batch perhaps.
+ * Inside a callback it does nothing and fails the context. */
 WEFT_API void weft_recover(weft *w);
 
 /* ---- errors ---- */
@@ -151,9 +158,9 @@ WEFT_API weft_status weft_error_code(const weft *w);
 WEFT_API const char *weft_error_message(const weft *w);
 /* "ESHAPE" for WEFT_ESHAPE, and so on. */
 WEFT_API const char *weft_status_name(weft_status status);
-/* Calls fn at the first failure of a step, at the spot; NULL: no function. The function that has
- * failed is still at work: fn may look, and weft_clear, weft_recover and weft_rewind do nothing
- * until it returns, which it must; nor may it close the context. */
+/* Calls fn at the first failure of a step, before the function that failed returns. NULL: no
+ * function. fn may read numbers; weft_clear, weft_recover and weft_close do nothing inside it. It
+ * must return. */
 WEFT_API void weft_on_error(weft *w,
                             void (*fn)(weft_status status, const char *message, void *user),
                             void *user);
@@ -214,8 +221,8 @@ typedef struct weft_mark { int64_t at[6]; uint64_t step; } weft_mark;
 /* The present moment of a step. */
 WEFT_API weft_mark weft_mark_here(weft *w);
 /* Ends the tensors and ragged batches made since the mark, so that a decoder loop of any length
- * runs in constant memory. An error: a mark of another step, one that an earlier rewind has ended,
- * and in a decoder's step function one of before its call. A handle that it has ended is recognised
+ * runs in constant memory. Errors: the mark is of another step, an earlier rewind has ended it, or
+ * a callback runs and the mark is older than its call. A handle that it has ended is recognised
  * until another tensor takes its place: then it is that one (under WEFT_CHECK=1 none does). */
 WEFT_API void weft_rewind(weft *w, weft_mark mark);
 

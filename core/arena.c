@@ -37,7 +37,8 @@ static int64_t larger(int64_t a, int64_t b) { return a > b ? a : b; }
 void *weft__try_allocate(weft *w, size_t bytes)
 {
     size_t more = sizeof(tag) + WEFT__LINE;
-    void *raw = w->status || bytes > SIZE_MAX - more ? NULL : w->dev.allocate(bytes + more, w->dev.user);
+    bool never = w->status || w->callback.allocator || bytes > SIZE_MAX - more;
+    void *raw = never ? NULL : w->dev.allocate(bytes + more, w->dev.user);
     if (!raw)
         return NULL;
     char *p = aligned(raw);

@@ -155,9 +155,11 @@ weft *weft_open(const weft_opts *opts)
     if (!w)
         return weft__no_memory();
     memset(w, 0, sizeof *w);
-    w->dev = (weft__device){ .allocate = o.allocate,
-                             .release = o.release,
-                             .user = o.user,
+    w->memory.allocate = o.allocate, w->memory.release = o.release, w->memory.user = o.user;
+    bool own = o.allocate != allocate;
+    w->dev = (weft__device){ .allocate = own ? weft__allocate_by_program : allocate,
+                             .release = own ? weft__release_by_program : release,
+                             .user = w,
                              .precision = o.precision,
                              .deterministic = o.deterministic,
                              .graphs = o.graphs };
@@ -181,7 +183,7 @@ WEFT_API extern __typeof__(weft_open) weft__open_by_name __asm__("weft_open")
 /* ---- the end ---- */
 void weft_close(weft *w)
 {
-    if (!lives(w))
+    if (!lives(w) || weft__callback_refuses(w, "close"))
         return;
     w->dev.k->wait(&w->dev);
     weft__log_close(w);
@@ -191,17 +193,18 @@ void weft_close(weft *w)
                            &w->lasting,  &w->data,     &w->grads, &w->maps };
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
         weft__arena_end(w, all[i]);
+    weft__release(w, w->search);
     weft__end_owned(w);
     if (w->dev.pool)
         weft__pool_end(&w->dev, w->dev.pool);
     w->dev.k->close(&w->dev);
-    w->dev.release(w, w->dev.user);
+    w->memory.release(w, w->memory.user);
 }
 
 /* ---- steps ---- */
 void weft_clear(weft *w)
 {
-    if (!lives(w) || w->telling || (w->check && !weft__check_enter(w, "clear")))
+    if (!lives(w) || weft__callback_refuses(w, "clear") || (w->check && !weft__check_enter(w, "clear")))
         return;
     if (w->check)
         weft__check_clear(w);
@@ -228,6 +231,8 @@ static void give_back(weft *w)
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
         weft__arena_forget(w, all[i]);
     weft__tell(w, WEFT__FORGOTTEN, NULL);
+    weft__release(w, w->search);
+    w->search = NULL, w->search_bytes = 0;
     if (w->dev.k->synchronous && w->dev.workspace) {
         w->dev.release(w->dev.workspace, w->dev.user);
         w->dev.workspace = NULL, w->dev.workspace_bytes = 0;
@@ -236,7 +241,7 @@ static void give_back(weft *w)
 
 void weft_recover(weft *w)
 {
-    if (!lives(w) || w->telling)
+    if (!lives(w) || weft__callback_refuses(w, "recover"))
         return;
     if (w->status == WEFT_ENOMEM)
         give_back(w);

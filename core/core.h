@@ -146,10 +146,19 @@ typedef struct weft__watch {
     bool closed;
 } weft__watch;
 
+/* A function of the program that runs inside a function of the library. depth: how many such functions run,
+ * one inside the other; kind and name: for messages. floor: the function around the callback uses the step's
+ * memory below it, so weft_rewind inside the callback stops there. An allocator must not use the context at
+ * all. */
+typedef struct weft__callback {
+    int depth; bool allocator;
+    const char *kind, *name;
+    weft_mark floor;
+} weft__callback;
+
 struct weft {
     weft__device dev; weft_status status; char message[WEFT__MESSAGE];
     void (*on_error)(weft_status, const char *, void *); void *on_error_user;
-    bool telling;                                /* on_error is at work: what is in use must not end */
     /* none that was opened: it has failed for good, and only its `running` is ever written */
     bool no_context;
     bool recording, training;
@@ -168,13 +177,15 @@ struct weft {
     const weft__shard *shard;                    /* at work; NULL: none */
     const weft__watch *watch; void *watch_user;  /* NULL: no one */
     weft__owned *owned; weft_stream *streams; weft__block *blocks;
-    /* of this step: below it lies what a function at work needs, and weft_rewind does not go there */
-    weft_mark floor;
+    weft__callback callback;                     /* the innermost one that runs */
+    /* the program's own memory functions; all NULL: malloc and free */
+    struct { void *(*allocate)(size_t, void *); void (*release)(void *, void *); void *user; } memory;
     const char *running;                         /* the operator or function at work, for messages */
     uint32_t usual_maps;                             /* see layout.c */
     struct { uint64_t step; int walks, updates; bool told; } unended;      /* see forgotten.c */
     int64_t allocations, host_bytes, device_bytes, host_peak, device_peak;
     int64_t kept_bytes, kept_most;               /* packed weights; the most of them, 0: any, below 0: none */
+    void *search; int64_t search_bytes;          /* memory of the last beam search, for the next one */
     struct weft__profile *profile;               /* see profile.h; NULL: none so far */
     int64_t opened;                              /* when, if WEFT_LOG wants the end told; else 0 */
     struct weft__check *check;                   /* of WEFT_CHECK, see check.h; NULL: none */
@@ -229,11 +240,19 @@ void    weft__end_owned(weft *), weft__recover_owned(weft *);
 enum { WEFT__AT_ENTRIES, WEFT__AT_HEADS };       /* in a mark: entries of the tape, headers */
 /* ends tensors, calls and numbers since the mark; batches and index arrays stay, as a walk wants them */
 void    weft__rewind_numbers(weft *, weft_mark);
-/* For functions that call the program back: what stands now is not the program's to rewind until w->floor
- * is again what this returns. */
-weft_mark weft__raise_floor(weft *);
 /* *pointer = to, until a rewind ends what it points to; false and a sticky error if there is no memory */
 bool    weft__linked(weft *, void *pointer, void *to);
+/* callback.c: stand around each call of a function of the program. kind: "the step of the cell"; name: of the
+ * cell, the operator, .., or NULL. begin returns what end expects. */
+weft__callback weft__callback_begin(weft *, const char *kind, const char *name);
+void    weft__callback_end(weft *, weft__callback outer);
+/* If a callback runs, the context fails, and the function does nothing. */
+bool    weft__callback_refuses(weft *, const char *function);
+enum { WEFT__CALLBACK_TEXT = 160 };
+const char *weft__callback_text(const weft *, char text[WEFT__CALLBACK_TEXT]);
+/* memory by the program's allocator; context: the weft */
+void   *weft__allocate_by_program(size_t, void *context);
+void    weft__release_by_program(void *, void *context);
 /* tensor.c */
 weft_tensor *weft__header(weft *, const weft__form *);
 /* NULL: zeros; never NULL itself */

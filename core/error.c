@@ -27,10 +27,10 @@ void weft_fail(weft *w, weft_status status, const char *format, ...)
     w->status = status;
     if (!w->on_error)
         return;
-    /* the operator that has failed goes on with what the step has */
-    w->telling = true;
+    /* the function that has failed still runs, and uses the step */
+    weft__callback outer = weft__callback_begin(w, "the function of weft_on_error", NULL);
     w->on_error(status, w->message, w->on_error_user);
-    w->telling = false;
+    weft__callback_end(w, outer);
 }
 
 weft *weft__no_context(void)

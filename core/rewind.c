@@ -46,26 +46,24 @@ weft_mark weft_mark_here(weft *w)
                         w->step };
 }
 
-weft_mark weft__raise_floor(weft *w)
-{
-    weft_mark before = w->floor;
-    w->floor = weft_mark_here(w);
-    return before;
-}
-
 /* A place above the present one was given back by an earlier rewind; one below the floor is memory of
  * the function that calls the program back. */
-static const char *mark_fault(weft *w, weft_mark m)
+static bool mark_is_sound(weft *w, weft_mark m)
 {
-    if (!w || weft__is_no_context(w) || m.step != w->step)
-        return "is of another step";
-    weft_mark now = weft_mark_here(w), floor = w->floor.step == w->step ? w->floor : (weft_mark){ 0 };
-    bool ahead = false, below = false;
-    for (size_t i = 0; i < sizeof m.at / sizeof *m.at; i++)
-        ahead |= m.at[i] > now.at[i], below |= m.at[i] < floor.at[i];
-    return ahead ? "was ended by an earlier rewind" :
-           below ? "is older than the call that this function is called by, and that still goes on" :
-                   NULL;
+    char text[WEFT__CALLBACK_TEXT];
+    bool current = w && !weft__is_no_context(w) && m.step == w->step, ahead = false, below = false;
+    weft_mark now = current ? weft_mark_here(w) : (weft_mark){ 0 };
+    for (size_t i = 0; current && i < sizeof m.at / sizeof *m.at; i++)
+        ahead |= m.at[i] > now.at[i], below |= m.at[i] < w->callback.floor.at[i];
+    if (!current || ahead || (below && !w->callback.depth))
+        weft__fail(w, WEFT_EARG, "rewind: the mark %s",
+                   ahead ? "was ended by an earlier rewind" : "is of another step");
+    else if (below)
+        weft__fail(w, WEFT_EARG,
+                   "rewind: the mark is older than the call of %s, which still runs; rewind there to a mark "
+                   "that was taken inside it",
+                   weft__callback_text(w, text));
+    return current && !ahead && !below;
 }
 
 /* ---- back ---- */
@@ -96,10 +94,7 @@ void weft__rewind_numbers(weft *w, weft_mark m)
 
 void weft_rewind(weft *w, weft_mark m)
 {
-    const char *why = mark_fault(w, m);
-    if (why)
-        weft__fail(w, WEFT_EARG, "rewind: the mark %s", why);
-    if (why || w->telling)
+    if ((w && w->callback.allocator && weft__callback_refuses(w, "rewind")) || !mark_is_sound(w, m))
         return;
     unlink_since(w, m.at[KEEP]);
     weft__rewind_numbers(w, m);

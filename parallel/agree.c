@@ -24,6 +24,12 @@ const void *weft__said(const weft_parallel *p, int rank)
     return p->said.at + (rank - p->world.rank + all) % all * p->said_bytes;
 }
 
+void weft__end_texts(weft_parallel *p, size_t at, size_t size)
+{
+    for (int q = 0; q < p->world.ranks; q++)
+        ((char *)(uintptr_t)weft__said(p, q))[at + size - 1] = 0;
+}
+
 char *weft__at_least(weft *w, weft__room_of *r, int64_t bytes)
 {
     if (bytes > r->bytes) {
@@ -121,6 +127,8 @@ bool weft__agree(weft_parallel *p, const char *what, const weft__print *prints, 
     }
     if (!weft__all_gather(p, what, WORDS, &mine, sizeof mine))
         return false;
+    weft__end_texts(p, offsetof(word, what), sizeof mine.what);
+    weft__end_texts(p, offsetof(word, text), sizeof mine.text);
     bool fine = same_call(p) && none_has_failed(p) && prints_agree(p, what, prints, n), posted = false;
     for (int q = 0; q < p->world.ranks; q++) {
         const word *its = weft__said(p, q);

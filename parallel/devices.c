@@ -24,6 +24,7 @@ bool weft__devices_are_told(weft_parallel *p)
     gethostname(mine.host, sizeof mine.host - 1);
     if (!weft__hand_out(p, "weft_parallel_new", &mine, sizeof mine))
         return false;
+    weft__end_texts(p, offsetof(unit, host), sizeof mine.host);
     int many = 0, first = 0, second = 0;
     for (int q = p->world.ranks; q-- > 0;)
         if (shares_with(p, q) >= 0)

@@ -20,6 +20,7 @@ static weft_status shared(weft_parallel *p, const char *what, weft_status mine, 
     if (!weft__hand_out(p, what, &r, sizeof r))
         return weft__file_fail(p->lost ? WEFT_EDEVICE : weft_error_code(p->w), "%s",
                                weft_error_message(p->w));
+    weft__end_texts(p, offsetof(result, text), sizeof r.text);
     for (int q = 0; q < (all ? p->world.ranks : 1); q++) {
         const result *of = weft__said(p, q);
         if (of->status)

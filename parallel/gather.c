@@ -97,16 +97,19 @@ void weft__results_said(weft_parallel *p)
     }
 }
 
-/* The entries of one rank, n bytes at most. */
-static void list(weft_parallel_result *table, const char *at, int64_t n)
+/* The entries of one rank, n bytes at most, of a batch of `all` sequences. False: they are damaged. */
+static bool list(weft_parallel_result *table, int64_t all, const char *at, int64_t n)
 {
     entry e;
-    for (const char *end = at + n; at < end; at += size_of(e.n)) {
+    for (int64_t left = n; left >= (int64_t)sizeof e; left -= size_of(e.n), at += size_of(e.n)) {
         memcpy(&e, at, sizeof e);
         if (e.place < 0)
-            return;
+            return true;
+        if (e.place >= all || e.n < 0 || e.n > left - (int64_t)sizeof e)
+            return false;
         table[e.place] = (weft_parallel_result){ at + sizeof e, e.n };
     }
+    return true;
 }
 
 static bool reserve(weft_parallel *p)
@@ -131,12 +134,15 @@ bool weft__share_results(weft_parallel *p)
         return false;
     table = memset(r->table.at, 0, (size_t)p->batch.n * sizeof *table);
     if (!p->transport)
-        list(table, r->put.at, r->n);
+        list(table, p->batch.n, r->put.at, r->n);
     else if (!weft__hand_out(p, its_results, r->put.at, r->most))
         return false;
     for (int q = 0; p->transport && q < p->world.ranks; q++) {
         char *there = r->all.at + q * r->most;
-        list(table, memcpy(there, weft__said(p, q), (size_t)r->most), r->most);
+        if (!list(table, p->batch.n, memcpy(there, weft__said(p, q), (size_t)r->most), r->most)) {
+            weft__fail(p->w, WEFT_EFORMAT, "%s: those of rank %d are damaged", its_results, q);
+            return false;
+        }
     }
     return r->known = true;
 }

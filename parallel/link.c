@@ -125,6 +125,8 @@ static bool all_can(weft_parallel *p, const hello *mine, char *why, size_t size)
 {
     if (!weft__hand_out(p, joining, mine, sizeof *mine))
         return false;
+    weft__end_texts(p, offsetof(hello, name), sizeof mine->name);
+    weft__end_texts(p, offsetof(hello, why), sizeof mine->why);
     for (int q = 0; q < p->world.ranks; q++) {
         const hello *its = weft__said(p, q);
         if (its->fails)

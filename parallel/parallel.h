@@ -222,6 +222,9 @@ bool weft__hand_out(weft_parallel *p, const char *what, const void *bytes, int64
 /* The same, at any time, by messages of this tag. */
 bool weft__all_gather(weft_parallel *p, const char *what, int tag, const void *bytes, int64_t n);
 const void *weft__said(const weft_parallel *p, int rank);
+/* Terminates a text of `size` bytes at offset `at` in what each rank has handed out: it may be damaged, or of
+ * a rank of another version. */
+void weft__end_texts(weft_parallel *p, size_t at, size_t size);
 
 /* ---- gather.c ---- */
 void weft__results_begin(weft_parallel *), weft__results_end(weft_parallel *);

@@ -85,8 +85,10 @@ static void open_transport(void)
         return;
     void *library = library_of(name, fault, sizeof fault);
     const weft__transport *t = library ? greeted(library, name, fault, sizeof fault) : NULL;
-    if (t && t->open(&joined, version, fault, sizeof fault))
-        opened = t;
+    bool open = t && t->open(&joined, version, sizeof version, fault, sizeof fault);
+    version[sizeof version - 1] = fault[sizeof fault - 1] = 0;
+    if (open)
+        opened = t, *fault = 0;
     else if (!*fault)
         snprintf(fault, sizeof fault, "the transport %.200s cannot be opened", name);
 }

@@ -9,7 +9,7 @@
 #ifdef __cplusplus
 extern "C" {
 #endif
-enum { WEFT__TRANSPORT_ABI = 1, WEFT__LOST = -1 };
+enum { WEFT__TRANSPORT_ABI = 2, WEFT__LOST = -1 };
 
 typedef struct weft__world { int rank, ranks, local_rank, local_ranks; } weft__world;
 
@@ -18,8 +18,10 @@ typedef struct weft__world { int rank, ranks, local_rank, local_ranks; } weft__w
 typedef struct weft__transport {
     int32_t abi;
     const char *name;                            /* "openmpi" */
-    /* Joins the ranks; once in a process. version: of what lies below, "Open MPI 4.1.4". False: why not. */
-    bool (*open)(weft__world *, char *version, char *why, size_t size);
+    /* Joins the ranks; called once in a process. Writes at most version_size bytes to version, the name and
+     * version of the library below, "Open MPI 4.1.4". Returns false on failure, with at most why_size bytes
+     * of the reason in why. The caller terminates both texts. */
+    bool (*open)(weft__world *, char *version, size_t version_size, char *why, size_t why_size);
     /* memory stays as it is, and there, until the request is over */
     int (*post_send)(int to, int tag, const void *bytes, size_t n);
     int (*post_recv)(int from, int tag, void *bytes, size_t n);

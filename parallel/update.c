@@ -121,7 +121,7 @@ static void begin(weft_parallel *p, const int32_t *index, int64_t n, const weft_
 
 void weft_parallel_begin(weft_parallel *p, const int32_t *index, int64_t n)
 {
-    if (!p || !p->w)
+    if (!p || !p->w || weft__callback_refuses(p->w, "parallel_begin"))
         return;
     if (!p->w->status)
         p->w->running = "parallel_begin";
@@ -130,7 +130,7 @@ void weft_parallel_begin(weft_parallel *p, const int32_t *index, int64_t n)
 
 void weft_parallel_begin_plan(weft_parallel *p, const weft_plan *parts, int64_t batch)
 {
-    if (!p || !p->w)
+    if (!p || !p->w || weft__callback_refuses(p->w, "parallel_begin_plan"))
         return;
     if (!p->w->status)
         p->w->running = "parallel_begin_plan";
@@ -189,7 +189,7 @@ void weft_parallel_add_values(weft_parallel *p, const double *values, int n)
 
 void weft_parallel_add(weft_parallel *p, weft_loss loss)
 {
-    if (!p || !p->w)
+    if (!p || !p->w || weft__callback_refuses(p->w, "parallel_add"))
         return;
     weft *w = p->w;
     if (p->state != WEFT__AT_SHARD)
@@ -367,7 +367,7 @@ bool weft_parallel_next(weft_parallel *p, weft_part *part)
 {
     if (part)
         *part = (weft_part){ 0 };
-    if (!p || !p->w || p->state == WEFT__IDLE)
+    if (!p || !p->w || p->state == WEFT__IDLE || weft__callback_refuses(p->w, "parallel_next"))
         return false;
     weft *w = p->w;
     if (!part)

@@ -9,28 +9,61 @@ typedef struct {
     const int32_t *len;
     int64_t n;
     unsigned promises;
+    const char *function;                        /* "plan_measure: ", or "" */
 } checking;
 
 /* ---- batches ---- */
+static weft_status bad_batch(const checking *t, int64_t b, int64_t at)
+{
+    const weft_plan_batch *is = t->p->batch + b;
+    if (is->first != at || is->n < 0 || is->n > t->p->segments - at)
+        return weft_plan_refuse(
+            WEFT_EFORMAT, "%sbatch %lld has %lld segments from segment %lld on; 0 .. %lld from %lld on are "
+            "expected", t->function, (long long)b, (long long)is->n, (long long)is->first,
+            (long long)(t->p->segments - at), (long long)at);
+    return weft_plan_refuse(WEFT_EFORMAT,
+                            "%sbatch %lld has %lld rows of %lld cells; 0 .. %d rows of 0 .. %lld cells are "
+                            "expected, and fewer than 2^63 cells in all batches",
+                            t->function, (long long)b, (long long)is->rows, (long long)is->width, INT32_MAX,
+                            (long long)WEFT__PLAN_WIDTH);
+}
+
+static bool is_count(int64_t x) { return x >= 0 && x <= INT32_MAX; }
+
 static weft_status check_shape(const checking *t)
 {
     const weft_plan *p = t->p;
-    int64_t at = 0;
+    int64_t at = 0, cells = 0, here;
     for (int64_t b = 0; b < p->batches; b++) {
         const weft_plan_batch *is = p->batch + b;
-        if (is->first != at || is->n < 0 || is->n > p->segments - at || is->rows < 0 ||
-            is->rows > INT32_MAX || is->width < 0)
-            return weft_plan_refuse(
-                WEFT_EFORMAT,
-                "batch %lld has segments %lld .. %lld of %lld, %lld rows, width %lld; it is "
-                "expected to begin at segment %lld",
-                (long long)b, (long long)is->first, (long long)(is->first + is->n - 1),
-                (long long)p->segments, (long long)is->rows, (long long)is->width, (long long)at);
+        bool good = is->first == at && is->n >= 0 && is->n <= p->segments - at && is_count(is->rows) &&
+                    is->width >= 0 && is->width <= WEFT__PLAN_WIDTH;
+        if (!good || __builtin_mul_overflow(is->rows, is->width, &here) ||
+            __builtin_add_overflow(cells, here, &cells))
+            return bad_batch(t, b, at);
         at += is->n;
     }
     if (at != p->segments)
-        return weft_plan_refuse(WEFT_EFORMAT, "%lld segments are in no batch", (long long)(p->segments - at));
+        return weft_plan_refuse(WEFT_EFORMAT, "%s%lld segments are in no batch", t->function,
+                                (long long)(p->segments - at));
     return WEFT_OK;
+}
+
+static bool lies_in(const weft_segment *s, const weft_plan_batch *b)
+{
+    return s->length >= 0 && s->row >= 0 && s->row < b->rows && s->column >= 0 && s->length <= b->width &&
+           s->column <= b->width - s->length;
+}
+
+static weft_status bad_place(const checking *t, const weft_plan_batch *b, int64_t i)
+{
+    const weft_segment *s = t->p->segment + i;
+    return weft_plan_refuse(
+        WEFT_EFORMAT,
+        "%ssegment %lld of %d tokens lies in row %d from column %lld on; its batch has %lld rows of %lld "
+        "cells",
+        t->function, (long long)i, (int)s->length, (int)s->row, (long long)s->column, (long long)b->rows,
+        (long long)b->width);
 }
 
 static weft_status check_segment(const checking *t, const weft_plan_batch *b, int64_t i)
@@ -44,14 +77,8 @@ static weft_status check_segment(const checking *t, const weft_plan_batch *b, in
                                 "segment %lld has tokens %d .. %lld of sequence %lld, which has %d",
                                 (long long)i, (int)s->offset, (long long)s->offset + s->length - 1,
                                 (long long)s->sequence, (int)t->len[s->sequence]);
-    if (s->row < 0 || s->row >= b->rows || s->column < 0 || s->length > b->width ||
-        s->column > b->width - s->length)
-        return weft_plan_refuse(
-            WEFT_EFORMAT,
-            "segment %lld of %d tokens lies in row %d from column %lld on; its batch has %lld "
-            "rows of %lld cells",
-            (long long)i, (int)s->length, (int)s->row, (long long)s->column, (long long)b->rows,
-            (long long)b->width);
+    if (!lies_in(s, b))
+        return bad_place(t, b, i);
     if ((t->promises & WEFT_PLAN_WHOLE) && s->length != t->len[s->sequence])
         return weft_plan_refuse(WEFT_EFORMAT,
                                 "segment %lld has %d of the %d tokens of sequence %lld, which the "
@@ -119,7 +146,10 @@ static weft_status check_places(const checking *t, const weft_plan_batch *b)
     return s;
 }
 
-/* fill: where each row ends so far; false: a segment begins before that. */
+/* fill: where each row ends so far; false: a segment begins before that. A plan may claim far more rows than
+ * it has segments; such batches are sorted, since memory for their rows need not exist. */
+static bool has_few_rows(const weft_plan_batch *b) { return b->rows / 8 <= b->n + 64; }
+
 static bool rows_rise(const checking *t, const weft_plan_batch *b, int64_t *fill)
 {
     memset(fill, 0, (size_t)b->rows * sizeof *fill);
@@ -137,11 +167,11 @@ static weft_status check_rows(const checking *t)
 {
     int64_t most = 0;
     for (int64_t b = 0; b < t->p->batches; b++)
-        most = t->p->batch[b].rows > most ? t->p->batch[b].rows : most;
+        most = has_few_rows(t->p->batch + b) && t->p->batch[b].rows > most ? t->p->batch[b].rows : most;
     int64_t *fill = weft__plan_memory(most, sizeof *fill);
     weft_status s = fill ? WEFT_OK : WEFT_ENOMEM;
     for (int64_t b = 0; b < t->p->batches && s == WEFT_OK; b++)
-        if (!rows_rise(t, t->p->batch + b, fill))
+        if (!has_few_rows(t->p->batch + b) || !rows_rise(t, t->p->batch + b, fill))
             s = check_places(t, t->p->batch + b);
     free(fill);
     return s;
@@ -299,9 +329,15 @@ static weft_status check_carries(const checking *t)
 /* ---- counts, which divisors of losses are made of ---- */
 static weft_status check_counts(const checking *t)
 {
-    int64_t tokens = 0, not_empty = 0;
+    int64_t tokens = 0, not_empty = 0, empty = weft__plan_without_segment(t->p, t->len, t->n);
     for (int64_t i = 0; i < t->n; i++)
         tokens += t->len[i], not_empty += t->len[i] > 0;
+    /* a shard does not know the lengths of sequences that it has no segment of */
+    if (t->p->shard ? t->p->empty < 0 || t->p->empty > empty : t->p->empty != empty)
+        return weft_plan_refuse(WEFT_EFORMAT,
+                                "the plan says that %lld sequences of length 0 have no segment; by the "
+                                "lengths and segments it is %lld",
+                                (long long)t->p->empty, (long long)empty);
     if (t->p->sequences == t->n && t->p->tokens == tokens && t->p->not_empty == not_empty)
         return WEFT_OK;
     return weft_plan_refuse(WEFT_EFORMAT,
@@ -311,11 +347,51 @@ static weft_status check_counts(const checking *t)
                             (long long)not_empty, (long long)t->n, (long long)tokens);
 }
 
+int64_t weft__plan_without_segment(const weft_plan *p, const int32_t *len, int64_t n)
+{
+    int64_t empty = 0;
+    for (int64_t i = 0; i < n; i++)
+        empty += !len[i];
+    for (int64_t i = 0; i < p->segments; i++) {
+        const weft_segment *s = p->segment + i;
+        empty -= !s->length && s->sequence >= 0 && s->sequence < n && !len[s->sequence];
+    }
+    return empty;
+}
+
+static bool has_arrays(const weft_plan *p)
+{
+    return p && is_count(p->sequences) && p->tokens >= 0 && is_count(p->segments) && p->batches >= 0 &&
+           (!p->segments || p->segment) && (!p->batches || p->batch);
+}
+
+weft_status weft__plan_is_sound(const weft_plan *plan, int64_t sequences, const char *function)
+{
+    checking t = { .p = plan, .function = function };
+    if (!has_arrays(plan))
+        return weft_plan_refuse(WEFT_EARG,
+                                "%sa plan of at most %d sequences and segments, with tokens of 0 or more, is "
+                                "expected",
+                                function, INT32_MAX);
+    weft_status s = check_shape(&t);
+    for (int64_t b = 0; b < plan->batches && s == WEFT_OK; b++) {
+        const weft_plan_batch *is = plan->batch + b;
+        for (int64_t i = is->first; i < is->first + is->n && s == WEFT_OK; i++) {
+            const weft_segment *here = plan->segment + i;
+            s = lies_in(here, is) ? WEFT_OK : bad_place(&t, is, i);
+            if (s == WEFT_OK && (here->sequence < 0 || here->sequence >= sequences))
+                s = weft_plan_refuse(WEFT_EFORMAT, "%ssegment %lld is of sequence %lld; there are %lld",
+                                     function, (long long)i, (long long)here->sequence,
+                                     (long long)sequences);
+        }
+    }
+    return s;
+}
+
 weft_status weft_plan_check(const weft_plan *plan, const int32_t *len, int64_t n, unsigned promises)
 {
-    checking t = { plan, len, n, promises };
-    if (!plan || n < 0 || (n && !len) || plan->segments < 0 || plan->batches < 0 ||
-        plan->segments > INT32_MAX || (plan->segments && !plan->segment) || (plan->batches && !plan->batch))
+    checking t = { plan, len, n, promises, "" };
+    if (!has_arrays(plan) || n < 0 || (n && !len))
         return weft_plan_refuse(
             WEFT_EARG, "plan_check: a plan of at most %d segments, and lengths, are expected", INT32_MAX);
     weft_status s = check_shape(&t);

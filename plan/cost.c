@@ -60,18 +60,21 @@ static double step_ms(const weft_plan_cost *c, double rows)
     return fmax(c->step_ms[i - 1] + slope * (rows - c->rows[i - 1]), c->step_ms[0]);
 }
 
-static int64_t most_rows(const weft_plan *p)
+/* Not more rows than segments are live in a batch, whatever number of rows it has. */
+static int64_t most_live(const weft_plan *p)
 {
-    int64_t rows = 0;
-    for (int64_t b = 0; b < p->batches; b++)
-        rows = p->batch[b].rows > rows ? p->batch[b].rows : rows;
-    return rows;
+    int64_t most = 0;
+    for (int64_t b = 0; b < p->batches; b++) {
+        int64_t rows = p->batch[b].rows < p->batch[b].n ? p->batch[b].rows : p->batch[b].n;
+        most = rows > most ? rows : most;
+    }
+    return most;
 }
 
 static weft_status predict_live(const weft_plan *p, const weft_plan_cost *c, weft_plan_prediction *out)
 {
-    int64_t rows = most_rows(p), *steps = weft__plan_memory(rows + 1, sizeof *steps);
-    weft_status s = steps ? weft_plan_live_rows(p, steps, rows + 1) : WEFT_ENOMEM;
+    int64_t rows = most_live(p), *steps = weft__plan_memory(rows + 1, sizeof *steps);
+    weft_status s = steps ? weft__plan_live(p, steps, rows, "plan_predict: ") : WEFT_ENOMEM;
     for (int64_t k = 1; k <= rows && s == WEFT_OK; k++) {
         out->steps_ms += (double)steps[k] * step_ms(c, (double)k);
         out->latency_ms += (double)steps[k] * c->step_ms[0];
@@ -97,7 +100,8 @@ weft_status weft_plan_predict(const weft_plan *plan, const weft_plan_cost *cost,
                                            "prediction are expected");
     weft_plan_prediction r = { .pieces_ms = (double)plan->segments * cost->piece_ms,
                                .batches_ms = (double)plan->batches * cost->batch_ms };
-    weft_status s = check_cost(cost);
+    weft_status s = weft__plan_is_sound(plan, INT64_MAX, "plan_predict: ");
+    s = s == WEFT_OK ? check_cost(cost) : s;
     if (s == WEFT_OK && !padded)
         s = predict_live(plan, cost, &r);
     for (int64_t b = 0; b < plan->batches && s == WEFT_OK && padded; b++) {

@@ -5,7 +5,10 @@
 #include "plan/plan.h"
 
 /* ---- bounds on rows ---- */
-static int64_t rows_for(int64_t tokens, int64_t capacity) { return (tokens + capacity - 1) / capacity; }
+static int64_t rows_for(int64_t tokens, int64_t capacity)
+{
+    return tokens / capacity + (tokens % capacity != 0);
+}
 
 /* Martello & Toth 1990, L2: for each K up to half a row those longer than capacity - K have a row each, those
  * longer than half a row, too, and what of the others, K or longer, does not fit beside the latter needs
@@ -54,27 +57,50 @@ static weft_status bounds(const int32_t *len, int64_t n, int64_t capacity, bool 
 }
 
 /* ---- live rows ---- */
-/* Distinct lengths above 0 of a batch's rows: how many there are of a length changes there only. ends [rows]:
- * where each row ends. */
 static int by_number(const void *a, const void *b)
 {
     int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
     return (x > y) - (x < y);
 }
 
-static int64_t distinct_ends(const weft_plan *p, const weft_plan_batch *b, int64_t *ends)
+/* Distinct numbers above 0 of those that are sorted. */
+static int64_t distinct(const int64_t *number, int64_t n)
 {
-    int64_t runs = 0;
-    memset(ends, 0, (size_t)b->rows * sizeof *ends);
+    int64_t found = 0;
+    for (int64_t i = 0; i < n; i++)
+        found += number[i] > 0 && (!i || number[i] != number[i - 1]);
+    return found;
+}
+
+/* A batch may have far more rows than segments; then its rows with a segment are numbered. row [segments]:
+ * sorted. Returns how many. */
+static int64_t number_rows(const weft_plan *p, const weft_plan_batch *b, int64_t *row)
+{
+    int64_t n = 0;
+    for (int64_t i = 0; i < b->n; i++)
+        row[i] = p->segment[b->first + i].row;
+    qsort(row, (size_t)b->n, sizeof *row, by_number);
+    for (int64_t i = 0; i < b->n; i++)
+        if (!n || row[i] != row[n - 1])
+            row[n++] = row[i];
+    return n;
+}
+
+/* Distinct lengths above 0 of a batch's rows: how many there are of a length changes there only. ends, row:
+ * scratch of a number for each of the batch's segments. */
+static int64_t distinct_ends(const weft_plan *p, const weft_plan_batch *b, int64_t *ends, int64_t *row)
+{
+    bool few = b->rows <= b->n;
+    int64_t rows = few ? b->rows : number_rows(p, b, row);
+    memset(ends, 0, (size_t)rows * sizeof *ends);
     for (int64_t i = b->first; i < b->first + b->n; i++) {
         const weft_segment *s = p->segment + i;
-        int64_t end = s->column + s->length;
-        ends[s->row] = end > ends[s->row] ? end : ends[s->row];
+        int64_t end = s->column + s->length, is = s->row,
+                at = few ? is : (int64_t *)bsearch(&is, row, (size_t)rows, sizeof *row, by_number) - row;
+        ends[at] = end > ends[at] ? end : ends[at];
     }
-    qsort(ends, (size_t)b->rows, sizeof *ends, by_number);
-    for (int64_t i = 0; i < b->rows; i++)
-        runs += ends[i] > 0 && (!i || ends[i] != ends[i - 1]);
-    return runs;
+    qsort(ends, (size_t)rows, sizeof *ends, by_number);
+    return distinct(ends, rows);
 }
 
 /* ---- variance ---- */
@@ -124,20 +150,25 @@ static void count(const weft_plan *p, weft_plan_figures *f)
 weft_status weft_plan_measure(const weft_plan *plan, const int32_t *len, int64_t n, int64_t capacity,
                               weft_plan_figures *out)
 {
-    if (!plan || !out || n < 0 || (n && !len) || capacity < 0)
+    if (out)
+        *out = (weft_plan_figures){ 0 };
+    if (!plan || !out || n < 0 || (n && !len) || capacity < 0 || capacity > INT32_MAX)
         return weft_plan_refuse(WEFT_EARG,
-                                "plan_measure: a plan, its lengths, a capacity of 0 or more and room for "
-                                "figures are expected");
-    *out = (weft_plan_figures){ 0 };
+                                "plan_measure: %lld sequences, capacity %lld; a plan, its lengths, a "
+                                "capacity of 0 .. %d and room for figures are expected",
+                                (long long)n, (long long)capacity, INT32_MAX);
+    weft_status sound = weft__plan_is_sound(plan, n, "plan_measure: ");
+    if (sound != WEFT_OK)
+        return sound;
     int64_t most = 0;
     for (int64_t b = 0; b < plan->batches; b++)
-        most = plan->batch[b].rows > most ? plan->batch[b].rows : most;
-    int64_t *ends = weft__plan_memory(most, sizeof *ends);
+        most = plan->batch[b].n > most ? plan->batch[b].n : most;
+    int64_t *ends = weft__plan_memory(2 * most, sizeof *ends);
     weft_status s = ends ? WEFT_OK : WEFT_ENOMEM;
     if (ends) {
         count(plan, out);
         for (int64_t b = 0; b < plan->batches; b++)
-            out->runs += distinct_ends(plan, plan->batch + b, ends);
+            out->runs += distinct_ends(plan, plan->batch + b, ends, ends + most);
         s = capacity ? bounds(len, n, capacity, is_whole(plan, len), out) : WEFT_OK;
     }
     free(ends);

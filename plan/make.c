@@ -94,7 +94,8 @@ static weft_status check_options(const weft_planner *planner, const weft_plan_op
             return weft_plan_refuse(WEFT_EARG, "%s: %s is %lld; %s is expected", planner->name, is->name,
                                     (long long)value, is_needed(planner, is) ? "1 or more" : "0 or more");
         if (value > INT32_MAX &&
-            (!strcmp(is->name, "slots") || !strcmp(is->name, "ranks") || !strcmp(is->name, "capacity")))
+            (!strcmp(is->name, "slots") || !strcmp(is->name, "ranks") || !strcmp(is->name, "capacity") ||
+             !strcmp(is->name, "window")))
             return weft_plan_refuse(WEFT_EARG, "%s: %s is %lld; at most %d is expected", planner->name,
                                     is->name, (long long)value, INT32_MAX);
     }
@@ -115,16 +116,6 @@ static weft_status check_lengths(const int32_t *len, int64_t n)
 }
 
 /* ---- making ---- */
-static int64_t without_segment(const weft_plan *p, const int32_t *len, int64_t n)
-{
-    int64_t empty = 0;
-    for (int64_t i = 0; i < n; i++)
-        empty += !len[i];
-    for (int64_t i = 0; i < p->segments; i++)
-        empty -= !p->segment[i].length;
-    return empty;
-}
-
 static weft_status run(const weft_planner *planner, const int32_t *len, int64_t n, weft_plan_opts *o,
                        weft_plan *p)
 {
@@ -165,7 +156,7 @@ weft_status weft_plan_make(const weft_planner *planner, const int32_t *len, int6
         out->tokens += len[i], out->not_empty += len[i] > 0;
     s = run(planner, len, n, &o, out);
     if (s == WEFT_OK) {
-        out->empty = without_segment(out, len, n);
+        out->empty = weft__plan_without_segment(out, len, n);
         s = weft_plan_check(out, len, n,
                             planner->promises & (o.shuffle ? ~(unsigned)WEFT_PLAN_IN_ORDER : ~0u));
     }

@@ -4,9 +4,12 @@
 #include <string.h>
 #include "plan/plan.h"
 
-static weft_status want(const char *function, const char *what)
+/* sequences: an upper bound on their numbers in segments. */
+static weft_status check(const weft_plan *p, int64_t sequences, bool rest, const char *function,
+                         const char *what)
 {
-    return weft_plan_refuse(WEFT_EARG, "%s: %s expected", function, what);
+    return p && rest ? weft__plan_is_sound(p, sequences, function) :
+                       weft_plan_refuse(WEFT_EARG, "%s%s expected", function, what);
 }
 
 /* ---- the weight of a token ---- */
@@ -67,21 +70,15 @@ static weft_status weigh_by_sequences(const weft_plan *p, int64_t tokens, weft_t
     return WEFT_OK;
 }
 
-static bool names_its_sequences(const weft_plan *p)
-{
-    for (int64_t i = 0; i < p->segments; i++)
-        if (p->segment[i].sequence < 0 || p->segment[i].sequence >= p->sequences)
-            return false;
-    return true;
-}
-
 weft_status weft_plan_weigh(const weft_plan *plan, weft_plan_mean by, weft_token_weights *out)
 {
-    if (!plan || !out || by < WEFT_MEAN_OF_BATCH || by > WEFT_MEAN_OF_SEQUENCES || !names_its_sequences(plan))
-        return want("plan_weigh", "a plan, one of three means and room for weights are");
+    weft_status s = check(plan, plan ? plan->sequences : 0,
+                          out && by >= WEFT_MEAN_OF_BATCH && by <= WEFT_MEAN_OF_SEQUENCES, "plan_weigh: ",
+                          "a plan, one of three means and room for weights are");
     int64_t tokens = 0, batches = 0;
     double squares = 0;
-    weft_status s = WEFT_OK;
+    if (s != WEFT_OK)
+        return s;
     *out = (weft_token_weights){ 0 };
     for (int64_t b = 0; b < plan->batches; b++) {
         int64_t here = tokens_of(plan, plan->batch + b);
@@ -98,8 +95,9 @@ weft_status weft_plan_weigh(const weft_plan *plan, weft_plan_mean by, weft_token
 /* ---- work ---- */
 weft_status weft_plan_count_work(const weft_plan *plan, weft_plan_work *out)
 {
-    if (!plan || !out)
-        return want("plan_count_work", "a plan and room for counts are");
+    weft_status s = check(plan, INT64_MAX, out, "plan_count_work: ", "a plan and room for counts are");
+    if (s != WEFT_OK)
+        return s;
     *out = (weft_plan_work){ 0 };
     for (int64_t b = 0; b < plan->batches; b++) {
         const weft_plan_batch *is = plan->batch + b;
@@ -119,8 +117,9 @@ weft_status weft_plan_count_work(const weft_plan *plan, weft_plan_work *out)
 /* ---- order ---- */
 weft_status weft_plan_autocorrelation(const weft_plan *plan, double *out)
 {
-    if (!plan || !out)
-        return want("plan_autocorrelation", "a plan and room for a number are");
+    weft_status s = check(plan, INT64_MAX, out, "plan_autocorrelation: ", "a plan and room for a number are");
+    if (s != WEFT_OK)
+        return s;
     double mean = 0, total = 0, beside = 0, before = 0;
     int64_t batches = 0;
     for (int64_t b = 0; b < plan->batches; b++)

@@ -10,6 +10,9 @@ weft_status weft_plan_batch_sizes(const weft_plan *plan, int64_t batch, int64_t 
         return weft_plan_refuse(WEFT_EARG,
                                 "plan_batch_sizes: a plan, one of its batches and room for a number "
                                 "for each of its steps are expected");
+    weft_status sound = weft__plan_is_sound(plan, INT64_MAX, "plan_batch_sizes: ");
+    if (sound != WEFT_OK)
+        return sound;
     const weft_plan_batch *b = plan->batch + batch;
     memset(sizes, 0, (size_t)n * sizeof *sizes);
     for (int64_t i = b->first; i < b->first + b->n; i++) {
@@ -31,10 +34,11 @@ static int by_number(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* Steps where k rows are live, of one batch: between two of the sorted begins and ends nothing changes. begin
- * [pieces] and end [pieces] are room. */
-static void count_batch(const weft_plan *p, const weft_plan_batch *b, int64_t *begin, int64_t *end,
-                        int64_t *steps)
+/* Adds the steps of one batch where k rows are live to steps[k]: between two of the sorted begins and ends
+ * nothing changes. begin [pieces] and end [pieces] are scratch. False: more than `most` rows are live, so
+ * segments overlap. */
+static bool count_batch(const weft_plan *p, const weft_plan_batch *b, int64_t *begin, int64_t *end,
+                        int64_t *steps, int64_t most)
 {
     int64_t n = 0, at = 0, live = 0;
     for (int64_t i = b->first; i < b->first + b->n; i++) {
@@ -46,32 +50,47 @@ static void count_batch(const weft_plan *p, const weft_plan_batch *b, int64_t *b
     for (int64_t i = 0, k = 0; k < n;) {
         int64_t next = i < n && begin[i] < end[k] ? begin[i] : end[k];
         steps[live] += next - at, at = next;
-        for (; i < n && begin[i] == at; i++)
-            live++;
         for (; k < n && end[k] == at; k++)
             live--;
+        for (; i < n && begin[i] == at; i++)
+            live++;
+        if (live > most)
+            return false;
     }
     steps[0] += b->width - at;
+    return true;
+}
+
+/* steps [most + 1], most at least the rows that are live in any batch. */
+weft_status weft__plan_live(const weft_plan *p, int64_t *steps, int64_t most, const char *function)
+{
+    int64_t pieces = 0;
+    for (int64_t b = 0; b < p->batches; b++)
+        pieces = p->batch[b].n > pieces ? p->batch[b].n : pieces;
+    int64_t *room = weft__plan_memory(2 * pieces, sizeof *room);
+    weft_status s = room ? WEFT_OK : WEFT_ENOMEM;
+    memset(steps, 0, (size_t)(most + 1) * sizeof *steps);
+    for (int64_t b = 0; b < p->batches && s == WEFT_OK; b++)
+        if (!count_batch(p, p->batch + b, room, room + pieces, steps, most))
+            s = weft_plan_refuse(WEFT_EFORMAT,
+                                 "%sin batch %lld segments overlap: more than %lld rows are live", function,
+                                 (long long)b, (long long)most);
+    free(room);
+    return s;
 }
 
 weft_status weft_plan_live_rows(const weft_plan *plan, int64_t *steps, int64_t n)
 {
-    int64_t rows = 0, pieces = 0;
-    for (int64_t b = 0; plan && b < plan->batches; b++) {
+    int64_t rows = 0;
+    weft_status sound = plan ? weft__plan_is_sound(plan, INT64_MAX, "plan_live_rows: ") : WEFT_OK;
+    if (sound != WEFT_OK)
+        return sound;
+    for (int64_t b = 0; plan && b < plan->batches; b++)
         rows = plan->batch[b].rows > rows ? plan->batch[b].rows : rows;
-        pieces = plan->batch[b].n > pieces ? plan->batch[b].n : pieces;
-    }
     if (!plan || !steps || n != rows + 1)
         return weft_plan_refuse(WEFT_EARG,
                                 "plan_live_rows: a plan and room for %lld numbers, one more than rows of a "
                                 "batch, are expected",
                                 (long long)rows + 1);
-    int64_t *room = weft__plan_memory(2 * pieces, sizeof *room);
-    if (!room)
-        return WEFT_ENOMEM;
-    memset(steps, 0, (size_t)n * sizeof *steps);
-    for (int64_t b = 0; b < plan->batches; b++)
-        count_batch(plan, plan->batch + b, room, room + pieces, steps);
-    free(room);
-    return WEFT_OK;
+    return weft__plan_live(plan, steps, rows, "plan_live_rows: ");
 }

@@ -97,13 +97,16 @@ weft_status weft_plan_count_meetings(const weft_plan *plans, int epochs, weft_pl
     int64_t n = plans->sequences, most = 0;
     *out = (weft_plan_meetings){ 0 };
     for (int e = 0; e < epochs; e++) {
-        most = plans[e].batches > most ? plans[e].batches : most;
         if (plans[e].sequences != n)
             return weft_plan_refuse(
                 WEFT_EARG,
                 "plan_count_meetings: plan 0 is of %lld sequences and plan %d of %lld; plans "
                 "of the same sequences are expected",
                 (long long)n, e, (long long)plans[e].sequences);
+        weft_status s = weft__plan_is_sound(plans + e, n, "plan_count_meetings: ");
+        if (s != WEFT_OK)
+            return s;
+        most = plans[e].batches > most ? plans[e].batches : most;
     }
     room r = { 0 };
     bool good = make_room(&r, n, epochs, most);

@@ -51,6 +51,17 @@ int64_t weft__gaps_most(const weft__gaps *);
 int64_t weft__gaps_take(weft__gaps *, int64_t gap);
 
 /* ---- checks ---- */
+/* The largest width of a batch, 2^48: far beyond any data, and sums of a few widths do not overflow. */
+#define WEFT__PLAN_WIDTH ((int64_t)1 << 48)
+/* Checks what all formulas of a plan rely on: arrays, batches one after the other, segments inside their
+ * batches and of sequences 0 .. sequences - 1, sums that an int64_t holds. function: begins the message,
+ * "plan_measure: ". WEFT_EARG or WEFT_EFORMAT if it is not so. */
+weft_status weft__plan_is_sound(const weft_plan *, int64_t sequences, const char *function);
+/* Counts steps[k], k = 0 .. most, at which k rows have a token. most: no fewer than are live anywhere; fewer
+ * is WEFT_EFORMAT. */
+weft_status weft__plan_live(const weft_plan *, int64_t *steps, int64_t most, const char *function);
+/* Counts the sequences of length 0 without a segment. */
+int64_t weft__plan_without_segment(const weft_plan *, const int32_t *len, int64_t n);
 /* An error names a sequence that is longer. */
 weft_status weft__plan_fits(const int32_t *len, int64_t n, int64_t capacity);
 /* balance by differencing: differencing.c */

@@ -53,9 +53,6 @@ static weft_status carry_of(const split *t, int64_t batch, int64_t i, int32_t *c
 static weft_status add_segment(const split *t, int64_t batch, int64_t i)
 {
     weft_segment s = t->p->segment[i];
-    if (s.row < 0 || s.row >= t->p->batch[batch].rows)
-        return weft_plan_refuse(WEFT_EFORMAT, "plan_split: batch %lld has %lld rows, and a segment in row %d",
-                                (long long)batch, (long long)t->p->batch[batch].rows, (int)s.row);
     int64_t shard = shard_of(t, s.row);
     weft_plan *to = t->out + shard;
     weft_status status = carry_of(t, batch, i, &s.carry);
@@ -85,7 +82,7 @@ static void count(const split *t, int64_t shard)
     for (int64_t i = 0; i < o->segments; i++)
         here += o->segment[i].length;
     o->sequences = t->p->sequences, o->tokens = t->p->tokens, o->not_empty = t->p->not_empty;
-    o->dropped = t->p->tokens - here;
+    o->dropped = t->p->tokens - here, o->empty = t->p->empty;
     o->shard = t->shards > 1 ? (int)shard + 1 : 0;
 }
 
@@ -112,11 +109,14 @@ weft_status weft_plan_split(const weft_plan *plan, int shards, weft_plan *out)
         return weft_plan_refuse(WEFT_EARG, "plan_split: a whole plan, 1 shard or more and room for a plan of "
                                            "each are expected%s",
                                 plan && plan->shard ? "; this one is of a shard" : "");
+    weft_status s = weft__plan_is_sound(plan, INT64_MAX, "plan_split: ");
+    if (s != WEFT_OK)
+        return s;
     split t = { .p = plan, .shards = shards, .rows = 1, .out = out };
     for (int64_t b = 0; b < plan->batches; b++)
         t.rows = plan->batch[b].rows > t.rows ? plan->batch[b].rows : t.rows;
     t.local = weft__plan_memory(plan->segments, sizeof *t.local);
-    weft_status s = t.local ? deal(&t) : WEFT_ENOMEM;
+    s = t.local ? deal(&t) : WEFT_ENOMEM;
     free(t.local);
     return s;
 }

@@ -86,6 +86,25 @@ static bool room_for_nodes(search *b, int64_t more)
     return p;
 }
 
+/* The context keeps the nodes' memory from search to search. A search inside the step of another one has
+ * memory of its own; the larger block is kept. */
+static void take_nodes(search *b)
+{
+    weft *w = b->d.w;
+    b->nodes = w->search, b->room = w->search_bytes / (int64_t)sizeof *b->nodes;
+    w->search = NULL, w->search_bytes = 0;
+}
+
+static void keep_nodes(search *b)
+{
+    weft *w = b->d.w;
+    void *other = b->nodes;
+    int64_t bytes = b->room * (int64_t)sizeof *b->nodes;
+    if (bytes > w->search_bytes)
+        other = w->search, w->search = b->nodes, w->search_bytes = bytes;
+    weft__release(w, other);
+}
+
 static int64_t node_new(search *b, int32_t token, int64_t before)
 {
     b->nodes[b->count] = (node){ before, token };
@@ -187,10 +206,12 @@ weft_decoded weft__decode_beams(const weft__decoder *d, int64_t n, weft_state fi
 {
     search b = { .d = *d };
     bool good = weft__decoder_begin(&b.d, n, first) && begin_search(&b);
+    if (good)
+        take_nodes(&b);
     while (good && b.d.next.n && !b.d.w->status)
         good = take_step(&b);
     if (good && !b.d.w->status)
         read_back(&b);
-    weft__release(b.d.w, b.nodes);
+    keep_nodes(&b);
     return weft__decoder_end(&b.d);
 }

@@ -267,8 +267,7 @@ static bool scores_are_good(weft__decoder *d, const weft_tensor *scores)
 {
     weft *w = d->w;
     char text[128];
-    const char *wrong =
-        w->step != d->start.step ? "came after the end of the step (weft_clear)" : weft__wrong(w, scores);
+    const char *wrong = weft__wrong(w, scores);
     if (wrong)
         weft__fail(w, WEFT_EARG, "%s: step %lld: the scores' tensor %s", d->name, (long long)d->at, wrong);
     else if (scores->f.type != WEFT_REAL || scores->f.batch || scores->f.rank != 2 ||
@@ -310,9 +309,9 @@ static weft_tensor *call_step(weft__decoder *d)
                               .of = { .n = d->n, .len = d->rows_of } };
     if (w->status)
         return NULL;
-    weft_mark before = weft__raise_floor(w);
+    weft__callback outer = weft__callback_begin(w, "the step function of", d->name);
     weft_tensor *scores = d->step(&rows, d->user);
-    w->floor = before;
+    weft__callback_end(w, outer);
     d->made = rows.state;
     return scores;
 }
@@ -347,7 +346,7 @@ weft_decoded weft__decoder_end(weft__decoder *d)
 {
     weft *w = d->w;
     weft_set_grad_enabled(w, d->recording), weft_set_training(w, d->training);
-    if (w->step == d->start.step && !weft__is_no_context(w))
+    if (!weft__is_no_context(w))
         weft_rewind(w, d->start);
     if (w->status)
         weft_decoded_free(&d->out);

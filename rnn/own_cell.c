@@ -92,11 +92,11 @@ weft_state weft__own_step(const weft__direction *d, weft_tensor *x, weft_tensor 
     const weft_state inert = { &w->nil, d->has_c ? &w->nil : NULL };
     if (w->status)
         return inert;
-    weft_mark floor = weft__raise_floor(w);
+    weft__callback outer = weft__callback_begin(w, "the step of the cell", cell->name);
     weft_state s = cell->step(&(weft_cell_input){ d->hidden, x, before.h, before.c, d->in[WEFT__W_HH],
                                                   d->in[WEFT__B_HH], d->own->own, noise },
                               cell->user);
-    w->floor = floor;
+    weft__callback_end(w, outer);
     int64_t rows = weft_size(before.h, 0);
     if (!w->status && s.c && !d->has_c)
         weft__fail(w, WEFT_EARG,

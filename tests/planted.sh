@@ -58,6 +58,20 @@ hunt_catches() {
     else echo "  FAIL  the hunt did not catch the neighbour that is looked at (exit status $rc)"; printf '%s\n' "$out" | tail -n 30 | sed 's/^/        | /'; fi
 }
 net hunt_catches
+# The programs that `make hunt` runs by default find a bug of the library that begins with nine sequences.
+hunt_catches_library() {                # NET SOURCE SED
+    local out rc
+    sed -E "$3" "$2" >"$into/planted.c"
+    if cmp -s "$2" "$into/planted.c"; then echo "  FAIL  $1: there is no such place in $2"; return; fi
+    if ! out=$({ ${CC:-cc} $flags -o "$into/planted.o" "$into/planted.c" &&
+            ${CC:-cc} -o "$into/hunt" "$BUILD"/tests/hunt/*.o "$into/planted.o" "$BUILD/libweft.a" $libraries; } 2>&1 </dev/null); then
+        printf '  FAIL  %s: does not build\n%s\n' "$1" "$out"; return
+    fi
+    out=$("$into/hunt" 300 1 --isa generic 2>&1 </dev/null) && rc=0 || rc=$?
+    if [ $rc != 0 ] && printf '%s' "$out" | grep -qE '^hunt: 300 programs .* [1-9][0-9]* differences$'; then printf '  ok    %s\n' "$1"
+    else printf '  FAIL  %s: the hunt did not catch it (exit status %s)\n' "$1" "$rc"; printf '%s\n' "$out" | tail -n 30 | sed 's/^/        | /'; fi
+}
+net hunt_catches_library "rows for ids in batches of more than 8, by the hunt" autograd/dropout.c 's/r     \? r->id :/r ? (d->per_sequence \&\& x->batch->n > 8 ? NULL : r->id) :/'
 
 # A net that is a script around examples/g2p, linked with a source of the library that has a bug: SED must change it.
 script_catches() {                      # NET SOURCE SED WORDS SCRIPT ENVIRONMENT...

@@ -52,8 +52,16 @@ if [ -n "$LONG" ]; then                 # a file from the midst of a run
 fi
 lanes=$(nproc) all=0
 for kind in train ${LONG:+resume say}; do
-    mkdir count; (STARVE_SEEN=$dir/seen outcome count $kind -1 >/dev/null); rm -r count
-    count=$(cat seen)
+    rm -f seen; mkdir count
+    said=$(STARVE_SEEN=$dir/seen outcome count $kind -1)
+    count=$(cat seen 2>/dev/null)
+    if [ "${count:-0}" -le 0 ] 2>/dev/null; then
+        if [ -z "$count" ]; then why="$shim has counted nothing: LD_PRELOAD does not reach $g2p, which may be static, setuid or of a sanitizer"
+        else why="no allocation was made by ${STARVE_IN:-code of $g2p itself}: STARVE_IN names code that does not allocate, or the program is linked in another way"; fi
+        echo "starve: nothing to starve in the run \"$kind\" ($said): $why"; tail -n 5 count/err 2>/dev/null
+        exit 1
+    fi
+    rm -r count
     all=$((all + count))
     for ((l = 1; l <= lanes; l++)); do each $kind $l >"$kind.said.$l" & done
     wait

@@ -317,6 +317,8 @@ gone() {
         done
     done
     check "a message that is lost" says 1 "has sent nothing for 1 s, in update 1, though it is there" quickly faulty drop:2:21 ranks 3 8 6
+    check "one that is damaged: a name without an end" says 1 "and rank 1 in .*: all ranks call the same functions" faulty damage:1:1 ranks 3 8 6
+    check "a version without an end" eval 'WEFT_PAIRS_FILLS=1 WEFT_LOG=1 ranks 2 8 2 >filled 2>&1 && grep -q "pairs, v*$" filled'
     check "one that is late" faulty delay:1:9 ranks 3 8 12 out=many
     check "the same bytes" cmp one-8 many
     check "one that judges alone" says 1 "rank 1 has not answered for 1 s, in update 2: stopped, or at work" quickly ranks 3 8 6 judges=1
@@ -418,12 +420,15 @@ stopped() {
 
 # ---- where there is no one
 refused() {
+    echo 'static const struct { int abi; } old = { 1 }; const void *weft_transport_open_v1(void) { return &old; }' >contract1.c
+    check "a plug-in of contract 1" "${CC:-cc}" -shared -fPIC -o contract1.so contract1.c
     check "no such plug-in" says 1 "parallel_new: WEFT_PARALLEL: .*nowhere.so" env WEFT_PARALLEL="$PWD/nowhere.so" "$train" 8 6
     check "no such name" says 1 "WEFT_PARALLEL=smoke: openmpi, mpich, none or the absolute path" env WEFT_PARALLEL=smoke "$train" 8 6
     check "none" env WEFT_PARALLEL=none OMPI_COMM_WORLD_SIZE=4 "$train" 8 2
     check "a plug-in that is not there" says 1 "there is no .*libweft_mpich.so" env PMI_SIZE=2 WEFT_BACKEND_PATH="$PWD" "$train" 8 6
     check "lone copies by srun" says 1 "srun has started 4 tasks without --mpi" env SLURM_STEP_NUM_TASKS=4 "$train" 8 6
     check "no plug-in at all" says 1 "has no weft_transport_open_v1" env WEFT_PARALLEL="$(realpath "$(dirname "$examples")")/libweft.so" "$train" 8 6
+    check "one of another contract" says 1 "is of another version: contract 1, here 2" env WEFT_PARALLEL="$PWD/contract1.so" "$train" 8 6
     check "a timeout that is none" says 1 "WEFT_PARALLEL_TIMEOUT=soon" env WEFT_PARALLEL_TIMEOUT=soon "$train" 8 6
     check "the library knows no MPI" eval '! ldd "$(dirname "$examples")/libweft.so" | grep -qi mpi'
 }

@@ -169,20 +169,28 @@ static void free_all(planned *all, int n)
     free(all);
 }
 
-/* The planners' plans, then those of the file. */
-static bool make_all(const asked *a, const int32_t *len, int64_t n, planned **all, int *count)
+/* The planners' plans, then those of the file. A planner of others that fails does not stop the rest: it is
+ * left out, and *failed is set. */
+static bool make_all(const asked *a, const int32_t *len, int64_t n, planned **all, int *count, bool *failed)
 {
     *all = calloc((size_t)a->n + 1, sizeof **all);
     bool good = *all || say_error(FAILED, "plan: no memory for %d plans", a->n) == GOOD;
-    *count = good ? a->n : 0;
+    *count = 0;
     for (int i = 0; i < a->n && good; i++) {
-        (*all)[i].text = a->planners[i], (*all)[i].seconds = a->seconds;
-        good = make(*all + i, len, n);
+        planned *t = *all + (*count)++;
+        t->text = a->planners[i], t->seconds = a->seconds;
+        if (make(t, len, n))
+            continue;
+        good = is_foreign(t->text);
+        *failed = true, weft_plan_free(&t->plan);
+        if (good)
+            *t = (planned){ 0 }, --*count;
     }
+    int by_planners = *count;
     good = good && (!a->from || read_plans(a->from, len, n, all, count));
     for (int i = 0; i < *count && good; i++) {
         planned *t = *all + i;
-        if (!t->planner || t->own.name || i >= a->n)
+        if (!t->planner || t->own.name || i >= by_planners)
             t->planner = &t->own, t->own.name = t->text; /* the array has moved */
         good = measure(t, len, n);
     }
@@ -203,7 +211,7 @@ static int plan_all(const asked *a)
     int32_t *len = a->named ? corpus_lengths(a->lengths, &n) : read_lengths(a->lengths, &n);
     planned *all = NULL;
     int count = 0;
-    bool good = len && make_all(a, len, n, &all, &count);
+    bool failed = false, good = len && make_all(a, len, n, &all, &count, &failed) && (count || !failed);
     if (good && a->report)
         good = report_plans(a->report, a->lengths, len, n, all, count, a->command, a->times);
     if (good && a->json)
@@ -216,7 +224,7 @@ static int plan_all(const asked *a)
         good = say_error(FAILED, "plan: stdout cannot be written") == GOOD;
     free_all(all, count);
     free(len);
-    return good ? GOOD : FAILED;
+    return good && !failed ? GOOD : FAILED;
 }
 
 static int list_planners(void)

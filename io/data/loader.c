@@ -48,7 +48,9 @@ static bool plan_epoch(weft_loader *l, uint64_t begun, int64_t epoch)
     weft_plan plan;
     l->stream->count = begun;
     o.stream = l->stream, o.epoch = epoch;
+    weft__callback outer = weft__callback_begin(l->w, "the planner", l->planner->name);
     weft_status s = weft_plan_make(l->planner, l->len, l->n, &o, &plan);
+    weft__callback_end(l->w, outer);
     if (s != WEFT_OK) {
         l->stream->count = before;
         return weft__fail(l->w, s, "loader \"%s\": %s", l->name, weft_plan_message()), false;

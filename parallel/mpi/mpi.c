@@ -233,12 +233,12 @@ static bool shrink(weft__world *world)
 /* ---- joining ---- */
 static weft__transport mpi;                      /* below, with all that it is made of */
 
-static bool open_mpi(weft__world *world, char *version, char *why, size_t size)
+static bool open_mpi(weft__world *world, char *version, size_t version_size, char *why, size_t why_size)
 {
     char text[MPI_MAX_LIBRARY_VERSION_STRING];
     int n = 0;
     MPI_Comm near;
-    if (!initialise(why, size))
+    if (!initialise(why, why_size))
         return false;
     find_ulfm();
     if (ours)
@@ -251,7 +251,7 @@ static bool open_mpi(weft__world *world, char *version, char *why, size_t size)
     MPI_Comm_free(&near);
     MPI_Get_library_version(text, &n);
     text[strcspn(text, ",\n")] = 0;
-    snprintf(version, 128, "%.100s%s", text, shrink_to ? ", ULFM" : "");
+    snprintf(version, version_size, "%.100s%s", text, shrink_to ? ", ULFM" : "");
     mpi.shrink = revoke_by && shrink_to ? shrink : NULL;
     return true;
 }

@@ -155,9 +155,9 @@ static weft_tensor *call_model(rolling *r, int64_t n)
         .future = weft_ragged(w, r->future, r->counts.future, &future),
         .fixed = r->counts.fixed ? weft_reals(w, r->fixed, WEFT_SHAPE(n, r->counts.fixed)) : NULL
     };
-    weft_mark before = weft__raise_floor(w);
+    weft__callback outer = weft__callback_begin(w, "the model of", "rolling_forecast");
     weft_tensor *y = w->status ? NULL : r->model(s, r->user);
-    w->floor = before;
+    weft__callback_end(w, outer);
     w->running = "rolling_forecast";
     return y;
 }
@@ -166,9 +166,7 @@ static bool is_good(rolling *r, const weft_tensor *y, int64_t at, int64_t needed
 {
     weft *w = r->w;
     char text[128];
-    const char *wrong = w->status                ? NULL :
-                        w->step != r->start.step ? "came after the end of the step (weft_clear)" :
-                                                   weft__wrong(w, y);
+    const char *wrong = w->status ? NULL : weft__wrong(w, y);
     if (wrong)
         weft__fail(w, WEFT_EARG, "rolling_forecast: row %lld: the model's tensor %s", (long long)at, wrong);
     else if (!w->status &&
@@ -274,8 +272,7 @@ static void run_all(rolling *r)
         weft__release(w, r->job[i].p.block);
     weft__release(w, r->block);
     weft_set_grad_enabled(w, recording), weft_set_training(w, training);
-    if (w->step == r->start.step)
-        weft_rewind(w, r->start);
+    weft_rewind(w, r->start);
 }
 
 static void fill_with_nan(const rolling *r)

@@ -302,7 +302,7 @@ Test(rolling_forecast, models_that_do_not_behave, .init = unchecked)
     } bad[] = {
         { too_few, WEFT_ESHAPE, "rolling_forecast: row 5: the model gives" },
         { nothing, WEFT_EARG, "the model's tensor is NULL" },
-        { clears, WEFT_EARG, "came after the end of the step" },
+        { clears, WEFT_EARG, "clear: called inside the model of \"rolling_forecast\"" },
         { not_finite, WEFT_ENUMERIC, "row 5, column \"y\": the model gives" },
         { fails, WEFT_ESHAPE, "matmul" },
     };

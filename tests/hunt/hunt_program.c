@@ -46,7 +46,8 @@ hunt_program hunt_program_of(uint64_t seed)
     hunt_program p = { .seed = seed, .large = draw(&r, 10) == 0 };
     int64_t walk = draw(&r, 8);
     p.walk = walk == 0 ? HUNT_TWICE : walk == 1 ? HUNT_RECORDED : HUNT_ONCE;
-    p.n = (int)(p.large ? 1 + draw(&r, 24) : draw(&r, 8));
+    /* kernels and loops change at 8 and 16 rows: a third of the programs has more than 8 sequences */
+    p.n = (int)(p.large ? 1 + draw(&r, 24) : draw(&r, 3) ? draw(&r, 8) : 9 + draw(&r, 16));
     p.width = 1 + draw(&r, p.large ? 48 : 9);
     int64_t longest = 1 + draw(&r, p.large ? 40 : 10);
     for (int s = 0; s < p.n; s++) {

@@ -1,8 +1,9 @@
 /* pairs.c - a transport for tests: ranks are processes of one machine, a socketpair between each two, started
  * by ranks.c, which says in WEFT_PAIRS which rank this is, of how many, and the socket to each. Every message
  * is its tag, its size, its bytes. WEFT_PAIRS_FAULT=kill:2:17 lets rank 2 die when it sends its 17th message;
- * stop stops it, drop leaves that message out, delay waits a tenth of a second; several stand with commas
- * between. With WEFT_PAIRS_SHRINK the others go on without one that is gone, as MPI does with ULFM. */
+ * stop stops it, drop leaves that message out, delay waits a tenth of a second, damage sends other bytes;
+ * several stand with commas between. With WEFT_PAIRS_SHRINK the others go on without one that is gone, as MPI
+ * does with ULFM. With WEFT_PAIRS_FILLS its name and its reason have no terminating 0. */
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -210,12 +211,12 @@ static void read_faults(void)
     }
 }
 
-static bool open_pairs(weft__world *out, char *version, char *why, size_t size)
+static bool open_pairs(weft__world *out, char *version, size_t version_size, char *why, size_t why_size)
 {
     const char *at = getenv("WEFT_PAIRS");
     int read = 0;
     if (!at || sscanf(at, "%d %d%n", &world.rank, &world.ranks, &read) != 2) {
-        snprintf(why, size, "WEFT_PAIRS is not set: tests/parallel/ranks.c starts ranks");
+        snprintf(why, why_size, "WEFT_PAIRS is not set: tests/parallel/ranks.c starts ranks");
         return false;
     }
     me = world.rank, everyone = world.ranks;
@@ -229,11 +230,15 @@ static bool open_pairs(weft__world *out, char *version, char *why, size_t size)
     signal(SIGPIPE, SIG_IGN);
     world.local_rank = world.rank, world.local_ranks = world.ranks;
     *out = world;
-    strcpy(version, "socketpairs");
+    if (getenv("WEFT_PAIRS_FILLS"))                /* all that it may write, without an end */
+        memset(version, 'v', version_size), memset(why, 'w', why_size);
+    else
+        snprintf(version, version_size, "socketpairs");
     return true;
 }
 
-static bool left_out(void)
+/* Whether the message is left out; *damaged: whether its bytes are to be others. */
+static bool left_out(bool *damaged)
 {
     const char *kind = "";
     sent++;
@@ -246,6 +251,7 @@ static bool left_out(void)
         raise(SIGSTOP);
     if (!strcmp(kind, "delay"))
         nanosleep(&(struct timespec){ 0, 100000000 }, NULL);
+    *damaged = !strcmp(kind, "damage");
     return !strcmp(kind, "drop");
 }
 
@@ -259,10 +265,15 @@ static void send_to(peer *p, int64_t tag, const void *bytes, size_t n, int reque
 
 static void send_unless_left_out(int to, int tag, const void *bytes, size_t n, int request)
 {
-    if (left_out())
+    bool damaged;
+    if (left_out(&damaged)) {
         one_less(request);
-    else
-        send_to(&peers[member[to]], key_of(tag), bytes, n, request);
+        return;
+    }
+    static char *other;                          /* one such message a process, kept: it is read later */
+    if (damaged && (other = malloc(n + 1)))
+        memset(other, 0x7F, n);
+    send_to(&peers[member[to]], key_of(tag), damaged && other ? other : bytes, n, request);
 }
 
 static int post_send(int to, int tag, const void *bytes, size_t n)

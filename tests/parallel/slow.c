@@ -29,7 +29,7 @@ static double number_in(const char *variable, double otherwise)
     return getenv(variable) ? strtod(getenv(variable), NULL) : otherwise;
 }
 
-static bool open_slow(weft__world *world, char *version, char *why, size_t size)
+static bool open_slow(weft__world *world, char *version, size_t version_size, char *why, size_t why_size)
 {
     const char *path = getenv("WEFT_SLOW_OF");
     void *library = path ? dlopen(path, RTLD_NOW | RTLD_LOCAL) : NULL;
@@ -38,10 +38,10 @@ static bool open_slow(weft__world *world, char *version, char *why, size_t size)
     memcpy(&hello, &symbol, sizeof hello);
     rate = number_in("WEFT_SLOW_RATE", 117e6), latency = number_in("WEFT_SLOW_LATENCY", 30e-6);
     if (!hello) {
-        snprintf(why, size, "WEFT_SLOW_OF is no plug-in of a transport");
+        snprintf(why, why_size, "WEFT_SLOW_OF is no plug-in of a transport");
         return false;
     }
-    bool open = (below = hello())->open(world, version, why, size);
+    bool open = (below = hello())->open(world, version, version_size, why, why_size);
     here = world->rank;
     return open;
 }

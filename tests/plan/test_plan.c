@@ -223,7 +223,7 @@ Test(plan, an_own_planner_is_checked)
     cr_assert_str_eq(weft_plan_message(), "of 3");
     weft_plan_free(NULL), weft_plan_free(&p);
     REFUSED(weft_plan_add(NULL, (weft_segment){ 0 }), WEFT_EARG, "no plan");
-    REFUSED(weft_plan_end_batch(&p, -1, 0), WEFT_EARG, "0 or more");
+    REFUSED(weft_plan_end_batch(&p, -1, 0), WEFT_EARG, "-1 rows of 0 cells; 0 .. 2147483647 rows");
     REFUSED(weft_plan_check(NULL, five, 5, 0), WEFT_EARG, "a plan");
     REFUSED(weft_plan_measure(NULL, five, 5, 0, &(weft_plan_figures){ 0 }), WEFT_EARG, "a plan");
 }

@@ -1,14 +1,14 @@
-/* foreign.c - planners of others: a shared object is opened in a process of its own, so that whatever it does
- * is told as an error. The plan comes back by a pipe and is checked here once more. */
+/* foreign.c - planners of others: a shared object is opened in a process of its own, so that a planner which
+ * crashes, loops or returns garbage is an error with a message. Its code has the rights of the user, so this
+ * does not protect against harm. The plan comes back by a pipe and is checked here once more. */
 #include <dlfcn.h>
 #include <errno.h>
 #include <poll.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
+#include "tools/plan/keeper.h"
 #include "tools/plan/plan.h"
 
 enum { MAGIC = 0x77656674 };
@@ -53,15 +53,23 @@ static weft_status make_there(const char *path, const char *name, const char *op
     return s == WEFT_OK ? weft_plan_make(planner, len, n, &o, p) : s;
 }
 
+typedef struct {
+    int from, to;                                /* ends of the pipe; from is the command's */
+    char **part;                                 /* path, name, options */
+    const int32_t *len;
+    int64_t n;
+} job;
+
 /* Does not return. What the planner prints goes to stderr. */
-static void be_child(int to, const char *path, const char *name, const char *options, const int32_t *len,
-                     int64_t n)
+static void be_child(void *argument)
 {
+    const job *j = argument;
+    int to = j->to;
     head h = { .magic = MAGIC };
     weft_plan p = { 0 };
-    setrlimit(RLIMIT_CORE, &(struct rlimit){ 0, 0 });
+    close(j->from);
     dup2(STDERR_FILENO, STDOUT_FILENO);
-    h.status = (int32_t)make_there(path, name, options, len, n, &h, &p);
+    h.status = (int32_t)make_there(j->part[0], j->part[1], j->part[2], j->len, j->n, &h, &p);
     snprintf(h.message, sizeof h.message, "%s", weft_plan_message());
     fflush(NULL);                                /* the parent ends this process when it has the plan */
     h.in_rows = p.in_rows, h.segments = p.segments, h.batches = p.batches, h.empty = p.empty,
@@ -72,7 +80,7 @@ static void be_child(int to, const char *path, const char *name, const char *opt
 }
 
 /* ---- in the parent ---- */
-typedef enum { WHOLE, CUT, LATE } came;
+typedef enum { WHOLE, CUT, LATE, NO_MEMORY } came;
 
 /* n bytes before the time is over. */
 static came read_all(int from, void *to, size_t n, double until)
@@ -108,26 +116,46 @@ static came read_plan(int from, head *h, int64_t tokens, int64_t n, double until
     p->batch = malloc((size_t)(h->batches + 1) * sizeof *p->batch);
     p->segment = malloc((size_t)(h->segments + 1) * sizeof *p->segment);
     if (!p->batch || !p->segment)
-        return CUT;
+        return NO_MEMORY;
     p->sequences = n, p->tokens = tokens, p->batches = h->batches, p->segments = h->segments;
     p->empty = h->empty, p->dropped = h->dropped, p->in_rows = h->in_rows != 0;
     c = read_all(from, p->batch, (size_t)p->batches * sizeof *p->batch, until);
     return c == WHOLE ? read_all(from, p->segment, (size_t)p->segments * sizeof *p->segment, until) : c;
 }
 
-/* What became of it, in words; true if there is a plan that holds. */
-static bool judge(const char *text, came c, int ended, const head *h, const planned *t, const int32_t *len,
-                  int64_t n)
+/* How the planner's process ended. by_itself false: it was stopped; else status is waitpid's. */
+typedef struct { came came; bool by_itself; int status; } ending;
+
+static void say_ending(const char *text, const ending *e, int seconds)
 {
-    if (c == LATE)
-        say_error(FAILED, "plan: %s: no plan within %d s; the planner was stopped", text, t->seconds);
-    else if (WIFSIGNALED(ended))
-        say_error(FAILED, "plan: %s: the planner died of signal %d, %s", text, WTERMSIG(ended),
-                  strsignal(WTERMSIG(ended)));
-    else if (c == CUT || h->magic != MAGIC)
+    if (e->came == LATE)
+        say_error(FAILED, "plan: %s: no plan within %d s; the planner was stopped", text, seconds);
+    else if (e->came == NO_MEMORY)
+        say_error(FAILED, "plan: %s: no memory for its plan", text);
+    else if (!e->by_itself)
+        say_error(FAILED,
+                  "plan: %s: the planner closed its pipe without a plan and went on running; it was stopped",
+                  text);
+    else if (WIFSIGNALED(e->status))
+        say_error(FAILED, "plan: %s: the planner died of signal %d, %s", text, WTERMSIG(e->status),
+                  strsignal(WTERMSIG(e->status)));
+    else
         say_error(FAILED, "plan: %s: the planner ended without a plan", text);
+}
+
+/* True if there is a plan that holds; else the error was said. */
+static bool judge(const char *text, const head *h, const planned *t, const int32_t *len, int64_t n)
+{
+    if (h->magic != MAGIC)
+        say_error(FAILED, "plan: %s: the planner wrote to its pipe what is not a plan", text);
+    else if (h->status != WEFT_OK && !*h->message)
+        say_error(FAILED, "plan: %s: the planner returned status %d (%s) without a message", text,
+                  (int)h->status, weft_status_name((weft_status)h->status));
     else if (h->status != WEFT_OK)
         say_error(FAILED, "plan: %s: %.*s", text, (int)sizeof h->message - 1, h->message);
+    else if (h->capacity < 0 || h->capacity > INT32_MAX)
+        say_error(FAILED, "plan: %s: the planner returned a capacity of %lld; 0 .. %d is expected", text,
+                  (long long)h->capacity, INT32_MAX);
     else if (weft_plan_check(&t->plan, len, n, h->promises & ~(unsigned)WEFT_PLAN_IN_ORDER) != WEFT_OK)
         say_error(FAILED, "plan: %s: %s", text, weft_plan_message());
     else
@@ -135,33 +163,41 @@ static bool judge(const char *text, came c, int ended, const head *h, const plan
     return false;
 }
 
+static bool start(keeper *k, job *j, int seconds)
+{
+    int ends[2];
+    fflush(NULL);
+    if (pipe(ends))
+        return false;
+    j->from = ends[0], j->to = ends[1];
+    bool good = keeper_start(k, be_child, j, j->to, seconds);
+    close(j->to);
+    if (!good)
+        close(j->from);
+    return good;
+}
+
 static bool run_child(const char *text, char *part[3], planned *t, const int32_t *len, int64_t n)
 {
-    int ends[2], ended = 0;
-    fflush(NULL);
-    pid_t child = pipe(ends) ? -1 : fork();
-    if (child < 0)
+    job j = { .part = part, .len = len, .n = n };
+    keeper k;
+    if (!start(&k, &j, t->seconds))
         return say_error(FAILED, "plan: %s: no process can be made: %s", text, strerror(errno)), false;
-    if (!child) {
-        close(ends[0]);
-        be_child(ends[1], part[0], part[1], part[2], len, n);
-    }
     head h = { 0 };
     int64_t tokens = 0;
     for (int64_t i = 0; i < n; i++)
-        tokens += len[i];
-    close(ends[1]);
-    came c = read_plan(ends[0], &h, tokens, n, seconds_now() + t->seconds, &t->plan);
-    for (int64_t i = 0; i < n; i++)
-        t->plan.not_empty += len[i] > 0;
-    close(ends[0]);
-    kill(child, SIGKILL); /* if it has ended, this changes nothing; else it is late, or has closed the pipe */
-    while (waitpid(child, &ended, 0) < 0 && errno == EINTR)
-        ;
+        tokens += len[i], t->plan.not_empty += len[i] > 0;
+    double until = seconds_now() + t->seconds;
+    ending e = { .came = read_plan(j.from, &h, tokens, n, until, &t->plan) };
+    close(j.from);
+    /* a pipe closes a moment before its process is known to have ended */
+    e.by_itself = keeper_end(&k, e.came == CUT ? 1 : 0, &e.status);
+    if (e.came != WHOLE)
+        return say_ending(text, &e, t->seconds), false;
     t->own = (weft_planner){ .name = text, .promises = h.promises };
     t->planner = &t->own, t->opts.capacity = h.capacity;
     h.message[sizeof h.message - 1] = 0;
-    return judge(text, c, c == WHOLE ? 0 : ended, &h, t, len, n);
+    return judge(text, &h, t, len, n);
 }
 
 bool plan_foreign(planned *t, const int32_t *len, int64_t n)
