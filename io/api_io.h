@@ -19,18 +19,22 @@ extern "C" {
 /* The text of this thread's last file function that failed, "" if none has. Valid until the next
  * one. */
 WEFT_API const char *weft_file_message(void);
-/* A file of the program's own, written as all that the library writes: all of it is on disk and in
- * its place, or what was there is as it was, see checkpoints. bytes may be NULL if size is 0. */
+/* Writes a file of the program's own, as the library writes its files (see checkpoints): after a
+ * failure the old file is unchanged. bytes may be NULL if size is 0. */
 WEFT_API weft_status weft_write_file(const char *path, const void *bytes,
                                      size_t size) WEFT_MUST_USE;
 
 /* ---- checkpoints ---- *
  * A file holds the parameters and buffers of a module by PyTorch's names, the optimiser, the random
- * streams, and the user's items; all with checksums, in no time-dependent bytes. Writing goes to a
- * temporary file of its own, PATH.tmp.XXXXXX, is flushed and renamed: an old file is never lost,
- * and of two writers at once either's file is there, whole. Mode, group and owner stay as far as
- * that is allowed, a new file follows the umask, a link is followed. What a killed program has left
- * goes with a save of the same path a minute later. */
+ * streams, and the user's items, all with checksums. The bytes depend on the state only.
+ *
+ * Every file that weft writes goes to a new file in the same folder, which is flushed to the disk
+ * and renamed: after a failure or a kill the old file is unchanged, and of two simultaneous writers
+ * one wins with a complete file. Mode, group and owner of a replaced file stay as far as that is
+ * allowed, a new file follows the umask, a link is followed. The new file has no name until it is
+ * complete, so a killed program leaves nothing behind. On file systems that cannot do that (NFS) a
+ * kill may leave a file .weft-tmp-XXXXXXXXXXXXXXXX; delete it by hand. weft never deletes a file
+ * that it did not create in the same call. */
 /* epoch, best score, vocabulary ... */
 typedef struct { const char *name; weft_dtype type; void *data; int64_t n; } weft_checkpoint_item;
 /* A context that has failed saves nothing. o may be NULL; else it is an optimiser of m or of a part
@@ -95,9 +99,10 @@ typedef struct {
     int64_t n;
     const weft_lstmvis_states *states;
 } weft_lstmvis;
-/* Writes the folder, whole or not at all. One that is there is replaced if it holds nothing but
- * such a bundle, else it is an error. So are values that are not finite or no float32. A program
- * that is killed may leave FOLDER.tmp.XXXXXX behind. */
+/* Writes the folder, whole or not at all. An existing folder is replaced only if it is empty or
+ * holds exactly the four files of a bundle that weft wrote, which lstm.yml says in its first
+ * line. Errors: any other existing folder; values that are not finite or too large for float32.
+ * A killed program may leave a folder .weft-tmp-XXXXXX next to it. */
 WEFT_API weft_status weft_write_lstmvis(const char *folder,
                                         const weft_lstmvis *bundle) WEFT_MUST_USE;
 
