@@ -110,7 +110,8 @@ WEFT_API weft_status weft_write_lstmvis(const char *folder,
  * len [n], offset [n + 1] the first row of each; rows [sum len, columns], or ints [sum len]
  * (columns is 0 then). id [n]: of a part, the numbers that the sequences have in the whole; NULL:
  * their places. After a failure all is NULL and 0; messages name the file and, where there are
- * lines, the line. Regular files only. */
+ * lines, the line. Regular files only; those of /proc and /sys, whose sizes are not true, are an
+ * error. */
 typedef struct {
     int64_t n, columns;
     int32_t *len;

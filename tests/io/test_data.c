@@ -137,6 +137,33 @@ Test(data, text_that_cannot_be_read)
 /* ---- CSV ---- */
 static const char *const ab[] = { "a", "b" };
 
+/* Sizes that are not those of the content: 0 in /proc, 4096 in /sys. No reader takes one for an empty
+ * file. */
+Test(data, files_of_the_kernel_are_refused)
+{
+    weft_dataset d;
+    weft_hdf5 *part;
+    weft *w = weft_open(&(weft_opts){ .device = WEFT_CPU });
+    weft_module *m = weft_module_new(w, "m");
+    weft_frame f = { 0 };
+    static const char *const a[] = { "a", NULL };
+    const char *path = "/proc/self/status";
+    const weft_status status[] = { weft_read_text(path, NULL, &d),
+                                   weft_read_csv(path, "id", ab, 2, NULL, &d),
+                                   weft_read_hdf5(path, NULL, &d),
+                                   weft_open_hdf5(path, NULL, &part),
+                                   weft_frame_read_csv(&f, path, NULL, a, NULL),
+                                   weft_frame_read_hdf5(&f, path, NULL, a),
+                                   weft_load(path, m, NULL, NULL, 0),
+                                   weft_load_state_dict(path, m, NULL) };
+    MESSAGE_HAS("/proc/self/status: its size is 0, but it has content");
+    for (int i = 0; i < COUNT(status); i++)
+        cr_assert_eq(status[i], WEFT_EFORMAT, "reader %d", i);
+    cr_assert_eq(weft_read_text("/sys/kernel/mm/transparent_hugepage/enabled", NULL, &d) == WEFT_OK, false);
+    cr_assert(strstr(weft_file_message(), "/sys/kernel"));
+    weft_close(w);
+}
+
 Test(data, csv_with_quotes_and_line_ends_of_both_kinds)
 {
     weft_dataset d;
