@@ -4,7 +4,13 @@
 #include <string.h>
 #include "io/checkpoint/checkpoint.h"
 
-typedef struct { weft__stage stage; weft_module *m; weft_load_report *report; const char *group; } loading;
+typedef struct {
+    weft__stage stage;
+    weft_module *m;
+    weft_load_report *report;
+    weft__paths table;                           /* while the module's names are compared */
+    const char *group;
+} loading;
 
 /* ---- parameters and buffers ---- */
 static bool agrees(loading *l, const weft__parameter *p, const char *path, const weft__kind *want)
@@ -37,9 +43,8 @@ static bool is_known(const char *name, bool is_group, void *user)
 {
     loading *l = user;
     char path[WEFT__NAMED];
-    bool known = false;
-    for (const weft__parameter *p = NULL; !is_group && !known && (p = weft__stored_after(l->m, p)); )
-        known = p->buffer == (l->group[0] == 'b') && !strcmp(weft__path_in(l->m, p), name);
+    const weft__parameter *p = is_group ? NULL : weft__paths_find(&l->table, l->m, name);
+    bool known = p && p->buffer == (l->group[0] == 'b') && weft__is_stored(l->m, p);
     snprintf(path, sizeof path, "%s/%s", l->group, name);
     if (!known)
         weft__found(l->stage.h, l->report, WEFT__EXTRA, "%s%s", path,
@@ -58,8 +63,11 @@ static void hold_module(loading *l)
         weft__hold_set(&l->stage, path, &want, want.type, x->data, true);
         weft__found(l->stage.h, l->report, WEFT__LOADED, "%s", path);
     }
+    if (!weft__paths_make(&l->table, l->m, l->stage.h))
+        return;
     weft__h5_each(l->stage.h, l->group = "parameters", is_known, l);
     weft__h5_each(l->stage.h, l->group = "buffers", is_known, l);
+    weft__paths_end(&l->table);
 }
 
 /* ---- the optimiser ---- */

@@ -12,6 +12,7 @@ typedef struct {
     weft__stage stage;
     weft_module *m;
     weft_load_report *report;
+    weft__paths table;
     const char *group;
     int depth, objects;
 } importing;
@@ -37,15 +38,14 @@ static bool locate(weft__h5 *h, const weft_module *m, const weft__parameter *p, 
     return weft__h5_find(h, path, k);
 }
 
-/* under another name of the same parameter */
-static bool comes_tied(importing *l, const weft__parameter *p)
+/* Notes the parameters that the file has, so that a tied one may come under another name. */
+static void find_all(importing *l)
 {
     char path[WEFT__NAMED];
     weft__kind k;
-    for (const weft__parameter *q = NULL; (q = next_below(l->m, q)); )
-        if (q != p && weft__numbers_of(q) == weft__numbers_of(p) && locate(l->stage.h, l->m, q, path, &k))
-            return true;
-    return false;
+    for (const weft__parameter *p = NULL; (p = next_below(l->m, p)); )
+        if (locate(l->stage.h, l->m, p, path, &k))
+            weft__paths_of(&l->table, weft__numbers_of(p))->found = true;
 }
 
 static bool set_fits(importing *l, const char *path, const weft__kind *is, const weft__kind *want)
@@ -66,15 +66,15 @@ static bool set_fits(importing *l, const char *path, const weft__kind *is, const
     return false;
 }
 
-/* what was held last is what came before under another name */
-static void check_tied(importing *l, const char *path)
+/* Compares the numbers held last with those that came under another name of p. */
+static void check_tied(importing *l, const weft__parameter *p, const char *path)
 {
     const weft__held *last = l->stage.last;
-    for (const weft__held *k = l->stage.first; k && k != last; k = k->next)
-        if (k->to == last->to && memcmp(k->values, last->values, last->bytes))
-            weft__h5_fail(l->stage.h, WEFT_EFORMAT,
-                          "%s is tied to another parameter in the module, but differs from it in the file",
-                          path);
+    weft__known *numbers = weft__paths_of(&l->table, weft__numbers_of(p));
+    if (numbers->held && memcmp(numbers->held->values, last->values, last->bytes))
+        weft__h5_fail(l->stage.h, WEFT_EFORMAT,
+                      "%s is tied to another parameter in the module, but differs from it in the file", path);
+    numbers->held = last;
 }
 
 static void hold_parameter(importing *l, const weft__parameter *p)
@@ -83,7 +83,7 @@ static void hold_parameter(importing *l, const weft__parameter *p)
     weft__kind want = weft__kind_of(x), is;
     char path[WEFT__NAMED];
     if (!locate(l->stage.h, l->m, p, path, &is)) {
-        if (!comes_tied(l, p))
+        if (!weft__paths_of(&l->table, weft__numbers_of(p))->found)
             weft__found(l->stage.h, l->report, WEFT__MISSING, "%s%s", weft__path_in(l->m, p),
                         l->report ? "" : " is not in the file, but the module has it");
         return;
@@ -91,22 +91,19 @@ static void hold_parameter(importing *l, const weft__parameter *p)
     if (!set_fits(l, path, &is, &want))
         return;
     weft__hold_set(&l->stage, path, &is, want.type, x->data, true);
-    if (!weft__h5_status(l->stage.h) && weft__kind_bytes(&want))
-        check_tied(l, path);
+    if (!weft__h5_status(l->stage.h))
+        check_tied(l, p, path);
     weft__found(l->stage.h, l->report, WEFT__LOADED, "%s", path);
 }
 
 /* ---- what the file has besides ---- */
-static bool is_needed(const weft_module *m, const char *path)
+static bool is_needed(const importing *l, const char *path)
 {
     char name[WEFT__NAMED];
     snprintf(name, sizeof name, "%s", path);
     for (char *slash = name; (slash = strchr(slash, '/')); )
         *slash = '.';
-    for (const weft__parameter *p = NULL; (p = next_below(m, p)); )
-        if (!strcmp(weft__path_in(m, p), name))
-            return true;
-    return false;
+    return weft__paths_find(&l->table, l->m, name);
 }
 
 static bool visit_entry(const char *name, bool is_group, void *user)
@@ -124,7 +121,7 @@ static bool visit_entry(const char *name, bool is_group, void *user)
         l->group = path, l->depth++;
         weft__h5_each(l->stage.h, path, visit_entry, l);
         l->group = before, l->depth--;
-    } else if (!is_needed(l->m, path)) {
+    } else if (!is_needed(l, path)) {
         weft__found(l->stage.h, l->report, WEFT__EXTRA, "%s%s", path,
                     l->report ? "" : " is in the file, but the module does not have it");
     }
@@ -155,10 +152,14 @@ static void refuse_ours(weft__h5 *h)
 static void read_parameters(importing *l)
 {
     refuse_ours(l->stage.h);
+    if (!weft__paths_make(&l->table, l->m, l->stage.h))
+        return;
+    find_all(l);
     for (const weft__parameter *p = NULL; (p = next_below(l->m, p)); )
         hold_parameter(l, p);
     l->group = "";
     weft__h5_each(l->stage.h, "/", visit_entry, l);
+    weft__paths_end(&l->table);
 }
 
 static weft_status deliver_numbers(importing *l)
