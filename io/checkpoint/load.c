@@ -150,6 +150,14 @@ static void hold_optimiser(loading *l, weft_optim *o)
 }
 
 /* ---- random streams ---- */
+/* A counter that no run can have reached would soon overflow. */
+static void check_counter(weft__h5 *h, const char *path, uint64_t count)
+{
+    if (!weft__h5_status(h) && count > INT64_MAX / 2)
+        weft__h5_fail(h, WEFT_EFORMAT, "%s is damaged: it counts %lld draws; 0 .. 2^62 are expected", path,
+                      (long long)count);
+}
+
 static void hold_numbers(weft__stage *s, weft_stream *to, uint64_t key, uint64_t count)
 {
     uint64_t *a = weft__hold(s, &to->key, sizeof key, false),
@@ -175,6 +183,7 @@ static void hold_stream(weft__stage *s, weft *w, const char *path)
     char name[sizeof w->streams->name];
     uint64_t at[2] = { 0, 0 };
     weft__h5_read(s->h, path, &(weft__kind){ WEFT__I64, 1, { 2 } }, WEFT__I64, at);
+    check_counter(s->h, path, at[1]);
     if (!weft__h5_text(s->h, path, "name", name, sizeof name)) {
         weft__h5_fail(s->h, WEFT_EFORMAT, "%s has no name", path);
         return;
@@ -191,9 +200,11 @@ static void hold_stream(weft__stage *s, weft *w, const char *path)
 static void hold_streams(weft__stage *s, weft *w)
 {
     const weft__kind one = { WEFT__I64, 0, { 0 } };
-    uint64_t seed = 0;
+    uint64_t seed = 0, draw = 0;
     char path[WEFT__NAMED];
     weft__h5_read(s->h, "streams/seed", &one, WEFT__I64, &seed);
+    weft__h5_read(s->h, "streams/draw", &one, WEFT__I64, &draw);
+    check_counter(s->h, "streams/draw", draw);
     weft__hold_set(s, "streams/seed", &one, WEFT__I64, &w->seed, false);
     weft__hold_set(s, "streams/draw", &one, WEFT__I64, &w->draw, false);
     /* those that the file does not have start anew */
