@@ -133,9 +133,12 @@ typedef struct {
     char delimiter;                            /* between fields: ';', '\t', '|', ..; 0 means ',' */
     bool empty_is_nan;           /* an empty field of a needed column is NaN; else it is an error */
 } weft_csv_opts;
-/* CSV as in RFC 4180 with a header: rows of equal, adjacent values in column `id` are one sequence;
- * the n named columns become reals. Empty lines are skipped; nan and inf are numbers. A number has
- * a decimal point, whatever the locale. */
+/* Reads CSV as in RFC 4180 with a header. Rows with the same text in column `id` are one
+ * sequence, next to each other or not, in the order of the file; sequences come in the order in
+ * which their ids first appear. weft_frame_read_csv has the same rule. The n named columns
+ * become reals, rounded to the nearest. Empty lines are skipped; nan and inf are numbers. A
+ * number has a decimal point, whatever the locale. Errors: an integer beyond 2^53 that a double
+ * does not hold, such as a time in nanoseconds. */
 WEFT_API weft_status weft_read_csv(const char *path, const char *id, const char *const *columns,
                                    int64_t n, const weft_csv_opts *opts,
                                    weft_dataset *out) WEFT_MUST_USE;

@@ -39,9 +39,11 @@ template <typename... X> constexpr weft__list<const char *, sizeof...(X) + 1> we
  * columns; later ones have the same, in any order. id NULL: its number. */
 WEFT_API weft_status weft_frame_add(weft_frame *f, const char *id, const char *const *names,
                                     const double *const *columns, int64_t rows) WEFT_MUST_USE;
-/* The series of a CSV file as weft_read_csv reads it: rows with the same text in column `id`, next
- * to each other or not, are one series, in the order in which the ids come. id NULL: the whole file
- * is one, and its path its id. */
+/* Reads the series of a CSV file, as weft_read_csv does: rows with the same text in column `id`,
+ * next to each other or not, are one series, in the order in which the ids first appear. id
+ * NULL: the whole file is one series, and its path its id. Errors: an integer beyond 2^53 that a
+ * double does not hold. Times in nanoseconds (int64) are such: subtract an origin, or write
+ * seconds. */
 WEFT_API weft_status weft_frame_read_csv(weft_frame *f, const char *path, const char *id,
                                          const char *const *names,
                                          const weft_csv_opts *opts) WEFT_MUST_USE;
