@@ -63,10 +63,15 @@ WEFT_API weft_status weft_load_matching(const char *path, weft_module *m,
                                         weft_load_report *report) WEFT_MUST_USE;
 
 /* ---- weights of other programs ---- */
-/* Data sets under flat dotted or nested names, as h5py writes a PyTorch state
- * dict, of float16, bfloat16, float32 or float64; plain, or in chunks, by gzip or not. report may
- * be NULL: then all must agree. A weight of another type is an error that names it. NaN and
- * infinities stay; a finite float64 that a weft_real cannot hold is an error. */
+/* HDF5 files: all readers take what NumPy and h5py write. Integers of 8 to 64 bits, signed or
+ * not, float16, bfloat16, float32 and float64 in either byte order, and bool; plain, or in
+ * chunks, with gzip and shuffle or not; libver "earliest" to "latest", a user block (MATLAB
+ * -v7.3), a file that is open for SWMR. Floats are rounded to the nearest; NaN and infinities
+ * stay. A finite number that a weft_real cannot hold, and an integer that does not fit (a double
+ * or int32), is an error that names its place and value. */
+/* Loads weights: data sets under flat dotted or nested names, as h5py writes a PyTorch state dict.
+ * report may be NULL: then all must agree.
+ * Errors: a weight of another type, such as a text. */
 WEFT_API weft_status weft_load_state_dict(const char *path, weft_module *m,
                                           weft_load_report *report) WEFT_MUST_USE;
 WEFT_API weft_status weft_save_state_dict(const char *path, const weft_module *m) WEFT_MUST_USE;
@@ -142,10 +147,9 @@ typedef struct {
 WEFT_API weft_status weft_read_csv(const char *path, const char *id, const char *const *columns,
                                    int64_t n, const weft_csv_opts *opts,
                                    weft_dataset *out) WEFT_MUST_USE;
-/* HDF5: below `group` (NULL: the root) the data sets "lengths" [n], of int32, int64 or uint8, and
- * "rows" [N, columns] of float32 or float64, or else "tokens" [N] of int32. Plain arrays only:
- * neither chunks nor compression. NaN and infinities stay; a finite float64 that a weft_real cannot
- * hold is an error. Written is a new file with this group. */
+/* Reads HDF5: below `group` (NULL: the root) the data sets "lengths" [n] of integers, and "rows"
+ * [N, columns] of numbers or else "tokens" [N] of integers; see "weights of other programs" for
+ * types and forms. weft_write_hdf5 writes a new file with this group. */
 WEFT_API weft_status weft_read_hdf5(const char *path, const char *group,
                                     weft_dataset *out) WEFT_MUST_USE;
 WEFT_API weft_status weft_write_hdf5(const weft_dataset *data, const char *path,
@@ -159,7 +163,8 @@ WEFT_API weft_status weft_open_hdf5(const char *path, const char *group,
                                     weft_hdf5 **out) WEFT_MUST_USE;
 WEFT_API void weft_close_hdf5(weft_hdf5 *file);
 /* n, columns, len and offset of all of it; rows and ints are NULL: weft_dataset_batch and
- * weft_plan_tokens read from the file what they are asked for, and nothing else. The file's, not to
+ * weft_plan_tokens read from the file what they are asked for, and nothing else. A set in chunks is
+ * read whole by weft_open_hdf5 and kept in memory. The file's, not to
  * be freed; of NULL all is 0. Several threads may read from one file. */
 WEFT_API weft_dataset weft_hdf5_shape(const weft_hdf5 *file);
 /* The sequences index[0 .. n-1], in that order, as the dataset's 0 .. n-1, of which they are the

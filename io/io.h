@@ -41,6 +41,9 @@ weft_status weft__read_checkpoint(const char *path, weft__image *out);
 weft_status weft__load_image(const char *path, const weft__image *image, weft_module *m, weft_optim *o,
                              const weft_checkpoint_item *items, int64_t n);
 
+/* hdf5/path.c, a weft__head: an error if the file has no HDF5 signature, at byte 0, 512, 1024 and so on. */
+weft_status weft__h5_signature(const char *path, const unsigned char *bytes, size_t head, size_t size);
+
 /* foreign.c: an error that says what it is and how to convert it, if the file begins as one of PyTorch,
  * NumPy, safetensors or ONNX does. */
 weft_status weft__foreign(const char *path, const unsigned char *bytes, size_t head, size_t size);

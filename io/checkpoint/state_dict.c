@@ -53,9 +53,9 @@ static bool set_fits(importing *l, const char *path, const weft__kind *is, const
     char a[128], b[128];
     weft__kind same = *is;
     same.type = want->type;
-    if (!weft__number_is_float(is->type)) {    /* whatever else it is: else it would be left out in silence */
-        weft__h5_fail(l->stage.h, WEFT_EFORMAT,
-                      "%s is %s; floating-point numbers of 16, 32 or 64 bits are read, bfloat16 among them",
+    if (!weft__number_is_float(is->type) && !weft__number_is_int(is->type)) {
+        weft__h5_fail(l->stage.h, WEFT_EFORMAT,      /* it must not be left out in silence */
+                      "%s is %s; integers and floating-point numbers are read, float16 and bfloat16 too",
                       path, weft__kind_text(is, a));
         return false;
     }
@@ -137,9 +137,7 @@ static weft_status foreign(const char *path, const unsigned char *head, size_t n
         return s;
     if (n >= sizeof ours && !memcmp(head, ours, sizeof ours - 1))
         return weft__file_fail(WEFT_EFORMAT, "%s is a checkpoint of weft; weft_load reads it", path);
-    if (n < 8 || memcmp(head, "\211HDF\r\n\032\n", 8))
-        return weft__file_fail(WEFT_EFORMAT, "%s does not begin as an HDF5 file with weights does", path);
-    return WEFT_OK;
+    return weft__h5_signature(path, head, n, size);
 }
 
 static void refuse_ours(weft__h5 *h)
@@ -186,10 +184,8 @@ weft_status weft_load_state_dict(const char *path, weft_module *m, weft_load_rep
     importing l = { .stage = { weft__h5_open(path, image, size, false), NULL, NULL },
                     .m = m,
                     .report = report };
-    if (l.stage.h) {
-        weft__h5_take_chunks(l.stage.h);
+    if (l.stage.h)
         read_parameters(&l);
-    }
     s = l.stage.h ? weft__h5_end(l.stage.h) : WEFT_ENOMEM;
     free(image);
     if (!s)

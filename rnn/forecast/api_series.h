@@ -52,7 +52,8 @@ WEFT_API weft_status weft_frame_read_csv(weft_frame *f, const char *path, const 
  * sign. All of the file or nothing. Errors: a frame without columns, or with one named "id"; two
  * series of one id; a series without rows. */
 WEFT_API weft_status weft_frame_write_csv(const weft_frame *f, const char *path) WEFT_MUST_USE;
-/* HDF5: below `group` (NULL: the root) a data set [N] of floats or ints for each name, and
+/* HDF5: below `group` (NULL: the root) a data set [N] of numbers (any that weft_read_hdf5 reads; an
+ * integer that a double does not hold is an error) for each name, and
  * "lengths" [n]; without lengths all is one series. A text "ids" of n lines (of fixed length, ASCII
  * or UTF-8: numpy.bytes_ in h5py) names them. Written is a new file with this group and all
  * columns, as float64; no id may have a line end. */

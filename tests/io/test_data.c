@@ -354,9 +354,8 @@ Test(data, hdf5_of_others)
     REFUSED("sequence 0 has length", i64, 1, huge, 2, "rows", f32, 2, 4, 5);
     REFUSED("lengths", f32, 1, two, 2, "rows", f32, 2, 4, 5);
     REFUSED("lengths", i64, 2, two, 2, "rows", f32, 2, 4, 5);
-    REFUSED("float32 or float64", i64, 1, two, 2, "rows", i64, 2, 4, 5);
-    REFUSED("float32 or float64", i64, 1, two, 2, "rows", f32, 1, 4, 1);
-    REFUSED("int32 [N] was expected", i64, 1, two, 2, "tokens", f32, 1, 4, 1);
+    REFUSED("numbers [N, columns] were expected", i64, 1, two, 2, "rows", f32, 1, 4, 1);
+    REFUSED("integers [N] were expected", i64, 1, two, 2, "tokens", f32, 1, 4, 1);
     REFUSED("neither \"rows\" nor \"tokens\"", i64, 1, two, 2, NULL, f32, 1, 4, 1);
     cr_assert_eq(weft_read_hdf5(foreign(i64, 1, two, 2, "rows", f32, 2, 4, 5), "elsewhere", &d),
                  WEFT_EFORMAT);

@@ -279,7 +279,8 @@ Test(loader, a_damaged_position_changes_nothing)
             last = weft_loader_next(l[0], &sizes[0]), weft_loader_next(l[1], &sizes[1]);
         int32_t kept = last ? last[0] : 0;
         /* epoch, batch, draws; 0 draws: any number */
-        const int64_t bad[][3] = { { INT64_MAX, 0, 0 },  { -1, 0, 0 },         { 1, INT64_MAX, 0 }, { 1, N + 1, 0 },
+        const int64_t bad[][3] = { { INT64_MAX, 0, 0 },  { -1, 0, 0 },         { 1, INT64_MAX, 0 },
+                                   { 1, N + 1, 0 },
                                    { 1, -2, 0 },         { 0, 0, 0 },          { INT64_MIN, -1, 0 },
                                    { INT64_MAX, -1, 0 }, { 1, 0, -1 },         { 0, -1, -1 },
                                    { 1, -1, INT64_MIN }, { 1, -1, INT64_MAX } };
