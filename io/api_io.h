@@ -111,7 +111,7 @@ typedef struct {
 WEFT_API weft_status weft_write_lstmvis(const char *folder,
                                         const weft_lstmvis *bundle) WEFT_MUST_USE;
 
-/* ---- ragged data: sequences end to end in memory, freed by weft_dataset_free ---- *
+/* ---- ragged data: sequences end to end in memory ---- *
  * len [n], offset [n + 1] the first row of each; rows [sum len, columns], or ints [sum len]
  * (columns is 0 then). id [n]: of a part, the numbers that the sequences have in the whole; NULL:
  * their places. After a failure all is NULL and 0; messages name the file and, where there are
@@ -154,6 +154,9 @@ WEFT_API weft_status weft_read_hdf5(const char *path, const char *group,
                                     weft_dataset *out) WEFT_MUST_USE;
 WEFT_API weft_status weft_write_hdf5(const weft_dataset *data, const char *path,
                                      const char *group) WEFT_MUST_USE;
+/* Frees the arrays of a dataset that a reader filled, and sets all to NULL and 0. A dataset that a
+ * program fills with its own arrays is used like any other; the program keeps and frees those, and
+ * does not call this. NULL: nothing. */
 WEFT_API void weft_dataset_free(weft_dataset *data);
 /* Such a file of which only what is asked for is read, as where each of many ranks needs a part. It
  * is the program's, to be closed by weft_close_hdf5 (NULL: nothing), and stays as it is until then;

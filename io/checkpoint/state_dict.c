@@ -147,11 +147,50 @@ static void refuse_ours(weft__h5 *h)
         weft__h5_fail(h, WEFT_EFORMAT, "it is a checkpoint of weft without its head, thus damaged");
 }
 
+/* Keras names its arrays vars/0, vars/1 (.weights.h5) or kernel:0 (.h5). */
+static bool is_of_keras(const char *path)
+{
+    size_t n = strlen(path);
+    const char *vars = strstr(path, "vars/");
+    return (n > 2 && !strcmp(path + n - 2, ":0")) ||
+           (vars && (vars == path || vars[-1] == '/') && strspn(vars + 5, "0123456789") == strlen(vars + 5));
+}
+
+static bool visit_of_keras(const char *name, bool is_group, void *user)
+{
+    importing *l = user;
+    const char *before = l->group;
+    char path[WEFT__NAMED];
+    int n = snprintf(path, sizeof path, "%s%s%s", before, *before ? "/" : "", name);
+    if (n >= (int)sizeof path || l->depth >= DEPTH || ++l->objects > OBJECTS)    /* the next walk says so */
+        return false;
+    if (is_group) {
+        l->group = path, l->depth++;
+        weft__h5_each(l->stage.h, path, visit_of_keras, l);
+        l->group = before, l->depth--;
+    } else if (is_of_keras(path) && !is_needed(l, path)) {
+        weft__h5_fail(l->stage.h, WEFT_EFORMAT,
+                      "it is a file of Keras (%s). Write its arrays by Python under weft's names: kernels "
+                      "transposed, [in, 4H] to [4H, in]; LSTM gates stay in the order i f c o, a GRU's z r h "
+                      "become r z h; the bias as bias_ih, and bias_hh 0 (a GRU has both)",
+                      path);
+    }
+    return !weft__h5_status(l->stage.h);
+}
+
+static void refuse_keras(importing *l)
+{
+    l->group = "";
+    weft__h5_each(l->stage.h, "/", visit_of_keras, l);
+    l->objects = 0;
+}
+
 static void read_parameters(importing *l)
 {
     refuse_ours(l->stage.h);
     if (!weft__paths_make(&l->table, l->m, l->stage.h))
         return;
+    refuse_keras(l);
     find_all(l);
     for (const weft__parameter *p = NULL; (p = next_below(l->m, p)); )
         hold_parameter(l, p);

@@ -236,35 +236,6 @@ Test(checkpoint, a_right_checksum_is_not_enough)
     end_folder();
 }
 
-/* Nor are right checksums of numbers that no run can have. */
-Test(checkpoint, impossible_counters_are_refused)
-{
-    static const uint64_t bad[] = { UINT64_MAX, (uint64_t)INT64_MAX, (uint64_t)INT64_MIN, INT64_MAX / 2 + 1 };
-    model a = model_new(1), b = model_new(2);
-    const char *path = in_folder("a.h5");
-    train(&a, 1);
-    train(&b, 2);
-    weft_stream *s = weft_stream_of(a.w, "data");
-    uint64_t count = s->count, draw = a.w->draw;
-    uint32_t state = state_of(&b);
-    for (int i = 0; i < COUNT(bad); i++) {
-        a.w->draw = bad[i];
-        DOES(weft_save(path, a.m, a.o, NULL, 0));
-        REFUSES(weft_load(path, b.m, b.o, NULL, 0), WEFT_EFORMAT, "streams/draw is damaged");
-        a.w->draw = draw, s->count = bad[i];
-        DOES(weft_save(path, a.m, a.o, NULL, 0));
-        REFUSES(weft_load(path, b.m, b.o, NULL, 0), WEFT_EFORMAT, "streams/0 is damaged");
-        s->count = count;
-        cr_assert_eq(state_of(&b), state);
-    }
-    DOES(weft_save(path, a.m, a.o, NULL, 0));
-    DOES(weft_load(path, b.m, b.o, NULL, 0));
-    cr_assert_eq(state_of(&a), state_of(&b));
-    CLEAN(a.w);
-    CLEAN(b.w);
-    end_folder();
-}
-
 Test(checkpoint, loading_is_all_or_nothing)
 {
     model a = model_new(1), b = model_new(2);

@@ -199,10 +199,10 @@ static const foreign others[] = {
     FOREIGN(
         "m.safetensors",
         "\x3d\0\0\0\0\0\0\0{\"x\":{\"dtype\":\"F32\",\"shape\":[2,3],\"data_offsets\":[0,24]}}    \0\0\0\0",
-        "a safetensors file", "safetensors.numpy"),
+        "a safetensors file", "safetensors.torch"),
     /* 640 bytes of JSON: the length begins as a pickle of protocol 2 does */
     FOREIGN("long.safetensors", "\x80\2\0\0\0\0\0\0{\"__metadata__\":{\"format\":\"pt\"},"
-            TEN HUNDRED HUNDRED HUNDRED HUNDRED HUNDRED HUNDRED, "a safetensors file", "safetensors.numpy"),
+            TEN HUNDRED HUNDRED HUNDRED HUNDRED HUNDRED HUNDRED, "a safetensors file", "safetensors.torch"),
     FOREIGN("m.onnx",
             "\x08\x08\x12\x07pytorch\x1a\x05"
             "2.5.1:\x8c\1",
@@ -232,6 +232,28 @@ Test(readers, files_of_other_programs_say_what_they_are)
                       "%d: %s", i, says);
             cr_assert(line && !strchr(line + 1, '\n'), "two lines are expected: %s", says);
         }
+    }
+    CLEAN(w);
+    end_folder();
+}
+
+/* Keras keeps its arrays under other names and in other forms: no name fits, and the message says why. */
+Test(readers, files_of_keras_say_what_to_do)
+{
+    static const char *const names[][2] = { { "layers/lstm/cell/vars", "layers/lstm/cell/vars/0" },
+                                            { "model_weights/lstm", "model_weights/lstm/kernel:0" } };
+    weft *w = open_on(WEFT_CPU);
+    weft_module *m = weft_module_new(w, "m");
+    weft_parameter(m, "x", WEFT_SHAPE(2), (weft_init){ WEFT_INIT_CONSTANT, 7, 0 });
+    for (int i = 0; i < COUNT(names); i++) {
+        const char *path = in_folder("keras.h5");
+        hid_t f = new_file(path), links = H5Pcreate(H5P_LINK_CREATE);
+        H5Pset_create_intermediate_group(links, 1);
+        H5Gclose(H5Gcreate2(f, names[i][0], links, H5P_DEFAULT, H5P_DEFAULT));
+        add_set(f, names[i][1], H5T_IEEE_F32LE, 1, (hsize_t[]){ 2 }, (double[]){ 1, 2 });
+        H5Pclose(links), H5Fclose(f);
+        REFUSES(weft_load_state_dict(path, m, NULL), WEFT_EFORMAT, "it is a file of Keras");
+        REFUSES(weft_load_state_dict(path, m, &(weft_load_report){ 0 }), WEFT_EFORMAT, "transposed");
     }
     CLEAN(w);
     end_folder();
