@@ -57,7 +57,9 @@ static bool is_onnx(const head *h)
     "[f.create_dataset(k, data=v.detach().double().numpy()) for k, v in s.items() if hasattr(v, " \
     "'detach')]"
 #define ARRAYS  "[f.create_dataset(k, data=v) for k, v in s.items()]"
-#define INSIDE  "s = next((s[k] for k in ('state_dict', 'model_state_dict', 'model') if k in s), s); "
+#define INSIDE                                                                                        \
+    "s = next((s[k] for k in ('state_dict', 'model_state_dict', 'model') if hasattr(s.get(k), 'items')), " \
+    "s); "
 
 static const struct { bool (*is)(const head *); const char *what, *values, *stores;
 } formats[] = {
