@@ -345,7 +345,8 @@ static int do_say(options *o)
     phone_set phones;
     for (int i = 0; i < o->count; i++)
         if (!*o->words[i] || !lower_word(o->words[i]))
-            quit(2, "\"%s\" is no word of the letters a to z", o->words[i]);
+            quit(2, "\"%s\" is no word of the letters a to z; leave other characters out (dont)",
+                 o->words[i]);
     model m = load_model(o, o->say, &phones);
     weft_ema_swap(m.average);
     for (int i = 0; i < o->count && weft_parallel_place_of(m.ranks).rank == 0; i++)

@@ -27,7 +27,9 @@ static void expect(reader *r, const char *token)
     while (*r->at == ' ')
         r->at++;
     if (strncmp(r->at, token, n))
-        quit(1, "%s:%lld: %s was expected before \"%.20s\"", r->name, r->line, token, r->at);
+        quit(1, "%s:%lld: %s was expected before \"%.20s\"%s", r->name, r->line, token, r->at,
+             *token == '(' ? "; lines are as in festlex, (\"word\" n (((w er) 1))); cmudict's are not read" :
+                             "");
     r->at += n;
 }
 

@@ -19,18 +19,22 @@ extern "C" {
 /* The text of this thread's last file function that failed, "" if none has. Valid until the next
  * one. */
 WEFT_API const char *weft_file_message(void);
-/* A file of the program's own, written as all that the library writes: all of it is on disk and in
- * its place, or what was there is as it was, see checkpoints. bytes may be NULL if size is 0. */
+/* Writes a file of the program's own, as the library writes its files (see checkpoints): after a
+ * failure the old file is unchanged. bytes may be NULL if size is 0. */
 WEFT_API weft_status weft_write_file(const char *path, const void *bytes,
                                      size_t size) WEFT_MUST_USE;
 
 /* ---- checkpoints ---- *
  * A file holds the parameters and buffers of a module by PyTorch's names, the optimiser, the random
- * streams, and the user's items; all with checksums, in no time-dependent bytes. Writing goes to a
- * temporary file of its own, PATH.tmp.XXXXXX, is flushed and renamed: an old file is never lost,
- * and of two writers at once either's file is there, whole. Mode, group and owner stay as far as
- * that is allowed, a new file follows the umask, a link is followed. What a killed program has left
- * goes with a save of the same path a minute later. */
+ * streams, and the user's items, all with checksums. The bytes depend on the state only.
+ *
+ * Every file that weft writes goes to a new file in the same folder, which is flushed to the disk
+ * and renamed: after a failure or a kill the old file is unchanged, and of two simultaneous writers
+ * one wins with a complete file. Mode, group and owner of a replaced file stay as far as that is
+ * allowed, a new file follows the umask, a link is followed. The new file has no name until it is
+ * complete, so a killed program leaves nothing behind. On file systems that cannot do that (NFS) a
+ * kill may leave a file .weft-tmp-XXXXXXXXXXXXXXXX; delete it by hand. weft never deletes a file
+ * that it did not create in the same call. */
 /* epoch, best score, vocabulary ... */
 typedef struct { const char *name; weft_dtype type; void *data; int64_t n; } weft_checkpoint_item;
 /* A context that has failed saves nothing. o may be NULL; else it is an optimiser of m or of a part
@@ -59,10 +63,15 @@ WEFT_API weft_status weft_load_matching(const char *path, weft_module *m,
                                         weft_load_report *report) WEFT_MUST_USE;
 
 /* ---- weights of other programs ---- */
-/* Data sets under flat dotted or nested names, as h5py writes a PyTorch state
- * dict, of float16, bfloat16, float32 or float64; plain, or in chunks, by gzip or not. report may
- * be NULL: then all must agree. A weight of another type is an error that names it. NaN and
- * infinities stay; a finite float64 that a weft_real cannot hold is an error. */
+/* HDF5 files: all readers take what NumPy and h5py write. Integers of 8 to 64 bits, signed or
+ * not, float16, bfloat16, float32 and float64 in either byte order, and bool; plain, or in
+ * chunks, with gzip and shuffle or not; libver "earliest" to "latest", a user block (MATLAB
+ * -v7.3), a file that is open for SWMR. Floats are rounded to the nearest; NaN and infinities
+ * stay. A finite number that a weft_real cannot hold, and an integer that does not fit (a double
+ * or int32), is an error that names its place and value. */
+/* Loads weights: data sets under flat dotted or nested names, as h5py writes a PyTorch state dict.
+ * report may be NULL: then all must agree.
+ * Errors: a weight of another type, such as a text. */
 WEFT_API weft_status weft_load_state_dict(const char *path, weft_module *m,
                                           weft_load_report *report) WEFT_MUST_USE;
 WEFT_API weft_status weft_save_state_dict(const char *path, const weft_module *m) WEFT_MUST_USE;
@@ -95,17 +104,19 @@ typedef struct {
     int64_t n;
     const weft_lstmvis_states *states;
 } weft_lstmvis;
-/* Writes the folder, whole or not at all. One that is there is replaced if it holds nothing but
- * such a bundle, else it is an error. So are values that are not finite or no float32. A program
- * that is killed may leave FOLDER.tmp.XXXXXX behind. */
+/* Writes the folder, whole or not at all. An existing folder is replaced only if it is empty or
+ * holds exactly the four files of a bundle that weft wrote, which lstm.yml says in its first
+ * line. Errors: any other existing folder; values that are not finite or too large for float32.
+ * A killed program may leave a folder .weft-tmp-XXXXXX next to it. */
 WEFT_API weft_status weft_write_lstmvis(const char *folder,
                                         const weft_lstmvis *bundle) WEFT_MUST_USE;
 
-/* ---- ragged data: sequences end to end in memory, freed by weft_dataset_free ---- *
+/* ---- ragged data: sequences end to end in memory ---- *
  * len [n], offset [n + 1] the first row of each; rows [sum len, columns], or ints [sum len]
  * (columns is 0 then). id [n]: of a part, the numbers that the sequences have in the whole; NULL:
  * their places. After a failure all is NULL and 0; messages name the file and, where there are
- * lines, the line. Regular files only. */
+ * lines, the line. Regular files only; those of /proc and /sys, whose sizes are not true, are an
+ * error. */
 typedef struct {
     int64_t n, columns;
     int32_t *len;
@@ -127,20 +138,25 @@ typedef struct {
     char delimiter;                            /* between fields: ';', '\t', '|', ..; 0 means ',' */
     bool empty_is_nan;           /* an empty field of a needed column is NaN; else it is an error */
 } weft_csv_opts;
-/* CSV as in RFC 4180 with a header: rows of equal, adjacent values in column `id` are one sequence;
- * the n named columns become reals. Empty lines are skipped; nan and inf are numbers. A number has
- * a decimal point, whatever the locale. */
+/* Reads CSV as in RFC 4180 with a header. Rows with the same text in column `id` are one
+ * sequence, next to each other or not, in the order of the file; sequences come in the order in
+ * which their ids first appear. weft_frame_read_csv has the same rule. The n named columns
+ * become reals, rounded to the nearest. Empty lines are skipped; nan and inf are numbers. A
+ * number has a decimal point, whatever the locale. Errors: an integer beyond 2^53 that a double
+ * does not hold, such as a time in nanoseconds. */
 WEFT_API weft_status weft_read_csv(const char *path, const char *id, const char *const *columns,
                                    int64_t n, const weft_csv_opts *opts,
                                    weft_dataset *out) WEFT_MUST_USE;
-/* HDF5: below `group` (NULL: the root) the data sets "lengths" [n], of int32, int64 or uint8, and
- * "rows" [N, columns] of float32 or float64, or else "tokens" [N] of int32. Plain arrays only:
- * neither chunks nor compression. NaN and infinities stay; a finite float64 that a weft_real cannot
- * hold is an error. Written is a new file with this group. */
+/* Reads HDF5: below `group` (NULL: the root) the data sets "lengths" [n] of integers, and "rows"
+ * [N, columns] of numbers or else "tokens" [N] of integers; see "weights of other programs" for
+ * types and forms. weft_write_hdf5 writes a new file with this group. */
 WEFT_API weft_status weft_read_hdf5(const char *path, const char *group,
                                     weft_dataset *out) WEFT_MUST_USE;
 WEFT_API weft_status weft_write_hdf5(const weft_dataset *data, const char *path,
                                      const char *group) WEFT_MUST_USE;
+/* Frees the arrays of a dataset that a reader filled, and sets all to NULL and 0. A dataset that a
+ * program fills with its own arrays is used like any other; the program keeps and frees those, and
+ * does not call this. NULL: nothing. */
 WEFT_API void weft_dataset_free(weft_dataset *data);
 /* Such a file of which only what is asked for is read, as where each of many ranks needs a part. It
  * is the program's, to be closed by weft_close_hdf5 (NULL: nothing), and stays as it is until then;
@@ -150,7 +166,8 @@ WEFT_API weft_status weft_open_hdf5(const char *path, const char *group,
                                     weft_hdf5 **out) WEFT_MUST_USE;
 WEFT_API void weft_close_hdf5(weft_hdf5 *file);
 /* n, columns, len and offset of all of it; rows and ints are NULL: weft_dataset_batch and
- * weft_plan_tokens read from the file what they are asked for, and nothing else. The file's, not to
+ * weft_plan_tokens read from the file what they are asked for, and nothing else. A set in chunks is
+ * read whole by weft_open_hdf5 and kept in memory. The file's, not to
  * be freed; of NULL all is 0. Several threads may read from one file. */
 WEFT_API weft_dataset weft_hdf5_shape(const weft_hdf5 *file);
 /* The sequences index[0 .. n-1], in that order, as the dataset's 0 .. n-1, of which they are the

@@ -1,4 +1,4 @@
-/* file.c - whole files, read; file_write.c writes them. */
+/* file.c - reads whole files; file_write.c writes them. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -14,7 +14,10 @@ static weft_status read_to(const char *path, int file, unsigned char *bytes, siz
         if (n < 0 && errno != EINTR)
             return weft__file_fail(WEFT_EIO, "%s cannot be read: %s", path, strerror(errno));
         if (n == 0)
-            return weft__file_fail(WEFT_EIO, "%s became shorter while it was read", path);
+            return weft__file_fail(WEFT_EIO,
+                                   "%s: %zu bytes were expected, it ended after %zu: it became shorter while "
+                                   "it was read, or is a file of /sys or /proc; copy those by cat first",
+                                   path, to, from);
         from += n > 0 ? (size_t)n : 0;
     }
     return WEFT_OK;
@@ -45,13 +48,24 @@ static weft_status read_open(const char *path, int file, size_t all, weft__head 
     return WEFT_OK;
 }
 
+/* Files of /proc have a size of 0 whatever they hold. All readers trust the size, so such a file is
+ * refused. */
 static weft_status regular(const char *path, int file, size_t *size)
 {
     struct stat s;
+    char byte;
     if (fstat(file, &s))
         return weft__file_fail(WEFT_EIO, "%s cannot be read: %s", path, strerror(errno));
     if (!S_ISREG(s.st_mode))
         return weft__file_fail(WEFT_EFORMAT, "%s is not a regular file", path);
+    ssize_t more = s.st_size ? 0 : pread(file, &byte, 1, 0);
+    if (more < 0)
+        return weft__file_fail(WEFT_EIO, "%s cannot be read: %s", path, strerror(errno));
+    if (more)
+        return weft__file_fail(WEFT_EFORMAT,
+                               "%s: its size is 0, but it has content, as files of /proc do; copy it by cat, "
+                               "and read the copy",
+                               path);
     *size = (size_t)s.st_size;
     return WEFT_OK;
 }

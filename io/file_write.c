@@ -1,34 +1,32 @@
-/* file_write.c - whole files, written. A file appears at once or not at all: the bytes go to a temporary file
- * beside it, to the disk, and are renamed into place; whatever fails, and whenever the process is killed, the
- * old file or the new one is there.
+/* file_write.c - writes whole files. A file appears complete or not at all: the bytes go to a new file in the
+ * same folder, to the disk, and are renamed into place. After any failure, and after a kill at any moment,
+ * the path holds the old file or the new one.
  *
- * A temporary is called PATH.tmp.XXXXXX by chance and is always made anew, so no one has put anything there
- * before, and two writers of one path, in two containers, too, each have their own. No one else can read it
- * before it has the mode of the file that it replaces. Its writer holds a lock on it: the next writer of that
- * path removes those that no one holds, once they are older than a minute. */
-#include <dirent.h>
+ * The new file has no name while it is written (O_TMPFILE), so a killed program leaves nothing behind. It
+ * gets a name, ".weft-tmp-" and random digits, just before the rename. File systems without O_TMPFILE
+ * (NFS) give it that name from the start. It is always created anew, with mode 0600, so two writers of one
+ * path never share a file and nobody else reads it before it has the mode of the file that it replaces. A
+ * writer deletes only the file that it created itself. It never looks for leftovers of other writers: a
+ * name does not prove whose a file is. */
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/file.h>
 #include <sys/random.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 #include "io/io.h"
 
-/* letters; names; seconds; links in a row */
-enum { CHANCE = 6, TRIES = 100, OLD = 60, LINKS = 40 };
-static const char letter[] = "0123456789abcdefghijklmnopqrstuvwxyz";
+enum { TRIES = 100, LINKS = 40 };                 /* names to try; links to follow in a row */
 
 typedef struct target {
     char *path; const char *base;                /* links followed; its last part */
     int folder;                                  /* open, for names in it only */
     bool is; struct stat old;                    /* what is there */
-    char temporary[NAME_MAX + 1];
+    char temporary[32];                          /* name of the new file; "" while it has none */
 } target;
 
 static weft_status cannot(const char *path, int why)
@@ -124,87 +122,48 @@ static void end_target(target *t)
     free(t->path);
 }
 
-/* ---- temporaries of writers that were killed ---- */
-static bool is_temporary_of(const char *base, const char *name)
-{
-    size_t n = strlen(base);
-    return !strncmp(name, base, n) && !strncmp(name + n, ".tmp.", 5) && strlen(name + n + 5) == CHANCE &&
-           strspn(name + n + 5, letter) == CHANCE;
-}
-
-static void remove_if_dead(int folder, const char *name)
-{
-    struct stat s, now;
-    if (fstatat(folder, name, &s, AT_SYMLINK_NOFOLLOW) || !S_ISREG(s.st_mode) ||
-        time(NULL) - s.st_mtime <= OLD)
-        return;
-    int file = openat(folder, name, O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
-    if (file < 0)
-        return;
-    if (flock(file, LOCK_EX | LOCK_NB) == 0 && fstat(file, &s) == 0 &&
-        fstatat(folder, name, &now, AT_SYMLINK_NOFOLLOW) == 0 && s.st_ino == now.st_ino &&
-        s.st_dev == now.st_dev)
-        unlinkat(folder, name, 0);
-    close(file);
-}
-
-static void sweep(const target *t)
-{
-    int list = openat(t->folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    DIR *d = list < 0 ? NULL : fdopendir(list);
-    if (!d && list >= 0)
-        close(list);
-    for (struct dirent *e; d && (e = readdir(d)); )
-        if (is_temporary_of(t->base, e->d_name))
-            remove_if_dead(t->folder, e->d_name);
-    if (d)
-        closedir(d);
-}
-
-/* ---- a temporary of our own ---- */
-static bool name_by_chance(target *t)
+/* ---- the new file ---- */
+static void choose_name(target *t)
 {
     uint64_t chance;
     struct timespec now;
-    /* an early boot: it need not be a secret */
+    /* early after booting there may be no random bytes; the name need not be a secret */
     if (getrandom(&chance, sizeof chance, GRND_NONBLOCK) != sizeof chance) {
         clock_gettime(CLOCK_REALTIME, &now);
         chance = (uint64_t)now.tv_nsec << 16 ^ (uint64_t)now.tv_sec ^ (uint64_t)getpid() << 40;
     }
-    int n = snprintf(t->temporary, sizeof t->temporary, "%s.tmp.", t->base);
-    if (n + CHANCE >= (int)sizeof t->temporary) {
-        errno = ENAMETOOLONG;
-        return false;
-    }
-    for (int i = 0; i < CHANCE; i++, chance /= sizeof letter - 1)
-        t->temporary[n + i] = letter[chance % (sizeof letter - 1)];
-    t->temporary[n + CHANCE] = 0;
-    return true;
+    snprintf(t->temporary, sizeof t->temporary, ".weft-tmp-%016llx", (unsigned long long)chance);
 }
 
-/* false: a sweep has it, or has removed it. Where a file system knows no locks, nothing is swept */
-static bool hold(int file)
+/* Creates the file by a new name, or gives a new name to `file` if that is 0 or more. Returns the file, or -1
+ * and errno. */
+static int create_name(target *t, int file)
 {
-    struct stat s;
-    return (flock(file, LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK) && fstat(file, &s) == 0 &&
-           s.st_nlink > 0;
-}
-
-static int begin_target(target *t)                      /* -1 and errno */
-{
+    char link[64];
+    snprintf(link, sizeof link, "/proc/self/fd/%d", file);
     for (int i = 0; i < TRIES; i++) {
-        int file = name_by_chance(t) ? openat(t->folder, t->temporary,
-                                              O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600) :
-                                       -1;
-        if (file < 0 && errno != EEXIST)
+        choose_name(t);
+        int made = file < 0 ? openat(t->folder, t->temporary,
+                                     O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600) :
+                              linkat(AT_FDCWD, link, t->folder, t->temporary, AT_SYMLINK_FOLLOW);
+        if (made >= 0)
+            return file < 0 ? made : file;
+        *t->temporary = 0;
+        if (errno != EEXIST)
             return -1;
-        if (file >= 0 && hold(file))
-            return file;
-        if (file >= 0)
-            close(file);
     }
-    errno = EEXIST;
     return -1;
+}
+
+/* Returns a new file without a name, or with one where the file system or a missing /proc requires it. */
+static int begin_target(target *t)
+{
+    int file = openat(t->folder, ".", O_TMPFILE | O_WRONLY | O_CLOEXEC, 0600);
+    if (file >= 0 && access("/proc/self/fd", X_OK) == 0)
+        return file;
+    if (file >= 0)
+        close(file);
+    return create_name(t, -1);
 }
 
 /* umask() says it only by changing it, for all threads; where the kernel does not say it, a file is
@@ -259,17 +218,22 @@ static bool sync_folder(const target *t)
     return good;
 }
 
+static bool move_into_place(target *t, int file)
+{
+    return (*t->temporary || create_name(t, file) >= 0) &&
+           renameat(t->folder, t->temporary, t->folder, t->base) == 0;
+}
+
 static weft_status replace(target *t, const weft__span *spans, int n)
 {
-    sweep(t);
     int file = begin_target(t);
     if (file < 0)
         return cannot(t->path, errno);
-    bool good = write_spans(file, t, spans, n) && renameat(t->folder, t->temporary, t->folder, t->base) == 0;
+    bool good = write_spans(file, t, spans, n) && move_into_place(t, file);
     int why = errno;
-    if (!good)
+    if (!good && *t->temporary)
         unlinkat(t->folder, t->temporary, 0);
-    close(file);                                 /* and the lock ends */
+    close(file);
     if (!good)
         return cannot(t->path, why);
     if (!sync_folder(t))

@@ -1,6 +1,6 @@
-/* folder_write.c - a folder of files that belong together, written whole or not at all: into a folder of our
- * own beside the place, which is renamed when it is whole. One that is there changes places with it, if it
- * has none but such files. */
+/* folder_write.c - writes a folder of files that belong together, whole or not at all: into a new folder
+ * next to the place, which is renamed when it is complete. An old folder is replaced only if weft wrote
+ * it: it has exactly these files, all of them regular, and the last one begins with the mark. */
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -10,7 +10,11 @@
 #include <unistd.h>
 #include "io/io.h"
 
-typedef struct { const char *const *files; int n; weft__write_one *write; const void *user; } work;
+typedef struct {
+    const char *const *files; int n;
+    const char *mark;                            /* the first bytes of the last file */
+    weft__write_one *write; const void *user;
+} work;
 
 static weft_status cannot(const char *folder, int why)
 {
@@ -48,36 +52,79 @@ static weft_status write_files(const char *folder, const work *w)
     return s;
 }
 
-/* Whether nothing else lies there; it is replaced as a whole. */
+static bool begins_with(const char *path, const char *mark)
+{
+    char bytes[64];
+    size_t n = strlen(mark);
+    int file = open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+    bool good = file >= 0 && n <= sizeof bytes && read(file, bytes, n) == (ssize_t)n &&
+                !memcmp(bytes, mark, n);
+    if (file >= 0)
+        close(file);
+    return good;
+}
+
+/* Whether an entry is one of the files, and a regular one. */
+static bool is_part(int folder, const char *name, const work *w)
+{
+    struct stat s;
+    for (int i = 0; i < w->n; i++)
+        if (!strcmp(name, w->files[i]))
+            return fstatat(folder, name, &s, AT_SYMLINK_NOFOLLOW) == 0 && S_ISREG(s.st_mode);
+    return false;
+}
+
+static weft_status foreign(const char *folder, const char *what, const char *name)
+{
+    return weft__file_fail(WEFT_EIO,
+                           "%.500s cannot be written: %s%.200s. It was left as it was; move it away, or "
+                           "choose another folder",
+                           folder, what, name);
+}
+
+/* Refuses a folder that holds anything that weft did not write. An empty or missing one is fine. */
 static weft_status check_old(const char *folder, const work *w)
 {
     DIR *d = opendir(folder);
     if (!d)
         return errno == ENOENT ? WEFT_OK : cannot(folder, errno);
     weft_status s = WEFT_OK;
+    int parts = 0;
     for (struct dirent *e; !s && (e = readdir(d)); ) {
-        bool ours = !strcmp(e->d_name, ".") || !strcmp(e->d_name, "..");
-        for (int i = 0; i < w->n; i++)
-            ours = ours || !strcmp(e->d_name, w->files[i]);
-        if (!ours)
-            s = weft__file_fail(
-                WEFT_EIO,
-                "%.500s cannot be written: \"%.200s\" is there, which is no part of it; "
-                "what was there is as it was",
-                folder, e->d_name);
+        if (!strcmp(e->d_name, ".") || !strcmp(e->d_name, ".."))
+            continue;
+        if (!is_part(dirfd(d), e->d_name, w))
+            s = foreign(folder, "it exists and holds something that weft did not write, ", e->d_name);
+        parts++;
     }
     closedir(d);
+    if (s || !parts)
+        return s;
+    char *last = join(folder, w->files[w->n - 1]);
+    if (!last)
+        return cannot(folder, ENOMEM);
+    if (parts < w->n || !begins_with(last, w->mark))
+        s = foreign(folder, "it exists, and its files were not written by weft", "");
+    free(last);
     return s;
 }
 
-/* `made` gets the place of `folder`; what was there comes to where it was made. */
-static weft_status replace(const char *made, const char *folder, const work *w)
+/* Gives `made` the place of `folder`. An old folder then is where `made` was; if something came into it after
+ * it was checked, it goes back, or stays there and *kept is set. */
+static weft_status replace(const char *made, const char *folder, const work *w, bool *kept)
 {
     if (rename(made, folder) == 0)
         return WEFT_OK;
     weft_status s = errno == ENOTEMPTY || errno == EEXIST ? check_old(folder, w) : cannot(folder, errno);
-    if (!s && renameat2(AT_FDCWD, made, AT_FDCWD, folder, RENAME_EXCHANGE))
-        s = cannot(folder, errno);
+    if (s)
+        return s;
+    if (renameat2(AT_FDCWD, made, AT_FDCWD, folder, RENAME_EXCHANGE))
+        return cannot(folder, errno);
+    s = check_old(made, w);
+    *kept = s && renameat2(AT_FDCWD, made, AT_FDCWD, folder, RENAME_EXCHANGE);
+    if (*kept)
+        s = weft__file_fail(WEFT_EIO, "%.400s is written; the old one changed meanwhile and is now %.400s",
+                            folder, made);
     return s;
 }
 
@@ -93,12 +140,12 @@ static void sync_parent(const char *folder)
     free(parent);
 }
 
-/* Into a folder of our own that no one else may enter, in it the new one with the rights of any new
- * folder. */
+/* Writes into a private folder next to the place. The new folder in it has the mode of any new folder. */
 static weft_status write_beside(const char *folder, const work *w)
 {
     char *own = NULL;
-    if (asprintf(&own, "%s.tmp.XXXXXX", folder) < 0)
+    const char *slash = strrchr(folder, '/');
+    if (asprintf(&own, "%.*s.weft-tmp-XXXXXX", slash ? (int)(slash + 1 - folder) : 0, folder) < 0)
         return cannot(folder, ENOMEM);
     if (!mkdtemp(own)) {
         weft_status s = cannot(folder, errno);
@@ -109,11 +156,12 @@ static weft_status write_beside(const char *folder, const work *w)
     weft_status s = !made             ? cannot(folder, ENOMEM) :
                     mkdir(made, 0777) ? cannot(folder, errno) :
                                         write_files(made, w);
+    bool kept = false;
     if (!s)
-        s = replace(made, folder, w);
+        s = replace(made, folder, w, &kept);
     if (!s)
         sync_parent(folder);
-    if (made)
+    if (made && !kept)
         remove_files(made, w);
     rmdir(own);
     free(made);
@@ -121,10 +169,10 @@ static weft_status write_beside(const char *folder, const work *w)
     return s;
 }
 
-weft_status weft__write_folder(const char *folder, const char *const *files, int n, weft__write_one *write,
-                               const void *user)
+weft_status weft__write_folder(const char *folder, const char *const *files, int n, const char *mark,
+                               weft__write_one *write, const void *user)
 {
-    const work w = { files, n, write, user };
+    const work w = { files, n, mark, write, user };
     char *place = realpath(folder, NULL);        /* links are followed */
     if (!place)
         place = strdup(folder);

@@ -18,11 +18,12 @@ typedef struct weft__span { const void *bytes; size_t size; } weft__span;
 /* Writes n spans end to end as the file `path`: all of it on disk and in its place, or the old file as it
  * was. */
 weft_status weft__write_file(const char *path, const weft__span *spans, int n);
-/* folder_write.c: a folder of n files, each written by `write`, all of it in its place or what was there as
- * it was. One that is there is replaced if it has none but these files. */
+/* folder_write.c: writes a folder of n files, each by `write`; all of it is in its place, or what was
+ * there is as it was. Replaces an old folder only if it holds exactly these files, and the last one begins
+ * with `mark` (64 bytes at most), so that weft wrote it. */
 typedef weft_status weft__write_one(const char *path, int which, const void *user);
-weft_status weft__write_folder(const char *folder, const char *const *files, int n, weft__write_one *write,
-                               const void *user);
+weft_status weft__write_folder(const char *folder, const char *const *files, int n, const char *mark,
+                               weft__write_one *write, const void *user);
 /* file.c */
 /* A regular file in memory, *bytes to be freed. `head` is called when its first bytes are there, WEFT__HEAD
  * at most and a 0 behind them, and may refuse the rest by a status of its own: a terabyte is not read only
@@ -39,6 +40,9 @@ typedef struct weft__image { unsigned char *bytes; size_t size; } weft__image;
 weft_status weft__read_checkpoint(const char *path, weft__image *out);
 weft_status weft__load_image(const char *path, const weft__image *image, weft_module *m, weft_optim *o,
                              const weft_checkpoint_item *items, int64_t n);
+
+/* hdf5/path.c, a weft__head: an error if the file has no HDF5 signature, at byte 0, 512, 1024 and so on. */
+weft_status weft__h5_signature(const char *path, const unsigned char *bytes, size_t head, size_t size);
 
 /* foreign.c: an error that says what it is and how to convert it, if the file begins as one of PyTorch,
  * NumPy, safetensors or ONNX does. */

@@ -13,7 +13,7 @@
 #include "io/text.h"
 
 enum { BYTES = 256, PATH = 64 };
-static const char f[] = "weft_write_lstmvis";
+static const char f[] = "weft_write_lstmvis", mark[] = "# written by weft_write_lstmvis\n";
 
 /* ---- what is refused ---- */
 static const char *path_of(const weft_lstmvis_states *s, char buffer[PATH + 1])
@@ -186,7 +186,7 @@ static void put_quoted(FILE *to, const char *text)
 static void put_config(FILE *to, const weft_lstmvis *b)
 {
     char path[PATH + 1];
-    fputs("name: ", to);
+    fprintf(to, "%sname: ", mark);
     put_quoted(to, b->name);
     fputs("\ndescription: ", to);
     put_quoted(to, b->description ? b->description : b->name);
@@ -267,5 +267,5 @@ weft_status weft_write_lstmvis(const char *folder, const weft_lstmvis *bundle)
 {
     static const char *const files[] = { "states.h5", "train.h5", "words.dict", "lstm.yml" };
     weft_status s = check(folder, bundle);
-    return s ? s : weft__write_folder(folder, files, sizeof files / sizeof *files, write_one, bundle);
+    return s ? s : weft__write_folder(folder, files, sizeof files / sizeof *files, mark, write_one, bundle);
 }

@@ -36,7 +36,8 @@ typedef struct {
     double row_dropout;
 } weft_embedding_opts;
 /* weight [rows, columns], standard normal. The padding row gives 0 and gets no gradient,
- * whatever is written to it. */
+ * whatever is written to it or loaded. PyTorch reads such a row as any other: if a file has numbers
+ * other than 0 there, the models differ. */
 WEFT_API weft_embedding *weft_embedding_new(weft_module *m, const char *name,
                                             const weft_embedding_opts *opts);
 /* The table [rows, columns], a parameter: for weft_linear_opts.weight, say. */

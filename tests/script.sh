@@ -25,10 +25,6 @@ says() {                                # STATUS PATTERN COMMAND...: ends with t
     cat said
     [ $rc = "$status" ] && grep -q -e "$pattern" said
 }
-make_old() {                            # FILE...: those that there are
-    local f
-    for f; do [ ! -e "$f" ] || touch -d '2 minutes ago' "$f"; done
-}
 finish() {                              # WHAT: its checks hold, or the script fails
     echo "$good of $all checks of $1 hold"
     [ "$good" = "$all" ]

@@ -7,12 +7,17 @@
 #include "io/checkpoint/checkpoint.h"
 
 /* ---- what is stored ---- */
+bool weft__is_stored(const weft_module *m, const weft__parameter *p)
+{
+    return weft__below(p->module, m) && !(p->tied && weft__below(p->tied->module, m));
+}
+
 const weft__parameter *weft__stored_after(const weft_module *m, const weft__parameter *p)
 {
-    for (p = p ? p->later : m->root->first; p; p = p->later)
-        if (weft__below(p->module, m) && !(p->tied && weft__below(p->tied->module, m)))
-            return p;
-    return NULL;
+    p = p ? p->later : m->root->first;
+    while (p && !weft__is_stored(m, p))
+        p = p->later;
+    return p;
 }
 
 const weft__parameter *weft__numbers_of(const weft__parameter *p) { return p->tied ? p->tied : p; }

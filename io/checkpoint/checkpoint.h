@@ -35,7 +35,25 @@ void weft__hold_set(weft__stage *s, const char *path, const weft__kind *kind, we
 void  weft__deliver(weft *w, weft__stage *s);
 void  weft__discard(weft__stage *s);
 
+/* ---- paths.c ---- */
+/* One parameter of the table, and what has been read for it. */
+typedef struct weft__known {
+    const weft__parameter *p;
+    const weft__held *held;
+    bool found;                                  /* the file has it under one of its names */
+} weft__known;
+typedef struct weft__paths { weft__known *entry; size_t mask; } weft__paths;
+/* A table of all parameters and buffers of m's root. Returns false if there is no memory; the session has
+ * failed then. To be ended by weft__paths_end. */
+bool weft__paths_make(weft__paths *table, const weft_module *m, weft__h5 *h);
+void weft__paths_end(weft__paths *table);
+weft__known         *weft__paths_of(const weft__paths *table, const weft__parameter *p);
+/* Returns the one called "encoder.weight" below m, NULL if there is none. */
+const weft__parameter *weft__paths_find(const weft__paths *table, const weft_module *m, const char *name);
+
 /* ---- checkpoint.c ---- */
+/* Whether a file of m has p under this name. */
+bool weft__is_stored(const weft_module *m, const weft__parameter *p);
 /* The parameters and buffers that a file of m has: those below m and, by their names here, those elsewhere
  * that are tied to a name below m. The one after p (NULL: the first); NULL: no more. Its numbers are those of
  * weft__numbers_of. */

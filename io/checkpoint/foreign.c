@@ -51,17 +51,34 @@ static bool is_onnx(const head *h)
            (h->at[2] != 0x12 || (h->at[4] >= ' ' && h->at[4] < 127));
 }
 
-/* ---- what is said ---- */
-static const struct { bool (*is)(const head *); const char *what, *values;
+/* ---- messages ---- */
+/* Tensors of any float type, bfloat16 too, parameters, and the state dict inside a training checkpoint. */
+#define TENSORS                                                                                  \
+    "[f.create_dataset(k, data=v.detach().double().numpy()) for k, v in s.items() if hasattr(v, " \
+    "'detach')]"
+#define ARRAYS  "[f.create_dataset(k, data=v) for k, v in s.items()]"
+#define INSIDE                                                                                        \
+    "s = next((s[k] for k in ('state_dict', 'model_state_dict', 'model') if hasattr(s.get(k), 'items')), " \
+    "s); "
+
+static const struct { bool (*is)(const head *); const char *what, *values, *stores;
 } formats[] = {
-    { is_torch, "a file of torch.save", "torch.load(path, map_location=\"cpu\").items()" },
-    { is_npz, "a NumPy archive (.npz)", "numpy.load(path).items()" },
-    { is_zip, "a zip archive", NULL },
+    { is_torch, "a file of torch.save, not a checkpoint of weft.",
+      "import torch; s = torch.load(path, map_location='cpu'); " INSIDE, TENSORS },
+    { is_npz, "a NumPy archive (.npz), not a checkpoint of weft.", "import numpy; s = numpy.load(path); ",
+      ARRAYS },
+    { is_zip, "a zip archive, not a checkpoint of weft.", NULL, NULL },
     /* its length may begin as a pickle does: 640 bytes, say */
-    { is_safetensors, "a safetensors file", "safetensors.numpy.load_file(path).items()" },
-    { is_pickle, "a pickle of Python's", "pickle.load(open(path, \"rb\")).items()" },
-    { is_onnx, "an ONNX model",
-      "((t.name, onnx.numpy_helper.to_array(t)) for t in onnx.load(path).graph.initializer)" },
+    { is_safetensors, "a safetensors file, not a checkpoint of weft.",
+      "import safetensors.torch; s = safetensors.torch.load_file(path); ", TENSORS },
+    { is_pickle, "a pickle of Python's, not a checkpoint of weft.",
+      "import pickle; s = pickle.load(open(path, 'rb')); ", ARRAYS },
+    { is_onnx,
+      "an ONNX model, not a checkpoint of weft. Its weights have other names and forms (LSTM: gates i o f c, "
+      "both biases in one array): give s weft's names and forms first.",
+      "import onnx, onnx.numpy_helper as h; "
+      "s = {t.name: h.to_array(t) for t in onnx.load(path).graph.initializer}; ",
+      ARRAYS },
 };
 
 weft_status weft__foreign(const char *path, const unsigned char *bytes, size_t n, size_t size)
@@ -72,14 +89,13 @@ weft_status weft__foreign(const char *path, const unsigned char *bytes, size_t n
             continue;
         if (!formats[i].values)
             return weft__file_fail(WEFT_EFORMAT,
-                                   "%.500s is %s, no checkpoint of weft.\nUnpack it: weft_load reads "
-                                   "checkpoints, weft_load_state_dict HDF5 files.",
+                                   "%.300s is %s\nUnpack it: weft_load reads checkpoints, "
+                                   "weft_load_state_dict HDF5 files.",
                                    path, formats[i].what);
-        return weft__file_fail(
-            WEFT_EFORMAT,
-            "%.500s is %s, no checkpoint of weft. weft_load_state_dict reads what Python writes by\n"
-            "with h5py.File(\"weights.h5\", \"w\") as f: [f.create_dataset(k, data=v) for k, v in %s]",
-            path, formats[i].what, formats[i].values);
+        return weft__file_fail(WEFT_EFORMAT,
+                               "%.300s is %s weft_load_state_dict reads what Python writes by\n"
+                               "%simport h5py; f = h5py.File('weights.h5', 'w'); %s; f.close()",
+                               path, formats[i].what, formats[i].values, formats[i].stores);
     }
     return WEFT_OK;
 }

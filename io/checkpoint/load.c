@@ -4,7 +4,13 @@
 #include <string.h>
 #include "io/checkpoint/checkpoint.h"
 
-typedef struct { weft__stage stage; weft_module *m; weft_load_report *report; const char *group; } loading;
+typedef struct {
+    weft__stage stage;
+    weft_module *m;
+    weft_load_report *report;
+    weft__paths table;                           /* while the module's names are compared */
+    const char *group;
+} loading;
 
 /* ---- parameters and buffers ---- */
 static bool agrees(loading *l, const weft__parameter *p, const char *path, const weft__kind *want)
@@ -37,9 +43,8 @@ static bool is_known(const char *name, bool is_group, void *user)
 {
     loading *l = user;
     char path[WEFT__NAMED];
-    bool known = false;
-    for (const weft__parameter *p = NULL; !is_group && !known && (p = weft__stored_after(l->m, p)); )
-        known = p->buffer == (l->group[0] == 'b') && !strcmp(weft__path_in(l->m, p), name);
+    const weft__parameter *p = is_group ? NULL : weft__paths_find(&l->table, l->m, name);
+    bool known = p && p->buffer == (l->group[0] == 'b') && weft__is_stored(l->m, p);
     snprintf(path, sizeof path, "%s/%s", l->group, name);
     if (!known)
         weft__found(l->stage.h, l->report, WEFT__EXTRA, "%s%s", path,
@@ -58,8 +63,11 @@ static void hold_module(loading *l)
         weft__hold_set(&l->stage, path, &want, want.type, x->data, true);
         weft__found(l->stage.h, l->report, WEFT__LOADED, "%s", path);
     }
+    if (!weft__paths_make(&l->table, l->m, l->stage.h))
+        return;
     weft__h5_each(l->stage.h, l->group = "parameters", is_known, l);
     weft__h5_each(l->stage.h, l->group = "buffers", is_known, l);
+    weft__paths_end(&l->table);
 }
 
 /* ---- the optimiser ---- */
@@ -156,6 +164,14 @@ static void hold_optimiser(loading *l, weft_optim *o)
 }
 
 /* ---- random streams ---- */
+/* A counter that no run can have reached would soon overflow. */
+static void check_counter(weft__h5 *h, const char *path, uint64_t count)
+{
+    if (!weft__h5_status(h) && count > INT64_MAX / 2)
+        weft__h5_fail(h, WEFT_EFORMAT, "%s is damaged: it counts %lld draws; 0 .. 2^62 are expected", path,
+                      (long long)count);
+}
+
 static void hold_numbers(weft__stage *s, weft_stream *to, uint64_t key, uint64_t count)
 {
     uint64_t *a = weft__hold(s, &to->key, sizeof key, false),
@@ -181,6 +197,7 @@ static void hold_stream(weft__stage *s, weft *w, const char *path)
     char name[sizeof w->streams->name];
     uint64_t at[2] = { 0, 0 };
     weft__h5_read(s->h, path, &(weft__kind){ WEFT__I64, 1, { 2 } }, WEFT__I64, at);
+    check_counter(s->h, path, at[1]);
     if (!weft__h5_text(s->h, path, "name", name, sizeof name)) {
         weft__h5_fail(s->h, WEFT_EFORMAT, "%s has no name", path);
         return;
@@ -197,9 +214,11 @@ static void hold_stream(weft__stage *s, weft *w, const char *path)
 static void hold_streams(weft__stage *s, weft *w)
 {
     const weft__kind one = { WEFT__I64, 0, { 0 } };
-    uint64_t seed = 0;
+    uint64_t seed = 0, draw = 0;
     char path[WEFT__NAMED];
     weft__h5_read(s->h, "streams/seed", &one, WEFT__I64, &seed);
+    weft__h5_read(s->h, "streams/draw", &one, WEFT__I64, &draw);
+    check_counter(s->h, "streams/draw", draw);
     weft__hold_set(s, "streams/seed", &one, WEFT__I64, &w->seed, false);
     weft__hold_set(s, "streams/draw", &one, WEFT__I64, &w->draw, false);
     /* those that the file does not have start anew */

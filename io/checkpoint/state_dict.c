@@ -12,6 +12,7 @@ typedef struct {
     weft__stage stage;
     weft_module *m;
     weft_load_report *report;
+    weft__paths table;
     const char *group;
     int depth, objects;
 } importing;
@@ -37,15 +38,14 @@ static bool locate(weft__h5 *h, const weft_module *m, const weft__parameter *p, 
     return weft__h5_find(h, path, k);
 }
 
-/* under another name of the same parameter */
-static bool comes_tied(importing *l, const weft__parameter *p)
+/* Notes the parameters that the file has, so that a tied one may come under another name. */
+static void find_all(importing *l)
 {
     char path[WEFT__NAMED];
     weft__kind k;
-    for (const weft__parameter *q = NULL; (q = next_below(l->m, q)); )
-        if (q != p && weft__numbers_of(q) == weft__numbers_of(p) && locate(l->stage.h, l->m, q, path, &k))
-            return true;
-    return false;
+    for (const weft__parameter *p = NULL; (p = next_below(l->m, p)); )
+        if (locate(l->stage.h, l->m, p, path, &k))
+            weft__paths_of(&l->table, weft__numbers_of(p))->found = true;
 }
 
 static bool set_fits(importing *l, const char *path, const weft__kind *is, const weft__kind *want)
@@ -53,9 +53,9 @@ static bool set_fits(importing *l, const char *path, const weft__kind *is, const
     char a[128], b[128];
     weft__kind same = *is;
     same.type = want->type;
-    if (!weft__number_is_float(is->type)) {    /* whatever else it is: else it would be left out in silence */
-        weft__h5_fail(l->stage.h, WEFT_EFORMAT,
-                      "%s is %s; floating-point numbers of 16, 32 or 64 bits are read, bfloat16 among them",
+    if (!weft__number_is_float(is->type) && !weft__number_is_int(is->type)) {
+        weft__h5_fail(l->stage.h, WEFT_EFORMAT,      /* it must not be left out in silence */
+                      "%s is %s; integers and floating-point numbers are read, float16 and bfloat16 too",
                       path, weft__kind_text(is, a));
         return false;
     }
@@ -66,15 +66,15 @@ static bool set_fits(importing *l, const char *path, const weft__kind *is, const
     return false;
 }
 
-/* what was held last is what came before under another name */
-static void check_tied(importing *l, const char *path)
+/* Compares the numbers held last with those that came under another name of p. */
+static void check_tied(importing *l, const weft__parameter *p, const char *path)
 {
     const weft__held *last = l->stage.last;
-    for (const weft__held *k = l->stage.first; k && k != last; k = k->next)
-        if (k->to == last->to && memcmp(k->values, last->values, last->bytes))
-            weft__h5_fail(l->stage.h, WEFT_EFORMAT,
-                          "%s is tied to another parameter in the module, but differs from it in the file",
-                          path);
+    weft__known *numbers = weft__paths_of(&l->table, weft__numbers_of(p));
+    if (numbers->held && memcmp(numbers->held->values, last->values, last->bytes))
+        weft__h5_fail(l->stage.h, WEFT_EFORMAT,
+                      "%s is tied to another parameter in the module, but differs from it in the file", path);
+    numbers->held = last;
 }
 
 static void hold_parameter(importing *l, const weft__parameter *p)
@@ -83,7 +83,7 @@ static void hold_parameter(importing *l, const weft__parameter *p)
     weft__kind want = weft__kind_of(x), is;
     char path[WEFT__NAMED];
     if (!locate(l->stage.h, l->m, p, path, &is)) {
-        if (!comes_tied(l, p))
+        if (!weft__paths_of(&l->table, weft__numbers_of(p))->found)
             weft__found(l->stage.h, l->report, WEFT__MISSING, "%s%s", weft__path_in(l->m, p),
                         l->report ? "" : " is not in the file, but the module has it");
         return;
@@ -91,22 +91,19 @@ static void hold_parameter(importing *l, const weft__parameter *p)
     if (!set_fits(l, path, &is, &want))
         return;
     weft__hold_set(&l->stage, path, &is, want.type, x->data, true);
-    if (!weft__h5_status(l->stage.h) && weft__kind_bytes(&want))
-        check_tied(l, path);
+    if (!weft__h5_status(l->stage.h))
+        check_tied(l, p, path);
     weft__found(l->stage.h, l->report, WEFT__LOADED, "%s", path);
 }
 
 /* ---- what the file has besides ---- */
-static bool is_needed(const weft_module *m, const char *path)
+static bool is_needed(const importing *l, const char *path)
 {
     char name[WEFT__NAMED];
     snprintf(name, sizeof name, "%s", path);
     for (char *slash = name; (slash = strchr(slash, '/')); )
         *slash = '.';
-    for (const weft__parameter *p = NULL; (p = next_below(m, p)); )
-        if (!strcmp(weft__path_in(m, p), name))
-            return true;
-    return false;
+    return weft__paths_find(&l->table, l->m, name);
 }
 
 static bool visit_entry(const char *name, bool is_group, void *user)
@@ -124,7 +121,7 @@ static bool visit_entry(const char *name, bool is_group, void *user)
         l->group = path, l->depth++;
         weft__h5_each(l->stage.h, path, visit_entry, l);
         l->group = before, l->depth--;
-    } else if (!is_needed(l->m, path)) {
+    } else if (!is_needed(l, path)) {
         weft__found(l->stage.h, l->report, WEFT__EXTRA, "%s%s", path,
                     l->report ? "" : " is in the file, but the module does not have it");
     }
@@ -140,9 +137,7 @@ static weft_status foreign(const char *path, const unsigned char *head, size_t n
         return s;
     if (n >= sizeof ours && !memcmp(head, ours, sizeof ours - 1))
         return weft__file_fail(WEFT_EFORMAT, "%s is a checkpoint of weft; weft_load reads it", path);
-    if (n < 8 || memcmp(head, "\211HDF\r\n\032\n", 8))
-        return weft__file_fail(WEFT_EFORMAT, "%s does not begin as an HDF5 file with weights does", path);
-    return WEFT_OK;
+    return weft__h5_signature(path, head, n, size);
 }
 
 static void refuse_ours(weft__h5 *h)
@@ -152,13 +147,56 @@ static void refuse_ours(weft__h5 *h)
         weft__h5_fail(h, WEFT_EFORMAT, "it is a checkpoint of weft without its head, thus damaged");
 }
 
+/* Keras names its arrays vars/0, vars/1 (.weights.h5) or kernel:0 (.h5). */
+static bool is_of_keras(const char *path)
+{
+    size_t n = strlen(path);
+    const char *vars = strstr(path, "vars/");
+    return (n > 2 && !strcmp(path + n - 2, ":0")) ||
+           (vars && (vars == path || vars[-1] == '/') && strspn(vars + 5, "0123456789") == strlen(vars + 5));
+}
+
+static bool visit_of_keras(const char *name, bool is_group, void *user)
+{
+    importing *l = user;
+    const char *before = l->group;
+    char path[WEFT__NAMED];
+    int n = snprintf(path, sizeof path, "%s%s%s", before, *before ? "/" : "", name);
+    if (n >= (int)sizeof path || l->depth >= DEPTH || ++l->objects > OBJECTS)    /* the next walk says so */
+        return false;
+    if (is_group) {
+        l->group = path, l->depth++;
+        weft__h5_each(l->stage.h, path, visit_of_keras, l);
+        l->group = before, l->depth--;
+    } else if (is_of_keras(path) && !is_needed(l, path)) {
+        weft__h5_fail(l->stage.h, WEFT_EFORMAT,
+                      "it is a file of Keras (%s). Write its arrays by Python under weft's names: kernels "
+                      "transposed, [in, 4H] to [4H, in]; LSTM gates stay in the order i f c o, a GRU's z r h "
+                      "become r z h; the bias as bias_ih, and bias_hh 0 (a GRU has both)",
+                      path);
+    }
+    return !weft__h5_status(l->stage.h);
+}
+
+static void refuse_keras(importing *l)
+{
+    l->group = "";
+    weft__h5_each(l->stage.h, "/", visit_of_keras, l);
+    l->objects = 0;
+}
+
 static void read_parameters(importing *l)
 {
     refuse_ours(l->stage.h);
+    if (!weft__paths_make(&l->table, l->m, l->stage.h))
+        return;
+    refuse_keras(l);
+    find_all(l);
     for (const weft__parameter *p = NULL; (p = next_below(l->m, p)); )
         hold_parameter(l, p);
     l->group = "";
     weft__h5_each(l->stage.h, "/", visit_entry, l);
+    weft__paths_end(&l->table);
 }
 
 static weft_status deliver_numbers(importing *l)
@@ -185,10 +223,8 @@ weft_status weft_load_state_dict(const char *path, weft_module *m, weft_load_rep
     importing l = { .stage = { weft__h5_open(path, image, size, false), NULL, NULL },
                     .m = m,
                     .report = report };
-    if (l.stage.h) {
-        weft__h5_take_chunks(l.stage.h);
+    if (l.stage.h)
         read_parameters(&l);
-    }
     s = l.stage.h ? weft__h5_end(l.stage.h) : WEFT_ENOMEM;
     free(image);
     if (!s)

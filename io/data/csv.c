@@ -153,6 +153,21 @@ static bool read_header(csv *c)
     return true;
 }
 
+/* Whether a text is an integer that a double does not hold: one of 2^53 or more whose digits do not come
+ * back. */
+static bool is_rounded(const char *text, double value)
+{
+    char digits[400];
+    text += strspn(text, " \t");
+    text += *text == '+' || *text == '-';
+    text += strspn(text, "0");
+    size_t n = strspn(text, "0123456789");
+    if (!(fabs(value) >= 0x1p53) || isinf(value) || text[n + strspn(text + n, " \t")])
+        return false;
+    snprintf(digits, sizeof digits, "%.0f", fabs(value));
+    return strlen(digits) != n || memcmp(digits, text, n) != 0;
+}
+
 static bool read_number(csv *c, int column, const char *name, double *out)
 {
     const field *f = &c->fields[column];
@@ -177,6 +192,13 @@ static bool read_number(csv *c, int column, const char *name, double *out)
         snprintf(why, sizeof why, "column \"%.100s\": \"%.100s\" is too large", name, f->text);
         return fail(c, WEFT_EFORMAT, why);
     }
+    if (is_rounded(f->text, value)) {
+        snprintf(why, sizeof why,
+                 "column \"%.60s\": a double does not hold the integer %.40s; write it from a later origin, "
+                 "or in a larger unit (seconds, not nanoseconds)",
+                 name, f->text);
+        return fail(c, WEFT_EFORMAT, why);
+    }
     return true;
 }
 
@@ -195,10 +217,14 @@ static bool read_record(csv *c, weft__csv_row *take, void *user, int width)
            fail(c, WEFT_ENOMEM, "out of memory, or a sequence of 2^31 rows");
 }
 
-/* Texts end with a 0 here, so one in a field would cut it, silently; and UTF-16 is full of them. */
+/* Texts end with a 0 here, so one in a field would cut it, silently; and UTF-16 is full of them. Lines
+ * that end with \r alone would be one header. */
 static bool is_text(csv *c, const char *text, size_t size)
 {
-    const char *zero = memchr(text, 0, size);
+    const char *zero = memchr(text, 0, size), *end = memchr(text, '\r', size);
+    if (end && !memchr(text, '\n', size) && end + 1 < text + size)
+        return fail(c, WEFT_EFORMAT,
+                    "lines end with \\r alone; tr '\\r' '\\n' <FILE >NEW makes lines that are read");
     for (const char *at = text; zero && at < zero; at++)
         c->line += *at == '\n';
     return !zero || fail(c, WEFT_EFORMAT, "there is a zero byte; a CSV file in UTF-8 has none");
@@ -260,21 +286,49 @@ weft_status weft__read_csv_rows(const char *path, char **text, const weft__csv_w
 }
 
 /* ---- ragged data ---- */
-typedef struct { weft__growing g; const char *id; } ragged;      /* id: of the open sequence */
+typedef struct { weft__growing g; weft__runs runs; } ragged;
 
 static bool append_row(void *user, const char *id, const double *values)
 {
     ragged *r = user;
     weft__growing *g = &r->g;
-    if (r->id && strcmp(r->id, id) && g->rows > g->first && !weft__grow_sequence(g))
-        return false;
-    r->id = id;
-    if (!weft__grow_row(g, false))
+    if (!weft__runs_add(&r->runs, id, g->rows) || !weft__grow_row(g, false))
         return false;
     weft_real *row = g->data.rows + (g->rows - 1) * g->data.columns;
     for (int64_t i = 0; i < g->data.columns; i++)
         row[i] = (weft_real)values[i];
     return true;
+}
+
+/* Puts the rows of one id next to each other; false without memory. */
+static bool reorder(ragged *r)
+{
+    size_t row = (size_t)r->g.data.columns * sizeof *r->g.data.rows;
+    char *rows = malloc((size_t)r->g.rows * row), *to = rows;
+    if (!rows)
+        return false;
+    for (int64_t i = 0; i < r->runs.n; i++) {
+        size_t bytes = (size_t)r->runs.run[i].rows * row;
+        memcpy(to, (char *)r->g.data.rows + (size_t)r->runs.run[i].first * row, bytes);
+        to += bytes;
+    }
+    free(r->g.data.rows);
+    r->g.data.rows = (weft_real *)(void *)rows;
+    return true;
+}
+
+/* False: out of memory, or a sequence of 2^31 rows. */
+static bool end_sequences(ragged *r)
+{
+    const weft__stretch *run = r->runs.run;
+    bool good = !weft__runs_gather(&r->runs) || reorder(r);
+    r->g.rows = r->g.first = 0;
+    for (int64_t i = 0; i < r->runs.n && good; i++) {
+        r->g.rows += run[i].rows;
+        if (i + 1 == r->runs.n || run[i + 1].group != run[i].group)
+            good = weft__grow_sequence(&r->g);
+    }
+    return good;
 }
 
 static bool arguments_are_complete(const char *id, const char *const *columns, int64_t n,
@@ -301,8 +355,9 @@ weft_status weft_read_csv(const char *path, const char *id, const char *const *c
     char *text;
     status = weft__read_csv_rows(path, &text, &(weft__csv_want){ id, columns, (int)n, true, opts },
                                  append_row, &r);
-    if (status == WEFT_OK && r.g.rows > r.g.first && !weft__grow_sequence(&r.g))
+    if (status == WEFT_OK && !end_sequences(&r))
         status = weft__file_fail(WEFT_ENOMEM, "%s: out of memory, or a sequence of 2^31 rows", path);
     free(text);
+    free(r.runs.run);
     return weft__grown(&r.g, status, path, out);
 }

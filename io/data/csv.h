@@ -15,6 +15,16 @@ typedef struct weft__csv_want {
 } weft__csv_want;
 weft_status weft__read_csv_rows(const char *path, char **text, const weft__csv_want *want,
                                 weft__csv_row *take, void *user);
+/* Rows first .. first + rows - 1 of one id; stretches of one group are one sequence. */
+typedef struct weft__stretch { const char *id; int64_t first, rows, group; } weft__stretch;
+/* runs.c: stretches as they come in a file. To be freed: run. */
+typedef struct weft__runs { weft__stretch *run; int64_t n, room; } weft__runs;
+/* Adds a row, which continues the last run if its id is the same or NULL. Returns false without memory. */
+bool weft__runs_add(weft__runs *r, const char *id, int64_t row);
+/* Sorts by id, and runs of one id by their place. */
+void weft__runs_by_id(weft__runs *r);
+/* Brings runs of one id together, one group at the place of the first. Returns whether any were joined. */
+bool weft__runs_gather(weft__runs *r);
 /* Whether opts, which may be NULL, can be meant; `function` begins the message. */
 weft_status weft__csv_opts_good(const char *function, const weft_csv_opts *opts);
 #endif

@@ -4,13 +4,9 @@
 #include <string.h>
 #include "io/data/data.h"
 
-static bool is_float(weft__number t)
-{
-    return t == WEFT__F32 || t == WEFT__F64 || t == WEFT__F32_BE || t == WEFT__F64_BE;
-}
-static bool is_int(weft__number t) { return t == WEFT__I32 || t == WEFT__I64 || t == WEFT__U8; }
-
 /* ---- reading ---- */
+static bool is_number(weft__number t) { return weft__number_is_float(t) || weft__number_is_int(t); }
+
 static void *read_array(weft__h5 *h, const char *path, const weft__kind *kind, weft__number as, size_t count,
                         size_t element)
 {
@@ -31,8 +27,8 @@ static void read_lengths(weft__h5 *h, const char *group, weft_dataset *d)
         weft__h5_fail(h, WEFT_EFORMAT, "there is no data set \"%s\"", path);
         return;
     }
-    if (kind.rank != 1 || !is_int(kind.type) || kind.size[0] >= INT32_MAX) {
-        weft__h5_fail(h, WEFT_EFORMAT, "\"%s\" is %s; int32, int64 or uint8 [n] was expected", path,
+    if (kind.rank != 1 || !weft__number_is_int(kind.type) || kind.size[0] >= INT32_MAX) {
+        weft__h5_fail(h, WEFT_EFORMAT, "\"%s\" is %s; integers [n] were expected", path,
                       weft__kind_text(&kind, text));
         return;
     }
@@ -74,10 +70,10 @@ static bool find_rows(weft__h5 *h, const char *group, weft_dataset *d, char path
     if (!found || weft__h5_status(h) != WEFT_OK)
         weft__h5_fail(h, WEFT_EFORMAT, "there is neither \"rows\" nor \"tokens\" in group \"%s\"",
                       group ? group : "/");
-    else if (tokens ? kind->rank != 1 || kind->type != WEFT__I32 :
-                      kind->rank != 2 || !is_float(kind->type) || kind->size[1] < 1)
-        weft__h5_fail(h, WEFT_EFORMAT, "\"%s\" is %s; %s was expected", path, weft__kind_text(kind, text),
-                      tokens ? "int32 [N]" : "float32 or float64 [N, columns]");
+    else if (tokens ? kind->rank != 1 || !weft__number_is_int(kind->type) :
+                      kind->rank != 2 || !is_number(kind->type) || kind->size[1] < 1)
+        weft__h5_fail(h, WEFT_EFORMAT, "\"%s\" is %s; %s were expected", path, weft__kind_text(kind, text),
+                      tokens ? "integers [N]" : "numbers [N, columns]");
     else
         d->columns = tokens ? 0 : kind->size[1];
     return weft__h5_status(h) == WEFT_OK && set_fits(h, path, kind, d);
@@ -104,13 +100,13 @@ weft_status weft_read_hdf5(const char *path, const char *group, weft_dataset *ou
     if (!out)
         return weft__file_fail(WEFT_EARG, "weft_read_hdf5: no dataset given");
     *out = (weft_dataset){ 0 };
-    char *image;
+    unsigned char *image = NULL;
     size_t size;
-    weft_status status = weft__slurp(path, &image, &size);
+    weft_status status = weft__read_file(path, weft__h5_signature, &image, &size);
     if (status != WEFT_OK)
         return status;
     weft__growing g = { 0 };
-    weft__h5 *h = weft__h5_open(path, (unsigned char *)image, size, false);
+    weft__h5 *h = weft__h5_open(path, image, size, false);
     status = h ? WEFT_OK : WEFT_ENOMEM;
     if (h) {
         char place[WEFT__H5_PATH];

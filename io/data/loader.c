@@ -310,9 +310,10 @@ void weft_loader_set_state(weft_loader *l, weft_loader_state state)
     if ((uint64_t)at[3] != l->print)
         weft__fail(l->w, WEFT_EARG, "%s: the position was saved of other sequences or options",
                    l->stream->name);
-    else if (at[0] < 0 || at[0] > INT64_MAX / 2 || at[1] < -1 || (at[1] >= 0 && !at[0]))
-        weft__fail(l->w, WEFT_EARG, "%s: the position is damaged: epoch %lld, batch %lld", l->stream->name,
-                   (long long)at[0], (long long)at[1]);
+    else if (at[0] < 0 || at[0] > INT64_MAX / 2 || at[1] < -1 || (at[1] >= 0 && !at[0]) ||
+             at[2] < 0 || at[2] > INT64_MAX / 2)
+        weft__fail(l->w, WEFT_EARG, "%s: the position is damaged: epoch %lld, batch %lld, %lld draws",
+                   l->stream->name, (long long)at[0], (long long)at[1], (long long)at[2]);
     else if (at[1] >= 0)
         plan_again(l, (uint64_t)at[2], at[0] - 1, at[1]);
     if (!weft_ok(l->w))

@@ -1,14 +1,14 @@
-/* chunks.c - data sets in chunks, plain or compressed by gzip (deflate), bytes shuffled or not, as h5py
- * writes them: found and read without libhdf5, which trusts what a file says of them, and inflates a chunk to
- * whatever it takes. Here each chunk is there once, lies in the file, and gives as many bytes as a chunk has;
- * and a chunk is nowhere longer than the set. zlib inflates into room for one chunk, where it ends. */
+/* chunks.c - reads data sets in chunks, plain or compressed by gzip (deflate), bytes shuffled or not, as
+ * h5py writes them. They are read without libhdf5, which trusts what a file says of them, and inflates a
+ * chunk to any size. Here each chunk exists once, lies in the file, and gives exactly the bytes of a
+ * chunk, and no chunk is longer than the set. zlib inflates into a buffer of one chunk. */
 #define ZLIB_CONST
 #include <stdlib.h>
 #include <string.h>
 #include <zlib.h>
 #include "io/hdf5/session.h"
 
-enum { DEFLATE = 1, SHUFFLE = 2, LEVELS = 16 };
+enum { DEFLATE = 1, SHUFFLE = 2, LEVELS = 16, LARGER = 1 << 24 };
 
 typedef struct {
     weft__h5 *h;
@@ -16,17 +16,22 @@ typedef struct {
     const weft__h5_chunks *c;
     unsigned char *out;                          /* the whole set */
     unsigned char *chunk, *turned;               /* one chunk; and before its bytes are put in order */
+    unsigned char *stored; size_t room;          /* bytes of a chunk, of a file that is not in memory */
     z_stream z;                                  /* begun if chunks are compressed */
     uint64_t there;                              /* chunks so far, which come in order */
 } reading;
 
 static uint64_t field(const weft__h5 *h, size_t at, int bytes)
 {
+    unsigned char of[8] = { 0 };
     uint64_t v = 0;
+    weft__h5_bytes(&h->read, at, (size_t)bytes, of);
     for (int i = bytes - 1; i >= 0; i--)
-        v = v << 8 | h->image[at + (size_t)i];
+        v = v << 8 | of[i];
     return v;
 }
+
+static int byte(const weft__h5 *h, size_t at) { return (int)field(h, at, 1); }
 
 /* n bytes at an address, which counts from the superblock, from *at of the image on */
 static bool inside(const weft__h5 *h, uint64_t address, uint64_t n, size_t *at)
@@ -39,39 +44,77 @@ static bool inside(const weft__h5 *h, uint64_t address, uint64_t n, size_t *at)
 /* ---- what the header says ---- */
 static const char *extents(const weft__h5 *h, const weft__h5_header *header, weft__h5_chunks *c)
 {
-    enum { OLD_HEAD = 8, HEAD = 4 };
-    size_t at = header->space.at;
-    c->rank = h->image[at + 1];
+    enum { OLD_HEAD = 8, HEAD = 4, MAXIMA = 1 };
+    size_t at = header->space.at, list = at + (byte(h, at) == 1 ? OLD_HEAD : HEAD);
+    c->rank = byte(h, at + 1);
     if (c->rank < 1 || c->rank > WEFT_RANK)
         return "is in chunks of a shape that is not read";
-    for (int i = 0; i < c->rank; i++)            /* which header.c has found there */
-        c->size[i] = field(h, at + (h->image[at] == 1 ? OLD_HEAD : HEAD) + 8 * (size_t)i, 8);
+    size_t most = byte(h, at + 2) & MAXIMA ? list + 8 * (size_t)c->rank : list;
+    for (int i = 0; i < c->rank; i++) {          /* which header.c has found there */
+        c->size[i] = field(h, list + 8 * (size_t)i, 8);
+        c->most[i] = field(h, most + 8 * (size_t)i, 8);
+        if (c->most[i] < c->size[i])
+            return "has a shape that is larger than it can be";
+    }
     return NULL;
+}
+
+/* The extents of a chunk, each of `width` bytes, and the bytes of a number behind them. */
+static const char *chunk_extents(const weft__h5 *h, size_t at, size_t width, weft__h5_chunks *c)
+{
+    uint64_t bytes = c->element = (size_t)field(h, at + width * (size_t)c->rank, (int)width);
+    bool larger = false;                         /* than the set, which may still grow */
+    for (int i = 0; i < c->rank; i++) {
+        c->extent[i] = field(h, at + width * (size_t)i, (int)width);
+        if (!c->extent[i] || (c->size[i] && c->extent[i] > c->most[i]))
+            return "has chunks that are empty, or larger than its shape";
+        larger = larger || (c->size[i] && c->extent[i] > c->size[i]);
+        if (__builtin_mul_overflow(bytes, c->extent[i], &bytes) || !bytes || bytes > UINT32_MAX)
+            return "has chunks of 4 GiB or more, or of none";
+    }
+    c->bytes = (size_t)bytes;
+    return larger && bytes > LARGER ? "has chunks larger than its shape, and of more than 16 MiB" : NULL;
+}
+
+static const char unknown[] = "is in chunks of a format that is not read; those of libver=\"earliest\" are";
+
+/* Layout 4, of libhdf5 1.10: the kind of index, what it needs, and its address behind all. */
+static const char *new_layout(const weft__h5 *h, const weft__h5_header *header, weft__h5_chunks *c)
+{
+    enum { HEAD = 5, PARTIAL = 1, FILTERED = 2 };
+    static const size_t more[] = { 0, 0, 0, 1, 5, 6 };           /* bytes of each kind */
+    size_t at = header->layout.at, n = header->layout.n;
+    int flags = byte(h, at + 2), axes = byte(h, at + 3), width = byte(h, at + 4);
+    if (axes != c->rank + 1 || width < 1 || width > 8 || n < HEAD + (size_t)(axes * width) + 1)
+        return "has chunks of another rank than its shape";
+    size_t kind = HEAD + (size_t)(axes * width), head = kind + 1;
+    c->kind = (weft__h5_index)byte(h, at + kind);
+    if (c->kind < WEFT__ONE_CHUNK || c->kind > WEFT__NEW_TREE || flags & PARTIAL)
+        return unknown;
+    size_t body = c->kind == WEFT__ONE_CHUNK && flags & FILTERED ? 12 : more[c->kind];
+    if (n < head + body + 8)
+        return unknown;
+    if (body == 12)
+        c->stored = field(h, at + head, 8), c->skipped = field(h, at + head + 8, 4);
+    c->index = field(h, at + head + body, 8);
+    return chunk_extents(h, at + HEAD, (size_t)width, c);
 }
 
 static const char *layout(const weft__h5 *h, const weft__h5_header *header, weft__h5_chunks *c)
 {
-    enum { VERSION = 3, CHUNKED = 2, HEAD = 11 };
+    enum { OLD = 3, NEW = 4, CHUNKED = 2, HEAD = 11 };
     size_t at = header->layout.at;
-    if (header->layout.n < HEAD || h->image[at] != VERSION)
-        return "is in chunks of a format that is not read; h5py's own, libver=\"earliest\", is";
-    if (h->image[at + 1] != CHUNKED)
+    if (header->layout.n < HEAD || (byte(h, at) != OLD && byte(h, at) != NEW))
+        return unknown;
+    if (byte(h, at + 1) != CHUNKED)
         return "is stored elsewhere; only plain arrays and chunks are read";
-    int n = h->image[at + 2];
+    if (byte(h, at) == NEW)
+        return new_layout(h, header, c);
+    int n = byte(h, at + 2);
     if (n != c->rank + 1 || header->layout.n < HEAD + 4 * (size_t)n)
         return "has chunks of another rank than its shape";
-    uint64_t bytes = c->element = (size_t)field(h, at + HEAD + 4 * (size_t)c->rank, 4);
-    c->tree = field(h, at + 3, 8);
-    for (int i = 0; i < c->rank; i++) {
-        c->extent[i] = field(h, at + HEAD + 4 * (size_t)i, 4);
-        if (!c->extent[i] || (c->size[i] && c->extent[i] > c->size[i]))
-            return "has chunks that are empty, or larger than its shape";
-        bytes *= c->extent[i];
-        if (!bytes || bytes > UINT32_MAX)
-            return "has chunks of 4 GiB or more, or of none";
-    }
-    c->bytes = (size_t)bytes;
-    return NULL;
+    c->index = field(h, at + 3, 8);
+    return chunk_extents(h, at + HEAD, 4, c);
 }
 
 /* One filter of the pipeline, whose message ends at `end`; *at moves on. */
@@ -100,10 +143,10 @@ static const char *filters(const weft__h5 *h, const weft__h5_header *header, wef
     c->shuffle = c->deflate = -1;
     if (!m->count)
         return NULL;
-    if (m->n < 2 || h->image[m->at] < 1 || h->image[m->at] > 2)
+    if (m->n < 2 || byte(h, m->at) < 1 || byte(h, m->at) > 2)
         return other;
-    bool old = h->image[m->at] == 1;
-    c->filters = h->image[m->at + 1];
+    bool old = byte(h, m->at) == 1;
+    c->filters = byte(h, m->at + 1);
     size_t at = m->at + (old ? 8 : 2), end = m->at + m->n;
     if (c->filters > 2 || at > end)
         return other;
@@ -126,9 +169,23 @@ const char *weft__h5_chunked(const weft__h5 *h, const weft__h5_header *header, w
 }
 
 /* ---- a chunk ---- */
-static uint64_t in_one_axis(const weft__h5_chunks *c, int axis)
+uint64_t weft__h5_chunks_along(const weft__h5_chunks *c, int axis)
 {
-    return (c->size[axis] + c->extent[axis] - 1) / c->extent[axis];
+    return c->size[axis] / c->extent[axis] + (c->size[axis] % c->extent[axis] != 0);
+}
+
+/* n bytes of the image, until the next call; NULL: they cannot be read. */
+static const unsigned char *bytes_at(reading *r, size_t at, size_t n)
+{
+    if (r->h->read.bytes)
+        return r->h->read.bytes + at;
+    unsigned char *more = n > r->room ? realloc(r->stored, n) : r->stored;
+    if (n > r->room && !more) {
+        weft__h5_fail(r->h, WEFT_ENOMEM, "%s: no memory for a chunk of %zu bytes", r->path, n);
+        return NULL;
+    }
+    r->room = n > r->room ? n : r->room, r->stored = more;
+    return weft__paged_pass(r->h->read.paged, at, n, more) ? more : NULL;
 }
 
 /* What zlib works in is memory of weft's: it is counted as such, and if there is none the session fails. */
@@ -204,26 +261,35 @@ static void place_chunk(reading *r, const uint64_t *first)
     } while (axis >= 0);
 }
 
+/* A chunk whose first numbers have the places `first`. */
+static const char *take(reading *r, const uint64_t *first, const weft__h5_chunk *chunk)
+{
+    size_t at;
+    if (chunk->n > UINT32_MAX || !inside(r->h, chunk->address, chunk->n, &at))
+        return "has a chunk beyond the file";
+    const unsigned char *from = bytes_at(r, at, (size_t)chunk->n);
+    if (!from)
+        return "has a chunk that cannot be read";
+    if (!unpack(r, from, (size_t)chunk->n, chunk->skipped))
+        return "has a chunk that is damaged: it does not give the bytes that a chunk has";
+    place_chunk(r, first);
+    return NULL;
+}
+
 /* A key of the tree and what it leads to: bytes, filters that were skipped, the first place in each axis. */
 static const char *chunk(reading *r, size_t key, uint64_t address)
 {
     const weft__h5_chunks *c = r->c;
-    uint64_t n = field(r->h, key, 4), number = 0, first[WEFT_RANK];
-    size_t from;
+    uint64_t number = 0, first[WEFT_RANK];
     for (int i = 0; i < c->rank; i++) {
         first[i] = field(r->h, key + 8 + 8 * (size_t)i, 8);
         if (first[i] % c->extent[i] || first[i] >= c->size[i])
             return "has a chunk that lies beside its shape";
-        number = number * in_one_axis(c, i) + first[i] / c->extent[i];
+        number = number * weft__h5_chunks_along(c, i) + first[i] / c->extent[i];
     }
     if (number != r->there++)
         return "has a chunk twice, or not at all, or in another's place";
-    if (!inside(r->h, address, n, &from))
-        return "has a chunk beyond the file";
-    if (!unpack(r, r->h->image + from, (size_t)n, field(r->h, key + 4, 4)))
-        return "has a chunk that is damaged: it does not give the bytes that a chunk has";
-    place_chunk(r, first);
-    return NULL;
+    return take(r, first, &(weft__h5_chunk){ address, field(r->h, key, 4), field(r->h, key + 4, 4) });
 }
 
 /* ---- the tree, HDF5's of version 1, whose nodes are never empty here ---- */
@@ -243,9 +309,11 @@ static const char *node(reading *r, uint64_t address, int level)
     enum { HEAD = 24 };
     static const char damaged[] = "has a tree of chunks that is damaged";
     size_t at, key = 8 + 8 * ((size_t)r->c->rank + 1);
-    if (!inside(r->h, address, HEAD, &at) || memcmp(r->h->image + at, "TREE\1", 5))
+    char sign[5];
+    if (!inside(r->h, address, HEAD, &at) || !weft__h5_bytes(&r->h->read, at, 5, sign) ||
+        memcmp(sign, "TREE\1", 5))
         return damaged;
-    int is = r->h->image[at + 5];
+    int is = byte(r->h, at + 5);
     uint64_t entries = field(r->h, at + 6, 2);
     if (is >= LEVELS || (level >= 0 && is != level) || !entries ||
         !inside(r->h, address, HEAD + entries * (key + 8) + key, &at))
@@ -261,10 +329,34 @@ static const char *node(reading *r, uint64_t address, int level)
     return why;
 }
 
+static const char incomplete[] = "does not have all of its chunks";
+
+/* The chunks of a file of libhdf5 1.10 or later, row by row. */
+static const char *listed_chunks(reading *r, uint64_t chunks)
+{
+    if (chunks > r->h->size)
+        return incomplete;
+    weft__h5_chunk *list = malloc((size_t)chunks * sizeof *list);
+    const char *why = list ? weft__h5_find_chunks(r->h, r->c, list, chunks) :
+                             "needs more memory than there is";
+    for (uint64_t i = 0; i < chunks && !why; i++) {
+        uint64_t first[WEFT_RANK], rest = i;
+        for (int k = r->c->rank - 1; k >= 0; k--) {
+            first[k] = rest % weft__h5_chunks_along(r->c, k) * r->c->extent[k];
+            rest /= weft__h5_chunks_along(r->c, k);
+        }
+        why = list[i].address == HADDR_UNDEF ? incomplete : take(r, first, &list[i]);
+    }
+    free(list);
+    return why;
+}
+
 static const char *all_chunks(reading *r, uint64_t chunks)
 {
-    const char *why = node(r, r->c->tree, -1);
-    return why ? why : r->there < chunks ? "does not have all of its chunks" : NULL;
+    if (r->c->kind != WEFT__OLD_TREE)
+        return listed_chunks(r, chunks);
+    const char *why = node(r, r->c->index, -1);
+    return why ? why : r->there < chunks ? incomplete : NULL;
 }
 
 /* False: there is no memory. */
@@ -278,7 +370,7 @@ static bool begin_reading(reading *r)
 static void end_reading(reading *r)
 {
     inflateEnd(&r->z);                           /* nothing, if it was not begun */
-    free(r->chunk), free(r->turned);
+    free(r->chunk), free(r->turned), free(r->stored);
 }
 
 void weft__h5_read_chunks(weft__h5 *h, const char *path, const weft__h5_chunks *c, const weft__kind *k,
@@ -288,7 +380,7 @@ void weft__h5_read_chunks(weft__h5 *h, const char *path, const weft__h5_chunks *
     bool same = c->rank == k->rank && c->element == weft__number_bytes(k->type);
     for (int i = 0; i < c->rank && same; i++) {
         same = c->size[i] == (uint64_t)k->size[i];
-        chunks *= in_one_axis(c, i);             /* no more than there are numbers */
+        chunks *= weft__h5_chunks_along(c, i);             /* no more than there are numbers */
     }
     if (!same)
         weft__h5_fail(h, WEFT_EFORMAT, "%s has chunks of another shape, or of another type, than it has",

@@ -1,5 +1,5 @@
-/* convert.c - numbers of other programs' files to ours: of either byte order, of two, four and eight
- * bytes. */
+/* convert.c - converts numbers of files to those of memory: integers and floats of one to eight bytes, of
+ * either byte order. */
 #include <math.h>
 #include <string.h>
 #include "io/hdf5/session.h"
@@ -44,14 +44,17 @@ static double of_double(uint64_t bits)
     return d;
 }
 
-static double number_at(weft__number type, const unsigned char *at)
+static uint64_t bits_at(weft__number type, const unsigned char *at)
 {
-    bool turned =
-        type == WEFT__F32_BE || type == WEFT__F64_BE || type == WEFT__F16_BE || type == WEFT__BF16_BE;
     size_t n = weft__number_bytes(type);
     uint64_t bits = 0;
     for (size_t i = 0; i < n; i++)
-        bits |= (uint64_t)at[turned ? n - 1 - i : i] << 8 * i;
+        bits |= (uint64_t)at[weft__number_is_big(type) ? n - 1 - i : i] << 8 * i;
+    return bits;
+}
+
+static double real_of(weft__number type, uint64_t bits)
+{
     switch (type) {
     case WEFT__F16:
     case WEFT__F16_BE:  return of_half(bits);
@@ -63,28 +66,90 @@ static double number_at(weft__number type, const unsigned char *at)
     }
 }
 
-/* A number that a float32 does not hold would be infinity from here on. What is infinite or NaN in the file
- * is so here, too. */
+/* An integer as a sign and a size, so that all of int64 and uint64 fit. */
+typedef struct { bool negative; uint64_t size; } whole;
+
+static whole whole_of(weft__number type, uint64_t bits)
+{
+    unsigned unused = 64 - 8 * (unsigned)weft__number_bytes(type);
+    if (!weft__number_is_signed(type) || !(bits << unused >> 63))
+        return (whole){ false, bits };
+    return (whole){ true, (~bits + 1) << unused >> unused };
+}
+
+static bool to_integer(whole v, weft__number as, void *to)
+{
+    uint64_t most = (as == WEFT__I32 ? (uint64_t)INT32_MAX : (uint64_t)INT64_MAX) + v.negative;
+    int64_t value = (int64_t)(v.negative ? ~v.size + 1 : v.size);
+    if (as == WEFT__I32)
+        *(int32_t *)to = (int32_t)value;
+    else
+        *(int64_t *)to = value;
+    return v.size <= most;
+}
+
+static double to_double(whole v, bool *exact)
+{
+    double d = (double)v.size;
+    *exact = d < 0x1p64 && (uint64_t)d == v.size;
+    return v.negative ? -d : d;
+}
+
+/* A finite number that a float32 does not hold would be infinity. What is infinite or NaN in the file
+ * stays. */
+static bool to_real(double wide, weft__number as, void *to)
+{
+    if (as == WEFT__F64)
+        *(double *)to = wide;
+    else
+        *(float *)to = (float)wide;
+    return as == WEFT__F64 || !isfinite(wide) || isfinite((float)wide);
+}
+
+static void convert_integer(weft__h5 *h, const char *path, const weft__kind *k, weft__number as, int64_t i,
+                            whole v, void *to)
+{
+    char place[2 * NAME];
+    bool exact = true, reals = weft__number_is_float(as),
+         fits = reals ? to_real(to_double(v, &exact), as, to) : to_integer(v, as, to);
+    if (fits && exact)
+        return;
+    const char *why = as == WEFT__I32 ? "which an int32 does not hold" :
+                      !reals          ? "which an int64 does not hold" :
+                                        "an integer that a double does not hold; store it from a later "
+                                        "origin, or in a larger unit (seconds, not nanoseconds)";
+    name_element(path, k, i, place);
+    weft__h5_fail(h, WEFT_EFORMAT, "%s is %s%llu, %s", place, v.negative ? "-" : "",
+                  (unsigned long long)v.size, why);
+}
+
+static void convert_real(weft__h5 *h, const char *path, const weft__kind *k, weft__number as, int64_t i,
+                         double wide, void *to)
+{
+    char place[2 * NAME];
+    if (to_real(wide, as, to))
+        return;
+    name_element(path, k, i, place);
+    weft__h5_fail(h, WEFT_EFORMAT, "%s is %g, which is too large for float32", place, wide);
+}
+
 void weft__h5_convert(weft__h5 *h, const char *path, const weft__kind *k, weft__number as,
                       const unsigned char *raw, void *values)
 {
-    char place[2 * NAME];
-    size_t bytes = weft__number_bytes(k->type);
+    size_t bytes = weft__number_bytes(k->type), own = weft__number_bytes(as);
     int64_t n = (int64_t)(weft__kind_bytes(k) / bytes);
-    if (k->type == as)
+    bool whole_numbers = weft__number_is_int(k->type);
+    if (k->type == as) {
         memcpy(values, raw, (size_t)n * bytes);
-    for (int64_t i = 0; k->type != as && i < n && !h->status; i++) {
-        double wide = number_at(k->type, raw + (size_t)i * bytes);
-        if (as == WEFT__F64) {
-            ((double *)values)[i] = wide;
-            continue;
-        }
-        float narrow = (float)wide;
-        ((float *)values)[i] = narrow;
-        if (isinf(narrow) && isfinite(wide)) {
-            name_element(path, k, i, place);
-            weft__h5_fail(h, WEFT_EFORMAT, "%s is %g, which is too large for float32", place, wide);
-        }
+        return;
+    }
+    for (int64_t i = 0; i < n && !h->status; i++) {
+        uint64_t bits = bits_at(k->type, raw + (size_t)i * bytes);
+        char *to = (char *)values + (size_t)i * own;
+        if (whole_numbers)
+            convert_integer(h, path, k, as, i, whole_of(k->type, bits), to);
+        else
+            convert_real(h, path, k, as, i, real_of(k->type, bits), to);
     }
 }
 

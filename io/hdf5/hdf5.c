@@ -1,4 +1,4 @@
-/* hdf5.c - the session, types and errors of HDF5 files in memory, and writing them; see hdf5.h. */
+/* hdf5.c - the session and errors of HDF5 files in memory, and writing them; see hdf5.h. */
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,99 +10,6 @@
 #if __BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__
 #error "files are little-endian: a big-endian machine needs its bytes turned in weft__crc_of"
 #endif
-
-/* ---- kinds ---- */
-static const struct { const char *name; size_t bytes;
-} number[] = {
-    [WEFT__F32] = { "float32", 4 },
-    [WEFT__F64] = { "float64", 8 },
-    [WEFT__I32] = { "int32", 4 },
-    [WEFT__I64] = { "int64", 8 },
-    [WEFT__U8] = { "bytes", 1 },
-    [WEFT__CHARS] = { "text", 1 },
-    [WEFT__F32_BE] = { "big-endian float32", 4 },
-    [WEFT__F64_BE] = { "big-endian float64", 8 },
-    [WEFT__F16] = { "float16", 2 },
-    [WEFT__BF16] = { "bfloat16", 2 },
-    [WEFT__F16_BE] = { "big-endian float16", 2 },
-    [WEFT__BF16_BE] = { "big-endian bfloat16", 2 },
-    [WEFT__ODD] = { "something else than plain numbers", 0 },
-};
-
-weft__number weft__number_of(weft_dtype type)
-{
-    static const weft__number of[] = {
-        sizeof(real) == 4 ? WEFT__F32 : WEFT__F64, WEFT__I32, WEFT__I64, WEFT__F64, WEFT__CHARS, WEFT__U8
-    };
-    return (unsigned)type < sizeof of / sizeof *of ? of[type] : WEFT__ODD;
-}
-
-size_t weft__number_bytes(weft__number type) { return number[type].bytes; }
-
-bool weft__number_is_float(weft__number t)
-{
-    return t == WEFT__F32 || t == WEFT__F64 || (t >= WEFT__F32_BE && t < WEFT__ODD);
-}
-
-size_t weft__kind_bytes(const weft__kind *k)     /* SIZE_MAX if that is no number */
-{
-    size_t n = number[k->type].bytes;
-    for (int i = 0; i < k->rank; i++)
-        if (__builtin_mul_overflow(n, (size_t)k->size[i], &n))
-            return SIZE_MAX;
-    return n;
-}
-
-bool weft__kind_same(const weft__kind *a, const weft__kind *b)
-{
-    return a->type == b->type && a->rank == b->rank &&
-           !memcmp(a->size, b->size, (size_t)a->rank * sizeof *a->size);
-}
-
-const char *weft__kind_text(const weft__kind *k, char buffer[128])
-{
-    int at = snprintf(buffer, 128, "%s [", number[k->type].name);
-    for (int i = 0; i < k->rank && at < 128; i++)
-        at += snprintf(buffer + at, 128 - (size_t)at, i ? ", %lld" : "%lld", (long long)k->size[i]);
-    if (at < 128)                                /* else it is cut: only nonsense is as large */
-        snprintf(buffer + at, 128 - (size_t)at, "]");
-    return buffer;
-}
-
-/* of two bytes: a sign, bits of exponent, the rest */
-static hid_t half_type(hid_t like, size_t exponent, size_t bias)
-{
-    hid_t t = H5Tcopy(like);
-    if (t >= 0 && H5Tset_fields(t, 15, 15 - exponent, exponent, 0, 15 - exponent) >= 0 &&
-        H5Tset_size(t, 2) >= 0 && H5Tset_ebias(t, bias) >= 0)
-        return t;
-    weft__h5_close(t);
-    return H5I_INVALID_HID;
-}
-
-hid_t weft__h5_type(weft__number type, size_t text)               /* in a file; to be closed */
-{
-    switch (type) {
-    case WEFT__F32:    return H5Tcopy(H5T_IEEE_F32LE);
-    case WEFT__F64:    return H5Tcopy(H5T_IEEE_F64LE);
-    case WEFT__I32:    return H5Tcopy(H5T_STD_I32LE);
-    case WEFT__I64:    return H5Tcopy(H5T_STD_I64LE);
-    case WEFT__U8:     return H5Tcopy(H5T_STD_U8LE);
-    case WEFT__F32_BE: return H5Tcopy(H5T_IEEE_F32BE);
-    case WEFT__F64_BE: return H5Tcopy(H5T_IEEE_F64BE);
-    case WEFT__F16:     return half_type(H5T_IEEE_F32LE, 5, 15);
-    case WEFT__BF16:    return half_type(H5T_IEEE_F32LE, 8, 127);
-    case WEFT__F16_BE:  return half_type(H5T_IEEE_F32BE, 5, 15);
-    case WEFT__BF16_BE: return half_type(H5T_IEEE_F32BE, 8, 127);
-    case WEFT__CHARS:  break;
-    case WEFT__ODD:    return H5I_INVALID_HID;
-    }
-    hid_t t = H5Tcopy(H5T_C_S1);
-    if (t < 0 || (H5Tset_size(t, text) >= 0 && H5Tset_cset(t, H5T_CSET_UTF8) >= 0))
-        return t;
-    H5Tclose(t);
-    return H5I_INVALID_HID;
-}
 
 /* ---- errors ---- */
 weft_status weft__h5_status(const weft__h5 *h) { return h->status; }
@@ -288,7 +195,7 @@ static weft__h5 *open_image(weft__h5 *h, weft__h5_image image)
         return NULL;
     h->size = image.size;
     h->read = image;
-    if (!weft__h5_root_is_sound(h))
+    if (!weft__h5_root_is_sound(h))              /* the first failure counts */
         weft__h5_fail(h, WEFT_EFORMAT, "the file is damaged: its root is no group");
     else if ((h->file = weft__h5_open_image(&h->read)) < 0)
         weft__h5_broken(h, "the file", "cannot be opened");
@@ -307,8 +214,6 @@ weft__h5 *weft__h5_open_paged(const char *path, weft__paged *paged)
 {
     return open_image(begin_file(path, false), (weft__h5_image){ .paged = paged, .size = paged->size });
 }
-
-void weft__h5_take_chunks(weft__h5 *h) { h->chunks = true; }
 
 weft_status weft__h5_end(weft__h5 *h)
 {

@@ -41,15 +41,27 @@ typedef enum {
     WEFT__BF16,
     WEFT__F16_BE,
     WEFT__BF16_BE,
+    WEFT__I8,
+    WEFT__I16,
+    WEFT__U16,
+    WEFT__U32,
+    WEFT__U64,
+    WEFT__I16_BE,
+    WEFT__I32_BE,
+    WEFT__I64_BE,
+    WEFT__U16_BE,
+    WEFT__U32_BE,
+    WEFT__U64_BE,
     WEFT__ODD
 } weft__number;
-/* What a data set holds. A text is rank 1 with its bytes, the final 0 included. ODD: a type that we never
- * write and do not read. */
+/* What a data set holds. A text is rank 1 with its bytes, the final 0 included. An enumeration (h5py's
+ * bool) is its integers. ODD: a type that is neither written nor read. */
 typedef struct weft__kind { weft__number type; int rank; int64_t size[WEFT_RANK]; } weft__kind;
 
 weft__number weft__number_of(weft_dtype type);
 size_t       weft__number_bytes(weft__number type);
 bool         weft__number_is_float(weft__number type);
+bool         weft__number_is_int(weft__number type);
 size_t       weft__kind_bytes(const weft__kind *kind);
 bool         weft__kind_same(const weft__kind *a, const weft__kind *b);
 const char  *weft__kind_text(const weft__kind *kind, char buffer[128]);            /* "float32 [3, 4]" */
@@ -60,10 +72,8 @@ const char  *weft__kind_text(const weft__kind *kind, char buffer[128]);         
 weft__h5   *weft__h5_new(const char *path, size_t user_block, bool checked);
 /* the image must stay, too */
 weft__h5   *weft__h5_open(const char *path, unsigned char *image, size_t size, bool checked);
-/* of a file that is not in memory: neither chunks nor checksums are read */
+/* of a file that is not in memory: checksums are not read */
 weft__h5   *weft__h5_open_paged(const char *path, weft__paged *paged);
-/* From here on sets in chunks, compressed by gzip or not, are read, too. */
-void        weft__h5_take_chunks(weft__h5 *h);
 /* The status of all that was done. finish: gives the new file's image, to be freed; user_block bytes at
  * its front are zero. */
 weft_status weft__h5_end(weft__h5 *h);
@@ -90,10 +100,12 @@ void weft__h5_describe(weft__h5 *h, const char *path, const char *key, const cha
 bool weft__h5_is(weft__h5 *h, const char *path);
 /* false: nothing there, which is no error */
 bool weft__h5_find(weft__h5 *h, const char *path, weft__kind *kind);
-/* The set must be of this kind; the numbers are converted to `as`. */
+/* The set must be of this kind; the numbers are converted to `as`. Floats are rounded to the nearest; an
+ * integer that `as` (or, for floats, a double) does not hold is an error that names its place, and so are
+ * floats where integers are expected. */
 void weft__h5_read(weft__h5 *h, const char *path, const weft__kind *kind, weft__number as, void *values);
-/* Where in the file the numbers of a set of this kind lie one after the other; false: nowhere, or an
- * error. */
+/* Where in the file the numbers of a set of this kind lie one after the other; false: nowhere (in chunks,
+ * or in its header), or an error. */
 bool weft__h5_place(weft__h5 *h, const char *path, const weft__kind *kind, uint64_t *at);
 /* Some numbers that were read from there; path is what a message calls them. Without a session. */
 weft_status weft__h5_part(const char *file, const char *path, const weft__kind *kind, weft__number as,

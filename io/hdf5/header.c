@@ -206,14 +206,37 @@ static bool space_is_sound(const walk *w, size_t at, size_t n)
     return n >= (byte(w, at) == 1 ? OLD_HEAD : HEAD) + (size_t)8 * byte(w, at + 1) * (size_t)lists;
 }
 
+/* An enumeration, h5py's bool: an integer, as many names as it says, each with its 0, and their values.
+ * All of it must lie in the message, since libhdf5 copies it. */
+static bool enum_is_sound(const walk *w, size_t at, size_t n)
+{
+    enum { MEMBERS = 1, SIZE = 4, BASE = 8, LISTS = 20, PADDED = 3 };
+    int base = n < LISTS ? 0 : byte(w, at + BASE) >> 4;          /* its version */
+    if (base < 1 || base > 4 || byte(w, at + BASE) & 15)
+        return false;
+    uint64_t members = field(w, at + MEMBERS, 2), size = field(w, at + SIZE, 4);
+    size_t end = LISTS;
+    for (uint64_t i = 0; i < members; i++) {
+        size_t name = end;
+        while (end < n && byte(w, at + end))
+            end++;
+        end += byte(w, at) >> 4 < PADDED ? 8 - (end - name) % 8 : 1;
+        if (end > n)
+            return false;
+    }
+    return members && size && size <= 8 && size == field(w, at + BASE + SIZE, 4) && members * size <= n - end;
+}
+
 /* Integers, floats and texts of fixed length say it all in a few bytes. Other types have parts, which libhdf5
- * looks for wherever they would be; no reader takes one. */
+ * looks for wherever they would be; only enumerations of integers are read. */
 static bool type_is_plain(const walk *w, size_t at, size_t n)
 {
-    enum { INTEGER = 0, FLOAT = 1, TEXT = 3, HEAD = 8, OLDEST = 1, NEWEST = 4 };
+    enum { INTEGER = 0, FLOAT = 1, TEXT = 3, ENUM = 8, HEAD = 8, OLDEST = 1, NEWEST = 4 };
     if (n < HEAD || byte(w, at) >> 4 < OLDEST || byte(w, at) >> 4 > NEWEST)
         return false;
     int class = byte(w, at) & 15;
+    if (class == ENUM)
+        return enum_is_sound(w, at, n);
     return class == TEXT || (class == INTEGER && n >= HEAD + 4) || (class == FLOAT && n >= HEAD + 12);
 }
 
@@ -316,29 +339,55 @@ bool weft__h5_look(const weft__h5 *h, uint64_t address, weft__h5_header *out)
            messages(&w, first, first + (size_t)n);
 }
 
-/* Where the superblock says that the root's header lies; it is looked at before libhdf5 opens the file,
- * and so are places where a superblock may be. */
+/* Where the superblock is: at byte 0, 512, 1024 and so on; the image's size if it has none. */
+static size_t superblock(const walk *w)
+{
+    size_t base = 0;
+    while (base + 96 <= w->size && !says(w, base, "\211HDF\r\n\032\n", 8))
+        base = base ? 2 * base : 512;
+    return base + 96 > w->size ? w->size : base;
+}
+
+/* A superblock of version 2 or 3 may have a header of its own, which libhdf5 reads at once. */
+static bool extension_is_sound(weft__h5 *h, const walk *w)
+{
+    enum { EXTENSION = 20 };
+    weft__h5_header header;
+    uint64_t at = field(w, w->base + EXTENSION, 8);
+    return at == UINT64_MAX || weft__h5_look(h, at, &header);
+}
+
+/* Fails if a program has the file open for writing, or was killed while it had; false then. */
+static bool is_closed(weft__h5 *h, const walk *w)
+{
+    enum { FLAGS = 11, WRITING = 1, SWMR = 4 };
+    int flags = byte(w, w->base + FLAGS);
+    h->read.swmr = (flags & (WRITING | SWMR)) == (WRITING | SWMR);
+    if (flags & WRITING && !h->read.swmr)
+        weft__h5_fail(h, WEFT_EFORMAT,
+                      "the file is open in a program that writes it, or its writer was killed; close it "
+                      "there, or run h5clear -s FILE");
+    return !h->status;
+}
+
+/* The root's header, named by the superblock, is looked at before libhdf5 opens the file. */
 bool weft__h5_root_is_sound(weft__h5 *h)
 {
     weft__h5_header root;
     walk w = { .image = &h->read, .size = h->size };
-    size_t base = 0;
-    while (base + 96 <= h->size && !says(&w, base, "\211HDF\r\n\032\n", 8))
-        base = base ? 2 * base : 512;
-    if (base + 96 > h->size)
-        return true;                             /* none: libhdf5 says so */
-    w.base = base;
+    size_t base = w.base = superblock(&w);
+    if (base == h->size) {
+        weft__h5_fail(h, WEFT_EFORMAT, "it is not an HDF5 file: none begins at byte 0, 512, 1024 or so on");
+        return false;
+    }
     int version = byte(&w, base + 8), width = byte(&w, base + (version < 2 ? 13 : 9));
-    uint64_t end = field(&w, base + (version == 0 ? 40 : version == 1 ? 44 : 28), 8);
+    uint64_t end = field(&w, base + (version == 0 ? 40 : version == 1 ? 44 : 28), 8),
+             to = field(&w, base + (version == 0 ? 64 : version == 1 ? 68 : 36), 8);
+    if (version == 3 && !is_closed(h, &w))
+        return false;
     h->read.libhdf5_s.base_addr = base;
     h->used = end < h->size ? (size_t)end + !end : h->size;      /* libhdf5 reads no header behind it well */
-    bool good = width == 8 && weft__h5_look(h,
-                                            field(&w,
-                                                  base + (version == 0 ? 64 :
-                                                          version == 1 ? 68 :
-                                                                         36),
-                                                  8),
-                                            &root);
+    bool good = width == 8 && weft__h5_look(h, to, &root) && (version < 2 || extension_is_sound(h, &w));
     h->read.libhdf5_s.base_addr = 0;
     return good;
 }

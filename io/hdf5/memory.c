@@ -56,6 +56,13 @@ static herr_t write_image(H5FD_t *f, H5FD_mem_t type, hid_t transfer, haddr_t at
     return -1;
 }
 
+static herr_t features(const H5FD_t *f, unsigned long *flags)
+{
+    if (flags)
+        *flags = f && image_of(f)->swmr ? H5FD_FEAT_SUPPORTS_SWMR_IO : 0;
+    return 0;
+}
+
 static const H5FD_class_t driver = {
 #ifdef H5FD_CLASS_VERSION
     .version = H5FD_CLASS_VERSION,
@@ -67,6 +74,7 @@ static const H5FD_class_t driver = {
     .fapl_size = sizeof(weft__h5_image *),
     .open = open_image,
     .close = close_image,
+    .query = features,
     .get_eoa = end_of_use,
     .set_eoa = set_end_of_use,
     .get_eof = end_of_file,
@@ -80,9 +88,8 @@ hid_t weft__h5_open_image(weft__h5_image *image)
     hid_t list = H5Pcreate(H5P_FILE_ACCESS), file = H5I_INVALID_HID;
     image->driver = H5FDregister(&driver);
     if (list >= 0 && image->driver >= 0 && H5Pset_driver(list, image->driver, &image) >= 0 &&
-        H5Pset_fclose_degree(list, H5F_CLOSE_STRONG) >= 0 &&
-        H5Pset_libver_bounds(list, H5F_LIBVER_V18, H5F_LIBVER_V18) >= 0)
-        file = H5Fopen("weft image", H5F_ACC_RDONLY, list);
+        H5Pset_fclose_degree(list, H5F_CLOSE_STRONG) >= 0)
+        file = H5Fopen("weft image", H5F_ACC_RDONLY | (image->swmr ? H5F_ACC_SWMR_READ : 0), list);
     weft__h5_close(list);
     return file;
 }

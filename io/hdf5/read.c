@@ -52,7 +52,7 @@ static const char *refused(const weft__h5 *h, const weft__h5_header *header)
     if (!header->set)
         return "is not a data set";
     if (header->chunked)
-        return h->chunks ? weft__h5_chunked(h, header, &c) : not_plain(header->filtered);
+        return h->checked ? not_plain(header->filtered) : weft__h5_chunked(h, header, &c);
     return header->filtered || header->external ?
                "has filters or lies in another file; only plain arrays are read" :
                NULL;
@@ -84,12 +84,7 @@ static hid_t open_set(weft__h5 *h, const char *path, weft__h5_header *header)
 static void type_of(hid_t set, weft__kind *k)    /* into k->type; of a text its bytes, too */
 {
     hid_t type = H5Dget_type(set);
-    for (weft__number t = WEFT__F32; t < WEFT__ODD && k->type == WEFT__ODD; t++) {
-        hid_t known = t == WEFT__CHARS ? H5I_INVALID_HID : weft__h5_type(t, 0);
-        if (known >= 0 && type >= 0 && H5Tequal(type, known) > 0)
-            k->type = t;
-        weft__h5_close(known);
-    }
+    k->type = weft__h5_number(type);
     if (type >= 0 && H5Tget_class(type) == H5T_STRING && H5Tis_variable_str(type) == 0 && k->rank == 0) {
         k->type = WEFT__CHARS;
         k->rank = 1;
@@ -176,23 +171,22 @@ static void check_crc(weft__h5 *h, hid_t set, const char *path, const void *valu
     weft__h5_close(a);
 }
 
-static void read_as_it_is(weft__h5 *h, hid_t set, const char *path, const weft__kind *want, weft__number as,
-                          void *values)
+/* The bytes of a plain set as they are in the file. */
+static void read_as_it_is(weft__h5 *h, hid_t set, const char *path, void *raw)
 {
-    hid_t type =
-        as == WEFT__CHARS && !h->checked ? H5Dget_type(set) : weft__h5_type(as, (size_t)want->size[0]);
-    if (type < 0 || H5Dread(set, type, H5S_ALL, H5S_ALL, H5P_DEFAULT, values) < 0)
+    hid_t type = H5Dget_type(set);
+    if (type < 0 || H5Dread(set, type, H5S_ALL, H5S_ALL, H5P_DEFAULT, raw) < 0)
         weft__h5_broken(h, path, "cannot be read");
     weft__h5_close(type);
 }
 
-/* The bytes of a set as they are in the file; false: an error. */
+/* The bytes of any set; false: an error. */
 static bool read_raw(weft__h5 *h, hid_t set, const char *path, const weft__h5_header *header,
                      const weft__kind *want, unsigned char *raw)
 {
     weft__h5_chunks c;
     if (!header->chunked)
-        read_as_it_is(h, set, path, want, want->type, raw);
+        read_as_it_is(h, set, path, raw);
     else if (!weft__h5_chunked(h, header, &c))   /* NULL: as it was when the set was opened */
         weft__h5_read_chunks(h, path, &c, want, raw);
     return !h->status;
@@ -213,27 +207,28 @@ static void read_converted(weft__h5 *h, hid_t set, const char *path, const weft_
     free(raw);
 }
 
+static bool can_become(weft__number is, weft__number as)
+{
+    return is == as || (weft__number_is_int(is) && (weft__number_is_int(as) || weft__number_is_float(as))) ||
+           (weft__number_is_float(is) && weft__number_is_float(as));
+}
+
 static void read_set(weft__h5 *h, hid_t set, const char *path, const weft__h5_header *header,
                      const weft__kind *want, weft__number as, void *values)
 {
     char a[128], b[128];
     weft__kind is = { .type = WEFT__ODD };
     size_t bytes = weft__kind_bytes(want);
-    if (set < 0 || !kind_of(set, &is) || !weft__kind_same(&is, want)) {
+    if (set < 0 || !kind_of(set, &is) || !weft__kind_same(&is, want) || !can_become(is.type, as)) {
         weft__h5_fail(h, WEFT_EFORMAT, "%s is %s, expected is %s", path, weft__kind_text(&is, a),
                       weft__kind_text(want, b));
         return;
     }
-    bool floats = weft__number_is_float(want->type) && weft__number_is_float(as);
-    const char *why = !header->chunked ? unfit(h, set, bytes) :
-                      !floats          ? "is in chunks; only floating-point numbers are read so" :
-                                         NULL;
+    const char *why = header->chunked ? NULL : unfit(h, set, bytes);
     if (why)
         weft__h5_fail(h, WEFT_EFORMAT, "%s %s", path, why);
-    else if (floats)
-        read_converted(h, set, path, header, want, as, values);
     else
-        read_as_it_is(h, set, path, want, as, values);
+        read_converted(h, set, path, header, want, as, values);
     if (h->checked && !h->status)
         check_crc(h, set, path, values, bytes);
 }
@@ -254,8 +249,8 @@ bool weft__h5_place(weft__h5 *h, const char *path, const weft__kind *want, uint6
     weft__h5_header header;
     size_t bytes = weft__kind_bytes(want);
     hid_t set = open_set(h, path, &header);
-    const char *why = set < 0 ? "is not in the file" : unfit(h, set, bytes);
-    *at = why ? HADDR_UNDEF : H5Dget_offset(set);
+    const char *why = set < 0 ? "is not in the file" : header.chunked ? NULL : unfit(h, set, bytes);
+    *at = why || header.chunked ? HADDR_UNDEF : H5Dget_offset(set);
     if (why)
         weft__h5_fail(h, WEFT_EFORMAT, "%s %s", path, why);
     weft__h5_close(set);

@@ -18,6 +18,7 @@ typedef struct weft__h5_image {
     size_t size;
     haddr_t end;
     hid_t driver;
+    bool swmr;                                   /* a program writes it, and lets others read */
 } weft__h5_image;
 
 struct weft__h5 {
@@ -26,7 +27,7 @@ struct weft__h5 {
     weft__h5_image read;                         /* what is read */
     size_t used;                                 /* of it, up to the end that the superblock names; 0: all */
     unsigned char *spare; size_t spare_size;     /* what it grows into next, see hdf5.c */
-    bool grows, checked, chunks;                 /* chunks: sets in chunks are read, too */
+    bool grows, checked;
     H5E_auto2_t print; void *print_user; unsigned plugins;        /* as the program had set them */
 };
 
@@ -53,21 +54,46 @@ typedef struct weft__h5_header {
 bool  weft__h5_look(const weft__h5 *h, uint64_t address, weft__h5_header *out);
 bool  weft__h5_root_is_sound(weft__h5 *h);
 hid_t weft__h5_type(weft__number type, size_t text);
+/* Which of the numbers that are read a type is; an enumeration is its integers. */
+weft__number weft__h5_number(hid_t type);
 
 /* chunks.c: sets in chunks, by our own reading only. */
+/* What finds the chunks: numbers of the format, and 0 for the tree of version 1. */
+typedef enum {
+    WEFT__OLD_TREE,
+    WEFT__ONE_CHUNK,
+    WEFT__IMPLICIT,
+    WEFT__FIXED_ARRAY,
+    WEFT__EXTENSIBLE_ARRAY,
+    WEFT__NEW_TREE
+} weft__h5_index;
 typedef struct weft__h5_chunks {
     int rank;
-    uint64_t size[WEFT_RANK], extent[WEFT_RANK], tree;      /* of the set, of a chunk; the root of the tree */
+    uint64_t size[WEFT_RANK], most[WEFT_RANK];   /* of the set, and at most */
+    uint64_t extent[WEFT_RANK];                  /* of a chunk */
+    weft__h5_index kind;
+    uint64_t index;                              /* address of what finds the chunks */
+    uint64_t stored, skipped;                    /* of one chunk with filters: its bytes, filters skipped */
     size_t element, bytes;                       /* of a number, of a chunk */
     int filters, shuffle, deflate;               /* how many; which is it, -1: none */
 } weft__h5_chunks;
+/* Where a chunk lies; an address of HADDR_UNDEF: nowhere. skipped: bits of the filters not applied. */
+typedef struct weft__h5_chunk { uint64_t address, n, skipped; } weft__h5_chunk;
+/* How many chunks there are along an axis. */
+uint64_t weft__h5_chunks_along(const weft__h5_chunks *c, int axis);
+/* chunk_index.c: the chunks of the set row by row, for all kinds but the old tree. Returns NULL, or why
+ * not. */
+const char *weft__h5_find_chunks(const weft__h5 *h, const weft__h5_chunks *c, weft__h5_chunk *out,
+                                 uint64_t chunks);
 /* Why the set with this header is not read; NULL if all that its header says of chunks is sound. */
 const char *weft__h5_chunked(const weft__h5 *h, const weft__h5_header *header, weft__h5_chunks *out);
 /* The numbers of the set as they are in the file, weft__kind_bytes(kind) of them, which are zeros. */
 void weft__h5_read_chunks(weft__h5 *h, const char *path, const weft__h5_chunks *c, const weft__kind *kind,
                           unsigned char *out);
-/* convert.c: numbers as they are in the file to F32 or F64, each to the nearest; one that is too large
- * fails. */
+bool weft__number_is_signed(weft__number type);
+bool weft__number_is_big(weft__number type);
+/* convert.c: numbers as they are in the file to F32, F64, I32 or I64. One that does not fit fails, see
+ * weft__h5_read. */
 void weft__h5_convert(weft__h5 *h, const char *path, const weft__kind *kind, weft__number as,
                       const unsigned char *raw, void *values);
 static inline void weft__h5_close(hid_t id)      /* anything, or nothing */

@@ -39,9 +39,11 @@ template <typename... X> constexpr weft__list<const char *, sizeof...(X) + 1> we
  * columns; later ones have the same, in any order. id NULL: its number. */
 WEFT_API weft_status weft_frame_add(weft_frame *f, const char *id, const char *const *names,
                                     const double *const *columns, int64_t rows) WEFT_MUST_USE;
-/* The series of a CSV file as weft_read_csv reads it: rows with the same text in column `id`, next
- * to each other or not, are one series, in the order in which the ids come. id NULL: the whole file
- * is one, and its path its id. */
+/* Reads the series of a CSV file, as weft_read_csv does: rows with the same text in column `id`,
+ * next to each other or not, are one series, in the order in which the ids first appear. id
+ * NULL: the whole file is one series, and its path its id. Errors: an integer beyond 2^53 that a
+ * double does not hold. Times in nanoseconds (int64) are such: subtract an origin, or write
+ * seconds. */
 WEFT_API weft_status weft_frame_read_csv(weft_frame *f, const char *path, const char *id,
                                          const char *const *names,
                                          const weft_csv_opts *opts) WEFT_MUST_USE;
@@ -50,7 +52,8 @@ WEFT_API weft_status weft_frame_read_csv(weft_frame *f, const char *path, const 
  * sign. All of the file or nothing. Errors: a frame without columns, or with one named "id"; two
  * series of one id; a series without rows. */
 WEFT_API weft_status weft_frame_write_csv(const weft_frame *f, const char *path) WEFT_MUST_USE;
-/* HDF5: below `group` (NULL: the root) a data set [N] of floats or ints for each name, and
+/* HDF5: below `group` (NULL: the root) a data set [N] of numbers (any that weft_read_hdf5 reads; an
+ * integer that a double does not hold is an error) for each name, and
  * "lengths" [n]; without lengths all is one series. A text "ids" of n lines (of fixed length, ASCII
  * or UTF-8: numpy.bytes_ in h5py) names them. Written is a new file with this group and all
  * columns, as float64; no id may have a line end. */

@@ -389,7 +389,7 @@ Test(series, hdf5_of_others)
     WRONG("the lengths add up to 2", f64, f64, 1, 3, i64, 1, 1);
     WRONG("series 1 has length 2, 1 of 3 rows are left", f64, f64, 1, 3, i64, 2, 2);
     WRONG("series 0 has length -1", f64, f64, 1, 3, i64, -1, 4);
-    WRONG("int32, int64 or uint8", f64, f64, 1, 3, f64, 2, 1);
+    WRONG("integers [n] were expected", f64, f64, 1, 3, f64, 2, 1);
     REFUSES(WEFT_EARG, "a column \"c\"",
             weft_frame_read_hdf5(&f, file_name, NULL, WEFT_NAMES("a", "b", "c")));
     weft_frame g = { 0 };

@@ -1,28 +1,30 @@
-/* test_file_write.c - who else may be in the folder where a checkpoint is written: strangers with files,
- * links and pipes of likely names, other writers of the same path, readers of what is private; and what a
- * limit of the file's size does. */
+/* test_file_write.c - what else may be in the folder where a checkpoint is written: files, links and pipes of
+ * the user, other writers of the same path, readers of private files; and a limit of the file's size. */
+#include <errno.h>
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdarg.h>
-#include <sys/file.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include "checkpoint.h"
 
-/* The library's openat and flock: what mode a file is made with, and a sweep that comes between the two. */
+/* The library's openat: the mode that a file is created with, and a file system without nameless files. */
 static mode_t made_with;
-static bool steal;                               /* the next file that is locked goes before it is */
+static bool only_named;
+static bool is_nameless(int flags) { return (flags & O_TMPFILE) == O_TMPFILE; }
 int openat(int folder_, const char *name, int flags, ...)
 {
     va_list list;
     va_start(list, flags);
-    mode_t mode = flags & O_CREAT ? va_arg(list, mode_t) : 0;
+    mode_t mode = flags & O_CREAT || is_nameless(flags) ? va_arg(list, mode_t) : 0;
     va_end(list);
     struct stat s;
+    if (only_named && is_nameless(flags))
+        return errno = EOPNOTSUPP, -1;
     int file = (int)syscall(SYS_openat, folder_, name, flags, mode);
-    if (file >= 0 && flags & O_CREAT && !fstat(file, &s))
+    if (file >= 0 && (flags & O_CREAT || is_nameless(flags)) && !fstat(file, &s))
         made_with = s.st_mode & 0777;
     return file;
 }
@@ -30,21 +32,17 @@ int open(const char *path, int flags, ...)
 {
     va_list list;
     va_start(list, flags);
-    mode_t mode = flags & O_CREAT ? va_arg(list, mode_t) : 0;
+    mode_t mode = flags & O_CREAT || is_nameless(flags) ? va_arg(list, mode_t) : 0;
     va_end(list);
     return openat(AT_FDCWD, path, flags, mode);
 }
-int flock(int file, int how)
+static bool die_at_the_limit;
+ssize_t write(int file, const void *bytes_, size_t n)
 {
-    char name[64], path[400];
-    snprintf(name, sizeof name, "/proc/self/fd/%d", file);
-    ssize_t n = steal ? readlink(name, path, sizeof path - 1) : 0;
-    if (n > 0) {
-        path[n] = 0;
-        cr_assert(unlink(path) == 0, "%s", path);
-        steal = false;
-    }
-    return (int)syscall(SYS_flock, file, how);
+    ssize_t done = syscall(SYS_write, file, bytes_, n);
+    if (done < 0 && errno == EFBIG && die_at_the_limit)
+        raise(SIGKILL);
+    return done;
 }
 
 static int ended(pid_t child)                    /* its exit status, 256 + the signal that killed it */
@@ -61,71 +59,76 @@ static mode_t mode_of(const char *path)
     cr_assert_eq(stat(path, &s), 0, "%s", path);
     return s.st_mode & 0777;
 }
-Test(file_write, a_likely_name_that_is_taken)
+/* Whatever a file is called and however old it is: a save touches its own path only. */
+Test(file_write, files_of_the_user_are_never_removed)
 {
+    static const char *const name[] = { "a.h5.tmp.backup",  "a.h5.tmp.123456", "a.h5.tmp.",
+                                        "a.h5.tmp.folder",  ".weft-tmp-1",     ".weft-tmp-0123456789abcdef",
+                                        ".a.h5.weft-tmp",   "a.h5.tmp.pipe00", "a.h5.tmp.link00",
+                                        "a.h5~" };
     model a = model_new(1);
-    const char *path = in_folder("a.h5"), *precious = in_folder("precious");
-    char name[200];
-    for (int kind = 0; kind < 2; kind++) {
-        pid_t child = fork();
-        if (!child) {
-            snprintf(name, sizeof name, "%s.tmp.%ld", path, (long)getpid());
-            write_bytes(precious, "precious", 8);
-            if (kind ? link(precious, name) : mkfifo(name, 0666))
-                _exit(9);
-            alarm(10);
-            _exit(saves(path, &a) ? 1 : 0);
-        }
-        cr_assert_eq(ended(child), 0, "a %s in its way", kind ? "link" : "pipe");
-        bytes b = read_bytes(precious);
-        cr_assert(b.n == 8 && !memcmp(b.at, "precious", 8));
-        free(b.at);
-        DOES(weft_load(path, a.m, a.o, NULL, 0));
-    }
-    CLEAN(a.w);
-    end_folder();
-}
-
-Test(file_write, only_dead_temporaries_are_swept)
-{
-    static const char *const name[] = { "a.h5.tmp.dead00", "a.h5.tmp.young0", "a.h5.tmp.locked",
-                                        "a.h5.tmp.pipe00", "a.h5.tmp.link00", "a.h5.tmp.theirs0",
-                                        "a.h5.tmp.UPPER0", "b.h5.tmp.dead00" };
-    model a = model_new(1);
-    char path[COUNT(name)][160];
-    for (int i = 0; i < COUNT(name); i++) {
-        snprintf(path[i], sizeof *path, "%s", in_folder(name[i]));
-        if (i == 3)
-            cr_assert_eq(mkfifo(path[i], 0600), 0);
-        else if (i == 4)
-            cr_assert_eq(symlink("b.h5.tmp.dead00", path[i]), 0);
-        else
-            write_bytes(path[i], "x", 1);
-    }
-    make_old();
-    write_bytes(path[1], "x", 1);
-    int lock = open(path[2], O_RDWR);
-    cr_assert(lock >= 0 && flock(lock, LOCK_EX) == 0);
-    DOES(saves(in_folder("a.h5"), &a));
     struct stat s;
-    for (int i = 0; i < COUNT(name); i++)
-        cr_assert_eq(lstat(path[i], &s) != 0, i == 0, "%s", name[i]);
-    close(lock);
-    DOES(saves(in_folder("a.h5"), &a));
-    cr_assert(lstat(path[2], &s) != 0, "no one holds it any more");
+    for (int i = 0; i < COUNT(name); i++) {
+        const char *path = in_folder(name[i]);
+        if (i == 3)
+            cr_assert_eq(mkdir(path, 0700), 0);
+        else if (i == 7)
+            cr_assert_eq(mkfifo(path, 0600), 0);
+        else if (i == 8)
+            cr_assert_eq(symlink("a.h5.tmp.123456", path), 0);
+        else
+            write_bytes(path, "precious", 8);
+    }
+    for (int round = 0; round < 2; round++) {
+        only_named = round == 1;
+        make_old();
+        DOES(saves(in_folder("a.h5"), &a));
+        DOES(weft_write_file(in_folder("a.h5"), "x", 1));
+        for (int i = 0; i < COUNT(name); i++)
+            cr_assert_eq(lstat(in_folder(name[i]), &s), 0, "%s is gone", name[i]);
+        cr_assert_eq(files_in_folder(), COUNT(name) + 1);
+    }
+    only_named = false;
+    cr_assert_eq(rmdir(in_folder(name[3])), 0);
     CLEAN(a.w);
     end_folder();
 }
 
-Test(file_write, one_that_was_swept_before_it_was_locked)
+/* A process that is killed while it writes leaves nothing, where the file system has nameless files. */
+Test(file_write, a_killed_writer_leaves_nothing_behind)
 {
     model a = model_new(1);
     const char *path = in_folder("a.h5");
-    steal = true;
     DOES(saves(path, &a));
-    cr_assert(!steal && files_in_folder() == 1);
+    pid_t child = fork();
+    if (!child) {
+        setrlimit(RLIMIT_FSIZE, &(struct rlimit){ 1000, RLIM_INFINITY });
+        die_at_the_limit = true;
+        _exit(saves(path, &a) ? 1 : 0);
+    }
+    cr_assert_eq(ended(child), 256 + SIGKILL);
+    cr_assert_eq(files_in_folder(), 1);
     DOES(weft_load(path, a.m, a.o, NULL, 0));
     CLEAN(a.w);
+    end_folder();
+}
+
+Test(file_write, the_longest_name_can_be_written)
+{
+    char name[256];
+    memset(name, 'n', 255), name[255] = 0;
+    for (int round = 0; round < 2; round++) {
+        only_named = round == 1;
+        char path[400];
+        snprintf(path, sizeof path, "%s", in_folder(""));
+        strcat(path, name);
+        DOES(weft_write_file(path, "x", 1));
+        cr_assert_eq(files_in_folder(), 1);
+        strcat(path, "n");
+        REFUSES(weft_write_file(path, "x", 1), WEFT_EIO, "File name too long");
+        cr_assert_eq(files_in_folder(), 1);
+    }
+    only_named = false;
     end_folder();
 }
 
@@ -137,6 +140,7 @@ Test(file_write, nobody_reads_it_before_it_has_its_mode)
     model a = model_new(1);
     const char *path = in_folder("a.h5");
     for (int i = 0; i < COUNT(new_); i++) {
+        only_named = i == 1;
         umask(new_[i].mask);
         DOES(saves(path, &a));
         cr_assert(made_with == 0600 && mode_of(path) == new_[i].mode, "umask %o: made with %o, then %o",

@@ -278,12 +278,16 @@ Test(loader, a_damaged_position_changes_nothing)
         for (int64_t i = 0; i < steps; i++)
             last = weft_loader_next(l[0], &sizes[0]), weft_loader_next(l[1], &sizes[1]);
         int32_t kept = last ? last[0] : 0;
-        const int64_t bad[][2] = { { INT64_MAX, 0 }, { -1, 0 }, { 1, INT64_MAX },  { 1, N + 1 },
-                                   { 1, -2 },        { 0, 0 },  { INT64_MIN, -1 }, { INT64_MAX, -1 } };
+        /* epoch, batch, draws; 0 draws: any number */
+        const int64_t bad[][3] = { { INT64_MAX, 0, 0 },  { -1, 0, 0 },         { 1, INT64_MAX, 0 },
+                                   { 1, N + 1, 0 },
+                                   { 1, -2, 0 },         { 0, 0, 0 },          { INT64_MIN, -1, 0 },
+                                   { INT64_MAX, -1, 0 }, { 1, 0, -1 },         { 0, -1, -1 },
+                                   { 1, -1, INT64_MIN }, { 1, -1, INT64_MAX } };
         weft_loader_state s = weft_loader_get_state(l[0]), before = s;
         int which = (int)dice(COUNT(bad));
         memcpy(s.at, bad[which], sizeof bad[which]);
-        s.at[2] = (int64_t)dice(UINT64_MAX);
+        s.at[2] = bad[which][2] ? bad[which][2] : (int64_t)dice(UINT64_MAX);
         int64_t batches = weft_loader_batches(l[0]);
         weft_loader_set_state(l[0], s);
         FAILS(w, WEFT_EARG, "the position");

@@ -105,7 +105,8 @@ Test(lstmvis, a_bundle)
                             "\\\\ 2\n"
                             "\xC3\xA9\\xff\\xc2\\xa0 3\n"
                             "\\e 4\n");
-    cr_assert_str_eq(config, "name: \"two \\\"words\\\"\\x0A\\u00E9\\U0001F600\\x01\\uFFFD\"\n"
+    cr_assert_str_eq(config, "# written by weft_write_lstmvis\n"
+                             "name: \"two \\\"words\\\"\\x0A\\u00E9\\U0001F600\\x01\\uFFFD\"\n"
                              "description: \"c: # and h\"\n\n"
                              "files:\n  states: states.h5\n  word_ids: train.h5\n  words: words.dict\n\n"
                              "word_sequence:\n  file: word_ids\n  path: word_ids\n  dict_file: words\n\n"
@@ -164,7 +165,7 @@ Test(lstmvis, a_bundle_is_replaced_and_nothing_else)
     fclose(fopen(path, "w"));
     b.name = "fourth";
     cr_assert_eq(weft_write_lstmvis(folder, &b), WEFT_EIO);
-    cr_assert(strstr(weft_file_message(), "\"notes\" is there, which is no part of it"), "%s",
+    cr_assert(strstr(weft_file_message(), "holds something that weft did not write, notes"), "%s",
               weft_file_message());
     config = text_of("lstm.yml");
     cr_assert(strstr(config, "name: \"third\"") && files_in(folder) == 5 && files_in(home) == 1);
@@ -175,6 +176,52 @@ Test(lstmvis, a_bundle_is_replaced_and_nothing_else)
               weft_file_message());
     snprintf(path, sizeof path, "%s/lstm.yml", folder);
     cr_assert_eq(weft_write_lstmvis(path, &b), WEFT_EIO, "that is a file");
+    remove_all();
+}
+
+static void put(const char *name, const char *text)
+{
+    char path[200];
+    snprintf(path, sizeof path, "%s/%s", folder, name);
+    FILE *to = fopen(path, "w");
+    cr_assert(to && fputs(text, to) >= 0 && fclose(to) == 0);
+}
+
+/* Names prove nothing: a folder of the user with files or folders of these names is refused, and stays. */
+Test(lstmvis, a_folder_of_the_user_is_never_replaced)
+{
+    static const char *const files[] = { "states.h5", "train.h5", "words.dict", "lstm.yml" };
+    weft_lstmvis b = begin();
+    char path[200], *text;
+    for (int kind = 0; kind < 5; kind++) {
+        cr_assert_eq(mkdir(folder, 0700), 0);
+        for (int i = 0; i < 4; i++) {
+            snprintf(path, sizeof path, "%s/%s", folder, files[i]);
+            if (kind == 0 && i == 1)             /* a folder */
+                cr_assert_eq(mkdir(path, 0700), 0);
+            else if (kind == 1 && i == 0)        /* a link */
+                cr_assert_eq(symlink("../elsewhere", path), 0);
+            else if (kind != 2 || i == 1)        /* 2: only one file; 3: all files, but no mark */
+                put(files[i], i == 3 && kind < 2 ? "# written by weft_write_lstmvis\n" : "precious");
+        }
+        if (kind == 4)                           /* a bundle of weft's with the user's file in place of one */
+            put("lstm.yml", "# written by weft_write_lstmvis\n"), put(".mine", "precious");
+        int n = files_in(folder);
+        cr_assert_eq(weft_write_lstmvis(folder, &b), WEFT_EIO, "kind %d", kind);
+        cr_assert(strstr(weft_file_message(), "weft did not write") ||
+                      strstr(weft_file_message(), "not written by weft"),
+                  "%s", weft_file_message());
+        cr_assert(files_in(folder) == n && files_in(home) == 1);
+        text = kind ? text_of("train.h5") : NULL;
+        cr_assert(!text || !strcmp(text, "precious"));
+        free(text);
+        char command[200];
+        snprintf(command, sizeof command, "rm -r '%s'", folder);
+        cr_assert_eq(system(command), 0);
+    }
+    cr_assert(mkdir(folder, 0700) == 0);
+    cr_assert_eq(weft_write_lstmvis(folder, &b), WEFT_OK, "an empty folder is replaced");
+    cr_assert(files_in(folder) == 4 && files_in(home) == 1);
     remove_all();
 }
 

@@ -199,10 +199,10 @@ static const foreign others[] = {
     FOREIGN(
         "m.safetensors",
         "\x3d\0\0\0\0\0\0\0{\"x\":{\"dtype\":\"F32\",\"shape\":[2,3],\"data_offsets\":[0,24]}}    \0\0\0\0",
-        "a safetensors file", "safetensors.numpy"),
+        "a safetensors file", "safetensors.torch"),
     /* 640 bytes of JSON: the length begins as a pickle of protocol 2 does */
     FOREIGN("long.safetensors", "\x80\2\0\0\0\0\0\0{\"__metadata__\":{\"format\":\"pt\"},"
-            TEN HUNDRED HUNDRED HUNDRED HUNDRED HUNDRED HUNDRED, "a safetensors file", "safetensors.numpy"),
+            TEN HUNDRED HUNDRED HUNDRED HUNDRED HUNDRED HUNDRED, "a safetensors file", "safetensors.torch"),
     FOREIGN("m.onnx",
             "\x08\x08\x12\x07pytorch\x1a\x05"
             "2.5.1:\x8c\1",
@@ -237,6 +237,28 @@ Test(readers, files_of_other_programs_say_what_they_are)
     end_folder();
 }
 
+/* Keras keeps its arrays under other names and in other forms: no name fits, and the message says why. */
+Test(readers, files_of_keras_say_what_to_do)
+{
+    static const char *const names[][2] = { { "layers/lstm/cell/vars", "layers/lstm/cell/vars/0" },
+                                            { "model_weights/lstm", "model_weights/lstm/kernel:0" } };
+    weft *w = open_on(WEFT_CPU);
+    weft_module *m = weft_module_new(w, "m");
+    weft_parameter(m, "x", WEFT_SHAPE(2), (weft_init){ WEFT_INIT_CONSTANT, 7, 0 });
+    for (int i = 0; i < COUNT(names); i++) {
+        const char *path = in_folder("keras.h5");
+        hid_t f = new_file(path), links = H5Pcreate(H5P_LINK_CREATE);
+        H5Pset_create_intermediate_group(links, 1);
+        H5Gclose(H5Gcreate2(f, names[i][0], links, H5P_DEFAULT, H5P_DEFAULT));
+        add_set(f, names[i][1], H5T_IEEE_F32LE, 1, (hsize_t[]){ 2 }, (double[]){ 1, 2 });
+        H5Pclose(links), H5Fclose(f);
+        REFUSES(weft_load_state_dict(path, m, NULL), WEFT_EFORMAT, "it is a file of Keras");
+        REFUSES(weft_load_state_dict(path, m, &(weft_load_report){ 0 }), WEFT_EFORMAT, "transposed");
+    }
+    CLEAN(w);
+    end_folder();
+}
+
 /* ---- CSV ---- */
 Test(readers, csv_of_other_habits)
 {
@@ -265,6 +287,64 @@ Test(readers, csv_of_other_habits)
         REFUSES(weft_frame_read_csv(&f, "x", "id", ab, &o), WEFT_EARG,
                 "weft_frame_read_csv: the delimiter is byte");
     }
+    end_folder();
+}
+
+/* Rows of one id need not be adjacent: both readers join them, as pandas' groupby does. */
+Test(readers, csv_ids_that_come_again_are_one_sequence)
+{
+    static const char text[] = "id,a,b\nx,1,2\ny,3,4\nx,5,6\nz,7,8\ny,9,10\ny,11,12\n"
+                               "\"\",13,14\nx,15,16\n";
+    static const weft_real want[] = { 1, 2, 5, 6, 15, 16, 3, 4, 9, 10, 11, 12, 7, 8, 13, 14 };
+    const char *path = put_text("again.csv", text);
+    weft_dataset d;
+    weft_frame f = { 0 };
+    DOES(weft_read_csv(path, "id", ab, 2, NULL, &d));
+    DOES(weft_frame_read_csv(&f, path, "id", ab, NULL));
+    cr_assert(d.n == 4 && f.n == 4 && d.offset[4] == 8 && f.rows == 8);
+    for (int i = 0; i < 4; i++)
+        cr_assert(d.offset[i] == f.start[i] && d.len[i] == (i < 2 ? 3 : 1));
+    same_bits("joined", d.rows, want, 16);
+    for (int i = 0; i < 16; i++)
+        cr_assert_eq(f.column[i % 2][i / 2], (double)want[i]);
+    weft_dataset_free(&d);
+    weft_frame_free(&f);
+    end_folder();
+}
+
+/* Nanoseconds since 1970 lie 256 apart as doubles: those between are refused, not rounded in silence. */
+Test(readers, csv_integers_that_a_double_does_not_hold_are_refused)
+{
+    static const char *const bad[] = { "1764249600000000100",   "-9007199254740993",    "+9007199254740993",
+                                       "00009007199254740993 ", "18446744073709551615",
+                                       "100000000000000000000000000000000001" };
+    static const char *const good[] = { "1764249600000000000",  "-9007199254740992",  "9007199254740994",
+                                        "18446744073709551616", "9007199254740993.0", "9007199254740993e0",
+                                        "1e300" };
+    weft_dataset d;
+    weft_frame f = { 0 };
+    char text[200];
+    for (int i = 0; i < COUNT(bad); i++) {
+        snprintf(text, sizeof text, "id,a,b\nx,1,2\nx,1,%s\n", bad[i]);
+        const char *path = put_text("big.csv", text);
+        REFUSES(weft_frame_read_csv(&f, path, "id", ab, NULL), WEFT_EFORMAT,
+                "big.csv:3: column \"b\": a double does not hold the integer");
+        REFUSES(weft_read_csv(path, "id", ab, 2, NULL, &d), WEFT_EFORMAT, bad[i]);
+    }
+    for (int i = 0; i < COUNT(good); i++) {
+        snprintf(text, sizeof text, "id,a,b\nx,1,%s\n", good[i]);
+        DOES(weft_frame_read_csv(&f, put_text("big.csv", text), "id", ab, NULL));
+        cr_assert_eq(f.column[1][0], strtod(good[i], NULL));
+        weft_frame_free(&f);
+    }
+    end_folder();
+}
+
+Test(readers, csv_lines_may_not_end_with_carriage_returns_alone)
+{
+    weft_dataset d;
+    REFUSES(weft_read_csv(put_text("mac.csv", "id,a,b\rx,1,2\rx,3,4\r"), "id", ab, 2, NULL, &d), WEFT_EFORMAT,
+            "mac.csv:1: lines end with \\r alone; tr");
     end_folder();
 }
 

@@ -19,9 +19,8 @@ weft_status weft__frame_takes(const char *where, const weft_frame *f, const char
 /* Columns `from` and on go. */
 void weft__frame_drop(weft_frame *f, int64_t from);
 
-/* Series to be added to a frame: rows first .. first + rows - 1 of columns in the order of the names. */
-typedef struct weft__stretch { const char *id; int64_t first, rows, group; } weft__stretch;
-/* Stretches of one group, next to each other, are one series. All or nothing. */
+/* Adds series to a frame, rows of columns in the order of the names. Stretches of one group, next to each
+ * other, are one series. All or nothing. */
 weft_status weft__frame_take(weft_frame *f, const char *where, const char *const *names,
                              const double *const *columns, const weft__stretch *parts, int64_t n);
 #endif

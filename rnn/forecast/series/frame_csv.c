@@ -7,8 +7,7 @@
 typedef struct {
     double **column;
     int64_t columns, rows, room;
-    weft__stretch *runs;
-    int64_t n, run_room;
+    weft__runs runs;
 } store;
 
 static bool grow_columns(store *t)
@@ -24,32 +23,16 @@ static bool grow_columns(store *t)
     return true;
 }
 
-static bool new_run(store *t, const char *id)
-{
-    if (t->n == t->run_room) {
-        int64_t room = t->run_room ? 2 * t->run_room : 64;
-        weft__stretch *more = realloc(t->runs, (size_t)room * sizeof *more);
-        if (!more)
-            return false;
-        t->runs = more;
-        t->run_room = room;
-    }
-    t->runs[t->n] = (weft__stretch){ id, t->rows, 0, t->n };
-    t->n++;
-    return true;
-}
-
 static bool store_row(void *user, const char *id, const double *values)
 {
     store *t = user;
     if (t->rows == t->room && !grow_columns(t))
         return false;
-    if ((!t->n || (id && strcmp(id, t->runs[t->n - 1].id))) && !new_run(t, id))
+    if (!weft__runs_add(&t->runs, id, t->rows))
         return false;
     for (int64_t c = 0; c < t->columns; c++)
         t->column[c][t->rows] = values[c];
     t->rows++;
-    t->runs[t->n - 1].rows++;
     return true;
 }
 
@@ -58,33 +41,7 @@ static void end_store(store *t)
     for (int64_t c = 0; t->column && c < t->columns; c++)
         free(t->column[c]);
     free(t->column);
-    free(t->runs);
-}
-
-/* ---- runs of one id, wherever they stand, become one series at the place of the first ---- */
-static int by_id(const void *a, const void *b)
-{
-    const weft__stretch *p = a, *q = b;
-    int order = strcmp(p->id, q->id);
-    return order ? order : (p->group > q->group) - (p->group < q->group);
-}
-
-static int by_group(const void *a, const void *b)
-{
-    const weft__stretch *p = a, *q = b;
-    int order = (p->group > q->group) - (p->group < q->group);
-    return order ? order : (p->first > q->first) - (p->first < q->first);
-}
-
-static void gather_frame(store *t)
-{
-    if (t->n < 2)
-        return;
-    qsort(t->runs, (size_t)t->n, sizeof *t->runs, by_id);
-    for (int64_t i = 1; i < t->n; i++)
-        if (!strcmp(t->runs[i].id, t->runs[i - 1].id))
-            t->runs[i].group = t->runs[i - 1].group;
-    qsort(t->runs, (size_t)t->n, sizeof *t->runs, by_group);
+    free(t->runs.run);
 }
 
 static weft_status read(const char *path, const char *id, const char *const *names, const weft_csv_opts *opts,
@@ -110,14 +67,12 @@ weft_status weft_frame_read_csv(weft_frame *f, const char *path, const char *id,
     store t;
     char *text;
     s = read(path, id, names, opts, &text, &t);
-    /* without ids an empty file is an empty series */
-    if (s == WEFT_OK && !id && !t.n && !new_run(&t, NULL))
-        s = weft__file_fail(WEFT_ENOMEM, "%s: out of memory", path);
-    if (s == WEFT_OK) {
-        gather_frame(&t);
-        if (!id)
-            t.runs[0].id = path;
-        s = weft__frame_take(f, path, names, (const double *const *)t.column, t.runs, t.n);
+    if (s == WEFT_OK && !id) {                   /* an empty file is an empty series, too */
+        const weft__stretch whole = { path, 0, t.rows, 0 };
+        s = weft__frame_take(f, path, names, (const double *const *)t.column, &whole, 1);
+    } else if (s == WEFT_OK) {
+        weft__runs_gather(&t.runs);
+        s = weft__frame_take(f, path, names, (const double *const *)t.column, t.runs.run, t.runs.n);
     }
     end_store(&t);
     free(text);
@@ -128,28 +83,27 @@ weft_status weft_frame_read_csv(weft_frame *f, const char *path, const char *id,
 /* to [series of f] the row of each; each id of the file once, each of the frame there. */
 static weft_status match(const weft_frame *f, const char *path, store *t, int64_t *to)
 {
-    /* else there is no array, and qsort wants one even for nothing */
-    if (t->n)
-        qsort(t->runs, (size_t)t->n, sizeof *t->runs, by_id);
-    for (int64_t i = 0; i < t->n; i++)
-        if (t->runs[i].rows > 1 || (i && !strcmp(t->runs[i].id, t->runs[i - 1].id)))
+    weft__runs_by_id(&t->runs);
+    const weft__stretch *run = t->runs.run;
+    for (int64_t i = 0; i < t->runs.n; i++)
+        if (run[i].rows > 1 || (i && !strcmp(run[i].id, run[i - 1].id)))
             return weft__file_fail(WEFT_EFORMAT,
                                    "%s: there are two rows of \"%.100s\", one for each series is expected",
-                                   path, t->runs[i].id);
+                                   path, run[i].id);
     for (int64_t s = 0; s < f->n; s++) {
         const weft__stretch key = { .id = f->id[s] };
-        int64_t low = 0, high = t->n;
+        int64_t low = 0, high = t->runs.n;
         while (low < high) {
             int64_t middle = (low + high) / 2;
-            if (strcmp(t->runs[middle].id, key.id) < 0)
+            if (strcmp(run[middle].id, key.id) < 0)
                 low = middle + 1;
             else
                 high = middle;
         }
-        if (low == t->n || strcmp(t->runs[low].id, key.id))
+        if (low == t->runs.n || strcmp(run[low].id, key.id))
             return weft__file_fail(WEFT_EFORMAT, "%s: there is no row of the series \"%.100s\"", path,
                                    key.id);
-        to[s] = t->runs[low].first;
+        to[s] = run[low].first;
     }
     return WEFT_OK;
 }

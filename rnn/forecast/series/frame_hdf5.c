@@ -6,7 +6,6 @@
 #include "io/hdf5/hdf5.h"
 
 static bool is_number(weft__number t) { return t != WEFT__CHARS && t != WEFT__ODD; }
-static bool is_int(weft__number t)    { return t == WEFT__I32 || t == WEFT__I64 || t == WEFT__U8; }
 
 /* ---- reading ---- */
 typedef struct {
@@ -24,10 +23,10 @@ static bool find_set(reader *r, const char *name, char path[WEFT__H5_PATH], weft
     char text[128];
     if (!weft__h5_join(path, r->group, name) || !weft__h5_find(r->h, path, kind))
         weft__h5_fail(r->h, WEFT_EFORMAT, "there is no data set \"%.200s\"", name);
-    else if (kind->rank != 1 || !(ints ? is_int(kind->type) : is_number(kind->type)) ||
+    else if (kind->rank != 1 || !(ints ? weft__number_is_int(kind->type) : is_number(kind->type)) ||
              kind->size[0] >= INT32_MAX)
-        weft__h5_fail(r->h, WEFT_EFORMAT, "\"%s\" is %s; %s [n] was expected", path,
-                      weft__kind_text(kind, text), ints ? "int32, int64 or uint8" : "numbers");
+        weft__h5_fail(r->h, WEFT_EFORMAT, "\"%s\" is %s; %s [n] were expected", path,
+                      weft__kind_text(kind, text), ints ? "integers" : "numbers");
     return weft__h5_status(r->h) == WEFT_OK;
 }
 
@@ -131,9 +130,9 @@ static void read_ids(reader *r)
                       (long long)r->n);
 }
 
-static weft_status read_frame_image(reader *r, char *image, size_t size, const char *const *names)
+static weft_status read_frame_image(reader *r, unsigned char *image, size_t size, const char *const *names)
 {
-    r->h = weft__h5_open(r->path, (unsigned char *)image, size, false);
+    r->h = weft__h5_open(r->path, image, size, false);
     if (!r->h)
         return WEFT_ENOMEM;
     for (int64_t c = 0; names[c] && weft__h5_status(r->h) == WEFT_OK; c++)
@@ -150,10 +149,10 @@ weft_status weft_frame_read_hdf5(weft_frame *f, const char *path, const char *gr
     weft_status s = weft__frame_takes("weft_frame_read_hdf5", f, names);
     if (s != WEFT_OK)
         return s;
-    char *image = NULL;
+    unsigned char *image = NULL;
     size_t size;
     reader r = { .path = path, .group = group };
-    s = weft__slurp(path, &image, &size);
+    s = weft__read_file(path, weft__h5_signature, &image, &size);
     if (s == WEFT_OK && !(r.column = calloc((size_t)weft__names(names), sizeof *r.column)))
         s = weft__file_fail(WEFT_ENOMEM, "%s: out of memory", path);
     if (s == WEFT_OK)

@@ -1,0 +1,332 @@
+/* chunk_index.c - finds the chunks of data sets as libhdf5 1.10 and later write them (layout 4; h5py's
+ * libver="latest", and files for SWMR): a single chunk, implicit places, fixed and extensible arrays, B-trees
+ * of version 2, as "HDF5 File Format Specification" 3.0 has them, VII and III.A.2.
+ *
+ * Each block has its checksum, which is compared, and must lie in the file. An array has an element for
+ * each chunk of the largest shape; its number is that of the chunk, row by row, the unlimited axis first. */
+#include <stdlib.h>
+#include <string.h>
+#include "io/hdf5/session.h"
+
+enum { PREFIX = 14 };                            /* signature, version, client, address of the header */
+static const char damaged[] = "has an index of chunks that is damaged";
+
+typedef struct {
+    const weft__h5 *h;
+    const weft__h5_chunks *c;
+    weft__h5_chunk *list;                        /* by number, of an array or of the shape */
+    uint64_t n, records;                         /* length of the list; records of a tree so far */
+    size_t width;                                /* of an element in the file */
+} index_of;
+
+static uint64_t field(const weft__h5 *h, size_t at, size_t bytes)
+{
+    unsigned char of[8] = { 0 };
+    uint64_t v = 0;
+    weft__h5_bytes(&h->read, at, bytes, of);
+    for (size_t i = bytes; i-- > 0;)
+        v = v << 8 | of[i];
+    return v;
+}
+
+/* A block of n bytes at an address, the last four its checksum; *at: its place in the image. */
+static bool block(const index_of *x, uint64_t address, uint64_t n, const char *signature, size_t *at)
+{
+    uint64_t base = x->h->read.libhdf5_s.base_addr, size = x->h->size - base;
+    char is[4];
+    uint32_t sum;
+    *at = (size_t)(base + address);
+    return address <= size && n <= size - address && n >= PREFIX && weft__h5_bytes(&x->h->read, *at, 4, is) &&
+           (!signature || !memcmp(is, signature, 4)) &&
+           weft__h5_sum(&x->h->read, *at, (size_t)n - 4, &sum) && field(x->h, *at + (size_t)n - 4, 4) == sum;
+}
+
+/* The element at a place: an address, and with filters the bytes of the chunk and the filters it skipped. */
+static weft__h5_chunk element(const index_of *x, size_t at)
+{
+    weft__h5_chunk chunk = { field(x->h, at, 8), x->c->bytes, 0 };
+    if (x->c->filters) {
+        chunk.n = field(x->h, at + 8, x->width - 12);
+        chunk.skipped = field(x->h, at + x->width - 4, 4);
+    }
+    return chunk;
+}
+
+static void elements(index_of *x, uint64_t first, uint64_t n, size_t at)
+{
+    for (uint64_t i = 0; i < n && first + i < x->n; i++)
+        x->list[first + i] = element(x, at + (size_t)i * x->width);
+}
+
+/* Whether elements have a width that fits the filters; then it is kept. */
+static bool takes_width(index_of *x, size_t header)
+{
+    x->width = (size_t)field(x->h, header + 6, 1);
+    return field(x->h, header + 4, 1) == 0 && field(x->h, header + 5, 1) == (x->c->filters > 0) &&
+           (x->c->filters ? x->width > 12 && x->width <= 20 : x->width == 8);
+}
+
+static bool bit(const index_of *x, size_t bits, uint64_t i)      /* the highest of a byte first */
+{
+    return field(x->h, bits + (size_t)(i / 8), 1) >> (7 - i % 8) & 1;
+}
+
+/* Pages of elements that follow one another, those whose bits are set, from bit `from` on; each has its
+ * checksum. */
+static const char *pages(index_of *x, uint64_t first, uint64_t n, uint64_t page, size_t bits, uint64_t from,
+                         uint64_t address)
+{
+    size_t at;
+    for (uint64_t i = 0; i * page < n && first + i * page < x->n; i++) {
+        uint64_t here = n - i * page < page ? n - i * page : page;
+        if (!bit(x, bits, from + i))
+            continue;
+        if (!block(x, address + i * (page * x->width + 4), here * x->width + 4, NULL, &at))
+            return damaged;
+        elements(x, first + i * page, here, at);
+    }
+    return NULL;
+}
+
+/* ---- fixed arrays ---- */
+static const char *fixed_array(index_of *x)
+{
+    enum { HEADER = 28, BITS = 30 };
+    size_t at, data;
+    if (!block(x, x->c->index, HEADER, "FAHD", &at) || !takes_width(x, at))
+        return damaged;
+    uint64_t bits = field(x->h, at + 7, 1), n = field(x->h, at + 8, 8), to = field(x->h, at + 16, 8),
+             page = (uint64_t)1 << (bits & 31), sheets = n / page + (n % page != 0);
+    if (bits > BITS || n > x->h->size || n < x->n)
+        return damaged;
+    if (to == HADDR_UNDEF)
+        return NULL;
+    uint64_t map = n > page ? (sheets + 7) / 8 : n * x->width;
+    if (!block(x, to, PREFIX + map + 4, "FADB", &data))
+        return damaged;
+    if (n > page)
+        return pages(x, 0, n, page, data + PREFIX, 0, to + PREFIX + map + 4);
+    elements(x, 0, n, data + PREFIX);
+    return NULL;
+}
+
+/* ---- extensible arrays ---- */
+typedef struct { uint64_t first, blocks, each, page; size_t offset; } level;      /* of data blocks */
+
+static const char *data_block(index_of *x, const level *l, uint64_t which, uint64_t address, size_t bits)
+{
+    size_t at, head = PREFIX + l->offset;
+    uint64_t first = l->first + which * l->each;
+    bool paged = l->each > l->page;
+    if (address == HADDR_UNDEF || first >= x->n)
+        return NULL;
+    if ((paged && !bits) || !block(x, address, head + (paged ? 0 : l->each * x->width) + 4, "EADB", &at))
+        return damaged;
+    if (paged)
+        return pages(x, first, l->each, l->page, bits, which * (l->each / l->page), address + head + 4);
+    elements(x, first, l->each, at + head);
+    return NULL;
+}
+
+/* The data blocks of a level, whose addresses are in a block of their own. */
+static const char *super_block(index_of *x, const level *l, uint64_t address)
+{
+    size_t at;
+    uint64_t map = l->each > l->page ? (l->each / l->page + 7) / 8 : 0;
+    if (address == HADDR_UNDEF)
+        return NULL;
+    if (!block(x, address, PREFIX + l->offset + l->blocks * (map + 8) + 4, "EASB", &at))
+        return damaged;
+    size_t bits = at + PREFIX + l->offset, list = bits + (size_t)(l->blocks * map);
+    const char *why = NULL;
+    for (uint64_t i = 0; i < l->blocks && !why; i++)
+        why = data_block(x, l, i, field(x->h, list + 8 * (size_t)i, 8), map ? bits : 0);
+    return why;
+}
+
+static int log_of(uint64_t v) { return v ? 63 - __builtin_clzll(v) : -1; }
+static bool is_power(uint64_t v) { return v && !(v & (v - 1)); }
+
+/* The levels of data blocks: those in the index block at `list`, then a super block for each. */
+static const char *levels(index_of *x, size_t list, int in_index, int all, uint64_t least, level l)
+{
+    const char *why = NULL;
+    for (int s = 0; s < all && !why && l.first < x->n; s++, l.first += l.blocks * l.each) {
+        l.blocks = (uint64_t)1 << s / 2;
+        l.each = least << (s + 1) / 2;
+        if (s >= in_index)
+            why = super_block(x, &l, field(x->h, list, 8)), list += 8;
+        for (uint64_t i = 0; s < in_index && i < l.blocks && !why; i++, list += 8)
+            why = data_block(x, &l, i, field(x->h, list, 8), 0);
+    }
+    return why;
+}
+
+static const char *extensible_array(index_of *x)
+{
+    enum { HEADER = 72, BITS = 48, PAGE = 30 };
+    size_t at, data;
+    if (!block(x, x->c->index, HEADER, "EAHD", &at) || !takes_width(x, at))
+        return damaged;
+    uint64_t bits = field(x->h, at + 7, 1), own = field(x->h, at + 8, 1), least = field(x->h, at + 9, 1),
+             pointers = field(x->h, at + 10, 1), page = field(x->h, at + 11, 1), to = field(x->h, at + 60, 8);
+    int all = 1 + (int)bits - log_of(least), in_index = 2 * log_of(pointers);
+    if (!is_power(least) || !is_power(pointers) || bits > BITS || page > PAGE || all < in_index)
+        return damaged;
+    if (to == HADDR_UNDEF)
+        return NULL;
+    uint64_t addresses = 2 * (pointers - 1) + (uint64_t)(all - in_index), n = own * x->width + 8 * addresses;
+    if (!block(x, to, PREFIX + n + 4, "EAIB", &data))
+        return damaged;
+    elements(x, 0, own, data + PREFIX);
+    level l = { .first = own, .page = (uint64_t)1 << page, .offset = (size_t)(bits + 7) / 8 };
+    return levels(x, data + PREFIX + (size_t)own * x->width, in_index, all, least, l);
+}
+
+/* ---- trees ---- */
+typedef struct { uint64_t node, record, most, total; size_t count, totals; } tree_level;
+enum { DEPTH = 8, NODE = 10 };                   /* NODE: signature, version, type, checksum */
+
+static const char *record(index_of *x, size_t at)
+{
+    const weft__h5_chunks *c = x->c;
+    uint64_t number = 0;
+    for (int i = 0; i < c->rank; i++) {
+        uint64_t place = field(x->h, at + x->width + 8 * (size_t)i, 8), all = weft__h5_chunks_along(c, i);
+        if (place >= all)
+            return "has a chunk that lies beside its shape";
+        number = number * all + place;
+    }
+    if (x->records++ >= x->n || x->list[number].address != HADDR_UNDEF)
+        return "has a chunk twice";
+    x->list[number] = element(x, at);
+    return NULL;
+}
+
+static const char *tree_node(index_of *x, const tree_level *l, int depth, uint64_t address, uint64_t n)
+{
+    size_t at, pointer = 8 + l->count + (depth > 1 ? l[depth - 1].totals : 0);
+    uint64_t record_bytes = l->record, links = depth ? (n + 1) * pointer : 0;
+    if (!n || n > l[depth].most ||
+        !block(x, address, NODE + n * record_bytes + links, depth ? "BTIN" : "BTLF", &at))
+        return damaged;
+    const char *why = NULL;
+    for (uint64_t i = 0; i < n && !why; i++)
+        why = record(x, at + 6 + (size_t)(i * record_bytes));
+    size_t list = at + 6 + (size_t)(n * record_bytes);
+    for (uint64_t i = 0; depth && i <= n && !why; i++, list += pointer)
+        why = tree_node(x, l, depth - 1, field(x->h, list, 8), field(x->h, list + 8, l->count));
+    return why;
+}
+
+static size_t bytes_for(uint64_t limit) { return (size_t)log_of(limit) / 8 + 1; }
+
+static const char *tree(index_of *x)
+{
+    enum { HEADER = 38, PLAIN = 10, FILTERED = 11 };
+    size_t at;
+    if (!block(x, x->c->index, HEADER, "BTHD", &at))
+        return damaged;
+    uint64_t size = field(x->h, at + 6, 4), bytes = field(x->h, at + 10, 2), depth = field(x->h, at + 12, 2),
+             places = 8 * (uint64_t)x->c->rank;
+    x->width = bytes > places ? (size_t)(bytes - places) : 0;
+    if (field(x->h, at + 5, 1) != (x->c->filters ? FILTERED : PLAIN) || depth >= DEPTH ||
+        (x->c->filters ? x->width <= 12 || x->width > 20 : x->width != 8) || size < NODE + bytes)
+        return damaged;
+    tree_level l[DEPTH] = { { .record = bytes, .most = (size - NODE) / bytes } };
+    l[0].total = l[0].most, l[0].count = bytes_for(l[0].most);
+    for (uint64_t d = 1; d <= depth; d++) {
+        uint64_t pointer = 8 + l[0].count + l[d - 1].totals;
+        if (size < NODE + pointer + bytes)
+            return damaged;
+        l[d].most = (size - NODE - pointer) / (bytes + pointer);
+        l[d].total = (l[d].most + 1) * l[d - 1].total + l[d].most;
+        l[d].totals = bytes_for(l[d].total);
+    }
+    uint64_t root = field(x->h, at + 16, 8), n = field(x->h, at + 24, 2);
+    return root == HADDR_UNDEF || !n ? NULL : tree_node(x, l, (int)depth, root, n);
+}
+
+/* ---- all of them ---- */
+/* How many chunks the shape may come to have along an axis. */
+static uint64_t most_along(const weft__h5_chunks *c, int axis)
+{
+    return c->most[axis] / c->extent[axis] + (c->most[axis] % c->extent[axis] != 0);
+}
+
+/* The element that belongs to the chunk at these places; false: it has no number. */
+static bool number_in(const weft__h5_chunks *c, const uint64_t *place, uint64_t *number)
+{
+    int first = 0;                               /* the unlimited axis of an extensible array */
+    while (c->kind == WEFT__EXTENSIBLE_ARRAY && first + 1 < c->rank && c->most[first] != UINT64_MAX)
+        first++;
+    *number = place[first];
+    for (int i = 0; i < c->rank; i++)
+        if (i != (c->kind == WEFT__EXTENSIBLE_ARRAY ? first : 0) &&
+            (__builtin_mul_overflow(*number, most_along(c, i), number) ||
+             __builtin_add_overflow(*number, place[i], number)))
+            return false;
+    return true;
+}
+
+static void places_of(const weft__h5_chunks *c, uint64_t number, uint64_t *place)
+{
+    for (int i = c->rank - 1; i >= 0; i--) {
+        uint64_t all = weft__h5_chunks_along(c, i);
+        place[i] = number % all;
+        number /= all;
+    }
+}
+
+/* From the elements of an array, by their numbers, to the chunks of the shape. */
+static const char *take_from_array(index_of *x, const char *(*read)(index_of *), weft__h5_chunk *out,
+                                   uint64_t chunks)
+{
+    uint64_t place[WEFT_RANK], number;
+    places_of(x->c, chunks - 1, place);
+    if (!number_in(x->c, place, &number) || number > x->h->size / 8)
+        return damaged;
+    x->n = number + 1;                           /* the last chunk has the largest number */
+    x->list = malloc((size_t)x->n * sizeof *x->list);
+    if (!x->list)
+        return "needs more memory for its index of chunks than there is";
+    for (uint64_t i = 0; i < x->n; i++)
+        x->list[i] = (weft__h5_chunk){ .address = HADDR_UNDEF };
+    const char *why = read(x);
+    for (uint64_t i = 0; i < chunks && !why; i++) {
+        places_of(x->c, i, place);
+        if (number_in(x->c, place, &number) && number < x->n)
+            out[i] = x->list[number];
+    }
+    free(x->list);
+    return why;
+}
+
+static const char *implicit(index_of *x)
+{
+    for (uint64_t i = 0; i < x->n; i++)
+        if (x->c->index != HADDR_UNDEF)
+            x->list[i] = (weft__h5_chunk){ x->c->index + i * x->c->bytes, x->c->bytes, 0 };
+    return NULL;
+}
+
+const char *weft__h5_find_chunks(const weft__h5 *h, const weft__h5_chunks *c, weft__h5_chunk *out,
+                                 uint64_t chunks)
+{
+    index_of x = { .h = h, .c = c, .list = out, .n = chunks };
+    for (uint64_t i = 0; i < chunks; i++)
+        out[i] = (weft__h5_chunk){ .address = HADDR_UNDEF };
+    if (c->index == HADDR_UNDEF)
+        return NULL;
+    switch (c->kind) {
+    case WEFT__ONE_CHUNK:
+        if (chunks != 1)
+            return damaged;
+        out[0] = (weft__h5_chunk){ c->index, c->filters ? c->stored : c->bytes, c->skipped };
+        return NULL;
+    case WEFT__IMPLICIT:         return c->filters ? damaged : take_from_array(&x, implicit, out, chunks);
+    case WEFT__FIXED_ARRAY:      return take_from_array(&x, fixed_array, out, chunks);
+    case WEFT__EXTENSIBLE_ARRAY: return take_from_array(&x, extensible_array, out, chunks);
+    default:                     return tree(&x);
+    }
+}
