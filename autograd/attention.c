@@ -1,7 +1,7 @@
 /* attention.c - softmax(scale q k^T) v within each sequence, between two ragged tensors. The fused operator
- * stores no scores, only their log sum exp; the composed form works on all pairs of a query and a key, gives
- * the map, and second derivatives. No mask of dropout is stored either: it is a function of what the record
- * has, and all of them draw it anew. */
+ * stores no scores, only their log sum exp; the composed form works on all pairs of a query and a key that it
+ * sees, and gives the map and second derivatives. No mask of dropout is stored either: it is a function of
+ * what the record has, and all of them draw it anew. */
 #include <math.h>
 #include "autograd/autograd.h"
 #include "core/shared/attention.h"
@@ -93,31 +93,22 @@ static void attention_fused(const weft_call *c)
 }
 
 /* ---- composed ---- */
-typedef struct { int64_t id; int32_t position; int64_t i, j, queries, keys, head; } pair;
-typedef real of_pair(const attention *, const pair *);
-static real allowed(const attention *a, const pair *p)
-{
-    return p->j < weft__keys_seen((int)a->o.causal, p->i, p->queries, p->keys);
-}
-static real weight_kept(const attention *a, const pair *p)
-{
-    uint32_t draw = weft__philox_mask(weft__head_key(a->mask_key, p->head), p->id, p->position, p->j);
-    return draw < a->below ? 0 : a->kept;
-}
-/* [pairs, heads] of f */
-static weft_tensor *constant(const attention *a, weft_tensor *const *x, weft_tensor *like, of_pair *f)
+/* Of each pair of a query and a key that it sees, [pairs, heads]: the factor by which dropout multiplies the
+ * weight. `like` has one sequence for each query. */
+static weft_tensor *dropout_factors(const attention *a, weft_tensor *const *x, weft_tensor *like)
 {
     weft *w = like->w;
-    const weft_batch *q = x[Q]->f.batch, *k = x[K]->f.batch;
-    int64_t heads = a->o.heads;
+    const weft_batch *q = x[Q]->f.batch;
+    const weft_lengths l = weft_lengths_of(like);
+    const int64_t heads = a->o.heads;
     real *values = weft__take(w, &w->notes, count(like) * (int64_t)sizeof *values), *at = values;
-    for (int64_t s = 0; values && s < q->n; s++)
-        for (int64_t i = 0; i < q->len[s]; i++)
-            for (int64_t j = 0; j < k->len[s]; j++)
-                for (int64_t h = 0; h < heads; h++)
-                    *at++ = f(a, &(pair){ q->id[s], (int32_t)i + (q->before ? q->before[s] : 0), i, j,
-                                          q->len[s], k->len[s], h });
-    weft_lengths l = weft_lengths_of(like);
+    for (int64_t s = 0, row = 0; values && s < q->n; s++)
+        for (int32_t i = 0; i < q->len[s]; i++, row++)
+            for (int64_t p = 0; p < l.len[row] * heads; p++) {
+                uint64_t key = weft__head_key(a->mask_key, p % heads);
+                int32_t position = i + (q->before ? q->before[s] : 0);
+                *at++ = weft__philox_mask(key, q->id[s], position, p / heads) < a->below ? 0 : a->kept;
+            }
     return values ? weft_ragged(w, values, heads, &(weft_lengths){ .n = l.n, .len = l.len }) : &w->nil;
 }
 
@@ -126,21 +117,22 @@ static weft_tensor *by_heads(weft_tensor *x, int64_t heads, int64_t wide)
     return weft_reshape(x, 3, (int64_t[]){ weft_size(x, 0), heads, wide });
 }
 
+/* Only pairs that are seen take part: a weight of 0 times a NaN or an infinity would be NaN. */
 static weft_tensor *compose_attention(const attention *a, weft_tensor *const *x, weft_tensor **map)
 {
+    const int causal = (int)a->o.causal;
     int64_t heads = a->o.heads;
     weft_tensor *q, *k, *v;
-    weft_pairs(x[Q], x[K], &q, &k);
-    weft_pairs(x[Q], x[V], NULL, &v);
+    weft__pairs_seen(x[Q], x[K], causal, &q, &k);
+    weft__pairs_seen(x[Q], x[V], causal, NULL, &v);
     weft_tensor *scores = weft_scale(weft_sum(by_heads(weft_mul(q, k), heads, a->dk), 2), (double)a->scale);
     if (!weft_ok(x[Q]->w))
         return scores;
-    weft_tensor *mask = a->o.causal ? constant(a, x, scores, allowed) : NULL;
-    weft_tensor *weights = weft_softmax(scores, 0, mask);
+    weft_tensor *weights = weft_softmax(scores, 0, NULL);
     if (a->below && weft_ok(x[Q]->w))
-        weights = weft_mul(weights, constant(a, x, weights, weight_kept));
+        weights = weft_mul(weights, dropout_factors(a, x, weights));
     if (map)
-        *map = weights;
+        *map = weft__all_pairs(weights, x[Q], x[K], causal);
     heads = a->o.mean_heads ? 1 : heads;
     weights = a->o.mean_heads ? weft_mean(by_heads(weights, a->o.heads, 1), 1) : by_heads(weights, heads, 1);
     weft_tensor *parts = weft_mul(by_heads(v, a->o.shared_values ? 1 : heads, a->dv),

@@ -145,6 +145,11 @@ int64_t      weft__numbers(const weft__form *);
 bool         weft__lengths_fit(weft *, const weft_lengths *, int64_t n, int64_t total, const char *function);
 bool         weft__is_padded(weft_tensor *x, const weft_lengths *, weft_align, const char *function);
 bool         weft__pads_are_zero(weft_tensor *x, const weft_lengths *, weft_align, const char *function);
+/* join.c: weft_pairs of the keys that each query sees under that weft_causal; and numbers of such pairs as
+ * numbers of all pairs, with 0 where a key is not seen */
+void         weft__pairs_seen(weft_tensor *q, weft_tensor *k, int causal, weft_tensor **q_of_pair,
+                              weft_tensor **k_of_pair);
+weft_tensor *weft__all_pairs(weft_tensor *seen, const weft_tensor *q, const weft_tensor *k, int causal);
 /* reduce.c: an axis, or the tokens of each sequence (axis 0 of a ragged tensor, if `tokens`) */
 typedef struct weft__along { weft__form whole; int axis; bool tokens, flag; } weft__along;
 /* resolves a negative one; fails and false if there is none */

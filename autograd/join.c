@@ -1,6 +1,7 @@
 /* join.c - between two batches: join (per sequence b after a), split (its inverse), and the pairs of a query
  * and a key. Each moves rows, in one launch each way, by an index made on the host. */
 #include "autograd/autograd.h"
+#include "core/shared/attention.h"
 
 static weft_tensor *pair_failed(weft_tensor *a, weft_tensor *b, const char *function)
 {
@@ -183,37 +184,60 @@ void weft_split_sequences(weft_tensor *joined, const weft_lengths *first, weft_t
 }
 
 /* ---- pairs: one sequence for each query row, one token for each of its keys ---- */
-static weft_tensor *key_rows(weft *w, const weft_batch *q, const weft_batch *k)
+/* The keys of each pair, as rows of k: for each query those that it sees, or all of them. Where a query sees
+ * fewer, the others are -1 if `unseen`, and otherwise left out. */
+typedef struct pair_rows { int causal; bool unseen; int32_t *len, *row; } pair_rows;
+static void write_pairs(const weft_batch *q, const weft_batch *k, pair_rows p)
+{
+    int32_t seen_before = 0;
+    for (int64_t s = 0; s < q->n; s++)
+        for (int32_t i = 0; i < q->len[s]; i++) {
+            const int32_t seen = (int32_t)weft__keys_seen(p.causal, i, q->len[s], k->len[s]),
+                          n = p.unseen ? k->len[s] : seen;
+            for (int32_t j = 0; j < n; j++)
+                *p.row++ = !p.unseen ? k->offset.host[s] + j : j < seen ? seen_before + j : -1;
+            *p.len++ = n, seen_before += seen;
+        }
+}
+static weft_tensor *pair_ints(weft *w, const weft_batch *q, const weft_batch *k, int causal, bool unseen)
 {
     int64_t pairs = 0;
     for (int64_t s = 0; s < q->n; s++)
         pairs += (int64_t)q->len[s] * k->len[s];
     int32_t *len = weft__take(w, &w->notes, q->tokens * (int64_t)sizeof *len);
-    int32_t *rows = pairs < INT32_MAX ? weft__take(w, &w->notes, pairs * (int64_t)sizeof *rows) : NULL,
-            *at = rows;
+    int32_t *row = pairs < INT32_MAX ? weft__take(w, &w->notes, pairs * (int64_t)sizeof *row) : NULL;
     if (pairs >= INT32_MAX)
         weft__fail(w, WEFT_ESHAPE, "pairs: %lld pairs of a query and a key; fewer than 2^31 are expected",
                    (long long)pairs);
-    if (!len || !rows)
+    if (!len || !row)
         return &w->nil;
-    for (int64_t s = 0; s < q->n; s++)
-        for (int32_t i = 0; i < q->len[s]; i++) {
-            *len++ = k->len[s];
-            for (int32_t j = 0; j < k->len[s]; j++)
-                *at++ = k->offset.host[s] + j;
-        }
-    return weft_ragged_ints(w, rows, &(weft_lengths){ .n = q->tokens, .len = len - q->tokens });
+    write_pairs(q, k, (pair_rows){ causal, unseen, len, row });
+    return weft_ragged_ints(w, row, &(weft_lengths){ .n = q->tokens, .len = len });
 }
 
-void weft_pairs(weft_tensor *q, weft_tensor *k, weft_tensor **q_of_pair, weft_tensor **k_of_pair)
+void weft__pairs_seen(weft_tensor *q, weft_tensor *k, int causal, weft_tensor **q_of_pair,
+                      weft_tensor **k_of_pair)
 {
     bool fine = of_as_many(q, k);
     if (fine)
         q->w->running = "pairs";
     weft_tensor *nil = fine ? &q->w->nil : pair_failed(q, k, "pairs");
-    weft_tensor *index = fine ? key_rows(q->w, q->f.batch, k->f.batch) : nil;
+    weft_tensor *index = fine ? pair_ints(q->w, q->f.batch, k->f.batch, causal, false) : nil;
     if (k_of_pair)
         *k_of_pair = fine ? weft_index_select(concat_rows(k), index) : nil;
     if (q_of_pair)
         *q_of_pair = fine ? weft_broadcast_to_tokens(concat_rows(q), index) : nil;
+}
+
+void weft_pairs(weft_tensor *q, weft_tensor *k, weft_tensor **q_of_pair, weft_tensor **k_of_pair)
+{
+    weft__pairs_seen(q, k, 0, q_of_pair, k_of_pair);
+}
+
+weft_tensor *weft__all_pairs(weft_tensor *seen, const weft_tensor *q, const weft_tensor *k, int causal)
+{
+    if (!causal || !weft_ok(seen->w))
+        return seen;
+    weft_tensor *index = pair_ints(seen->w, q->f.batch, k->f.batch, causal, true);
+    return weft_index_select(weft_plain(weft_to_layout(seen, WEFT_CONCAT)), index);
 }

@@ -229,13 +229,15 @@ typedef struct weft__entropy {
     const real *class_weight, *mask;             /* [classes], [rows]; NULL: ones */
 } weft__entropy;
 
-#define KERNEL(result, name, arguments) typedef result weft__##name##_kernel arguments;
+#define SERVICE(result, name, parameters)       typedef result weft__##name##_kernel parameters;
+#define KERNEL(result, name, parameters, names) SERVICE(result, name, parameters)
 #include "core/kernels.def"
 struct weft__kernels {
     const char *name;
     /* device memory is host memory, and every kernel is done when it returns */
     bool synchronous;
-#define KERNEL(result, name, arguments) weft__##name##_kernel *name;
+#define SERVICE(result, name, parameters)       weft__##name##_kernel *name;
+#define KERNEL(result, name, parameters, names) SERVICE(result, name, parameters)
 #include "core/kernels.def"
 };
 

@@ -53,7 +53,8 @@ enum { ARCH = EVERY_ARCH };
 /* ---- the kernels' names ---- */
 /* K(fill) is weft_cuda_fill; a wrong signature or a forgotten one does not compile or link. */
 #define K(name) weft_cuda_##name
-#define KERNEL(result, name, arguments) result K(name) arguments;
+#define SERVICE(result, name, parameters)       result K(name) parameters;
+#define KERNEL(result, name, parameters, names) SERVICE(result, name, parameters)
 #include "core/kernels.def"
 
 /* of others than the first nothing is remembered */

@@ -212,15 +212,27 @@ template <int WHAT, class T> __device__ static T together(group g, T v)
     return v;
 }
 
+/* A sum of many terms: `sum` is all of them, rounded, and `rest` what the last addition has rounded off
+ * (Kahan, Knuth), or 0 if the sum is not finite. So the error does not grow with the number of terms. */
+typedef struct exact_sum { real sum, rest; } exact_sum;
+__device__ static inline void add_exactly(exact_sum &s, real x)
+{
+    const real y = x + s.rest, now = s.sum + y, part = now - s.sum;
+    const real lost = (s.sum - (now - part)) + (y - part);
+    s.sum = now, s.rest = lost == lost ? lost : 0;
+}
 /* Of terms from .. end - 1, which term(i) hands out. */
 template <class Term> __device__ static inline real sum_of(group g, int64_t from, int64_t end, Term term)
 {
-    real sum[4] = {};
-    for (int64_t i = from + g.lane; i < end; i += 4 * g.lanes)
+    exact_sum all = {};
+    for (int64_t i = from + g.lane; i < end; i += 4 * g.lanes) {
+        real x[4] = {};
         for (int k = 0; k < 4; k++)
             if (i + k * g.lanes < end)
-                sum[k] += term(i + k * g.lanes);
-    return together<SUM>(g, (sum[0] + sum[1]) + (sum[2] + sum[3]));
+                x[k] = term(i + k * g.lanes);
+        add_exactly(all, (x[0] + x[1]) + (x[2] + x[3]));
+    }
+    return together<SUM>(g, all.sum);
 }
 
 /* ---- blocks that share outputs ---- */

@@ -7,21 +7,24 @@
 #include "cuda/groups.h"
 
 /* ---- log sum exp: of one lane so far, then of its group. sum of exp(x - most) ---- */
-typedef struct exponents { real most, sum; } exponents;
-__device__ static inline exponents no_exponents() { return { -(real)INFINITY, 0 }; }
+typedef struct exponents { real most; exact_sum of; } exponents;
+__device__ static inline exponents no_exponents() { return { -(real)INFINITY, {} }; }
 __device__ static inline void take(exponents *e, real x)
 {
     if (x == -(real)INFINITY)
         return;
     if (x <= e->most || e->most != e->most)
-        e->sum += exp(x - e->most);
-    else
-        e->sum = e->sum * exp(e->most - x) + 1, e->most = x;
+        add_exactly(e->of, exp(x - e->most));
+    else {
+        const real fade = exp(e->most - x);
+        e->of.sum *= fade, e->of.rest *= fade, e->most = x;
+        add_exactly(e->of, 1);
+    }
 }
 __device__ static exponents of_group(group g, exponents e)
 {
     real all = together<LARGEST>(g, e.most);
-    return { all, together<SUM>(g, e.most == -(real)INFINITY ? R(0) : e.sum * exp(e.most - all)) };
+    return { all, { together<SUM>(g, e.most == -(real)INFINITY ? R(0) : e.of.sum * exp(e.most - all)), 0 } };
 }
 
 enum { SOFTMAX, LOG_SOFTMAX, LOG_SUM };
@@ -37,14 +40,14 @@ __global__ static void softmax_each(weft__segments s, const real *mask, const re
     }
     e = of_group(t.g, e);
     bool none = e.most == -(real)INFINITY;
-    real total = none ? e.most : e.most + log(e.sum);
+    real total = none ? e.most : e.most + log(e.of.sum);
     if (WHAT == LOG_SUM && t.is && t.g.lane == 0)
         y[t.run * s.inner + t.column] = total;
     EACH_LANE(r, t.g, WHAT == LOG_SUM ? 0 : t.rows) {
         int64_t at = t.at + r * s.inner;
         real v = WHAT == LOG_SOFTMAX ? (none ? total : x[at] - total) :
                  none                ? 0 :
-                                       exp(x[at] - e.most) / e.sum;
+                                       exp(x[at] - e.most) / e.of.sum;
         y[at] = mask && mask[at] == 0 ? 0 : v;
     }
 }
@@ -63,19 +66,20 @@ void K(logsumexp)(weft__device *d, const weft__segments *s, const real *mask, co
     shape one = groups_of(s);
     LAUNCH(d, softmax_each<LOG_SUM>, one.grid, one.threads, 0, *s, mask, x, y);
 }
-/* dx = y (dy - sum dy y) */
+/* dx = y (dy - sum dy y); where y is 0, as it is where a mask was, dy does not count, NaN included */
 __global__ static void softmax_back_each(weft__segments s, const real *y, const real *dy, real *dx, bool add)
 {
     seat t = seat_of(s);
     real sum = 0;
     EACH_LANE(r, t.g, t.rows) {
-        const real g = dy[t.at + r * s.inner];
-        sum += if_given(g, g * y[t.at + r * s.inner]);
+        const real g = dy[t.at + r * s.inner], v = y[t.at + r * s.inner];
+        sum += v != 0 ? if_given(g, g * v) : 0;
     }
     sum = together<SUM>(t.g, sum);
     EACH_LANE(r, t.g, t.rows) {
         int64_t at = t.at + r * s.inner;
-        put(dx + at, if_given(dy[at] - sum, y[at] * (dy[at] - sum)), add);
+        const real g = dy[at] - sum;
+        put(dx + at, y[at] != 0 ? if_given(g, y[at] * g) : 0, add);
     }
 }
 void K(softmax_back)(weft__device *d, const weft__segments *s, const real *y, const real *dy, real *dx,
@@ -171,14 +175,15 @@ __global__ static void column_sums(weft__layer_norm n, int64_t chunk, real *part
     const int64_t j = first_index(), wide = n.groups * n.width, tokens = n.rows / n.groups;
     const int64_t of_group = j / n.width;
     int64_t from = blockIdx.y * chunk, end = from + chunk < tokens ? from + chunk : tokens;
-    real a = 0, b = 0;
+    exact_sum of_gain = {}, of_shift = {};
     for (int64_t t = from + g.lane; j < wide && t < end; t += g.lanes) {
         const int64_t r = t * n.groups + of_group;
         real dy = n.dy[t * wide + j];
-        a += if_given(dy, dy * ((summand<gated>(n, r, j - of_group * n.width) - n.mean[r]) * n.rstd[r]));
-        b += dy;
+        const real h = (summand<gated>(n, r, j - of_group * n.width) - n.mean[r]) * n.rstd[r];
+        add_exactly(of_gain, if_given(dy, dy * h));
+        add_exactly(of_shift, dy);
     }
-    a = together<SUM>(g, a), b = together<SUM>(g, b);
+    real a = together<SUM>(g, of_gain.sum), b = together<SUM>(g, of_shift.sum);
     if (gridDim.y > 1) {
         if (j < wide && g.lane == 0)
             parts[blockIdx.y * 2 * wide + j] = a, parts[(blockIdx.y * 2 + 1) * wide + j] = b;

@@ -126,7 +126,7 @@ __global__ static void sum_pieces(rows_by_index s)
         return;
     int64_t key = key_at(s, from);
     bool begun = from > 0 && key_at(s, from - 1) == key;
-    real sum = 0;
+    exact_sum sum = {};
     for (int64_t p = from; p < end; p += 8) {
         int64_t keys[8];
         real v[8];
@@ -138,10 +138,10 @@ __global__ static void sum_pieces(rows_by_index s)
         for (int i = 0; i < 8; i++) {
             /* keys rise: the one that ends here is below n */
             if (keys[i] >= 0 && keys[i] != key) {
-                put((begun ? s.heads + piece * s.width : s.y + key * s.width) + j, sum, !begun);
-                key = keys[i], sum = 0, begun = false;
+                put((begun ? s.heads + piece * s.width : s.y + key * s.width) + j, sum.sum, !begun);
+                key = keys[i], sum = {}, begun = false;
             }
-            sum += v[i];
+            add_exactly(sum, v[i]);
         }
     }
     if (key == s.n)
@@ -151,7 +151,7 @@ __global__ static void sum_pieces(rows_by_index s)
          ends  ? s.y + key * s.width :
                  s.tails + piece * s.width) +
             j,
-        sum, !begun && ends);
+        sum.sum, !begun && ends);
 }
 /* What begins in piece blockIdx.x and does not end in it. */
 __global__ static void join_pieces(rows_by_index s)
@@ -169,12 +169,12 @@ __global__ static void join_pieces(rows_by_index s)
             high = middle;
     }
     group g = group_below();
-    real sum = 0;
+    exact_sum sum = {};
     for (int64_t p = blockIdx.x + 1 + g.lane; j < s.width && p < low; p += g.lanes)
-        sum += s.heads[p * s.width + j];
-    sum = together<SUM>(g, sum);
+        add_exactly(sum, s.heads[p * s.width + j]);
+    const real all = together<SUM>(g, sum.sum);
     if (g.lane == 0 && j < s.width)
-        s.y[key * s.width + j] += s.tails[blockIdx.x * s.width + j] + sum;
+        s.y[key * s.width + j] += s.tails[blockIdx.x * s.width + j] + all;
 }
 
 /* ---- few rows ---- */

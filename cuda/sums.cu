@@ -79,12 +79,7 @@ void K(sum)(weft__device *d, const weft__grid *g, const real *x, real *y, bool a
 __global__ static void segment_sum_each(weft__segments s, const real *x, real *y, bool add)
 {
     seat t = seat_of(s);
-    real sum[4] = {};
-    for (int64_t r = t.g.lane; r < t.rows; r += 4 * t.g.lanes)
-        for (int k = 0; k < 4; k++)
-            if (r + k * t.g.lanes < t.rows)
-                sum[k] += x[t.at + (r + k * t.g.lanes) * s.inner];
-    real all = together<SUM>(t.g, (sum[0] + sum[1]) + (sum[2] + sum[3]));
+    const real all = sum_of(t.g, 0, t.rows, [&](int64_t r) { return x[t.at + r * s.inner]; });
     if (t.is && t.g.lane == 0)
         put(y + t.run * s.inner + t.column, all, add);
 }
@@ -256,14 +251,15 @@ __global__ static void cumsum_each(weft__segments s, bool reverse, const real *x
 {
     seat t = seat_of(s);
     int64_t rows = run_length(&s, s.inner == 1 ? blockIdx.x : t.run);
-    real before = 0, all;
+    exact_sum before = {};
+    real all;
     for (int64_t from = 0; from < rows; from += t.g.lanes) {
         int64_t r = from + t.g.lane, at = t.at + (reverse ? rows - 1 - r : r) * s.inner;
         bool is = t.is && r < rows;
-        real v = before + running(t.g, is ? x[at] : 0, &all);
+        real v = before.sum + running(t.g, is ? x[at] : 0, &all);
         if (is)
             put(y + at, v, add);
-        before += all;
+        add_exactly(before, all);
     }
 }
 void K(cumsum)(weft__device *d, const weft__segments *s, bool reverse, const real *x, real *y, bool add)

@@ -14,7 +14,8 @@ template <class R, class... A, R (*F)(weft__device *, A...)> struct visiting<F> 
         return F(d, a...);
     }
 };
-#define KERNEL(result, name, arguments) visiting<K(name)>::call,
+#define SERVICE(result, name, parameters)       visiting<K(name)>::call,
+#define KERNEL(result, name, parameters, names) SERVICE(result, name, parameters)
 static const weft__kernels table = { "cuda", false,
 #include "core/kernels.def"
 };

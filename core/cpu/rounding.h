@@ -1,17 +1,18 @@
 /* rounding.h - how a thread rounds: its rounding mode, and whether denormals count as 0. A host program may
- * change both at any time, and a task must give the same bits on whichever thread it runs; traps and flags
- * are the thread's own affair. */
+ * change both at any time, and a task must give the same bits on whichever thread it runs. Kernels use the
+ * caller's rounding mode and flush denormals; traps and flags stay as the thread has them. */
 #ifndef WEFT_ROUNDING_H
 #define WEFT_ROUNDING_H
 #include <stdint.h>
 #if defined __SSE__
 #include <xmmintrin.h>
-enum { WEFT__ROUNDING = 0xE040 };                /* of MXCSR: rounding, flush to zero, denormals are zeros */
+/* of MXCSR: rounding, flush to zero, denormals are zeros; the last two */
+enum { WEFT__ROUNDING = 0xE040, WEFT__DENORMALS = 0x8040 };
 static inline uint64_t weft__control(void)                  { return _mm_getcsr(); }
 static inline void     weft__set_control(uint64_t control)  { _mm_setcsr((uint32_t)control); }
 #elif defined __aarch64__
-/* of FPCR: rounding, flush to zero, also of half precision; default NaN */
-enum { WEFT__ROUNDING = 0x3C80000 };
+/* of FPCR: rounding, flush to zero, also of half precision, default NaN; flush to zero */
+enum { WEFT__ROUNDING = 0x3C80000, WEFT__DENORMALS = 0x1000000 };
 static inline uint64_t weft__control(void)
 {
     uint64_t control;
@@ -21,10 +22,27 @@ static inline uint64_t weft__control(void)
 static inline void weft__set_control(uint64_t control) { __asm__ volatile("msr fpcr, %0" : : "r"(control)); }
 #else
 #include <fenv.h>
-enum { WEFT__ROUNDING = -1 };
+enum { WEFT__ROUNDING = -1, WEFT__DENORMALS = 0 };
 static inline uint64_t weft__control(void)                  { return (uint64_t)fegetround(); }
 static inline void     weft__set_control(uint64_t control)  { fesetround((int)control); }
 #endif
+
+/* From here on, denormals that this thread reads or makes count as 0: arithmetic on them is up to a hundred
+ * times slower. The result is what weft__restore_denormals needs. */
+static inline uint64_t weft__flush_denormals(void)
+{
+    const uint64_t now = weft__control(), flushed = now | (uint64_t)WEFT__DENORMALS;
+    if (now != flushed)
+        weft__set_control(flushed);
+    return now;
+}
+/* Sets the caller's mode again, and keeps the flags that have been raised in the meantime. */
+static inline void weft__restore_denormals(uint64_t before)
+{
+    if ((before & (uint64_t)WEFT__DENORMALS) != (uint64_t)WEFT__DENORMALS)
+        weft__set_control((weft__control() & ~(uint64_t)WEFT__DENORMALS) |
+                          (before & (uint64_t)WEFT__DENORMALS));
+}
 
 static inline uint64_t weft__rounding(void) { return weft__control() & (uint64_t)WEFT__ROUNDING; }
 static inline void weft__round_as(uint64_t rounding)

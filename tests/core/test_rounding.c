@@ -1,5 +1,6 @@
 /* test_rounding.c - a host that changes how its thread rounds, after the pool's threads have started, has the
- * same bits from any number of threads; and its own mode, flags and traps are its own. */
+ * same bits from any number of threads. Kernels flush denormals, whatever the host does, and restore its
+ * mode. */
 #include <fenv.h>
 #include "tests/check.h"
 #if defined __SSE__
@@ -57,16 +58,16 @@ static void numbers_of(int threads, weft_real scale, void (*change)(void), weft_
 
 Test(rounding, threads_take_the_callers)
 {
-    static const struct { const char *name; void (*change)(void); weft_real scale;
-    } hosts[] = { { "upward", upward, 1 },
-                  { "downward", downward, 1 },
-                  { "flush to zero", flush, (weft_real)TOL(1e-308, 1e-38) } };
+    static const struct { const char *name; void (*change)(void); weft_real scale; bool same;
+    } hosts[] = { { "upward", upward, 1, false },
+                  { "downward", downward, 1, false },
+                  { "flush to zero", flush, (weft_real)TOL(1e-308, 1e-38), true } };
     static weft_real y[2][MOST], dx[2][MOST], untouched[MOST];
     for (int i = 0; i < COUNT(hosts); i++) {
         numbers_of(1, hosts[i].scale, nearest, untouched, dx[1]);
         numbers_of(1, hosts[i].scale, hosts[i].change, y[0], dx[0]);
 #if defined __SSE__
-        cr_expect(memcmp(untouched, y[0], sizeof untouched), "%s changes nothing", hosts[i].name);
+        cr_expect(!memcmp(untouched, y[0], sizeof untouched) == hosts[i].same, "%s", hosts[i].name);
 #endif
         for (int again = 0; again < 5; again++) {
             numbers_of(3, hosts[i].scale, hosts[i].change, y[1], dx[1]);
@@ -75,3 +76,62 @@ Test(rounding, threads_take_the_callers)
         }
     }
 }
+
+#if defined __SSE__
+enum { FLUSHED = 0x8040, N = 200000 };
+static const double tiny = TOL(1e-310, 1e-39);
+static void expect_zeros(const char *name, weft_tensor *y)
+{
+    const weft_real *x = numbers(y);
+    for (int64_t i = 0; i < weft_numel(y); i++)
+        cr_assert(x[i] == 0, "%s: %g at %lld", name, (double)x[i], (long long)i);
+}
+/* Few numbers, and enough for the pool's threads; each function must take a denormal for 0. */
+static void tiny_numbers(weft *w, int64_t n)
+{
+    weft_tensor *x = weft_full(w, tiny, WEFT_SHAPE(n, 1));
+    expect_zeros("mul", weft_mul(x, weft_full(w, 2, WEFT_SHAPE(n, 1))));
+    expect_zeros("scale", weft_scale(x, 2));
+    expect_zeros("sum", weft_sum(x, 0));
+    expect_zeros("cumsum", weft_cumsum(x, 0));
+    expect_zeros("matmul", weft_matmul(x, weft_full(w, 2, WEFT_SHAPE(1, 3))));
+    expect_zeros("index_add", weft_index_add(x, weft_to_ints(weft_zeros(w, WEFT_SHAPE(n))), 1));
+    expect_zeros("sqrt", weft_sqrt(x));
+}
+Test(rounding, kernels_flush_denormals_and_restore_the_mode)
+{
+    static void (*const hosts[])(void) = { nearest, flush };
+    FOR_DEVICES(w)
+        for (int i = 0; i < COUNT(hosts); i++, weft_clear(w)) {
+            hosts[i]();
+            const unsigned mode = _mm_getcsr() & FLUSHED;
+            tiny_numbers(w, 3);
+            tiny_numbers(w, N);
+            cr_expect((_mm_getcsr() & FLUSHED) == mode, "%s: the mode has changed", weft_device_name(w));
+            nearest();
+            OK(w);
+        }
+}
+/* Layers take inputs that are denormal for zeros, and optimisers squares that would be. */
+Test(rounding, layers_and_optimisers_flush_denormals)
+{
+    FOR_DEVICES(w) {
+        weft_module *m = weft_module_new(w, "m");
+        weft_rnn *r = weft_lstm_new(m, "r", &(weft_rnn_opts){ .input = F, .hidden = H });
+        const weft_lengths l = { .n = 1, .len = (int32_t[]){ 7 } };
+        weft_tensor *like = weft_ragged(w, NULL, 0, &l), *in[2];
+        in[0] = weft_ragged_like(weft_full(w, tiny, WEFT_SHAPE(7, F)), like);
+        in[1] = weft_ragged_like(weft_zeros(w, WEFT_SHAPE(7, F)), like);
+        same_bits("lstm", numbers(weft_rnn_run(r, in[0], WEFT_ZERO_STATE).y),
+                  numbers(weft_rnn_run(r, in[1], WEFT_ZERO_STATE).y), 7 * H);
+        weft_module *of_p = weft_module_new(w, "p");
+        weft_tensor *p = weft_parameter(of_p, "p", WEFT_SHAPE(9), (weft_init){ WEFT_INIT_CONSTANT, 1, 0 });
+        weft_optim *o = weft_adam_new(of_p, &(weft_adam_opts){ .eps = TOL(1e-160, 1e-25) });
+        weft_backward(weft_sum_all(weft_scale(p, TOL(1e-155, 1e-20))));
+        weft_optim_step(o);
+        OK(w);
+        /* the second moment is 0, so eps alone is below the fraction */
+        cr_expect(numbers(p)[8] < -10, "%s: %g", weft_device_name(w), (double)numbers(p)[8]);
+    }
+}
+#endif

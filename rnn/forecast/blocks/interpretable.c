@@ -144,8 +144,45 @@ static weft_tensor *masked_scores(weft_tensor *scores, weft_tensor *mask, bool f
     return forbids ? weft_where(mask, none, scores) : weft_where(mask, scores, none);
 }
 
-static weft_tensor *masked(const weft_interpretable_attention *a, weft_tensor *q, weft_tensor *memory,
-                           weft_tensor *mask, bool forbids, weft_tensor **map)
+/* 1 for each row of x [n, T, width] without NaN and infinity, [n, T, 1]. */
+static weft_tensor *finite_rows(weft_tensor *x)
+{
+    weft *w = x->w;
+    weft_tensor *finite = weft_less(weft_abs(x), weft_scalar(w, INFINITY)),
+                *all = weft_equal(weft_sum(finite, 2), weft_scalar(w, (double)x->f.size[2]));
+    return weft_reshape(all, 3, (int64_t[]){ x->f.size[0], x->f.size[1], 1 });
+}
+
+/* By a mask, a forbidden key has weight 0; but 0 times a NaN or an infinity is NaN. So rows of queries and
+ * memory that are not finite are set to zero, and the results of queries that see such a row to NaN. */
+typedef struct cleaned {
+    weft_tensor *q, *memory;
+    weft_tensor *spoilt;                         /* [n, Tq, 1]: not 0 for queries that see such a row */
+} cleaned;
+static cleaned clean(weft_tensor *q, weft_tensor *memory, weft_tensor *mask, bool forbids)
+{
+    weft *w = q->w;
+    weft_tensor *nought = weft_scalar(w, 0), *one = weft_scalar(w, 1);
+    weft_tensor *of_q = nought, *of_memory = nought, *spoilt = nought;
+    WEFT_NO_GRAD(w)
+    {
+        of_q = finite_rows(q), of_memory = finite_rows(memory);
+        weft_tensor *odd = weft_reshape(weft_sub(one, of_memory), 3,
+                                        (int64_t[]){ memory->f.size[0], 1, memory->f.size[1] }),
+                    *seen = forbids ? weft_where(mask, nought, odd) : weft_where(mask, odd, nought),
+                    *sum = weft_sum(seen, 2);
+        sum = weft_reshape(sum, 3, (int64_t[]){ q->f.size[0], mask->f.size[1], 1 });
+        spoilt = weft_add(weft_sub(one, of_q), sum);
+    }
+    return (cleaned){ weft_where(of_q, q, nought), weft_where(of_memory, memory, nought), spoilt };
+}
+static weft_tensor *spoil(weft_tensor *y, weft_tensor *spoilt)
+{
+    return weft_where(spoilt, weft_scalar(y->w, NAN), y);
+}
+
+static weft_tensor *attend_all(const weft_interpretable_attention *a, weft_tensor *q, weft_tensor *memory,
+                               weft_tensor *mask, bool forbids, weft_tensor **map)
 {
     weft *w = q->w;
     const projected heads = project_heads(a, q, memory);
@@ -159,6 +196,20 @@ static weft_tensor *masked(const weft_interpretable_attention *a, weft_tensor *q
     if (map)
         *map = weights;
     return put_out(a, weft_matmul(weft_mean(weights, 1), weft_linear_run(a->value, memory)));
+}
+
+static weft_tensor *masked(const weft_interpretable_attention *a, weft_tensor *q, weft_tensor *memory,
+                           weft_tensor *mask, bool forbids, weft_tensor **map)
+{
+    if (!mask)
+        return attend_all(a, q, memory, NULL, forbids, map);
+    const cleaned c = clean(q, memory, mask, forbids);
+    if (!weft_ok(q->w))
+        return &q->w->nil;
+    weft_tensor *y = spoil(attend_all(a, c.q, c.memory, mask, forbids, map), c.spoilt);
+    if (map && weft_ok(q->w))
+        *map = spoil(*map, weft_reshape(c.spoilt, 4, (int64_t[]){ q->f.size[0], 1, q->f.size[1], 1 }));
+    return y;
 }
 
 static weft_tensor *by_mask(const weft_interpretable_attention *a, weft_tensor *q, weft_tensor *memory,
