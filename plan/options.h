@@ -14,6 +14,8 @@ typedef struct { const char *name; weft__option_kind kind; size_t field; } weft_
 extern const weft__plan_option weft__plan_option_list[];
 /* Whether a planner takes the option of that name. */
 bool weft__planner_takes(const weft_planner *, const char *option);
+/* Returns whether a planner requires an option that it takes to be 1 or more. */
+bool weft__planner_needs(const weft_planner *, const weft__plan_option *);
 /* The name of the list that is nearest to a word, by edits; NULL if none is near. name(i): NULL ends it. */
 const char *weft__nearest(const char *word, const char *(*name)(int i, const void *of), const void *of);
 #endif

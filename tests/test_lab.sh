@@ -150,7 +150,9 @@ check "a word in the file" says 1 'is no length' "$weft" lab --corpus file:"$roo
 check "no planner" says 2 '--planner PLANNER is missing' run --out g.html
 check "no corpus" says 2 '--corpus NAME is missing' "$weft" lab --planner order:count=2 --out g.html
 check "no page" says 2 '--out FILE.html is missing' run --planner order:count=2
-check "no such option" says 2 '--slow is not understood' run --slow
+check "no such option" says 2 'no option --slow; see weft lab --help$' run --slow
+check "no operand" says 2 '"order:count=2" is not understood: planners follow --planner' run order:count=2
+check "a planner is checked before anything runs" says 2 '"order" is near; see' run --planner ordre:count=2 --out g.html
 check "no number" says 2 '--limit is "many"' run --limit=many
 check "a number that cannot be" says 2 '--hidden is "0"' run --hidden=0
 check "no folder for the page" says 1 'gone/g-times.jsonl' run --planner order:count=2 --out gone/g.html

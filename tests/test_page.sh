@@ -88,7 +88,7 @@ bad 'by_hand: plan 1: "batches" or "rows"' '{"plans": [{}]}'
 bad 'by_hand:2: .*; JSON is expected' '{"plans": [{}'
 bad '"plans" is no list' '{"plans": 3}'
 check "no such file" says 1 '--from gone: No such file' "$weft" plan --from gone eight
-check "two files" says 2 'no option --from' "$weft" plan --from a --from b eight
+check "two files" says 2 'from is given twice' "$weft" plan --from a --from b eight
 check "no lengths" says 2 'a file of lengths' "$weft" plan --from by_hand
 
 # ---- the page
@@ -170,5 +170,6 @@ if ! : 2>/dev/null >closed/x; then
     check "the old page is there" is "$(cat closed/page.html)" old
 fi
 check "a planner that fails leaves the page" eval 'echo old >kept.html; ! "$weft" plan --report kept.html lengths best_fit:capacity=3 2>/dev/null && [ "$(cat kept.html)" = old ]'
-check "no file for the page" says 2 "no option --report" "$weft" plan --report
+check "no file for the page" says 2 "report needs a value, FILE.html; see weft plan --help$" "$weft" plan --report
+check "an option is no file" says 2 "report needs a value" "$weft" plan --report --json eight order:count=2
 finish "plans from JSON and the page"

@@ -18,7 +18,7 @@ typedef struct {
     int planners;
     int64_t threads, rounds, epochs, seeds, limit, hidden, update;
     double seconds, target, lr, dropout;
-    bool quick;
+    bool quick, calibrate;
     unsigned leave_out;                         /* a bit for each experiment, in their order */
 } lab_asked;
 
