@@ -71,7 +71,8 @@ static bool write_sizes(const lab_run *r)
 
 static bool write_results(const lab_run *r, const char *command)
 {
-    char device[64], date[32], words[256] = "";
+    char device[64], date[32], words[256] = "", over[64];
+    snprintf(over, sizeof over, "%g s were over; --seconds gives more time", r->asked.seconds);
     time_t now = time(NULL);
     struct tm day;
     int threads = (int)r->asked.threads;
@@ -95,6 +96,9 @@ static bool write_results(const lab_run *r, const char *command)
                 .device = device,
                 .date = date,
                 .target = r->asked.target,
+                .stopped = interrupted ? "the experiments were interrupted" :
+                           is_late(r)  ? over :
+                                         NULL,
                 .cost = r->cost,
                 .costs = r->costs,
                 .cost_words = words,
@@ -186,8 +190,8 @@ static const option options[] = {
     IS_TEXT("--corpus", "NAME", AT(corpus), "the corpus, see weft corpora"),
     IS_REAL("--dropout", "P", AT(dropout), .99, "dropout of the LSTM's outputs while learning [.1]"),
     IS_WHOLE("--epochs", AT(epochs), 1 << 20, "passes over all sequences while learning [2; quick 1]"),
-    IS_TEXT("--from", "FILE.jsonl", AT(from),
-            "adds the plans of a file, one a line, of the lengths that\n--lengths prints"),
+    IS_TEXT_ONCE("--from", "FILE.jsonl", AT(from),
+                 "adds the plans of a file, one a line, of the lengths that\n--lengths prints"),
     IS_WHOLE("--hidden", AT(hidden), 4096, "units of the LSTM [64; quick 32]"),
     IS_FLAG("--lengths", AT(lengths), "prints the lengths that models learn from, and does no more"),
     IS_WHOLE("--limit", AT(limit), 1 << 30, "at most so many different sequences [3000; quick 600]"),
@@ -237,7 +241,8 @@ static int run_lab(int argc, char **argv)
     if (!status && argc)
         status =
             usage_error(&subcommand_lab, "\"%.60s\" is not understood: planners follow --planner", argv[0]);
-    if (!status && (!is_complete(&r.asked) || !are_planners(r.asked.planner, r.asked.planners)))
+    if (!status &&
+        (!is_complete(&r.asked) || !are_planners(&subcommand_lab, r.asked.planner, r.asked.planners)))
         status = USAGE;
     if (!status) {
         choose(&r.asked);

@@ -98,7 +98,7 @@ static bool put(const subcommand *s, const option *o, const char *value, void *t
         return o->add(to, value);
     default:
         memcpy(&before, field, sizeof before);
-        if (before)
+        if (before && o->once)
             return usage_error(s, "%s is given twice", o->name), false;
         memcpy(field, &value, sizeof value);
         return true;

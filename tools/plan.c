@@ -262,7 +262,8 @@ static const option options[] = {
       .field = AT(explain),
       .is_value = is_layer,
       .otherwise = "lstm:128" },
-    IS_TEXT("--from", "FILE.jsonl", AT(from), "adds the plans of a file, one a line, as --json prints them"),
+    IS_TEXT_ONCE("--from", "FILE.jsonl", AT(from),
+                 "adds the plans of a file, one a line, as --json prints them"),
     IS_FLAG("--json", AT(json), "prints the plans as JSON, instead of a table"),
     IS_FLAG("--list", AT(list), "lists the planners with their sources and options; stands alone"),
     IS_TEXT("--report", "FILE.html", AT(report), "writes a page on all plans"),
@@ -280,7 +281,7 @@ static weft_status plan_nothing(const int32_t *len, int64_t n, const weft_plan_o
 
 /* Checks the name and options of a planner before lengths are read: a planner of that name that does nothing
  * gets the options. */
-static bool is_planner(const char *text)
+static bool is_planner(const subcommand *s, const char *text)
 {
     const weft_planner *named;
     weft_plan_opts o;
@@ -297,13 +298,13 @@ static bool is_planner(const char *text)
             weft_plan_free(&plan);
     }
     free(memory);
-    return good || (usage_error(&subcommand_plan, "%s", weft_plan_message()), false);
+    return good || (usage_error(s, "%s", weft_plan_message()), false);
 }
 
-bool are_planners(char *const *text, int n)
+bool are_planners(const subcommand *s, char *const *text, int n)
 {
     for (int i = 0; i < n; i++)
-        if (!is_planner(text[i]))
+        if (!is_planner(s, text[i]))
             return false;
     return true;
 }
@@ -337,7 +338,7 @@ static int run_asked(asked *a, int argc, char **argv)
     a->layer.renew = a->calibrate;
     a->named = a->corpus, a->lengths = a->corpus ? a->corpus : argv[0];
     a->planners = argv + !a->corpus, a->n = argc - !a->corpus;
-    return are_planners(a->planners, a->n) ? plan_all(a) : USAGE;
+    return are_planners(&subcommand_plan, a->planners, a->n) ? plan_all(a) : USAGE;
 }
 
 static int run_plan(int argc, char **argv)

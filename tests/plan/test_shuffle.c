@@ -1,5 +1,5 @@
-/* test_shuffle.c - what shuffle draws: each epoch has other rows and batches, the same seed and epoch the same
- * plan. A drawn plan is the plan of the sequences in the drawn order, but for the order of its batches. */
+/* test_shuffle.c - what shuffle draws: each epoch has other rows and batches, the same seed and epoch the
+ * same plan. A drawn plan is the plan of the sequences in the drawn order, but for the order of batches. */
 #include "plans.h"
 
 enum { MOST = 300, LONGEST = 30 };

@@ -32,7 +32,7 @@ typedef struct {
     int64_t *few_of;
     int64_t classes;
     planned *made, *of_few;
-    char *label[MOST_PLANNERS];
+    char *label[MOST_PLANNERS], no_curve[MOST_PLANNERS][120];
     lab_plan *plan;
     lab_exact *exact;
     lab_contamination *contamination;

@@ -90,7 +90,15 @@ void begin_section(page *p)
 
 void end_section(page *p) { put(p, "</section>\n"); }
 
-void put_missing(page *p, const char *sentence) { put(p, "<p>%s</p>\n", sentence); }
+void put_missing(page *p, const char *sentence)
+{
+    put(p, "<p>%s", sentence);
+    if (p->lab->stopped) {
+        put(p, ": ");
+        put_text(p, p->lab->stopped);
+    }
+    put(p, ".</p>\n");
+}
 
 int put_multiples(page *p)
 {
@@ -151,6 +159,7 @@ static void put_head(page *p)
         "sequences, or pieces of them, meet in a batch, and where each lies.</p>\n",
         p->lab->plans, p->lab->plans == 1 ? " of" : "s of", p->lab->plans == 1 ? "es" : "");
     put_facts(p);
+    put_verdict(p);
     put(p, "</header>\n<nav aria-label=\"Contents\">\n<ol>\n");
     for (int i = 0; page_sections[i][0]; i++)
         put(p, "<li><a href=\"#%s\">%s</a></li>\n", page_sections[i][0], page_sections[i][1]);

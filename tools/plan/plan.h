@@ -23,7 +23,7 @@ bool make_planned(planned *t, const int32_t *len, int64_t n);
 /* What was typed, as a shell would read it again, to be freed; NULL: no memory. */
 char *command_line(const char *name, int argc, char **argv);
 /* Returns whether all texts name planners with options that they take; the error was printed otherwise. */
-bool are_planners(char *const *text, int n);
+bool are_planners(const subcommand *, char *const *text, int n);
 /* foreign.c: whether a text names a shared object; and its plan. False: the error was said. */
 bool is_foreign(const char *text);
 bool plan_foreign(planned *, const int32_t *len, int64_t n);
