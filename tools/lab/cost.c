@@ -55,6 +55,8 @@ bool lab_compare_costs(lab_run *r)
                say_error(FAILED, "lab: %s", weft_plan_message()) == GOOD;
         if (good)
             note(r, i, t + i, done, p.ms);
+        if (weft_plan_predict(&r->made[i].plan, &r->layer.cost, t[i].run.padded, &p) == WEFT_OK)
+            r->plan[i].predicted_ms = p.ms;
     }
     for (int i = 0; i < r->asked.planners && t; i++)
         if (t[i].run.w)

@@ -104,8 +104,9 @@ static void put_times(page *p)
     if (measured)
         put_plan_table(
             p,
-            "Milliseconds of one pass over the corpus: the median, and what 10 and 90 of 100 passes "
-            "did not exceed; the prediction; the time that the planner took. A dash: not measured.",
+            "Milliseconds of one pass over the corpus: the median, and what 10 and 90 of 100 passes did not "
+            "exceed; the CPU time that is predicted for the recurrent layer alone; the time that the planner "
+            "took. A dash means that it was not measured.",
             time_columns, sizeof time_columns / sizeof *time_columns);
     else
         put_missing(p, "No times were measured for this page: weft lab measures them");
