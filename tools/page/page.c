@@ -44,7 +44,7 @@ static const char style[] =
     "table{border-collapse:collapse;font-size:.85em;font-variant-numeric:tabular-nums}\n"
     "caption{text-align:left;color:var(--quiet);padding-bottom:.3em}\n"
     "caption span{display:block;position:sticky;left:0;max-width:min(50em,100vw - 24px)}\n"
-    "th,td{padding:.2em .45em;text-align:right;border-bottom:1px solid var(--grid);white-space:nowrap}\n"
+    "th,td{padding:.2em .5em;text-align:right;border-bottom:1px solid var(--grid);white-space:nowrap}\n"
     "thead th{vertical-align:bottom;white-space:normal;border-bottom:1px solid var(--line)}\n"
     "th:first-child,td.words{text-align:left}tbody th{font-weight:normal}\n"
     "tbody th:first-child{white-space:normal;min-width:13em;max-width:24em}\n"
