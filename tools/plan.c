@@ -204,8 +204,8 @@ static int plan_all(const asked *a)
     int32_t *len = a->named ? corpus_lengths(a->lengths, &n) : read_lengths(a->lengths, &n);
     planned *all = NULL;
     int count = 0;
-    if (len && !n)
-        fprintf(stderr, "weft: plan: %s has no lengths\n", a->lengths);
+    if (len && !n && !a->json)
+        fprintf(stderr, "weft: plan: %s has no lengths\n", strcmp(a->lengths, "-") ? a->lengths : "stdin");
     bool good = len && make_all(a, len, n, &all, &count);
     if (good && a->report)
         good = report_plans(a->report, a->lengths, len, n, all, count, a->command, a->times);
