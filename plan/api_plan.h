@@ -57,7 +57,7 @@ typedef struct {
     weft_balance method;
     int64_t rows, open;                          /* rows of a batch [all]; that are open [any] */
     int64_t lookahead;                           /* sequences that a sort sees [all] */
-    bool shuffle;                                /* else nothing is drawn, but by `random` */
+    bool shuffle;                                /* draws an order for each seed and epoch [no] */
     uint64_t seed;
     int64_t epoch;
     weft_stream *stream;                         /* to draw from instead of seed and epoch */

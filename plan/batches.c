@@ -68,7 +68,7 @@ const weft_planner weft__planner_order = { .name = "order",
 
 static weft_status plan_sorted(const int32_t *len, int64_t n, const weft_plan_opts *o, weft_plan *p)
 {
-    int32_t *order = weft__plan_order(n);
+    int32_t *order = weft__plan_drawn(o, n);
     if (order && !weft__plan_sort(len, order, n, false, o->lookahead))
         free(order), order = NULL;
     weft_status s = cut_order(len, n, o, order, p);

@@ -34,14 +34,15 @@ static int64_t bucket_of(const int64_t *bounds, int64_t edges, int64_t length)
 
 /* bounds [edges], sizes [edges + 1] */
 static weft_status deal(const int32_t *len, int64_t n, const int64_t *bounds, const int64_t *sizes,
-                        int64_t edges, weft_plan *p)
+                        int64_t edges, const weft_plan_opts *o, weft_plan *p)
 {
-    int32_t *after = weft__plan_memory(n, sizeof *after);
+    int32_t *order = weft__plan_drawn(o, n), *after = order ? weft__plan_memory(n, sizeof *after) : NULL;
     bucket *b = after ? weft__plan_memory(edges + 1, sizeof *b) : NULL;
     weft_status s = b ? WEFT_OK : WEFT_ENOMEM;
     for (int64_t i = 0; b && i <= edges; i++)
         b[i] = (bucket){ .size = sizes[i] };
-    for (int64_t i = 0; i < n && s == WEFT_OK; i++) {
+    for (int64_t k = 0; k < n && s == WEFT_OK; k++) {
+        int64_t i = order[k];
         bucket *to = b + bucket_of(bounds, edges, len[i]);
         if (to->n++)
             after[to->last] = (int32_t)i;
@@ -52,7 +53,7 @@ static weft_status deal(const int32_t *len, int64_t n, const int64_t *bounds, co
     }
     for (int64_t i = 0; i <= edges && s == WEFT_OK; i++)
         s = b[i].n ? emit(p, len, b + i, after) : WEFT_OK;
-    free(after), free(b);
+    free(order), free(after), free(b);
     return s;
 }
 
@@ -66,7 +67,7 @@ static weft_status plan_buckets(const int32_t *len, int64_t n, const weft_plan_o
                                     "buckets: size %lld, bound %lld; bounds that rise and sizes of 1 or "
                                     "more are expected",
                                     (long long)o->sizes[i], (long long)(i < o->edges ? o->bounds[i] : 0));
-    weft_status s = deal(len, n, o->bounds, o->sizes, o->edges, p);
+    weft_status s = deal(len, n, o->bounds, o->sizes, o->edges, o, p);
     return s == WEFT_OK ? weft__plan_shuffle_batches(o, p) : s;
 }
 const weft_planner weft__planner_buckets = { .name = "buckets",
@@ -105,7 +106,7 @@ static weft_status plan_geometric(const int32_t *len, int64_t n, const weft_plan
         sizes[i] = o->budget / bounds[i] > 1 ? o->budget / bounds[i] : 1;
     }
     weft_status s =
-        bounds ? deal(len, n, bounds, sizes, edges - 1, p) : WEFT_ENOMEM; /* none is beyond the last */
+        bounds ? deal(len, n, bounds, sizes, edges - 1, o, p) : WEFT_ENOMEM; /* none is beyond the last */
     free(bounds);
     return s == WEFT_OK ? weft__plan_shuffle_batches(o, p) : s;
 }
@@ -187,7 +188,7 @@ static weft_status deal_best(const int32_t *len, int64_t n, const weft_plan_opts
         best_intervals(t, bounds);
         for (int64_t i = 0; i < t->k; i++)
             sizes[i] = o->count;
-        s = deal(len, n, bounds, sizes, t->k - 1, p);
+        s = deal(len, n, bounds, sizes, t->k - 1, o, p);
     }
     free(bounds), free(costs), free(t->from);
     return s;

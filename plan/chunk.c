@@ -134,7 +134,8 @@ static weft_status plan_best_fit_split(const int32_t *len, int64_t n, const weft
     if (pieces > INT32_MAX)
         return weft_plan_refuse(WEFT_EARG, "best_fit_split: %lld pieces; at most %d are expected",
                                 (long long)pieces, INT32_MAX);
-    int32_t *all = weft__plan_memory(3 * pieces, sizeof *all), *order = all ? weft__plan_order(pieces) : NULL,
+    int32_t *all = weft__plan_memory(3 * pieces, sizeof *all),
+            *order = all ? weft__plan_drawn(o, pieces) : NULL,
             *row = order ? weft__plan_memory(pieces, sizeof *row) : NULL;
     parts to = { all, all ? all + pieces : NULL, all ? all + 2 * pieces : NULL };
     if (row) {

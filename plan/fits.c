@@ -197,7 +197,7 @@ static weft_status fit_rows(weft__fit rule, bool decreasing, const int32_t *len,
     weft_status s = weft__plan_fits(len, n, capacity);
     if (s != WEFT_OK)
         return s;
-    int32_t *order = weft__plan_order(n), *row = order ? weft__plan_memory(n, sizeof *row) : NULL;
+    int32_t *order = weft__plan_drawn(o, n), *row = order ? weft__plan_memory(n, sizeof *row) : NULL;
     int64_t rows = -1;
     if (row && (!decreasing || weft__plan_sort(len, order, n, true, o->lookahead)))
         rows = weft__plan_fit(rule, len, order, n, capacity, o, row);

@@ -50,8 +50,8 @@ static int64_t number_at(const weft_plan_opts *o, const weft__plan_option *is)
     return value;
 }
 
-/* pool names one of two, so it asks for its count itself. */
-static bool is_needed(const weft_planner *planner, const weft__plan_option *is)
+/* A planner that takes count or tokens checks them itself. */
+bool weft__planner_needs(const weft_planner *planner, const weft__plan_option *is)
 {
     return is->kind == WEFT__NEEDED && planner->options &&
            !(!strcmp(is->name, "count") && weft__planner_takes(planner, "tokens"));
@@ -90,9 +90,13 @@ static weft_status check_options(const weft_planner *planner, const weft_plan_op
         if (!weft__planner_takes(planner, is->name) || is->kind > WEFT__NEEDED)
             continue;
         int64_t value = number_at(o, is);
-        if (value < 0 || (is_needed(planner, is) && !value))
+        bool needed = weft__planner_needs(planner, is);
+        if (needed && !value)
+            return weft_plan_refuse(WEFT_EARG, "%s: %s is missing; 1 or more is expected", planner->name,
+                                    is->name);
+        if (value < 0)
             return weft_plan_refuse(WEFT_EARG, "%s: %s is %lld; %s is expected", planner->name, is->name,
-                                    (long long)value, is_needed(planner, is) ? "1 or more" : "0 or more");
+                                    (long long)value, needed ? "1 or more" : "0 or more");
         if (value > INT32_MAX &&
             (!strcmp(is->name, "slots") || !strcmp(is->name, "ranks") || !strcmp(is->name, "capacity") ||
              !strcmp(is->name, "window")))

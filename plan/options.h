@@ -20,4 +20,6 @@ weft_status weft__no_such_option(const weft_planner *, const char *key);
 /* Returns what this thread's last weft_planner_named did not find, with the nearest name; "" if it found one,
  * or was not called. */
 const char *weft__planner_missed(void);
+/* Returns whether a planner requires an option that it takes to be 1 or more. */
+bool weft__planner_needs(const weft_planner *, const weft__plan_option *);
 #endif

@@ -84,6 +84,8 @@ static weft_status parse_number(parsing *t, const weft__plan_option *is, const c
     }
     if (!whole(value, &end, &v) || *end)
         return bad_value(t, is->name, value, "a whole number");
+    if (!v && weft__planner_needs(t->planner, is)) /* 0 would mean that it is not given */
+        return weft_plan_refuse(WEFT_EARG, "%s: %s is 0; 1 or more is expected", t->planner->name, is->name);
     memcpy((char *)t->o + is->field, &v, sizeof v);
     return WEFT_OK;
 }

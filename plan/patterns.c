@@ -39,7 +39,7 @@ static int64_t deal(const int32_t *len, const int32_t *order, int64_t n, const w
 weft_status weft__plan_patterns(weft_plan *p, const int32_t *len, int64_t n, const weft__pattern *first,
                                 const weft_plan_opts *o)
 {
-    int32_t *order = weft__plan_order(n), *row = order ? weft__plan_memory(2 * n, sizeof *row) : NULL;
+    int32_t *order = weft__plan_drawn(o, n), *row = order ? weft__plan_memory(2 * n, sizeof *row) : NULL;
     weft_status s = WEFT_ENOMEM;
     if (row && weft__plan_sort(len, order, n, true, 0)) {
         int64_t rows = deal(len, order, n, first, row + n, row);

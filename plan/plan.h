@@ -13,9 +13,11 @@ int32_t *weft__plan_order(int64_t n);
 /* Stable, by length, in blocks of `lookahead` (0: one). False, with a message: no memory. */
 bool weft__plan_sort(const int32_t *len, int32_t *order, int64_t n, bool descending, int64_t lookahead);
 
-/* 0 .. n - 1 in a drawn order, if the plan is to be shuffled. weft_plan_make gives options a stream. */
+/* Puts 0 .. n - 1 in a drawn order if the plan is shuffled. weft_plan_make gives options a stream. */
 void weft__plan_shuffle(const weft_plan_opts *, int32_t *order, int64_t n);
-/* 0 .. n - 1, in a drawn order if the plan is to be shuffled; NULL, with a message: no memory. */
+/* Returns 0 .. n - 1, in a drawn order if the plan is shuffled; NULL, with a message: no memory. Planners
+ * begin with it, so each epoch has other rows and batches; a sort after it is stable, so it draws the order
+ * of sequences of equal length. */
 int32_t *weft__plan_drawn(const weft_plan_opts *, int64_t n);
 
 /* ---- building ---- */

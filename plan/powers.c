@@ -21,10 +21,11 @@ static weft_status emit(weft_plan *p, waiting *b)
     return s == WEFT_OK ? weft__plan_end_whole(p) : s;
 }
 
-static weft_status deal(const int32_t *len, int64_t n, waiting *b, weft_plan *p)
+static weft_status deal(const int32_t *len, const int32_t *order, int64_t n, waiting *b, weft_plan *p)
 {
     weft_status s = WEFT_OK;
-    for (int64_t i = 0; i < n; i++) {
+    for (int64_t at = 0; at < n; at++) {
+        int64_t i = order[at];
         int32_t offset = 0;
         for (int k = POWERS - 1; k >= 0 && s == WEFT_OK; k--) {
             if (!(len[i] >> k & 1))
@@ -52,7 +53,10 @@ static weft_status plan_powers(const int32_t *len, int64_t n, const weft_plan_op
         b[k].piece = weft__plan_memory(there[k] < b[k].most ? there[k] : b[k].most, sizeof *b[k].piece);
         s = b[k].piece ? WEFT_OK : WEFT_ENOMEM;
     }
-    s = s == WEFT_OK ? deal(len, n, b, p) : s;
+    int32_t *order = s == WEFT_OK ? weft__plan_drawn(o, n) : NULL;
+    if (s == WEFT_OK)
+        s = order ? deal(len, order, n, b, p) : WEFT_ENOMEM;
+    free(order);
     for (int k = 0; k < POWERS; k++)
         free(b[k].piece);
     return s == WEFT_OK ? weft__plan_shuffle_batches(o, p) : s;

@@ -41,7 +41,7 @@ static weft_status join(batch *b, const weft_plan_opts *o)
 
 static weft_status plan_tokens(const int32_t *len, int64_t n, const weft_plan_opts *o, weft_plan *p)
 {
-    int32_t *order = weft__plan_order(n);
+    int32_t *order = weft__plan_drawn(o, n);
     weft_status s = order && (o->keep_order || weft__plan_sort(len, order, n, false, o->lookahead)) ?
                         WEFT_OK :
                         WEFT_ENOMEM;

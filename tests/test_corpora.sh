@@ -63,12 +63,14 @@ check "a length that no int32 holds" says 1 'whole numbers are expected' "$weft"
 check "a capacity that has no quarter" says 1 'a multiple of 4' "$weft" corpora ffd-worst:50
 check "an n that has no thirtieth" says 1 'n is a multiple of 30' "$weft" corpora ffd-worst:100,n=31
 check "keys for what is read" says 1 'not understood' "$weft" corpora words,n=3
-check "two corpora" says 2 'usage: weft corpora' "$weft" corpora words unicode
-check "no such option" says 2 'usage: weft corpora' "$weft" corpora --nmes
+check "two corpora" says 2 '"unicode" is one argument too many; see weft corpora --help$' "$weft" corpora words unicode
+check "no such option" says 2 'no option --nmes; --names is near; see weft corpora --help$' "$weft" corpora --nmes
 if [ -w /dev/full ]; then check "a full disk is told" says 1 'cannot be written' eval '"$weft" corpora equal:1 >/dev/full'; fi
 
 # ---- of packages: n, tokens, mean and deviation, as they were counted by another program
 "$weft" corpora >list || { echo "not so: weft corpora lists"; exit 1; }
+check "a table, then what is not installed, then formulas" is "$(awk '/^corpus /{ k = 1 } / is not installed: /{ k = 2 } /^formulas/{ k = 3 } k < last { print "wrong" } { last = k } END { print k }' list)" 3
+check "each row of the table has its numbers" is "$(sed -n "2,/^$/p" list | awk 'NF && !($2 ~ /^[0-9]+$/ && $7 ~ /^[0-9]+$/)')" ""
 real() {                                # NAME N TOKENS MEAN SD P99 MAX
     if grep -q "^$1  *is not installed" list; then echo "skipped: $(grep "^$1 " list)"; return; fi
     check "$1: the list's line" is "$(awk -v c="$1" '$1 == c { print $2, $3, $6, $7 }' list)" "$2 $3 $6 $7"

@@ -48,6 +48,8 @@ same() { lines "$1" learning random | sed 's/"seconds": [^,]*, //'; lines "$1" g
 check "the same numbers again" is "$(same b)" "$(same a)"
 check "said on stderr" says 0 'refill.* no learning curve' run --planner refill:slots=4 --out c.html
 
+check "on the page, too" grep -q 'has no curve: a batch has [0-9]* tokens, an update 100; smaller batches or a larger --update are needed' c.html
+check "why results are missing" eval 'run --planner order:count=8 --seconds=.01 --out late.html 2>err; grep -q "No gradients were computed for this page: 0.01 s were over; --seconds gives more time" late.html'
 check "what is held out is said" is "$(grep -F '"data"' a-times.jsonl | values held_out_sequences)" 6
 if "$weft" corpora fortunes >lengths 2>/dev/null; then
     check "all fortunes" says 0 'are over' "$weft" lab --corpus fortunes --limit=99999 --seconds=1 --planner order:count=64 --out h.html
@@ -144,13 +146,15 @@ check "no such file of plans" says 1 'gone.jsonl' run --from gone.jsonl --out g.
 
 # ---- bad input
 check "no such corpus, the nearest named" says 1 '"fortunes" is near' "$weft" lab --corpus fortunse --planner order:count=2 --out g.html
-check "no such planner, the nearest named" says 1 '"random" is near' run --planner rndom:count=8 --out g.html
+check "no such planner, the nearest named" says 2 '"random" is near' run --planner rndom:count=8 --out g.html
 check "no sequence" says 1 'has 0 different sequences' "$weft" lab --corpus uniform:1:3,n=0 --planner order:count=2 --out g.html
 check "a word in the file" says 1 'is no length' "$weft" lab --corpus file:"$root/LICENSE" --planner order:count=2 --out g.html
 check "no planner" says 2 '--planner PLANNER is missing' run --out g.html
 check "no corpus" says 2 '--corpus NAME is missing' "$weft" lab --planner order:count=2 --out g.html
 check "no page" says 2 '--out FILE.html is missing' run --planner order:count=2
-check "no such option" says 2 '--slow is not understood' run --slow
+check "no such option" says 2 'no option --slow; see weft lab --help$' run --slow
+check "no operand" says 2 '"order:count=2" is not understood: planners follow --planner' run order:count=2
+check "a planner is checked before anything runs" says 2 '"order" is near; see' run --planner ordre:count=2 --out g.html
 check "no number" says 2 '--limit is "many"' run --limit=many
 check "a number that cannot be" says 2 '--hidden is "0"' run --hidden=0
 check "no folder for the page" says 1 'gone/g-times.jsonl' run --planner order:count=2 --out gone/g.html

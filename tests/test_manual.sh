@@ -9,13 +9,23 @@ PATH=$bin:$PATH
 # ---- the page
 page=$root/tools/weft.1
 named() { grep -qE "^\.(It|Op|Cm|Ar|Nm)?.*Fl -${1#--}( |$)" "$page" || { echo "weft.1 lacks $1"; return 1; }; }
-for option in $(weft --help | grep -E '^  weft |^weft --' | grep -oE -e '--[a-z]+' | sort -u); do check "the manual has $option" named "$option"; done
+options_of() { weft "$1" --help | grep -oE '^  --[a-z]+' | tr -d ' ' | sort -u; }
 for sub in $(weft --help | awk '/^  weft / { print $2 }'); do
     check "the manual has weft $sub" grep -qE "^\.Ss weft $sub$" "$page"
     check "in the synopsis, too" grep -qE "^\.Cm $sub( |$)" "$page"
+    synopsis=$(sed -n '/^\.Sh SYNOPSIS/,/^\.Sh DESC/p' "$page" | awk -v sub_name="$sub" '/^\.Cm / { ours = $2 == sub_name } ours')
+    for option in $(options_of "$sub"); do
+        check "the manual has weft $sub $option" named "$option"
+        check "in its synopsis, too" eval 'grep -qE "Fl -${option#--}( |$)" <<<"$synopsis"'
+    done
 done
-there_is() { [ "$1" = -help ] || weft --help | grep -qE -e "-$1([^a-z]|$)" || { echo "weft has no option -$1"; return 1; }; }
+all_options=$(for sub in plan corpora lab gpu; do options_of $sub; done; echo --help; echo --version)
+there_is() { grep -qx -e "-$1" <<<"$all_options" || { echo "weft has no option -$1"; return 1; }; }
 for option in $(grep -oE 'Fl -[a-z]+' "$page" | cut -c4- | sort -u); do check "the manual's -$option is one" there_is "$option"; done
+for column in $(weft plan --corpus equal:3,n=4 order:count=2 | head -n 1); do
+    check "the column $column is explained" eval '[ $column = planner ] || grep -qE "^\.It ([a-z0-9]+ , )*$column( ,|$)" "$page"'
+    check "in the help, too" eval '[ $column = planner ] || [ $column = batches ] || weft plan --help | grep -qw $column'
+done
 ! command -v mandoc >/dev/null || check "mandoc finds nothing" eval '[ -z "$(mandoc -Tlint "$page" 2>&1)" ] || { mandoc -Tlint "$page"; false; }'
 ! command -v man >/dev/null || check "man finds nothing" eval '[ -z "$(man --warnings -E UTF-8 -l -Tutf8 -Z "$page" 2>&1 >/dev/null)" ]'
 
@@ -26,7 +36,7 @@ offers() { COMP_LINE=$1 COMP_POINT=${#1}; _weft; printf '%s\n' "${COMPREPLY[@]}"
 is() { [ "$1" = "$2" ] || { echo "is $1"; echo "expected $2"; return 1; }; }
 check "bash knows of it" eval 'complete -p weft | grep -q "_weft weft"'
 check "a subcommand" is "$(offers 'weft cor')" "corpora"
-check "all subcommands" is "$(offers 'weft ' | wc -w)" "$(($(weft --help | grep -c '^  weft ') + 2))"
+check "all subcommands" is "$(offers 'weft ' | wc -w)" "$(($(weft --help | grep -c '^  weft ') + 3))"
 check "options" is "$(offers 'weft plan --js')" "--json"
 check "options of another subcommand" is "$(offers 'weft lab --qu')" "--quick"
 check "no option of another" is "$(offers 'weft corpora --js')" ""
@@ -48,6 +58,14 @@ check "corpora" is "$(offers 'weft corpora wor')" "words"
 check "corpora for a plan" is "$(offers 'weft plan --corpus ffd')" "ffd-worst:"
 check "corpora for the laboratory, with =" is "$(offers 'weft lab --corpus=uni')" "unicode uniform:"
 check "no such subcommand" is "$(offers 'weft plot x')" ""
+check "what help is on" is "$(offers 'weft help l')" "lab"
+check "an option whose value may be missing" is "$(offers 'weft plan --exp')" "--explain"
+check "its cells" is "$(offers 'weft plan --explain=' | wc -w)" 5
+check "one of them" is "$(offers 'weft plan --explain=ls')" "lstm:"
+check "experiments" is "$(offers 'weft lab --only=' | wc -w)" 7
+check "the next of a list" is "$(offers 'weft lab --only=cost,lea')" "cost,learning"
+check "none twice" is "$(offers 'weft lab --only=cost,cos')" ""
+check "as a word of its own" is "$(offers 'weft lab --only grad')" "gradients"
 check "files for a page" is "$(offers 'weft lab --out ')" ""
 check "what is behind the cursor does not count" is "$(COMP_LINE='weft cor --x' COMP_POINT=8; _weft; echo "${COMPREPLY[*]}")" corpora
 COMP_WORDBREAKS=$' \t\n"\'><;|&('

@@ -88,7 +88,7 @@ bad 'by_hand: plan 1: "batches" or "rows"' '{"plans": [{}]}'
 bad 'by_hand:2: .*; JSON is expected' '{"plans": [{}'
 bad '"plans" is no list' '{"plans": 3}'
 check "no such file" says 1 '--from gone: No such file' "$weft" plan --from gone eight
-check "two files" says 2 'no option --from' "$weft" plan --from a --from b eight
+check "two files" says 2 'from is given twice' "$weft" plan --from a --from b eight
 check "no lengths" says 2 'a file of lengths' "$weft" plan --from by_hand
 
 # ---- the page
@@ -107,7 +107,9 @@ check "a second time" page streams:slots=4,window=20
 check "the same bytes" cmp page.html first.html
 check "what was written from JSON is in it" eval 'page --from all.jsonl 2>/dev/null; "$weft" plan --report page.html --from all.jsonl lengths && grep -q "<th scope=\"row\">$(wc -w <<<"$all_planners") " page.html'
 check "nothing that was measured" eval 'grep -q "Nothing was run for this page" first.html'
-check "planners' times if they are asked for" eval '"$weft" plan --times --report page.html lengths order:count=8 && ! grep -A3 "1 order" page.html | grep -q "<td>0</td><td>0</td><td>9</td><td>-</td><td>-</td>"'
+check "no times without that" eval 'grep -q "No times were measured for this page: weft lab measures them" first.html && ! grep -q "planner ms" first.html'
+check "planners' times if they are asked for" eval '"$weft" plan --times --report page.html lengths order:count=8 && grep -q "<th scope=\"col\">planner ms" page.html'
+check "which come before all figures" eval '[ "$(grep -n "planner ms" page.html | head -n 1 | cut -d: -f1)" -lt "$(grep -n ">pieces a row<" page.html | head -n 1 | cut -d: -f1)" ]'
 check "the command as a shell reads it" eval '"$weft" plan --report "a page.html" --from=all.jsonl lengths && grep -q "<pre tabindex=\"0\">weft plan --report .a page.html. --from=all.jsonl lengths</pre>" "a page.html"'
 check "a corpus of nothing" eval '"$weft" plan --report empty.html nothing order:count=3 refill:slots=2 && grep -q "No sequence has a token" empty.html'
 check "from the standard input" eval '"$weft" plan --report stdin.html - order:count=3 <lengths && grep -q "standard input, 200 sequences" stdin.html'
@@ -125,6 +127,7 @@ check "26 sums of 48" grep -qF '<td>32</td><td>54</td><td>40.7</td><td>26</td><t
 
 # all that a laboratory measures, from formulas
 check "a page with all that is measured" says 1 "the page is written" "$weft" plan lengths ./page_lab.so:page_planner
+check "a verdict, with its reason" grep -q "<strong>Take 1 random.* the fastest. No plan within 10 % of it changes gradients less" measured.html
 check "it is the golden one, too" golden page_measured.html measured.html
 check "its words are escaped" grep -q 'a corpus &amp; its &quot;name&quot; &lt;b&gt;é��' measured.html
 check "no section is left out" eval '! grep -qE "for this page|not compared" measured.html'
@@ -170,5 +173,6 @@ if ! : 2>/dev/null >closed/x; then
     check "the old page is there" is "$(cat closed/page.html)" old
 fi
 check "a planner that fails leaves the page" eval 'echo old >kept.html; ! "$weft" plan --report kept.html lengths best_fit:capacity=3 2>/dev/null && [ "$(cat kept.html)" = old ]'
-check "no file for the page" says 2 "no option --report" "$weft" plan --report
+check "no file for the page" says 2 "report needs a value, FILE.html; see weft plan --help$" "$weft" plan --report
+check "an option is no file" says 2 "report needs a value" "$weft" plan --report --json eight order:count=2
 finish "plans from JSON and the page"

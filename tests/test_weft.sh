@@ -25,16 +25,45 @@ check "help" says 0 '^  weft plan ' "$weft" --help
 check "version" says 0 '^0\.2' "$weft" --version
 check "nothing said" says 2 '^usage' "$weft"
 check "no such subcommand" says 2 'no subcommand "plot"' "$weft" plot
-check "no such option" says 2 'no option --jsn' "$weft" plan --jsn lengths order:count=2
+check "a misspelt subcommand, the nearest named" says 2 'no subcommand "plna"; "plan" is near; see weft --help' "$weft" plna
+check "the word help" eval '"$weft" help | cmp - <("$weft" --help)'
+check "help on one subcommand" eval '"$weft" help plan | cmp - <("$weft" plan --help)'
+check "help on none" says 2 '"corpora" is near' "$weft" help copora
+check "help on two" says 2 '"lab" is one argument too many' "$weft" help plan lab
+check "a version of something" says 2 '"extra" is one argument too many' "$weft" --version extra
+for sub in plan corpora lab; do check "$sub: each option of its help has a line" eval '[ "$("$weft" $sub --help | grep -c "^  --[a-z]")" -ge 1 ]'; done
+check "with its default" says 0 '^  --hidden N .*\[64; quick 32\]' "$weft" lab --help
+
+# ---- options, anywhere on the line; an error is one short line
+check "no such option" says 2 'no option --jsn; --json is near; see weft plan --help$' "$weft" plan --jsn lengths order:count=2
+check "nothing is near" says 2 'no option --bogus; see weft plan --help$' "$weft" plan --bogus lengths order:count=2
+check "in one line" eval '[ "$("$weft" plan --bogus 2>&1 | wc -l)" = 1 ]'
+for words in 'lengths order:count=2 --json' 'lengths --json order:count=2' '--json lengths order:count=2' '--json -- lengths order:count=2'; do
+    check "$words" eval '"$weft" plan $words | cmp - <("$weft" plan --json lengths order:count=2)'
+done
+check "a corpus behind the planner" eval '"$weft" plan order:count=2 --corpus equal:3,n=4 | cmp - <("$weft" plan --corpus=equal:3,n=4 order:count=2)'
+check "after -- there are no options" says 2 'no planner "--json"' "$weft" plan lengths -- --json
+check "no value" says 2 'report needs a value, FILE.html' "$weft" plan lengths order:count=2 --report
+check "an empty one" says 2 'report needs a value, FILE.html' "$weft" plan --report= lengths order:count=2
+check "a value for a flag" says 2 'json has no value' "$weft" plan --json=yes lengths order:count=2
+check "a number of seconds" says 2 'seconds is "0"; a whole number in 1' "$weft" plan --seconds 0 lengths order:count=2
+for words in '--list --bogus' '--list extra' '--json --list' '--list --list'; do check "$words" says 2 'see weft plan --help$' "$weft" plan $words; done
 check "no planner said" says 2 'a planner are expected' "$weft" plan lengths
+check "no lengths are told" says 0 'nothing has no lengths' "$weft" plan nothing first_fit:capacity=8
 check "no such file" says 1 'gone: No such file' "$weft" plan gone order:count=2
 check "a word among the lengths, with its line" says 1 'word:2: "two" is no length' "$weft" plan word order:count=2
 check "a negative length" says 1 '"-1" is no length' "$weft" plan negative order:count=2
-check "no such planner, the nearest named" says 1 '"best_fit" is near' "$weft" plan lengths best_fat:capacity=9
-check "no such key, the nearest named" says 1 '"capacity" is near' "$weft" plan lengths best_fit:capcity=9
-check "a capacity of 0" says 1 'capacity is 0; 1 or more is expected' "$weft" plan lengths best_fit:capacity=0
+check "no such planner, the nearest named" says 2 '"best_fit" is near' "$weft" plan lengths best_fat:capacity=9
+check "no such key, the nearest named" says 2 '"capacity" is near' "$weft" plan lengths best_fit:capcity=9
+check "a count that is missing" says 2 'random: count is missing; 1 or more is expected; see weft plan --help$' "$weft" plan lengths random
+check "an option for a planner without any" says 2 'fold: there is no option "foo"' "$weft" plan lengths fold:foo=3
+check "a capacity of 0" says 2 'capacity is 0; 1 or more is expected' "$weft" plan lengths best_fit:capacity=0
 check "a sequence too long is named" says 1 'sequence 4 has 8 tokens' "$weft" plan lengths best_fit:capacity=7
 check "an error prints no plan" eval '! "$weft" plan --json lengths order:count=2 best_fit:capacity=7 2>err | grep -q .'
+for words in 'plan lengths order:count=2' 'plan --list' --help --version help 'help plan' 'lab --help' corpora; do
+    check "$words: a closed stdout is told" says 1 'stdout cannot be written' eval '"$weft" $words >&-'
+    [ ! -w /dev/full ] || check "$words: a full disk is told" says 1 'stdout cannot be written' eval '"$weft" $words >/dev/full'
+done
 if [ -w /dev/full ]; then check "a full disk is told" eval '! "$weft" plan lengths order:count=2 >/dev/full 2>err && grep -q "cannot be written" err'; fi
 
 # ---- planners of others: compiled against the public headers alone, each in a process of its own
@@ -153,14 +182,14 @@ rm -f descendants
 check "so are those of one that was stopped" eval '! own stays_planner:count=4 2>/dev/null && none_left 5'
 for signal in KILL TERM HUP; do check "and of a command that dies by SIG$signal" killed_weft $signal; done
 check "one without a function" says 1 'a planner and a plan' own empty_planner
-check "one that needs an option" says 1 'count is 0; 1 or more' own snake_planner
+check "one that needs an option" says 1 'count is missing; 1 or more' own snake_planner
 check "an option that it does not take" says 1 'no option "capacity"' own snake_planner:capacity=4
 check "no such name" says 1 'no_planner' own no_planner
 check "no such object" says 1 'gone.so' "$weft" plan lengths ./gone.so:x
 check "no name at all" says 1 'PATH/x.so:NAME' "$weft" plan lengths ./own.so
-for sub in plan corpora lab; do
-    check "help of one subcommand is its own" says 0 '' "$weft" $sub --help
-    check "on stdout, and of no other" eval '[ "$("$weft" $sub --help | grep -c "^  weft ")" = 1 ] && "$weft" $sub x -h | grep -q "^  weft $sub "'
+for sub in plan corpora lab gpu; do
+    check "help on one subcommand is its own" says 0 '' "$weft" $sub --help
+    check "on stdout, and on no other" eval '[ "$("$weft" $sub --help | grep -c "^  weft ")" = 1 ] && "$weft" $sub x -h | grep -q "^  weft $sub "'
 done
 
 # ---- what plans cost: of a device where rows cost, and of one where steps do; both made up
@@ -172,13 +201,30 @@ check "a device that follows tokens takes what is drawn" eval 'explain cpu.json 
 check "one that follows steps takes another" eval 'explain gpu.json >gpu.out && grep -q "Time follows steps" gpu.out && grep -q "^Take sorted" gpu.out'
 check "each by its name" eval 'grep -q "^made-up CPU: milliseconds" cpu.out && grep -q "^made-up GPU: milliseconds" gpu.out'
 export XDG_CACHE_HOME=$PWD/cache
-check "what a layer costs is measured" eval '"$weft" plan --explain=gru:16 mixed order:count=8 >one.out && grep -q "^gru of 16 units on .*, 1 thread: milliseconds" one.out'
-check "and kept" eval '[ "$(ls cache/weft/costs | wc -l)" = 1 ]'
-check "the same numbers the next time" eval '"$weft" plan --explain=gru:16 mixed order:count=8 | cmp - one.out'
-check "others for other threads" eval '"$weft" plan --explain=gru:16 --threads=2 mixed order:count=8 >two.out && [ "$(ls cache/weft/costs | wc -l)" = 2 ]'
-check "a damaged one is measured anew" eval 'for f in cache/weft/costs/*; do echo "{" >"$f"; done; "$weft" plan --explain=gru:16 mixed order:count=8 2>damaged | grep -q milliseconds && grep -q "is damaged" damaged'
-check "which is told once" eval '"$weft" plan --explain=gru:16 mixed order:count=8 2>&1 >/dev/null | cmp - /dev/null'
-check "what was kept can be given" eval 'f=$(echo cache/weft/costs/*-1t-*); "$weft" plan --costs "$f" mixed order:count=8 | grep -q "^gru of 16"'
+check "the cost of a layer is measured" eval '"$weft" plan --explain=gru:16 mixed order:count=8 >one.out 2>uncertain && grep -q "^gru of 16 units on .*, 1 thread: milliseconds" one.out'
+check "and kept, or told to be uncertain" eval 'kept=$(find cache/weft/costs -name "*.json"); [ -n "$kept" ] || grep -q "uncertain and are not kept" uncertain'
+kept=$(find cache/weft/costs -name "*.json" 2>/dev/null)
+measured='{"name": "gru of 16 units on x, 1 thread", "rows": [1, 8], "step_ms": [1, 4], "error": 0.1}'
+falling='{"name": "gru of 16 units on x, 1 thread", "rows": [1, 8], "step_ms": [4, 1], "error": 0.17}'
+explain_gru() { "$weft" plan --explain=gru:16 mixed order:count=8 "$@"; }
+if [ -f "$kept" ]; then
+    check "its error is measured" eval 'e=$(grep -o "\"error\": [0-9.e-]*" "$kept" | cut -d" " -f2); awk -v e="$e" "BEGIN { exit !(e > 0 && e != .17) }"'
+    check "its steps rise with their rows" eval 'grep -o "step_ms\": [^]]*" "$kept" | grep -oE "[0-9.e-]+[0-9]" | awk "\$1 < .9 * last { exit 1 } { last = \$1 }"'
+    echo "$measured" >"$kept"
+    check "the kept numbers are used" eval 'explain_gru >kept.out 2>err && ! [ -s err ] && grep -q "on x, 1 thread" kept.out'
+    check "others for other threads" eval 'explain_gru --threads=2 >two.out && ! grep -q "on x" two.out'
+    check "which leaves the first alone" eval 'echo "$measured" | cmp - "$kept"'
+    check "--calibrate measures again" eval 'explain_gru --calibrate >new.out 2>uncertain && ! grep -q "on x" new.out'
+    check "and replaces them" eval '! grep -q "on x" "$kept" || grep -q "are not kept" uncertain'
+    echo "$falling" >"$kept"
+    check "a curve that falls is measured again" eval 'explain_gru >new.out 2>told && grep -q "a step of more rows costs less" told && ! grep -q "on x" new.out'
+    echo "{" >"$kept"
+    check "so is a damaged file" eval 'explain_gru 2>told | grep -q milliseconds && grep -q "is damaged" told'
+    echo "$measured" >"$kept"
+    check "the layer as a word of its own" eval '"$weft" plan mixed --explain gru:16 order:count=8 | cmp - kept.out'
+    check "what was kept can be given" eval '"$weft" plan --costs "$kept" mixed order:count=8 | grep -q "^gru of 16"'
+fi
+check "renew what a file says" says 2 'costs and --calibrate: one of both' "$weft" plan --costs cpu.json --calibrate mixed order:count=8
 check "no such cell" says 2 'there is no cell "lsmt"; lstm, gru' "$weft" plan --explain=lsmt:16 mixed order:count=8
 check "two layers" says 2 '"lstm:16:2" is no layer; CELL:UNITS is expected, one layer of 1' "$weft" plan --explain=lstm:16:2 mixed order:count=8
 check "no units" says 2 '"lstm:0" is no layer' "$weft" plan --explain=lstm:0 mixed order:count=8

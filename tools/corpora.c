@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "tools/corpora/corpora.h"
+#include "tools/options.h"
 
 static int ascending(const void *a, const void *b)
 {
@@ -25,28 +26,42 @@ static void print_moments(const char *name, weft_dataset *d, const char *about)
            d->n ? (int)d->len[d->n - 1] : 0, about);
 }
 
-static bool list_installed(const corpus *c)
+/* Prints the row of a corpus that is installed; a missing one only adds to *missing. */
+static bool list_installed(const corpus *c, int *missing)
 {
     corpus_spec s = { .name = c->name };
     corpus_builder b = { 0 };
     errno = 0;
-    bool good = c->read(&s, &b), missing = !good && errno == ENOENT;
+    bool good = c->read(&s, &b), absent = !good && errno == ENOENT;
     if (good)
         print_moments(c->name, &b.data, c->about);
-    else if (missing)
-        printf("%-12s is not installed: %s%s\n", c->name, c->package ? "apt-get install " : "",
-               c->package ? c->package : c->fetch);
+    *missing |= absent << (int)(c - all_corpora);
     corpus_free(&b.data);
-    return good || missing;
+    return good || absent;
+}
+
+static void list_missing(int missing)
+{
+    putchar('\n');
+    for (int i = 0; i < corpora_count; i++) {
+        const corpus *c = all_corpora + i;
+        if (missing >> i & 1)
+            printf("%-12s is not installed: %s%s\n", c->name, c->package ? "apt-get install " : "",
+                   c->package ? c->package : c->fetch);
+    }
 }
 
 static int list_all(void)
 {
     bool good = true;
-    printf("%-12s %9s %10s %8s %8s %6s %6s\n", "corpus", "n", "tokens", "mean", "sd", "p99", "max");
+    int missing = 0;
+    printf("%-12s %9s %10s %8s %8s %6s %6s  %s\n", "corpus", "n", "tokens", "mean", "sd", "p99", "max",
+           "about");
     for (int i = 0; i < corpora_count; i++)
-        good = (all_corpora[i].numbers || list_installed(all_corpora + i)) && good;
-    printf("\nof n=3000 lengths, seed=1, unless it is said: NAME:NUMBERS[,n=..][,seed=..]\n");
+        good = (all_corpora[i].numbers || list_installed(all_corpora + i, &missing)) && good;
+    if (missing)
+        list_missing(missing);
+    printf("\nformulas, n=3000 lengths and seed=1 by default: NAME:NUMBERS[,n=..][,seed=..]\n");
     for (int i = 0; i < corpora_count; i++)
         if (all_corpora[i].numbers) {
             const corpus *c = all_corpora + i;
@@ -74,24 +89,34 @@ static int print_lengths(const char *text)
     return len ? GOOD : FAILED;
 }
 
+typedef struct {
+    bool names;
+} corpora_asked;
+
+static const option options[] = {
+    IS_FLAG("--names", offsetof(corpora_asked, names), "prints the names alone"), { 0 }
+};
+
 static int run_corpora(int argc, char **argv)
 {
-    int status;
-    if (argc > 1 || (argc == 1 && argv[0][0] == '-' && strcmp(argv[0], "--names")))
-        return say_error(USAGE, "corpora: %.60s is not understood; usage: weft corpora %s",
-                         argv[argc > 1 ? 1 : 0], subcommand_corpora.usage);
-    if (!argc)
-        status = list_all();
-    else
-        status = strcmp(argv[0], "--names") ? print_lengths(argv[0]) : list_names();
-    if (fflush(stdout) || ferror(stdout))
-        return say_error(FAILED, "corpora: stdout cannot be written");
-    return status;
+    corpora_asked a = { 0 };
+    if (read_options(&subcommand_corpora, &a, &argc, argv))
+        return USAGE;
+    if (argc + a.names > 1)
+        return usage_error(&subcommand_corpora, "\"%.60s\" is one argument too many", argv[argc - 1]);
+    int status = a.names ? list_names() : 0;
+    if (!a.names)
+        status = argc ? print_lengths(argv[0]) : list_all();
+    return finish_output("corpora", status);
 }
 
-const subcommand subcommand_corpora = {
-    "corpora", "[--names|NAME]",
-    "lists corpora: how many sequences and tokens they have, mean, deviation, 99th percentile and\n"
-    "      longest; of one, NAME[:NUMBER..][,n=..][,seed=..] or file:PATH, prints the lengths",
-    run_corpora
-};
+const subcommand subcommand_corpora = { .name = "corpora",
+                                        .about = "lists corpora, or prints the lengths of one",
+                                        .usage = "[--names|NAME]",
+                                        .details = "Lists corpora: the number of their sequences (n) and "
+                                                   "tokens, and the mean, standard deviation (sd), 99th\n"
+                                                   "percentile and maximum of their lengths. For NAME prints "
+                                                   "the lengths, one a line. NAME is one of the\n"
+                                                   "list, NAME[:NUMBER..][,n=..][,seed=..], or file:PATH.\n",
+                                        .options = options,
+                                        .run = run_corpora };

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "weft.h"
-#include "tools/tools.h"
+#include "tools/options.h"
 
 static bool number_of(const char *word, int *index)
 {
@@ -19,7 +19,7 @@ static int run_gpu(int argc, char **argv)
 {
     int index = 0;
     if (argc > 1 || (argc == 1 && !number_of(argv[0], &index)))
-        return say_error(USAGE, "gpu: \"%.60s\"; the number of a GPU is expected", argv[argc - 1]);
+        return usage_error(&subcommand_gpu, "\"%.60s\": the number of a GPU is expected", argv[argc - 1]);
     weft *w = weft_open(&(weft_opts){ .device = WEFT_CUDA, .index = index });
     const bool good = weft_ok(w);
     if (good)
@@ -29,16 +29,17 @@ static int run_gpu(int argc, char **argv)
         printf("programs that ask for the best device run on: %s\n", weft_device_name(other));
         weft_close(other);
     }
-    const int status = fflush(stdout) ? say_error(FAILED, "standard output: %s", strerror(errno)) :
-                       good           ? GOOD :
-                                        say_error(FAILED, "gpu: %s", weft_error_message(w));
+    const int status = good ? GOOD : say_error(FAILED, "gpu: %s", weft_error_message(w));
     weft_close(w);
-    return status;
+    return finish_output("gpu", status);
 }
 
 const subcommand subcommand_gpu = {
-    "gpu", "[NUMBER]",
-    "says which code a GPU has found, which ways recurrent layers go on it by their size, and where what\n"
-    "      was found out is kept; or why there is none",
-    run_gpu
+    .name = "gpu",
+    .about = "reports what the library would do with a GPU of this machine, or why it uses none",
+    .usage = "[NUMBER]",
+    .details =
+        "Reports which code GPU NUMBER [0] has found, which kernels recurrent layers use by their size, and\n"
+        "where measured choices are kept; or why there is no GPU.\n",
+    .run = run_gpu
 };

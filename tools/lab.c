@@ -6,6 +6,7 @@
 #include <string.h>
 #include <time.h>
 #include "tools/lab/run.h"
+#include "tools/options.h"
 
 /* ---- the time, and the user who wants no more of it ---- */
 static volatile sig_atomic_t interrupted;
@@ -70,7 +71,8 @@ static bool write_sizes(const lab_run *r)
 
 static bool write_results(const lab_run *r, const char *command)
 {
-    char device[64], date[32], words[256] = "";
+    char device[64], date[32], words[256] = "", over[64];
+    snprintf(over, sizeof over, "%g s were over; --seconds gives more time", r->asked.seconds);
     time_t now = time(NULL);
     struct tm day;
     int threads = (int)r->asked.threads;
@@ -94,6 +96,9 @@ static bool write_results(const lab_run *r, const char *command)
                 .device = device,
                 .date = date,
                 .target = r->asked.target,
+                .stopped = interrupted ? "the experiments were interrupted" :
+                           is_late(r)  ? over :
+                                         NULL,
                 .cost = r->cost,
                 .costs = r->costs,
                 .cost_words = words,
@@ -109,31 +114,30 @@ static bool write_results(const lab_run *r, const char *command)
 static const struct {
     const char *name;
     bool (*run)(lab_run *);
-} experiment[] = { { "layouts", lab_compare_layouts },
-                   { "contamination", lab_contaminate },
-                   { "adversaries", lab_ask_adversaries },
-                   { "cost", lab_compare_costs },
-                   { "times", lab_measure_times },
-                   { "learning", lab_learn },
+} experiment[] = { { "layouts", lab_compare_layouts },     { "contamination", lab_contaminate },
+                   { "adversaries", lab_ask_adversaries }, { "cost", lab_compare_costs },
+                   { "times", lab_measure_times },         { "learning", lab_learn },
                    { "gradients", lab_measure_gradients } };
 enum { EXPERIMENTS = sizeof experiment / sizeof *experiment };
 
-/* "NAME,NAME"; false: the error was said. */
-static bool choose_experiments(const char *names, unsigned *leave_out)
+/* "NAME,NAME"; false: the error was printed. */
+static bool choose_experiments(void *to, const char *names)
 {
-    *leave_out = ~0u;
+    lab_asked *a = to;
+    a->leave_out = ~0u;
     for (const char *at = names;; at++) {
         size_t n = strcspn(at, ",");
         int i = 0;
         while (i < EXPERIMENTS && (strlen(experiment[i].name) != n || strncmp(experiment[i].name, at, n)))
             i++;
         if (i == EXPERIMENTS)
-            return say_error(USAGE,
-                             "lab: --only: there is no experiment \"%.*s\"; layouts, contamination, "
-                             "adversaries, cost, times, learning and gradients are there",
-                             n < 40 ? (int)n : 40, at),
+            return usage_error(
+                       &subcommand_lab,
+                       "--only: there is no experiment \"%.*s\"; layouts, contamination, adversaries, "
+                       "cost, times, learning and gradients exist",
+                       n < 40 ? (int)n : 40, at),
                    false;
-        *leave_out &= ~(1u << i);
+        a->leave_out &= ~(1u << i);
         if (!*(at += n))
             return true;
     }
@@ -144,7 +148,7 @@ static int print_lengths(const lab_run *r)
 {
     for (int64_t i = 0; i < r->train.n; i++)
         printf("%d\n", (int)r->train.len[i]);
-    return fflush(stdout) || ferror(stdout) ? say_error(FAILED, "lab: stdout cannot be written") : GOOD;
+    return finish_output("lab", GOOD);
 }
 
 static int run_all(lab_run *r, const char *command)
@@ -169,90 +173,52 @@ static int run_all(lab_run *r, const char *command)
 }
 
 /* ---- the command ---- */
-/* A whole number in 1 .. most; 0, and the error was said. */
-static int64_t number(const char *name, const char *text, int64_t most)
+static bool add(void *to, const char *planner, bool padded)
 {
-    char *end;
-    errno = 0;
-    long long n = strtoll(text, &end, 10);
-    if (end > text && !*end && !errno && n >= 1 && n <= most)
-        return n;
-    say_error(USAGE, "lab: %s is \"%.40s\"; a whole number in 1 .. %lld is expected", name, text,
-              (long long)most);
-    return 0;
+    lab_asked *a = to;
+    if (a->planners == MOST_PLANNERS)
+        return usage_error(&subcommand_lab, "more than %d planners", MOST_PLANNERS), false;
+    a->padded[a->planners] = padded;
+    return a->planner[a->planners++] = (char *)planner, true;
 }
+static bool add_planner(void *to, const char *value) { return add(to, value, false); }
+static bool add_padded(void *to, const char *value) { return add(to, value, true); }
 
-/* A number above 0, at most `most`; 0, and the error was said. */
-static double real(const char *name, const char *text, double most)
-{
-    char *end;
-    double x = strtod(text, &end);
-    if (end > text && !*end && x > 0 && x <= most)
-        return x;
-    say_error(USAGE, "lab: %s is \"%.40s\"; a number above 0, at most %g, is expected", name, text, most);
-    return 0;
-}
-
-/* 1: understood; 0: no such option; -1: wrong, which was said. */
-static int read_number(lab_asked *a, int argc, char **argv, int *at)
-{
-    const struct {
-        const char *name;
-        int64_t *to, most;
-    } whole[] = { { "--limit", &a->limit, 1 << 30 },   { "--hidden", &a->hidden, 4096 },
-                  { "--update", &a->update, 1 << 30 }, { "--threads", &a->threads, 1024 },
-                  { "--epochs", &a->epochs, 1 << 20 }, { "--rounds", &a->rounds, MOST_ROUNDS },
-                  { "--seeds", &a->seeds, SEEDS } };
-    const struct {
-        const char *name;
-        double *to, most;
-    } reals[] = { { "--seconds", &a->seconds, 1 << 20 },
-                  { "--target", &a->target, 64 },
-                  { "--lr", &a->lr, 100 },
-                  { "--dropout", &a->dropout, .99 } };
-    const char *value;
-    for (size_t k = 0; k < sizeof whole / sizeof *whole; k++)
-        if ((value = value_of(whole[k].name, argc, argv, at)))
-            return (*whole[k].to = number(whole[k].name, value, whole[k].most)) ? 1 : -1;
-    for (size_t k = 0; k < sizeof reals / sizeof *reals; k++)
-        if ((value = value_of(reals[k].name, argc, argv, at)))
-            return (*reals[k].to = real(reals[k].name, value, reals[k].most)) > 0 ? 1 : -1;
-    return 0;
-}
-
-static int read_option(lab_asked *a, int argc, char **argv, int *at)
-{
-    const char *value;
-    if (!strcmp(argv[*at], "--quick"))
-        return a->quick = true;
-    if (!strcmp(argv[*at], "--lengths"))
-        return a->lengths = true;
-    if ((value = value_of("--corpus", argc, argv, at)))
-        return a->corpus = value, 1;
-    if ((value = value_of("--from", argc, argv, at)) && *value && !a->from)
-        return a->from = value, 1;
-    if ((value = value_of("--only", argc, argv, at)))
-        return choose_experiments(value, &a->leave_out) ? 1 : -1;
-    if ((value = value_of("--out", argc, argv, at)))
-        return a->out = value, 1;
-    for (int padded = 0; padded < 2; padded++)
-        if ((value = value_of(padded ? "--padded" : "--planner", argc, argv, at))) {
-            if (a->planners == MOST_PLANNERS)
-                return say_error(USAGE, "lab: more than %d planners", MOST_PLANNERS), -1;
-            a->padded[a->planners] = padded;
-            return a->planner[a->planners++] = (char *)value, 1;
-        }
-    return read_number(a, argc, argv, at);
-}
+#define AT(f) offsetof(lab_asked, f)
+static const option options[] = {
+    IS_FLAG("--calibrate", AT(calibrate), "measures the layer's costs again and renews the cache"),
+    IS_TEXT("--corpus", "NAME", AT(corpus), "the corpus, see weft corpora"),
+    IS_REAL("--dropout", "P", AT(dropout), .99, "dropout of the LSTM's outputs while learning [.1]"),
+    IS_WHOLE("--epochs", AT(epochs), 1 << 20, "passes over all sequences while learning [2; quick 1]"),
+    IS_TEXT_ONCE("--from", "FILE.jsonl", AT(from),
+                 "adds the plans of a file, one a line, of the lengths that\n--lengths prints"),
+    IS_WHOLE("--hidden", AT(hidden), 4096, "units of the LSTM [64; quick 32]"),
+    IS_FLAG("--lengths", AT(lengths), "prints the lengths that models learn from, and does no more"),
+    IS_WHOLE("--limit", AT(limit), 1 << 30, "at most so many different sequences [3000; quick 600]"),
+    IS_REAL("--lr", "RATE", AT(lr), 100, "learning rate at the start, a tenth at the end [.005]"),
+    IS_OWN("--only", "NAME,..", choose_experiments,
+           "only these experiments: layouts, contamination, adversaries, cost,\n"
+           "times, learning, gradients [all]"),
+    IS_TEXT("--out", "FILE.html", AT(out), "the page; single measurements go to FILE-times.jsonl"),
+    IS_OWN("--padded", "PLANNER", add_padded, "one of the planners, whose batches run padded"),
+    IS_OWN("--planner", "PLANNER", add_planner, "one of the planners; given once for each"),
+    IS_FLAG("--quick", AT(quick), "600 sequences, an LSTM of 32, a minute at most"),
+    IS_WHOLE("--rounds", AT(rounds), MOST_ROUNDS, "measurements of an epoch's time [5; quick 3]"),
+    IS_REAL("--seconds", "S", AT(seconds), 1 << 20, "time limit of all experiments [900; quick 60]"),
+    IS_WHOLE("--seeds", AT(seeds), SEEDS, "models that learn from different first weights [3]"),
+    IS_REAL("--target", "BITS", AT(target), 64, "learning ends at so many bits a token [never]"),
+    IS_WHOLE("--threads", AT(threads), 1024, "threads of the model [1]"),
+    IS_WHOLE("--update", AT(update), 1 << 30,
+             "tokens of an update while learning [1024, or the largest capacity]"),
+    { 0 }
+};
 
 static bool is_complete(const lab_asked *a)
 {
     bool plans = a->planners || a->from, out = a->out && *a->out;
-    const char *missing = !a->corpus ? "--corpus NAME" :
-                          !plans     ? "--planner PLANNER" :
-                                       "--out FILE.html";
+    const char *missing = !a->corpus ? "--corpus NAME" : !plans ? "--planner PLANNER" : "--out FILE.html";
     return (a->corpus && (a->lengths || (plans && out))) ||
-           (say_error(USAGE, "lab: %s is missing; usage: weft lab %s", missing, subcommand_lab.usage), false);
+           (usage_error(&subcommand_lab, "%s is missing", missing), false);
 }
 
 static void choose(lab_asked *a)
@@ -269,34 +235,34 @@ static void choose(lab_asked *a)
 static int run_lab(int argc, char **argv)
 {
     lab_run r = { .started = seconds_now() };
-    for (int at = 0; at < argc; at++) {
-        const char *option = argv[at];
-        int understood = read_option(&r.asked, argc, argv, &at);
-        if (understood <= 0)
-            return understood ? USAGE :
-                                say_error(USAGE, "lab: %.60s is not understood; usage: weft lab %s", option,
-                                          subcommand_lab.usage);
-    }
-    if (!is_complete(&r.asked))
-        return USAGE;
-    choose(&r.asked);
-    sigaction(SIGINT,
-              &(struct sigaction){ .sa_handler = on_interrupt, .sa_flags = SA_RESETHAND | SA_RESTART }, NULL);
     char *command = command_line("weft lab", argc, argv);
-    int status = command ? run_all(&r, command) : say_error(FAILED, "lab: no memory");
+    int status = command ? GOOD : say_error(FAILED, "lab: no memory");
+    status = status ? status : read_options(&subcommand_lab, &r.asked, &argc, argv);
+    if (!status && argc)
+        status =
+            usage_error(&subcommand_lab, "\"%.60s\" is not understood: planners follow --planner", argv[0]);
+    if (!status &&
+        (!is_complete(&r.asked) || !are_planners(&subcommand_lab, r.asked.planner, r.asked.planners)))
+        status = USAGE;
+    if (!status) {
+        choose(&r.asked);
+        sigaction(SIGINT,
+                  &(struct sigaction){ .sa_handler = on_interrupt, .sa_flags = SA_RESETHAND | SA_RESTART },
+                  NULL);
+        status = run_all(&r, command);
+        free_run(&r);
+    }
     free(command);
-    free_run(&r);
     return status;
 }
 
 const subcommand subcommand_lab = {
-    "lab",
-    "--corpus NAME --planner PLANNER [--planner ..] [--padded PLANNER] [--from FILE.jsonl] [--lengths] "
-    "--out FILE.html [--quick] "
-    "[--limit=3000] [--hidden=64] [--update=TOKENS] [--threads=1] [--seconds=900] [--rounds=5] [--epochs=2] "
-    "[--seeds=3] [--lr=.005] [--dropout=.1] [--target=BITS] [--only=EXPERIMENT,..]",
-    "experiments on planners with a small language model: times, exactness, contamination, gradients,\n"
-    "      hard instances, learning; a page of them, and FILE-times.jsonl. --from adds plans of a file,\n"
-    "      which another program has made of the lengths that --lengths prints",
-    run_lab
+    .name = "lab",
+    .about = "runs experiments on planners with a small language model and writes a page of them",
+    .usage = "--corpus NAME --planner PLANNER.. --out FILE.html [OPTION]..",
+    .details =
+        "Measures times, exactness, contamination, gradients, hard instances and learning by each planner.\n"
+        "Writes a page, and FILE-times.jsonl with every single measurement.\n",
+    .options = options,
+    .run = run_lab
 };

@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "tools/corpora/corpora.h"
+#include "tools/options.h"
 #include "tools/plan/cost.h"
 #include "tools/plan/shape.h"
 
@@ -130,15 +131,15 @@ static void print_table(const planned *all, int n)
 }
 
 /* ---- the command ---- */
-/* What was asked for: the page's file or NULL, the file of plans or NULL; named: lengths names a corpus. */
+/* report, from: files or NULL. named: lengths names a corpus. layer: read from explain, unless costs come
+ * from a file. */
 typedef struct {
-    bool json, times, named;
-    int seconds;
-    const char *report, *from, *lengths;
+    bool json, times, named, list, calibrate;
+    int64_t seconds, threads;
+    const char *report, *from, *lengths, *corpus;
     char **planners, *command;
     int n;
     const char *explain, *costs;
-    int threads;
     layer_asked layer;
 } asked;
 
@@ -178,7 +179,8 @@ static bool make_all(const asked *a, const int32_t *len, int64_t n, planned **al
     *count = 0;
     for (int i = 0; i < a->n && good; i++) {
         planned *t = *all + (*count)++;
-        t->text = a->planners[i], t->seconds = a->seconds;
+        t->text = a->planners[i];
+        t->seconds = (int)a->seconds;
         if (make(t, len, n))
             continue;
         good = is_foreign(t->text);
@@ -211,6 +213,8 @@ static int plan_all(const asked *a)
     int32_t *len = a->named ? corpus_lengths(a->lengths, &n) : read_lengths(a->lengths, &n);
     planned *all = NULL;
     int count = 0;
+    if (len && !n && !a->json)
+        fprintf(stderr, "weft: plan: %s has no lengths\n", strcmp(a->lengths, "-") ? a->lengths : "stdin");
     bool failed = false, good = len && make_all(a, len, n, &all, &count, &failed) && (count || !failed);
     if (good && a->report)
         good = report_plans(a->report, a->lengths, len, n, all, count, a->command, a->times);
@@ -220,11 +224,9 @@ static int plan_all(const asked *a)
         print_table(all, count);
     if (good && a->explain)
         good = explain(a, all, count, len, n);
-    if (good && (fflush(stdout) || ferror(stdout)))
-        good = say_error(FAILED, "plan: stdout cannot be written") == GOOD;
     free_all(all, count);
     free(len);
-    return good && !failed ? GOOD : FAILED;
+    return good && finish_output("plan", GOOD) == GOOD && !failed ? GOOD : FAILED;
 }
 
 static int list_planners(void)
@@ -233,51 +235,7 @@ static int list_planners(void)
         const weft_planner *p = weft_planner_at(i);
         printf("%-22s %-52s %s\n%-22s %s\n", p->name, p->about, p->source, "", p->options);
     }
-    return fflush(stdout) || ferror(stdout) ? FAILED : GOOD;
-}
-
-const char *value_of(const char *option, int argc, char **argv, int *at)
-{
-    size_t n = strlen(option);
-    if (strncmp(argv[*at], option, n))
-        return NULL;
-    if (argv[*at][n] == '=')
-        return argv[*at] + n + 1;
-    return !argv[*at][n] && *at + 1 < argc ? argv[++*at] : NULL;
-}
-
-/* A whole number above 0; 0: it is none. */
-static int whole(const char *text)
-{
-    char *end;
-    long n = strtol(text, &end, 10);
-    return end > text && !*end && n > 0 && n <= 1 << 20 ? (int)n : 0;
-}
-
-static bool read_option(asked *a, int argc, char **argv, int *at)
-{
-    const char *value;
-    if (!strcmp(argv[*at], "--json"))
-        return a->json = true;
-    if (!strcmp(argv[*at], "--times"))
-        return a->times = true;
-    if (!strcmp(argv[*at], "--explain"))
-        return a->explain = "lstm:128", true;
-    if (!strncmp(argv[*at], "--explain=", 10))
-        return a->explain = argv[*at] + 10, true;
-    if ((value = value_of("--costs", argc, argv, at)))
-        return a->costs = value, *value != 0;
-    if ((value = value_of("--threads", argc, argv, at)))
-        return (a->threads = whole(value)) > 0;
-    if ((value = value_of("--seconds", argc, argv, at)))
-        return (a->seconds = whole(value)) > 0;
-    if ((value = value_of("--corpus", argc, argv, at)))
-        return a->lengths = value, a->named = true;
-    if ((value = value_of("--report", argc, argv, at)))
-        return a->report = value, *value != 0;
-    if ((value = value_of("--from", argc, argv, at)) && !a->from)
-        return a->from = value, *value != 0;
-    return false;
+    return finish_output("plan", GOOD);
 }
 
 /* As a shell would read it again; NULL: no memory. */
@@ -299,43 +257,128 @@ char *command_line(const char *name, int argc, char **argv)
     return to && !fclose(to) ? text : NULL;
 }
 
+/* ---- options ---- */
+#define AT(f) offsetof(asked, f)
+static const option options[] = {
+    IS_FLAG("--calibrate", AT(calibrate), "with --explain: measures the layer again and renews the cache"),
+    IS_TEXT("--corpus", "NAME", AT(corpus), "the lengths of a corpus, instead of LENGTHS; see weft corpora"),
+    IS_TEXT("--costs", "FILE.json", AT(costs), "with --explain: the layer's costs from a file, not measured"),
+    { .name = "--explain",
+      .value = "CELL:UNITS",
+      .about = "predicts the milliseconds of each plan with this layer and says\n"
+               "which one to take [lstm:128]; CELL: lstm, gru, elman, cifg, mgu",
+      .kind = OPTION_TEXT,
+      .field = AT(explain),
+      .is_value = is_layer,
+      .otherwise = "lstm:128" },
+    IS_TEXT_ONCE("--from", "FILE.jsonl", AT(from),
+                 "adds the plans of a file, one a line, as --json prints them"),
+    IS_FLAG("--json", AT(json), "prints the plans as JSON, instead of a table"),
+    IS_FLAG("--list", AT(list), "lists the planners with their sources and options; stands alone"),
+    IS_TEXT("--report", "FILE.html", AT(report), "writes a page on all plans"),
+    IS_WHOLE("--seconds", AT(seconds), 1 << 20, "time limit of a planner from a shared object [60]"),
+    IS_WHOLE("--threads", AT(threads), 1024, "with --explain: threads of the layer [1]"),
+    IS_FLAG("--times", AT(times), "with --report: the page says how long each planner took"),
+    { 0 }
+};
+
+static weft_status plan_nothing(const int32_t *len, int64_t n, const weft_plan_opts *o, weft_plan *p)
+{
+    (void)len, (void)n, (void)o, (void)p;
+    return WEFT_OK;
+}
+
+/* Checks the name and options of a planner before lengths are read: a planner of that name that does nothing
+ * gets the options. */
+static bool is_planner(const subcommand *s, const char *text)
+{
+    const weft_planner *named;
+    weft_plan_opts o;
+    weft_plan plan;
+    void *memory = NULL;
+    if (is_foreign(text))
+        return true;
+    bool good = weft_plan_parse(text, &named, &o, &memory) == WEFT_OK;
+    if (good) {
+        weft_planner checked = *named;
+        checked.plan = plan_nothing;
+        good = weft_plan_make(&checked, NULL, 0, &o, &plan) == WEFT_OK;
+        if (good)
+            weft_plan_free(&plan);
+    }
+    free(memory);
+    return good || (usage_error(s, "%s", weft_plan_message()), false);
+}
+
+bool are_planners(const subcommand *s, char *const *text, int n)
+{
+    for (int i = 0; i < n; i++)
+        if (!is_planner(s, text[i]))
+            return false;
+    return true;
+}
+
+/* What does not go together, and what is missing. */
+static int check_asked(const asked *a, int operands)
+{
+    const subcommand *s = &subcommand_plan;
+    if (a->explain && a->json)
+        return usage_error(s, "--json and --explain: one of both is expected");
+    if (a->costs && a->calibrate)
+        return usage_error(s, "--costs and --calibrate: one of both is expected");
+    if (a->times && !a->report)
+        return usage_error(s, "--times needs --report FILE.html");
+    if (operands < !a->corpus + !a->from)
+        return usage_error(s, "%s expected",
+                           a->from   ? "a file of lengths is" :
+                           a->corpus ? "a planner is" :
+                                       "a file of lengths and a planner are");
+    return GOOD;
+}
+
+static int run_asked(asked *a, int argc, char **argv)
+{
+    a->explain = (a->costs || a->calibrate) && !a->explain ? "lstm:128" : a->explain;
+    int status = check_asked(a, argc);
+    if (status)
+        return status;
+    if (a->explain && !parse_layer(a->explain, (int)a->threads, &a->layer))
+        return USAGE;
+    a->layer.renew = a->calibrate;
+    a->named = a->corpus, a->lengths = a->corpus ? a->corpus : argv[0];
+    a->planners = argv + !a->corpus, a->n = argc - !a->corpus;
+    return are_planners(&subcommand_plan, a->planners, a->n) ? plan_all(a) : USAGE;
+}
+
 static int run_plan(int argc, char **argv)
 {
-    asked a = { .seconds = 60, .threads = 1 };
-    int at = 0;
-    for (; at < argc && argv[at][0] == '-' && argv[at][1]; at++) {
-        if (!strcmp(argv[at], "--list"))
-            return list_planners();
-        const char *option = argv[at];
-        if (!read_option(&a, argc, argv, &at))
-            return say_error(USAGE, "plan: there is no option %.60s; usage: weft plan %s", option,
-                             subcommand_plan.usage);
-    }
-    a.explain = a.costs && !a.explain ? "lstm:128" : a.explain;
-    if (a.explain && !parse_layer(a.explain, a.threads, &a.layer))
-        return USAGE;
-    if (a.explain && a.json)
-        return say_error(USAGE, "plan: --json and --explain: one of both is expected");
-    if (argc - at < !a.from + !a.named)
-        return say_error(USAGE, "plan: a file of lengths and a planner are expected; usage: weft plan %s",
-                         subcommand_plan.usage);
-    a.lengths = a.named ? a.lengths : argv[at++];
-    a.planners = argv + at, a.n = argc - at;
-    a.command = command_line("weft plan", argc, argv);
-    int status = a.command ? plan_all(&a) : say_error(FAILED, "plan: no memory");
+    asked a = { .seconds = 60, .threads = 1, .command = command_line("weft plan", argc, argv) };
+    int given = argc, status = a.command ? GOOD : say_error(FAILED, "plan: no memory");
+    status = status ? status : read_options(&subcommand_plan, &a, &argc, argv);
+    if (!status && a.list)
+        status = given == 1 ? list_planners() : usage_error(&subcommand_plan, "--list stands alone");
+    else if (!status)
+        status = run_asked(&a, argc, argv);
     free(a.command);
     return status;
 }
 
 const subcommand subcommand_plan = {
-    "plan",
-    "[--list] [--json] [--report FILE.html [--times]] [--from FILE.jsonl] [--seconds=60] "
-    "[--explain[=CELL:UNITS] [--threads=1] [--costs FILE.json]] LENGTHS|--corpus "
-    "NAME PLANNER..",
-    "plans a file of lengths: PLANNER is name[:key=value[,key=value]..] or PATH/x.so:NAME[:options], which\n"
-    "      runs in a process of its own for so many seconds at most; --from adds plans from a file, one a "
-    "line as\n"
-    "      --json prints them; --report writes a page on all of them; --explain predicts what they\n"
-    "      cost with such a layer here, measured once, or with the costs of a file, and says which to take",
-    run_plan
+    .name = "plan",
+    .about = "plans a file of lengths and compares the plans",
+    .usage = "[OPTION].. LENGTHS|--corpus NAME PLANNER.. | --list",
+    .details = "Plans the lengths of a file, whole numbers between white space, or of standard input (-). "
+               "PLANNER is\n"
+               "NAME[:KEY=VALUE[,KEY=VALUE]..] of --list, or PATH/x.so:NAME[:OPTIONS], which runs in a "
+               "process of its "
+               "own.\n\n"
+               "Columns: rows and cells of all batches; fill, the share of cells with a token; steps, the "
+               "sum of the\n"
+               "batches' widths; runs of steps with an equal number of live rows; live, the mean number of "
+               "live rows;\n"
+               "eta2, the share of the lengths' variance that lies between batches (0: batches are like "
+               "random ones);\n"
+               "l1 and l2, lower bounds on rows: ceil(tokens / capacity), and Martello and Toth's.\n",
+    .options = options,
+    .run = run_plan
 };

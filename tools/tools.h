@@ -7,20 +7,34 @@
 
 enum { GOOD = 0, FAILED = 1, USAGE = 2 };        /* exit statuses */
 
-/* A subcommand; arguments without the names of command and subcommand. Returns an exit status. */
-typedef struct { const char *name, *usage, *about; int (*run)(int argc, char **argv); } subcommand;
+/* A subcommand. about: one line; usage: the operands; details: paragraphs of its help; options: ends with an
+ * empty one, NULL if there are none. run gets the arguments after the subcommand's name and returns an exit
+ * status. */
+struct option;
+typedef struct {
+    const char *name, *about, *usage, *details;
+    const struct option *options;
+    int (*run)(int argc, char **argv);
+} subcommand;
 extern const subcommand subcommand_plan, subcommand_corpora, subcommand_lab, subcommand_gpu;
 
-/* The text of an error, as the last line on stderr; returns status. */
+/* Prints an error as the last line on stderr and returns status. */
 __attribute__((format(printf, 2, 3))) int say_error(int status, const char *format, ...);
+/* Flushes stdout and returns status; FAILED, with an error, if something could not be written. */
+int finish_output(const char *name, int status);
+/* options.c: returns whether a name is so near to a word that it may be meant, and nearer than *distance,
+ * which becomes its own. */
+bool is_nearer(const char *word, const char *name, int *distance);
 
 /* lengths.c: integers between white space; path "-": stdin. To be freed; NULL after an error, which was
  * said. */
 int32_t *read_lengths(const char *path, int64_t *n);
 
-/* measure.c: of a clock that nobody sets; it has no beginning of its own. */
+/* measure.c: */
+/* Returns seconds of a clock that is never set; only differences mean something. */
 double seconds_now(void);
-/* Sorts n numbers, 1 or more; q of them, 0 .. 1, are below what it returns: on the line between the two that
- * are nearest. */
+/* Returns the seconds for which a CPU has run this thread. */
+double cpu_seconds(void);
+/* Sorts n numbers, 1 or more, and returns their quantile q, 0 .. 1, interpolated between the two nearest. */
 double quantile(double *x, int n, double q);
 #endif

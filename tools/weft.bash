@@ -13,25 +13,36 @@ _weft_planners() {                      # COMMAND WORD: names, and behind a colo
     esac
 }
 
-_weft_options() {                       # COMMAND SUBCOMMAND
-    "$1" --help 2>/dev/null | awk -v name="$2" '/^  weft / { ours = $2 == name } ours && !/^      /' |
-        grep -oE -e '--[a-z]+(=[^] ]*)?' | sed 's/=.*/=/' | sort -u
+_weft_options() {                       # COMMAND SUBCOMMAND: those with a value end in =
+    "$1" "$2" --help 2>/dev/null | sed -nE 's/^  (--[a-z]+) [A-Z].*/\1=/p; s/^  (--[a-z]+)([[ ].*)?$/\1/p' | sort -u
 }
 
-_weft_subcommands() { "$1" --help 2>/dev/null | awk '/^  weft / { print $2 }'; printf '%s\n' --help --version; }
+_weft_subcommands() { "$1" --help 2>/dev/null | awk '/^  weft / { print $2 }'; printf '%s\n' help --help --version; }
+
+_weft_experiments() {                   # COMMAND LIST: behind its last comma the experiments that it lacks
+    local name before=${2%"${2##*,}"}
+    for name in $("$1" lab --help 2>/dev/null | awk '/^  --only/ { on = 1; sub(/.*experiments: */, "") } on { print } / \[all\]/ { exit }' | tr -d ',' | sed 's/\[all\]//'); do
+        [[ ,$before == *,"$name",* ]] || echo "$before$name"
+    done
+}
+
+_weft_cells() { printf '%s\n' lstm: gru: elman: cifg: mgu:; }
 
 # What may stand in this place; nothing: a file.
 _weft_offers() {                        # COMMAND SUBCOMMAND LAST-WORD WORD OPERANDS
     local command=$1 sub=$2 last=$3 word=$4 operands=$5
     case $sub:$last in
-    :*) _weft_subcommands "$command"; return ;;
+    :* | help:*) _weft_subcommands "$command"; return ;;
     *:--corpus) "$command" corpora --names; return ;;
     *:--planner | *:--padded) _weft_planners "$command" "$word"; return ;;
+    lab:--only) _weft_experiments "$command" "$word"; return ;;
     *:--out | *:--report | *:--from | *:--costs | *:--threads | *:--seconds) return ;;
     esac
     case $sub:$word in
     *:--corpus=*) "$command" corpora --names | sed 's/^/--corpus=/' ;;
     *:--planner=* | *:--padded=*) _weft_planners "$command" "${word#*=}" | sed "s/^/${word%%=*}=/" ;;
+    lab:--only=*) _weft_experiments "$command" "${word#*=}" | sed 's/^/--only=/' ;;
+    plan:--explain=*) _weft_cells | sed 's/^/--explain=/' ;;
     *:--*=*) ;;
     *:-*) _weft_options "$command" "$sub" ;;
     corpora:*) "$command" corpora --names ;;

@@ -1,11 +1,13 @@
 /* weft.c - the command `weft`: subcommands, one file each. */
+#include <errno.h>
 #include <stdarg.h>
 #include <string.h>
 #include "weft.h"
-#include "tools/tools.h"
+#include "tools/options.h"
 
 static const subcommand *const all[] = { &subcommand_plan, &subcommand_corpora, &subcommand_lab,
                                          &subcommand_gpu };
+enum { SUBCOMMANDS = sizeof all / sizeof *all };
 
 int say_error(int status, const char *format, ...)
 {
@@ -18,41 +20,87 @@ int say_error(int status, const char *format, ...)
     return status;
 }
 
-static void describe(FILE *to, const subcommand *s)
+int finish_output(const char *name, int status)
 {
-    fprintf(to, "  weft %s %s\n      %s\n", s->name, s->usage, s->about);
+    if (!fflush(stdout) && !ferror(stdout))
+        return status;
+    return say_error(FAILED, "%s: stdout cannot be written: %s", name, strerror(errno));
 }
 
-static int usage(FILE *to)
+/* ---- help ---- */
+static int help_all(FILE *to)
 {
     fprintf(to, "usage: weft SUBCOMMAND ..\n\n");
-    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
-        describe(to, all[i]);
-    fprintf(to, "\nweft --version: %s\n", weft_version());
-    return to == stdout ? GOOD : USAGE;
+    for (int i = 0; i < SUBCOMMANDS; i++)
+        fprintf(to, "  weft %-8s %s\n", all[i]->name, all[i]->about);
+    fprintf(to, "\nweft SUBCOMMAND --help lists the options; weft --version prints %s\n", weft_version());
+    return to == stdout ? finish_output("help", GOOD) : USAGE;
+}
+
+static int help_one(const subcommand *s)
+{
+    printf("usage:\n  weft %s %s\n\n%s", s->name, s->usage, s->details);
+    if (s->options) {
+        printf("\nOptions, anywhere on the line; the default in brackets:\n");
+        print_options(s, stdout);
+    }
+    return finish_output("help", GOOD);
+}
+
+/* ---- the command ---- */
+static const subcommand *find(const char *name)
+{
+    for (int i = 0; i < SUBCOMMANDS; i++)
+        if (!strcmp(name, all[i]->name))
+            return all[i];
+    return NULL;
+}
+
+static int no_such_subcommand(const char *word)
+{
+    const char *near = NULL;
+    int distance = 1 << 20;
+    for (int i = 0; i < SUBCOMMANDS; i++)
+        near = is_nearer(word, all[i]->name, &distance) ? all[i]->name : near;
+    near = is_nearer(word, "help", &distance) ? "help" : near;
+    return say_error(USAGE, "there is no subcommand \"%.60s\"%s%s%s; see weft --help", word,
+                     near ? "; \"" : "", near ? near : "", near ? "\" is near" : "");
+}
+
+static int help(int argc, char **argv)
+{
+    if (!argc)
+        return help_all(stdout);
+    const subcommand *s = find(argv[0]);
+    if (argc > 1)
+        return say_error(USAGE, "help: \"%.60s\" is one argument too many; see weft --help", argv[1]);
+    return s ? help_one(s) : no_such_subcommand(argv[0]);
 }
 
 static bool asks_for_help(const char *word) { return !strcmp(word, "--help") || !strcmp(word, "-h"); }
 
-/* Help wherever it is asked for, also behind other arguments. */
+/* Prints help wherever it is asked for, also after other arguments. */
 static int run(const subcommand *s, int argc, char **argv)
 {
-    for (int i = 0; i < argc; i++)
+    for (int i = 0; i < argc && strcmp(argv[i], "--"); i++)
         if (asks_for_help(argv[i]))
-            return describe(stdout, s), GOOD;
+            return help_one(s);
     return s->run(argc, argv);
 }
 
 int main(int argc, char **argv)
 {
     if (argc < 2)
-        return usage(stderr);
-    if (asks_for_help(argv[1]))
-        return usage(stdout);
-    if (!strcmp(argv[1], "--version"))
-        return printf("%s\n", weft_version()) < 0 ? FAILED : GOOD;
-    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
-        if (!strcmp(argv[1], all[i]->name))
-            return run(all[i], argc - 2, argv + 2);
-    return say_error(USAGE, "there is no subcommand \"%.60s\"; weft --help lists them", argv[1]);
+        return help_all(stderr);
+    if (asks_for_help(argv[1]) || !strcmp(argv[1], "help"))
+        return help(argc - 2, argv + 2);
+    const subcommand *s = find(argv[1]);
+    if (s)
+        return run(s, argc - 2, argv + 2);
+    if (strcmp(argv[1], "--version"))
+        return no_such_subcommand(argv[1]);
+    if (argc > 2)
+        return say_error(USAGE, "--version: \"%.60s\" is one argument too many; see weft --help", argv[2]);
+    printf("%s\n", weft_version());
+    return finish_output("version", GOOD);
 }

@@ -19,7 +19,7 @@ FRAME = '''<!DOCTYPE html>
 <a class="brand" href="{home}">weft</a>
 <a class="menu" href="#ways">Contents</a>
 <form action="{search}" role="search"><label for="find">Search</label>
-<input id="find" name="q" type="search" autocomplete="off" placeholder="name or heading" /></form>
+<input id="find" name="q" type="search" autocomplete="off" placeholder="name, heading" /></form>
 </header>
 <nav id="ways" aria-label="Site">
 {ways}</nav>
@@ -59,13 +59,13 @@ def contents(headings):
     return above, f'<nav class="toc side" aria-label="On this page">\n<p>On this page</p>\n<ul>\n{items}</ul>\n</nav>\n'
 
 
-def around(page, order):
-    """The page before and the page after, as the chapters have them."""
+def around(page, order, has_next):
+    """The page before and the page after, as the chapters have them; has_next: the text leads to the next page itself."""
     at = [to for to, _ in order].index(page) if page in [to for to, _ in order] else None
     if at is None:
         return ''
     before = '<span>Before: ' + link(page, *order[at - 1], ' rel="prev"') + '</span>' if at > 0 else '<span></span>'
-    after = '<span>Next: ' + link(page, *order[at + 1], ' rel="next"') + '</span>' if at + 1 < len(order) else '<span></span>'
+    after = '<span>Next: ' + link(page, *order[at + 1], ' rel="next"') + '</span>' if at + 1 < len(order) and not has_next else '<span></span>'
     return f'<nav class="around" aria-label="Before and after">{before}{after}</nav>\n'
 
 
@@ -75,4 +75,4 @@ def whole(page, title, html, headings, chapters, version, kind=''):
     split = html.find('</h1>') + len('</h1>')
     return FRAME.format(title=escape(title if title == 'weft' else title + ' - weft', quote=False), style=relative(page, 'style.css'), kind=kind,
                         home=relative(page, 'index.html'), search=relative(page, 'search.html'), ways=ways(page, chapters),
-                        html=html[:split] + '\n' + above + html[split:], around=around(page, order), toc=side, version=version)
+                        html=html[:split] + '\n' + above + html[split:], around=around(page, order, '<p>Next: ' in html), toc=side, version=version)

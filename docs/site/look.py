@@ -77,6 +77,8 @@ def search(browser, out):
     for query, first, at_most in (('weft_rnn_run', 'weft_rnn_run', 5), ('rnn_run', 'weft_rnn_run', 5), ('thirty', 'Thirty lines', 9), ('zzzz', None, 0)):
         browser.open(f'{url}?q={query}')
         found = browser.run(SEEN)
+        if query == 'zzzz' and 'Try one word' not in browser.run('document.getElementById("said").textContent'):
+            yield 'search.html: nothing is found, and there is no advice'
         if (found or [None])[0] != first or len(found) > at_most:
             yield f'search.html: {query} finds {found[:5]}, {len(found)}'
     browser.ask('Emulation.setScriptExecutionDisabled', value=True)
@@ -86,13 +88,27 @@ def search(browser, out):
     browser.ask('Emulation.setScriptExecutionDisabled', value=False)
 
 
+def footer(browser, out):
+    """At the end of a page the footer covers no other part of it, and the search field shows its hint."""
+    covers = ('(function () { window.scrollTo(0, 1e9); var f = document.querySelector("footer").getBoundingClientRect(); '
+              'return ["#ways", "main"].filter(function (s) { var b = document.querySelector(s).getBoundingClientRect(); '
+              'return b.left < f.right && f.left < b.right && b.top + 1 < f.bottom && f.top + 1 < b.bottom; }); })()')
+    for width in (1280, 1700, 700, 360):
+        browser.look(width)
+        for page in ('index.html', 'docs/cost.html', 'lessons/04_lstm_step/index.html'):
+            if (out / page).exists():
+                browser.open((out / page).as_uri())
+                if over := browser.run(covers):
+                    yield f'{page}, {width} px: the footer covers {over}'
+
+
 def look_at_all(browser, out, pages, shots):
     faults, texts, pictures = [], 0, 0
     for page in pages:
         more, t, p = look_at(browser, out, page, shots)
         faults, texts, pictures = faults + more, texts + t, pictures + p
     if (out / 'index.html').exists():
-        faults += [*keyboard(browser, out), *search(browser, out)]
+        faults += [*keyboard(browser, out), *search(browser, out), *footer(browser, out)]
     return faults, texts, pictures
 
 

@@ -15,7 +15,9 @@
     var query = field.value.trim().toLowerCase(), words = query.split(/\s+/), n = 0;
     rows.forEach(function (row) { row.rank = query ? rank(row, query, words) : 0; row.li.hidden = row.rank === 5; n += row.rank < 5; });
     rows.slice().sort(function (a, b) { return a.rank - b.rank || a.i - b.i; }).forEach(function (row) { list.appendChild(row.li); });
-    said.textContent = query ? n + " of " + rows.length + " names and headings" : "All names of the library and all headings of these pages.";
+    said.textContent = query && !n ? "Nothing has \u201c" + query + "\u201d in its name. This search finds functions and headings, not the text of pages. " +
+      "Try one word, such as lstm, clip, pack or schedule; names of PyTorch have their equivalents in \u201cEvery function beside the name that you know\u201d." :
+      query ? n + " of " + rows.length + " names and headings" : "All names of the library and all headings of these pages.";
   }
   field.value = new URLSearchParams(location.search).get("q") || "";
   field.addEventListener("input", find);

@@ -57,7 +57,8 @@ static bool write_lab(const int32_t *len, int64_t n)
                               &(lab){ "a corpus & its \"name\" <b>\xC3\xA9\xFF\x01", n, len, plan, PLANS,
                                       "weft lab 'it''s'", "0", "1, 2, 3", "reference, 1 thread", "2026-11-24",
                                       exact, contamination, adversary, cost, 2, 2, 3, 4,
-                                      "ms = .02 steps + .001 tokens\nheld out: 12 % in the median", 1.6 });
+                                      "ms = .02 steps + .001 tokens\nheld out: 12 % in the median",
+                                      NULL, 1.6 });
 }
 
 static weft_status page(const int32_t *len, int64_t n, const weft_plan_opts *o, weft_plan *p)

@@ -18,6 +18,7 @@ typedef struct { uint64_t seed; int n; const lab_point *point; } lab_curve;
 typedef struct {
     const planned *made;
     double planner_ms, predicted_ms, median_ms, p10_ms, p90_ms, bias, noise;
+    const char *no_curve;                       /* why it has none; NULL: it has, or nothing was learnt */
     int epochs, curves;
     weft_plan_meetings meetings;
     const lab_curve *curve;
@@ -52,6 +53,7 @@ typedef struct {
     const lab_cost *cost;
     int exacts, contaminations, adversaries, costs;
     const char *cost_words;                     /* the model in words, its coefficients; a paragraph a line */
+    const char *stopped;                        /* why experiments may be missing; NULL: all were made */
     double target;                              /* bits a token that learning ended at; 0: it did not */
 } lab;
 

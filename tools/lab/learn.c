@@ -134,6 +134,18 @@ static bool learn_epoch(run *u, const weft_plan *p, bool last)
     return weft_ok(u->m.w) || lab_refuse(u->lab->made[u->planner].text, u->m.w);
 }
 
+/* Its batches are larger than two updates, so no learning is compared; the page says so, too. */
+static void refuse_curve(const run *u, const weft_plan *p)
+{
+    char *why = u->lab->no_curve[u->planner];
+    snprintf(why, sizeof u->lab->no_curve[0],
+             "a batch has %lld tokens, an update %lld; smaller batches or a larger --update are needed",
+             (long long)(p->batches ? p->tokens / p->batches : 0), (long long)u->update);
+    u->lab->plan[u->planner].no_curve = why;
+    lab_end_progress();
+    fprintf(stderr, "weft: lab: %s: no learning curve of it: %s\n", u->lab->made[u->planner].text, why);
+}
+
 static bool learn(run *u)
 {
     lab_run *r = u->lab;
@@ -146,11 +158,7 @@ static bool learn(run *u)
         good = plan_epoch(u, e, &p, &own);
         fits = good && p.batches && p.tokens / p.batches <= 2 * u->update;
         if (good && !fits && !u->seed)
-            lab_end_progress(),
-                fprintf(stderr,
-                        "weft: lab: %s: a batch has %lld tokens, an update %lld: no learning curve of it\n",
-                        r->made[u->planner].text, (long long)(p.batches ? p.tokens / p.batches : 0),
-                        (long long)u->update);
+            refuse_curve(u, &p);
         u->total = r->asked.epochs * (good ? p.tokens - p.dropped : 0);
         good =
             good && (!fits || lab_model_carries(&u->m, &p) || lab_refuse(r->made[u->planner].text, u->m.w));

@@ -18,7 +18,7 @@ typedef struct {
     int planners;
     int64_t threads, rounds, epochs, seeds, limit, hidden, update;
     double seconds, target, lr, dropout;
-    bool quick;
+    bool quick, calibrate;
     unsigned leave_out;                         /* a bit for each experiment, in their order */
 } lab_asked;
 
@@ -32,7 +32,7 @@ typedef struct {
     int64_t *few_of;
     int64_t classes;
     planned *made, *of_few;
-    char *label[MOST_PLANNERS];
+    char *label[MOST_PLANNERS], no_curve[MOST_PLANNERS][120];
     lab_plan *plan;
     lab_exact *exact;
     lab_contamination *contamination;

@@ -223,6 +223,23 @@ static void put_target(page *p)
     end_table(p);
 }
 
+/* Plans without a curve, each with its reason; where none was trained only those with a reason of their own.
+ */
+static void put_unlearned(page *p, bool trained)
+{
+    for (int i = 0; i < p->lab->plans; i++) {
+        const char *why = p->lab->plan[i].no_curve;
+        if (longest(p->lab->plan + i) || !(trained || why))
+            continue;
+        put(p, "<p>");
+        put_plan(p, i);
+        put(p, " has no curve: ");
+        why = why ? why : p->lab->stopped;
+        put_text(p, why ? why : "it was not trained");
+        put(p, ".</p>\n");
+    }
+}
+
 void put_learning(page *p)
 {
     static const measure measures[] = { { "Loss against tokens", "tokens", tokens_of },
@@ -238,13 +255,15 @@ void put_learning(page *p)
     for (int i = 0; i < p->lab->plans; i++)
         runs += longest(p->lab->plan + i) > 0;
     if (!runs) {
-        put_missing(p, "Nothing was trained for this page.");
+        put_missing(p, "Nothing was trained for this page");
+        put_unlearned(p, false);
         return;
     }
     put(p, "<p>Plans with fewer, larger batches make fewer updates of the same tokens: compare at equal "
            "tokens and at equal updates.</p>\n");
     put_plan_table(p, "At the end of training; least and largest over the seeds.", columns,
                    sizeof columns / sizeof *columns);
+    put_unlearned(p, true);
     put_target(p);
     put_legend(p);
     begin_figures(p);

@@ -44,7 +44,7 @@ static const char style[] =
     "table{border-collapse:collapse;font-size:.85em;font-variant-numeric:tabular-nums}\n"
     "caption{text-align:left;color:var(--quiet);padding-bottom:.3em}\n"
     "caption span{display:block;position:sticky;left:0;max-width:min(50em,100vw - 24px)}\n"
-    "th,td{padding:.2em .6em;text-align:right;border-bottom:1px solid var(--grid);white-space:nowrap}\n"
+    "th,td{padding:.2em .5em;text-align:right;border-bottom:1px solid var(--grid);white-space:nowrap}\n"
     "thead th{vertical-align:bottom;white-space:normal;border-bottom:1px solid var(--line)}\n"
     "th:first-child,td.words{text-align:left}tbody th{font-weight:normal}\n"
     "tbody th:first-child{white-space:normal;min-width:13em;max-width:24em}\n"
@@ -90,7 +90,15 @@ void begin_section(page *p)
 
 void end_section(page *p) { put(p, "</section>\n"); }
 
-void put_missing(page *p, const char *sentence) { put(p, "<p>%s</p>\n", sentence); }
+void put_missing(page *p, const char *sentence)
+{
+    put(p, "<p>%s", sentence);
+    if (p->lab->stopped) {
+        put(p, ": ");
+        put_text(p, p->lab->stopped);
+    }
+    put(p, ".</p>\n");
+}
 
 int put_multiples(page *p)
 {
@@ -151,6 +159,7 @@ static void put_head(page *p)
         "sequences, or pieces of them, meet in a batch, and where each lies.</p>\n",
         p->lab->plans, p->lab->plans == 1 ? " of" : "s of", p->lab->plans == 1 ? "es" : "");
     put_facts(p);
+    put_verdict(p);
     put(p, "</header>\n<nav aria-label=\"Contents\">\n<ol>\n");
     for (int i = 0; page_sections[i][0]; i++)
         put(p, "<li><a href=\"#%s\">%s</a></li>\n", page_sections[i][0], page_sections[i][1]);

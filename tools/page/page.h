@@ -22,7 +22,7 @@ void put_plan(page *, int plan);
 extern const char *const page_sections[][2];     /* name for links, title; ends with NULL */
 void begin_section(page *);
 void end_section(page *);
-/* A sentence instead of what is missing. */
+/* Puts a sentence, without its full stop, where a result is missing, and why the experiments were stopped. */
 void put_missing(page *, const char *sentence);
 /* How many plans have a small chart of their own; says so, if it is not all. */
 int put_multiples(page *);
@@ -66,6 +66,8 @@ __attribute__((format(printf, 5, 6))) void put_label(page *, double x, double y,
                                                      const char *format, ...);
 
 /* ---- sections, in files of their own ---- */
+/* Puts which plan to take, and why, if times were measured. */
+void put_verdict(page *);
 void put_lengths(page *);
 void put_layouts(page *);
 void put_planners(page *);

@@ -75,11 +75,12 @@ static const page_column plan_columns[] = {
     { "dropped", dropped, 0, 0 },
     { "cut", cuts, 0, 0 },
     { "empty", empty, 0, 0 },
-    { "planner ms", planner_ms, -1, 1 },
-    { "predicted ms", predicted_ms, -1, 1 },
-    { "measured ms", median_ms, -1, 1 },
-    { "10 of 100", p10_ms, 0, 1 },
-    { "90 of 100", p90_ms, 0, 1 },
+};
+static const page_column time_columns[] = {
+    { "measured ms", median_ms, -1, 1 }, { "10 of 100", p10_ms, 0, 1 },
+    { "90 of 100", p90_ms, 0, 1 },       { "predicted ms", predicted_ms, -1, 1 },
+    { "planner ms", planner_ms, -1, 1 }, { "fill", fill, 1, 3 },
+    { "steps", steps, -1, 0 },
 };
 static const page_column work_columns[] = {
     { "products", products, 0, 0 },
@@ -92,15 +93,34 @@ static const page_column work_columns[] = {
     { "wasted squares %", wasted_squares, -1, 1 },
 };
 
+/* Times have a table of their own, which fits a screen. */
+static void put_times(page *p)
+{
+    bool measured = false;
+    for (int i = 0; i < p->lab->plans; i++) {
+        const lab_plan *l = p->lab->plan + i;
+        measured = measured || !isnan(l->median_ms) || !isnan(l->predicted_ms) || !isnan(l->planner_ms);
+    }
+    if (measured)
+        put_plan_table(
+            p,
+            "Milliseconds of one pass over the corpus: the median, and what 10 and 90 of 100 passes did not "
+            "exceed; the CPU time that is predicted for the recurrent layer alone; the time that the planner "
+            "took. A dash means that it was not measured.",
+            time_columns, sizeof time_columns / sizeof *time_columns);
+    else
+        put_missing(p, "No times were measured for this page: weft lab measures them");
+}
+
 void put_planners(page *p)
 {
+    put_times(p);
     put_plan_table(
         p,
         "All plans; the best of a column is bold where one is better. Steps: the widths of all batches. "
         "Runs: of equal live rows. Live rows: tokens a step. η²: the share of the lengths' variance that "
         "lies between batches, 0 if batches are alike. L1, L2: so many rows are needed at least. Cut: "
-        "pieces that do not begin their sequence. 10 of 100, 90 of 100: so many passes took no longer. A "
-        "dash: not measured.",
+        "pieces that do not begin their sequence. A dash: the plan has no capacity.",
         plan_columns, sizeof plan_columns / sizeof *plan_columns);
     put_plan_table(
         p,
@@ -118,7 +138,7 @@ void put_steps(page *p)
         if (!isnan(p->lab->plan[i].median_ms))
             most = fmax(most, steps(p->lab->plan + i)), slowest = fmax(slowest, p->lab->plan[i].median_ms);
     if (slowest <= 0) {
-        put_missing(p, "Nothing was run for this page, so there are no milliseconds.");
+        put_missing(p, "Nothing was run for this page, so there are no milliseconds");
         return;
     }
     scale x = scale_of(0, most, false, CHART_LEFT, CHART_WIDTH - CHART_RIGHT),

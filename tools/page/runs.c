@@ -47,11 +47,11 @@ void put_gradient(page *p)
                        "gradients over the square of that norm.",
                        columns, 2);
     else
-        put_missing(p, "No gradients were computed for this page.");
+        put_missing(p, "No gradients were computed for this page");
     if (p->lab->exacts)
         put_exactness(p);
     else
-        put_missing(p, "Layouts were not compared.");
+        put_missing(p, "Layouts were not compared");
 }
 
 /* ---- contamination ---- */
@@ -60,8 +60,7 @@ void put_contamination(page *p)
     static const char *const heads[] = { "planner",     "sequences changed", "numbers of others",
                                          "that differ", "that became NaN",   NULL };
     if (!p->lab->contaminations) {
-        put_missing(p,
-                    "Whether a sequence changes what comes of its neighbours was not tried for this page.");
+        put_missing(p, "Whether a sequence changes what comes of its neighbours was not tried for this page");
         return;
     }
     begin_table(p,
@@ -84,7 +83,7 @@ void put_adversaries(page *p)
     static const char *const heads[] = { "instance", "planner",   "rows", "bound",
                                          "ratio",    "guarantee", "",     NULL };
     if (!p->lab->adversaries) {
-        put_missing(p, "No planner was given hard instances for this page.");
+        put_missing(p, "No planner was given hard instances for this page");
         return;
     }
     begin_table(p,
@@ -163,7 +162,7 @@ void put_cost(page *p)
     for (int i = 0; i < p->lab->costs; i++)
         drawable = drawable || is_drawable(p->lab->cost + i);
     if (!p->lab->costs) {
-        put_missing(p, "No cost model was fitted or compared for this page.");
+        put_missing(p, "No cost model was fitted or compared for this page");
         return;
     }
     if (drawable) {

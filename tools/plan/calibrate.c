@@ -1,72 +1,26 @@
-/* calibrate.c - what a step of a recurrent layer costs on this device, forwards and backwards, by how many
- * rows are live. */
+/* calibrate.c - measures the cost of a step of a recurrent layer on this device, forwards and backwards, by
+ * the number of live rows. It measures CPU time, so that other programs do not count. A curve that cannot be
+ * right is measured again, and its error is measured on plans that it was not made from. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include "tools/plan/cost.h"
 
-static const struct {
-    const char *name;
-    weft_rnn *(*make)(weft_module *, const char *, const weft_rnn_opts *);
-} cells[] = { { "lstm", weft_lstm_new },
-              { "gru", weft_gru_new },
-              { "elman", weft_elman_new },
-              { "cifg", weft_cifg_new },
-              { "mgu", weft_mgu_new } };
 enum {
-    CELLS = sizeof cells / sizeof *cells,
-    MOST_UNITS = 4096,
     POINTS = 8,
-    ROUNDS = 64,
+    ROUNDS = MOST_TIMES,
+    FEW_ROUNDS = 8,
+    ATTEMPTS = 4,
     WORK = 1 << 18,
     FEW_STEPS = 128,
     FAR = 8,
     FAR_ROWS = 32,
+    FAR_ROUNDS = 4,
     MOST_STEPS = 1 << 14
 };
 
-/* ---- which layer ---- */
-bool parse_layer(const char *text, int threads, layer_asked *out)
-{
-    size_t n = strcspn(text, ":");
-    char *end = NULL;
-    *out = (layer_asked){ .hidden = 128, .threads = threads };
-    for (int i = 0; i < CELLS; i++)
-        if (strlen(cells[i].name) == n && !strncmp(cells[i].name, text, n))
-            out->cell = cells[i].name;
-    if (!out->cell)
-        return say_error(USAGE,
-                         "plan: --explain: there is no cell \"%.*s\"; lstm, gru, elman, cifg or mgu is "
-                         "expected",
-                         n < 40 ? (int)n : 40, text),
-               false;
-    if (text[n] && ((out->hidden = strtoll(text + n + 1, &end, 10)) < 1 || out->hidden > MOST_UNITS || *end))
-        return say_error(USAGE,
-                         "plan: --explain: \"%.40s\" is no layer; CELL:UNITS is expected, one layer of 1 .. "
-                         "%d units",
-                         text, MOST_UNITS),
-               false;
-    return true;
-}
-
-static bool open_context(const layer_asked *a, weft **w)
-{
-    *w = weft_open(&(weft_opts){ .seed = 1, .threads = a->threads });
-    return weft_ok(*w) || (say_error(FAILED, "plan: --explain: %s", weft_error_message(*w)), false);
-}
-
-bool device_of(const layer_asked *a, char *name, size_t size, int *threads)
-{
-    weft *w;
-    bool good = open_context(a, &w);
-    snprintf(name, size, "%s", good ? weft_device_name(w) : "");
-    *threads = good ? weft_threads(w) : 0;
-    weft_close(w);
-    return good;
-}
-
 /* ---- measuring ---- */
-/* Behind the points are a single step of one row, and a batch that caches do not hold. */
+/* Inputs after the points: a single step of one row, and a batch that the caches do not hold. */
 enum { SINGLE = POINTS, LARGE, INPUTS };
 typedef struct {
     weft *w;
@@ -77,9 +31,6 @@ typedef struct {
     double ms[POINTS][ROUNDS];
     int rounds;
 } bench;
-
-/* Nine of ten predictions were nearer, see docs/cost.md. */
-static const double usual_error = .17;
 
 static int64_t rows_of(int point)
 {
@@ -95,19 +46,19 @@ static int64_t steps_of(int point, int64_t width)
     return steps < 4 ? 4 : steps > FEW_STEPS ? FEW_STEPS : steps;
 }
 
-/* The input is a parameter, so that its gradient is asked for, too, as below a layer it is: sequences of
- * equal length, `rows` in each step. */
+/* Runs sequences of equal length, `rows` in each step. The input is a parameter, so its gradient is computed,
+ * as it is where there is a layer below. */
 static double run_once(bench *b, int point)
 {
     int32_t sizes[MOST_STEPS];
     for (int64_t t = 0; t < b->steps[point]; t++)
         sizes[t] = (int32_t)rows_of(point);
-    double start = seconds_now();
+    double start = work_seconds(b->w);
     weft_tensor *x = weft_ragged_of(&(weft_packed_sequence){
         .data = b->x[point], .batch_sizes = sizes, .steps = b->steps[point], .sequences = rows_of(point) });
     weft_backward(weft_sum_all(weft_rnn_run(b->layer, x, WEFT_ZERO_STATE).y));
     weft_synchronize(b->w);
-    double took = 1e3 * (seconds_now() - start);
+    double took = 1e3 * (work_seconds(b->w) - start);
     weft_zero_grad(b->m);
     weft_clear(b->w);
     return took;
@@ -115,15 +66,12 @@ static double run_once(bench *b, int point)
 
 static bool build(bench *b, const layer_asked *a)
 {
-    if (!open_context(a, &b->w))
+    if (!open_device(a, &b->w))
         return false;
     b->m = weft_module_new(b->w, "bench");
     b->width = a->hidden;
     b->scale = weft_parameter(b->m, "scale", WEFT_SHAPE(a->hidden), (weft_init){ WEFT_INIT_NORMAL, 0, 1 });
-    for (int i = 0; i < CELLS; i++)
-        if (!strcmp(cells[i].name, a->cell))
-            b->layer =
-                cells[i].make(b->m, "layer", &(weft_rnn_opts){ .input = a->hidden, .hidden = a->hidden });
+    b->layer = make_layer(a, b->m);
     for (int k = 0; k < INPUTS; k++) {
         char name[16];
         b->steps[k] = steps_of(k, a->hidden);
@@ -134,56 +82,61 @@ static bool build(bench *b, const layer_asked *a)
     return weft_ok(b->w);
 }
 
-/* What a batch costs besides its steps: a single step of one row, beside a step of one row among many. */
+/* Returns the cost of a batch besides its steps: a single step of one row, less a step of one row among many.
+ */
 static double batch_ms(bench *b)
 {
-    double one[ROUNDS], step = quantile(b->ms[0], b->rounds, .5) / (double)b->steps[0];
+    double one[ROUNDS];
     for (int i = 0; i < ROUNDS; i++)
         one[i] = run_once(b, SINGLE);
-    return fmax(quantile(one, ROUNDS, .5) - step, 0);
+    return fmax(typical(one, ROUNDS) - typical(b->ms[0], b->rounds) / (double)b->steps[0], 0);
 }
 
-/* What a token of the large batch takes beyond what its steps take in small ones. */
+/* Returns what a token of the large batch costs beyond the cost of its steps in small ones. */
 static double far_ms(bench *b, const weft_plan_cost *c)
 {
-    double ms[2], step = 0, steps = (double)b->steps[LARGE];
-    for (int i = 0; i < 2; i++)
+    double ms[FAR_ROUNDS], step = 0, steps = (double)b->steps[LARGE];
+    for (int i = 0; i < FAR_ROUNDS; i++)
         ms[i] = run_once(b, LARGE);
     for (int k = 0; k < POINTS; k++)
         step = rows_of(k) == FAR_ROWS ? c->step_ms[k] : step;
-    return fmax((quantile(ms, 2, .5) - c->batch_ms - step * steps) / (FAR_ROWS * steps), 0);
+    return fmax((typical(ms, FAR_ROUNDS) - c->batch_ms - step * steps) / (FAR_ROWS * steps), 0);
 }
 
-/* A token's way to the layer and back, without it: copied, scaled by a parameter, arranged step by step. */
+/* Returns the cost of a token on its way to the layer and back: copied, scaled by a parameter, arranged step
+ * by step. */
 static double token_ms(bench *b)
 {
     enum { PIECES = 64, LONGEST = 128, TOKENS = PIECES * LONGEST };
     int32_t len[PIECES];
     double ms[ROUNDS];
-    int n = b->rounds < 8 ? 8 : b->rounds;
+    int n = b->rounds < FEW_ROUNDS ? FEW_ROUNDS : b->rounds;
     int64_t tokens = 0;
     for (int i = 0; i < PIECES; i++)
         tokens += len[i] = 1 + (i * 37) % LONGEST;
     weft_real *rows = calloc((size_t)(TOKENS * b->width), sizeof *rows);
     for (int i = 0; i < n && rows; i++) {
-        double start = seconds_now();
+        double start = work_seconds(b->w);
         weft_tensor *x = weft_ragged(b->w, rows, b->width, &(weft_lengths){ .n = PIECES, .len = len });
         weft_backward(weft_sum_all(weft_to_layout(weft_mul(x, b->scale), WEFT_PACKED)));
         weft_synchronize(b->w);
-        ms[i] = 1e3 * (seconds_now() - start) / (double)tokens;
+        ms[i] = 1e3 * (work_seconds(b->w) - start) / (double)tokens;
         weft_zero_grad(b->m);
         weft_clear(b->w);
     }
     free(rows);
-    return rows ? quantile(ms, n, .5) : 0;
+    return rows ? typical(ms, n) : 0;
 }
 
+/* All points by turns, for so many seconds and at least a few rounds. */
 static bool measure(bench *b, double seconds)
 {
-    double end = seconds_now() + seconds;
-    for (int k = 0; k < POINTS; k++) /* what a first run makes is made */
+    for (int k = 0; k < POINTS; k++) /* the first run allocates memory */
         run_once(b, k);
-    for (b->rounds = 0; b->rounds < ROUNDS && (b->rounds < 1 || seconds_now() < end); b->rounds++)
+    double end = work_seconds(b->w) + seconds;
+    for (b->rounds = 0;
+         b->rounds < ROUNDS && (b->rounds < FEW_ROUNDS || work_seconds(b->w) < end) && weft_ok(b->w);
+         b->rounds++)
         for (int k = 0; k < POINTS; k++)
             b->ms[k][b->rounds] = run_once(b, k);
     return weft_ok(b->w);
@@ -193,13 +146,11 @@ static void fill(bench *b, const layer_asked *a, layer_cost *out)
 {
     int threads = weft_threads(b->w);
     double batch = batch_ms(b);
-    *out = (layer_cost){
-        .cost = { .points = POINTS, .token_ms = token_ms(b), .batch_ms = batch, .error = usual_error }
-    };
+    *out = (layer_cost){ .cost = { .points = POINTS, .token_ms = token_ms(b), .batch_ms = batch } };
     snprintf(out->name, sizeof out->name, "%s of %lld units on %s, %d thread%s", a->cell,
              (long long)a->hidden, weft_device_name(b->w), threads, threads == 1 ? "" : "s");
     for (int k = 0; k < POINTS; k++) {
-        double step = (quantile(b->ms[k], b->rounds, .5) - batch) / (double)b->steps[k];
+        double step = (typical(b->ms[k], b->rounds) - batch) / (double)b->steps[k];
         out->cost.rows[k] = (double)rows_of(k);
         out->cost.step_ms[k] = fmax(step, 1e-6);
     }
@@ -208,17 +159,119 @@ static void fill(bench *b, const layer_asked *a, layer_cost *out)
     out->cost.far_tokens = FAR * out->cost.near_tokens;
 }
 
+/* ---- is the curve right? ---- */
+/* Returns by how much the two halves of the rounds differ at the worst point, as a share. */
+static double spread_of(const bench *b)
+{
+    double worst = 0;
+    int half = b->rounds / 2;
+    for (int k = 0; k < POINTS; k++) {
+        double first = typical(b->ms[k], half), second = typical(b->ms[k] + half, b->rounds - half);
+        worst = fmax(worst, fabs(first - second) / fmin(first, second));
+    }
+    return worst;
+}
+
+bool is_plausible(const weft_plan_cost *c)
+{
+    for (int k = 1; k < c->points; k++)
+        if (c->step_ms[k] < (1 - COST_SPREAD) * c->step_ms[k - 1])
+            return false;
+    return true;
+}
+
+/* Measures until the curve rises and both halves of a measurement agree; after the last attempt says what is
+ * wrong with it. */
+static bool measure_curve(bench *b, const layer_asked *a, layer_cost *out)
+{
+    for (int i = 0; i < ATTEMPTS; i++) {
+        if (!measure(b, a->hidden <= 128 ? .1 : 1))
+            return false;
+        fill(b, a, out);
+        double spread = spread_of(b);
+        if (!is_plausible(&out->cost))
+            snprintf(out->doubt, sizeof out->doubt, "a step of more rows took less time than one of fewer");
+        else if (spread > COST_SPREAD)
+            snprintf(out->doubt, sizeof out->doubt, "two halves of the measurement differ by %.0f %%",
+                     100 * spread);
+        else
+            break;
+    }
+    return weft_ok(b->w);
+}
+
+/* ---- how far do predictions err? ---- */
+enum { TRIED_LENGTHS = 96, TRIED_ROUNDS = 4 };
+static const struct {
+    const char *text;
+    bool padded;
+} tried[] = { { "random:count=8", true },   { "random:count=24", false },
+              { "sorted:count=16", false }, { "best_fit_decreasing:capacity=256,rows=8", false },
+              { "refill:slots=16", false }, { "streams:slots=32,window=32", false } };
+enum { TRIED = sizeof tried / sizeof *tried };
+
+/* Lengths of 8 to 256 tokens, as many of each power of two, in no order. */
+static void fill_lengths(int32_t *len, int64_t *offset)
+{
+    offset[0] = 0;
+    for (int i = 0; i < TRIED_LENGTHS; i++) {
+        len[i] = (int32_t)(8 * pow(32, fmod(.618034 * (i + 1), 1)));
+        offset[i + 1] = offset[i] + len[i];
+    }
+}
+
+/* Returns how far the prediction for one plan is from its time, as a share of it; NaN after an error. */
+static double error_of(const layer_asked *a, int i, const weft_dataset *data, const weft_plan_cost *c)
+{
+    const weft_planner *planner;
+    weft_plan_opts o;
+    void *memory = NULL;
+    weft_plan plan = { 0 };
+    layer_run run = { 0 };
+    weft_plan_prediction p;
+    double ms[TRIED_ROUNDS], error = (double)NAN;
+    if (weft_plan_parse(tried[i].text, &planner, &o, &memory) == WEFT_OK &&
+        weft_plan_make(planner, data->len, data->n, &o, &plan) == WEFT_OK &&
+        open_run(a, &plan, WORK / a->hidden, tried[i].padded, &run)) {
+        run_layer(&run, data);
+        for (int k = 0; k < TRIED_ROUNDS; k++)
+            ms[k] = run_layer(&run, data);
+        if (weft_ok(run.w) && weft_plan_predict(&run.part, c, run.padded, &p) == WEFT_OK)
+            error = fabs(p.ms / typical(ms, TRIED_ROUNDS) - 1);
+    }
+    if (run.w)
+        weft_close(run.w);
+    weft_plan_free(&plan), free(memory);
+    return error;
+}
+
+/* The largest error of a few plans: about nine of ten are nearer. */
+static bool measure_error(const layer_asked *a, layer_cost *out)
+{
+    int32_t len[TRIED_LENGTHS];
+    int64_t offset[TRIED_LENGTHS + 1];
+    weft_dataset data, lengths = { .n = TRIED_LENGTHS, .len = len, .offset = offset };
+    fill_lengths(len, offset);
+    double worst = .01;
+    bool good = make_rows(&lengths, a->hidden, &data);
+    for (int i = 0; i < TRIED && good; i++) {
+        double error = error_of(a, i, &data, &out->cost);
+        good = !isnan(error);
+        worst = fmax(worst, error);
+    }
+    free(data.rows);
+    out->cost.error = worst;
+    return good || (say_error(FAILED, "plan: --explain: the error of predictions cannot be measured"), false);
+}
+
 bool calibrate(const layer_asked *a, layer_cost *out)
 {
     bench *b = calloc(1, sizeof *b);
-    bool good = b && build(b, a) && measure(b, a->hidden <= 128 ? .1 : 1);
-    if (good)
-        fill(b, a, out);
-    if (!good || !weft_ok(b->w))
-        good = false,
+    bool good = b && build(b, a) && measure_curve(b, a, out);
+    if (!good)
         say_error(FAILED, "plan: --explain: %s", b && b->w ? weft_error_message(b->w) : "no memory");
     if (b)
         weft_close(b->w);
     free(b);
-    return good;
+    return good && measure_error(a, out);
 }

@@ -130,15 +130,21 @@ static void write_costs(char *path, const layer_cost *l)
     free(text);
 }
 
-/* One that is damaged is measured anew; silent: it is not there yet. */
+/* A damaged file, and costs that cannot be right, are measured again; a missing file is not reported. */
 static bool read_cache(const char *path, layer_cost *out)
 {
     json_error_t e;
     FILE *from = fopen(path, "r");
     json_t *all = from ? json_loadf(from, JSON_REJECT_DUPLICATES, &e) : NULL;
-    bool good = all && !read_object(all, out);
+    bool good = all && !read_object(all, out), plausible = good && is_plausible(&out->cost);
     if (from && !good)
-        fprintf(stderr, "weft: plan: %s is damaged; the layer is measured anew\n", path);
+        fprintf(stderr, "weft: plan: %s is damaged; the layer is measured again\n", path);
+    else if (good && !plausible)
+        fprintf(stderr,
+                "weft: plan: in %s a step of more rows costs less than one of fewer; the layer is measured "
+                "again\n",
+                path);
+    good = plausible;
     if (from)
         fclose(from);
     json_decref(all);
@@ -149,11 +155,17 @@ bool costs_of(const layer_asked *a, layer_cost *out)
 {
     char path[4096];
     bool has_place = cache_path(a, path, sizeof path);
-    if (has_place && read_cache(path, out))
+    if (has_place && !a->renew && read_cache(path, out))
         return true;
     if (!calibrate(a, out))
         return false;
-    if (has_place)
+    if (*out->doubt)
+        fprintf(
+            stderr,
+            "weft: plan: the costs of the layer are uncertain and are not kept: %s. Measure again when the "
+            "machine is quiet.\n",
+            out->doubt);
+    else if (has_place)
         write_costs(path, out);
     return true;
 }

@@ -22,8 +22,8 @@ typedef struct {
 bool make_planned(planned *t, const int32_t *len, int64_t n);
 /* What was typed, as a shell would read it again, to be freed; NULL: no memory. */
 char *command_line(const char *name, int argc, char **argv);
-/* The value of an option --NAME=VALUE or --NAME VALUE; NULL: it is another. Moves on to its last argument. */
-const char *value_of(const char *option, int argc, char **argv, int *at);
+/* Returns whether all texts name planners with options that they take; the error was printed otherwise. */
+bool are_planners(const subcommand *, char *const *text, int n);
 /* foreign.c: whether a text names a shared object; and its plan. False: the error was said. */
 bool is_foreign(const char *text);
 bool plan_foreign(planned *, const int32_t *len, int64_t n);

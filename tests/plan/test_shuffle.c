@@ -1,0 +1,136 @@
+/* test_shuffle.c - what shuffle draws: each epoch has other rows and batches, the same seed and epoch the
+ * same plan. A drawn plan is the plan of the sequences in the drawn order, but for the order of batches. */
+#include "plans.h"
+
+enum { MOST = 300, LONGEST = 30 };
+
+/* A row is a batch, so that rows can be compared like batches. */
+static const char *const planners[] = { "next_fit:capacity=64,rows=1",
+                                        "first_fit:capacity=64,rows=1",
+                                        "first_fit:capacity=64,open=4,limit=5,rows=1",
+                                        "best_fit:capacity=64,rows=1",
+                                        "worst_fit:capacity=64,rows=1",
+                                        "next_fit_decreasing:capacity=64,rows=1",
+                                        "first_fit_decreasing:capacity=64,rows=1",
+                                        "first_fit_decreasing:capacity=64,lookahead=40,rows=1",
+                                        "best_fit_decreasing:capacity=64,rows=1",
+                                        "worst_fit_decreasing:capacity=64,rows=1",
+                                        "spfhp:capacity=64,rows=1",
+                                        "spfhp_stacked:capacity=64,rows=1",
+                                        "lpfhp:capacity=64,rows=1",
+                                        "exact_fill:capacity=64,rows=1",
+                                        "column_generation:capacity=64,rows=1",
+                                        "best_fit_split:capacity=64,rows=1",
+                                        "sorted:count=7",
+                                        "tokens:budget=200",
+                                        "tokens:budget=200,multiple=4,sort=no",
+                                        "buckets:bounds=5/9/20,sizes=4/3/6/2",
+                                        "geometric:budget=90,ratio=1.5,least=2",
+                                        "optimal_buckets:k=4,count=6",
+                                        "powers:budget=32" };
+
+static void any_full(int32_t *len)
+{
+    for (int64_t i = 0; i < MOST; i++)
+        len[i] = 1 + (int32_t)dice(LONGEST);
+}
+
+static weft_plan shuffled(const char *words, const int32_t *len, int64_t n, int seed, int epoch)
+{
+    char text[100];
+    snprintf(text, sizeof text, "%s,shuffle=yes,seed=%d,epoch=%d", words, seed, epoch);
+    return plan_of(text, len, n);
+}
+
+/* order: the number of each sequence of b; NULL: its own. */
+static bool same_batch(const weft_plan *a, int64_t i, const weft_plan *b, int64_t k, const int32_t *order)
+{
+    if (a->batch[i].n != b->batch[k].n || a->batch[i].width != b->batch[k].width)
+        return false;
+    for (int64_t at = 0; at < a->batch[i].n; at++) {
+        weft_segment x = a->segment[a->batch[i].first + at], y = b->segment[b->batch[k].first + at];
+        y.sequence = order ? order[y.sequence] : y.sequence;
+        if (x.sequence != y.sequence || x.offset != y.offset || x.length != y.length || x.column != y.column)
+            return false;
+    }
+    return true;
+}
+
+/* How many batches of a are also in b, wherever they come. */
+static int64_t shared_batches(const weft_plan *a, const weft_plan *b, const int32_t *order)
+{
+    bool taken[MOST * LONGEST] = { false };
+    int64_t shared = 0;
+    for (int64_t i = 0; i < a->batches; i++)
+        for (int64_t k = 0; k < b->batches; k++)
+            if (!taken[k] && same_batch(a, i, b, k, order)) {
+                taken[k] = true, shared++;
+                break;
+            }
+    return shared;
+}
+
+Test(shuffle, an_epoch_is_the_plan_of_a_drawn_order)
+{
+    int32_t len[MOST], drawn[MOST], order[MOST];
+    dice_seed(71);
+    for (int round = 0; round < rounds(4, 60); round++)
+        for (int k = 0; k < COUNT(planners); k++) {
+            any_full(len);
+            weft_stream *s = weft_stream_new((uint64_t)round, "plan.3");
+            for (int i = 0; i < MOST; i++)
+                order[i] = i;
+            weft_stream_permutation(s, MOST, order);
+            weft_stream_free(s);
+            for (int i = 0; i < MOST; i++)
+                drawn[i] = len[order[i]];
+            weft_plan p = shuffled(planners[k], len, MOST, round, 3),
+                      plain = plan_of(planners[k], drawn, MOST);
+            int64_t shared = shared_batches(&p, &plain, order);
+            cr_assert(p.batches == plain.batches && shared == p.batches, "%s: %lld of %lld batches",
+                      planners[k], (long long)shared, (long long)p.batches);
+            weft_plan_free(&p), weft_plan_free(&plain);
+        }
+}
+
+/* 300 sequences of 30 lengths: hardly a row of more than one sequence comes back. */
+Test(shuffle, each_epoch_packs_anew)
+{
+    int32_t len[MOST];
+    dice_seed(72);
+    any_full(len);
+    for (int k = 0; k < COUNT(planners); k++) {
+        weft_plan first = shuffled(planners[k], len, MOST, 1, 0),
+                  again = shuffled(planners[k], len, MOST, 1, 0),
+                  next = shuffled(planners[k], len, MOST, 1, 1),
+                  other = shuffled(planners[k], len, MOST, 2, 0);
+        cr_assert(first.segments == again.segments &&
+                      !memcmp(first.segment, again.segment, (size_t)first.segments * sizeof *first.segment),
+                  "%s: one seed and epoch, two plans", planners[k]);
+        cr_assert_lt(shared_batches(&first, &next, NULL), first.batches / 3 + 1, "%s: two epochs",
+                     planners[k]);
+        cr_assert_lt(shared_batches(&first, &other, NULL), first.batches / 3 + 1, "%s: two seeds",
+                     planners[k]);
+        weft_plan_free(&first), weft_plan_free(&again), weft_plan_free(&next), weft_plan_free(&other);
+    }
+}
+
+/* The figure that shows it: how often the same two sequences meet again. */
+Test(shuffle, sequences_meet_again_about_as_often_as_by_chance)
+{
+    static const char *const words[] = { "first_fit:capacity=64,rows=1", "best_fit:capacity=64,rows=1",
+                                         "worst_fit:capacity=64,rows=1", "buckets:bounds=9/20,sizes=5/5/5" };
+    int32_t len[MOST];
+    dice_seed(73);
+    any_full(len);
+    for (int k = 0; k < COUNT(words); k++) {
+        weft_plan p[5];
+        weft_plan_meetings m;
+        for (int e = 0; e < 5; e++)
+            p[e] = shuffled(words[k], len, MOST, 1, e);
+        PLANS(weft_plan_count_meetings(p, 5, &m));
+        cr_assert(m.again < 4 * m.by_chance, "%s: %g times, %g by chance", words[k], m.again, m.by_chance);
+        for (int e = 0; e < 5; e++)
+            weft_plan_free(p + e);
+    }
+}

@@ -1,0 +1,170 @@
+/* options.c - reads the options of a subcommand from its arguments and lists them. */
+#include <errno.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include "tools/options.h"
+
+/* ---- errors ---- */
+int usage_error(const subcommand *s, const char *format, ...)
+{
+    va_list list;
+    va_start(list, format);
+    fprintf(stderr, "weft: %s: ", s->name);
+    vfprintf(stderr, format, list);
+    fprintf(stderr, "; see weft %s --help\n", s->name);
+    va_end(list);
+    return USAGE;
+}
+
+static int least(int a, int b) { return a < b ? a : b; }
+
+/* Returns the number of letters to insert, remove or change (Levenshtein's distance). */
+static int edits(const char *a, const char *b)
+{
+    enum { LONGEST = 40 };
+    int row[LONGEST + 1], na = (int)strlen(a), nb = (int)strlen(b);
+    if (na > LONGEST || nb > LONGEST)
+        return LONGEST;
+    for (int j = 0; j <= nb; j++)
+        row[j] = j;
+    for (int i = 1; i <= na; i++) {
+        int corner = row[0]++;
+        for (int j = 1; j <= nb; j++) {
+            int above = row[j];
+            row[j] = least(least(above, row[j - 1]) + 1, corner + (a[i - 1] != b[j - 1]));
+            corner = above;
+        }
+    }
+    return row[nb];
+}
+
+bool is_nearer(const char *word, const char *name, int *distance)
+{
+    int d = edits(word, name);
+    bool nearer = d < *distance && d <= 1 + (int)strlen(word) / 3;
+    *distance = nearer ? d : *distance;
+    return nearer;
+}
+
+static int no_such_option(const subcommand *s, const char *word)
+{
+    const char *near = NULL;
+    char name[64];
+    int distance = 1 << 20;
+    const char *letters = word + strspn(word, "-");
+    snprintf(name, sizeof name, "%.*s", (int)strcspn(letters, "="), letters);
+    for (const option *o = s->options; o && o->name; o++)
+        near = is_nearer(name, o->name + 2, &distance) ? o->name : near;
+    return usage_error(s, "there is no option %.60s%s%s%s", word, near ? "; " : "", near ? near : "",
+                       near ? " is near" : "");
+}
+
+/* ---- values ---- */
+static bool put_whole(const subcommand *s, const option *o, const char *text, int64_t *to)
+{
+    char *end;
+    errno = 0;
+    long long n = strtoll(text, &end, 10);
+    if (end > text && !*end && !errno && n >= 1 && (double)n <= o->most)
+        return *to = n, true;
+    return usage_error(s, "%s is \"%.40s\"; a whole number in 1 .. %.0f is expected", o->name, text, o->most),
+           false;
+}
+
+static bool put_real(const subcommand *s, const option *o, const char *text, double *to)
+{
+    char *end;
+    double x = strtod(text, &end);
+    if (end > text && !*end && x > 0 && x <= o->most)
+        return *to = x, true;
+    return usage_error(s, "%s is \"%.40s\"; a number above 0, at most %g, is expected", o->name, text,
+                       o->most),
+           false;
+}
+
+static bool put(const subcommand *s, const option *o, const char *value, void *to)
+{
+    char *field = (char *)to + o->field;
+    const char *before;
+    switch (o->kind) {
+    case OPTION_FLAG:
+        return *(bool *)field = true;
+    case OPTION_WHOLE:
+        return put_whole(s, o, value, (int64_t *)field);
+    case OPTION_REAL:
+        return put_real(s, o, value, (double *)field);
+    case OPTION_OWN:
+        return o->add(to, value);
+    default:
+        memcpy(&before, field, sizeof before);
+        if (before && o->once)
+            return usage_error(s, "%s is given twice", o->name), false;
+        memcpy(field, &value, sizeof value);
+        return true;
+    }
+}
+
+/* The value of the option at argv[*at], which moves to the last argument of the option. NULL: the error was
+ * printed. */
+static const char *value_of(const subcommand *s, const option *o, int argc, char **argv, int *at)
+{
+    const char *equals = strchr(argv[*at], '='), *next = *at + 1 < argc ? argv[*at + 1] : NULL;
+    if (!o->value)
+        return equals ? usage_error(s, "%s has no value", o->name), NULL : "";
+    if (equals && equals[1])
+        return equals + 1;
+    if (!equals && o->is_value)
+        return next && o->is_value(next) ? argv[++*at] : o->otherwise;
+    if (!equals && next && *next && strncmp(next, "--", 2))
+        return argv[++*at];
+    return usage_error(s, "%s needs a value, %s", o->name, o->value), NULL;
+}
+
+/* ---- all of them ---- */
+static const option *find(const subcommand *s, const char *word)
+{
+    size_t n = strcspn(word, "=");
+    for (const option *o = s->options; o && o->name; o++)
+        if (strlen(o->name) == n && !strncmp(o->name, word, n))
+            return o;
+    return NULL;
+}
+
+int read_options(const subcommand *s, void *to, int *argc, char **argv)
+{
+    int operands = 0;
+    bool ended = false;
+    for (int at = 0; at < *argc; at++) {
+        if (ended || argv[at][0] != '-' || !argv[at][1]) {
+            argv[operands++] = argv[at];
+        } else if (!strcmp(argv[at], "--")) {
+            ended = true;
+        } else {
+            const option *o = find(s, argv[at]);
+            const char *value = o ? value_of(s, o, *argc, argv, &at) : NULL;
+            if (!o)
+                return no_such_option(s, argv[at]);
+            if (!value || !put(s, o, value, to))
+                return USAGE;
+        }
+    }
+    *argc = operands;
+    return GOOD;
+}
+
+void print_options(const subcommand *s, FILE *to)
+{
+    enum { WIDTH = 26 };
+    for (const option *o = s->options; o && o->name; o++) {
+        char form[64];
+        snprintf(form, sizeof form, o->is_value ? "%s[=%s]" : o->value ? "%s %s" : "%s", o->name, o->value);
+        fprintf(to, "  %-*s ", WIDTH, form);
+        for (const char *c = o->about; *c; c++) {
+            fputc(*c, to);
+            if (*c == '\n')
+                fprintf(to, "  %-*s ", WIDTH, "");
+        }
+        fputc('\n', to);
+    }
+}

@@ -1,0 +1,42 @@
+/* options.h - the options of a subcommand as a table: read from the arguments, listed by --help. */
+#ifndef WEFT_TOOLS_OPTIONS_H
+#define WEFT_TOOLS_OPTIONS_H
+#include <stddef.h>
+#include "tools/tools.h"
+
+/* FLAG: a bool that becomes true. TEXT: a const char *. WHOLE: an int64_t in 1 .. most. REAL: a double above
+ * 0 and at most `most`. OWN: `add` takes the value; it prints its errors and returns false after one. */
+typedef enum { OPTION_FLAG, OPTION_TEXT, OPTION_WHOLE, OPTION_REAL, OPTION_OWN } option_kind;
+/* value: the name of the value in help, NULL for a flag. once: it may not be given twice; otherwise the last
+ * one counts. is_value: the value may be missing; the next argument is one if this returns true, and
+ * `otherwise` stands for a missing one. */
+typedef struct option {
+    const char *name, *value, *about;
+    option_kind kind;
+    size_t field;
+    double most;
+    bool (*add)(void *to, const char *value);
+    bool once;
+    bool (*is_value)(const char *);
+    const char *otherwise;
+} option;
+
+#define IS_FLAG(n, f, text)           { .name = n, .about = text, .kind = OPTION_FLAG, .field = f }
+#define IS_TEXT(n, v, f, text) \
+    { .name = n, .value = v, .about = text, .kind = OPTION_TEXT, .field = f }
+#define IS_TEXT_ONCE(n, v, f, text) \
+    { .name = n, .value = v, .about = text, .kind = OPTION_TEXT, .field = f, .once = true }
+#define IS_WHOLE(n, f, largest, text) \
+    { .name = n, .value = "N", .about = text, .kind = OPTION_WHOLE, .field = f, .most = largest }
+#define IS_REAL(n, v, f, largest, text) \
+    { .name = n, .value = v, .about = text, .kind = OPTION_REAL, .field = f, .most = largest }
+#define IS_OWN(n, v, function, text) \
+    { .name = n, .value = v, .about = text, .kind = OPTION_OWN, .add = function }
+
+/* Reads the options among the arguments, wherever they stand, into the fields of `to`; "--" ends them. The
+ * other arguments move to the front of argv, and *argc becomes their number. Returns GOOD or USAGE. */
+int read_options(const subcommand *, void *to, int *argc, char **argv);
+void print_options(const subcommand *, FILE *);
+/* Prints "weft: NAME: text; see weft NAME --help" and returns USAGE. */
+__attribute__((format(printf, 2, 3))) int usage_error(const subcommand *, const char *format, ...);
+#endif

@@ -1,0 +1,136 @@
+/* layer.c - a recurrent layer by its name, and its running time over the first batches of a plan. */
+#include <stdlib.h>
+#include <string.h>
+#include "tools/plan/cost.h"
+
+static const struct {
+    const char *name;
+    weft_rnn *(*make)(weft_module *, const char *, const weft_rnn_opts *);
+} cells[] = { { "lstm", weft_lstm_new },
+              { "gru", weft_gru_new },
+              { "elman", weft_elman_new },
+              { "cifg", weft_cifg_new },
+              { "mgu", weft_mgu_new } };
+enum { CELLS = sizeof cells / sizeof *cells, MOST_UNITS = 4096 };
+
+/* ---- which layer ---- */
+static const char *cell_of(const char *text)
+{
+    size_t n = strcspn(text, ":");
+    for (int i = 0; i < CELLS; i++)
+        if (strlen(cells[i].name) == n && !strncmp(cells[i].name, text, n))
+            return cells[i].name;
+    return NULL;
+}
+
+bool is_layer(const char *text) { return cell_of(text) != NULL; }
+
+bool parse_layer(const char *text, int threads, layer_asked *out)
+{
+    size_t n = strcspn(text, ":");
+    char *end = NULL;
+    *out = (layer_asked){ .hidden = 128, .threads = threads };
+    if (!(out->cell = cell_of(text)))
+        return say_error(USAGE,
+                         "plan: --explain: there is no cell \"%.*s\"; lstm, gru, elman, cifg or mgu is "
+                         "expected",
+                         n < 40 ? (int)n : 40, text),
+               false;
+    if (text[n] && ((out->hidden = strtoll(text + n + 1, &end, 10)) < 1 || out->hidden > MOST_UNITS || *end))
+        return say_error(USAGE,
+                         "plan: --explain: \"%.40s\" is no layer; CELL:UNITS is expected, one layer of 1 .. "
+                         "%d units",
+                         text, MOST_UNITS),
+               false;
+    return true;
+}
+
+weft_rnn *make_layer(const layer_asked *a, weft_module *m)
+{
+    const weft_rnn_opts o = { .input = a->hidden, .hidden = a->hidden };
+    int i = 0;
+    while (i < CELLS - 1 && strcmp(cells[i].name, a->cell))
+        i++;
+    return cells[i].make(m, "layer", &o);
+}
+
+bool open_device(const layer_asked *a, weft **w)
+{
+    *w = weft_open(&(weft_opts){ .seed = 1, .threads = a->threads });
+    return weft_ok(*w) || (say_error(FAILED, "plan: --explain: %s", weft_error_message(*w)), false);
+}
+
+bool device_of(const layer_asked *a, char *name, size_t size, int *threads)
+{
+    weft *w;
+    bool good = open_device(a, &w);
+    snprintf(name, size, "%s", good ? weft_device_name(w) : "");
+    *threads = good ? weft_threads(w) : 0;
+    weft_close(w);
+    return good;
+}
+
+/* ---- time ---- */
+double work_seconds(const weft *w)
+{
+    return strncmp(weft_device_name(w), "cuda", 4) ? cpu_seconds() : seconds_now();
+}
+
+double typical(const double *x, int n)
+{
+    double copy[MOST_TIMES];
+    n = n < MOST_TIMES ? n : MOST_TIMES;
+    memcpy(copy, x, (size_t)n * sizeof *copy);
+    return quantile(copy, n, .1);
+}
+
+/* ---- running a plan ---- */
+/* Returns a view of the first batches of a plan, which have at least that many tokens together. */
+static weft_plan begin_of(const weft_plan *p, int64_t tokens)
+{
+    weft_plan part = *p;
+    int64_t n = 0, i = 0;
+    for (part.batches = 0; part.batches < p->batches && n < tokens; part.batches++)
+        for (; i < p->batch[part.batches].first + p->batch[part.batches].n; i++)
+            n += p->segment[i].length;
+    return part.segments = i, part;
+}
+
+bool make_rows(const weft_dataset *of, int64_t width, weft_dataset *out)
+{
+    int64_t n = (of->n ? of->offset[of->n] : 0) * width;
+    *out = (weft_dataset){ .n = of->n, .columns = width, .len = of->len, .offset = of->offset };
+    out->rows = malloc((size_t)(n + 1) * sizeof *out->rows);
+    for (int64_t i = 0; i < n && out->rows; i++)
+        out->rows[i] = (weft_real)((double)(i * 7919 % 1009) / 1009 - .5);
+    return out->rows != NULL;
+}
+
+bool open_run(const layer_asked *a, const weft_plan *plan, int64_t tokens, bool padded, layer_run *t)
+{
+    *t = (layer_run){ .part = begin_of(plan, tokens), .padded = padded };
+    t->w = weft_open(&(weft_opts){ .seed = 1, .threads = a->threads });
+    t->m = weft_module_new(t->w, "layer");
+    t->layer = make_layer(a, t->m);
+    t->scale = weft_parameter(t->m, "scale", WEFT_SHAPE(a->hidden), (weft_init){ WEFT_INIT_NORMAL, 0, 1 });
+    t->kept = weft_carried_new(t->m, "kept", t->layer, &t->part);
+    return weft_ok(t->w);
+}
+
+double run_layer(layer_run *t, const weft_dataset *data)
+{
+    double start = work_seconds(t->w);
+    for (int64_t b = 0; b < t->part.batches; b++) {
+        weft_plan_step s = weft_plan_step_of(t->w, &t->part, b);
+        weft_tensor *x = weft_mul(weft_plan_tokens(&s, data, 0, 0), t->scale), *y;
+        if (t->padded)
+            y = weft_rnn_run(t->layer, weft_pad_packed_sequence(x, 0, 0, WEFT_ALIGN_LEFT), WEFT_ZERO_STATE).y;
+        else
+            y = weft_rnn_run_plan(t->layer, x, &s, t->kept).y;
+        weft_backward(weft_sum_all(y));
+        weft_zero_grad(t->m);
+        weft_clear(t->w);
+    }
+    weft_synchronize(t->w);
+    return 1e3 * (work_seconds(t->w) - start);
+}
