@@ -5,9 +5,8 @@
 const char *weft__why_not_on_tape(const weft_tensor *t)
 {
     return t->node.unrecorded ?
-               "it was computed while the tape was off (WEFT_NO_GRAD, weft_set_grad_enabled, or by "
-               "weft_gradients: weft_gradients_recorded records)" :
-               "it is a constant";
+               "it was computed while the tape was off (WEFT_NO_GRAD, weft_set_grad_enabled)" :
+               "it is a constant, as results of weft_gradients are (weft_gradients_recorded records)";
 }
 
 bool weft__is_loss(weft_tensor *t)

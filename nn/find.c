@@ -85,7 +85,7 @@ weft_tensor *weft_buffer_at(const weft_module *m, int i, const char **path) { re
 /* Keeps the path for the message of the operator that gets this NULL. */
 static void note_missing(const weft_module *m, const char *path)
 {
-    if (!m || !path || weft__is_no_context(m->w))
+    if (!m || !m->w || !path || weft__is_no_context(m->w))
         return;
     snprintf(m->w->missing, sizeof m->w->missing,
              "is NULL (weft_find_parameter found no \"%.80s\" below %.80s; weft_print_module lists all)",

@@ -105,12 +105,16 @@ static bool begin_loss(const char *name, weft_tensor **x, weft_tensor **y, const
     return true;
 }
 
-/* NaN passes: it shows in the loss. Where kernels run later the error comes with the next wait, in general
- * words. */
-static bool is_in_range(const char *name, const weft_tensor *x, const char *what, real low, real high)
+/* Checks that every number that counts is low .. high; low takes the place of those with a weight of 0. NaN
+ * passes: it shows in the loss. Where kernels run later the error comes with the next wait, in general words. */
+static bool is_in_range(const char *name, weft_tensor *x, const weft_loss_opts *o, const char *what, real low,
+                        real high)
 {
     weft *w = x->w;
     char place[64] = "";
+    if (o && o->weights)
+        WEFT_NO_GRAD(w)
+            x = weft_where(chosen(o->weights, o, 0), x, weft_scalar(w, (double)low));
     if (!w->status)
         w->dev.k->check_range(&w->dev, count(x), low, high, x->data);
     if (w->status || !w->dev.fault.is || !w->dev.k->synchronous)
@@ -184,7 +188,7 @@ weft_loss weft_huber(weft_tensor *predicted, weft_tensor *target, double delta, 
 weft_loss weft_bce_with_logits(weft_tensor *logits, weft_tensor *target, const weft_loss_opts *opts)
 {
     if (!begin_loss("bce_with_logits", &logits, &target, "target", opts) ||
-        !is_in_range("bce_with_logits", target, "target", 0, 1))
+        !is_in_range("bce_with_logits", target, opts, "target", 0, 1))
         return failed(logits);
     weft_tensor *rest = weft_sub(weft_scalar(logits->w, 1), target);
     return end_loss(
@@ -205,7 +209,7 @@ weft_loss weft_gaussian_nll(weft_tensor *mean, weft_tensor *target, weft_tensor 
     if (!(eps >= 0))
         weft__fail(mean->w, WEFT_EARG, "gaussian_nll: eps %g; 0 or more is expected", eps);
     weft_tensor *given = chosen(variance, opts, 1);
-    if (!is_in_range("gaussian_nll", given, "variance", 0, (real)INFINITY))
+    if (!is_in_range("gaussian_nll", given, opts, "variance", 0, (real)INFINITY))
         return failed(mean);
     weft_tensor *v = weft_clamp(given, eps, (double)INFINITY);
     weft_tensor *error = weft_div(weft_square(weft_sub(target, m)), v);

@@ -322,10 +322,19 @@ INLINE vec v_exp(vec x)
          half = n >> 1;
     return (p + 1) * v_power_of_2_(half) * v_power_of_2_(n - half);
 }
+/* power (p + 1). A product that is rounded by itself may be a denormal, which kernels flush to 0. */
+static inline vec v_decayed_(vec power, vec p)
+{
+#if defined V_OWN && defined __FMA__
+    return v_fma(power, p, power);
+#else
+    return (p + 1) * power;
+#endif
+}
 /* By exp(-|x|), which does not overflow: 1 / (1 + e), or e / (1 + e) left of 0. */
 INLINE vec v_sigmoid(vec x)
 {
-    vec power, p = v_decay_(v_minus_(x), &power), e = v_fma(power, p, power);
+    vec power, p = v_decay_(v_minus_(x), &power), e = v_decayed_(power, p);
     return v_select((veci)(x < 0), e, v_set(1)) / (e + 1);
 }
 /* -m / (2 + m) with m = exp(-2 |x|) - 1, which is as good as x where x is small. */

@@ -62,7 +62,7 @@ static float of_run(const dot *d, int64_t from, int parts)
         for (int i = 0; i < order[parts].n; i++)
             sum = of_tile(sum, d, k, parts, order[parts].u[i], order[parts].v[i]);
     for (int64_t k = from; k < d->k && k < from + 512; k++) {
-        float x = d->a[k * d->column], y = d->b[k * d->row];
+        float x = flush(d->a[k * d->column]), y = flush(d->b[k * d->row]);
         again = parts == 1 ? fmaf(nearest(x), nearest(y), again) : fmaf(x, y, again);
     }
     return isfinite(sum) ? sum : again;
