@@ -52,8 +52,8 @@ WEFT_API weft_tensor *weft_greater(weft_tensor *a, weft_tensor *b),
     *weft_greater_equal(weft_tensor *a, weft_tensor *b);
 WEFT_API weft_tensor *weft_equal(weft_tensor *a, weft_tensor *b),
     *weft_not_equal(weft_tensor *a, weft_tensor *b);
-/* Selects a where the condition is not 0, otherwise b. All three broadcast; a and b are both reals or
- * both ints. NaN or infinity in the branch that is not selected changes neither the result nor
+/* Selects a where the condition is not 0, otherwise b. All three broadcast. a and b are both reals
+ * or both ints. NaN or infinity in the branch that is not selected changes neither the result nor
  * gradients: pointwise operators, softmax and its variants and layer norm turn a gradient of 0 into
  * 0, also where their derivative is infinite or NaN. */
 WEFT_API weft_tensor *weft_where(weft_tensor *condition, weft_tensor *a, weft_tensor *b);

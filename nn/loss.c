@@ -105,8 +105,9 @@ static bool begin_loss(const char *name, weft_tensor **x, weft_tensor **y, const
     return true;
 }
 
-/* Checks that every number that counts is low .. high; low takes the place of those with a weight of 0. NaN
- * passes: it shows in the loss. Where kernels run later the error comes with the next wait, in general words. */
+/* Checks that every number that counts is low .. high; low takes the place of those with a weight of 0.
+ * NaN passes: it shows in the loss. Where kernels run later the error comes with the next wait, in general
+ * words. */
 static bool is_in_range(const char *name, weft_tensor *x, const weft_loss_opts *o, const char *what, real low,
                         real high)
 {

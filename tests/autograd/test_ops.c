@@ -246,7 +246,7 @@ Test(ops, gradients_are_recorded_when_asked_for)
         weft_gradients(weft_add(weft_mul(x, g), y), &x, 1, &second);
         cr_assert_eq(weft_item(second), 27 + 27);
         weft_gradients(g, &x, 1, &second);
-        FAILS(w, WEFT_EARG, "it is a constant, as results of weft_gradients are (weft_gradients_recorded records)");
+        FAILS(w, WEFT_EARG, "as results of weft_gradients are (weft_gradients_recorded records)");
         x = weft_scalar(w, 3), y = weft_mul(x, weft_mul(x, x));
         WEFT_NO_GRAD(w) {
             weft_gradients_recorded(y, &x, 1, &g);

@@ -19,7 +19,8 @@ Test(interpretable_mask, hides_what_is_not_finite, .init = unchecked)
         weft_module *m = weft_module_new(w, "m");
         weft_interpretable_attention *a = weft_interpretable_attention_new(
             m, "a", &(weft_interpretable_attention_opts){ .d_model = D, .heads = 2 });
-        weft_tensor *q = weft_reals(w, query, WEFT_SHAPE(1, TQ, D)), *mask = weft_reals(w, seen, WEFT_SHAPE(1, TQ, TK));
+        weft_tensor *q = weft_reals(w, query, WEFT_SHAPE(1, TQ, D)),
+                    *mask = weft_reals(w, seen, WEFT_SHAPE(1, TQ, TK));
         for (int k = 0; k < 2; k++) {
             weft_tensor *of[] = { q, weft_reals(w, key[k], WEFT_SHAPE(1, TK, D)) }, *d[2], *map;
             weft_tensor *out =

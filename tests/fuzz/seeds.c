@@ -23,7 +23,7 @@ static void seed(const char *reader, const char *name, int options, const void *
     FILE *f = fopen(path, "wb");
     bool good = f && (options < 0 || fputc(options, f) != EOF) && fwrite(bytes, 1, n, f) == n;
     if (!f || fclose(f) || !good)
-        fuzz_found("trouble", path);
+        fuzz_found("trouble", "%s", path);
 }
 static void text(const char *reader, const char *name, int options, const char *is)
 {
@@ -37,7 +37,7 @@ static void take(const char *reader, const char *name, int options)
     FILE *f = fopen(scratch, "rb");
     size_t n = f ? fread(bytes, 1, sizeof bytes, f) : 0;
     if (!n || fclose(f))
-        fuzz_found("trouble", scratch);
+        fuzz_found("trouble", "%s", scratch);
     seed(reader, name, options, bytes, n);
 }
 
@@ -104,7 +104,7 @@ static void packed_set(hid_t file, const char *path, int how, hid_t type, weft_t
         H5Pset_deflate(list, 6);
     hid_t set = H5Dcreate2(file, path, type, space, links, list, H5P_DEFAULT);
     if (set < 0 || H5Dwrite(set, H5T_NATIVE_FLOAT, H5S_ALL, H5S_ALL, H5P_DEFAULT, numbers) < 0)
-        fuzz_found("trouble", path);
+        fuzz_found("trouble", "%s", path);
     H5Dclose(set), H5Sclose(space), H5Pclose(list), H5Pclose(links);
 }
 

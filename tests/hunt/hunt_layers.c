@@ -66,7 +66,8 @@ static weft_rnn *any_rnn(hunt_scene *s, int64_t input, weft_rnn_opts *o, int *ki
     if ((*kind == 0 || *kind == 4) && hidden > 1 && (*kind == 0 || hunt_one_in(s, 2)))
         o->proj = 1 + hunt_below(s, hidden - 1);
     hunt_note(s, "(%s %d -> %d, %d layers%s%s%s",
-              (const char *[]){ "lstm", "lstm", "gru", "rnn", "cifg", "mgu", "own" }[*kind], (int)input, (int)hidden,
+              (const char *[]){ "lstm", "lstm", "gru", "rnn", "cifg", "mgu", "own" }[*kind], (int)input,
+              (int)hidden,
               o->layers, o->bidirectional ? ", two ways" : "", o->proj ? ", projected" : "",
               o->no_bias ? ", unbiased" : "");
     return (weft_rnn * (*[])(weft_module *, const char *, const weft_rnn_opts *)){

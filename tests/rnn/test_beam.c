@@ -239,7 +239,8 @@ static weft_tensor *even_step(weft_decode_rows *at, void *user)
 
 static void decode_once(weft *w, int i)
 {
-    weft_decode_opts o = { .end = i % 2, .has_end = true, .limit = 3 + i % 3, .beams = i % 4, .sample = !(i % 4) };
+    weft_decode_opts o = { .end = i % 2, .has_end = true, .limit = 3 + i % 3, .beams = i % 4,
+                           .sample = !(i % 4) };
     weft_decoded d = weft_decode(w, 1 + i % 5, WEFT_ZERO_STATE, even_step, NULL, &o);
     cr_assert(weft_ok(w) && d.n == 1 + i % 5, "%s", weft_error_message(w));
     weft_decoded_free(&d);

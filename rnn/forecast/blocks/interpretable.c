@@ -148,7 +148,7 @@ static weft_tensor *masked_scores(weft_tensor *scores, weft_tensor *mask, bool f
 static weft_tensor *finite_rows(weft_tensor *x)
 {
     weft *w = x->w;
-    weft_tensor *finite = weft_less(weft_abs(x), weft_scalar(w, INFINITY)),
+    weft_tensor *finite = weft_less(weft_abs(x), weft_scalar(w, (double)INFINITY)),
                 *all = weft_equal(weft_sum(finite, 2), weft_scalar(w, (double)x->f.size[2]));
     return weft_reshape(all, 3, (int64_t[]){ x->f.size[0], x->f.size[1], 1 });
 }
@@ -178,7 +178,7 @@ static cleaned clean(weft_tensor *q, weft_tensor *memory, weft_tensor *mask, boo
 }
 static weft_tensor *spoil(weft_tensor *y, weft_tensor *spoilt)
 {
-    return weft_where(spoilt, weft_scalar(y->w, NAN), y);
+    return weft_where(spoilt, weft_scalar(y->w, (double)NAN), y);
 }
 
 static weft_tensor *attend_all(const weft_interpretable_attention *a, weft_tensor *q, weft_tensor *memory,
