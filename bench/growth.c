@@ -22,7 +22,7 @@ static weft_tensor *loss_of(void *user)
 {
     bench *b = user;
     weft_tensor *ids = weft_to_layout(weft_ragged_ints(b->w, b->ids, &b->lengths), WEFT_PACKED);
-    weft_tensor *x = b->embed ? weft_embedding_run(b->embed, ids) : weft_ragged_like(b->x, ids);
+    weft_tensor *x = b->embed ? weft_embedding_run(b->embed, ids) : weft_ragged_rows(b->x, ids);
     weft_tensor *y = weft_rnn_run(b->rnn, x, WEFT_ZERO_STATE).y;
     return b->out ? weft_mean_loss(weft_cross_entropy(weft_linear_run(b->out, y), ids, NULL)) :
                     weft_sum_all(y);
