@@ -5,9 +5,11 @@
 #include "core/check.h"
 #include "core/profile.h"
 
+/* Whether the operator's functions are the program's: they then run as callbacks. */
+static bool is_own(const weft_call *c) { return c->host || c->op->device; }
 weft__callback weft__own_begin(weft *w, const weft_call *c, const char *kind)
 {
-    return c->host || c->op->device ? weft__callback_begin(w, kind, c->op->name) : w->callback;
+    return is_own(c) ? weft__callback_begin(w, kind, c->op->name) : w->callback;
 }
 
 /* ---- before it ---- */
@@ -64,9 +66,12 @@ static void run_forward(weft *w, weft_call *c)
     if (!weft__work_begin(w, &work, c, false))
         return;
     w->tape->raw = c->op->name;
-    weft__callback outer = weft__own_begin(w, c, "the forward function of");
-    c->op->forward(c);
-    weft__callback_end(w, outer);
+    if (is_own(c)) {
+        weft__callback outer = weft__own_begin(w, c, "the forward function of");
+        c->op->forward(c);
+        weft__callback_end(w, outer);
+    } else
+        c->op->forward(c);
     w->tape->raw = before;
     weft__work_end(w, &work);
 }
@@ -151,12 +156,18 @@ static bool results_are_possible(weft_call *c)
     return fine;
 }
 
-static bool has_shape(weft_call *c)
+static bool own_shape(weft *w, weft_call *c)
 {
-    weft *w = c->y[0]->w;
     weft__callback outer = weft__own_begin(w, c, "the shape function of");
     bool fine = c->op->shape(c);
     weft__callback_end(w, outer);
+    return fine;
+}
+
+static bool has_shape(weft_call *c)
+{
+    weft *w = c->y[0]->w;
+    bool fine = is_own(c) ? own_shape(w, c) : c->op->shape(c);
     if (!fine)                                   /* it has said why, or this is the first error */
         weft__fail(w, WEFT_EARG, "%s: its shape function refuses without a reason; weft_op_refuse gives one",
                    c->op->name);

@@ -79,8 +79,22 @@ bool weft__rows_agree(const weft_call *c, int64_t rows, int least)
     return true;
 }
 
+/* Whether a result can have an order at all: most calls have none, and need no closer look. */
+static bool has_order(const weft_call *c)
+{
+    bool any = !c->op->forward;
+    for (int i = 0; i < c->n; i++)
+        any |= c->x[i]->node.order != NULL;
+    return any;
+}
+
 void weft__carry_order(weft_call *c)
 {
+    if (!has_order(c)) {
+        for (int k = 0; k < c->m; k++)
+            c->y[k]->node.order = NULL;
+        return;
+    }
     for (int k = 0; k < c->m; k++) {
         weft_tensor *y = c->y[k];
         const weft_tensor *from = y->node.order;

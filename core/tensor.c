@@ -60,17 +60,8 @@ weft_tensor *weft__header(weft *w, const weft__form *f)
     return t;
 }
 
-/* Whether some extents multiply to more elements than memory can hold; 0 hides no such product. */
-static bool is_too_large(const weft__form *f)
-{
-    int64_t n = 1;
-    for (int i = 0; i < f->rank; i++)
-        if (__builtin_mul_overflow(n, f->size[i] ? f->size[i] : 1, &n) || n > INT64_MAX / 16)
-            return true;
-    return false;
-}
-
-bool weft__possible(weft *w, const weft__form *f)
+/* Explains why no tensor can have these extents. */
+static bool refuse_form(weft *w, const weft__form *f)
 {
     const char *function = w->running ? w->running : "tensor";
     char text[128];
@@ -80,13 +71,22 @@ bool weft__possible(weft *w, const weft__form *f)
                        (long long)f->size[i], i);
             return false;
         }
-    if (!is_too_large(f))
-        return true;
     weft__fail(w, WEFT_ESHAPE,
                "%s: %s: the product of its extents is too large; fewer than 2^59 elements are "
                "expected",
                function, weft__text(f, text));
     return false;
+}
+
+/* An extent of 0 does not hide a product of the others that is more than memory can hold. */
+bool weft__possible(weft *w, const weft__form *f)
+{
+    int64_t n = 1;
+    for (int i = 0; i < f->rank; i++)
+        if (f->size[i] < 0 || __builtin_mul_overflow(n, f->size[i] ? f->size[i] : 1, &n) ||
+            n > INT64_MAX / 16)
+            return refuse_form(w, f);
+    return true;
 }
 
 static weft_tensor *new_tensor(weft *w, const weft__form *f)

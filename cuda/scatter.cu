@@ -191,11 +191,11 @@ __global__ static void scatter_anew(rows_by_index s, faults f)
     __syncthreads();
     for (int64_t j = (int64_t)blockIdx.y * blockDim.x + threadIdx.x; j < s.width;
          j += (int64_t)gridDim.y * blockDim.x) {
-        real sum = 0;
+        exact_sum sum = {};
         for (int row = 0; row < rows; row++)
             if (index[row] == i)
-                sum += s.x[row * s.width + j];
-        s.y[i * s.width + j] = sum;
+                add_exactly(sum, s.x[row * s.width + j]);
+        s.y[i * s.width + j] = sum.sum;
     }
 }
 /* To what is there: the first row of an index looks for the others. */
@@ -218,11 +218,11 @@ __global__ static void scatter_few(rows_by_index s, faults f)
         return;
     for (int64_t j = (int64_t)blockIdx.y * blockDim.x + threadIdx.x; j < s.width;
          j += (int64_t)gridDim.y * blockDim.x) {
-        real sum = s.y[i * s.width + j];
+        exact_sum sum = { s.y[i * s.width + j], 0 };
         for (int next = r; next < rows; next++)
             if (index[next] == i)
-                sum += s.x[next * s.width + j];
-        s.y[i * s.width + j] = sum;
+                add_exactly(sum, s.x[next * s.width + j]);
+        s.y[i * s.width + j] = sum.sum;
     }
 }
 

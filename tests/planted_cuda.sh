@@ -95,7 +95,7 @@ catches "a table's row with one bias of two"         recur.cu            's/bias
 catches "a block that is walked from another's start" nests.cu           's/block = blockIdx.x - one.first/block = blockIdx.x/'     test_kernels 'kernels/blocks'
 catches "a foresight that nobody writes down"        optimisers.cu       's/^        \*g = now\[0\];/        (void)now;/'            test_kernels_update 'kernels/rehearse'
 catches "gradients that outlive an update"           optimisers.cu       's/^        put_quad\(dx, .*//'                 test_kernels_update 'kernels/update'
-catches "old numbers below what is scattered anew"   scatter.cu          '/void scatter_anew/,/^}/s/real sum = 0;/real sum = s.y[i * s.width + j];/' test_kernels 'kernels/index'
+catches "old numbers below what is scattered anew"   scatter.cu          '/void scatter_anew/,/^}/s/exact_sum sum = \{\};/exact_sum sum = { s.y[i * s.width + j], 0 };/' test_kernels 'kernels/index'
 catches "a first writer that adds"                   norm.cu             's/put\(n.dgain \+ j, a, n.add_gain\)/put(n.dgain + j, a, true)/' test_kernels 'kernels/layer_norm'
 export WEFT_RECUR= WEFT_CACHE=
 catches "a kernel that is taken untried"             recur_choice.cu     "s/(verdicts\[number_of\(c\)\]|verdict_of\(d, c\)) == '.' \|\| try_choice/true || try_choice/"  test_cuda_recur 'recur_choice/a_wrong*'
