@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""table.py - what is made of measurements: rows of JSON that weft_bench, peers/torch_bench.py and tests/gpu.sh have printed.
+"""table.py - what is made of measurements: rows of JSON that weft_bench, peers/torch_bench.py and tests/gpu_first.sh have printed.
 
     python3 bench/table.py                  rewrites the tables of docs/performance.md and its charts from bench/results/*.jsonl
     python3 bench/table.py --charts FOLDER FILE...   draws the charts alone, from these files
