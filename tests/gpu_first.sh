@@ -106,18 +106,17 @@ right() {
 }
 
 # ---- is it fast? ----
-bench() { with_libraries limited 60 "$B/bin/weft_bench" --device cuda "$@" 2>>"$log"; }
+bench() { with_libraries limited 60 "$B/bin/weft_bench" --device cuda "$@" 2>>"$log"; }     # warms up until the choice of kernels has settled
 torch() { local limit=$1; shift; limited "$limit" "$python" bench/peers/torch_bench.py --device cuda --runs 7 "$@" >>"$times" 2>>"$log"; }
 fast() {
-    local way k i
-    for i in 1 2; do WEFT_LOG=1 bench --case lstm,net,bilstm,transformer_lstm --runs 12 >/dev/null; done     # until the choice of kernels has settled
+    local way k
     bench --case lstm,net,bilstm,transformer_lstm,g2p --runs 9 >>"$times"; say "weft in fp32: $SECONDS s"
     for way in block cluster general; do
         if ! was_right recur_$way; then say "$way: not timed, because its tests did not pass"; continue; fi
         WEFT_RECUR=$way bench --case lstm,net,bilstm,transformer_lstm --quick --runs 7 | sed "s/^{/{\"recur\": \"$way\", /" >>"$times"
     done
     say "each way: $SECONDS s"
-    for i in 1 2; do bench --precision tf32 --case lstm,net,bilstm,transformer_lstm --runs $((i * 6)) >"$B/state/tf32"; done; cat "$B/state/tf32" >>"$times"
+    bench --precision tf32 --case lstm,net,bilstm,transformer_lstm --runs 9 >>"$times"
     bench --graphs --case transformer_lstm,g2p,net --quick --runs 9 >>"$times"; say "TF32 and graphs: $SECONDS s"
     torch 60 --case lstm,bilstm,transformer_lstm,g2p; say "PyTorch in fp32: $SECONDS s"
     torch 40 --tf32 --case lstm,bilstm,transformer_lstm --quick

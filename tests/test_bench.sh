@@ -43,6 +43,19 @@ check "no such case" says 1 'there is no case "nett"' "$bench" --tiny --case net
 check "no such precision" says 2 '^usage' "$bench" --precision fp8
 check "OpenBLAS's products say so" eval 'WEFT_GEMM=openblas tiny --case gemm >blas && [ "$(field who blas | sort -u | sed "s/.*-//")" = openblas ]'
 
+# ---- a GPU, emulated: a row has the runs after the choice of a kernel, and its name
+if [ -z "${V:-}" ]; then
+    emulated() { WEFT_BACKEND_PATH=$(dirname "$bench")/../emu XDG_CACHE_HOME=$dir/$1 tiny --device cuda --case lstm --runs 7 >gpu.rows && field kernel gpu.rows | sort -u | paste -sd' '; }
+    for way in general block cluster; do
+        check "a row of a layer by $way says so" eval "[ \"\$(WEFT_RECUR=$way emulated none)\" = $way ]"
+    done
+    for way in block cluster; do
+        check "rows have only the $way kernel if it is the fastest, also of the first program" \
+            eval '[ "$(WEFT_EMU_TIMES="${way}_kernel=1 block_kernel=5 cluster_kernel=5 forward_units=3 backward_units=3" emulated by_$way)" = $way ]'
+    done
+    check "a row of the CPU has no kernel" eval '! grep -q "\"kernel\"" lstm.rows'
+fi
+
 # ---- memory: gates of 65,792 tokens, 128 of them each, must be there; what a step gives back is not counted twice
 if [ -z "${V:-}" ] && [ -w /proc/self/clear_refs ]; then
     check "a step's memory" eval '"$bench" --case net --quick --runs 1 >net.memory && field peak_bytes net.memory | awk "NR == 2 { exit !(\$1 > 33e6 && \$1 < 300e6) }"'
