@@ -89,6 +89,7 @@ check "the median of the rounds counts" eval '{ both; row weft-0-avx2 packed 30 
 check "what failed is said" eval '{ both; row torch-2-cpu nested 1 1 1 | sed "s/\"ms\".*/\"error\": \"no such luck\"}/"; } >rows; table --ratios rows | grep -q "^- torch.*nested: no such luck$"'
 check "this machine, its flags, and more" eval 'table --machine rounds=3 | grep -q "\"flags\": .*\"rounds\": \"3\""'
 check "goals of a GPU" eval 'both | sed "s/-cpu/-cuda/; s/-avx2/-cuda/; s/\"T\": 128/\"T\": 512/" >rows; table --goals rows | grep -q "^goals: 0 of 1 met" && sed "s/\"ms\": 60/\"ms\": 160/" rows >other && table --goals other | grep -q "^goals: 1 of 1 met"'
+check "padded batches have no goal" eval 'sed "s/\"ms\": 40/\"ms\": 11/" other >rows && table --goals rows | grep -q "^goals: 1 of 1 met"'
 check "the sweep's table" eval '{ row weft-0-cuda packed 4 1 1; row weft-0-cuda packed 3 1 1 "\"recur\": \"block\""; } | sed s/lstm/sweep/ >rows; table --sweep rows | grep -Eq "^ +128 +64 .* 3.000 +- +- +block$"'
 check "no such thing to make" says 2 'table.py' python3 "$root/bench/table.py" --no
 
