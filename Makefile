@@ -4,7 +4,7 @@
 #   BUILD=dir                  another place than build/
 #   CC=clang WERROR=1          as the CI does; VERBOSE=1 shows the commands
 #   NVCC= CUDA_ARCHS="80 90"   builds libweft_cuda.so, too, where nvcc is found, for these instead of 80 90 100 120; NVCC=none: not
-#   DEPS=dir                   a folder of unpacked Debian libraries (tests/gpu_deps.sh fills one) instead of installed ones
+#   DEPS=dir                   a folder of unpacked Debian libraries instead of installed ones
 #   PREFIX= LIBDIR= DOCDIR= DESTDIR=   of make install; V=double installs the library of doubles beside the other
 #   PROGRAMS= SEED= KILLS= LONG=   of make hunt, make kill, make starve
 #

@@ -31,6 +31,7 @@ typedef struct row {
     work        work;
     int64_t     allocations;                     /* in the steps that were measured */
     int64_t     launches;                        /* of a step, on a GPU */
+    int64_t     recurrent[4];                    /* passes of recurrent layers, see weft_usage */
     /* pack: what must be moved at least, and the time of a plain copy of it */
     double      bytes, copy_ms;
 } row;
@@ -41,6 +42,12 @@ typedef struct times { int n; double ms[MOST_RUNS]; } times;
 /* --cpu-time: now_ms counts the processor time of the process, not the wall clock. */
 extern bool by_cpu_time;
 double now_ms(void);
+/* Returns true when two steps in a row have tried no kernel of a GPU, or after 100 steps. Call it after each
+ * step. Start from { 0 }. */
+typedef struct settling { int64_t trials; int steps, quiet; } settling;
+bool   settled(weft *w, settling *s);
+/* Sets the launches and kernels of a row to those of n steps since `before`. */
+void   count_launches(row *r, weft *w, const weft_usage *before, int n);
 /* Notes a time; true while more runs are expected (no more than 20 s in all). */
 bool   more(times *t, double ms, const settings *s);
 double median(times *t);                         /* sorts */

@@ -5,9 +5,10 @@
 
 A step is its launches, at LAUNCH microseconds each (counted by the emulation at true shapes), or, if that is more, its products at PRODUCTS of fp32's
 peak and three passes over the memory that the context holds at BANDWIDTH of the peak; and behind that the steps of its recurrent layers, forward and
-1.2 times as long backward, each as cuda/recur_choice.cu estimates it for the way that it would take there. "cuDNN" is the same with a kernel a step,
-its directions side by side at 0.7 of both: what its algorithm for packed fp32 batches does, in the best case. --check: exit status 1 if the table of
-docs/design/cuda.md says something else.
+1.2 times as long backward, each as cuda/recur_choice.cu estimates it for the way that it would take there. "cuDNN packed" is the same with a kernel a
+step, its directions side by side at 0.7 of both: its algorithm for packed fp32 batches, in the best case. "cuDNN padded" assumes that its algorithm for
+padded batches of up to PADDED_UNITS units takes PADDED_US a step forward and back. It computes every token of the pads too; the model does not add
+those. Wider layers take the algorithm of packed batches. --check: exit status 1 if the table of docs/design/cuda.md says something else.
 """
 import argparse
 import math
@@ -19,10 +20,11 @@ from launches import counted
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 LAUNCH, PRODUCTS, BANDWIDTH, BACKWARD, SEQUENCES = 2.2, 0.6, 0.8, 1.2, 8
+PADDED_UNITS, PADDED_US = 128, 4.0
 # name, capability, multiprocessors, GHz, fp32 TFLOP/s, TB/s, most units in blocks, clusters of 4, 8, 16 blocks at once, if it has none groups of one
 # block a multiprocessor: NVIDIA's data sheets
 CARDS = [
-    ("H100 SXM", "90", 132, 1.98, 67.0, 3.35, 128, (32, 16, 7)),
+    ("H100 SXM", "90", 132, 1.98, 67.0, 3.35, 128, (32, 15, 7)),
     ("A100 SXM", "80", 108, 1.41, 19.5, 2.04, 64, ()),
     ("RTX 4090", "80", 128, 2.52, 82.6, 1.01, 64, ()),
 ]
@@ -66,7 +68,7 @@ def step(card, units, n, directions):
 
 
 def predicted(card, row, layers):
-    """Milliseconds of weft, its way, milliseconds with a kernel a step."""
+    """Milliseconds of weft, its way, milliseconds of cuDNN for packed and for padded batches."""
     _, _, _, _, tflops, tbs, _, _ = card
     recurrent = sum(2 * directions * 8 * row["H"] ** 2 * row["tokens"] / len(layers) for directions, _ in layers) / 1e9
     work = max(row["gflop"] - recurrent, 0) / (tflops * PRODUCTS) + 3 * row["context_bytes"] / (tbs * BANDWIDTH) / 1e9
@@ -74,7 +76,9 @@ def predicted(card, row, layers):
     way, us = step(card, row["H"], row["B"], layers[0][0])
     steps = sum(length for _, length in layers)
     theirs = sum((directions if directions == 1 else 0.7 * directions) * length for directions, length in layers)
-    return beside + steps * us * (1 + BACKWARD) / 1e3, way, beside + theirs * general(row["H"], row["B"]) * (1 + BACKWARD) / 1e3
+    packed = general(row["H"], row["B"]) * (1 + BACKWARD)
+    padded = PADDED_US if row["H"] <= PADDED_UNITS else packed
+    return beside + steps * us * (1 + BACKWARD) / 1e3, way, beside + theirs * packed / 1e3, beside + theirs * padded / 1e3
 
 
 def main():
@@ -83,12 +87,13 @@ def main():
     p.add_argument("--bench", default=os.path.join(ROOT, "build/bench/weft_bench"))
     p.add_argument("--emulation", default=os.path.join(ROOT, "build/emu"))
     args = p.parse_args()
-    lines = ["| predicted, never timed | card | recurrent layers by | ms | cuDNN's way, ms |", "| --- | --- | --- | --- | --- |"]
+    lines = ["| predicted, never timed | card | recurrent layers by | ms | cuDNN packed, ms | cuDNN padded, ms |",
+             "| --- | --- | --- | --- | --- | --- |"]
     for name, words, chosen, layers in CASES:
         row = next(r for r in counted(args, words[0], words[1:], "90") if chosen(r))
         for card in CARDS:
-            ours, way, theirs = predicted(card, row, layers(row))
-            lines.append(f"| {name} | {card[0]} | {way} | {ours:.1f} | {theirs:.1f} |")
+            ours, way, packed, padded = predicted(card, row, layers(row))
+            lines.append(f"| {name} | {card[0]} | {way} | {ours:.1f} | {packed:.1f} | {padded:.1f} |")
     print("\n".join(lines))
     with open(os.path.join(ROOT, "docs/design/cuda.md"), encoding="utf-8") as f:
         document = f.read()

@@ -1,4 +1,4 @@
-"""measurements.py - rows of JSON that weft_bench, its peers and tests/gpu.sh have printed: read, brought together, compared.
+"""measurements.py - rows of JSON that weft_bench, its peers and tests/gpu_first.sh have printed: read, brought together, compared.
 
 A file is of one machine. Rows of both sides belong together if their shape, threads and precision are the same; of rows that occur several
 times the median counts. "recur" says what WEFT_RECUR was, where it was set. On a CPU PyTorch has no precision between fp32 and bf16, so its fp32

@@ -22,6 +22,22 @@ bool more(times *t, double ms, const settings *s)
     return t->n < s->runs && t->n < MOST_RUNS && sum <= 20e3;
 }
 
+bool settled(weft *w, settling *s)
+{
+    int64_t trials = weft_usage_of(w).trials;
+    s->quiet = trials == s->trials ? s->quiet + 1 : 0;
+    s->trials = trials;
+    return s->quiet == 2 || ++s->steps == 100;
+}
+
+void count_launches(row *r, weft *w, const weft_usage *before, int n)
+{
+    weft_usage now = weft_usage_of(w);
+    r->launches = (now.launches - before->launches) / n;
+    for (int i = 0; i < 4; i++)
+        r->recurrent[i] = now.recurrent[i] - before->recurrent[i];
+}
+
 static int by_value(const void *a, const void *b)
 {
     double x = *(const double *)a, y = *(const double *)b;
@@ -65,6 +81,20 @@ static void print_shape(const row *r)
     printf("\"lengths\": \"%s\", \"tokens\": %lld, ", r->lengths, (long long)r->tokens);
 }
 
+/* The kernels by which recurrent layers ran on a GPU. */
+static void print_kernels(const row *r)
+{
+    static const char *const names[] = { "general", "block", "cluster", "group" };
+    const char *before = "\"kernel\": \"";
+    for (int i = 0; i < 4; i++)
+        if (r->recurrent[i]) {
+            printf("%s%s", before, names[i]);
+            before = "+";
+        }
+    if (*before == '+')
+        printf("\", ");
+}
+
 /* What the numbers come to, and what memory they cost. */
 static void print_proof(const settings *s, weft *w, const row *r, bool train)
 {
@@ -74,6 +104,7 @@ static void print_proof(const settings *s, weft *w, const row *r, bool train)
            (long long)(held.host_bytes + held.device_bytes), (long long)r->allocations);
     if (r->launches)
         printf("\"launches\": %lld, ", (long long)r->launches);
+    print_kernels(r);
     if (train && s->step_bytes > 0)
         printf("\"peak_bytes\": %.0f, ", s->step_bytes);
 }

@@ -50,18 +50,19 @@ static bool grow(const training *t, const settings *s)
 
 static bool measure_pass(training *t, const settings *s, bool train)
 {
-    times  of = { 0 };
-    double start;
-    step(t, train);
-    step(t, train);
+    times    of = { 0 };
+    settling warm = { weft_usage_of(t->w).trials, 0, 0 };
+    double   start;
+    do
+        step(t, train);
+    while (!settled(t->w, &warm));
     weft_usage before = weft_usage_of(t->w);
     do {
         start = now_ms();
         step(t, train);
     } while (more(&of, now_ms() - start, s));
-    weft_usage after = weft_usage_of(t->w);
-    t->row.allocations = after.allocations - before.allocations;
-    t->row.launches = (after.launches - before.launches) / of.n;
+    t->row.allocations = weft_usage_of(t->w).allocations - before.allocations;
+    count_launches(&t->row, t->w, &before, of.n);
     t->row.pass = train ? "train" : "forward";
     if (failed(t->w, t->row.name))
         return false;

@@ -228,7 +228,7 @@ WEFT_API void weft_rewind(weft *w, weft_mark mark);
 
 typedef struct {
     int64_t host_bytes, device_bytes, allocations, tape, host_peak, device_peak, kept_weights;
-    int64_t launches;
+    int64_t launches, trials, recurrent[4];
 } weft_usage;
 /* What the context holds at this moment: all that it has asked the allocator for, itself, its
  * threads' seats and the kernels' scratch included, but for what each block is rounded up by; on a
@@ -236,7 +236,11 @@ typedef struct {
  * allocations: how often blocks were asked for since weft_open (scratch is not counted, but shows
  * in the bytes). tape: entries. The peaks: the most bytes that it has held since weft_open.
  * kept_weights: of the host's bytes those of packed weights (weft_opts.kept_weights). launches: of
- * a GPU, since weft_open: kernels, products and copies within its memory; 0 of a CPU. */
+ * a GPU, since weft_open: kernels, products and copies within its memory; 0 of a CPU.
+ * trials: passes of recurrent layers on a GPU that ran while the choice of their kernel was still
+ * open. A step that adds none has the kernels of all later ones, so measure from there on.
+ * recurrent: passes of recurrent layers on a GPU, by a kernel for each step, by one kernel for all
+ * steps in blocks, in clusters, in groups of blocks. */
 WEFT_API weft_usage weft_usage_of(const weft *w);
 
 /* ---- the profile ---- */

@@ -37,6 +37,7 @@ typedef struct weft__device {                    /* first argument of every kern
     bool parallel;                               /* of several ranks or shards: nothing hangs on time */
     int log;                                     /* what WEFT_LOG says */
     int64_t launches;                            /* of a GPU: kernels, products, copies within it */
+    int64_t trials, recurrent[4];                /* of a GPU: see weft_usage */
     weft__fault fault;                           /* host memory; a GPU fills it at the next wait */
     char failure[160];                           /* the first failure of the back end itself; "" if none */
     weft_status status;                          /* its kind: WEFT_ENOMEM, WEFT_EDEVICE */

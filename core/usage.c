@@ -34,5 +34,8 @@ weft_usage weft_usage_of(const weft *w)
     return (weft_usage){ w->host_bytes + of_host, w->device_bytes + of_device,
                          w->allocations,          weft__tell((weft *)(uintptr_t)w, WEFT__ENTRIES, NULL),
                          w->host_peak + of_host,  w->device_peak + of_device,
-                         w->kept_bytes,           w->dev.launches };
+                         w->kept_bytes,           w->dev.launches,
+                         w->dev.trials,
+                         { w->dev.recurrent[0], w->dev.recurrent[1], w->dev.recurrent[2],
+                           w->dev.recurrent[3] } };
 }

@@ -144,8 +144,10 @@ void recur_general(weft__device *d, const weft__recurrence *r)
 void K(recur)(weft__device *d, const weft__recurrence *r)
 {
     timing now = { -1 };
-    if (!recur_persistent(d, directions{ 1, { *r } }, false, &now))
+    if (!recur_persistent(d, directions{ 1, { *r } }, false, &now)) {
+        d->recurrent[GENERAL]++;
         recur_general(d, r);
+    }
     recur_timed(d, &now);
 }
 
@@ -256,8 +258,10 @@ static __global__ void keep_before(weft__recurrence r)
 void K(recur_back)(weft__device *d, const weft__recurrence *r)
 {
     timing now = { -1 };
-    if (!recur_persistent(d, directions{ 1, { *r } }, true, &now))
+    if (!recur_persistent(d, directions{ 1, { *r } }, true, &now)) {
+        d->recurrent[GENERAL]++;
         recur_general_back(d, r);
+    }
     recur_timed(d, &now);
     if (r->h_before && r->to > r->from)
         LAUNCH(d, keep_before, unit_grid(r->live.host[r->from] * r->width, r->to - r->from), THREADS, 0, *r);

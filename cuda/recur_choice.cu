@@ -281,8 +281,10 @@ bool recur_persistent(weft__device *d, const directions &all, bool back, timing 
     const choice c = chosen(d, all, back, now);
     const bool fits = c.way != GENERAL && (c.way != GROUPS || at_once(d, c) >= all.n);
     pthread_mutex_unlock(&lock);
-    if (fits)
+    if (fits) {
+        d->recurrent[c.way]++;
         launched(d, launch_way(d, c, all, distress_cell(d)), "recur");
+    }
     return fits;
 }
 

@@ -37,6 +37,7 @@ __device__ static inline void open_channel(channel *c)
         c->given_up[0] = c->given_up[1] = 0;
         mbarrier_init_done();
     }
+    __syncwarp();                                /* cluster_sync needs all lanes of a warp together */
     cluster_sync();
 }
 /* once for each use i of the channel: 0, 1 .. */
@@ -45,19 +46,22 @@ __device__ static inline void expect(channel *c, int i, unsigned bytes)
     if (threadIdx.x == 0)
         mbarrier_arrive_expect(&c->full[i % 2], bytes);
 }
-/* A wait ends in any case. Who has waited in vain (false) goes on to the block's next barrier, and behind
- * it all threads leave together: given_up. */
+/* Waits for use i of the channel, but not for ever. Returns false if the wait was in vain. The thread then
+ * goes on to the block's next barrier, behind which all threads leave together: given_up. The lanes of a warp
+ * return together, as the tensor core products that follow require. */
 __device__ static inline bool receive(channel *c, int i, const recur_call &call)
 {
-    if (mbarrier_try_wait(&c->full[i % 2], i / 2 % 2))
-        return true;
-    patience p = begin_to_wait();
-    while (!mbarrier_try_wait(&c->full[i % 2], i / 2 % 2))
-        if (in_vain(p, call)) {
+    bool come = mbarrier_try_wait(&c->full[i % 2], i / 2 % 2);
+    if (!come) {
+        patience p = begin_to_wait();
+        do
+            come = mbarrier_try_wait(&c->full[i % 2], i / 2 % 2);
+        while (!come && !in_vain(p, call));
+        if (!come)
             atomicExch(&c->given_up[i % 2], 1u);
-            return false;
-        }
-    return true;
+    }
+    __syncwarp();
+    return come;
 }
 /* Behind a barrier of the block that follows a use of the channel: the next but one writes here again,
  * when all have looked. */

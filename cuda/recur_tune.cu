@@ -134,11 +134,12 @@ recur_way tune(weft__device *d, const weft__recurrence *r, bool back, const bool
         return first;
     without_graphs(d);                           /* where no event tells the time */
     collect(t);
-    if (t->way >= 0)
-        return first;
-    const int way = next_way(t, possible, first);
+    const int way = t->way >= 0 ? (int)first : next_way(t, possible, first);
     if (way < 0)
         return decided(d, t, possible);
+    d->trials++;
+    if (t->way >= 0)
+        return first;
     t->steps = (double)r->steps;
     if (!refused(cudaEventRecord(t->from, stream_of(d))))
         t->way = way, now->class_of = number;

@@ -6,8 +6,9 @@
 #define WEFT_RECUR_WIDE_H
 #include "cuda/recur_steps.h"
 
-/* a block's units, warps, threads; products whose weights are in registers */
-enum { OWN = 32, WARPS = 8, BLOCK = 32 * WARPS, KEPT = 32 };
+/* A block's units, warps and threads. KEPT: products of a thread whose weights are in registers. A thread
+ * with at most SPLIT products keeps both halves of each weight there, so no step splits them again. */
+enum { OWN = 32, WARPS = 8, BLOCK = 32 * WARPS, KEPT = 32, SPLIT = 16 };
 
 __host__ __device__ constexpr int least_of(int a, int b)          { return a < b ? a : b; }
 /* Forward, a warp has the two tiles of eight units, and half of the terms; backward, all of the block's
@@ -108,7 +109,8 @@ __device__ static void multiply(float4 (&w)[least_of(DEEP * TILES, KEPT)], Rest 
     UNROLLED for (int k = 0; k < IN_REGISTERS; k++) {
         const halves b = column_of<SEQUENCES>(x + k * 8 * SEQUENCES);
         UNROLLED for (int tile = 0; tile < TILES; tile++) {
-            made_anew(w[k * TILES + tile]);      /* two halves of each are too many for the registers */
+            if (DEEP * TILES > SPLIT)            /* then the registers have no room for both halves */
+                made_anew(w[k * TILES + tile]);
             add_product(w[k * TILES + tile], b, one_product, part[tile]);
             fold_after(k, part[tile], sum[tile]);
         }

@@ -2,7 +2,7 @@
 # deps.sh build|test|lint|lab|site|parallel|ci ... what is missing from Debian's packages is installed, if that is allowed here; else the one
 # deps.sh dictionary FILE            line to run is printed and the answer is no. The dictionary is taken from the package
 #                                    festlex-cmu without installing it.
-# DEPS=dir: the libraries are taken from that folder (gpu_deps.sh), and nothing is ever installed.
+# DEPS=dir: takes the libraries from that folder and never installs anything.
 # Each need is tried, not looked up in the package manager: what was built from source counts as well.
 set -u
 cc=${CC:-cc}; command -v "${cc%% *}" >/dev/null 2>&1 || cc=gcc

@@ -43,6 +43,19 @@ check "no such case" says 1 'there is no case "nett"' "$bench" --tiny --case net
 check "no such precision" says 2 '^usage' "$bench" --precision fp8
 check "OpenBLAS's products say so" eval 'WEFT_GEMM=openblas tiny --case gemm >blas && [ "$(field who blas | sort -u | sed "s/.*-//")" = openblas ]'
 
+# ---- a GPU, emulated: a row has the runs after the choice of a kernel, and its name
+if [ -z "${V:-}" ]; then
+    emulated() { WEFT_BACKEND_PATH=$(dirname "$bench")/../emu XDG_CACHE_HOME=$dir/$1 tiny --device cuda --case lstm --runs 7 >gpu.rows && field kernel gpu.rows | sort -u | paste -sd' '; }
+    for way in general block cluster; do
+        check "a row of a layer by $way says so" eval "[ \"\$(WEFT_RECUR=$way emulated none)\" = $way ]"
+    done
+    for way in block cluster; do
+        check "rows have only the $way kernel if it is the fastest, also of the first program" \
+            eval '[ "$(WEFT_EMU_TIMES="${way}_kernel=1 block_kernel=5 cluster_kernel=5 forward_units=3 backward_units=3" emulated by_$way)" = $way ]'
+    done
+    check "a row of the CPU has no kernel" eval '! grep -q "\"kernel\"" lstm.rows'
+fi
+
 # ---- memory: gates of 65,792 tokens, 128 of them each, must be there; what a step gives back is not counted twice
 if [ -z "${V:-}" ] && [ -w /proc/self/clear_refs ]; then
     check "a step's memory" eval '"$bench" --case net --quick --runs 1 >net.memory && field peak_bytes net.memory | awk "NR == 2 { exit !(\$1 > 33e6 && \$1 < 300e6) }"'
@@ -76,6 +89,7 @@ check "the median of the rounds counts" eval '{ both; row weft-0-avx2 packed 30 
 check "what failed is said" eval '{ both; row torch-2-cpu nested 1 1 1 | sed "s/\"ms\".*/\"error\": \"no such luck\"}/"; } >rows; table --ratios rows | grep -q "^- torch.*nested: no such luck$"'
 check "this machine, its flags, and more" eval 'table --machine rounds=3 | grep -q "\"flags\": .*\"rounds\": \"3\""'
 check "goals of a GPU" eval 'both | sed "s/-cpu/-cuda/; s/-avx2/-cuda/; s/\"T\": 128/\"T\": 512/" >rows; table --goals rows | grep -q "^goals: 0 of 1 met" && sed "s/\"ms\": 60/\"ms\": 160/" rows >other && table --goals other | grep -q "^goals: 1 of 1 met"'
+check "padded batches have no goal" eval 'sed "s/\"ms\": 40/\"ms\": 11/" other >rows && table --goals rows | grep -q "^goals: 1 of 1 met"'
 check "the sweep's table" eval '{ row weft-0-cuda packed 4 1 1; row weft-0-cuda packed 3 1 1 "\"recur\": \"block\""; } | sed s/lstm/sweep/ >rows; table --sweep rows | grep -Eq "^ +128 +64 .* 3.000 +- +- +block$"'
 check "no such thing to make" says 2 'table.py' python3 "$root/bench/table.py" --no
 

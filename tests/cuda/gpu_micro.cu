@@ -1,8 +1,8 @@
-/* gpu_micro.cu - the few numbers of a GPU that the choices between kernels rest on: what a launch costs,
- * alone and in a row, what the product of a recurrent step costs through cuBLAS, what moving memory costs;
- * what the kernels for all steps are made of: a tensor core's product that waits for the one before, an
- * exchange within a cluster, a barrier of the whole grid. One JSON object a line. Compiles for the emulation,
- * too, where its times mean nothing. */
+/* gpu_micro.cu - measures the basic costs of a GPU on which the choice between kernels depends.
+ *
+ * It times launches, graph nodes, the matrix product of a recurrent step through cuBLAS, and copies. Within
+ * kernels it times dependent tensor core products and the exchange of states between the blocks of a cluster.
+ * It prints one JSON object a line. It also compiles for the emulation, where its times mean nothing. */
 #include <stdio.h>
 #include <stdlib.h>
 #include "cuda/ptx.h"
@@ -14,7 +14,6 @@ enum { NUMBERS = 1 << 26, TIMES = 200, ROUNDS = 1000 };
 #endif
 static cudaStream_t stream;
 static cudaEvent_t begun, ended;
-static cublasHandle_t blas;
 static float *from, *to, *pinned;                /* NUMBERS each; pinned: on the host */
 
 static void need(int error, const char *what)
@@ -41,25 +40,30 @@ static __global__ void products(float *out)      /* each waits for the one befor
         mma_tf32(d, a, b);
     out[threadIdx.x] = d[0];
 }
-/* each block of a cluster sends 16 bytes to all, and waits for all: a step of recur_cluster.cu */
+/* The exchange of a forward step of recur_cluster.cu. Each block sends FOURS x 16 bytes to every block of its
+ * cluster and waits for the same from all of them. Four neighbouring threads share the blocks to send to. */
+enum { FOURS = 64 };
 static __global__ void exchanges(float *out)
 {
-    SHARED(place, float4[2][16]);
+    SHARED(place, float4[2][16][FOURS]);
     SHARED(full, uint64_t[2]);
     const unsigned rank = cluster_rank(), size = cluster_size();
+    const unsigned four = threadIdx.x / 4, part = threadIdx.x % 4;
     float seen = 0;
     if (threadIdx.x == 0) {
         mbarrier_init(&full[0], 1), mbarrier_init(&full[1], 1);
         mbarrier_init_done();
     }
+    __syncwarp();
     cluster_sync();
     for (int i = 0; i < ROUNDS; i++) {
         if (threadIdx.x == 0)
-            mbarrier_arrive_expect(&full[i % 2], size * sizeof(float4));
-        if (threadIdx.x < size)
-            st_async(&place[i % 2][rank], &full[i % 2], threadIdx.x, make_float4(seen, 1, 2, 3));
+            mbarrier_arrive_expect(&full[i % 2], size * FOURS * (unsigned)sizeof(float4));
+        for (unsigned to = part; to < size; to += 4)
+            st_async(&place[i % 2][rank][four], &full[i % 2], to, make_float4(seen, 1, 2, 3));
         while (!mbarrier_try_wait(&full[i % 2], i / 2 % 2)) {}
-        seen = place[i % 2][threadIdx.x % size].x + 1;
+        seen = place[i % 2][threadIdx.x % size][four].x + 1;
+        __syncthreads();
     }
     out[blockIdx.x * blockDim.x + threadIdx.x] = seen;
     cluster_sync();
@@ -91,22 +95,6 @@ static void launch_and_wait(piece p)
     launch(p);
     need(cudaStreamSynchronize(stream), "wait");
 }
-static void step(piece p)                        /* [B, 4H] += [B, H] times [4H, H] transposed */
-{
-    const float one = 1;
-    need(cublasGemmEx(blas, CUBLAS_OP_T, CUBLAS_OP_N, 4 * p.H, p.B, p.H, &one, from, CUDA_R_32F, p.H, from,
-                      CUDA_R_32F, p.H, &one, to, CUDA_R_32F, 4 * p.H, CUBLAS_COMPUTE_32F,
-                      CUBLAS_GEMM_DEFAULT),
-         "product");
-}
-static void step_in_tf32(piece p)
-{
-    const float one = 1;
-    need(cublasGemmEx(blas, CUBLAS_OP_T, CUBLAS_OP_N, 4 * p.H, p.B, p.H, &one, from, CUDA_R_32F, p.H, from,
-                      CUDA_R_32F, p.H, &one, to, CUDA_R_32F, 4 * p.H, CUBLAS_COMPUTE_32F_FAST_TF32,
-                      CUBLAS_GEMM_DEFAULT),
-         "product");
-}
 static void within(piece)
 {
     need(cudaMemcpyAsync(to, from, NUMBERS * sizeof *to, cudaMemcpyDeviceToDevice, stream), "copy");
@@ -124,7 +112,7 @@ static void read_and_write(piece)
     LAUNCH_RAW(add_one, blocks_for(NUMBERS), dim3(THREADS), 0, stream, to, (int64_t)NUMBERS);
 }
 
-/* The mean of some in a row, after one that is not counted. */
+/* Returns the mean time of `times` calls of work, after one call that is not counted. */
 static float mean_us(void (*work)(piece), piece p, int times)
 {
     float ms = 0;
@@ -167,11 +155,16 @@ static void within_kernels(int multiprocessors)
     for (int blocks : sizes)
         tell_round("exchange within a cluster", exchange, piece{ blocks, 0 }, ROUNDS);
     tell_round("barrier of the grid", meet, piece{ multiprocessors, 0 }, ROUNDS);
-    need(cudaFuncSetAttribute(exchanges, cudaFuncAttributeMaxDynamicSharedMemorySize, 200 << 10), "200 KB");
+}
+/* How many clusters run at the same time with the shared memory of layers of 256 and of 512 units. */
+static void at_once()
+{
+    need(cudaFuncSetAttribute(nothing, cudaFuncAttributeMaxDynamicSharedMemorySize, 200 << 10), "200 KB");
+    need(cudaFuncSetAttribute(nothing, cudaFuncAttributeNonPortableClusterSizeAllowed, 1), "clusters of 16");
     for (int blocks = 8; blocks <= 16; blocks *= 2)
         for (int kilobytes = 130; kilobytes <= 200; kilobytes += 70) {
             int clusters = 0;
-            need(clusters_at_once(&clusters, exchanges, blocks, 256, (size_t)kilobytes << 10, stream),
+            need(clusters_at_once(&clusters, nothing, blocks, 256, (size_t)kilobytes << 10, stream),
                  "occupancy");
             printf("{\"micro\": \"clusters at once\", \"blocks\": %d, \"shared_kb\": %d, \"clusters\": %d}\n",
                    blocks, kilobytes, clusters);
@@ -188,13 +181,44 @@ static void graphs()
     cudaGraphExecDestroy(graph), cudaGraphDestroy(recorded);
 }
 
-static int set_up()                              /* how many multiprocessors there are */
+/* ---- the product of a recurrent step through cuBLAS, which the emulation does not have ---- */
+#ifdef WEFT_EMULATED
+static void steps() {}
+#else
+#include <cublas_v2.h>
+static cublasHandle_t handle;
+
+/* [B, 4H] += [B, H] times [4H, H] transposed */
+static void multiply_by(piece p, cublasComputeType_t compute)
+{
+    const float one = 1;
+    need(cublasGemmEx(handle, CUBLAS_OP_T, CUBLAS_OP_N, 4 * p.H, p.B, p.H, &one, from, CUDA_R_32F, p.H, from,
+                      CUDA_R_32F, p.H, &one, to, CUDA_R_32F, 4 * p.H, compute, CUBLAS_GEMM_DEFAULT),
+         "product");
+}
+static void step_in_fp32(piece p) { multiply_by(p, CUBLAS_COMPUTE_32F); }
+static void step_in_tf32(piece p) { multiply_by(p, CUBLAS_COMPUTE_32F_FAST_TF32); }
+static void steps()
+{
+    static const piece sizes[] = { { 8, 16 },    { 64, 32 },  { 512, 32 }, { 8, 128 },  { 64, 128 },
+                                   { 512, 128 }, { 64, 256 }, { 64, 512 }, { 64, 1024 } };
+    need(cublasCreate(&handle) || cublasSetStream(handle, stream), "cuBLAS");
+    for (piece p : sizes) {
+        const double operations = 8. * p.B * p.H * p.H;
+        tell("step, fp32", step_in_fp32, p, TIMES, 0, operations);
+        tell("step, tf32", step_in_tf32, p, TIMES, 0, operations);
+    }
+    cublasDestroy(handle);
+}
+#endif
+
+/* Returns the number of multiprocessors. */
+static int set_up()
 {
     cudaDeviceProp about;
     need(cudaGetDeviceProperties(&about, 0), "no GPU");
     need(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking), "stream");
     need(cudaEventCreate(&begun) || cudaEventCreate(&ended), "events");
-    need(cublasCreate(&blas) || cublasSetStream(blas, stream), "cuBLAS");
     need(cudaMalloc(&from, NUMBERS * sizeof *from) || cudaMalloc(&to, NUMBERS * sizeof *to), "memory");
     need(cudaMallocHost(&pinned, NUMBERS * sizeof *pinned), "pinned memory");
     need(cudaMemsetAsync(from, 0x3A, NUMBERS * sizeof *from, stream) ||
@@ -211,21 +235,14 @@ static int set_up()                              /* how many multiprocessors the
 
 int main()
 {
-    static const piece steps[] = { { 8, 16 },    { 64, 32 },  { 512, 32 }, { 8, 128 },  { 64, 128 },
-                                   { 512, 128 }, { 64, 256 }, { 64, 512 }, { 64, 1024 } };
     const double bytes = (double)NUMBERS * sizeof(float);
     const int multiprocessors = set_up();
     within_kernels(multiprocessors);
+    at_once();
     graphs();
     tell("launch", launch, piece{ 0, 0 }, TIMES * 5, 0, 0);
     tell("launch and wait", launch_and_wait, piece{ 0, 0 }, TIMES, 0, 0);
-    for (piece p : steps) {
-        if ((int64_t)4 * p.H * (p.B > p.H ? p.B : p.H) > NUMBERS)
-            continue;
-        const double operations = 8. * p.B * p.H * p.H;
-        tell("step, fp32", step, p, TIMES, 0, operations);
-        tell("step, tf32", step_in_tf32, p, TIMES, 0, operations);
-    }
+    steps();
     tell("device to device", within, piece{ 0, 0 }, TIMES / 10 + 1, 2 * bytes, 0);
     tell("a kernel reads and writes", read_and_write, piece{ 0, 0 }, TIMES / 10 + 1, 2 * bytes, 0);
     tell("host to device, pinned", up, piece{ 0, 0 }, TIMES / 20 + 1, bytes, 0);

@@ -1,6 +1,6 @@
 /* test_cuda_graphs.c - steps that are sent as graphs (weft_opts.graphs), on an emulated GPU: they have the
  * bits of steps that are not, whatever changes from step to step, is read in the middle, grows, or fails. The
- * first two tests are a real GPU's, too (tests/gpu.sh). */
+ * first two tests are a real GPU's, too (tests/gpu_first.sh). */
 #include "cuda_emulated.h"
 #include "tests/listen.h"
 

@@ -386,6 +386,42 @@ Test(recur_choice, the_fastest_way_is_found_and_kept)
     }
 }
 
+/* Returns how many passes were trials. 99: a trial came after a pass that was none, or weft_usage counted
+ * other passes than those that ran. */
+static int passes_before_the_choice(void)
+{
+    weft *w = open_with((weft_opts){ .device = WEFT_CUDA, .deterministic = by_units });
+    const int32_t len[] = { STEPS, STEPS - 1 };
+    weft_rnn *rnn = weft_lstm_new(weft_module_new(w, "net"), "rnn",
+                                  &(weft_rnn_opts){ .input = 1, .hidden = 60, .layers = 1 });
+    int64_t trials = 0, all = 0;
+    for (int i = 0; i < passes; i++) {
+        weft_rnn_run(rnn, weft_ragged(w, calloc(2 * STEPS, sizeof(weft_real)), 1,
+                                      &(weft_lengths){ .n = 2, .len = len }), WEFT_ZERO_STATE);
+        weft_synchronize(w);
+        weft_clear(w);
+        trials += weft_usage_of(w).trials == i + 1;
+    }
+    const weft_usage u = weft_usage_of(w);
+    for (int i = 0; i < COUNT(u.recurrent); i++)
+        all += u.recurrent[i];
+    const bool same = u.trials == trials && all == passes;
+    CLEAN(w);
+    return same ? (int)trials : 99;
+}
+Test(recur_choice, passes_are_counted_as_trials_until_the_choice)
+{
+    setenv("WEFT_EMU_CC", "120", 1);             /* four ways, three samples of each */
+    passes = 20, by_units = false;
+    cr_assert_eq(in_a_process(passes_before_the_choice, "WEFT_EMU_TIMES", simulated[0].times), 12);
+    cr_assert_eq(in_a_process(passes_before_the_choice, NULL, NULL), 0, "the next program chooses anew");
+    clear_away();
+    fresh();
+    by_units = true;
+    cr_assert_eq(in_a_process(passes_before_the_choice, NULL, NULL), 0, "deterministic: by the clock");
+    by_units = false;
+}
+
 /* ---- two GPUs ---- */
 /* What a kernel was allowed to have on one of them it may not have on the other before that is asked, too. */
 static int on_both(void)
