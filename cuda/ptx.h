@@ -1,7 +1,7 @@
-/* ptx.h - what the persistent kernels ask of the hardware and CUDA C++ has no word for: tensor cores,
- * asynchronous copies, barriers that count bytes, clusters, a barrier of a whole grid. Everything from
- * mbarriers to clusters is of sm_90; on older GPUs it traps, for such kernels are not started there.
- * tests/emu/cores.cpp does the same without a GPU. */
+/* ptx.h - instructions that the persistent kernels need and CUDA C++ does not name: tensor cores, barriers
+ * that count bytes, clusters, a barrier of a whole grid. Those from mbarriers to clusters exist on sm_90 and
+ * later. On older GPUs they trap, but such kernels are not started there. tests/emu/cores.cpp does the same
+ * without a GPU. */
 #ifndef WEFT_PTX_H
 #define WEFT_PTX_H
 #include "cuda/cuda.h"
@@ -82,16 +82,9 @@ static inline cudaError_t blocks_at_once(int *n, void (*kernel)(P...), int threa
     launch_with(as_cooperative(), kernel, grid, threads, shared, stream, __VA_ARGS__)
 
 /* ---- tensor cores ---- */
-/* D += a b, d 16 x 8, spread over a warp. With g = lane / 4, t = lane % 4: d: (g, 2t), (g, 2t+1), (g+8,
- * 2t), (g+8, 2t+1) tf32, a 16 x 8, b 8 x 8:   a: (g, t), (g+8, t), (g, t+4), (g+8, t+4);  b: (t, g), (t+4,
- * g) bf16, a 16 x 16, b 16 x 8: a: (g, 2t..), (g+8, 2t..), (g, 2t+8..), (g+8, 2t+8..);  b: (2t.., g),
- * (2t+8.., g); pairs, low half first. */
-PTX uint32_t pack_bf16(float low, float high)
-{
-    uint32_t r;
-    asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(r) : "f"(high), "f"(low));
-    return r;
-}
+/* D += a b for a warp: d 16 x 8, a 16 x 8, b 8 x 8. With g = lane / 4 and t = lane % 4, a lane has
+ * d: (g, 2t), (g, 2t+1), (g+8, 2t), (g+8, 2t+1); a: (g, t), (g+8, t), (g, t+4), (g+8, t+4);
+ * b: (t, g), (t+4, g). */
 PTX void mma_tf32(float (&d)[4], const uint32_t (&a)[4], const uint32_t (&b)[2])
 {
     asm volatile("mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, "
@@ -99,38 +92,13 @@ PTX void mma_tf32(float (&d)[4], const uint32_t (&a)[4], const uint32_t (&b)[2])
                  : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])
                  : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
 }
-PTX void mma_bf16(float (&d)[4], const uint32_t (&a)[4], const uint32_t (&b)[2])
-{
-    asm volatile("mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, "
-                 "{%0,%1,%2,%3};"
-                 : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])
-                 : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
-}
-
 /* May be another number from here on, for all that the compiler knows: what follows from it is not
  * computed ahead and kept. */
 PTX void made_anew(float &x) { asm("" : "+f"(x)); }
 PTX void made_anew(double &x) { asm("" : "+d"(x)); }
 PTX void made_anew(float4 &v) { asm volatile("" : "+f"(v.x), "+f"(v.y), "+f"(v.z), "+f"(v.w)); }
 
-/* ---- copies from global to shared memory that go on by themselves ---- */
-/* `given` bytes are copied, the rest is 0. */
 PTX uint32_t shared_address(const void *p) { return (uint32_t)__cvta_generic_to_shared(p); }
-PTX void cp_async16(void *shared, const void *global, unsigned given = 16)
-{
-    asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(shared_address(shared)), "l"(global),
-                 "r"(given)
-                 : "memory");
-}
-PTX void cp_async4(void *shared, const void *global, unsigned given = 4)
-{
-    asm volatile("cp.async.ca.shared.global [%0], [%1], 4, %2;" ::"r"(shared_address(shared)), "l"(global),
-                 "r"(given)
-                 : "memory");
-}
-PTX void cp_async_commit() { asm volatile("cp.async.commit_group;" ::: "memory"); }
-/* Until all of this thread's groups but the last N are there; the other threads need a barrier after it. */
-template <int N> PTX void cp_async_wait() { asm volatile("cp.async.wait_group %0;" :: "n"(N) : "memory"); }
 
 #ifndef WEFT_ONCE                                /* of sm_90 and later */
 #if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 900
@@ -146,18 +114,16 @@ PTX void mbarrier_init(uint64_t *b, unsigned count)
 }
 /* Before the cluster_sync that tells the others. */
 PTX void mbarrier_init_done() { SM90("fence.mbarrier_init.release.cluster;" ::: "memory"); }
-PTX void mbarrier_arrive(uint64_t *b)
-{
-    SM90("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(shared_address(b)) : "memory");
-}
 PTX void mbarrier_arrive_expect(uint64_t *b, unsigned bytes)
 {
     SM90("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(shared_address(b)), "r"(bytes)
          : "memory");
 }
-/* Is the phase of that parity over? The first has parity 0. Waits a while for it, as long as the hardware
- * likes. What it waits for comes into the block's own shared memory: to acquire for the cluster, too, would
- * empty L1 in each step. */
+/* Returns true if the phase of that parity is over; the first phase has parity 0. Waits for it as long as the
+ * hardware chooses. It acquires for the block only, since the data arrives in the block's own shared memory,
+ * and to acquire for the cluster would empty L1 in each step. That a peer's next store comes after this
+ * block's reads of the place rests on the hardware: a store to shared memory does not overtake a read that
+ * has returned. */
 PTX bool mbarrier_try_wait(uint64_t *b, unsigned parity)
 {
     uint32_t over = 1;
@@ -185,31 +151,15 @@ PTX unsigned cluster_size()
 PTX void cluster_arrive() { SM90("barrier.cluster.arrive.release.aligned;" ::: "memory"); }
 PTX void cluster_wait() { SM90("barrier.cluster.wait.acquire.aligned;" ::: "memory"); }
 PTX void cluster_sync() { cluster_arrive(), cluster_wait(); }
-/* The same variable of another block, which must have begun and must not have ended: a cluster_sync before
- * and one after. */
-template <class T> PTX T *cluster_map(T *mine, unsigned rank)
-{
-    uint64_t there = 0;
-    SM90("mapa.u64 %0, %1, %2;" : "=l"(there) : "l"(mine), "r"(rank));
-    return (T *)there;
-}
+/* The address of the same variable in another block of the cluster. That block must have begun and must not
+ * have ended, so call cluster_sync before and after. */
 PTX uint32_t cluster_address(const void *mine, unsigned rank)
 {
     uint32_t there = 0;
     SM90("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(there) : "r"(shared_address(mine)), "r"(rank));
     return there;
 }
-PTX void mbarrier_arrive_at(uint64_t *mine, unsigned rank)
-{
-    SM90("mbarrier.arrive.release.cluster.shared::cluster.b64 _, [%0];" ::"r"(cluster_address(mine, rank))
-         : "memory");
-}
 /* Into the block of that rank, in the place of `mine`; its barrier counts the bytes. */
-PTX void st_async(float *mine, uint64_t *barrier, unsigned rank, float v)
-{
-    SM90("st.async.weak.shared::cluster.mbarrier::complete_tx::bytes.f32 [%0], %1, [%2];"
-         :: "r"(cluster_address(mine, rank)), "f"(v), "r"(cluster_address(barrier, rank)) : "memory");
-}
 PTX void st_async(float4 *mine, uint64_t *barrier, unsigned rank, float4 v)
 {
     SM90("st.async.weak.shared::cluster.mbarrier::complete_tx::bytes.v4.f32 [%0], {%1,%2,%3,%4}, [%5];" ::"r"(

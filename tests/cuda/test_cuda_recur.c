@@ -325,14 +325,15 @@ Test(recur_choice, a_wait_for_a_group_ends_in_any_case) { ends("80", "group_kern
 
 /* ---- by the clock ---- */
 enum { BY_STEPS = 1, IN_BLOCKS = 2, IN_CLUSTERS = 4, IN_GROUPS = 8 };
-/* The way of the last of so many passes forward; more than 99: those from the thirtieth on differ. */
+/* Runs some passes forward and returns the way of the last one. More than 99: those from the thirtieth on
+ * differ. 98: weft_usage counts other trials than the first `trials` passes, or not each pass once. */
 static const struct { const char *times; int way; } simulated[] = {
     { "block_kernel=5 cluster_kernel=1 group_kernel=2 forward_units=3", IN_CLUSTERS },
     { "block_kernel=2 cluster_kernel=9 group_kernel=3 forward_units=3", IN_BLOCKS },
     { "block_kernel=7 cluster_kernel=6 group_kernel=5 forward_units=.1", BY_STEPS },
     { "block_kernel=7 cluster_kernel=6 group_kernel=5 forward_units=3", IN_GROUPS },
 };
-static int passes;
+static int passes, trials;
 static bool by_units, as_graphs;                 /* a pass is a step, which no graph may time */
 static int last_way(void)
 {
@@ -358,6 +359,10 @@ static int last_way(void)
         if (i > 30 && way != was)
             return 100 + i;
         was = way;
+        const weft_usage u = weft_usage_of(w);
+        if (u.trials != (i < trials ? i + 1 : trials) ||
+            u.recurrent[0] + u.recurrent[1] + u.recurrent[2] + u.recurrent[3] != i + 1)
+            return 98;
         weft_clear(w);
     }
     return weft_ok(w) ? was : 99;
@@ -367,10 +372,10 @@ Test(recur_choice, the_fastest_way_is_found_and_kept)
     setenv("WEFT_EMU_CC", "120", 1);             /* which has all four */
     for (int i = 0; i < COUNT(simulated); i++) {
         const char *other = simulated[(i + 1) % COUNT(simulated)].times;
-        passes = 40, by_units = false, as_graphs = i % 2;
+        passes = 40, trials = 12, by_units = false, as_graphs = i % 2;         /* three of each way */
         cr_assert_eq(in_a_process(last_way, "WEFT_EMU_TIMES", simulated[i].times), simulated[i].way, "%s",
                      simulated[i].times);
-        passes = 1;
+        passes = 1, trials = 0;
         cr_assert_eq(in_a_process(last_way, NULL, NULL), simulated[i].way,
                      "%s: the next program does not know", simulated[i].times);
         passes = 40;
@@ -384,42 +389,6 @@ Test(recur_choice, the_fastest_way_is_found_and_kept)
         clear_away();
         fresh();
     }
-}
-
-/* Returns how many passes were trials. 99: a trial came after a pass that was none, or weft_usage counted
- * other passes than those that ran. */
-static int passes_before_the_choice(void)
-{
-    weft *w = open_with((weft_opts){ .device = WEFT_CUDA, .deterministic = by_units });
-    const int32_t len[] = { STEPS, STEPS - 1 };
-    weft_rnn *rnn = weft_lstm_new(weft_module_new(w, "net"), "rnn",
-                                  &(weft_rnn_opts){ .input = 1, .hidden = 60, .layers = 1 });
-    int64_t trials = 0, all = 0;
-    for (int i = 0; i < passes; i++) {
-        weft_rnn_run(rnn, weft_ragged(w, calloc(2 * STEPS, sizeof(weft_real)), 1,
-                                      &(weft_lengths){ .n = 2, .len = len }), WEFT_ZERO_STATE);
-        weft_synchronize(w);
-        weft_clear(w);
-        trials += weft_usage_of(w).trials == i + 1;
-    }
-    const weft_usage u = weft_usage_of(w);
-    for (int i = 0; i < COUNT(u.recurrent); i++)
-        all += u.recurrent[i];
-    const bool same = u.trials == trials && all == passes;
-    CLEAN(w);
-    return same ? (int)trials : 99;
-}
-Test(recur_choice, passes_are_counted_as_trials_until_the_choice)
-{
-    setenv("WEFT_EMU_CC", "120", 1);             /* four ways, three samples of each */
-    passes = 20, by_units = false;
-    cr_assert_eq(in_a_process(passes_before_the_choice, "WEFT_EMU_TIMES", simulated[0].times), 12);
-    cr_assert_eq(in_a_process(passes_before_the_choice, NULL, NULL), 0, "the next program chooses anew");
-    clear_away();
-    fresh();
-    by_units = true;
-    cr_assert_eq(in_a_process(passes_before_the_choice, NULL, NULL), 0, "deterministic: by the clock");
-    by_units = false;
 }
 
 /* ---- two GPUs ---- */

@@ -1,4 +1,4 @@
-/* cores.cpp - tensor cores, asynchronous copies and counting barriers of cores.h. */
+/* cores.cpp - tensor cores, stores between blocks and counting barriers of cores.h. */
 #include <utility>
 #include "tests/emu/cores.h"
 
@@ -8,21 +8,20 @@ enum { M = 16, N = 8, HALF = 4 };
 typedef float Half __attribute__((vector_size(HALF * sizeof(float)), may_alias)); /* of a row of N */
 struct Row { Half half[N / HALF]; float &operator[](unsigned i) { return ((float *)half)[i]; } };
 
-template <int K> void multiply(emu::Warp &w, const float (&a)[M][K], const Row (&b)[K])
+void multiply(emu::Warp &w, const float (&a)[M][8], const Row (&b)[8])
 {
     for (unsigned row = 0; row < M; row++)
         for (unsigned h = 0; h < N / HALF; h++) {
             emu::Lane *lane = w.lane + row % 8 * 4 + h * 2; /* it and the next have two numbers each */
             float *first = lane[0].d.f + row / 8 * 2, *second = lane[1].d.f + row / 8 * 2;
             Half sum = { first[0], first[1], second[0], second[1] };
-            for (unsigned k = 0; k < K; k++)
+            for (unsigned k = 0; k < 8; k++)
                 sum += a[row][k] * b[k].half[h];
             first[0] = sum[0], first[1] = sum[1], second[0] = sum[2], second[1] = sum[3];
         }
 }
 
 float cut_tf32(uint32_t bits) { return emu::bits<float>(bits & ~0x1FFFu); }
-float half(uint32_t pair, unsigned which) { return emu::from_bf16((uint16_t)(pair >> 16 * which)); }
 
 void tf32(emu::Warp &w, unsigned)
 {
@@ -37,21 +36,8 @@ void tf32(emu::Warp &w, unsigned)
     multiply(w, a, b);
 }
 
-void bf16(emu::Warp &w, unsigned)
-{
-    float a[M][16];
-    Row b[16];
-    for (unsigned l = 0; l < emu::WARP; l++)
-        for (unsigned h = 0; h < 2; h++) {
-            for (unsigned i = 0; i < 4; i++)
-                a[l / 4 + i % 2 * 8][l % 4 * 2 + i / 2 * 8 + h] = half(w.lane[l].a.u[i], h);
-            for (unsigned i = 0; i < 2; i++)
-                b[l % 4 * 2 + i * 8 + h][l / 4] = half(w.lane[l].b.u[i], h);
-        }
-    multiply(w, a, b);
-}
-
-void mma(float (&d)[4], const uint32_t (&a)[4], const uint32_t (&b)[2], emu::Finish how)
+} // namespace
+void mma_tf32(float (&d)[4], const uint32_t (&a)[4], const uint32_t (&b)[2])
 {
     emu::Quiet quiet;
     emu::Lane &lane = emu::my_lane();
@@ -61,49 +47,8 @@ void mma(float (&d)[4], const uint32_t (&a)[4], const uint32_t (&b)[2], emu::Fin
     if (emu::launch->wrong)                      /* two of the four fragments in each other's place */
         std::swap(fragment[1], fragment[2]);
     memcpy(&lane.a, fragment, sizeof fragment), memcpy(&lane.b, b, sizeof b), memcpy(&lane.d, d, sizeof d);
-    emu::together(emu::EVERY, how);
+    emu::together(emu::EVERY, tf32);
     memcpy(d, &lane.d, sizeof d);
-}
-} // namespace
-void mma_tf32(float (&d)[4], const uint32_t (&a)[4], const uint32_t (&b)[2]) { mma(d, a, b, tf32); }
-void mma_bf16(float (&d)[4], const uint32_t (&a)[4], const uint32_t (&b)[2]) { mma(d, a, b, bf16); }
-
-/* ---- copies ---- */
-static void perform(const emu::Copy &c)          /* not Quiet: it is the kernel's reading and writing */
-{
-    memcpy(c.to, c.from, c.given);
-    memset((char *)c.to + c.given, 0, c.bytes - c.given);
-}
-static bool postponed(const emu::Copy &c)
-{
-    emu::Quiet quiet;
-    if (((uintptr_t)c.to | (uintptr_t)c.from) % c.bytes || c.given > c.bytes)
-        emu::fail("cp.async: an address is not a multiple of its size");
-    if (emu::launch->late)
-        emu::me->copies.push_back(c);
-    return emu::launch->late;
-}
-void emu::copy_async(void *shared, const void *global, size_t bytes, size_t given)
-{
-    Copy c = { shared, global, bytes, given, me->group };
-    if (!postponed(c))
-        perform(c);
-}
-static bool take(emu::Copy &c, unsigned before)  /* the first of the groups before that one */
-{
-    emu::Quiet quiet;
-    std::vector<emu::Copy> &copies = emu::me->copies;
-    if (copies.empty() || copies[0].group >= before)
-        return false;
-    c = copies[0];
-    copies.erase(copies.begin());
-    return true;
-}
-void emu::copies_wait(unsigned but)
-{
-    Copy c;
-    while (me->group > but && take(c, me->group - but))
-        perform(c);
 }
 
 /* ---- barriers that count bytes ---- */
@@ -165,6 +110,12 @@ bool mbarrier_try_wait(uint64_t *b, unsigned parity)
         return false;
     emu::acquire(b);
     return true;
+}
+/* The same variable in another block of the cluster. */
+template <class T> static T *cluster_map(T *mine, unsigned rank)
+{
+    emu::Block *b = emu::me->block;
+    return (T *)((char *)mine - b->shared + b->cluster->first[rank].shared);
 }
 void emu::store_async(void *mine, uint64_t *barrier, unsigned rank, const void *v, size_t bytes)
 {

@@ -400,8 +400,7 @@ static void set_up(const Launch &l, unsigned first, unsigned set)
     for (Cluster &c : clusters)
         renew(c.barrier, each * l.cluster), c.first = &blocks[(&c - clusters.data()) * l.cluster];
     for (Thread &t : threads)
-        delete std::exchange(t.fenced, (char *)NULL), t.seen.clear(), t.stack = NULL, t.tsan = tsan_thread(),
-            t.group = 0, t.copies.clear();
+        delete std::exchange(t.fenced, (char *)NULL), t.seen.clear(), t.stack = NULL, t.tsan = tsan_thread();
     begun = 0, living = count, polls = 0, first_lot = lots % count;
     ready.clear(), polling.clear(), launch->stores.clear();
 }

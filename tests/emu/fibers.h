@@ -75,9 +75,6 @@ struct Warp {
     Lane lane[WARP];
 };
 
-/* cp.async that is not done yet */
-struct Copy { void *to; const void *from; size_t bytes, given; unsigned group; };
-
 /* st.async that is not done yet */
 struct Store { void *to, *barrier; size_t size; char bytes[16]; };
 
@@ -88,8 +85,6 @@ struct Thread {
     void *top;                                   /* the stack pointer while it waits */
     char *stack;                                 /* NULL: has not begun, or has ended */
     void *tsan, *fake;                           /* the sanitizers' own notes */
-    unsigned cluster_phase, group;               /* of cluster_arrive; number of cp.async groups so far */
-    std::vector<Copy> copies;
     /* for ThreadSanitizer, see order.cpp: all before its last fence; what it changed since by atomics */
     char *fenced;
     std::vector<void *> seen;
@@ -123,7 +118,7 @@ struct Launch {
     std::vector<char> arguments;
     std::vector<size_t> places;
     std::vector<Variable> variables;
-    /* asynchronous copies and stores; tensor cores that err; stores that never come */
+    /* asynchronous stores; tensor cores that err; stores that never come */
     bool late, wrong, lost;
     int capability;
     std::unordered_map<void *, std::vector<Store>> stores; /* of each barrier */

@@ -64,74 +64,29 @@ __global__ void count_up(unsigned long long *least, unsigned *n)
 }
 
 /* ---- tensor cores ---- */
-/* row-major; a 16 x k, b k x 8, k = 8 or 16 */
-__global__ void one_mma(float *d, const float *a, const float *b, bool bf16)
+/* row-major; a 16 x 8, b 8 x 8 */
+__global__ void one_mma(float *d, const float *a, const float *b)
 {
     unsigned g = threadIdx.x / 4, t = threadIdx.x % 4;
     float sum[4] = { 0, 0, 0, 0 };
     uint32_t fa[4], fb[2];
-    for (unsigned i = 0; i < 4; i++) {
-        const float *row = a + (g + i % 2 * 8) * (bf16 ? 16 : 8);
-        fa[i] = bf16 ? pack_bf16(row[2 * t + i / 2 * 8], row[2 * t + i / 2 * 8 + 1]) :
-                       to_tf32(row[t + i / 2 * 4]);
-    }
+    for (unsigned i = 0; i < 4; i++)
+        fa[i] = to_tf32(a[(g + i % 2 * 8) * 8 + t + i / 2 * 4]);
     for (unsigned i = 0; i < 2; i++)
-        fb[i] = bf16 ? pack_bf16(b[(2 * t + i * 8) * 8 + g], b[(2 * t + i * 8 + 1) * 8 + g]) :
-                       to_tf32(b[(t + i * 4) * 8 + g]);
-    if (bf16)
-        mma_bf16(sum, fa, fb);
-    else
-        mma_tf32(sum, fa, fb);
+        fb[i] = to_tf32(b[(t + i * 4) * 8 + g]);
+    mma_tf32(sum, fa, fb);
     for (unsigned i = 0; i < 4; i++)
         d[(g + i / 2 * 8) * 8 + 2 * t + i % 2] = sum[i];
 }
 
-/* ---- asynchronous copies: y = x reversed within the block ---- */
-template <bool WAITS> __global__ void reversed(float *y, const float *x)
-{
-    SHARED(tile, float[ALL]);
-    cp_async4(&tile[threadIdx.x], x + threadIdx.x);
-    cp_async_commit();
-    if (WAITS)
-        cp_async_wait<0>();
-    __syncthreads();
-    y[threadIdx.x] = tile[ALL - 1 - threadIdx.x];
-}
-template __global__ void reversed<true>(float *, const float *);
-template __global__ void reversed<false>(float *, const float *);
-__global__ void padded(float4 *y, const float4 *x)
-{
-    SHARED(tile, float4[32]);
-    cp_async16(&tile[threadIdx.x], x + threadIdx.x, threadIdx.x < 5 ? 16 : threadIdx.x == 5 ? 8 : 0);
-    cp_async_commit();
-    cp_async_wait<0>();
-    y[threadIdx.x] = tile[threadIdx.x];
-}
-
 /* ---- clusters: every block sends its number to all, each adds up what it got ---- */
-__global__ void by_mapping(float *y)
-{
-    SHARED(box, float[16]);
-    cluster_sync();
-    if (threadIdx.x < cluster_size())
-        cluster_map((float *)box, threadIdx.x)[cluster_rank()] = (float)blockIdx.x;
-    cluster_arrive();
-    cluster_wait();
-    if (threadIdx.x == 0) {
-        float sum = 0;
-        for (unsigned i = 0; i < cluster_size(); i++)
-            sum += box[i];
-        y[blockIdx.x] = sum;
-    }
-}
 template <bool WAITS> __global__ void by_st_async(float *y, int rounds)
 {
     SHARED(box, float4[2][8]);
     SHARED(full, uint64_t[2]);
-    SHARED(empty, uint64_t);
     unsigned others = cluster_size();
     if (threadIdx.x == 0) {
-        mbarrier_init(&full[0], 1), mbarrier_init(&full[1], 1), mbarrier_init(&empty, others);
+        mbarrier_init(&full[0], 1), mbarrier_init(&full[1], 1);
         mbarrier_init_done();
     }
     cluster_sync();
@@ -145,14 +100,10 @@ template <bool WAITS> __global__ void by_st_async(float *y, int rounds)
         while (WAITS && !mbarrier_try_wait(&full[r % 2], (unsigned)r / 2 % 2)) {}
         for (unsigned i = 0; i < others; i++)
             sum += box[r % 2][i].x + box[r % 2][i].w;
-        __syncthreads();
-        if (threadIdx.x < others)
-            mbarrier_arrive_at(&empty, threadIdx.x);
-        while (!mbarrier_try_wait(&empty, (unsigned)r % 2)) {}
+        cluster_sync();
     }
     if (threadIdx.x == 0)
         y[blockIdx.x] = sum;
-    cluster_sync();
 }
 template __global__ void by_st_async<true>(float *, int);
 template __global__ void by_st_async<false>(float *, int);
@@ -215,6 +166,6 @@ __global__ void whole_grid(float *y, float *part, unsigned *counter)
 
 void launch_all_kinds(float *y, float *part, unsigned *counter, cudaStream_t s)
 {
-    LAUNCH_CLUSTER_RAW(by_mapping, 8, 64, 0, s, 4, y);
+    LAUNCH_CLUSTER_RAW(by_st_async<true>, 8, 64, 0, s, 4, y, 5);
     LAUNCH_COOP_RAW(whole_grid, 8, 64, 0, s, y, part, counter);
 }
