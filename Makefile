@@ -268,7 +268,7 @@ EMULATED  := $(B)/emu/libweft_cuda.so $(B)/emu/libnccl.so
 RUN_TESTS  = B=$(B) V=$(V) CC='$(CC)' bash tests/run.sh $(filter $(B)/tests/% $(B)/emu/%_test,$^)
 # make test UNITS="test_ops golden io": these alone, and only on the CPU. A unit is a file tests/ROOM/test_*.c, all of a ROOM, or one of TOOLS.
 UNITS     ?=
-UNIT_FILES = $(foreach u,$(UNITS),$(wildcard tests/*/$u.c tests/$u/test_*.c))
+UNIT_FILES = $(foreach u,$(UNITS),$(wildcard tests/*/$(filter test_%,$u).c tests/$u/test_*.c))
 SOME_TESTS = $(sort $(foreach f,$(UNIT_FILES),$(B)/tests/test_$(word 2,$(subst /, ,$f)))) $(filter $(UNITS:%=$(B)/tests/%),$(TOOLS))
 ALL_TESTS  = $(if $(filter tsan,$(V)),$(TOOLS),$(TESTS) $(TOOLS) $(COMMAND) $(EXAMPLES) $(BENCH) $(B)/bench/parallel_model $(B)/bench/stream/stream \
              $(B)/bench/growth/one_step $(B)/libweft.a $(B)/libweft.so $(TRANSPORTS)) $(EMULATED) $(B)/emu/emu_test $(if $(filter-out asan,$(V)),,$(B)/emu/ptx_test) \

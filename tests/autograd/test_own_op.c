@@ -345,7 +345,7 @@ static const weft_op strange[] = {
     { .name = "strange", .shape = strange_shape, .forward = strange_run, .composed = strange_composed },
 };
 
-Test(own_op, a_gradient_of_another_context_is_refused)
+Test(own_op, a_gradient_of_another_context_is_refused, .init = unchecked)
 {
     FOR_DEVICES(w) {
         weft *other = weft_open(&(weft_opts){ .seed = 1, .threads = 1 });
