@@ -16,8 +16,10 @@ endif
 V        ?=
 BUILD    ?= build
 PREFIX   ?= /usr/local
+override PREFIX := $(abspath $(PREFIX))
 LIBDIR   ?= $(PREFIX)/lib
 DOCDIR   ?= $(PREFIX)/share/doc/weft
+$(foreach v,PREFIX LIBDIR DOCDIR DESTDIR,$(if $(word 2,$($v)),$(error $v=$($v): make install takes no folder with a space in its name)))
 B        := $(BUILD)$(if $(V),/$(V))
 VARIANTS := double asan dasan tsan
 $(if $(filter-out $(VARIANTS),$(V)),$(error unknown variant V=$(V), there are: $(VARIANTS)))
@@ -448,25 +450,35 @@ slow_pack: $(B)/examples/slow_pack
 
 # Headers in PREFIX/include/weft, and PREFIX/include/weft.h, which includes them: no folder of ours is on a program's include path.
 INSTALLED := README.md LICENSE $(wildcard docs/*.md docs/*.svg docs/*.png docs/*.pl docs/design/*.md examples/*.[ch] examples/*.cpp examples/common/*.[ch] examples/common/*.sh examples/python/*.py)
-FILL       = sed -e 's|@PREFIX@|$(PREFIX)|; s|@LIBDIR@|$(LIBDIR)|; s|@VERSION@|$(VERSION)|; s|@F64@|$(F64)|; s|@DEFINES@|$(filter -D%,$(VFLAGS))|' \
+FILL       = sed -e 's|@PREFIX@|$(PREFIX)|; s|@LIBDIR@|$(patsubst $(PREFIX)/%,$${prefix}/%,$(LIBDIR))|; s|@VERSION@|$(VERSION)|; s|@F64@|$(F64)|; s|@DEFINES@|$(filter -D%,$(VFLAGS))|' \
     -e 's|@TO_PREFIX@|$(shell realpath -m --relative-to='$(LIBDIR)' '$(PREFIX)')|; s|@PRIVATE@|$(LIBS)|; s| *$$||'
 install: $(B)/libweft.a $(B)/libweft.so $(COMMAND)
-	install -d $(DESTDIR)$(LIBDIR)/pkgconfig $(DESTDIR)$(LIBDIR)/cmake/weft
-	install -m 755 $(B)/libweft.so $(DESTDIR)$(LIBDIR)/libweft$(F64).so.$(VERSION)
-	ln -sf libweft$(F64).so.$(VERSION) $(DESTDIR)$(LIBDIR)/libweft$(F64).so.$(SOVERSION)
-	ln -sf libweft$(F64).so.$(SOVERSION) $(DESTDIR)$(LIBDIR)/libweft$(F64).so
-	install -m 644 $(B)/libweft.a $(DESTDIR)$(LIBDIR)/libweft$(F64).a
-	$(if $(F64),,install -D -m 755 $(COMMAND) $(DESTDIR)$(PREFIX)/bin/weft)
-	$(if $(F64),,install -D -m 644 tools/weft.1 $(DESTDIR)$(PREFIX)/share/man/man1/weft.1)
-	$(if $(F64),,install -D -m 644 tools/weft.bash $(DESTDIR)$(PREFIX)/share/bash-completion/completions/weft)
-	if [ -f $(B)/libweft_cuda.so ]; then install -D -m 755 $(B)/libweft_cuda.so $(DESTDIR)$(LIBDIR)/weft/libweft_cuda$(F64).so; fi
-	for m in openmpi mpich; do if [ -f $(B)/libweft_$$m.so ]; then install -D -m 755 $(B)/libweft_$$m.so $(DESTDIR)$(LIBDIR)/weft/libweft_$$m.so || exit 1; fi; done
-	for h in $(HEADERS); do install -D -m 644 $$h $(DESTDIR)$(PREFIX)/include/weft/$$h || exit 1; done
-	echo '#include "weft/weft.h"' >$(DESTDIR)$(PREFIX)/include/weft.h
-	$(FILL) core/install/weft.pc.in >$(DESTDIR)$(LIBDIR)/pkgconfig/weft$(F64).pc
-	for f in weft-config weft-config-version; do $(FILL) core/install/$$f.cmake.in >$(DESTDIR)$(LIBDIR)/cmake/weft/$$f.cmake || exit 1; done
-	$(LESSONS) package $(DESTDIR)$(DOCDIR)/lessons
-	for f in $(INSTALLED); do install -D -m $$([ -x $$f ] && echo 755 || echo 644) $$f $(DESTDIR)$(DOCDIR)/$$f || exit 1; done
+	@install -d $(DESTDIR)$(LIBDIR)/pkgconfig $(DESTDIR)$(LIBDIR)/cmake/weft
+	@install -m 755 $(B)/libweft.so $(DESTDIR)$(LIBDIR)/libweft$(F64).so.$(VERSION)
+	@ln -sf libweft$(F64).so.$(VERSION) $(DESTDIR)$(LIBDIR)/libweft$(F64).so.$(SOVERSION)
+	@ln -sf libweft$(F64).so.$(SOVERSION) $(DESTDIR)$(LIBDIR)/libweft$(F64).so
+	@install -m 644 $(B)/libweft.a $(DESTDIR)$(LIBDIR)/libweft$(F64).a
+	@$(if $(F64),,install -D -m 755 $(COMMAND) $(DESTDIR)$(PREFIX)/bin/weft)
+	@$(if $(F64),,install -D -m 644 tools/weft.1 $(DESTDIR)$(PREFIX)/share/man/man1/weft.1)
+	@$(if $(F64),,install -D -m 644 tools/weft.bash $(DESTDIR)$(PREFIX)/share/bash-completion/completions/weft)
+	@if [ -f $(B)/libweft_cuda.so ]; then install -D -m 755 $(B)/libweft_cuda.so $(DESTDIR)$(LIBDIR)/weft/libweft_cuda$(F64).so; fi
+	@for m in openmpi mpich; do if [ -f $(B)/libweft_$$m.so ]; then install -D -m 755 $(B)/libweft_$$m.so $(DESTDIR)$(LIBDIR)/weft/libweft_$$m.so || exit 1; fi; done
+	@for h in $(HEADERS); do install -D -m 644 $$h $(DESTDIR)$(PREFIX)/include/weft/$$h || exit 1; done
+	@echo '#include "weft/weft.h"' | install -m 644 /dev/stdin $(DESTDIR)$(PREFIX)/include/weft.h
+	@$(FILL) core/install/weft.pc.in | install -m 644 /dev/stdin $(DESTDIR)$(LIBDIR)/pkgconfig/weft$(F64).pc
+	@for f in weft-config weft-config-version; do $(FILL) core/install/$$f.cmake.in | install -m 644 /dev/stdin $(DESTDIR)$(LIBDIR)/cmake/weft/$$f.cmake || exit 1; done
+	@$(LESSONS) package $(DESTDIR)$(DOCDIR)/lessons
+	@for f in $(INSTALLED); do install -D -m $$([ -x $$f ] && echo 755 || echo 644) $$f $(DESTDIR)$(DOCDIR)/$$f || exit 1; done
+	@echo 'weft is installed in $(DESTDIR)$(PREFIX). The loader and the build tools look in /usr/local by themselves, after: sudo ldconfig'
+	@echo 'For another PREFIX set PKG_CONFIG_PATH=$(LIBDIR)/pkgconfig (CMake: CMAKE_PREFIX_PATH=$(PREFIX)), and link'
+	@echo 'with -Wl,-rpath,$(LIBDIR), or run programs with LD_LIBRARY_PATH=$(LIBDIR).'
+# Removes what make install with the same PREFIX, LIBDIR, DOCDIR and DESTDIR has put there, of both precisions.
+uninstall:
+	rm -rf $(DESTDIR)$(PREFIX)/include/weft $(DESTDIR)$(LIBDIR)/weft $(DESTDIR)$(LIBDIR)/cmake/weft $(DESTDIR)$(DOCDIR)
+	rm -f $(DESTDIR)$(PREFIX)/include/weft.h $(DESTDIR)$(PREFIX)/bin/weft $(DESTDIR)$(PREFIX)/share/man/man1/weft.1 \
+	    $(DESTDIR)$(PREFIX)/share/bash-completion/completions/weft \
+	    $(foreach n,weft weft_f64,$(DESTDIR)$(LIBDIR)/pkgconfig/$n.pc $(DESTDIR)$(LIBDIR)/lib$n.a $(DESTDIR)$(LIBDIR)/lib$n.so \
+	        $(DESTDIR)$(LIBDIR)/lib$n.so.$(SOVERSION) $(DESTDIR)$(LIBDIR)/lib$n.so.$(VERSION))
 installcheck:
 	@MAKE='$(MAKE)' CC='$(CC)' V=$(V) B=$(B) sh tests/installcheck.sh
 clean:
@@ -485,7 +497,7 @@ endef
 $(foreach v,$(VARIANTS),$(eval $(call delegate,$(v))))
 endif
 
-.PHONY: all everything objects check test test-cuda test-ptx planted-ptx test-parallel soak planted hunt fuzz kill starve nightly lint bench bench-parallel bench-stream bench-growth launches gpu-model demo forecast slow_pack lab lab-check site site-check lesson lesson-library lesson-start lessons grade install installcheck clean tiers
+.PHONY: all everything objects check test test-cuda test-ptx planted-ptx test-parallel soak planted hunt fuzz kill starve nightly lint bench bench-parallel bench-stream bench-growth launches gpu-model demo forecast slow_pack lab lab-check site site-check lesson lesson-library lesson-start lessons grade install uninstall installcheck clean tiers
 .SECONDARY:
 .DELETE_ON_ERROR:
 -include $(CUDA_OBJ:.o=.d) $(EMU_OBJ:.o=.d) $(B)/emu/emu_test.d $(B)/emu/ptx/ptx_test.d $(B)/emu/nccl.d

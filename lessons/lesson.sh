@@ -269,6 +269,7 @@ grade() {                               # DIR
 
 package() {                             # DIR
     local to=${1:?a folder is expected} d into
+    umask 022                           # other users read the package
     [ -f "$here/01_tape/check.c" ] || { echo "a package is made of the source tree" >&2; return 2; }
     mkdir -p "$to/common" && cp "$here"/common/* "$to/common" && cp "$here"/{lesson.sh,README.md,teachers.md} "$to" || return 1
     for d in "$here"/[0-9][0-9]_*; do

@@ -8,9 +8,11 @@ here=$PWD root=$(realpath -m "$B")/stage
 stage=$root/usr doc=$root/usr/share/doc/weft checks=0
 rm -rf "$root"
 case $V in ''|double) variants="plain double" ;; *) variants=$V ;; esac
+umask 077                               # modes of what is installed must not depend on it
 for v in $variants; do
     $MAKE -s V="${v#plain}" install DESTDIR="$root" PREFIX=/usr LIBDIR=/usr/lib
 done
+umask 022
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 cd "$work"
@@ -203,4 +205,16 @@ if [ -x "$stage/bin/weft" ]; then
         fail "the planner of docs/planners.md, as a shared object"
     says "the planner of docs/planners.md, against the installed headers"
 fi
+
+# ---- modes, places, the way back
+[ -z "$(find "$stage" ! -type l ! -perm -o=r)" ] && [ -z "$(find "$stage" -type d ! -perm -o=x)" ] || fail "others cannot read what is installed under umask 077"
+says "every user can read what is installed"
+[ "$(${PKG_CONFIG:-pkg-config} --define-prefix --variable=libdir "${names%% *}")" = "$stage/lib" ] || fail "weft.pc does not move with its folder"
+says "pkg-config --define-prefix"
+cd "$here"
+! $MAKE -s V="$V" install DESTDIR="$work" PREFIX="/a b" >/dev/null 2>&1 && [ ! -e "$work/a" ] || fail "a PREFIX with a space is not refused"
+says "a PREFIX with a space is refused"
+$MAKE -s V="$V" uninstall DESTDIR="$root" PREFIX=/usr LIBDIR=/usr/lib
+[ -z "$(find "$root" ! -type d)" ] || { find "$root" ! -type d | head -n 5; fail "make uninstall leaves files"; }
+says "make uninstall removes all files"
 echo "$checks of $checks checks of what is installed hold"
