@@ -4,7 +4,6 @@
 #   BUILD=dir                  another place than build/
 #   CC=clang WERROR=1          as the CI does; VERBOSE=1 shows the commands
 #   NVCC= CUDA_ARCHS="80 90"   builds libweft_cuda.so, too, where nvcc is found, for these instead of 80 90 100 120; NVCC=none: not
-#   DEPS=dir                   a folder of unpacked Debian libraries instead of installed ones
 #   PREFIX= LIBDIR= DOCDIR= DESTDIR=   of make install; V=double installs the library of doubles beside the other
 #   PROGRAMS= SEED= KILLS= LONG=   of make hunt, make kill, make starve
 #
@@ -44,17 +43,8 @@ WARN     := -Wall -Wextra -Wpedantic -Wshadow -Wstrict-prototypes -Wmissing-prot
 WARN_LIB := -Wconversion -Wno-sign-conversion -Wdouble-promotion -Wvla
 BASE     := -std=c11 -D_GNU_SOURCE -I. $(WARN)
 ALL       = $(BASE) $(CPPFLAGS) $(CFLAGS) $(VFLAGS) $(EXTRA) -MMD -MP
-ifeq ($(DEPS),)
 HDF5      = $(shell $(PKG_CONFIG) --cflags hdf5 zlib)
 LIBS      = $(shell $(PKG_CONFIG) --libs hdf5 zlib) -ldl -lm -lpthread
-else
-# No pkg-config, no package manager, and no LD_LIBRARY_PATH, which compilers and Python would follow, too: programs know the folder by
-# DT_RPATH, which unlike DT_RUNPATH counts for what the libraries need in turn and for what is opened later.
-DEPS_LIB  := $(abspath $(DEPS))/usr/lib/$(shell $(CC) -dumpmachine)
-HDF5      := -I$(abspath $(DEPS))/usr/include -I$(abspath $(DEPS))/usr/include/hdf5/serial
-LIBS      := -L$(DEPS_LIB) -Wl,--disable-new-dtags,-rpath,$(DEPS_LIB),-rpath-link,$(DEPS_LIB) -lhdf5 -lz -ldl -lm -lpthread
-export DEPS
-endif
 
 # $(call found,PATTERN): files of the library, in its floors, their rooms and the rooms' rooms.
 FLOORS   := core plan autograd nn io rnn parallel

@@ -2,7 +2,6 @@
 # deps.sh build|test|lint|lab|site|parallel|ci ... what is missing from Debian's packages is installed, if that is allowed here; else the one
 # deps.sh dictionary FILE            line to run is printed and the answer is no. The dictionary is taken from the package
 #                                    festlex-cmu without installing it.
-# DEPS=dir: takes the libraries from that folder and never installs anything.
 # Each need is tried, not looked up in the package manager: what was built from source counts as well.
 set -u
 cc=${CC:-cc}; command -v "${cc%% *}" >/dev/null 2>&1 || cc=gcc
@@ -30,19 +29,10 @@ wants() {
     esac
 }
 
-unpacked() {                            # GROUP: what of it must be in DEPS, or on the machine
-    inside() { need "$1" test -e "$DEPS/usr/$2"; }
-    case $1 in
-    build) inside hdf5.h include/hdf5/serial/hdf5.h; inside zlib.h include/zlib.h; inside jansson.h include/jansson.h ;;
-    test)  inside criterion.h include/criterion/criterion.h; need g++ command -v "${CXX:-g++}" ;;
-    *)     wants "$1" ;;
-    esac
-}
-
 # Root, or sudo without a password: prints what to put before apt-get. A line for the user otherwise.
 as_root() { if [ "$(id -u)" = 0 ]; then "$@"; else sudo -n "$@"; fi; }
-allowed() { [ -z "${DEPS:-}" ] && command -v apt-get >/dev/null 2>&1 && { [ "$(id -u)" = 0 ] || sudo -n true 2>/dev/null; }; }
-refuse() { [ -z "${DEPS:-}" ] || { echo "weft: missing in DEPS=$DEPS, or here:$missing" >&2; exit 1; }; echo "weft: missing:$missing. Please run: sudo apt-get update && sudo apt-get install -y$missing" >&2; exit 1; }
+allowed() { command -v apt-get >/dev/null 2>&1 && { [ "$(id -u)" = 0 ] || sudo -n true 2>/dev/null; }; }
+refuse() { echo "weft: missing:$missing. Please run: sudo apt-get update && sudo apt-get install -y$missing" >&2; exit 1; }
 get() { as_root env DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends "$@" </dev/null; }
 
 install_missing() {
@@ -54,7 +44,6 @@ install_missing() {
 
 dictionary() {                          # FILE
     [ -s "$1" ] && return
-    [ -z "${DEPS:-}" ] || { echo "weft: no dictionary at $1, and with DEPS nothing is fetched" >&2; exit 1; }
     fail="weft: cannot fetch the dictionary. Please run: sudo apt-get update, then make demo again"
     d=$(mktemp -d) || exit 1
     trap 'rm -rf "$d"' EXIT
@@ -70,5 +59,5 @@ if [ "${1:-}" = dictionary ]; then dictionary "$2"; exit; fi
 if [ "${WEFT_DEPS_LOCKED:-}" != 1 ] && command -v flock >/dev/null 2>&1; then      # two makes at once: one installs
     WEFT_DEPS_LOCKED=1 exec flock "${TMPDIR:-/tmp}/weft-deps.$(id -u)" sh "$0" "$@"
 fi
-for group; do if [ -n "${DEPS:-}" ]; then unpacked "$group"; else wants "$group"; fi; done
+for group; do wants "$group"; done
 install_missing
