@@ -169,6 +169,9 @@ $(B)/libweft.so: $(OBJ) $(B)/weft.map
 	    -o $@ $(OBJ) $(LIBS)
 	@ln -sf libweft.so $(B)/libweft$(F64).so.$(SOVERSION)
 
+# nvcc takes minutes: the library comes first. Tests look for their packages before anything is compiled.
+$(CUDA_OBJ): | $(B)/libweft.a $(B)/libweft.so
+$(OBJ) lesson-library: | $(if $(filter test check,$(MAKECMDGOALS)),$(BUILD)/.needs-test)
 $(B)/cuda/%.o: cuda/%.cu $(B)/cuda_flags
 	@mkdir -p $(@D)
 	$(call say,NVCC)
