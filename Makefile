@@ -15,10 +15,8 @@ endif
 V        ?=
 BUILD    ?= build
 PREFIX   ?= /usr/local
-override PREFIX := $(abspath $(PREFIX))
 LIBDIR   ?= $(PREFIX)/lib
 DOCDIR   ?= $(PREFIX)/share/doc/weft
-$(foreach v,PREFIX LIBDIR DOCDIR DESTDIR,$(if $(word 2,$($v)),$(error $v=$($v): make install takes no folder with a space in its name)))
 B        := $(BUILD)$(if $(V),/$(V))
 VARIANTS := double asan dasan tsan
 $(if $(filter-out $(VARIANTS),$(V)),$(error unknown variant V=$(V), there are: $(VARIANTS)))
@@ -162,7 +160,7 @@ $(B)/libweft.a: $(OBJ)
 	$(Q)$(AR) rcs $@ $^
 $(B)/weft.map: core/install/weft.map
 	@mkdir -p $(@D)
-	@sed 's/^WEFT_/WEFT$(if $(F64),_F64)_/' $< >$@
+	@sed 's/^WEFT_@SOVERSION@/WEFT$(if $(F64),_F64)_$(SOVERSION)/' $< >$@
 $(B)/libweft.so: $(OBJ) $(B)/weft.map
 	$(call say,LINK)
 	$(Q)$(CC) $(VFLAGS) $(CFLAGS) $(LDFLAGS) -shared -Wl,-soname,libweft$(F64).so.$(SOVERSION),--version-script,$(B)/weft.map,--as-needed$(if $(findstring sanitize,$(VFLAGS)),,$(comma)-z$(comma)defs) \
@@ -422,7 +420,7 @@ site-check: site
 # Lessons, on the library of doubles: N's file is compiled, shown, checked and drawn; its copy for a student; all solutions, starts and
 # wrong answers; the answers of a class; a copy for students, without solutions. See lessons/README.md.
 LESSON_V := $(if $(filter asan dasan,$(V)),dasan,double)
-LESSONS   = B=$(abspath $(BUILD))/$(LESSON_V) V=$(LESSON_V) CC='$(CC)' bash lessons/lesson.sh
+LESSONS   = B='$(abspath $(BUILD))/$(LESSON_V)' V=$(LESSON_V) CC='$(CC)' bash lessons/lesson.sh
 lesson lessons grade: lesson-library
 ifeq ($(V),$(LESSON_V))
 lesson-library: $(B)/libweft.a
@@ -442,36 +440,11 @@ slow_pack: $(B)/examples/slow_pack
 	$< --out $(B)/slow_pack $(SLOW_PACK_FLAGS)
 
 # Headers in PREFIX/include/weft, and PREFIX/include/weft.h, which includes them: no folder of ours is on a program's include path.
-INSTALLED := README.md LICENSE $(wildcard docs/*.md docs/*.svg docs/*.png docs/*.pl docs/design/*.md examples/*.[ch] examples/*.cpp examples/common/*.[ch] examples/common/*.sh examples/python/*.py)
-FILL       = sed -e 's|@PREFIX@|$(PREFIX)|; s|@LIBDIR@|$(patsubst $(PREFIX)/%,$${prefix}/%,$(LIBDIR))|; s|@VERSION@|$(VERSION)|; s|@F64@|$(F64)|; s|@DEFINES@|$(filter -D%,$(VFLAGS))|' \
-    -e 's|@TO_PREFIX@|$(shell realpath -m --relative-to='$(LIBDIR)' '$(PREFIX)')|; s|@PRIVATE@|$(LIBS)|; s| *$$||'
-install: $(B)/libweft.a $(B)/libweft.so $(COMMAND)
-	@install -d $(DESTDIR)$(LIBDIR)/pkgconfig $(DESTDIR)$(LIBDIR)/cmake/weft
-	@install -m 755 $(B)/libweft.so $(DESTDIR)$(LIBDIR)/libweft$(F64).so.$(VERSION)
-	@ln -sf libweft$(F64).so.$(VERSION) $(DESTDIR)$(LIBDIR)/libweft$(F64).so.$(SOVERSION)
-	@ln -sf libweft$(F64).so.$(SOVERSION) $(DESTDIR)$(LIBDIR)/libweft$(F64).so
-	@install -m 644 $(B)/libweft.a $(DESTDIR)$(LIBDIR)/libweft$(F64).a
-	@$(if $(F64),,install -D -m 755 $(COMMAND) $(DESTDIR)$(PREFIX)/bin/weft)
-	@$(if $(F64),,install -D -m 644 tools/weft.1 $(DESTDIR)$(PREFIX)/share/man/man1/weft.1)
-	@$(if $(F64),,install -D -m 644 tools/weft.bash $(DESTDIR)$(PREFIX)/share/bash-completion/completions/weft)
-	@if [ -f $(B)/libweft_cuda.so ]; then install -D -m 755 $(B)/libweft_cuda.so $(DESTDIR)$(LIBDIR)/weft/libweft_cuda$(F64).so; fi
-	@for m in openmpi mpich; do if [ -f $(B)/libweft_$$m.so ]; then install -D -m 755 $(B)/libweft_$$m.so $(DESTDIR)$(LIBDIR)/weft/libweft_$$m.so || exit 1; fi; done
-	@for h in $(HEADERS); do install -D -m 644 $$h $(DESTDIR)$(PREFIX)/include/weft/$$h || exit 1; done
-	@echo '#include "weft/weft.h"' | install -m 644 /dev/stdin $(DESTDIR)$(PREFIX)/include/weft.h
-	@$(FILL) core/install/weft.pc.in | install -m 644 /dev/stdin $(DESTDIR)$(LIBDIR)/pkgconfig/weft$(F64).pc
-	@for f in weft-config weft-config-version; do $(FILL) core/install/$$f.cmake.in | install -m 644 /dev/stdin $(DESTDIR)$(LIBDIR)/cmake/weft/$$f.cmake || exit 1; done
-	@$(LESSONS) package $(DESTDIR)$(DOCDIR)/lessons
-	@for f in $(INSTALLED); do install -D -m $$([ -x $$f ] && echo 755 || echo 644) $$f $(DESTDIR)$(DOCDIR)/$$f || exit 1; done
-	@echo 'weft is installed in $(DESTDIR)$(PREFIX). The loader and the build tools look in /usr/local by themselves, after: sudo ldconfig'
-	@echo 'For another PREFIX set PKG_CONFIG_PATH=$(LIBDIR)/pkgconfig (CMake: CMAKE_PREFIX_PATH=$(PREFIX)), and link'
-	@echo 'with -Wl,-rpath,$(LIBDIR), or run programs with LD_LIBRARY_PATH=$(LIBDIR).'
-# Removes what make install with the same PREFIX, LIBDIR, DOCDIR and DESTDIR has put there, of both precisions.
-uninstall:
-	rm -rf $(DESTDIR)$(PREFIX)/include/weft $(DESTDIR)$(LIBDIR)/weft $(DESTDIR)$(LIBDIR)/cmake/weft $(DESTDIR)$(DOCDIR)
-	rm -f $(DESTDIR)$(PREFIX)/include/weft.h $(DESTDIR)$(PREFIX)/bin/weft $(DESTDIR)$(PREFIX)/share/man/man1/weft.1 \
-	    $(DESTDIR)$(PREFIX)/share/bash-completion/completions/weft \
-	    $(foreach n,weft weft_f64,$(DESTDIR)$(LIBDIR)/pkgconfig/$n.pc $(DESTDIR)$(LIBDIR)/lib$n.a $(DESTDIR)$(LIBDIR)/lib$n.so \
-	        $(DESTDIR)$(LIBDIR)/lib$n.so.$(SOVERSION) $(DESTDIR)$(LIBDIR)/lib$n.so.$(VERSION))
+DOCUMENTS := README.md LICENSE $(wildcard docs/*.md docs/*.svg docs/*.png docs/*.pl docs/design/*.md examples/*.[ch] examples/*.cpp examples/common/*.[ch] examples/common/*.sh examples/python/*.py)
+INSTALL = env B='$(abspath $(B))' PREFIX='$(PREFIX)' LIBDIR='$(LIBDIR)' DOCDIR='$(DOCDIR)' DESTDIR='$(DESTDIR)' VERSION='$(VERSION)' SOVERSION='$(SOVERSION)' \
+    F64='$(F64)' DEFINES='$(filter -D%,$(VFLAGS))' LIBS='$(LIBS)' HEADERS='$(HEADERS)' DOCUMENTS='$(DOCUMENTS)' CC='$(CC)' V='$(LESSON_V)' bash core/install/install.sh
+install: $(B)/libweft.a $(B)/libweft.so $(COMMAND) ; @$(INSTALL) install
+uninstall: ; @$(INSTALL) uninstall
 installcheck:
 	@MAKE='$(MAKE)' CC='$(CC)' V=$(V) B=$(B) sh tests/installcheck.sh
 clean:

@@ -214,7 +214,17 @@ says "pkg-config --define-prefix"
 cd "$here"
 ! $MAKE -s V="$V" install DESTDIR="$work" PREFIX="/a b" >/dev/null 2>&1 && [ ! -e "$work/a" ] || fail "a PREFIX with a space is not refused"
 says "a PREFIX with a space is refused"
+for d in include/weft lib/weft share/doc/weft share/doc/weft/docs bin; do echo mine >"$stage/$d/a_users_own"; done
 $MAKE -s V="$V" uninstall DESTDIR="$root" PREFIX=/usr LIBDIR=/usr/lib
-[ -z "$(find "$root" ! -type d)" ] || { find "$root" ! -type d | head -n 5; fail "make uninstall leaves files"; }
-says "make uninstall removes all files"
+[ -z "$(find "$root" ! -type d ! -name a_users_own)" ] || { find "$root" ! -type d | head -n 5; fail "make uninstall leaves files"; }
+[ "$(find "$root" -name a_users_own | wc -l)" = 5 ] || fail "make uninstall removes files that it did not install"
+says "make uninstall removes all that was installed, and nothing else"
+! $MAKE -s V="$V" uninstall DESTDIR="$root" PREFIX=/usr LIBDIR=/usr/lib 2>/dev/null || fail "a second make uninstall finds something"
+mkdir "$work/stage" && $MAKE -s V="$V" install DESTDIR="$work/stage" PREFIX=rel LIBDIR=rel/lib DOCDIR=rel/doc >/dev/null
+[ -e "$work/stage$here/rel/lib/libweft.a" ] || [ -e "$work/stage$here/rel/lib/libweft_f64.a" ] || fail "relative folders are not those of the current folder"
+[ "$(find "$work" -maxdepth 1 -name 'stage*' | wc -l)" = 1 ] && [ ! -e rel ] || fail "an install leaves its stage"
+says "relative folders become absolute"
+$MAKE -s V="$V" uninstall DESTDIR="$work/stage" PREFIX=rel LIBDIR=rel/lib DOCDIR=rel/doc
+[ -z "$(find "$work/stage" ! -type d)" ] || fail "make uninstall of one library leaves files"
+says "make uninstall of one library"
 echo "$checks of $checks checks of what is installed hold"
