@@ -7,7 +7,7 @@ set -u
 cc=${CC:-cc}; command -v "${cc%% *}" >/dev/null 2>&1 || cc=gcc
 missing=
 need() { p=$1; shift; "$@" >/dev/null 2>&1 || missing="$missing $p"; }
-header() { echo "#include <$1>" | $cc -fsyntax-only -x c - ; }
+header() { command -v "${cc%% *}" >/dev/null 2>&1 || return 0; echo "#include <$1>" | $cc -fsyntax-only -x c - ; }
 imports() { python3 -c "import $1" || /usr/bin/python3 -c "import $1"; }
 module() { ${PKG_CONFIG:-pkg-config} --exists "$1"; }
 fuzzes() { t=$(mktemp) && echo 'int LLVMFuzzerTestOneInput(const char *d, unsigned long n) { return d && n > 9; }' | clang -fsanitize=fuzzer,address -x c -o "$t" -; r=$?; rm -f "$t"; return $r; }
@@ -15,7 +15,7 @@ library() { { ldconfig -p || /sbin/ldconfig -p; } 2>/dev/null | grep -q "$1"; }
 
 wants() {
     case $1 in
-    build) need pkgconf command -v "${PKG_CONFIG:-pkg-config}"; need libhdf5-dev module hdf5; need zlib1g-dev module zlib; need libjansson-dev header jansson.h; need libopenblas-dev library libopenblas.so ;;
+    build) need gcc command -v "${cc%% *}"; need pkgconf command -v "${PKG_CONFIG:-pkg-config}"; need libhdf5-dev module hdf5; need zlib1g-dev module zlib; need libjansson-dev header jansson.h; need libopenblas-dev library libopenblas.so ;;
     test)  need libcriterion-dev header criterion/criterion.h; need util-linux command -v flock; need g++ command -v "${CXX:-g++}" ;;
     lint)  need universal-ctags ctags --output-format=json /dev/null; need binutils command -v nm ;;
     fuzz)  need clang command -v clang; need libclang-rt-dev fuzzes ;;
@@ -32,7 +32,14 @@ wants() {
 # Root, or sudo without a password: prints what to put before apt-get. A line for the user otherwise.
 as_root() { if [ "$(id -u)" = 0 ]; then "$@"; else sudo -n "$@"; fi; }
 allowed() { command -v apt-get >/dev/null 2>&1 && { [ "$(id -u)" = 0 ] || sudo -n true 2>/dev/null; }; }
-refuse() { echo "weft: missing:$missing. Please run: sudo apt-get update && sudo apt-get install -y$missing" >&2; exit 1; }
+refuse() {
+    if command -v apt-get >/dev/null 2>&1; then
+        echo "weft: missing:$missing. Please run: sudo apt-get update && sudo apt-get install -y$missing" >&2
+    else
+        echo "weft: missing, by the names of Debian's packages:$missing. This system has no apt-get: please install the same libraries and programs by its own packages (headers of HDF5, zlib, jansson, OpenBLAS; Criterion for tests; pkg-config), then run make again" >&2
+    fi
+    exit 1
+}
 get() { as_root env DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends "$@" </dev/null; }
 
 install_missing() {
@@ -44,7 +51,7 @@ install_missing() {
 
 dictionary() {                          # FILE
     [ -s "$1" ] && return
-    fail="weft: cannot fetch the dictionary. Please run: sudo apt-get update, then make demo again"
+    fail="weft: cannot fetch the dictionary, Debian's package festlex-cmu. Run: sudo apt-get update, then make demo again; or put cmudict-0.4.out of any festlex-cmu at $1"
     d=$(mktemp -d) || exit 1
     trap 'rm -rf "$d"' EXIT
     here=$(pwd)
