@@ -51,7 +51,7 @@ run() {                                 # NAME COMMAND...: into the log; sets rc
 }
 
 criterion() {                           # UNIT [PATTERN of a test's name]
-    local unit=$1 name=$1$tag listed=0 tested good why= one program
+    local unit=$1 name=${1##*/}$tag listed=0 tested good why= one program
     if claimed "$name"; then return; fi
     for one in $(tests_of "$unit"); do [[ $one != ${2:-*} ]] || listed=$((listed + 1)); done
     # The leak sanitizer's own tracer crashes now and then (GCC 12), always or never with the same environment: then another one.
