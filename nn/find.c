@@ -10,7 +10,7 @@ static bool listed_one(weft_module *m, weft__listed *l, weft__parameter *p)
 {
     if (l->n == l->room) {
         int room = l->room ? 2 * l->room : 16;
-        weft__parameter **at = weft__try_allocate(m->w, (size_t)room * sizeof *at);
+        struct weft__listed_one *at = weft__try_allocate(m->w, (size_t)room * sizeof *at);
         if (!at)
             return false;
         if (l->n)
@@ -18,7 +18,7 @@ static bool listed_one(weft_module *m, weft__listed *l, weft__parameter *p)
         weft__release(m->w, l->at);
         l->at = at, l->room = room;
     }
-    l->at[l->n++] = p;
+    l->at[l->n++] = (struct weft__listed_one){ p, p->path };
     return true;
 }
 
@@ -35,6 +35,12 @@ static void extend(weft_module *m, bool buffers)
     }
 }
 
+void weft__list_parameters(weft_module *m)
+{
+    extend(m, false);
+    extend(m, true);
+}
+
 typedef struct { bool buffers; int left; weft__parameter *found; } search;
 
 static bool one_less(weft__parameter *p, void *user)
@@ -46,10 +52,11 @@ static bool one_less(weft__parameter *p, void *user)
     return false;
 }
 
-static weft__parameter *numbered(const weft_module *m, bool buffers, int i)
+/* p is NULL if there is no such number. */
+static struct weft__listed_one numbered(const weft_module *m, bool buffers, int i)
 {
     if (!m || !m->w || i < 0 || i >= m->count[buffers])
-        return NULL;
+        return (struct weft__listed_one){ 0 };
     weft__listed *l = &((weft_module *)(uintptr_t)m)->listed[buffers];
     if (i >= l->n)
         extend((weft_module *)(uintptr_t)m, buffers);
@@ -57,18 +64,18 @@ static weft__parameter *numbered(const weft_module *m, bool buffers, int i)
         return l->at[i];
     search s = { buffers, i, NULL };
     weft__each_parameter(m, one_less, &s);
-    return s.found;
+    return (struct weft__listed_one){ s.found, s.found ? s.found->path : NULL };
 }
 
 static int count_below(const weft_module *m, bool buffers) { return m && m->w ? m->count[buffers] : 0; }
 
 static weft_tensor *at(const weft_module *m, bool buffers, int i, const char **path)
 {
-    weft__parameter *p = numbered(m, buffers, i);
+    struct weft__listed_one one = numbered(m, buffers, i);
     if (path)
-        *path = p ? p->path + strlen(m->path) + 1 : "";
-    if (p)
-        return &p->value;
+        *path = one.p ? one.path + strlen(m->path) + 1 : "";
+    if (one.p)
+        return &one.p->value;
     weft__fail(m ? m->w : NULL, WEFT_EARG, "%s_at: %d; 0 .. %d is expected",
                buffers ? "buffer" : "parameter", i, count_below(m, buffers) - 1);
     return weft__inert(m);

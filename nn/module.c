@@ -273,6 +273,7 @@ void weft__append(weft__parameter *p)
     weft__names_add(root, &p->named, p->path, p);
     for (; m; m = m->parent)
         count_in(m, p);
+    weft__list_parameters(root);
 }
 
 /* Returns the name below m that was made next after p (the first one for NULL), tied ones included. */

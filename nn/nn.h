@@ -21,10 +21,11 @@ typedef struct weft__name_table {
     int64_t buckets, n;                          /* buckets: 0 or a power of 2; n: number of entries */
 } weft__name_table;
 
-/* Parameters or buffers below a module by number. It is extended when it is used: `last` is the last one of
- * the root's list that it has seen. */
+/* Parameters or buffers below a module by number, each with its whole path, so that a walk reads this list
+ * only. The root's list grows with the model, others when they are used: `last` is the last parameter of the
+ * root that the list has seen. */
 typedef struct weft__listed {
-    struct weft__parameter **at;
+    struct weft__listed_one { struct weft__parameter *p; const char *path; } *at;
     const struct weft__parameter *last;
     int n, room;
 } weft__listed;
@@ -102,6 +103,8 @@ void weft__set_shard(weft_tensor *buffer, int shard);
 bool weft__below(const weft_module *part, const weft_module *m);  /* m itself is below m */
 /* Appends p to the lists and counts of its module and of all modules above it. It cannot fail. */
 void weft__append(weft__parameter *p);
+/* Extends the lists of parameters and of buffers by number. */
+void weft__list_parameters(weft_module *);
 /* Every parameter and buffer below m in the order in which they were made; visit returns false to stop. A
  * tied name is no second visit: a parameter is visited only under its first name, so not at all if that is
  * not below m. */

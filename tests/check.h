@@ -113,6 +113,8 @@ UNUSED static weft *open_on(weft_device device)
 
 /* The allocation that is the n-th from now on fails; 0: none does. */
 UNUSED static void fail_in(const weft *w, int64_t n) { atomic_store(&heap_of(w)->fail_in, n); }
+/* Whether the allocation that fail_in has named was not reached. */
+UNUSED static bool none_failed(const weft *w) { return atomic_load(&heap_of(w)->fail_in) > 0; }
 UNUSED static int64_t allocations(const weft *w) { return atomic_load(&heap_of(w)->calls); }
 
 UNUSED static void check_close(weft *w, bool must_be_ok, const char *file, int line)

@@ -219,7 +219,7 @@ Test(layers_refused, a_name_is_free_after_a_failure)
                 weft_linear_new(same, "first", &(weft_linear_opts){ .in = 2, .out = 2 });
             fail_in(w, n);
             one_layer(m, kind);
-            bool left = atomic_load(&heap_of(w)->fail_in) > 0;
+            bool left = none_failed(w);
             fail_in(w, 0);
             failed += !weft_ok(w);
             if (!weft_ok(w)) {
@@ -257,8 +257,11 @@ Test(layers_refused, any_allocation_may_fail)
         for (int i = 0; i < LAYERS; i++)
             cr_assert_not_null(run_layer(&l, i, i == 1 ? weft_arange(w, 0, 4, 1) : x, x, &map));
         if (weft_ok(w)) {
-            cr_assert(n > 40, "%lld allocations were made to fail", (long long)n - 1);
+            bool end = none_failed(w);           /* otherwise the library went on without that memory */
             CLEAN(w);
+            if (!end)
+                continue;
+            cr_assert(n > 40, "%lld allocations were made to fail", (long long)n - 1);
             break;
         }
         cr_assert(weft_error_code(w) == WEFT_ENOMEM, "%s", weft_error_message(w));

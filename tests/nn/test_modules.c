@@ -413,8 +413,11 @@ Test(modules, any_allocation_may_fail)
         fail_in(w, n);
         build(w);
         if (weft_ok(w)) {
-            cr_assert(n > 10, "%lld allocations were made to fail", (long long)n - 1);
+            bool end = none_failed(w);           /* otherwise the library went on without that memory */
             CLEAN(w);
+            if (!end)
+                continue;
+            cr_assert(n > 10, "%lld allocations were made to fail", (long long)n - 1);
             break;
         }
         cr_assert(weft_error_code(w) == WEFT_ENOMEM && strstr(weft_error_message(w), "out of memory"), "%s",
