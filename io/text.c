@@ -1,4 +1,5 @@
 /* text.c - UTF-8, and numbers as texts; see text.h. */
+#include <math.h>
 #include <stdlib.h>
 #include "io/text.h"
 
@@ -42,4 +43,17 @@ int weft__shortest(char text[40], double value)
             break;
     }
     return n;
+}
+
+bool weft__move_origin(double *value, int64_t from, int64_t to)
+{
+    int64_t by, moved;
+    if (from == to || !isfinite(*value))
+        return true;
+    if (*value != trunc(*value) || fabs(*value) >= 0x1p63 || __builtin_sub_overflow(from, to, &by) ||
+        __builtin_add_overflow((int64_t)*value, by, &moved) || (double)moved >= 0x1p63 ||
+        (int64_t)(double)moved != moved)
+        return false;
+    *value = (double)moved;
+    return true;
 }

@@ -14,4 +14,7 @@ int      weft__utf8_length(const char *s);
 /* The fewest digits, 15 to 17, that read back as the same number, which is no NaN; how many bytes. In the "C"
  * locale. */
 int      weft__shortest(char text[40], double value);
+/* Changes a number less the integer `from` to the same number less `to`. Returns false, and leaves it, if
+ * it is no integer, or if a double does not hold the difference; NaN and infinity stay as they are. */
+bool     weft__move_origin(double *value, int64_t from, int64_t to);
 #endif

@@ -168,9 +168,42 @@ static bool is_rounded(const char *text, double value)
     return strlen(digits) != n || memcmp(digits, text, n) != 0;
 }
 
-static bool read_number(csv *c, int column, const char *name, double *out)
+/* Takes the column's origin off a number, which becomes the origin itself if there is none and a double
+ * does not hold it. */
+static bool take_origin(csv *c, int column, const char *text, double *value)
 {
-    const field *f = &c->fields[column];
+    int64_t none = 0, *origin = c->want.origin ? &c->want.origin[column] : &none, integer;
+    char why[300];
+    bool rounded = is_rounded(text, *value), good = true;
+    if (!rounded) {
+        good = weft__move_origin(value, 0, *origin);
+    } else {
+        errno = 0;
+        integer = strtoll(text, NULL, 10);
+        good = c->want.origin && !errno;
+        *origin = good && !*origin ? integer : *origin;
+        *value = 0;
+        good = good && weft__move_origin(value, integer, *origin);
+    }
+    if (good)
+        return true;
+    if (*origin)
+        snprintf(why, sizeof why,
+                 "column \"%.60s\": a double does not hold %.40s less the column's first large integer, "
+                 "%lld; integers nearer to it are expected",
+                 c->want.columns[column], text, (long long)*origin);
+    else
+        snprintf(why, sizeof why,
+                 "column \"%.60s\": a double does not hold the integer %.40s; write it from a later origin, "
+                 "or in a larger unit (seconds, not nanoseconds)",
+                 c->want.columns[column], text);
+    return fail(c, WEFT_EFORMAT, why);
+}
+
+static bool read_number(csv *c, int column, double *out)
+{
+    const field *f = &c->fields[c->where[column + 1]];
+    const char *name = c->want.columns[column];
     char *end, why[300];
     if (f->size == 0 && c->empty_is_nan) {
         *out = (double)NAN;
@@ -192,14 +225,7 @@ static bool read_number(csv *c, int column, const char *name, double *out)
         snprintf(why, sizeof why, "column \"%.100s\": \"%.100s\" is too large", name, f->text);
         return fail(c, WEFT_EFORMAT, why);
     }
-    if (is_rounded(f->text, value)) {
-        snprintf(why, sizeof why,
-                 "column \"%.60s\": a double does not hold the integer %.40s; write it from a later origin, "
-                 "or in a larger unit (seconds, not nanoseconds)",
-                 name, f->text);
-        return fail(c, WEFT_EFORMAT, why);
-    }
-    return true;
+    return take_origin(c, column, f->text, out);
 }
 
 /* ---- the file ---- */
@@ -211,7 +237,7 @@ static bool read_record(csv *c, weft__csv_row *take, void *user, int width)
         return fail(c, WEFT_EFORMAT, why);
     }
     for (int i = 0; i < c->want.n; i++)
-        if (!read_number(c, c->where[i + 1], c->want.columns[i], &c->row[i]))
+        if (!read_number(c, i, &c->row[i]))
             return false;
     return take(user, c->want.id ? c->fields[c->where[0]].text : NULL, c->row) ||
            fail(c, WEFT_ENOMEM, "out of memory, or a sequence of 2^31 rows");
@@ -353,7 +379,7 @@ weft_status weft_read_csv(const char *path, const char *id, const char *const *c
         return status;
     ragged r = { .g = { .data = { .columns = n } } };
     char *text;
-    status = weft__read_csv_rows(path, &text, &(weft__csv_want){ id, columns, (int)n, true, opts },
+    status = weft__read_csv_rows(path, &text, &(weft__csv_want){ id, columns, (int)n, true, opts, NULL },
                                  append_row, &r);
     if (status == WEFT_OK && !end_sequences(&r))
         status = weft__file_fail(WEFT_ENOMEM, "%s: out of memory, or a sequence of 2^31 rows", path);

@@ -5,13 +5,15 @@
 
 /* Rows of numbers as they come; id is the text of the id's column (NULL without one) and stays until *text is
  * freed, by the caller in any case. take returns false if there is no memory. narrow: numbers must be
- * weft_reals. */
+ * weft_reals. origin [n], zeros, or NULL: an integer that a double does not hold is an error. Else the first
+ * one of a column becomes its origin, and from that row on the column's numbers are less it. */
 typedef bool weft__csv_row(void *user, const char *id, const double *values);
 typedef struct weft__csv_want {
     const char *id, *const *columns;
     int n;
     bool narrow;
     const weft_csv_opts *opts;
+    int64_t *origin;
 } weft__csv_want;
 weft_status weft__read_csv_rows(const char *path, char **text, const weft__csv_want *want,
                                 weft__csv_row *take, void *user);

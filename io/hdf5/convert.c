@@ -3,6 +3,7 @@
 #include <math.h>
 #include <string.h>
 #include "io/hdf5/session.h"
+#include "io/text.h"
 
 enum { NAME = 256 };
 
@@ -106,12 +107,26 @@ static bool to_real(double wide, weft__number as, void *to)
     return as == WEFT__F64 || !isfinite(wide) || isfinite((float)wide);
 }
 
+/* An integer less the set's origin, which the first one that a double does not hold becomes. Returns false
+ * if a double does not hold the difference. */
+static bool less_origin(int64_t *origin, whole v, double *to)
+{
+    int64_t integer;
+    if (!to_integer(v, WEFT__I64, &integer))
+        return false;
+    *origin = *origin ? *origin : integer;
+    *to = 0;
+    return weft__move_origin(to, integer, *origin);
+}
+
 static void convert_integer(weft__h5 *h, const char *path, const weft__kind *k, weft__number as, int64_t i,
                             whole v, void *to)
 {
     char place[2 * NAME];
     bool exact = true, reals = weft__number_is_float(as),
          fits = reals ? to_real(to_double(v, &exact), as, to) : to_integer(v, as, to);
+    if (h->origin && (*h->origin || !exact))
+        exact = less_origin(h->origin, v, to);
     if (fits && exact)
         return;
     const char *why = as == WEFT__I32 ? "which an int32 does not hold" :
@@ -119,8 +134,14 @@ static void convert_integer(weft__h5 *h, const char *path, const weft__kind *k, 
                                         "an integer that a double does not hold; store it from a later "
                                         "origin, or in a larger unit (seconds, not nanoseconds)";
     name_element(path, k, i, place);
-    weft__h5_fail(h, WEFT_EFORMAT, "%s is %s%llu, %s", place, v.negative ? "-" : "",
-                  (unsigned long long)v.size, why);
+    if (h->origin && *h->origin)
+        weft__h5_fail(h, WEFT_EFORMAT,
+                      "%s is %s%llu; a double does not hold that less the first large integer, %lld; "
+                      "integers nearer to it are expected",
+                      place, v.negative ? "-" : "", (unsigned long long)v.size, (long long)*h->origin);
+    else
+        weft__h5_fail(h, WEFT_EFORMAT, "%s is %s%llu, %s", place, v.negative ? "-" : "",
+                      (unsigned long long)v.size, why);
 }
 
 static void convert_real(weft__h5 *h, const char *path, const weft__kind *k, weft__number as, int64_t i,
@@ -143,6 +164,7 @@ void weft__h5_convert(weft__h5 *h, const char *path, const weft__kind *k, weft__
         memcpy(values, raw, (size_t)n * bytes);
         return;
     }
+    int64_t before = 0;                          /* the origin; once there is one, all are converted again */
     for (int64_t i = 0; i < n && !h->status; i++) {
         uint64_t bits = bits_at(k->type, raw + (size_t)i * bytes);
         char *to = (char *)values + (size_t)i * own;
@@ -150,7 +172,19 @@ void weft__h5_convert(weft__h5 *h, const char *path, const weft__kind *k, weft__
             convert_integer(h, path, k, as, i, whole_of(k->type, bits), to);
         else
             convert_real(h, path, k, as, i, real_of(k->type, bits), to);
+        if (h->origin && *h->origin != before) {
+            before = *h->origin;
+            i = -1;
+        }
     }
+}
+
+void weft__h5_read_integers(weft__h5 *h, const char *path, const weft__kind *want, double *values,
+                            int64_t *origin)
+{
+    h->origin = origin;
+    weft__h5_read(h, path, want, WEFT__F64, values);
+    h->origin = NULL;
 }
 
 weft_status weft__h5_part(const char *file, const char *path, const weft__kind *k, weft__number as,

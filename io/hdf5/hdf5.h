@@ -104,6 +104,10 @@ bool weft__h5_find(weft__h5 *h, const char *path, weft__kind *kind);
  * integer that `as` (or, for floats, a double) does not hold is an error that names its place, and so are
  * floats where integers are expected. */
 void weft__h5_read(weft__h5 *h, const char *path, const weft__kind *kind, weft__number as, void *values);
+/* The same as doubles; the first integer that a double does not hold becomes the *origin, which was 0, and
+ * all numbers are less it. An integer that a double does not hold less the origin is an error. */
+void weft__h5_read_integers(weft__h5 *h, const char *path, const weft__kind *kind, double *values,
+                            int64_t *origin);
 /* Where in the file the numbers of a set of this kind lie one after the other; false: nowhere (in chunks,
  * or in its header), or an error. */
 bool weft__h5_place(weft__h5 *h, const char *path, const weft__kind *kind, uint64_t *at);

@@ -28,6 +28,7 @@ struct weft__h5 {
     size_t used;                                 /* of it, up to the end that the superblock names; 0: all */
     unsigned char *spare; size_t spare_size;     /* what it grows into next, see hdf5.c */
     bool grows, checked;
+    int64_t *origin;                             /* of weft__h5_read_integers; else NULL */
     H5E_auto2_t print; void *print_user; unsigned plugins;        /* as the program had set them */
 };
 

@@ -20,6 +20,9 @@ typedef struct {
     /* [n] of the series, [columns]; both lists end with NULL, so they are lists of names, too */
     char   **id, **name;
     double **column;                             /* [columns][rows], the series end to end */
+    /* [columns] what is added to each number of a column. 0, unless a file has an integer that a
+     * double does not hold, such as a time in nanoseconds: the column's numbers are less it. */
+    int64_t *origin;
     int64_t  room;                               /* the library's own */
 } weft_frame;
 /* Lists of names end with NULL. It lives as long as a WEFT_LIST. */
@@ -35,28 +38,30 @@ template <typename... X> constexpr weft__list<const char *, sizeof...(X) + 1> we
 #define WEFT_NAMES(...) weft__names(__VA_ARGS__).data()
 #endif
 
-/* One more series: columns[i] has `rows` numbers of names[i], copied. The first series names the
- * columns; later ones have the same, in any order. id NULL: its number. */
+/* Adds a series: columns[i] has `rows` numbers of names[i], copied. The first series names the
+ * columns; later ones have the same, in any order. id NULL: its number. Errors: a column with an
+ * origin, and a number that a double does not hold less this origin. */
 WEFT_API weft_status weft_frame_add(weft_frame *f, const char *id, const char *const *names,
                                     const double *const *columns, int64_t rows) WEFT_MUST_USE;
 /* Reads the series of a CSV file, as weft_read_csv does: rows with the same text in column `id`,
  * next to each other or not, are one series, in the order in which the ids first appear. id
- * NULL: the whole file is one series, and its path its id. Errors: an integer beyond 2^53 that a
- * double does not hold. Times in nanoseconds (int64) are such: subtract an origin, or write
- * seconds. */
+ * NULL: the whole file is one series, and its path its id. A column with an integer (int64) that a
+ * double does not hold gets the first such integer as its origin; all its numbers are exact, or
+ * the file is refused. */
 WEFT_API weft_status weft_frame_read_csv(weft_frame *f, const char *path, const char *id,
                                          const char *const *names,
                                          const weft_csv_opts *opts) WEFT_MUST_USE;
 /* CSV that weft_frame_read_csv reads to the same bits: a line a row, the series' id in a column
  * "id" before all others; fields are quoted as in RFC 4180, NaN is nan, whatever its bits below the
  * sign. All of the file or nothing. Errors: a frame without columns, or with one named "id"; two
- * series of one id; a series without rows. */
+ * series of one id; a series without rows; in a column with an origin, a number that is not an
+ * integer. */
 WEFT_API weft_status weft_frame_write_csv(const weft_frame *f, const char *path) WEFT_MUST_USE;
-/* HDF5: below `group` (NULL: the root) a data set [N] of numbers (any that weft_read_hdf5 reads; an
- * integer that a double does not hold is an error) for each name, and
+/* HDF5: below `group` (NULL: the root) a data set [N] of numbers (any that weft_read_hdf5 reads;
+ * integers get an origin as in weft_frame_read_csv) for each name, and
  * "lengths" [n]; without lengths all is one series. A text "ids" of n lines (of fixed length, ASCII
  * or UTF-8: numpy.bytes_ in h5py) names them. Written is a new file with this group and all
- * columns, as float64; no id may have a line end. */
+ * columns, as float64, and as int64 with an origin; no id may have a line end. */
 WEFT_API weft_status weft_frame_read_hdf5(weft_frame *f, const char *path, const char *group,
                                           const char *const *names) WEFT_MUST_USE;
 WEFT_API weft_status weft_frame_write_hdf5(const weft_frame *f, const char *path,
@@ -70,7 +75,8 @@ WEFT_API weft_status weft_frame_add_column(weft_frame *f, const char *name, cons
 WEFT_API weft_status weft_frame_add_static_csv(weft_frame *f, const char *path, const char *id,
                                                const char *const *names,
                                                const weft_csv_opts *opts) WEFT_MUST_USE;
-/* The numbers of a column [rows], to be read or changed; NULL if there is none of that name. */
+/* The numbers of a column [rows] less its origin, to be read or changed; NULL if there is none of
+ * that name. */
 WEFT_API double *weft_frame_column(const weft_frame *f, const char *name);
 /* Fewer rows, each column and series by itself. INTERVAL: rows 0, k, 2k, .., ceil(rows / k) of
  * them. MEAN, MEDIAN: of each k rows that follow one another, from row 0; what is left at the end
@@ -84,7 +90,7 @@ WEFT_API weft_status weft_frame_downsample(weft_frame *f, int64_t factor,
  * fraction, 0 (WEFT_ZERO) .. 1: of each series the first round(fraction * its rows) and its other
  * rows; both parts have all series, some perhaps without a row.
  * time, the name of an increasing column: of each series the rows before `limit`, and those from it
- * on. */
+ * on. The limit does not count from the column's origin: it is a time as the file has it. */
 typedef struct {
     int64_t series; const int32_t *order;
     double fraction;
@@ -142,7 +148,8 @@ typedef struct {
     int64_t context, horizon;          /* rows of past and of future of a whole window, 1 or more */
     /* at least one target, and one known or the time */
     const char *const *known, *const *past, *const *target, *const *fixed;
-    const char *time; weft_time time_as;         /* an increasing column, or NULL */
+    /* an increasing column, or NULL; no other column may have an origin */
+    const char *time; weft_time time_as;
     const weft_transform *transforms; int n;     /* on any column but the time */
     bool unscaled;                 /* else a WEFT_STANDARD_SCALER follows each column's own steps */
     bool past_without_target;                    /* the model is not told the past of the target */

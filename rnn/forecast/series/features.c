@@ -275,10 +275,14 @@ bool weft__features_frame(const weft_features *x, const weft_frame *f)
 
 const double *weft__features_column(const weft_features *x, const weft_frame *f, const char *name)
 {
-    const double *column = weft_frame_column(f, name);
-    if (!column)
+    int64_t c = f->columns ? weft__find_name(f->name, f->columns, name) : -1;
+    if (c < 0)
         complain(x, "column", name, "the frame has none of that name");
-    return column;
+    else if (f->origin[c])
+        complain(x, "column", name,
+                 "it has integers that a double does not hold, as only the time may; write it from a later "
+                 "origin, or in a larger unit");
+    return x->w->status ? NULL : f->column[c];
 }
 
 bool weft__features_on(const weft_features *x, const weft__column *c, const weft_frame *f, int64_t first,
@@ -311,7 +315,10 @@ void weft__features_fail(const weft_features *x, const weft_frame *f, int64_t s,
 bool weft__features_raw(const weft_features *x, const weft_frame *f, int64_t s, const char *name, bool gaps,
                         double *to)
 {
-    const double *from = weft__features_column(x, f, name);
+    bool time = x->time && !strcmp(x->time, name);         /* only differences of times are looked at */
+    const double *from = time ? weft_frame_column(f, name) : NULL;
+    if (!from)
+        from = weft__features_column(x, f, name);
     if (!from)
         return false;
     int64_t n = f->start[s + 1] - f->start[s];
@@ -329,8 +336,11 @@ bool weft__features_increases(const weft_features *x, const weft_frame *f, int64
 {
     for (int64_t i = 1, n = f->start[s + 1] - f->start[s]; i < n; i++)
         if (t[i] <= t[i - 1]) {
-            weft__features_fail(x, f, s, i, x->time, "time must increase, but it is %.17g after %.17g", t[i],
-                                t[i - 1]);
+            char now[64], before[64];
+            int64_t c = weft__find_name(f->name, f->columns, x->time), row = f->start[s] + i;
+            weft__frame_number(f, c, row, now);
+            weft__features_fail(x, f, s, i, x->time, "time must increase, but it is %s after %s", now,
+                                weft__frame_number(f, c, row - 1, before));
             return false;
         }
     return true;

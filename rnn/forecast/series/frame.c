@@ -1,6 +1,7 @@
 /* frame.c - frames: series end to end, of named columns, in memory; growing, looking up, ending. */
 #include <stdlib.h>
 #include <string.h>
+#include "io/text.h"
 #include "rnn/forecast/series/frame.h"
 
 /* ---- names ---- */
@@ -52,7 +53,7 @@ static bool sound_outside(const weft_frame *f)   /* quick: asked for each series
     if (f->n < 0 || f->rows < 0 || f->columns < 0 ||
         (f->n && (!f->start || !f->id || f->start[0] != 0 || f->start[f->n] != f->rows)))
         return false;
-    return f->columns ? f->column && f->name : f->n == 0;
+    return f->columns ? f->column && f->name && f->origin : f->n == 0;
 }
 
 static bool frame_is_sound(const weft_frame *f)
@@ -118,6 +119,7 @@ void weft_frame_free(weft_frame *f)
     free(f->id);
     free(f->name);
     free(f->column);
+    free(f->origin);
     *f = (weft_frame){ 0 };
 }
 
@@ -161,8 +163,10 @@ static bool room_for_series(weft_frame *f, int64_t n)
 static bool add_name(weft_frame *f, const char *name, int64_t room)
 {
     int64_t c = f->columns;
-    if (!lengthen(&f->name, c + 2, sizeof *f->name) || !lengthen(&f->column, c + 1, sizeof *f->column))
+    if (!lengthen(&f->name, c + 2, sizeof *f->name) || !lengthen(&f->column, c + 1, sizeof *f->column) ||
+        !lengthen(&f->origin, c + 1, sizeof *f->origin))
         return false;
+    f->origin[c] = 0;
     f->name[c] = copied(name);
     f->column[c] = f->name[c] ? calloc(room ? (size_t)room : 1, sizeof **f->column) : NULL;
     f->columns += f->column[c] != NULL;
@@ -211,13 +215,72 @@ static bool new_ids(weft_frame *f, const weft__stretch *parts, int64_t n, int64_
     return true;
 }
 
-static void copy_stretch(weft_frame *f, const char *const *names, const double *const *columns,
-                         const weft__stretch *p)
+/* Series to be added: columns of numbers less their origin. */
+typedef struct {
+    const char *const *names;
+    const double *const *column;
+    const int64_t *origin;
+    const weft__stretch *parts;
+    int64_t n;
+} addition;
+
+/* Numbers less `from` to numbers less `to`; values NULL: only looks. Returns whether doubles hold them. */
+static bool move_origins(const double *x, double *values, int64_t rows, int64_t from, int64_t to)
 {
-    for (int64_t c = 0; c < f->columns; c++)
+    for (int64_t r = 0; from != to && r < rows; r++) {
+        double v = x[r];
+        if (!weft__move_origin(&v, from, to))
+            return false;
+        if (values)
+            values[r] = v;
+    }
+    return true;
+}
+
+static int64_t origin_of(const addition *a, int64_t k) { return a->origin ? a->origin[k] : 0; }
+
+/* The origin of column c once it has the new numbers, which are column k. */
+static int64_t joint_origin(const weft_frame *f, int64_t c, const addition *a, int64_t k)
+{
+    return f->origin[c] ? f->origin[c] : origin_of(a, k);
+}
+
+static weft_status origins_join(const weft_frame *f, const char *where, const addition *a)
+{
+    for (int64_t c = 0; c < f->columns; c++) {
+        int64_t k = find_in(a->names, f->name[c]), to = joint_origin(f, c, a, k);
+        bool good = move_origins(f->column[c], NULL, f->rows, f->origin[c], to);
+        for (int64_t i = 0; i < a->n && good; i++)
+            good = !a->parts[i].rows || move_origins(a->column[k] + a->parts[i].first, NULL, a->parts[i].rows,
+                                                     origin_of(a, k), to);
+        if (!good)
+            return weft__file_fail(WEFT_EARG,
+                                   "%s: column \"%.100s\" counts from %lld, and a double does not hold all "
+                                   "its numbers less that, old and new; integers nearer to it are expected",
+                                   where, f->name[c], (long long)to);
+    }
+    return WEFT_OK;
+}
+
+/* All numbers of a column, old and new, count from one origin now. */
+static void join_origins(weft_frame *f, const addition *a)
+{
+    for (int64_t c = 0; c < f->columns; c++) {
+        int64_t to = joint_origin(f, c, a, find_in(a->names, f->name[c]));
+        move_origins(f->column[c], f->column[c], f->rows, f->origin[c], to);
+        f->origin[c] = to;
+    }
+}
+
+static void copy_stretch(weft_frame *f, const addition *a, const weft__stretch *p)
+{
+    for (int64_t c = 0; c < f->columns; c++) {
+        int64_t k = find_in(a->names, f->name[c]);
+        double *to = f->column[c] + f->rows;
         if (p->rows)
-            memcpy(f->column[c] + f->rows, columns[find_in(names, f->name[c])] + p->first,
-                   (size_t)p->rows * sizeof **columns);
+            memcpy(to, a->column[k] + p->first, (size_t)p->rows * sizeof *to);
+        move_origins(to, to, p->rows, origin_of(a, k), f->origin[c]);
+    }
     f->rows += p->rows;
 }
 
@@ -227,8 +290,10 @@ static weft_status no_memory(const char *where, int64_t rows)
 }
 
 weft_status weft__frame_take(weft_frame *f, const char *where, const char *const *names,
-                             const double *const *columns, const weft__stretch *parts, int64_t n)
+                             const double *const *columns, const int64_t *origin, const weft__stretch *parts,
+                             int64_t n)
 {
+    const addition a = { names, columns, origin, parts, n };
     weft_status s = weft__frame_takes(where, f, names);
     if (s != WEFT_OK)
         return s;
@@ -238,13 +303,20 @@ weft_status weft__frame_take(weft_frame *f, const char *where, const char *const
     bool good = true;
     for (int64_t c = 0; good && !before && names[c]; c++)
         good = add_name(f, names[c], f->room);
-    if (!good || !room_for_rows(f, rows) || !room_for_series(f, f->n + n) || !new_ids(f, parts, n, &series)) {
+    if (!good || !room_for_rows(f, rows) || !room_for_series(f, f->n + n))
+        s = no_memory(where, rows);
+    if (s == WEFT_OK)
+        s = origins_join(f, where, &a);
+    if (s == WEFT_OK && !new_ids(f, parts, n, &series))
+        s = no_memory(where, rows);
+    if (s != WEFT_OK) {
         weft__frame_drop(f, before);
         f->room = before ? f->room : 0;
-        return no_memory(where, rows);
+        return s;
     }
+    join_origins(f, &a);
     for (int64_t i = 0; i < n; i++) {
-        copy_stretch(f, names, columns, &parts[i]);
+        copy_stretch(f, &a, &parts[i]);
         f->n += !i || parts[i].group != parts[i - 1].group;
         f->start[f->n] = f->rows;
     }
@@ -264,7 +336,7 @@ weft_status weft_frame_add(weft_frame *f, const char *id, const char *const *nam
     for (int64_t c = 0; rows && names[c]; c++)
         if (!columns[c])
             return weft__file_fail(WEFT_EARG, "%s: column \"%.100s\" is NULL", me, names[c]);
-    return weft__frame_take(f, me, names, columns, &(weft__stretch){ id, 0, rows, 0 }, 1);
+    return weft__frame_take(f, me, names, columns, NULL, &(weft__stretch){ id, 0, rows, 0 }, 1);
 }
 
 /* ---- columns ---- */

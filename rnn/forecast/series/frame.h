@@ -16,11 +16,20 @@ weft_status weft__frame_good(const char *where, const weft_frame *f);
 /* Whether series of these columns can be added to f: the same, or the first. */
 weft_status weft__frame_takes(const char *where, const weft_frame *f, const char *const *names);
 
+/* A number of column c as its file has it: an integer in full, or "ORIGIN + x". */
+const char *weft__frame_number(const weft_frame *f, int64_t c, int64_t row, char text[64]);
+/* The integer in a row of column c, its origin added. Returns false if there is none that int64 holds. */
+bool weft__frame_integer(const weft_frame *f, int64_t c, int64_t row, int64_t *integer);
+/* An error if a column with an origin has a number that is no integer (gaps: nor NaN), since it could not be
+ * read back. */
+weft_status weft__frame_integers(const char *where, const weft_frame *f, bool gaps);
+
 /* Columns `from` and on go. */
 void weft__frame_drop(weft_frame *f, int64_t from);
 
-/* Adds series to a frame, rows of columns in the order of the names. Stretches of one group, next to each
- * other, are one series. All or nothing. */
+/* Adds series to a frame, rows of columns, with their origins (NULL: all 0), in the order of the names.
+ * Stretches of one group, next to each other, are one series. All or nothing. */
 weft_status weft__frame_take(weft_frame *f, const char *where, const char *const *names,
-                             const double *const *columns, const weft__stretch *parts, int64_t n);
+                             const double *const *columns, const int64_t *origin, const weft__stretch *parts,
+                             int64_t n);
 #endif

@@ -1,11 +1,13 @@
 /* frame_csv.c - frames from CSV: rows gathered by id whatever their order, and tables of one row a series. */
 #include <stdlib.h>
 #include <string.h>
+#include "io/text.h"
 #include "rnn/forecast/series/frame.h"
 
 /* ---- rows as they come: columns that grow, and runs of rows with the same id ---- */
 typedef struct {
     double **column;
+    int64_t *origin, *from;                      /* [columns]; the first row that is less the origin */
     int64_t columns, rows, room;
     weft__runs runs;
 } store;
@@ -30,10 +32,27 @@ static bool store_row(void *user, const char *id, const double *values)
         return false;
     if (!weft__runs_add(&t->runs, id, t->rows))
         return false;
-    for (int64_t c = 0; c < t->columns; c++)
+    for (int64_t c = 0; c < t->columns; c++) {
         t->column[c][t->rows] = values[c];
+        if (!t->origin[c])
+            t->from[c] = t->rows + 1;
+    }
     t->rows++;
     return true;
+}
+
+/* Takes the origin off the rows before the one that gave it. */
+static weft_status finish_origins(store *t, const char *path, const char *const *names)
+{
+    for (int64_t c = 0; c < t->columns; c++)
+        for (int64_t r = 0; t->origin[c] && r < t->from[c]; r++)
+            if (!weft__move_origin(&t->column[c][r], 0, t->origin[c]))
+                return weft__file_fail(
+                    WEFT_EFORMAT,
+                    "%s: column \"%.60s\": a double does not hold the number of row %lld, %.17g, less the "
+                    "column's first large integer, %lld; integers nearer to it are expected",
+                    path, names[c], (long long)r, t->column[c][r], (long long)t->origin[c]);
+    return WEFT_OK;
 }
 
 static void end_store(store *t)
@@ -41,6 +60,8 @@ static void end_store(store *t)
     for (int64_t c = 0; t->column && c < t->columns; c++)
         free(t->column[c]);
     free(t->column);
+    free(t->origin);
+    free(t->from);
     free(t->runs.run);
 }
 
@@ -50,10 +71,13 @@ static weft_status read(const char *path, const char *id, const char *const *nam
     *text = NULL;
     *t = (store){ .columns = weft__names(names) };
     t->column = calloc((size_t)t->columns, sizeof *t->column);
-    if (!t->column)
+    t->origin = calloc((size_t)t->columns, sizeof *t->origin);
+    t->from = calloc((size_t)t->columns, sizeof *t->from);
+    if (!t->column || !t->origin || !t->from)
         return weft__file_fail(WEFT_ENOMEM, "%s: out of memory", path);
-    return weft__read_csv_rows(path, text, &(weft__csv_want){ id, names, (int)t->columns, false, opts },
-                               store_row, t);
+    const weft__csv_want want = { id, names, (int)t->columns, false, opts, t->origin };
+    weft_status s = weft__read_csv_rows(path, text, &want, store_row, t);
+    return s == WEFT_OK ? finish_origins(t, path, names) : s;
 }
 
 weft_status weft_frame_read_csv(weft_frame *f, const char *path, const char *id, const char *const *names,
@@ -69,10 +93,11 @@ weft_status weft_frame_read_csv(weft_frame *f, const char *path, const char *id,
     s = read(path, id, names, opts, &text, &t);
     if (s == WEFT_OK && !id) {                   /* an empty file is an empty series, too */
         const weft__stretch whole = { path, 0, t.rows, 0 };
-        s = weft__frame_take(f, path, names, (const double *const *)t.column, &whole, 1);
+        s = weft__frame_take(f, path, names, (const double *const *)t.column, t.origin, &whole, 1);
     } else if (s == WEFT_OK) {
         weft__runs_gather(&t.runs);
-        s = weft__frame_take(f, path, names, (const double *const *)t.column, t.runs.run, t.runs.n);
+        s = weft__frame_take(f, path, names, (const double *const *)t.column, t.origin, t.runs.run,
+                             t.runs.n);
     }
     end_store(&t);
     free(text);
@@ -117,6 +142,8 @@ static weft_status fix_all(weft_frame *f, const char *const *names, const store 
         for (int64_t i = 0; i < f->n; i++)
             values[i] = t->column[c][row[i]];
         s = weft_frame_add_column(f, names[c], values, WEFT_PER_SERIES);
+        if (s == WEFT_OK)
+            f->origin[f->columns - 1] = t->origin[c];
     }
     if (s != WEFT_OK)                            /* all or none */
         weft__frame_drop(f, before);

@@ -47,13 +47,23 @@ static void add_number(text *t, double value)
     add(t, digits, (size_t)n);
 }
 
+static void add_cell(text *t, const weft_frame *f, int64_t c, int64_t row)
+{
+    char digits[64];
+    double value = f->column[c][row];
+    if (f->origin[c] && !isnan(value))
+        add(t, digits, strlen(weft__frame_number(f, c, row, digits)));
+    else
+        add_number(t, value);
+}
+
 static void write_rows(text *t, const weft_frame *f, int64_t series)
 {
     for (int64_t r = f->start[series]; r < f->start[series + 1] && !t->lost; r++) {
         write_field(t, f->id[series]);
         for (int64_t c = 0; c < f->columns; c++) {
             add(t, ",", 1);
-            add_number(t, f->column[c][r]);
+            add_cell(t, f, c, r);
         }
         add(t, "\n", 1);
     }
@@ -107,7 +117,8 @@ static weft_status can_be_written(const char *me, const weft_frame *f)
             return weft__file_fail(
                 WEFT_EARG, "%s: series %lld, \"%.100s\", has no row; weft_frame_write_hdf5 writes such ones",
                 me, (long long)s, f->id[s]);
-    return ids_differ(me, f);
+    weft_status s = weft__frame_integers(me, f, true);
+    return s == WEFT_OK ? ids_differ(me, f) : s;
 }
 
 weft_status weft_frame_write_csv(const weft_frame *f, const char *path)

@@ -12,6 +12,7 @@ typedef struct {
     weft__h5 *h;
     const char *group, *path;
     double **column;
+    int64_t *origin;                             /* [columns] */
     int64_t columns, rows, n;
     weft__stretch *parts;
     char *ids;
@@ -48,8 +49,8 @@ static void read_column(reader *r, const char *name)
         return;
     }
     r->rows = kind.size[0];
-    r->column[r->columns++] = values;
-    weft__h5_read(r->h, path, &kind, WEFT__F64, values);
+    r->column[r->columns] = values;
+    weft__h5_read_integers(r->h, path, &kind, values, &r->origin[r->columns++]);
 }
 
 static void fill_parts(reader *r, const int64_t *len)
@@ -153,15 +154,19 @@ weft_status weft_frame_read_hdf5(weft_frame *f, const char *path, const char *gr
     size_t size;
     reader r = { .path = path, .group = group };
     s = weft__read_file(path, weft__h5_signature, &image, &size);
-    if (s == WEFT_OK && !(r.column = calloc((size_t)weft__names(names), sizeof *r.column)))
+    size_t columns = (size_t)weft__names(names);
+    r.column = calloc(columns, sizeof *r.column);
+    r.origin = calloc(columns, sizeof *r.origin);
+    if (s == WEFT_OK && (!r.column || !r.origin))
         s = weft__file_fail(WEFT_ENOMEM, "%s: out of memory", path);
     if (s == WEFT_OK)
         s = read_frame_image(&r, image, size, names);
     if (s == WEFT_OK)
-        s = weft__frame_take(f, path, names, (const double *const *)r.column, r.parts, r.n);
+        s = weft__frame_take(f, path, names, (const double *const *)r.column, r.origin, r.parts, r.n);
     for (int64_t c = 0; c < r.columns; c++)
         free(r.column[c]);
     free(r.column);
+    free(r.origin);
     free(r.parts);
     free(r.ids);
     free(image);
@@ -206,7 +211,8 @@ static char *lines_of(const weft_frame *f)
     return text;
 }
 
-static void write_frame(weft__h5 *h, const char *group, const weft_frame *f, int64_t *len, const char *ids)
+static void write_frame(weft__h5 *h, const char *group, const weft_frame *f, int64_t *len, int64_t *integers,
+                        const char *ids)
 {
     char path[WEFT__H5_PATH];
     weft__h5_join(path, group, "lengths");
@@ -218,7 +224,10 @@ static void write_frame(weft__h5 *h, const char *group, const weft_frame *f, int
     weft__h5_write(h, path, &(weft__kind){ WEFT__CHARS, 1, { (int64_t)strlen(ids) + 1 } }, ids);
     for (int64_t c = 0; c < f->columns; c++) {
         weft__h5_join(path, group, f->name[c]);
-        weft__h5_write(h, path, &(weft__kind){ WEFT__F64, 1, { f->rows } }, f->column[c]);
+        for (int64_t r = 0; f->origin[c] && r < f->rows; r++)
+            weft__frame_integer(f, c, r, &integers[r]);
+        weft__h5_write(h, path, &(weft__kind){ f->origin[c] ? WEFT__I64 : WEFT__F64, 1, { f->rows } },
+                       f->origin[c] ? (const void *)integers : f->column[c]);
     }
 }
 
@@ -229,7 +238,9 @@ weft_status weft_frame_write_hdf5(const weft_frame *f, const char *path, const c
         s = weft__file_fail(WEFT_EARG, "weft_frame_write_hdf5: no path given");
     if (s == WEFT_OK)
         s = can_be_written(f, group);
-    int64_t *len = s == WEFT_OK ? malloc((size_t)(f->n + 1) * sizeof *len) : NULL;
+    if (s == WEFT_OK)
+        s = weft__frame_integers("weft_frame_write_hdf5", f, false);
+    int64_t *len = s == WEFT_OK ? malloc((size_t)(f->n + 1 + f->rows) * sizeof *len) : NULL;
     char *ids = len ? lines_of(f) : NULL;
     weft__h5 *h = ids ? weft__h5_new(path, 0, false) : NULL;
     if (s == WEFT_OK && !h)
@@ -237,7 +248,7 @@ weft_status weft_frame_write_hdf5(const weft_frame *f, const char *path, const c
     unsigned char *image = NULL;
     size_t size = 0;
     if (h) {
-        write_frame(h, group, f, len, ids);
+        write_frame(h, group, f, len, len + f->n + 1, ids);
         s = weft__h5_finish(h, &image, &size);
     }
     if (s == WEFT_OK)

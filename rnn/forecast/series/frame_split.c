@@ -3,6 +3,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include "io/text.h"
 #include "rnn/forecast/series/frame.h"
 
 /* What each part takes of the frame, one stretch a series. */
@@ -52,7 +53,7 @@ static weft_status fill_part(const cut *c, const part *p, weft_frame *to)
     if (!c->f->columns)                          /* empty, and so are its parts */
         return WEFT_OK;
     return weft__frame_take(to, me, (const char *const *)c->f->name, (const double *const *)c->f->column,
-                            p->stretch, p->n);
+                            c->f->origin, p->stretch, p->n);
 }
 
 /* Both parts or, on any error, none. */
@@ -121,30 +122,42 @@ static weft_status split_by_fraction(cut *c, const weft_frame_split_opts *o)
 
 /* ---- by time ---- */
 /* *at: the first row of series s that is not before `limit`. */
-static weft_status find_row(const weft_frame *f, int64_t s, const double *time, double limit, int64_t *at)
+static weft_status find_row(const weft_frame *f, int64_t s, int64_t column, double limit, int64_t *at)
 {
+    const double *time = f->column[column];
+    char now[64], before[64];
     *at = f->start[s];
     for (int64_t r = f->start[s]; r < f->start[s + 1]; r++) {
         if (isnan(time[r]) || (r > f->start[s] && !(time[r] > time[r - 1])))
             return weft__file_fail(WEFT_EARG,
-                                   "%s: series \"%.100s\", row %lld: the time is %.17g, which is not after "
-                                   "%.17g",
-                                   me, f->id[s], (long long)(r - f->start[s]), time[r],
-                                   r > f->start[s] ? time[r - 1] : (double)-INFINITY);
+                                   "%s: series \"%.100s\", row %lld: the time is %s, which is not after %s",
+                                   me, f->id[s], (long long)(r - f->start[s]),
+                                   weft__frame_number(f, column, r, now),
+                                   r > f->start[s] ? weft__frame_number(f, column, r - 1, before) : "-inf");
         *at = time[r] < limit ? r + 1 : *at;
     }
     return WEFT_OK;
 }
 
+/* A limit less an origin; what is whole of it without rounding. */
+static double less_origin(double limit, int64_t origin)
+{
+    double whole = trunc(limit), rest = limit - whole;
+    if (!origin || !(fabs(limit) < 0x1p63))
+        return limit;
+    return weft__move_origin(&whole, 0, origin) ? whole + rest : limit - (double)origin;
+}
+
 static weft_status split_by_time(cut *c, const weft_frame_split_opts *o)
 {
-    const double *column = weft_frame_column(c->f, o->time);
-    if (!column || isnan(o->limit))
+    int64_t column = c->f->columns ? weft__find_name(c->f->name, c->f->columns, o->time) : -1;
+    if (column < 0 || isnan(o->limit))
         return weft__file_fail(WEFT_EARG, "%s: %s\"%.100s\", split at %g; a column and a number are expected",
-                               me, column ? "" : "there is no column ", o->time, o->limit);
+                               me, column < 0 ? "there is no column " : "", o->time, o->limit);
     weft_status s = WEFT_OK;
+    double limit = less_origin(o->limit, c->f->origin[column]);
     for (int64_t i = 0, at; i < c->f->n && s == WEFT_OK; i++) {
-        s = find_row(c->f, i, column, o->limit, &at);
+        s = find_row(c->f, i, column, limit, &at);
         if (s == WEFT_OK)
             append_to_both(c, i, at);
     }
