@@ -4,6 +4,14 @@
 #include <string.h>
 #include "plan/plan.h"
 
+int32_t weft__plan_longest(const int32_t *len, int64_t n)
+{
+    int32_t longest = 0;
+    for (int64_t i = 0; i < n; i++)
+        longest = len[i] > longest ? len[i] : longest;
+    return longest;
+}
+
 int32_t *weft__plan_order(int64_t n)
 {
     int32_t *order = weft__plan_memory(n, sizeof *order);
@@ -83,5 +91,15 @@ int32_t *weft__plan_drawn(const weft_plan_opts *o, int64_t n)
     int32_t *order = weft__plan_order(n);
     if (order)
         weft__plan_shuffle(o, order, n);
+    return order;
+}
+
+int32_t *weft__plan_sorted(const weft_plan_opts *o, const int32_t *len, int64_t n, bool descending)
+{
+    int32_t *order = weft__plan_drawn(o, n);
+    if (order && !weft__plan_sort(len, order, n, descending, o->lookahead)) {
+        free(order);
+        order = NULL;
+    }
     return order;
 }

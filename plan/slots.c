@@ -1,6 +1,5 @@
 /* slots.c - planners of slots: rows that take the next sequence when they are free. */
 #include <stdlib.h>
-#include <string.h>
 #include "plan/planners.h"
 
 /* ---- each slot when it is free ---- */
@@ -46,28 +45,25 @@ static int64_t deal_slots(const int32_t *len, const int32_t *order, int64_t n, s
 static weft_status deal(const int32_t *len, int64_t n, int64_t slots, bool longest_first,
                         const weft_plan_opts *o, weft_plan *p)
 {
-    int32_t *order = weft__plan_drawn(o, n), *row = order ? weft__plan_memory(n, sizeof *row) : NULL;
+    int32_t *order = longest_first ? weft__plan_sorted(o, len, n, true) : weft__plan_drawn(o, n),
+            *row = order ? weft__plan_memory(n, sizeof *row) : NULL;
     slot *heap = row ? weft__plan_memory(slots, sizeof *heap) : NULL;
     weft_status s = WEFT_ENOMEM;
-    if (heap && (!longest_first || weft__plan_sort(len, order, n, true, o->lookahead))) {
+    if (heap) {
         int64_t width = deal_slots(len, order, n, heap, slots, row);
         s = weft__plan_rows(p, &(weft__pieces){ n, NULL, NULL, len }, order, row, slots, width,
                             &(weft_plan_opts){ 0 });
     }
-    free(order), free(row), free(heap);
+    free(order);
+    free(row);
+    free(heap);
     return s;
 }
 
-static weft_status plan_refill(const int32_t *len, int64_t n, const weft_plan_opts *o, weft_plan *p)
+weft_status weft__planner_refill(const int32_t *len, int64_t n, const weft_plan_opts *o, weft_plan *p)
 {
     return deal(len, n, o->slots, o->longest_first, o, p);
 }
-const weft_planner weft__planner_refill = { .name = "refill",
-                                            .source = "CNTK, EESEN",
-                                            .about = "the slot that is free takes the next sequence",
-                                            .options = "slots longest_first lookahead shuffle",
-                                            .promises = WEFT_PLAN_WHOLE,
-                                            .plan = plan_refill };
 
 /* ---- slots that stop for all of them every window ---- */
 typedef struct {
@@ -90,14 +86,15 @@ static weft_status read_window(const int32_t *len, const int32_t *order, int64_t
         int64_t left = len[r[k].sequence] - r[k].done, takes = left < o->window ? left : o->window;
         s = weft_plan_add(
             p, (weft_segment){ r[k].sequence, 0, r[k].done, (int32_t)takes, (int32_t)k, r[k].carry });
-        r[k].done += (int32_t)takes, r[k].carry = here++;
+        r[k].done += (int32_t)takes;
+        r[k].carry = here++;
         if (takes == left)
             r[k].sequence = -1;
     }
     return s == WEFT_OK && here ? weft_plan_end_batch(p, o->slots, o->window) : s;
 }
 
-static weft_status plan_streams(const int32_t *len, int64_t n, const weft_plan_opts *o, weft_plan *p)
+weft_status weft__planner_streams(const int32_t *len, int64_t n, const weft_plan_opts *o, weft_plan *p)
 {
     int32_t *order = weft__plan_drawn(o, n);
     reader *r = order ? weft__plan_memory(o->slots, sizeof *r) : NULL;
@@ -110,25 +107,14 @@ static weft_status plan_streams(const int32_t *len, int64_t n, const weft_plan_o
         before = p->segments;
         s = read_window(len, order, n, o, r, &next, p);
     }
-    free(r), free(order);
+    free(r);
+    free(order);
     return s;
 }
-const weft_planner weft__planner_streams = { .name = "streams",
-                                             .source = "Kaldi's nnet1; truncated backpropagation",
-                                             .about = "slots read windows, the state goes on",
-                                             .options = "slots window shuffle",
-                                             .promises = WEFT_PLAN_CARRIES,
-                                             .plan = plan_streams };
 
 /* ---- over ranks ---- */
-static weft_status plan_balance(const int32_t *len, int64_t n, const weft_plan_opts *o, weft_plan *p)
+weft_status weft__planner_balance(const int32_t *len, int64_t n, const weft_plan_opts *o, weft_plan *p)
 {
     return o->method == WEFT_BALANCE_KK ? weft__plan_differencing(len, n, o, p) :
-                                          deal(len, n, o->ranks, true, &(weft_plan_opts){ 0 }, p);
+                                          deal(len, n, o->ranks, true, o, p);
 }
-const weft_planner weft__planner_balance = { .name = "balance",
-                                             .source = "Graham 1969; Karmarkar & Karp 1982",
-                                             .about = "equal tokens for each rank, a row each",
-                                             .options = "ranks method",
-                                             .promises = WEFT_PLAN_WHOLE,
-                                             .plan = plan_balance };
