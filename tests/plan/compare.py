@@ -1,8 +1,10 @@
 #!/usr/bin/env python3
 """compare.py WEFT [INSTANCES] [SEED] [PLANNER..]    the library's planners, as the command WEFT prints their plans, against reference.py:
-so many random and hostile instances a planner. An instance that differs is made smaller and printed. Closes with "N of M .. hold"."""
+so many random and hostile instances a planner, the cases of tests/golden/planners.json, and small instances beside the optimum. An instance
+that differs is made smaller and printed. Closes with "N of M .. hold"."""
 import json
 import math
+import os
 import random
 import subprocess
 import sys
@@ -11,6 +13,7 @@ from reference import (EXACT, FREE, Options, blocks, column_generation, cut, dif
                        pools, spfhp)
 
 WEFT = sys.argv[1]
+GOLDEN = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "golden", "planners.json")
 ROWS = {"next_fit", "first_fit", "best_fit", "worst_fit", "spfhp", "spfhp_stacked", "lpfhp", "exact_fill", "column_generation",
         "chunk", "best_fit_split", "next_fit_decreasing", "first_fit_decreasing", "best_fit_decreasing", "worst_fit_decreasing"}
 CUTS = {"chunk", "best_fit_split"}                # these take what is longer than a row
@@ -169,7 +172,7 @@ def free(name, o, batches, got, lengths, exact_fills):
         return f"{rows} rows, fewer than the bound"
     if name.startswith("spfhp"):
         want = Counter(tuple(sorted(r)) for r in spfhp(lengths, o, name == "spfhp_stacked"))
-        have = Counter(tuple(sorted(p[2] for p in row)) for b in batches for row in b)
+        have = of_lengths(row for b in batches for row in b)
         more, less = sorted((have - want).elements()), sorted((want - have).elements())
         return f"rows {more}, by its definition {less}" if more or less else ""
     if name == "lpfhp":
@@ -328,6 +331,73 @@ def drawn_compared(name, options, lengths, plans):
     return ""
 
 
+# ---- plans of an independent program ----
+def golden_differs(path):
+    """tests/golden/planners.json: small cases in full, larger ones by how many rows they have."""
+    with open(path, encoding="utf-8") as file:
+        golden = json.load(file)
+    for c in golden["cases"]:
+        words = [words_of(c["planner"], c["options"])]
+        plans = weft(c["lengths"], words)
+        if isinstance(plans, str) or not golden_holds(c, plans[0]):
+            return f"{words} of {c['lengths']}: {plans}"
+    for c in golden["counts"]:
+        names = [name for name in c["rows"] if name not in ("l1", "l2")]
+        words = [words_of(name.replace("_at_most", ""), {"capacity": c["capacity"]}) for name in names]
+        plans = weft(c["lengths"], words + ["refill:slots=16", "streams:slots=16,window=8"])
+        if isinstance(plans, str):
+            return plans
+        have = [p["figures"] for p in plans]
+        if (have[-2]["steps"], have[-1]["steps"]) != (c["refill_16_steps"], c["streams_16_8_steps"]):
+            return f"{c['name']}: steps {have[-2]['steps']} and {have[-1]['steps']}"
+        for name, f in zip(names, have):
+            rows, right = c["rows"][name], (c["rows"]["l1"], c["rows"]["l2"]) == (f["l1"], f["l2"])
+            if not right or (f["rows"] > rows if name.endswith("at_most") else f["rows"] != rows):
+                return f"{c['name']}, {name}: {f}, by the file {rows} rows"
+    return "" if len(golden["cases"]) == 191 else f"{len(golden['cases'])} cases"
+
+
+def golden_holds(case, plan):
+    if "batches" in case:
+        return plan["batches"] == case["batches"] and all(abs(plan["figures"][k] - v) < 1e-6 for k, v in case["figures"].items())
+    if case["planner"].startswith("spfhp"):
+        return of_lengths(plan["rows"]) == of_lengths(case["rows"])
+    return plan["rows"] == case["rows"]
+
+
+def of_lengths(rows):
+    return Counter(tuple(sorted(p[2] for p in row)) for row in rows)
+
+
+# ---- the best, by search ----
+def fewest(lengths, capacity, gaps, best):
+    """The fewest rows for these lengths beside rows with these gaps."""
+    if not lengths or len(gaps) >= best:
+        return min(best, len(gaps))
+    for r, gap in enumerate([*gaps, capacity]):
+        if gap >= lengths[0]:
+            best = fewest(lengths[1:], capacity, gaps[:r] + [gap - lengths[0]] + gaps[r + 1:], best)
+    return best
+
+
+def beyond_guarantee(dice, instances):
+    """Rows and bounds beside the optimum."""
+    most = {"first_fit": (1.7, 0), "best_fit": (1.7, 0), "next_fit": (2, 0), "first_fit_decreasing": (11 / 9, 6 / 9),
+            "best_fit_decreasing": (11 / 9, 6 / 9), "exact_fill": (2, 1), "column_generation": (2, 1), "spfhp_stacked": (2, 1), "lpfhp": (2, 1)}
+    for _ in range(instances):
+        capacity = dice.randint(3, 22)
+        lengths = [dice.randint(1, capacity) for _ in range(dice.randint(1, 9))]
+        best = fewest(lengths, capacity, [], len(lengths))
+        plans = weft(lengths, [f"{name}:capacity={capacity}" for name in most])
+        if isinstance(plans, str):
+            return plans
+        for (name, (times, more)), plan in zip(most.items(), plans):
+            f = plan["figures"]
+            if not f["l2"] <= best <= f["rows"] <= times * best + more + 1e-9:
+                return f"{lengths}, capacity {capacity}: {name} has {f['rows']} rows, bound {f['l2']}, the best have {best}"
+    return ""
+
+
 # ---- rounding, permutations, and what is refused ----
 def rounded_badly(dice, instances):
     """Where exact_fill is at its worst, many of few lengths between a sixth and half of a row, column_generation is far nearer."""
@@ -416,11 +486,13 @@ def main(instances, seed, names):
         if said := accepted(name, dice):
             FAULTS["refused"] += 1
             print(f"not so: {name}: {said}")
-    for kind, said in (("rounded", rounded_badly(dice, instances // 4)), ("even", uneven()), ("known", set(TAKES) ^ set(EXACT) ^ set(FREE) or "")):
+    for kind, said in (("golden", golden_differs(GOLDEN)), ("guaranteed", beyond_guarantee(dice, instances)),
+                       ("rounded", rounded_badly(dice, instances // 4)), ("even", uneven()),
+                       ("known", set(TAKES) ^ set(EXACT) ^ set(FREE) or "")):
         FAULTS[kind] += bool(said)
         if said:
             print(f"not so: {kind}: {said}" + " only here or only there" * (kind == "known"))
-    kinds = [*names, "drawn", "together", "refused", "rounded", "even", "known"]
+    kinds = [*names, "drawn", "together", "refused", "golden", "guaranteed", "rounded", "even", "known"]
     print(f"{instances} instances a planner; " + ", ".join(f"{n} {what}" for what, n in sorted(SEEN.items())))
     for kind in kinds:
         if FAULTS[kind]:

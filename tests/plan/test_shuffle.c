@@ -27,7 +27,11 @@ static const char *const planners[] = { "next_fit:capacity=64,rows=1",
                                         "buckets:bounds=5/9/20,sizes=4/3/6/2",
                                         "geometric:budget=90,ratio=1.5,least=2",
                                         "optimal_buckets:k=4,count=6",
-                                        "powers:budget=32" };
+                                        "powers:budget=32",
+                                        "chunk:capacity=16,rows=3",
+                                        "chunk:capacity=16,rows=1,carry=yes",
+                                        "refill:slots=5",
+                                        "streams:slots=4,window=6" };
 
 static void any_full(int32_t *len)
 {
@@ -50,7 +54,7 @@ static bool same_batch(const weft_plan *a, int64_t i, const weft_plan *b, int64_
     for (int64_t at = 0; at < a->batch[i].n; at++) {
         weft_segment x = a->segment[a->batch[i].first + at], y = b->segment[b->batch[k].first + at];
         y.sequence = order ? order[y.sequence] : y.sequence;
-        if (x.sequence != y.sequence || x.offset != y.offset || x.length != y.length || x.column != y.column)
+        if (memcmp(&x, &y, sizeof x))
             return false;
     }
     return true;
