@@ -30,16 +30,6 @@ void weft__end_texts(weft_parallel *p, size_t at, size_t size)
         ((char *)(uintptr_t)weft__said(p, q))[at + size - 1] = 0;
 }
 
-char *weft__at_least(weft *w, weft__room_of *r, int64_t bytes)
-{
-    if (bytes > r->bytes) {
-        weft__release(w, r->at);
-        r->at = weft__allocate(w, (size_t)bytes);
-        r->bytes = r->at ? bytes : 0;
-    }
-    return r->at;
-}
-
 bool weft__all_gather(weft_parallel *p, const char *what, int tag, const void *bytes, int64_t n)
 {
     int here = p->world.rank, all = p->world.ranks;

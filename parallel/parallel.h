@@ -126,6 +126,11 @@ struct weft_parallel {
     weft__image image;                           /* of files.c: the checkpoint that is being loaded */
 };
 
+/* ---- buffer.c ---- */
+/* Makes room for so many bytes; their values are lost if it grows. NULL: no memory, and the context has
+ * failed. */
+char *weft__at_least(weft *, weft__room_of *, int64_t bytes);
+
 /* ---- fold.c: sums and gradients of shard after shard, from zeros each ---- */
 /* The branches that are done before shard `at`. */
 int  weft__branches_before(const weft_parallel *p, int at, weft__branch out[WEFT__BRANCHES]);
@@ -211,8 +216,6 @@ bool weft__take_place(weft_parallel *p);
 /* What must be the same on all ranks, and what it is called. */
 typedef struct weft__print { const char *name; uint64_t value; } weft__print;
 enum { WEFT__PRINTS = 8 };
-/* At least so many bytes; what was there is gone. NULL: no memory, and the context has failed. */
-char *weft__at_least(weft *, weft__room_of *, int64_t bytes);
 /* A common call: all ranks say where they are, and whether they have failed. False if any has failed or is
  * elsewhere, or if a print differs; then the context has failed, on all ranks alike. */
 bool weft__agree(weft_parallel *p, const char *what, const weft__print *prints, int n);
