@@ -124,7 +124,6 @@ bool weft__agree(weft_parallel *p, const char *what, const weft__print *prints, 
         const word *its = weft__said(p, q);
         p->stopping |= its->stopping && fine, posted |= its->posted;
     }
-    if (!fine && posted)
-        weft__overlap_drain(p);
+    p->drain |= !fine && posted;
     return fine;
 }

@@ -20,7 +20,8 @@ static void end_all(weft_parallel *p)
     fflush(stderr);
     signal(SIGALRM, SIG_DFL);                    /* should the transport hang, too */
     alarm(LAST);
-    weft__link_down(p);                          /* else the context's end waits for its GPU for ever */
+    if (p->cut_off)
+        p->cut_off(p);                           /* else the context's end waits for its GPU for ever */
     p->transport->abort(1);
 }
 
@@ -95,13 +96,11 @@ bool weft__is_late(weft_parallel *p, int peer, const char *what)
 }
 
 /* ---- waiting ---- */
-/* For a slice of time; gradients that are under way get on meanwhile. */
+/* Waits for a slice of time, a short one if there is other work meanwhile. */
 static int look(weft_parallel *p, int request)
 {
-    if (!weft__transfer_is_open(p))
-        return p->transport->wait(request, slice);
-    weft__transfer_step(p, false);
-    return p->transport->wait(request, glance);
+    bool works = p->meanwhile && p->meanwhile(p);
+    return p->transport->wait(request, works ? glance : slice);
 }
 
 static bool all_over(weft_parallel *p, const char *what, weft__request *r, int n)

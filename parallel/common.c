@@ -111,6 +111,8 @@ static bool look_round(weft_parallel *p, bool done)
 
 bool weft__again(weft_parallel *p)
 {
+    if (p->drain)
+        weft__overlap_drain(p);
     bool done = !p->lost;
     p->again = false;
     if (!p->transport || !p->transport->shrink || p->ended || (done && pass(p)))

@@ -97,6 +97,15 @@ bool weft__exchange_room(weft_parallel *p)
     return take_room(&x, &r);
 }
 
+/* Gradients that are under way advance while a rank waits for something else. */
+static bool advance(weft_parallel *p)
+{
+    bool open = weft__transfer_is_open(p);
+    if (open)
+        weft__transfer_step(p, false);
+    return open;
+}
+
 bool weft__transfer_begin(weft_parallel *p)
 {
     transfer *x = &p->transfer;
@@ -108,6 +117,7 @@ bool weft__transfer_begin(weft_parallel *p)
     char *at = take_room(x, &r);
     if (!at)
         return false;
+    p->meanwhile = advance;
     x->base = p->module->root->gradients + p->from;
     x->term = (term *)(void *)at, at += r.terms;
     int ranks = p->world.ranks, mine = branches_of(p, p->world.rank, b);

@@ -149,6 +149,7 @@ static bool joined(weft_parallel *p, hello *mine, char *why, size_t size)
 {
     weft__device *d = &p->w->dev;
     weft__link_watch(p);
+    p->cut_off = weft__link_down;
     p->link = d->links->open(d, mine->id, p->world.rank, p->world.ranks, mine->why, sizeof mine->why);
     mine->fails = !p->link;
     if (!all_can(p, mine, why, size)) {

@@ -71,6 +71,7 @@ void weft__overlap_end(weft_parallel *p)
 /* What is left of a transfer of which some ranks have sent chunks, though all have failed since. */
 void weft__overlap_drain(weft_parallel *p)
 {
+    p->drain = false;
     if (!p->transfer.begun)
         p->n = p->agreed.n, p->from = p->agreed.from;
     weft__exchange(p);

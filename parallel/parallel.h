@@ -114,6 +114,11 @@ struct weft_parallel {
     weft__room_of stage, own;                    /* of exchange.c; what this rank is about to hand out */
     weft__room_of said; int64_t said_bytes;      /* of agree.c: what each rank has said last */
     weft__room_of roll;                          /* of await.c: who is there */
+    /* What await.c calls while it waits, which returns whether there is such work, and where it ends the job;
+     * NULL: nothing. */
+    bool (*meanwhile)(weft_parallel *);
+    void (*cut_off)(weft_parallel *);
+    bool drain;                                  /* some ranks have sent gradients of a batch that has failed */
     /* of link.c; link NULL: none. shared: two ranks have one GPU; tried: with the ranks of today; terms: room
      * for those of others, device memory */
     struct weft__link *link;
@@ -193,7 +198,7 @@ bool weft__exchange_halves(weft_parallel *p);
 /* ---- overlap.c ---- */
 /* Around the walk back of the shard at work: what is final leaves at once, where that is possible. */
 void weft__overlap_begin(weft_parallel *p), weft__overlap_end(weft_parallel *p);
-/* After all have failed: what is under way comes to its end. */
+/* Brings the gradients that are under way to their end, after all ranks have failed. weft__again calls it. */
 void weft__overlap_drain(weft_parallel *p);
 
 /* ---- states.c: what shards carry from batch to batch, which only the rank of the shard has ---- */
