@@ -38,7 +38,8 @@ bool weft__is_lost(weft_parallel *p, int peer, const char *what)
              p->batch.carries && p->transport->shrink ? ", and the states that its rows carried" : "");
     if (!(p->lost = p->transport->shrink && !p->batch.carries))
         weft__give_up(p, text);
-    p->transfer.broken = false, p->transfer.awaited = true;        /* that is known now, and it is over */
+    p->transfer.broken = false;                  /* that is known now, and the transfer is over */
+    p->transfer.awaited = true;
     return false;
 }
 
@@ -57,9 +58,10 @@ static int list_silent(weft_parallel *p, char *text, size_t size)  /* how many t
     int here = p->world.rank, all = p->world.ranks, silent = 0;
     call *roll = (call *)(void *)p->roll.at;
     for (int q = 0; q < all; q++)
-        if (q != here)
-            roll[q].request = t->post_recv(q, ALIVE, &roll[q].heard, 1),
+        if (q != here) {
+            roll[q].request = t->post_recv(q, ALIVE, &roll[q].heard, 1);
             t->post_send(q, ALIVE, &roll[q].said, 1);
+        }
     double until = weft__seconds() + answer;
     for (int q = 0; q < all; q++) {
         double left = until - weft__seconds();

@@ -52,7 +52,7 @@ static void insert_sort(const int32_t *len, int32_t *order, int64_t n, bool desc
     }
 }
 
-static void sort_block(const int32_t *len, int32_t *order, int64_t n, bool descending, int32_t *scratch)
+static void sort_digits(const int32_t *len, int32_t *order, int64_t n, bool descending, int32_t *scratch)
 {
     int32_t longest = 0;
     for (int64_t i = 0; i < n; i++)
@@ -63,18 +63,21 @@ static void sort_block(const int32_t *len, int32_t *order, int64_t n, bool desce
     }
 }
 
-bool weft__plan_sort(const int32_t *len, int32_t *order, int64_t n, bool descending, int64_t lookahead)
+void weft__plan_sort_in(const int32_t *len, int32_t *order, int64_t n, bool descending, int32_t *scratch)
 {
     enum { FEW = 32 };
+    if (n <= FEW)
+        insert_sort(len, order, n, descending);
+    else
+        sort_digits(len, order, n, descending, scratch);
+}
+
+bool weft__plan_sort(const int32_t *len, int32_t *order, int64_t n, bool descending, int64_t lookahead)
+{
     int64_t block = lookahead > 0 && lookahead < n ? lookahead : n;
     int32_t *scratch = weft__plan_memory(block, sizeof *scratch);
-    for (int64_t i = 0; scratch && i < n; i += block) {
-        int64_t here = n - i < block ? n - i : block;
-        if (here <= FEW)
-            insert_sort(len, order + i, here, descending);
-        else
-            sort_block(len, order + i, here, descending, scratch);
-    }
+    for (int64_t i = 0; scratch && i < n; i += block)
+        weft__plan_sort_in(len, order + i, n - i < block ? n - i : block, descending, scratch);
     free(scratch);
     return scratch != NULL;
 }

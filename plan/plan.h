@@ -12,6 +12,8 @@ void *weft__plan_memory(int64_t n, size_t bytes);
 int32_t *weft__plan_order(int64_t n);
 /* Stable, by length, in blocks of `lookahead` (0: one). False, with a message: no memory. */
 bool weft__plan_sort(const int32_t *len, int32_t *order, int64_t n, bool descending, int64_t lookahead);
+/* The same in one block, with scratch [n]. */
+void weft__plan_sort_in(const int32_t *len, int32_t *order, int64_t n, bool descending, int32_t *scratch);
 
 /* Puts 0 .. n - 1 in a drawn order if the plan is shuffled. weft_plan_make gives options a stream. */
 void weft__plan_shuffle(const weft_plan_opts *, int32_t *order, int64_t n);
@@ -64,6 +66,13 @@ int64_t weft__gaps_from(const weft__gaps *, int64_t least);
 int64_t weft__gaps_most(const weft__gaps *);
 /* Takes the lowest row of a gap that there is. */
 int64_t weft__gaps_take(weft__gaps *, int64_t gap);
+
+/* ---- slots: the emptiest takes the next sequence (Graham 1969) ---- */
+/* A heap with the emptiest slot first, of equals the lowest. */
+typedef struct weft__bin { int64_t load, slot; } weft__bin;
+void weft__bins_begin(weft__bin *heap, int64_t n);
+/* Adds tokens to the emptiest slot and returns its number. */
+int64_t weft__bins_give(weft__bin *heap, int64_t n, int64_t tokens);
 
 /* ---- checks ---- */
 /* The largest width of a batch, 2^48: far beyond any data, and sums of a few widths do not overflow. */

@@ -3,17 +3,16 @@
 #include "plan/planners.h"
 
 /* ---- each slot when it is free ---- */
-/* A heap of slots: the one that is free earliest, of equals the lowest, is its first. */
-typedef struct {
-    int64_t load, slot;
-} slot;
-
-static bool earlier(slot a, slot b) { return a.load < b.load || (a.load == b.load && a.slot < b.slot); }
-
-static void sift_down(slot *heap, int64_t n)
+static bool earlier(weft__bin a, weft__bin b)
 {
-    slot is = heap[0];
+    return a.load < b.load || (a.load == b.load && a.slot < b.slot);
+}
+
+int64_t weft__bins_give(weft__bin *heap, int64_t n, int64_t tokens)
+{
+    weft__bin is = heap[0];
     int64_t at = 0;
+    is.load += tokens;
     for (int64_t below; (below = 2 * at + 1) < n; at = below) {
         below += below + 1 < n && earlier(heap[below + 1], heap[below]);
         if (!earlier(heap[below], is))
@@ -21,24 +20,25 @@ static void sift_down(slot *heap, int64_t n)
         heap[at] = heap[below];
     }
     heap[at] = is;
+    return is.slot;
 }
 
-/* row [n]: the slot of each sequence, taken in this order; the fullest slot's tokens. */
-static int64_t deal_slots(const int32_t *len, const int32_t *order, int64_t n, slot *heap, int64_t slots,
+void weft__bins_begin(weft__bin *heap, int64_t n)
+{
+    for (int64_t i = 0; i < n; i++)
+        heap[i] = (weft__bin){ 0, i };
+}
+
+/* Fills row [n] with the slot of each sequence, dealt in this order. Returns the tokens of the fullest slot. */
+static int64_t deal_slots(const int32_t *len, const int32_t *order, int64_t n, weft__bin *heap, int64_t slots,
                           int32_t *row)
 {
     int64_t most = 0;
+    weft__bins_begin(heap, slots);
+    for (int64_t k = 0; k < n; k++)
+        row[order[k]] = len[order[k]] ? (int32_t)weft__bins_give(heap, slots, len[order[k]]) : -1;
     for (int64_t i = 0; i < slots; i++)
-        heap[i] = (slot){ 0, i };
-    for (int64_t k = 0; k < n; k++) {
-        row[order[k]] = -1;
-        if (!len[order[k]])
-            continue;
-        row[order[k]] = (int32_t)heap[0].slot;
-        heap[0].load += len[order[k]];
-        most = heap[0].load > most ? heap[0].load : most;
-        sift_down(heap, slots);
-    }
+        most = heap[i].load > most ? heap[i].load : most;
     return most;
 }
 
@@ -47,7 +47,7 @@ static weft_status deal(const int32_t *len, int64_t n, int64_t slots, bool longe
 {
     int32_t *order = longest_first ? weft__plan_sorted(o, len, n, true) : weft__plan_drawn(o, n),
             *row = order ? weft__plan_memory(n, sizeof *row) : NULL;
-    slot *heap = row ? weft__plan_memory(slots, sizeof *heap) : NULL;
+    weft__bin *heap = row ? weft__plan_memory(slots, sizeof *heap) : NULL;
     weft_status s = WEFT_ENOMEM;
     if (heap) {
         int64_t width = deal_slots(len, order, n, heap, slots, row);

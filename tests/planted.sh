@@ -144,7 +144,7 @@ net ranks_catch "gradients that leave before they are final"          parallel/o
 net ranks_catch "chunks of a failed update that stay under way"        parallel/overlap.c \
     's/^    weft__exchange\(p\);//' failures 'the same bytes'
 net ranks_catch "no barrier after a common call, by ranks that go on"  parallel/common.c \
-    's/^    for \(int d = 1; d < all; d \*= 2\) \{/    return true;\n&/' goes_on 'each rank killed'
+    's/^    return weft__all_gather\(p, "the end of/    return true;\n&/' goes_on 'each rank killed'
 net ranks_catch "a link to GPUs that outlives one of its ranks"        parallel/common.c \
     's/^    weft__link_down\(p\);.*//' linked_on 'the others go on'
 net ranks_catch "a half that is handed out before it is added up"      parallel/halving.c \

@@ -72,21 +72,21 @@ typedef struct batch {
 
 static void draw(batch *b, lengths of)
 {
-    int32_t *len = malloc((size_t)b->n * sizeof *len), *order = malloc((size_t)b->n * sizeof *order);
-    int64_t *key = malloc((size_t)b->n * sizeof *key), start[MOST + 1];
+    int32_t *len = malloc((size_t)b->n * sizeof *len), *order = malloc((size_t)b->n * 3 * sizeof *order);
+    int64_t start[MOST + 1];
     static weft__bin bin[MOST];
-    if (!len || !order || !key)
+    if (!len || !order)
         exit(1);
     b->tokens = 0;
     for (int64_t i = 0; i < b->n; i++)
         len[i] = one_length(of), b->tokens += len[i];
-    weft__cut(b->n, NULL, len, b->shards, order, start, bin, key);
+    weft__cut(b->n, NULL, len, b->shards, order, start, bin, order + b->n);
     for (int s = 0; s < b->shards; s++) {
         b->shard[s] = 0;
         for (int64_t i = start[s]; i < start[s + 1]; i++)
             b->shard[s] += cost(of, len[order[i]]);
     }
-    free(len), free(order), free(key);
+    free(len), free(order);
 }
 
 /* ---- ranks and their ports ---- */
