@@ -18,7 +18,7 @@ typedef struct word {
     char text[480];                              /* of status */
 } word;
 
-/* ---- signals: SIGTERM, which a batch system sends before it kills, and SIGUSR1, which it can send earlier ---- */
+/* ---- signals: a batch system sends SIGTERM before it kills, and can send SIGUSR1 earlier ---- */
 static volatile sig_atomic_t came;
 
 static void note(int number)

@@ -104,7 +104,7 @@ struct weft_parallel {
     /* Branches of this rank that are done, their sums; the last one's gradients are the root's, those of the
      * others in `level`, device memory. [from, from + n) of the root's flat vector is exchanged. */
     int done;
-    struct { weft__room_of there, here; } kept;  /* losses [mine, 2] of shards done, on the device and here */
+    struct { weft__room_of there, here; } kept;  /* losses [mine, 2] of shards done: on the device, here */
     double leaf[WEFT__SUMS], sums[WEFT__BRANCHES][WEFT__SUMS], total[WEFT__SUMS];
     int64_t from, n, level_room, unfolded;       /* of the last shard's [0, unfolded) is still to be added */
     real *level[WEFT__BRANCHES];
@@ -118,7 +118,7 @@ struct weft_parallel {
      * NULL: nothing. */
     bool (*meanwhile)(weft_parallel *);
     void (*cut_off)(weft_parallel *);
-    bool drain;                                  /* some ranks have sent gradients of a batch that has failed */
+    bool drain;                                  /* some ranks have sent gradients, and all fail */
     /* of link.c; link NULL: none. shared: two ranks have one GPU; tried: with the ranks of today; terms: room
      * for those of others, on the device */
     struct weft__link *link;
@@ -238,8 +238,8 @@ const void *weft__said(const weft_parallel *p, int rank);
 void weft__end_texts(weft_parallel *p, size_t at, size_t size);
 
 /* ---- sums.c ---- */
-/* Takes the memory for sums and gradients, before all agree: a rank that fails later leaves the others waiting.
- * False: the context has failed. */
+/* Takes the memory for sums and gradients, before all agree: a rank that fails later leaves the others
+ * waiting. False: the context has failed. */
 bool weft__sums_room(weft_parallel *p);
 /* Hands out sums and which parameters were reached; all ranks have the totals then. False: the context has
  * failed. */

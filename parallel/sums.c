@@ -1,5 +1,5 @@
-/* sums.c - what ranks tell each other after their shards: sums of losses, weights and the program's values, and
- * which parameters a loss has reached. */
+/* sums.c - what ranks tell each other after their shards: sums of losses, weights and the program's values,
+ * and which parameters a loss has reached. */
 #include <string.h>
 #include "parallel/parallel.h"
 

@@ -244,7 +244,7 @@ static void add_up(weft_parallel *p)
     w->counted = p->shards > 1 || p->batch.learns;
     w->running = an_update;
     weft__fold_losses(p);
-    weft__sums_room(p);                                /* without it the context has failed, and all are told */
+    weft__sums_room(p);                          /* without it the context has failed, and all are told */
     if (p->transfer.broken && !weft__await(p, "gradients of the batch", NULL, 0))
         return;
     if (!look(p, p->transport && p->updates % LOOK == 0))

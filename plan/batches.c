@@ -1,4 +1,5 @@
-/* batches.c - planners of whole sequences by number or by padded cells: as they come, sorted, drawn, in pools. */
+/* batches.c - planners of whole sequences by number or by padded cells: as they come, sorted, drawn, in
+ * pools. */
 #include <stdlib.h>
 #include "plan/planners.h"
 

@@ -65,8 +65,8 @@ static weft_status deal(const int32_t *len, int64_t n, const int64_t *bounds, co
                         int64_t edges, const weft_plan_opts *o, weft_plan *p)
 {
     int32_t *order = weft__plan_drawn(o, n);
-    weft_status s = order ? deal_pieces(&(weft__pieces){ n, NULL, NULL, len }, order, bounds, sizes, edges, p) :
-                            WEFT_ENOMEM;
+    const weft__pieces whole = { n, NULL, NULL, len };
+    weft_status s = order ? deal_pieces(&whole, order, bounds, sizes, edges, p) : WEFT_ENOMEM;
     free(order);
     return s == WEFT_OK ? weft__plan_shuffle_batches(o, p) : s;
 }

@@ -164,8 +164,8 @@ static bool put_back(bins *b, int64_t row, int64_t length)
     return !b->gaps || !stays || weft__gaps_add(b->gaps, b->gap[row], row);
 }
 
-/* Fills row [n] with the row of each piece, dealt in this order, or -1 for one without tokens. Returns how many
- * rows there are; -1, with a message: no memory. */
+/* Fills row [n] with the row of each piece, dealt in this order, or -1 for one without tokens. Returns how
+ * many rows there are; -1, with a message: no memory. */
 static int64_t deal(weft__fit rule, const weft__pieces *from, const int32_t *order, int64_t capacity,
                     const weft_plan_opts *o, int32_t *row)
 {
@@ -209,12 +209,12 @@ weft_status weft__plan_fits(const int32_t *len, int64_t n, int64_t capacity)
     return WEFT_OK;
 }
 
-#define FIT(name, rule, decreasing)                                                                           \
-    weft_status weft__planner_##name(const int32_t *len, int64_t n, const weft_plan_opts *o, weft_plan *p)    \
-    {                                                                                                         \
-        const weft__pieces whole = { n, NULL, NULL, len };                                                    \
-        weft_status s = weft__plan_fits(len, n, o->capacity);                                                 \
-        return s == WEFT_OK ? weft__plan_fit(WEFT__##rule, decreasing, &whole, o->capacity, o, p) : s;        \
+#define FIT(name, rule, decreasing)                                                                    \
+    weft_status weft__planner_##name(const int32_t *len, int64_t n, const weft_plan_opts *o, weft_plan *p) \
+    {                                                                                                  \
+        const weft__pieces whole = { n, NULL, NULL, len };                                             \
+        weft_status s = weft__plan_fits(len, n, o->capacity);                                          \
+        return s == WEFT_OK ? weft__plan_fit(WEFT__##rule, decreasing, &whole, o->capacity, o, p) : s; \
     }
 FIT(next_fit, NEXT_FIT, false)
 FIT(first_fit, FIRST_FIT, false)

@@ -1,4 +1,4 @@
-/* measures.c - what a plan does to the gradient, to work and to the order of lengths; who meets whom again. */
+/* measures.c - what a plan does to the gradient and to the order of lengths; who meets again. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

@@ -55,8 +55,8 @@ static int64_t first_of(const int32_t *len, const int32_t *order, int64_t n, int
     return low;
 }
 
-/* Deals the sequences of each length in their order. dealt [n]: at the first place of a length, how many of it
- * have a row. */
+/* Deals the sequences of each length in their order. dealt [n]: at the first place of a length, how many of
+ * it have a row. */
 static int64_t deal(const int32_t *len, const int32_t *order, int64_t n, const weft__pattern *first,
                     int32_t *dealt, int32_t *row)
 {
@@ -112,7 +112,7 @@ typedef struct pack {
 typedef struct {
     int64_t capacity, limit;
     int64_t *left;                               /* [capacity + 1] sequences of each length */
-    pack **with_gap;                             /* [capacity + 1] lists, the pack that was added last first */
+    pack **with_gap;                             /* [capacity + 1] lists, the newest pack first */
     pack *all;                                   /* all that were made, to be freed */
     bool failed;
 } packs;
@@ -379,10 +379,10 @@ bool weft__pack_exact_fill(int64_t *left, int64_t capacity, int64_t limit, weft_
 }
 
 /* ---- the planners ---- */
-#define PACKS(name, pack)                                                                                     \
-    weft_status weft__planner_##name(const int32_t *len, int64_t n, const weft_plan_opts *o, weft_plan *p)    \
-    {                                                                                                         \
-        return weft__plan_patterns(pack, len, n, o, p);                                                       \
+#define PACKS(name, pack)                                                                              \
+    weft_status weft__planner_##name(const int32_t *len, int64_t n, const weft_plan_opts *o, weft_plan *p) \
+    {                                                                                                  \
+        return weft__plan_patterns(pack, len, n, o, p);                                                \
     }
 PACKS(spfhp, pack_spfhp)
 PACKS(spfhp_stacked, pack_stacked)

@@ -5,7 +5,7 @@
 #include "plan/options.h"
 #include "plan/planners.h"
 
-#define PLANNER(name, source, about, options, promises)                                                 \
+#define PLANNER(name, source, about, options, promises)                                                \
     { #name, source, about, options, promises, weft__planner_##name },
 static const weft_planner all[] = {
 #include "plan/planners.def"

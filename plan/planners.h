@@ -3,14 +3,15 @@
 #define WEFT_PLAN_PLANNERS_H
 #include "plan/plan.h"
 
-#define PLANNER(name, source, about, options, promises)                                                 \
+#define PLANNER(name, source, about, options, promises)                                                \
     weft_status weft__planner_##name(const int32_t *len, int64_t n, const weft_plan_opts *, weft_plan *);
 #include "plan/planners.def"
 #undef PLANNER
 
 /* ---- what families share ---- */
 typedef enum { WEFT__NEXT_FIT, WEFT__FIRST_FIT, WEFT__BEST_FIT, WEFT__WORST_FIT } weft__fit;
-/* Deals the pieces to rows by a rule, in a drawn order if the plan is shuffled; decreasing: the longest first. */
+/* Deals the pieces to rows by a rule, in a drawn order if the plan is shuffled; decreasing: the longest
+ * first. */
 weft_status weft__plan_fit(weft__fit, bool decreasing, const weft__pieces *, int64_t capacity,
                            const weft_plan_opts *, weft_plan *);
 /* Patterns of lengths and how often each is used: rows of the sequences, those of a length in their order. */
@@ -21,8 +22,8 @@ typedef struct weft__pattern {
 } weft__pattern;
 weft__pattern *weft__pattern_new(weft__pattern *next, int64_t times, int32_t pieces);
 void weft__patterns_free(weft__pattern *);
-/* Packs left[length] sequences of each length, left [capacity + 1], by patterns before *first; left is changed.
- * False, with a message: no memory. */
+/* Packs left[length] sequences of each length, left [capacity + 1], by patterns before *first; left is
+ * changed. False, with a message: no memory. */
 typedef bool weft__packing(int64_t *left, int64_t capacity, int64_t limit, weft__pattern **first);
 weft__packing weft__pack_lpfhp, weft__pack_exact_fill;
 /* Plans by patterns. */

@@ -29,7 +29,8 @@ void weft__bins_begin(weft__bin *heap, int64_t n)
         heap[i] = (weft__bin){ 0, i };
 }
 
-/* Fills row [n] with the slot of each sequence, dealt in this order. Returns the tokens of the fullest slot. */
+/* Fills row [n] with the slot of each sequence, dealt in this order. Returns the tokens of the fullest
+ * slot. */
 static int64_t deal_slots(const int32_t *len, const int32_t *order, int64_t n, weft__bin *heap, int64_t slots,
                           int32_t *row)
 {
