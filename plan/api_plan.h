@@ -147,7 +147,7 @@ WEFT_API weft_status weft_plan_measure(const weft_plan *plan, const int32_t *len
 /* What a batch's loss, a sum over its tokens, is divided by. BATCH: by its tokens, the mean of the
  * batch, in which tokens of a small batch weigh more. PLAN: by tokens of the plan / batches, so all
  * tokens weigh the same. SEQUENCES: each token by the length of its sequence, and all by sequences
- * / batches, so all these weigh the same. weft_plan_loss of api_rnn.h does it. */
+ * / batches, so all these weigh the same. weft_plan_loss of api_plan_run.h divides so. */
 typedef enum { WEFT_MEAN_OF_BATCH, WEFT_MEAN_OF_PLAN, WEFT_MEAN_OF_SEQUENCES } weft_plan_mean;
 /* The weight of a token in the gradient of one pass over a plan, each batch an update, where the
  * mean of all is 1. */

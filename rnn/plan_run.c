@@ -3,6 +3,7 @@
 #include <string.h>
 #include "autograd/autograd.h"
 #include "io/data/data.h"
+#include "rnn/api_plan_run.h"
 #include "rnn/rnn.h"
 
 /* ---- a batch of a plan ---- */
