@@ -150,7 +150,7 @@ static bool make(planned *t, const int32_t *len, int64_t n)
         return false;
     if (!t->planner && (weft_plan_parse(t->text, &t->planner, &t->opts, &t->memory) != WEFT_OK ||
                         weft_plan_make(t->planner, len, n, &t->opts, &t->plan) != WEFT_OK))
-        return say_error(FAILED, "plan: %s", weft_plan_message()), false;
+        return say_failure("plan: %s", weft_plan_message());
     t->ms = 1e3 * (seconds_now() - start);
     return true;
 }
@@ -158,7 +158,7 @@ static bool make(planned *t, const int32_t *len, int64_t n)
 static bool measure(planned *t, const int32_t *len, int64_t n)
 {
     return weft_plan_measure(&t->plan, len, n, t->opts.capacity, &t->figures) == WEFT_OK ||
-           (say_error(FAILED, "plan: %s", weft_plan_message()), false);
+           say_failure("plan: %s", weft_plan_message());
 }
 
 bool make_planned(planned *t, const int32_t *len, int64_t n) { return make(t, len, n) && measure(t, len, n); }
@@ -175,7 +175,7 @@ static void free_all(planned *all, int n)
 static bool make_all(const asked *a, const int32_t *len, int64_t n, planned **all, int *count, bool *failed)
 {
     *all = calloc((size_t)a->n + 1, sizeof **all);
-    bool good = *all || say_error(FAILED, "plan: no memory for %d plans", a->n) == GOOD;
+    bool good = *all || say_failure("plan: no memory for %d plans", a->n);
     *count = 0;
     for (int i = 0; i < a->n && good; i++) {
         planned *t = *all + (*count)++;

@@ -155,7 +155,7 @@ static bool print_carries(const weft_plan *p, int64_t *order)
         any = any || p->segment[i].carry >= 0;
     int32_t *can = any ? possible_carries(p) : NULL;
     if (any && !can)
-        return say_error(FAILED, "plan: no memory"), false;
+        return say_failure("plan: no memory");
     for (int64_t i = 0; i < p->segments && any; i++)
         all = all && (p->segment[i].carry >= 0) == (can[i] >= 0);
     free(can);
@@ -175,7 +175,7 @@ bool json_shape(const planned *t)
     bool rows = p->in_rows || !is_one_a_row(p);
     int64_t *order = malloc(((size_t)p->segments + 1) * sizeof *order);
     if (!order)
-        return say_error(FAILED, "plan: no memory"), false;
+        return say_failure("plan: no memory");
     if (t->opts.capacity)
         printf(", \"capacity\": %lld", (long long)t->opts.capacity);
     if (p->dropped)
