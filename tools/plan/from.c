@@ -4,7 +4,7 @@
 #include <jansson.h>
 #include <stdlib.h>
 #include <string.h>
-#include "tools/plan/shape.h"
+#include "tools/plan/plan.h"
 
 enum { SPARE = 1 << 24 }; /* rows of a batch without a piece */
 
