@@ -39,8 +39,11 @@ weft_plan_step weft_plan_step_of(weft *w, const weft_plan *plan, int64_t batch)
         return step;
     for (int64_t i = 0; i < b->n; i++) {
         const weft_segment *s = plan->segment + b->first + i;
-        len[i] = s->length, offset[i] = s->offset, id[i] = s->sequence;
-        row[i] = s->row, column[i] = (int32_t)s->column;
+        len[i] = s->length;
+        offset[i] = s->offset;
+        id[i] = s->sequence;
+        row[i] = s->row;
+        column[i] = (int32_t)s->column;
     }
     step.lengths = (weft_lengths){ .n = b->n, .len = len, .id = id, .offset = offset };
     if (plan->in_rows)
@@ -109,7 +112,8 @@ static weft_status copy_tokens(const weft_dataset *d, int64_t sequence, int64_t 
                                int32_t outside, int64_t size, char *to)
 {
     int64_t len = d->len[sequence], from = t < 0 ? -t : 0, end = t + n > len ? len - t : n;
-    from = from < n ? from : n, end = end > from ? end : from;
+    from = from < n ? from : n;
+    end = end > from ? end : from;
     put_outside(d, from, outside, to);
     put_outside(d, n - end, outside, to + end * size);
     return end > from ? weft__dataset_rows(d, d->offset[sequence] + t + from, end - from, to + from * size) :
@@ -192,7 +196,8 @@ weft_carried *weft_carried_new(weft_module *m, const char *name, weft_rnn *r, co
         int64_t here = carries(plan, b), in_rows = plan->in_rows ? plan->batch[b].rows : 0;
         if (here && f.two_ways)
             refuse_two_ways(w, "carried_new");
-        rows = here > rows ? here : rows, rows = in_rows > rows ? in_rows : rows;
+        rows = here > rows ? here : rows;
+        rows = in_rows > rows ? in_rows : rows;
     }
     if (!weft_ok(w))
         return &none;
@@ -200,7 +205,9 @@ weft_carried *weft_carried_new(weft_module *m, const char *name, weft_rnn *r, co
     weft_carried *kept = weft__layer(mine, sizeof *kept);
     if (!kept)
         return weft__finished(mine, kept, &none);
-    kept->rows = rows, kept->batch = -1, kept->shard = plan->shard;
+    kept->rows = rows;
+    kept->batch = -1;
+    kept->shard = plan->shard;
     kept->h = weft_buffer(mine, "h", WEFT_SHAPE(f.stacked, rows + 1, f.h));
     kept->c = f.c ? weft_buffer(mine, "c", WEFT_SHAPE(f.stacked, rows + 1, f.c)) : NULL;
     weft__set_shard(kept->h, plan->shard);

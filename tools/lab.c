@@ -42,7 +42,10 @@ lab_model_opts lab_model_of(const lab_run *r, uint64_t seed, double dropout)
 static void free_run(lab_run *r)
 {
     lab_free_plans(r);
-    free(r->adversary), free(r->cost), free(r->curve), free(r->point);
+    free(r->adversary);
+    free(r->cost);
+    free(r->curve);
+    free(r->point);
     weft_journal_close(r->times);
     lab_free_data(r);
 }
@@ -179,7 +182,8 @@ static bool add(void *to, const char *planner, bool padded)
     if (a->planners == MOST_PLANNERS)
         return usage_error(&subcommand_lab, "more than %d planners", MOST_PLANNERS), false;
     a->padded[a->planners] = padded;
-    return a->planner[a->planners++] = (char *)planner, true;
+    a->planner[a->planners++] = (char *)planner;
+    return true;
 }
 static bool add_planner(void *to, const char *value) { return add(to, value, false); }
 static bool add_padded(void *to, const char *value) { return add(to, value, true); }
@@ -228,8 +232,10 @@ static void choose(lab_asked *a)
     a->seconds = a->seconds > 0 ? a->seconds : a->quick ? 60 : 900;
     a->rounds = a->rounds ? a->rounds : a->quick ? 3 : 5;
     a->epochs = a->epochs ? a->epochs : a->quick ? 1 : 2;
-    a->seeds = a->seeds ? a->seeds : SEEDS, a->threads = a->threads ? a->threads : 1;
-    a->lr = a->lr > 0 ? a->lr : 5e-3, a->dropout = a->dropout > 0 ? a->dropout : .1;
+    a->seeds = a->seeds ? a->seeds : SEEDS;
+    a->threads = a->threads ? a->threads : 1;
+    a->lr = a->lr > 0 ? a->lr : 5e-3;
+    a->dropout = a->dropout > 0 ? a->dropout : .1;
 }
 
 static int run_lab(int argc, char **argv)

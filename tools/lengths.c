@@ -55,7 +55,8 @@ int32_t *read_lengths(const char *path, int64_t *n)
     char word[64];
     if (!r.file)
         return say_error(FAILED, "%s: %s", path, strerror(errno)), NULL;
-    r.len = malloc(sizeof *r.len), r.room = 1;
+    r.len = malloc(sizeof *r.len);
+    r.room = 1;
     good = r.len || say_failure("%s: no memory", r.path);
     while (good && next_word(&r, word, sizeof word))
         good = add_length(&r, word);
@@ -63,8 +64,10 @@ int32_t *read_lengths(const char *path, int64_t *n)
         good = say_failure("%s: cannot be read: %s", r.path, strerror(errno));
     if (!standard)
         fclose(r.file);
-    if (!good)
-        free(r.len), r.len = NULL;
+    if (!good) {
+        free(r.len);
+        r.len = NULL;
+    }
     *n = good ? r.n : 0;
     return r.len;
 }

@@ -66,8 +66,10 @@ static bool put_whole(const subcommand *s, const option *o, const char *text, in
     char *end;
     errno = 0;
     long long n = strtoll(text, &end, 10);
-    if (end > text && !*end && !errno && n >= 1 && (double)n <= o->most)
-        return *to = n, true;
+    if (end > text && !*end && !errno && n >= 1 && (double)n <= o->most) {
+        *to = n;
+        return true;
+    }
     return usage_error(s, "%s is \"%.40s\"; a whole number in 1 .. %.0f is expected", o->name, text, o->most),
            false;
 }
@@ -76,8 +78,10 @@ static bool put_real(const subcommand *s, const option *o, const char *text, dou
 {
     char *end;
     double x = strtod(text, &end);
-    if (end > text && !*end && x > 0 && x <= o->most)
-        return *to = x, true;
+    if (end > text && !*end && x > 0 && x <= o->most) {
+        *to = x;
+        return true;
+    }
     return usage_error(s, "%s is \"%.40s\"; a number above 0, at most %g, is expected", o->name, text,
                        o->most),
            false;

@@ -78,16 +78,21 @@ static bool make_all(const asked *a, const int32_t *len, int64_t n, planned **al
         if (make(t, len, n))
             continue;
         good = is_foreign(t->text);
-        *failed = true, weft_plan_free(&t->plan);
-        if (good)
-            *t = (planned){ 0 }, --*count;
+        *failed = true;
+        weft_plan_free(&t->plan);
+        if (good) {
+            *t = (planned){ 0 };
+            --*count;
+        }
     }
     int by_planners = *count;
     good = good && (!a->from || read_plans(a->from, len, n, all, count));
     for (int i = 0; i < *count && good; i++) {
         planned *t = *all + i;
-        if (!t->planner || t->own.name || i >= by_planners)
-            t->planner = &t->own, t->own.name = t->text; /* the array has moved */
+        if (!t->planner || t->own.name || i >= by_planners) {
+            t->planner = &t->own; /* the array has moved */
+            t->own.name = t->text;
+        }
         good = measure(t, len, n);
     }
     return good;
@@ -239,8 +244,10 @@ static int run_asked(asked *a, int argc, char **argv)
     if (a->explain && !parse_layer(a->explain, (int)a->threads, &a->layer))
         return USAGE;
     a->layer.renew = a->calibrate;
-    a->named = a->corpus, a->lengths = a->corpus ? a->corpus : argv[0];
-    a->planners = argv + !a->corpus, a->n = argc - !a->corpus;
+    a->named = a->corpus;
+    a->lengths = a->corpus ? a->corpus : argv[0];
+    a->planners = argv + !a->corpus;
+    a->n = argc - !a->corpus;
     return are_planners(&subcommand_plan, a->planners, a->n) ? plan_all(a) : USAGE;
 }
 

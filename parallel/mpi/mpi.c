@@ -97,8 +97,11 @@ static int new_slot(void)
         if (!larger)
             return -1;
         slot = larger;
-        for (int i = room; i < more; i++)
-            slot[i].request = MPI_REQUEST_NULL, slot[i].next = spare, spare = i;
+        for (int i = room; i < more; i++) {
+            slot[i].request = MPI_REQUEST_NULL;
+            slot[i].next = spare;
+            spare = i;
+        }
         room = more;
     }
     int taken = spare;
@@ -110,7 +113,8 @@ static int new_slot(void)
 static int freed(int number, int answer)
 {
     slot[number].request = MPI_REQUEST_NULL;
-    slot[number].next = spare, spare = number;
+    slot[number].next = spare;
+    spare = number;
     return answer;
 }
 
@@ -204,7 +208,8 @@ static void find_ulfm(void)
     void *library = dlopen(mpi.dli_fname, RTLD_NOW | RTLD_NOLOAD);
     void *symbol[2] = { library ? dlsym(library, "MPIX_Comm_revoke") : NULL,
                         library ? dlsym(library, "MPIX_Comm_shrink") : NULL };
-    memcpy(&revoke_by, &symbol[0], sizeof revoke_by), memcpy(&shrink_to, &symbol[1], sizeof shrink_to);
+    memcpy(&revoke_by, &symbol[0], sizeof revoke_by);
+    memcpy(&shrink_to, &symbol[1], sizeof shrink_to);
 }
 
 /* What was under way is over, so that no one writes into its memory any more. */

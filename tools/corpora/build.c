@@ -53,7 +53,9 @@ static bool add_sequence(corpus_builder *b, int64_t length)
         b->sequences_room = room;
     }
     int64_t i = b->data.n++, first = i ? b->data.offset[i] : 0;
-    b->data.len[i] = (int32_t)length, b->data.offset[i] = first, b->data.offset[i + 1] = first + length;
+    b->data.len[i] = (int32_t)length;
+    b->data.offset[i] = first;
+    b->data.offset[i + 1] = first + length;
     return true;
 }
 
@@ -77,7 +79,8 @@ bool corpus_length(corpus_builder *b, double length)
 bool corpus_refuse(const corpus_spec *s, const char *what)
 {
     say_error(FAILED, "corpora: %s: %s", s->name, what);
-    return errno = EINVAL, false;
+    errno = EINVAL;
+    return false;
 }
 
 bool corpus_is_length(double x) { return x >= 0 && x < INT32_MAX && x == floor(x); }

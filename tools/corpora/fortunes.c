@@ -28,8 +28,10 @@ static const char *read_text(const char *at, const char *end, corpus_builder *b,
 {
     const char *start = at, *line = at, *stop = at;
     do {
-        line = at, stop = memchr(line, '\n', (size_t)(end - line));
-        stop = stop ? stop : end, at = stop < end ? stop + 1 : end;
+        line = at;
+        stop = memchr(line, '\n', (size_t)(end - line));
+        stop = stop ? stop : end;
+        at = stop < end ? stop + 1 : end;
     } while (at < end && (line == start || stop != line + 1 || *line != '%'));
     stop = line > start && stop == line + 1 && *line == '%' ? line : end;
     while (start < stop && *start == '\n')
@@ -63,12 +65,17 @@ bool read_fortunes(const corpus_spec *s, corpus_builder *b)
 {
     (void)s;
     struct stat both;
-    if (stat(FOLDER "/literature", &both) || stat(FOLDER "/computers", &both))
-        return errno = ENOENT, false;
+    if (stat(FOLDER "/literature", &both) || stat(FOLDER "/computers", &both)) {
+        errno = ENOENT;
+        return false;
+    }
     struct dirent **file;
     int n = scandir(FOLDER, &file, is_text, by_package);
-    if (n < 0)
-        return say_error(FAILED, "corpora: %s: %s", FOLDER, strerror(errno)), errno = EIO, false;
+    if (n < 0) {
+        say_error(FAILED, "corpora: %s: %s", FOLDER, strerror(errno));
+        errno = EIO;
+        return false;
+    }
     bool good = true;
     for (int i = 0; i < n; i++) {
         good = good && read_one(file[i]->d_name, b);

@@ -124,7 +124,10 @@ bool read_length_file(const corpus_spec *s, corpus_builder *b)
 
 void corpus_free(weft_dataset *d)
 {
-    free(d->len), free(d->offset), free(d->rows), free(d->ints);
+    free(d->len);
+    free(d->offset);
+    free(d->rows);
+    free(d->ints);
     *d = (weft_dataset){ 0 };
 }
 
@@ -165,7 +168,8 @@ int32_t *corpus_lengths(const char *text, int64_t *n)
     if (!read_corpus(text, &d))
         return NULL;
     int32_t *len = d.len;
-    *n = d.n, d.len = NULL;
+    *n = d.n;
+    d.len = NULL;
     corpus_free(&d);
     return len;
 }

@@ -48,8 +48,10 @@ static const char *what_disturbs(const weft_plan_disturbance *d)
 static void say_what_it_follows(const judged *j, int count)
 {
     double latency = 0, ms = 0;
-    for (int i = 0; i < count; i++)
-        latency += j[i].ms.latency_ms, ms += j[i].ms.ms;
+    for (int i = 0; i < count; i++) {
+        latency += j[i].ms.latency_ms;
+        ms += j[i].ms.ms;
+    }
     double share = ms > 0 ? latency / ms : 0;
     if (share > .5)
         printf(
@@ -85,7 +87,8 @@ bool explain_plans(const planned *all, int count, const int32_t *len, int64_t n,
     bool good = (j && ms && by) || say_failure("plan: no memory for %d plans", count);
     for (int i = 0; i < count && good; i++) {
         good = judge(all + i, len, n, l, j + i);
-        ms[i] = j[i].ms.ms, by[i] = j[i].by.sum;
+        ms[i] = j[i].ms.ms;
+        by[i] = j[i].by.sum;
     }
     if (good && count) {
         printf("\n%s: milliseconds of a pass, forwards and backwards, as predicted\n", l->name);
@@ -94,6 +97,8 @@ bool explain_plans(const planned *all, int count, const int32_t *len, int64_t n,
         say_choice(all, j, count, weft_plan_choose(ms, by, count, 0), weft_plan_choose(ms, by, count, error),
                    error);
     }
-    free(j), free(ms), free(by);
+    free(j);
+    free(ms);
+    free(by);
     return good;
 }

@@ -35,7 +35,8 @@ static bool write_all(int to, const void *from, size_t n)
         ssize_t k = write(to, at, n);
         if (k < 0 && errno != EINTR)
             return false;
-        at += k > 0 ? k : 0, n -= k > 0 ? (size_t)k : 0;
+        at += k > 0 ? k : 0;
+        n -= k > 0 ? (size_t)k : 0;
     }
     return true;
 }
@@ -49,7 +50,8 @@ static weft_status make_there(const char *path, const char *name, const char *op
     if (!planner)
         return weft_plan_refuse(WEFT_ENOENT, "%s", dlerror());
     weft_status s = weft_plan_parse_options(planner, options, &o, &memory);
-    h->promises = planner->promises, h->capacity = o.capacity;
+    h->promises = planner->promises;
+    h->capacity = o.capacity;
     return s == WEFT_OK ? weft_plan_make(planner, len, n, &o, p) : s;
 }
 
@@ -94,7 +96,8 @@ static came read_all(int from, void *to, size_t n, double until)
         ssize_t k = ready < 0 ? -1 : read(from, at, n);
         if (!k || (k < 0 && errno != EINTR))
             return CUT;
-        at += k > 0 ? k : 0, n -= k > 0 ? (size_t)k : 0;
+        at += k > 0 ? k : 0;
+        n -= k > 0 ? (size_t)k : 0;
     }
     return WHOLE;
 }
@@ -109,16 +112,23 @@ static bool is_sane(const head *h, int64_t tokens, int64_t n)
 static came read_plan(int from, head *h, int64_t tokens, int64_t n, double until, weft_plan *p)
 {
     came c = read_all(from, h, sizeof *h, until);
-    if (c == WHOLE && !is_sane(h, tokens, n))
-        return h->magic = 0, c; /* what came is no plan */
+    if (c == WHOLE && !is_sane(h, tokens, n)) {
+        h->magic = 0;
+        return c; /* what came is no plan */
+    }
     if (c != WHOLE || h->status != WEFT_OK)
         return c;
     p->batch = malloc((size_t)(h->batches + 1) * sizeof *p->batch);
     p->segment = malloc((size_t)(h->segments + 1) * sizeof *p->segment);
     if (!p->batch || !p->segment)
         return NO_MEMORY;
-    p->sequences = n, p->tokens = tokens, p->batches = h->batches, p->segments = h->segments;
-    p->empty = h->empty, p->dropped = h->dropped, p->in_rows = h->in_rows != 0;
+    p->sequences = n;
+    p->tokens = tokens;
+    p->batches = h->batches;
+    p->segments = h->segments;
+    p->empty = h->empty;
+    p->dropped = h->dropped;
+    p->in_rows = h->in_rows != 0;
     c = read_all(from, p->batch, (size_t)p->batches * sizeof *p->batch, until);
     return c == WHOLE ? read_all(from, p->segment, (size_t)p->segments * sizeof *p->segment, until) : c;
 }
@@ -169,7 +179,8 @@ static bool start(keeper *k, job *j, int seconds)
     fflush(NULL);
     if (pipe(ends))
         return false;
-    j->from = ends[0], j->to = ends[1];
+    j->from = ends[0];
+    j->to = ends[1];
     bool good = keeper_start(k, be_child, j, j->to, seconds);
     close(j->to);
     if (!good)
@@ -185,8 +196,10 @@ static bool run_child(const char *text, char *part[3], planned *t, const int32_t
         return say_failure("plan: %s: no process can be made: %s", text, strerror(errno));
     head h = { 0 };
     int64_t tokens = 0;
-    for (int64_t i = 0; i < n; i++)
-        tokens += len[i], t->plan.not_empty += len[i] > 0;
+    for (int64_t i = 0; i < n; i++) {
+        tokens += len[i];
+        t->plan.not_empty += len[i] > 0;
+    }
     double until = seconds_now() + t->seconds;
     ending e = { .came = read_plan(j.from, &h, tokens, n, until, &t->plan) };
     close(j.from);
@@ -195,7 +208,8 @@ static bool run_child(const char *text, char *part[3], planned *t, const int32_t
     if (e.came != WHOLE)
         return say_ending(text, &e, t->seconds), false;
     t->own = (weft_planner){ .name = text, .promises = h.promises };
-    t->planner = &t->own, t->opts.capacity = h.capacity;
+    t->planner = &t->own;
+    t->opts.capacity = h.capacity;
     h.message[sizeof h.message - 1] = 0;
     return judge(text, &h, t, len, n);
 }

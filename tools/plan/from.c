@@ -55,7 +55,8 @@ static bool add_piece(reading *r, const json_t *is, weft_segment s)
                     value + i))
             return false;
     r->whole = r->whole && !triple;
-    s.sequence = value[0], s.offset = (int32_t)value[1];
+    s.sequence = value[0];
+    s.offset = (int32_t)value[1];
     s.length = triple ? (int32_t)value[2] : r->len[value[0]];
     return weft_plan_add(&r->to->plan, s) == WEFT_OK || refuse(r, weft_plan_message());
 }
@@ -178,8 +179,11 @@ static bool read_shape(reading *r, const json_t *is)
     if (r->columns && (!rows || !json_is_array(r->columns)))
         return refuse(r, "\"columns\" is a list beside \"rows\"; something else was found");
     p->in_rows = r->in_rows = rows != NULL;
-    for (int64_t i = 0; i < r->n; i++)
-        p->tokens += r->len[i], p->empty += !r->len[i], p->not_empty += r->len[i] > 0;
+    for (int64_t i = 0; i < r->n; i++) {
+        p->tokens += r->len[i];
+        p->empty += !r->len[i];
+        p->not_empty += r->len[i] > 0;
+    }
     p->sequences = r->n;
     if (!(rows ? read_rows(r, rows, each, width) : read_batches(r, batches, each, width)))
         return false;
@@ -205,7 +209,8 @@ static bool read_plan(reading *r, const json_t *is)
     to->text = to->memory = strdup(name ? json_string_value(name) : r->where);
     if (!to->text)
         return refuse(r, "no memory");
-    r->whole = true, r->cells = 0;
+    r->whole = true;
+    r->cells = 0;
     if ((capacity && !number(r, capacity, INT32_MAX, "\"capacity\"", &to->opts.capacity)) ||
         (dropped && !number(r, dropped, INT64_MAX, "\"dropped\"", &to->plan.dropped)) || !read_shape(r, is))
         return false;
@@ -219,7 +224,8 @@ static bool add_plan(reading *r, const json_t *is, planned **all, int *count)
     planned *more = realloc(*all, (size_t)(*count + 1) * sizeof **all);
     if (!more)
         return refuse(r, "no memory");
-    *all = more, r->to = more + *count;
+    *all = more;
+    r->to = more + *count;
     *r->to = (planned){ 0 };
     ++*count; /* also where it fails, so that it is freed */
     return read_plan(r, is);
@@ -235,12 +241,17 @@ static char *read_text(const char *path, size_t *size)
         fwrite(part, 1, n, to);
     bool good = to && !ferror(file) && !ferror(to);
     int why = errno;
-    if (to && fclose(to))
-        good = false, why = errno;
+    if (to && fclose(to)) {
+        good = false;
+        why = errno;
+    }
     if (file)
         fclose(file);
-    if (!good)
-        say_error(FAILED, "--from %s: %s", path, strerror(why)), free(text), text = NULL;
+    if (!good) {
+        say_error(FAILED, "--from %s: %s", path, strerror(why));
+        free(text);
+        text = NULL;
+    }
     return text;
 }
 

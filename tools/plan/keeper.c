@@ -63,8 +63,10 @@ static void set_limits(int seconds)
 static void be_worker(pid_t parent, const sigset_t *mask, int seconds)
 {
     int nothing = open("/dev/null", O_RDONLY);
-    if (nothing >= 0)
-        dup2(nothing, STDIN_FILENO), close(nothing);
+    if (nothing >= 0) {
+        dup2(nothing, STDIN_FILENO);
+        close(nothing);
+    }
     signal(SIGCHLD, SIG_DFL);
     sigprocmask(SIG_SETMASK, mask, NULL);
     prctl(PR_SET_PDEATHSIG, SIGKILL);
@@ -107,14 +109,18 @@ static void end_all(pid_t worker, int *status)
 {
     bool there = true;                           /* the number of its group is nobody else's */
     for (int i = 0; i < ATTEMPTS; i++) {
-        if (there)
-            kill(-worker, SIGKILL), kill(worker, SIGKILL);
+        if (there) {
+            kill(-worker, SIGKILL);
+            kill(worker, SIGKILL);
+        }
         kill_children();
         int how;
         pid_t ended;
         while ((ended = waitpid(-1, &how, WNOHANG)) > 0)
-            if (ended == worker)
-                *status = how, there = false;
+            if (ended == worker) {
+                *status = how;
+                there = false;
+            }
         if (ended < 0 && errno == ECHILD)
             return;
         nanosleep(&(struct timespec){ 0, 1000000 }, NULL);
@@ -144,8 +150,10 @@ static void be_keeper(int control, int to, pid_t worker, const sigset_t *mask)
 static void fork_worker(const int *control, const int *to, int its, int seconds)
 {
     sigset_t mask, child;
-    sigemptyset(&child), sigaddset(&child, SIGCHLD);
-    close(control[1]), close(to[0]);
+    sigemptyset(&child);
+    sigaddset(&child, SIGCHLD);
+    close(control[1]);
+    close(to[0]);
     setsid();
     prctl(PR_SET_CHILD_SUBREAPER, 1);
     sigaction(SIGCHLD, &(struct sigaction){ .sa_handler = woken }, NULL);
@@ -157,7 +165,8 @@ static void fork_worker(const int *control, const int *to, int its, int seconds)
             _exit(EXIT_FAILURE);                 /* without a report */
         be_keeper(control[0], to[1], worker, &mask);
     }
-    close(control[0]), close(to[1]);
+    close(control[0]);
+    close(to[1]);
     be_worker(me, &mask, seconds);
 }
 
@@ -168,7 +177,8 @@ bool keeper_start(keeper *k, void (*work)(void *), void *argument, int its, int 
     if (pipe2(control, O_CLOEXEC))
         return false;
     if (pipe2(to, O_CLOEXEC)) {
-        close(control[0]), close(control[1]);
+        close(control[0]);
+        close(control[1]);
         return false;
     }
     k->pid = fork();
@@ -177,10 +187,14 @@ bool keeper_start(keeper *k, void (*work)(void *), void *argument, int its, int 
         work(argument);
         _exit(EXIT_SUCCESS);
     }
-    close(control[0]), close(to[1]);
-    k->control = control[1], k->report = to[0];
-    if (k->pid < 0)
-        close(k->control), close(k->report);
+    close(control[0]);
+    close(to[1]);
+    k->control = control[1];
+    k->report = to[0];
+    if (k->pid < 0) {
+        close(k->control);
+        close(k->report);
+    }
     return k->pid > 0;
 }
 

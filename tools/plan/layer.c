@@ -93,7 +93,8 @@ static weft_plan begin_of(const weft_plan *p, int64_t tokens)
     for (part.batches = 0; part.batches < p->batches && n < tokens; part.batches++)
         for (; i < p->batch[part.batches].first + p->batch[part.batches].n; i++)
             n += p->segment[i].length;
-    return part.segments = i, part;
+    part.segments = i;
+    return part;
 }
 
 bool make_rows(const weft_dataset *of, int64_t width, weft_dataset *out)
