@@ -38,8 +38,6 @@ WEFT_API weft_plan_step weft_plan_step_of(weft *w, const weft_plan *plan, int64_
  * one before, which a language model reads; where there is none, `outside`. */
 WEFT_API weft_tensor *weft_plan_tokens(const weft_plan_step *step, const weft_dataset *data,
                                        int32_t shift, int32_t outside);
-/* A ragged tensor of this batch in the layout `rows` as the plan says, or packed. */
-WEFT_API weft_tensor *weft_plan_to_layout(const weft_plan_step *step, weft_tensor *x);
 /* The last states of a layer that the next batch carries on: buffers <name>.h and <name>.c of m
  * [layers, states + 1, width], saved with it. For plans that carry as many states as this one, or
  * as it has rows. Owned by the context. Of a plan of weft_plan_split they are that shard's alone:

@@ -150,11 +150,9 @@ weft_tensor *weft_plan_tokens(const weft_plan_step *step, const weft_dataset *da
                            weft_ragged_ints(w, values, &step->lengths);
 }
 
-weft_tensor *weft_plan_to_layout(const weft_plan_step *step, weft_tensor *x)
+/* A ragged tensor of this batch in the layout `rows` as the plan says, or packed. */
+static weft_tensor *in_layout(const weft_plan_step *step, weft_tensor *x)
 {
-    weft *w = context_of(step, "plan_to_layout");
-    if (!w)
-        return nothing(step);
     return step->plan->in_rows ? weft_to_rows(x, &step->placement) : weft_to_layout(x, WEFT_PACKED);
 }
 
@@ -311,7 +309,7 @@ weft_rnn_out weft_rnn_run_plan(weft_rnn *r, weft_tensor *x, const weft_plan_step
     if (!w || !can_carry(w, r, step, kept))
         return (weft_rnn_out){ nil, { nil, nil } };
     weft_state first = first_states(w, step, kept);
-    weft_rnn_out out = weft_rnn_run(r, weft_plan_to_layout(step, x), first);
+    weft_rnn_out out = weft_rnn_run(r, in_layout(step, x), first);
     if (weft_ok(w) && carries(step->plan, step->batch + 1))
         keep_states(w, step, out.last, kept);
     return out;

@@ -57,7 +57,6 @@ static void layers(bad *b)
     TRY(weft_plan_step_of, b->w, NULL, b->n);    TRY(weft_plan_step_of, NULL, NULL, b->n);
     MUST(weft_plan_tokens, &of_nothing, NULL, b->i, b->i);
     TRY(weft_plan_tokens, NULL, NULL, b->i, b->i);
-    MUST(weft_plan_to_layout, &of_nothing, X);   TRY(weft_plan_to_layout, NULL, X);
     TRY(weft_carried_new, b->m, b->name, NULL, NULL);
     MUST(weft_rnn_run_plan, NULL, X, &of_nothing, NULL);
     TRY(weft_rnn_run_plan, NULL, X, NULL, NULL); TRY(weft_carried_set_batch, NULL, b->n);

@@ -124,7 +124,7 @@ static weft_loss loss_of(run *r, const weft_part *part, const weft_plan *plan, i
     weft_plan_step step = weft_plan_step_of(r->w, said("whole") ? plan : &r->part[s], batch);
     weft_tensor *x = weft_embedding_run(r->table, weft_plan_tokens(&step, &r->data, -1, 0));
     weft_rnn_out out = weft_rnn_run_plan(r->rnn, x, &step, r->kept[said("one_state") ? 0 : s]);
-    weft_tensor *right = weft_plan_to_layout(&step, weft_plan_tokens(&step, &r->data, 0, 0));
+    weft_tensor *right = weft_plan_tokens(&step, &r->data, 0, 0);
     return weft_cross_entropy(weft_linear_run(r->head, out.y), right, NULL);
 }
 
