@@ -8,15 +8,13 @@ PATH=$bin:$PATH
 
 # ---- the page
 page=$root/tools/weft.1
-named() { grep -qE "^\.(It|Op|Cm|Ar|Nm)?.*Fl -${1#--}( |$)" "$page" || { echo "weft.1 lacks $1"; return 1; }; }
 options_of() { weft "$1" --help | grep -oE '^  --[a-z]+' | tr -d ' ' | sort -u; }
 for sub in $(weft --help | awk '/^  weft / { print $2 }'); do
     check "the manual has weft $sub" grep -qE "^\.Ss weft $sub$" "$page"
     check "in the synopsis, too" grep -qE "^\.Cm $sub( |$)" "$page"
-    synopsis=$(sed -n '/^\.Sh SYNOPSIS/,/^\.Sh DESC/p' "$page" | awk -v sub_name="$sub" '/^\.Cm / { ours = $2 == sub_name } ours')
+    about=$(awk -v sub_name="$sub" '/^\.S[sh] / { ours = $3 == sub_name } ours' "$page")
     for option in $(options_of "$sub"); do
-        check "the manual has weft $sub $option" named "$option"
-        check "in its synopsis, too" eval 'grep -qE "Fl -${option#--}( |$)" <<<"$synopsis"'
+        check "the manual has weft $sub $option" eval 'grep -qE "^\.It Fl -${option#--}( |$)" <<<"$about"'
     done
 done
 all_options=$(for sub in plan corpora lab gpu; do options_of $sub; done; echo --help; echo --version)
