@@ -1,23 +1,20 @@
-/* buckets.c - batches of sequences, or of pieces, whose lengths lie between the same bounds. */
+/* buckets.c - batches of sequences whose lengths lie between the same bounds, or of pieces of one length. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include "plan/planners.h"
 
 /* ---- a batch ends when its bucket has its size ---- */
-/* Pieces that wait, in lists: of each bucket the first and the last, of each piece the one after it. */
+/* Sequences that wait, in lists: of each bucket the first and the last, of each sequence the one after it. */
 typedef struct {
     int64_t size, n, first, last;
 } bucket;
 
-static weft_status emit(weft_plan *p, const weft__pieces *from, bucket *b, const int32_t *after)
+static weft_status emit(weft_plan *p, const int32_t *len, bucket *b, const int32_t *after)
 {
     weft_status s = WEFT_OK;
-    for (int64_t i = b->first; b->n && s == WEFT_OK; i = after[i], b->n--) {
-        weft_segment segment = weft__plan_segment(from, i);
-        segment.row = (int32_t)weft__plan_open(p);
-        s = weft_plan_add(p, segment);
-    }
+    for (int64_t i = b->first; b->n && s == WEFT_OK; i = after[i], b->n--)
+        s = weft__plan_add_whole(p, len, i);
     return s == WEFT_OK ? weft__plan_end_whole(p) : s;
 }
 
@@ -35,39 +32,30 @@ static int64_t bucket_of(const int64_t *bounds, int64_t edges, int64_t length)
     return low;
 }
 
-/* Deals the pieces in this order. bounds [edges], sizes [edges + 1]. */
-static weft_status deal_pieces(const weft__pieces *from, const int32_t *order, const int64_t *bounds,
-                               const int64_t *sizes, int64_t edges, weft_plan *p)
+/* bounds [edges], sizes [edges + 1] */
+static weft_status deal(const int32_t *len, int64_t n, const int64_t *bounds, const int64_t *sizes,
+                        int64_t edges, const weft_plan_opts *o, weft_plan *p)
 {
-    int32_t *after = weft__plan_memory(from->n, sizeof *after);
+    int32_t *order = weft__plan_drawn(o, n), *after = order ? weft__plan_memory(n, sizeof *after) : NULL;
     bucket *b = after ? weft__plan_memory(edges + 1, sizeof *b) : NULL;
     weft_status s = b ? WEFT_OK : WEFT_ENOMEM;
     for (int64_t i = 0; b && i <= edges; i++)
         b[i] = (bucket){ .size = sizes[i] };
-    for (int64_t k = 0; k < from->n && s == WEFT_OK; k++) {
-        int64_t i = order ? order[k] : k;
-        bucket *to = b + bucket_of(bounds, edges, from->length[i]);
+    for (int64_t k = 0; k < n && s == WEFT_OK; k++) {
+        int64_t i = order[k];
+        bucket *to = b + bucket_of(bounds, edges, len[i]);
         if (to->n++)
             after[to->last] = (int32_t)i;
         else
             to->first = i;
         to->last = i;
-        s = to->n == to->size ? emit(p, from, to, after) : WEFT_OK;
+        s = to->n == to->size ? emit(p, len, to, after) : WEFT_OK;
     }
     for (int64_t i = 0; i <= edges && s == WEFT_OK; i++)
-        s = b[i].n ? emit(p, from, b + i, after) : WEFT_OK;
+        s = b[i].n ? emit(p, len, b + i, after) : WEFT_OK;
+    free(order);
     free(after);
     free(b);
-    return s;
-}
-
-static weft_status deal(const int32_t *len, int64_t n, const int64_t *bounds, const int64_t *sizes,
-                        int64_t edges, const weft_plan_opts *o, weft_plan *p)
-{
-    int32_t *order = weft__plan_drawn(o, n);
-    const weft__pieces whole = { n, NULL, NULL, len };
-    weft_status s = order ? deal_pieces(&whole, order, bounds, sizes, edges, p) : WEFT_ENOMEM;
-    free(order);
     return s == WEFT_OK ? weft__plan_shuffle_batches(o, p) : s;
 }
 
@@ -85,21 +73,57 @@ weft_status weft__planner_buckets(const int32_t *len, int64_t n, const weft_plan
 }
 
 /* ---- powers of two, so that no batch has a pad ---- */
+enum { POWERS = 31 };
+/* The sequences whose piece of 2^k tokens waits for a batch of that size. */
+typedef struct {
+    int64_t size, n;
+    int32_t *held;
+} power;
+
+static weft_status emit_power(weft_plan *p, const int32_t *len, power *b, int k)
+{
+    weft_status s = WEFT_OK;
+    for (int64_t i = 0; i < b->n && s == WEFT_OK; i++) {
+        int32_t sequence = b->held[i], offset = len[sequence] >> k >> 1 << k << 1; /* the larger powers */
+        s = weft_plan_add(p, (weft_segment){ sequence, 0, offset, (int32_t)1 << k, (int32_t)i, -1 });
+    }
+    b->n = 0;
+    return s == WEFT_OK ? weft__plan_end_whole(p) : s;
+}
+
+static weft_status deal_powers(const int32_t *len, const int32_t *order, int64_t n, power *b, weft_plan *p)
+{
+    weft_status s = WEFT_OK;
+    for (int64_t at = 0; at < n; at++)
+        for (int k = POWERS - 1; k >= 0 && s == WEFT_OK; k--) {
+            if (!(len[order[at]] >> k & 1))
+                continue;
+            b[k].held[b[k].n++] = order[at];
+            s = b[k].n == b[k].size ? emit_power(p, len, b + k, k) : WEFT_OK;
+        }
+    for (int k = 0; k < POWERS && s == WEFT_OK; k++)
+        s = b[k].n ? emit_power(p, len, b + k, k) : WEFT_OK;
+    return s;
+}
+
 weft_status weft__planner_powers(const int32_t *len, int64_t n, const weft_plan_opts *o, weft_plan *p)
 {
-    enum { POWERS = 31 };
-    int64_t bounds[POWERS], sizes[POWERS];
-    for (int k = 0; k < POWERS; k++) {
-        bounds[k] = (int64_t)2 << k;
-        sizes[k] = o->budget >> k > 1 ? o->budget >> k : 1;
-    }
+    power b[POWERS] = { { 0 } };
+    int64_t there[POWERS] = { 0 };
+    for (int64_t i = 0; i < n; i++)
+        for (int k = 0; k < POWERS; k++)
+            there[k] += len[i] >> k & 1;
     int32_t *order = weft__plan_drawn(o, n);
-    weft__cuts cuts = { 0 };
-    weft_status s = order ? weft__plan_cut_up("powers", len, order, n, 0, &cuts) : WEFT_ENOMEM;
-    if (s == WEFT_OK)
-        s = deal_pieces(&cuts.pieces, NULL, bounds, sizes, POWERS - 1, p);
-    free(cuts.memory);
+    weft_status s = order ? WEFT_OK : WEFT_ENOMEM;
+    for (int k = 0; k < POWERS && s == WEFT_OK; k++) {
+        b[k].size = o->budget >> k > 1 ? o->budget >> k : 1;
+        b[k].held = weft__plan_memory(there[k] < b[k].size ? there[k] : b[k].size, sizeof *b[k].held);
+        s = b[k].held ? WEFT_OK : WEFT_ENOMEM;
+    }
+    s = s == WEFT_OK ? deal_powers(len, order, n, b, p) : s;
     free(order);
+    for (int k = 0; k < POWERS; k++)
+        free(b[k].held);
     return s == WEFT_OK ? weft__plan_shuffle_batches(o, p) : s;
 }
 

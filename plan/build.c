@@ -131,45 +131,12 @@ weft_status weft__plan_shuffle_batches(const weft_plan_opts *o, weft_plan *p)
 }
 
 /* ---- rows of pieces ---- */
-weft_segment weft__plan_segment(const weft__pieces *from, int64_t i)
+static weft_segment segment_of(const weft__pieces *from, int64_t i)
 {
     return (weft_segment){ .sequence = from->sequence ? from->sequence[i] : i,
                            .offset = from->offset ? from->offset[i] : 0,
                            .length = from->length[i],
                            .carry = -1 };
-}
-
-/* Returns how long the next piece of a sequence is. most: as for weft__plan_cut_up. */
-static int32_t next_piece(int32_t left, int64_t most)
-{
-    if (most)
-        return left < most ? left : (int32_t)most;
-    return (int32_t)1 << (31 - __builtin_clz((unsigned)left));
-}
-
-weft_status weft__plan_cut_up(const char *planner, const int32_t *len, const int32_t *order, int64_t n,
-                              int64_t most, weft__cuts *out)
-{
-    int64_t pieces = 0, k = 0;
-    for (int64_t i = 0; i < n; i++)
-        pieces += most ? (len[i] + most - 1) / most : __builtin_popcount((unsigned)len[i]);
-    if (pieces > INT32_MAX)
-        return weft_plan_refuse(WEFT_EARG, "%s: %lld pieces; at most %d are expected", planner,
-                                (long long)pieces, INT32_MAX);
-    int32_t *sequence = out->memory = weft__plan_memory(3 * pieces, sizeof *sequence);
-    if (!sequence)
-        return WEFT_ENOMEM;
-    int32_t *offset = sequence + pieces, *length = offset + pieces;
-    for (int64_t at = 0; at < n; at++) {
-        int32_t i = order ? order[at] : (int32_t)at;
-        for (int32_t begin = 0; begin < len[i]; begin += length[k++]) {
-            sequence[k] = i;
-            offset[k] = begin;
-            length[k] = next_piece(len[i] - begin, most);
-        }
-    }
-    out->pieces = (weft__pieces){ pieces, sequence, offset, length };
-    return WEFT_OK;
 }
 
 /* The pieces of row r become segments at[r] .. of the plan; at [rows + 1] counts first, fill [rows]
@@ -189,7 +156,7 @@ static void place_pieces(weft_plan *p, const weft__pieces *from, const int32_t *
         if (row[i] < 0)
             continue;
         int64_t r = turn[row[i]];
-        weft_segment s = weft__plan_segment(from, i);
+        weft_segment s = segment_of(from, i);
         s.row = (int32_t)r;
         s.column = fill[r];
         fill[r] += s.length;

@@ -109,10 +109,24 @@ weft_status weft__planner_chunk(const int32_t *len, int64_t n, const weft_plan_o
 /* ---- only what is longer than a row is cut ---- */
 weft_status weft__planner_best_fit_split(const int32_t *len, int64_t n, const weft_plan_opts *o, weft_plan *p)
 {
-    weft__cuts cuts = { 0 };
-    weft_status s = weft__plan_cut_up("best_fit_split", len, NULL, n, o->capacity, &cuts);
-    if (s == WEFT_OK)
-        s = weft__plan_fit(WEFT__BEST_FIT, true, &cuts.pieces, o->capacity, o, p);
-    free(cuts.memory);
+    int64_t pieces = 0, k = 0, capacity = o->capacity;
+    for (int64_t i = 0; i < n; i++)
+        pieces += (len[i] + capacity - 1) / capacity;
+    if (pieces > INT32_MAX)
+        return weft_plan_refuse(WEFT_EARG, "best_fit_split: %lld pieces; at most %d are expected",
+                                (long long)pieces, INT32_MAX);
+    int32_t *sequence = weft__plan_memory(3 * pieces, sizeof *sequence);
+    if (!sequence)
+        return WEFT_ENOMEM;
+    int32_t *offset = sequence + pieces, *length = offset + pieces;
+    for (int64_t i = 0; i < n; i++)
+        for (int64_t at = 0; at < len[i]; at += capacity, k++) {
+            sequence[k] = (int32_t)i;
+            offset[k] = (int32_t)at;
+            length[k] = (int32_t)(len[i] - at < capacity ? len[i] - at : capacity);
+        }
+    weft_status s = weft__plan_fit(WEFT__BEST_FIT, true, &(weft__pieces){ pieces, sequence, offset, length },
+                                   capacity, o, p);
+    free(sequence);
     return s;
 }

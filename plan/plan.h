@@ -42,14 +42,6 @@ weft_status weft__plan_shuffle_batches(const weft_plan_opts *, weft_plan *);
 /* Pieces in the order in which they were given to rows, and the row of each. NULL: piece i is sequence i,
  * from 0 on. */
 typedef struct { int64_t n; const int32_t *sequence, *offset, *length; } weft__pieces;
-/* Returns piece i as a segment of row 0. */
-weft_segment weft__plan_segment(const weft__pieces *, int64_t i);
-typedef struct { weft__pieces pieces; int32_t *memory; } weft__cuts;
-/* Cuts sequences, in this order (NULL: their own), into pieces of `most` tokens and a rest, or, if most is
- * 0, into powers of two, the largest first. The caller frees out->memory, also after an error. planner: its
- * name, for messages. */
-weft_status weft__plan_cut_up(const char *planner, const int32_t *len, const int32_t *order, int64_t n,
-                              int64_t most, weft__cuts *out);
 /* Rows of that width, `rows` of the options a batch. order [n]: in which the pieces were dealt; row [n]: that
  * of each piece, -1: none. */
 weft_status weft__plan_rows(weft_plan *, const weft__pieces *, const int32_t *order, const int32_t *row,
