@@ -1,10 +1,38 @@
-/* build.c - how a plan grows: segments, batches, rows. */
+/* build.c - how a plan grows: segments, batches, rows; the message of this thread; memory. */
+#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
+#include "core/locale.h"
 #include "plan/plan.h"
 
 enum { SEGMENTS, BATCHES, OPEN }; /* of room: what there is room for, and where the open batch begins */
 
+/* ---- messages and memory ---- */
+static _Thread_local char message[512];
+
+const char *weft_plan_message(void) { return message; }
+
+weft_status weft_plan_refuse(weft_status status, const char *format, ...)
+{
+    char text[sizeof message] = ""; /* an argument may be the message before */
+    va_list list;
+    va_start(list, format);
+    if (format)
+        weft__plain_text(text, sizeof text, format, list);
+    va_end(list);
+    memcpy(message, text, sizeof message);
+    return status;
+}
+
+void *weft__plan_memory(int64_t n, size_t bytes)
+{
+    void *p = n < 0 || (uint64_t)n > SIZE_MAX / 2 / bytes ? NULL : malloc(((size_t)n + 1) * bytes);
+    if (!p)
+        weft_plan_refuse(WEFT_ENOMEM, "plan: no memory for %lld times %zu bytes", (long long)n, bytes);
+    return p;
+}
+
+/* ---- a plan ---- */
 void weft_plan_free(weft_plan *p)
 {
     if (!p)

@@ -49,15 +49,16 @@ static weft_status check_shape(const checking *t)
     return WEFT_OK;
 }
 
-static bool lies_in(const weft_segment *s, const weft_plan_batch *b)
-{
-    return s->length >= 0 && s->row >= 0 && s->row < b->rows && s->column >= 0 && s->length <= b->width &&
-           s->column <= b->width - s->length;
-}
-
-static weft_status bad_place(const checking *t, const weft_plan_batch *b, int64_t i)
+/* What all formulas of a plan rely on. */
+static weft_status check_place(const checking *t, const weft_plan_batch *b, int64_t i)
 {
     const weft_segment *s = t->p->segment + i;
+    if (s->sequence < 0 || s->sequence >= t->n)
+        return weft_plan_refuse(WEFT_EFORMAT, "%ssegment %lld is of sequence %lld; there are %lld", t->function,
+                                (long long)i, (long long)s->sequence, (long long)t->n);
+    if (s->length >= 0 && s->row >= 0 && s->row < b->rows && s->column >= 0 && s->length <= b->width &&
+        s->column <= b->width - s->length)
+        return WEFT_OK;
     return weft_plan_refuse(
         WEFT_EFORMAT,
         "%ssegment %lld of %d tokens lies in row %d from column %lld on; its batch has %lld rows of %lld "
@@ -69,16 +70,14 @@ static weft_status bad_place(const checking *t, const weft_plan_batch *b, int64_
 static weft_status check_segment(const checking *t, const weft_plan_batch *b, int64_t i)
 {
     const weft_segment *s = t->p->segment + i;
-    if (s->sequence < 0 || s->sequence >= t->n)
-        return weft_plan_refuse(WEFT_EFORMAT, "segment %lld is of sequence %lld; there are %lld",
-                                (long long)i, (long long)s->sequence, (long long)t->n);
-    if (s->offset < 0 || s->length < 0 || s->length > t->len[s->sequence] - s->offset)
+    weft_status status = check_place(t, b, i);
+    if (status != WEFT_OK)
+        return status;
+    if (s->offset < 0 || s->length > t->len[s->sequence] - s->offset)
         return weft_plan_refuse(WEFT_EFORMAT,
                                 "segment %lld has tokens %d .. %lld of sequence %lld, which has %d",
                                 (long long)i, (int)s->offset, (long long)s->offset + s->length - 1,
                                 (long long)s->sequence, (int)t->len[s->sequence]);
-    if (!lies_in(s, b))
-        return bad_place(t, b, i);
     if ((t->promises & WEFT_PLAN_WHOLE) && s->length != t->len[s->sequence])
         return weft_plan_refuse(WEFT_EFORMAT,
                                 "segment %lld has %d of the %d tokens of sequence %lld, which the "
@@ -88,22 +87,29 @@ static weft_status check_segment(const checking *t, const weft_plan_batch *b, in
     return WEFT_OK;
 }
 
-static weft_status check_segments(const checking *t)
+static weft_status each_segment(const checking *t,
+                                weft_status (*check)(const checking *, const weft_plan_batch *, int64_t))
 {
     weft_status s = WEFT_OK;
     for (int64_t b = 0; b < t->p->batches && s == WEFT_OK; b++) {
         const weft_plan_batch *is = t->p->batch + b;
         for (int64_t i = is->first; i < is->first + is->n && s == WEFT_OK; i++)
-            s = check_segment(t, is, i);
+            s = check(t, is, i);
     }
-    for (int64_t i = 1; i < t->p->segments && s == WEFT_OK && (t->promises & WEFT_PLAN_IN_ORDER); i++)
-        if (t->p->segment[i].sequence < t->p->segment[i - 1].sequence)
-            s = weft_plan_refuse(WEFT_EFORMAT,
-                                 "segment %lld is of sequence %lld, after one of sequence %lld; the "
-                                 "planner promises order",
-                                 (long long)i, (long long)t->p->segment[i].sequence,
-                                 (long long)t->p->segment[i - 1].sequence);
     return s;
+}
+
+static weft_status check_order(const checking *t)
+{
+    for (int64_t i = 1; i < t->p->segments && (t->promises & WEFT_PLAN_IN_ORDER); i++) {
+        const weft_segment *s = t->p->segment + i;
+        if (s->sequence < s[-1].sequence)
+            return weft_plan_refuse(WEFT_EFORMAT,
+                                    "segment %lld is of sequence %lld, after one of sequence %lld; the "
+                                    "planner promises order",
+                                    (long long)i, (long long)s->sequence, (long long)s[-1].sequence);
+    }
+    return WEFT_OK;
 }
 
 /* ---- rows ---- */
@@ -367,25 +373,14 @@ static bool has_arrays(const weft_plan *p)
 
 weft_status weft__plan_is_sound(const weft_plan *plan, int64_t sequences, const char *function)
 {
-    checking t = { .p = plan, .function = function };
+    checking t = { .p = plan, .n = sequences, .function = function };
     if (!has_arrays(plan))
         return weft_plan_refuse(WEFT_EARG,
                                 "%sa plan of at most %d sequences and segments, with tokens of 0 or more, is "
                                 "expected",
                                 function, INT32_MAX);
     weft_status s = check_shape(&t);
-    for (int64_t b = 0; b < plan->batches && s == WEFT_OK; b++) {
-        const weft_plan_batch *is = plan->batch + b;
-        for (int64_t i = is->first; i < is->first + is->n && s == WEFT_OK; i++) {
-            const weft_segment *here = plan->segment + i;
-            s = lies_in(here, is) ? WEFT_OK : bad_place(&t, is, i);
-            if (s == WEFT_OK && (here->sequence < 0 || here->sequence >= sequences))
-                s = weft_plan_refuse(WEFT_EFORMAT, "%ssegment %lld is of sequence %lld; there are %lld",
-                                     function, (long long)i, (long long)here->sequence,
-                                     (long long)sequences);
-        }
-    }
-    return s;
+    return s == WEFT_OK ? each_segment(&t, check_place) : s;
 }
 
 weft_status weft_plan_check(const weft_plan *plan, const int32_t *len, int64_t n, unsigned promises)
@@ -395,7 +390,8 @@ weft_status weft_plan_check(const weft_plan *plan, const int32_t *len, int64_t n
         return weft_plan_refuse(
             WEFT_EARG, "plan_check: a plan of at most %d segments, and lengths, are expected", INT32_MAX);
     weft_status s = check_shape(&t);
-    s = s == WEFT_OK ? check_segments(&t) : s;
+    s = s == WEFT_OK ? each_segment(&t, check_segment) : s;
+    s = s == WEFT_OK ? check_order(&t) : s;
     s = s == WEFT_OK ? check_rows(&t) : s;
     s = s == WEFT_OK ? check_tokens(&t) : s;
     s = s == WEFT_OK ? check_carries(&t) : s;
