@@ -399,8 +399,6 @@ static void files(bad *b)
         FILE_FAILS(weft_plot_cell, path, NULL, &(weft_cell_numbers){ .hidden = b->n, .unit = b->n });
         FILE_FAILS(weft_plot_batch_values, path, NULL, b->l, NULL, NULL, NULL, NULL);
         FILE_FAILS(weft_plot_roofline, path, NULL, (double)b->r, (double)b->r, NULL, b->n);
-        FILE_FAILS(weft_write_lstmvis, path, NULL);
-        FILE_FAILS(weft_write_lstmvis, path, &(weft_lstmvis){ .name = "a", .tokens = b->n, .n = b->n });
         cr_assert_eq(weft_checkpoint_item_size(path, b->name), -1);
         TRY(weft_checkpoint_item_size, path, NULL);
         FILE_FAILS(weft_write_file, path, NULL, 1);
