@@ -49,11 +49,16 @@ const char *weft__svg_colour(int i) { return colours[i % WEFT__COLOURS]; }
 const char *weft__svg_tint(int i) { return tints[i % WEFT__COLOURS]; }
 
 /* ---- the file ---- */
-void weft__svg_begin(weft__svg *s, const char *path, const char *title, double width, double height)
+void weft__svg_open(weft__svg *s, const char *path)
 {
     *s = (weft__svg){ .path = path };
     s->file = open_memstream(&s->text, &s->size);
     s->before = weft__plain_locale();
+}
+
+void weft__svg_begin(weft__svg *s, const char *path, const char *title, double width, double height)
+{
+    weft__svg_open(s, path);
     weft__svg_put(s,
                   "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<svg xmlns=\"http://www.w3.org/2000/svg\" "
                   "width=\"%.0f\" height=\"%.0f\" viewBox=\"0 0 %.0f %.0f\">\n<title>",
@@ -86,7 +91,7 @@ static size_t join_lines(char *text, size_t size)
     return to;
 }
 
-weft_status weft__svg_end(weft__svg *s)
+weft_status weft__svg_close(weft__svg *s, const char *tail)
 {
     weft__plain_locale_end(s->before);
     bool good = s->file && !ferror(s->file) && !s->failed;
@@ -94,7 +99,7 @@ weft_status weft__svg_end(weft__svg *s)
         good = false;
     size_t size = good ? join_lines(s->text, s->size) : 0;
     weft_status status =
-        good ? weft__write_file(s->path, (weft__span[]){ { s->text, size }, { "</svg>\n", 7 } }, 2) :
+        good ? weft__write_file(s->path, (weft__span[]){ { s->text, size }, { tail, strlen(tail) } }, 2) :
                weft__file_fail(WEFT_ENOMEM, "%s: out of memory", s->path ? s->path : "a picture");
     free(s->text);
     *s = (weft__svg){ 0 };
@@ -109,6 +114,8 @@ void weft__svg_put(weft__svg *s, const char *format, ...)
         vfprintf(s->file, format, arguments);
     va_end(arguments);
 }
+
+weft_status weft__svg_end(weft__svg *s) { return weft__svg_close(s, "</svg>\n"); }
 
 /* ---- texts ---- */
 static void put_character(FILE *file, const char *s, int n)

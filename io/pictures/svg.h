@@ -22,11 +22,14 @@ enum { WEFT__COLOURS = 8, WEFT__COLUMNS = 300 }; /* WEFT__COLUMNS: of a line of 
 /* Rounds a coordinate to tenths, for the format %g. */
 static inline double weft__tenths(double x) { return round(x * 10) / 10 + 0.0; }
 
+/* Opens an empty file of markup, such as a page with pictures in it. Closing appends `tail` and writes the
+ * file, whole or not at all; returns the first failure. After one, all calls in between do nothing. */
+void        weft__svg_open(weft__svg *, const char *path);
+weft_status weft__svg_close(weft__svg *, const char *tail);
 /* Opens a picture with a white ground and its title; width and height in pixels. The struct must not move
  * before svg_end. */
 void        weft__svg_begin(weft__svg *, const char *path, const char *title, double width, double height);
-/* Writes the file, whole or not at all. Returns the first failure of the picture; after one, all calls
- * in between do nothing. */
+/* Closes it. */
 weft_status weft__svg_end(weft__svg *);
 /* Writes literal markup, as printf; never a user's text. */
 void        weft__svg_put(weft__svg *, const char *format, ...) __attribute__((format(printf, 2, 3)));
