@@ -1,5 +1,5 @@
 /* tape.c - the tape as a picture: which entries are drawn, what they take, their numbers and gradients.
- * tape_svg.c and tape_dot.c draw it. */
+ * tape_svg.c draws it; for graphviz it is written here. */
 #include <stdlib.h>
 #include <string.h>
 #include "io/pictures/tape.h"
@@ -167,6 +167,64 @@ char *weft__tip_of(weft__graph *g, int64_t i)
     return NULL;
 }
 
+/* ---- the language of graphviz: dot -Tsvg tape.dot ---- */
+/* Malformed UTF-8 and control characters become U+FFFD. */
+static void put_quoted(FILE *to, const char *text)
+{
+    for (int n; *text; text += n ? n : 1) {
+        n = weft__utf8_character(text);
+        if (n == 0 || (unsigned char)*text < 0x20)
+            fputs("\xEF\xBF\xBD", to);
+        else
+            fprintf(to, "%s%.*s", *text == '"' || *text == '\\' ? "\\" : "", n, text);
+    }
+}
+
+static void put_node(FILE *to, weft__graph *g, int64_t i)
+{
+    char line[WEFT__LINES][WEFT__LINE_ROOM];
+    const weft__drawn *n = &g->node[i];
+    char *tip = weft__tip_of(g, i);
+    weft__lines_of(g, i, line);
+    fprintf(to, "    n%lld [label=\"", (long long)i);
+    for (int k = 0; k < WEFT__LINES; k++) {
+        fputs(k && *line[k] ? "\\n" : "", to);
+        put_quoted(to, line[k]);
+    }
+    fputs("\", tooltip=\"", to);
+    put_quoted(to, tip ? tip : "");
+    fprintf(to, "\", fillcolor=\"%s\"];\n", weft__node_colour(g, n));
+    free(tip);
+}
+
+static void put_graph(FILE *to, weft__graph *g, const char *title)
+{
+    fputs("digraph tape {\n    rankdir=LR;\n    label=\"", to);
+    put_quoted(to, title ? title : "");
+    fputs("\";\n    node [shape=box, style=filled, fontname=\"Helvetica\", fontsize=11];\n", to);
+    for (int64_t i = 0; i < g->nodes; i++)
+        put_node(to, g, i);
+    for (int64_t i = 0; i < g->nodes; i++)
+        for (int k = 0; k < weft__inputs_of(g, i); k++)
+            fprintf(to, "    n%lld -> n%lld;\n", (long long)weft__input_of(g, i, k), (long long)i);
+    fputs("}\n", to);
+}
+
+static weft_status as_dot(weft__graph *g, const char *path, const char *title)
+{
+    char *text = NULL;
+    size_t size = 0;
+    FILE *to = open_memstream(&text, &size);
+    if (to)
+        put_graph(to, g, title);
+    bool good = to && !ferror(to);
+    good = to && fclose(to) == 0 && good;
+    weft_status status = good ? weft__write_file(path, &(weft__span){ text, size }, 1) :
+                                weft__file_fail(WEFT_ENOMEM, "%s: out of memory", path ? path : "a picture");
+    free(text);
+    return status;
+}
+
 /* ---- the whole ---- */
 static bool ends_in(const char *path, const char *end)
 {
@@ -201,7 +259,7 @@ static weft_status draw_graph(weft__graph *g, const char *path, const char *titl
                                (long long)g->nodes, most, dot ? "" : " as SVG",
                                dot ? "" : ", or a path that ends in .dot");
     weft_status status = find_numbers(g, path);
-    return status ? status : (dot ? weft__tape_as_dot : weft__tape_as_svg)(g, path, title);
+    return status ? status : (dot ? as_dot : weft__tape_as_svg)(g, path, title);
 }
 
 weft_status weft_plot_tape(const char *path, const char *title, weft *w, weft_tensor *of)

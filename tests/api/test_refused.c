@@ -387,28 +387,21 @@ static void files(bad *b)
         FILE_FAILS(weft_write_hdf5, NULL, path, NULL);
         FILE_FAILS(weft_plot_lines, path, NULL, NULL, b->i, b->i);
         FILE_FAILS(weft_plot_lines, path, NULL, &(weft_chart){ .n = 1 }, 1, b->i);
-        FILE_FAILS(weft_plot_heatmap, path, NULL, b->i, b->i, NULL, NULL, NULL);
-        FILE_FAILS(weft_plot_batch, path, NULL, b->l, NULL);
+        FILE_FAILS(weft_plot_heatmap, path, NULL, b->i, b->i, NULL, NULL, NULL, NULL);
         FILE_FAILS(weft_plot_tape, path, b->name, b->w, X);
         FILE_FAILS(weft_plot_tape, path, NULL, NULL, X);
-        FILE_FAILS(weft_plot_diverging_heatmap, path, NULL, b->i, b->i, NULL, NULL, NULL, NULL);
         FILE_FAILS(weft_plot_text, path, NULL, NULL, b->n, NULL, NULL);
         FILE_FAILS(weft_plot_text, path, NULL, "a", 1, &(double){ 1 },
                    &(weft_text_colours){ .columns = b->i });
         FILE_FAILS(weft_plot_cell, path, NULL, NULL);
         FILE_FAILS(weft_plot_cell, path, NULL, &(weft_cell_numbers){ .hidden = b->n, .unit = b->n });
-        FILE_FAILS(weft_plot_batch_values, path, NULL, b->l, NULL, NULL, NULL, NULL);
-        FILE_FAILS(weft_plot_roofline, path, NULL, (double)b->r, (double)b->r, NULL, b->n);
-        FILE_FAILS(weft_write_lstmvis, path, NULL);
-        FILE_FAILS(weft_write_lstmvis, path, &(weft_lstmvis){ .name = "a", .tokens = b->n, .n = b->n });
+        FILE_FAILS(weft_plot_batch, path, NULL, b->l, NULL, NULL, NULL, NULL);
         cr_assert_eq(weft_checkpoint_item_size(path, b->name), -1);
         TRY(weft_checkpoint_item_size, path, NULL);
         FILE_FAILS(weft_write_file, path, NULL, 1);
         FILE_FAILS(weft_journal_open, path, b->i, &journal);
         FILE_FAILS(weft_journal_open, path, true, NULL);
     }
-    FILE_FAILS(weft_print_text, NULL, NULL, b->n, NULL, NULL);
-    FILE_FAILS(weft_print_text, NULL, NULL, 0, NULL, NULL);
     FILE_FAILS(weft_read_text, no_context, NULL, NULL);   note("weft_file_message");
     TRY(weft_dataset_free, NULL);
     TRY(weft_journal_number, NULL, NULL, 0);     TRY(weft_journal_text, NULL, NULL, NULL);
