@@ -1,4 +1,4 @@
-/* speller.h - the model of examples/g2p_model.c, without dropout, and words made by formula: what the cases
+/* speller.h - the model of examples/g2p.c, without dropout, and words made by formula: what the cases
  * g2p and decode share. MARK begins and ends a pronunciation. */
 #ifndef WEFT_BENCH_SPELLER_H
 #define WEFT_BENCH_SPELLER_H
