@@ -165,9 +165,8 @@ static void report(const options *o, const server *s, const crowd *c, double too
 int main(int argc, char **argv)
 {
     options o = { 0 };
-    bool given[OPTIONS];
     options_preset(&table, &o);
-    if (options_read(&table, &o, given, argc, argv) < argc)
+    if (options_read(&table, &o, NULL, argc, argv) < argc)
         quit(2, "there is an argument too many; --help says what there is");
     server *s = server_open(&o.set, (int)o.threads, o.batch);
     crowd c = crowd_new(&o, s);

@@ -128,17 +128,15 @@ int options_read(const option_table *t, void *o, run_options *run, int argc, cha
 {
     struct option all[OPTIONS + 2] = { 0 };
     const option *meant[OPTIONS];
-    int n = t->n + OF_EVERY_RUN;
+    int n = t->n + (run ? OF_EVERY_RUN : 0);
     for (int i = 0; i < n; i++) {
         meant[i] = i < t->n ? &t->all[i] : &of_every_run[i - t->n];
         all[i] = (struct option){ meant[i]->name, meant[i]->kind != FLAG, NULL, FIRST + i };
     }
     all[n] = (struct option){ "help", 0, NULL, HELP };
     opterr = first_of_ranks();
-    for (int i = 0; i < OF_EVERY_RUN; i++)
+    for (int i = 0; run && i < OF_EVERY_RUN; i++)
         put(&of_every_run[i], run, of_every_run[i].preset);
-    run->argc = argc;
-    run->argv = argv;
     for (int found; (found = getopt_long(argc, argv, "", all, NULL)) != -1; ) {
         if (found == HELP)
             help(t);
@@ -146,10 +144,15 @@ int options_read(const option_table *t, void *o, run_options *run, int argc, cha
             quit(2, "`%s --help` lists the options", program);
         int i = found - FIRST;
         set(meant[i], i < t->n ? o : run, optarg);
-        run->given[i] = true;
+        if (run)
+            run->given[i] = true;
     }
-    if (run->pictures)
+    if (run && run->pictures)
         check_pictures(run->pictures);
+    if (run) {
+        run->argc = argc;
+        run->argv = argv;
+    }
     return optind;
 }
 

@@ -52,7 +52,7 @@ typedef struct {
 /* Writes the presets into the program's struct. */
 void   options_preset(const option_table *t, void *o);
 /* Reads the command line and returns the index of the first argument that is not an option. --help and
- * mistakes end the program. */
+ * mistakes end the program. run: NULL, or the options of every training, which the program then has. */
 int    options_read(const option_table *t, void *o, run_options *run, int argc, char **argv);
 /* Writes the settings as items of a checkpoint: t->settings of them. */
 void   options_items(const option_table *t, void *o, weft_checkpoint_item *items);
