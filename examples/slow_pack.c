@@ -6,18 +6,23 @@
  *               [--device cpu|cuda|best] [--peer SCRIPT]
  *
  * Setup A has sequences of one length, where packing can win nothing; setup B those of T, T - 1, .. 1, where
- * half of the padded batch is pads. Users of PyTorch ask it (its issue 149194), whose backward through a
+ * half of the padded batch is pads. Users of PyTorch ask this (its issue 149194), whose backward through a
  * packed LSTM and pad_packed_sequence grows with the square of T. Where a Python with torch is found
- * (WEFT_PYTHON, else python3) it does the same work, run by run in turns with weft, and is drawn beside. A
- * table on stdout, slow_pack.jsonl and slow_pack.svg in FOLDER. The status is not 0 if losses or gradients of
- * all ways do not agree. */
-#include <getopt.h>
+ * (WEFT_PYTHON, otherwise python3) it does the same work, run by run in turns with weft, and is drawn too. A
+ * table on stdout, slow_pack.jsonl and slow_pack.svg in FOLDER. The exit status is 1 if losses or gradients
+ * do not agree. */
 #include <math.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
-#include "slow_pack_peer.h"
-#include "weft.h"
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include "common/options.h"
+#include "common/pictures.h"
+#include "common/program.h"
+
+const char program[] = "slow_pack";
 
 enum { EMBED = 16, HIDDEN = 32, WORDS = 10, LONGEST = 512, LENGTHS = 5, MOST_RUNS = 99 };
 enum { WEFT_PADDED_, WEFT_PACKED_, PEER_PADDED, PEER_PACKED, WAYS };             /* the curves */
@@ -26,18 +31,104 @@ static const char *const way_names[WAYS] = { "weft, padded", "weft, packed", "Py
 static const char *const pass_names[] = { "forward", "forward + backward" };
 
 typedef struct {
-    int runs, threads;
-    int64_t batch;
+    int64_t runs, threads, batch;
     bool quick;
     weft_device device;
     const char *out, *peer;
 } options;
+static const option all_options[] = {
+    OTHER("runs", WHOLE, runs, 0, 1, MOST_RUNS),
+    OTHER("threads", WHOLE, threads, 0, 1, 1024),
+    OTHER("batch", WHOLE, batch, 512, 1, 65536),
+    OTHER("quick", FLAG, quick, 0, 0, 0),
+    OTHER("device", DEVICE, device, 0, 0, 0),
+    OTHER("out", TEXT, out, 0, 0, 0),
+    OTHER("peer", TEXT, peer, 0, 0, 0),
+};
+static const option_table option_list = {
+    "slow_pack [--out FOLDER] [--quick] [--runs N] [--threads N] [--batch N] [--device cpu|cuda|best] "
+    "[--peer SCRIPT]\n",
+    all_options, sizeof all_options / sizeof *all_options, 0,
+};
+
 typedef struct {
-    weft *w; weft_module *all;
-    weft_embedding *embed; weft_rnn *lstm; weft_linear *linear;
-    int64_t batch, T; weft_lengths lengths; int32_t *len, *ids, *classes;
+    weft *w;
+    weft_module *all;
+    weft_embedding *embed;
+    weft_rnn *lstm;
+    weft_linear *linear;
+    int64_t batch, T;
+    weft_lengths lengths;
+    int32_t *len, *ids, *classes;
 } bench;
-typedef struct { int n; double ms[MOST_RUNS]; run last; } times;
+typedef struct { double ms, loss, norm; } run;                    /* ms NaN: it failed */
+typedef struct {
+    int n;
+    double ms[MOST_RUNS];
+    run last;
+} times;
+
+/* ---- PyTorch, in a process that does a run for each line that it reads (bench/peers/slow_pack.py) ---- */
+typedef struct {
+    FILE *to, *from;                             /* NULL: there is none */
+    pid_t pid;
+    char who[100];
+} peer;
+
+static void peer_end(peer *p)
+{
+    if (p->to)
+        fclose(p->to);                           /* it ends when there is nothing more to read */
+    if (p->from)
+        fclose(p->from);
+    if (p->pid > 0)
+        waitpid(p->pid, NULL, 0);
+    *p = (peer){ 0 };
+}
+
+static peer peer_start(const char *script, int threads, const char *device)
+{
+    char number[16], line[200], *python = getenv("WEFT_PYTHON");
+    int end[2];
+    peer p = { 0 };
+    python = python && *python ? python : "python3";
+    snprintf(number, sizeof number, "%d", threads);
+    if (access(script, R_OK) || socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, end))
+        return p;
+    signal(SIGPIPE, SIG_IGN);                    /* what is read tells that it has died */
+    p.pid = fork();
+    if (p.pid == 0) {
+        dup2(end[1], STDIN_FILENO);
+        dup2(end[1], STDOUT_FILENO);
+        execlp(python, python, script, "--threads", number, "--device", device, (char *)NULL);
+        _exit(127);
+    }
+    close(end[1]);
+    p.to = fdopen(dup(end[0]), "w");
+    p.from = fdopen(end[0], "r");
+    if (p.pid < 0 || !p.to || !p.from || !fgets(line, sizeof line, p.from) ||
+        sscanf(line, "{\"who\": \"%99[^\"]", p.who) != 1)
+        peer_end(&p);
+    return p;
+}
+
+static run peer_run(peer *p, char setup, int64_t batch, int64_t T, bool packed, bool train)
+{
+    run r = { NAN, NAN, NAN };
+    char line[400] = "";
+    if (!p->to)
+        return r;
+    fprintf(p->to, "%c %lld %lld %s %s\n", setup, (long long)batch, (long long)T,
+            packed ? "packed" : "padded", train ? "train" : "forward");
+    if (fflush(p->to) || !fgets(line, sizeof line, p->from)) {
+        fprintf(stderr, "slow_pack: %s does not answer any more\n", p->who);
+        peer_end(p);
+    } else if (sscanf(line, "{\"ms\": %lf, \"loss\": %lf, \"norm\": %lf}", &r.ms, &r.loss, &r.norm) != 3) {
+        fprintf(stderr, "slow_pack: %s: %s", p->who, line);
+        r.ms = NAN;
+    }
+    return r;
+}
 
 /* ---- the same numbers here and there ---- */
 static double formula(const char *name, int64_t i)                /* in -1/2 .. 1/2 */
@@ -101,24 +192,17 @@ static weft_tensor *loss_of(const bench *b, bool packed)
 }
 
 /* ---- time ---- */
-static double now_ms(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec * 1e3 + (double)t.tv_nsec * 1e-6;
-}
-
 static run one_run(bench *b, bool packed, bool train)
 {
     weft_set_grad_enabled(b->w, train);
-    double start = now_ms();
+    double start = seconds();
     if (train)
         weft_zero_grad(b->all);
     weft_tensor *loss = loss_of(b, packed);
     if (train)
         weft_backward(loss);
     weft_synchronize(b->w);
-    run r = { now_ms() - start, weft_item(loss), 0 };
+    run r = { (seconds() - start) * 1e3, weft_item(loss), 0 };
     if (train)
         r.norm = weft_item(weft_clip_grad_norm(b->all, INFINITY, 0));
     weft_clear(b->w);
@@ -153,12 +237,14 @@ static bool more(times *t, run r, const options *o)
  * enough. */
 static void measure(bench *b, peer *p, const options *o, char setup, bool packed, bool train, times t[2])
 {
-    bool   go[2] = { true, p->to };
-    t[0].n = t[1].n = 0;
-    t[0].last = one_run(b, packed, train), t[1].last = peer_run(p, setup, b->batch, b->T, packed, train);
+    bool go[2] = { true, p->to };
+    t[0] = (times){ .last = one_run(b, packed, train) };
+    t[1] = (times){ .last = peer_run(p, setup, b->batch, b->T, packed, train) };
     for (int i = 0; i < 2; i++)
-        if (t[i].last.ms > 10e3)
-            more(&t[i], t[i].last, o), go[i] = false;
+        if (t[i].last.ms > 10e3) {
+            more(&t[i], t[i].last, o);
+            go[i] = false;
+        }
     while (go[0] || go[1]) {
         go[0] = go[0] && more(&t[0], one_run(b, packed, train), o);
         go[1] = go[1] && more(&t[1], peer_run(p, setup, b->batch, b->T, packed, train), o);
@@ -167,7 +253,10 @@ static void measure(bench *b, peer *p, const options *o, char setup, bool packed
 
 /* ---- what comes of it ---- */
 /* ms: by setup, pass, way */
-typedef struct { int lengths; double T[LENGTHS], ms[2][2][WAYS][LENGTHS]; int compared, agree; } results;
+typedef struct {
+    double T[LENGTHS], ms[2][2][WAYS][LENGTHS];
+    int lengths, compared, agree;
+} results;
 
 static void note(weft_journal *j, const bench *b, const char *who, char setup, bool packed, bool train,
                  times *t)
@@ -199,10 +288,10 @@ static void one_line(bench *b, peer *p, const options *o, char setup, bool train
     double (*ms)[LENGTHS] = r->ms[setup == 'B'][train];
     for (int packed = 0; packed < 2; packed++) {
         measure(b, p, o, setup, packed, train, t[packed]);
-        note(j, b, "weft", setup, packed, train, &t[packed][0]),
-            note(j, b, "PyTorch", setup, packed, train, &t[packed][1]);
-        ms[WEFT_PADDED_ + packed][at] = median(&t[packed][0]),
-                          ms[PEER_PADDED + packed][at] = median(&t[packed][1]);
+        note(j, b, "weft", setup, packed, train, &t[packed][0]);
+        note(j, b, "PyTorch", setup, packed, train, &t[packed][1]);
+        ms[WEFT_PADDED_ + packed][at] = median(&t[packed][0]);
+        ms[PEER_PADDED + packed][at] = median(&t[packed][1]);
     }
     printf("%c  %4lld  %-18s", setup, (long long)b->T, pass_names[train]);
     for (int way = 0; way < (p->to ? WAYS : PEER_PADDED); way++) {
@@ -218,7 +307,7 @@ static void one_line(bench *b, peer *p, const options *o, char setup, bool train
 
 static weft_status draw(const options *o, const results *r, bool with_peer, const char *under)
 {
-    char path[400], titles[4][120], title[300];
+    char titles[4][120], title[300];
     weft_curve curves[4][WAYS];
     weft_chart charts[4];
     for (int i = 0; i < 4; i++) {
@@ -233,26 +322,17 @@ static weft_status draw(const options *o, const results *r, bool with_peer, cons
     }
     snprintf(title, sizeof title, "Packing: Embedding(10, 16), LSTM(16, 32), Linear(32, 2), batch %lld; %s",
              (long long)o->batch, under);
-    snprintf(path, sizeof path, "%s/slow_pack.svg", o->out);
-    return weft_plot_lines(path, title, charts, 4, 2);
+    return weft_plot_lines(path_in(o->out, "slow_pack.svg"), title, charts, 4, 2);
 }
 
 /* ---- the machine ---- */
 static void print_cpu(void)
 {
-    static const char *const flags[] = { " avx2 ", " fma ", " avx512f ", " avx512_bf16 ", " amx_bf16 " };
-    char  line[8192];
+    char line[8192], name[200] = "an unknown processor";
     FILE *f = fopen("/proc/cpuinfo", "r");
-    bool  named = false, flagged = false;
-    while (f && !(named && flagged) && fgets(line, sizeof line, f)) {
-        const char *value = strchr(line, ':');
-        line[strcspn(line, "\n")] = ' ';
-        if (value && !named && !strncmp(line, "model name", 10))
-            named = printf("%s:", value + 2) > 0;
-        for (size_t i = 0; value && !strncmp(line, "flags", 5) && i < sizeof flags / sizeof *flags; i++)
-            flagged = true, strstr(value, flags[i]) && printf("%s", flags[i]);
-    }
-    puts(named || flagged ? "" : "an unknown processor");
+    while (f && fgets(line, sizeof line, f) && sscanf(line, "model name : %199[^\n]", name) != 1)
+        ;
+    puts(name);
     if (f)
         fclose(f);
 }
@@ -260,11 +340,9 @@ static void print_cpu(void)
 /* ---- all of it ---- */
 static bool compare(bench *b, peer *p, const options *o, const char *under)
 {
-    char path[400];
     results r = { .lengths = o->quick ? 3 : LENGTHS };
-    snprintf(path, sizeof path, "%s/slow_pack.jsonl", o->out);
     weft_journal *j;
-    if (weft_journal_open(path, false, &j))
+    if (weft_journal_open(path_in(o->out, "slow_pack.jsonl"), false, &j))
         fprintf(stderr, "slow_pack: %s\n", weft_file_message());        /* what is measured is printed, too */
     printf("\n   %4s  %-18s", "T", "ms / runs");
     for (int way = 0; way < (p->to ? WAYS : PEER_PADDED); way++)
@@ -285,80 +363,32 @@ static bool compare(bench *b, peer *p, const options *o, const char *under)
     return good && r.agree == r.compared;
 }
 
-static int number(const char *text, int least, int most)
-{
-    char *end;
-    long n = strtol(text, &end, 10);
-    if (end == text || *end || n < least || n > most) {
-        fprintf(stderr, "slow_pack: a number from %d to %d was expected, not \"%s\"\n", least, most, text);
-        exit(2);
-    }
-    return (int)n;
-}
-
-static options options_of(int argc, char **argv)
-{
-    static const struct option names[] = { { "out", 1, NULL, 'o' },   { "quick", 0, NULL, 'q' },
-                                           { "runs", 1, NULL, 'r' },  { "threads", 1, NULL, 't' },
-                                           { "batch", 1, NULL, 'b' }, { "device", 1, NULL, 'd' },
-                                           { "peer", 1, NULL, 'p' },  { 0 } };
-    static const char *const devices[] = {
-        [WEFT_BEST] = "best", [WEFT_CPU] = "cpu", [WEFT_REF] = "ref", [WEFT_CUDA] = "cuda"
-    };
-    options o = { .batch = 512, .device = WEFT_CPU, .out = ".", .peer = "bench/peers/slow_pack.py" };
-    for (int c; (c = getopt_long(argc, argv, "", names, NULL)) != -1;) {
-        bool known = c != '?';
-        switch (c) {
-        case 'o': o.out = optarg; break;
-        case 'q': o.quick = true; break;
-        case 'r': o.runs = number(optarg, 1, MOST_RUNS); break;
-        case 't': o.threads = number(optarg, 1, 1024); break;
-        case 'b': o.batch = number(optarg, 1, 65536); break;
-        case 'p': o.peer = optarg; break;
-        case 'd':
-            o.device = WEFT_BEST;
-            while (o.device <= WEFT_CUDA && strcmp(devices[o.device], optarg))
-                o.device++;
-            known = o.device <= WEFT_CUDA;
-        }
-        if (!known) {
-            fprintf(stderr, "slow_pack [--out FOLDER] [--quick] [--runs N] [--threads N] [--batch N] "
-                            "[--device cpu|cuda|best] [--peer SCRIPT]\n");
-            exit(2);
-        }
-    }
-    o.runs = o.runs ? o.runs : o.quick ? 3 : 7;
-    return o;
-}
-
 int main(int argc, char **argv)
 {
-    options o = options_of(argc, argv);
-    bench b = { .w = weft_open(&(weft_opts){ .device = o.device, .seed = 1, .threads = o.threads }),
-                .batch = o.batch };
-    b.len = calloc((size_t)o.batch, sizeof *b.len), b.classes = calloc((size_t)o.batch, sizeof *b.classes);
-    b.ids = calloc((size_t)o.batch * LONGEST, sizeof *b.ids);
+    options o = { .device = WEFT_CPU, .out = ".", .peer = "bench/peers/slow_pack.py" };
+    options_preset(&option_list, &o);
+    if (options_read(&option_list, &o, NULL, argc, argv) < argc)
+        quit(2, "`slow_pack --help` lists the options");
+    o.runs = o.runs ? o.runs : o.quick ? 3 : 7;
+    bench b = { .w = open_context(o.device, 1, o.threads), .batch = o.batch };
+    b.len = memory((size_t)o.batch, sizeof *b.len);
+    b.classes = memory((size_t)o.batch, sizeof *b.classes);
+    b.ids = memory((size_t)o.batch * LONGEST, sizeof *b.ids);
     b.lengths = (weft_lengths){ .n = o.batch, .len = b.len };
-    bool good = weft_ok(b.w) && b.len && b.classes && b.ids;
-    if (good) {
-        char under[200];
-        bool on_gpu = !strcmp(weft_device_name(b.w), "cuda");
-        build(&b);
-        peer p = peer_start(o.peer, weft_threads(b.w), on_gpu ? "cuda" : "cpu");
-        print_cpu();
-        snprintf(under, sizeof under, "%s, threads: %d", weft_device_name(b.w), weft_threads(b.w));
-        printf("weft %s, %s; medians of %d runs, batch %lld\n", weft_version(), under, o.runs,
-               (long long)o.batch);
-        printf("%s\n",
-               p.to ?
-                   p.who :
-                   "no PyTorch: no Python with torch (WEFT_PYTHON names one), or no script for it (--peer)");
-        good = compare(&b, &p, &o, under);
-        peer_end(&p);
-    } else {
-        fprintf(stderr, "slow_pack: %s\n", weft_ok(b.w) ? "out of memory" : weft_error_message(b.w));
-    }
+    build(&b);
+    char under[200];
+    peer p = peer_start(o.peer, weft_threads(b.w), strcmp(weft_device_name(b.w), "cuda") ? "cpu" : "cuda");
+    print_cpu();
+    snprintf(under, sizeof under, "%s, threads: %d", weft_device_name(b.w), weft_threads(b.w));
+    printf("weft %s, %s; medians of %d runs, batch %lld\n", weft_version(), under, (int)o.runs,
+           (long long)o.batch);
+    puts(p.to ? p.who :
+                "no PyTorch: no Python with torch (WEFT_PYTHON names one), or no script for it (--peer)");
+    bool good = compare(&b, &p, &o, under);
+    peer_end(&p);
     weft_close(b.w);
-    free(b.len), free(b.classes), free(b.ids);
+    free(b.len);
+    free(b.classes);
+    free(b.ids);
     return !good;
 }
