@@ -388,6 +388,42 @@ def measured_on(rows):
     return f"{m.get('machine', 'a machine')}, {m.get('cores', '?')} cores, {m.get('date', '')}: {' beside '.join(reversed(who))}"
 
 
+# ---- panels side by side, of curves over two logarithmic axes ----
+WIDTH, HEIGHT, LEFT, TOP = 300, 190, 62, 34
+
+
+def panel(title, curves, place, columns):
+    """number `place` of panels in so many columns; curves: (style, more attributes, points)"""
+    x0, y0 = 20 + LEFT + place % columns * WIDTH, 60 + TOP + place // columns * (HEIGHT + 10)
+    xs, ys = sorted({p[0] for _, _, c in curves for p in c}), [p[1] for _, _, c in curves for p in c]
+    low, high = (10 ** math.floor(math.log10(min(ys))), 10 ** math.ceil(math.log10(max(ys)) + 1e-9))
+    x_of = lambda x: x0 + (math.log(x) - math.log(xs[0])) / (math.log(xs[-1]) - math.log(xs[0])) * (WIDTH - 85)
+    y_of = lambda y: y0 + HEIGHT - 70 - (math.log(y) - math.log(low)) / (math.log(high) - math.log(low)) * (HEIGHT - 70)
+    body = [label(x0, y0 - 8, title, "small")]
+    for k in range(round(math.log10(low)), round(math.log10(high)) + 1):
+        body += [line(x0, y_of(10.0**k), x0 + WIDTH - 85, y_of(10.0**k), "grid"), label(x0 - 6, y_of(10.0**k) + 4, f"{10.0**k:g}", "small", "end")]
+    body += [label(x_of(x), y0 + HEIGHT - 52, f"{x:,}" if x < 1000 else f"{x // 1000:,}k", "small", "middle") for x in xs]
+    for style, more, points in curves:
+        body.append('<path d="' + "".join(f"{'L' if i else 'M'}{x_of(x):.1f} {y_of(y):.1f}" for i, (x, y) in enumerate(points)) + f'" class="{style} curve"{more}/>')
+        body += [f'<circle cx="{x_of(x):.1f}" cy="{y_of(y):.1f}" r="3" class="{style}"/>' for x, y in points]
+    return body
+
+
+def slow_pack_chart(rows):
+    """whether packing is slow: ms over T, of the padded batch with a mask and the packed one, here and in PyTorch"""
+    dash = ' stroke-dasharray="6 4"'
+    ways = {("weft", "plain"): ("weft", dash), ("weft", "padded"): ("weft", ""), ("torch", "padded"): (PADDED, dash), ("torch", "packed"): (PACKED, "")}
+    body = [label(20, 62, "blue: weft, green and orange: PyTorch; dashed: padded with a mask, solid: packed", "small")]
+    for i, (lengths, which) in enumerate((a, b) for a in ("equal", "triangle") for b in ("forward", "train")):
+        curves = []
+        for (who, layout), style in ways.items():
+            of = [r for r in rows if r.get("case") == "slow_pack" and "ms" in r and r["who"].startswith(who) and (r["layout"], r["lengths"], r["pass"]) == (layout, lengths, which)]
+            points = [(T, ms([r for r in of if r["T"] == T])) for T in sorted({r["T"] for r in of})]
+            curves += [(*style, points)] * (len(points) > 0)
+        body += panel(f"lengths: {lengths}, {which}", curves, i, 2)
+    return page(2 * WIDTH + 60, 2 * HEIGHT + 110, "Packing: ms over the length T of sequences", measured_on(rows), body)
+
+
 # ---- how many times as fast ----
 def ratios(rows):
     """of the most threads, in the default precision; one bar is no picture"""

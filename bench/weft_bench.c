@@ -5,6 +5,7 @@
  *
  *   net               Embedding(10,16), LSTM(16,32), Linear(32,2) summed over time, cross entropy; B=512,
  *                     triangle lengths
+ *   slow_pack         the same model, packed for the LSTM or padded with a mask, lengths equal or triangle
  *   lstm              one LSTM layer, I=H, B=64, lengths uniform in [T/8, T], loss = sum of outputs
  *   gru               the same of a GRU
  *   bilstm            two bidirectional LSTM layers, I=H=256, B=64
@@ -63,6 +64,7 @@ static const struct { const char *name; bool (*run)(const settings *);
     { "long", bench_long },
     { "never_slower", bench_never_slower },
     { "sweep", bench_sweep },
+    { "slow_pack", bench_slow_pack },
 };
 
 static bool run_named(const char *name, const settings *s)
