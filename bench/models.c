@@ -207,7 +207,8 @@ static bool run(row r, const settings *s)
 }
 
 /* ---- the cases ---- */
-static bool classifier(const char *name, const char *lengths, int64_t T, const char *layouts, const settings *s)
+static bool classifier(const char *name, const char *lengths, int64_t T, const char *layouts,
+                       const settings *s)
 {
     row r = { .name = name, .lengths = lengths, .B = 512, .T = T, .I = 16, .H = 32, .layers = 1 };
     return measure(run, r, layouts, s);
