@@ -98,9 +98,9 @@ demo: $(B)/examples/g2p
 forecast: $(B)/examples/forecast
 	@mkdir -p $(B)/forecast
 	$< --out $(B)/forecast/forecast.h5 --log $(B)/forecast/log.jsonl --pictures $(B)/forecast $(FORECAST_FLAGS)
-slow_pack: $(B)/examples/slow_pack
+slow_pack: $(B)/bench/weft_bench
 	@mkdir -p $(B)/slow_pack
-	$< --out $(B)/slow_pack $(SLOW_PACK_FLAGS)
+	bench/compare --bench $< --case slow_pack --out $(B)/slow_pack/slow_pack.jsonl $(SLOW_PACK_FLAGS)
 
 include mk/bench.mk mk/tests.mk mk/fuzz.mk mk/lab.mk mk/lessons.mk
 everything: all $(TESTS) $(TOOLS) $(BENCH)

@@ -1,7 +1,7 @@
-/* forecast_arx.h - what a network must beat: the last known field, and a linear autoregression with the
+/* arx.h - what a network must beat: the last known field, and a linear autoregression with the
  * current as its input (AR-X). */
-#ifndef FORECAST_ARX_H
-#define FORECAST_ARX_H
+#ifndef EXAMPLES_ARX_H
+#define EXAMPLES_ARX_H
 #include "weft.h"
 
 /* B[t] = sum of weights of B[t-1] .. B[t-p], of I[t] .. I[t-q+1], of dI[t] .. dI[t-q+1], and a constant. */

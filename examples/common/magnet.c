@@ -1,12 +1,12 @@
-/* forecast_data.c - the field by Bouc 1967 and Wen 1976: B = a I + (1 - a) z, and the hidden z follows the
+/* magnet.c - the field by Bouc 1967 and Wen 1976: B = a I + (1 - a) z, and the hidden z follows the
  * current by
  *     dz / dt = I' (A - |z|^n (beta sign(I' z) + gamma)).
  * How far z has come depends on all turning points of the current before it: a function of I by itself cannot
  * tell, nor can one of I and dI. */
 #include <math.h>
 #include <stdlib.h>
-#include "common/program.h"
-#include "forecast_data.h"
+#include "magnet.h"
+#include "program.h"
 
 /* ---- random numbers of its own, so that data are the same whatever the model draws ---- */
 /* Splitmix64 (Steele, Lea, Flood 2014). */
@@ -116,4 +116,11 @@ weft_frame field_series(part p, const field_opts *o)
     for (int64_t i = 0; i < n; i++)
         add_series(&f, p, i, o);
     return f;
+}
+
+int64_t series_rows(const weft_frame *f, int64_t series) { return f->start[series + 1] - f->start[series]; }
+
+const double *field_from(const weft_frame *f, int64_t series, int64_t row)
+{
+    return weft_frame_column(f, "B") + f->start[series] + row;
 }

@@ -1,10 +1,10 @@
-/* forecast_arx.c - see forecast_arx.h. One matrix of sums of products serves all orders: a smaller order
+/* arx.c - see arx.h. One matrix of sums of products serves all orders: a smaller order
  * is a part of it. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include "common/program.h"
-#include "forecast_arx.h"
+#include "arx.h"
+#include "program.h"
 
 enum { WIDTH = 3 * ORDER + 1, CONSTANT = 3 * ORDER };             /* B, I, dI at ORDER lags each, and 1 */
 typedef struct { const double *I, *dI, *B; int64_t rows; } series;
