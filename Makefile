@@ -440,7 +440,7 @@ slow_pack: $(B)/examples/slow_pack
 	$< --out $(B)/slow_pack $(SLOW_PACK_FLAGS)
 
 # Headers in PREFIX/include/weft, and PREFIX/include/weft.h, which includes them: no folder of ours is on a program's include path.
-DOCUMENTS := README.md LICENSE $(wildcard docs/*.md docs/*.svg docs/*.png docs/*.pl docs/design/*.md examples/*.[ch] examples/*.cpp examples/common/*.[ch] examples/common/*.sh examples/python/*.py)
+DOCUMENTS := README.md CONTRIBUTING.md CHANGELOG.md SECURITY.md LICENSE $(wildcard docs/*.md docs/*.svg docs/*.png docs/design/*.md examples/*.[ch] examples/*.cpp examples/common/*.[ch] examples/common/*.sh examples/python/*.py)
 INSTALL = env B='$(abspath $(B))' PREFIX='$(PREFIX)' LIBDIR='$(LIBDIR)' DOCDIR='$(DOCDIR)' DESTDIR='$(DESTDIR)' VERSION='$(VERSION)' SOVERSION='$(SOVERSION)' \
     F64='$(F64)' DEFINES='$(filter -D%,$(VFLAGS))' LIBS='$(LIBS)' HEADERS='$(HEADERS)' DOCUMENTS='$(DOCUMENTS)' CC='$(CC)' V='$(LESSON_V)' bash core/install/install.sh
 install: $(B)/libweft.a $(B)/libweft.so $(COMMAND) ; @$(INSTALL) install
