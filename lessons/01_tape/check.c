@@ -76,9 +76,9 @@ static void check_tanh(void)
 }
 
 /* ---- the walk ---- */
-static const char leaves_tape[] = "backward leaves the tape, which begins at entry 0: "
-                                  "is k in `k >= 0` unsigned? It is "
-                                  "never below 0; take an int";
+static const char leaves_tape[] =
+    "backward leaves the tape, which begins at entry 0: is k in `k >= 0` unsigned? It "
+    "is never below 0; take an int";
 
 /* A step over a product with infinity leaves NaN there, even if its gradient is 0. */
 static bool walks_forward(void)
@@ -238,8 +238,7 @@ static void check_expression(int number)
     for (int k = t.n - 1; k > y; k--)
         if (t.at[k].grad != 0)
             hint("random expression %d: entry %d comes after entry `of`, which is %d, "
-                 "and "
-                 "keeps the gradient %s of before: set all to 0 first, up to t->n",
+                 "and keeps the gradient %s of before: set all to 0 first, up to t->n",
                  number, k, y, digits(t.at[k].grad));
     for (int k = y; k >= 0; k--)
         if (!is(t.at[k].grad, want[k]))

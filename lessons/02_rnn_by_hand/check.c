@@ -48,15 +48,14 @@ static const char *const hints[MISTAKES] = {
         "one bias only: c is missing; PyTorch's layer has two, and both are added",
     [NO_TANH] = "the sum is right, but tanh of it is missing",
     [NO_STATE] = "the state before has no part in the sum: u before is missing",
-    [SIGMOID] = "the sum is right, but it gets a sigmoid: this layer has tanh, from -1 "
-                "to 1",
+    [SIGMOID] =
+        "the sum is right, but it gets a sigmoid: this layer has tanh, from -1 to 1",
     [B_TWICE] = "b is added twice, and c is missing: there are two biases",
     [C_TWICE] = "c is added twice, and b is missing: there are two biases",
     [BIASES_OUTSIDE] = "the biases are added after tanh: they belong to its sum",
     [STATE_OUTSIDE] = "u before is added after tanh: it belongs to its sum",
     [TANH_OF_STATE] =
-        "u before gets a tanh of its own: there is one tanh, of the whole "
-        "sum",
+        "u before gets a tanh of its own: there is one tanh, of the whole sum",
 };
 
 /* What comes of the products of unit j and its biases. */

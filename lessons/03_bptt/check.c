@@ -21,19 +21,17 @@ static const char *const hints[MISTAKES] = {
     [U_AS_IT_IS] =
         "U is used as on the way forward: there h_{t+1}, unit j, takes row j of U; so "
         "what goes back to unit k of h_t are the numbers of column k, U transposed",
-    [H_TOO_EARLY] =
-        "1 - h^2 is that of the wrong step: h_t has gone into the tanh that made "
-        "h_{t+1}, so the factor is 1 - h_{t+1}^2",
-    [NO_TANH] = "the factor of tanh is missing: from h_{t+1} to its sum it is 1 - "
-                "h_{t+1}^2",
+    [H_TOO_EARLY] = "1 - h^2 is that of the wrong step: h_t has gone into the tanh "
+                    "that made h_{t+1}, so the factor is 1 - h_{t+1}^2",
+    [NO_TANH] =
+        "the factor of tanh is missing: from h_{t+1} to its sum it is 1 - h_{t+1}^2",
     [OF_THE_SUM] =
         "1 - h^2 is that of h_t, unit k, which is the gradient by the sum of step t: "
         "it is the tanh of h_{t+1} that is come through, with a factor of its own for "
         "each unit j, 1 - h_{t+1}^2, before U transposed",
-    [OF_UNIT_K] =
-        "the step is right, but it is the 1 - h^2 of unit k: each unit j of h_{t+1} "
-        "has a tanh of its own, so the factor stands in the sum over j, with h[(t + 1) "
-        "* H + j]",
+    [OF_UNIT_K] = "the step is right, but it is the 1 - h^2 of unit k: each unit j of "
+                  "h_{t+1} has a tanh of its own, so the factor stands in the sum over "
+                  "j, with h[(t + 1) * H + j]",
     [ONLY_ONE_STEP] = "each step takes from `last`: dh_t is made of dh_{t+1}, which "
                       "has come through all later steps",
 };

@@ -78,17 +78,14 @@ static const char *const hints[MISTAKES] = {
                  "r begins at w + r * I",
     [U_STRIDE] = "the rows of u are taken to have I numbers: u is [4 H, H], so its row "
                  "r begins at u + r * H",
-    [W_GATE_TRANSPOSED] =
-        "each gate's block of w is used transposed: unit j has row j of its gate's H "
-        "rows, w[row * I + k]",
-    [U_GATE_TRANSPOSED] =
-        "each gate's block of u is used transposed: unit j has row j of its gate's H "
-        "rows, u[row * H + k]",
+    [W_GATE_TRANSPOSED] = "each gate's block of w is used transposed: unit j has row j "
+                          "of its gate's H rows, w[row * I + k]",
+    [U_GATE_TRANSPOSED] = "each gate's block of u is used transposed: unit j has row j "
+                          "of its gate's H rows, u[row * H + k]",
     [W_BOUND] = "the sum over w takes H numbers of x: x has I, so it stops at I",
     [U_BOUND] = "the sum over u takes I numbers of h: h has H, so it stops at H",
-    [U_DIAGONAL] =
-        "unit j takes its own number of h only: it takes those of all units, "
-        "row j of u times h",
+    [U_DIAGONAL] = "unit j takes its own number of h only: it takes those of all "
+                   "units, row j of u times h",
 };
 
 /* Where number k of a row is in w or u, whose rows have `width` numbers. */

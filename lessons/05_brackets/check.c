@@ -196,12 +196,11 @@ static const char *const error_hints[ERRORS] = {
                "the target",
     [H_TRANSPOSED] = "error_without reads h[j * n + i]: h is [n, UNITS], so unit j of "
                      "token i is h[i * UNITS + j]",
-    [TARGET_TRANSPOSED] =
-        "error_without reads target[o * n + i]: target is [n, OUTPUTS], "
-        "so output o of token i is target[i * OUTPUTS + o]",
+    [TARGET_TRANSPOSED] = "error_without reads target[o * n + i]: target is [n, "
+                          "OUTPUTS], so output o of token i is target[i * OUTPUTS + o]",
     [ONE_LESS] = "error_without divides by n - 1: a mean of n numbers is their sum / n",
-    [NONE_AT_ALL] = "error_without leaves out all units with cut = -1: then all have a "
-                    "part",
+    [NONE_AT_ALL] =
+        "error_without leaves out all units with cut = -1: then all have a part",
 };
 
 static bool counts(error_mistake m, int j, int cut)

@@ -38,9 +38,8 @@ static void check_no_count(void)
     void *room = mmap(NULL, 2 * PAGES, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (room == MAP_FAILED)
         return;
-    hint_of_crash(
-        "count reads len[0], or another length, of a batch that has no sequence: n "
-        "may be 0");
+    hint_of_crash("count reads len[0], or another length, of a batch that has no "
+                  "sequence: n may be 0");
     check_one_count(0, (const int32_t *)((char *)room + PAGES));
     hint_of_crash(NULL);
     munmap(room, 2 * PAGES);
@@ -259,8 +258,7 @@ static void check_y(const one_case *c, const numbers *got, const numbers *want)
         numbers swapped = run(c, SWAPPED), of_k = run(c, MASK_OF_K);
         if (near_in(c, got->y, swapped.y, true))
             hint("old and new state are exchanged: weft_where(condition, a, b) is a "
-                 "where "
-                 "there is a token, so a is the state after the step");
+                 "where there is a token, so a is the state after the step");
         if (c->reverse && near_in(c, got->y, of_k.y, true))
             hint("reverse: the mask is that of step k, counted from the beginning; the "
                  "token is of step t = T - 1 - k, and so is its mask");
@@ -279,10 +277,10 @@ static void check_case(const one_case *c)
         check_nan(&got);
     check_y(c, &got, &want), check_last(c, &got, &want);
     if (!near(got.gradient, want.gradient, WEIGHTS, 1e-9))
-        hint("y and the state are right, their gradient by the weights is not (pads "
-             "are %s); is there a weft_detach, or numbers that were read and written "
-             "back?",
-             digits(c->pad));
+        hint(
+            "y and the state are right, their gradient by the weights is not (pads are "
+            "%s); is there a weft_detach, or numbers that were read and written back?",
+            digits(c->pad));
 }
 
 /* ---- the loss ---- */

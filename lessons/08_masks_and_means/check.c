@@ -133,9 +133,9 @@ enum {
     "one's is divided again after each batch. Divide once, after the last one. Here "  \
     "the gradient is divided "
 static const char *const mistakes[MISTAKES] = {
-    [SUM_OF_MEANS] = "that is the sum of the batches' means: each loss is divided by "
-                     "its own weight. Walk back from l.sum, and divide once, after the "
-                     "last batch",
+    [SUM_OF_MEANS] =
+        "that is the sum of the batches' means: each loss is divided by its own "
+        "weight. Walk back from l.sum, and divide once, after the last batch",
     [PER_SEQUENCE] = "the sum is divided by the number of sequences; the mean over the "
                      "tokens is divided by l.weight, summed over the batches",
     [PER_BATCH] = "the sum is divided by the number of batches; the mean over the "

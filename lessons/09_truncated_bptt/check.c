@@ -66,14 +66,13 @@ static const char *const resets[RESETS] = {
         "h is reset where a sequence begins, c is not: an LSTM has two states",
     [RESET_C_ONLY] =
         "c is reset where a sequence begins, h is not: an LSTM has two states",
-    [RESET_FIRST_STEP_ONLY] =
-        "begins is looked at in the first step of a window only: a sequence may begin "
-        "in the middle of it",
+    [RESET_FIRST_STEP_ONLY] = "begins is looked at in the first step of a window only: "
+                              "a sequence may begin in the middle of it",
     [RESET_ALL_SLOTS] = "where a sequence begins in one slot the state of all slots is "
                         "reset: the others are in the middle of their sequences",
-    [RESET_INVERTED] = "the mask is inverted: the state is zeros where a sequence goes "
-                       "on, and stays where one begins. The mask is 0 where begins is "
-                       "true, else 1",
+    [RESET_INVERTED] =
+        "the mask is inverted: the state is zeros where a sequence goes on, and stays "
+        "where one begins. The mask is 0 where begins is true, else 1",
     [RESET_TRANSPOSED] = "begins is looked at as begins[s * steps + t], which is "
                          "transposed: of step t and slot s it is begins[t * slots + s]",
     [RESET_TRANSPOSED_BY_SLOTS] =
@@ -82,9 +81,9 @@ static const char *const resets[RESETS] = {
     [RESET_EVERY_STEP] =
         "states are never kept: each token is read with zeros before it. The state "
         "before a step is .last of what weft_rnn_step has returned at the step before",
-    [RESET_AND_STAY] = "each step of a window begins with in->state. Only the first "
-                       "one does: the state before each other step is .last of the "
-                       "step before",
+    [RESET_AND_STAY] =
+        "each step of a window begins with in->state. Only the first one does: the "
+        "state before each other step is .last of the step before",
 };
 static const char *const carries[CARRIES] = {
     [NO_CARRY] =
@@ -320,10 +319,9 @@ static void check_gradients(const gradients *g)
                  "%d entries, could never end. Return weft_detach of h and c",
                  WINDOWS, g->tape);
     if (!near(g->and_state, g->by, 2 * STEPS, 1e-12))
-        hint(
-            "the state is detached where a window begins, but what read_window returns "
-            "still has its tape, and keeps it in memory: return weft_detach of h and "
-            "c");
+        hint("the state is detached where a window begins, but what read_window "
+             "returns still has its tape, and keeps it in memory: return weft_detach "
+             "of h and c");
 }
 
 /* ---- a text ---- */

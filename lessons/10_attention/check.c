@@ -107,10 +107,9 @@ static void hint_of_weights(const batch *b, const double *got)
     for (int t = 0; t < b->len[0]; t++)
         first += got[t];
     if (near(got, b->weight, b->tokens, 1e-8))
-        hint(
-            "the weights are nearly right, but those of sequence 1 sum up to %.12f: is "
-            "something added to the sum that they are divided by?",
-            first);
+        hint("the weights are nearly right, but those of sequence 1 sum up to %.12f: "
+             "is something added to the sum that they are divided by?",
+             first);
     for (int s = 0, k = 0; s < b->n; k += b->len[s++]) {
         double sum = 0;
         for (int t = 0; t < b->len[s]; t++)
@@ -198,12 +197,10 @@ static void check_far_apart(void)
     attend(3, len, score, DM, memory, weight, context);
     for (int k = 0; k < 9; k++)
         if (!near(weight + k, want + k, 1, 1e-10))
-            hint(
-                "with scores 0, 800, -800 in one sequence, and -800, -1600 in the "
-                "next, the "
-                "weight of score %s is %s, which should be %s: subtract the sequence's "
-                "largest score, not its first one, its mean or a constant",
-                digits(score[k]), digits(weight[k]), digits(want[k]));
+            hint("with scores 0, 800, -800 in one sequence, and -800, -1600 in the "
+                 "next, the weight of score %s is %s, which should be %s: subtract the "
+                 "sequence's largest score, not its first one, its mean or a constant",
+                 digits(score[k]), digits(weight[k]), digits(want[k]));
 }
 
 static void check_attend(const int *len, int n, int width)
@@ -348,16 +345,16 @@ static const char *const mistakes[MISTAKES] = {
     [GOLD_ENDS] = GOLDS_END,
     [GOLD_ENDS_AFTER] = GOLDS_END,
     [GOLD_ENDS_TOLD] = GOLDS_END,
-    [ALWAYS_GOLD] = "every step is told gold's token, whatever share says: accuracy "
-                    "100 % at epoch 0 is no decoder. With a share of 0 it is on its "
-                    "own",
+    [ALWAYS_GOLD] =
+        "every step is told gold's token, whatever share says: accuracy 100 % at epoch "
+        "0 is no decoder. With a share of 0 it is on its own",
     [ALWAYS_OWN] = "gold is never told, whatever share says: with a share of 1 that is "
                    "teacher forcing",
     [COIN_TURNED] = TURNED,
     [COIN_ABOVE] = TURNED,
-    [COIN_EQUAL] = "gold is told where the coin is just share, too: it is told if the "
-                   "coin is below share, < and not <=, so that a share of 0 never "
-                   "tells it",
+    [COIN_EQUAL] =
+        "gold is told where the coin is just share, too: it is told if the coin is "
+        "below share, < and not <=, so that a share of 0 never tells it",
     [NO_COIN] = HALF,
     [NO_COIN_FROM_HALF] = HALF,
     [ONE_COIN] = "one coin for the whole sequence: it is tossed at each place anew",
@@ -517,18 +514,17 @@ static void check_rest(const question *q, const reply *got)
     for (int k = got->n; k < q->limit; k++)
         if (got->out[k] != -7)
             hint("out[%d] is %d, though decode returns %d tokens: END ends the "
-                 "sequence and "
-                 "is not written, nor is anything behind it",
+                 "sequence and is not written, nor is anything behind it",
                  k, got->out[k], got->n);
     if (!q->has && got->coins)
         hint("a coin is tossed where gold is NULL: without a gold there is nothing to "
              "choose, so ask for gold first, and then for the coin");
     int most = got->n, least = got->n == q->limit && most ? most - 1 : most;
     if (q->has && (got->coins < least || got->coins > most))
-        hint("%d coins are tossed for %d tokens with a share of %s: one is tossed "
-             "after each "
-             "token that is written, before the next step, whatever share is",
-             got->coins, got->n, digits(q->share));
+        hint(
+            "%d coins are tossed for %d tokens with a share of %s: one is tossed after "
+            "each token that is written, before the next step, whatever share is",
+            got->coins, got->n, digits(q->share));
 }
 
 static void check_decode(void)

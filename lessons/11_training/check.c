@@ -65,8 +65,7 @@ static void diagnose(const double *x, double most, const double *got)
     for (int m = SQUARE_COMPARED; m <= LIMIT_SQUARED; m++)
         if (clip_with(m, x, most, wrong), near(got, wrong, NUMBERS, rough))
             hint("a gradient of norm %s %s with a limit of %s: the norm is compared "
-                 "with the "
-                 "limit, %s",
+                 "with the limit, %s",
                  digits(norm), norm > most ? "is not clipped" : "is changed",
                  digits(most),
                  m == SQUARE_COMPARED ? "not its square" :
@@ -243,12 +242,11 @@ static void hint_of_update(const updates *u, int k, double most, double moves)
             digits(most));
     if (near(x, whole, FACTORS, 1e-12))
         hint("the parameters have moved by the whole gradient, of norm 13, with a "
-             "limit of %s: there is no clip at all, or it is before weft_backward, "
-             "too early, or after weft_optim_step, which has made the gradients zero",
+             "limit of %s: there is no clip at all, or it is before weft_backward, too "
+             "early, or after weft_optim_step, which has made the gradients zero",
              digits(most));
     hint("after update %d of a loss 3 p + 4 q + 12 r with a limit of %s, (p, q, r) is "
-         "(%s, "
-         "%s, %s) and not (%s, %s, %s)",
+         "(%s, %s, %s) and not (%s, %s, %s)",
          k + 1, digits(most), digits(x[0]), digits(x[1]), digits(x[2]),
          digits(whole[0] * fmin(1, most / 13)), digits(whole[1] * fmin(1, most / 13)),
          digits(whole[2] * fmin(1, most / 13)));
@@ -273,8 +271,7 @@ static void check_update(double most, double momentum)
                  digits(u.norm[k]));
         if (u.steps[k] != k + 1)
             hint("after %d updates the optimiser has made %d steps: one "
-                 "weft_optim_step an "
-                 "update",
+                 "weft_optim_step an update",
                  k + 1, u.steps[k]);
     }
 }

@@ -22,6 +22,21 @@ void check(void);
 _Noreturn void hint(const char *format, ...) __attribute__((format(printf, 1, 2)));
 /* Whether |got - want| <= tolerance (1 + |want|) for all n; NaN is never near. */
 bool near(const double *got, const double *want, int n, double tolerance);
+/* The same of one number, to 1e-12. */
+bool is(double got, double want);
+/* The place of the first number that is not near; n if all are. */
+int first_off(const double *got, const double *want, int n, double tolerance);
+bool all_zero(const double *x, int n);
+/* Known mistakes: the number that each gives, and its hint, which is given if got is that number. */
+typedef struct {
+    double gives;
+    const char *hint;
+} known;
+void hint_of_known(double got, const known *list, int n);
+#define HINT_OF_KNOWN(got, list) hint_of_known(got, list, sizeof(list) / sizeof *(list))
+/* The same of n numbers, for mistakes `first` to `last` of common/mistakes.h; make writes their numbers. */
+void hint_of_mistakes(const double *got, int n, double tolerance, const char *const *hints, int first,
+                      int last, void (*make)(int mistake, double *wrong));
 /* Gives a hint if the n numbers are right but for the digits that a float does not have. */
 void hint_of_float(const char *what, const double *got, const double *want, int n);
 /* Sets the hint for an answer that crashes from now on; NULL: none. */
@@ -35,6 +50,7 @@ void   dice_seed(unsigned seed);
 double dice(void);
 int    dice_below(int n);
 void   dice_fill(double *x, int n);
+#define DICE_FILL(array) dice_fill(array, sizeof(array) / sizeof *(array))
 
 /* ---- for all ---- */
 /* A context of one thread; after an error the program says it and ends, also at lesson_close. */
