@@ -1,6 +1,7 @@
 /* Lesson 10: attention beside weft's, a decoder beside one that is known, and beside
  * weft_decode. */
 #include "common/lesson.h"
+#include "common/mistakes.h"
 #include "given.h"
 
 /* ---- attention ---- */
@@ -31,32 +32,6 @@ static void fill(batch *b, int n, const int *len)
     lesson_close(w);
 }
 
-enum {
-    NO_EXP,
-    NO_DIVISION,
-    NO_DIVISION_BY_MOST,
-    OVER_ALL,
-    OVER_LISTS,
-    MEAN,
-    LARGEST,
-    WAYS
-};
-static const char *const ways[WAYS] = {
-    [NO_EXP] = "the scores are divided by their sum, without exp: then a weight can be "
-               "negative",
-    [NO_DIVISION_BY_MOST] =
-        "exp of the scores less the largest is right, but it is not divided by its sum",
-    [NO_DIVISION] = "exp of the scores is right, but it is not divided by its sum "
-                    "within the sequence",
-    [OVER_ALL] = "the softmax is over the tokens of all sequences: it is within each "
-                 "sequence, of its own query",
-    [OVER_LISTS] = "the softmax is over the sequences, at each place, instead of the "
-                   "places of each sequence",
-    [MEAN] = "all tokens of a sequence weigh the same: the scores have no part in it",
-    [LARGEST] = "only the largest score counts: that is a choice, and has no gradient; "
-                "softmax is the soft one",
-};
-
 static double exp_sum(const batch *b, int list, int place)
 {
     double sum = 0;
@@ -74,32 +49,25 @@ static double weight_with(const batch *b, int way, int s, int t, int first)
     for (int i = 0; i < b->len[s]; i++)
         sum += b->score[first + i], most = fmax(most, b->score[first + i]);
     switch (way) {
-    case NO_EXP:
-        return score / sum;
-    case NO_DIVISION:
-        return exp(score);
-    case NO_DIVISION_BY_MOST:
-        return exp(score - most);
-    case OVER_ALL:
-        return exp(score) / exp_sum(b, -1, -1);
-    case OVER_LISTS:
-        return exp(score) / exp_sum(b, -1, t);
-    case MEAN:
-        return 1. / b->len[s];
-    default:
-        return score == most;
+    case NO_EXP: return score / sum;
+    case NO_DIVISION: return exp(score);
+    case NO_DIVISION_BY_MOST: return exp(score - most);
+    case OVER_ALL: return exp(score) / exp_sum(b, -1, -1);
+    case OVER_LISTS: return exp(score) / exp_sum(b, -1, t);
+    case MEAN: return 1. / b->len[s];
+    default: return score == most;
     }
 }
 
 static void hint_of_weights(const batch *b, const double *got)
 {
     double wrong[TOKENS];
-    for (int way = 0; way < WAYS; way++) {
+    for (int way = NO_EXP; way <= LARGEST; way++) {
         for (int s = 0, k = 0; s < b->n; k += b->len[s++])
             for (int t = 0; t < b->len[s]; t++)
                 wrong[k + t] = weight_with(b, way, s, t, k);
         if (near(got, wrong, b->tokens, 1e-10))
-            hint("%s", ways[way]);
+            hint("%s", hints[way]);
     }
     if (!near(got, b->weight, b->tokens, 1e-8))
         hint_of_float("the weights are", got, b->weight, b->tokens);
@@ -119,13 +87,6 @@ static void hint_of_weights(const batch *b, const double *got)
                  "%s instead of %s",
                  s + 1, digits(sum), digits(got[k]), digits(b->weight[k]));
     }
-}
-
-static bool zeros(const double *x, int n)
-{
-    while (n > 0 && x[n - 1] == 0)
-        n--;
-    return n == 0;
 }
 
 static void hint_of_contexts(const batch *b, const double *context)
@@ -214,7 +175,7 @@ static void check_attend(const int *len, int n, int width)
     for (int k = 0; k < 5 * WIDEST; k++)
         context[k] = HELD;
     attend(b.n, b.len, b.score, DM, b.memory, weight, context);
-    if (zeros(weight, b.tokens))
+    if (all_zero(weight, b.tokens))
         hint("attend leaves the weights at zero: they are the softmax of the scores of "
              "each sequence");
     if (!near(weight, b.weight, b.tokens, 1e-10))
@@ -301,84 +262,6 @@ static known known_new(unsigned seed, int kinds)
                     .told = mixed(seed) };
 }
 
-enum {
-    RIGHT,
-    ALWAYS_GOLD,
-    ALWAYS_OWN,
-    COIN_TURNED,
-    COIN_ABOVE,
-    COIN_EQUAL,
-    NO_COIN,
-    NO_COIN_FROM_HALF,
-    ONE_COIN,
-    END_WRITTEN,
-    END_MISSED,
-    GOLD_AHEAD,
-    GOLD_NEXT,
-    GOLD_BEHIND,
-    GOLD_BEHIND_BEGIN,
-    GOLD_BEHIND_NO_COIN,
-    GOLD_WRITTEN,
-    ALWAYS_BEGIN,
-    SMALLEST,
-    LARGEST_FROM_0,
-    LAST_OF_EQUALS,
-    GOLD_ENDS,
-    GOLD_ENDS_AFTER,
-    GOLD_ENDS_TOLD,
-    MISTAKES
-};
-#define TURNED \
-    "the coin is read the wrong way round: gold is told if the coin is below share"
-#define HALF                                                                         \
-    "share is compared with a half, and no coin is tossed: with a share of .8 gold " \
-    "is told "                                                                       \
-    "at each place with chance .8, which is coin(d) < share"
-#define BEHIND                                                                     \
-    "after place k the next step is told gold[k - 1], one place too early: it is " \
-    "told the "                                                                    \
-    "token of place k, gold[k]"
-#define GOLDS_END                                                                      \
-    "END in gold ends what is written: only the decoder's own END does, gold is what " \
-    "the next step is told"
-static const char *const mistakes[MISTAKES] = {
-    [GOLD_ENDS] = GOLDS_END,
-    [GOLD_ENDS_AFTER] = GOLDS_END,
-    [GOLD_ENDS_TOLD] = GOLDS_END,
-    [ALWAYS_GOLD] =
-        "every step is told gold's token, whatever share says: accuracy 100 % at epoch "
-        "0 is no decoder. With a share of 0 it is on its own",
-    [ALWAYS_OWN] = "gold is never told, whatever share says: with a share of 1 that is "
-                   "teacher forcing",
-    [COIN_TURNED] = TURNED,
-    [COIN_ABOVE] = TURNED,
-    [COIN_EQUAL] =
-        "gold is told where the coin is just share, too: it is told if the coin is "
-        "below share, < and not <=, so that a share of 0 never tells it",
-    [NO_COIN] = HALF,
-    [NO_COIN_FROM_HALF] = HALF,
-    [ONE_COIN] = "one coin for the whole sequence: it is tossed at each place anew",
-    [END_WRITTEN] =
-        "END is written to out and counted; it ends the sequence, and is not in it",
-    [END_MISSED] = "END does not end the sequence: it is written like any other token, "
-                   "up to the limit",
-    [GOLD_AHEAD] = "gold is one place ahead: the step that is to find gold[n] is told "
-                   "gold[n]. It is told the token before, gold[n - 1]",
-    [GOLD_NEXT] = "after place k the next step is told gold[k + 1], which is what it "
-                  "is to find: it is told the token of place k, gold[k]",
-    [GOLD_BEHIND] = BEHIND,
-    [GOLD_BEHIND_BEGIN] = BEHIND,
-    [GOLD_BEHIND_NO_COIN] = BEHIND,
-    [GOLD_WRITTEN] = "gold's tokens are written to out: out has the decoder's own, "
-                     "whatever it is told next",
-    [ALWAYS_BEGIN] =
-        "each step is told BEGIN: it should be told the token of the place before",
-    [SMALLEST] = "the smallest score is taken; the likeliest token has the largest",
-    [LARGEST_FROM_0] = "token 0 is taken where all scores are below 0: the search for "
-                       "the largest begins with the first score, not with 0",
-    [LAST_OF_EQUALS] = "of equal scores the first is taken, as weft_decode does",
-};
-
 static int own_token(const double *score, int kinds, int way)
 {
     int best = 0; /* all scores are below 0 */
@@ -411,17 +294,12 @@ static bool gold_is_told(int way, known *k, double share, int n, double first)
 static int of_gold(int way, const int *gold, int n, int limit, int own)
 {
     switch (way) {
-    case GOLD_AHEAD:
-        return gold[n + 1 < limit ? n + 1 : n];
-    case GOLD_NEXT:
-        return n + 1 < limit ? gold[n + 1] : own;
+    case GOLD_AHEAD: return gold[n + 1 < limit ? n + 1 : n];
+    case GOLD_NEXT: return n + 1 < limit ? gold[n + 1] : own;
     case GOLD_BEHIND:
-    case GOLD_BEHIND_NO_COIN:
-        return n ? gold[n - 1] : own;
-    case GOLD_BEHIND_BEGIN:
-        return n ? gold[n - 1] : BEGIN;
-    default:
-        return gold[n];
+    case GOLD_BEHIND_NO_COIN: return n ? gold[n - 1] : own;
+    case GOLD_BEHIND_BEGIN: return n ? gold[n - 1] : BEGIN;
+    default: return gold[n];
     }
 }
 
@@ -536,7 +414,7 @@ static void check_decode(void)
         got = answer_of(&q, -1);
         if (got.n < 0 || got.n > q.limit)
             hint("decode returns %d tokens, where the limit is %d", got.n, q.limit);
-        for (int way = 0; way < MISTAKES; way++) {
+        for (int way = RIGHT; way < MISTAKES; way = way ? way + 1 : ALWAYS_GOLD) {
             want = answer_of(&q, way);
             like[way] += same_answer(&got, &want);
             bad = way == RIGHT && bad < 0 && !same_answer(&got, &want) ? i : bad;
@@ -549,9 +427,9 @@ static void check_decode(void)
     }
     if (bad < 0)
         return;
-    for (int way = 1; way < MISTAKES; way++)
+    for (int way = ALWAYS_GOLD; way < MISTAKES; way++)
         if (like[way] == CASES)
-            hint("%s", mistakes[way]);
+            hint("%s", hints[way]);
     question q = asked(bad);
     got = answer_of(&q, -1), want = answer_of(&q, RIGHT);
     if (!got.n && !q.has)

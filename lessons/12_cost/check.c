@@ -29,7 +29,7 @@ static void check_lstm_flops(int I, int H, int B, int T)
 {
     const double got = lstm_flops(I, H, B, T), weights = 4. * H * (I + H),
                  want = 2 * weights * B * T;
-    const known mistakes[] = {
+    const known_mistake mistakes[] = {
         { want * 3 / 4,
           "lstm_flops has three gates: those are a GRU's; an LSTM has four" },
         { 2 * 4. * H * I * H * B * T,
@@ -70,7 +70,7 @@ static void check_lstm_bytes(int I, int H, int B, int T)
     static const char parts[] =
         "of each sequence a step reads x, h and c, and it writes h "
         "and c: I + 4 H numbers";
-    const known mistakes[] = {
+    const known_mistake mistakes[] = {
         { 4 * T * (weights * 3 / 4 + B * of),
           "lstm_bytes has the weights of three gates: an LSTM has four, i f g o" },
         { 4 * T * (4. * H * I * H + B * of),
@@ -125,7 +125,7 @@ static void check_attention(int d, int n, const int *len)
         all += len[s];
     }
     const double got = attention_flops(d, n, len), want = attention(d, n, len, 8, 4);
-    const known mistakes[] = {
+    const known_mistake mistakes[] = {
         { attention(d, 1, &all, 8, 4), "attention_flops takes the square of all "
                                        "tokens: tokens of different sequences "
                                        "have no scores, so the squares are summed up" },
@@ -166,9 +166,9 @@ static void check_attention(int d, int n, const int *len)
 static void check_crossing(int d)
 {
     const int got = crossing(d);
-    const known mistakes[] = {
+    const known_mistake mistakes[] = {
         { 4 * d,
-          "crossing is 4 d: the projections are missing, or the weighed sum is" },
+          "crossing is 4 d: the four projections are missing, or the weighed sum" },
         { 6 * d,
           "crossing is 6 d: attention's FLOPs lack the 2 of a multiplication and an "
           "addition" },

@@ -53,7 +53,7 @@ bool all_zero(const double *x, int n)
     return n == 0;
 }
 
-void hint_of_known(double got, const known *list, int n)
+void hint_of_known(double got, const known_mistake *list, int n)
 {
     for (int k = 0; k < n; k++)
         if (is(got, list[k].gives))

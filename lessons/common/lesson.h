@@ -31,8 +31,8 @@ bool all_zero(const double *x, int n);
 typedef struct {
     double gives;
     const char *hint;
-} known;
-void hint_of_known(double got, const known *list, int n);
+} known_mistake;
+void hint_of_known(double got, const known_mistake *list, int n);
 #define HINT_OF_KNOWN(got, list) hint_of_known(got, list, sizeof(list) / sizeof *(list))
 /* The same of n numbers, for mistakes `first` to `last` of common/mistakes.h; make writes their numbers. */
 void hint_of_mistakes(const double *got, int n, double tolerance, const char *const *hints, int first,
