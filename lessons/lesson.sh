@@ -300,19 +300,21 @@ package() {                             # DIR
 }
 
 # ---- the course itself ----
-# wrong.txt: wrong answers and the hints that they must get, a blank line between two. An answer is solution.c, changed: lines with - go,
-# those with + come, those with a blank stay and say where; @ is between two changes that follow each other. "> " is a part of the hint, "# "
-# a title where the hint does not say what is wrong; start.c is what solution.c has for START.
+# wrong.txt: wrong answers and the hints that they must get, a blank line between two. An answer is solution.c, changed: "~ A => B" writes B
+# for A; lines with - go, those with + come, those with a blank stay and say where; @ is between two changes that follow each other. "> "
+# is a part of the hint, "# " a title where the hint does not say what is wrong; start.c is what solution.c has for START.
 wrong_answers() {                       # LESSON DIR: writes DIR/K.c and DIR/K.hint
     mkdir -p "$2"
     start_of "$1" >"$2/start"
     branch_of "$1" solved >"$2/solved"
     awk -v to="$2/" '
-        function change(    at) {
-            if (old == "") return
-            at = index(text, "\n" old)
-            if (!at || index(substr(text, at + 1), "\n" old)) complain("its lines are in solution.c " (at ? "twice" : "nowhere"))
-            text = substr(text, 1, at) new substr(text, at + 1 + length(old))
+        function replace(old, new,    at) {
+            at = index(text, old)
+            if (!at || index(substr(text, at + 1), old)) complain((at ? "twice" : "nowhere") " in solution.c: " old)
+            text = substr(text, 1, at - 1) new substr(text, at + length(old))
+        }
+        function change() {
+            if (old != "") replace("\n" old, "\n" new)
             old = new = ""
             added = 0
         }
@@ -337,6 +339,7 @@ wrong_answers() {                       # LESSON DIR: writes DIR/K.c and DIR/K.h
         /^# / { title = substr($0, 3); next }
         /^> / { hint = substr($0, 3); next }
         /^@/ { change(); next }
+        /^~ / { change(); at = index($0, " => "); replace(substr($0, 3, at - 3), substr($0, at + 4)); next }
         /^-/ { if (added) change(); old = old substr($0, 2) "\n"; next }
         /^ / { old = old substr($0, 2) "\n"; new = new substr($0, 2) "\n"; next }
         /^\+/ { new = new substr($0, 2) "\n"; added = 1; next }

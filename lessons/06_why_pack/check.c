@@ -22,13 +22,14 @@ static void check_one_count(int n, const int32_t *len)
         hint("count finds %d tokens in %d sequences that have %d; each length counts "
              "once",
              got.tokens, n, tokens);
-    if (n && longest && got.cells != n * longest && got.cells == n * len[0])
-        hint("count takes the first sequence for the longest; they need not be sorted");
-    if (n && longest && got.cells != n * longest && got.cells == n * len[n - 1])
-        hint("count takes the last sequence for the longest; they need not be sorted");
-    if (got.cells != n * longest)
-        hint("count finds %d cells in %d sequences, the longest of %d; they are %d",
-             got.cells, n, longest, n * longest);
+    if (got.cells == n * longest)
+        return;
+    for (int s = 0; s < n && longest; s += n > 1 ? n - 1 : 1)
+        if (got.cells == n * len[s])
+            hint("count takes the %s sequence for the longest; they need not be sorted",
+                 s ? "last" : "first");
+    hint("count finds %d cells in %d sequences, the longest of %d; they are %d",
+         got.cells, n, longest, n * longest);
 }
 
 /* A list of no lengths is in memory that may not be read. */
@@ -201,21 +202,14 @@ static bool near_in(const one_case *c, const double *got, const double *want,
     return true;
 }
 
-static bool any_nan(const double *x, int n)
-{
-    for (int i = 0; i < n; i++)
-        if (isnan(x[i]))
-            return true;
-    return false;
-}
-
+/* NaN is never near, to itself either. */
 static void check_nan(const numbers *got)
 {
-    if (any_nan(got->y, N * T * UNITS) || any_nan(got->h, N * UNITS) ||
-        any_nan(got->c, N * UNITS))
+    if (!near(got->y, got->y, N * T * UNITS, 0) ||
+        !near(got->h, got->h, N * UNITS, 0) || !near(got->c, got->c, N * UNITS, 0))
         hint("with NaN in the pads NaN comes out: 0 * NaN is NaN, so a product with "
              "the mask keeps it; weft_where chooses");
-    if (any_nan(got->gradient, WEIGHTS))
+    if (!near(got->gradient, got->gradient, WEIGHTS, 0))
         hint("with NaN in the pads y and the state are right, but the gradient is NaN: "
              "on the way back what was not chosen gets 0, and the step multiplies it "
              "by its NaN; clean x before the step");

@@ -9,16 +9,7 @@ static int ARRAYS, NUMBERS, size[MOST_ARRAYS];
 /* most / (norm + 1e-6), which is PyTorch's factor and weft's, is as right as most /
  * norm. */
 static const double rough = 2e-6;
-typedef enum {
-    RIGHT,
-    EACH,
-    VALUES,
-    ALWAYS,
-    NO_ROOT,
-    SQUARE_COMPARED,
-    LIMIT_SQUARED,
-    MISTAKES
-} mistake;
+typedef enum { RIGHT, EACH, VALUES, ALWAYS, NO_ROOT, SQUARED, LIMIT_SQUARED } mistake;
 
 static double norm_of(const double *x, int n)
 {
@@ -39,10 +30,10 @@ static double cosine(const double *a, const double *b)
 /* Whether a gradient of that norm is scaled. */
 static bool is_scaled(mistake m, double norm, double most)
 {
-    return m == ALWAYS          ? true :
-           m == SQUARE_COMPARED ? norm * norm > most :
-           m == LIMIT_SQUARED   ? norm > most * most :
-                                  norm > most;
+    return m == ALWAYS        ? true :
+           m == SQUARED       ? norm * norm > most :
+           m == LIMIT_SQUARED ? norm > most * most :
+                                norm > most;
 }
 
 static void clip_with(mistake m, const double *x, double most, double *out)
@@ -62,18 +53,17 @@ static void clip_with(mistake m, const double *x, double most, double *out)
 static void diagnose(const double *x, double most, const double *got)
 {
     double wrong[MOST_NUMBERS], norm = norm_of(x, NUMBERS);
-    for (int m = SQUARE_COMPARED; m <= LIMIT_SQUARED; m++)
+    for (int m = SQUARED; m <= LIMIT_SQUARED; m++)
         if (clip_with(m, x, most, wrong), near(got, wrong, NUMBERS, rough))
             hint("a gradient of norm %s %s with a limit of %s: the norm is compared "
                  "with the limit, %s",
                  digits(norm), norm > most ? "is not clipped" : "is changed",
                  digits(most),
-                 m == SQUARE_COMPARED ? "not its square" :
-                                        "not with the limit's square");
+                 m == SQUARED ? "not its square" : "not with the limit's square");
     if (near(got, x, NUMBERS, 1e-12))
         hint("clip leaves a gradient of norm %s as it is, with a limit of %s",
              digits(norm), digits(most));
-    for (int m = RIGHT + 1; m < MISTAKES; m++) {
+    for (int m = RIGHT + 1; m <= LIMIT_SQUARED; m++) {
         clip_with(m, x, most, wrong);
         if (!near(got, wrong, NUMBERS, rough))
             continue;
@@ -91,8 +81,7 @@ static void diagnose(const double *x, double most, const double *got)
             hint("a gradient of norm %s was below the limit, and was made larger: it "
                  "has to stay as it is",
                  digits(norm));
-        hint(
-            "all numbers were divided by the sum of the squares: the norm is its root");
+        hint("all numbers were divided by the sum of squares: the norm is its root");
     }
     hint("after clip the norm is %s and the cosine to the gradient %s; a norm of %s "
          "and a cosine of 1 are expected",
