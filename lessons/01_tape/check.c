@@ -16,21 +16,17 @@ static void check_mul(void)
     back_mul(&t, &t.at[y]);
     double da = t.at[a].grad, db = t.at[b].grad;
     if (is(da, 0.5) && is(db, 0.25))
-        hint("back_mul leaves the gradients of its inputs as they are: what does a "
-             "product give to each factor?");
+        hint("back_mul leaves the gradients of its inputs as they are: add to both");
     if (is(da, -8) || is(db, 12))
         hint(used_twice, "back_mul");
     if (is(da, 0.5 + 4 * 3) && is(db, 0.25 + 4 * -2))
-        hint("back_mul gives each factor its own value: the derivative of a b by a is "
-             "b");
+        hint("back_mul gives each factor its own value: d(a b)/da is b");
     if (is(da, 0.5 - 2) && is(db, 0.25 + 3))
-        hint("back_mul leaves out what has arrived at y: the derivative of a b by a is "
-             "b, times y->grad");
+        hint("back_mul leaves out what has arrived at y: b, times y->grad");
     hint_of_float("back_mul is", (double[]){ da, db }, (double[]){ 0.5 - 8, 0.25 + 12 },
                   2);
     if (!is(da, 0.5 - 8) || !is(db, 0.25 + 12))
-        hint("back_mul of 3 * -2 with y->grad = 4 adds %s and %s, which should be -8 "
-             "and 12",
+        hint("back_mul of 3 * -2 with y->grad = 4 adds %s and %s, not -8 and 12",
              digits(da - 0.5), digits(db - 0.25));
 }
 
@@ -56,8 +52,7 @@ static void check_tanh(void)
     back_tanh(&t, &t.at[at]);
     double got = t.at[x].grad;
     if (is(got, before))
-        hint("back_tanh leaves the gradient of its input as it is: the derivative of "
-             "tanh is 1 - y^2");
+        hint("back_tanh leaves the gradient of its input as it is: add 1 - y^2");
     if (is(got, grad * of_tanh))
         hint(used_twice, "back_tanh");
     if (is(got, before + grad * (1 - 0.5 * 0.5)))
@@ -78,7 +73,8 @@ static const char leaves_tape[] =
     "backward leaves the tape, which begins at entry 0: is k in `k >= 0` unsigned? It "
     "is never below 0; take an int";
 
-/* A step over a product with infinity leaves NaN there, even if its gradient is 0. */
+/* Returns whether the walk visits later entries first: 0 times infinity leaves a NaN.
+ */
 static bool walks_forward(void)
 {
     tape t = { 0 };
@@ -93,25 +89,22 @@ static void check_chain(void)
     tape t = { 0 };
     int a = leaf(&t, 0.5), b = leaf(&t, -1.5), product = mul(&t, a, b),
         y = squash(&t, product);
-    int behind = mul(&t, y, a); /* has not led to y */
-    t.at[behind].grad = 7; /* of a walk before, say */
+    int behind = mul(&t, y, a); /* does not contribute to y */
+    t.at[behind].grad = 7; /* as an earlier walk may leave it */
     hint_of_crash(leaves_tape);
     backward(&t, y);
     hint_of_crash(NULL);
     if (t.at[behind].grad == 1)
-        hint("backward begins at the end of the tape: it is asked for the derivatives "
-             "of entry `of`");
+        hint("backward begins at the end of the tape: it must begin at entry `of`");
     if (t.at[y].grad == 0)
-        hint("backward has nothing to begin with: the derivative of entry `of` by "
-             "itself is 1");
+        hint("backward has nothing to begin with: the gradient of `of` is 1");
     if (!is(t.at[product].grad, 1 - t.at[y].value * t.at[y].value))
         hint("backward does not come to what entry `of` is made of, or comes twice: of "
              "y = tanh(p) dy/dp is %s, which should be %s",
              digits(t.at[product].grad), digits(1 - t.at[y].value * t.at[y].value));
     if (t.at[a].grad == 0 && !walks_forward())
         hint("backward goes one step and stops: tanh(a b) has given its gradient to a "
-             "b, which gives nothing to a and b; each entry before `of` must have its "
-             "turn: a loop");
+             "b, but a and b have none; each entry before `of` must have its turn");
     if (t.at[a].grad == 0)
         hint("a node's gradient is read before its users have written: tanh(a b) has "
              "given its gradient to a b, but a and b have none; from which end must "
@@ -138,8 +131,7 @@ static void check_again(void)
         hint("gradients of the walk before are still there: of b b + b, b is 7 at "
              "first and %s the second time; set all to 0 first",
              digits(t.at[b].grad));
-    hint("the derivative of b b + b at 3 is %s, which should be 7: b is used three "
-         "times, and all uses count",
+    hint("the derivative of b b + b at 3 is %s, not 7: all three uses of b count",
          digits(once));
 }
 
@@ -159,8 +151,8 @@ static int push_any(tape *t)
     }
 }
 
-/* Returns the entry to begin at. Others follow it, and in all are gradients of before.
- */
+/* Returns the entry to begin at. Later entries exist, and all gradients hold old
+ * numbers. */
 static int expression(tape *t)
 {
     for (int k = 0; k < LEAVES; k++)
@@ -175,7 +167,7 @@ static int expression(tape *t)
     return of;
 }
 
-/* The gradients of all entries, by a walk of our own. */
+/* Computes the gradients of all entries. */
 static void walk(const tape *t, int of, double grad[MOST])
 {
     for (int k = 0; k < t->n; k++)
@@ -210,9 +202,8 @@ static void check_expression(int number)
                  number, k, y, digits(t.at[k].grad));
     for (int k = y; k >= 0; k--)
         if (!is(t.at[k].grad, want[k]))
-            hint("random expression %d: entry %d has the gradient %s, which should be "
-                 "%s",
-                 number, k, digits(t.at[k].grad), digits(want[k]));
+            hint("random expression %d: entry %d has the gradient %s, not %s", number,
+                 k, digits(t.at[k].grad), digits(want[k]));
 }
 
 void check(void)

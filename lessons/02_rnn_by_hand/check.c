@@ -18,8 +18,8 @@ static double inner(const double *row, int stride, const double *x, int n)
     return sum;
 }
 
-/* ---- one step, and what comes of the usual mistakes ---- */
-/* What comes of the products of unit j and its biases. */
+/* ---- one step, right and with known mistakes ---- */
+/* Returns unit j's output from its two products and its biases. */
 static double unit_with(int mistake, double of_x, double of_h, double b, double c)
 {
     double state = mistake == NO_STATE      ? 0 :
@@ -71,7 +71,7 @@ static void check_step(const rnn *r)
 }
 
 /* ---- all steps, against weft ---- */
-/* Step t of h is wrong: would it be right for another place in x? */
+/* Gives a hint if step t is right for another place in x. */
 static void check_token(const rnn *r, const double *h, int t)
 {
     double zeros[WIDEST] = { 0 }, other[WIDEST];
@@ -88,15 +88,14 @@ static void check_run(const rnn *r, int steps)
 {
     double h[MOST * WIDEST], want[MOST * WIDEST];
     for (int k = 0; k < MOST * WIDEST; k++)
-        h[k] = 7; /* what memory may hold before */
+        h[k] = 7; /* what memory may hold */
     by_weft(r, steps, x, want);
     run(r, steps, x, h);
     if (near(h, want, steps * H, 1e-12))
         return;
     for (int t = 0; t < steps; t++)
         if (h[t * H] == 7 && h[t * H + H - 1] == 7)
-            hint("run does not write h of step %d: h[%d] still holds what was there "
-                 "before",
+            hint("run does not write h of step %d: h[%d] holds what was there before",
                  t + 1, t * H);
     if (near(h, want, steps * H, 1e-5))
         hint("all steps are right to six digits or so, but not to twelve: a float has "

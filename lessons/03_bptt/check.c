@@ -1,4 +1,4 @@
-/* Lesson 3: the walk of a student beside that of weft, and a forget bias. */
+/* Lesson 3: compares the student's backward pass with weft's; checks a forget bias. */
 #include "common/lesson.h"
 #include "common/mistakes.h"
 #include "given.h"
@@ -7,7 +7,7 @@ enum { ALL = STEPS * UNITS };
 static double last[UNITS];
 static walk right;
 
-/* ---- what comes of the usual mistakes ---- */
+/* ---- the backward pass, right and with known mistakes ---- */
 static double slope(const double *h, int j) { return 1 - h[j] * h[j]; }
 
 static void walk_with(int mistake, int steps, double *dh)
@@ -31,7 +31,7 @@ static void walk_with(int mistake, int steps, double *dh)
         }
 }
 
-/* Each step's gradient beside its own length: they are of very different sizes. */
+/* Compares step t relative to its own length, because lengths differ by many powers. */
 static bool same_at(const double *got, const double *want, int t, double tolerance)
 {
     double apart[UNITS];
@@ -40,7 +40,7 @@ static bool same_at(const double *got, const double *want, int t, double toleran
     return norm(apart) <= tolerance * norm(want + t * UNITS);
 }
 
-/* The latest step, the first on the way, that is not the same; -1 if there is none. */
+/* Returns the last step that differs, the first one that back computes; -1: none. */
 static int differs_by(const double *got, const double *want, int steps,
                       double tolerance)
 {
@@ -55,7 +55,7 @@ static int differs(const double *got, const double *want, int steps)
     return differs_by(got, want, steps, 1e-8);
 }
 
-/* How often got is as long as want, if it points to the same side; else 0. */
+/* Returns the ratio of lengths if both have the same direction; otherwise 0. */
 static double times(const double *got, const double *want, int t)
 {
     double both = 0, a = norm(got + t * UNITS), b = norm(want + t * UNITS);
@@ -68,7 +68,7 @@ static void check_back(int steps)
 {
     static double dh[ALL], other[ALL];
     for (int k = 0; k < ALL; k++)
-        dh[k] = 7; /* what memory may hold before */
+        dh[k] = 7; /* what memory may hold */
     rnn_by_weft(1, 3, steps, last, &right);
     back(steps, UNITS, right.u, right.h, last, dh);
     int t = differs(dh, right.dh, steps);
@@ -85,17 +85,16 @@ static void check_back(int steps)
             hint("%s", hints[m]);
     }
     if (differs_by(dh, right.dh, steps, 1e-4) < 0)
-        hint("dh is right to some six digits, but not to eight: a float has no more; "
-             "take double for the sums");
+        hint("dh is right to six digits, not to eight: a float has no more; sum in "
+             "double");
     if (times(dh, right.dh, t) > 0)
-        hint("the gradient is %s times as long as it should be at step %d, its "
-             "direction is right: if it is clipped or brought to a length on the way, "
-             "that changes its size, not how far the loss sees",
+        hint("the gradient is %s times too long at step %d, its direction is right: if "
+             "it is clipped on the way, that changes its size, not how far the loss "
+             "sees",
              digits(times(dh, right.dh, t)), t);
     int k = first_off(dh + t * UNITS, right.dh + t * UNITS, UNITS - 1, 1e-9);
-    hint("dh of steps %d and later is right; at step %d unit %d has %s, which should "
-         "be %s",
-         t + 1, t, k, digits(dh[t * UNITS + k]), digits(right.dh[t * UNITS + k]));
+    hint("dh of steps %d and later is right; at step %d unit %d has %s, not %s", t + 1,
+         t, k, digits(dh[t * UNITS + k]), digits(right.dh[t * UNITS + k]));
 }
 
 /* Layers of another size; u, h and dh hold more, so that a wrong place has a number. */
@@ -123,7 +122,7 @@ static void check_units(int steps, int H)
 /* ---- the forget gate ---- */
 static bool about(double got, double want) { return near(&got, &want, 1, 1e-3); }
 
-/* f of so many factors; a tenth within what two or three digits of a bias give. */
+/* The tolerance allows a bias of two or three digits. */
 static bool a_tenth(double f, int factors)
 {
     return fabs(pow(f, factors) - 0.1) < 0.01;
@@ -150,9 +149,8 @@ static void check_bias(int tokens)
              "bias depends on the length",
              digits(bias), tokens, pow(f, factors));
     if (f > 0.9999)
-        hint("with a forget bias of %s f is %s: the gates do not close any more, and "
-             "an LSTM that cannot forget adds up all it reads; which f has a %dth "
-             "power of 0.1?",
+        hint("with a forget bias of %s f is %s: an LSTM that cannot forget adds up all "
+             "it reads; which f has a %dth power of 0.1?",
              digits(bias), digits(f), factors);
     hint("with a forget bias of %s f is %s, and its %dth power %.1e; which f has a "
          "%dth power of 0.1, and of which number is it the sigmoid?",

@@ -25,7 +25,7 @@ static made *arrays(numbers *n)
 
 static double sigmoid(double x) { return 1 / (1 + exp(-x)); }
 
-/* Names the first unit whose number is off, with the digits that it takes to see it. */
+/* Gives a hint for the first wrong unit, with enough digits to show the difference. */
 static void first_wrong(const char *what, const double *got, const double *want)
 {
     int j = first_off(got, want, H, 1e-12), many = 4;
@@ -41,7 +41,7 @@ static void first_wrong(const char *what, const double *got, const double *want)
 }
 
 /* ---- the gates ---- */
-/* Where number k of a row is in w or u, whose rows have `width` numbers. */
+/* Returns the index of number k of a row in w or u. */
 static int place(int mistake, bool of_w, int row, int k)
 {
     int width = of_w ? I : H;
@@ -67,7 +67,7 @@ static double sum_with(int mistake, int gate, int j)
     return sum;
 }
 
-/* Gate k of all units, as it would be of the rows of gate `rows`. */
+/* Computes gate k of all units from the rows of gate `rows`. */
 static void gate_with(int mistake, int k, int rows, double *gate)
 {
     for (int j = 0; j < H; j++) {
@@ -106,8 +106,7 @@ static void look_at_squash(const numbers *got, int k)
         hint("%c is the sum itself: its %s is missing", gate_names[k],
              k == GATE_G ? "tanh" : "sigmoid");
     if (near(got->gate[k], other, H, 1e-12) && k == GATE_G)
-        hint("g gets a sigmoid: it does not open or close, it is what is written, of "
-             "either sign: tanh");
+        hint("g gets a sigmoid: it is what is written, of either sign: tanh");
     if (near(got->gate[k], other, H, 1e-12))
         hint("%c gets a tanh: it opens or closes, between 0 and 1: sigmoid",
              gate_names[k]);
@@ -213,15 +212,14 @@ typedef struct {
 
 static double at(const double *of, const moment *m) { return of[m->t]; }
 
-/* c is not what it should be, for the first time. */
+/* Explains the first wrong c. */
 _Noreturn static void cell_is_off(const moment *m)
 {
     double written = at(m->to.i, m) * at(m->to.g, m), f = at(m->to.f, m),
            now = at(m->to.c, m);
     char letter = m->text[m->t];
     if (strchr("01", letter) && fabs(f * m->before) > 0.04)
-        hint("a %c does not end what was stored: f is %s there, and c goes from %s to "
-             "%s",
+        hint("a %c does not end what was stored: f is %s there, c goes from %s to %s",
              letter, digits(f), digits(m->before), digits(now));
     if (strchr("01", letter))
         hint("a %c writes i * g = %s * %s = %s; %s is wanted", letter,
@@ -269,7 +267,7 @@ static void check_text(const unit *m, const char *text)
     }
 }
 
-/* Texts in which bits are frequent, and such in which one must be kept for long. */
+/* Makes a text; the larger `kept`, the longer a bit must be stored. */
 static void some_text(char *text, int n, int kept)
 {
     for (int t = 0; t < n; t++)
@@ -284,8 +282,7 @@ static void check_memory(void)
     memset(&m, 0, sizeof m), memset(&none, 0, sizeof none);
     flip_flop(&m);
     if (!memcmp(&m, &none, sizeof m))
-        hint("the step is right; all weights of the memory are still 0: set them in "
-             "flip_flop");
+        hint("the step is right; the memory's weights are still 0: see flip_flop");
     for (int k = 0; k < 100; k++) {
         some_text(text, 1 + k * LONGEST / 100, 1 + k % 10);
         check_text(&m, text);

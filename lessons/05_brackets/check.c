@@ -1,9 +1,9 @@
-/* Lesson 5: correlations, the unit that is found, and what is lost without it. */
+/* Lesson 5: checks correlations, the unit that is found, and the error without it. */
 #include "common/lesson.h"
 #include "common/mistakes.h"
 #include "given.h"
 
-/* ---- correlation, and what comes of the usual mistakes ---- */
+/* ---- correlation, right and with known mistakes ---- */
 enum { MOST_N = 64, MOST_STEP = 5 };
 static int N, A_STEP, B_STEP; /* of the numbers that are checked */
 
@@ -49,8 +49,7 @@ static void check_correlation(void)
         double got = correlation(N, a, A_STEP, b, B_STEP),
                want = correlation_with(RIGHT, a, b);
         if (got == 0)
-            hint("correlation gives 0 for numbers that go together: fill it in, the "
-                 "others need it");
+            hint("correlation gives 0 for numbers that go together: fill it in first");
         for (int m = NO_MEANS; m <= NO_B_STEP && !near(&got, &want, 1, 1e-9); m++) {
             double wrong = correlation_with(m, a, b);
             if (near(&got, &wrong, 1, 1e-9))
@@ -64,7 +63,7 @@ static void check_correlation(void)
 }
 
 /* ---- the unit ---- */
-/* The unit of the largest correlation, of c or h, by its size or as it is. */
+/* Returns the unit with the largest correlation, with or without its sign. */
 static int unit_by(const record *r, int output, const double *numbers, bool size)
 {
     int best = 0;
@@ -79,7 +78,7 @@ static int unit_by(const record *r, int output, const double *numbers, bool size
     return best;
 }
 
-/* Whether both units that were found are those by some other rule. */
+/* Returns whether this rule finds both units that the student has found. */
 static bool both_by(const record *r, const int got[OUTPUTS], const double *numbers,
                     bool size)
 {
@@ -107,8 +106,7 @@ static void check_unit(const record *r, const char *of)
              "%s: a unit that counts down counts, too",
              want, of, digits(of_unit(r, want, o)), names[o]);
     if (both_by(r, got, r->h, true) || both_by(r, got, r->h, false))
-        hint("unit_for finds unit %d of %s for %s, which is right of h: h is squashed "
-             "and gated; look at c",
+        hint("unit_for finds unit %d of %s for %s, by h, which is gated; look at c",
              got[o], of, names[o]);
     if (both_by(r, turned, r->c, true))
         hint("unit_for finds the unit of the other output: token i's target of output "
@@ -174,8 +172,8 @@ static void check_error(const record *r)
             if (near(&got, &want, 1, 1e-9))
                 continue;
             if (got == 0)
-                hint("error_without gives 0: make each token's answer, and sum up how "
-                     "far it is off");
+                hint(
+                    "error_without gives 0: sum up how far each token's answer is off");
             for (int m = SIGNED; m <= NONE_AT_ALL; m++) {
                 double wrong = error_with(m, r, o, cut), size = fabs(wrong);
                 if (m == ONLY_CUT && cut < 0)

@@ -16,11 +16,10 @@ static void check_one_count(int n, const int32_t *len)
         tokens += len[s], longest = len[s] > longest ? len[s] : longest;
     batch_size got = count(n, len);
     if (tokens && !got.cells && !got.tokens)
-        hint("count gives 0 of everything: write n times the longest length, and the "
-             "sum of the lengths");
+        hint(
+            "count gives 0 of everything: n times the longest, and the sum of lengths");
     if (got.tokens != tokens)
-        hint("count finds %d tokens in %d sequences that have %d; each length counts "
-             "once",
+        hint("count finds %d tokens in %d sequences that have %d; add each length once",
              got.tokens, n, tokens);
     if (got.cells == n * longest)
         return;
@@ -32,7 +31,7 @@ static void check_one_count(int n, const int32_t *len)
          got.cells, n, longest, n * longest);
 }
 
-/* A list of no lengths is in memory that may not be read. */
+/* Passes an empty list in memory that cannot be read. */
 static void check_no_count(void)
 {
     enum { PAGES = 1 << 16 };
@@ -75,7 +74,7 @@ typedef struct {
     bool reverse;
 } one_case;
 
-/* The gradient of a sum of y's squares, h and c that only tokens are in. */
+/* Computes the gradient of a loss over y, h and c in which pads have no part. */
 static void gradients(weft_rnn_out out, weft_tensor *mask, const layers *l,
                       bool reverse, bool own, double *to)
 {
@@ -202,7 +201,7 @@ static bool near_in(const one_case *c, const double *got, const double *want,
     return true;
 }
 
-/* NaN is never near, to itself either. */
+/* NaN is not near itself. */
 static void check_nan(const numbers *got)
 {
     if (!near(got->y, got->y, N * T * UNITS, 0) ||
@@ -210,9 +209,9 @@ static void check_nan(const numbers *got)
         hint("with NaN in the pads NaN comes out: 0 * NaN is NaN, so a product with "
              "the mask keeps it; weft_where chooses");
     if (!near(got->gradient, got->gradient, WEIGHTS, 0))
-        hint("with NaN in the pads y and the state are right, but the gradient is NaN: "
-             "on the way back what was not chosen gets 0, and the step multiplies it "
-             "by its NaN; clean x before the step");
+        hint("with NaN in the pads only the gradient is NaN: on the way back the step "
+             "multiplies 0, for what was not chosen, by its NaN; clean x before the "
+             "step");
 }
 
 static void check_last(const one_case *c, const numbers *got, const numbers *want)
@@ -301,9 +300,8 @@ static void check_mean(const one_case *c)
     if (near(&got, &right, 1, 1e-12))
         return;
     if (near(&got, &by_cells, 1, 1e-12))
-        hint("mean_square is a mean over all %d cells, but there are %d tokens: it "
-             "shrinks with every pad",
-             N * T, tokens);
+        hint("mean_square is a mean over all %d cells, but there are %d tokens", N * T,
+             tokens);
     if (near(&got, &rows, 1, 1e-12))
         hint("mean_square divides by the tokens, but each has %d units", UNITS);
     hint_of_float("mean_square is", &got, &right, 1);

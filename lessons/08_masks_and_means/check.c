@@ -11,7 +11,7 @@ typedef struct {
     double tokens, sequences, filled, batches, given, longest;
 } counts;
 
-/* Of one batch, or of -1, all. */
+/* Counts one batch; -1: all batches. */
 static counts count(const task *t, int which)
 {
     counts c = { 0 };
@@ -76,14 +76,14 @@ static void check_weigh(const task *t, mean_of which)
 }
 
 /* ---- several batches, one gradient ---- */
-/* After a batch: what is there by now is divided, 0 by 0 as weft does it. */
+/* Adds g and divides the sum so far; 0 / 0 is 0, as in weft. */
 static void divide_in_loop(double wrong[MISTAKES][WEIGHTS], int which, int k, double g,
                            double by)
 {
     wrong[which][k] = by ? (wrong[which][k] + g) / by : 0;
 }
 
-/* What the mistakes make of the batches' own sums. */
+/* Computes the gradients that the known mistakes give. */
 static void gradients_with(const task *t, double wrong[MISTAKES][WEIGHTS])
 {
     counts all = count(t, -1);
@@ -131,7 +131,7 @@ static void hint_of_means(const task *t)
          digits(least), digits(most), digits(most / least));
 }
 
-/* The loss, which also looks whether the tape of the batch before has ended. */
+/* The loss. It also checks that the tape of the last batch was cleared. */
 static weft_loss (*first_loss)(const batches *b, int i);
 static int asked;
 static weft_loss watched_loss(const batches *b, int i)
@@ -144,7 +144,7 @@ static weft_loss watched_loss(const batches *b, int i)
     return first_loss(b, i);
 }
 
-/* The answer's gradient, where the answer is. */
+/* Computes the answer's gradient, in the process that has the answer. */
 static void accumulated(const task *t, double got[WEIGHTS])
 {
     network it;
@@ -154,8 +154,7 @@ static void accumulated(const task *t, double got[WEIGHTS])
     if (asked < t->batches)
         hint("accumulate asks for the loss of %d of %d batches", asked, t->batches);
     if (!weft_ok(it.b.w))
-        hint("weft says: %s (what is of a step ends at weft_clear: read the weight "
-             "before)",
+        hint("weft says: %s (tensors end at weft_clear: read the weight before)",
              weft_error_message(it.b.w));
     network_gradient(&it, got);
     lesson_close(it.b.w);
@@ -184,7 +183,7 @@ static void check_accumulate(const task *t)
 }
 
 /* ---- the splits ---- */
-/* n sequences of up to `most` tokens, dealt to batches; none is in the last one. */
+/* Makes n random sequences below `most` tokens; the last batch stays empty. */
 static void dealt(task *t, int *len, int *batch, int n, int batches, int most)
 {
     for (int s = 0; s < n; s++)

@@ -20,7 +20,7 @@ static weft_rnn *layer_new(weft *w)
                          &(weft_rnn_opts){ .input = I, .hidden = H });
 }
 
-/* want, by weft, a sequence at a time. */
+/* Computes want with weft, one sequence at a time. */
 static void read_whole(void)
 {
     weft *w = lesson_open(5);
@@ -42,7 +42,7 @@ static void read_whole(void)
     lesson_close(w);
 }
 
-/* ---- what comes of the usual mistakes ---- */
+/* ---- known mistakes ---- */
 static bool resets_here(int way, int t, int s)
 {
     bool any = false;
@@ -99,7 +99,7 @@ static void read_with(int reset, int carry, double *y)
     lesson_close(w);
 }
 
-/* ---- what the student's windows say ---- */
+/* ---- the student's windows ---- */
 typedef struct {
     weft *w;
     weft_tensor *x[MOST_ALL], *y[MOST_ALL];
@@ -192,8 +192,7 @@ static void check_outputs(void)
     if (near(got, want, ALL * SLOTS * H, 1e-12))
         return;
     if (all_zero(got, ALL * SLOTS * H))
-        hint("read_window leaves y at zero: y[t] is what weft_rnn_step says of x[t] "
-             "and the state before");
+        hint("read_window leaves y at zero: y[t] is .y of weft_rnn_step for x[t]");
     for (int c = RIGHT; c < MISTAKES; c = c < NO_CARRY ? NO_CARRY : c + 1)
         for (int r = RIGHT; r < NO_CARRY; r++) {
             read_with(r, c, wrong);
@@ -241,24 +240,21 @@ static gradients gradients_of(run *r)
 static void check_gradients(const gradients *g)
 {
     if (g->by[2 * STEPS - 1] == 0)
-        hint("no gradient leads from y[%d] to its own x: y must stay on the tape, only "
-             "what is returned not",
+        hint("no gradient leads from y[%d] to its own x: y must stay on the tape",
              STEPS - 1);
     if (g->by[STEPS] == 0)
         hint("no gradient leads from y[%d] to x[0] of the same window: the state is "
-             "detached at every step, and the layer learns nothing about time. Detach "
-             "only what is returned",
+             "detached at every step. Detach only what is returned",
              STEPS - 1);
     for (int t = 0; t < STEPS; t++)
         if (g->by[t] != 0)
             hint("not detached: a loss in window 2 still walks back through window 1, "
-                 "and a loss in window %d through all of them; their tape, by now of "
-                 "%d entries, could never end. Return weft_detach of h and c",
+                 "in window %d through all; their tape, by now of %d entries, could "
+                 "never end. Return weft_detach of h and c",
                  WINDOWS, g->tape);
     if (!near(g->and_state, g->by, 2 * STEPS, 1e-12))
         hint("the state is detached where a window begins, but what read_window "
-             "returns still has its tape, and keeps it in memory: return weft_detach "
-             "of h and c");
+             "returns still has its tape: return weft_detach of h and c");
 }
 
 /* ---- a text ---- */

@@ -11,7 +11,7 @@ typedef struct {
     double score[TOKENS], memory[TOKENS * WIDEST], weight[TOKENS], context[5 * WIDEST];
 } batch;
 
-/* By weft; weights and contexts of its own softmax over the scores. */
+/* Fills a batch with random numbers, and with weft's weights and contexts. */
 static void fill(batch *b, int n, const int *len)
 {
     weft *w = lesson_open(1);
@@ -82,8 +82,8 @@ static void hint_of_weights(const batch *b, const double *got)
         for (int t = 0; t < b->len[s]; t++)
             sum += got[k + t];
         if (!near(got + k, b->weight + k, b->len[s], 1e-10))
-            hint("sequence %d has wrong weights; they sum up to %s, and the first is "
-                 "%s instead of %s",
+            hint("sequence %d has wrong weights, with the sum %s; the first is %s, not "
+                 "%s",
                  s + 1, digits(sum), digits(got[k]), digits(b->weight[k]));
     }
 }
@@ -98,13 +98,11 @@ static void hint_of_contexts(const batch *b, const double *context)
         for (int j = 0; j < DM; j++)
             held[j] = want[j] + HELD;
         if (near(got, held, DM, 1e-10))
-            hint("the context of sequence %d is summed up to what memory held before: "
-                 "begin with zeros",
+            hint("the context of sequence %d is added to what was there: begin with "
+                 "zeros",
                  s + 1);
         if (!b->len[s])
-            hint("sequence %d has no tokens: its context is zeros, also where memory "
-                 "held something else",
-                 s + 1);
+            hint("sequence %d has no tokens: its context must be set to zeros", s + 1);
         hint("the weights are right, but the context of sequence %d begins with %s "
              "instead of %s: it is the sum of weight[t] times row t of its own memory, "
              "which begins at row %d",
@@ -126,23 +124,21 @@ static void check_moved(const batch *b, double by, double each)
         return;
     const char *what = isfinite(weight[bad]) ? digits(weight[bad]) : "no number";
     if (each)
-        hint("with 800 added to the scores of the first sequence, and 800 subtracted "
-             "from those of the second, a weight is %s: subtract the largest score of "
-             "each sequence, not that of all",
+        hint("with 800 added to the scores of sequence 1, and subtracted from those of "
+             "2, a weight is %s: subtract the largest score of each sequence, not that "
+             "of all",
              what);
     if (by < 0)
-        hint("with 800 subtracted from all scores the weights should stay as they are, "
-             "and one is %s: exp of -800 is 0. Subtract the sequence's own largest "
-             "score: a constant does not do, and the search for the largest must not "
-             "begin at 0",
+        hint("with 800 subtracted from all scores a weight becomes %s: exp of -800 is "
+             "0. Subtract the sequence's own largest score; the search for the largest "
+             "must not begin at 0",
              what);
-    hint("with 800 added to all scores the weights should stay as they are, and one is "
-         "%s: exp of 800 is more than a double holds. Subtract the sequence's largest "
-         "score before exp",
+    hint("with 800 added to all scores a weight becomes %s: exp of 800 is too large "
+         "for a double. Subtract the sequence's largest score before exp",
          what);
 }
 
-/* Scores within a sequence that are far apart: only the largest has a weight. */
+/* Checks scores that are far apart: only the largest has a weight. */
 static void check_far_apart(void)
 {
     static const double score[] = { 0, 800, -800, -800, -1600, 2, 0, -799, 1 };
@@ -155,10 +151,9 @@ static void check_far_apart(void)
     attend(3, len, score, DM, memory, weight, context);
     int k = first_off(weight, want, 9, 1e-10);
     if (k < 9)
-        hint("with scores 0, 800, -800 in one sequence, and -800, -1600 in the next, "
-             "the "
-             "weight of score %s is %s, which should be %s: subtract the sequence's "
-             "largest score, not its first one, its mean or a constant",
+        hint("with scores 0, 800, -800, and -800, -1600 in the next sequence, the "
+             "weight of %s is %s, not %s: subtract the sequence's largest score, not "
+             "its first one, its mean or a constant",
              digits(score[k]), digits(weight[k]), digits(want[k]));
 }
 
@@ -174,15 +169,15 @@ static void check_attend(const int *len, int n, int width)
         context[k] = HELD;
     attend(b.n, b.len, b.score, DM, b.memory, weight, context);
     if (all_zero(weight, b.tokens))
-        hint("attend leaves the weights at zero: they are the softmax of the scores of "
-             "each sequence");
+        hint(
+            "attend leaves the weights at zero: the softmax of each sequence's scores");
     if (!near(weight, b.weight, b.tokens, 1e-10))
         hint_of_weights(&b, weight);
     hint_of_contexts(&b, context);
     check_moved(&b, 800, 0), check_moved(&b, -800, 0), check_moved(&b, 800, -1600);
 }
 
-/* ---- a decoder that is known: its scores depend on all that it was told ---- */
+/* ---- a decoder whose scores depend on all tokens that it was told ---- */
 enum { MOST_KINDS = 7, LIMIT = 9, CASES = 120, BEFORE_GOLD = -1000 };
 typedef struct {
     decoder d;
@@ -200,8 +195,8 @@ static const double *known_step(decoder *d, int token)
 {
     known *k = d->given;
     if (token == BEFORE_GOLD)
-        hint("step is told gold[-1]: the token of place k is gold[k], and it is told "
-             "to step k + 1");
+        hint(
+            "step is told gold[-1]: gold[k], the token of place k, goes to step k + 1");
     if (token < 0)
         hint("step is told token %d: is there a likeliest one if all scores are below "
              "0? The search for the largest begins with the first score, not with 0",
@@ -218,7 +213,7 @@ static const double *known_step(decoder *d, int token)
             (double)(mixed(k->told + 977 * (unsigned)i) % 16) - (i == BEGIN ? 24 : 20);
     return k->scores;
 }
-/* Twentieths, so that now and then it is what share is. */
+/* Twentieths, so that a coin sometimes equals share. */
 static double known_coin(decoder *d)
 {
     known *k = d->given;
@@ -260,7 +255,7 @@ static bool gold_is_told(int way, known *k, double share, int n, double first)
                                 toss < share;
 }
 
-/* The token of gold that is told after place n. */
+/* Returns the token of gold that the step after place n gets. */
 static int of_gold(int way, const int *gold, int n, int limit, int own)
 {
     switch (way) {
@@ -329,7 +324,7 @@ static question asked(int i)
     return q;
 }
 
-/* way < 0: the student. */
+/* way < 0: the student's. */
 static reply answer_of(const question *q, int way)
 {
     known k = known_new(q->seed, q->kinds);
@@ -356,7 +351,7 @@ static bool same_answer(const reply *a, const reply *b)
            (a->n <= 0 || !memcmp(a->out, b->out, (size_t)a->n * sizeof *a->out));
 }
 
-/* The answer to question i is right: what else must hold. */
+/* Checks coins and memory behind a right answer. */
 static void check_rest(const question *q, const reply *got)
 {
     for (int k = got->n; k < q->limit; k++)

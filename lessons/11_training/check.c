@@ -27,7 +27,7 @@ static double cosine(const double *a, const double *b)
     return sum / norm_of(a, NUMBERS) / norm_of(b, NUMBERS);
 }
 
-/* Whether a gradient of that norm is scaled. */
+/* Returns whether a gradient of that norm is scaled. */
 static bool is_scaled(mistake m, double norm, double most)
 {
     return m == ALWAYS        ? true :
@@ -68,18 +68,15 @@ static void diagnose(const double *x, double most, const double *got)
         if (!near(got, wrong, NUMBERS, rough))
             continue;
         if (m == EACH)
-            hint("each array was clipped by itself: the direction has changed, its "
-                 "cosine to the gradient is %s; one norm of all numbers, and one "
-                 "factor, keep it",
+            hint("each array was clipped by itself: the direction has changed, the "
+                 "cosine is %s; take one norm of all numbers, and one factor",
                  digits(cosine(x, got)));
         if (m == VALUES)
             hint("single numbers were cut off at the limit: the direction has changed, "
-                 "its cosine to the gradient is %s; the norm is what must not be above "
-                 "it",
+                 "the cosine is %s; limit the norm",
                  digits(cosine(x, got)));
         if (m == ALWAYS)
-            hint("a gradient of norm %s was below the limit, and was made larger: it "
-                 "has to stay as it is",
+            hint("a gradient of norm %s was below the limit, and was made larger",
                  digits(norm));
         hint("all numbers were divided by the sum of squares: the norm is its root");
     }
@@ -89,7 +86,7 @@ static void diagnose(const double *x, double most, const double *got)
          digits(fmin(norm, most)));
 }
 
-/* A gradient of a norm near `length`, in n arrays. */
+/* Checks a random gradient with a norm near `length`, in n arrays. */
 static void check_clip(int n, const int *sizes, double length, double most)
 {
     double x[MOST_NUMBERS], got[MOST_NUMBERS], want[MOST_NUMBERS];
@@ -118,7 +115,7 @@ static void check_clip(int n, const int *sizes, double length, double most)
 
 /* ---- the forget gate's bias ---- */
 enum { MOST_H = 5 };
-static int H; /* of the layer that is checked */
+static int H; /* units of the layer */
 static const char *const gates[] = { "input", "forget", "candidate", "output" };
 
 static void read_bias(weft_module *m, const char *name, double *x)
@@ -150,12 +147,10 @@ static void check_rows(const double *b, const double *c, const double *b0,
         if (near(&sum, &value, 1, 1e-12))
             continue;
         if (near(&sum, &twice, 1, 1e-12))
-            hint("both biases have the value: they are summed up, so the forget gate's "
-                 "is now %s, not %s",
-                 digits(sum), digits(value));
+            hint("both biases have the value: their sum is now %s, not %s", digits(sum),
+                 digits(value));
         if (near(&sum, &old, 1, 1e-12))
-            hint("bias_hh_l0 still has its first values in these rows: the sum is %s, "
-                 "not %s",
+            hint("bias_hh_l0 still has its first values in these rows: %s, not %s",
                  digits(sum), digits(value));
         hint("the forget gate's bias, bias_ih_l0 + bias_hh_l0, is %s in row %d, not %s",
              digits(sum), k, digits(value));
@@ -231,8 +226,8 @@ static void hint_of_update(const updates *u, int k, double most, double moves)
             digits(most));
     if (near(x, whole, FACTORS, 1e-12))
         hint("the parameters have moved by the whole gradient, of norm 13, with a "
-             "limit of %s: there is no clip at all, or it is before weft_backward, too "
-             "early, or after weft_optim_step, which has made the gradients zero",
+             "limit of %s: there is no clip at all, or it is before weft_backward or "
+             "after weft_optim_step, which zeroes the gradients",
              digits(most));
     hint("after update %d of a loss 3 p + 4 q + 12 r with a limit of %s, (p, q, r) is "
          "(%s, %s, %s) and not (%s, %s, %s)",

@@ -12,16 +12,14 @@ static void hint_of_digits(const char *of, double got, double want)
             of, got, want);
 }
 
-/* After ten right small shapes. */
+/* Checks one large shape, after ten small ones were right. */
 static void check_large(const char *of, double got, double want)
 {
     hint_of_digits(of, got, want);
     if (!is(got, want))
-        hint(
-            "%s is right for small shapes, but of large ones it says %s instead of %s: "
-            "ints overflow above 2^31: begin with 2.0 *, and each product that follows "
-            "is one of doubles",
-            of, digits(got), digits(want));
+        hint("%s is right for small shapes, but for large ones it is %s, not %s: ints "
+             "overflow above 2^31: begin with 2.0 *, then all products are doubles",
+             of, digits(got), digits(want));
 }
 
 /* ---- an LSTM ---- */
@@ -34,9 +32,7 @@ static void check_lstm_flops(int I, int H, int B, int T)
           "lstm_flops has three gates: those are a GRU's; an LSTM has four" },
         { 2 * 4. * H * I * H * B * T,
           "lstm_flops multiplies I by H: a row of both weights has I + H numbers" },
-        { 0,
-          "lstm_flops is 0: a product of a matrix [4 H, I + H] with a vector, for each "
-          "token" },
+        { 0, "lstm_flops is 0: [4 H, I + H] times a vector, for each token" },
         { want / 2, "lstm_flops is half of what is expected: a multiplication and an "
                     "addition are two FLOPs" },
         { want / 4, "lstm_flops has one gate: an LSTM has four, i f g o" },
@@ -68,8 +64,7 @@ static void check_lstm_bytes(int I, int H, int B, int T)
     const double got = lstm_bytes(I, H, B, T), weights = 4. * H * (I + H),
                  of = I + 4. * H, want = 4 * T * (weights + B * of);
     static const char parts[] =
-        "of each sequence a step reads x, h and c, and it writes h "
-        "and c: I + 4 H numbers";
+        "of each sequence a step reads x, h, c and writes h, c: I + 4 H numbers";
     const known_mistake mistakes[] = {
         { 4 * T * (weights * 3 / 4 + B * of),
           "lstm_bytes has the weights of three gates: an LSTM has four, i f g o" },
@@ -82,21 +77,18 @@ static void check_lstm_bytes(int I, int H, int B, int T)
           "the weights are counted once for all steps: nothing stays in the cache, so "
           "each step reads them again" },
         { 4. * T * B * (weights + of), "the weights are counted for each sequence: a "
-                                       "step reads them once for all B of "
-                                       "them, which is why one makes batches" },
+                                       "step reads them once for all B" },
         { 4 * T * (weights + B * (of - H)), parts },
         { 4 * T * (weights + B * (of - 2 * H)), parts },
         { 4 * T * (weights / 4 + B * of),
           "lstm_bytes has the weights of one gate: an LSTM has four, i f g o" },
         { want / T,
-          "lstm_bytes: the factor T is missing: each step reads and writes all "
-          "of that again" },
+          "lstm_bytes: the factor T is missing: each step moves all of that again" },
         { want * T, "lstm_bytes: the factor T is there once too often" },
         { 2 * want, "lstm_bytes is twice what is expected: the 2 of FLOPs has no place "
                     "here, and a number has 4 bytes, not 8" },
-        { 4 * T * (2 * weights + B * of), "lstm_bytes reads the weights twice: two "
-                                          "FLOPs are done with each of them, but "
-                                          "it is read once" },
+        { 4 * T * (2 * weights + B * of),
+          "lstm_bytes reads the weights twice: each is read once, for two FLOPs" },
         { 4. * T * weights, "lstm_bytes has the weights alone: what of x, h and c?" },
     };
     if (is(got, want))
@@ -108,7 +100,7 @@ static void check_lstm_bytes(int I, int H, int B, int T)
 }
 
 /* ---- attention ---- */
-/* Of all sequences, with other numbers of projections and pairs. */
+/* FLOPs over all sequences; right with 8 and 4. */
 static double attention(int d, int n, const int *len, double projections, double pairs)
 {
     double sum = 0;
@@ -126,32 +118,26 @@ static void check_attention(int d, int n, const int *len)
     }
     const double got = attention_flops(d, n, len), want = attention(d, n, len, 8, 4);
     const known_mistake mistakes[] = {
-        { attention(d, 1, &all, 8, 4), "attention_flops takes the square of all "
-                                       "tokens: tokens of different sequences "
-                                       "have no scores, so the squares are summed up" },
-        { n * attention(d, 1, &most, 8, 4), "attention_flops takes each sequence as "
-                                            "long as the longest: there are no pads "
-                                            "here" },
-        { attention(d, n, len, 8, 2), "attention_flops has the scores, but the weighed "
-                                      "sum of v is missing: as many "
-                                      "FLOPs again" },
-        { attention(d, n, len, 0, 4), "attention_flops has the pairs alone: q, k, v "
-                                      "and the result are four products "
-                                      "with [d, d]" },
+        { attention(d, 1, &all, 8, 4),
+          "attention_flops takes the square of all tokens: tokens of different "
+          "sequences have no scores" },
+        { n * attention(d, 1, &most, 8, 4),
+          "attention_flops takes each sequence for as long as the longest: no pads" },
+        { attention(d, n, len, 8, 2),
+          "attention_flops has the scores, but the weighed sum of v is missing" },
+        { attention(d, n, len, 0, 4),
+          "attention_flops has the pairs alone: q, k, v and the result are missing" },
         { want / 2,
           "attention_flops is half of what is expected: a multiplication and an "
           "addition are two FLOPs" },
-        { 2 * want,
-          "attention_flops is twice what is expected: the 2 of a multiplication "
-          "and an addition is there twice" },
-        { attention(d, n, len, 6, 4), "attention_flops has three projections, q, k and "
-                                      "v: the result is a fourth one" },
+        { 2 * want, "attention_flops is twice what is expected: the 2 is there twice" },
+        { attention(d, n, len, 6, 4),
+          "attention_flops has three projections: the result is a fourth one" },
         { attention(d, n, len, 2, 4),
           "attention_flops has one projection: q, k, v and the result are four" },
         { attention(d, n, len, 8, 0) + 4. * all * d,
-          "attention_flops has one score a token: each of the T tokens has one with "
-          "each "
-          "of the T, so a factor T is missing there" },
+          "attention_flops has one score a token, not one for each pair of tokens: a "
+          "factor T is missing there" },
     };
     if (is(got, want))
         return;
@@ -169,9 +155,7 @@ static void check_crossing(int d)
     const known_mistake mistakes[] = {
         { 4 * d,
           "crossing is 4 d: the four projections are missing, or the weighed sum" },
-        { 6 * d,
-          "crossing is 6 d: attention's FLOPs lack the 2 of a multiplication and an "
-          "addition" },
+        { 6 * d, "crossing is 6 d: attention's FLOPs lack a factor 2" },
         { d, "crossing is d: 4 T d has both the scores and the weighed sum already" },
     };
     if (got == 2 * d)

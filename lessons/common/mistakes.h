@@ -1,5 +1,5 @@
-/* mistakes.h - the mistakes that a lesson's check knows: their names, behind RIGHT, and their hints. The
- * lesson's mistakes.def has a line MISTAKE(name, hint) for each. For check.c. */
+/* mistakes.h - names and hints of the mistakes that a lesson's check knows, from the lines
+ * MISTAKE(name, hint) of the lesson's mistakes.def. Only check.c includes it. */
 enum {
     RIGHT,
 #define MISTAKE(name, hint) name,
