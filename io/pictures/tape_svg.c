@@ -23,7 +23,7 @@ const char *weft__node_colour(const weft__graph *g, const weft__drawn *n)
 {
     return weft__svg_tint(n->x == g->of             ? 4 :
                           n->entry >= 0             ? 5 :
-                          n->x->node.parameter      ? 2 :
+                          weft__node_of(n->x)->parameter      ? 2 :
                                                       7);
 }
 
@@ -118,7 +118,7 @@ static void draw_legend(picture *p)
     const weft__graph *g = p->g;
     char of[64] = "";
     if (g->of)
-        snprintf(of, sizeof of, "; number | gradient of %%%lld by it", (long long)g->of->node.born - 1);
+        snprintf(of, sizeof of, "; number | gradient of %%%lld by it", (long long)weft__node_of(g->of)->born - 1);
     weft__svg_text(&p->svg, 24, 54, "tick", WEFT__START,
                    "blue: operators, from top to bottom as they ran; green: parameters; grey: given tensors");
     weft__svg_textf(&p->svg, 24, 72, "tick", WEFT__START, "of one element: its number, else the shape%s", of);

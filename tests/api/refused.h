@@ -3,7 +3,7 @@
 #define REFUSED_H
 #include <limits.h>
 #include "tests/check.h"
-#include "core/core.h"
+#include "core/inside.h"
 
 typedef struct bad {
     weft *w, *other; int kind; weft_tensor *x, *g;  /* g: good */

@@ -3,7 +3,7 @@
 #ifndef CUDA_NET_H
 #define CUDA_NET_H
 #include "tests/check.h"
-#include "core/core.h"
+#include "core/inside.h"
 
 enum { WORDS = 12, WIDTH = 8, HIDDEN = 8, TOKENS = 4096 };
 typedef struct net {

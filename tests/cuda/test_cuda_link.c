@@ -2,7 +2,7 @@
  * that stands in for NCCL. Threads note what is wrong; Criterion's own assertions are for the first one. */
 #include <pthread.h>
 #include <sched.h>
-#include "core/core.h"
+#include "core/inside.h"
 #include "core/profile.h"
 #include "core/shared/link.h"
 #include "cuda_emulated.h"
