@@ -111,11 +111,11 @@ lessons_type_no_results() {
         done
     done
 }
-# In documents: names of ours that no source has (of the page on 0.1 the new names), names in the reading list, links to no file.
+# In documents: names of ours that no source has, names in the reading list, links to no file. CHANGELOG.md names what has gone.
 documents_name_what_is() {
     local ours='(weft|WEFT)_+[A-Za-z0-9_]*[A-Za-z0-9]'
-    { git grep -hE "$ours" -- '*.md' ':!docs/from_0_1.md' | sed 's/#[a-z_]*//g' | grep -owE "$ours"; awk -F'|' '/^\| `/ { print $3 }' docs/from_0_1.md | grep -owE "$ours"; } | sort -u |
-        comm -23 - <(git grep -ohwE "$ours" -- ':!*.md' ':!docs/from_0_1.pl' | sort -u) | sed 's/$/ is in a document only/'
+    git grep -hE "$ours" -- '*.md' ':!CHANGELOG.md' | sed 's/#[a-z_]*//g' | grep -owE "$ours" | sort -u |
+        comm -23 - <(git grep -ohwE "$ours" -- ':!*.md' | sort -u) | sed 's/$/ is in a document only/'
     grep -oE '`[A-Za-z_]+`' docs/read_in_this_order.md | tr -d '`' | sort -u | while read -r name; do
         git grep -qF "$name" -- ':!*.md' || echo "docs/read_in_this_order.md: $name is in no source"
     done
