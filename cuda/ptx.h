@@ -1,5 +1,5 @@
 /* ptx.h - instructions that the persistent kernels need and CUDA C++ does not name: tensor cores, barriers
- * that count bytes, clusters, a barrier of a whole grid. Those from mbarriers to clusters exist on sm_90 and
+ * that count bytes, clusters. Those from mbarriers to clusters exist on sm_90 and
  * later. On older GPUs they trap, but such kernels are not started there. tests/emu/cores.cpp does the same
  * without a GPU. */
 #ifndef WEFT_PTX_H
@@ -148,9 +148,11 @@ PTX unsigned cluster_size()
     SM90("mov.u32 %0, %%cluster_nctarank;" : "=r"(r));
     return r;
 }
-PTX void cluster_arrive() { SM90("barrier.cluster.arrive.release.aligned;" ::: "memory"); }
-PTX void cluster_wait() { SM90("barrier.cluster.wait.acquire.aligned;" ::: "memory"); }
-PTX void cluster_sync() { cluster_arrive(), cluster_wait(); }
+PTX void cluster_sync()
+{
+    SM90("barrier.cluster.arrive.release.aligned;" ::: "memory");
+    SM90("barrier.cluster.wait.acquire.aligned;" ::: "memory");
+}
 /* The address of the same variable in another block of the cluster. That block must have begun and must not
  * have ended, so call cluster_sync before and after. */
 PTX uint32_t cluster_address(const void *mine, unsigned rank)
@@ -195,16 +197,4 @@ PTX void look_again() {}
 #undef PTX
 #endif
 
-/* All blocks of a LAUNCH_COOP_RAW wait for each other. The counter is 0 before the launch. */
-__device__ static __forceinline__ void grid_sync(unsigned *counter)
-{
-    __syncthreads();
-    if (threadIdx.x + threadIdx.y + threadIdx.z == 0) {
-        unsigned blocks = gridDim.x * gridDim.y * gridDim.z;
-        __threadfence();
-        unsigned all_here = (atomicAdd(counter, 1u) / blocks + 1) * blocks;
-        while (load_acquire(counter) < all_here) {}
-    }
-    __syncthreads();
-}
 #endif

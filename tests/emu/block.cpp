@@ -50,14 +50,6 @@ void fetch(Warp &w, unsigned mask)
                 from < WARP && mask >> from & 1 ? w.lane[from].value : (uint64_t)POISON << 32 | POISON;
         }
 }
-void vote(Warp &w, unsigned mask)
-{
-    unsigned yes = 0;
-    for (unsigned i = 0; i < WARP; i++)
-        yes |= (mask >> i & 1 && w.lane[i].value) ? 1u << i : 0;
-    for (unsigned i = 0; i < WARP; i++)
-        w.lane[i].got = mask >> i & 1 ? yes : w.lane[i].got;
-}
 uint64_t exchange(unsigned mask, uint64_t value, unsigned from, Finish what)
 {
     Quiet quiet;

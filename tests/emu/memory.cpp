@@ -123,8 +123,8 @@ cudaError_t allocate(void **to, size_t bytes, bool managed)
     *to = NULL;
     emu::counts.stalls++;
     watch();
-    if (emu::lost(current) || emu::capturing())
-        return emu::note(emu::lost(current) ? emu::lost(current) : cudaErrorStreamCaptureUnsupported);
+    if (emu::lost(current))
+        return emu::note(emu::lost(current));
     if (bytes > emu::limit() || used[current] + bytes > emu::limit())
         return emu::note(cudaErrorMemoryAllocation);
     if (bytes && !(*to = made(Piece{ NULL, 0, bytes, current, managed, true, false, NULL, 0 })))
@@ -233,51 +233,14 @@ bool weft_emu_holds(const void *at, size_t bytes)
 }
 
 /* ---- errors ---- */
-static const struct { cudaError_t e; const char *name, *text;
-} errors[] = {
-    { cudaSuccess, "cudaSuccess", "no error" },
-    { cudaErrorInvalidValue, "cudaErrorInvalidValue", "invalid argument" },
-    { cudaErrorMemoryAllocation, "cudaErrorMemoryAllocation", "out of memory" },
-    { cudaErrorInvalidConfiguration, "cudaErrorInvalidConfiguration", "invalid configuration argument" },
-    { cudaErrorInvalidMemcpyDirection, "cudaErrorInvalidMemcpyDirection",
-      "invalid copy direction for memcpy" },
-    { cudaErrorNoDevice, "cudaErrorNoDevice", "no CUDA-capable device is detected" },
-    { cudaErrorInvalidDevice, "cudaErrorInvalidDevice", "invalid device ordinal" },
-    { cudaErrorInsufficientDriver, "cudaErrorInsufficientDriver",
-      "CUDA driver version is insufficient for CUDA runtime version" },
-    { cudaErrorNoKernelImageForDevice, "cudaErrorNoKernelImageForDevice",
-      "no kernel image is available for execution on the device" },
-    { cudaErrorNotSupported, "cudaErrorNotSupported", "operation not supported" },
-    { cudaErrorInvalidResourceHandle, "cudaErrorInvalidResourceHandle", "invalid resource handle" },
-    { cudaErrorIllegalState, "cudaErrorIllegalState",
-      "the operation cannot be performed in the present state" },
-    { cudaErrorNotReady, "cudaErrorNotReady", "device not ready" },
-    { cudaErrorIllegalAddress, "cudaErrorIllegalAddress", "an illegal memory access was encountered" },
-    { cudaErrorLaunchOutOfResources, "cudaErrorLaunchOutOfResources",
-      "too many resources requested for launch" },
-    { cudaErrorLaunchFailure, "cudaErrorLaunchFailure", "unspecified launch failure" },
-    { cudaErrorCooperativeLaunchTooLarge, "cudaErrorCooperativeLaunchTooLarge",
-      "too many blocks in cooperative launch" },
-    { cudaErrorStreamCaptureUnsupported, "cudaErrorStreamCaptureUnsupported",
-      "operation not permitted when stream is capturing" },
-    { cudaErrorStreamCaptureInvalidated, "cudaErrorStreamCaptureInvalidated",
-      "operation failed due to a previous error during capture" },
-    { cudaErrorGraphExecUpdateFailure, "cudaErrorGraphExecUpdateFailure",
-      "the graph update was not performed because it included changes which violated constraints specific to "
-      "instantiated graph update" },
-};
-const char *cudaGetErrorName(cudaError_t e)
-{
-    for (auto &x : errors)
-        if (x.e == e)
-            return x.name;
-    return "unrecognized error code";
-}
 const char *cudaGetErrorString(cudaError_t e)
 {
-    for (auto &x : errors)
-        if (x.e == e)
-            return x.text;
+    switch (e) {
+#define E(name, number, text) \
+    case name: return text;
+        EMU_ERRORS(E)
+#undef E
+    }
     return "unrecognized error code";
 }
 cudaError_t cudaPeekAtLastError() { return emu::lost(current) ? emu::lost(current) : last; }
@@ -297,7 +260,6 @@ cudaError_t cudaGetDeviceCount(int *n)
                      *n > 0           ? cudaSuccess :
                                         cudaErrorNoDevice);
 }
-cudaError_t cudaGetDevice(int *device) { return *device = current, cudaSuccess; }
 cudaError_t cudaDriverGetVersion(int *v) { return *v = driver(), cudaSuccess; }
 cudaError_t cudaRuntimeGetVersion(int *v) { return *v = 13000, cudaSuccess; }
 cudaError_t cudaSetDevice(int device)
@@ -403,8 +365,6 @@ cudaError_t cudaDeviceGetAttribute(int *v, cudaDeviceAttr a, int)
     *v = a == cudaDevAttrMaxSharedMemoryPerBlockOptin ? m.shared :
          a == cudaDevAttrMultiProcessorCount          ? processors() :
          a == cudaDevAttrCooperativeLaunch            ? 1 :
-         a == cudaDevAttrComputeCapabilityMajor       ? m.capability / 10 :
-         a == cudaDevAttrComputeCapabilityMinor       ? m.capability % 10 :
          a == cudaDevAttrClockRate                    ? 1980000 :
          a == cudaDevAttrMemoryPoolsSupported         ? emu::setting("WEFT_EMU_POOLS", 1) != 0 :
                                                         0;
@@ -419,8 +379,6 @@ cudaError_t cudaFree(void *p)
     if (!p)
         return cudaSuccess;
     emu::Locked locked;
-    if (emu::capturing())
-        return emu::note(cudaErrorStreamCaptureUnsupported);
     cudaError_t e = emu::drain();
     emu::counts.stalls++;
     auto it = pieces.find((char *)p);
@@ -443,14 +401,12 @@ cudaError_t cudaHostAlloc(void **p, size_t bytes, unsigned)
     pins[(char *)*p] = bytes;
     return cudaSuccess;
 }
-cudaError_t cudaMallocHost(void **p, size_t bytes) { return cudaHostAlloc(p, bytes, cudaHostAllocDefault); }
+cudaError_t cudaMallocHost(void **p, size_t bytes) { return cudaHostAlloc(p, bytes, 0); }
 cudaError_t cudaFreeHost(void *p)
 {
     if (!p)
         return cudaSuccess;
     emu::Locked locked;
-    if (emu::capturing())
-        return emu::note(cudaErrorStreamCaptureUnsupported);
     cudaError_t e = emu::drain();
     emu::counts.stalls++;
     if (!pins.erase((char *)p))
@@ -463,10 +419,4 @@ cudaError_t cudaHostGetDevicePointer(void **device, void *host, unsigned)
     emu::Locked locked;
     *device = emu::pinned(host) ? host : NULL;
     return emu::note(*device ? cudaSuccess : cudaErrorInvalidValue);
-}
-cudaError_t cudaMemGetInfo(size_t *left, size_t *all)
-{
-    emu::Locked locked;
-    *all = emu::limit(), *left = *all > used[current] ? *all - used[current] : 0;
-    return cudaSuccess;
 }
