@@ -28,7 +28,8 @@ __device__ static real weigh(running &r, real (&score)[EACH], int64_t seen)
         score[j] = column_of(j) < seen ? exp(score[j] - from) : 0;
         sum += score[j];
     }
-    r.most = most, r.sum = r.sum * old + row_sum(sum);
+    r.most = most;
+    r.sum = r.sum * old + row_sum(sum);
     return old;
 }
 __device__ static void write_results(const weft__attention &a, const tile &t, const running (&r)[EACH],
@@ -126,7 +127,8 @@ static int64_t of_all_heads(const weft__attention *a) { return a->queries * a->h
 static void attend_mean(weft__device *d, const weft__attention *a)
 {
     weft__attention each = *a;
-    each.mean = false, each.y = (real *)scratch(d, (size_t)(of_all_heads(a) + 1) * sizeof(real));
+    each.mean = false;
+    each.y = (real *)scratch(d, (size_t)(of_all_heads(a) + 1) * sizeof(real));
     if (!each.y)
         return;
     K(attention)(d, &each);
@@ -303,7 +305,8 @@ void K(attention_back)(weft__device *d, const weft__attention *a)
     weft__attention each = *a;
     if (a->mean && all) {
         LAUNCH(d, spread_to_heads, blocks_for(of_all_heads(a)), THREADS, 0, *a, all + sums);
-        each.mean = false, each.dy = all + sums;
+        each.mean = false;
+        each.dy = all + sums;
     }
     attend_back(d, &each, all);
 }

@@ -17,7 +17,8 @@ void attend_back_by_cores(weft__device *, const weft__attention *);
 typedef struct rows { const real *at; int64_t step, n, width; real factor; } rows;
 __device__ static inline rows from(rows x, int64_t row)          /* those from there on */
 {
-    x.at += row * x.step, x.n -= row;
+    x.at += row * x.step;
+    x.n -= row;
     return x;
 }
 
@@ -57,9 +58,12 @@ __device__ static bool find(const weft__attention &a, const int32_t *offset, int
                             int64_t i, tile &t)
 {
     const int64_t place = i / pieces / heads, s = sequence_at<UNIT>(offset, a.sequences, place);
-    t.q = a.q_offset.device[s], t.queries = a.q_offset.device[s + 1] - t.q;
-    t.k = a.k_offset.device[s], t.keys = a.k_offset.device[s + 1] - t.k;
-    t.head = i / pieces % heads, t.column = i % pieces * TILE,
+    t.q = a.q_offset.device[s];
+    t.queries = a.q_offset.device[s + 1] - t.q;
+    t.k = a.k_offset.device[s];
+    t.keys = a.k_offset.device[s + 1] - t.k;
+    t.head = i / pieces % heads;
+    t.column = i % pieces * TILE;
     t.first = (place - place_of<UNIT>(offset, s)) * UNIT;
     return t.first < offset[s + 1] - offset[s];
 }
@@ -97,7 +101,8 @@ __device__ static inline rows gradients_of(const weft__attention &a, const tile 
 }
 __device__ static inline rows columns(rows x, int64_t column)
 {
-    x.at += column, x.width -= column;
+    x.at += column;
+    x.width -= column;
     return x;
 }
 

@@ -85,7 +85,8 @@ __device__ static inline float weigh(running &r, float (&score)[ACROSS][4], int 
             x = 8 * j + 2 * me.part + e < seen ? expf(x - from) : 0;
             sum += x;
         }
-    r.most = most, r.sum = r.sum * old + row_sum(sum);
+    r.most = most;
+    r.sum = r.sum * old + row_sum(sum);
     return old;
 }
 /* sum += w v. */
@@ -148,8 +149,10 @@ static __global__ void CORED attend_tf32(weft__attention a, int64_t pieces, int6
             UNROLLED for (int half = 0; half < 2; half++) {
                 const int64_t query = t.first + 16 * me.warp + me.group + 8 * half;
                 const float old = weigh(r[half], w, half, me, seen_by(a, t, query) - key);
-                UNROLLED for (int j = 0; j < WIDE; j++)
-                    sum[j][2 * half] *= old, sum[j][2 * half + 1] *= old;
+                UNROLLED for (int j = 0; j < WIDE; j++) {
+                    sum[j][2 * half] *= old;
+                    sum[j][2 * half + 1] *= old;
+                }
             }
             if (drops)
                 drop(m, a, t, me, key, w);

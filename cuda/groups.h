@@ -219,7 +219,8 @@ __device__ static inline void add_exactly(exact_sum &s, real x)
 {
     const real y = x + s.rest, now = s.sum + y, part = now - s.sum;
     const real lost = (s.sum - (now - part)) + (y - part);
-    s.sum = now, s.rest = lost == lost ? lost : 0;
+    s.sum = now;
+    s.rest = lost == lost ? lost : 0;
 }
 /* Of terms from .. end - 1, which term(i) hands out. */
 template <class Term> __device__ static inline real sum_of(group g, int64_t from, int64_t end, Term term)

@@ -72,8 +72,10 @@ __global__ static void entropy_back_each(weft__entropy e, const real *logits, co
     EACH_LANE(j, g, share != 0 ? n : 0)
         all += weight_of(e, j);
     all = together<SUM>(g, all);
-    if (c >= 0)
-        own = (1 - e.smoothing) * weight_of(e, c), by = mask_of(e, r) * dy[r];
+    if (c >= 0) {
+        own = (1 - e.smoothing) * weight_of(e, c);
+        by = mask_of(e, r) * dy[r];
+    }
     EACH_LANE(j, g, r < e.rows ? e.classes : 0) {
         const real of_p = own + share * all, p = c < 0 ? 0 : exp(x[j] - total);
         const real v = by * (if_given(of_p, of_p * p) - (j == c ? own : 0) - share * weight_of(e, j));

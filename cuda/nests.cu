@@ -46,7 +46,8 @@ template <int F> __global__ static void rows_each(weft__grid g, int64_t rows, op
     int64_t n = g.size[last], i = g.step[0][last], j = g.step[1][last], k = g.step[2][last];
     EACH_ROW(r, rows) {
         const real *a = o.x[0] + place_in(g, last, 0, r), *b = o.x[1], *c = o.x[2];
-        b += F == SPREAD ? 0 : place_in(g, last, 1, r), c += F == SELECT ? place_in(g, last, 2, r) : 0;
+        b += F == SPREAD ? 0 : place_in(g, last, 1, r);
+        c += F == SELECT ? place_in(g, last, 2, r) : 0;
         real *to = y + r * n;
         MAP_COLUMNS(n, e, to, onto(&to[e], add, unfused(operation<F>(a[e * i], b[e * j], c[e * k]))))
     }
@@ -129,9 +130,10 @@ void K(blocks)(weft__device *d, int64_t n, const weft__block_copy *block)
         some_blocks some = {};
         for (int64_t i = from; i < n && i < from + MOST_AT_ONCE; i++) {
             const shape s = plane_of(block[i].width ? block[i].rows : 0, block[i].width);
-            if (s.grid.y)
-                some.at[some.count++] = { block[i], some.blocks, s.grid.x, s.threads.x },
+            if (s.grid.y) {
+                some.at[some.count++] = { block[i], some.blocks, s.grid.x, s.threads.x };
                 some.blocks += s.grid.x * s.grid.y;
+            }
         }
         LAUNCH(d, blocks_each, dim3(some.blocks), THREADS, 0, some);
     }

@@ -49,13 +49,15 @@ static inline cudaLaunchAttribute as_cluster(unsigned blocks)
 {
     cudaLaunchAttribute a = {};
     a.id = cudaLaunchAttributeClusterDimension;
-    a.val.clusterDim.x = blocks, a.val.clusterDim.y = a.val.clusterDim.z = 1;
+    a.val.clusterDim.x = blocks;
+    a.val.clusterDim.y = a.val.clusterDim.z = 1;
     return a;
 }
 static inline cudaLaunchAttribute as_cooperative()
 {
     cudaLaunchAttribute a = {};
-    a.id = cudaLaunchAttributeCooperative, a.val.cooperative = 1;
+    a.id = cudaLaunchAttributeCooperative;
+    a.val.cooperative = 1;
     return a;
 }
 /* How many such clusters the GPU can run at the same time. */
@@ -64,10 +66,7 @@ static inline cudaError_t clusters_at_once(int *n, void (*kernel)(P...), int blo
                                            size_t shared, cudaStream_t stream)
 {
     cudaLaunchAttribute as = as_cluster((unsigned)blocks);
-    cudaLaunchConfig_t how = {};
-    how.gridDim = dim3((unsigned)blocks), how.blockDim = dim3((unsigned)threads),
-    how.dynamicSmemBytes = shared, how.stream = stream;
-    how.attrs = &as, how.numAttrs = 1;
+    const cudaLaunchConfig_t how = { dim3((unsigned)blocks), dim3((unsigned)threads), shared, stream, &as, 1 };
     return cudaOccupancyMaxActiveClusters(n, kernel, &how);
 }
 /* How many such blocks a multiprocessor has room for. */

@@ -325,7 +325,10 @@ static void layer_sums(const layer_work *w, int64_t n, const real *gates)
     const bool tied = into[0].to == into[1].to;  /* then one is added after the other */
     const unsigned tx = (unsigned)power_for(layer_slots(l), 32);
     slot_sums s = {};
-    s.rows = n, s.columns = layer_slots(l), s.x = gates, s.tiles = (unsigned)parts(s.columns, tx);
+    s.rows = n;
+    s.columns = layer_slots(l);
+    s.x = gates;
+    s.tiles = (unsigned)parts(s.columns, tx);
     for (int of_h = 0; of_h < 2 && !tied; of_h++)
         if (into[of_h].to)
             EACH_RUN_OF(run, l, of_h)

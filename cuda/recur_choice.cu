@@ -57,7 +57,8 @@ static gpu_facts *facts_of(const weft__device *d)
     const double mhz = attribute_of(d, cudaDevAttrClockRate) / 1e3;
     f->shared = attribute_of(d, cudaDevAttrMaxSharedMemoryPerBlockOptin);
     f->multiprocessors = attribute_of(d, cudaDevAttrMultiProcessorCount);
-    f->slower = mhz > 0 ? 1980 / mhz : 1, f->known = true;
+    f->slower = mhz > 0 ? 1980 / mhz : 1;
+    f->known = true;
     return f;
 }
 /* Of a thread's products whose weights no register holds, a group's kernel has those in shared memory for
@@ -144,8 +145,10 @@ static choice fastest(weft__device *d, const directions &all, bool back, const c
         if (c.way == GENERAL || verdicts[number_of(c)] == '-' || at_once(d, c) < 0)
             continue;
         const double time = step_of(facts_of(d), c, sides * eights_of(n));
-        if (time < least)
-            least = time, best = c;
+        if (time < least) {
+            least = time;
+            best = c;
+        }
     }
     return best;
 }
@@ -301,7 +304,9 @@ foresight recur_foreseen(weft__device *d, int64_t units, int64_t n)
     static const char untried[CHOICES] = {};
     const int32_t live = (int32_t)n;
     directions one = { 1, {} };
-    one.of[0].cell = any_persistent(), one.of[0].hidden = units, one.of[0].live.host = &live;
+    one.of[0].cell = any_persistent();
+    one.of[0].hidden = units;
+    one.of[0].live.host = &live;
     if (d->precision == WEFT_STRICT_FP32 || d->index >= MOST_GPUS)
         return foresight{ GENERAL, step_of_general(units, n) };
     pthread_mutex_lock(&lock);
@@ -315,8 +320,10 @@ void recur_verdicts(weft__device *d, int *right, int *wrong)
 {
     *right = *wrong = 0;
     pthread_mutex_lock(&lock);
-    for (int i = 0; d->index < MOST_GPUS && i < CHOICES; i++)
-        *right += findings_of(d, OF_CHOICES)[i] == '+', *wrong += findings_of(d, OF_CHOICES)[i] == '-';
+    for (int i = 0; d->index < MOST_GPUS && i < CHOICES; i++) {
+        *right += findings_of(d, OF_CHOICES)[i] == '+';
+        *wrong += findings_of(d, OF_CHOICES)[i] == '-';
+    }
     pthread_mutex_unlock(&lock);
 }
 bool recur_timed_way(weft__device *d, int number, recur_way *way)

@@ -61,11 +61,14 @@ static void sum_over(weft__device *d, const weft__grid *grid, const real *x, rea
     weft__grid g = collapsed(grid, 1);
     sums s = {};
     int64_t step = elements_of(&g);
-    s.outputs = s.terms = 1, s.along = g.rank && g.step[0][g.rank - 1] == 0;
+    s.outputs = s.terms = 1;
+    s.along = g.rank && g.step[0][g.rank - 1] == 0;
     for (int i = 0; i < g.rank; i++) {
         weft__grid *to = g.step[0][i] ? &s.kept : &s.over;
         step = g.size[i] ? step / g.size[i] : 0;
-        to->size[to->rank] = g.size[i], to->step[0][to->rank] = step, to->step[1][to->rank++] = g.step[0][i];
+        to->size[to->rank] = g.size[i];
+        to->step[0][to->rank] = step;
+        to->step[1][to->rank++] = g.step[0][i];
         *(g.step[0][i] ? &s.outputs : &s.terms) *= g.size[i];
     }
     sum_nest(d, s, x, y, add);
@@ -147,7 +150,8 @@ __global__ static void segment_topk_each(weft__segments s, int64_t k, const real
                 row = r;
         }
         row = together<LOWEST>(t.g, (int)row);
-        last = best, last_row = row;
+        last = best;
+        last_row = row;
         if (t.is && t.g.lane == 0) {
             at[to] = row < INT32_MAX ? (int32_t)row : -1;
             place[to] = row < INT32_MAX ? (int32_t)(t.at + row * s.inner) : -1;
@@ -242,7 +246,8 @@ __device__ static real running(group g, real v, real *all)
         part[me] = g.lane >= back ? before + part[me] : part[me];
     }
     __syncthreads();
-    v = part[me], *all = part[me + (g.lanes - 1 - g.lane) * g.step];
+    v = part[me];
+    *all = part[me + (g.lanes - 1 - g.lane) * g.step];
     __syncthreads();
     return v;
 }

@@ -34,7 +34,8 @@ void together(unsigned mask, Finish what)
     Lane &lane = my_lane();
     if (!(mask >> lane_of(me) & 1))
         fail("a lane is not in the mask that it names");
-    lane.mask = mask, lane.finish = what;
+    lane.mask = mask;
+    lane.finish = what;
     w.here |= 1u << lane_of(me);
     finish(w, mask, what);
     go_on();
@@ -54,7 +55,8 @@ uint64_t exchange(unsigned mask, uint64_t value, unsigned from, Finish what)
 {
     Quiet quiet;
     Lane &lane = my_lane();
-    lane.value = value, lane.from = from;
+    lane.value = value;
+    lane.from = from;
     together(mask, what);
     return lane.got;
 }

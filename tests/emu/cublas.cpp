@@ -304,8 +304,10 @@ cublasStatus_t cublasLtMatmul(cublasLtHandle_t h, cublasLtMatmulDesc_t how, cons
     product g = product_of(how, { a, *as }, { b, *bs }, { c, *cs });
     if (!h || !algorithm || algorithm->data[0] >= WAYS || !sound(g) || !same(*cs, *ds) || c != d)
         return CUBLAS_STATUS_INVALID_VALUE;
-    g.by = ways[algorithm->data[0]], g.d = d;
-    g.alpha = get(alpha, how->scale, 0), g.beta = get(beta, how->scale, 0);
+    g.by = ways[algorithm->data[0]];
+    g.d = d;
+    g.alpha = get(alpha, how->scale, 0);
+    g.beta = get(beta, how->scale, 0);
     if (algorithm->data[1] != made_for(g) || !can(g, g.by))
         return CUBLAS_STATUS_NOT_SUPPORTED;
     if (g.by.parts > 1 && (!room || bytes < (size_t)g.by.parts * ROOM_OF_A_PART || (uintptr_t)room % 256))

@@ -352,7 +352,8 @@ static two make_two()
     cudaStreamCreateWithFlags(&t.a, cudaStreamNonBlocking),
         cudaStreamCreateWithFlags(&t.b, cudaStreamNonBlocking);
     cudaEventCreateWithFlags(&t.done, cudaEventDisableTiming);
-    t.x = device<float>(64), t.y = device<float>(64);
+    t.x = device<float>(64);
+    t.y = device<float>(64);
     cudaMallocHost(&t.host, 256);
     for (int i = 0; i < 64; i++)
         t.host[i] = (float)i;

@@ -89,10 +89,7 @@ cudaError_t start(Launch l, cudaStream_t stream, void (*kernel)(P...), typename 
 }
 inline Launch shape(const char *name, dim3 grid, dim3 threads, size_t shared, unsigned cluster, bool together)
 {
-    Launch l = {};
-    l.name = name, l.grid = grid, l.threads = threads, l.dynamic = shared, l.cluster = cluster,
-    l.together = together;
-    return l;
+    return Launch{ name, grid, threads, shared, cluster, together };
 }
 } // namespace emu
 #define LAUNCH_RAW(kernel, grid, threads, shared, stream, ...) \

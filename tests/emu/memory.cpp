@@ -91,7 +91,8 @@ void crashed(int, siginfo_t *about, void *)      /* says who it was; then the cr
 void watch()                                     /* unless somebody else does, a sanitizer say */
 {
     struct sigaction now, then = {};
-    then.sa_sigaction = crashed, then.sa_flags = (int)(SA_SIGINFO | SA_RESETHAND);
+    then.sa_sigaction = crashed;
+    then.sa_flags = (int)(SA_SIGINFO | SA_RESETHAND);
     if (!sigaction(SIGSEGV, NULL, &now) && !(now.sa_flags & SA_SIGINFO) && now.sa_handler == SIG_DFL)
         sigaction(SIGSEGV, &then, NULL);
 }
@@ -201,7 +202,9 @@ emu_pool *piece_ends(void *p, size_t *bytes, size_t *all)
     auto it = pieces.find((char *)p);
     if (it == pieces.end() || it->second.ended || !it->second.pool)
         return NULL;
-    it->second.ended = true, *bytes = it->second.bytes, *all = it->second.all;
+    it->second.ended = true;
+    *bytes = it->second.bytes;
+    *all = it->second.all;
     return it->second.pool;
 }
 void piece_is_gone(void *p) { unmap(pieces.find((char *)p)); }
@@ -214,11 +217,13 @@ bool piece_around(const void *p, uint64_t *low, uint64_t *high)
 {
     auto it = holder(pieces, p);
     auto pin = holder(pins, p);
-    if (it != pieces.end() && (char *)p < it->first + it->second.bytes)
-        *low = (uint64_t)it->first, *high = *low + it->second.bytes;
-    else if (pin != pins.end() && (char *)p < pin->first + pin->second)
-        *low = (uint64_t)pin->first, *high = *low + pin->second;
-    else
+    if (it != pieces.end() && (char *)p < it->first + it->second.bytes) {
+        *low = (uint64_t)it->first;
+        *high = *low + it->second.bytes;
+    } else if (pin != pins.end() && (char *)p < pin->first + pin->second) {
+        *low = (uint64_t)pin->first;
+        *high = *low + pin->second;
+    } else
         return false;
     return true;
 }
@@ -275,7 +280,8 @@ void weft_emu_thread(int *device, int *last_error)
         current = *device;
     if (*last_error >= 0)
         last = (cudaError_t)*last_error;
-    *device = current, *last_error = last;
+    *device = current;
+    *last_error = last;
 }
 
 /* The contexts are the devices' numbers, and one more. */
@@ -302,7 +308,8 @@ static CUresult cuCtxPopCurrent(CUcontext *c)
 {
     if (below.empty())
         return CUDA_ERROR_INVALID_CONTEXT;
-    *c = context_of(current), current = below.back();
+    *c = context_of(current);
+    current = below.back();
     below.pop_back();
     return CUDA_SUCCESS;
 }
@@ -319,8 +326,10 @@ cudaError_t cudaGetDriverEntryPointByVersion(const char *name, void **function, 
     };
     *how = cudaDriverEntryPointSymbolNotFound;
     for (auto &k : known)
-        if (!strcmp(k.name, name))
-            *function = k.function, *how = cudaDriverEntryPointSuccess;
+        if (!strcmp(k.name, name)) {
+            *function = k.function;
+            *how = cudaDriverEntryPointSuccess;
+        }
     return cudaSuccess;
 }
 
@@ -347,14 +356,20 @@ cudaError_t cudaGetDeviceProperties(cudaDeviceProp *p, int device)
         return emu::note(cudaErrorInvalidDevice);
     *p = cudaDeviceProp();
     snprintf(p->name, sizeof p->name, "emulated GPU %d", device);
-    p->totalGlobalMem = emu::limit(), p->sharedMemPerBlock = emu::SHARED_DEFAULT;
-    p->sharedMemPerBlockOptin = (size_t)emu::model().shared,
+    p->totalGlobalMem = emu::limit();
+    p->sharedMemPerBlock = emu::SHARED_DEFAULT;
+    p->sharedMemPerBlockOptin = (size_t)emu::model().shared;
     p->sharedMemPerMultiprocessor = p->sharedMemPerBlockOptin + 1024;
-    p->major = emu::model().capability / 10, p->minor = emu::model().capability % 10,
-    p->multiProcessorCount = processors(), p->warpSize = 32, p->maxThreadsPerBlock = emu::MOST_THREADS;
-    p->regsPerBlock = 65536,
+    p->major = emu::model().capability / 10;
+    p->minor = emu::model().capability % 10;
+    p->multiProcessorCount = processors();
+    p->warpSize = 32;
+    p->maxThreadsPerBlock = emu::MOST_THREADS;
+    p->regsPerBlock = 65536;
     p->cooperativeLaunch = p->canMapHostMemory = p->unifiedAddressing = p->managedMemory = 1;
-    p->concurrentManagedAccess = 1, p->l2CacheSize = 50 << 20, p->pciBusID = device + 1;
+    p->concurrentManagedAccess = 1;
+    p->l2CacheSize = 50 << 20;
+    p->pciBusID = device + 1;
     return cudaSuccess;
 }
 cudaError_t cudaDeviceGetAttribute(int *v, cudaDeviceAttr a, int)

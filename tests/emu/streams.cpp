@@ -119,7 +119,8 @@ void execute(emu::Launch l, int device)
 {
     if (emu::skips())
         return;
-    l.wrong = meant(l, "WEFT_EMU_WRONG"), l.lost = meant(l, "WEFT_EMU_LOSE"),
+    l.wrong = meant(l, "WEFT_EMU_WRONG");
+    l.lost = meant(l, "WEFT_EMU_LOSE");
     l.capability = emu::model().capability;
     if (meant(l, "WEFT_EMU_FAIL")) {
         emu::lost(device) = cudaErrorIllegalAddress;
@@ -230,8 +231,9 @@ void weft_emu_counts(long long out[9])
 {
     emu::Locked locked;
     const emu::Counts &c = emu::counts;
-    out[0] = c.launches, out[1] = c.uploads, out[2] = c.waits, out[3] = c.queries, out[4] = c.stalls;
-    out[5] = c.graphs, out[6] = c.made, out[7] = c.updated, out[8] = 0;
+    const long long all[] = { c.launches, c.uploads, c.waits,   c.queries, c.stalls,
+                              c.graphs,   c.made,    c.updated, 0 };
+    memcpy(out, all, sizeof all);
     for (int d = 0; d < 8; d++)
         out[8] += (long long)emu::held(d);
 }
@@ -272,27 +274,27 @@ cudaError_t cudaFuncSetAttribute(const void *kernel, cudaFuncAttribute a, int v)
     return cudaSuccess;
 }
 
+/* Whether a GPU would launch that, without doing it. */
+static cudaError_t answer(const void *kernel, unsigned blocks, int threads, size_t shared)
+{
+    emu::Launch l = emu::shape("", dim3(blocks), dim3((unsigned)threads), shared, blocks, false);
+    l.kernel = kernel;
+    emu::counts.queries++;
+    return emu::note(emu::setting("WEFT_EMU_QUERIES", 1) ? checked(l) : cudaErrorNotSupported);
+}
 cudaError_t blocks_at_once(int *n, const void *kernel, int threads, size_t shared)
 {
     emu::Locked locked;
-    emu::Launch l{};
-    l.grid = dim3(1), l.threads = dim3((unsigned)threads), l.dynamic = shared, l.cluster = 1, l.name = "",
-    l.kernel = kernel;
-    emu::counts.queries++;
-    cudaError_t e = emu::setting("WEFT_EMU_QUERIES", 1) ? checked(l) : cudaErrorNotSupported;
+    const cudaError_t e = answer(kernel, 1, threads, shared);
     *n = e == cudaSuccess ? (int)room_for((size_t)threads, shared) : 0;
-    return emu::note(e);
+    return e;
 }
 cudaError_t clusters_at_once(int *n, const void *kernel, int blocks, int threads, size_t shared, cudaStream_t)
 {
     emu::Locked locked;
-    emu::Launch l{};
-    l.grid = dim3((unsigned)blocks), l.threads = dim3((unsigned)threads), l.dynamic = shared,
-    l.cluster = (unsigned)blocks, l.name = "", l.kernel = kernel;
-    emu::counts.queries++;
-    cudaError_t e = emu::setting("WEFT_EMU_QUERIES", 1) ? checked(l) : cudaErrorNotSupported;
+    const cudaError_t e = answer(kernel, (unsigned)blocks, threads, shared);
     *n = e == cudaSuccess ? 8 / blocks + 1 : 0;
-    return emu::note(e);
+    return e;
 }
 
 /* ---- copies ---- */

@@ -35,7 +35,8 @@ template <class T> T divided(T a, T b) /* a GPU answers everything */
 }
 template <class T> T inserted(T a, T b, uint32_t at, uint32_t length, uint32_t bits)
 {
-    at &= 255, length &= 255;
+    at &= 255;
+    length &= 255;
     if (at >= bits || !length)
         return b;
     T mask = (length >= bits ? ~(T)0 : ((T)1 << length) - 1) << at;
