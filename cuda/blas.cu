@@ -117,29 +117,23 @@ static int64_t power_of_two(int64_t n)
         p *= 2;
     return p;
 }
-/* All bytes of it count. */
 static kind kind_of(const weft__product *p, int64_t rows, const real *a, const real *b, const real *c,
                     const real *bias)
 {
+    static_assert(sizeof(kind) == 3 * sizeof(int64_t) + 8, "all bytes of a kind count");
     const bool many = p->batches > 1;
-    kind of;
-    memset(&of, 0, sizeof of);
-    of.m = p->ta ? p->m : rows;
-    of.n = p->n;
-    of.k = p->ta ? power_of_two(p->k) : p->k;
-    of.ta = p->ta;
-    of.tb = p->tb;
-    of.several = many;
-    of.bias = bias != NULL;
-    of.precision = (uint8_t)p->precision;
-    of.a = aligned(a, p->lda, many ? p->stride_a : 0);
-    of.b = aligned(b, p->ldb, many ? p->stride_b : 0);
-    of.c = aligned(c, p->ldc, many ? p->stride_c : 0);
-    if (bias) {
-        const uint8_t of_bias = aligned(bias, 0, 0);
-        of.c = of.c < of_bias ? of.c : of_bias;
-    }
-    return of;
+    const uint8_t of_c = aligned(c, p->ldc, many ? p->stride_c : 0), of_bias = aligned(bias, 0, 0);
+    return kind{ p->ta ? p->m : rows,
+                 p->n,
+                 p->ta ? power_of_two(p->k) : p->k,
+                 p->ta,
+                 p->tb,
+                 many,
+                 bias != NULL,
+                 (uint8_t)p->precision,
+                 aligned(a, p->lda, many ? p->stride_a : 0),
+                 aligned(b, p->ldb, many ? p->stride_b : 0),
+                 bias && of_bias < of_c ? of_bias : of_c };
 }
 /* Steps of at least `length` numbers, aligned just so. */
 static int64_t step_for(int64_t length, int64_t bytes)

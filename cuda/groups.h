@@ -12,6 +12,12 @@
 #include "core/shared/nests.h"
 
 typedef struct shape { dim3 grid, threads; } shape;
+/* LAUNCH without dynamic shared memory: (d, kernel, shape, arguments...). */
+#define LAUNCH_SHAPE(d, kernel, of, ...)                                \
+    do {                                                                \
+        const shape of_ = (of);                                         \
+        LAUNCH(d, kernel, of_.grid, of_.threads, 0, __VA_ARGS__);       \
+    } while (0)
 
 static inline int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
 static inline int64_t most(int64_t a, int64_t b)  { return a > b ? a : b; }

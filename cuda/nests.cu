@@ -96,8 +96,7 @@ __global__ static void block_each(int64_t rows, int64_t width, const real *x, in
 void K(block)(weft__device *d, int64_t rows, int64_t width, const real *x, int64_t ldx, real *y, int64_t ldy,
               bool add)
 {
-    shape s = plane_of(rows, width);
-    LAUNCH(d, block_each, s.grid, s.threads, 0, rows, width, x, ldx, y, ldy, add);
+    LAUNCH_SHAPE(d, block_each, plane_of(rows, width), rows, width, x, ldx, y, ldy, add);
 }
 /* Several at once, each walked as a plane of its own: `across` blocks by as many as there are, from block
  * `first` on, of `columns` threads side by side. */
@@ -148,6 +147,5 @@ __global__ static void block_ints_each(int64_t rows, int64_t width, const int32_
 void K(block_ints)(weft__device *d, int64_t rows, int64_t width, const int32_t *x, int64_t ldx, int32_t *y,
                    int64_t ldy)
 {
-    shape s = plane_of(rows, width);
-    LAUNCH(d, block_ints_each, s.grid, s.threads, 0, rows, width, x, ldx, y, ldy);
+    LAUNCH_SHAPE(d, block_ints_each, plane_of(rows, width), rows, width, x, ldx, y, ldy);
 }

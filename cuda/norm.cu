@@ -55,18 +55,15 @@ __global__ static void softmax_each(weft__segments s, const real *mask, const re
 }
 void K(softmax)(weft__device *d, const weft__segments *s, const real *mask, const real *x, real *y)
 {
-    shape one = groups_of(s);
-    LAUNCH(d, softmax_each<SOFTMAX>, one.grid, one.threads, 0, *s, mask, x, y);
+    LAUNCH_SHAPE(d, softmax_each<SOFTMAX>, groups_of(s), *s, mask, x, y);
 }
 void K(log_softmax)(weft__device *d, const weft__segments *s, const real *mask, const real *x, real *y)
 {
-    shape one = groups_of(s);
-    LAUNCH(d, softmax_each<LOG_SOFTMAX>, one.grid, one.threads, 0, *s, mask, x, y);
+    LAUNCH_SHAPE(d, softmax_each<LOG_SOFTMAX>, groups_of(s), *s, mask, x, y);
 }
 void K(logsumexp)(weft__device *d, const weft__segments *s, const real *mask, const real *x, real *y)
 {
-    shape one = groups_of(s);
-    LAUNCH(d, softmax_each<LOG_SUM>, one.grid, one.threads, 0, *s, mask, x, y);
+    LAUNCH_SHAPE(d, softmax_each<LOG_SUM>, groups_of(s), *s, mask, x, y);
 }
 /* dx = y (dy - sum dy y); where y is 0, as it is where a mask was, dy does not count, NaN included */
 __global__ static void softmax_back_each(weft__segments s, const real *y, const real *dy, real *dx, bool add)
@@ -87,8 +84,7 @@ __global__ static void softmax_back_each(weft__segments s, const real *y, const 
 void K(softmax_back)(weft__device *d, const weft__segments *s, const real *y, const real *dy, real *dx,
                      bool add)
 {
-    shape one = groups_of(s);
-    LAUNCH(d, softmax_back_each, one.grid, one.threads, 0, *s, y, dy, dx, add);
+    LAUNCH_SHAPE(d, softmax_back_each, groups_of(s), *s, y, dy, dx, add);
 }
 
 /* ---- layer norm: y = (s - mean) rstd gain + shift, rstd = 1 / sqrt(mean of (s - mean)^2 + eps); of a gate:

@@ -230,20 +230,9 @@ static __global__ void __launch_bounds__(4 * UNITS, UNITS == 32)
 }
 
 /* ---- which of them ---- */
-#define BOTH(C, RESET, UNITS)                                                       \
-    {                                                                               \
-        { forward_steps<C, RESET, UNITS>, 4 * UNITS, 1, forward_bytes(C, UNITS) },  \
-        {                                                                           \
-            backward_steps<C, RESET, UNITS>, 4 * UNITS, 1, backward_bytes(C, UNITS) \
-        }                                                                           \
-    }
-#define SIZES(C, RESET) { BOTH(C, RESET, 32), BOTH(C, RESET, 64), BOTH(C, RESET, 128) }
-#define persistent(of) { SIZES(WEFT__##of, false), SIZES(WEFT__##of, true) },
-#define general        {},
-#define CELL(name, gpu, ...) gpu
-static const way ways[][2][3][2] = {
-#include "core/cells.def"
-};
-
+#define FORWARD(C, RESET, UNITS)  { forward_steps<C, RESET, UNITS>, 4 * UNITS, 1, forward_bytes(C, UNITS) }
+#define BACKWARD(C, RESET, UNITS) { backward_steps<C, RESET, UNITS>, 4 * UNITS, 1, backward_bytes(C, UNITS) }
+#define SMALLEST                  32
+#include "cuda/recur_ways.h"
 way block_way(const choice &c) { return ways[c.cell][c.reset][c.size][c.back]; }
 #endif

@@ -221,20 +221,9 @@ static __global__ void __launch_bounds__(BLOCK, 1)
 }
 
 /* ---- which of them ---- */
-#define BOTH(C, RESET, BLOCKS)                                                           \
-    {                                                                                    \
-        { forward_cluster<C, RESET, BLOCKS>, BLOCK, BLOCKS, forward_bytes(C, BLOCKS) },  \
-        {                                                                                \
-            backward_cluster<C, RESET, BLOCKS>, BLOCK, BLOCKS, backward_bytes(C, BLOCKS) \
-        }                                                                                \
-    }
-#define SIZES(C, RESET) { BOTH(C, RESET, 4), BOTH(C, RESET, 8), BOTH(C, RESET, 16) }
-#define persistent(of) { SIZES(WEFT__##of, false), SIZES(WEFT__##of, true) },
-#define general        {},
-#define CELL(name, gpu, ...) gpu
-static const way ways[][2][3][2] = {
-#include "core/cells.def"
-};
-
+#define FORWARD(C, RESET, BLOCKS)  { forward_cluster<C, RESET, BLOCKS>, BLOCK, BLOCKS, forward_bytes(C, BLOCKS) }
+#define BACKWARD(C, RESET, BLOCKS) { backward_cluster<C, RESET, BLOCKS>, BLOCK, BLOCKS, backward_bytes(C, BLOCKS) }
+#define SMALLEST                   4
+#include "cuda/recur_ways.h"
 way cluster_way(const choice &c) { return ways[c.cell][c.reset][c.size][c.back]; }
 #endif

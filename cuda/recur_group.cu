@@ -272,14 +272,7 @@ static __global__ void __launch_bounds__(BLOCK, 1)
         backward_group<C, RESET, BLOCKS>, BLOCK, BLOCKS, backward_bytes(C),                      \
             rest_bytes(backward_deep(C) * backward_tiles(BLOCKS)), 2 * backward_words(BLOCKS)    \
     }
-#define BOTH(C, RESET, BLOCKS) { FORWARD(C, RESET, BLOCKS), BACKWARD(C, RESET, BLOCKS) }
-#define SIZES(C, RESET) { BOTH(C, RESET, 4), BOTH(C, RESET, 8), BOTH(C, RESET, 16) }
-#define persistent(of) { SIZES(WEFT__##of, false), SIZES(WEFT__##of, true) },
-#define general        {},
-#define CELL(name, gpu, ...) gpu
-static const way ways[][2][3][2] = {
-#include "core/cells.def"
-};
-
+#define SMALLEST 4
+#include "cuda/recur_ways.h"
 way group_way(const choice &c) { return ways[c.cell][c.reset][c.size][c.back]; }
 #endif

@@ -116,8 +116,7 @@ __global__ static void segment_max_each(weft__segments s, const real *x, real *y
 }
 void K(segment_max)(weft__device *d, const weft__segments *s, const real *x, real *y, int32_t *at)
 {
-    shape one = groups_of(s);
-    LAUNCH(d, segment_max_each, one.grid, one.threads, 0, *s, x, y, at);
+    LAUNCH_SHAPE(d, segment_max_each, groups_of(s), *s, x, y, at);
 }
 
 /* Whether row r with v comes after row `last_row` with `last`, where the largest come first. */
@@ -161,8 +160,7 @@ __global__ static void segment_topk_each(weft__segments s, int64_t k, const real
 void K(segment_topk)(weft__device *d, const weft__segments *s, int64_t k, const real *x, int32_t *at,
                      int32_t *place)
 {
-    shape one = groups_of(s);
-    LAUNCH(d, segment_topk_each, one.grid, one.threads, 0, *s, k, x, at, place);
+    LAUNCH_SHAPE(d, segment_topk_each, groups_of(s), *s, k, x, at, place);
 }
 
 /* ---- one row of each run; x has a row a run ---- */
@@ -222,13 +220,11 @@ __global__ static void runs_each(weft__segments s, bool flip, const real *x, rea
 }
 void K(segment_spread)(weft__device *d, const weft__segments *s, const real *x, real *y, bool add)
 {
-    shape one = runs_shape(s);
-    LAUNCH(d, runs_each, one.grid, one.threads, 0, *s, false, x, y, add);
+    LAUNCH_SHAPE(d, runs_each, runs_shape(s), *s, false, x, y, add);
 }
 void K(flip)(weft__device *d, const weft__segments *s, const real *x, real *y, bool add)
 {
-    shape one = runs_shape(s);
-    LAUNCH(d, runs_each, one.grid, one.threads, 0, *s, true, x, y, add);
+    LAUNCH_SHAPE(d, runs_each, runs_shape(s), *s, true, x, y, add);
 }
 
 /* ---- running sums: a run is gone through by as many rows at a time as its group has lanes ---- */

@@ -99,7 +99,7 @@ catches "attributes that are asked for each time"    recur_choice.cu     's/if \
 catches "a GPU that stays the thread's"              current.cu          's/driver.pop\(&was\);/(void)was;/'                        test_cuda_emulated 'emulated/the_caller*'
 catches "the host's error taken for ours"            device.cu           's/failed\(d, error, kernel\) \|\| !gpu_of/failed(d, cudaGetLastError(), kernel) || !gpu_of/'  test_cuda_emulated 'emulated/the_caller*'
 catches "a card without code that opens"             device.cu           's/\|\| !loads\(d, &about\)//'                             test_cuda_emulated 'emulated/a_gpu*'
-catches "an algorithm by the number of rows"         blas.cu             's/of.m = p->ta \? p->m : rows,/of.m = p->m,/'                test_kernel_bits 'bits/a_product_does*'
+catches "an algorithm by the number of rows"         blas.cu             's/return kind\{ p->ta \? p->m : rows,/return kind{ p->m,/'                test_kernel_bits 'bits/a_product_does*'
 catches "a sum over k that is divided"               blas.cu             's/of->ta \? ROOM : 0\)/ROOM)/'  test_kernel_bits 'bits/a_product_does*'
 catches "rows for company that replace a sum"        blas.cu             's/^        if \(p->add\)/        if (false)/'                   test_kernels 'kernels/gemm_of*'
 catches "lines that are thought to lie better"       blas.cu             's/\(step \| to_next\) \* sizeof/(to_next) * sizeof/'           test_kernels 'kernels/gemm'
