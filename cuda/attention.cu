@@ -11,9 +11,6 @@
 #include "cuda/attention_tile.h"
 
 /* ---- forward ---- */
-/* of a query's scores: the largest, and of exp(score - most) */
-typedef struct running { real most, sum; } running;
-
 /* The scores of one query in a tile of keys become exp(score - most); what was summed up to now is to be
  * multiplied by the result. */
 __device__ static real weigh(running &r, real (&score)[EACH], int64_t seen)
@@ -44,11 +41,8 @@ __device__ static void write_results(const weft__attention &a, const tile &t, co
             if (c < a.dv)
                 a.y[at * a.dv + c] = seen ? sum[i][j] / r[i].sum : 0;
         }
-        /* all scores -inf: NaN, as log(0) - inf is not */
         if (across() == 0 && t.column == 0)
-            a.lse[at] = !seen         ? -(real)INFINITY :
-                        r[i].sum == 0 ? r[i].sum / r[i].sum :
-                                        r[i].most + log(r[i].sum);
+            a.lse[at] = log_of(r[i], seen);
     }
 }
 template <bool drops> static __global__ void TILED attend(weft__attention a, int64_t pieces, int64_t tiles)

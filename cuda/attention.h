@@ -150,5 +150,14 @@ __device__ static inline void draw(uint64_t *gone, const weft__attention &a, con
     __syncthreads();
 }
 
+/* The largest score of a query so far, and the sum of exp(score - most). */
+typedef struct running { real most, sum; } running;
+/* Returns the logarithm of the sum of exp(score). If all scores are -inf it is NaN. */
+__device__ static inline real log_of(const running &r, int64_t seen)
+{
+    if (!seen)
+        return -(real)INFINITY;
+    return r.sum == 0 ? r.sum / r.sum : r.most + log(r.sum);
+}
 __device__ static inline real larger(real a, real b) { return a > b || isnan(a) ? a : b; }
 #endif

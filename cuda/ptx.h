@@ -66,7 +66,8 @@ static inline cudaError_t clusters_at_once(int *n, void (*kernel)(P...), int blo
                                            size_t shared, cudaStream_t stream)
 {
     cudaLaunchAttribute as = as_cluster((unsigned)blocks);
-    const cudaLaunchConfig_t how = { dim3((unsigned)blocks), dim3((unsigned)threads), shared, stream, &as, 1 };
+    const dim3 grid((unsigned)blocks), each((unsigned)threads);
+    const cudaLaunchConfig_t how = { grid, each, shared, stream, &as, 1 };
     return cudaOccupancyMaxActiveClusters(n, kernel, &how);
 }
 /* How many such blocks a multiprocessor has room for. */

@@ -221,9 +221,9 @@ static __global__ void __launch_bounds__(BLOCK, 1)
 }
 
 /* ---- which of them ---- */
-#define FORWARD(C, RESET, BLOCKS)  { forward_cluster<C, RESET, BLOCKS>, BLOCK, BLOCKS, forward_bytes(C, BLOCKS) }
-#define BACKWARD(C, RESET, BLOCKS) { backward_cluster<C, RESET, BLOCKS>, BLOCK, BLOCKS, backward_bytes(C, BLOCKS) }
-#define SMALLEST                   4
+#define FORWARD(C, RESET, N)  { forward_cluster<C, RESET, N>, BLOCK, N, forward_bytes(C, N) }
+#define BACKWARD(C, RESET, N) { backward_cluster<C, RESET, N>, BLOCK, N, backward_bytes(C, N) }
+#define SMALLEST              4
 #include "cuda/recur_ways.h"
 way cluster_way(const choice &c) { return ways[c.cell][c.reset][c.size][c.back]; }
 #endif

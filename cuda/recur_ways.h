@@ -1,6 +1,6 @@
-/* recur_ways.h - the table of a file's kernels for all steps: cell, whether columns are several sequences, three
- * sizes, direction. The file defines FORWARD and BACKWARD (C, RESET, SIZE), which are a way, and SMALLEST, the
- * first size. */
+/* recur_ways.h - makes the table of a file's kernels for all steps, by cell, by whether columns are several
+ * sequences, by three sizes and by direction. The file that includes it defines FORWARD and BACKWARD
+ * (C, RESET, SIZE), each an entry of the table, and SMALLEST, the first size. */
 #define BOTH(C, RESET, SIZE) { FORWARD(C, RESET, SIZE), BACKWARD(C, RESET, SIZE) }
 #define SIZES(C, RESET)                                                                             \
     {                                                                                               \
