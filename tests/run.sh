@@ -160,23 +160,8 @@ cuda() {                                # PROGRAM...
     case ${V:-} in double|dasan) ;; asan) tag=.block; WEFT_RECUR=block recurrent "$@" ;;
     *) for way in block cluster; do tag=.$way; WEFT_RECUR=$way recurrent "$@"; done
        tag=.group; WEFT_EMU_CC=120 WEFT_RECUR=group recurrent "$@" ;; esac
-    [ -n "${V:-}${GPU:-}" ] || { capability 80 "$@"; capability 120 "$@"; }
     case ${V:-} in ''|double) counted demo.cuda bash tests/cuda/demo.sh ;; esac
 }
-capability() {                          # CC PROGRAM...: recurrent layers as they are by default on an emulated GPU of that capability
-    local cc=$1 t; shift
-    export WEFT_EMU_CC=$cc WEFT_CACHE=off    # by the estimate: the clock says nothing here
-    tag=.sm$cc
-    unset WEFT_RECUR
-    for t; do
-        case ${t##*/} in
-        test_recur_layer) criterion "$t" ;;      # make test-ptx has test_recur
-        golden) counted "golden_recurrent$tag" "$t" tests/golden/recurrent.json ;;
-        esac
-    done
-    unset WEFT_EMU_CC WEFT_CACHE
-}
-
 walk() {                                # EARLY PROGRAM...: says what it ran, and leaves how many tests passed, failed, and passed on the GPU
     early=$1; shift
     passed=0 failed=0 tag=
