@@ -10,10 +10,13 @@
 
 #define WEFT__CRC "crc32c" /* the attribute of a data set with the checksum of its numbers */
 
-/* A file that is read, in memory or, bytes NULL, page by page; the first member is libhdf5's own. */
+/* A file that is read, in memory or, bytes NULL, page by page; or one that is written. The first member is
+ * libhdf5's own. */
 typedef struct weft__h5_image {
     H5FD_t libhdf5_s;
     const unsigned char *bytes;
+    unsigned char *to;                           /* the same memory, if it is written; else NULL */
+    size_t written;                              /* bytes of it that were */
     weft__paged *paged;
     size_t size;
     haddr_t end;
@@ -26,7 +29,6 @@ struct weft__h5 {
     unsigned char *image; size_t size;           /* grows: all of it is ours; else the caller's */
     weft__h5_image read;                         /* what is read */
     size_t used;                                 /* of it, up to the end that the superblock names; 0: all */
-    unsigned char *spare; size_t spare_size;     /* what it grows into next, see hdf5.c */
     bool grows, checked;
     int64_t *origin;                             /* of weft__h5_read_integers; else NULL */
     H5E_auto2_t print; void *print_user; unsigned plugins;        /* as the program had set them */
@@ -36,8 +38,9 @@ struct weft__h5 {
 bool  weft__h5_bytes(const weft__h5_image *image, size_t at, size_t n, void *to);
 /* checksum.c: of n bytes of the image, as libhdf5 sums up metadata; false as above. */
 bool  weft__h5_sum(const weft__h5_image *image, size_t at, size_t n, uint32_t *sum);
-/* less than 0: the image is no file. It must stay as long as the file is open. */
-hid_t weft__h5_open_image(weft__h5_image *image);
+/* Opens the image, or makes a file in one that is written, with these properties. Less than 0: an error. The
+ * image must stay as long as the file is open. */
+hid_t weft__h5_open_image(weft__h5_image *image, hid_t creation);
 /* Behind H5Fclose, which gives the driver up before it calls it for the last time. */
 void  weft__h5_end_image(weft__h5_image *image);
 /* header.c: false, if the object header at an address (of what is read) is not one that lies within the
