@@ -85,18 +85,12 @@ static bool is_state(const char *name, bool is_group, void *user)
     return known;
 }
 
-/* to be freed; NULL: not there, or an error */
+/* To be freed; NULL: not there, or an error. */
 static char *text_of(weft__h5 *h, const char *path)
 {
     weft__kind k;
-    if (!weft__h5_find(h, path, &k) || k.type != WEFT__CHARS)
-        return NULL;
-    char *text = calloc(1, (size_t)k.size[0] + 1);
-    if (text)
-        weft__h5_read(h, path, &k, WEFT__CHARS, text);
-    else
-        weft__h5_fail(h, WEFT_ENOMEM, "no memory for %s, %lld bytes", path, (long long)k.size[0]);
-    return text;
+    bool found = weft__h5_find(h, path, &k) && k.type == WEFT__CHARS;
+    return found ? weft__h5_read_new(h, path, &k, WEFT__CHARS, NULL) : NULL;
 }
 
 /* the vectors of the optimiser know no names, so the order of those must agree */
@@ -176,8 +170,10 @@ static void hold_numbers(weft__stage *s, weft_stream *to, uint64_t key, uint64_t
 {
     uint64_t *a = weft__hold(s, &to->key, sizeof key, false),
              *b = weft__hold(s, &to->count, sizeof count, false);
-    if (a && b)
-        *a = key, *b = count;
+    if (a && b) {
+        *a = key;
+        *b = count;
+    }
 }
 
 /* NULL: no memory, which is the file function's error only */
@@ -187,8 +183,10 @@ static weft_stream *stream_of(weft *w, const char *name)
     w->on_error = NULL;
     weft_stream *s = weft_stream_of(w, name);    /* as good as none while its count is 0 */
     w->on_error = told;
-    if (!s)
-        w->status = WEFT_OK, w->message[0] = 0;
+    if (!s) {
+        w->status = WEFT_OK;
+        w->message[0] = 0;
+    }
     return s;
 }
 
@@ -233,41 +231,26 @@ static void hold_streams(weft__stage *s, weft *w)
 }
 
 /* ---- all of it ---- */
-static weft_status finish_load(loading *l, weft__sealed *file)
-{
-    weft *w = l->m->w;
-    weft_status s = weft__sealed_end(file);
-    if (s) {
-        weft__discard(&l->stage);
-        return s;
-    }
-    weft__deliver(w, &l->stage);
-    weft__all_changed(l->m->root);
-    return w->dev.failure[0] ? weft__file_fail(WEFT_EDEVICE, "the numbers read did not reach the device: %s",
-                                               w->dev.failure) :
-                               WEFT_OK;
-}
-
 weft_status weft__load_image(const char *path, const weft__image *image, weft_module *m, weft_optim *o,
                              const weft_checkpoint_item *items, int64_t n)
 {
-    weft__sealed file;
-    if (!m && n && !o)
-        return weft__items_load(path, image, items, n);
-    weft_status s = weft__usable_with(m, o, "weft_load", path);
+    loading l = { .m = m };
+    bool items_only = !m && n && !o;             /* of a file that need not fit a module */
+    weft_status s = items_only ? WEFT_OK : weft__usable_with(m, o, "weft_load", path);
     if (!s)
         s = weft__items_good("weft_load", items, n);
     if (!s)
-        s = weft__sealed_open(path, image, &file);
+        s = weft__sealed_open(path, image, &l.stage.h);
     if (s)
         return s;
-    loading l = { .stage = { file.h, NULL, NULL }, .m = m };
-    hold_module(&l);
+    if (m)
+        hold_module(&l);
     if (o)
         hold_optimiser(&l, o);
-    hold_streams(&l.stage, m->w);
+    if (m)
+        hold_streams(&l.stage, m->w);
     weft__items_hold(&l.stage, items, n);
-    s = finish_load(&l, &file);
+    s = weft__stage_end(&l.stage, m);
     if (!s && o)
         weft__optim_restored(o);
     return s;
@@ -281,16 +264,14 @@ weft_status weft_load(const char *path, weft_module *m, weft_optim *o, const wef
 
 weft_status weft_load_matching(const char *path, weft_module *m, weft_load_report *report)
 {
-    weft__sealed file;
     weft_load_report own;
-    report = report ? report : &own;
-    *report = (weft_load_report){ 0 };
+    loading l = { .m = m, .report = report ? report : &own };
+    *l.report = (weft_load_report){ 0 };
     weft_status s = weft__usable(m, "weft_load_matching", path);
     if (!s)
-        s = weft__sealed_open(path, NULL, &file);
+        s = weft__sealed_open(path, NULL, &l.stage.h);
     if (s)
         return s;
-    loading l = { .stage = { file.h, NULL, NULL }, .m = m, .report = report };
     hold_module(&l);
-    return finish_load(&l, &file);
+    return weft__stage_end(&l.stage, m);
 }

@@ -12,7 +12,9 @@ void *weft__hold(weft__stage *s, void *to, size_t bytes, bool device)
         weft__h5_fail(s->h, WEFT_ENOMEM, "no memory to read %zu bytes", bytes);
         return NULL;
     }
-    k->to = to, k->bytes = bytes, k->device = device;
+    k->to = to;
+    k->bytes = bytes;
+    k->device = device;
     if (s->last)
         s->last->next = k;
     else
@@ -30,24 +32,28 @@ void weft__hold_set(weft__stage *s, const char *path, const weft__kind *kind, we
         weft__h5_read(s->h, path, kind, as, values);
 }
 
-void weft__discard(weft__stage *s)
+static void deliver(weft *w, const weft__held *k)
 {
-    for (weft__held *k = s->first, *next; k; k = next) {
-        next = k->next;
-        free(k);
-    }
-    s->first = s->last = NULL;
+    if (k->device && k->bytes)
+        w->dev.k->upload(&w->dev, k->to, k->values, k->bytes);
+    else if (k->bytes)
+        memcpy(k->to, k->values, k->bytes);
 }
 
-void weft__deliver(weft *w, weft__stage *s)      /* in the order of reading: the later one wins */
+weft_status weft__stage_end(weft__stage *s, const weft_module *m)
 {
-    for (const weft__held *k = s->first; k; k = k->next) {
-        if (!k->bytes)
-            continue;
-        if (k->device)
-            w->dev.k->upload(&w->dev, k->to, k->values, k->bytes);
-        else
-            memcpy(k->to, k->values, k->bytes);
+    weft *w = m ? m->w : NULL;
+    weft_status status = weft__h5_end(s->h);
+    for (weft__held *k = s->first, *next; k; k = next) {          /* in the order of reading: the last wins */
+        next = k->next;
+        if (!status)
+            deliver(w, k);
+        free(k);
     }
-    weft__discard(s);
+    if (!status && m)
+        weft__all_changed(m->root);
+    if (!status && w && w->dev.failure[0])
+        status = weft__file_fail(WEFT_EDEVICE, "the numbers read did not reach the device: %s",
+                                 w->dev.failure);
+    return status;
 }

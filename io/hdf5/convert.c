@@ -179,14 +179,6 @@ void weft__h5_convert(weft__h5 *h, const char *path, const weft__kind *k, weft__
     }
 }
 
-void weft__h5_read_integers(weft__h5 *h, const char *path, const weft__kind *want, double *values,
-                            int64_t *origin)
-{
-    h->origin = origin;
-    weft__h5_read(h, path, want, WEFT__F64, values);
-    h->origin = NULL;
-}
-
 weft_status weft__h5_part(const char *file, const char *path, const weft__kind *k, weft__number as,
                           const unsigned char *raw, void *values)
 {

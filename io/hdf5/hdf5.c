@@ -37,7 +37,7 @@ void weft__h5_broken(weft__h5 *h, const char *path, const char *what)
 {
     char why[160] = "";
     H5Ewalk2(H5E_DEFAULT, H5E_WALK_UPWARD, innermost, why);
-    weft__h5_fail(h, h->grows ? WEFT_ENOMEM : WEFT_EFORMAT, "%s %s%s", path, what, why);
+    weft__h5_fail(h, h->read.to ? WEFT_ENOMEM : WEFT_EFORMAT, "%s %s%s", path, what, why);
 }
 
 /* ---- the image ---- *
@@ -128,7 +128,7 @@ weft__h5 *weft__h5_new(const char *path, size_t user_block, bool checked)
     weft__h5 *h = begin_file(path, checked);
     if (!h)
         return NULL;
-    h->grows = true;
+    h->owns = true;
     if (!reserve(h, user_block))
         return h;
     hid_t creation = H5Pcreate(H5P_FILE_CREATE);
@@ -167,10 +167,25 @@ weft__h5 *weft__h5_open_paged(const char *path, weft__paged *paged)
     return open_image(begin_file(path, false), (weft__h5_image){ .paged = paged, .size = paged->size });
 }
 
+void weft__h5_own(weft__h5 *h) { h->owns = true; }
+
+weft_status weft__h5_open_file(const char *path, weft__head *head, weft__h5 **h)
+{
+    unsigned char *image;
+    size_t size;
+    weft_status s = weft__read_file(path, head, &image, &size);
+    *h = s ? NULL : weft__h5_open(path, image, size, false);
+    if (*h)
+        weft__h5_own(*h);
+    else if (!s)
+        free(image);
+    return s || *h ? s : WEFT_ENOMEM;
+}
+
 weft_status weft__h5_end(weft__h5 *h)
 {
     weft_status s = end_file(h);
-    if (h->grows)
+    if (h->owns)
         free(h->image);
     free(h);
     return s;
@@ -180,13 +195,24 @@ weft_status weft__h5_finish(weft__h5 *h, unsigned char **image, size_t *size)
 {
     if (reserve(h, 0) && H5Fflush(h->file, H5F_SCOPE_GLOBAL) < 0)
         weft__h5_broken(h, "the file", "cannot be finished");
-    size_t bytes = (size_t)h->read.end;
+    *size = (size_t)h->read.end;
     weft_status s = end_file(h);
     if (s)
         free(h->image);
     *image = s ? NULL : h->image;
-    *size = bytes;
     free(h);
+    return s;
+}
+
+weft_status weft__h5_write_file(weft__h5 *h)
+{
+    const char *path = h->path;
+    unsigned char *image;
+    size_t size;
+    weft_status s = weft__h5_finish(h, &image, &size);
+    if (!s)
+        s = weft__write_file(path, &(weft__span){ image, size }, 1);
+    free(image);
     return s;
 }
 

@@ -62,22 +62,29 @@ weft__number weft__number_of(weft_dtype type);
 size_t       weft__number_bytes(weft__number type);
 bool         weft__number_is_float(weft__number type);
 bool         weft__number_is_int(weft__number type);
+bool         weft__number_is_any(weft__number type);                               /* one of both */
 size_t       weft__kind_bytes(const weft__kind *kind);
 bool         weft__kind_same(const weft__kind *a, const weft__kind *b);
 const char  *weft__kind_text(const weft__kind *kind, char buffer[128]);            /* "float32 [3, 4]" */
 
-/* Checked: every data set has its checksum beside it, written and demanded. NULL and a message if there is
- * no memory. */
-/* to be filled; path is for messages and must stay */
+/* These begin a session. checked: each data set has its checksum next to it, which is written, or compared.
+ * path is for messages and must stay valid. Return NULL with a message if there is no memory. */
+/* Begins a new file. */
 weft__h5   *weft__h5_new(const char *path, size_t user_block, bool checked);
-/* the image must stay, too */
+/* Reads an image, which must stay valid. */
 weft__h5   *weft__h5_open(const char *path, unsigned char *image, size_t size, bool checked);
-/* of a file that is not in memory: checksums are not read */
+/* Reads a file page by page, without checksums. */
 weft__h5   *weft__h5_open_paged(const char *path, weft__paged *paged);
-/* The status of all that was done. finish: gives the new file's image, to be freed; user_block bytes at
- * its front are zero. */
+/* Reads a whole file, see weft__read_file, without checksums. */
+weft_status weft__h5_open_file(const char *path, weft__head *head, weft__h5 **h);
+/* The session frees its image when it ends. */
+void        weft__h5_own(weft__h5 *h);
+/* These end a session and return the status of all that was done. */
 weft_status weft__h5_end(weft__h5 *h);
+/* Gives the image of the new file, to be freed; user_block bytes at its front are zero. */
 weft_status weft__h5_finish(weft__h5 *h, unsigned char **image, size_t *size);
+/* Writes the new file to its path. */
+weft_status weft__h5_write_file(weft__h5 *h);
 weft_status weft__h5_status(const weft__h5 *h);
 void weft__h5_fail(weft__h5 *h, weft_status status, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
@@ -104,10 +111,15 @@ bool weft__h5_find(weft__h5 *h, const char *path, weft__kind *kind);
  * integer that `as` (or, for floats, a double) does not hold is an error that names its place, and so are
  * floats where integers are expected. */
 void weft__h5_read(weft__h5 *h, const char *path, const weft__kind *kind, weft__number as, void *values);
-/* The same as doubles; the first integer that a double does not hold becomes the *origin, which was 0, and
- * all numbers are less it. An integer that a double does not hold less the origin is an error. */
-void weft__h5_read_integers(weft__h5 *h, const char *path, const weft__kind *kind, double *values,
-                            int64_t *origin);
+/* The same into a new array, to be freed, with a zero behind it. Returns NULL without memory. With an origin,
+ * which is 0, and doubles: the first integer that a double does not hold becomes the *origin, and all numbers
+ * are less it. An integer that a double does not hold less the origin is an error. */
+void *weft__h5_read_new(weft__h5 *h, const char *path, const weft__kind *kind, weft__number as,
+                        int64_t *origin);
+/* Finds the set "group/name" of one axis, of integers or of any numbers. Returns false if there is none; the
+ * session has failed then. */
+bool weft__h5_find_list(weft__h5 *h, const char *group, const char *name, bool integers,
+                        char path[WEFT__H5_PATH], weft__kind *kind);
 /* Where in the file the numbers of a set of this kind lie one after the other; false: nowhere (in chunks,
  * or in its header), or an error. */
 bool weft__h5_place(weft__h5 *h, const char *path, const weft__kind *kind, uint64_t *at);

@@ -43,6 +43,7 @@ size_t weft__number_bytes(weft__number type) { return number[type].bytes; }
 
 bool weft__number_is_float(weft__number t) { return number[t].class == 'f'; }
 bool weft__number_is_int(weft__number t)   { return number[t].class == 'i' || number[t].class == 'u'; }
+bool weft__number_is_any(weft__number t)    { return t != WEFT__CHARS && t != WEFT__ODD; }
 bool weft__number_is_signed(weft__number t) { return number[t].class == 'i'; }
 bool weft__number_is_big(weft__number t)   { return number[t].big; }
 

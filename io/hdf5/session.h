@@ -26,11 +26,11 @@ typedef struct weft__h5_image {
 
 struct weft__h5 {
     hid_t file; const char *path; weft_status status;
-    unsigned char *image; size_t size;           /* grows: all of it is ours; else the caller's */
+    unsigned char *image; size_t size;
     weft__h5_image read;                         /* what is read */
     size_t used;                                 /* of it, up to the end that the superblock names; 0: all */
-    bool grows, checked;
-    int64_t *origin;                             /* of weft__h5_read_integers; else NULL */
+    bool owns, checked;                          /* the image is freed at the end; checksums */
+    int64_t *origin;                             /* of weft__h5_read_new; else NULL */
     H5E_auto2_t print; void *print_user; unsigned plugins;        /* as the program had set them */
 };
 
