@@ -46,7 +46,8 @@ bool weft__h5_sum(const weft__h5_image *image, size_t at, size_t n, uint32_t *su
     for (; n > BLOCK; at += BLOCK, n -= BLOCK) {
         if (!weft__h5_bytes(image, at, BLOCK, block))
             return false;
-        add(&s, block), mix(&s);
+        add(&s, block);
+        mix(&s);
     }
     memset(block, 0, BLOCK);
     if (!weft__h5_bytes(image, at, n, block))

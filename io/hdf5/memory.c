@@ -43,6 +43,29 @@ bool weft__h5_bytes(const weft__h5_image *i, size_t at, size_t n, void *to)
     return i->bytes || weft__paged_read(i->paged, at, n, to);
 }
 
+uint64_t weft__h5_field(const weft__h5_image *i, size_t at, size_t n)
+{
+    unsigned char of[8];
+    uint64_t v = 0;
+    bool there = weft__h5_bytes(i, at, n, of);
+    while (there && n-- > 0)
+        v = v << 8 | of[n];
+    return v;
+}
+
+bool weft__h5_says(const weft__h5_image *i, size_t at, const char *text, size_t n)
+{
+    char of[8];
+    return weft__h5_bytes(i, at, n, of) && !memcmp(of, text, n);
+}
+
+bool weft__h5_inside(const weft__h5_image *i, size_t end, uint64_t address, uint64_t n, size_t *at)
+{
+    size_t size = end - (size_t)i->libhdf5_s.base_addr;
+    *at = (size_t)(i->libhdf5_s.base_addr + address);
+    return address <= size && n <= size - address;
+}
+
 /* Numbers tell libhdf5 nothing about the file: many of them are not kept. */
 static herr_t read_image(H5FD_t *f, H5FD_mem_t type, hid_t transfer, haddr_t at, size_t n, void *to)
 {

@@ -34,8 +34,16 @@ struct weft__h5 {
     H5E_auto2_t print; void *print_user; unsigned plugins;        /* as the program had set them */
 };
 
-/* memory.c: n bytes of the image; false: they are not in it, or cannot be read. */
+/* memory.c */
+/* Copies n bytes of the image. Returns false if they are not in it, or cannot be read. */
 bool  weft__h5_bytes(const weft__h5_image *image, size_t at, size_t n, void *to);
+/* Returns a number of n bytes, 8 at most; 0 if it is not in the image. */
+uint64_t weft__h5_field(const weft__h5_image *image, size_t at, size_t n);
+/* Whether n bytes, 8 at most, are these. */
+bool  weft__h5_says(const weft__h5_image *image, size_t at, const char *text, size_t n);
+/* Whether n bytes at an address, which counts from the superblock, lie before byte `end` of the image; *at:
+ * their place in the image. */
+bool  weft__h5_inside(const weft__h5_image *image, size_t end, uint64_t address, uint64_t n, size_t *at);
 /* checksum.c: of n bytes of the image, as libhdf5 sums up metadata; false as above. */
 bool  weft__h5_sum(const weft__h5_image *image, size_t at, size_t n, uint32_t *sum);
 /* Opens the image, or makes a file in one that is written, with these properties. Less than 0: an error. The
@@ -83,11 +91,15 @@ typedef struct weft__h5_chunks {
 } weft__h5_chunks;
 /* Where a chunk lies; an address of HADDR_UNDEF: nowhere. skipped: bits of the filters not applied. */
 typedef struct weft__h5_chunk { uint64_t address, n, skipped; } weft__h5_chunk;
-/* How many chunks there are along an axis. */
+/* chunk_index.c */
+/* Returns the number of chunks along an axis. */
 uint64_t weft__h5_chunks_along(const weft__h5_chunks *c, int axis);
-/* chunk_index.c: the chunks of the set row by row, for all kinds but the old tree. Returns NULL, or why
- * not. */
-const char *weft__h5_find_chunks(const weft__h5 *h, const weft__h5_chunks *c, weft__h5_chunk *out,
+/* Gives the place of a chunk, in chunks along each axis, by its number, row by row. */
+void weft__h5_place_of_chunk(const weft__h5_chunks *c, uint64_t number, uint64_t place[WEFT_RANK]);
+/* Fails the session, and returns a text to return. */
+const char *weft__h5_no_index_memory(weft__h5 *h);
+/* Finds the chunks of the set, row by row. Returns NULL, or why it cannot. */
+const char *weft__h5_find_chunks(weft__h5 *h, const weft__h5_chunks *c, weft__h5_chunk *out,
                                  uint64_t chunks);
 /* Why the set with this header is not read; NULL if all that its header says of chunks is sound. */
 const char *weft__h5_chunked(const weft__h5 *h, const weft__h5_header *header, weft__h5_chunks *out);
