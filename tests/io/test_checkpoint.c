@@ -1,9 +1,7 @@
 /* test_checkpoint.c - saving and loading: everything comes back, in the same bytes, or nothing changes and
  * the message says why. */
 #include <hdf5.h>
-#include <pthread.h>
-#include <signal.h>
-#include <sys/wait.h>
+#include <sys/stat.h>
 #include "checkpoint.h"
 
 static void no_handles(void)

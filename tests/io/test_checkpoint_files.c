@@ -1,45 +1,9 @@
-/* test_checkpoint_files.c - how checkpoints get to the disk: full disks, killed processes, links, many
- * threads. */
+/* test_checkpoint_files.c - damaged checkpoints, places that cannot be written, many threads. How files are
+ * written: test_file_write.c; more damage: tests/fuzz. */
 #include <hdf5.h>
 #include <pthread.h>
-#include <signal.h>
-#include <sys/resource.h>
-#include <sys/wait.h>
+#include <sys/stat.h>
 #include "checkpoint.h"
-
-static int ended(pid_t child)                    /* its exit status, 256 + the signal that killed it */
-{
-    int status;
-    cr_assert_eq(waitpid(child, &status, 0), child);
-    return WIFEXITED(status) ? WEXITSTATUS(status) : 256 + WTERMSIG(status);
-}
-
-Test(checkpoint_files, a_full_disk_leaves_the_old_file)
-{
-    model a = model_new(1);
-    const char *path = in_folder("a.h5"), *copy = in_folder("copy");
-    DOES(weft_save(path, a.m, a.o, NULL, 0));
-    DOES(weft_save(copy, a.m, a.o, NULL, 0));
-    train(&a, 1);
-    bytes b = read_bytes(path);
-    for (size_t limit = 0; limit < b.n; limit += b.n / 7) {
-        pid_t child = fork();
-        if (!child) {
-            setrlimit(RLIMIT_FSIZE, &(struct rlimit){ limit, limit });
-            signal(SIGXFSZ, SIG_IGN);
-            weft_status s = weft_save(path, a.m, a.o, NULL, 0);
-            _exit(s == WEFT_EIO && strstr(weft_file_message(), "cannot be written") &&
-                          H5Fget_obj_count(H5F_OBJ_ALL, H5F_OBJ_ALL) == 0 ?
-                      0 :
-                      1);
-        }
-        cr_assert_eq(ended(child), 0);
-        cr_assert(equal_files(path, copy) && files_in_folder() == 2);
-    }
-    free(b.at);
-    CLEAN(a.w);
-    end_folder();
-}
 
 /* A version, and a number of bytes, that go on to the end of the head and beyond. */
 Test(checkpoint_files, a_head_without_an_end)
@@ -80,57 +44,25 @@ Test(checkpoint_files, what_cannot_be_replaced_is_left_alone)
     end_folder();
 }
 
-Test(checkpoint_files, a_link_stays_a_link_and_a_mode_a_mode)
+/* Every single bit of the file, one at a time: refused, all of them. */
+Test(checkpoint_files, no_bit_flips_unseen)
 {
-    model a = model_new(1);
-    const char *path = in_folder("a.h5"), *link_ = in_folder("link");
-    struct stat s;
-    DOES(weft_save(path, a.m, a.o, NULL, 0));
-    cr_assert(chmod(path, 0640) == 0 && symlink("a.h5", link_) == 0);
-    train(&a, 1);
-    DOES(weft_save(link_, a.m, a.o, NULL, 0));
-    cr_assert(lstat(link_, &s) == 0 && S_ISLNK(s.st_mode) && stat(path, &s) == 0 &&
-              (s.st_mode & 0777) == 0640);
-    uint32_t state = state_of(&a);
-    train(&a, 1);
-    DOES(weft_load(path, a.m, a.o, NULL, 0));
-    cr_assert(state_of(&a) == state && files_in_folder() == 2);
-    CLEAN(a.w);
-    end_folder();
-}
-
-Test(checkpoint_files, a_killed_writer_leaves_one_of_both)
-{
-    model a = model_new(1), b = model_new(2), c = model_new(3);
-    const char *path = in_folder("a.h5");
-    train(&b, 1);
-    uint32_t one = state_of(&a), two = state_of(&b);
-    DOES(weft_save(path, a.m, a.o, NULL, 0));
-    int seen[2] = { 0, 0 };
-    int least = rounds(30, 300), kills = 0;
-    /* on a busy machine it takes long to get that far */
-    for (int i = 0; i < least || (!seen[1] && i < 20 * least); i++, kills++) {
-        pid_t child = fork();
-        if (!child)
-            for (int k = 0;; k++) {
-                const model *m = k % 2 ? &a : &b;
-                if (weft_save(path, m->m, m->o, NULL, 0))
-                    _exit(1);
-            }
-        usleep((useconds_t)dice(20000 * (1 + (uint64_t)i / 8)));
-        kill(child, SIGKILL);
-        cr_assert_eq(ended(child), 256 + SIGKILL);
-        DOES(weft_load(path, c.m, c.o, NULL, 0));
-        uint32_t is = state_of(&c);
-        cr_assert(is == one || is == two);
-        seen[is == two]++;
+    const char *path = in_folder("a.h5"), *bad = in_folder("bad");
+    weft *w = open_on(WEFT_CPU);
+    weft_module *m = weft_module_new(w, "m");
+    weft_tensor *x = weft_parameter(m, "x", WEFT_SHAPE(2), (weft_init){ WEFT_INIT_CONSTANT, 1, 0 });
+    DOES(weft_save(path, m, NULL, NULL, 0));
+    bytes b = read_bytes(path);
+    weft_assign_values(x, (weft_real[]){ 5, 6 }, 2);
+    for (size_t bit = 0; bit < 8 * b.n; bit += rounds(CHECK_SANITIZED ? 61 : 7, 1)) {
+        b.at[bit / 8] ^= (unsigned char)(1u << bit % 8);
+        write_bytes(bad, b.at, b.n);
+        cr_assert_eq(weft_load(bad, m, NULL, NULL, 0), WEFT_EFORMAT, "bit %zu", bit);
+        b.at[bit / 8] ^= (unsigned char)(1u << bit % 8);
     }
-    cr_assert(seen[1] > 0, "the second state was never written");
-    /* a kill in the microseconds between the name and the rename leaves one: about 1 of 600 here */
-    cr_assert(files_in_folder() <= 2 + kills / 100, "%d kills, %d files", kills, files_in_folder());
-    CLEAN(a.w);
-    CLEAN(b.w);
-    CLEAN(c.w);
+    same_bits("x", numbers(x), ((weft_real[]){ 5, 6 }), 2);
+    free(b.at);
+    CLEAN(w);
     end_folder();
 }
 

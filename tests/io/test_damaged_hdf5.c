@@ -41,7 +41,7 @@ static void damage(const char *path, bytes b, size_t at, size_t from, size_t n, 
             b.at[i] = to[k];
             seal(b.at + at, n);
             write_bytes(path, b.at, b.n);
-            weft_status s = weft_frame_read_hdf5(&f, path, NULL, (const char *[]){ "a", "b", NULL });
+            weft_status s = weft_frame_read_hdf5(&f, path, NULL, ab);
             cr_assert(s == WEFT_OK || (s == WEFT_EFORMAT && f.n == 0), "byte %zu: %s: %s", i,
                       weft_status_name(s), weft_file_message());
             cr_assert(s || held || (f.rows == 2 && f.column[1][1] == 2), "byte %zu: other numbers", i);
@@ -79,11 +79,13 @@ Test(damaged_hdf5, damaged_heaps_and_trees_are_refused_or_read)
     const char *path = in_folder("heap.h5");
     bytes b = frame_of(12, path);
     int heaps = 0, trees = 0;
-    for (size_t at = 0; at + HEAP + 4 < b.n; at++)
-        if (!memcmp(b.at + at, "FRHP", 4))
-            damage(path, b, at, 5, HEAP, false), heaps++;
-        else if (!memcmp(b.at + at, "BTHD", 4))
-            damage(path, b, at, 5, TREE, false), trees++;
+    for (size_t at = 0; at + HEAP + 4 < b.n; at++) {
+        bool is_heap = !memcmp(b.at + at, "FRHP", 4), is_tree = !memcmp(b.at + at, "BTHD", 4);
+        if (is_heap || is_tree)
+            damage(path, b, at, 5, is_heap ? HEAP : TREE, false);
+        heaps += is_heap;
+        trees += is_tree;
+    }
     cr_assert(heaps && trees, "twelve columns lie in %d heaps and %d trees", heaps, trees);
     free(b.at);
     end_folder();
@@ -94,8 +96,8 @@ static bytes oldest_frame(const char *path)
 {
     hid_t f = new_file(path);
     for (int i = 0; i < 2; i++)
-        add_set(f, i ? "b" : "a", H5T_IEEE_F64LE, 1, (hsize_t[]){ 2 }, (double[]){ 1, 2 });
-    add_set(f, "gone", H5T_IEEE_F64LE, 1, (hsize_t[]){ 2 }, (double[]){ 1, 2 });
+        put_numbers(f, i ? "b" : "a", H5T_IEEE_F64LE, 2, 0, (double[]){ 1, 2 });
+    put_numbers(f, "gone", H5T_IEEE_F64LE, 2, 0, (double[]){ 1, 2 });
     cr_assert(H5Ldelete(f, "gone", H5P_DEFAULT) >= 0);
     H5Fclose(f);
     return read_bytes(path);
@@ -134,17 +136,11 @@ Test(damaged_hdf5, damaged_heaps_of_names_are_refused_or_read)
 /* Numbers in the header itself, as libhdf5 writes a few of them if asked to. */
 static bytes compact_frame(const char *path)
 {
-    const double x[] = { 1, 2 };
-    hid_t access = H5Pcreate(H5P_FILE_ACCESS), list = H5Pcreate(H5P_DATASET_CREATE),
-          space = H5Screate_simple(1, (hsize_t[]){ 2 }, NULL);
-    H5Pset_libver_bounds(access, H5F_LIBVER_V18, H5F_LIBVER_V18), H5Pset_layout(list, H5D_COMPACT);
-    hid_t f = H5Fcreate(path, H5F_ACC_TRUNC, H5P_DEFAULT, access);
-    for (int i = 0; i < 2; i++) {
-        hid_t set = H5Dcreate2(f, i ? "b" : "a", H5T_IEEE_F64LE, space, H5P_DEFAULT, list, H5P_DEFAULT);
-        cr_assert(set >= 0 && H5Dwrite(set, H5T_NATIVE_DOUBLE, H5S_ALL, H5S_ALL, H5P_DEFAULT, x) >= 0);
-        H5Dclose(set);
-    }
-    H5Sclose(space), H5Fclose(f), H5Pclose(list), H5Pclose(access);
+    form f = { .type = H5T_IEEE_F64LE, .rank = 1, .size = { 2 }, .compact = true };
+    hid_t file = new_file_of(path, OF_1_8, 0);
+    for (int i = 0; i < 2; i++)
+        put_set(file, ab[i], &f, H5T_NATIVE_DOUBLE, (double[]){ 1, 2 });
+    H5Fclose(file);
     return read_bytes(path);
 }
 
@@ -153,7 +149,7 @@ Test(damaged_hdf5, damaged_headers_that_hold_numbers_are_refused_or_read)
     const char *path = in_folder("compact.h5");
     bytes b = compact_frame(path);
     weft_frame f = { 0 };
-    DOES(weft_frame_read_hdf5(&f, path, NULL, (const char *[]){ "a", "b", NULL }));
+    DOES(weft_frame_read_hdf5(&f, path, NULL, ab));
     cr_assert(f.rows == 2 && f.column[1][1] == 2);
     weft_frame_free(&f);
     int headers = 0;
@@ -199,7 +195,7 @@ Test(damaged_hdf5, types_that_have_parts_stay_closed)
             b.at[type] = (unsigned char)to;
             seal(b.at + at, HEAD + LONG);
             write_bytes(path, b.at, b.n);
-            weft_status s = weft_frame_read_hdf5(&f, path, NULL, (const char *[]){ "a", "b", NULL });
+            weft_status s = weft_frame_read_hdf5(&f, path, NULL, ab);
             bool plain = to >> 4 >= 1 && to >> 4 <= 4 && (to & 15) <= FLOAT;
             cr_assert(s == WEFT_EFORMAT || (s == WEFT_OK && plain), "type %x: %s", to, weft_status_name(s));
             refused += strstr(weft_file_message(), "something else than plain numbers") != NULL;
