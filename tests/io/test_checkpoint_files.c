@@ -95,6 +95,43 @@ Test(checkpoint_files, impossible_counters_are_refused)
     end_folder();
 }
 
+/* ---- an earlier version ---- */
+/* A file that 0.1 has written: weights, buffer, optimiser, random stream, a loader's position. */
+Test(checkpoint_files, of_version_0_1_are_read)
+{
+    enum { N = 40, CLASSES = 8 };
+    static const int32_t next[] = { 34, 29, 11, 32 };
+    static const weft_real bias[CLASSES] = { 0x1.eed42ap-4, 0x1.806ae4p-5, 0x1.a00678p-3,  0x1.62ab14p-5,
+                                             0x1.cc7fc6p-3, 0x1.418ba2p-3, -0x1.628936p-2, 0x1.c88582p-5 };
+    int32_t len[N];
+    char path[512];
+    if (sizeof(weft_real) == 8)
+        return;                                  /* the file holds floats */
+    snprintf(path, sizeof path, "%s/golden/checkpoint_0_1.weft",
+             getenv("WEFT_TESTS") ? getenv("WEFT_TESTS") : "tests");
+    weft *w = weft_open(&(weft_opts){ .device = WEFT_REF, .seed = 3 });
+    weft_module *m = weft_module_new(w, "net");
+    weft_embedding_new(m, "embed", &(weft_embedding_opts){ .rows = CLASSES, .columns = 4 });
+    weft_lstm_new(m, "lstm", &(weft_rnn_opts){ .input = 4, .hidden = 3, .bidirectional = true });
+    weft_linear_new(m, "out", &(weft_linear_opts){ .in = 6, .out = CLASSES });
+    weft_tensor *kept = weft_buffer(m, "kept", WEFT_SHAPE(2));
+    weft_optim *adam = weft_adam_new(m, &(weft_adam_opts){ .lr = 1e-2 });
+    for (int i = 0; i < N; i++)
+        len[i] = 1 + i * 7 % 9;
+    weft_loader *loader = weft_loader_new(w, "train", N, len, &(weft_loader_opts){ .count = 4, .pool = 3 });
+    weft_loader_state at;
+    DOES(weft_load(path, m, adam, &(weft_checkpoint_item){ "loader", WEFT_I64, at.at, 4 }, 1));
+    weft_loader_set_state(loader, at);
+    OK(w);
+    cr_assert(weft_optim_steps(adam) == 6 && numbers(kept)[1] == 6);
+    cr_assert_eq(weft_stream_next(weft_stream_of(w, "mine")), 0x40be8c7508c3ca58u);
+    int64_t n;
+    const int32_t *pick = weft_loader_next(loader, &n);
+    cr_assert(n == COUNT(next) && !memcmp(pick, next, sizeof next));
+    same_bits("out.bias", numbers(weft_find_parameter(m, "out.bias")), bias, CLASSES);
+    weft_close(w);
+}
+
 /* ---- threads, and the program's own use of HDF5 ---- */
 static char shared_path[4][160];
 static void *save_and_load(void *number)
