@@ -2,26 +2,6 @@
 #include <float.h>
 #include "series_data.h"
 
-/* Features of one column y (and u, known) with these transforms and no scaler behind them. */
-static weft_features *features_of(weft *w, const weft_transform *t, int n)
-{
-    const weft_features_opts o = { .context = 3,
-                                   .horizon = 2,
-                                   .known = WEFT_NAMES("u"),
-                                   .target = WEFT_NAMES("y"),
-                                   .transforms = t,
-                                   .n = n,
-                                   .unscaled = true };
-    return weft_features_new(w, "x", &o);
-}
-
-static weft_frame frame_of(const double *u, const double *y, int64_t n)
-{
-    weft_frame f = { 0 };
-    DOES(weft_frame_add(&f, NULL, WEFT_NAMES("u", "y"), (const double *const[]){ u, y }, n));
-    return f;
-}
-
 /* Constant but for rounding: scaled by their noise, these columns would be noise of size 1. */
 Test(transforms_constant, but_for_rounding)
 {
@@ -42,8 +22,8 @@ Test(transforms_constant, but_for_rounding)
             weft_transform t[] = { { .column = "y", .kind = way < 2 ? WEFT_DELTA : WEFT_POLYNOMIAL,
                                      .depends_on = way < 2 ? NULL : "u", .degree = way < 2 ? 0 : 1 },
                                    { .column = "y", .kind = scalers[way % 2] } };
-            weft_frame f = frame_of(u + 1, y[k] + 1, N - 1);
-            weft_features *x = features_of(w, k == 3 ? t : t + 1, k == 3 ? 2 : 1);
+            weft_frame f = frame_of_y(u + 1, y[k] + 1, N - 1);
+            weft_features *x = features_of_y(w, k == 3 ? t : t + 1, k == 3 ? 2 : 1);
             double out[N], low = 9, high = -9;
             weft_features_fit(x, &f);
             weft_features_transform(x, "y", &f, 0, out);

@@ -44,12 +44,12 @@ UNUSED static void end_folder(void)              /* with the files in it */
 }
 
 /* ---- whole files ---- */
-typedef struct { unsigned char *at; size_t n; } bytes;
-UNUSED static bytes read_bytes(const char *path)
+typedef struct { unsigned char *at; size_t n; } content;
+UNUSED static content read_bytes(const char *path)
 {
     FILE *f = fopen(path, "rb");
     cr_assert_not_null(f, "%s", path);
-    bytes b = { NULL, 0 };
+    content b = { NULL, 0 };
     fseek(f, 0, SEEK_END);
     b.n = (size_t)ftell(f);
     rewind(f);
@@ -81,7 +81,7 @@ UNUSED static const char *put_text(const char *name, const char *text)
 
 UNUSED static bool equal_files(const char *a, const char *b)
 {
-    bytes x = read_bytes(a), y = read_bytes(b);
+    content x = read_bytes(a), y = read_bytes(b);
     bool same = x.n == y.n && !memcmp(x.at, y.at, x.n);
     free(x.at);
     free(y.at);

@@ -52,7 +52,7 @@ Test(checkpoint_files, no_bit_flips_unseen)
     weft_module *m = weft_module_new(w, "m");
     weft_tensor *x = weft_parameter(m, "x", WEFT_SHAPE(2), (weft_init){ WEFT_INIT_CONSTANT, 1, 0 });
     DOES(weft_save(path, m, NULL, NULL, 0));
-    bytes b = read_bytes(path);
+    content b = read_bytes(path);
     weft_assign_values(x, (weft_real[]){ 5, 6 }, 2);
     for (size_t bit = 0; bit < 8 * b.n; bit += rounds(CHECK_SANITIZED ? 61 : 7, 1)) {
         b.at[bit / 8] ^= (unsigned char)(1u << bit % 8);

@@ -144,7 +144,7 @@ static void seal(unsigned char *at, size_t n)
 }
 
 /* The header of an index in the file, if it has a known length; *n: its bytes, 0: none. */
-static size_t header_in(bytes b, size_t *n)
+static size_t header_in(content b, size_t *n)
 {
     static const struct { char sign[5]; size_t n; } header[] = { { "FAHD", 28 }, { "EAHD", 72 }, { "BTHD", 38 } };
     size_t at = 0;
@@ -165,7 +165,7 @@ Test(chunks, damaged_files_do_no_harm)
     const char *path = in_folder("index.h5");
     for (int i = 2; i < COUNT(indexes); i++) {   /* the first are large */
         small m = save_indexed(path, i);
-        bytes b = read_bytes(path), copy = { malloc(b.n), b.n };
+        content b = read_bytes(path), copy = { malloc(b.n), b.n };
         size_t known, at = header_in(b, &known);
         for (int k = 0; k < rounds(200, 10000); k++) {
             memcpy(copy.at, b.at, b.n);
@@ -266,7 +266,7 @@ Test(chunks, a_leaf_twice)
     small m = small_new(1, (hsize_t[]){ N });
     form f = { .rank = 1, .size = { N }, .chunk = { 1 }, .gzip = 1, .type = H5T_IEEE_F32LE };
     save(path, OLDEST, &f, H5T_NATIVE_FLOAT, raw);
-    bytes b = read_bytes(path);
+    content b = read_bytes(path);
     size_t leaf[8];
     int n = 0;
     for (size_t at = 0; at + LEAF <= b.n && n < COUNT(leaf); at++)

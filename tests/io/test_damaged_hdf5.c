@@ -9,7 +9,7 @@ uint32_t H5_checksum_metadata(const void *data, size_t n, uint32_t before);
 static const char *const twelve[] = { "a", "b", "c", "d", "e", "f", "g", "h", "i", "j", "k", "l", NULL };
 
 /* A frame of so many columns of 1, 2; more than a few lie in a heap. */
-static bytes frame_of(int columns, const char *path)
+static content frame_of(int columns, const char *path)
 {
     const double x[] = { 1, 2 }, *column[COUNT(twelve)];
     const char *name[COUNT(twelve)] = { NULL };
@@ -29,7 +29,7 @@ static void seal(unsigned char *at, size_t n)
 }
 
 /* Each byte of a structure, its sum behind it, in turn; the numbers lie elsewhere, or, held, in it. */
-static void damage(const char *path, bytes b, size_t at, size_t from, size_t n, bool held)
+static void damage(const char *path, content b, size_t at, size_t from, size_t n, bool held)
 {
     static const unsigned char to[] = { 0xfe, 0, 0x80 };
     weft *w = open_on(WEFT_CPU);
@@ -64,7 +64,7 @@ Test(damaged_hdf5, damaged_structures_with_right_sums_are_refused_or_read)
     /* where the root's object header lies, and what is before its messages */
     enum { HEADER = 48, HEAD = 7 };
     const char *path = in_folder("structure.h5");
-    bytes b = frame_of(2, path);
+    content b = frame_of(2, path);
     size_t n = HEAD + b.at[HEADER + HEAD - 1];
     cr_assert(!memcmp(b.at + HEADER, "OHDR\2\0", 6) && HEADER + n + 4 < b.n,
               "the file is not what this test takes it for");
@@ -77,7 +77,7 @@ Test(damaged_hdf5, damaged_heaps_and_trees_are_refused_or_read)
 {
     enum { HEAP = 142, TREE = 34 };              /* bytes of their headers, without the sums */
     const char *path = in_folder("heap.h5");
-    bytes b = frame_of(12, path);
+    content b = frame_of(12, path);
     int heaps = 0, trees = 0;
     for (size_t at = 0; at + HEAP + 4 < b.n; at++) {
         bool is_heap = !memcmp(b.at + at, "FRHP", 4), is_tree = !memcmp(b.at + at, "BTHD", 4);
@@ -92,7 +92,7 @@ Test(damaged_hdf5, damaged_heaps_and_trees_are_refused_or_read)
 }
 
 /* As libhdf5 writes groups if it is not told otherwise: names in a heap with a list of free places. */
-static bytes oldest_frame(const char *path)
+static content oldest_frame(const char *path)
 {
     hid_t f = new_file(path);
     for (int i = 0; i < 2; i++)
@@ -107,7 +107,7 @@ Test(damaged_hdf5, damaged_heaps_of_names_are_refused_or_read)
 {
     enum { SIZE = 8, FREE = 16, DATA = 24 };
     const char *path = in_folder("names.h5");
-    bytes b = oldest_frame(path);
+    content b = oldest_frame(path);
     unsigned char *names = memmem(b.at, b.n, "HEAP", 5);
     cr_assert_not_null(names);
     uint64_t size, data, of[3] = { SIZE, FREE, DATA };
@@ -134,7 +134,7 @@ Test(damaged_hdf5, damaged_heaps_of_names_are_refused_or_read)
 }
 
 /* Numbers in the header itself, as libhdf5 writes a few of them if asked to. */
-static bytes compact_frame(const char *path)
+static content compact_frame(const char *path)
 {
     form f = { .type = H5T_IEEE_F64LE, .rank = 1, .size = { 2 }, .compact = true };
     hid_t file = new_file_of(path, OF_1_8, 0);
@@ -147,7 +147,7 @@ static bytes compact_frame(const char *path)
 Test(damaged_hdf5, damaged_headers_that_hold_numbers_are_refused_or_read)
 {
     const char *path = in_folder("compact.h5");
-    bytes b = compact_frame(path);
+    content b = compact_frame(path);
     weft_frame f = { 0 };
     DOES(weft_frame_read_hdf5(&f, path, NULL, ab));
     cr_assert(f.rows == 2 && f.column[1][1] == 2);
@@ -168,7 +168,7 @@ Test(damaged_hdf5, damaged_headers_that_hold_numbers_are_refused_or_read)
 
 /* The first message of that type in the header at `at`, whose messages begin `head` bytes behind it; 0:
  * none. */
-static size_t message_in(bytes b, size_t at, size_t head, size_t n, int type)
+static size_t message_in(content b, size_t at, size_t head, size_t n, int type)
 {
     for (size_t m = at + head; m + 4 <= at + n; m += 4 + b.at[m + 1] + 256u * b.at[m + 2])
         if (b.at[m] == type)
@@ -183,7 +183,7 @@ Test(damaged_hdf5, types_that_have_parts_stay_closed)
     /* of a data set's header, the length of its messages in two bytes */
     enum { HEAD = 8, TYPE = 3, LONG = 256, FLOAT = 1 };
     const char *path = in_folder("type.h5");
-    bytes b = frame_of(2, path);
+    content b = frame_of(2, path);
     weft_frame f = { 0 };
     int refused = 0, sets = 0;
     for (size_t at = 49; at + HEAD + LONG < b.n; at++) {
@@ -221,7 +221,7 @@ Test(damaged_hdf5, numbers_behind_the_end_that_is_named_are_refused)
     weft_dataset d = { .n = COUNT(len), .len = (int32_t *)(uintptr_t)len, .ints = (int32_t *)(uintptr_t)ids };
     int refused = 0;
     cr_assert_eq(weft_write_hdf5(&d, path, NULL), WEFT_OK, "%s", weft_file_message());
-    bytes b = read_bytes(path);
+    content b = read_bytes(path);
     for (uint64_t end = SUM; end <= b.n; end++) {
         weft_dataset whole = { 0 }, part = { 0 };
         weft_hdf5 *f = NULL;

@@ -285,7 +285,7 @@ Test(journal, appends_below_a_cut_line)
         weft_journal_line_end(j);
         weft_journal_close(j);
     }
-    bytes b = read_bytes(path);
+    content b = read_bytes(path);
     cr_assert_str_eq((char *)b.at, "{\"a\": 1}\n{\"b\": \n{\"c\": 0}\n{\"c\": 1}\n");
     free(b.at);
     end_folder();

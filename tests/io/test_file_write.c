@@ -245,7 +245,7 @@ Test(file_write, a_limit_of_its_size_is_an_error)
     DOES(saves(path, &a));
     DOES(saves(copy, &a));
     train(&a, 1);
-    bytes b = read_bytes(path);
+    content b = read_bytes(path);
     for (size_t limit = 0, before = 0; limit < b.n; limit += b.n / 7, before = !before) {
         pid_t child = fork();
         if (!child)
@@ -291,7 +291,7 @@ Test(file_write, a_cut_line_of_a_journal_takes_no_other_with_it)
     if (!child)
         _exit(writes_lines(path));
     cr_assert_eq(ended(child), 0);
-    bytes b = read_bytes(path);
+    content b = read_bytes(path);
     b.at[b.n] = 0;
     const char *text = (const char *)b.at,
                *last = "x\n{\"n\": 3, \"text\": \"good again\"}\n{\"n\": 4, \"text\": \"and again\"}\n";

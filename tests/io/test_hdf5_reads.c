@@ -355,7 +355,7 @@ Test(hdf5_reads, each_byte_damaged_is_refused_or_read_as_by_the_whole_reader)
 {
     static const unsigned char to[] = { 0xff, 0, 0x80, 1 };
     const char *path = plain_file();
-    bytes b = read_bytes(path);
+    content b = read_bytes(path);
     int files = open_files(), taken = 0;
     for (size_t i = 0; i < b.n; i++)
         for (int k = 0; k < COUNT(to); k++) {

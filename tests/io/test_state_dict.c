@@ -41,7 +41,7 @@ typedef struct { int32_t len[SEQUENCES], tokens[TOKENS]; double rows[2 * TOKENS]
 static example example_of(const char *path)      /* the fixture's inputs and PyTorch's outputs */
 {
     example e;
-    bytes b = read_bytes(path);
+    content b = read_bytes(path);
     weft__h5 *h = weft__h5_open(path, b.at, b.n, false);
     weft__h5_read(h, "test/lengths", &(weft__kind){ WEFT__I32, 1, { SEQUENCES } }, WEFT__I32, e.len);
     weft__h5_read(h, "test/tokens", &(weft__kind){ WEFT__I32, 1, { TOKENS } }, WEFT__I32, e.tokens);
@@ -84,9 +84,9 @@ Test(state_dict, pytorch_s_weights_give_pytorch_s_outputs)
 
 /* ---- and back ---- */
 /* as doubles; n counts them */
-static bytes set_of(const char *path, const char *name, weft__kind *k)
+static content set_of(const char *path, const char *name, weft__kind *k)
 {
-    bytes file = read_bytes(path), b = { NULL, 0 };
+    content file = read_bytes(path), b = { NULL, 0 };
     weft__h5 *h = weft__h5_open(path, file.at, file.n, false);
     cr_assert(weft__h5_find(h, name, k), "%s is not in %s", name, path);
     b.n = weft__kind_bytes(k) / weft__number_bytes(k->type);
@@ -108,7 +108,7 @@ Test(state_dict, weights_go_back_bit_for_bit)
     for (int i = 0; i < weft_parameter_count(k.m); i++) {
         weft__kind a, b;
         weft_parameter_at(k.m, i, &name);
-        bytes x = set_of(path, name, &a), y = set_of(fixture(), name, &b);
+        content x = set_of(path, name, &a), y = set_of(fixture(), name, &b);
         a.type = b.type;
         cr_assert(weft__kind_same(&a, &b) && !memcmp(x.at, y.at, x.n * sizeof(double)), "%s", name);
         free(x.at);
