@@ -4,6 +4,9 @@
 #include "tests/io/sets.h"
 
 #define AB WEFT_NAMES("a", "b")
+/* Adds columns of a table, whose text this is, to a frame. */
+#define ADD_TABLE(f, text, ...) \
+    weft_frame_add_static_csv(f, put_text("t.csv", text), "id", WEFT_NAMES(__VA_ARGS__), NULL)
 
 /* Series `s` of f has this id and these numbers of column a; b is ten times as much. */
 static void series_is(const weft_frame *f, int64_t s, const char *id, int64_t rows, const double *a)
@@ -73,10 +76,9 @@ Test(series, lists_of_a_frame_end_with_null)
         cr_assert(end_with_null(&g));
     }
     DOES(weft_frame_add_column(&f, "s", a, WEFT_PER_SERIES));
-    DOES(weft_frame_add_static_csv(&f, put_text("t.csv", "id,u,v\nx,1,2\n"), "id", WEFT_NAMES("u", "v"), NULL));
+    DOES(ADD_TABLE(&f, "id,u,v\nx,1,2\n", "u", "v"));
     cr_assert(end_with_null(&f) && f.columns == 5);
-    REFUSES(weft_frame_add_static_csv(&f, put_text("t.csv", "id,w,u\nx,1,2\n"), "id", WEFT_NAMES("w", "u"), NULL),
-            WEFT_EARG, "a new name");
+    REFUSES(ADD_TABLE(&f, "id,w,u\nx,1,2\n", "w", "u"), WEFT_EARG, "a new name");
     cr_assert(end_with_null(&f) && f.columns == 5);
     DOES(weft_frame_write_hdf5(&f, in_folder("l.h5"), NULL));
     weft_frame_free(&g);
@@ -165,26 +167,19 @@ Test(series, csv_that_is_wrong_changes_nothing)
 Test(series, fixed_columns)
 {
     weft_frame f = { 0 };
-    DOES(weft_frame_read_csv(&f, put_text("ids.csv", "id,a,b\nq,3,30\nq,4,40\np,5,50\nr,6,60\n"), "id", AB, NULL));
+    DOES(weft_frame_read_csv(&f, put_text("ids.csv", "id,a,b\nq,3,30\nq,4,40\np,5,50\nr,6,60\n"), "id", AB,
+                             NULL));
     DOES(weft_frame_add_column(&f, "s", (double[]){ 7, 8, 9 }, WEFT_PER_SERIES));
     const double *s = weft_frame_column(&f, "s");
     cr_assert(s[0] == 7 && s[1] == 7 && s[2] == 8 && s[3] == 9);
-    DOES(weft_frame_add_static_csv(&f, put_text("table.csv", "height,id,x\n1.5,p,0\n2.5,q,0\n3,unused,0\n4,r,1\n"),
-                                   "id", WEFT_NAMES("height", "x"), NULL));
+    DOES(ADD_TABLE(&f, "height,id,x\n1.5,p,0\n2.5,q,0\n3,unused,0\n4,r,1\n", "height", "x"));
     const double *h = weft_frame_column(&f, "height");
     cr_assert(h[0] == 2.5 && h[1] == 2.5 && h[2] == 1.5 && h[3] == 4 && weft_frame_column(&f, "x")[3] == 1);
     int64_t columns = f.columns;
-    REFUSES(weft_frame_add_static_csv(&f, put_text("t.csv", "id,c\np,1\nq,2\np,3\nr,4\n"), "id", WEFT_NAMES("c"),
-                                      NULL),
-            WEFT_EFORMAT, "two rows of \"p\"");
-    REFUSES(weft_frame_add_static_csv(&f, put_text("t.csv", "id,c\np,1\np,3\nq,2\nr,4\n"), "id", WEFT_NAMES("c"),
-                                      NULL),
-            WEFT_EFORMAT, "two rows of \"p\"");
-    REFUSES(weft_frame_add_static_csv(&f, put_text("t.csv", "id,c\np,1\nq,2\n"), "id", WEFT_NAMES("c"), NULL),
-            WEFT_EFORMAT, "no row of the series \"r\"");
-    REFUSES(weft_frame_add_static_csv(&f, put_text("t.csv", "id,c,a\np,1,1\nq,2,2\nr,3,3\n"), "id",
-                                      WEFT_NAMES("c", "a"), NULL),
-            WEFT_EARG, "\"a\": a new name");
+    REFUSES(ADD_TABLE(&f, "id,c\np,1\nq,2\np,3\nr,4\n", "c"), WEFT_EFORMAT, "two rows of \"p\"");
+    REFUSES(ADD_TABLE(&f, "id,c\np,1\np,3\nq,2\nr,4\n", "c"), WEFT_EFORMAT, "two rows of \"p\"");
+    REFUSES(ADD_TABLE(&f, "id,c\np,1\nq,2\n", "c"), WEFT_EFORMAT, "no row of the series \"r\"");
+    REFUSES(ADD_TABLE(&f, "id,c,a\np,1,1\nq,2,2\nr,3,3\n", "c", "a"), WEFT_EARG, "\"a\": a new name");
     REFUSES(weft_frame_add_static_csv(&f, "t.csv", NULL, WEFT_NAMES("c"), NULL), WEFT_EARG,
             "the column with the series' ids");
     REFUSES(weft_frame_add_static_csv(&f, in_folder("nowhere"), "id", WEFT_NAMES("c"), NULL), WEFT_ENOENT,
@@ -199,11 +194,9 @@ Test(series, a_table_of_no_rows)
 {
     weft_frame f = { 0 };
     DOES(weft_frame_add(&f, "q", AB, (const double *const[]){ (double[]){ 1 }, (double[]){ 10 } }, 1));
-    REFUSES(weft_frame_add_static_csv(&f, put_text("t.csv", "id,c\n"), "id", WEFT_NAMES("c"), NULL), WEFT_EFORMAT,
-            "no row of the series \"q\"");
+    REFUSES(ADD_TABLE(&f, "id,c\n", "c"), WEFT_EFORMAT, "no row of the series \"q\"");
     weft_frame_free(&f);
-    REFUSES(weft_frame_add_static_csv(&f, put_text("t.csv", "id,c\n"), "id", WEFT_NAMES("c"), NULL), WEFT_EARG,
-            "a frame that has a column");
+    REFUSES(ADD_TABLE(&f, "id,c\n", "c"), WEFT_EARG, "a frame that has a column");
     end_folder();
 }
 
@@ -258,9 +251,11 @@ Test(series, hdf5_of_others)
     DOES(weft_frame_read_hdf5(&f, foreign((others){ i32, i32, 3, 0, u8, 0, 3 }), NULL, WEFT_NAMES("b", "a")));
     series_is(&f, 3, "3", 0, NULL);
     SERIES(&f, 4, "4", 1, 2, 3);
-    const struct { others file; const char *says; } bad[] = {
+    const struct { others file; const char *says;
+    } bad[] = {
         { { .a = f64, .b = f64, .rows = 2 }, "\"b\" has 2 rows, other columns have 3" },
-        { { .a = f64, .b = f64, .rows = 3, .columns = 1 }, "\"b\" is float64 [3, 1]; numbers [n] were expected" },
+        { { .a = f64, .b = f64, .rows = 3, .columns = 1 },
+          "\"b\" is float64 [3, 1]; numbers [n] were expected" },
         { { f64, f64, 3, 0, i64, 1, 1 }, "the lengths add up to 2" },
         { { f64, f64, 3, 0, i64, 2, 2 }, "series 1 has length 2, 1 of 3 rows are left" },
         { { f64, f64, 3, 0, i64, -1, 4 }, "series 0 has length -1" },

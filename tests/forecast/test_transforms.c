@@ -1,6 +1,6 @@
 /* test_transforms.c - the transforms of time series: worked numbers, there and back, least squares, what
  * is refused, saved and loaded. */
-#include <unistd.h>
+#include <float.h>
 #include "series_data.h"
 
 static const double knots[] = { -1, 0, 2, 5 }, heights[] = { 3, -1, 0, 4 }, powers[] = { .5, -1, .25 };
@@ -149,13 +149,51 @@ Test(transforms, constants)
     weft_frame_free(&f);
 }
 
+/* Constant but for rounding: scaled by their noise, these columns would be noise of size 1. */
+Test(transforms, columns_that_are_constant_but_for_rounding)
+{
+    enum { N = 1000 };
+    static double u[N], y[5][N];
+    for (int i = 0; i < N; i++) {
+        u[i] = i;
+        y[0][i] = i % 2 ? .3 : .1 + .2;
+        y[1][i] = 1e8 + (i % 3) * 1e-8;
+        y[2][i] = -7e-12 * (1 + (i % 5) * DBL_EPSILON);
+        y[3][i] = i * .1;                        /* its differences, and what a line leaves of it */
+        y[4][i] = 1e8 + (i % 2) * 1e-5;          /* has information */
+    }
+    const weft_transform_kind scalers[] = { WEFT_STANDARD_SCALER, WEFT_MIN_MAX_SCALER };
+    weft *w = open_on(WEFT_REF);
+    for (int k = 0; k < 5; k++)
+        for (int way = 0; way < (k == 3 ? 4 : 2); way++) {
+            weft_transform t[] = { { .column = "y", .kind = way < 2 ? WEFT_DELTA : WEFT_POLYNOMIAL,
+                                     .depends_on = way < 2 ? NULL : "u", .degree = way < 2 ? 0 : 1 },
+                                   { .column = "y", .kind = scalers[way % 2] } };
+            weft_frame f = frame_of_y(u + 1, y[k] + 1, N - 1);
+            weft_features *x = features_of_y(w, k == 3 ? t : t + 1, k == 3 ? 2 : 1);
+            double out[N], low = 9, high = -9;
+            weft_features_fit(x, &f);
+            weft_features_transform(x, "y", &f, 0, out);
+            OK(w);
+            for (int i = 1; i < N - 1; i++)
+                low = fmin(low, out[i]), high = fmax(high, out[i]);
+            /* a delta has 0 in its first row, so it is not constant */
+            cr_assert(k == 4 || (k == 3 && way < 2) ? high - low < 3 && (k == 3 || high - low > .9) :
+                                                      high - low < 1e-7,
+                      "column %d, way %d: %g .. %g", k, way, low, high);
+            weft_frame_free(&f);
+        }
+    CLEAN(w);
+}
+
 Test(transforms, beyond_the_range)
 {
     static const double u[] = { 1, 2, 3 }, y[] = { 1, 2, 6 }, more[] = { 0, 3, 7 };
     weft *w = open_on(WEFT_REF);
     weft_frame f = frame_of_y(u, y, 3), g = frame_of_y(u, more, 3);
     double out[3];
-    weft_features *free_ = features_of_y(w, &(weft_transform){ .column = "y", .kind = WEFT_MIN_MAX_SCALER }, 1);
+    weft_features *free_ =
+        features_of_y(w, &(weft_transform){ .column = "y", .kind = WEFT_MIN_MAX_SCALER }, 1);
     weft_features *clamped =
         features_of_y(w, &(weft_transform){ .column = "y", .kind = WEFT_MIN_MAX_SCALER, .clamp = true }, 1);
     weft_features_fit(free_, &f), weft_features_fit(clamped, &f);
@@ -414,8 +452,7 @@ Test(transforms, rows_that_cannot_be_undone)
 /* ---- saved and loaded ---- */
 Test(transforms, saved_and_loaded)
 {
-    char path[64];
-    snprintf(path, sizeof path, "%s/weft_features.%d.h5", P_tmpdir, (int)getpid());
+    const char *path = in_folder("features.h5");
     weft *w = open_on(WEFT_REF);
     weft_module *m = weft_module_new(w, "model");
     weft_linear_new(m, "out", &(weft_linear_opts){ .in = 2, .out = 2 });
@@ -457,7 +494,7 @@ Test(transforms, saved_and_loaded)
     cr_assert(!weft_features_counts(c).fitted);
     weft_features_state(NULL, items);
     cr_assert_null(items[0].name);
-    remove(path);
+    end_folder();
     weft_frame_free(&f);
     CLEAN(w);
 }

@@ -146,7 +146,10 @@ static void seal(unsigned char *at, size_t n)
 /* The header of an index in the file, if it has a known length; *n: its bytes, 0: none. */
 static size_t header_in(content b, size_t *n)
 {
-    static const struct { char sign[5]; size_t n; } header[] = { { "FAHD", 28 }, { "EAHD", 72 }, { "BTHD", 38 } };
+    static const struct {
+        char sign[5];
+        size_t n;
+    } header[] = { { "FAHD", 28 }, { "EAHD", 72 }, { "BTHD", 38 } };
     size_t at = 0;
     *n = 0;
     for (size_t k = 0; k + 80 < b.n; k++)
@@ -206,11 +209,13 @@ Test(chunks, what_they_declare_is_not_believed)
 
 Test(chunks, refused)
 {
-    static const struct { age age; bool fletcher; hsize_t chunk; int written; const char *says; } bad[] = {
+    static const struct { age age; bool fletcher; hsize_t chunk; int written; const char *says;
+    } bad[] = {
         { OLDEST, true, 4, 4, "weight has filters other than gzip" },
         { LATEST, true, 4, 4, "weight has filters other than gzip" },
         { OLDEST, false, 4, 0, "weight has a tree of chunks that is damaged" },
-        { OLDEST, false, (1 << 22) + 1, 4, "weight has chunks larger than its shape, and of more than 16 MiB" },
+        { OLDEST, false, (1 << 22) + 1, 4,
+          "weight has chunks larger than its shape, and of more than 16 MiB" },
         { OLDEST, false, 2, 2, "weight does not have all of its chunks" },
         { LATEST, false, 2, 2, "weight does not have all of its chunks" },
     };
@@ -222,8 +227,8 @@ Test(chunks, refused)
                    .fletcher = bad[i].fletcher, .type = H5T_IEEE_F32LE };
         hid_t file = new_file_of(path, bad[i].age, 0), set = make_set(file, "weight", &f),
               here = H5Screate_simple(1, f.size, NULL);
-        H5Sselect_hyperslab(here, H5S_SELECT_SET, (hsize_t[]){ 0 }, NULL, (hsize_t[]){ (hsize_t)bad[i].written },
-                            NULL);
+        H5Sselect_hyperslab(here, H5S_SELECT_SET, (hsize_t[]){ 0 }, NULL,
+                            (hsize_t[]){ (hsize_t)bad[i].written }, NULL);
         cr_assert(!bad[i].written ||
                   H5Dwrite(set, H5T_NATIVE_FLOAT, here, here, H5P_DEFAULT, (float[4]){ 0 }) >= 0);
         H5Sclose(here), H5Dclose(set), H5Fclose(file);

@@ -31,18 +31,33 @@ static void csv_is(const char *path, const weft_csv_opts *opts, int n, const int
 
 Test(csv, of_many_habits)
 {
-    static const struct { const char *text; weft_csv_opts opts; int n; int32_t len[4]; double rows[16]; } all[] = {
+    static const struct {
+        const char *text;
+        weft_csv_opts opts;
+        int n;
+        int32_t len[4];
+        double rows[16];
+    } all[] = {
         { "\xEF\xBB\xBFid,\"b\",note,a\r\nx,1,\"one, \"\"two\"\"\nthree\",2\r\nx,-.5e1,,4\n\n\"x "
           "y\",\" 6\",,\"0x10 \"\nx,7,,8",
-          { 0 }, 2, { 3, 1 }, { 2, 1, 4, -5, 8, 7, 16, 6 } },
-        { "id,a,b\n1,nan,1\n1,-2,2\n2,NaN,3\n2,inf,-inf\n", { 0 }, 2, { 2, 2 },
+          { 0 },
+          2,
+          { 3, 1 },
+          { 2, 1, 4, -5, 8, 7, 16, 6 } },
+        { "id,a,b\n1,nan,1\n1,-2,2\n2,NaN,3\n2,inf,-inf\n",
+          { 0 },
+          2,
+          { 2, 2 },
           { NAN, 1, -2, 2, NAN, 3, INFINITY, -INFINITY } },
         { "id;a;b\n\"x;y\";1;2\n\"x;y\";3;4\n", { .delimiter = ';' }, 1, { 2 }, { 1, 2, 3, 4 } },
         { "a\tb\tid\n1\t\t\"\"\n\t4\t\n", { '\t', true }, 1, { 2 }, { 1, NAN, NAN, 4 } },
         { "id,a,b\n", { 0 }, 0, { 0 }, { 0 } },
         /* rows of one id need not be adjacent, as for pandas' groupby */
         { "id,a,b\nx,1,2\ny,3,4\nx,5,6\nz,7,8\ny,9,10\ny,11,12\n\"\",13,14\nx,15,16\n",
-          { 0 }, 4, { 3, 3, 1, 1 }, { 1, 2, 5, 6, 15, 16, 3, 4, 9, 10, 11, 12, 7, 8, 13, 14 } },
+          { 0 },
+          4,
+          { 3, 3, 1, 1 },
+          { 1, 2, 5, 6, 15, 16, 3, 4, 9, 10, 11, 12, 7, 8, 13, 14 } },
     };
     for (int locale = 0; locale < 2; locale++) {
         for (int i = 0; i < COUNT(all); i++)
@@ -64,8 +79,8 @@ Test(csv, of_a_million_numbers)
         fprintf(f, "%d,%d,%d.5\n", i / 7, i, -i);
     fclose(f);
     DOES(A_SET(put_bytes("l.csv", text, size), NULL, &d));
-    cr_assert(d.n == ROWS / 7 + 1 && d.len[0] == 7 && d.offset[d.n] == ROWS && d.rows[2 * (ROWS - 1)] == ROWS - 1 &&
-              d.rows[2 * 3 + 1] == (weft_real)-3.5);
+    cr_assert(d.n == ROWS / 7 + 1 && d.len[0] == 7 && d.offset[d.n] == ROWS &&
+              d.rows[2 * (ROWS - 1)] == ROWS - 1 && d.rows[2 * 3 + 1] == (weft_real)-3.5);
     weft_dataset_free(&d);
     free(text);
     end_folder();
@@ -85,11 +100,13 @@ static void refused(const char *path, const weft_csv_opts *opts, weft_status kin
 Test(csv, that_is_wrong_says_where)
 {
     static const weft_csv_opts gaps = { .empty_is_nan = true };
-    static const struct { const char *text, *says; const weft_csv_opts *opts; } bad[] = {
+    static const struct { const char *text, *says; const weft_csv_opts *opts;
+    } bad[] = {
         { "", "bad.csv:1: a header", NULL },
         { "\n\n", ": a header", NULL },
         { "id,a\n1,2\n", "bad.csv:1: no column is named \"b\", but \"id\", \"a\"", NULL },
-        { "id,alpha,\"be\nta\"\n", "bad.csv:1: no column is named \"a\", but \"id\", \"alpha\", \"be\nta\"", NULL },
+        { "id,alpha,\"be\nta\"\n", "bad.csv:1: no column is named \"a\", but \"id\", \"alpha\", \"be\nta\"",
+          NULL },
         { "id;a;b\n1;2;3\n", "no column is named \"id\", but all of it is \"id;a;b\"", NULL },
         { "id,a,b,a\n", "two columns are named \"a\"", NULL },
         { "id,a,b\n1,2\n", ":2: 2 fields, the header has 3", NULL },
@@ -171,7 +188,8 @@ Test(csv, of_any_bytes_does_no_harm)
         weft_dataset d;
         weft_frame f = { 0 };
         weft_status s = A_SET(path, NULL, &d), t = A_FRAME(&f, path, NULL);
-        cr_assert((s == WEFT_OK || s == WEFT_EFORMAT) && (t == WEFT_OK || t == WEFT_EFORMAT) && (t || f.n == d.n || s));
+        cr_assert((s == WEFT_OK || s == WEFT_EFORMAT) && (t == WEFT_OK || t == WEFT_EFORMAT) &&
+                  (t || f.n == d.n || s));
         for (int64_t i = 0; i < d.n; i++)
             cr_assert(d.len[i] > 0 && d.offset[i + 1] - d.offset[i] == d.len[i]);
         for (int64_t i = 0; i < f.n; i++)

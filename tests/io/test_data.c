@@ -139,8 +139,8 @@ Test(data, hdf5_there_and_back)
 }
 
 /* A file as others write it: lengths [2], or [2, 1], and rows [rows, columns], or [rows]. */
-static const char *foreign(hid_t lengths_type, const double *lengths, bool matrix, const char *name, hid_t type,
-                           hsize_t rows, hsize_t columns)
+static const char *foreign(hid_t lengths_type, const double *lengths, bool matrix, const char *name,
+                           hid_t type, hsize_t rows, hsize_t columns)
 {
     static const double zeros[64];
     const char *path = in_folder("foreign.h5");
@@ -175,8 +175,8 @@ Test(data, hdf5_of_others)
     };
     weft_dataset d;
     for (int i = 0; i < COUNT(bad); i++) {
-        const char *path = foreign(bad[i].lengths_type, bad[i].lengths, bad[i].matrix, bad[i].name, bad[i].type,
-                                   bad[i].rows, bad[i].columns);
+        const char *path = foreign(bad[i].lengths_type, bad[i].lengths, bad[i].matrix, bad[i].name,
+                                   bad[i].type, bad[i].rows, bad[i].columns);
         REFUSES(weft_read_hdf5(path, NULL, &d), WEFT_EFORMAT, bad[i].says);
         MESSAGE_HAS("foreign.h5");
         is_empty(&d);
