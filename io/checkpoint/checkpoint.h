@@ -15,7 +15,7 @@ weft_status weft__sealed_write(weft__h5 *h, const char *path);
  * file. */
 weft_status weft__sealed_open(const char *path, const weft__image *image, weft__h5 **h);
 
-/* ---- stage.c ---- */
+/* ---- load.c ---- */
 /* Values that were read and wait until everything was. */
 typedef struct weft__held {
     struct weft__held *next;
@@ -41,7 +41,7 @@ typedef struct weft__known {
     const weft__held *held;
     bool found;                                  /* the file has it under one of its names */
 } weft__known;
-typedef struct weft__paths { weft__known *entry; size_t mask; } weft__paths;
+typedef struct weft__paths { weft__known *entry; size_t n; } weft__paths;
 /* A table of all parameters and buffers of m's root. Returns false if there is no memory; the session has
  * failed then. To be ended by weft__paths_end. */
 bool weft__paths_make(weft__paths *table, const weft_module *m, weft__h5 *h);
@@ -81,7 +81,6 @@ weft_status weft__items_good(const char *function, const weft_checkpoint_item *i
 void        weft__items_store(weft__h5 *h, const weft_checkpoint_item *items, int64_t n);
 void        weft__items_hold(weft__stage *s, const weft_checkpoint_item *items, int64_t n);
 
-/* ---- report.c ---- */
 typedef enum { WEFT__LOADED, WEFT__MISSING, WEFT__EXTRA, WEFT__OTHER_SHAPE, WEFT__OTHER_LAYER } weft__finding;
 /* Counts it and adds its line; a NULL report: the session fails with that text. */
 void weft__found(weft__h5 *h, weft_load_report *r, weft__finding what, const char *format, ...)

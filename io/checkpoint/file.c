@@ -8,7 +8,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include "io/checkpoint/checkpoint.h"
-#include "io/checkpoint/crc32c.h"
 
 #define FORMAT  "weft checkpoint"
 #define VERSION "1"

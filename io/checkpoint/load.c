@@ -1,8 +1,97 @@
 /* load.c - weft_load and weft_load_matching: everything is read and compared first, then put in place, so
  * that an error leaves module, optimiser, streams and items as they were. */
+#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
+#include "core/locale.h"
 #include "io/checkpoint/checkpoint.h"
+
+/* ---- numbers that wait until everything was read and found good ---- */
+void *weft__hold(weft__stage *s, void *to, size_t bytes, bool device)
+{
+    if (weft__h5_status(s->h))
+        return NULL;
+    weft__held *k = bytes < SIZE_MAX - sizeof *k ? calloc(1, sizeof *k + bytes) : NULL;
+    if (!k) {
+        weft__h5_fail(s->h, WEFT_ENOMEM, "no memory to read %zu bytes", bytes);
+        return NULL;
+    }
+    k->to = to;
+    k->bytes = bytes;
+    k->device = device;
+    if (s->last)
+        s->last->next = k;
+    else
+        s->first = k;
+    s->last = k;
+    return k->values;
+}
+
+void weft__hold_set(weft__stage *s, const char *path, const weft__kind *kind, weft__number as, void *to,
+                    bool device)
+{
+    size_t bytes = weft__kind_bytes(kind) / weft__number_bytes(kind->type) * weft__number_bytes(as);
+    void *values = weft__hold(s, to, bytes, device);
+    if (values)
+        weft__h5_read(s->h, path, kind, as, values);
+}
+
+static void deliver(weft *w, const weft__held *k)
+{
+    if (k->device && k->bytes)
+        w->dev.k->upload(&w->dev, k->to, k->values, k->bytes);
+    else if (k->bytes)
+        memcpy(k->to, k->values, k->bytes);
+}
+
+weft_status weft__stage_end(weft__stage *s, const weft_module *m)
+{
+    weft *w = m ? m->w : NULL;
+    weft_status status = weft__h5_end(s->h);
+    for (weft__held *k = s->first, *next; k; k = next) {          /* in the order of reading: the last wins */
+        next = k->next;
+        if (!status)
+            deliver(w, k);
+        free(k);
+    }
+    if (!status && m)
+        weft__all_changed(m->root);
+    if (!status && w && w->dev.failure[0])
+        status = weft__file_fail(WEFT_EDEVICE, "the numbers read did not reach the device: %s",
+                                 w->dev.failure);
+    return status;
+}
+
+/* ---- what a partial load finds, a line each; without a report the first finding is the error ---- */
+static void append_line(weft_load_report *r, const char *word, const char *text)
+{
+    static const char more[] = "...\n";
+    size_t at = strlen(r->text), n = strlen(word) + strlen(text) + 2;
+    if (at + n + sizeof more <= sizeof r->text)
+        snprintf(r->text + at, n + 1, "%s %s\n", word, text);
+    else if (at < 4 || strcmp(r->text + at - 4, more))
+        memcpy(r->text + at, more, sizeof more);
+}
+
+void weft__found(weft__h5 *h, weft_load_report *r, weft__finding what, const char *format, ...)
+{
+    static const char *const word[] = { "", "missing", "extra", "shape", "layer" };
+    char text[512];
+    if (weft__h5_status(h))
+        return;
+    va_list list;
+    va_start(list, format);
+    weft__plain_text(text, sizeof text, format, list);
+    va_end(list);
+    if (!r && what != WEFT__LOADED)
+        weft__h5_fail(h, what == WEFT__OTHER_SHAPE ? WEFT_ESHAPE : WEFT_EFORMAT, "%s", text);
+    if (!r)
+        return;
+    int *count[] = { &r->loaded, &r->missing, &r->extra, &r->other_shape, &r->other_shape };
+    ++*count[what];
+    if (what != WEFT__LOADED)
+        append_line(r, word[what], text);
+}
 
 typedef struct {
     weft__stage stage;

@@ -4,7 +4,6 @@
 #include <string.h>
 #include <sys/mman.h>
 #include "core/locale.h"
-#include "io/checkpoint/crc32c.h"
 #include "io/hdf5/session.h"
 
 #if __BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__

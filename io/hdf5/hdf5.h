@@ -28,31 +28,13 @@ bool weft__paged_read(weft__paged *p, size_t at, size_t n, void *to);
 bool weft__paged_pass(weft__paged *p, size_t at, size_t n, void *to);                /* not kept */
 void weft__paged_end(weft__paged *p);            /* the file stays open */
 
+/* The types of numbers in files. BIG is added to one of several bytes whose bytes are in big-endian order. */
 typedef enum {
-    WEFT__F32,
-    WEFT__F64,
-    WEFT__I32,
-    WEFT__I64,
-    WEFT__U8,
-    WEFT__CHARS,
-    WEFT__F32_BE,
-    WEFT__F64_BE,
-    WEFT__F16,
-    WEFT__BF16,
-    WEFT__F16_BE,
-    WEFT__BF16_BE,
-    WEFT__I8,
-    WEFT__I16,
-    WEFT__U16,
-    WEFT__U32,
-    WEFT__U64,
-    WEFT__I16_BE,
-    WEFT__I32_BE,
-    WEFT__I64_BE,
-    WEFT__U16_BE,
-    WEFT__U32_BE,
-    WEFT__U64_BE,
-    WEFT__ODD
+    WEFT__F16, WEFT__BF16, WEFT__F32, WEFT__F64,
+    WEFT__I8, WEFT__I16, WEFT__I32, WEFT__I64,
+    WEFT__U8, WEFT__U16, WEFT__U32, WEFT__U64,
+    WEFT__CHARS, WEFT__ODD,
+    WEFT__BIG = 16
 } weft__number;
 /* What a data set holds. A text is rank 1 with its bytes, the final 0 included. An enumeration (h5py's
  * bool) is its integers. ODD: a type that is neither written nor read. */

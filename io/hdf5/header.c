@@ -4,19 +4,9 @@
 #include <string.h>
 #include "io/hdf5/session.h"
 
-enum { /* types of messages */
-       SPACE = 1,
-       LINKS = 2,
-       TYPE = 3,
-       OLD_FILL = 4,
-       FILL = 5,
-       LINK = 6,
-       EXTERNAL = 7,
-       LAYOUT = 8,
-       FILTERS = 11,
-       CONTINUATION = 16,
-       NAMES = 17,
-       ATTRIBUTES = 21
+enum {                                           /* types of messages */
+    SPACE = 1, LINKS, TYPE, OLD_FILL, FILL, LINK, EXTERNAL, LAYOUT,
+    FILTERS = 11, CONTINUATION = 16, NAMES, ATTRIBUTES = 21
 };
 enum { CHUNKED = 2, PARTS = 64 };
 typedef struct {
@@ -42,15 +32,8 @@ static bool inside(const walk *w, uint64_t address, uint64_t n)
  * blocks; libhdf5 itself makes none of more than 64 KiB. */
 static bool heap_is_plain(const walk *w, uint64_t address)
 {
-    enum {
-        HEAP_HEADER = 146,
-        HUGE_TREE = 22,
-        HUGE_OBJECTS = 86,
-        WIDTH = 110,
-        FIRST = 112,
-        LARGEST = 120,
-        BLOCK = 1 << 16
-    };
+    enum { HEAP_HEADER = 146, HUGE_TREE = 22, HUGE_OBJECTS = 86, WIDTH = 110, FIRST = 112, LARGEST = 120 };
+    enum { BLOCK = 1 << 16 };
     if (address == UINT64_MAX)
         return true;
     if (!inside(w, address, HEAP_HEADER))
@@ -120,18 +103,8 @@ static bool names_are_sound(const walk *w, size_t at, size_t n)
  * that it has not read yet. */
 static bool link_is_plain(const walk *w, size_t at, size_t n)
 {
-    enum {
-        VERSION = 1,
-        WIDTH = 3,
-        AGE = 4,
-        KIND = 8,
-        LETTERS = 16,
-        FLAGS = 31,
-        HARD = 0,
-        SOFT = 1,
-        UTF8 = 1,
-        USERS = 64
-    };
+    enum { VERSION = 1, WIDTH = 3, AGE = 4, KIND = 8, LETTERS = 16, FLAGS = 31 };
+    enum { HARD = 0, SOFT = 1, UTF8 = 1, USERS = 64 };
     if (n < 2 || byte(w, at) != VERSION || byte(w, at + 1) > FLAGS)
         return false;
     int flags = byte(w, at + 1), width = 1 << (flags & WIDTH);

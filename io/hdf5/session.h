@@ -72,12 +72,7 @@ weft__number weft__h5_number(hid_t type);
 /* chunks.c: sets in chunks, by our own reading only. */
 /* What finds the chunks: numbers of the format, and 0 for the tree of version 1. */
 typedef enum {
-    WEFT__OLD_TREE,
-    WEFT__ONE_CHUNK,
-    WEFT__IMPLICIT,
-    WEFT__FIXED_ARRAY,
-    WEFT__EXTENSIBLE_ARRAY,
-    WEFT__NEW_TREE
+    WEFT__OLD_TREE, WEFT__ONE_CHUNK, WEFT__IMPLICIT, WEFT__FIXED_ARRAY, WEFT__EXTENSIBLE_ARRAY, WEFT__NEW_TREE
 } weft__h5_index;
 typedef struct weft__h5_chunks {
     int rank;
@@ -107,7 +102,6 @@ const char *weft__h5_chunked(const weft__h5 *h, const weft__h5_header *header, w
 void weft__h5_read_chunks(weft__h5 *h, const char *path, const weft__h5_chunks *c, const weft__kind *kind,
                           unsigned char *out);
 bool weft__number_is_signed(weft__number type);
-bool weft__number_is_big(weft__number type);
 /* convert.c: numbers as they are in the file to F32, F64, I32 or I64. One that does not fit fails, see
  * weft__h5_read. */
 void weft__h5_convert(weft__h5 *h, const char *path, const weft__kind *kind, weft__number as,

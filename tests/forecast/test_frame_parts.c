@@ -285,7 +285,8 @@ Test(frame_split, refuses)
     not_split(&f, (weft_frame_split_opts){ .time = "q" }, "there is no column \"q\"");
     not_split(&f, (weft_frame_split_opts){ .time = "t", .limit = NAN }, "split at nan");
     double *t = weft_frame_column(&f, "t");
-    t[4] = 1700000000.25, t[5] = 1700000000.125;
+    t[4] = 1700000000.25;
+    t[5] = 1700000000.125;
     not_split(&f, (weft_frame_split_opts){ .time = "t" },
               "series \"1\", row 2: the time is 1700000000.125, which is not after 1700000000.25");
     weft_frame_free(&f);

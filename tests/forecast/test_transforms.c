@@ -253,8 +253,10 @@ static const struct { int n; weft_transform t[4];
 
 static int chain_of(int i, weft_transform to[4])
 {
-    for (int k = 0; k < chains[i].n; k++)
-        to[k] = chains[i].t[k], to[k].column = "y";
+    for (int k = 0; k < chains[i].n; k++) {
+        to[k] = chains[i].t[k];
+        to[k].column = "y";
+    }
     return chains[i].n;
 }
 

@@ -296,12 +296,14 @@ Test(windows, noise_is_where_it_should_be)
             double d = (double)noisy[0][r] - (double)clean[0][r];
             cr_assert(r % 5 == 0 || r % 5 == 3 ? d == 0 : d != 0, "time and what is masked have none");
             cr_assert(r % 5 != 3 || noisy[0][r] == 0);
-            past += d * d, n += r % 5 != 0 && r % 5 != 3;
+            past += d * d;
+            n += r % 5 != 0 && r % 5 != 3;
         }
         for (int r = 0; r < 4 * 3; r++) {
             double d = (double)noisy[1][r] - (double)clean[1][r];
             cr_assert(r % 3 == 0 ? d == 0 : d != 0);
-            future += d * d, m += r % 3 != 0;
+            future += d * d;
+            m += r % 3 != 0;
         }
         same_bits("target", noisy[2], clean[2], 4);
         weft_clear(w);
@@ -375,7 +377,8 @@ Test(windows, predictions_come_back_in_the_series_units)
             { .column = "y", .kind = WEFT_DELTA }
         };
         weft_features_opts o = series_features;
-        o.transforms = t, o.n = 2;
+        o.transforms = t;
+        o.n = 2;
         weft_windows *v = windows_of(
             w, &o, &f,
             &(weft_windows_opts){ .stride = 3, .min_context = 1, .min_horizon = 1, .shorten = true });
@@ -442,8 +445,10 @@ Test(windows, time_of_even_steps)
                                  .time_as = k ? WEFT_TIME_RELATIVE : WEFT_TIME_ABSOLUTE };
         weft_frame f = { 0 };
         double t[20], y[20];
-        for (int i = 0; i < 20; i++)
-            t[i] = 1.7e9 + .1 * i, y[i] = i;     /* steps that differ by rounding */
+        for (int i = 0; i < 20; i++) {
+            t[i] = 1.7e9 + .1 * i;
+            y[i] = i;
+        }
         DOES(weft_frame_add(&f, NULL, WEFT_NAMES("t", "y"), (const double *const[]){ t, y }, 20));
         weft_windows *v = windows_of(w, &o, &f, &(weft_windows_opts){ .stride = 1 });
         weft_window_batch b = weft_windows_batch(v, (int32_t[]){ 4 }, 1, NULL);

@@ -3,7 +3,6 @@
 #ifndef WEFT_TEST_CHECKPOINT_H
 #define WEFT_TEST_CHECKPOINT_H
 #include "io/checkpoint/checkpoint.h"
-#include "io/checkpoint/crc32c.h"
 #include "files.h"
 
 typedef struct {

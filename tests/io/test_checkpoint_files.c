@@ -81,7 +81,8 @@ Test(checkpoint_files, impossible_counters_are_refused)
         a.w->draw = bad[i];
         DOES(weft_save(path, a.m, a.o, NULL, 0));
         REFUSES(weft_load(path, b.m, b.o, NULL, 0), WEFT_EFORMAT, "streams/draw is damaged");
-        a.w->draw = draw, s->count = bad[i];
+        a.w->draw = draw;
+        s->count = bad[i];
         DOES(weft_save(path, a.m, a.o, NULL, 0));
         REFUSES(weft_load(path, b.m, b.o, NULL, 0), WEFT_EFORMAT, "streams/0 is damaged");
         s->count = count;

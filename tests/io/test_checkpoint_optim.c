@@ -93,7 +93,8 @@ Test(checkpoint_optim, possible_numbers_are_read)
         trained a = trained_by(rule), b = trained_by(rule);
         const char *path = in_folder("possible.h5");
         a.o->steps = a.o->guard->applied = a.o->pasts[0].applied = (int64_t)1 << 53;
-        a.o->guard->bad = W - 1, a.o->how.lr = 0;
+        a.o->guard->bad = W - 1;
+        a.o->how.lr = 0;
         DOES(weft_save(path, a.m, a.o, NULL, 0));
         DOES(weft_load(path, b.m, b.o, NULL, 0));
         weft_backward(weft_sum_all(weft_square(b.p)));

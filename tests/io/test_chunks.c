@@ -60,7 +60,7 @@ Test(chunks, every_half_and_every_bfloat)
     static uint16_t raw[N];
     static double want[N], is[N];
     static float narrow[N];
-    const weft__number kinds[] = { WEFT__F16, WEFT__BF16, WEFT__F16_BE, WEFT__BF16_BE };
+    const weft__number kinds[] = { WEFT__F16, WEFT__BF16, WEFT__F16 | WEFT__BIG, WEFT__BF16 | WEFT__BIG };
     for (int k = 0; k < COUNT(kinds); k++) {
         weft__kind kind = { kinds[k], 1, { N } };
         weft__h5 session = { .path = "here" };

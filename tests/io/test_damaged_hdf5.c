@@ -14,8 +14,10 @@ static content frame_of(int columns, const char *path)
     const double x[] = { 1, 2 }, *column[COUNT(twelve)];
     const char *name[COUNT(twelve)] = { NULL };
     weft_frame f = { 0 };
-    for (int i = 0; i < columns; i++)
-        name[i] = twelve[i], column[i] = x;
+    for (int i = 0; i < columns; i++) {
+        name[i] = twelve[i];
+        column[i] = x;
+    }
     DOES(weft_frame_add(&f, "one", name, column, 2));
     DOES(weft_frame_write_hdf5(&f, path, NULL));
     weft_frame_free(&f);

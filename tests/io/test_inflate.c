@@ -13,8 +13,10 @@ static unsigned char *deflated(const void *from, size_t n, int k, size_t *size)
     cr_assert_eq(deflateInit2(&z, k % 10, Z_DEFLATED, 9 + k % 7, 1 + k % 9, k % 5), Z_OK);
     *size = deflateBound(&z, n);
     unsigned char *out = malloc(*size + 1);
-    z.next_in = from, z.avail_in = (uInt)n;
-    z.next_out = out, z.avail_out = (uInt)*size;
+    z.next_in = from;
+    z.avail_in = (uInt)n;
+    z.next_out = out;
+    z.avail_out = (uInt)*size;
     cr_assert_eq(deflate(&z, Z_FINISH), Z_STREAM_END);
     *size = z.total_out;
     deflateEnd(&z);
@@ -159,7 +161,8 @@ static unsigned char *zeros(size_t n, size_t *size)
 {
     unsigned char *stream = calloc(n / 258 * 13 / 8 + 100, 1);
     size_t at = 16;
-    stream[0] = 0x78, stream[1] = 0x9c;
+    stream[0] = 0x78;
+    stream[1] = 0x9c;
     add_bits(stream, &at, 1, 1, false);
     add_bits(stream, &at, 1, 2, false);
     add_bits(stream, &at, 0x30, 8, true);

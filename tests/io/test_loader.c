@@ -35,7 +35,8 @@ static int64_t pool_end(const weft_loader_opts *o, const int32_t *len, const int
             continue;
         if (++batches == (o->pool ? o->pool : 50))
             break;
-        count = 1, tokens = len[order[at]];
+        count = 1;
+        tokens = len[order[at]];
     }
     return at;
 }
@@ -332,7 +333,8 @@ Test(loader, refuses)
     weft_loader_set_state(l, weft_loader_get_state(other));
     FAILS(w, WEFT_EARG, "other sequences or options");
     weft_loader_state s = weft_loader_get_state(l);
-    s.at[0] = 1, s.at[1] = 77;
+    s.at[0] = 1;
+    s.at[1] = 77;
     weft_loader_set_state(l, s);
     FAILS(w, WEFT_EARG, "batch 77 of 2");
     cr_assert(!weft_loader_next(NULL, &size) && size == 0 && weft_loader_epoch(NULL) == 0 &&

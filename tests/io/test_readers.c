@@ -107,7 +107,7 @@ Test(readers, memory_is_asked_for_what_is_stored)
 
 Test(readers, a_shape_of_large_numbers_is_cut_in_a_message)
 {
-    weft__kind huge = { WEFT__F32_BE,
+    weft__kind huge = { WEFT__F32 | WEFT__BIG,
                         6,
                         { INT64_MAX, INT64_MAX, INT64_MAX, INT64_MAX, INT64_MAX, INT64_MAX } };
     struct { char text[128], behind[64]; } room;

@@ -246,8 +246,10 @@ static void tell_difference(const weft_features *x, const char *function)
 {
     const char *a = x->said, *b = x->text;
     for (const char *p = a, *q = b; *p && *p == *q; p++, q++)
-        if (*p == '\n')
-            a = p + 1, b = q + 1;
+        if (*p == '\n') {
+            a = p + 1;
+            b = q + 1;
+        }
     weft__fail(x->w, WEFT_EFORMAT,
                "%s: features \"%s\": what was loaded is of others: it has %.*s, here is %.*s", function,
                x->name, *a ? (int)strcspn(a, "\n") : 7, *a ? a : "nothing", *b ? (int)strcspn(b, "\n") : 7,
