@@ -36,8 +36,9 @@ bool weft__table_room(weft__table *t);
 bool weft__table_add_id(weft__table *t, const char *id);
 /* Brings stretches of one id together, at the place of the first. */
 void weft__table_gather(weft__table *t);
-/* Sorts the stretches by id, and finds one (NULL: there is none). */
-void weft__table_sort(weft__table *t);
+/* Sorts the rows by id. Returns an id of several rows, NULL: each has one. */
+const char *weft__table_repeated(weft__table *t);
+/* Finds the stretch of an id in a table that is sorted so. NULL: there is none. */
 const weft__stretch *weft__table_find(const weft__table *t, const char *id);
 void weft__table_end(weft__table *t);
 #endif

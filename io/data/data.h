@@ -20,6 +20,8 @@ void weft__read_dataset(weft__h5 *h, const char *path, const weft__kind *kind, w
 
 /* batch.c: copies rows [from, from + n) of a dataset, or ints. Statuses are those of reading a file. */
 weft_status weft__dataset_rows(const weft_dataset *, int64_t from, int64_t n, void *to);
+/* The same for whole sequences, end to end; neighbours are read by one call. */
+weft_status weft__gather(const weft_dataset *, const int32_t *index, int64_t n, void *to);
 /* hdf5_part.c: the same from a file. */
 weft_status weft__hdf5_rows(const weft_hdf5 *, int64_t from, int64_t n, void *to);
 #endif

@@ -177,21 +177,6 @@ static weft_status begin(const weft_hdf5 *f, const int32_t *index, weft_dataset 
                                   (long long)*total, (long long)d->n);
 }
 
-static weft_status read_all(const weft_hdf5 *f, const int32_t *index, const weft_dataset *d)
-{
-    size_t unit = weft__number_bytes(as_read(f)) * (size_t)width(f);
-    char *to = d->columns ? (char *)d->rows : (char *)d->ints;
-    weft_status status = WEFT_OK;
-    for (int64_t i = 0, next; i < d->n && !status; i = next) {
-        int64_t rows = d->len[i];
-        for (next = i + 1; next < d->n && index[next] == index[next - 1] + 1; next++)
-            rows += d->len[next];
-        status = rows ? read_rows(f, f->shape.offset[index[i]], rows, to) : WEFT_OK;
-        to += (size_t)rows * unit;
-    }
-    return status;
-}
-
 weft_status weft_read_hdf5_part(const weft_hdf5 *f, const int32_t *index, int64_t n, weft_dataset *out)
 {
     weft_dataset d = { .n = n };
@@ -207,6 +192,8 @@ weft_status weft_read_hdf5_part(const weft_hdf5 *f, const int32_t *index, int64_
                 WEFT_EARG, "weft_read_hdf5_part: %s: index %lld is sequence %d; 0 .. %lld are expected",
                 f->path, (long long)i, index[i], (long long)f->shape.n - 1);
     weft_status status = begin(f, index, &d, &total);
-    status = status ? status : read_all(f, index, &d);
+    const weft_dataset whole = weft_hdf5_shape(f);
+    if (!status)
+        status = weft__gather(&whole, index, n, d.columns ? (void *)d.rows : (void *)d.ints);
     return weft__end_dataset(&d, status, f->path, out);
 }

@@ -57,10 +57,19 @@ static int by_group(const void *a, const void *b)
 
 static int id_only(const void *key, const void *it) { return strcmp(key, ((const weft__stretch *)it)->id); }
 
-void weft__table_sort(weft__table *t)
+static void sort(weft__table *t, int (*compare)(const void *, const void *))
 {
     if (t->n)
-        qsort(t->run, (size_t)t->n, sizeof *t->run, by_id);
+        qsort(t->run, (size_t)t->n, sizeof *t->run, compare);
+}
+
+const char *weft__table_repeated(weft__table *t)
+{
+    sort(t, by_id);
+    for (int64_t i = 0; i < t->n; i++)
+        if (t->run[i].rows > 1 || (i && !strcmp(t->run[i].id, t->run[i - 1].id)))
+            return t->run[i].id;
+    return NULL;
 }
 
 const weft__stretch *weft__table_find(const weft__table *t, const char *id)
@@ -70,12 +79,11 @@ const weft__stretch *weft__table_find(const weft__table *t, const char *id)
 
 void weft__table_gather(weft__table *t)
 {
-    weft__table_sort(t);
+    sort(t, by_id);
     for (int64_t i = 1; i < t->n; i++)
         if (!strcmp(t->run[i].id, t->run[i - 1].id))
             t->run[i].group = t->run[i - 1].group;
-    if (t->n)
-        qsort(t->run, (size_t)t->n, sizeof *t->run, by_group);
+    sort(t, by_group);
 }
 
 void weft__table_end(weft__table *t)

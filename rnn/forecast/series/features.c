@@ -277,7 +277,7 @@ bool weft__features_frame(const weft_features *x, const weft_frame *f)
 
 const double *weft__features_column(const weft_features *x, const weft_frame *f, const char *name)
 {
-    int64_t c = f->columns ? weft__find_name(f->name, f->columns, name) : -1;
+    int64_t c = weft__frame_find(f, name);
     if (c < 0)
         complain(x, "column", name, "the frame has none of that name");
     else if (f->origin[c])
@@ -339,7 +339,7 @@ bool weft__features_increases(const weft_features *x, const weft_frame *f, int64
     for (int64_t i = 1, n = f->start[s + 1] - f->start[s]; i < n; i++)
         if (t[i] <= t[i - 1]) {
             char now[64], before[64];
-            int64_t c = weft__find_name(f->name, f->columns, x->time), row = f->start[s] + i;
+            int64_t c = weft__frame_find(f, x->time), row = f->start[s] + i;
             weft__frame_number(f, c, row, now);
             weft__features_fail(x, f, s, i, x->time, "time must increase, but it is %s after %s", now,
                                 weft__frame_number(f, c, row - 1, before));

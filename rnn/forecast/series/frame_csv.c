@@ -25,12 +25,11 @@ weft_status weft_frame_read_csv(weft_frame *f, const char *path, const char *id,
 /* Finds the row of each series of f: each id of the file is there once, and each of the frame. */
 static weft_status match(const weft_frame *f, const char *path, weft__table *t, int64_t *to)
 {
-    weft__table_sort(t);
-    for (int64_t i = 0; i < t->n; i++)
-        if (t->run[i].rows > 1 || (i && !strcmp(t->run[i].id, t->run[i - 1].id)))
-            return weft__file_fail(WEFT_EFORMAT,
-                                   "%s: there are two rows of \"%.100s\", one for each series is expected",
-                                   path, t->run[i].id);
+    const char *twice = weft__table_repeated(t);
+    if (twice)
+        return weft__file_fail(WEFT_EFORMAT,
+                               "%s: there are two rows of \"%.100s\", one for each series is expected", path,
+                               twice);
     for (int64_t s = 0; s < f->n; s++) {
         const weft__stretch *found = weft__table_find(t, f->id[s]);
         if (!found)
