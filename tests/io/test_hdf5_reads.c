@@ -1,5 +1,5 @@
 /* test_hdf5_reads.c - an open HDF5 file as a dataset: batches and parts have the bytes of the whole file, in
- * any order, and no others are read; damaged files, files that change, memory that runs out. */
+ * any order, and no others are read; files that change, memory that runs out. Damage: tests/fuzz. */
 #include <fcntl.h>
 #include <pthread.h>
 #include "sets.h"
@@ -347,34 +347,6 @@ Test(hdf5_reads, a_file_that_is_cut_off_or_replaced)
     REFUSES(weft_read_hdf5_part(d.file, all, 3, &out), WEFT_EIO, "has become shorter since it was opened");
     is_empty(&out);
     close_shape(&d);
-    end_folder();
-}
-
-/* ---- damage ---- */
-Test(hdf5_reads, each_byte_damaged_is_refused_or_read_as_by_the_whole_reader)
-{
-    static const unsigned char to[] = { 0xff, 0, 0x80, 1 };
-    const char *path = plain_file();
-    content b = read_bytes(path);
-    int files = open_files(), taken = 0;
-    for (size_t i = 0; i < b.n; i++)
-        for (int k = 0; k < COUNT(to); k++) {
-            unsigned char was = b.at[i];
-            b.at[i] = to[k];
-            write_bytes(path, b.at, b.n);
-            b.at[i] = was;
-            weft_dataset whole, part;
-            weft_status s = weft_read_hdf5(path, "g", &whole), t = open_shape(path, "g", &part);
-            cr_assert((t == WEFT_OK || t == WEFT_EFORMAT) && (s || !t), "byte %zu: %d, %d: %s", i, s, t,
-                      weft_file_message());
-            if (!s && !t)
-                same_as_whole(&whole, &part, all, whole.n < 3 ? whole.n : 3), taken++;
-            weft_dataset_free(&whole), close_shape(&part);
-            cr_assert(!H5Fget_obj_count((hid_t)H5F_OBJ_ALL, H5F_OBJ_ALL) && open_files() == files);
-        }
-    ends_well();
-    cr_assert(taken > 100);
-    free(b.at);
     end_folder();
 }
 

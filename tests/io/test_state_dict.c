@@ -1,6 +1,5 @@
 /* test_state_dict.c - weights of PyTorch: a state dict of h5py's loads and gives PyTorch's outputs, goes back
- * bit for bit, and what is no plain state dict is refused. The fixture and the way back are state_dict.py's;
- * WEFT_PYTHON names a Python with torch to try the latter. */
+ * bit for bit, and what is no plain state dict is refused. state_dict.py writes the fixture. */
 #include <time.h>
 #include "sets.h"
 
@@ -116,32 +115,6 @@ Test(state_dict, weights_go_back_bit_for_bit)
     }
     DOES(weft_load_state_dict(path, k.m, NULL));
     nothing_is_open();
-    CLEAN(w);
-    end_folder();
-}
-
-/* the same in Python, if there is one with torch; else as above, for new weights */
-Test(state_dict, pytorch_gives_weft_s_outputs)
-{
-    weft *w = open_on(WEFT_CPU);
-    net k = net_new(w);
-    example e = example_of(fixture());
-    const char *weights = in_folder("weights.h5"), *outputs = in_folder("outputs.h5"),
-               *python = getenv("WEFT_PYTHON");
-    char command[1000];
-    weft_dataset d = { .n = SEQUENCES, .columns = 2, .len = e.len, .rows = run(&k, &e) };
-    DOES(weft_save_state_dict(weights, k.m));
-    DOES(weft_write_hdf5(&d, outputs, "/"));
-    snprintf(command, sizeof command, "%s %s/io/state_dict.py check %s %s", python,
-             getenv("WEFT_TESTS") ? getenv("WEFT_TESTS") : "tests", weights, outputs);
-    if (!python)
-        fprintf(
-            stderr,
-            "skipped: PyTorch has not read the weights; WEFT_PYTHON names a Python with torch and h5py\n");
-    cr_assert(!python || system(command) == 0, "%s", command);
-    net other = net_new(w);
-    DOES(weft_load_state_dict(weights, other.m, NULL));
-    same_bits("outputs", run(&other, &e), d.rows, 2 * TOKENS);
     CLEAN(w);
     end_folder();
 }
