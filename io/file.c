@@ -1,6 +1,6 @@
-/* file.c - reads whole files, which file_write.c writes, and keeps the text of this thread's last file function
- * that failed. The text belongs to the thread and not to a context, since files are read and written where there
- * is no context yet, and since their failures change no context. */
+/* file.c - reads whole files, which file_write.c writes, and keeps the text of this thread's last file
+ * function that failed. The text belongs to the thread and not to a context, since files are read and
+ * written where there is no context yet, and since their failures change no context. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdarg.h>

@@ -43,8 +43,8 @@ weft_status weft__load_image(const char *path, const weft__image *image, weft_mo
 /* hdf5/path.c, a weft__head: an error if the file has no HDF5 signature, at byte 0, 512, 1024 and so on. */
 weft_status weft__h5_signature(const char *path, const unsigned char *bytes, size_t head, size_t size);
 
-/* crc32c.c: the CRC-32C (Castagnoli et al. 1993) of n bytes behind those with checksum `before` (0: none), as in
- * iSCSI and ext4. "123456789" gives E3069283. */
+/* crc32c.c: the CRC-32C (Castagnoli et al. 1993), as in iSCSI and ext4, of n bytes that follow those with
+ * checksum `before` (0: none). "123456789" gives E3069283. */
 uint32_t weft__crc32c(uint32_t before, const void *bytes, size_t n);
 /* foreign.c: an error that says what it is and how to convert it, if the file begins as one of PyTorch,
  * NumPy, safetensors or ONNX does. */

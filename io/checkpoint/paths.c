@@ -1,5 +1,5 @@
-/* paths.c - a root's parameters and buffers sorted by path, so that a file of n names is compared with a module
- * of n names in little more than linear time. */
+/* paths.c - a root's parameters and buffers sorted by path, so that a file of n names is compared with a
+ * module of n names in little more than linear time. */
 #include <stdlib.h>
 #include <string.h>
 #include "io/checkpoint/checkpoint.h"
@@ -9,7 +9,10 @@ static int by_path(const void *a, const void *b)
     return strcmp(((const weft__known *)a)->p->path, ((const weft__known *)b)->p->path);
 }
 
-static int path_only(const void *path, const void *it) { return strcmp(path, ((const weft__known *)it)->p->path); }
+static int path_only(const void *path, const void *it)
+{
+    return strcmp(path, ((const weft__known *)it)->p->path);
+}
 
 static weft__known *find(const weft__paths *table, const char *path)
 {
@@ -38,7 +41,10 @@ void weft__paths_end(weft__paths *table)
     *table = (weft__paths){ 0 };
 }
 
-weft__known *weft__paths_of(const weft__paths *table, const weft__parameter *p) { return find(table, p->path); }
+weft__known *weft__paths_of(const weft__paths *table, const weft__parameter *p)
+{
+    return find(table, p->path);
+}
 
 const weft__parameter *weft__paths_find(const weft__paths *table, const weft_module *m, const char *name)
 {

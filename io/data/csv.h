@@ -15,7 +15,7 @@ typedef struct weft__table {
     int64_t columns, rows, room;
     double **column;                             /* [columns] of [rows] */
     int64_t *origin;                             /* [columns] numbers are less it */
-    int64_t *from;                               /* [columns] rows before it are not less it while rows come */
+    int64_t *from;                               /* [columns] the first row that was read less the origin */
     weft__stretch *run;                          /* [n] by group; without ids: none */
     int64_t n, run_room;
     char *text;                                  /* the file, in which the ids are */

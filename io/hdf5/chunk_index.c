@@ -3,8 +3,9 @@
  * places, fixed and extensible arrays, B-trees of version 2. See "HDF5 File Format Specification" 3.0, VII
  * and III.A.
  *
- * Each block of the later ones has its checksum, which is compared, and must lie in the file. An array has an element for
- * each chunk of the largest shape; its number is that of the chunk, row by row, the unlimited axis first. */
+ * Each block of the later ones has its checksum, which is compared, and must lie in the file. An array has
+ * an element for each chunk of the largest shape; its number is that of the chunk, row by row, the unlimited
+ * axis first. */
 #include <stdlib.h>
 #include <string.h>
 #include "io/hdf5/session.h"

@@ -225,7 +225,8 @@ static bool continued(walk *w, size_t at)
     size_t from = w->base + (size_t)address, to = from + (size_t)n;
     if (w->old)
         return messages(w, from, to);
-    return weft__h5_says(w->image, from, "OCHK", 4) && sum_is_right(w, from, to - 4) && messages(w, from + 4, to - 4);
+    return weft__h5_says(w->image, from, "OCHK", 4) && sum_is_right(w, from, to - 4) &&
+           messages(w, from + 4, to - 4);
 }
 
 /* Whether a message is sound; what it says of a data set is noted. */

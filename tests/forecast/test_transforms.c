@@ -129,10 +129,9 @@ Test(transforms, a_series_without_rows_counts_nothing)
 Test(transforms, constants)
 {
     static const double u[] = { 1, 2, 3 }, y[] = { .1, .1, .1 };
-    static const struct {
-        weft_transform_kind kind;
-        double want;
-    } given[] = { { WEFT_STANDARD_SCALER, 0 }, { WEFT_MIN_MAX_SCALER, .5 }, { WEFT_MAX_SCALER, 1 } };
+    static const struct { weft_transform_kind kind; double want; } given[] = {
+        { WEFT_STANDARD_SCALER, 0 }, { WEFT_MIN_MAX_SCALER, .5 }, { WEFT_MAX_SCALER, 1 }
+    };
     weft *w = open_on(WEFT_REF);
     weft_frame f = frame_of_y(u, y, 3);
     for (int i = 0; i < COUNT(given); i++) {

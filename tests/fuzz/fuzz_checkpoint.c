@@ -1,6 +1,6 @@
 /* fuzz_checkpoint.c - weft_load of a model or of items alone, weft_load_matching and
- * weft_checkpoint_item_size: what loads equals what was saved, and an error changes nothing. Options: the seal,
- * and the reader behind it.
+ * weft_checkpoint_item_size: what loads equals what was saved, and an error changes nothing. Options: the
+ * seal, and the reader behind it.
  *
  * The file is as it was damaged, or weft's seal was put right (RESEALED: the checks behind it), or HDF5's
  * sums but not weft's (REPAIRED). With both it would be no damage but a forgery, and against that sums are no

@@ -15,7 +15,7 @@ typedef struct {
 
 static bool same(double a, double b) { return isnan(a) ? isnan(b) : a == b; }
 
-/* Whether a number is the one of the text: the nearest double of a frame's, the nearest real of a dataset's. */
+/* Whether a number is that of the text: a frame has the nearest double, a dataset the nearest real. */
 static bool is_number(const sequences *q, int64_t row, int c, double want)
 {
     if (q->d)

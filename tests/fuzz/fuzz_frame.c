@@ -1,5 +1,5 @@
-/* fuzz_frame.c - weft_frame_read_hdf5: series, ids and numbers are those of a second reading. Options: 1, below
- * the group "g". */
+/* fuzz_frame.c - weft_frame_read_hdf5: series, ids and numbers are those of a second reading. Options: 1,
+ * below the group "g". */
 #include "fuzz.h"
 
 static const char *const names[] = { "x", "y", NULL };

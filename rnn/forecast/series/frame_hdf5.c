@@ -75,7 +75,8 @@ static void read_ids(reader *r)
 {
     char path[WEFT__H5_PATH];
     weft__kind kind;
-    if (!weft__h5_join(path, r->group, "ids") || !weft__h5_find(r->h, path, &kind) || weft__number_is_any(kind.type))
+    if (!weft__h5_join(path, r->group, "ids") || !weft__h5_find(r->h, path, &kind) ||
+        weft__number_is_any(kind.type))
         return;
     if (kind.type != WEFT__CHARS) {
         weft__h5_fail(
