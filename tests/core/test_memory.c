@@ -3,7 +3,7 @@
 #include <time.h>
 #include "tests/check.h"
 #include "core/inside.h"
-#include "io/checkpoint/crc32c.h"
+#include "io/io.h"
 #include "nn/nn.h"
 
 typedef struct {
