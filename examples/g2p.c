@@ -452,7 +452,7 @@ static void draw_attention(const char *path, const model *m, const phone_set *p,
         double *weights = numbers_of(weft_to_layout(map, WEFT_CONCAT));
         check_context(m->w, "%s", "");
         snprintf(title, sizeof title, "%s: the letters that each phone looks at", word);
-        check_file(weft_plot_heatmap(path, title, phones, length, weights, rows, columns));
+        check_file(weft_plot_heatmap(path, title, phones, length, weights, rows, columns, NULL));
         free(weights);
     }
     weft_clear(m->w);
@@ -470,7 +470,8 @@ static void draw_batch(const char *path, const run *r)
             labels[n++] = letter_names[word[length[i]] - 'a'];
     }
     weft_lengths lengths = { .n = WORDS, .len = length };
-    check_file(weft_plot_batch(path, "One batch of words in three layouts", &lengths, labels));
+    check_file(
+        weft_plot_batch(path, "One batch of words in three layouts", &lengths, labels, NULL, NULL, NULL));
 }
 
 static void draw(const run *r)

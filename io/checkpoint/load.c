@@ -270,11 +270,7 @@ static weft_stream *stream_of(weft *w, const char *name)
 {
     weft__listener *listener = weft__hush(w);
     weft_stream *s = weft_stream_of(w, name);    /* as good as none while its count is 0 */
-    w->on_error = told;
-    if (!s) {
-        w->status = WEFT_OK;
-        w->message[0] = 0;
-    }
+    weft__unhush(w, listener, !s);
     return s;
 }
 
