@@ -144,7 +144,6 @@ int64_t      weft__numbers(const weft__form *);
  * T, ..] of such lengths; if what lies beside them is not 0, too, which waits for the device */
 bool         weft__lengths_fit(weft *, const weft_lengths *, int64_t n, int64_t total, const char *function);
 bool         weft__is_padded(weft_tensor *x, const weft_lengths *, weft_align, const char *function);
-bool         weft__pads_are_zero(weft_tensor *x, const weft_lengths *, weft_align, const char *function);
 /* join.c: weft_pairs of the keys that each query sees under that weft_causal; and numbers of such pairs as
  * numbers of all pairs, with 0 where a key is not seen */
 void         weft__pairs_seen(weft_tensor *q, weft_tensor *k, int causal, weft_tensor **q_of_pair,

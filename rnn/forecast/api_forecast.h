@@ -133,23 +133,15 @@ typedef struct {
 WEFT_API weft_forecaster *weft_tft_new(weft_module *m, const char *name, const weft_tft_opts *opts);
 
 /* ---- shorter series, as augmentation ---- */
-/* A series of random shorter lengths: of past the newest rows stay, of future the first, so that
- * they still meet. Lengths are drawn by weft_stream_lengths, those of past before those of future;
- * a side whose range is 0 .. 0 stays whole. Ragged stays ragged; a plain side keeps its shape and
- * alignment, what is dropped is 0, and its new lengths are the step's. The target goes the way of
- * the future: shorten it to the lengths of the result's. */
+/* Returns a series of random shorter lengths: the newest rows of the past and the first rows of the
+ * future are kept, so that they still meet. A new length is the lesser of the sequence's own and a
+ * draw, uniform in least .. most, both included; one draw per sequence, the past first. A side whose
+ * range is 0 .. 0 stays whole. Ragged stays ragged; a plain side keeps its shape and alignment, what
+ * is dropped is 0, and its new lengths belong to the step. Shorten the target to the lengths of the
+ * result's future by weft_split_sequences. */
 typedef struct { int32_t past_least, past_most, future_least, future_most; } weft_shorten_opts;
 WEFT_API weft_series_batch weft_shorten_series(weft_series_batch series, weft_stream *stream,
                                                const weft_shorten_opts *opts);
-/* Random shorter lengths, as augmentation: into out [n], which may be lengths->len itself, the
- * lesser of each sequence's length and a draw, uniform in least .. most, both included; one draw a
- * sequence. WEFT_EARG, and nothing drawn, of NULLs or of a range that is none. */
-WEFT_API weft_status weft_stream_lengths(weft_stream *stream, const weft_lengths *lengths,
-                                         int32_t least, int32_t most, int32_t *out);
-/* The first, or newest: the last, shorter->len[s] rows of each sequence of a ragged tensor; ids
- * stay. Reals or ints; an error: longer ones. */
-WEFT_API weft_tensor *weft_shorten(weft_tensor *ragged, const weft_lengths *shorter, bool newest);
-
 /* ---- losses and metrics of forecasts ---- *
  * predicted: ragged [M, outputs]; or plain [n, T, outputs] with the lengths of the decoder, data
  * first: what lies behind them then counts nothing, may be NaN, and has a gradient of 0. lengths
