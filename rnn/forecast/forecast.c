@@ -32,7 +32,8 @@ void *weft__model_new(weft_module *parent, const char *name, size_t bytes, const
                    "expected, each below 2^29",
                    is->name, (long long)is->past, (long long)is->future, (long long)is->fixed);
     if (!weft__model_wants(parent, is->name, (unsigned)is->compat <= WEFT_COMPAT_AS_CODED,
-                           "compat %d; a weft_compat is expected", (int)is->compat))
+                           "compat %d; a weft_compat is expected", (int)is->compat) ||
+        !weft__dropout_is_sound(w, is->name, is->dropout))
         return NULL;
     weft_module *m = weft_submodule_new(parent, name);
     weft__model *model = weft__layer(m, bytes);
@@ -46,6 +47,18 @@ void *weft__model_new(weft_module *parent, const char *name, size_t bytes, const
 weft_forecaster *weft__model_finished(void *model)
 {
     return model ? weft__finished(((weft__model *)model)->m, model, &none) : &none;
+}
+
+weft_linear *weft__model_linear(const weft__model *is, const char *name, int64_t in, int64_t out)
+{
+    return weft_linear_new(is->m, name, &(weft_linear_opts){ .in = in, .out = out });
+}
+
+weft_rnn *weft__model_lstm(const weft__model *is, const char *name, int64_t input, int64_t hidden, int layers)
+{
+    return weft_lstm_new(is->m, name,
+                         &(weft_rnn_opts){ .input = input, .hidden = hidden, .layers = layers,
+                                           .dropout = layers > 1 ? is->dropout : 0 });
 }
 
 weft_module *weft_forecaster_module(weft_forecaster *f) { return f ? f->is.m : NULL; }

@@ -49,7 +49,7 @@ static bool is_masked(const weft__reading *t, bool known)
     return !as_coded(t) || known || t->model->right_aligned;
 }
 
-static weft_tensor *attend_masked(const weft__reading *t, weft_interpretable_attention *a, weft_tensor *past,
+static weft_tensor *attend_masked(const weft__reading *t, weft__interpretable *a, weft_tensor *past,
                                   weft_tensor *future)
 {
     weft_tensor *both[] = { past, future }, *mask = NULL;
@@ -57,31 +57,30 @@ static weft_tensor *attend_masked(const weft__reading *t, weft_interpretable_att
         mask = weft_get_attention_mask(
             past->w, &t->past.data, past->f.size[1], &t->future.data, future->f.size[1],
             &(weft_attention_mask_opts){ .not_causal = !t->model->causal, .encoder_align = t->past.align });
-    return weft__interpretable_forbidden(a, future, weft_concat(both, 2, 1), mask,
-                                         t->maps ? &t->maps->attention : NULL);
+    return weft__interpretable_masked(a, future, weft_concat(both, 2, 1), mask,
+                                      t->maps ? &t->maps->attention : NULL);
 }
 
-weft_tensor *weft__attend_to_both(const weft__reading *t, weft_interpretable_attention *a, weft_tensor *past,
+weft_tensor *weft__attend_to_both(const weft__reading *t, weft__interpretable *a, weft_tensor *past,
                                   weft_tensor *future)
 {
     if (t->model->compat != WEFT_COMPAT_EXACT)
         return attend_masked(t, a, past, future);
     weft_causal causal = t->model->causal ? WEFT_CAUSAL_STRICT : WEFT_ALL_KEYS;
-    return weft_interpretable_attention_run(a, future,
-                                            weft_concat_sequences(ragged_side(&t->past, past), future),
-                                            causal, NULL, t->maps ? &t->maps->attention : NULL);
+    return weft__interpretable_run(a, future, weft_concat_sequences(ragged_side(&t->past, past), future),
+                                   causal, t->maps ? &t->maps->attention : NULL);
 }
 
-weft_tensor *weft__attend_to_past(const weft__reading *t, weft_interpretable_attention *a, weft_tensor *past)
+weft_tensor *weft__attend_to_past(const weft__reading *t, weft__interpretable *a, weft_tensor *past)
 {
     weft_tensor *mask = NULL;
     if (t->model->compat == WEFT_COMPAT_EXACT)
-        return weft_interpretable_attention_run(a, past, past, WEFT_ALL_KEYS, NULL, NULL);
+        return weft__interpretable_run(a, past, past, WEFT_ALL_KEYS, NULL);
     if (weft_ok(past->w) && is_masked(t, t->past.known)) {
         mask = weft_create_mask(past->w, past->f.size[1], &t->past.data, t->past.align, false);
         mask = weft_reshape(mask, 3, (int64_t[]){ past->f.size[0], 1, past->f.size[1] });
     }
-    return weft__interpretable_forbidden(a, past, past, mask, NULL);
+    return weft__interpretable_masked(a, past, past, mask, NULL);
 }
 
 /* ---- static covariates ---- */

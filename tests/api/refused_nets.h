@@ -1,4 +1,4 @@
-/* refused_nets.h - of test_refused.c: layers, blocks, forecasting models, decoding. */
+/* refused_nets.h - of test_refused.c: layers, forecasting models, decoding. */
 #ifndef REFUSED_NETS_H
 #define REFUSED_NETS_H
 #include "refused.h"
@@ -91,38 +91,6 @@ static void decoding(bad *b)
          &(weft_decode_opts){ .limit = 2, .prompt_len = prompt_len });
     MUST(weft_decode_ragged, NULL, X);           TRY(weft_decode_ragged, NULL, NULL);
     TRY(weft_decoded_free, NULL);
-}
-
-static void blocks(bad *b)
-{
-    weft_tensor *more;
-    weft_grn_opts grn = { .in = b->n,
-                          .out = b->n,
-                          .hidden = b->n,
-                          .context = b->n,
-                          .dropout = b->r,
-                          .activation = (weft_activation)b->i };
-    weft_variable_selection_opts vs = {
-        .num_features = b->n, .d_hidden = b->n, .d_model = b->n, .context = b->n, .dropout = b->r
-    };
-    TRY(weft_glu_new, b->m, b->name, &(weft_glu_opts){ .in = b->n, .out = b->n, .dropout = b->r });
-    MUST(weft_glu_run, NULL, X);
-    TRY(weft_add_norm_new, b->m, b->name, &(weft_add_norm_opts){ .width = b->n, .trainable_add = true });
-    MUST(weft_add_norm_run, NULL, X, X);
-    TRY(weft_gate_add_norm_new, b->m, b->name,
-        &(weft_gate_add_norm_opts){ .in = b->n, .out = b->n, .dropout = b->r, .trainable_add = true });
-    MUST(weft_gate_add_norm_run, NULL, X, X);
-    TRY(weft_resample_norm_new, b->m, b->name,
-        &(weft_resample_norm_opts){ .in = b->n, .out = b->n, .trainable_add = true });
-    MUST(weft_resample_norm_run, NULL, X);
-    TRY(weft_grn_new, b->m, b->name, &grn);
-    MUST(weft_grn_run, weft_grn_new(b->m, NULL, NULL), X, X);
-    TRY(weft_variable_selection_new, b->m, b->name, &vs);
-    MUST(weft_variable_selection_run, weft_variable_selection_new(b->m, NULL, NULL), X, X, &more);
-    TRY(weft_interpretable_attention_new, b->m, b->name,
-        &(weft_interpretable_attention_opts){ .d_model = b->n, .heads = b->i, .dropout = b->r });
-    MUST(weft_interpretable_attention_run, NULL, X, X, (weft_causal)b->i, NULL, &more);
-    MUST(weft_interpretable_attention_run, NULL, X, X, WEFT_ALL_KEYS, X, &more);
 }
 
 static void forecasting(bad *b)

@@ -417,7 +417,7 @@ static void files(bad *b)
 
 static void (*const groups[])(bad *) = {
     contexts, tensors,       pointwise,  along,  ragged_ones, sequences,   gradients,
-    beside,   losses_beside, modules,    layers, blocks,      forecasting, decoding,
+    beside,   losses_beside, modules,    layers, forecasting, decoding,
     losses,   plain_data,    plans,      optimisers, files,  frames,      features, parallels,
 };
 

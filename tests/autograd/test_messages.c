@@ -181,9 +181,6 @@ Test(messages, layers_say_what_they_got)
     SAYS(weft_layer_norm_layer_run(weft_layer_norm_layer_new(m, "a", &(weft_layer_norm_opts){ .width = 4 }),
                                    x),
          "net.a: layer_norm_layer: [2, 3]: [.., 4] of reals is expected");
-    SAYS(weft_resample_norm_run(
-             weft_resample_norm_new(m, "b", &(weft_resample_norm_opts){ .in = 4, .out = 2 }), x),
-         "net.b: resample_norm: [2, 3]: [.., 4] of reals is expected");
     SAYS(weft_embedding_run(weft_embedding_new(m, "c", &(weft_embedding_opts){ .rows = 9, .columns = 2 }), x),
          "net.c: embedding_run: [2, 3]: ids, ints below 9, are expected");
     SAYS(weft_lstm_new(m, "d", &(weft_rnn_opts){ .input = 3, .hidden = 4, .dropout = 1 }),

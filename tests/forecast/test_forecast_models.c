@@ -328,7 +328,7 @@ Test(forecast_models, what_cannot_be)
     weft_transformer_lstm_new(
         m, "a",
         &(weft_transformer_lstm_opts){ .num_past_features = 1, .num_future_features = 1, .num_layers = -1 });
-    FAILS(w, WEFT_EARG, "transformer_lstm: num_layers");
+    FAILS(w, WEFT_EARG, "transformer_lstm \"a\" in m: num_layers is -1");
     weft_encoder_decoder_lstm_new(m, "a",
                                   &(weft_encoder_decoder_lstm_opts){ .num_past_features = 1,
                                                                      .num_future_features = 1,

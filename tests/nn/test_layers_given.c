@@ -1,7 +1,6 @@
 /* test_layers_given.c - options of layers: a missing size is told by its name, weights are tied, rows of a
  * table are dropped. */
 #include "layers.h"
-#include "rnn/forecast/api_forecast.h"
 
 /* ---- sizes ---- */
 static void made(weft_module *m, int kind, bool given)
@@ -17,13 +16,6 @@ static void made(weft_module *m, int kind, bool given)
     case 5:
         weft_multihead_attention_new(m, "x", given ? &(weft_multihead_attention_opts){ 2, 0 } : NULL);
         break;
-    case 6:  weft_glu_new(m, "x", given ? &(weft_glu_opts){ 2, 0, 0 } : NULL); break;
-    case 7:  weft_add_norm_new(m, "x", given ? &(weft_add_norm_opts){ 0, true } : NULL); break;
-    case 8:  weft_gate_add_norm_new(m, "x", given ? &(weft_gate_add_norm_opts){ 2, 0, 0, 0 } : NULL); break;
-    case 9:  weft_resample_norm_new(m, "x", given ? &(weft_resample_norm_opts){ 0, 2, 0 } : NULL); break;
-    default:
-        weft_interpretable_attention_new(m, "x",
-                                         given ? &(weft_interpretable_attention_opts){ 2, 0, 0 } : NULL);
     }
 }
 
@@ -31,10 +23,7 @@ Test(layers_given, a_missing_size_is_named)
 {
     static const char *const missing[] = { "out is 0, or missing",   "columns is 0, or missing",
                                            "width is 0, or missing", "width is 0, or missing",
-                                           "dm is 0, or missing",    "heads is 0, or missing",
-                                           "out is 0, or missing",   "width is 0, or missing",
-                                           "out is 0, or missing",   "in is 0, or missing",
-                                           "heads is 0, or missing" };
+                                           "dm is 0, or missing",    "heads is 0, or missing" };
     weft *w = open_on(WEFT_CPU);
     weft_module *m = weft_module_new(w, "m");
     for (int i = 0; i < COUNT(missing); i++) {
