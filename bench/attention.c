@@ -9,7 +9,9 @@
 #include "bench.h"
 
 typedef struct bench {
-    weft *w; weft_module *all; weft_multihead_attention *attention;
+    weft *w;
+    weft_module *all;
+    weft_attention_layer *attention;
     weft_lengths lengths; int32_t *len;
     weft_tensor *x; bool padded;                 /* [tokens, H], or [B, T, H] */
     row row;
@@ -20,7 +22,7 @@ static weft_tensor *loss_of(void *user)
     bench *b = user;
     weft_tensor *x = b->padded ? weft_pack_padded_sequence(b->x, &b->lengths, WEFT_ALIGN_LEFT) :
                                  weft_ragged_like(b->x, weft_ragged(b->w, NULL, 0, &b->lengths));
-    weft_tensor *y = weft_multihead_attention_run(b->attention, x, x, WEFT_ALL_KEYS, NULL);
+    weft_tensor *y = weft_attention_run(b->attention, x, x, WEFT_ALL_KEYS, NULL);
     return weft_sum_all(b->padded ? weft_pad_packed_sequence(y, b->row.T, 0, WEFT_ALIGN_LEFT) : y);
 }
 
@@ -53,8 +55,9 @@ static bool run(row r, const settings *s)
 {
     bench b = { .row = r, .padded = !strcmp(r.layout, "padded"), .w = weft_open(&s->open) };
     b.all = weft_module_new(b.w, "bench");
-    b.attention = weft_multihead_attention_new(
-        b.all, "attention", &(weft_multihead_attention_opts){ .width = r.H, .heads = r.heads });
+    b.attention = weft_attention_new(
+        b.all, "attention",
+        &(weft_attention_layer_opts){ .kind = WEFT_MULTIHEAD, .width = r.H, .heads = r.heads });
     bool good = make_data(&b) && set_weights(b.all, 2 / sqrt((double)r.H)) &&
                 measure_training(&(training){ b.w, b.all, loss_of, 1, NULL, &b, b.row }, s);
     weft_close(b.w);

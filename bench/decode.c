@@ -38,7 +38,7 @@ static weft_tensor *next_phones(weft_decode_rows *rows, void *user)
     weft_rnn_out out = weft_rnn_step(s->decoder, weft_embedding_run(s->phones, rows->tokens), rows->state);
     rows->state = out.last;
     weft_tensor *q = weft_decode_ragged(rows, out.y),
-                *seen = weft_plain(weft_general_attention_query(s->attention, q, b->memory, NULL));
+                *seen = weft_plain(weft_attention_query(s->attention, q, b->memory, WEFT_ALL_KEYS, NULL));
     return weft_add(speller_scores(s, out.y, seen), end_moved(rows, b));
 }
 
@@ -55,7 +55,7 @@ static void write_some(bench *b, int64_t first, int64_t n, const int32_t *letter
                              .length_penalty = b->row.beams > 1 };
     spelled read = speller_read(&b->of, letter, &lengths);
     double start = now_ms();
-    b->memory = weft_general_attention_project(b->of.attention, read.memory);
+    b->memory = weft_attention_project(b->of.attention, read.memory);
     b->write = b->words.write + first;
     weft_decoded said = weft_decode(w, n, read.first, next_phones, b, &how);
     b->decode_ms += now_ms() - start;

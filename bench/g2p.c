@@ -27,7 +27,7 @@ static weft_tensor *loss_of_batch(const bench *b, const batch *of)
     spelled read = speller_read(s, of->letter, &of->read);
     weft_tensor *said = weft_embedding_run(s->phones, weft_ragged_ints(s->w, of->before, &of->write));
     weft_tensor *y = weft_rnn_run(s->decoder, said, read.first).y;
-    weft_tensor *seen = weft_general_attention_run(s->attention, y, read.memory, NULL);
+    weft_tensor *seen = weft_attention_run(s->attention, y, read.memory, WEFT_ALL_KEYS, NULL);
     return weft_mean_loss(weft_cross_entropy(speller_scores(s, y, seen),
                                              weft_ragged_ints(s->w, of->after, &of->write),
                                              &(weft_ce_opts){ .smoothing = (weft_real).05 }));

@@ -19,8 +19,8 @@ speller speller_new(weft *w, int64_t embed, int64_t H)
         .decoder = weft_lstm_new(m, "decoder", &writes),
         .bridge_h = weft_linear_new(m, "bridge_h", &(weft_linear_opts){ .in = 2 * H, .out = H }),
         .bridge_c = weft_linear_new(m, "bridge_c", &(weft_linear_opts){ .in = 2 * H, .out = H }),
-        .attention = weft_general_attention_new(m, "attention",
-                                                &(weft_general_attention_opts){ .dq = H, .dm = 2 * H }),
+        .attention = weft_attention_new(
+            m, "attention", &(weft_attention_layer_opts){ .kind = WEFT_GENERAL, .dq = H, .dm = 2 * H }),
         .combine = weft_linear_new(m, "combine", &(weft_linear_opts){ .in = 3 * H, .out = H }),
         .output = weft_linear_new(m, "output", &(weft_linear_opts){ .in = H, .out = CLASSES }),
     };

@@ -8,7 +8,8 @@ enum { LETTERS = 26, CLASSES = 40, MARK = 0 };
 typedef struct speller {
     weft *w; weft_module *all;
     weft_embedding *letters, *phones; weft_rnn *encoder, *decoder;
-    weft_linear *bridge_h, *bridge_c, *combine, *output; weft_general_attention *attention;
+    weft_linear *bridge_h, *bridge_c, *combine, *output;
+    weft_attention_layer *attention;
     int64_t H;
 } speller;
 /* embeddings of so many numbers, H units */

@@ -29,13 +29,13 @@ model model_new(weft *w, const settings *s, int classes)
             weft_linear_new(m, "bridge_h", &(weft_linear_opts){ .in = 2 * h, .out = s->decoder_layers * h }),
         .bridge_c =
             weft_linear_new(m, "bridge_c", &(weft_linear_opts){ .in = 2 * h, .out = s->decoder_layers * h }),
-        .attention = weft_general_attention_new(m, "attention",
-                                                &(weft_general_attention_opts){ .dq = h, .dm = 2 * h }),
+        .attention = weft_attention_new(
+            m, "attention", &(weft_attention_layer_opts){ .kind = WEFT_GENERAL, .dq = h, .dm = 2 * h }),
         .combine = weft_linear_new(m, "combine", &(weft_linear_opts){ .in = 3 * h, .out = h }),
         .output = weft_linear_new(m, "output", &(weft_linear_opts){ .in = h, .out = classes }),
-        .drop_letters = weft_dropout_layer_new(m, "drop_letters", &(weft_dropout_opts){ .p = p }),
-        .drop_phones = weft_dropout_layer_new(m, "drop_phones", &(weft_dropout_opts){ .p = p }),
-        .drop_output = weft_dropout_layer_new(m, "drop_output", &(weft_dropout_opts){ .p = p }),
+        .drop_letters = weft_dropout_new(m, "drop_letters", &(weft_dropout_opts){ .p = p }),
+        .drop_phones = weft_dropout_new(m, "drop_phones", &(weft_dropout_opts){ .p = p }),
+        .drop_output = weft_dropout_new(m, "drop_output", &(weft_dropout_opts){ .p = p }),
     };
     it.average = s->average > 0 ? weft_ema_new(m, s->average) : NULL;
     it.ranks = weft_parallel_new(m, &(weft_parallel_opts){ .shards = (int)s->shards });
@@ -55,7 +55,7 @@ static weft_tensor *bridge(const model *m, weft_linear *l, weft_tensor *last)
 
 encoded encode(const model *m, const int32_t *letters, const weft_lengths *lengths)
 {
-    weft_tensor *x = weft_dropout_layer_run(
+    weft_tensor *x = weft_dropout_run(
         m->drop_letters, weft_embedding_run(m->letters, weft_ragged_ints(m->w, letters, lengths)));
     weft_rnn_out out = weft_rnn_run(m->encoder, x, WEFT_ZERO_STATE);
     weft_state first = { bridge(m, m->bridge_h, out.last.h), bridge(m, m->bridge_c, out.last.c) };
@@ -66,16 +66,16 @@ encoded encode(const model *m, const int32_t *letters, const weft_lengths *lengt
 static weft_tensor *scores(const model *m, weft_tensor *y, weft_tensor *seen)
 {
     weft_tensor *both = weft_tanh(weft_linear_run(m->combine, weft_concat(WEFT_LIST(y, seen), 1)));
-    return weft_linear_run(m->output, weft_dropout_layer_run(m->drop_output, both));
+    return weft_linear_run(m->output, weft_dropout_run(m->drop_output, both));
 }
 
 weft_tensor *logits(const model *m, const encoded *e, const int32_t *before, const weft_lengths *lengths,
                     weft_tensor **map)
 {
-    weft_tensor *x = weft_dropout_layer_run(
-        m->drop_phones, weft_embedding_run(m->phones, weft_ragged_ints(m->w, before, lengths)));
+    weft_tensor *x = weft_dropout_run(m->drop_phones,
+                                      weft_embedding_run(m->phones, weft_ragged_ints(m->w, before, lengths)));
     weft_tensor *y = weft_rnn_run(m->decoder, x, e->first).y;
-    return scores(m, y, weft_general_attention_run(m->attention, y, e->memory, map));
+    return scores(m, y, weft_attention_run(m->attention, y, e->memory, WEFT_ALL_KEYS, map));
 }
 
 /* ---- writing phones, one at a time ---- */
@@ -87,8 +87,8 @@ static weft_tensor *next_phones(weft_decode_rows *rows, void *user)
     weft_rnn_out out =
         weft_rnn_step(it->m->decoder, weft_embedding_run(it->m->phones, rows->tokens), rows->state);
     rows->state = out.last;
-    weft_tensor *seen = weft_general_attention_query(it->m->attention, weft_decode_ragged(rows, out.y),
-                                                     it->memory, NULL);
+    weft_tensor *seen = weft_attention_query(it->m->attention, weft_decode_ragged(rows, out.y), it->memory,
+                                             WEFT_ALL_KEYS, NULL);
     return scores(it->m, out.y, weft_plain(seen));
 }
 
@@ -105,7 +105,7 @@ weft_decoded pronounce(const model *m, const int32_t *letters, const weft_length
     weft_decoded said = { 0 };
     WEFT_NO_GRAD(m->w) WEFT_EVAL(m->w) {
         encoded e = encode(m, letters, lengths);
-        writer it = { m, weft_general_attention_project(m->attention, e.memory) };
+        writer it = { m, weft_attention_project(m->attention, e.memory) };
         said = weft_decode(m->w, lengths->n, e.first, next_phones, &it, &how);
     }
     if (!weft_ok(m->w))

@@ -14,7 +14,7 @@ typedef struct {
     weft_embedding *letters, *phones;
     weft_rnn *encoder, *decoder;
     weft_linear *bridge_h, *bridge_c, *combine, *output;
-    weft_general_attention *attention;
+    weft_attention_layer *attention;
     weft_dropout_layer *drop_letters, *drop_phones, *drop_output;
     weft_ema *average;                       /* NULL: none */
     weft_parallel *ranks;                    /* which judge together */
@@ -26,7 +26,7 @@ model        model_new(weft *w, const settings *s, int classes);
 /* What the encoder makes of letters. */
 encoded      encode(const model *m, const int32_t *letters, const weft_lengths *lengths);
 /* Logits [N, classes] of whole pronunciations, where each phone has seen the right one before it. map: NULL,
- * or the attention's weights, as weft_general_attention_run gives them. */
+ * or the attention's weights, as weft_attention_run gives them. */
 weft_tensor *logits(const model *m, const encoded *e, const int32_t *before, const weft_lengths *lengths,
                     weft_tensor **map);
 /* The best phones for words, by greedy or by beam search; to be ended by weft_decoded_free, and the step

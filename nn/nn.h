@@ -158,7 +158,7 @@ weft_tensor *weft__activated(weft_activation, weft_tensor *x);   /* activation.c
 /* the activation of the layer's output, in one pass where that can be */
 weft_tensor *weft__linear_activated(weft_linear *, weft_activation, weft_tensor *x);
 /* The layer's norm of glu(gate) + skip, in one sweep where a row of one has a row of the other. */
-weft_tensor *weft__layer_norm_of_gate(weft_layer_norm_layer *, weft_tensor *gate, weft_tensor *skip);
+weft_tensor *weft__layer_norm_of_gate(weft_norm_layer *, weft_tensor *gate, weft_tensor *skip);
 /* The sizes that a layer's options must name, each 1 or more; else the context fails, naming the layer, the
  * field and what was found. given: whether there were options at all. */
 typedef struct weft__size_option { const char *field; int64_t is; } weft__size_option;

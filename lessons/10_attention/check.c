@@ -232,17 +232,20 @@ static void check_additive(void)
     enum { DM = 3 };
     weft *w = lesson_open(3);
     weft_module *m = weft_module_new(w, "net");
-    weft_additive_attention *layer = weft_additive_attention_new(
-        m, "a", &(weft_additive_attention_opts){ .dq = DQ, .dm = DM, .width = 4 });
+    weft_attention_layer *layer = weft_attention_new(
+        m, "a",
+        &(weft_attention_layer_opts){
+            .kind = WEFT_ADDITIVE, .dq = DQ, .dm = DM, .width = 4 });
     const int32_t lens[] = { 4, 1, 7 };
     const int len[] = { 4, 1, 7 };
     double query[3 * DQ], memory[12 * DM], score[12], weight[12], context[3 * DM],
         map[12], seen[3 * DM];
     dice_fill(query, 3 * DQ), dice_fill(memory, 12 * DM);
     weft_tensor *of,
-        *y = weft_additive_attention_run(
+        *y = weft_attention_run(
             layer, weft_reals(w, query, WEFT_SHAPE(3, DQ)),
-            weft_ragged(w, memory, DM, &(weft_lengths){ .n = 3, .len = lens }), &of);
+            weft_ragged(w, memory, DM, &(weft_lengths){ .n = 3, .len = lens }),
+            WEFT_ALL_KEYS, &of);
     weft_read_sequences(of, map, sizeof map);
     weft_read(y, seen, sizeof seen);
     for (int s = 0, k = 0; s < 3; k += len[s++])
@@ -250,7 +253,7 @@ static void check_additive(void)
     attend(3, len, score, DM, memory, weight, context);
     lesson_close(w);
     if (!near(weight, map, 12, 1e-10) || !near(context, seen, 3 * DM, 1e-10))
-        hint("with the scores of weft_additive_attention your weights and contexts are "
+        hint("with the scores of weft_attention_run your weights and contexts are "
              "not the layer's");
 }
 

@@ -9,7 +9,7 @@ typedef struct attention_lstm {
     weft_linear *output_projection;              /* of the encoder's outputs; NULL if the widths are equal */
     weft__interpretable *attention;
     weft__gate_add_norm *gate;                   /* either this */
-    weft_layer_norm_layer *norm;                 /* or this */
+    weft_norm_layer *norm; /* or this */
     weft_linear *head;
 } attention_lstm;
 
@@ -23,7 +23,7 @@ static weft_forecast run_model(void *model, const weft__reading *t)
     weft_tensor *past = m->output_projection ? weft_linear_run(m->output_projection, e.y) : e.y;
     weft_tensor *u = weft__attend_to_both(t, m->attention, past, d);
     weft_tensor *z =
-        m->gate ? weft__gate_add_norm_run(m->gate, u, d) : weft_layer_norm_layer_run(m->norm, weft_add(d, u));
+        m->gate ? weft__gate_add_norm_run(m->gate, u, d) : weft_layer_norm_run(m->norm, weft_add(d, u));
     return (weft_forecast){ weft_linear_run(m->head, z), e.last };
 }
 
@@ -49,7 +49,7 @@ static void layers_new(attention_lstm *m, const weft_attention_lstm_opts *o)
         m->output_projection = weft__model_linear(&m->is, "encoder_output_projection", encoder, decoder);
     m->attention = weft__interpretable_new(m->is.m, "attention", decoder, o->num_heads, o->dropout);
     if (o->no_gating)
-        m->norm = weft_layer_norm_layer_new(m->is.m, "layer_norm", &(weft_layer_norm_opts){ .width = decoder });
+        m->norm = weft_layer_norm_new(m->is.m, "layer_norm", &(weft_layer_norm_opts){ .width = decoder });
     else
         m->gate = weft__gate_add_norm_new(m->is.m, "gate_add_norm", decoder, decoder, o->dropout,
                                           o->trainable_add);

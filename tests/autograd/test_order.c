@@ -45,8 +45,9 @@ static weft_tensor *users(weft_module *m, weft_tensor *x)
 }
 static weft_tensor *general(weft_module *m, weft_tensor *x)
 {
-    return weft_general_attention_run(
-        weft_general_attention_new(m, "a", &(weft_general_attention_opts){ .dq = F, .dm = F }), x, x, NULL);
+    return weft_attention_run(
+        weft_attention_new(m, "a", &(weft_attention_layer_opts){ .kind = WEFT_GENERAL, .dq = F, .dm = F }), x,
+        x, WEFT_ALL_KEYS, NULL);
 }
 static weft_tensor *itself(weft_module *m, weft_tensor *x)
 {

@@ -21,8 +21,8 @@ static weft_tensor *linear(hunt_scene *s)
 
 static weft_tensor *normed(hunt_scene *s)
 {
-    return weft_layer_norm_layer_run(
-        weft_layer_norm_layer_new(s->m, s->name, &(weft_layer_norm_opts){ .width = hunt_width(s->x) }), s->x);
+    return weft_layer_norm_run(
+        weft_layer_norm_new(s->m, s->name, &(weft_layer_norm_opts){ .width = hunt_width(s->x) }), s->x);
 }
 
 static weft_tensor *mlp(hunt_scene *s)
@@ -126,20 +126,21 @@ static weft_tensor *of_letters(hunt_scene *s)    /* of an embedding, with and wi
 /* ---- attention ---- */
 static weft_tensor *additive(hunt_scene *s)
 {
-    return weft_additive_attention_run(
-        weft_additive_attention_new(s->m, s->name,
-                                    &(weft_additive_attention_opts){ .dq = hunt_width(s->x),
-                                                                     .dm = hunt_width(s->other),
-                                                                     .width = 1 + hunt_below(s, 9) }),
-        s->x, s->other, NULL);
+    return weft_attention_run(
+        weft_attention_new(s->m, s->name,
+                           &(weft_attention_layer_opts){ .kind = WEFT_ADDITIVE,
+                                                         .dq = hunt_width(s->x),
+                                                         .dm = hunt_width(s->other),
+                                                         .width = 1 + hunt_below(s, 9) }),
+        s->x, s->other, WEFT_ALL_KEYS, NULL);
 }
 static weft_tensor *general(hunt_scene *s)
 {
-    return weft_general_attention_run(
-        weft_general_attention_new(
-            s->m, s->name,
-            &(weft_general_attention_opts){ .dq = hunt_width(s->x), .dm = hunt_width(s->other) }),
-        s->x, s->other, NULL);
+    return weft_attention_run(weft_attention_new(s->m, s->name,
+                                                 &(weft_attention_layer_opts){ .kind = WEFT_GENERAL,
+                                                                               .dq = hunt_width(s->x),
+                                                                               .dm = hunt_width(s->other) }),
+                              s->x, s->other, WEFT_ALL_KEYS, NULL);
 }
 
 static weft_tensor *multihead(hunt_scene *s)
@@ -147,10 +148,10 @@ static weft_tensor *multihead(hunt_scene *s)
     int heads = 1 + (int)hunt_below(s, 2);
     int64_t d = heads * (1 + hunt_below(s, s->p->large ? 30 : 5));
     weft_tensor *q = hunt_as_wide(s, s->x, d, "q"), *memory = hunt_as_wide(s, s->other, d, "m");
-    return weft_multihead_attention_run(
-        weft_multihead_attention_new(s->m, s->name,
-                                     &(weft_multihead_attention_opts){ .width = d, .heads = heads }),
-        q, hunt_one_in(s, 2) ? q : memory, (weft_causal)hunt_below(s, 4), NULL);
+    return weft_attention_run(weft_attention_new(s->m, s->name,
+                                                 &(weft_attention_layer_opts){
+                                                     .kind = WEFT_MULTIHEAD, .width = d, .heads = heads }),
+                              q, hunt_one_in(s, 2) ? q : memory, (weft_causal)hunt_below(s, 4), NULL);
 }
 
 static weft_tensor *interpretable(hunt_scene *s)
@@ -159,9 +160,10 @@ static weft_tensor *interpretable(hunt_scene *s)
     weft_tensor *q = hunt_as_wide(s, s->x, d, "q"),
                 *memory = hunt_one_in(s, 2) ? q : hunt_as_wide(s, s->other, d, "m"), *map;
     bool counts = hunt_one_in(s, 4);
-    weft_tensor *y = weft__interpretable_run(
-        weft__interpretable_new(s->m, s->name, d, 1 + (int)hunt_below(s, d > 3 ? 3 : 1), drop(s, (weft_real).1)),
-        q, memory, (weft_causal)hunt_below(s, 4), counts ? &map : NULL);
+    int heads = 1 + (int)hunt_below(s, d > 3 ? 3 : 1);
+    weft__interpretable *a = weft__interpretable_new(s->m, s->name, d, heads, drop(s, (weft_real).1));
+    weft_causal causal = (weft_causal)hunt_below(s, 4);
+    weft_tensor *y = weft__interpretable_run(a, q, memory, causal, counts ? &map : NULL);
     if (counts)
         hunt_count(s, map);
     return y;

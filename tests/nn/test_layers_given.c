@@ -8,13 +8,19 @@ static void made(weft_module *m, int kind, bool given)
     switch (kind) {
     case 0:  weft_linear_new(m, "x", given ? &(weft_linear_opts){ .in = 2 } : NULL); break;
     case 1:  weft_embedding_new(m, "x", given ? &(weft_embedding_opts){ .rows = 2 } : NULL); break;
-    case 2:  weft_layer_norm_layer_new(m, "x", given ? &(weft_layer_norm_opts){ .eps = 1 } : NULL); break;
-    case 3:
-        weft_additive_attention_new(m, "x", given ? &(weft_additive_attention_opts){ 2, 2, 0 } : NULL);
+    case 2:
+        weft_layer_norm_new(m, "x", given ? &(weft_layer_norm_opts){ .eps = 1 } : NULL);
         break;
-    case 4:  weft_general_attention_new(m, "x", given ? &(weft_general_attention_opts){ 2, 0 } : NULL); break;
+    case 3:
+        weft_attention_new(m, "x",
+                           given ? &(weft_attention_layer_opts){ .kind = WEFT_ADDITIVE, 2, 2, 0 } : NULL);
+        break;
+    case 4:
+        weft_attention_new(m, "x", given ? &(weft_attention_layer_opts){ .kind = WEFT_GENERAL, 2, 0 } : NULL);
+        break;
     case 5:
-        weft_multihead_attention_new(m, "x", given ? &(weft_multihead_attention_opts){ 2, 0 } : NULL);
+        weft_attention_new(m, "x",
+                           given ? &(weft_attention_layer_opts){ .kind = WEFT_MULTIHEAD, .width = 2 } : NULL);
         break;
     }
 }
@@ -34,9 +40,9 @@ Test(layers_given, a_missing_size_is_named)
         FAILS(w, WEFT_EARG, "\"x\" in m: opts is NULL");
     }
     cr_assert(!m->child && !m->first, "what was refused left nothing behind");
-    weft_dropout_layer *none = weft_dropout_layer_new(m, "none", NULL);
+    weft_dropout_layer *none = weft_dropout_new(m, "none", NULL);
     weft_tensor *x = weft_zeros(w, WEFT_SHAPE(2));
-    cr_assert(weft_dropout_layer_run(none, x) == x);
+    cr_assert(weft_dropout_run(none, x) == x);
     CLEAN(w);
 }
 
@@ -49,20 +55,19 @@ Test(layers_given, eps_of_a_norm)
     for (int i = 0; i < COUNT(eps); i++) {
         char name[16];
         snprintf(name, sizeof name, "n%d", i);
-        weft_layer_norm_layer *n =
-            weft_layer_norm_layer_new(m, name, &(weft_layer_norm_opts){ .width = 2, .eps = eps[i] });
+        weft_norm_layer *n =
+            weft_layer_norm_new(m, name, &(weft_layer_norm_opts){ .width = 2, .eps = eps[i] });
         if (i > 2) {
-            FAILS(w, WEFT_EARG, "layer_norm_layer: eps");
+            FAILS(w, WEFT_EARG, "layer_norm: eps");
             continue;
         }
         weft_tensor *x = weft_reals(w, (weft_real[]){ 1, 3 }, WEFT_SHAPE(2));     /* of variance 1 */
-        weft_read(weft_layer_norm_layer_run(n, x), y + 2 * i, 2 * sizeof *y);
+        weft_read(weft_layer_norm_run(n, x), y + 2 * i, 2 * sizeof *y);
     }
-    weft_layer_norm_layer *exact =
-        weft_layer_norm_layer_new(m, "exact", &(weft_layer_norm_opts){ .width = 2, .eps = WEFT_ZERO });
+    weft_norm_layer *exact =
+        weft_layer_norm_new(m, "exact", &(weft_layer_norm_opts){ .width = 2, .eps = WEFT_ZERO });
     weft_real z[2];
-    weft_read(weft_layer_norm_layer_run(exact, weft_reals(w, (weft_real[]){ 1, 3 }, WEFT_SHAPE(2))), z,
-              sizeof z);
+    weft_read(weft_layer_norm_run(exact, weft_reals(w, (weft_real[]){ 1, 3 }, WEFT_SHAPE(2))), z, sizeof z);
     same_bits("the default is 1e-5", y, y + 2, 2);
     cr_assert(fabs((double)y[5] - .5) < 1e-6 && fabs((double)z[1] - 1) < TOL(1e-12, 1e-6) && y[1] < z[1]);
     CLEAN(w);

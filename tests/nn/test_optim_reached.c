@@ -158,8 +158,8 @@ Test(reached, empty_batches)
                 .input = 4, .hidden = 4, .layers = 2, .bidirectional = true, .lean = i % 4 > 1
             };
             if (i < 2)
-                y = weft_layer_norm_layer_run(
-                    weft_layer_norm_layer_new(m, "norm", &(weft_layer_norm_opts){ .width = 4 }),
+                y = weft_layer_norm_run(
+                    weft_layer_norm_new(m, "norm", &(weft_layer_norm_opts){ .width = 4 }),
                     weft_linear_run(weft_linear_new(m, "linear", &(weft_linear_opts){ .in = 4, .out = 4 }),
                                     x));
             else if (i < 4)
@@ -167,9 +167,10 @@ Test(reached, empty_batches)
                     weft_embedding_new(m, "embed", &(weft_embedding_opts){ .rows = 5, .columns = 4 }),
                     weft_ragged_ints(w, NULL, &none[i % 2]));
             else if (i < 6)
-                y = weft_multihead_attention_run(
-                    weft_multihead_attention_new(m, "heads",
-                                                 &(weft_multihead_attention_opts){ .width = 4, .heads = 2 }),
+                y = weft_attention_run(
+                    weft_attention_new(
+                        m, "heads",
+                        &(weft_attention_layer_opts){ .kind = WEFT_MULTIHEAD, .width = 4, .heads = 2 }),
                     x, x, WEFT_ALL_KEYS, NULL);
             else
                 y = weft_rnn_run((i < 8  ? weft_elman_new :

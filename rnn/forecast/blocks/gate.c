@@ -33,7 +33,7 @@ weft_tensor *weft__glu_gate(weft__glu_layer *g, weft_tensor *x)
 /* ---- residual sums ---- */
 struct weft__add_norm {
     weft_module *m;
-    weft_layer_norm_layer *norm;
+    weft_norm_layer *norm;
     weft_tensor *mask;                           /* NULL unless trainable_add */
 };
 
@@ -44,7 +44,7 @@ weft__add_norm *weft__add_norm_new(weft_module *parent, const char *name, int64_
     if (!a)
         return NULL;
     a->m = m;
-    a->norm = weft_layer_norm_layer_new(m, "norm", &(weft_layer_norm_opts){ .width = width });
+    a->norm = weft_layer_norm_new(m, "norm", &(weft_layer_norm_opts){ .width = width });
     if (trainable_add)
         a->mask = weft_parameter(m, "mask", WEFT_SHAPE(width), (weft_init){ WEFT_INIT_ZERO, 0, 0 });
     return a;

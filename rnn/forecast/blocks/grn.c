@@ -12,7 +12,7 @@ struct weft__grn {
     /* NULL: not needed. resampled: in is not out, and the skip is interpolated */
     weft_linear *fc1, *fc2, *fc3, *project;
     weft__glu_layer *glu1;
-    weft_layer_norm_layer *norm, *resampled;
+    weft_norm_layer *norm, *resampled;
     weft_tensor *mask;                           /* of resampled */
     int64_t out;
 };
@@ -31,7 +31,7 @@ static void skip_new(weft__grn *g, const weft__grn_opts *o)
         return;
     }
     weft_module *m = weft_submodule_new(g->m, "resample");
-    g->resampled = weft_layer_norm_layer_new(m, "norm", &(weft_layer_norm_opts){ .width = o->out });
+    g->resampled = weft_layer_norm_new(m, "norm", &(weft_layer_norm_opts){ .width = o->out });
     g->mask = weft_parameter(m, "mask", WEFT_SHAPE(o->out), (weft_init){ WEFT_INIT_ZERO, 0, 0 });
 }
 
@@ -54,7 +54,7 @@ weft__grn *weft__grn_new(weft_module *parent, const char *name, const weft__grn_
     if (weft_ok(m->w))
         weft_initialise(weft_find_parameter(m, "glu1.fc1.weight"), normal_of(o->out));
     skip_new(g, o);
-    g->norm = weft_layer_norm_layer_new(m, "norm", &(weft_layer_norm_opts){ .width = o->out });
+    g->norm = weft_layer_norm_new(m, "norm", &(weft_layer_norm_opts){ .width = o->out });
     return g;
 }
 
@@ -84,7 +84,7 @@ weft_tensor *weft__grn_run(weft__grn *g, weft_tensor *x, weft_tensor *context)
     h = weft__glu_gate(g->glu1, weft__dropped(g->m, "dropout", h, g->dropout));
     weft_tensor *skip = g->project ? weft_linear_run(g->project, x) : x;
     if (g->resampled)
-        skip = weft_layer_norm_layer_run(g->resampled, weft__resampled(x, g->out, g->mask));
+        skip = weft_layer_norm_run(g->resampled, weft__resampled(x, g->out, g->mask));
     weft_tensor *y = weft__layer_norm_of_gate(g->norm, h, skip);
     weft__leave(g->m, before);
     return y;
