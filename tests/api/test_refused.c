@@ -270,8 +270,6 @@ static void losses_beside(bad *b)
     BESIDE(weft_ratio_value, ((weft_ratio){ X, G })); BESIDE(weft_ratio_value, ((weft_ratio){ G, X }));
     BESIDE(weft_mean_loss, ((weft_loss){ X, G }));
     BESIDE(weft_mean_loss, ((weft_loss){ G, X }));
-    BESIDE(weft_add_losses, ((weft_loss){ G, G }), ((weft_loss){ X, G }));
-    BESIDE(weft_add_losses, ((weft_loss){ G, X }), ((weft_loss){ G, G }));
 }
 
 static void modules(bad *b)
@@ -300,7 +298,7 @@ static void losses(bad *b)
 #define SUM ((weft_loss){ X, X })
 #define LOSS(f) MUST(f, X, X, NULL); MUST(f, X, NULL, BOTH); TRY(f, NULL, X, NULL)
     LOSS(weft_mse); LOSS(weft_mae); LOSS(weft_bce_with_logits); LOSS(weft_smape); LOSS(weft_mape);
-    MUST(weft_mean_loss, SUM);                     MUST(weft_add_losses, SUM, SUM);
+    MUST(weft_mean_loss, SUM);
     MUST(weft_cross_entropy, X, X, NULL);        MUST(weft_cross_entropy, X, NULL, CLASSES);
     MUST(weft_huber, X, X, b->r, BOTH);            MUST(weft_gaussian_nll, X, X, NULL, b->r, BOTH);
     MUST(weft_quantile_loss, X, X, NULL, b->i, true, BOTH);
