@@ -66,8 +66,10 @@ static tally tally_of(const double *counts, int64_t classes, int64_t k)
 {
     tally t = { .tp = counts[k * classes + k] };
     for (int64_t j = 0; j < classes; j++)
-        if (j != k)
-            t.fp += counts[j * classes + k], t.fn += counts[k * classes + j];
+        if (j != k) {
+            t.fp += counts[j * classes + k];
+            t.fn += counts[k * classes + j];
+        }
     return t;
 }
 
@@ -84,7 +86,9 @@ static weft_class_scores micro(const double *counts, int64_t classes)
     tally all = { 0 };
     for (int64_t k = 0; k < classes; k++) {
         tally t = tally_of(counts, classes, k);
-        all.tp += t.tp, all.fp += t.fp, all.fn += t.fn;
+        all.tp += t.tp;
+        all.fp += t.fp;
+        all.fn += t.fn;
     }
     return scores_of(all);
 }
@@ -98,7 +102,9 @@ static weft_class_scores mean_over_classes(const double *counts, int64_t classes
         weft_class_scores s = scores_of(t);
         double weight = by_support ? s.support : t.tp + t.fp + t.fn > 0;
         weights += weight;
-        sum.precision += weight * s.precision, sum.recall += weight * s.recall, sum.f1 += weight * s.f1;
+        sum.precision += weight * s.precision;
+        sum.recall += weight * s.recall;
+        sum.f1 += weight * s.f1;
         sum.support += s.support;
     }
     return (weft_class_scores){ part(sum.precision, weights), part(sum.recall, weights),

@@ -16,7 +16,8 @@ static bool listed_one(weft_module *m, weft__listed *l, weft__parameter *p)
         if (l->n)
             memcpy(at, l->at, (size_t)l->n * sizeof *at);
         weft__release(m->w, l->at);
-        l->at = at, l->room = room;
+        l->at = at;
+        l->room = room;
     }
     l->at[l->n++] = (struct weft__listed_one){ p, p->path };
     return true;

@@ -96,7 +96,8 @@ static bool begin_loss(const char *name, weft_tensor **x, weft_tensor **y, const
     if (!operand_is_usable(name, w, *x, "predicted") || !operand_is_usable(name, w, *y, what) ||
         !alike(name, *x, *y, what, -1) || !weighed(name, *x, o))
         return false;
-    *x = chosen(*x, o, 0), *y = chosen(*y, o, 0);
+    *x = chosen(*x, o, 0);
+    *y = chosen(*y, o, 0);
     return true;
 }
 

@@ -13,9 +13,10 @@ static int buckets(const weft_meter *m)          /* 0: of NULL */
 
 void weft_meter_add(weft_meter *meter, double sum, double weight)
 {
-    if (buckets(meter) > 1)
-        meter->other_sum += sum, meter->other_weight += weight;
-    else
+    if (buckets(meter) > 1) {
+        meter->other_sum += sum;
+        meter->other_weight += weight;
+    } else
         weft_meter_add_bucket(meter, 0, sum, weight);
 }
 
@@ -24,14 +25,18 @@ void weft_meter_add_bucket(weft_meter *meter, int64_t length, double sum, double
     int i = 0;
     while (i + 1 < buckets(meter) && length >= meter->edge[i])
         i++;
-    if (meter)
-        meter->sum[i] += sum, meter->weight[i] += weight;
+    if (meter) {
+        meter->sum[i] += sum;
+        meter->weight[i] += weight;
+    }
 }
 
 double weft_meter_mean(const weft_meter *meter)
 {
     double sum = meter ? meter->other_sum : 0, weight = meter ? meter->other_weight : 0;
-    for (int i = 0; i < buckets(meter); i++)
-        sum += meter->sum[i], weight += meter->weight[i];
+    for (int i = 0; i < buckets(meter); i++) {
+        sum += meter->sum[i];
+        weight += meter->weight[i];
+    }
     return weight != 0 ? sum / weight : (double)NAN;
 }

@@ -90,7 +90,8 @@ static void next_row(int64_t *row, int64_t i, int32_t symbol, const int32_t *b, 
 
 int64_t weft_edit_distance(const int32_t *a, int64_t na, const int32_t *b, int64_t nb)
 {
-    na = na < 0 ? 0 : na, nb = nb < 0 ? 0 : nb;
+    na = na < 0 ? 0 : na;
+    nb = nb < 0 ? 0 : nb;
     bool sound = (a || !na) && (b || !nb) && (uint64_t)nb < SIZE_MAX / sizeof(int64_t);
     int64_t *row = sound ? malloc(((size_t)nb + 1) * sizeof *row) : NULL;
     if (!row)

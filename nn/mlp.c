@@ -37,7 +37,9 @@ weft_mlp *weft_mlp_new(weft_module *parent, const char *name, const weft_mlp_opt
     weft_mlp *l = weft__layer(m, sizeof *l + (size_t)opts->layers * sizeof *l->linear);
     if (!l)
         return weft__finished(m, l, &none);
-    l->m = m, l->activation = opts->activation ? opts->activation : WEFT_RELU, l->dropout = opts->dropout,
+    l->m = m;
+    l->activation = opts->activation ? opts->activation : WEFT_RELU;
+    l->dropout = opts->dropout;
     l->layers = opts->layers;
     for (int i = 0; i < l->layers; i++) {
         char number[16];

@@ -24,7 +24,8 @@ static weft__name **bucket(const weft__name_table *t, uint64_t hash)
 static void put(weft__name_table *t, weft__name *name)
 {
     weft__name **at = bucket(t, name->hash);
-    name->next = *at, *at = name;
+    name->next = *at;
+    *at = name;
 }
 
 bool weft__names_reserve(weft_module *root)

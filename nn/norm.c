@@ -28,7 +28,8 @@ weft_norm_layer *weft_layer_norm_new(weft_module *parent, const char *name, cons
     weft_norm_layer *n = weft__layer(m, sizeof *n);
     if (!n)
         return weft__finished(m, n, &none);
-    n->m = m, n->eps = opts->eps;
+    n->m = m;
+    n->eps = opts->eps;
     n->weight = weft_parameter(m, "weight", WEFT_SHAPE(opts->width), (weft_init){ WEFT_INIT_CONSTANT, 1, 0 });
     n->bias = weft_parameter(m, "bias", WEFT_SHAPE(opts->width), (weft_init){ WEFT_INIT_ZERO, 0, 0 });
     return weft__finished(m, n, &none);

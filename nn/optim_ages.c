@@ -14,7 +14,8 @@ static void leave_slot(weft_optim *o, int i, weft__slot *first)
     weft__slot *s = o->slot + i;
     if (first->parted < 0) {                     /* the first to leave: the others follow it */
         d->k->copy(d, o->pasts + i, o->pasts + s->past, sizeof *o->pasts);
-        first->parted = i, s->parted = -1;
+        first->parted = i;
+        s->parted = -1;
     }
     s->past = first->parted;
 }

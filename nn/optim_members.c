@@ -13,7 +13,8 @@ static void apply(const weft_optim *o, weft__group *g, weft__slot *s)
 {
     if (!weft__path_fits(s->p, o->module, g->pattern))
         return;
-    s->scale = g->scale, s->decay = g->decay;
+    s->scale = g->scale;
+    s->decay = g->decay;
     g->fits = true;
 }
 
@@ -36,7 +37,10 @@ void weft__group_set(weft_optim *o, const char *pattern, real scale, real decay)
     o->w->running = "optim_set_group";
     if (!g && !(g = weft__own(o->w, sizeof *g + bytes, NULL, NULL)))
         return;
-    g->next = NULL, g->scale = scale, g->decay = decay, g->fits = false;
+    g->next = NULL;
+    g->scale = scale;
+    g->decay = decay;
+    g->fits = false;
     memmove(g->pattern, pattern, bytes);
     while (*last)
         last = &(*last)->next;
@@ -113,7 +117,8 @@ static void fill_in(weft_optim *next, const weft_optim *o)
     for (int i = o->n; i < next->n; i++) {
         weft__slot *s = next->slot + i;
         *s = (weft__slot){ .p = next_new(o, p), .scale = 1, .decay = o->how.decay };
-        p = s->p, next->ages[i] = 0;
+        p = s->p;
+        next->ages[i] = 0;
         for (weft__group *g = o->groups; g; g = g->next)
             apply(o, g, s);
     }
@@ -127,13 +132,14 @@ static bool grow_members(weft_optim *o, int more)
     next.n = o->n + more;
     next.slot = weft__allocate(w, (size_t)next.n * sizeof *next.slot);
     next.ages = next.slot ? weft__allocate(w, (size_t)next.n * sizeof *next.ages) : NULL;
-    next.m = next.v = next.a = NULL, next.pasts = NULL;
+    next.m = next.v = next.a = NULL;
+    next.pasts = NULL;
     if (next.ages) {
         weft__pasts_read(o);
         fill_in(&next, o);
         next.pasts = weft__device_allocate(w, (size_t)next.n * sizeof *next.pasts);
-        next.m = copy_longer(o, o->first, o->m, next.elements),
-        next.v = copy_longer(o, o->second, o->v, next.elements),
+        next.m = copy_longer(o, o->first, o->m, next.elements);
+        next.v = copy_longer(o, o->second, o->v, next.elements);
         next.a = copy_longer(o, o->average, o->a, next.elements);
     }
     let_go(w->status ? &next : o);
@@ -171,5 +177,9 @@ void weft__members_leave(weft_optim *o)
 void weft__members_end(weft_optim *o)
 {
     let_go(o);
-    o->n = 0, o->slot = NULL, o->ages = NULL, o->m = o->v = o->a = NULL, o->pasts = NULL;
+    o->n = 0;
+    o->slot = NULL;
+    o->ages = NULL;
+    o->m = o->v = o->a = NULL;
+    o->pasts = NULL;
 }

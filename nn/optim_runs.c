@@ -7,13 +7,15 @@ int64_t weft__slots_join(weft__slot *s, int n)
 {
     int64_t from = 0;
     for (int i = 0; i < n; i++) {
-        s[i].from = from, s[i].n = weft__piece(s[i].p);
+        s[i].from = from;
+        s[i].n = weft__piece(s[i].p);
         from += s[i].n;
     }
     /* no gap after the last: one parameter's memory has its shape */
-    if (n)
-        from += weft__elements(&s[n - 1].p->value.f) - s[n - 1].n,
-            s[n - 1].n = weft__elements(&s[n - 1].p->value.f);
+    if (n) {
+        from += weft__elements(&s[n - 1].p->value.f) - s[n - 1].n;
+        s[n - 1].n = weft__elements(&s[n - 1].p->value.f);
+    }
     return from;
 }
 

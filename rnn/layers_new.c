@@ -88,7 +88,8 @@ static weft_rnn *layer_new(weft_module *parent, const char *name, const char *fu
     if (!r)
         return weft__finished(m, r, &none);
     *r = *kind;
-    r->m = m, r->o = *o;
+    r->m = m;
+    r->o = *o;
     r->o.layers = o->layers ? o->layers : 1;
     if (is_own(r) && !own_cells(r))
         return weft__finished(m, r, &none);

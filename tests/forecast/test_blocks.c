@@ -377,9 +377,10 @@ static void starts(const weft_module *m, const char *path, double deviation, dou
     cr_assert(p, "%s", path);
     int64_t n = weft_numel(p);
     double square = 0, most = 0;
-    for (int64_t i = 0; i < n; i++)
-        square += (double)of(m, path)[i] * (double)of(m, path)[i],
-            most = fmax(most, fabs((double)of(m, path)[i]));
+    for (int64_t i = 0; i < n; i++) {
+        square += (double)of(m, path)[i] * (double)of(m, path)[i];
+        most = fmax(most, fabs((double)of(m, path)[i]));
+    }
     cr_assert(deviation == 0 ? most == 0 : fabs(sqrt(square / (double)n) - deviation) < .15 * deviation,
               "%s: %g, not %g", path, sqrt(square / (double)n), deviation);
     cr_assert(bound == 0 || most <= bound, "%s: %g", path, most);

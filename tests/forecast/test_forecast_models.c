@@ -279,7 +279,7 @@ Test(forecast_models, unlike_layers_take_the_state_that_is_there)
             weft_tensor *h[3], *c[3];
             for (int k = 0; k < to; k++) {
                 int at = k < from ? k : from - 1;
-                h[k] = weft_slice(out.encoder.h, 0, at, at + 1),
+                h[k] = weft_slice(out.encoder.h, 0, at, at + 1);
                 c[k] = weft_slice(out.encoder.c, 0, at, at + 1);
             }
             weft_tensor *y =
@@ -319,10 +319,13 @@ Test(forecast_models, what_cannot_be)
     weft_attention_lstm_opts a = { .dropout = .1 };
     weft_attention_lstm_new(m, "a", &a);
     FAILS(w, WEFT_ESHAPE, "attention_lstm: 0 past, 0 future");
-    a.num_past_features = PAST, a.num_future_features = FUTURE, a.num_heads = 3;
+    a.num_past_features = PAST;
+    a.num_future_features = FUTURE;
+    a.num_heads = 3;
     weft_attention_lstm_new(m, "a", &a);
     FAILS(w, WEFT_EARG, "attention_lstm: num_heads that divide");
-    a.num_heads = 4, a.compat = (weft_compat)7;
+    a.num_heads = 4;
+    a.compat = (weft_compat)7;
     weft_attention_lstm_new(m, "a", &a);
     FAILS(w, WEFT_EARG, "attention_lstm: compat");
     weft_transformer_lstm_new(
@@ -352,7 +355,9 @@ Test(forecast_models, what_cannot_be)
                                                                      .num_decoder_layers = 1,
                                                                      .dropout = 1 });
     FAILS(w, WEFT_EARG, "encoder_decoder_lstm: dropout");
-    a.num_past_features = INT64_MAX, a.num_static_features = 1, a.compat = WEFT_COMPAT_EXACT;
+    a.num_past_features = INT64_MAX;
+    a.num_static_features = 1;
+    a.compat = WEFT_COMPAT_EXACT;
     weft_attention_lstm_new(m, "a", &a);
     FAILS(w, WEFT_ESHAPE, "each below 2^29");
     weft_forecaster *f = forecaster_new(m, ATTENTION, (wish){ .fixed = 0 }),
@@ -362,7 +367,8 @@ Test(forecast_models, what_cannot_be)
     OK(w);
     weft_forecast_run(f, NULL, NULL);
     FAILS(w, WEFT_EARG, "series is NULL");
-    s = series_of(w, &b, (form){ 0 }), t = series_of(w, &less, (form){ 0 });
+    s = series_of(w, &b, (form){ 0 });
+    t = series_of(w, &less, (form){ 0 });
     s.future = t.future;
     weft_forecast_run(f, &s, NULL);
     FAILS(w, WEFT_ESHAPE, "the past has 5 sequences, the future 2");

@@ -334,10 +334,12 @@ Test(sequences, shorten_series)
         full.past = full.future = weft_full(w, 1, WEFT_SHAPE(4, 2, 1));
         weft_shorten_series(full, stream, &(weft_shorten_opts){ .future_least = 2, .future_most = 1 });
         FAILS(w, WEFT_EARG, "shorten_series: future: lengths 2 .. 1;");
-        full.future = weft_full(w, 1, WEFT_SHAPE(4, 2, 1)), full.future_lengths = &note;
+        full.future = weft_full(w, 1, WEFT_SHAPE(4, 2, 1));
+        full.future_lengths = &note;
         weft_shorten_series(full, stream, &(weft_shorten_opts){ .future_most = 1 });
         FAILS(w, WEFT_ESHAPE, "shorten_series: future: sequence 0 has length 3; 0 .. 2 is expected");
-        full.future = weft_zeros(w, WEFT_SHAPE(4)), full.future_lengths = NULL;
+        full.future = weft_zeros(w, WEFT_SHAPE(4));
+        full.future_lengths = NULL;
         weft_shorten_series(full, stream, &(weft_shorten_opts){ .future_most = 1 });
         FAILS(w, WEFT_ESHAPE, "shorten_series: future: [4]: a plain [sequences, T, ..]");
         full.future = NULL;

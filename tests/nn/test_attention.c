@@ -76,7 +76,8 @@ static void attention_holds(weft *w, const weft_module *m, score *f, runner *run
         stretch s = { 0 };
         int64_t pairs = 0;
         for (int i = 0; i < N; i++, s.first_q += s.q, s.first_k += s.k, pairs += s.q * s.k) {
-            s.q = len[i], s.k = m_len[i];
+            s.q = len[i];
+            s.k = m_len[i];
             attend(m, f, WEFT_ALL_KEYS, 1, s, rows, DQ, keys, DM, keys, DM, want, want_map + pairs);
         }
         weft_tensor *y = run(layer, kind == 1 ? weft_to_layout(q, WEFT_PACKED) : q,
@@ -152,7 +153,8 @@ static void heads_hold(weft *w, const weft_module *m, weft_attention_layer *l, b
     stretch s = { 0 };
     int64_t pairs = 0;
     for (int i = 0; i < N; i++, s.first_q += s.q, s.first_k += s.k, pairs += s.q * s.k) {
-        s.q = len[i], s.k = m_len[i];
+        s.q = len[i];
+        s.k = m_len[i];
         attend(m, head_score, causal, HEADS, s, part[0], DM, part[1], DM, part[2], DM, mixed,
                want_map + HEADS * pairs);
     }

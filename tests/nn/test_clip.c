@@ -306,7 +306,9 @@ Test(schedule, damaged_states_and_options)
 {
     weft_plateau p = { .lr = 1, .factor = .5, .best = 1, .bad = INT64_MAX, .seen = INT64_MAX };
     cr_assert(weft_plateau_step(&p, 2) == .5 && p.bad == 0 && p.seen == INT64_MAX);
-    p.bad = INT64_MIN, p.seen = INT64_MIN, p.patience = INT64_MAX;
+    p.bad = INT64_MIN;
+    p.seen = INT64_MIN;
+    p.patience = INT64_MAX;
     cr_assert_eq(weft_plateau_step(&p, 2), .5);
     p.bad = INT64_MAX;
     cr_assert(weft_plateau_step(&p, 2) == .5 && p.bad == INT64_MAX);

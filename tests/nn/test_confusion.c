@@ -29,8 +29,10 @@ static data data_of(int32_t ignore)              /* a masked token has nothing t
     for (int t = 0; t < TOKENS; t++) {
         d.target[t] = dice(5) ? (int32_t)dice(CLASSES) : ignore;
         d.mask[t] = (weft_real[]){ 0, 1, (weft_real).5 }[dice(3)];
-        if (d.mask[t] == 0)
-            d.target[t] = 77, d.scores[t * CLASSES] = (weft_real)NAN;
+        if (d.mask[t] == 0) {
+            d.target[t] = 77;
+            d.scores[t * CLASSES] = (weft_real)NAN;
+        }
     }
     return d;
 }

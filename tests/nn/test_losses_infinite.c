@@ -67,7 +67,8 @@ Test(losses_infinite, cross_entropy_of_many_classes, .init = unchecked)
     const int32_t class_ = 3;
     for (int k = 0; k < MANY; k++) {
         bool forbidden = k % 5 == 4;
-        logits[k] = forbidden ? -inf : 0, weight[k] = !forbidden;
+        logits[k] = forbidden ? -inf : 0;
+        weight[k] = !forbidden;
         slope[k] = forbidden ? 0 : (weft_real)((.5 + .5 * 54 / MANY) / 54 - .5 / MANY - (k == 3) * .5);
     }
     FOR_DEVICES(w) {

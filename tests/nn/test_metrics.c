@@ -157,8 +157,10 @@ Test(metrics, edit_distance)
     for (int i = 0; i < 300; i++) {
         int32_t a[6], b[6];
         int64_t na = (int64_t)dice(7), nb = (int64_t)dice(7);
-        for (int j = 0; j < 6; j++)
-            a[j] = (int32_t)dice(3), b[j] = (int32_t)dice(3);
+        for (int j = 0; j < 6; j++) {
+            a[j] = (int32_t)dice(3);
+            b[j] = (int32_t)dice(3);
+        }
         int64_t got = weft_edit_distance(a, na, b, nb), want = distance(a, na, b, nb);
         cr_assert_eq(got, want, "%lld, expected %lld", (long long)got, (long long)want);
     }
@@ -181,8 +183,10 @@ Test(metrics, meter)
     for (int i = 0; i < COUNT(put); i++) {
         weft_meter_add_bucket(&m, put[i].length, i * i, 1 + i);
         weft_meter_add(&all, i * i, 1 + i);
-        sum[put[i].bucket] += i * i, weight[put[i].bucket] += 1 + i;
-        total += i * i, weights += 1 + i;
+        sum[put[i].bucket] += i * i;
+        weight[put[i].bucket] += 1 + i;
+        total += i * i;
+        weights += 1 + i;
     }
     for (int b = 0; b < 3; b++)
         cr_assert(m.sum[b] == sum[b] && m.weight[b] == weight[b]);

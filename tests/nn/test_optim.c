@@ -113,7 +113,8 @@ static void grouped(weft *w, int r, double scale, double decay)
     options other = all[r];
     weft_optim *o = made(a.m, &all[r]);
     weft_optim_set_group(o, "enc.*", (weft_real)scale, (weft_real)decay);
-    other.lr *= scale, other.decay = decay;
+    other.lr *= scale;
+    other.decay = decay;
     begin(&a, s);
     for (int t = 0; t < STEPS; t++) {
         bool frozen = t == 2 || t == 3;

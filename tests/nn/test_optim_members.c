@@ -77,7 +77,8 @@ Test(members, a_parameter_joins_at_the_next_step)
                 if (t == 3) {
                     q = vector(a, "q", 700);     /* moves the vectors */
                     weft_module *d = weft_module_new(w, "net"), *e = weft_submodule_new(d, "a");
-                    like_q = vector(e, "q", 700), of_q = makers[r](d);
+                    like_q = vector(e, "q", 700);
+                    of_q = makers[r](d);
                 }
                 pulled(p), pulled(like_p);
                 if (q)

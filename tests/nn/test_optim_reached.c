@@ -27,7 +27,8 @@ static pair pair_in(weft *w, int rule)
 {
     weft_init u = { WEFT_INIT_UNIFORM, (weft_real).5, 1 };
     pair a = { .m = weft_module_new(w, "net") };
-    a.p = weft_parameter(a.m, "p", WEFT_SHAPE(5), u), a.q = weft_parameter(a.m, "q", WEFT_SHAPE(20), u),
+    a.p = weft_parameter(a.m, "p", WEFT_SHAPE(5), u);
+    a.q = weft_parameter(a.m, "q", WEFT_SHAPE(20), u);
     a.o = made(a.m, rule);
     return a;
 }

@@ -131,7 +131,9 @@ static weft_tensor *whole_loss(const model *a)
 Test(optim_refused, a_step_does_not_wait, .init = unchecked)
 {
     weft__kernels far = weft__ref;
-    far.synchronous = false, far.download = download, far.wait = wait;
+    far.synchronous = false;
+    far.download = download;
+    far.wait = wait;
     weft *w = open_on(WEFT_REF);
     w->dev.k = &far;
     model a = model_in(w);

@@ -70,9 +70,10 @@ UNUSED static weft_tensor *model(weft_decode_rows *at, void *user)
     for (int64_t r = 0; r < at->n; r++) {
         double x[V];
         cr_assert((u->read > 0 || last[r] != END) && (int)h[2 * r + 1] == u->prefix[r]);
-        if (u->step > 0)
-            u->prefix[r] = append(u->prefix[r], last[r]), h[2 * r + 1] = (weft_real)u->prefix[r];
-        else
+        if (u->step > 0) {
+            u->prefix[r] = append(u->prefix[r], last[r]);
+            h[2 * r + 1] = (weft_real)u->prefix[r];
+        } else
             cr_assert(last[r] == BEGIN);
         cr_assert((int)h[2 * r] == at->sequence[r], "row %d is given the state of sequence %d", (int)r,
                   (int)h[2 * r]);

@@ -31,7 +31,9 @@ static void advance(int s, written_list *alive, written_list *best, int beams, i
     for (int i = 0; i < alive->n; i++)
         for (int j = 0; j < V; j++) {
             written x = alive->at[i];
-            x.score += log_p(s, x.prefix, j), x.tokens[length - 1] = j, x.prefix = append(x.prefix, j);
+            x.score += log_p(s, x.prefix, j);
+            x.tokens[length - 1] = j;
+            x.prefix = append(x.prefix, j);
             int k = n < 2 * beams ? n++ : n;
             for (; k > 0 && x.score > all[k - 1].score; k--)
                 if (k < 2 * beams)
@@ -42,7 +44,8 @@ static void advance(int s, written_list *alive, written_list *best, int beams, i
     alive->n = 0;
     for (int i = 0; i < n && goes_on < beams; i++) {
         written x = all[i];
-        x.len = length, x.worth = worth_by(x.score, length, penalty);
+        x.len = length;
+        x.worth = worth_by(x.score, length, penalty);
         if (x.tokens[length - 1] != END)
             alive->at[alive->n++] = x, goes_on++;
         else if (i < beams)
@@ -106,9 +109,12 @@ static int prompts(int32_t *prompt, int32_t *len, int *prefix)
 {
     int at = 0;
     for (int s = 0; s < N; s++) {
-        len[s] = s % 4, prefix[s] = 0;
-        for (int i = 0; i < len[s]; i++, at++)
-            prompt[at] = (s + 2 * i) % V, prefix[s] = append(prefix[s], prompt[at]);
+        len[s] = s % 4;
+        prefix[s] = 0;
+        for (int i = 0; i < len[s]; i++, at++) {
+            prompt[at] = (s + 2 * i) % V;
+            prefix[s] = append(prefix[s], prompt[at]);
+        }
     }
     return at;
 }
@@ -150,8 +156,10 @@ Test(beam, prompts_of_unlike_length_are_read)
 Test(beam, samples_after_a_prompt)
 {
     int32_t prompt[N], len[N];
-    for (int s = 0; s < N; s++)
-        len[s] = 1, prompt[s] = BEGIN;
+    for (int s = 0; s < N; s++) {
+        len[s] = 1;
+        prompt[s] = BEGIN;
+    }
     weft *w = open_on(WEFT_CPU);
     weft_decode_opts o = { .begin = -1, .end = NEVER, .limit = LIMIT, .sample = true, .prompt = prompt,
                            .prompt_len = len };

@@ -98,7 +98,8 @@ Test(decode, few_beams_are_sound)
         cr_assert(o.beams > 1 || same(&d, &greedy));
         for (int s = 0; s < 100; s++) {
             cr_assert(d.score[s] <= truly_best(s, 0).worth + 1e-5);
-            better += d.score[s] > greedy.score[s] + 1e-6, worse += d.score[s] < greedy.score[s] - 1e-6;
+            better += d.score[s] > greedy.score[s] + 1e-6;
+            worse += d.score[s] < greedy.score[s] - 1e-6;
         }
         weft_decoded_free(&d);
     }
@@ -133,7 +134,8 @@ Test(decode, one_candidate_or_no_heat_is_greedy)
 {
     weft *w = open_on(WEFT_CPU);
     weft_decode_opts o = { .begin = BEGIN, .end = END, .limit = LIMIT }, cold = o, one = o;
-    cold.temperature = 1e-4, one.top_k = 1;
+    cold.temperature = 1e-4;
+    one.top_k = 1;
     weft_decoded greedy = decode(w, greedily, 60, &o),
                  a = decode(w, by_chance, 60, &cold), b = decode(w, by_chance, 60, &one);
     cr_assert(same(&greedy, &a) && same(&greedy, &b));

@@ -163,7 +163,8 @@ Test(decode_refused, options_are_checked)
     weft *w = open_on(WEFT_CPU);
     faulty f = { GOOD, 0, 0 };
     weft_decode_opts good = { .end = 3, .limit = 5 }, beams = good, sample = good, o;
-    beams.beams = 2, sample.sample = true;
+    beams.beams = 2;
+    sample.sample = true;
     weft_decode(w, 2, WEFT_ZERO_STATE, NULL, NULL, &good);
     FAILS(w, WEFT_EARG, "decode: a step function is expected");
     weft_decode(w, 2, WEFT_ZERO_STATE, faulty_step, &f, NULL);
@@ -201,10 +202,13 @@ Test(decode_refused, options_are_checked)
     o.prompt_len = (int32_t[]){ 1, -1 };
     weft_decode(w, 2, WEFT_ZERO_STATE, faulty_step, &f, &o);
     FAILS(w, WEFT_EARG, "the prompt of sequence 1 has -1 tokens; 0 or more are expected");
-    o.begin = -1, o.prompt_len = (int32_t[]){ 2, 0 };
+    o.begin = -1;
+    o.prompt_len = (int32_t[]){ 2, 0 };
     weft_decode(w, 2, WEFT_ZERO_STATE, faulty_step, &f, &o);
     FAILS(w, WEFT_EARG, "begin is -1 and the prompt of sequence 1 has 0 tokens; a token to begin with");
-    o.begin = 0, o.prompt = (int32_t[]){ 1, 4 }, o.prompt_len = (int32_t[]){ 0, 2 };
+    o.begin = 0;
+    o.prompt = (int32_t[]){ 1, 4 };
+    o.prompt_len = (int32_t[]){ 0, 2 };
     weft_decode(w, 2, WEFT_ZERO_STATE, faulty_step, &f, &o);
     FAILS(w, WEFT_EARG, "decode: the prompt of sequence 1 has a token 4; 0 .. 3 is expected");
     weft_decoded d = weft_decode(w, 2, WEFT_ZERO_STATE, faulty_step, &f,
@@ -231,7 +235,8 @@ Test(decode_refused, options_are_checked)
 static void is_for_another_way(weft *w, weft_decode_opts o, const char *text)
 {
     faulty f = { GOOD, 0, 0 };
-    o.end = NEVER, o.limit = 5;
+    o.end = NEVER;
+    o.limit = 5;
     weft_decoded d = weft_decode(w, 2, WEFT_ZERO_STATE, faulty_step, &f, &o);
     cr_assert(d.n == 0 && f.step == 0, "%s: %d steps", text, f.step);
     FAILS(w, WEFT_EARG, text);

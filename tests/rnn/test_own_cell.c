@@ -402,9 +402,9 @@ Test(own_cell, has_gradients_of_gradients)
         double up, down, at = (double)v[1], want = (double)by[1];
         weft_real moved[4 * IN];
         memcpy(moved, v, sizeof moved);
-        moved[1] = (weft_real)(at + step),
+        moved[1] = (weft_real)(at + step);
         up = twice_of(weft_ragged(w, moved, IN, &(weft_lengths){ .n = 2, .len = len }), r, o);
-        moved[1] = (weft_real)(at - step),
+        moved[1] = (weft_real)(at - step);
         down = twice_of(weft_ragged(w, moved, IN, &(weft_lengths){ .n = 2, .len = len }), r, o);
         cr_assert_float_eq((up - down) / (2 * step), want, TOL(1e-7, 2e-2) * (1 + fabs(want)), "%s",
                            cells[i].cell->name);

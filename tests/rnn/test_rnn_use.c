@@ -116,8 +116,10 @@ Test(rnn_use, parameters_have_pytorchs_names_shapes_and_first_values)
     has_parameter(m, 19, "r.weight_hr_l1_reverse", 3, 16);
     const weft_real *v = numbers(weft_parameter_at(m, 0, NULL));
     double low = 1, high = -1;
-    for (int i = 0; i < 64 * 5; i++)
-        low = fmin(low, (double)v[i]), high = fmax(high, (double)v[i]);
+    for (int i = 0; i < 64 * 5; i++) {
+        low = fmin(low, (double)v[i]);
+        high = fmax(high, (double)v[i]);
+    }
     cr_assert(low >= -.25 && low < -.2 && high <= .25 && high > .2, "%g .. %g", low, high);
     weft_module *g = weft_module_new(w, "g");
     weft_gru_new(g, "r", &(weft_rnn_opts){ .input = 5, .hidden = 4, .no_bias = true });
@@ -273,7 +275,8 @@ Test(rnn_use, options_are_checked)
     refused(w, weft_elman_new(m, "r", (o = good, o.dropout = 1, &o)), "a dropout in 0 .. 1");
     refused(w, weft_elman_new(m, "r", (o = good, o.dropout = (weft_real)NAN, &o)), "a dropout in 0 .. 1");
     refused(w, weft_lstm_new(m, "r", (o = good, o.relu = true, &o)), "relu is an option of elman_new");
-    o = good, o.forget_bias = 1;
+    o = good;
+    o.forget_bias = 1;
     refused(w, weft_gru_new(m, "r", &o), "only an LSTM or a CIFG has a forget_bias");
     refused(w, weft_mgu_new(m, "r", &o), "only an LSTM or a CIFG has a forget_bias");
     refused(w, weft_lstm_new(m, "r", (o = good, o.forget_bias = NAN, &o)), "a finite forget_bias");

@@ -72,7 +72,9 @@ static void run_steps(weft *w, const net *s, const kind *k, int64_t n, bag *b)
     b->n = 0;
     for (int t = 0; t < T; t++) {
         weft_rnn_out o = weft_rnn_step(s->r, input(w, s, k, n, t), state);
-        y[t] = o.y, of_head[t] = weft_linear_run(s->head, o.y), state = o.last;
+        y[t] = o.y;
+        of_head[t] = weft_linear_run(s->head, o.y);
+        state = o.last;
     }
     put(b, weft_stack(y, T, 1)), put(b, state.h);
     if (state.c)
