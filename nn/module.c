@@ -243,6 +243,33 @@ void *weft__finished(weft_module *m, void *layer, void *otherwise)
     return otherwise;
 }
 
+/* ---- texts of a module ---- *
+ * A GRU and an LSTM of suitable widths have parameters of the same names and shapes; only a text tells them
+ * apart. Checkpoints save these texts and refuse a file whose texts differ. The list is sorted by key. */
+void weft__describe(weft_module *m, const char *key, const char *value)
+{
+    if (!m || !m->w)
+        return;
+    weft__note **at = &m->notes, *note;
+    if (strlen(key) >= sizeof note->key || strlen(value) >= sizeof note->value) {
+        weft__fail(m->w, WEFT_EARG, "describe: \"%s\" = \"%s\" is too long", key, value);
+        return;
+    }
+    while (*at && strcmp((*at)->key, key) < 0)
+        at = &(*at)->next;
+    if (*at && !strcmp((*at)->key, key)) {
+        note = *at;
+    } else {
+        note = weft__own(m->w, sizeof *note, NULL, NULL);
+        if (!note)
+            return;
+        note->next = *at;
+        *at = note;
+        memcpy(note->key, key, strlen(key) + 1);
+    }
+    memcpy(note->value, value, strlen(value) + 1);
+}
+
 /* ---- scopes ---- */
 const weft_module *weft__enter(const weft_module *m)
 {
