@@ -3,42 +3,24 @@
 #include "layers.h"
 
 /* ---- sizes ---- */
-static void made(weft_module *m, int kind, bool given)
-{
-    switch (kind) {
-    case 0:  weft_linear_new(m, "x", given ? &(weft_linear_opts){ .in = 2 } : NULL); break;
-    case 1:  weft_embedding_new(m, "x", given ? &(weft_embedding_opts){ .rows = 2 } : NULL); break;
-    case 2:
-        weft_layer_norm_new(m, "x", given ? &(weft_layer_norm_opts){ .eps = 1 } : NULL);
-        break;
-    case 3:
-        weft_attention_new(m, "x",
-                           given ? &(weft_attention_layer_opts){ .kind = WEFT_ADDITIVE, 2, 2, 0 } : NULL);
-        break;
-    case 4:
-        weft_attention_new(m, "x", given ? &(weft_attention_layer_opts){ .kind = WEFT_GENERAL, 2, 0 } : NULL);
-        break;
-    case 5:
-        weft_attention_new(m, "x",
-                           given ? &(weft_attention_layer_opts){ .kind = WEFT_MULTIHEAD, .width = 2 } : NULL);
-        break;
-    }
-}
-
 Test(layers_given, a_missing_size_is_named)
 {
-    static const char *const missing[] = { "out is 0, or missing",   "columns is 0, or missing",
-                                           "width is 0, or missing", "width is 0, or missing",
-                                           "dm is 0, or missing",    "heads is 0, or missing" };
     weft *w = open_on(WEFT_CPU);
     weft_module *m = weft_module_new(w, "m");
-    for (int i = 0; i < COUNT(missing); i++) {
-        made(m, i, true);
-        cr_assert(strstr(weft_error_message(w), "\"x\" in m: "), "%s", weft_error_message(w));
-        FAILS(w, WEFT_EARG, missing[i]);
-        made(m, i, false);
-        FAILS(w, WEFT_EARG, "\"x\" in m: opts is NULL");
-    }
+#define MISSING(size, new, opts_type, ...)                                                 \
+    do {                                                                                   \
+        new (m, "x", &(opts_type){ __VA_ARGS__ });                                         \
+        cr_assert(strstr(weft_error_message(w), "\"x\" in m: "), "%s", weft_error_message(w)); \
+        FAILS(w, WEFT_EARG, size " is 0, or missing");                                     \
+        new (m, "x", NULL);                                                                \
+        FAILS(w, WEFT_EARG, "\"x\" in m: opts is NULL");                                   \
+    } while (0)
+    MISSING("out", weft_linear_new, weft_linear_opts, .in = 2);
+    MISSING("columns", weft_embedding_new, weft_embedding_opts, .rows = 2);
+    MISSING("width", weft_layer_norm_new, weft_layer_norm_opts, .eps = 1);
+    MISSING("width", weft_attention_new, weft_attention_layer_opts, .kind = WEFT_ADDITIVE, .dq = 2, .dm = 2);
+    MISSING("dm", weft_attention_new, weft_attention_layer_opts, .kind = WEFT_GENERAL, .dq = 2);
+    MISSING("heads", weft_attention_new, weft_attention_layer_opts, .kind = WEFT_MULTIHEAD, .width = 2);
     cr_assert(!m->child && !m->first, "what was refused left nothing behind");
     weft_dropout_layer *none = weft_dropout_new(m, "none", NULL);
     weft_tensor *x = weft_zeros(w, WEFT_SHAPE(2));

@@ -4,24 +4,6 @@
 #include "optim_model.h"
 #include "rnn/api_rnn.h"
 
-/* of each a rule that would move without a gradient: by decay and momentum */
-static weft_optim *made(weft_module *m, int rule)
-{
-    if (rule == 0)
-        return weft_sgd_new(m, &(weft_sgd_opts){ .lr = (weft_real).1,
-                                                 .momentum = (weft_real).9,
-                                                 .weight_decay = (weft_real).1 });
-    if (rule == 1)
-        return weft_rmsprop_new(m, &(weft_rmsprop_opts){ .lr = (weft_real).01,
-                                                         .alpha = (weft_real).9,
-                                                         .eps = (weft_real)1e-6,
-                                                         .momentum = (weft_real).5,
-                                                         .weight_decay = (weft_real).1 });
-    weft_adam_opts o = { (weft_real).01, (weft_real).9, (weft_real).99, (weft_real)1e-8, (weft_real).3 };
-    return (rule == 2 ? weft_adam_new : weft_adamw_new)(m, &o);
-}
-enum { RULES = 4 };
-
 typedef struct { weft_module *m; weft_tensor *p, *q; weft_optim *o; } pair;
 static pair pair_in(weft *w, int rule)
 {
@@ -29,7 +11,7 @@ static pair pair_in(weft *w, int rule)
     pair a = { .m = weft_module_new(w, "net") };
     a.p = weft_parameter(a.m, "p", WEFT_SHAPE(5), u);
     a.q = weft_parameter(a.m, "q", WEFT_SHAPE(20), u);
-    a.o = made(a.m, rule);
+    a.o = rule_new(a.m, rule, .01);
     return a;
 }
 static weft_tensor *loss_of(weft_tensor *p) { return weft_sum_all(weft_square(p)); }
@@ -45,7 +27,7 @@ static bool moved(weft_tensor *p, void (*by)(pair *), pair *a)
 Test(reached, what_was_not_stays)
 {
     FOR_DEVICES(w)
-        for (int rule = 0; rule < RULES; rule++) {
+        for (int rule = SGD_NESTEROV; rule < RULES; rule++) {
             pair a = pair_in(w, rule), of_q = pair_in(w, rule), of_p = pair_in(w, rule);
             for (int t = 0; t < 6; t++) {
                 bool both = t == 0 || t == 5;
@@ -126,7 +108,7 @@ static void then_a_step(pair *a) { what(a), weft_optim_step(a->o); }
 Test(reached, ways)
 {
     FOR_DEVICES(w)
-        for (int rule = 0; rule < RULES; rule++)
+        for (int rule = SGD_NESTEROV; rule < RULES; rule++)
             for (int i = 0; i < COUNT(cases); i++) {
                 pair a = pair_in(w, rule);
                 weft_backward(loss_of(a.q)), weft_optim_step(a.o);            /* momentum */

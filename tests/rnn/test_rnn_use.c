@@ -36,57 +36,6 @@ Test(rnn_use, seventy_thousand_steps)
 }
 
 /* ---- step by step ---- */
-Test(rnn_use, steps_are_a_run)
-{
-    enum { N = 3, T = 5, F = 2 };
-    FOR_DEVICES(w)
-        for (int cell = 0; cell < CELLS; cell++)
-            for (int state = 0; state < 2; state++) {
-                char name[32];
-                snprintf(name, sizeof name, "%s%d", cell_name[cell], state);
-                kind k = { cell, { .input = F, .hidden = 7, .layers = 2 }, state };
-                weft_rnn *r = rnn_of(weft_module_new(w, name), "r", &k);
-                weft_tensor *x = random_tensor(w, 4, WEFT_SHAPE(N, T, F));
-                weft_state s = random_state(w, &k, N);
-                weft_rnn_out all = weft_rnn_run(r, x, s);
-                for (int t = 0; t < T; t++) {
-                    weft_rnn_out o =
-                        weft_rnn_step(r, weft_reshape(weft_slice(x, 1, t, t + 1), WEFT_SHAPE(N, F)), s);
-                    weft_tensor *want =
-                        weft_reshape(weft_slice(all.y, 1, t, t + 1), WEFT_SHAPE(N, width_of(&k)));
-                    close_to(name, numbers(o.y), numbers(want), N * width_of(&k), TOL(1e-13, 1e-6));
-                    s = o.last;
-                }
-                close_to(name, numbers(s.h), numbers(all.last.h), weft_numel(s.h), TOL(1e-13, 1e-6));
-                if (s.c)
-                    close_to(name, numbers(s.c), numbers(all.last.c), weft_numel(s.c), TOL(1e-13, 1e-6));
-                weft_clear(w);
-            }
-}
-
-/* Thousands of steps in constant memory: the caller carries the state over a rewind, batches and index
- * arrays are made once. */
-Test(rnn_use, thousands_of_steps_take_no_memory, .init = unchecked)
-{
-    weft *w = open_on(WEFT_CPU);
-    weft_rnn *r =
-        weft_gru_new(weft_module_new(w, "m"), "r", &(weft_rnn_opts){ .input = 2, .hidden = 3, .layers = 2 });
-    weft_tensor *x = random_tensor(w, 4, WEFT_SHAPE(4, 2));
-    weft_real h[2 * 4 * 3] = { 0 };
-    int64_t before = 0;
-    weft_set_grad_enabled(w, false);
-    for (int t = 0; t < 3000; t++) {
-        weft_mark here = weft_mark_here(w);
-        weft_rnn_out o = weft_rnn_step(r, x, (weft_state){ weft_reals(w, h, WEFT_SHAPE(2, 4, 3)), NULL });
-        cr_assert_eq(read_status(o.last.h, h, sizeof h), WEFT_OK);
-        weft_rewind(w, here);
-        if (t == 2)
-            before = allocations(w);
-    }
-    cr_assert_eq(allocations(w), before);
-    CLEAN(w);
-}
-
 /* ---- parameters ---- */
 static void has_parameter(weft_module *m, int i, const char *name, int64_t rows, int64_t columns)
 {
@@ -168,28 +117,6 @@ Test(rnn_use, forget_bias_is_the_sum_of_both_biases)
                 forgets_with(m, plain, "l1", 4 - cifg, 1 - cifg, bias);
                 forgets_with(m, plain, "l1_reverse", 4 - cifg, 1 - cifg, bias);
             }
-}
-
-/* A cell that only forgets: its gates' weights are 0, so c shrinks by sigmoid of the forget gate's bias. */
-Test(rnn_use, forget_bias_is_what_the_cell_forgets_by)
-{
-    enum { H = 2, T = 4 };
-    FOR_DEVICES(w) {
-        weft_module *m = weft_module_new(w, "m");
-        weft_rnn *r = weft_lstm_new(m, "r", &(weft_rnn_opts){ .input = 1, .hidden = H, .forget_bias = 3 });
-        for (int i = 0; i < 2; i++)
-            weft_initialise(weft_parameter_at(m, i, NULL), (weft_init){ .kind = WEFT_INIT_ZERO });
-        weft_real bias[4 * H];
-        cr_assert_eq(read_status(weft_find_parameter(m, "r.bias_ih_l0"), bias, sizeof bias), WEFT_OK);
-        for (int k = 0; k < 4 * H; k++)
-            bias[k] = k / H == 1 ? bias[k] : 0;      /* g = tanh(0): nothing comes in */
-        weft_assign_values(weft_find_parameter(m, "r.bias_ih_l0"), bias, 4 * H);
-        weft_initialise(weft_find_parameter(m, "r.bias_hh_l0"), (weft_init){ .kind = WEFT_INIT_ZERO });
-        weft_state ones = { weft_full(w, 1, WEFT_SHAPE(1, 1, H)), weft_full(w, 1, WEFT_SHAPE(1, 1, H)) };
-        weft_rnn_out o = weft_rnn_run(r, weft_zeros(w, WEFT_SHAPE(1, T, 1)), ones);
-        const weft_real want = (weft_real)pow(1 / (1 + exp(-3)), T), both[H] = { want, want };
-        close_to("c", numbers(o.last.c), both, H, TOL(1e-13, 1e-6));
-    }
 }
 
 /* ---- dropout between layers ---- */
