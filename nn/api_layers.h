@@ -99,9 +99,9 @@ typedef enum {
     /* Score q . (weight m), weight [dq, dm]: Luong et al. 2015. weft_attention_run projects the
      * queries, weft_attention_project the memory; the results differ by rounding. */
     WEFT_GENERAL,
-    /* Score score . tanh(query_weight q + memory_weight m + bias) with `width` units: Bahdanau et al.
-     * 2015. Stores [pairs, width] and [pairs, dm] for all pairs of a query and a memory row. causal
-     * must be WEFT_ALL_KEYS. */
+    /* Score score . tanh(query_weight q + memory_weight m + bias) with `width` units: Bahdanau et
+     * al. 2015. Stores [pairs, width] and [pairs, dm] for all pairs of a query and a memory row.
+     * causal must be WEFT_ALL_KEYS. */
     WEFT_ADDITIVE
 } weft_attention_kind;
 typedef struct {

@@ -220,8 +220,9 @@ void weft__members_end(weft_optim *o)
 }
 
 /* ---- steps of each parameter ---- *
- * Adam's corrections and SGD's first step depend on a parameter's own steps. A parameter that is still (frozen,
- * or reached by no loss) takes none; otherwise late ones would start with steps three times too long.
+ * Adam's corrections and SGD's first step depend on a parameter's own steps. A parameter that is still
+ * (frozen, or reached by no loss) takes none; otherwise late ones would start with steps three times too
+ * long.
  *
  * Only the device knows how many steps were applied, so a past is a weft__guard on the device. All parameters
  * begin with one past. When some that share a past are still and others are not, those that differ from the

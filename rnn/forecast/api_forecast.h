@@ -133,12 +133,12 @@ typedef struct {
 WEFT_API weft_forecaster *weft_tft_new(weft_module *m, const char *name, const weft_tft_opts *opts);
 
 /* ---- shorter series, as augmentation ---- */
-/* Returns a series of random shorter lengths: the newest rows of the past and the first rows of the
- * future are kept, so that they still meet. A new length is the lesser of the sequence's own and a
- * draw, uniform in least .. most, both included; one draw per sequence, the past first. A side whose
- * range is 0 .. 0 stays whole. Ragged stays ragged; a plain side keeps its shape and alignment, what
- * is dropped is 0, and its new lengths belong to the step. Shorten the target to the lengths of the
- * result's future by weft_split_sequences. */
+/* Returns a series of random shorter lengths: the newest rows of the past and the first rows of
+ * the future are kept, so that they still meet. A new length is the lesser of the sequence's own
+ * and a draw, uniform in least .. most, both included; one draw per sequence, the past first. A
+ * side whose range is 0 .. 0 stays whole. Ragged stays ragged; a plain side keeps its shape and
+ * alignment, what is dropped is 0, and its new lengths belong to the step. Shorten the target to
+ * the lengths of the result's future by weft_split_sequences. */
 typedef struct { int32_t past_least, past_most, future_least, future_most; } weft_shorten_opts;
 WEFT_API weft_series_batch weft_shorten_series(weft_series_batch series, weft_stream *stream,
                                                const weft_shorten_opts *opts);

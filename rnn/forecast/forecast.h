@@ -5,8 +5,8 @@
 #include "rnn/forecast/api_forecast.h"
 #include "rnn/forecast/blocks/blocks.h"
 
-/* One side of a series. Ragged (EXACT): x is ragged and everything is data. Padded: x is plain [n, T, F]; data
- * holds the lengths, and align the position of the data. */
+/* One side of a series. Ragged (EXACT): x is ragged and everything is data. Padded: x is plain [n, T, F];
+ * data holds the lengths, and align the position of the data. */
 typedef struct weft__side {
     weft_tensor *x;
     weft_lengths data;

@@ -67,8 +67,8 @@ static bool shortenable(const side *a, weft_stream *stream)
     return !w->status;
 }
 
-/* Sets side->x, and for a plain one side->lengths. A range of 0 .. 0 changes nothing. Every sequence takes one
- * draw of the stream, whatever its length. */
+/* Sets side->x, and for a plain one side->lengths. A range of 0 .. 0 changes nothing. Every sequence takes
+ * one draw of the stream, whatever its length. */
 static void shorten(side *a, weft_stream *stream)
 {
     if (!a->most && !a->least)

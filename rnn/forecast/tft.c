@@ -1,6 +1,6 @@
 /* tft.c - the TFT family (Lim, Arik, Loeff, Pfister 2021): variable selection, an LSTM over past and future,
- * attention of the future to both, gates everywhere. Static features give the LSTM's first state and take part
- * in selection and enrichment. The three models differ in their static features only. */
+ * attention of the future to both, gates everywhere. Static features give the LSTM's first state and take
+ * part in selection and enrichment. The three models differ in their static features only. */
 #include "autograd/autograd.h"
 #include "rnn/forecast/forecast.h"
 

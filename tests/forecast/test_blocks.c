@@ -139,7 +139,8 @@ Test(blocks, gates_and_residual_sums)
             weft_tensor *packed = weft_to_layout(skip, WEFT_PACKED);
             same_gated("packed", g, weft_to_layout(x, WEFT_PACKED), packed, want);
             same_gated("packed skip", g, x, packed, want);
-            same_gated("skip in rows", g, x, weft_to_rows(skip, &(weft_placement){ 2, 6, in_row, column }), want);
+            weft_tensor *rows = weft_to_rows(skip, &(weft_placement){ 2, 6, in_row, column });
+            same_gated("skip in rows", g, x, rows, want);
             same_gated("plain", g, weft_plain(x), weft_plain(skip), want);
             same_gated("rank 3", g, weft_reshape(weft_plain(x), 3, (int64_t[]){ 3, 3, 3 }),
                        weft_reshape(weft_plain(skip), 3, (int64_t[]){ 3, 3, 4 }), want);
@@ -163,8 +164,8 @@ Test(blocks, features_resampled)
                 row y = { .n = (int)out };
                 memcpy(y.x, cases[c].y, sizeof cases[c].y);
                 y = masked ? scaled(numbers(mask), y) : y;
-                same_rows("resampled", weft__resampled(weft_reals(w, cases[c].x, WEFT_SHAPE(1, in)), out, mask),
-                          &y, 1);
+                weft_tensor *x = weft_reals(w, cases[c].x, WEFT_SHAPE(1, in));
+                same_rows("resampled", weft__resampled(x, out, mask), &y, 1);
             }
 }
 
@@ -198,8 +199,8 @@ Test(blocks, gated_residual_networks)
                 }
             weft_tensor *y = weft__grn_run(g, x, c);
             same_rows("grn", y, want, TOKENS);
-            same_rows("a context for each row", weft__grn_run(g, x, c ? weft_broadcast_to_tokens(c, x) : NULL),
-                      want, TOKENS);
+            weft_tensor *each = c ? weft_broadcast_to_tokens(c, x) : NULL;
+            same_rows("a context for each row", weft__grn_run(g, x, each), want, TOKENS);
             /* [N, 5, in] beside [N, context] */
             weft_tensor *full = weft_pad_packed_sequence(x, 5, 0, WEFT_ALIGN_LEFT),
                         *padded = weft__grn_run(g, full, c);

@@ -56,7 +56,7 @@ Test(sequences, should_use_packing)
 static const weft_lengths lengths = BATCH(3, 5, 2, 0, 6);
 enum { N = 5, T = 6, F = 2 };
 
-/* Step t of sequence s is 10 s + t + 1, except that the first step of each is 0. Feature 1 is the negative. */
+/* Step t of sequence s is 10 s + t + 1, but the first step of each is 0. Feature 1 is the negative. */
 static weft_real *table(weft_real *out, weft_align align, weft_real pad)
 {
     for (int s = 0; s < N; s++)

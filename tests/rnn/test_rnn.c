@@ -367,13 +367,14 @@ static void copy_block(weft_module *m, weft_module *source, const char *name, in
     free(of_p);
 }
 
-/* A CIFG is an LSTM with i = 1 - f, and 1 - sigmoid(x) is sigmoid(-x). An MGU is a GRU whose reset gate is its
- * update gate: with z for f a GRU has (1 - z) n + z h, where an MGU has 1 - z. */
+/* A CIFG is an LSTM with i = 1 - f, and 1 - sigmoid(x) is sigmoid(-x). An MGU is a GRU whose reset gate is
+ * its update gate: with z for f a GRU has (1 - z) n + z h, where an MGU has 1 - z. */
 Test(rnn, cifg_and_mgu_are_other_cells_with_fewer_gates)
 {
     static const char *const names[] = { "weight_ih_l0", "weight_hh_l0", "bias_ih_l0", "bias_hh_l0" };
     static const struct { layer_new *few, *many; int gates, blocks; struct { int from, to, factor; } at[4];
-    } cells[] = { { weft_cifg_new, weft_lstm_new, 3, 4, { { 0, 0, -1 }, { 0, 1, 1 }, { 1, 2, 1 }, { 2, 3, 1 } } },
+    } cells[] = { { weft_cifg_new, weft_lstm_new, 3, 4,
+                    { { 0, 0, -1 }, { 0, 1, 1 }, { 1, 2, 1 }, { 2, 3, 1 } } },
                   { weft_mgu_new, weft_gru_new, 2, 3, { { 0, 0, 1 }, { 0, 1, -1 }, { 1, 2, 1 } } } };
     static const int32_t len[] = { 5, 0, 9, 1 };
     FOR_DEVICES(w)
@@ -392,7 +393,8 @@ Test(rnn, cifg_and_mgu_are_other_cells_with_fewer_gates)
                 weft_rnn_out b = weft_rnn_run(many, x, WEFT_ZERO_STATE);
                 close_to("y", concat_numbers(a.y), concat_numbers(b.y), weft_numel(a.y), TOL(1e-12, 3e-6));
                 if (a.last.c)
-                    close_to("c", numbers(a.last.c), numbers(b.last.c), weft_numel(a.last.c), TOL(1e-12, 3e-6));
+                    close_to("c", numbers(a.last.c), numbers(b.last.c), weft_numel(a.last.c),
+                             TOL(1e-12, 3e-6));
                 OK(w);
                 weft_clear(w);
             }

@@ -70,8 +70,9 @@ weft_tensor *weft__selection_run(weft__selection *, weft_tensor *x, weft_tensor 
                                  weft_tensor **weights);
 
 /* InterpretableMultiHeadAttention: heads of width d_model / heads have their own queries and keys
- * ("query_layers.h", "key_layers.h") and share the values ("value_layer"). The result is the mean of the heads
- * ("output_layer"). Dropout applies to the weights and to the result. Weights start as Xavier, biases at 0. */
+ * ("query_layers.h", "key_layers.h") and share the values ("value_layer"). The result is the mean of the
+ * heads ("output_layer"). Dropout applies to the weights and to the result. Weights start as Xavier, biases
+ * at 0. */
 typedef struct weft__interpretable weft__interpretable;
 weft__interpretable *weft__interpretable_new(weft_module *m, const char *name, int64_t d_model, int heads,
                                              double dropout);

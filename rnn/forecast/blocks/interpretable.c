@@ -36,8 +36,8 @@ static weft_tensor **heads_new(const weft__interpretable *a, const char *name)
     return of;
 }
 
-weft__interpretable *weft__interpretable_new(weft_module *parent, const char *name, int64_t d_model, int heads,
-                                             double dropout)
+weft__interpretable *weft__interpretable_new(weft_module *parent, const char *name, int64_t d_model,
+                                             int heads, double dropout)
 {
     weft *w = weft__ready(parent);
     if (w && (heads < 1 || heads > MOST_HEADS || heads > d_model))
@@ -96,8 +96,8 @@ static weft_tensor *run_interpretable(const void *layer, weft_tensor *q, weft_at
 weft_tensor *weft__interpretable_run(weft__interpretable *a, weft_tensor *q, weft_tensor *memory,
                                      weft_causal causal, weft_tensor **map)
 {
-    return weft__attend((weft__asked){ a->m, "interpretable_attention", a, NULL, run_interpretable }, q, memory,
-                        causal, map);
+    return weft__attend((weft__asked){ a->m, "interpretable_attention", a, NULL, run_interpretable }, q,
+                        memory, causal, map);
 }
 
 /* ---- with all scores, by a mask ---- */
