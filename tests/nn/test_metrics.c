@@ -1,4 +1,4 @@
-/* test_metrics.c - argmax, accuracies, confusion matrices and the scores of classes, edit distance, meters. */
+/* test_metrics.c - argmax, accuracies, confusion matrices, scores of classes, edit distance, meters. */
 #include "tests/check.h"
 
 enum { SEQUENCES = 5, TOKENS = 14, CLASSES = 4 };
