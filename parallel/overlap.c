@@ -59,15 +59,15 @@ void weft__overlap_begin(weft_parallel *p)
         return;
     for (int c = 0; c < WEFT__CHUNKS; c++)
         p->least[c] = INT64_MAX;
-    p->w->watch = &all;
-    p->w->watch_user = p;
+    p->w->tape->walk_watch = &all;
+    p->w->tape->walk_user = p;
 }
 
 void weft__overlap_end(weft_parallel *p)
 {
     static const weft__watch closed = { .closed = true };
-    p->w->watch = &closed;
-    p->w->watch_user = NULL;
+    p->w->tape->walk_watch = &closed;
+    p->w->tape->walk_user = NULL;
 }
 
 /* What is left of a transfer of which some ranks have sent chunks, though all have failed since. */

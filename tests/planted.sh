@@ -199,7 +199,7 @@ net lint_catches "a document that names what is gone"    documents_name_what_is 
 net lint_catches "a line too long for a public header"   columns                  nn/api_nn.h        "/* $(printf 'x%.0s' {1..96}) */"  'nn/api_nn.h:'
 net lint_catches "a line too long for code on a page"    code_of_pages            docs/tutorial.md   $'```c\n'"x = $(printf '1 + %.0s' {1..22})"$'1;\n```' 'docs/tutorial.md:'
 net lint_catches "a result that was typed"               lessons_type_no_results  lessons/03_bptt/lesson.md 'It is 3.1415 here.' 'lessons/03_bptt/lesson.md: 3.1415'
-net lint_catches "a function of 41 lines"                function_sizes           nn/flat.c          "int long_one(void)"$'\n{'"$(printf '\n    ;%.0s' {1..38})"$'\n}' 'nn/flat.c: long_one has 41 lines'
+net lint_catches "a function of 41 lines"                function_sizes           nn/clip.c          "int long_one(void)"$'\n{'"$(printf '\n    ;%.0s' {1..38})"$'\n}' 'nn/clip.c: long_one has 41 lines'
 
 # The documents' net: pages of which one block does not print what is shown.
 page_catches() {                        # NET WORDS SHOWN: what stands below a block that prints 1.25

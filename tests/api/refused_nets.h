@@ -1,4 +1,4 @@
-/* refused_nets.h - of test_refused.c: layers, blocks, forecasting models, decoding. */
+/* refused_nets.h - of test_refused.c: layers, forecasting models, decoding. */
 #ifndef REFUSED_NETS_H
 #define REFUSED_NETS_H
 #include "refused.h"
@@ -18,28 +18,24 @@ static void layers(bad *b)
     TRY(weft_linear_new, b->m, b->name, NULL);                    TRY(weft_embedding_weight, NULL);
     TRY(weft_embedding_new, b->m, b->name,
         &(weft_embedding_opts){ .rows = 2, .columns = 2, .padding = b->n, .row_dropout = b->r });
-    TRY(weft_layer_norm_layer_new, b->m, b->name, &(weft_layer_norm_opts){ .width = 2, .eps = b->r });
+    TRY(weft_layer_norm_new, b->m, b->name, &(weft_layer_norm_opts){ .width = 2, .eps = b->r });
     MUST(weft_embedding_run, weft_embedding_new(b->m, NULL, NULL), X);
-    TRY(weft_layer_norm_layer_new, b->m, b->name, &(weft_layer_norm_opts){ .width = b->n });
-    MUST(weft_layer_norm_layer_run, NULL, X);
-    TRY(weft_dropout_layer_new, b->m, b->name, &(weft_dropout_opts){ .p = b->r, .per_sequence = true });
-    MUST(weft_dropout_layer_run, NULL, X);
+    TRY(weft_layer_norm_new, b->m, b->name, &(weft_layer_norm_opts){ .width = b->n });
+    MUST(weft_layer_norm_run, NULL, X);
+    TRY(weft_dropout_new, b->m, b->name, &(weft_dropout_opts){ .p = b->r, .per_sequence = true });
+    MUST(weft_dropout_run, NULL, X);
     TRY(weft_mlp_new, b->m, b->name, NULL);                       MUST(weft_mlp_run, NULL, X);
     TRY(weft_mlp_new, b->m, b->name, &(weft_mlp_opts){ b->i, NULL, (weft_activation)b->i, b->r });
-    TRY(weft_additive_attention_new, b->m, b->name,
-        &(weft_additive_attention_opts){ .dq = b->n, .dm = b->n, .width = b->n });
-    MUST(weft_additive_attention_run, NULL, X, X, &map);
-    TRY(weft_general_attention_new, b->m, b->name, &(weft_general_attention_opts){ .dq = b->n, .dm = b->n });
-    MUST(weft_general_attention_run, NULL, X, X, NULL);
-    TRY(weft_multihead_attention_new, b->m, b->name,
-        &(weft_multihead_attention_opts){ .width = b->n, .heads = b->i });
-    MUST(weft_multihead_attention_run, NULL, X, X, (weft_causal)b->i, &map);
-    MUST(weft_additive_attention_project, NULL, X);
-    MUST(weft_additive_attention_query, NULL, X, ((weft_attention_memory){ X, X }), &map);
-    MUST(weft_general_attention_project, NULL, X);
-    MUST(weft_general_attention_query, NULL, X, ((weft_attention_memory){ X, X }), NULL);
-    MUST(weft_multihead_attention_project, NULL, X);
-    MUST(weft_multihead_attention_query, NULL, X, ((weft_attention_memory){ X, X }), (weft_causal)b->i, &map);
+    TRY(weft_attention_new, b->m, b->name,
+        &(weft_attention_layer_opts){ .kind = WEFT_ADDITIVE, .dq = b->n, .dm = b->n, .width = b->n });
+    TRY(weft_attention_new, b->m, b->name,
+        &(weft_attention_layer_opts){ .kind = WEFT_GENERAL, .dq = b->n, .dm = b->n });
+    TRY(weft_attention_new, b->m, b->name,
+        &(weft_attention_layer_opts){ .kind = WEFT_MULTIHEAD, .width = b->n, .heads = b->i });
+    TRY(weft_attention_new, b->m, b->name, &(weft_attention_layer_opts){ .kind = (weft_attention_kind)b->i });
+    MUST(weft_attention_run, NULL, X, X, (weft_causal)b->i, &map);
+    MUST(weft_attention_project, NULL, X);
+    MUST(weft_attention_query, NULL, X, ((weft_attention_memory){ X, X }), (weft_causal)b->i, &map);
     TRY(weft_elman_new, b->m, b->name, &o);                         TRY(weft_gru_new, b->m, b->name, &o);
     TRY(weft_cifg_new, b->m, b->name, &o);                        TRY(weft_mgu_new, b->m, b->name, &o);
     TRY(weft_rnn_of_cell, b->m, b->name, NULL, &o);
@@ -91,38 +87,6 @@ static void decoding(bad *b)
          &(weft_decode_opts){ .limit = 2, .prompt_len = prompt_len });
     MUST(weft_decode_ragged, NULL, X);           TRY(weft_decode_ragged, NULL, NULL);
     TRY(weft_decoded_free, NULL);
-}
-
-static void blocks(bad *b)
-{
-    weft_tensor *more;
-    weft_grn_opts grn = { .in = b->n,
-                          .out = b->n,
-                          .hidden = b->n,
-                          .context = b->n,
-                          .dropout = b->r,
-                          .activation = (weft_activation)b->i };
-    weft_variable_selection_opts vs = {
-        .num_features = b->n, .d_hidden = b->n, .d_model = b->n, .context = b->n, .dropout = b->r
-    };
-    TRY(weft_glu_new, b->m, b->name, &(weft_glu_opts){ .in = b->n, .out = b->n, .dropout = b->r });
-    MUST(weft_glu_run, NULL, X);
-    TRY(weft_add_norm_new, b->m, b->name, &(weft_add_norm_opts){ .width = b->n, .trainable_add = true });
-    MUST(weft_add_norm_run, NULL, X, X);
-    TRY(weft_gate_add_norm_new, b->m, b->name,
-        &(weft_gate_add_norm_opts){ .in = b->n, .out = b->n, .dropout = b->r, .trainable_add = true });
-    MUST(weft_gate_add_norm_run, NULL, X, X);
-    TRY(weft_resample_norm_new, b->m, b->name,
-        &(weft_resample_norm_opts){ .in = b->n, .out = b->n, .trainable_add = true });
-    MUST(weft_resample_norm_run, NULL, X);
-    TRY(weft_grn_new, b->m, b->name, &grn);
-    MUST(weft_grn_run, weft_grn_new(b->m, NULL, NULL), X, X);
-    TRY(weft_variable_selection_new, b->m, b->name, &vs);
-    MUST(weft_variable_selection_run, weft_variable_selection_new(b->m, NULL, NULL), X, X, &more);
-    TRY(weft_interpretable_attention_new, b->m, b->name,
-        &(weft_interpretable_attention_opts){ .d_model = b->n, .heads = b->i, .dropout = b->r });
-    MUST(weft_interpretable_attention_run, NULL, X, X, (weft_causal)b->i, NULL, &more);
-    MUST(weft_interpretable_attention_run, NULL, X, X, WEFT_ALL_KEYS, X, &more);
 }
 
 static void forecasting(bad *b)

@@ -178,17 +178,7 @@ static void sequences(bad *b)
     weft_series_batch past = { .past = X, .past_lengths = b->l, .past_align = (weft_align)b->i },
                       future = { .future = X, .future_lengths = b->l };
     weft_stream *s = weft_stream_of(b->w, "s");
-    TRY(weft_should_use_packing, b->l);          TRY(weft_should_use_packing, NULL);
-    MUST(weft_align_encoder_sequences, X, b->l, WEFT_ALIGN_LEFT, (weft_align)b->i);
-    MUST(weft_pack_encoder_sequences, X, b->l, (weft_align)b->i);
-    MUST(weft_pack_decoder_sequences, X, b->l);  MUST(weft_unpack_to_fixed_length, X, b->n, NULL);
-    MUST(weft_validate_encoder_alignment, X, b->l, (weft_align)b->i);
-    TRY(weft_create_mask, b->w, b->n, b->l, (weft_align)b->i, true);
-    TRY(weft_get_attention_mask, b->w, b->l, b->n, b->l, b->n, NULL);
-    TRY(weft_get_attention_mask, b->w, &(weft_lengths){ .n = 1, .len = &(int32_t){ 1 } }, 1, NULL, b->n,
-        NULL);
-    TRY(weft_stream_lengths, s, b->l, b->i, b->i, NULL);
-    MUST(weft_shorten, X, b->l, true);           MUST(weft_shorten, X, NULL, false);
+    MUST(weft_pads_are_zero, X, b->l, (weft_align)b->i);
     MUST(weft_shorten_series, past, s, &(weft_shorten_opts){ .past_most = 1 });
     MUST(weft_shorten_series, future, s, &(weft_shorten_opts){ .future_least = b->i, .future_most = b->i });
 }
@@ -280,8 +270,6 @@ static void losses_beside(bad *b)
     BESIDE(weft_ratio_value, ((weft_ratio){ X, G })); BESIDE(weft_ratio_value, ((weft_ratio){ G, X }));
     BESIDE(weft_mean_loss, ((weft_loss){ X, G }));
     BESIDE(weft_mean_loss, ((weft_loss){ G, X }));
-    BESIDE(weft_add_losses, ((weft_loss){ G, G }), ((weft_loss){ X, G }));
-    BESIDE(weft_add_losses, ((weft_loss){ G, X }), ((weft_loss){ G, G }));
 }
 
 static void modules(bad *b)
@@ -310,7 +298,7 @@ static void losses(bad *b)
 #define SUM ((weft_loss){ X, X })
 #define LOSS(f) MUST(f, X, X, NULL); MUST(f, X, NULL, BOTH); TRY(f, NULL, X, NULL)
     LOSS(weft_mse); LOSS(weft_mae); LOSS(weft_bce_with_logits); LOSS(weft_smape); LOSS(weft_mape);
-    MUST(weft_mean_loss, SUM);                     MUST(weft_add_losses, SUM, SUM);
+    MUST(weft_mean_loss, SUM);
     MUST(weft_cross_entropy, X, X, NULL);        MUST(weft_cross_entropy, X, NULL, CLASSES);
     MUST(weft_huber, X, X, b->r, BOTH);            MUST(weft_gaussian_nll, X, X, NULL, b->r, BOTH);
     MUST(weft_quantile_loss, X, X, NULL, b->i, true, BOTH);
@@ -420,7 +408,7 @@ static void files(bad *b)
 
 static void (*const groups[])(bad *) = {
     contexts, tensors,       pointwise,  along,  ragged_ones, sequences,   gradients,
-    beside,   losses_beside, modules,    layers, blocks,      forecasting, decoding,
+    beside,   losses_beside, modules,    layers, forecasting, decoding,
     losses,   plain_data,    plans,      optimisers, files,  frames,      features, parallels,
 };
 
