@@ -285,19 +285,19 @@ test-parallel: $(B)/examples/g2p $(TRANSPORTS)
 	@sh tests/deps.sh dictionary $(BUILD)/data/cmudict.out
 	@B=$(B) DICT=$(BUILD)/data/cmudict.out MOMENTS=$(MOMENTS) bash tests/parallel/engines.sh
 soak: ; @WEFT_SOAK=1 $(MAKE) --no-print-directory test
-planted: ; @MAKE='$(MAKE)' BUILD=$(BUILD) bash tests/planted.sh
+planted: ; @MAKE='$(MAKE)' BUILD=$(BUILD) bash tests/nets/planted.sh
 # Nets with figures, see docs/design/reliability.md: random programs in twelve ways, to the bit (PROGRAMS=300 SEED=1), kills and resumed
 # runs (KILLS=20 SEED=1), every allocation failing once (LONG=1: more of it). nightly has their long forms.
 hunt: $(B)/tests/hunt/hunt
 	@$< $(or $(PROGRAMS),300) $(or $(SEED),1)
 kill: $(B)/examples/g2p
-	@B=$(B) V=$(V) KILLS='$(KILLS)' SEED='$(SEED)' bash tests/kill.sh
-$(B)/tests/starve_malloc.so: tests/starve_malloc.c $(B)/flags
+	@B=$(B) V=$(V) KILLS='$(KILLS)' SEED='$(SEED)' bash tests/nets/kill.sh
+$(B)/tests/nets/starve_malloc.so: tests/nets/starve_malloc.c $(B)/flags
 	@mkdir -p $(@D)
 	$(call say,LINK)
 	$(Q)$(CC) $(BASE) $(CFLAGS) -fPIC -shared -o $@ $<
-starve: $(B)/examples/g2p $(B)/tests/starve_malloc.so
-	@B=$(B) V=$(V) LONG='$(LONG)' bash tests/starve.sh
+starve: $(B)/examples/g2p $(B)/tests/nets/starve_malloc.so
+	@B=$(B) V=$(V) LONG='$(LONG)' bash tests/nets/starve.sh
 # Hours: everything, in every variant. tests/README.md says what .ci/run has of it.
 nightly: $(B)/examples/g2p
 	@$(MAKE) --no-print-directory test
@@ -305,21 +305,21 @@ nightly: $(B)/examples/g2p
 	@WHOLE=1 WEFT_LIMIT=1800 $(MAKE) --no-print-directory V=asan test-cuda
 	@$(MAKE) --no-print-directory CC=clang NVCC=none BUILD=$(BUILD)/clang everything
 	@$(MAKE) --no-print-directory planted
-	@BUILD=$(BUILD) bash tests/planted_cuda.sh
+	@BUILD=$(BUILD) bash tests/nets/planted_cuda.sh
 	@$(MAKE) --no-print-directory hunt PROGRAMS=10000 SEED=$(or $(SEED),1)
 	@$(MAKE) --no-print-directory kill KILLS=200
 	@$(MAKE) --no-print-directory starve LONG=1
 	@$(MAKE) --no-print-directory test-parallel MOMENTS=20
 	@$(MAKE) --no-print-directory gpu-model GPU_MODEL_FLAGS=--check
 	@$(if $(filter none,$(NVCC)),,$(MAKE) --no-print-directory V=double CUDA_ARCHS=90 $(BUILD)/double/libweft_cuda.so)
-	@$(if $(filter none,$(NVCC)),,B=$(B) bash tests/registers.sh)
+	@$(if $(filter none,$(NVCC)),,B=$(B) bash tests/nets/registers.sh)
 	@$(MAKE) --no-print-directory planted-ptx WHOLE=1
 	@$(if $(filter none,$(NVCC)),,B=$(B) bash tests/ptx/sass.sh)
 	@TIDY_ALL=1 $(MAKE) --no-print-directory lint
-	@MAKE='$(MAKE)' CC='$(CC)' bash tests/adding.sh
+	@MAKE='$(MAKE)' CC='$(CC)' bash tests/nets/adding.sh
 	@$(MAKE) --no-print-directory fuzz SECONDS=3600
 
-# Damaged files for every reader: make fuzz SECONDS=60 SEED=1, see tests/fuzz.sh. what reads files is compiled for it, the rest is the archive's.
+# Damaged files for every reader: make fuzz SECONDS=60 SEED=1, see tests/nets/fuzz.sh. what reads files is compiled for it, the rest is the archive's.
 SECONDS    ?= 60
 F          := $(BUILD)/fuzz
 FUZZ_CC    ?= clang
@@ -340,7 +340,7 @@ $(F)/seeds: $(B)/tests/fuzz/seeds.o $(B)/tests/fuzz/model.o $(B)/libweft.a
 	$(call say,LINK)
 	$(Q)$(CC) $(CFLAGS) -o $@ $^ $(LIBS)
 fuzz: $(FUZZERS) $(F)/seeds
-	@F=$(F) bash tests/fuzz.sh $(SECONDS) $(READERS)
+	@F=$(F) bash tests/nets/fuzz.sh $(SECONDS) $(READERS)
 
 lint: $(B)/libweft.so | $(BUILD)/.needs-lint
 	@B=$(B) CC='$(CC)' WEFT_NO_TIDY='$(WEFT_NO_TIDY)' bash tests/lint.sh

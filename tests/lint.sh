@@ -41,7 +41,7 @@ declared_where_defined() {              # a function of a floor's header is in a
 }
 file_sizes() {
     for f in $(files $folders); do n=$(wc -l <"$f"); case $f in */api_*) ;; *) [ "$n" -le 400 ] || echo "$f has $n lines (400)" ;; esac; done
-    for f in $(files examples tools bench tests) Makefile tests/*.sh; do n=$(wc -l <"$f"); [ "$n" -le 500 ] || echo "$f has $n lines (500)"; done
+    for f in $(files examples tools bench tests) Makefile tests/*.sh tests/scripts/*.sh tests/nets/*.sh; do n=$(wc -l <"$f"); [ "$n" -le 500 ] || echo "$f has $n lines (500)"; done
 }
 function_sizes() {                      # of the library; an entry in a .def or .inc is none
     ctags -x --language-force=C --kinds-C=f --_xformat='%{input} %N %n %e' $(files $folders | grep -E '\.(c|h|cu)$') 2>/dev/null |
@@ -118,8 +118,8 @@ documents_name_what_is() {
 }
 machine_paths() { git grep -nIE '(^|[^A-Za-z0-9_.$}-])/(work|home|root|Users|tmp)/' -- ':!LICENSE' ':!tests/lint.sh' | cut -c1-120; }
 scripts() {
-    for s in tests/*.sh lessons/*.sh .ci/run; do bash -n "$s"; done
-    ! command -v shellcheck >/dev/null || shellcheck -S error tests/*.sh lessons/*.sh .ci/run
+    for s in tests/*.sh tests/scripts/*.sh tests/nets/*.sh lessons/*.sh .ci/run; do bash -n "$s"; done
+    ! command -v shellcheck >/dev/null || shellcheck -S error tests/*.sh tests/scripts/*.sh tests/nets/*.sh lessons/*.sh .ci/run
 }
 tidied() {                              # the files that clang-tidy reads: changed in two days, or all in `make nightly` and without git's history
     if [ -z "${TIDY_ALL:-}" ] && git log --since='2 days ago' --format= --name-only 2>/dev/null | grep -q .; then

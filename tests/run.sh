@@ -103,7 +103,7 @@ plain() {                               # UNIT or PROGRAM...; in double under WE
     [ -z "${UNITS:-}" ] || return
     case ${V:-} in ''|double) counted doccheck bash tests/doccheck.sh ;; esac
     [ -z "${FAST:-}" ] || return
-    case ${V:-} in ''|double|asan|dasan) for s in tests/test_*.sh; do script "$s"; done ;; esac
+    case ${V:-} in ''|double|asan|dasan) for s in tests/scripts/test_*.sh; do script "$s"; done ;; esac
 }
 script() {                              # FILE; what is about documents is the same for all variants
     case ${V:+variant},${1##*/} in variant,test_site.sh|variant,test_manual.sh) ;; *) counted "${1##*/}" bash "$1" ;; esac

@@ -19,9 +19,9 @@ net() {                                 # FUNCTION ARGUMENT...; into is its fold
 build asan "$BUILD/asan/tests/planted/leak"
 build double "$BUILD/double/tests/planted/derivative"
 build tsan "$BUILD/tsan/tests/planted/race"
-tests() { sed -nE 's/^net test_catches .* ([a-z]+\/test_[a-z_]+)$/\1/p' tests/planted.sh | sort -u | sed "s|.*|$BUILD/tests/&.o|"; echo "$BUILD/tests/failing_malloc.o"; }
+tests() { sed -nE 's/^net test_catches .* ([a-z]+\/test_[a-z_]+)$/\1/p' tests/nets/planted.sh | sort -u | sed "s|.*|$BUILD/tests/&.o|"; echo "$BUILD/tests/failing_malloc.o"; }
 # shellcheck disable=SC2046
-build '' "$BUILD/tests/planted/block" "$BUILD/tests/planted/corrupt" "$BUILD/tests/hunt/hunt" "$BUILD/examples/g2p" "$BUILD/tests/starve_malloc.so" "$BUILD/weft" \
+build '' "$BUILD/tests/planted/block" "$BUILD/tests/planted/corrupt" "$BUILD/tests/hunt/hunt" "$BUILD/examples/g2p" "$BUILD/tests/nets/starve_malloc.so" "$BUILD/weft" \
     "$BUILD/tests/parallel/train" "$BUILD/tests/parallel/carry" "$BUILD/tests/parallel/ranks" "$BUILD/emu/libnccl.so" $(tests)
 
 fuzz_catches() {                        # a reader that loses a byte of some lines
@@ -82,7 +82,7 @@ script_catches() {                      # NET SOURCE SED WORDS SCRIPT ENVIRONMEN
             ${CC:-cc} -o "$into/g2p" "$BUILD"/examples/g2p*.o "$into/planted.o" "$BUILD/examples/common.a" "$BUILD/libweft.a" $libraries; } 2>&1 </dev/null); then
         printf '  FAIL  %s: does not build\n%s\n' "$1" "$out"; return
     fi
-    out=$(env G2P="$(realpath "$into/g2p")" B="$BUILD" "${@:6}" bash "tests/$script" 2>&1 </dev/null) && rc=0 || rc=$?
+    out=$(env G2P="$(realpath "$into/g2p")" B="$BUILD" "${@:6}" bash "tests/nets/$script" 2>&1 </dev/null) && rc=0 || rc=$?
     if [ $rc != 0 ] && printf '%s' "$out" | grep -qE "$words"; then printf '  ok    %s\n' "$1"
     else printf '  FAIL  %s did not catch its bug (exit status %s)\n' "$1" "$rc"; printf '%s\n' "$out" | tail -n 30 | sed 's/^/        | /'; fi
 }
@@ -129,7 +129,7 @@ ranks_catch() {                         # NET SOURCE SED PARTS WORDS
             for p in train carry; do ${CC:-cc} -o "$into/$p" "$BUILD/tests/parallel/$p.o" "$into/planted.o" "$BUILD/libweft.a" $libraries || exit; done; } 2>&1 </dev/null); then
         printf '  FAIL  %s: does not build\n%s\n' "$1" "$out"; return
     fi
-    out=$(B="$BUILD" TRAIN=$(realpath "$into/train") CARRY=$(realpath "$into/carry") PARTS=$4 WEFT_PARALLEL_TIMEOUT=5 bash tests/test_parallel.sh 2>&1 </dev/null) && rc=0 || rc=$?
+    out=$(B="$BUILD" TRAIN=$(realpath "$into/train") CARRY=$(realpath "$into/carry") PARTS=$4 WEFT_PARALLEL_TIMEOUT=5 bash tests/scripts/test_parallel.sh 2>&1 </dev/null) && rc=0 || rc=$?
     if [ $rc != 0 ] && printf '%s' "$out" | grep -qE 'not so: '"$5"; then printf '  ok    %s\n' "$1"
     else printf '  FAIL  %s: ranks did not catch it (exit status %s)\n' "$1" "$rc"; printf '%s\n' "$out" | tail -n 30 | sed 's/^/        | /'; fi
 }
@@ -174,7 +174,7 @@ definitions_catch() {                   # NET SOURCE SED WORDS
             ${CC:-cc} -o "$into/weft" "$BUILD"/tools/*.o "$BUILD"/tools/*/*.o "$into/planted.o" "$BUILD/libweft.a" -ljansson $libraries; } 2>&1 </dev/null); then
         printf '  FAIL  %s: does not build\n%s\n' "$1" "$out"; return
     fi
-    if out=$(B=$into V='' bash tests/test_reference.sh 2>&1 </dev/null); then printf '  FAIL  %s: it did not catch its bug\n' "$1"
+    if out=$(B=$into V='' bash tests/scripts/test_reference.sh 2>&1 </dev/null); then printf '  FAIL  %s: it did not catch its bug\n' "$1"
     elif printf '%s' "$out" | grep -qE "$4"; then printf '  ok    %s\n' "$1"
     else printf '  FAIL  %s: it says\n%s\n' "$1" "$out"; fi
 }
