@@ -241,6 +241,12 @@ $(B)/tests/libweft_inside.so: $(OBJ)
 	$(call say,LINK)
 	$(Q)$(CC) $(VFLAGS) $(CFLAGS) $(LDFLAGS) -shared -o $@ $^ $(LIBS)
 $(foreach t,$(TEST_SRC),$(eval $(B)/tests/test_$(word 2,$(subst /, ,$t)): $(B)/$(t:.c=.o)))
+# Callers of all public functions, generated from the headers, see tests/api/refusals.py.
+$(B)/tests/api/test_refused.o: CPPFLAGS += -I$(B)
+$(B)/tests/api/test_refused.o: $(B)/tests/api/refusals.h
+$(B)/tests/api/refusals.h: tests/api/refusals.py $(HEADERS) $(B)/flags | $(BUILD)/.needs-test
+	@mkdir -p $(@D)
+	$(Q)CC='$(CC)' python3 $< $(filter -D%,$(VFLAGS)) >$@
 $(TESTS): $(B)/tests/failing_malloc.o $(B)/tests/libweft_inside.so
 	$(call say,LINK)
 	$(Q)$(CC) $(VFLAGS) $(CFLAGS) $(LDFLAGS) -o $@ $(filter %.o,$^) -L$(@D) -lweft_inside -Wl,-rpath,'$$ORIGIN' $(filter -L%,$(LIBS)) -lcriterion -ljansson $(LIBS)
