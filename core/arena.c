@@ -171,7 +171,7 @@ void *weft__take(weft *w, weft__arena *a, int64_t bytes)
 {
     if (w->status)
         return NULL;
-    if (w->fail_in && !--w->fail_in) {
+    if (weft__test_take_fails && weft__test_take_fails(w)) {
         weft__fail(w, WEFT_ENOMEM, "%s: out of memory: %lld bytes, as a test has planned", at_work(w),
                    (long long)bytes);
         return NULL;

@@ -190,9 +190,6 @@ struct weft {
     int64_t opened;                              /* when, if WEFT_LOG wants the end told; else 0 */
     struct weft__check *check;                   /* of WEFT_CHECK, see check.h; NULL: none */
     char missing[256];                           /* what weft__wrong says of NULL; "": the usual */
-    int64_t fail_in;                             /* a test's: the take after so many fails; 0: none */
-    /* a test's: rows of a segment of a lean recurrent layer; 0: see rnn/recurrent_run.c */
-    int64_t segment_rows;
 };
 
 static inline int64_t weft__tell(weft *w, weft__event event, void *with)
@@ -214,6 +211,8 @@ static inline int64_t weft__whole_lines(int64_t bytes)
 {
     return (bytes + WEFT__LINE - 1) & ~(int64_t)(WEFT__LINE - 1);
 }
+/* Only test programs define it (tests/failing_malloc.c): whether this call of weft__take fails. */
+__attribute__((weak, visibility("default"))) bool weft__test_take_fails(const weft *);
 /* NULL and a sticky error if there is none */
 void   *weft__take(weft *, weft__arena *, int64_t bytes);
 void    weft__back_to(weft *, weft__arena *, int64_t position);
