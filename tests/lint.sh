@@ -41,7 +41,7 @@ declared_where_defined() {              # a function of a floor's header is in a
 }
 file_sizes() {
     for f in $(files $folders); do n=$(wc -l <"$f"); case $f in */api_*) ;; *) [ "$n" -le 400 ] || echo "$f has $n lines (400)" ;; esac; done
-    for f in $(files examples tools bench tests) Makefile tests/*.sh tests/scripts/*.sh tests/nets/*.sh; do n=$(wc -l <"$f"); [ "$n" -le 500 ] || echo "$f has $n lines (500)"; done
+    for f in $(files examples tools bench tests) Makefile tests/*.sh tests/*/*.sh; do n=$(wc -l <"$f"); [ "$n" -le 500 ] || echo "$f has $n lines (500)"; done
 }
 function_sizes() {                      # of the library; an entry in a .def or .inc is none
     ctags -x --language-force=C --kinds-C=f --_xformat='%{input} %N %n %e' $(files $folders | grep -E '\.(c|h|cu)$') 2>/dev/null |
@@ -60,6 +60,7 @@ banned() {
 environment() { grep -nE '(^|[^_a-zA-Z])getenv *\(' $(files $folders); }      # it is a stranger's where a program is setuid
 # What asks in another way is not noticed where it is compiled once, for all.
 architectures() { grep -n '__CUDA_ARCH__' cuda/* | grep -vE '^cuda/(cuda|ptx)\.h:'; }
+budgets() { python3 tests/lint/budget.py >"$budgets" || grep -E 'over its budget' "$budgets" || cat "$budgets"; }
 exports() { bash tests/exports.sh compare; }
 public_functions_are_tested() {
     for f in $(bash tests/exports.sh declared); do
@@ -118,8 +119,8 @@ documents_name_what_is() {
 }
 machine_paths() { git grep -nIE '(^|[^A-Za-z0-9_.$}-])/(work|home|root|Users|tmp)/' -- ':!LICENSE' ':!tests/lint.sh' | cut -c1-120; }
 scripts() {
-    for s in tests/*.sh tests/scripts/*.sh tests/nets/*.sh lessons/*.sh .ci/run; do bash -n "$s"; done
-    ! command -v shellcheck >/dev/null || shellcheck -S error tests/*.sh tests/scripts/*.sh tests/nets/*.sh lessons/*.sh .ci/run
+    for s in tests/*.sh tests/*/*.sh lessons/*.sh .ci/run; do bash -n "$s"; done
+    ! command -v shellcheck >/dev/null || shellcheck -S error tests/*.sh tests/*/*.sh lessons/*.sh .ci/run
 }
 tidied() {                              # the files that clang-tidy reads: changed in two days, or all in `make nightly` and without git's history
     if [ -z "${TIDY_ALL:-}" ] && git log --since='2 days ago' --format= --name-only 2>/dev/null | grep -q .; then
@@ -136,11 +137,13 @@ tidy() {                                # one that fails by itself finds nothing
     [ $rc = 0 ] || { echo "clang-tidy has failed, status $rc:"; printf '%s\n' "$said" | tail -n 5; }
 }
 
+budgets=$(mktemp) || exit 1
+trap 'rm -f "$budgets"' EXIT
 # The longest on all cores beside the others, which are on one.
 tidy=
 if command -v clang-tidy >/dev/null && [ -z "${WEFT_NO_TIDY:-}" ] && [ "${ONLY:-tidy}" = tidy ]; then
     tidy=$(mktemp) || exit 1
-    trap 'rm -f "$tidy"' EXIT
+    trap 'rm -f "$budgets" "$tidy"' EXIT
     tidy >"$tidy" 2>&1 &
 fi
 said_of_tidy() { cat "$tidy"; }
@@ -148,6 +151,7 @@ rule "include order: core, autograd, nn, io, parallel, rnn, rnn/forecast; progra
 rule "what a floor declares it defines" declared_where_defined
 rule "no file of the library over 400 lines, none over 500" file_sizes
 rule "functions: median 9, nine of ten 20, none over 40 lines (CUDA: 50)" function_sizes
+rule "each room is within its lines (tests/lint/budget.txt)" budgets
 rule "no banned functions" banned
 rule "no getenv in the library, secure_getenv" environment
 rule "kernels ask for the architecture by ARCH" architectures
@@ -167,5 +171,6 @@ if [ -n "$tidy" ]; then
     wait
     ONLY='' rule "clang-tidy" said_of_tidy
 fi
+cat "$budgets"
 echo "$kept of $rules rules hold"
 [ "$kept" = "$rules" ]

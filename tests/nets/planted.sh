@@ -196,6 +196,7 @@ net lint_catches "a header that declares another floor's" declared_where_defined
 net lint_catches "a function that nobody tests"          public_functions_are_tested nn/api_nn.h     'WEFT_API void weft_never_''tried(void);' 'is in no test and no example'
 net lint_catches "a function without its row"            functions_have_their_row docs/api.md        '/weft_topk/d'                     'weft_topk is not in docs/api.md'
 net lint_catches "a document that names what is gone"    documents_name_what_is   docs/tutorial.md   'Call `weft_renamed_''long_ago`.'  'is in a document only'
+net lint_catches "a room above its budget"               budgets                  plan/plan.h        "$(printf '/* */\n%.0s' {1..200})"  'over its budget'
 net lint_catches "a line too long for a public header"   columns                  nn/api_nn.h        "/* $(printf 'x%.0s' {1..96}) */"  'nn/api_nn.h:'
 net lint_catches "a line too long for code on a page"    code_of_pages            docs/tutorial.md   $'```c\n'"x = $(printf '1 + %.0s' {1..22})"$'1;\n```' 'docs/tutorial.md:'
 net lint_catches "a result that was typed"               lessons_type_no_results  lessons/03_bptt/lesson.md 'It is 3.1415 here.' 'lessons/03_bptt/lesson.md: 3.1415'
