@@ -177,9 +177,19 @@ static bool fails(const function *f, slots *s)
     return any;
 }
 
+/* What a function makes in a module it cannot make there again: such a function gets a module of its own. */
+static void make_module(const function *f, slots *s)
+{
+    bool needed = !s->m;
+    for (int i = f->tensors; i < f->tensors + f->handles; i++)
+        needed |= !strcmp(f->names[i], "m") || !strcmp(f->names[i], "parent");
+    if (needed)
+        s->m = own_module(s->w);
+}
+
 static void make_good(const function *f, slots *s, const int *form)
 {
-    s->m = own_module(s->w);
+    make_module(f, s);
     for (int i = 0; i < f->tensors; i++)
         s->t[i] = of_form(form[i], s->w, s->m);
 }
@@ -344,7 +354,7 @@ static void all_bad(const function *f, slots *s)
     for (int kind = 0; kind <= BAD; kind++) {
         weft_tensor *stale = weft_zeros(s->w, WEFT_SHAPE(2));
         weft_clear(s->w);
-        s->m = own_module(s->w);
+        make_module(f, s);
         for (int i = 0; i < SLOTS; i++) {
             s->t[i] = kind < BAD ? bad_tensor(kind, VECTOR, s, stale) : of_form(RAGGED, s->w, s->m);
             s->null[i] = kind % 2 || ends(f->name);
