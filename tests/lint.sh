@@ -41,7 +41,9 @@ declared_where_defined() {              # a function of a floor's header is in a
 }
 file_sizes() {
     for f in $(files $folders); do n=$(wc -l <"$f"); case $f in */api_*) ;; *) [ "$n" -le 400 ] || echo "$f has $n lines (400)" ;; esac; done
-    for f in $(files examples tools bench tests) Makefile tests/*.sh tests/*/*.sh; do n=$(wc -l <"$f"); [ "$n" -le 500 ] || echo "$f has $n lines (500)"; done
+    for f in $(files examples tools bench tests) tests/*.sh tests/*/*.sh; do n=$(wc -l <"$f"); [ "$n" -le 500 ] || echo "$f has $n lines (500)"; done
+    for f in Makefile mk/*.mk; do n=$(wc -l <"$f"); [ "$n" -le 150 ] || echo "$f has $n lines (150)"; done
+    awk '{ gsub(/\t/, "        ") } length($0) > 120 { print FILENAME ":" FNR ": " length($0) " columns (120)" }' Makefile mk/*.mk
 }
 function_sizes() {                      # of the library; an entry in a .def or .inc is none
     ctags -x --language-force=C --kinds-C=f --_xformat='%{input} %N %n %e' $(files $folders | grep -E '\.(c|h|cu)$') 2>/dev/null |

@@ -126,8 +126,9 @@ Test(checkpoint_files, a_killed_writer_leaves_one_of_both)
         seen[is == two]++;
     }
     cr_assert(seen[1] > 0, "the second state was never written");
-    /* a kill in the microseconds between the name and the rename leaves one: about 1 of 600 here */
-    cr_assert(files_in_folder() <= 2 + kills / 100, "%d kills, %d files", kills, files_in_folder());
+    /* A kill between the name and the rename leaves a file: 1 of 600 kills on a quiet machine, 2 of 30 on a
+     * busy one. A writer that names its file first would leave one at most kills. */
+    cr_assert(files_in_folder() <= 2 + kills / 4, "%d kills, %d files", kills, files_in_folder());
     CLEAN(a.w);
     CLEAN(b.w);
     CLEAN(c.w);
