@@ -99,31 +99,6 @@ Test(bits, dropout_is_a_function_of_id_position_and_column)
 }
 
 /* ---- alone and in company ---- */
-Test(bits, an_element_does_not_know_its_place)
-{
-    ON_EVERY_TABLE(t) {
-        enum { N = 70 };
-        real *x = reals(t, N, .3, .9), *y = room(t, N, sizeof *y), *g = reals(t, N, -1, 1),
-             *whole = room(t, N, sizeof *whole), one;
-        for (int f = 0; f < WEFT__UNARIES; f++)
-            for (int order = 0; order < 3; order++) {
-                t->k->unary(&t->d, f, 0, N, (real).3, (real).5, x, NULL, NULL, y, false);
-                t->k->unary(&t->d, f, order, N, (real).3, (real).5, x, y, order ? g : NULL, whole, false);
-                for (int i = 0; i < N; i++) {
-                    t->k->unary(&t->d, f, order, 1, (real).3, (real).5, x + i, y + i, order ? g + i : NULL,
-                                &one, false);
-                    same_bits("an element alone", &one, whole + i, 1);
-                }
-            }
-        for (int f = 0; f < WEFT__BINARIES; f++) {
-            t->k->binary(&t->d, f, &(weft__grid){ 1, { N }, { { 1 }, { 1 } } }, x, g, whole, false);
-            for (int i = 0; i < N; i++) {
-                t->k->binary(&t->d, f, &(weft__grid){ 0 }, x + i, g + i, &one, false);
-                same_bits("a pair alone", &one, whole + i, 1);
-            }
-        }
-    }
-}
 static void rows_alone(run *t, int64_t rows, int64_t width)
 {
     real *x = reals(t, rows * width, -3, 3), *mask = some_zeros(reals(t, rows * width, .5, 1), rows * width),
