@@ -66,7 +66,7 @@ budgets() { python3 tests/lint/budget.py >"$budgets" || grep -E 'over its budget
 exports() { bash tests/exports.sh compare; }
 public_functions_are_tested() {
     for f in $(bash tests/exports.sh declared); do
-        grep -qswE "$f" tests/*.[ch] tests/*/*.[ch] examples/*.c || echo "$f is in no test and no example"
+        grep -qswE "$f" tests/*.[ch] tests/*/*.[ch] examples/*.c tools/*.c tools/*/*.c || echo "$f is in no test, example or tool"
     done
 }
 functions_have_their_row() {            # of a table of docs/api.md, beside the name that others have for it
@@ -158,7 +158,7 @@ rule "no banned functions" banned
 rule "no getenv in the library, secure_getenv" environment
 rule "kernels ask for the architecture by ARCH" architectures
 rule "exported symbols are the declared ones" exports
-rule "every public function is in a test or an example" public_functions_are_tested
+rule "every public function is in a test, an example or a tool" public_functions_are_tested
 rule "every public function is in docs/api.md" functions_have_their_row
 rule "public headers stand alone, in C and in C++" headers_alone
 rule "every file says what it is" head_comment

@@ -226,6 +226,7 @@ static void close_both(slots *s)
 }
 
 /* ---- expectations that the headers do not say ---- */
+/* Whether a list has this name, between blanks. */
 static bool listed(const char *list, const char *name)
 {
     char spaced[128];
@@ -234,14 +235,17 @@ static bool listed(const char *list, const char *name)
 }
 /* Functions that end a handle: they are called with NULL only. */
 static bool ends(const char *name) { return strstr(name, "_free") || strstr(name, "weft_close"); }
+/* Functions that answer or print, and do not fail a context. */
 static const char answers[] =
-    " weft_error_code weft_print_device weft_context_of weft_dtype_of weft_rank weft_size weft_numel weft_print"
-    " weft_layout_of weft_lengths_of weft_offsets weft_rows_of weft_print_layout weft_print_tape weft_op_like"
-    " weft_op_set_shape weft_print_module weft_grad ";
+    " weft_error_code weft_print_device weft_context_of weft_dtype_of weft_rank weft_size weft_numel"
+    " weft_print weft_layout_of weft_lengths_of weft_offsets weft_rows_of weft_print_layout weft_print_tape"
+    " weft_op_like weft_op_set_shape weft_print_module weft_grad ";
 /* Parameters and fields that may be NULL. A call on a NULL module does nothing. */
 static const char optional[] = " m h c mask weights class_weight gain shift ";
+/* Fields that a function does not read. */
 static const char ignored[] =
     " weft_accuracy.class_weight weft_sequence_accuracy.class_weight weft_confusion_matrix.class_weight ";
+/* Handles that do not belong to a context. */
 static const char of_no_context[] = " file stream weft_planner weft_call ";
 /* Functions whose data the generator does not make: plans, frames, fitted features, a run before. */
 static const char unreachable[] =
@@ -326,7 +330,6 @@ static void with_null_handles(const function *f, slots *s, const int *form)
     }
 }
 
-/* The sanitizers look on. */
 Test(refused, a_bad_handle_among_good_ones)
 {
     slots s;

@@ -1,6 +1,6 @@
-/* test_ops.c - every operator of op_cases.def: gradients and gradients of gradients against central differences
- * in the double build (<= 1e-7, <= 1e-5, relative to max(1, norm)), on every kernel table and random shapes;
- * and the proof that these checks see: a kernel spoiled a little in its derivative is caught. */
+/* test_ops.c - every operator of op_cases.def: gradients and gradients of gradients against central
+ * differences in the double build (<= 1e-7, <= 1e-5, relative to max(1, norm)), on every kernel table and
+ * random shapes. A kernel that is spoiled a little in its derivative is caught. */
 #include "op_inputs.h"
 
 typedef struct { function *f; } probed;

@@ -185,7 +185,7 @@ lint_catches() {                        # NET RULE FILE LINE WORDS: LINE is a li
 net lint_catches "a floor that knows one above it"       include_order            io/text.c          '#include "rnn/rnn.h"'             'io/text.c may not include rnn/'
 net lint_catches "forecasting known below its room"      include_order            rnn/states.c       '#include "rnn/forecast/forecast.h"' 'rnn/states.c may not include rnn/forecast/'
 net lint_catches "a header that declares another floor's" declared_where_defined  nn/nn.h            'void weft__ids_of(void);' 'weft__ids_of is declared in nn/nn.h'
-net lint_catches "a function that nobody tests"          public_functions_are_tested nn/api_nn.h     'WEFT_API void weft_never_''tried(void);' 'is in no test and no example'
+net lint_catches "a function that nobody tests"          public_functions_are_tested nn/api_nn.h     'WEFT_API void weft_never_''tried(void);' 'is in no test, example or tool'
 net lint_catches "a function without its row"            functions_have_their_row docs/api.md        '/weft_topk/d'                     'weft_topk is not in docs/api.md'
 net lint_catches "a document that names what is gone"    documents_name_what_is   docs/tutorial.md   'Call `weft_renamed_''long_ago`.'  'is in a document only'
 net lint_catches "a room above its budget"               budgets                  plan/plan.h        "$(printf '/* */\n%.0s' {1..200})"  'over its budget'
