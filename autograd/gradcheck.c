@@ -75,6 +75,8 @@ static double largest_error(function *f, weft_tensor *const *x, int64_t n, void 
     for (int64_t i = 0; i < n && !w->status; i++)
         if (weft__wrong(w, x[i]))
             weft__failed_of(x, n, WEFT_EARG, "gradcheck", "tensors of the step are expected");
+    if (w->status)
+        return (double)NAN;                      /* n may be negative */
     w->running = "gradcheck";
     weft_tensor **dx = weft__take(w, WEFT__IN_KEEP, 2 * n * (int64_t)sizeof *dx);
     if (!dx)

@@ -172,7 +172,7 @@ void *weft__take(weft *w, weft__arena_id id, int64_t bytes)
     weft__arena *a = &inside(w)->arena[id];
     if (w->status)
         return NULL;
-    if (inside(w)->fail_in && !--inside(w)->fail_in) {
+    if (weft__test_take_fails && weft__test_take_fails(w)) {
         weft__fail(w, WEFT_ENOMEM, "%s: out of memory: %lld bytes, as a test has planned", at_work(w),
                    (long long)bytes);
         return NULL;

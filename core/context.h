@@ -31,7 +31,6 @@ struct weft {
     weft_tensor nil;                             /* inert: the result of what has failed */
     const weft__shard *shard;                    /* at work; NULL: none */
     struct weft__check *check;                   /* of WEFT_CHECK, see check.h; NULL: none */
-    int64_t segment_rows;                        /* a test's: see rnn/recurrent_run.c */
     int64_t kept_bytes;                          /* packed weights */
     int64_t kept_most;                           /* the most of them; 0: any, below 0: none */
     /* The slot of the floor above, and how it hears of events; both NULL until its first use. */

@@ -62,13 +62,14 @@ typedef struct weft__inside {
     void *spare;                                 /* see weft__spare_taken */
     size_t spare_bytes;
     struct weft__profile *profile;               /* see profile.h; NULL: none so far */
-    int64_t fail_in;                             /* a test's: the take after so many fails; 0: none */
     int64_t opened;                              /* when, if WEFT_LOG wants the end reported; else 0 */
     char missing[256];                           /* what weft__wrong says of NULL; "": the usual */
 } weft__inside;
 static inline weft__inside *inside(const weft *w) { return (weft__inside *)(uintptr_t)w; }
 
 /* ---- arena.c ---- */
+/* Only test programs define it (tests/failing_malloc.c): whether this call of weft__take fails. */
+__attribute__((weak, visibility("default"))) bool weft__test_take_fails(const weft *);
 int64_t weft__arena_position(const weft__arena *);
 void    weft__arena_back(weft *, weft__arena *, int64_t position);
 void    weft__arena_clear(weft *, weft__arena *);

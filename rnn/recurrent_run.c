@@ -49,14 +49,17 @@ enum { SEGMENT_BYTES = 4 << 20, SEGMENT_ROWS = 1024, DEVICE_FACTOR = 64 };
  * keeps its gates is one segment. */
 typedef struct { weft__recur_layer l; int64_t room; real *gates, *raw, *h_before, *dh; } segment;
 
+/* Only test programs define it (tests/failing_malloc.c): rows of a segment, or 0. */
+__attribute__((weak, visibility("default"))) int64_t weft__test_segment_rows(void);
+
 /* So few rows that the gates stay in a cache, so many that packing the weights for each segment costs nothing
  * beside the products. Never by the number of threads: the gradients of weights are sums over segments. */
 static int64_t rows_at_once(const weft_call *c, const extents *e, const weft__recurrence *r)
 {
-    int64_t rows = SEGMENT_BYTES / (e->S * (int64_t)sizeof(real)), planned = c->y[0]->w->segment_rows;
-    rows = planned ?
-               planned :
-               (rows > SEGMENT_ROWS ? rows : SEGMENT_ROWS) * (dev(c)->k->synchronous ? 1 : DEVICE_FACTOR);
+    int64_t rows = SEGMENT_BYTES / (e->S * (int64_t)sizeof(real));
+    rows = (rows > SEGMENT_ROWS ? rows : SEGMENT_ROWS) * (dev(c)->k->synchronous ? 1 : DEVICE_FACTOR);
+    if (weft__test_segment_rows && weft__test_segment_rows())
+        rows = weft__test_segment_rows();
     rows = rows > r->live.host[0] ? rows : r->live.host[0];       /* at least one step */
     return is_lean(c) && rows < e->N ? rows : e->N;
 }

@@ -116,6 +116,12 @@ UNUSED static weft *open_on(weft_device device)
 UNUSED static void fail_in(const weft *w, int64_t n) { atomic_store(&heap_of(w)->fail_in, n); }
 /* Whether the allocation that fail_in has named was not reached. */
 UNUSED static bool none_failed(const weft *w) { return atomic_load(&heap_of(w)->fail_in) > 0; }
+/* The n-th weft__take of the context from now on fails; 0: none does. Unlike fail_in this counts takes from
+ * memory that the context has already. takes_left: the n-th was not reached. See failing_malloc.c. */
+void fail_take(const weft *w, int64_t n);
+bool takes_left(const weft *w);
+/* Rows of a segment of a lean recurrent layer; 0: the library's choice. */
+extern int64_t segment_rows_planned;
 UNUSED static int64_t allocations(const weft *w) { return atomic_load(&heap_of(w)->calls); }
 
 UNUSED static void check_close(weft *w, bool must_be_ok, const char *file, int line)

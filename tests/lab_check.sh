@@ -8,7 +8,7 @@ for chromium in chromium chromium-browser google-chrome chrome-headless-shell; d
 if [ -z "$chromium" ]; then echo "skipped: lab-check: no Chromium here: apt-get install chromium"; exit 0; fi
 mkdir -p "$build/lab"
 pages=() ; for p in "$@"; do pages+=("$(realpath "$p")"); done
-. "$(dirname "$0")/script.sh"
+. "$(dirname "$0")/scripts/script.sh"
 export XDG_CACHE_HOME=$PWD/cache
 
 if [ ${#pages[@]} = 0 ]; then

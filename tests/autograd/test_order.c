@@ -123,32 +123,34 @@ static bool is_here(int table, int f)            /* a user's operator looks at t
     return table_is_here(tables[table].name) &&
            (tables[table].device != WEFT_CUDA || functions[f / 2].of != users);
 }
-
-Test(order, no_layout_changes_a_gradient)
+Test(order, no_layout_and_no_company_changes_a_gradient)
 {
     for (int t = 0; t < COUNT(tables); t++)
         for (int f = 0; f < 2 * FUNCTIONS; f++) {
+            const struct function *of = &functions[f / 2];
+            weft_real want[11 * F], got[3][11 * F];
             if (!is_here(t, f))
                 continue;
-            weft_real want[11 * F], got[11 * F];
-            gradient(t, &functions[f / 2], WEFT_CONCAT, f % 2, 0, N, want);
-            gradient(t, &functions[f / 2], WEFT_PACKED, f % 2, 0, N, got);
-            same_in_company(functions[f / 2].name, got, want, tokens * F);
-            gradient(t, &functions[f / 2], WEFT_ROWS, f % 2, 0, N, got);
-            same_in_company(functions[f / 2].name, got, want, tokens * F);
+            gradient(t, of, WEFT_CONCAT, f % 2, 0, N, want);
+            gradient(t, of, WEFT_PACKED, f % 2, 0, N, got[0]);
+            gradient(t, of, WEFT_ROWS, f % 2, 0, N, got[1]);
+            for (int s = 0; s < N; s++)
+                gradient(t, of, WEFT_PACKED, f % 2, s, s + 1, got[2]);
+            for (int i = 0; i < COUNT(got); i++)
+                same_in_company(of->name, got[i], want, tokens * F);
         }
 }
 
-Test(order, no_company_changes_a_gradient)
+static weft_tensor *sum_of_users(weft_tensor *const *x, void *user)
 {
-    for (int t = 0; t < COUNT(tables); t++)
-        for (int f = 0; f < 2 * FUNCTIONS; f++) {
-            if (!is_here(t, f))
-                continue;
-            weft_real want[11 * F], got[11 * F];
-            gradient(t, &functions[f / 2], WEFT_PACKED, f % 2, 0, N, want);
-            for (int s = 0; s < N; s++)
-                gradient(t, &functions[f / 2], WEFT_PACKED, f % 2, s, s + 1, got);
-            same_in_company(functions[f / 2].name, got, want, tokens * F);
-        }
+    (void)user;
+    return weft_sum_all(users(NULL, x[0]));
+}
+Test(order, gradients_of_a_users_operator)
+{
+    weft *w = open_on(WEFT_CPU);
+    weft_tensor *x = weft_reals(w, (weft_real[]){ (weft_real).3, -1, 2 }, WEFT_SHAPE(3));
+    cr_assert_lt(weft_gradcheck(sum_of_users, &x, 1, 1, NULL), TOL(1e-8, 2e-2));
+    cr_assert_lt(weft_gradcheck(sum_of_users, &x, 1, 2, NULL), TOL(1e-6, 1));
+    CLEAN(w);
 }

@@ -15,13 +15,11 @@ static weft *checked(weft_device device)
 
 Test(check, what_it_is_set_to)
 {
-    static const char *const values[] = { "0", "", "1", "2", "yes" };
+    static const char *const values[] = { "0", "", "1" };
     for (int i = 0; i < COUNT(values); i++) {
         setenv("WEFT_CHECK", values[i], 1);
         weft *w = weft_open(&(weft_opts){ .device = WEFT_CPU, .threads = 1 });
-        cr_assert_eq(weft_ok(w), i < 3);
-        cr_assert_eq(w->check != NULL, i == 2);
-        cr_assert(i < 3 || strstr(weft_error_message(w), "open: WEFT_CHECK="), "%s", weft_error_message(w));
+        cr_assert(weft_ok(w) && (w->check != NULL) == (i == 2));
         weft_close(w);
     }
     unsetenv("WEFT_CHECK");

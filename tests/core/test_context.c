@@ -88,7 +88,7 @@ Test(context, a_callback_ends_nothing)
         FAILS(w, WEFT_ESHAPE, "matmul: [2, 3], [2, 3]");
         weft_rnn_run(r, weft_zeros(w, WEFT_SHAPE(2, 3)), WEFT_ZERO_STATE);
         FAILS(w, WEFT_ESHAPE, "x is [2, 3]");
-        inside(w)->fail_in = 2;
+        fail_take(w, 2);
         weft_backward(weft_sum_all(weft_zeros(w, WEFT_SHAPE(5))));
         FAILS(w, WEFT_ENOMEM, "out of memory");
         uint64_t step = w->step;

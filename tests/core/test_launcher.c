@@ -1,5 +1,5 @@
 /* test_launcher.c - how many cores one of several ranks takes, by what it and its launcher are bound to. That
- * the launcher is found behind scripts is in tests/test_parallel.sh. */
+ * the launcher is found behind scripts is in tests/scripts/test_parallel.sh. */
 #include "../check.h"
 #include "core/inside.h"
 

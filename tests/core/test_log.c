@@ -300,19 +300,6 @@ Test(log, changes_no_bit_and_allocates_nothing)
     stop_listening();
 }
 
-Test(log, bad_levels)
-{
-    static const char *const bad[] = { "3", "-1", "yes", "11" };
-    for (int i = 0; i < COUNT(bad); i++) {
-        setenv("WEFT_LOG", bad[i], 1);
-        weft *w = open_with((weft_opts){ .device = WEFT_CPU });
-        cr_assert(weft_error_code(w) == WEFT_EARG && strstr(weft_error_message(w), "open: WEFT_LOG="), "%s",
-                  weft_error_message(w));
-        CLEAN_FAILED(w);
-    }
-    unsetenv("WEFT_LOG");
-}
-
 /* ---- peaks ---- */
 Test(log, a_peak_is_the_most_there_was)
 {

@@ -1,6 +1,6 @@
 /* test_attention_dropout.c - dropout of attention's weights: which go is weft_dropout's mask, the same on
  * every table, in every layout and company, forward and backward; the others keep the mean. Gradients and
- * second derivatives are in op_cases.h. */
+ * second derivatives are in op_cases.def. */
 #include "tests/check.h"
 #include "autograd/tape.h"
 

@@ -294,7 +294,7 @@ Test(layers_refused, any_piece_of_a_step_may_fail)
     layers l = all_layers(m);
     for (int64_t n = 1, done = 0; !done; n++) {
         weft_tensor *map;
-        inside(w)->fail_in = n;
+        fail_take(w, n);
         for (int i = 0; i < LAYERS; i++) {
             weft_tensor *x = i == 1 ? weft_arange(w, 0, 4, 1) : ragged(w, 3, &some),
                         *y = run_layer(&l, i, x, x, &map);
@@ -304,7 +304,7 @@ Test(layers_refused, any_piece_of_a_step_may_fail)
         done = weft_ok(w);
         cr_assert(done ? n > 100 : weft_error_code(w) == WEFT_ENOMEM, "%lld: %s", (long long)n,
                   weft_error_message(w));
-        inside(w)->fail_in = 0;
+        fail_take(w, 0);
         weft_recover(w);
         for (int i = 0; i < weft_parameter_count(m); i++)
             cr_assert(numbers(weft_grad(weft_parameter_at(m, i, NULL)))[0] == 0);

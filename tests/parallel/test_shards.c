@@ -1,5 +1,5 @@
 /* test_shards.c - many machines on one: the tree, the cut, shards one after another beside whole batches, and
- * what is refused. Ranks are in tests/test_parallel.sh. */
+ * what is refused. Ranks are in tests/scripts/test_parallel.sh. */
 #include <unistd.h>
 #include "../check.h"
 #include "parallel/parallel.h"

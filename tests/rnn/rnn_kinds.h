@@ -83,14 +83,14 @@ UNUSED static int failures_of(weft *w, int dense, void (*step)(weft *, void *), 
 {
     int failed = 0;
     for (int i = 1;; i += 1 + i / dense) {
-        inside(w)->fail_in = i;
+        fail_take(w, i);
         step(w, user);
         if (weft_ok(w))
             break;
         failed++;
         FAILS(w, WEFT_ENOMEM, "out of memory");
     }
-    inside(w)->fail_in = 0;
+    fail_take(w, 0);
     weft_clear(w);
     return failed;
 }

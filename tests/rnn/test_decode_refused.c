@@ -237,7 +237,7 @@ Test(decode_refused, every_piece_of_memory_may_fail)
             bool whole = beams == 3 && i < 8;    /* the allocator itself; then pieces of arenas */
             weft_clear(w);
             fail_in(w, whole ? i : 0);
-            inside(w)->fail_in = whole ? 0 : i;
+            fail_take(w, whole ? 0 : i);
             weft_decoded d = weft_decode(w, SEQUENCES, WEFT_ZERO_STATE, next, &m, &o);
             fail_in(w, 0);
             bool ok = weft_ok(w);
@@ -251,7 +251,7 @@ Test(decode_refused, every_piece_of_memory_may_fail)
             if (!ok)
                 FAILS(w, WEFT_ENOMEM, "out of memory");
         }
-        inside(w)->fail_in = 0;
+        fail_take(w, 0);
         cr_assert(failed > 10, "%d", failed);
         CLEAN(w);
     }

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# planted.sh: every safety net must catch the bug that was planted for it. MAKE and BUILD come from make. Each program of tests/planted
-# is built in the variant of its net and must be reported, with the words of that net; a net that stays silent is a failure. As many
-# nets at once as there are cores, each in a folder of its own; what several of them need is built before.
+# planted.sh: every safety net must catch the bug that was planted for it, and report it in its words. MAKE and BUILD come from make.
+# NETS=TEXT: only the nets with that text in their line below. A net for each core runs at a time, each in a folder of its own ($into). What
+# several of them need is built first.
 set -u
 all=0 flags="-std=c11 -D_GNU_SOURCE -I. -O1 -c" libraries="$(${PKG_CONFIG:-pkg-config} --libs hdf5 zlib) -ldl -lm -lpthread"
 folder=$BUILD/planted
@@ -10,19 +10,42 @@ build() {                               # VARIANT TARGET...
     local out v=$1; shift
     out=$($MAKE -s -j"$(nproc)" V="$v" "$@" 2>&1 </dev/null) || { printf '  FAIL  what the nets need is not built\n%s\n' "$out"; exit 1; }
 }
-net() {                                 # FUNCTION ARGUMENT...; into is its folder
+net() {                                 # FUNCTION ARGUMENT...
+    [[ "$*" == *"${NETS:-}"* ]] || return
     all=$((all + 1))
     while [ "$(jobs -rp | wc -l)" -ge "$(nproc)" ]; do wait -n; done
     into=$folder/$all
     { mkdir "$into"; "$@"; rm -rf "$into"; } >"$folder/$all.log" 2>&1 </dev/null &
 }
-build asan "$BUILD/asan/tests/planted/leak"
-build double "$BUILD/double/tests/planted/derivative"
-build tsan "$BUILD/tsan/tests/planted/race"
-tests() { sed -nE 's/^net test_catches .* ([a-z]+\/test_[a-z_]+)$/\1/p' tests/planted.sh | sort -u | sed "s|.*|$BUILD/tests/&.o|"; echo "$BUILD/tests/failing_malloc.o"; }
+if [ -z "${NETS:-}" ]; then
+    build asan "$BUILD/asan/tests/planted/leak"
+    build double "$BUILD/double/tests/planted/derivative"
+    build tsan "$BUILD/tsan/tests/planted/race"
+fi
+tests() { sed -nE 's/^net test_catches .* ([a-z]+\/test_[a-z_]+)$/\1/p' tests/nets/planted.sh | sort -u | sed "s|.*|$BUILD/tests/&.o|"; echo "$BUILD/tests/failing_malloc.o"; }
 # shellcheck disable=SC2046
-build '' "$BUILD/tests/planted/block" "$BUILD/tests/planted/corrupt" "$BUILD/tests/hunt/hunt" "$BUILD/examples/g2p" "$BUILD/tests/starve_malloc.so" "$BUILD/weft" \
+build '' "$BUILD/tests/planted/block" "$BUILD/tests/planted/corrupt" "$BUILD/tests/hunt/hunt" "$BUILD/examples/g2p" "$BUILD/tests/nets/starve_malloc.so" "$BUILD/weft" \
     "$BUILD/tests/parallel/train" "$BUILD/tests/parallel/carry" "$BUILD/tests/parallel/ranks" "$BUILD/emu/libnccl.so" $(tests)
+
+hdf5=$(${PKG_CONFIG:-pkg-config} --cflags hdf5 zlib)
+# Prints the verdict: a net holds if it ended with an error and its output has the words.
+verdict() {                             # NET STATUS OUTPUT WORDS
+    if [ "$2" != 0 ] && printf '%s' "$3" | grep -qE -e "$4"; then printf '  ok    %s\n' "$1"; return; fi
+    printf '  FAIL  %s: not caught (exit status %s)\n' "$1" "$2"
+    printf '%s\n' "$3" | tail -n 30 | sed 's/^/        | /; s/ failed/ refused/'
+}
+# Compiles a source of the library with a bug, and links PROGRAM from OBJECT... with it: SED must change the source.
+plant() {                               # NET SOURCE SED PROGRAM OBJECT...
+    local out name=$1 program=$4
+    sed -E "$3" "$2" >"$into/planted.c"
+    if cmp -s "$2" "$into/planted.c"; then echo "  FAIL  $name: there is no such place in $2"; return 1; fi
+    # shellcheck disable=SC2086
+    if ! out=$({ ${CC:-cc} $flags $hdf5 -o "$into/planted.o" "$into/planted.c" &&
+            ${CC:-cc} -o "$into/$program" "${@:5}" "$into/planted.o" "$BUILD/libweft.a" -Wl,--as-needed -lcriterion -ljansson $libraries; } 2>&1 </dev/null); then
+        printf '  FAIL  %s: does not build\n%s\n' "$name" "$out"
+        return 1
+    fi
+}
 
 fuzz_catches() {                        # a reader that loses a byte of some lines
     local out
@@ -40,8 +63,7 @@ catches() {                             # NET VARIANT PROGRAM WORDS
     *)    mkdir -p "$into/tests"; cp "$b/tests/planted/$3" "$into/test_$3"
           out=$(B=$into V=none bash tests/run.sh "$into/test_$3" 2>&1 </dev/null) && rc=0 || rc=$? ;;
     esac
-    if [ $rc != 0 ] && printf '%s' "$out" | grep -qE "$4"; then printf '  ok    %s\n' "$1"
-    else printf '  FAIL  %s did not catch %s (exit status %s)\n' "$1" "$3" "$rc"; printf '%s\n' "$out" | head -n 30 | sed 's/^/        | /' | sed 's/ failed/ refused/'; fi
+    verdict "$1" $rc "$out" "$4"
 }
 net catches "a leak, by the address sanitizer"    asan   leak       'LeakSanitizer: detected memory leaks'
 net catches "a block not given back, by CLEAN"    ''     block      '1 blocks were not given back'
@@ -60,31 +82,19 @@ hunt_catches() {
 net hunt_catches
 # The programs that `make hunt` runs by default find a bug of the library that begins with nine sequences.
 hunt_catches_library() {                # NET SOURCE SED
-    local out rc
-    sed -E "$3" "$2" >"$into/planted.c"
-    if cmp -s "$2" "$into/planted.c"; then echo "  FAIL  $1: there is no such place in $2"; return; fi
-    if ! out=$({ ${CC:-cc} $flags -o "$into/planted.o" "$into/planted.c" &&
-            ${CC:-cc} -o "$into/hunt" "$BUILD"/tests/hunt/*.o "$into/planted.o" "$BUILD/libweft.a" $libraries; } 2>&1 </dev/null); then
-        printf '  FAIL  %s: does not build\n%s\n' "$1" "$out"; return
-    fi
+    local rc out
+    plant "$1" "$2" "$3" hunt "$BUILD"/tests/hunt/*.o || return
     out=$("$into/hunt" 300 1 --isa generic 2>&1 </dev/null) && rc=0 || rc=$?
-    if [ $rc != 0 ] && printf '%s' "$out" | grep -qE '^hunt: 300 programs .* [1-9][0-9]* differences$'; then printf '  ok    %s\n' "$1"
-    else printf '  FAIL  %s: the hunt did not catch it (exit status %s)\n' "$1" "$rc"; printf '%s\n' "$out" | tail -n 30 | sed 's/^/        | /'; fi
+    verdict "$1" $rc "$out" '^hunt: 300 programs .* [1-9][0-9]* differences$'
 }
 net hunt_catches_library "rows for ids in batches of more than 8, by the hunt" autograd/dropout.c 's/r     \? r->id :/r ? (d->per_sequence \&\& x->batch->n > 8 ? NULL : r->id) :/'
 
 # A net that is a script around examples/g2p, linked with a source of the library that has a bug: SED must change it.
 script_catches() {                      # NET SOURCE SED WORDS SCRIPT ENVIRONMENT...
-    local rc out words=$4 script=$5
-    sed -E "$3" "$2" >"$into/planted.c"
-    if cmp -s "$2" "$into/planted.c"; then echo "  FAIL  $1: there is no such place in $2"; return; fi
-    if ! out=$({ ${CC:-cc} $flags $(${PKG_CONFIG:-pkg-config} --cflags hdf5 zlib) -o "$into/planted.o" "$into/planted.c" &&
-            ${CC:-cc} -o "$into/g2p" "$BUILD"/examples/g2p*.o "$into/planted.o" "$BUILD/examples/common.a" "$BUILD/libweft.a" $libraries; } 2>&1 </dev/null); then
-        printf '  FAIL  %s: does not build\n%s\n' "$1" "$out"; return
-    fi
-    out=$(env G2P="$(realpath "$into/g2p")" B="$BUILD" "${@:6}" bash "tests/$script" 2>&1 </dev/null) && rc=0 || rc=$?
-    if [ $rc != 0 ] && printf '%s' "$out" | grep -qE "$words"; then printf '  ok    %s\n' "$1"
-    else printf '  FAIL  %s did not catch its bug (exit status %s)\n' "$1" "$rc"; printf '%s\n' "$out" | tail -n 30 | sed 's/^/        | /'; fi
+    local rc out
+    plant "$1" "$2" "$3" g2p "$BUILD"/examples/g2p*.o "$BUILD/examples/common.a" || return
+    out=$(env G2P="$(realpath "$into/g2p")" B="$BUILD" "${@:6}" bash "tests/nets/$5" 2>&1 </dev/null) && rc=0 || rc=$?
+    verdict "$1" $rc "$out" "$4"
 }
 net script_catches "a file written in place, by kills"      io/file_write.c 's/t->temporary, O_WRONLY \| O_CREAT \| O_EXCL/t->base, O_WRONLY | O_CREAT | O_TRUNC/; s/renameat\(.*\) == 0;/true;/' \
     'kill: .* [1-9][0-9]* (differ|lost),' kill.sh KILLS=60
@@ -92,15 +102,9 @@ net script_catches "memory taken for granted, by starving"  io/checkpoint/checkp
 # A net that is a test, linked with a source of the library that has a bug: SED must change it.
 test_catches() {                        # NET SOURCE SED TEST
     local rc out
-    sed -E "$3" "$2" >"$into/planted.c"
-    if cmp -s "$2" "$into/planted.c"; then echo "  FAIL  $1: there is no such place in $2"; return; fi
-    if ! out=$({ ${CC:-cc} $flags -o "$into/planted.o" "$into/planted.c" &&
-            ${CC:-cc} -o "$into/$(basename "$4")" "$BUILD/tests/$4.o" "$BUILD/tests/failing_malloc.o" "$into/planted.o" "$BUILD/libweft.a" -lcriterion -ljansson $libraries; } 2>&1 </dev/null); then
-        printf '  FAIL  %s: does not build\n%s\n' "$1" "$out"; return
-    fi
-    if out=$("$into/$(basename "$4")" 2>&1 </dev/null); then printf '  FAIL  %s: the test did not catch its bug\n' "$1"
-    elif printf '%s' "$out" | grep -q 'Failing: [1-9]'; then printf '  ok    %s\n' "$1"
-    else printf '  FAIL  %s: the test says\n%s\n' "$1" "$out"; fi
+    plant "$1" "$2" "$3" test "$BUILD/tests/$4.o" "$BUILD/tests/failing_malloc.o" || return
+    out=$("$into/test" 2>&1 </dev/null) && rc=0 || rc=$?
+    verdict "$1" $rc "$out" 'Failing: [1-9]'
 }
 net test_catches "an order that is not drawn, by drawing it before" plan/chunk.c 's/weft__plan_drawn\(o, n\)/weft__plan_order(n)/' plan/test_shuffle
 net test_catches "a fuller row that is closed, by data without end"  plan/slots.c 's/heap\[0\]\.load \+= len\[order\[k\]\]/heap[0].load += len[order[n - 1 - k]]/' plan/test_endless
@@ -121,16 +125,10 @@ net test_catches "a mean of means"                          parallel/update.c 's
 net test_catches "masks of sequences that no one knows"     autograd/dropout.c 's/if \(!shard \|\| kept/if (true || kept/' parallel/test_shards
 # Ranks of tests/parallel/pairs.c, linked with a source that has a bug.
 ranks_catch() {                         # NET SOURCE SED PARTS WORDS
-    local rc out
-    sed -E "$3" "$2" >"$into/planted.c"
-    if cmp -s "$2" "$into/planted.c"; then echo "  FAIL  $1: there is no such place in $2"; return; fi
-    if ! out=$({ ${CC:-cc} $flags -o "$into/planted.o" "$into/planted.c" &&
-            for p in train carry; do ${CC:-cc} -o "$into/$p" "$BUILD/tests/parallel/$p.o" "$into/planted.o" "$BUILD/libweft.a" $libraries || exit; done; } 2>&1 </dev/null); then
-        printf '  FAIL  %s: does not build\n%s\n' "$1" "$out"; return
-    fi
-    out=$(B="$BUILD" TRAIN=$(realpath "$into/train") CARRY=$(realpath "$into/carry") PARTS=$4 WEFT_PARALLEL_TIMEOUT=5 bash tests/test_parallel.sh 2>&1 </dev/null) && rc=0 || rc=$?
-    if [ $rc != 0 ] && printf '%s' "$out" | grep -qE 'not so: '"$5"; then printf '  ok    %s\n' "$1"
-    else printf '  FAIL  %s: ranks did not catch it (exit status %s)\n' "$1" "$rc"; printf '%s\n' "$out" | tail -n 30 | sed 's/^/        | /'; fi
+    local rc out program
+    for program in train carry; do plant "$1" "$2" "$3" $program "$BUILD/tests/parallel/$program.o" || return; done
+    out=$(B="$BUILD" TRAIN=$(realpath "$into/train") CARRY=$(realpath "$into/carry") PARTS=$4 WEFT_PARALLEL_TIMEOUT=5 bash tests/scripts/test_parallel.sh 2>&1 </dev/null) && rc=0 || rc=$?
+    verdict "$1" $rc "$out" "not so: $5"
 }
 net ranks_catch "sums in the order of arrival, by other ranks' bytes" parallel/exchange.c \
     's/^    int middle = weft__tree_middle\(tree\);/    for (int i = 1; n \&\& i < x->terms; i++) weft__add(x->p, n, x->term[0].x, x->term[i].x);\n    if (n) return x->term[0].x;\n&/' bytes 'the same bytes'
@@ -166,16 +164,10 @@ net test_catches "a state that would leave its shard"       plan/split.c 's/if \
 
 # The definitions of planners in Python, beside a command linked with a source that has a bug.
 definitions_catch() {                   # NET SOURCE SED WORDS
-    local out
-    sed -E "$3" "$2" >"$into/planted.c"
-    if cmp -s "$2" "$into/planted.c"; then echo "  FAIL  $1: there is no such place in $2"; return; fi
-    if ! out=$({ ${CC:-cc} $flags -o "$into/planted.o" "$into/planted.c" &&
-            ${CC:-cc} -o "$into/weft" "$BUILD"/tools/*.o "$BUILD"/tools/*/*.o "$into/planted.o" "$BUILD/libweft.a" -ljansson $libraries; } 2>&1 </dev/null); then
-        printf '  FAIL  %s: does not build\n%s\n' "$1" "$out"; return
-    fi
-    if out=$(B=$into V='' bash tests/test_reference.sh 2>&1 </dev/null); then printf '  FAIL  %s: it did not catch its bug\n' "$1"
-    elif printf '%s' "$out" | grep -qE "$4"; then printf '  ok    %s\n' "$1"
-    else printf '  FAIL  %s: it says\n%s\n' "$1" "$out"; fi
+    local rc out
+    plant "$1" "$2" "$3" weft "$BUILD"/tools/*.o "$BUILD"/tools/*/*.o || return
+    out=$(B=$into V='' bash tests/scripts/test_reference.sh 2>&1 </dev/null) && rc=0 || rc=$?
+    verdict "$1" $rc "$out" "$4"
 }
 if command -v python3 >/dev/null; then
     net definitions_catch "a bound a little wrong, by its definition in Python" plan/figures.c 's/(len\[order\[long_ones\]\]) > capacity/\1 >= capacity/' 'l2 is [0-9]+, by its definition'
@@ -193,9 +185,10 @@ lint_catches() {                        # NET RULE FILE LINE WORDS: LINE is a li
 net lint_catches "a floor that knows one above it"       include_order            io/text.c          '#include "rnn/rnn.h"'             'io/text.c may not include rnn/'
 net lint_catches "forecasting known below its room"      include_order            rnn/states.c       '#include "rnn/forecast/forecast.h"' 'rnn/states.c may not include rnn/forecast/'
 net lint_catches "a header that declares another floor's" declared_where_defined  nn/nn.h            'void weft__ids_of(void);' 'weft__ids_of is declared in nn/nn.h'
-net lint_catches "a function that nobody tests"          public_functions_are_tested nn/api_nn.h     'WEFT_API void weft_never_''tried(void);' 'is in no test and no example'
+net lint_catches "a function that nobody tests"          public_functions_are_tested nn/api_nn.h     'WEFT_API void weft_never_''tried(void);' 'is in no test, example or tool'
 net lint_catches "a function without its row"            functions_have_their_row docs/api.md        '/weft_topk/d'                     'weft_topk is not in docs/api.md'
 net lint_catches "a document that names what is gone"    documents_name_what_is   docs/tutorial.md   'Call `weft_renamed_''long_ago`.'  'is in a document only'
+net lint_catches "a room above its budget"               budgets                  plan/plan.h        "$(printf '/* */\n%.0s' {1..200})"  'over its budget'
 net lint_catches "a line too long for a public header"   columns                  nn/api_nn.h        "/* $(printf 'x%.0s' {1..96}) */"  'nn/api_nn.h:'
 net lint_catches "a line too long for code on a page"    code_of_pages            docs/tutorial.md   $'```c\n'"x = $(printf '1 + %.0s' {1..22})"$'1;\n```' 'docs/tutorial.md:'
 net lint_catches "a result that was typed"               lessons_type_no_results  lessons/03_bptt/lesson.md 'It is 3.1415 here.' 'lessons/03_bptt/lesson.md: 3.1415'

@@ -2,7 +2,7 @@
 # test_bench.sh    weft_bench runs every case in small, with the right counts; what is made of measurements sees the errors planted in them. B is
 # the build; WEFT_PYTHON, or python3, with torch: its side of the benchmarks must come to the same losses and gradients.
 set -u
-root=$(realpath "$(dirname "$0")/..")
+root=$(realpath "$(dirname "$0")/../..")
 bench=$(realpath "${B:-build}")/bench/weft_bench
 . "$(dirname "$0")/script.sh"
 

@@ -2,7 +2,7 @@
 # test_driver.sh    what weft_open does where the driver is missing, says no or says yes: only in the last case is the plug-in opened, and with it
 # cuBLAS. The driver is a small library of this test's, the plug-in is the emulation. B is the build.
 set -u
-root=$(realpath "$(dirname "$0")/..")
+root=$(realpath "$(dirname "$0")/../..")
 B=$(realpath "${B:-build}")
 . "$(dirname "$0")/script.sh"
 [ -f "$B/emu/libweft_cuda.so" ] || make --no-print-directory -C "$root" "$B/emu/libweft_cuda.so" >/dev/null || exit 1

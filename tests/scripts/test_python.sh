@@ -2,7 +2,7 @@
 # test_python.sh    examples/python/weft.py beside the library of the build: a field that a struct does not have is refused, with the
 # nearest one, and so is a package that pkg-config does not find. B is the build. installcheck.sh compares structs and a network.
 set -u
-root=$(realpath "$(dirname "$0")/..")
+root=$(realpath "$(dirname "$0")/../..")
 build=$(realpath "${B:-build}")
 . "$(dirname "$0")/script.sh"
 case ${V:-} in ''|double) ;; *) echo "skipped: Python cannot load a library with a sanitizer"; finish "Python"; exit ;; esac

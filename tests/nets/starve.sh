@@ -5,8 +5,8 @@
 # and runs that speak. B is the build, G2P another program than its own, STARVE_IN= other code than the program's, see starve_malloc.c.
 set -u
 started=$SECONDS
-shim=$(realpath "${B:-build}")/tests/starve_malloc.so
-. "$(dirname "$0")/script.sh"
+shim=$(realpath "${B:-build}")/tests/nets/starve_malloc.so
+. "$(dirname "$0")/../scripts/script.sh"
 export g2p=${G2P:-$g2p} shim STARVE_IN=${STARVE_IN:-} LONG=${LONG:-}
 language 60 >dict
 trains=(--data "$dir/dict" --hidden 8 --embed 4 --batch 8 --epochs 1 --warmup 2 --every 3 --threads 2 --device cpu)

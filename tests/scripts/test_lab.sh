@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # test_lab.sh    weft lab: a page and its times from small data, interruption, the limit of time, planners of others, bad input. B is the build.
 set -u
-weft=$(realpath "${B:-build}")/weft root=$(realpath "$(dirname "$0")/..")
+weft=$(realpath "${B:-build}")/weft root=$(realpath "$(dirname "$0")/../..")
 . "$(dirname "$0")/script.sh"
 
 export XDG_CACHE_HOME=$PWD/cache

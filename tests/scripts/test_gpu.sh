@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # test_gpu.sh    the logic of tests/gpu_first.sh, with stubs in place of all programs: what it runs, what stops it, what it leaves out.
 set -u
-root=$(realpath "$(dirname "$0")/..")
+root=$(realpath "$(dirname "$0")/../..")
 . "$(dirname "$0")/script.sh"
 
 mkdir -p at/bin at/tests stubs

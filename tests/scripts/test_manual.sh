@@ -2,7 +2,7 @@
 # test_manual.sh    the page of the manual and the completion of the command weft: nothing that weft --help says is missing, and what is
 # offered for a line is what can stand there. B is the build.
 set -u
-bin=$(realpath "${B:-build}") root=$(realpath "$(dirname "$0")/..")
+bin=$(realpath "${B:-build}") root=$(realpath "$(dirname "$0")/../..")
 . "$(dirname "$0")/script.sh"
 PATH=$bin:$PATH
 

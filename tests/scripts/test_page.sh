@@ -2,7 +2,7 @@
 # test_page.sh [--update]    `weft plan --from` and `--report` as their user meets them: plans go through JSON and come back, damaged ones are
 # refused, and the page of a small corpus is the one of tests/golden, which --update writes anew. B is the build.
 set -u
-weft=$(realpath "${B:-build}")/weft root=$(realpath "$(dirname "$0")/..")
+weft=$(realpath "${B:-build}")/weft root=$(realpath "$(dirname "$0")/../..")
 update=$([ "${1:-}" = --update ] && echo yes)
 . "$(dirname "$0")/script.sh"
 has() { case $1 in *"$2"*) ;; *) echo "$1 lacks $2"; return 1 ;; esac; }

@@ -3,7 +3,7 @@
 # package for students. For all lessons the solutions, starts, wrong answers, numbers and pictures.
 set -u
 case ${V:-} in asan) echo "lessons are of doubles: V=dasan checks them"; exit 0 ;; esac
-root=$(realpath "$(dirname "$0")/..")
+root=$(realpath "$(dirname "$0")/../..")
 case ${V:-} in '') library=$(realpath "${B:-build}")/double ;; *) library=$(realpath "$B") ;; esac
 lesson() { B=$library bash "$root/lessons/lesson.sh" "$@"; }
 . "$(dirname "$0")/script.sh"

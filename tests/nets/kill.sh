@@ -4,7 +4,7 @@
 # at most one temporary file in a hundred kills left behind (by a kill between its name and its rename). SEED makes the moments the same again. B is the build, G2P another program.
 set -u
 started=$SECONDS
-. "$(dirname "$0")/script.sh"
+. "$(dirname "$0")/../scripts/script.sh"
 kills=${KILLS:-20} RANDOM=${SEED:-1}
 language 150 >dict
 run=("${G2P:-$g2p}" --data dict --hidden 16 --embed 8 --batch 8 --epochs 3 --warmup 5 --every 1 --device cpu)

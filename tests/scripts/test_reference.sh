@@ -6,4 +6,4 @@ python3 -c 'import sys; sys.exit(sys.version_info < (3, 8))' 2>/dev/null || { ec
 few=150
 case ${V:-} in asan|dasan|tsan) few=40 ;; esac
 [ -z "${WEFT_SOAK:-}" ] || few=1000
-exec python3 -B "$(dirname "$0")/plan/compare.py" "${B:-build}/weft" "${INSTANCES:-$few}" "${SEED:-1}"
+exec python3 -B "$(dirname "$0")/../plan/compare.py" "${B:-build}/weft" "${INSTANCES:-$few}" "${SEED:-1}"

@@ -2,7 +2,7 @@
 # test_foreign.sh    no code is loaded but from where it belongs: libweft_cuda.so lies beside the library, in weft/ below, or where an absolute
 # path says, and neither a folder above, nor the working directory, nor argv[0], nor, in a setuid program, the environment can bring another.
 set -u
-tree=$(realpath "$(dirname "$0")/..") build=$(realpath "${B:-build}")
+tree=$(realpath "$(dirname "$0")/../..") build=$(realpath "${B:-build}")
 . "$(dirname "$0")/script.sh"
 unset WEFT_BACKEND_PATH WEFT_GEMM WEFT_DEVICE WEFT_LOG
 

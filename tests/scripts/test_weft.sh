@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # test_weft.sh    the command `weft` as its user meets it: plans in words and as JSON, what it refuses and with what words. B is the build.
 set -u
-weft=$(realpath "${B:-build}")/weft root=$(realpath "$(dirname "$0")/..")
+weft=$(realpath "${B:-build}")/weft root=$(realpath "$(dirname "$0")/../..")
 . "$(dirname "$0")/script.sh"
 
 echo "7 3 5 2 8 1 4 6" >lengths

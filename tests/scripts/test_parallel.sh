@@ -3,7 +3,7 @@
 # with another number of ranks, ranks that fail, die, stop, skip or differ. B is the build. TRAIN=PROGRAM: another tests/parallel/train; PARTS=".."
 # some of its parts, which are the functions below.
 set -u
-restart=$(cd "$(dirname "$0")/.." && pwd)/examples/common/restart.sh
+restart=$(cd "$(dirname "$0")/../.." && pwd)/examples/common/restart.sh
 . "$(dirname "$0")/script.sh"
 parts=$(dirname "$examples")/tests/parallel
 train=${TRAIN:-$parts/train}
