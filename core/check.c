@@ -1,7 +1,7 @@
 /* check.c - WEFT_CHECK=1, for those who write programs: what a step has ended is recognised for good. Headers
  * of tensors are never used again, so a stale handle is an error however old it is; numbers that have ended
  * are NaN, and as ints out of every range, so a stale pointer shows; and an optimiser that steps again
- * without weft_clear is told. The NaN that operators make are looked for in autograd/nan.c. */
+ * without weft_clear is told. The NaN that operators make are looked for in autograd/tape/nan.c. */
 #include "core/check.h"
 #include <stdlib.h>
 #include <string.h>

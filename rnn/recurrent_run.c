@@ -8,7 +8,7 @@
  * Lean, or where nothing is recorded, the gates are no result. They exist for a segment of steps at a time,
  * in a buffer that stays in the cache, and backward runs each segment forward once more: from the h and c
  * that it has, by the same kernel, to the same bits. */
-#include "autograd/kept.h"
+#include "autograd/packed_weights.h"
 #include "rnn/recurrent.h"
 
 static weft__recurrence recurrence(const weft_call *c, const extents *e)

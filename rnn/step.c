@@ -5,7 +5,7 @@
  * does a small table's projection, where the tokens are rows of one: then a token costs the weights of h. */
 #include <string.h>
 #include "autograd/fused.h"
-#include "autograd/kept.h"
+#include "autograd/packed_weights.h"
 #include "rnn/rnn.h"
 
 enum { X_, NOT_THERE = -1 };

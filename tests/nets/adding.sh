@@ -54,7 +54,7 @@ X
 after autograd/api_autograd.h '^WEFT_API weft_tensor \*weft_gelu.*' <<'X'
 WEFT_API weft_tensor *weft_softsign(weft_tensor *x);
 X
-after autograd/pointwise.c '^weft_tensor \*weft_softplus.*' <<'X'
+after autograd/ops/pointwise.c '^weft_tensor \*weft_softplus.*' <<'X'
 weft_tensor *weft_softsign(weft_tensor *x) { return unary(WEFT__softsign, x, 0, 0); }
 X
 

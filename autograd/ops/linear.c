@@ -8,7 +8,7 @@
  * The gradient of f is taken from y alone, so that the sums need not be kept: relu, leaky_relu and elu (their
  * factors above 0) have the sign of x, tanh and sigmoid have derivatives in y. */
 #include "autograd/op.h"
-#include "autograd/kept.h"
+#include "autograd/packed_weights.h"
 
 /* rows of the weight, and numbers of the bias, from `from` on; rows 0: all of them */
 typedef struct { int f; real p; int64_t from, rows; } curve;

@@ -1,6 +1,6 @@
 /* best.c - the k best of many scores: a bounded heap (Williams 1964) whose top is the one to go next. */
 #include <stdbool.h>
-#include "core/best.h"
+#include "core/top_k.h"
 
 static bool worse(weft__scored a, weft__scored b)
 {

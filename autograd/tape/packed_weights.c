@@ -1,6 +1,6 @@
 /* kept.c - packed weights that stay: found by the first tensor that they are of, and told by the versions of
  * all of them whether they are still right. */
-#include "autograd/kept.h"
+#include "autograd/packed_weights.h"
 #include "autograd/op.h"
 
 static bool is_of(const weft__kept *k, weft_tensor *const *of, int n)
