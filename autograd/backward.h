@@ -14,7 +14,7 @@ void         weft__accumulate(weft_tensor *x, weft_tensor *g);
 void         weft__accumulate_apart(weft *, const weft_call *);
 /* instead, if x can take the buffer of the call's result */
 bool         weft__hand_over(weft_call *, weft_tensor *x, weft_tensor *g);
-/* versions.c: whether the parameters and buffers that the entry's backward reads are what its call read;
+/* stale_inputs.c: whether the parameters and buffers that the entry's backward reads are what its call read;
  * else the context fails */
 bool         weft__as_it_was(const weft__entry *);
 /* backward_check.c: whether weft_backward may begin at t; whether what is to be trained has led to it

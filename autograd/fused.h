@@ -1,5 +1,5 @@
-/* fused.h - what autograd gives to the floors above it beside its public headers: operators that layers share,
- * layouts, and what an operator of theirs needs. */
+/* fused.h - what autograd gives to the floors above it beside its public headers: operators that layers
+ * share, layouts, and what an operator of theirs needs. */
 #ifndef WEFT_FUSED_H
 #define WEFT_FUSED_H
 #include "autograd/tape.h"
@@ -58,7 +58,7 @@ bool         weft__lengths_fit(weft *, const weft_lengths *, int64_t n, int64_t 
 bool         weft__is_padded(weft_tensor *x, const weft_lengths *, weft_align, const char *function);
 bool         weft__pads_are_zero(weft_tensor *x, const weft_lengths *, weft_align, const char *function);
 
-/* ---- gradients of a fused operator (blocks.c, accumulate.c) ---- */
+/* ---- gradients of a fused operator (gradient_blocks.c, accumulate.c) ---- */
 /* Copies of blocks that wait, those before a block first if it adds where they go; n zeros among them; until
  * they are run. */
 typedef struct weft__blocks { int64_t n; weft__block_copy of[16]; } weft__blocks;
@@ -74,7 +74,7 @@ real        *weft__dx_added(const weft_call *, int i, weft__blocks *zeros);
  * then added: the bits are the same. */
 real        *weft__dx_whole(const weft_call *, int i, bool *add);
 
-/* ---- rows of a table (origin.c) ---- */
+/* ---- rows of a table (table_rows.c) ---- */
 /* y's rows are the table's, by ids. */
 void         weft__looked_up(weft_tensor *y, weft_tensor *table, weft_tensor *ids);
 /* The table and the ids that x was looked up by, if it was and the table has not changed since; else NULL. */

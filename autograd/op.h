@@ -6,7 +6,7 @@
 static inline weft__node *node(const weft_tensor *t) { return weft__node_of(t); }
 
 /* call.c: all results; agree, if not NULL, brings the inputs to one layout first; host: raw functions see
- * host memory, see host.c */
+ * host memory, see host_mirror.c */
 typedef struct weft__inputs {
     weft_tensor *const *x;
     int n;
@@ -27,8 +27,8 @@ weft_tensor *weft__view_anew(weft_tensor *);
 void         weft__carry_order(weft_call *);
 void         weft__rows_moved(weft_call *);
 void         weft__rows_as(weft_call *, int i);
-/* host.c: around a raw function of the call; false and a sticky error if there is no memory. What it sees of
- * a tensor, and of a gradient of that form: NULL and a sticky error where it may not look */
+/* host_mirror.c: around a raw function of the call; false and a sticky error if there is no memory. What it
+ * sees of a tensor, and of a gradient of that form: NULL and a sticky error where it may not look */
 bool         weft__work_begin(weft *, weft__work *, const weft_call *, bool back);
 void         weft__work_end(weft *, weft__work *);
 void        *weft__seen(const weft_tensor *, const char *function);
@@ -36,7 +36,7 @@ void        *weft__gradient_seen(const weft_call *, const weft_tensor *, void *g
                                  bool back);
 /* accumulate.c: weft_op_dy, to be overwritten, where no one else will look at it; else NULL */
 real        *weft__dy_spent(const weft_call *, int k);
-/* origin.c: y's rows are those of x, arranged */
+/* table_rows.c: y's rows are those of x, arranged */
 void         weft__looked_up_as(weft_tensor *y, const weft_tensor *x);
 /* nan.c, if w->check: what a call has made, or only moved; and what it has handed to its inputs on the way
  * back */

@@ -1,5 +1,6 @@
-/* kept.h - what kernels have packed of weights, kept from call to call while nothing is recorded: a token
- * that is streamed, a step of decoding, would pack them again each time, and that is most of its work. */
+/* packed_weights.h - what kernels have packed of weights, kept from call to call while nothing is recorded: a
+ * token that is streamed, a step of decoding, would pack them again each time, and that is most of its work.
+ */
 #ifndef WEFT_KEPT_H
 #define WEFT_KEPT_H
 #include "core/context.h"

@@ -10,7 +10,7 @@
 /* What autograd keeps with each tensor, in its slot. */
 typedef struct __attribute__((may_alias)) weft__node {
     int64_t born;                                /* the tape entry after it; 0: no operator's result */
-    weft_tensor *grad;                           /* during a walk; a parameter's: its piece of the flat vector */
+    weft_tensor *grad; /* during a walk; a parameter's: its piece of the flat vector */
     uint32_t reached;                            /* by the walk of this number: depends on a needed one */
     uint32_t kept;                               /* by the walk of this number: its gradient stays */
     int16_t class_;                              /* size class of a gradient's buffer */
@@ -20,11 +20,11 @@ typedef struct __attribute__((may_alias)) weft__node {
     bool given;                                  /* a gradient has come since the last step or zero_grad */
     bool walked;                                 /* weft_backward has begun here */
     bool unrecorded;                             /* an operator's result while the tape was off */
-    const struct weft__lookup *lookup;           /* see origin.c; NULL: no rows of a table */
+    const struct weft__lookup *lookup;           /* see table_rows.c; NULL: no rows of a table */
     const char *path;                            /* of a parameter or buffer */
     uint64_t changed;                            /* tape->changes after its numbers changed last */
-    struct weft__kept *packed;                   /* of one of step 0: see kept.h; NULL: nothing */
-    const weft_tensor *base;                     /* the one of step 0 whose numbers these are, as a view; or NULL */
+    struct weft__kept *packed;                   /* of one of step 0: see packed_weights.h; NULL: nothing */
+    const weft_tensor *base; /* the one of step 0 whose numbers these are, as a view; or NULL */
     /* a plain tensor whose rows are stored as those of this ragged one, see row_order.c; NULL: in the user's
      * order, or unknown */
     const weft_tensor *order;
@@ -46,7 +46,7 @@ enum { WEFT__CLASSES = 192, WEFT__RESULTS = 6 };
 typedef struct weft__entry { weft_call *call; uint64_t then; bool spent; } weft__entry;
 typedef struct weft__drops { struct weft__drops *next; uint64_t name, calls; } weft__drops;
 
-/* a raw function at work: of which call, forwards or back; host.c's copies and their room */
+/* a raw function at work: of which call, forwards or back; host_mirror.c's copies and their room */
 typedef struct weft__work {
     struct weft__work *before;
     const weft_call *call; bool back;
@@ -82,6 +82,9 @@ struct weft__tape {
 struct weft__tape *weft__tape_of(weft *);
 void weft__run_deferred(weft *);                 /* runs the call that waits, if there is one */
 /* The numbers of a parameter or a buffer have changed: what has read them before no longer agrees with
- * them, see versions.c. */
-static inline void weft__changed(weft_tensor *kept) { weft__node_of(kept)->changed = ++kept->w->tape->changes; }
+ * them, see stale_inputs.c. */
+static inline void weft__changed(weft_tensor *kept)
+{
+    weft__node_of(kept)->changed = ++kept->w->tape->changes;
+}
 #endif

@@ -235,7 +235,10 @@ void weft__arena_forget(weft *w, weft__arena *a)
     a->first = a->most = 0;
 }
 
-int64_t weft__position(const weft *w, weft__arena_id id) { return weft__arena_position(&inside(w)->arena[id]); }
+int64_t weft__position(const weft *w, weft__arena_id id)
+{
+    return weft__arena_position(&inside(w)->arena[id]);
+}
 
 void weft__back_to(weft *w, weft__arena_id id, int64_t position)
 {

@@ -8,12 +8,12 @@
 
 /* What this floor tells the one above by w->hook. */
 typedef enum {
-    WEFT__CLEARED,                               /* the step has ended */
-    WEFT__REWOUND,                               /* with: a weft_mark; later headers and calls are about to end */
-    WEFT__READ,                                  /* numbers are about to be read */
-    WEFT__FORGOTTEN,                             /* memory that steps have needed goes */
-    WEFT__ENTRIES,                               /* returns how many entries the tape has */
-    WEFT__LAYER                                  /* with: room for 256 bytes, for the path of the layer that
+    WEFT__CLEARED, /* the step has ended */
+    WEFT__REWOUND, /* with: a weft_mark; later headers and calls are about to end */
+    WEFT__READ, /* numbers are about to be read */
+    WEFT__FORGOTTEN, /* memory that steps have needed goes */
+    WEFT__ENTRIES, /* returns how many entries the tape has */
+    WEFT__LAYER /* with: room for 256 bytes, for the path of the layer that
                                                   * runs; returns whether one does */
 } weft__event;
 
@@ -87,7 +87,7 @@ bool  weft__callback_refuses(weft *, const char *function);
 enum { WEFT__CALLBACK_TEXT = 160 };
 const char *weft__callback_text(const weft *, char text[WEFT__CALLBACK_TEXT]);
 
-/* ---- forgotten.c: counts weft_backward and weft_optim_step, to warn of a forgotten weft_clear ---- */
+/* ---- missing_clear.c: counts weft_backward and weft_optim_step, to warn of a forgotten weft_clear ---- */
 void  weft__count_walk(weft *);
 void  weft__count_update(weft *);
 bool  weft__silenced(void);                      /* by WEFT_LOG=0 */

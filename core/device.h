@@ -30,7 +30,7 @@ typedef bool weft__wanted(char *why, size_t);
 void *weft__open_plugin(const char *file, weft__wanted *, char *why, size_t);
 
 /* ---- launcher.c ---- */
-int   weft__cores(void);          /* cores that this process may use: its share, if it is one of several ranks */
+int weft__cores(void); /* cores that this process may use: its share, if it is one of several ranks */
 int   weft__cpus(void);           /* processors that it is bound to */
 int   weft__local_rank(void);     /* its number among the ranks of this machine; 0: alone */
 int   weft__launched_rank(void);  /* its number among all ranks; 0: alone */

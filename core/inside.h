@@ -16,7 +16,7 @@ typedef struct weft__arena {
     int64_t used;                                /* of block[at] */
     int64_t most;                                /* ever needed at once, if it were one block */
     int64_t first;                               /* size of a first block */
-    bool stays;                                  /* blocks are kept and never poisoned: stale headers are read */
+    bool stays; /* blocks are kept and never poisoned: stale headers are read */
     bool device;
 } weft__arena;
 /* A block on a device with memory of its own. */
@@ -53,7 +53,7 @@ typedef struct weft__inside {
     /* the program's memory functions; all NULL: malloc and free */
     struct { void *(*allocate)(size_t, void *); void (*release)(void *, void *); void *user; } memory;
     uint32_t usual_maps;                         /* see layout.c */
-    struct { uint64_t step; int walks, updates; bool told; } unended;      /* see forgotten.c */
+    struct { uint64_t step; int walks, updates; bool told; } unended;      /* see missing_clear.c */
     int64_t allocations;
     int64_t host_bytes;
     int64_t host_peak;
@@ -75,7 +75,10 @@ void    weft__arena_back(weft *, weft__arena *, int64_t position);
 void    weft__arena_clear(weft *, weft__arena *);
 void    weft__arena_end(weft *, weft__arena *);
 void    weft__arena_forget(weft *, weft__arena *);         /* its memory, and how large it was */
-static inline weft__arena *weft__heads(const weft *w) { return &inside(w)->arena[WEFT__IN_HEADS + (w->step & 1)]; }
+static inline weft__arena *weft__heads(const weft *w)
+{
+    return &inside(w)->arena[WEFT__IN_HEADS + (w->step & 1)];
+}
 /* ---- callback.c: memory by the program's allocator; context: the weft ---- */
 void   *weft__allocate_by_program(size_t, void *context);
 void    weft__release_by_program(void *, void *context);

@@ -1,6 +1,6 @@
-/* forgotten.c - a line on stderr for a program that has forgotten weft_clear: the one mistake that fails only
- * when memory does. What a step made is held until then, so a thousand steps without it are told, once in a
- * context. A program that rewinds instead holds nothing, and its tape is short. */
+/* missing_clear.c - a line on stderr for a program that has forgotten weft_clear: the one mistake that fails
+ * only when memory does. What a step made is held until then, so a thousand steps without it are told, once
+ * in a context. A program that rewinds instead holds nothing, and its tape is short. */
 #include <stdlib.h>
 #include <string.h>
 #include "core/log.h"

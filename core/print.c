@@ -17,7 +17,8 @@ static void print_block(FILE *file, const weft_tensor *x, const void *all, int a
         print_number(file, x, all, from);
         return;
     }
-    int64_t n = x->f.size[axis], stride = 1, limit = inside(x->w)->print_limit ? inside(x->w)->print_limit : n;
+    int64_t n = x->f.size[axis], stride = 1,
+            limit = inside(x->w)->print_limit ? inside(x->w)->print_limit : n;
     for (int i = axis + 1; i < x->f.rank; i++)
         stride *= x->f.size[i];
     fputc('[', file);

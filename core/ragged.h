@@ -45,7 +45,7 @@ struct weft__rows {                              /* of a layout: what each row i
 struct weft_batch {
     weft *w;
     uint64_t hash;
-    weft_batch *child[4];                        /* the step's batches: a tree, two bits of the hash a level */
+    weft_batch *child[4]; /* the step's batches: a tree, two bits of the hash a level */
     int64_t n;
     int64_t tokens;
     int64_t longest;

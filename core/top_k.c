@@ -1,4 +1,4 @@
-/* best.c - the k best of many scores: a bounded heap (Williams 1964) whose top is the one to go next. */
+/* top_k.c - the k best of many scores: a bounded heap (Williams 1964) whose top is the one to go next. */
 #include <stdbool.h>
 #include "core/top_k.h"
 

@@ -1,4 +1,4 @@
-/* best.h - the k best of many scores, or all of them in order. */
+/* top_k.h - the k best of many scores, or all of them in order. */
 #ifndef WEFT_BEST_H
 #define WEFT_BEST_H
 #include <stdint.h>

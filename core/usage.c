@@ -31,11 +31,15 @@ weft_usage weft_usage_of(const weft *w)
             own = (int64_t)(sizeof(weft__inside) + weft__pool_bytes(w->dev.pool));
     int64_t of_host = own + (w->dev.k->synchronous ? scratch : 0),
             of_device = w->dev.k->synchronous ? 0 : scratch;
-    return (weft_usage){ inside(w)->host_bytes + of_host, inside(w)->device_bytes + of_device,
-                         inside(w)->allocations,          weft__tell((weft *)(uintptr_t)w, WEFT__ENTRIES, NULL),
-                         inside(w)->host_peak + of_host,  inside(w)->device_peak + of_device,
-                         w->kept_bytes,           w->dev.launches,
-                         w->dev.trials,
-                         { w->dev.recurrent[0], w->dev.recurrent[1], w->dev.recurrent[2],
-                           w->dev.recurrent[3] } };
+    return (
+        weft_usage){ inside(w)->host_bytes + of_host,
+                     inside(w)->device_bytes + of_device,
+                     inside(w)->allocations,
+                     weft__tell((weft *)(uintptr_t)w, WEFT__ENTRIES, NULL),
+                     inside(w)->host_peak + of_host,
+                     inside(w)->device_peak + of_device,
+                     w->kept_bytes,
+                     w->dev.launches,
+                     w->dev.trials,
+                     { w->dev.recurrent[0], w->dev.recurrent[1], w->dev.recurrent[2], w->dev.recurrent[3] } };
 }

@@ -206,8 +206,8 @@ static void assigned(weft_tensor *x)             /* a gradient that a program wr
 {
     weft__changed(x);
     if (weft__node_of(x)->gradient && weft__outside_shards(x->w, "assign: of a gradient"))
-        weft__node_of(&((weft__parameter *)(void *)((char *)x - offsetof(weft__parameter, grad)))->value)->given =
-            true;
+        weft__node_of(&((weft__parameter *)(void *)((char *)x - offsetof(weft__parameter, grad)))->value)
+            ->given = true;
 }
 
 void weft_assign(weft_tensor *kept, weft_tensor *value)

@@ -12,15 +12,15 @@ extern "C" {
 #endif
 
 /* ---- a plan ---- */
-/* A piece of a sequence in its batch. A whole sequence has offset 0; in batches that are not rows of
- * cells each piece is a row, from column 0 on. */
+/* A piece of a sequence in its batch. A whole sequence has offset 0; in batches that are not rows
+ * of cells each piece is a row, from column 0 on. */
 typedef struct {
     int64_t sequence;
     int64_t column;          /* where the piece begins in its row */
     int32_t offset;          /* its first token in the sequence */
     int32_t length;          /* its tokens */
     int32_t row;
-    int32_t carry;           /* the segment of the batch before, counted from that batch's first, whose
+    int32_t carry; /* the segment of the batch before, counted from that batch's first, whose
                               * last state is the first state here; -1: zeros */
 } weft_segment;
 /* Segments first .. first + n - 1 in `rows` rows of `width` cells. A batch takes width steps. */

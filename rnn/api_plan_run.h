@@ -1,5 +1,6 @@
-/* api_plan_run.h - running a plan: its batches as ragged batches, the tokens of a data set for them,
- * the states that a recurrent layer carries from batch to batch, and what a loss is divided by. */
+/* api_plan_run.h - running a plan: its batches as ragged batches, the tokens of a data set for
+ * them, the states that a recurrent layer carries from batch to batch, and what a loss is divided
+ * by. */
 #ifndef WEFT_API_PLAN_RUN_H
 #define WEFT_API_PLAN_RUN_H
 #include "../io/api_io.h"

@@ -50,7 +50,8 @@ static const weft_op op_dropout = { .name = "dropout",
 
 weft_tensor *weft__row_factors(weft *w, int64_t rows, double p, const char *name)
 {
-    drop d = { (real)p, weft__hash(w->random.seed, name) ^ (w->random.draw * 0x9E3779B97F4A7C15u), true, false };
+    drop d = { (real)p, weft__hash(w->random.seed, name) ^ (w->random.draw * 0x9E3779B97F4A7C15u), true,
+               false };
     weft_tensor *ones = weft_full(w, 1, WEFT_SHAPE(rows));
     return APPLY_WITH(&op_dropout, d, ones);
 }

@@ -31,7 +31,8 @@ static weft_tensor *concat_rows(weft_tensor *x) { return weft_plain(weft_to_layo
 static weft_tensor *joint(weft *w, const weft_batch *a, const weft_batch *b)
 {
     int32_t *len = weft__take(w, WEFT__IN_NOTES, a->n * (int64_t)sizeof *len);
-    int32_t *rows = weft__take(w, WEFT__IN_NOTES, (a->tokens + b->tokens) * (int64_t)sizeof *rows), *at = rows;
+    int32_t *rows = weft__take(w, WEFT__IN_NOTES, (a->tokens + b->tokens) * (int64_t)sizeof *rows),
+            *at = rows;
     if (!len || !rows)
         return &w->nil;
     for (int64_t s = 0; s < a->n; s++) {

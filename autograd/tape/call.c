@@ -105,7 +105,8 @@ static bool run_call(weft_call *c)
     weft *w = c->x[0]->w;
     for (int k = 0; k < c->m; k++)
         if (!c->op->forward)
-            c->y[k]->data = c->x[0]->data, node(c->y[k])->base = c->x[0]->step ? node(c->x[0])->base : c->x[0];
+            c->y[k]->data = c->x[0]->data,
+            node(c->y[k])->base = c->x[0]->step ? node(c->x[0])->base : c->x[0];
         else if (!c->y[k]->data && !(c->y[k]->data = weft__take(w, WEFT__IN_DATA, weft__room(&c->y[k]->f))))
             return false;
     if (c->op->forward && w->profiling)

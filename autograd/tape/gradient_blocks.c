@@ -1,5 +1,5 @@
-/* blocks.c - copies of blocks, and what begins as zeros, that wait for each other and go at once: one launch
- * on a GPU. */
+/* gradient_blocks.c - copies of blocks, and what begins as zeros, that wait for each other and go at once:
+ * one launch on a GPU. */
 #include "autograd/op.h"
 
 void weft__run_blocks(const weft_call *c, weft__blocks *all)

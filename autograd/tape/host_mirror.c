@@ -1,8 +1,8 @@
-/* host.c - the memory that raw functions of a program's own operators see. On a GPU it is a copy in host
- * memory of each piece of the device's that they ask for: fetched when it is asked for first, sent back when
- * the function has returned, if it is a result or a gradient. Room for all that a call has is taken before
- * the function runs, from the step's own memory, so none of its questions fails in the middle and a steady
- * step asks for none. */
+/* host_mirror.c - the memory that raw functions of a program's own operators see. On a GPU it is a copy in
+ * host memory of each piece of the device's that they ask for: fetched when it is asked for first, sent back
+ * when the function has returned, if it is a result or a gradient. Room for all that a call has is taken
+ * before the function runs, from the step's own memory, so none of its questions fails in the middle and a
+ * steady step asks for none. */
 #include <string.h>
 #include "autograd/op.h"
 

@@ -1,5 +1,5 @@
-/* kept.c - packed weights that stay: found by the first tensor that they are of, and told by the versions of
- * all of them whether they are still right. */
+/* packed_weights.c - packed weights that stay: found by the first tensor that they are of, and told by the
+ * versions of all of them whether they are still right. */
 #include "autograd/packed_weights.h"
 #include "autograd/op.h"
 

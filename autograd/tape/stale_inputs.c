@@ -1,4 +1,4 @@
-/* versions.c - parameters and buffers that have changed since an operator read them.
+/* stale_inputs.c - parameters and buffers that have changed since an operator read them.
  *
  * The tape remembers inputs by reference. What a step made keeps its numbers until the step ends, but a
  * parameter or a buffer can be assigned to, loaded, stepped or averaged meanwhile, and a backward that reads
@@ -15,7 +15,8 @@ static void refuse_changed(const weft_tensor *kept, const char *operator_name)
                "backward of %s: %s has changed since %s read it, by weft_assign, a file or a step of an "
                "optimiser; change it after "
                "weft_backward, or give %s a copy, weft_scale(x, 1)",
-               operator_name, node(kept)->path ? node(kept)->path : "a gradient", operator_name, operator_name);
+               operator_name, node(kept)->path ? node(kept)->path : "a gradient", operator_name,
+               operator_name);
 }
 
 bool weft__as_it_was(const weft__entry *e)

@@ -1,5 +1,6 @@
-/* origin.c - where a tensor's rows come from: an embedding notes that they are rows of a table, by ids; what
- * arranges the tensor hands the note on; a layer may then take the ids instead of the rows (rnn/lookup.c). */
+/* table_rows.c - where a tensor's rows come from: an embedding notes that they are rows of a table, by ids;
+ * what arranges the tensor hands the note on; a layer may then take the ids instead of the rows
+ * (rnn/lookup.c). */
 #include "autograd/op.h"
 
 /* The rows of a table, by ids in the same layout of the batch or in another; -1: zeros. */

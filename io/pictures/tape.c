@@ -17,7 +17,8 @@ int weft__inputs_of(const weft__graph *g, int64_t i) { return call_of(g, i) ? ca
 int64_t weft__input_of(const weft__graph *g, int64_t i, int k)
 {
     const weft_tensor *x = call_of(g, i)->x[k];
-    return weft__node_of(x)->born ? g->of_entry[weft__node_of(x)->born - 1] : g->of_leaf[weft__leaf_of(&g->list, x)];
+    return weft__node_of(x)->born ? g->of_entry[weft__node_of(x)->born - 1] :
+                                    g->of_leaf[weft__leaf_of(&g->list, x)];
 }
 
 static int64_t add_node(weft__graph *g, weft_tensor *x, int64_t entry)
@@ -244,7 +245,8 @@ static weft_status refused(weft *w, const weft_tensor *of)
                                           "weft_clear");
     if (of && (!weft__node_of(of)->born || of->f.type != WEFT_REAL))
         return weft__file_fail(WEFT_EARG, "weft_plot_tape: %s is expected",
-                               weft__node_of(of)->born ? "a tensor of reals" : "an operator's result on the tape");
+                               weft__node_of(of)->born ? "a tensor of reals" :
+                                                         "an operator's result on the tape");
     return WEFT_OK;
 }
 

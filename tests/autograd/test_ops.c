@@ -384,7 +384,8 @@ Test(ops, a_loss_depends_on_something_to_train)
         none = weft_ragged(w, NULL, 2, &(weft_lengths){ .n = 0 });
         /* a batch of nothing has a gradient, of zeros */
         weft_backward(weft_sum_all(weft_mul(none, weft_reshape(p, WEFT_SHAPE(1, 2)))));
-        cr_assert(weft_ok(w) && weft__node_of(p)->given && numbers(weft_grad(p))[0] == 0, "%s", weft_error_message(w));
+        cr_assert(weft_ok(w) && weft__node_of(p)->given && numbers(weft_grad(p))[0] == 0, "%s",
+                  weft_error_message(w));
     }
 }
 

@@ -56,7 +56,9 @@ Test(environment, bad_values_are_refused)
     } variables[] = {
         { "WEFT_LOG", WEFT_EARG, { "3", "-1", "yes", "11" } },
         { "WEFT_CHECK", WEFT_EARG, { "2", "yes" } },
-        { "WEFT_THREADS", WEFT_EARG, { "two", "-1", "+2", " 2", "2 ", "1025", "99999999999999999999", "0x2" } },
+        { "WEFT_THREADS",
+          WEFT_EARG,
+          { "two", "-1", "+2", " 2", "2 ", "1025", "99999999999999999999", "0x2" } },
         { "WEFT_DEVICE", WEFT_EDEVICE, { "abacus", "cpu:", "cpu:-1", "cpu:1x", "cpu:4294967296" } },
         { "WEFT_ISA", WEFT_EDEVICE, { "mmx" } },
         { "WEFT_GEMM", WEFT_EDEVICE, { "/no/such/lib.so" } },

@@ -275,7 +275,8 @@ Test(loader, the_number_of_batches_is_known_before_an_epoch)
         weft_loader_state a = weft_loader_get_state(asked), b = weft_loader_get_state(not);
         cr_assert(!memcmp(&a, &b, sizeof a));
         same_batches(asked, not, 1);
-        cr_assert(weft_loader_batches(asked) == before && w->random.streams->count == v->random.streams->count);
+        cr_assert(weft_loader_batches(asked) == before &&
+                  w->random.streams->count == v->random.streams->count);
         /* between two epochs of one that is restored: the next one's */
         a = weft_loader_get_state(asked);
         weft_loader_set_state(not, a);

@@ -285,7 +285,8 @@ static void told(const machine *m, lengths of, double words, int64_t n, int rank
         alone += (m->fixed + m->token * slowest + m->number * (double)n) / UPDATES;
     }
     double other = m->linked ? pieces - alone : by_halving(m, n, ranks);
-    printf("{\"case\": \"predicted\", \"machine\": \"%s\", \"lengths\": \"%s\", \"numbers\": %lld, \"ranks\": %d, "
+    printf("{\"case\": \"predicted\", \"machine\": \"%s\", \"lengths\": \"%s\", \"numbers\": %lld, "
+           "\"ranks\": %d, "
            "\"overlap\": %s, \"ms\": %.4g, \"tokens_per_second\": %.4g, \"efficiency\": %.3f, "
            "\"imbalance\": %.3f, \"exchange_ms\": %.4g, \"other_ms\": %.4g}\n",
            m->name, names[of], (long long)n, ranks, overlap ? "true" : "false", 1e3 * many, tokens / many,

@@ -1,11 +1,11 @@
-/* lines.c - corpora of which each line is a sequence, or a part of one:
- * cmudict: the words of Debian's festlex-cmu, ("word" part-of-speech (syllables)) a line; bytes.
- * unicode: names of characters, the second field of a line of Debian's unicode-data; bytes.
- * words: the words of Debian's wamerican, one a line; letters, not bytes: the text is UTF-8.
- * dna: reads of the lambda phage from Debian's bowtie2-examples, the second of each four lines of FASTQ; letters.
- * dna-first and dna-second are pairs: the i-th of one belongs to that of the other.
- * vowels: Japanese Vowels (Kudo et al. 1999), 12 cepstra a step; 270 sequences for training, then 370 for
- * testing. No Debian package has it; the files are looked for in ${XDG_CACHE_HOME:-$HOME/.cache}. */
+/* lines.c - corpora of which each line is a sequence, or a part of one: cmudict: the words of Debian's
+ * festlex-cmu, ("word" part-of-speech (syllables)) a line; bytes. unicode: names of characters, the second
+ * field of a line of Debian's unicode-data; bytes. words: the words of Debian's wamerican, one a line;
+ * letters, not bytes: the text is UTF-8. dna: reads of the lambda phage from Debian's bowtie2-examples, the
+ * second of each four lines of FASTQ; letters. dna-first and dna-second are pairs: the i-th of one belongs to
+ * that of the other. vowels: Japanese Vowels (Kudo et al. 1999), 12 cepstra a step; 270 sequences for
+ * training, then 370 for testing. No Debian package has it; the files are looked for in
+ * ${XDG_CACHE_HOME:-$HOME/.cache}. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>

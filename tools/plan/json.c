@@ -1,5 +1,5 @@
-/* json.c - plans as JSON: their pieces, then capacity, rows and widths of batches, columns and carries, each only
- * where a reader would infer something else, and the figures. */
+/* json.c - plans as JSON: their pieces, then capacity, rows and widths of batches, columns and carries, each
+ * only where a reader would infer something else, and the figures. */
 #include <stdlib.h>
 #include <string.h>
 #include "tools/plan/plan.h"
@@ -238,7 +238,8 @@ static void print_figures(const planned *t)
     printf("}}");
 }
 
-/* Prints ", \"capacity\": .." and whatever else a reader could not infer. False, with a message: no memory. */
+/* Prints ", \"capacity\": .." and whatever else a reader could not infer. False, with a message: no memory.
+ */
 static bool print_shape(const planned *t, bool rows, int64_t *order)
 {
     const weft_plan *p = &t->plan;
