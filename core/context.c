@@ -3,9 +3,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include "core/check.h"
-#include "core/log.h"
-#include "core/profile.h"
+#include "core/report/check.h"
+#include "core/report/log.h"
+#include "core/report/profile.h"
 
 enum { MOST_THREADS = 1024, PRINTED = 8, HUGE_PAGE = 1 << 21, HUGE_BLOCK = 2 * HUGE_PAGE };
 

@@ -19,7 +19,7 @@ void           weft__parallel(weft__device *, int64_t tasks, weft__task *, void 
 const weft__kernels *weft__cpu_kernels(weft_device, weft_precision, char *why, size_t);
 /* plugin.c: the table of libweft_cuda.so */
 const weft__kernels *weft__cuda_kernels(char *why, size_t);
-/* driver.c: whether this process has an NVIDIA GPU; opens only the driver's library */
+/* gpu_probe.c: whether this process has an NVIDIA GPU; opens only the driver's library */
 bool weft__driver_has_gpu(char *why, size_t);
 /* blas.c: OpenBLAS, opened at run time, or what WEFT_GEMM says. NULL: the library's own kernels multiply; if
  * `why` is not "" then, what is wanted is not there. */

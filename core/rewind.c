@@ -3,7 +3,7 @@
  * batches to a new one) each is told by a link, and a rewind sets the pointers of ended links back to what
  * they were. */
 #include <string.h>
-#include "core/check.h"
+#include "core/report/check.h"
 
 bool weft__linked(weft *w, void *pointer, void *to)
 {

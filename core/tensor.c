@@ -1,7 +1,7 @@
 /* tensor.c - making and reading tensors. */
 #include <math.h>
 #include <string.h>
-#include "core/check.h"
+#include "core/report/check.h"
 
 static size_t bytes_of_one(weft_dtype t) { return t == WEFT_I32 ? sizeof(int32_t) : sizeof(real); }
 

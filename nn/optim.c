@@ -7,7 +7,7 @@
 #include <math.h>
 #include <string.h>
 #include "autograd/fused.h"
-#include "core/check.h"
+#include "core/report/check.h"
 #include "nn/optim.h"
 
 enum { BAD_IN_A_ROW = 10 };

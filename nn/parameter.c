@@ -9,7 +9,7 @@
 #include <stddef.h>
 #include <string.h>
 #include "autograd/fused.h"
-#include "core/check.h"
+#include "core/report/check.h"
 #include "nn/nn.h"
 
 /* ---- the flat vectors ---- */

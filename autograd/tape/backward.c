@@ -4,8 +4,8 @@
  * gradients of results go back to a list of spare buffers. */
 #include <string.h>
 #include "autograd/backward.h"
-#include "core/check.h"
-#include "core/profile.h"
+#include "core/report/check.h"
+#include "core/report/profile.h"
 
 /* ---- what depends on what is expected ---- */
 static void reach(weft *w, int64_t from, int64_t to)

@@ -2,8 +2,8 @@
  * function, the tape. apply.c lets its inputs agree first, and arrange.c brings them to a layout. */
 #include <string.h>
 #include "autograd/op.h"
-#include "core/check.h"
-#include "core/profile.h"
+#include "core/report/check.h"
+#include "core/report/profile.h"
 
 /* Whether the operator's functions are the program's: they then run as callbacks. */
 static bool is_own(const weft_call *c) { return c->host || c->op->device; }

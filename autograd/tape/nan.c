@@ -4,8 +4,8 @@
  * missing. What lies in pads is never looked at. */
 #include <math.h>
 #include "autograd/op.h"
-#include "core/check.h"
-#include "core/log.h"
+#include "core/report/check.h"
+#include "core/report/log.h"
 
 /* ---- where ---- */
 static const real *numbers_of(const weft_tensor *t)               /* on the host; NULL: no one could look */

@@ -2,7 +2,7 @@
  * names its operator, layer and sequence, and an optimiser that steps twice without weft_clear is told.
  * Results are the same. */
 #include "tests/check.h"
-#include "core/check.h"
+#include "core/report/check.h"
 #include "tests/listen.h"
 
 static weft *checked(weft_device device)

@@ -3,7 +3,7 @@
 #include <pthread.h>
 #include <sched.h>
 #include "core/inside.h"
-#include "core/profile.h"
+#include "core/report/profile.h"
 #include "core/shared/link.h"
 #include "cuda_emulated.h"
 

@@ -1,4 +1,4 @@
-/* driver.c - is there a GPU at all? NVIDIA's driver is asked, before a plug-in is looked for: that
+/* gpu_probe.c - is there a GPU at all? NVIDIA's driver is asked, before a plug-in is looked for: that
  * one brings cuBLAS along, 150 MB of it, which a machine without a GPU should not load to find that
  * out.
  *

@@ -2,10 +2,10 @@
  * of tensors are never used again, so a stale handle is an error however old it is; numbers that have ended
  * are NaN, and as ints out of every range, so a stale pointer shows; and an optimiser that steps again
  * without weft_clear is told. The NaN that operators make are looked for in autograd/tape/nan.c. */
-#include "core/check.h"
+#include "core/report/check.h"
 #include <stdlib.h>
 #include <string.h>
-#include "core/log.h"
+#include "core/report/log.h"
 
 bool weft__check_asked(bool *needed)
 {

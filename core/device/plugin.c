@@ -10,7 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 #include "core/inside.h"
-#include "core/plugin.h"
+#include "core/device/plugin.h"
 
 #ifdef WEFT_DOUBLE
 static const char name[] = "libweft_cuda_f64.so";

@@ -1,11 +1,11 @@
 /* log.c - WEFT_LOG=1 says on stderr what a context runs on, and at its end how much memory it had; WEFT_LOG=2
  * adds its profile as a table: calls, ms, share, GF/s of the operators that multiply, GB/s of the others. Of
  * many ranks the first one's. */
-#include "core/log.h"
+#include "core/report/log.h"
 #include <stdarg.h>
 #include <stdlib.h>
 #include "core/locale.h"
-#include "core/profile.h"
+#include "core/report/profile.h"
 
 void weft__warn(const char *format, ...)
 {

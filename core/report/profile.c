@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
-#include "core/profile.h"
+#include "core/report/profile.h"
 
 int64_t weft__now(void)
 {

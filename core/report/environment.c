@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/auxv.h>
-#include "core/log.h"
+#include "core/report/log.h"
 #include "core/nearest.h"
 
 extern char **environ;

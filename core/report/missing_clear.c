@@ -3,7 +3,7 @@
  * in a context. A program that rewinds instead holds nothing, and its tape is short. */
 #include <stdlib.h>
 #include <string.h>
-#include "core/log.h"
+#include "core/report/log.h"
 
 enum { MANY = 1000 };
 
