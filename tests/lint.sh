@@ -12,12 +12,22 @@ rule() {                                # NAME FUNCTION: prints nothing if it is
     if [ -z "$out" ]; then kept=$((kept + 1)); printf '  ok    %s\n' "$1"; else printf '  FAIL  %s\n' "$1"; printf '%s\n' "$out" | head -n 40 | sed 's/^/        /'; fi
 }
 
-may_include() {                         # FOLDER FOLDER
-    case $1:$2 in
-    *:"$1") return 0 ;;
-    plan:core|autograd:core|nn:core|nn:autograd|io:core|io:plan|io:autograd|io:nn|rnn:core|rnn:plan|rnn:autograd|rnn:nn|rnn:io|parallel:core|parallel:plan|parallel:autograd|parallel:nn|parallel:io|cuda:core) return 0 ;;
-    esac
-    return 1
+floors() { grep -vE '^(#|$)' tests/lint/floors.txt; }
+may_include() {                         # FLOOR FLOOR
+    [ "$1" = "$2" ] || floors | awk -F' *[|] *' -v a="$1" -v b="$2" '$1 == a && index(" " $2 " ", " " b " ") { found = 1 } END { exit !found }'
+}
+walls() {                               # private headers are included by the floors that tests/lint/floors.txt names
+    floors | awk -F' *[|] *' '$1 ~ /\.h$/' | while IFS='|' read -r header who; do
+        header=${header// /}
+        grep -rlE "^ *# *include \"$header\"" --include='*.[ch]' --include='*.inc' --include='*.cu*' $folders | while read -r f; do
+            case " $who " in *" ${f%%/*} "*) ;; *) echo "$f may not include $header" ;; esac
+        done
+    done
+}
+map() {                                 # README's map has the floors' texts
+    floors | awk -F' *[|] *' '$1 !~ /\.h$/ { print "| `" $1 "/` | " $3 " |" }' | while read -r row; do
+        grep -qxF "$row" README.md || echo "README.md lacks: $row"
+    done
 }
 include_order() {
     for f in $(files $folders); do
@@ -153,6 +163,8 @@ if command -v clang-tidy >/dev/null && [ -z "${WEFT_NO_TIDY:-}" ] && [ "${ONLY:-
 fi
 said_of_tidy() { cat "$tidy"; }
 rule "include order: core, autograd, nn, io, parallel, rnn, rnn/forecast; programs: public headers" include_order
+rule "private headers are included by their floors alone"        walls
+rule "README's map is the table of floors"                   map
 rule "what a floor declares it defines" declared_where_defined
 rule "no file of the library over 400 lines, no example over 700, none else over 500" file_sizes
 rule "functions: median 9, nine of ten 20, none over 40 lines (CUDA: 50)" function_sizes
