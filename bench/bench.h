@@ -54,6 +54,8 @@ double median(times *t);                         /* sorts */
 void   emit(const settings *s, weft *w, const row *r, times *t);
 /* A context that failed, to stderr; true if so. */
 bool   failed(weft *w, const char *where);
+/* Returns which of some names, separated by commas, a value is; -1: none. */
+int    which_of(const char *names, const char *value);
 /* Returns zeroed memory that lives as long as the shape that runs. Ends the program if there is none. */
 void  *keep(int64_t n, size_t size);
 void   free_kept(void);

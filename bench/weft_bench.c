@@ -63,17 +63,6 @@ static bool run_named(const char *name, const settings *s)
     return false;
 }
 
-/* Which of the names, separated by commas, a value is; -1: none. */
-static int which_of(const char *names, const char *value)
-{
-    size_t length = strlen(value);
-    int    i = 0;
-    for (const char *at = names; *at; at += strcspn(at, ","), at += *at == ',', i++)
-        if (strcspn(at, ",") == length && !strncmp(at, value, length))
-            return i;
-    return -1;
-}
-
 static bool read_option(const char *option, const char *value, settings *s, const char **names)
 {
     static const weft_device devices[] = { WEFT_CPU, WEFT_REF, WEFT_CUDA };

@@ -101,11 +101,18 @@ bool ort_bind(ort *o, int which, const ort_tensor *in, int n, const ort_tensor *
 {
     set *s = &o->set[which];
     bool bound = n <= ORT_MOST && m <= ORT_MOST;
-    for (int i = 0; bound && i < n; i++)
-        bound = (s->in[i] = tensor_of(o, in + i)) != NULL, s->in_name[i] = in[i].name;
-    for (int i = 0; bound && i < m; i++)
-        bound = (s->out[i] = tensor_of(o, out + i)) != NULL, s->out_name[i] = out[i].name;
-    s->n = n, s->m = m;
+    s->n = bound ? n : 0;
+    s->m = bound ? m : 0;
+    for (int i = 0; i < s->n; i++) {
+        s->in[i] = tensor_of(o, in + i);
+        s->in_name[i] = in[i].name;
+        bound = bound && s->in[i];
+    }
+    for (int i = 0; i < s->m; i++) {
+        s->out[i] = tensor_of(o, out + i);
+        s->out_name[i] = out[i].name;
+        bound = bound && s->out[i];
+    }
     return bound;
 }
 
