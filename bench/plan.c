@@ -11,37 +11,19 @@
 #include "bench.h"
 
 /* All but exact_fill, column_generation, optimal_buckets and lpfhp, which are for thousands of sequences. */
-static const char *const planners[] = { "order:count=64",
-                                        "sorted:count=64",
-                                        "random:count=64",
-                                        "pool:count=64,shuffle=yes",
-                                        "pool:tokens=10000,shuffle=yes",
-                                        "laplace:count=64",
-                                        "tokens:budget=16384",
-                                        "buckets:bounds=64/128/256/512,sizes=256/128/64/32/8",
-                                        "geometric:budget=16384,ratio=1.2,least=16",
-                                        "powers:budget=16384",
-                                        "next_fit:capacity=2048",
-                                        "first_fit:capacity=2048",
-                                        "best_fit:capacity=2048",
-                                        "worst_fit:capacity=2048",
-                                        "first_fit:capacity=2048,open=16",
-                                        "best_fit:capacity=2048,open=16",
-                                        "next_fit_decreasing:capacity=2048",
-                                        "first_fit_decreasing:capacity=2048",
-                                        "best_fit_decreasing:capacity=2048",
-                                        "worst_fit_decreasing:capacity=2048",
-                                        "spfhp:capacity=2048",
-                                        "spfhp_stacked:capacity=2048",
-                                        "chunk:capacity=2048",
-                                        "chunk:capacity=2048,rows=64,carry=yes",
-                                        "best_fit_split:capacity=2048",
-                                        "refill:slots=64",
-                                        "refill:slots=64,longest_first=yes",
-                                        "streams:slots=64,window=256",
-                                        "fold",
-                                        "balance:ranks=8",
-                                        "balance:ranks=8,method=kk" };
+static const char *const planners[] = {
+    "order:count=64", "sorted:count=64", "random:count=64", "pool:count=64,shuffle=yes",
+    "pool:tokens=10000,shuffle=yes", "laplace:count=64", "tokens:budget=16384",
+    "buckets:bounds=64/128/256/512,sizes=256/128/64/32/8", "geometric:budget=16384,ratio=1.2,least=16",
+    "powers:budget=16384", "next_fit:capacity=2048", "first_fit:capacity=2048",
+    "best_fit:capacity=2048", "worst_fit:capacity=2048", "first_fit:capacity=2048,open=16",
+    "best_fit:capacity=2048,open=16", "next_fit_decreasing:capacity=2048",
+    "first_fit_decreasing:capacity=2048", "best_fit_decreasing:capacity=2048",
+    "worst_fit_decreasing:capacity=2048", "spfhp:capacity=2048", "spfhp_stacked:capacity=2048",
+    "chunk:capacity=2048", "chunk:capacity=2048,rows=64,carry=yes", "best_fit_split:capacity=2048",
+    "refill:slots=64", "refill:slots=64,longest_first=yes", "streams:slots=64,window=256", "fold",
+    "balance:ranks=8", "balance:ranks=8,method=kk",
+};
 enum { MEAN_OF_LOG = 5, MOST = 2048 };
 
 typedef struct result {

@@ -15,7 +15,6 @@
 #include <string.h>
 #include "common/arx.h"
 #include "common/magnet.h"
-#include "common/pictures.h"
 #include "common/program.h"
 #include "common/training.h"
 

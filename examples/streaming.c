@@ -142,16 +142,16 @@ static int32_t largest(const weft_real *scores)
 static const char format[] = "weft state 1\n"; /* the name and the version */
 enum { NAME = sizeof format - 1, HEAD = NAME + 3 * 4 + 2 * 8, CHECK = 8 };
 
-static size_t numbers_of(const model *m) { return 2 * (size_t)(m->layers * m->hidden); }
-static state state_new(const model *m) { return (state){ memory(numbers_of(m), sizeof(weft_real)), 0 }; }
-static size_t state_size(const model *m) { return HEAD + numbers_of(m) * sizeof(weft_real) + CHECK; }
+static size_t state_numbers(const model *m) { return 2 * (size_t)(m->layers * m->hidden); }
+static state state_new(const model *m) { return (state){ memory(state_numbers(m), sizeof(weft_real)), 0 }; }
+static size_t state_size(const model *m) { return HEAD + state_numbers(m) * sizeof(weft_real) + CHECK; }
 
 /* Writes name and version of the format, sizes and hash of the model, tokens, numbers, and a checksum, in the
  * machine's byte order: that of x86 and ARM. */
 static void state_save(const model *m, const state *s, unsigned char *bytes)
 {
     const uint32_t sizes[] = { sizeof(weft_real), (uint32_t)m->layers, (uint32_t)m->hidden };
-    size_t n = numbers_of(m) * sizeof(weft_real);
+    size_t n = state_numbers(m) * sizeof(weft_real);
     memcpy(bytes, format, NAME);
     memcpy(bytes + NAME, sizes, sizeof sizes);
     memcpy(bytes + NAME + 12, &m->hash, 8);
@@ -175,7 +175,7 @@ static const char *state_restore(const model *m, const unsigned char *bytes, siz
     if (memcmp(bytes + NAME + 12, &m->hash, 8))
         return "the state is of a model with other weights";
     memcpy(&s->tokens, bytes + NAME + 20, 8);
-    memcpy(s->numbers, bytes + HEAD, numbers_of(m) * sizeof(weft_real));
+    memcpy(s->numbers, bytes + HEAD, state_numbers(m) * sizeof(weft_real));
     return NULL;
 }
 

@@ -1,12 +1,10 @@
-/* arx.c - see arx.h. One matrix of sums of products serves all orders: a smaller order
- * is a part of it. */
+/* arx.c - see arx.h. One matrix of sums of products serves all orders: a smaller order is a part of it. */
 #include <math.h>
 #include <stdlib.h>
-#include <string.h>
 #include "arx.h"
 #include "program.h"
 
-enum { WIDTH = 3 * ORDER + 1, CONSTANT = 3 * ORDER };             /* B, I, dI at ORDER lags each, and 1 */
+enum { CONSTANT = WIDTH - 1 };                   /* B, I, dI at ORDER lags each, and 1 */
 typedef struct { const double *I, *dI, *B; int64_t rows; } series;
 
 static series series_of(const weft_frame *f, int64_t s)
@@ -127,15 +125,22 @@ void arx_forecast(const arx *a, const weft_frame *f, int64_t number, int64_t fro
     }
 }
 
+static int64_t longest_future(const weft_windows *windows)
+{
+    int64_t most = 0;
+    for (int64_t i = 0; i < weft_windows_counts(windows).windows; i++) {
+        int64_t future = weft_window_at(windows, i).future;
+        most = future > most ? future : most;
+    }
+    return most;
+}
+
 double baseline_rmse(const arx *a, const weft_frame *f, const weft_windows *windows)
 {
-    double *out = NULL, sum = 0, rows = 0;
+    double *out = memory((size_t)longest_future(windows), sizeof *out), sum = 0, rows = 0;
     for (int64_t i = 0; i < weft_windows_counts(windows).windows; i++) {
         weft_window v = weft_window_at(windows, i);
         const double *B = series_of(f, v.series).B + v.origin;
-        out = realloc(out, (size_t)v.future * sizeof *out);
-        if (!out)
-            quit(1, "out of memory");
         if (a)
             arx_forecast(a, f, v.series, v.origin, v.past, v.future, out);
         for (int32_t t = 0; t < v.future; t++) {
@@ -149,9 +154,8 @@ double baseline_rmse(const arx *a, const weft_frame *f, const weft_windows *wind
 }
 
 /* ---- the weights that are best over whole windows ---- */
-/* Gauss and Newton's steps, from the weights that are best one row ahead. */
-/* Adds one window: how its forecasts change with each weight, through the forecasts before them, too; and
- * what they miss. */
+/* One step of Gauss and Newton adds, for each window, how its forecasts change with each weight, also through
+ * earlier forecasts (by), and their errors. */
 static void add_window(sums *all, const arx *a, const weft_frame *f, weft_window v, double *out,
                        double (*by)[WIDTH])
 {
@@ -169,14 +173,10 @@ static void add_window(sums *all, const arx *a, const weft_frame *f, weft_window
 
 static void improve(arx *a, const weft_frame *f, const weft_windows *windows)
 {
-    int64_t most = 0, n = weft_windows_counts(windows).windows;
-    for (int64_t i = 0; i < n; i++) {
-        int32_t future = weft_window_at(windows, i).future;
-        most = future > most ? future : most;
-    }
+    size_t most = (size_t)longest_future(windows);
     sums *all = memory(1, sizeof *all);
-    double *out = memory((size_t)most, sizeof *out), (*by)[WIDTH] = memory((size_t)most, sizeof *by);
-    for (int64_t i = 0; i < n; i += 2)
+    double *out = memory(most, sizeof *out), (*by)[WIDTH] = memory(most, sizeof *by);
+    for (int64_t i = 0; i < weft_windows_counts(windows).windows; i += 2)
         add_window(all, a, f, weft_window_at(windows, i), out, by);
     fit(a, all);
     free(all);
@@ -185,7 +185,12 @@ static void improve(arx *a, const weft_frame *f, const weft_windows *windows)
 }
 
 /* ---- the best of all ---- */
-typedef struct { arx best; double least; const weft_frame *frame; const weft_windows *windows; } contest;
+typedef struct {
+    arx best;
+    double least;
+    const weft_frame *frame;
+    const weft_windows *windows;
+} contest;
 
 static void try(contest *c, const arx *a)
 {
@@ -204,9 +209,7 @@ arx arx_fit(const weft_frame *training, const weft_windows *to_train, const weft
     contest c = { .least = INFINITY, .frame = validation, .windows = to_judge };
     sums *all = sums_of(training);
     for (int i = 0; i < N * N * RIDGES; i++) {
-        arx a = { .p = orders[i / RIDGES / N],
-                  .q = orders[i / RIDGES % N],
-                  .ridge = pow(100, -1 - i % RIDGES) };
+        arx a = { orders[i / RIDGES / N], orders[i / RIDGES % N], pow(100, -1 - i % RIDGES), { 0 } };
         if (fit(&a, all))
             try(&c, &a);
     }
