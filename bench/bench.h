@@ -15,7 +15,7 @@ typedef struct settings {
     double     *growth;
 } settings;
 
-/* Floating point operations that the products of a pass need, on real tokens: see work.c. */
+/* Floating point operations that the products of a pass need, on real tokens: see formula.c. */
 typedef struct work { double forward, train; } work;
 
 /* One measurement's fields, those of the peers' programs. */

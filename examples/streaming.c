@@ -3,8 +3,8 @@
  * Each user has a state, and asks for the next token when it has its last answer. Requests come in a random
  * order. A thread answers together those that wait for it, up to a batch, since a step of eight users costs
  * little more than one. Halfway through its requests a user moves to another thread, its state as bytes, as
- * it could to another machine. Results depend on none of this: a user's numbers are the same bits in any batch,
- * on any thread. The line `states` prints a hash of all of them.
+ * it could to another machine. Results depend on none of this: a user's numbers are the same bits in any
+ * batch, on any thread. The line `states` prints a hash of all of them.
  *
  * A context belongs to one thread, and holds the weights once, and once more packed while they do not change.
  * The line `contexts` prints what that costs. Threads beyond the cores of the machine gain nothing. */

@@ -10,12 +10,12 @@
  * fast; then what a token takes weft if all come in one call, the 99.9th percentile of the calls, and that by
  * which an empty loop of a call's length, measured between them, is too long. --bare: N calls of weft with a
  * table and nothing else, for who counts instructions. */
+#include <dlfcn.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 #include "bench/bench.h"
-#include "bench/stream/onnxruntime.h"
 
 enum { CLASSES = 256, MOST_BATCH = 64, MOST = 16, TOGETHER = 512, BY_TURNS = 50 };
 
@@ -124,7 +124,130 @@ static double together(model *s)
     return least;
 }
 
-/* ---- onnxruntime: the state goes from one of two places to the other ---- */
+/* ---- onnxruntime, from its shared library, which PyPI's wheel has without a header ---- */
+/* The functions are at fixed places of a table, which is requested by the first version of the interface that
+ * has them all: those places do not change. */
+enum { ORT_MOST = 4 };
+/* A tensor in memory of the program's own, of float or, `whole`, of int64. */
+typedef struct ort_tensor {
+    const char *name;
+    void *data;
+    int rank;
+    int64_t shape[3];
+    bool whole;
+} ort_tensor;
+
+enum { INTERFACE = 1, WARNINGS = 2, ALL_OPTIMISATIONS = 99, ARENA = 1, DEFAULT_MEMORY = 0 };
+enum { FLOAT = 1, INT64 = 7 };
+
+/* Places in the table, and what stands there. A status that is not NULL is an error. */
+typedef struct api {
+    void *skip_0[2];
+    const char *(*message)(const void *status); /* 2 */
+    void *(*env_new)(int level, const char *name, void **out);
+    void *skip_4[3];
+    void *(*session_new)(void *env, const char *path, void *options, void **out); /* 7 */
+    void *skip_8;
+    void *(*run)(void *session, const void *options, const char *const *in_names, const void *const *in,
+                 size_t n, const char *const *out_names, size_t m, void **out); /* 9 */
+    void *(*options_new)(void **out);
+    void *skip_11[12];
+    void *(*set_optimisation)(void *options, int level); /* 23 */
+    void *(*set_threads)(void *options, int threads);
+    void *skip_25[24];
+    void *(*tensor_over)(const void *memory, void *data, size_t bytes, const int64_t *shape, size_t rank,
+                         int type, void **out); /* 49 */
+    void *skip_50[19];
+    void *(*memory_new)(int allocator, int type, void **out); /* 69 */
+} api;
+typedef struct base {
+    const api *(*table)(uint32_t version);
+    const char *(*version)(void);
+} base;
+
+typedef struct set {
+    const char *in_name[ORT_MOST], *out_name[ORT_MOST];
+    void *in[ORT_MOST], *out[ORT_MOST];
+    int n, m;
+} set;
+typedef struct ort {
+    const base *from;
+    const api *f;
+    void *session, *memory;
+    set set[2];
+} ort;
+
+static bool good(const ort *o, void *status)
+{
+    if (status)
+        fprintf(stderr, "onnxruntime: %s\n", o->f->message(status));
+    return !status;
+}
+
+/* The model of a file, on one thread; NULL, and a message on stderr, if there is none. */
+static ort *ort_open(const char *library, const char *path)
+{
+    const base *(*hello)(void) = NULL;
+    void *handle = dlopen(library, RTLD_NOW | RTLD_LOCAL),
+         *symbol = handle ? dlsym(handle, "OrtGetApiBase") : NULL;
+    void *env = NULL, *options = NULL;
+    ort *o = calloc(1, sizeof *o);
+    memcpy(&hello, &symbol, sizeof hello);
+    if (!hello || !o || !(o->from = hello()) || !(o->f = o->from->table(INTERFACE))) {
+        fprintf(stderr, "stream: %s is no onnxruntime: %s\n", library,
+                handle ? "it has no OrtGetApiBase" : dlerror());
+        free(o);
+        return NULL;
+    }
+    if (good(o, o->f->env_new(WARNINGS, "stream", &env)) && good(o, o->f->options_new(&options)) &&
+        good(o, o->f->set_optimisation(options, ALL_OPTIMISATIONS)) &&
+        good(o, o->f->set_threads(options, 1)) &&
+        good(o, o->f->session_new(env, path, options, &o->session)) &&
+        good(o, o->f->memory_new(ARENA, DEFAULT_MEMORY, &o->memory)))
+        return o;
+    free(o);
+    return NULL;
+}
+
+static void *tensor_of(ort *o, const ort_tensor *t)
+{
+    void *out = NULL;
+    size_t bytes = t->whole ? sizeof(int64_t) : sizeof(float);
+    for (int i = 0; i < t->rank; i++)
+        bytes *= (size_t)t->shape[i];
+    void *status = o->f->tensor_over(o->memory, t->data, bytes, t->shape, (size_t)t->rank,
+                                     t->whole ? INT64 : FLOAT, &out);
+    return good(o, status) ? out : NULL;
+}
+
+/* Binds inputs and outputs as set 0 or 1, where they are. */
+static bool ort_bind(ort *o, int which, const ort_tensor *in, int n, const ort_tensor *out, int m)
+{
+    set *s = &o->set[which];
+    bool bound = n <= ORT_MOST && m <= ORT_MOST;
+    s->n = bound ? n : 0;
+    s->m = bound ? m : 0;
+    for (int i = 0; i < s->n; i++) {
+        s->in[i] = tensor_of(o, in + i);
+        s->in_name[i] = in[i].name;
+        bound = bound && s->in[i];
+    }
+    for (int i = 0; i < s->m; i++) {
+        s->out[i] = tensor_of(o, out + i);
+        s->out_name[i] = out[i].name;
+        bound = bound && s->out[i];
+    }
+    return bound;
+}
+
+static bool ort_run(ort *o, int which)
+{
+    set *s = &o->set[which];
+    return good(o, o->f->run(o->session, NULL, s->in_name, (const void *const *)s->in, (size_t)s->n,
+                             s->out_name, (size_t)s->m, s->out));
+}
+
+/* The state goes from one of two places to the other. */
 typedef struct peer {
     ort *o;
     int64_t id[MOST_BATCH];

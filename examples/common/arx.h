@@ -20,6 +20,6 @@ arx arx_fit(const weft_frame *training, const weft_windows *to_train, const weft
  * Earlier rows count as the first of these. */
 void arx_forecast(const arx *a, const weft_frame *f, int64_t series, int64_t from, int64_t past, int64_t n,
                   double *out);
-/* Returns the root of the mean squared error over all rows of all windows of a frame; a NULL: of persistence. */
+/* Returns the root of the mean squared error over all rows of all windows; a NULL: of persistence. */
 double baseline_rmse(const arx *a, const weft_frame *f, const weft_windows *windows);
 #endif

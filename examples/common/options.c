@@ -82,10 +82,8 @@ static void set(const option *a, void *o, const char *text)
 /* ---- the command line ---- */
 enum { FIRST = 1000, HELP = 'h' };
 
-#define RUN(name, kind, field, preset, least, most)                               \
-    {                                                                             \
-        name, kind, offsetof(run_options, field), preset, least, most, NULL, NULL \
-    }
+#define RUN(name, kind, field, preset, least, most) \
+    { name, kind, offsetof(run_options, field), preset, least, most, NULL, NULL }
 static const option of_every_run[] = {
     RUN("threads", WHOLE, threads, 0, 1, 1024),
     RUN("every", WHOLE, every, 500, 1, 1e9),
@@ -147,12 +145,12 @@ int options_read(const option_table *t, void *o, run_options *run, int argc, cha
         if (run)
             run->given[i] = true;
     }
-    if (run && run->pictures)
+    if (!run)
+        return optind;
+    if (run->pictures)
         check_pictures(run->pictures);
-    if (run) {
-        run->argc = argc;
-        run->argv = argv;
-    }
+    run->argc = argc;
+    run->argv = argv;
     return optind;
 }
 

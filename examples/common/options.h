@@ -16,14 +16,10 @@ typedef struct {
     const char *const *choices;                  /* of CHOICE, ends with NULL */
 } option;
 /* Lines of a program's table, whose struct is called `options`, with the settings in its member `set`. */
-#define SETTING(name, kind, field, preset, least, most, what)                     \
-    {                                                                             \
-        name, kind, offsetof(options, set.field), preset, least, most, what, NULL \
-    }
-#define OTHER(name, kind, field, preset, least, most)                         \
-    {                                                                         \
-        name, kind, offsetof(options, field), preset, least, most, NULL, NULL \
-    }
+#define SETTING(name, kind, field, preset, least, most, what) \
+    { name, kind, offsetof(options, set.field), preset, least, most, what, NULL }
+#define OTHER(name, kind, field, preset, least, most) \
+    { name, kind, offsetof(options, field), preset, least, most, NULL, NULL }
 /* The first `settings` of the n options make the model and its training: the help lists them, they are saved
  * and logged, and none of them is TEXT, FLAG or DEVICE. */
 enum { OPTIONS = 64 };                           /* capacity */
