@@ -87,6 +87,8 @@ typedef bool run_case(row r, const settings *s);
 /* Cuts the shape down if --tiny, finds out what memory a step takes, and runs. layouts: those that the
  * case has, the first is its own. */
 bool measure(run_case *run, row r, const char *layouts, const settings *s);
+/* Runs a task in a child and copies its result; false if the child failed. */
+bool in_child(void (*task)(void *user, void *result), void *user, void *result, size_t size);
 /* What a step of this shape takes in a process of its own, 0 if that cannot be known; the beginning of
  * such a step, and its end. */
 double step_bytes(run_case *run, row r, const settings *s);

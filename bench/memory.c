@@ -44,33 +44,47 @@ double begin_growth(void)
 
 double growth_since(double begin) { return begin > 0 ? resident("VmHWM:") - begin : 0; }
 
-static void child(run_case *run, row r, const settings *s, double *growth)
+bool in_child(void (*task)(void *user, void *result), void *user, void *result, size_t size)
 {
-    settings told = *s;
-    row      small = r;
-    told.growth = growth;
+    void *shared = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    if (shared == MAP_FAILED)
+        return false;
+    fflush(NULL);
+    pid_t id = fork();
+    if (!id) {
+        task(user, shared);
+        _exit(0);
+    }
+    int status = 1;
+    bool good = id > 0 && waitpid(id, &status, 0) == id && !status;
+    memcpy(result, shared, size);
+    munmap(shared, size);
+    return good;
+}
+
+typedef struct stepping {
+    run_case *run;
+    row row;
+    const settings *s;
+} stepping;
+
+static void grow_in_child(void *user, void *result)
+{
+    stepping *it = user;
+    settings told = *it->s;
+    row small = it->row;
+    told.growth = result;
     small.B = small.T = 1;
-    small.horizon = r.horizon ? 1 : 0;
-    if (!run(small, &told) || !run(r, &told))
-        *growth = 0;
+    small.horizon = small.horizon ? 1 : 0;
+    if (!it->run(small, &told) || !it->run(it->row, &told))
+        *told.growth = 0;
 }
 
 double step_bytes(run_case *run, row r, const settings *s)
 {
+    double growth = 0;
     if (s->open.device == WEFT_CUDA)             /* its context does not live on in a child */
         return 0;
-    double *growth = mmap(NULL, sizeof *growth, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-    if (growth == MAP_FAILED)
-        return 0;
-    fflush(stdout);
-    pid_t id = fork();
-    if (!id) {
-        child(run, r, s, growth);
-        _exit(0);
-    }
-    int    status = 1;
-    bool   good = id > 0 && waitpid(id, &status, 0) == id && !status;
-    double bytes = good && *growth > 0 ? *growth : 0;
-    munmap(growth, sizeof *growth);
-    return bytes;
+    bool good = in_child(grow_in_child, &(stepping){ run, r, s }, &growth, sizeof growth);
+    return good && growth > 0 ? growth : 0;
 }

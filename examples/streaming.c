@@ -200,18 +200,19 @@ typedef struct {
     pthread_cond_t asked;
     line waiting;
     model m;
-    int64_t steps, answers;
-    int64_t after[MICROSECONDS + 1];             /* answers after so many microseconds */
 } worker;
 typedef struct server {
-    pthread_mutex_t lock;                        /* of all lines */
-    pthread_cond_t some_answered, opened;
+    pthread_mutex_t lock;                        /* of all lines and counts */
+    pthread_cond_t some_answered;
+    pthread_barrier_t opened;
     line answered;
     settings how;
     int64_t batch;
-    int threads, ready;
+    int threads;
     bool closing;
     worker *worker;
+    int64_t steps, answers;
+    int64_t after[MICROSECONDS + 1];             /* answers after so many microseconds */
 } server;
 
 static void line_clear(line *l)
@@ -291,11 +292,11 @@ static void hand_back(worker *t, user *const *users, int64_t n)
     server *s = t->of;
     double now = seconds();
     pthread_mutex_lock(&s->lock);
-    t->steps++;
-    t->answers += n;
+    s->steps++;
+    s->answers += n;
     for (int64_t i = 0; i < n; i++) {
         double us = (now - users[i]->asked) * 1e6;
-        t->after[us < MICROSECONDS ? (int64_t)us : MICROSECONDS]++;
+        s->after[us < MICROSECONDS ? (int64_t)us : MICROSECONDS]++;
         line_add(&s->answered, users[i]);
     }
     pthread_cond_signal(&s->some_answered);
@@ -307,10 +308,7 @@ static void *work(void *argument)
     worker *t = argument;
     server *s = t->of;
     t->m = model_open(&s->how, s->batch);
-    pthread_mutex_lock(&s->lock);
-    s->ready++;
-    pthread_cond_signal(&s->opened);
-    pthread_mutex_unlock(&s->lock);
+    pthread_barrier_wait(&s->opened);
     user **users = memory((size_t)s->batch, sizeof *users);
     int32_t *token = memory((size_t)s->batch, sizeof *token);
     for (int64_t n; (n = take_batch(t, users));) {
@@ -330,7 +328,7 @@ static server *server_open(const settings *how, int threads, int64_t batch)
     line_clear(&s->answered);
     pthread_mutex_init(&s->lock, NULL);
     pthread_cond_init(&s->some_answered, NULL);
-    pthread_cond_init(&s->opened, NULL);
+    pthread_barrier_init(&s->opened, NULL, (unsigned)threads + 1);
     for (int i = 0; i < threads; i++) {
         worker *t = &s->worker[i];
         t->of = s;
@@ -339,10 +337,7 @@ static server *server_open(const settings *how, int threads, int64_t batch)
         if (pthread_create(&t->id, NULL, work, t))
             quit(1, "no thread %d", i + 1);
     }
-    pthread_mutex_lock(&s->lock);
-    while (s->ready < threads)
-        pthread_cond_wait(&s->opened, &s->lock);
-    pthread_mutex_unlock(&s->lock);
+    pthread_barrier_wait(&s->opened);
     return s;
 }
 
@@ -359,7 +354,7 @@ static void server_close(server *s)
         pthread_cond_destroy(&s->worker[i].asked);
     }
     pthread_cond_destroy(&s->some_answered);
-    pthread_cond_destroy(&s->opened);
+    pthread_barrier_destroy(&s->opened);
     pthread_mutex_destroy(&s->lock);
     free(s->worker);
     free(s);
@@ -389,21 +384,12 @@ static user *server_answered(server *s, bool wait)
     return all;
 }
 
-static int64_t total_of(const server *s, bool steps)
-{
-    int64_t all = 0;
-    for (int i = 0; i < s->threads; i++)
-        all += steps ? s->worker[i].steps : s->worker[i].answers;
-    return all;
-}
-
 /* Returns the microseconds within which a share of the answers came. */
 static double within(const server *s, double share)
 {
-    int64_t needed = (int64_t)(share * (double)total_of(s, false)), so_far = 0, us = 0;
+    int64_t needed = (int64_t)(share * (double)s->answers), so_far = 0, us = 0;
     for (; us < MICROSECONDS && so_far <= needed; us++)
-        for (int i = 0; i < s->threads; i++)
-            so_far += s->worker[i].after[us];
+        so_far += s->after[us];
     return (double)us;
 }
 
@@ -522,10 +508,9 @@ static uint64_t hash_of_states(const crowd *c, const model *m)
 static void report(const options *o, const server *s, const crowd *c, double took)
 {
     const model *m = server_model(s, 0);
-    int64_t answers = total_of(s, false);
     printf("%" PRId64 " tokens of %" PRId64 " users in %.2f s, %.0f a second; %.1f users a step; half of the "
            "answers within %.0f us, 99.9 %% within %.0f us\n",
-           answers, c->n, took, (double)answers / took, (double)answers / (double)total_of(s, true),
+           s->answers, c->n, took, (double)s->answers / took, (double)s->answers / (double)s->steps,
            within(s, .5), within(s, .999));
     printf("contexts: %d of %.2f MB each; a state is %zu bytes\n", (int)o->threads,
            (double)weft_usage_of(m->w).host_bytes * 1e-6, state_size(m));
