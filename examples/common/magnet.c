@@ -8,8 +8,7 @@
 #include "magnet.h"
 #include "program.h"
 
-/* ---- random numbers of its own, so that data are the same whatever the model draws ---- */
-/* Splitmix64 (Steele, Lea, Flood 2014). */
+/* ---- random numbers by Splitmix64 (Steele, Lea, Flood 2014); data do not depend on the model ---- */
 static uint64_t mixed(uint64_t x)
 {
     x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9u;
@@ -19,12 +18,10 @@ static uint64_t mixed(uint64_t x)
 
 static double uniform(uint64_t *state)
 {
-    return (double)(mixed(*state += 0x9e3779b97f4a7c15u) >> 11) * 0x1p-53;
+    *state += 0x9e3779b97f4a7c15u;
+    return (double)(mixed(*state) >> 11) * 0x1p-53;
 }
-static double between(uint64_t *state, double low, double high)
-{
-    return low + (high - low) * uniform(state);
-}
+
 static int64_t whole(uint64_t *state, int64_t low, int64_t high)
 {
     return low + (int64_t)(uniform(state) * (double)(high - low + 1));
@@ -70,7 +67,7 @@ static double level(uint64_t *state, double from)
 {
     double to = from;
     while (fabs(to - from) < least_change)
-        to = between(state, -strongest, strongest);
+        to = -strongest + 2 * strongest * uniform(state);
     return to;
 }
 

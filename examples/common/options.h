@@ -12,8 +12,8 @@ typedef struct {
     option_kind kind;
     size_t at;
     double preset, least, most;
-    const char *what;                            /* for the help */
-    const char *const *choices;                  /* of CHOICE, ends with NULL */
+    const char *what;                            /* for the help; of CHOICE and DEVICE the list of names */
+    const char *const *choices;                  /* of CHOICE and DEVICE, ends with NULL */
 } option;
 /* Lines of a program's table, whose struct is called `options`, with the settings in its member `set`. */
 #define SETTING(name, kind, field, preset, least, most, what) \
