@@ -9,7 +9,7 @@ typedef struct settings {
     const char *layout;                          /* --layout; NULL: what each case has first */
     /* GF/s that one core, and all threads, can do: see flops.c */
     double      peak[2];
-    /* of the case that runs: what a step takes, see memory.c; 0: not known */
+    /* of the case that runs: what a step takes, see train.c; 0: not known */
     double      step_bytes;
     /* NULL, but in the child that finds that out: where it goes */
     double     *growth;

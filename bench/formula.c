@@ -58,9 +58,11 @@ int64_t make_lengths(const char *kind, uint64_t seed, int32_t *len, int64_t n, i
     int64_t  sum = 0;
     for (int64_t i = 0; i < n; i++) {
         x = (1103515245 * x + 12345) % (1u << 31);
-        len[i] = !strcmp(kind, "triangle") ? longest - (int32_t)(i % longest)
-                 : !strcmp(kind, "equal")  ? longest
-                                           : low + (int32_t)((x >> 8) % (uint64_t)(longest - low + 1));
+        len[i] = low + (int32_t)((x >> 8) % (uint64_t)(longest - low + 1));
+        if (!strcmp(kind, "triangle"))
+            len[i] = longest - (int32_t)(i % longest);
+        else if (!strcmp(kind, "equal"))
+            len[i] = longest;
         sum += len[i];
     }
     return sum;

@@ -11,7 +11,7 @@
  * lstm are longer. `forward` runs without the tape; `train` is zero_grad, forward, loss, backward, without
  * an optimiser but for g2p; loss and norm are those of one such step with weights and data by formula. ms
  * is the median of `runs` after two runs that are not counted. gflop, gf_s: formula.c; peak_gf_s, share:
- * flops.c; peak_bytes: memory.c. allocations: in the measured runs; context_bytes: what the context holds
+ * flops.c; peak_bytes: train.c. allocations: in the measured runs; context_bytes: what the context holds
  * after them. */
 #include <stdlib.h>
 #include <string.h>

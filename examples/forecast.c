@@ -13,7 +13,6 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include "common/arx.h"
 #include "common/magnet.h"
 #include "common/program.h"
 #include "common/training.h"
