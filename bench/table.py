@@ -505,7 +505,6 @@ def draw(files, folder):
     return drawn
 
 
-
 BEGIN, END = "<!-- table.py begins -->", "<!-- table.py ends -->"
 FLAGS = ("avx2", "fma", "avx512f", "avx512_bf16", "amx_tile", "amx_bf16")
 

@@ -360,8 +360,6 @@ static void server_close(server *s)
     free(s);
 }
 
-static const model *server_model(const server *s, int thread) { return &s->worker[thread].m; }
-
 static void server_ask(server *s, user *u)
 {
     worker *t = &s->worker[u->thread];
@@ -433,13 +431,11 @@ static void restore(const model *m, state *s, const char *path)
 /* Moves a user to the next thread by the bytes of its state. */
 static void move(const server *s, user *u, int threads)
 {
-    const model *from = server_model(s, u->thread);
+    const model *from = &s->worker[u->thread].m;
     u->thread = (u->thread + 1) % threads;
-    const model *to = server_model(s, u->thread);
+    const model *to = &s->worker[u->thread].m;
     unsigned char *bytes = memory(state_size(from), 1);
     state_save(from, &u->s, bytes);
-    free(u->s.numbers);
-    u->s = state_new(to);
     const char *why = state_restore(to, bytes, state_size(from), &u->s);
     if (why)
         quit(1, "user %d: %s", (int)u->number, why);
@@ -459,7 +455,7 @@ static crowd crowd_new(const options *o, const server *s)
     crowd c = { memory((size_t)o->users, sizeof *c.all), memory((size_t)o->users, sizeof *c.idle),
                 o->users, o->users, o->tokens, o->tokens, 0 };
     for (int64_t i = 0; i < c.n; i++) {
-        c.all[i] = (user){ .s = state_new(server_model(s, 0)), .number = i, .thread = (int)(i % o->threads),
+        c.all[i] = (user){ .s = state_new(&s->worker[0].m), .number = i, .thread = (int)(i % o->threads),
                            .left = o->tokens / c.n + (i < o->tokens % c.n), .token = (int32_t)(i % BYTES) };
         c.idle[i] = &c.all[i];
     }
@@ -507,7 +503,7 @@ static uint64_t hash_of_states(const crowd *c, const model *m)
 
 static void report(const options *o, const server *s, const crowd *c, double took)
 {
-    const model *m = server_model(s, 0);
+    const model *m = &s->worker[0].m;
     printf("%" PRId64 " tokens of %" PRId64 " users in %.2f s, %.0f a second; %.1f users a step; half of the "
            "answers within %.0f us, 99.9 %% within %.0f us\n",
            s->answers, c->n, took, (double)s->answers / took, (double)s->answers / (double)s->steps,
@@ -528,7 +524,7 @@ int main(int argc, char **argv)
     crowd c = crowd_new(&o, s);
     weft_stream *chance = weft_stream_new((uint64_t)o.set.seed, "requests");
     if (o.restore)
-        restore(server_model(s, 0), &c.all[0].s, o.restore);
+        restore(&s->worker[0].m, &c.all[0].s, o.restore);
     double start = seconds();
     while (c.left) {
         while (c.at_rest)
@@ -537,7 +533,7 @@ int main(int argc, char **argv)
     }
     report(&o, s, &c, seconds() - start);
     if (o.save)
-        save(server_model(s, 0), &c.all[0].s, o.save);
+        save(&s->worker[0].m, &c.all[0].s, o.save);
     for (int64_t i = 0; i < c.n; i++)
         free(c.all[i].s.numbers);
     free(c.all);
