@@ -107,7 +107,8 @@ everything: all $(TESTS) $(TOOLS) $(BENCH)
 
 # Headers go to PREFIX/include/weft. PREFIX/include/weft.h includes them, so a program's include path has no folder
 # of weft's.
-DOCUMENTS := README.md LICENSE $(wildcard docs/*.md docs/*.svg docs/*.png docs/design/*.md \
+DOCUMENTS := README.md CONTRIBUTING.md CHANGELOG.md SECURITY.md LICENSE \
+             $(wildcard docs/*.md docs/*.svg docs/*.png docs/design/*.md \
              examples/*.[ch] examples/*.cpp examples/common/*.[ch] examples/common/*.sh examples/python/*.py)
 INSTALL = env B='$(abspath $(B))' PREFIX='$(PREFIX)' LIBDIR='$(LIBDIR)' DOCDIR='$(DOCDIR)' DESTDIR='$(DESTDIR)' \
     VERSION='$(VERSION)' SOVERSION='$(SOVERSION)' F64='$(F64)' DEFINES='$(filter -D%,$(VFLAGS))' LIBS='$(LIBS)' \

@@ -1,4 +1,4 @@
-# fuzz.mk - damaged files for every reader (tests/fuzz.sh). What reads files is compiled for libFuzzer; the rest is
+# fuzz.mk - damaged files for every reader (tests/nets/fuzz.sh). What reads files is compiled for libFuzzer; the rest is
 # the archive's.
 #:   fuzz                       damaged files for every reader; SECONDS=60 SEED=1 READERS="csv frame"
 SECONDS    ?= 60
@@ -23,6 +23,6 @@ $(F)/seeds: $(B)/tests/fuzz/seeds.o $(B)/tests/fuzz/model.o $(B)/libweft.a
 	$(call say,LINK)
 	$(Q)$(CC) $(CFLAGS) -o $@ $^ $(LIBS)
 fuzz: $(FUZZERS) $(F)/seeds
-	@F=$(F) bash tests/fuzz.sh $(SECONDS) $(READERS)
+	@F=$(F) bash tests/nets/fuzz.sh $(SECONDS) $(READERS)
 .PHONY: fuzz
 -include $(FUZZ_SRC:%.c=$(F)/%.d)

@@ -14,6 +14,12 @@ $(B)/tests/libweft_inside.so: $(OBJ)
 	$(call say,LINK)
 	$(Q)$(LINK) -shared -o $@ $^ $(LIBS)
 $(foreach t,$(TEST_SRC),$(eval $(B)/tests/test_$(word 2,$(subst /, ,$t)): $(B)/$(t:.c=.o)))
+# Callers of all public functions, generated from the headers: see tests/api/refusals.py.
+$(B)/tests/api/test_refused.o: CPPFLAGS += -I$(B)
+$(B)/tests/api/test_refused.o: $(B)/tests/api/refusals.h
+$(B)/tests/api/refusals.h: tests/api/refusals.py $(HEADERS) $(B)/flags | $(BUILD)/.needs-test
+	@mkdir -p $(@D)
+	$(Q)CC='$(CC)' python3 $< $(filter -D%,$(VFLAGS)) >$@
 $(TESTS): $(B)/tests/failing_malloc.o $(B)/tests/libweft_inside.so
 	$(call say,LINK)
 	$(Q)$(LINK) -o $@ $(filter %.o,$^) -L$(@D) -lweft_inside -Wl,-rpath,'$$ORIGIN' -lcriterion $(JANSSON) $(LIBS)
@@ -35,7 +41,7 @@ $(B)/tests/parallel/pairs.so $(B)/tests/parallel/slow.so: $(B)/tests/parallel/%.
 	@mkdir -p $(@D)
 	$(call say,LINK)
 	$(Q)$(SHARED) -fvisibility=hidden -o $@ $<
-$(B)/tests/starve_malloc.so: tests/starve_malloc.c $(B)/flags
+$(B)/tests/nets/starve_malloc.so: tests/nets/starve_malloc.c $(B)/flags
 	@mkdir -p $(@D)
 	$(call say,LINK)
 	$(Q)$(CC) $(BASE) $(CFLAGS) -fPIC -shared -o $@ $<
@@ -87,11 +93,11 @@ installcheck:
 hunt: $(B)/tests/hunt/hunt
 	@$< $(or $(PROGRAMS),300) $(or $(SEED),1)
 kill: $(B)/examples/g2p
-	@B=$(B) V=$(V) KILLS='$(KILLS)' SEED='$(SEED)' bash tests/kill.sh
-starve: $(B)/examples/g2p $(B)/tests/starve_malloc.so
-	@B=$(B) V=$(V) LONG='$(LONG)' bash tests/starve.sh
+	@B=$(B) V=$(V) KILLS='$(KILLS)' SEED='$(SEED)' bash tests/nets/kill.sh
+starve: $(B)/examples/g2p $(B)/tests/nets/starve_malloc.so
+	@B=$(B) V=$(V) LONG='$(LONG)' bash tests/nets/starve.sh
 soak: ; @WEFT_SOAK=1 $(MAKE) --no-print-directory test
-planted: ; @MAKE='$(MAKE)' BUILD=$(BUILD) bash tests/planted.sh
+planted: ; @MAKE='$(MAKE)' BUILD=$(BUILD) bash tests/nets/planted.sh
 
 again = $(MAKE) --no-print-directory
 nightly: $(B)/examples/g2p
@@ -100,18 +106,18 @@ nightly: $(B)/examples/g2p
 	@WHOLE=1 WEFT_LIMIT=1800 $(again) V=asan test-cuda
 	@$(again) CC=clang NVCC=none BUILD=$(BUILD)/clang everything
 	@$(again) planted
-	@BUILD=$(BUILD) bash tests/planted_cuda.sh
+	@BUILD=$(BUILD) bash tests/nets/planted_cuda.sh
 	@$(again) hunt PROGRAMS=10000 SEED=$(or $(SEED),1)
 	@$(again) kill KILLS=200
 	@$(again) starve LONG=1
 	@$(again) test-parallel MOMENTS=20
 	@$(again) gpu-model GPU_MODEL_FLAGS=--check
 	@$(if $(filter none,$(NVCC)),,$(again) V=double CUDA_ARCHS=90 $(BUILD)/double/libweft_cuda.so)
-	@$(if $(filter none,$(NVCC)),,B=$(B) bash tests/registers.sh)
+	@$(if $(filter none,$(NVCC)),,B=$(B) bash tests/nets/registers.sh)
 	@$(again) planted-ptx WHOLE=1
 	@$(if $(filter none,$(NVCC)),,B=$(B) bash tests/ptx/sass.sh)
 	@TIDY_ALL=1 $(again) lint
-	@MAKE='$(MAKE)' CC='$(CC)' bash tests/adding.sh
+	@MAKE='$(MAKE)' CC='$(CC)' bash tests/nets/adding.sh
 	@$(again) fuzz SECONDS=3600
 
 .PHONY: test check lint test-cuda test-ptx planted-ptx test-parallel installcheck hunt kill starve soak planted nightly
