@@ -4,10 +4,9 @@ beside a kernel a step as cuDNN has it.
 
     bench/gpu_model.py [--check] [--launches] [--ceilings] [--bench PROGRAM] [--emulation FOLDER]
 
-Launches are own kernels, products and copies together, counted by weft_usage. The emulated plug-in counts at the benchmark's true shapes without
-executing anything (WEFT_EMU_SKIP=1), as a GPU of compute capability 8.0, 9.0 and 12.0. --launches prints them: of several shapes of a case the one
-with the most counts; limits hold for 9.0, and the exit status is 1 if one does not hold. With --ceilings, which is for the tests, it is 1 if a count
-is not what it is known to be, here and in the table of docs/design/cuda.md, so that none grows unnoticed.
+--launches: own kernels, products and copies together, counted by weft_usage in the emulated plug-in at the benchmark's true shapes, which executes
+nothing (WEFT_EMU_SKIP=1). Exit status 1 if a limit of compute capability 9.0 does not hold; with --ceilings, if a count is not the known one, here and
+in docs/design/cuda.md, so that none grows unnoticed.
 
 A step is its launches, at LAUNCH microseconds each (counted by the emulation at true shapes), or, if that is more, its products at PRODUCTS of fp32's
 peak and three passes over the memory that the context holds at BANDWIDTH of the peak; and behind that the steps of its recurrent layers, forward and

@@ -78,9 +78,10 @@ def picture(all_):
 def main():
     build, kept = sys.argv[1], sys.argv[2] if len(sys.argv) > 2 else None
     all_ = json.load(open(kept)) if build == "-" else measured(build)
+    all_["rows"] = [r for rows in all_["rows"] for r in (rows if isinstance(rows, list) else [rows])]      # a list for each axis in a file
     if kept and build != "-":
         with open(kept, "w") as f:
-            f.write(rows_as_lines({k: v for k, v in all_.items() if k != "rows"}, all_["rows"]))
+            f.write(rows_as_lines({k: v for k, v in all_.items() if k != "rows"}, [[r for r in all_["rows"] if r["axis"] == axis] for axis in AXES]))
     with open(os.path.join(DOCS, "growth.svg"), "w") as f:
         f.write(picture(all_))
     path = os.path.join(DOCS, "growth.md")

@@ -318,17 +318,16 @@ bool bench_attention(const settings *s)
 /* ---- growth ---- */
 enum { MOST = 8 };
 typedef struct growing {
-    const char *axis;
     row usual;
     int64_t value[MOST];
 } growing;
 static const growing all_axes[] = {
-    { "length", { .B = 64, .I = 32, .H = 32 }, { 16, 64, 256, 1024, 4096, 16384, 65536 } },
-    { "sequences", { .T = 64, .I = 32, .H = 32 }, { 1, 4, 16, 64, 256, 1024, 4096 } },
-    { "units", { .B = 64, .T = 16 }, { 8, 32, 128, 512, 2048 } },
-    { "vocabulary", { .B = 64, .T = 16, .I = 32, .H = 32 }, { 10, 100, 1000, 10000, 100000 } },
-    { "features", { .B = 64, .T = 64, .H = 32 }, { 1, 4, 16, 64, 256, 500 } },
-    { "threads", { .B = 512, .T = 32, .I = 256, .H = 256 }, { 1, 2 } },
+    { { .axis = "length", .B = 64, .I = 32, .H = 32 }, { 16, 64, 256, 1024, 4096, 16384, 65536 } },
+    { { .axis = "sequences", .T = 64, .I = 32, .H = 32 }, { 1, 4, 16, 64, 256, 1024, 4096 } },
+    { { .axis = "units", .B = 64, .T = 16 }, { 8, 32, 128, 512, 2048 } },
+    { { .axis = "vocabulary", .B = 64, .T = 16, .I = 32, .H = 32 }, { 10, 100, 1000, 10000, 100000 } },
+    { { .axis = "features", .B = 64, .T = 64, .H = 32 }, { 1, 4, 16, 64, 256, 500 } },
+    { { .axis = "threads", .B = 512, .T = 32, .I = 256, .H = 256 }, { 1, 2 } },
 };
 
 static bool point(const growing *g, int64_t value, const settings *s)
@@ -338,8 +337,7 @@ static bool point(const growing *g, int64_t value, const settings *s)
     r.name = "growth";
     r.lengths = "equal";
     r.layers = 1;
-    r.axis = g->axis;
-    switch (g->axis[0]) {
+    switch (r.axis[0]) {
     case 'l': r.T = value; break;
     case 's': r.B = value; break;
     case 'u': r.I = r.H = value; break;

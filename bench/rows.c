@@ -50,6 +50,16 @@ double median(times *t)
     return t->n % 2 ? t->ms[t->n / 2] : (t->ms[t->n / 2 - 1] + t->ms[t->n / 2]) / 2;
 }
 
+int which_of(const char *names, const char *value)
+{
+    size_t length = strlen(value);
+    int    i = 0;
+    for (const char *at = names; *at; at += strcspn(at, ","), at += *at == ',', i++)
+        if (strcspn(at, ",") == length && !strncmp(at, value, length))
+            return i;
+    return -1;
+}
+
 /* ---- memory ---- */
 enum { MOST_KEPT = 64 };
 static void *kept[MOST_KEPT];

@@ -180,10 +180,6 @@ APART = ("sweep", "never_slower", "gemm", "long")                # cases with ta
 HEAD = ["case", "H", "B", "T"]
 
 
-def lines_of(head, body):
-    return ["| " + " | ".join(head) + " |", "| " + " | ".join("---" for _ in head) + " |"] + ["| " + " | ".join(b) + " |" for b in body] + [""]
-
-
 def filled(line):
     """prose at most 100 columns wide, as all of docs"""
     if len(line) <= 100 or line.startswith("|"):
@@ -192,7 +188,7 @@ def filled(line):
 
 
 def titled(title, head, body):
-    return [title, ""] + lines_of(head, body) if body else []
+    return [title, ""] + ["| " + " | ".join(cells) + " |" for cells in (head, ["---"] * len(head), *body)] + [""] if body else []
 
 
 def names(rows, begin):
@@ -509,7 +505,6 @@ def draw(files, folder):
     return drawn
 
 
-
 BEGIN, END = "<!-- table.py begins -->", "<!-- table.py ends -->"
 FLAGS = ("avx2", "fma", "avx512f", "avx512_bf16", "amx_tile", "amx_bf16")
 
@@ -525,12 +520,8 @@ def check(path):
 # ---- goals: ratios to packed batches, for which cuDNN has a kernel for each step ----
 # For padded batches of up to 128 units it has one kernel for all steps, so the ratio to them has no goal but 1.
 def goal(row):
-    case, H, T = row["case"], row["H"], row["T"]
-    if case == "net" and T == 512:
-        return 10
-    if case == "lstm" and T == 512:
-        return 15 if H <= 128 else 7 if H <= 512 else 1
-    return 1
+    long = {"net": 10, "lstm": 15 if row["H"] <= 128 else 7 if row["H"] <= 512 else 1}
+    return long.get(row["case"], 1) if row["T"] == 512 else 1
 
 
 def goals(path):
@@ -581,18 +572,19 @@ def said(*command):
         return ""
 
 
-def cpu_says(what):
+def cpu():
+    """what Linux knows of it, by name"""
     try:
         with open("/proc/cpuinfo") as f:
-            return next((line.split(":", 1)[1].strip() for line in f if line.startswith(what)), "")
+            return {k.strip(): v.strip() for k, _, v in (line.partition(":") for line in f)}
     except OSError:
-        return ""
+        return {}
 
 
 def machine(**more):
     """a row about it, the first of a file of results"""
-    flags = cpu_says("flags").split()
-    row = {"machine": cpu_says("model name") or platform.machine(), "cores": os.cpu_count(), "flags": " ".join(f for f in FLAGS if f in flags),
+    flags = cpu().get("flags", "").split()
+    row = {"machine": cpu().get("model name") or platform.machine(), "cores": os.cpu_count(), "flags": " ".join(f for f in FLAGS if f in flags),
            "date": time.strftime("%Y-%m-%d"), **more}
     gpu = said("nvidia-smi", "--query-gpu=name,driver_version", "--format=csv,noheader").splitlines()
     if gpu:

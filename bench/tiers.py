@@ -138,19 +138,12 @@ def main():
 
 def write(args, runs, names, offered, lost):
     about = table.machine()
-    cpu = re.sub(r"[^a-z0-9]+", "-", f"{about['machine']} {model()}".lower()).strip("-")
+    cpu = re.sub(r"[^a-z0-9]+", "-", f"{about['machine']} {table.cpu()['cpu family']} {table.cpu()['model']}".lower()).strip("-")
     rows = {}
     for (p, case, what), turns in runs.rows.items():
-        rows.setdefault((p, case), {})[what] = {name: round(least(turns, name), 5) for name in turns[0]}
+        rows.setdefault(case, {}).setdefault(p, {"default": names[p]})[what] = {name: round(least(turns, name), 5) for name in turns[0]}
     with open(args.out or os.path.join(HERE, "results", f"tiers-{cpu}.json"), "w") as f:
-        f.write(table.rows_as_lines({**about, "sets": offered, "lost": lost},
-                                    [{"precision": p, "case": case, "default": names[p], "ms": ms} for (p, case), ms in rows.items()]))
-
-
-def model():
-    """the CPU's family and model, in numbers"""
-    with open("/proc/cpuinfo") as f:
-        return "-".join(re.findall(r"^(?:cpu family|model)\s*: (\d+)", f.read(), re.M)[:2])
+        f.write(table.rows_as_lines({**about, "sets": offered, "lost": lost}, [{"case": case, **of} for case, of in rows.items()]))
 
 
 if __name__ == "__main__":

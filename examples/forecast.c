@@ -13,9 +13,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include "common/arx.h"
 #include "common/magnet.h"
-#include "common/pictures.h"
 #include "common/program.h"
 #include "common/training.h"
 

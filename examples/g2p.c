@@ -15,7 +15,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include "common/dictionary.h"
-#include "common/pictures.h"
 #include "common/training.h"
 
 const char program[] = "g2p";

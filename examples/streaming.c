@@ -142,16 +142,16 @@ static int32_t largest(const weft_real *scores)
 static const char format[] = "weft state 1\n"; /* the name and the version */
 enum { NAME = sizeof format - 1, HEAD = NAME + 3 * 4 + 2 * 8, CHECK = 8 };
 
-static size_t numbers_of(const model *m) { return 2 * (size_t)(m->layers * m->hidden); }
-static state state_new(const model *m) { return (state){ memory(numbers_of(m), sizeof(weft_real)), 0 }; }
-static size_t state_size(const model *m) { return HEAD + numbers_of(m) * sizeof(weft_real) + CHECK; }
+static size_t state_numbers(const model *m) { return 2 * (size_t)(m->layers * m->hidden); }
+static state state_new(const model *m) { return (state){ memory(state_numbers(m), sizeof(weft_real)), 0 }; }
+static size_t state_size(const model *m) { return HEAD + state_numbers(m) * sizeof(weft_real) + CHECK; }
 
 /* Writes name and version of the format, sizes and hash of the model, tokens, numbers, and a checksum, in the
  * machine's byte order: that of x86 and ARM. */
 static void state_save(const model *m, const state *s, unsigned char *bytes)
 {
     const uint32_t sizes[] = { sizeof(weft_real), (uint32_t)m->layers, (uint32_t)m->hidden };
-    size_t n = numbers_of(m) * sizeof(weft_real);
+    size_t n = state_numbers(m) * sizeof(weft_real);
     memcpy(bytes, format, NAME);
     memcpy(bytes + NAME, sizes, sizeof sizes);
     memcpy(bytes + NAME + 12, &m->hash, 8);
@@ -175,7 +175,7 @@ static const char *state_restore(const model *m, const unsigned char *bytes, siz
     if (memcmp(bytes + NAME + 12, &m->hash, 8))
         return "the state is of a model with other weights";
     memcpy(&s->tokens, bytes + NAME + 20, 8);
-    memcpy(s->numbers, bytes + HEAD, numbers_of(m) * sizeof(weft_real));
+    memcpy(s->numbers, bytes + HEAD, state_numbers(m) * sizeof(weft_real));
     return NULL;
 }
 
@@ -200,18 +200,19 @@ typedef struct {
     pthread_cond_t asked;
     line waiting;
     model m;
-    int64_t steps, answers;
-    int64_t after[MICROSECONDS + 1];             /* answers after so many microseconds */
 } worker;
 typedef struct server {
-    pthread_mutex_t lock;                        /* of all lines */
-    pthread_cond_t some_answered, opened;
+    pthread_mutex_t lock;                        /* of all lines and counts */
+    pthread_cond_t some_answered;
+    pthread_barrier_t opened;
     line answered;
     settings how;
     int64_t batch;
-    int threads, ready;
+    int threads;
     bool closing;
     worker *worker;
+    int64_t steps, answers;
+    int64_t after[MICROSECONDS + 1];             /* answers after so many microseconds */
 } server;
 
 static void line_clear(line *l)
@@ -291,11 +292,11 @@ static void hand_back(worker *t, user *const *users, int64_t n)
     server *s = t->of;
     double now = seconds();
     pthread_mutex_lock(&s->lock);
-    t->steps++;
-    t->answers += n;
+    s->steps++;
+    s->answers += n;
     for (int64_t i = 0; i < n; i++) {
         double us = (now - users[i]->asked) * 1e6;
-        t->after[us < MICROSECONDS ? (int64_t)us : MICROSECONDS]++;
+        s->after[us < MICROSECONDS ? (int64_t)us : MICROSECONDS]++;
         line_add(&s->answered, users[i]);
     }
     pthread_cond_signal(&s->some_answered);
@@ -307,10 +308,7 @@ static void *work(void *argument)
     worker *t = argument;
     server *s = t->of;
     t->m = model_open(&s->how, s->batch);
-    pthread_mutex_lock(&s->lock);
-    s->ready++;
-    pthread_cond_signal(&s->opened);
-    pthread_mutex_unlock(&s->lock);
+    pthread_barrier_wait(&s->opened);
     user **users = memory((size_t)s->batch, sizeof *users);
     int32_t *token = memory((size_t)s->batch, sizeof *token);
     for (int64_t n; (n = take_batch(t, users));) {
@@ -330,7 +328,7 @@ static server *server_open(const settings *how, int threads, int64_t batch)
     line_clear(&s->answered);
     pthread_mutex_init(&s->lock, NULL);
     pthread_cond_init(&s->some_answered, NULL);
-    pthread_cond_init(&s->opened, NULL);
+    pthread_barrier_init(&s->opened, NULL, (unsigned)threads + 1);
     for (int i = 0; i < threads; i++) {
         worker *t = &s->worker[i];
         t->of = s;
@@ -339,10 +337,7 @@ static server *server_open(const settings *how, int threads, int64_t batch)
         if (pthread_create(&t->id, NULL, work, t))
             quit(1, "no thread %d", i + 1);
     }
-    pthread_mutex_lock(&s->lock);
-    while (s->ready < threads)
-        pthread_cond_wait(&s->opened, &s->lock);
-    pthread_mutex_unlock(&s->lock);
+    pthread_barrier_wait(&s->opened);
     return s;
 }
 
@@ -359,13 +354,11 @@ static void server_close(server *s)
         pthread_cond_destroy(&s->worker[i].asked);
     }
     pthread_cond_destroy(&s->some_answered);
-    pthread_cond_destroy(&s->opened);
+    pthread_barrier_destroy(&s->opened);
     pthread_mutex_destroy(&s->lock);
     free(s->worker);
     free(s);
 }
-
-static const model *server_model(const server *s, int thread) { return &s->worker[thread].m; }
 
 static void server_ask(server *s, user *u)
 {
@@ -389,21 +382,12 @@ static user *server_answered(server *s, bool wait)
     return all;
 }
 
-static int64_t total_of(const server *s, bool steps)
-{
-    int64_t all = 0;
-    for (int i = 0; i < s->threads; i++)
-        all += steps ? s->worker[i].steps : s->worker[i].answers;
-    return all;
-}
-
 /* Returns the microseconds within which a share of the answers came. */
 static double within(const server *s, double share)
 {
-    int64_t needed = (int64_t)(share * (double)total_of(s, false)), so_far = 0, us = 0;
+    int64_t needed = (int64_t)(share * (double)s->answers), so_far = 0, us = 0;
     for (; us < MICROSECONDS && so_far <= needed; us++)
-        for (int i = 0; i < s->threads; i++)
-            so_far += s->worker[i].after[us];
+        so_far += s->after[us];
     return (double)us;
 }
 
@@ -447,13 +431,11 @@ static void restore(const model *m, state *s, const char *path)
 /* Moves a user to the next thread by the bytes of its state. */
 static void move(const server *s, user *u, int threads)
 {
-    const model *from = server_model(s, u->thread);
+    const model *from = &s->worker[u->thread].m;
     u->thread = (u->thread + 1) % threads;
-    const model *to = server_model(s, u->thread);
+    const model *to = &s->worker[u->thread].m;
     unsigned char *bytes = memory(state_size(from), 1);
     state_save(from, &u->s, bytes);
-    free(u->s.numbers);
-    u->s = state_new(to);
     const char *why = state_restore(to, bytes, state_size(from), &u->s);
     if (why)
         quit(1, "user %d: %s", (int)u->number, why);
@@ -473,7 +455,7 @@ static crowd crowd_new(const options *o, const server *s)
     crowd c = { memory((size_t)o->users, sizeof *c.all), memory((size_t)o->users, sizeof *c.idle),
                 o->users, o->users, o->tokens, o->tokens, 0 };
     for (int64_t i = 0; i < c.n; i++) {
-        c.all[i] = (user){ .s = state_new(server_model(s, 0)), .number = i, .thread = (int)(i % o->threads),
+        c.all[i] = (user){ .s = state_new(&s->worker[0].m), .number = i, .thread = (int)(i % o->threads),
                            .left = o->tokens / c.n + (i < o->tokens % c.n), .token = (int32_t)(i % BYTES) };
         c.idle[i] = &c.all[i];
     }
@@ -521,11 +503,10 @@ static uint64_t hash_of_states(const crowd *c, const model *m)
 
 static void report(const options *o, const server *s, const crowd *c, double took)
 {
-    const model *m = server_model(s, 0);
-    int64_t answers = total_of(s, false);
+    const model *m = &s->worker[0].m;
     printf("%" PRId64 " tokens of %" PRId64 " users in %.2f s, %.0f a second; %.1f users a step; half of the "
            "answers within %.0f us, 99.9 %% within %.0f us\n",
-           answers, c->n, took, (double)answers / took, (double)answers / (double)total_of(s, true),
+           s->answers, c->n, took, (double)s->answers / took, (double)s->answers / (double)s->steps,
            within(s, .5), within(s, .999));
     printf("contexts: %d of %.2f MB each; a state is %zu bytes\n", (int)o->threads,
            (double)weft_usage_of(m->w).host_bytes * 1e-6, state_size(m));
@@ -543,7 +524,7 @@ int main(int argc, char **argv)
     crowd c = crowd_new(&o, s);
     weft_stream *chance = weft_stream_new((uint64_t)o.set.seed, "requests");
     if (o.restore)
-        restore(server_model(s, 0), &c.all[0].s, o.restore);
+        restore(&s->worker[0].m, &c.all[0].s, o.restore);
     double start = seconds();
     while (c.left) {
         while (c.at_rest)
@@ -552,7 +533,7 @@ int main(int argc, char **argv)
     }
     report(&o, s, &c, seconds() - start);
     if (o.save)
-        save(server_model(s, 0), &c.all[0].s, o.save);
+        save(&s->worker[0].m, &c.all[0].s, o.save);
     for (int64_t i = 0; i < c.n; i++)
         free(c.all[i].s.numbers);
     free(c.all);

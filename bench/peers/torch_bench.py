@@ -6,7 +6,7 @@
 
 Every case runs padded, and packed: recurrent layers by pack_padded_sequence, attention sequence by sequence over tokens end to end, and nested
 where there is such a way. Weights, inputs and lengths come from the formulas of bench/formula.c; loss and norm are those of one training
-step, so that equal numbers prove equal work. --peak: what memory a step takes, as bench/memory.c has it. bf16 is autocast; tf32 is for CUDA, where
+step, so that equal numbers prove equal work. --peak: what memory a step takes, as bench/train.c has it. bf16 is autocast; tf32 is for CUDA, where
 fp32 means fp32 for products and for cuDNN's recurrent layers alike (PyTorch lets the latter use TF32 unless it is told). A way that fails is a
 result, too; what would take minutes by its nature is left out, and says so.
 """
@@ -211,7 +211,7 @@ def timed(step, device, runs):
     return out
 
 
-# ---- memory, as in bench/memory.c ----
+# ---- memory, as in bench/train.c ----
 def resident(which):
     with open("/proc/self/status") as f:
         return next(int(line.split()[1]) * 1024 for line in f if line.startswith(which))

@@ -13,14 +13,27 @@ void phones_text(const phone_set *p, char text[PHONES * NAME])
         size += (size_t)snprintf(text + size, PHONES * NAME - size, "%s%s", i > 1 ? " " : "", p->name[i]);
 }
 
+/* Returns the number of a phone, which is added if it is new; 0: it is too long or one too many. */
+static int32_t phone_number(phone_set *p, const char *name, size_t n)
+{
+    if (n == 2 && !memcmp(name, "ax", 2))        /* they are one in cmudict */
+        name = "ah";
+    for (int i = 1; i < p->n; i++)
+        if (strlen(p->name[i]) == n && !memcmp(p->name[i], name, n))
+            return i;
+    if (n >= NAME || p->n == PHONES)
+        return 0;
+    memcpy(p->name[p->n], name, n);
+    return p->n++;
+}
+
 phone_set phones_parse(const char *text)
 {
     phone_set p = { .n = 1 };
     for (size_t n; *text; text += n + (text[n] == ' ')) {
         n = strcspn(text, " ");
-        if (n == 0 || n >= NAME || p.n == PHONES)
+        if (n == 0 || !phone_number(&p, text, n))
             quit(1, "the list of phones is damaged at \"%.20s\"", text);
-        memcpy(p.name[p.n++], text, n);
     }
     return p;
 }
@@ -46,20 +59,6 @@ bool lower_word(char *word)
             return false;
     }
     return true;
-}
-
-/* Returns the number of a phone, which is added if it is new; 0: it is too long or one too many. */
-static int32_t phone_number(phone_set *p, const char *name, size_t n)
-{
-    if (n == 2 && !memcmp(name, "ax", 2))        /* they are one in cmudict */
-        name = "ah";
-    for (int i = 1; i < p->n; i++)
-        if (strlen(p->name[i]) == n && !memcmp(p->name[i], name, n))
-            return i;
-    if (n >= NAME || p->n == PHONES)
-        return 0;
-    memcpy(p->name[p->n], name, n);
-    return p->n++;
 }
 
 /* Parses a line into e, whose phones it writes. Returns false if the line has another form than word, part of

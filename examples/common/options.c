@@ -45,27 +45,12 @@ static double number(const option *a, const char *text)
     return value;
 }
 
-static double choice(const option *a, const char *text)
+static int choice(const option *a, const char *text)
 {
-    char list[400] = "";
-    for (int i = 0; a->choices[i]; i++) {
+    for (int i = 0; a->choices[i]; i++)
         if (!strcmp(text, a->choices[i]))
             return i;
-        snprintf(list + strlen(list), sizeof list - strlen(list), "%s%s",
-                 i ? a->choices[i + 1] ? ", " : " or " : "", a->choices[i]);
-    }
-    quit(2, "--%s: %s was expected, not \"%s\"", a->name, list, text);
-}
-
-static weft_device device(const option *a, const char *text)
-{
-    static const char *const names[] = {
-        [WEFT_BEST] = "best", [WEFT_CPU] = "cpu", [WEFT_REF] = "ref", [WEFT_CUDA] = "cuda"
-    };
-    for (int i = 0; i < 4; i++)
-        if (!strcmp(text, names[i]))
-            return (weft_device)i;
-    quit(2, "--%s: cpu, cuda or best was expected, not \"%s\"", a->name, text);
+    quit(2, "--%s: %s was expected, not \"%s\"", a->name, a->what, text);
 }
 
 static void set(const option *a, void *o, const char *text)
@@ -73,7 +58,7 @@ static void set(const option *a, void *o, const char *text)
     switch (a->kind) {
     case WHOLE: case REAL: put(a, o, number(a, text)); break;
     case CHOICE: put(a, o, choice(a, text)); break;
-    case DEVICE: *(weft_device *)field(a, o) = device(a, text); break;
+    case DEVICE: *(weft_device *)field(a, o) = (weft_device)choice(a, text); break;
     case TEXT: *(const char **)field(a, o) = text; break;
     case FLAG: *(bool *)field(a, o) = true; break;
     }
@@ -82,14 +67,15 @@ static void set(const option *a, void *o, const char *text)
 /* ---- the command line ---- */
 enum { FIRST = 1000, HELP = 'h' };
 
-#define RUN(name, kind, field, preset, least, most)                               \
-    {                                                                             \
-        name, kind, offsetof(run_options, field), preset, least, most, NULL, NULL \
-    }
+#define RUN(name, kind, field, preset, least, most) \
+    { name, kind, offsetof(run_options, field), preset, least, most, NULL, NULL }
+static const char *const devices[] = {
+    [WEFT_BEST] = "best", [WEFT_CPU] = "cpu", [WEFT_REF] = "ref", [WEFT_CUDA] = "cuda", NULL
+};
 static const option of_every_run[] = {
     RUN("threads", WHOLE, threads, 0, 1, 1024),
     RUN("every", WHOLE, every, 500, 1, 1e9),
-    RUN("device", DEVICE, device, 0, 0, 0),
+    { "device", DEVICE, offsetof(run_options, device), 0, 0, 0, "cpu, cuda or best", devices },
     RUN("out", TEXT, out, 0, 0, 0),
     RUN("log", TEXT, log, 0, 0, 0),
     RUN("pictures", TEXT, pictures, 0, 0, 0),
@@ -147,12 +133,12 @@ int options_read(const option_table *t, void *o, run_options *run, int argc, cha
         if (run)
             run->given[i] = true;
     }
-    if (run && run->pictures)
+    if (!run)
+        return optind;
+    if (run->pictures)
         check_pictures(run->pictures);
-    if (run) {
-        run->argc = argc;
-        run->argv = argv;
-    }
+    run->argc = argc;
+    run->argv = argv;
     return optind;
 }
 

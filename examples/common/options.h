@@ -12,18 +12,14 @@ typedef struct {
     option_kind kind;
     size_t at;
     double preset, least, most;
-    const char *what;                            /* for the help */
-    const char *const *choices;                  /* of CHOICE, ends with NULL */
+    const char *what;                            /* for the help; of CHOICE and DEVICE the list of names */
+    const char *const *choices;                  /* of CHOICE and DEVICE, ends with NULL */
 } option;
 /* Lines of a program's table, whose struct is called `options`, with the settings in its member `set`. */
-#define SETTING(name, kind, field, preset, least, most, what)                     \
-    {                                                                             \
-        name, kind, offsetof(options, set.field), preset, least, most, what, NULL \
-    }
-#define OTHER(name, kind, field, preset, least, most)                         \
-    {                                                                         \
-        name, kind, offsetof(options, field), preset, least, most, NULL, NULL \
-    }
+#define SETTING(name, kind, field, preset, least, most, what) \
+    { name, kind, offsetof(options, set.field), preset, least, most, what, NULL }
+#define OTHER(name, kind, field, preset, least, most) \
+    { name, kind, offsetof(options, field), preset, least, most, NULL, NULL }
 /* The first `settings` of the n options make the model and its training: the help lists them, they are saved
  * and logged, and none of them is TEXT, FLAG or DEVICE. */
 enum { OPTIONS = 64 };                           /* capacity */

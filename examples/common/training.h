@@ -1,8 +1,5 @@
-/* training.h - the frame of a training program: its options, updates, epochs, checkpoints, its log, and a bar
- * that shows how far it is.
- *
- * A program fills in the callbacks and the model, calls training_settings_of_file, training_data,
- * training_keep, training_resume, training_open_log, and then training_run. */
+/* training.h - the frame of a training: updates, epochs, checkpoints, the log, and a progress bar. A program
+ * calls the functions in the order of this header. */
 #ifndef EXAMPLES_TRAINING_H
 #define EXAMPLES_TRAINING_H
 #include "options.h"
@@ -50,8 +47,8 @@ typedef struct {
 /* Reads the settings of the checkpoint `out` into the program's struct and returns true, if --resume was
  * given and the file exists. */
 bool training_settings_of_file(const option_table *t, void *options, const run_options *run);
-/* Creates optimiser, loader and ranks for n sequences, which the loader sorts by `size` in pools of so many
- * batches. tokens is not copied. */
+/* Creates optimiser, loader and ranks for n sequences. The loader sorts them by `size` in pools of batches.
+ * tokens is not copied. */
 void training_data(training *t, int64_t n, const int32_t *size, const int32_t *tokens, int64_t pool);
 /* Adds items to the checkpoint, after the settings. Their data stay the program's. */
 void training_keep(training *t, const weft_checkpoint_item *items, int n);
@@ -59,8 +56,7 @@ void training_keep(training *t, const weft_checkpoint_item *items, int n);
 void training_resume(training *t, bool resumes);
 /* Opens the log and writes the settings as its first line. */
 void training_open_log(training *t, bool resumes);
-/* Trains until all epochs are done, or a signal comes: then it saves and prints how to go on. Returns whether
- * the training is over. */
+/* Trains until all epochs are done. If a signal comes it saves, prints how to continue, and returns false. */
 bool training_run(training *t);
 /* Returns the program's exit status: that of the signal that stopped it, or 0. */
 int  training_status(const training *t);
