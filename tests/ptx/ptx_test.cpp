@@ -134,7 +134,7 @@ static void gives(const char *name, const char *kinds, std::vector<uint64_t> in,
     else if (*kinds == 'l' || *kinds == 'd')
         body += "mov.b64 %rd10, " + out + ";\n";
     else if (*kinds == 'h')
-        body += "cvt.u64.u16 %rd10, " + out + ";\n";
+        body += "cvt.u32.u16 %r20, " + out + "; cvt.u64.u32 %rd10, %r20;\n";
     else
         body += "mov.b32 %r20, " + out + "; cvt.u64.u32 %rd10, %r20;\n";
     std::string said = run(body + "st.global.u64 [%rd1], %rd10;");
