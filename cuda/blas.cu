@@ -123,17 +123,9 @@ static kind kind_of(const weft__product *p, int64_t rows, const real *a, const r
     static_assert(sizeof(kind) == 3 * sizeof(int64_t) + 8, "all bytes of a kind count");
     const bool many = p->batches > 1;
     const uint8_t of_c = aligned(c, p->ldc, many ? p->stride_c : 0), of_bias = aligned(bias, 0, 0);
-    return kind{ p->ta ? p->m : rows,
-                 p->n,
-                 p->ta ? power_of_two(p->k) : p->k,
-                 p->ta,
-                 p->tb,
-                 many,
-                 bias != NULL,
-                 (uint8_t)p->precision,
-                 aligned(a, p->lda, many ? p->stride_a : 0),
-                 aligned(b, p->ldb, many ? p->stride_b : 0),
-                 bias && of_bias < of_c ? of_bias : of_c };
+    return kind{ p->ta ? p->m : rows, p->n, p->ta ? power_of_two(p->k) : p->k, p->ta, p->tb, many,
+                 bias != NULL, (uint8_t)p->precision, aligned(a, p->lda, many ? p->stride_a : 0),
+                 aligned(b, p->ldb, many ? p->stride_b : 0), bias && of_bias < of_c ? of_bias : of_c };
 }
 /* Steps of at least `length` numbers, aligned just so. */
 static int64_t step_for(int64_t length, int64_t bytes)
@@ -145,21 +137,14 @@ static int64_t step_for(int64_t length, int64_t bytes)
 /* A product of that kind, of the numbers of rows and of products that are asked for. */
 static weft__product example_of(const kind *of)
 {
-    weft__product p = {};
-    p.ta = of->ta;
-    p.tb = of->tb;
-    p.m = of->m;
-    p.n = of->n;
-    p.k = of->k;
-    p.precision = (weft_precision)of->precision;
-    p.lda = step_for(p.ta ? p.m : p.k, of->a);
-    p.ldb = step_for(p.tb ? p.k : p.n, of->b);
-    p.ldc = step_for(p.n, of->c);
-    p.batches = of->several ? BATCHES : 1;
-    p.stride_a = step_for((p.ta ? p.k : p.m) * p.lda, of->a);
-    p.stride_b = step_for((p.tb ? p.n : p.k) * p.ldb, of->b);
-    p.stride_c = step_for(p.m * p.ldc, of->c);
-    return p;
+    const int64_t lda = step_for(of->ta ? of->m : of->k, of->a);
+    const int64_t ldb = step_for(of->tb ? of->k : of->n, of->b), ldc = step_for(of->n, of->c);
+    return weft__product{ of->ta != 0, of->tb != 0, false, of->m, of->n, of->k, lda, ldb, ldc,
+                          of->several ? BATCHES : 1,
+                          step_for((of->ta ? of->k : of->m) * lda, of->a),
+                          step_for((of->tb ? of->n : of->k) * ldb, of->b),
+                          step_for(of->m * ldc, of->c),
+                          (weft_precision)of->precision };
 }
 
 /* ---- asking ---- */

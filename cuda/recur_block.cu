@@ -156,8 +156,7 @@ static __global__ void __launch_bounds__(4 * UNITS, UNITS == 32)
             enter<C>(r, me, begins[q], h[q], c[q]);
             state[(i + 1) % 2][me.sequence + q][me.unit] = h[q];
         }
-        now = next;
-        next = after;
+        advance(now, next, after);
         __syncthreads();
     }
 }
@@ -221,9 +220,7 @@ static __global__ void __launch_bounds__(4 * UNITS, UNITS == 32)
                 dh[q] += part[0][me.sequence + q][me.unit] + part[1][me.sequence + q][me.unit];
             hand_over(r, me, begins[q], dh[q], dc[q]);
         }
-        now = next;
-        next = after;
-        after = moment_at(r, me.first, steps, i + 3, !r.reverse);
+        advance(now, next, after, moment_at(r, me.first, steps, i + 3, !r.reverse));
     }
     if (!RESET)
         add_first_gradients(r, me, dh, dc);

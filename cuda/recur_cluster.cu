@@ -146,8 +146,7 @@ static __global__ void __launch_bounds__(BLOCK, 1)
         forward_unit<C>(r, me, now, 0, x, h, c);
         enter<C>(r, me, begins, h, c);
         send_states<BLOCKS>(me, last, h, &state[(i + 1) % 2][me.unit][half * 4], &link.full[i % 2]);
-        now = next;
-        next = after;
+        advance(now, next, after);
     }
     spoil(r, me, i, steps, r.reverse, r.h, r.hidden);
     cluster_sync();
@@ -210,9 +209,7 @@ static __global__ void __launch_bounds__(BLOCK, 1)
         for (int from = 0; from < BLOCKS && me.sequence < now.live; from++)
             dh[0] += part[i % 2][from][mine][place];
         hand_over(r, me, x[0].begins, dh[0], dc[0]);
-        now = next;
-        next = after;
-        after = moment_at(r, me.first, steps, i + 3, !r.reverse);
+        advance(now, next, after, moment_at(r, me.first, steps, i + 3, !r.reverse));
     }
     spoil(r, me, i, steps, !r.reverse, r.gates, weft__slots(C) * r.hidden);
     if (!RESET)

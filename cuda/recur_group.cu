@@ -144,8 +144,7 @@ __device__ static inline void forward_eight(const weft__recurrence &r, const rec
         enter<C>(r, me, begins, h, c);
         if (i + 1 < steps)
             send(b.link, call, me.unit * SEQUENCES + place_of(me.sequence), h), b.link.use++;
-        now = next;
-        next = after;
+        advance(now, next, after);
     }
     spoil(r, me, i, steps, r.reverse, r.h, r.hidden);
 }
@@ -227,9 +226,7 @@ __device__ static inline void backward_eight(const weft__recurrence &r, const re
         for (int from = 0; from < BLOCKS && me.sequence < now.live; from++)
             dh[0] += v[from];
         hand_over(r, me, x[0].begins, dh[0], dc[0]);
-        now = next;
-        next = after;
-        after = moment_at(r, me.first, steps, i + 3, !r.reverse);
+        advance(now, next, after, moment_at(r, me.first, steps, i + 3, !r.reverse));
     }
     spoil(r, me, i, steps, !r.reverse, r.gates, weft__slots(C) * r.hidden);
     if (!RESET)

@@ -44,6 +44,17 @@ __device__ static inline moment moment_at(const weft__recurrence &r, int first, 
     const int t = down ? steps - 1 - i : i, live = r.live.device[t] - first;
     return moment{ live < SEQUENCES ? live : (int)SEQUENCES, r.start.device[t] + first };
 }
+/* On to the next step. */
+__device__ static inline void advance(moment &now, moment &next, const moment &after)
+{
+    now = next;
+    next = after;
+}
+__device__ static inline void advance(moment &now, moment &next, moment &after, const moment &later)
+{
+    advance(now, next, after);
+    after = later;
+}
 /* of the longest of the eight, by halving */
 __device__ static int steps_of(const weft__recurrence &r, int first)
 {

@@ -436,12 +436,11 @@ cudaError_t cudaEventRecord(cudaEvent_t e, cudaStream_t stream)
     std::shared_ptr<Mark> mark = e->mark;
     unsigned long long turn = ++mark->recorded;
     mark->stream = s;
-    s->queue.push_back(Item{ 
-        [mark, turn] {
-            mark->done = turn;
-            mark->when = now();
-        },
-        true, NULL });
+    auto happens = [mark, turn] {
+        mark->done = turn;
+        mark->when = now();
+    };
+    s->queue.push_back(Item{ happens, true, NULL });
     return emu::note(emu::lost(s->device));
 }
 cudaError_t cudaEventSynchronize(cudaEvent_t e)

@@ -42,10 +42,6 @@ template <class T> T inserted(T a, T b, uint32_t at, uint32_t length, uint32_t b
     T mask = (length >= bits ? ~(T)0 : ((T)1 << length) - 1) << at;
     return (b & ~mask) | (a << at & mask);
 }
-uint32_t extracted(uint32_t a, uint32_t at, uint32_t length)
-{
-    return at > 31 || !length ? 0 : a >> at & (length > 31 ? ~0u : (1u << length) - 1);
-}
 float fused(float a, float b, float c) { return __builtin_fmaf(a, b, c); }
 double fused(double a, double b, double c) { return __builtin_fma(a, b, c); }
 float root(float a) { return __builtin_sqrtf(a); }
@@ -87,11 +83,6 @@ template <class T> T whole(double a) /* of a whole number: the nearest that ther
     const double least = std::is_signed<T>::value ? -0x1p31 : 0,
                  most = std::is_signed<T>::value ? 0x1p31 - 1 : 0x1p32 - 1;
     return a != a ? 0 : (T)(a < least ? least : a > most ? most : a);
-}
-uint32_t nearest_tf32(uint32_t a) /* ties away from zero; every NaN the same one */
-{
-    bool special = (a >> 23 & 0xFF) == 0xFF;
-    return special ? a & 0x7FFFFF ? 0x7FFFFFFFu : a : (a + 0x1000) & ~0x1FFFu;
 }
 
 /* ---- rows ---- */
