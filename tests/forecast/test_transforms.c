@@ -352,23 +352,18 @@ Test(transforms, descriptions_that_make_no_sense)
     };
     weft *w = open_on(WEFT_REF);
     for (int i = 0; i < COUNT(given); i++) {
-        cr_assert_not_null(features_of_y(w, &given[i].t, 1));
-        FAILS(w, WEFT_EARG, given[i].says);
+        NOT_MADE(features_of_y(w, &given[i].t, 1), WEFT_EARG, given[i].says);
     }
-    cr_assert_not_null(features_of_y(w, NULL, 1));
-    FAILS(w, WEFT_EARG, "as many as n says");
+    NOT_MADE(features_of_y(w, NULL, 1), WEFT_EARG, "as many as n says");
     weft_transform many[17];
     for (int i = 0; i < 17; i++)
         many[i] = (weft_transform){ .column = "y", .kind = WEFT_DELTA };
-    cr_assert_not_null(features_of_y(w, many, 17));
-    FAILS(w, WEFT_EARG, "more than 16 transforms on it, its scaler counted");
+    NOT_MADE(features_of_y(w, many, 17), WEFT_EARG, "more than 16 transforms on it, its scaler counted");
     weft_features_opts o = series_features;
     o.transforms = &(weft_transform){ .column = "s", .kind = WEFT_DELTA }, o.n = 1;
-    cr_assert_not_null(weft_features_new(w, "x", &o));
-    FAILS(w, WEFT_EARG, "\"s\": a fixed column has one value");
+    NOT_MADE(weft_features_new(w, "x", &o), WEFT_EARG, "\"s\": a fixed column has one value");
     o.transforms = &(weft_transform){ .column = "t", .kind = WEFT_DELTA };
-    cr_assert_not_null(weft_features_new(w, "x", &o));
-    FAILS(w, WEFT_EARG, "\"t\": there is no such column, or it is the time");
+    NOT_MADE(weft_features_new(w, "x", &o), WEFT_EARG, "\"t\": there is no such column, or it is the time");
     CLEAN(w);
 }
 

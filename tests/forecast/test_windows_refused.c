@@ -1,12 +1,6 @@
 /* test_windows_refused.c - features, series and windows that cannot be, and what is said of them. */
 #include "series_data.h"
 
-#define NOT_MADE(call, kind, says) \
-    do {                           \
-        cr_assert_not_null(call);  \
-        FAILS(w, kind, says);      \
-    } while (0)
-
 Test(windows_refused, features_that_make_no_sense)
 {
     weft *w = open_on(WEFT_REF);
@@ -14,8 +8,7 @@ Test(windows_refused, features_that_make_no_sense)
     do {                                               \
         weft_features_opts o = series_features;        \
         change;                                        \
-        cr_assert_not_null(weft_features_new(w, "x", &o)); \
-        FAILS(w, WEFT_EARG, says);                     \
+        NOT_MADE(weft_features_new(w, "x", &o), WEFT_EARG, says); \
     } while (0)
     REFUSED("a context and a horizon of 1 row or more", o.context = 0);
     REFUSED("not 7 and -1", o.horizon = -1);
