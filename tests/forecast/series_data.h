@@ -4,13 +4,6 @@
 #define WEFT_TESTS_SERIES_DATA_H
 #include "tests/io/files.h"
 
-/* A call that makes an inert object, and fails the context. */
-#define NOT_MADE(call, kind, says) \
-    do {                           \
-        cr_assert_not_null(call);  \
-        FAILS(w, kind, says);      \
-    } while (0)
-
 static const char *const series_names[] = { "t", "u", "v", "p", "y", "s", NULL };
 
 /* `n` series of the lengths given: time t that increases unevenly, known u and v, past p, target y, fixed
