@@ -208,8 +208,8 @@ static bool take_origin(csv *c, int64_t column, const char *text, double *value)
                     "%lld; integers nearer to it are expected",
                     c->names[column], text, (long long)*origin);
     return fail(c,
-                "column \"%.60s\": a double does not hold the integer %.40s; write it from a later origin, or "
-                "in a larger unit (seconds, not nanoseconds)",
+                "column \"%.60s\": a double does not hold the integer %.40s; write it from a later origin, "
+                "or in a larger unit (seconds, not nanoseconds)",
                 c->names[column], text);
 }
 
