@@ -1,8 +1,8 @@
-/* csv.c - CSV as in RFC 4180: quoted fields, doubled quotes, line ends within quotes; every complaint names
+/* csv.c - CSV as in RFC 4180: quoted fields, doubled quotes, line ends within quotes; every message names
  * file and line.
  *
- * The file is read whole and cut in place: a field becomes a 0-terminated string where it stands, since
- * unquoting only shortens. */
+ * The file is read whole and cut in place: a field becomes a 0-terminated string in place, since unquoting
+ * only shortens. */
 #include <ctype.h>
 #include <errno.h>
 #include <math.h>
@@ -101,7 +101,7 @@ static bool next_field(csv *c, bool *more)
         c->next_line++;
     }
     c->at += c->at < c->end;
-    /* the byte behind the text: a separator, a quote, or the 0 behind the file */
+    /* the byte after the text: a separator, a quote, or the 0 that ends the file */
     *stop = 0;
     return add_field(c, text, stop);
 }
@@ -224,7 +224,7 @@ static bool read_number(csv *c, int64_t column, double *out)
     }
     errno = 0;
     double value = strtod(f->text, &end);
-    /* before what follows is skipped: blanks only are no number */
+    /* before blanks are skipped: blanks alone are not a number */
     bool none = end == f->text;
     while (*end == ' ' || *end == '\t')
         end++;

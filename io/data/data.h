@@ -1,4 +1,4 @@
-/* data.h - what the readers of ragged data share. */
+/* data.h - shared by the readers of ragged data. */
 #ifndef WEFT_IO_DATA_H
 #define WEFT_IO_DATA_H
 #include "io/hdf5/hdf5.h"
@@ -7,7 +7,7 @@
 /* Fills the offsets of *d and moves it to *out, or frees its arrays if status is not WEFT_OK. Returns the
  * status. */
 weft_status weft__end_dataset(weft_dataset *d, weft_status status, const char *path, weft_dataset *out);
-/* Reads a whole file with a 0 behind it, to be freed. */
+/* Reads a whole file, to be freed, and adds a 0. */
 weft_status weft__slurp(const char *path, char **text, size_t *size);
 
 /* hdf5.c */

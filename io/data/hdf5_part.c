@@ -1,22 +1,22 @@
-/* hdf5_part.c - parts of a dataset in HDF5. When it is opened its lengths are read, and where its numbers
- * lie, which is one after the other: then sequences are read by their place in the file, without libhdf5, so
- * by several threads at once.
+/* hdf5_part.c - parts of a dataset in HDF5. Opening reads the lengths, and finds the place of the numbers,
+ * which are stored end to end. Then sequences are read by their place in the file, without libhdf5, so
+ * several threads can read.
  *
- * To look for them the file is read page by page, as far as it is looked at. It is not mapped into memory: a
- * page of a file that another program cuts off would end this one, and what libhdf5 sees must be what was
- * looked at before. */
+ * Opening reads only the pages of the file that it needs. The file is not mapped into memory: if another
+ * program cuts it off, a mapped page would end this process, and libhdf5 must see the bytes that were
+ * checked. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 #include "io/data/data.h"
 
-enum { PIECE = 1 << 20 };                        /* bytes that are converted at once */
+enum { PIECE = 1 << 20 };                        /* bytes that are converted in one go */
 
 struct weft_hdf5 {
     char *path, set[WEFT__H5_PATH];              /* of the file; in it, of the rows or tokens */
     int file;
-    weft_dataset shape;                          /* its rows or ints: a set that lies in its own header */
+    weft_dataset shape;                          /* rows or ints only if they are not stored end to end */
     weft__kind kind; uint64_t at;                /* of the set; its first byte */
 };
 

@@ -16,8 +16,8 @@
 typedef struct weft__h5 weft__h5;
 
 /* ---- paged.c: reads only those pages of a file that libhdf5 and its checks need ---- */
-/* A page that was read stays as it was, so that libhdf5 sees the bytes that were checked, whoever writes to
- * the file. After the first failure only those pages are available; status and why describe it. */
+/* A page that was read stays as it was, so that libhdf5 sees the bytes that were checked, even if the
+ * file changes. After the first failure only those pages are available; status and why describe it. */
 typedef struct weft__page weft__page;
 typedef struct weft__paged {
     int file;
@@ -40,7 +40,7 @@ typedef enum {
     WEFT__CHARS, WEFT__ODD,
     WEFT__BIG = 16
 } weft__number;
-/* What a data set holds. A text is rank 1 with its bytes, the final 0 included. An enumeration (h5py's
+/* The content of a data set. A text is rank 1 with its bytes, the final 0 included. An enumeration (h5py's
  * bool) is its integers. ODD: a type that is neither written nor read. */
 typedef struct weft__kind { weft__number type; int rank; int64_t size[WEFT_RANK]; } weft__kind;
 
@@ -97,7 +97,7 @@ bool weft__h5_find(weft__h5 *h, const char *path, weft__kind *kind);
  * integer that `as` (for floats: a double) does not hold, whose place the message names; floats where
  * integers are expected. */
 void weft__h5_read(weft__h5 *h, const char *path, const weft__kind *kind, weft__number as, void *values);
-/* Reads into a new array, to be freed, with a zero behind the numbers. Returns NULL without memory. origin
+/* Reads into a new array, to be freed, with a zero after the numbers. Returns NULL without memory. origin
  * (NULL: none) points to 0, and `as` is F64: the first integer that a double does not hold becomes *origin,
  * and all numbers are less it. An integer that a double does not hold less the origin is an error. */
 void *weft__h5_read_new(weft__h5 *h, const char *path, const weft__kind *kind, weft__number as,

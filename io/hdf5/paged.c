@@ -1,5 +1,4 @@
-/* paged.c - a file that is read as far as it is asked for, a page at a time, and what was read once is
- * kept. */
+/* paged.c - reads the pages of a file that are needed, and keeps them. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>

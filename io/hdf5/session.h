@@ -46,7 +46,7 @@ bool  weft__h5_bytes(const weft__h5_image *image, size_t at, size_t n, void *to)
 uint64_t weft__h5_field(const weft__h5_image *image, size_t at, size_t n);
 /* Whether n bytes, 8 at most, are these. */
 bool  weft__h5_says(const weft__h5_image *image, size_t at, const char *text, size_t n);
-/* Whether n bytes at an address, which counts from the superblock, lie before byte `end` of the image; *at:
+/* Whether n bytes at an address, which counts from the superblock, end before byte `end` of the image; *at:
  * their place in the image. */
 bool  weft__h5_inside(const weft__h5_image *image, size_t end, uint64_t address, uint64_t n, size_t *at);
 /* checksum.c: gives the checksum of n bytes, as libhdf5 has it for metadata. Returns false if they cannot be
@@ -67,15 +67,15 @@ typedef struct weft__h5_header {
     bool odd;                                    /* of a type that is neither numbers nor a text */
     weft__h5_message space, layout, filters;     /* places of these messages in the image, and their counts */
 } weft__h5_header;
-/* Reads the object header at an address. Returns false if it is damaged or does not lie within the file. */
+/* Reads the object header at an address. Returns false if it is damaged or is not inside the file. */
 bool  weft__h5_look(const weft__h5 *h, uint64_t address, weft__h5_header *out);
 /* Checks superblock and root group before libhdf5 opens the file. Returns false if they are damaged. */
 bool  weft__h5_root_is_sound(weft__h5 *h);
 
 /* numbers.c */
-/* Returns libhdf5's type, to be closed; a text has so many bytes. */
+/* Returns libhdf5's type, to be closed; text: bytes of a text. */
 hid_t weft__h5_type(weft__number type, size_t text);
-/* Returns the number that a type of libhdf5's is, ODD if it is none; an enumeration is its integers. */
+/* Returns the type of numbers that a type of libhdf5's is, or ODD. An enumeration is its integers. */
 weft__number weft__h5_number(hid_t type);
 
 /* chunks.c: reads sets in chunks without libhdf5. */
