@@ -1,6 +1,6 @@
 /* header.c - checks object headers before libhdf5 reads them. libhdf5 trusts them: it allocates a
- * continuation of any length, divides by extents of chunks that may be 0, and cannot close a file after it has
- * read half of a header. */
+ * continuation of any length, divides by extents of chunks that may be 0, and cannot close a file of which it
+ * has read half of a header. */
 #include <string.h>
 #include "io/hdf5/session.h"
 
