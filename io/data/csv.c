@@ -313,11 +313,13 @@ weft_status weft__csv_opts_good(const char *function, const weft_csv_opts *opts)
 weft_status weft__read_table(weft__table *t, const char *path, const char *id, const char *const *names,
                              int64_t columns, const weft_csv_opts *opts, bool reals)
 {
+    unsigned char *text;
     size_t size;
     *t = (weft__table){ .columns = columns };
-    weft_status status = weft__slurp(path, &t->text, &size);
+    weft_status status = weft__read_file(path, NULL, &text, &size);
     if (status != WEFT_OK)
         return status;
+    t->text = (char *)text;
     const weft_csv_opts o = opts ? *opts : (weft_csv_opts){ 0 };
     csv c = { .path = path,
               .at = t->text,
