@@ -51,7 +51,7 @@ static weft_status read_open(const char *path, int file, size_t all, weft__head 
     size_t n = all < WEFT__HEAD ? all : WEFT__HEAD;
     weft_status status = read_to(path, file, first, 0, n);
     first[n] = 0;
-    if (!status)
+    if (!status && head)
         status = head(path, first, n, all);
     if (status)
         return status;
@@ -64,6 +64,7 @@ static weft_status read_open(const char *path, int file, size_t all, weft__head 
         free(p);
         return status;
     }
+    p[all] = 0;
     *bytes = p;
     *size = all;
     return WEFT_OK;

@@ -18,13 +18,13 @@ typedef struct weft__span { const void *bytes; size_t size; } weft__span;
  * was. */
 weft_status weft__write_file(const char *path, const weft__span *spans, int n);
 /* file.c */
-/* A regular file in memory, *bytes to be freed. `head` is called when its first bytes are there, WEFT__HEAD
- * at most and a 0 behind them, and may refuse the rest by a status of its own: a terabyte is not read only
- * to learn that it is a film. */
+/* Reads a regular file to *bytes, to be freed, and adds a 0. head (NULL: none) gets its first bytes,
+ * WEFT__HEAD at most, and a 0, and may refuse the rest by a status of its own, so that no large file of another
+ * kind is read. */
 enum { WEFT__HEAD = 512 };
 typedef weft_status weft__head(const char *path, const unsigned char *bytes, size_t head, size_t size);
 weft_status weft__read_file(const char *path, weft__head *head, unsigned char **bytes, size_t *size);
-/* A regular file to be read, *file to be closed, and its size; *file is -1 after a failure. */
+/* Opens a regular file to be read, and gives its size. *file is to be closed; -1 after a failure. */
 weft_status weft__open_file(const char *path, int *file, size_t *size);
 
 /* checkpoint/: the bytes of a checkpoint in memory, to be freed, their seal compared; and weft_load of them,

@@ -6,7 +6,7 @@
 #include <string.h>
 #include "io/checkpoint/checkpoint.h"
 
-/* ---- what is stored ---- */
+/* ---- the stored parameters ---- */
 bool weft__is_stored(const weft_module *m, const weft__parameter *p)
 {
     return weft__below(p->module, m) && !(p->tied && weft__below(p->tied->module, m));
@@ -81,7 +81,7 @@ weft_status weft__usable(const weft_module *m, const char *function, const char 
         return weft__file_fail(WEFT_EARG, "%s: a path is expected", function);
     if (!m || !m->w)
         return weft__file_fail(WEFT_EARG, "%s: %s: the module is NULL or could not be made", function, path);
-    weft_synchronize(m->w);                             /* what the device has not said yet */
+    weft_synchronize(m->w);                             /* reports failures of the device */
     if (m->w->status)
         return weft__file_fail(m->w->status, "%s: %s is left alone, since the context has failed: %s",
                                function, path, weft_error_message(m->w));

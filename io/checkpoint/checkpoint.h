@@ -1,5 +1,5 @@
-/* checkpoint.h - what the parts of checkpoints share: sealed files, what of a module is stored, numbers
- * held back until all are good. */
+/* checkpoint.h - shared by the files of io/checkpoint: sealed files, the parameters that are stored, numbers
+ * that are held until all have been read. */
 #ifndef WEFT_IO_CHECKPOINT_H
 #define WEFT_IO_CHECKPOINT_H
 #include "io/hdf5/hdf5.h"
@@ -16,7 +16,7 @@ weft_status weft__sealed_write(weft__h5 *h, const char *path);
 weft_status weft__sealed_open(const char *path, const weft__image *image, weft__h5 **h);
 
 /* ---- load.c ---- */
-/* Values that were read and wait until everything was. */
+/* Values that wait until everything has been read. */
 typedef struct weft__held {
     struct weft__held *next;
     void *to;
@@ -25,9 +25,10 @@ typedef struct weft__held {
     uint64_t values[];
 } weft__held;
 typedef struct weft__stage { weft__h5 *h; weft__held *first, *last; } weft__stage;
-/* Room for `bytes` bytes that go to `to`, zeroed; NULL, and the session has failed, if there is none. */
+/* Returns `bytes` zeroed bytes that will be copied to `to`. Returns NULL, and fails the session, without
+ * memory. */
 void *weft__hold(weft__stage *s, void *to, size_t bytes, bool device);
-/* The data set, of this kind, for `to`. */
+/* Reads a data set of this kind for `to`. */
 void weft__hold_set(weft__stage *s, const char *path, const weft__kind *kind, weft__number as, void *to,
                     bool device);
 /* Ends the session, and copies all that is held to its destination, or after a failure to nowhere. m may be
@@ -35,19 +36,19 @@ void weft__hold_set(weft__stage *s, const char *path, const weft__kind *kind, we
 weft_status weft__stage_end(weft__stage *s, const weft_module *m);
 
 /* ---- paths.c ---- */
-/* One parameter of the table, and what has been read for it. */
+/* One parameter of the table, and the numbers that were read for it. */
 typedef struct weft__known {
     const weft__parameter *p;
     const weft__held *held;
     bool found;                                  /* the file has it under one of its names */
 } weft__known;
 typedef struct weft__paths { weft__known *entry; size_t n; } weft__paths;
-/* A table of all parameters and buffers of m's root. Returns false if there is no memory; the session has
- * failed then. To be ended by weft__paths_end. */
+/* Makes a table of all parameters and buffers of m's root, to be ended by weft__paths_end. Returns false, and
+ * fails the session, without memory. */
 bool weft__paths_make(weft__paths *table, const weft_module *m, weft__h5 *h);
 void weft__paths_end(weft__paths *table);
 weft__known         *weft__paths_of(const weft__paths *table, const weft__parameter *p);
-/* Returns the one called "encoder.weight" below m, NULL if there is none. */
+/* Returns the parameter "encoder.weight" below m, or NULL. */
 const weft__parameter *weft__paths_find(const weft__paths *table, const weft_module *m, const char *name);
 
 /* ---- checkpoint.c ---- */
@@ -62,10 +63,10 @@ weft__kind  weft__kind_of(const weft_tensor *x);
 const char *weft__path_in(const weft_module *m, const weft__parameter *p);       /* "encoder.weight" */
 /* "parameters/encoder.weight", or in buffers/. */
 const char *weft__set_of(const weft_module *m, const weft__parameter *p, char path[WEFT__NAMED]);
-/* "cell lstm, gates i f g o": what the module says of its numbers, "" if nothing. */
+/* Lists the notes of the module: "cell lstm, gates i f g o", "" if it has none. */
 const char *weft__notes_of(const weft__parameter *p, char text[WEFT__NOTES]);
-/* The names of the parameters, one a line, in the order of the optimiser's vectors; to be freed, NULL if
- * there is no memory. */
+/* Returns the names of the parameters, one a line, in the order of the optimiser's vectors; to be freed, NULL
+ * without memory. */
 char       *weft__order_of(const weft_module *m);
 /* Downloads the numbers into the file; a failure of the device is the session's. */
 void        weft__store(weft__h5 *h, const char *path, const weft_tensor *x);

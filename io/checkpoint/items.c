@@ -1,5 +1,5 @@
-/* items.c - the user's items: arrays of numbers, texts and bytes by name, beside the weights or read
- * before a model is built. */
+/* items.c - the user's items: arrays of numbers, texts and bytes by name, next to the weights or read before
+ * a model is built. */
 #include <stdlib.h>
 #include <string.h>
 #include "io/checkpoint/checkpoint.h"
@@ -51,7 +51,7 @@ void weft__items_store(weft__h5 *h, const weft_checkpoint_item *items, int64_t n
     for (int64_t i = 0; i < n; i++) {
         const weft_checkpoint_item *k = &items[i];
         int64_t count = k->n;
-        if (k->type == WEFT_TEXT) {              /* up to its final 0, whatever room there is behind it */
+        if (k->type == WEFT_TEXT) {              /* up to its final 0 */
             const char *end = memchr(k->data, 0, (size_t)k->n);
             if (!end)
                 weft__h5_fail(h, WEFT_EARG, "item \"%s\" has no final 0 in its %lld bytes", k->name,

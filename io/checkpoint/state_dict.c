@@ -18,7 +18,7 @@ typedef struct importing {
     void (*unneeded)(struct importing *l, const char *path);      /* is called for sets without a parameter */
 } importing;
 
-/* tied names, too */
+/* including tied names */
 static const weft__parameter *next_below(const weft_module *m, const weft__parameter *p)
 {
     p = p ? p->later : m->root->first;
@@ -27,7 +27,7 @@ static const weft__parameter *next_below(const weft_module *m, const weft__param
     return p;
 }
 
-/* ---- what the module wants ---- */
+/* ---- the parameters of the module ---- */
 static bool locate(weft__h5 *h, const weft_module *m, const weft__parameter *p, char path[WEFT__NAMED],
                    weft__kind *k)
 {
@@ -97,7 +97,7 @@ static void hold_parameter(importing *l, const weft__parameter *p)
     weft__found(l->stage.h, l->report, WEFT__LOADED, "%s", path);
 }
 
-/* ---- what the file has besides ---- */
+/* ---- other sets of the file ---- */
 static bool is_needed(const importing *l, const char *path)
 {
     char name[WEFT__NAMED];

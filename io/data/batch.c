@@ -17,7 +17,7 @@ static bool is_plausible(weft *w, const weft_dataset *d, const int32_t *index, i
     return !w->status;
 }
 
-/* Sequence index[i] is there, and lies where its numbers are. */
+/* Whether sequence index[i] exists, and its offsets fit its length. */
 static bool is_there(weft *w, const weft_dataset *d, const int32_t *index, int64_t i)
 {
     int64_t s = index[i];

@@ -1,11 +1,12 @@
-/* csv.c - CSV as in RFC 4180: quoted fields, doubled quotes, line ends within quotes; every complaint names
+/* csv.c - CSV as in RFC 4180: quoted fields, doubled quotes, line ends within quotes; every message names
  * file and line.
  *
- * The file is read whole and cut in place: a field becomes a 0-terminated string where it stands, since
- * unquoting only shortens. */
+ * The file is read whole and cut in place: a field becomes a 0-terminated string in place, since unquoting
+ * only shortens. */
 #include <ctype.h>
 #include <errno.h>
 #include <math.h>
+#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 #include "io/data/csv.h"
@@ -26,9 +27,21 @@ typedef struct {
     weft_status status;
 } csv;
 
-static bool fail(csv *c, weft_status status, const char *why)
+/* Fails with a format error, whose message begins with file and line. Returns false. */
+static bool __attribute__((format(printf, 2, 3))) fail(csv *c, const char *format, ...)
 {
-    c->status = weft__file_fail(status, "%s:%lld: %s", c->path, (long long)c->line, why);
+    char why[1000];
+    va_list list;
+    va_start(list, format);
+    weft__plain_text(why, sizeof why, format, list);
+    va_end(list);
+    c->status = weft__file_fail(WEFT_EFORMAT, "%s:%lld: %s", c->path, (long long)c->line, why);
+    return false;
+}
+
+static bool no_memory(csv *c)
+{
+    c->status = weft__file_fail(WEFT_ENOMEM, "%s:%lld: out of memory", c->path, (long long)c->line);
     return false;
 }
 
@@ -39,7 +52,7 @@ static bool add_field(csv *c, char *text, char *end)
         int room = c->room ? 2 * c->room : 16;
         field *more = c->room > INT32_MAX / 64 ? NULL : realloc(c->fields, (size_t)room * sizeof *more);
         if (!more)
-            return fail(c, WEFT_ENOMEM, "out of memory");
+            return no_memory(c);
         c->fields = more;
         c->room = room;
     }
@@ -60,13 +73,13 @@ static bool quoted(csv *c, char **stop)
         if (*c->at == '"' && (c->at + 1 == c->end || c->at[1] != '"')) {
             c->at++;
             *stop = to;
-            return is_end(c) || fail(c, WEFT_EFORMAT, "text behind a closing quote");
+            return is_end(c) || fail(c, "text behind a closing quote");
         }
         c->at += *c->at == '"';
         c->next_line += *c->at == '\n';
         *to++ = *c->at;
     }
-    return fail(c, WEFT_EFORMAT, "a quote that is never closed");
+    return fail(c, "a quote that is never closed");
 }
 
 /* One field; *more: another follows on the line. Its terminating 0 is set only after the separator was
@@ -88,7 +101,7 @@ static bool next_field(csv *c, bool *more)
         c->next_line++;
     }
     c->at += c->at < c->end;
-    /* the byte behind the text: a separator, a quote, or the 0 behind the file */
+    /* the byte after the text: a separator, a quote, or the 0 that ends the file */
     *stop = 0;
     return add_field(c, text, stop);
 }
@@ -119,19 +132,17 @@ static void no_column(csv *c, const char *name)
     for (int i = 0; i < c->n && at < 700; i++)
         at += snprintf(why + at, sizeof why - (size_t)at, "%s \"%.100s\"", i ? "," : "", c->fields[i].text);
     snprintf(why + at, sizeof why - (size_t)at, "%s", at < 700 ? "" : ", ..");
-    fail(c, WEFT_EFORMAT, why);
+    fail(c, "%s", why);
 }
 
 static int find_column(csv *c, const char *name)
 {
     int found = -1;
-    char why[200];
     for (int i = 0; i < c->n; i++) {
         if (strcmp(c->fields[i].text, name))
             continue;
         if (found >= 0) {
-            snprintf(why, sizeof why, "two columns are named \"%.100s\"", name);
-            fail(c, WEFT_EFORMAT, why);
+            fail(c, "two columns are named \"%.100s\"", name);
             return -1;
         }
         found = i;
@@ -146,7 +157,7 @@ static bool read_header(csv *c)
     if (c->end - c->at >= 3 && !memcmp(c->at, "\xEF\xBB\xBF", 3))
         c->at += 3;
     if (!next_record(c))
-        return c->status == WEFT_OK ? fail(c, WEFT_EFORMAT, "a header line was expected, the file is empty") :
+        return c->status == WEFT_OK ? fail(c, "a header line was expected, the file is empty") :
                                       false;
     for (int64_t i = !c->id; i <= c->t->columns; i++) {
         c->where[i] = find_column(c, i ? c->names[i - 1] : c->id);
@@ -176,7 +187,6 @@ static bool is_rounded(const char *text, double value)
 static bool take_origin(csv *c, int64_t column, const char *text, double *value)
 {
     int64_t *origin = &c->t->origin[column], integer;
-    char why[300];
     bool good = true;
     if (!is_rounded(text, *value)) {
         good = weft__move_origin(value, 0, *origin);
@@ -193,43 +203,37 @@ static bool take_origin(csv *c, int64_t column, const char *text, double *value)
     if (good)
         return true;
     if (*origin)
-        snprintf(why, sizeof why,
-                 "column \"%.60s\": a double does not hold %.40s less the column's first large integer, "
-                 "%lld; integers nearer to it are expected",
-                 c->names[column], text, (long long)*origin);
-    else
-        snprintf(why, sizeof why,
-                 "column \"%.60s\": a double does not hold the integer %.40s; write it from a later origin, "
-                 "or in a larger unit (seconds, not nanoseconds)",
-                 c->names[column], text);
-    return fail(c, WEFT_EFORMAT, why);
+        return fail(c,
+                    "column \"%.60s\": a double does not hold %.40s less the column's first large integer, "
+                    "%lld; integers nearer to it are expected",
+                    c->names[column], text, (long long)*origin);
+    return fail(c,
+                "column \"%.60s\": a double does not hold the integer %.40s; write it from a later origin, "
+                "or in a larger unit (seconds, not nanoseconds)",
+                c->names[column], text);
 }
 
 static bool read_number(csv *c, int64_t column, double *out)
 {
     const field *f = &c->fields[c->where[column + 1]];
     const char *name = c->names[column];
-    char *end, why[300];
+    char *end;
     if (f->size == 0 && c->empty_is_nan) {
         *out = (double)NAN;
         return take_origin(c, column, f->text, out);
     }
     errno = 0;
     double value = strtod(f->text, &end);
-    /* before what follows is skipped: blanks only are no number */
+    /* before blanks are skipped: blanks alone are not a number */
     bool none = end == f->text;
     while (*end == ' ' || *end == '\t')
         end++;
-    if (none || end != f->text + f->size) {
-        snprintf(why, sizeof why, "column \"%.100s\": a number was expected, not \"%.100s\"", name, f->text);
-        return fail(c, WEFT_EFORMAT, why);
-    }
+    if (none || end != f->text + f->size)
+        return fail(c, "column \"%.100s\": a number was expected, not \"%.100s\"", name, f->text);
     *out = value;
     if ((errno == ERANGE && fabs(value) > 1) ||
-        (c->reals && isfinite(value) && !isfinite((weft_real)value))) {
-        snprintf(why, sizeof why, "column \"%.100s\": \"%.100s\" is too large", name, f->text);
-        return fail(c, WEFT_EFORMAT, why);
-    }
+        (c->reals && isfinite(value) && !isfinite((weft_real)value)))
+        return fail(c, "column \"%.100s\": \"%.100s\" is too large", name, f->text);
     return take_origin(c, column, f->text, out);
 }
 
@@ -237,18 +241,15 @@ static bool read_number(csv *c, int64_t column, double *out)
 static bool read_record(csv *c, int width)
 {
     weft__table *t = c->t;
-    char why[100];
-    if (c->n != width) {
-        snprintf(why, sizeof why, "%d fields, the header has %d", c->n, width);
-        return fail(c, WEFT_EFORMAT, why);
-    }
+    if (c->n != width)
+        return fail(c, "%d fields, the header has %d", c->n, width);
     if (!weft__table_room(t))
-        return fail(c, WEFT_ENOMEM, "out of memory");
+        return no_memory(c);
     for (int64_t i = 0; i < t->columns; i++)
         if (!read_number(c, i, &t->column[i][t->rows]))
             return false;
     if (c->id && !weft__table_add_id(t, c->fields[c->where[0]].text))
-        return fail(c, WEFT_ENOMEM, "out of memory");
+        return no_memory(c);
     t->rows++;
     return true;
 }
@@ -259,11 +260,10 @@ static bool is_text(csv *c, const char *text, size_t size)
 {
     const char *zero = memchr(text, 0, size), *end = memchr(text, '\r', size);
     if (end && !memchr(text, '\n', size) && end + 1 < text + size)
-        return fail(c, WEFT_EFORMAT,
-                    "lines end with \\r alone; tr '\\r' '\\n' <FILE >NEW makes lines that are read");
+        return fail(c, "lines end with \\r alone; tr '\\r' '\\n' <FILE >NEW makes lines that are read");
     for (const char *at = text; zero && at < zero; at++)
         c->line += *at == '\n';
-    return !zero || fail(c, WEFT_EFORMAT, "there is a zero byte; a CSV file in UTF-8 has none");
+    return !zero || fail(c, "there is a zero byte; a CSV file in UTF-8 has none");
 }
 
 static void read_rows(csv *c)
@@ -274,7 +274,7 @@ static void read_rows(csv *c)
     c->t->origin = calloc(columns, sizeof *c->t->origin);
     c->t->from = calloc(columns, sizeof *c->t->from);
     if (!c->where || !c->t->column || !c->t->origin || !c->t->from) {
-        fail(c, WEFT_ENOMEM, "out of memory");
+        no_memory(c);
         return;
     }
     if (!read_header(c))
@@ -313,11 +313,13 @@ weft_status weft__csv_opts_good(const char *function, const weft_csv_opts *opts)
 weft_status weft__read_table(weft__table *t, const char *path, const char *id, const char *const *names,
                              int64_t columns, const weft_csv_opts *opts, bool reals)
 {
+    unsigned char *text;
     size_t size;
     *t = (weft__table){ .columns = columns };
-    weft_status status = weft__slurp(path, &t->text, &size);
+    weft_status status = weft__read_file(path, NULL, &text, &size);
     if (status != WEFT_OK)
         return status;
+    t->text = (char *)text;
     const weft_csv_opts o = opts ? *opts : (weft_csv_opts){ 0 };
     csv c = { .path = path,
               .at = t->text,

@@ -18,7 +18,7 @@ typedef struct weft__table {
     int64_t *from;                               /* [columns] the first row that was read less the origin */
     weft__stretch *run;                          /* [n] by group; without ids: none */
     int64_t n, run_room;
-    char *text;                                  /* the file, in which the ids are */
+    char *text;                                  /* the file; ids point into it */
 } weft__table;
 
 /* csv.c: reads these columns and the one with the ids (NULL: none). reals: numbers must fit a weft_real, and

@@ -1,5 +1,4 @@
-/* data.c - ragged data in memory: whole files, and text, in which each line is a sequence and each byte a
- * token. */
+/* data.c - ragged data in memory, and from text: each line is a sequence and each byte a token. */
 #include <stdlib.h>
 #include <string.h>
 #include "io/data/data.h"
@@ -35,31 +34,6 @@ void weft_dataset_free(weft_dataset *data)
     free(data->ints);
     free(data->id);
     *data = (weft_dataset){ 0 };
-}
-
-/* ---- whole files ---- */
-static weft_status read_any_text(const char *path, const unsigned char *bytes, size_t head, size_t size)
-{
-    (void)path, (void)bytes, (void)head, (void)size;
-    return WEFT_OK;
-}
-
-weft_status weft__slurp(const char *path, char **text, size_t *size)
-{
-    unsigned char *bytes = NULL;
-    *text = NULL;
-    *size = 0;
-    weft_status status = weft__read_file(path, read_any_text, &bytes, size);
-    if (status != WEFT_OK)
-        return status;
-    char *longer = realloc(bytes, *size + 1);
-    if (!longer) {
-        free(bytes);
-        return weft__file_fail(WEFT_ENOMEM, "%s: out of memory", path);
-    }
-    longer[*size] = 0;
-    *text = longer;
-    return WEFT_OK;
 }
 
 /* ---- text ---- */
@@ -107,13 +81,12 @@ weft_status weft_read_text(const char *path, const weft_text_opts *opts, weft_da
 {
     if (!out)
         return weft__file_fail(WEFT_EARG, "weft_read_text: no dataset given");
-    char *text;
+    unsigned char *text = NULL;
     size_t size;
     int64_t line = 1;
     weft_dataset d = { 0 };
-    weft_status status = weft__slurp(path, &text, &size);
-    if (status == WEFT_OK &&
-        !add_lines(&d, opts ? opts : &(weft_text_opts){ 0 }, (unsigned char *)text, size, &line))
+    weft_status status = weft__read_file(path, NULL, &text, &size);
+    if (status == WEFT_OK && !add_lines(&d, opts ? opts : &(weft_text_opts){ 0 }, text, size, &line))
         status = weft__file_fail(WEFT_ENOMEM, "%s:%lld: out of memory, or a sequence of 2^31 tokens", path,
                                  (long long)line);
     free(text);

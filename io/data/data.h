@@ -1,4 +1,4 @@
-/* data.h - what the readers of ragged data share. */
+/* data.h - shared by the readers of ragged data. */
 #ifndef WEFT_IO_DATA_H
 #define WEFT_IO_DATA_H
 #include "io/hdf5/hdf5.h"
@@ -7,8 +7,6 @@
 /* Fills the offsets of *d and moves it to *out, or frees its arrays if status is not WEFT_OK. Returns the
  * status. */
 weft_status weft__end_dataset(weft_dataset *d, weft_status status, const char *path, weft_dataset *out);
-/* Reads a whole file with a 0 behind it, to be freed. */
-weft_status weft__slurp(const char *path, char **text, size_t *size);
 
 /* hdf5.c */
 /* Reads lengths and columns of the dataset below a group, and finds the set of its rows or tokens. Returns

@@ -1,22 +1,21 @@
-/* hdf5_part.c - parts of a dataset in HDF5. When it is opened its lengths are read, and where its numbers
- * lie, which is one after the other: then sequences are read by their place in the file, without libhdf5, so
- * by several threads at once.
+/* hdf5_part.c - parts of a dataset in HDF5. Opening reads the lengths, and finds the place of the numbers,
+ * which are stored end to end. Then sequences are read by their place in the file, without libhdf5, so
+ * several threads can read.
  *
- * To look for them the file is read page by page, as far as it is looked at. It is not mapped into memory: a
- * page of a file that another program cuts off would end this one, and what libhdf5 sees must be what was
- * looked at before. */
-#include <errno.h>
+ * Opening reads only the pages of the file that it needs. The file is not mapped into memory: if another
+ * program cuts it off, a mapped page would end this process, and libhdf5 must see the bytes that were
+ * checked. */
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 #include "io/data/data.h"
 
-enum { PIECE = 1 << 20 };                        /* bytes that are converted at once */
+enum { PIECE = 1 << 20 };                        /* bytes that are converted in one go */
 
 struct weft_hdf5 {
     char *path, set[WEFT__H5_PATH];              /* of the file; in it, of the rows or tokens */
     int file;
-    weft_dataset shape;                          /* its rows or ints: a set that lies in its own header */
+    weft_dataset shape;                          /* rows or ints only if they are not stored end to end */
     weft__kind kind; uint64_t at;                /* of the set; its first byte */
 };
 
@@ -97,20 +96,15 @@ weft_dataset weft_hdf5_shape(const weft_hdf5 *f)
 }
 
 /* ---- reading ---- */
-static weft_status read_bytes(const weft_hdf5 *f, uint64_t at, unsigned char *bytes, size_t n)
+static weft_status read_bytes(const weft_hdf5 *f, uint64_t at, void *bytes, size_t n)
 {
-    for (size_t done = 0; done < n;) {
-        ssize_t k = pread(f->file, bytes + done, n - done, (off_t)(at + done));
-        if (k < 0 && errno != EINTR)
-            return weft__file_fail(WEFT_EIO, "%s cannot be read: %s", f->path, strerror(errno));
-        if (k == 0)
-            return weft__file_fail(WEFT_EIO, "%s has become shorter since it was opened", f->path);
-        done += k > 0 ? (size_t)k : 0;
-    }
-    return WEFT_OK;
+    weft__paged p = { .file = f->file };
+    if (weft__paged_pass(&p, (size_t)at, n, bytes))
+        return WEFT_OK;
+    return weft__file_fail(p.status, "%s cannot be read: %s", f->path, p.why);
 }
 
-/* So many numbers from number `from` on, of a type that is not ours, piece by piece. */
+/* Reads n numbers from number `from` on, and converts them, piece by piece. */
 static weft_status read_converted(const weft_hdf5 *f, int64_t from, char *to, int64_t n)
 {
     size_t unit = weft__number_bytes(f->kind.type), own = weft__number_bytes(as_read(f));
@@ -140,7 +134,7 @@ static weft_status read_rows(const weft_hdf5 *f, int64_t row, int64_t rows, char
         return WEFT_OK;
     }
     return f->kind.type == as_read(f) ?
-               read_bytes(f, f->at + (uint64_t)from * unit, (unsigned char *)to, n * unit) :
+               read_bytes(f, f->at + (uint64_t)from * unit, to, n * unit) :
                read_converted(f, from, to, (int64_t)n);
 }
 

@@ -1,9 +1,9 @@
-/* checksum.c - the sum behind the metadata of an HDF5 file: lookup3 (Jenkins 2006), little endian, as "HDF5
+/* checksum.c - the checksum of the metadata of an HDF5 file: lookup3 (Jenkins 2006), little endian, as "HDF5
  * File Format Specification" 3.0 has it for object headers of version 2. */
 #include <string.h>
 #include "io/hdf5/session.h"
 
-enum { BLOCK = 12 };                             /* bytes that are mixed in at once: three words */
+enum { BLOCK = 12 };                             /* bytes of one mixing: three words */
 typedef struct { uint32_t a, b, c; } state;
 
 static uint32_t turned(uint32_t x, int by) { return x << by | x >> (32 - by); }

@@ -3,7 +3,7 @@
  * places, fixed and extensible arrays, B-trees of version 2. See "HDF5 File Format Specification" 3.0, VII
  * and III.A.
  *
- * Each block of the later ones has its checksum, which is compared, and must lie in the file. An array has
+ * Each block of the later ones has its checksum, which is compared, and must be inside the file. An array has
  * an element for each chunk of the largest shape; its number is that of the chunk, row by row, the unlimited
  * axis first. */
 #include <stdlib.h>
@@ -270,7 +270,7 @@ static const char *tree(index_of *x)
 }
 
 /* ---- the tree of version 1, whose nodes are never empty here, and whose chunks come in order ---- */
-/* Whether the key at a lies before the one at b, which is what other readers look for a chunk by. */
+/* Whether the key at a is less than the one at b; other readers search by this order. */
 static bool before(const index_of *x, size_t a, size_t b)
 {
     for (int i = 0; i <= x->c->rank; i++) {      /* the last: within a number */

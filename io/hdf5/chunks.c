@@ -1,7 +1,7 @@
 /* chunks.c - reads data sets in chunks, plain or compressed by gzip (deflate), bytes shuffled or not, as
- * h5py writes them. They are read without libhdf5, which trusts what a file says of them, and inflates a
- * chunk to any size. Here each chunk exists once, lies in the file, and gives exactly the bytes of a
- * chunk, and no chunk is longer than the set. zlib inflates into a buffer of one chunk. */
+ * h5py writes them. They are read without libhdf5, which trusts the file, and inflates a chunk to any size.
+ * Here each chunk must exist once, be inside the file, and give exactly the bytes of a chunk, and no chunk is
+ * longer than the set. zlib inflates into a buffer of one chunk. */
 #define ZLIB_CONST
 #include <stdlib.h>
 #include <string.h>
@@ -23,7 +23,7 @@ typedef struct {
 static uint64_t field(const weft__h5 *h, size_t at, size_t n) { return weft__h5_field(&h->read, at, n); }
 static int byte(const weft__h5 *h, size_t at)    { return (int)field(h, at, 1); }
 
-/* ---- what the header says ---- */
+/* ---- the header ---- */
 static const char *extents(const weft__h5 *h, const weft__h5_header *header, weft__h5_chunks *c)
 {
     enum { OLD_HEAD = 8, HEAD = 4, MAXIMA = 1 };
@@ -41,7 +41,7 @@ static const char *extents(const weft__h5 *h, const weft__h5_header *header, wef
     return NULL;
 }
 
-/* The extents of a chunk, each of `width` bytes, and the bytes of a number behind them. */
+/* The extents of a chunk, each of `width` bytes, then the bytes of a number. */
 static const char *chunk_extents(const weft__h5 *h, size_t at, size_t width, weft__h5_chunks *c)
 {
     uint64_t bytes = c->element = (size_t)field(h, at + width * (size_t)c->rank, width);
@@ -60,7 +60,7 @@ static const char *chunk_extents(const weft__h5 *h, size_t at, size_t width, wef
 
 static const char unknown[] = "is in chunks of a format that is not read; those of libver=\"earliest\" are";
 
-/* Layout 4, of libhdf5 1.10: the kind of index, what it needs, and its address behind all. */
+/* Layout 4, of libhdf5 1.10: the kind of index, its parameters, and its address. */
 static const char *new_layout(const weft__h5 *h, const weft__h5_header *header, weft__h5_chunks *c)
 {
     enum { HEAD = 5, PARTIAL = 1, FILTERED = 2 };
@@ -168,7 +168,7 @@ static const unsigned char *bytes_at(reading *r, size_t at, size_t n)
     return weft__paged_pass(r->h->read.paged, at, n, more) ? more : NULL;
 }
 
-/* What zlib works in is memory of weft's: it is counted as such, and if there is none the session fails. */
+/* zlib allocates through weft: without memory the session fails. */
 static void *give_memory(void *user, unsigned n, unsigned size)
 {
     reading *r = user;
@@ -184,8 +184,7 @@ static void take_memory_back(void *user, void *memory)
     free(memory);
 }
 
-/* A whole zlib stream of n bytes, which makes as many bytes as a chunk has: not one less, and zlib ends where
- * one more would be. Else false. */
+/* Inflates a whole zlib stream of n bytes. Returns false if it does not give exactly the bytes of a chunk. */
 static bool inflate_chunk(reading *r, const unsigned char *from, size_t n, unsigned char *to)
 {
     r->z.next_in = from;
@@ -196,7 +195,7 @@ static bool inflate_chunk(reading *r, const unsigned char *from, size_t n, unsig
            !r->z.avail_out;
 }
 
-/* The bytes of numbers lie together by their place in the number. */
+/* Shuffled bytes are grouped by their place in the number. */
 static void unshuffle(const unsigned char *from, size_t bytes, size_t element, unsigned char *to)
 {
     size_t n = bytes / element;
@@ -205,7 +204,7 @@ static void unshuffle(const unsigned char *from, size_t bytes, size_t element, u
             to[i * element + k] = from[k * n + i];
 }
 
-/* Into r->chunk; false: it does not give what a chunk has. */
+/* Unpacks a chunk to r->chunk. Returns false if it does not give the bytes of a chunk. */
 static bool unpack(reading *r, const unsigned char *from, size_t n, uint64_t skipped)
 {
     const weft__h5_chunks *c = r->c;
@@ -223,7 +222,7 @@ static bool unpack(reading *r, const unsigned char *from, size_t n, uint64_t ski
     return true;
 }
 
-/* A row of the chunk after another, as far as they lie in the set. */
+/* Copies the rows of the chunk that are inside the set. */
 static void place_chunk(reading *r, const uint64_t *first)
 {
     const weft__h5_chunks *c = r->c;
@@ -277,7 +276,7 @@ static const char *all_chunks(reading *r, uint64_t chunks)
     return why;
 }
 
-/* False: there is no memory. */
+/* Returns false without memory. */
 static bool begin_reading(reading *r)
 {
     r->z = (z_stream){ .zalloc = give_memory, .zfree = take_memory_back, .opaque = r };

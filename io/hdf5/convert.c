@@ -7,7 +7,7 @@
 
 enum { NAME = 256 };
 
-/* "weight[2, 1]": where number `at` of a set lies. */
+/* Writes the place of number `at` of a set: "weight[2, 1]". */
 static void name_element(const char *path, const weft__kind *k, int64_t at, char text[2 * NAME])
 {
     char places[160] = "";
@@ -93,8 +93,7 @@ static double to_double(whole v, bool *exact)
     return v.negative ? -d : d;
 }
 
-/* A finite number that a float32 does not hold would be infinity. What is infinite or NaN in the file
- * stays. */
+/* Returns false for a finite number that a float32 does not hold. Infinity and NaN stay. */
 static bool to_real(double wide, weft__number as, void *to)
 {
     if (as == WEFT__F64)

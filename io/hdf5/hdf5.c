@@ -59,7 +59,7 @@ static bool has_plenty(weft__h5 *h, size_t bytes)
     return !h->status;
 }
 
-/* Replaces the image by a larger one, with zeros behind what was written. */
+/* Replaces the image by a larger one; the new bytes are zero. */
 static void enlarge(weft__h5 *h, size_t size)
 {
     unsigned char *larger = calloc(1, size);

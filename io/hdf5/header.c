@@ -1,6 +1,6 @@
-/* header.c - object headers looked at before libhdf5 sees them. It trusts them: it takes memory for a
- * continuation of any length, divides by the extents of chunks that no one may have, and cannot close a file
- * again whose header it could read half of. */
+/* header.c - checks object headers before libhdf5 reads them. libhdf5 trusts them: it allocates a
+ * continuation of any length, divides by extents of chunks that may be 0, and cannot close a file of which it
+ * has read half of a header. */
 #include <string.h>
 #include "io/hdf5/session.h"
 
@@ -45,8 +45,7 @@ static bool heap_is_plain(const walk *w, uint64_t address)
            largest <= BLOCK;
 }
 
-/* And a tree has their order. libhdf5 looks for the sum of a node at its end, however short the node is
- * said to be. */
+/* A tree has their order. libhdf5 reads the checksum at the end of a node, however short the node is. */
 static bool tree_is_plain(const walk *w, uint64_t address, int kind)
 {
     enum { TREE_HEADER = 38, KIND = 5, NODE = 6, RECORD = 10, ROOT = 16, RECORDS = 24, AROUND = 10 };
@@ -62,8 +61,7 @@ static bool tree_is_plain(const walk *w, uint64_t address, int kind)
            (root == UINT64_MAX || inside(w, root, node));
 }
 
-/* A message that says where the heap and the trees by name and by age are, if there are any, behind a
- * counter, if there is one. */
+/* A message with the addresses of the heap and of the trees by name and by age, after an optional counter. */
 static bool dense_is_sound(const walk *w, int type, size_t at, size_t n)
 {
     enum { LINK_NAMES = 5, ATTRIBUTE_NAMES = 8 };                 /* kinds of trees; those by age follow */
@@ -77,8 +75,8 @@ static bool dense_is_sound(const walk *w, int type, size_t at, size_t n)
     return good;
 }
 
-/* A group of the oldest kind has the names of its links in a heap. libhdf5 copies as many bytes as the heap
- * says that it has, and follows the list of its free places, each with its length, to wherever it leads. */
+/* A group of the oldest kind has the names of its links in a heap. libhdf5 trusts the
+ * size of the heap, and follows the list of its free places, each with its length, to wherever it leads. */
 static bool names_are_sound(const walk *w, size_t at, size_t n)
 {
     enum { HEAP = 8, SIZE = 8, FREE = 16, DATA = 24, HEAD = 32, PLACE = 16, NONE = 1 };
@@ -99,7 +97,7 @@ static bool names_are_sound(const walk *w, size_t at, size_t n)
     return true;
 }
 
-/* A few links lie in the header itself, a message each. One that libhdf5 cannot read makes it free those
+/* A few links are in the header itself, a message each. One that libhdf5 cannot read makes it free those
  * that it has not read yet. */
 static bool link_is_plain(const walk *w, size_t at, size_t n)
 {
@@ -122,8 +120,8 @@ static bool link_is_plain(const walk *w, size_t at, size_t n)
     return (type == SOFT || type >= USERS) && rest >= 2 && to && to <= rest - 2;
 }
 
-/* Where a data set's numbers are: in the message itself they must lie in it, since libhdf5 copies as many as
- * it says. It is noted if they are in chunks or elsewhere. */
+/* The place of a data set's numbers. Numbers in the message itself must fit in it, since libhdf5 trusts their
+ * size. Chunks, or another place, are noted. */
 static bool layout_is_sound(const walk *w, size_t at, size_t n)
 {
     enum { COMPACT = 0, OLD_HEAD = 8 };
@@ -138,8 +136,8 @@ static bool layout_is_sound(const walk *w, size_t at, size_t n)
     return n >= head + width && field(w, at + head, width) <= n - head - width;
 }
 
-/* What unwritten numbers are: libhdf5 copies as many bytes as the message says. In versions 1 and 2 a
- * negative size is no value. */
+/* The value of unwritten numbers, whose size libhdf5 trusts. In versions 1 and 2 a negative size means no
+ * value. */
 static bool fill_is_sound(const walk *w, int type, size_t at, size_t n)
 {
     enum { VALUE = 0x20 };
@@ -154,7 +152,7 @@ static bool fill_is_sound(const walk *w, int type, size_t at, size_t n)
     return n >= head + 4 && (none || size <= n - head - 4);
 }
 
-/* A data set's extents: as many as it says must be there. */
+/* A data set's extents: all of them must be in the message. */
 static bool space_is_sound(const walk *w, size_t at, size_t n)
 {
     enum { OLD_HEAD = 8, HEAD = 4, RANK = 32, MAXIMA = 1, ORDER = 2 };
@@ -165,8 +163,8 @@ static bool space_is_sound(const walk *w, size_t at, size_t n)
     return n >= (byte(w, at) == 1 ? OLD_HEAD : HEAD) + (size_t)8 * byte(w, at + 1) * (size_t)lists;
 }
 
-/* An enumeration, h5py's bool: an integer, as many names as it says, each with its 0, and their values.
- * All of it must lie in the message, since libhdf5 copies it. */
+/* An enumeration, h5py's bool: an integer, names with their 0, and values. All of it must be in the message,
+ * since libhdf5 copies it. */
 static bool enum_is_sound(const walk *w, size_t at, size_t n)
 {
     enum { MEMBERS = 1, SIZE = 4, BASE = 8, LISTS = 20, PADDED = 3 };
@@ -207,8 +205,8 @@ static void note_message(weft__h5_message *m, size_t at, size_t n, bool shared)
     m->shared = m->shared || shared;
 }
 
-/* A header of libhdf5's newer kind has its sum behind it. Where it is another, libhdf5 1.10 loses memory, and
- * says so at the process's end. */
+/* A header of the newer kind ends with its checksum. If it is wrong, libhdf5 1.10 loses memory, and reports
+ * that at the end of the process. */
 static bool sum_is_right(const walk *w, size_t at, size_t end)
 {
     uint32_t sum;
@@ -229,7 +227,7 @@ static bool continued(walk *w, size_t at)
            messages(w, from + 4, to - 4);
 }
 
-/* Whether a message is sound; what it says of a data set is noted. */
+/* Whether a message is sound. Notes the properties of a data set. */
 static bool message(walk *w, int type, bool shared, size_t at, size_t n)
 {
     switch (type) {
@@ -316,7 +314,7 @@ static size_t superblock(const walk *w)
     return base + 96 > w->size ? w->size : base;
 }
 
-/* A superblock of version 2 or 3 may have a header of its own, which libhdf5 reads at once. */
+/* A superblock of version 2 or 3 may have a header of its own, which libhdf5 reads immediately. */
 static bool extension_is_sound(weft__h5 *h, const walk *w)
 {
     enum { EXTENSION = 20 };
@@ -354,7 +352,7 @@ bool weft__h5_root_is_sound(weft__h5 *h)
     if (version == 3 && !is_closed(h, &w))
         return false;
     h->read.libhdf5_s.base_addr = base;
-    h->used = end < h->size ? (size_t)end + !end : h->size;      /* libhdf5 reads no header behind it well */
+    h->used = end < h->size ? (size_t)end + !end : h->size;      /* libhdf5 fails on headers after it */
     bool good = width == 8 && weft__h5_look(h, to, &root) && (version < 2 || extension_is_sound(h, &w));
     h->read.libhdf5_s.base_addr = 0;
     return good;

@@ -7,7 +7,7 @@
 #include <string.h>
 #include "io/hdf5/session.h"
 
-/* No memory is asked for: what libhdf5 keeps of an open file lies in the session. */
+/* Allocates nothing: the session holds libhdf5's part of an open file. */
 static H5FD_t *open_image(const char *name, unsigned flags, hid_t access, haddr_t most)
 {
     weft__h5_image *const *given = H5Pget_driver_info(access);
@@ -24,7 +24,7 @@ static haddr_t end_of_file(const H5FD_t *f, H5FD_mem_t type)
     return image_of(f)->to ? image_of(f)->written : image_of(f)->size;
 }
 
-/* libhdf5 takes memory for data that it believes to lie before it. */
+/* libhdf5 allocates memory for data before this end. */
 static herr_t set_end_of_use(H5FD_t *f, H5FD_mem_t type, haddr_t end)
 {
     (void)type;
@@ -66,7 +66,7 @@ bool weft__h5_inside(const weft__h5_image *i, size_t end, uint64_t address, uint
     return address <= size && n <= size - address;
 }
 
-/* Numbers tell libhdf5 nothing about the file: many of them are not kept. */
+/* Numbers say nothing about the structure of the file: large reads of them are not kept. */
 static herr_t read_image(H5FD_t *f, H5FD_mem_t type, hid_t transfer, haddr_t at, size_t n, void *to)
 {
     enum { MANY = 1 << 14 };
@@ -88,7 +88,7 @@ static herr_t write_image(H5FD_t *f, H5FD_mem_t type, hid_t transfer, haddr_t at
     return 0;
 }
 
-/* The features of a file that is written are those of libhdf5's "core" driver: they decide where data lie. */
+/* A file that is written has the features of libhdf5's "core" driver: they decide the places of data. */
 static herr_t features(const H5FD_t *f, unsigned long *flags)
 {
     const weft__h5_image *i = f ? image_of(f) : NULL;

@@ -36,7 +36,7 @@ bool weft__number_is_signed(weft__number t) { return class_of(t) == 'i'; }
 bool weft__number_is_int(weft__number t)    { return class_of(t) == 'i' || class_of(t) == 'u'; }
 bool weft__number_is_any(weft__number t)    { return weft__number_is_float(t) || weft__number_is_int(t); }
 
-size_t weft__kind_bytes(const weft__kind *k)     /* SIZE_MAX if that is no number */
+size_t weft__kind_bytes(const weft__kind *k)     /* SIZE_MAX if it overflows */
 {
     size_t n = weft__number_bytes(k->type);
     for (int i = 0; i < k->rank; i++)

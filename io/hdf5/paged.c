@@ -1,5 +1,4 @@
-/* paged.c - a file that is read as far as it is asked for, a page at a time, and what was read once is
- * kept. */
+/* paged.c - reads the pages of a file that are needed, and keeps them. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -25,7 +24,7 @@ bool weft__paged_pass(weft__paged *p, size_t at, size_t n, void *to)
         if (got < 0 && errno != EINTR)
             return fails(p, WEFT_EIO, strerror(errno));
         if (got == 0)
-            return fails(p, WEFT_EIO, "it became shorter while it was read");
+            return fails(p, WEFT_EIO, "it has become shorter since it was opened");
         size_t done = got > 0 ? (size_t)got : 0;
         next += done;
         at += done;

@@ -33,7 +33,7 @@ weft_status weft__h5_signature(const char *path, const unsigned char *bytes, siz
     int file = -1;
     bool found = head >= N && !memcmp(bytes, sign, N);
     weft_status s = found ? WEFT_OK : weft__open_file(path, &file, &size);
-    for (size_t base = 512; !found && !s && base < size; base *= 2)      /* behind a user block */
+    for (size_t base = 512; !found && !s && base < size; base *= 2)      /* after a user block */
         found = pread(file, at, N, (off_t)base) == N && !memcmp(at, sign, N);
     if (file >= 0)
         close(file);

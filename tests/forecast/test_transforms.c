@@ -352,23 +352,19 @@ Test(transforms, descriptions_that_make_no_sense)
     };
     weft *w = open_on(WEFT_REF);
     for (int i = 0; i < COUNT(given); i++) {
-        cr_assert_not_null(features_of_y(w, &given[i].t, 1));
-        FAILS(w, WEFT_EARG, given[i].says);
+        FAILS_AT(w, features_of_y(w, &given[i].t, 1), WEFT_EARG, given[i].says);
     }
-    cr_assert_not_null(features_of_y(w, NULL, 1));
-    FAILS(w, WEFT_EARG, "as many as n says");
+    FAILS_AT(w, features_of_y(w, NULL, 1), WEFT_EARG, "as many as n says");
     weft_transform many[17];
     for (int i = 0; i < 17; i++)
         many[i] = (weft_transform){ .column = "y", .kind = WEFT_DELTA };
-    cr_assert_not_null(features_of_y(w, many, 17));
-    FAILS(w, WEFT_EARG, "more than 16 transforms on it, its scaler counted");
+    FAILS_AT(w, features_of_y(w, many, 17), WEFT_EARG, "more than 16 transforms on it, its scaler counted");
     weft_features_opts o = series_features;
     o.transforms = &(weft_transform){ .column = "s", .kind = WEFT_DELTA }, o.n = 1;
-    cr_assert_not_null(weft_features_new(w, "x", &o));
-    FAILS(w, WEFT_EARG, "\"s\": a fixed column has one value");
+    FAILS_AT(w, weft_features_new(w, "x", &o), WEFT_EARG, "\"s\": a fixed column has one value");
     o.transforms = &(weft_transform){ .column = "t", .kind = WEFT_DELTA };
-    cr_assert_not_null(weft_features_new(w, "x", &o));
-    FAILS(w, WEFT_EARG, "\"t\": there is no such column, or it is the time");
+    FAILS_AT(w, weft_features_new(w, "x", &o), WEFT_EARG,
+             "\"t\": there is no such column, or it is the time");
     CLEAN(w);
 }
 
@@ -396,23 +392,19 @@ Test(transforms, numbers_outside_of_the_domain)
         t.column = "y";
         weft_features *x = features_of_y(w, &t, 1);
         OK(w);
-        weft_features_fit(x, &f);
-        FAILS(w, given[i].kind, given[i].says);
+        FAILS_AT(w, weft_features_fit(x, &f), given[i].kind, given[i].says);
         cr_assert(!weft_features_counts(x).fitted);
     }
     weft_frame_column(&f, "u")[1] = (double)NAN;
     weft_features *x = features_of_y(w, &(weft_transform){ .column = "y", .kind = WEFT_DIVIDE_BY, ON_U }, 1);
-    weft_features_fit(x, &f);
-    FAILS(w, WEFT_ENUMERIC, "row 1, column \"u\": the value is nan");
+    FAILS_AT(w, weft_features_fit(x, &f), WEFT_ENUMERIC, "row 1, column \"u\": the value is nan");
     weft_frame_column(&f, "u")[1] = 1;
     weft_frame_column(&f, "y")[3] = (double)-INFINITY;
-    weft_features_fit(x, &f);
-    FAILS(w, WEFT_ENUMERIC, "row 3, column \"y\": the value is -inf");
+    FAILS_AT(w, weft_features_fit(x, &f), WEFT_ENUMERIC, "row 3, column \"y\": the value is -inf");
     weft_frame_free(&f);
     f = frame_of_y(u, y, 0);
     x = features_of_y(w, &(weft_transform){ .column = "y" }, 1);
-    weft_features_fit(x, &f);
-    FAILS(w, WEFT_EARG, "no rows to fit it on");
+    FAILS_AT(w, weft_features_fit(x, &f), WEFT_EARG, "no rows to fit it on");
     weft_frame_free(&f);
     CLEAN(w);
 }
@@ -431,18 +423,14 @@ Test(transforms, rows_that_cannot_be_undone)
     FAILS(w, WEFT_EARG, "\"y\" is made of differences");
     weft_features_inverse_transform(x, "y", &f, 0, 2, 2, u, out);
     FAILS(w, WEFT_EARG, "has 3 rows, not 2 from row 2 on");
-    weft_features_inverse_transform(x, "y", &f, 1, 1, 1, u, out);
-    FAILS(w, WEFT_EARG, "no series 1 of 1");
-    weft_features_inverse_transform(x, "q", &f, 0, 1, 1, u, out);
-    FAILS(w, WEFT_EARG, "no column \"q\"");
+    FAILS_AT(w, weft_features_inverse_transform(x, "y", &f, 1, 1, 1, u, out), WEFT_EARG, "no series 1 of 1");
+    FAILS_AT(w, weft_features_inverse_transform(x, "q", &f, 0, 1, 1, u, out), WEFT_EARG, "no column \"q\"");
     weft_features_inverse_transform(x, "y", &f, 0, 1, 1, NULL, out);
     FAILS(w, WEFT_EARG, "values or out is NULL");
     weft_features_inverse_transform(x, "y", &f, 0, 1, 1, (double[]){ NAN }, out);
     FAILS(w, WEFT_ENUMERIC, "row 1, column \"y\"");
-    weft_features_transform(x, "y", &f, 0, NULL);
-    FAILS(w, WEFT_EARG, "out is NULL");
-    weft_features_transform(x, NULL, &f, 0, out);
-    FAILS(w, WEFT_EARG, "no column");
+    FAILS_AT(w, weft_features_transform(x, "y", &f, 0, NULL), WEFT_EARG, "out is NULL");
+    FAILS_AT(w, weft_features_transform(x, NULL, &f, 0, out), WEFT_EARG, "no column");
     weft_features_inverse_transform(x, "y", &f, 0, 1, 2, (double[]){ 10, 20 }, out);
     OK(w);
     cr_assert(out[0] == 11 && out[1] == 31);
@@ -468,8 +456,7 @@ Test(transforms, saved_and_loaded)
     weft_features_state(a, items);
     DOES(weft_save(path, m, NULL, items, WEFT_FEATURES_ITEMS));
     double za[25], zb[25];
-    weft_features_transform(b, "y", &f, 1, zb);
-    FAILS(w, WEFT_EARG, "not fitted");
+    FAILS_AT(w, weft_features_transform(b, "y", &f, 1, zb), WEFT_EARG, "not fitted");
     weft_features_state(b, items);
     DOES(weft_load(path, m, NULL, items, WEFT_FEATURES_ITEMS));
     cr_assert(weft_features_counts(a).fitted && weft_features_counts(b).fitted);
@@ -489,8 +476,7 @@ Test(transforms, saved_and_loaded)
     OK(w);
     weft_features_state(c, items);               /* fewer numbers needed than there are */
     if (weft_load(path, m, NULL, items, WEFT_FEATURES_ITEMS) == WEFT_OK) {
-        weft_features_transform(c, "y", &f, 1, zb);
-        FAILS(w, WEFT_EFORMAT, "of others");
+        FAILS_AT(w, weft_features_transform(c, "y", &f, 1, zb), WEFT_EFORMAT, "of others");
     }
     cr_assert(!weft_features_counts(c).fitted);
     weft_features_state(NULL, items);

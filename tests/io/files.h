@@ -88,7 +88,14 @@ UNUSED static bool equal_files(const char *a, const char *b)
     return same;
 }
 
-/* ---- what a file function says ---- */
+/* ---- what a call says ---- */
+/* A call fails the context in this way, see FAILS. */
+#define FAILS_AT(w, call, kind, part) \
+    do {                              \
+        (void)(call);                 \
+        FAILS(w, kind, part);         \
+    } while (0)
+
 #define MESSAGE_HAS(part) \
     cr_assert(strstr(weft_file_message(), part), "\"%s\" is not in: %s", part, weft_file_message())
 

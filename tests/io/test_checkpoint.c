@@ -130,24 +130,6 @@ Test(checkpoint, the_same_state_gives_the_same_bytes)
     end_folder();
 }
 
-Test(checkpoint, a_resumed_run_ends_in_the_same_bytes)
-{
-    const char *middle = in_folder("middle"), *end = in_folder("end"), *again = in_folder("again");
-    model a = model_new(1);
-    train(&a, 4);
-    DOES(weft_save(middle, a.m, a.o, NULL, 0));
-    train(&a, 5);
-    DOES(weft_save(end, a.m, a.o, NULL, 0));
-    CLEAN(a.w);
-    model b = model_new(5);
-    DOES(weft_load(middle, b.m, b.o, NULL, 0));
-    train(&b, 5);
-    DOES(weft_save(again, b.m, b.o, NULL, 0));
-    cr_assert(equal_files(end, again));
-    CLEAN(b.w);
-    end_folder();
-}
-
 /* ---- what is refused, and changes nothing ---- */
 static void refused(const model *k, const char *path, weft_status kind, const char *part)
 {

@@ -376,28 +376,25 @@ Test(file_write, a_stack_of_64_kb_is_enough)
 }
 
 /* ---- a file of the program's own ---- */
-static bool holds(const char *path, const char *text)
+static void holds(const char *path, const char *text)
 {
-    char got[64] = "";
-    FILE *file = fopen(path, "r");
-    size_t n = file ? fread(got, 1, sizeof got - 1, file) : 0;
-    if (file)
-        fclose(file);
-    return file && n == strlen(text) && !strcmp(got, text);
+    content b = read_bytes(path);
+    cr_assert_str_eq((char *)b.at, text);
+    free(b.at);
 }
 
 Test(file_write, bytes_of_a_program_are_written_whole_or_not_at_all)
 {
     const char *path = in_folder("page");
     DOES(weft_write_file(path, "one\n", 4));
-    cr_assert(holds(path, "one\n"));
+    holds(path, "one\n");
     DOES(weft_write_file(path, NULL, 0));
-    cr_assert(holds(path, ""));
+    holds(path, "");
     DOES(weft_write_file(path, "a longer one", 8));
-    cr_assert(holds(path, "a longer"));
-    cr_assert_eq(weft_write_file(path, NULL, 3), WEFT_EARG);
-    cr_assert(strstr(weft_file_message(), "3 bytes are expected"), "%s", weft_file_message());
-    cr_assert_eq(weft_write_file(in_folder("no/page"), "x", 1), WEFT_EIO);
-    cr_assert_eq(weft_write_file(NULL, "x", 1), WEFT_EARG);
-    cr_assert(holds(path, "a longer"));
+    holds(path, "a longer");
+    REFUSES(weft_write_file(path, NULL, 3), WEFT_EARG, "3 bytes are expected");
+    REFUSES(weft_write_file(in_folder("no/page"), "x", 1), WEFT_EIO, "no/page");
+    REFUSES(weft_write_file(NULL, "x", 1), WEFT_EARG, "no path");
+    holds(path, "a longer");
+    end_folder();
 }

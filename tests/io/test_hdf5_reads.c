@@ -324,8 +324,7 @@ Test(hdf5_reads, a_number_that_is_too_large_is_told_when_it_is_read)
             "is 1e+300, which is too large for float32");
     is_empty(&out);
     weft *w = open_on(WEFT_CPU);
-    weft_dataset_batch(w, &d, all, 3);
-    FAILS(w, WEFT_EFORMAT, "dataset_batch: ");
+    FAILS_AT(w, weft_dataset_batch(w, &d, all, 3), WEFT_EFORMAT, "dataset_batch: ");
     CLEAN(w);
     close_shape(&d);
     end_folder();

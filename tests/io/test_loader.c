@@ -1,7 +1,7 @@
 /* test_loader.c - the loader: batches by their definition, written once more; every planner over epochs,
  * stopped and resumed anywhere; names, streams, damaged positions; what is refused. */
 #include "core/inside.h"
-#include "tests/check.h"
+#include "files.h"
 
 enum { N = 60 };
 
@@ -314,21 +314,26 @@ Test(loader, refuses)
     weft *w = open_on(WEFT_CPU);
     int32_t len[] = { 1, 2, -3 }, good[] = { 1, 2, 3 };
     int64_t size;
-    weft_loader_opts o = { .count = 2 }, none = { 0 }, negative = { .count = -1 };
-    is_inert(weft_loader_new(w, "a", 3, len, &o));
-    FAILS(w, WEFT_EARG, "sequence 2 has length -3");
-    is_inert(weft_loader_new(w, "a", 3, good, &none));
-    FAILS(w, WEFT_EARG, "count or tokens");
-    is_inert(weft_loader_new(w, "a", 3, good, &negative));
-    FAILS(w, WEFT_EARG, "none negative");
-    is_inert(weft_loader_new(w, "a", 3, good, NULL));
-    FAILS(w, WEFT_EARG, "count or tokens");
-    is_inert(weft_loader_new(w, NULL, 3, good, &o));
-    FAILS(w, WEFT_EARG, "a name");
-    is_inert(weft_loader_new(w, "a", -1, good, &o));
-    FAILS(w, WEFT_EARG, "-1 sequences");
-    is_inert(weft_loader_new(w, "a", 3, NULL, &o));
-    FAILS(w, WEFT_EARG, "without lengths");
+    const weft_loader_opts o = { .count = 2 }, none = { 0 }, negative = { .count = -1 };
+    const struct {
+        const char *name;
+        int64_t n;
+        const int32_t *len;
+        const weft_loader_opts *o;
+        const char *says;
+    } bad[] = {
+        { "a", 3, len, &o, "sequence 2 has length -3" },
+        { "a", 3, good, &none, "count or tokens" },
+        { "a", 3, good, &negative, "none negative" },
+        { "a", 3, good, NULL, "count or tokens" },
+        { NULL, 3, good, &o, "a name" },
+        { "a", -1, good, &o, "-1 sequences" },
+        { "a", 3, NULL, &o, "without lengths" },
+    };
+    for (int i = 0; i < COUNT(bad); i++) {
+        is_inert(weft_loader_new(w, bad[i].name, bad[i].n, bad[i].len, bad[i].o));
+        FAILS(w, WEFT_EARG, bad[i].says);
+    }
     is_inert(weft_loader_new(NULL, "a", 3, good, &o));
     weft_loader *l = weft_loader_new(w, "a", 3, good, &o), *other = weft_loader_new(w, "b", 2, good, &o);
     weft_loader_set_state(l, weft_loader_get_state(other));
@@ -336,8 +341,7 @@ Test(loader, refuses)
     weft_loader_state s = weft_loader_get_state(l);
     s.at[0] = 1;
     s.at[1] = 77;
-    weft_loader_set_state(l, s);
-    FAILS(w, WEFT_EARG, "batch 77 of 2");
+    FAILS_AT(w, weft_loader_set_state(l, s), WEFT_EARG, "batch 77 of 2");
     cr_assert(!weft_loader_next(NULL, &size) && size == 0 && weft_loader_epoch(NULL) == 0 &&
               weft_loader_batches(NULL) == 0);
     weft_loader_set_state(NULL, s);
@@ -372,8 +376,7 @@ Test(loader, a_damaged_position_changes_nothing)
         memcpy(s.at, bad[which], sizeof bad[which]);
         s.at[2] = bad[which][2] ? bad[which][2] : (int64_t)dice(UINT64_MAX);
         int64_t batches = weft_loader_batches(l[0]);
-        weft_loader_set_state(l[0], s);
-        FAILS(w, WEFT_EARG, "the position");
+        FAILS_AT(w, weft_loader_set_state(l[0], s), WEFT_EARG, "the position");
         weft_loader_state after = weft_loader_get_state(l[0]);
         cr_assert(!memcmp(&after, &before, sizeof after) && weft_loader_batches(l[0]) == batches &&
                       (!last || last[0] == kept),
