@@ -131,7 +131,8 @@ static void fill_cost(const lab *l, int i, page_row *row)
     const lab_cost *is = l->cost + i;
     double error = is->measured_ms > 0 ? 100 * (is->predicted_ms / is->measured_ms - 1) : LAB_NONE;
     SET_ROW(row, is->name, CELL("predicted ms", is->predicted_ms, 0, 3),
-            CELL("measured ms", is->measured_ms, 0, 3), CELL("error %", error, 0, 1), { "held out", .text = is->held_out ? "yes" : "no" });
+            CELL("measured ms", is->measured_ms, 0, 3), CELL("error %", error, 0, 1),
+            { "held out", .text = is->held_out ? "yes" : "no" });
 }
 
 void put_cost(page *p)
