@@ -104,7 +104,7 @@ static void fill_order(const lab *l, int i, page_row *row)
 enum { POINTS = 160 }; /* of a small chart */
 
 /* Mean lengths of the batches, in at most POINTS groups: least, mean and largest of each. */
-static int group_means(const weft_plan *p, double (*group)[3])
+static int group_means(const weft_plan *p, double group[3][POINTS])
 {
     int64_t each = (p->batches + POINTS - 1) / POINTS, taken = 0;
     int n = 0;
@@ -112,15 +112,14 @@ static int group_means(const weft_plan *p, double (*group)[3])
         double sum = 0;
         for (int64_t i = p->batch[b].first; i < p->batch[b].first + p->batch[b].n; i++)
             sum += p->segment[i].length;
-        double mean = p->batch[b].n ? sum / (double)p->batch[b].n : 0, *g = group[n];
-        g[0] = taken ? fmin(g[0], mean) : mean;
-        g[1] = taken ? g[1] + mean : mean;
-        g[2] = taken ? fmax(g[2], mean) : mean;
+        double mean = p->batch[b].n ? sum / (double)p->batch[b].n : 0;
+        group[0][n] = taken ? fmin(group[0][n], mean) : mean;
+        group[1][n] = taken ? group[1][n] + mean : mean;
+        group[2][n] = taken ? fmax(group[2][n], mean) : mean;
         taken++;
         if (taken == each || b == p->batches - 1) {
-            g[1] /= (double)taken;
+            group[1][n++] /= (double)taken;
             taken = 0;
-            n++;
         }
     }
     return n;
@@ -129,43 +128,31 @@ static int group_means(const weft_plan *p, double (*group)[3])
 /* The largest mean of all plans, for one scale. */
 static double highest_mean(const lab *l)
 {
-    double highest = 0, group[POINTS][3];
+    double highest = 0, group[3][POINTS];
     for (int i = 0; i < l->plans; i++)
         for (int k = group_means(&l->plan[i].made->plan, group); k--;)
-            highest = fmax(highest, group[k][2]);
+            highest = fmax(highest, group[2][k]);
     return highest;
-}
-
-static void put_level(page *p, const page_axes *a, double (*group)[3], int n, int level, double each)
-{
-    for (int k = 0; k < n; k++) {
-        int i = level ? k : n - 1 - k;           /* the least ones backwards, to close an area */
-        put(p, "%s%.1f %.1f", k || !level ? "L" : "M", weft__axis_pixel(&a->x, (i + .5) * each),
-            weft__axis_pixel(&a->y, group[i][level]));
-    }
 }
 
 static void put_means(page *p, int plan)
 {
-    double group[POINTS][3];
+    double group[3][POINTS], x[POINTS];
     const weft_plan *is = &p->lab->plan[plan].made->plan;
     int n = group_means(is, group);
-    double ends[4] = { 0, (double)is->batches, 0, highest_mean(p->lab) },
-           each = (double)is->batches / (n ? n : 1);
-    page_axes axes = axes_of(ends, 0, 0, CHART_SMALL);
-    begin_image(p, CHART_SMALL, "Mean length of batches",
-                "%lld batches, the mean length of each against its number.", (long long)is->batches);
-    put_axes(p, &axes, "batch", "mean length", CHART_SMALL);
-    put(p, "<path class=\"f0 band\" d=\"");
-    put_level(p, &axes, group, n, 2, each);
-    put_level(p, &axes, group, n, 0, each);
-    put(p, "\"/>\n<path class=\"curve s0\" d=\"");
-    put_level(p, &axes, group, n, 1, each);
-    put(p, "\"/>\n");
-    if (n == 1)
-        put(p, "<circle class=\"f0\" cx=\"%.1f\" cy=\"%.1f\" r=\"3\"/>\n",
-            weft__axis_pixel(&axes.x, .5 * each), weft__axis_pixel(&axes.y, group[0][1]));
-    end_image(p);
+    const double end[4] = { 0, (double)is->batches, 0, highest_mean(p->lab) };
+    char description[80];
+    for (int i = 0; i < n; i++)
+        x[i] = (i + .5) * (double)is->batches / n;
+    /* the last two have no area: they only widen the axes */
+    const weft_curve curve[] = { { .n = n, .x = x, .y = group[1] },
+                                 { .n = n, .x = x, .y = group[2], .low = group[0] },
+                                 { .n = 1, .x = end, .y = end + 2, .low = end + 2 },
+                                 { .n = 1, .x = end + 1, .y = end + 3, .low = end + 3 } };
+    snprintf(description, sizeof description, "%lld batches, the mean length of each against its number.",
+             (long long)is->batches);
+    put_chart(p, CHART_SMALL, "Mean length of batches", description,
+              &(weft_chart){ .x_label = "batch", .left = "mean length", .curves = curve, .n = 4 });
     put_plan(p, plan);
     if (is->batches > POINTS)
         put(p, "; %lld batches a point, the band from the least to the largest",
@@ -219,22 +206,20 @@ static void put_live_chart(page *p, int plan)
     }
     for (int i = 0; i < n && all_tokens > 0; i++)
         most = fmax(most, fmax(steps[i] / all_steps, tokens[i] / all_tokens));
-    page_axes axes = axes_of((double[]){ 0, 1, 0, fmax(most, .1) * 100 }, 0, 0, CHART_SMALL);
-    double from = axes.x.from, to = axes.x.to, bottom = axes.y.from, each = (to - from) / (n ? n : 1);
+    const double from = 46, to = CHART_WIDTH - 10, top = 24, bottom = CHART_SMALL - 42;
+    double each = (to - from) / (n ? n : 1), high = (bottom - top) / fmax(most, .1);
     begin_image(p, CHART_SMALL, "Live rows",
                 "Shares of steps and of tokens by how many rows have a token; on average %.1f rows.",
                 is->figures.mean_live);
-    put(p, "<path class=\"axis\" d=\"M%.1f %.1fV%.1fH%.1f\"/>\n", from, axes.y.to, bottom, to);
+    put(p, "<path class=\"axis\" d=\"M%.1f %.1fV%.1fH%.1f\"/>\n", from, top, bottom, to);
     put_label(p, from - 5, bottom + 4, "", WEFT__END, "0");
-    put_label(p, from - 5, axes.y.to + 4, "", WEFT__END, "%.3g", axes.y.high);
-    put_label(p, 2, axes.y.to - 10, "", WEFT__START, "%% of steps, tokens");
+    put_label(p, from - 5, top + 4, "", WEFT__END, "%.3g", 100 * fmax(most, .1));
+    put_label(p, 2, top - 10, "", WEFT__START, "%% of steps, tokens");
     put_label(p, (from + to) / 2, CHART_SMALL - 6, "", WEFT__MIDDLE, "live rows, from");
     for (int i = 0; i < n && all_tokens > 0; i++) {
         double left = from + i * each;
-        put_bar(p, "bar", left + each * .1, weft__axis_pixel(&axes.y, 100 * steps[i] / all_steps), each * .38,
-                bottom);
-        put_bar(p, "hollow", left + each * .52, weft__axis_pixel(&axes.y, 100 * tokens[i] / all_tokens),
-                each * .38, bottom);
+        put_bar(p, "bar", left + each * .1, bottom - high * steps[i] / all_steps, each * .38, bottom);
+        put_bar(p, "hollow", left + each * .52, bottom - high * tokens[i] / all_tokens, each * .38, bottom);
         put_label(p, left + each / 2, bottom + 14, "", WEFT__MIDDLE, "%lld",
                   (long long)(i ? 1LL << (i - 1) : 0));
     }

@@ -59,7 +59,8 @@ static const char style[] =
     "svg .bar{fill:var(--c0)}svg .hollow{fill:var(--ground);fill-opacity:.6;stroke:var(--c1);\n"
     "stroke-width:1.5}svg .pads{fill:url(#hatch);stroke:var(--pad)}\n"
     "svg .hatch{stroke:var(--pad);stroke-width:1.4}\n"
-    "svg .curve{fill:none;stroke-width:2}svg .band{fill-opacity:.22}\n"
+    "svg .curve{fill:none;stroke-width:2}svg .band{fill-opacity:.22}svg .gap{stroke:var(--ground)}\n"
+    "svg .label{text-anchor:middle}"
     ".legend{list-style:none;padding:0}.legend svg{vertical-align:middle}\n"
     ".more{position:absolute;width:0;height:0}\n"
     "pre{overflow-x:auto;border:1px solid var(--line);padding:.5em;font-size:.85em}\n"
@@ -73,9 +74,9 @@ static void put_colours(page *p)
 {
     for (int i = 0; i < PAGE_COLOURS; i++)
         put(p,
-            ".s%d{stroke:var(--c%d)}.f%d{fill:var(--c%d)}.p%d{fill:var(--t%d);stroke:var(--c%d)}svg "
-            ".h%d{stroke:var(--t%d)}",
-            i, i, i, i, i, i, i, i, i);
+            "[stroke='%s'],.s%d{stroke:var(--c%d)}[fill='%s'],.f%d{fill:var(--c%d)}\n"
+            ".p%d{fill:var(--t%d);stroke:var(--c%d)}svg .h%d{stroke:var(--t%d)}",
+            weft__svg_colour(i), i, i, weft__svg_colour(i), i, i, i, i, i, i, i);
     put(p, "\n</style>\n");
 }
 

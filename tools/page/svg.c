@@ -1,4 +1,4 @@
-/* svg.c - charts of the page: axes, figures with a title and a description. */
+/* svg.c - figures of the page, with a title and a description. */
 #include <stdarg.h>
 #include "tools/page/page.h"
 
@@ -39,44 +39,9 @@ void put_bar(page *p, const char *class_, double x, double top, double width, do
     weft__svg_box(&p->svg, x, top, width, bottom - top, NULL, class_, NULL);
 }
 
-/* ---- axes ---- */
-static weft__axis axis_of(const double ends[2], int base, double from, double to)
+void put_chart(page *p, double height, const char *title, const char *description, const weft_chart *c)
 {
-    weft__axis a = { .base = base, .from = from, .to = to };
-    for (int i = 0; i < 2; i++)
-        if (weft__axis_takes(&a, ends[i]))
-            weft__axis_widen(&a, ends[i]);
-    weft__axis_settle(&a, 5, true);
-    return a;
-}
-
-page_axes axes_of(const double ends[4], int base_x, int base_y, double height)
-{
-    return (page_axes){ axis_of(ends, base_x, CHART_LEFT, CHART_WIDTH - 2 * CHART_RIGHT),
-                        axis_of(ends + 2, base_y, height - CHART_BOTTOM, CHART_TOP) };
-}
-
-void put_axes(page *p, const page_axes *a, const char *x_label, const char *y_label, double height)
-{
-    double tick[WEFT__TICKS], at;
-    char text[WEFT__SHORT];
-    for (int upright = 0; upright < 2; upright++) {
-        const weft__axis *axis = upright ? &a->y : &a->x;
-        for (int n = weft__axis_ticks(axis, tick), i = 0; i < n; i++) {
-            at = weft__tenths(weft__axis_pixel(axis, tick[i]));
-            if (upright)
-                put(p, "<path class=\"grid\" d=\"M%g %gH%g\"/>\n", a->x.from, at, a->x.to);
-            else
-                put(p, "<path class=\"grid\" d=\"M%g %gV%g\"/>\n", at, a->y.to, a->y.from);
-            if (fabs(tick[i]) < 99999.5)
-                weft__axis_text(axis, tick[i], text);
-            else
-                weft__short_number(text, tick[i], 3);
-            put_label(p, upright ? a->x.from - 5 : at, upright ? at + 4 : a->y.from + 14, "",
-                      upright ? WEFT__END : WEFT__MIDDLE, "%s", text);
-        }
-    }
-    put(p, "<path class=\"axis\" d=\"M%g %gV%gH%g\"/>\n", a->x.from, a->y.to, a->y.from, a->x.to);
-    put_label(p, (a->x.from + a->x.to) / 2, height - 6, "", WEFT__MIDDLE, "%s", x_label);
-    put_label(p, 2, a->y.to - 10, "", WEFT__START, "%s", y_label);
+    begin_image(p, height, title, "%s", description);
+    weft__draw_chart(&p->svg, c, CHART_WIDTH, height, true);
+    end_image(p);
 }
