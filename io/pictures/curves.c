@@ -277,7 +277,7 @@ static double names_width(const picture *p)
             return 0;
         longest = weft__utf8_length(c->name) > longest ? weft__utf8_length(c->name) : longest;
     }
-    return p->n <= NAMES && longest <= 40 && legend_rows(p) > 1 ? 7.2 * longest : 0;
+    return p->n <= NAMES && 7.2 * longest <= p->width / 3 && legend_rows(p) > 1 ? 7.2 * longest : 0;
 }
 
 /* Names next to the last points, apart from each other. */
@@ -299,7 +299,7 @@ static void draw_names(picture *p)
         const weft_curve *c = p->curves + end[k].curve;
         double x = weft__tenths(x_of(p, c, c->n - 1)), far = p->small ? 8 : 18;
         int side = x + far + 7 * weft__utf8_length(c->name) > p->width ? -1 : 1;
-        weft__svg_put(p->svg, "<path class=\"curve\" stroke=\"%s\" d=\"M%g %gL%g %g\"/>\n",
+        weft__svg_put(p->svg, "<path stroke=\"%s\" stroke-width=\"2\" d=\"M%g %gL%g %g\"/>\n",
                       colour_of(p, end[k].curve), x + side * 4, weft__tenths(end[k].level), x + side * far,
                       weft__tenths(end[k].y));
         weft__svg_text(p->svg, x + side * (far + 3), end[k].y + 4, "", side < 0 ? WEFT__END : WEFT__START,

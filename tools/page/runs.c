@@ -119,7 +119,7 @@ static void put_cost_chart(page *p)
                   "Logarithmic axes; on the diagonal the prediction is right.",
                   &(weft_chart){ .x_label = "predicted ms", .left = "measured ms", .x_base = 10,
                                  .y_base = 10, .curves = curve, .n = 3 });
-        put(p, "First colour: what the model was fitted to. Second: what it had not seen.");
+        put(p, "Blue dots: what the model was fitted to. Orange dots: what it had not seen.");
         end_figure(p);
         put(p, "</div>\n");
     }
