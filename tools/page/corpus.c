@@ -86,22 +86,19 @@ static weft_curve mark_at(mark *m, const char *name, double value, double top)
 
 static void put_histogram(page *p, const counted *c)
 {
-    enum { EACH = 5 };                           /* points of a bar, with a gap behind it */
-    double x[EACH * BINS], y[EACH * BINS], low[EACH * BINS] = { 0 }, top = 0;
+    page_bars bars = { .n = 0 };
+    double top = 0;
     int64_t capacity[MARKS];
     mark marks[MARKS + 1];
     weft_curve curves[MARKS + 3];
     int n = 0, capacities_ = capacities(p->lab, capacity);
     char description[160];
     for (int i = 0; i < c->bins; i++) {
-        double left = (double)c->edge[i], right = (double)c->edge[i + 1], high = (double)c->count[i];
-        const double bar[2][EACH] = { { left, left, right, right, right }, { 0, high, high, 0, NAN } };
-        memcpy(x + EACH * i, bar[0], sizeof bar[0]);
-        memcpy(y + EACH * i, bar[1], sizeof bar[1]);
-        top = fmax(top, high);
+        add_bar(&bars, (double)c->edge[i], (double)c->edge[i + 1], (double)c->count[i]);
+        top = fmax(top, (double)c->count[i]);
     }
-    curves[n++] = (weft_curve){ .n = EACH * c->bins, .x = x, .y = y };
-    curves[n++] = (weft_curve){ .n = EACH * c->bins, .x = x, .y = y, .low = low };
+    curves[n++] = curve_of_bars(&bars, false);
+    curves[n++] = curve_of_bars(&bars, true);
     if (c->mean >= 1)
         curves[n++] = mark_at(marks + MARKS, "mean", c->mean, top);
     for (int i = 0; i < capacities_; i++)

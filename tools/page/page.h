@@ -66,11 +66,18 @@ __attribute__((format(printf, 4, 5))) void begin_image(page *, double height, co
                                                        const char *format, ...);
 void end_image(page *);                          /* opens the caption */
 void end_figure(page *);                         /* closes it */
+/* Bars of a chart, from 0 up: an outline, and with `filled` the area in it. */
+enum { PAGE_BARS = 64 };
+typedef struct {
+    double x[5 * PAGE_BARS], y[5 * PAGE_BARS], low[5 * PAGE_BARS];
+    int n;
+} page_bars;
+void add_bar(page_bars *, double left, double right, double height);
+weft_curve curve_of_bars(const page_bars *, bool filled);
 /* Writes an image of a chart of that height, up to the opened caption. */
 void put_chart(page *, double height, const char *title, const char *description, const weft_chart *);
-#define put_label(p, ...) weft__svg_textf(&(p)->svg, __VA_ARGS__)
-/* Writes a bar from the level `top` down to `bottom`. */
-void put_bar(page *, const char *class_, double x, double top, double width, double bottom);
+/* Writes a rectangle from the level `top` down to `bottom`. */
+void put_box(page *, const char *class_, double x, double top, double width, double bottom);
 
 /* ---- sections, in files of their own ---- */
 /* Writes which plan to take, and why, if times were measured. */

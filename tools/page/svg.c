@@ -1,5 +1,6 @@
 /* svg.c - figures of the page, with a title and a description. */
 #include <stdarg.h>
+#include <string.h>
 #include "tools/page/page.h"
 
 /* ---- figures ---- */
@@ -34,7 +35,23 @@ void put_multiples(page *p, void (*chart)(page *, int plan))
     put(p, "</div>\n");
 }
 
-void put_bar(page *p, const char *class_, double x, double top, double width, double bottom)
+void add_bar(page_bars *b, double left, double right, double height)
+{
+    const double bar[3][5] = { { left, left, right, right, right }, { 0, height, height, 0, NAN }, { 0 } };
+    if (b->n + 5 > 5 * PAGE_BARS)
+        return;
+    memcpy(b->x + b->n, bar[0], sizeof bar[0]);
+    memcpy(b->y + b->n, bar[1], sizeof bar[1]);
+    memcpy(b->low + b->n, bar[2], sizeof bar[2]);
+    b->n += 5;
+}
+
+weft_curve curve_of_bars(const page_bars *b, bool filled)
+{
+    return (weft_curve){ .n = b->n, .x = b->x, .y = b->y, .low = filled ? b->low : NULL };
+}
+
+void put_box(page *p, const char *class_, double x, double top, double width, double bottom)
 {
     weft__svg_box(&p->svg, x, top, width, bottom - top, NULL, class_, NULL);
 }
