@@ -17,8 +17,8 @@ extern "C" {
 /* ---- curves ---- */
 /* A curve. name: in the legend; NULL or "": none. low, if not NULL: a band, the area between low
  * and y, below all curves, in the colour of the curve before it (the first: its own). A number that
- * is not finite leaves a gap. A curve of up to 32 points, each to the right of the one before, has
- * dots, so points with a NaN between two are dots without a line. */
+ * is not finite leaves a gap. Points between two gaps are dots. So are all points of a curve of up
+ * to 32 points, each to the right of the one before. */
 typedef struct {
     const char *name;
     int64_t n;

@@ -26,38 +26,34 @@ static void arrow(picture *p, const char *path)
     weft__svg_put(&p->svg, "<path class=\"wire\" marker-end=\"url(#tip)\" d=\"%s\"/>\n", path);
 }
 
-/* Dots where three wires meet on the lower wire. */
-static void joints(picture *p, double a, double b, double c)
+static void joints(picture *p, const double (*at)[2], int n)
 {
-    const double x[] = { a, b, c };
-    for (int k = 0; k < 3; k++)
-        weft__svg_put(&p->svg, "<circle cx=\"%g\" cy=\"%d\" r=\"4\" class=\"joint\"/>\n", x[k], BOTTOM_WIRE);
+    for (int k = 0; k < n; k++)
+        weft__svg_put(&p->svg, "<circle cx=\"%g\" cy=\"%g\" r=\"4\" class=\"joint\"/>\n", at[k][0], at[k][1]);
 }
 
-static void joint(picture *p, double x, double y)
+/* A text in a box around x, y; `what` is its name for a reader who cannot see. */
+static void box(picture *p, double x, double y, int width, int height, int round_, const char *class_,
+                const char *text, const char *what)
 {
-    weft__svg_put(&p->svg, "<circle cx=\"%g\" cy=\"%g\" r=\"4\" class=\"joint\"/>\n", x, y);
-}
-
-/* A matrix and what follows it; `what` is its name for a reader who cannot see. */
-static void layer(picture *p, double x, double y, const char *text, const char *what)
-{
-    double half = strlen(text) > 4 ? 44 : 30;
     weft__svg_put(&p->svg,
-                  "<g><title>%s</title>\n<rect x=\"%g\" y=\"%g\" width=\"%g\" height=\"34\" rx=\"4\" "
-                  "class=\"layer\"/>\n",
-                  what, x - half, y - 17, 2 * half);
+                  "<g><title>%s</title>\n<rect x=\"%g\" y=\"%g\" width=\"%d\" height=\"%d\" rx=\"%d\" "
+                  "class=\"%s\"/>\n",
+                  what, x - width / 2, y - height / 2, width, height, round_, class_);
     weft__svg_text(&p->svg, x, y + 5, "on-light", WEFT__MIDDLE, text);
     weft__svg_put(&p->svg, "</g>\n");
+}
+
+/* A matrix and what follows it. */
+static void layer(picture *p, double x, double y, const char *text, const char *what)
+{
+    box(p, x, y, strlen(text) > 4 ? 88 : 60, 34, 4, "layer", text, what);
 }
 
 static void operation(picture *p, double x, double y, const char *text, const char *what)
 {
-    double wide = strlen(text) > 3 ? 26 : 16;    /* UTF-8: a sign is two bytes */
-    weft__svg_put(&p->svg, "<g><title>%s</title>\n<ellipse cx=\"%g\" cy=\"%g\" rx=\"%g\" ry=\"16\" "
-                  "class=\"operation\"/>\n", what, x, y, wide);
-    weft__svg_text(&p->svg, x, y + 5, "on-light", WEFT__MIDDLE, text);
-    weft__svg_put(&p->svg, "</g>\n");
+    int width = strlen(text) > 3 ? 52 : 32;      /* UTF-8: a sign is two bytes */
+    box(p, x, y, width, 32, 16, "operation", text, what);
 }
 
 /* A number on its colour, in the middle of a wire; its name stands left of it, or above. */
@@ -122,8 +118,7 @@ static void draw_lstm(picture *p, double tanh_c)
     arrow(p, "M420 430V230Q420 220 430 220H532");
     arrow(p, "M210 430H670Q680 430 680 420V270Q680 260 690 260H782");
     arrow(p, "M800 276V420Q800 430 810 430H974");
-    joints(p, 290, 420, 550);
-    joint(p, 800, TOP_WIRE);
+    joints(p, (const double[][2]){ { 290, 430 }, { 420, 430 }, { 550, 430 }, { 800, 140 } }, 4);
     layer(p, 290, 370, "\xCF\x83", "forget gate: sigmoid of W x + U h + b");
     layer(p, 420, 370, "\xCF\x83", "input gate: sigmoid of W x + U h + b");
     layer(p, 550, 370, "tanh", "candidate: tanh of W x + U h + b");
@@ -156,8 +151,7 @@ static void draw_gru(picture *p)
     arrow(p, "M290 430V280Q290 270 300 270H542");
     arrow(p, "M576 270H668");
     arrow(p, "M512 200H682");
-    joints(p, 290, 420, 560);
-    joint(p, 420, 200);
+    joints(p, (const double[][2]){ { 290, 430 }, { 420, 430 }, { 560, 430 }, { 420, 200 } }, 4);
     layer(p, 290, 370, "\xCF\x83", "reset gate: sigmoid of W x + U h + b");
     layer(p, 420, 370, "\xCF\x83", "update gate: sigmoid of W x + U h + b");
     layer(p, 560, 370, "U h + b'", "h through the matrix of the candidate");

@@ -1,16 +1,17 @@
 /* curves.c - charts: curves and bands over a common x axis, with a y axis on the left and, if a curve uses
  * it, another on the right; several charts in one picture. */
 #include <stdlib.h>
-#include "io/pictures/scale.h"
+#include "io/pictures/chart.h"
 
-enum { LEFT = 78, RIGHT = 78, TOP = 84, BOTTOM = 62, LEGEND = 18, APART = 15 };
+enum { LEGEND = 18, APART = 15 };                /* pixels from row to row, from name to name */
 enum { MARKED = 32 };                            /* a curve of at most so many points gets dots */
 enum { BAND = 44 };                              /* for the title of several charts */
 enum { NAMES = 32 };                             /* at the right ends of curves, at most */
 
 typedef struct {
     weft__svg *svg;
-    double width, height, right;                 /* right: the end of the x axis */
+    bool small;
+    double width, height, left, right, top, bottom;     /* of all, of the area between the axes */
     weft__axis x, y[2];
     const weft_curve *curves;
     int64_t n;
@@ -37,42 +38,52 @@ static void widen_all(picture *p)
 }
 
 /* ---- axes ---- */
-static void draw_x_axis(picture *p, const char *label)
+static void draw_axis(picture *p, const weft__axis *a, bool upright, bool with_grid, double at, int side)
 {
-    double bottom = p->height - BOTTOM, tick[WEFT__TICKS];
+    double tick[WEFT__TICKS];
     char text[WEFT__SHORT];
-    int n = weft__axis_ticks(&p->x, tick);
-    weft__svg_put(p->svg, "<path class=\"grid\" d=\"");
-    for (int i = 0; i < n; i++)
-        weft__svg_put(p->svg, "M%g %gV%d", weft__tenths(weft__axis_pixel(&p->x, tick[i])), bottom, TOP);
-    weft__svg_put(p->svg, "\"/>\n");
-    for (int i = 0; i < n; i++)
-        weft__svg_text(p->svg, weft__axis_pixel(&p->x, tick[i]), bottom + 20, "label", WEFT__START,
-                       weft__axis_text(&p->x, tick[i], text));
-    weft__svg_line(p->svg, LEFT, bottom, p->right, bottom, "axis");
-    weft__svg_text(p->svg, (LEFT + p->right) / 2, p->height - 18, "head", WEFT__MIDDLE, label);
+    int n = weft__axis_ticks(a, tick);
+    weft__svg_put(p->svg, with_grid ? "<path class=\"grid\" d=\"" : "");
+    for (int i = 0; with_grid && i < n; i++) {
+        double level = weft__tenths(weft__axis_pixel(a, tick[i]));
+        if (upright)
+            weft__svg_put(p->svg, "M%g %gH%g", p->left, level, p->right);
+        else
+            weft__svg_put(p->svg, "M%g %gV%g", level, p->bottom, p->top);
+    }
+    weft__svg_put(p->svg, with_grid ? "\"/>\n" : "");
+    for (int i = 0; i < n; i++) {
+        double level = weft__axis_pixel(a, tick[i]);
+        weft__axis_text(a, tick[i], text);
+        if (upright)
+            weft__svg_text(p->svg, at + side * (p->small ? 5 : 8), level + 4, "",
+                           side > 0 ? WEFT__START : WEFT__END, text);
+        else
+            weft__svg_text(p->svg, level, at + (p->small ? 14 : 20), "label", WEFT__START, text);
+    }
+    if (upright)
+        weft__svg_line(p->svg, at, p->top, at, p->bottom, "axis");
+    else
+        weft__svg_line(p->svg, p->left, at, p->right, at, "axis");
 }
 
-static void draw_y_axis(picture *p, bool right, const char *label)
+static void draw_axes(picture *p, const weft_chart *c)
 {
-    const weft__axis *y = &p->y[right];
-    if (!y->used && (right || p->y[1].used))
-        return;
-    double at = right ? p->right : LEFT, tick[WEFT__TICKS];
-    char text[WEFT__SHORT];
-    int n = weft__axis_ticks(y, tick);
-    if (!right || !p->y[0].used) {
-        weft__svg_put(p->svg, "<path class=\"grid\" d=\"");
-        for (int i = 0; i < n; i++)
-            weft__svg_put(p->svg, "M%d %gH%g", LEFT, weft__tenths(weft__axis_pixel(y, tick[i])), p->right);
-        weft__svg_put(p->svg, "\"/>\n");
+    const char *const names[] = { c->left, c->right };
+    double middle = (p->top + p->bottom) / 2;
+    draw_axis(p, &p->x, false, true, p->bottom, 0);
+    weft__svg_text(p->svg, (p->left + p->right) / 2, p->height - (p->small ? 6 : 18),
+                   p->small ? "label" : "head label", WEFT__START, c->x_label);
+    for (int right = 0; right < 2; right++) {
+        if (!p->y[right].used && (right || p->y[1].used))
+            continue;
+        draw_axis(p, &p->y[right], true, !right || !p->y[0].used, right ? p->right : p->left, right ? 1 : -1);
+        if (p->small)
+            weft__svg_text(p->svg, 2, p->top - 10, "", WEFT__START, names[right]);
+        else
+            weft__svg_turned(p->svg, -90, right ? p->width - 16 : 22, middle, "head", WEFT__MIDDLE,
+                             names[right]);
     }
-    for (int i = 0; i < n; i++)
-        weft__svg_text(p->svg, at + (right ? 8 : -8), weft__axis_pixel(y, tick[i]) + 4, "",
-                       right ? WEFT__START : WEFT__END, weft__axis_text(y, tick[i], text));
-    weft__svg_line(p->svg, at, TOP, at, p->height - BOTTOM, "axis");
-    weft__svg_turned(p->svg, -90, right ? p->width - 16 : 22, (TOP + p->height - BOTTOM) / 2, "head",
-                     WEFT__MIDDLE, label);
 }
 
 /* ---- paths ---- */
@@ -168,7 +179,8 @@ static void draw_curve(picture *p, const weft_curve *c, const char *colour)
     weft__svg_put(p->svg, "\"/>\n");
 }
 
-/* A curve of few points, each to the right of the one before: an outline has no dots. */
+/* All points of a curve of few points have dots, if each is to the right of the one before: an outline has
+ * none. */
 static bool has_dots(const weft_curve *c)
 {
     for (int64_t i = 1; i < c->n && c->n <= MARKED; i++)
@@ -177,11 +189,18 @@ static bool has_dots(const weft_curve *c)
     return c->n <= MARKED;
 }
 
+static bool is_alone(const picture *p, const weft_curve *c, int64_t i)
+{
+    return !(i && point_is_drawable(p, c, i - 1)) && !(i + 1 < c->n && point_is_drawable(p, c, i + 1));
+}
+
+/* A small chart has dots only where there is no line. */
 static void draw_dots(picture *p, const weft_curve *c, const char *colour)
 {
+    bool all = !p->small && has_dots(c);
     weft__svg_put(p->svg, "<g fill=\"%s\" class=\"gap\">\n", colour);
     for (int64_t i = 0; i < c->n; i++)
-        if (point_is_drawable(p, c, i))
+        if (point_is_drawable(p, c, i) && (all || is_alone(p, c, i)))
             weft__svg_put(p->svg,
                           "<circle cx=\"%g\" cy=\"%g\" r=\"3.4\"><title>%.6g: %.6g</title></circle>\n",
                           weft__tenths(x_of(p, c, i)), weft__tenths(level_of(p, c, c->y[i])), c->x[i],
@@ -197,15 +216,15 @@ static bool is_named(const weft_curve *c) { return c->name && *c->name; }
 /* Moves x, y, where an entry would begin, to the next row if it does not fit into this one. */
 static void next_entry(const picture *p, double width, double *x, double *y)
 {
-    if (*x > LEFT && *x + width - 24 > p->width - 10) {
-        *x = LEFT;
+    if (*x > p->left && *x + width - 24 > p->width - 10) {
+        *x = p->left;
         *y += LEGEND;
     }
 }
 
 static int legend_rows(const picture *p)
 {
-    double x = LEFT, y = 0;
+    double x = p->left, y = 0;
     for (int k = 0; k < p->n; k++)
         if (is_named(p->curves + k)) {
             next_entry(p, entry_width(p->curves[k].name), &x, &y);
@@ -216,7 +235,7 @@ static int legend_rows(const picture *p)
 
 static void draw_legend(picture *p)
 {
-    double x = LEFT, y = 58 - LEGEND / 2. * (legend_rows(p) - 1);
+    double x = p->left, y = 58 - LEGEND / 2. * (legend_rows(p) - 1);
     for (int k = 0; k < p->n; k++) {
         const char *name = p->curves[k].name;
         bool band = p->curves[k].low != NULL;
@@ -242,75 +261,88 @@ static int by_level(const void *a, const void *b)
     return s->level != t->level ? (s->level > t->level) - (s->level < t->level) : s->curve - t->curve;
 }
 
+static bool ends(const picture *p, const weft_curve *c)
+{
+    return is_named(c) && !c->low && !c->right_axis && c->n && point_is_drawable(p, c, c->n - 1);
+}
+
 /* Returns the width of the longest name, if names can stand at the ends: a legend would need a second row,
  * and all curves end at one x; else 0. */
 static double names_width(const picture *p)
 {
     int longest = 0;
-    const double *x = NULL;
     for (int k = 0; k < p->n; k++) {
-        const weft_curve *c = p->curves + k;
-        if (!is_named(c) || c->low || c->right_axis || !c->n || !point_is_drawable(p, c, c->n - 1) ||
-            (x && (c->x[c->n - 1] > *x || c->x[c->n - 1] < *x)))
+        const weft_curve *c = p->curves + k, *first = p->curves;
+        if (!ends(p, c) || c->x[c->n - 1] < first->x[first->n - 1] || c->x[c->n - 1] > first->x[first->n - 1])
             return 0;
-        x = c->x + c->n - 1;
         longest = weft__utf8_length(c->name) > longest ? weft__utf8_length(c->name) : longest;
     }
-    return p->n <= NAMES && longest <= 40 && legend_rows(p) > 1 ? 7.2 * longest : 0;
+    return p->n <= NAMES && 7.2 * longest <= p->width / 3 && legend_rows(p) > 1 ? 7.2 * longest : 0;
 }
 
+/* Names next to the last points, apart from each other. */
 static void draw_names(picture *p)
 {
     end_name end[NAMES];
-    int n = (int)p->n;
-    for (int k = 0; k < n; k++) {
+    int n = 0;
+    for (int k = 0; k < p->n && n < NAMES; k++) {
         const weft_curve *c = p->curves + k;
-        end[k] = (end_name){ .level = level_of(p, c, c->y[c->n - 1]), .curve = k };
+        if (ends(p, c))
+            end[n++] = (end_name){ .level = level_of(p, c, c->y[c->n - 1]), .curve = k };
     }
     qsort(end, (size_t)n, sizeof *end, by_level);
     for (int k = 0; k < n; k++)
-        end[k].y = fmax(end[k].level, k ? end[k - 1].y + APART : TOP);
+        end[k].y = fmax(end[k].level, k ? end[k - 1].y + APART : p->top);
     for (int k = n - 1; k >= 0; k--)
-        end[k].y = fmin(end[k].y, k < n - 1 ? end[k + 1].y - APART : p->height - BOTTOM);
+        end[k].y = fmin(end[k].y, k < n - 1 ? end[k + 1].y - APART : p->bottom);
     for (int k = 0; k < n; k++) {
-        weft__svg_put(p->svg, "<path class=\"curve\" stroke=\"%s\" d=\"M%g %gL%g %g\"/>\n",
-                      colour_of(p, end[k].curve), p->right + 4, weft__tenths(end[k].level), p->right + 18,
+        const weft_curve *c = p->curves + end[k].curve;
+        double x = weft__tenths(x_of(p, c, c->n - 1)), far = p->small ? 8 : 18;
+        int side = x + far + 7 * weft__utf8_length(c->name) > p->width ? -1 : 1;
+        weft__svg_put(p->svg, "<path stroke=\"%s\" stroke-width=\"2\" d=\"M%g %gL%g %g\"/>\n",
+                      colour_of(p, end[k].curve), x + side * 4, weft__tenths(end[k].level), x + side * far,
                       weft__tenths(end[k].y));
-        weft__svg_text(p->svg, p->right + 22, end[k].y + 4, "", WEFT__START, p->curves[end[k].curve].name);
+        weft__svg_text(p->svg, x + side * (far + 3), end[k].y + 4, "", side < 0 ? WEFT__END : WEFT__START,
+                       c->name);
     }
 }
 
 /* ---- charts ---- */
-static void draw_chart(weft__svg *svg, const weft_chart *c, double width, double height)
+/* The area between the axes, and their ranges. */
+static void measure(picture *p, double names)
 {
-    picture p = { svg, width, height, width - RIGHT, { .base = c->x_base },
+    p->right = p->width - (p->small ? 24 : names > 0 ? names + 32 : 78);
+    p->x.from = p->left;
+    p->x.to = p->right;
+    if (!p->x.base && p->x.low > 0 && p->x.low < p->x.high / 5)
+        p->x.low = 0;
+    weft__axis_settle(&p->x, p->small ? 5 : 10, p->small);
+    for (int k = 0; k < 2; k++) {
+        p->y[k].from = p->bottom;
+        p->y[k].to = p->top;
+        weft__axis_settle(&p->y[k], p->small ? 5 : 8, true);
+    }
+}
+
+void weft__draw_chart(weft__svg *svg, const weft_chart *c, double width, double height, bool small)
+{
+    picture p = { svg, small, width, height, small ? 46 : 78, width, small ? 24 : 84,
+                  height - (small ? 42 : 62), { .base = c->x_base },
                   { { .base = c->y_base }, { .base = c->y_base } }, c->curves, c->n };
     widen_all(&p);
-    if (!p.x.base && p.x.low > 0 && p.x.low < p.x.high / 5)
-        p.x.low = 0;
     double names = names_width(&p);
-    p.right = names > 0 ? width - names - 32 : p.right;
-    p.x.from = LEFT;
-    p.x.to = p.right;
-    weft__axis_settle(&p.x, 10, false);
-    for (int k = 0; k < 2; k++) {
-        p.y[k].from = height - BOTTOM;
-        p.y[k].to = TOP;
-        weft__axis_settle(&p.y[k], 8, true);
-    }
-    draw_x_axis(&p, c->x_label);
-    draw_y_axis(&p, false, c->left);
-    draw_y_axis(&p, true, c->right);
+    measure(&p, names);
+    draw_axes(&p, c);
     for (int bands = 1; bands >= 0; bands--)     /* below all curves */
         for (int k = 0; k < p.n; k++) {
             const weft_curve *one = p.curves + k;
             if ((one->low != NULL) != bands)
                 continue;
             draw_curve(&p, one, colour_of(&p, k));
-            if (!one->low && has_dots(one))
+            if (!one->low)
                 draw_dots(&p, one, colour_of(&p, k));
         }
-    if (names > 0)
+    if (names > 0 || small)
         draw_names(&p);
     else
         draw_legend(&p);
@@ -359,8 +391,8 @@ weft_status weft_plot_lines(const char *path, const char *title, const weft_char
             weft__svg_put(&svg, "<g transform=\"translate(%g %g)\">\n", width * (i % columns),
                           BAND + height * (i / columns));
         if (!whole)
-            weft__svg_text(&svg, columns > 1 ? 24 : LEFT, 36, "head", WEFT__START, charts[i].title);
-        draw_chart(&svg, &charts[i], width, height);
+            weft__svg_text(&svg, columns > 1 ? 24 : 78, 36, "head", WEFT__START, charts[i].title);
+        weft__draw_chart(&svg, &charts[i], width, height, false);
         if (!whole)
             weft__svg_put(&svg, "</g>\n");
     }

@@ -118,33 +118,28 @@ void weft__svg_put(weft__svg *s, const char *format, ...)
 weft_status weft__svg_end(weft__svg *s) { return weft__svg_close(s, "</svg>\n"); }
 
 /* ---- texts ---- */
-static void put_character(FILE *file, const char *s, int n)
+/* The entity of a character that is markup; U+FFFD for malformed UTF-8, for control characters, which XML
+ * does not know even escaped, and for U+FFFE and U+FFFF; else NULL. n: its bytes. */
+static const char *replacement(const char *s, int n)
 {
-    switch (n == 1 ? *s : 0) {
-    case '<': fputs("&lt;", file); break;
-    case '>': fputs("&gt;", file); break;
-    case '&': fputs("&amp;", file); break;
-    case '"': fputs("&quot;", file); break;
-    case 0:
-        fwrite(s, 1, (size_t)n, file);
-        break;
-    default:                                     /* XML knows no other control characters, not even escaped */
-        fputs((unsigned char)*s >= 0x20 || *s == '\t' || *s == '\n' ? (char[]){ *s, 0 } : "\xEF\xBF\xBD",
-              file);
+    bool control = n == 1 && (unsigned char)*s < 0x20 && *s != '\t' && *s != '\n';
+    if (n == 0 || control || (n == 3 && !strncmp(s, "\xEF\xBF", 2) && (unsigned char)s[2] >= 0xBE))
+        return "\xEF\xBF\xBD";
+    switch (*s) {
+    case '<': return "&lt;";
+    case '>': return "&gt;";
+    case '&': return "&amp;";
+    case '"': return "&quot;";
+    default: return NULL;
     }
 }
 
 void weft__svg_escaped(weft__svg *s, const char *text)
 {
-    while (s->file && text && *text) {
-        int n = weft__utf8_character(text);
-        bool nonchar = n == 3 && (unsigned char)text[0] == 0xEF && (unsigned char)text[1] == 0xBF &&
-                       (unsigned char)text[2] >= 0xBE;
-        if (n == 0 || nonchar)                   /* U+FFFE and U+FFFF are no characters to XML */
-            fputs("\xEF\xBF\xBD", s->file);
-        else
-            put_character(s->file, text, n);
-        text += n ? n : 1;
+    for (int n; s->file && text && *text; text += n ? n : 1) {
+        n = weft__utf8_character(text);
+        const char *other = replacement(text, n);
+        fwrite(other ? other : text, 1, other ? strlen(other) : (size_t)n, s->file);
     }
 }
 

@@ -118,7 +118,8 @@ void draw(const char *path)
     snprintf(at_crossing, sizeof at_crossing, "they cross at %d", crossing(WIDTH));
     for (int k = 0; k < SIZES; k++) {
         B[k] = batch[k];
-        per_byte[2 * k] = intensity(batch[k]), rate[2 * k] = roof(per_byte[2 * k]);
+        per_byte[2 * k] = intensity(batch[k]);
+        rate[2 * k] = roof(per_byte[2 * k]);
         per_byte[2 * k + 1] = rate[2 * k + 1] = NAN; /* dots without a line */
         double flops = lstm_flops(UNITS, UNITS, batch[k], 1),
                bytes = lstm_bytes(UNITS, UNITS, batch[k], 1);

@@ -71,45 +71,47 @@ static int capacities(const lab *l, int64_t *mark)
     return n;
 }
 
-static void put_mark(page *p, const page_axes *axes, double value, const char *class_, int row,
-                     const char *name)
+/* A line from the axis up to the highest bar. */
+typedef struct {
+    char name[40];
+    double x[2], y[2];
+} mark;
+
+static weft_curve mark_at(mark *m, const char *name, double value, double top)
 {
-    double at = weft__axis_pixel(&axes->x, value);
-    bool right = at > (axes->x.from + axes->x.to) / 2;
-    put(p, "<path class=\"mark%s\" d=\"M%.1f %.1fV%.1f\"/>\n", class_, at, axes->y.from, axes->y.to);
-    put_label(p, at + (right ? -4 : 4), axes->y.to + 11 + 13 * row, "", right ? WEFT__END : WEFT__START,
-              "%s %.4g", name, value);
+    *m = (mark){ .x = { value, value }, .y = { 0, top } };
+    snprintf(m->name, sizeof m->name, "%s %.4g", name, value);
+    return (weft_curve){ .name = m->name, .n = 2, .x = m->x, .y = m->y };
 }
 
 static void put_histogram(page *p, const counted *c)
 {
-    int64_t mark[MARKS];
-    int marks = capacities(p->lab, mark);
-    double ends[4] = { 1, (double)c->edge[c->bins], 0, 0 };
-    for (int i = 0; i < c->bins; i++)
-        ends[3] = fmax(ends[3], (double)c->count[i]);
-    for (int i = 0; i < marks; i++)
-        ends[1] = fmax(ends[1], (double)mark[i]);
-    page_axes axes = axes_of(ends, 10, 0, CHART_HEIGHT);
-    put(p, "<div class=\"figures\">\n");
-    begin_image(p, CHART_HEIGHT, "Histogram of lengths",
-                "Bars over a logarithmic axis of length. The mean is %.1f, the longest %lld tokens.", c->mean,
-                (long long)c->longest);
-    put_axes(p, &axes, "length in tokens", "sequences", CHART_HEIGHT);
+    page_bars bars = { .n = 0 };
+    double top = 0;
+    int64_t capacity[MARKS];
+    mark marks[MARKS + 1];
+    weft_curve curves[MARKS + 3];
+    int n = 0, capacities_ = capacities(p->lab, capacity);
+    char description[160];
     for (int i = 0; i < c->bins; i++) {
-        double left = weft__axis_pixel(&axes.x, (double)c->edge[i]),
-               right = weft__axis_pixel(&axes.x, (double)c->edge[i + 1]);
-        if (c->count[i])
-            put_bar(p, "bar", left, weft__axis_pixel(&axes.y, (double)c->count[i]),
-                    fmax(.5, right - left - .5), axes.y.from);
+        add_bar(&bars, (double)c->edge[i], (double)c->edge[i + 1], (double)c->count[i]);
+        top = fmax(top, (double)c->count[i]);
     }
+    curves[n++] = curve_of_bars(&bars, false);
+    curves[n++] = curve_of_bars(&bars, true);
     if (c->mean >= 1)
-        put_mark(p, &axes, c->mean, "", 0, "mean");
-    for (int i = 0; i < marks; i++)
-        put_mark(p, &axes, (double)mark[i], " dash", i + 1, "capacity");
-    end_image(p);
-    put(p, "Sequences by length; each bar is wider than the one before by the same factor. Solid line: the "
-           "mean. Broken lines: capacities of rows.");
+        curves[n++] = mark_at(marks + MARKS, "mean", c->mean, top);
+    for (int i = 0; i < capacities_; i++)
+        curves[n++] = mark_at(marks + i, "capacity", (double)capacity[i], top);
+    snprintf(description, sizeof description,
+             "Bars over a logarithmic axis of length. The mean is %.1f, the longest %lld tokens.", c->mean,
+             (long long)c->longest);
+    put(p, "<div class=\"figures\">\n");
+    put_chart(p, CHART_HEIGHT, "Histogram of lengths", description,
+              &(weft_chart){ .x_label = "length in tokens", .left = "sequences", .x_base = 10,
+                             .curves = curves, .n = n });
+    put(p, "Sequences by length; each bar is wider than the one before by the same factor. Lines: the mean, "
+           "and capacities of rows.");
     end_figure(p);
     put(p, "</div>\n");
 }

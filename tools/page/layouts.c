@@ -74,7 +74,7 @@ static void put_piece(const drawing *d, const weft_segment *s, double left, doub
     double x = left + (double)s->column * d->side, y = top + s->row * d->high;
     char class_[8];
     snprintf(class_, sizeof class_, "p%d", (int)(s->sequence % PAGE_COLOURS));
-    put_bar(d->p, class_, x + .5, y + .5, fmax(.5, s->length * d->side - 1), y + d->high - .5);
+    put_box(d->p, class_, x + .5, y + .5, fmax(.5, s->length * d->side - 1), y + d->high - .5);
     if (d->side >= 4 && s->length > 1) {
         put(d->p, "<path class=\"s%d\" d=\"", (int)(s->sequence % PAGE_COLOURS));
         for (int32_t t = 1; t < s->length; t++)
@@ -98,7 +98,7 @@ static void put_batches(const drawing *d)
         double left = LEFT + (double)(k % 2 * is->width) * d->side,
                top = 4 + (double)(k / 2) * line_height(d);
         if (d->pads)
-            put_bar(d->p, "pads", left, top, (double)is->width * d->side, top + (double)is->rows * d->high);
+            put_box(d->p, "pads", left, top, (double)is->width * d->side, top + (double)is->rows * d->high);
         for (int64_t i = is->first; i < is->first + is->n; i++)
             if (d->plan->segment[i].length)
                 put_piece(d, d->plan->segment + i, left, top);

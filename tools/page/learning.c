@@ -15,8 +15,8 @@ static const measure measures[] = { { "Loss against tokens", "tokens", tokens_of
                                     { "Loss against updates", "updates", updates_of },
                                     { "Loss against seconds", "seconds", seconds_of } };
 
-/* Over the seeds of a plan that have a point i: mean of x, least, mean and largest loss; false: none has. */
-static bool join_seeds(const lab_plan *l, const measure *m, int i, double *x, double loss[3])
+/* Over the seeds of a plan that have a point i: mean of x, least, mean and largest loss; NaN: none has. */
+static void join_seeds(const lab_plan *l, const measure *m, int i, double *x, double loss[3])
 {
     double sum = 0, at = 0;
     int seeds = 0;
@@ -30,11 +30,8 @@ static bool join_seeds(const lab_plan *l, const measure *m, int i, double *x, do
             at += m->of(l->curve[k].point + i);
             seeds++;
         }
-    if (seeds) {
-        loss[1] = sum / seeds;
-        *x = at / seeds;
-    }
-    return seeds > 0;
+    *x = seeds ? at / seeds : LAB_NONE;
+    loss[1] = seeds ? sum / seeds : LAB_NONE;
 }
 
 static int longest(const lab_plan *l)
@@ -45,137 +42,38 @@ static int longest(const lab_plan *l)
     return n;
 }
 
-/* Points of a long run that are drawn: every so many-th, and the last. */
-static int stride(int n) { return (n + 199) / 200; }
-static int next_point(int i, int n) { return i == n - 1 ? n : i + stride(n) < n - 1 ? i + stride(n) : n - 1; }
+enum { MOST = 64 };                              /* plans that are drawn */
 
-static void widen(const lab *l, const measure *m, double range[4])
+/* The means of each plan over a band from the least to the largest; its number stands at the end. */
+static void draw(page *p, const measure *m)
 {
-    range[0] = range[2] = HUGE_VAL;
-    range[1] = range[3] = -HUGE_VAL;
-    for (int k = 0; k < l->plans; k++)
-        for (int n = longest(l->plan + k), i = 0; i < n; i++) {
-            double x, loss[3];
-            if (!join_seeds(l->plan + k, m, i, &x, loss))
-                continue;
-            range[0] = fmin(range[0], x);
-            range[1] = fmax(range[1], x);
-            range[2] = fmin(range[2], loss[0]);
-            range[3] = fmax(range[3], loss[2]);
+    int plans = p->lab->plans < MOST ? p->lab->plans : MOST, most = 1;
+    char name[MOST][12];
+    weft_curve curve[2 * MOST];
+    for (int k = 0; k < plans; k++)
+        most = longest(p->lab->plan + k) > most ? longest(p->lab->plan + k) : most;
+    double *number = calloc(4 * (size_t)plans * (size_t)most + 1, sizeof *number), loss[3] = { 0 };
+    if (!number)
+        p->svg.failed = true;
+    for (int k = 0; k < plans && number; k++) {
+        double *x = number + (ptrdiff_t)k * 4 * most, *y[3] = { x + most, x + 2 * most, x + 3 * most };
+        int n = longest(p->lab->plan + k);
+        for (int i = 0; i < n; i++) {
+            join_seeds(p->lab->plan + k, m, i, x + i, loss);
+            for (int level = 0; level < 3; level++)
+                y[level][i] = loss[level];
         }
-}
-
-/* The points of one level, there or back; begun: whether there was one before, and afterwards. */
-static void put_path(page *p, const lab_plan *l, const measure *m, const page_axes *axes, int level,
-                     bool back, bool *begun)
-{
-    int n = longest(l), at[202], points = 0;
-    for (int i = 0; i < n && points < 202; i = next_point(i, n))
-        at[points++] = i;
-    for (int k = 0; k < points; k++) {
-        double where, loss[3];
-        if (!join_seeds(l, m, at[back ? points - 1 - k : k], &where, loss))
-            continue;
-        put(p, "%s%.1f %.1f", *begun ? "L" : "M", weft__axis_pixel(&axes->x, where),
-            weft__axis_pixel(&axes->y, loss[level]));
-        *begun = true;
+        snprintf(name[k], sizeof name[k], "%d", k + 1);
+        curve[2 * k] = (weft_curve){ .name = name[k], .n = n, .x = x, .y = y[1] };
+        curve[2 * k + 1] = (weft_curve){ .n = n, .x = x, .y = y[2], .low = y[0] };
     }
-}
-
-/* A line of its plan's colour and dashes. */
-static void begin_line(page *p, int plan)
-{
-    static const char *const dashes[] = {
-        "none", "6 3", "2 2", "8 3 2 3", "12 4", "4 4", "1 3", "9 2 2 2 2 2"
-    };
-    put(p, "<path class=\"curve s%d\" stroke-dasharray=\"%s\" d=\"", plan % PAGE_COLOURS,
-        dashes[(plan + plan / PAGE_COLOURS) % 8]);
-}
-
-/* The means over a band from least to largest. */
-static void put_curve(page *p, int plan, const measure *m, const page_axes *axes)
-{
-    const lab_plan *l = p->lab->plan + plan;
-    bool begun = false;
-    if (!longest(l))
-        return;
-    if (l->curves > 1) {
-        put(p, "<path class=\"band f%d\" d=\"", plan % PAGE_COLOURS);
-        put_path(p, l, m, axes, 2, false, &begun);
-        put_path(p, l, m, axes, 0, true, &begun);
-        put(p, "\"/>\n");
-    }
-    begun = false;
-    begin_line(p, plan);
-    put_path(p, l, m, axes, 1, false, &begun);
-    put(p, "\"/>\n");
-}
-
-/* ---- numbers at the ends of lines ---- */
-enum { LABELS = 64, APART = 10 };
-typedef struct {
-    double x, y;
-    int plan;
-} line_end;
-
-static int from_below(const void *a, const void *b)
-{
-    const line_end *s = a, *t = b;
-    return s->y != t->y ? (s->y < t->y) - (s->y > t->y) : s->plan - t->plan;
-}
-
-/* From below upwards, each above the one before. */
-static void put_ends(page *p, const measure *m, const page_axes *axes)
-{
-    line_end end[LABELS];
-    int n = 0;
-    for (int i = 0; i < p->lab->plans && n < LABELS; i++) {
-        const lab_plan *l = p->lab->plan + i;
-        double at, loss[3];
-        if (longest(l) && join_seeds(l, m, longest(l) - 1, &at, loss))
-            end[n++] =
-                (line_end){ weft__axis_pixel(&axes->x, at), weft__axis_pixel(&axes->y, loss[1]), i };
-    }
-    qsort(end, (size_t)n, sizeof *end, from_below);
-    for (int k = 0; k < n; k++) {
-        if (k && end[k].y > end[k - 1].y - APART)
-            end[k].y = end[k - 1].y - APART;
-        put_label(p, end[k].x + 3, end[k].y + 4, "", WEFT__START, "%d", end[k].plan + 1);
-    }
-}
-
-static void put_chart(page *p, const measure *m)
-{
-    double range[4];
-    widen(p->lab, m, range);
-    if (!isfinite(range[0]))
-        return;
-    range[0] = fmin(0, range[0]);
-    page_axes axes = axes_of(range, 0, 0, CHART_HEIGHT);
-    begin_image(p, CHART_HEIGHT, m->title,
-                "A line for each plan, the mean over its seeds, with its number at the end.");
-    put_axes(p, &axes, m->label, "loss", CHART_HEIGHT);
-    for (int i = 0; i < p->lab->plans; i++)
-        put_curve(p, i, m, &axes);
-    put_ends(p, m, &axes);
-    end_image(p);
+    if (number)
+        put_chart(p, CHART_HEIGHT, m->title,
+                  "A line for each plan, the mean over its seeds, with its number at the end.",
+                  &(weft_chart){ .x_label = m->label, .left = "loss", .curves = curve, .n = 2 * plans });
     put(p, "%s: means over seeds, the band from the least to the largest.", m->title);
     end_figure(p);
-}
-
-static void put_legend(page *p)
-{
-    put(p, "<ul class=\"legend\">\n");
-    for (int i = 0; i < p->lab->plans; i++) {
-        if (!longest(p->lab->plan + i))
-            continue;
-        put(p, "<li><svg width=\"48\" height=\"10\" aria-hidden=\"true\" focusable=\"false\">");
-        begin_line(p, i);
-        put(p, "M2 5H46\"/></svg> ");
-        put_plan(p, i);
-        put(p, "</li>\n");
-    }
-    put(p, "</ul>\n");
+    free(number);
 }
 
 /* ---- tables ---- */
@@ -259,9 +157,8 @@ void put_learning(page *p)
     snprintf(caption, sizeof caption, "Seconds of training to %g bits a token.", p->lab->target);
     if (p->lab->target > 0)
         put_table(p, caption, "planner", p->lab->plans, fill_target);
-    put_legend(p);
     put(p, "<div class=\"figures\">\n");
     for (int i = 0; i < 3; i++)
-        put_chart(p, measures + i);
+        draw(p, measures + i);
     put(p, "</div>\n");
 }

@@ -53,14 +53,13 @@ static const char style[] =
     "svg text{font:11px system-ui,'DejaVu Sans',Verdana,sans-serif;fill:var(--ink)}\n"
     "svg .axis{stroke:var(--line);fill:none}svg .grid{stroke:var(--grid);fill:none}\n"
     "svg .mark{stroke:var(--ink);stroke-width:1.5;fill:none}\n"
-    "svg .dash{stroke-dasharray:4 3}svg text{paint-order:stroke;stroke:var(--ground);stroke-width:3px;\n"
+    "svg text{paint-order:stroke;stroke:var(--ground);stroke-width:3px;\n"
     "stroke-linejoin:round}svg .tiny{font-size:8px}\n"
     "svg .reset{stroke:var(--ink);stroke-width:3;fill:none}\n"
-    "svg .bar{fill:var(--c0)}svg .hollow{fill:var(--ground);fill-opacity:.6;stroke:var(--c1);\n"
-    "stroke-width:1.5}svg .pads{fill:url(#hatch);stroke:var(--pad)}\n"
+    "svg .pads{fill:url(#hatch);stroke:var(--pad)}\n"
     "svg .hatch{stroke:var(--pad);stroke-width:1.4}\n"
-    "svg .curve{fill:none;stroke-width:2}svg .band{fill-opacity:.22}\n"
-    ".legend{list-style:none;padding:0}.legend svg{vertical-align:middle}\n"
+    "svg .curve{fill:none;stroke-width:2}svg .band{fill-opacity:.22}svg .gap{stroke:var(--ground)}\n"
+    "svg .label{text-anchor:middle}\n"
     ".more{position:absolute;width:0;height:0}\n"
     "pre{overflow-x:auto;border:1px solid var(--line);padding:.5em;font-size:.85em}\n"
     ".bad{text-decoration:underline wavy}@page{size:landscape;margin:10mm}\n"
@@ -73,9 +72,9 @@ static void put_colours(page *p)
 {
     for (int i = 0; i < PAGE_COLOURS; i++)
         put(p,
-            ".s%d{stroke:var(--c%d)}.f%d{fill:var(--c%d)}.p%d{fill:var(--t%d);stroke:var(--c%d)}svg "
-            ".h%d{stroke:var(--t%d)}",
-            i, i, i, i, i, i, i, i, i);
+            "[stroke='%s'],.s%d{stroke:var(--c%d)}[fill='%s'],.f%d{fill:var(--c%d)}\n"
+            ".p%d{fill:var(--t%d);stroke:var(--c%d)}svg .h%d{stroke:var(--t%d)}",
+            weft__svg_colour(i), i, i, weft__svg_colour(i), i, i, i, i, i, i, i);
     put(p, "\n</style>\n");
 }
 

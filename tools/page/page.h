@@ -1,7 +1,7 @@
 /* page.h - what the sections of the page share: markup, tables, charts. */
 #ifndef WEFT_TOOLS_PAGE_H
 #define WEFT_TOOLS_PAGE_H
-#include "io/pictures/scale.h"
+#include "io/pictures/chart.h"
 #include "tools/lab/lab.h"
 
 /* figures: how many figures and tables there were, for names; section: the number of the open one. */
@@ -58,21 +58,7 @@ void put_table(page *, const char *caption, const char *first_head, int rows,
                void (*fill)(const lab *, int i, page_row *));
 
 /* ---- charts ---- */
-enum {
-    CHART_WIDTH = 344,
-    CHART_HEIGHT = 220,
-    CHART_SMALL = 150,
-    CHART_LEFT = 46,
-    CHART_RIGHT = 10,
-    CHART_TOP = 24,
-    CHART_BOTTOM = 42
-};
-/* Axes of a chart of that height, of which the first two are x's ends and the others y's; bases as of
- * weft__axis. */
-typedef struct {
-    weft__axis x, y;
-} page_axes;
-page_axes axes_of(const double ends[4], int base_x, int base_y, double height);
+enum { CHART_WIDTH = 344, CHART_HEIGHT = 220, CHART_SMALL = 150 };
 /* Writes one small chart for each plan, up to PAGE_MULTIPLES, and if that is not all, says so. */
 void put_multiples(page *, void (*chart)(page *, int plan));
 /* Begins an image of that height with a title and a description. The caption follows end_image. */
@@ -80,11 +66,18 @@ __attribute__((format(printf, 4, 5))) void begin_image(page *, double height, co
                                                        const char *format, ...);
 void end_image(page *);                          /* opens the caption */
 void end_figure(page *);                         /* closes it */
-/* Writes grids, marks and labels of both axes, in a chart of that height. */
-void put_axes(page *, const page_axes *, const char *x_label, const char *y_label, double height);
-#define put_label(p, ...) weft__svg_textf(&(p)->svg, __VA_ARGS__)
-/* Writes a bar from the level `top` down to `bottom`. */
-void put_bar(page *, const char *class_, double x, double top, double width, double bottom);
+/* Bars of a chart, from 0 up: an outline, and with `filled` the area in it. */
+enum { PAGE_BARS = 64 };
+typedef struct {
+    double x[5 * PAGE_BARS], y[5 * PAGE_BARS], low[5 * PAGE_BARS];
+    int n;
+} page_bars;
+void add_bar(page_bars *, double left, double right, double height);
+weft_curve curve_of_bars(const page_bars *, bool filled);
+/* Writes an image of a chart of that height, up to the opened caption. */
+void put_chart(page *, double height, const char *title, const char *description, const weft_chart *);
+/* Writes a rectangle from the level `top` down to `bottom`. */
+void put_box(page *, const char *class_, double x, double top, double width, double bottom);
 
 /* ---- sections, in files of their own ---- */
 /* Writes which plan to take, and why, if times were measured. */

@@ -84,32 +84,28 @@ void put_planners(page *p)
 /* ---- steps against milliseconds ---- */
 void put_steps(page *p)
 {
-    double ends[4] = { 0 };
-    for (int i = 0; i < p->lab->plans; i++)
-        if (!isnan(p->lab->plan[i].median_ms)) {
-            ends[1] = fmax(ends[1], (double)p->lab->plan[i].made->figures.steps);
-            ends[3] = fmax(ends[3], p->lab->plan[i].median_ms);
-        }
-    if (ends[3] <= 0) {
+    enum { MOST = 64 };
+    weft_curve curve[MOST + 1];
+    double x[MOST], origin = 0;
+    char name[MOST][12];
+    int n = p->lab->plans < MOST ? p->lab->plans : MOST;
+    bool measured = false;
+    for (int i = 0; i < n; i++) {
+        const lab_plan *is = p->lab->plan + i;
+        x[i] = (double)is->made->figures.steps;
+        snprintf(name[i], sizeof name[i], "%d", i + 1);
+        curve[i] = (weft_curve){ .name = name[i], .n = 1, .x = x + i, .y = &is->median_ms };
+        measured = measured || is->median_ms > 0;
+    }
+    curve[n] = (weft_curve){ .n = 1, .x = &origin, .y = &origin, .low = &origin };     /* both axes from 0 */
+    if (!measured) {
         put_missing(p, "Nothing was run for this page, so there are no milliseconds");
         return;
     }
-    page_axes axes = axes_of(ends, 0, 0, CHART_HEIGHT);
     put(p, "<div class=\"figures\">\n");
-    begin_image(p, CHART_HEIGHT, "Steps against milliseconds",
-                "A dot for each plan, with its number in the table.");
-    put_axes(p, &axes, "steps", "ms a pass", CHART_HEIGHT);
-    for (int i = 0; i < p->lab->plans; i++) {
-        const lab_plan *is = p->lab->plan + i;
-        if (isnan(is->median_ms))
-            continue;
-        double at = weft__axis_pixel(&axes.x, (double)is->made->figures.steps),
-               level = weft__axis_pixel(&axes.y, is->median_ms);
-        put(p, "<circle class=\"f%d\" cx=\"%.1f\" cy=\"%.1f\" r=\"4\"/>\n", i % PAGE_COLOURS, at, level);
-        put_label(p, at + (at > CHART_WIDTH - 40 ? -6 : 6), level - 5, "",
-                  at > CHART_WIDTH - 40 ? WEFT__END : WEFT__START, "%d", i + 1);
-    }
-    end_image(p);
+    put_chart(p, CHART_HEIGHT, "Steps against milliseconds",
+              "A dot for each plan, with its number in the table.",
+              &(weft_chart){ .x_label = "steps", .left = "ms a pass", .curves = curve, .n = n + 1 });
     put(p, "Where dots lie on a line through the origin a device is bound by steps, as GPUs are with small "
            "layers; where they lie level, by tokens. Numbers are those of the table.");
     end_figure(p);

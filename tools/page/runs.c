@@ -1,5 +1,6 @@
 /* runs.c - of the page: what was measured by running: gradients, exactness, contamination, hard
  * instances, and the cost model. */
+#include <stdlib.h>
 #include <string.h>
 #include "tools/page/page.h"
 
@@ -94,36 +95,35 @@ static void put_words(page *p, const char *words)
     }
 }
 
-static bool is_drawable(const lab_cost *c) { return c->predicted_ms > 0 && c->measured_ms > 0; }
-
+/* Dots of what the model was fitted to and of what it had not seen, and the diagonal. */
 static void put_cost_chart(page *p)
 {
-    double low = HUGE_VAL, high = 0;
-    for (int i = 0; i < p->lab->costs; i++)
-        if (is_drawable(p->lab->cost + i)) {
-            const lab_cost *c = p->lab->cost + i;
-            low = fmin(low, fmin(c->predicted_ms, c->measured_ms));
-            high = fmax(high, fmax(c->predicted_ms, c->measured_ms));
-        }
-    if (high <= 0)
-        return;
-    page_axes axes = axes_of((double[]){ low, high, low, high }, 10, 10, CHART_WIDTH);
-    put(p, "<div class=\"figures\">\n");
-    begin_image(p, CHART_WIDTH, "Predicted against measured",
-                "Logarithmic axes; on the diagonal the prediction is right.");
-    put_axes(p, &axes, "predicted ms", "measured ms", CHART_WIDTH);
-    put(p, "<path class=\"mark dash\" d=\"M%.1f %.1fL%.1f %.1f\"/>\n", axes.x.from, axes.y.from, axes.x.to,
-        axes.y.to);
-    for (int i = 0; i < p->lab->costs; i++) {
+    int n = p->lab->costs;
+    double *x = calloc(6 * (size_t)n + 1, sizeof *x), end[2] = { HUGE_VAL, 0 };
+    for (int i = 0; x && i < n; i++) {
         const lab_cost *c = p->lab->cost + i;
-        if (is_drawable(c))
-            put(p, "<circle class=\"%s\" cx=\"%.1f\" cy=\"%.1f\" r=\"4\"/>\n", c->held_out ? "hollow" : "f0",
-                weft__axis_pixel(&axes.x, c->predicted_ms), weft__axis_pixel(&axes.y, c->measured_ms));
+        bool good = c->predicted_ms > 0 && c->measured_ms > 0;
+        for (int k = 0; k < 6; k++)              /* the gaps: no line to the next dot */
+            x[2 * n * (k / 2) + 2 * i + k % 2] = NAN;
+        x[2 * i] = c->predicted_ms;
+        x[2 * n * (1 + c->held_out) + 2 * i] = good ? c->measured_ms : NAN;
+        end[0] = good ? fmin(end[0], fmin(c->predicted_ms, c->measured_ms)) : end[0];
+        end[1] = good ? fmax(end[1], fmax(c->predicted_ms, c->measured_ms)) : end[1];
     }
-    end_image(p);
-    put(p, "Full dots: what the model was fitted to. Hollow dots: what it had not seen.");
-    end_figure(p);
-    put(p, "</div>\n");
+    const weft_curve curve[] = { { .n = x ? 2 * n : 0, .x = x, .y = x ? x + 2 * n : x },
+                                 { .n = x ? 2 * n : 0, .x = x, .y = x ? x + 4 * n : x },
+                                 { .n = 2, .x = end, .y = end } };
+    if (end[1] > 0) {
+        put(p, "<div class=\"figures\">\n");
+        put_chart(p, CHART_WIDTH, "Predicted against measured",
+                  "Logarithmic axes; on the diagonal the prediction is right.",
+                  &(weft_chart){ .x_label = "predicted ms", .left = "measured ms", .x_base = 10,
+                                 .y_base = 10, .curves = curve, .n = 3 });
+        put(p, "Blue dots: what the model was fitted to. Orange dots: what it had not seen.");
+        end_figure(p);
+        put(p, "</div>\n");
+    }
+    free(x);
 }
 
 static void fill_cost(const lab *l, int i, page_row *row)

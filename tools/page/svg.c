@@ -1,5 +1,6 @@
-/* svg.c - charts of the page: axes, figures with a title and a description. */
+/* svg.c - figures of the page, with a title and a description. */
 #include <stdarg.h>
+#include <string.h>
 #include "tools/page/page.h"
 
 /* ---- figures ---- */
@@ -34,49 +35,30 @@ void put_multiples(page *p, void (*chart)(page *, int plan))
     put(p, "</div>\n");
 }
 
-void put_bar(page *p, const char *class_, double x, double top, double width, double bottom)
+void add_bar(page_bars *b, double left, double right, double height)
+{
+    const double bar[3][5] = { { left, left, right, right, right }, { 0, height, height, 0, NAN }, { 0 } };
+    if (b->n + 5 > 5 * PAGE_BARS)
+        return;
+    memcpy(b->x + b->n, bar[0], sizeof bar[0]);
+    memcpy(b->y + b->n, bar[1], sizeof bar[1]);
+    memcpy(b->low + b->n, bar[2], sizeof bar[2]);
+    b->n += 5;
+}
+
+weft_curve curve_of_bars(const page_bars *b, bool filled)
+{
+    return (weft_curve){ .n = b->n, .x = b->x, .y = b->y, .low = filled ? b->low : NULL };
+}
+
+void put_box(page *p, const char *class_, double x, double top, double width, double bottom)
 {
     weft__svg_box(&p->svg, x, top, width, bottom - top, NULL, class_, NULL);
 }
 
-/* ---- axes ---- */
-static weft__axis axis_of(const double ends[2], int base, double from, double to)
+void put_chart(page *p, double height, const char *title, const char *description, const weft_chart *c)
 {
-    weft__axis a = { .base = base, .from = from, .to = to };
-    for (int i = 0; i < 2; i++)
-        if (weft__axis_takes(&a, ends[i]))
-            weft__axis_widen(&a, ends[i]);
-    weft__axis_settle(&a, 5, true);
-    return a;
-}
-
-page_axes axes_of(const double ends[4], int base_x, int base_y, double height)
-{
-    return (page_axes){ axis_of(ends, base_x, CHART_LEFT, CHART_WIDTH - 2 * CHART_RIGHT),
-                        axis_of(ends + 2, base_y, height - CHART_BOTTOM, CHART_TOP) };
-}
-
-void put_axes(page *p, const page_axes *a, const char *x_label, const char *y_label, double height)
-{
-    double tick[WEFT__TICKS], at;
-    char text[WEFT__SHORT];
-    for (int upright = 0; upright < 2; upright++) {
-        const weft__axis *axis = upright ? &a->y : &a->x;
-        for (int n = weft__axis_ticks(axis, tick), i = 0; i < n; i++) {
-            at = weft__tenths(weft__axis_pixel(axis, tick[i]));
-            if (upright)
-                put(p, "<path class=\"grid\" d=\"M%g %gH%g\"/>\n", a->x.from, at, a->x.to);
-            else
-                put(p, "<path class=\"grid\" d=\"M%g %gV%g\"/>\n", at, a->y.to, a->y.from);
-            if (fabs(tick[i]) < 99999.5)
-                weft__axis_text(axis, tick[i], text);
-            else
-                weft__short_number(text, tick[i], 3);
-            put_label(p, upright ? a->x.from - 5 : at, upright ? at + 4 : a->y.from + 14, "",
-                      upright ? WEFT__END : WEFT__MIDDLE, "%s", text);
-        }
-    }
-    put(p, "<path class=\"axis\" d=\"M%g %gV%gH%g\"/>\n", a->x.from, a->y.to, a->y.from, a->x.to);
-    put_label(p, (a->x.from + a->x.to) / 2, height - 6, "", WEFT__MIDDLE, "%s", x_label);
-    put_label(p, 2, a->y.to - 10, "", WEFT__START, "%s", y_label);
+    begin_image(p, height, title, "%s", description);
+    weft__draw_chart(&p->svg, c, CHART_WIDTH, height, true);
+    end_image(p);
 }
