@@ -6,8 +6,8 @@
 #include "core/locale.h"
 #include "io/io.h"
 
-/* Bytes of the well-formed UTF-8 character at s, 0 if it is none (overlong, surrogate, cut short) or the
- * final 0. */
+/* Returns the bytes of the UTF-8 character at s; 0 at the final 0, and if it is malformed (overlong,
+ * surrogate, cut short). */
 int      weft__utf8_character(const char *s);
 /* Characters of s as a reader would count them, malformed bytes one each. */
 int      weft__utf8_length(const char *s);

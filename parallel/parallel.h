@@ -2,7 +2,7 @@
  * to each other. */
 #ifndef WEFT_PARALLEL_H
 #define WEFT_PARALLEL_H
-#include "core/profile.h"
+#include "core/report/profile.h"
 #include "io/io.h"
 #include "parallel/api_parallel.h"
 #include "parallel/transport.h"

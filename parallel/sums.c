@@ -1,6 +1,7 @@
 /* sums.c - what ranks tell each other after their shards: sums of losses, weights and the program's values,
  * and which parameters a loss has reached. */
 #include <string.h>
+#include "autograd/fused.h"
 #include "parallel/parallel.h"
 
 typedef struct { unsigned char *bits; int64_t i; bool set; } marks;
@@ -11,8 +12,8 @@ static bool mark(weft__parameter *q, void *user)  /* reads, or sets, whether a l
     unsigned char *byte = m->bits + m->i / 8, bit = (unsigned char)(1 << m->i % 8);
     m->i++;
     if (m->set)
-        q->value.node.given |= (*byte & bit) != 0 && !q->value.node.frozen;
-    else if (q->value.node.given)
+        weft__node_of(&q->value)->given |= (*byte & bit) != 0 && !weft__node_of(&q->value)->frozen;
+    else if (weft__node_of(&q->value)->given)
         *byte |= bit;
     return true;
 }

@@ -1,6 +1,7 @@
 /* update.c - a batch, shard by shard, and what comes of it on all ranks. */
 #include <math.h>
 #include <string.h>
+#include "autograd/fused.h"
 #include "parallel/parallel.h"
 
 static const char an_update[] = "an update", its_values[] = "the values of parameters";
@@ -90,7 +91,7 @@ static void start(weft_parallel *p)
     p->state = WEFT__BETWEEN;
     p->at = p->mine.from;
     p->done = 0;
-    p->w->counted = false;
+    p->w->random.counted = false;
     p->unfolded = p->n;
     p->transfer = (weft__transfer){ 0 };
     weft__results_begin(p);
@@ -105,14 +106,14 @@ static void begin(weft_parallel *p, const int32_t *index, int64_t n, const weft_
         if (!idle)
             return;
         p->state = WEFT__BETWEEN;                /* weft_parallel_next tells the others, who wait there */
-        p->draw = w->draw;
+        p->draw = w->random.draw;
         p->batch.n = 0;
         return;
     }
     weft__take_place(p);
     cut(p, index, n, parts, batch);
     p->batch.learns = w->recording;
-    p->draw = w->draw;
+    p->draw = w->random.draw;
     extent e = { 0, 0 };
     weft__each_run(p->module, false, widen, &e);
     p->from = e.from;
@@ -153,7 +154,7 @@ static void enter(weft_parallel *p, weft_part *part)
     *part = (weft_part){ p->at, n, b->index + from, b->place + from };
     p->shard = (weft__shard){ n, b->id + from, (b->device_id ? b->device_id : b->id) + from, salt_of(p),
                               p->shards > 1 ? p->at + 1 : 0 };
-    p->w->draw = p->draw;
+    p->w->random.draw = p->draw;
     weft__shard_begin(p->w, &p->shard);
     p->state = WEFT__AT_SHARD;
 }
@@ -162,13 +163,13 @@ static void enter(weft_parallel *p, weft_part *part)
 static void leave(weft_parallel *p)
 {
     weft *w = p->w;
-    w->watch = NULL;
+    w->tape->walk_watch = NULL;
     if (p->state == WEFT__AT_SHARD && p->batch.learns)
         weft__fail(w, WEFT_EARG, "parallel_next: shard %d has no loss; weft_parallel_add takes it", p->at);
-    uint64_t draw = w->draw;
+    uint64_t draw = w->random.draw;
     if (p->state == WEFT__AT_SHARD) {            /* one that was only looked at: no step */
         weft_clear(w);
-        w->draw = draw;
+        w->random.draw = draw;
     }
     weft__shard_end(w);
     if (!w->status)
@@ -240,8 +241,8 @@ static void add_up(weft_parallel *p)
     weft *w = p->w;
     /* one update, one number, whether the program ends the step, or the next batch does; of one shard alone
      * as without shards */
-    w->draw = p->shards > 1 ? p->draw + 1 : w->draw;
-    w->counted = p->shards > 1 || p->batch.learns;
+    w->random.draw = p->shards > 1 ? p->draw + 1 : w->random.draw;
+    w->random.counted = p->shards > 1 || p->batch.learns;
     w->running = an_update;
     weft__fold_losses(p);
     weft__sums_room(p);                          /* without it the context has failed, and all are told */

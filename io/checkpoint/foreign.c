@@ -1,5 +1,5 @@
-/* foreign.c - files of other programs that are given where weights are expected: known by their first bytes,
- * whatever their names, and told with the way to convert them. */
+/* foreign.c - recognises files of other programs by their first bytes, whatever their names, where weights
+ * are expected, and says how to convert them. */
 #include <string.h>
 #include "io/io.h"
 

@@ -8,7 +8,7 @@
  * or loaded) finds the stream untouched, and weft_loader_next takes the plan if the stream still stands where
  * it was. */
 #include <string.h>
-#include "core/core.h"
+#include "core/context.h"
 #include "io/io.h"
 #include "plan/options.h"
 
@@ -47,7 +47,8 @@ static bool plan_epoch(weft_loader *l, uint64_t begun, int64_t epoch)
     weft_plan_opts o = l->opts;
     weft_plan plan;
     l->stream->count = begun;
-    o.stream = l->stream, o.epoch = epoch;
+    o.stream = l->stream;
+    o.epoch = epoch;
     weft__callback outer = weft__callback_begin(l->w, "the planner", l->planner->name);
     weft_status s = weft_plan_make(l->planner, l->len, l->n, &o, &plan);
     weft__callback_end(l->w, outer);
@@ -56,8 +57,11 @@ static bool plan_epoch(weft_loader *l, uint64_t begun, int64_t epoch)
         return weft__fail(l->w, s, "loader \"%s\": %s", l->name, weft_plan_message()), false;
     }
     weft_plan_free(&l->plan);
-    l->plan = plan, l->known = true, l->planned = false;
-    l->begun = begun, l->ended = l->stream->count;
+    l->plan = plan;
+    l->known = true;
+    l->planned = false;
+    l->begun = begun;
+    l->ended = l->stream->count;
     return true;
 }
 
@@ -141,9 +145,8 @@ static bool lengths_are_sensible(weft *w, const char *name, int64_t n, const int
 
 static bool stream_is_taken(const weft *w, const char *stream)
 {
-    for (weft__owned *o = w->owned; o; o = o->next) {
-        const weft_loader *l = o->end == end_loader ? (const weft_loader *)(void *)(o + 1) : NULL;
-        if (l && l->stream && !strcmp(l->stream->name, stream))
+    for (const weft_loader *l = NULL; (l = weft__next_owned(w, end_loader, l));) {
+        if (l->stream && !strcmp(l->stream->name, stream))
             return true;
     }
     return false;
@@ -162,7 +165,8 @@ static bool arrays(weft_loader *l, const int32_t *len)
     if (edges) {
         memcpy(l->lists, l->opts.bounds, edges * sizeof *l->lists);
         memcpy(l->lists + edges, l->opts.sizes, (edges + 1) * sizeof *l->lists);
-        l->opts.bounds = l->lists, l->opts.sizes = l->lists + edges;
+        l->opts.bounds = l->lists;
+        l->opts.sizes = l->lists + edges;
     }
     return true;
 }
@@ -183,7 +187,8 @@ static weft_loader *loader_new(weft *w, const char *name, int64_t n, const int32
         return &none;
     l->w = w;
     l->n = n;
-    l->planner = planner, l->opts = *opts;
+    l->planner = planner;
+    l->opts = *opts;
     if (!arrays(l, len) || !(l->stream = weft_stream_of(w, stream)))
         return &none;
     l->name = strchr(l->stream->name, '.') + 1;

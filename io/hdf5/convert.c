@@ -7,7 +7,7 @@
 
 enum { NAME = 256 };
 
-/* "weight[2, 1]": where number `at` of a set lies. */
+/* Writes the place of number `at` of a set: "weight[2, 1]". */
 static void name_element(const char *path, const weft__kind *k, int64_t at, char text[2 * NAME])
 {
     char places[160] = "";
@@ -50,20 +50,17 @@ static uint64_t bits_at(weft__number type, const unsigned char *at)
     size_t n = weft__number_bytes(type);
     uint64_t bits = 0;
     for (size_t i = 0; i < n; i++)
-        bits |= (uint64_t)at[weft__number_is_big(type) ? n - 1 - i : i] << 8 * i;
+        bits |= (uint64_t)at[type & WEFT__BIG ? n - 1 - i : i] << 8 * i;
     return bits;
 }
 
 static double real_of(weft__number type, uint64_t bits)
 {
-    switch (type) {
-    case WEFT__F16:
-    case WEFT__F16_BE:  return of_half(bits);
-    case WEFT__BF16:
-    case WEFT__BF16_BE: return of_float((uint32_t)bits << 16);   /* the upper half of a float32 */
-    case WEFT__F32:
-    case WEFT__F32_BE:  return of_float((uint32_t)bits);
-    default:            return of_double(bits);
+    switch (type & ~(unsigned)WEFT__BIG) {
+    case WEFT__F16:  return of_half(bits);
+    case WEFT__BF16: return of_float((uint32_t)bits << 16);      /* the upper half of a float32 */
+    case WEFT__F32:  return of_float((uint32_t)bits);
+    default:         return of_double(bits);
     }
 }
 
@@ -96,8 +93,7 @@ static double to_double(whole v, bool *exact)
     return v.negative ? -d : d;
 }
 
-/* A finite number that a float32 does not hold would be infinity. What is infinite or NaN in the file
- * stays. */
+/* Returns false for a finite number that a float32 does not hold. Infinity and NaN stay. */
 static bool to_real(double wide, weft__number as, void *to)
 {
     if (as == WEFT__F64)
@@ -177,14 +173,6 @@ void weft__h5_convert(weft__h5 *h, const char *path, const weft__kind *k, weft__
             i = -1;
         }
     }
-}
-
-void weft__h5_read_integers(weft__h5 *h, const char *path, const weft__kind *want, double *values,
-                            int64_t *origin)
-{
-    h->origin = origin;
-    weft__h5_read(h, path, want, WEFT__F64, values);
-    h->origin = NULL;
 }
 
 weft_status weft__h5_part(const char *file, const char *path, const weft__kind *k, weft__number as,

@@ -1,60 +1,46 @@
-/* hdf5.h - HDF5 as checkpoints and state dicts need it: images in memory, data sets of plain numbers and
- * texts, texts as attributes.
+/* hdf5.h - HDF5 files as checkpoints, state dicts and data need them: data sets of numbers and texts, and
+ * texts as attributes.
  *
- * Files are images in memory: libhdf5 never sees a full disk, a lock, a pipe or a file that changes while it
- * is read, and it parses a checkpoint only after the checksum of the whole has been found right. What it
- * reads is looked at with suspicion all the same: hard links, contiguous data sets of exactly the type and
- * extents that are expected, no filters, nothing external, texts of fixed length; the checksum of a set's
- * numbers beside it. Chunks and gzip, where they are taken, are read without libhdf5.
+ * Files are images in memory, or read page by page. So libhdf5 never meets a full disk, a lock, a pipe or a
+ * file that changes while it reads, and it parses a checkpoint only after the checksum of the whole file is
+ * right. Its input is checked first all the same: hard links, contiguous data sets of the expected type and
+ * extents, no filters, nothing external, texts of fixed length, a checksum for each data set. Chunks and gzip
+ * are read without libhdf5.
  *
- * Errors are sticky in the session; after the first one every function does nothing. There is one session at
- * a time in the process (the others wait), so a session is short and its thread begins no other. */
+ * Errors are sticky in a session: after the first one every function does nothing. The process has one
+ * session at a time, and other threads wait. So a session is short, and its thread begins no other. */
 #ifndef WEFT_IO_HDF5_H
 #define WEFT_IO_HDF5_H
 #include "io/io.h"
 
 typedef struct weft__h5 weft__h5;
 
-/* ---- paged.c: a file that is read as far as libhdf5 and its checks ask for it ---- */
-/* What has been read once stays as it was, so that libhdf5 sees what was looked at before, whoever writes to
- * the file. After the first failure only that is there; status and why say what it was. */
+/* ---- paged.c: reads only those pages of a file that libhdf5 and its checks need ---- */
+/* A page that was read stays as it was, so that libhdf5 sees the bytes that were checked, even if the
+ * file changes. After the first failure only those pages are available; status and why describe it. */
 typedef struct weft__page weft__page;
 typedef struct weft__paged {
-    int file; size_t size;
+    int file;
+    size_t size;
     weft__page *first;
-    weft_status status; char why[160];
+    weft_status status;
+    char why[160];
 } weft__paged;
 bool weft__paged_read(weft__paged *p, size_t at, size_t n, void *to);
-bool weft__paged_pass(weft__paged *p, size_t at, size_t n, void *to);                /* not kept */
-void weft__paged_end(weft__paged *p);            /* the file stays open */
+/* Reads bytes that are not kept. */
+bool weft__paged_pass(weft__paged *p, size_t at, size_t n, void *to);
+/* Frees the pages; the file stays open. */
+void weft__paged_end(weft__paged *p);
 
+/* The types of numbers in files. BIG is added to one of several bytes whose bytes are in big-endian order. */
 typedef enum {
-    WEFT__F32,
-    WEFT__F64,
-    WEFT__I32,
-    WEFT__I64,
-    WEFT__U8,
-    WEFT__CHARS,
-    WEFT__F32_BE,
-    WEFT__F64_BE,
-    WEFT__F16,
-    WEFT__BF16,
-    WEFT__F16_BE,
-    WEFT__BF16_BE,
-    WEFT__I8,
-    WEFT__I16,
-    WEFT__U16,
-    WEFT__U32,
-    WEFT__U64,
-    WEFT__I16_BE,
-    WEFT__I32_BE,
-    WEFT__I64_BE,
-    WEFT__U16_BE,
-    WEFT__U32_BE,
-    WEFT__U64_BE,
-    WEFT__ODD
+    WEFT__F16, WEFT__BF16, WEFT__F32, WEFT__F64,
+    WEFT__I8, WEFT__I16, WEFT__I32, WEFT__I64,
+    WEFT__U8, WEFT__U16, WEFT__U32, WEFT__U64,
+    WEFT__CHARS, WEFT__ODD,
+    WEFT__BIG = 16
 } weft__number;
-/* What a data set holds. A text is rank 1 with its bytes, the final 0 included. An enumeration (h5py's
+/* The content of a data set. A text is rank 1 with its bytes, the final 0 included. An enumeration (h5py's
  * bool) is its integers. ODD: a type that is neither written nor read. */
 typedef struct weft__kind { weft__number type; int rank; int64_t size[WEFT_RANK]; } weft__kind;
 
@@ -62,32 +48,39 @@ weft__number weft__number_of(weft_dtype type);
 size_t       weft__number_bytes(weft__number type);
 bool         weft__number_is_float(weft__number type);
 bool         weft__number_is_int(weft__number type);
+bool         weft__number_is_any(weft__number type);             /* a float or an integer */
 size_t       weft__kind_bytes(const weft__kind *kind);
 bool         weft__kind_same(const weft__kind *a, const weft__kind *b);
 const char  *weft__kind_text(const weft__kind *kind, char buffer[128]);            /* "float32 [3, 4]" */
 
-/* Checked: every data set has its checksum beside it, written and demanded. NULL and a message if there is
- * no memory. */
-/* to be filled; path is for messages and must stay */
+/* These begin a session. checked: each data set has its checksum next to it, which is written, or compared.
+ * path is for messages and must stay valid. Return NULL with a message if there is no memory. */
+/* Begins a new file. */
 weft__h5   *weft__h5_new(const char *path, size_t user_block, bool checked);
-/* the image must stay, too */
+/* Reads an image, which must stay valid. */
 weft__h5   *weft__h5_open(const char *path, unsigned char *image, size_t size, bool checked);
-/* of a file that is not in memory: checksums are not read */
+/* Reads a file page by page, without checksums. */
 weft__h5   *weft__h5_open_paged(const char *path, weft__paged *paged);
-/* The status of all that was done. finish: gives the new file's image, to be freed; user_block bytes at
- * its front are zero. */
+/* Reads a whole file, see weft__read_file, without checksums. */
+weft_status weft__h5_open_file(const char *path, weft__head *head, weft__h5 **h);
+/* The session frees its image when it ends. */
+void        weft__h5_own(weft__h5 *h);
+/* These end a session and return the status of all that was done. */
 weft_status weft__h5_end(weft__h5 *h);
+/* Gives the image of the new file, to be freed; user_block bytes at its front are zero. */
 weft_status weft__h5_finish(weft__h5 *h, unsigned char **image, size_t *size);
+/* Writes the new file to its path. */
+weft_status weft__h5_write_file(weft__h5 *h);
 weft_status weft__h5_status(const weft__h5 *h);
 void weft__h5_fail(weft__h5 *h, weft_status status, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
 /* ---- path.c ---- */
 enum { WEFT__H5_PATH = 300 };
-/* "group/name" as a path from the root, without empty parts and dots; "", "/" and NULL are the root itself.
- * false: there is no room for it, and it is cut. */
+/* Writes "group/name" as a path from the root, without empty parts and dots; "", "/" and NULL are the root.
+ * Returns false if the path is too long; it is cut then. */
 bool weft__h5_join(char path[WEFT__H5_PATH], const char *group, const char *name);
-/* Makes the groups on the way to what is to be written there. */
+/* Makes the groups that a path goes through. */
 void weft__h5_groups(weft__h5 *h, const char *path);
 
 /* ---- writing ---- */
@@ -96,30 +89,34 @@ void weft__h5_write(weft__h5 *h, const char *path, const weft__kind *kind, const
 void weft__h5_describe(weft__h5 *h, const char *path, const char *key, const char *text);
 
 /* ---- reading ---- */
-/* something is there, by hard links only */
+/* Returns whether there is an object at a path, by hard links only. */
 bool weft__h5_is(weft__h5 *h, const char *path);
-/* false: nothing there, which is no error */
+/* Gives the kind of a set. Returns false if there is none, which is no error. */
 bool weft__h5_find(weft__h5 *h, const char *path, weft__kind *kind);
-/* The set must be of this kind; the numbers are converted to `as`. Floats are rounded to the nearest; an
- * integer that `as` (or, for floats, a double) does not hold is an error that names its place, and so are
- * floats where integers are expected. */
+/* Reads a set of this kind, and converts its numbers to `as`. Floats are rounded to the nearest. Errors: an
+ * integer that `as` (for floats: a double) does not hold, whose place the message names; floats where
+ * integers are expected. */
 void weft__h5_read(weft__h5 *h, const char *path, const weft__kind *kind, weft__number as, void *values);
-/* The same as doubles; the first integer that a double does not hold becomes the *origin, which was 0, and
- * all numbers are less it. An integer that a double does not hold less the origin is an error. */
-void weft__h5_read_integers(weft__h5 *h, const char *path, const weft__kind *kind, double *values,
-                            int64_t *origin);
-/* Where in the file the numbers of a set of this kind lie one after the other; false: nowhere (in chunks,
- * or in its header), or an error. */
+/* Reads into a new array, to be freed, with a zero after the numbers. Returns NULL without memory. origin
+ * (NULL: none) points to 0, and `as` is F64: the first integer that a double does not hold becomes *origin,
+ * and all numbers are less it. An integer that a double does not hold less the origin is an error. */
+void *weft__h5_read_new(weft__h5 *h, const char *path, const weft__kind *kind, weft__number as,
+                        int64_t *origin);
+/* Finds the set "group/name" of one axis, of integers or of any numbers. Returns false if there is none; the
+ * session has failed then. */
+bool weft__h5_find_list(weft__h5 *h, const char *group, const char *name, bool integers,
+                        char path[WEFT__H5_PATH], weft__kind *kind);
+/* Gives the byte of the file from which the numbers of a set of this kind are stored end to end. Returns
+ * false if they are not (in chunks, or in the header), or after an error. */
 bool weft__h5_place(weft__h5 *h, const char *path, const weft__kind *kind, uint64_t *at);
-/* Some numbers that were read from there; path is what a message calls them. Without a session. */
+/* Converts numbers that were read from there, without a session; `path` names them in messages. */
 weft_status weft__h5_part(const char *file, const char *path, const weft__kind *kind, weft__number as,
                           const unsigned char *raw, void *values);
-/* false: there is none */
+/* Reads an attribute. Returns false if there is none. */
 bool weft__h5_text(weft__h5 *h, const char *path, const char *key, char *text, size_t size);
-/* What lies in a group, by name; is_group tells what it is. visit returns false to stop. At most 100,000. */
+/* Visits the objects of a group by name, at most 100,000. visit returns false to stop. */
 typedef bool weft__h5_visit(const char *name, bool is_group, void *user);
 void weft__h5_each(weft__h5 *h, const char *path, weft__h5_visit *visit, void *user);
-/* All texts of an object by key, the format's own (the checksum) not among them: "bias two, cell lstm"; ""
- * if there is none. */
+/* Lists the texts of an object by key, without the checksum: "bias two, cell lstm"; "" if it has none. */
 void weft__h5_notes(weft__h5 *h, const char *path, char *text, size_t size);
 #endif

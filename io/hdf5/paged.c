@@ -1,5 +1,4 @@
-/* paged.c - a file that is read as far as it is asked for, a page at a time, and what was read once is
- * kept. */
+/* paged.c - reads the pages of a file that are needed, and keeps them. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -25,9 +24,11 @@ bool weft__paged_pass(weft__paged *p, size_t at, size_t n, void *to)
         if (got < 0 && errno != EINTR)
             return fails(p, WEFT_EIO, strerror(errno));
         if (got == 0)
-            return fails(p, WEFT_EIO, "it became shorter while it was read");
+            return fails(p, WEFT_EIO, "it has become shorter since it was opened");
         size_t done = got > 0 ? (size_t)got : 0;
-        next += done, at += done, n -= done;
+        next += done;
+        at += done;
+        n -= done;
     }
     return !n;
 }
@@ -42,7 +43,8 @@ static weft__page *read_page(weft__paged *p, size_t from)
         free(page);
         return NULL;
     }
-    page->at = from, page->n = n;
+    page->at = from;
+    page->n = n;
     page->next = p->first;
     return p->first = page;
 }
@@ -52,7 +54,8 @@ static weft__page *page_with(weft__paged *p, size_t at)
 {
     for (weft__page **of = &p->first, *page; (page = *of); of = &page->next)
         if (page->at == at - at % PAGE) {
-            *of = page->next, page->next = p->first;
+            *of = page->next;
+            page->next = p->first;
             return p->first = page;
         }
     return read_page(p, at - at % PAGE);
@@ -67,7 +70,9 @@ bool weft__paged_read(weft__paged *p, size_t at, size_t n, void *to)
             return false;
         size_t from = at - page->at, here = page->n - from < n ? page->n - from : n;
         memcpy(next, page->bytes + from, here);
-        next += here, at += here, n -= here;
+        next += here;
+        at += here;
+        n -= here;
     }
     return true;
 }

@@ -1,7 +1,6 @@
 /* read.c - reading HDF5 files in memory, with suspicion; see hdf5.h. */
 #include <stdlib.h>
 #include <string.h>
-#include "io/checkpoint/crc32c.h"
 #include "io/hdf5/session.h"
 
 static const char bad_header[] = "its header is none, goes beyond the file, or does not fit its checksum";
@@ -81,7 +80,7 @@ static hid_t open_set(weft__h5 *h, const char *path, weft__h5_header *header)
 }
 
 /* ---- kinds ---- */
-static void type_of(hid_t set, weft__kind *k)    /* into k->type; of a text its bytes, too */
+static void type_of(hid_t set, weft__kind *k)    /* to k->type; the bytes of a text to k->size */
 {
     hid_t type = H5Dget_type(set);
     k->type = weft__h5_number(type);
@@ -111,8 +110,8 @@ static bool kind_of(hid_t set, weft__kind *k)
 }
 
 /* ---- storage ---- */
-/* Before the end that the superblock names: of what lies behind it libhdf5 refuses some reads and not others,
- * as its buffer has it. Numbers that were never written lie nowhere. */
+/* Whether numbers end before the end that the superblock names. libhdf5 refuses some reads after it and not
+ * others, depending on its buffer. Numbers that were never written have no place. */
 static bool in_use(const weft__h5 *h, haddr_t at, size_t bytes)
 {
     return at == HADDR_UNDEF || (at <= h->read.end && bytes <= h->read.end - at);
@@ -144,7 +143,7 @@ bool weft__h5_find(weft__h5 *h, const char *path, weft__kind *k)
     *k = (weft__kind){ .type = WEFT__ODD };
     if (set < 0)
         return header.odd;
-    /* more bytes than the file has: told before memory is taken for them; chunks may be compressed */
+    /* refuses a set larger than the file before memory is allocated for it; chunks may be compressed */
     const char *why = !kind_of(set, k) ? "has a shape that cannot be read" :
                       !header.chunked && weft__kind_bytes(k) > h->size ? unfit(h, set, SIZE_MAX) :
                                                                          NULL;
@@ -299,9 +298,9 @@ static size_t append_note(weft__h5 *h, const char *path, const char *key, char *
     return at + (size_t)n;
 }
 
-/* ---- names ---- libhdf5 is asked for them in the order in which it has them ---- */
-/* To sort them it makes a table of as many as the file says that there are, and if that is not true, frees
- * what it never wrote. */
+/* ---- names ---- */
+/* They come in the order of the file. To sort them libhdf5 would make a table as large as the file says, and
+ * if that is wrong, free entries that it never wrote. */
 typedef struct { char name[NAME]; haddr_t address; } entry;
 typedef struct { weft__h5 *h; const char *path; entry *list; int n, room; } names;
 

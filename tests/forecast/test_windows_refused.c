@@ -8,8 +8,7 @@ Test(windows_refused, features_that_make_no_sense)
     do {                                               \
         weft_features_opts o = series_features;        \
         change;                                        \
-        cr_assert_not_null(weft_features_new(w, "x", &o)); \
-        FAILS(w, WEFT_EARG, says);                     \
+        FAILS_AT(w, weft_features_new(w, "x", &o), WEFT_EARG, says); \
     } while (0)
     REFUSED("a context and a horizon of 1 row or more", o.context = 0);
     REFUSED("not 7 and -1", o.horizon = -1);
@@ -21,19 +20,15 @@ Test(windows_refused, features_that_make_no_sense)
     REFUSED("what else would a model know of the future", (o.known = NULL, o.time = NULL));
     REFUSED("masked \"s\": it is no column of the past", o.masked = WEFT_NAMES("s"));
     REFUSED("masked \"q\"", o.masked = WEFT_NAMES("q"));
-    cr_assert_not_null(weft_features_new(w, NULL, &series_features));
-    FAILS(w, WEFT_EARG, "a name of 1 .. 30 bytes");
-    cr_assert_not_null(weft_features_new(w, "a/b", &series_features));
-    FAILS(w, WEFT_EARG, "a name of 1 .. 30 bytes");
-    cr_assert_not_null(weft_features_new(w, "x", NULL));
-    FAILS(w, WEFT_EARG, "a context and a horizon");
+    FAILS_AT(w, weft_features_new(w, NULL, &series_features), WEFT_EARG, "a name of 1 .. 30 bytes");
+    FAILS_AT(w, weft_features_new(w, "a/b", &series_features), WEFT_EARG, "a name of 1 .. 30 bytes");
+    FAILS_AT(w, weft_features_new(w, "x", NULL), WEFT_EARG, "a context and a horizon");
     cr_assert_not_null(weft_features_new(NULL, "x", &series_features));
     weft_feature_counts none = weft_features_counts(NULL);
     cr_assert(none.past == 0 && !none.fitted);
     weft_features_fit(NULL, NULL);
     weft_features *x = weft_features_new(w, "x", &series_features);
-    weft_features_fit(x, NULL);
-    FAILS(w, WEFT_EARG, "no frame given");
+    FAILS_AT(w, weft_features_fit(x, NULL), WEFT_EARG, "no frame given");
     weft_feature_counts n = weft_features_counts(x);
     cr_assert(n.past == 5 && n.future == 3 && n.fixed == 1 && n.target == 1);
     CLEAN(w);
@@ -44,8 +39,7 @@ Test(windows_refused, series_that_are_not_as_they_should)
     weft *w = open_on(WEFT_REF);
     weft_features *x = weft_features_new(w, "x", &series_features);
     weft_frame good = series_random(2, (int64_t[]){ 20, 20 }), f = series_random(2, (int64_t[]){ 20, 20 });
-    cr_assert_not_null(weft_windows_new(x, "v", &good, NULL));
-    FAILS(w, WEFT_EARG, "features \"x\" are not fitted");
+    FAILS_AT(w, weft_windows_new(x, "v", &good, NULL), WEFT_EARG, "features \"x\" are not fitted");
     weft_features_fit(x, &good);
     OK(w);
     static const struct { const char *column; int64_t row; double value; const char *says;
@@ -63,28 +57,23 @@ Test(windows_refused, series_that_are_not_as_they_should)
     for (int i = 0; i < COUNT(wrong); i++) {
         double *at = weft_frame_column(&f, wrong[i].column) + wrong[i].row, before = *at;
         *at = wrong[i].value;
-        cr_assert_not_null(weft_windows_new(x, "v", &f, NULL));
-        FAILS(w, WEFT_ENUMERIC, wrong[i].says);
+        FAILS_AT(w, weft_windows_new(x, "v", &f, NULL), WEFT_ENUMERIC, wrong[i].says);
         weft_features *other = weft_features_new(w, "x", &series_features);
-        weft_features_fit(other, &f);
-        FAILS(w, WEFT_ENUMERIC, wrong[i].says);
+        FAILS_AT(w, weft_features_fit(other, &f), WEFT_ENUMERIC, wrong[i].says);
         cr_assert(!weft_features_counts(other).fitted);
         *at = before;
     }
     double *t = weft_frame_column(&f, "t"), before = t[12];
     t[12] = t[11];                               /* stands still */
-    cr_assert_not_null(weft_windows_new(x, "v", &f, NULL));
-    FAILS(w, WEFT_ENUMERIC, "row 12, column \"t\": time must increase");
-    weft_features_fit(x, &f);
-    FAILS(w, WEFT_ENUMERIC, "row 12, column \"t\": time must increase");
+    FAILS_AT(w, weft_windows_new(x, "v", &f, NULL), WEFT_ENUMERIC,
+             "row 12, column \"t\": time must increase");
+    FAILS_AT(w, weft_features_fit(x, &f), WEFT_ENUMERIC, "row 12, column \"t\": time must increase");
     t[12] = before;
     weft_frame less = { 0 };
     const double a[] = { 1, 2 };
     DOES(weft_frame_add(&less, NULL, WEFT_NAMES("t", "u"), (const double *const[]){ a, a }, 2));
-    cr_assert_not_null(weft_windows_new(x, "v", &less, NULL));
-    FAILS(w, WEFT_EARG, "column \"s\": the frame has none");
-    weft_features_fit(x, &less);
-    FAILS(w, WEFT_EARG, "column \"v\": the frame has none");
+    FAILS_AT(w, weft_windows_new(x, "v", &less, NULL), WEFT_EARG, "column \"s\": the frame has none");
+    FAILS_AT(w, weft_features_fit(x, &less), WEFT_EARG, "column \"v\": the frame has none");
     cr_assert(weft_features_counts(x).fitted);          /* as it was */
     weft_frame_free(&less), weft_frame_free(&good), weft_frame_free(&f);
     CLEAN(w);
@@ -97,12 +86,11 @@ Test(windows_refused, windows_that_cannot_be)
     weft_frame f = series_random(2, (int64_t[]){ 20, 20 }), shorter = series_random(2, (int64_t[]){ 0, 10 }),
                none = { 0 };
     weft_features_fit(x, &f);
-    cr_assert_not_null(weft_windows_new(x, "v", &shorter, NULL));
-    FAILS(w, WEFT_EARG,
-          "windows \"v\": 0 windows: the longest of 2 series has 10 rows, a window needs 7 of past and 4 of "
-          "future");
-    cr_assert_not_null(weft_windows_new(x, "v", &none, NULL));
-    FAILS(w, WEFT_EARG, "0 windows");
+    FAILS_AT(w, 
+        weft_windows_new(x, "v", &shorter, NULL), WEFT_EARG,
+        "windows \"v\": 0 windows: the longest of 2 series has 10 rows, a window needs 7 of past and 4 of "
+        "future");
+    FAILS_AT(w, weft_windows_new(x, "v", &none, NULL), WEFT_EARG, "0 windows");
     static const weft_windows_opts bad[] = { { .stride = -1 },        { .min_context = 8 },
                                              { .min_context = -1 },   { .min_horizon = 5 },
                                              { .min_horizon = -2 },   { .past_noise = -1 },
@@ -113,20 +101,16 @@ Test(windows_refused, windows_that_cannot_be)
               i < 5 ? "a stride of 1 or more, min_context in 1 .. 7 and min_horizon in 1 .. 4" :
                       "noise of 0 or more");
     }
-    cr_assert_not_null(weft_windows_new(x, "", &f, NULL));
-    FAILS(w, WEFT_EARG, "a name of 1 .. 30 bytes");
-    cr_assert_not_null(weft_windows_new(x, "v", NULL, NULL));
-    FAILS(w, WEFT_EARG, "no frame given");
+    FAILS_AT(w, weft_windows_new(x, "", &f, NULL), WEFT_EARG, "a name of 1 .. 30 bytes");
+    FAILS_AT(w, weft_windows_new(x, "v", NULL, NULL), WEFT_EARG, "no frame given");
     cr_assert_not_null(weft_windows_new(NULL, "v", &f, NULL));
     weft_windows *v = weft_windows_new(x, "v", &f, NULL);
     OK(w);
     weft_window a = weft_window_at(v, weft_windows_counts(v).windows);
     FAILS(w, WEFT_EARG, "windows \"v\": there is no window 6 of 6");
     cr_assert(a.past == 0);
-    weft_windows_batch(v, (int32_t[]){ 0, -1 }, 2, NULL);
-    FAILS(w, WEFT_EARG, "there is no window -1");
-    weft_windows_batch(v, NULL, 2, NULL);
-    FAILS(w, WEFT_EARG, "2 windows at NULL");
+    FAILS_AT(w, weft_windows_batch(v, (int32_t[]){ 0, -1 }, 2, NULL), WEFT_EARG, "there is no window -1");
+    FAILS_AT(w, weft_windows_batch(v, NULL, 2, NULL), WEFT_EARG, "2 windows at NULL");
     weft_windows_batch(v, (int32_t[]){ 6 }, 1, &(weft_windows_batch_opts){ .padded = true });
     FAILS(w, WEFT_EARG, "there is no window 6");
     weft_windows_batch(v, (int32_t[]){ 0 }, 1, &(weft_windows_batch_opts){ true, (weft_align)7 });
@@ -140,8 +124,7 @@ Test(windows_refused, windows_that_cannot_be)
     weft_window_batch b = weft_windows_batch(v, (int32_t[]){ 0 }, 1, NULL);
     weft_windows_inverse_transform(v, NULL, out);
     FAILS(w, WEFT_EARG, "windows_inverse_transform: the predictions' tensor");
-    weft_windows_inverse_transform(v, b.target, out);
-    FAILS(w, WEFT_EARG, "of a step that has ended");
+    FAILS_AT(w, weft_windows_inverse_transform(v, b.target, out), WEFT_EARG, "of a step that has ended");
     weft_windows_inverse_transform(v, weft_zeros(w, WEFT_SHAPE(4, 1)), out);
     FAILS(w, WEFT_ESHAPE, "a ragged [rows, 1 * columns]");
     weft_real nan[5] = { (weft_real)NAN };

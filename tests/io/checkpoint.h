@@ -1,108 +1,10 @@
-/* checkpoint.h - what the tests of checkpoints share: a folder of their own, whole files, a model with
- * something of everything in it and its state as one number. */
+/* checkpoint.h - what the tests of checkpoints share: a model with something of everything in it, and its
+ * state as one number. */
 #ifndef WEFT_TEST_CHECKPOINT_H
 #define WEFT_TEST_CHECKPOINT_H
-#include <dirent.h>
-#include <fcntl.h>
-#include <sys/stat.h>
-#include <time.h>
-#include <unistd.h>
-#include "tests/check.h"
 #include "io/checkpoint/checkpoint.h"
-#include "io/checkpoint/crc32c.h"
+#include "files.h"
 
-/* ---- files ---- */
-static char folder[64];
-UNUSED static const char *in_folder(const char *name)                  /* one of eight, in turn */
-{
-    static char path[8][160];
-    static int  turn;
-    if (!*folder) {
-        snprintf(folder, sizeof folder, "%s/weft_XXXXXX", P_tmpdir);
-        cr_assert_not_null(mkdtemp(folder));
-    }
-    turn = (turn + 1) % 8;
-    snprintf(path[turn], sizeof *path, "%s/%s", folder, name);
-    return path[turn];
-}
-
-UNUSED static int files_in_folder(void)
-{
-    int n = 0;
-    DIR *d = opendir(folder);
-    for (struct dirent *e; (e = readdir(d)); )
-        n += strcmp(e->d_name, ".") && strcmp(e->d_name, "..");
-    closedir(d);
-    return n;
-}
-
-UNUSED static void make_old(void)                /* all that lies in the folder, by two minutes */
-{
-    struct timespec then[2] = { { time(NULL) - 120, 0 }, { time(NULL) - 120, 0 } };
-    DIR *d = opendir(folder);
-    for (struct dirent *e; (e = readdir(d)); )
-        cr_assert_eq(utimensat(dirfd(d), e->d_name, then, AT_SYMLINK_NOFOLLOW), 0, "%s", e->d_name);
-    closedir(d);
-}
-
-UNUSED static void end_folder(void)
-{
-    DIR *d = *folder ? opendir(folder) : NULL;
-    for (struct dirent *e; d && (e = readdir(d)); )
-        unlinkat(dirfd(d), e->d_name, 0);
-    if (d)
-        closedir(d);
-    cr_assert(!d || rmdir(folder) == 0);
-    *folder = 0;
-}
-
-typedef struct { unsigned char *at; size_t n; } bytes;
-UNUSED static bytes read_bytes(const char *path)
-{
-    FILE *f = fopen(path, "rb");
-    cr_assert_not_null(f, "%s", path);
-    bytes b = { NULL, 0 };
-    fseek(f, 0, SEEK_END);
-    b.n = (size_t)ftell(f);
-    rewind(f);
-    b.at = malloc(b.n + 1);
-    cr_assert(fread(b.at, 1, b.n, f) == b.n);
-    fclose(f);
-    return b;
-}
-
-UNUSED static void write_bytes(const char *path, const void *at, size_t n)
-{
-    /* a file cut to nothing and written again is synced by some file systems */
-    unlink(path);
-    FILE *f = fopen(path, "wb");
-    cr_assert(f && fwrite(at, 1, n, f) == n && fclose(f) == 0, "%s", path);
-}
-
-UNUSED static bool equal_files(const char *a, const char *b)
-{
-    bytes x = read_bytes(a), y = read_bytes(b);
-    bool same = x.n == y.n && !memcmp(x.at, y.at, x.n);
-    free(x.at);
-    free(y.at);
-    return same;
-}
-
-/* A file function succeeds; it fails in this way and its message has this part. */
-#define DOES(call)                                                                                      \
-    do {                                                                                                \
-        weft_status does_ = (call);                                                                     \
-        cr_assert(does_ == WEFT_OK, "%s: %s: %s", #call, weft_status_name(does_), weft_file_message()); \
-    } while (0)
-#define REFUSES(call, kind, part)                                                                          \
-    do {                                                                                                   \
-        weft_status refuses_ = (call);                                                                     \
-        cr_assert(refuses_ == (kind) && strstr(weft_file_message(), part),                                 \
-                  "%s: expected %s with \"%s\", but there is %s: %s", #call, weft_status_name(kind), part, \
-                  weft_status_name(refuses_), weft_file_message());                                        \
-    } while (0)
-
-/* ---- a model ---- */
 typedef struct {
     weft *w;
     weft_module *m;
@@ -181,11 +83,11 @@ UNUSED static uint32_t state_of(const model *k)
         crc = crc_of(crc, k->w, all[i].data,
                      (size_t)all[i].n * weft__number_bytes(weft__number_of(all[i].type)), all[i].device);
     /* their order is no state, nor is a stream that is new */
-    for (weft_stream *s = k->w->streams; s; s = s->next)
+    for (weft_stream *s = k->w->random.streams; s; s = s->next)
         if (s->count)
             streams += weft__crc32c(weft__crc32c(s->key & 0xFFFFFFFF, s->name, strlen(s->name)), &s->count,
                                     sizeof s->count);
-    crc = weft__crc32c(crc, &k->w->seed, sizeof k->w->seed);
-    return weft__crc32c(crc, &k->w->draw, sizeof k->w->draw) ^ streams;
+    crc = weft__crc32c(crc, &k->w->random.seed, sizeof k->w->random.seed);
+    return weft__crc32c(crc, &k->w->random.draw, sizeof k->w->random.draw) ^ streams;
 }
 #endif

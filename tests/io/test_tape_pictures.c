@@ -18,8 +18,15 @@ static weft_tensor *expression(weft *w)
 
 static void drawn(weft *w, weft_tensor *of)
 {
-    cr_assert_eq(weft_plot_tape(path, nasty, w, of), WEFT_OK, "%s", weft_file_message());
+    DRAWN(weft_plot_tape(path, nasty, w, of));
     OK(w);
+}
+
+static char *picture(weft *w, weft_tensor *of)   /* to be freed */
+{
+    char *text = drawn_text(weft_plot_tape(path, nasty, w, of));
+    OK(w);
+    return text;
 }
 
 Test(tape_pictures, numbers_and_gradients)
@@ -29,10 +36,8 @@ Test(tape_pictures, numbers_and_gradients)
         weft_tensor *g = expression(w);
         weft_neg(g);                             /* has not led to g */
         int64_t entries = weft_usage_of(w).tape;
-        drawn(w, g);
+        char *text = picture(w, g);
         cr_assert_eq(weft_usage_of(w).tape, entries, "nothing stays on the tape");
-        char *text = text_of_file();
-        well_formed(text);
         cr_assert_eq(count(text, "<g class=\"node\">"), 24 + 5);
         cr_assert_eq(count(text, "marker-end"), 2 * 17 + 7);
         static const char *const parts[] = { "<title>given0 [] = -4, gradient 138.8</title>",
@@ -44,9 +49,7 @@ Test(tape_pictures, numbers_and_gradients)
             cr_assert(strstr(text, parts[i]), "no %s", parts[i]);
         cr_assert(!strstr(text, "neg") && !strstr(text, "<script"));
         free(text);
-        drawn(w, NULL);
-        text = text_of_file();
-        well_formed(text);
+        text = picture(w, NULL);
         cr_assert(count(text, "<g class=\"node\">") == 24 + 5 + 1 && strstr(text, "%24 neg") &&
                       strstr(text, ">24.7<") && !strstr(text, "gradient"),
                   "all of the tape, no gradients");
@@ -103,8 +106,7 @@ Test(tape_pictures, no_arrow_goes_through_a_box)
     begin();
     weft *w = open_on(WEFT_CPU);
     expression(w);
-    drawn(w, NULL);
-    char *text = text_of_file();
+    char *text = picture(w, NULL);
     lies_well(text);
     free(text);
     for (int k = 0; k < rounds(60, 600); k++) {
@@ -181,8 +183,7 @@ Test(tape_pictures, same_bytes_in_every_locale)
     for (int k = 0; k < 2; k++) {
         if (k)
             comma_begin();
-        drawn(w, g);
-        text[k] = text_of_file();
+        text[k] = picture(w, g);
         comma_end();
     }
     cr_assert_str_eq(text[0], text[1]);
@@ -228,8 +229,7 @@ Test(tape_pictures, refused)
     begin();
     weft *w = open_on(WEFT_CPU), *other = open_on(WEFT_CPU);
     weft_tensor *x = weft_scalar(w, 1), *stale = weft_neg(weft_scalar(w, 2));
-    drawn(w, stale);
-    char *before = text_of_file();
+    char *before = picture(w, stale);
 #define REFUSES(of, status, part)                                                       \
     cr_assert(weft_plot_tape(path, "t", w, of) == (status) && strstr(weft_file_message(), part), "%s", \
               weft_file_message())
@@ -247,7 +247,8 @@ Test(tape_pictures, refused)
     OK(w);
     char *after = text_of_file();
     cr_assert_str_eq(before, after);
-    free(before), free(after);
+    free(before);
+    free(after);
     drawn(w, early);
     strcpy(strrchr(path, '.'), ".dot");
     drawn(w, y);
@@ -274,10 +275,7 @@ Test(tape_pictures, errors_of_the_walk)
     cr_assert(strstr(weft_file_message(), "weft_plot_tape: ") && strstr(weft_file_message(), "m.p"), "%s",
               weft_file_message());
     cr_assert(!weft_ok(w) && access(path, F_OK));
-    cr_assert_eq(weft_plot_tape(path, "t", w, NULL), WEFT_OK, "a failed step, without its numbers: %s",
-                 weft_file_message());
-    char *text = text_of_file();
-    well_formed(text);
+    char *text = drawn_text(weft_plot_tape(path, "a failed step, without its numbers", w, NULL));
     cr_assert(strstr(text, ">%0 square<") && strstr(text, ">[1]<") && !strstr(text, "= 2"));
     free(text);
     CLEAN_FAILED(w);

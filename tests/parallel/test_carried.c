@@ -1,5 +1,5 @@
 /* test_carried.c - plans that carry states, in shards beside the whole plan: the same outputs to the bit, and
- * what is refused. Ranks are in tests/test_parallel.sh. */
+ * what is refused. Ranks are in tests/scripts/test_parallel.sh. */
 #include "tests/plan/plans.h"
 
 enum { N = 9, WIDTH = 3, HIDDEN = 5, MOST = 40, SHARDS = 7 };

@@ -16,13 +16,9 @@ static void note(lab_run *r, int i, timed *t, int rounds, double predicted)
 {
     lab_cost *c = r->cost + r->costs++;
     *c = (lab_cost){ r->of_few[i].text, predicted, typical(t->ms, rounds), true };
-    weft_journal_text(r->times, "experiment", "cost");
-    weft_journal_text(r->times, "planner", c->name);
-    weft_journal_number(r->times, "hidden", (double)r->asked.hidden);
-    weft_journal_number(r->times, "threads", (double)r->asked.threads);
-    weft_journal_number(r->times, "predicted_ms", c->predicted_ms);
-    weft_journal_number(r->times, "measured_ms", c->measured_ms);
-    weft_journal_line_end(r->times);
+    NOTE(r, "cost", c->name, { "hidden", (double)r->asked.hidden },
+         { "threads", (double)r->asked.threads }, { "predicted_ms", c->predicted_ms },
+         { "measured_ms", c->measured_ms });
 }
 
 bool lab_compare_costs(lab_run *r)

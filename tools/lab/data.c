@@ -80,10 +80,14 @@ static bool split(lab_run *r, const weft_dataset *all, const int64_t *unique, in
     for (int64_t k = 0; k < limit && good; k++) {
         int64_t i = unique[k * n / limit];
         good = copy_sequence(all, i, end, k % EVERY ? &train : &held);
-        if (good && k % EVERY && k * few / limit != (k + 1) * few / limit)
-            r->few_of[some.data.n] = train.data.n - 1, good = copy_sequence(all, i, end, &some);
+        if (good && k % EVERY && k * few / limit != (k + 1) * few / limit) {
+            r->few_of[some.data.n] = train.data.n - 1;
+            good = copy_sequence(all, i, end, &some);
+        }
     }
-    r->train = train.data, r->held = held.data, r->few = some.data;
+    r->train = train.data;
+    r->held = held.data;
+    r->few = some.data;
     return good;
 }
 

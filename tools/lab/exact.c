@@ -37,11 +37,7 @@ static void add_exact(lab_run *r, const char *name, const weft_dataset *d, const
     int64_t compared = 0, spread = 0;
     int64_t differ = count_differences(d, a, b, -1, &compared, &spread);
     r->exact[r->exacts++] = (lab_exact){ name, compared, differ };
-    weft_journal_text(r->times, "experiment", "exactness");
-    weft_journal_text(r->times, "planner", name);
-    weft_journal_number(r->times, "compared", (double)compared);
-    weft_journal_number(r->times, "differ", (double)differ);
-    weft_journal_line_end(r->times);
+    NOTE(r, "exactness", name, { "compared", (double)compared }, { "differ", (double)differ });
 }
 
 static bool make_order(const weft_dataset *d, int64_t count, weft_plan *out)
@@ -78,23 +74,23 @@ bool lab_compare_layouts(lab_run *r)
 static void change(weft_dataset *d, int64_t i, bool nan, weft_real *keep, bool back)
 {
     weft_real *x = d->rows + d->offset[i] * d->columns;
-    for (int64_t k = 0; k < (int64_t)d->len[i] * d->columns; k++)
-        if (back)
-            x[k] = keep[k];
-        else
-            keep[k] = x[k], x[k] = nan ? (weft_real)NAN : x[k] + 1;
+    for (int64_t k = 0; k < (int64_t)d->len[i] * d->columns; k++) {
+        keep[k] = back ? keep[k] : x[k];
+        x[k] = back ? keep[k] : nan ? (weft_real)NAN : x[k] + 1;
+    }
 }
 
-/* Sequence i is changed, then filled with NaN. */
-static bool contaminate_by(const planned *t, weft_dataset *d, int64_t i, const weft_real *before,
-                           weft_real *after, lab_contamination *c)
+/* Changes sequence i of d, then fills it with NaN, and counts what differs in the others. The plan is run on
+ * `run`, which has the rows of d. */
+static bool touch(const weft_plan *plan, const weft_dataset *run, weft_dataset *d, int64_t i,
+                  const weft_real *before, weft_real *after, lab_contamination *c)
 {
     weft_real *keep = malloc((size_t)d->len[i] * PROBE_COLUMNS * sizeof *keep + 1);
     bool good = keep || say_error(FAILED, "lab: no memory") == GOOD;
     for (int nan = 0; nan < 2 && good; nan++) {
         int64_t spread = 0;
         change(d, i, nan, keep, false);
-        good = lab_probe(t->text, &t->plan, d, PROBE_PLAN, after);
+        good = lab_probe(c->name, plan, run, PROBE_PLAN, after);
         change(d, i, nan, keep, true);
         c->differ += count_differences(d, before, after, i, &c->compared, &spread);
         c->spread += nan ? spread : 0;
@@ -114,46 +110,31 @@ static bool contaminate_plan(const lab_run *r, const planned *t, weft_dataset *d
     bool good = lab_probe(t->text, &t->plan, d, PROBE_PLAN, before);
     for (int k = 0; k < 3 && good && !lab_stops(r); k++) {
         bool again = (k && which[k] == which[0]) || (k == 2 && which[2] == which[1]);
-        good = again || contaminate_by(t, d, which[k], before, after, c);
+        good = again || touch(&t->plan, d, d, which[k], before, after, c);
     }
     return good;
 }
 
 static void write_contamination(const lab_run *r, const lab_contamination *c)
 {
-    weft_journal_text(r->times, "experiment", "contamination");
-    weft_journal_text(r->times, "planner", c->name);
-    weft_journal_number(r->times, "changed", (double)c->changed);
-    weft_journal_number(r->times, "compared", (double)c->compared);
-    weft_journal_number(r->times, "differ", (double)c->differ);
-    weft_journal_number(r->times, "spread", (double)c->spread);
-    weft_journal_line_end(r->times);
+    NOTE(r, "contamination", c->name, { "changed", (double)c->changed }, { "compared", (double)c->compared },
+         { "differ", (double)c->differ }, { "spread", (double)c->spread });
 }
 
-/* That a touch would be seen: all sequences as one, without a state that begins anew; one in the middle is
- * changed. What is behind it differs. */
+/* Shows that a touch would be seen: all sequences as one, without a state that begins anew; one in the middle
+ * is changed. Those after it differ. */
 static bool contaminate_control(lab_run *r, weft_dataset *d, weft_real *before, weft_real *after)
 {
     lab_contamination *c = r->contamination + r->contaminations++;
     int32_t len = (int32_t)d->offset[d->n];
-    int64_t offset[2] = { 0, len }, i = d->n / 2, spread = 0;
+    int64_t offset[2] = { 0, len };
     weft_dataset one = { .n = 1, .columns = d->columns, .len = &len, .offset = offset, .rows = d->rows };
     weft_plan p = { 0 };
-    weft_real *keep = malloc((size_t)d->len[i] * PROBE_COLUMNS * sizeof *keep + 1);
-    bool good = keep ? make_order(&one, 1, &p) : say_error(FAILED, "lab: no memory") == GOOD;
     *c = (lab_contamination){ .name = "none: all sequences as one, to show that a touch is seen" };
-    good = good && lab_probe(c->name, &p, &one, PROBE_PLAN, before);
-    for (int nan = 0; nan < 2 && good; nan++, spread = 0) {
-        change(d, i, nan, keep, false);
-        good = lab_probe(c->name, &p, &one, PROBE_PLAN, after);
-        change(d, i, nan, keep, true);
-        c->differ += count_differences(d, before, after, i, &c->compared, &spread);
-        c->spread += nan ? spread : 0;
-    }
-    c->changed = 1;
+    bool good = make_order(&one, 1, &p) && lab_probe(c->name, &p, &one, PROBE_PLAN, before) &&
+                touch(&p, &one, d, d->n / 2, before, after, c);
     write_contamination(r, c);
     weft_plan_free(&p);
-    free(keep);
     return good;
 }
 

@@ -58,16 +58,9 @@ static void add(moments *g, int mean, double scale)
 {
     for (int64_t i = 0; i < g->size; i++) {
         double x = scale * (double)g->one[i];
-        g->sum[mean][i] += x, g->squares[mean] += x * x;
+        g->sum[mean][i] += x;
+        g->squares[mean] += x * x;
     }
-}
-
-static int64_t tokens_of(const weft_plan *p, int64_t b)
-{
-    int64_t n = 0;
-    for (int64_t i = p->batch[b].first; i < p->batch[b].first + p->batch[b].n; i++)
-        n += p->segment[i].length;
-    return n;
 }
 
 /* All batches that have tokens; false with *stopped: the time was over. */
@@ -76,7 +69,7 @@ static bool add_batches(lab_run *r, lab_model *m, const weft_plan *p, moments *g
     double batches = (double)p->batches, tokens = (double)(p->tokens - p->dropped);
     for (int pass = 0; pass < 2; pass++)
         for (int64_t b = 0; b < p->batches; b++) {
-            int64_t n = tokens_of(p, b);
+            int64_t n = lab_tokens_of(p, b);
             lab_progress_at(r, (double)(pass * p->batches + b) / (2 * batches));
             if ((*stopped = lab_stops(r)))
                 return true;
@@ -101,11 +94,14 @@ static void finish_moments(lab_run *r, int i, const moments *g)
         double away = 0, squared = 0;
         for (int64_t k = 0; k < g->size; k++) {
             double x = g->sum[mean][k] / n;
-            away += (x - g->whole[k]) * (x - g->whole[k]), squared += x * x;
+            away += (x - g->whole[k]) * (x - g->whole[k]);
+            squared += x * x;
         }
         double bias = sqrt(away / norm), noise = (g->squares[mean] / n - squared) / norm;
-        if (!mean)
-            r->plan[i].bias = bias, r->plan[i].noise = noise;
+        if (!mean) {
+            r->plan[i].bias = bias;
+            r->plan[i].noise = noise;
+        }
         weft_journal_text(r->times, "experiment", "gradient");
         weft_journal_text(r->times, "planner", r->made[i].text);
         weft_journal_text(r->times, "mean_of", name_of_mean[mean]);

@@ -51,7 +51,8 @@ static bool plan_epoch(const run *u, int epoch, weft_plan *out, bool *own)
     if (!*own)
         return true;
     weft_plan_opts o = resize(r, t, u->update);
-    o.seed = (uint64_t)u->seed + 1, o.epoch = epoch;
+    o.seed = (uint64_t)u->seed + 1;
+    o.epoch = epoch;
     if (weft_plan_make(t->planner, r->train.len, r->train.n, &o, out) == WEFT_OK)
         return true;
     lab_end_progress();
@@ -66,15 +67,8 @@ static void add_point(run *u)
     double bits = lab_model_bits(&u->m, &r->held), loss = bits * log(2);
     r->point[u->planner][u->seed][c->n++] =
         (lab_point){ (double)u->tokens, (double)u->updates, u->seconds, loss };
-    weft_journal_text(r->times, "experiment", "learning");
-    weft_journal_text(r->times, "planner", r->made[u->planner].text);
-    weft_journal_number(r->times, "seed", u->seed + 1);
-    weft_journal_number(r->times, "tokens", (double)u->tokens);
-    weft_journal_number(r->times, "updates", (double)u->updates);
-    weft_journal_number(r->times, "seconds", u->seconds);
-    weft_journal_number(r->times, "loss", loss);
-    weft_journal_number(r->times, "bits", bits);
-    weft_journal_line_end(r->times);
+    NOTE(r, "learning", r->made[u->planner].text, { "seed", u->seed + 1 }, { "tokens", (double)u->tokens },
+         { "updates", (double)u->updates }, { "seconds", u->seconds }, { "loss", loss }, { "bits", bits });
     u->reached = bits <= r->asked.target;
 }
 
@@ -89,10 +83,11 @@ static void step(run *u)
     weft_clip_grad_norm(u->m.m, 1, 2);
     weft_optim_step(u->m.optim);
     weft_clear(u->m.w);
-    u->gathered = 0, u->updates++;
+    u->gathered = 0;
+    u->updates++;
 }
 
-static int64_t tokens_of(const weft_plan *p, int64_t b)
+int64_t lab_tokens_of(const weft_plan *p, int64_t b)
 {
     int64_t n = 0;
     for (int64_t i = p->batch[b].first; i < p->batch[b].first + p->batch[b].n; i++)
@@ -112,13 +107,14 @@ static bool learn_epoch(run *u, const weft_plan *p, bool last)
 {
     lab_curve *c = u->lab->curve[u->planner] + u->seed;
     for (int64_t b = 0; b < p->batches && !u->reached && !lab_stops(u->lab); b++) {
-        int64_t n = tokens_of(p, b), next = b + 1 < p->batches ? tokens_of(p, b + 1) : 0;
+        int64_t n = lab_tokens_of(p, b), next = b + 1 < p->batches ? lab_tokens_of(p, b + 1) : 0;
         double start = seconds_now();
         if (n) {
             weft_plan_step s = weft_plan_step_of(u->m.w, p, b);
             weft_backward(lab_model_loss(&u->m, &s, &u->lab->train).sum);
         }
-        u->gathered += n, u->tokens += n;
+        u->gathered += n;
+        u->tokens += n;
         if (is_due(u, next, last && b + 1 == p->batches))
             step(u);
         weft_clear(u->m.w);

@@ -45,7 +45,9 @@ static weft_status add_batch_of_few(const weft_plan *all, int64_t b, const int32
         it.sequence = number[it.sequence];
         it.carry = it.carry < 0 ? -1 : carried[it.carry];
         if (renamed[k] >= 0)
-            s = weft_plan_add(few, it), few->dropped -= it.length, few->empty -= !it.length;
+            s = weft_plan_add(few, it);
+        few->dropped -= renamed[k] >= 0 ? it.length : 0;
+        few->empty -= renamed[k] >= 0 && !it.length;
     }
     return n && s == WEFT_OK ? weft_plan_end_batch(few, all->batch[b].rows, all->batch[b].width) : s;
 }
@@ -59,8 +61,11 @@ static weft_status plan_few(const weft_plan *all, const int32_t *number, const w
         most = all->batch[b].n > most ? all->batch[b].n : most;
     int32_t *renamed = malloc((size_t)(2 * most + 1) * sizeof *renamed);
     *few = (weft_plan){ .sequences = d->n, .in_rows = all->in_rows };
-    for (int64_t i = 0; i < d->n; i++)
-        few->tokens += d->len[i], few->empty += !d->len[i], few->not_empty += d->len[i] > 0;
+    for (int64_t i = 0; i < d->n; i++) {
+        few->tokens += d->len[i];
+        few->empty += !d->len[i];
+        few->not_empty += d->len[i] > 0;
+    }
     few->dropped = few->tokens;
     if (!renamed)
         return weft_plan_refuse(WEFT_ENOMEM, "no memory for %lld pieces", (long long)most);
@@ -81,9 +86,12 @@ static bool add_read(lab_run *r, planned *read, const int32_t *number)
     if (i == MOST_PLANNERS)
         return say_error(FAILED, "lab: more than %d plans", MOST_PLANNERS), false;
     planned *all = r->made + i, *few = r->of_few + i;
-    *all = *read, read->memory = NULL, read->plan = (weft_plan){ 0 };
+    *all = *read;
+    read->memory = NULL;
+    read->plan = (weft_plan){ 0 };
     *few = (planned){ .text = all->text, .opts = all->opts, .own = all->own };
-    all->planner = &all->own, few->planner = &few->own;
+    all->planner = &all->own;
+    few->planner = &few->own;
     all->own.name = few->own.name = r->asked.planner[i] = (char *)all->text;
     r->asked.planners++;
     return (weft_plan_measure(&all->plan, r->train.len, r->train.n, all->opts.capacity, &all->figures) ==

@@ -53,6 +53,17 @@ void lab_progress(const lab_run *, const char *format, ...) __attribute__((forma
 void lab_progress_at(const lab_run *, double share);
 /* Before anything else is said. */
 void lab_end_progress(void);
+/* times.c: writes a line of the file of single measurements: the experiment, a planner, and numbers. */
+typedef struct {
+    const char *name;
+    double value;
+} lab_number;
+void lab_note(const lab_run *, const char *experiment, const char *planner, const lab_number *, int n);
+#define NOTE(r, experiment, planner, ...)                                 \
+    lab_note(r, experiment, planner, (const lab_number[]){ __VA_ARGS__ }, \
+             (int)(sizeof((const lab_number[]){ __VA_ARGS__ }) / sizeof(lab_number)))
+/* learn.c: the tokens of a batch. */
+int64_t lab_tokens_of(const weft_plan *, int64_t batch);
 /* The error of a model; false. */
 bool lab_refuse(const char *planner, weft *w);
 lab_model_opts lab_model_of(const lab_run *, uint64_t seed, double dropout);

@@ -15,14 +15,19 @@ static double run_epoch(lab_run *r, lab_model *m, const weft_plan *p)
     return 1e3 * (seconds_now() - start);
 }
 
+void lab_note(const lab_run *r, const char *experiment, const char *planner, const lab_number *number, int n)
+{
+    weft_journal_text(r->times, "experiment", experiment);
+    weft_journal_text(r->times, "planner", planner);
+    for (int i = 0; i < n; i++)
+        weft_journal_number(r->times, number[i].name, number[i].value);
+    weft_journal_line_end(r->times);
+}
+
 static void add_time(lab_run *r, int i, int round, double ms, double *all)
 {
     all[round] = ms;
-    weft_journal_text(r->times, "experiment", "times");
-    weft_journal_text(r->times, "planner", r->made[i].text);
-    weft_journal_number(r->times, "round", round);
-    weft_journal_number(r->times, "ms", ms);
-    weft_journal_line_end(r->times);
+    NOTE(r, "times", r->made[i].text, { "round", round }, { "ms", ms });
     double sorted[MOST_ROUNDS];
     for (int k = 0; k <= round; k++)
         sorted[k] = all[k];
@@ -35,10 +40,11 @@ static bool open_models(lab_run *r, lab_model *m)
 {
     lab_model_opts o = lab_model_of(r, 1, 0);
     bool good = true;
-    for (int i = 0; i < r->asked.planners && good; i++)
-        o.padded = r->asked.padded[i],
+    for (int i = 0; i < r->asked.planners && good; i++) {
+        o.padded = r->asked.padded[i];
         good = (lab_model_open(m + i, &o) && lab_model_carries(m + i, &r->made[i].plan)) ||
                lab_refuse(r->made[i].text, m[i].w);
+    }
     return good;
 }
 

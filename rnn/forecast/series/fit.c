@@ -91,14 +91,11 @@ static void apply_step(fitting *p, const weft__column *c, const weft__step *step
     }
 }
 
-static bool column_is_finite(fitting *p, const char *name, const double *on)
+static bool column_is_finite(fitting *p, const char *name)
 {
     for (int64_t s = 0; s < p->f->n; s++)
-        for (int64_t i = p->f->start[s]; i < p->f->start[s + 1]; i++)
-            if (!isfinite(on[i])) {
-                weft__features_fail(p->x, p->f, s, i - p->f->start[s], name, "the value is %g", on[i]);
-                return false;
-            }
+        if (!weft__features_raw(p->x, p->f, s, name, false, p->spare))
+            return false;
     return true;
 }
 
@@ -121,7 +118,7 @@ static void fit_column(fitting *p, const weft__column *c)
         return;
     for (int i = 0; i < c->n && !x->w->status; i++) {
         const weft__step *s = &c->step[i];
-        if (on[i] && !column_is_finite(p, s->t.depends_on, on[i]))
+        if (on[i] && !column_is_finite(p, s->t.depends_on))
             return;
         const char *why = weft__step_fit(&s->t, p->state + s->at, n, p->y, on[i], size, p->spare);
         size = weft__step_subtracts(s->t.kind) ? fmax(size, largest(n, p->y)) : 0;

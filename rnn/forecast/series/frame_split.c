@@ -6,18 +6,12 @@
 #include "io/text.h"
 #include "rnn/forecast/series/frame.h"
 
-/* What each part takes of the frame, one stretch a series. */
-typedef struct { weft__stretch *stretch; int64_t n; } part;
-typedef struct { const weft_frame *f; part first, rest; } cut;
+enum { FIRST, REST };                            /* the parts */
+/* What is cut, and the rows that each part takes of it, one stretch for each series. */
+typedef struct { const weft_frame *f; weft__stretch *stretch[2]; int64_t n[2]; } cut;
 static const char me[] = "weft_frame_split";
 
-static void free_cut(cut *c)
-{
-    free(c->first.stretch);
-    free(c->rest.stretch);
-}
-
-/* Ready to cut: what is split and its parts can be that, and the parts are empty. */
+/* Checks the frames, and empties the parts. stretch[FIRST] is to be freed. */
 static weft_status begin_cut(cut *c, const weft_frame *f, weft_frame *first, weft_frame *rest)
 {
     *c = (cut){ .f = f };
@@ -28,47 +22,29 @@ static weft_status begin_cut(cut *c, const weft_frame *f, weft_frame *first, wef
     if (!first || !rest || first == rest || first == f || rest == f)
         return weft__file_fail(WEFT_EARG,
                                "%s: two frames for the parts are expected, beside the one that is split", me);
-    return weft__frame_good(me, f);
+    weft_status s = weft__frame_good(me, f);
+    if (s != WEFT_OK)
+        return s;
+    c->stretch[FIRST] = malloc(2 * ((size_t)f->n + 1) * sizeof *c->stretch[FIRST]);
+    if (!c->stretch[FIRST])
+        return weft__file_fail(WEFT_ENOMEM, "%s: out of memory for %lld series", me, (long long)f->n);
+    c->stretch[REST] = c->stretch[FIRST] + f->n + 1;
+    return WEFT_OK;
 }
 
-static weft_status room_for_all(cut *c)          /* for all series in both parts; finish_cut frees it */
+/* Gives rows first .. end - 1 of all, which are of this series, to a part. */
+static void append_rows(cut *c, int to, int64_t series, int64_t first, int64_t end)
 {
-    size_t n = (size_t)c->f->n + 1;
-    c->first.stretch = malloc(n * sizeof *c->first.stretch);
-    c->rest.stretch = malloc(n * sizeof *c->rest.stretch);
-    if (c->first.stretch && c->rest.stretch)
-        return WEFT_OK;
-    return weft__file_fail(WEFT_ENOMEM, "%s: out of memory for %lld series", me, (long long)c->f->n);
+    c->stretch[to][c->n[to]] = (weft__stretch){ c->f->id[series], first, end - first, c->n[to] };
+    c->n[to]++;
 }
 
-/* Rows first .. end - 1 of all, which are of this series. */
-static void append_rows(part *p, const weft_frame *f, int64_t series, int64_t first, int64_t end)
-{
-    p->stretch[p->n] = (weft__stretch){ f->id[series], first, end - first, p->n };
-    p->n++;
-}
-
-static weft_status fill_part(const cut *c, const part *p, weft_frame *to)
+static weft_status fill_part(const cut *c, int part, weft_frame *to)
 {
     if (!c->f->columns)                          /* empty, and so are its parts */
         return WEFT_OK;
     return weft__frame_take(to, me, (const char *const *)c->f->name, (const double *const *)c->f->column,
-                            c->f->origin, p->stretch, p->n);
-}
-
-/* Both parts or, on any error, none. */
-static weft_status finish_cut(cut *c, weft_status s, weft_frame *first, weft_frame *rest)
-{
-    if (s == WEFT_OK)
-        s = fill_part(c, &c->first, first);
-    if (s == WEFT_OK)
-        s = fill_part(c, &c->rest, rest);
-    free_cut(c);
-    if (s != WEFT_OK) {
-        weft_frame_free(first);
-        weft_frame_free(rest);
-    }
-    return s;
+                            c->f->origin, c->stretch[part], c->n[part]);
 }
 
 /* ---- by series ---- */
@@ -96,7 +72,7 @@ static weft_status split_by_series(cut *c, const weft_frame_split_opts *o)
     weft_status s = check_permutation(f, o->order);
     for (int64_t i = 0; i < f->n && s == WEFT_OK; i++) {
         int64_t series = o->order ? o->order[i] : i;
-        append_rows(i < o->series ? &c->first : &c->rest, f, series, f->start[series], f->start[series + 1]);
+        append_rows(c, i < o->series ? FIRST : REST, series, f->start[series], f->start[series + 1]);
     }
     return s;
 }
@@ -105,8 +81,8 @@ static weft_status split_by_series(cut *c, const weft_frame_split_opts *o)
 /* Cuts series s before row `at` of all rows. */
 static void append_to_both(cut *c, int64_t s, int64_t at)
 {
-    append_rows(&c->first, c->f, s, c->f->start[s], at);
-    append_rows(&c->rest, c->f, s, at, c->f->start[s + 1]);
+    append_rows(c, FIRST, s, c->f->start[s], at);
+    append_rows(c, REST, s, at, c->f->start[s + 1]);
 }
 
 static weft_status split_by_fraction(cut *c, const weft_frame_split_opts *o)
@@ -150,7 +126,7 @@ static double less_origin(double limit, int64_t origin)
 
 static weft_status split_by_time(cut *c, const weft_frame_split_opts *o)
 {
-    int64_t column = c->f->columns ? weft__find_name(c->f->name, c->f->columns, o->time) : -1;
+    int64_t column = weft__frame_find(c->f, o->time);
     if (column < 0 || isnan(o->limit))
         return weft__file_fail(WEFT_EARG, "%s: %s\"%.100s\", split at %g; a column and a number are expected",
                                me, column < 0 ? "there is no column " : "", o->time, o->limit);
@@ -188,12 +164,16 @@ weft_status weft_frame_split(const weft_frame *f, const weft_frame_split_opts *o
     cut c;
     weft_frame_split_opts o = opts ? *opts : (weft_frame_split_opts){ 0 };
     weft_status s = begin_cut(&c, f, first, rest);
-    if (s != WEFT_OK)
-        return s;
-    s = check_way(&o);
     if (s == WEFT_OK)
-        s = room_for_all(&c);
+        s = check_way(&o);
     if (s == WEFT_OK)
         s = o.series ? split_by_series(&c, &o) : o.time ? split_by_time(&c, &o) : split_by_fraction(&c, &o);
-    return finish_cut(&c, s, first, rest);
+    if (s == WEFT_OK)
+        s = fill_part(&c, FIRST, first);
+    if (s == WEFT_OK)
+        s = fill_part(&c, REST, rest);
+    free(c.stretch[FIRST]);
+    if (s != WEFT_OK && first && first != f)
+        weft_frame_free(first);
+    return s;
 }
