@@ -98,16 +98,17 @@ demo: $(B)/examples/g2p
 forecast: $(B)/examples/forecast
 	@mkdir -p $(B)/forecast
 	$< --out $(B)/forecast/forecast.h5 --log $(B)/forecast/log.jsonl --pictures $(B)/forecast $(FORECAST_FLAGS)
-slow_pack: $(B)/examples/slow_pack
+slow_pack: $(B)/bench/weft_bench
 	@mkdir -p $(B)/slow_pack
-	$< --out $(B)/slow_pack $(SLOW_PACK_FLAGS)
+	bench/compare --bench $< --case slow_pack --out $(B)/slow_pack/slow_pack.jsonl $(SLOW_PACK_FLAGS)
 
 include mk/bench.mk mk/tests.mk mk/fuzz.mk mk/lab.mk mk/lessons.mk
 everything: all $(TESTS) $(TOOLS) $(BENCH)
 
 # Headers go to PREFIX/include/weft. PREFIX/include/weft.h includes them, so a program's include path has no folder
 # of weft's.
-DOCUMENTS := README.md LICENSE $(wildcard docs/*.md docs/*.svg docs/*.png docs/design/*.md \
+DOCUMENTS := README.md CONTRIBUTING.md CHANGELOG.md SECURITY.md LICENSE \
+             $(wildcard docs/*.md docs/*.svg docs/*.png docs/design/*.md \
              examples/*.[ch] examples/*.cpp examples/common/*.[ch] examples/common/*.sh examples/python/*.py)
 INSTALL = env B='$(abspath $(B))' PREFIX='$(PREFIX)' LIBDIR='$(LIBDIR)' DOCDIR='$(DOCDIR)' DESTDIR='$(DESTDIR)' \
     VERSION='$(VERSION)' SOVERSION='$(SOVERSION)' F64='$(F64)' DEFINES='$(filter -D%,$(VFLAGS))' LIBS='$(LIBS)' \

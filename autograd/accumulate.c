@@ -25,25 +25,26 @@ weft_tensor *weft__slot(weft *w, const weft__form *f)
         class_++;
     weft_tensor *s = w->tape->spare[class_];
     if (s)
-        w->tape->spare[class_] = s->node.grad;
-    else if (!(s = weft__take(w, &w->lasting, sizeof *s)) ||
-             !(s->data = weft__take(w, &w->grads, class_bytes(class_))))
+        w->tape->spare[class_] = node(s)->grad;
+    else if (!(s = weft__take(w, WEFT__IN_LASTING, sizeof *s)) ||
+             !(s->data = weft__take(w, WEFT__IN_GRADS, class_bytes(class_))))
         return NULL;
-    *s = (weft_tensor){ .w = w, .step = w->step, .f = *f, .data = s->data, .node.class_ = (int16_t)class_ };
+    *s = (weft_tensor){ .w = w, .step = w->step, .f = *f, .data = s->data };
+        node(s)->class_ = (int16_t)class_;
     return s;
 }
 
 void weft__slot_end(weft *w, weft_tensor *s)
 {
-    s->node.grad = w->tape->spare[s->node.class_];
-    w->tape->spare[s->node.class_] = s;
+    node(s)->grad = w->tape->spare[node(s)->class_];
+    w->tape->spare[node(s)->class_] = s;
 }
 
 /* ---- handing a gradient to an input ---- */
 bool weft__needed(const weft_tensor *t)
 {
-    return t->node.reached == t->w->tape->walk ||
-           (t->w->tape->to_parameters && t->node.parameter && !t->node.frozen);
+    return node(t)->reached == t->w->tape->walk ||
+           (t->w->tape->to_parameters && node(t)->parameter && !node(t)->frozen);
 }
 
 static bool gradient_fits(const weft_tensor *x, const weft_tensor *g)
@@ -73,11 +74,11 @@ static weft_tensor *sum_of(weft_tensor *a, weft_tensor *b)
 static void accumulate_slot(weft_tensor *x, weft_tensor *own)
 {
     weft *w = x->w;
-    if (!x->node.grad) {
-        x->node.grad = own;
+    if (!node(x)->grad) {
+        node(x)->grad = own;
         return;
     }
-    w->dev.k->scale(&w->dev, count(x), 1, own->data, x->node.grad->data, true);
+    w->dev.k->scale(&w->dev, count(x), 1, own->data, node(x)->grad->data, true);
     weft__slot_end(w, own);
 }
 
@@ -86,8 +87,8 @@ static void accumulate_deferred(weft_tensor *x, weft_tensor *g)
 {
     weft *w = x->w;
     const bool whole = w->tape->deferred->op->moves && !w->dev.k->synchronous;     /* see weft__dx_whole */
-    bool apart = !x->node.grad || (x->f.batch && !whole);
-    weft_tensor *to = apart ? weft__slot(w, &x->f) : x->node.grad;
+    bool apart = !node(x)->grad || (x->f.batch && !whole);
+    weft_tensor *to = apart ? weft__slot(w, &x->f) : node(x)->grad;
     if (!to)
         return;
     g->data = to->data, w->tape->deferred->add = !apart;
@@ -102,17 +103,17 @@ void weft__accumulate(weft_tensor *x, weft_tensor *g)
     if (w->status || !gradient_fits(x, g))
         return;
     if (w->recording) {
-        x->node.grad = x->node.grad ? sum_of(x->node.grad, g) : g;
+        node(x)->grad = node(x)->grad ? sum_of(node(x)->grad, g) : g;
         return;
     }
-    x->node.given |= w->tape->to_parameters;
+    node(x)->given |= w->tape->to_parameters;
     if (w->tape->deferred && w->tape->deferred->y[0] == g) {
         accumulate_deferred(x, g);
         return;
     }
-    bool add = x->node.grad;
-    if (add || (x->node.grad = weft__slot(w, &x->f)))
-        w->dev.k->scale(&w->dev, count(g), 1, g->data, x->node.grad->data, add);
+    bool add = node(x)->grad;
+    if (add || (node(x)->grad = weft__slot(w, &x->f)))
+        w->dev.k->scale(&w->dev, count(g), 1, g->data, node(x)->grad->data, add);
 }
 
 static bool takes(const weft_call *c, const weft_tensor *x)
@@ -129,31 +130,31 @@ bool weft__hand_over(weft_call *c, weft_tensor *x, weft_tensor *g)
 {
     weft *w = x->w;
     weft_tensor *y = c->y[0];
-    if (w->status || w->recording || x->node.grad || y->node.kept == w->tape->walk || !gradient_fits(x, g))
+    if (w->status || w->recording || node(x)->grad || node(y)->kept == w->tape->walk || !gradient_fits(x, g))
         return false;
     const weft_call *c_of_g = w->tape->deferred && w->tape->deferred->y[0] == g ? w->tape->deferred : NULL;
-    if (c_of_g && c_of_g->op->in_place && weft__same(&g->f, &y->node.grad->f) &&
-        takes(c_of_g, y->node.grad)) {
-        g->data = y->node.grad->data;
+    if (c_of_g && c_of_g->op->in_place && weft__same(&g->f, &node(y)->grad->f) &&
+        takes(c_of_g, node(y)->grad)) {
+        g->data = node(y)->grad->data;
         weft__run_deferred(w);
     }
-    if (g->data != y->node.grad->data)
+    if (g->data != node(y)->grad->data)
         return false;
-    x->node.grad = y->node.grad, x->node.grad->f = x->f;
-    y->node.grad = NULL;
+    node(x)->grad = node(y)->grad, node(x)->grad->f = x->f;
+    node(y)->grad = NULL;
     return true;
 }
 
 const real *weft_op_dy(const weft_call *c, int k)
 {
-    const weft_tensor *g = c && k >= 0 && k < c->m ? c->y[k]->node.grad : NULL;
+    const weft_tensor *g = c && k >= 0 && k < c->m ? node(c->y[k])->grad : NULL;
     return g ? weft__gradient_seen(c, c->y[k], g->data, true, false) : NULL;
 }
 
 real *weft__dy_spent(const weft_call *c, int k)
 {
     const weft_tensor *y = c->y[k];
-    return y->node.grad && y->node.kept != y->w->tape->walk ? y->node.grad->data : NULL;
+    return node(y)->grad && node(y)->kept != y->w->tape->walk ? node(y)->grad->data : NULL;
 }
 
 static bool again(const weft_call *c, int i)     /* is it another input of the call, too? */
@@ -171,21 +172,21 @@ real *weft_op_dx(const weft_call *c, int i, bool *add)
         return NULL;
     weft *w = x->w;
     weft__run_deferred(w);
-    x->node.given |= w->tape->to_parameters;
-    weft_tensor **to = x->f.batch && w->tape->apart ? &w->tape->apart[i] : &x->node.grad;
+    node(x)->given |= w->tape->to_parameters;
+    weft_tensor **to = x->f.batch && w->tape->apart ? &w->tape->apart[i] : &node(x)->grad;
     *add = *to;
-    if (!*to && (*to = weft__slot(w, &x->f)) && !x->node.grad && !again(c, i))
-        x->node.grad = *to;
+    if (!*to && (*to = weft__slot(w, &x->f)) && !node(x)->grad && !again(c, i))
+        node(x)->grad = *to;
     return *to ? weft__gradient_seen(c, x, (*to)->data, *add, true) : NULL;
 }
 
 real *weft__dx_whole(const weft_call *c, int i, bool *add)
 {
-    weft_tensor *x = c->x[i], *grad = x->node.grad;
+    weft_tensor *x = c->x[i], *grad = node(x)->grad;
     if (!grad || x->w->dev.k->synchronous || again(c, i) || !weft__needed(x))
         return weft_op_dx(c, i, add);
     weft__run_deferred(x->w);
-    x->node.given |= x->w->tape->to_parameters;
+    node(x)->given |= x->w->tape->to_parameters;
     *add = true;
     return weft__gradient_seen(c, x, grad->data, true, true);
 }
@@ -202,6 +203,6 @@ real *weft__dx_added(const weft_call *c, int i, weft__blocks *zeros)
 void weft__accumulate_apart(weft *w, const weft_call *c)
 {
     for (int i = c->n; i-- > 0 && !w->status;)
-        if (w->tape->apart[i] && w->tape->apart[i] != c->x[i]->node.grad)
+        if (w->tape->apart[i] && w->tape->apart[i] != node(c->x[i])->grad)
             accumulate_slot(c->x[i], w->tape->apart[i]);
 }

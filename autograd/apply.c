@@ -1,7 +1,7 @@
 /* apply.c - how an operator is applied: its ragged inputs are brought to one layout, then it is called
  * (call.c). Every one, a user's own included, comes through here; what its author could do wrong is caught
  * here and in call.c, and in no other place. */
-#include "autograd/autograd.h"
+#include "autograd/op.h"
 
 static weft_layout layout_needed(const weft_op *op, const weft__form *first, const weft__form *f)
 {

@@ -1,6 +1,6 @@
 /* arrange.c - the two operators by which weft__apply itself brings ragged inputs to one layout: the view (the
  * same numbers under another form) and the arrangement (the one gather between two layouts). */
-#include "autograd/autograd.h"
+#include "autograd/op.h"
 
 static weft_tensor *called(const weft_op *op, weft_tensor *x, const void *attributes, size_t bytes)
 {

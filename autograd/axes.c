@@ -1,5 +1,5 @@
 /* axes.c - axes in another order, and elements repeated along one. */
-#include "autograd/autograd.h"
+#include "autograd/op.h"
 
 /* ---- permute; its transpose is the inverse permutation ---- */
 typedef struct { int axis[WEFT_RANK]; } order;   /* axis i of the result is this one of the input */

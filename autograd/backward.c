@@ -16,7 +16,7 @@ static void reach(weft *w, int64_t from, int64_t to)
         for (int i = 0; i < c->n && !any; i++)
             any = weft__needed(c->x[i]);
         for (int k = 0; any && !c->op->no_gradient && k < c->m; k++)
-            c->y[k]->node.reached = w->tape->walk;
+            node(c->y[k])->reached = w->tape->walk;
     }
 }
 
@@ -25,8 +25,8 @@ static void tell_uses(weft *w, int64_t to)
     for (int64_t e = 0; e < to; e++) {
         const weft_call *c = w->tape->entry[e].call;
         for (int i = 0; i < c->n; i++)
-            if (c->x[i]->node.parameter)
-                w->watch->used(w->watch_user, c->x[i], e);
+            if (node(c->x[i])->parameter)
+                w->tape->walk_watch->used(w->tape->walk_user, c->x[i], e);
     }
 }
 
@@ -35,7 +35,7 @@ static void walk_back(weft *w, int64_t top, int64_t bottom);
 
 static weft_tensor **list_of_inputs(weft *w, const weft_call *c)
 {
-    weft_tensor **x = weft__take(w, &w->notes, c->n * (int64_t)sizeof *x);
+    weft_tensor **x = weft__take(w, WEFT__IN_NOTES, c->n * (int64_t)sizeof *x);
     if (x)
         memset(x, 0, (size_t)c->n * sizeof *x);
     return x;
@@ -86,8 +86,8 @@ static void through_composed(weft *w, const weft_call *call)
     w->recording = recording, w->tape->walking = walking;
     reach(w, from, w->tape->entries);
     for (int k = 0; k < WEFT__RESULTS && k < c->m && !w->status; k++)
-        if (y[k] && c->y[k]->node.grad && returned_is_usable(w, c, "composed", y[k]))
-            weft__accumulate(y[k], c->y[k]->node.grad);
+        if (y[k] && node(c->y[k])->grad && returned_is_usable(w, c, "composed", y[k]))
+            weft__accumulate(y[k], node(c->y[k])->grad);
     walk_back(w, w->tape->entries, from);
 }
 
@@ -96,7 +96,7 @@ static weft_tensor *gradient_by_operators(weft *w, weft_call *c, int i)
     if (!weft__needed(c->x[i]))
         return NULL;
     weft__callback outer = weft__own_begin(w, c, "the backward function of");
-    weft_tensor *g = c->op->backward(c, c->y[0]->node.grad, i);
+    weft_tensor *g = c->op->backward(c, node(c->y[0])->grad, i);
     weft__callback_end(w, outer);
     return g && returned_is_usable(w, c, "backward", g) ? g : NULL;
 }
@@ -149,10 +149,10 @@ static void pass_timed(weft *w, weft_call *c, bool *spent)
 
 static void drop_gradient(weft *w, weft_tensor *y)
 {
-    if (y->node.grad && y->node.kept != w->tape->walk) {
+    if (node(y)->grad && node(y)->kept != w->tape->walk) {
         if (!w->recording)
-            weft__slot_end(w, y->node.grad);
-        y->node.grad = NULL;
+            weft__slot_end(w, node(y)->grad);
+        node(y)->grad = NULL;
     }
 }
 
@@ -163,7 +163,7 @@ static void walk_back(weft *w, int64_t top, int64_t bottom)
         weft_call *c = w->tape->entry[e].call;
         bool any = false, spent = w->tape->entry[e].spent;
         for (int k = 0; k < c->m; k++)
-            any |= c->y[k]->node.grad && c->y[k]->node.reached == w->tape->walk;
+            any |= node(c->y[k])->grad && node(c->y[k])->reached == w->tape->walk;
         weft_mark here = weft_mark_here(w);
         any = any && weft__as_it_was(&w->tape->entry[e]);
         if (any)
@@ -173,8 +173,8 @@ static void walk_back(weft *w, int64_t top, int64_t bottom)
             weft__rewind_numbers(w, here);
         for (int k = 0; k < c->m; k++)
             drop_gradient(w, c->y[k]);
-        if (w->watch && !bottom && w->tape->to_parameters)
-            w->watch->passed(w->watch_user, e);
+        if (w->tape->walk_watch && !bottom && w->tape->to_parameters)
+            w->tape->walk_watch->passed(w->tape->walk_user, e);
     }
 }
 
@@ -182,12 +182,12 @@ static void seed(weft_tensor *of)                /* the gradient of the sum of `
 {
     weft *w = of->w;
     if (w->recording) {
-        of->node.grad = weft__spread_to(weft_scalar(w, 1), &of->f);
+        node(of)->grad = weft__spread_to(weft_scalar(w, 1), &of->f);
         return;
     }
-    of->node.grad = weft__slot(w, &of->f);
-    if (of->node.grad)
-        w->dev.k->fill(&w->dev, count(of), 1, of->node.grad->data);
+    node(of)->grad = weft__slot(w, &of->f);
+    if (node(of)->grad)
+        w->dev.k->fill(&w->dev, count(of), 1, node(of)->grad->data);
 }
 
 static void walk_from(weft_tensor *of, bool recording)
@@ -195,20 +195,20 @@ static void walk_from(weft_tensor *of, bool recording)
     weft *w = of->w;
     bool was = weft_set_grad_enabled(w, recording);
     w->tape->in_walk = true;
-    reach(w, 0, of->node.born);
-    if (w->watch && w->tape->to_parameters)
-        tell_uses(w, of->node.born);
+    reach(w, 0, node(of)->born);
+    if (w->tape->walk_watch && w->tape->to_parameters)
+        tell_uses(w, node(of)->born);
     w->tape->walking = !recording;
     /* of a parameter, or of a tensor asked for by weft_gradients */
-    weft_tensor *mine = of->node.grad;
-    bool own = !of->node.born;
+    weft_tensor *mine = node(of)->grad;
+    bool own = !node(of)->born;
     bool fine = !w->tape->to_parameters || weft__reaches_parameters(of);
     if (!own && fine)
         seed(of);
     if (!w->status)
-        walk_back(w, of->node.born, 0);
+        walk_back(w, node(of)->born, 0);
     if (own)
-        of->node.grad = mine;
+        node(of)->grad = mine;
     w->tape->walking = w->tape->in_walk = false, w->recording = was;
 }
 
@@ -236,8 +236,8 @@ static void backward_of_itself(weft_tensor *parameter)
     weft_tensor *ones = weft_full(w, 1, parameter->f.rank, parameter->f.size);
     if (w->status)
         return;
-    w->dev.k->scale(&w->dev, count(ones), 1, ones->data, parameter->node.grad->data, true);
-    parameter->node.given = true;
+    w->dev.k->scale(&w->dev, count(ones), 1, ones->data, node(parameter)->grad->data, true);
+    node(parameter)->given = true;
     weft_rewind(w, here);
 }
 
@@ -248,13 +248,13 @@ void weft_backward(weft_tensor *loss)
         return;
     if (!weft__is_loss(loss))
         return;
-    if (w->watch && w->watch->closed) {
+    if (w->tape->walk_watch && w->tape->walk_watch->closed) {
         weft__fail(w, WEFT_EARG, "backward: the shard has its loss, by weft_parallel_add, and its gradients "
                                  "are on their way");
         return;
     }
     weft__count_walk(w);
-    if (loss->node.parameter) {
+    if (node(loss)->parameter) {
         if (weft__reaches_parameters(loss))
             backward_of_itself(loss);
         return;
@@ -267,13 +267,13 @@ void weft_backward(weft_tensor *loss)
     weft__check_leave(w);
 }
 
-weft_tensor *weft_grad(weft_tensor *t) { return t && t->node.parameter ? t->node.grad : NULL; }
+weft_tensor *weft_grad(weft_tensor *t) { return t && node(t)->parameter ? node(t)->grad : NULL; }
 
 /* ---- gradients of chosen tensors ---- */
 static bool check_gradients_of(weft *w, weft_tensor *of, weft_tensor *const *by, int64_t n)
 {
     bool fine = check_output(w, of, "gradients");
-    bool there = fine && of->node.born;
+    bool there = fine && node(of)->born;
     for (int64_t i = 0; fine && i < n; i++) {
         fine = check_output(w, by[i], "gradients");
         there |= by[i] == of;
@@ -288,10 +288,10 @@ static bool check_gradients_of(weft *w, weft_tensor *of, weft_tensor *const *by,
 static void set_aside(weft *w, weft_tensor *const *by, int64_t n, weft_tensor **mine)
 {
     for (int64_t i = 0; i < n; i++) {
-        if (by[i]->node.kept == w->tape->walk)
+        if (node(by[i])->kept == w->tape->walk)
             continue;                            /* named twice */
-        mine[i] = by[i]->node.grad;
-        by[i]->node.grad = NULL, by[i]->node.reached = by[i]->node.kept = w->tape->walk;
+        mine[i] = node(by[i])->grad;
+        node(by[i])->grad = NULL, node(by[i])->reached = node(by[i])->kept = w->tape->walk;
     }
 }
 
@@ -303,16 +303,16 @@ static weft_tensor *handed_out(weft *w, weft_tensor *slot)
     if (!g)
         return &w->nil;
     g->data = slot->data;
-    if (slot->node.kept != w->tape->walk)                   /* else it was asked for twice */
-        slot->node.kept = w->tape->walk, slot->node.born = at, slot->node.grad = w->tape->given,
+    if (node(slot)->kept != w->tape->walk)                   /* else it was asked for twice */
+        node(slot)->kept = w->tape->walk, node(slot)->born = at, node(slot)->grad = w->tape->given,
         w->tape->given = slot;
     return g;
 }
 
 static weft_tensor *result_of(weft *w, weft_tensor *of, weft_tensor *by)
 {
-    weft_tensor *g = by->node.grad;
-    if (of == by && !of->node.born)
+    weft_tensor *g = node(by)->grad;
+    if (of == by && !node(of)->born)
         return weft__spread_to(weft_scalar(w, 1), &by->f);
     if (w->status || !g)
         return w->status ? &w->nil : weft__tensor(w, &by->f, NULL);
@@ -323,7 +323,7 @@ static weft_tensor *result_of(weft *w, weft_tensor *of, weft_tensor *by)
 static void find_gradients(weft *w, weft_tensor *of, weft_tensor *const *by, int64_t n, weft_tensor **out,
                            bool recorded)
 {
-    weft_tensor **mine = weft__take(w, &w->notes, (n + 1) * (int64_t)sizeof *mine);
+    weft_tensor **mine = weft__take(w, WEFT__IN_NOTES, (n + 1) * (int64_t)sizeof *mine);
     if (!mine)
         return;
     bool was = weft_set_grad_enabled(w, recorded);
@@ -333,8 +333,8 @@ static void find_gradients(weft *w, weft_tensor *of, weft_tensor *const *by, int
     for (int64_t i = 0; i < n; i++)
         out[i] = result_of(w, of, by[i]);
     for (int64_t i = 0; i < n; i++)
-        if (by[i]->node.kept == w->tape->walk)              /* its first mention */
-            by[i]->node.grad = mine[i], by[i]->node.kept = 0;
+        if (node(by[i])->kept == w->tape->walk)              /* its first mention */
+            node(by[i])->grad = mine[i], node(by[i])->kept = 0;
     w->recording = was;
 }
 
@@ -347,7 +347,7 @@ static void gradients(weft_tensor *of, weft_tensor *const *by, int64_t n, weft_t
     if (!by || !out || n < 0)
         weft__fail(w, WEFT_EARG, "gradients: tensors and room for their gradients are expected");
     else if (!w->status)
-        asked = weft__take(w, &w->notes, (n + 1) * (int64_t)sizeof *asked);
+        asked = weft__take(w, WEFT__IN_NOTES, (n + 1) * (int64_t)sizeof *asked);
     if (asked && n)
         memcpy(asked, by, (size_t)n * sizeof *asked);
     for (int64_t i = 0; out && i < n; i++)

@@ -1,6 +1,6 @@
 /* blocks.c - copies of blocks, and what begins as zeros, that wait for each other and go at once: one launch
  * on a GPU. */
-#include "autograd/autograd.h"
+#include "autograd/op.h"
 
 void weft__run_blocks(const weft_call *c, weft__blocks *all)
 {

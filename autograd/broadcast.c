@@ -1,6 +1,6 @@
 /* broadcast.c - broadcasting as NumPy does, but never over the rows of a ragged tensor by accident; and its
  * two operators, the sum to a smaller form and the spreading to a larger one, each the other's transpose. */
-#include "autograd/autograd.h"
+#include "autograd/op.h"
 
 static void steps(const weft__form *y, const weft__form *x, int64_t *step)
 {

@@ -1,7 +1,7 @@
 /* call.c - one call of an operator: the handles of its inputs, its results' shapes and memory, the raw
  * function, the tape. apply.c lets its inputs agree first, and arrange.c brings them to a layout. */
 #include <string.h>
-#include "autograd/autograd.h"
+#include "autograd/op.h"
 #include "core/check.h"
 #include "core/profile.h"
 
@@ -9,7 +9,7 @@
 static bool is_own(const weft_call *c) { return c->host || c->op->device; }
 weft__callback weft__own_begin(weft *w, const weft_call *c, const char *kind)
 {
-    return is_own(c) ? weft__callback_begin(w, kind, c->op->name) : w->callback;
+    return is_own(c) ? weft__callback_begin(w, kind, c->op->name) : weft__callback_now(w);
 }
 
 /* ---- before it ---- */
@@ -44,7 +44,7 @@ static weft_call *call_new(weft *w, const weft_op *op, weft_tensor *const *x, in
 {
     int m = op->results ? op->results : 1;
     size_t pointers = (size_t)(n + m) * sizeof *x;
-    weft_call *c = weft__take(w, &w->notes, (int64_t)(sizeof *c + pointers + bytes));
+    weft_call *c = weft__take(w, WEFT__IN_NOTES, (int64_t)(sizeof *c + pointers + bytes));
     if (!c)
         return NULL;
     weft_tensor **y = (weft_tensor **)(c + 1);
@@ -105,8 +105,8 @@ static bool run_call(weft_call *c)
     weft *w = c->x[0]->w;
     for (int k = 0; k < c->m; k++)
         if (!c->op->forward)
-            c->y[k]->data = c->x[0]->data, c->y[k]->node.base = c->x[0]->step ? c->x[0]->node.base : c->x[0];
-        else if (!c->y[k]->data && !(c->y[k]->data = weft__take(w, &w->data, weft__room(&c->y[k]->f))))
+            c->y[k]->data = c->x[0]->data, node(c->y[k])->base = c->x[0]->step ? node(c->x[0])->base : c->x[0];
+        else if (!c->y[k]->data && !(c->y[k]->data = weft__take(w, WEFT__IN_DATA, weft__room(&c->y[k]->f))))
             return false;
     if (c->op->forward && w->profiling)
         timed(w, c);
@@ -136,7 +136,7 @@ static void record(weft *w, weft_call *c)
     }
     t->entry[t->entries++] = (weft__entry){ c, t->changes, false };
     for (int k = 0; k < c->m; k++)
-        c->y[k]->node.born = t->entries;
+        node(c->y[k])->born = t->entries;
 }
 
 static bool results_are_possible(weft_call *c)
@@ -194,7 +194,7 @@ static const weft_call *apply_call(weft *w, const weft_op *op, const weft__input
             record(w, c);
         else if (!w->recording)
             for (int k = 0; k < c->m; k++)
-                c->y[k]->node.unrecorded = true;
+                node(c->y[k])->unrecorded = true;
     }
     if (w->status)
         return inert(w);

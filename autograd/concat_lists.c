@@ -1,7 +1,7 @@
 /* concat_lists.c - the concats of up to four lists of as many tensors along their first axes, at once: the
  * parameters of heads, or of networks side by side, which one product takes. Each tensor is a block of one
  * row, and all blocks are one launch. */
-#include "autograd/autograd.h"
+#include "autograd/op.h"
 
 enum { LISTS = 4 };
 static int of_each(const weft_call *c) { return c->n / c->m; }
@@ -63,7 +63,7 @@ void weft__concat_lists(weft_tensor *const *const *list, int lists, int n, weft_
 {
     weft_tensor *one = list[0] ? list[0][0] : NULL;
     weft *w = one ? one->w : weft__no_context();
-    weft_tensor **x = one ? weft__take(w, &w->notes, (int64_t)lists * n * (int64_t)sizeof *x) : NULL;
+    weft_tensor **x = one ? weft__take(w, WEFT__IN_NOTES, (int64_t)lists * n * (int64_t)sizeof *x) : NULL;
     for (int i = 0; x && i < lists * n; i++)
         x[i] = list[i / n] ? list[i / n][i % n] : NULL;
     weft_tensor **made = x ? weft__apply(&op_lists[lists - 1], x, lists * n, NULL, 0)->y : NULL;

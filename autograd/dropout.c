@@ -1,6 +1,6 @@
 /* dropout.c - the mask is a function of its key and of (sequence id, position, column), so the backward is
  * the same operator, and neither layout nor neighbours nor threads can change it. */
-#include "autograd/autograd.h"
+#include "autograd/op.h"
 
 /* of_shard: rows are sequences of the shard at work */
 typedef struct { real p; uint64_t key; bool per_sequence, of_shard; } drop;
@@ -50,7 +50,7 @@ static const weft_op op_dropout = { .name = "dropout",
 
 weft_tensor *weft__row_factors(weft *w, int64_t rows, double p, const char *name)
 {
-    drop d = { (real)p, weft__hash(w->seed, name) ^ (w->draw * 0x9E3779B97F4A7C15u), true, false };
+    drop d = { (real)p, weft__hash(w->random.seed, name) ^ (w->random.draw * 0x9E3779B97F4A7C15u), true, false };
     weft_tensor *ones = weft_full(w, 1, WEFT_SHAPE(rows));
     return APPLY_WITH(&op_dropout, d, ones);
 }
@@ -62,7 +62,7 @@ static uint64_t call_number(weft *w, uint64_t name)
     for (weft__drops *d = t ? t->drops : NULL; d; d = d->next)
         if (d->name == name)
             return ++d->calls;
-    weft__drops *d = t ? weft__take(w, &w->lasting, sizeof *d) : NULL;
+    weft__drops *d = t ? weft__take(w, WEFT__IN_LASTING, sizeof *d) : NULL;
     if (d) {
         *d = (weft__drops){ t->drops, name, 0 };
         t->drops = d;
@@ -72,15 +72,15 @@ static uint64_t call_number(weft *w, uint64_t name)
 
 uint64_t weft__mask_key(weft *w, const char *name)
 {
-    uint64_t key = weft__hash(w->seed, name), number = call_number(w, key);
-    w->counted = false;
-    return key ^ (w->draw * 0x9E3779B97F4A7C15u + number * 0xD1342543DE82EF95u);
+    uint64_t key = weft__hash(w->random.seed, name), number = call_number(w, key);
+    w->random.counted = false;
+    return key ^ (w->random.draw * 0x9E3779B97F4A7C15u + number * 0xD1342543DE82EF95u);
 }
 
 bool weft__ids_are_known(const weft_tensor *x, const char *function)
 {
     const weft__shard *shard = x->w->shard;
-    bool kept = x->node.path, plain = !x->f.batch;
+    bool kept = node(x)->path, plain = !x->f.batch;
     if (!shard || kept || (plain ? x->f.rank && x->f.size[0] == shard->n : !x->f.batch->nobody))
         return true;
     int64_t n = !plain ? x->f.batch->n : x->f.rank ? x->f.size[0] : 0;
@@ -101,6 +101,6 @@ weft_tensor *weft_dropout(weft_tensor *x, double p, const char *name, bool per_s
         return x;
     if (!weft__ids_are_known(x, "dropout"))
         return &w->nil;
-    drop d = { (real)p, weft__mask_key(w, name), per_sequence, w->shard && !x->f.batch && !x->node.path };
+    drop d = { (real)p, weft__mask_key(w, name), per_sequence, w->shard && !x->f.batch && !node(x)->path };
     return APPLY_WITH(&op_dropout, d, x);
 }

@@ -1,5 +1,5 @@
 /* extreme.c - the largest and the smallest along an axis, their places, and the k largest. */
-#include "autograd/autograd.h"
+#include "autograd/op.h"
 
 /* ---- the largest: the value and, hidden, its row in the run; the gradient goes there. The smallest is the
  * largest of what is negated, which is hidden, too. ---- */

@@ -4,7 +4,7 @@
  * the function runs, from the step's own memory, so none of its questions fails in the middle and a steady
  * step asks for none. */
 #include <string.h>
-#include "autograd/autograd.h"
+#include "autograd/op.h"
 
 typedef struct weft__copy {
     struct weft__copy *next;
@@ -33,10 +33,10 @@ bool weft__work_begin(weft *w, weft__work *work, const weft_call *c, bool back)
         bytes += room_for(c->x[i]) << back;
     for (int k = 0; copies(work) && k < c->m; k++)
         bytes += room_for(c->y[k]) << back;
-    work->from = weft__position(&w->notes);
-    if (copies(work) && !(work->at = weft__take(w, &w->notes, (int64_t)bytes)))
+    work->from = weft__position(w, WEFT__IN_NOTES);
+    if (copies(work) && !(work->at = weft__take(w, WEFT__IN_NOTES, (int64_t)bytes)))
         return false;
-    work->end = work->at ? work->at + bytes : NULL, work->to = weft__position(&w->notes);
+    work->end = work->at ? work->at + bytes : NULL, work->to = weft__position(w, WEFT__IN_NOTES);
     w->tape->work = work;
     return true;
 }
@@ -50,8 +50,8 @@ void weft__work_end(weft *w, weft__work *work)
         if (c->own)
             weft__release(w, c);
     }
-    if (work->to == weft__position(&w->notes))   /* nothing that stays lies behind it */
-        weft__back_to(w, &w->notes, work->from);
+    if (work->to == weft__position(w, WEFT__IN_NOTES))   /* nothing that stays lies behind it */
+        weft__back_to(w, WEFT__IN_NOTES, work->from);
     w->tape->work = work->before;
 }
 

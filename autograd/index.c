@@ -1,6 +1,6 @@
 /* index.c - rows and elements chosen by int tensors: gather and scatter, pick and place, one-hot. The kernels
  * check their indices; one out of range is an error that names its place. */
-#include "autograd/autograd.h"
+#include "autograd/op.h"
 
 /* ---- gather of rows, and scatter ---- */
 static int64_t row_width(const weft__form *table)

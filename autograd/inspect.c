@@ -1,5 +1,6 @@
 /* inspect.c - looking at the tape: a callback for every result, and the tape as text. */
 #include "autograd/inspect.h"
+#include "autograd/op.h"
 #include <stdlib.h>
 #include <string.h>
 #include "core/locale.h"
@@ -37,7 +38,7 @@ static void add_leaf(weft__listing *l, const weft_tensor *x, int64_t *given)
     int64_t i = slot_of(l, x);
     if (l->slot[i])
         return;
-    l->number[l->leaves] = x->node.path ? -1 : (*given)++;
+    l->number[l->leaves] = node(x)->path ? -1 : (*given)++;
     l->leaf[l->leaves++] = x, l->slot[i] = l->leaves;
 }
 
@@ -55,7 +56,7 @@ bool weft__listing_begin(weft__listing *l, const weft *w)
     for (int64_t e = 0; w->tape && e < w->tape->entries; e++) {
         const weft_call *c = w->tape->entry[e].call;
         for (int i = 0; i < c->n; i++)
-            if (!c->x[i]->node.born)
+            if (!node(c->x[i])->born)
                 add_leaf(l, c->x[i], &given);
     }
     return true;
@@ -70,7 +71,7 @@ void weft__listing_end(weft__listing *l)
 
 int64_t weft__leaf_of(const weft__listing *l, const weft_tensor *x)
 {
-    return x->node.born ? -1 : l->slot[slot_of(l, x)] - 1;
+    return node(x)->born ? -1 : l->slot[slot_of(l, x)] - 1;
 }
 
 /* ---- pieces ---- */
@@ -84,18 +85,18 @@ static void put_path(FILE *to, const char *path)             /* of a long one it
 
 void weft__put_source(FILE *to, const weft__listing *l, const weft_tensor *x)
 {
-    if (!x->node.born) {
-        if (x->node.path)
-            put_path(to, x->node.path);
+    if (!node(x)->born) {
+        if (node(x)->path)
+            put_path(to, node(x)->path);
         else
             fprintf(to, "given%lld", (long long)l->number[weft__leaf_of(l, x)]);
         return;
     }
-    const weft_call *c = l->w->tape->entry[x->node.born - 1].call;
+    const weft_call *c = l->w->tape->entry[node(x)->born - 1].call;
     int k = 0;
     while (k + 1 < c->m && c->y[k] != x)
         k++;
-    fprintf(to, k ? "%%%lld.%d" : "%%%lld", (long long)x->node.born - 1, k);
+    fprintf(to, k ? "%%%lld.%d" : "%%%lld", (long long)node(x)->born - 1, k);
 }
 
 bool weft__number(const weft_tensor *x, double *value)

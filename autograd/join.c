@@ -1,6 +1,6 @@
 /* join.c - between two batches: join (per sequence b after a), split (its inverse), and the pairs of a query
  * and a key. Each moves rows, in one launch each way, by an index made on the host. */
-#include "autograd/autograd.h"
+#include "autograd/op.h"
 #include "core/shared/attention.h"
 
 static weft_tensor *pair_failed(weft_tensor *a, weft_tensor *b, const char *function)
@@ -30,8 +30,8 @@ static weft_tensor *concat_rows(weft_tensor *x) { return weft_plain(weft_to_layo
 /* ---- join: rows of [a; b] in the order of the joined batch ---- */
 static weft_tensor *joint(weft *w, const weft_batch *a, const weft_batch *b)
 {
-    int32_t *len = weft__take(w, &w->notes, a->n * (int64_t)sizeof *len);
-    int32_t *rows = weft__take(w, &w->notes, (a->tokens + b->tokens) * (int64_t)sizeof *rows), *at = rows;
+    int32_t *len = weft__take(w, WEFT__IN_NOTES, a->n * (int64_t)sizeof *len);
+    int32_t *rows = weft__take(w, WEFT__IN_NOTES, (a->tokens + b->tokens) * (int64_t)sizeof *rows), *at = rows;
     if (!len || !rows)
         return &w->nil;
     for (int64_t s = 0; s < a->n; s++) {
@@ -113,7 +113,7 @@ static bool are_joinable(const weft_tensor *a, const weft_tensor *b)
 static weft_tensor *places(weft *w, const weft_batch *a, const weft_batch *b)
 {
     const int64_t n = a->tokens + b->tokens;
-    int32_t *at = weft__take(w, &w->notes, n * (int64_t)sizeof *at), next = 0;
+    int32_t *at = weft__take(w, WEFT__IN_NOTES, n * (int64_t)sizeof *at), next = 0;
     for (int64_t s = 0; at && s < a->n; s++) {
         for (int32_t t = 0; t < a->len[s]; t++)
             at[a->offset.host[s] + t] = next++;
@@ -137,8 +137,8 @@ weft_tensor *weft_concat_sequences(weft_tensor *a, weft_tensor *b)
 /* ---- split ---- */
 static weft_tensor *half(weft *w, const weft_batch *whole, const weft_lengths *first, bool second)
 {
-    int32_t *len = weft__take(w, &w->notes, whole->n * (int64_t)sizeof *len);
-    int32_t *rows = weft__take(w, &w->notes, whole->tokens * (int64_t)sizeof *rows), *at = rows;
+    int32_t *len = weft__take(w, WEFT__IN_NOTES, whole->n * (int64_t)sizeof *len);
+    int32_t *rows = weft__take(w, WEFT__IN_NOTES, whole->tokens * (int64_t)sizeof *rows), *at = rows;
     if (!len || !rows)
         return &w->nil;
     for (int64_t s = 0; s < whole->n; s++) {
@@ -204,8 +204,8 @@ static weft_tensor *pair_ints(weft *w, const weft_batch *q, const weft_batch *k,
     int64_t pairs = 0;
     for (int64_t s = 0; s < q->n; s++)
         pairs += (int64_t)q->len[s] * k->len[s];
-    int32_t *len = weft__take(w, &w->notes, q->tokens * (int64_t)sizeof *len);
-    int32_t *row = pairs < INT32_MAX ? weft__take(w, &w->notes, pairs * (int64_t)sizeof *row) : NULL;
+    int32_t *len = weft__take(w, WEFT__IN_NOTES, q->tokens * (int64_t)sizeof *len);
+    int32_t *row = pairs < INT32_MAX ? weft__take(w, WEFT__IN_NOTES, pairs * (int64_t)sizeof *row) : NULL;
     if (pairs >= INT32_MAX)
         weft__fail(w, WEFT_ESHAPE, "pairs: %lld pairs of a query and a key; fewer than 2^31 are expected",
                    (long long)pairs);

@@ -1,7 +1,7 @@
 /* kept.c - packed weights that stay: found by the first tensor that they are of, and told by the versions of
  * all of them whether they are still right. */
 #include "autograd/kept.h"
-#include "autograd/autograd.h"
+#include "autograd/op.h"
 
 static bool is_of(const weft__kept *k, weft_tensor *const *of, int n)
 {
@@ -16,7 +16,7 @@ static bool is_as_it_was(const weft__kept *k)
 {
     bool same = k->filled;
     for (int i = 0; same && i < k->n; i++)
-        same = k->of[i].changed == k->of[i].x->node.changed;
+        same = k->of[i].changed == node(k->of[i].x)->changed;
     return same;
 }
 
@@ -33,7 +33,7 @@ static weft__kept *kept_new(weft *w, weft_tensor *const *of, int n, weft__kept_k
         if (of[i])
             k->of[k->n++].x = of[i];
     k->kind = kind, k->bytes = bytes, k->at = at;
-    k->next = of[0]->node.packed, of[0]->node.packed = k;
+    k->next = node(of[0])->packed, node(of[0])->packed = k;
     w->kept_bytes += (int64_t)bytes;
     return k;
 }
@@ -43,7 +43,7 @@ weft__kept *weft__kept_of(weft_tensor *const *of, int n, weft__kept_kind kind, s
     weft *w = of[0]->w;
     if (!bytes || w->recording || w->lean || w->kept_most < 0)
         return NULL;
-    weft__kept *k = of[0]->node.packed;
+    weft__kept *k = node(of[0])->packed;
     while (k && !(k->kind == kind && k->bytes == bytes && is_of(k, of, n)))
         k = k->next;
     k = k ? k : kept_new(w, of, n, kind, bytes);
@@ -56,5 +56,5 @@ void weft__kept_is_filled(weft__kept *k)
 {
     k->filled = true;
     for (int i = 0; i < k->n; i++)
-        k->of[i].changed = k->of[i].x->node.changed;
+        k->of[i].changed = node(k->of[i].x)->changed;
 }

@@ -2,7 +2,7 @@
  * that is streamed, a step of decoding, would pack them again each time, and that is most of its work. */
 #ifndef WEFT_KEPT_H
 #define WEFT_KEPT_H
-#include "core/core.h"
+#include "core/context.h"
 
 enum { WEFT__KEPT_OF = 6 };
 /* a product's weights; a recurrent layer's; a table's projection; from PART on: a part of a product's

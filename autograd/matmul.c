@@ -1,7 +1,7 @@
 /* matmul.c - matrix products. Leading axes of `a` are rows, ragged ones too; rows may be contracted only with
  * the same rows (a^T b), which is how a weight gets its gradient. Otherwise both have the same leading axes:
  * a batch of products. */
-#include "autograd/autograd.h"
+#include "autograd/op.h"
 
 typedef struct { bool ta, tb; } turns;
 enum { IMPOSSIBLE, FOLDED, CONTRACTED, BATCHED };

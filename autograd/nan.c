@@ -3,7 +3,7 @@
  * it. One that the program has given, as data, is told once and is no error, since it may stand for what is
  * missing. What lies in pads is never looked at. */
 #include <math.h>
-#include "autograd/autograd.h"
+#include "autograd/op.h"
 #include "core/check.h"
 #include "core/log.h"
 
@@ -79,7 +79,7 @@ static void blame_input(weft_call *c, int i, int64_t element)           /* by th
 {
     weft *w = c->x[i]->w;
     char shape[128], where[192];
-    const char *from = c->x[i]->node.parameter ? "a parameter" : "which no operator has made";
+    const char *from = node(c->x[i])->parameter ? "a parameter" : "which no operator has made";
     if (!w->check->told_given)
         weft__warn("WEFT_CHECK: %s: its result has NaN because input %d, %s %s, has one at %s", c->op->name,
                    i, weft__text(&c->x[i]->f, shape), from, place(c->x[i], element, where));
@@ -95,7 +95,7 @@ static bool passed_on(weft_call *c, const weft_tensor *y)
         bool overwritten = c->op->forward && c->x[i]->data == y->data;
         int64_t element = overwritten ? -1 : first_nan(c->x[i]);
         any |= element >= 0 || (overwritten && y->w->check->given);
-        if (element >= 0 && !c->x[i]->node.born && !y->w->tape->passing)
+        if (element >= 0 && !node(c->x[i])->born && !y->w->tape->passing)
             blame_input(c, i, element);
     }
     return any || (c->add && y->w->check->given);                 /* what it was added to may have had one */
@@ -125,8 +125,8 @@ void weft__check_gradients(weft_call *c)
     weft *w = c->x[0]->w;
     char shape[128], where[192];
     for (int i = 0; i < c->n && !w->status && !w->check->given; i++) {
-        const weft_tensor *g = c->x[i]->node.grad;
-        int64_t element = g && !(c->x[i]->node.parameter && c->x[i]->node.frozen) ? first_nan(g) : -1;
+        const weft_tensor *g = node(c->x[i])->grad;
+        int64_t element = g && !(node(c->x[i])->parameter && node(c->x[i])->frozen) ? first_nan(g) : -1;
         if (element >= 0)
             weft__fail(w, WEFT_ENUMERIC,
                        "backward of %s: the gradient of input %d, %s, has NaN at %s (WEFT_CHECK)",
@@ -141,7 +141,7 @@ static const int32_t *ints_of(const weft_tensor *t)               /* on the host
     int64_t n = count(t);
     if (w->dev.k->synchronous || !n)
         return (const int32_t *)(void *)t->data;
-    int32_t *copy = weft__take(w, &w->keep, n * (int64_t)sizeof *copy);
+    int32_t *copy = weft__take(w, WEFT__IN_KEEP, n * (int64_t)sizeof *copy);
     if (copy)
         w->dev.k->download(&w->dev, copy, t->data, (size_t)n * sizeof *copy);
     return copy;

@@ -2,7 +2,7 @@
  * each one fused operator, and the same function from operators for second derivatives. */
 #include <math.h>
 #include <string.h>
-#include "autograd/autograd.h"
+#include "autograd/op.h"
 
 typedef struct { real eps; bool grouped; } norm;
 enum { X_, GAIN, SHIFT };

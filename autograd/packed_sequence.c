@@ -1,7 +1,7 @@
 /* packed_sequence.c - ragged tensors as users of PyTorch know them: PackedSequence with its fields, and lists
  * of sequences that are packed, padded and unpacked. Inside there is one batch, which these show and take. */
 #include <string.h>
-#include "autograd/autograd.h"
+#include "autograd/op.h"
 
 static bool is_ragged(weft_tensor *x, const char *function)
 {
@@ -91,7 +91,7 @@ static weft_tensor *from_rows(const weft_packed_sequence *p, const int32_t *sort
 {
     weft *w = p->data->w;
     int64_t n = p->sequences, bytes = n * (int64_t)sizeof(int32_t);
-    int32_t *len = weft__take(w, &w->notes, 4 * bytes);
+    int32_t *len = weft__take(w, WEFT__IN_NOTES, 4 * bytes);
     if (!len)
         return &w->nil;
     memset(len, 0, (size_t)bytes);
@@ -118,7 +118,7 @@ weft_tensor *weft_ragged_of(const weft_packed_sequence *p)
     int64_t at = 0;
     int32_t *sorted = NULL;
     const char *wrong = wrong_sizes(p, &at);
-    if (!wrong && (sorted = weft__take(w, &w->notes, 2 * p->sequences * (int64_t)sizeof *sorted)))
+    if (!wrong && (sorted = weft__take(w, WEFT__IN_NOTES, 2 * p->sequences * (int64_t)sizeof *sorted)))
         wrong = wrong_order(p, sorted, sorted + p->sequences, &at);
     if (wrong)
         weft__fail(
@@ -132,7 +132,7 @@ weft_tensor *weft_ragged_of(const weft_packed_sequence *p)
 static weft_tensor *listed(weft_tensor *const *x, int64_t n, const char *function)
 {
     weft *w = weft__context(x, !x || n < 0 || n > INT32_MAX ? 0 : (int)n);
-    int32_t *len = n < 1 || !x ? NULL : weft__take(w, &w->notes, n * (int64_t)sizeof *len);
+    int32_t *len = n < 1 || !x ? NULL : weft__take(w, WEFT__IN_NOTES, n * (int64_t)sizeof *len);
     if (n < 1 || !x)
         weft__fail(w, WEFT_EARG, "%s: %lld sequences; a list of one or more is expected", function,
                    (long long)n);

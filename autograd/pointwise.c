@@ -2,7 +2,7 @@
  * three operators: f(x), g f'(x), g f''(x); so first and second derivatives are there, a third is an explicit
  * error. */
 #include <math.h>
-#include "autograd/autograd.h"
+#include "autograd/op.h"
 
 weft_tensor *weft__no_third(const weft_call *c)
 {

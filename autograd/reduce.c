@@ -2,7 +2,7 @@
  * variances, running sums, flips. Both are rows in runs to the kernels (weft__segments), so each operator is
  * written once. */
 #include <math.h>
-#include "autograd/autograd.h"
+#include "autograd/op.h"
 
 bool weft__axis(const weft_tensor *x, int *axis, const char *function)
 {

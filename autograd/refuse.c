@@ -1,7 +1,7 @@
 /* refuse.c - how an operator fails: in the context of its inputs, with their shapes in the text. */
 #include <stdarg.h>
 #include <string.h>
-#include "autograd/autograd.h"
+#include "autograd/op.h"
 #include "core/locale.h"
 
 weft *weft__context(weft_tensor *const *x, int64_t n)

@@ -5,7 +5,7 @@
  * operators that keep rows in their places hand the note on. weft_ragged_like then refuses rows whose order
  * is not that of `like`: such rows would become tokens of other sequences. */
 #include <string.h>
-#include "autograd/autograd.h"
+#include "autograd/op.h"
 
 /* ---- orders ---- */
 /* Whether the layout stores the rows sequence by sequence, in the user's order, without padding. */
@@ -26,23 +26,23 @@ static bool is_same_order(const weft__form *a, const weft__form *b)
            !memcmp(a->batch->len, b->batch->len, (size_t)b->batch->n * sizeof *b->batch->len);
 }
 
-static const weft__form *order_of(const weft_tensor *x) { return x->node.order ? &x->node.order->f : NULL; }
+static const weft__form *order_of(const weft_tensor *x) { return node(x)->order ? &node(x)->order->f : NULL; }
 
 /* Until weft__carry_order a result's note is the input whose rows it has, or itself: it has no input's. */
 void weft__rows_moved(weft_call *c)
 {
     for (int k = 0; k < c->m; k++)
-        c->y[k]->node.order = c->y[k];
+        node(c->y[k])->order = c->y[k];
 }
 
-void weft__rows_as(weft_call *c, int i) { c->y[0]->node.order = c->x[i]; }
+void weft__rows_as(weft_call *c, int i) { node(c->y[0])->order = c->x[i]; }
 
 /* The order of a plain input with that many rows, if it is known. An input of a lower rank than `least`
  * broadcasts, so its first axis is another one. */
 static const weft_tensor *known_order(const weft_tensor *x, int64_t rows, int least)
 {
     bool has_rows = !x->f.batch && x->f.rank > 0 && x->f.rank >= least && x->f.size[0] == rows;
-    return has_rows ? x->node.order : NULL;
+    return has_rows ? node(x)->order : NULL;
 }
 
 /* weft_plain: axis 0 of what is padded are its sequences, in the user's order. */
@@ -84,7 +84,7 @@ static bool has_order(const weft_call *c)
 {
     bool any = !c->op->forward;
     for (int i = 0; i < c->n; i++)
-        any |= c->x[i]->node.order != NULL;
+        any |= node(c->x[i])->order != NULL;
     return any;
 }
 
@@ -92,16 +92,16 @@ void weft__carry_order(weft_call *c)
 {
     if (!has_order(c)) {
         for (int k = 0; k < c->m; k++)
-            c->y[k]->node.order = NULL;
+            node(c->y[k])->order = NULL;
         return;
     }
     for (int k = 0; k < c->m; k++) {
         weft_tensor *y = c->y[k];
-        const weft_tensor *from = y->node.order;
+        const weft_tensor *from = node(y)->order;
         if (y->f.batch || y->f.rank < 1 || from == y)
-            y->node.order = NULL;
+            node(y)->order = NULL;
         else
-            y->node.order = from ? from->node.order : common_order(c, y);
+            node(y)->order = from ? node(from)->order : common_order(c, y);
     }
 }
 
@@ -164,6 +164,6 @@ weft_tensor *weft_ragged_rows(weft_tensor *x, weft_tensor *like)
         return weft__failed(x, WEFT_ESHAPE, "ragged_rows",
                             "these rows are in the order of a %s tensor (weft_plain); rows sequence by "
                             "sequence are expected (weft_ragged_like takes rows in the order of like)",
-                            x->node.order->f.layout == WEFT_PACKED ? "packed" : "placed");
+                            node(x)->order->f.layout == WEFT_PACKED ? "packed" : "placed");
     return weft__arranged_as(weft__ragged_as(x, &given), &like->f);
 }

@@ -1,5 +1,5 @@
 /* shape.c - the same numbers in other shapes: reshape, transpose, concat, stack, slice. */
-#include "autograd/autograd.h"
+#include "autograd/op.h"
 
 /* ---- reshape: a view ---- */
 static bool complete_shape(weft_tensor *x, int rank, const int64_t *shape, weft__form *f)   /* -1 filled in */
@@ -357,7 +357,7 @@ weft_tensor *weft_stack(weft_tensor *const *x, int64_t n, int axis)
         return weft__failed(x[0], WEFT_ESHAPE, "stack",
                             "a new axis %d; rank 0 .. %d and one of the result's axes are expected", axis,
                             WEFT_RANK - 1);
-    weft_tensor **views = stackable(x, n, at) ? weft__take(w, &w->notes, n * (int64_t)sizeof *views) : NULL;
+    weft_tensor **views = stackable(x, n, at) ? weft__take(w, WEFT__IN_NOTES, n * (int64_t)sizeof *views) : NULL;
     for (int64_t i = 0; views && i < n; i++)
         views[i] = with_axis(x[i], at);
     return views ? weft__apply(&op_stack, views, (int)n, &at, sizeof at)->y[0] : &w->nil;

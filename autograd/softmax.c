@@ -1,7 +1,7 @@
 /* softmax.c - softmax, log-softmax and logsumexp along an axis or over the tokens of each sequence, masked or
  * not. An element whose mask is 0 takes no part: its result is 0, and its gradient. Ordinary walks take the
  * fused kernel of softmax; recorded ones the operators. */
-#include "autograd/autograd.h"
+#include "autograd/op.h"
 
 enum { SOFTMAX, LOG_SOFTMAX, LOGSUMEXP };
 static weft_tensor *run_on(int which, const weft__along *a, weft_tensor *x, weft_tensor *mask);

@@ -22,9 +22,9 @@ static void cleared(struct weft__tape *t)
 static void rewound(struct weft__tape *t, const weft_mark *m)
 {
     /* buffers of gradients whose headers end */
-    for (weft_tensor *s; (s = t->given) && s->node.born >= m->at[WEFT__AT_HEADS];) {
-        t->given = s->node.grad;
-        s->node.grad = t->spare[s->node.class_], t->spare[s->node.class_] = s;
+    for (weft_tensor *s; (s = t->given) && weft__node_of(s)->born >= m->at[WEFT__AT_HEADS];) {
+        t->given = weft__node_of(s)->grad;
+        weft__node_of(s)->grad = t->spare[weft__node_of(s)->class_], t->spare[weft__node_of(s)->class_] = s;
     }
     t->entries = m->at[WEFT__AT_ENTRIES], t->deferred = NULL;
 }

@@ -5,7 +5,7 @@
  * it then is the derivative of another function. So the context counts such changes, a tensor knows the count
  * of its last one, an entry that of its call, and the walk compares them before it passes an entry. A view of
  * a parameter has the parameter's numbers, and so its changes. */
-#include "autograd/autograd.h"
+#include "autograd/backward.h"
 
 static bool reads(const weft_op *op, int i) { return i > 31 || !(op->unread >> i & 1); }
 
@@ -15,7 +15,7 @@ static void refuse_changed(const weft_tensor *kept, const char *operator_name)
                "backward of %s: %s has changed since %s read it, by weft_assign, a file or a step of an "
                "optimiser; change it after "
                "weft_backward, or give %s a copy, weft_scale(x, 1)",
-               operator_name, kept->node.path ? kept->node.path : "a gradient", operator_name, operator_name);
+               operator_name, node(kept)->path ? node(kept)->path : "a gradient", operator_name, operator_name);
 }
 
 bool weft__as_it_was(const weft__entry *e)
@@ -24,8 +24,8 @@ bool weft__as_it_was(const weft__entry *e)
     if (c->y[0]->w->tape->changes == e->then)
         return true;
     for (int i = 0; i < c->n; i++) {
-        const weft_tensor *kept = c->x[i]->step ? c->x[i]->node.base : c->x[i];
-        if (kept && kept->node.changed > e->then && reads(c->op, i)) {
+        const weft_tensor *kept = c->x[i]->step ? node(c->x[i])->base : c->x[i];
+        if (kept && node(kept)->changed > e->then && reads(c->op, i)) {
             refuse_changed(kept, c->op->name);
             return false;
         }

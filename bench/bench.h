@@ -54,6 +54,9 @@ double median(times *t);                         /* sorts */
 void   emit(const settings *s, weft *w, const row *r, times *t);
 /* A context that failed, to stderr; true if so. */
 bool   failed(weft *w, const char *where);
+/* Returns zeroed memory that lives as long as the shape that runs. Ends the program if there is none. */
+void  *keep(int64_t n, size_t size);
+void   free_kept(void);
 
 /* Number i of an array that is called so: in -1/2 .. 1/2, by steps of 2^-16. */
 double formula(const char *name, int64_t i);
@@ -99,12 +102,8 @@ typedef struct training {
 } training;
 bool measure_training(training *t, const settings *s);
 
-bool bench_net(const settings *s), bench_lstm(const settings *s), bench_gru(const settings *s),
-    bench_bilstm(const settings *s), bench_long(const settings *s);
-bool bench_sweep(const settings *s), bench_never_slower(const settings *s),
-    bench_transformer_lstm(const settings *s), bench_attention(const settings *s);
-bool bench_g2p(const settings *s), bench_decode(const settings *s), bench_growth(const settings *s),
-    bench_tft(const settings *s);
-bool bench_gemm(const settings *s), bench_pack(const settings *s),
-    bench_plan(const settings *s);
+typedef bool bench_case(const settings *s);
+bench_case bench_net, bench_lstm, bench_gru, bench_bilstm, bench_long, bench_sweep, bench_never_slower,
+    bench_slow_pack, bench_attention, bench_growth, bench_transformer_lstm, bench_tft, bench_g2p,
+    bench_decode, bench_gemm, bench_pack, bench_plan;
 #endif

@@ -9,7 +9,12 @@
 #include <string.h>
 #include "bench.h"
 
-typedef struct bench { weft *w; weft_module *all; weft_tensor *x, *weight, *dy; row row; } bench;
+typedef struct bench {
+    weft *w;
+    weft_module *all;
+    weft_tensor *x, *weight, *dy;
+    row row;
+} bench;
 
 static weft_tensor *product(const bench *b, int which)
 {
@@ -84,16 +89,11 @@ static bool by_one(const settings *s)
                                       { 65792, 32, 2 },    { 5176, 512, 2048 }, { 5176, 128, 128 },
                                       { 1024, 512, 8000 }, { 64, 256, 1024 },   { 1, 512, 2048 } };
     bool good = true;
-    for (int i = 0; i < (s->quick ? 4 : 9); i++)
-        good &= measure(run,
-                        (row){ .name = "gemm",
-                               .lengths = "equal",
-                               .B = all[i][0],
-                               .T = 1,
-                               .I = all[i][1],
-                               .H = all[i][2],
-                               .layers = 1 },
-                        "plain", s);
+    for (int i = 0; i < (s->quick ? 4 : 9); i++) {
+        row r = { .name = "gemm", .lengths = "equal", .B = all[i][0], .T = 1, .I = all[i][1], .layers = 1 };
+        r.H = all[i][2];
+        good &= measure(run, r, "plain", s);
+    }
     return good;
 }
 

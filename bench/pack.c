@@ -3,7 +3,6 @@
  *
  * A new batch each time, as in training: its index arrays are part of the time. A backward starts from a
  * gradient of ones, whose writing is part of it, too. */
-#include <stdlib.h>
 #include <string.h>
 #include "bench.h"
 
@@ -89,27 +88,24 @@ static bool at_length(int64_t T, const settings *s)
                                   { "pack_padded", pack, true, 1 },
                                   { "pad_packed", pad, false, 1 } };
     row r = { .name = "pack", .lengths = "uniform", .layout = "packed", .B = (1 << 18) / T, .T = T, .I = 64 };
-    int32_t     *len = calloc((size_t)r.B, sizeof *len);
-    size_t       room = (size_t)(r.B * r.T * r.I);
-    weft_real   *data = malloc(room * sizeof *data), *to = malloc(room * sizeof *to);
-    weft        *w = weft_open(&s->open);
-    bool         good = len && data && to;
-    if (good) {
-        weft_lengths l = { .n = r.B, .len = len };
-        r.tokens = make_lengths(r.lengths, 1, len, r.B, (int32_t)T);
-        for (size_t i = 0; i < room; i++)
-            data[i] = (weft_real)(i % 1009);
-        size_t bytes = (size_t)(r.tokens * r.I) * sizeof *data;
-        double copy = copy_ms(to, data, bytes, s);
-        for (int i = 0; i < 3; i++) {
-            r.bytes = (double)bytes * 2 * moves[i].copies;   /* read and written */
-            r.copy_ms = copy * moves[i].copies;
-            measure_move(w, &moves[i], data, &r, &l, s);
-        }
-        good = weft_ok(w);
+    int64_t room = r.B * r.T * r.I;
+    int32_t *len = keep(r.B, sizeof *len);
+    weft_real *data = keep(room, sizeof *data), *to = keep(room, sizeof *to);
+    weft *w = weft_open(&s->open);
+    weft_lengths l = { .n = r.B, .len = len };
+    r.tokens = make_lengths(r.lengths, 1, len, r.B, (int32_t)T);
+    for (int64_t i = 0; i < room; i++)
+        data[i] = (weft_real)(i % 1009);
+    size_t bytes = (size_t)(r.tokens * r.I) * sizeof *data;
+    double copy = copy_ms(to, data, bytes, s);
+    for (int i = 0; i < 3; i++) {
+        r.bytes = (double)bytes * 2 * moves[i].copies;           /* read and written */
+        r.copy_ms = copy * moves[i].copies;
+        measure_move(w, &moves[i], data, &r, &l, s);
     }
+    bool good = weft_ok(w);
     weft_close(w);
-    free(len); free(data); free(to);
+    free_kept();
     return good;
 }
 

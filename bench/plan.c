@@ -54,8 +54,8 @@ typedef struct result {
 static int32_t *draw_lengths(int64_t n)
 {
     weft_stream *s = weft_stream_new(1, "bench.plan");
-    int32_t *len = malloc((size_t)n * sizeof *len);
-    for (int64_t i = 0; i < n && s && len; i++) {
+    int32_t *len = keep(n, sizeof *len);
+    for (int64_t i = 0; i < n && s; i++) {
         double u = ((double)weft_stream_below(s, 1u << 30) + .5) / (1u << 30),
                v = (double)weft_stream_below(s, 1u << 30) / (1u << 30);
         double x = exp(MEAN_OF_LOG + .5 * sqrt(-2 * log(u)) * cos(8 * atan(1) * v));
@@ -82,8 +82,10 @@ static result plan_once(const char *text, const int32_t *len, int64_t n)
     double before = most_bytes(), start = now_ms();
     if (weft_plan_parse(text, &planner, &o, &memory) || weft_plan_make(planner, len, n, &o, &p))
         snprintf(r.message, sizeof r.message, "%s", weft_plan_message());
-    r.seconds = (now_ms() - start) / 1e3, r.bytes = most_bytes() - before;
-    r.pieces = p.segments, r.batches = p.batches;
+    r.seconds = (now_ms() - start) / 1e3;
+    r.bytes = most_bytes() - before;
+    r.pieces = p.segments;
+    r.batches = p.batches;
     weft_plan_free(&p);
     free(memory);
     return r;
@@ -128,9 +130,9 @@ bool bench_plan(const settings *s)
 {
     int64_t n = s->tiny ? 1000 : s->quick ? 1000000 : 10000000;
     int32_t *len = draw_lengths(n);
-    bool good = len != NULL;
+    bool good = true;
     for (size_t i = 0; i < sizeof planners / sizeof *planners && good; i++)
         good = bench_planner(planners[i], len, n, s);
-    free(len);
+    free_kept();
     return good;
 }

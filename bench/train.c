@@ -100,5 +100,7 @@ bool measure(run_case *run, row r, const char *layouts, const settings *s)
         cut_down(&r);
     settings told = *s;
     told.step_bytes = step_bytes(run, r, s);
-    return run(r, &told);
+    bool good = run(r, &told);
+    free_kept();
+    return good;
 }

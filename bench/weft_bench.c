@@ -5,6 +5,7 @@
  *
  *   net               Embedding(10,16), LSTM(16,32), Linear(32,2) summed over time, cross entropy; B=512,
  *                     triangle lengths
+ *   slow_pack         the same model, packed for the LSTM or padded with a mask, lengths equal or triangle
  *   lstm              one LSTM layer, I=H, B=64, lengths uniform in [T/8, T], loss = sum of outputs
  *   gru               the same of a GRU
  *   bilstm            two bidirectional LSTM layers, I=H=256, B=64
@@ -45,25 +46,13 @@
 #include <string.h>
 #include "bench.h"
 
-static const struct { const char *name; bool (*run)(const settings *);
-} cases[] = {
-    { "net", bench_net },
-    { "lstm", bench_lstm },
-    { "gru", bench_gru },
-    { "bilstm", bench_bilstm },
-    { "transformer_lstm", bench_transformer_lstm },
-    { "tft", bench_tft },
-    { "attention", bench_attention },
-    { "g2p", bench_g2p },
-    { "decode", bench_decode },
-    { "growth", bench_growth },
-    { "gemm", bench_gemm },
-    { "pack", bench_pack },
-    { "plan", bench_plan },
-    { "long", bench_long },
-    { "never_slower", bench_never_slower },
-    { "sweep", bench_sweep },
-};
+#define CASE(name) { #name, bench_##name }
+static const struct {
+    const char *name;
+    bench_case *run;
+} cases[] = { CASE(net), CASE(lstm), CASE(gru), CASE(bilstm), CASE(transformer_lstm), CASE(tft),
+              CASE(attention), CASE(g2p), CASE(decode), CASE(growth), CASE(gemm), CASE(pack), CASE(plan),
+              CASE(long), CASE(never_slower), CASE(sweep), CASE(slow_pack) };
 
 static bool run_named(const char *name, const settings *s)
 {
@@ -79,7 +68,7 @@ static int which_of(const char *names, const char *value)
 {
     size_t length = strlen(value);
     int    i = 0;
-    for (const char *at = names; at; at = strchr(at, ','), at += at != NULL, i++)
+    for (const char *at = names; *at; at += strcspn(at, ","), at += *at == ',', i++)
         if (strcspn(at, ",") == length && !strncmp(at, value, length))
             return i;
     return -1;
@@ -96,14 +85,17 @@ static bool read_option(const char *option, const char *value, settings *s, cons
     else if (!strcmp(option, "--runs"))
         s->runs = atoi(value);
     else if (!strcmp(option, "--layout"))
-        s->layout = value, which = which_of("packed,concat,rows,padded,plain", value);
+        which = which_of("packed,concat,rows,padded,plain", s->layout = value);
     else if (!strcmp(option, "--device"))
-        s->open.device = (which = which_of("cpu,ref,cuda", value)) < 0 ? WEFT_CPU : devices[which];
+        which = which_of("cpu,ref,cuda", value);
     else if (!strcmp(option, "--precision"))
-        s->open.precision =
-            (weft_precision)((which = which_of("fp32,strict_fp32,tf32,bf16", value)) < 0 ? 0 : which);
+        which = which_of("fp32,strict_fp32,tf32,bf16", value);
     else
         return false;
+    if (!strcmp(option, "--device") && which >= 0)
+        s->open.device = devices[which];
+    if (!strcmp(option, "--precision") && which >= 0)
+        s->open.precision = (weft_precision)which;
     return which >= 0;
 }
 

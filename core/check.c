@@ -69,8 +69,9 @@ static void spoil(weft *w, const weft__arena *a, char *from, int64_t bytes)
         to[i] = NOTHING;
 }
 
-void weft__check_spoil(weft *w, weft__arena *a, int64_t from)
+void weft__check_spoil(weft *w, weft__arena_id id, int64_t from)
 {
+    const weft__arena *a = &inside(w)->arena[id];
     for (int b = 0; b < a->n && b <= a->at; b++) {
         int64_t skip = from - a->block[b].start, used = b == a->at ? a->used : a->block[b].left;
         skip = skip > 0 ? skip : 0;
@@ -85,13 +86,13 @@ void weft__check_rewind(weft *w, int64_t headers, int64_t data)
     struct weft__check *c = w->check;
     while (c->n > headers)
         end_tensor(c->live[--c->n]);
-    weft__check_spoil(w, &w->data, data);
+    weft__check_spoil(w, WEFT__IN_DATA, data);
 }
 
 void weft__check_clear(weft *w)
 {
     struct weft__check *c = w->check;
-    weft__arena *all[] = { &w->keep, &w->data, &w->grads, &w->maps };
+    static const weft__arena_id all[] = { WEFT__IN_KEEP, WEFT__IN_DATA, WEFT__IN_GRADS, WEFT__IN_MAPS };
     c->n = c->steps = 0, c->given = false;       /* headers tell their step themselves */
     for (size_t i = 0; !w->dev.lost && i < sizeof all / sizeof *all; i++)
         weft__check_spoil(w, all[i], 0);
@@ -106,7 +107,7 @@ void weft__check_stepped(weft *w, const void *optimiser)
             weft__warn(
                 "WEFT_CHECK: optim_step: the second time since weft_clear: %lld tensors and %.1f MB of "
                 "steps before are still held",
-                (long long)c->n, (double)(w->host_bytes + w->device_bytes) * 1e-6);
+                (long long)c->n, (double)(inside(w)->host_bytes + inside(w)->device_bytes) * 1e-6);
         }
     if (c->steps < WEFT__STEPPED)
         c->stepped[c->steps++] = optimiser;

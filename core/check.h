@@ -3,7 +3,7 @@
 #ifndef WEFT_CHECK_H_
 #define WEFT_CHECK_H_
 #include <stdatomic.h>
-#include "core/core.h"
+#include "core/inside.h"
 
 enum { WEFT__STEPPED = 8 };
 struct weft__check {
@@ -28,7 +28,7 @@ void    weft__check_made(weft *, weft_tensor *); /* a header: its place is no on
 void    weft__check_rewind(weft *, int64_t headers, int64_t data);
 void    weft__check_clear(weft *);
 /* what was taken from there on becomes NaN, and ints out of every range */
-void    weft__check_spoil(weft *, weft__arena *, int64_t from);
+void    weft__check_spoil(weft *, weft__arena_id, int64_t from);
 void    weft__check_stepped(weft *, const void *optimiser);
 /* Prints a line, once, if no gradient was given for a step, or for a function that changes gradients. */
 void    weft__check_given(weft *, bool given, bool step, const char *function);

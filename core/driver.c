@@ -9,7 +9,7 @@
 #include <dlfcn.h>
 #include <stdio.h>
 #include <string.h>
-#include "core/core.h"
+#include "core/inside.h"
 
 /* Of cuda.h: CUresult is an enum, 0 is success. */
 typedef struct driver {

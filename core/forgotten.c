@@ -15,29 +15,29 @@ bool weft__silenced(void)
 
 static void count_call(weft *w, int *count, const char *function)
 {
-    if (++*count < MANY || w->unended.told || weft__tell(w, WEFT__ENTRIES, NULL) < MANY)
+    if (++*count < MANY || inside(w)->unended.told || weft__tell(w, WEFT__ENTRIES, NULL) < MANY)
         return;
-    w->unended.told = true;
+    inside(w)->unended.told = true;
     if (!weft__silenced() && !weft__launched_rank())
         weft__warn("%d calls of %s since the last weft_clear: all that they made is held, %.1f MB so far; "
                    "weft_clear ends a step, WEFT_LOG=0 silences this",
-                   *count, function, (double)(w->host_bytes + w->device_bytes) / 1e6);
+                   *count, function, (double)(inside(w)->host_bytes + inside(w)->device_bytes) / 1e6);
 }
 
 static void restart_counts(weft *w)
 {
-    if (w->unended.step != w->step)
-        w->unended.step = w->step, w->unended.walks = w->unended.updates = 0;
+    if (inside(w)->unended.step != w->step)
+        inside(w)->unended.step = w->step, inside(w)->unended.walks = inside(w)->unended.updates = 0;
 }
 
 void weft__count_walk(weft *w)
 {
     restart_counts(w);
-    count_call(w, &w->unended.walks, "weft_backward");
+    count_call(w, &inside(w)->unended.walks, "weft_backward");
 }
 
 void weft__count_update(weft *w)
 {
     restart_counts(w);
-    count_call(w, &w->unended.updates, "weft_optim_step");
+    count_call(w, &inside(w)->unended.updates, "weft_optim_step");
 }

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-#include "core/core.h"
+#include "core/inside.h"
 
 /* ---- what the launcher says ---- */
 /* Slurm writes "4(x2),3" of nodes: the first one's number is taken. */

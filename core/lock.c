@@ -2,7 +2,7 @@
  * lock guards is whole in the child, and the child can take it. A thread that forks while it holds one
  * itself, from a signal handler or a constructor, goes on with it on both sides. */
 #include <pthread.h>
-#include "core/core.h"
+#include "core/inside.h"
 
 static pthread_mutex_t mutex[WEFT__LOCKS] = { PTHREAD_MUTEX_INITIALIZER, PTHREAD_MUTEX_INITIALIZER };
 static _Thread_local volatile bool mine[WEFT__LOCKS];

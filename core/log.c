@@ -41,7 +41,7 @@ void weft__log_open(weft *w, int level, const char *but)
         fprintf(stderr, "weft: rank %d: %s\n", rank, but);
     if (rank)
         return;
-    w->opened = weft__now();
+    inside(w)->opened = weft__now();
     if (level > 1)
         weft_set_profiling(w, true);
     const char *products = w->dev.k->synchronous && w->dev.blas ? "OpenBLAS" :
@@ -91,12 +91,12 @@ static void print_table(weft *w)
 
 void weft__log_close(weft *w)
 {
-    if (!w->opened)
+    if (!inside(w)->opened)
         return;
     locale_t before = weft__plain_locale();
     weft_usage u = weft_usage_of(w);
     fprintf(stderr, "weft: closed after %.3f s, at most %.1f MB of host memory",
-            (double)(weft__now() - w->opened) * 1e-9, (double)u.host_peak * 1e-6);
+            (double)(weft__now() - inside(w)->opened) * 1e-9, (double)u.host_peak * 1e-6);
     if (!w->dev.k->synchronous)
         fprintf(stderr, " and %.1f MB of the device's", (double)u.device_peak * 1e-6);
     fprintf(stderr, "\n");

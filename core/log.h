@@ -1,7 +1,7 @@
 /* log.h - what WEFT_LOG asks for: which path a context takes, and at its end its memory and its profile. */
 #ifndef WEFT_LOG_H
 #define WEFT_LOG_H
-#include "core/core.h"
+#include "core/inside.h"
 
 /* log.c */
 bool weft__log_level(int *level);                /* what WEFT_LOG says, 0, 1 or 2; false: something else */

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-#include "core/core.h"
+#include "core/inside.h"
 #include "core/plugin.h"
 
 #ifdef WEFT_DOUBLE

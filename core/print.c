@@ -1,6 +1,6 @@
 /* print.c - tensors and layouts as text. */
 #include <stdlib.h>
-#include "core/core.h"
+#include "core/inside.h"
 #include "core/locale.h"
 
 static void print_number(FILE *file, const weft_tensor *x, const void *all, int64_t i)
@@ -17,7 +17,7 @@ static void print_block(FILE *file, const weft_tensor *x, const void *all, int a
         print_number(file, x, all, from);
         return;
     }
-    int64_t n = x->f.size[axis], stride = 1, limit = x->w->print_limit ? x->w->print_limit : n;
+    int64_t n = x->f.size[axis], stride = 1, limit = inside(x->w)->print_limit ? inside(x->w)->print_limit : n;
     for (int i = axis + 1; i < x->f.rank; i++)
         stride *= x->f.size[i];
     fputc('[', file);
@@ -58,12 +58,12 @@ int64_t weft_set_print_limit(weft *w, int64_t limit)
 {
     if (!w || weft__is_no_context(w))
         return 0;
-    int64_t before = w->print_limit;
+    int64_t before = inside(w)->print_limit;
     if (limit < 0)
         weft__fail(w, WEFT_EARG, "set_print_limit: %lld of an axis; 0, which means all, or more is expected",
                    (long long)limit);
     else
-        w->print_limit = limit;
+        inside(w)->print_limit = limit;
     return before;
 }
 

@@ -35,7 +35,7 @@ static weft__timed *row_named(struct weft__profile *p, const char *name, bool ba
 
 static void switch_row(weft *w, weft__timed *to)
 {
-    struct weft__profile *p = w->profile;
+    struct weft__profile *p = inside(w)->profile;
     if (w->profiling) {
         if (!w->dev.k->synchronous)
             w->dev.k->wait(&w->dev);
@@ -48,14 +48,14 @@ static void switch_row(weft *w, weft__timed *to)
 
 weft__timed *weft__profile_enter(weft *w, const char *name, bool back)
 {
-    weft__timed *before = w->profile->now;
-    switch_row(w, row_named(w->profile, name, back));
-    w->profile->now->calls++;
+    weft__timed *before = inside(w)->profile->now;
+    switch_row(w, row_named(inside(w)->profile, name, back));
+    inside(w)->profile->now->calls++;
     return before;
 }
 
 void weft__profile_leave(weft *w, weft__timed *before) { switch_row(w, before); }
-void weft__profile_bytes(weft *w, int64_t bytes)       { w->profile->now->bytes += (double)bytes; }
+void weft__profile_bytes(weft *w, int64_t bytes)       { inside(w)->profile->now->bytes += (double)bytes; }
 
 /* ---- how much arithmetic a product is ---- */
 static double of_product(const weft__product *p)
@@ -107,7 +107,7 @@ static double of_attention(const weft__attention *a, bool back)
 }
 
 /* ---- kernels that count, or that no operator calls; a context's device is its first member ---- */
-static struct weft__profile *profile_of(weft__device *d) { return ((weft *)(void *)d)->profile; }
+static struct weft__profile *profile_of(weft__device *d) { return inside((weft *)(void *)d)->profile; }
 
 static void counted_gemm(weft__device *d, const weft__product *p, const real *a, const real *b, real *c)
 {
@@ -154,7 +154,7 @@ static void counted_norm(weft__device *d, int64_t n, real power, const real *x, 
 {
     weft *w = (weft *)(void *)d;
     weft__timed *before = weft__profile_enter(w, "norm of gradients", false);
-    w->profile->plain->norm(d, n, power, x, start, g);
+    inside(w)->profile->plain->norm(d, n, power, x, start, g);
     weft__profile_bytes(w, n * (int64_t)sizeof *x);
     weft__profile_leave(w, before);
 }
@@ -163,7 +163,7 @@ static void counted_clip(weft__device *d, int64_t n, real power, real limit, con
 {
     weft *w = (weft *)(void *)d;
     weft__timed *before = weft__profile_enter(w, "clip", false);
-    w->profile->plain->clip(d, n, power, limit, g, x, y);
+    inside(w)->profile->plain->clip(d, n, power, limit, g, x, y);
     weft__profile_bytes(w, 2 * n * (int64_t)sizeof *x);
     weft__profile_leave(w, before);
 }
@@ -172,7 +172,7 @@ static void counted_update(weft__device *d, int64_t n, const weft__update *u, co
 {
     weft *w = (weft *)(void *)d;
     weft__timed *before = weft__profile_enter(w, "update", false);
-    w->profile->plain->update(d, n, u, past, g, dx, m, v, a, x);
+    inside(w)->profile->plain->update(d, n, u, past, g, dx, m, v, a, x);
     weft__profile_bytes(w, n * (int64_t)sizeof *x * (3 + 2 * ((m != NULL) + (v != NULL) + (a != NULL))));
     weft__profile_leave(w, before);
 }
@@ -196,7 +196,7 @@ static bool profile_new(weft *w)
     memset(p, 0, sizeof *p);
     p->plain = w->dev.k, p->now = p->row;
     count_kernels(p);
-    w->profile = p;
+    inside(w)->profile = p;
     return true;
 }
 
@@ -205,19 +205,19 @@ bool weft_set_profiling(weft *w, bool on)
     if (!w || weft__is_no_context(w))
         return false;
     bool was = w->profiling;
-    if (was == on || (on && !w->profile && !profile_new(w)))
+    if (was == on || (on && !inside(w)->profile && !profile_new(w)))
         return was;
     if (!on)
-        switch_row(w, w->profile->now);          /* the time so far is told */
+        switch_row(w, inside(w)->profile->now);          /* the time so far is told */
     w->profiling = on;
-    w->profile->since = weft__now(), w->profile->launched = w->dev.launches;
-    w->dev.k = on ? &w->profile->counting : w->profile->plain;
+    inside(w)->profile->since = weft__now(), inside(w)->profile->launched = w->dev.launches;
+    w->dev.k = on ? &inside(w)->profile->counting : inside(w)->profile->plain;
     return was;
 }
 
 void weft_reset_profile(weft *w)
 {
-    struct weft__profile *p = w ? w->profile : NULL;
+    struct weft__profile *p = w ? inside(w)->profile : NULL;
     for (int i = 0; p && i < WEFT__TIMED_ROWS; i++)        /* names stay: an operator may be at work */
         p->row[i].calls = p->row[i].ns = p->row[i].launches = 0, p->row[i].flops = p->row[i].bytes = 0;
     if (p)
@@ -227,8 +227,8 @@ void weft_reset_profile(weft *w)
 void weft__profile_end(weft *w)
 {
     weft_set_profiling(w, false);
-    weft__release(w, w->profile);
-    w->profile = NULL;
+    weft__release(w, inside(w)->profile);
+    inside(w)->profile = NULL;
 }
 
 /* ---- what there is to tell ---- */
@@ -243,7 +243,7 @@ static int by_time(const void *a, const void *b)
 
 weft_profile weft_profile_of(weft *w)
 {
-    struct weft__profile *p = w ? w->profile : NULL;
+    struct weft__profile *p = w ? inside(w)->profile : NULL;
     weft_profile told = { 0 };
     if (!p)
         return told;

@@ -3,7 +3,7 @@
  * table of their own, so without a profile they are called as ever. */
 #ifndef WEFT_PROFILE_H
 #define WEFT_PROFILE_H
-#include "core/core.h"
+#include "core/inside.h"
 
 enum { WEFT__TIMED_ROWS = 256, WEFT__TIMED_NAME = 32 };
 /* of an operator, forward or back; times are without what it has called in turn */

@@ -1,5 +1,5 @@
 /* usage.c - what a context runs on and what it holds: version, device, threads, memory. */
-#include "core/core.h"
+#include "core/inside.h"
 #include "core/log.h"
 
 const char *weft_version(void)
@@ -28,12 +28,12 @@ weft_usage weft_usage_of(const weft *w)
     if (!w || weft__is_no_context(w))
         return (weft_usage){ 0 };
     int64_t scratch = (int64_t)w->dev.workspace_bytes,
-            own = (int64_t)(sizeof *w + weft__pool_bytes(w->dev.pool));
+            own = (int64_t)(sizeof(weft__inside) + weft__pool_bytes(w->dev.pool));
     int64_t of_host = own + (w->dev.k->synchronous ? scratch : 0),
             of_device = w->dev.k->synchronous ? 0 : scratch;
-    return (weft_usage){ w->host_bytes + of_host, w->device_bytes + of_device,
-                         w->allocations,          weft__tell((weft *)(uintptr_t)w, WEFT__ENTRIES, NULL),
-                         w->host_peak + of_host,  w->device_peak + of_device,
+    return (weft_usage){ inside(w)->host_bytes + of_host, inside(w)->device_bytes + of_device,
+                         inside(w)->allocations,          weft__tell((weft *)(uintptr_t)w, WEFT__ENTRIES, NULL),
+                         inside(w)->host_peak + of_host,  inside(w)->device_peak + of_device,
                          w->kept_bytes,           w->dev.launches,
                          w->dev.trials,
                          { w->dev.recurrent[0], w->dev.recurrent[1], w->dev.recurrent[2],

@@ -203,7 +203,7 @@ static void draw_attention(const char *path, const gallery *g, int32_t window, w
     snprintf(title, sizeof title,
              "%s: where each row of the future looks, past (-) and future (+); 1 is a weight of %.3f",
              model_names[g->set->model], most);
-    check_file(weft_plot_heatmap(path, title, rows, columns, cells, labels[0], labels[1]));
+    check_file(weft_plot_heatmap(path, title, rows, columns, cells, labels[0], labels[1], NULL));
     free(weights);
 }
 

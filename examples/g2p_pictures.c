@@ -76,7 +76,8 @@ weft_status draw_attention(const char *path, const model *m, const phone_set *ph
     for (int i = 0; i <= said.len[0]; i++)
         rows[i] = i < said.len[0] ? phones->name[said.tokens[i]] : "end";
     snprintf(title, sizeof title, "%s: the letters that each phone looks at", word);
-    weft_status status = weft_plot_heatmap(path, title, said.len[0] + 1, length, weights, rows, columns);
+    weft_status status =
+        weft_plot_heatmap(path, title, said.len[0] + 1, length, weights, rows, columns, NULL);
     weft_decoded_free(&said);
     weft_clear(m->w);
     free(weights);
@@ -94,5 +95,6 @@ weft_status draw_words(const char *path, const char *const *words, int n)
         tokens += length[i];
     }
     weft_lengths lengths = { .n = n < WORDS ? n : WORDS, .len = length };
-    return weft_plot_batch(path, "One batch of words in three layouts", &lengths, labels);
+    return weft_plot_batch(path, "One batch of words in three layouts", &lengths, labels, NULL, NULL,
+                           NULL);
 }

@@ -45,7 +45,7 @@ tiers: $(BENCH) $(B)/bench/stream/stream
 	@python3 bench/tiers.py --build $(B) $(TIERS_FLAGS)
 
 launches: $(BENCH) $(EMULATED)
-	@bench/launches.py --bench $(B)/bench/weft_bench --emulation $(abspath $(B))/emu $(LAUNCHES_FLAGS)
+	@bench/gpu_model.py --launches --bench $(BENCH) --emulation $(abspath $(B))/emu $(LAUNCHES_FLAGS)
 gpu-model: $(BENCH) $(EMULATED)
 	@bench/gpu_model.py --bench $(B)/bench/weft_bench --emulation $(abspath $(B))/emu $(GPU_MODEL_FLAGS)
 .PHONY: bench bench-growth bench-parallel bench-stream tiers launches gpu-model

@@ -2,7 +2,7 @@
  * become ragged. */
 #ifndef WEFT_ATTENTION_H
 #define WEFT_ATTENTION_H
-#include "autograd/autograd.h"
+#include "autograd/fused.h"
 #include "nn/nn.h"
 
 /* layer: the struct behind the handle. */

@@ -39,7 +39,7 @@ weft_tensor *weft_clip_grad_norm(weft_module *m, double max, double power)
     weft__gradients_are_there(m, "clip_grad_norm");
     weft__form scalar = weft__plain(WEFT_REAL, 0, NULL);
     weft_tensor *total = weft__empty(w, &scalar);
-    clipping c = { (real)max, (real)power, weft__take(w, &w->data, sizeof *c.g), true,
+    clipping c = { (real)max, (real)power, weft__take(w, WEFT__IN_DATA, sizeof *c.g), true,
                    total->data };
     if (w->status)
         return &w->nil;

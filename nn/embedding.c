@@ -3,7 +3,7 @@
  * The padding row is kept out by its id: a small lasting table of ints maps every id to itself, but padding
  * to -1, and row -1 of a gather is 0 and has no gradient. So neither a mask of the result's size nor a second
  * look at the gradient is needed. */
-#include "autograd/autograd.h"
+#include "autograd/fused.h"
 #include "nn/loss.h"
 
 struct weft_embedding {

@@ -3,7 +3,7 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
-#include "autograd/autograd.h"
+#include "autograd/fused.h"
 #include "nn/nn.h"
 
 static bool listed_one(weft_module *m, weft__listed *l, weft__parameter *p)
@@ -94,9 +94,9 @@ static void note_missing(const weft_module *m, const char *path)
 {
     if (!m || !m->w || !path || weft__is_no_context(m->w))
         return;
-    snprintf(m->w->missing, sizeof m->w->missing,
-             "is NULL (weft_find_parameter found no \"%.80s\" below %.80s; weft_print_module lists all)",
-             path, m->path);
+    weft__say_missing(
+        m->w, "is NULL (weft_find_parameter found no \"%.80s\" below %.80s; weft_print_module lists all)", path,
+        m->path);
 }
 
 weft_tensor *weft_find_parameter(const weft_module *m, const char *path)

@@ -7,7 +7,7 @@ static bool write_one(weft__parameter *p, void *user)
 {
     writer *at = user;
     int64_t n = p->buffer ? 0 : weft__elements(&p->grad.f);
-    if (n && p->value.node.frozen)
+    if (n && weft__node_of(&p->value)->frozen)
         at->device->k->fill(at->device, n, 0, at->to);
     else if (n)
         at->device->k->copy(at->device, at->to, p->grad.data, (size_t)n * sizeof(real));

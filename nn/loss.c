@@ -4,7 +4,7 @@
  * would reach the sum, and its gradient would be 0 * NaN. So every loss is the same three steps: begin
  * (check, replace), its formula, end (weigh, sum). */
 #include <math.h>
-#include "autograd/autograd.h"
+#include "autograd/fused.h"
 #include "nn/loss.h"
 
 /* inverse(0) is 0 */

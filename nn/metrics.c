@@ -1,7 +1,7 @@
 /* metrics.c - what is counted beside a loss: accuracies, edit distance. Nothing here is on the tape. */
 #include <math.h>
 #include <stdlib.h>
-#include "autograd/autograd.h"
+#include "autograd/fused.h"
 #include "nn/loss.h"
 
 /* ---- accuracies ---- */

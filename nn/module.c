@@ -93,7 +93,7 @@ static void root_recover(void *p)
     if (m->w && m->n)
         m->w->dev.k->fill(&m->w->dev, m->n, 0, m->gradients);
     for (weft__parameter *q = m->first; q; q = q->later)
-        q->value.node.given = false;
+        weft__node_of(&q->value)->given = false;
 }
 
 static weft_module *new_module(weft *w, weft_module *parent, const char *name)
@@ -303,7 +303,7 @@ void weft__each_run(const weft_module *m, bool frozen, void (*visit)(weft_module
     if (!m || !m->w)
         return;
     for (weft__parameter *p = NULL; (p = next_below(m, p));) {
-        if (p->tied || p->buffer || (p->value.node.frozen && !frozen))
+        if (p->tied || p->buffer || (weft__node_of(&p->value)->frozen && !frozen))
             continue;
         if (p->at != end) {
             if (end > from)

@@ -1,7 +1,7 @@
 /* norm.c - layer normalisation as a layer: its gain and shift are parameters of PyTorch's names, weight
  * and bias. */
 #include <math.h>
-#include "autograd/autograd.h"
+#include "autograd/fused.h"
 #include "nn/nn.h"
 
 struct weft_layer_norm_layer { weft_module *m; weft_tensor *weight, *bias; double eps; };

@@ -170,7 +170,7 @@ static void check_results(weft_optim *o)
         const weft__slot *s = o->slot + i;
         scale = s->scale > scale ? s->scale : scale,
         first.most.decay = s->decay > first.most.decay ? s->decay : first.most.decay;
-        first.anew |= s->p->value.node.changed > o->then;
+        first.anew |= weft__node_of(&s->p->value)->changed > o->then;
     }
     first.most.lr *= scale;
     const weft__foresight *at_first = &first;
@@ -205,7 +205,7 @@ static void moved(weft_optim *o)
     for (int i = 0; i < o->n; i++) {
         if (!o->slot[i].still)
             weft__changed(&o->slot[i].p->value);
-        o->slot[i].p->value.node.given = false;
+        weft__node_of(&o->slot[i].p->value)->given = false;
     }
     o->then = o->w->tape->changes;
 }
@@ -283,12 +283,9 @@ bool weft__optim_is_of(const weft_optim *o, const weft_module *m)
 static bool joined_quietly(weft_optim *o)        /* what cannot be is the file function's error only */
 {
     weft *w = o->w;
-    void (*told)(weft_status, const char *, void *) = w->on_error;
-    w->on_error = NULL;
+    weft__listener *listener = weft__hush(w);
     bool fine = weft__members_join(o, "optimiser");
-    w->on_error = told;
-    if (!fine)
-        w->status = WEFT_OK, w->message[0] = 0;
+    weft__unhush(w, listener, !fine);
     return fine;
 }
 

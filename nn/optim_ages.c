@@ -23,7 +23,7 @@ void weft__pasts_part(weft_optim *o)
 {
     for (int i = 0; i < o->n; i++) {
         weft__slot *s = o->slot + i, *first = o->slot + s->past;
-        s->still = s->p->value.node.frozen || !s->p->value.node.given;
+        s->still = weft__node_of(&s->p->value)->frozen || !weft__node_of(&s->p->value)->given;
         if (s == first)
             s->parted = -1;
         else if (s->still != first->still)

@@ -47,9 +47,9 @@ static void print_row(sheet *s, const weft__parameter *p)
         fprintf(s->file, "%12s  tied to %s\n", "-", path_of(s, p->tied));
         return;
     }
-    *(p->buffer ? &s->kept : x->node.frozen ? &s->frozen : &s->trained) += n;
+    *(p->buffer ? &s->kept : weft__node_of(x)->frozen ? &s->frozen : &s->trained) += n;
     fprintf(s->file, "%12lld%s%s\n", (long long)n, p->buffer ? "  buffer" : "",
-            x->node.frozen ? "  frozen" : "");
+            weft__node_of(x)->frozen ? "  frozen" : "");
 }
 
 static void print_total(const sheet *s, const char *name, int64_t n, bool needed)

@@ -1,7 +1,7 @@
 /* schedule.c - learning rates as pure functions of the step, and two judges that keep their memory in the
  * open: everything that a resumed run needs is the number of the step and these plain structs. */
 #include <math.h>
-#include "core/core.h"
+#include "core/context.h"
 #include "nn/api_optim.h"
 
 static const double pi = 3.14159265358979323846;

@@ -89,7 +89,7 @@ static bool none_has_failed(weft_parallel *p)
         if (!b->status)
             continue;
         if (p->w->status)
-            snprintf(p->w->message, sizeof p->w->message, "rank %d: %s", q, b->text);
+            weft__explain(p->w, "rank %d: %s", q, b->text);
         weft__fail(p->w, (weft_status)b->status, "rank %d: %s", q, b->text);
         return false;
     }
@@ -118,7 +118,7 @@ bool weft__agree(weft_parallel *p, const char *what, const weft__print *prints, 
     word mine = { .call = p->call, .status = w->status, .stopping = weft__signal_came(),
                   .posted = p->transfer.posted };
     snprintf(mine.what, sizeof mine.what, "%s", what);
-    snprintf(mine.text, sizeof mine.text, "%.479s", w->status ? w->message : "");
+    snprintf(mine.text, sizeof mine.text, "%.479s", w->status ? weft_error_message(w) : "");
     for (int i = 0; i < n; i++)
         mine.print[i] = prints[i].value;
     if (!p->transport) {

@@ -15,7 +15,7 @@ static bool all_are_alike(weft_parallel *p)
     const weft *w = p->w;
     const weft__print prints[] = {
         { "the version of weft", weft__hash(sizeof(real), weft_version()) },
-        { "the seed", w->seed },
+        { "the seed", w->random.seed },
         { "the number of shards", (uint64_t)p->shards },
         { "the device or instruction set (WEFT_ISA=avx2 makes processors alike)",
           weft__hash(0, w->dev.k->name) },
@@ -101,7 +101,7 @@ static void parallel_recover(void *user)
     if (!p->w || p->state == WEFT__IDLE)
         return;
     weft__shard_end(p->w);
-    p->w->watch = NULL;
+    p->w->tape->walk_watch = NULL;
     p->abandoned = true;                         /* weft_parallel_next tells all ranks */
 }
 

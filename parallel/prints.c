@@ -53,8 +53,8 @@ uint64_t weft__print_of_batch(const weft_parallel *p)
 
 uint64_t weft__print_of_streams(const weft *w)
 {
-    uint64_t h = w->draw;
-    for (const weft_stream *s = w->streams; s; s = s->next)
+    uint64_t h = w->random.draw;
+    for (const weft_stream *s = w->random.streams; s; s = s->next)
         if (s->count)                            /* in any order: one may be made in a shard, or not yet */
             h += weft__mixed(s->key, s->count);
     return h;
@@ -146,8 +146,8 @@ void weft__name_difference(weft_parallel *p, const char *what, const uint64_t *m
             if (a[i] == b[i])
                 continue;
             weft__each_parameter(p->module, find, &at);
-            snprintf(
-                p->w->message, sizeof p->w->message,
+            weft__explain(
+                p->w,
                 "%s: the values of ranks 0 and %d differ, first in %s: one of them has changed, loaded or "
                 "made it by itself",
                 what, q, at.path);

@@ -94,7 +94,7 @@ static void start(weft_parallel *p)
     memset(p->leaf, 0, sizeof p->leaf);
     memset(p->total, 0, sizeof p->total);
     weft__losses_begin(p);                       /* without memory the context has failed */
-    p->state = WEFT__BETWEEN, p->at = p->mine.from, p->done = 0, p->w->counted = false;
+    p->state = WEFT__BETWEEN, p->at = p->mine.from, p->done = 0, p->w->random.counted = false;
     p->unfolded = p->n, p->transfer = (weft__transfer){ 0 };
     weft__results_begin(p);
 }
@@ -106,13 +106,13 @@ static void begin(weft_parallel *p, const int32_t *index, int64_t n, const weft_
     bool idle = p->state == WEFT__IDLE;
     if (w->status || !batch_is_sound(p, index, n, parts) || !make_room(p, n)) {
         /* weft_parallel_next tells the others, who wait there */
-        p->state = idle ? WEFT__BETWEEN : p->state, p->draw = idle ? w->draw : p->draw;
+        p->state = idle ? WEFT__BETWEEN : p->state, p->draw = idle ? w->random.draw : p->draw;
         p->batch.n = idle ? 0 : p->batch.n;
         return;
     }
     weft__take_place(p);
     cut(p, index, n, parts, batch);
-    p->batch.learns = w->recording, p->draw = w->draw;
+    p->batch.learns = w->recording, p->draw = w->random.draw;
     extent e = { 0, 0 };
     weft__each_run(p->module, false, widen, &e);
     p->from = e.from, p->n = e.end - e.from;
@@ -152,7 +152,7 @@ static void enter(weft_parallel *p, weft_part *part)
     *part = (weft_part){ p->at, n, b->index + from, b->place + from };
     p->shard = (weft__shard){ n, b->id + from, (b->device_id ? b->device_id : b->id) + from, salt_of(p),
                               p->shards > 1 ? p->at + 1 : 0 };
-    p->w->draw = p->draw;
+    p->w->random.draw = p->draw;
     weft__shard_begin(p->w, &p->shard);
     p->state = WEFT__AT_SHARD;
 }
@@ -161,12 +161,12 @@ static void enter(weft_parallel *p, weft_part *part)
 static void leave(weft_parallel *p)
 {
     weft *w = p->w;
-    w->watch = NULL;
+    w->tape->walk_watch = NULL;
     if (p->state == WEFT__AT_SHARD && p->batch.learns)
         weft__fail(w, WEFT_EARG, "parallel_next: shard %d has no loss; weft_parallel_add takes it", p->at);
-    uint64_t draw = w->draw;
+    uint64_t draw = w->random.draw;
     if (p->state == WEFT__AT_SHARD)              /* one that was only looked at: no step */
-        weft_clear(w), w->draw = draw;
+        weft_clear(w), w->random.draw = draw;
     weft__shard_end(w);
     if (!w->status)
         weft__fold_shard(p);
@@ -215,8 +215,8 @@ static bool mark(weft__parameter *q, void *user)  /* reads, or sets, whether a l
     unsigned char *byte = m->bits + m->i / 8, bit = (unsigned char)(1 << m->i % 8);
     m->i++;
     if (m->set)
-        q->value.node.given |= (*byte & bit) != 0 && !q->value.node.frozen;
-    else if (q->value.node.given)
+        weft__node_of(&q->value)->given |= (*byte & bit) != 0 && !weft__node_of(&q->value)->frozen;
+    else if (weft__node_of(&q->value)->given)
         *byte |= bit;
     return true;
 }
@@ -324,7 +324,7 @@ static void add_up(weft_parallel *p)
     weft *w = p->w;
     /* one update, one number, whether the program ends the step, or the next batch does; of one shard alone
      * as without shards */
-    w->draw = p->shards > 1 ? p->draw + 1 : w->draw, w->counted = p->shards > 1 || p->batch.learns;
+    w->random.draw = p->shards > 1 ? p->draw + 1 : w->random.draw, w->random.counted = p->shards > 1 || p->batch.learns;
     w->running = an_update;
     weft__fold_losses(p);
     take_room(p);                                /* without it the context has failed, and all are told */

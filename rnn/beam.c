@@ -10,7 +10,7 @@
 #include "rnn/decode.h"
 
 enum { NO_NODE = -1 };
-typedef struct { int64_t before; int32_t token; } node;
+typedef struct { int64_t before; int32_t token; } path_node;
 /* `worth` orders them; `last` is its last node; of one that is not there worth is -inf */
 typedef struct { double worth, score; int64_t last; int32_t length; } hypothesis;
 /* of the rows: log probability and last node */
@@ -19,7 +19,7 @@ typedef struct {
     weft__decoder d;
     beginnings now, next;
     hypothesis *best;                            /* [n, best], the best first */
-    node *nodes; int64_t count, room;
+    path_node *nodes; int64_t count, room;
     weft__best k_best;                           /* 2 K continuations: at most K of them are endings */
 } search;
 
@@ -51,8 +51,8 @@ static void consider(search *b, int64_t s, hypothesis h)
 
 static beginnings beginnings_new(weft *w, int64_t rows)
 {
-    return (beginnings){ weft__take(w, &w->notes, rows * (int64_t)sizeof(double)),
-                         weft__take(w, &w->notes, rows * (int64_t)sizeof(int64_t)) };
+    return (beginnings){ weft__take(w, WEFT__IN_NOTES, rows * (int64_t)sizeof(double)),
+                         weft__take(w, WEFT__IN_NOTES, rows * (int64_t)sizeof(int64_t)) };
 }
 
 static bool begin_search(search *b)
@@ -60,8 +60,8 @@ static bool begin_search(search *b)
     weft *w = b->d.w;
     int64_t n = b->d.n, K = b->d.beams;
     b->now = beginnings_new(w, n * K), b->next = beginnings_new(w, n * K);
-    b->best = weft__take(w, &w->notes, n * b->d.best * (int64_t)sizeof *b->best);
-    b->k_best = (weft__best){ weft__take(w, &w->notes, 2 * K * (int64_t)sizeof *b->k_best.at), 2 * K, 0 };
+    b->best = weft__take(w, WEFT__IN_NOTES, n * b->d.best * (int64_t)sizeof *b->best);
+    b->k_best = (weft__best){ weft__take(w, WEFT__IN_NOTES, 2 * K * (int64_t)sizeof *b->k_best.at), 2 * K, 0 };
     if (w->status)
         return false;
     for (int64_t s = 0; s < n; s++)
@@ -78,7 +78,7 @@ static bool room_for_nodes(search *b, int64_t more)
     if (b->count + more <= b->room)
         return true;
     int64_t room = 2 * (b->count + more);
-    node *p = weft__allocate(w, (size_t)room * sizeof *p);
+    path_node *p = weft__allocate(w, (size_t)room * sizeof *p);
     if (p && b->count)
         memcpy(p, b->nodes, (size_t)b->count * sizeof *p);
     if (p)
@@ -90,24 +90,19 @@ static bool room_for_nodes(search *b, int64_t more)
  * memory of its own; the larger block is kept. */
 static void take_nodes(search *b)
 {
-    weft *w = b->d.w;
-    b->nodes = w->search, b->room = w->search_bytes / (int64_t)sizeof *b->nodes;
-    w->search = NULL, w->search_bytes = 0;
+    size_t bytes;
+    b->nodes = weft__spare_taken(b->d.w, &bytes);
+    b->room = (int64_t)(bytes / sizeof *b->nodes);
 }
 
 static void keep_nodes(search *b)
 {
-    weft *w = b->d.w;
-    void *other = b->nodes;
-    int64_t bytes = b->room * (int64_t)sizeof *b->nodes;
-    if (bytes > w->search_bytes)
-        other = w->search, w->search = b->nodes, w->search_bytes = bytes;
-    weft__release(w, other);
+    weft__spare_left(b->d.w, b->nodes, (size_t)b->room * sizeof *b->nodes);
 }
 
 static int64_t node_new(search *b, int32_t token, int64_t before)
 {
-    b->nodes[b->count] = (node){ before, token };
+    b->nodes[b->count] = (path_node){ before, token };
     return b->count++;
 }
 
@@ -197,7 +192,7 @@ static bool take_step(search *b)
     b->next = b->now, b->now = now;
     weft_tensor *scores = weft__decoder_step(&b->d);
     int64_t numbers = b->d.now.n * b->d.classes;
-    real *log_p = scores ? weft__take(w, &w->notes, numbers * (int64_t)sizeof *log_p) : NULL;
+    real *log_p = scores ? weft__take(w, WEFT__IN_NOTES, numbers * (int64_t)sizeof *log_p) : NULL;
     return log_p && room_for_nodes(b, b->d.n * b->d.beams) &&
            weft__read(scores, log_p, (size_t)numbers * sizeof *log_p) == WEFT_OK && expand(b, log_p);
 }

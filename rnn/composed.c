@@ -4,7 +4,7 @@
  * Step t of a packed batch is a run of rows, one for each sequence that is longer than t, the longest on top.
  * Forwards sequences drop out at the bottom, backwards they join there with their first state. */
 #include <limits.h>
-#include "autograd/autograd.h"
+#include "autograd/fused.h"
 #include "rnn/rnn.h"
 
 static weft_tensor *affine(weft_tensor *x, weft_tensor *weight, weft_tensor *bias)      /* x W^T + b */
@@ -147,8 +147,8 @@ weft_state weft__recurrent_composed(const weft__direction *d)
     /* an empty batch has one step of no rows: it leads to all parameters, and their gradients are 0 */
     bool empty = !b || b->longest == 0;
     int64_t T = empty ? 1 : b->longest, from = 0;
-    weft_tensor **h = weft__take(w, &w->notes, T * (int64_t)sizeof *h),
-                **c = weft__take(w, &w->notes, T * (int64_t)sizeof *c);
+    weft_tensor **h = weft__take(w, WEFT__IN_NOTES, T * (int64_t)sizeof *h),
+                **c = weft__take(w, WEFT__IN_NOTES, T * (int64_t)sizeof *c);
     if (!h || !c || !live || T > INT_MAX)
         return (weft_state){ &w->nil, d->has_c ? &w->nil : NULL };
     weft_state first = first_state(d, weft_lengths_of(x).n), s = first;

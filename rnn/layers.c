@@ -1,7 +1,7 @@
 /* layers.c - recurrent layers at work: layers on top of each other, two directions side by side, dropout
  * between, states in the user's order. For each layer and direction one fused operator runs, or the composed
  * form. */
-#include "autograd/autograd.h"
+#include "autograd/fused.h"
 #include "rnn/layers.h"
 
 /* ---- layers and directions over a packed batch ---- */

@@ -1,7 +1,7 @@
 /* layers_new.c - recurrent layers, of the cells of core/cells.def and of a program's own, are made:
  * parameters by PyTorch's names, what their module says of them. */
 #include <math.h>
-#include "autograd/autograd.h"
+#include "autograd/fused.h"
 #include "rnn/layers.h"
 
 static const char *layer_fault(const weft_rnn *r, const weft_rnn_opts *o)

@@ -5,7 +5,7 @@
  * slots H columns of the buffer. What a cell is stands in core/cells.def. */
 #ifndef WEFT_RNN_RECURRENT_H
 #define WEFT_RNN_RECURRENT_H
-#include "autograd/autograd.h"
+#include "autograd/fused.h"
 #include "rnn/rnn.h"
 
 /* at: which x of the call; -1: absent. both: behind them are those of the other direction. trace: of the

@@ -6,7 +6,7 @@
  * the kernel's buffers hold what goes on to the states before. So they are the layer's bits, and what the
  * layer itself does is untouched. The gradient of c is that of its own way, and that which comes through h =
  * o tanh(c), added when it is asked for. */
-#include "autograd/autograd.h"
+#include "autograd/fused.h"
 #include "rnn/rnn.h"
 
 /* ---- whether to ---- */
@@ -61,7 +61,7 @@ void weft__trace_begin(weft__trace *t, const weft__direction *d, const weft_call
 static real *zeros(const weft_call *c, int64_t n)
 {
     weft *w = c->y[0]->w;
-    real *p = weft__take(w, &w->data, n * (int64_t)sizeof *p);
+    real *p = weft__take(w, WEFT__IN_DATA, n * (int64_t)sizeof *p);
     if (p)
         RUN(c, fill, n, 0, p);
     return p;
@@ -91,7 +91,7 @@ void weft__trace_back(const weft_call *c, weft__trace *t, uint64_t run, weft__re
     weft *w = c->y[0]->w;
     if (t->run != run || w->status)
         return;
-    const int64_t before = weft__position(&w->data), all = r.tokens * width(t->gates);
+    const int64_t before = weft__position(w, WEFT__IN_DATA), all = r.tokens * width(t->gates);
     r.gates = t->dgates->data, r.dy = weft_op_dy(c, 0), r.dyc = r.c ? weft_op_dy(c, 1) : NULL;
     r.carry_h = zeros(c, columns * r.width), r.carry_c = r.c ? zeros(c, columns * r.hidden) : NULL;
     r.dh = r.w_hr ? zeros(c, r.tokens * r.width) : NULL;
@@ -102,7 +102,7 @@ void weft__trace_back(const weft_call *c, weft__trace *t, uint64_t run, weft__re
             step_back(c, t, &r, r.reverse ? i : r.steps - 1 - i);
     }
     t->gates = t->kept, t->passed = true;
-    weft__back_to(w, &w->data, before);
+    weft__back_to(w, WEFT__IN_DATA, before);
 }
 
 /* ---- reading ---- */

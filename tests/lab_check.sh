@@ -41,7 +41,7 @@ for page in "${pages[@]}"; do
     check "in print" look "$page" --print-to-pdf="$stem.pdf"
     check "there is one" eval 'head -c 5 "$stem.pdf" | grep -q %PDF-'
     check "what it has made of it" look "$page" --dump-dom
-    check "all sections" eval '[ "$(grep -c "<section" dom)" -ge 13 ]'
+    check "all sections" eval '[ "$(grep -o "<section" dom | wc -l)" -ge 13 ]'
     check "every link leads somewhere" eval 'for i in $(grep -oE "href=\"[^\"]*" dom | sed "s/href=\"//" | sort -u); do case $i in "#"*) grep -q "id=\"${i#\#}\"" dom ;; *) false ;; esac || { echo "$i leads nowhere"; exit 1; }; done'
     check "no script, nothing from elsewhere" eval '! grep -nE "<script|src=|@import|https?:" dom'
 done

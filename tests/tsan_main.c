@@ -4,7 +4,7 @@
  * agree to the bit, and must fall. */
 #include <pthread.h>
 #include <stdlib.h>
-#include "core/core.h"
+#include "core/inside.h"
 #include "tables.h"
 
 enum { STEPS = 4, SEQUENCES = 12, LONGEST = 17, CLASSES = 9, WIDTH = 24, TASKS = 64 };

@@ -38,7 +38,7 @@ class Work:
 
 def recurrent(args, row):
     lens = lengths(row["lengths"], row["B"], row["T"])
-    tokens, classifier = sum(lens), row["case"] == "net"
+    tokens, classifier = sum(lens), row["case"] in ("net", "slow_pack")
     flat = 1 + ((formula("ids", tokens) + .5) * 9).long() if classifier else reals("x", tokens, row["I"])
     x = padded(flat, lens, row["T"]).to(args.device)
     keep = padded(torch.ones(tokens, 1), lens, row["T"]).to(args.device)
@@ -328,7 +328,8 @@ def cases(args):
     long = [layer("long", H, 2**18 // T, T, "equal") for H in ((32,) if quick else (32, 128)) for T in ((32, 4096) if quick else (32, 4096, 128, 512, 2048))]
     grid = [layer("never_slower", H, B, min(max(2**32 // (48 * H * H * B), 4), 128), "uniform")
             for H in (32, 128, 1024, 16, 100, 256, 512)[:3 if quick else 7] for B in (1, 64, 8, 512)[:2 if quick else 4]]
-    found = {"net": net, **alone, "bilstm": [layer("bilstm", 256, 64, 128, "uniform", 2, True)], "transformer_lstm": transformer, "tft": fusion, "attention": heads,
+    slow = [dict(net[0], case="slow_pack", T=T, lengths=kind) for kind in ("equal", "triangle") for T in (32, 64, 128, 256, 512)[:3 if quick else 5]]
+    found = {"net": net, "slow_pack": slow, **alone, "bilstm": [layer("bilstm", 256, 64, 128, "uniform", 2, True)], "transformer_lstm": transformer, "tft": fusion, "attention": heads,
              "g2p": words, "gemm": products, "long": long + ([] if quick else [layer("long", 128, 1, 70000, "equal")]), "never_slower": grid}
     for row in (r for rows in found.values() for r in rows) if args.tiny else ():
         row.update({k: min(row[k], most) for k, most in dict(B=8, T=12, I=16, H=16, horizon=6, tokens=8).items() if k in row})

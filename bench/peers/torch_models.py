@@ -61,7 +61,7 @@ class Recurrent(nn.Module):
 
     def __init__(self, row):
         super().__init__()
-        self.cell, self.classifier = "gru" if row["case"] == "gru" else "lstm", row["case"] == "net"
+        self.cell, self.classifier = "gru" if row["case"] == "gru" else "lstm", row["case"] in ("net", "slow_pack")
         if self.classifier:
             self.embedding = nn.Embedding(10, row["I"], padding_idx=0)
         setattr(self, self.cell, {"gru": nn.GRU, "lstm": nn.LSTM}[self.cell](row["I"], row["H"], row["layers"], batch_first=True, bidirectional=row["bidirectional"]))

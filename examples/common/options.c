@@ -82,6 +82,22 @@ static void set(const option *a, void *o, const char *text)
 /* ---- the command line ---- */
 enum { FIRST = 1000, HELP = 'h' };
 
+#define RUN(name, kind, field, preset, least, most)                               \
+    {                                                                             \
+        name, kind, offsetof(run_options, field), preset, least, most, NULL, NULL \
+    }
+static const option of_every_run[] = {
+    RUN("threads", WHOLE, threads, 0, 1, 1024),
+    RUN("every", WHOLE, every, 500, 1, 1e9),
+    RUN("device", DEVICE, device, 0, 0, 0),
+    RUN("out", TEXT, out, 0, 0, 0),
+    RUN("log", TEXT, log, 0, 0, 0),
+    RUN("pictures", TEXT, pictures, 0, 0, 0),
+    RUN("test", TEXT, test, 0, 0, 0),
+    RUN("resume", FLAG, resume, 0, 0, 0),
+};
+enum { OF_EVERY_RUN = sizeof of_every_run / sizeof *of_every_run };
+
 _Noreturn static void help(const option_table *t)
 {
     char text[32];
@@ -99,42 +115,57 @@ void options_preset(const option_table *t, void *o)
         put(a, o, a->preset);
 }
 
-int options_read(const option_table *t, void *o, bool *given, int argc, char **argv)
+/* A folder that cannot be written to is reported before a training, not after it. */
+static void check_pictures(const char *folder)
+{
+    char inside[4096];
+    snprintf(inside, sizeof inside, "%s/.", folder);
+    if (access(inside, W_OK | X_OK))
+        quit(1, "--pictures %s: %s", folder, strerror(errno));
+}
+
+int options_read(const option_table *t, void *o, run_options *run, int argc, char **argv)
 {
     struct option all[OPTIONS + 2] = { 0 };
-    for (int i = 0; i < t->n; i++)
-        all[i] = (struct option){ t->all[i].name, t->all[i].kind != FLAG, NULL, FIRST + i };
-    all[t->n] = (struct option){ "help", 0, NULL, HELP };
+    const option *meant[OPTIONS];
+    int n = t->n + (run ? OF_EVERY_RUN : 0);
+    for (int i = 0; i < n; i++) {
+        meant[i] = i < t->n ? &t->all[i] : &of_every_run[i - t->n];
+        all[i] = (struct option){ meant[i]->name, meant[i]->kind != FLAG, NULL, FIRST + i };
+    }
+    all[n] = (struct option){ "help", 0, NULL, HELP };
     opterr = first_of_ranks();
+    for (int i = 0; run && i < OF_EVERY_RUN; i++)
+        put(&of_every_run[i], run, of_every_run[i].preset);
     for (int found; (found = getopt_long(argc, argv, "", all, NULL)) != -1; ) {
         if (found == HELP)
             help(t);
         if (found < FIRST)
             quit(2, "`%s --help` lists the options", program);
-        set(&t->all[found - FIRST], o, optarg);
-        given[found - FIRST] = true;
+        int i = found - FIRST;
+        set(meant[i], i < t->n ? o : run, optarg);
+        if (run)
+            run->given[i] = true;
+    }
+    if (run && run->pictures)
+        check_pictures(run->pictures);
+    if (run) {
+        run->argc = argc;
+        run->argv = argv;
     }
     return optind;
 }
 
-void must_be_a_folder(const char *name, const char *path)
-{
-    char inside[4096];
-    snprintf(inside, sizeof inside, "%s/.", path);
-    if (access(inside, W_OK | X_OK))
-        quit(1, "--%s %s: %s", name, path, strerror(errno));
-}
-
-void print_resume(int argc, char **argv)
+void print_resume(const run_options *run)
 {
     bool resumes = false;
     printf("    ");
-    for (int i = 0; i < argc; i++) {
-        bool plain =
-            strspn(argv[i], "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_./=,:+") ==
-            strlen(argv[i]);
-        printf(plain ? "%s " : "'%s' ", argv[i]);
-        resumes = resumes || !strcmp(argv[i], "--resume");
+    for (int i = 0; i < run->argc; i++) {
+        const char *word = run->argv[i];
+        bool plain = strspn(word, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_./=,:+") ==
+                     strlen(word);
+        printf(plain ? "%s " : "'%s' ", word);
+        resumes = resumes || !strcmp(word, "--resume");
     }
     puts(resumes ? "" : "--resume");
 }

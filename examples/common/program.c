@@ -1,7 +1,9 @@
 /* program.c - see program.h. */
+#include <errno.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdlib.h>
+#include <string.h>
 #include <time.h>
 #include <unistd.h>
 #include "program.h"
@@ -93,3 +95,10 @@ weft *open_context(weft_device device, int64_t seed, int64_t threads)
 }
 
 bool is_there(const char *path) { return access(path, F_OK) == 0; }
+
+void end_file(FILE *file, const char *path)
+{
+    bool good = file && !ferror(file);
+    if (!file || fclose(file) || !good)
+        quit(1, "%s: %s", path, strerror(errno));
+}

@@ -2,6 +2,7 @@
  * files. */
 #ifndef EXAMPLES_PROGRAM_H
 #define EXAMPLES_PROGRAM_H
+#include <stdio.h>
 #include "weft.h"
 
 /* The program's name, in its messages; each program defines it. */
@@ -30,4 +31,6 @@ void   check_context(const weft *w, const char *format, ...) __attribute__((form
 void   check_file(weft_status status);
 /* Whether there is such a file. */
 bool   is_there(const char *path);
+/* Quits unless everything has been written to the file, NULL if it could not be opened. Closes it. */
+void   end_file(FILE *file, const char *path);
 #endif

@@ -308,6 +308,6 @@ void draw(const char *path)
         weight[k] = hundredths(weight[k]);
     if (weft_plot_heatmap(
             path, "Weights of the digits above while it writes those at the left", ROWS,
-            SHOWN, weight, rows, columns))
+            SHOWN, weight, rows, columns, NULL))
         printf("%s\n", weft_file_message());
 }

@@ -38,7 +38,7 @@ static void head_new(encoder_decoder *m, const weft_encoder_decoder_lstm_opts *o
     weft *w = m->is.m->w;
     int layers = o->num_mlp_hidden + 1;
     int64_t *widths =
-        o->d_mlp_hidden ? weft__take(w, &w->notes, (layers + 1) * (int64_t)sizeof *widths) : NULL;
+        o->d_mlp_hidden ? weft__take(w, WEFT__IN_NOTES, (layers + 1) * (int64_t)sizeof *widths) : NULL;
     if (!o->d_mlp_hidden)
         m->linear = weft_linear_new(m->is.m, "mlp_head",
                                     &(weft_linear_opts){ .in = o->d_decoder, .out = o->output_dim });

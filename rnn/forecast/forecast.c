@@ -1,7 +1,7 @@
 /* forecast.c - the way into a forecasting model and out of it: what comes in is checked and made ragged or
  * padded as the model reads it. */
 #include <stdarg.h>
-#include "autograd/autograd.h"
+#include "autograd/fused.h"
 #include "core/locale.h"
 #include "rnn/forecast/forecast.h"
 
@@ -126,7 +126,7 @@ static bool series_fit(const weft__model *m, const weft_series_batch *s)
 /* ---- ragged or padded ---- */
 static weft_lengths all_of(weft *w, int64_t n, int64_t T)
 {
-    int32_t *len = weft__take(w, &w->notes, n * (int64_t)sizeof *len);
+    int32_t *len = weft__take(w, WEFT__IN_NOTES, n * (int64_t)sizeof *len);
     for (int64_t s = 0; len && s < n; s++)
         len[s] = (int32_t)T;
     return (weft_lengths){ .n = len ? n : 0, .len = len };

@@ -2,7 +2,7 @@
  * padded, and the usual metrics of the forecast in the middle. */
 #include <math.h>
 #include "nn/loss.h"
-#include "autograd/autograd.h"
+#include "autograd/fused.h"
 #include "rnn/forecast/api_forecast.h"
 
 static const char name[] = "forecast_loss";

@@ -1,5 +1,5 @@
 /* parts.c - the few steps of forecasting models in which ragged and padded computation differ. */
-#include "autograd/autograd.h"
+#include "autograd/fused.h"
 #include "rnn/forecast/api_transformertf.h"
 #include "rnn/forecast/forecast.h"
 

@@ -1,6 +1,6 @@
 /* pf_temporal_fusion_transformer.c - PFTemporalFusionTransformer: the trunk, with lengths as shares of the
  * longest past. */
-#include "autograd/autograd.h"
+#include "autograd/fused.h"
 #include "rnn/forecast/tft.h"
 
 /* A leftover of times when lengths were shares of T: they are multiplied by T, and so nothing but
@@ -9,7 +9,7 @@ static weft_lengths multiplied(const weft__side *side)
 {
     weft *w = side->x->w;
     int64_t n = side->data.n, T = side->x->f.size[1];
-    int32_t *len = weft__take(w, &w->notes, n * (int64_t)sizeof *len);
+    int32_t *len = weft__take(w, WEFT__IN_NOTES, n * (int64_t)sizeof *len);
     for (int64_t s = 0; len && s < n; s++)
         len[s] = (int32_t)(side->data.len[s] ? T : 0);
     return len ? (weft_lengths){ .n = n, .len = len } : side->data;

@@ -1,7 +1,7 @@
 /* shorten.c - random shorter lengths as augmentation: drawing them, and keeping that many rows of each
  * sequence, the newest of what is past and the first of what is to come, so that both still meet at the same
  * moment. */
-#include "autograd/autograd.h"
+#include "autograd/fused.h"
 #include "rnn/forecast/api_forecast.h"
 
 weft_status weft_stream_lengths(weft_stream *stream, const weft_lengths *l, int32_t least, int32_t most,
@@ -35,7 +35,7 @@ static weft_tensor *last_rows(weft_tensor *x, const weft_lengths *kept)
 {
     weft *w = x->w;
     weft_lengths now = weft_lengths_of(x);
-    int32_t *dropped = weft__take(w, &w->notes, now.n * (int64_t)sizeof *dropped);
+    int32_t *dropped = weft__take(w, WEFT__IN_NOTES, now.n * (int64_t)sizeof *dropped);
     weft_tensor *rows = &w->nil;
     for (int64_t s = 0; dropped && s < now.n; s++)
         dropped[s] = now.len[s] - kept->len[s];
@@ -71,8 +71,8 @@ typedef struct {
 /* unfilled; NULL and a sticky error if there is no memory */
 static weft_lengths *lengths_in_step(weft *w, int64_t n, const int64_t *id)
 {
-    weft_lengths *l = weft__take(w, &w->notes, sizeof *l);
-    int32_t *len = weft__take(w, &w->notes, n * (int64_t)sizeof *len);
+    weft_lengths *l = weft__take(w, WEFT__IN_NOTES, sizeof *l);
+    int32_t *len = weft__take(w, WEFT__IN_NOTES, n * (int64_t)sizeof *len);
     if (!l || !len)
         return NULL;
     *l = (weft_lengths){ .n = n, .len = len, .id = id };

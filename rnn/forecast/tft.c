@@ -1,7 +1,7 @@
 /* tft.c - the trunk of the TFT family (Lim, Arik, Loeff, Pfister 2021): variable selection, an LSTM over past
  * and future, attention of the future to both, gates everywhere; what is static sets the LSTM's first state
  * and goes into selection and enrichment. */
-#include "autograd/autograd.h"
+#include "autograd/fused.h"
 #include "rnn/forecast/tft.h"
 
 struct weft__tft {
@@ -175,7 +175,7 @@ weft_tensor *weft__tft_lengths(const weft__reading *t, double scale, double shif
 {
     weft *w = t->past.x->w;
     int64_t n = t->past.data.n;
-    real *of = weft__take(w, &w->notes, n * (int64_t)sizeof *of);
+    real *of = weft__take(w, WEFT__IN_NOTES, n * (int64_t)sizeof *of);
     for (int64_t s = 0; of && s < n; s++)
         of[s] = (real)(scale * (double)t->past.data.len[s] + shift);
     return of ? weft_reals(w, of, WEFT_SHAPE(n, 1)) : &w->nil;

@@ -1,7 +1,7 @@
 /* transformertf.c - the sequence helpers of TransformerTF under their names: whether to pack, aligning,
  * packing, masks. Each is this library's own function in the original's words; where the data lie is always
  * said, and length 0 is allowed. */
-#include "autograd/autograd.h"
+#include "autograd/fused.h"
 #include "rnn/forecast/api_transformertf.h"
 
 bool weft_should_use_packing(const weft_lengths *l)

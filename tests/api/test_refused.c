@@ -6,7 +6,7 @@
 #include <signal.h>
 #include <unistd.h>
 #include "tests/check.h"
-#include "core/core.h"
+#include "core/inside.h"
 
 enum { SLOTS = 8, GOOD_NUMBERS = -1, NUMBER_SETS = 3 };
 typedef struct slots {

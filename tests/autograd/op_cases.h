@@ -2,7 +2,7 @@
 #ifndef WEFT_OP_CASES_H
 #define WEFT_OP_CASES_H
 #include "tests/check.h"
-#include "autograd/autograd.h"
+#include "autograd/op.h"
 
 typedef weft_tensor *function(weft_tensor *const *x, void *user);
 typedef struct {

@@ -11,7 +11,7 @@ static weft_tensor *scalar_of(weft_tensor *const *x, void *user)  /* sum y sin(1
     weft *w = weft_context_of(x[0]);
     if (!weft_ok(w) || !y)
         return y;
-    weft_real *p = weft__take(w, &w->keep, weft__bytes(&y->f));
+    weft_real *p = weft__take(w, WEFT__IN_KEEP, weft__bytes(&y->f));
     for (int64_t k = 0; p && k < weft_numel(y); k++)
         p[k] = (weft_real)sin(1 + (double)k);
     return p ? weft_sum_all(weft_mul(y, weft__tensor(w, &y->f, p))) : y;
@@ -384,7 +384,7 @@ Test(ops, a_loss_depends_on_something_to_train)
         none = weft_ragged(w, NULL, 2, &(weft_lengths){ .n = 0 });
         /* a batch of nothing has a gradient, of zeros */
         weft_backward(weft_sum_all(weft_mul(none, weft_reshape(p, WEFT_SHAPE(1, 2)))));
-        cr_assert(weft_ok(w) && p->node.given && numbers(weft_grad(p))[0] == 0, "%s", weft_error_message(w));
+        cr_assert(weft_ok(w) && weft__node_of(p)->given && numbers(weft_grad(p))[0] == 0, "%s", weft_error_message(w));
     }
 }
 

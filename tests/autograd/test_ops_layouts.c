@@ -36,7 +36,7 @@ static void find(weft *w, const op_case *c, int round, weft_layout layout, bool 
 {
     weft_tensor *x[4], *dx[4];
     weft_clear(w);
-    w->draw = 7;
+    w->random.draw = 7;
     dice_seed((uint64_t)round);
     draw_round();
     int n = inputs(w, c, x, layout);

@@ -3,7 +3,7 @@
 #ifndef WEFT_KERNEL_RUN_H
 #define WEFT_KERNEL_RUN_H
 #include "tests/check.h"
-#include "core/core.h"
+#include "core/inside.h"
 
 typedef struct output { real *x; int64_t n; double tol; } output;
 typedef struct run {                             /* of one case on one table */

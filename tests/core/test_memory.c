@@ -2,7 +2,7 @@
  * steady step, a long tape, stale handles, decoder loops in constant memory. */
 #include <time.h>
 #include "tests/check.h"
-#include "core/core.h"
+#include "core/inside.h"
 #include "io/checkpoint/crc32c.h"
 #include "nn/nn.h"
 
@@ -71,7 +71,7 @@ static uint32_t state_of(weft *w, const model *m)
                                                                       8);
         crc = all[i].device ? crc_of(crc, w, all[i].data, bytes) : weft__crc32c(crc, all[i].data, bytes);
     }
-    for (weft_stream *s = w->streams; s; s = s->next)
+    for (weft_stream *s = w->random.streams; s; s = s->next)
         crc = weft__crc32c(crc, &s->count, sizeof s->count);
     return crc;
 }
@@ -117,11 +117,11 @@ static int brutal(weft *w, const model *m, void (*plan)(const weft *, int64_t),
 
 static void shrink(weft *w)                /* so that the next step asks for its blocks anew */
 {
-    weft__arena *all[] = { &w->heads[0], &w->heads[1], &w->notes, &w->keep,
-                           &w->lasting,  &w->data,     &w->grads, &w->maps };
     weft_clear(w);
-    for (int i = 0; i < COUNT(all); i++)
-        weft__arena_end(w, all[i]), all[i]->first = 0;
+    for (int i = 0; i < WEFT__ARENAS; i++) {
+        weft__arena_end(w, &inside(w)->arena[i]);
+        inside(w)->arena[i].first = 0;
+    }
 }
 
 Test(memory, every_piece_of_a_step_failed_once)

@@ -44,8 +44,10 @@ static long long counted(int what)
 static weft_tensor *loss_of(const net *n, int step, int64_t sequences, const int32_t *len)
 {
     static int32_t tokens[TOKENS], next[TOKENS];
-    for (int i = 0; i < TOKENS; i++)             /* other numbers in each step */
-        tokens[i] = (i * 7 + step) % WORDS, next[i] = (i * 5 + 2 * step) % WORDS;
+    for (int i = 0; i < TOKENS; i++) {           /* other numbers in each step */
+        tokens[i] = (i * 7 + step) % WORDS;
+        next[i] = (i * 5 + 2 * step) % WORDS;
+    }
     weft_lengths of = { .n = sequences, .len = len };
     weft_tensor *x = weft_ragged_ints(n->w, tokens, &of), *y = weft_ragged_ints(n->w, next, &of);
     x = weft_dropout(weft_embedding_run(n->embed, x), .3, "in", false);
@@ -63,8 +65,10 @@ static double read_of;                           /* what the program has read, i
 static void step_of(const net *n, habit way, int step)
 {
     int32_t len[] = { 3, 0, 5, 1, 5, 2 };
-    if (way == LENGTHS)                          /* as many steps each time, but other shapes */
-        len[0] = 1 + step % 5, len[3] = 5 - step % 3;
+    if (way == LENGTHS) {                        /* as many steps each time, but other shapes */
+        len[0] = 1 + step % 5;
+        len[3] = 5 - step % 3;
+    }
     for (int i = 0; way == GROWS && i < COUNT(len); i++)
         len[i] = 2 + step / 6 * 9;
     weft_tensor *loss = loss_of(n, step, COUNT(len) - (way == LENGTHS ? step % 2 : 0), len);
@@ -215,7 +219,8 @@ Test(graphs, not_without_steps_nor_with_waits)
         weft_backward(loss_of(&n, i, COUNT(few), few)), update(&n, i);
     CLEAN(w);
     setenv("WEFT_SYNC", "1", 1);
-    w = open_graphs(true), n = net_in(w);
+    w = open_graphs(true);
+    n = net_in(w);
     for (int i = 0; i < 6; i++)
         train_few(&n);
     CLEAN(w);

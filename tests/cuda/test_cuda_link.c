@@ -2,7 +2,7 @@
  * that stands in for NCCL. Threads note what is wrong; Criterion's own assertions are for the first one. */
 #include <pthread.h>
 #include <sched.h>
-#include "core/core.h"
+#include "core/inside.h"
 #include "core/profile.h"
 #include "core/shared/link.h"
 #include "cuda_emulated.h"
@@ -63,7 +63,8 @@ static void in_ranks(int n, void *(*program)(void *))
     ranks = n;
     pthread_barrier_init(&all, NULL, (unsigned)n);
     for (int q = 0; q < n; q++) {
-        r[q].number = q, r[q].d = &(r[q].w = open_with(with_graphs(q)))->dev;
+        r[q].number = q;
+        r[q].d = &(r[q].w = open_with(with_graphs(q)))->dev;
         for (int i = 0; i < COUNT(r[q].at); i++)
             r[q].at[i] = weft__device_allocate(r[q].w, (size_t)n * NUMBERS * sizeof(real));
         cr_assert_not_null(r[q].d->links);

@@ -190,7 +190,9 @@ static void remembered(const char *capability, int32_t n, const char *variable, 
                        const char *what)
 {
     setenv("WEFT_EMU_CC", capability, 1);
-    units = n, kernel = who, expected = what;
+    units = n;
+    kernel = who;
+    expected = what;
     cr_assert_eq(in_a_process(program, variable, kernel), RIGHT | TOLD, "%s", what);
     cr_assert_eq(in_a_process(program, NULL, NULL), RIGHT, "%s: it is not tried again", what);
     cr_assert_eq(in_a_process(program, "WEFT_CACHE", "off"), RIGHT | TAKEN,
@@ -211,7 +213,8 @@ Test(recur_choice, a_wrong_kernel_is_never_taken)
 Test(recur_choice, a_crash_happens_once)
 {
     setenv("WEFT_EMU_CC", "80", 1);
-    units = 40, expected = "had a failure of the device";
+    units = 40;
+    expected = "had a failure of the device";
     cr_assert_eq(in_a_process(program, "WEFT_EMU_FAIL", "block_kernel"), TOLD);
     cr_assert_eq(in_a_process(program, "WEFT_EMU_FAIL", "block_kernel"), RIGHT);
 }
@@ -219,7 +222,8 @@ Test(recur_choice, a_crash_happens_once)
 Test(recur_choice, made_for_other_gpus)
 {
     setenv("WEFT_EMU_CC", "90", 1);
-    units = 300, kernel = "cluster_kernel";
+    units = 300;
+    kernel = "cluster_kernel";
     cr_assert_eq(in_a_process(program, "WEFT_EMU_CODE", "90"), RIGHT | TAKEN);
     cr_assert_eq(in_a_process(program, "WEFT_EMU_CODE", "80"), RIGHT);
     kernel = "group_kernel";
@@ -231,7 +235,8 @@ Test(recur_choice, made_for_other_gpus)
 /* Where nothing may be asked, or nothing is answered, there is the general way. */
 Test(recur_choice, refused_queries_are_an_answer)
 {
-    units = 100, kernel = "cluster_kernel";
+    units = 100;
+    kernel = "cluster_kernel";
     cr_assert_eq(in_a_process(program, "WEFT_EMU_QUERIES", "0"), RIGHT);
     /* right() has taken that away again */
     cr_assert_eq(in_a_process(program, "WEFT_RECUR", "general"), RIGHT | TAKEN);
@@ -307,7 +312,8 @@ static int leaves_nan(void)
 static void ends(const char *capability, const char *who)
 {
     setenv("WEFT_EMU_CC", capability, 1);
-    units = 100, kernel = who;
+    units = 100;
+    kernel = who;
     for (int way = 0; way < 2; way++) {
         back = way;
         cr_assert_eq(in_a_process(leaves_nan, "WEFT_CACHE", "off"), 7, "%s: %s", who,
@@ -372,10 +378,14 @@ Test(recur_choice, the_fastest_way_is_found_and_kept)
     setenv("WEFT_EMU_CC", "120", 1);             /* which has all four */
     for (int i = 0; i < COUNT(simulated); i++) {
         const char *other = simulated[(i + 1) % COUNT(simulated)].times;
-        passes = 40, trials = 12, by_units = false, as_graphs = i % 2;         /* three of each way */
+        passes = 40;                             /* three of each way */
+        trials = 12;
+        by_units = false;
+        as_graphs = i % 2;
         cr_assert_eq(in_a_process(last_way, "WEFT_EMU_TIMES", simulated[i].times), simulated[i].way, "%s",
                      simulated[i].times);
-        passes = 1, trials = 0;
+        passes = 1;
+        trials = 0;
         cr_assert_eq(in_a_process(last_way, NULL, NULL), simulated[i].way,
                      "%s: the next program does not know", simulated[i].times);
         passes = 40;
@@ -420,7 +430,8 @@ Test(recur_choice, each_gpu_is_asked_by_itself)
 static void says_no(void)                        /* a file by which blocks are wrong */
 {
     setenv("WEFT_EMU_CC", "80", 1);
-    units = 40, expected = "-";
+    units = 40;
+    expected = "-";
     in_a_process(program, "WEFT_EMU_WRONG", "block_kernel");
     cr_assert_eq(in_a_process(program, NULL, NULL), RIGHT);
     cr_assert_not_null(kept());

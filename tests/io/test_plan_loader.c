@@ -1,6 +1,6 @@
 /* test_plan_loader.c - loaders that run planners: weft_loader_new's batches by its definition, written once
  * more; every planner over epochs, stopped and resumed anywhere; what is refused. */
-#include "core/core.h"
+#include "core/inside.h"
 #include "tests/check.h"
 
 enum { N = 60 };
@@ -78,7 +78,7 @@ Test(plan_loader, batches_are_those_of_the_definition)
         for (int64_t i = 0; i < n; i++)
             len[i] = (int32_t)dice(20);
         weft_loader *l = weft_loader_new(w, "train", n, len, &o);
-        weft_stream *same = weft_stream_new(w->seed, "loader.train");
+        weft_stream *same = weft_stream_new(w->random.seed, "loader.train");
         for (int k = 0; k < 3; k++) {
             whole_epoch e = epoch_of(same, &o, len, n, turn);
             for (int64_t b = 0; b < e.batches; b++) {

@@ -1,5 +1,5 @@
 /* test_losses_range.c - targets and variances that cannot be are errors that name their place. */
-#include "core/core.h"
+#include "core/inside.h"
 #include "tests/check.h"
 
 Test(losses_range, a_variance_below_0)

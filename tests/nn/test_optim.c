@@ -160,9 +160,9 @@ Test(optim, steps_of_their_own)
                 pull(&a, t);
                 for (int k = 0; k < PARTS; k++) {
                     const weft__parameter *p = weft__parameter_of(a.p[k]);
-                    if (t % 4 == 3 && !p->value.node.frozen)
+                    if (t % 4 == 3 && !weft__node_of(&p->value)->frozen)
                         poison(&a, k, 0, NAN);
-                    for (int64_t i = 0; i < a.n[k] && t % 4 != 3 && !p->value.node.frozen; i++)
+                    for (int64_t i = 0; i < a.n[k] && t % 4 != 3 && !weft__node_of(&p->value)->frozen; i++)
                         follow(&all[r], &s[k][i], slope(k, i, t));
                 }
                 weft_optim_step(o);

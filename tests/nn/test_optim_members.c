@@ -251,7 +251,7 @@ Test(members, late_parameters_are_saved_and_resumed)
                 some_steps(m, o, 5, 9);
                 cr_assert_eq(weft_save(path[0], m, o, NULL, 0), WEFT_OK, "%s", weft_file_message());
                 some_steps(again, p, 5, 9);
-                w->draw -= 4;                    /* both files at one number of steps */
+                w->random.draw -= 4;                    /* both files at one number of steps */
                 cr_assert_eq(weft_save(path[1], again, p, NULL, 0), WEFT_OK, "%s", weft_file_message());
                 cr_assert(same_files(), "resumed with late parameters, rule %d", r);
             }

@@ -221,12 +221,12 @@ Test(shards, masks_are_those_of_the_whole_batch)
     for (int i = 0; i < N; i++)
         first[i + 1] = first[i] + lengths[index[i]];
     weft_tensor *ones = weft_add(weft_mul(weft_to_reals(target), weft_scalar(x.w, 0)), weft_scalar(x.w, 1));
-    x.w->draw = 5;
+    x.w->random.draw = 5;
     weft_read(weft_to_layout(weft_dropout(ones, .5, "drop", false), WEFT_CONCAT), whole,
               sizeof *whole * (size_t)first[N]);
     weft_read(weft_dropout(weft_full(x.w, 1, WEFT_SHAPE(N)), .5, "plain", false), plain, sizeof plain);
     weft_clear(x.w);
-    x.w->draw = 5;
+    x.w->random.draw = 5;
     weft_parallel_begin(x.p, index, N);
     for (weft_part part; weft_parallel_next(x.p, &part);) {
         input(&x, part.n, part.index, &target);
@@ -244,7 +244,7 @@ Test(shards, masks_are_those_of_the_whole_batch)
         weft_parallel_add(x.p, loss_of(&x, part.n, part.index, false));
     }
     cr_assert(weft_ok(x.w), "%s", weft_error_message(x.w));
-    cr_assert_eq(x.w->draw, 6);
+    cr_assert_eq(x.w->random.draw, 6);
     CLEAN(x.w);
 }
 

@@ -11,7 +11,8 @@ namespace ptx {
 static float memory[4096];
 bool device_memory(uint64_t at, uint64_t *low, uint64_t *high)
 {
-    *low = (uint64_t)(uintptr_t)memory, *high = *low + sizeof memory;
+    *low = (uint64_t)(uintptr_t)memory;
+    *high = *low + sizeof memory;
     return at >= *low && at < *high;
 }
 } // namespace ptx
@@ -82,7 +83,8 @@ static void fails(const char *what, const std::string &body, const char *why, Sh
 static void works(const char *what, const std::string &body, Shape s = ONE_WARP, const std::string &top = "")
 {
     for (int i = 0; i < 6; i++) {
-        s.order = i % 3, s.late = i / 3;
+        s.order = i % 3;
+        s.late = i / 3;
         std::string said = run(body, s, top);
         check(said.empty(), std::string(what) + ": " + said);
     }
@@ -254,7 +256,8 @@ static void leaves(const char *what, const std::string &body, unsigned (*expecte
                    Shape s = ONE_WARP, const std::string &top = "")
 {
     for (int i = 0; i < 6; i++) {
-        s.order = i % 3, s.late = i / 3;
+        s.order = i % 3;
+        s.late = i / 3;
         memset(memory, 0xFF, sizeof memory);
         std::string said = run(body, s, top);
         check(said.empty(), std::string(what) + ": " + said);
@@ -482,7 +485,8 @@ static void tensor_cores()
     c_of[3][5] = 0;
     for (int k : { 0, 7 })
         for (int capability : { 80, 90 }) {
-            a_of[2][k] = -0x1p100f, b_of[k][4] = 0x1p100f;
+            a_of[2][k] = -0x1p100f;
+            b_of[k][4] = 0x1p100f;
             multiply(capability);
             check(product(2, 4) == -INFINITY, "a sum that is too large keeps its sign");
             a_of[2][k] = 0;

@@ -2,7 +2,7 @@
  * held to. */
 #ifndef WEFT_DECODE_MODEL_H
 #define WEFT_DECODE_MODEL_H
-#include "core/core.h"
+#include "core/inside.h"
 #include "tests/check.h"
 
 /* 1 + 2 + 4 + 8 ended ones, 16 that the limit cuts */

@@ -4,7 +4,7 @@
 #ifndef WEFT_RECUR_LAYER_H
 #define WEFT_RECUR_LAYER_H
 #include "tests/check.h"
-#include "core/core.h"
+#include "core/inside.h"
 
 /* ---- a layer's inputs, in double ---- */
 /* The weights, sums and states that a kernel gets are these, rounded. */

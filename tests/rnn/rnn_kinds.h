@@ -1,7 +1,7 @@
 /* rnn_kinds.h - the kinds of recurrent layer that the tests go through, and what they feed them. */
 #ifndef WEFT_RNN_KINDS_H
 #define WEFT_RNN_KINDS_H
-#include "core/core.h"
+#include "core/inside.h"
 #include "tests/check.h"
 
 enum { TANH, RELU, GRU, MGU, LSTM, CIFG, PROJECTED, CIFG_PROJECTED, CELLS };

@@ -234,11 +234,11 @@ static model model_new(weft *w, const char *name, bool is_lean)
 }
 static int64_t most_of(weft *w, model *m)
 {
-    w->data.most = 0;
+    inside(w)->arena[WEFT__IN_DATA].most = 0;
     step(w, m);
     OK(w);
     weft_clear(w);
-    return w->data.most;
+    return inside(w)->arena[WEFT__IN_DATA].most;
 }
 
 Test(lean, keeps_the_states_alone)

@@ -240,9 +240,9 @@ Test(own_cell, a_sequence_has_the_same_bits_in_any_company_and_layout)
                       *third = malloc(7 * IN * sizeof *third);
             memcpy(of_third, all + 4 * 2 * H, 7 * 2 * H * sizeof *all),
                 memcpy(third, x + 4 * IN, 7 * IN * sizeof *x);
-            uint64_t step = w->draw;
+            uint64_t step = w->random.draw;
             weft_clear(w);
-            w->draw = step;
+            w->random.draw = step;
             weft_real *alone = concat_numbers(
                 weft_rnn_run(
                     r, weft_ragged(w, third, IN, &(weft_lengths){ .n = 1, .len = len + 2, .id = id + 2 }),

@@ -1,7 +1,7 @@
 /* test_step.c - one token at a time: steps that record nothing (rnn/step.c), products of few rows, and the
  * packed weights that both keep (autograd/kept.h). To the bit they are a whole run, which packs anew,
  * whatever has happened to the weights since the last call. */
-#include "autograd/autograd.h"
+#include "autograd/op.h"
 #include "rnn/rnn.h"
 #include "tests/io/files.h"
 #include "tests/rnn/rnn_kinds.h"
@@ -262,7 +262,7 @@ Test(step, goes_on_where_nothing_can_be_kept, .init = unchecked)
         for (int i = 0; i < 3; i++)
             run_steps(w, &s, &usual, 2, &steps); /* the arenas have grown */
         for (int64_t p = 0; p < weft_parameter_count(s.m); p++)
-            weft_parameter_at(s.m, p, NULL)->node.packed = NULL;
+            weft__node_of(weft_parameter_at(s.m, p, NULL))->packed = NULL;
         int64_t before = kept(w);
         for (int i = 1; i < 4; i++) {
             atomic_store(&heap_of(w)->fail_in, i);

@@ -12,7 +12,7 @@ close_by() { awk -v a="$1" -v b="$2" -v most="$3" 'BEGIN { d = a - b; exit !(d *
 
 # ---- every case
 cases=$("$bench" --help 2>&1 | sed -n 's/^cases: //p')
-check "there are cases" [ "$(echo "$cases" | wc -w)" = 16 ]
+check "there are cases" [ "$(echo "$cases" | wc -w)" = 17 ]
 for c in $cases; do
     check "$c runs" eval "tiny --case $c >$c.rows"
     check "$c prints rows of its own" eval "[ -s $c.rows ] && ! grep -v '^{\"who\": \"weft-.*\"case\": \"$c\", .*\"ms\": [0-9.]*, .*\"runs\": 1}$' $c.rows"
@@ -129,6 +129,8 @@ check "compare" eval 'compare --case net,gemm --precision fp32,tf32 >said && gre
 check "has two rounds of both, each case by turns" eval '[ "$(field who compared | sed "s/-.*//" | uniq | tr "\n" " ")" = "weft torch weft torch weft torch weft torch " ] && grep -q "\"round\": 2}" compared'
 check "and OpenBLAS" grep -q -e '-openblas' compared
 check "and begins with the machine" eval 'head -n 1 compared | grep -q "^{\"machine\": .*\"rounds\": \"2\""'
+check "is packing slow? Loss and norm do not depend on it" eval '[ "$(field loss slow_pack.rows | sort -u | wc -l) $(field norm slow_pack.rows | sort -u | wc -l)" = "2 2" ]'
+check "and it is drawn, as far as it was measured" eval 'WEFT_PYTHON=/nowhere python3 "$root/bench/compare" --bench "$bench" --quick --runs 1 --rounds 1 --threads 1 --case slow_pack --out slow.jsonl && [ "$(grep -c " curve\"" slow.svg)" = 8 ]'
 check "compare sees other work" eval '! FAKE_SED="s/\"loss\": /\"loss\": 1/" compare --case net >said && grep -q "^not equal" said'
 check "compare sees a peer that fails" eval '! FAKE_STATUS=3 compare --case net >said'
 check "compare sees a case that fails" eval '! compare --case nett >said'

@@ -155,7 +155,7 @@ check "has all that a lesson needs" eval 'for f in lesson.md lesson.h start.c sh
 
 # ---- a course of one's own
 check "a lesson is begun" says 0 '02.c is to be filled in' lesson start 2 "a course"
-check "with the file of the tree" cmp "a course/02.c" "$root/lessons/02_rnn_by_hand/start.c"
+check "with the file of the package" cmp "a course/02.c" package/02_rnn_by_hand/start.c
 check "make checks it, and shows the first hint" says 2 'lesson 02: hint: step leaves h at zero' env B="$library" make -C "a course" 02
 check "what is there stays" says 1 'is there already' eval 'echo mine >"a course/02.c"; lesson start 2 "a course"'
 check "as it is" grep -qx mine "a course/02.c"

@@ -1,6 +1,6 @@
 /* gate.c - gates and the residual sums around them: GLU, AddNorm, GateAddNorm, ResampleNorm. */
 #include <string.h>
-#include "autograd/autograd.h"
+#include "autograd/fused.h"
 #include "nn/nn.h"
 #include "rnn/forecast/forecast.h"
 
@@ -152,7 +152,7 @@ weft_resample_norm *weft_resample_norm_new(weft_module *parent, const char *name
 /* [out, in]: row j holds the shares of the two features that place j lies between. */
 static weft_tensor *interpolation(weft *w, int64_t in, int64_t out)
 {
-    real *at = weft__take(w, &w->notes, in * out * (int64_t)sizeof *at);
+    real *at = weft__take(w, WEFT__IN_NOTES, in * out * (int64_t)sizeof *at);
     if (!at)
         return &w->nil;
     memset(at, 0, (size_t)(in * out) * sizeof *at);

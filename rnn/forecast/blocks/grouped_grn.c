@@ -3,7 +3,7 @@
  * batch of products where each had one. */
 #include <stdio.h>
 #include <string.h>
-#include "autograd/autograd.h"
+#include "autograd/fused.h"
 #include "nn/nn.h"
 #include "rnn/forecast/forecast.h"
 

@@ -2,7 +2,7 @@
  * that weighs the others. */
 #include <string.h>
 #include "nn/nn.h"
-#include "autograd/autograd.h"
+#include "autograd/fused.h"
 #include "rnn/forecast/forecast.h"
 
 enum { MOST_FEATURES = 4096 };
