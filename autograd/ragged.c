@@ -99,8 +99,9 @@ static bool any_nonzero(const weft_tensor *x, const void *all, int64_t from, int
     return false;
 }
 
-bool weft__pads_are_zero(weft_tensor *x, const weft_lengths *l, weft_align align, const char *function)
+bool weft_pads_are_zero(weft_tensor *x, const weft_lengths *l, weft_align align)
 {
+    static const char function[] = "pads_are_zero";
     weft *w = weft__inert_beside(x)->w;
     size_t bytes = weft__is_padded(x, l, align, function) ? (size_t)weft__bytes(&x->f) : 0;
     w->running = function;

@@ -22,7 +22,7 @@ typedef struct bench {
     weft_embedding *embed;
     weft_rnn *rnn;
     weft_linear *out;
-    weft_multihead_attention *attention;
+    weft_attention_layer *attention;
     int64_t classes;                             /* of the model around a layer; 0: a layer alone */
     bool classifier;                             /* of sequences, not of tokens */
     bool padded, plain;
@@ -88,7 +88,7 @@ static weft_tensor *attention_loss(const bench *b)
 {
     weft_tensor *x =
         b->padded ? packed(b, b->x) : weft_ragged_like(b->x, weft_ragged(b->w, NULL, 0, &b->lengths));
-    weft_tensor *y = weft_multihead_attention_run(b->attention, x, x, WEFT_ALL_KEYS, NULL);
+    weft_tensor *y = weft_attention_run(b->attention, x, x, WEFT_ALL_KEYS, NULL);
     return weft_sum_all(b->padded ? unpacked(b, y) : y);
 }
 
@@ -117,8 +117,8 @@ static void build(bench *b)
     table.has_padding = b->classifier;
     b->all = weft_module_new(b->w, "bench");
     if (r->heads) {
-        weft_multihead_attention_opts heads = { .width = r->H, .heads = r->heads };
-        b->attention = weft_multihead_attention_new(b->all, "attention", &heads);
+        weft_attention_layer_opts heads = { .kind = WEFT_MULTIHEAD, .width = r->H, .heads = r->heads };
+        b->attention = weft_attention_new(b->all, "attention", &heads);
         return;
     }
     if (b->classes)

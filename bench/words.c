@@ -25,7 +25,7 @@ typedef struct bench {
     weft_embedding *letters, *phones;
     weft_rnn *encoder, *decoder;
     weft_linear *bridge_h, *bridge_c, *combine, *output;
-    weft_general_attention *attention;
+    weft_attention_layer *attention;
     weft_optim *adam;                            /* of g2p */
     weft_attention_memory memory;                /* of decode */
     /* words: lengths of both sides, tokens end to end */
@@ -58,8 +58,8 @@ static bench bench_new(row r, const settings *s)
         .decoder = weft_lstm_new(m, "decoder", &writes),
         .bridge_h = weft_linear_new(m, "bridge_h", &bridge),
         .bridge_c = weft_linear_new(m, "bridge_c", &bridge),
-        .attention = weft_general_attention_new(m, "attention",
-                                                &(weft_general_attention_opts){ .dq = H, .dm = 2 * H }),
+        .attention = weft_attention_new(
+            m, "attention", &(weft_attention_layer_opts){ .kind = WEFT_GENERAL, .dq = H, .dm = 2 * H }),
         .combine = weft_linear_new(m, "combine", &(weft_linear_opts){ .in = 3 * H, .out = H }),
         .output = weft_linear_new(m, "output", &(weft_linear_opts){ .in = H, .out = CLASSES }),
     };
@@ -170,7 +170,7 @@ static weft_tensor *next_loss(void *user)
     weft_tensor *memory = read_words(b, letter, &read, &first);
     weft_tensor *said = weft_embedding_run(b->phones, weft_ragged_ints(b->w, before, &write));
     weft_tensor *y = weft_rnn_run(b->decoder, said, first).y;
-    weft_tensor *seen = weft_general_attention_run(b->attention, y, memory, NULL);
+    weft_tensor *seen = weft_attention_run(b->attention, y, memory, WEFT_ALL_KEYS, NULL);
     return weft_mean_loss(weft_cross_entropy(scores_of(b, y, seen), weft_ragged_ints(b->w, after, &write),
                                              &(weft_ce_opts){ .smoothing = (weft_real).05 }));
 }
@@ -231,7 +231,7 @@ static weft_tensor *next_phones(weft_decode_rows *rows, void *user)
     weft_rnn_out out = weft_rnn_step(b->decoder, weft_embedding_run(b->phones, rows->tokens), rows->state);
     rows->state = out.last;
     weft_tensor *q = weft_decode_ragged(rows, out.y),
-                *seen = weft_plain(weft_general_attention_query(b->attention, q, b->memory, NULL));
+                *seen = weft_plain(weft_attention_query(b->attention, q, b->memory, WEFT_ALL_KEYS, NULL));
     return weft_add(scores_of(b, out.y, seen), end_moved(rows, b));
 }
 
@@ -245,7 +245,7 @@ static void write_some(bench *b, int64_t first, int64_t n, const int32_t *letter
     weft_state state;
     weft_tensor *memory = read_words(b, letter, &lengths, &state);
     double start = now_ms();
-    b->memory = weft_general_attention_project(b->attention, memory);
+    b->memory = weft_attention_project(b->attention, memory);
     b->ends = b->write + first;
     weft_decoded said = weft_decode(b->w, n, state, next_phones, b, &how);
     b->decode_ms += now_ms() - start;

@@ -98,7 +98,7 @@ typedef struct {
     weft_embedding *letters, *phones;
     weft_rnn *encoder, *decoder;
     weft_linear *bridge_h, *bridge_c, *combine, *output;
-    weft_general_attention *attention;
+    weft_attention_layer *attention;
     weft_dropout_layer *drop_letters, *drop_phones, *drop_output;
     weft_ema *average;                           /* NULL: none */
     weft_parallel *ranks;                        /* which judge together */
@@ -116,7 +116,7 @@ static model model_new(weft *w, const settings *s, int classes)
     weft_rnn_opts reads = { e, h, .layers = (int)s->layers, .bidirectional = true, .dropout = s->dropout };
     weft_rnn_opts writes = { e, h, .layers = (int)layers, .dropout = s->dropout };
     weft_linear_opts bridge = { .in = 2 * h, .out = layers * h };
-    weft_general_attention_opts looks = { .dq = h, .dm = 2 * h };
+    weft_attention_layer_opts looks = { .kind = WEFT_GENERAL, .dq = h, .dm = 2 * h };
     weft_dropout_opts drop = { .p = s->dropout };
     return (model){
         .w = w,
@@ -129,12 +129,12 @@ static model model_new(weft *w, const settings *s, int classes)
         .decoder = weft_lstm_new(m, "decoder", &writes),
         .bridge_h = weft_linear_new(m, "bridge_h", &bridge),
         .bridge_c = weft_linear_new(m, "bridge_c", &bridge),
-        .attention = weft_general_attention_new(m, "attention", &looks),
+        .attention = weft_attention_new(m, "attention", &looks),
         .combine = weft_linear_new(m, "combine", &(weft_linear_opts){ .in = 3 * h, .out = h }),
         .output = weft_linear_new(m, "output", &(weft_linear_opts){ .in = h, .out = classes }),
-        .drop_letters = weft_dropout_layer_new(m, "drop_letters", &drop),
-        .drop_phones = weft_dropout_layer_new(m, "drop_phones", &drop),
-        .drop_output = weft_dropout_layer_new(m, "drop_output", &drop),
+        .drop_letters = weft_dropout_new(m, "drop_letters", &drop),
+        .drop_phones = weft_dropout_new(m, "drop_phones", &drop),
+        .drop_output = weft_dropout_new(m, "drop_output", &drop),
         .average = s->train.average > 0 ? weft_ema_new(m, s->train.average) : NULL,
         .ranks = weft_parallel_new(m, &(weft_parallel_opts){ .shards = (int)s->train.shards }),
     };
@@ -161,7 +161,7 @@ static weft_tensor *bridge(const model *m, weft_linear *l, weft_tensor *last)
 
 static encoded encode(const model *m, const int32_t *letters, const weft_lengths *lengths)
 {
-    weft_tensor *x = weft_dropout_layer_run(
+    weft_tensor *x = weft_dropout_run(
         m->drop_letters, weft_embedding_run(m->letters, weft_ragged_ints(m->w, letters, lengths)));
     weft_rnn_out out = weft_rnn_run(m->encoder, x, WEFT_ZERO_STATE);
     weft_state first = { bridge(m, m->bridge_h, out.last.h), bridge(m, m->bridge_c, out.last.c) };
@@ -172,18 +172,18 @@ static encoded encode(const model *m, const int32_t *letters, const weft_lengths
 static weft_tensor *scores(const model *m, weft_tensor *y, weft_tensor *seen)
 {
     weft_tensor *both = weft_tanh(weft_linear_run(m->combine, weft_concat(WEFT_LIST(y, seen), 1)));
-    return weft_linear_run(m->output, weft_dropout_layer_run(m->drop_output, both));
+    return weft_linear_run(m->output, weft_dropout_run(m->drop_output, both));
 }
 
 /* Logits [N, classes] of whole pronunciations, in which each phone follows the right one. map: NULL, or the
- * attention's weights, as from weft_general_attention_run. */
+ * attention's weights, as from weft_attention_run. */
 static weft_tensor *logits(const model *m, const encoded *e, const int32_t *before,
                            const weft_lengths *lengths, weft_tensor **map)
 {
-    weft_tensor *x = weft_dropout_layer_run(
+    weft_tensor *x = weft_dropout_run(
         m->drop_phones, weft_embedding_run(m->phones, weft_ragged_ints(m->w, before, lengths)));
     weft_tensor *y = weft_rnn_run(m->decoder, x, e->first).y;
-    return scores(m, y, weft_general_attention_run(m->attention, y, e->memory, map));
+    return scores(m, y, weft_attention_run(m->attention, y, e->memory, WEFT_ALL_KEYS, map));
 }
 
 /* ---- writing phones, one at a time ---- */
@@ -199,7 +199,7 @@ static weft_tensor *next_phones(weft_decode_rows *rows, void *user)
     weft_rnn_out out = weft_rnn_step(m->decoder, weft_embedding_run(m->phones, rows->tokens), rows->state);
     rows->state = out.last;
     weft_tensor *y = weft_decode_ragged(rows, out.y);
-    return scores(m, out.y, weft_plain(weft_general_attention_query(m->attention, y, it->memory, NULL)));
+    return scores(m, out.y, weft_plain(weft_attention_query(m->attention, y, it->memory, WEFT_ALL_KEYS, NULL)));
 }
 
 /* Returns the best phones of words, by greedy or by beam search, to be ended by weft_decoded_free and
@@ -213,7 +213,7 @@ static weft_decoded pronounce(const model *m, const int32_t *letters, const weft
     weft_decoded said = { 0 };
     WEFT_NO_GRAD(m->w) WEFT_EVAL(m->w) {
         encoded e = encode(m, letters, lengths);
-        writer it = { m, weft_general_attention_project(m->attention, e.memory) };
+        writer it = { m, weft_attention_project(m->attention, e.memory) };
         said = weft_decode(m->w, lengths->n, e.first, next_phones, &it, &how);
     }
     check_context(m->w, "%s", "");
@@ -452,7 +452,7 @@ static void draw_attention(const char *path, const model *m, const phone_set *p,
         double *weights = numbers_of(weft_to_layout(map, WEFT_CONCAT));
         check_context(m->w, "%s", "");
         snprintf(title, sizeof title, "%s: the letters that each phone looks at", word);
-        check_file(weft_plot_heatmap(path, title, phones, length, weights, rows, columns));
+        check_file(weft_plot_heatmap(path, title, phones, length, weights, rows, columns, NULL));
         free(weights);
     }
     weft_clear(m->w);
@@ -470,7 +470,8 @@ static void draw_batch(const char *path, const run *r)
             labels[n++] = letter_names[word[length[i]] - 'a'];
     }
     weft_lengths lengths = { .n = WORDS, .len = length };
-    check_file(weft_plot_batch(path, "One batch of words in three layouts", &lengths, labels));
+    check_file(
+        weft_plot_batch(path, "One batch of words in three layouts", &lengths, labels, NULL, NULL, NULL));
 }
 
 static void draw(const run *r)

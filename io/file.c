@@ -1,12 +1,33 @@
-/* file.c - reads whole files; file_write.c writes them. */
+/* file.c - reads whole files, which file_write.c writes, and keeps the text of this thread's last file
+ * function that failed. The text belongs to the thread and not to a context, since files are read and
+ * written where there is no context yet, and since their failures change no context. */
 #include <errno.h>
 #include <fcntl.h>
+#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
+#include "core/locale.h"
 #include "io/io.h"
 
+/* ---- the message ---- */
+static _Thread_local char message[1024];
+
+const char *weft_file_message(void) { return message; }
+
+weft_status weft__file_fail(weft_status status, const char *format, ...)
+{
+    char text[sizeof message];                   /* an argument may be the message before */
+    va_list list;
+    va_start(list, format);
+    weft__plain_text(text, sizeof text, format, list);
+    va_end(list);
+    memcpy(message, text, sizeof message);
+    return status;
+}
+
+/* ---- files ---- */
 static weft_status read_to(const char *path, int file, unsigned char *bytes, size_t from, size_t to)
 {
     while (from < to) {

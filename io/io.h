@@ -5,8 +5,7 @@
 #include "nn/nn.h"
 #include "io/api_io.h"
 
-/* message.c: keeps the text of a failure for weft_file_message; gives the status back, so that it can be
- * returned. */
+/* file.c: keeps the text of a failure for weft_file_message. Returns the status. */
 weft_status weft__file_fail(weft_status status, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
@@ -38,6 +37,9 @@ weft_status weft__load_image(const char *path, const weft__image *image, weft_mo
 /* hdf5/path.c, a weft__head: an error if the file has no HDF5 signature, at byte 0, 512, 1024 and so on. */
 weft_status weft__h5_signature(const char *path, const unsigned char *bytes, size_t head, size_t size);
 
+/* crc32c.c: the CRC-32C (Castagnoli et al. 1993), as in iSCSI and ext4, of n bytes that follow those with
+ * checksum `before` (0: none). "123456789" gives E3069283. */
+uint32_t weft__crc32c(uint32_t before, const void *bytes, size_t n);
 /* foreign.c: an error that says what it is and how to convert it, if the file begins as one of PyTorch,
  * NumPy, safetensors or ONNX does. */
 weft_status weft__foreign(const char *path, const unsigned char *bytes, size_t head, size_t size);

@@ -53,7 +53,10 @@ weft_ema *weft_ema_new(weft_module *m, double decay)
     weft_ema *a = w && !w->status ? weft__layer(m, sizeof *a + (size_t)there * sizeof *a->pairs) : NULL;
     if (!a)
         return &none;
-    a->w = w, a->m = m, a->decay = (real)decay, a->there = there;
+    a->w = w;
+    a->m = m;
+    a->decay = (real)decay;
+    a->there = there;
     weft_module *to = weft_submodule_new(m, "ema");
     mirror(a, m, to);
     return weft__finished(to, a, &none);

@@ -79,7 +79,8 @@ weft_embedding *weft_embedding_new(weft_module *parent, const char *name, const 
     weft_embedding *e = w ? weft__own(w, sizeof *e, embedding_end, NULL) : NULL;
     if (!e)
         return weft__finished(m, e, &none);
-    e->m = m, e->row_dropout = opts->row_dropout;
+    e->m = m;
+    e->row_dropout = opts->row_dropout;
     e->weight = weft_parameter(m, "weight", WEFT_SHAPE(opts->rows, opts->columns),
                                (weft_init){ WEFT_INIT_NORMAL, 0, 1 });
     if (!w->status && has_padding(opts) && map_ids(e, opts->rows, opts->padding))

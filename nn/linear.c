@@ -45,8 +45,10 @@ static bool tied_fits(const weft_module *m, const char *name, weft_linear_opts *
                    "linear \"%.80s\" in %s: the weight is %s; [out, in] is expected, of out %lld"
                    " and in %lld, or 0 for the weight's own",
                    name ? name : "", m->path, weft__text(f, text), (long long)o->out, (long long)o->in);
-    else
-        o->out = f->size[0], o->in = f->size[1];
+    else {
+        o->out = f->size[0];
+        o->in = f->size[1];
+    }
     return !w->status;
 }
 

@@ -110,7 +110,10 @@ static void look_quietly(weft_optim *o)           /* the context stays as it is 
         return;                                  /* nothing came */
     bool news = g.skipped != o->counts[1];
     o->over = g.over;
-    o->counts[0] = g.applied, o->counts[1] = g.skipped, o->counts[2] = g.in_a_row, o->counts[3] = g.bad;
+    o->counts[0] = g.applied;
+    o->counts[1] = g.skipped;
+    o->counts[2] = g.in_a_row;
+    o->counts[3] = g.bad;
     if (news)
         name_bad(o);
 }
@@ -154,7 +157,8 @@ static real *part_from(real *x, int64_t from) { return x ? x + from : NULL; }
 static weft__update of_run(const weft_optim *o, const weft__run *r)
 {
     weft__update u = o->how;
-    u.lr *= r->scale, u.decay = r->decay;
+    u.lr *= r->scale;
+    u.decay = r->decay;
     return u;
 }
 
@@ -168,7 +172,7 @@ static void check_results(weft_optim *o)
     real scale = 0;
     for (int i = 0; i < o->n; i++) {
         const weft__slot *s = o->slot + i;
-        scale = s->scale > scale ? s->scale : scale,
+        scale = s->scale > scale ? s->scale : scale;
         first.most.decay = s->decay > first.most.decay ? s->decay : first.most.decay;
         first.anew |= weft__node_of(&s->p->value)->changed > o->then;
     }

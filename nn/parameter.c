@@ -60,10 +60,14 @@ static bool make_room(weft_module *root, int64_t more)
         weft__device_release(w, g);
         return false;
     }
-    root->values = v, root->gradients = g, root->room = room;
+    root->values = v;
+    root->gradients = g;
+    root->room = room;
     for (weft__parameter *p = root->first; p; p = p->later)
-        if (!p->buffer && !p->tied)
-            p->value.data = v + p->at, p->grad.data = g + p->at;
+        if (!p->buffer && !p->tied) {
+            p->value.data = v + p->at;
+            p->grad.data = g + p->at;
+        }
     return true;
 }
 
@@ -100,7 +104,8 @@ static weft__parameter *new_parameter(weft_module *m, const char *name, const ch
         return NULL;
     memcpy(p->path, path, sizeof path);
     p->name = p->path + strlen(m->path) + 1;
-    p->module = m, p->at = -1;
+    p->module = m;
+    p->at = -1;
     return p;
 }
 
@@ -284,7 +289,8 @@ void weft__tie_module(weft_module *m, const char *name, const weft_module *origi
 static void freeze(weft__parameter *p, bool frozen)
 {
     weft *w = p->value.w;
-    weft__node_of(&p->value)->frozen = frozen, weft__node_of(&p->value)->given &= !frozen;
+    weft__node_of(&p->value)->frozen = frozen;
+    weft__node_of(&p->value)->given &= !frozen;
     if (frozen && weft__elements(&p->grad.f))
         /* what had come so far would be clipped and stepped */
         w->dev.k->fill(&w->dev, weft__elements(&p->grad.f), 0, p->grad.data);

@@ -30,7 +30,8 @@ static const weft__parameter *next_of(const sheet *s, const weft__parameter *p)
 static void measure_names(sheet *s)
 {
     char shape[128];
-    s->paths = larger((int)strlen(s->top->path), (int)strlen("in buffers")), s->shapes = (int)strlen("shape");
+    s->paths = larger((int)strlen(s->top->path), (int)strlen("in buffers"));
+    s->shapes = (int)strlen("shape");
     for (const weft__parameter *p = NULL; (p = next_of(s, p));) {
         s->paths = larger(s->paths, (int)strlen(path_of(s, p)));
         s->shapes = larger(s->shapes, (int)strlen(weft__text(&first_name(p)->value.f, shape)));

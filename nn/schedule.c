@@ -75,9 +75,10 @@ double weft_plateau_step(weft_plateau *p, double value)
         return (double)NAN;
     start_best(&p->best, p->seen, p->larger_is_better);
     p->seen = one_more(p->seen);
-    if (is_better(value, p->best, p->larger_is_better, threshold))
-        p->best = value, p->bad = 0;
-    else
+    if (is_better(value, p->best, p->larger_is_better, threshold)) {
+        p->best = value;
+        p->bad = 0;
+    } else
         p->bad = one_more(p->bad);
     if (too_many(p->bad, p->patience)) {
         double lr = fmax(p->lr * factor, least);

@@ -59,20 +59,25 @@ void weft__overlap_begin(weft_parallel *p)
         return;
     for (int c = 0; c < WEFT__CHUNKS; c++)
         p->least[c] = INT64_MAX;
-    p->w->tape->walk_watch = &all, p->w->tape->walk_user = p;
+    p->w->tape->walk_watch = &all;
+    p->w->tape->walk_user = p;
 }
 
 void weft__overlap_end(weft_parallel *p)
 {
     static const weft__watch closed = { .closed = true };
-    p->w->tape->walk_watch = &closed, p->w->tape->walk_user = NULL;
+    p->w->tape->walk_watch = &closed;
+    p->w->tape->walk_user = NULL;
 }
 
 /* What is left of a transfer of which some ranks have sent chunks, though all have failed since. */
 void weft__overlap_drain(weft_parallel *p)
 {
-    if (!p->transfer.begun)
-        p->n = p->agreed.n, p->from = p->agreed.from;
+    p->drain = false;
+    if (!p->transfer.begun) {
+        p->n = p->agreed.n;
+        p->from = p->agreed.from;
+    }
     weft__exchange(p);
     p->transfer = (weft__transfer){ 0 };
 }

@@ -93,9 +93,9 @@ static bool hash_values(weft__parameter *p, void *user)
     values *v = user;
     weft__device *d = &p->value.w->dev;
     int64_t n = weft__elements(&p->value.f);
-    const real *x = p->value.data;
+    const real *x = d->k->synchronous ? p->value.data : v->host;
     if (!d->k->synchronous)
-        d->k->download(d, v->host, x, (size_t)n * sizeof *x), x = v->host;
+        d->k->download(d, v->host, p->value.data, (size_t)n * sizeof *x);
     uint64_t h = (uint64_t)n;
     for (int64_t i = 0; i < n && !p->shard; i++)
         h = mixed_real(h, x[i]);
@@ -106,7 +106,8 @@ static bool hash_values(weft__parameter *p, void *user)
 static bool measure(weft__parameter *p, void *user)
 {
     int64_t *most = user, n = weft__elements(&p->value.f);
-    most[0]++, most[1] = n > most[1] ? n : most[1];
+    most[0]++;
+    most[1] = n > most[1] ? n : most[1];
     return true;
 }
 

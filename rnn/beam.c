@@ -59,13 +59,16 @@ static bool begin_search(search *b)
 {
     weft *w = b->d.w;
     int64_t n = b->d.n, K = b->d.beams;
-    b->now = beginnings_new(w, n * K), b->next = beginnings_new(w, n * K);
+    b->now = beginnings_new(w, n * K);
+    b->next = beginnings_new(w, n * K);
     b->best = weft__take(w, WEFT__IN_NOTES, n * b->d.best * (int64_t)sizeof *b->best);
     b->k_best = (weft__best){ weft__take(w, WEFT__IN_NOTES, 2 * K * (int64_t)sizeof *b->k_best.at), 2 * K, 0 };
     if (w->status)
         return false;
-    for (int64_t s = 0; s < n; s++)
-        b->next.score[s] = 0, b->next.node[s] = NO_NODE;
+    for (int64_t s = 0; s < n; s++) {
+        b->next.score[s] = 0;
+        b->next.node[s] = NO_NODE;
+    }
     for (int64_t i = 0; i < n * b->d.best; i++)
         b->best[i] = (hypothesis){ -HUGE_VAL, -HUGE_VAL, NO_NODE, -1 };
     return true;
@@ -111,7 +114,8 @@ static void read_back(const search *b)
     for (int64_t i = 0; i < b->d.n * b->d.best; i++) {
         const hypothesis *h = &b->best[i];
         int32_t *to = b->d.out.tokens + i * b->d.o->limit;
-        b->d.out.len[i] = h->length, b->d.out.score[i] = h->score;
+        b->d.out.len[i] = h->length;
+        b->d.out.score[i] = h->score;
         for (int64_t t = h->length, at = h->last; t-- > 0; at = b->nodes[at].before)
             to[t] = b->nodes[at].token;
     }
@@ -138,7 +142,8 @@ static bool offer_all(search *b, int64_t first, int64_t rows, const real *log_p)
 
 static void go_on(search *b, int32_t token, int64_t s, int64_t parent, double score, int64_t at)
 {
-    b->next.score[b->d.next.n] = score, b->next.node[b->d.next.n] = at;
+    b->next.score[b->d.next.n] = score;
+    b->next.node[b->d.next.n] = at;
     weft__decoder_go_on(&b->d, token, s, parent);
 }
 
@@ -189,7 +194,8 @@ static bool take_step(search *b)
 {
     weft *w = b->d.w;
     beginnings now = b->next;
-    b->next = b->now, b->now = now;
+    b->next = b->now;
+    b->now = now;
     weft_tensor *scores = weft__decoder_step(&b->d);
     int64_t numbers = b->d.now.n * b->d.classes;
     real *log_p = scores ? weft__take(w, WEFT__IN_NOTES, numbers * (int64_t)sizeof *log_p) : NULL;

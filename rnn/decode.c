@@ -113,7 +113,8 @@ static bool choose_by_chance(weft__decoder *d, weft_tensor *log_p, int32_t *chos
         if (r == rows || d->now.sequence[r] != s)
             continue;
         chosen[r] = sampled(d->o, all + r * C, C, room, u);
-        log_p_chosen[r] = all[r * C + chosen[r]], r++;
+        log_p_chosen[r] = all[r * C + chosen[r]];
+        r++;
     }
     return true;
 }
@@ -139,6 +140,7 @@ weft_tensor *weft_decode_ragged(const weft_decode_rows *r, weft_tensor *x)
     if (wrong)
         return weft__failed_of(LIST(x), WEFT_EARG, "decode_ragged", "%s", wrong);
     weft__form f = x->f;
-    f.batch = weft__batch(w, &r->of, "decode_ragged"), f.layout = WEFT_CONCAT;
+    f.batch = weft__batch(w, &r->of, "decode_ragged");
+    f.layout = WEFT_CONCAT;
     return f.batch ? weft__view(x, &f) : &w->nil;
 }

@@ -3,6 +3,7 @@
 #include <string.h>
 #include "autograd/fused.h"
 #include "io/data/data.h"
+#include "rnn/api_plan_run.h"
 #include "rnn/rnn.h"
 
 /* ---- a batch of a plan ---- */

@@ -74,8 +74,10 @@ static segment segments_of(const weft_call *c, const extents *e)
                          .b_hh = numbers_of(c, WEFT__B_HH),
                          .total = scratch(c, e->S) } };
     if (input_of(c, WEFT__IDS)) {
-        s.l.x = numbers_of(c, WEFT__TABLE), s.l.ids = (int32_t *)(void *)numbers_of(c, WEFT__IDS);
-        s.l.rows = input_of(c, WEFT__TABLE)->f.size[0], s.l.of_rows = scratch(c, s.l.rows * e->S);
+        s.l.x = numbers_of(c, WEFT__TABLE);
+        s.l.ids = (int32_t *)(void *)numbers_of(c, WEFT__IDS);
+        s.l.rows = input_of(c, WEFT__TABLE)->f.size[0];
+        s.l.of_rows = scratch(c, s.l.rows * e->S);
     }
     int k = at_gates(c);
     s.room = rows_at_once(c, e, &s.l.r);
@@ -104,8 +106,10 @@ static bool next_segment(segment *s, const extents *e, bool down)
         for (r->from = r->to; r->to < r->steps && start[r->to + 1] - start[r->from] <= s->room;)
             r->to++;
     int64_t row = start[r->from];
-    r->gates = as_of_row(s->gates, row, e->S), r->raw = as_of_row(s->raw, row, e->H);
-    r->h_before = as_of_row(s->h_before, row, e->W), r->dh = as_of_row(s->dh, row, e->W);
+    r->gates = as_of_row(s->gates, row, e->S);
+    r->raw = as_of_row(s->raw, row, e->H);
+    r->h_before = as_of_row(s->h_before, row, e->W);
+    r->dh = as_of_row(s->dh, row, e->W);
     return r->to > r->from;
 }
 
@@ -176,18 +180,24 @@ static void prepare_back(const weft_call *c, const extents *e, segment *s, weft_
     weft__recurrence *r = &l->r;
     enum { LINE = 64 };                          /* where vectors may begin */
     int64_t columns = fold(c) ? fold(c)->columns : e->n, of_h = (columns * e->W + LINE - 1) / LINE * LINE;
-    r->dy = weft_op_dy(c, 0), r->dyc = r->c ? weft_op_dy(c, 1) : NULL;
+    r->dy = weft_op_dy(c, 0);
+    r->dyc = r->c ? weft_op_dy(c, 1) : NULL;
     const int64_t carries = of_h + (r->c ? columns * e->H : 0);
-    r->dh0 = added(c, WEFT__H0, zeros), r->dc0 = added(c, WEFT__C0, zeros);
+    r->dh0 = added(c, WEFT__H0, zeros);
+    r->dc0 = added(c, WEFT__C0, zeros);
     r->carry_h = scratch(c, carries);
     if (r->carry_h)
         weft__add_zeros(c, zeros, r->carry_h, carries);
     r->carry_c = r->c && r->carry_h ? r->carry_h + of_h : NULL;
-    s->h_before = scratch(c, s->room * e->W), s->dh = r->w_hr ? scratch(c, s->room * e->W) : NULL;
+    s->h_before = scratch(c, s->room * e->W);
+    s->dh = r->w_hr ? scratch(c, s->room * e->W) : NULL;
     if (!l->dx.to)
         l->dx = into(c, l->ids ? WEFT__TABLE : WEFT__X);
-    l->dw_ih = into(c, WEFT__W_IH), l->dw_hh = into(c, WEFT__W_HH), l->dw_hr = into(c, WEFT__W_HR);
-    l->db_ih = into(c, WEFT__B_IH), l->db_hh = into(c, WEFT__B_HH);
+    l->dw_ih = into(c, WEFT__W_IH);
+    l->dw_hh = into(c, WEFT__W_HH);
+    l->dw_hr = into(c, WEFT__W_HR);
+    l->db_ih = into(c, WEFT__B_IH);
+    l->db_hh = into(c, WEFT__B_HH);
 }
 
 /* If the gradient of rows that were looked up is asked for, the table gets its own through them. */
@@ -195,7 +205,9 @@ static void prepare_back(const weft_call *c, const extents *e, segment *s, weft_
 static weft_tensor *by_rows_after_all(const weft_call *c, segment *s)
 {
     weft_tensor *x = weft__arranged_as(c->x[WEFT__X], packed(c)), *dx = weft__empty(x->w, &x->f);
-    s->l.ids = NULL, s->l.x = weft_op_data(x), s->l.dx = (weft__into){ dx->data, false };
+    s->l.ids = NULL;
+    s->l.x = weft_op_data(x);
+    s->l.dx = (weft__into){ dx->data, false };
     return dx;
 }
 static void accumulate_rows(const weft_call *c, weft_tensor *packed_dx)
@@ -253,7 +265,9 @@ void weft__recurrent_back(const weft_call *c)
     extents e = sizes(&all.of[0]);
     if (how(c)->trace && !is_lean(c)) {          /* then there is one */
         weft__recurrence r = recurrence(c, &e);
-        r.from = 0, r.to = r.steps, r.raw = input_of(c, WEFT__W_HR) ? Y(c, at_gates(c) + 1) : NULL;
+        r.from = 0;
+        r.to = r.steps;
+        r.raw = input_of(c, WEFT__W_HR) ? Y(c, at_gates(c) + 1) : NULL;
         weft__trace_back(c, how(c)->trace, how(c)->run, r, fold(c) ? fold(c)->columns : e.n);
     }
     weft__blocks zeros = { 0 };

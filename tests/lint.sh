@@ -24,6 +24,7 @@ include_order() {
         for i in $(sed -n 's/^ *# *include "\(\.\.\/\)*\([a-z]*\)\/.*/\2/p' "$f" | sort -u); do
             may_include "${f%%/*}" "$i" || echo "$f may not include $i/"
         done
+        case $f in rnn/forecast/*|rnn/plan_run.c|rnn/api_plan_run.h) ;; rnn/*) grep -lE '^ *# *include "(\.\./)*(io|plan)/' "$f" | sed 's|$| may not include io/ or plan/: running a plan stands above the layers|' ;; esac
         case $f in rnn/forecast/*) ;; *) grep -l '^ *# *include ".*forecast/' "$f" | sed 's|$| may not include rnn/forecast/|' ;; esac
     done
     for f in $(files examples tools bench); do

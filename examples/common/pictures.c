@@ -64,5 +64,5 @@ void draw_matrix(const char *path, const char *title, int64_t rows, int64_t colu
     label(text[0], labels[0], tall, rows, first_row);
     label(text[1], labels[1], wide, columns, first_column);
     snprintf(whole, sizeof whole, "%s; 1 is a weight of %.3f", title, most);
-    check_file(weft_plot_heatmap(path, whole, tall, wide, cells, labels[0], labels[1]));
+    check_file(weft_plot_heatmap(path, whole, tall, wide, cells, labels[0], labels[1], NULL));
 }

@@ -8,15 +8,14 @@ enum { WEFT__SEAL = 512, WEFT__NAMED = 320, WEFT__NOTES = 512 };
 #define WEFT__MAGIC "weft checkpoint "
 
 /* ---- file.c: an HDF5 file behind a seal, see docs/design/checkpoints.md ---- */
-typedef struct weft__sealed { weft__h5 *h; unsigned char *own; } weft__sealed;
 weft__h5   *weft__sealed_new(const char *path);
-/* Ends h. The status of all that was done to it, or of writing the file. */
+/* Ends h. Returns the status of all that was done to it, or of writing the file. */
 weft_status weft__sealed_write(weft__h5 *h, const char *path);
-/* image: what weft__read_checkpoint has read, which must stay; NULL: it is read here. */
-weft_status weft__sealed_open(const char *path, const weft__image *image, weft__sealed *s);
-weft_status weft__sealed_end(weft__sealed *s);
+/* Begins to read. image: the file as weft__read_checkpoint gives it, which must stay valid; NULL: reads the
+ * file. */
+weft_status weft__sealed_open(const char *path, const weft__image *image, weft__h5 **h);
 
-/* ---- stage.c ---- */
+/* ---- load.c ---- */
 /* Values that were read and wait until everything was. */
 typedef struct weft__held {
     struct weft__held *next;
@@ -31,9 +30,9 @@ void *weft__hold(weft__stage *s, void *to, size_t bytes, bool device);
 /* The data set, of this kind, for `to`. */
 void weft__hold_set(weft__stage *s, const char *path, const weft__kind *kind, weft__number as, void *to,
                     bool device);
-/* To where they belong (w may be NULL if nothing is on a device), or to nowhere. */
-void  weft__deliver(weft *w, weft__stage *s);
-void  weft__discard(weft__stage *s);
+/* Ends the session, and copies all that is held to its destination, or after a failure to nowhere. m may be
+ * NULL if nothing is on a device. */
+weft_status weft__stage_end(weft__stage *s, const weft_module *m);
 
 /* ---- paths.c ---- */
 /* One parameter of the table, and what has been read for it. */
@@ -42,7 +41,7 @@ typedef struct weft__known {
     const weft__held *held;
     bool found;                                  /* the file has it under one of its names */
 } weft__known;
-typedef struct weft__paths { weft__known *entry; size_t mask; } weft__paths;
+typedef struct weft__paths { weft__known *entry; size_t n; } weft__paths;
 /* A table of all parameters and buffers of m's root. Returns false if there is no memory; the session has
  * failed then. To be ended by weft__paths_end. */
 bool weft__paths_make(weft__paths *table, const weft_module *m, weft__h5 *h);
@@ -78,14 +77,10 @@ weft_status weft__usable_with(const weft_module *m, const weft_optim *o, const c
                               const char *path);
 
 /* ---- items.c ---- */
-/* Only items, of a file that need not fit a module. */
-weft_status weft__items_load(const char *path, const weft__image *image, const weft_checkpoint_item *items,
-                             int64_t n);
 weft_status weft__items_good(const char *function, const weft_checkpoint_item *items, int64_t n);
 void        weft__items_store(weft__h5 *h, const weft_checkpoint_item *items, int64_t n);
 void        weft__items_hold(weft__stage *s, const weft_checkpoint_item *items, int64_t n);
 
-/* ---- report.c ---- */
 typedef enum { WEFT__LOADED, WEFT__MISSING, WEFT__EXTRA, WEFT__OTHER_SHAPE, WEFT__OTHER_LAYER } weft__finding;
 /* Counts it and adds its line; a NULL report: the session fails with that text. */
 void weft__found(weft__h5 *h, weft_load_report *r, weft__finding what, const char *format, ...)

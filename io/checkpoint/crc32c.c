@@ -2,7 +2,7 @@
  * any three flipped bits in up to 268 MB are found for certain, anything else but for one case in four
  * billion. */
 #include <pthread.h>
-#include "io/checkpoint/crc32c.h"
+#include "io/io.h"
 
 static uint32_t table[8][256];                   /* table[k][b]: of the byte b with k zero bytes behind it */
 static pthread_once_t once = PTHREAD_ONCE_INIT;

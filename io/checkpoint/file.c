@@ -8,7 +8,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include "io/checkpoint/checkpoint.h"
-#include "io/checkpoint/crc32c.h"
 
 #define FORMAT  "weft checkpoint"
 #define VERSION "1"
@@ -101,29 +100,23 @@ weft_status weft__read_checkpoint(const char *path, weft__image *out)
         WEFT_EFORMAT, "%s is damaged, or was changed by another program: its checksum is wrong", path);
 }
 
-weft_status weft__sealed_open(const char *path, const weft__image *image, weft__sealed *s)
+weft_status weft__sealed_open(const char *path, const weft__image *image, weft__h5 **h)
 {
     weft__image own = { 0 };
-    *s = (weft__sealed){ 0 };
+    *h = NULL;
     weft_status status = image ? WEFT_OK : weft__read_checkpoint(path, &own);
     if (status)
         return status;
-    image = image ? image : &own;
-    s->own = own.bytes;
-    s->h = weft__h5_open(path, image->bytes, image->size, true);
-    if (!s->h) {
-        free(s->own);
+    const weft__image *it = image ? image : &own;
+    *h = weft__h5_open(path, it->bytes, it->size, true);
+    if (!*h) {
+        free(own.bytes);
         return WEFT_ENOMEM;
     }
-    expect_attribute(s->h, "format", FORMAT);
-    expect_attribute(s->h, "format_version", VERSION);
-    expect_attribute(s->h, "real", sizeof(real) == 4 ? "float32" : "float64");
+    if (!image)
+        weft__h5_own(*h);
+    expect_attribute(*h, "format", FORMAT);
+    expect_attribute(*h, "format_version", VERSION);
+    expect_attribute(*h, "real", sizeof(real) == 4 ? "float32" : "float64");
     return WEFT_OK;
-}
-
-weft_status weft__sealed_end(weft__sealed *s)
-{
-    weft_status status = weft__h5_end(s->h);
-    free(s->own);
-    return status;
 }

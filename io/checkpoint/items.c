@@ -88,28 +88,9 @@ void weft__items_hold(weft__stage *s, const weft_checkpoint_item *items, int64_t
     }
 }
 
-weft_status weft__items_load(const char *path, const weft__image *image, const weft_checkpoint_item *items,
-                             int64_t n)
-{
-    weft__sealed file;
-    weft_status s = weft__items_good("weft_load", items, n);
-    if (!s)
-        s = weft__sealed_open(path, image, &file);
-    if (s)
-        return s;
-    weft__stage stage = { file.h, NULL, NULL };
-    weft__items_hold(&stage, items, n);
-    s = weft__sealed_end(&file);
-    if (s)
-        weft__discard(&stage);
-    else
-        weft__deliver(NULL, &stage);
-    return s;
-}
-
 int64_t weft_checkpoint_item_size(const char *path, const char *name)
 {
-    weft__sealed file;
+    weft__h5 *h;
     weft__kind k = { 0 };
     char in[WEFT__NAMED];
     const char *bad = item_name_fault(name);
@@ -117,10 +98,10 @@ int64_t weft_checkpoint_item_size(const char *path, const char *name)
         weft__file_fail(WEFT_EARG, "weft_checkpoint_item_size: the item %s", bad);
         return -1;
     }
-    if (weft__sealed_open(path, NULL, &file))
+    if (weft__sealed_open(path, NULL, &h))
         return -1;
     snprintf(in, sizeof in, "items/%s", name);
-    if (!weft__h5_find(file.h, in, &k) || k.rank != 1)
-        weft__h5_fail(file.h, WEFT_EFORMAT, "it has no item \"%s\"", name);
-    return weft__sealed_end(&file) ? -1 : k.size[0];
+    if (!weft__h5_find(h, in, &k) || k.rank != 1)
+        weft__h5_fail(h, WEFT_EFORMAT, "it has no item \"%s\"", name);
+    return weft__h5_end(h) ? -1 : k.size[0];
 }

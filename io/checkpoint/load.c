@@ -1,8 +1,97 @@
 /* load.c - weft_load and weft_load_matching: everything is read and compared first, then put in place, so
  * that an error leaves module, optimiser, streams and items as they were. */
+#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
+#include "core/locale.h"
 #include "io/checkpoint/checkpoint.h"
+
+/* ---- numbers that wait until everything was read and found good ---- */
+void *weft__hold(weft__stage *s, void *to, size_t bytes, bool device)
+{
+    if (weft__h5_status(s->h))
+        return NULL;
+    weft__held *k = bytes < SIZE_MAX - sizeof *k ? calloc(1, sizeof *k + bytes) : NULL;
+    if (!k) {
+        weft__h5_fail(s->h, WEFT_ENOMEM, "no memory to read %zu bytes", bytes);
+        return NULL;
+    }
+    k->to = to;
+    k->bytes = bytes;
+    k->device = device;
+    if (s->last)
+        s->last->next = k;
+    else
+        s->first = k;
+    s->last = k;
+    return k->values;
+}
+
+void weft__hold_set(weft__stage *s, const char *path, const weft__kind *kind, weft__number as, void *to,
+                    bool device)
+{
+    size_t bytes = weft__kind_bytes(kind) / weft__number_bytes(kind->type) * weft__number_bytes(as);
+    void *values = weft__hold(s, to, bytes, device);
+    if (values)
+        weft__h5_read(s->h, path, kind, as, values);
+}
+
+static void deliver(weft *w, const weft__held *k)
+{
+    if (k->device && k->bytes)
+        w->dev.k->upload(&w->dev, k->to, k->values, k->bytes);
+    else if (k->bytes)
+        memcpy(k->to, k->values, k->bytes);
+}
+
+weft_status weft__stage_end(weft__stage *s, const weft_module *m)
+{
+    weft *w = m ? m->w : NULL;
+    weft_status status = weft__h5_end(s->h);
+    for (weft__held *k = s->first, *next; k; k = next) {          /* in the order of reading: the last wins */
+        next = k->next;
+        if (!status)
+            deliver(w, k);
+        free(k);
+    }
+    if (!status && m)
+        weft__all_changed(m->root);
+    if (!status && w && w->dev.failure[0])
+        status = weft__file_fail(WEFT_EDEVICE, "the numbers read did not reach the device: %s",
+                                 w->dev.failure);
+    return status;
+}
+
+/* ---- what a partial load finds, a line each; without a report the first finding is the error ---- */
+static void append_line(weft_load_report *r, const char *word, const char *text)
+{
+    static const char more[] = "...\n";
+    size_t at = strlen(r->text), n = strlen(word) + strlen(text) + 2;
+    if (at + n + sizeof more <= sizeof r->text)
+        snprintf(r->text + at, n + 1, "%s %s\n", word, text);
+    else if (at < 4 || strcmp(r->text + at - 4, more))
+        memcpy(r->text + at, more, sizeof more);
+}
+
+void weft__found(weft__h5 *h, weft_load_report *r, weft__finding what, const char *format, ...)
+{
+    static const char *const word[] = { "", "missing", "extra", "shape", "layer" };
+    char text[512];
+    if (weft__h5_status(h))
+        return;
+    va_list list;
+    va_start(list, format);
+    weft__plain_text(text, sizeof text, format, list);
+    va_end(list);
+    if (!r && what != WEFT__LOADED)
+        weft__h5_fail(h, what == WEFT__OTHER_SHAPE ? WEFT_ESHAPE : WEFT_EFORMAT, "%s", text);
+    if (!r)
+        return;
+    int *count[] = { &r->loaded, &r->missing, &r->extra, &r->other_shape, &r->other_shape };
+    ++*count[what];
+    if (what != WEFT__LOADED)
+        append_line(r, word[what], text);
+}
 
 typedef struct {
     weft__stage stage;
@@ -85,18 +174,12 @@ static bool is_state(const char *name, bool is_group, void *user)
     return known;
 }
 
-/* to be freed; NULL: not there, or an error */
+/* To be freed; NULL: not there, or an error. */
 static char *text_of(weft__h5 *h, const char *path)
 {
     weft__kind k;
-    if (!weft__h5_find(h, path, &k) || k.type != WEFT__CHARS)
-        return NULL;
-    char *text = calloc(1, (size_t)k.size[0] + 1);
-    if (text)
-        weft__h5_read(h, path, &k, WEFT__CHARS, text);
-    else
-        weft__h5_fail(h, WEFT_ENOMEM, "no memory for %s, %lld bytes", path, (long long)k.size[0]);
-    return text;
+    bool found = weft__h5_find(h, path, &k) && k.type == WEFT__CHARS;
+    return found ? weft__h5_read_new(h, path, &k, WEFT__CHARS, NULL) : NULL;
 }
 
 /* the vectors of the optimiser know no names, so the order of those must agree */
@@ -176,8 +259,10 @@ static void hold_numbers(weft__stage *s, weft_stream *to, uint64_t key, uint64_t
 {
     uint64_t *a = weft__hold(s, &to->key, sizeof key, false),
              *b = weft__hold(s, &to->count, sizeof count, false);
-    if (a && b)
-        *a = key, *b = count;
+    if (a && b) {
+        *a = key;
+        *b = count;
+    }
 }
 
 /* NULL: no memory, which is the file function's error only */
@@ -230,41 +315,26 @@ static void hold_streams(weft__stage *s, weft *w)
 }
 
 /* ---- all of it ---- */
-static weft_status finish_load(loading *l, weft__sealed *file)
-{
-    weft *w = l->m->w;
-    weft_status s = weft__sealed_end(file);
-    if (s) {
-        weft__discard(&l->stage);
-        return s;
-    }
-    weft__deliver(w, &l->stage);
-    weft__all_changed(l->m->root);
-    return w->dev.failure[0] ? weft__file_fail(WEFT_EDEVICE, "the numbers read did not reach the device: %s",
-                                               w->dev.failure) :
-                               WEFT_OK;
-}
-
 weft_status weft__load_image(const char *path, const weft__image *image, weft_module *m, weft_optim *o,
                              const weft_checkpoint_item *items, int64_t n)
 {
-    weft__sealed file;
-    if (!m && n && !o)
-        return weft__items_load(path, image, items, n);
-    weft_status s = weft__usable_with(m, o, "weft_load", path);
+    loading l = { .m = m };
+    bool items_only = !m && n && !o;             /* of a file that need not fit a module */
+    weft_status s = items_only ? WEFT_OK : weft__usable_with(m, o, "weft_load", path);
     if (!s)
         s = weft__items_good("weft_load", items, n);
     if (!s)
-        s = weft__sealed_open(path, image, &file);
+        s = weft__sealed_open(path, image, &l.stage.h);
     if (s)
         return s;
-    loading l = { .stage = { file.h, NULL, NULL }, .m = m };
-    hold_module(&l);
+    if (m)
+        hold_module(&l);
     if (o)
         hold_optimiser(&l, o);
-    hold_streams(&l.stage, m->w);
+    if (m)
+        hold_streams(&l.stage, m->w);
     weft__items_hold(&l.stage, items, n);
-    s = finish_load(&l, &file);
+    s = weft__stage_end(&l.stage, m);
     if (!s && o)
         weft__optim_restored(o);
     return s;
@@ -278,16 +348,14 @@ weft_status weft_load(const char *path, weft_module *m, weft_optim *o, const wef
 
 weft_status weft_load_matching(const char *path, weft_module *m, weft_load_report *report)
 {
-    weft__sealed file;
     weft_load_report own;
-    report = report ? report : &own;
-    *report = (weft_load_report){ 0 };
+    loading l = { .m = m, .report = report ? report : &own };
+    *l.report = (weft_load_report){ 0 };
     weft_status s = weft__usable(m, "weft_load_matching", path);
     if (!s)
-        s = weft__sealed_open(path, NULL, &file);
+        s = weft__sealed_open(path, NULL, &l.stage.h);
     if (s)
         return s;
-    loading l = { .stage = { file.h, NULL, NULL }, .m = m, .report = report };
     hold_module(&l);
-    return finish_load(&l, &file);
+    return weft__stage_end(&l.stage, m);
 }

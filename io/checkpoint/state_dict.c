@@ -8,13 +8,14 @@
 
 enum { DEPTH = 16, OBJECTS = 100000 };
 
-typedef struct {
+typedef struct importing {
     weft__stage stage;
     weft_module *m;
     weft_load_report *report;
     weft__paths table;
-    const char *group;
+    const char *group;                           /* that is visited */
     int depth, objects;
+    void (*unneeded)(struct importing *l, const char *path);      /* is called for sets without a parameter */
 } importing;
 
 /* tied names, too */
@@ -106,6 +107,7 @@ static bool is_needed(const importing *l, const char *path)
     return weft__paths_find(&l->table, l->m, name);
 }
 
+/* Visits the data sets of a group and of those below it. */
 static bool visit_entry(const char *name, bool is_group, void *user)
 {
     importing *l = user;
@@ -118,14 +120,29 @@ static bool visit_entry(const char *name, bool is_group, void *user)
         return false;
     }
     if (is_group) {
-        l->group = path, l->depth++;
+        l->group = path;
+        l->depth++;
         weft__h5_each(l->stage.h, path, visit_entry, l);
-        l->group = before, l->depth--;
+        l->group = before;
+        l->depth--;
     } else if (!is_needed(l, path)) {
-        weft__found(l->stage.h, l->report, WEFT__EXTRA, "%s%s", path,
-                    l->report ? "" : " is in the file, but the module does not have it");
+        l->unneeded(l, path);
     }
     return !weft__h5_status(l->stage.h);
+}
+
+static void visit_all(importing *l, void (*unneeded)(importing *l, const char *path))
+{
+    l->group = "";
+    l->objects = 0;
+    l->unneeded = unneeded;
+    weft__h5_each(l->stage.h, "/", visit_entry, l);
+}
+
+static void report_extra(importing *l, const char *path)
+{
+    weft__found(l->stage.h, l->report, WEFT__EXTRA, "%s%s", path,
+                l->report ? "" : " is in the file, but the module does not have it");
 }
 
 /* ---- files ---- */
@@ -156,33 +173,14 @@ static bool is_of_keras(const char *path)
            (vars && (vars == path || vars[-1] == '/') && strspn(vars + 5, "0123456789") == strlen(vars + 5));
 }
 
-static bool visit_of_keras(const char *name, bool is_group, void *user)
+static void refuse_keras(importing *l, const char *path)
 {
-    importing *l = user;
-    const char *before = l->group;
-    char path[WEFT__NAMED];
-    int n = snprintf(path, sizeof path, "%s%s%s", before, *before ? "/" : "", name);
-    if (n >= (int)sizeof path || l->depth >= DEPTH || ++l->objects > OBJECTS)    /* the next walk says so */
-        return false;
-    if (is_group) {
-        l->group = path, l->depth++;
-        weft__h5_each(l->stage.h, path, visit_of_keras, l);
-        l->group = before, l->depth--;
-    } else if (is_of_keras(path) && !is_needed(l, path)) {
+    if (is_of_keras(path))
         weft__h5_fail(l->stage.h, WEFT_EFORMAT,
                       "it is a file of Keras (%s). Write its arrays by Python under weft's names: kernels "
                       "transposed, [in, 4H] to [4H, in]; LSTM gates stay in the order i f c o, a GRU's z r h "
                       "become r z h; the bias as bias_ih, and bias_hh 0 (a GRU has both)",
                       path);
-    }
-    return !weft__h5_status(l->stage.h);
-}
-
-static void refuse_keras(importing *l)
-{
-    l->group = "";
-    weft__h5_each(l->stage.h, "/", visit_of_keras, l);
-    l->objects = 0;
 }
 
 static void read_parameters(importing *l)
@@ -190,53 +188,30 @@ static void read_parameters(importing *l)
     refuse_ours(l->stage.h);
     if (!weft__paths_make(&l->table, l->m, l->stage.h))
         return;
-    refuse_keras(l);
+    visit_all(l, refuse_keras);
     find_all(l);
     for (const weft__parameter *p = NULL; (p = next_below(l->m, p)); )
         hold_parameter(l, p);
-    l->group = "";
-    weft__h5_each(l->stage.h, "/", visit_entry, l);
+    visit_all(l, report_extra);
     weft__paths_end(&l->table);
-}
-
-static weft_status deliver_numbers(importing *l)
-{
-    weft *w = l->m->w;
-    weft__deliver(w, &l->stage);
-    weft__all_changed(l->m->root);
-    return w->dev.failure[0] ? weft__file_fail(WEFT_EDEVICE, "the numbers read did not reach the device: %s",
-                                               w->dev.failure) :
-                               WEFT_OK;
 }
 
 weft_status weft_load_state_dict(const char *path, weft_module *m, weft_load_report *report)
 {
-    unsigned char *image;
-    size_t size;
+    importing l = { .m = m, .report = report };
     if (report)
         *report = (weft_load_report){ 0 };
     weft_status s = weft__usable(m, "weft_load_state_dict", path);
     if (!s)
-        s = weft__read_file(path, foreign, &image, &size);
+        s = weft__h5_open_file(path, foreign, &l.stage.h);
     if (s)
         return s;
-    importing l = { .stage = { weft__h5_open(path, image, size, false), NULL, NULL },
-                    .m = m,
-                    .report = report };
-    if (l.stage.h)
-        read_parameters(&l);
-    s = l.stage.h ? weft__h5_end(l.stage.h) : WEFT_ENOMEM;
-    free(image);
-    if (!s)
-        return deliver_numbers(&l);
-    weft__discard(&l.stage);
-    return s;
+    read_parameters(&l);
+    return weft__stage_end(&l.stage, m);
 }
 
 weft_status weft_save_state_dict(const char *path, const weft_module *m)
 {
-    unsigned char *image;
-    size_t size;
     weft_status s = weft__usable(m, "weft_save_state_dict", path);
     if (s)
         return s;
@@ -245,9 +220,5 @@ weft_status weft_save_state_dict(const char *path, const weft_module *m)
         return WEFT_ENOMEM;
     for (const weft__parameter *p = NULL; (p = next_below(m, p)); )
         weft__store(h, weft__path_in(m, p), &weft__numbers_of(p)->value);
-    s = weft__h5_finish(h, &image, &size);
-    if (!s)
-        s = weft__write_file(path, &(weft__span){ image, size }, 1);
-    free(image);
-    return s;
+    return weft__h5_write_file(h);
 }

@@ -63,8 +63,7 @@ weft_status weft__dataset_rows(const weft_dataset *d, int64_t from, int64_t n, v
     return WEFT_OK;
 }
 
-/* What lies side by side at once. */
-static weft_status gather(const weft_dataset *d, const int32_t *index, int64_t n, void *to)
+weft_status weft__gather(const weft_dataset *d, const int32_t *index, int64_t n, void *to)
 {
     char *at = to;
     weft_status s = WEFT_OK;
@@ -96,7 +95,7 @@ weft_tensor *weft_dataset_batch(weft *w, const weft_dataset *data, const int32_t
     void *rows = weft__take(w, WEFT__IN_NOTES, bytes + 1);
     if (!rows)
         return &w->nil;
-    weft_status read = gather(data, index, n, rows);
+    weft_status read = weft__gather(data, index, n, rows);
     if (read) {
         weft__fail(w, read, "dataset_batch: %s", weft_file_message());
         return &w->nil;

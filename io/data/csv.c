@@ -17,9 +17,12 @@ typedef struct {
     char *at, *end;
     int64_t line, next_line;                     /* of the record just read, of the one after it; from 1 */
     field *fields; int n, room;
-    weft__csv_want want;                         /* what the caller wants of a record */
-    int *where; double *row;                     /* places of its columns, the id's first; their numbers */
-    char delimiter; bool empty_is_nan;
+    weft__table *t;                              /* gets the numbers of these columns, and the ids */
+    const char *id, *const *names;
+    bool reals;                                  /* see weft__read_table */
+    int *where;                                  /* [1 + columns] places in a record, the id's first */
+    char delimiter;
+    bool empty_is_nan;
     weft_status status;
 } csv;
 
@@ -145,8 +148,8 @@ static bool read_header(csv *c)
     if (!next_record(c))
         return c->status == WEFT_OK ? fail(c, WEFT_EFORMAT, "a header line was expected, the file is empty") :
                                       false;
-    for (int i = !c->want.id; i <= c->want.n; i++) {
-        c->where[i] = find_column(c, i ? c->want.columns[i - 1] : c->want.id);
+    for (int64_t i = !c->id; i <= c->t->columns; i++) {
+        c->where[i] = find_column(c, i ? c->names[i - 1] : c->id);
         if (c->where[i] < 0)
             return false;
     }
@@ -170,44 +173,46 @@ static bool is_rounded(const char *text, double value)
 
 /* Takes the column's origin off a number, which becomes the origin itself if there is none and a double
  * does not hold it. */
-static bool take_origin(csv *c, int column, const char *text, double *value)
+static bool take_origin(csv *c, int64_t column, const char *text, double *value)
 {
-    int64_t none = 0, *origin = c->want.origin ? &c->want.origin[column] : &none, integer;
+    int64_t *origin = &c->t->origin[column], integer;
     char why[300];
-    bool rounded = is_rounded(text, *value), good = true;
-    if (!rounded) {
+    bool good = true;
+    if (!is_rounded(text, *value)) {
         good = weft__move_origin(value, 0, *origin);
     } else {
         errno = 0;
         integer = strtoll(text, NULL, 10);
-        good = c->want.origin && !errno;
+        good = !c->reals && !errno;
         *origin = good && !*origin ? integer : *origin;
         *value = 0;
         good = good && weft__move_origin(value, integer, *origin);
     }
+    if (!*origin)
+        c->t->from[column] = c->t->rows + 1;
     if (good)
         return true;
     if (*origin)
         snprintf(why, sizeof why,
                  "column \"%.60s\": a double does not hold %.40s less the column's first large integer, "
                  "%lld; integers nearer to it are expected",
-                 c->want.columns[column], text, (long long)*origin);
+                 c->names[column], text, (long long)*origin);
     else
         snprintf(why, sizeof why,
                  "column \"%.60s\": a double does not hold the integer %.40s; write it from a later origin, "
                  "or in a larger unit (seconds, not nanoseconds)",
-                 c->want.columns[column], text);
+                 c->names[column], text);
     return fail(c, WEFT_EFORMAT, why);
 }
 
-static bool read_number(csv *c, int column, double *out)
+static bool read_number(csv *c, int64_t column, double *out)
 {
     const field *f = &c->fields[c->where[column + 1]];
-    const char *name = c->want.columns[column];
+    const char *name = c->names[column];
     char *end, why[300];
     if (f->size == 0 && c->empty_is_nan) {
         *out = (double)NAN;
-        return true;
+        return take_origin(c, column, f->text, out);
     }
     errno = 0;
     double value = strtod(f->text, &end);
@@ -221,7 +226,7 @@ static bool read_number(csv *c, int column, double *out)
     }
     *out = value;
     if ((errno == ERANGE && fabs(value) > 1) ||
-        (c->want.narrow && isfinite(value) && !isfinite((weft_real)value))) {
+        (c->reals && isfinite(value) && !isfinite((weft_real)value))) {
         snprintf(why, sizeof why, "column \"%.100s\": \"%.100s\" is too large", name, f->text);
         return fail(c, WEFT_EFORMAT, why);
     }
@@ -229,18 +234,23 @@ static bool read_number(csv *c, int column, double *out)
 }
 
 /* ---- the file ---- */
-static bool read_record(csv *c, weft__csv_row *take, void *user, int width)
+static bool read_record(csv *c, int width)
 {
+    weft__table *t = c->t;
     char why[100];
     if (c->n != width) {
         snprintf(why, sizeof why, "%d fields, the header has %d", c->n, width);
         return fail(c, WEFT_EFORMAT, why);
     }
-    for (int i = 0; i < c->want.n; i++)
-        if (!read_number(c, i, &c->row[i]))
+    if (!weft__table_room(t))
+        return fail(c, WEFT_ENOMEM, "out of memory");
+    for (int64_t i = 0; i < t->columns; i++)
+        if (!read_number(c, i, &t->column[i][t->rows]))
             return false;
-    return take(user, c->want.id ? c->fields[c->where[0]].text : NULL, c->row) ||
-           fail(c, WEFT_ENOMEM, "out of memory, or a sequence of 2^31 rows");
+    if (c->id && !weft__table_add_id(t, c->fields[c->where[0]].text))
+        return fail(c, WEFT_ENOMEM, "out of memory");
+    t->rows++;
+    return true;
 }
 
 /* Texts end with a 0 here, so one in a field would cut it, silently; and UTF-16 is full of them. Lines
@@ -256,19 +266,37 @@ static bool is_text(csv *c, const char *text, size_t size)
     return !zero || fail(c, WEFT_EFORMAT, "there is a zero byte; a CSV file in UTF-8 has none");
 }
 
-static void read_rows(csv *c, weft__csv_row *take, void *user)
+static void read_rows(csv *c)
 {
-    c->where = malloc(((size_t)c->want.n + 1) * sizeof *c->where);
-    c->row = malloc((size_t)c->want.n * sizeof *c->row);
-    if (!c->where || !c->row) {
+    size_t columns = (size_t)c->t->columns;
+    c->where = malloc((columns + 1) * sizeof *c->where);
+    c->t->column = calloc(columns, sizeof *c->t->column);
+    c->t->origin = calloc(columns, sizeof *c->t->origin);
+    c->t->from = calloc(columns, sizeof *c->t->from);
+    if (!c->where || !c->t->column || !c->t->origin || !c->t->from) {
         fail(c, WEFT_ENOMEM, "out of memory");
         return;
     }
     if (!read_header(c))
         return;
     int width = c->n;
-    while (next_record(c) && read_record(c, take, user, width))
+    while (next_record(c) && read_record(c, width))
         ;
+}
+
+/* Takes the origin off the rows before the one that gave it. */
+static weft_status finish_origins(const csv *c)
+{
+    const weft__table *t = c->t;
+    for (int64_t k = 0; k < t->columns; k++)
+        for (int64_t r = 0; t->origin[k] && r < t->from[k]; r++)
+            if (!weft__move_origin(&t->column[k][r], 0, t->origin[k]))
+                return weft__file_fail(
+                    WEFT_EFORMAT,
+                    "%s: column \"%.60s\": a double does not hold the number of row %lld, %.17g, less the "
+                    "column's first large integer, %lld; integers nearer to it are expected",
+                    c->path, c->names[k], (long long)r, t->column[k][r], (long long)t->origin[k]);
+    return WEFT_OK;
 }
 
 weft_status weft__csv_opts_good(const char *function, const weft_csv_opts *opts)
@@ -282,108 +310,34 @@ weft_status weft__csv_opts_good(const char *function, const weft_csv_opts *opts)
                            function, d);
 }
 
-weft_status weft__read_csv_rows(const char *path, char **text, const weft__csv_want *want,
-                                weft__csv_row *take, void *user)
+weft_status weft__read_table(weft__table *t, const char *path, const char *id, const char *const *names,
+                             int64_t columns, const weft_csv_opts *opts, bool reals)
 {
     size_t size;
-    *text = NULL;
-    weft_status status = weft__slurp(path, text, &size);
+    *t = (weft__table){ .columns = columns };
+    weft_status status = weft__slurp(path, &t->text, &size);
     if (status != WEFT_OK)
         return status;
-    const weft_csv_opts o = want->opts ? *want->opts : (weft_csv_opts){ 0 };
+    const weft_csv_opts o = opts ? *opts : (weft_csv_opts){ 0 };
     csv c = { .path = path,
-              .at = *text,
-              .end = *text + size,
+              .at = t->text,
+              .end = t->text + size,
               .line = 1,
               .next_line = 1,
-              .want = *want,
-              .delimiter = ',',
+              .t = t,
+              .id = id,
+              .names = names,
+              .reals = reals,
+              .delimiter = o.delimiter ? o.delimiter : ',',
               .empty_is_nan = o.empty_is_nan };
-    if (o.delimiter)
-        c.delimiter = o.delimiter;
     locale_t before = weft__plain_locale();
-    if (is_text(&c, *text, size))
-        read_rows(&c, take, user);
+    if (is_text(&c, t->text, size))
+        read_rows(&c);
+    if (c.status == WEFT_OK)
+        c.status = finish_origins(&c);
     weft__plain_locale_end(before);
+    weft__table_gather(t);
     free(c.where);
-    free(c.row);
     free(c.fields);
     return c.status;
-}
-
-/* ---- ragged data ---- */
-typedef struct { weft__growing g; weft__runs runs; } ragged;
-
-static bool append_row(void *user, const char *id, const double *values)
-{
-    ragged *r = user;
-    weft__growing *g = &r->g;
-    if (!weft__runs_add(&r->runs, id, g->rows) || !weft__grow_row(g, false))
-        return false;
-    weft_real *row = g->data.rows + (g->rows - 1) * g->data.columns;
-    for (int64_t i = 0; i < g->data.columns; i++)
-        row[i] = (weft_real)values[i];
-    return true;
-}
-
-/* Puts the rows of one id next to each other; false without memory. */
-static bool reorder(ragged *r)
-{
-    size_t row = (size_t)r->g.data.columns * sizeof *r->g.data.rows;
-    char *rows = malloc((size_t)r->g.rows * row), *to = rows;
-    if (!rows)
-        return false;
-    for (int64_t i = 0; i < r->runs.n; i++) {
-        size_t bytes = (size_t)r->runs.run[i].rows * row;
-        memcpy(to, (char *)r->g.data.rows + (size_t)r->runs.run[i].first * row, bytes);
-        to += bytes;
-    }
-    free(r->g.data.rows);
-    r->g.data.rows = (weft_real *)(void *)rows;
-    return true;
-}
-
-/* False: out of memory, or a sequence of 2^31 rows. */
-static bool end_sequences(ragged *r)
-{
-    const weft__stretch *run = r->runs.run;
-    bool good = !weft__runs_gather(&r->runs) || reorder(r);
-    r->g.rows = r->g.first = 0;
-    for (int64_t i = 0; i < r->runs.n && good; i++) {
-        r->g.rows += run[i].rows;
-        if (i + 1 == r->runs.n || run[i + 1].group != run[i].group)
-            good = weft__grow_sequence(&r->g);
-    }
-    return good;
-}
-
-static bool arguments_are_complete(const char *id, const char *const *columns, int64_t n,
-                                   const weft_dataset *out)
-{
-    bool good = id && columns && n > 0 && n < 1 << 20 && out;
-    for (int64_t i = 0; good && i < n; i++)
-        good = columns[i] != NULL;
-    return good;
-}
-
-weft_status weft_read_csv(const char *path, const char *id, const char *const *columns, int64_t n,
-                          const weft_csv_opts *opts, weft_dataset *out)
-{
-    if (out)
-        *out = (weft_dataset){ 0 };
-    if (!arguments_are_complete(id, columns, n, out))
-        return weft__file_fail(
-            WEFT_EARG, "weft_read_csv: a name for the id, at least one column and a dataset are expected");
-    weft_status status = weft__csv_opts_good("weft_read_csv", opts);
-    if (status != WEFT_OK)
-        return status;
-    ragged r = { .g = { .data = { .columns = n } } };
-    char *text;
-    status = weft__read_csv_rows(path, &text, &(weft__csv_want){ id, columns, (int)n, true, opts, NULL },
-                                 append_row, &r);
-    if (status == WEFT_OK && !end_sequences(&r))
-        status = weft__file_fail(WEFT_ENOMEM, "%s: out of memory, or a sequence of 2^31 rows", path);
-    free(text);
-    free(r.runs.run);
-    return weft__grown(&r.g, status, path, out);
 }

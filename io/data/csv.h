@@ -1,32 +1,44 @@
-/* csv.h - rows of numbers from a CSV file, for ragged data and for frames. */
+/* csv.h - rows of numbers from a CSV file, in columns, for ragged data and for frames. */
 #ifndef WEFT_IO_CSV_H
 #define WEFT_IO_CSV_H
 #include "io/data/data.h"
 
-/* Rows of numbers as they come; id is the text of the id's column (NULL without one) and stays until *text is
- * freed, by the caller in any case. take returns false if there is no memory. narrow: numbers must be
- * weft_reals. origin [n], zeros, or NULL: an integer that a double does not hold is an error. Else the first
- * one of a column becomes its origin, and from that row on the column's numbers are less it. */
-typedef bool weft__csv_row(void *user, const char *id, const double *values);
-typedef struct weft__csv_want {
-    const char *id, *const *columns;
-    int n;
-    bool narrow;
-    const weft_csv_opts *opts;
-    int64_t *origin;
-} weft__csv_want;
-weft_status weft__read_csv_rows(const char *path, char **text, const weft__csv_want *want,
-                                weft__csv_row *take, void *user);
 /* Rows first .. first + rows - 1 of one id; stretches of one group are one sequence. */
-typedef struct weft__stretch { const char *id; int64_t first, rows, group; } weft__stretch;
-/* runs.c: stretches as they come in a file. To be freed: run. */
-typedef struct weft__runs { weft__stretch *run; int64_t n, room; } weft__runs;
-/* Adds a row, which continues the last run if its id is the same or NULL. Returns false without memory. */
-bool weft__runs_add(weft__runs *r, const char *id, int64_t row);
-/* Sorts by id, and runs of one id by their place. */
-void weft__runs_by_id(weft__runs *r);
-/* Brings runs of one id together, one group at the place of the first. Returns whether any were joined. */
-bool weft__runs_gather(weft__runs *r);
-/* Whether opts, which may be NULL, can be meant; `function` begins the message. */
+typedef struct weft__stretch {
+    const char *id;
+    int64_t first;
+    int64_t rows;
+    int64_t group;
+} weft__stretch;
+
+typedef struct weft__table {
+    int64_t columns, rows, room;
+    double **column;                             /* [columns] of [rows] */
+    int64_t *origin;                             /* [columns] numbers are less it */
+    int64_t *from;                               /* [columns] the first row that was read less the origin */
+    weft__stretch *run;                          /* [n] by group; without ids: none */
+    int64_t n, run_room;
+    char *text;                                  /* the file, in which the ids are */
+} weft__table;
+
+/* csv.c: reads these columns and the one with the ids (NULL: none). reals: numbers must fit a weft_real, and
+ * an integer that a double does not hold is an error. Otherwise the first such integer of a column becomes
+ * its origin, and all numbers of the column are less it. weft__table_end frees *t after any status. */
+weft_status weft__read_table(weft__table *t, const char *path, const char *id, const char *const *names,
+                             int64_t columns, const weft_csv_opts *opts, bool reals);
+/* Returns whether opts, which may be NULL, make sense; `function` begins the message. */
 weft_status weft__csv_opts_good(const char *function, const weft_csv_opts *opts);
+
+/* table.c */
+/* Makes room for one more row. Returns false without memory. */
+bool weft__table_room(weft__table *t);
+/* Adds a row to the stretches. Returns false without memory. */
+bool weft__table_add_id(weft__table *t, const char *id);
+/* Brings stretches of one id together, at the place of the first. */
+void weft__table_gather(weft__table *t);
+/* Sorts the rows by id. Returns an id of several rows, NULL: each has one. */
+const char *weft__table_repeated(weft__table *t);
+/* Finds the stretch of an id in a table that is sorted so. NULL: there is none. */
+const weft__stretch *weft__table_find(const weft__table *t, const char *id);
+void weft__table_end(weft__table *t);
 #endif

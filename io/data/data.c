@@ -1,49 +1,8 @@
-/* data.c - ragged data in memory: growth, whole files, and text, where each line is a sequence and each
- * byte a token. */
+/* data.c - ragged data in memory: whole files, and text, in which each line is a sequence and each byte a
+ * token. */
 #include <stdlib.h>
 #include <string.h>
 #include "io/data/data.h"
-
-/* ---- growing ---- */
-static bool grow_array(void **array, int64_t *room, int64_t needed, size_t element)
-{
-    if (needed <= *room)
-        return true;
-    int64_t more = *room < 512 ? 1024 : *room * 2;
-    void *bigger = (uint64_t)more > SIZE_MAX / 2 / element ? NULL : realloc(*array, (size_t)more * element);
-    if (!bigger)
-        return false;
-    *array = bigger;
-    *room = more;
-    return true;
-}
-
-bool weft__grow_row(weft__growing *g, bool ints)
-{
-    weft_dataset *d = &g->data;
-    void *array = ints ? (void *)d->ints : (void *)d->rows;
-    bool grown = grow_array(&array, &g->row_room, g->rows + 1,
-                            ints ? sizeof *d->ints : sizeof *d->rows * (size_t)d->columns);
-    if (ints)
-        d->ints = array;
-    else
-        d->rows = array;
-    g->rows += grown;
-    return grown;
-}
-
-bool weft__grow_sequence(weft__growing *g)
-{
-    weft_dataset *d = &g->data;
-    void *array = d->len;
-    bool grown =
-        g->rows - g->first <= INT32_MAX && grow_array(&array, &g->len_room, d->n + 1, sizeof *d->len);
-    d->len = array;
-    if (grown)
-        d->len[d->n++] = (int32_t)(g->rows - g->first);
-    g->first = g->rows;
-    return grown;
-}
 
 static bool fill_offsets(weft_dataset *d)
 {
@@ -56,13 +15,13 @@ static bool fill_offsets(weft_dataset *d)
     return true;
 }
 
-weft_status weft__grown(weft__growing *g, weft_status status, const char *path, weft_dataset *out)
+weft_status weft__end_dataset(weft_dataset *d, weft_status status, const char *path, weft_dataset *out)
 {
-    if (status == WEFT_OK && !fill_offsets(&g->data))
+    if (status == WEFT_OK && !fill_offsets(d))
         status = weft__file_fail(WEFT_ENOMEM, "%s: out of memory", path);
     if (status != WEFT_OK)
-        weft_dataset_free(&g->data);
-    *out = g->data;
+        weft_dataset_free(d);
+    *out = *d;
     return status;
 }
 
@@ -104,38 +63,44 @@ weft_status weft__slurp(const char *path, char **text, size_t *size)
 }
 
 /* ---- text ---- */
-static bool add_token(weft__growing *g, unsigned char token)
-{
-    bool grown = weft__grow_row(g, true);
-    if (grown)
-        g->data.ints[g->rows - 1] = token;
-    return grown;
-}
+static void add_token(weft_dataset *d, int64_t *tokens, unsigned char token) { d->ints[(*tokens)++] = token; }
 
-/* ended: by \n, which is not among the bytes. */
-static bool add_line(weft__growing *g, const weft_text_opts *o, const unsigned char *line,
+/* Adds a line. ended: by \n, which is not one of its bytes. Returns false if it has 2^31 tokens. */
+static bool add_line(weft_dataset *d, int64_t *tokens, const weft_text_opts *o, const unsigned char *line,
                      const unsigned char *end, bool ended)
 {
     bool keeps = o->keep_line_ends || o->one_sequence;
+    int64_t before = *tokens;
     if (end > line && end[-1] == '\r' && (ended || !keeps))
         end--;
     for (; line < end; line++)
-        if (!add_token(g, *line))
-            return false;
-    if (ended && keeps && !add_token(g, '\n'))
+        add_token(d, tokens, *line);
+    if (ended && keeps)
+        add_token(d, tokens, '\n');
+    int64_t n = *tokens - before + (o->one_sequence ? d->len[0] : 0);
+    if (n > INT32_MAX)
         return false;
-    return o->one_sequence || weft__grow_sequence(g);
+    d->len[o->one_sequence ? 0 : d->n++] = (int32_t)n;
+    return true;
 }
 
-static bool add_lines(weft__growing *g, const weft_text_opts *o, const unsigned char *at, size_t size,
+/* *line: the one that was read last, from 1 on. */
+static bool add_lines(weft_dataset *d, const weft_text_opts *o, const unsigned char *at, size_t size,
                       int64_t *line)
 {
-    for (const unsigned char *end = at + size, *stop; at < end; at = stop ? stop + 1 : end, ++*line) {
+    int64_t tokens = 0;
+    size_t lines = 1;
+    for (size_t i = 0; i < size; i++)
+        lines += at[i] == '\n';
+    d->len = calloc(lines, sizeof *d->len);
+    d->ints = malloc((size + 1) * sizeof *d->ints);      /* a token is a byte of the file */
+    d->n = o->one_sequence;
+    bool good = d->len && d->ints;
+    for (const unsigned char *end = at + size, *stop; good && at < end; at = stop ? stop + 1 : end, ++*line) {
         stop = memchr(at, '\n', (size_t)(end - at));
-        if (!add_line(g, o, at, stop ? stop : end, stop != NULL))
-            return false;
+        good = add_line(d, &tokens, o, at, stop ? stop : end, stop != NULL);
     }
-    return !o->one_sequence || weft__grow_sequence(g);
+    return good;
 }
 
 weft_status weft_read_text(const char *path, const weft_text_opts *opts, weft_dataset *out)
@@ -145,12 +110,12 @@ weft_status weft_read_text(const char *path, const weft_text_opts *opts, weft_da
     char *text;
     size_t size;
     int64_t line = 1;
-    weft__growing g = { 0 };
+    weft_dataset d = { 0 };
     weft_status status = weft__slurp(path, &text, &size);
     if (status == WEFT_OK &&
-        !add_lines(&g, opts ? opts : &(weft_text_opts){ 0 }, (unsigned char *)text, size, &line))
+        !add_lines(&d, opts ? opts : &(weft_text_opts){ 0 }, (unsigned char *)text, size, &line))
         status = weft__file_fail(WEFT_ENOMEM, "%s:%lld: out of memory, or a sequence of 2^31 tokens", path,
                                  (long long)line);
     free(text);
-    return weft__grown(&g, status, path, out);
+    return weft__end_dataset(&d, status, path, out);
 }

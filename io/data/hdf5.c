@@ -5,35 +5,14 @@
 #include "io/data/data.h"
 
 /* ---- reading ---- */
-static bool is_number(weft__number t) { return weft__number_is_float(t) || weft__number_is_int(t); }
-
-static void *read_array(weft__h5 *h, const char *path, const weft__kind *kind, weft__number as, size_t count,
-                        size_t element)
-{
-    void *values = calloc(count ? count : 1, element);
-    if (!values)
-        weft__h5_fail(h, WEFT_ENOMEM, "no memory for the %zu numbers of \"%s\"", count, path);
-    else
-        weft__h5_read(h, path, kind, as, values);
-    return values;
-}
-
 static void read_lengths(weft__h5 *h, const char *group, weft_dataset *d)
 {
-    char path[WEFT__H5_PATH], text[128];
+    char path[WEFT__H5_PATH];
     weft__kind kind;
-    if (!weft__h5_join(path, group, "lengths") || !weft__h5_find(h, path, &kind) ||
-        weft__h5_status(h) != WEFT_OK) {
-        weft__h5_fail(h, WEFT_EFORMAT, "there is no data set \"%s\"", path);
+    if (!weft__h5_find_list(h, group, "lengths", true, path, &kind))
         return;
-    }
-    if (kind.rank != 1 || !weft__number_is_int(kind.type) || kind.size[0] >= INT32_MAX) {
-        weft__h5_fail(h, WEFT_EFORMAT, "\"%s\" is %s; integers [n] were expected", path,
-                      weft__kind_text(&kind, text));
-        return;
-    }
     d->n = kind.size[0];
-    int64_t *len = read_array(h, path, &kind, WEFT__I64, (size_t)d->n, sizeof *len);
+    int64_t *len = weft__h5_read_new(h, path, &kind, WEFT__I64, NULL);
     d->len = calloc((size_t)d->n + 1, sizeof *d->len);
     if (!d->len)
         weft__h5_fail(h, WEFT_ENOMEM, "no memory for %lld lengths", (long long)d->n);
@@ -71,7 +50,7 @@ static bool find_rows(weft__h5 *h, const char *group, weft_dataset *d, char path
         weft__h5_fail(h, WEFT_EFORMAT, "there is neither \"rows\" nor \"tokens\" in group \"%s\"",
                       group ? group : "/");
     else if (tokens ? kind->rank != 1 || !weft__number_is_int(kind->type) :
-                      kind->rank != 2 || !is_number(kind->type) || kind->size[1] < 1)
+                      kind->rank != 2 || !weft__number_is_any(kind->type) || kind->size[1] < 1)
         weft__h5_fail(h, WEFT_EFORMAT, "\"%s\" is %s; %s were expected", path, weft__kind_text(kind, text),
                       tokens ? "integers [N]" : "numbers [N, columns]");
     else
@@ -86,13 +65,12 @@ bool weft__find_dataset(weft__h5 *h, const char *group, weft_dataset *d, char pa
     return weft__h5_status(h) == WEFT_OK && find_rows(h, group, d, path, kind);
 }
 
-static void read_rows(weft__h5 *h, const char *path, const weft__kind *kind, weft_dataset *d)
+void weft__read_dataset(weft__h5 *h, const char *path, const weft__kind *kind, weft_dataset *d)
 {
-    size_t n = weft__kind_bytes(kind) / weft__number_bytes(kind->type);
     if (d->columns)
-        d->rows = read_array(h, path, kind, weft__number_of(WEFT_REAL), n, sizeof *d->rows);
+        d->rows = weft__h5_read_new(h, path, kind, weft__number_of(WEFT_REAL), NULL);
     else
-        d->ints = read_array(h, path, kind, WEFT__I32, n, sizeof *d->ints);
+        d->ints = weft__h5_read_new(h, path, kind, WEFT__I32, NULL);
 }
 
 weft_status weft_read_hdf5(const char *path, const char *group, weft_dataset *out)
@@ -100,23 +78,16 @@ weft_status weft_read_hdf5(const char *path, const char *group, weft_dataset *ou
     if (!out)
         return weft__file_fail(WEFT_EARG, "weft_read_hdf5: no dataset given");
     *out = (weft_dataset){ 0 };
-    unsigned char *image = NULL;
-    size_t size;
-    weft_status status = weft__read_file(path, weft__h5_signature, &image, &size);
+    char place[WEFT__H5_PATH];
+    weft__kind kind;
+    weft__h5 *h;
+    weft_dataset d = { 0 };
+    weft_status status = weft__h5_open_file(path, weft__h5_signature, &h);
     if (status != WEFT_OK)
         return status;
-    weft__growing g = { 0 };
-    weft__h5 *h = weft__h5_open(path, image, size, false);
-    status = h ? WEFT_OK : WEFT_ENOMEM;
-    if (h) {
-        char place[WEFT__H5_PATH];
-        weft__kind kind;
-        if (weft__find_dataset(h, group, &g.data, place, &kind))
-            read_rows(h, place, &kind, &g.data);
-        status = weft__h5_end(h);
-    }
-    free(image);
-    return weft__grown(&g, status, path, out);
+    if (weft__find_dataset(h, group, &d, place, &kind))
+        weft__read_dataset(h, place, &kind, &d);
+    return weft__end_dataset(&d, weft__h5_end(h), path, out);
 }
 
 /* ---- writing ---- */
@@ -158,11 +129,5 @@ weft_status weft_write_hdf5(const weft_dataset *data, const char *path, const ch
     if (!h)
         return WEFT_ENOMEM;
     write_dataset(h, group, data);
-    unsigned char *image = NULL;
-    size_t size = 0;
-    weft_status status = weft__h5_finish(h, &image, &size);
-    if (status == WEFT_OK)
-        status = weft__write_file(path, &(weft__span){ image, size }, 1);
-    free(image);
-    return status;
+    return weft__h5_write_file(h);
 }

@@ -27,28 +27,17 @@ static weft__number as_read(const weft_hdf5 *f)
 static int64_t width(const weft_hdf5 *f) { return f->shape.columns ? f->shape.columns : 1; }
 
 /* ---- opening ---- */
-static void read_small(weft__h5 *h, weft_hdf5 *f)
-{
-    size_t n = (size_t)(f->shape.offset[f->shape.n] * width(f));
-    void *values = calloc(n + 1, weft__number_bytes(as_read(f)));
-    if (!values)
-        weft__h5_fail(h, WEFT_ENOMEM, "no memory for the %zu numbers of \"%s\"", n, f->set);
-    else
-        weft__h5_read(h, f->set, &f->kind, as_read(f), values);
-    *(f->shape.columns ? (void **)&f->shape.rows : (void **)&f->shape.ints) = values;
-}
-
 static weft_status look_into(weft_hdf5 *f, const char *group, weft__paged *paged)
 {
-    weft__growing g = { 0 };
+    weft_dataset d = { 0 };
     weft__h5 *h = weft__h5_open_paged(f->path, paged);
     if (!h)
         return WEFT_ENOMEM;
-    bool found = weft__find_dataset(h, group, &g.data, f->set, &f->kind);
-    if (weft__grown(&g, weft__h5_status(h), f->path, &f->shape) != WEFT_OK || !found)
-        weft__h5_fail(h, WEFT_ENOMEM, "no memory for %lld lengths", (long long)g.data.n);
+    bool found = weft__find_dataset(h, group, &d, f->set, &f->kind);
+    if (weft__end_dataset(&d, weft__h5_status(h), f->path, &f->shape) != WEFT_OK || !found)
+        weft__h5_fail(h, WEFT_ENOMEM, "no memory for %lld lengths", (long long)d.n);
     else if (!weft__h5_place(h, f->set, &f->kind, &f->at) && weft__h5_status(h) == WEFT_OK)
-        read_small(h, f);
+        weft__read_dataset(h, f->set, &f->kind, &f->shape);
     return weft__h5_end(h);
 }
 
@@ -76,7 +65,7 @@ weft_status weft_open_hdf5(const char *path, const char *group, weft_hdf5 **out)
     char *copy = strdup(path);
     weft_status status = f && copy ? WEFT_OK : weft__file_fail(WEFT_ENOMEM, "%s: out of memory", path);
     if (f)
-        f->path = copy, f->file = -1;
+        *f = (weft_hdf5){ .path = copy, .file = -1 };
     else
         free(copy);
     status = status ? status : open_it(f, group);
@@ -101,7 +90,9 @@ void weft_close_hdf5(weft_hdf5 *f)
 weft_dataset weft_hdf5_shape(const weft_hdf5 *f)
 {
     weft_dataset shape = f ? f->shape : (weft_dataset){ 0 };
-    shape.rows = NULL, shape.ints = NULL, shape.file = f;
+    shape.rows = NULL;
+    shape.ints = NULL;
+    shape.file = f;
     return shape;
 }
 
@@ -169,8 +160,11 @@ static weft_status begin(const weft_hdf5 *f, const int32_t *index, weft_dataset 
     d->len = malloc(((size_t)d->n + 1) * sizeof *d->len);
     d->id = malloc(((size_t)d->n + 1) * sizeof *d->id);
     *total = 0;
-    for (int64_t i = 0; i < d->n && d->len && d->id; i++)
-        d->len[i] = f->shape.len[index[i]], d->id[i] = index[i], *total += d->len[i];
+    for (int64_t i = 0; i < d->n && d->len && d->id; i++) {
+        d->len[i] = f->shape.len[index[i]];
+        d->id[i] = index[i];
+        *total += d->len[i];
+    }
     d->columns = f->shape.columns;
     bool fits = d->len && d->id && (uint64_t)*total < SIZE_MAX / unit;
     void *rows = fits ? malloc(((size_t)*total + 1) * unit) : NULL;
@@ -183,24 +177,9 @@ static weft_status begin(const weft_hdf5 *f, const int32_t *index, weft_dataset 
                                   (long long)*total, (long long)d->n);
 }
 
-static weft_status read_all(const weft_hdf5 *f, const int32_t *index, const weft_dataset *d)
-{
-    size_t unit = weft__number_bytes(as_read(f)) * (size_t)width(f);
-    char *to = d->columns ? (char *)d->rows : (char *)d->ints;
-    weft_status status = WEFT_OK;
-    for (int64_t i = 0, next; i < d->n && !status; i = next) {
-        int64_t rows = d->len[i];
-        for (next = i + 1; next < d->n && index[next] == index[next - 1] + 1; next++)
-            rows += d->len[next];
-        status = rows ? read_rows(f, f->shape.offset[index[i]], rows, to) : WEFT_OK;
-        to += (size_t)rows * unit;
-    }
-    return status;
-}
-
 weft_status weft_read_hdf5_part(const weft_hdf5 *f, const int32_t *index, int64_t n, weft_dataset *out)
 {
-    weft__growing g = { .data.n = n };
+    weft_dataset d = { .n = n };
     int64_t total;
     if (out)
         *out = (weft_dataset){ 0 };
@@ -212,7 +191,9 @@ weft_status weft_read_hdf5_part(const weft_hdf5 *f, const int32_t *index, int64_
             return weft__file_fail(
                 WEFT_EARG, "weft_read_hdf5_part: %s: index %lld is sequence %d; 0 .. %lld are expected",
                 f->path, (long long)i, index[i], (long long)f->shape.n - 1);
-    weft_status status = begin(f, index, &g.data, &total);
-    status = status ? status : read_all(f, index, &g.data);
-    return weft__grown(&g, status, f->path, out);
+    weft_status status = begin(f, index, &d, &total);
+    const weft_dataset whole = weft_hdf5_shape(f);
+    if (!status)
+        status = weft__gather(&whole, index, n, d.columns ? (void *)d.rows : (void *)d.ints);
+    return weft__end_dataset(&d, status, f->path, out);
 }

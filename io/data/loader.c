@@ -47,7 +47,8 @@ static bool plan_epoch(weft_loader *l, uint64_t begun, int64_t epoch)
     weft_plan_opts o = l->opts;
     weft_plan plan;
     l->stream->count = begun;
-    o.stream = l->stream, o.epoch = epoch;
+    o.stream = l->stream;
+    o.epoch = epoch;
     weft__callback outer = weft__callback_begin(l->w, "the planner", l->planner->name);
     weft_status s = weft_plan_make(l->planner, l->len, l->n, &o, &plan);
     weft__callback_end(l->w, outer);
@@ -56,8 +57,11 @@ static bool plan_epoch(weft_loader *l, uint64_t begun, int64_t epoch)
         return weft__fail(l->w, s, "loader \"%s\": %s", l->name, weft_plan_message()), false;
     }
     weft_plan_free(&l->plan);
-    l->plan = plan, l->known = true, l->planned = false;
-    l->begun = begun, l->ended = l->stream->count;
+    l->plan = plan;
+    l->known = true;
+    l->planned = false;
+    l->begun = begun;
+    l->ended = l->stream->count;
     return true;
 }
 
@@ -161,7 +165,8 @@ static bool arrays(weft_loader *l, const int32_t *len)
     if (edges) {
         memcpy(l->lists, l->opts.bounds, edges * sizeof *l->lists);
         memcpy(l->lists + edges, l->opts.sizes, (edges + 1) * sizeof *l->lists);
-        l->opts.bounds = l->lists, l->opts.sizes = l->lists + edges;
+        l->opts.bounds = l->lists;
+        l->opts.sizes = l->lists + edges;
     }
     return true;
 }
@@ -182,7 +187,8 @@ static weft_loader *loader_new(weft *w, const char *name, int64_t n, const int32
         return &none;
     l->w = w;
     l->n = n;
-    l->planner = planner, l->opts = *opts;
+    l->planner = planner;
+    l->opts = *opts;
     if (!arrays(l, len) || !(l->stream = weft_stream_of(w, stream)))
         return &none;
     l->name = strchr(l->stream->name, '.') + 1;

@@ -10,31 +10,40 @@ static uint32_t turned(uint32_t x, int by) { return x << by | x >> (32 - by); }
 
 static void add(state *s, const unsigned char *at)
 {
-    uint32_t word[3];
+    uint32_t *word[] = { &s->a, &s->b, &s->c };
     for (int i = 0; i < 3; i++, at += 4)
-        word[i] = (uint32_t)at[0] | (uint32_t)at[1] << 8 | (uint32_t)at[2] << 16 | (uint32_t)at[3] << 24;
-    s->a += word[0], s->b += word[1], s->c += word[2];
+        *word[i] += (uint32_t)at[0] | (uint32_t)at[1] << 8 | (uint32_t)at[2] << 16 | (uint32_t)at[3] << 24;
+}
+
+/* One step of mixing: x loses y, and y gets z. */
+static void step(uint32_t *x, uint32_t *y, const uint32_t *z, int by)
+{
+    *x -= *y;
+    *x ^= turned(*y, by);
+    *y += *z;
 }
 
 static void mix(state *s)
 {
-    s->a -= s->c, s->a ^= turned(s->c, 4), s->c += s->b;
-    s->b -= s->a, s->b ^= turned(s->a, 6), s->a += s->c;
-    s->c -= s->b, s->c ^= turned(s->b, 8), s->b += s->a;
-    s->a -= s->c, s->a ^= turned(s->c, 16), s->c += s->b;
-    s->b -= s->a, s->b ^= turned(s->a, 19), s->a += s->c;
-    s->c -= s->b, s->c ^= turned(s->b, 4), s->b += s->a;
+    step(&s->a, &s->c, &s->b, 4);
+    step(&s->b, &s->a, &s->c, 6);
+    step(&s->c, &s->b, &s->a, 8);
+    step(&s->a, &s->c, &s->b, 16);
+    step(&s->b, &s->a, &s->c, 19);
+    step(&s->c, &s->b, &s->a, 4);
 }
+
+static void fold(uint32_t *x, uint32_t y, int by) { *x = (*x ^ y) - turned(y, by); }
 
 static uint32_t end(state *s)
 {
-    s->c ^= s->b, s->c -= turned(s->b, 14);
-    s->a ^= s->c, s->a -= turned(s->c, 11);
-    s->b ^= s->a, s->b -= turned(s->a, 25);
-    s->c ^= s->b, s->c -= turned(s->b, 16);
-    s->a ^= s->c, s->a -= turned(s->c, 4);
-    s->b ^= s->a, s->b -= turned(s->a, 14);
-    s->c ^= s->b, s->c -= turned(s->b, 24);
+    fold(&s->c, s->b, 14);
+    fold(&s->a, s->c, 11);
+    fold(&s->b, s->a, 25);
+    fold(&s->c, s->b, 16);
+    fold(&s->a, s->c, 4);
+    fold(&s->b, s->a, 14);
+    fold(&s->c, s->b, 24);
     return s->c;
 }
 
@@ -46,7 +55,8 @@ bool weft__h5_sum(const weft__h5_image *image, size_t at, size_t n, uint32_t *su
     for (; n > BLOCK; at += BLOCK, n -= BLOCK) {
         if (!weft__h5_bytes(image, at, BLOCK, block))
             return false;
-        add(&s, block), mix(&s);
+        add(&s, block);
+        mix(&s);
     }
     memset(block, 0, BLOCK);
     if (!weft__h5_bytes(image, at, n, block))

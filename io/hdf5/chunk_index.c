@@ -1,44 +1,59 @@
-/* chunk_index.c - finds the chunks of data sets as libhdf5 1.10 and later write them (layout 4; h5py's
- * libver="latest", and files for SWMR): a single chunk, implicit places, fixed and extensible arrays, B-trees
- * of version 2, as "HDF5 File Format Specification" 3.0 has them, VII and III.A.2.
+/* chunk_index.c - finds the chunks of data sets: B-trees of version 1, and the indexes that libhdf5 1.10 and
+ * later write (layout 4; h5py's libver="latest", and files for SWMR), which are a single chunk, implicit
+ * places, fixed and extensible arrays, B-trees of version 2. See "HDF5 File Format Specification" 3.0, VII
+ * and III.A.
  *
- * Each block has its checksum, which is compared, and must lie in the file. An array has an element for
- * each chunk of the largest shape; its number is that of the chunk, row by row, the unlimited axis first. */
+ * Each block of the later ones has its checksum, which is compared, and must lie in the file. An array has
+ * an element for each chunk of the largest shape; its number is that of the chunk, row by row, the unlimited
+ * axis first. */
 #include <stdlib.h>
 #include <string.h>
 #include "io/hdf5/session.h"
 
 enum { PREFIX = 14 };                            /* signature, version, client, address of the header */
-static const char damaged[] = "has an index of chunks that is damaged";
+static const char damaged[] = "has an index of chunks that is damaged",
+                  damaged_tree[] = "has a tree of chunks that is damaged";
 
 typedef struct {
-    const weft__h5 *h;
+    weft__h5 *h;
     const weft__h5_chunks *c;
     weft__h5_chunk *list;                        /* by number, of an array or of the shape */
     uint64_t n, records;                         /* length of the list; records of a tree so far */
     size_t width;                                /* of an element in the file */
 } index_of;
 
-static uint64_t field(const weft__h5 *h, size_t at, size_t bytes)
+static uint64_t field(const weft__h5 *h, size_t at, size_t n) { return weft__h5_field(&h->read, at, n); }
+
+const char *weft__h5_no_index_memory(weft__h5 *h)
 {
-    unsigned char of[8] = { 0 };
-    uint64_t v = 0;
-    weft__h5_bytes(&h->read, at, bytes, of);
-    for (size_t i = bytes; i-- > 0;)
-        v = v << 8 | of[i];
-    return v;
+    weft__h5_fail(h, WEFT_ENOMEM, "no memory for an index of chunks");
+    return damaged;                              /* the first failure counts */
+}
+
+static uint64_t parts(uint64_t n, uint64_t extent) { return n / extent + (n % extent != 0); }
+
+uint64_t weft__h5_chunks_along(const weft__h5_chunks *c, int axis)
+{
+    return parts(c->size[axis], c->extent[axis]);
+}
+
+void weft__h5_place_of_chunk(const weft__h5_chunks *c, uint64_t number, uint64_t place[WEFT_RANK])
+{
+    for (int i = c->rank - 1; i >= 0; i--) {
+        uint64_t all = weft__h5_chunks_along(c, i);
+        place[i] = number % all;
+        number /= all;
+    }
 }
 
 /* A block of n bytes at an address, the last four its checksum; *at: its place in the image. */
 static bool block(const index_of *x, uint64_t address, uint64_t n, const char *signature, size_t *at)
 {
-    uint64_t base = x->h->read.libhdf5_s.base_addr, size = x->h->size - base;
-    char is[4];
+    const weft__h5_image *image = &x->h->read;
     uint32_t sum;
-    *at = (size_t)(base + address);
-    return address <= size && n <= size - address && n >= PREFIX && weft__h5_bytes(&x->h->read, *at, 4, is) &&
-           (!signature || !memcmp(is, signature, 4)) &&
-           weft__h5_sum(&x->h->read, *at, (size_t)n - 4, &sum) && field(x->h, *at + (size_t)n - 4, 4) == sum;
+    return weft__h5_inside(image, x->h->size, address, n, at) && n >= PREFIX &&
+           (!signature || weft__h5_says(image, *at, signature, 4)) &&
+           weft__h5_sum(image, *at, (size_t)n - 4, &sum) && field(x->h, *at + (size_t)n - 4, 4) == sum;
 }
 
 /* The element at a place: an address, and with filters the bytes of the chunk and the filters it skipped. */
@@ -58,12 +73,18 @@ static void elements(index_of *x, uint64_t first, uint64_t n, size_t at)
         x->list[first + i] = element(x, at + (size_t)i * x->width);
 }
 
-/* Whether elements have a width that fits the filters; then it is kept. */
-static bool takes_width(index_of *x, size_t header)
+/* Keeps the width of elements. Returns whether it fits the filters. */
+static bool takes_width(index_of *x, uint64_t width)
 {
-    x->width = (size_t)field(x->h, header + 6, 1);
+    x->width = (size_t)width;
+    return x->c->filters ? width > 12 && width <= 20 : width == 8;
+}
+
+/* The same of an array by its header. */
+static bool is_array(index_of *x, size_t header)
+{
     return field(x->h, header + 4, 1) == 0 && field(x->h, header + 5, 1) == (x->c->filters > 0) &&
-           (x->c->filters ? x->width > 12 && x->width <= 20 : x->width == 8);
+           takes_width(x, field(x->h, header + 6, 1));
 }
 
 static bool bit(const index_of *x, size_t bits, uint64_t i)      /* the highest of a byte first */
@@ -93,7 +114,7 @@ static const char *fixed_array(index_of *x)
 {
     enum { HEADER = 28, BITS = 30 };
     size_t at, data;
-    if (!block(x, x->c->index, HEADER, "FAHD", &at) || !takes_width(x, at))
+    if (!block(x, x->c->index, HEADER, "FAHD", &at) || !is_array(x, at))
         return damaged;
     uint64_t bits = field(x->h, at + 7, 1), n = field(x->h, at + 8, 8), to = field(x->h, at + 16, 8),
              page = (uint64_t)1 << (bits & 31), sheets = n / page + (n % page != 0);
@@ -155,9 +176,10 @@ static const char *levels(index_of *x, size_t list, int in_index, int all, uint6
         l.blocks = (uint64_t)1 << s / 2;
         l.each = least << (s + 1) / 2;
         if (s >= in_index)
-            why = super_block(x, &l, field(x->h, list, 8)), list += 8;
-        for (uint64_t i = 0; s < in_index && i < l.blocks && !why; i++, list += 8)
-            why = data_block(x, &l, i, field(x->h, list, 8), 0);
+            why = super_block(x, &l, field(x->h, list, 8));
+        for (uint64_t i = 0; s < in_index && i < l.blocks && !why; i++)
+            why = data_block(x, &l, i, field(x->h, list + 8 * (size_t)i, 8), 0);
+        list += s < in_index ? 8 * (size_t)l.blocks : 8;
     }
     return why;
 }
@@ -166,7 +188,7 @@ static const char *extensible_array(index_of *x)
 {
     enum { HEADER = 72, BITS = 48, PAGE = 30 };
     size_t at, data;
-    if (!block(x, x->c->index, HEADER, "EAHD", &at) || !takes_width(x, at))
+    if (!block(x, x->c->index, HEADER, "EAHD", &at) || !is_array(x, at))
         return damaged;
     uint64_t bits = field(x->h, at + 7, 1), own = field(x->h, at + 8, 1), least = field(x->h, at + 9, 1),
              pointers = field(x->h, at + 10, 1), page = field(x->h, at + 11, 1), to = field(x->h, at + 60, 8);
@@ -229,12 +251,12 @@ static const char *tree(index_of *x)
         return damaged;
     uint64_t size = field(x->h, at + 6, 4), bytes = field(x->h, at + 10, 2), depth = field(x->h, at + 12, 2),
              places = 8 * (uint64_t)x->c->rank;
-    x->width = bytes > places ? (size_t)(bytes - places) : 0;
-    if (field(x->h, at + 5, 1) != (x->c->filters ? FILTERED : PLAIN) || depth >= DEPTH ||
-        (x->c->filters ? x->width <= 12 || x->width > 20 : x->width != 8) || size < NODE + bytes)
+    if (field(x->h, at + 5, 1) != (x->c->filters ? FILTERED : PLAIN) || depth >= DEPTH || bytes <= places ||
+        !takes_width(x, bytes - places) || size < NODE + bytes)
         return damaged;
     tree_level l[DEPTH] = { { .record = bytes, .most = (size - NODE) / bytes } };
-    l[0].total = l[0].most, l[0].count = bytes_for(l[0].most);
+    l[0].total = l[0].most;
+    l[0].count = bytes_for(l[0].most);
     for (uint64_t d = 1; d <= depth; d++) {
         uint64_t pointer = 8 + l[0].count + l[d - 1].totals;
         if (size < NODE + pointer + bytes)
@@ -247,13 +269,60 @@ static const char *tree(index_of *x)
     return root == HADDR_UNDEF || !n ? NULL : tree_node(x, l, (int)depth, root, n);
 }
 
-/* ---- all of them ---- */
-/* How many chunks the shape may come to have along an axis. */
-static uint64_t most_along(const weft__h5_chunks *c, int axis)
+/* ---- the tree of version 1, whose nodes are never empty here, and whose chunks come in order ---- */
+/* Whether the key at a lies before the one at b, which is what other readers look for a chunk by. */
+static bool before(const index_of *x, size_t a, size_t b)
 {
-    return c->most[axis] / c->extent[axis] + (c->most[axis] % c->extent[axis] != 0);
+    for (int i = 0; i <= x->c->rank; i++) {      /* the last: within a number */
+        uint64_t p = field(x->h, a + 8 + 8 * (size_t)i, 8), q = field(x->h, b + 8 + 8 * (size_t)i, 8);
+        if (p != q)
+            return p < q;
+    }
+    return false;
 }
 
+/* A key and the address of its chunk: bytes, skipped filters, the first place along each axis. */
+static const char *old_chunk(index_of *x, size_t key, uint64_t address)
+{
+    const weft__h5_chunks *c = x->c;
+    uint64_t number = 0;
+    for (int i = 0; i < c->rank; i++) {
+        uint64_t first = field(x->h, key + 8 + 8 * (size_t)i, 8);
+        if (first % c->extent[i] || first >= c->size[i])
+            return "has a chunk that lies beside its shape";
+        number = number * weft__h5_chunks_along(c, i) + first / c->extent[i];
+    }
+    if (number != x->records++)
+        return "has a chunk twice, or not at all, or in another's place";
+    x->list[number] = (weft__h5_chunk){ address, field(x->h, key, 4), field(x->h, key + 4, 4) };
+    return NULL;
+}
+
+static const char *old_node(index_of *x, uint64_t address, int height)
+{
+    enum { HEAD = 24, LEVELS = 16 };
+    size_t at, key = 8 + 8 * ((size_t)x->c->rank + 1);
+    if (!weft__h5_inside(&x->h->read, x->h->size, address, HEAD, &at) ||
+        !weft__h5_says(&x->h->read, at, "TREE\1", 5))
+        return damaged_tree;
+    int is = (int)field(x->h, at + 5, 1);
+    uint64_t entries = field(x->h, at + 6, 2);
+    if (is >= LEVELS || (height >= 0 && is != height) || !entries ||
+        !weft__h5_inside(&x->h->read, x->h->size, address, HEAD + entries * (key + 8) + key, &at))
+        return damaged_tree;
+    const char *why = NULL;
+    for (uint64_t i = 0; i < entries && !why; i++) {
+        size_t place = at + HEAD + (size_t)i * (key + 8);
+        uint64_t to = field(x->h, place + key, 8);
+        if (!before(x, place, place + key + 8))
+            why = damaged_tree;
+        else
+            why = is ? old_node(x, to, is - 1) : old_chunk(x, place, to);
+    }
+    return why;
+}
+
+/* ---- all of them ---- */
 /* The element that belongs to the chunk at these places; false: it has no number. */
 static bool number_in(const weft__h5_chunks *c, const uint64_t *place, uint64_t *number)
 {
@@ -263,19 +332,10 @@ static bool number_in(const weft__h5_chunks *c, const uint64_t *place, uint64_t 
     *number = place[first];
     for (int i = 0; i < c->rank; i++)
         if (i != (c->kind == WEFT__EXTENSIBLE_ARRAY ? first : 0) &&
-            (__builtin_mul_overflow(*number, most_along(c, i), number) ||
+            (__builtin_mul_overflow(*number, parts(c->most[i], c->extent[i]), number) ||
              __builtin_add_overflow(*number, place[i], number)))
             return false;
     return true;
-}
-
-static void places_of(const weft__h5_chunks *c, uint64_t number, uint64_t *place)
-{
-    for (int i = c->rank - 1; i >= 0; i--) {
-        uint64_t all = weft__h5_chunks_along(c, i);
-        place[i] = number % all;
-        number /= all;
-    }
 }
 
 /* From the elements of an array, by their numbers, to the chunks of the shape. */
@@ -283,18 +343,18 @@ static const char *take_from_array(index_of *x, const char *(*read)(index_of *),
                                    uint64_t chunks)
 {
     uint64_t place[WEFT_RANK], number;
-    places_of(x->c, chunks - 1, place);
+    weft__h5_place_of_chunk(x->c, chunks - 1, place);
     if (!number_in(x->c, place, &number) || number > x->h->size / 8)
         return damaged;
     x->n = number + 1;                           /* the last chunk has the largest number */
     x->list = malloc((size_t)x->n * sizeof *x->list);
     if (!x->list)
-        return "needs more memory for its index of chunks than there is";
+        return weft__h5_no_index_memory(x->h);
     for (uint64_t i = 0; i < x->n; i++)
         x->list[i] = (weft__h5_chunk){ .address = HADDR_UNDEF };
     const char *why = read(x);
     for (uint64_t i = 0; i < chunks && !why; i++) {
-        places_of(x->c, i, place);
+        weft__h5_place_of_chunk(x->c, i, place);
         if (number_in(x->c, place, &number) && number < x->n)
             out[i] = x->list[number];
     }
@@ -310,12 +370,14 @@ static const char *implicit(index_of *x)
     return NULL;
 }
 
-const char *weft__h5_find_chunks(const weft__h5 *h, const weft__h5_chunks *c, weft__h5_chunk *out,
+const char *weft__h5_find_chunks(weft__h5 *h, const weft__h5_chunks *c, weft__h5_chunk *out,
                                  uint64_t chunks)
 {
     index_of x = { .h = h, .c = c, .list = out, .n = chunks };
     for (uint64_t i = 0; i < chunks; i++)
         out[i] = (weft__h5_chunk){ .address = HADDR_UNDEF };
+    if (c->kind == WEFT__OLD_TREE)
+        return old_node(&x, c->index, -1);
     if (c->index == HADDR_UNDEF)
         return NULL;
     switch (c->kind) {

@@ -8,7 +8,7 @@
 #include <zlib.h>
 #include "io/hdf5/session.h"
 
-enum { DEFLATE = 1, SHUFFLE = 2, LEVELS = 16, LARGER = 1 << 24 };
+enum { DEFLATE = 1, SHUFFLE = 2, LARGER = 1 << 24 };
 
 typedef struct {
     weft__h5 *h;
@@ -18,28 +18,10 @@ typedef struct {
     unsigned char *chunk, *turned;               /* one chunk; and before its bytes are put in order */
     unsigned char *stored; size_t room;          /* bytes of a chunk, of a file that is not in memory */
     z_stream z;                                  /* begun if chunks are compressed */
-    uint64_t there;                              /* chunks so far, which come in order */
 } reading;
 
-static uint64_t field(const weft__h5 *h, size_t at, int bytes)
-{
-    unsigned char of[8] = { 0 };
-    uint64_t v = 0;
-    weft__h5_bytes(&h->read, at, (size_t)bytes, of);
-    for (int i = bytes - 1; i >= 0; i--)
-        v = v << 8 | of[i];
-    return v;
-}
-
-static int byte(const weft__h5 *h, size_t at) { return (int)field(h, at, 1); }
-
-/* n bytes at an address, which counts from the superblock, from *at of the image on */
-static bool inside(const weft__h5 *h, uint64_t address, uint64_t n, size_t *at)
-{
-    uint64_t base = h->read.libhdf5_s.base_addr, size = h->size - base;
-    *at = (size_t)(base + address);
-    return address <= size && n <= size - address;
-}
+static uint64_t field(const weft__h5 *h, size_t at, size_t n) { return weft__h5_field(&h->read, at, n); }
+static int byte(const weft__h5 *h, size_t at)    { return (int)field(h, at, 1); }
 
 /* ---- what the header says ---- */
 static const char *extents(const weft__h5 *h, const weft__h5_header *header, weft__h5_chunks *c)
@@ -62,10 +44,10 @@ static const char *extents(const weft__h5 *h, const weft__h5_header *header, wef
 /* The extents of a chunk, each of `width` bytes, and the bytes of a number behind them. */
 static const char *chunk_extents(const weft__h5 *h, size_t at, size_t width, weft__h5_chunks *c)
 {
-    uint64_t bytes = c->element = (size_t)field(h, at + width * (size_t)c->rank, (int)width);
+    uint64_t bytes = c->element = (size_t)field(h, at + width * (size_t)c->rank, width);
     bool larger = false;                         /* than the set, which may still grow */
     for (int i = 0; i < c->rank; i++) {
-        c->extent[i] = field(h, at + width * (size_t)i, (int)width);
+        c->extent[i] = field(h, at + width * (size_t)i, width);
         if (!c->extent[i] || (c->size[i] && c->extent[i] > c->most[i]))
             return "has chunks that are empty, or larger than its shape";
         larger = larger || (c->size[i] && c->extent[i] > c->size[i]);
@@ -95,7 +77,9 @@ static const char *new_layout(const weft__h5 *h, const weft__h5_header *header, 
     if (n < head + body + 8)
         return unknown;
     if (body == 12)
-        c->stored = field(h, at + head, 8), c->skipped = field(h, at + head + 8, 4);
+        c->stored = field(h, at + head, 8);
+    if (body == 12)
+        c->skipped = field(h, at + head + 8, 4);
     c->index = field(h, at + head + body, 8);
     return chunk_extents(h, at + HEAD, (size_t)width, c);
 }
@@ -169,11 +153,6 @@ const char *weft__h5_chunked(const weft__h5 *h, const weft__h5_header *header, w
 }
 
 /* ---- a chunk ---- */
-uint64_t weft__h5_chunks_along(const weft__h5_chunks *c, int axis)
-{
-    return c->size[axis] / c->extent[axis] + (c->size[axis] % c->extent[axis] != 0);
-}
-
 /* n bytes of the image, until the next call; NULL: they cannot be read. */
 static const unsigned char *bytes_at(reading *r, size_t at, size_t n)
 {
@@ -184,7 +163,8 @@ static const unsigned char *bytes_at(reading *r, size_t at, size_t n)
         weft__h5_fail(r->h, WEFT_ENOMEM, "%s: no memory for a chunk of %zu bytes", r->path, n);
         return NULL;
     }
-    r->room = n > r->room ? n : r->room, r->stored = more;
+    r->room = n > r->room ? n : r->room;
+    r->stored = more;
     return weft__paged_pass(r->h->read.paged, at, n, more) ? more : NULL;
 }
 
@@ -208,8 +188,10 @@ static void take_memory_back(void *user, void *memory)
  * one more would be. Else false. */
 static bool inflate_chunk(reading *r, const unsigned char *from, size_t n, unsigned char *to)
 {
-    r->z.next_in = from, r->z.avail_in = (uInt)n;              /* a key has 4 bytes for n */
-    r->z.next_out = to, r->z.avail_out = (uInt)r->c->bytes;
+    r->z.next_in = from;
+    r->z.avail_in = (uInt)n;                     /* take: 4 bytes */
+    r->z.next_out = to;
+    r->z.avail_out = (uInt)r->c->bytes;
     return inflateReset(&r->z) == Z_OK && inflate(&r->z, Z_FINISH) == Z_STREAM_END && !r->z.avail_in &&
            !r->z.avail_out;
 }
@@ -265,7 +247,7 @@ static void place_chunk(reading *r, const uint64_t *first)
 static const char *take(reading *r, const uint64_t *first, const weft__h5_chunk *chunk)
 {
     size_t at;
-    if (chunk->n > UINT32_MAX || !inside(r->h, chunk->address, chunk->n, &at))
+    if (chunk->n > UINT32_MAX || !weft__h5_inside(&r->h->read, r->h->size, chunk->address, chunk->n, &at))
         return "has a chunk beyond the file";
     const unsigned char *from = bytes_at(r, at, (size_t)chunk->n);
     if (!from)
@@ -276,101 +258,40 @@ static const char *take(reading *r, const uint64_t *first, const weft__h5_chunk 
     return NULL;
 }
 
-/* A key of the tree and what it leads to: bytes, filters that were skipped, the first place in each axis. */
-static const char *chunk(reading *r, size_t key, uint64_t address)
+/* The chunks of the set, row by row. */
+static const char *all_chunks(reading *r, uint64_t chunks)
 {
-    const weft__h5_chunks *c = r->c;
-    uint64_t number = 0, first[WEFT_RANK];
-    for (int i = 0; i < c->rank; i++) {
-        first[i] = field(r->h, key + 8 + 8 * (size_t)i, 8);
-        if (first[i] % c->extent[i] || first[i] >= c->size[i])
-            return "has a chunk that lies beside its shape";
-        number = number * weft__h5_chunks_along(c, i) + first[i] / c->extent[i];
-    }
-    if (number != r->there++)
-        return "has a chunk twice, or not at all, or in another's place";
-    return take(r, first, &(weft__h5_chunk){ address, field(r->h, key, 4), field(r->h, key + 4, 4) });
-}
-
-/* ---- the tree, HDF5's of version 1, whose nodes are never empty here ---- */
-/* Whether the key at a lies before the one at b, which is what other readers look for a chunk by. */
-static bool before(const reading *r, size_t a, size_t b)
-{
-    for (int i = 0; i <= r->c->rank; i++) { /* the last: within a number */
-        uint64_t x = field(r->h, a + 8 + 8 * (size_t)i, 8), y = field(r->h, b + 8 + 8 * (size_t)i, 8);
-        if (x != y)
-            return x < y;
-    }
-    return false;
-}
-
-static const char *node(reading *r, uint64_t address, int level)
-{
-    enum { HEAD = 24 };
-    static const char damaged[] = "has a tree of chunks that is damaged";
-    size_t at, key = 8 + 8 * ((size_t)r->c->rank + 1);
-    char sign[5];
-    if (!inside(r->h, address, HEAD, &at) || !weft__h5_bytes(&r->h->read, at, 5, sign) ||
-        memcmp(sign, "TREE\1", 5))
-        return damaged;
-    int is = byte(r->h, at + 5);
-    uint64_t entries = field(r->h, at + 6, 2);
-    if (is >= LEVELS || (level >= 0 && is != level) || !entries ||
-        !inside(r->h, address, HEAD + entries * (key + 8) + key, &at))
-        return damaged;
-    const char *why = NULL;
-    for (uint64_t i = 0; i < entries && !why; i++) {
-        size_t place = at + HEAD + (size_t)i * (key + 8);
-        uint64_t to = field(r->h, place + key, 8);
-        why = !before(r, place, place + key + 8) ? damaged :
-              is                                 ? node(r, to, is - 1) :
-                                                   chunk(r, place, to);
-    }
-    return why;
-}
-
-static const char incomplete[] = "does not have all of its chunks";
-
-/* The chunks of a file of libhdf5 1.10 or later, row by row. */
-static const char *listed_chunks(reading *r, uint64_t chunks)
-{
+    static const char incomplete[] = "does not have all of its chunks";
     if (chunks > r->h->size)
         return incomplete;
     weft__h5_chunk *list = malloc((size_t)chunks * sizeof *list);
-    const char *why = list ? weft__h5_find_chunks(r->h, r->c, list, chunks) :
-                             "needs more memory than there is";
+    const char *why = list ? weft__h5_find_chunks(r->h, r->c, list, chunks) : weft__h5_no_index_memory(r->h);
     for (uint64_t i = 0; i < chunks && !why; i++) {
-        uint64_t first[WEFT_RANK], rest = i;
-        for (int k = r->c->rank - 1; k >= 0; k--) {
-            first[k] = rest % weft__h5_chunks_along(r->c, k) * r->c->extent[k];
-            rest /= weft__h5_chunks_along(r->c, k);
-        }
+        uint64_t first[WEFT_RANK];
+        weft__h5_place_of_chunk(r->c, i, first);
+        for (int k = 0; k < r->c->rank; k++)
+            first[k] *= r->c->extent[k];
         why = list[i].address == HADDR_UNDEF ? incomplete : take(r, first, &list[i]);
     }
     free(list);
     return why;
 }
 
-static const char *all_chunks(reading *r, uint64_t chunks)
-{
-    if (r->c->kind != WEFT__OLD_TREE)
-        return listed_chunks(r, chunks);
-    const char *why = node(r, r->c->index, -1);
-    return why ? why : r->there < chunks ? incomplete : NULL;
-}
-
 /* False: there is no memory. */
 static bool begin_reading(reading *r)
 {
-    r->z.zalloc = give_memory, r->z.zfree = take_memory_back, r->z.opaque = r;
-    r->chunk = malloc(r->c->bytes), r->turned = malloc(r->c->bytes);
+    r->z = (z_stream){ .zalloc = give_memory, .zfree = take_memory_back, .opaque = r };
+    r->chunk = malloc(r->c->bytes);
+    r->turned = malloc(r->c->bytes);
     return r->chunk && r->turned && (r->c->deflate < 0 || inflateInit(&r->z) == Z_OK);
 }
 
 static void end_reading(reading *r)
 {
     inflateEnd(&r->z);                           /* nothing, if it was not begun */
-    free(r->chunk), free(r->turned), free(r->stored);
+    free(r->chunk);
+    free(r->turned);
+    free(r->stored);
 }
 
 void weft__h5_read_chunks(weft__h5 *h, const char *path, const weft__h5_chunks *c, const weft__kind *k,

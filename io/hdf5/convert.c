@@ -50,20 +50,17 @@ static uint64_t bits_at(weft__number type, const unsigned char *at)
     size_t n = weft__number_bytes(type);
     uint64_t bits = 0;
     for (size_t i = 0; i < n; i++)
-        bits |= (uint64_t)at[weft__number_is_big(type) ? n - 1 - i : i] << 8 * i;
+        bits |= (uint64_t)at[type & WEFT__BIG ? n - 1 - i : i] << 8 * i;
     return bits;
 }
 
 static double real_of(weft__number type, uint64_t bits)
 {
-    switch (type) {
-    case WEFT__F16:
-    case WEFT__F16_BE:  return of_half(bits);
-    case WEFT__BF16:
-    case WEFT__BF16_BE: return of_float((uint32_t)bits << 16);   /* the upper half of a float32 */
-    case WEFT__F32:
-    case WEFT__F32_BE:  return of_float((uint32_t)bits);
-    default:            return of_double(bits);
+    switch (type & ~(unsigned)WEFT__BIG) {
+    case WEFT__F16:  return of_half(bits);
+    case WEFT__BF16: return of_float((uint32_t)bits << 16);      /* the upper half of a float32 */
+    case WEFT__F32:  return of_float((uint32_t)bits);
+    default:         return of_double(bits);
     }
 }
 
@@ -177,14 +174,6 @@ void weft__h5_convert(weft__h5 *h, const char *path, const weft__kind *k, weft__
             i = -1;
         }
     }
-}
-
-void weft__h5_read_integers(weft__h5 *h, const char *path, const weft__kind *want, double *values,
-                            int64_t *origin)
-{
-    h->origin = origin;
-    weft__h5_read(h, path, want, WEFT__F64, values);
-    h->origin = NULL;
 }
 
 weft_status weft__h5_part(const char *file, const char *path, const weft__kind *k, weft__number as,

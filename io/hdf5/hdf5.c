@@ -4,7 +4,6 @@
 #include <string.h>
 #include <sys/mman.h>
 #include "core/locale.h"
-#include "io/checkpoint/crc32c.h"
 #include "io/hdf5/session.h"
 
 #if __BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__
@@ -37,18 +36,17 @@ void weft__h5_broken(weft__h5 *h, const char *path, const char *what)
 {
     char why[160] = "";
     H5Ewalk2(H5E_DEFAULT, H5E_WALK_UPWARD, innermost, why);
-    weft__h5_fail(h, h->grows ? WEFT_ENOMEM : WEFT_EFORMAT, "%s %s%s", path, what, why);
+    weft__h5_fail(h, h->read.to ? WEFT_ENOMEM : WEFT_EFORMAT, "%s %s%s", path, what, why);
 }
 
 /* ---- the image ---- *
- * libhdf5's "core" driver works in our memory and copies nothing. It asks for more byte by byte, so that the
- * file ends with its last byte. A refusal in the midst of its work would leave it with objects that it can
- * never close, so there is none: whatever an operation may need is set aside before it begins, where running
- * out of memory is an error like any other. */
+ * libhdf5 writes into our memory by the driver of memory.c. A refusal in the midst of its work would leave
+ * it with objects that it can never close. So the image has room for whatever an operation may need before
+ * it begins, where running out of memory is an error like any other. */
 enum { SLACK = 1 << 17 };                        /* metadata of one operation, at most */
 
-/* What libhdf5 takes for itself cannot be set aside, and where it gets none it may crash. So before it begins
- * it is seen whether there is plenty, which is given back for it to take: see docs/design/checkpoints.md. */
+/* Memory that libhdf5 takes for itself cannot be set aside, and without it libhdf5 may crash. So a session
+ * first takes more than that, and gives it back for libhdf5 to take: see docs/design/checkpoints.md. */
 enum { TO_BEGIN = 16 << 20, TO_GO_ON = 1 << 20 };
 
 static bool has_plenty(weft__h5 *h, size_t bytes)
@@ -61,78 +59,32 @@ static bool has_plenty(weft__h5 *h, size_t bytes)
     return !h->status;
 }
 
+/* Replaces the image by a larger one, with zeros behind what was written. */
+static void enlarge(weft__h5 *h, size_t size)
+{
+    unsigned char *larger = calloc(1, size);
+    if (!larger) {
+        weft__h5_fail(h, WEFT_ENOMEM, "no memory for a file of %zu bytes", size);
+        return;
+    }
+    if (h->size)
+        memcpy(larger, h->image, h->size);
+    free(h->image);
+    h->image = larger;
+    h->size = h->read.size = size;
+    h->read.bytes = h->read.to = larger;
+}
+
 static bool reserve(weft__h5 *h, size_t bytes)
 {
-    hsize_t end = 0;
-    if (!h->status && h->file >= 0 && H5Fget_filesize(h->file, &end) < 0)
-        weft__h5_broken(h, "the file", "has no size");
-    size_t have = h->size > h->spare_size ? h->size : h->spare_size, most = SIZE_MAX / 4;
-    if (!h->status && !has_plenty(h, TO_GO_ON))
+    size_t most = SIZE_MAX / 4, end = (size_t)h->read.end;
+    if (h->status || !has_plenty(h, TO_GO_ON))
         return false;
-    if (h->status || (bytes < most && end < most && (size_t)end + bytes + SLACK <= have))
-        return !h->status;
-    size_t want = bytes < most && end < most ? (size_t)end + bytes + SLACK : 0,
-           room = want > 2 * h->size ? want : 2 * h->size;
-    free(h->spare);
-    h->spare = want ? calloc(1, room) : NULL;    /* zeroed, so that gaps in the file are zeros */
-    h->spare_size = h->spare ? room : 0;
-    if (!h->spare)
-        weft__h5_fail(h, WEFT_ENOMEM, "no memory for a file of more than %llu bytes",
-                      (unsigned long long)end + bytes);
+    if (bytes > most)
+        weft__h5_fail(h, WEFT_ENOMEM, "no memory for a file of more than %zu bytes", most);
+    else if (end + bytes + SLACK > h->size)
+        enlarge(h, end + bytes + SLACK > 2 * h->size ? end + bytes + SLACK : 2 * h->size);
     return !h->status;
-}
-
-static void *image_malloc(size_t size, H5FD_file_image_op_t op, void *user)
-{
-    weft__h5 *h = user;
-    (void)op;
-    return size <= h->size ? h->image : NULL;
-}
-
-static void *image_memcpy(void *to, const void *from, size_t size, H5FD_file_image_op_t op, void *user)
-{
-    (void)op, (void)user;
-    return to == from ? to : memmove(to, from, size);
-}
-
-static void *image_realloc(void *old, size_t size, H5FD_file_image_op_t op, void *user)
-{
-    weft__h5 *h = user;
-    (void)op, (void)old;
-    if (!h->grows)
-        return NULL;
-    if (size <= h->size)
-        return h->image;
-    if (size > h->spare_size)
-        return NULL;
-    if (h->size)
-        memcpy(h->spare, h->image, h->size);
-    free(h->image);
-    h->image = h->spare, h->size = h->spare_size;
-    h->spare = NULL, h->spare_size = 0;
-    return h->image;
-}
-
-static herr_t image_free(void *image, H5FD_file_image_op_t op, void *user)
-{
-    (void)image, (void)op, (void)user;
-    return 0;
-}
-static void *same_user(void *user)               { return user; }
-static herr_t keep_user(void *user)              { (void)user; return 0; }
-
-static hid_t access_list(weft__h5 *h)
-{
-    H5FD_file_image_callbacks_t calls = {
-        image_malloc, image_memcpy, image_realloc, image_free, same_user, keep_user, h
-    };
-    hid_t list = H5Pcreate(H5P_FILE_ACCESS);
-    if (list >= 0 && H5Pset_fapl_core(list, 1, 0) >= 0 && H5Pset_file_image_callbacks(list, &calls) >= 0 &&
-        H5Pset_fclose_degree(list, H5F_CLOSE_STRONG) >= 0 &&
-        H5Pset_libver_bounds(list, H5F_LIBVER_V18, H5F_LIBVER_V18) >= 0)
-        return list;
-    weft__h5_close(list);
-    return H5I_INVALID_HID;
 }
 
 /* ---- sessions ---- */
@@ -175,16 +127,15 @@ weft__h5 *weft__h5_new(const char *path, size_t user_block, bool checked)
     weft__h5 *h = begin_file(path, checked);
     if (!h)
         return NULL;
-    h->grows = true;
+    h->owns = true;
     if (!reserve(h, user_block))
         return h;
-    hid_t access = access_list(h), creation = H5Pcreate(H5P_FILE_CREATE);
-    if (access >= 0 && creation >= 0 && H5Pset_userblock(creation, user_block) >= 0 &&
+    hid_t creation = H5Pcreate(H5P_FILE_CREATE);
+    if (creation >= 0 && H5Pset_userblock(creation, user_block) >= 0 &&
         H5Pset_obj_track_times(creation, 0) >= 0)
-        h->file = H5Fcreate("weft image", H5F_ACC_TRUNC, creation, access);
+        h->file = weft__h5_open_image(&h->read, creation);
     if (h->file < 0)
         weft__h5_broken(h, "the file", "cannot be made");
-    weft__h5_close(access);
     weft__h5_close(creation);
     return h;
 }
@@ -197,7 +148,7 @@ static weft__h5 *open_image(weft__h5 *h, weft__h5_image image)
     h->read = image;
     if (!weft__h5_root_is_sound(h))              /* the first failure counts */
         weft__h5_fail(h, WEFT_EFORMAT, "the file is damaged: its root is no group");
-    else if ((h->file = weft__h5_open_image(&h->read)) < 0)
+    else if ((h->file = weft__h5_open_image(&h->read, H5P_DEFAULT)) < 0)
         weft__h5_broken(h, "the file", "cannot be opened");
     return h;
 }
@@ -215,29 +166,52 @@ weft__h5 *weft__h5_open_paged(const char *path, weft__paged *paged)
     return open_image(begin_file(path, false), (weft__h5_image){ .paged = paged, .size = paged->size });
 }
 
+void weft__h5_own(weft__h5 *h) { h->owns = true; }
+
+weft_status weft__h5_open_file(const char *path, weft__head *head, weft__h5 **h)
+{
+    unsigned char *image;
+    size_t size;
+    weft_status s = weft__read_file(path, head, &image, &size);
+    *h = s ? NULL : weft__h5_open(path, image, size, false);
+    if (*h)
+        weft__h5_own(*h);
+    else if (!s)
+        free(image);
+    return s || *h ? s : WEFT_ENOMEM;
+}
+
 weft_status weft__h5_end(weft__h5 *h)
 {
     weft_status s = end_file(h);
-    if (h->grows)
+    if (h->owns)
         free(h->image);
-    free(h->spare);
     free(h);
     return s;
 }
 
 weft_status weft__h5_finish(weft__h5 *h, unsigned char **image, size_t *size)
 {
-    hsize_t bytes = 0;
-    if (reserve(h, 0) &&
-        (H5Fflush(h->file, H5F_SCOPE_GLOBAL) < 0 || H5Fget_filesize(h->file, &bytes) < 0 || bytes > h->size))
+    if (reserve(h, 0) && H5Fflush(h->file, H5F_SCOPE_GLOBAL) < 0)
         weft__h5_broken(h, "the file", "cannot be finished");
+    *size = (size_t)h->read.end;
     weft_status s = end_file(h);
     if (s)
         free(h->image);
     *image = s ? NULL : h->image;
-    *size = (size_t)bytes;
-    free(h->spare);
     free(h);
+    return s;
+}
+
+weft_status weft__h5_write_file(weft__h5 *h)
+{
+    const char *path = h->path;
+    unsigned char *image;
+    size_t size;
+    weft_status s = weft__h5_finish(h, &image, &size);
+    if (!s)
+        s = weft__write_file(path, &(weft__span){ image, size }, 1);
+    free(image);
     return s;
 }
 

@@ -28,31 +28,13 @@ bool weft__paged_read(weft__paged *p, size_t at, size_t n, void *to);
 bool weft__paged_pass(weft__paged *p, size_t at, size_t n, void *to);                /* not kept */
 void weft__paged_end(weft__paged *p);            /* the file stays open */
 
+/* The types of numbers in files. BIG is added to one of several bytes whose bytes are in big-endian order. */
 typedef enum {
-    WEFT__F32,
-    WEFT__F64,
-    WEFT__I32,
-    WEFT__I64,
-    WEFT__U8,
-    WEFT__CHARS,
-    WEFT__F32_BE,
-    WEFT__F64_BE,
-    WEFT__F16,
-    WEFT__BF16,
-    WEFT__F16_BE,
-    WEFT__BF16_BE,
-    WEFT__I8,
-    WEFT__I16,
-    WEFT__U16,
-    WEFT__U32,
-    WEFT__U64,
-    WEFT__I16_BE,
-    WEFT__I32_BE,
-    WEFT__I64_BE,
-    WEFT__U16_BE,
-    WEFT__U32_BE,
-    WEFT__U64_BE,
-    WEFT__ODD
+    WEFT__F16, WEFT__BF16, WEFT__F32, WEFT__F64,
+    WEFT__I8, WEFT__I16, WEFT__I32, WEFT__I64,
+    WEFT__U8, WEFT__U16, WEFT__U32, WEFT__U64,
+    WEFT__CHARS, WEFT__ODD,
+    WEFT__BIG = 16
 } weft__number;
 /* What a data set holds. A text is rank 1 with its bytes, the final 0 included. An enumeration (h5py's
  * bool) is its integers. ODD: a type that is neither written nor read. */
@@ -62,22 +44,29 @@ weft__number weft__number_of(weft_dtype type);
 size_t       weft__number_bytes(weft__number type);
 bool         weft__number_is_float(weft__number type);
 bool         weft__number_is_int(weft__number type);
+bool         weft__number_is_any(weft__number type);                               /* one of both */
 size_t       weft__kind_bytes(const weft__kind *kind);
 bool         weft__kind_same(const weft__kind *a, const weft__kind *b);
 const char  *weft__kind_text(const weft__kind *kind, char buffer[128]);            /* "float32 [3, 4]" */
 
-/* Checked: every data set has its checksum beside it, written and demanded. NULL and a message if there is
- * no memory. */
-/* to be filled; path is for messages and must stay */
+/* These begin a session. checked: each data set has its checksum next to it, which is written, or compared.
+ * path is for messages and must stay valid. Return NULL with a message if there is no memory. */
+/* Begins a new file. */
 weft__h5   *weft__h5_new(const char *path, size_t user_block, bool checked);
-/* the image must stay, too */
+/* Reads an image, which must stay valid. */
 weft__h5   *weft__h5_open(const char *path, unsigned char *image, size_t size, bool checked);
-/* of a file that is not in memory: checksums are not read */
+/* Reads a file page by page, without checksums. */
 weft__h5   *weft__h5_open_paged(const char *path, weft__paged *paged);
-/* The status of all that was done. finish: gives the new file's image, to be freed; user_block bytes at
- * its front are zero. */
+/* Reads a whole file, see weft__read_file, without checksums. */
+weft_status weft__h5_open_file(const char *path, weft__head *head, weft__h5 **h);
+/* The session frees its image when it ends. */
+void        weft__h5_own(weft__h5 *h);
+/* These end a session and return the status of all that was done. */
 weft_status weft__h5_end(weft__h5 *h);
+/* Gives the image of the new file, to be freed; user_block bytes at its front are zero. */
 weft_status weft__h5_finish(weft__h5 *h, unsigned char **image, size_t *size);
+/* Writes the new file to its path. */
+weft_status weft__h5_write_file(weft__h5 *h);
 weft_status weft__h5_status(const weft__h5 *h);
 void weft__h5_fail(weft__h5 *h, weft_status status, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
@@ -104,10 +93,15 @@ bool weft__h5_find(weft__h5 *h, const char *path, weft__kind *kind);
  * integer that `as` (or, for floats, a double) does not hold is an error that names its place, and so are
  * floats where integers are expected. */
 void weft__h5_read(weft__h5 *h, const char *path, const weft__kind *kind, weft__number as, void *values);
-/* The same as doubles; the first integer that a double does not hold becomes the *origin, which was 0, and
- * all numbers are less it. An integer that a double does not hold less the origin is an error. */
-void weft__h5_read_integers(weft__h5 *h, const char *path, const weft__kind *kind, double *values,
-                            int64_t *origin);
+/* The same into a new array, to be freed, with a zero behind it. Returns NULL without memory. With an origin,
+ * which is 0, and doubles: the first integer that a double does not hold becomes the *origin, and all numbers
+ * are less it. An integer that a double does not hold less the origin is an error. */
+void *weft__h5_read_new(weft__h5 *h, const char *path, const weft__kind *kind, weft__number as,
+                        int64_t *origin);
+/* Finds the set "group/name" of one axis, of integers or of any numbers. Returns false if there is none; the
+ * session has failed then. */
+bool weft__h5_find_list(weft__h5 *h, const char *group, const char *name, bool integers,
+                        char path[WEFT__H5_PATH], weft__kind *kind);
 /* Where in the file the numbers of a set of this kind lie one after the other; false: nowhere (in chunks,
  * or in its header), or an error. */
 bool weft__h5_place(weft__h5 *h, const char *path, const weft__kind *kind, uint64_t *at);

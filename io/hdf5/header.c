@@ -4,19 +4,9 @@
 #include <string.h>
 #include "io/hdf5/session.h"
 
-enum { /* types of messages */
-       SPACE = 1,
-       LINKS = 2,
-       TYPE = 3,
-       OLD_FILL = 4,
-       FILL = 5,
-       LINK = 6,
-       EXTERNAL = 7,
-       LAYOUT = 8,
-       FILTERS = 11,
-       CONTINUATION = 16,
-       NAMES = 17,
-       ATTRIBUTES = 21
+enum {                                           /* types of messages */
+    SPACE = 1, LINKS, TYPE, OLD_FILL, FILL, LINK, EXTERNAL, LAYOUT,
+    FILTERS = 11, CONTINUATION = 16, NAMES, ATTRIBUTES = 21
 };
 enum { CHUNKED = 2, PARTS = 64 };
 typedef struct {
@@ -27,27 +17,13 @@ typedef struct {
     weft__h5_header *out;
 } walk;
 
-static uint64_t field(const walk *w, size_t at, int bytes)       /* within the file, or 0 */
-{
-    unsigned char of[8];
-    uint64_t v = 0;
-    bool there = weft__h5_bytes(w->image, at, (size_t)bytes, of);
-    for (int i = bytes - 1; i >= 0 && there; i--)
-        v = v << 8 | of[i];
-    return v;
-}
+static uint64_t field(const walk *w, size_t at, size_t n) { return weft__h5_field(w->image, at, n); }
+static int byte(const walk *w, size_t at)        { return (int)field(w, at, 1); }
 
-static int byte(const walk *w, size_t at) { return (int)field(w, at, 1); }
-
-static bool says(const walk *w, size_t at, const char *text, size_t n)  /* at most 8 bytes */
+static bool inside(const walk *w, uint64_t address, uint64_t n)
 {
-    char of[8];
-    return weft__h5_bytes(w->image, at, n, of) && !memcmp(of, text, n);
-}
-
-static bool inside(const walk *w, uint64_t address, uint64_t n)  /* addresses count from the superblock */
-{
-    return address <= w->size - w->base && n <= w->size - w->base - address;
+    size_t at;
+    return weft__h5_inside(w->image, w->size, address, n, &at);
 }
 
 /* Many links, or attributes, lie in a heap. One that says that it has a tree of huge objects would be closed,
@@ -56,22 +32,15 @@ static bool inside(const walk *w, uint64_t address, uint64_t n)  /* addresses co
  * blocks; libhdf5 itself makes none of more than 64 KiB. */
 static bool heap_is_plain(const walk *w, uint64_t address)
 {
-    enum {
-        HEAP_HEADER = 146,
-        HUGE_TREE = 22,
-        HUGE_OBJECTS = 86,
-        WIDTH = 110,
-        FIRST = 112,
-        LARGEST = 120,
-        BLOCK = 1 << 16
-    };
+    enum { HEAP_HEADER = 146, HUGE_TREE = 22, HUGE_OBJECTS = 86, WIDTH = 110, FIRST = 112, LARGEST = 120 };
+    enum { BLOCK = 1 << 16 };
     if (address == UINT64_MAX)
         return true;
     if (!inside(w, address, HEAP_HEADER))
         return false;
     size_t at = w->base + (size_t)address;
     uint64_t first = field(w, at + FIRST, 8), largest = field(w, at + LARGEST, 8);
-    return says(w, at, "FRHP", 4) && field(w, at + HUGE_TREE, 8) == UINT64_MAX &&
+    return weft__h5_says(w->image, at, "FRHP", 4) && field(w, at + HUGE_TREE, 8) == UINT64_MAX &&
            field(w, at + HUGE_OBJECTS, 8) == 0 && field(w, at + WIDTH, 2) && first && first <= largest &&
            largest <= BLOCK;
 }
@@ -88,7 +57,7 @@ static bool tree_is_plain(const walk *w, uint64_t address, int kind)
     size_t at = w->base + (size_t)address;
     uint64_t node = field(w, at + NODE, 4), record = field(w, at + RECORD, 2), root = field(w, at + ROOT, 8),
              records = field(w, at + RECORDS, 2);
-    return says(w, at, "BTHD", 4) && byte(w, at + KIND) == kind && record &&
+    return weft__h5_says(w->image, at, "BTHD", 4) && byte(w, at + KIND) == kind && record &&
            node >= 2 * record + AROUND && records * record + AROUND <= node &&
            (root == UINT64_MAX || inside(w, root, node));
 }
@@ -114,7 +83,7 @@ static bool names_are_sound(const walk *w, size_t at, size_t n)
 {
     enum { HEAP = 8, SIZE = 8, FREE = 16, DATA = 24, HEAD = 32, PLACE = 16, NONE = 1 };
     uint64_t heap = field(w, at + HEAP, 8);
-    if (n < 16 || !inside(w, heap, HEAD) || !says(w, w->base + heap, "HEAP", 5))
+    if (n < 16 || !inside(w, heap, HEAD) || !weft__h5_says(w->image, w->base + heap, "HEAP", 5))
         return false;
     size_t head = w->base + (size_t)heap;
     uint64_t size = field(w, head + SIZE, 8), place = field(w, head + FREE, 8),
@@ -134,25 +103,15 @@ static bool names_are_sound(const walk *w, size_t at, size_t n)
  * that it has not read yet. */
 static bool link_is_plain(const walk *w, size_t at, size_t n)
 {
-    enum {
-        VERSION = 1,
-        WIDTH = 3,
-        AGE = 4,
-        KIND = 8,
-        LETTERS = 16,
-        FLAGS = 31,
-        HARD = 0,
-        SOFT = 1,
-        UTF8 = 1,
-        USERS = 64
-    };
+    enum { VERSION = 1, WIDTH = 3, AGE = 4, KIND = 8, LETTERS = 16, FLAGS = 31 };
+    enum { HARD = 0, SOFT = 1, UTF8 = 1, USERS = 64 };
     if (n < 2 || byte(w, at) != VERSION || byte(w, at + 1) > FLAGS)
         return false;
     int flags = byte(w, at + 1), width = 1 << (flags & WIDTH);
     size_t letters = (size_t)2 + (flags & KIND ? 1 : 0) + (flags & AGE ? 8 : 0),
            length = letters + (flags & LETTERS ? 1 : 0);
     size_t name = length + (size_t)width;
-    uint64_t bytes = field(w, at + length, width);
+    uint64_t bytes = field(w, at + length, (size_t)width);
     if (n < name || !bytes || bytes > n - name || (flags & LETTERS && byte(w, at + letters) > UTF8))
         return false;
     size_t end = name + (size_t)bytes, rest = n - end;
@@ -164,8 +123,8 @@ static bool link_is_plain(const walk *w, size_t at, size_t n)
 }
 
 /* Where a data set's numbers are: in the message itself they must lie in it, since libhdf5 copies as many as
- * it says. *chunked: somewhere else than here or in one piece. */
-static bool layout_is_sound(const walk *w, size_t at, size_t n, bool *chunked)
+ * it says. It is noted if they are in chunks or elsewhere. */
+static bool layout_is_sound(const walk *w, size_t at, size_t n)
 {
     enum { COMPACT = 0, OLD_HEAD = 8 };
     if (n < 4 || byte(w, at) < 1 || byte(w, at) > 4)
@@ -173,10 +132,10 @@ static bool layout_is_sound(const walk *w, size_t at, size_t n, bool *chunked)
     bool old = byte(w, at) < 3;
     int class = byte(w, at + (old ? 2 : 1));
     size_t head = old ? OLD_HEAD + 4 * (size_t)byte(w, at + 1) : 2, width = old ? 4 : 2;
-    *chunked = class >= CHUNKED;
+    w->out->chunked = w->out->chunked || class >= CHUNKED;
     if (class != COMPACT)
-        return *chunked || n >= (old ? head + 8 : head + 16);
-    return n >= head + width && field(w, at + head, (int)width) <= n - head - width;
+        return class >= CHUNKED || n >= (old ? head + 8 : head + 16);
+    return n >= head + width && field(w, at + head, width) <= n - head - width;
 }
 
 /* What unwritten numbers are: libhdf5 copies as many bytes as the message says. In versions 1 and 2 a
@@ -242,32 +201,10 @@ static bool type_is_plain(const walk *w, size_t at, size_t n)
 
 static void note_message(weft__h5_message *m, size_t at, size_t n, bool shared)
 {
-    m->at = at, m->n = n;
+    m->at = at;
+    m->n = n;
     m->count++;
     m->shared = m->shared || shared;
-}
-
-/* false: a message that is not sound */
-static bool of_data_set(walk *w, int type, bool shared, size_t at, size_t n)
-{
-    bool chunked = false, sound = true;
-    if (type == SPACE)
-        note_message(&w->out->space, at, n, shared);
-    else if (type == LAYOUT)
-        note_message(&w->out->layout, at, n, shared);
-    else if (type == FILTERS)
-        note_message(&w->out->filters, at, n, shared);
-    switch (type) {
-    case SPACE:    sound = !shared && space_is_sound(w, at, n); break;
-    case TYPE:     w->out->odd = w->out->odd || shared || !type_is_plain(w, at, n); break;
-    case OLD_FILL:
-    case FILL:     sound = shared || fill_is_sound(w, type, at, n); break;
-    case LAYOUT:   sound = !shared && layout_is_sound(w, at, n, &chunked); w->out->set = true; break;
-    case EXTERNAL: w->out->external = true; break;
-    case FILTERS:  w->out->filtered = true; break;
-    }
-    w->out->chunked = w->out->chunked || chunked;
-    return sound;
 }
 
 /* A header of libhdf5's newer kind has its sum behind it. Where it is another, libhdf5 1.10 loses memory, and
@@ -288,7 +225,46 @@ static bool continued(walk *w, size_t at)
     size_t from = w->base + (size_t)address, to = from + (size_t)n;
     if (w->old)
         return messages(w, from, to);
-    return says(w, from, "OCHK", 4) && sum_is_right(w, from, to - 4) && messages(w, from + 4, to - 4);
+    return weft__h5_says(w->image, from, "OCHK", 4) && sum_is_right(w, from, to - 4) &&
+           messages(w, from + 4, to - 4);
+}
+
+/* Whether a message is sound; what it says of a data set is noted. */
+static bool message(walk *w, int type, bool shared, size_t at, size_t n)
+{
+    switch (type) {
+    case SPACE:
+        note_message(&w->out->space, at, n, shared);
+        return !shared && space_is_sound(w, at, n);
+    case TYPE:
+        w->out->odd = w->out->odd || shared || !type_is_plain(w, at, n);
+        return true;
+    case OLD_FILL:
+    case FILL:
+        return shared || fill_is_sound(w, type, at, n);
+    case LAYOUT:
+        note_message(&w->out->layout, at, n, shared);
+        w->out->set = true;
+        return !shared && layout_is_sound(w, at, n);
+    case EXTERNAL:
+        w->out->external = true;
+        return true;
+    case FILTERS:
+        note_message(&w->out->filters, at, n, shared);
+        w->out->filtered = true;
+        return true;
+    case LINKS:
+    case ATTRIBUTES:
+        return dense_is_sound(w, type, at, n);
+    case LINK:
+        return !shared && link_is_plain(w, at, n);
+    case NAMES:
+        return !shared && names_are_sound(w, at, n);
+    case CONTINUATION:
+        return n >= 16 && continued(w, at);
+    default:
+        return true;
+    }
 }
 
 static bool messages(walk *w, size_t at, size_t end)
@@ -301,15 +277,7 @@ static bool messages(walk *w, size_t at, size_t end)
         at += head;
         if (n > end - at)
             return false;
-        if (!of_data_set(w, type, shared, at, n))
-            return false;
-        if ((type == LINKS || type == ATTRIBUTES) && !dense_is_sound(w, type, at, n))
-            return false;
-        if (type == LINK && (shared || !link_is_plain(w, at, n)))
-            return false;
-        if (type == NAMES && (shared || !names_are_sound(w, at, n)))
-            return false;
-        if (type == CONTINUATION && (n < 16 || !continued(w, at)))
+        if (!message(w, type, shared, at, n))
             return false;
         at += n;
     }
@@ -327,11 +295,11 @@ bool weft__h5_look(const weft__h5 *h, uint64_t address, weft__h5_header *out)
         return false;
     size_t at = w.base + (size_t)address, first = at + 16;
     uint64_t n = field(&w, at + 8, 4);
-    w.old = !says(&w, at, "OHDR", 4);
+    w.old = !weft__h5_says(w.image, at, "OHDR", 4);
     if (!w.old) {
         int flags = byte(&w, at + 5), width = 1 << (flags & 3);
         first = at + 6 + (flags & 0x20 ? 16 : 0) + (flags & 0x10 ? 4 : 0);
-        n = field(&w, first, width);
+        n = field(&w, first, (size_t)width);
         first += (size_t)width;
         w.ordered = flags & 4;
     }
@@ -343,7 +311,7 @@ bool weft__h5_look(const weft__h5 *h, uint64_t address, weft__h5_header *out)
 static size_t superblock(const walk *w)
 {
     size_t base = 0;
-    while (base + 96 <= w->size && !says(w, base, "\211HDF\r\n\032\n", 8))
+    while (base + 96 <= w->size && !weft__h5_says(w->image, base, "\211HDF\r\n\032\n", 8))
         base = base ? 2 * base : 512;
     return base + 96 > w->size ? w->size : base;
 }

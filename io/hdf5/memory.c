@@ -18,9 +18,13 @@ static H5FD_t *open_image(const char *name, unsigned flags, hid_t access, haddr_
 static weft__h5_image *image_of(const H5FD_t *f) { return (weft__h5_image *)(uintptr_t)f; }
 static herr_t close_image(H5FD_t *f)             { (void)f; return 0; }
 static haddr_t end_of_use(const H5FD_t *f, H5FD_mem_t type) { (void)type; return image_of(f)->end; }
-static haddr_t end_of_file(const H5FD_t *f, H5FD_mem_t type) { (void)type; return image_of(f)->size; }
+static haddr_t end_of_file(const H5FD_t *f, H5FD_mem_t type)
+{
+    (void)type;
+    return image_of(f)->to ? image_of(f)->written : image_of(f)->size;
+}
 
-/* libhdf5 takes memory for what it believes to lie before it */
+/* libhdf5 takes memory for data that it believes to lie before it. */
 static herr_t set_end_of_use(H5FD_t *f, H5FD_mem_t type, haddr_t end)
 {
     (void)type;
@@ -39,6 +43,29 @@ bool weft__h5_bytes(const weft__h5_image *i, size_t at, size_t n, void *to)
     return i->bytes || weft__paged_read(i->paged, at, n, to);
 }
 
+uint64_t weft__h5_field(const weft__h5_image *i, size_t at, size_t n)
+{
+    unsigned char of[8];
+    uint64_t v = 0;
+    bool there = weft__h5_bytes(i, at, n, of);
+    while (there && n-- > 0)
+        v = v << 8 | of[n];
+    return v;
+}
+
+bool weft__h5_says(const weft__h5_image *i, size_t at, const char *text, size_t n)
+{
+    char of[8];
+    return weft__h5_bytes(i, at, n, of) && !memcmp(of, text, n);
+}
+
+bool weft__h5_inside(const weft__h5_image *i, size_t end, uint64_t address, uint64_t n, size_t *at)
+{
+    size_t size = end - (size_t)i->libhdf5_s.base_addr;
+    *at = (size_t)(i->libhdf5_s.base_addr + address);
+    return address <= size && n <= size - address;
+}
+
 /* Numbers tell libhdf5 nothing about the file: many of them are not kept. */
 static herr_t read_image(H5FD_t *f, H5FD_mem_t type, hid_t transfer, haddr_t at, size_t n, void *to)
 {
@@ -52,14 +79,24 @@ static herr_t read_image(H5FD_t *f, H5FD_mem_t type, hid_t transfer, haddr_t at,
 
 static herr_t write_image(H5FD_t *f, H5FD_mem_t type, hid_t transfer, haddr_t at, size_t n, const void *from)
 {
-    (void)f, (void)type, (void)transfer, (void)at, (void)n, (void)from;
-    return -1;
+    weft__h5_image *i = image_of(f);
+    (void)type, (void)transfer;
+    if (!i->to || at > i->size || n > i->size - at)
+        return -1;
+    memcpy(i->to + at, from, n);
+    i->written = at + n > i->written ? (size_t)at + n : i->written;
+    return 0;
 }
 
+/* The features of a file that is written are those of libhdf5's "core" driver: they decide where data lie. */
 static herr_t features(const H5FD_t *f, unsigned long *flags)
 {
-    if (flags)
-        *flags = f && image_of(f)->swmr ? H5FD_FEAT_SUPPORTS_SWMR_IO : 0;
+    const weft__h5_image *i = f ? image_of(f) : NULL;
+    if (flags && i && i->to)
+        *flags = H5FD_FEAT_AGGREGATE_METADATA | H5FD_FEAT_ACCUMULATE_METADATA | H5FD_FEAT_DATA_SIEVE |
+                 H5FD_FEAT_AGGREGATE_SMALLDATA;
+    else if (flags)
+        *flags = i && i->swmr ? H5FD_FEAT_SUPPORTS_SWMR_IO : 0;
     return 0;
 }
 
@@ -83,13 +120,16 @@ static const H5FD_class_t driver = {
     .fl_map = H5FD_FLMAP_DICHOTOMY,
 };
 
-hid_t weft__h5_open_image(weft__h5_image *image)
+hid_t weft__h5_open_image(weft__h5_image *image, hid_t creation)
 {
+    static const char name[] = "weft image";
     hid_t list = H5Pcreate(H5P_FILE_ACCESS), file = H5I_INVALID_HID;
     image->driver = H5FDregister(&driver);
     if (list >= 0 && image->driver >= 0 && H5Pset_driver(list, image->driver, &image) >= 0 &&
-        H5Pset_fclose_degree(list, H5F_CLOSE_STRONG) >= 0)
-        file = H5Fopen("weft image", H5F_ACC_RDONLY | (image->swmr ? H5F_ACC_SWMR_READ : 0), list);
+        H5Pset_fclose_degree(list, H5F_CLOSE_STRONG) >= 0 &&
+        (!image->to || H5Pset_libver_bounds(list, H5F_LIBVER_V18, H5F_LIBVER_V18) >= 0))
+        file = image->to ? H5Fcreate(name, H5F_ACC_TRUNC, creation, list) :
+                           H5Fopen(name, H5F_ACC_RDONLY | (image->swmr ? H5F_ACC_SWMR_READ : 0), list);
     weft__h5_close(list);
     return file;
 }

@@ -2,33 +2,23 @@
 #include <string.h>
 #include "io/hdf5/session.h"
 
+enum { TYPE = WEFT__BIG - 1 };                   /* a type without its byte order */
 /* class: f floats, i integers, u unsigned ones, t texts */
-static const struct { const char *name; size_t bytes; char class; bool big;
-} number[] = {
-    [WEFT__F32] = { "float32", 4, 'f', false },
-    [WEFT__F64] = { "float64", 8, 'f', false },
-    [WEFT__I32] = { "int32", 4, 'i', false },
-    [WEFT__I64] = { "int64", 8, 'i', false },
-    [WEFT__U8] = { "bytes", 1, 'u', false },
-    [WEFT__CHARS] = { "text", 1, 't', false },
-    [WEFT__F32_BE] = { "big-endian float32", 4, 'f', true },
-    [WEFT__F64_BE] = { "big-endian float64", 8, 'f', true },
-    [WEFT__F16] = { "float16", 2, 'f', false },
-    [WEFT__BF16] = { "bfloat16", 2, 'f', false },
-    [WEFT__F16_BE] = { "big-endian float16", 2, 'f', true },
-    [WEFT__BF16_BE] = { "big-endian bfloat16", 2, 'f', true },
-    [WEFT__I8] = { "int8", 1, 'i', false },
-    [WEFT__I16] = { "int16", 2, 'i', false },
-    [WEFT__U16] = { "uint16", 2, 'u', false },
-    [WEFT__U32] = { "uint32", 4, 'u', false },
-    [WEFT__U64] = { "uint64", 8, 'u', false },
-    [WEFT__I16_BE] = { "big-endian int16", 2, 'i', true },
-    [WEFT__I32_BE] = { "big-endian int32", 4, 'i', true },
-    [WEFT__I64_BE] = { "big-endian int64", 8, 'i', true },
-    [WEFT__U16_BE] = { "big-endian uint16", 2, 'u', true },
-    [WEFT__U32_BE] = { "big-endian uint32", 4, 'u', true },
-    [WEFT__U64_BE] = { "big-endian uint64", 8, 'u', true },
-    [WEFT__ODD] = { "something else than plain numbers", 0, 0, false },
+static const struct { const char *name; size_t bytes; char class; } number[] = {
+    [WEFT__F16] = { "float16", 2, 'f' },
+    [WEFT__BF16] = { "bfloat16", 2, 'f' },
+    [WEFT__F32] = { "float32", 4, 'f' },
+    [WEFT__F64] = { "float64", 8, 'f' },
+    [WEFT__I8] = { "int8", 1, 'i' },
+    [WEFT__I16] = { "int16", 2, 'i' },
+    [WEFT__I32] = { "int32", 4, 'i' },
+    [WEFT__I64] = { "int64", 8, 'i' },
+    [WEFT__U8] = { "bytes", 1, 'u' },
+    [WEFT__U16] = { "uint16", 2, 'u' },
+    [WEFT__U32] = { "uint32", 4, 'u' },
+    [WEFT__U64] = { "uint64", 8, 'u' },
+    [WEFT__CHARS] = { "text", 1, 't' },
+    [WEFT__ODD] = { "something else than plain numbers", 0, 0 },
 };
 
 weft__number weft__number_of(weft_dtype type)
@@ -39,16 +29,16 @@ weft__number weft__number_of(weft_dtype type)
     return (unsigned)type < sizeof of / sizeof *of ? of[type] : WEFT__ODD;
 }
 
-size_t weft__number_bytes(weft__number type) { return number[type].bytes; }
-
-bool weft__number_is_float(weft__number t) { return number[t].class == 'f'; }
-bool weft__number_is_int(weft__number t)   { return number[t].class == 'i' || number[t].class == 'u'; }
-bool weft__number_is_signed(weft__number t) { return number[t].class == 'i'; }
-bool weft__number_is_big(weft__number t)   { return number[t].big; }
+size_t weft__number_bytes(weft__number t)   { return number[t & TYPE].bytes; }
+static char class_of(weft__number t)        { return number[t & TYPE].class; }
+bool weft__number_is_float(weft__number t)  { return class_of(t) == 'f'; }
+bool weft__number_is_signed(weft__number t) { return class_of(t) == 'i'; }
+bool weft__number_is_int(weft__number t)    { return class_of(t) == 'i' || class_of(t) == 'u'; }
+bool weft__number_is_any(weft__number t)    { return weft__number_is_float(t) || weft__number_is_int(t); }
 
 size_t weft__kind_bytes(const weft__kind *k)     /* SIZE_MAX if that is no number */
 {
-    size_t n = number[k->type].bytes;
+    size_t n = weft__number_bytes(k->type);
     for (int i = 0; i < k->rank; i++)
         if (__builtin_mul_overflow(n, (size_t)k->size[i], &n))
             return SIZE_MAX;
@@ -63,7 +53,8 @@ bool weft__kind_same(const weft__kind *a, const weft__kind *b)
 
 const char *weft__kind_text(const weft__kind *k, char buffer[128])
 {
-    int at = snprintf(buffer, 128, "%s [", number[k->type].name);
+    int at = snprintf(buffer, 128, "%s%s [", k->type & WEFT__BIG ? "big-endian " : "",
+                      number[k->type & TYPE].name);
     for (int i = 0; i < k->rank && at < 128; i++)
         at += snprintf(buffer + at, 128 - (size_t)at, i ? ", %lld" : "%lld", (long long)k->size[i]);
     if (at < 128)                                /* else it is cut: only nonsense is as large */
@@ -85,9 +76,9 @@ static hid_t half_type(hid_t like, size_t exponent, size_t bias)
 static hid_t integer_type(weft__number type)
 {
     hid_t t = H5Tcopy(H5T_STD_I8LE);
-    if (t >= 0 && H5Tset_precision(t, 8 * number[type].bytes) >= 0 &&
-        H5Tset_order(t, number[type].big ? H5T_ORDER_BE : H5T_ORDER_LE) >= 0 &&
-        H5Tset_sign(t, number[type].class == 'i' ? H5T_SGN_2 : H5T_SGN_NONE) >= 0)
+    if (t >= 0 && H5Tset_precision(t, 8 * weft__number_bytes(type)) >= 0 &&
+        H5Tset_order(t, type & WEFT__BIG ? H5T_ORDER_BE : H5T_ORDER_LE) >= 0 &&
+        H5Tset_sign(t, weft__number_is_signed(type) ? H5T_SGN_2 : H5T_SGN_NONE) >= 0)
         return t;
     weft__h5_close(t);
     return H5I_INVALID_HID;
@@ -95,19 +86,15 @@ static hid_t integer_type(weft__number type)
 
 hid_t weft__h5_type(weft__number type, size_t text)               /* in a file; to be closed */
 {
-    hid_t like = number[type].big ? H5T_IEEE_F32BE : H5T_IEEE_F32LE;
-    switch (type) {
-    case WEFT__F32:
-    case WEFT__F32_BE:  return H5Tcopy(like);
-    case WEFT__F64:     return H5Tcopy(H5T_IEEE_F64LE);
-    case WEFT__F64_BE:  return H5Tcopy(H5T_IEEE_F64BE);
-    case WEFT__F16:
-    case WEFT__F16_BE:  return half_type(like, 5, 15);
-    case WEFT__BF16:
-    case WEFT__BF16_BE: return half_type(like, 8, 127);
-    case WEFT__CHARS:   break;
-    case WEFT__ODD:     return H5I_INVALID_HID;
-    default:            return integer_type(type);
+    hid_t like = type & WEFT__BIG ? H5T_IEEE_F32BE : H5T_IEEE_F32LE;
+    switch (type & TYPE) {
+    case WEFT__F16:    return half_type(like, 5, 15);
+    case WEFT__BF16:   return half_type(like, 8, 127);
+    case WEFT__F32:    return H5Tcopy(like);
+    case WEFT__F64:    return H5Tcopy(type & WEFT__BIG ? H5T_IEEE_F64BE : H5T_IEEE_F64LE);
+    case WEFT__CHARS:  break;
+    case WEFT__ODD:    return H5I_INVALID_HID;
+    default:           return integer_type(type);
     }
     hid_t t = H5Tcopy(H5T_C_S1);
     if (t < 0 || (H5Tset_size(t, text) >= 0 && H5Tset_cset(t, H5T_CSET_UTF8) >= 0))
@@ -128,9 +115,11 @@ weft__number weft__h5_number(hid_t type)
     hid_t copy = type < 0 ? type : H5Tcopy(type);
     if (class == H5T_INTEGER && H5Tget_size(copy) == 1)
         H5Tset_order(copy, H5T_ORDER_LE);        /* one byte has no order */
-    for (weft__number t = WEFT__F32; t < WEFT__ODD && is == WEFT__ODD; t++) {
-        bool may_be = number[t].class == 'f' ? class == H5T_FLOAT : class == H5T_INTEGER;
-        hid_t known = may_be && H5Tget_size(type) == number[t].bytes ? weft__h5_type(t, 0) : H5I_INVALID_HID;
+    for (int k = 0; k < 2 * WEFT__CHARS && is == WEFT__ODD; k++) {
+        weft__number t = (weft__number)(k / 2 + (k % 2 ? WEFT__BIG : 0));
+        bool may_be = class == (weft__number_is_float(t) ? H5T_FLOAT : H5T_INTEGER) &&
+                      H5Tget_size(type) == weft__number_bytes(t);
+        hid_t known = may_be ? weft__h5_type(t, 0) : H5I_INVALID_HID;
         if (known >= 0 && H5Tequal(copy, known) > 0)
             is = t;
         weft__h5_close(known);

@@ -27,7 +27,9 @@ bool weft__paged_pass(weft__paged *p, size_t at, size_t n, void *to)
         if (got == 0)
             return fails(p, WEFT_EIO, "it became shorter while it was read");
         size_t done = got > 0 ? (size_t)got : 0;
-        next += done, at += done, n -= done;
+        next += done;
+        at += done;
+        n -= done;
     }
     return !n;
 }
@@ -42,7 +44,8 @@ static weft__page *read_page(weft__paged *p, size_t from)
         free(page);
         return NULL;
     }
-    page->at = from, page->n = n;
+    page->at = from;
+    page->n = n;
     page->next = p->first;
     return p->first = page;
 }
@@ -52,7 +55,8 @@ static weft__page *page_with(weft__paged *p, size_t at)
 {
     for (weft__page **of = &p->first, *page; (page = *of); of = &page->next)
         if (page->at == at - at % PAGE) {
-            *of = page->next, page->next = p->first;
+            *of = page->next;
+            page->next = p->first;
             return p->first = page;
         }
     return read_page(p, at - at % PAGE);
@@ -67,7 +71,9 @@ bool weft__paged_read(weft__paged *p, size_t at, size_t n, void *to)
             return false;
         size_t from = at - page->at, here = page->n - from < n ? page->n - from : n;
         memcpy(next, page->bytes + from, here);
-        next += here, at += here, n -= here;
+        next += here;
+        at += here;
+        n -= here;
     }
     return true;
 }

@@ -1,7 +1,8 @@
-/* path.c - paths: of an HDF5 file, which its signature proves, and in it, of groups and data sets. */
+/* path.c - paths of HDF5 files, which their signature proves, and of groups and data sets in them. */
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-#include "io/hdf5/hdf5.h"
+#include "io/hdf5/session.h"
 
 bool weft__h5_join(char path[WEFT__H5_PATH], const char *group, const char *name)
 {
@@ -40,4 +41,31 @@ weft_status weft__h5_signature(const char *path, const unsigned char *bytes, siz
         return s;
     return weft__file_fail(WEFT_EFORMAT, "%s is not an HDF5 file: none begins at byte 0, 512, 1024 or so on",
                            path);
+}
+
+void *weft__h5_read_new(weft__h5 *h, const char *path, const weft__kind *kind, weft__number as,
+                        int64_t *origin)
+{
+    size_t n = weft__kind_bytes(kind) / weft__number_bytes(kind->type);
+    void *values = calloc(n + 1, weft__number_bytes(as));
+    h->origin = origin;
+    if (values)
+        weft__h5_read(h, path, kind, as, values);
+    else
+        weft__h5_fail(h, WEFT_ENOMEM, "no memory for the %zu numbers of \"%s\"", n, path);
+    h->origin = NULL;
+    return values;
+}
+
+bool weft__h5_find_list(weft__h5 *h, const char *group, const char *name, bool integers,
+                        char path[WEFT__H5_PATH], weft__kind *kind)
+{
+    char text[128];
+    if (!weft__h5_join(path, group, name) || !weft__h5_find(h, path, kind))
+        weft__h5_fail(h, WEFT_EFORMAT, "there is no data set \"%.200s\"", path);
+    else if (kind->rank != 1 || kind->size[0] >= INT32_MAX ||
+             !(integers ? weft__number_is_int(kind->type) : weft__number_is_any(kind->type)))
+        weft__h5_fail(h, WEFT_EFORMAT, "\"%s\" is %s; %s [n] were expected", path,
+                      weft__kind_text(kind, text), integers ? "integers" : "numbers");
+    return !h->status;
 }

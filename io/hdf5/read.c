@@ -1,7 +1,6 @@
 /* read.c - reading HDF5 files in memory, with suspicion; see hdf5.h. */
 #include <stdlib.h>
 #include <string.h>
-#include "io/checkpoint/crc32c.h"
 #include "io/hdf5/session.h"
 
 static const char bad_header[] = "its header is none, goes beyond the file, or does not fit its checksum";

@@ -1,5 +1,6 @@
 /* test_order.c - the order in which a gradient is summed, where an input has several uses: not that of a
  * layout, and not that of the company. */
+#include "rnn/forecast/blocks/blocks.h"
 #include "tests/check.h"
 
 enum { N = 3, F = 6, LONGEST = 7 };
@@ -44,8 +45,9 @@ static weft_tensor *users(weft_module *m, weft_tensor *x)
 }
 static weft_tensor *general(weft_module *m, weft_tensor *x)
 {
-    return weft_general_attention_run(
-        weft_general_attention_new(m, "a", &(weft_general_attention_opts){ .dq = F, .dm = F }), x, x, NULL);
+    return weft_attention_run(
+        weft_attention_new(m, "a", &(weft_attention_layer_opts){ .kind = WEFT_GENERAL, .dq = F, .dm = F }), x,
+        x, WEFT_ALL_KEYS, NULL);
 }
 static weft_tensor *itself(weft_module *m, weft_tensor *x)
 {
@@ -78,9 +80,8 @@ static weft_tensor *arranged(weft_module *m, weft_tensor *x)
 }
 static weft_tensor *selection(weft_module *m, weft_tensor *x)
 {
-    weft_variable_selection_opts o = { .dropout = .1 };
-    o.num_features = F, o.d_model = 5;
-    return weft_mul(weft_variable_selection_run(weft_variable_selection_new(m, "v", &o), x, NULL, NULL),
+    const weft__selection_opts o = { .features = F, .d_hidden = 8, .d_model = 5, .dropout = .1 };
+    return weft_mul(weft__selection_run(weft__selection_new(m, "v", &o), x, NULL, NULL),
                     weft_slice(x, 1, 0, 1));
 }
 static const struct function {

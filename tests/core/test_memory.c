@@ -3,14 +3,14 @@
 #include <time.h>
 #include "tests/check.h"
 #include "core/inside.h"
-#include "io/checkpoint/crc32c.h"
+#include "io/io.h"
 #include "nn/nn.h"
 
 typedef struct {
     weft_module *m;
     weft_embedding *embed;
     weft_rnn *rnn;
-    weft_general_attention *attend;
+    weft_attention_layer *attend;
     weft_linear *out;
     weft_optim *optim;
 } model;
@@ -25,7 +25,8 @@ static model model_new(weft *w)
             m, "rnn",
             &(weft_rnn_opts){
                 .input = 6, .hidden = 7, .bidirectional = true, .dropout = (weft_real).1, .layers = 2 }),
-        weft_general_attention_new(m, "attend", &(weft_general_attention_opts){ .dq = 14, .dm = 14 }),
+        weft_attention_new(m, "attend",
+                           &(weft_attention_layer_opts){ .kind = WEFT_GENERAL, .dq = 14, .dm = 14 }),
         weft_linear_new(m, "out", &(weft_linear_opts){ .in = 28, .out = 11 }),
         NULL
     };
@@ -44,8 +45,8 @@ static void step(weft *w, const model *m, int64_t sequences, int32_t longest)
     }
     weft_tensor *x = weft_ragged_ints(w, tokens, &(weft_lengths){ .n = sequences, .len = len });
     weft_rnn_out r = weft_rnn_run(m->rnn, weft_embedding_run(m->embed, x), WEFT_ZERO_STATE);
-    weft_tensor *h =
-        weft_concat((weft_tensor *[]){ r.y, weft_general_attention_run(m->attend, r.y, r.y, NULL) }, 2, 1);
+    weft_tensor *h = weft_concat(
+        (weft_tensor *[]){ r.y, weft_attention_run(m->attend, r.y, r.y, WEFT_ALL_KEYS, NULL) }, 2, 1);
     weft_backward(weft_mean_loss(weft_cross_entropy(weft_linear_run(m->out, h), x, NULL)));
     weft_clip_grad_norm(m->m, 1, 0);
     weft_optim_step(m->optim);
@@ -242,7 +243,8 @@ Test(memory, a_steady_step_allocates_nothing, .init = unchecked)
                 weft_tensor *x = weft_ragged_ints(w, tokens, &(weft_lengths){ .n = 20, .len = len });
                 weft_rnn_out r = weft_rnn_run(m.rnn, weft_embedding_run(m.embed, x), WEFT_ZERO_STATE);
                 weft_tensor *h = weft_concat(
-                    (weft_tensor *[]){ r.y, weft_general_attention_run(m.attend, r.y, r.y, NULL) }, 2, 1);
+                    (weft_tensor *[]){ r.y, weft_attention_run(m.attend, r.y, r.y, WEFT_ALL_KEYS, NULL) }, 2,
+                    1);
                 weft_backward(weft_mean_loss(weft_cross_entropy(weft_linear_run(m.out, h), x, NULL)));
                 weft_clip_grad_norm(m.m, 1, 0);
                 weft_optim_step(m.optim);

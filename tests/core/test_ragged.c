@@ -11,7 +11,7 @@ enum { MOST = 9, LONGEST = 12, CONCAT = 0, PACKED, ROWS, PADDED, LAYOUTS };
 typedef struct {
     weft_rnn *rnn;
     weft_linear *query, *out;
-    weft_layer_norm_layer *norm;
+    weft_norm_layer *norm;
     weft_module *m;
     int64_t in, wide;
 } net;
@@ -31,7 +31,7 @@ static net net_new(weft *w, int64_t in, int kind)
                               weft_elman_new(m, "rnn", &o),
                   weft_linear_new(m, "query", &(weft_linear_opts){ .in = wide, .out = wide }),
                   weft_linear_new(m, "out", &(weft_linear_opts){ .in = 2 * wide, .out = 5 }),
-                  weft_layer_norm_layer_new(m, "norm", &(weft_layer_norm_opts){ .width = wide }),
+                  weft_layer_norm_new(m, "norm", &(weft_layer_norm_opts){ .width = wide }),
                   m,
                   in,
                   wide };
@@ -42,7 +42,7 @@ static net net_new(weft *w, int64_t in, int kind)
 static weft_tensor *run(const net *m, weft_tensor *x, weft_tensor **pooled, weft_state *last)
 {
     weft_rnn_out r = weft_rnn_run(m->rnn, x, WEFT_ZERO_STATE);
-    weft_tensor *h = weft_layer_norm_layer_run(m->norm, weft_dropout(r.y, (weft_real).25, "drop", false));
+    weft_tensor *h = weft_layer_norm_run(m->norm, weft_dropout(r.y, (weft_real).25, "drop", false));
     weft_tensor *a =
         weft_attention(weft_linear_run(m->query, h), h, h,
                        &(weft_attention_opts){ .dropout = (weft_real).25, .name = "attention" }, NULL);

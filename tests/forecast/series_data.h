@@ -2,16 +2,7 @@
  * worked out the slow way. */
 #ifndef WEFT_TESTS_SERIES_DATA_H
 #define WEFT_TESTS_SERIES_DATA_H
-#include "tests/check.h"
-
-#define DOES(status)   cr_assert_eq((status), WEFT_OK, "%s", weft_file_message())
-#define REFUSES(kind, part, status)                                                             \
-    do {                                                                                        \
-        weft_status refused = (status);                                                         \
-        cr_assert(refused == (kind) && strstr(weft_file_message(), part),                       \
-                  "expected %s with \"%s\", but there is %s: %s", weft_status_name(kind), part, \
-                  weft_status_name(refused), weft_file_message());                              \
-    } while (0)
+#include "tests/io/files.h"
 
 static const char *const series_names[] = { "t", "u", "v", "p", "y", "s", NULL };
 
@@ -46,6 +37,26 @@ static const weft_features_opts series_features = {
     .fixed = WEFT_NAMES("s"),
     .time = "t",
 };
+
+/* Features of one column y (and u, known) with these transforms and no scaler behind them. */
+UNUSED static weft_features *features_of_y(weft *w, const weft_transform *t, int n)
+{
+    const weft_features_opts o = { .context = 3,
+                                   .horizon = 2,
+                                   .known = WEFT_NAMES("u"),
+                                   .target = WEFT_NAMES("y"),
+                                   .transforms = t,
+                                   .n = n,
+                                   .unscaled = true };
+    return weft_features_new(w, "x", &o);
+}
+
+UNUSED static weft_frame frame_of_y(const double *u, const double *y, int64_t n)
+{
+    weft_frame f = { 0 };
+    DOES(weft_frame_add(&f, NULL, WEFT_NAMES("u", "y"), (const double *const[]){ u, y }, n));
+    return f;
+}
 
 /* Mean and unbiased standard deviation of a whole column, in the naive way. */
 UNUSED static void series_moments(const weft_frame *f, const char *name, double *mean, double *std)

@@ -2,7 +2,6 @@
  * parts put together are the whole. */
 #include <unistd.h>
 #include "tests/core/comma.h"
-#include "tests/io/files.h"
 #include "series_data.h"
 
 static void same_number(double a, double b)
@@ -60,7 +59,7 @@ static double any_double(void)
     return dice(3) ? d : hard[dice(COUNT(hard))];
 }
 
-static weft_frame frame_of(int64_t n, const char *const *ids, const char *const *names, int64_t most)
+static weft_frame any_frame(int64_t n, const char *const *ids, const char *const *names, int64_t most)
 {
     weft_frame f = { 0 };
     for (int64_t s = 0; s < n; s++) {
@@ -94,7 +93,7 @@ static void there_and_back(const weft_frame *f)
 Test(frame_csv, there_and_back_to_the_bit)
 {
     for (int k = 0; k < rounds(60, 1000); k++) {
-        weft_frame f = frame_of(1 + (int64_t)dice(COUNT(odd_ids)), odd_ids, odd_names, 40);
+        weft_frame f = any_frame(1 + (int64_t)dice(COUNT(odd_ids)), odd_ids, odd_names, 40);
         there_and_back(&f);
         weft_frame_free(&f);
     }
@@ -103,7 +102,7 @@ Test(frame_csv, there_and_back_to_the_bit)
 
 Test(frame_csv, where_commas_are_decimal_too)
 {
-    weft_frame f = frame_of(5, odd_ids, odd_names, 9);
+    weft_frame f = any_frame(5, odd_ids, odd_names, 9);
     comma_begin();
     there_and_back(&f);
     comma_end();
@@ -129,7 +128,7 @@ Test(frame_csv, its_very_bytes)
 
 Test(frame_csv, no_series_are_a_header)
 {
-    weft_frame f = frame_of(1, odd_ids, odd_names, 3), none, all;
+    weft_frame f = any_frame(1, odd_ids, odd_names, 3), none, all;
     DOES(weft_frame_split(&f, &(weft_frame_split_opts){ .series = 1 }, &all, &none));
     there_and_back(&none);
     cr_assert(none.n == 0 && none.columns == f.columns);
@@ -143,20 +142,20 @@ Test(frame_csv, refuses)
     const double x[] = { 1 };
     const double *const columns[] = { x };
     weft_frame f = { 0 };
-    REFUSES(WEFT_EARG, "no frame given", weft_frame_write_csv(NULL, path));
-    REFUSES(WEFT_EARG, "no column", weft_frame_write_csv(&f, path));
+    REFUSES(weft_frame_write_csv(NULL, path), WEFT_EARG, "no frame given");
+    REFUSES(weft_frame_write_csv(&f, path), WEFT_EARG, "no column");
     DOES(weft_frame_add(&f, "a", WEFT_NAMES("x"), columns, 1));
-    REFUSES(WEFT_EARG, "no path", weft_frame_write_csv(&f, NULL));
-    REFUSES(WEFT_EIO, "/no/such", weft_frame_write_csv(&f, "/no/such/folder/f.csv"));
+    REFUSES(weft_frame_write_csv(&f, NULL), WEFT_EARG, "no path");
+    REFUSES(weft_frame_write_csv(&f, "/no/such/folder/f.csv"), WEFT_EIO, "/no/such");
     DOES(weft_frame_add(&f, "b", WEFT_NAMES("x"), columns, 0));
-    REFUSES(WEFT_EARG, "series 1, \"b\", has no row", weft_frame_write_csv(&f, path));
+    REFUSES(weft_frame_write_csv(&f, path), WEFT_EARG, "series 1, \"b\", has no row");
     weft_frame_free(&f);
     for (int i = 0; i < 3; i++)
         DOES(weft_frame_add(&f, (const char *[]){ "a", "b", "a" }[i], WEFT_NAMES("x"), columns, 1));
-    REFUSES(WEFT_EARG, "two series have the id \"a\"", weft_frame_write_csv(&f, path));
+    REFUSES(weft_frame_write_csv(&f, path), WEFT_EARG, "two series have the id \"a\"");
     weft_frame_free(&f);
     DOES(weft_frame_add(&f, "a", WEFT_NAMES("id"), columns, 1));
-    REFUSES(WEFT_EARG, "a column has the name \"id\"", weft_frame_write_csv(&f, path));
+    REFUSES(weft_frame_write_csv(&f, path), WEFT_EARG, "a column has the name \"id\"");
     weft_frame_free(&f);
     cr_assert(access(path, F_OK), "a refused frame has left a file");
     end_folder();
@@ -252,7 +251,7 @@ Test(frame_split, an_empty_frame_has_empty_parts)
 static void not_split(const weft_frame *f, weft_frame_split_opts o, const char *text)
 {
     weft_frame a = { .n = 77 }, b = { .columns = 77 };
-    REFUSES(WEFT_EARG, text, weft_frame_split(f, &o, &a, &b));
+    REFUSES(weft_frame_split(f, &o, &a, &b), WEFT_EARG, text);
     cr_assert(strstr(weft_file_message(), "weft_frame_split: "));
     is_free(&a, &b);
 }
@@ -263,17 +262,17 @@ Test(frame_split, refuses)
     weft_frame f = series_random(2, rows), a, b, none = { 0 };
     weft_frame_split_opts one = { .series = 1 };
     not_split(NULL, one, "no frame given");
-    REFUSES(WEFT_EARG, "two frames for the parts", weft_frame_split(&f, &one, &a, &a));
-    REFUSES(WEFT_EARG, "two frames for the parts", weft_frame_split(&f, &one, &f, &a));
+    REFUSES(weft_frame_split(&f, &one, &a, &a), WEFT_EARG, "two frames for the parts");
+    REFUSES(weft_frame_split(&f, &one, &f, &a), WEFT_EARG, "two frames for the parts");
     a = b = (weft_frame){ .n = 77 };
-    REFUSES(WEFT_EARG, "two frames for the parts", weft_frame_split(&f, &one, NULL, &a));
-    REFUSES(WEFT_EARG, "two frames for the parts", weft_frame_split(&f, &one, &b, NULL));
+    REFUSES(weft_frame_split(&f, &one, NULL, &a), WEFT_EARG, "two frames for the parts");
+    REFUSES(weft_frame_split(&f, &one, &b, NULL), WEFT_EARG, "two frames for the parts");
     is_free(&a, &b);
     a.n = 77;
-    REFUSES(WEFT_EARG, "two frames for the parts", weft_frame_split(&f, &one, &a, &f));
+    REFUSES(weft_frame_split(&f, &one, &a, &f), WEFT_EARG, "two frames for the parts");
     is_free(&a, &b);
     cr_assert(f.n == 2);
-    REFUSES(WEFT_EARG, "series 0, fraction 0, time NULL; exactly one", weft_frame_split(&f, NULL, &a, &b));
+    REFUSES(weft_frame_split(&f, NULL, &a, &b), WEFT_EARG, "series 0, fraction 0, time NULL; exactly one");
     is_free(&a, &b);
     not_split(&f, (weft_frame_split_opts){ .series = 3 }, "3 of 2 series; 1 .. 2 is expected");
     not_split(&f, (weft_frame_split_opts){ .series = -1 }, "-1 of 2 series");
@@ -286,7 +285,8 @@ Test(frame_split, refuses)
     not_split(&f, (weft_frame_split_opts){ .time = "q" }, "there is no column \"q\"");
     not_split(&f, (weft_frame_split_opts){ .time = "t", .limit = NAN }, "split at nan");
     double *t = weft_frame_column(&f, "t");
-    t[4] = 1700000000.25, t[5] = 1700000000.125;
+    t[4] = 1700000000.25;
+    t[5] = 1700000000.125;
     not_split(&f, (weft_frame_split_opts){ .time = "t" },
               "series \"1\", row 2: the time is 1700000000.125, which is not after 1700000000.25");
     weft_frame_free(&f);

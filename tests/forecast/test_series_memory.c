@@ -1,11 +1,10 @@
 /* test_series_memory.c - memory that runs out while frames of time series grow, are read and written: every
  * allocation of weft's own code fails once, and the frame is as it was. */
 #include <hdf5.h>
-#include <unistd.h>
 #include "series_data.h"
 #include "tests/failing_malloc.h"
 
-static char table[96], mixed[96], whole[96];     /* files */
+static const char *table, *mixed, *whole;        /* files */
 static weft_frame f;
 
 static weft_status adds(void)
@@ -43,19 +42,12 @@ static weft_status fixes(void)
     return s;
 }
 
-static void put(char path[96], const char *name, const char *text)
-{
-    snprintf(path, 96, "%s/weft_memory.%d.%s", P_tmpdir, (int)getpid(), name);
-    FILE *to = fopen(path, "wb");
-    cr_assert(to && fputs(text, to) >= 0 && fclose(to) == 0);
-}
-
 Test(series_memory, every_allocation_may_fail)
 {
     static weft_status (*const call[])(void) = { fixes, adds, first, reads, whole_, writes, hdf5, shrinks };
-    put(mixed, "csv", "id,a,b\n1,1,2\n0,3,4\n1,5,6\nx,1,1\n");
-    put(table, "table", "id,c,d\nx,2,2\n0,1,1\n");
-    put(whole, "h5", "");
+    mixed = put_text("csv", "id,a,b\n1,1,2\n0,3,4\n1,5,6\nx,1,1\n");
+    table = put_text("table", "id,c,d\nx,2,2\n0,1,1\n");
+    whole = put_text("h5", "");
     const double a[] = { 1, 2, 3 };
     DOES(weft_frame_add(&f, NULL, WEFT_NAMES("a", "b"), (const double *const[]){ a, a }, 3));
     for (int i = 0; i < COUNT(call); i++)
@@ -79,5 +71,5 @@ Test(series_memory, every_allocation_may_fail)
         }
     cr_assert(f.n == 1 + 1 + 3 + 1 + 6 && !strcmp(f.id[1], "x") && f.column[0][f.start[2] + 1] == 5);
     weft_frame_free(&f);
-    remove(mixed), remove(table), remove(whole);
+    end_folder();
 }

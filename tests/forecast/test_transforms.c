@@ -1,29 +1,9 @@
 /* test_transforms.c - the transforms of time series: worked numbers, there and back, least squares, what
  * is refused, saved and loaded. */
-#include <unistd.h>
+#include <float.h>
 #include "series_data.h"
 
 static const double knots[] = { -1, 0, 2, 5 }, heights[] = { 3, -1, 0, 4 }, powers[] = { .5, -1, .25 };
-
-/* Features of one column y (and u, known) with these transforms and no scaler behind them. */
-static weft_features *features_of(weft *w, const weft_transform *t, int n)
-{
-    const weft_features_opts o = { .context = 3,
-                                   .horizon = 2,
-                                   .known = WEFT_NAMES("u"),
-                                   .target = WEFT_NAMES("y"),
-                                   .transforms = t,
-                                   .n = n,
-                                   .unscaled = true };
-    return weft_features_new(w, "x", &o);
-}
-
-static weft_frame frame_of(const double *u, const double *y, int64_t n)
-{
-    weft_frame f = { 0 };
-    DOES(weft_frame_add(&f, NULL, WEFT_NAMES("u", "y"), (const double *const[]){ u, y }, n));
-    return f;
-}
 
 static void near(const char *what, const double *got, const double *want, int64_t n, double tol)
 {
@@ -63,11 +43,11 @@ Test(transforms, worked_numbers)
           { 1 - 3, 2.5, 6 - 8. / 3 } },
     };
     weft *w = open_on(WEFT_REF);
-    weft_frame f = frame_of(u, y, 3);
+    weft_frame f = frame_of_y(u, y, 3);
     for (int i = 0; i < COUNT(given); i++) {
         weft_transform t = given[i].t;
         t.column = "y";
-        weft_features *x = features_of(w, &t, 1);
+        weft_features *x = features_of_y(w, &t, 1);
         weft_features_fit(x, &f);
         double out[3], back[3];
         weft_features_transform(x, "y", &f, 0, out);
@@ -86,9 +66,9 @@ Test(transforms, scaler_of_several_series_is_that_of_all_rows)
 {
     static const double low[] = { 0, 2 }, high[] = { 10, 12 };
     weft *w = open_on(WEFT_REF);
-    weft_frame f = frame_of(low, low, 2);
+    weft_frame f = frame_of_y(low, low, 2);
     DOES(weft_frame_add(&f, NULL, WEFT_NAMES("y", "u"), (const double *const[]){ high, high }, 2));
-    weft_features *x = features_of(w, &(weft_transform){ .column = "y", .kind = WEFT_STANDARD_SCALER }, 1);
+    weft_features *x = features_of_y(w, &(weft_transform){ .column = "y", .kind = WEFT_STANDARD_SCALER }, 1);
     weft_features_fit(x, &f);
     double out[2], std = sqrt(104. / 3);         /* without the means' own spread it would be sqrt(2) */
     weft_features_transform(x, "y", &f, 1, out);
@@ -149,14 +129,13 @@ Test(transforms, a_series_without_rows_counts_nothing)
 Test(transforms, constants)
 {
     static const double u[] = { 1, 2, 3 }, y[] = { .1, .1, .1 };
-    static const struct {
-        weft_transform_kind kind;
-        double want;
-    } given[] = { { WEFT_STANDARD_SCALER, 0 }, { WEFT_MIN_MAX_SCALER, .5 }, { WEFT_MAX_SCALER, 1 } };
+    static const struct { weft_transform_kind kind; double want; } given[] = {
+        { WEFT_STANDARD_SCALER, 0 }, { WEFT_MIN_MAX_SCALER, .5 }, { WEFT_MAX_SCALER, 1 }
+    };
     weft *w = open_on(WEFT_REF);
-    weft_frame f = frame_of(u, y, 3);
+    weft_frame f = frame_of_y(u, y, 3);
     for (int i = 0; i < COUNT(given); i++) {
-        weft_features *x = features_of(w, &(weft_transform){ .column = "y", .kind = given[i].kind }, 1);
+        weft_features *x = features_of_y(w, &(weft_transform){ .column = "y", .kind = given[i].kind }, 1);
         weft_features_fit(x, &f);
         double out[3], back[3];
         weft_features_transform(x, "y", &f, 0, out);
@@ -169,15 +148,53 @@ Test(transforms, constants)
     weft_frame_free(&f);
 }
 
+/* Constant but for rounding: scaled by their noise, these columns would be noise of size 1. */
+Test(transforms, columns_that_are_constant_but_for_rounding)
+{
+    enum { N = 1000 };
+    static double u[N], y[5][N];
+    for (int i = 0; i < N; i++) {
+        u[i] = i;
+        y[0][i] = i % 2 ? .3 : .1 + .2;
+        y[1][i] = 1e8 + (i % 3) * 1e-8;
+        y[2][i] = -7e-12 * (1 + (i % 5) * DBL_EPSILON);
+        y[3][i] = i * .1;                        /* its differences, and what a line leaves of it */
+        y[4][i] = 1e8 + (i % 2) * 1e-5;          /* has information */
+    }
+    const weft_transform_kind scalers[] = { WEFT_STANDARD_SCALER, WEFT_MIN_MAX_SCALER };
+    weft *w = open_on(WEFT_REF);
+    for (int k = 0; k < 5; k++)
+        for (int way = 0; way < (k == 3 ? 4 : 2); way++) {
+            weft_transform t[] = { { .column = "y", .kind = way < 2 ? WEFT_DELTA : WEFT_POLYNOMIAL,
+                                     .depends_on = way < 2 ? NULL : "u", .degree = way < 2 ? 0 : 1 },
+                                   { .column = "y", .kind = scalers[way % 2] } };
+            weft_frame f = frame_of_y(u + 1, y[k] + 1, N - 1);
+            weft_features *x = features_of_y(w, k == 3 ? t : t + 1, k == 3 ? 2 : 1);
+            double out[N], low = 9, high = -9;
+            weft_features_fit(x, &f);
+            weft_features_transform(x, "y", &f, 0, out);
+            OK(w);
+            for (int i = 1; i < N - 1; i++)
+                low = fmin(low, out[i]), high = fmax(high, out[i]);
+            /* a delta has 0 in its first row, so it is not constant */
+            cr_assert(k == 4 || (k == 3 && way < 2) ? high - low < 3 && (k == 3 || high - low > .9) :
+                                                      high - low < 1e-7,
+                      "column %d, way %d: %g .. %g", k, way, low, high);
+            weft_frame_free(&f);
+        }
+    CLEAN(w);
+}
+
 Test(transforms, beyond_the_range)
 {
     static const double u[] = { 1, 2, 3 }, y[] = { 1, 2, 6 }, more[] = { 0, 3, 7 };
     weft *w = open_on(WEFT_REF);
-    weft_frame f = frame_of(u, y, 3), g = frame_of(u, more, 3);
+    weft_frame f = frame_of_y(u, y, 3), g = frame_of_y(u, more, 3);
     double out[3];
-    weft_features *free_ = features_of(w, &(weft_transform){ .column = "y", .kind = WEFT_MIN_MAX_SCALER }, 1);
+    weft_features *free_ =
+        features_of_y(w, &(weft_transform){ .column = "y", .kind = WEFT_MIN_MAX_SCALER }, 1);
     weft_features *clamped =
-        features_of(w, &(weft_transform){ .column = "y", .kind = WEFT_MIN_MAX_SCALER, .clamp = true }, 1);
+        features_of_y(w, &(weft_transform){ .column = "y", .kind = WEFT_MIN_MAX_SCALER, .clamp = true }, 1);
     weft_features_fit(free_, &f), weft_features_fit(clamped, &f);
     weft_features_transform(free_, "y", &g, 0, out);
     near("free", out, (double[]){ -.2, .4, 1.2 }, 3, 1e-14);
@@ -186,12 +203,12 @@ Test(transforms, beyond_the_range)
     weft_features_inverse_transform(clamped, "y", &g, 0, 0, 3, (double[]){ -1, .4, 2 }, out);
     near("clamped back", out, (double[]){ 1, 3, 6 }, 3, 1e-14);
     weft_features *s =
-        features_of(w, &(weft_transform){ .column = "y", .kind = WEFT_LOGISTIC, .k = .5, .x0 = 3 }, 1);
+        features_of_y(w, &(weft_transform){ .column = "y", .kind = WEFT_LOGISTIC, .k = .5, .x0 = 3 }, 1);
     weft_features_fit(s, &f);
     /* a model may say so: as far as the function goes */
     weft_features_inverse_transform(s, "y", &f, 0, 0, 3, (double[]){ -.5, .5, 1.5 }, out);
     cr_assert(out[0] < -60 && isfinite(out[0]) && out[1] == 3 && out[2] > 60 && isfinite(out[2]));
-    weft_features *a = features_of(
+    weft_features *a = features_of_y(
         w, &(weft_transform){ .column = "y", .kind = WEFT_ADAPTIVE_LOGISTIC, .alpha = .05, .x0 = 3 }, 1);
     weft_features_fit(a, &f);
     weft_features_inverse_transform(a, "y", &f, 0, 0, 3, (double[]){ 0, .5, 1 }, out);
@@ -235,8 +252,10 @@ static const struct { int n; weft_transform t[4];
 
 static int chain_of(int i, weft_transform to[4])
 {
-    for (int k = 0; k < chains[i].n; k++)
-        to[k] = chains[i].t[k], to[k].column = "y";
+    for (int k = 0; k < chains[i].n; k++) {
+        to[k] = chains[i].t[k];
+        to[k].column = "y";
+    }
     return chains[i].n;
 }
 
@@ -251,7 +270,7 @@ Test(transforms, there_and_back)
             for (int64_t r = 0; r < f.rows; r++)
                 /* y / u stays where a logistic is not flat to all digits */
                 weft_frame_column(&f, "u")[r] += .5;
-            weft_features *x = features_of(w, t, n);
+            weft_features *x = features_of_y(w, t, n);
             weft_features_fit(x, &f);
             double z[25], back[25];
             weft_features_transform(x, "y", &f, 1, z);
@@ -286,8 +305,8 @@ Test(transforms, polynomials_are_least_squares)
                 p = p * s + (j + 1);
             y[i] = k % 5 ? (double)dice_real(-1, 1) : p;
         }
-        weft_frame f = frame_of(u, y, N);
-        weft_features *x = features_of(
+        weft_frame f = frame_of_y(u, y, N);
+        weft_features *x = features_of_y(
             w, &(weft_transform){ .column = "y", .kind = WEFT_POLYNOMIAL, .degree = degree, ON_U }, 1);
         weft_features_fit(x, &f);
         weft_features_transform(x, "y", &f, 0, z);
@@ -333,15 +352,15 @@ Test(transforms, descriptions_that_make_no_sense)
     };
     weft *w = open_on(WEFT_REF);
     for (int i = 0; i < COUNT(given); i++) {
-        cr_assert_not_null(features_of(w, &given[i].t, 1));
+        cr_assert_not_null(features_of_y(w, &given[i].t, 1));
         FAILS(w, WEFT_EARG, given[i].says);
     }
-    cr_assert_not_null(features_of(w, NULL, 1));
+    cr_assert_not_null(features_of_y(w, NULL, 1));
     FAILS(w, WEFT_EARG, "as many as n says");
     weft_transform many[17];
     for (int i = 0; i < 17; i++)
         many[i] = (weft_transform){ .column = "y", .kind = WEFT_DELTA };
-    cr_assert_not_null(features_of(w, many, 17));
+    cr_assert_not_null(features_of_y(w, many, 17));
     FAILS(w, WEFT_EARG, "more than 16 transforms on it, its scaler counted");
     weft_features_opts o = series_features;
     o.transforms = &(weft_transform){ .column = "s", .kind = WEFT_DELTA }, o.n = 1;
@@ -371,18 +390,18 @@ Test(transforms, numbers_outside_of_the_domain)
           "column \"y\": transform 0: the column it depends on has too few different values" },
     };
     weft *w = open_on(WEFT_REF);
-    weft_frame f = frame_of(u, y, 4);
+    weft_frame f = frame_of_y(u, y, 4);
     for (int i = 0; i < COUNT(given); i++) {
         weft_transform t = given[i].t;
         t.column = "y";
-        weft_features *x = features_of(w, &t, 1);
+        weft_features *x = features_of_y(w, &t, 1);
         OK(w);
         weft_features_fit(x, &f);
         FAILS(w, given[i].kind, given[i].says);
         cr_assert(!weft_features_counts(x).fitted);
     }
     weft_frame_column(&f, "u")[1] = (double)NAN;
-    weft_features *x = features_of(w, &(weft_transform){ .column = "y", .kind = WEFT_DIVIDE_BY, ON_U }, 1);
+    weft_features *x = features_of_y(w, &(weft_transform){ .column = "y", .kind = WEFT_DIVIDE_BY, ON_U }, 1);
     weft_features_fit(x, &f);
     FAILS(w, WEFT_ENUMERIC, "row 1, column \"u\": the value is nan");
     weft_frame_column(&f, "u")[1] = 1;
@@ -390,8 +409,8 @@ Test(transforms, numbers_outside_of_the_domain)
     weft_features_fit(x, &f);
     FAILS(w, WEFT_ENUMERIC, "row 3, column \"y\": the value is -inf");
     weft_frame_free(&f);
-    f = frame_of(u, y, 0);
-    x = features_of(w, &(weft_transform){ .column = "y" }, 1);
+    f = frame_of_y(u, y, 0);
+    x = features_of_y(w, &(weft_transform){ .column = "y" }, 1);
     weft_features_fit(x, &f);
     FAILS(w, WEFT_EARG, "no rows to fit it on");
     weft_frame_free(&f);
@@ -402,8 +421,8 @@ Test(transforms, rows_that_cannot_be_undone)
 {
     static const double u[] = { 1, 2, 3 }, y[] = { 1, 2, 4 };
     weft *w = open_on(WEFT_REF);
-    weft_frame f = frame_of(u, y, 3);
-    weft_features *x = features_of(w, &(weft_transform){ .column = "y", .kind = WEFT_DELTA }, 1);
+    weft_frame f = frame_of_y(u, y, 3);
+    weft_features *x = features_of_y(w, &(weft_transform){ .column = "y", .kind = WEFT_DELTA }, 1);
     double out[3] = { 0 };
     weft_features_inverse_transform(x, "y", &f, 0, 1, 1, u, out);
     FAILS(w, WEFT_EARG, "features_inverse_transform: features \"x\" are not fitted");
@@ -434,16 +453,15 @@ Test(transforms, rows_that_cannot_be_undone)
 /* ---- saved and loaded ---- */
 Test(transforms, saved_and_loaded)
 {
-    char path[64];
-    snprintf(path, sizeof path, "%s/weft_features.%d.h5", P_tmpdir, (int)getpid());
+    const char *path = in_folder("features.h5");
     weft *w = open_on(WEFT_REF);
     weft_module *m = weft_module_new(w, "model");
     weft_linear_new(m, "out", &(weft_linear_opts){ .in = 2, .out = 2 });
     weft_frame f = series_random(2, (int64_t[]){ 12, 25 });
     weft_transform t[] = { { .column = "y", .kind = WEFT_POLYNOMIAL, .degree = 2, ON_U },
                            { .column = "y", .kind = WEFT_LOGISTIC, .k = .1 } };
-    weft_features *a = features_of(w, t, 2), *b = features_of(w, t, 2), *c = features_of(w, t, 1),
-                  *one = features_of(w, (t[1].k = .2, t), 2);
+    weft_features *a = features_of_y(w, t, 2), *b = features_of_y(w, t, 2), *c = features_of_y(w, t, 1),
+                  *one = features_of_y(w, (t[1].k = .2, t), 2);
     weft_checkpoint_item items[WEFT_FEATURES_ITEMS];
     weft_features_fit(a, &f);
     OK(w);
@@ -477,7 +495,7 @@ Test(transforms, saved_and_loaded)
     cr_assert(!weft_features_counts(c).fitted);
     weft_features_state(NULL, items);
     cr_assert_null(items[0].name);
-    remove(path);
+    end_folder();
     weft_frame_free(&f);
     CLEAN(w);
 }

@@ -1,7 +1,17 @@
 /* test_windows.c - windows over series: where they lie, what stands in them row by row, lengths and noise
  * drawn at random, padded, undone. */
-#include <unistd.h>
 #include "series_data.h"
+
+/* Windows of features that are fitted on their frame. */
+static weft_windows *windows_of(weft *w, const weft_features_opts *features, const weft_frame *f,
+                                const weft_windows_opts *o)
+{
+    weft_features *x = weft_features_new(w, "x", features);
+    weft_features_fit(x, f);
+    weft_windows *v = weft_windows_new(x, "v", f, o);
+    OK(w);
+    return v;
+}
 
 /* ---- where windows lie ---- */
 Test(windows, as_many_as_the_formula_says)
@@ -17,16 +27,13 @@ Test(windows, as_many_as_the_formula_says)
         weft_features_opts fo = {
             .context = context, .horizon = horizon, .known = WEFT_NAMES("u"), .target = WEFT_NAMES("y")
         };
-        weft_features *x = weft_features_new(w, "x", &fo);
-        weft_features_fit(x, &f);
         weft_windows_opts o = { (int64_t)dice(4),
                                 (int64_t)dice((uint64_t)context + 1),
                                 (int64_t)dice((uint64_t)horizon + 1),
                                 false,
                                 0,
                                 0 };
-        weft_windows *v = weft_windows_new(x, "v", &f, &o);
-        OK(w);
+        weft_windows *v = windows_of(w, &fo, &f, &o);
         int64_t stride = o.stride ? o.stride : horizon, least = o.min_context ? o.min_context : context,
                 least_future = o.min_horizon ? o.min_horizon : horizon;
         for (int64_t s = 0; s < n; s++) {
@@ -44,30 +51,6 @@ Test(windows, as_many_as_the_formula_says)
         cr_assert(got.windows == want && got.skipped == skipped);
         weft_frame_free(&f);
     }
-    CLEAN(w);
-}
-
-Test(windows, each_row_is_forecast_once)
-{
-    weft *w = open_on(WEFT_CPU);
-    weft_frame f = series_random(2, (int64_t[]){ 26, 12 });
-    weft_features *x = weft_features_new(w, "x", &series_features);
-    weft_features_fit(x, &f);
-    weft_windows *v = weft_windows_new(x, "dev", &f, &(weft_windows_opts){ .min_horizon = 1 });
-    OK(w);
-    static const weft_window want[] = { { 0, 7, 7, 4 },  { 0, 11, 7, 4 }, { 0, 15, 7, 4 }, { 0, 19, 7, 4 },
-                                        { 0, 23, 7, 3 }, { 1, 7, 7, 4 },  { 1, 11, 7, 1 } };
-    cr_assert_eq(weft_windows_counts(v).windows, COUNT(want));
-    for (int i = 0; i < COUNT(want); i++) {
-        weft_window a = weft_window_at(v, i);
-        cr_assert(a.series == want[i].series && a.origin == want[i].origin && a.past == want[i].past &&
-                      a.future == want[i].future,
-                  "window %d", i);
-    }
-    v = weft_windows_new(x, "whole", &f, NULL);
-    OK(w);
-    cr_assert_eq(weft_windows_counts(v).windows, 4 + 1);
-    weft_frame_free(&f);
     CLEAN(w);
 }
 
@@ -180,10 +163,8 @@ Test(windows, rows_come_from_where_they_should)
         for (int k = 0; k < 12; k++) {
             weft_features_opts o = any_features(k);
             weft_frame f = series_random(3, (int64_t[]){ 30, 5, 19 });
-            weft_features *x = weft_features_new(w, "x", &o);
-            weft_features_fit(x, &f);
-            weft_windows *v = weft_windows_new(
-                x, "v", &f, &(weft_windows_opts){ .stride = 1, .min_context = 2, .min_horizon = 1 });
+            weft_windows *v = windows_of(
+                w, &o, &f, &(weft_windows_opts){ .stride = 1, .min_context = 2, .min_horizon = 1 });
             weft_window_counts all = weft_windows_counts(v);
             weft_loader *l = weft_loader_new(w, (char[]){ (char)('a' + k), 0 }, all.windows, all.lengths,
                                              &(weft_loader_opts){ .count = 5 });
@@ -206,10 +187,7 @@ Test(windows, lengths_are_drawn_from_all_there_are)
 {
     weft *w = open_on(WEFT_CPU);
     weft_frame f = series_random(3, (int64_t[]){ 30, 5, 19 });
-    weft_features *x = weft_features_new(w, "x", &series_features);
-    weft_features_fit(x, &f);
-    weft_windows *v = weft_windows_new(x, "v", &f, &at_random);
-    OK(w);
+    weft_windows *v = windows_of(w, &series_features, &f, &at_random);
     int64_t seen[8][5] = { { 0 } };
     int32_t first = 8, edge = 0;                 /* windows with all their rows, and one that has but 4 + 4 */
     while (weft_window_at(v, edge).origin != 4)
@@ -262,19 +240,16 @@ static uint64_t hash_of(weft *w, weft_windows *v, int n)
 static weft *with_noise(weft_frame *f, weft_windows **v)
 {
     weft *w = open_on(WEFT_CPU);
-    weft_features *x = weft_features_new(w, "x", &series_features);
-    weft_features_fit(x, f);
     weft_windows_opts o = at_random;
-    o.past_noise = .1, o.future_noise = .3;
-    *v = weft_windows_new(x, "v", f, &o);
-    OK(w);
+    o.past_noise = .1;
+    o.future_noise = .3;
+    *v = windows_of(w, &series_features, f, &o);
     return w;
 }
 
 Test(windows, runs_repeat_and_go_on)
 {
-    char path[64];
-    snprintf(path, sizeof path, "%s/weft_windows.%d.h5", P_tmpdir, (int)getpid());
+    const char *path = in_folder("windows.h5");
     weft_frame f = series_random(3, (int64_t[]){ 30, 5, 19 });
     weft_windows *u, *v;
     weft *a = with_noise(&f, &u), *b = with_noise(&f, &v);
@@ -294,7 +269,7 @@ Test(windows, runs_repeat_and_go_on)
     cr_assert(hash_of(b, v, 5) == next);         /* the streams are in the file */
     weft_set_training(a, false), weft_set_training(b, false);
     cr_assert(hash_of(a, u, 1) == hash_of(a, u, 1) && hash_of(b, v, 9) == hash_of(a, u, 9));
-    remove(path);
+    end_folder();
     weft_frame_free(&f);
     CLEAN(a);
     CLEAN(b);
@@ -306,11 +281,8 @@ Test(windows, noise_is_where_it_should_be)
     weft *w = open_on(WEFT_CPU);
     weft_features_opts fo = series_features;
     fo.masked = masked;
-    weft_features *x = weft_features_new(w, "x", &fo);
-    weft_features_fit(x, &f);
-    weft_windows *v = weft_windows_new(
-        x, "v", &f, &(weft_windows_opts){ .stride = 1, .past_noise = .1, .future_noise = .4 });
-    OK(w);
+    weft_windows *v = windows_of(
+        w, &fo, &f, &(weft_windows_opts){ .stride = 1, .past_noise = .1, .future_noise = .4 });
     double past = 0, future = 0, n = 0, m = 0;
     for (int32_t i = 0; i < 60; i++) {
         weft_real *noisy[3], *clean[3];
@@ -324,12 +296,14 @@ Test(windows, noise_is_where_it_should_be)
             double d = (double)noisy[0][r] - (double)clean[0][r];
             cr_assert(r % 5 == 0 || r % 5 == 3 ? d == 0 : d != 0, "time and what is masked have none");
             cr_assert(r % 5 != 3 || noisy[0][r] == 0);
-            past += d * d, n += r % 5 != 0 && r % 5 != 3;
+            past += d * d;
+            n += r % 5 != 0 && r % 5 != 3;
         }
         for (int r = 0; r < 4 * 3; r++) {
             double d = (double)noisy[1][r] - (double)clean[1][r];
             cr_assert(r % 3 == 0 ? d == 0 : d != 0);
-            future += d * d, m += r % 3 != 0;
+            future += d * d;
+            m += r % 3 != 0;
         }
         same_bits("target", noisy[2], clean[2], 4);
         weft_clear(w);
@@ -345,11 +319,9 @@ Test(windows, padded_is_the_same_as_ragged)
 {
     FOR_DEVICES(w) {
         weft_frame f = series_random(3, (int64_t[]){ 30, 5, 19 });
-        weft_features *x = weft_features_new(w, "x", &series_features);
-        weft_features_fit(x, &f);
-        weft_windows *v = weft_windows_new(
-            x, "v", &f, &(weft_windows_opts){ .stride = 2, .min_context = 1, .min_horizon = 1 });
-        OK(w);
+        weft_windows *v = windows_of(
+            w, &series_features, &f,
+            &(weft_windows_opts){ .stride = 2, .min_context = 1, .min_horizon = 1 });
         for (int k = 0; k < 10; k++) {
             int32_t index[6];
             for (int i = 0; i < 6; i++)
@@ -385,9 +357,7 @@ Test(windows, a_batch_of_none)
 {
     weft *w = open_on(WEFT_CPU);
     weft_frame f = series_random(1, (int64_t[]){ 30 });
-    weft_features *x = weft_features_new(w, "x", &series_features);
-    weft_features_fit(x, &f);
-    weft_windows *v = weft_windows_new(x, "v", &f, NULL);
+    weft_windows *v = windows_of(w, &series_features, &f, NULL);
     weft_window_batch b = weft_windows_batch(v, NULL, 0, NULL),
                       p = weft_windows_batch(v, NULL, 0, &(weft_windows_batch_opts){ .padded = true });
     OK(w);
@@ -407,13 +377,11 @@ Test(windows, predictions_come_back_in_the_series_units)
             { .column = "y", .kind = WEFT_DELTA }
         };
         weft_features_opts o = series_features;
-        o.transforms = t, o.n = 2;
-        weft_features *x = weft_features_new(w, "x", &o);
-        weft_features_fit(x, &f);
-        weft_windows *v = weft_windows_new(
-            x, "v", &f,
+        o.transforms = t;
+        o.n = 2;
+        weft_windows *v = windows_of(
+            w, &o, &f,
             &(weft_windows_opts){ .stride = 3, .min_context = 1, .min_horizon = 1, .shorten = true });
-        OK(w);
         for (int k = 0; k < 10; k++) {
             int32_t index[5];
             for (int i = 0; i < 5; i++)
@@ -477,12 +445,12 @@ Test(windows, time_of_even_steps)
                                  .time_as = k ? WEFT_TIME_RELATIVE : WEFT_TIME_ABSOLUTE };
         weft_frame f = { 0 };
         double t[20], y[20];
-        for (int i = 0; i < 20; i++)
-            t[i] = 1.7e9 + .1 * i, y[i] = i;     /* steps that differ by rounding */
+        for (int i = 0; i < 20; i++) {
+            t[i] = 1.7e9 + .1 * i;
+            y[i] = i;
+        }
         DOES(weft_frame_add(&f, NULL, WEFT_NAMES("t", "y"), (const double *const[]){ t, y }, 20));
-        weft_features *x = weft_features_new(w, "x", &o);
-        weft_features_fit(x, &f);
-        weft_windows *v = weft_windows_new(x, "v", &f, &(weft_windows_opts){ .stride = 1 });
+        weft_windows *v = windows_of(w, &o, &f, &(weft_windows_opts){ .stride = 1 });
         weft_window_batch b = weft_windows_batch(v, (int32_t[]){ 4 }, 1, NULL);
         OK(w);
         cr_assert(weft_size(b.series.past, 1) == 2 && weft_size(b.series.future, 1) == 1 && !b.series.fixed);

@@ -1,6 +1,12 @@
 /* test_windows_refused.c - features, series and windows that cannot be, and what is said of them. */
 #include "series_data.h"
 
+#define NOT_MADE(call, kind, says) \
+    do {                           \
+        cr_assert_not_null(call);  \
+        FAILS(w, kind, says);      \
+    } while (0)
+
 Test(windows_refused, features_that_make_no_sense)
 {
     weft *w = open_on(WEFT_REF);
@@ -21,12 +27,9 @@ Test(windows_refused, features_that_make_no_sense)
     REFUSED("what else would a model know of the future", (o.known = NULL, o.time = NULL));
     REFUSED("masked \"s\": it is no column of the past", o.masked = WEFT_NAMES("s"));
     REFUSED("masked \"q\"", o.masked = WEFT_NAMES("q"));
-    cr_assert_not_null(weft_features_new(w, NULL, &series_features));
-    FAILS(w, WEFT_EARG, "a name of 1 .. 30 bytes");
-    cr_assert_not_null(weft_features_new(w, "a/b", &series_features));
-    FAILS(w, WEFT_EARG, "a name of 1 .. 30 bytes");
-    cr_assert_not_null(weft_features_new(w, "x", NULL));
-    FAILS(w, WEFT_EARG, "a context and a horizon");
+    NOT_MADE(weft_features_new(w, NULL, &series_features), WEFT_EARG, "a name of 1 .. 30 bytes");
+    NOT_MADE(weft_features_new(w, "a/b", &series_features), WEFT_EARG, "a name of 1 .. 30 bytes");
+    NOT_MADE(weft_features_new(w, "x", NULL), WEFT_EARG, "a context and a horizon");
     cr_assert_not_null(weft_features_new(NULL, "x", &series_features));
     weft_feature_counts none = weft_features_counts(NULL);
     cr_assert(none.past == 0 && !none.fitted);
@@ -44,8 +47,7 @@ Test(windows_refused, series_that_are_not_as_they_should)
     weft *w = open_on(WEFT_REF);
     weft_features *x = weft_features_new(w, "x", &series_features);
     weft_frame good = series_random(2, (int64_t[]){ 20, 20 }), f = series_random(2, (int64_t[]){ 20, 20 });
-    cr_assert_not_null(weft_windows_new(x, "v", &good, NULL));
-    FAILS(w, WEFT_EARG, "features \"x\" are not fitted");
+    NOT_MADE(weft_windows_new(x, "v", &good, NULL), WEFT_EARG, "features \"x\" are not fitted");
     weft_features_fit(x, &good);
     OK(w);
     static const struct { const char *column; int64_t row; double value; const char *says;
@@ -63,8 +65,7 @@ Test(windows_refused, series_that_are_not_as_they_should)
     for (int i = 0; i < COUNT(wrong); i++) {
         double *at = weft_frame_column(&f, wrong[i].column) + wrong[i].row, before = *at;
         *at = wrong[i].value;
-        cr_assert_not_null(weft_windows_new(x, "v", &f, NULL));
-        FAILS(w, WEFT_ENUMERIC, wrong[i].says);
+        NOT_MADE(weft_windows_new(x, "v", &f, NULL), WEFT_ENUMERIC, wrong[i].says);
         weft_features *other = weft_features_new(w, "x", &series_features);
         weft_features_fit(other, &f);
         FAILS(w, WEFT_ENUMERIC, wrong[i].says);
@@ -73,16 +74,14 @@ Test(windows_refused, series_that_are_not_as_they_should)
     }
     double *t = weft_frame_column(&f, "t"), before = t[12];
     t[12] = t[11];                               /* stands still */
-    cr_assert_not_null(weft_windows_new(x, "v", &f, NULL));
-    FAILS(w, WEFT_ENUMERIC, "row 12, column \"t\": time must increase");
+    NOT_MADE(weft_windows_new(x, "v", &f, NULL), WEFT_ENUMERIC, "row 12, column \"t\": time must increase");
     weft_features_fit(x, &f);
     FAILS(w, WEFT_ENUMERIC, "row 12, column \"t\": time must increase");
     t[12] = before;
     weft_frame less = { 0 };
     const double a[] = { 1, 2 };
     DOES(weft_frame_add(&less, NULL, WEFT_NAMES("t", "u"), (const double *const[]){ a, a }, 2));
-    cr_assert_not_null(weft_windows_new(x, "v", &less, NULL));
-    FAILS(w, WEFT_EARG, "column \"s\": the frame has none");
+    NOT_MADE(weft_windows_new(x, "v", &less, NULL), WEFT_EARG, "column \"s\": the frame has none");
     weft_features_fit(x, &less);
     FAILS(w, WEFT_EARG, "column \"v\": the frame has none");
     cr_assert(weft_features_counts(x).fitted);          /* as it was */
@@ -97,12 +96,11 @@ Test(windows_refused, windows_that_cannot_be)
     weft_frame f = series_random(2, (int64_t[]){ 20, 20 }), shorter = series_random(2, (int64_t[]){ 0, 10 }),
                none = { 0 };
     weft_features_fit(x, &f);
-    cr_assert_not_null(weft_windows_new(x, "v", &shorter, NULL));
-    FAILS(w, WEFT_EARG,
-          "windows \"v\": 0 windows: the longest of 2 series has 10 rows, a window needs 7 of past and 4 of "
-          "future");
-    cr_assert_not_null(weft_windows_new(x, "v", &none, NULL));
-    FAILS(w, WEFT_EARG, "0 windows");
+    NOT_MADE(
+        weft_windows_new(x, "v", &shorter, NULL), WEFT_EARG,
+        "windows \"v\": 0 windows: the longest of 2 series has 10 rows, a window needs 7 of past and 4 of "
+        "future");
+    NOT_MADE(weft_windows_new(x, "v", &none, NULL), WEFT_EARG, "0 windows");
     static const weft_windows_opts bad[] = { { .stride = -1 },        { .min_context = 8 },
                                              { .min_context = -1 },   { .min_horizon = 5 },
                                              { .min_horizon = -2 },   { .past_noise = -1 },
@@ -113,10 +111,8 @@ Test(windows_refused, windows_that_cannot_be)
               i < 5 ? "a stride of 1 or more, min_context in 1 .. 7 and min_horizon in 1 .. 4" :
                       "noise of 0 or more");
     }
-    cr_assert_not_null(weft_windows_new(x, "", &f, NULL));
-    FAILS(w, WEFT_EARG, "a name of 1 .. 30 bytes");
-    cr_assert_not_null(weft_windows_new(x, "v", NULL, NULL));
-    FAILS(w, WEFT_EARG, "no frame given");
+    NOT_MADE(weft_windows_new(x, "", &f, NULL), WEFT_EARG, "a name of 1 .. 30 bytes");
+    NOT_MADE(weft_windows_new(x, "v", NULL, NULL), WEFT_EARG, "no frame given");
     cr_assert_not_null(weft_windows_new(NULL, "v", &f, NULL));
     weft_windows *v = weft_windows_new(x, "v", &f, NULL);
     OK(w);

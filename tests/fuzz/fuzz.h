@@ -71,8 +71,8 @@ void     model_items(extras *e, weft_checkpoint_item items[ITEMS]);
 uint32_t model_state(const model *k);            /* of all that a checkpoint brings back */
 
 /* ---- h5.c: what is done to HDF5 files ---- */
-/* the two lowest bits of the options of a checkpoint; 3 is PLAIN, too */
-enum { PLAIN, RESEALED, REPAIRED, SEALS = 4 };
+/* The two lowest bits of the options of a checkpoint; 3 is PLAIN, too. The next two: one of four readers. */
+enum { PLAIN, RESEALED, REPAIRED, SEALS = 4, READERS = 4 };
 enum { SEAL = 512 };
 /* Weft's own seal before a checkpoint put right. */
 void   fuzz_reseal(uint8_t *file, size_t n);

@@ -1,5 +1,6 @@
-/* fuzz_checkpoint.c - weft_load and weft_load_matching: what loads equals what was saved, and an error
- * changes nothing.
+/* fuzz_checkpoint.c - weft_load of a model or of items alone, weft_load_matching and
+ * weft_checkpoint_item_size: what loads equals what was saved, and an error changes nothing. Options: the
+ * seal, and the reader behind it.
  *
  * The file is as it was damaged, or weft's seal was put right (RESEALED: the checks behind it), or HDF5's
  * sums but not weft's (REPAIRED). With both it would be no damage but a forgery, and against that sums are no
@@ -17,6 +18,12 @@ static void begin(void)
     saved = model_new(1);
     other = model_new(2);
     good = model_state(&saved);
+}
+
+static bool is_said(const extras *e)
+{
+    return !memcmp(e->ints, said.ints, sizeof e->ints) && !strcmp(e->text, said.text) &&
+           e->score == said.score && !memcmp(e->bytes, said.bytes, sizeof e->bytes);
 }
 
 size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t most, unsigned seed)
@@ -41,10 +48,7 @@ static void load(const char *path, size_t n)
              "an error has changed something: %s", weft_file_message());
         return;
     }
-    bool same = model_state(&other) == good && !memcmp(e.ints, said.ints, sizeof e.ints) &&
-                !strcmp(e.text, said.text) && e.score == said.score &&
-                !memcmp(e.bytes, said.bytes, sizeof e.bytes);
-    SAME(same, "what was loaded is not what was saved");
+    SAME(model_state(&other) == good && is_said(&e), "what was loaded is not what was saved");
     weft_assign_values(other.first, (weft_real[40]){ 3 }, 40);    /* no longer as saved */
 }
 
@@ -60,18 +64,47 @@ static void load_matching(const char *path, size_t n)
     weft_assign_values(other.first, (weft_real[40]){ 3 }, 40);
 }
 
+static void load_items(const char *path, size_t n)
+{
+    extras e;
+    weft_checkpoint_item items[ITEMS];
+    memset(&e, 7, sizeof e);
+    extras before = e;
+    model_items(&e, items);
+    fuzz_watch(n);
+    weft_status s = weft_load(path, NULL, NULL, items, ITEMS);
+    fuzz_watched(s);
+    if (s) {
+        SAME(!memcmp(&e, &before, sizeof e), "an error has changed an item: %s", weft_file_message());
+        return;
+    }
+    SAME(memchr(e.text, 0, sizeof e.text), "a text without its final 0");
+    SAME(is_said(&e), "items are not those that were saved");
+}
+
+static void item_sizes(const char *path, size_t n)
+{
+    static const struct {
+        const char *name;
+        int64_t n;
+    } want[] = { { "ints", 6 }, { "text", 18 }, { "score", 1 }, { "bytes", 3 } };
+    for (int i = 0; i < COUNT(want); i++) {
+        fuzz_watch(n);
+        int64_t is = weft_checkpoint_item_size(path, want[i].name);
+        fuzz_watched(is < 0 ? WEFT_EFORMAT : WEFT_OK);
+        SAME(is == want[i].n || is == -1, "item %s has %lld, %lld were saved", want[i].name, (long long)is,
+             (long long)want[i].n);
+    }
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
+    static void (*const readers[])(const char *, size_t) = { load, load_matching, load_items, item_sizes };
     static int runs;
     if (size < 2)
         return 0;
     if (runs++ % 5000 == 0)
         begin();
-    size_t n = size - 1;
-    const char *path = fuzz_sealed(data[0], data + 1, n);
-    if (data[0] & SEALS)
-        load_matching(path, n);
-    else
-        load(path, n);
+    readers[data[0] / SEALS % READERS](fuzz_sealed(data[0], data + 1, size - 1), size - 1);
     return 0;
 }

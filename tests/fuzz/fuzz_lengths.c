@@ -20,8 +20,10 @@ static needed want_of(const uint8_t *data, size_t size)
         *to = k.bytes == 4 ? i : k.bytes == 1 ? data[at] : *to;
         k.good = k.good && *to >= 0 && *to <= TOKENS && (k.tokens += *to) <= TOKENS;
     }
-    if (!k.good || data[0] & 64)                 /* or another number of tokens than the lengths say */
-        k.tokens = data[0], k.good = false;
+    if (!k.good || data[0] & 64)                 /* or another number of tokens than the lengths say */ {
+        k.tokens = data[0];
+        k.good = false;
+    }
     int64_t sum = 0;
     for (int i = 0; i < k.n && sum <= TOKENS; i++)
         sum = k.len[i] < 0 || k.len[i] > TOKENS ? TOKENS + 1 : sum + k.len[i];

@@ -2,7 +2,7 @@
  * headers and their messages, heaps, trees, names), then HDF5's own checksums put right, so that libhdf5
  * takes the file for whole. Weft's own sums are left as they are. */
 #include "fuzz.h"
-#include "io/checkpoint/crc32c.h"
+#include "io/io.h"
 
 /* libhdf5's own: Jenkins's lookup3 */
 uint32_t H5_checksum_metadata(const void *data, size_t n, uint32_t before);

@@ -1,7 +1,6 @@
 /* model.c - a small model with something of everything, and what a checkpoint has of it; see fuzz.h. */
 #include "fuzz.h"
 #include "io/checkpoint/checkpoint.h"
-#include "io/checkpoint/crc32c.h"
 
 const extras said = { { 1, -2, 3, 4, 5, 6 }, "letters to phones", .25, { 7, 0, 255 } };
 

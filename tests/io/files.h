@@ -1,30 +1,108 @@
-/* files.h - the folder of a test's files, and what weft_file_message says of one of them. */
+/* files.h - what tests of files share: a folder of their own, whole files, and what a file function says. */
 #ifndef TESTS_FILES_H
 #define TESTS_FILES_H
+#include <dirent.h>
 #include <unistd.h>
 #include "tests/check.h"
 
-static char folder[64], file_name[128];
+/* ---- the folder ---- */
+static char folder[64];
 
-/* The path of a file in it, until the next call. */
-static const char *in_folder(const char *name)
+/* The path of a file in it; there are eight, in turn. */
+UNUSED static const char *in_folder(const char *name)
 {
-    if (!folder[0]) {
-        snprintf(folder, sizeof folder, "%s/weft_test.XXXXXX", P_tmpdir);
+    static char path[8][160];
+    static int  turn;
+    if (!*folder) {
+        snprintf(folder, sizeof folder, "%s/weft_XXXXXX", P_tmpdir);
         cr_assert_not_null(mkdtemp(folder));
     }
-    snprintf(file_name, sizeof file_name, "%s/%s", folder, name);
-    return file_name;
+    turn = (turn + 1) % 8;
+    snprintf(path[turn], sizeof *path, "%s/%s", folder, name);
+    return path[turn];
 }
 
-static void end_folder(void)                     /* with all that is in it */
+UNUSED static int files_in_folder(void)
 {
-    char command[100];
-    snprintf(command, sizeof command, "rm -rf '%s'", folder);
-    cr_assert_eq(system(command), 0);
-    folder[0] = 0;
+    int n = 0;
+    DIR *d = opendir(folder);
+    for (struct dirent *e; (e = readdir(d)); )
+        n += strcmp(e->d_name, ".") && strcmp(e->d_name, "..");
+    closedir(d);
+    return n;
 }
 
+UNUSED static void end_folder(void)              /* with the files in it */
+{
+    DIR *d = *folder ? opendir(folder) : NULL;
+    for (struct dirent *e; d && (e = readdir(d)); )
+        unlinkat(dirfd(d), e->d_name, 0);
+    if (d)
+        closedir(d);
+    cr_assert(!d || rmdir(folder) == 0);
+    *folder = 0;
+}
+
+/* ---- whole files ---- */
+typedef struct { unsigned char *at; size_t n; } content;
+UNUSED static content read_bytes(const char *path)
+{
+    FILE *f = fopen(path, "rb");
+    cr_assert_not_null(f, "%s", path);
+    content b = { NULL, 0 };
+    fseek(f, 0, SEEK_END);
+    b.n = (size_t)ftell(f);
+    rewind(f);
+    b.at = calloc(b.n + 1, 1);
+    cr_assert(fread(b.at, 1, b.n, f) == b.n);
+    fclose(f);
+    return b;
+}
+
+UNUSED static void write_bytes(const char *path, const void *at, size_t n)
+{
+    /* a file cut to nothing and written again is synced by some file systems */
+    unlink(path);
+    FILE *f = fopen(path, "wb");
+    cr_assert(f && fwrite(at, 1, n, f) == n && fclose(f) == 0, "%s", path);
+}
+
+/* The same in the folder. Returns its path. */
+UNUSED static const char *put_bytes(const char *name, const void *at, size_t n)
+{
+    const char *path = in_folder(name);
+    write_bytes(path, at, n);
+    return path;
+}
+UNUSED static const char *put_text(const char *name, const char *text)
+{
+    return put_bytes(name, text, strlen(text));
+}
+
+UNUSED static bool equal_files(const char *a, const char *b)
+{
+    content x = read_bytes(a), y = read_bytes(b);
+    bool same = x.n == y.n && !memcmp(x.at, y.at, x.n);
+    free(x.at);
+    free(y.at);
+    return same;
+}
+
+/* ---- what a file function says ---- */
 #define MESSAGE_HAS(part) \
     cr_assert(strstr(weft_file_message(), part), "\"%s\" is not in: %s", part, weft_file_message())
+
+/* A file function succeeds; it fails in this way and its message has this part. */
+#define DOES(call)                                                                                      \
+    do {                                                                                                \
+        weft_status does_ = (call);                                                                     \
+        cr_assert(does_ == WEFT_OK, "%s: %s: %s", #call, weft_status_name(does_), weft_file_message()); \
+    } while (0)
+#define REFUSES(call, kind, part)                                                                          \
+    do {                                                                                                   \
+        weft_status refuses_ = (call);                                                                     \
+        cr_assert(refuses_ == (kind) && strstr(weft_file_message(), part),                                 \
+                  "%s: expected %s with \"%s\", but there is %s: %s", #call, weft_status_name(kind), part, \
+                  weft_status_name(refuses_), weft_file_message());                                        \
+    } while (0)
 #endif

@@ -1,9 +1,7 @@
 /* test_checkpoint.c - saving and loading: everything comes back, in the same bytes, or nothing changes and
  * the message says why. */
 #include <hdf5.h>
-#include <pthread.h>
-#include <signal.h>
-#include <sys/wait.h>
+#include <sys/stat.h>
 #include "checkpoint.h"
 
 static void no_handles(void)
@@ -172,7 +170,7 @@ Test(checkpoint, what_is_no_checkpoint_is_refused)
     things t = some;
     const char *path = in_folder("a.h5"), *bad = in_folder("bad"), *pipe_ = in_folder("pipe");
     DOES(weft_save(path, a.m, a.o, items_of(&t), ITEMS));
-    bytes good = read_bytes(path);
+    content good = read_bytes(path);
     refused(&a, in_folder("nowhere"), WEFT_ENOENT, "No such file");
     refused(&a, folder, WEFT_EFORMAT, "not a regular file");
     cr_assert(mkfifo(pipe_, 0600) == 0);
@@ -351,9 +349,9 @@ Test(checkpoint, an_optimiser_of_another_module_is_refused)
             "the optimiser is not one of m.below, nor of a part of it");
     for (int i = 1; i < COUNT(all); i++) {
         weft_optim *other = weft_adam_new(all[i], NULL);
-        bytes before = read_bytes(path);
+        content before = read_bytes(path);
         REFUSES(weft_save(path, m, other, NULL, 0), WEFT_EARG, "weft_save: ");
-        bytes after = read_bytes(path);
+        content after = read_bytes(path);
         cr_assert(before.n == after.n && !memcmp(before.at, after.at, before.n), "the file was touched");
         free(before.at), free(after.at);
         REFUSES(weft_load(path, m, other, NULL, 0), WEFT_EARG,

@@ -35,7 +35,7 @@ Test(checkpoint_memory, every_allocation_may_fail)
     train(&a, 1);
     DOES(saves(&a));
     DOES(exports(&a));
-    bytes checkpoint = read_bytes(checkpoint_path), dict = read_bytes(dict_path);
+    content checkpoint = read_bytes(checkpoint_path), dict = read_bytes(dict_path);
     uint32_t one = state_of(&a), two = state_of(&b);
     for (int i = 0; i < COUNT(call); i++) {
         for (failing.at = 1;; failing.at++) {
@@ -52,7 +52,7 @@ Test(checkpoint_memory, every_allocation_may_fail)
             cr_assert_eq(s, WEFT_ENOMEM, "call %d, allocation %ld: %s: %s", i, failing.at,
                          weft_status_name(s), weft_file_message());
             cr_assert(state_of(&b) == two && weft_ok(b.w));
-            bytes c = read_bytes(checkpoint_path), d = read_bytes(dict_path);
+            content c = read_bytes(checkpoint_path), d = read_bytes(dict_path);
             cr_assert(c.n == checkpoint.n && !memcmp(c.at, checkpoint.at, c.n) && d.n == dict.n &&
                       !memcmp(d.at, dict.at, d.n));
             free(c.at);

@@ -9,13 +9,15 @@ uint32_t H5_checksum_metadata(const void *data, size_t n, uint32_t before);
 static const char *const twelve[] = { "a", "b", "c", "d", "e", "f", "g", "h", "i", "j", "k", "l", NULL };
 
 /* A frame of so many columns of 1, 2; more than a few lie in a heap. */
-static bytes frame_of(int columns, const char *path)
+static content frame_of(int columns, const char *path)
 {
     const double x[] = { 1, 2 }, *column[COUNT(twelve)];
     const char *name[COUNT(twelve)] = { NULL };
     weft_frame f = { 0 };
-    for (int i = 0; i < columns; i++)
-        name[i] = twelve[i], column[i] = x;
+    for (int i = 0; i < columns; i++) {
+        name[i] = twelve[i];
+        column[i] = x;
+    }
     DOES(weft_frame_add(&f, "one", name, column, 2));
     DOES(weft_frame_write_hdf5(&f, path, NULL));
     weft_frame_free(&f);
@@ -29,7 +31,7 @@ static void seal(unsigned char *at, size_t n)
 }
 
 /* Each byte of a structure, its sum behind it, in turn; the numbers lie elsewhere, or, held, in it. */
-static void damage(const char *path, bytes b, size_t at, size_t from, size_t n, bool held)
+static void damage(const char *path, content b, size_t at, size_t from, size_t n, bool held)
 {
     static const unsigned char to[] = { 0xfe, 0, 0x80 };
     weft *w = open_on(WEFT_CPU);
@@ -41,7 +43,7 @@ static void damage(const char *path, bytes b, size_t at, size_t from, size_t n, 
             b.at[i] = to[k];
             seal(b.at + at, n);
             write_bytes(path, b.at, b.n);
-            weft_status s = weft_frame_read_hdf5(&f, path, NULL, (const char *[]){ "a", "b", NULL });
+            weft_status s = weft_frame_read_hdf5(&f, path, NULL, ab);
             cr_assert(s == WEFT_OK || (s == WEFT_EFORMAT && f.n == 0), "byte %zu: %s: %s", i,
                       weft_status_name(s), weft_file_message());
             cr_assert(s || held || (f.rows == 2 && f.column[1][1] == 2), "byte %zu: other numbers", i);
@@ -64,7 +66,7 @@ Test(damaged_hdf5, damaged_structures_with_right_sums_are_refused_or_read)
     /* where the root's object header lies, and what is before its messages */
     enum { HEADER = 48, HEAD = 7 };
     const char *path = in_folder("structure.h5");
-    bytes b = frame_of(2, path);
+    content b = frame_of(2, path);
     size_t n = HEAD + b.at[HEADER + HEAD - 1];
     cr_assert(!memcmp(b.at + HEADER, "OHDR\2\0", 6) && HEADER + n + 4 < b.n,
               "the file is not what this test takes it for");
@@ -77,25 +79,27 @@ Test(damaged_hdf5, damaged_heaps_and_trees_are_refused_or_read)
 {
     enum { HEAP = 142, TREE = 34 };              /* bytes of their headers, without the sums */
     const char *path = in_folder("heap.h5");
-    bytes b = frame_of(12, path);
+    content b = frame_of(12, path);
     int heaps = 0, trees = 0;
-    for (size_t at = 0; at + HEAP + 4 < b.n; at++)
-        if (!memcmp(b.at + at, "FRHP", 4))
-            damage(path, b, at, 5, HEAP, false), heaps++;
-        else if (!memcmp(b.at + at, "BTHD", 4))
-            damage(path, b, at, 5, TREE, false), trees++;
+    for (size_t at = 0; at + HEAP + 4 < b.n; at++) {
+        bool is_heap = !memcmp(b.at + at, "FRHP", 4), is_tree = !memcmp(b.at + at, "BTHD", 4);
+        if (is_heap || is_tree)
+            damage(path, b, at, 5, is_heap ? HEAP : TREE, false);
+        heaps += is_heap;
+        trees += is_tree;
+    }
     cr_assert(heaps && trees, "twelve columns lie in %d heaps and %d trees", heaps, trees);
     free(b.at);
     end_folder();
 }
 
 /* As libhdf5 writes groups if it is not told otherwise: names in a heap with a list of free places. */
-static bytes oldest_frame(const char *path)
+static content oldest_frame(const char *path)
 {
     hid_t f = new_file(path);
     for (int i = 0; i < 2; i++)
-        add_set(f, i ? "b" : "a", H5T_IEEE_F64LE, 1, (hsize_t[]){ 2 }, (double[]){ 1, 2 });
-    add_set(f, "gone", H5T_IEEE_F64LE, 1, (hsize_t[]){ 2 }, (double[]){ 1, 2 });
+        put_numbers(f, i ? "b" : "a", H5T_IEEE_F64LE, 2, 0, (double[]){ 1, 2 });
+    put_numbers(f, "gone", H5T_IEEE_F64LE, 2, 0, (double[]){ 1, 2 });
     cr_assert(H5Ldelete(f, "gone", H5P_DEFAULT) >= 0);
     H5Fclose(f);
     return read_bytes(path);
@@ -105,7 +109,7 @@ Test(damaged_hdf5, damaged_heaps_of_names_are_refused_or_read)
 {
     enum { SIZE = 8, FREE = 16, DATA = 24 };
     const char *path = in_folder("names.h5");
-    bytes b = oldest_frame(path);
+    content b = oldest_frame(path);
     unsigned char *names = memmem(b.at, b.n, "HEAP", 5);
     cr_assert_not_null(names);
     uint64_t size, data, of[3] = { SIZE, FREE, DATA };
@@ -132,28 +136,22 @@ Test(damaged_hdf5, damaged_heaps_of_names_are_refused_or_read)
 }
 
 /* Numbers in the header itself, as libhdf5 writes a few of them if asked to. */
-static bytes compact_frame(const char *path)
+static content compact_frame(const char *path)
 {
-    const double x[] = { 1, 2 };
-    hid_t access = H5Pcreate(H5P_FILE_ACCESS), list = H5Pcreate(H5P_DATASET_CREATE),
-          space = H5Screate_simple(1, (hsize_t[]){ 2 }, NULL);
-    H5Pset_libver_bounds(access, H5F_LIBVER_V18, H5F_LIBVER_V18), H5Pset_layout(list, H5D_COMPACT);
-    hid_t f = H5Fcreate(path, H5F_ACC_TRUNC, H5P_DEFAULT, access);
-    for (int i = 0; i < 2; i++) {
-        hid_t set = H5Dcreate2(f, i ? "b" : "a", H5T_IEEE_F64LE, space, H5P_DEFAULT, list, H5P_DEFAULT);
-        cr_assert(set >= 0 && H5Dwrite(set, H5T_NATIVE_DOUBLE, H5S_ALL, H5S_ALL, H5P_DEFAULT, x) >= 0);
-        H5Dclose(set);
-    }
-    H5Sclose(space), H5Fclose(f), H5Pclose(list), H5Pclose(access);
+    form f = { .type = H5T_IEEE_F64LE, .rank = 1, .size = { 2 }, .compact = true };
+    hid_t file = new_file_of(path, OF_1_8, 0);
+    for (int i = 0; i < 2; i++)
+        put_set(file, ab[i], &f, H5T_NATIVE_DOUBLE, (double[]){ 1, 2 });
+    H5Fclose(file);
     return read_bytes(path);
 }
 
 Test(damaged_hdf5, damaged_headers_that_hold_numbers_are_refused_or_read)
 {
     const char *path = in_folder("compact.h5");
-    bytes b = compact_frame(path);
+    content b = compact_frame(path);
     weft_frame f = { 0 };
-    DOES(weft_frame_read_hdf5(&f, path, NULL, (const char *[]){ "a", "b", NULL }));
+    DOES(weft_frame_read_hdf5(&f, path, NULL, ab));
     cr_assert(f.rows == 2 && f.column[1][1] == 2);
     weft_frame_free(&f);
     int headers = 0;
@@ -172,7 +170,7 @@ Test(damaged_hdf5, damaged_headers_that_hold_numbers_are_refused_or_read)
 
 /* The first message of that type in the header at `at`, whose messages begin `head` bytes behind it; 0:
  * none. */
-static size_t message_in(bytes b, size_t at, size_t head, size_t n, int type)
+static size_t message_in(content b, size_t at, size_t head, size_t n, int type)
 {
     for (size_t m = at + head; m + 4 <= at + n; m += 4 + b.at[m + 1] + 256u * b.at[m + 2])
         if (b.at[m] == type)
@@ -187,7 +185,7 @@ Test(damaged_hdf5, types_that_have_parts_stay_closed)
     /* of a data set's header, the length of its messages in two bytes */
     enum { HEAD = 8, TYPE = 3, LONG = 256, FLOAT = 1 };
     const char *path = in_folder("type.h5");
-    bytes b = frame_of(2, path);
+    content b = frame_of(2, path);
     weft_frame f = { 0 };
     int refused = 0, sets = 0;
     for (size_t at = 49; at + HEAD + LONG < b.n; at++) {
@@ -199,7 +197,7 @@ Test(damaged_hdf5, types_that_have_parts_stay_closed)
             b.at[type] = (unsigned char)to;
             seal(b.at + at, HEAD + LONG);
             write_bytes(path, b.at, b.n);
-            weft_status s = weft_frame_read_hdf5(&f, path, NULL, (const char *[]){ "a", "b", NULL });
+            weft_status s = weft_frame_read_hdf5(&f, path, NULL, ab);
             bool plain = to >> 4 >= 1 && to >> 4 <= 4 && (to & 15) <= FLOAT;
             cr_assert(s == WEFT_EFORMAT || (s == WEFT_OK && plain), "type %x: %s", to, weft_status_name(s));
             refused += strstr(weft_file_message(), "something else than plain numbers") != NULL;
@@ -225,7 +223,7 @@ Test(damaged_hdf5, numbers_behind_the_end_that_is_named_are_refused)
     weft_dataset d = { .n = COUNT(len), .len = (int32_t *)(uintptr_t)len, .ints = (int32_t *)(uintptr_t)ids };
     int refused = 0;
     cr_assert_eq(weft_write_hdf5(&d, path, NULL), WEFT_OK, "%s", weft_file_message());
-    bytes b = read_bytes(path);
+    content b = read_bytes(path);
     for (uint64_t end = SUM; end <= b.n; end++) {
         weft_dataset whole = { 0 }, part = { 0 };
         weft_hdf5 *f = NULL;

@@ -142,33 +142,29 @@ Test(dataset, refuses)
     static const int32_t good[] = { 0, 1 }, beyond[] = { 0, N }, negative[] = { 3, 4, -1 };
     for (int i = 0; i < N; i++)
         lengths[i] = 2, offsets[i + 1] = offsets[i] + 2;
-    weft_dataset d = data_of(2), e = d;
-    weft_dataset_batch(w, NULL, good, 2);
-    FAILS(w, WEFT_EARG, "dataset_batch: no dataset given");
-    weft_dataset_batch(w, &d, NULL, 2);
-    FAILS(w, WEFT_EARG, "dataset_batch: 2 indices, index is NULL");
-    weft_dataset_batch(w, &d, good, -1);
-    FAILS(w, WEFT_EARG, "dataset_batch: -1 indices");
-    cr_assert(weft_dataset_batch(w, &d, beyond, 2) == &w->nil);
-    FAILS(w, WEFT_EARG, "dataset_batch: index 1 is 40; the dataset has sequences 0 .. 39");
-    weft_dataset_batch(w, &d, negative, 3);
-    FAILS(w, WEFT_EARG, "dataset_batch: index 2 is -1");
-    e.offset = NULL;
-    weft_dataset_batch(w, &e, good, 2);
-    FAILS(w, WEFT_EARG, "no offsets");
-    e = d, e.rows = NULL;
-    weft_dataset_batch(w, &e, good, 2);
-    FAILS(w, WEFT_EARG, "dataset_batch: rows is NULL, columns is 2");
-    e = d, e.columns = 0;
-    weft_dataset_batch(w, &e, good, 2);
-    FAILS(w, WEFT_EARG, "dataset_batch: ints is NULL, columns is 0");
-    e = d, e.columns = INT64_MAX;
-    weft_dataset_batch(w, &e, good, 2);
-    FAILS(w, WEFT_ENOMEM, "dataset_batch: 4 rows");
     int32_t wrong[N] = { 3 };
-    e = d, e.len = wrong;
-    weft_dataset_batch(w, &e, good, 1);
-    FAILS(w, WEFT_EARG, "sequence 0 has length 3, but offsets 0 and 2");
+    weft_dataset d = data_of(2), no_offset = d, no_rows = d, no_ints = d, wide = d, other_length = d;
+    no_offset.offset = NULL;
+    no_rows.rows = NULL;
+    no_ints.columns = 0;
+    wide.columns = INT64_MAX;
+    other_length.len = wrong;
+    const struct { const weft_dataset *d; const int32_t *index; int64_t n; const char *says; } bad[] = {
+        { NULL, good, 2, "dataset_batch: no dataset given" },
+        { &d, NULL, 2, "dataset_batch: 2 indices, index is NULL" },
+        { &d, good, -1, "dataset_batch: -1 indices" },
+        { &d, beyond, 2, "dataset_batch: index 1 is 40; the dataset has sequences 0 .. 39" },
+        { &d, negative, 3, "dataset_batch: index 2 is -1" },
+        { &no_offset, good, 2, "no offsets" },
+        { &no_rows, good, 2, "dataset_batch: rows is NULL, columns is 2" },
+        { &no_ints, good, 2, "dataset_batch: ints is NULL, columns is 0" },
+        { &wide, good, 2, "dataset_batch: 4 rows" },
+        { &other_length, good, 1, "sequence 0 has length 3, but offsets 0 and 2" },
+    };
+    for (int i = 0; i < COUNT(bad); i++) {
+        cr_assert_eq(weft_dataset_batch(w, bad[i].d, bad[i].index, bad[i].n), &w->nil);
+        FAILS(w, bad[i].d == &wide ? WEFT_ENOMEM : WEFT_EARG, bad[i].says);
+    }
     cr_assert_eq(weft_numel(weft_dataset_batch(NULL, &d, good, 2)), 0);
     for (int k = 1; k < 4; k++) {
         weft *v = open_on(WEFT_CPU);

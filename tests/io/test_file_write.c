@@ -1,13 +1,16 @@
 /* test_file_write.c - what else may be in the folder where a checkpoint is written: files, links and pipes of
  * the user, other writers of the same path, readers of private files; and a limit of the file's size. */
 #include <errno.h>
+#include <fcntl.h>
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
+#include <time.h>
 #include "checkpoint.h"
 
 /* The library's openat: the mode that a file is created with, and a file system without nameless files. */
@@ -50,6 +53,15 @@ static int ended(pid_t child)                    /* its exit status, 256 + the s
     int status;
     cr_assert_eq(waitpid(child, &status, 0), child);
     return WIFEXITED(status) ? WEXITSTATUS(status) : 256 + WTERMSIG(status);
+}
+
+static void make_old(void)                       /* all that is in the folder, by two minutes */
+{
+    struct timespec then[2] = { { time(NULL) - 120, 0 }, { time(NULL) - 120, 0 } };
+    DIR *d = opendir(folder);
+    for (struct dirent *e; (e = readdir(d)); )
+        cr_assert_eq(utimensat(dirfd(d), e->d_name, then, AT_SYMLINK_NOFOLLOW), 0, "%s", e->d_name);
+    closedir(d);
 }
 
 static weft_status saves(const char *path, const model *k) { return weft_save(path, k->m, k->o, NULL, 0); }
@@ -212,14 +224,14 @@ static bool is_pending(void)
     sigset_t set;
     return sigpending(&set) == 0 && sigismember(&set, SIGXFSZ);
 }
-static int saves_beyond_the_limit(const char *path, const model *k, bool before)
+static int saves_beyond(rlim_t limit, const char *path, const model *k, bool before)
 {
     sigset_t set, then;
     sigemptyset(&set);
     sigaddset(&set, SIGXFSZ);
     if (before)
         pthread_sigmask(SIG_BLOCK, &set, NULL), raise(SIGXFSZ);
-    setrlimit(RLIMIT_FSIZE, &(struct rlimit){ 1000, RLIM_INFINITY });
+    setrlimit(RLIMIT_FSIZE, &(struct rlimit){ limit, RLIM_INFINITY });
     if (saves(path, k) != WEFT_EIO || !strstr(weft_file_message(), "File too large"))
         return 1;
     pthread_sigmask(SIG_SETMASK, NULL, &then);
@@ -233,13 +245,15 @@ Test(file_write, a_limit_of_its_size_is_an_error)
     DOES(saves(path, &a));
     DOES(saves(copy, &a));
     train(&a, 1);
-    for (int before = 0; before < 2; before++) {
+    content b = read_bytes(path);
+    for (size_t limit = 0, before = 0; limit < b.n; limit += b.n / 7, before = !before) {
         pid_t child = fork();
         if (!child)
-            _exit(saves_beyond_the_limit(path, &a, before));
+            _exit(saves_beyond(limit, path, &a, before));
         cr_assert_eq(ended(child), 0, "%s", before ? "with one that was pending" : "with none pending");
         cr_assert(equal_files(path, copy) && files_in_folder() == 2);
     }
+    free(b.at);
     CLEAN(a.w);
     end_folder();
 }
@@ -277,7 +291,7 @@ Test(file_write, a_cut_line_of_a_journal_takes_no_other_with_it)
     if (!child)
         _exit(writes_lines(path));
     cr_assert_eq(ended(child), 0);
-    bytes b = read_bytes(path);
+    content b = read_bytes(path);
     b.at[b.n] = 0;
     const char *text = (const char *)b.at,
                *last = "x\n{\"n\": 3, \"text\": \"good again\"}\n{\"n\": 4, \"text\": \"and again\"}\n";

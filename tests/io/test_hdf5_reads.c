@@ -1,8 +1,7 @@
 /* test_hdf5_reads.c - an open HDF5 file as a dataset: batches and parts have the bytes of the whole file, in
- * any order, and no others are read; damaged files, files that change, memory that runs out. */
-#include <dirent.h>
+ * any order, and no others are read; files that change, memory that runs out. Damage: tests/fuzz. */
+#include <fcntl.h>
 #include <pthread.h>
-#include <sys/resource.h>
 #include "sets.h"
 #include "tests/failing_malloc.h"
 
@@ -42,38 +41,28 @@ static void is_empty(const weft_dataset *d)
 typedef struct {
     const char *set;
     hid_t type;
-    H5D_layout_t layout;
+    bool compact;
     hsize_t user_block;
-    bool newest;
-} form;
+    age age;
+} layout;
 
 /* Lengths as given, numbers 0, 1, 2, .. and some odd ones, in the group "g". */
-static void write_form(const char *path, const form *f, const int32_t *len, int64_t n)
+static void write_layout(const char *path, const layout *k, const int32_t *len, int64_t n)
 {
-    hid_t creation = H5Pcreate(H5P_FILE_CREATE), access = H5Pcreate(H5P_FILE_ACCESS),
-          list = H5Pcreate(H5P_DATASET_CREATE);
-    hsize_t rows = 0, sequences = (hsize_t)n;
-    for (int64_t i = 0; i < n; i++)
-        rows += (hsize_t)len[i];
-    H5Pset_userblock(creation, f->user_block), H5Pset_layout(list, f->layout);
-    if (f->newest)
-        H5Pset_libver_bounds(access, H5F_LIBVER_V18, H5F_LIBVER_V18);
-    hid_t file = H5Fcreate(path, H5F_ACC_TRUNC, creation, access),
-          group = H5Gcreate2(file, "g", H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT);
-    bool tokens = !strcmp(f->set, "tokens");
-    double lengths[MOST], numbers[MOST * LONGEST * WIDE];
-    for (int64_t i = 0; i < n; i++)
+    double lengths[MOST], values[MOST * LONGEST * WIDE];
+    hsize_t rows = 0;
+    bool tokens = !strcmp(k->set, "g/tokens");
+    for (int64_t i = 0; i < n; i++) {
         lengths[i] = len[i];
+        rows += (hsize_t)len[i];
+    }
     for (hsize_t i = 0; i < rows * WIDE; i++)
-        numbers[i] = i % 7 == 5 && !tokens ? -INFINITY : (double)i / (tokens ? 1 : 3);
-    add_set(group, "lengths", H5T_STD_I64LE, 1, &sequences, lengths);
-    hsize_t size[] = { rows, WIDE };
-    hid_t space = H5Screate_simple(tokens ? 1 : 2, size, NULL),
-          set = H5Dcreate2(group, f->set, f->type, space, H5P_DEFAULT, list, H5P_DEFAULT);
-    cr_assert(set >= 0 &&
-              (!rows || H5Dwrite(set, H5T_NATIVE_DOUBLE, H5S_ALL, H5S_ALL, H5P_DEFAULT, numbers) >= 0));
-    H5Dclose(set), H5Sclose(space), H5Gclose(group), H5Fclose(file);
-    H5Pclose(list), H5Pclose(access), H5Pclose(creation);
+        values[i] = i % 7 == 5 && !tokens ? -INFINITY : (double)i / (tokens ? 1 : 3);
+    form f = { .type = k->type, .rank = tokens ? 1 : 2, .size = { rows, WIDE }, .compact = k->compact };
+    hid_t file = new_file_of(path, k->age, k->user_block);
+    put_set(file, k->set, &f, H5T_NATIVE_DOUBLE, values);
+    put_numbers(file, "g/lengths", H5T_STD_I64LE, (hsize_t)n, 0, lengths);
+    H5Fclose(file);
 }
 
 /* ---- beside the whole ---- */
@@ -87,7 +76,7 @@ static void same_as_whole(const weft_dataset *whole, const weft_dataset *part, c
     for (int64_t i = 0; i < n; i++) {
         const char *a = whole->columns ? (char *)whole->rows : (char *)whole->ints,
                    *b = got.columns ? (char *)got.rows : (char *)got.ints;
-        cr_assert_eq(got.len[i], whole->len[index[i]]);
+        cr_assert(got.len[i] == whole->len[index[i]] && got.id[i] == index[i]);
         cr_assert(!memcmp(a + (size_t)whole->offset[index[i]] * row, b + (size_t)got.offset[i] * row,
                           (size_t)got.len[i] * row));
         cr_assert_eq(got.offset[i + 1], got.offset[i] + got.len[i]);
@@ -133,30 +122,30 @@ static void every_order(weft *w, const weft_dataset *whole, const weft_dataset *
 Test(hdf5_reads, the_same_bytes_as_the_whole_file)
 {
     const hid_t f32 = H5T_IEEE_F32LE, f64 = H5T_IEEE_F64LE;
-    const form forms[] = { { "rows", f32, H5D_CONTIGUOUS, 0, false },
-                           { "rows", f64, H5D_CONTIGUOUS, 0, true },
-                           { "rows", H5T_IEEE_F32BE, H5D_CONTIGUOUS, 0, true },
-                           { "rows", H5T_IEEE_F64BE, H5D_CONTIGUOUS, 512, false },
-                           { "rows", f32, H5D_CONTIGUOUS, 2048, true },
-                           { "rows", f32, H5D_COMPACT, 0, true },
-                           { "rows", f64, H5D_COMPACT, 1024, false },
-                           { "tokens", H5T_STD_I32LE, H5D_CONTIGUOUS, 0, true },
-                           { "tokens", H5T_STD_I32LE, H5D_COMPACT, 0, false } };
-    const char *path = in_folder("forms.h5");
+    const layout all_layouts[] = { { "g/rows", f32, false, 0, OLDEST },
+                                   { "g/rows", f64, false, 0, OF_1_8 },
+                                   { "g/rows", H5T_IEEE_F32BE, false, 0, OF_1_8 },
+                                   { "g/rows", H5T_IEEE_F64BE, false, 512, OLDEST },
+                                   { "g/rows", f32, false, 2048, OF_1_8 },
+                                   { "g/rows", f32, true, 0, OF_1_8 },
+                                   { "g/rows", f64, true, 1024, OLDEST },
+                                   { "g/tokens", H5T_STD_I32LE, false, 0, OF_1_8 },
+                                   { "g/tokens", H5T_STD_I32LE, true, 0, OLDEST } };
+    const char *path = in_folder("layouts.h5");
     weft *w = open_on(WEFT_CPU);
     int files = open_files();
     for (int k = 0; k < rounds(90, 900); k++) {
-        const form *f = &forms[k % COUNT(forms)];
+        const layout *f = &all_layouts[k % COUNT(all_layouts)];
         int32_t len[MOST];
         int64_t n = (int64_t)dice(MOST);
         dice_lengths(len, n, LONGEST);
         for (int i = 0; i < n && k % 11 == 0; i++)
             len[i] = 0;
-        write_form(path, f, len, n);
+        write_layout(path, f, len, n);
         weft_dataset whole, part;
         DOES(weft_read_hdf5(path, "g", &whole));
         OPENS(path, "g", &part);
-        if (whole.offset[n] && f->layout == H5D_CONTIGUOUS)
+        if (whole.offset[n] && !f->compact)
             cr_assert(part.file && !part.rows && !part.ints && open_files() == files + 1);
         every_order(w, &whole, &part);
         weft_dataset_free(&whole), close_shape(&part);
@@ -168,11 +157,16 @@ Test(hdf5_reads, the_same_bytes_as_the_whole_file)
 }
 
 /* ---- no more than that ---- */
-static long long bytes_read(void)
+/* What the process has read so far: "rchar" bytes by "syscr" calls. */
+static long long count_of(const char *what)
 {
     long long n = -1;
+    char line[100];
     FILE *f = fopen("/proc/self/io", "r");
-    cr_assert(f && fscanf(f, "rchar: %lld", &n) == 1);
+    while (f && fgets(line, sizeof line, f))
+        if (!strncmp(line, what, strlen(what)))
+            n = atoll(line + strlen(what) + 1);
+    cr_assert(f && n >= 0);
     fclose(f);
     return n;
 }
@@ -182,23 +176,14 @@ static const char *large_file(void)
 {
     const char *path = in_folder("large.h5");
     static double len[LARGE];
-    hsize_t n = LARGE, size[] = { (hsize_t)LARGE * EACH, COLUMNS };
+    form f = { .type = H5T_IEEE_F32LE, .rank = 2, .size = { (hsize_t)LARGE * EACH, COLUMNS }, .early = true };
     for (int i = 0; i < LARGE; i++)
         len[i] = EACH;
-    hid_t file = new_file(path), list = H5Pcreate(H5P_DATASET_CREATE),
-          space = H5Screate_simple(2, size, NULL);
-    H5Pset_alloc_time(list, H5D_ALLOC_TIME_EARLY), H5Pset_fill_time(list, H5D_FILL_TIME_NEVER);
-    add_set(file, "lengths", H5T_STD_I32LE, 1, &n, len);
-    H5Dclose(H5Dcreate2(file, "rows", H5T_IEEE_F32LE, space, H5P_DEFAULT, list, H5P_DEFAULT));
-    H5Sclose(space), H5Pclose(list), H5Fclose(file);
+    hid_t file = new_file(path);
+    put_numbers(file, "lengths", H5T_STD_I32LE, LARGE, 0, len);
+    put_set(file, "rows", &f, H5T_NATIVE_DOUBLE, NULL);
+    H5Fclose(file);
     return path;
-}
-
-static long resident(void)
-{
-    struct rusage u;
-    getrusage(RUSAGE_SELF, &u);
-    return u.ru_maxrss;
 }
 
 Test(hdf5_reads, no_more_is_read_than_is_asked_for)
@@ -206,30 +191,21 @@ Test(hdf5_reads, no_more_is_read_than_is_asked_for)
     const char *path = large_file();
     weft_dataset d, some;
     int32_t index[100];
-    long before = resident();
-    long long at = bytes_read(), look = bytes_read() - at;
-    at = bytes_read();
+    long before = most_resident();
+    long long at = count_of("rchar"), look = count_of("rchar") - at;
+    at = count_of("rchar");
     OPENS(path, NULL, &d);
-    long long opened = bytes_read() - at - look;
+    long long opened = count_of("rchar") - at - look;
     cr_assert(d.n == LARGE && opened >= 4 * LARGE && opened < 4 * LARGE + 200000, "%lld bytes", opened);
     for (int i = 0; i < 100; i++)
         index[i] = (int32_t)(i * 997 % LARGE);
-    at = bytes_read();
+    at = count_of("rchar");
     DOES(weft_read_hdf5_part(d.file, index, 100, &some));
-    long long read = bytes_read() - at - look, asked = 100ll * EACH * COLUMNS * 4;
+    long long read = count_of("rchar") - at - look, asked = 100ll * EACH * COLUMNS * 4;
     cr_assert(read == asked, "%lld bytes for %lld", read, asked);
     weft_dataset_free(&some), close_shape(&d);
-    cr_assert(CHECK_SANITIZED || resident() - before < 20000, "%ld KB more", resident() - before);
+    cr_assert(CHECK_SANITIZED || most_resident() - before < 20000, "%ld KB more", most_resident() - before);
     end_folder();
-}
-
-static long long calls_read(void)
-{
-    long long n = -1;
-    FILE *f = fopen("/proc/self/io", "r");
-    cr_assert(f && fscanf(f, "rchar: %*d wchar: %*d syscr: %lld", &n) == 1);
-    fclose(f);
-    return n;
 }
 
 Test(hdf5_reads, neighbours_are_read_by_one_call)
@@ -239,10 +215,10 @@ Test(hdf5_reads, neighbours_are_read_by_one_call)
     OPENS(large_file(), NULL, &d);
     for (int i = 0; i < 200; i++)
         index[i] = 5000 + i + (i < 100 ? 0 : 1000);
-    long long at = calls_read(), look = calls_read() - at;
-    at = calls_read();
+    long long at = count_of("syscr"), look = count_of("syscr") - at;
+    at = count_of("syscr");
     DOES(weft_read_hdf5_part(d.file, index, 200, &some));
-    long long calls = calls_read() - at - look;
+    long long calls = count_of("syscr") - at - look;
     cr_assert(calls == 2, "%lld calls", calls);
     weft_dataset_free(&some), close_shape(&d);
     end_folder();
@@ -250,29 +226,36 @@ Test(hdf5_reads, neighbours_are_read_by_one_call)
 
 /* ---- refused ---- */
 static const int32_t lens[] = { 2, 0, 3 }, all[] = { 0, 1, 2 }, odd[] = { 0, 3 };
-static const form plain = { "rows", (hid_t)0, H5D_CONTIGUOUS, 0, true };
 static const char *plain_file(void)
 {
     const char *path = in_folder("plain.h5");
-    form f = plain;
-    f.type = H5T_IEEE_F64LE;
-    write_form(path, &f, lens, 3);
+    write_layout(path, &(layout){ "g/rows", H5T_IEEE_F64LE, false, 0, OF_1_8 }, lens, 3);
     return path;
 }
 
 Test(hdf5_reads, refuses)
 {
-    weft_dataset d;
+    weft_dataset d, out;
+    weft_hdf5 *f;
     int files = open_files();
     REFUSES(open_shape(plain_file(), NULL, &d), WEFT_EFORMAT, "there is no data set \"lengths\"");
     is_empty(&d);
     REFUSES(open_shape(in_folder("none.h5"), NULL, &d), WEFT_ENOENT, "none.h5");
     REFUSES(open_shape(P_tmpdir, NULL, &d), WEFT_EFORMAT, "not a regular file");
-    write_bytes(in_folder("empty.h5"), "", 0);
-    REFUSES(open_shape(in_folder("empty.h5"), NULL, &d), WEFT_EFORMAT, "empty.h5");
+    REFUSES(open_shape(put_text("empty.h5", ""), NULL, &d), WEFT_EFORMAT, "empty.h5");
+    REFUSES(weft_open_hdf5(NULL, NULL, &f), WEFT_EARG, "a path and room for the file are expected");
+    REFUSES(weft_open_hdf5("x", NULL, NULL), WEFT_EARG, "a path and room for the file are expected");
     cr_assert_eq(open_files(), files);
     OPENS(plain_file(), "g", &d);
     REFUSES(weft_write_hdf5(&d, in_folder("copy.h5"), NULL), WEFT_EARG, "a dataset with lengths from 0 on");
+    REFUSES(weft_read_hdf5_part(d.file, odd, 2, &out), WEFT_EARG,
+            "index 1 is sequence 3; 0 .. 2 are expected");
+    REFUSES(weft_read_hdf5_part(d.file, (int32_t[]){ -1 }, 1, &out), WEFT_EARG, "index 0 is sequence -1");
+    for (int k = 0; k < 3; k++)
+        REFUSES(weft_read_hdf5_part(k ? d.file : NULL, k == 2 ? odd : NULL, k == 2 ? -1 : k, &out), WEFT_EARG,
+                "an open file, 0 .. 2^31 - 2 indices");
+    weft_close_hdf5(NULL);
+    cr_assert_eq(weft_hdf5_shape(NULL).n, 0);
     weft *w = open_on(WEFT_CPU);
     weft_dataset_batch(w, &d, odd, 2);
     FAILS(w, WEFT_EARG, "dataset_batch: index 1 is 3; the dataset has sequences 0 .. 2");
@@ -291,11 +274,10 @@ Test(hdf5_reads, tokens_of_a_plan)
 {
     const char *path = in_folder("plan.h5");
     for (int k = 0; k < 40; k++) {
-        form f = plain;
-        f.type = k % 2 ? H5T_STD_I32LE : H5T_IEEE_F32LE, f.set = k % 2 ? "tokens" : "rows";
+        layout f = { k % 2 ? "g/tokens" : "g/rows", k % 2 ? H5T_STD_I32LE : H5T_IEEE_F32LE, .age = OF_1_8 };
         int32_t len[MOST];
         dice_lengths(len, MOST, LONGEST);
-        write_form(path, &f, len, MOST);
+        write_layout(path, &f, len, MOST);
         weft_dataset whole, part;
         weft_plan p;
         DOES(weft_read_hdf5(path, "g", &whole));
@@ -323,41 +305,16 @@ Test(hdf5_reads, tokens_of_a_plan)
     end_folder();
 }
 
-Test(hdf5_reads, chunks_are_read_as_by_the_whole_reader)
-{
-    const char *path = in_folder("chunked.h5");
-    hsize_t n = 1, size[] = { 4, 2 }, chunk[] = { 3, 1 };
-    hid_t file = new_file(path), list = H5Pcreate(H5P_DATASET_CREATE),
-          space = H5Screate_simple(2, size, NULL);
-    H5Pset_chunk(list, 2, chunk), H5Pset_deflate(list, 1);
-    add_set(file, "lengths", H5T_STD_I32LE, 1, &n, (double[]){ 4 });
-    hid_t set = H5Dcreate2(file, "rows", H5T_IEEE_F32LE, space, H5P_DEFAULT, list, H5P_DEFAULT);
-    static const float values[] = { 1, 2, 3, 4, 5, 6, 7, 8 };
-    cr_assert(H5Dwrite(set, H5T_NATIVE_FLOAT, H5S_ALL, H5S_ALL, H5P_DEFAULT, values) >= 0);
-    H5Dclose(set), H5Sclose(space), H5Pclose(list), H5Fclose(file);
-    weft_dataset d, part;
-    weft_hdf5 *open_file;
-    DOES(weft_read_hdf5(path, NULL, &d));
-    DOES(weft_open_hdf5(path, NULL, &open_file));
-    DOES(weft_read_hdf5_part(open_file, (int32_t[]){ 0 }, 1, &part));
-    for (int i = 0; i < 8; i++)
-        cr_assert(d.rows[i] == (weft_real)values[i] && part.rows[i] == d.rows[i]);
-    weft_close_hdf5(open_file);
-    weft_dataset_free(&d), weft_dataset_free(&part);
-    end_folder();
-}
-
 Test(hdf5_reads, a_number_that_is_too_large_is_told_when_it_is_read)
 {
     if (sizeof(weft_real) == 8)
         return;
     const char *path = in_folder("big.h5");
     double x[12] = { 0 };
-    hsize_t three = 3, size[] = { 6, 2 };
     x[7] = 1e300;
     hid_t file = new_file(path);
-    add_set(file, "lengths", H5T_STD_I32LE, 1, &three, (double[]){ 2, 3, 1 });
-    add_set(file, "rows", H5T_IEEE_F64LE, 2, size, x);
+    put_numbers(file, "lengths", H5T_STD_I32LE, 3, 0, (double[]){ 2, 3, 1 });
+    put_numbers(file, "rows", H5T_IEEE_F64LE, 6, 2, x);
     H5Fclose(file);
     weft_dataset d, out;
     OPENS(path, NULL, &d);
@@ -390,34 +347,6 @@ Test(hdf5_reads, a_file_that_is_cut_off_or_replaced)
     REFUSES(weft_read_hdf5_part(d.file, all, 3, &out), WEFT_EIO, "has become shorter since it was opened");
     is_empty(&out);
     close_shape(&d);
-    end_folder();
-}
-
-/* ---- damage ---- */
-Test(hdf5_reads, each_byte_damaged_is_refused_or_read_as_by_the_whole_reader)
-{
-    static const unsigned char to[] = { 0xff, 0, 0x80, 1 };
-    const char *path = plain_file();
-    bytes b = read_bytes(path);
-    int files = open_files(), taken = 0;
-    for (size_t i = 0; i < b.n; i++)
-        for (int k = 0; k < COUNT(to); k++) {
-            unsigned char was = b.at[i];
-            b.at[i] = to[k];
-            write_bytes(path, b.at, b.n);
-            b.at[i] = was;
-            weft_dataset whole, part;
-            weft_status s = weft_read_hdf5(path, "g", &whole), t = open_shape(path, "g", &part);
-            cr_assert((t == WEFT_OK || t == WEFT_EFORMAT) && (s || !t), "byte %zu: %d, %d: %s", i, s, t,
-                      weft_file_message());
-            if (!s && !t)
-                same_as_whole(&whole, &part, all, whole.n < 3 ? whole.n : 3), taken++;
-            weft_dataset_free(&whole), close_shape(&part);
-            cr_assert(!H5Fget_obj_count((hid_t)H5F_OBJ_ALL, H5F_OBJ_ALL) && open_files() == files);
-        }
-    ends_well();
-    cr_assert(taken > 100);
-    free(b.at);
     end_folder();
 }
 
@@ -477,10 +406,8 @@ Test(hdf5_reads, several_threads_read_one)
     pthread_t thread[4];
     const char *path = in_folder("threads.h5");
     int32_t len[MOST];
-    form f = plain;
-    f.type = H5T_IEEE_F64BE;
     dice_lengths(len, MOST, LONGEST);
-    write_form(path, &f, len, MOST);
+    write_layout(path, &(layout){ "g/rows", H5T_IEEE_F64BE, .age = OF_1_8 }, len, MOST);
     DOES(weft_read_hdf5(path, "g", &whole_data));
     OPENS(path, "g", &shared_data);
     for (intptr_t i = 0; i < 4; i++)
@@ -491,5 +418,26 @@ Test(hdf5_reads, several_threads_read_one)
         cr_assert(!wrong);
     }
     close_shape(&shared_data), weft_dataset_free(&whole_data);
+    end_folder();
+}
+
+/* ---- a file that is read page by page ---- */
+Test(hdf5_reads, what_was_read_once_stays_as_it_was)
+{
+    unsigned char x[40000], y[40000];
+    for (size_t i = 0; i < sizeof x; i++)
+        x[i] = (unsigned char)dice(256);
+    const char *path = put_bytes("pages", x, sizeof x);
+    weft__paged p = { .file = open(path, O_RDONLY | O_CLOEXEC), .size = sizeof x };
+    cr_assert(weft__paged_read(&p, 100, 20000, y) && !memcmp(x + 100, y, 20000));
+    memset(y, 7, sizeof y);
+    int f = open(path, O_WRONLY | O_CLOEXEC);
+    cr_assert(pwrite(f, y, sizeof y, 0) == (ssize_t)sizeof y);
+    cr_assert(weft__paged_read(&p, 5, 30000, y) && !memcmp(x + 5, y, 30000));
+    cr_assert(weft__paged_read(&p, 39990, 10, y) && y[0] == 7);
+    cr_assert(!ftruncate(f, 0) && weft__paged_read(&p, 0, 40000, y) && !p.status);
+    weft__paged_end(&p);
+    cr_assert(!weft__paged_read(&p, 0, 1, y) && p.status == WEFT_EIO && strstr(p.why, "shorter"));
+    close(p.file), close(f);
     end_folder();
 }

@@ -1,8 +1,9 @@
-/* test_loader.c - the loader: every sequence once an epoch, budgets kept, batches of similar length,
- * positions that come back. */
-#include "tests/check.h"
+/* test_loader.c - the loader: batches by their definition, written once more; every planner over epochs,
+ * stopped and resumed anywhere; names, streams, damaged positions; what is refused. */
 #include "core/inside.h"
-#include "io/io.h"
+#include "tests/check.h"
+
+enum { N = 60 };
 
 static weft_loader_opts any_opts(void)
 {
@@ -13,32 +14,206 @@ static weft_loader_opts any_opts(void)
     return o;
 }
 
-/* One epoch; each sequence must come once. Appends the indices to out (or NULL). */
-static int64_t run_epoch(weft_loader *l, int64_t n, const int32_t *len, const weft_loader_opts *o,
-                         int32_t *out)
+/* ---- weft_loader_new, plainly ---- */
+typedef struct {
+    int32_t order[N];
+    int64_t start[N + 1], batches;
+} whole_epoch;
+
+static bool above(const weft_loader_opts *o, int64_t count, int64_t tokens)
 {
-    int64_t size, batches = 0, all = 0;
-    char *seen = calloc((size_t)n + 1, 1);
-    for (const int32_t *b; (b = weft_loader_next(l, &size)); batches++) {
-        int64_t tokens = 0;
-        cr_assert(size > 0 && (!o->count || size <= o->count));
-        for (int64_t i = 0; i < size; i++) {
-            cr_assert(b[i] >= 0 && b[i] < n && !seen[b[i]]++);
-            tokens += len[b[i]];
-            if (o->keep_order)
-                cr_assert_eq(b[i], all);
-            else if (i)
-                /* sorted within the pool, so within the batch */
-                cr_assert_leq(len[b[i - 1]], len[b[i]]);
-            if (out)
-                out[all] = b[i];
-            all++;
-        }
-        cr_assert(!o->tokens || tokens <= o->tokens || size == 1, "%lld tokens of at most %lld",
-                  (long long)tokens, (long long)o->tokens);
+    return (o->count && count > o->count) || (o->tokens && count > 1 && tokens > o->tokens);
+}
+
+static int64_t pool_end(const weft_loader_opts *o, const int32_t *len, const int32_t *order, int64_t from,
+                        int64_t n)
+{
+    int64_t count = 0, tokens = 0, batches = 0, at = from;
+    for (; at < n; at++) {
+        tokens += len[order[at]];
+        if (!above(o, ++count, tokens))
+            continue;
+        if (++batches == (o->pool ? o->pool : 50))
+            break;
+        count = 1;
+        tokens = len[order[at]];
     }
-    cr_assert(all == n && size == 0 && batches == weft_loader_batches(l));
-    free(seen);
+    return at;
+}
+
+static void sort_plainly(const int32_t *len, int32_t *order, int64_t n)
+{
+    for (int64_t i = 1; i < n; i++)
+        for (int64_t k = i; k && len[order[k - 1]] > len[order[k]]; k--) {
+            int32_t is = order[k];
+            order[k] = order[k - 1], order[k - 1] = is;
+        }
+}
+
+static void cut(const weft_loader_opts *o, const int32_t *len, int64_t from, int64_t to, whole_epoch *e)
+{
+    int64_t count = 0, tokens = 0;
+    e->start[e->batches++] = from;
+    for (int64_t i = from; i < to; i++) {
+        tokens += len[e->order[i]];
+        if (above(o, ++count, tokens))
+            e->start[e->batches++] = i, count = 1, tokens = len[e->order[i]];
+    }
+}
+
+static whole_epoch epoch_of(weft_stream *stream, const weft_loader_opts *o, const int32_t *len, int64_t n,
+                            int32_t *turn)
+{
+    whole_epoch e = { .batches = 0 };
+    if (o->keep_order) {
+        for (int64_t i = 0; i < n; i++)
+            turn[i] = e.order[i] = (int32_t)i;
+        if (n)
+            cut(o, len, 0, n, &e);
+        e.start[e.batches] = n;
+        return e;
+    }
+    weft_stream_permutation(stream, n, e.order);
+    for (int64_t from = 0, to; from < n; from = to) {
+        to = pool_end(o, len, e.order, from, n);
+        sort_plainly(len, e.order + from, to - from);
+        cut(o, len, from, to, &e);
+    }
+    e.start[e.batches] = n;
+    weft_stream_permutation(stream, e.batches, turn);
+    return e;
+}
+
+Test(loader, batches_are_those_of_the_definition)
+{
+    int32_t len[N], turn[N];
+    dice_seed(3);
+    for (int round = 0; round < rounds(300, 3000); round++) {
+        weft *w = open_on(WEFT_CPU);
+        int64_t n = (int64_t)dice(N + 1), size;
+        weft_loader_opts o = any_opts();
+        for (int64_t i = 0; i < n; i++)
+            len[i] = (int32_t)dice(20);
+        weft_loader *l = weft_loader_new(w, "train", n, len, &o);
+        weft_stream *same = weft_stream_new(w->random.seed, "loader.train");
+        for (int k = 0; k < 3; k++) {
+            whole_epoch e = epoch_of(same, &o, len, n, turn);
+            for (int64_t b = 0; b < e.batches; b++) {
+                const int32_t *got = weft_loader_next(l, &size);
+                const int64_t from = e.start[turn[b]];
+                cr_assert(got && size == e.start[turn[b] + 1] - from);
+                cr_assert(!memcmp(got, e.order + from, (size_t)size * sizeof *got));
+            }
+            cr_assert(!weft_loader_next(l, &size));
+        }
+        weft_stream_free(same);
+        CLEAN(w);
+    }
+}
+
+/* ---- every planner ---- */
+static const char *const texts[] = {
+    "order:tokens=30",         "sorted:count=3,shuffle=yes",     "random:count=4",
+    "laplace:count=2,pool=2",  "tokens:budget=60,shuffle=yes",   "powers:budget=32,shuffle=yes",
+    "pool:count=4,pool=3,shuffle=yes", "pool:tokens=30,pool=2",
+    "refill:slots=3",          "streams:slots=3,window=5",       "first_fit:capacity=25,rows=1,shuffle=yes",
+    "chunk:capacity=9,rows=2", "buckets:bounds=4/9,sizes=3/2/1", "optimal_buckets:k=3,count=4,shuffle=yes",
+};
+
+static uint64_t hash_batch(const weft_plan *p, int64_t b)
+{
+    uint64_t hash = (uint64_t)p->batch[b].n;
+    for (int64_t i = p->batch[b].first; i < p->batch[b].first + p->batch[b].n; i++) {
+        const weft_segment *s = p->segment + i;
+        hash = (hash ^ (uint64_t)s->sequence) * 0x9E3779B97F4A7C15u;
+        hash = (hash ^ (uint64_t)(s->offset * 64 + s->length)) * 0x9E3779B97F4A7C15u;
+    }
+    return hash;
+}
+
+static weft_loader *loader_of(weft *w, const char *text, const int32_t *len)
+{
+    const weft_planner *planner;
+    weft_plan_opts o;
+    void *memory;
+    cr_assert_eq(weft_plan_parse(text, &planner, &o, &memory), WEFT_OK, "%s", weft_plan_message());
+    weft_loader *l = weft_plan_loader_new(w, "it", N, len, planner, &o);
+    free(memory); /* the lists were copied */
+    OK(w);
+    return l;
+}
+
+Test(loader, every_planner_goes_on_where_it_was)
+{
+    int32_t len[N];
+    dice_seed(4);
+    for (int i = 0; i < N; i++)
+        len[i] = (int32_t)dice(20);
+    for (size_t t = 0; t < sizeof texts / sizeof *texts; t++) {
+        uint64_t all[3 * 200];
+        weft_loader_state at[3 * 200];
+        const weft_plan *p;
+        int64_t n = 0, b;
+        weft *w = open_on(WEFT_CPU);
+        weft_loader *l = loader_of(w, texts[t], len);
+        for (int epoch = 0; epoch < 3; epoch++) {
+            int64_t batches = weft_loader_batches(l), given = 0;
+            for (; at[n] = weft_loader_get_state(l), (b = weft_loader_next_batch(l, &p)) >= 0; given++)
+                all[n++] = hash_batch(p, b);
+            cr_assert(given == batches && weft_loader_epoch(l) == epoch + 1, "%s", texts[t]);
+        }
+        CLEAN(w);
+        for (int round = 0; round < 6; round++) {
+            int64_t from = (int64_t)dice((uint64_t)n);
+            w = open_on(WEFT_CPU);
+            l = loader_of(w, texts[t], len);
+            weft_loader_set_state(l, at[from]);
+            OK(w);
+            for (int64_t i = from; i < n; i++) {
+                while ((b = weft_loader_next_batch(l, &p)) < 0)
+                    OK(w);
+                cr_assert_eq(hash_batch(p, b), all[i], "%s", texts[t]);
+            }
+            CLEAN(w);
+        }
+    }
+}
+
+Test(loader, what_is_refused)
+{
+    const int32_t len[] = { 5, 30, 2 };
+    weft *w = open_on(WEFT_CPU);
+    const weft_plan *p;
+    int64_t size;
+    const weft_planner *fit = weft_planner_named("first_fit"), *chunk = weft_planner_named("chunk");
+    cr_assert_not(weft_loader_next(
+        weft_plan_loader_new(w, "a", 3, len, fit, &(weft_plan_opts){ .capacity = 9 }), &size));
+    FAILS(w, WEFT_EARG, "loader \"a\": ");
+    weft_loader *l = weft_plan_loader_new(w, "a", 3, len, chunk, &(weft_plan_opts){ .capacity = 9 });
+    OK(w);
+    cr_assert_not(weft_loader_next(l, &size));
+    FAILS(w, WEFT_EARG, "planner chunk may cut sequences");
+    cr_assert(!weft_loader_next_batch(l, &p) && p && weft_loader_next_batch(l, &p) < 0 && p->batches == 1);
+    weft_loader *other = weft_plan_loader_new(w, "b", 3, len, chunk, &(weft_plan_opts){ .capacity = 8 });
+    weft_loader_set_state(other, weft_loader_get_state(l));
+    FAILS(w, WEFT_EARG, "the position was saved of other sequences or options");
+    weft_plan_loader_new(w, "c", 3, len, NULL, NULL);
+    FAILS(w, WEFT_EARG, "a planner, and lists as long as said, are expected");
+    weft_plan_loader_new(w, "d", 3, len, weft_planner_named("radom"), NULL);
+    FAILS(w, WEFT_EARG, "the planner is NULL, there is no planner \"radom\"; \"random\" is near");
+    weft_plan_loader_new(w, "e", 3, len, fit, &(weft_plan_opts){ .capacity = 30, .count = 2 });
+    FAILS(w, WEFT_EARG, "first_fit: there is no option \"count\"");
+    CLEAN(w);
+}
+
+/* ---- what a loader promises ---- */
+/* The number of batches of an epoch. */
+static int64_t run_epoch(weft_loader *l)
+{
+    int64_t size, batches = 0;
+    while (weft_loader_next(l, &size))
+        batches++;
+    cr_assert_eq(batches, weft_loader_batches(l));
     return batches;
 }
 
@@ -51,13 +226,6 @@ static void is_inert(weft_loader *l)
     weft_loader_set_state(l, (weft_loader_state){ { 1, 1, 1, 1 } });
     weft_loader_state s = weft_loader_get_state(l);
     cr_assert(!s.at[0] && !s.at[1] && !s.at[2] && !s.at[3]);
-}
-
-static const char *numbered(int k)
-{
-    static char name[24];
-    snprintf(name, sizeof name, "number %d", k);
-    return name;
 }
 
 Test(loader, a_name_is_one_loaders)
@@ -75,95 +243,9 @@ Test(loader, a_name_is_one_loaders)
         FAILS(w, WEFT_ENOMEM, "out of memory");
     }
     fail_in(w, 0);
-    cr_assert_eq(run_epoch(weft_loader_new(w, "late", 3, len, &o), 3, len, &o, NULL), 2);
+    cr_assert_eq(run_epoch(weft_loader_new(w, "late", 3, len, &o)), 2);
     CLEAN(w);
     CLEAN(other);
-}
-
-Test(loader, each_sequence_once_an_epoch)
-{
-    weft *w = open_on(WEFT_CPU);
-    for (int k = 0; k < rounds(300, 5000); k++) {
-        int32_t len[200];
-        int64_t n = (int64_t)dice(200);
-        dice_lengths(len, n, 30);
-        weft_loader_opts o = any_opts();
-        weft_loader *l = weft_loader_new(w, numbered(k), n, len, &o);
-        OK(w);
-        cr_assert_eq(weft_loader_epoch(l), 0);
-        for (int e = 1; e <= 3; e++) {
-            run_epoch(l, n, len, &o, NULL);
-            cr_assert_eq(weft_loader_epoch(l), e);
-        }
-    }
-    CLEAN(w);
-}
-
-Test(loader, pools_make_batches_even_and_shuffling_differs)
-{
-    enum { N = 6400, B = 64 };
-    static int32_t len[N], first[N], second[N];
-    weft *w = open_on(WEFT_CPU);
-    for (int i = 0; i < N; i++)
-        len[i] = 1 + (int32_t)dice(50);
-    for (int pool = 1; pool <= 100; pool *= 10) {
-        weft_loader_opts o = { .count = B, .pool = pool };
-        weft_loader *l = weft_loader_new(w, numbered(pool), N, len, &o);
-        cr_assert_eq(run_epoch(l, N, len, &o, first), N / B);
-        run_epoch(l, N, len, &o, second);
-        cr_assert(memcmp(first, second, sizeof first));
-        int64_t cells = 0, tokens = 0, ordered = 0;
-        for (int b = 0; b < N / B; b++) {
-            int32_t most = 0;
-            for (int i = 0; i < B; i++) {
-                most = len[first[b * B + i]] > most ? len[first[b * B + i]] : most;
-                tokens += len[first[b * B + i]];
-            }
-            cells += (int64_t)most * B;
-            ordered += b && len[first[b * B]] >= len[first[b * B - B]];
-        }
-        double fill = (double)tokens / (double)cells;
-        cr_assert(pool == 1  ? fill < 0.6 :
-                  pool == 10 ? fill > 0.85 :
-                               fill > 0.97,
-                  "pool %d: %.3f full", pool, fill);
-        cr_assert(ordered > 20 && ordered < 90, "%lld of 99 neighbours in order: batches must be shuffled",
-                  (long long)ordered);
-    }
-    CLEAN(w);
-}
-
-Test(loader, resumes_in_mid_epoch)
-{
-    for (int k = 0; k < rounds(100, 2000); k++) {
-        int32_t len[120], straight[1000], resumed[1000];
-        int64_t n = 1 + (int64_t)dice(119), size, stop = (int64_t)dice(60), a = 0, b = 0, steps = 80;
-        dice_lengths(len, n, 30);
-        weft_loader_opts o = any_opts();
-        weft_loader_state state = { { 0 } };
-        weft *w = open_on(WEFT_CPU);
-        weft_loader *l = weft_loader_new(w, "x", n, len, &o);
-        for (int64_t i = 0; i <= steps; i++) {
-            if (i == stop)
-                state = weft_loader_get_state(l);
-            const int32_t *batch = weft_loader_next(l, &size);
-            if (i >= stop && a < 900)
-                straight[a++] = batch ? batch[0] : -1;
-        }
-        CLEAN(w);
-        w = open_on(WEFT_CPU);                   /* another process */
-        l = weft_loader_new(w, "x", n, len, &o);
-        if (dice(2))
-            weft_loader_next(l, &size);
-        weft_loader_set_state(l, state);
-        for (int64_t i = stop; i <= steps; i++) {
-            const int32_t *batch = weft_loader_next(l, &size);
-            if (b < 900)
-                resumed[b++] = batch ? batch[0] : -1;
-        }
-        cr_assert(a == b && !memcmp(straight, resumed, (size_t)a * sizeof *straight));
-        CLEAN(w);
-    }
 }
 
 /* Batch i of both loaders, to the end of `epochs`. */
@@ -251,7 +333,8 @@ Test(loader, refuses)
     weft_loader_set_state(l, weft_loader_get_state(other));
     FAILS(w, WEFT_EARG, "other sequences or options");
     weft_loader_state s = weft_loader_get_state(l);
-    s.at[0] = 1, s.at[1] = 77;
+    s.at[0] = 1;
+    s.at[1] = 77;
     weft_loader_set_state(l, s);
     FAILS(w, WEFT_EARG, "batch 77 of 2");
     cr_assert(!weft_loader_next(NULL, &size) && size == 0 && weft_loader_epoch(NULL) == 0 &&
@@ -264,7 +347,6 @@ Test(loader, refuses)
 /* What is damaged is refused whole: the loader gives what another gives that was never asked. */
 Test(loader, a_damaged_position_changes_nothing)
 {
-    enum { N = 40 };
     for (int k = 0; k < rounds(60, 600); k++) {
         int32_t len[N];
         int64_t sizes[2], steps = (int64_t)dice(30);
@@ -308,16 +390,16 @@ Test(loader, a_damaged_position_changes_nothing)
 
 Test(loader, allocates_nothing_once_made)
 {
-    enum { N = 5000 };
-    static int32_t len[N];
+    enum { MANY = 5000 };
+    static int32_t len[MANY];
     weft *w = open_on(WEFT_CPU);
-    for (int i = 0; i < N; i++)
+    for (int i = 0; i < MANY; i++)
         len[i] = (int32_t)dice(40);
     weft_loader_opts o = { .tokens = 500 };
-    weft_loader *l = weft_loader_new(w, "a", N, len, &o);
+    weft_loader *l = weft_loader_new(w, "a", MANY, len, &o);
     int64_t before = allocations(w);
     for (int e = 0; e < 3; e++)
-        run_epoch(l, N, len, &o, NULL);
+        run_epoch(l);
     cr_assert_eq(allocations(w), before);
     CLEAN(w);
 }

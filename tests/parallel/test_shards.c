@@ -72,8 +72,8 @@ Test(shards, the_longest_goes_to_the_emptiest)
     weft_stream *s = weft_stream_new(3, "lengths");
     for (int round = 0; round < 300; round++) {
         int n = (int)weft_stream_below(s, MANY), shards = 1 + (int)weft_stream_below(s, 12), of[MANY];
-        int32_t len[MANY], index[MANY], order[MANY], by_place[MANY];
-        int64_t start[MANY], key[MANY];
+        int32_t len[MANY], index[MANY], order[MANY], by_place[MANY], scratch[2 * MANY];
+        int64_t start[MANY];
         weft__bin bin[MANY];
         weft_stream_permutation(s, n, index);
         for (int i = 0; i < n; i++)
@@ -81,7 +81,7 @@ Test(shards, the_longest_goes_to_the_emptiest)
         for (int i = 0; i < n; i++)
             by_place[i] = len[index[i]];
         cut_slowly(n, by_place, shards, of);
-        weft__cut(n, index, len, shards, order, start, bin, key);
+        weft__cut(n, index, len, shards, order, start, bin, scratch);
         cr_assert(start[0] == 0 && start[shards] == n);
         for (int k = 0; k < shards; k++)
             for (int64_t i = start[k]; i < start[k + 1]; i++) {

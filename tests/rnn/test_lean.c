@@ -49,7 +49,8 @@ static const char *both_ways(weft *w, int i, int64_t rows)
     weft_tensor *(*laid)(weft_tensor *) = i % 3 == 1 ? in_rows : NULL;
     w->lean = false;
     all_of(w, &k, r, &l, laid, &kept);
-    w->lean = true, segment_rows_planned = rows;
+    w->lean = true;
+    segment_rows_planned = rows;
     all_of(w, &k, r, &l, laid, &lean);
     segment_rows_planned = 0;
     cr_assert(kept.n == lean.n && kept.weights == lean.weights);
@@ -116,7 +117,9 @@ Test(lean, nothing_recorded)
 static void long_sequences(weft *w, int64_t hidden, int32_t longest)
 {
     static int32_t lengths[3];
-    lengths[0] = longest, lengths[1] = longest / 2, lengths[2] = longest - 1;
+    lengths[0] = longest;
+    lengths[1] = longest / 2;
+    lengths[2] = longest - 1;
     weft_lengths l = { .n = 3, .len = lengths };
     kind k = { LSTM, { .input = 2, .hidden = hidden, .layers = 1, .bidirectional = true }, false };
     weft_rnn *r = rnn_of(weft_module_new(w, "long"), "r", &k);

@@ -246,8 +246,10 @@ static void tell_difference(const weft_features *x, const char *function)
 {
     const char *a = x->said, *b = x->text;
     for (const char *p = a, *q = b; *p && *p == *q; p++, q++)
-        if (*p == '\n')
-            a = p + 1, b = q + 1;
+        if (*p == '\n') {
+            a = p + 1;
+            b = q + 1;
+        }
     weft__fail(x->w, WEFT_EFORMAT,
                "%s: features \"%s\": what was loaded is of others: it has %.*s, here is %.*s", function,
                x->name, *a ? (int)strcspn(a, "\n") : 7, *a ? a : "nothing", *b ? (int)strcspn(b, "\n") : 7,
@@ -275,7 +277,7 @@ bool weft__features_frame(const weft_features *x, const weft_frame *f)
 
 const double *weft__features_column(const weft_features *x, const weft_frame *f, const char *name)
 {
-    int64_t c = f->columns ? weft__find_name(f->name, f->columns, name) : -1;
+    int64_t c = weft__frame_find(f, name);
     if (c < 0)
         complain(x, "column", name, "the frame has none of that name");
     else if (f->origin[c])
@@ -337,7 +339,7 @@ bool weft__features_increases(const weft_features *x, const weft_frame *f, int64
     for (int64_t i = 1, n = f->start[s + 1] - f->start[s]; i < n; i++)
         if (t[i] <= t[i - 1]) {
             char now[64], before[64];
-            int64_t c = weft__find_name(f->name, f->columns, x->time), row = f->start[s] + i;
+            int64_t c = weft__frame_find(f, x->time), row = f->start[s] + i;
             weft__frame_number(f, c, row, now);
             weft__features_fail(x, f, s, i, x->time, "time must increase, but it is %s after %s", now,
                                 weft__frame_number(f, c, row - 1, before));

@@ -13,20 +13,17 @@ int64_t weft__names(const char *const *names)
     return n;
 }
 
-int64_t weft__find_name(char *const *names, int64_t n, const char *name)
-{
-    for (int64_t i = 0; i < n; i++)
-        if (!strcmp(names[i], name))
-            return i;
-    return -1;
-}
-
 static int64_t find_in(const char *const *names, const char *name)
 {
     for (int64_t i = 0; names && names[i]; i++)
         if (!strcmp(names[i], name))
             return i;
     return -1;
+}
+
+int64_t weft__frame_find(const weft_frame *f, const char *name)
+{
+    return f->columns ? find_in((const char *const *)f->name, name) : -1;
 }
 
 weft_status weft__names_good(const char *function, const char *const *names)
@@ -93,7 +90,7 @@ weft_status weft__frame_takes(const char *where, const weft_frame *f, const char
                 WEFT_EARG, "%s: the frame has a column \"%.100s\", so every further series must have one",
                 where, f->name[c]);
     for (int64_t c = 0; names[c]; c++)
-        if (weft__find_name(f->name, f->columns, names[c]) < 0)
+        if (weft__frame_find(f, names[c]) < 0)
             return weft__file_fail(WEFT_EARG, "%s: a column \"%.100s\", which the frame does not have", where,
                                    names[c]);
     return WEFT_OK;
@@ -101,7 +98,7 @@ weft_status weft__frame_takes(const char *where, const weft_frame *f, const char
 
 double *weft_frame_column(const weft_frame *f, const char *name)
 {
-    int64_t c = f && name && f->columns ? weft__find_name(f->name, f->columns, name) : -1;
+    int64_t c = f && name ? weft__frame_find(f, name) : -1;
     return c < 0 ? NULL : f->column[c];
 }
 
@@ -356,7 +353,7 @@ weft_status weft_frame_add_column(weft_frame *f, const char *name, const double 
     weft_status s = weft__frame_good(me, f);
     if (s != WEFT_OK)
         return s;
-    if (!name || !*name || !f->columns || weft__find_name(f->name, f->columns, name) >= 0)
+    if (!name || !*name || !f->columns || weft__frame_find(f, name) >= 0)
         return weft__file_fail(WEFT_EARG,
                                "%s: \"%.100s\": a new name is expected, and a frame that has a column", me,
                                name ? name : "");

@@ -9,8 +9,8 @@
 int64_t weft__names(const char *const *names);
 /* Whether each name is there once; else a status and a message. */
 weft_status weft__names_good(const char *function, const char *const *names);
-/* Its column, -1 if there is none. */
-int64_t weft__find_name(char *const *names, int64_t n, const char *name);
+/* Returns the number of the column with a name; -1: the frame has none. */
+int64_t weft__frame_find(const weft_frame *f, const char *name);
 /* Whether f is one that the library could have made; `where` begins the message. */
 weft_status weft__frame_good(const char *where, const weft_frame *f);
 /* Whether series of these columns can be added to f: the same, or the first. */

@@ -5,8 +5,6 @@
 #include "rnn/forecast/series/frame.h"
 #include "io/hdf5/hdf5.h"
 
-static bool is_number(weft__number t) { return t != WEFT__CHARS && t != WEFT__ODD; }
-
 /* ---- reading ---- */
 typedef struct {
     weft__h5 *h;
@@ -18,39 +16,20 @@ typedef struct {
     char *ids;
 } reader;
 
-/* The kind of a set of one axis; false and the session's error if it is not there or is something else. */
-static bool find_set(reader *r, const char *name, char path[WEFT__H5_PATH], weft__kind *kind, bool ints)
-{
-    char text[128];
-    if (!weft__h5_join(path, r->group, name) || !weft__h5_find(r->h, path, kind))
-        weft__h5_fail(r->h, WEFT_EFORMAT, "there is no data set \"%.200s\"", name);
-    else if (kind->rank != 1 || !(ints ? weft__number_is_int(kind->type) : is_number(kind->type)) ||
-             kind->size[0] >= INT32_MAX)
-        weft__h5_fail(r->h, WEFT_EFORMAT, "\"%s\" is %s; %s [n] were expected", path,
-                      weft__kind_text(kind, text), ints ? "integers" : "numbers");
-    return weft__h5_status(r->h) == WEFT_OK;
-}
-
 static void read_column(reader *r, const char *name)
 {
     char path[WEFT__H5_PATH];
     weft__kind kind;
-    if (!find_set(r, name, path, &kind, false))
+    if (!weft__h5_find_list(r->h, r->group, name, false, path, &kind))
         return;
     if (r->columns && kind.size[0] != r->rows) {
         weft__h5_fail(r->h, WEFT_EFORMAT, "\"%s\" has %lld rows, other columns have %lld", path,
                       (long long)kind.size[0], (long long)r->rows);
         return;
     }
-    double *values = calloc((size_t)kind.size[0] + 1, sizeof *values);
-    if (!values) {
-        weft__h5_fail(r->h, WEFT_ENOMEM, "no memory for the %lld numbers of \"%s\"", (long long)kind.size[0],
-                      path);
-        return;
-    }
     r->rows = kind.size[0];
-    r->column[r->columns] = values;
-    weft__h5_read_integers(r->h, path, &kind, values, &r->origin[r->columns++]);
+    r->column[r->columns] = weft__h5_read_new(r->h, path, &kind, WEFT__F64, &r->origin[r->columns]);
+    r->columns++;
 }
 
 static void fill_parts(reader *r, const int64_t *len)
@@ -75,19 +54,16 @@ static void read_parts(reader *r)
     char path[WEFT__H5_PATH];
     weft__kind kind = { WEFT__I64, 1, { 1 } };
     bool several = weft__h5_join(path, r->group, "lengths") && weft__h5_is(r->h, path);
-    if (weft__h5_status(r->h) != WEFT_OK || (several && !find_set(r, "lengths", path, &kind, true)))
+    if (weft__h5_status(r->h) != WEFT_OK ||
+        (several && !weft__h5_find_list(r->h, r->group, "lengths", true, path, &kind)))
         return;
     r->n = kind.size[0];
-    int64_t *len = calloc((size_t)r->n + 1, sizeof *len);
+    int64_t *len = several ? weft__h5_read_new(r->h, path, &kind, WEFT__I64, NULL) : NULL;
     r->parts = calloc((size_t)r->n + 1, sizeof *r->parts);
-    if (!len || !r->parts)
+    if (!r->parts)
         weft__h5_fail(r->h, WEFT_ENOMEM, "no memory for %lld series", (long long)r->n);
-    else if (several)
-        weft__h5_read(r->h, path, &kind, WEFT__I64, len);
-    else
-        len[0] = r->rows;
     if (weft__h5_status(r->h) == WEFT_OK)
-        fill_parts(r, len);
+        fill_parts(r, several ? len : &r->rows);
     if (!several && r->parts)
         r->parts[0].id = r->path;
     free(len);
@@ -99,7 +75,8 @@ static void read_ids(reader *r)
 {
     char path[WEFT__H5_PATH];
     weft__kind kind;
-    if (!weft__h5_join(path, r->group, "ids") || !weft__h5_find(r->h, path, &kind) || is_number(kind.type))
+    if (!weft__h5_join(path, r->group, "ids") || !weft__h5_find(r->h, path, &kind) ||
+        weft__number_is_any(kind.type))
         return;
     if (kind.type != WEFT__CHARS) {
         weft__h5_fail(
@@ -108,12 +85,7 @@ static void read_ids(reader *r)
             path);
         return;
     }
-    r->ids = calloc(weft__kind_bytes(&kind) + 1, 1);
-    if (!r->ids)
-        weft__h5_fail(r->h, WEFT_ENOMEM, "no memory for the series' ids");
-    else
-        weft__h5_read(r->h, path, &kind, WEFT__CHARS, r->ids);
-    char *at = r->ids;
+    char *at = r->ids = weft__h5_read_new(r->h, path, &kind, WEFT__CHARS, NULL);
     for (int64_t i = 0; i < r->n && weft__h5_status(r->h) == WEFT_OK; i++) {
         size_t n = strcspn(at, "\n");
         bool last = !at[n];                      /* it may do without a line end */
@@ -131,11 +103,16 @@ static void read_ids(reader *r)
                       (long long)r->n);
 }
 
-static weft_status read_frame_image(reader *r, unsigned char *image, size_t size, const char *const *names)
+static weft_status read_all(reader *r, const char *const *names)
 {
-    r->h = weft__h5_open(r->path, image, size, false);
-    if (!r->h)
-        return WEFT_ENOMEM;
+    size_t columns = (size_t)weft__names(names);
+    weft_status s = weft__h5_open_file(r->path, weft__h5_signature, &r->h);
+    if (s != WEFT_OK)
+        return s;
+    r->column = calloc(columns, sizeof *r->column);
+    r->origin = calloc(columns, sizeof *r->origin);
+    if (!r->column || !r->origin)
+        weft__h5_fail(r->h, WEFT_ENOMEM, "out of memory");
     for (int64_t c = 0; names[c] && weft__h5_status(r->h) == WEFT_OK; c++)
         read_column(r, names[c]);
     if (weft__h5_status(r->h) == WEFT_OK)
@@ -150,17 +127,8 @@ weft_status weft_frame_read_hdf5(weft_frame *f, const char *path, const char *gr
     weft_status s = weft__frame_takes("weft_frame_read_hdf5", f, names);
     if (s != WEFT_OK)
         return s;
-    unsigned char *image = NULL;
-    size_t size;
     reader r = { .path = path, .group = group };
-    s = weft__read_file(path, weft__h5_signature, &image, &size);
-    size_t columns = (size_t)weft__names(names);
-    r.column = calloc(columns, sizeof *r.column);
-    r.origin = calloc(columns, sizeof *r.origin);
-    if (s == WEFT_OK && (!r.column || !r.origin))
-        s = weft__file_fail(WEFT_ENOMEM, "%s: out of memory", path);
-    if (s == WEFT_OK)
-        s = read_frame_image(&r, image, size, names);
+    s = read_all(&r, names);
     if (s == WEFT_OK)
         s = weft__frame_take(f, path, names, (const double *const *)r.column, r.origin, r.parts, r.n);
     for (int64_t c = 0; c < r.columns; c++)
@@ -169,7 +137,6 @@ weft_status weft_frame_read_hdf5(weft_frame *f, const char *path, const char *gr
     free(r.origin);
     free(r.parts);
     free(r.ids);
-    free(image);
     return s;
 }
 
@@ -245,15 +212,10 @@ weft_status weft_frame_write_hdf5(const weft_frame *f, const char *path, const c
     weft__h5 *h = ids ? weft__h5_new(path, 0, false) : NULL;
     if (s == WEFT_OK && !h)
         s = weft__file_fail(WEFT_ENOMEM, "%s: out of memory", path);
-    unsigned char *image = NULL;
-    size_t size = 0;
     if (h) {
         write_frame(h, group, f, len, len + f->n + 1, ids);
-        s = weft__h5_finish(h, &image, &size);
+        s = weft__h5_write_file(h);
     }
-    if (s == WEFT_OK)
-        s = weft__write_file(path, &(weft__span){ image, size }, 1);
-    free(image);
     free(len);
     free(ids);
     return s;

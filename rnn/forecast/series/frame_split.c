@@ -150,7 +150,7 @@ static double less_origin(double limit, int64_t origin)
 
 static weft_status split_by_time(cut *c, const weft_frame_split_opts *o)
 {
-    int64_t column = c->f->columns ? weft__find_name(c->f->name, c->f->columns, o->time) : -1;
+    int64_t column = weft__frame_find(c->f, o->time);
     if (column < 0 || isnan(o->limit))
         return weft__file_fail(WEFT_EARG, "%s: %s\"%.100s\", split at %g; a column and a number are expected",
                                me, column < 0 ? "there is no column " : "", o->time, o->limit);

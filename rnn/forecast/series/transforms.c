@@ -2,7 +2,6 @@
 #include <float.h>
 #include <math.h>
 #include <string.h>
-#include "io/checkpoint/crc32c.h"
 #include "rnn/forecast/series/features.h"
 
 /* ---- what there is ---- */
@@ -183,8 +182,11 @@ static const char *fit_polynomial(const weft_transform *t, double *fitted, int64
     basis b = basis_of(t, fitted);
     double *p = spare, *q = p + n, *rest = q + n, size = (double)n, before = 0;
     centre_on(&b, n, x);
-    for (int64_t i = 0; i < n; i++)
-        p[i] = 1, q[i] = 0, rest[i] = y[i];
+    for (int64_t i = 0; i < n; i++) {
+        p[i] = 1;
+        q[i] = 0;
+        rest[i] = y[i];
+    }
     for (int j = 0; j <= t->degree; j++) {
         double sum = 0, next;
         for (int64_t i = 0; i < n; i++)

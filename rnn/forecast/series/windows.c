@@ -270,47 +270,32 @@ static weft_tensor *fixed_of(const choice *c)
     return to ? weft_reals(w, to, WEFT_SHAPE(c->n, columns)) : NULL;
 }
 
-typedef void filler(const choice *, int64_t i, int64_t columns, real *to);
-
-/* Sequence by sequence, or padded to `total` rows each (0: not). */
-static real *filled(const choice *c, filler *fill, const int32_t *len, int64_t rows, int64_t columns,
-                    int64_t total, weft_align align)
-{
-    weft *w = c->v->w;
-    rows = total ? c->n * total : rows;
-    real *all = weft__take(w, WEFT__IN_NOTES, (rows * columns + 1) * (int64_t)sizeof *all), *to = all;
-    if (!all)
-        return NULL;
-    if (total)
-        memset(all, 0, (size_t)(rows * columns) * sizeof *all);
-    for (int64_t i = 0; i < c->n; i++) {
-        fill(c, i, columns, to + (total && align == WEFT_ALIGN_RIGHT ? (total - len[i]) * columns : 0));
-        to += (total ? total : len[i]) * columns;
-    }
-    return all;
-}
-
 static weft_window_batch inert_batch(const weft_windows *v)
 {
     weft_tensor *nil = &(v && v->w ? v->w : weft__no_context())->nil;
     return (weft_window_batch){ .series = { .past = nil, .future = nil }, .target = nil };
 }
 
-static weft_window_batch ragged_batch(const choice *c)
+/* How the windows of a tensor are laid out: sequence by sequence, or padded to `longest` rows each. */
+typedef struct { const int32_t *len; int64_t rows, longest; bool padded; weft_align align; } layout;
+typedef void filler(const choice *, int64_t i, int64_t columns, real *to);
+
+static weft_tensor *filled(const choice *c, filler *fill, layout l, int64_t columns)
 {
     weft *w = c->v->w;
-    weft_window_batch b = inert_batch(c->v);
-    weft_feature_counts k = weft_features_counts(c->v->x);
-    weft_lengths past = { .n = c->n, .len = c->past, .id = c->id },
-                 future = { .n = c->n, .len = c->future, .id = c->id };
-    real *x = filled(c, fill_past, c->past, c->pasts, k.past, 0, WEFT_ALIGN_LEFT);
-    real *z = filled(c, fill_future, c->future, c->futures, k.future, 0, WEFT_ALIGN_LEFT);
-    real *y = filled(c, fill_target, c->future, c->futures, k.target, 0, WEFT_ALIGN_LEFT);
-    b.series.fixed = fixed_of(c);
-    b.series.past = weft_ragged(w, x, k.past, &past);
-    b.series.future = weft_ragged(w, z, k.future, &future);
-    b.target = weft_ragged(w, y, k.target, &future);
-    return b;
+    int64_t rows = l.padded ? c->n * l.longest : l.rows;
+    real *all = weft__take(w, WEFT__IN_NOTES, (rows * columns + 1) * (int64_t)sizeof *all), *to = all;
+    if (!all)
+        return &w->nil;
+    if (l.padded)
+        memset(all, 0, (size_t)(rows * columns) * sizeof *all);
+    for (int64_t i = 0; i < c->n; i++) {
+        bool behind = l.padded && l.align == WEFT_ALIGN_RIGHT;
+        fill(c, i, columns, to + (behind ? (l.longest - l.len[i]) * columns : 0));
+        to += (l.padded ? l.longest : l.len[i]) * columns;
+    }
+    return l.padded ? weft_reals(w, all, WEFT_SHAPE(c->n, l.longest, columns)) :
+                      weft_ragged(w, all, columns, &(weft_lengths){ .n = c->n, .len = l.len, .id = c->id });
 }
 
 static const weft_lengths *keep_lengths(weft *w, int64_t n, const int32_t *len, const int64_t *id)
@@ -321,22 +306,22 @@ static const weft_lengths *keep_lengths(weft *w, int64_t n, const int32_t *len, 
     return l;
 }
 
-static weft_window_batch padded_batch(const choice *c, weft_align past_align)
+static weft_window_batch batch_of(const choice *c, const weft_windows_batch_opts *o)
 {
     weft *w = c->v->w;
     weft_window_batch b = inert_batch(c->v);
     weft_feature_counts k = weft_features_counts(c->v->x);
-    int64_t n = c->n, T = c->longest_past, U = c->longest_future;
-    real *x = filled(c, fill_past, c->past, c->pasts, k.past, T, past_align);
-    real *z = filled(c, fill_future, c->future, c->futures, k.future, U, WEFT_ALIGN_LEFT);
-    real *y = filled(c, fill_target, c->future, c->futures, k.target, U, WEFT_ALIGN_LEFT);
+    const layout past = { c->past, c->pasts, c->longest_past, o->padded, o->past_align },
+                 future = { c->future, c->futures, c->longest_future, o->padded, WEFT_ALIGN_LEFT };
     b.series.fixed = fixed_of(c);
-    b.series.past = weft_reals(w, x, WEFT_SHAPE(n, T, k.past));
-    b.series.future = weft_reals(w, z, WEFT_SHAPE(n, U, k.future));
-    b.target = weft_reals(w, y, WEFT_SHAPE(n, U, k.target));
-    b.series.past_lengths = keep_lengths(w, n, c->past, c->id);
-    b.series.future_lengths = keep_lengths(w, n, c->future, c->id);
-    b.series.past_align = past_align;
+    b.series.past = filled(c, fill_past, past, k.past);
+    b.series.future = filled(c, fill_future, future, k.future);
+    b.target = filled(c, fill_target, future, k.target);
+    if (o->padded) {
+        b.series.past_lengths = keep_lengths(w, c->n, c->past, c->id);
+        b.series.future_lengths = keep_lengths(w, c->n, c->future, c->id);
+        b.series.past_align = o->past_align;
+    }
     return b;
 }
 
@@ -359,5 +344,5 @@ weft_window_batch weft_windows_batch(weft_windows *v, const int32_t *index, int6
         check_batch_opts(v, &o);
     if (!v || !v->w || !choose(&c, v, index, n))
         return inert_batch(v);
-    return o.padded ? padded_batch(&c, o.past_align) : ragged_batch(&c);
+    return batch_of(&c, &o);
 }
