@@ -19,9 +19,8 @@ OPTIONS = {
     "weft_embedding_opts": ".rows = 2, .columns = 2",
     "weft_layer_norm_opts": ".width = 2",
     "weft_mlp_opts": ".layers = 1, .widths = (const int64_t[]){ 2, 2 }",
-    "weft_additive_attention_opts": ".dq = 2, .dm = 2, .width = 2",
-    "weft_general_attention_opts": ".dq = 2, .dm = 2",
-    "weft_multihead_attention_opts": ".width = 2, .heads = 1",
+    "weft_attention_layer_opts":
+        ".kind = (weft_attention_kind)attention_kind, .dq = 2, .dm = 2, .width = 2, .heads = 1",
     "weft_rnn_opts": ".input = 2, .hidden = 2",
     "weft_glu_opts": ".in = 2, .out = 2",
     "weft_add_norm_opts": ".width = 2",
