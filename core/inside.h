@@ -68,6 +68,8 @@ typedef struct weft__inside {
 static inline weft__inside *inside(const weft *w) { return (weft__inside *)(uintptr_t)w; }
 
 /* ---- arena.c ---- */
+/* Only test programs define it (tests/failing_malloc.c): whether this call of weft__take fails. */
+__attribute__((weak, visibility("default"))) bool weft__test_take_fails(const weft *);
 int64_t weft__arena_position(const weft__arena *);
 void    weft__arena_back(weft *, weft__arena *, int64_t position);
 void    weft__arena_clear(weft *, weft__arena *);

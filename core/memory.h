@@ -21,8 +21,6 @@ static inline int64_t weft__whole_lines(int64_t bytes)
 {
     return (bytes + WEFT__LINE - 1) & ~(int64_t)(WEFT__LINE - 1);
 }
-/* Only test programs define it (tests/failing_malloc.c): whether this call of weft__take fails. */
-__attribute__((weak, visibility("default"))) bool weft__test_take_fails(const weft *);
 /* Returns NULL, and the context fails, if there is no memory. */
 void   *weft__take(weft *, weft__arena_id, int64_t bytes);
 /* The place at which the next piece begins; back_to ends all pieces from a place on. */

@@ -3,6 +3,7 @@
  * The averages are buffers in a module "ema" below m, in a tree like m's own: "ema.encoder.weight" averages
  * "encoder.weight". So a checkpoint has them as it has all buffers, and a program that only uses a model
  * finds them by path. */
+#include "autograd/fused.h"
 #include "nn/nn.h"
 
 typedef struct { weft_tensor *value, *mean; } pair;

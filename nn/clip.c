@@ -2,6 +2,7 @@
  * and copied into one vector. The norm stays on the device: kernels add it up over the runs in double, then
  * take the root and scale by it, and no one waits. */
 #include <math.h>
+#include "autograd/fused.h"
 #include "nn/nn.h"
 
 /* y: where the norm goes, until it is there */

@@ -2,6 +2,7 @@
  * path, so a layer added, moved or left out changes no other layer's values. */
 #include <math.h>
 #include <string.h>
+#include "autograd/fused.h"
 #include "core/shared/philox.h"
 #include "nn/nn.h"
 

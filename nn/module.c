@@ -4,6 +4,7 @@
  * the order of its flat vectors: a walk below a module is a filter of that list, and what was made together
  * comes as one run of memory. */
 #include <string.h>
+#include "autograd/fused.h"
 #include "nn/nn.h"
 
 static weft_module none;                         /* what could not be made; no one writes to it */

@@ -1,7 +1,10 @@
 /* nn.h - what nn, rnn and io know of modules and optimisers. */
 #ifndef WEFT_NN_H
 #define WEFT_NN_H
-#include "autograd/tape.h"
+#include "autograd/api_op.h"
+#include "core/context.h"
+#include "core/device.h"
+#include "core/ragged.h"
 #include "nn/api_layers.h"
 #include "nn/api_loss.h"
 #include "nn/api_optim.h"

@@ -6,6 +6,7 @@
  * when the program asks. */
 #include <math.h>
 #include <string.h>
+#include "autograd/fused.h"
 #include "core/check.h"
 #include "nn/optim.h"
 

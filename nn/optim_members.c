@@ -4,6 +4,7 @@
  * has one optimiser at a time. Groups are patterns of paths, kept in the order in which they were said, so
  * that they hold for late parameters, and the last word counts. */
 #include <string.h>
+#include "autograd/fused.h"
 #include "nn/optim.h"
 
 struct weft__group { weft__group *next; real scale, decay; bool fits; char pattern[]; };

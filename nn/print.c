@@ -1,5 +1,6 @@
 /* print.c - a module as a table: a line for each parameter and buffer below it, and what they sum up to. */
 #include <string.h>
+#include "autograd/fused.h"
 #include "nn/nn.h"
 
 /* widths of the first two columns; numbers that are not frozen, that are, and of buffers */

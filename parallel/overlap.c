@@ -6,6 +6,7 @@
  * brought to its end all the same, with whatever it has, so that nothing of it is left under way. */
 #include <stdlib.h>
 #include <string.h>
+#include "autograd/fused.h"
 #include "parallel/parallel.h"
 
 static const double pause = 20e-6;               /* seconds between two looks at what has come */

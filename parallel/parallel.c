@@ -2,6 +2,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include "autograd/fused.h"
 #include "core/cpu/cpu.h"
 #include "core/locale.h"
 #include "parallel/parallel.h"

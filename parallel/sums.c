@@ -1,6 +1,7 @@
 /* sums.c - what ranks tell each other after their shards: sums of losses, weights and the program's values,
  * and which parameters a loss has reached. */
 #include <string.h>
+#include "autograd/fused.h"
 #include "parallel/parallel.h"
 
 typedef struct { unsigned char *bits; int64_t i; bool set; } marks;

@@ -1,6 +1,7 @@
 /* update.c - a batch, shard by shard, and what comes of it on all ranks. */
 #include <math.h>
 #include <string.h>
+#include "autograd/fused.h"
 #include "parallel/parallel.h"
 
 static const char an_update[] = "an update", its_values[] = "the values of parameters";

@@ -88,9 +88,9 @@ static void check_back(int steps)
         hint("dh is right to six digits, not to eight: a float has no more; sum in "
              "double");
     if (times(dh, right.dh, t) > 0)
-        hint("the gradient is %s times too long at step %d, its direction is right: if "
-             "it is clipped on the way, that changes its size, not how far the loss "
-             "sees",
+        hint("the gradient has %s times its right length at step %d, its direction is "
+             "right: if it is clipped on the way, that changes its size, not how far "
+             "the loss sees",
              digits(times(dh, right.dh, t)), t);
     int k = first_off(dh + t * UNITS, right.dh + t * UNITS, UNITS - 1, 1e-9);
     hint("dh of steps %d and later is right; at step %d unit %d has %s, not %s", t + 1,

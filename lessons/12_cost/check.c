@@ -154,7 +154,7 @@ static void check_crossing(int d)
     const int got = crossing(d);
     const known_mistake mistakes[] = {
         { 4 * d,
-          "crossing is 4 d: the four projections are missing, or the weighed sum" },
+          "crossing is 4 d: the four projections are missing, or the weighed sum is" },
         { 6 * d, "crossing is 6 d: attention's FLOPs lack a factor 2" },
         { d, "crossing is d: 4 T d has both the scores and the weighed sum already" },
     };

@@ -1,5 +1,6 @@
 /* test_clip.c - clipping, moving averages, schedules: against plain loops of double and the numbers of
  * torch.optim.lr_scheduler. */
+#include "autograd/tape.h"
 #include "optim_model.h"
 
 /* ---- clipping ---- */

@@ -1,5 +1,6 @@
 /* test_layers_refused.c - what layers refuse: handles, shapes and options that cannot be, and memory that
  * cannot be had. */
+#include "autograd/tape.h"
 #include "core/inside.h"
 #include "layers.h"
 

@@ -1,5 +1,6 @@
 /* test_modules.c - the tree of modules: names, first values, the flat vectors, what cannot be made. */
 #include <float.h>
+#include "autograd/tape.h"
 #include "tests/check.h"
 #include "nn/nn.h"
 

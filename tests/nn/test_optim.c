@@ -1,5 +1,6 @@
 /* test_optim.c - optimisers against the rules of torch.optim in plain loops of double; groups, frozen and
  * tied parameters, steps whose gradients are not finite, resuming. */
+#include "autograd/tape.h"
 #include "optim_model.h"
 
 /* ---- the rules, a parameter at a time ---- */

@@ -1,6 +1,7 @@
 /* test_optim_reached.c - a parameter that no loss has reached since the last step or weft_zero_grad stays as
  * it is: no decay, no momentum, no step, no age. torch.optim's rule for parameters whose grad is None; a
  * gradient of zeros is a gradient. */
+#include "autograd/tape.h"
 #include "optim_model.h"
 #include "rnn/api_rnn.h"
 

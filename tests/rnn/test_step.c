@@ -1,6 +1,7 @@
 /* test_step.c - one token at a time: steps that record nothing (rnn/step.c), products of few rows, and the
  * packed weights that both keep (autograd/kept.h). To the bit they are a whole run, which packs anew,
  * whatever has happened to the weights since the last call. */
+#include "autograd/tape.h"
 #include "autograd/op.h"
 #include "rnn/rnn.h"
 #include "tests/io/files.h"
