@@ -30,6 +30,7 @@ typedef struct function {
 
 /* ---- arguments ---- */
 static FILE *nowhere;
+static int attention_kind;                       /* of the attention layer that make_handles makes */
 static int64_t zeros[512], room[512];
 static const weft_real reals[] = { (weft_real).25, (weft_real).5, (weft_real).75, 1 };
 static const char *names[] = { "u", NULL };
@@ -168,8 +169,10 @@ static bool fails(const function *f, slots *s)
     s->status = WEFT_OK;
     f->call(s);
     weft *failed = weft_ok(s->w) ? s->other : s->w;
-    const char *text = !weft_ok(failed) ? weft_error_message(failed) : weft_file_message();
-    snprintf(message, sizeof message, "%s", *text ? text : weft_plan_message());
+    if (weft_ok(failed))                         /* both messages stay until the next failure of their kind */
+        snprintf(message, sizeof message, "%s\n%s", weft_file_message(), weft_plan_message());
+    else
+        snprintf(message, sizeof message, "%s", weft_error_message(failed));
     bool any = !weft_ok(failed) || s->status != WEFT_OK;
     weft_set_grad_enabled(s->w, true);
     weft_recover(s->w);
@@ -330,7 +333,7 @@ static void with_null_handles(const function *f, slots *s, const int *form)
     }
 }
 
-Test(refused, a_bad_handle_among_good_ones)
+static void one_bad_handle_at_a_time(void)
 {
     slots s;
     open_both(&s);
@@ -349,6 +352,11 @@ Test(refused, a_bad_handle_among_good_ones)
     }
     cr_assert_eq(wrong, 0);
     close_both(&s);
+}
+Test(refused, a_bad_handle_among_good_ones)
+{
+    for (attention_kind = WEFT_MULTIHEAD; attention_kind <= WEFT_ADDITIVE; attention_kind++)
+        one_bad_handle_at_a_time();
 }
 
 /* All arguments are bad in one way: numbers too small or too large, pointers NULL or to structs of such. */

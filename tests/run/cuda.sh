@@ -39,22 +39,6 @@ recurrent() {                           # UNIT...
     done
 }
 
-# Recurrent layers with the kernels that weft chooses on an emulated GPU of that compute capability. It estimates: no time is measured here.
-capability() {                          # CC UNIT...
-    local cc=$1 unit
-    shift
-    export WEFT_EMU_CC=$cc WEFT_CACHE=off
-    tag=.sm$cc
-    unset WEFT_RECUR
-    for unit; do
-        case ${unit##*/} in
-        test_recur_layer) criterion "$unit" ;;         # make test-ptx runs test_recur
-        golden) counted "golden_recurrent$tag" "$unit" tests/golden/recurrent.json ;;
-        esac
-    done
-    unset WEFT_EMU_CC WEFT_CACHE
-}
-
 cuda() {                                # UNIT...
     local order=0 unit kernel
     export WEFT_BACKEND_PATH=$CUDA WEFT_TABLES="ref cuda" WEFT_SMALL=1 WEFT_RECUR=general
@@ -76,9 +60,5 @@ cuda() {                                # UNIT...
     *) for kernel in block cluster; do tag=.$kernel; WEFT_RECUR=$kernel recurrent "$@"; done
        tag=.group; WEFT_EMU_CC=120 WEFT_RECUR=group recurrent "$@" ;;
     esac
-    if [ -z "${V:-}${GPU:-}" ]; then
-        capability 80 "$@"
-        capability 120 "$@"
-    fi
     case ${V:-} in ''|double) counted demo.cuda bash tests/cuda/demo.sh ;; esac
 }
