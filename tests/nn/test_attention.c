@@ -296,3 +296,29 @@ Test(attention, memory_that_is_not_there_is_told_or_changes_no_bit)
         cr_expect(told > 1, "%s: %d failures", tables[t].name, told);
     }
 }
+
+/* Names of 0.2 make the same layers, with the same first values. */
+Test(attention, names_of_0_2_are_the_same_layers)
+{
+    weft *w = open_on(WEFT_CPU);
+    weft_module *old = weft_module_new(w, "m"), *now = weft_module_new(w, "m");
+    weft_attention_layer *was[] = {
+        weft_multihead_attention_new(old, "a", &(weft_multihead_attention_opts){ .width = DM, .heads = 2 }),
+        weft_general_attention_new(old, "b", &(weft_general_attention_opts){ .dq = DM, .dm = DM }),
+        weft_additive_attention_new(old, "c", &(weft_additive_attention_opts){ DM, DM, WIDTH }),
+    };
+    weft_attention_layer_opts o[] = { { WEFT_MULTIHEAD, .width = DM, .heads = 2 },
+                                      { WEFT_GENERAL, .dq = DM, .dm = DM },
+                                      { WEFT_ADDITIVE, .dq = DM, .dm = DM, .width = WIDTH } };
+    weft_layer_norm_layer *norm = weft_layer_norm_layer_new(old, "n", &(weft_layer_norm_opts){ .width = DM });
+    weft_tensor *x = weft_layer_norm_layer_run(norm, ragged(w, DM, &m_lengths));
+    weft_tensor *y[] = { weft_multihead_attention_run(was[0], x, x, WEFT_ALL_KEYS, NULL),
+                         weft_general_attention_run(was[1], x, x, NULL),
+                         weft_additive_attention_run(was[2], x, x, NULL) };
+    for (int i = 0; i < COUNT(o); i++) {
+        weft_attention_layer *l = weft_attention_new(now, (const char *[]){ "a", "b", "c" }[i], &o[i]);
+        same_bits("y", numbers(weft_attention_run(l, x, x, WEFT_ALL_KEYS, NULL)), numbers(y[i]),
+                  weft_numel(y[i]));
+    }
+    CLEAN(w);
+}
