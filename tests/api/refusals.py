@@ -19,17 +19,8 @@ OPTIONS = {
     "weft_embedding_opts": ".rows = 2, .columns = 2",
     "weft_layer_norm_opts": ".width = 2",
     "weft_mlp_opts": ".layers = 1, .widths = (const int64_t[]){ 2, 2 }",
-    "weft_additive_attention_opts": ".dq = 2, .dm = 2, .width = 2",
-    "weft_general_attention_opts": ".dq = 2, .dm = 2",
-    "weft_multihead_attention_opts": ".width = 2, .heads = 1",
+    "weft_attention_layer_opts": ".width = 2, .heads = 1",
     "weft_rnn_opts": ".input = 2, .hidden = 2",
-    "weft_glu_opts": ".in = 2, .out = 2",
-    "weft_add_norm_opts": ".width = 2",
-    "weft_gate_add_norm_opts": ".in = 2, .out = 2",
-    "weft_resample_norm_opts": ".in = 2, .out = 2",
-    "weft_grn_opts": ".in = 2, .out = 2, .hidden = 2, .context = 2",
-    "weft_variable_selection_opts": ".num_features = 2, .d_hidden = 2, .d_model = 2, .context = 2",
-    "weft_interpretable_attention_opts": ".d_model = 2, .heads = 1",
     "weft_encoder_decoder_lstm_opts":
         ".num_past_features = 2, .num_future_features = 2, .d_encoder = 2, .d_decoder = 2, "
         ".num_encoder_layers = 1, .num_decoder_layers = 1, .output_dim = 1",
