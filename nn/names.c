@@ -178,8 +178,8 @@ static void note_missing(const weft_module *m, const char *path)
     if (!m || !m->w || !path || weft__is_no_context(m->w))
         return;
     weft__say_missing(
-        m->w, "is NULL (weft_find_parameter found no \"%.80s\" below %.80s; weft_print_module lists all)", path,
-        m->path);
+        m->w, "is NULL (weft_find_parameter found no \"%.80s\" below %.80s; weft_print_module lists all)",
+        path, m->path);
 }
 
 weft_tensor *weft_find_parameter(const weft_module *m, const char *path)

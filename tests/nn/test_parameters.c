@@ -34,7 +34,8 @@ Test(parameters, assign_carries_a_value_over_steps)
         cr_assert(numbers(p)[0] == 5 && numbers(p)[1] == 6 && weft__node_of(p)->changed > version);
         version = m->w->tape->changes;
         weft_assign_values(p, (weft_real[]){ 7, 8 }, 2);
-        cr_assert(numbers(p)[1] == 8 && weft__node_of(p)->changed > version && weft__node_of(state)->changed < weft__node_of(p)->changed);
+        uint64_t now = weft__node_of(p)->changed;
+        cr_assert(numbers(p)[1] == 8 && now > version && weft__node_of(state)->changed < now);
         weft_assign_values(state, (weft_real[]){ 1, 2, 3, 4, 5, 6 }, 6);
         weft_assign(state, state);
         cr_assert(numbers(state)[5] == 6);
@@ -166,7 +167,8 @@ Test(parameters, frozen_by_a_pattern)
         weft_freeze(m, t[i].pattern, true);
         OK(w);
         for (int k = 0; k < COUNT(p); k++)
-            cr_assert_eq(weft__node_of(p[k])->frozen, t[i].frozen >> k & 1, "\"%s\", parameter %d", t[i].pattern, k);
+            cr_assert_eq(weft__node_of(p[k])->frozen, t[i].frozen >> k & 1, "\"%s\", parameter %d",
+                         t[i].pattern, k);
     }
     weft_freeze(m, "*", false);
     static const char *const nothing[] = { "", "a", "m.*", "a.W", "buffer", "tied", NULL };

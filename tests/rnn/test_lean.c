@@ -49,7 +49,8 @@ static const char *both_ways(weft *w, int i, int64_t rows)
     weft_tensor *(*laid)(weft_tensor *) = i % 3 == 1 ? in_rows : NULL;
     w->lean = false;
     all_of(w, &k, r, &l, laid, &kept);
-    w->lean = true, segment_rows_planned = rows;
+    w->lean = true;
+    segment_rows_planned = rows;
     all_of(w, &k, r, &l, laid, &lean);
     segment_rows_planned = 0;
     cr_assert(kept.n == lean.n && kept.weights == lean.weights);

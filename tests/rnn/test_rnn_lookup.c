@@ -79,7 +79,8 @@ static void agree(weft *w, const kind *k, bool padding, weft_layout layout, bool
 {
     char text[160];
     net s = net_of(w, k, padding, MANY);
-    s.layout = layout, s.also = also;
+    s.layout = layout;
+    s.also = also;
     segment_rows_planned = rows_at_once;
     cr_assert(by_ids(embedded(w, &s)));
     gather_all(w, &s, k, &fused);
