@@ -198,8 +198,8 @@ static weft_tensor *next_phones(weft_decode_rows *rows, void *user)
     weft_rnn_out out = weft_rnn_step(m->decoder, weft_embedding_run(m->phones, rows->tokens), rows->state);
     rows->state = out.last;
     weft_tensor *y = weft_decode_ragged(rows, out.y);
-    return scores(m, out.y,
-                  weft_plain(weft_attention_query(m->attention, y, it->memory, WEFT_ALL_KEYS, NULL)));
+    weft_tensor *seen = weft_attention_query(m->attention, y, it->memory, WEFT_ALL_KEYS, NULL);
+    return scores(m, out.y, weft_plain(seen));
 }
 
 /* Returns the best phones of words, by greedy or by beam search, to be ended by weft_decoded_free and

@@ -205,9 +205,10 @@ void weft__all_changed(weft_module *root)
 static void assigned(weft_tensor *x)             /* a gradient that a program writes itself has come, too */
 {
     weft__changed(x);
-    if (weft__node_of(x)->gradient && weft__outside_shards(x->w, "assign: of a gradient"))
-        weft__node_of(&((weft__parameter *)(void *)((char *)x - offsetof(weft__parameter, grad)))->value)
-            ->given = true;
+    if (!weft__node_of(x)->gradient || !weft__outside_shards(x->w, "assign: of a gradient"))
+        return;
+    weft__parameter *p = (weft__parameter *)(void *)((char *)x - offsetof(weft__parameter, grad));
+    weft__node_of(&p->value)->given = true;
 }
 
 void weft_assign(weft_tensor *kept, weft_tensor *value)

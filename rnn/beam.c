@@ -62,8 +62,8 @@ static bool begin_search(search *b)
     b->now = beginnings_new(w, n * K);
     b->next = beginnings_new(w, n * K);
     b->best = weft__take(w, WEFT__IN_NOTES, n * b->d.best * (int64_t)sizeof *b->best);
-    b->k_best =
-        (weft__best){ weft__take(w, WEFT__IN_NOTES, 2 * K * (int64_t)sizeof *b->k_best.at), 2 * K, 0 };
+    b->k_best.at = weft__take(w, WEFT__IN_NOTES, 2 * K * (int64_t)sizeof *b->k_best.at);
+    b->k_best.k = 2 * K;
     if (w->status)
         return false;
     for (int64_t s = 0; s < n; s++) {

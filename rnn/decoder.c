@@ -149,9 +149,9 @@ static bool begin_rows(weft__decoder *d)
     weft__rows_alive *both[2] = { &d->now, &d->next };
     int64_t bytes = d->n * d->beams * (int64_t)sizeof(int32_t);
     for (int i = 0; i < 2; i++)
-        *both[i] =
-            (weft__rows_alive){ 0, weft__take(w, WEFT__IN_NOTES, bytes), weft__take(w, WEFT__IN_NOTES, bytes),
-                                weft__take(w, WEFT__IN_NOTES, bytes) };
+        *both[i] = (weft__rows_alive){ .token = weft__take(w, WEFT__IN_NOTES, bytes),
+                                       .sequence = weft__take(w, WEFT__IN_NOTES, bytes),
+                                       .parent = weft__take(w, WEFT__IN_NOTES, bytes) };
     d->rows_of = weft__take(w, WEFT__IN_NOTES, d->n * (int64_t)sizeof *d->rows_of);
     if (w->status || !prompts_are_good(d))
         return false;

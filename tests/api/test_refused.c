@@ -261,7 +261,7 @@ static const char unreachable[] =
 /* Functions made of others, whose names their messages have. */
 static const char by_another_name[] =
     " weft_print weft_mean_loss weft_ratio_value weft_accuracy weft_sequence_accuracy weft_confusion_matrix"
-    " weft_plan_loader_new weft_forecast_meters_add weft_unpack_to_fixed_length weft_stream_lengths ";
+    " weft_plan_loader_new weft_forecast_meters_add ";
 
 /* Whether f must fail if the argument `at` is bad in this way. A NULL or foreign handle is noticed beside
  * another handle of a context only. */

@@ -89,33 +89,6 @@ Test(attention_dropout, each_head_call_step_name_and_seed_has_a_mask_of_its_own)
     CLEAN(twin);
     CLEAN(w);
 }
-/* Equal weights, so that each is 0 or 1 / L / (1 - p): how many go, and what the rows sum up to. */
-Test(attention_dropout, as_many_go_as_were_to_and_the_mean_stays)
-{
-    FOR_DEVICES(w) {
-        enum { L = 128, N = L * L * HEADS };
-        weft_tensor *x = weft_ragged(w, nothing, WIDTH, &(weft_lengths){ .n = 1, .len = (int32_t[]){ L } }),
-                    *y, *map;
-        weft_attention_opts o = opts(WEFT_ALL_KEYS);
-        weft_tensor *ones = weft_add(x, weft_scalar(w, 1));
-        weft_set_grad_enabled(w, false);
-        y = weft_attention(x, x, ones, &o, &map);
-        OK(w);
-        weft_real *m = numbers(map), *sums = numbers(y);
-        int kept = 0;
-        double sum = 0;
-        for (int i = 0; i < N; i++) {
-            cr_assert(m[i] == 0 || fabs((double)m[i] * L * .75 - 1) < 1e-5);
-            kept += m[i] != 0;
-        }
-        for (int i = 0; i < L * WIDTH; i++)
-            sum += (double)sums[i] / (L * WIDTH);
-        double sigma = sqrt(.25 * .75 / N);
-        cr_assert(fabs(kept / (double)N - .75) < 4 * sigma, "%d of %d are kept", kept, N);
-        cr_assert(fabs(sum - 1) < 4 * sigma / .75, "the mean is %g", sum);
-    }
-}
-
 /* ---- what it does not depend on ---- */
 static weft_real of_first[4][MOST];              /* on the first table */
 Test(attention_dropout, every_table_draws_the_same)

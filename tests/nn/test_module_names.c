@@ -1,9 +1,6 @@
 /* test_module_names.c - trees of very many modules and parameters: making, walking and finding take linear
  * time, and what failed leaves no name behind. */
-#include "tests/check.h"
-#include "nn/nn.h"
-
-static const weft_init zero = { WEFT_INIT_ZERO, 0, 0 };
+#include "tests/nn/trees.h"
 
 static void make_many(weft_module *root, int n)
 {

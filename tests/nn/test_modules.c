@@ -1,24 +1,8 @@
 /* test_modules.c - the tree of modules: names, first values, the flat vectors, what cannot be made. */
 #include <float.h>
-#include "autograd/tape.h"
-#include "tests/check.h"
-#include "nn/nn.h"
+#include "tests/nn/trees.h"
 
-static const weft_init zero = { WEFT_INIT_ZERO, 0, 0 }, unit = { WEFT_INIT_UNIFORM, 0, 1 };
-static weft_init constant(double a) { return (weft_init){ WEFT_INIT_CONSTANT, (weft_real)a, 0 }; }
-static weft_tensor *vector(weft_module *m, const char *name, int64_t n, weft_init init)
-{
-    return weft_parameter(m, name, WEFT_SHAPE(n), init);
-}
-
-static bool all_are(weft_tensor *x, double value)
-{
-    weft_real *v = numbers(x);
-    for (int64_t i = 0; i < weft_numel(x); i++)
-        if (v[i] != (weft_real)value)
-            return false;
-    return true;
-}
+static const weft_init unit = { WEFT_INIT_UNIFORM, 0, 1 };
 
 /* ---- names ---- */
 Test(modules, paths_count_from_the_module_asked)

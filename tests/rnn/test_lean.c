@@ -6,15 +6,6 @@
 
 static bag kept, lean;
 
-static weft_tensor *in_rows(weft_tensor *x)
-{
-    weft_lengths l = weft_lengths_of(x);
-    int32_t row[16], column[16];
-    int64_t rows;
-    cr_assert_eq(weft_first_fit(&l, 20, row, column, &rows), WEFT_OK);
-    return weft_to_rows(x, &(weft_placement){ rows, 20, row, column });
-}
-
 static int32_t len[12];
 static kind kind_of(int i)
 {

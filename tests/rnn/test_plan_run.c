@@ -311,8 +311,10 @@ Test(plan_run, losses_are_divided_as_said)
             weft_plan_step s = weft_plan_step_of(w, &p, b);
             weft_tensor *weight = weft_plan_weights(&s, len), *count = weft_sum_all(weight);
             double here = 0, of_batch = 0;
-            for (int64_t i = 0; i < s.lengths.n; i++)
-                here += s.lengths.len[i], of_batch += s.lengths.len[i] / (double)len[s.lengths.id[i]];
+            for (int64_t i = 0; i < s.lengths.n; i++) {
+                here += s.lengths.len[i];
+                of_batch += s.lengths.len[i] / (double)len[s.lengths.id[i]];
+            }
             weft_loss l = { weft_scalar(w, here), weft_scalar(w, here) }, each = { count, count };
             close_to("of the batch",
                      (weft_real[]){ (weft_real)weft_item(weft_plan_loss(&s, l, WEFT_MEAN_OF_BATCH)) },

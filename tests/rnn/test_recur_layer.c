@@ -207,7 +207,8 @@ static void of_many_units(weft *w)
 Test(recur_layer, both_directions_are_what_each_is_alone)
 {
     plain_loops = open_on(WEFT_REF);             /* of the tables, one, too */
-    how = WANTED, inputs = 3;
+    how = WANTED;
+    inputs = 3;
     setenv("WEFT_EMU_PROCESSORS", "32", 1);      /* room for two groups of sixteen blocks */
     FOR_DEVICES(w) {
         every_layer(w, 5, 9, 6, like_each_alone);

@@ -5,14 +5,6 @@
 
 static bag plain, traced;
 
-static weft_tensor *in_rows(weft_tensor *x)
-{
-    weft_lengths l = weft_lengths_of(x);
-    int32_t row[16], column[16];
-    int64_t rows;
-    cr_assert_eq(weft_first_fit(&l, 20, row, column, &rows), WEFT_OK);
-    return weft_to_rows(x, &(weft_placement){ rows, 20, row, column });
-}
 static weft_tensor *packed(weft_tensor *x) { return weft_to_layout(x, WEFT_PACKED); }
 static weft_tensor *(*const layouts[])(weft_tensor *) = { NULL, packed, in_rows };
 
