@@ -1,7 +1,7 @@
 /* api_core.h - what all else stands on: contexts, tensors, ragged batches, random numbers.
  *
- * Contents: kinds of number, statuses; the context, errors, modes, the device and memory, the
- * profile, tensors, ragged batches, random numbers.
+ * Contents: kinds of number, statuses; the context, errors, modes, the device and memory, tensors,
+ * ragged batches, random numbers.
  *
  * Lifetimes. Modules, parameters and optimisers hang below the context and end at weft_close. Every
  * tensor that a function returns belongs to the step and ends at weft_clear (or at weft_rewind).
@@ -209,9 +209,6 @@ static inline void weft__end_training(weft__scope *s) { weft_set_training(s->w, 
 /* ---- the device and memory ---- */
 /* What runs the kernels: "ref", "generic", "avx2", "avx512", "cuda". */
 WEFT_API const char *weft_device_name(const weft *w);
-/* Writes what the context runs on, and of a GPU: which code it has found there, which ways
- * recurrent layers go by their size, and where what was found out is kept. Nothing for NULL. */
-WEFT_API void weft_print_device(FILE *file, weft *w);
 /* How many threads the CPU kernels use. */
 WEFT_API int weft_threads(const weft *w);
 /* Waits until the device has done everything asked of it so far. */
@@ -225,48 +222,6 @@ WEFT_API weft_mark weft_mark_here(weft *w);
  * a callback runs and the mark is older than its call. A handle that it has ended is recognised
  * until another tensor takes its place: then it is that one (under WEFT_CHECK=1 none does). */
 WEFT_API void weft_rewind(weft *w, weft_mark mark);
-
-typedef struct {
-    int64_t host_bytes, device_bytes, allocations, tape, host_peak, device_peak, kept_weights;
-    int64_t launches, trials, recurrent[4];
-} weft_usage;
-/* What the context holds at this moment: all that it has asked the allocator for, itself, its
- * threads' seats and the kernels' scratch included, but for what each block is rounded up by; on a
- * GPU all memory of tensors, optimisers and scratch, not what CUDA and cuBLAS hold for themselves.
- * allocations: how often blocks were asked for since weft_open (scratch is not counted, but shows
- * in the bytes). tape: entries. The peaks: the most bytes that it has held since weft_open.
- * kept_weights: of the host's bytes those of packed weights (weft_opts.kept_weights). launches: of
- * a GPU, since weft_open: kernels, products and copies within its memory; 0 of a CPU.
- * trials: passes of recurrent layers on a GPU that ran while the choice of their kernel was still
- * open. A step that adds none has the kernels of all later ones, so measure from there on.
- * recurrent: passes of recurrent layers on a GPU, by a kernel for each step, by one kernel for all
- * steps in blocks, in clusters, in groups of blocks. */
-WEFT_API weft_usage weft_usage_of(const weft *w);
-
-/* ---- the profile ---- */
-/* One operator, forward or backward, since profiling began: how often it ran; its time without the
- * operators that it called in turn; the arithmetic of its kernels that multiply (products,
- * recurrent layers, attention), in FLOPs, 0 of others; the bytes of its inputs and results,
- * backward of their gradients, too; and its launches, as weft_usage counts them. */
-typedef struct {
-    const char *name;
-    bool backward;
-    int64_t calls;
-    double ms, flops, bytes;
-    int64_t launches;
-} weft_profile_row;
-/* rows [n], the longest time first; beside_ms: the time of no operator, the program's own above
- * all; ms: of all together. */
-typedef struct { int64_t n; const weft_profile_row *rows; double ms, beside_ms; } weft_profile;
-/* Times operators from now on, or no more; returns what it was. Off at first, unless WEFT_LOG=2
- * asks for the table of these rows at weft_close. On, an operator reads a clock twice (some 0.1 us)
- * and on a GPU is waited for; off, it pays one branch. Results keep their bits. */
-WEFT_API bool weft_set_profiling(weft *w, bool on);
-/* What was timed so far; the rows are the context's, good until the next call of this function or
- * of weft_reset_profile. No rows if nothing was. */
-WEFT_API weft_profile weft_profile_of(weft *w);
-/* Forgets what was timed so far; profiling stays on, or off. */
-WEFT_API void weft_reset_profile(weft *w);
 
 /* ---- tensors ---- *
  * Row-major and contiguous, rank 0 to 6, reals or int32. */

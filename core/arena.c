@@ -213,7 +213,8 @@ void weft__arena_end(weft *w, weft__arena *a)
         else
             weft__release(w, a->block[b].base);
     }
-    a->n = a->at = 0, a->used = 0;
+    a->n = a->at = 0;
+    a->used = 0;
 }
 
 void weft__arena_clear(weft *w, weft__arena *a)

@@ -52,7 +52,8 @@ static bool overridden(weft_opts *o, char *why, size_t size)      /* by WEFT_DEV
         long index = *number >= '0' && *number <= '9' ? strtol(number, &end, 10) : -1;
         if (index < 0 || index > INT_MAX || *end)
             break;
-        o->device = names[i].device, o->index = (int)index;
+        o->device = names[i].device;
+        o->index = (int)index;
         return true;
     }
     snprintf(why, size, "WEFT_DEVICE=%s: best, cpu, ref, cuda or cuda:1 is expected", want);
@@ -81,7 +82,8 @@ static bool open_device(weft__device *d, weft_device device, char *why, size_t s
         return true;
     if (d->k)
         snprintf(why, size, "open: %s", d->failure);
-    d->failure[0] = 0, d->lost = false;
+    d->failure[0] = 0;
+    d->lost = false;
     const weft_device cpu = device == WEFT_BEST ? WEFT_CPU : device;
     d->k = device == WEFT_CUDA ? NULL : weft__cpu_kernels(cpu, d->precision, why, size);
     return d->k && d->k->open(d);
@@ -149,8 +151,10 @@ weft *weft_open(const weft_opts *opts)
 {
     const weft_opts none = { 0 }, *asked = opts ? opts : &none;
     weft_opts o = *asked;
-    if (!o.allocate || !o.release)
-        o.allocate = allocate, o.release = release;
+    if (!o.allocate || !o.release) {
+        o.allocate = allocate;
+        o.release = release;
+    }
     weft *w = o.allocate(sizeof(weft__inside), o.user);
     if (!w)
         return weft__no_memory();
@@ -175,9 +179,11 @@ weft *weft_open(const weft_opts *opts)
     a[WEFT__IN_HEADS].stays = a[WEFT__IN_HEADS_ODD].stays = true;
     a[WEFT__IN_DATA].device = a[WEFT__IN_GRADS].device = a[WEFT__IN_MAPS].device = true;
     w->nil = (weft_tensor){ .w = w };
-    if (!options_are_sound(w, asked))
+    if (!options_are_sound(w, asked)) {
         /* a failed context can still be closed, and asked for its message */
-        o.device = WEFT_REF, o.threads = 1;
+        o.device = WEFT_REF;
+        o.threads = 1;
+    }
     settle_in(w, &o);
     return w;
 }
@@ -240,7 +246,8 @@ static void give_back(weft *w)
     weft__release(w, weft__spare_taken(w, &bytes));
     if (w->dev.k->synchronous && w->dev.workspace) {
         w->dev.release(w->dev.workspace, w->dev.user);
-        w->dev.workspace = NULL, w->dev.workspace_bytes = 0;
+        w->dev.workspace = NULL;
+        w->dev.workspace_bytes = 0;
     }
 }
 

@@ -35,8 +35,10 @@ const char *weft__nearest(const char *word, const char *(*name)(int i, const voi
     int fewest = (int)(strnlen(word, 2 * WORD) / 2) + 1;
     for (int i = 0; name(i, of); i++) {
         int n = edits(word, name(i, of));
-        if (n < fewest)
-            fewest = n, best = name(i, of);
+        if (n < fewest) {
+            fewest = n;
+            best = name(i, of);
+        }
     }
     return best;
 }

@@ -53,8 +53,10 @@ static bool mark_is_sound(weft *w, weft_mark m)
     char text[WEFT__CALLBACK_TEXT];
     bool current = w && !weft__is_no_context(w) && m.step == w->step, ahead = false, below = false;
     weft_mark now = current ? weft_mark_here(w) : (weft_mark){ 0 };
-    for (size_t i = 0; current && i < sizeof m.at / sizeof *m.at; i++)
-        ahead |= m.at[i] > now.at[i], below |= m.at[i] < inside(w)->callback.floor.at[i];
+    for (size_t i = 0; current && i < sizeof m.at / sizeof *m.at; i++) {
+        ahead |= m.at[i] > now.at[i];
+        below |= m.at[i] < inside(w)->callback.floor.at[i];
+    }
     if (!current || ahead || (below && !inside(w)->callback.depth))
         weft__fail(w, WEFT_EARG, "rewind: the mark %s",
                    ahead ? "was ended by an earlier rewind" : "is of another step");

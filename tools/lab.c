@@ -72,12 +72,18 @@ static bool write_sizes(const lab_run *r)
     return true;
 }
 
+static const char *today(char text[32])
+{
+    time_t now = time(NULL);
+    struct tm day;
+    strftime(text, 32, "%Y-%m-%d", gmtime_r(&now, &day));
+    return text;
+}
+
 static bool write_results(const lab_run *r, const char *command)
 {
     char device[64], date[32], words[256] = "", over[64];
     snprintf(over, sizeof over, "%g s were over; --seconds gives more time", r->asked.seconds);
-    time_t now = time(NULL);
-    struct tm day;
     int threads = (int)r->asked.threads;
     snprintf(device, sizeof device, "%d thread%s; LSTM of %lld", threads, threads == 1 ? "" : "s",
              (long long)r->asked.hidden);
@@ -87,7 +93,6 @@ static bool write_results(const lab_run *r, const char *command)
             "A layer, %s, forwards and backwards on the first batches of each plan; predicted from steps of "
             "1, 2, 4 .. 128 rows.",
             r->layer.name);
-    strftime(date, sizeof date, "%Y-%m-%d", gmtime_r(&now, &day));
     lab out = { .corpus = r->asked.corpus,
                 .n = r->train.n,
                 .len = r->train.len,
@@ -97,7 +102,7 @@ static bool write_results(const lab_run *r, const char *command)
                 .version = weft_version(),
                 .seed = "1",
                 .device = device,
-                .date = date,
+                .date = today(date),
                 .target = r->asked.target,
                 .stopped = interrupted ? "the experiments were interrupted" :
                            is_late(r)  ? over :

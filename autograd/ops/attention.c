@@ -63,10 +63,12 @@ static bool attention_shape(weft_call *c)
                             "reals, queries and keys of one width (%lld and %lld), and widths that %d heads "
                             "divide, are expected",
                             (long long)q->size[1], (long long)k->size[1], heads);
-    a->dk = q->size[1] / heads, a->dv = a->o.shared_values ? v->size[1] : v->size[1] / heads;
+    a->dk = q->size[1] / heads;
+    a->dv = a->o.shared_values ? v->size[1] : v->size[1] / heads;
     a->scale = a->o.scale != 0 ? (real)weft__or(a->o.scale, 1) : a->dk ? 1 / (real)sqrt((double)a->dk) : 1;
     c->y[OUT]->f = c->y[LSE]->f = *q;
-    c->y[OUT]->f.size[1] = a->o.mean_heads ? a->dv : heads * a->dv, c->y[LSE]->f.size[1] = heads;
+    c->y[OUT]->f.size[1] = a->o.mean_heads ? a->dv : heads * a->dv;
+    c->y[LSE]->f.size[1] = heads;
     if (a->pairs) {
         c->y[MAP]->f = weft__laid(c->y[LSE]->f, a->pairs, WEFT_CONCAT, 0, WEFT_ALIGN_LEFT, NULL);
     }

@@ -26,8 +26,10 @@ static void permute_run(weft_call *c)
     weft__grid g = { .rank = x->rank };
     for (int i = x->rank - 1; i >= 0; next *= x->size[i--])
         step[i] = next;
-    for (int i = 0; i < x->rank; i++)
-        g.size[i] = x->size[o->axis[i]], g.step[0][i] = step[o->axis[i]];
+    for (int i = 0; i < x->rank; i++) {
+        g.size[i] = x->size[o->axis[i]];
+        g.step[0][i] = step[o->axis[i]];
+    }
     weft__run_spread(c, &g, 0);
 }
 static weft_tensor *permute_back(const weft_call *c, weft_tensor *dy, int i)
@@ -93,8 +95,11 @@ static weft_tensor *repeated(weft_tensor *x, int axis, int64_t times, bool befor
     if (__builtin_mul_overflow(end.size[axis], times, &end.size[axis]))
         return weft__failed(x, WEFT_ESHAPE, name, "%lld times are too many elements", (long long)times);
     weft_tensor *y = weft__spread_to(weft__view(x, &one), &many);
-    if (y->f.batch)                              /* rows lie where the spreading put them */
-        end.layout = y->f.layout, end.place = y->f.place, end.size[0] = y->f.size[0];
+    if (y->f.batch) {                              /* rows lie where the spreading put them */
+        end.layout = y->f.layout;
+        end.place = y->f.place;
+        end.size[0] = y->f.size[0];
+    }
     return weft__view(y, &end);
 }
 

@@ -84,8 +84,11 @@ static bool to_form(weft_call *c)                /* a result with rows lies as t
     weft__form *y = &c->y[0]->f;
     *y = *(const weft__form *)c->attributes;
     const weft__form *x = &c->x[0]->f;
-    if (y->batch && x->batch)
-        y->layout = x->layout, y->place = x->place, y->size[0] = x->size[0];
+    if (y->batch && x->batch) {
+        y->layout = x->layout;
+        y->place = x->place;
+        y->size[0] = x->size[0];
+    }
     return true;
 }
 

@@ -52,7 +52,9 @@ static bool join_shape(weft_call *c)
 {
     const weft__form *from = &c->x[FROM]->f;
     weft_op_like(c->y[0], c->x[A]);
-    c->y[0]->f.batch = from->batch, c->y[0]->f.layout = from->layout, c->y[0]->f.place = NULL;
+    c->y[0]->f.batch = from->batch;
+    c->y[0]->f.layout = from->layout;
+    c->y[0]->f.place = NULL;
     c->y[0]->f.size[0] = from->size[0];
     return true;
 }
@@ -107,7 +109,9 @@ static const weft_op op_join = { .name = "concat_sequences",
 static bool are_joinable(const weft_tensor *a, const weft_tensor *b)
 {
     weft__form f = b->f;
-    f.batch = a->f.batch, f.layout = a->f.layout, f.place = a->f.place;
+    f.batch = a->f.batch;
+    f.layout = a->f.layout;
+    f.place = a->f.place;
     f.size[0] = a->f.size[0];
     return a->f.type == WEFT_REAL && a->f.rank == f.rank && weft__same(&a->f, &f);
 }

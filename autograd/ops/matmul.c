@@ -100,7 +100,8 @@ static void matmul_run(weft_call *c)
     if (p.kind == BATCHED) {
         int64_t of_one = p.m * p.n;
         g.batches = of_one ? count(c->y[0]) / of_one : 0;
-        g.stride_a = a->f.rank == 2 ? 0 : p.m * p.k, g.stride_b = b->f.rank == 2 ? 0 : p.k * p.n;
+        g.stride_a = a->f.rank == 2 ? 0 : p.m * p.k;
+        g.stride_b = b->f.rank == 2 ? 0 : p.k * p.n;
     }
     RUN(c, gemm, &g, X(c, 0), X(c, 1), Y(c, 0));
 }

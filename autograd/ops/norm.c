@@ -23,7 +23,8 @@ static bool results_like(weft_call *c, const weft_tensor *x, int gain)
             return weft__refuse(c, "gain and shift %s[%lld], as wide as the last axis, are expected",
                                 axes > 1 ? "[groups] " : "", (long long)width(x));
     row.rank--;
-    c->y[Y_]->f = x->f, c->y[MEAN]->f = c->y[RSTD]->f = row;
+    c->y[Y_]->f = x->f;
+    c->y[MEAN]->f = c->y[RSTD]->f = row;
     return true;
 }
 

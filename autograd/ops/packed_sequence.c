@@ -37,7 +37,8 @@ static const char *wrong_sizes(const weft_packed_sequence *p, int64_t *at)
         int32_t size = p->batch_sizes[*at];
         if (size < 1 || size > before)
             return "batch_sizes of 1 or more that never grow, from the number of sequences on,";
-        before = size, rows += size;
+        before = size;
+        rows += size;
     }
     return rows == p->data->f.size[0] ? NULL : "as many rows of data as the sum of batch_sizes";
 }
@@ -56,7 +57,8 @@ static const char *wrong_order(const weft_packed_sequence *p, int32_t *sorted, i
             return "indices that name each sequence once";
         if (there && back && back[s] != i)
             return "unsorted_indices that undo sorted_indices";
-        sorted[rank] = s, place[s] = rank;
+        sorted[rank] = s;
+        place[s] = rank;
     }
     return NULL;
 }
@@ -67,7 +69,8 @@ static weft_tensor *rows_of_batch(weft_tensor *rows, weft_batch *b, weft_layout 
     if (!b || weft__wrong(rows->w, rows))
         return &rows->w->nil;
     weft__form f = rows->f;
-    f.batch = b, f.layout = layout;
+    f.batch = b;
+    f.layout = layout;
     return weft__view(rows, &f);
 }
 
@@ -77,10 +80,14 @@ static weft_tensor *reordered(const weft_packed_sequence *p, const int32_t *sort
                               int32_t *falling, int32_t *column, int32_t *row)
 {
     int32_t *offset = row, end = 0; /* row is needed later than offset */
-    for (int64_t s = 0; s < l->n; s++)
-        offset[s] = end, end += l->len[s];
-    for (int64_t k = 0; k < l->n; k++)
-        falling[k] = l->len[sorted[k]], column[k] = offset[sorted[k]];
+    for (int64_t s = 0; s < l->n; s++) {
+        offset[s] = end;
+        end += l->len[s];
+    }
+    for (int64_t k = 0; k < l->n; k++) {
+        falling[k] = l->len[sorted[k]];
+        column[k] = offset[sorted[k]];
+    }
     memset(row, 0, (size_t)l->n * sizeof *row);
     weft_batch *lie = weft__batch(p->data->w, &(weft_lengths){ .n = l->n, .len = falling }, "ragged_of");
     weft_tensor *x = rows_of_batch(p->data, lie, WEFT_PACKED);
@@ -151,7 +158,8 @@ static weft_tensor *listed(weft_tensor *const *x, int64_t n, const char *functio
     if (!b)
         return &w->nil;
     weft__form f = rows->f;
-    f.batch = b, f.layout = WEFT_CONCAT;
+    f.batch = b;
+    f.layout = WEFT_CONCAT;
     return weft__view(rows, &f);
 }
 

@@ -75,7 +75,9 @@ static weft_tensor *as_padded(weft_tensor *x, const weft_lengths *l, weft_align 
     if (!b)
         return &x->w->nil;
     weft__form f = x->f;
-    f.batch = b, f.layout = WEFT_PADDED, f.align = align;
+    f.batch = b;
+    f.layout = WEFT_PADDED;
+    f.align = align;
     return weft__view(x, &f);
 }
 
@@ -216,7 +218,9 @@ weft_tensor *weft_broadcast_to_tokens(weft_tensor *x, weft_tensor *like)
         return ints_to_tokens(x, like);
     weft__along a = tokens_of(like, x);
     weft__form to = a.whole;
-    to.layout = like->f.layout, to.place = like->f.place, to.size[0] = like->f.size[0];
+    to.layout = like->f.layout;
+    to.place = like->f.place;
+    to.size[0] = like->f.size[0];
     weft_tensor *y = weft__expand(x, &a);
     return like->f.layout == WEFT_CONCAT ? y : weft__arranged(y, &to, 0);
 }

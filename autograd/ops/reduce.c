@@ -43,16 +43,22 @@ weft__segments weft__segments_of(const weft__along *a)
         s.count *= f->size[i];
     for (int i = a->axis + 1; i < f->rank; i++)
         s.inner *= f->size[i];
-    if (a->tokens)
-        s.count = f->batch->n, s.length = 0, s.offset = f->batch->offset.device;
+    if (a->tokens) {
+        s.count = f->batch->n;
+        s.length = 0;
+        s.offset = f->batch->offset.device;
+    }
     return s;
 }
 
 weft__form weft__less(const weft__along *a)
 {
     weft__form f = a->whole;
-    if (a->axis == 0)
-        f.batch = NULL, f.layout = WEFT_PLAIN, f.place = NULL;
+    if (a->axis == 0) {
+        f.batch = NULL;
+        f.layout = WEFT_PLAIN;
+        f.place = NULL;
+    }
     if (a->tokens) {
         f.size[0] = a->whole.batch->n;
         return f;
@@ -112,8 +118,11 @@ static bool expand_shape(weft_call *c)
 {
     weft__along *a = (weft__along *)(uintptr_t)c->attributes;
     const weft__form *x = &c->x[0]->f;
-    if (a->axis > 0 && a->whole.batch && x->batch)                /* rows lie as the input's */
-        a->whole.layout = x->layout, a->whole.place = x->place, a->whole.size[0] = x->size[0];
+    if (a->axis > 0 && a->whole.batch && x->batch) {                /* rows lie as the input's */
+        a->whole.layout = x->layout;
+        a->whole.place = x->place;
+        a->whole.size[0] = x->size[0];
+    }
     c->y[0]->f = a->whole;
     if (a->axis == 0)
         weft__rows_moved(c);

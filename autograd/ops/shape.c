@@ -39,7 +39,9 @@ weft_tensor *weft_reshape(weft_tensor *x, int rank, const int64_t *shape)
         return weft__failed(x, WEFT_ESHAPE, "reshape",
                             "to %s: a ragged tensor keeps its %lld rows as axis 0 (weft_plain)",
                             describe_shape(x, rank, shape, text), (long long)x->f.size[0]);
-    f.batch = x->f.batch, f.layout = x->f.layout, f.place = x->f.place;
+    f.batch = x->f.batch;
+    f.layout = x->f.layout;
+    f.place = x->f.place;
     return weft__view(x, &f);
 }
 
@@ -62,7 +64,8 @@ static bool transpose_shape(weft_call *c)
     *y = c->x[0]->f;
     if (y->batch && s->axis != s->other && (s->axis == 0 || s->other == 0))
         return weft__refuse(c, "axes %d and %d: the rows of a ragged tensor stay axis 0", s->axis, s->other);
-    y->size[s->axis] = c->x[0]->f.size[s->other], y->size[s->other] = c->x[0]->f.size[s->axis];
+    y->size[s->axis] = c->x[0]->f.size[s->other];
+    y->size[s->other] = c->x[0]->f.size[s->axis];
     if (s->axis != s->other && (s->axis == 0 || s->other == 0))
         weft__rows_moved(c);
     return true;
@@ -240,7 +243,8 @@ static strip next_strip(const weft_call *c, part *p, int i)
 {
     if (i == 0)
         *p = (part){ .whole = c->y[0]->f, .axis = *(const int *)c->attributes };
-    p->from = p->to, p->to = p->from + c->x[i]->f.size[p->axis];
+    p->from = p->to;
+    p->to = p->from + c->x[i]->f.size[p->axis];
     return strip_of(p);
 }
 static void concat_run(weft_call *c)

@@ -91,7 +91,8 @@ static void accumulate_deferred(weft_tensor *x, weft_tensor *g)
     weft_tensor *to = apart ? weft__slot(w, &x->f) : node(x)->grad;
     if (!to)
         return;
-    g->data = to->data, w->tape->deferred->add = !apart;
+    g->data = to->data;
+    w->tape->deferred->add = !apart;
     weft__run_deferred(w);
     if (apart)
         accumulate_slot(x, to);

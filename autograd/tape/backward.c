@@ -77,13 +77,15 @@ static void through_composed(weft *w, const weft_call *call)
     weft_call own = *call, *c = &own;
     if (!(own.x = list_of_inputs(w, call)))
         return;
-    w->recording = true, w->tape->walking = false;
+    w->recording = true;
+    w->tape->walking = false;
     for (int i = 0; i < c->n; i++)
         own.x[i] = call->x[i]->f.batch && weft__needed(call->x[i]) ? weft__view_anew(call->x[i]) : call->x[i];
     weft__callback outer = weft__own_begin(w, c, "the composed function of");
     c->op->composed(c, y);
     weft__callback_end(w, outer);
-    w->recording = recording, w->tape->walking = walking;
+    w->recording = recording;
+    w->tape->walking = walking;
     reach(w, from, w->tape->entries);
     for (int k = 0; k < WEFT__RESULTS && k < c->m && !w->status; k++)
         if (y[k] && node(c->y[k])->grad && returned_is_usable(w, c, "composed", y[k]))
@@ -209,7 +211,8 @@ static void walk_from(weft_tensor *of, bool recording)
         walk_back(w, node(of)->born, 0);
     if (own)
         node(of)->grad = mine;
-    w->tape->walking = w->tape->in_walk = false, w->recording = was;
+    w->tape->walking = w->tape->in_walk = false;
+    w->recording = was;
 }
 
 static bool check_output(weft *w, weft_tensor *of, const char *function)

@@ -133,7 +133,8 @@ static void record(weft *w, weft_call *c)
         if (t->entries)
             memcpy(entry, t->entry, (size_t)t->entries * sizeof *entry);
         weft__release(w, t->entry);
-        t->entry = entry, t->room = room;
+        t->entry = entry;
+        t->room = room;
     }
     t->entry[t->entries++] = (weft__entry){ c, t->changes, false };
     for (int k = 0; k < c->m; k++)

@@ -36,7 +36,8 @@ bool weft__work_begin(weft *w, weft__work *work, const weft_call *c, bool back)
     work->from = weft__position(w, WEFT__IN_NOTES);
     if (copies(work) && !(work->at = weft__take(w, WEFT__IN_NOTES, (int64_t)bytes)))
         return false;
-    work->end = work->at ? work->at + bytes : NULL, work->to = weft__position(w, WEFT__IN_NOTES);
+    work->end = work->at ? work->at + bytes : NULL;
+    work->to = weft__position(w, WEFT__IN_NOTES);
     w->tape->work = work;
     return true;
 }
@@ -66,7 +67,9 @@ static weft__copy *new_copy(weft *w, weft__work *work, const weft_tensor *t)
     if (!own)
         work->at += room;
     memset(c, 0, room);
-    c->own = own, c->next = work->copies, work->copies = c;
+    c->own = own;
+    c->next = work->copies;
+    work->copies = c;
     return c;
 }
 
@@ -83,7 +86,9 @@ static void *copy_of(weft *w, const weft_tensor *t, void *device, bool fetched, 
     weft__copy *c = device ? new_copy(w, work, t) : NULL;
     if (!c)
         return NULL;
-    c->device = device, c->bytes = bytes, c->back = back;
+    c->device = device;
+    c->bytes = bytes;
+    c->back = back;
     if (fetched && bytes)
         w->dev.k->download(&w->dev, numbers_of(c), device, bytes);
     return numbers_of(c);

@@ -10,8 +10,10 @@ enum { COLUMNS = 100, INDENT = 6, PATH = 64 };
 void weft_on_result(weft *w, void (*fn)(const weft_tensor *, const char *, void *), void *user)
 {
     struct weft__tape *t = w && !weft__is_no_context(w) ? weft__tape_of(w) : NULL;
-    if (t)
-        t->watch = fn, t->watch_user = user;
+    if (t) {
+        t->watch = fn;
+        t->watch_user = user;
+    }
 }
 
 /* ---- leaves ---- */

@@ -32,7 +32,9 @@ static weft__kept *kept_new(weft *w, weft_tensor *const *of, int n, weft__kept_k
     for (int i = 0; i < n; i++)
         if (of[i])
             k->of[k->n++].x = of[i];
-    k->kind = kind, k->bytes = bytes, k->at = at;
+    k->kind = kind;
+    k->bytes = bytes;
+    k->at = at;
     k->next = node(of[0])->packed, node(of[0])->packed = k;
     w->kept_bytes += (int64_t)bytes;
     return k;

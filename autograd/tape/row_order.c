@@ -126,7 +126,9 @@ static bool are_usable(weft_tensor *x, weft_tensor *like, const char *function)
 weft_tensor *weft__ragged_as(weft_tensor *x, const weft__form *like)
 {
     weft__form f = x->f;
-    f.batch = like->batch, f.layout = like->layout, f.place = like->place;
+    f.batch = like->batch;
+    f.layout = like->layout;
+    f.place = like->place;
     return weft__view(x, &f);
 }
 
@@ -159,7 +161,8 @@ weft_tensor *weft_ragged_rows(weft_tensor *x, weft_tensor *like)
                             "expected, like is %s",
                             (long long)(b ? b->tokens : 0), weft__text(&like->f, text));
     weft__form given = like->f;
-    given.layout = WEFT_CONCAT, given.place = NULL;
+    given.layout = WEFT_CONCAT;
+    given.place = NULL;
     if (!is_same_order(order_of(x), &given))
         return weft__failed(x, WEFT_ESHAPE, "ragged_rows",
                             "these rows are in the order of a %s tensor (weft_plain); rows sequence by "

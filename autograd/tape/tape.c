@@ -14,8 +14,12 @@ void weft__run_deferred(weft *w)
 static void cleared(struct weft__tape *t)
 {
     memset(t->spare, 0, sizeof t->spare);
-    t->entries = 0, t->given = NULL, t->deferred = NULL, t->drops = NULL;
-    t->scope = NULL, t->raw = t->passing = NULL;
+    t->entries = 0;
+    t->given = NULL;
+    t->deferred = NULL;
+    t->drops = NULL;
+    t->scope = NULL;
+    t->raw = t->passing = NULL;
     t->walking = t->in_walk = t->to_parameters = false;
 }
 
@@ -26,13 +30,15 @@ static void rewound(struct weft__tape *t, const weft_mark *m)
         t->given = weft__node_of(s)->grad;
         weft__node_of(s)->grad = t->spare[weft__node_of(s)->class_], t->spare[weft__node_of(s)->class_] = s;
     }
-    t->entries = m->at[WEFT__AT_ENTRIES], t->deferred = NULL;
+    t->entries = m->at[WEFT__AT_ENTRIES];
+    t->deferred = NULL;
 }
 
 static void forgotten(weft *w, struct weft__tape *t)
 {
     weft__release(w, t->entry);
-    t->entry = NULL, t->entries = t->room = 0;
+    t->entry = NULL;
+    t->entries = t->room = 0;
 }
 
 static bool layer(const struct weft__tape *t, char *path)
@@ -63,13 +69,17 @@ static void end_tape(void *p)
 {
     owned *o = p;
     weft__release(o->w, o->tape.entry);
-    o->w->tape = NULL, o->w->hook = NULL;
+    o->w->tape = NULL;
+    o->w->hook = NULL;
 }
 
 struct weft__tape *weft__tape_of(weft *w)
 {
     owned *o = w->tape ? NULL : weft__own(w, sizeof *o, end_tape, NULL);
-    if (o)
-        o->w = w, w->tape = &o->tape, w->hook = on_event;
+    if (o) {
+        o->w = w;
+        w->tape = &o->tape;
+        w->hook = on_event;
+    }
     return w->tape;
 }

@@ -190,7 +190,10 @@ void weft__parallel(weft__device *d, int64_t tasks, weft__task *fn, void *argume
             fn(argument, i);
         return;
     }
-    p->fn = fn, p->argument = argument, p->tasks = tasks, p->rounding = weft__rounding();
+    p->fn = fn;
+    p->argument = argument;
+    p->tasks = tasks;
+    p->rounding = weft__rounding();
     atomic_store(&p->next, 0);
     atomic_store(&p->state, (atomic_load(&p->state) / NUMBER + 1) * NUMBER + OPEN);
     call_workers(p, tasks - 1);

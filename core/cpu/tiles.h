@@ -68,7 +68,8 @@ static inline tile_shape tile_shape_of(int down, int rows)
     tile_shape s = { .palette = 1 };
     for (int t = 0; t < TILE_NUMBER; t++) {
         bool last = down == 1 ? t < 7 : t == 2 || t == 3 || t == 5;
-        s.bytes[t] = 64, s.rows[t] = (uint8_t)(last ? rows : TILE_ROW);
+        s.bytes[t] = 64;
+        s.rows[t] = (uint8_t)(last ? rows : TILE_ROW);
     }
     return s;
 }

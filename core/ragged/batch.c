@@ -88,7 +88,8 @@ static weft_batch *batch_new(weft *w, const weft_lengths *l, int64_t longest, ui
                        .own_ids = l->id,
                        .nobody = w->shard && !l->id };
     for (int64_t s = 0; s < l->n; s++) {
-        len[s] = l->len[s], id[s] = l->id ? l->id[s] : s;
+        len[s] = l->len[s];
+        id[s] = l->id ? l->id[s] : s;
         if (b->before)
             b->before[s] = l->offset[s];
     }
@@ -225,7 +226,8 @@ static weft_tensor *ragged_tensor(weft *w, const char *function, weft_dtype type
     if (!b || w->status)
         return &w->nil;
     weft__form f = weft__plain(type, features ? 2 : 1, (int64_t[]){ b->tokens, features });
-    f.batch = b, f.layout = WEFT_CONCAT;
+    f.batch = b;
+    f.layout = WEFT_CONCAT;
     return weft__tensor(w, &f, rows);
 }
 

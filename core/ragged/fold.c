@@ -62,7 +62,9 @@ const weft__place *weft__by_time(weft_batch *b, const weft__place *p)
         return NULL;
     int64_t cells = f->order.start.host[f->steps];
     *folded = *p;
-    folded->next = NULL, folded->cells = cells, folded->fold = f;
+    folded->next = NULL;
+    folded->cells = cells;
+    folded->fold = f;
     mark_beginnings(b, &(weft__form){ .batch = b, .layout = WEFT_ROWS, .place = folded }, cells);
     weft__sent(w, &f->order.live, f->steps), weft__sent(w, &f->order.start, f->steps + 1);
     weft__sent(w, &f->reset[0], cells), weft__sent(w, &f->reset[1], cells);

@@ -168,8 +168,10 @@ const struct weft__rows *weft__rows_of(weft_batch *b, const weft__form *f)
     if (!r)
         return NULL;
     int32_t *sequence = weft__filled(r->sequence), *position = weft__filled(r->position);
-    for (int64_t i = 0; i < rows; i++)
-        sequence[i] = position[i] = -1, r->id[i] = -1;
+    for (int64_t i = 0; i < rows; i++) {
+        sequence[i] = position[i] = -1;
+        r->id[i] = -1;
+    }
     for (int64_t s = 0; s < b->n; s++)
         for (int64_t t = 0; t < b->len[s]; t++) {
             int64_t row = weft__row_of(b, f, s, t);

@@ -44,7 +44,8 @@ static bool room_for_one(weft *w, struct weft__check *c)
     if (c->n)
         memcpy(live, c->live, (size_t)c->n * sizeof *live);
     weft__release(w, c->live);
-    c->live = live, c->room = room;
+    c->live = live;
+    c->room = room;
     return true;
 }
 

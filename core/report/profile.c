@@ -40,8 +40,10 @@ static void switch_row(weft *w, weft__timed *to)
         if (!w->dev.k->synchronous)
             w->dev.k->wait(&w->dev);
         int64_t t = weft__now();
-        p->now->ns += t - p->since, p->now->launches += w->dev.launches - p->launched;
-        p->since = t, p->launched = w->dev.launches;
+        p->now->ns += t - p->since;
+        p->now->launches += w->dev.launches - p->launched;
+        p->since = t;
+        p->launched = w->dev.launches;
     }
     p->now = to;
 }
@@ -182,9 +184,13 @@ static void count_kernels(struct weft__profile *p)
     p->counting = *p->plain;
     p->counting.gemm = counted_gemm, p->counting.recur = counted_recur,
     p->counting.recur_back = counted_recur_back;
-    p->counting.recur_layer = counted_recur_layer, p->counting.recur_layer_back = counted_recur_layer_back;
-    p->counting.attention = counted_attention, p->counting.attention_back = counted_attention_back;
-    p->counting.norm = counted_norm, p->counting.clip = counted_clip, p->counting.update = counted_update;
+    p->counting.recur_layer = counted_recur_layer;
+    p->counting.recur_layer_back = counted_recur_layer_back;
+    p->counting.attention = counted_attention;
+    p->counting.attention_back = counted_attention_back;
+    p->counting.norm = counted_norm;
+    p->counting.clip = counted_clip;
+    p->counting.update = counted_update;
 }
 
 /* ---- on, off, again ---- */
@@ -194,7 +200,8 @@ static bool profile_new(weft *w)
     if (!p)
         return false;
     memset(p, 0, sizeof *p);
-    p->plain = w->dev.k, p->now = p->row;
+    p->plain = w->dev.k;
+    p->now = p->row;
     count_kernels(p);
     inside(w)->profile = p;
     return true;
@@ -218,8 +225,10 @@ bool weft_set_profiling(weft *w, bool on)
 void weft_reset_profile(weft *w)
 {
     struct weft__profile *p = w ? inside(w)->profile : NULL;
-    for (int i = 0; p && i < WEFT__TIMED_ROWS; i++)        /* names stay: an operator may be at work */
-        p->row[i].calls = p->row[i].ns = p->row[i].launches = 0, p->row[i].flops = p->row[i].bytes = 0;
+    for (int i = 0; p && i < WEFT__TIMED_ROWS; i++) {        /* names stay: an operator may be at work */
+        p->row[i].calls = p->row[i].ns = p->row[i].launches = 0;
+        p->row[i].flops = p->row[i].bytes = 0;
+    }
     if (p)
         p->since = weft__now(), p->launched = w->dev.launches;
 }

@@ -4,6 +4,7 @@
 #ifndef WEFT_PROFILE_H
 #define WEFT_PROFILE_H
 #include "core/inside.h"
+#include "core/report/api_report.h"
 
 enum { WEFT__TIMED_ROWS = 256, WEFT__TIMED_NAME = 32 };
 /* of an operator, forward or back; times are without what it has called in turn */

@@ -1,5 +1,6 @@
 /* usage.c - what a context runs on and what it holds: version, device, threads, memory. */
 #include "core/inside.h"
+#include "core/report/api_report.h"
 #include "core/report/log.h"
 
 const char *weft_version(void)

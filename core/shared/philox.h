@@ -24,7 +24,10 @@ WEFT__BOTH void weft__philox(uint64_t key, const uint32_t counter[4], uint32_t o
         a = (uint32_t)(q >> 32) ^ b ^ k0, b = (uint32_t)q;
         c = (uint32_t)(p >> 32) ^ d ^ k1, d = (uint32_t)p;
     }
-    out[0] = a, out[1] = b, out[2] = c, out[3] = d;
+    out[0] = a;
+    out[1] = b;
+    out[2] = c;
+    out[3] = d;
 }
 
 /* Dropout: 64 columns of the token (id, position) are eight counters of eight 16-bit draws. Column j has draw

@@ -70,7 +70,8 @@ static inline weft__product layer_product_of(const layer_work *w, bool ta, int64
     memset(&p, 0, sizeof p);
     p.ta = ta, p.tb = tb, p.add = add, p.m = m, p.n = n, p.k = k, p.lda = lda, p.ldb = tb ? k : n,
     p.ldc = ldc, p.batches = 1;
-    p.precision = w->d->precision, p.then = then;
+    p.precision = w->d->precision;
+    p.then = then;
     return p;
 }
 static inline void layer_product(const layer_work *w, bool ta, int64_t m, int64_t n, int64_t k, const real *a,
@@ -99,7 +100,10 @@ static inline weft__grid layer_columns(const weft__recur_layer *l, int64_t n)
 {
     weft__grid g;
     memset(&g, 0, sizeof g);
-    g.rank = 2, g.size[0] = n, g.size[1] = layer_slots(l), g.step[0][1] = 1;
+    g.rank = 2;
+    g.size[0] = n;
+    g.size[1] = layer_slots(l);
+    g.step[0][1] = 1;
     return g;
 }
 /* The recurrence of a layer: h's bias where only h has a part in a slot. */
@@ -117,7 +121,11 @@ typedef struct layer_blocks { int64_t n; weft__block_copy of[8]; } layer_blocks;
 static inline void layer_add_block(layer_blocks *b, int64_t width, const real *x, real *y, bool add)
 {
     weft__block_copy *one = &b->of[b->n++];
-    one->rows = 1, one->width = one->ldx = one->ldy = width, one->x = x, one->y = y, one->add = add;
+    one->rows = 1;
+    one->width = one->ldx = one->ldy = width;
+    one->x = x;
+    one->y = y;
+    one->add = add;
 }
 /* What is added to the sums: of a slot that x has a part in, all biases that it has. NULL: none. */
 static inline const real *layer_biases(const layer_work *w)
@@ -152,7 +160,8 @@ static inline void layer_inputs(const layer_work *w, int64_t n, const real *x, r
     EACH_RUN_OF(run, l, false) {
         const weft__finish then = { biases ? biases + run.slot : NULL, 0, WEFT__UNARIES, 0, 0 };
         weft__product p = layer_input_product(w, &run, n, biases ? &then : NULL);
-        p.packed = packed, packed += packed ? layer_packed_input(w, &run) : 0;
+        p.packed = packed;
+        packed += packed ? layer_packed_input(w, &run) : 0;
         w->k->gemm(w->d, &p, x, l->w_ih + run.block * F, sums + run.slot);
     }
 }

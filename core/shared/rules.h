@@ -77,7 +77,8 @@ WEFT__BOTH double rmsprop_most(const weft__update *u, double g, weft__most *most
            even = (1 + sqrt(lost(b2)) / eps) / sqrt(1 - b2);
     if (!u->centered && even < step)
         step = even;
-    most->v = b2 * most->v + g * g, most->a = most->a > g ? most->a : g;
+    most->v = b2 * most->v + g * g;
+    most->a = most->a > g ? most->a : g;
     if (u->beta1 != 0)
         step = most->m = (double)u->beta1 * most->m + step;
     return step;
@@ -85,7 +86,8 @@ WEFT__BOTH double rmsprop_most(const weft__update *u, double g, weft__most *most
 WEFT__BOTH double adam_most(const weft__update *u, double g, weft__most *most)
 {
     double b1 = (double)u->beta1, b2 = (double)u->beta2;
-    most->m = b1 * most->m + g, most->v = b2 * most->v + g * g;
+    most->m = b1 * most->m + g;
+    most->v = b2 * most->v + g * g;
     most->a = sqrt((b2 > 0 ? b1 * b1 / b2 :
                     b1 > 0 ? HUGE_VAL :
                              0) *
@@ -107,15 +109,21 @@ WEFT__BOTH bool foreseen(const weft__update *u, weft__most *most)
     if (!(g <= limit && is.m <= limit && is.v <= limit && is.a * is.a <= limit && step <= limit &&
           is.x <= limit && rate <= limit && rate * is.m <= limit && shrunk <= limit))
         return false;
-    most->x = is.x * slack, most->m = is.m * slack, most->v = is.v * slack, most->a = is.a * slack;
+    most->x = is.x * slack;
+    most->m = is.m * slack;
+    most->v = is.v * slack;
+    most->a = is.a * slack;
     return true;
 }
 WEFT__BOTH void foresee_by(const weft__update *u, bool anew, weft__guard *g)
 {
-    g->over = 0, g->known = g->known && !anew;
+    g->over = 0;
+    g->known = g->known && !anew;
     g->sure = g->finite && g->known && foreseen(u, &g->most);
-    if (g->finite && !g->sure)                   /* then it is rehearsed, and known again */
-        g->known = 1, g->most.x = g->most.m = g->most.v = g->most.a = 0;
+    if (g->finite && !g->sure) {                   /* then it is rehearsed, and known again */
+        g->known = 1;
+        g->most.x = g->most.m = g->most.v = g->most.a = 0;
+    }
 }
 WEFT__BOTH double norm_of_sum(double sum, real power) { return power == 2 ? sqrt(sum) : sum; }
 WEFT__BOTH void count_step(weft__guard *g, bool finite)
@@ -128,7 +136,9 @@ WEFT__BOTH void count_step(weft__guard *g, bool finite)
 /* The first element, if there is one, that would not stay finite. */
 WEFT__BOTH void rehearsed(int64_t bad, weft__guard *g)
 {
-    g->finite = g->known = 0, g->over = 1, g->bad = bad;
+    g->finite = g->known = 0;
+    g->over = 1;
+    g->bad = bad;
 }
 WEFT__BOTH double larger(double most, real x)
 {

@@ -1,5 +1,6 @@
 /* test_modules.c - the tree of modules: names, first values, the flat vectors, what cannot be made. */
 #include <float.h>
+#include "autograd/tape.h"
 #include "tests/nn/trees.h"
 
 static const weft_init unit = { WEFT_INIT_UNIFORM, 0, 1 };

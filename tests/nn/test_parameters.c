@@ -1,4 +1,5 @@
 /* test_parameters.c - parameters and buffers: assigning, tying, freezing, their gradients as a whole. */
+#include "autograd/tape.h"
 #include "tests/nn/trees.h"
 
 /* ---- assigning ---- */
