@@ -190,7 +190,9 @@ weft_tensor *weft__as_batch(weft_tensor *x, const char *function, int64_t n, int
 static weft__along tokens_of(const weft_tensor *like, const weft_tensor *row)
 {
     weft__form concat = row->f;
-    concat.batch = like->f.batch, concat.layout = WEFT_CONCAT, concat.place = NULL,
+    concat.batch = like->f.batch;
+    concat.layout = WEFT_CONCAT;
+    concat.place = NULL;
     concat.size[0] = like->f.batch->tokens;
     return (weft__along){ concat, 0, true, false };
 }

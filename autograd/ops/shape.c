@@ -326,9 +326,12 @@ static bool stackable(weft_tensor *const *x, int64_t n, int axis)
     char text[2][128];
     for (int64_t i = 1; i < n && weft_ok(w); i++) {
         weft__form f = x[i]->f;
-        if (f.batch && x[0]->f.batch)            /* what their batches are is looked at later */
-            f.batch = x[0]->f.batch, f.layout = x[0]->f.layout, f.place = x[0]->f.place,
+        if (f.batch && x[0]->f.batch) {          /* their batches are compared later */
+            f.batch = x[0]->f.batch;
+            f.layout = x[0]->f.layout;
+            f.place = x[0]->f.place;
             f.size[0] = x[0]->f.size[0];
+        }
         if (!weft__same(&f, &x[0]->f))
             weft__fail(w, WEFT_ESHAPE, "stack: input %lld is %s, input 0 %s; one shape is expected",
                        (long long)i, weft__text(&x[i]->f, text[0]), weft__text(&x[0]->f, text[1]));

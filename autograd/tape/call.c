@@ -190,13 +190,15 @@ static const weft_call *apply_call(weft *w, const weft_op *op, const weft__input
         if (!w->tape->walking)
             weft__carry_order(c);
         weft__run_deferred(w);
-        if (op->adds && w->tape->walking && !w->recording)
-            w->tape->deferred = c, w->tape->run = run_call;
-        else if (run_call(c) && w->recording)
+        if (op->adds && w->tape->walking && !w->recording) {
+            w->tape->deferred = c;
+            w->tape->run = run_call;
+        } else if (run_call(c) && w->recording) {
             record(w, c);
-        else if (!w->recording)
+        } else if (!w->recording) {
             for (int k = 0; k < c->m; k++)
                 node(c->y[k])->unrecorded = true;
+        }
     }
     if (w->status)
         return inert(w);

@@ -182,7 +182,8 @@ static void counted_update(weft__device *d, int64_t n, const weft__update *u, co
 static void count_kernels(struct weft__profile *p)
 {
     p->counting = *p->plain;
-    p->counting.gemm = counted_gemm, p->counting.recur = counted_recur,
+    p->counting.gemm = counted_gemm;
+    p->counting.recur = counted_recur;
     p->counting.recur_back = counted_recur_back;
     p->counting.recur_layer = counted_recur_layer;
     p->counting.recur_layer_back = counted_recur_layer_back;

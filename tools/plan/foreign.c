@@ -74,7 +74,10 @@ static void be_child(void *argument)
     h.status = (int32_t)make_there(j->part[0], j->part[1], j->part[2], j->len, j->n, &h, &p);
     snprintf(h.message, sizeof h.message, "%s", weft_plan_message());
     fflush(NULL);                                /* the parent ends this process when it has the plan */
-    h.in_rows = p.in_rows, h.segments = p.segments, h.batches = p.batches, h.empty = p.empty,
+    h.in_rows = p.in_rows;
+    h.segments = p.segments;
+    h.batches = p.batches;
+    h.empty = p.empty;
     h.dropped = p.dropped;
     bool good = write_all(to, &h, sizeof h) && write_all(to, p.batch, (size_t)p.batches * sizeof *p.batch) &&
                 write_all(to, p.segment, (size_t)p.segments * sizeof *p.segment);
