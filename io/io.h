@@ -25,8 +25,8 @@ weft_status weft__write_folder(const char *folder, const char *const *files, int
                                weft__write_one *write, const void *user);
 /* file.c */
 /* Reads a regular file to *bytes, to be freed, and adds a 0. head (NULL: none) gets its first bytes,
- * WEFT__HEAD at most, and a 0, and may refuse the rest by a status of its own, so that no large file of another
- * kind is read. */
+ * WEFT__HEAD at most, and a 0, and may refuse the rest by a status of its own, so that no large file of
+ * another kind is read. */
 enum { WEFT__HEAD = 512 };
 typedef weft_status weft__head(const char *path, const unsigned char *bytes, size_t head, size_t size);
 weft_status weft__read_file(const char *path, weft__head *head, unsigned char **bytes, size_t *size);
