@@ -165,10 +165,14 @@ WEFT_API weft_tensor *weft_one_hot(weft_tensor *class_, int64_t classes);
 
 /* ---- ragged batches ---- */
 /* A padded tensor [n, T, ..] to a packed one. Lengths: as many as sequences, 0 .. T each; else an
- * error that names the sequence. What lies beyond a length is never looked at; whether it is 0,
- * weft_validate_encoder_alignment says. */
+ * error that names the sequence. What lies beyond a length is never looked at. */
 WEFT_API weft_tensor *weft_pack_padded_sequence(weft_tensor *padded, const weft_lengths *lengths,
                                                 weft_align align);
+/* Checks that all pads of [n, T, ..] are 0 (NaN is not). If not, the context fails and the message
+ * names sequence and step. Waits for the device and reads the whole tensor: a check of the first
+ * batch. */
+WEFT_API bool weft_pads_are_zero(weft_tensor *padded, const weft_lengths *lengths,
+                                 weft_align align);
 /* A ragged tensor to a plain [n, T, ..]; total is T (at least the longest), 0 means the longest;
  * pads hold `fill`. */
 WEFT_API weft_tensor *weft_pad_packed_sequence(weft_tensor *ragged, int64_t total, double fill,

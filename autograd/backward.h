@@ -1,7 +1,7 @@
 /* backward.h - what the way back is made of: the walk (backward.c), and where gradients go (accumulate.c). */
 #ifndef WEFT_BACKWARD_H
 #define WEFT_BACKWARD_H
-#include "autograd/autograd.h"
+#include "autograd/op.h"
 
 /* a buffer of that form; NULL and a sticky error without memory */
 weft_tensor *weft__slot(weft *, const weft__form *);
@@ -14,4 +14,13 @@ void         weft__accumulate(weft_tensor *x, weft_tensor *g);
 void         weft__accumulate_apart(weft *, const weft_call *);
 /* instead, if x can take the buffer of the call's result */
 bool         weft__hand_over(weft_call *, weft_tensor *x, weft_tensor *g);
+/* stale_inputs.c: whether the parameters and buffers that the entry's backward reads are what its call read;
+ * else the context fails */
+bool         weft__as_it_was(const weft__entry *);
+/* backward_check.c: whether weft_backward may begin at t; whether what is to be trained has led to it
+ * (after the walk's scan). Else the context fails */
+bool         weft__is_loss(weft_tensor *t);
+/* for messages about a tensor that no entry of the tape has made */
+const char  *weft__why_not_on_tape(const weft_tensor *t);
+bool         weft__reaches_parameters(const weft_tensor *loss);
 #endif

@@ -1,7 +1,7 @@
 /* inspect.h - the tape as text, in pieces: what print and pictures of it are made of. */
 #ifndef WEFT_INSPECT_H
 #define WEFT_INSPECT_H
-#include "autograd/autograd.h"
+#include "autograd/fused.h"
 
 /* A tape, and its leaves: what its operators take that none of them has made, in the order in which they are
  * first named. */

@@ -9,13 +9,13 @@ typedef struct settings {
     const char *layout;                          /* --layout; NULL: what each case has first */
     /* GF/s that one core, and all threads, can do: see flops.c */
     double      peak[2];
-    /* of the case that runs: what a step takes, see memory.c; 0: not known */
+    /* of the case that runs: what a step takes, see train.c; 0: not known */
     double      step_bytes;
     /* NULL, but in the child that finds that out: where it goes */
     double     *growth;
 } settings;
 
-/* Floating point operations that the products of a pass need, on real tokens: see work.c. */
+/* Floating point operations that the products of a pass need, on real tokens: see formula.c. */
 typedef struct work { double forward, train; } work;
 
 /* One measurement's fields, those of the peers' programs. */
@@ -54,6 +54,11 @@ double median(times *t);                         /* sorts */
 void   emit(const settings *s, weft *w, const row *r, times *t);
 /* A context that failed, to stderr; true if so. */
 bool   failed(weft *w, const char *where);
+/* Returns which of some names, separated by commas, a value is; -1: none. */
+int    which_of(const char *names, const char *value);
+/* Returns zeroed memory that lives as long as the shape that runs. Ends the program if there is none. */
+void  *keep(int64_t n, size_t size);
+void   free_kept(void);
 
 /* Number i of an array that is called so: in -1/2 .. 1/2, by steps of 2^-16. */
 double formula(const char *name, int64_t i);
@@ -82,6 +87,8 @@ typedef bool run_case(row r, const settings *s);
 /* Cuts the shape down if --tiny, finds out what memory a step takes, and runs. layouts: those that the
  * case has, the first is its own. */
 bool measure(run_case *run, row r, const char *layouts, const settings *s);
+/* Runs a task in a child and copies its result; false if the child failed. */
+bool in_child(void (*task)(void *user, void *result), void *user, void *result, size_t size);
 /* What a step of this shape takes in a process of its own, 0 if that cannot be known; the beginning of
  * such a step, and its end. */
 double step_bytes(run_case *run, row r, const settings *s);
@@ -99,12 +106,8 @@ typedef struct training {
 } training;
 bool measure_training(training *t, const settings *s);
 
-bool bench_net(const settings *s), bench_lstm(const settings *s), bench_gru(const settings *s),
-    bench_bilstm(const settings *s), bench_long(const settings *s);
-bool bench_sweep(const settings *s), bench_never_slower(const settings *s),
-    bench_transformer_lstm(const settings *s), bench_attention(const settings *s);
-bool bench_g2p(const settings *s), bench_decode(const settings *s), bench_growth(const settings *s),
-    bench_tft(const settings *s);
-bool bench_gemm(const settings *s), bench_pack(const settings *s),
-    bench_plan(const settings *s);
+typedef bool bench_case(const settings *s);
+bench_case bench_net, bench_lstm, bench_gru, bench_bilstm, bench_long, bench_sweep, bench_never_slower,
+    bench_slow_pack, bench_attention, bench_growth, bench_transformer_lstm, bench_tft, bench_g2p,
+    bench_decode, bench_gemm, bench_pack, bench_plan;
 #endif

@@ -2,7 +2,6 @@
  * first on ragged series and on padded ones, of the second on series that are equally long, as those of
  * examples/forecast.c are. */
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 #include "bench.h"
 
@@ -16,9 +15,12 @@ typedef struct side {
     weft_tensor *flat, *padded;
 } side;
 typedef struct bench {
-    weft *w; weft_module *all; weft_forecaster *model;
+    weft *w;
+    weft_module *all;
+    weft_forecaster *model;
     side past, future, target;                   /* target: of the future's lengths */
-    bool packed; row row;
+    bool packed;
+    row row;
 } bench;
 
 static bool is_tft(const row *r) { return !strcmp(r->name, "tft"); }
@@ -39,26 +41,26 @@ static weft_tensor *loss_of(void *user)
         s = (weft_series_batch){ .past = ragged(b, &b->past), .future = ragged(b, &b->future) };
     weft_tensor *y = weft_forecast_run(b->model, &s, NULL).y;
     weft_tensor *target = b->packed ? ragged(b, &b->target) : b->target.padded;
-    weft_tensor *mask =
-        b->packed ?
-            NULL :
-            weft_reshape(weft_length_mask(b->w, &b->future.lengths, b->future.longest, WEFT_ALIGN_LEFT), 3,
-                         (int64_t[]){ b->row.B, -1, 1 });
+    weft_tensor *mask = NULL;
+    if (!b->packed) {
+        mask = weft_length_mask(b->w, &b->future.lengths, b->future.longest, WEFT_ALIGN_LEFT);
+        mask = weft_reshape(mask, WEFT_SHAPE(b->row.B, -1, 1));
+    }
     return weft_mean_loss(weft_mse(y, target, &(weft_loss_opts){ .mask = mask }));
 }
 
 static bool make_side(bench *b, side *s, const char *name, uint64_t seed, int64_t longest, int64_t features)
 {
     char padded[32];
-    s->len = calloc((size_t)b->row.B, sizeof *s->len);
-    s->tokens = s->len ? make_lengths(b->row.lengths, seed, s->len, b->row.B, (int32_t)longest) : 0;
-    for (int64_t i = 0; s->len && i < b->row.B; i++)
+    s->len = keep(b->row.B, sizeof *s->len);
+    s->tokens = make_lengths(b->row.lengths, seed, s->len, b->row.B, (int32_t)longest);
+    for (int64_t i = 0; i < b->row.B; i++)
         s->longest = s->len[i] > s->longest ? s->len[i] : s->longest;
     s->lengths = (weft_lengths){ .n = b->row.B, .len = s->len };
     snprintf(padded, sizeof padded, "%s_padded", name);
     s->flat = weft_buffer(b->all, name, WEFT_SHAPE(s->tokens, features));
     s->padded = weft_buffer(b->all, padded, WEFT_SHAPE(b->row.B, s->longest, features));
-    return s->len && fill_formula(s->flat, name, 2) && fill_padded(s->padded, name, 2, &s->lengths);
+    return fill_formula(s->flat, name, 2) && fill_padded(s->padded, name, 2, &s->lengths);
 }
 
 /* A gated residual network from so many features. */
@@ -94,21 +96,31 @@ static void add_selection(work *to, double tokens, int64_t features, int64_t d)
     add_linear(to, tokens, features, 2 * features, true);
 }
 
-static void count_tft(bench *b)
+/* Pairs of a step and the steps that it attends to: the past to itself, or the future to the past and to the
+ * future strictly before. */
+static double pairs_of(const bench *b, bool past)
 {
-    double  past = (double)b->past.tokens, future = (double)b->future.tokens, pairs = 0;
-    int64_t d = b->row.H;
-    work   *to = &b->row.work;
+    double pairs = 0;
     for (int64_t i = 0; i < b->row.B; i++) {
         double p = b->past.len[i], f = b->future.len[i];
-        pairs += p * f + f * (f - 1) / 2;
+        pairs += past ? p * p : p * f + f * (f - 1) / 2;
     }
-    add_selection(to, past, PAST_FEATURES, d), add_selection(to, future, FUTURE_FEATURES, d);
+    return pairs;
+}
+
+static void count_tft(bench *b)
+{
+    double past = (double)b->past.tokens, future = (double)b->future.tokens;
+    int64_t d = b->row.H;
+    work *to = &b->row.work;
+    add_selection(to, past, PAST_FEATURES, d);
+    add_selection(to, future, FUTURE_FEATURES, d);
     add_recurrent(to, past + future, 4, d, d, true);
     add_linear(to, past + future, d, 2 * d, true);               /* the gate behind it */
     add_linear(to, past + future, d, 4 * d, true);               /* enrichment */
-    add_linear(to, past + 2 * future, d, d, true), add_linear(to, past + future, d, d / HEADS, true);
-    add_attention(to, pairs, d, d / HEADS);
+    add_linear(to, past + 2 * future, d, d, true);
+    add_linear(to, past + future, d, d / HEADS, true);
+    add_attention(to, pairs_of(b, false), d, d / HEADS);
     add_linear(to, future, d / HEADS, d, true);
     add_linear(to, future, d, 8 * d, true);                      /* two gates and a network */
     add_linear(to, future, d, 1, true);
@@ -116,21 +128,16 @@ static void count_tft(bench *b)
 
 static void count_work(bench *b)
 {
-    double  past = (double)b->past.tokens, future = (double)b->future.tokens, of_past = 0, of_both = 0;
+    double past = (double)b->past.tokens, future = (double)b->future.tokens;
     int64_t d = b->row.H;
-    work   *to = &b->row.work;
-    for (int64_t i = 0; i < b->row.B; i++) {
-        double p = b->past.len[i], f = b->future.len[i];
-        of_past += p * p;
-        of_both += p * f + f * (f - 1) / 2;      /* the past, and the future strictly before */
-    }
+    work *to = &b->row.work;
     add_grn(to, past, PAST_FEATURES, d);
     add_grn(to, future, FUTURE_FEATURES, d);
     for (int k = 0; k < LAYERS; k++)
         add_recurrent(to, past + future, 4, d, d, true);
     for (int k = 0; k < BLOCKS; k++) {
-        add_block(to, past, past, of_past, d);
-        add_block(to, future, past + future, of_both, d);
+        add_block(to, past, past, pairs_of(b, true), d);
+        add_block(to, future, past + future, pairs_of(b, false), d);
     }
     add_linear(to, future, d, 1, true);
 }
@@ -140,24 +147,18 @@ static weft_forecaster *model_new(const bench *b)
     weft_module *root = weft_module_new(b->w, "root");
     const weft_compat compat = b->packed ? WEFT_COMPAT_EXACT : WEFT_COMPAT_PADDED;
     if (is_tft(&b->row))
-        return weft_tft_new(root, "model",
-                            &(weft_tft_opts){ .num_past_features = PAST_FEATURES,
-                                              .num_future_features = FUTURE_FEATURES,
-                                              .d_model = b->row.H,
-                                              .d_hidden_continuous = SCALED,
-                                              .num_heads = HEADS,
-                                              .num_lstm_layers = b->row.layers,
-                                              .ctxt_seq_len = b->row.T,
-                                              .output_dim = 1,
-                                              .compat = compat });
-    return weft_transformer_lstm_new(root, "model",
-                                     &(weft_transformer_lstm_opts){ .num_past_features = PAST_FEATURES,
-                                                                    .num_future_features = FUTURE_FEATURES,
-                                                                    .d_model = b->row.H,
-                                                                    .num_heads = HEADS,
-                                                                    .num_layers = LAYERS,
-                                                                    .num_transformer_blocks = BLOCKS,
-                                                                    .compat = compat });
+        return weft_tft_new(
+            root, "model",
+            &(weft_tft_opts){ .num_past_features = PAST_FEATURES, .num_future_features = FUTURE_FEATURES,
+                              .d_model = b->row.H, .d_hidden_continuous = SCALED, .num_heads = HEADS,
+                              .num_lstm_layers = b->row.layers, .ctxt_seq_len = b->row.T, .output_dim = 1,
+                              .compat = compat });
+    return weft_transformer_lstm_new(
+        root, "model",
+        &(weft_transformer_lstm_opts){ .num_past_features = PAST_FEATURES,
+                                       .num_future_features = FUTURE_FEATURES, .d_model = b->row.H,
+                                       .num_heads = HEADS, .num_layers = LAYERS,
+                                       .num_transformer_blocks = BLOCKS, .compat = compat });
 }
 
 static bool run(row r, const settings *s)
@@ -169,14 +170,14 @@ static bool run(row r, const settings *s)
                 make_side(&b, &b.future, "future", 2, r.horizon, FUTURE_FEATURES) &&
                 make_side(&b, &b.target, "target", 2, r.horizon, 1);
     b.all = weft_forecaster_module(b.model);
-    b.row.tokens = b.past.tokens + b.future.tokens, b.row.T = b.past.longest,
+    b.row.tokens = b.past.tokens + b.future.tokens;
+    b.row.T = b.past.longest;
     b.row.horizon = b.future.longest;
     if (good)
         (is_tft(&r) ? count_tft : count_work)(&b);
     good = good && set_weights(b.all, 2 / sqrt((double)r.H)) &&
            measure_training(&(training){ b.w, b.all, loss_of, 1, NULL, &b, b.row }, s);
     weft_close(b.w);
-    free(b.past.len), free(b.future.len), free(b.target.len);
     return good;
 }
 
@@ -185,14 +186,8 @@ bool bench_transformer_lstm(const settings *s)
     static const char *const lengths[] = { "uniform", "equal", "triangle" };
     bool good = true;
     for (int i = 0; i < (s->quick || s->tiny ? 1 : 3); i++) {
-        row r = { .name = "transformer_lstm",
-                  .lengths = lengths[i],
-                  .B = 64,
-                  .T = 300,
-                  .horizon = 100,
-                  .I = PAST_FEATURES,
-                  .H = 128,
-                  .layers = LAYERS };
+        row r = { .name = "transformer_lstm", .lengths = lengths[i], .B = 64, .T = 300, .horizon = 100,
+                  .I = PAST_FEATURES, .H = 128, .layers = LAYERS };
         good &= measure(run, r, "packed padded", s);
         if (!s->layout)
             good &= measure(run, r, "padded", s);
@@ -205,14 +200,8 @@ bool bench_tft(const settings *s)
     static const int64_t sequences[] = { 8, 64 };
     bool good = true;
     for (int i = 0; i < (s->quick || s->tiny ? 1 : 2); i++) {
-        row r = { .name = "tft",
-                  .lengths = "equal",
-                  .B = sequences[i],
-                  .T = 200,
-                  .horizon = 80,
-                  .I = PAST_FEATURES,
-                  .H = 64,
-                  .layers = 1 };
+        row r = { .name = "tft", .lengths = "equal", .B = sequences[i], .T = 200, .horizon = 80,
+                  .I = PAST_FEATURES, .H = 64, .layers = 1 };
         good &= measure(run, r, "packed", s);
     }
     return good;

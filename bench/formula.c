@@ -58,10 +58,46 @@ int64_t make_lengths(const char *kind, uint64_t seed, int32_t *len, int64_t n, i
     int64_t  sum = 0;
     for (int64_t i = 0; i < n; i++) {
         x = (1103515245 * x + 12345) % (1u << 31);
-        len[i] = !strcmp(kind, "triangle") ? longest - (int32_t)(i % longest)
-                 : !strcmp(kind, "equal")  ? longest
-                                           : low + (int32_t)((x >> 8) % (uint64_t)(longest - low + 1));
+        len[i] = low + (int32_t)((x >> 8) % (uint64_t)(longest - low + 1));
+        if (!strcmp(kind, "triangle"))
+            len[i] = longest - (int32_t)(i % longest);
+        else if (!strcmp(kind, "equal"))
+            len[i] = longest;
         sum += len[i];
     }
     return sum;
+}
+
+/* ---- floating point operations that a step needs; GF/s and the share of the peak are of these ----
+ *
+ * Counted are the products of matrices, a multiplication and an addition as two, over real tokens (no pads)
+ * and, of attention, over real pairs of a query and a key that it may see:
+ *
+ *   linear     2 in out a row; backward as much for the weights, and as much for what goes in where that has
+ *              a gradient
+ *   recurrent  2 gates hidden (in + hidden) a token and direction; backward the same for the weights,
+ *              2 gates hidden^2 for the state before, 2 gates hidden in for what goes in where that has a
+ *              gradient
+ *   attention  2 (dk + dv) a pair, summed over heads; backward twice that
+ *
+ * Not counted: gates' functions, softmax, norms, sums, optimisers, embeddings, and whatever is computed a
+ * second time to save memory. */
+void add_linear(work *to, double rows, int64_t in, int64_t out, bool dx)
+{
+    double once = 2 * rows * (double)in * (double)out;
+    to->forward += once;
+    to->train += once * (dx ? 3 : 2);
+}
+
+void add_recurrent(work *to, double tokens, int gates, int64_t in, int64_t hidden, bool dx)
+{
+    add_linear(to, tokens, in, gates * hidden, dx);
+    add_linear(to, tokens, hidden, gates * hidden, true);
+}
+
+void add_attention(work *to, double pairs, int64_t width_of_keys, int64_t width_of_values)
+{
+    double once = 2 * pairs * (double)(width_of_keys + width_of_values);
+    to->forward += once;
+    to->train += 3 * once;
 }

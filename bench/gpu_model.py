@@ -1,7 +1,12 @@
 #!/usr/bin/env python3
-"""gpu_model - how long a training step should take on a GPU that nobody has timed: PREDICTED milliseconds, beside a kernel a step as cuDNN has it.
+"""gpu_model - how many launches a training step makes on a GPU, and how long it should take on one that nobody has timed: PREDICTED milliseconds,
+beside a kernel a step as cuDNN has it.
 
-    bench/gpu_model.py [--check] [--bench PROGRAM] [--emulation FOLDER]
+    bench/gpu_model.py [--check] [--launches] [--ceilings] [--bench PROGRAM] [--emulation FOLDER]
+
+--launches: own kernels, products and copies together, counted by weft_usage in the emulated plug-in at the benchmark's true shapes, which executes
+nothing (WEFT_EMU_SKIP=1). Exit status 1 if a limit of compute capability 9.0 does not hold; with --ceilings, if a count is not the known one, here and
+in docs/design/cuda.md, so that none grows unnoticed.
 
 A step is its launches, at LAUNCH microseconds each (counted by the emulation at true shapes), or, if that is more, its products at PRODUCTS of fp32's
 peak and three passes over the memory that the context holds at BANDWIDTH of the peak; and behind that the steps of its recurrent layers, forward and
@@ -11,14 +16,24 @@ padded batches of up to PADDED_UNITS units takes PADDED_US a step forward and ba
 those. Wider layers take the algorithm of packed batches. --check: exit status 1 if the table of docs/design/cuda.md says something else.
 """
 import argparse
+import json
 import math
 import os
 import re
+import subprocess
 import sys
 
-from launches import counted
-
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+CAPABILITIES = ("80", "90", "120")
+# case, what chooses rows, options; the limit, and what it is known to be, of 9.0
+STEPS = [
+    ("lstm", lambda r: r["H"] <= 256, [], 25, 14),
+    ("bilstm", lambda r: True, [], 60, 38),
+    ("net", lambda r: True, [], 45, 42),
+    ("transformer_lstm", lambda r: True, ["--layout", "packed"], 250, 248),
+    ("g2p", lambda r: True, [], 130, 124),
+]
+UPDATES = {"g2p": 16}                            # of a step, as the benchmark calls it
 LAUNCH, PRODUCTS, BANDWIDTH, BACKWARD, SEQUENCES = 2.2, 0.6, 0.8, 1.2, 8
 PADDED_UNITS, PADDED_US = 128, 4.0
 # name, capability, multiprocessors, GHz, fp32 TFLOP/s, TB/s, most units in blocks, clusters of 4, 8, 16 blocks at once, if it has none groups of one
@@ -36,6 +51,34 @@ CASES = [
     ("`transformer_lstm`, 128 units, 64 of 300", ["transformer_lstm", "--layout", "packed"], lambda r: r["lengths"] == "triangle",
      lambda r: r["layers"] * [(1, r["T"]), (1, r["horizon"])]),
 ]
+
+
+def counted(args, case, options, capability):
+    env = dict(os.environ, WEFT_EMU_SKIP="1", WEFT_EMU_CC=capability, WEFT_BACKEND_PATH=args.emulation, WEFT_LOG="0", WEFT_CACHE="off")
+    env.pop("WEFT_RECUR", None)
+    command = [args.bench, "--device", "cuda", "--case", case, "--runs", "1", *options]
+    done = subprocess.run(command, env=env, capture_output=True, text=True)
+    rows = [json.loads(line.replace("-nan", "0").replace("nan", "0")) for line in done.stdout.splitlines() if line.startswith("{")]
+    if done.returncode or not rows:
+        sys.exit(f"gpu_model: {' '.join(command)}: exit status {done.returncode}\n{done.stderr}")
+    return [r for r in rows if r["pass"] == "train"]
+
+
+def launches(args, document):
+    """prints the launches of a step; whether all are as many as they may be"""
+    good = True
+    print(f"{'launches of a step':20}" + "".join(f"{'sm_' + c:>8}" for c in CAPABILITIES) + f"{'limit':>8}{'known':>8}")
+    for case, chosen, options, limit, known in STEPS:
+        most = {}
+        for capability in CAPABILITIES:
+            rows = [r for r in counted(args, case, options, capability) if chosen(r)]
+            most[capability] = -(-max(r["launches"] for r in rows) // UPDATES.get(case, 1))
+        told = re.search(rf"^\| `{case}`.*\| {most['90']} \| {limit} \|$", document, re.M)
+        wrong = "too many" if most["90"] > (known if args.ceilings else limit) else \
+            "known as another number, here or in the document" if args.ceilings and (most["90"] != known or not told) else ""
+        good &= not wrong
+        print(f"{case:20}" + "".join(f"{most[c]:8}" for c in CAPABILITIES) + f"{limit:8}{known:8}  {wrong}".rstrip())
+    return good
 
 
 def estimate():
@@ -86,7 +129,13 @@ def main():
     p.add_argument("--check", action="store_true")
     p.add_argument("--bench", default=os.path.join(ROOT, "build/bench/weft_bench"))
     p.add_argument("--emulation", default=os.path.join(ROOT, "build/emu"))
+    p.add_argument("--launches", action="store_true")
+    p.add_argument("--ceilings", action="store_true")
     args = p.parse_args()
+    with open(os.path.join(ROOT, "docs/design/cuda.md"), encoding="utf-8") as f:
+        document = f.read()
+    if args.launches:
+        return not launches(args, document)
     lines = ["| predicted, never timed | card | recurrent layers by | ms | cuDNN packed, ms | cuDNN padded, ms |",
              "| --- | --- | --- | --- | --- | --- |"]
     for name, words, chosen, layers in CASES:
@@ -95,11 +144,10 @@ def main():
             ours, way, packed, padded = predicted(card, row, layers(row))
             lines.append(f"| {name} | {card[0]} | {way} | {ours:.1f} | {packed:.1f} | {padded:.1f} |")
     print("\n".join(lines))
-    with open(os.path.join(ROOT, "docs/design/cuda.md"), encoding="utf-8") as f:
-        document = f.read()
     if args.check and any(line not in document for line in lines):
         sys.exit("gpu_model: docs/design/cuda.md has another table")
+    return 0
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

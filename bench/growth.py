@@ -2,9 +2,7 @@
 """growth.py BUILD [OUT.json]    how the cost of a training step grows, and what a program of one step takes from exec to exit: runs the case growth
 of weft_bench, and bench/growth/one_step, and makes docs/growth.svg and the table in docs/growth.md of it. OUT.json keeps what was measured;
 growth.py - OUT.json reads it instead."""
-import datetime
 import json
-import math
 import os
 import re
 import statistics
@@ -12,14 +10,14 @@ import subprocess
 import sys
 import time
 
-import charts
+sys.dont_write_bytecode = True
+from table import HEIGHT, WIDTH, machine, page, panel, rows_as_lines
 
 DOCS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../docs")
 # what grows: where a row has it, and what stays
 AXES = {"length": ("T", "64 sequences, 32 units"), "sequences": ("B", "64 steps, 32 units"), "units": ("H", "64 sequences of 16 steps"),
         "vocabulary": ("vocabulary", "64 sequences of 16 steps, 32 units"), "features": ("I", "64 sequences of 64 steps, 32 units"),
         "threads": ("threads", "512 sequences of 32 steps, 256 units")}
-WIDTH, HEIGHT, LEFT, TOP = 300, 190, 62, 34
 
 
 def one_step(program, runs=31):
@@ -36,10 +34,10 @@ def one_step(program, runs=31):
 
 
 def measured(build):
-    cpu = re.search(r"model name\s*: (.*)", open("/proc/cpuinfo").read())
     out = subprocess.run([f"{build}/bench/weft_bench", "--case", "growth", "--threads", "1", "--runs", "7"], capture_output=True, text=True, check=True).stdout
     rows = [json.loads(l) for l in out.splitlines()]
-    return {"machine": cpu[1] if cpu else "a machine", "date": str(datetime.date.today()), "one_step": one_step(f"{build}/bench/growth/one_step"),
+    about = machine()
+    return {"machine": about.get("CPU", about["machine"]), "date": about["date"], "one_step": one_step(f"{build}/bench/growth/one_step"),
             "rows": [r for r in rows if r["pass"] == "train"]}
 
 
@@ -68,40 +66,22 @@ def started(step):
                       "default device, no GPU there)."])
 
 
-# ---- the picture: both scales by powers ----
-def ticks(low, high):
-    return [10.0 ** k for k in range(math.ceil(math.log10(low) - 1e-9), math.floor(math.log10(high) + 1e-9) + 1)]
-
-
-def panel(axis, found, x0, y0):
-    xs, ys = [p[0] for p in found], [p[1] for p in found]
-    low, high = 10 ** math.floor(math.log10(min(ys))), 10 ** math.ceil(math.log10(max(ys)) + 1e-9)
-    place = lambda x, y: (x0 + (math.log(x) - math.log(min(xs))) / (math.log(max(xs)) - math.log(min(xs))) * (WIDTH - 85),
-                          y0 + HEIGHT - 70 - (math.log(y) - math.log(low)) / (math.log(high) - math.log(low)) * (HEIGHT - 70))
-    body = [charts.label(x0, y0 - 8, f"{axis}: {AXES[axis][1]}", "small")]
-    for y in ticks(low, high):
-        body += [charts.line(x0, place(min(xs), y)[1], x0 + WIDTH - 85, place(min(xs), y)[1], "grid"),
-                 charts.label(x0 - 6, place(min(xs), y)[1] + 4, f"{y:g}", "small", "end")]
-    for x in xs:
-        body.append(charts.label(place(x, low)[0], y0 + HEIGHT - 52, f"{x:,}" if x < 1000 else f"{x // 1000:,}k", "small", "middle"))
-    body.append('<path d="' + "".join(f"{'L' if i else 'M'}{place(p[0], p[1])[0]:.1f} {place(p[0], p[1])[1]:.1f}" for i, p in enumerate(found)) + '" class="weft curve"/>')
-    body += [f'<circle cx="{place(p[0], p[1])[0]:.1f}" cy="{place(p[0], p[1])[1]:.1f}" r="3" class="weft"/>' for p in found]
-    return body
-
-
+# ---- the picture ----
 def picture(all_):
     body = []
     for i, axis in enumerate(AXES):
-        body += panel(axis, points(all_["rows"], axis), 20 + LEFT + i % 3 * WIDTH, 60 + TOP + i // 3 * (HEIGHT + 10))
-    return charts.page(3 * WIDTH + 60, 2 * HEIGHT + 110, "What a token of a training step costs", f"microseconds; {all_['machine']}, {all_['date']}", body)
+        curve = [p[:2] for p in points(all_["rows"], axis)]
+        body += panel(f"{axis}: {AXES[axis][1]}", [("weft", "", curve)], i, 3)
+    return page(3 * WIDTH + 60, 2 * HEIGHT + 110, "What a token of a training step costs", f"microseconds; {all_['machine']}, {all_['date']}", body)
 
 
 def main():
     build, kept = sys.argv[1], sys.argv[2] if len(sys.argv) > 2 else None
     all_ = json.load(open(kept)) if build == "-" else measured(build)
+    all_["rows"] = [r for rows in all_["rows"] for r in (rows if isinstance(rows, list) else [rows])]      # a list for each axis in a file
     if kept and build != "-":
         with open(kept, "w") as f:
-            json.dump(all_, f, indent=0)
+            f.write(rows_as_lines({k: v for k, v in all_.items() if k != "rows"}, [[r for r in all_["rows"] if r["axis"] == axis] for axis in AXES]))
     with open(os.path.join(DOCS, "growth.svg"), "w") as f:
         f.write(picture(all_))
     path = os.path.join(DOCS, "growth.md")

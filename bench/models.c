@@ -1,25 +1,35 @@
-/* models.c - the cases that are recurrent layers alone, and a small classifier around one, in every layout of
+/* models.c - the cases that are recurrent layers, a small model around one, or attention, in every layout of
  * their tokens.
  *
  * packed, concat and rows: the tokens come end to end, are arranged to that layout in the step, and stay in
- * it. padded: they come as [B, T, ..], are packed for the layer and padded again behind it, as a program does
- * whose other parts are padded. All of it is timed. Weights, inputs and token ids come from a formula
- * (formula.c). */
+ * it. padded: they come as [B, T, ..], are packed for the layer and padded again behind it, as in a program
+ * whose other parts are padded. plain: the layer runs over the pads, and a mask removes them. All of it is
+ * timed. Weights, inputs and token ids come from a formula (formula.c).
+ *
+ * The case growth: one property of an LSTM grows and all others stay; bench/growth.py makes a table and a
+ * picture of it. Its features are real numbers and its loss the sum of the outputs. With a vocabulary the
+ * tokens come from an embedding of as many rows, and a linear layer and a cross entropy to as many classes
+ * follow. Above 4,096 steps the layer is lean. */
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 #include "bench.h"
 
 static const char LAYOUTS[] = "packed concat rows padded";
 
 typedef struct bench {
-    weft *w; weft_module *all;
-    weft_embedding *embed; weft_rnn *rnn; weft_linear *out;      /* embed, out: of a classifier only */
-    bool classifier, padded;
-    weft_lengths lengths; int32_t *len, *ids, *padded_ids, *classes;
-    weft_placement rows; int32_t *row_of, *column_of;
-    /* [tokens, I] or [B, T, I], on the device from the start, as its peers have it */
-    weft_tensor *x;
+    weft *w;
+    weft_module *all;
+    weft_embedding *embed;
+    weft_rnn *rnn;
+    weft_linear *out;
+    weft_attention_layer *attention;
+    int64_t classes;                             /* of the model around a layer; 0: a layer alone */
+    bool classifier;                             /* of sequences, not of tokens */
+    bool padded, plain;
+    weft_lengths lengths;
+    int32_t *len, *ids, *padded_ids, *class_of;
+    weft_placement rows;
+    weft_tensor *x;                              /* [tokens, I] or [B, T, I], on the device from the start */
     row row;
 } bench;
 
@@ -31,159 +41,207 @@ static weft_tensor *arranged(const bench *b, weft_tensor *x)
     return !strcmp(b->row.layout, "rows") ? weft_to_rows(x, &b->rows) : x;
 }
 
+static weft_tensor *packed(const bench *b, weft_tensor *x)
+{
+    return weft_pack_padded_sequence(x, &b->lengths, WEFT_ALIGN_LEFT);
+}
+
+static weft_tensor *unpacked(const bench *b, weft_tensor *y)
+{
+    return weft_pad_packed_sequence(y, b->row.T, 0, WEFT_ALIGN_LEFT);
+}
+
+static weft_tensor *masked(const bench *b, weft_tensor *x)
+{
+    weft_tensor *mask = weft_length_mask(b->w, &b->lengths, b->row.T, WEFT_ALIGN_LEFT);
+    return weft_mul(x, weft_reshape(mask, WEFT_SHAPE(b->row.B, b->row.T, 1)));
+}
+
 /* Padded to padded, if the case is. */
 static weft_tensor *run_layer(const bench *b, weft_tensor *x)
 {
-    if (!b->padded)
-        return weft_rnn_run(b->rnn, x, WEFT_ZERO_STATE).y;
-    weft_tensor *packed = weft_pack_padded_sequence(x, &b->lengths, WEFT_ALIGN_LEFT);
-    return weft_pad_packed_sequence(weft_rnn_run(b->rnn, packed, WEFT_ZERO_STATE).y, b->row.T, 0,
-                                    WEFT_ALIGN_LEFT);
+    weft_tensor *y = weft_rnn_run(b->rnn, b->padded ? packed(b, x) : x, WEFT_ZERO_STATE).y;
+    return b->padded ? unpacked(b, y) : y;
 }
 
-static weft_tensor *summed(const bench *b, weft_tensor *scores)
+static weft_tensor *classifier_loss(const bench *b)
 {
-    if (!b->padded)
-        return weft_pool(scores, WEFT_POOL_SUM);
-    weft_tensor *mask = weft_length_mask(b->w, &b->lengths, b->row.T, WEFT_ALIGN_LEFT);
-    return weft_sum(weft_mul(scores, weft_reshape(mask, WEFT_SHAPE(b->row.B, b->row.T, 1))), 1);
-}
-
-static weft_tensor *classifier_loss(bench *b)
-{
-    weft_tensor *ids = b->padded ? weft_ints(b->w, b->padded_ids, WEFT_SHAPE(b->row.B, b->row.T)) :
-                                   arranged(b, weft_ragged_ints(b->w, b->ids, &b->lengths));
+    bool square = b->padded || b->plain;
+    weft_tensor *ids = square ? weft_ints(b->w, b->padded_ids, WEFT_SHAPE(b->row.B, b->row.T)) :
+                                arranged(b, weft_ragged_ints(b->w, b->ids, &b->lengths));
     weft_tensor *scores = weft_linear_run(b->out, run_layer(b, weft_embedding_run(b->embed, ids)));
-    weft_tensor *classes = weft_ints(b->w, b->classes, WEFT_SHAPE(b->lengths.n));
-    return weft_mean_loss(weft_cross_entropy(summed(b, scores), classes, NULL));
+    scores = square ? weft_sum(masked(b, scores), 1) : weft_pool(scores, WEFT_POOL_SUM);
+    return weft_mean_loss(
+        weft_cross_entropy(scores, weft_ints(b->w, b->class_of, WEFT_SHAPE(b->lengths.n)), NULL));
 }
 
-static weft_tensor *sum_of_outputs(bench *b)
+static weft_tensor *growth_loss(const bench *b)
+{
+    weft_tensor *ids = weft_to_layout(weft_ragged_ints(b->w, b->ids, &b->lengths), WEFT_PACKED);
+    weft_tensor *x = b->embed ? weft_embedding_run(b->embed, ids) : weft_ragged_rows(b->x, ids);
+    weft_tensor *y = weft_rnn_run(b->rnn, x, WEFT_ZERO_STATE).y;
+    return b->out ? weft_mean_loss(weft_cross_entropy(weft_linear_run(b->out, y), ids, NULL)) :
+                    weft_sum_all(y);
+}
+
+static weft_tensor *attention_loss(const bench *b)
 {
     weft_tensor *x =
-        b->padded ? b->x : arranged(b, weft_ragged_like(b->x, weft_ragged_ints(b->w, b->ids, &b->lengths)));
-    return weft_sum_all(run_layer(b, x));
+        b->padded ? packed(b, b->x) : weft_ragged_like(b->x, weft_ragged(b->w, NULL, 0, &b->lengths));
+    weft_tensor *y = weft_attention_run(b->attention, x, x, WEFT_ALL_KEYS, NULL);
+    return weft_sum_all(b->padded ? unpacked(b, y) : y);
 }
 
 static weft_tensor *loss_of(void *user)
 {
-    return (((bench *)user)->classifier ? classifier_loss : sum_of_outputs)(user);
+    const bench *b = user;
+    if (b->attention)
+        return attention_loss(b);
+    if (b->row.axis)
+        return growth_loss(b);
+    if (b->classifier)
+        return classifier_loss(b);
+    return weft_sum_all(run_layer(
+        b, b->padded ? b->x :
+                       arranged(b, weft_ragged_like(b->x, weft_ragged_ints(b->w, b->ids, &b->lengths)))));
 }
 
 /* ---- what it needs ---- */
 static void build(bench *b)
 {
-    const row    *r = &b->row;
-    weft_rnn_opts o = {
-        .input = r->I, .hidden = r->H, .layers = r->layers, .bidirectional = r->bidirectional
-    };
+    const row *r = &b->row;
+    weft_rnn_opts o = { .input = r->I, .hidden = r->H, .layers = r->layers };
+    o.bidirectional = r->bidirectional;
+    o.lean = r->lean;
+    weft_embedding_opts table = { .rows = b->classifier ? 10 : b->classes, .columns = r->I };
+    table.has_padding = b->classifier;
     b->all = weft_module_new(b->w, "bench");
-    if (b->classifier)
-        b->embed = weft_embedding_new(
-            b->all, "embedding", &(weft_embedding_opts){ .rows = 10, .columns = r->I, .has_padding = true });
+    if (r->heads) {
+        weft_attention_layer_opts heads = { .kind = WEFT_MULTIHEAD, .width = r->H, .heads = r->heads };
+        b->attention = weft_attention_new(b->all, "attention", &heads);
+        return;
+    }
+    if (b->classes)
+        b->embed = weft_embedding_new(b->all, "embedding", &table);
     b->rnn = !strcmp(r->name, "gru") ? weft_gru_new(b->all, "gru", &o) : weft_lstm_new(b->all, "lstm", &o);
-    if (b->classifier)
-        b->out = weft_linear_new(b->all, "linear", &(weft_linear_opts){ .in = r->H, .out = 2 });
+    if (b->classes)
+        b->out = weft_linear_new(b->all, "linear", &(weft_linear_opts){ .in = r->H, .out = b->classes });
+}
+
+static void count_attention(bench *b)
+{
+    row *r = &b->row;
+    double pairs = 0;
+    for (int64_t i = 0; i < r->B; i++)
+        pairs += (double)b->len[i] * b->len[i];
+    add_linear(&r->work, (double)r->tokens, r->H, 3 * r->H, false);
+    add_attention(&r->work, pairs, r->H, r->H);
+    add_linear(&r->work, (double)r->tokens, r->H, r->H, true);
 }
 
 static void count_work(bench *b)
 {
     row *r = &b->row;
-    int  directions = r->bidirectional ? 2 : 1, gates = !strcmp(r->name, "gru") ? 3 : 4;
+    int directions = r->bidirectional ? 2 : 1, gates = !strcmp(r->name, "gru") ? 3 : 4;
     for (int k = 0; k < r->layers; k++)
         for (int d = 0; d < directions; d++)
             add_recurrent(&r->work, (double)r->tokens, gates, k ? directions * r->H : r->I, r->H,
-                          k || b->classifier);
-    if (b->classifier)
-        add_linear(&r->work, (double)r->tokens, r->H, 2, true);
+                          k || b->classes);
+    if (b->classes)
+        add_linear(&r->work, (double)r->tokens, r->H, b->classes, true);
 }
 
-/* Tokens are 1 .. 9, classes 0 and 1 in turn; of 0, the padding, there is none. */
+/* Tokens of a classifier are 1 .. 9 (0 is the padding), its classes 0 and 1 in turn. */
 static void make_ids(bench *b)
 {
-    for (int64_t i = 0, at = 0; i < b->row.B; i++) {
-        b->classes[i] = (int32_t)(i % 2);
-        for (int32_t t = 0; t < b->len[i]; t++, at++)
-            b->ids[at] = b->padded_ids[i * b->row.T + t] = 1 + (int32_t)((formula("ids", at) + .5) * 9);
+    const row *r = &b->row;
+    b->ids = keep(r->tokens, sizeof *b->ids);
+    b->class_of = keep(r->B, sizeof *b->class_of);
+    b->padded_ids = b->padded || b->plain ? keep(r->B * r->T, sizeof *b->padded_ids) : NULL;
+    for (int64_t i = 0, at = 0; i < r->B; i++) {
+        b->class_of[i] = (int32_t)(i % 2);
+        for (int32_t t = 0; t < b->len[i]; t++, at++) {
+            double share = formula("ids", at) + .5;
+            b->ids[at] = r->vocabulary ? (int32_t)(share * (double)r->vocabulary) : 1 + (int32_t)(share * 9);
+            if (b->padded_ids)
+                b->padded_ids[i * r->T + t] = b->ids[at];
+        }
     }
 }
 
-static bool make_inputs(bench *b)
+static bool make_data(bench *b)
 {
-    const row *r = &b->row;
-    if (b->classifier)
+    row *r = &b->row;
+    b->len = keep(r->B, sizeof *b->len);
+    r->tokens = make_lengths(r->lengths, 1, b->len, r->B, (int32_t)r->T);
+    b->lengths = (weft_lengths){ .n = r->B, .len = b->len };
+    if (!b->attention)
+        make_ids(b);
+    if (!strcmp(r->layout, "rows")) {
+        int32_t *row_of = keep(r->B, sizeof *row_of), *column_of = keep(r->B, sizeof *column_of);
+        b->rows = (weft_placement){ .width = r->T, .row = row_of, .column = column_of };
+        if (weft_first_fit(&b->lengths, r->T, row_of, column_of, &b->rows.rows) != WEFT_OK)
+            return false;
+    }
+    (b->attention ? count_attention : count_work)(b);
+    if (b->classes)
         return true;
     b->x = b->padded ? weft_buffer(b->all, "x", WEFT_SHAPE(r->B, r->T, r->I)) :
                        weft_buffer(b->all, "x", WEFT_SHAPE(r->tokens, r->I));
     return b->padded ? fill_padded(b->x, "x", 2, &b->lengths) : fill_formula(b->x, "x", 2);
 }
 
-static bool make_data(bench *b)
-{
-    row   *r = &b->row;
-    size_t n = (size_t)r->B;
-    b->len = calloc(n, sizeof *b->len);
-    b->classes = calloc(n, sizeof *b->classes);
-    b->row_of = calloc(n, sizeof *b->row_of);
-    b->column_of = calloc(n, sizeof *b->column_of);
-    b->padded_ids = calloc(n * (size_t)r->T, sizeof *b->padded_ids);
-    r->tokens = b->len ? make_lengths(r->lengths, 1, b->len, r->B, (int32_t)r->T) : 0;
-    b->lengths = (weft_lengths){ .n = r->B, .len = b->len };
-    b->ids = calloc((size_t)r->tokens, sizeof *b->ids);
-    if (!b->len || !b->classes || !b->row_of || !b->column_of || !b->padded_ids || !b->ids)
-        return false;
-    make_ids(b);
-    b->rows = (weft_placement){ .width = r->T, .row = b->row_of, .column = b->column_of };
-    count_work(b);
-    return weft_first_fit(&b->lengths, r->T, b->row_of, b->column_of, &b->rows.rows) == WEFT_OK &&
-           make_inputs(b);
-}
-
 static bool run(row r, const settings *s)
 {
     bench b = { .row = r,
-                .classifier = !strcmp(r.name, "net"),
+                .classifier = !strcmp(r.name, "net") || !strcmp(r.name, "slow_pack"),
                 .padded = !strcmp(r.layout, "padded"),
+                .plain = !strcmp(r.layout, "plain"),
                 .w = weft_open(&s->open) };
+    b.classes = b.classifier ? 2 : r.vocabulary;
     build(&b);
     bool good = make_data(&b) && set_weights(b.all, 2 / sqrt((double)b.row.H)) &&
                 measure_training(&(training){ b.w, b.all, loss_of, 1, NULL, &b, b.row }, s);
     weft_close(b.w);
-    free(b.len); free(b.ids); free(b.padded_ids); free(b.classes); free(b.row_of); free(b.column_of);
     return good;
 }
 
 /* ---- the cases ---- */
+static bool classifier(const char *name, const char *lengths, int64_t T, const char *layouts,
+                       const settings *s)
+{
+    row r = { .name = name, .lengths = lengths, .B = 512, .T = T, .I = 16, .H = 32, .layers = 1 };
+    return measure(run, r, layouts, s);
+}
+
 bool bench_net(const settings *s)
 {
     static const int64_t all[] = { 32, 64, 128, 256, 512 }, quick[] = { 64, 256 };
     bool good = true;
     for (int i = 0; i < (s->quick ? 2 : 5); i++)
-        good &= measure(run,
-                        (row){ .name = "net",
-                               .lengths = "triangle",
-                               .B = 512,
-                               .T = (s->quick ? quick : all)[i],
-                               .I = 16,
-                               .H = 32,
-                               .layers = 1 },
-                        LAYOUTS, s);
+        good &= classifier("net", "triangle", (s->quick ? quick : all)[i], LAYOUTS, s);
+    return good;
+}
+
+/* Is packing slow? With equal lengths it can win nothing, with a triangle half of the cells are pads. */
+bool bench_slow_pack(const settings *s)
+{
+    bool good = true;
+    for (int triangle = 0; triangle < 2; triangle++)
+        for (int64_t T = 32; T <= (s->quick ? 128 : 512); T *= 2) {
+            good &= classifier("slow_pack", triangle ? "triangle" : "equal", T, "padded plain", s);
+            if (!s->layout)
+                good &= classifier("slow_pack", triangle ? "triangle" : "equal", T, "plain", s);
+        }
     return good;
 }
 
 static bool layer(const char *name, const char *lengths, int64_t H, int64_t B, int64_t T, bool two,
                   const settings *s)
 {
-    return measure(run,
-                   (row){ .name = name,
-                          .lengths = lengths,
-                          .B = B,
-                          .T = T,
-                          .I = H,
-                          .H = H,
-                          .layers = two ? 2 : 1,
-                          .bidirectional = two },
-                   LAYOUTS, s);
+    row r = { .name = name, .lengths = lengths, .B = B, .T = T, .I = H, .H = H, .layers = two ? 2 : 1 };
+    r.bidirectional = two;
+    return measure(run, r, LAYOUTS, s);
 }
 
 static bool layers_alone(const char *name, const settings *s)
@@ -194,7 +252,8 @@ static bool layers_alone(const char *name, const settings *s)
     static const int64_t gpu[][3] = { { 128, 64, 512 }, { 256, 64, 512 }, { 32, 64, 512 },
                                       { 64, 64, 512 },  { 512, 64, 512 }, { 1024, 64, 512 } };
     bool on_gpu = s->open.device == WEFT_CUDA, good = true;
-    for (int i = 0; i < (s->quick ? on_gpu ? 2 : 3 : on_gpu ? 6 : 5); i++) {
+    int most = s->quick ? 3 - on_gpu : 5 + on_gpu;
+    for (int i = 0; i < most; i++) {
         const int64_t *shape = on_gpu ? gpu[i] : cpu[i];
         good &= layer(name, "uniform", shape[0], shape[1], shape[2], false, s);
     }
@@ -205,8 +264,7 @@ bool bench_lstm(const settings *s) { return layers_alone("lstm", s); }
 bool bench_gru(const settings *s) { return layers_alone("gru", s); }
 bool bench_bilstm(const settings *s) { return layer("bilstm", "uniform", 256, 64, 128, true, s); }
 
-/* The same number of tokens in ever longer sequences, and a single one whose like no GPU's memory was made
- * for. */
+/* The same number of tokens in ever longer sequences, and a single one that is longer than usual. */
 bool bench_long(const settings *s)
 {
     static const int64_t tokens = 1 << 18, all[] = { 32, 4096, 128, 512, 2048 };
@@ -217,7 +275,7 @@ bool bench_long(const settings *s)
     return good & (s->quick || layer("long", "equal", 128, 1, 70000, false, s));
 }
 
-/* From what this prints with each WEFT_RECUR (see conventions.md) the table of choices is made. */
+/* Its rows for each WEFT_RECUR (see conventions.md) make the table of choices. */
 bool bench_sweep(const settings *s)
 {
     static const int64_t units[] = { 32, 64, 128, 256, 512 },
@@ -229,7 +287,7 @@ bool bench_sweep(const settings *s)
     return good;
 }
 
-/* T such that a training step needs no more than some 4 GF, but 4 .. 128. */
+/* T such that a training step needs at most about 4 GF, but 4 .. 128. */
 bool bench_never_slower(const settings *s)
 {
     static const int64_t units[] = { 32, 128, 1024, 16, 100, 256, 512 }, sequences[] = { 1, 64, 8, 512 };
@@ -237,11 +295,67 @@ bool bench_never_slower(const settings *s)
     for (int h = 0; h < (s->quick ? 3 : 7); h++)
         for (int b = 0; b < (s->quick ? 2 : 4); b++) {
             int64_t T = ((int64_t)1 << 32) / (48 * units[h] * units[h] * sequences[b]);
-            good &= layer("never_slower", "uniform", units[h], sequences[b],
-                          T < 4   ? 4 :
-                          T > 128 ? 128 :
-                                    T,
-                          false, s);
+            T = T < 4 ? 4 : T > 128 ? 128 : T;
+            good &= layer("never_slower", "uniform", units[h], sequences[b], T, false, s);
         }
+    return good;
+}
+
+bool bench_attention(const settings *s)
+{
+    /* H, heads, B, T */
+    static const int64_t all[][4] = { { 128, 4, 64, 300 }, { 512, 8, 64, 128 }, { 256, 8, 8, 1024 } };
+    bool good = true;
+    for (int i = 0; i < (s->quick ? 2 : 3); i++) {
+        row r = { .name = "attention", .lengths = "uniform", .B = all[i][2], .T = all[i][3], .layers = 1 };
+        r.I = r.H = all[i][0];
+        r.heads = (int)all[i][1];
+        good &= measure(run, r, "concat padded", s);
+    }
+    return good;
+}
+
+/* ---- growth ---- */
+enum { MOST = 8 };
+typedef struct growing {
+    row usual;
+    int64_t value[MOST];
+} growing;
+static const growing all_axes[] = {
+    { { .axis = "length", .B = 64, .I = 32, .H = 32 }, { 16, 64, 256, 1024, 4096, 16384, 65536 } },
+    { { .axis = "sequences", .T = 64, .I = 32, .H = 32 }, { 1, 4, 16, 64, 256, 1024, 4096 } },
+    { { .axis = "units", .B = 64, .T = 16 }, { 8, 32, 128, 512, 2048 } },
+    { { .axis = "vocabulary", .B = 64, .T = 16, .I = 32, .H = 32 }, { 10, 100, 1000, 10000, 100000 } },
+    { { .axis = "features", .B = 64, .T = 64, .H = 32 }, { 1, 4, 16, 64, 256, 500 } },
+    { { .axis = "threads", .B = 512, .T = 32, .I = 256, .H = 256 }, { 1, 2 } },
+};
+
+static bool point(const growing *g, int64_t value, const settings *s)
+{
+    settings told = *s;
+    row r = g->usual;
+    r.name = "growth";
+    r.lengths = "equal";
+    r.layers = 1;
+    switch (r.axis[0]) {
+    case 'l': r.T = value; break;
+    case 's': r.B = value; break;
+    case 'u': r.I = r.H = value; break;
+    case 'v': r.vocabulary = value; break;
+    case 'f': r.I = value; break;
+    default:
+        told.open.threads = (int)value;
+        told.peak[1] = s->peak[0] * (double)value;
+    }
+    r.lean = r.T > 4096;
+    return measure(run, r, "packed", &told);
+}
+
+bool bench_growth(const settings *s)
+{
+    bool good = true;
+    for (size_t i = 0; i < sizeof all_axes / sizeof *all_axes; i++)
+        for (int k = 0; k < MOST && all_axes[i].value[k] && !(k == 2 && (s->quick || s->tiny)); k++)
+            good &= point(&all_axes[i], all_axes[i].value[k], s);
     return good;
 }

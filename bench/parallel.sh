@@ -21,32 +21,19 @@ beside() {                              # CASE: the medians of a and b, and of t
         'BEGIN { printf "{\"case\": \"%s\", \"seconds\": [%.3f, %.3f], \"ratio\": %.3f}\n", case_, a, b, r }'
     rm -f pairs
 }
-for batch in "256 34000" "32 4400"; do
-    set -- $batch
-    for ((k = 0; k < rounds; k++)); do
-        ranks=(taskset -c $((k % 2))); one=$(g2p --batch "$1" --words "$2" --shards 2)
-        ranks=(mpirun.openmpi -n 2 --bind-to core $mpi); echo "$one $(g2p --batch "$1" --words "$2" --shards 2)" >>pairs
-    done
-    beside "g2p, $1 words: 1 rank, 2 ranks"
-done
-# tests/parallel/slow.c takes as long as a network would: bytes a second, and 30 us a message.
-for rate in 0 1250e6 125e6; do
-    for batch in "256 34000" "32 4400"; do
-        set -- $batch
-        ranks=(mpirun.openmpi -n 2 --bind-to core $mpi)
+by_turns() {                            # CASE A B: two commands, run by turns
+    for ((k = 0; k < rounds; k++)); do a=$(eval "$2"); echo "$a $(eval "$3")" >>pairs; done
+    beside "$1"
+}
+two=(mpirun.openmpi -n 2 --bind-to core $mpi)
+for of in "--batch 256 --words 34000" "--batch 32 --words 4400"; do
+    by_turns "g2p, ${of##* } words: 1 rank, 2 ranks" 'ranks=(taskset -c $((k % 2))); g2p $of --shards 2' 'ranks=("${two[@]}"); g2p $of --shards 2'
+    # tests/parallel/slow.c takes as long as a network would: bytes a second, and 30 us a message.
+    for rate in 0 1250e6 125e6; do
+        ranks=("${two[@]}")
         [ $rate = 0 ] || ranks+=(-x WEFT_PARALLEL="$build/tests/parallel/slow.so" -x WEFT_SLOW_OF="$build/libweft_openmpi.so" -x WEFT_SLOW_RATE=$rate)
-        for ((k = 0; k < rounds; k++)); do
-            waits=$(WEFT_PARALLEL_OVERLAP=off g2p --batch "$1" --words "$2" --shards 2); echo "$waits $(g2p --batch "$1" --words "$2" --shards 2)" >>pairs
-        done
-        beside "g2p, $1 words on 2 ranks, $rate bytes/s: gradients that wait, that overlap"
+        by_turns "g2p, ${of##* } words on 2 ranks, $rate bytes/s: gradients that wait, that overlap" 'WEFT_PARALLEL_OVERLAP=off g2p $of --shards 2' 'g2p $of --shards 2'
     done
+    ranks=(taskset -c 0)
+    by_turns "g2p, ${of##* } words on 1 rank: 8 shards, 1 shard" 'g2p $of --shards 8' 'g2p $of --shards 1'
 done
-ranks=(taskset -c 0)
-for ((k = 0; k < rounds; k++)); do
-    eight=$(g2p --batch 32 --words 4400 --shards 8); echo "$eight $(g2p --batch 32 --words 4400 --shards 1)" >>pairs
-done
-beside "g2p, 32 words on 1 rank: 8 shards, 1 shard"
-for ((k = 0; k < rounds; k++)); do
-    eight=$(g2p --batch 256 --words 34000 --shards 8); echo "$eight $(g2p --batch 256 --words 34000 --shards 1)" >>pairs
-done
-beside "g2p, 256 words on 1 rank: 8 shards, 1 shard"

@@ -50,6 +50,37 @@ double median(times *t)
     return t->n % 2 ? t->ms[t->n / 2] : (t->ms[t->n / 2 - 1] + t->ms[t->n / 2]) / 2;
 }
 
+int which_of(const char *names, const char *value)
+{
+    size_t length = strlen(value);
+    int    i = 0;
+    for (const char *at = names; *at; at += strcspn(at, ","), at += *at == ',', i++)
+        if (strcspn(at, ",") == length && !strncmp(at, value, length))
+            return i;
+    return -1;
+}
+
+/* ---- memory ---- */
+enum { MOST_KEPT = 64 };
+static void *kept[MOST_KEPT];
+static int kept_count;
+
+void *keep(int64_t n, size_t size)
+{
+    void *p = kept_count < MOST_KEPT ? calloc((size_t)n + 1, size) : NULL;
+    if (!p) {
+        fprintf(stderr, "weft_bench: out of memory\n");
+        exit(1);
+    }
+    return kept[kept_count++] = p;
+}
+
+void free_kept(void)
+{
+    while (kept_count > 0)
+        free(kept[--kept_count]);
+}
+
 /* ---- a line ---- */
 static void print_who(const settings *s, weft *w)
 {

@@ -18,6 +18,9 @@ import statistics
 import subprocess
 import sys
 
+sys.dont_write_bytecode = True
+import table
+
 HERE = os.path.dirname(os.path.abspath(__file__))
 SETS = ("generic", "avx2", "avx512", "amx")
 CASES = ("net", "lstm", "bilstm", "transformer_lstm", "g2p", "decode", "token")
@@ -104,7 +107,7 @@ def least(turns, name):
     return min(t[name] for t in turns if name in t)
 
 
-def table(runs, case, precision, name):
+def print_table(runs, case, precision, name):
     for (p, c, what), turns in runs.rows.items():
         if (p, c) == (precision, case):
             ours = least(turns, DEFAULT)
@@ -126,7 +129,7 @@ def main():
                 continue
             for other, ratio in runs.compare(case, precision, contenders).items():
                 lost.append(f"{case}, {precision}: {names[precision]} takes {ratio:.2f} times as long as {other}")
-            table(runs, case, precision, names[precision])
+            print_table(runs, case, precision, names[precision])
     if args.out != "-":
         write(args, runs, names, offered, lost)
     print("\n".join(lost) if lost else f"the default is the fastest, or within {LOST - 1:.0%} of it, in {len(runs.rows)} rows")
@@ -134,19 +137,13 @@ def main():
 
 
 def write(args, runs, names, offered, lost):
-    said = subprocess.run([sys.executable, os.path.join(HERE, "table.py"), "--machine"], capture_output=True, text=True, check=True)
-    about = json.loads(said.stdout)
-    cpu = re.sub(r"[^a-z0-9]+", "-", f"{about['machine']} {model()}".lower()).strip("-")
-    rows = [{"precision": p, "what": what, "default": names[p], "ms": {name: round(least(turns, name), 5) for name in turns[0]}}
-            for (p, _, what), turns in runs.rows.items()]
+    about = table.machine()
+    cpu = re.sub(r"[^a-z0-9]+", "-", f"{about['machine']} {table.cpu()['cpu family']} {table.cpu()['model']}".lower()).strip("-")
+    rows = {}
+    for (p, case, what), turns in runs.rows.items():
+        rows.setdefault(case, {}).setdefault(p, {"default": names[p]})[what] = {name: round(least(turns, name), 5) for name in turns[0]}
     with open(args.out or os.path.join(HERE, "results", f"tiers-{cpu}.json"), "w") as f:
-        f.write(json.dumps({**about, "sets": offered, "lost": lost})[:-1] + ', "rows": [\n' + ",\n".join(map(json.dumps, rows)) + "\n]}\n")
-
-
-def model():
-    """the CPU's family and model, in numbers"""
-    with open("/proc/cpuinfo") as f:
-        return "-".join(re.findall(r"^(?:cpu family|model)\s*: (\d+)", f.read(), re.M)[:2])
+        f.write(table.rows_as_lines({**about, "sets": offered, "lost": lost}, [{"case": case, **of} for case, of in rows.items()]))
 
 
 if __name__ == "__main__":

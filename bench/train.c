@@ -1,7 +1,11 @@
 /* train.c - what is measured of everything that trains: a forward pass without the tape, a training step
  * with it, and the proof of equal work. */
+#include <malloc.h>
 #include <math.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
 #include "bench.h"
 
 /* Loss and gradient norm of one training step. */
@@ -18,27 +22,23 @@ static void prove(training *t)
     weft_clear(t->w);
 }
 
-static void one_graph(const training *t, bool train)
-{
-    if (train)
-        weft_zero_grad(t->all);
-    weft_tensor *loss = t->loss(t->user);
-    if (train)
-        weft_backward(loss);
-}
-
 static void step(const training *t, bool train)
 {
     weft_set_grad_enabled(t->w, train);
-    if (t->step)
+    if (t->step) {
         t->step(t->user, train);
-    else
-        one_graph(t, train);
+    } else {
+        if (train)
+            weft_zero_grad(t->all);
+        weft_tensor *loss = t->loss(t->user);
+        if (train)
+            weft_backward(loss);
+    }
     weft_synchronize(t->w);
     weft_clear(t->w);
 }
 
-/* In a child of memory.c: a single step, whose gradients are there already. */
+/* A single step in a child, whose gradients exist already. */
 static bool grow(const training *t, const settings *s)
 {
     weft_zero_grad(t->all);
@@ -78,6 +78,88 @@ bool measure_training(training *t, const settings *s)
     return measure_pass(t, s, false) && measure_pass(t, s, true);
 }
 
+/* ---- memory of a step: the growth of a process' peak ----
+ *
+ * A child builds the case and runs one training step. Parameters, their gradients and the inputs exist before
+ * it; the peers' programs do the same. Before that the child has run the same case with one sequence of one
+ * token, and given back what was free: what is read from disk, started or made once is not part of a step.
+ * Linux only: /proc/self/clear_refs sets the peak back to what is held. */
+/* In bytes, "VmRSS:" or "VmHWM:"; 0: there is none. */
+static double resident(const char *which)
+{
+    FILE *f = fopen("/proc/self/status", "r");
+    char line[256];
+    long long kib = 0;
+    while (f && fgets(line, sizeof line, f))
+        if (!strncmp(line, which, strlen(which)))
+            sscanf(line + strlen(which), "%lld", &kib);
+    if (f)
+        fclose(f);
+    return (double)kib * 1024;
+}
+
+static bool set_peak_back(void)
+{
+    FILE *f = fopen("/proc/self/clear_refs", "w");
+    bool good = f && fputs("5", f) >= 0;
+    return (f ? !fclose(f) : false) && good;
+}
+
+double begin_growth(void)
+{
+#ifdef __GLIBC__
+    malloc_trim(0);
+#endif
+    return set_peak_back() ? resident("VmRSS:") : 0;
+}
+
+double growth_since(double begin) { return begin > 0 ? resident("VmHWM:") - begin : 0; }
+
+bool in_child(void (*task)(void *user, void *result), void *user, void *result, size_t size)
+{
+    void *shared = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    if (shared == MAP_FAILED)
+        return false;
+    fflush(NULL);
+    pid_t id = fork();
+    if (!id) {
+        task(user, shared);
+        _exit(0);
+    }
+    int status = 1;
+    bool good = id > 0 && waitpid(id, &status, 0) == id && !status;
+    memcpy(result, shared, size);
+    munmap(shared, size);
+    return good;
+}
+
+typedef struct stepping {
+    run_case *run;
+    row row;
+    const settings *s;
+} stepping;
+
+static void grow_in_child(void *user, void *result)
+{
+    stepping *it = user;
+    settings told = *it->s;
+    row small = it->row;
+    told.growth = result;
+    small.B = small.T = 1;
+    small.horizon = small.horizon ? 1 : 0;
+    if (!it->run(small, &told) || !it->run(it->row, &told))
+        *told.growth = 0;
+}
+
+double step_bytes(run_case *run, row r, const settings *s)
+{
+    double growth = 0;
+    if (s->open.device == WEFT_CUDA)             /* its context does not live on in a child */
+        return 0;
+    bool good = in_child(grow_in_child, &(stepping){ run, r, s }, &growth, sizeof growth);
+    return good && growth > 0 ? growth : 0;
+}
+
 /* ---- a shape ---- */
 static void cut_down(row *r)
 {
@@ -100,5 +182,7 @@ bool measure(run_case *run, row r, const char *layouts, const settings *s)
         cut_down(&r);
     settings told = *s;
     told.step_bytes = step_bytes(run, r, s);
-    return run(r, &told);
+    bool good = run(r, &told);
+    free_kept();
+    return good;
 }

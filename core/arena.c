@@ -4,7 +4,7 @@
  * memory comes through here, and so do a test's planned failures. */
 #include <stdlib.h>
 #include <string.h>
-#include "core/core.h"
+#include "core/inside.h"
 #if defined(__SANITIZE_ADDRESS__)
 #define SANITIZED 1
 #elif defined(__has_feature)
@@ -37,14 +37,14 @@ static int64_t larger(int64_t a, int64_t b) { return a > b ? a : b; }
 void *weft__try_allocate(weft *w, size_t bytes)
 {
     size_t more = sizeof(tag) + WEFT__LINE;
-    bool never = w->status || w->callback.allocator || bytes > SIZE_MAX - more;
+    bool never = w->status || inside(w)->callback.allocator || bytes > SIZE_MAX - more;
     void *raw = never ? NULL : w->dev.allocate(bytes + more, w->dev.user);
     if (!raw)
         return NULL;
     char *p = aligned(raw);
     ((tag *)(void *)p)[-1] = (tag){ raw, bytes };
-    w->allocations++, w->host_bytes += (int64_t)bytes;
-    w->host_peak = larger(w->host_peak, w->host_bytes);
+    inside(w)->allocations++, inside(w)->host_bytes += (int64_t)bytes;
+    inside(w)->host_peak = larger(inside(w)->host_peak, inside(w)->host_bytes);
     return p;
 }
 
@@ -61,7 +61,7 @@ void weft__release(weft *w, void *p)
     if (!p)
         return;
     tag t = ((tag *)p)[-1];
-    w->host_bytes -= (int64_t)t.bytes;
+    inside(w)->host_bytes -= (int64_t)t.bytes;
     w->dev.release(t.raw, w->dev.user);
 }
 
@@ -76,10 +76,10 @@ static void *tried_on_device(weft *w, size_t bytes, bool lasts)
         weft__release(w, b);
         return NULL;
     }
-    *b = (weft__block){ w->blocks, p, bytes, lasts };
-    w->blocks = b;
-    w->allocations++, w->device_bytes += (int64_t)bytes;
-    w->device_peak = larger(w->device_peak, w->device_bytes);
+    *b = (weft__block){ inside(w)->blocks, p, bytes, lasts };
+    inside(w)->blocks = b;
+    inside(w)->allocations++, inside(w)->device_bytes += (int64_t)bytes;
+    inside(w)->device_peak = larger(inside(w)->device_peak, inside(w)->device_bytes);
     return p;
 }
 
@@ -98,10 +98,10 @@ void weft__device_release(weft *w, void *p)
         weft__release(w, p);
         return;
     }
-    for (weft__block **at = &w->blocks, *b; (b = *at); at = &b->next)
+    for (weft__block **at = &inside(w)->blocks, *b; (b = *at); at = &b->next)
         if (b->memory == p) {
             *at = b->next;
-            w->device_bytes -= (int64_t)b->bytes;
+            inside(w)->device_bytes -= (int64_t)b->bytes;
             w->dev.k->release(&w->dev, p, b->lasts);
             weft__release(w, b);
             return;
@@ -113,7 +113,7 @@ static int64_t arena_extent(const weft__arena *a)
 {
     return a->n ? a->block[a->n - 1].start + a->block[a->n - 1].size : 0;
 }
-int64_t weft__position(const weft__arena *a) { return a->n ? a->block[a->at].start + a->used : 0; }
+int64_t weft__arena_position(const weft__arena *a) { return a->n ? a->block[a->at].start + a->used : 0; }
 
 /* at this moment; ends of blocks that were too short for what came next are not */
 static int64_t needed(const weft__arena *a)
@@ -167,11 +167,12 @@ static bool grow_arena(weft *w, weft__arena *a, int64_t bytes)
     return true;
 }
 
-void *weft__take(weft *w, weft__arena *a, int64_t bytes)
+void *weft__take(weft *w, weft__arena_id id, int64_t bytes)
 {
+    weft__arena *a = &inside(w)->arena[id];
     if (w->status)
         return NULL;
-    if (w->fail_in && !--w->fail_in) {
+    if (weft__test_take_fails && weft__test_take_fails(w)) {
         weft__fail(w, WEFT_ENOMEM, "%s: out of memory: %lld bytes, as a test has planned", at_work(w),
                    (long long)bytes);
         return NULL;
@@ -188,7 +189,7 @@ void *weft__take(weft *w, weft__arena *a, int64_t bytes)
     return p;
 }
 
-void weft__back_to(weft *w, weft__arena *a, int64_t position)
+void weft__arena_back(weft *w, weft__arena *a, int64_t position)
 {
     a->most = larger(a->most, needed(a));
     int last = a->at;
@@ -222,7 +223,7 @@ void weft__arena_clear(weft *w, weft__arena *a)
     if (a->n > 1 && !a->stays)
         weft__arena_end(w, a);                   /* the next step finds one block of this size */
     else
-        weft__back_to(w, a, 0);
+        weft__arena_back(w, a, 0);
 }
 
 /* After a failure for want of memory nothing is kept for steps as large as that one. Heads stay: stale
@@ -232,4 +233,35 @@ void weft__arena_forget(weft *w, weft__arena *a)
     if (!a->stays)
         weft__arena_end(w, a);
     a->first = a->most = 0;
+}
+
+int64_t weft__position(const weft *w, weft__arena_id id)
+{
+    return weft__arena_position(&inside(w)->arena[id]);
+}
+
+void weft__back_to(weft *w, weft__arena_id id, int64_t position)
+{
+    weft__arena_back(w, &inside(w)->arena[id], position);
+}
+
+/* ---- the spare block ---- */
+void *weft__spare_taken(weft *w, size_t *bytes)
+{
+    void *p = inside(w)->spare;
+    *bytes = inside(w)->spare_bytes;
+    inside(w)->spare = NULL;
+    inside(w)->spare_bytes = 0;
+    return p;
+}
+
+void weft__spare_left(weft *w, void *p, size_t bytes)
+{
+    void *other = p;
+    if (bytes > inside(w)->spare_bytes) {
+        other = inside(w)->spare;
+        inside(w)->spare = p;
+        inside(w)->spare_bytes = bytes;
+    }
+    weft__release(w, other);
 }

@@ -3,9 +3,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include "core/check.h"
-#include "core/log.h"
-#include "core/profile.h"
+#include "core/report/check.h"
+#include "core/report/log.h"
+#include "core/report/profile.h"
 
 enum { MOST_THREADS = 1024, PRINTED = 8, HUGE_PAGE = 1 << 21, HUGE_BLOCK = 2 * HUGE_PAGE };
 
@@ -151,11 +151,13 @@ weft *weft_open(const weft_opts *opts)
     weft_opts o = *asked;
     if (!o.allocate || !o.release)
         o.allocate = allocate, o.release = release;
-    weft *w = o.allocate(sizeof *w, o.user);
+    weft *w = o.allocate(sizeof(weft__inside), o.user);
     if (!w)
         return weft__no_memory();
-    memset(w, 0, sizeof *w);
-    w->memory.allocate = o.allocate, w->memory.release = o.release, w->memory.user = o.user;
+    memset(w, 0, sizeof(weft__inside));
+    inside(w)->memory.allocate = o.allocate;
+    inside(w)->memory.release = o.release;
+    inside(w)->memory.user = o.user;
     bool own = o.allocate != allocate;
     w->dev = (weft__device){ .allocate = own ? weft__allocate_by_program : allocate,
                              .release = own ? weft__release_by_program : release,
@@ -163,11 +165,15 @@ weft *weft_open(const weft_opts *opts)
                              .precision = o.precision,
                              .deterministic = o.deterministic,
                              .graphs = o.graphs };
-    w->seed = o.seed, w->step = 1, w->recording = w->training = true, w->lean = o.lean;
+    w->random.seed = o.seed;
+    w->step = 1;
+    w->recording = w->training = true;
+    w->lean = o.lean;
     w->kept_most = o.kept_weights;
-    w->print_limit = PRINTED;
-    w->heads[0].stays = w->heads[1].stays = true;
-    w->data.device = w->grads.device = w->maps.device = true;
+    inside(w)->print_limit = PRINTED;
+    weft__arena *a = inside(w)->arena;
+    a[WEFT__IN_HEADS].stays = a[WEFT__IN_HEADS_ODD].stays = true;
+    a[WEFT__IN_DATA].device = a[WEFT__IN_GRADS].device = a[WEFT__IN_MAPS].device = true;
     w->nil = (weft_tensor){ .w = w };
     if (!options_are_sound(w, asked))
         /* a failed context can still be closed, and asked for its message */
@@ -189,16 +195,14 @@ void weft_close(weft *w)
     weft__log_close(w);
     weft__profile_end(w);
     weft__check_close(w);
-    weft__arena *all[] = { &w->heads[0], &w->heads[1], &w->notes, &w->keep,
-                           &w->lasting,  &w->data,     &w->grads, &w->maps };
-    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
-        weft__arena_end(w, all[i]);
-    weft__release(w, w->search);
+    for (int i = 0; i < WEFT__ARENAS; i++)
+        weft__arena_end(w, &inside(w)->arena[i]);
+    weft__release(w, inside(w)->spare);
     weft__end_owned(w);
     if (w->dev.pool)
         weft__pool_end(&w->dev, w->dev.pool);
     w->dev.k->close(&w->dev);
-    w->memory.release(w, w->memory.user);
+    inside(w)->memory.release(w, inside(w)->memory.user);
 }
 
 /* ---- steps ---- */
@@ -211,14 +215,17 @@ void weft_clear(weft *w)
     if (w->dev.graphs)
         w->dev.k->submit(&w->dev, true);
     /* headers of the step before stay readable: their step is wrong */
-    w->step++, w->draw += !w->counted, w->counted = false;
-    weft__arena *all[] = {
-        &w->heads[w->step & 1], &w->notes, &w->keep, &w->lasting, &w->data, &w->grads, &w->maps
-    };
-    /* under WEFT_CHECK headers are never used again */
-    for (size_t i = w->check ? 1 : 0; i < sizeof all / sizeof *all; i++)
-        weft__arena_clear(w, all[i]);
-    w->batches = NULL, w->links = NULL, w->running = NULL, w->missing[0] = 0;
+    w->step++;
+    w->random.draw += !w->random.counted;
+    w->random.counted = false;
+    if (!w->check)                               /* which never uses headers again */
+        weft__arena_clear(w, weft__heads(w));
+    for (int i = WEFT__IN_NOTES; i < WEFT__ARENAS; i++)
+        weft__arena_clear(w, &inside(w)->arena[i]);
+    inside(w)->batches = NULL;
+    inside(w)->links = NULL;
+    inside(w)->missing[0] = 0;
+    w->running = NULL;
     weft__tell(w, WEFT__CLEARED, NULL);
     weft__check_leave(w);
 }
@@ -226,13 +233,11 @@ void weft_clear(weft *w)
 /* what steps up to now have needed, for smaller ones to come */
 static void give_back(weft *w)
 {
-    weft__arena *all[] = { &w->heads[0], &w->heads[1], &w->notes, &w->keep,
-                           &w->lasting,  &w->data,     &w->grads, &w->maps };
-    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
-        weft__arena_forget(w, all[i]);
+    size_t bytes;
+    for (int i = 0; i < WEFT__ARENAS; i++)
+        weft__arena_forget(w, &inside(w)->arena[i]);
     weft__tell(w, WEFT__FORGOTTEN, NULL);
-    weft__release(w, w->search);
-    w->search = NULL, w->search_bytes = 0;
+    weft__release(w, weft__spare_taken(w, &bytes));
     if (w->dev.k->synchronous && w->dev.workspace) {
         w->dev.release(w->dev.workspace, w->dev.user);
         w->dev.workspace = NULL, w->dev.workspace_bytes = 0;
@@ -248,7 +253,9 @@ void weft_recover(weft *w)
     weft_clear(w);
     if (w->dev.lost)
         return;                                  /* and stays lost */
-    w->status = WEFT_OK, w->message[0] = w->dev.failure[0] = 0, w->dev.fault = (weft__fault){ 0 };
+    w->status = WEFT_OK;
+    inside(w)->message[0] = w->dev.failure[0] = 0;
+    w->dev.fault = (weft__fault){ 0 };
     weft__recover_owned(w);
 }
 

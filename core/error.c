@@ -2,7 +2,7 @@
  * its echoes. */
 #include <stdarg.h>
 #include <string.h>
-#include "core/core.h"
+#include "core/inside.h"
 #include "core/locale.h"
 
 static size_t layer_text(weft *w, char *text, size_t size)
@@ -19,48 +19,79 @@ void weft_fail(weft *w, weft_status status, const char *format, ...)
     w = w ? w : weft__no_context();
     if (w->status || status == WEFT_OK)
         return;                                  /* the first failure is the one that matters */
-    size_t at = layer_text(w, w->message, sizeof w->message);
+    size_t at = layer_text(w, inside(w)->message, sizeof inside(w)->message);
     va_list list;
     va_start(list, format);
-    weft__plain_text(w->message + at, sizeof w->message - at, format, list);
+    weft__plain_text(inside(w)->message + at, sizeof inside(w)->message - at, format, list);
     va_end(list);
     w->status = status;
-    if (!w->on_error)
+    if (!inside(w)->on_error)
         return;
     /* the function that has failed still runs, and uses the step */
     weft__callback outer = weft__callback_begin(w, "the function of weft_on_error", NULL);
-    w->on_error(status, w->message, w->on_error_user);
+    inside(w)->on_error(status, inside(w)->message, inside(w)->on_error_user);
     weft__callback_end(w, outer);
 }
 
 weft *weft__no_context(void)
 {
-    static _Thread_local weft no_context = { .no_context = true,
-                                          .status = WEFT_EARG,
-                                          .message = "a NULL tensor, module or context was given" };
-    no_context.nil.w = &no_context;
-    return &no_context;
+    static _Thread_local weft__inside none = { .w = { .no_context = true, .status = WEFT_EARG },
+                                               .message = "a NULL tensor, module or context was given" };
+    none.w.nil.w = &none.w;
+    return &none.w;
 }
 
 /* A program may hand it to another thread and outlive the one that asked, so there is one for all. Nothing of
  * it changes but `running`, and that no one reads in a context that has failed. */
 weft *weft__no_memory(void)
 {
-    static weft none = { .no_context = true,
-                         .status = WEFT_ENOMEM,
-                         .message = "open: no memory for a context",
-                         .nil = { .w = &none } };
-    return &none;
+    static weft__inside none = {
+        .w = { .no_context = true, .status = WEFT_ENOMEM, .nil = { .w = &none.w } },
+        .message = "open: no memory for a context",
+    };
+    return &none.w;
 }
 
 bool        weft_ok(const weft *w)      { return w && !w->status; }
 weft_status weft_error_code(const weft *w)   { return w ? w->status : WEFT_EARG; }
-const char *weft_error_message(const weft *w) { return w ? w->message : "no context"; }
+const char *weft_error_message(const weft *w) { return w ? inside(w)->message : "no context"; }
 
 void weft_on_error(weft *w, void (*fn)(weft_status, const char *, void *), void *user)
 {
     if (w && !weft__is_no_context(w))
-        w->on_error = fn, w->on_error_user = user;
+        inside(w)->on_error = fn, inside(w)->on_error_user = user;
+}
+
+void weft__explain(weft *w, const char *format, ...)
+{
+    va_list list;
+    va_start(list, format);
+    weft__plain_text(inside(w)->message, sizeof inside(w)->message, format, list);
+    va_end(list);
+}
+
+weft__listener *weft__hush(weft *w)
+{
+    weft__listener *listener = inside(w)->on_error;
+    inside(w)->on_error = NULL;
+    return listener;
+}
+
+void weft__unhush(weft *w, weft__listener *listener, bool forget)
+{
+    inside(w)->on_error = listener;
+    if (forget) {
+        w->status = WEFT_OK;
+        inside(w)->message[0] = 0;
+    }
+}
+
+void weft__say_missing(weft *w, const char *format, ...)
+{
+    va_list list;
+    va_start(list, format);
+    weft__plain_text(inside(w)->missing, sizeof inside(w)->missing, format, list);
+    va_end(list);
 }
 
 const char *weft_status_name(weft_status status)
@@ -74,7 +105,7 @@ const char *weft_status_name(weft_status status)
 const char *weft__wrong(const weft *w, const weft_tensor *x)
 {
     if (!x)
-        return w && w->missing[0] ? w->missing : "is NULL";
+        return w && inside(w)->missing[0] ? inside(w)->missing : "is NULL";
     if (weft__is_no_context(x->w))
         return x->w == weft__no_memory() ? "is of a context that could not be opened" :
                                            "is what a function given NULL returned";

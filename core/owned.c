@@ -1,14 +1,14 @@
 /* owned.c - what a context owns till its end: modules, optimisers, streams, the tape. Each is a block of
  * zeros behind a header, with functions for the end and for weft_recover. */
 #include <string.h>
-#include "core/core.h"
+#include "core/inside.h"
 
 static void *link_in(weft *w, weft__owned *o, size_t bytes, void (*end)(void *), void (*recover)(void *))
 {
     if (!o)
         return NULL;
-    *o = (weft__owned){ w->owned, end, recover };
-    w->owned = o;
+    *o = (weft__owned){ inside(w)->owned, end, recover };
+    inside(w)->owned = o;
     return memset(o + 1, 0, bytes);
 }
 
@@ -22,9 +22,18 @@ void *weft__own_if_it_can(weft *w, size_t bytes)
     return link_in(w, weft__try_allocate(w, sizeof(weft__owned) + bytes), bytes, NULL, NULL);
 }
 
+void *weft__next_owned(const weft *w, void (*end)(void *), const void *after)
+{
+    const weft__owned *last = after;
+    weft__owned *o = last ? last[-1].next : inside(w)->owned;
+    while (o && o->end != end)
+        o = o->next;
+    return o ? o + 1 : NULL;
+}
+
 void weft__end_owned(weft *w)
 {
-    for (weft__owned *o = w->owned, *next; o; o = next) {
+    for (weft__owned *o = inside(w)->owned, *next; o; o = next) {
         next = o->next;
         if (o->end)
             o->end(o + 1);
@@ -34,7 +43,7 @@ void weft__end_owned(weft *w)
 
 void weft__recover_owned(weft *w)
 {
-    for (weft__owned *o = w->owned; o; o = o->next)
+    for (weft__owned *o = inside(w)->owned; o; o = o->next)
         if (o->recover)
             o->recover(o + 1);
 }

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "core/cpu/cpu.h"
+#include "core/inside.h"
 #include "core/shared/normal.h"
 
 /* FNV-1a, then mixed with the seed (splitmix64's finaliser) */
@@ -21,19 +22,19 @@ uint64_t weft__hash(uint64_t seed, const char *text)
 weft_stream *weft_stream_of(weft *w, const char *name)
 {
     w = w ? w : weft__no_context();
-    for (weft_stream *s = w->streams; s && name; s = s->next)
+    for (weft_stream *s = w->random.streams; s && name; s = s->next)
         if (!strcmp(s->name, name))
             return s;
-    if (!name || !*name || strlen(name) >= sizeof w->streams->name)
+    if (!name || !*name || strlen(name) >= sizeof w->random.streams->name)
         weft__fail(w, WEFT_EARG, "stream_of: \"%.60s\"; a name of 1 .. %zu bytes is expected",
-                   name ? name : "", sizeof w->streams->name - 1);
+                   name ? name : "", sizeof w->random.streams->name - 1);
     weft_stream *s = w->status ? NULL : weft__own(w, sizeof *s, NULL, NULL);
     if (!s)
         return NULL;
     uint64_t salt = w->shard ? w->shard->salt : 0;
-    *s = (weft_stream){ .next = w->streams, .w = w, .key = weft__hash(w->seed, name) ^ salt };
+    *s = (weft_stream){ .next = w->random.streams, .w = w, .key = weft__hash(w->random.seed, name) ^ salt };
     memcpy(s->name, name, strlen(name) + 1);
-    return w->streams = s;
+    return w->random.streams = s;
 }
 
 weft_stream *weft_stream_new(uint64_t seed, const char *name)

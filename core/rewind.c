@@ -3,24 +3,24 @@
  * batches to a new one) each is told by a link, and a rewind sets the pointers of ended links back to what
  * they were. */
 #include <string.h>
-#include "core/check.h"
+#include "core/report/check.h"
 
 bool weft__linked(weft *w, void *pointer, void *to)
 {
-    int64_t at = weft__position(&w->keep);
-    weft__link *l = weft__take(w, &w->keep, sizeof *l);
+    int64_t at = weft__position(w, WEFT__IN_KEEP);
+    weft__link *l = weft__take(w, WEFT__IN_KEEP, sizeof *l);
     if (!l)
         return false;
-    *l = (weft__link){ w->links, pointer, NULL, at };
+    *l = (weft__link){ inside(w)->links, pointer, NULL, at };
     memcpy(&l->was, pointer, sizeof l->was);     /* pointers of any type */
     memcpy(pointer, &to, sizeof to);
-    w->links = l;
+    inside(w)->links = l;
     return true;
 }
 
 static void unlink_since(weft *w, int64_t position)
 {
-    for (weft__link *l; (l = w->links) && l->at >= position; w->links = l->next)
+    for (weft__link *l; (l = inside(w)->links) && l->at >= position; inside(w)->links = l->next)
         memcpy(l->pointer, &l->was, sizeof l->was);
 }
 
@@ -30,7 +30,7 @@ enum { ENTRIES = WEFT__AT_ENTRIES, HEADS = WEFT__AT_HEADS, NOTES, DATA, KEEP, MA
 
 static int64_t headers(const weft *w)
 {
-    return w->check ? w->check->n : weft__position(&w->heads[w->step & 1]);
+    return w->check ? w->check->n : weft__arena_position(weft__heads(w));
 }
 
 weft_mark weft_mark_here(weft *w)
@@ -39,10 +39,10 @@ weft_mark weft_mark_here(weft *w)
         return (weft_mark){ 0 };
     return (weft_mark){ { [ENTRIES] = weft__tell(w, WEFT__ENTRIES, NULL),
                           [HEADS] = headers(w),
-                          [NOTES] = weft__position(&w->notes),
-                          [DATA] = weft__position(&w->data),
-                          [KEEP] = weft__position(&w->keep),
-                          [MAPS] = weft__position(&w->maps) },
+                          [NOTES] = weft__position(w, WEFT__IN_NOTES),
+                          [DATA] = weft__position(w, WEFT__IN_DATA),
+                          [KEEP] = weft__position(w, WEFT__IN_KEEP),
+                          [MAPS] = weft__position(w, WEFT__IN_MAPS) },
                         w->step };
 }
 
@@ -54,8 +54,8 @@ static bool mark_is_sound(weft *w, weft_mark m)
     bool current = w && !weft__is_no_context(w) && m.step == w->step, ahead = false, below = false;
     weft_mark now = current ? weft_mark_here(w) : (weft_mark){ 0 };
     for (size_t i = 0; current && i < sizeof m.at / sizeof *m.at; i++)
-        ahead |= m.at[i] > now.at[i], below |= m.at[i] < w->callback.floor.at[i];
-    if (!current || ahead || (below && !w->callback.depth))
+        ahead |= m.at[i] > now.at[i], below |= m.at[i] < inside(w)->callback.floor.at[i];
+    if (!current || ahead || (below && !inside(w)->callback.depth))
         weft__fail(w, WEFT_EARG, "rewind: the mark %s",
                    ahead ? "was ended by an earlier rewind" : "is of another step");
     else if (below)
@@ -70,7 +70,7 @@ static bool mark_is_sound(weft *w, weft_mark m)
 static void bury(weft *w, int64_t from)          /* headers made since: their step is over */
 {
     enum { HEADER = (sizeof(weft_tensor) + 63) / 64 * 64 };
-    weft__arena *heads = &w->heads[w->step & 1];
+    weft__arena *heads = weft__heads(w);
     for (int b = heads->n ? heads->at : -1; b >= 0; b--) {
         int64_t start = heads->block[b].start, end = b == heads->at ? heads->used : heads->block[b].size;
         for (int64_t at = from > start ? from - start : 0; at + HEADER <= end; at += HEADER)
@@ -78,7 +78,7 @@ static void bury(weft *w, int64_t from)          /* headers made since: their st
         if (start <= from)
             break;
     }
-    weft__back_to(w, heads, from);
+    weft__arena_back(w, heads, from);
 }
 
 void weft__rewind_numbers(weft *w, weft_mark m)
@@ -88,18 +88,18 @@ void weft__rewind_numbers(weft *w, weft_mark m)
         weft__check_rewind(w, m.at[HEADS], m.at[DATA]);
     else
         bury(w, m.at[HEADS]);
-    weft__back_to(w, &w->notes, m.at[NOTES]);
-    weft__back_to(w, &w->data, m.at[DATA]);
+    weft__back_to(w, WEFT__IN_NOTES, m.at[NOTES]);
+    weft__back_to(w, WEFT__IN_DATA, m.at[DATA]);
 }
 
 void weft_rewind(weft *w, weft_mark m)
 {
-    if ((w && w->callback.allocator && weft__callback_refuses(w, "rewind")) || !mark_is_sound(w, m))
+    if ((w && inside(w)->callback.allocator && weft__callback_refuses(w, "rewind")) || !mark_is_sound(w, m))
         return;
     unlink_since(w, m.at[KEEP]);
     weft__rewind_numbers(w, m);
     if (w->check)
-        weft__check_spoil(w, &w->keep, m.at[KEEP]), weft__check_spoil(w, &w->maps, m.at[MAPS]);
-    weft__back_to(w, &w->keep, m.at[KEEP]);
-    weft__back_to(w, &w->maps, m.at[MAPS]);
+        weft__check_spoil(w, WEFT__IN_KEEP, m.at[KEEP]), weft__check_spoil(w, WEFT__IN_MAPS, m.at[MAPS]);
+    weft__back_to(w, WEFT__IN_KEEP, m.at[KEEP]);
+    weft__back_to(w, WEFT__IN_MAPS, m.at[MAPS]);
 }

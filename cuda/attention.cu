@@ -11,9 +11,6 @@
 #include "cuda/attention_tile.h"
 
 /* ---- forward ---- */
-/* of a query's scores: the largest, and of exp(score - most) */
-typedef struct running { real most, sum; } running;
-
 /* The scores of one query in a tile of keys become exp(score - most); what was summed up to now is to be
  * multiplied by the result. */
 __device__ static real weigh(running &r, real (&score)[EACH], int64_t seen)
@@ -28,7 +25,8 @@ __device__ static real weigh(running &r, real (&score)[EACH], int64_t seen)
         score[j] = column_of(j) < seen ? exp(score[j] - from) : 0;
         sum += score[j];
     }
-    r.most = most, r.sum = r.sum * old + row_sum(sum);
+    r.most = most;
+    r.sum = r.sum * old + row_sum(sum);
     return old;
 }
 __device__ static void write_results(const weft__attention &a, const tile &t, const running (&r)[EACH],
@@ -43,11 +41,8 @@ __device__ static void write_results(const weft__attention &a, const tile &t, co
             if (c < a.dv)
                 a.y[at * a.dv + c] = seen ? sum[i][j] / r[i].sum : 0;
         }
-        /* all scores -inf: NaN, as log(0) - inf is not */
         if (across() == 0 && t.column == 0)
-            a.lse[at] = !seen         ? -(real)INFINITY :
-                        r[i].sum == 0 ? r[i].sum / r[i].sum :
-                                        r[i].most + log(r[i].sum);
+            a.lse[at] = log_of(r[i], seen);
     }
 }
 template <bool drops> static __global__ void TILED attend(weft__attention a, int64_t pieces, int64_t tiles)
@@ -126,7 +121,8 @@ static int64_t of_all_heads(const weft__attention *a) { return a->queries * a->h
 static void attend_mean(weft__device *d, const weft__attention *a)
 {
     weft__attention each = *a;
-    each.mean = false, each.y = (real *)scratch(d, (size_t)(of_all_heads(a) + 1) * sizeof(real));
+    each.mean = false;
+    each.y = (real *)scratch(d, (size_t)(of_all_heads(a) + 1) * sizeof(real));
     if (!each.y)
         return;
     K(attention)(d, &each);
@@ -303,7 +299,8 @@ void K(attention_back)(weft__device *d, const weft__attention *a)
     weft__attention each = *a;
     if (a->mean && all) {
         LAUNCH(d, spread_to_heads, blocks_for(of_all_heads(a)), THREADS, 0, *a, all + sums);
-        each.mean = false, each.dy = all + sums;
+        each.mean = false;
+        each.dy = all + sums;
     }
     attend_back(d, &each, all);
 }

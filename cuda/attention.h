@@ -17,7 +17,8 @@ void attend_back_by_cores(weft__device *, const weft__attention *);
 typedef struct rows { const real *at; int64_t step, n, width; real factor; } rows;
 __device__ static inline rows from(rows x, int64_t row)          /* those from there on */
 {
-    x.at += row * x.step, x.n -= row;
+    x.at += row * x.step;
+    x.n -= row;
     return x;
 }
 
@@ -57,9 +58,12 @@ __device__ static bool find(const weft__attention &a, const int32_t *offset, int
                             int64_t i, tile &t)
 {
     const int64_t place = i / pieces / heads, s = sequence_at<UNIT>(offset, a.sequences, place);
-    t.q = a.q_offset.device[s], t.queries = a.q_offset.device[s + 1] - t.q;
-    t.k = a.k_offset.device[s], t.keys = a.k_offset.device[s + 1] - t.k;
-    t.head = i / pieces % heads, t.column = i % pieces * TILE,
+    t.q = a.q_offset.device[s];
+    t.queries = a.q_offset.device[s + 1] - t.q;
+    t.k = a.k_offset.device[s];
+    t.keys = a.k_offset.device[s + 1] - t.k;
+    t.head = i / pieces % heads;
+    t.column = i % pieces * TILE;
     t.first = (place - place_of<UNIT>(offset, s)) * UNIT;
     return t.first < offset[s + 1] - offset[s];
 }
@@ -97,7 +101,8 @@ __device__ static inline rows gradients_of(const weft__attention &a, const tile 
 }
 __device__ static inline rows columns(rows x, int64_t column)
 {
-    x.at += column, x.width -= column;
+    x.at += column;
+    x.width -= column;
     return x;
 }
 
@@ -145,5 +150,14 @@ __device__ static inline void draw(uint64_t *gone, const weft__attention &a, con
     __syncthreads();
 }
 
+/* The largest score of a query so far, and the sum of exp(score - most). */
+typedef struct running { real most, sum; } running;
+/* Returns the logarithm of the sum of exp(score). If all scores are -inf it is NaN. */
+__device__ static inline real log_of(const running &r, int64_t seen)
+{
+    if (!seen)
+        return -(real)INFINITY;
+    return r.sum == 0 ? r.sum / r.sum : r.most + log(r.sum);
+}
 __device__ static inline real larger(real a, real b) { return a > b || isnan(a) ? a : b; }
 #endif

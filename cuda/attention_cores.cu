@@ -14,8 +14,6 @@ typedef struct __align__(16) desk {
     uint64_t gone[TILE];                         /* marks of 64 keys */
     unsigned odd;                                /* see mark_if */
 } desk;
-/* of a query's scores: the largest, and of exp(score - most) */
-typedef struct running { float most, sum; } running;
 
 /* Scores of the warp's 16 queries with the keys from `key` on. `there`: the queries are in shared memory. Of
  * values, some of which may not be finite, those come along. */
@@ -85,7 +83,8 @@ __device__ static inline float weigh(running &r, float (&score)[ACROSS][4], int 
             x = 8 * j + 2 * me.part + e < seen ? expf(x - from) : 0;
             sum += x;
         }
-    r.most = most, r.sum = r.sum * old + row_sum(sum);
+    r.most = most;
+    r.sum = r.sum * old + row_sum(sum);
     return old;
 }
 /* sum += w v. */
@@ -122,11 +121,8 @@ __device__ static inline void write_results(const weft__attention &a, const tile
             if (c < a.dv)
                 a.y[at * a.dv + c] = seen ? sum[j / 2][2 * half + j % 2] / r[half].sum : 0;
         }
-        /* all scores -inf: NaN, as log(0) - inf is not */
         if (me.part == 0 && t.column == 0)
-            a.lse[at] = !seen            ? -(float)INFINITY :
-                        r[half].sum == 0 ? r[half].sum / r[half].sum :
-                                           r[half].most + logf(r[half].sum);
+            a.lse[at] = log_of(r[half], seen);
     }
 }
 template <bool drops>
@@ -148,8 +144,10 @@ static __global__ void CORED attend_tf32(weft__attention a, int64_t pieces, int6
             UNROLLED for (int half = 0; half < 2; half++) {
                 const int64_t query = t.first + 16 * me.warp + me.group + 8 * half;
                 const float old = weigh(r[half], w, half, me, seen_by(a, t, query) - key);
-                UNROLLED for (int j = 0; j < WIDE; j++)
-                    sum[j][2 * half] *= old, sum[j][2 * half + 1] *= old;
+                UNROLLED for (int j = 0; j < WIDE; j++) {
+                    sum[j][2 * half] *= old;
+                    sum[j][2 * half + 1] *= old;
+                }
             }
             if (drops)
                 drop(m, a, t, me, key, w);

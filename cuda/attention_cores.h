@@ -88,7 +88,10 @@ __device__ static inline void add_dots(const line *a, const line *b, int columns
         uint32_t x[STEPS][4];
         UNROLLED for (int s = 0; s < STEPS; s++) {
             const uint32_t *p = of_a + from + 8 * s, *q = p + 8 * LINE;
-            x[s][0] = p[0], x[s][1] = q[0], x[s][2] = p[4], x[s][3] = q[4];
+            x[s][0] = p[0];
+            x[s][1] = q[0];
+            x[s][2] = p[4];
+            x[s][3] = q[4];
         }
         UNROLLED for (int n = 0; n < N; n++) {
             float part[4] = { 0, 0, 0, 0 };
@@ -125,9 +128,12 @@ __device__ static inline void add_products(const float (&w)[FOLDED][4], const li
                                            const lane &me, float (&sum)[WIDE][4])
 {
     uint32_t x[FOLDED][4];
-    UNROLLED for (int k = 0; k < FOLDED; k++)
-        x[k][0] = __float_as_uint(w[k][0]), x[k][1] = __float_as_uint(w[k][2]),
-        x[k][2] = __float_as_uint(w[k][1]), x[k][3] = __float_as_uint(w[k][3]);
+    UNROLLED for (int k = 0; k < FOLDED; k++) {
+        x[k][0] = __float_as_uint(w[k][0]);
+        x[k][1] = __float_as_uint(w[k][2]);
+        x[k][2] = __float_as_uint(w[k][1]);
+        x[k][3] = __float_as_uint(w[k][3]);
+    }
     add_terms(x, b[0], columns, me, sum);
 }
 
@@ -153,9 +159,10 @@ __device__ static inline void add_odd(const rows &b, int n, const float *w, int 
         UNROLLED for (int j = 0; j < 2 * N; j++) {
             const int c = first + j / 2 * 8 + (int)threadIdx.x % 4 * 2 + j % 2;
             const float v = k < b.n && c < b.width ? b.factor * b.at[k * b.step + c] : 0;
-            if (is_odd(as_taken(v)))
-                sum[j / 2][j % 2] += above != 0 ? above * v : 0,
-                    sum[j / 2][2 + j % 2] += below != 0 ? below * v : 0;
+            if (is_odd(as_taken(v))) {
+                sum[j / 2][j % 2] += above != 0 ? above * v : 0;
+                sum[j / 2][2 + j % 2] += below != 0 ? below * v : 0;
+            }
         }
     }
 }

@@ -148,8 +148,10 @@ __device__ static inline void query_products(const desk &m, const lane &me, int 
             break;
         UNROLLED for (int k = 0; k < FOLDED; k++) {
             const float *row = p + (from + 8 * k) * (QUERIES + 4), *next = row + QUERIES + 4;
-            x[k][0] = __float_as_uint(row[0]), x[k][1] = __float_as_uint(row[8]),
-            x[k][2] = __float_as_uint(next[0]), x[k][3] = __float_as_uint(next[8]);
+            x[k][0] = __float_as_uint(row[0]);
+            x[k][1] = __float_as_uint(row[8]);
+            x[k][2] = __float_as_uint(next[0]);
+            x[k][3] = __float_as_uint(next[8]);
         }
         add_terms(x, &m.k[from][column], width - column, me, sum);
     }
@@ -318,7 +320,10 @@ static const float *results_of(weft__device *d, const weft__attention *a, float 
     if (!a->mean)
         return a->y;
     weft__attention each = *a;
-    each.mean = false, each.map = NULL, each.y = room, each.lse = room + a->queries * a->heads * a->dv;
+    each.mean = false;
+    each.map = NULL;
+    each.y = room;
+    each.lse = room + a->queries * a->heads * a->dv;
     attend_by_cores(d, &each);
     return room;
 }

@@ -117,23 +117,15 @@ static int64_t power_of_two(int64_t n)
         p *= 2;
     return p;
 }
-/* All bytes of it count. */
 static kind kind_of(const weft__product *p, int64_t rows, const real *a, const real *b, const real *c,
                     const real *bias)
 {
+    static_assert(sizeof(kind) == 3 * sizeof(int64_t) + 8, "all bytes of a kind count");
     const bool many = p->batches > 1;
-    kind of;
-    memset(&of, 0, sizeof of);
-    of.m = p->ta ? p->m : rows, of.n = p->n, of.k = p->ta ? power_of_two(p->k) : p->k;
-    of.ta = p->ta, of.tb = p->tb, of.several = many, of.bias = bias != NULL;
-    of.precision = (uint8_t)p->precision;
-    of.a = aligned(a, p->lda, many ? p->stride_a : 0), of.b = aligned(b, p->ldb, many ? p->stride_b : 0);
-    of.c = aligned(c, p->ldc, many ? p->stride_c : 0);
-    if (bias) {
-        const uint8_t of_bias = aligned(bias, 0, 0);
-        of.c = of.c < of_bias ? of.c : of_bias;
-    }
-    return of;
+    const uint8_t of_c = aligned(c, p->ldc, many ? p->stride_c : 0), of_bias = aligned(bias, 0, 0);
+    return kind{ p->ta ? p->m : rows, p->n, p->ta ? power_of_two(p->k) : p->k, p->ta, p->tb, many,
+                 bias != NULL, (uint8_t)p->precision, aligned(a, p->lda, many ? p->stride_a : 0),
+                 aligned(b, p->ldb, many ? p->stride_b : 0), bias && of_bias < of_c ? of_bias : of_c };
 }
 /* Steps of at least `length` numbers, aligned just so. */
 static int64_t step_for(int64_t length, int64_t bytes)
@@ -145,14 +137,14 @@ static int64_t step_for(int64_t length, int64_t bytes)
 /* A product of that kind, of the numbers of rows and of products that are asked for. */
 static weft__product example_of(const kind *of)
 {
-    weft__product p = {};
-    p.ta = of->ta, p.tb = of->tb, p.m = of->m, p.n = of->n, p.k = of->k;
-    p.precision = (weft_precision)of->precision;
-    p.lda = step_for(p.ta ? p.m : p.k, of->a), p.ldb = step_for(p.tb ? p.k : p.n, of->b);
-    p.ldc = step_for(p.n, of->c), p.batches = of->several ? BATCHES : 1;
-    p.stride_a = step_for((p.ta ? p.k : p.m) * p.lda, of->a);
-    p.stride_b = step_for((p.tb ? p.n : p.k) * p.ldb, of->b), p.stride_c = step_for(p.m * p.ldc, of->c);
-    return p;
+    const int64_t lda = step_for(of->ta ? of->m : of->k, of->a);
+    const int64_t ldb = step_for(of->tb ? of->k : of->n, of->b), ldc = step_for(of->n, of->c);
+    return weft__product{ of->ta != 0, of->tb != 0, false, of->m, of->n, of->k, lda, ldb, ldc,
+                          of->several ? BATCHES : 1,
+                          step_for((of->ta ? of->k : of->m) * lda, of->a),
+                          step_for((of->tb ? of->n : of->k) * ldb, of->b),
+                          step_for(of->m * ldc, of->c),
+                          (weft_precision)of->precision };
 }
 
 /* ---- asking ---- */
@@ -203,7 +195,9 @@ static algorithm ask_with(blas *s, const kind *of, const weft__product *example,
         return made;
     for (int i = 0; i < count; i++)
         if (answers[i].state == CUBLAS_STATUS_SUCCESS && (of->ta || is_whole(&answers[i]))) {
-            made.state = algorithm::FOUND, made.how = answers[i].algo, made.room = answers[i].workspaceSize;
+            made.state = algorithm::FOUND;
+            made.how = answers[i].algo;
+            made.room = answers[i].workspaceSize;
             break;
         }
     return made;
@@ -243,7 +237,9 @@ static bool make_places(weft__device *d, blas *s)
     if (!table)
         return !fail(d, WEFT_ENOMEM, "gemm: out of memory");
     memset(table, 0, (size_t)places * sizeof *table);
-    s->table = table, s->places = places, s->taken = 0;
+    s->table = table;
+    s->places = places;
+    s->taken = 0;
     for (int64_t i = 0; i < old.places && places > old.places; i++)
         if (old.table[i].state != algorithm::UNKNOWN)
             *place_of(s, &old.table[i].of) = old.table[i], s->taken++;
@@ -294,7 +290,8 @@ static char *more_room(weft__device *d, blas *s, size_t bytes)
 {
     if (bytes > s->more_bytes) {
         K(release)(d, s->more, false);
-        s->more = (char *)K(allocate)(d, bytes, false), s->more_bytes = s->more ? bytes : 0;
+        s->more = (char *)K(allocate)(d, bytes, false);
+        s->more_bytes = s->more ? bytes : 0;
         if (!s->more)
             fail(d, WEFT_ENOMEM, "out of memory on the device: %zu bytes for a product", bytes);
     }
@@ -319,8 +316,10 @@ static cublasStatus_t run_with_more_rows(weft__device *d, blas *s, const weft__p
     const kind *of = &with->of;
     weft__product q = *p;
     q.m = (p->m + MORE_ROWS - 1) / MORE_ROWS * MORE_ROWS;
-    q.lda = step_for(p->k, of->a), q.ldc = step_for(p->n, of->c);
-    q.stride_a = step_for(q.m * q.lda, of->a), q.stride_c = step_for(q.m * q.ldc, of->c);
+    q.lda = step_for(p->k, of->a);
+    q.ldc = step_for(p->n, of->c);
+    q.stride_a = step_for(q.m * q.lda, of->a);
+    q.stride_c = step_for(q.m * q.ldc, of->c);
     const size_t of_a = (size_t)(q.stride_a * q.batches) * sizeof(real) / 256 * 256 + 256;
     char *room = more_room(d, s, of_a + (size_t)(q.stride_c * q.batches) * sizeof(real));
     if (!room)

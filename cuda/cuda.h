@@ -23,9 +23,8 @@ static inline cudaError_t launch_as(const cudaLaunchAttribute *as, unsigned coun
                                     dim3 grid, dim3 threads, size_t shared, cudaStream_t stream,
                                     typename same_<P>::type... arguments)
 {
-    cudaLaunchConfig_t how = {};
-    how.gridDim = grid, how.blockDim = threads, how.dynamicSmemBytes = shared, how.stream = stream;
-    how.attrs = const_cast<cudaLaunchAttribute *>(as), how.numAttrs = count;
+    const cudaLaunchConfig_t how = { grid,   threads, shared, stream, const_cast<cudaLaunchAttribute *>(as),
+                                     count };
     return cudaLaunchKernelEx(&how, kernel, arguments...);
 }
 #define LAUNCH_RAW(kernel, grid, threads, shared, stream, ...) \

@@ -76,7 +76,8 @@ bool is_orphan(weft__device *d)
         snprintf(d->failure, sizeof d->failure,
                  "CUDA: a process opened this context and forked; its child cannot use it: fork first, "
                  "or exec");
-        d->status = WEFT_EDEVICE, d->lost = true;
+        d->status = WEFT_EDEVICE;
+        d->lost = true;
     }
     return true;
 }
@@ -164,10 +165,15 @@ void K(upload)(weft__device *d, void *to, const void *from_host, size_t bytes)
         size_t left = PART - g->at % PART, n = bytes < left ? bytes : left;
         if (g->waiting && g->to + g->waiting != there)
             send(d);
-        if (!g->waiting)
-            g->to = there, g->from = g->at;
+        if (!g->waiting) {
+            g->to = there;
+            g->from = g->at;
+        }
         memcpy(g->ring + g->at, from, n);
-        g->waiting += n, from += n, there += n, bytes -= n;
+        g->waiting += n;
+        from += n;
+        there += n;
+        bytes -= n;
         if (n == left)
             g->at += n - 1, next_part(d);
         else
@@ -291,9 +297,13 @@ bool K(open)(weft__device *d)
     static pthread_once_t once = PTHREAD_ONCE_INIT;
     pthread_once(&once, watch_forks);
     memset(g, 0, sizeof *g);
-    g->context = context, g->generation = generation;
-    g->sync = asked("WEFT_SYNC"), g->managed = asked("WEFT_MANAGED");
-    d->handle = g, d->unit = unit_of(&about), d->links = links_of_gpus();
+    g->context = context;
+    g->generation = generation;
+    g->sync = asked("WEFT_SYNC");
+    g->managed = asked("WEFT_MANAGED");
+    d->handle = g;
+    d->unit = unit_of(&about);
+    d->links = links_of_gpus();
     make(d, g);
     pool_open(d), graphs_open(d);
     d->stream = g->stream;
@@ -304,7 +314,9 @@ bool K(open)(weft__device *d)
 
 static void forget(weft__device *d)
 {
-    d->handle = d->stream = d->workspace = NULL, d->workspace_bytes = 0, d->links = NULL;
+    d->handle = d->stream = d->workspace = NULL;
+    d->workspace_bytes = 0;
+    d->links = NULL;
 }
 void K(close)(weft__device *d)
 {

@@ -71,9 +71,8 @@ void gemm_of_rows(weft__device *d, const weft__product *p, int64_t rows, const r
         return;
     /* An activation is not left to cublasLt: its ReLU does not say what becomes of NaN, and its GELU is the
      * one by tanh. */
-    const shape s = plane_of(p->batches * p->m, p->n);
     if (p->then->bias || p->then->f != WEFT__UNARIES)
-        LAUNCH(d, finish_each, s.grid, s.threads, 0, *p, *p->then, c);
+        LAUNCH_SHAPE(d, finish_each, plane_of(p->batches * p->m, p->n), *p, *p->then, c);
 }
 void K(gemm)(weft__device *d, const weft__product *p, const real *a, const real *b, real *c)
 {

@@ -32,7 +32,8 @@ static uint64_t joined(uint64_t hash, const char *launch)
 void graphs_note(weft__device *d, const char *launch)
 {
     graphs *x = &gpu_of(d)->graphs;
-    x->step = joined(x->step, launch), x->piece = joined(x->piece, launch);
+    x->step = joined(x->step, launch);
+    x->piece = joined(x->piece, launch);
     x->held += x->open;
     if (x->open && x->held >= MOST_HELD)
         graphs_submit(d);
@@ -94,8 +95,11 @@ void graphs_begin(weft__device *d)
         return;
     if (refused(cudaStreamBeginCapture(g->stream, cudaStreamCaptureModeRelaxed)))
         x->on = x->repeats = false;
-    else
-        x->open = true, x->held = 0, x->piece = 0;
+    else {
+        x->open = true;
+        x->held = 0;
+        x->piece = 0;
+    }
 }
 void graphs_submit(weft__device *d)
 {
@@ -132,7 +136,8 @@ static bool is_known(graphs *x)                  /* it is from now on; an empty 
     for (uint64_t hash : x->known)
         if (hash == x->step)
             return true;
-    x->known[x->next] = x->step, x->next = (x->next + 1) % KNOWN_STEPS;
+    x->known[x->next] = x->step;
+    x->next = (x->next + 1) % KNOWN_STEPS;
     return false;
 }
 void K(submit)(weft__device *d, bool end)
@@ -150,13 +155,16 @@ void K(submit)(weft__device *d, bool end)
     /* the uploads of a step in one part of the ring, so that they are as many each time */
     if (x->uploaded < PART && x->uploaded > PART - g->at % PART)
         next_part(d);
-    x->step = 0, x->pieces = 0, x->uploaded = 0;
+    x->step = 0;
+    x->pieces = 0;
+    x->uploaded = 0;
 }
 
 void graphs_open(weft__device *d)
 {
     gpu *g = gpu_of(d);
-    g->graphs.on = d->graphs && !g->sync, g->graphs.credit = MOST_CREDIT;
+    g->graphs.on = d->graphs && !g->sync;
+    g->graphs.credit = MOST_CREDIT;
 }
 void graphs_close(weft__device *d)
 {

@@ -12,6 +12,12 @@
 #include "core/shared/nests.h"
 
 typedef struct shape { dim3 grid, threads; } shape;
+/* LAUNCH without dynamic shared memory: (d, kernel, shape, arguments...). */
+#define LAUNCH_SHAPE(d, kernel, of, ...)                                \
+    do {                                                                \
+        const shape of_ = (of);                                         \
+        LAUNCH(d, kernel, of_.grid, of_.threads, 0, __VA_ARGS__);       \
+    } while (0)
 
 static inline int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
 static inline int64_t most(int64_t a, int64_t b)  { return a > b ? a : b; }
@@ -219,7 +225,8 @@ __device__ static inline void add_exactly(exact_sum &s, real x)
 {
     const real y = x + s.rest, now = s.sum + y, part = now - s.sum;
     const real lost = (s.sum - (now - part)) + (y - part);
-    s.sum = now, s.rest = lost == lost ? lost : 0;
+    s.sum = now;
+    s.rest = lost == lost ? lost : 0;
 }
 /* Of terms from .. end - 1, which term(i) hands out. */
 template <class Term> __device__ static inline real sum_of(group g, int64_t from, int64_t end, Term term)

@@ -19,8 +19,7 @@ __global__ static void gather_each(int64_t rows, int64_t width, int64_t n, const
 void K(gather)(weft__device *d, int64_t rows, int64_t width, int64_t n, const real *x, const int32_t *index,
                real fill, real *y, bool add)
 {
-    shape s = plane_of(rows, width);
-    LAUNCH(d, gather_each, s.grid, s.threads, 0, rows, width, n, x, index, fill, y, add, faults_of(d));
+    LAUNCH_SHAPE(d, gather_each, plane_of(rows, width), rows, width, n, x, index, fill, y, add, faults_of(d));
 }
 __global__ static void gather_ints_each(int64_t rows, int64_t width, int64_t n, const int32_t *x,
                                         const int32_t *index, int32_t fill, int32_t *y, faults f)
@@ -36,8 +35,7 @@ __global__ static void gather_ints_each(int64_t rows, int64_t width, int64_t n, 
 void K(gather_ints)(weft__device *d, int64_t rows, int64_t width, int64_t n, const int32_t *x,
                     const int32_t *index, int32_t fill, int32_t *y)
 {
-    shape s = plane_of(rows, width);
-    LAUNCH(d, gather_ints_each, s.grid, s.threads, 0, rows, width, n, x, index, fill, y, faults_of(d));
+    LAUNCH_SHAPE(d, gather_ints_each, plane_of(rows, width), rows, width, n, x, index, fill, y, faults_of(d));
 }
 
 __global__ static void ids_used_each(int64_t n, int64_t rows, const int32_t *id, int32_t *row, int32_t *used,

@@ -59,8 +59,8 @@ __global__ static void entropy_each(weft__entropy e, const real *logits, const i
 }
 void K(entropy)(weft__device *d, const weft__entropy *e, const real *logits, const int32_t *class_, real *y)
 {
-    shape one = groups_along(e->rows, lanes_for(e->classes));
-    LAUNCH(d, entropy_each, one.grid, one.threads, 0, *e, logits, class_, y, faults_of(d));
+    LAUNCH_SHAPE(d, entropy_each, groups_along(e->rows, lanes_for(e->classes)), *e, logits, class_, y,
+                 faults_of(d));
 }
 __global__ static void entropy_back_each(weft__entropy e, const real *logits, const int32_t *class_,
                                          const real *dy, real *dx, bool add, faults f)
@@ -72,8 +72,10 @@ __global__ static void entropy_back_each(weft__entropy e, const real *logits, co
     EACH_LANE(j, g, share != 0 ? n : 0)
         all += weight_of(e, j);
     all = together<SUM>(g, all);
-    if (c >= 0)
-        own = (1 - e.smoothing) * weight_of(e, c), by = mask_of(e, r) * dy[r];
+    if (c >= 0) {
+        own = (1 - e.smoothing) * weight_of(e, c);
+        by = mask_of(e, r) * dy[r];
+    }
     EACH_LANE(j, g, r < e.rows ? e.classes : 0) {
         const real of_p = own + share * all, p = c < 0 ? 0 : exp(x[j] - total);
         const real v = by * (if_given(of_p, of_p * p) - (j == c ? own : 0) - share * weight_of(e, j));
@@ -83,6 +85,6 @@ __global__ static void entropy_back_each(weft__entropy e, const real *logits, co
 void K(entropy_back)(weft__device *d, const weft__entropy *e, const real *logits, const int32_t *class_,
                      const real *dy, real *dx, bool add)
 {
-    shape one = groups_along(e->rows, lanes_for(e->classes));
-    LAUNCH(d, entropy_back_each, one.grid, one.threads, 0, *e, logits, class_, dy, dx, add, faults_of(d));
+    LAUNCH_SHAPE(d, entropy_back_each, groups_along(e->rows, lanes_for(e->classes)), *e, logits, class_, dy,
+                 dx, add, faults_of(d));
 }

@@ -26,8 +26,10 @@ void pool_open(weft__device *d)
     gpu *g = gpu_of(d);
     cudaMemPoolProps of = {};
     uint64_t all = UINT64_MAX;
-    of.allocType = cudaMemAllocationTypePinned, of.handleTypes = cudaMemHandleTypeNone;
-    of.location.type = cudaMemLocationTypeDevice, of.location.id = d->index;
+    of.allocType = cudaMemAllocationTypePinned;
+    of.handleTypes = cudaMemHandleTypeNone;
+    of.location.type = cudaMemLocationTypeDevice;
+    of.location.id = d->index;
     if (d->failure[0] || g->managed || !attribute_of(d, cudaDevAttrMemoryPoolsSupported) ||
         refused(cudaMemPoolCreate(&g->pool, &of))) {
         g->pool = NULL;
@@ -130,7 +132,8 @@ static bool make_words(weft__device *d, size_t words)
     gpu *g = gpu_of(d);
     K(release)(d, g->words, false);
     g->words = (uint64_t *)K(allocate)(d, words * sizeof *g->words, false);
-    g->word_count = g->words ? words : 0, g->next_tag = ~0u;      /* they are no zeros yet */
+    g->word_count = g->words ? words : 0;        /* they are no zeros yet */
+    g->next_tag = ~0u;
     return g->words || !fail(d, WEFT_ENOMEM, "out of memory on the device: %zu words", words);
 }
 uint64_t *words_of(weft__device *d, size_t words, unsigned tags, unsigned *first)
@@ -142,6 +145,7 @@ uint64_t *words_of(weft__device *d, size_t words, unsigned tags, unsigned *first
         launched(d, cudaMemsetAsync(g->words, 0, g->word_count * sizeof *g->words, stream_of(d)), __func__);
         g->next_tag = 1;
     }
-    *first = g->next_tag, g->next_tag += tags;
+    *first = g->next_tag;
+    g->next_tag += tags;
     return d->failure[0] ? NULL : g->words;
 }

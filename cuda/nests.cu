@@ -46,7 +46,8 @@ template <int F> __global__ static void rows_each(weft__grid g, int64_t rows, op
     int64_t n = g.size[last], i = g.step[0][last], j = g.step[1][last], k = g.step[2][last];
     EACH_ROW(r, rows) {
         const real *a = o.x[0] + place_in(g, last, 0, r), *b = o.x[1], *c = o.x[2];
-        b += F == SPREAD ? 0 : place_in(g, last, 1, r), c += F == SELECT ? place_in(g, last, 2, r) : 0;
+        b += F == SPREAD ? 0 : place_in(g, last, 1, r);
+        c += F == SELECT ? place_in(g, last, 2, r) : 0;
         real *to = y + r * n;
         MAP_COLUMNS(n, e, to, onto(&to[e], add, unfused(operation<F>(a[e * i], b[e * j], c[e * k]))))
     }
@@ -95,8 +96,7 @@ __global__ static void block_each(int64_t rows, int64_t width, const real *x, in
 void K(block)(weft__device *d, int64_t rows, int64_t width, const real *x, int64_t ldx, real *y, int64_t ldy,
               bool add)
 {
-    shape s = plane_of(rows, width);
-    LAUNCH(d, block_each, s.grid, s.threads, 0, rows, width, x, ldx, y, ldy, add);
+    LAUNCH_SHAPE(d, block_each, plane_of(rows, width), rows, width, x, ldx, y, ldy, add);
 }
 /* Several at once, each walked as a plane of its own: `across` blocks by as many as there are, from block
  * `first` on, of `columns` threads side by side. */
@@ -129,9 +129,10 @@ void K(blocks)(weft__device *d, int64_t n, const weft__block_copy *block)
         some_blocks some = {};
         for (int64_t i = from; i < n && i < from + MOST_AT_ONCE; i++) {
             const shape s = plane_of(block[i].width ? block[i].rows : 0, block[i].width);
-            if (s.grid.y)
-                some.at[some.count++] = { block[i], some.blocks, s.grid.x, s.threads.x },
+            if (s.grid.y) {
+                some.at[some.count++] = { block[i], some.blocks, s.grid.x, s.threads.x };
                 some.blocks += s.grid.x * s.grid.y;
+            }
         }
         LAUNCH(d, blocks_each, dim3(some.blocks), THREADS, 0, some);
     }
@@ -146,6 +147,5 @@ __global__ static void block_ints_each(int64_t rows, int64_t width, const int32_
 void K(block_ints)(weft__device *d, int64_t rows, int64_t width, const int32_t *x, int64_t ldx, int32_t *y,
                    int64_t ldy)
 {
-    shape s = plane_of(rows, width);
-    LAUNCH(d, block_ints_each, s.grid, s.threads, 0, rows, width, x, ldx, y, ldy);
+    LAUNCH_SHAPE(d, block_ints_each, plane_of(rows, width), rows, width, x, ldx, y, ldy);
 }

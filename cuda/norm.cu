@@ -17,7 +17,9 @@ __device__ static inline void take(exponents *e, real x)
         add_exactly(e->of, exp(x - e->most));
     else {
         const real fade = exp(e->most - x);
-        e->of.sum *= fade, e->of.rest *= fade, e->most = x;
+        e->of.sum *= fade;
+        e->of.rest *= fade;
+        e->most = x;
         add_exactly(e->of, 1);
     }
 }
@@ -53,18 +55,15 @@ __global__ static void softmax_each(weft__segments s, const real *mask, const re
 }
 void K(softmax)(weft__device *d, const weft__segments *s, const real *mask, const real *x, real *y)
 {
-    shape one = groups_of(s);
-    LAUNCH(d, softmax_each<SOFTMAX>, one.grid, one.threads, 0, *s, mask, x, y);
+    LAUNCH_SHAPE(d, softmax_each<SOFTMAX>, groups_of(s), *s, mask, x, y);
 }
 void K(log_softmax)(weft__device *d, const weft__segments *s, const real *mask, const real *x, real *y)
 {
-    shape one = groups_of(s);
-    LAUNCH(d, softmax_each<LOG_SOFTMAX>, one.grid, one.threads, 0, *s, mask, x, y);
+    LAUNCH_SHAPE(d, softmax_each<LOG_SOFTMAX>, groups_of(s), *s, mask, x, y);
 }
 void K(logsumexp)(weft__device *d, const weft__segments *s, const real *mask, const real *x, real *y)
 {
-    shape one = groups_of(s);
-    LAUNCH(d, softmax_each<LOG_SUM>, one.grid, one.threads, 0, *s, mask, x, y);
+    LAUNCH_SHAPE(d, softmax_each<LOG_SUM>, groups_of(s), *s, mask, x, y);
 }
 /* dx = y (dy - sum dy y); where y is 0, as it is where a mask was, dy does not count, NaN included */
 __global__ static void softmax_back_each(weft__segments s, const real *y, const real *dy, real *dx, bool add)
@@ -85,8 +84,7 @@ __global__ static void softmax_back_each(weft__segments s, const real *y, const 
 void K(softmax_back)(weft__device *d, const weft__segments *s, const real *y, const real *dy, real *dx,
                      bool add)
 {
-    shape one = groups_of(s);
-    LAUNCH(d, softmax_back_each, one.grid, one.threads, 0, *s, y, dy, dx, add);
+    LAUNCH_SHAPE(d, softmax_back_each, groups_of(s), *s, y, dy, dx, add);
 }
 
 /* ---- layer norm: y = (s - mean) rstd gain + shift, rstd = 1 / sqrt(mean of (s - mean)^2 + eps); of a gate:
@@ -121,8 +119,10 @@ template <bool gated> __global__ static void layer_norm_each(weft__layer_norm n)
     EACH_LANE(j, g, width)
         y[j] = (summand<gated>(n, row, j) - mean) * rstd * (n.gain ? of_group(n, n.gain, row, j) : 1) +
                (n.shift ? of_group(n, n.shift, row, j) : 0);
-    if (row < n.rows && g.lane == 0)
-        n.mean[row] = mean, n.rstd[row] = rstd;
+    if (row < n.rows && g.lane == 0) {
+        n.mean[row] = mean;
+        n.rstd[row] = rstd;
+    }
 }
 void K(layer_norm)(weft__device *d, const weft__layer_norm *n)
 {
@@ -153,9 +153,11 @@ template <bool gated> __global__ static void layer_norm_back_each(weft__layer_no
          b = 0;
     EACH_LANE(j, g, width) {
         real v = dy[j] * (n.gain ? of_group(n, n.gain, row, j) : 1);
-        a += v, b += if_given(v, v * ((summand<gated>(n, row, j) - mean) * rstd));
+        a += v;
+        b += if_given(v, v * ((summand<gated>(n, row, j) - mean) * rstd));
     }
-    a = together<SUM>(g, a) / (real)n.width, b = together<SUM>(g, b) / (real)n.width;
+    a = together<SUM>(g, a) / (real)n.width;
+    b = together<SUM>(g, b) / (real)n.width;
     EACH_LANE(j, g, width) {
         const real apart = dy[j] * (n.gain ? of_group(n, n.gain, row, j) : 1) - a -
                            if_given(b, (summand<gated>(n, row, j) - mean) * rstd * b);
@@ -185,14 +187,19 @@ __global__ static void column_sums(weft__layer_norm n, int64_t chunk, real *part
     }
     real a = together<SUM>(g, of_gain.sum), b = together<SUM>(g, of_shift.sum);
     if (gridDim.y > 1) {
-        if (j < wide && g.lane == 0)
-            parts[blockIdx.y * 2 * wide + j] = a, parts[(blockIdx.y * 2 + 1) * wide + j] = b;
+        if (j < wide && g.lane == 0) {
+            parts[blockIdx.y * 2 * wide + j] = a;
+            parts[(blockIdx.y * 2 + 1) * wide + j] = b;
+        }
         if (!is_last(counters + blockIdx.x, gridDim.y))
             return;
         a = b = 0;
-        for (int64_t c = g.lane; j < wide && c < gridDim.y; c += g.lanes)
-            a += __ldcg(parts + c * 2 * wide + j), b += __ldcg(parts + (c * 2 + 1) * wide + j);
-        a = together<SUM>(g, a), b = together<SUM>(g, b);
+        for (int64_t c = g.lane; j < wide && c < gridDim.y; c += g.lanes) {
+            a += __ldcg(parts + c * 2 * wide + j);
+            b += __ldcg(parts + (c * 2 + 1) * wide + j);
+        }
+        a = together<SUM>(g, a);
+        b = together<SUM>(g, b);
     }
     if (n.dgain && j < wide && g.lane == 0)
         put(n.dgain + j, a, n.add_gain);

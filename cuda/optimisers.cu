@@ -90,21 +90,27 @@ __global__ static void guard_pieces(int64_t n, int64_t piece, const real *x, int
         pieces[blockIdx.x] = { bad, { most, 0, 0, 0, 0 } };
     if (!is_last(counter, gridDim.x))
         return;
-    bad = n, most = 0;
+    bad = n;
+    most = 0;
     for (int64_t i = threadIdx.x; i < gridDim.x; i += THREADS) {
         const found one = found_there(pieces + i);
-        bad = merged<LOWEST>(bad, one.bad), most = merged<LARGEST>(most, one.most.g);
+        bad = merged<LOWEST>(bad, one.bad);
+        most = merged<LARGEST>(most, one.most.g);
     }
     bad = together<LOWEST>(group_along(), bad);
     most = of_block(most);
     if (threadIdx.x)
         return;
-    if (start)
-        g->finite = 1, g->most.g = 0;
+    if (start) {
+        g->finite = 1;
+        g->most.g = 0;
+    }
     if (g->finite)
         g->most.g = merged<LARGEST>(g->most.g, most);
-    if (g->finite && bad < n)
-        g->finite = 0, g->bad = at + bad;
+    if (g->finite && bad < n) {
+        g->finite = 0;
+        g->bad = at + bad;
+    }
 }
 void K(guard)(weft__device *d, int64_t n, const real *x, int64_t from, bool start, weft__guard *g)
 {
@@ -174,9 +180,9 @@ __device__ static void join_found(int64_t n, const found *pieces, int64_t at, we
     for (int64_t i = threadIdx.x; i < gridDim.x; i += THREADS) {
         const found one = found_there(pieces + i);
         all.bad = merged<LOWEST>(all.bad, one.bad);
-        all.most.x = merged<LARGEST>(all.most.x, one.most.x),
-        all.most.m = merged<LARGEST>(all.most.m, one.most.m),
-        all.most.v = merged<LARGEST>(all.most.v, one.most.v),
+        all.most.x = merged<LARGEST>(all.most.x, one.most.x);
+        all.most.m = merged<LARGEST>(all.most.m, one.most.m);
+        all.most.v = merged<LARGEST>(all.most.v, one.most.v);
         all.most.a = merged<LARGEST>(all.most.a, one.most.a);
     }
     all.bad = together<LOWEST>(group_along(), all.bad);

@@ -65,8 +65,7 @@ __global__ static void one_hot_each(int64_t rows, int64_t classes, const int32_t
 }
 void K(one_hot)(weft__device *d, int64_t rows, int64_t classes, const int32_t *class_, real *y)
 {
-    shape s = plane_of(rows, classes);
-    LAUNCH(d, one_hot_each, s.grid, s.threads, 0, rows, classes, class_, y, faults_of(d));
+    LAUNCH_SHAPE(d, one_hot_each, plane_of(rows, classes), rows, classes, class_, y, faults_of(d));
 }
 
 /* ---- scaling ---- */
@@ -180,9 +179,8 @@ __global__ static void dropout_each(int64_t rows, int64_t width, uint32_t below,
 void K(dropout)(weft__device *d, int64_t rows, int64_t width, real p, uint64_t key, const int64_t *id,
                 const int32_t *position, const real *x, real *y, bool add)
 {
-    shape s = plane_of(rows, parts(width, 64) * 8);
-    LAUNCH(d, dropout_each, s.grid, s.threads, 0, rows, width, weft__threshold((double)p), 1 / (1 - p), key,
-           id, position, x, y, add);
+    LAUNCH_SHAPE(d, dropout_each, plane_of(rows, parts(width, 64) * 8), rows, width,
+                 weft__threshold((double)p), 1 / (1 - p), key, id, position, x, y, add);
 }
 __global__ static void random_each(int64_t n, uint64_t key, uint64_t from, bool normal, real a, real b,
                                    real *y)

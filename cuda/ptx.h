@@ -1,5 +1,5 @@
 /* ptx.h - instructions that the persistent kernels need and CUDA C++ does not name: tensor cores, barriers
- * that count bytes, clusters, a barrier of a whole grid. Those from mbarriers to clusters exist on sm_90 and
+ * that count bytes, clusters. Those from mbarriers to clusters exist on sm_90 and
  * later. On older GPUs they trap, but such kernels are not started there. tests/emu/cores.cpp does the same
  * without a GPU. */
 #ifndef WEFT_PTX_H
@@ -49,13 +49,15 @@ static inline cudaLaunchAttribute as_cluster(unsigned blocks)
 {
     cudaLaunchAttribute a = {};
     a.id = cudaLaunchAttributeClusterDimension;
-    a.val.clusterDim.x = blocks, a.val.clusterDim.y = a.val.clusterDim.z = 1;
+    a.val.clusterDim.x = blocks;
+    a.val.clusterDim.y = a.val.clusterDim.z = 1;
     return a;
 }
 static inline cudaLaunchAttribute as_cooperative()
 {
     cudaLaunchAttribute a = {};
-    a.id = cudaLaunchAttributeCooperative, a.val.cooperative = 1;
+    a.id = cudaLaunchAttributeCooperative;
+    a.val.cooperative = 1;
     return a;
 }
 /* How many such clusters the GPU can run at the same time. */
@@ -64,10 +66,8 @@ static inline cudaError_t clusters_at_once(int *n, void (*kernel)(P...), int blo
                                            size_t shared, cudaStream_t stream)
 {
     cudaLaunchAttribute as = as_cluster((unsigned)blocks);
-    cudaLaunchConfig_t how = {};
-    how.gridDim = dim3((unsigned)blocks), how.blockDim = dim3((unsigned)threads),
-    how.dynamicSmemBytes = shared, how.stream = stream;
-    how.attrs = &as, how.numAttrs = 1;
+    const dim3 grid((unsigned)blocks), each((unsigned)threads);
+    const cudaLaunchConfig_t how = { grid, each, shared, stream, &as, 1 };
     return cudaOccupancyMaxActiveClusters(n, kernel, &how);
 }
 /* How many such blocks a multiprocessor has room for. */
@@ -148,9 +148,11 @@ PTX unsigned cluster_size()
     SM90("mov.u32 %0, %%cluster_nctarank;" : "=r"(r));
     return r;
 }
-PTX void cluster_arrive() { SM90("barrier.cluster.arrive.release.aligned;" ::: "memory"); }
-PTX void cluster_wait() { SM90("barrier.cluster.wait.acquire.aligned;" ::: "memory"); }
-PTX void cluster_sync() { cluster_arrive(), cluster_wait(); }
+PTX void cluster_sync()
+{
+    SM90("barrier.cluster.arrive.release.aligned;" ::: "memory");
+    SM90("barrier.cluster.wait.acquire.aligned;" ::: "memory");
+}
 /* The address of the same variable in another block of the cluster. That block must have begun and must not
  * have ended, so call cluster_sync before and after. */
 PTX uint32_t cluster_address(const void *mine, unsigned rank)
@@ -195,16 +197,4 @@ PTX void look_again() {}
 #undef PTX
 #endif
 
-/* All blocks of a LAUNCH_COOP_RAW wait for each other. The counter is 0 before the launch. */
-__device__ static __forceinline__ void grid_sync(unsigned *counter)
-{
-    __syncthreads();
-    if (threadIdx.x + threadIdx.y + threadIdx.z == 0) {
-        unsigned blocks = gridDim.x * gridDim.y * gridDim.z;
-        __threadfence();
-        unsigned all_here = (atomicAdd(counter, 1u) / blocks + 1) * blocks;
-        while (load_acquire(counter) < all_here) {}
-    }
-    __syncthreads();
-}
 #endif

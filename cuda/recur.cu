@@ -141,16 +141,6 @@ void recur_general(weft__device *d, const weft__recurrence *r)
     }
 }
 
-void K(recur)(weft__device *d, const weft__recurrence *r)
-{
-    timing now = { -1 };
-    if (!recur_persistent(d, directions{ 1, { *r } }, false, &now)) {
-        d->recurrent[GENERAL]++;
-        recur_general(d, r);
-    }
-    recur_timed(d, &now);
-}
-
 /* ---- backward ---- */
 /* arrived [live, H]: of a projection, gradients of h before it. Else they are carry_h and dy, and carry_h
  * takes what goes on. */
@@ -255,14 +245,19 @@ static __global__ void keep_before(weft__recurrence r)
     for (int64_t t = r.from + blockIdx.y; t < r.to; t += gridDim.y)
         keep_states(r, t, first_index(), index_step());
 }
-void K(recur_back)(weft__device *d, const weft__recurrence *r)
+static void recur_one(weft__device *d, const weft__recurrence *r, bool back)
 {
     timing now = { -1 };
-    if (!recur_persistent(d, directions{ 1, { *r } }, true, &now)) {
+    if (!recur_persistent(d, directions{ 1, { *r } }, back, &now)) {
         d->recurrent[GENERAL]++;
-        recur_general_back(d, r);
+        (back ? recur_general_back : recur_general)(d, r);
     }
     recur_timed(d, &now);
+}
+void K(recur)(weft__device *d, const weft__recurrence *r) { recur_one(d, r, false); }
+void K(recur_back)(weft__device *d, const weft__recurrence *r)
+{
+    recur_one(d, r, true);
     if (r->h_before && r->to > r->from)
         LAUNCH(d, keep_before, unit_grid(r->live.host[r->from] * r->width, r->to - r->from), THREADS, 0, *r);
 }
@@ -325,7 +320,10 @@ static void layer_sums(const layer_work *w, int64_t n, const real *gates)
     const bool tied = into[0].to == into[1].to;  /* then one is added after the other */
     const unsigned tx = (unsigned)power_for(layer_slots(l), 32);
     slot_sums s = {};
-    s.rows = n, s.columns = layer_slots(l), s.x = gates, s.tiles = (unsigned)parts(s.columns, tx);
+    s.rows = n;
+    s.columns = layer_slots(l);
+    s.x = gates;
+    s.tiles = (unsigned)parts(s.columns, tx);
     for (int of_h = 0; of_h < 2 && !tied; of_h++)
         if (into[of_h].to)
             EACH_RUN_OF(run, l, of_h)

@@ -55,8 +55,10 @@ __host__ __device__ static inline step step_at(const weft__recurrence &r, const 
 {
     const int64_t u = r.reverse ? t + 1 : t - 1;
     step at = { start[t], live[t], 0, 0 };
-    if (u >= 0 && u < r.steps)
-        at.before = start[u], at.going = live[u] < at.live ? live[u] : at.live;
+    if (u >= 0 && u < r.steps) {
+        at.before = start[u];
+        at.going = live[u] < at.live ? live[u] : at.live;
+    }
     return at;
 }
 /* Which sequence begins at column s of a step, s itself where columns are sequences; WEFT__ON: none, the

@@ -94,7 +94,8 @@ __device__ static void multiply(const weights<KEPT, TILES> &w, const float4 *res
         const int k = i / TILES, tile = i % TILES;
         for (int j = 0; j < 4; j++) {
             const bool is = BACK || has_weights(C, tile, j);
-            high[j] = is ? w.high[k][tile][j] : 0, low[j] = is ? w.low[k][tile][j] : 0;
+            high[j] = is ? w.high[k][tile][j] : 0;
+            low[j] = is ? w.low[k][tile][j] : 0;
         }
         add_product(high, low, column_of<1>(x + k * 8), one_product, part[tile]);
         fold_after(k, part[tile], sum[tile]);
@@ -155,7 +156,7 @@ static __global__ void __launch_bounds__(4 * UNITS, UNITS == 32)
             enter<C>(r, me, begins[q], h[q], c[q]);
             state[(i + 1) % 2][me.sequence + q][me.unit] = h[q];
         }
-        now = next, next = after;
+        advance(now, next, after);
         __syncthreads();
     }
 }
@@ -219,27 +220,16 @@ static __global__ void __launch_bounds__(4 * UNITS, UNITS == 32)
                 dh[q] += part[0][me.sequence + q][me.unit] + part[1][me.sequence + q][me.unit];
             hand_over(r, me, begins[q], dh[q], dc[q]);
         }
-        now = next, next = after, after = moment_at(r, me.first, steps, i + 3, !r.reverse);
+        advance(now, next, after, moment_at(r, me.first, steps, i + 3, !r.reverse));
     }
     if (!RESET)
         add_first_gradients(r, me, dh, dc);
 }
 
 /* ---- which of them ---- */
-#define BOTH(C, RESET, UNITS)                                                       \
-    {                                                                               \
-        { forward_steps<C, RESET, UNITS>, 4 * UNITS, 1, forward_bytes(C, UNITS) },  \
-        {                                                                           \
-            backward_steps<C, RESET, UNITS>, 4 * UNITS, 1, backward_bytes(C, UNITS) \
-        }                                                                           \
-    }
-#define SIZES(C, RESET) { BOTH(C, RESET, 32), BOTH(C, RESET, 64), BOTH(C, RESET, 128) }
-#define persistent(of) { SIZES(WEFT__##of, false), SIZES(WEFT__##of, true) },
-#define general        {},
-#define CELL(name, gpu, ...) gpu
-static const way ways[][2][3][2] = {
-#include "core/cells.def"
-};
-
+#define FORWARD(C, RESET, UNITS)  { forward_steps<C, RESET, UNITS>, 4 * UNITS, 1, forward_bytes(C, UNITS) }
+#define BACKWARD(C, RESET, UNITS) { backward_steps<C, RESET, UNITS>, 4 * UNITS, 1, backward_bytes(C, UNITS) }
+#define SMALLEST                  32
+#include "cuda/recur_ways.h"
 way block_way(const choice &c) { return ways[c.cell][c.reset][c.size][c.back]; }
 #endif

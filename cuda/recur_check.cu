@@ -30,7 +30,11 @@ static __global__ void draw(int64_t n, unsigned salt, float scale, float *y)    
 {
     for (int64_t i = first_index(); i < n; i += index_step()) {
         unsigned u = (unsigned)i * 2654435761u + salt;
-        u ^= u >> 15, u *= 2246822519u, u ^= u >> 13, u *= 3266489917u, u ^= u >> 16;
+        u ^= u >> 15;
+        u *= 2246822519u;
+        u ^= u >> 13;
+        u *= 3266489917u;
+        u ^= u >> 16;
         y[i] = scale * ((float)(u >> 8) / (1 << 23) - 1);
     }
 }
@@ -66,17 +70,25 @@ static void lay_out(weft__device *d, trial *t, const choice &c)
     weft__recurrence *r = &t->r;
     t->used = 0;
     *r = weft__recurrence{};
-    r->cell = c.cell, r->sequences = c.reset ? SEQUENCES_IN_ALL : COLUMNS;
-    r->tokens = TOKENS, r->steps = r->to = STEPS, r->hidden = r->width = H;
+    r->cell = c.cell;
+    r->sequences = c.reset ? SEQUENCES_IN_ALL : COLUMNS;
+    r->tokens = TOKENS;
+    r->steps = r->to = STEPS;
+    r->hidden = r->width = H;
     r->w_hh = drawn(d, t, weft__gates(c.cell) * H * H, 1 / sqrtf((float)H));
     r->b_h_alone = weft__slot_of_h_alone(c.cell) >= 0 ? drawn(d, t, H, 1) : NULL;
-    r->h0 = drawn(d, t, states, 1), r->c0 = two ? drawn(d, t, states, 1) : NULL;
-    r->dy = drawn(d, t, TOKENS * H, 1), r->dyc = two ? drawn(d, t, TOKENS * H, 1) : NULL;
-    r->carry_h = zeros(d, t, COLUMNS * H), r->carry_c = zeros(d, t, COLUMNS * H);
+    r->h0 = drawn(d, t, states, 1);
+    r->c0 = two ? drawn(d, t, states, 1) : NULL;
+    r->dy = drawn(d, t, TOKENS * H, 1);
+    r->dyc = two ? drawn(d, t, TOKENS * H, 1) : NULL;
+    r->carry_h = zeros(d, t, COLUMNS * H);
+    r->carry_c = zeros(d, t, COLUMNS * H);
     for (side &s : t->sides) {
-        s.gates = drawn(d, t, TOKENS * slots, 1), s.h = zeros(d, t, TOKENS * H),
+        s.gates = drawn(d, t, TOKENS * slots, 1);
+        s.h = zeros(d, t, TOKENS * H);
         s.c = zeros(d, t, TOKENS * H);
-        s.dh0 = zeros(d, t, states), s.dc0 = zeros(d, t, states);
+        s.dh0 = zeros(d, t, states);
+        s.dc0 = zeros(d, t, states);
         if (s.gates && &s != t->sides)
             K(copy)(d, s.gates, t->sides[0].gates, (size_t)(TOKENS * slots) * sizeof(float));
     }
@@ -86,7 +98,8 @@ static void send_ints(weft__device *d, trial *t, const choice &c)
 {
     const int32_t none[2] = { (int32_t)NOBODY, 0 };
     int32_t *at = t->ints;
-    t->r.live = weft__ints{ live, at }, t->r.start = weft__ints{ start, at + STEPS };
+    t->r.live = weft__ints{ live, at };
+    t->r.start = weft__ints{ start, at + STEPS };
     K(upload)(d, at, live, sizeof live), K(upload)(d, at + STEPS, start, sizeof start);
     at += 2 * STEPS + 1;
     set_columns(t);
@@ -101,8 +114,11 @@ static weft__recurrence on_side(const trial *t, int which)
 {
     const side &s = t->sides[which];
     weft__recurrence r = t->r;
-    r.gates = s.gates, r.h = s.h, r.c = has_c(r.cell) ? s.c : NULL;
-    r.dh0 = s.dh0, r.dc0 = has_c(r.cell) ? s.dc0 : NULL;
+    r.gates = s.gates;
+    r.h = s.h;
+    r.c = has_c(r.cell) ? s.c : NULL;
+    r.dh0 = s.dh0;
+    r.dc0 = has_c(r.cell) ? s.dc0 : NULL;
     return r;
 }
 /* Sums of tensor cores are cut where others are rounded: some 1e-6 of numbers of about 1. One of

@@ -42,6 +42,10 @@ typedef struct gpu_facts {
 static gpu_facts facts[MOST_GPUS];
 /* Recursive: trying waits, and a wait may tell of a kernel that gave up. */
 static pthread_mutex_t lock = PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP;
+struct locked {                                  /* for as long as it lives */
+    locked() { pthread_mutex_lock(&lock); }
+    ~locked() { pthread_mutex_unlock(&lock); }
+};
 
 static way way_of(const choice &c)
 {
@@ -57,7 +61,8 @@ static gpu_facts *facts_of(const weft__device *d)
     const double mhz = attribute_of(d, cudaDevAttrClockRate) / 1e3;
     f->shared = attribute_of(d, cudaDevAttrMaxSharedMemoryPerBlockOptin);
     f->multiprocessors = attribute_of(d, cudaDevAttrMultiProcessorCount);
-    f->slower = mhz > 0 ? 1980 / mhz : 1, f->known = true;
+    f->slower = mhz > 0 ? 1980 / mhz : 1;
+    f->known = true;
     return f;
 }
 /* Of a thread's products whose weights no register holds, a group's kernel has those in shared memory for
@@ -144,8 +149,10 @@ static choice fastest(weft__device *d, const directions &all, bool back, const c
         if (c.way == GENERAL || verdicts[number_of(c)] == '-' || at_once(d, c) < 0)
             continue;
         const double time = step_of(facts_of(d), c, sides * eights_of(n));
-        if (time < least)
-            least = time, best = c;
+        if (time < least) {
+            least = time;
+            best = c;
+        }
     }
     return best;
 }
@@ -277,15 +284,18 @@ bool recur_persistent(weft__device *d, const directions &all, bool back, timing 
             return false;
     if (d->precision == WEFT_STRICT_FP32 || d->index >= MOST_GPUS || d->failure[0])
         return false;
-    pthread_mutex_lock(&lock);
-    const choice c = chosen(d, all, back, now);
-    const bool fits = c.way != GENERAL && (c.way != GROUPS || at_once(d, c) >= all.n);
-    pthread_mutex_unlock(&lock);
-    if (fits) {
+    choice c;
+    {
+        const locked here;
+        c = chosen(d, all, back, now);
+        if (c.way == GROUPS && at_once(d, c) < all.n)
+            c.way = GENERAL;
+    }
+    if (c.way != GENERAL) {
         d->recurrent[c.way]++;
         launched(d, launch_way(d, c, all, distress_cell(d)), "recur");
     }
-    return fits;
+    return c.way != GENERAL;
 }
 
 /* ---- for who asks what will be ---- */
@@ -301,47 +311,44 @@ foresight recur_foreseen(weft__device *d, int64_t units, int64_t n)
     static const char untried[CHOICES] = {};
     const int32_t live = (int32_t)n;
     directions one = { 1, {} };
-    one.of[0].cell = any_persistent(), one.of[0].hidden = units, one.of[0].live.host = &live;
+    one.of[0].cell = any_persistent();
+    one.of[0].hidden = units;
+    one.of[0].live.host = &live;
     if (d->precision == WEFT_STRICT_FP32 || d->index >= MOST_GPUS)
         return foresight{ GENERAL, step_of_general(units, n) };
-    pthread_mutex_lock(&lock);
+    const locked here;
     const choice c = fastest(d, one, false, untried);
-    const double us = c.way == GENERAL ? step_of_general(units, n) :
-                                         step_of(facts_of(d), c, eights_of(n));
-    pthread_mutex_unlock(&lock);
-    return foresight{ c.way, us };
+    return foresight{ c.way, c.way == GENERAL ? step_of_general(units, n) :
+                                                step_of(facts_of(d), c, eights_of(n)) };
 }
 void recur_verdicts(weft__device *d, int *right, int *wrong)
 {
+    const locked here;
     *right = *wrong = 0;
-    pthread_mutex_lock(&lock);
-    for (int i = 0; d->index < MOST_GPUS && i < CHOICES; i++)
-        *right += findings_of(d, OF_CHOICES)[i] == '+', *wrong += findings_of(d, OF_CHOICES)[i] == '-';
-    pthread_mutex_unlock(&lock);
+    for (int i = 0; d->index < MOST_GPUS && i < CHOICES; i++) {
+        *right += findings_of(d, OF_CHOICES)[i] == '+';
+        *wrong += findings_of(d, OF_CHOICES)[i] == '-';
+    }
 }
 bool recur_timed_way(weft__device *d, int number, recur_way *way)
 {
-    pthread_mutex_lock(&lock);
-    const bool is = d->index < MOST_GPUS && tune_found(d, number, way);
-    pthread_mutex_unlock(&lock);
-    return is;
+    const locked here;
+    return d->index < MOST_GPUS && tune_found(d, number, way);
 }
 
 void recur_timed(weft__device *d, const timing *now)
 {
-    if (now->class_of < 0)
-        return;
-    pthread_mutex_lock(&lock);
+    const locked here;
     tune_end(d, now);
-    pthread_mutex_unlock(&lock);
 }
 
 void recur_gave_up(weft__device *d, unsigned number)
 {
     const choice c = choice_of((int)number);
-    pthread_mutex_lock(&lock);
-    condemn(d, c, "a wait without an end");
-    pthread_mutex_unlock(&lock);
+    {
+        const locked here;
+        condemn(d, c, "a wait without an end");
+    }
     fail(d, WEFT_EDEVICE, "recur: blocks that run one layer waited for each other in vain; "
                           "from now on such layers take a kernel a step");
 }

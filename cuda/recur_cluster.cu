@@ -146,7 +146,7 @@ static __global__ void __launch_bounds__(BLOCK, 1)
         forward_unit<C>(r, me, now, 0, x, h, c);
         enter<C>(r, me, begins, h, c);
         send_states<BLOCKS>(me, last, h, &state[(i + 1) % 2][me.unit][half * 4], &link.full[i % 2]);
-        now = next, next = after;
+        advance(now, next, after);
     }
     spoil(r, me, i, steps, r.reverse, r.h, r.hidden);
     cluster_sync();
@@ -209,7 +209,7 @@ static __global__ void __launch_bounds__(BLOCK, 1)
         for (int from = 0; from < BLOCKS && me.sequence < now.live; from++)
             dh[0] += part[i % 2][from][mine][place];
         hand_over(r, me, x[0].begins, dh[0], dc[0]);
-        now = next, next = after, after = moment_at(r, me.first, steps, i + 3, !r.reverse);
+        advance(now, next, after, moment_at(r, me.first, steps, i + 3, !r.reverse));
     }
     spoil(r, me, i, steps, !r.reverse, r.gates, weft__slots(C) * r.hidden);
     if (!RESET)
@@ -218,20 +218,9 @@ static __global__ void __launch_bounds__(BLOCK, 1)
 }
 
 /* ---- which of them ---- */
-#define BOTH(C, RESET, BLOCKS)                                                           \
-    {                                                                                    \
-        { forward_cluster<C, RESET, BLOCKS>, BLOCK, BLOCKS, forward_bytes(C, BLOCKS) },  \
-        {                                                                                \
-            backward_cluster<C, RESET, BLOCKS>, BLOCK, BLOCKS, backward_bytes(C, BLOCKS) \
-        }                                                                                \
-    }
-#define SIZES(C, RESET) { BOTH(C, RESET, 4), BOTH(C, RESET, 8), BOTH(C, RESET, 16) }
-#define persistent(of) { SIZES(WEFT__##of, false), SIZES(WEFT__##of, true) },
-#define general        {},
-#define CELL(name, gpu, ...) gpu
-static const way ways[][2][3][2] = {
-#include "core/cells.def"
-};
-
+#define FORWARD(C, RESET, N)  { forward_cluster<C, RESET, N>, BLOCK, N, forward_bytes(C, N) }
+#define BACKWARD(C, RESET, N) { backward_cluster<C, RESET, N>, BLOCK, N, backward_bytes(C, N) }
+#define SMALLEST              4
+#include "cuda/recur_ways.h"
 way cluster_way(const choice &c) { return ways[c.cell][c.reset][c.size][c.back]; }
 #endif

@@ -144,7 +144,7 @@ __device__ static inline void forward_eight(const weft__recurrence &r, const rec
         enter<C>(r, me, begins, h, c);
         if (i + 1 < steps)
             send(b.link, call, me.unit * SEQUENCES + place_of(me.sequence), h), b.link.use++;
-        now = next, next = after;
+        advance(now, next, after);
     }
     spoil(r, me, i, steps, r.reverse, r.h, r.hidden);
 }
@@ -159,7 +159,8 @@ static __global__ void __launch_bounds__(BLOCK, 1)
     if (!is_here<has_code(GROUPS, ARCH, BLOCKS, forward_bytes(BLOCKS))>(call))
         return;
     forward_block b = {};
-    b.state = (float (*)[SEQUENCES])memory, b.desk = (float4 *)b.state[BLOCKS * OWN];
+    b.state = (float (*)[SEQUENCES])memory;
+    b.desk = (float4 *)b.state[BLOCKS * OWN];
     float4 *near = b.desk + BLOCK;
     const split_rest rest = rest_of(call, near, DEEP * TILES);
     const int group = (int)blockIdx.x / BLOCKS, groups = (int)gridDim.x / BLOCKS;
@@ -225,7 +226,7 @@ __device__ static inline void backward_eight(const weft__recurrence &r, const re
         for (int from = 0; from < BLOCKS && me.sequence < now.live; from++)
             dh[0] += v[from];
         hand_over(r, me, x[0].begins, dh[0], dc[0]);
-        now = next, next = after, after = moment_at(r, me.first, steps, i + 3, !r.reverse);
+        advance(now, next, after, moment_at(r, me.first, steps, i + 3, !r.reverse));
     }
     spoil(r, me, i, steps, !r.reverse, r.gates, weft__slots(C) * r.hidden);
     if (!RESET)
@@ -268,14 +269,7 @@ static __global__ void __launch_bounds__(BLOCK, 1)
         backward_group<C, RESET, BLOCKS>, BLOCK, BLOCKS, backward_bytes(C),                      \
             rest_bytes(backward_deep(C) * backward_tiles(BLOCKS)), 2 * backward_words(BLOCKS)    \
     }
-#define BOTH(C, RESET, BLOCKS) { FORWARD(C, RESET, BLOCKS), BACKWARD(C, RESET, BLOCKS) }
-#define SIZES(C, RESET) { BOTH(C, RESET, 4), BOTH(C, RESET, 8), BOTH(C, RESET, 16) }
-#define persistent(of) { SIZES(WEFT__##of, false), SIZES(WEFT__##of, true) },
-#define general        {},
-#define CELL(name, gpu, ...) gpu
-static const way ways[][2][3][2] = {
-#include "core/cells.def"
-};
-
+#define SMALLEST 4
+#include "cuda/recur_ways.h"
 way group_way(const choice &c) { return ways[c.cell][c.reset][c.size][c.back]; }
 #endif

@@ -44,6 +44,17 @@ __device__ static inline moment moment_at(const weft__recurrence &r, int first, 
     const int t = down ? steps - 1 - i : i, live = r.live.device[t] - first;
     return moment{ live < SEQUENCES ? live : (int)SEQUENCES, r.start.device[t] + first };
 }
+/* On to the next step. */
+__device__ static inline void advance(moment &now, moment &next, const moment &after)
+{
+    now = next;
+    next = after;
+}
+__device__ static inline void advance(moment &now, moment &next, moment &after, const moment &later)
+{
+    advance(now, next, after);
+    after = later;
+}
 /* of the longest of the eight, by halving */
 __device__ static int steps_of(const weft__recurrence &r, int first)
 {
@@ -117,8 +128,10 @@ __device__ static inline void add_product(const uint32_t (&high)[4], const uint3
 }
 __device__ static inline void fold(float (&part)[4], float (&sum)[4])
 {
-    for (int j = 0; j < 4; j++)
-        sum[j] += part[j], part[j] = 0;
+    for (int j = 0; j < 4; j++) {
+        sum[j] += part[j];
+        part[j] = 0;
+    }
 }
 /* after step k of a product, and after the last */
 __device__ static inline void fold_after(int k, parts &p, float (&sum)[4])
@@ -191,7 +204,8 @@ __device__ static void forward_unit(const weft__recurrence &r, const who &me, co
     const float h_new = forward_cell_of<C>(r, slot, has_c(C) ? c : h, c_new);
     if (me.sequence + q >= at.live || me.unit >= H)
         return;
-    h = computed_operand(h_new), c = c_new;
+    h = computed_operand(h_new);
+    c = c_new;
     for (int k = 0; k < weft__slots(C); k++)
         r.gates[row * weft__slots(C) * H + k * H + me.unit] = slot[k];
     r.h[row * H + me.unit] = h;
@@ -226,13 +240,15 @@ __device__ static void load_tape(const weft__recurrence &r, const who &me, const
             x[q].slot[k] = k < weft__slots(C) && live ?
                                r.gates[(int64_t)(at.row + s) * weft__slots(C) * H + k * H + me.unit] :
                                0;
-        x[q].c = has_c(C) && live ? r.c[i] : 0, x[q].before = 0;
+        x[q].c = has_c(C) && live ? r.c[i] : 0;
+        x[q].before = 0;
         x[q].begins = RESET && !LATE ? begins_at(r, at, s) : (int)WEFT__ON;
         if (live && s < earlier.live)
             x[q].before = (has_c(C) ? r.c : r.h)[(int64_t)(earlier.row + s) * H + me.unit];
         else if (live && !RESET)
             x[q].before = first_state(r, has_c(C) ? r.c0 : r.h0, me.first + s, me.unit);
-        x[q].dh = r.dy && live ? r.dy[i] : 0, x[q].dc = has_c(C) && r.dyc && live ? r.dyc[i] : 0;
+        x[q].dh = r.dy && live ? r.dy[i] : 0;
+        x[q].dc = has_c(C) && r.dyc && live ? r.dyc[i] : 0;
     }
 }
 /* The cell of one sequence: its slots become their gradients, zeros where it takes no part. */

@@ -141,8 +141,10 @@ recur_way tune(weft__device *d, const weft__recurrence *r, bool back, const bool
     if (t->way >= 0)
         return first;
     t->steps = (double)r->steps;
-    if (!refused(cudaEventRecord(t->from, stream_of(d))))
-        t->way = way, now->class_of = number;
+    if (!refused(cudaEventRecord(t->from, stream_of(d)))) {
+        t->way = way;
+        now->class_of = number;
+    }
     return (recur_way)way;
 }
 void tune_end(weft__device *d, const timing *now)

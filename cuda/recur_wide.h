@@ -46,7 +46,8 @@ __device__ static inline patience begin_to_wait() { return patience{ 0, clock64(
 __device__ static inline bool in_vain(patience &p, const recur_call &call)
 {
     const long long now = clock64();
-    p.gone += now - p.last < GLANCE ? now - p.last : GLANCE, p.last = now;
+    p.gone += now - p.last < GLANCE ? now - p.last : GLANCE;
+    p.last = now;
     if (p.gone <= PATIENCE && (p.gone <= UNUSUAL || load_acquire(call.cell) == NOBODY))
         return false;
     atomicExch(call.cell, call.number);
@@ -137,7 +138,8 @@ __device__ static void meet(const who &me, float4 *desk, const float (&half)[TIL
     float theirs[4] = {}, mine[4] = {};
     for (int k = 0; k < 2 * TILES; k++) {
         const float even = half[k / 2][k % 2 * 2], odd = half[k / 2][k % 2 * 2 + 1];
-        mine[k] = own ? odd : even, theirs[k] = own ? even : odd;
+        mine[k] = own ? odd : even;
+        theirs[k] = own ? even : odd;
     }
     desk[threadIdx.x] = make_float4(theirs[0], theirs[1], theirs[2], theirs[3]);
     __syncthreads();

@@ -60,7 +60,8 @@ __device__ static int sum_up(int *x, int n)
     sum = part[threadIdx.x] - sum;
     for (int i = from; i < to; i++) {
         int v = x[i];
-        x[i] = sum, sum += v;
+        x[i] = sum;
+        sum += v;
     }
     sum = part[THREADS - 1];
     __syncthreads();
@@ -139,7 +140,9 @@ __global__ static void sum_pieces(rows_by_index s)
             /* keys rise: the one that ends here is below n */
             if (keys[i] >= 0 && keys[i] != key) {
                 put((begun ? s.heads + piece * s.width : s.y + key * s.width) + j, sum.sum, !begun);
-                key = keys[i], sum = {}, begun = false;
+                key = keys[i];
+                sum = {};
+                begun = false;
             }
             add_exactly(sum, v[i]);
         }
@@ -228,28 +231,41 @@ __global__ static void scatter_few(rows_by_index s, faults f)
 
 static bool plan(weft__device *d, rows_by_index *s, int digits, int32_t *order[2])
 {
-    s->chunk = parts(parts(s->rows, CHUNKS), THREADS) * THREADS, s->chunks = parts(s->rows, s->chunk);
-    s->piece = most(64, parts(s->rows, PIECES)), s->pieces = parts(s->rows, s->piece);
+    s->chunk = parts(parts(s->rows, CHUNKS), THREADS) * THREADS;
+    s->chunks = parts(s->rows, s->chunk);
+    s->piece = most(64, parts(s->rows, PIECES));
+    s->pieces = parts(s->rows, s->piece);
     size_t sums = (size_t)(s->pieces * s->width) * sizeof(real), rows = (size_t)s->rows * sizeof(int32_t);
     size_t counts = (size_t)(s->bins * s->chunks) * sizeof(int), totals = (size_t)s->bins * sizeof(int);
     char *memory = (char *)scratch(d, 2 * sums + 2 * rows + counts + totals);
-    s->heads = (real *)memory, s->tails = (real *)(memory + sums), memory += 2 * sums;
-    order[0] = (int32_t *)memory, order[1] = (int32_t *)(memory + (digits > 1 ? rows : 0)),
+    s->heads = (real *)memory;
+    s->tails = (real *)(memory + sums);
+    memory += 2 * sums;
+    order[0] = (int32_t *)memory;
+    order[1] = (int32_t *)(memory + (digits > 1 ? rows : 0));
     memory += 2 * rows;
-    s->counts = (int *)memory, s->totals = (int *)(memory + counts);
+    s->counts = (int *)memory;
+    s->totals = (int *)(memory + counts);
     return s->heads;
 }
 void K(scatter)(weft__device *d, int64_t rows, int64_t width, int64_t n, const real *x, const int32_t *index,
                 real *y, bool add)
 {
     rows_by_index s = {};
-    s.rows = rows, s.width = width, s.n = n, s.x = x, s.index = index, s.y = y;
+    s.rows = rows;
+    s.width = width;
+    s.n = n;
+    s.x = x;
+    s.index = index;
+    s.y = y;
     int32_t *order[2];
     int tx = power_for(width, 32), ty = THREADS / tx, bits = 1, digits;
     unsigned columns = (unsigned)parts(width, tx);
     while (n >> bits)
         bits++;
-    digits = (int)parts(bits, DIGIT_BITS), bits = (int)parts(bits, digits), s.bins = 1 << bits;
+    digits = (int)parts(bits, DIGIT_BITS);
+    bits = (int)parts(bits, digits);
+    s.bins = 1 << bits;
     const unsigned strips = (unsigned)most(1, parts(width, THREADS));
     if (!add && rows <= FEW_ROWS && n > 0 && n <= FEW_TARGETS) {
         LAUNCH(d, scatter_anew, dim3((unsigned)n, strips), power_for(width, THREADS), 0, s, faults_of(d));

@@ -61,11 +61,14 @@ static void sum_over(weft__device *d, const weft__grid *grid, const real *x, rea
     weft__grid g = collapsed(grid, 1);
     sums s = {};
     int64_t step = elements_of(&g);
-    s.outputs = s.terms = 1, s.along = g.rank && g.step[0][g.rank - 1] == 0;
+    s.outputs = s.terms = 1;
+    s.along = g.rank && g.step[0][g.rank - 1] == 0;
     for (int i = 0; i < g.rank; i++) {
         weft__grid *to = g.step[0][i] ? &s.kept : &s.over;
         step = g.size[i] ? step / g.size[i] : 0;
-        to->size[to->rank] = g.size[i], to->step[0][to->rank] = step, to->step[1][to->rank++] = g.step[0][i];
+        to->size[to->rank] = g.size[i];
+        to->step[0][to->rank] = step;
+        to->step[1][to->rank++] = g.step[0][i];
         *(g.step[0][i] ? &s.outputs : &s.terms) *= g.size[i];
     }
     sum_nest(d, s, x, y, add);
@@ -113,8 +116,7 @@ __global__ static void segment_max_each(weft__segments s, const real *x, real *y
 }
 void K(segment_max)(weft__device *d, const weft__segments *s, const real *x, real *y, int32_t *at)
 {
-    shape one = groups_of(s);
-    LAUNCH(d, segment_max_each, one.grid, one.threads, 0, *s, x, y, at);
+    LAUNCH_SHAPE(d, segment_max_each, groups_of(s), *s, x, y, at);
 }
 
 /* Whether row r with v comes after row `last_row` with `last`, where the largest come first. */
@@ -147,7 +149,8 @@ __global__ static void segment_topk_each(weft__segments s, int64_t k, const real
                 row = r;
         }
         row = together<LOWEST>(t.g, (int)row);
-        last = best, last_row = row;
+        last = best;
+        last_row = row;
         if (t.is && t.g.lane == 0) {
             at[to] = row < INT32_MAX ? (int32_t)row : -1;
             place[to] = row < INT32_MAX ? (int32_t)(t.at + row * s.inner) : -1;
@@ -157,8 +160,7 @@ __global__ static void segment_topk_each(weft__segments s, int64_t k, const real
 void K(segment_topk)(weft__device *d, const weft__segments *s, int64_t k, const real *x, int32_t *at,
                      int32_t *place)
 {
-    shape one = groups_of(s);
-    LAUNCH(d, segment_topk_each, one.grid, one.threads, 0, *s, k, x, at, place);
+    LAUNCH_SHAPE(d, segment_topk_each, groups_of(s), *s, k, x, at, place);
 }
 
 /* ---- one row of each run; x has a row a run ---- */
@@ -218,13 +220,11 @@ __global__ static void runs_each(weft__segments s, bool flip, const real *x, rea
 }
 void K(segment_spread)(weft__device *d, const weft__segments *s, const real *x, real *y, bool add)
 {
-    shape one = runs_shape(s);
-    LAUNCH(d, runs_each, one.grid, one.threads, 0, *s, false, x, y, add);
+    LAUNCH_SHAPE(d, runs_each, runs_shape(s), *s, false, x, y, add);
 }
 void K(flip)(weft__device *d, const weft__segments *s, const real *x, real *y, bool add)
 {
-    shape one = runs_shape(s);
-    LAUNCH(d, runs_each, one.grid, one.threads, 0, *s, true, x, y, add);
+    LAUNCH_SHAPE(d, runs_each, runs_shape(s), *s, true, x, y, add);
 }
 
 /* ---- running sums: a run is gone through by as many rows at a time as its group has lanes ---- */
@@ -242,7 +242,8 @@ __device__ static real running(group g, real v, real *all)
         part[me] = g.lane >= back ? before + part[me] : part[me];
     }
     __syncthreads();
-    v = part[me], *all = part[me + (g.lanes - 1 - g.lane) * g.step];
+    v = part[me];
+    *all = part[me + (g.lanes - 1 - g.lane) * g.step];
     __syncthreads();
     return v;
 }

@@ -1,7 +1,7 @@
 /* table.cu - the back end's table, in the order of kernels.def, and the one function that the plug-in
  * exports. */
 #include "cuda/cuda.h"
-#include "core/plugin.h"
+#include "core/device/plugin.h"
 
 /* Every kernel begins and ends with the caller's own GPU. */
 template <auto F> struct visiting;

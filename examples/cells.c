@@ -14,8 +14,11 @@ static void draw(task *t, weft_stream *stream)
     int n = 0;
     for (int s = 0; s < SEQUENCES; s++) {
         t->len[s] = (int32_t)(weft_stream_below(stream, LONGEST + 1));
-        for (int i = 0, odd = 0; i < t->len[s]; i++, n++)
-            t->bits[n] = (int32_t)weft_stream_below(stream, 2), t->odd[n] = odd ^= t->bits[n];
+        for (int32_t i = 0, odd = 0; i < t->len[s]; i++, n++) {
+            t->bits[n] = (int32_t)weft_stream_below(stream, 2);
+            odd ^= t->bits[n];
+            t->odd[n] = odd;
+        }
     }
     t->lengths = (weft_lengths){ .n = SEQUENCES, .len = t->len };
 }
@@ -25,8 +28,7 @@ static int learn(const weft_cell *cell)
     weft           *w     = weft_open(&(weft_opts){ .seed = 1 });
     weft_module    *m     = weft_module_new(w, cell->name);
     weft_embedding *embed = weft_embedding_new(m, "embed", &(weft_embedding_opts){ .rows = 2, .columns = 8 });
-    weft_rnn *rnn = weft_rnn_of_cell(m, "rnn", cell,
-                                     &(weft_rnn_opts){ .input = 8, .hidden = 16 });
+    weft_rnn       *rnn   = weft_rnn_of_cell(m, "rnn", cell, &(weft_rnn_opts){ .input = 8, .hidden = 16 });
     weft_linear    *out   = weft_linear_new(m, "out", &(weft_linear_opts){ .in = 16, .out = 2 });
     weft_optim     *o     = weft_adam_new(m, &(weft_adam_opts){ .lr = .01 });
     weft_stream    *data  = weft_stream_of(w, "data");

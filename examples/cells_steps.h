@@ -37,13 +37,10 @@ static const weft_cell_parameter layer_norm_lstm_own[] = {
     { "gain_hh", WEFT_CELL_VECTOR, 4, &cell_ones }, { "shift_hh", WEFT_CELL_VECTOR, 4, &cell_zeros },
     { "gain_c", WEFT_CELL_VECTOR, 1, &cell_ones }, { "shift_c", WEFT_CELL_VECTOR, 1, &cell_zeros },
 };
-static const weft_cell layer_norm_lstm_cell = { .name = "layer_norm_lstm",
-                                                .gate_names = "i f g o",
-                                                .gates = 4,
-                                                .states = 2,
-                                                .own = layer_norm_lstm_own,
-                                                .own_count = 6,
-                                                .step = layer_norm_lstm };
+static const weft_cell layer_norm_lstm_cell = {
+    .name = "layer_norm_lstm", .gate_names = "i f g o", .gates = 4, .states = 2,
+    .own = layer_norm_lstm_own, .own_count = 6, .step = layer_norm_lstm,
+};
 
 /* GRU with the reset gate before the product, Cho et al. 2014 (v1); Keras (reset_after=False), ONNX
  * (linear_before_reset=0). */
@@ -80,13 +77,10 @@ static const weft_cell_parameter peephole_lstm_own[] = {
     { "weight_cf", WEFT_CELL_VECTOR, 1, NULL },
     { "weight_co", WEFT_CELL_VECTOR, 1, NULL },
 };
-static const weft_cell peephole_lstm_cell = { .name = "peephole_lstm",
-                                              .gate_names = "i f g o",
-                                              .gates = 4,
-                                              .states = 2,
-                                              .own = peephole_lstm_own,
-                                              .own_count = 3,
-                                              .step = peephole_lstm };
+static const weft_cell peephole_lstm_cell = {
+    .name = "peephole_lstm", .gate_names = "i f g o", .gates = 4, .states = 2,
+    .own = peephole_lstm_own, .own_count = 3, .step = peephole_lstm,
+};
 
 /* RNN with zoneout, Krueger et al. 2017: in training a unit keeps its state with that probability, else
  * all do so by that share. */
@@ -98,9 +92,7 @@ static inline weft_state zoneout_rnn(const weft_cell_input *in, void *user)
     weft_tensor *moves = weft_scale(in->noise, 1 - cell->noise);
     return (weft_state){ weft_add(in->h, weft_mul(moves, weft_sub(h, in->h))), NULL };
 }
-static const weft_cell zoneout_rnn_cell = { .name = "zoneout_rnn",
-                                            .gates = 1,
-                                            .noise = .1,
-                                            .step = zoneout_rnn,
-                                            .user = (void *)&zoneout_rnn_cell };
+static const weft_cell zoneout_rnn_cell = {
+    .name = "zoneout_rnn", .gates = 1, .noise = .1, .step = zoneout_rnn, .user = (void *)&zoneout_rnn_cell,
+};
 #endif

@@ -1,201 +1,598 @@
-/* forecast.c - forecasts a magnetic field that remembers: B(t) of a magnet with hysteresis from the current
- * I(t), ragged pasts and futures.
+/* forecast.c - forecasts the field of a magnet with hysteresis, B(t), from its current I(t): ragged pasts and
+ * futures.
  *
- *     forecast --out FILE      trains; `forecast --help` lists the settings; --resume goes
- *                              on where FILE was saved
- *     forecast --test FILE              the errors on the series that were kept apart
- *     mpirun -n 4 forecast ..           the same bytes, by four processes: docs/cluster.md
+ *     forecast --out FILE      trains; `forecast --help` lists the settings; --resume continues from FILE
+ *     forecast --test FILE     prints the errors on the series that were kept for the test
+ *     mpirun -n 4 forecast ..  the same bytes, by four processes: docs/cluster.md
  *
- * A model sees up to 200 rows of the past, (I, dI, B), and of the future, up to 80 rows, the programmed
- * current (I, dI); it gives five quantiles of B for each row. --model chooses one of six. FILE holds
- * settings, scalers, weights, the best weights so far, and all it takes to go on bit for bit. It holds no
- * times, so a run that was killed and resumed ends in the same bytes as one that was not. The log is no such
- * file: after kill -9 it repeats the epochs since FILE was saved; and seconds and steps a second are of the
- * last process. */
+ * A model sees up to 200 rows of the past, (I, dI, B), and up to 80 rows of the future, the programmed
+ * current (I, dI). It returns five quantiles of B for each row. --model chooses one of six. FILE holds
+ * settings, scalers, weights, the best weights so far, and the state of the training: a run that was killed
+ * and resumed ends with the same bytes as one that was not. After kill -9 the log repeats the epochs since
+ * FILE was saved; seconds and steps a second are those of the last process. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include "common/magnet.h"
 #include "common/program.h"
-#include "common/progress.h"
-#include "forecast_arx.h"
-#include "forecast_data.h"
-#include "forecast_judge.h"
-#include "forecast_model.h"
-#include "forecast_options.h"
-#include "forecast_pictures.h"
+#include "common/training.h"
 
 const char program[] = "forecast";
 
+enum { ENCODER_DECODER_LSTM, ATTENTION_LSTM, TRANSFORMER_LSTM, TFT, PF_TFT, XTFT, MODELS };
+static const char *const model_names[] = { "encoder_decoder_lstm", "attention_lstm", "transformer_lstm",
+                                           "tft", "pf_tft", "xtft", NULL };
+
+/* The quantiles of each row. The one in the middle is the forecast, the outermost are the band. */
+enum { QUANTILES = 5, MEDIAN = QUANTILES / 2 };
+static const weft_real quantiles[QUANTILES] = { (weft_real).05, (weft_real).25, (weft_real).5,
+                                                (weft_real).75, (weft_real).95 };
+
+/* ---- options ---- */
 typedef struct {
-    options o; model m; arx ar;
-    weft_frame frame[TEST + 1];
-    weft_windows *windows[TEST + 1];
-    weft_optim *optim; weft_loader *loader; weft_journal *log;
-    weft_parallel *parallel; bool first;         /* first: of all ranks, which speaks for them */
-    const int32_t *rows;                         /* of each window of the training */
-    int64_t total;                               /* updates, if it does not stop early */
-    /* from here on in the file: epochs done; whether that was all */
-    int64_t epochs, over;
-    /* sum and number of the losses of this epoch; [epochs][PER_EPOCH] */
-    double  meter[2], *history;
-    weft_early_stopping stopper;
-    weft_loader_state at;
-    progress bar;                                /* this process */
-} run;
+    training_settings train;
+    int64_t model, hidden, layers, heads, blocks, context, horizon, stride, series, series_seed, patience;
+    double dropout, noise;
+} settings;
+enum { SETTINGS = 22 };
+typedef struct {
+    settings set;
+    run_options run;
+    const char *forecasts;
+    bool quick;
+} options;
 
-/* ---- the file ---- */
-/* What it holds beside weights, optimiser and random streams. */
-enum { ITEMS = SETTINGS + WEFT_FEATURES_ITEMS + 8 };
-static void items_of(run *r, weft_checkpoint_item items[ITEMS])
+static const option all_options[] = {
+    { "model", CHOICE, offsetof(options, set.model), ATTENTION_LSTM, 0, MODELS - 1,
+      "encoder_decoder_lstm, attention_lstm, transformer_lstm, tft, pf_tft or xtft", model_names },
+    SETTING("hidden", WHOLE, hidden, 64, 1, 4096, "width of the model (d_model, or units of each LSTM)"),
+    SETTING("layers", WHOLE, layers, 1, 1, 8, "of each LSTM"),
+    SETTING("heads", WHOLE, heads, 4, 1, 64, "of the attention; they divide the width"),
+    SETTING("blocks", WHOLE, blocks, 1, 0, 16, "of attention, in transformer_lstm"),
+    SETTING("context", WHOLE, context, 200, 1, 1e5, "rows of the past that are looked at, at most"),
+    SETTING("horizon", WHOLE, horizon, 80, 1, 1e5, "rows of the future that are forecast, at most"),
+    SETTING("stride", WHOLE, stride, 20, 1, 1e6, "rows between two windows of the training"),
+    SETTING("series", WHOLE, series, 160, 1, 1e6, "series to learn from"),
+    SETTING("series-seed", WHOLE, series_seed, 1, 0, 9e15, "of the series"),
+    SETTING("batch", WHOLE, train.batch, 8, 1, 65536, "windows an update"),
+    SETTING("shards", WHOLE, train.shards, 0, 0, 65536,
+            "of an update, whatever the ranks; 0: as many as ranks"),
+    SETTING("epochs", WHOLE, train.epochs, 25, 0, 1e6, "passes over the windows at most"),
+    SETTING("warmup", WHOLE, train.warmup, 200, 0, 1e9, "updates until the full learning rate"),
+    SETTING("patience", WHOLE, patience, 10, 1, 1e6, "epochs without a better validation loss until it ends"),
+    SETTING("seed", WHOLE, train.seed, 1, 0, 9e15, "of the weights, the order and dropout"),
+    SETTING("dropout", REAL, dropout, 0, 0, 0.95, "share of the units that are left out"),
+    SETTING("noise", REAL, noise, 0, 0, 10, "of the measured field, standard deviation"),
+    SETTING("lr", REAL, train.lr, 6e-3, 0, 10, "learning rate, after warm-up; a cosine leads to 0"),
+    SETTING("decay", REAL, train.decay, 0, 0, 10, "of the weights (AdamW)"),
+    SETTING("clip", REAL, train.clip, 1, 1e-9, 1e9, "the gradient's norm at most"),
+    SETTING("average", REAL, train.average, 0.998, 0, 0.999999,
+            "of the weights, decay an update; used to judge; 0: none"),
+    OTHER("forecasts", TEXT, forecasts, 0, 0, 0),
+    OTHER("quick", FLAG, quick, 0, 0, 0),
+};
+static const option_table table = {
+    "forecast [--out FILE] [--resume] [--log FILE] [--pictures FOLDER] [--every UPDATES] [--quick] "
+    "[--forecasts CSV] [settings]\n"
+    "forecast --test FILE [--pictures FOLDER] [--forecasts CSV]   (of whole series, each row)\n"
+    "mpirun -n RANKS forecast .. does the same on several processors or machines, see docs/cluster.md\n"
+    "with [--threads N] [--device cpu|cuda|best], and in training these settings (--quick: others, for a try "
+    "of a second):\n\n",
+    all_options, sizeof all_options / sizeof *all_options, SETTINGS,
+};
+
+static void make_quick(settings *s)
 {
-    options_items(&forecast_table, &r->o, items);
-    weft_features_state(r->m.features, items + SETTINGS);
-    const weft_checkpoint_item more[] = {
-        { "epochs_done", WEFT_I64, &r->epochs, 1 },
-        { "over", WEFT_I64, &r->over, 1 },
-        { "loader", WEFT_I64, r->at.at, 4 },
-        { "meter", WEFT_F64, r->meter, 2 },
-        { "history", WEFT_F64, r->history, PER_EPOCH * r->o.set.epochs + 1 },
-        { "best_loss", WEFT_F64, &r->stopper.best, 1 },
-        { "epochs_since", WEFT_I64, &r->stopper.bad, 1 },
-        { "epochs_seen", WEFT_I64, &r->stopper.seen, 1 },
-    };
-    memcpy(items + SETTINGS + WEFT_FEATURES_ITEMS, more, sizeof more);
+    s->hidden = 8;
+    s->heads = 2;
+    s->context = 40;
+    s->horizon = 16;
+    s->stride = 40;
+    s->series = 6;
+    s->train.batch = 16;
+    s->train.epochs = 3;
+    s->train.warmup = 5;
 }
 
-static void save(run *r)
+static options command_line(int argc, char **argv)
 {
-    weft_checkpoint_item items[ITEMS];
-    r->at = weft_loader_get_state(r->loader);
-    items_of(r, items);
-    check_file(weft_parallel_save(r->parallel, r->o.out, r->m.all, r->optim, items, ITEMS));
+    options o = { .run.out = "forecast.h5" };
+    options_preset(&table, &o);
+    for (int i = 1; i < argc; i++)
+        if (!strcmp(argv[i], "--quick"))
+            make_quick(&o.set);
+    int rest = options_read(&table, &o, &o.run, argc, argv);
+    if (rest < argc)
+        quit(2, "\"%s\" is not an option; `forecast --help` lists them", argv[rest]);
+    if (o.run.test && o.run.resume)
+        quit(2, "--test and --resume are two different things to do");
+    return o;
 }
 
-static void restore(run *r)
+/* ---- the model, twice: the one that is trained, and the best that it has been so far ---- */
+typedef struct {
+    weft *w;
+    weft_features *features;
+    weft_module *all, *trained;                  /* all: net and best; trained: net */
+    weft_forecaster *net, *best;
+    weft_ema *average;                           /* of net, NULL: none */
+    weft_parallel *ranks;                        /* which judge together */
+} model;
+
+static weft_forecaster *forecaster_new(weft_module *m, const char *name, const settings *s,
+                                       weft_feature_counts n)
 {
-    weft_checkpoint_item items[ITEMS];
-    items_of(r, items);
-    check_file(weft_parallel_load(r->parallel, r->o.out, r->m.all, r->optim, items, ITEMS));
-    weft_loader_set_state(r->loader, r->at);
-    if (r->first)
-        printf("goes on after update %lld of %lld\n", (long long)weft_optim_steps(r->optim),
-               (long long)r->total);
+    const int layers = (int)s->layers, heads = (int)s->heads;
+    switch (s->model) {
+    case ENCODER_DECODER_LSTM:
+        return weft_encoder_decoder_lstm_new(
+            m, name,
+            &(weft_encoder_decoder_lstm_opts){ .num_past_features = n.past, .num_future_features = n.future,
+                                               .d_encoder = s->hidden, .d_decoder = s->hidden,
+                                               .num_encoder_layers = layers, .num_decoder_layers = layers,
+                                               .dropout = s->dropout, .output_dim = QUANTILES });
+    case ATTENTION_LSTM:
+        return weft_attention_lstm_new(
+            m, name,
+            &(weft_attention_lstm_opts){ .num_past_features = n.past, .num_future_features = n.future,
+                                         .d_model = s->hidden, .num_layers = layers, .num_heads = heads,
+                                         .dropout = s->dropout, .output_dim = QUANTILES });
+    case TRANSFORMER_LSTM:
+        return weft_transformer_lstm_new(
+            m, name,
+            &(weft_transformer_lstm_opts){ .num_past_features = n.past, .num_future_features = n.future,
+                                           .d_model = s->hidden, .num_layers = layers, .num_heads = heads,
+                                           .num_transformer_blocks = (int)s->blocks,
+                                           .dropout = s->dropout, .output_dim = QUANTILES });
+    }
+    /* there are no static features: two of them get the length of the past in their place */
+    return weft_tft_new(m, name,
+                        &(weft_tft_opts){ .num_past_features = n.past, .num_future_features = n.future,
+                                          .num_static_features = 1, .ctxt_seq_len = s->context,
+                                          .d_model = s->hidden, .num_lstm_layers = layers, .num_heads = heads,
+                                          .dropout = s->dropout, .output_dim = QUANTILES,
+                                          .variant = (weft_tft_variant)(s->model - TFT) });
+}
+
+static model model_new(weft *w, const settings *s)
+{
+    weft_features_opts columns = { .context = s->context, .horizon = s->horizon,
+                                   .known = WEFT_NAMES("I", "dI"), .target = WEFT_NAMES("B") };
+    model m = { .w = w,
+                .features = weft_features_new(w, "features", &columns),
+                .all = weft_module_new(w, "forecast") };
+    weft_feature_counts n = weft_features_counts(m.features);
+    m.net = forecaster_new(m.all, "net", s, n);
+    m.best = forecaster_new(m.all, "best", s, n);
+    m.trained = weft_forecaster_module(m.net);
+    m.average = s->train.average > 0 ? weft_ema_new(m.trained, s->train.average) : NULL;
+    check_context(w, "%s", model_names[s->model]);
+    weft_freeze(weft_forecaster_module(m.best), "*", true);
+    m.ranks = weft_parallel_new(m.all, &(weft_parallel_opts){ .shards = (int)s->train.shards });
+    check_context(w, "%s", "ranks");
+    return m;
+}
+
+/* The average of the net becomes the best. */
+static void model_keep(const model *m)
+{
+    weft_module *best = weft_forecaster_module(m->best);
+    weft_ema_swap(m->average);
+    for (int i = 0; i < weft_parameter_count(best); i++)
+        weft_assign(weft_parameter_at(best, i, NULL), weft_parameter_at(m->trained, i, NULL));
+    weft_ema_swap(m->average);
+}
+
+static weft_loss loss_by(weft_tensor *predicted, weft_tensor *target)
+{
+    weft_forecast_loss_opts o = { .kind = WEFT_FORECAST_QUANTILE, .quantiles = quantiles, .n = QUANTILES };
+    return weft_forecast_loss(predicted, target, NULL, &o);
+}
+
+/* Windows over a frame. For judging all rows but the first few are forecast, most of them twice, from pasts
+ * of all lengths. For training they are shortened. */
+static weft_windows *windows_new(const model *m, const settings *s, part p, const weft_frame *f)
+{
+    enum { LEAST_PAST = 16, LEAST_FUTURE = 8 };
+    static const char *const names[] = { "train", "validation", "test" };
+    weft_windows_opts o = { .stride = p == TRAIN ? s->stride : (s->horizon + 1) / 2,
+                            .min_context = s->context < LEAST_PAST ? s->context : LEAST_PAST,
+                            .min_horizon = s->horizon < LEAST_FUTURE ? s->horizon : LEAST_FUTURE,
+                            .shorten = p == TRAIN };
+    return weft_windows_new(m->features, names[p], f, &o);
+}
+
+/* ---- judging windows ---- */
+enum { CHUNK = 64 };                             /* windows at a time */
+/* loss: in the model's numbers; rmse: of the median, in B's unit; inside: share of rows within the band */
+typedef struct { double loss, rmse, inside; } score;
+enum { LOSS, WEIGHT, SQUARES, INSIDE, ROWS, SUMS };               /* added up over windows and shards */
+
+/* Returns quantiles of windows in B's unit, to be freed. sum: NULL, or where their loss is added. */
+static double *forecast_windows(weft_forecaster *f, weft_windows *windows, const int32_t *index, int64_t n,
+                                weft_forecast_maps *maps, double *sum)
+{
+    weft_window_batch b = weft_windows_batch(windows, index, n, NULL);
+    weft_tensor *y = weft_forecast_run(f, &b.series, maps).y;
+    if (sum) {
+        weft_loss loss = loss_by(y, b.target);
+        sum[LOSS] += weft_item(loss.sum);
+        sum[WEIGHT] += weft_item(loss.weight);
+    }
+    double *predicted = memory((size_t)weft_numel(y) + 1, sizeof *predicted);
+    weft_windows_inverse_transform(windows, y, predicted);
+    return predicted;
+}
+
+static void add_windows(double sum[SUMS], weft_forecaster *f, weft_windows *windows, const weft_frame *frame,
+                        const int32_t *index, int64_t n)
+{
+    double *predicted = forecast_windows(f, windows, index, n, NULL, sum), *next = predicted;
+    for (int64_t i = 0; i < n; i++) {
+        weft_window v = weft_window_at(windows, index[i]);
+        const double *B = field_from(frame, v.series, v.origin);
+        for (int64_t t = 0; t < v.future; t++, next += QUANTILES) {
+            double miss = next[MEDIAN] - B[t];
+            sum[SQUARES] += miss * miss;
+            sum[INSIDE] += next[0] <= B[t] && B[t] <= next[QUANTILES - 1];
+            sum[ROWS]++;
+        }
+    }
+    free(predicted);
+}
+
+static score judge(const model *m, weft_forecaster *f, weft_windows *windows, const weft_frame *frame)
+{
+    WEFT_NO_GRAD(m->w) WEFT_EVAL(m->w) {
+        weft_parallel_begin(m->ranks, NULL, weft_windows_counts(windows).windows);
+        for (weft_part shard; weft_parallel_next(m->ranks, &shard);) {
+            double sum[SUMS] = { 0 };
+            for (int64_t from = 0; from < shard.n; from += CHUNK) {
+                int64_t n = shard.n - from < CHUNK ? shard.n - from : CHUNK;
+                add_windows(sum, f, windows, frame, shard.index + from, n);
+                weft_clear(m->w);
+            }
+            weft_parallel_add_values(m->ranks, sum, SUMS);
+        }
+    }
+    check_context(m->w, "judging");
+    const double *all = weft_parallel_values(m->ranks);
+    return (score){ all[LOSS] / all[WEIGHT], sqrt(all[SQUARES] / all[ROWS]), all[INSIDE] / all[ROWS] };
+}
+
+/* ---- judging whole series: from row `from` on, each horizon from the forecast before it ---- */
+static weft_tensor *predict(weft_series_batch series, void *user)
+{
+    return weft_forecast_run(user, &series, NULL).y;
+}
+
+static int64_t rolling_from(const settings *s, const weft_frame *f, int64_t series)
+{
+    int64_t rows = series_rows(f, series);
+    return rows > s->context ? s->context : (rows + 1) / 2;
+}
+
+/* Adds the squared errors of a series' forecast, and their number. */
+static void add_errors(double sum[2], const weft_frame *f, int64_t series, int64_t from, const double *out)
+{
+    const double *B = field_from(f, series, from);
+    for (int64_t t = 0; t < series_rows(f, series) - from; t++, sum[1]++)
+        sum[0] += (out[t] - B[t]) * (out[t] - B[t]);
+}
+
+static void write_forecasts(const char *path, const settings *s, const weft_frame *f,
+                            const weft_parallel_result *of)
+{
+    FILE *file = fopen(path, "w");
+    bool good = file && fputs("series,row,B,forecast\n", file) >= 0;
+    for (int64_t i = 0; good && i < f->n; i++) {
+        int64_t from = rolling_from(s, f, i), n = of[i].n / (int64_t)sizeof(double);
+        const double *B = field_from(f, i, from), *forecast = of[i].bytes;
+        for (int64_t t = 0; t < n; t++)
+            fprintf(file, "%lld,%lld,%.9g,%.9g\n", (long long)i, (long long)(from + t), B[t], forecast[t]);
+    }
+    end_file(file, path);
+}
+
+/* Forecasts the series of a shard together. */
+static void rolling_shard(const model *m, const settings *s, const weft_frame *f, const weft_part *shard)
+{
+    weft_rolling_series *of = memory((size_t)shard->n, sizeof *of);
+    for (int64_t k = 0; k < shard->n; k++) {
+        int64_t i = shard->index[k], from = rolling_from(s, f, i), rows = series_rows(f, i) - from;
+        of[k] = (weft_rolling_series){ i, from, rows, memory((size_t)rows, sizeof(double)), NULL };
+    }
+    weft_rolling_forecasts(m->features, f, of, shard->n, predict, m->best,
+                           &(weft_rolling_forecast_opts){ .quantiles = QUANTILES });
+    check_context(m->w, "rolling forecasts");
+    weft_clear(m->w);
+    for (int64_t k = 0; k < shard->n; k++) {
+        weft_parallel_put(m->ranks, k, of[k].out, of[k].rows * (int64_t)sizeof(double));
+        free(of[k].out);
+    }
+    free(of);
+}
+
+/* Returns the root of the mean squared error over all series. Each rank forecasts those of its shards. path:
+ * NULL, or a file of all forecasts that the first rank writes. */
+static double rolling_rmse(const model *m, const settings *s, const weft_frame *f, const char *path)
+{
+    double sum[2] = { 0 };
+    WEFT_NO_GRAD(m->w) {
+        weft_parallel_begin(m->ranks, NULL, f->n);
+        for (weft_part shard; weft_parallel_next(m->ranks, &shard);)
+            rolling_shard(m, s, f, &shard);
+    }
+    check_context(m->w, "rolling forecasts");
+    const weft_parallel_result *of = weft_parallel_gathered(m->ranks, NULL);
+    for (int64_t i = 0; i < f->n; i++)
+        add_errors(sum, f, i, rolling_from(s, f, i), of[i].bytes);
+    if (path && weft_parallel_place_of(m->ranks).rank == 0)
+        write_forecasts(path, s, f, of);
+    return sqrt(sum[0] / sum[1]);
+}
+
+/* The same by AR-X. */
+static double arx_rolling_rmse(const arx *a, const settings *s, const weft_frame *f)
+{
+    double sum[2] = { 0 };
+    for (int64_t i = 0; i < f->n; i++) {
+        int64_t from = rolling_from(s, f, i), n = series_rows(f, i) - from;
+        double *out = memory((size_t)n, sizeof *out);
+        arx_forecast(a, f, i, from, from, n, out);
+        add_errors(sum, f, i, from, out);
+        free(out);
+    }
+    return sqrt(sum[0] / sum[1]);
 }
 
 /* ---- training ---- */
-static weft_loss loss_of(run *r, const weft_part *shard)
+enum { PER_EPOCH = 3 };                          /* loss, loss and RMSE in validation */
+typedef struct {
+    options o;
+    model m;
+    arx ar;
+    training t;
+    weft_frame frame[TEST + 1];
+    weft_windows *windows[TEST + 1];
+    double *history;                             /* [epochs][PER_EPOCH] */
+    weft_early_stopping stopper;
+} run;
+
+static weft_loss loss_of(void *user, const weft_part *shard)
 {
+    run *r = user;
     weft_window_batch b = weft_windows_batch(r->windows[TRAIN], shard->index, shard->n, NULL);
-    return model_loss(model_run(r->m.net, &b.series, NULL), b.target);
+    return loss_by(weft_forecast_run(r->m.net, &b.series, NULL).y, b.target);
 }
 
-static void update(run *r, const int32_t *pick, int64_t n)
+static void after_update(void *user, weft_tensor *norm)
 {
-    const settings *s = &r->o.set;
-    weft_parallel_begin(r->parallel, pick, n);
-    for (weft_part shard; weft_parallel_next(r->parallel, &shard);)
-        weft_parallel_add(r->parallel, loss_of(r, &shard));
-    weft_clip_grad_norm(r->m.trained, s->clip, 0);
-    int64_t warmup = s->warmup < r->total ? s->warmup : r->total;          /* a short run is all warm-up */
-    weft_optim_set_lr(r->optim,
-                      weft_cosine_warmup(weft_optim_steps(r->optim), r->total, s->lr, warmup, 0));
-    weft_optim_step(r->optim);
-    weft_ema_update(r->m.average, weft_optim_steps(r->optim));
-    r->meter[0] += weft_parallel_mean(r->parallel);
-    r->meter[1]++;
-    r->first = progress_speaks(&r->bar, r->first, r->o.log, &r->log);
-    for (int64_t i = 0; i < n; i++)
-        r->bar.tokens += r->rows[pick[i]];
-    weft_clear(r->m.w);
-    check_context(r->m.w, "update %lld", (long long)weft_optim_steps(r->optim));
+    (void)norm;
+    training *t = &((run *)user)->t;
+    t->meter[0] += weft_parallel_mean(t->parallel);
+    t->meter[1]++;
+    t->loss = t->meter[0] / t->meter[1];
 }
 
-static double mean_loss(const run *r) { return r->meter[1] > 0 ? r->meter[0] / r->meter[1] : NAN; }
-
-static void show(run *r)
+static bool after_epoch(void *user)
 {
-    int64_t done = weft_optim_steps(r->optim);
-    if (r->first && progress_due(&r->bar, done))
-        progress_show(&r->bar, done, r->total, "epoch %lld of %lld  loss %.4f",
-                      (long long)weft_loader_epoch(r->loader), (long long)r->o.set.epochs, mean_loss(r));
-}
-
-static void log_epoch(run *r, double loss, const score *s)
-{
-    weft_journal_number(r->log, "epoch", (double)r->epochs);
-    weft_journal_number(r->log, "update", (double)weft_optim_steps(r->optim));
-    weft_journal_number(r->log, "loss", loss);
-    weft_journal_number(r->log, "validation_loss", s->loss);
-    weft_journal_number(r->log, "validation_rmse", s->rmse);
-    weft_journal_number(r->log, "lr", (double)weft_optim_lr(r->optim));
-    progress_log(&r->bar, r->log);
-    weft_journal_line_end(r->log);
-}
-
-static void end_epoch(run *r)
-{
+    run *r = user;
+    training *t = &r->t;
     bool best;
-    double loss = mean_loss(r);
+    double loss = t->meter[1] > 0 ? t->meter[0] / t->meter[1] : NAN;
     weft_ema_swap(r->m.average);
     score s = judge(&r->m, r->m.net, r->windows[VALIDATION], &r->frame[VALIDATION]);
     weft_ema_swap(r->m.average);
     bool enough = weft_early_stopping_step(&r->stopper, s.loss, &best);
     if (best)
         model_keep(&r->m);
-    const double now[PER_EPOCH] = { loss, s.loss, s.rmse };
-    memcpy(r->history + PER_EPOCH * r->epochs++, now, sizeof now);
-    r->meter[0] = r->meter[1] = 0;
-    r->over = enough || r->epochs == r->o.set.epochs;
-    if (!r->first)
-        return;
-    progress_wipe();
-    printf("epoch %lld of %lld: loss %.5f, validation %.5f, RMSE %.5f, %.0f s%s\n", (long long)r->epochs,
-           (long long)r->o.set.epochs, loss, s.loss, s.rmse, progress_seconds(&r->bar),
-           best ? "" : "  (not the best)");
-    fflush(stdout);
-    log_epoch(r, loss, &s);
+    memcpy(r->history + PER_EPOCH * (t->epochs - 1), (double[]){ loss, s.loss, s.rmse },
+           PER_EPOCH * sizeof loss);
+    t->meter[0] = t->meter[1] = 0;
+    training_print(t, "epoch %lld of %lld: loss %.5f, validation %.5f, RMSE %.5f, %.0f s%s\n",
+                   (long long)t->epochs, (long long)t->set->epochs, loss, s.loss, s.rmse, training_seconds(t),
+                   best ? "" : "  (not the best)");
+    weft_journal_number(t->log, "epoch", (double)t->epochs);
+    weft_journal_number(t->log, "update", (double)weft_optim_steps(t->optim));
+    weft_journal_number(t->log, "loss", loss);
+    weft_journal_number(t->log, "validation_loss", s.loss);
+    weft_journal_number(t->log, "validation_rmse", s.rmse);
+    weft_journal_number(t->log, "lr", (double)weft_optim_lr(t->optim));
+    training_end_line(t);
+    return enough;
 }
 
-/* Until it is over, or a signal comes. */
-static void train(run *r)
+/* ---- pictures: a forecast beside the truth ---- */
+typedef struct {
+    int64_t past, n;
+    double *row, *I, *B;                         /* [past + n], at the head of one block */
+    double *q[QUANTILES], *linear;               /* [n] */
+} view;
+
+/* Rows from - past .. from + n - 1 of a series. predicted [n, QUANTILES]: those from `from` on. */
+static view view_new(const run *r, int64_t series, int64_t from, int64_t past, int64_t n,
+                     const double *predicted)
 {
-    bool saved = weft_optim_steps(r->optim) > 0;
-    r->bar = progress_begin(weft_optim_steps(r->optim), r->parallel);
-    if (!saved)
-        save(r);                                 /* a path that cannot be written is better known now */
-    while (!r->over && !stopping(r->parallel)) {
-        int64_t n;
-        const int32_t *pick = weft_loader_next(r->loader, &n);
-        if (pick) {
-            update(r, pick, n);
-            show(r);
-        } else {
-            end_epoch(r);
-        }
-        saved = !pick || weft_optim_steps(r->optim) % r->o.every == 0;
-        if (saved)
-            save(r);
+    const weft_frame *f = &r->frame[TEST];
+    int64_t all = past + n, first = f->start[series] + from - past;
+    view v = { .past = past, .n = n, .row = memory((size_t)(3 * all + (QUANTILES + 1) * n), sizeof *v.row) };
+    v.I = v.row + all;
+    v.B = v.I + all;
+    v.linear = v.B + all;
+    for (int64_t t = 0; t < all; t++) {
+        v.row[t] = (double)(from - past + t);
+        v.I[t] = weft_frame_column(f, "I")[first + t];
+        v.B[t] = weft_frame_column(f, "B")[first + t];
     }
-    if (!saved)
-        save(r);
-    if (r->first)
-        progress_wipe();
+    for (int q = 0; q < QUANTILES; q++) {
+        v.q[q] = v.linear + n + q * n;
+        for (int64_t t = 0; t < n; t++)
+            v.q[q][t] = predicted[t * QUANTILES + q];
+    }
+    arx_forecast(&r->ar, f, series, from, past, n, v.linear);
+    return v;
 }
 
-/* ---- what came of it ---- */
-/* speed: steps a second and seconds as text. */
+/* Returns the window of the test with most to see: full, and with many turns of the current in its future. */
+static int32_t telling_window(const run *r)
+{
+    const weft_frame *f = &r->frame[TEST];
+    int64_t best = 0, most = -1;
+    for (int64_t i = 0; i < weft_windows_counts(r->windows[TEST]).windows; i++) {
+        weft_window w = weft_window_at(r->windows[TEST], i);
+        const double *dI = weft_frame_column(f, "dI") + f->start[w.series] + w.origin;
+        int64_t turns = (w.past + w.future) / 8;
+        for (int32_t t = 1; t < w.future; t++)
+            turns += 4 * (dI[t] * dI[t - 1] < 0);
+        if (turns > most) {
+            most = turns;
+            best = i;
+        }
+    }
+    return (int32_t)best;
+}
+
+enum { CURVES = 6 };
+/* Past, truth, forecast with its band, AR-X, and the current, over time. */
+static weft_chart time_chart(const view *v, const char *title, weft_curve curves[CURVES])
+{
+    const double *row = v->row + v->past;
+    curves[0] = (weft_curve){ "field so far", v->past, v->row, v->B, false, NULL };
+    curves[1] = (weft_curve){ "field, to come", v->n, row, v->B + v->past, false, NULL };
+    curves[2] = (weft_curve){ "forecast", v->n, row, v->q[MEDIAN], false, NULL };
+    curves[3] = (weft_curve){ "5 .. 95 %", v->n, row, v->q[QUANTILES - 1], false, v->q[0] };
+    curves[4] = (weft_curve){ "AR-X", v->n, row, v->linear, false, NULL };
+    curves[5] = (weft_curve){ "current", v->past + v->n, v->row, v->I, true, NULL };
+    return (weft_chart){ title, "row", "B", "I", 0, 0, curves, CURVES };
+}
+
+/* The field over the current: loops. */
+static weft_chart loop_chart(const view *v, const char *title, weft_curve curves[CURVES])
+{
+    const double *I = v->I + v->past;
+    curves[0] = (weft_curve){ "field so far", v->past, v->I, v->B, false, NULL };
+    curves[1] = (weft_curve){ "field, to come", v->n, I, v->B + v->past, false, NULL };
+    curves[2] = (weft_curve){ "forecast", v->n, I, v->q[MEDIAN], false, NULL };
+    curves[3] = (weft_curve){ "AR-X", v->n, I, v->linear, false, NULL };
+    return (weft_chart){ title, "I", "B", NULL, 0, 0, curves, 4 };
+}
+
+/* Errors of the quantiles, which take the place of the quantiles. */
+static weft_chart error_chart(view *v, weft_curve curves[CURVES])
+{
+    const double *row = v->row + v->past;
+    for (int q = 0; q < QUANTILES; q++)
+        for (int64_t t = 0; t < v->n; t++)
+            v->q[q][t] -= v->B[v->past + t];
+    curves[0] = (weft_curve){ "forecast - field", v->n, row, v->q[MEDIAN], false, NULL };
+    curves[1] = (weft_curve){ "5 .. 95 %", v->n, row, v->q[QUANTILES - 1], false, v->q[0] };
+    curves[2] = (weft_curve){ "25 .. 75 %", v->n, row, v->q[QUANTILES - 2], false, v->q[1] };
+    return (weft_chart){ "the same series: by how much it is wrong", "row", "B", NULL, 0, 0, curves, 3 };
+}
+
+static void draw_forecasts(const char *path, const run *r, weft_window w, const double *predicted)
+{
+    const weft_frame *f = &r->frame[TEST];
+    int64_t from = rolling_from(&r->o.set, f, w.series), n = series_rows(f, w.series) - from;
+    double *all = memory((size_t)(n * (QUANTILES + 1)), sizeof *all);
+    weft_rolling_forecast_opts o = { .quantiles = QUANTILES, .all = all };
+    weft_rolling_forecast(r->m.features, f, w.series, from, predict, r->m.best, &o, all + n * QUANTILES);
+    weft_clear(r->m.w);
+    check_context(r->m.w, "a rolling forecast");
+    view one = view_new(r, w.series, w.origin, w.past, w.future, predicted);
+    view whole = view_new(r, w.series, from, from, n, all), wrong = view_new(r, w.series, from, from, n, all);
+    weft_curve curves[4][CURVES];
+    const weft_chart charts[] = {
+        time_chart(&one, "a window: the current is known in advance, the field is not", curves[0]),
+        loop_chart(&one, "the same window: the field over the current, a loop of hysteresis", curves[1]),
+        time_chart(&whole, "a whole series, each forecast from the one before it", curves[2]),
+        error_chart(&wrong, curves[3]),
+    };
+    check_file(weft_plot_lines(path, "The field of a magnet with hysteresis", charts, 4, 2));
+    free(all);
+    free(one.row);
+    free(whole.row);
+    free(wrong.row);
+}
+
+/* The mean of the heads, [queries, keys], 0 for what a query may not see. */
+static void draw_attention(const char *path, const run *r, weft_window w, weft_tensor *map)
+{
+    map = weft_to_layout(map, WEFT_CONCAT);
+    int64_t queries = w.future, keys = w.past + w.future, heads = weft_size(map, 1);
+    weft_lengths seen = weft_lengths_of(map);
+    double *weights = memory((size_t)(queries * keys), sizeof *weights);
+    double *values = numbers_of(map), *next = values;
+    check_context(r->m.w, "attention");
+    for (int64_t i = 0; i < queries && i < seen.n; i++)
+        for (int64_t k = 0; k < seen.len[i]; k++, next += heads)
+            for (int64_t h = 0; h < heads; h++)
+                weights[i * keys + k] += next[h] / (double)heads;
+    char title[200];
+    snprintf(title, sizeof title, "%s: where each row of the future looks, past (-) and future (+)",
+             model_names[r->o.set.model]);
+    draw_matrix(path, title, queries, keys, 0, -w.past, weights);
+    free(values);
+    free(weights);
+}
+
+static void draw_training(const char *path, const run *r)
+{
+    int64_t n = r->t.epochs;
+    double *x = memory((PER_EPOCH + 1) * (size_t)(n + 1), sizeof *x), *y[PER_EPOCH];
+    for (int k = 0; k < PER_EPOCH; k++) {
+        y[k] = x + (k + 1) * n;
+        for (int64_t i = 0; i < n; i++)
+            y[k][i] = r->history[PER_EPOCH * i + k];
+    }
+    for (int64_t i = 0; i < n; i++)
+        x[i] = (double)(i + 1);
+    const weft_curve loss[] = { { "training", n, x, y[0], false, NULL },
+                                { "validation", n, x, y[1], false, NULL } };
+    const weft_curve rmse = { "validation", n, x, y[2], false, NULL };
+    const weft_chart charts[] = {
+        { "quantile loss, of scaled numbers", "epochs", "loss", NULL, 0, 10, loss, 2 },
+        { "RMSE of the median", "epochs", "B", NULL, 0, 10, &rmse, 1 },
+    };
+    check_file(weft_plot_lines(path, "Learning hysteresis", charts, 2, 2));
+    free(x);
+}
+
+static void draw(const run *r)
+{
+    const char *folder = r->o.run.pictures;
+    WEFT_NO_GRAD(r->m.w) WEFT_EVAL(r->m.w) {
+        int32_t window = telling_window(r);
+        weft_window w = weft_window_at(r->windows[TEST], window);
+        weft_forecast_maps maps = { 0 };
+        double *predicted = forecast_windows(r->m.best, r->windows[TEST], &window, 1, &maps, NULL);
+        check_context(r->m.w, "a window to draw");
+        if (maps.attention)
+            draw_attention(path_in(folder, "attention.svg"), r, w, maps.attention);
+        else
+            printf("%s has no attention to be drawn\n", model_names[r->o.set.model]);
+        draw_forecasts(path_in(folder, "forecast.svg"), r, w, predicted);
+        draw_training(path_in(folder, "curve.svg"), r);
+        free(predicted);
+    }
+    weft_clear(r->m.w);
+}
+
+/* ---- the report; speed: steps a second and seconds as text ---- */
 static void report(run *r, const char *speed)
 {
     const settings *s = &r->o.set;
     const char *name = model_names[s->model];
     const weft_frame *f = &r->frame[TEST];
+    weft_journal *log = r->t.log;
     score it = judge(&r->m, r->m.best, r->windows[TEST], f);
     double whole = rolling_rmse(&r->m, s, f, r->o.forecasts);
-    if (!r->first)
+    if (!r->t.first)
         return;
     r->ar = arx_fit(&r->frame[TRAIN], r->windows[TRAIN], &r->frame[VALIDATION], r->windows[VALIDATION]);
-    double still = baseline_rmse(NULL, f, r->windows[TEST]),
-           linear = baseline_rmse(&r->ar, f, r->windows[TEST]);
+    double still = baseline_rmse(NULL, f, r->windows[TEST]);
+    double linear = baseline_rmse(&r->ar, f, r->windows[TEST]);
     printf("RMSE on %lld windows of %lld series that it never saw:\n",
            (long long)weft_windows_counts(r->windows[TEST]).windows, (long long)f->n);
     printf("  %-22s %9.5f\n", "persistence", still);
@@ -204,122 +601,98 @@ static void report(run *r, const char *speed)
     printf("and of a forecast of whole series, from their first %lld rows on:\n", (long long)s->context);
     printf("  %-22s %9.5f\n", "AR-X, linear", arx_rolling_rmse(&r->ar, s, f));
     printf("  %-22s %9.5f\n", name, whole);
-    weft_journal_number(r->log, "test_rmse", it.rmse);
-    weft_journal_number(r->log, "persistence", still);
-    weft_journal_number(r->log, "ar_x", linear);
-    weft_journal_number(r->log, "inside", it.inside);
-    weft_journal_line_end(r->log);
-    if (r->o.pictures)
-        draw(r->o.pictures, &(gallery){ &r->m, s, f, r->windows[TEST], &r->ar, r->epochs, r->history });
+    weft_journal_number(log, "test_rmse", it.rmse);
+    weft_journal_number(log, "persistence", still);
+    weft_journal_number(log, "ar_x", linear);
+    weft_journal_number(log, "inside", it.inside);
+    weft_journal_line_end(log);
+    if (r->o.run.pictures)
+        draw(r);
     printf("forecast: %s RMSE %.5f persistence %.5f ar-x %.5f ratio %.4f, %lld k parameters, %s\n", name,
            it.rmse, still, linear, it.rmse / linear,
            (long long)(weft_parameter_numel(r->m.trained) + 500) / 1000, speed);
 }
 
-/* ---- the two things it does ---- */
-/* Series, windows and model for these settings; path: a file with the scalers, NULL: they are fitted. */
+/* ---- --test and --out ---- */
+/* Makes series, windows and model. path: a file with the scalers; NULL: they are fitted. */
 static void prepare(run *r, const char *path)
 {
     const settings *s = &r->o.set;
+    training *t = &r->t;
     for (part p = TRAIN; p <= TEST; p++)
         r->frame[p] = field_series(p, &(field_opts){ s->series, s->series_seed, s->noise });
-    r->m = model_new(open_context(r->o.device, s->seed, r->o.threads), s);
+    r->m = model_new(open_context(r->o.run.device, s->train.seed, r->o.run.threads), s);
     weft_checkpoint_item scalers[WEFT_FEATURES_ITEMS];
     weft_features_state(r->m.features, scalers);
     if (path)
         check_file(weft_load(path, NULL, NULL, scalers, WEFT_FEATURES_ITEMS));
     else
         weft_features_fit(r->m.features, &r->frame[TRAIN]);
-    r->windows[TRAIN] = windows_to_train(&r->m, s, &r->frame[TRAIN]);
-    r->windows[VALIDATION] = windows_to_judge(&r->m, s, "validation", &r->frame[VALIDATION]);
-    r->windows[TEST] = windows_to_judge(&r->m, s, "test", &r->frame[TEST]);
-    check_context(r->m.w, "windows");
-    r->first = weft_parallel_place_of(r->m.ranks).rank == 0;
-    r->history = memory(PER_EPOCH * (size_t)s->epochs + 1, sizeof *r->history);
-    r->stopper = (weft_early_stopping){ .patience = s->patience - 1 };
-}
-
-static void end(run *r)
-{
     for (part p = TRAIN; p <= TEST; p++)
-        weft_frame_free(&r->frame[p]);
-    free(r->history);
-    weft_journal_close(r->log);
-    weft_close(r->m.w);
+        r->windows[p] = windows_new(&r->m, s, p, &r->frame[p]);
+    check_context(r->m.w, "windows");
+    r->history = memory(PER_EPOCH * (size_t)s->train.epochs + 1, sizeof *r->history);
+    r->stopper = (weft_early_stopping){ .patience = s->patience - 1 };
+    *t = (training){ .table = &table, .options = &r->o, .run = &r->o.run, .set = &s->train, .user = r,
+                     .loss_of = loss_of, .after_update = after_update, .after_epoch = after_epoch,
+                     .w = r->m.w, .all = r->m.all, .trained = r->m.trained, .average = r->m.average,
+                     .first = weft_parallel_place_of(r->m.ranks).rank == 0, .digits = 4 };
+    const weft_checkpoint_item items[] = {
+        { "epochs_done", WEFT_I64, &t->epochs, 1 },
+        { "over", WEFT_I64, &t->over, 1 },
+        { "loader", WEFT_I64, t->position.at, 4 },
+        { "meter", WEFT_F64, t->meter, 2 },
+        { "history", WEFT_F64, r->history, PER_EPOCH * s->train.epochs + 1 },
+        { "best_loss", WEFT_F64, &r->stopper.best, 1 },
+        { "epochs_since", WEFT_I64, &r->stopper.bad, 1 },
+        { "epochs_seen", WEFT_I64, &r->stopper.seen, 1 },
+    };
+    training_keep(t, scalers, WEFT_FEATURES_ITEMS);
+    training_keep(t, items, sizeof items / sizeof *items);
 }
 
-static int do_test(run *r)
+static void test(run *r)
 {
-    weft_checkpoint_item items[ITEMS];
-    options_of_file(&forecast_table, &r->o, r->o.given, r->o.test);
-    prepare(r, r->o.test);
-    items_of(r, items);
-    check_file(weft_load(r->o.test, r->m.all, NULL, items, ITEMS));
+    const char *path = r->o.run.test;
+    options_of_file(&table, &r->o, r->o.run.given, path);
+    prepare(r, path);
+    check_file(weft_load(path, r->m.all, NULL, r->t.items, r->t.item_count));
     double start = seconds();
     score it = judge(&r->m, r->m.best, r->windows[VALIDATION], &r->frame[VALIDATION]);
     char speed[64];
     snprintf(speed, sizeof speed, "%.0f windows/s",
              (double)weft_windows_counts(r->windows[VALIDATION]).windows / (seconds() - start));
-    if (r->first)
-        printf("the best of %lld epochs, RMSE %.5f in validation\n", (long long)r->epochs, it.rmse);
+    training_print(&r->t, "the best of %lld epochs, RMSE %.5f in validation\n", (long long)r->t.epochs,
+                   it.rmse);
     report(r, speed);
-    return 0;
 }
 
-static void begin(run *r)
+static void train(run *r)
 {
-    bool resumes = r->o.resume && is_there(r->o.out);
-    if (resumes)
-        options_of_file(&forecast_table, &r->o, r->o.given, r->o.out);
-    prepare(r, resumes ? r->o.out : NULL);
-    if (r->o.resume && !resumes && r->first)
-        printf("there is no %s yet: a fresh start\n", r->o.out);
-    const settings *s = &r->o.set;
-    r->optim = weft_adamw_new(r->m.trained, &(weft_adam_opts){ .weight_decay = s->decay });
+    training *t = &r->t;
+    bool resumes = training_settings_of_file(&table, &r->o, &r->o.run);
+    prepare(r, resumes ? r->o.run.out : NULL);
     weft_window_counts n = weft_windows_counts(r->windows[TRAIN]);
-    r->loader = weft_loader_new(r->m.w, "train", n.windows, n.lengths,
-                                &(weft_loader_opts){ .count = s->batch });
-    r->rows = n.lengths;
-    r->parallel = weft_parallel_new(
-        r->m.trained, &(weft_parallel_opts){ .shards = (int)s->shards, .n = n.windows, .len = n.lengths });
-    r->total = (n.windows + s->batch - 1) / s->batch * s->epochs;
-    if (resumes)
-        restore(r);
-    check_context(r->m.w, "to begin");
-    r->over = r->over || r->epochs == s->epochs;
-    if (r->o.log && r->first)
-        check_file(weft_journal_open(r->o.log, resumes, &r->log));
-    weft_journal_text(r->log, "event", resumes ? "resume" : "begin");
-    weft_journal_number(r->log, "update", (double)weft_optim_steps(r->optim));
-    options_log(&forecast_table, &r->o, r->log);
-    weft_journal_line_end(r->log);
-}
-
-static int do_train(run *r, int argc, char **argv)
-{
-    char speed[64];
-    begin(r);
-    if (weft_parallel_place_of(r->parallel).ranks == 1)
-        obey_signals();
-    train(r);
-    if (r->over) {
-        double rate = progress_rate(&r->bar, weft_optim_steps(r->optim));
-        snprintf(speed, sizeof speed, "%.1f steps/s, %.0f s", rate, progress_seconds(&r->bar));
+    training_data(t, n.windows, n.lengths, n.lengths, 0);
+    training_resume(t, resumes);
+    check_context(t->w, "to begin");
+    training_open_log(t, resumes);
+    if (training_run(t)) {
+        char speed[64];
+        snprintf(speed, sizeof speed, "%.1f steps/s, %.0f s", training_rate(t), training_seconds(t));
         report(r, speed);
-        return 0;
     }
-    if (r->first) {
-        printf("stopped and saved after update %lld of %lld; to go on:\n",
-               (long long)weft_optim_steps(r->optim), (long long)r->total);
-        print_resume(argc, argv);
-    }
-    return signal_came() ? 128 + signal_came() : 0;
 }
 
 int main(int argc, char **argv)
 {
-    run r = { .o = command_line(argc, argv) };
-    int status = r.o.test ? do_test(&r) : do_train(&r, argc, argv);
-    end(&r);
-    return status;
+    static run r;                                /* its memory lives until the program ends */
+    r.o = command_line(argc, argv);
+    if (r.o.run.test)
+        test(&r);
+    else
+        train(&r);
+    weft_journal_close(r.t.log);
+    weft_close(r.m.w);
+    return r.o.run.test ? 0 : training_status(&r.t);
 }

@@ -1,159 +1,352 @@
 /* g2p.c - learns to pronounce English: letters in, phones out, ragged on both sides, an attention
  * encoder-decoder from scratch.
  *
- *     g2p --data DICT --out FILE      trains; `g2p --help` lists the settings; --resume goes
- *                                     on where FILE was saved
- *     g2p --test FILE                   the error on the words that were kept apart
- *     g2p --say FILE WORD...            reads words aloud in phones
+ *     g2p --data DICT --out FILE      trains; `g2p --help` lists the settings; --resume continues from FILE
+ *     g2p --test FILE                 prints the error on the words that were kept for the test
+ *     g2p --say FILE WORD...          prints the phones of words
  *
- * The model is that of Luong et al. 2015: a bidirectional LSTM reads the letters; an LSTM that starts from
- * its last states writes phones; after it every phone looks at all letters. FILE holds weights, settings,
- * phones, the test's words and all it takes to go on bit for bit. It holds no times, so a run that was killed
- * and resumed ends in the same bytes as one that was not. The log is no such file: after kill -9 it repeats
- * the points since FILE was saved; and the seconds of a resumed run, there and in the last line, are its last
- * process's. */
+ * The model is that of Luong et al. 2015: a bidirectional LSTM reads the letters. An LSTM that starts from
+ * its last states writes phones, and each phone attends to all letters. FILE holds weights, settings, phones,
+ * the words of the test, and the state of the training, so that a run that was killed and resumed ends with
+ * the same bytes as one that was not. After kill -9 the log repeats the points since FILE was saved, and the
+ * seconds of a resumed run are those of its last process. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include "common/program.h"
-#include "common/progress.h"
-#include "g2p_data.h"
-#include "g2p_judge.h"
-#include "g2p_model.h"
-#include "g2p_options.h"
-#include "g2p_pictures.h"
+#include "common/dictionary.h"
+#include "common/training.h"
 
 const char program[] = "g2p";
+
+/* ---- options ---- */
+typedef struct {
+    training_settings train;
+    int64_t hidden, embed, layers, decoder_layers, pool, words;
+    double dropout, smoothing;
+} settings;
+enum { SETTINGS = 17 };
+typedef struct {
+    settings set;
+    run_options run;
+    const char *data, *say, *said;
+    int64_t beam;
+    char **words;                                /* of --say */
+    int count;
+} options;
+
+static const option all_options[] = {
+    SETTING("hidden", WHOLE, hidden, 128, 1, 4096, "units of each recurrent layer, in each direction"),
+    SETTING("embed", WHOLE, embed, 32, 1, 4096, "width of the vectors of letters and phones"),
+    SETTING("layers", WHOLE, layers, 2, 1, 8, "layers of the encoder"),
+    SETTING("decoder-layers", WHOLE, decoder_layers, 1, 1, 8, "layers of the decoder"),
+    SETTING("batch", WHOLE, train.batch, 32, 1, 65536, "words an update"),
+    SETTING("shards", WHOLE, train.shards, 0, 0, 65536,
+            "of an update, whatever the ranks; 0: as many as ranks"),
+    SETTING("pool", WHOLE, pool, 50, 1, 1e6, "batches that are sorted by length together"),
+    SETTING("epochs", WHOLE, train.epochs, 8, 0, 1e6, "passes over the training words"),
+    SETTING("warmup", WHOLE, train.warmup, 300, 0, 1e9, "updates until the full learning rate"),
+    SETTING("seed", WHOLE, train.seed, 1, 0, 9e15, "of every random number"),
+    SETTING("words", WHOLE, words, 0, 0, 1e9, "take about so many words of the dictionary, 0: all"),
+    SETTING("lr", REAL, train.lr, 2.5e-3, 0, 10, "learning rate, after warm-up; a cosine leads to 0"),
+    SETTING("dropout", REAL, dropout, 0.1, 0, 0.95, "share of the units that are left out"),
+    SETTING("smoothing", REAL, smoothing, 0.05, 0, 0.95, "of the labels"),
+    SETTING("decay", REAL, train.decay, 0, 0, 10, "of the weights (AdamW)"),
+    SETTING("clip", REAL, train.clip, 2, 1e-9, 1e9, "the gradient's norm at most"),
+    SETTING("average", REAL, train.average, 0.9995, 0, 0.999999,
+            "of the weights, decay an update; used to judge and to say; 0: none"),
+    OTHER("beam", WHOLE, beam, 1, 1, 100),
+    OTHER("data", TEXT, data, 0, 0, 0),
+    OTHER("say", TEXT, say, 0, 0, 0),
+    OTHER("said", TEXT, said, 0, 0, 0),
+};
+static const option_table table = {
+    "g2p --data DICT [--out FILE] [--resume] [--log FILE] [--pictures FOLDER] [--every UPDATES] "
+    "[--said TEXT] [settings]\n"
+    "g2p --test FILE [--data DICT] [--beam K] [--said TEXT]   (the test's words, as it says them)\n"
+    "g2p --say FILE [--beam K] WORD...\n"
+    "mpirun -n RANKS g2p .. does the same on several processors or machines, see docs/cluster.md\n"
+    "with [--threads N] [--device cpu|cuda|best], and in training these settings:\n\n",
+    all_options, sizeof all_options / sizeof *all_options, SETTINGS,
+};
+
+static options command_line(int argc, char **argv)
+{
+    options o = { .run.out = "g2p.h5" };
+    options_preset(&table, &o);
+    int rest = options_read(&table, &o, &o.run, argc, argv);
+    o.words = argv + rest;
+    o.count = argc - rest;
+    if (o.count && !o.say)
+        quit(2, "\"%s\" is not an option; `g2p --help` lists them", o.words[0]);
+    if (!o.data && !o.run.test && !o.say)
+        quit(2, "--data DICT, --test FILE or --say FILE is expected; `g2p --help` says more");
+    if ((o.run.test != NULL) + (o.say != NULL) > 1 || (o.run.resume && !o.data))
+        quit(2, "--test, --say and --data with --resume are three different things to do");
+    if (o.say && !o.count)
+        quit(2, "--say FILE: which words?");
+    return o;
+}
+
+/* ---- the model ---- */
+enum { LIMIT = 32 };                             /* phones of a word at most, when they are written */
+
+typedef struct {
+    weft *w;
+    weft_module *all;
+    weft_embedding *letters, *phones;
+    weft_rnn *encoder, *decoder;
+    weft_linear *bridge_h, *bridge_c, *combine, *output;
+    weft_attention_layer *attention;
+    weft_dropout_layer *drop_letters, *drop_phones, *drop_output;
+    weft_ema *average;                           /* NULL: none */
+    weft_parallel *ranks;                        /* which judge together */
+    int64_t hidden, decoder_layers;
+} model;
+typedef struct {
+    weft_tensor *memory;
+    weft_state first;
+} encoded;
+
+static model model_new(weft *w, const settings *s, int classes)
+{
+    weft_module *m = weft_module_new(w, "g2p");
+    int64_t h = s->hidden, e = s->embed, layers = s->decoder_layers;
+    weft_rnn_opts reads = { e, h, .layers = (int)s->layers, .bidirectional = true, .dropout = s->dropout };
+    weft_rnn_opts writes = { e, h, .layers = (int)layers, .dropout = s->dropout };
+    weft_linear_opts bridge = { .in = 2 * h, .out = layers * h };
+    weft_attention_layer_opts looks = { .kind = WEFT_GENERAL, .dq = h, .dm = 2 * h };
+    weft_dropout_opts drop = { .p = s->dropout };
+    return (model){
+        .w = w,
+        .all = m,
+        .hidden = h,
+        .decoder_layers = layers,
+        .letters = weft_embedding_new(m, "letters", &(weft_embedding_opts){ .rows = LETTERS, .columns = e }),
+        .phones = weft_embedding_new(m, "phones", &(weft_embedding_opts){ .rows = classes, .columns = e }),
+        .encoder = weft_lstm_new(m, "encoder", &reads),
+        .decoder = weft_lstm_new(m, "decoder", &writes),
+        .bridge_h = weft_linear_new(m, "bridge_h", &bridge),
+        .bridge_c = weft_linear_new(m, "bridge_c", &bridge),
+        .attention = weft_attention_new(m, "attention", &looks),
+        .combine = weft_linear_new(m, "combine", &(weft_linear_opts){ .in = 3 * h, .out = h }),
+        .output = weft_linear_new(m, "output", &(weft_linear_opts){ .in = h, .out = classes }),
+        .drop_letters = weft_dropout_new(m, "drop_letters", &drop),
+        .drop_phones = weft_dropout_new(m, "drop_phones", &drop),
+        .drop_output = weft_dropout_new(m, "drop_output", &drop),
+        .average = s->train.average > 0 ? weft_ema_new(m, s->train.average) : NULL,
+        .ranks = weft_parallel_new(m, &(weft_parallel_opts){ .shards = (int)s->train.shards }),
+    };
+}
+
+/* Writes the letters of a word as tokens. Returns the place behind them. */
+static int32_t *spell(int32_t *to, const char *word, int32_t *length)
+{
+    *length = (int32_t)strlen(word);
+    for (; *word; word++)
+        *to++ = *word - 'a';
+    return to;
+}
+
+/* [2 L, n, H], the encoder's last states -> [D, n, H] for the decoder, from both directions of the top
+ * layer. */
+static weft_tensor *bridge(const model *m, weft_linear *l, weft_tensor *last)
+{
+    int64_t n = weft_size(last, 1);
+    weft_tensor *top = weft_transpose(weft_slice(last, 0, -2, weft_size(last, 0)), 0, 1); /* [n, 2, H] */
+    weft_tensor *y = weft_tanh(weft_linear_run(l, weft_reshape(top, WEFT_SHAPE(n, 2 * m->hidden))));
+    return weft_transpose(weft_reshape(y, WEFT_SHAPE(n, m->decoder_layers, m->hidden)), 0, 1);
+}
+
+static encoded encode(const model *m, const int32_t *letters, const weft_lengths *lengths)
+{
+    weft_tensor *x = weft_dropout_run(
+        m->drop_letters, weft_embedding_run(m->letters, weft_ragged_ints(m->w, letters, lengths)));
+    weft_rnn_out out = weft_rnn_run(m->encoder, x, WEFT_ZERO_STATE);
+    weft_state first = { bridge(m, m->bridge_h, out.last.h), bridge(m, m->bridge_c, out.last.c) };
+    return (encoded){ out.y, first };
+}
+
+/* y [N, H] of the decoder, and what it has seen of the memory -> logits [N, classes]. */
+static weft_tensor *scores(const model *m, weft_tensor *y, weft_tensor *seen)
+{
+    weft_tensor *both = weft_tanh(weft_linear_run(m->combine, weft_concat(WEFT_LIST(y, seen), 1)));
+    return weft_linear_run(m->output, weft_dropout_run(m->drop_output, both));
+}
+
+/* Logits [N, classes] of whole pronunciations, in which each phone follows the right one. map: NULL, or the
+ * attention's weights, as from weft_attention_run. */
+static weft_tensor *logits(const model *m, const encoded *e, const int32_t *before,
+                           const weft_lengths *lengths, weft_tensor **map)
+{
+    weft_tensor *x = weft_dropout_run(
+        m->drop_phones, weft_embedding_run(m->phones, weft_ragged_ints(m->w, before, lengths)));
+    weft_tensor *y = weft_rnn_run(m->decoder, x, e->first).y;
+    return scores(m, y, weft_attention_run(m->attention, y, e->memory, WEFT_ALL_KEYS, map));
+}
+
+/* ---- writing phones, one at a time ---- */
+typedef struct {
+    const model *m;
+    weft_attention_memory memory;
+} writer;
+
+static weft_tensor *next_phones(weft_decode_rows *rows, void *user)
+{
+    const writer *it = user;
+    const model *m = it->m;
+    weft_rnn_out out = weft_rnn_step(m->decoder, weft_embedding_run(m->phones, rows->tokens), rows->state);
+    rows->state = out.last;
+    weft_tensor *y = weft_decode_ragged(rows, out.y);
+    return scores(m, out.y,
+                  weft_plain(weft_attention_query(m->attention, y, it->memory, WEFT_ALL_KEYS, NULL)));
+}
+
+/* Returns the best phones of words, by greedy or by beam search, to be ended by weft_decoded_free and
+ * weft_clear. */
+static weft_decoded pronounce(const model *m, const int32_t *letters, const weft_lengths *lengths,
+                              int64_t limit, int64_t beam)
+{
+    weft_decode_opts how = { .begin = MARK, .end = MARK, .has_begin = true, .has_end = true, .limit = limit };
+    how.beams = (int)beam;
+    how.length_penalty = beam > 1;
+    weft_decoded said = { 0 };
+    WEFT_NO_GRAD(m->w) WEFT_EVAL(m->w) {
+        encoded e = encode(m, letters, lengths);
+        writer it = { m, weft_attention_project(m->attention, e.memory) };
+        said = weft_decode(m->w, lengths->n, e.first, next_phones, &it, &how);
+    }
+    check_context(m->w, "%s", "");
+    return said;
+}
+
+/* ---- judging ---- */
+enum { CHUNK = 256 };                            /* words at a time */
+
+/* Judges the words of a shard, which are places in `words`, and puts their phones. */
+static score judge_shard(const model *m, const dictionary *d, const int64_t *words, const weft_part *shard,
+                         int64_t beam)
+{
+    score s = { 0 };
+    int32_t length[CHUNK];
+    size_t longest = 0;
+    for (int64_t i = 0; i < shard->n; i++)
+        longest = (size_t)fmax((double)longest, (double)strlen(word_at(d, words[shard->index[i]])));
+    int32_t *letters = memory(CHUNK * longest, sizeof *letters);
+    for (int64_t from = 0; from < shard->n; from += CHUNK) {
+        int64_t n = shard->n - from < CHUNK ? shard->n - from : CHUNK;
+        const int32_t *pick = shard->index + from;
+        int32_t *to = letters;
+        for (int64_t i = 0; i < n; i++)
+            to = spell(to, word_at(d, words[pick[i]]), &length[i]);
+        weft_decoded said = pronounce(m, letters, &(weft_lengths){ .n = n, .len = length }, LIMIT, beam);
+        for (int64_t i = 0; i < n; i++) {
+            const int32_t *phones = said.tokens + i * said.limit;
+            score_word(&s, d, words[pick[i]], phones, said.len[i]);
+            weft_parallel_put(m->ranks, from + i, phones, said.len[i] * (int64_t)sizeof *phones);
+        }
+        weft_decoded_free(&said);
+        weft_clear(m->w);
+    }
+    free(letters);
+    return s;
+}
+
+/* Writes a line a word: the word and the phones that the model gives it. */
+static void write_said(const model *m, const dictionary *d, const int64_t *words, const char *path)
+{
+    int64_t n;
+    const weft_parallel_result *said = weft_parallel_gathered(m->ranks, &n);
+    FILE *file = fopen(path, "w");
+    for (int64_t i = 0; file && i < n; i++)
+        fprintf(file, "%s\t%s\n", word_at(d, words[i]),
+                spoken(&d->phones, said[i].bytes, said[i].n / (int64_t)sizeof(int32_t)));
+    end_file(file, path);
+}
+
+/* Judges words [n] by the average of the weights. Each rank judges its share, and all return the sum. said:
+ * NULL, or a file that the first rank writes. */
+static score judge(const model *m, const dictionary *d, const int64_t *words, int64_t n, int64_t beam,
+                   const char *said)
+{
+    weft_ema_swap(m->average);
+    WEFT_NO_GRAD(m->w) WEFT_EVAL(m->w) {
+        weft_parallel_begin(m->ranks, NULL, n);
+        for (weft_part shard; weft_parallel_next(m->ranks, &shard);) {
+            score s = judge_shard(m, d, words, &shard, beam);
+            double counts[] = { (double)s.words, (double)s.wrong, (double)s.distance, (double)s.length };
+            weft_parallel_add_values(m->ranks, counts, 4);
+        }
+    }
+    weft_ema_swap(m->average);
+    check_context(m->w, "judging");
+    if (said && weft_parallel_place_of(m->ranks).rank == 0)
+        write_said(m, d, words, said);
+    const double *sum = weft_parallel_values(m->ranks);
+    return (score){ (int64_t)sum[0], (int64_t)sum[1], (int64_t)sum[2], (int64_t)sum[3] };
+}
 
 /* ---- training ---- */
 /* updates between two losses that count, between two points of their curve */
 enum { READ = 10, POINT = 100 };
 
 typedef struct {
-    options o; dictionary d; model m;
-    weft_optim *optim; weft_loader *loader; weft_journal *log;
-    weft_parallel *parallel; bool first;         /* first: of all ranks, which speaks for them */
-    /* [pairs] what there is to learn: a word and one of its pronunciations; of both, how long */
-    int64_t pairs, *word, *saying; int32_t *tokens;
-    int64_t devs, *dev;                          /* words */
+    options o;
+    dictionary d;
+    model m;
+    training t;
+    /* a pair is one pronunciation of a training word */
+    int64_t pairs;
+    entry **pair;
     /* a batch: tokens, and lengths of both sides */
     int32_t *letters, *before, *after, *read, *write;
-    int64_t total, points;                       /* updates in all; of the loss's curve */
-    /* from here on in the file: epochs done; of the dictionary */
-    int64_t epochs, print;
-    /* sum and number of losses read; [points]; [epochs][per, wer] */
-    double  meter[2], *curve, *judged;
-    weft_loader_state at;
-    char    phones[PHONES * NAME], *test;
-    progress bar;                                /* this process */
+    int64_t devs, *dev;                          /* words */
+    int64_t points, hash;                        /* of the loss's curve; of the dictionary */
+    double *curve, *judged;                      /* [points], [epochs][per, wer] */
+    char phones[PHONES * NAME], *test;
 } run;
 
-/* What the file holds beside weights, optimiser and random streams; the test's words last. */
-enum { ITEMS = SETTINGS + 8 };
-static void items_of(run *r, weft_checkpoint_item items[ITEMS])
-{
-    options_items(&g2p_table, &r->o, items);
-    const weft_checkpoint_item more[ITEMS - SETTINGS] = {
-        { "epochs_done", WEFT_I64, &r->epochs, 1 },
-        { "dictionary", WEFT_I64, &r->print, 1 },
-        { "loader", WEFT_I64, r->at.at, 4 },
-        { "meter", WEFT_F64, r->meter, 2 },
-        { "loss", WEFT_F64, r->curve, r->points + 1 },
-        { "dev", WEFT_F64, r->judged, 2 * r->o.set.epochs + 2 },
-        { "phone_set", WEFT_TEXT, r->phones, (int64_t)sizeof r->phones },
-        { "test", WEFT_TEXT, r->test, r->test ? (int64_t)strlen(r->test) + 1 : 0 },
-    };
-    memcpy(items + SETTINGS, more, sizeof more);
-}
-
-static void save(run *r)
-{
-    weft_checkpoint_item items[ITEMS];
-    r->at = weft_loader_get_state(r->loader);
-    items_of(r, items);
-    check_file(weft_parallel_save(r->parallel, r->o.out, r->m.all, r->optim, items, ITEMS));
-}
-
-static void restore(run *r)
-{
-    weft_checkpoint_item items[ITEMS];
-    check_context(r->m.w, "%s", "");
-    items_of(r, items);
-    check_file(weft_parallel_load(r->parallel, r->o.out, r->m.all, r->optim, items, ITEMS - 1));
-    weft_loader_set_state(r->loader, r->at);
-    if (r->first)
-        printf("goes on after update %lld of %lld\n", (long long)weft_optim_steps(r->optim),
-               (long long)r->total);
-}
-
-/* Every distinct pronunciation of every training word. Sorted by letters first and phones second, a batch
- * is even on both sides. */
+/* Makes the pairs. Sorted by letters first and phones second, a batch is even on both sides. */
 static void make_pairs(run *r)
 {
     const dictionary *d = &r->d;
-    int32_t *size = memory((size_t)d->sayings, sizeof *size), most_letters = 0, most_phones = 0;
-    r->tokens = memory((size_t)d->sayings, sizeof *r->tokens);
-    r->word = memory((size_t)d->sayings, sizeof *r->word);
-    r->saying = memory((size_t)d->sayings, sizeof *r->saying);
+    int32_t *size = memory((size_t)d->entries, sizeof *size), most_letters = 0, most_phones = 0;
+    int32_t *tokens = memory((size_t)d->entries, sizeof *tokens);
+    r->pair = memory((size_t)d->entries, sizeof *r->pair);
     for (int64_t i = 0; i < d->words; i++)
-        for (int64_t s = d->first[i]; part_of(i) == TRAIN && s < d->first[i + 1]; s++) {
-            most_letters = d->letters[i] > most_letters ? d->letters[i] : most_letters;
-            most_phones = d->length[s] > most_phones ? d->length[s] : most_phones;
-            size[r->pairs] = 64 * d->letters[i] + d->length[s];
-            r->tokens[r->pairs] = d->letters[i] + d->length[s] + 1;
-            r->word[r->pairs] = i;
-            r->saying[r->pairs++] = s;
+        for (int64_t k = d->first[i]; part_of(i) == TRAIN && k < d->first[i + 1]; k++) {
+            entry *e = &d->entry[k];
+            int32_t letters = (int32_t)strlen(e->word);
+            most_letters = letters > most_letters ? letters : most_letters;
+            most_phones = e->n > most_phones ? e->n : most_phones;
+            size[r->pairs] = 64 * letters + e->n;
+            tokens[r->pairs] = letters + e->n + 1;
+            r->pair[r->pairs++] = e;
         }
-    size_t n = (size_t)r->o.set.batch;
+    size_t n = (size_t)r->o.set.train.batch;
     r->letters = memory(n * (size_t)most_letters, sizeof *r->letters);
     r->before = memory(n * (size_t)(most_phones + 1), sizeof *r->before);
     r->after = memory(n * (size_t)(most_phones + 1), sizeof *r->after);
     r->read = memory(n, sizeof *r->read);
     r->write = memory(n, sizeof *r->write);
-    weft_loader_opts opts = { .count = r->o.set.batch, .pool = (int)r->o.set.pool };
-    r->loader = weft_loader_new(r->m.w, "train", r->pairs, size, &opts);
-    weft_parallel_opts shards = { .shards = (int)r->o.set.shards, .n = r->pairs, .len = r->tokens };
-    r->parallel = weft_parallel_new(r->m.all, &shards);
-    r->first = weft_parallel_place_of(r->parallel).rank == 0;
+    training_data(&r->t, r->pairs, size, tokens, r->o.set.pool);
     free(size);
 }
 
-static void fill(run *r, const int32_t *pick, int64_t n)
+static weft_loss loss_of(void *user, const weft_part *shard)
 {
+    run *r = user;
     int32_t *letters = r->letters, *before = r->before, *after = r->after;
-    for (int64_t i = 0; i < n; i++) {
-        int64_t saying = r->saying[pick[i]];
-        int32_t length = r->d.length[saying];
-        letters = spell(letters, r->d.word[r->word[pick[i]]], &r->read[i]);
-        r->write[i] = length + 1;
-        memcpy(after, r->d.said[saying], (size_t)length * sizeof *after);
-        memcpy(before + 1, after, (size_t)length * sizeof *before);
-        before[0] = after[length] = MARK;
-        before += length + 1;
-        after += length + 1;
+    for (int64_t i = 0; i < shard->n; i++) {
+        const entry *e = r->pair[shard->index[i]];
+        letters = spell(letters, e->word, &r->read[i]);
+        r->write[i] = e->n + 1;
+        memcpy(after, e->phones, (size_t)e->n * sizeof *after);
+        memcpy(before + 1, after, (size_t)e->n * sizeof *before);
+        before[0] = after[e->n] = MARK;
+        before += e->n + 1;
+        after += e->n + 1;
     }
-}
-
-static void log_point(run *r, double norm)
-{
-    int64_t updates = weft_optim_steps(r->optim);
-    double loss = r->meter[1] > 0 ? r->meter[0] / r->meter[1] : 0;
-    r->curve[updates / POINT - 1] = loss;
-    r->meter[0] = r->meter[1] = 0;
-    weft_journal_number(r->log, "update", (double)updates);
-    weft_journal_number(r->log, "epoch", (double)weft_loader_epoch(r->loader));
-    weft_journal_number(r->log, "loss", loss);
-    weft_journal_number(r->log, "lr", (double)weft_optim_lr(r->optim));
-    weft_journal_number(r->log, "norm", norm);
-    progress_log(&r->bar, r->log);
-    weft_journal_line_end(r->log);
-}
-
-/* Of one shard: what each phone should have been. */
-static weft_loss loss_of(run *r, const weft_part *shard)
-{
-    fill(r, shard->index, shard->n);
     weft_lengths read = { .n = shard->n, .len = r->read }, write = { .n = shard->n, .len = r->write };
     encoded e = encode(&r->m, r->letters, &read);
     weft_tensor *right = weft_ragged_ints(r->m.w, r->after, &write);
@@ -161,116 +354,138 @@ static weft_loss loss_of(run *r, const weft_part *shard)
     return weft_cross_entropy(guess, right, &(weft_ce_opts){ .smoothing = r->o.set.smoothing });
 }
 
-static void update(run *r, const int32_t *pick, int64_t n)
-{
-    const settings *s = &r->o.set;
-    weft_parallel_begin(r->parallel, pick, n);
-    for (weft_part shard; weft_parallel_next(r->parallel, &shard);)
-        weft_parallel_add(r->parallel, loss_of(r, &shard));
-    weft_tensor *norm = weft_clip_grad_norm(r->m.all, s->clip, 0);
-    int64_t warmup = s->warmup < r->total ? s->warmup : r->total;          /* a short run is all warm-up */
-    weft_optim_set_lr(r->optim,
-                      weft_cosine_warmup(weft_optim_steps(r->optim), r->total, s->lr, warmup, 0));
-    weft_optim_step(r->optim);
-    int64_t updates = weft_optim_steps(r->optim);
-    weft_ema_update(r->m.average, updates);
-    r->first = progress_speaks(&r->bar, r->first, r->o.log, &r->log);
-    for (int64_t i = 0; i < n; i++)
-        r->bar.tokens += r->tokens[pick[i]];
-    if (updates % READ == 1) {
-        r->meter[0] += weft_parallel_mean(r->parallel);
-        r->meter[1]++;
-    }
-    if (updates % POINT == 0 && weft_ok(r->m.w)) /* a failed step is no update */
-        log_point(r, weft_item(norm));
-    weft_clear(r->m.w);
-    check_context(r->m.w, "update %lld", (long long)updates);
-}
-
-/* ---- the bar ---- */
 static double last_loss(const run *r)
 {
-    int64_t points = weft_optim_steps(r->optim) / POINT;
-    return r->meter[1] > 0 ? r->meter[0] / r->meter[1] : points ? r->curve[points - 1] : NAN;
+    int64_t points = weft_optim_steps(r->t.optim) / POINT;
+    const double *meter = r->t.meter;
+    return meter[1] > 0 ? meter[0] / meter[1] : points ? r->curve[points - 1] : NAN;
 }
 
-static void show(run *r)
+static void after_update(void *user, weft_tensor *norm)
 {
-    int64_t done = weft_optim_steps(r->optim);
-    if (r->first && progress_due(&r->bar, done))
-        progress_show(&r->bar, done, r->total, "epoch %lld of %lld  loss %.3f",
-                      (long long)weft_loader_epoch(r->loader), (long long)r->o.set.epochs, last_loss(r));
-}
-
-/* ---- epochs ---- */
-static void end_epoch(run *r)
-{
-    score s = judge(&r->m, &r->d, r->dev, r->devs, 1, NULL);
-    r->judged[2 * r->epochs] = score_per(&s);
-    r->judged[2 * r->epochs + 1] = score_wer(&s);
-    r->epochs++;
-    if (!r->first)
-        return;
-    progress_wipe();
-    printf("epoch %lld of %lld: loss %.4f, dev PER %.2f %% WER %.2f %%, %.0f s\n", (long long)r->epochs,
-           (long long)r->o.set.epochs, last_loss(r), score_per(&s), score_wer(&s), progress_seconds(&r->bar));
-    fflush(stdout);
-    weft_journal_number(r->log, "epochs_done", (double)r->epochs);
-    weft_journal_number(r->log, "dev_per", score_per(&s));
-    weft_journal_number(r->log, "dev_wer", score_wer(&s));
-    progress_log(&r->bar, r->log);
-    weft_journal_line_end(r->log);
-}
-
-/* False if a signal came. */
-static bool train(run *r)
-{
-    bool saved = false;
-    r->bar = progress_begin(weft_optim_steps(r->optim), r->parallel);
-    if (r->bar.first == 0)
-        save(r);                                 /* a path that cannot be written is better known now */
-    while (r->epochs < r->o.set.epochs && !stopping(r->parallel)) {
-        int64_t n;
-        const int32_t *pick = weft_loader_next(r->loader, &n);
-        if (pick) {
-            update(r, pick, n);
-            show(r);
-        } else {
-            end_epoch(r);
-        }
-        saved = !pick || weft_optim_steps(r->optim) % r->o.every == 0;
-        if (saved)
-            save(r);
+    run *r = user;
+    training *t = &r->t;
+    int64_t updates = weft_optim_steps(t->optim);
+    if (updates % READ == 1) {
+        t->meter[0] += weft_parallel_mean(t->parallel);
+        t->meter[1]++;
     }
-    if (!saved)
-        save(r);
-    if (r->first)
-        progress_wipe();
-    return r->epochs == r->o.set.epochs;
+    if (updates % POINT == 0 && weft_ok(t->w)) { /* a failed step is no update */
+        double loss = t->meter[1] > 0 ? t->meter[0] / t->meter[1] : 0;
+        r->curve[updates / POINT - 1] = loss;
+        t->meter[0] = t->meter[1] = 0;
+        weft_journal_number(t->log, "update", (double)updates);
+        weft_journal_number(t->log, "epoch", (double)weft_loader_epoch(t->loader));
+        weft_journal_number(t->log, "loss", loss);
+        weft_journal_number(t->log, "lr", (double)weft_optim_lr(t->optim));
+        weft_journal_number(t->log, "norm", weft_item(norm));
+        training_end_line(t);
+    }
+    t->loss = last_loss(r);
 }
 
-/* ---- after it ---- */
+static bool after_epoch(void *user)
+{
+    run *r = user;
+    training *t = &r->t;
+    score s = judge(&r->m, &r->d, r->dev, r->devs, 1, NULL);
+    r->judged[2 * t->epochs - 2] = per_of(&s);
+    r->judged[2 * t->epochs - 1] = wer_of(&s);
+    training_print(t, "epoch %lld of %lld: loss %.4f, dev PER %.2f %% WER %.2f %%, %.0f s\n",
+                   (long long)t->epochs, (long long)t->set->epochs, last_loss(r), per_of(&s), wer_of(&s),
+                   training_seconds(t));
+    weft_journal_number(t->log, "epochs_done", (double)t->epochs);
+    weft_journal_number(t->log, "dev_per", per_of(&s));
+    weft_journal_number(t->log, "dev_wer", wer_of(&s));
+    training_end_line(t);
+    return false;
+}
+
+/* ---- pictures ---- */
+static const char letter_names[LETTERS][2] = { "a", "b", "c", "d", "e", "f", "g", "h", "i",
+                                               "j", "k", "l", "m", "n", "o", "p", "q", "r",
+                                               "s", "t", "u", "v", "w", "x", "y", "z" };
+
+/* Losses, and errors on dev after each epoch. */
+static void draw_history(const char *path, const run *r)
+{
+    int64_t epochs = r->t.set->epochs, points = r->points;
+    double *x = memory((size_t)(points + 3 * epochs), sizeof *x);
+    double *end = x + points, *per = end + epochs, *wer = per + epochs;
+    for (int64_t i = 0; i < points; i++)
+        x[i] = (double)((i + 1) * POINT);
+    for (int64_t i = 0; i < epochs; i++) {
+        end[i] = (double)((i + 1) * (r->t.total / epochs));
+        per[i] = r->judged[2 * i];
+        wer[i] = r->judged[2 * i + 1];
+    }
+    const weft_curve curves[] = {
+        { "training loss", points, x, r->curve, false, NULL },
+        { "words wrong (dev)", epochs, end, wer, true, NULL },
+        { "phones wrong (dev)", epochs, end, per, true, NULL },
+    };
+    const weft_chart chart = { NULL, "updates", "loss", "errors, %", 0, 0, curves, 3 };
+    check_file(weft_plot_lines(path, "Learning to pronounce English", &chart, 1, 0));
+    free(x);
+}
+
+/* The letters of a word that each of its phones attends to. */
+static void draw_attention(const char *path, const model *m, const phone_set *p, const char *word)
+{
+    int32_t length, letters[LIMIT], before[LIMIT + 1] = { MARK };
+    char title[100];
+    const char *rows[LIMIT + 1], *columns[LIMIT];
+    spell(letters, word, &length);
+    weft_lengths read = { .n = 1, .len = &length };
+    weft_decoded said = pronounce(m, letters, &read, LIMIT, 1);
+    int32_t phones = said.len[0] + 1;
+    memcpy(before + 1, said.tokens, (size_t)said.len[0] * sizeof *before);
+    for (int i = 0; i < phones; i++)
+        rows[i] = i < phones - 1 ? p->name[said.tokens[i]] : "end";
+    for (int i = 0; i < length; i++)
+        columns[i] = letter_names[letters[i]];
+    weft_decoded_free(&said);
+    WEFT_NO_GRAD(m->w) WEFT_EVAL(m->w) {
+        weft_tensor *map;
+        encoded e = encode(m, letters, &read);
+        logits(m, &e, before, &(weft_lengths){ .n = 1, .len = &phones }, &map);
+        double *weights = numbers_of(weft_to_layout(map, WEFT_CONCAT));
+        check_context(m->w, "%s", "");
+        snprintf(title, sizeof title, "%s: the letters that each phone looks at", word);
+        check_file(weft_plot_heatmap(path, title, phones, length, weights, rows, columns, NULL));
+        free(weights);
+    }
+    weft_clear(m->w);
+}
+
+/* Some training words in their order, with the pads that the loader's sorting avoids. */
+static void draw_batch(const char *path, const run *r)
+{
+    enum { WORDS = 8, LONGEST = 64 };
+    const char *labels[WORDS * LONGEST];
+    int32_t length[WORDS];
+    for (int i = 0, n = 0; i < WORDS; i++) {
+        const char *word = r->pair[(2 * i + 1) * r->pairs / (2 * WORDS)]->word;
+        for (length[i] = 0; word[length[i]] && length[i] < LONGEST; length[i]++)
+            labels[n++] = letter_names[word[length[i]] - 'a'];
+    }
+    weft_lengths lengths = { .n = WORDS, .len = length };
+    check_file(
+        weft_plot_batch(path, "One batch of words in three layouts", &lengths, labels, NULL, NULL, NULL));
+}
+
 static void draw(const run *r)
 {
-    enum { SHOWN = 8 };
-    char path[3][4096];
-    static const char *const names[3] = { "curve.svg", "attention.svg", "batch.svg" };
-    /* as they come: before the loader sorts them, with the pads that it avoids */
-    const char *words[SHOWN];
-    for (int i = 0; i < SHOWN; i++)
-        words[i] = r->d.word[r->word[(2 * i + 1) * r->pairs / (2 * SHOWN)]];
-    for (int i = 0; i < 3; i++)
-        snprintf(path[i], sizeof path[i], "%s/%s", r->o.pictures, names[i]);
-    history h = { r->points, POINT,    r->o.set.epochs, r->total / (r->o.set.epochs ? r->o.set.epochs : 1),
-                  r->curve,  r->judged };
+    const char *folder = r->o.run.pictures;
     weft_ema_swap(r->m.average);
-    if (draw_history(path[0], &h) != WEFT_OK ||
-        draw_attention(path[1], &r->m, &r->d.phones, "phlegm") != WEFT_OK ||
-        draw_words(path[2], words, SHOWN) != WEFT_OK)
-        quit(1, "%s", weft_file_message());
+    draw_history(path_in(folder, "curve.svg"), r);
+    draw_attention(path_in(folder, "attention.svg"), &r->m, &r->d.phones, "phlegm");
+    draw_batch(path_in(folder, "batch.svg"), r);
     weft_ema_swap(r->m.average);
 }
 
+/* ---- speaking ---- */
+/* Prints a word and its phones. d: NULL, or a dictionary that may have others. */
 static void say(const model *m, const phone_set *phones, const char *word, int64_t beam, const dictionary *d)
 {
     int32_t length, *letters = memory(strlen(word), sizeof *letters);
@@ -282,21 +497,21 @@ static void say(const model *m, const phone_set *phones, const char *word, int64
     score s = { 0 };
     if (i >= 0)
         score_word(&s, d, i, said.tokens, said.len[0]);
-    if (s.wrong)
-        printf("   (the dictionary says %s)", spoken(phones, d->said[d->first[i]], d->length[d->first[i]]));
+    if (s.wrong) {
+        const entry *e = &d->entry[d->first[i]];
+        printf("   (the dictionary says %s)", spoken(phones, e->phones, e->n));
+    }
     printf("\n");
     weft_decoded_free(&said);
     weft_clear(m->w);
     free(letters);
 }
 
-/* A handful of words of the test: those of which English is proud, or any. */
+/* Reads some words of the test: hard ones, or any. */
 static void read_aloud(const run *r, const int64_t *test, int64_t n)
 {
-    static const char *const hard[] = {
-        "enough",    "chateau",  "knives",      "psychic",       "queue",
-        "honeycomb", "thorough", "righteously", "pronunciation",
-    };
+    static const char *const hard[] = { "enough", "chateau", "knives", "psychic", "queue", "honeycomb",
+                                        "thorough", "righteously", "pronunciation" };
     int found = 0;
     puts("words it never saw:");
     weft_ema_swap(r->m.average);
@@ -306,17 +521,17 @@ static void read_aloud(const run *r, const int64_t *test, int64_t n)
             say(&r->m, &r->d.phones, hard[i], r->o.beam, &r->d);
     }
     for (int64_t i = 0; i < 5 && found < 5 && i < n; i++)
-        say(&r->m, &r->d.phones, r->d.word[test[i * n / 5]], r->o.beam, &r->d);
+        say(&r->m, &r->d.phones, word_at(&r->d, test[i * n / 5]), r->o.beam, &r->d);
     weft_ema_swap(r->m.average);
 }
 
 static void last_line(const score *s, const model *m, double spent)
 {
-    printf("g2p: PER %.2f %% WER %.2f %% on %lld words, %lld k parameters, %.0f s\n", score_per(s),
-           score_wer(s), (long long)s->words, (long long)(weft_parameter_numel(m->all) + 500) / 1000, spent);
+    printf("g2p: PER %.2f %% WER %.2f %% on %lld words, %lld k parameters, %.0f s\n", per_of(s), wer_of(s),
+           (long long)s->words, (long long)(weft_parameter_numel(m->all) + 500) / 1000, spent);
 }
 
-/* ---- the three things it does ---- */
+/* ---- --say and --test ---- */
 static char *text_item(const char *path, const char *name)
 {
     int64_t n = weft_checkpoint_item_size(path, name);
@@ -327,14 +542,13 @@ static char *text_item(const char *path, const char *name)
     return text;
 }
 
-/* The model of a file, its weights averaged. */
 static model load_model(options *o, const char *path, phone_set *phones)
 {
-    options_of_file(&g2p_table, o, o->given, path);
+    options_of_file(&table, o, o->run.given, path);
     char *names = text_item(path, "phone_set");
     *phones = phones_parse(names);
     free(names);
-    model m = model_new(open_context(o->device, o->set.seed, o->threads), &o->set, phones->n);
+    model m = model_new(open_context(o->run.device, o->set.train.seed, o->run.threads), &o->set, phones->n);
     check_context(m.w, "%s", "");
     check_file(weft_load(path, m.all, NULL, NULL, 0));
     return m;
@@ -357,120 +571,102 @@ static int do_say(options *o)
 
 static int do_test(options *o)
 {
+    static dictionary d;
     phone_set phones;
-    model m = load_model(o, o->test, &phones);
-    char *text = text_item(o->test, "test");
-    dictionary d =
-        o->data ? dictionary_read(o->data, o->set.words) : dictionary_parse(text, o->test, &phones);
+    model m = load_model(o, o->run.test, &phones);
+    d = o->data ? dictionary_read(o->data, o->set.words) :
+                  dictionary_parse(text_item(o->run.test, "test"), o->run.test, phones, 0);
     if (memcmp(&d.phones, &phones, sizeof phones))
-        quit(1, "%s has other phones than %s", o->data, o->test);
+        quit(1, "%s has other phones than %s", o->data ? o->data : "its test", o->run.test);
     int64_t n, *words = words_of(&d, o->data ? TEST : ALL, &n);
     double start = seconds();
     score s = judge(&m, &d, words, n, o->beam, o->said);
     if (weft_parallel_place_of(m.ranks).rank == 0)
         last_line(&s, &m, seconds() - start);
     free(words);
-    dictionary_end(&d);
-    free(text);
     weft_close(m.w);
     return 0;
 }
 
-static void must_be_the_same(const run *r)      /* dictionary as when the file was begun */
+/* ---- --data ---- */
+static void check_dictionary(const run *r)
 {
-    int64_t print;
-    weft_checkpoint_item item = { "dictionary", WEFT_I64, &print, 1 };
-    check_file(weft_load(r->o.out, NULL, NULL, &item, 1));
-    if (print != r->print)
-        quit(1, "%s was begun with another dictionary than %s", r->o.out, r->o.data);
+    int64_t hash;
+    weft_checkpoint_item item = { "dictionary", WEFT_I64, &hash, 1 };
+    check_file(weft_load(r->o.run.out, NULL, NULL, &item, 1));
+    if (hash != r->hash)
+        quit(1, "%s was begun with another dictionary than %s", r->o.run.out, r->o.data);
 }
 
 static void begin(run *r)
 {
-    bool resumes = r->o.resume && is_there(r->o.out);
-    if (resumes)
-        options_of_file(&g2p_table, &r->o, r->o.given, r->o.out);
+    training *t = &r->t;
+    bool resumes = training_settings_of_file(&table, &r->o, &r->o.run);
     const settings *s = &r->o.set;
     r->d = dictionary_read(r->o.data, s->words);
-    r->print = dictionary_print(&r->d);
+    r->hash = dictionary_hash(&r->d);
     if (resumes)
-        must_be_the_same(r);
+        check_dictionary(r);
     phones_text(&r->d.phones, r->phones);
-    r->test = dictionary_text(&r->d, TEST);
+    r->test = test_text(&r->d);
     r->dev = words_of(&r->d, DEV, &r->devs);
-    r->m = model_new(open_context(r->o.device, s->seed, r->o.threads), s, r->d.phones.n);
-    r->optim = weft_adamw_new(r->m.all, &(weft_adam_opts){ .weight_decay = s->decay });
+    r->m = model_new(open_context(r->o.run.device, s->train.seed, r->o.run.threads), s, r->d.phones.n);
+    *t = (training){ .table = &table, .options = &r->o, .run = &r->o.run, .set = &s->train, .user = r,
+                     .loss_of = loss_of, .after_update = after_update, .after_epoch = after_epoch,
+                     .w = r->m.w, .all = r->m.all, .trained = r->m.all, .average = r->m.average,
+                     .digits = 3 };
     make_pairs(r);
-    if (r->o.resume && !resumes && r->first)
-        printf("there is no %s yet: a fresh start\n", r->o.out);
-    r->total = (r->pairs + s->batch - 1) / s->batch * s->epochs;
-    r->points = r->total / POINT;
+    r->points = t->total / POINT;
     r->curve = memory((size_t)r->points + 1, sizeof *r->curve);
-    r->judged = memory(2 * (size_t)s->epochs + 2, sizeof *r->judged);
-    if (resumes)
-        restore(r);
-    check_context(r->m.w, "%s", "");
-    if (r->o.log && r->first)
-        check_file(weft_journal_open(r->o.log, resumes, &r->log));
-    weft_journal_text(r->log, "event", resumes ? "resume" : "begin");
-    weft_journal_number(r->log, "update", (double)weft_optim_steps(r->optim));
-    options_log(&g2p_table, &r->o, r->log);
-    weft_journal_line_end(r->log);
-}
-
-static void end(run *r)
-{
-    void *const all[] = {
-        r->word, r->saying, r->tokens, r->dev,   r->letters, r->before,
-        r->after, r->read,  r->write,  r->curve, r->judged,  r->test,
+    r->judged = memory(2 * (size_t)s->train.epochs + 2, sizeof *r->judged);
+    const weft_checkpoint_item items[] = {
+        { "epochs_done", WEFT_I64, &t->epochs, 1 },
+        { "dictionary", WEFT_I64, &r->hash, 1 },
+        { "loader", WEFT_I64, t->position.at, 4 },
+        { "meter", WEFT_F64, t->meter, 2 },
+        { "loss", WEFT_F64, r->curve, r->points + 1 },
+        { "dev", WEFT_F64, r->judged, 2 * s->train.epochs + 2 },
+        { "phone_set", WEFT_TEXT, r->phones, (int64_t)sizeof r->phones },
+        { "test", WEFT_TEXT, r->test, (int64_t)strlen(r->test) + 1 },
     };
-    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
-        free(all[i]);
-    weft_journal_close(r->log);
-    dictionary_end(&r->d);
-    weft_close(r->m.w);
+    training_keep(t, items, sizeof items / sizeof *items);
+    check_context(t->w, "%s", "");
+    training_resume(t, resumes);
+    check_context(t->w, "%s", "");
+    training_open_log(t, resumes);
 }
 
 static void finish(run *r)
 {
-    double spent = progress_seconds(&r->bar);
+    training *t = &r->t;
+    double spent = training_seconds(t);
     int64_t n, *test = words_of(&r->d, TEST, &n);
     score s = judge(&r->m, &r->d, test, n, r->o.beam, r->o.said);
-    if (!r->first) {
-        free(test);
-        return;
-    }
-    weft_journal_number(r->log, "test_per", score_per(&s));
-    weft_journal_number(r->log, "test_wer", score_wer(&s));
-    weft_journal_number(r->log, "seconds", spent);
-    weft_journal_line_end(r->log);
-    if (r->o.pictures)
+    weft_journal_number(t->log, "test_per", per_of(&s));
+    weft_journal_number(t->log, "test_wer", wer_of(&s));
+    weft_journal_number(t->log, "seconds", spent);
+    weft_journal_line_end(t->log);
+    if (t->first && r->o.run.pictures)
         draw(r);
-    read_aloud(r, test, n);
-    last_line(&s, &r->m, spent);
-    free(test);
-}
-
-static int do_train(const options *o, int argc, char **argv)
-{
-    run r = { .o = *o };
-    begin(&r);
-    if (weft_parallel_place_of(r.parallel).ranks == 1)
-        obey_signals();
-    bool complete = train(&r);
-    if (complete) {
-        finish(&r);
-    } else if (r.first) {
-        printf("stopped and saved after update %lld of %lld; to go on:\n",
-               (long long)weft_optim_steps(r.optim), (long long)r.total);
-        print_resume(argc, argv);
+    if (t->first) {
+        read_aloud(r, test, n);
+        last_line(&s, &r->m, spent);
     }
-    end(&r);
-    return complete || !signal_came() ? 0 : 128 + signal_came();
+    free(test);
 }
 
 int main(int argc, char **argv)
 {
-    options o = command_line(argc, argv);
-    return o.test ? do_test(&o) : o.say ? do_say(&o) : do_train(&o, argc, argv);
+    static run r;                                /* its memory lives until the program ends */
+    r.o = command_line(argc, argv);
+    if (r.o.run.test)
+        return do_test(&r.o);
+    if (r.o.say)
+        return do_say(&r.o);
+    begin(&r);
+    if (training_run(&r.t))
+        finish(&r);
+    weft_journal_close(r.t.log);
+    weft_close(r.m.w);
+    return training_status(&r.t);
 }

@@ -36,7 +36,9 @@ static void batch_fill(batch *b, uint64_t *state)
         for (int t = 0; t < n; t++)
             in[t + 1] = out[t] = src[n - 1 - t];
         out[n] = EOS;
-        src += n; in += n + 1; out += n + 1;
+        src += n;
+        in += n + 1;
+        out += n + 1;
     }
 }
 

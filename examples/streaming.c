@@ -1,26 +1,34 @@
 /* streaming.c - many users of one model, a token at a time.
  *
- * Each user has a state, and asks for the next token when it has its last answer. Requests come in an order
- * by chance; a thread answers those that wait for it together, up to a batch, since a step of eight users
- * costs little more than one. In the middle of its requests a user moves to another thread, its state as
- * bytes, as it could to another machine. What comes of it depends on none of this: a user's numbers are the
- * same bits in any company, on any thread, and the line `states` says a hash of all of them.
+ * Each user has a state, and asks for the next token when it has its last answer. Requests come in a random
+ * order. A thread answers together those that wait for it, up to a batch, since a step of eight users costs
+ * little more than one. Halfway through its requests a user moves to another thread, its state as bytes, as
+ * it could to another machine. Results depend on none of this: a user's numbers are the same bits in any
+ * batch, on any thread. The line `states` prints a hash of all of them.
  *
- * A context is one thread's, and has the weights once, and once more packed, for as long as they stay as they
- * are; the line `contexts` says what that costs. Threads beyond the cores of the machine gain nothing. */
+ * A context belongs to one thread, and holds the weights once, and once more packed while they do not change.
+ * The line `contexts` prints what that costs. Threads beyond the cores of the machine gain nothing. */
 #include <inttypes.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 #include "common/options.h"
 #include "common/program.h"
-#include "streaming_server.h"
 
 const char program[] = "streaming";
 
-typedef struct { settings set; int64_t users, tokens, threads, batch; const char *save, *restore; } options;
-static const option all[] = {
+typedef struct {
+    int64_t hidden, layers, seed;
+    const char *file;
+} settings;
+typedef struct {
+    settings set;
+    int64_t users, tokens, threads, batch;
+    const char *save, *restore;
+} options;
+static const option all_options[] = {
     SETTING("hidden", WHOLE, hidden, 128, 1, 65536, "units of each layer of the LSTM"),
     SETTING("layers", WHOLE, layers, 1, 1, 32, "layers of the LSTM"),
     SETTING("seed", WHOLE, seed, 1, 0, 1e15, "of the weights, and of the order of requests"),
@@ -32,13 +40,356 @@ static const option all[] = {
     OTHER("save", TEXT, save, 0, 0, 0),
     OTHER("restore", TEXT, restore, 0, 0, 0),
 };
-static const option_table table = {
+static const option_table option_list = {
     "streaming [--users N] [--tokens N, of all users] [--threads N] [--batch USERS] [--model FILE, its "
     "weights]\n"
     "    [--save FILE, the first user's state at the end] [--restore FILE, its state at first]\n"
     "with these settings:\n\n",
-    all, sizeof all / sizeof *all, 3
+    all_options, sizeof all_options / sizeof *all_options, 3
 };
+
+/* ---- the model: a language model of bytes ---- */
+enum { BYTES = 256 };                            /* the tokens */
+
+/* hash: of the weights. States move between two models only if it is the same. */
+typedef struct {
+    weft *w;
+    weft_module *all;
+    weft_embedding *table;
+    weft_rnn *lstm;
+    weft_linear *head;
+    int64_t hidden, layers;
+    weft_real *h, *c, *scores;                   /* of a batch */
+    uint64_t hash;
+} model;
+
+/* h of all layers of a user, then c; the tokens that it has seen. */
+typedef struct {
+    weft_real *numbers;
+    int64_t tokens;
+} state;
+
+/* FNV-1a. */
+static uint64_t hashed(uint64_t hash, const void *bytes, size_t n)
+{
+    const unsigned char *at = bytes;
+    for (size_t i = 0; i < n; i++)
+        hash = (hash ^ at[i]) * 0x100000001b3u;
+    return hash;
+}
+
+static uint64_t hash_of(const model *m)
+{
+    uint64_t hash = 0xcbf29ce484222325u;
+    for (int i = 0; i < weft_parameter_count(m->all); i++) {
+        const char *path;
+        weft_tensor *x = weft_parameter_at(m->all, i, &path);
+        size_t n = (size_t)weft_numel(x);
+        weft_real *values = memory(n, sizeof *values);
+        weft_read(x, values, n * sizeof *values);
+        hash = hashed(hashed(hash, path, strlen(path)), values, n * sizeof *values);
+        free(values);
+    }
+    return hash;
+}
+
+/* The weights are those of a file, or by the seed. batch: most users of a step. */
+static model model_open(const settings *s, int64_t batch)
+{
+    weft *w = open_context(WEFT_CPU, s->seed, 1);
+    weft_module *m = weft_module_new(w, "streaming");
+    const weft_rnn_opts lstm = { .input = s->hidden, .hidden = s->hidden, .layers = (int)s->layers };
+    const weft_embedding_opts table = { .rows = BYTES, .columns = s->hidden };
+    size_t numbers = (size_t)(s->layers * batch * s->hidden);
+    model it = {
+        .w = w,
+        .all = m,
+        .table = weft_embedding_new(m, "table", &table),
+        .lstm = weft_lstm_new(m, "lstm", &lstm),
+        .head = weft_linear_new(m, "head", &(weft_linear_opts){ .in = s->hidden, .out = BYTES }),
+        .hidden = s->hidden,
+        .layers = s->layers,
+        .h = memory(numbers, sizeof(weft_real)),
+        .c = memory(numbers, sizeof(weft_real)),
+        .scores = memory((size_t)(batch * BYTES), sizeof(weft_real)),
+    };
+    check_context(w, "making the model");
+    if (s->file)
+        check_file(weft_load(s->file, m, NULL, NULL, 0));
+    weft_set_training(w, false);
+    weft_set_grad_enabled(w, false);
+    it.hash = hash_of(&it);
+    return it;
+}
+
+static void model_close(model *m)
+{
+    weft_close(m->w);
+    free(m->h);
+    free(m->c);
+    free(m->scores);
+}
+
+static int32_t largest(const weft_real *scores)
+{
+    int32_t best = 0;
+    for (int32_t j = 1; j < BYTES; j++)
+        best = scores[j] > scores[best] ? j : best;
+    return best;
+}
+
+/* ---- a state as bytes ---- */
+static const char format[] = "weft state 1\n"; /* the name and the version */
+enum { NAME = sizeof format - 1, HEAD = NAME + 3 * 4 + 2 * 8, CHECK = 8 };
+
+static size_t state_numbers(const model *m) { return 2 * (size_t)(m->layers * m->hidden); }
+static state state_new(const model *m) { return (state){ memory(state_numbers(m), sizeof(weft_real)), 0 }; }
+static size_t state_size(const model *m) { return HEAD + state_numbers(m) * sizeof(weft_real) + CHECK; }
+
+/* Writes name and version of the format, sizes and hash of the model, tokens, numbers, and a checksum, in the
+ * machine's byte order: that of x86 and ARM. */
+static void state_save(const model *m, const state *s, unsigned char *bytes)
+{
+    const uint32_t sizes[] = { sizeof(weft_real), (uint32_t)m->layers, (uint32_t)m->hidden };
+    size_t n = state_numbers(m) * sizeof(weft_real);
+    memcpy(bytes, format, NAME);
+    memcpy(bytes + NAME, sizes, sizeof sizes);
+    memcpy(bytes + NAME + 12, &m->hash, 8);
+    memcpy(bytes + NAME + 20, &s->tokens, 8);
+    memcpy(bytes + HEAD, s->numbers, n);
+    uint64_t check = hashed(0, bytes, HEAD + n);
+    memcpy(bytes + HEAD + n, &check, CHECK);
+}
+
+/* Returns NULL, or why these bytes are not a state of this model; then the state stays as it was. */
+static const char *state_restore(const model *m, const unsigned char *bytes, size_t n, state *s)
+{
+    const uint32_t sizes[] = { sizeof(weft_real), (uint32_t)m->layers, (uint32_t)m->hidden };
+    if (n < HEAD + CHECK || memcmp(bytes, format, NAME))
+        return "these bytes are no state of version 1";
+    if (memcmp(bytes + NAME, sizes, sizeof sizes))
+        return "the state is of a model of another size";
+    uint64_t check = hashed(0, bytes, n - CHECK);
+    if (n != state_size(m) || memcmp(bytes + n - CHECK, &check, CHECK))
+        return "some of these bytes have changed, or are missing";
+    if (memcmp(bytes + NAME + 12, &m->hash, 8))
+        return "the state is of a model with other weights";
+    memcpy(&s->tokens, bytes + NAME + 20, 8);
+    memcpy(s->numbers, bytes + HEAD, state_numbers(m) * sizeof(weft_real));
+    return NULL;
+}
+
+/* ---- the server: a line of requests for each thread, which has a context and answers by steps ---- */
+/* Asks for one token at a time, the one after `token`. */
+typedef struct user {
+    state s;
+    int64_t number, left;                        /* requests that are still to come */
+    int thread;                                  /* that serves it */
+    int32_t token, answer;
+    double asked;                                /* time of the request */
+    struct user *next;                           /* in a line */
+} user;
+typedef struct {
+    user *first, **end;
+} line;
+
+enum { MICROSECONDS = 1 << 14 };                 /* the last entry of a histogram counts longer times */
+typedef struct {
+    struct server *of;
+    pthread_t id;
+    pthread_cond_t asked;
+    line waiting;
+    model m;
+} worker;
+typedef struct server {
+    pthread_mutex_t lock;                        /* of all lines and counts */
+    pthread_cond_t some_answered;
+    pthread_barrier_t opened;
+    line answered;
+    settings how;
+    int64_t batch;
+    int threads;
+    bool closing;
+    worker *worker;
+    int64_t steps, answers;
+    int64_t after[MICROSECONDS + 1];             /* answers after so many microseconds */
+} server;
+
+static void line_clear(line *l)
+{
+    l->first = NULL;
+    l->end = &l->first;
+}
+
+static void line_add(line *l, user *u)
+{
+    u->next = NULL;
+    *l->end = u;
+    l->end = &u->next;
+}
+
+static user *line_take(line *l)
+{
+    user *u = l->first;
+    l->first = u ? u->next : NULL;
+    if (!l->first)
+        l->end = &l->first;
+    return u;
+}
+
+/* Takes the waiting requests, up to a batch. Returns 0 when the server closes. */
+static int64_t take_batch(worker *t, user **users)
+{
+    server *s = t->of;
+    int64_t n = 0;
+    pthread_mutex_lock(&s->lock);
+    while (!t->waiting.first && !s->closing)
+        pthread_cond_wait(&t->asked, &s->lock);
+    while (n < s->batch && (users[n] = line_take(&t->waiting)))
+        n++;
+    pthread_mutex_unlock(&s->lock);
+    return n;
+}
+
+/* [layers, n, hidden], from n users or back to them. */
+static void gather(const model *m, int64_t n, user *const *users, bool back)
+{
+    size_t bytes = (size_t)m->hidden * sizeof *m->h;
+    for (int64_t l = 0; l < m->layers; l++)
+        for (int64_t i = 0; i < n; i++) {
+            weft_real *h = m->h + (l * n + i) * m->hidden, *c = m->c + (l * n + i) * m->hidden;
+            weft_real *of_h = users[i]->s.numbers + l * m->hidden, *of_c = of_h + m->layers * m->hidden;
+            memcpy(back ? of_h : h, back ? h : of_h, bytes);
+            memcpy(back ? of_c : c, back ? c : of_c, bytes);
+        }
+}
+
+/* Answers n users by one step of the model. */
+static void step(model *m, user *const *users, int64_t n, int32_t *token)
+{
+    size_t bytes = (size_t)(m->layers * n * m->hidden) * sizeof *m->h;
+    for (int64_t i = 0; i < n; i++)
+        token[i] = users[i]->token;
+    gather(m, n, users, false);
+    weft_state before = { weft_reals(m->w, m->h, WEFT_SHAPE(m->layers, n, m->hidden)),
+                          weft_reals(m->w, m->c, WEFT_SHAPE(m->layers, n, m->hidden)) };
+    weft_rnn_out out =
+        weft_rnn_step(m->lstm, weft_embedding_run(m->table, weft_ints(m->w, token, WEFT_SHAPE(n))), before);
+    weft_read(weft_linear_run(m->head, out.y), m->scores, (size_t)(n * BYTES) * sizeof *m->scores);
+    weft_read(out.last.h, m->h, bytes);
+    weft_read(out.last.c, m->c, bytes);
+    check_context(m->w, "a step of %d users", (int)n);
+    weft_clear(m->w);
+    gather(m, n, users, true);
+    for (int64_t i = 0; i < n; i++) {
+        users[i]->answer = largest(m->scores + i * BYTES);
+        users[i]->s.tokens++;
+    }
+}
+
+static void hand_back(worker *t, user *const *users, int64_t n)
+{
+    server *s = t->of;
+    double now = seconds();
+    pthread_mutex_lock(&s->lock);
+    s->steps++;
+    s->answers += n;
+    for (int64_t i = 0; i < n; i++) {
+        double us = (now - users[i]->asked) * 1e6;
+        s->after[us < MICROSECONDS ? (int64_t)us : MICROSECONDS]++;
+        line_add(&s->answered, users[i]);
+    }
+    pthread_cond_signal(&s->some_answered);
+    pthread_mutex_unlock(&s->lock);
+}
+
+static void *work(void *argument)
+{
+    worker *t = argument;
+    server *s = t->of;
+    t->m = model_open(&s->how, s->batch);
+    pthread_barrier_wait(&s->opened);
+    user **users = memory((size_t)s->batch, sizeof *users);
+    int32_t *token = memory((size_t)s->batch, sizeof *token);
+    for (int64_t n; (n = take_batch(t, users));) {
+        step(&t->m, users, n, token);
+        hand_back(t, users, n);
+    }
+    free(users);
+    free(token);
+    return NULL;
+}
+
+static server *server_open(const settings *how, int threads, int64_t batch)
+{
+    server *s = memory(1, sizeof *s);
+    *s = (server){ .how = *how, .batch = batch, .threads = threads };
+    s->worker = memory((size_t)threads, sizeof *s->worker);
+    line_clear(&s->answered);
+    pthread_mutex_init(&s->lock, NULL);
+    pthread_cond_init(&s->some_answered, NULL);
+    pthread_barrier_init(&s->opened, NULL, (unsigned)threads + 1);
+    for (int i = 0; i < threads; i++) {
+        worker *t = &s->worker[i];
+        t->of = s;
+        line_clear(&t->waiting);
+        pthread_cond_init(&t->asked, NULL);
+        if (pthread_create(&t->id, NULL, work, t))
+            quit(1, "no thread %d", i + 1);
+    }
+    pthread_barrier_wait(&s->opened);
+    return s;
+}
+
+static void server_close(server *s)
+{
+    pthread_mutex_lock(&s->lock);
+    s->closing = true;
+    for (int i = 0; i < s->threads; i++)
+        pthread_cond_signal(&s->worker[i].asked);
+    pthread_mutex_unlock(&s->lock);
+    for (int i = 0; i < s->threads; i++) {
+        pthread_join(s->worker[i].id, NULL);
+        model_close(&s->worker[i].m);
+        pthread_cond_destroy(&s->worker[i].asked);
+    }
+    pthread_cond_destroy(&s->some_answered);
+    pthread_barrier_destroy(&s->opened);
+    pthread_mutex_destroy(&s->lock);
+    free(s->worker);
+    free(s);
+}
+
+static void server_ask(server *s, user *u)
+{
+    worker *t = &s->worker[u->thread];
+    u->asked = seconds();
+    pthread_mutex_lock(&s->lock);
+    line_add(&t->waiting, u);
+    pthread_cond_signal(&t->asked);
+    pthread_mutex_unlock(&s->lock);
+}
+
+/* Returns a list of the users that were answered; NULL: none, if it is not to wait. */
+static user *server_answered(server *s, bool wait)
+{
+    pthread_mutex_lock(&s->lock);
+    while (wait && !s->answered.first)
+        pthread_cond_wait(&s->some_answered, &s->lock);
+    user *all = s->answered.first;
+    line_clear(&s->answered);
+    pthread_mutex_unlock(&s->lock);
+    return all;
+}
+
+/* Returns the microseconds within which a share of the answers came. */
+static double within(const server *s, double share)
+{
+    int64_t needed = (int64_t)(share * (double)s->answers), so_far = 0, us = 0;
+    for (; us < MICROSECONDS && so_far <= needed; us++)
+        so_far += s->after[us];
+    return (double)us;
+}
 
 static double megabytes_in_memory(void)
 {
@@ -51,7 +402,7 @@ static double megabytes_in_memory(void)
     return (double)pages * (double)sysconf(_SC_PAGESIZE) * 1e-6;
 }
 
-/* ---- a state on its way ---- */
+/* ---- moving a state ---- */
 static void save(const model *m, const state *s, const char *path)
 {
     size_t n = state_size(m);
@@ -77,16 +428,14 @@ static void restore(const model *m, state *s, const char *path)
     free(bytes);
 }
 
-/* To the next thread; nothing of the state itself goes there but its bytes. */
+/* Moves a user to the next thread by the bytes of its state. */
 static void move(const server *s, user *u, int threads)
 {
-    const model *from = server_model(s, u->thread);
+    const model *from = &s->worker[u->thread].m;
     u->thread = (u->thread + 1) % threads;
-    const model *to = server_model(s, u->thread);
+    const model *to = &s->worker[u->thread].m;
     unsigned char *bytes = memory(state_size(from), 1);
     state_save(from, &u->s, bytes);
-    state_free(&u->s);
-    u->s = state_new(to);
     const char *why = state_restore(to, bytes, state_size(from), &u->s);
     if (why)
         quit(1, "user %d: %s", (int)u->number, why);
@@ -94,24 +443,29 @@ static void move(const server *s, user *u, int threads)
 }
 
 /* ---- requests ---- */
-typedef struct { user *all, **idle; int64_t n, at_rest, left, tokens; double early; } crowd;
+/* early: megabytes after a tenth of the tokens */
+typedef struct {
+    user *all, **idle;
+    int64_t n, at_rest, left, tokens;
+    double early;
+} crowd;
 
 static crowd crowd_new(const options *o, const server *s)
 {
     crowd c = { memory((size_t)o->users, sizeof *c.all), memory((size_t)o->users, sizeof *c.idle),
                 o->users, o->users, o->tokens, o->tokens, 0 };
     for (int64_t i = 0; i < c.n; i++) {
-        c.all[i] = (user){ .s = state_new(server_model(s, 0)), .number = i, .thread = (int)(i % o->threads),
+        c.all[i] = (user){ .s = state_new(&s->worker[0].m), .number = i, .thread = (int)(i % o->threads),
                            .left = o->tokens / c.n + (i < o->tokens % c.n), .token = (int32_t)(i % BYTES) };
         c.idle[i] = &c.all[i];
     }
-    for (int64_t i = c.n; i-- > 0;)              /* some may have nothing to ask */
+    for (int64_t i = c.n; i-- > 0;)              /* some may have no request */
         if (!c.idle[i]->left)
             c.idle[i] = c.idle[--c.at_rest];
     return c;
 }
 
-/* One of those that wait for nothing, by chance, asks. */
+/* A random idle user asks. */
 static void ask_one(crowd *c, server *s, weft_stream *chance)
 {
     int64_t i = weft_stream_below(chance, c->at_rest);
@@ -141,8 +495,7 @@ static uint64_t hash_of_states(const crowd *c, const model *m)
     uint64_t hash = 0;
     for (int64_t i = 0; i < c->n; i++) {
         state_save(m, &c->all[i].s, bytes);
-        for (size_t k = 0; k < state_size(m); k++)
-            hash = (hash ^ bytes[k]) * 0x100000001b3u;
+        hash = hashed(hash, bytes, state_size(m));
     }
     free(bytes);
     return hash;
@@ -150,14 +503,13 @@ static uint64_t hash_of_states(const crowd *c, const model *m)
 
 static void report(const options *o, const server *s, const crowd *c, double took)
 {
-    served done = server_served(s);
-    const model *m = server_model(s, 0);
+    const model *m = &s->worker[0].m;
     printf("%" PRId64 " tokens of %" PRId64 " users in %.2f s, %.0f a second; %.1f users a step; half of the "
            "answers within %.0f us, 99.9 %% within %.0f us\n",
-           done.answers, c->n, took, (double)done.answers / took, (double)done.answers / (double)done.steps,
-           server_within(s, .5), server_within(s, .999));
+           s->answers, c->n, took, (double)s->answers / took, (double)s->answers / (double)s->steps,
+           within(s, .5), within(s, .999));
     printf("contexts: %d of %.2f MB each; a state is %zu bytes\n", (int)o->threads,
-           (double)model_bytes(m) * 1e-6, state_size(m));
+           (double)weft_usage_of(m->w).host_bytes * 1e-6, state_size(m));
     printf("states: %016" PRIx64 "\n", hash_of_states(c, m));
     printf("memory: %.1f MB after a tenth, %.1f MB at the end\n", c->early, megabytes_in_memory());
 }
@@ -165,15 +517,14 @@ static void report(const options *o, const server *s, const crowd *c, double too
 int main(int argc, char **argv)
 {
     options o = { 0 };
-    bool given[OPTIONS];
-    options_preset(&table, &o);
-    if (options_read(&table, &o, given, argc, argv) < argc)
+    options_preset(&option_list, &o);
+    if (options_read(&option_list, &o, NULL, argc, argv) < argc)
         quit(2, "there is an argument too many; --help says what there is");
     server *s = server_open(&o.set, (int)o.threads, o.batch);
     crowd c = crowd_new(&o, s);
     weft_stream *chance = weft_stream_new((uint64_t)o.set.seed, "requests");
     if (o.restore)
-        restore(server_model(s, 0), &c.all[0].s, o.restore);
+        restore(&s->worker[0].m, &c.all[0].s, o.restore);
     double start = seconds();
     while (c.left) {
         while (c.at_rest)
@@ -182,10 +533,11 @@ int main(int argc, char **argv)
     }
     report(&o, s, &c, seconds() - start);
     if (o.save)
-        save(server_model(s, 0), &c.all[0].s, o.save);
+        save(&s->worker[0].m, &c.all[0].s, o.save);
     for (int64_t i = 0; i < c.n; i++)
-        state_free(&c.all[i].s);
-    free(c.all), free(c.idle);
+        free(c.all[i].s.numbers);
+    free(c.all);
+    free(c.idle);
     weft_stream_free(chance);
     server_close(s);
     return 0;

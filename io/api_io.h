@@ -1,7 +1,7 @@
 /* api_io.h - all that reads and writes files, and what deals the data out.
  *
- * Contents: checkpoints in HDF5, weights of other programs, states for LSTMVis, ragged data,
- * batches, logs; pictures are in api_pictures.h.
+ * Contents: checkpoints in HDF5, weights of other programs, ragged data, batches, logs. Pictures
+ * are in api_pictures.h.
  *
  * Functions on files return a weft_status and never change the context's error; weft_file_message
  * has the text of this thread's last one that failed. A thread that calls them needs a stack of 64
@@ -75,41 +75,6 @@ WEFT_API weft_status weft_load_matching(const char *path, weft_module *m,
 WEFT_API weft_status weft_load_state_dict(const char *path, weft_module *m,
                                           weft_load_report *report) WEFT_MUST_USE;
 WEFT_API weft_status weft_save_state_dict(const char *path, const weft_module *m) WEFT_MUST_USE;
-
-/* ---- states for LSTMVis ---- *
- * LSTMVis (Strobelt et al. 2018, github.com/HendrikStrobelt/LSTMVis) shows what each unit of a
- * trained model does over a text, and finds where others do the same. It reads a folder: states.h5,
- * a data set [tokens, units] of float32 for each set of states; train.h5, "word_ids" [tokens];
- * words.dict, a line "word id" for each; lstm.yml. `python server.py -dir` takes the folder that
- * holds it. */
-/* values [tokens, units]: what weft_read_sequences gives of a ragged tensor. path: its data set,
- * letters, digits, _ and -, of at most 64 bytes; NULL: state1, output2 and so on, by kind and
- * layer. output: an h, which is shown as it is; else a c, of which LSTMVis shows tanh. */
-typedef struct {
-    const char *path;
-    int layer;                                   /* from 1 on; 0 means 1 */
-    bool output;
-    int64_t units;
-    const weft_real *values;
-} weft_lstmvis_states;
-/* ids [tokens] in 0 .. words - 1. word [words]: what they stand for; NULL: ids are bytes, and words
- * is 0 or 256. LSTMVis parts words at blanks: a blank is written as U+2423, a backslash, a control
- * character or what is no UTF-8 as \\, \n, \xc3, an empty word as \e. description: may be NULL. */
-typedef struct {
-    const char *name, *description;
-    int64_t tokens;
-    const int32_t *ids;
-    int64_t words;
-    const char *const *word;
-    int64_t n;
-    const weft_lstmvis_states *states;
-} weft_lstmvis;
-/* Writes the folder, whole or not at all. An existing folder is replaced only if it is empty or
- * holds exactly the four files of a bundle that weft wrote, which lstm.yml says in its first
- * line. Errors: any other existing folder; values that are not finite or too large for float32.
- * A killed program may leave a folder .weft-tmp-XXXXXX next to it. */
-WEFT_API weft_status weft_write_lstmvis(const char *folder,
-                                        const weft_lstmvis *bundle) WEFT_MUST_USE;
 
 /* ---- ragged data: sequences end to end in memory ---- *
  * len [n], offset [n + 1] the first row of each; rows [sum len, columns], or ints [sum len]

@@ -1,12 +1,11 @@
-/* api_pictures.h - pictures: charts, matrices, texts, a cell, batches, a roofline.
+/* api_pictures.h - pictures: charts, matrices, texts, a cell, batches, the tape.
  *
- * SVG, written whole or not at all; the same bytes for the same numbers, in every locale; on a dark
- * page in dark colours; of colours that colour-blind readers can tell apart; without a script.
- * What means something tells its numbers to a pointer that rests on it, by a <title>. Texts are in
- * UTF-8, NULL is none. A status and weft_file_message say what was refused, as of all files.
+ * Functions write an SVG file, whole or not at all: the same bytes for the same numbers in every
+ * locale, with dark colours on a dark page, in colours that colour-blind readers can tell apart,
+ * without a script. Marks show their values as tooltips. Texts are in UTF-8, NULL means none. The
+ * status and weft_file_message report errors, as for all files.
  *
- * Contents: curves, matrices, coloured texts, a cell with its numbers, batches, a roofline, the
- * tape. */
+ * Contents: curves, matrices, coloured texts, a cell with its numbers, batches, the tape. */
 #ifndef WEFT_API_PICTURES_H
 #define WEFT_API_PICTURES_H
 #include "../core/api_core.h"
@@ -16,9 +15,10 @@ extern "C" {
 #endif
 
 /* ---- curves ---- */
-/* name: in the legend; NULL or "": not there. low, if not NULL: not a curve but a band, the area
- * between low and y, light and below all curves, in the colour of the curve before it (the first:
- * in its own). Where a number is not finite curves and bands have a gap. */
+/* A curve. name: in the legend; NULL or "": none. low, if not NULL: a band, the area between low
+ * and y, below all curves, in the colour of the curve before it (the first: its own). A number that
+ * is not finite leaves a gap. A curve of up to 32 points, each to the right of the one before, has
+ * dots, so points with a NaN between two are dots without a line. */
 typedef struct {
     const char *name;
     int64_t n;
@@ -26,112 +26,91 @@ typedef struct {
     bool right_axis;
     const double *low;
 } weft_curve;
-/* Curves over axes, with the labels of x, of the left y and of the right one. A base of 2 or 10
- * makes an axis logarithmic, marked at powers (0: even); what is not above 0 is left out there. */
+/* A chart, with the labels of x, of the left y and of the right one. A base of 2 or 10 makes an
+ * axis logarithmic, with marks at powers (0: even); it leaves out numbers that are not above 0.
+ * Names that would need a second row of a legend stand at the right ends of curves that all end at
+ * one x. */
 typedef struct {
     const char *title, *x_label, *left, *right;
     int x_base, y_base;
     const weft_curve *curves;
     int64_t n;
 } weft_chart;
-/* Charts in one picture, 1 .. 100, row by row, as many in a row as there are columns (0 means 1).
- * One chart without a title of its own is the whole picture. */
+/* Draws 1 .. 100 charts in one picture, row by row; columns: charts in a row (0 means 1). A single
+ * chart without a title is the whole picture. */
 WEFT_API weft_status weft_plot_lines(const char *path, const char *title, const weft_chart *charts,
                                      int64_t n, int columns) WEFT_MUST_USE;
 
-/* ---- numbers of either sign as colours ---- */
-/* Blue from low up to the middle, which is light grey, orange from there to high; what lies beyond
- * has the colour of the end, what is not finite is hatched or black. low and high both 0: to either
- * side as far as the number that is farthest from the middle. Else low <= middle <= high, of which
- * one side may be empty: { .high = 1 } is grey to orange. label: what the numbers are, beside the
- * scale. A scale of NULL is all 0. */
-typedef struct { double low, middle, high; const char *label; } weft_colour_scale;
+/* ---- numbers as colours ---- */
+/* A scale: blue from low up to the middle, which is light grey, orange from there to high. Numbers
+ * beyond an end have its colour; NaN and infinities are hatched or black. low = high = 0: a
+ * symmetric range that covers all values. Otherwise low <= middle <= high, low < high; low = middle
+ * gives a scale from grey to orange. label: what the numbers are, next to the scale. In place of a
+ * scale NULL means all 0, except in weft_plot_heatmap. */
+typedef struct {
+    double low, middle, high;
+    const char *label;
+} weft_colour_scale;
 
 /* ---- matrices ---- */
-/* weights [rows, columns] in 0 .. 1, at most 250,000, hatched where one is not finite; rows and
- * columns labels, or NULL. */
+/* Draws values [rows, columns], at most 250,000, with labels of rows and columns, or NULL. scale
+ * NULL: weights in 0 .. 1, white to blue, such as attention. Up to 400 cells have tooltips. */
 WEFT_API weft_status weft_plot_heatmap(const char *path, const char *title, int rows, int columns,
-                                       const double *weights, const char *const *row_labels,
-                                       const char *const *column_labels) WEFT_MUST_USE;
-/* The same of values of either sign: gates, states, gradients. */
-WEFT_API weft_status weft_plot_diverging_heatmap(const char *path, const char *title, int rows,
-                                                 int columns, const double *values,
-                                                 const char *const *row_labels,
-                                                 const char *const *column_labels,
-                                                 const weft_colour_scale *scale) WEFT_MUST_USE;
+                                       const double *values, const char *const *row_labels,
+                                       const char *const *column_labels,
+                                       const weft_colour_scale *scale) WEFT_MUST_USE;
 
-/* ---- a text coloured by a number a byte ---- *
- * The n bytes of a text, each on the colour of its value: a state or a gradient over what was read.
- * Blanks and printable ASCII stand as they are, a backslash and all other bytes escaped: \\, \n,
- * \xc3. A line ends after a newline, or where no more than `columns` fit. */
-typedef enum { WEFT_COLOURS_AUTO, WEFT_COLOURS_ALWAYS, WEFT_COLOURS_NEVER } weft_colours;
+/* ---- a text coloured by a number a byte ---- */
 typedef struct {
     weft_colour_scale scale;
     int columns;                                 /* of a line, 8 .. 1000; 0 means 72 */
-    weft_colours colours;                        /* of weft_print_text */
 } weft_text_colours;
-/* As a picture, of at most 100,000 bytes; opts NULL: all 0. */
+/* Draws the n bytes of a text, at most 100,000, each on the colour of its value: a state or a
+ * gradient over what was read. Printable ASCII is drawn as it is, a backslash and all other bytes
+ * escaped: \\, \n, \xc3. A line ends after a newline, or where no more than `columns` fit. opts
+ * NULL: all 0. */
 WEFT_API weft_status weft_plot_text(const char *path, const char *title, const char *text,
                                     int64_t n, const double *values,
                                     const weft_text_colours *opts) WEFT_MUST_USE;
-/* To a terminal, in its 256 colours. By WEFT_COLOURS_AUTO only if the file is a terminal, TERM is
- * not dumb, and NO_COLOR is not set; else above a line the digits 1 .. 9 stand for how far its
- * bytes are above the middle, below it for how far they are under it, ? where there is no number.
- * The scale comes last. WEFT_EIO if the file takes no more. */
-WEFT_API weft_status weft_print_text(FILE *file, const char *text, int64_t n, const double *values,
-                                     const weft_text_colours *opts) WEFT_MUST_USE;
 
 /* ---- a cell with its numbers ---- */
 typedef enum { WEFT_CELL_LSTM, WEFT_CELL_GRU } weft_cell_kind;
-/* What went through one unit of a cell at one step: x [inputs], h [hidden] of the step before, and
- * of the unit c of the step before (an LSTM's), its gates after their sigmoid or tanh (i f g o, or
- * r z n), and what came out. */
+/* One step of one unit. x [inputs]; h [hidden] of the step before; c of the unit before the step
+ * (LSTM); its gates after their sigmoid or tanh (i f g o, or r z n); its c and h after the step. */
 typedef struct {
     weft_cell_kind kind;
     int64_t inputs, hidden, unit;                /* unit: 0 .. hidden - 1 */
     const double *x, *h;
     double c, gates[4], c_next, h_next;          /* c, c_next: of an LSTM */
 } weft_cell_numbers;
-/* The cell as a drawing of its wires, after C. Olah, Understanding LSTM Networks, 2015, with a
- * number at each and the formulas below. Products and sums on the way are worked out here: where
- * they do not lead to c_next and h_next the formula says so. */
+/* Draws the wires of the cell, after C. Olah, Understanding LSTM Networks, 2015, with a number at
+ * each and the formulas below. It computes the products and sums on the way; if they do not lead to
+ * c_next and h_next, the formula shows both. */
 WEFT_API weft_status weft_plot_cell(const char *path, const char *title,
                                     const weft_cell_numbers *numbers) WEFT_MUST_USE;
 
 /* ---- batches ---- */
-/* A batch as padded (pads hatched), packed and concatenated; labels: one for each token, concat
- * order (may be NULL). At most 100,000 cells when padded. */
+/* Draws a batch as padded (padding hatched), packed and concatenated, at most 100,000 cells when
+ * padded. labels: one for each token, concatenated, or NULL.
+ * values, if not NULL: one for each token, concatenated, such as its gradient. Cells then have the
+ * colours of their values, with a stripe of their sequence's colour; the first drawing has numbers,
+ * all have tooltips. The layout `rows` comes last: by the placement, or for NULL by weft_first_fit
+ * with the longest sequence's width. Without values scale and placement are ignored. */
 WEFT_API weft_status weft_plot_batch(const char *path, const char *title,
-                                     const weft_lengths *lengths,
-                                     const char *const *labels) WEFT_MUST_USE;
-/* The same with a value of each token in its cell, [tokens] in concat order, and coloured by it:
- * the gradient that reaches it, say; where there is room the number, too. The layout `rows` comes
- * last: by the placement, or if that is NULL by weft_first_fit with the longest sequence's width.
- * A sequence has a stripe of its own colour in its cells. */
-WEFT_API weft_status weft_plot_batch_values(const char *path, const char *title,
-                                            const weft_lengths *lengths, const char *const *labels,
-                                            const double *values, const weft_colour_scale *scale,
-                                            const weft_placement *placement) WEFT_MUST_USE;
-
-/* ---- a roofline ---- */
-/* A kernel: FLOPs for each byte that it moves, and its GF/s; both above 0. */
-typedef struct { const char *name; double intensity, rate; } weft_roofline_point;
-/* The points under the roof of a machine, min(peak, intensity bandwidth), on logarithmic axes
- * (Williams, Waterman, Patterson 2009): peak in GF/s, bandwidth in GB/s. At most 100 points. */
-WEFT_API weft_status weft_plot_roofline(const char *path, const char *title, double peak,
-                                        double bandwidth, const weft_roofline_point *points,
-                                        int64_t n) WEFT_MUST_USE;
+                                     const weft_lengths *lengths, const char *const *labels,
+                                     const double *values, const weft_colour_scale *scale,
+                                     const weft_placement *placement) WEFT_MUST_USE;
 
 /* ---- the tape ---- */
-/* The tape of w as a graph: a box an entry, as weft_print_tape has it, and one for each parameter
- * and each tensor that was given; an arrow from each result to the operators that take it. A path
- * that ends in .dot or .gv gets the language of graphviz, of at most 10,000 boxes, any other SVG,
- * of at most 100 (some 60 are read with ease), from top to bottom in the order of the tape.
+/* Draws the tape of w as a graph: a box for each entry, as weft_print_tape lists it, for each
+ * parameter and for each given tensor; an arrow from each result to the operators that take it. SVG
+ * of at most 100 boxes (60 are easy to read), from top to bottom in the order of the tape. A path
+ * that ends in .dot or .gv gets the language of graphviz instead, of at most 10,000 boxes.
  *
- * With `of`, a result on the tape: only what has led to it, and beside each number the gradient of
- * `of` by it, as weft_gradients finds it (so its errors, which are the context's, are this
- * function's, too); of NULL: the whole tape, numbers alone. Numbers and gradients are shown of
- * tensors of one element; the device is waited for; nothing stays on the tape. */
+ * of: a result on the tape. Then only its sources are drawn, with the gradient of `of` by each
+ * number; errors of weft_gradients are errors of the context and of this function. NULL: the whole
+ * tape, numbers alone. Only tensors of one element show a number. Waits for the device. Records
+ * nothing. */
 WEFT_API weft_status weft_plot_tape(const char *path, const char *title, weft *w,
                                     weft_tensor *of) WEFT_MUST_USE;
 

@@ -17,12 +17,6 @@ typedef struct weft__span { const void *bytes; size_t size; } weft__span;
 /* Writes n spans end to end as the file `path`: all of it on disk and in its place, or the old file as it
  * was. */
 weft_status weft__write_file(const char *path, const weft__span *spans, int n);
-/* folder_write.c: writes a folder of n files, each by `write`; all of it is in its place, or what was
- * there is as it was. Replaces an old folder only if it holds exactly these files, and the last one begins
- * with `mark` (64 bytes at most), so that weft wrote it. */
-typedef weft_status weft__write_one(const char *path, int which, const void *user);
-weft_status weft__write_folder(const char *folder, const char *const *files, int n, const char *mark,
-                               weft__write_one *write, const void *user);
 /* file.c */
 /* Reads a regular file to *bytes, to be freed, and adds a 0. head (NULL: none) gets its first bytes,
  * WEFT__HEAD at most, and a 0, and may refuse the rest by a status of its own, so that no large file of

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # lesson.sh    a course with weft: compiles the students' answers, runs them with limits, checks them and draws.
 #
-#   lesson.sh start N DIR       copies lesson N's start.c to DIR/NN.c, and writes a Makefile that checks it
+#   lesson.sh start N DIR       writes what is to be filled in, start.c, to DIR/NN.c, and a Makefile that checks it
 #   lesson.sh run N [FILE]      compiles FILE (default: start.c), prints the lesson's numbers, checks, draws NN.svg into OUT (default: .)
 #   lesson.sh grade DIR         checks all DIR/STUDENT/NN.c, each in a process of its own, and writes DIR/grades.csv
 #   lesson.sh package DIR       copies the lessons to DIR for students: without solutions, wrong answers and the sources of the checks
@@ -23,6 +23,22 @@ folder() {                              # N: the lesson's folder
     return 1
 }
 number() { basename "$1" | cut -c1-2; } # LESSON
+
+# solution.c has both: between #ifdef START and #else stands what start.c has instead of the solution.
+branch_of() {                           # LESSON start|solved
+    awk -v left_out="$([ "$2" = start ] && echo 2 || echo 1)" '
+        NR == 1 { print ""; next }
+        /^#ifn?def START/ { of = /^#ifdef/ ? 1 : 2; next }
+        of && /^#else/ { of = 3 - of; next }
+        of && /^#endif/ { of = 0; next }
+        of != left_out' "$1/solution.c"
+}
+start_of() {                            # LESSON: in the copy for students start.c is a file
+    [ ! -f "$1/start.c" ] || { cat "$1/start.c"; return; }
+    echo "/* Lesson $(sed -n '1s/^# //p' "$1/lesson.md")"
+    echo " * Fill in what is missing; lesson.h says what each function does. */"
+    branch_of "$1" start | tail -n +2 | cat -s
+}
 
 # ---- compiling ----
 flags=(-std=c11 -O1 -g -Wall)
@@ -195,14 +211,16 @@ start() {                               # N DIR
         echo "$to has a Makefile of its own, which stays; another folder is expected" >&2
         return 1
     fi
-    cp "$d/start.c" "$to/$n.c" || return 1
+    start_of "$d" >"$to/$n.c" || return 1
     printf '# weft: make 02 checks 02.c\n%%: %%.c FORCE\n\t@bash "%s/lesson.sh" run $* $<\nFORCE:\n' "$here" >"$to/Makefile"
     echo "$to/$n.c is to be filled in; read $d/lesson.md; make -C $to $n checks it"
 }
 run() {                                 # N [FILE]
     local d n file rc job=$work/job picture
     d=$(folder "${1:-}") || return 2
-    n=$(number "$d") file=$(realpath -- "${2:-$d/start.c}") || return 2
+    n=$(number "$d")
+    [ $# -gt 1 ] || start_of "$d" >"$work/start.c"
+    file=$(realpath -- "${2:-$work/start.c}") || return 2
     [ -f "$file" ] || { echo "there is no file $file" >&2; return 2; }
     picture=${OUT:-.}/$n.svg
     set_up
@@ -274,46 +292,59 @@ package() {                             # DIR
     mkdir -p "$to/common" && cp "$here"/common/* "$to/common" && cp "$here"/{lesson.sh,README.md,teachers.md} "$to" || return 1
     for d in "$here"/[0-9][0-9]_*; do
         into=$to/$(basename "$d")
-        mkdir -p "$into" && cp "$d"/{lesson.md,expected.txt,picture.svg,start.c,show.c,calls.c} "$d"/*.h "$into" || return 1
+        mkdir -p "$into" && cp "$d"/{lesson.md,expected.txt,picture.svg,show.c,calls.c} "$d"/*.h "$into" || return 1
+        start_of "$d" >"$into/start.c" || return 1
         "$cc" -std=c11 -O1 "${weft[@]}" -I"$here" -I"$d" -c -o "$into/check.o" "$d/check.c" || return 1
     done
     echo "lessons without solutions: $to"
 }
 
 # ---- the course itself ----
-# wrong.txt: wrong answers, a blank line between two. A title; lines of solution.c with - in front and those in their place with +; after
-# "> " a part of the hint; @ between two changes. "start.c" as title is start.c as it is.
+# wrong.txt: wrong answers and the hints that they must get, a blank line between two. An answer is solution.c, changed: "~ A => B" writes B
+# for A; lines with - go, those with + come, those with a blank stay and say where; @ is between two changes that follow each other. "> "
+# is a part of the hint, "# " a title where the hint does not say what is wrong; start.c is what solution.c has for START.
 wrong_answers() {                       # LESSON DIR: writes DIR/K.c and DIR/K.hint
     mkdir -p "$2"
-    awk -v to="$2/" -v start="$1/start.c" '
-        function change(    at) {
-            if (old == "") return
-            at = index(text, "\n" old)
-            if (!at || index(substr(text, at + 1), "\n" old)) { print FILENAME ": \"" title "\": its lines are in solution.c " (at ? "twice" : "nowhere"); bad = 1 }
-            text = substr(text, 1, at) new substr(text, at + 1 + length(old))
-            old = new = ""
+    start_of "$1" >"$2/start"
+    branch_of "$1" solved >"$2/solved"
+    awk -v to="$2/" '
+        function replace(old, new,    at) {
+            at = index(text, old)
+            if (!at || index(substr(text, at + 1), old)) complain((at ? "twice" : "nowhere") " in solution.c: " old)
+            text = substr(text, 1, at - 1) new substr(text, at + length(old))
         }
-        function finish(    line) {
-            if (title == "") return
+        function change() {
+            if (old != "") replace("\n" old, "\n" new)
+            old = new = ""
+            added = 0
+        }
+        function complain(what) { print FILENAME ": \"" title hint "\": " what; bad = 1 }
+        function finish(    file) {
+            if (text == "") return
             change()
             n++
             file = to sprintf("%02d", n)
-            if (title == "start.c") { while ((getline line <start) > 0) print line >(file ".c") }
-            else printf "/* %s */%s", title, text >(file ".c")
+            printf "%s", text >(file ".c")
             print hint >(file ".hint")
-            close(file ".c"); close(file ".hint")
-            if (hint == "" || (title != "start.c" && text == solution)) { print FILENAME ": \"" title "\" has no hint or no change"; bad = 1 }
-            title = hint = ""
+            print (title == "" ? hint : title) >(file ".title")
+            close(file ".c"); close(file ".hint"); close(file ".title")
+            if (hint == "" || text == solution) complain("no hint or no change")
+            text = title = hint = ""
         }
-        FILENAME ~ /solution.c$/ { solution = solution (FNR == 1 ? "\n" : $0 "\n"); next }   # the first line says "solved"
-        /^#/ { next }
+        FILENAME ~ /start$/ { start = start $0 "\n"; next }
+        FILENAME ~ /solved$/ { solution = solution $0 "\n"; next }
         /^$/ { finish(); next }
-        title == "" { title = $0; text = solution; next }
-        /^-/ { if (new != "") change(); old = old substr($0, 2) "\n"; next }
-        /^\+/ { new = new substr($0, 2) "\n"; next }
+        text == "" { text = solution }
+        /^start.c$/ { text = start; title = $0; next }
+        /^# / { title = substr($0, 3); next }
+        /^> / { hint = substr($0, 3); next }
         /^@/ { change(); next }
-        /^> / { hint = substr($0, 3) }
-        END { finish(); exit bad }' "$1/solution.c" "$1/wrong.txt"
+        /^~ / { change(); at = index($0, " => "); replace(substr($0, 3, at - 3), substr($0, at + 4)); next }
+        /^-/ { if (added) change(); old = old substr($0, 2) "\n"; next }
+        /^ / { old = old substr($0, 2) "\n"; new = new substr($0, 2) "\n"; next }
+        /^\+/ { new = new substr($0, 2) "\n"; added = 1; next }
+        { complain("a line that is none of these: " $0) }
+        END { finish(); exit bad }' "$2/start" "$2/solved" "$1/wrong.txt"
 }
 solutions=0 starts=0 wrongs=0 pictures=0 bad=0
 fails() { bad=$((bad + 1)); echo "  FAIL  $*"; }
@@ -340,9 +371,9 @@ looked_at() {                           # INDEX STATUS
         [ -z "$rest" ] || fails "$name: $rest"
         return ;;
     esac
-    if [ "$2" = 0 ]; then fails "$name: it passes"; return; fi
+    if [ "$2" = 0 ]; then fails "$name: it passes; \"$want\" is expected"; return; fi
     case $verdict in *"$want"*) ;; *) fails "$name: \"$verdict\"; \"$want\" is expected"; return ;; esac
-    case $name in */start.c) starts=$((starts + 1)) ;; *) wrongs=$((wrongs + 1)) ;; esac
+    case $name in *": start.c") starts=$((starts + 1)) ;; *) wrongs=$((wrongs + 1)) ;; esac
 }
 all() {
     local d f begin=$SECONDS folders=(${ONLY:-"$here"/[0-9][0-9]_*/})
@@ -355,7 +386,7 @@ all() {
         wrong_answers "$d" "$work/wrong/$(number "$d")" || fails "$d: wrong.txt"
         for f in "$work/wrong/$(number "$d")"/*.c; do
             lessons+=("$d") files+=("$f") hints+=("$(cat "${f%.c}.hint")")
-            if cmp -s "$f" "$d/start.c"; then names+=("$(basename "$d")/start.c"); else names+=("$(basename "$d"): $(head -n 1 "$f")"); fi
+            names+=("$(basename "$d"): $(cat "${f%.c}.title")")
         done
     done
     all_judged looked_at

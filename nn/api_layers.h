@@ -45,21 +45,21 @@ WEFT_API weft_tensor *weft_embedding_weight(weft_embedding *e);
 /* [..] ints -> [.., columns]; the id -1 gives a row of 0 */
 WEFT_API weft_tensor *weft_embedding_run(weft_embedding *e, weft_tensor *ids);
 
-typedef struct weft_layer_norm_layer weft_layer_norm_layer;
+typedef struct weft_norm_layer weft_norm_layer;
 typedef struct { int64_t width; double eps; } weft_layer_norm_opts;           /* eps 0: 1e-5 */
 /* Layer norm over the last axis: weight 1 and bias 0 [width]. */
-WEFT_API weft_layer_norm_layer *weft_layer_norm_layer_new(weft_module *m, const char *name,
+WEFT_API weft_norm_layer *weft_layer_norm_new(weft_module *m, const char *name,
                                                           const weft_layer_norm_opts *opts);
 /* [.., width] -> [.., width] */
-WEFT_API weft_tensor *weft_layer_norm_layer_run(weft_layer_norm_layer *n, weft_tensor *x);
+WEFT_API weft_tensor *weft_layer_norm_run(weft_norm_layer *n, weft_tensor *x);
 
 typedef struct weft_dropout_layer weft_dropout_layer;
 typedef struct { double p; bool per_sequence; } weft_dropout_opts;           /* 0 <= p < 1 */
 /* Dropout named by its place in the tree; see weft_dropout. opts NULL: p = 0, nothing is
  * dropped. */
-WEFT_API weft_dropout_layer *weft_dropout_layer_new(weft_module *m, const char *name,
+WEFT_API weft_dropout_layer *weft_dropout_new(weft_module *m, const char *name,
                                                     const weft_dropout_opts *opts);
-WEFT_API weft_tensor *weft_dropout_layer_run(weft_dropout_layer *d, weft_tensor *x);
+WEFT_API weft_tensor *weft_dropout_run(weft_dropout_layer *d, weft_tensor *x);
 
 typedef struct weft_mlp weft_mlp;
 /* DEFAULT: the layer's own, which it names. */
@@ -87,58 +87,43 @@ WEFT_API weft_mlp *weft_mlp_new(weft_module *m, const char *name, const weft_mlp
 WEFT_API weft_tensor *weft_mlp_run(weft_mlp *l, weft_tensor *x);
 
 /* ---- attention over a ragged memory; q [Nq, dq], memory [Nm, dm], result [Nq, dm] ---- *
- * q is ragged, of as many sequences as the memory, or plain [n, dq], one query for each sequence of
- * the memory (a decoder's step), or plain [n, T, dq]: then the result is plain, too. A memory may
- * be plain [n, T, dm], every sequence full. map: NULL, or set to the weights, one sequence for each
- * query row (see weft_attention). A query without memory gives 0.
- *
- * A decoder puts a query at each step to one memory: .._project does once what is done to the
- * memory, and .._query the rest, which is the same function as .._run. */
+ * q is ragged with as many sequences as the memory, or plain [n, dq], one query per sequence (a
+ * decoder's step), or plain [n, T, dq]; then the result is plain. A memory may be plain [n, T, dm],
+ * every sequence full. A query without memory gives 0. */
+typedef struct weft_attention_layer weft_attention_layer;
+typedef enum {
+    /* torch.nn.MultiheadAttention (Vaswani et al. 2017) of `width` and `heads`, which divide it:
+     * in_proj_weight [3 width, width], in_proj_bias, out_proj.weight, out_proj.bias. q may be the
+     * memory itself. */
+    WEFT_MULTIHEAD,
+    /* Score q . (weight m), weight [dq, dm]: Luong et al. 2015. weft_attention_run projects the
+     * queries, weft_attention_project the memory; the results differ by rounding. */
+    WEFT_GENERAL,
+    /* Score score . tanh(query_weight q + memory_weight m + bias) with `width` units: Bahdanau et
+     * al. 2015. Stores [pairs, width] and [pairs, dm] for all pairs of a query and a memory row.
+     * causal must be WEFT_ALL_KEYS. */
+    WEFT_ADDITIVE
+} weft_attention_kind;
+typedef struct {
+    weft_attention_kind kind;
+    int64_t dq;                                  /* GENERAL, ADDITIVE: width of a query */
+    int64_t dm;                                  /* GENERAL, ADDITIVE: width of the memory */
+    int64_t width;                               /* MULTIHEAD, ADDITIVE */
+    int heads;                                   /* MULTIHEAD */
+} weft_attention_layer_opts;
+WEFT_API weft_attention_layer *weft_attention_new(weft_module *m, const char *name,
+                                                  const weft_attention_layer_opts *opts);
+/* map: NULL, or set to the weights, one sequence per query row (see weft_attention). */
+WEFT_API weft_tensor *weft_attention_run(weft_attention_layer *a, weft_tensor *q,
+                                         weft_tensor *memory, weft_causal causal,
+                                         weft_tensor **map);
+/* Does once what weft_attention_run does to the memory, for a decoder that queries one memory at
+ * each step by weft_attention_query. */
 typedef struct { weft_tensor *keys, *values; } weft_attention_memory;
-typedef struct weft_additive_attention weft_additive_attention;
-typedef struct { int64_t dq, dm, width; } weft_additive_attention_opts;
-/* score . tanh(query_weight q + memory_weight m + bias), Bahdanau et al. 2015; parameters of those
- * names, `width` units. It makes all pairs of a query and a memory row: [pairs, width] and [pairs,
- * dm] numbers. */
-WEFT_API weft_additive_attention *
-weft_additive_attention_new(weft_module *m, const char *name,
-                            const weft_additive_attention_opts *opts);
-WEFT_API weft_tensor *weft_additive_attention_run(weft_additive_attention *a, weft_tensor *q,
-                                                  weft_tensor *memory, weft_tensor **map);
-WEFT_API weft_attention_memory weft_additive_attention_project(weft_additive_attention *a,
-                                                               weft_tensor *memory);
-WEFT_API weft_tensor *weft_additive_attention_query(weft_additive_attention *a, weft_tensor *q,
-                                                    weft_attention_memory memory,
-                                                    weft_tensor **map);
-typedef struct weft_general_attention weft_general_attention;
-typedef struct { int64_t dq, dm; } weft_general_attention_opts;
-/* q . (weight m), weight [dq, dm], Luong et al. 2015. .._run works on the queries, (weight^T q) .
- * m, .._project on the memory; both ways differ by roundings. */
-WEFT_API weft_general_attention *
-weft_general_attention_new(weft_module *m, const char *name,
-                           const weft_general_attention_opts *opts);
-WEFT_API weft_tensor *weft_general_attention_run(weft_general_attention *a, weft_tensor *q,
-                                                 weft_tensor *memory, weft_tensor **map);
-WEFT_API weft_attention_memory weft_general_attention_project(weft_general_attention *a,
-                                                              weft_tensor *memory);
-WEFT_API weft_tensor *weft_general_attention_query(weft_general_attention *a, weft_tensor *q,
-                                                   weft_attention_memory memory, weft_tensor **map);
-typedef struct weft_multihead_attention weft_multihead_attention;
-/* heads divide width */
-typedef struct { int64_t width; int heads; } weft_multihead_attention_opts;
-/* torch.nn.MultiheadAttention: in_proj_weight [3 width, width], in_proj_bias, out_proj.weight,
- * out_proj.bias; q may be the memory itself. Vaswani et al. 2017. */
-WEFT_API weft_multihead_attention *
-weft_multihead_attention_new(weft_module *m, const char *name,
-                             const weft_multihead_attention_opts *opts);
-WEFT_API weft_tensor *weft_multihead_attention_run(weft_multihead_attention *a, weft_tensor *q,
-                                                   weft_tensor *memory, weft_causal causal,
-                                                   weft_tensor **map);
-WEFT_API weft_attention_memory weft_multihead_attention_project(weft_multihead_attention *a,
-                                                                weft_tensor *memory);
-WEFT_API weft_tensor *weft_multihead_attention_query(weft_multihead_attention *a, weft_tensor *q,
-                                                     weft_attention_memory memory,
-                                                     weft_causal causal, weft_tensor **map);
+WEFT_API weft_attention_memory weft_attention_project(weft_attention_layer *a, weft_tensor *memory);
+WEFT_API weft_tensor *weft_attention_query(weft_attention_layer *a, weft_tensor *q,
+                                           weft_attention_memory memory, weft_causal causal,
+                                           weft_tensor **map);
 
 #ifdef __cplusplus
 }

@@ -14,8 +14,6 @@ extern "C" {
 typedef struct { weft_tensor *sum, *weight; } weft_loss;
 /* sum / weight; 0 if the weight is 0. */
 WEFT_API weft_tensor *weft_mean_loss(weft_loss l);
-/* Two losses as one. */
-WEFT_API weft_loss weft_add_losses(weft_loss a, weft_loss b);
 
 /* smoothing a: (1 - a) w[target] (-log p[target]) + a / classes sum_c w[c] (-log p[c]), Szegedy et
  * al. 2016; weight: sum of w[target]. mask, of the shape of the classes, or NULL, multiplies both;

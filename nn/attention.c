@@ -1,39 +1,105 @@
-/* attention.c - attention layers over a ragged memory: additive, general, and of several heads. A decoder
- * asks a memory many times, so whatever can be done to the few queries instead of the long memory is: general
- * attention's q . (W m) is (W^T q) . m. */
+/* attention.c - the attention layer over a ragged memory, with one of three scores. A decoder queries one
+ * memory many times, so the work is moved to the few queries where possible: the general score q . (W m) is
+ * (W^T q) . m. */
 #include <math.h>
 #include "nn/attention.h"
 
-static const weft_init xavier = { WEFT_INIT_XAVIER, 1, 0 }, zero = { WEFT_INIT_ZERO, 0, 0 };
+struct weft_attention_layer {
+    weft_module *m;
+    weft_attention_kind kind;
+    int64_t width;
+    int heads;
+    weft_tensor *weight, *bias; /* general: weight; multihead: of the three projections */
+    weft_linear *out; /* multihead */
+    weft_tensor *query_weight, *memory_weight, *score; /* additive, which also has a bias */
+};
+
+static const weft_init xavier = { WEFT_INIT_XAVIER, 1, 0 };
+static const weft_init zero = { WEFT_INIT_ZERO, 0, 0 };
+
+/* ---- ragged or plain ---- */
+/* itself if it is neither ragged nor of a rank that can be taken so */
+static weft_tensor *as_ragged(weft_tensor *x)
+{
+    if (x->f.batch || x->f.type != WEFT_REAL || (x->f.rank != 2 && x->f.rank != 3))
+        return x;
+    return weft__as_batch(x, "attention", x->f.size[0], x->f.rank == 3 ? x->f.size[1] : 1);
+}
+
+static bool memory_is_ragged(weft_tensor *memory)
+{
+    return as_ragged(memory)->f.batch && !(memory->f.rank == 2 && !memory->f.batch);
+}
+
+static bool batches_fit(weft_tensor *q, weft_tensor *memory)
+{
+    weft *w = q->w;
+    const char *wrong = weft__wrong(w, memory);
+    char text[2][128];
+    if (wrong)
+        weft__fail(w, WEFT_EARG, "attention: the memory %s", wrong);
+    else if (as_ragged(q)->f.rank != 2 || !as_ragged(q)->f.batch || !memory_is_ragged(memory))
+        weft__fail(w, WEFT_ESHAPE,
+                   "attention: query %s, memory %s: a query of rank 2 (or plain of rank 3) and a memory, "
+                   "ragged of rank 2 or plain of "
+                   "rank 3, are expected",
+                   weft__text(&q->f, text[0]), weft__text(&memory->f, text[1]));
+    else if (as_ragged(q)->f.batch->n != as_ragged(memory)->f.batch->n)
+        weft__fail(w, WEFT_ESHAPE, "attention: %s %lld, but the memory has %lld sequences",
+                   q->f.batch ? "sequences of queries:" : "plain queries, one a sequence:",
+                   (long long)as_ragged(q)->f.batch->n, (long long)as_ragged(memory)->f.batch->n);
+    return !w->status;
+}
+
+static weft_tensor *plain_like(weft_tensor *y, const weft_tensor *q)
+{
+    weft__form f = q->f;
+    if (!y->f.batch)                             /* it has failed */
+        return y;
+    f.size[f.rank - 1] = width(y);
+    return weft__view(weft_to_layout(y, WEFT_CONCAT), &f);
+}
+
+static weft_tensor *attend(weft__asked a, weft_tensor *q, weft_attention_memory memory, weft_causal causal,
+                           weft_tensor **map)
+{
+    weft_tensor *y = weft__refused(a.m, q, a.name);
+    if (map)
+        *map = y ? y : &q->w->nil;
+    if (y)
+        return y;
+    const weft_module *before = weft__enter(a.m);
+    y = &q->w->nil;
+    if (batches_fit(q, memory.keys) && (memory.values == memory.keys || batches_fit(q, memory.values))) {
+        memory = (weft_attention_memory){ as_ragged(memory.keys),
+                                          a.project ? NULL : as_ragged(memory.values) };
+        y = a.how(a.layer, as_ragged(q), memory, causal, map);
+    }
+    y = q->f.batch ? y : plain_like(y, q);
+    weft__leave(a.m, before);
+    return y;
+}
+
+weft_tensor *weft__attend(weft__asked a, weft_tensor *q, weft_tensor *memory, weft_causal causal,
+                          weft_tensor **map)
+{
+    return attend(a, q, (weft_attention_memory){ memory, memory }, causal, map);
+}
 
 /* ---- additive ---- */
-struct weft_additive_attention { weft_module *m; weft_tensor *query_weight, *memory_weight, *bias, *score; };
-
-weft_additive_attention *weft_additive_attention_new(weft_module *parent, const char *name,
-                                                     const weft_additive_attention_opts *opts)
+static void additive_new(weft_attention_layer *a, const weft_attention_layer_opts *o)
 {
-    static weft_additive_attention none;
-    weft_additive_attention_opts o = opts ? *opts : (weft_additive_attention_opts){ 0 };
-    if (!WEFT__SIZES(parent, "additive_attention", name, opts, { "dq", o.dq }, { "dm", o.dm },
-                     { "width", o.width }))
-        return &none;
-    weft_module *m = weft_submodule_new(parent, name);
-    weft_additive_attention *a = weft__layer(m, sizeof *a);
-    if (!a)
-        return weft__finished(m, a, &none);
-    real bound = (real)sqrt(6 / (double)(o.width + 1));        /* as [1, width] by Xavier */
-    a->m = m;
-    a->query_weight = weft_parameter(m, "query_weight", WEFT_SHAPE(o.width, o.dq), xavier);
-    a->memory_weight = weft_parameter(m, "memory_weight", WEFT_SHAPE(o.width, o.dm), xavier);
-    a->bias = weft_parameter(m, "bias", WEFT_SHAPE(o.width), zero);
-    a->score = weft_parameter(m, "score", WEFT_SHAPE(o.width),
-                              (weft_init){ WEFT_INIT_UNIFORM, (double)-bound, (double)bound });
-    return weft__finished(m, a, &none);
+    double bound = (double)(real)sqrt(6 / (double)(o->width + 1)); /* as [1, width] by Xavier */
+    a->query_weight = weft_parameter(a->m, "query_weight", WEFT_SHAPE(o->width, o->dq), xavier);
+    a->memory_weight = weft_parameter(a->m, "memory_weight", WEFT_SHAPE(o->width, o->dm), xavier);
+    a->bias = weft_parameter(a->m, "bias", WEFT_SHAPE(o->width), zero);
+    a->score =
+        weft_parameter(a->m, "score", WEFT_SHAPE(o->width), (weft_init){ WEFT_INIT_UNIFORM, -bound, bound });
 }
 
 static weft_attention_memory project_additive(const void *layer, weft_tensor *memory)
 {
-    const weft_additive_attention *a = layer;
+    const weft_attention_layer *a = layer;
     return (weft_attention_memory){ weft__linear(memory, a->memory_weight, a->bias, WEFT__UNARIES, 0),
                                     memory };
 }
@@ -43,9 +109,11 @@ static weft_attention_memory project_additive(const void *layer, weft_tensor *me
 static weft_tensor *additive(const void *layer, weft_tensor *q, weft_attention_memory memory,
                              weft_causal causal, weft_tensor **map)
 {
-    const weft_additive_attention *a = layer;
-    (void)causal;
-    weft_tensor *of_q = weft_matmul_with(q, false, a->query_weight, true), *of_q_pair, *of_m_pair, *value;
+    const weft_attention_layer *a = layer;
+    weft_tensor *of_q = weft_matmul_with(q, false, a->query_weight, true);
+    weft_tensor *of_q_pair, *of_m_pair, *value;
+    if (causal != WEFT_ALL_KEYS)
+        weft__fail(q->w, WEFT_EARG, "additive_attention: causal %d; WEFT_ALL_KEYS is expected", (int)causal);
     memory = memory.values ? memory : project_additive(layer, memory.keys);
     weft_pairs(of_q, memory.keys, &of_q_pair, &of_m_pair);
     weft_pairs(of_q, memory.values, NULL, &value);
@@ -58,49 +126,18 @@ static weft_tensor *additive(const void *layer, weft_tensor *q, weft_attention_m
     if (y->w->status)
         return &y->w->nil;
     weft__form f = y->f;                         /* its rows are the queries, sequence by sequence */
-    f.batch = q->f.batch, f.layout = WEFT_CONCAT;
+    f.batch = q->f.batch;
+    f.layout = WEFT_CONCAT;
     return weft__view(y, &f);
 }
 
-static weft__asked by_additive(const weft_additive_attention *a)
-{
-    return (weft__asked){ a ? a->m : NULL, "additive_attention", a, project_additive, additive };
-}
-weft_tensor *weft_additive_attention_run(weft_additive_attention *a, weft_tensor *q, weft_tensor *memory,
-                                         weft_tensor **map)
-{
-    return weft__attend(by_additive(a), q, memory, WEFT_ALL_KEYS, map);
-}
-weft_attention_memory weft_additive_attention_project(weft_additive_attention *a, weft_tensor *memory)
-{
-    return weft__project_memory(by_additive(a), memory);
-}
-weft_tensor *weft_additive_attention_query(weft_additive_attention *a, weft_tensor *q,
-                                           weft_attention_memory memory, weft_tensor **map)
-{
-    return weft__attend_projected(by_additive(a), q, memory, WEFT_ALL_KEYS, map);
-}
-
 /* ---- general ---- */
-struct weft_general_attention { weft_module *m; weft_tensor *weight; };
-
-weft_general_attention *weft_general_attention_new(weft_module *parent, const char *name,
-                                                   const weft_general_attention_opts *opts)
+static void general_new(weft_attention_layer *a, const weft_attention_layer_opts *o)
 {
-    static weft_general_attention none;
-    weft_general_attention_opts o = opts ? *opts : (weft_general_attention_opts){ 0 };
-    if (!WEFT__SIZES(parent, "general_attention", name, opts, { "dq", o.dq }, { "dm", o.dm }))
-        return &none;
-    weft_module *m = weft_submodule_new(parent, name);
-    weft_general_attention *g = weft__layer(m, sizeof *g);
-    if (!g)
-        return weft__finished(m, g, &none);
-    g->m = m;
-    g->weight = weft_parameter(m, "weight", WEFT_SHAPE(o.dq, o.dm), xavier);
-    return weft__finished(m, g, &none);
+    a->weight = weft_parameter(a->m, "weight", WEFT_SHAPE(o->dq, o->dm), xavier);
 }
 
-/* to the memory itself, by the projected query, and to projected keys */
+/* Queries the memory itself by projected queries, or projected keys by queries. */
 static weft_tensor *general_query(const void *layer, weft_tensor *q, weft_attention_memory memory,
                                   weft_causal causal, weft_tensor **map)
 {
@@ -111,113 +148,142 @@ static weft_tensor *general_query(const void *layer, weft_tensor *q, weft_attent
 static weft_tensor *general(const void *layer, weft_tensor *q, weft_attention_memory memory,
                             weft_causal causal, weft_tensor **map)
 {
-    const weft_general_attention *g = layer;
-    return general_query(layer, weft_matmul(q, g->weight), memory, causal, map);
+    const weft_attention_layer *a = layer;
+    return general_query(layer, weft_matmul(q, a->weight), memory, causal, map);
 }
 
 static weft_attention_memory project_general(const void *layer, weft_tensor *memory)
 {
-    const weft_general_attention *g = layer;
-    return (weft_attention_memory){ weft_matmul_with(memory, false, g->weight, true), memory };
-}
-
-weft_tensor *weft_general_attention_run(weft_general_attention *g, weft_tensor *q, weft_tensor *memory,
-                                        weft_tensor **map)
-{
-    return weft__attend((weft__asked){ g ? g->m : NULL, "general_attention", g, NULL, general }, q, memory,
-                        WEFT_ALL_KEYS, map);
-}
-static weft__asked by_general(const weft_general_attention *g)
-{
-    return (weft__asked){ g ? g->m : NULL, "general_attention", g, project_general, general_query };
-}
-weft_attention_memory weft_general_attention_project(weft_general_attention *g, weft_tensor *memory)
-{
-    return weft__project_memory(by_general(g), memory);
-}
-weft_tensor *weft_general_attention_query(weft_general_attention *g, weft_tensor *q,
-                                          weft_attention_memory memory, weft_tensor **map)
-{
-    return weft__attend_projected(by_general(g), q, memory, WEFT_ALL_KEYS, map);
+    const weft_attention_layer *a = layer;
+    return (weft_attention_memory){ weft_matmul_with(memory, false, a->weight, true), memory };
 }
 
 /* ---- several heads ---- */
-struct weft_multihead_attention {
-    weft_module *m;
-    int64_t width;
-    int heads;
-    weft_tensor *weight, *bias;
-    weft_linear *out;
-};
-
-static bool multihead_is_sound(weft_module *m, const char *name, const weft_multihead_attention_opts *o)
+static void multihead_new(weft_attention_layer *a, const weft_attention_layer_opts *o)
 {
-    if (!WEFT__SIZES(m, "multihead_attention", name, o, { "width", o ? o->width : 0 },
-                     { "heads", o ? o->heads : 0 }))
-        return false;
-    if (o->width % o->heads)
-        weft__fail(m->w, WEFT_EARG,
-                   "multihead_attention: width %lld, %d heads; a width that heads divide is expected",
-                   (long long)o->width, o->heads);
-    return !m->w->status;
-}
-
-weft_multihead_attention *weft_multihead_attention_new(weft_module *parent, const char *name,
-                                                       const weft_multihead_attention_opts *opts)
-{
-    static weft_multihead_attention none;
-    if (!multihead_is_sound(parent, name, opts))
-        return &none;
-    weft_module *m = weft_submodule_new(parent, name);
-    weft_multihead_attention *a = weft__layer(m, sizeof *a);
-    if (!a)
-        return weft__finished(m, a, &none);
-    int64_t width = opts->width;
-    a->m = m, a->width = width, a->heads = opts->heads;
-    a->weight = weft_parameter(m, "in_proj_weight", WEFT_SHAPE(3 * width, width), xavier);
-    a->bias = weft_parameter(m, "in_proj_bias", WEFT_SHAPE(3 * width), zero);
-    a->out = weft__linear_as(m, "out_proj", width, width, weft__by_width(width));
-    return weft__finished(m, a, &none);
+    int64_t width = o->width;
+    a->weight = weft_parameter(a->m, "in_proj_weight", WEFT_SHAPE(3 * width, width), xavier);
+    a->bias = weft_parameter(a->m, "in_proj_bias", WEFT_SHAPE(3 * width), zero);
+    a->out = weft__linear_as(a->m, "out_proj", width, width, weft__by_width(width));
 }
 
 /* Query, key or value, 0 .. 2: by its part of the weight. */
-static weft_tensor *project_input(const weft_multihead_attention *a, weft_tensor *x, int i)
+static weft_tensor *project_input(const weft_attention_layer *a, weft_tensor *x, int i)
 {
     return weft__linear_part(x, a->weight, a->bias, i * a->width, a->width);
 }
 
 static weft_attention_memory project_multihead(const void *layer, weft_tensor *memory)
 {
-    const weft_multihead_attention *a = layer;
+    const weft_attention_layer *a = layer;
     return (weft_attention_memory){ project_input(a, memory, 1), project_input(a, memory, 2) };
 }
 
 static weft_tensor *multihead(const void *layer, weft_tensor *q, weft_attention_memory memory,
                               weft_causal causal, weft_tensor **map)
 {
-    const weft_multihead_attention *a = layer;
+    const weft_attention_layer *a = layer;
     weft_attention_opts opts = { .heads = a->heads, .causal = causal };
     weft_tensor *query = project_input(a, q, 0);
     memory = memory.values ? memory : project_multihead(layer, memory.keys);
     return weft_linear_run(a->out, weft_attention(query, memory.keys, memory.values, &opts, map));
 }
 
-static weft__asked by_multihead(const weft_multihead_attention *a)
+/* ---- the layer ---- */
+static const struct kind {
+    const char *name;
+    void (*make)(weft_attention_layer *, const weft_attention_layer_opts *);
+    weft__attention_projection *project;
+    weft__attention_method *how;
+} kinds[] = {
+    [WEFT_MULTIHEAD] = { "multihead_attention", multihead_new, project_multihead, multihead },
+    [WEFT_GENERAL] = { "general_attention", general_new, project_general, general_query },
+    [WEFT_ADDITIVE] = { "additive_attention", additive_new, project_additive, additive },
+};
+
+static bool is_sound(weft_module *m, const char *name, const weft_attention_layer_opts *o)
 {
-    return (weft__asked){ a ? a->m : NULL, "multihead_attention", a, project_multihead, multihead };
+    weft_attention_kind kind = o ? o->kind : WEFT_MULTIHEAD;
+    weft *w = weft__ready(m);
+    if (!w)
+        return false;
+    if ((unsigned)kind > WEFT_ADDITIVE) {
+        weft__fail(w, WEFT_EARG, "attention: kind %d; one of weft_attention_kind is expected", (int)kind);
+        return false;
+    }
+    const char *layer = kinds[kind].name;
+    if (kind == WEFT_ADDITIVE)
+        return WEFT__SIZES(m, layer, name, o, { "dq", o->dq }, { "dm", o->dm }, { "width", o->width });
+    if (kind == WEFT_GENERAL)
+        return WEFT__SIZES(m, layer, name, o, { "dq", o->dq }, { "dm", o->dm });
+    if (!WEFT__SIZES(m, layer, name, o, { "width", o ? o->width : 0 }, { "heads", o ? o->heads : 0 }))
+        return false;
+    if (o->width % o->heads)
+        weft__fail(w, WEFT_EARG, "%s: width %lld, %d heads; a width that heads divide is expected", layer,
+                   (long long)o->width, o->heads);
+    return !w->status;
 }
-weft_tensor *weft_multihead_attention_run(weft_multihead_attention *a, weft_tensor *q, weft_tensor *memory,
-                                          weft_causal causal, weft_tensor **map)
+
+weft_attention_layer *weft_attention_new(weft_module *parent, const char *name,
+                                         const weft_attention_layer_opts *opts)
 {
-    return weft__attend(by_multihead(a), q, memory, causal, map);
+    static weft_attention_layer none;
+    if (!is_sound(parent, name, opts))
+        return &none;
+    weft_module *m = weft_submodule_new(parent, name);
+    weft_attention_layer *a = weft__layer(m, sizeof *a);
+    if (!a)
+        return weft__finished(m, a, &none);
+    a->m = m;
+    a->kind = opts->kind;
+    a->width = opts->width;
+    a->heads = opts->heads;
+    kinds[a->kind].make(a, opts);
+    return weft__finished(m, a, &none);
 }
-weft_attention_memory weft_multihead_attention_project(weft_multihead_attention *a, weft_tensor *memory)
+
+static weft__asked asked_of(const weft_attention_layer *a)
 {
-    return weft__project_memory(by_multihead(a), memory);
+    if (!a || !a->m)
+        return (weft__asked){ .name = "attention" };
+    const struct kind *k = &kinds[a->kind];
+    return (weft__asked){ a->m, k->name, a, k->project, k->how };
 }
-weft_tensor *weft_multihead_attention_query(weft_multihead_attention *a, weft_tensor *q,
-                                            weft_attention_memory memory, weft_causal causal,
-                                            weft_tensor **map)
+
+weft_tensor *weft_attention_run(weft_attention_layer *a, weft_tensor *q, weft_tensor *memory,
+                                weft_causal causal, weft_tensor **map)
 {
-    return weft__attend_projected(by_multihead(a), q, memory, causal, map);
+    weft__asked asked = asked_of(a);
+    if (asked.how == general_query) { /* projects the queries instead of the memory */
+        asked.project = NULL;
+        asked.how = general;
+    }
+    return weft__attend(asked, q, memory, causal, map);
+}
+
+weft_attention_memory weft_attention_project(weft_attention_layer *layer, weft_tensor *memory)
+{
+    const weft__asked a = asked_of(layer);
+    weft_tensor *y = weft__refused(a.m, memory, a.name);
+    char text[128];
+    if (y)
+        return (weft_attention_memory){ y, y };
+    weft *w = memory->w;
+    const weft_module *before = weft__enter(a.m);
+    weft_attention_memory projected = { &w->nil, &w->nil };
+    if (!memory_is_ragged(memory))
+        weft__fail(w, WEFT_ESHAPE, "attention: memory %s: ragged of rank 2 or plain of rank 3 is expected",
+                   weft__text(&memory->f, text));
+    else
+        projected = a.project(a.layer, as_ragged(memory));
+    weft__leave(a.m, before);
+    return projected;
+}
+
+weft_tensor *weft_attention_query(weft_attention_layer *a, weft_tensor *q, weft_attention_memory memory,
+                                  weft_causal causal, weft_tensor **map)
+{
+    weft__asked asked = asked_of(a);
+    asked.project = NULL;
+    return attend(asked, q, memory, causal, map);
 }

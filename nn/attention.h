@@ -1,8 +1,7 @@
-/* attention.h - what attention layers have in common: which queries and memories they take, and how these
- * become ragged. */
+/* attention.h - how attention layers take queries and memories, ragged or plain (attention.c). */
 #ifndef WEFT_ATTENTION_H
 #define WEFT_ATTENTION_H
-#include "autograd/autograd.h"
+#include "autograd/fused.h"
 #include "nn/nn.h"
 
 /* layer: the struct behind the handle. */
@@ -23,8 +22,4 @@ typedef struct {
  * has at each step; then the result is plain again. Plain ones are views, not copies. */
 weft_tensor *weft__attend(weft__asked, weft_tensor *q, weft_tensor *memory, weft_causal causal,
                           weft_tensor **map);
-/* The projection alone; the queries to what it gave, in which nothing is projected any more. */
-weft_attention_memory weft__project_memory(weft__asked, weft_tensor *memory);
-weft_tensor *weft__attend_projected(weft__asked, weft_tensor *q, weft_attention_memory, weft_causal,
-                                    weft_tensor **map);
 #endif

@@ -3,6 +3,7 @@
  * The averages are buffers in a module "ema" below m, in a tree like m's own: "ema.encoder.weight" averages
  * "encoder.weight". So a checkpoint has them as it has all buffers, and a program that only uses a model
  * finds them by path. */
+#include "autograd/fused.h"
 #include "nn/nn.h"
 
 typedef struct { weft_tensor *value, *mean; } pair;
@@ -53,7 +54,10 @@ weft_ema *weft_ema_new(weft_module *m, double decay)
     weft_ema *a = w && !w->status ? weft__layer(m, sizeof *a + (size_t)there * sizeof *a->pairs) : NULL;
     if (!a)
         return &none;
-    a->w = w, a->m = m, a->decay = (real)decay, a->there = there;
+    a->w = w;
+    a->m = m;
+    a->decay = (real)decay;
+    a->there = there;
     weft_module *to = weft_submodule_new(m, "ema");
     mirror(a, m, to);
     return weft__finished(to, a, &none);

@@ -1,6 +1,8 @@
-/* clip.c - gradients scaled so that their common norm is at most a given one. The norm stays on the device:
- * kernels add it up over the runs in double, then take the root and scale by it, and no one waits. */
+/* clip.c - the gradients below a module as a whole: scaled so that their common norm is at most a given one,
+ * and copied into one vector. The norm stays on the device: kernels add it up over the runs in double, then
+ * take the root and scale by it, and no one waits. */
 #include <math.h>
+#include "autograd/fused.h"
 #include "nn/nn.h"
 
 /* y: where the norm goes, until it is there */
@@ -39,7 +41,7 @@ weft_tensor *weft_clip_grad_norm(weft_module *m, double max, double power)
     weft__gradients_are_there(m, "clip_grad_norm");
     weft__form scalar = weft__plain(WEFT_REAL, 0, NULL);
     weft_tensor *total = weft__empty(w, &scalar);
-    clipping c = { (real)max, (real)power, weft__take(w, &w->data, sizeof *c.g), true,
+    clipping c = { (real)max, (real)power, weft__take(w, WEFT__IN_DATA, sizeof *c.g), true,
                    total->data };
     if (w->status)
         return &w->nil;
@@ -51,4 +53,34 @@ weft_tensor *weft_clip_grad_norm(weft_module *m, double max, double power)
         w->dev.k->clip(&w->dev, 0, c.power, c.max, c.g, NULL, c.y);
     weft__check_faults(w, "clip_grad_norm");
     return total;
+}
+
+/* ---- gradients as one vector ---- */
+typedef struct { real *to; weft__device *device; } writer;
+
+static bool write_one(weft__parameter *p, void *user)
+{
+    writer *at = user;
+    int64_t n = p->buffer ? 0 : weft__elements(&p->grad.f);
+    if (n && weft__node_of(&p->value)->frozen)
+        at->device->k->fill(at->device, n, 0, at->to);
+    else if (n)
+        at->device->k->copy(at->device, at->to, p->grad.data, (size_t)n * sizeof(real));
+    at->to += n;
+    return true;
+}
+
+weft_tensor *weft_flat_gradient(weft_module *m)
+{
+    weft *w = weft__ready(m);
+    if (!w)
+        return weft__inert(m);
+    w->running = "flat_gradient";
+    weft__form f = weft__plain(WEFT_REAL, 1, (int64_t[]){ weft_parameter_numel(m) });
+    weft_tensor *y = weft__empty(w, &f);
+    if (!weft_ok(w))
+        return &w->nil;
+    weft__each_parameter(m, write_one, &(writer){ y->data, &w->dev });
+    weft__check_faults(w, "flat_gradient");
+    return y;
 }

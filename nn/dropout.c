@@ -20,14 +20,13 @@ weft_tensor *weft__dropped(const weft_module *m, const char *part, weft_tensor *
 
 struct weft_dropout_layer { weft_module *m; double p; bool per_sequence; };
 
-weft_dropout_layer *weft_dropout_layer_new(weft_module *parent, const char *name,
-                                           const weft_dropout_opts *opts)
+weft_dropout_layer *weft_dropout_new(weft_module *parent, const char *name, const weft_dropout_opts *opts)
 {
     static weft_dropout_layer none;
     weft *w = weft__ready(parent);
     double p = opts ? opts->p : 0;
     if (w && !(p >= 0 && (real)p < 1))
-        weft__fail(w, WEFT_EARG, "dropout_layer: p = %g; 0 <= p < 1 is expected", p);
+        weft__fail(w, WEFT_EARG, "dropout: p = %g; 0 <= p < 1 is expected", p);
     weft_module *m = weft_submodule_new(parent, name);
     weft_dropout_layer *d = weft__layer(m, sizeof *d);
     if (!d)
@@ -36,9 +35,9 @@ weft_dropout_layer *weft_dropout_layer_new(weft_module *parent, const char *name
     return d;
 }
 
-weft_tensor *weft_dropout_layer_run(weft_dropout_layer *d, weft_tensor *x)
+weft_tensor *weft_dropout_run(weft_dropout_layer *d, weft_tensor *x)
 {
-    weft_tensor *bad = weft__refused(d ? d->m : NULL, x, "dropout_layer");
+    weft_tensor *bad = weft__refused(d ? d->m : NULL, x, "dropout");
     if (bad)
         return bad;
     const weft_module *before = weft__enter(d->m);

@@ -3,7 +3,7 @@
  * The padding row is kept out by its id: a small lasting table of ints maps every id to itself, but padding
  * to -1, and row -1 of a gather is 0 and has no gradient. So neither a mask of the result's size nor a second
  * look at the gradient is needed. */
-#include "autograd/autograd.h"
+#include "autograd/fused.h"
 #include "nn/loss.h"
 
 struct weft_embedding {
@@ -79,7 +79,8 @@ weft_embedding *weft_embedding_new(weft_module *parent, const char *name, const 
     weft_embedding *e = w ? weft__own(w, sizeof *e, embedding_end, NULL) : NULL;
     if (!e)
         return weft__finished(m, e, &none);
-    e->m = m, e->row_dropout = opts->row_dropout;
+    e->m = m;
+    e->row_dropout = opts->row_dropout;
     e->weight = weft_parameter(m, "weight", WEFT_SHAPE(opts->rows, opts->columns),
                                (weft_init){ WEFT_INIT_NORMAL, 0, 1 });
     if (!w->status && has_padding(opts) && map_ids(e, opts->rows, opts->padding))

@@ -2,6 +2,7 @@
  * path, so a layer added, moved or left out changes no other layer's values. */
 #include <math.h>
 #include <string.h>
+#include "autograd/fused.h"
 #include "core/shared/philox.h"
 #include "nn/nn.h"
 
@@ -111,7 +112,7 @@ void weft__first_values(weft__parameter *p, weft_init init)
     weft *w = p->value.w;
     const weft__form *f = &p->value.f;
     /* apart from a stream of the same name */
-    uint64_t key = weft__hash(w->seed ^ 0x77656967687473u, p->path);
+    uint64_t key = weft__hash(w->random.seed ^ 0x77656967687473u, p->path);
     int64_t n = weft__elements(f);
     if (n == 0)
         return;

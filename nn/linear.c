@@ -1,7 +1,7 @@
 /* linear.c - y = x W^T + b. The weight lies as in PyTorch, [out, in], so that both read each other's files;
  * the product takes it transposed, and no copy is made. */
 #include <math.h>
-#include "autograd/autograd.h"
+#include "autograd/fused.h"
 #include "nn/nn.h"
 
 struct weft_linear { weft_module *m; weft_tensor *weight, *bias; };
@@ -37,7 +37,7 @@ static bool tied_fits(const weft_module *m, const char *name, weft_linear_opts *
     char text[128];
     if (!w)
         return false;
-    if (weft__wrong(w, o->weight) || !o->weight->node.parameter)
+    if (weft__wrong(w, o->weight) || !weft__node_of(o->weight)->parameter)
         weft__fail(w, WEFT_EARG, "linear \"%.80s\" in %s: the weight %s", name ? name : "", m->path,
                    weft__wrong(w, o->weight) ? weft__wrong(w, o->weight) : "is no parameter");
     else if (f->rank != 2 || (o->out && o->out != f->size[0]) || (o->in && o->in != f->size[1]))
@@ -45,8 +45,10 @@ static bool tied_fits(const weft_module *m, const char *name, weft_linear_opts *
                    "linear \"%.80s\" in %s: the weight is %s; [out, in] is expected, of out %lld"
                    " and in %lld, or 0 for the weight's own",
                    name ? name : "", m->path, weft__text(f, text), (long long)o->out, (long long)o->in);
-    else
-        o->out = f->size[0], o->in = f->size[1];
+    else {
+        o->out = f->size[0];
+        o->in = f->size[1];
+    }
     return !w->status;
 }
 

@@ -4,16 +4,11 @@
  * would reach the sum, and its gradient would be 0 * NaN. So every loss is the same three steps: begin
  * (check, replace), its formula, end (weigh, sum). */
 #include <math.h>
-#include "autograd/autograd.h"
+#include "autograd/fused.h"
 #include "nn/loss.h"
 
 /* inverse(0) is 0 */
 weft_tensor *weft_mean_loss(weft_loss l) { return weft_mul(l.sum, weft_reciprocal(l.weight)); }
-
-weft_loss weft_add_losses(weft_loss a, weft_loss b)
-{
-    return (weft_loss){ weft_add(a.sum, b.sum), weft_add(a.weight, b.weight) };
-}
 
 weft_tensor *weft__column(weft_tensor *x)
 {
@@ -101,7 +96,8 @@ static bool begin_loss(const char *name, weft_tensor **x, weft_tensor **y, const
     if (!operand_is_usable(name, w, *x, "predicted") || !operand_is_usable(name, w, *y, what) ||
         !alike(name, *x, *y, what, -1) || !weighed(name, *x, o))
         return false;
-    *x = chosen(*x, o, 0), *y = chosen(*y, o, 0);
+    *x = chosen(*x, o, 0);
+    *y = chosen(*y, o, 0);
     return true;
 }
 

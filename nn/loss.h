@@ -13,6 +13,4 @@ weft_tensor *weft__column(weft_tensor *x);
 weft_tensor *weft__entropy_weight(weft_tensor *classes, int64_t n, const weft_ce_opts *opts, bool weighted);
 /* [.., classes] of 0 and 1; a class out of range, an ignored one perhaps, gives zeros. */
 weft_tensor *weft__class_rows(weft_tensor *classes, int64_t n);
-/* The class of the largest score of each row; the context fails if the classes [..] do not fit the scores. */
-weft_tensor *weft__predicted(const char *name, weft_tensor *scores, weft_tensor *classes);
 #endif

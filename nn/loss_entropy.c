@@ -4,7 +4,7 @@
  * The composed form is the same sum over a target distribution, from public operators: it has the second
  * derivatives. Mask and class weights are constants here, as in PyTorch; a walk that wants their gradient is
  * told so. */
-#include "autograd/autograd.h"
+#include "autograd/fused.h"
 #include "nn/loss.h"
 
 typedef struct {

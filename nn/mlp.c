@@ -1,6 +1,22 @@
 /* mlp.c - linear layers in a row, an activation and dropout between them. */
 #include "nn/nn.h"
 
+/* ---- activations by name ---- */
+weft_tensor *weft__activated(weft_activation a, weft_tensor *x)
+{
+    switch (a) {
+    case WEFT_DEFAULT_ACTIVATION:
+    case WEFT_RELU:       return weft_relu(x);
+    case WEFT_LEAKY_RELU: return weft_leaky_relu(x, .01);
+    case WEFT_ELU:        return weft_elu(x, 1);
+    case WEFT_GELU:       return weft_gelu(x);
+    case WEFT_SILU:       return weft_silu(x);
+    case WEFT_TANH:       return weft_tanh(x);
+    case WEFT_SIGMOID:    return weft_sigmoid(x);
+    }
+    return x;
+}
+
 enum { MOST_LAYERS = 9999 };                    /* said in the header */
 
 struct weft_mlp {
@@ -37,7 +53,9 @@ weft_mlp *weft_mlp_new(weft_module *parent, const char *name, const weft_mlp_opt
     weft_mlp *l = weft__layer(m, sizeof *l + (size_t)opts->layers * sizeof *l->linear);
     if (!l)
         return weft__finished(m, l, &none);
-    l->m = m, l->activation = opts->activation ? opts->activation : WEFT_RELU, l->dropout = opts->dropout,
+    l->m = m;
+    l->activation = opts->activation ? opts->activation : WEFT_RELU;
+    l->dropout = opts->dropout;
     l->layers = opts->layers;
     for (int i = 0; i < l->layers; i++) {
         char number[16];

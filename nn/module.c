@@ -4,6 +4,7 @@
  * the order of its flat vectors: a walk below a module is a filter of that list, and what was made together
  * comes as one run of memory. */
 #include <string.h>
+#include "autograd/fused.h"
 #include "nn/nn.h"
 
 static weft_module none;                         /* what could not be made; no one writes to it */
@@ -93,7 +94,7 @@ static void root_recover(void *p)
     if (m->w && m->n)
         m->w->dev.k->fill(&m->w->dev, m->n, 0, m->gradients);
     for (weft__parameter *q = m->first; q; q = q->later)
-        q->value.node.given = false;
+        weft__node_of(&q->value)->given = false;
 }
 
 static weft_module *new_module(weft *w, weft_module *parent, const char *name)
@@ -105,7 +106,9 @@ static weft_module *new_module(weft *w, weft_module *parent, const char *name)
     weft_module *m = weft__own(w, sizeof *m, module_end, parent ? NULL : root_recover);
     if (!m)
         return &none;
-    m->w = w, m->parent = parent, m->root = parent ? parent->root : m;
+    m->w = w;
+    m->parent = parent;
+    m->root = parent ? parent->root : m;
     memcpy(m->path, path, sizeof path);
     m->name = last_word(m->path);
     return m;
@@ -193,7 +196,8 @@ static void count_in(weft_module *m, weft__parameter *p)
 
 static void count_again(weft_module *m)
 {
-    m->below_first = m->below_last = NULL, m->elements = 0;
+    m->below_first = m->below_last = NULL;
+    m->elements = 0;
     for (int i = 0; i < 2; i++) {
         m->count[i] = m->listed[i].n = 0;
         m->listed[i].last = NULL;
@@ -225,7 +229,8 @@ static void unmade(weft_module *m)
     int64_t n = root->n;
     for (const weft__parameter *p = *at; p; p = p->later)
         n -= p->buffer || p->tied ? 0 : weft__piece(p);
-    *at = NULL, root->last = last;
+    *at = NULL;
+    root->last = last;
     weft__cut_back(root, n);
     for (weft_module *above = m->parent; above; above = above->parent)
         count_again(above);
@@ -237,6 +242,33 @@ void *weft__finished(weft_module *m, void *layer, void *otherwise)
         return m->w ? layer : otherwise;
     unmade(m);
     return otherwise;
+}
+
+/* ---- texts of a module ---- *
+ * A GRU and an LSTM of suitable widths have parameters of the same names and shapes; only a text tells them
+ * apart. Checkpoints save these texts and refuse a file whose texts differ. The list is sorted by key. */
+void weft__describe(weft_module *m, const char *key, const char *value)
+{
+    if (!m || !m->w)
+        return;
+    weft__note **at = &m->notes, *note;
+    if (strlen(key) >= sizeof note->key || strlen(value) >= sizeof note->value) {
+        weft__fail(m->w, WEFT_EARG, "describe: \"%s\" = \"%s\" is too long", key, value);
+        return;
+    }
+    while (*at && strcmp((*at)->key, key) < 0)
+        at = &(*at)->next;
+    if (*at && !strcmp((*at)->key, key)) {
+        note = *at;
+    } else {
+        note = weft__own(m->w, sizeof *note, NULL, NULL);
+        if (!note)
+            return;
+        note->next = *at;
+        *at = note;
+        memcpy(note->key, key, strlen(key) + 1);
+    }
+    memcpy(note->value, value, strlen(value) + 1);
 }
 
 /* ---- scopes ---- */
@@ -303,7 +335,7 @@ void weft__each_run(const weft_module *m, bool frozen, void (*visit)(weft_module
     if (!m || !m->w)
         return;
     for (weft__parameter *p = NULL; (p = next_below(m, p));) {
-        if (p->tied || p->buffer || (p->value.node.frozen && !frozen))
+        if (p->tied || p->buffer || (weft__node_of(&p->value)->frozen && !frozen))
             continue;
         if (p->at != end) {
             if (end > from)

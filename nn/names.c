@@ -1,8 +1,12 @@
-/* names.c - finds modules and parameters by path, in constant time.
+/* names.c - finds modules, parameters and buffers by path and by number, in constant time.
  *
  * A root keeps one hash table of the paths of all modules, parameters, buffers and tied names below it. Each
  * of these holds its own entry, so the table is an array of lists that doubles when it is full. */
+#include <stdio.h>
+#include <stdint.h>
+#include <fnmatch.h>
 #include <string.h>
+#include "autograd/fused.h"
 #include "nn/nn.h"
 
 enum { FEWEST = 16 };
@@ -24,7 +28,8 @@ static weft__name **bucket(const weft__name_table *t, uint64_t hash)
 static void put(weft__name_table *t, weft__name *name)
 {
     weft__name **at = bucket(t, name->hash);
-    name->next = *at, *at = name;
+    name->next = *at;
+    *at = name;
 }
 
 bool weft__names_reserve(weft_module *root)
@@ -81,3 +86,115 @@ weft__parameter *weft__parameter_named(const weft_module *m, const char *path)
     const weft__name *name = m && m->w && path ? weft__name_below(m, path) : NULL;
     return name ? name->parameter : NULL;
 }
+
+/* ---- by number ---- */
+static bool listed_one(weft_module *m, weft__listed *l, weft__parameter *p)
+{
+    if (l->n == l->room) {
+        int room = l->room ? 2 * l->room : 16;
+        struct weft__listed_one *at = weft__try_allocate(m->w, (size_t)room * sizeof *at);
+        if (!at)
+            return false;
+        if (l->n)
+            memcpy(at, l->at, (size_t)l->n * sizeof *at);
+        weft__release(m->w, l->at);
+        l->at = at;
+        l->room = room;
+    }
+    l->at[l->n++] = (struct weft__listed_one){ p, p->path };
+    return true;
+}
+
+/* Extends the list to all that is below m. Without memory, or in a failed context, it stays too short. */
+static void extend(weft_module *m, bool buffers)
+{
+    weft__listed *l = &m->listed[buffers];
+    while (l->last != m->below_last) {
+        weft__parameter *p = l->last ? l->last->later : m->below_first;
+        bool belongs = !p->tied && p->buffer == buffers && weft__below(p->module, m);
+        if (belongs && !listed_one(m, l, p))
+            return;
+        l->last = p;
+    }
+}
+
+void weft__list_parameters(weft_module *m)
+{
+    extend(m, false);
+    extend(m, true);
+}
+
+typedef struct { bool buffers; int left; weft__parameter *found; } search;
+
+static bool one_less(weft__parameter *p, void *user)
+{
+    search *s = user;
+    if (p->buffer != s->buffers || s->left-- > 0)
+        return true;
+    s->found = p;
+    return false;
+}
+
+/* p is NULL if there is no such number. */
+static struct weft__listed_one numbered(const weft_module *m, bool buffers, int i)
+{
+    if (!m || !m->w || i < 0 || i >= m->count[buffers])
+        return (struct weft__listed_one){ 0 };
+    weft__listed *l = &((weft_module *)(uintptr_t)m)->listed[buffers];
+    if (i >= l->n)
+        extend((weft_module *)(uintptr_t)m, buffers);
+    if (i < l->n)
+        return l->at[i];
+    search s = { buffers, i, NULL };
+    weft__each_parameter(m, one_less, &s);
+    return (struct weft__listed_one){ s.found, s.found ? s.found->path : NULL };
+}
+
+static int count_below(const weft_module *m, bool buffers) { return m && m->w ? m->count[buffers] : 0; }
+
+static weft_tensor *at(const weft_module *m, bool buffers, int i, const char **path)
+{
+    struct weft__listed_one one = numbered(m, buffers, i);
+    if (path)
+        *path = one.p ? one.path + strlen(m->path) + 1 : "";
+    if (one.p)
+        return &one.p->value;
+    weft__fail(m ? m->w : NULL, WEFT_EARG, "%s_at: %d; 0 .. %d is expected",
+               buffers ? "buffer" : "parameter", i, count_below(m, buffers) - 1);
+    return weft__inert(m);
+}
+
+int weft_parameter_count(const weft_module *m) { return count_below(m, false); }
+int weft_buffer_count(const weft_module *m)    { return count_below(m, true); }
+weft_tensor *weft_parameter_at(const weft_module *m, int i, const char **path)
+{
+    return at(m, false, i, path);
+}
+weft_tensor *weft_buffer_at(const weft_module *m, int i, const char **path) { return at(m, true, i, path); }
+
+/* Keeps the path for the message of the operator that gets this NULL. */
+static void note_missing(const weft_module *m, const char *path)
+{
+    if (!m || !m->w || !path || weft__is_no_context(m->w))
+        return;
+    weft__say_missing(
+        m->w, "is NULL (weft_find_parameter found no \"%.80s\" below %.80s; weft_print_module lists all)",
+        path, m->path);
+}
+
+weft_tensor *weft_find_parameter(const weft_module *m, const char *path)
+{
+    weft__parameter *p = weft__parameter_named(m, path);
+    if (!p) {
+        note_missing(m, path);
+        return NULL;
+    }
+    return p->tied ? &p->tied->value : &p->value;
+}
+
+bool weft__path_fits(const weft__parameter *p, const weft_module *m, const char *pattern)
+{
+    return fnmatch(pattern, p->path + strlen(m->path) + 1, 0) == 0;
+}
+
+int64_t weft_parameter_numel(const weft_module *m) { return m && m->w ? m->elements : 0; }

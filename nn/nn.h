@@ -1,7 +1,10 @@
 /* nn.h - what nn, rnn and io know of modules and optimisers. */
 #ifndef WEFT_NN_H
 #define WEFT_NN_H
-#include "autograd/tape.h"
+#include "autograd/api_op.h"
+#include "core/context.h"
+#include "core/device.h"
+#include "core/ragged.h"
 #include "nn/api_layers.h"
 #include "nn/api_loss.h"
 #include "nn/api_optim.h"
@@ -154,11 +157,11 @@ weft_init weft__by_width(int64_t in);
 weft_linear *weft__linear_as(weft_module *m, const char *name, int64_t in, int64_t out, weft_init weight);
 weft_linear *weft__linear_unbiased_as(weft_module *m, const char *name, int64_t in, int64_t out,
                                       weft_init weight);
-weft_tensor *weft__activated(weft_activation, weft_tensor *x);   /* activation.c */
+weft_tensor *weft__activated(weft_activation, weft_tensor *x);   /* mlp.c */
 /* the activation of the layer's output, in one pass where that can be */
 weft_tensor *weft__linear_activated(weft_linear *, weft_activation, weft_tensor *x);
 /* The layer's norm of glu(gate) + skip, in one sweep where a row of one has a row of the other. */
-weft_tensor *weft__layer_norm_of_gate(weft_layer_norm_layer *, weft_tensor *gate, weft_tensor *skip);
+weft_tensor *weft__layer_norm_of_gate(weft_norm_layer *, weft_tensor *gate, weft_tensor *skip);
 /* The sizes that a layer's options must name, each 1 or more; else the context fails, naming the layer, the
  * field and what was found. given: whether there were options at all. */
 typedef struct weft__size_option { const char *field; int64_t is; } weft__size_option;
@@ -171,7 +174,7 @@ bool weft__dropout_is_sound(weft *w, const char *function, double p);           
 /* Dropout of a layer's part: its masks have the name "path of m.part". */
 weft_tensor *weft__dropped(const weft_module *m, const char *part, weft_tensor *x, double p);
 
-/* ---- describe.c ---- */
+/* ---- texts of a module, module.c ---- */
 /* Keeps a text with the module, "cell" = "lstm": checkpoints hold it, and loading compares it. A key said
  * again replaces its value. */
 void weft__describe(weft_module *m, const char *key, const char *value);

@@ -1,56 +1,60 @@
 /* norm.c - layer normalisation as a layer: its gain and shift are parameters of PyTorch's names, weight
  * and bias. */
 #include <math.h>
-#include "autograd/autograd.h"
+#include "autograd/fused.h"
 #include "nn/nn.h"
 
-struct weft_layer_norm_layer { weft_module *m; weft_tensor *weight, *bias; double eps; };
+struct weft_norm_layer {
+    weft_module *m;
+    weft_tensor *weight, *bias;
+    double eps;
+};
 
 static bool norm_is_sound(weft_module *m, const char *name, const weft_layer_norm_opts *o)
 {
-    if (!WEFT__SIZES(m, "layer_norm_layer", name, o, { "width", o ? o->width : 0 }))
+    if (!WEFT__SIZES(m, "layer_norm", name, o, { "width", o ? o->width : 0 }))
         return false;
     if (o->eps != WEFT_ZERO && !(o->eps >= 0 && isfinite(o->eps)))
-        weft__fail(m->w, WEFT_EARG, "layer_norm_layer: eps %g; 0 or more, and finite, is expected", o->eps);
+        weft__fail(m->w, WEFT_EARG, "layer_norm: eps %g; 0 or more, and finite, is expected", o->eps);
     return !m->w->status;
 }
 
-weft_layer_norm_layer *weft_layer_norm_layer_new(weft_module *parent, const char *name,
-                                                 const weft_layer_norm_opts *opts)
+weft_norm_layer *weft_layer_norm_new(weft_module *parent, const char *name, const weft_layer_norm_opts *opts)
 {
-    static weft_layer_norm_layer none;
+    static weft_norm_layer none;
     if (!norm_is_sound(parent, name, opts))
         return &none;
     weft_module *m = weft_submodule_new(parent, name);
-    weft_layer_norm_layer *n = weft__layer(m, sizeof *n);
+    weft_norm_layer *n = weft__layer(m, sizeof *n);
     if (!n)
         return weft__finished(m, n, &none);
-    n->m = m, n->eps = opts->eps;
+    n->m = m;
+    n->eps = opts->eps;
     n->weight = weft_parameter(m, "weight", WEFT_SHAPE(opts->width), (weft_init){ WEFT_INIT_CONSTANT, 1, 0 });
     n->bias = weft_parameter(m, "bias", WEFT_SHAPE(opts->width), (weft_init){ WEFT_INIT_ZERO, 0, 0 });
     return weft__finished(m, n, &none);
 }
 
-weft_tensor *weft__layer_norm_of_gate(weft_layer_norm_layer *n, weft_tensor *gate, weft_tensor *skip)
+weft_tensor *weft__layer_norm_of_gate(weft_norm_layer *n, weft_tensor *gate, weft_tensor *skip)
 {
     weft *w = n->m->w;
     bool fits = weft_ok(w) && skip && !weft__wrong(w, skip) && weft__gate_fits(gate, skip);
     if (!fits)                                   /* a skip that is to be spread, or a wrong one */
-        return weft_layer_norm_layer_run(n, weft_add(weft__glu(gate), skip));
+        return weft_layer_norm_run(n, weft_add(weft__glu(gate), skip));
     const weft_module *before = weft__enter(n->m);
     weft_tensor *y = weft__gate_norm_of(gate, skip, n->weight, n->bias, n->eps);
     weft__leave(n->m, before);
     return y;
 }
 
-weft_tensor *weft_layer_norm_layer_run(weft_layer_norm_layer *n, weft_tensor *x)
+weft_tensor *weft_layer_norm_run(weft_norm_layer *n, weft_tensor *x)
 {
-    weft_tensor *bad = weft__refused(n ? n->m : NULL, x, "layer_norm_layer");
+    weft_tensor *bad = weft__refused(n ? n->m : NULL, x, "layer_norm");
     if (bad)
         return bad;
     const weft_module *before = weft__enter(n->m);
     if (x->f.type != WEFT_REAL || weft_size(x, -1) != n->weight->f.size[0])
-        weft__failed(x, WEFT_ESHAPE, "layer_norm_layer", "[.., %lld] of reals is expected",
+        weft__failed(x, WEFT_ESHAPE, "layer_norm", "[.., %lld] of reals is expected",
                      (long long)n->weight->f.size[0]);
     weft_tensor *y = weft_layer_norm(x, n->weight, n->bias, n->eps);
     weft__leave(n->m, before);

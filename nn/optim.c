@@ -6,7 +6,8 @@
  * when the program asks. */
 #include <math.h>
 #include <string.h>
-#include "core/check.h"
+#include "autograd/fused.h"
+#include "core/report/check.h"
 #include "nn/optim.h"
 
 enum { BAD_IN_A_ROW = 10 };
@@ -110,7 +111,10 @@ static void look_quietly(weft_optim *o)           /* the context stays as it is 
         return;                                  /* nothing came */
     bool news = g.skipped != o->counts[1];
     o->over = g.over;
-    o->counts[0] = g.applied, o->counts[1] = g.skipped, o->counts[2] = g.in_a_row, o->counts[3] = g.bad;
+    o->counts[0] = g.applied;
+    o->counts[1] = g.skipped;
+    o->counts[2] = g.in_a_row;
+    o->counts[3] = g.bad;
     if (news)
         name_bad(o);
 }
@@ -154,7 +158,8 @@ static real *part_from(real *x, int64_t from) { return x ? x + from : NULL; }
 static weft__update of_run(const weft_optim *o, const weft__run *r)
 {
     weft__update u = o->how;
-    u.lr *= r->scale, u.decay = r->decay;
+    u.lr *= r->scale;
+    u.decay = r->decay;
     return u;
 }
 
@@ -168,9 +173,9 @@ static void check_results(weft_optim *o)
     real scale = 0;
     for (int i = 0; i < o->n; i++) {
         const weft__slot *s = o->slot + i;
-        scale = s->scale > scale ? s->scale : scale,
+        scale = s->scale > scale ? s->scale : scale;
         first.most.decay = s->decay > first.most.decay ? s->decay : first.most.decay;
-        first.anew |= s->p->value.node.changed > o->then;
+        first.anew |= weft__node_of(&s->p->value)->changed > o->then;
     }
     first.most.lr *= scale;
     const weft__foresight *at_first = &first;
@@ -205,7 +210,7 @@ static void moved(weft_optim *o)
     for (int i = 0; i < o->n; i++) {
         if (!o->slot[i].still)
             weft__changed(&o->slot[i].p->value);
-        o->slot[i].p->value.node.given = false;
+        weft__node_of(&o->slot[i].p->value)->given = false;
     }
     o->then = o->w->tape->changes;
 }
@@ -283,12 +288,9 @@ bool weft__optim_is_of(const weft_optim *o, const weft_module *m)
 static bool joined_quietly(weft_optim *o)        /* what cannot be is the file function's error only */
 {
     weft *w = o->w;
-    void (*told)(weft_status, const char *, void *) = w->on_error;
-    w->on_error = NULL;
+    weft__listener *listener = weft__hush(w);
     bool fine = weft__members_join(o, "optimiser");
-    w->on_error = told;
-    if (!fine)
-        w->status = WEFT_OK, w->message[0] = 0;
+    weft__unhush(w, listener, !fine);
     return fine;
 }
 

@@ -8,7 +8,7 @@ typedef struct weft__slot {                      /* one parameter and the gap to
     /* numbers; the place of the first in the optimiser's vectors */
     int64_t n, from;
     real scale, decay;                           /* of the rate; instead of the rule's */
-    int past, parted;                            /* see optim_ages.c */
+    int past, parted;                            /* see optim_members.c */
     /* not stepped: frozen, or reached by no loss since the last step */
     bool still;
 } weft__slot;
@@ -16,9 +16,6 @@ typedef struct weft__slot {                      /* one parameter and the gap to
 /* Parameters that lie side by side and share scale, decay and past, so being still, too. */
 typedef struct weft__run { int64_t at, from, n; real scale, decay; int past; bool still; } weft__run;
 
-/* Lengths and places of the first n slots, which are in the order of the flat vectors; the numbers of them
- * all. */
-int64_t weft__slots_join(weft__slot *s, int n);
 /* The run that starts with slot *i, which becomes the first one after it; false at the end. */
 bool weft__next_run(const weft__slot *s, int n, int *i, weft__run *run);
 
@@ -61,7 +58,7 @@ void weft__group_set(weft_optim *o, const char *pattern, real scale, real decay)
 /* Whether every group has a parameter; else the context fails, naming the pattern. */
 bool weft__groups_fit(weft_optim *o);
 
-/* ---- optim_ages.c ---- */
+/* ---- steps of each parameter, optim_members.c ---- */
 /* Before a step: parameters whose past was one, of which some are still now, part. */
 void weft__pasts_part(weft_optim *o);
 /* After the update: the pasts of what is not still, and the optimiser's own guard, count the step. */

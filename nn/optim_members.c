@@ -4,16 +4,53 @@
  * has one optimiser at a time. Groups are patterns of paths, kept in the order in which they were said, so
  * that they hold for late parameters, and the last word counts. */
 #include <string.h>
+#include "autograd/fused.h"
 #include "nn/optim.h"
 
 struct weft__group { weft__group *next; real scale, decay; bool fits; char pattern[]; };
+
+/* ---- runs ---- *
+ * One kernel call updates all neighbours that share rate, decay and past. Gaps between parameters are 0 in
+ * values and gradients, and every rule keeps them 0; they make runs longer. */
+static int64_t slots_join(weft__slot *s, int n)
+{
+    int64_t from = 0;
+    for (int i = 0; i < n; i++) {
+        s[i].from = from;
+        s[i].n = weft__piece(s[i].p);
+        from += s[i].n;
+    }
+    /* no gap after the last: one parameter's memory has its shape */
+    if (n) {
+        from += weft__elements(&s[n - 1].p->value.f) - s[n - 1].n;
+        s[n - 1].n = weft__elements(&s[n - 1].p->value.f);
+    }
+    return from;
+}
+
+bool weft__next_run(const weft__slot *s, int n, int *i, weft__run *run)
+{
+    if (*i >= n)
+        return false;
+    const weft__slot *first = s + *i;
+    *run = (weft__run){ first->p->at, first->from, 0, first->scale, first->decay, first->past, first->still };
+    for (; *i < n; ++*i) {
+        const weft__slot *next = s + *i;
+        if (next->p->at != run->at + run->n || next->past != run->past || next->scale != run->scale ||
+            next->decay != run->decay)
+            break;
+        run->n += next->n;
+    }
+    return true;
+}
 
 /* ---- groups ---- */
 static void apply(const weft_optim *o, weft__group *g, weft__slot *s)
 {
     if (!weft__path_fits(s->p, o->module, g->pattern))
         return;
-    s->scale = g->scale, s->decay = g->decay;
+    s->scale = g->scale;
+    s->decay = g->decay;
     g->fits = true;
 }
 
@@ -36,7 +73,10 @@ void weft__group_set(weft_optim *o, const char *pattern, real scale, real decay)
     o->w->running = "optim_set_group";
     if (!g && !(g = weft__own(o->w, sizeof *g + bytes, NULL, NULL)))
         return;
-    g->next = NULL, g->scale = scale, g->decay = decay, g->fits = false;
+    g->next = NULL;
+    g->scale = scale;
+    g->decay = decay;
+    g->fits = false;
     memmove(g->pattern, pattern, bytes);
     while (*last)
         last = &(*last)->next;
@@ -113,11 +153,12 @@ static void fill_in(weft_optim *next, const weft_optim *o)
     for (int i = o->n; i < next->n; i++) {
         weft__slot *s = next->slot + i;
         *s = (weft__slot){ .p = next_new(o, p), .scale = 1, .decay = o->how.decay };
-        p = s->p, next->ages[i] = 0;
+        p = s->p;
+        next->ages[i] = 0;
         for (weft__group *g = o->groups; g; g = g->next)
             apply(o, g, s);
     }
-    next->elements = weft__slots_join(next->slot, next->n);
+    next->elements = slots_join(next->slot, next->n);
 }
 
 static bool grow_members(weft_optim *o, int more)
@@ -127,13 +168,14 @@ static bool grow_members(weft_optim *o, int more)
     next.n = o->n + more;
     next.slot = weft__allocate(w, (size_t)next.n * sizeof *next.slot);
     next.ages = next.slot ? weft__allocate(w, (size_t)next.n * sizeof *next.ages) : NULL;
-    next.m = next.v = next.a = NULL, next.pasts = NULL;
+    next.m = next.v = next.a = NULL;
+    next.pasts = NULL;
     if (next.ages) {
         weft__pasts_read(o);
         fill_in(&next, o);
         next.pasts = weft__device_allocate(w, (size_t)next.n * sizeof *next.pasts);
-        next.m = copy_longer(o, o->first, o->m, next.elements),
-        next.v = copy_longer(o, o->second, o->v, next.elements),
+        next.m = copy_longer(o, o->first, o->m, next.elements);
+        next.v = copy_longer(o, o->second, o->v, next.elements);
         next.a = copy_longer(o, o->average, o->a, next.elements);
     }
     let_go(w->status ? &next : o);
@@ -171,5 +213,82 @@ void weft__members_leave(weft_optim *o)
 void weft__members_end(weft_optim *o)
 {
     let_go(o);
-    o->n = 0, o->slot = NULL, o->ages = NULL, o->m = o->v = o->a = NULL, o->pasts = NULL;
+    o->n = 0;
+    o->slot = NULL;
+    o->ages = NULL;
+    o->m = o->v = o->a = NULL;
+    o->pasts = NULL;
+}
+
+/* ---- steps of each parameter ---- *
+ * Adam's corrections and SGD's first step depend on a parameter's own steps. A parameter that is still
+ * (frozen, or reached by no loss) takes none; otherwise late ones would start with steps three times too
+ * long.
+ *
+ * Only the device knows how many steps were applied, so a past is a weft__guard on the device. All parameters
+ * begin with one past. When some that share a past are still and others are not, those that differ from the
+ * first of them leave with a copy. A past has the number of the first parameter that has it. */
+static void leave_slot(weft_optim *o, int i, weft__slot *first)
+{
+    weft__device *d = &o->w->dev;
+    weft__slot *s = o->slot + i;
+    if (first->parted < 0) {                     /* the first to leave: the others follow it */
+        d->k->copy(d, o->pasts + i, o->pasts + s->past, sizeof *o->pasts);
+        first->parted = i;
+        s->parted = -1;
+    }
+    s->past = first->parted;
+}
+
+void weft__pasts_part(weft_optim *o)
+{
+    for (int i = 0; i < o->n; i++) {
+        weft__slot *s = o->slot + i, *first = o->slot + s->past;
+        s->still = weft__node_of(&s->p->value)->frozen || !weft__node_of(&s->p->value)->given;
+        if (s == first)
+            s->parted = -1;
+        else if (s->still != first->still)
+            leave_slot(o, i, first);
+    }
+}
+
+static bool moves(const weft_optim *o, int i) { return o->slot[i].past == i && !o->slot[i].still; }
+
+void weft__step_end(weft_optim *o)
+{
+    weft__device *d = &o->w->dev;
+    weft__guard *past = NULL;
+    for (int i = 0; i < o->n; i++)
+        if (moves(o, i)) {
+            if (past)
+                d->k->guard_end(d, past, o->guard, false);
+            past = o->pasts + i;
+        }
+    d->k->guard_end(d, past, o->guard, true);
+}
+
+void weft__pasts_read(weft_optim *o)
+{
+    weft__device *d = &o->w->dev;
+    for (int i = 0; i < o->n; i++) {
+        int past = o->slot[i].past;
+        weft__guard g = { .applied = o->ages[past] };
+        if (past == i)
+            d->k->download(d, &g, o->pasts + i, sizeof g);
+        o->ages[i] = g.applied;
+    }
+}
+
+void weft__pasts_write(weft_optim *o)
+{
+    weft__device *d = &o->w->dev;
+    for (int i = 0; i < o->n; i++) {
+        weft__guard g = { .applied = o->ages[i] };
+        int past = 0;
+        while (o->ages[past] != o->ages[i])
+            past++;
+        o->slot[i].past = past;
+        if (past == i)
+            d->k->upload(d, o->pasts + i, &g, sizeof g);
+    }
 }

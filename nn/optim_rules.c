@@ -52,7 +52,9 @@ weft_optim *weft_sgd_new(weft_module *m, const weft_sgd_opts *opts)
 weft_optim *weft_rmsprop_new(weft_module *m, const weft_rmsprop_opts *opts)
 {
     weft_rmsprop_opts o = opts ? *opts : (weft_rmsprop_opts){ 0 };
-    o.lr = weft__or(o.lr, 1e-2), o.alpha = weft__or(o.alpha, .99), o.eps = weft__or(o.eps, 1e-8);
+    o.lr = weft__or(o.lr, 1e-2);
+    o.alpha = weft__or(o.alpha, .99);
+    o.eps = weft__or(o.eps, 1e-8);
     check_option(m, "rmsprop", "lr", o.lr);
     if (!(o.alpha >= 0 && o.alpha <= 1))         /* more would be the root of a negative average */
         weft__fail(m ? m->w : NULL, WEFT_EARG, "rmsprop: alpha %g; 0 .. 1 is expected", o.alpha);
@@ -72,8 +74,10 @@ weft_optim *weft_rmsprop_new(weft_module *m, const weft_rmsprop_opts *opts)
 static weft_optim *adam(weft_module *m, const char *name, weft__rule rule, const weft_adam_opts *opts)
 {
     weft_adam_opts o = opts ? *opts : (weft_adam_opts){ 0 };
-    o.lr = weft__or(o.lr, 1e-3), o.eps = weft__or(o.eps, 1e-8);
-    o.beta1 = weft__or(o.beta1, .9), o.beta2 = weft__or(o.beta2, .999);
+    o.lr = weft__or(o.lr, 1e-3);
+    o.eps = weft__or(o.eps, 1e-8);
+    o.beta1 = weft__or(o.beta1, .9);
+    o.beta2 = weft__or(o.beta2, .999);
     check_option(m, name, "lr", o.lr);
     below_one(m, name, "beta1", o.beta1);
     below_one(m, name, "beta2", o.beta2);

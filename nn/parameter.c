@@ -8,8 +8,8 @@
  * WEFT__GRAIN numbers, so that wide loads of a weight are aligned whatever stands before it. */
 #include <stddef.h>
 #include <string.h>
-#include "autograd/autograd.h"
-#include "core/check.h"
+#include "autograd/fused.h"
+#include "core/report/check.h"
 #include "nn/nn.h"
 
 /* ---- the flat vectors ---- */
@@ -60,10 +60,14 @@ static bool make_room(weft_module *root, int64_t more)
         weft__device_release(w, g);
         return false;
     }
-    root->values = v, root->gradients = g, root->room = room;
+    root->values = v;
+    root->gradients = g;
+    root->room = room;
     for (weft__parameter *p = root->first; p; p = p->later)
-        if (!p->buffer && !p->tied)
-            p->value.data = v + p->at, p->grad.data = g + p->at;
+        if (!p->buffer && !p->tied) {
+            p->value.data = v + p->at;
+            p->grad.data = g + p->at;
+        }
     return true;
 }
 
@@ -100,7 +104,8 @@ static weft__parameter *new_parameter(weft_module *m, const char *name, const ch
         return NULL;
     memcpy(p->path, path, sizeof path);
     p->name = p->path + strlen(m->path) + 1;
-    p->module = m, p->at = -1;
+    p->module = m;
+    p->at = -1;
     return p;
 }
 
@@ -118,11 +123,10 @@ weft_tensor *weft_parameter(weft_module *m, const char *name, int rank, const in
         return &w->nil;
     p->at = root->n;
     root->n += weft__piece(p);
-    p->grad = (weft_tensor){ .w = w, .f = f, .node.gradient = true, .data = root->gradients + p->at };
-    p->value = (weft_tensor){ .w = w,
-                              .f = f,
-                              .data = root->values + p->at,
-                              .node = { .grad = &p->grad, .parameter = true, .path = p->path } };
+    p->grad = (weft_tensor){ .w = w, .f = f, .data = root->gradients + p->at };
+    p->value = (weft_tensor){ .w = w, .f = f, .data = root->values + p->at };
+    *weft__node_of(&p->grad) = (weft__node){ .gradient = true };
+    *weft__node_of(&p->value) = (weft__node){ .grad = &p->grad, .parameter = true, .path = p->path };
     weft__first_values(p, init);
     if (w->status) {
         weft__cut_back(root, p->at);
@@ -152,7 +156,8 @@ weft_tensor *weft_buffer(weft_module *m, const char *name, int rank, const int64
         return &w->nil;
     w->dev.k->fill(&w->dev, n, 0, data);
     p->buffer = true;
-    p->value = (weft_tensor){ .w = w, .f = f, .data = data, .node.path = p->path };
+    p->value = (weft_tensor){ .w = w, .f = f, .data = data };
+    weft__node_of(&p->value)->path = p->path;
     weft__append(p);
     return &p->value;
 }
@@ -166,7 +171,7 @@ void weft__set_shard(weft_tensor *buffer, int shard)
 /* ---- assigning ---- */
 weft__parameter *weft__parameter_of(const weft_tensor *value)
 {
-    return value && value->node.parameter ?
+    return value && weft__node_of(value)->parameter ?
                (weft__parameter *)(void *)((char *)(uintptr_t)value - offsetof(weft__parameter, value)) :
                NULL;
 }
@@ -200,8 +205,9 @@ void weft__all_changed(weft_module *root)
 static void assigned(weft_tensor *x)             /* a gradient that a program writes itself has come, too */
 {
     weft__changed(x);
-    if (x->node.gradient && weft__outside_shards(x->w, "assign: of a gradient"))
-        ((weft__parameter *)(void *)((char *)x - offsetof(weft__parameter, grad)))->value.node.given = true;
+    if (weft__node_of(x)->gradient && weft__outside_shards(x->w, "assign: of a gradient"))
+        weft__node_of(&((weft__parameter *)(void *)((char *)x - offsetof(weft__parameter, grad)))->value)
+            ->given = true;
 }
 
 void weft_assign(weft_tensor *kept, weft_tensor *value)
@@ -242,7 +248,7 @@ void weft_assign_values(weft_tensor *kept, const real *values, int64_t n)
 static weft__parameter *of_parameter(const weft_tensor *x, const char *function)
 {
     weft *w = of_handle(x ? x->w : weft__no_context(), x, function, "parameter");
-    if (w && !x->node.parameter)
+    if (w && !weft__node_of(x)->parameter)
         weft__fail(w, WEFT_EARG, "%s: the tensor is no parameter", function);
     return w && !w->status ? weft__parameter_of(x) : NULL;
 }
@@ -283,7 +289,8 @@ void weft__tie_module(weft_module *m, const char *name, const weft_module *origi
 static void freeze(weft__parameter *p, bool frozen)
 {
     weft *w = p->value.w;
-    p->value.node.frozen = frozen, p->value.node.given &= !frozen;
+    weft__node_of(&p->value)->frozen = frozen;
+    weft__node_of(&p->value)->given &= !frozen;
     if (frozen && weft__elements(&p->grad.f))
         /* what had come so far would be clipped and stepped */
         w->dev.k->fill(&w->dev, weft__elements(&p->grad.f), 0, p->grad.data);
@@ -322,7 +329,7 @@ static void zero_gradients(weft_module *root, int64_t from, int64_t n, void *use
 static bool none_has_come(weft__parameter *p, void *user)
 {
     (void)user;
-    p->value.node.given = false;
+    weft__node_of(&p->value)->given = false;
     return true;
 }
 
@@ -338,8 +345,8 @@ void weft_zero_grad(weft_module *m)
 
 static bool find_given(weft__parameter *p, void *found)
 {
-    *(bool *)found = p->value.node.given;
-    return !p->value.node.given;
+    *(bool *)found = weft__node_of(&p->value)->given;
+    return !weft__node_of(&p->value)->given;
 }
 
 void weft__gradients_are_there(const weft_module *m, const char *function)

@@ -1,5 +1,6 @@
 /* print.c - a module as a table: a line for each parameter and buffer below it, and what they sum up to. */
 #include <string.h>
+#include "autograd/fused.h"
 #include "nn/nn.h"
 
 /* widths of the first two columns; numbers that are not frozen, that are, and of buffers */
@@ -30,7 +31,8 @@ static const weft__parameter *next_of(const sheet *s, const weft__parameter *p)
 static void measure_names(sheet *s)
 {
     char shape[128];
-    s->paths = larger((int)strlen(s->top->path), (int)strlen("in buffers")), s->shapes = (int)strlen("shape");
+    s->paths = larger((int)strlen(s->top->path), (int)strlen("in buffers"));
+    s->shapes = (int)strlen("shape");
     for (const weft__parameter *p = NULL; (p = next_of(s, p));) {
         s->paths = larger(s->paths, (int)strlen(path_of(s, p)));
         s->shapes = larger(s->shapes, (int)strlen(weft__text(&first_name(p)->value.f, shape)));
@@ -47,9 +49,9 @@ static void print_row(sheet *s, const weft__parameter *p)
         fprintf(s->file, "%12s  tied to %s\n", "-", path_of(s, p->tied));
         return;
     }
-    *(p->buffer ? &s->kept : x->node.frozen ? &s->frozen : &s->trained) += n;
+    *(p->buffer ? &s->kept : weft__node_of(x)->frozen ? &s->frozen : &s->trained) += n;
     fprintf(s->file, "%12lld%s%s\n", (long long)n, p->buffer ? "  buffer" : "",
-            x->node.frozen ? "  frozen" : "");
+            weft__node_of(x)->frozen ? "  frozen" : "");
 }
 
 static void print_total(const sheet *s, const char *name, int64_t n, bool needed)

@@ -1,7 +1,7 @@
 /* schedule.c - learning rates as pure functions of the step, and two judges that keep their memory in the
  * open: everything that a resumed run needs is the number of the step and these plain structs. */
 #include <math.h>
-#include "core/core.h"
+#include "core/context.h"
 #include "nn/api_optim.h"
 
 static const double pi = 3.14159265358979323846;
@@ -75,9 +75,10 @@ double weft_plateau_step(weft_plateau *p, double value)
         return (double)NAN;
     start_best(&p->best, p->seen, p->larger_is_better);
     p->seen = one_more(p->seen);
-    if (is_better(value, p->best, p->larger_is_better, threshold))
-        p->best = value, p->bad = 0;
-    else
+    if (is_better(value, p->best, p->larger_is_better, threshold)) {
+        p->best = value;
+        p->bad = 0;
+    } else
         p->bad = one_more(p->bad);
     if (too_many(p->bad, p->patience)) {
         double lr = fmax(p->lr * factor, least);

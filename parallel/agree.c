@@ -4,6 +4,7 @@
  *
  * What each says goes to all in log2(ranks) rounds: in round d a rank has the words of the d ranks from
  * itself on, and takes those of the next d from rank + d (Bruck et al. 1997). */
+#include <signal.h>
 #include <string.h>
 #include "parallel/parallel.h"
 
@@ -17,6 +18,26 @@ typedef struct word {
     char text[480];                              /* of status */
 } word;
 
+/* ---- signals: a batch system sends SIGTERM before it kills, and can send SIGUSR1 earlier ---- */
+static volatile sig_atomic_t came;
+
+static void note(int number)
+{
+    (void)number;
+    came = 1;
+}
+
+void weft__signals_watch(void)
+{
+    static const int numbers[] = { SIGTERM, SIGUSR1 };
+    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
+        struct sigaction now, ours = { .sa_handler = note, .sa_flags = SA_RESTART };
+        sigemptyset(&ours.sa_mask);
+        if (!sigaction(numbers[i], NULL, &now) && now.sa_handler == SIG_DFL)
+            sigaction(numbers[i], &ours, NULL);  /* what the program has stays */
+    }
+}
+
 /* ---- from each to all ---- */
 const void *weft__said(const weft_parallel *p, int rank)
 {
@@ -28,16 +49,6 @@ void weft__end_texts(weft_parallel *p, size_t at, size_t size)
 {
     for (int q = 0; q < p->world.ranks; q++)
         ((char *)(uintptr_t)weft__said(p, q))[at + size - 1] = 0;
-}
-
-char *weft__at_least(weft *w, weft__room_of *r, int64_t bytes)
-{
-    if (bytes > r->bytes) {
-        weft__release(w, r->at);
-        r->at = weft__allocate(w, (size_t)bytes);
-        r->bytes = r->at ? bytes : 0;
-    }
-    return r->at;
 }
 
 bool weft__all_gather(weft_parallel *p, const char *what, int tag, const void *bytes, int64_t n)
@@ -89,7 +100,7 @@ static bool none_has_failed(weft_parallel *p)
         if (!b->status)
             continue;
         if (p->w->status)
-            snprintf(p->w->message, sizeof p->w->message, "rank %d: %s", q, b->text);
+            weft__explain(p->w, "rank %d: %s", q, b->text);
         weft__fail(p->w, (weft_status)b->status, "rank %d: %s", q, b->text);
         return false;
     }
@@ -115,10 +126,10 @@ bool weft__agree(weft_parallel *p, const char *what, const weft__print *prints, 
 {
     weft *w = p->w;
     p->differs = NULL;
-    word mine = { .call = p->call, .status = w->status, .stopping = weft__signal_came(),
+    word mine = { .call = p->call, .status = w->status, .stopping = came,
                   .posted = p->transfer.posted };
     snprintf(mine.what, sizeof mine.what, "%s", what);
-    snprintf(mine.text, sizeof mine.text, "%.479s", w->status ? w->message : "");
+    snprintf(mine.text, sizeof mine.text, "%.479s", w->status ? weft_error_message(w) : "");
     for (int i = 0; i < n; i++)
         mine.print[i] = prints[i].value;
     if (!p->transport) {
@@ -132,9 +143,9 @@ bool weft__agree(weft_parallel *p, const char *what, const weft__print *prints, 
     bool fine = same_call(p) && none_has_failed(p) && prints_agree(p, what, prints, n), posted = false;
     for (int q = 0; q < p->world.ranks; q++) {
         const word *its = weft__said(p, q);
-        p->stopping |= its->stopping && fine, posted |= its->posted;
+        p->stopping |= its->stopping && fine;
+        posted |= its->posted;
     }
-    if (!fine && posted)
-        weft__overlap_drain(p);
+    p->drain |= !fine && posted;
     return fine;
 }

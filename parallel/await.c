@@ -20,7 +20,8 @@ static void end_all(weft_parallel *p)
     fflush(stderr);
     signal(SIGALRM, SIG_DFL);                    /* should the transport hang, too */
     alarm(LAST);
-    weft__link_down(p);                          /* else the context's end waits for its GPU for ever */
+    if (p->cut_off)
+        p->cut_off(p);                           /* else the context's end waits for its GPU for ever */
     p->transport->abort(1);
 }
 
@@ -37,7 +38,8 @@ bool weft__is_lost(weft_parallel *p, int peer, const char *what)
              p->batch.carries && p->transport->shrink ? ", and the states that its rows carried" : "");
     if (!(p->lost = p->transport->shrink && !p->batch.carries))
         weft__give_up(p, text);
-    p->transfer.broken = false, p->transfer.awaited = true;        /* that is known now, and it is over */
+    p->transfer.broken = false;                  /* that is known now, and the transfer is over */
+    p->transfer.awaited = true;
     return false;
 }
 
@@ -56,9 +58,10 @@ static int list_silent(weft_parallel *p, char *text, size_t size)  /* how many t
     int here = p->world.rank, all = p->world.ranks, silent = 0;
     call *roll = (call *)(void *)p->roll.at;
     for (int q = 0; q < all; q++)
-        if (q != here)
-            roll[q].request = t->post_recv(q, ALIVE, &roll[q].heard, 1),
+        if (q != here) {
+            roll[q].request = t->post_recv(q, ALIVE, &roll[q].heard, 1);
             t->post_send(q, ALIVE, &roll[q].said, 1);
+        }
     double until = weft__seconds() + answer;
     for (int q = 0; q < all; q++) {
         double left = until - weft__seconds();
@@ -95,13 +98,11 @@ bool weft__is_late(weft_parallel *p, int peer, const char *what)
 }
 
 /* ---- waiting ---- */
-/* For a slice of time; gradients that are under way get on meanwhile. */
+/* Waits for a slice of time, a short one if there is other work meanwhile. */
 static int look(weft_parallel *p, int request)
 {
-    if (!weft__transfer_is_open(p))
-        return p->transport->wait(request, slice);
-    weft__transfer_step(p, false);
-    return p->transport->wait(request, glance);
+    bool works = p->meanwhile && p->meanwhile(p);
+    return p->transport->wait(request, works ? glance : slice);
 }
 
 static bool all_over(weft_parallel *p, const char *what, weft__request *r, int n)

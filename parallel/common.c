@@ -26,25 +26,17 @@ bool weft__take_place(weft_parallel *p)
 {
     if (p->losses == here.losses)
         return false;
-    p->losses = here.losses, p->world = here.world;
+    p->losses = here.losses;
+    p->world = here.world;
     weft__link_down(p);                          /* else what comes next waits for what never will */
     p->mine = weft__shards_of(p->shards, p->world.rank, p->world.ranks);
     return true;
 }
 
-/* ---- the barrier: in round d each tells the one d before it, and hears the one d after it ---- */
-static bool pass(weft_parallel *p)
+static bool pass(weft_parallel *p)                /* the barrier: nobody passes before all have said so */
 {
-    int rank = p->world.rank, all = p->world.ranks;
-    char said = 0, heard;
-    for (int d = 1; d < all; d *= 2) {
-        int to = (rank - d + all) % all, from = (rank + d) % all;
-        weft__request r[2] = { { p->transport->post_recv(from, PASS, &heard, 1), from },
-                               { p->transport->post_send(to, PASS, &said, 1), to } };
-        if (!weft__await(p, "the end of a common call", r, 2))
-            return false;
-    }
-    return true;
+    char here_too = 0;
+    return weft__all_gather(p, "the end of a common call", PASS, &here_too, 1);
 }
 
 /* ---- after a loss ---- */
@@ -101,7 +93,8 @@ static bool look_round(weft_parallel *p, bool done)
     bool all_done = true;
     for (int q = 0; q < p->world.ranks; q++) {
         const where *at = weft__said(p, q);
-        last = at->call > last ? at->call : last, all_done &= at->done != 0;
+        last = at->call > last ? at->call : last;
+        all_done &= at->done != 0;
     }
     p->again = p->call == last && !all_done;
     if (p->world.rank == 0)
@@ -111,12 +104,16 @@ static bool look_round(weft_parallel *p, bool done)
 
 bool weft__again(weft_parallel *p)
 {
+    if (p->drain)
+        weft__overlap_drain(p);
     bool done = !p->lost;
     p->again = false;
     if (!p->transport || !p->transport->shrink || p->ended || (done && pass(p)))
         return false;
-    if (!here.losses)
-        here.first = p->world.rank, here.ranks = p->world.ranks;
+    if (!here.losses) {
+        here.first = p->world.rank;
+        here.ranks = p->world.ranks;
+    }
     do {
         if (!shrink(p))
             return p->lost = false;

@@ -1,84 +1,90 @@
-/* cut.c - a batch in shards of about as many tokens each: the longest sequence first, each to the shard that
- * has the fewest so far (longest processing time first, Graham 1969: at most 4/3 of the best). Ties go to the
- * earlier sequence and to the lower shard, so the cut depends on lengths, order and shards alone. */
+/* cut.c - which sequences a shard has. A batch is cut into shards of about as many tokens each: the longest
+ * sequence first, each to the shard that has the fewest so far (Graham 1969: at most 4/3 of the best). Ties
+ * go to the earlier sequence and to the lower shard, so the cut depends on lengths, order and shards alone.
+ * A batch of plans has been cut by weft_plan_split, the same rows to the same shard in every batch, so that
+ * the states that rows carry on stay on their rank. */
 #include <string.h>
 #include "parallel/parallel.h"
 
-/* ---- the longest first, ties by place: a stable sort by digits, from the lowest one on ---- */
-typedef struct { int64_t n; const int32_t *index, *len; } sizes;
-
-static int64_t length_of(const sizes *of, int64_t place)
-{
-    return of->len ? of->len[of->index ? of->index[place] : place] : 1;
-}
-
-/* Moves the places in order [n] by a digit of 8 bits; to [n] is scratch. */
-static void move_by_digit(const sizes *of, int shift, int32_t *order, int64_t *to)
-{
-    int64_t start[257] = { 0 };
-    for (int64_t i = 0; i < of->n; i++)
-        start[((INT32_MAX - length_of(of, i)) >> shift & 255) + 1]++;
-    for (int d = 0; d < 256; d++) {
-        if (start[d + 1] == of->n)               /* the same of all */
-            return;
-        start[d + 1] += start[d];
-    }
-    for (int64_t i = 0; i < of->n; i++)
-        to[start[(INT32_MAX - length_of(of, order[i])) >> shift & 255]++] = order[i];
-    for (int64_t i = 0; i < of->n; i++)
-        order[i] = (int32_t)to[i];
-}
-
-static void sort(const sizes *of, int32_t *order, int64_t *scratch)
-{
-    for (int64_t i = 0; i < of->n; i++)
-        order[i] = (int32_t)i;
-    for (int shift = 0; shift < 32; shift += 8)
-        move_by_digit(of, shift, order, scratch);
-    for (int64_t i = 0; i < of->n; i++)
-        scratch[i] = order[i];
-}
-
-/* ---- the shard with the least load on top: a heap of shards, ties by their number ---- */
-static bool before(const weft__bin *a, const weft__bin *b)
-{
-    return a->load < b->load || (a->load == b->load && a->shard < b->shard);
-}
-
-static void sink(weft__bin *heap, int n)         /* the top, whose load has grown */
-{
-    weft__bin top = heap[0];
-    int at = 0;
-    for (int child; (child = 2 * at + 1) < n; at = child) {
-        child += child + 1 < n && before(&heap[child + 1], &heap[child]);
-        if (!before(&heap[child], &top))
-            break;
-        heap[at] = heap[child];
-    }
-    heap[at] = top;
-}
-
 void weft__cut(int64_t n, const int32_t *index, const int32_t *len, int shards, int32_t *order,
-               int64_t *start, weft__bin *heap, int64_t *key)
+               int64_t *start, weft__bin *heap, int32_t *scratch)
 {
-    const sizes of = { n, index, len };
-    sort(&of, order, key);                       /* key: the places, longest first */
-    for (int s = 0; s < shards; s++)
-        heap[s] = (weft__bin){ 0, s };
+    int32_t *length = scratch, *shard = scratch + n;
+    for (int64_t i = 0; i < n; i++) {
+        length[i] = len ? len[index ? index[i] : i] : 1;
+        order[i] = (int32_t)i;
+    }
+    weft__plan_sort_in(length, order, n, true, shard);
+    weft__bins_begin(heap, shards);
     memset(start, 0, (size_t)(shards + 1) * sizeof *start);
     for (int64_t i = 0; i < n; i++) {
-        int64_t length = length_of(&of, key[i]), shard = heap[0].shard;
-        order[key[i]] = (int32_t)shard;
-        start[shard + 1]++;
-        heap[0].load += length > 0 ? length : 1;
-        sink(heap, shards);
+        int32_t place = order[i];
+        shard[place] = (int32_t)weft__bins_give(heap, shards, length[place] > 0 ? length[place] : 1);
+        start[shard[place] + 1]++;
     }
     for (int s = 0; s < shards; s++)
         start[s + 1] += start[s];
-    for (int64_t i = 0; i < n; i++)              /* by shard, in each by place */
-        key[start[order[i]]++] = i;
     for (int64_t i = 0; i < n; i++)
-        order[i] = (int32_t)key[i];
+        order[start[shard[i]]++] = (int32_t)i;
     memmove(start + 1, start, (size_t)shards * sizeof *start);
     start[0] = 0;
+}
+
+/* ---- batches of plans, a plan for each shard ---- */
+bool weft__parts_carry(const weft_plan *parts, int shards, int64_t from, int64_t last)
+{
+    for (int s = 0; s < shards; s++)
+        for (int64_t b = from; b <= last && b < parts[s].batches; b++)
+            for (int64_t i = 0; i < parts[s].batch[b].n; i++)
+                if (parts[s].segment[parts[s].batch[b].first + i].carry >= 0)
+                    return true;
+    return false;
+}
+
+static bool is_part(weft_parallel *p, const weft_plan *part, int s, int64_t batch)
+{
+    int shard = p->shards > 1 ? s + 1 : 0;
+    if (part->shard != shard)
+        weft__fail(p->w, WEFT_EARG,
+                   "parallel_begin_plan: plan %d is of shard %d (-1: of none); that of shard %d of %d is "
+                   "expected, as weft_plan_split gives it",
+                   s, part->shard - 1, shard - 1, p->shards);
+    else if (batch < 0 || batch >= part->batches)
+        weft__fail(p->w, WEFT_EARG, "parallel_begin_plan: batch %lld; the plan of shard %d has %lld",
+                   (long long)batch, s, (long long)part->batches);
+    return !p->w->status;
+}
+
+int64_t weft__parts_count(weft_parallel *p, const weft_plan *parts, int64_t batch)
+{
+    int64_t n = 0;
+    if (!parts)
+        weft__fail(p->w, WEFT_EARG, "parallel_begin_plan: a plan for each of %d shards is expected",
+                   p->shards);
+    for (int s = 0; s < p->shards && !p->w->status; s++)
+        n += is_part(p, parts + s, s, batch) ? parts[s].batch[batch].n : 0;
+    if (p->w->status)
+        return 0;
+    /* another call has lost a rank since the batch before */
+    bool moved = p->state == WEFT__IDLE && weft__take_place(p);
+    if (moved && weft__parts_carry(parts, p->shards, batch, batch))
+        weft__fail(p->w, WEFT_EDEVICE,
+                   "parallel_begin_plan: a rank was lost, and the states that its rows carried; the last "
+                   "file has them");
+    return p->w->status ? 0 : n;
+}
+
+void weft__deal(weft_parallel *p, const weft_plan *parts, int64_t batch)
+{
+    weft__portion *b = &p->batch;
+    int64_t at = 0;
+    for (int s = 0; s < p->shards; s++) {
+        const weft_plan_batch *of = parts[s].batch + batch;
+        b->start[s] = at;
+        for (int64_t i = 0; i < of->n; i++, at++) {
+            b->index[at] = (int32_t)parts[s].segment[of->first + i].sequence;
+            b->place[at] = (int32_t)at;
+        }
+    }
+    b->start[p->shards] = at;
 }

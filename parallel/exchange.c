@@ -80,7 +80,7 @@ static char *take_room(const transfer *x, room *r)
                  p->w->dev.k->synchronous || p->link ? 0 : weft__whole_lines(p->n * (int64_t)sizeof(real)),
                  weft__whole_lines((others + mine) * (int64_t)sizeof(term)), others + mine * ranks };
     int64_t theirs = others * r->size;
-    if (p->link && !weft__link_room(p, theirs))
+    if (p->link && !weft__device_at_least(p->w, &p->linked.terms, theirs))
         return NULL;
     return weft__at_least(p->w, &p->stage,
                           mine * r->own + (p->link ? 0 : theirs) + r->terms +
@@ -97,6 +97,15 @@ bool weft__exchange_room(weft_parallel *p)
     return take_room(&x, &r);
 }
 
+/* Gradients that are under way advance while a rank waits for something else. */
+static bool advance(weft_parallel *p)
+{
+    bool open = weft__transfer_is_open(p);
+    if (open)
+        weft__transfer_step(p, false);
+    return open;
+}
+
 bool weft__transfer_begin(weft_parallel *p)
 {
     transfer *x = &p->transfer;
@@ -108,8 +117,10 @@ bool weft__transfer_begin(weft_parallel *p)
     char *at = take_room(x, &r);
     if (!at)
         return false;
+    p->meanwhile = advance;
     x->base = p->module->root->gradients + p->from;
-    x->term = (term *)(void *)at, at += r.terms;
+    x->term = (term *)(void *)at;
+    at += r.terms;
     int ranks = p->world.ranks, mine = branches_of(p, p->world.rank, b);
     for (int i = 0; i < mine; i++, at += r.own) {
         real *there = i + 1 < mine && p->level[i] ? p->level[i] : x->base;     /* none: all have failed */
@@ -117,12 +128,14 @@ bool weft__transfer_begin(weft_parallel *p)
             p->w->dev.k->download(&p->w->dev, at, there, (size_t)p->n * sizeof(real));
         x->term[i] = (term){ b[i], r.own ? (real *)(void *)at : there };
     }
-    x->terms = x->mine = mine, x->sum = x->term[mine - 1].x;
-    char *there = p->link ? (char *)p->linked.terms : at;
+    x->terms = x->mine = mine;
+    x->sum = x->term[mine - 1].x;
+    char *there = p->link ? p->linked.terms.at : at;
     for (int q = 0; q < ranks; q++)
         for (int i = 0, n = q == p->world.rank ? 0 : branches_of(p, q, b); i < n; i++, there += r.size)
             x->term[x->terms++] = (term){ b[i], (real *)(void *)there };
-    x->request = (weft__request *)(void *)(p->link ? at : there), x->room = r.requests;
+    x->request = (weft__request *)(void *)(p->link ? at : there);
+    x->room = r.requests;
     return x->begun = true;                      /* of a context that has failed, too: the others wait */
 }
 
@@ -191,8 +204,10 @@ static bool come(transfer *x, int chunk, const char *what, bool wait)
         return false;
     for (; !wait && *over < n; ++*over) {
         int is = r[*over].number < 0 ? WEFT__LOST : x->p->transport->test(r[*over].number);
-        if (is < 0)
-            x->broken = true, x->gone = r[*over].peer;
+        if (is < 0) {
+            x->broken = true;
+            x->gone = r[*over].peer;
+        }
         if (is != 1)
             return false;
     }

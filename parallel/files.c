@@ -169,8 +169,8 @@ static weft_status load(weft_parallel *p, const char *what, const file *f)
     forget_image(p);
     if (s || p->shards == shards)
         return s;
-    p->shards = (int)shards, p->mine = weft__shards_of(p->shards, p->world.rank, p->world.ranks);
-    p->batch.room = 0;                           /* its arrays are of another number of shards */
+    p->shards = (int)shards;
+    p->mine = weft__shards_of(p->shards, p->world.rank, p->world.ranks);
     return WEFT_OK;
 }
 

@@ -35,7 +35,7 @@ static void release_levels(weft_parallel *p)
 void weft__fold_end(weft_parallel *p)
 {
     release_levels(p);
-    weft__device_release(p->w, p->kept.there);
+    weft__device_release(p->w, p->kept.there.at);
     weft__release(p->w, p->kept.here.at);
 }
 
@@ -98,36 +98,33 @@ static int64_t losses(const weft_parallel *p) { return 2 * (int64_t)(p->mine.end
 bool weft__losses_begin(weft_parallel *p)
 {
     weft__device *d = &p->w->dev;
-    int64_t n = losses(p);
-    if (n > p->kept.room) {
-        weft__device_release(p->w, p->kept.there);
-        p->kept.there = weft__device_allocate(p->w, (size_t)n * sizeof(real));
-        p->kept.room = p->kept.there ? n : 0;
-    }
-    if (!p->kept.there || !weft__at_least(p->w, &p->kept.here, n * (int64_t)sizeof(real)))
+    int64_t n = losses(p), bytes = n * (int64_t)sizeof(real);
+    if (!weft__device_at_least(p->w, &p->kept.there, bytes) || !weft__at_least(p->w, &p->kept.here, bytes))
         return false;
-    d->k->fill(d, n, 0, p->kept.there);
+    d->k->fill(d, n, 0, (real *)(void *)p->kept.there.at);
     return true;
 }
 
 static void keep(weft_parallel *p, const weft_tensor *x, int64_t at)
 {
     weft__device *d = &p->w->dev;
+    real *to = (real *)(void *)p->kept.there.at + at;
     if (p->w->status)
         return;
     if (!x || weft__wrong(p->w, x) || weft__elements(&x->f) != 1 || x->f.type != WEFT_REAL) {
         real value = (real)weft_item(x);         /* which says what is wrong with it */
-        d->k->upload(d, p->kept.there + at, &value, sizeof value);
+        d->k->upload(d, to, &value, sizeof value);
         return;
     }
     weft__tell(p->w, WEFT__READ, NULL);
-    d->k->copy(d, p->kept.there + at, x->data, sizeof(real));
+    d->k->copy(d, to, x->data, sizeof(real));
 }
 
 void weft__keep_loss(weft_parallel *p, weft_loss loss)
 {
     int64_t at = 2 * (int64_t)(p->at - p->mine.from);
-    keep(p, loss.sum, at), keep(p, loss.weight, at + 1);
+    keep(p, loss.sum, at);
+    keep(p, loss.weight, at + 1);
 }
 
 void weft__fold_losses(weft_parallel *p)
@@ -137,14 +134,17 @@ void weft__fold_losses(weft_parallel *p)
     const real *x = (const real *)(void *)p->kept.here.at;
     if (p->w->status)
         return;
-    d->k->download(d, p->kept.here.at, p->kept.there, (size_t)losses(p) * sizeof *x);
+    d->k->download(d, p->kept.here.at, p->kept.there.at, (size_t)losses(p) * sizeof *x);
     weft__check_faults(p->w, "an update");
     for (int s = p->mine.from; s < p->mine.end; s++, x += 2) {
         int before = weft__branches_before(p, s, out), after = weft__branches_before(p, s + 1, out);
         double sum = (double)x[0], weight = (double)x[1];
-        for (int i = before; i-- >= after;)
-            sum = p->sums[i][WEFT__LOSS] + sum, weight = p->sums[i][WEFT__WEIGHT] + weight;
-        p->sums[after - 1][WEFT__LOSS] = sum, p->sums[after - 1][WEFT__WEIGHT] = weight;
+        for (int i = before; i-- >= after;) {
+            sum = p->sums[i][WEFT__LOSS] + sum;
+            weight = p->sums[i][WEFT__WEIGHT] + weight;
+        }
+        p->sums[after - 1][WEFT__LOSS] = sum;
+        p->sums[after - 1][WEFT__WEIGHT] = weight;
     }
 }
 

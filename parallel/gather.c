@@ -19,7 +19,11 @@ static int64_t size_of(int64_t n)
 }
 
 /* ---- this rank's ---- */
-void weft__results_begin(weft_parallel *p) { p->results.n = 0, p->results.known = false; }
+void weft__results_begin(weft_parallel *p)
+{
+    p->results.n = 0;
+    p->results.known = false;
+}
 
 /* Behind what is there, room for more; NULL: no memory, and the context has failed. */
 static char *behind(weft_parallel *p, int64_t more)

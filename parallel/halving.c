@@ -55,7 +55,7 @@ bool weft__exchange_halves(weft_parallel *p)
 {
     weft__device *d = &p->w->dev;
     int here = p->world.rank, ranks = p->world.ranks, round = 0;
-    real *x = p->transfer.base, *theirs = p->linked.terms;
+    real *x = p->transfer.base, *theirs = (real *)(void *)p->linked.terms.at;
     part at[WEFT__DEPTH] = { { 0, p->n } };
     for (int far = 1; far < ranks; far *= 2, round++) {
         part keeps = half_of(at[round], here, far, true), gives = half_of(at[round], here, far, false);

@@ -4,6 +4,7 @@
  * one over the transport, which says at the end that its own numbers have come. */
 #include <sched.h>
 #include <string.h>
+#include <unistd.h>
 #include "core/shared/link.h"
 #include "parallel/parallel.h"
 
@@ -100,14 +101,43 @@ void weft__link_post(weft_parallel *p, bool send, int peer, real *at, int64_t n)
         send ? l->send(p->link, peer, at, n) : l->receive(p->link, peer, at, n);
 }
 
-real *weft__link_room(weft_parallel *p, int64_t bytes)
+/* ---- two ranks on one GPU share its time and its memory: nothing fails, it is only slow ---- */
+typedef struct unit { uint64_t gpu; char host[64]; } unit;
+
+/* The first rank before q with its GPU; -1: none. */
+static int shares_with(const weft_parallel *p, int q)
 {
-    if (bytes > p->linked.room) {
-        weft__device_release(p->w, p->linked.terms);
-        p->linked.terms = weft__device_allocate(p->w, (size_t)bytes);
-        p->linked.room = p->linked.terms ? bytes : 0;
+    const unit *a = weft__said(p, q);
+    for (int r = 0; a->gpu && r < q; r++) {
+        const unit *b = weft__said(p, r);
+        if (a->gpu == b->gpu && !strcmp(a->host, b->host))
+            return r;
     }
-    return p->linked.terms;
+    return -1;
+}
+
+bool weft__find_shared_devices(weft_parallel *p)
+{
+    unit mine = { .gpu = p->w->dev.unit };
+    gethostname(mine.host, sizeof mine.host - 1);
+    if (!weft__hand_out(p, "weft_parallel_new", &mine, sizeof mine))
+        return false;
+    weft__end_texts(p, offsetof(unit, host), sizeof mine.host);
+    int many = 0, first = 0, second = 0;
+    for (int q = p->world.ranks; q-- > 0;)
+        if (shares_with(p, q) >= 0) {
+            many++;
+            second = q;
+            first = shares_with(p, q);
+        }
+    p->linked.shared = many;
+    if (many && p->world.rank == 0 && !weft__silenced())
+        fprintf(stderr,
+                "weft: ranks %d and %d share one GPU of %s%s: start one rank a GPU; WEFT_LOG=0 silences "
+                "this\n",
+                first, second, ((const unit *)weft__said(p, first))->host,
+                many > 1 ? ", and so do others" : "");
+    return true;
 }
 
 /* ---- up and down ---- */
@@ -117,7 +147,8 @@ void weft__link_down(weft_parallel *p)
 {
     if (p->link)
         p->w->dev.links->close(p->link);
-    p->link = NULL, p->linked.tried = false;
+    p->link = NULL;
+    p->linked.tried = false;
 }
 
 /* Whether no rank fails; else why the first of them does. Or a rank is lost. */
@@ -129,8 +160,10 @@ static bool all_can(weft_parallel *p, const hello *mine, char *why, size_t size)
     weft__end_texts(p, offsetof(hello, why), sizeof mine->why);
     for (int q = 0; q < p->world.ranks; q++) {
         const hello *its = weft__said(p, q);
-        if (its->fails)
-            return snprintf(why, size, "rank %d: %s", q, its->why), false;
+        if (its->fails) {
+            snprintf(why, size, "rank %d: %s", q, its->why);
+            return false;
+        }
     }
     return true;
 }
@@ -149,6 +182,7 @@ static bool joined(weft_parallel *p, hello *mine, char *why, size_t size)
 {
     weft__device *d = &p->w->dev;
     weft__link_watch(p);
+    p->cut_off = weft__link_down;
     p->link = d->links->open(d, mine->id, p->world.rank, p->world.ranks, mine->why, sizeof mine->why);
     mine->fails = !p->link;
     if (!all_can(p, mine, why, size)) {
@@ -200,5 +234,5 @@ bool weft__link_up(weft_parallel *p)
 void weft__link_end(weft_parallel *p)
 {
     weft__link_down(p);
-    weft__device_release(p->w, p->linked.terms);
+    weft__device_release(p->w, p->linked.terms.at);
 }

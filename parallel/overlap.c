@@ -6,6 +6,7 @@
  * brought to its end all the same, with whatever it has, so that nothing of it is left under way. */
 #include <stdlib.h>
 #include <string.h>
+#include "autograd/fused.h"
 #include "parallel/parallel.h"
 
 static const double pause = 20e-6;               /* seconds between two looks at what has come */
@@ -14,7 +15,7 @@ static const double pause = 20e-6;               /* seconds between two looks at
 static void used(void *user, const weft_tensor *parameter, int64_t entry)
 {
     weft_parallel *p = user;
-    const real *g = parameter->node.grad ? parameter->node.grad->data : NULL;
+    const real *g = weft__node_of(parameter)->grad ? weft__node_of(parameter)->grad->data : NULL;
     int64_t at = g ? g - p->transfer.base : -1, end = at + weft__elements(&parameter->f);
     if (at < 0 || end > p->n)
         return;
@@ -59,20 +60,25 @@ void weft__overlap_begin(weft_parallel *p)
         return;
     for (int c = 0; c < WEFT__CHUNKS; c++)
         p->least[c] = INT64_MAX;
-    p->w->watch = &all, p->w->watch_user = p;
+    p->w->tape->walk_watch = &all;
+    p->w->tape->walk_user = p;
 }
 
 void weft__overlap_end(weft_parallel *p)
 {
     static const weft__watch closed = { .closed = true };
-    p->w->watch = &closed, p->w->watch_user = NULL;
+    p->w->tape->walk_watch = &closed;
+    p->w->tape->walk_user = NULL;
 }
 
 /* What is left of a transfer of which some ranks have sent chunks, though all have failed since. */
 void weft__overlap_drain(weft_parallel *p)
 {
-    if (!p->transfer.begun)
-        p->n = p->agreed.n, p->from = p->agreed.from;
+    p->drain = false;
+    if (!p->transfer.begun) {
+        p->n = p->agreed.n;
+        p->from = p->agreed.from;
+    }
     weft__exchange(p);
     p->transfer = (weft__transfer){ 0 };
 }

@@ -2,6 +2,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include "autograd/fused.h"
 #include "core/cpu/cpu.h"
 #include "core/locale.h"
 #include "parallel/parallel.h"
@@ -15,7 +16,7 @@ static bool all_are_alike(weft_parallel *p)
     const weft *w = p->w;
     const weft__print prints[] = {
         { "the version of weft", weft__hash(sizeof(real), weft_version()) },
-        { "the seed", w->seed },
+        { "the seed", w->random.seed },
         { "the number of shards", (uint64_t)p->shards },
         { "the device or instruction set (WEFT_ISA=avx2 makes processors alike)",
           weft__hash(0, w->dev.k->name) },
@@ -27,7 +28,7 @@ static bool all_are_alike(weft_parallel *p)
     weft__common(p);
     do
         fine = weft__agree(p, "weft_parallel_new", prints, sizeof prints / sizeof *prints) &&
-               (!p->transport || (weft__devices_are_told(p) && weft__link_up(p)));
+               (!p->transport || (weft__find_shared_devices(p) && weft__link_up(p)));
     while (weft__again(p));
     return fine;
 }
@@ -49,7 +50,8 @@ static bool patience_of(weft_parallel *p, double said)
 static bool shards_fit(weft_parallel *p, int said)
 {
     int ranks = p->world.ranks;
-    p->shards = said ? said : ranks, p->shards_said = said;
+    p->shards = said ? said : ranks;
+    p->shards_said = said;
     if (said < 0 || said > WEFT__SHARDS)
         weft__fail(p->w, WEFT_EARG, "parallel_new: %d shards; 0 .. %d are expected", said, WEFT__SHARDS);
     else if (p->shards < ranks)
@@ -88,11 +90,10 @@ static void parallel_end(void *user)
     weft__results_end(p);
     free(p->image.bytes);
     weft__portion *b = &p->batch;
-    void *const all[] = { p->len,   p->stage.at, p->own.at, p->said.at, b->place,
-                          b->index, b->id,       b->start,  b->key,     b->bin,  p->roll.at };
+    void *const all[] = { p->len, p->stage.at, p->own.at, p->said.at, p->roll.at, b->memory.at };
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
         weft__release(p->w, all[i]);
-    weft__device_release(p->w, b->device_id);
+    weft__device_release(p->w, b->device.at);
 }
 
 static void parallel_recover(void *user)
@@ -101,7 +102,7 @@ static void parallel_recover(void *user)
     if (!p->w || p->state == WEFT__IDLE)
         return;
     weft__shard_end(p->w);
-    p->w->watch = NULL;
+    p->w->tape->walk_watch = NULL;
     p->abandoned = true;                         /* weft_parallel_next tells all ranks */
 }
 
@@ -138,7 +139,9 @@ weft_parallel *weft_parallel_new(weft_module *m, const weft_parallel_opts *opts)
     weft_parallel *p = weft__own(w, sizeof *p, parallel_end, parallel_recover);
     if (!p)
         return &none;
-    p->w = w, p->module = m, w->dev.parallel = true;
+    p->w = w;
+    p->module = m;
+    w->dev.parallel = true;
     return made(p, opts ? opts : &(weft_parallel_opts){ 0 }) ? p : &none;
 }
 

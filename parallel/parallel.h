@@ -2,10 +2,11 @@
  * to each other. */
 #ifndef WEFT_PARALLEL_H
 #define WEFT_PARALLEL_H
-#include "core/profile.h"
+#include "core/report/profile.h"
 #include "io/io.h"
 #include "parallel/api_parallel.h"
 #include "parallel/transport.h"
+#include "plan/plan.h"
 
 /* a tree over 2^31 shards has so many levels; a part of it so many branches at most */
 enum { WEFT__DEPTH = 32, WEFT__BRANCHES = 2 * WEFT__DEPTH, WEFT__SHARDS = 1 << 20 };
@@ -28,13 +29,11 @@ int weft__tree_parts(int n, weft__branch of, weft__branch out[WEFT__BRANCHES]);
 weft__branch weft__shards_of(int shards, int rank, int ranks);
 
 /* ---- cut.c ---- */
-typedef struct weft__bin { int64_t load, shard; } weft__bin;
 /* Cuts n sequences, of length len[index[i]] or, without lengths, of 1, into shards: order [n] has the places
- * of shard s from start[s] to start[s + 1] - 1, rising. bin [shards], key [n] are scratch. */
+ * of shard s from start[s] to start[s + 1] - 1, rising. heap [shards], scratch [2 n]. */
 void weft__cut(int64_t n, const int32_t *index, const int32_t *len, int shards, int32_t *order,
-               int64_t *start, weft__bin *bin, int64_t *key);
-
-/* ---- deal.c: batches of plans, a plan for each shard ---- */
+               int64_t *start, weft__bin *heap, int32_t *scratch);
+/* Batches of plans, a plan for each shard. */
 /* Segments of the batch; 0, and the context has failed: the plans are not those of the shards, or a rank is
  * gone with what the batch carries on. */
 int64_t weft__parts_count(weft_parallel *p, const weft_plan *parts, int64_t batch);
@@ -45,20 +44,21 @@ void weft__deal(weft_parallel *p, const weft_plan *parts, int64_t batch);       
 /* ---- a parallel ---- */
 typedef enum { WEFT__IDLE, WEFT__BETWEEN, WEFT__AT_SHARD, WEFT__ADDED } weft__state;
 
+typedef struct weft__room_of { char *at; int64_t bytes; } weft__room_of;
+
 /* The batch under way: its cut; [n] numbers in the data, places and, for masks, ids of the sequences shard by
- * shard. Arrays have room for `room` sequences. */
+ * shard. Its arrays lie in memory; device: the ids on the device. */
 typedef struct weft__portion {
-    int64_t n, room, number;                     /* number: of a plan's batch, else 0 */
-    int32_t *place, *index; int64_t *id, *device_id, *start, *key;
-    weft__bin *bin;
+    int64_t n, number;                           /* number: of a plan's batch, else 0 */
+    weft__room_of memory, device;
+    int32_t *place, *index, *scratch;
+    int64_t *id, *device_id, *start;
+    weft__bin *heap;
     bool learns;                                 /* gradients are wanted */
     bool carries;                                /* states to or from it: a rank that is lost had some */
 } weft__portion;
 
 typedef struct weft__request { int number, peer; } weft__request;
-
-/* host memory that is kept from batch to batch */
-typedef struct weft__room_of { char *at; int64_t bytes; } weft__room_of;
 
 /* Gradients under way, see exchange.c: of `chunks` chunks `posted` have left, `summed` are added up. */
 enum { WEFT__CHUNKS = 8 };
@@ -104,7 +104,7 @@ struct weft_parallel {
     /* Branches of this rank that are done, their sums; the last one's gradients are the root's, those of the
      * others in `level`, device memory. [from, from + n) of the root's flat vector is exchanged. */
     int done;
-    struct { real *there; weft__room_of here; int64_t room; } kept;   /* losses [mine, 2] of shards done */
+    struct { weft__room_of there, here; } kept;  /* losses [mine, 2] of shards done: on the device, here */
     double leaf[WEFT__SUMS], sums[WEFT__BRANCHES][WEFT__SUMS], total[WEFT__SUMS];
     int64_t from, n, level_room, unfolded;       /* of the last shard's [0, unfolded) is still to be added */
     real *level[WEFT__BRANCHES];
@@ -114,17 +114,28 @@ struct weft_parallel {
     weft__room_of stage, own;                    /* of exchange.c; what this rank is about to hand out */
     weft__room_of said; int64_t said_bytes;      /* of agree.c: what each rank has said last */
     weft__room_of roll;                          /* of await.c: who is there */
+    /* What await.c calls while it waits, which returns whether there is such work, and where it ends the job;
+     * NULL: nothing. */
+    bool (*meanwhile)(weft_parallel *);
+    void (*cut_off)(weft_parallel *);
+    bool drain;                                  /* some ranks have sent gradients, and all fail */
     /* of link.c; link NULL: none. shared: two ranks have one GPU; tried: with the ranks of today; terms: room
-     * for those of others, device memory */
+     * for those of others, on the device */
     struct weft__link *link;
     struct {
         bool shared, tried, is_over; char heard, said;
         weft__request next;                      /* is_over: it has come */
-        real *terms; int64_t room;
+        weft__room_of terms;
     } linked;
     weft__results results;
     weft__image image;                           /* of files.c: the checkpoint that is being loaded */
 };
+
+/* ---- buffer.c ---- */
+/* Makes room for so many bytes; their values are lost if it grows. NULL: no memory, and the context has
+ * failed. */
+char *weft__at_least(weft *, weft__room_of *, int64_t bytes);
+char *weft__device_at_least(weft *, weft__room_of *, int64_t bytes);
 
 /* ---- fold.c: sums and gradients of shard after shard, from zeros each ---- */
 /* The branches that are done before shard `at`. */
@@ -167,13 +178,13 @@ int64_t weft__piece_size(const weft__transfer *, int chunk, int rank);
 void weft__add(weft_parallel *, int64_t n, real *a, const real *b);
 
 /* ---- link.c: the same between GPUs; p->link NULL: there is none, and the transport does it ---- */
+/* Notes which ranks share a GPU, and warns on rank 0. False: the context has failed. */
+bool weft__find_shared_devices(weft_parallel *p);
 /* A common call's part: joins the GPUs of all ranks, where that is possible. False: a rank is lost, or the
  * context has failed. */
 bool weft__link_up(weft_parallel *p);
 void weft__link_down(weft_parallel *p);          /* until it is up again */
 void weft__link_end(weft_parallel *p);
-/* Device memory of so many bytes; NULL, and the context has failed. */
-real *weft__link_room(weft_parallel *p, int64_t bytes);
 /* In a group messages are posted. watch: before the first one, after all agree. */
 void weft__link_watch(weft_parallel *p), weft__link_group(weft_parallel *p, bool begins);
 void weft__link_post(weft_parallel *p, bool send, int peer, real *at, int64_t n);
@@ -188,7 +199,7 @@ bool weft__exchange_halves(weft_parallel *p);
 /* ---- overlap.c ---- */
 /* Around the walk back of the shard at work: what is final leaves at once, where that is possible. */
 void weft__overlap_begin(weft_parallel *p), weft__overlap_end(weft_parallel *p);
-/* After all have failed: what is under way comes to its end. */
+/* Brings the gradients that are under way to their end, after all ranks have failed. weft__again calls it. */
 void weft__overlap_drain(weft_parallel *p);
 
 /* ---- states.c: what shards carry from batch to batch, which only the rank of the shard has ---- */
@@ -211,8 +222,8 @@ bool weft__take_place(weft_parallel *p);
 /* What must be the same on all ranks, and what it is called. */
 typedef struct weft__print { const char *name; uint64_t value; } weft__print;
 enum { WEFT__PRINTS = 8 };
-/* At least so many bytes; what was there is gone. NULL: no memory, and the context has failed. */
-char *weft__at_least(weft *, weft__room_of *, int64_t bytes);
+/* Notes SIGTERM and SIGUSR1 from now on, for all ranks to stop at the next common call. */
+void weft__signals_watch(void);
 /* A common call: all ranks say where they are, and whether they have failed. False if any has failed or is
  * elsewhere, or if a print differs; then the context has failed, on all ranks alike. */
 bool weft__agree(weft_parallel *p, const char *what, const weft__print *prints, int n);
@@ -226,16 +237,20 @@ const void *weft__said(const weft_parallel *p, int rank);
  * a rank of another version. */
 void weft__end_texts(weft_parallel *p, size_t at, size_t size);
 
+/* ---- sums.c ---- */
+/* Takes the memory for sums and gradients, before all agree: a rank that fails later leaves the others
+ * waiting. False: the context has failed. */
+bool weft__sums_room(weft_parallel *p);
+/* Hands out sums and which parameters were reached; all ranks have the totals then. False: the context has
+ * failed. */
+bool weft__share_sums(weft_parallel *p);
+
 /* ---- gather.c ---- */
 void weft__results_begin(weft_parallel *), weft__results_end(weft_parallel *);
 /* After the sums are shared, while weft__said has them: how many bytes of results there are. */
 void weft__results_said(weft_parallel *p);
 /* The results of all ranks, if there are any. False: the context has failed. */
 bool weft__share_results(weft_parallel *p);
-
-/* ---- devices.c ---- */
-/* Warns on rank 0 where two ranks of a machine have one GPU. False: the context has failed. */
-bool weft__devices_are_told(weft_parallel *p);
 
 /* ---- prints.c ---- */
 uint64_t weft__mixed(uint64_t h, uint64_t with);
@@ -265,7 +280,4 @@ void weft__give_up(weft_parallel *p, const char *what);
 bool weft__transport_of(const weft__transport **out, weft__world *world, char *why, size_t size);
 const char *weft__transport_version(void);
 
-/* ---- signals.c ---- */
-void weft__signals_watch(void);
-bool weft__signal_came(void);
 #endif

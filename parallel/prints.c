@@ -53,8 +53,8 @@ uint64_t weft__print_of_batch(const weft_parallel *p)
 
 uint64_t weft__print_of_streams(const weft *w)
 {
-    uint64_t h = w->draw;
-    for (const weft_stream *s = w->streams; s; s = s->next)
+    uint64_t h = w->random.draw;
+    for (const weft_stream *s = w->random.streams; s; s = s->next)
         if (s->count)                            /* in any order: one may be made in a shard, or not yet */
             h += weft__mixed(s->key, s->count);
     return h;
@@ -93,9 +93,9 @@ static bool hash_values(weft__parameter *p, void *user)
     values *v = user;
     weft__device *d = &p->value.w->dev;
     int64_t n = weft__elements(&p->value.f);
-    const real *x = p->value.data;
+    const real *x = d->k->synchronous ? p->value.data : v->host;
     if (!d->k->synchronous)
-        d->k->download(d, v->host, x, (size_t)n * sizeof *x), x = v->host;
+        d->k->download(d, v->host, p->value.data, (size_t)n * sizeof *x);
     uint64_t h = (uint64_t)n;
     for (int64_t i = 0; i < n && !p->shard; i++)
         h = mixed_real(h, x[i]);
@@ -106,7 +106,8 @@ static bool hash_values(weft__parameter *p, void *user)
 static bool measure(weft__parameter *p, void *user)
 {
     int64_t *most = user, n = weft__elements(&p->value.f);
-    most[0]++, most[1] = n > most[1] ? n : most[1];
+    most[0]++;
+    most[1] = n > most[1] ? n : most[1];
     return true;
 }
 
@@ -146,8 +147,8 @@ void weft__name_difference(weft_parallel *p, const char *what, const uint64_t *m
             if (a[i] == b[i])
                 continue;
             weft__each_parameter(p->module, find, &at);
-            snprintf(
-                p->w->message, sizeof p->w->message,
+            weft__explain(
+                p->w,
                 "%s: the values of ranks 0 and %d differ, first in %s: one of them has changed, loaded or "
                 "made it by itself",
                 what, q, at.path);

@@ -1,7 +1,7 @@
 /* states.c - what shards carry from batch to batch: each such buffer of the model is its shard's, and right
  * only where that shard is worked on. For a checkpoint all ranks get all of them. */
 #include <string.h>
-#include "autograd/autograd.h"
+#include "autograd/fused.h"
 #include "parallel/parallel.h"
 
 /* The buffers of one rank's shards, one after the other: where the next one is. */

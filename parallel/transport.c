@@ -88,7 +88,9 @@ static void open_transport(void)
     bool open = t && t->open(&joined, version, sizeof version, fault, sizeof fault);
     version[sizeof version - 1] = fault[sizeof fault - 1] = 0;
     if (open)
-        opened = t, *fault = 0;
+        opened = t;
+    if (open)
+        *fault = 0;
     else if (!*fault)
         snprintf(fault, sizeof fault, "the transport %.200s cannot be opened", name);
 }
@@ -99,7 +101,8 @@ bool weft__transport_of(const weft__transport **out, weft__world *world, char *w
     if (!tried)
         open_transport();
     tried = true;
-    *out = opened, *world = joined;
+    *out = opened;
+    *world = joined;
     snprintf(why, size, "%s", fault);
     weft__unlock(WEFT__LOADING);
     return !*fault;

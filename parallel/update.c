@@ -1,10 +1,10 @@
 /* update.c - a batch, shard by shard, and what comes of it on all ranks. */
 #include <math.h>
 #include <string.h>
+#include "autograd/fused.h"
 #include "parallel/parallel.h"
 
-static const char an_update[] = "an update", its_sums[] = "sums of the batch",
-                  its_values[] = "the values of parameters";
+static const char an_update[] = "an update", its_values[] = "the values of parameters";
 enum { LOOK = 100 };                             /* updates between two looks at all values */
 
 static const double none_of_them[WEFT_PARALLEL_VALUES];
@@ -12,32 +12,23 @@ static const double none_of_them[WEFT_PARALLEL_VALUES];
 static weft *usable(const weft_parallel *p) { return p && p->w && !p->w->status ? p->w : NULL; }
 
 /* ---- the beginning ---- */
-/* A larger array in place of *at; what it held is gone. */
-static bool remade(weft *w, void *at, int64_t n, size_t size)
-{
-    void *old;
-    memcpy(&old, at, sizeof old);
-    weft__release(w, old);
-    void *made = weft__allocate(w, (size_t)(n + 1) * size);
-    memcpy(at, &made, sizeof made);
-    return made;
-}
-
 static bool make_room(weft_parallel *p, int64_t n)
 {
     weft__portion *b = &p->batch;
-    weft *w = p->w;
-    if (b->room > n)
-        return true;
-    b->room = 0;
-    weft__device_release(w, b->device_id);
-    b->device_id = w->dev.k->synchronous ? NULL : weft__device_allocate(w, (size_t)(n + 1) * sizeof *b->id);
-    bool fine = remade(w, &b->place, n, sizeof *b->place) && remade(w, &b->index, n, sizeof *b->index) &&
-                remade(w, &b->id, n, sizeof *b->id) && remade(w, &b->key, n, sizeof *b->key) &&
-                remade(w, &b->start, p->shards, sizeof *b->start) &&
-                remade(w, &b->bin, p->shards, sizeof *b->bin) && !w->status;
-    b->room = fine ? n + 1 : 0;
-    return fine;
+    int64_t shards = p->shards, wide = (int64_t)sizeof *b->id, narrow = (int64_t)sizeof *b->place;
+    char *at = weft__at_least(p->w, &b->memory,
+                              (n + shards + 1) * wide + shards * (int64_t)sizeof *b->heap + 4 * n * narrow);
+    bool device = !p->w->dev.k->synchronous;
+    if (!at || (device && !weft__device_at_least(p->w, &b->device, (n + 1) * wide)))
+        return false;
+    b->id = (int64_t *)(void *)at;
+    b->start = b->id + n;
+    b->heap = (weft__bin *)(b->start + shards + 1);
+    b->place = (int32_t *)(b->heap + shards);
+    b->index = b->place + n;
+    b->scratch = b->index + n;
+    b->device_id = device ? (int64_t *)(void *)b->device.at : NULL;
+    return true;
 }
 
 static bool batch_is_sound(weft_parallel *p, const int32_t *index, int64_t n, const weft_plan *parts)
@@ -63,11 +54,13 @@ static bool batch_is_sound(weft_parallel *p, const int32_t *index, int64_t n, co
 static void cut(weft_parallel *p, const int32_t *index, int64_t n, const weft_plan *parts, int64_t batch)
 {
     weft__portion *b = &p->batch;
-    b->n = n, b->number = batch, b->carries = parts && weft__parts_carry(parts, p->shards, batch, batch + 1);
+    b->n = n;
+    b->number = batch;
+    b->carries = parts && weft__parts_carry(parts, p->shards, batch, batch + 1);
     if (parts)
         weft__deal(p, parts, batch);
     else
-        weft__cut(n, index, p->len, p->shards, b->place, b->start, b->bin, b->key);
+        weft__cut(n, index, p->len, p->shards, b->place, b->start, b->heap, b->scratch);
     for (int64_t i = 0; i < n; i++) {
         if (!parts)
             b->index[i] = index ? index[b->place[i]] : b->place[i];
@@ -82,7 +75,8 @@ static void widen(weft_module *root, int64_t from, int64_t n, void *user)
 {
     extent *e = user;
     (void)root;
-    e->from = e->end ? e->from : from, e->end = from + n;
+    e->from = e->end ? e->from : from;
+    e->end = from + n;
 }
 
 /* This rank's first shard is next; nothing has been learned. */
@@ -94,8 +88,12 @@ static void start(weft_parallel *p)
     memset(p->leaf, 0, sizeof p->leaf);
     memset(p->total, 0, sizeof p->total);
     weft__losses_begin(p);                       /* without memory the context has failed */
-    p->state = WEFT__BETWEEN, p->at = p->mine.from, p->done = 0, p->w->counted = false;
-    p->unfolded = p->n, p->transfer = (weft__transfer){ 0 };
+    p->state = WEFT__BETWEEN;
+    p->at = p->mine.from;
+    p->done = 0;
+    p->w->random.counted = false;
+    p->unfolded = p->n;
+    p->transfer = (weft__transfer){ 0 };
     weft__results_begin(p);
 }
 
@@ -105,17 +103,21 @@ static void begin(weft_parallel *p, const int32_t *index, int64_t n, const weft_
     weft *w = p->w;
     bool idle = p->state == WEFT__IDLE;
     if (w->status || !batch_is_sound(p, index, n, parts) || !make_room(p, n)) {
-        /* weft_parallel_next tells the others, who wait there */
-        p->state = idle ? WEFT__BETWEEN : p->state, p->draw = idle ? w->draw : p->draw;
-        p->batch.n = idle ? 0 : p->batch.n;
+        if (!idle)
+            return;
+        p->state = WEFT__BETWEEN;                /* weft_parallel_next tells the others, who wait there */
+        p->draw = w->random.draw;
+        p->batch.n = 0;
         return;
     }
     weft__take_place(p);
     cut(p, index, n, parts, batch);
-    p->batch.learns = w->recording, p->draw = w->draw;
+    p->batch.learns = w->recording;
+    p->draw = w->random.draw;
     extent e = { 0, 0 };
     weft__each_run(p->module, false, widen, &e);
-    p->from = e.from, p->n = e.end - e.from;
+    p->from = e.from;
+    p->n = e.end - e.from;
     start(p);
 }
 
@@ -152,7 +154,7 @@ static void enter(weft_parallel *p, weft_part *part)
     *part = (weft_part){ p->at, n, b->index + from, b->place + from };
     p->shard = (weft__shard){ n, b->id + from, (b->device_id ? b->device_id : b->id) + from, salt_of(p),
                               p->shards > 1 ? p->at + 1 : 0 };
-    p->w->draw = p->draw;
+    p->w->random.draw = p->draw;
     weft__shard_begin(p->w, &p->shard);
     p->state = WEFT__AT_SHARD;
 }
@@ -161,16 +163,19 @@ static void enter(weft_parallel *p, weft_part *part)
 static void leave(weft_parallel *p)
 {
     weft *w = p->w;
-    w->watch = NULL;
+    w->tape->walk_watch = NULL;
     if (p->state == WEFT__AT_SHARD && p->batch.learns)
         weft__fail(w, WEFT_EARG, "parallel_next: shard %d has no loss; weft_parallel_add takes it", p->at);
-    uint64_t draw = w->draw;
-    if (p->state == WEFT__AT_SHARD)              /* one that was only looked at: no step */
-        weft_clear(w), w->draw = draw;
+    uint64_t draw = w->random.draw;
+    if (p->state == WEFT__AT_SHARD) {            /* one that was only looked at: no step */
+        weft_clear(w);
+        w->random.draw = draw;
+    }
     weft__shard_end(w);
     if (!w->status)
         weft__fold_shard(p);
-    p->state = WEFT__BETWEEN, p->at++;
+    p->state = WEFT__BETWEEN;
+    p->at++;
 }
 
 void weft_parallel_add_values(weft_parallel *p, const double *values, int n)
@@ -207,94 +212,6 @@ void weft_parallel_add(weft_parallel *p, weft_loss loss)
 }
 
 /* ---- all together ---- */
-typedef struct { unsigned char *bits; int64_t i; bool set; } marks;
-
-static bool mark(weft__parameter *q, void *user)  /* reads, or sets, whether a loss has reached it */
-{
-    marks *m = user;
-    unsigned char *byte = m->bits + m->i / 8, bit = (unsigned char)(1 << m->i % 8);
-    m->i++;
-    if (m->set)
-        q->value.node.given |= (*byte & bit) != 0 && !q->value.node.frozen;
-    else if (q->value.node.given)
-        *byte |= bit;
-    return true;
-}
-
-static bool count_one(weft__parameter *q, void *user) { (void)q; return ++*(int64_t *)user; }
-
-static double sum_over(weft_parallel *p, weft__branch tree, int k)
-{
-    weft__branch b[WEFT__BRANCHES];
-    int64_t ranks = p->world.ranks;
-    int q = (int)(((tree.from + 1) * ranks - 1) / p->shards);         /* whose the first shard is */
-    weft__branch of = weft__shards_of(p->shards, q, p->world.ranks);
-    for (int i = 0, n = of.end < tree.end ? 0 : weft__tree_parts(p->shards, of, b); i < n; i++)
-        if (b[i].from == tree.from && b[i].end == tree.end)
-            return ((const double *)weft__said(p, q))[i * WEFT__SUMS + k];
-    int middle = weft__tree_middle(tree);
-    return sum_over(p, (weft__branch){ tree.from, middle }, k) +
-           sum_over(p, (weft__branch){ middle, tree.end }, k);
-}
-
-static int most_branches(const weft_parallel *p)
-{
-    weft__branch b[WEFT__BRANCHES];
-    int most = 0;
-    for (int q = 0; q < p->world.ranks; q++) {
-        int n = weft__tree_parts(p->shards, weft__shards_of(p->shards, q, p->world.ranks), b);
-        most = n > most ? n : most;
-    }
-    return most;
-}
-
-/* what a rank hands out: bytes of sums, of all */
-typedef struct { int64_t sums, all; } parcel;
-
-static parcel parcel_of(const weft_parallel *p)
-{
-    int64_t parameters = 0, sums = most_branches(p) * (int64_t)sizeof p->sums[0];
-    weft__each_parameter(p->module, count_one, &parameters);
-    return (parcel){ sums, sums + (parameters + 63) / 64 * 8 };
-}
-
-/* Before all agree: who has no memory afterwards, leaves the others waiting. */
-static bool take_room(weft_parallel *p)
-{
-    if (!p->transport)
-        return true;
-    int64_t bytes = parcel_of(p).all;
-    return weft__at_least(p->w, &p->own, bytes) &&
-           weft__at_least(p->w, &p->said, bytes * p->world.ranks) && weft__exchange_room(p);
-}
-
-/* Sums, and which parameters were reached, from each to all. */
-static bool share_sums(weft_parallel *p)
-{
-    if (!p->transport) {
-        memcpy(p->total, p->sums[0], sizeof p->total);
-        weft__results_said(p);
-        return true;
-    }
-    int64_t sums = parcel_of(p).sums, bytes = parcel_of(p).all;
-    char *mine = p->own.at;
-    memset(mine, 0, (size_t)bytes);
-    p->sums[0][WEFT__WAITED] = p->waited, p->sums[0][WEFT__PUT] = (double)p->results.n;
-    memcpy(mine, p->sums, (size_t)p->done * sizeof p->sums[0]);
-    marks m = { (unsigned char *)mine + sums, 0, false };
-    weft__each_parameter(p->module, mark, &m);
-    bool fine = weft__hand_out(p, its_sums, mine, bytes);
-    for (int q = 0; fine && q < p->world.ranks; q++) {
-        m = (marks){ (unsigned char *)(uintptr_t)weft__said(p, q) + sums, 0, true };
-        weft__each_parameter(p->module, mark, &m);
-    }
-    for (int k = 0; fine && k < WEFT__SUMS; k++)
-        p->total[k] = sum_over(p, (weft__branch){ 0, p->shards }, k);
-    if (fine)
-        weft__results_said(p), p->waited_by_all = p->total[WEFT__WAITED];
-    return fine;
-}
-
 /* Values are compared at the first update, and at each hundredth. */
 static bool look(weft_parallel *p, bool values)
 {
@@ -324,16 +241,18 @@ static void add_up(weft_parallel *p)
     weft *w = p->w;
     /* one update, one number, whether the program ends the step, or the next batch does; of one shard alone
      * as without shards */
-    w->draw = p->shards > 1 ? p->draw + 1 : w->draw, w->counted = p->shards > 1 || p->batch.learns;
+    w->random.draw = p->shards > 1 ? p->draw + 1 : w->random.draw;
+    w->random.counted = p->shards > 1 || p->batch.learns;
     w->running = an_update;
     weft__fold_losses(p);
-    take_room(p);                                /* without it the context has failed, and all are told */
+    weft__sums_room(p);                          /* without it the context has failed, and all are told */
     if (p->transfer.broken && !weft__await(p, "gradients of the batch", NULL, 0))
         return;
     if (!look(p, p->transport && p->updates % LOOK == 0))
         return;
-    p->agreed.from = p->from, p->agreed.n = p->n;
-    if (!share_sums(p) || !weft__share_results(p) || !p->batch.learns || !p->n || !weft__link_up(p) ||
+    p->agreed.from = p->from;
+    p->agreed.n = p->n;
+    if (!weft__share_sums(p) || !weft__share_results(p) || !p->batch.learns || !p->n || !weft__link_up(p) ||
         !weft__exchange(p))
         return;
     if (p->transfer.base && p->transfer.base != p->module->root->gradients + p->from)
@@ -359,7 +278,8 @@ static bool together(weft_parallel *p)
             weft_divide_grad(p->module, weft_scalar(w, p->total[WEFT__WEIGHT]));
         p->updates += !w->status;
     }
-    p->state = WEFT__IDLE, p->abandoned = false;
+    p->state = WEFT__IDLE;
+    p->abandoned = false;
     return true;
 }
 

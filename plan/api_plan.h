@@ -12,55 +12,76 @@ extern "C" {
 #endif
 
 /* ---- a plan ---- */
-/* Tokens offset .. offset + length - 1 of a sequence, in this row of their batch from this column
- * on. Of a batch of whole sequences the row is its number in the batch, the column 0. carry: the
- * segment of the batch before, counted from its first, whose last state is the first state here;
- * -1: zeros. */
+/* A piece of a sequence in its batch. A whole sequence has offset 0; in batches that are not rows
+ * of cells each piece is a row, from column 0 on. */
 typedef struct {
-    int64_t sequence, column;
-    int32_t offset, length, row, carry;
+    int64_t sequence;
+    int64_t column;          /* where the piece begins in its row */
+    int32_t offset;          /* its first token in the sequence */
+    int32_t length;          /* its tokens */
+    int32_t row;
+    int32_t carry; /* the segment of the batch before, counted from that batch's first, whose
+                              * last state is the first state here; -1: zeros */
 } weft_segment;
-/* Segments first .. first + n - 1 in `rows` rows of `width` cells; a batch takes width steps. */
-typedef struct { int64_t first, n, rows, width; } weft_plan_batch;
-/* Plain data, zero-initialised it is empty; the program's, freed by weft_plan_free. */
+/* Segments first .. first + n - 1 in `rows` rows of `width` cells. A batch takes width steps. */
 typedef struct {
-    int64_t sequences, tokens, not_empty;        /* planned for; sequences that have a token */
-    int64_t batches, segments;
-    weft_plan_batch *batch;                      /* [batches] */
-    weft_segment *segment;                       /* [segments], batch after batch */
-    int64_t empty;                               /* sequences of length 0 without a segment */
-    int64_t dropped;                             /* tokens that a planner says it has left out */
-    bool in_rows;                           /* rows of cells; else a row is one sequence or piece */
-    int shard;                                   /* of weft_plan_split: 1 + which; 0: of none */
-    int64_t room[3];                             /* the library's */
+    int64_t first;
+    int64_t n;
+    int64_t rows;
+    int64_t width;
+} weft_plan_batch;
+/* A plan, plain data. Zero-initialised it is empty. The program frees it by weft_plan_free. */
+typedef struct {
+    int64_t sequences;       /* that were planned for */
+    int64_t tokens;          /* of all of them */
+    int64_t not_empty;       /* sequences with a token */
+    int64_t batches;
+    int64_t segments;
+    weft_plan_batch *batch;  /* [batches] */
+    weft_segment *segment;   /* [segments], batch after batch */
+    int64_t empty;           /* sequences of length 0 without a segment */
+    int64_t dropped;         /* tokens that the planner says it has left out */
+    bool in_rows;            /* batches are rows of cells; false: a row is one sequence or piece */
+    int shard;               /* of weft_plan_split: its number plus 1; 0: a whole plan */
+    int64_t room[3];         /* private */
 } weft_plan;
 WEFT_API void weft_plan_free(weft_plan *plan);
 
-/* ---- options; 0 or NULL: not given, or the default in brackets ---- */
+/* ---- options ---- */
 /* How `balance` deals: by longest processing time, or by Karmarkar and Karp's differencing. */
 typedef enum { WEFT_BALANCE_LPT, WEFT_BALANCE_KK } weft_balance;
+/* Each planner takes those options that its record names; 0 or NULL: not given, or the default in
+ * brackets. `fits` are next_fit to worst_fit_decreasing, `rows` those, spfhp to column_generation,
+ * chunk and best_fit_split. All but random, fold and balance take shuffle. */
 typedef struct {
-    int64_t count;                               /* sequences of a batch */
-    int64_t tokens;                              /* real tokens of a batch, one sequence at least */
-    int64_t pool;                                /* batches of a pool [50] */
-    int64_t budget, multiple;                    /* cells of a padded batch; of its sequences [1] */
-    bool keep_order;                             /* tokens: do not sort */
-    const int64_t *bounds, *sizes;               /* buckets: [edges], ascending; [edges + 1] */
-    int64_t edges;
-    double ratio;                                /* geometric: of a bound to the one before, > 1 */
-    int64_t least, k;                            /* geometric: the first bound; intervals */
-    int64_t capacity, limit;                     /* cells of a row; pieces of a row [any] */
-    bool carry;                                  /* chunk: the state goes on over a cut */
-    int64_t slots, window;                       /* rows at work; steps between two batches */
-    bool longest_first;                          /* refill: in descending order */
-    int64_t ranks;                               /* balance: over how many */
-    weft_balance method;
-    int64_t rows, open;                          /* rows of a batch [all]; that are open [any] */
-    int64_t lookahead;                           /* sequences that a sort sees [all] */
-    bool shuffle;                                /* draws an order for each seed and epoch [no] */
-    uint64_t seed;
-    int64_t epoch;
-    weft_stream *stream;                         /* to draw from instead of seed and epoch */
+    /* field                    planners: meaning */
+    int64_t count;           /* order sorted random pool laplace optimal_buckets: sequences */
+    int64_t tokens;          /* order pool: real tokens of a batch, one sequence at least */
+    int64_t pool;            /* pool laplace: batches of a pool [50] */
+    int64_t budget;          /* tokens geometric powers: cells of a padded batch */
+    int64_t multiple;        /* tokens: of which a batch's sequences are a multiple [1] */
+    bool keep_order;         /* tokens: do not sort; sort=no in a text */
+    const int64_t *bounds;   /* buckets: [edges], ascending */
+    const int64_t *sizes;    /* buckets: [edges + 1] sequences of a batch */
+    int64_t edges;           /* buckets */
+    double ratio;            /* geometric: of a bound to the one before, > 1 */
+    int64_t least;           /* geometric: the first bound */
+    int64_t k;               /* optimal_buckets: intervals */
+    int64_t capacity;        /* rows: cells of a row */
+    int64_t limit;           /* rows but chunk and column_generation: pieces of a row [any] */
+    bool carry;              /* chunk: the state goes on over a cut */
+    int64_t slots;           /* refill streams: rows at work */
+    int64_t window;          /* streams: steps between two batches */
+    bool longest_first;      /* refill: in descending order */
+    int64_t ranks;           /* balance: over how many */
+    weft_balance method;     /* balance */
+    int64_t rows;            /* rows: rows of a batch [all] */
+    int64_t open;            /* first_fit best_fit worst_fit: rows that are open [any] */
+    int64_t lookahead;       /* sorted tokens refill fits: sequences that a sort sees [all] */
+    bool shuffle;            /* draws an order for each seed and epoch [no] */
+    uint64_t seed;           /* all */
+    int64_t epoch;           /* all */
+    weft_stream *stream;     /* all: to draw from instead of seed and epoch */
 } weft_plan_opts;
 
 /* ---- planners ---- */
@@ -147,7 +168,7 @@ WEFT_API weft_status weft_plan_measure(const weft_plan *plan, const int32_t *len
 /* What a batch's loss, a sum over its tokens, is divided by. BATCH: by its tokens, the mean of the
  * batch, in which tokens of a small batch weigh more. PLAN: by tokens of the plan / batches, so all
  * tokens weigh the same. SEQUENCES: each token by the length of its sequence, and all by sequences
- * / batches, so all these weigh the same. weft_plan_loss of api_rnn.h does it. */
+ * / batches, so all these weigh the same. weft_plan_loss of api_plan_run.h divides so. */
 typedef enum { WEFT_MEAN_OF_BATCH, WEFT_MEAN_OF_PLAN, WEFT_MEAN_OF_SEQUENCES } weft_plan_mean;
 /* The weight of a token in the gradient of one pass over a plan, each batch an update, where the
  * mean of all is 1. */

@@ -1,11 +1,11 @@
-/* batches.c - planners of whole sequences by number: as they come, sorted, drawn, in pools. */
+/* batches.c - planners of whole sequences by number or by padded cells: as they come, sorted, drawn, in
+ * pools. */
 #include <stdlib.h>
-#include <string.h>
 #include "plan/planners.h"
 
-enum { POOL = 50 }; /* batches of a pool, if nothing is said: as the loader has it */
+enum { POOL = 50 }; /* batches of a pool by default, as in the loader */
 
-/* The order of all sequences, which ends here, cut by count. */
+/* Cuts the order of all sequences by count and frees it. */
 static weft_status cut_order(const int32_t *len, int64_t n, const weft_plan_opts *o, int32_t *order,
                              weft_plan *p)
 {
@@ -21,17 +21,18 @@ typedef struct {
     int64_t count, tokens;
 } batch;
 
-/* Adds a sequence; true if it begins another batch, since this one would be above a limit. */
+/* Adds a sequence. Returns true if it begins another batch, since this one would be above a limit. */
 static bool begins(batch *b, int32_t sequence)
 {
     int64_t length = b->len[sequence];
     bool full = b->count && ((b->o->count && b->count + 1 > b->o->count) ||
                              (b->o->tokens && b->tokens + length > b->o->tokens));
-    b->count = full ? 1 : b->count + 1, b->tokens = full ? length : b->tokens + length;
+    b->count = full ? 1 : b->count + 1;
+    b->tokens = full ? length : b->tokens + length;
     return full;
 }
 
-/* An order cut where a batch would be above a limit. */
+/* Cuts an order where a batch would be above a limit. */
 static weft_status cut_at_limits(weft_plan *p, const weft_plan_opts *o, const int32_t *len,
                                  const int32_t *order, int64_t n)
 {
@@ -44,59 +45,41 @@ static weft_status cut_at_limits(weft_plan *p, const weft_plan_opts *o, const in
     return s == WEFT_OK && n ? weft__plan_end_whole(p) : s;
 }
 
-static weft_status refuse_no_limit(const weft_planner *planner)
+static weft_status check_limits(const weft_plan_opts *o, const char *planner)
 {
-    return weft_plan_refuse(WEFT_EARG, "%s: count or tokens of a batch must be given", planner->name);
+    return o->count || o->tokens ?
+               WEFT_OK :
+               weft_plan_refuse(WEFT_EARG, "%s: count or tokens of a batch must be given", planner);
 }
 
 /* ---- in one order ---- */
-static weft_status plan_order(const int32_t *len, int64_t n, const weft_plan_opts *o, weft_plan *p)
+weft_status weft__planner_order(const int32_t *len, int64_t n, const weft_plan_opts *o, weft_plan *p)
 {
-    int32_t *order = o->count || o->tokens ? weft__plan_order(n) : NULL;
-    if (!o->count && !o->tokens)
-        return refuse_no_limit(&weft__planner_order);
-    weft_status s = order ? cut_at_limits(p, o, len, order, n) : WEFT_ENOMEM;
+    weft_status s = check_limits(o, "order");
+    if (s != WEFT_OK)
+        return s;
+    int32_t *order = weft__plan_order(n);
+    s = order ? cut_at_limits(p, o, len, order, n) : WEFT_ENOMEM;
     free(order);
     return s == WEFT_OK ? weft__plan_shuffle_batches(o, p) : s;
 }
-const weft_planner weft__planner_order = { .name = "order",
-                                           .source = "-",
-                                           .about = "as they come",
-                                           .options = "count tokens shuffle",
-                                           .promises = WEFT_PLAN_WHOLE | WEFT_PLAN_IN_ORDER,
-                                           .plan = plan_order };
 
-static weft_status plan_sorted(const int32_t *len, int64_t n, const weft_plan_opts *o, weft_plan *p)
+weft_status weft__planner_sorted(const int32_t *len, int64_t n, const weft_plan_opts *o, weft_plan *p)
 {
-    int32_t *order = weft__plan_drawn(o, n);
-    if (order && !weft__plan_sort(len, order, n, false, o->lookahead))
-        free(order), order = NULL;
-    weft_status s = cut_order(len, n, o, order, p);
+    weft_status s = cut_order(len, n, o, weft__plan_sorted(o, len, n, false), p);
     return s == WEFT_OK ? weft__plan_shuffle_batches(o, p) : s;
 }
-const weft_planner weft__planner_sorted = { .name = "sorted",
-                                            .source = "-",
-                                            .about = "shortest first",
-                                            .options = "count shuffle lookahead",
-                                            .promises = WEFT_PLAN_WHOLE,
-                                            .plan = plan_sorted };
 
-static weft_status plan_random(const int32_t *len, int64_t n, const weft_plan_opts *o, weft_plan *p)
+weft_status weft__planner_random(const int32_t *len, int64_t n, const weft_plan_opts *o, weft_plan *p)
 {
     int32_t *order = weft__plan_order(n);
     if (order)
         weft_stream_permutation(o->stream, n, order);
     return cut_order(len, n, o, order, p);
 }
-const weft_planner weft__planner_random = { .name = "random",
-                                            .source = "-",
-                                            .about = "a drawn order",
-                                            .options = "count",
-                                            .promises = WEFT_PLAN_WHOLE,
-                                            .plan = plan_random };
 
 /* ---- pools ---- */
-/* Where the pool that begins at `from` ends: before the sequence that would begin one batch more. */
+/* Returns where the pool that begins at `from` ends: before the sequence that would begin one batch more. */
 static int64_t end_of_pool(const weft_plan_opts *o, const int32_t *len, const int32_t *order, int64_t from,
                            int64_t n)
 {
@@ -107,14 +90,13 @@ static int64_t end_of_pool(const weft_plan_opts *o, const int32_t *len, const in
     return at;
 }
 
-static weft_status plan_pool(const int32_t *len, int64_t n, const weft_plan_opts *o, weft_plan *p)
+weft_status weft__planner_pool(const int32_t *len, int64_t n, const weft_plan_opts *o, weft_plan *p)
 {
-    int32_t *order = o->count || o->tokens ? weft__plan_order(n) : NULL;
-    if (!o->count && !o->tokens)
-        return refuse_no_limit(&weft__planner_pool);
-    weft_status s = order ? WEFT_OK : WEFT_ENOMEM;
-    if (order)
-        weft__plan_shuffle(o, order, n);
+    weft_status s = check_limits(o, "pool");
+    if (s != WEFT_OK)
+        return s;
+    int32_t *order = weft__plan_drawn(o, n);
+    s = order ? WEFT_OK : WEFT_ENOMEM;
     for (int64_t from = 0, to; from < n && s == WEFT_OK; from = to) {
         to = end_of_pool(o, len, order, from, n);
         s = weft__plan_sort(len, order + from, to - from, false, 0) ? WEFT_OK : WEFT_ENOMEM;
@@ -123,39 +105,72 @@ static weft_status plan_pool(const int32_t *len, int64_t n, const weft_plan_opts
     free(order);
     return s == WEFT_OK ? weft__plan_shuffle_batches(o, p) : s;
 }
-const weft_planner weft__planner_pool = { .name = "pool",
-                                          .source = "torchtext's BucketIterator",
-                                          .about = "sorted within pools of batches",
-                                          .options = "count tokens pool shuffle",
-                                          .promises = WEFT_PLAN_WHOLE,
-                                          .plan = plan_pool };
 
-static void reverse(int32_t *order, int64_t n)
+/* Sorts all in blocks, which are the pools, and reverses every other pool. */
+weft_status weft__planner_laplace(const int32_t *len, int64_t n, const weft_plan_opts *o, weft_plan *p)
 {
-    for (int64_t i = 0; i < n / 2; i++) {
-        int32_t is = order[i];
-        order[i] = order[n - 1 - i], order[n - 1 - i] = is;
+    int64_t batches = o->pool ? o->pool : POOL, pool = batches <= n / o->count ? batches * o->count : n;
+    int32_t *order = weft__plan_drawn(o, n);
+    if (order && !weft__plan_sort(len, order, n, false, pool)) {
+        free(order);
+        order = NULL;
     }
-}
-
-static weft_status plan_laplace(const int32_t *len, int64_t n, const weft_plan_opts *o, weft_plan *p)
-{
-    int64_t pool = (o->pool ? o->pool : POOL) <= n / o->count ? (o->pool ? o->pool : POOL) * o->count : n;
-    int32_t *order = weft__plan_order(n);
-    if (order)
-        weft__plan_shuffle(o, order, n);
-    for (int64_t i = 0; order && i < n; i += pool) {
-        int64_t here = n - i < pool ? n - i : pool;
-        if (!weft__plan_sort(len, order + i, here, false, 0))
-            free(order), order = NULL;
-        else if (i / pool % 2)
-            reverse(order + i, here);
-    }
+    for (int64_t first = pool; order && first < n; first += 2 * pool)
+        for (int64_t i = first, last = (first + pool < n ? first + pool : n) - 1; i < last; i++, last--) {
+            int32_t is = order[i];
+            order[i] = order[last];
+            order[last] = is;
+        }
     return cut_order(len, n, o, order, p);
 }
-const weft_planner weft__planner_laplace = { .name = "laplace",
-                                             .source = "Doetsch et al. 2017, RETURNN",
-                                             .about = "pools that rise and fall by turns",
-                                             .options = "count pool shuffle",
-                                             .promises = WEFT_PLAN_WHOLE,
-                                             .plan = plan_laplace };
+
+/* ---- a budget of padded cells ---- */
+/* held: the n sequences of the batch, which lie in the order of all. */
+typedef struct {
+    weft_plan *p;
+    const int32_t *len, *held;
+    int64_t n, longest;
+} padded;
+
+/* Ends a batch of the first `count` sequences and keeps the rest. */
+static weft_status emit(padded *b, int64_t count)
+{
+    weft_status s = WEFT_OK;
+    for (int64_t i = 0; i < count && s == WEFT_OK; i++)
+        s = weft__plan_add_whole(b->p, b->len, b->held[i]);
+    b->held += count;
+    b->n -= count;
+    b->longest = 0;
+    for (int64_t i = 0; i < b->n; i++)
+        b->longest = b->len[b->held[i]] > b->longest ? b->len[b->held[i]] : b->longest;
+    return s == WEFT_OK ? weft__plan_end_whole(b->p) : s;
+}
+
+static weft_status join(padded *b, const weft_plan_opts *o)
+{
+    int64_t length = b->len[b->held[b->n]], multiple = o->multiple ? o->multiple : 1;
+    weft_status s = WEFT_OK;
+    if (length > o->budget)
+        return weft_plan_refuse(WEFT_EARG, "tokens: sequence %lld has %lld tokens; budget is %lld",
+                                (long long)b->held[b->n], (long long)length, (long long)o->budget);
+    while (s == WEFT_OK && b->n && (b->n + 1) * (length > b->longest ? length : b->longest) > o->budget) {
+        int64_t whole = multiple * (b->n / multiple), rest = b->n % multiple;
+        s = emit(b, whole > rest ? whole : rest);
+    }
+    b->n++;
+    b->longest = length > b->longest ? length : b->longest;
+    return s;
+}
+
+weft_status weft__planner_tokens(const int32_t *len, int64_t n, const weft_plan_opts *o, weft_plan *p)
+{
+    int32_t *order = o->keep_order ? weft__plan_drawn(o, n) : weft__plan_sorted(o, len, n, false);
+    weft_status s = order ? WEFT_OK : WEFT_ENOMEM;
+    padded b = { p, len, order, 0, 0 };
+    for (int64_t i = 0; i < n && s == WEFT_OK; i++)
+        s = join(&b, o);
+    if (s == WEFT_OK && b.n)
+        s = emit(&b, b.n);
+    free(order);
+    return s == WEFT_OK ? weft__plan_shuffle_batches(o, p) : s;
+}

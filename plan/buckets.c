@@ -1,24 +1,27 @@
-/* buckets.c - batches of sequences whose lengths lie between the same bounds. */
+/* buckets.c - batches of sequences, or of pieces, whose lengths lie between the same bounds. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include "plan/planners.h"
 
-/* ---- emitted when a bucket has its size ---- */
-/* Sequences that wait, in lists: of each bucket the first and the last, of each sequence the one after it. */
+/* ---- a batch ends when its bucket has its size ---- */
+/* Pieces that wait, in lists: of each bucket the first and the last, of each piece the one after it. */
 typedef struct {
     int64_t size, n, first, last;
 } bucket;
 
-static weft_status emit(weft_plan *p, const int32_t *len, bucket *b, const int32_t *after)
+static weft_status emit(weft_plan *p, const weft__pieces *from, bucket *b, const int32_t *after)
 {
     weft_status s = WEFT_OK;
-    for (int64_t i = b->first; b->n && s == WEFT_OK; i = after[i], b->n--)
-        s = weft__plan_add_whole(p, len, i);
+    for (int64_t i = b->first; b->n && s == WEFT_OK; i = after[i], b->n--) {
+        weft_segment segment = weft__plan_segment(from, i);
+        segment.row = (int32_t)weft__plan_open(p);
+        s = weft_plan_add(p, segment);
+    }
     return s == WEFT_OK ? weft__plan_end_whole(p) : s;
 }
 
-/* How many bounds are at most this length. */
+/* Returns how many bounds are at most this length. */
 static int64_t bucket_of(const int64_t *bounds, int64_t edges, int64_t length)
 {
     int64_t low = 0, high = edges;
@@ -32,32 +35,43 @@ static int64_t bucket_of(const int64_t *bounds, int64_t edges, int64_t length)
     return low;
 }
 
-/* bounds [edges], sizes [edges + 1] */
-static weft_status deal(const int32_t *len, int64_t n, const int64_t *bounds, const int64_t *sizes,
-                        int64_t edges, const weft_plan_opts *o, weft_plan *p)
+/* Deals the pieces in this order. bounds [edges], sizes [edges + 1]. */
+static weft_status deal_pieces(const weft__pieces *from, const int32_t *order, const int64_t *bounds,
+                               const int64_t *sizes, int64_t edges, weft_plan *p)
 {
-    int32_t *order = weft__plan_drawn(o, n), *after = order ? weft__plan_memory(n, sizeof *after) : NULL;
+    int32_t *after = weft__plan_memory(from->n, sizeof *after);
     bucket *b = after ? weft__plan_memory(edges + 1, sizeof *b) : NULL;
     weft_status s = b ? WEFT_OK : WEFT_ENOMEM;
     for (int64_t i = 0; b && i <= edges; i++)
         b[i] = (bucket){ .size = sizes[i] };
-    for (int64_t k = 0; k < n && s == WEFT_OK; k++) {
-        int64_t i = order[k];
-        bucket *to = b + bucket_of(bounds, edges, len[i]);
+    for (int64_t k = 0; k < from->n && s == WEFT_OK; k++) {
+        int64_t i = order ? order[k] : k;
+        bucket *to = b + bucket_of(bounds, edges, from->length[i]);
         if (to->n++)
             after[to->last] = (int32_t)i;
         else
             to->first = i;
         to->last = i;
-        s = to->n == to->size ? emit(p, len, to, after) : WEFT_OK;
+        s = to->n == to->size ? emit(p, from, to, after) : WEFT_OK;
     }
     for (int64_t i = 0; i <= edges && s == WEFT_OK; i++)
-        s = b[i].n ? emit(p, len, b + i, after) : WEFT_OK;
-    free(order), free(after), free(b);
+        s = b[i].n ? emit(p, from, b + i, after) : WEFT_OK;
+    free(after);
+    free(b);
     return s;
 }
 
-static weft_status plan_buckets(const int32_t *len, int64_t n, const weft_plan_opts *o, weft_plan *p)
+static weft_status deal(const int32_t *len, int64_t n, const int64_t *bounds, const int64_t *sizes,
+                        int64_t edges, const weft_plan_opts *o, weft_plan *p)
+{
+    int32_t *order = weft__plan_drawn(o, n);
+    const weft__pieces whole = { n, NULL, NULL, len };
+    weft_status s = order ? deal_pieces(&whole, order, bounds, sizes, edges, p) : WEFT_ENOMEM;
+    free(order);
+    return s == WEFT_OK ? weft__plan_shuffle_batches(o, p) : s;
+}
+
+weft_status weft__planner_buckets(const int32_t *len, int64_t n, const weft_plan_opts *o, weft_plan *p)
 {
     if (!o->sizes || o->edges < 0 || (o->edges && !o->bounds))
         return weft_plan_refuse(WEFT_EARG, "buckets: bounds, and one size more than bounds, must be given");
@@ -67,34 +81,38 @@ static weft_status plan_buckets(const int32_t *len, int64_t n, const weft_plan_o
                                     "buckets: size %lld, bound %lld; bounds that rise and sizes of 1 or "
                                     "more are expected",
                                     (long long)o->sizes[i], (long long)(i < o->edges ? o->bounds[i] : 0));
-    weft_status s = deal(len, n, o->bounds, o->sizes, o->edges, o, p);
+    return deal(len, n, o->bounds, o->sizes, o->edges, o, p);
+}
+
+/* ---- powers of two, so that no batch has a pad ---- */
+weft_status weft__planner_powers(const int32_t *len, int64_t n, const weft_plan_opts *o, weft_plan *p)
+{
+    enum { POWERS = 31 };
+    int64_t bounds[POWERS], sizes[POWERS];
+    for (int k = 0; k < POWERS; k++) {
+        bounds[k] = (int64_t)2 << k;
+        sizes[k] = o->budget >> k > 1 ? o->budget >> k : 1;
+    }
+    int32_t *order = weft__plan_drawn(o, n);
+    weft__cuts cuts = { 0 };
+    weft_status s = order ? weft__plan_cut_up("powers", len, order, n, 0, &cuts) : WEFT_ENOMEM;
+    if (s == WEFT_OK)
+        s = deal_pieces(&cuts.pieces, NULL, bounds, sizes, POWERS - 1, p);
+    free(cuts.memory);
+    free(order);
     return s == WEFT_OK ? weft__plan_shuffle_batches(o, p) : s;
 }
-const weft_planner weft__planner_buckets = { .name = "buckets",
-                                             .source = "tf.data's bucket_by_sequence_length",
-                                             .about = "between bounds that are given",
-                                             .options = "bounds sizes shuffle",
-                                             .promises = WEFT_PLAN_WHOLE,
-                                             .plan = plan_buckets };
 
 /* ---- bounds that grow by a ratio ---- */
-static int32_t longest_of(const int32_t *len, int64_t n)
-{
-    int32_t longest = 0;
-    for (int64_t i = 0; i < n; i++)
-        longest = len[i] > longest ? len[i] : longest;
-    return longest;
-}
-
 static int64_t next_bound(int64_t b, double ratio)
 {
     double next = floor((double)b * ratio);
     return next > INT32_MAX ? (int64_t)INT32_MAX + 1 : next > (double)b ? (int64_t)next : b + 1;
 }
 
-static weft_status plan_geometric(const int32_t *len, int64_t n, const weft_plan_opts *o, weft_plan *p)
+weft_status weft__planner_geometric(const int32_t *len, int64_t n, const weft_plan_opts *o, weft_plan *p)
 {
-    int32_t longest = longest_of(len, n);
+    int32_t longest = weft__plan_longest(len, n);
     int64_t edges = 1;
     if (!(o->ratio > 1))
         return weft_plan_refuse(WEFT_EARG, "geometric: ratio is %g; more than 1 is expected", o->ratio);
@@ -105,25 +123,19 @@ static weft_status plan_geometric(const int32_t *len, int64_t n, const weft_plan
         bounds[i] = i ? next_bound(bounds[i - 1], o->ratio) : o->least;
         sizes[i] = o->budget / bounds[i] > 1 ? o->budget / bounds[i] : 1;
     }
-    weft_status s =
-        bounds ? deal(len, n, bounds, sizes, edges - 1, o, p) : WEFT_ENOMEM; /* none is beyond the last */
+    /* no sequence is beyond the last bound */
+    weft_status s = bounds ? deal(len, n, bounds, sizes, edges - 1, o, p) : WEFT_ENOMEM;
     free(bounds);
-    return s == WEFT_OK ? weft__plan_shuffle_batches(o, p) : s;
+    return s;
 }
-const weft_planner weft__planner_geometric = { .name = "geometric",
-                                               .source = "lhotse, NeMo",
-                                               .about = "between bounds that grow by a ratio",
-                                               .options = "budget ratio least shuffle",
-                                               .promises = WEFT_PLAN_WHOLE,
-                                               .plan = plan_geometric };
 
 /* ---- the best k intervals ---- */
-/* cost[e]: the least padding of the first e distinct lengths in as many intervals as were used; from[j * (d +
+/* cost[e]: the least padding of the first e distinct lengths in as many intervals as were used. from[j * (d +
  * 1) + e]: where the last of j intervals begins then, the lowest of equal costs. count, sum: of the first
  * e. */
 typedef struct {
     int64_t d, k;
-    const int64_t *length, *count, *sum;
+    int64_t *length, *count, *sum;
     double *cost, *before;
     int32_t *from;
 } search;
@@ -137,17 +149,22 @@ static double padding(const search *t, int64_t from, int64_t to)
 static void add_interval(search *t, int64_t j)
 {
     double *was = t->cost;
-    t->cost = t->before, t->before = was;
+    t->cost = t->before;
+    t->before = was;
     for (int64_t e = 0; e <= t->d; e++) {
-        t->cost[e] = (double)INFINITY, t->from[j * (t->d + 1) + e] = 0;
+        int32_t *from = t->from + j * (t->d + 1) + e;
+        t->cost[e] = (double)INFINITY;
+        *from = 0;
         for (int64_t b = 0; b < e; b++)
-            if (t->before[b] + padding(t, b, e) < t->cost[e])
-                t->cost[e] = t->before[b] + padding(t, b, e), t->from[j * (t->d + 1) + e] = (int32_t)b;
+            if (t->before[b] + padding(t, b, e) < t->cost[e]) {
+                t->cost[e] = t->before[b] + padding(t, b, e);
+                *from = (int32_t)b;
+            }
     }
 }
 
-/* bounds [k]: one above the longest of each interval; how many there are. */
-static int64_t best_intervals(search *t, int64_t *bounds)
+/* Fills bounds [k] with one above the longest of each interval. */
+static void find_intervals(search *t, int64_t *bounds)
 {
     for (int64_t e = 0; e <= t->d; e++)
         t->cost[e] = e ? (double)INFINITY : 0;
@@ -158,43 +175,45 @@ static int64_t best_intervals(search *t, int64_t *bounds)
         bounds[j - 1] = t->length[at - 1] + 1;
         at = t->from[j * (t->d + 1) + at];
     }
-    return t->k;
 }
 
-/* The distinct lengths, ascending, with the sums of how many are at most that long, and of their lengths. */
-static int64_t distinct(const int32_t *len, const int32_t *order, int64_t n, int64_t *length, int64_t *count,
-                        int64_t *sum)
+/* Lists the distinct lengths, ascending, with how many sequences are at most that long, and their tokens. */
+static void list_lengths(search *t, const int32_t *len, const int32_t *order, int64_t n)
 {
-    int64_t d = 0;
-    count[0] = sum[0] = 0;
+    t->count[0] = t->sum[0] = 0;
     for (int64_t i = 0; i < n; i++) {
-        if (!i || len[order[i]] != length[d - 1])
-            length[d] = len[order[i]], count[d + 1] = count[d], sum[d + 1] = sum[d], d++;
-        count[d]++, sum[d] += len[order[i]];
+        if (!i || len[order[i]] != t->length[t->d - 1]) {
+            t->length[t->d++] = len[order[i]];
+            t->count[t->d] = t->count[t->d - 1];
+            t->sum[t->d] = t->sum[t->d - 1];
+        }
+        t->count[t->d]++;
+        t->sum[t->d] += len[order[i]];
     }
-    return d;
 }
 
 static weft_status deal_best(const int32_t *len, int64_t n, const weft_plan_opts *o, search *t, weft_plan *p)
 {
     t->k = o->k < t->d ? o->k : t->d;
     int64_t *bounds = weft__plan_memory(2 * t->k, sizeof *bounds), *sizes = bounds + t->k;
-    t->cost = weft__plan_memory(2 * (t->d + 1), sizeof *t->cost);
+    double *costs = t->cost = weft__plan_memory(2 * (t->d + 1), sizeof *t->cost);
     t->from = weft__plan_memory((t->k + 1) * (t->d + 1), sizeof *t->from);
-    weft_status s = bounds && t->cost && t->from ? WEFT_OK : WEFT_ENOMEM;
-    double *costs = t->cost;
-    t->before = costs ? costs + t->d + 1 : NULL;
+    weft_status s = bounds && costs && t->from ? WEFT_OK : WEFT_ENOMEM;
     if (s == WEFT_OK && t->d) {
-        best_intervals(t, bounds);
+        t->before = costs + t->d + 1;
+        find_intervals(t, bounds);
         for (int64_t i = 0; i < t->k; i++)
             sizes[i] = o->count;
         s = deal(len, n, bounds, sizes, t->k - 1, o, p);
     }
-    free(bounds), free(costs), free(t->from);
+    free(bounds);
+    free(costs);
+    free(t->from);
     return s;
 }
 
-static weft_status plan_optimal(const int32_t *len, int64_t n, const weft_plan_opts *o, weft_plan *p)
+weft_status weft__planner_optimal_buckets(const int32_t *len, int64_t n, const weft_plan_opts *o,
+                                          weft_plan *p)
 {
     int32_t *order = weft__plan_order(n);
     int64_t *all = order && weft__plan_sort(len, order, n, false, 0) ?
@@ -203,15 +222,10 @@ static weft_status plan_optimal(const int32_t *len, int64_t n, const weft_plan_o
     weft_status s = all ? WEFT_OK : WEFT_ENOMEM;
     if (all) {
         search t = { .length = all, .count = all + n + 1, .sum = all + 2 * (n + 1) };
-        t.d = distinct(len, order, n, all, all + n + 1, all + 2 * (n + 1));
+        list_lengths(&t, len, order, n);
         s = deal_best(len, n, o, &t, p);
     }
-    free(order), free(all);
-    return s == WEFT_OK ? weft__plan_shuffle_batches(o, p) : s;
+    free(order);
+    free(all);
+    return s;
 }
-const weft_planner weft__planner_optimal_buckets = { .name = "optimal_buckets",
-                                                     .source = "dynamic programming",
-                                                     .about = "the k intervals with the least padding",
-                                                     .options = "k count shuffle",
-                                                     .promises = WEFT_PLAN_WHOLE,
-                                                     .plan = plan_optimal };

@@ -9,7 +9,8 @@ void weft_plan_free(weft_plan *p)
 {
     if (!p)
         return;
-    free(p->batch), free(p->segment);
+    free(p->batch);
+    free(p->segment);
     *p = (weft_plan){ 0 };
 }
 
@@ -22,7 +23,8 @@ static bool grow(void **array, int64_t *room, int64_t needed, size_t bytes)
     void *bigger = (uint64_t)more > SIZE_MAX / bytes ? NULL : realloc(*array, (size_t)more * bytes);
     if (!bigger)
         return weft_plan_refuse(WEFT_ENOMEM, "plan: no memory for %lld segments", (long long)needed), false;
-    *array = bigger, *room = more;
+    *array = bigger;
+    *room = more;
     return true;
 }
 
@@ -106,7 +108,8 @@ weft_status weft__plan_shuffle_batches(const weft_plan_opts *o, weft_plan *p)
     weft_segment *segment = turn ? weft__plan_memory(p->segments, sizeof *segment) : NULL;
     weft_plan_batch *batch = segment ? weft__plan_memory(p->batches, sizeof *batch) : NULL;
     if (!batch) {
-        free(turn), free(segment);
+        free(turn);
+        free(segment);
         return WEFT_ENOMEM;
     }
     weft__plan_shuffle(o, turn, p->batches);
@@ -114,16 +117,21 @@ weft_status weft__plan_shuffle_batches(const weft_plan_opts *o, weft_plan *p)
     for (int64_t b = 0; b < p->batches; b++) {
         batch[b] = p->batch[turn[b]];
         memcpy(segment + at, p->segment + batch[b].first, (size_t)batch[b].n * sizeof *segment);
-        batch[b].first = at, at += batch[b].n;
+        batch[b].first = at;
+        at += batch[b].n;
     }
-    free(p->segment), free(p->batch), free(turn);
-    p->segment = segment, p->batch = batch;
-    p->room[SEGMENTS] = p->segments, p->room[BATCHES] = p->batches;
+    free(p->segment);
+    free(p->batch);
+    free(turn);
+    p->segment = segment;
+    p->batch = batch;
+    p->room[SEGMENTS] = p->segments;
+    p->room[BATCHES] = p->batches;
     return WEFT_OK;
 }
 
 /* ---- rows of pieces ---- */
-static weft_segment segment_of(const weft__pieces *from, int64_t i)
+weft_segment weft__plan_segment(const weft__pieces *from, int64_t i)
 {
     return (weft_segment){ .sequence = from->sequence ? from->sequence[i] : i,
                            .offset = from->offset ? from->offset[i] : 0,
@@ -131,12 +139,46 @@ static weft_segment segment_of(const weft__pieces *from, int64_t i)
                            .carry = -1 };
 }
 
+/* Returns how long the next piece of a sequence is. most: as for weft__plan_cut_up. */
+static int32_t next_piece(int32_t left, int64_t most)
+{
+    if (most)
+        return left < most ? left : (int32_t)most;
+    return (int32_t)1 << (31 - __builtin_clz((unsigned)left));
+}
+
+weft_status weft__plan_cut_up(const char *planner, const int32_t *len, const int32_t *order, int64_t n,
+                              int64_t most, weft__cuts *out)
+{
+    int64_t pieces = 0, k = 0;
+    for (int64_t i = 0; i < n; i++)
+        pieces += most ? (len[i] + most - 1) / most : __builtin_popcount((unsigned)len[i]);
+    if (pieces > INT32_MAX)
+        return weft_plan_refuse(WEFT_EARG, "%s: %lld pieces; at most %d are expected", planner,
+                                (long long)pieces, INT32_MAX);
+    int32_t *sequence = out->memory = weft__plan_memory(3 * pieces, sizeof *sequence);
+    if (!sequence)
+        return WEFT_ENOMEM;
+    int32_t *offset = sequence + pieces, *length = offset + pieces;
+    for (int64_t at = 0; at < n; at++) {
+        int32_t i = order ? order[at] : (int32_t)at;
+        for (int32_t begin = 0; begin < len[i]; begin += length[k++]) {
+            sequence[k] = i;
+            offset[k] = begin;
+            length[k] = next_piece(len[i] - begin, most);
+        }
+    }
+    out->pieces = (weft__pieces){ pieces, sequence, offset, length };
+    return WEFT_OK;
+}
+
 /* The pieces of row r become segments at[r] .. of the plan; at [rows + 1] counts first, fill [rows]
  * follows. */
 static void place_pieces(weft_plan *p, const weft__pieces *from, const int32_t *order, const int32_t *row,
                          int64_t rows, const int32_t *turn, int64_t *at, int64_t *fill)
 {
-    memset(at, 0, (size_t)(rows + 1) * sizeof *at), memset(fill, 0, (size_t)rows * sizeof *fill);
+    memset(at, 0, (size_t)(rows + 1) * sizeof *at);
+    memset(fill, 0, (size_t)rows * sizeof *fill);
     for (int64_t i = 0; i < from->n; i++)
         if (row[i] >= 0)
             at[turn[row[i]] + 1]++;
@@ -147,8 +189,9 @@ static void place_pieces(weft_plan *p, const weft__pieces *from, const int32_t *
         if (row[i] < 0)
             continue;
         int64_t r = turn[row[i]];
-        weft_segment s = segment_of(from, i);
-        s.row = (int32_t)r, s.column = fill[r];
+        weft_segment s = weft__plan_segment(from, i);
+        s.row = (int32_t)r;
+        s.column = fill[r];
         fill[r] += s.length;
         p->segment[at[r]++] = s; /* afterwards at[r] is where row r ends */
     }
@@ -180,6 +223,8 @@ weft_status weft__plan_rows(weft_plan *p, const weft__pieces *from, const int32_
         place_pieces(p, from, order, row, rows, turn, at, fill);
         s = end_rows(p, rows, width, o->rows && o->rows < rows ? o->rows : rows, at);
     }
-    free(turn), free(at), free(fill);
+    free(turn);
+    free(at);
+    free(fill);
     return s;
 }

@@ -132,8 +132,9 @@ static weft_status check_places(const checking *t, const weft_plan_batch *b)
     int32_t *order = weft__plan_order(b->n);
     weft_status s = order ? WEFT_OK : WEFT_ENOMEM;
     const weft_segment *of = t->p->segment + b->first, *before = NULL;
+    sorted = of;
     if (order)
-        sorted = of, qsort(order, (size_t)b->n, sizeof *order, by_place);
+        qsort(order, (size_t)b->n, sizeof *order, by_place);
     for (int64_t k = 0; k < b->n && s == WEFT_OK; k++) {
         const weft_segment *is = of + order[k];
         if (!is->length)
@@ -309,12 +310,9 @@ static bool has_carries(const weft_plan *p)
 
 static weft_status check_carries(const checking *t)
 {
-    int64_t most = 0;
     if (!(t->promises & WEFT_PLAN_CARRIES) && !has_carries(t->p))
         return WEFT_OK;
-    for (int64_t b = 0; b < t->p->batches; b++)
-        most = t->p->batch[b].n > most ? t->p->batch[b].n : most;
-    bool *taken = weft__plan_memory(most, sizeof *taken);
+    bool *taken = weft__plan_memory(weft__plan_most_segments(t->p), sizeof *taken);
     weft_status s = taken ? WEFT_OK : WEFT_ENOMEM;
     for (int64_t b = 0; b < t->p->batches && s == WEFT_OK; b++) {
         const weft_plan_batch *is = t->p->batch + b;
@@ -330,8 +328,10 @@ static weft_status check_carries(const checking *t)
 static weft_status check_counts(const checking *t)
 {
     int64_t tokens = 0, not_empty = 0, empty = weft__plan_without_segment(t->p, t->len, t->n);
-    for (int64_t i = 0; i < t->n; i++)
-        tokens += t->len[i], not_empty += t->len[i] > 0;
+    for (int64_t i = 0; i < t->n; i++) {
+        tokens += t->len[i];
+        not_empty += t->len[i] > 0;
+    }
     /* a shard does not know the lengths of sequences that it has no segment of */
     if (t->p->shard ? t->p->empty < 0 || t->p->empty > empty : t->p->empty != empty)
         return weft_plan_refuse(WEFT_EFORMAT,

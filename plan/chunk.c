@@ -90,7 +90,7 @@ static weft_status cut_text(const text *t, const weft_plan_opts *o, weft_plan *p
     return s;
 }
 
-static weft_status plan_chunk(const int32_t *len, int64_t n, const weft_plan_opts *o, weft_plan *p)
+weft_status weft__planner_chunk(const int32_t *len, int64_t n, const weft_plan_opts *o, weft_plan *p)
 {
     text t = { .n = n, .order = weft__plan_drawn(o, n) };
     t.start = t.order ? weft__plan_memory(n + 1, sizeof *t.start) : NULL;
@@ -101,58 +101,18 @@ static weft_status plan_chunk(const int32_t *len, int64_t n, const weft_plan_opt
             t.start[i + 1] = t.start[i] + len[t.order[i]];
         s = cut_text(&t, o, p);
     }
-    free(t.order), free(t.start);
+    free(t.order);
+    free(t.start);
     return s;
 }
-const weft_planner weft__planner_chunk = { .name = "chunk",
-                                           .source = "GPT; TRL's wrapped",
-                                           .about = "end to end, cut every row",
-                                           .options = "capacity rows carry shuffle",
-                                           .promises = 0,
-                                           .plan = plan_chunk };
 
 /* ---- only what is longer than a row is cut ---- */
-typedef struct {
-    int32_t *sequence, *offset, *length;
-} parts;
-
-static void cut_long(const int32_t *len, int64_t n, int64_t capacity, parts to)
+weft_status weft__planner_best_fit_split(const int32_t *len, int64_t n, const weft_plan_opts *o, weft_plan *p)
 {
-    int64_t k = 0;
-    for (int64_t i = 0; i < n; i++)
-        for (int64_t at = 0; at < len[i]; at += capacity, k++) {
-            to.sequence[k] = (int32_t)i, to.offset[k] = (int32_t)at;
-            to.length[k] = (int32_t)(len[i] - at < capacity ? len[i] - at : capacity);
-        }
-}
-
-static weft_status plan_best_fit_split(const int32_t *len, int64_t n, const weft_plan_opts *o, weft_plan *p)
-{
-    int64_t pieces = 0, rows = -1;
-    for (int64_t i = 0; i < n; i++)
-        pieces += (len[i] + o->capacity - 1) / o->capacity;
-    if (pieces > INT32_MAX)
-        return weft_plan_refuse(WEFT_EARG, "best_fit_split: %lld pieces; at most %d are expected",
-                                (long long)pieces, INT32_MAX);
-    int32_t *all = weft__plan_memory(3 * pieces, sizeof *all),
-            *order = all ? weft__plan_drawn(o, pieces) : NULL,
-            *row = order ? weft__plan_memory(pieces, sizeof *row) : NULL;
-    parts to = { all, all ? all + pieces : NULL, all ? all + 2 * pieces : NULL };
-    if (row) {
-        cut_long(len, n, o->capacity, to);
-        if (weft__plan_sort(to.length, order, pieces, true, 0))
-            rows = weft__plan_fit(WEFT__BEST_FIT, to.length, order, pieces, o->capacity, o, row);
-    }
-    weft_status s = rows < 0 ?
-                        WEFT_ENOMEM :
-                        weft__plan_rows(p, &(weft__pieces){ pieces, to.sequence, to.offset, to.length },
-                                        order, row, rows, o->capacity, o);
-    free(all), free(order), free(row);
+    weft__cuts cuts = { 0 };
+    weft_status s = weft__plan_cut_up("best_fit_split", len, NULL, n, o->capacity, &cuts);
+    if (s == WEFT_OK)
+        s = weft__plan_fit(WEFT__BEST_FIT, true, &cuts.pieces, o->capacity, o, p);
+    free(cuts.memory);
     return s;
 }
-const weft_planner weft__planner_best_fit_split = { .name = "best_fit_split",
-                                                    .source = "Ding et al. 2024; TRL's bfd_split",
-                                                    .about = "cut only what is longer than a row",
-                                                    .options = "capacity limit rows shuffle",
-                                                    .promises = 0,
-                                                    .plan = plan_best_fit_split };

@@ -37,12 +37,16 @@ static bool find_pattern(program *t)
         for (int64_t i = 0; i < t->m; i++)
             t->price[j] += t->inverse[i * t->m + j];
     }
-    t->best[0] = 0, t->by[0] = -1;
+    t->best[0] = 0;
+    t->by[0] = -1;
     for (int64_t s = 1; s <= t->capacity; s++) {
-        t->best[s] = t->best[s - 1], t->by[s] = -1;
+        t->best[s] = t->best[s - 1];
+        t->by[s] = -1;
         for (int64_t j = 0; j < t->m; j++)
-            if (t->length[j] <= s && t->best[s - t->length[j]] + t->price[j] > t->best[s])
-                t->best[s] = t->best[s - t->length[j]] + t->price[j], t->by[s] = (int32_t)j;
+            if (t->length[j] <= s && t->best[s - t->length[j]] + t->price[j] > t->best[s]) {
+                t->best[s] = t->best[s - t->length[j]] + t->price[j];
+                t->by[s] = (int32_t)j;
+            }
     }
     memset(t->fresh, 0, (size_t)t->m * sizeof *t->fresh);
     for (int64_t s = t->capacity; s > 0; s -= t->by[s] < 0 ? 1 : t->length[t->by[s]])
@@ -95,10 +99,9 @@ static bool use(const program *t, const int32_t *pattern, int64_t times, int64_t
     int32_t pieces = 0;
     for (int64_t j = 0; j < t->m; j++)
         pieces += pattern[j];
-    weft__pattern *to = weft__plan_memory(1, sizeof *to + (size_t)pieces * sizeof *to->length);
+    weft__pattern *to = weft__pattern_new(*first, times, pieces);
     if (!to)
         return false;
-    *to = (weft__pattern){ *first, times, pieces };
     for (int64_t j = 0, k = 0; j < t->m; j++) {
         left[t->length[j]] -= times * pattern[j];
         for (int32_t c = 0; c < pattern[j]; c++)
@@ -139,14 +142,20 @@ static bool solve(int64_t *left, int64_t capacity, weft__pattern **first)
     }
     bool there = t.patterns != NULL;
     if (there) {
-        t.x = t.inverse + m * m, t.price = t.x + m, t.step = t.price + m, t.best = t.step + m;
-        t.fresh = t.patterns + m * m, t.by = t.fresh + m;
+        t.x = t.inverse + m * m;
+        t.price = t.x + m;
+        t.step = t.price + m;
+        t.best = t.step + m;
+        t.fresh = t.patterns + m * m;
+        t.by = t.fresh + m;
         begin(&t, left);
         for (int64_t i = 0; i < ROUNDS * m && find_pattern(&t) && pivot(&t);)
             i++;
         there = round_off(&t, left, first);
     }
-    free(length), free(t.inverse), free(t.patterns);
+    free(length);
+    free(t.inverse);
+    free(t.patterns);
     return there || m > MOST_LENGTHS;
 }
 
@@ -158,25 +167,20 @@ static int64_t rows_of(const weft__pattern *first)
     return rows;
 }
 
-static weft_status plan_column_generation(const int32_t *len, int64_t n, const weft_plan_opts *o,
-                                          weft_plan *p)
+/* The linear program or exact_fill, whichever has fewer rows. */
+static bool pack(int64_t *left, int64_t capacity, int64_t limit, weft__pattern **first)
 {
-    int64_t *left;
     weft__pattern *filled = NULL, *solved = NULL;
-    weft_status s = weft__plan_count(len, n, o, &left);
-    bool good = s == WEFT_OK && weft__plan_exact_fill(left, o->capacity, 0, &filled) &&
-                solve(left, o->capacity, &solved) &&
-                weft__plan_packs(WEFT__LONGEST_PACK, left, o->capacity, 0, &solved);
-    if (s == WEFT_OK)
-        s = good ? weft__plan_patterns(p, len, n, rows_of(filled) < rows_of(solved) ? filled : solved, o) :
-                   WEFT_ENOMEM;
-    weft__plan_free_patterns(filled), weft__plan_free_patterns(solved);
-    free(left);
-    return s;
+    bool good = weft__pack_exact_fill(left, capacity, limit, &filled) && solve(left, capacity, &solved) &&
+                weft__pack_lpfhp(left, capacity, limit, &solved);
+    bool fills = rows_of(filled) < rows_of(solved);
+    *first = fills ? filled : solved;
+    weft__patterns_free(fills ? solved : filled);
+    return good;
 }
-const weft_planner weft__planner_column_generation = { .name = "column_generation",
-                                                       .source = "Gilmore & Gomory 1961",
-                                                       .about = "a linear program over patterns",
-                                                       .options = "capacity rows shuffle",
-                                                       .promises = WEFT_PLAN_WHOLE,
-                                                       .plan = plan_column_generation };
+
+weft_status weft__planner_column_generation(const int32_t *len, int64_t n, const weft_plan_opts *o,
+                                            weft_plan *p)
+{
+    return weft__plan_patterns(pack, len, n, o, p);
+}

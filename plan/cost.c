@@ -80,12 +80,8 @@ static weft_status predict_live(const weft_plan *p, const weft_plan_cost *c, wef
         out->latency_ms += (double)steps[k] * c->step_ms[0];
         out->tokens_ms += (double)k * (double)steps[k] * c->token_ms;
     }
-    for (int64_t b = 0; b < p->batches && s == WEFT_OK; b++) {
-        double tokens = 0;
-        for (int64_t i = p->batch[b].first; i < p->batch[b].first + p->batch[b].n; i++)
-            tokens += p->segment[i].length;
-        out->tokens_ms += far_ms(c, tokens);
-    }
+    for (int64_t b = 0; b < p->batches && s == WEFT_OK; b++)
+        out->tokens_ms += far_ms(c, (double)weft__plan_tokens_of(p, b));
     free(steps);
     return s;
 }
@@ -108,7 +104,8 @@ weft_status weft_plan_predict(const weft_plan *plan, const weft_plan_cost *cost,
         double width = (double)plan->batch[b].width, rows = (double)plan->batch[b].rows;
         if (rows <= 0)
             continue;
-        r.steps_ms += width * step_ms(cost, rows), r.latency_ms += width * cost->step_ms[0];
+        r.steps_ms += width * step_ms(cost, rows);
+        r.latency_ms += width * cost->step_ms[0];
         r.tokens_ms += width * rows * cost->token_ms + far_ms(cost, width * rows);
     }
     r.ms = r.steps_ms + r.tokens_ms + r.pieces_ms + r.batches_ms;
@@ -146,9 +143,11 @@ weft_status weft_plan_disturb(const weft_plan *plan, const int32_t *len, int64_t
         return s;
     double chance = f.segments > 1 ? (double)(f.batches - 1) / (double)(f.segments - 1) : 1;
     d.likeness = chance < 1 ? fmin(fmax((f.eta2 - chance) / (1 - chance), 0), 1) : 0;
-    d.order = fmin(fabs(d.order), 1), d.cuts = share_of_cuts(plan);
+    d.order = fmin(fabs(d.order), 1);
+    d.cuts = share_of_cuts(plan);
     d.sum = d.likeness + d.order + d.cuts;
-    return *out = d, WEFT_OK;
+    *out = d;
+    return WEFT_OK;
 }
 
 int weft_plan_choose(const double *ms, const double *disturbance, int n, double error)

@@ -77,7 +77,8 @@ static int64_t list_parts(const deals *t, int32_t deal, int32_t *part)
 static int32_t join(deals *t, int32_t a, int32_t b)
 {
     t->at[t->at[a].last].after = b;
-    t->at[a].last = t->at[b].last, t->at[a].load += t->at[b].load;
+    t->at[a].last = t->at[b].last;
+    t->at[a].load += t->at[b].load;
     return a;
 }
 
@@ -158,6 +159,8 @@ weft_status weft__plan_differencing(const int32_t *len, int64_t n, const weft_pl
             merge(&t);
         s = emit(&t, t.singles ? t.at[pop(&t)].parts : -1, p);
     }
-    free(t.at), free(t.order), free(t.place), free(t.heap), free(t.one), free(t.other), free(t.both);
+    void *const all[] = { t.at, t.order, t.place, t.heap, t.one, t.other, t.both };
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+        free(all[i]);
     return s;
 }

@@ -1,4 +1,4 @@
-/* figures.c - what can be said of a plan without running it. */
+/* figures.c - formulas of a plan alone: figures and bounds, live rows, work. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -52,11 +52,37 @@ static weft_status bounds(const int32_t *len, int64_t n, int64_t capacity, bool 
         f->l1 = rows_for(sum[n], capacity);
         f->l2 = whole ? martello_toth(len, order, n, capacity, sum) : f->l1;
     }
-    free(order), free(sum);
+    free(order);
+    free(sum);
     return good ? WEFT_OK : WEFT_ENOMEM;
 }
 
 /* ---- live rows ---- */
+int64_t weft__plan_tokens_of(const weft_plan *p, int64_t batch)
+{
+    const weft_plan_batch *b = p->batch + batch;
+    int64_t tokens = 0;
+    for (int64_t i = b->first; i < b->first + b->n; i++)
+        tokens += p->segment[i].length;
+    return tokens;
+}
+
+int64_t weft__plan_most_segments(const weft_plan *p)
+{
+    int64_t most = 0;
+    for (int64_t b = 0; b < p->batches; b++)
+        most = p->batch[b].n > most ? p->batch[b].n : most;
+    return most;
+}
+
+int64_t weft__plan_most_rows(const weft_plan *p)
+{
+    int64_t most = 0;
+    for (int64_t b = 0; b < p->batches; b++)
+        most = p->batch[b].rows > most ? p->batch[b].rows : most;
+    return most;
+}
+
 static int by_number(const void *a, const void *b)
 {
     int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
@@ -116,7 +142,8 @@ static double eta_squared(const weft_plan *p)
         double sum = 0;
         for (int64_t i = is->first; i < is->first + is->n; i++) {
             double d = p->segment[i].length - mean;
-            sum += p->segment[i].length, total += d * d;
+            sum += p->segment[i].length;
+            total += d * d;
         }
         if (is->n)
             between += (double)is->n * (sum / (double)is->n - mean) * (sum / (double)is->n - mean);
@@ -134,13 +161,19 @@ static bool is_whole(const weft_plan *p, const int32_t *len)
 
 static void count(const weft_plan *p, weft_plan_figures *f)
 {
-    f->batches = p->batches, f->segments = p->segments, f->empty = p->empty, f->dropped = p->dropped;
+    f->batches = p->batches;
+    f->segments = p->segments;
+    f->empty = p->empty;
+    f->dropped = p->dropped;
     for (int64_t b = 0; b < p->batches; b++) {
-        f->rows += p->batch[b].rows, f->steps += p->batch[b].width;
+        f->rows += p->batch[b].rows;
+        f->steps += p->batch[b].width;
         f->cells += p->batch[b].rows * p->batch[b].width;
     }
-    for (int64_t i = 0; i < p->segments; i++)
-        f->tokens += p->segment[i].length, f->cuts += p->segment[i].offset > 0;
+    for (int64_t i = 0; i < p->segments; i++) {
+        f->tokens += p->segment[i].length;
+        f->cuts += p->segment[i].offset > 0;
+    }
     f->fill = f->cells ? (double)f->tokens / (double)f->cells : 0;
     f->mean_live = f->steps ? (double)f->tokens / (double)f->steps : 0;
     f->segments_per_row = f->rows ? (double)f->segments / (double)f->rows : 0;
@@ -160,10 +193,7 @@ weft_status weft_plan_measure(const weft_plan *plan, const int32_t *len, int64_t
     weft_status sound = weft__plan_is_sound(plan, n, "plan_measure: ");
     if (sound != WEFT_OK)
         return sound;
-    int64_t most = 0;
-    for (int64_t b = 0; b < plan->batches; b++)
-        most = plan->batch[b].n > most ? plan->batch[b].n : most;
-    int64_t *ends = weft__plan_memory(2 * most, sizeof *ends);
+    int64_t most = weft__plan_most_segments(plan), *ends = weft__plan_memory(2 * most, sizeof *ends);
     weft_status s = ends ? WEFT_OK : WEFT_ENOMEM;
     if (ends) {
         count(plan, out);
@@ -175,4 +205,88 @@ weft_status weft_plan_measure(const weft_plan *plan, const int32_t *len, int64_t
     if (s != WEFT_OK)
         *out = (weft_plan_figures){ 0 };
     return s;
+}
+
+/* ---- rows with a token at a step ---- */
+weft_status weft_plan_batch_sizes(const weft_plan *plan, int64_t batch, int64_t *sizes, int64_t n)
+{
+    if (!plan || batch < 0 || batch >= plan->batches || n != plan->batch[batch].width || (n && !sizes))
+        return weft_plan_refuse(WEFT_EARG,
+                                "plan_batch_sizes: a plan, one of its batches and room for a number "
+                                "for each of its steps are expected");
+    weft_status sound = weft__plan_is_sound(plan, INT64_MAX, "plan_batch_sizes: ");
+    if (sound != WEFT_OK)
+        return sound;
+    const weft_plan_batch *b = plan->batch + batch;
+    memset(sizes, 0, (size_t)n * sizeof *sizes);
+    for (int64_t i = b->first; i < b->first + b->n; i++) {
+        const weft_segment *s = plan->segment + i;
+        if (s->length)
+            sizes[s->column]++;
+        if (s->length && s->column + s->length < n)
+            sizes[s->column + s->length]--;
+    }
+    for (int64_t t = 1; t < n; t++)
+        sizes[t] += sizes[t - 1];
+    return WEFT_OK;
+}
+
+/* Adds the steps of one batch where k rows are live to steps[k]: between two of the sorted begins and ends
+ * nothing changes. begin [pieces] and end [pieces] are scratch. False: more than `most` rows are live, so
+ * segments overlap. */
+static bool count_batch(const weft_plan *p, const weft_plan_batch *b, int64_t *begin, int64_t *end,
+                        int64_t *steps, int64_t most)
+{
+    int64_t n = 0, at = 0, live = 0;
+    for (int64_t i = b->first; i < b->first + b->n; i++) {
+        const weft_segment *s = p->segment + i;
+        if (s->length) {
+            begin[n] = s->column;
+            end[n++] = s->column + s->length;
+        }
+    }
+    qsort(begin, (size_t)n, sizeof *begin, by_number);
+    qsort(end, (size_t)n, sizeof *end, by_number);
+    for (int64_t i = 0, k = 0; k < n;) {
+        int64_t next = i < n && begin[i] < end[k] ? begin[i] : end[k];
+        steps[live] += next - at;
+        at = next;
+        for (; k < n && end[k] == at; k++)
+            live--;
+        for (; i < n && begin[i] == at; i++)
+            live++;
+        if (live > most)
+            return false;
+    }
+    steps[0] += b->width - at;
+    return true;
+}
+
+/* steps [most + 1], most at least the rows that are live in any batch. */
+weft_status weft__plan_live(const weft_plan *p, int64_t *steps, int64_t most, const char *function)
+{
+    int64_t pieces = weft__plan_most_segments(p), *room = weft__plan_memory(2 * pieces, sizeof *room);
+    weft_status s = room ? WEFT_OK : WEFT_ENOMEM;
+    memset(steps, 0, (size_t)(most + 1) * sizeof *steps);
+    for (int64_t b = 0; b < p->batches && s == WEFT_OK; b++)
+        if (!count_batch(p, p->batch + b, room, room + pieces, steps, most))
+            s = weft_plan_refuse(WEFT_EFORMAT,
+                                 "%sin batch %lld segments overlap: more than %lld rows are live", function,
+                                 (long long)b, (long long)most);
+    free(room);
+    return s;
+}
+
+weft_status weft_plan_live_rows(const weft_plan *plan, int64_t *steps, int64_t n)
+{
+    weft_status sound = plan ? weft__plan_is_sound(plan, INT64_MAX, "plan_live_rows: ") : WEFT_OK;
+    if (sound != WEFT_OK)
+        return sound;
+    int64_t rows = plan ? weft__plan_most_rows(plan) : 0;
+    if (!plan || !steps || n != rows + 1)
+        return weft_plan_refuse(WEFT_EARG,
+                                "plan_live_rows: a plan and room for %lld numbers, one more than rows of a "
+                                "batch, are expected",
+                                (long long)rows + 1);
+    return weft__plan_live(plan, steps, rows, "plan_live_rows: ");
 }

@@ -1,7 +1,6 @@
 /* fits.c - planners of rows that put each sequence where it fits (Johnson 1973): into the last row, the
  * first, the fullest, the emptiest. */
 #include <stdlib.h>
-#include <string.h>
 #include "plan/planners.h"
 
 /* ---- the lowest row with a gap: a tree of the largest gap, 16 to a node ---- */
@@ -41,7 +40,8 @@ static void tree_set(tree *t, int64_t row, int64_t gap)
             most = t->gap[level - 1][i] > most ? t->gap[level - 1][i] : most;
         if (t->gap[level][parent] == most)
             return;
-        t->gap[level][parent] = most, row = parent;
+        t->gap[level][parent] = most;
+        row = parent;
     }
 }
 
@@ -88,7 +88,9 @@ static bool bins_new(bins *b, weft__fit rule, int64_t n, int64_t capacity, const
 
 static void bins_free(bins *b)
 {
-    free(b->gap), free(b->pieces), free(b->list);
+    free(b->gap);
+    free(b->pieces);
+    free(b->list);
     weft__gaps_free(b->gaps);
     tree_free(&b->first);
 }
@@ -162,22 +164,38 @@ static bool put_back(bins *b, int64_t row, int64_t length)
     return !b->gaps || !stays || weft__gaps_add(b->gaps, b->gap[row], row);
 }
 
-int64_t weft__plan_fit(weft__fit rule, const int32_t *length, const int32_t *order, int64_t n,
-                       int64_t capacity, const weft_plan_opts *o, int32_t *row)
+/* Fills row [n] with the row of each piece, dealt in this order, or -1 for one without tokens. Returns how
+ * many rows there are; -1, with a message: no memory. */
+static int64_t deal(weft__fit rule, const weft__pieces *from, const int32_t *order, int64_t capacity,
+                    const weft_plan_opts *o, int32_t *row)
 {
     bins b;
-    bool good = bins_new(&b, rule, n, capacity, o);
-    for (int64_t k = 0; k < n && good; k++) {
+    bool good = bins_new(&b, rule, from->n, capacity, o);
+    for (int64_t k = 0; k < from->n && good; k++) {
         int64_t i = order[k], r;
         row[i] = -1;
-        if (!length[i])
+        if (!from->length[i])
             continue;
-        r = take_row(&b, length[i]);
-        row[i] = (int32_t)(r = r < 0 ? open_row(&b) : r);
-        good = put_back(&b, r, length[i]);
+        r = take_row(&b, from->length[i]);
+        r = r < 0 ? open_row(&b) : r;
+        row[i] = (int32_t)r;
+        good = put_back(&b, r, from->length[i]);
     }
     bins_free(&b);
     return good ? b.rows : -1;
+}
+
+weft_status weft__plan_fit(weft__fit rule, bool decreasing, const weft__pieces *from, int64_t capacity,
+                           const weft_plan_opts *o, weft_plan *p)
+{
+    int32_t *order = decreasing ? weft__plan_sorted(o, from->length, from->n, true) :
+                                  weft__plan_drawn(o, from->n),
+            *row = order ? weft__plan_memory(from->n, sizeof *row) : NULL;
+    int64_t rows = row ? deal(rule, from, order, capacity, o, row) : -1;
+    weft_status s = rows < 0 ? WEFT_ENOMEM : weft__plan_rows(p, from, order, row, rows, capacity, o);
+    free(order);
+    free(row);
+    return s;
 }
 
 /* ---- the planners ---- */
@@ -191,54 +209,24 @@ weft_status weft__plan_fits(const int32_t *len, int64_t n, int64_t capacity)
     return WEFT_OK;
 }
 
-static weft_status fit_rows(weft__fit rule, bool decreasing, const int32_t *len, int64_t n, int64_t capacity,
-                            const weft_plan_opts *o, weft_plan *p)
-{
-    weft_status s = weft__plan_fits(len, n, capacity);
-    if (s != WEFT_OK)
-        return s;
-    int32_t *order = weft__plan_drawn(o, n), *row = order ? weft__plan_memory(n, sizeof *row) : NULL;
-    int64_t rows = -1;
-    if (row && (!decreasing || weft__plan_sort(len, order, n, true, o->lookahead)))
-        rows = weft__plan_fit(rule, len, order, n, capacity, o, row);
-    s = rows < 0 ? WEFT_ENOMEM :
-                   weft__plan_rows(p, &(weft__pieces){ n, NULL, NULL, len }, order, row, rows, capacity, o);
-    free(order), free(row);
-    return s;
-}
-
-#define IN_ORDER "capacity limit open rows shuffle"
-#define SORTED "capacity limit rows shuffle lookahead"
-#define FIT(id, rule, decreasing, takes, text)                                                         \
-    static weft_status plan_##id(const int32_t *len, int64_t n, const weft_plan_opts *o, weft_plan *p) \
+#define FIT(name, rule, decreasing)                                                                    \
+    weft_status weft__planner_##name(const int32_t *len, int64_t n, const weft_plan_opts *o, weft_plan *p) \
     {                                                                                                  \
-        return fit_rows(rule, decreasing, len, n, o->capacity, o, p);                                  \
-    }                                                                                                  \
-    const weft_planner weft__planner_##id = { .name = #id,                                             \
-                                              .source = "Johnson 1973",                                \
-                                              .about = text,                                           \
-                                              .options = takes,                                        \
-                                              .promises = WEFT_PLAN_WHOLE,                             \
-                                              .plan = plan_##id };
-FIT(next_fit, WEFT__NEXT_FIT, false, "capacity limit rows shuffle", "into the last row")
-FIT(first_fit, WEFT__FIRST_FIT, false, IN_ORDER, "into the lowest row that fits")
-FIT(best_fit, WEFT__BEST_FIT, false, IN_ORDER, "into the fullest row that fits")
-FIT(worst_fit, WEFT__WORST_FIT, false, IN_ORDER, "into the emptiest row that fits")
-FIT(next_fit_decreasing, WEFT__NEXT_FIT, true, SORTED, "longest first, into the last row")
-FIT(first_fit_decreasing, WEFT__FIRST_FIT, true, SORTED, "longest first, into the lowest row that fits")
-FIT(best_fit_decreasing, WEFT__BEST_FIT, true, SORTED, "longest first, into the fullest row that fits")
-FIT(worst_fit_decreasing, WEFT__WORST_FIT, true, SORTED, "longest first, into the emptiest row that fits")
+        const weft__pieces whole = { n, NULL, NULL, len };                                             \
+        weft_status s = weft__plan_fits(len, n, o->capacity);                                          \
+        return s == WEFT_OK ? weft__plan_fit(WEFT__##rule, decreasing, &whole, o->capacity, o, p) : s; \
+    }
+FIT(next_fit, NEXT_FIT, false)
+FIT(first_fit, FIRST_FIT, false)
+FIT(best_fit, BEST_FIT, false)
+FIT(worst_fit, WORST_FIT, false)
+FIT(next_fit_decreasing, NEXT_FIT, true)
+FIT(first_fit_decreasing, FIRST_FIT, true)
+FIT(best_fit_decreasing, BEST_FIT, true)
+FIT(worst_fit_decreasing, WORST_FIT, true)
 
-static weft_status plan_fold(const int32_t *len, int64_t n, const weft_plan_opts *o, weft_plan *p)
+weft_status weft__planner_fold(const int32_t *len, int64_t n, const weft_plan_opts *o, weft_plan *p)
 {
-    int32_t longest = 0;
-    for (int64_t i = 0; i < n; i++)
-        longest = len[i] > longest ? len[i] : longest;
-    return fit_rows(WEFT__FIRST_FIT, true, len, n, longest, o, p);
+    const weft__pieces whole = { n, NULL, NULL, len };
+    return weft__plan_fit(WEFT__FIRST_FIT, true, &whole, weft__plan_longest(len, n), o, p);
 }
-const weft_planner weft__planner_fold = { .name = "fold",
-                                          .source = "prepacking, Zhao et al. 2024",
-                                          .about = "one batch in rows of its longest length",
-                                          .options = "",
-                                          .promises = WEFT_PLAN_WHOLE,
-                                          .plan = plan_fold };

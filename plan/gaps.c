@@ -24,7 +24,8 @@ static int32_t meld(weft__gaps *g, int32_t a, int32_t b)
     if (a < 0 || b < 0)
         return a < 0 ? b : a;
     int32_t low = a < b ? a : b, high = a < b ? b : a;
-    g->sibling[high] = g->child[low], g->child[low] = high;
+    g->sibling[high] = g->child[low];
+    g->child[low] = high;
     return low;
 }
 
@@ -38,12 +39,15 @@ static int32_t rest_of(weft__gaps *g, int32_t lowest)
         if (b >= 0)
             g->sibling[b] = -1;
         a = meld(g, a, b);
-        g->sibling[a] = pairs, pairs = a, a = next;
+        g->sibling[a] = pairs;
+        pairs = a;
+        a = next;
     }
     while (pairs >= 0) {
         int32_t next = g->sibling[pairs];
         g->sibling[pairs] = -1;
-        rest = meld(g, rest, pairs), pairs = next;
+        rest = meld(g, rest, pairs);
+        pairs = next;
     }
     return rest;
 }
@@ -60,7 +64,8 @@ static int64_t new_node(weft__gaps *g)
             node *more = realloc(g->nodes, (size_t)room * sizeof *more);
             if (!more)
                 return weft_plan_refuse(WEFT_ENOMEM, "plan: no memory for the gaps of rows"), -1;
-            g->nodes = more, g->room = room;
+            g->nodes = more;
+            g->room = room;
         }
         is = g->n++;
     }
@@ -78,16 +83,18 @@ weft__gaps *weft__gaps_new(int64_t rows, int64_t capacity)
         g->levels++;
     g->child = weft__plan_memory(2 * rows, sizeof *g->child);
     g->sibling = g->child ? g->child + rows : NULL;
-    if (!g->child || new_node(g) < 0)
-        weft__gaps_free(g), g = NULL;
-    return g;
+    if (g->child && new_node(g) >= 0)
+        return g;
+    weft__gaps_free(g);
+    return NULL;
 }
 
 void weft__gaps_free(weft__gaps *g)
 {
     if (!g)
         return;
-    free(g->child), free(g->nodes);
+    free(g->child);
+    free(g->nodes);
     free(g);
 }
 
@@ -105,7 +112,8 @@ bool weft__gaps_add(weft__gaps *g, int64_t gap, int64_t row)
             int64_t below = new_node(g);
             if (below < 0)
                 return false;
-            g->nodes[at].below[k] = (int32_t)below, g->nodes[at].there |= (uint64_t)1 << k;
+            g->nodes[at].below[k] = (int32_t)below;
+            g->nodes[at].there |= (uint64_t)1 << k;
         }
         at = g->nodes[at].below[k];
     }
@@ -169,7 +177,8 @@ static void prune(weft__gaps *g, const int64_t *path, int64_t gap)
         is->there &= ~((uint64_t)1 << place(g, level, gap));
         if (is->there || !level)
             return;
-        is->below[0] = (int32_t)g->unused, g->unused = path[level];
+        is->below[0] = (int32_t)g->unused;
+        g->unused = path[level];
     }
 }
 

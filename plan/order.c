@@ -4,6 +4,14 @@
 #include <string.h>
 #include "plan/plan.h"
 
+int32_t weft__plan_longest(const int32_t *len, int64_t n)
+{
+    int32_t longest = 0;
+    for (int64_t i = 0; i < n; i++)
+        longest = len[i] > longest ? len[i] : longest;
+    return longest;
+}
+
 int32_t *weft__plan_order(int64_t n)
 {
     int32_t *order = weft__plan_memory(n, sizeof *order);
@@ -44,7 +52,7 @@ static void insert_sort(const int32_t *len, int32_t *order, int64_t n, bool desc
     }
 }
 
-static void sort_block(const int32_t *len, int32_t *order, int64_t n, bool descending, int32_t *scratch)
+static void sort_digits(const int32_t *len, int32_t *order, int64_t n, bool descending, int32_t *scratch)
 {
     int32_t longest = 0;
     for (int64_t i = 0; i < n; i++)
@@ -55,18 +63,21 @@ static void sort_block(const int32_t *len, int32_t *order, int64_t n, bool desce
     }
 }
 
-bool weft__plan_sort(const int32_t *len, int32_t *order, int64_t n, bool descending, int64_t lookahead)
+void weft__plan_sort_in(const int32_t *len, int32_t *order, int64_t n, bool descending, int32_t *scratch)
 {
     enum { FEW = 32 };
+    if (n <= FEW)
+        insert_sort(len, order, n, descending);
+    else
+        sort_digits(len, order, n, descending, scratch);
+}
+
+bool weft__plan_sort(const int32_t *len, int32_t *order, int64_t n, bool descending, int64_t lookahead)
+{
     int64_t block = lookahead > 0 && lookahead < n ? lookahead : n;
     int32_t *scratch = weft__plan_memory(block, sizeof *scratch);
-    for (int64_t i = 0; scratch && i < n; i += block) {
-        int64_t here = n - i < block ? n - i : block;
-        if (here <= FEW)
-            insert_sort(len, order + i, here, descending);
-        else
-            sort_block(len, order + i, here, descending, scratch);
-    }
+    for (int64_t i = 0; scratch && i < n; i += block)
+        weft__plan_sort_in(len, order + i, n - i < block ? n - i : block, descending, scratch);
     free(scratch);
     return scratch != NULL;
 }
@@ -83,5 +94,15 @@ int32_t *weft__plan_drawn(const weft_plan_opts *o, int64_t n)
     int32_t *order = weft__plan_order(n);
     if (order)
         weft__plan_shuffle(o, order, n);
+    return order;
+}
+
+int32_t *weft__plan_sorted(const weft_plan_opts *o, const int32_t *len, int64_t n, bool descending)
+{
+    int32_t *order = weft__plan_drawn(o, n);
+    if (order && !weft__plan_sort(len, order, n, descending, o->lookahead)) {
+        free(order);
+        order = NULL;
+    }
     return order;
 }

@@ -62,11 +62,12 @@ static weft_status parse_list(parsing *t, const char *key, const char *value)
         if (!*end)
             break;
     }
-    n++, t->list += n, t->room -= n;
-    if (!strcmp(key, "bounds"))
-        t->o->bounds = first, t->o->edges = n;
-    else
-        t->o->sizes = first, t->sizes = n;
+    n++;
+    t->list += n;
+    t->room -= n;
+    bool bounds = !strcmp(key, "bounds");
+    *(bounds ? &t->o->bounds : &t->o->sizes) = first;
+    *(bounds ? &t->o->edges : &t->sizes) = n;
     return WEFT_OK;
 }
 
@@ -148,7 +149,8 @@ weft_status weft_plan_parse_options(const weft_planner *planner, const char *tex
         return weft_plan_refuse(WEFT_EARG,
                                 "plan_parse_options: a planner, and room for options and memory, are "
                                 "expected");
-    *opts = (weft_plan_opts){ 0 }, *memory = NULL;
+    *opts = (weft_plan_opts){ 0 };
+    *memory = NULL;
     if (!text || !*text)
         return WEFT_OK;
     size_t n = strlen(text);
@@ -157,9 +159,11 @@ weft_status weft_plan_parse_options(const weft_planner *planner, const char *tex
         return WEFT_ENOMEM;
     parsing t = { planner, opts, list, (int64_t)n, 0 };
     weft_status s = parse_options(&t, memcpy(list + n, text, n + 1));
-    *memory = list;
-    if (s != WEFT_OK)
-        free(list), *memory = NULL, *opts = (weft_plan_opts){ 0 };
+    *memory = s == WEFT_OK ? list : NULL;
+    if (s == WEFT_OK)
+        return s;
+    free(list);
+    *opts = (weft_plan_opts){ 0 };
     return s;
 }
 
@@ -171,7 +175,9 @@ weft_status weft_plan_parse(const char *text, const weft_planner **planner, weft
         return weft_plan_refuse(WEFT_EARG,
                                 "plan_parse: a text, and room for planner, options and memory, are "
                                 "expected");
-    *planner = NULL, *opts = (weft_plan_opts){ 0 }, *memory = NULL;
+    *planner = NULL;
+    *opts = (weft_plan_opts){ 0 };
+    *memory = NULL;
     size_t n = strcspn(text, ":");
     snprintf(name, sizeof name, "%.*s", n < sizeof name ? (int)n : (int)sizeof name - 1, text);
     const weft_planner *is = weft_planner_named(name);

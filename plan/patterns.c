@@ -1,11 +1,47 @@
-/* patterns.c - planners that work on how many sequences there are of each length: packs of equal contents are
+/* patterns.c - planners that work on how many sequences there are of each length. Rows of equal contents are
  * one pattern and a number. */
 #include <stdlib.h>
 #include <string.h>
 #include "plan/planners.h"
 
-/* ---- patterns into rows ---- */
-/* The sequences of a length lie together in the order: where those begin that are still to be dealt. */
+/* ---- what the planners share ---- */
+weft__pattern *weft__pattern_new(weft__pattern *next, int64_t times, int32_t pieces)
+{
+    weft__pattern *is = weft__plan_memory(1, sizeof *is + (size_t)pieces * sizeof *is->length);
+    if (is)
+        *is = (weft__pattern){ next, times, pieces };
+    return is;
+}
+
+void weft__patterns_free(weft__pattern *first)
+{
+    while (first) {
+        weft__pattern *next = first->next;
+        free(first);
+        first = next;
+    }
+}
+
+/* Counts how many sequences there are of each length, left [capacity + 1], which the caller frees. */
+static weft_status count_lengths(const int32_t *len, int64_t n, const weft_plan_opts *o, int64_t **left)
+{
+    enum { MOST = 1 << 24 };
+    weft_status s = weft__plan_fits(len, n, o->capacity);
+    if (s == WEFT_OK && o->capacity > MOST)
+        s = weft_plan_refuse(WEFT_EARG, "capacity is %lld; this planner counts lengths, and takes at most %d",
+                             (long long)o->capacity, MOST);
+    if (s != WEFT_OK)
+        return s;
+    *left = weft__plan_memory(o->capacity, sizeof **left);
+    if (!*left)
+        return WEFT_ENOMEM;
+    memset(*left, 0, (size_t)(o->capacity + 1) * sizeof **left);
+    for (int64_t i = 0; i < n; i++)
+        (*left)[len[i]]++;
+    return WEFT_OK;
+}
+
+/* The sequences of a length lie together in the order: returns where they begin. */
 static int64_t first_of(const int32_t *len, const int32_t *order, int64_t n, int32_t length)
 {
     int64_t low = 0, high = n;
@@ -19,7 +55,8 @@ static int64_t first_of(const int32_t *len, const int32_t *order, int64_t n, int
     return low;
 }
 
-/* dealt [n]: at the first place of a length, how many of it have a row. */
+/* Deals the sequences of each length in their order. dealt [n]: at the first place of a length, how many of
+ * it have a row. */
 static int64_t deal(const int32_t *len, const int32_t *order, int64_t n, const weft__pattern *first,
                     int32_t *dealt, int32_t *row)
 {
@@ -36,20 +73,36 @@ static int64_t deal(const int32_t *len, const int32_t *order, int64_t n, const w
     return rows;
 }
 
-weft_status weft__plan_patterns(weft_plan *p, const int32_t *len, int64_t n, const weft__pattern *first,
-                                const weft_plan_opts *o)
+static weft_status make_rows(weft_plan *p, const int32_t *len, int64_t n, const weft__pattern *first,
+                             const weft_plan_opts *o)
 {
-    int32_t *order = weft__plan_drawn(o, n), *row = order ? weft__plan_memory(2 * n, sizeof *row) : NULL;
+    int32_t *order = weft__plan_sorted(o, len, n, true),
+            *row = order ? weft__plan_memory(2 * n, sizeof *row) : NULL;
     weft_status s = WEFT_ENOMEM;
-    if (row && weft__plan_sort(len, order, n, true, 0)) {
+    if (row) {
         int64_t rows = deal(len, order, n, first, row + n, row);
         s = weft__plan_rows(p, &(weft__pieces){ n, NULL, NULL, len }, order, row, rows, o->capacity, o);
     }
-    free(order), free(row);
+    free(order);
+    free(row);
+    return s;
+}
+
+weft_status weft__plan_patterns(weft__packing *pack, const int32_t *len, int64_t n, const weft_plan_opts *o,
+                                weft_plan *p)
+{
+    int64_t *left = NULL;
+    weft__pattern *first = NULL;
+    weft_status s = count_lengths(len, n, o, &left);
+    if (s == WEFT_OK)
+        s = pack(left, o->capacity, o->limit, &first) ? make_rows(p, len, n, first, o) : WEFT_ENOMEM;
+    weft__patterns_free(first);
+    free(left);
     return s;
 }
 
 /* ---- packs of one content, as the published programs hold them ---- */
+typedef enum { SHORTEST, STACKED, LONGEST } manner;
 /* pieces of a pack, the last of them, and the pack that it was before */
 typedef struct pack {
     struct pack *next, *before, *all;
@@ -58,9 +111,9 @@ typedef struct pack {
 } pack;
 typedef struct {
     int64_t capacity, limit;
-    int64_t *left; /* [capacity + 1] of each length */
-    pack **with_gap; /* [capacity + 1] the packs that were added last first */
-    pack *all; /* whatever was made, to be freed */
+    int64_t *left;                               /* [capacity + 1] sequences of each length */
+    pack **with_gap;                             /* [capacity + 1] lists, the newest pack first */
+    pack *all;                                   /* all that were made, to be freed */
     bool failed;
 } packs;
 
@@ -73,7 +126,8 @@ static pack *add_pack(packs *t, pack *before, int32_t length, int32_t copies, in
     int32_t pieces = (before ? before->pieces : 0) + copies;
     *is = (pack){ NULL, before, t->all, times, pieces, length, copies };
     t->all = is;
-    is->next = t->with_gap[gap], t->with_gap[gap] = is;
+    is->next = t->with_gap[gap];
+    t->with_gap[gap] = is;
     return is;
 }
 
@@ -144,50 +198,44 @@ static void pack_longest(packs *t, int32_t length)
         if (!at) {
             int64_t copies = copies_of(t, length, t->capacity, 0, *left), times = *left / copies;
             add_pack(t, NULL, length, (int32_t)copies, times, t->capacity - copies * length);
-            *left -= copies * times, gap = length;
+            *left -= copies * times;
+            gap = length;
         } else if (!*at) {
             gap++;
         } else {
             int64_t copies = copies_of(t, length, gap, (*at)->pieces, *left);
             int64_t times = lesser((*at)->times, *left / copies);
             extend(t, at, gap, length, copies, times);
-            *left -= copies * times, gap = length;
+            *left -= copies * times;
+            gap = length;
         }
     }
 }
 
 /* ---- packs into patterns ---- */
-static weft__pattern *pattern_of(const pack *is, weft__pattern *next)
+static bool add_pattern(const pack *of, weft__pattern **first)
 {
-    weft__pattern *to = weft__plan_memory(1, sizeof *to + (size_t)is->pieces * sizeof *to->length);
+    weft__pattern *to = weft__pattern_new(*first, of->times, of->pieces);
     if (!to)
-        return NULL;
-    *to = (weft__pattern){ next, is->times, is->pieces };
-    int32_t at = is->pieces;
-    for (const pack *k = is; k; k = k->before)
+        return false;
+    int32_t at = of->pieces;
+    for (const pack *k = of; k; k = k->before)
         for (int32_t c = 0; c < k->copies; c++)
             to->length[--at] = k->length;
-    return to;
+    *first = to;
+    return true;
 }
 
-void weft__plan_free_patterns(weft__pattern *first)
-{
-    while (first) {
-        weft__pattern *next = first->next;
-        free(first), first = next;
-    }
-}
-
-static void pack_all(packs *t, weft__manner how)
+static void pack_all(packs *t, manner how)
 {
     for (int64_t length = t->capacity; length && !t->failed; length--)
-        if (t->left[length] && how == WEFT__LONGEST_PACK)
+        if (t->left[length] && how == LONGEST)
             pack_longest(t, (int32_t)length);
         else if (t->left[length])
-            pack_shortest(t, (int32_t)length, how == WEFT__STACKED_PACK);
+            pack_shortest(t, (int32_t)length, how == STACKED);
 }
 
-bool weft__plan_packs(weft__manner how, int64_t *left, int64_t capacity, int64_t limit, weft__pattern **first)
+static bool pack_by(manner how, int64_t *left, int64_t capacity, int64_t limit, weft__pattern **first)
 {
     packs t = { .capacity = capacity, .limit = limit, .left = left };
     t.with_gap = weft__plan_memory(capacity, sizeof *t.with_gap);
@@ -196,63 +244,147 @@ bool weft__plan_packs(weft__manner how, int64_t *left, int64_t capacity, int64_t
         t.with_gap[i] = NULL;
     if (!t.failed)
         pack_all(&t, how);
-    for (pack *is = t.all; is && !t.failed; is = is->all) {
-        weft__pattern *more = is->times ? pattern_of(is, *first) : *first;
-        t.failed = is->times && !more;
-        *first = more ? more : *first;
+    for (pack *is = t.all; is && !t.failed; is = is->all)
+        t.failed = is->times && !add_pattern(is, first);
+    for (pack *is = t.all, *next; is; is = next) {
+        next = is->all;
+        free(is);
     }
-    for (pack *is = t.all, *next; is; is = next)
-        next = is->all, free(is);
     free(t.with_gap);
     return !t.failed;
 }
 
-/* ---- how many there are of each length ---- */
-weft_status weft__plan_count(const int32_t *len, int64_t n, const weft_plan_opts *o, int64_t **left)
+static bool pack_spfhp(int64_t *left, int64_t capacity, int64_t limit, weft__pattern **first)
 {
-    enum { MOST = 1 << 24 };
-    weft_status s = weft__plan_fits(len, n, o->capacity);
-    *left = NULL;
-    if (s == WEFT_OK && o->capacity > MOST)
-        s = weft_plan_refuse(WEFT_EARG, "capacity is %lld; this planner counts lengths, and takes at most %d",
-                             (long long)o->capacity, MOST);
-    if (s != WEFT_OK || !(*left = weft__plan_memory(o->capacity, sizeof **left)))
-        return s == WEFT_OK ? WEFT_ENOMEM : s;
-    memset(*left, 0, (size_t)(o->capacity + 1) * sizeof **left);
-    for (int64_t i = 0; i < n; i++)
-        (*left)[len[i]]++;
-    return WEFT_OK;
+    return pack_by(SHORTEST, left, capacity, limit, first);
 }
 
-static weft_status plan_packs(weft__manner how, const int32_t *len, int64_t n, const weft_plan_opts *o,
-                              weft_plan *p)
+static bool pack_stacked(int64_t *left, int64_t capacity, int64_t limit, weft__pattern **first)
 {
+    return pack_by(STACKED, left, capacity, limit, first);
+}
+
+bool weft__pack_lpfhp(int64_t *left, int64_t capacity, int64_t limit, weft__pattern **first)
+{
+    return pack_by(LONGEST, left, capacity, limit, first);
+}
+
+/* ---- rows that are full, by subset sums ---- */
+/* The longest length that is left begins a pattern; the others fill the rest exactly, or best. length [d],
+ * left [d]: distinct lengths, descending, and how many there are of each. of[s]: the place of the length that
+ * reached a sum of s first, plus 1; 0: none. used[s]: how many of that length the sum has, pieces[s]: of all.
+ * pattern: places of lengths. */
+typedef struct {
+    int64_t capacity, limit, d;
+    int32_t *length, *of, *used, *pieces, *pattern;
     int64_t *left;
-    weft__pattern *first = NULL;
-    weft_status s = weft__plan_count(len, n, o, &left);
-    if (s == WEFT_OK)
-        s = weft__plan_packs(how, left, o->capacity, o->limit, &first) ?
-                weft__plan_patterns(p, len, n, first, o) :
-                WEFT_ENOMEM;
-    weft__plan_free_patterns(first);
-    free(left);
-    return s;
+} filler;
+
+/* Returns the largest sum up to `most` of lengths from place k on; a full one ends the search. */
+static int64_t fill(filler *f, int32_t k, int64_t most)
+{
+    int64_t top = 0;
+    memset(f->of, 0, (size_t)(most + 1) * sizeof *f->of);
+    f->pieces[0] = 1; /* the one that begins the pattern */
+    for (; k < f->d && top < most; k++) {
+        int32_t length = f->length[k];
+        if (!f->left[k] || length > most)
+            continue;
+        int64_t before = top;
+        for (int64_t s = 0, sum = length; sum <= most && s <= top; s++, sum++) {
+            bool again = f->of[s] == k + 1 && s;
+            int32_t used = again ? f->used[s] : 0;
+            if ((s && !f->of[s]) || f->of[sum] || used >= f->left[k] ||
+                (f->limit && f->pieces[s] >= f->limit) || (!again && s > before))
+                continue;
+            f->of[sum] = k + 1;
+            f->used[sum] = used + 1;
+            f->pieces[sum] = f->pieces[s] + 1;
+            top = sum > top ? sum : top;
+        }
+    }
+    return top;
 }
 
-#define PACKS(id, how, by, text)                                                                       \
-    static weft_status plan_##id(const int32_t *len, int64_t n, const weft_plan_opts *o, weft_plan *p) \
+/* Finds the pattern that begins with the length at place k, longest first. Returns how many pieces it has. */
+static int32_t find_pattern(filler *f, int32_t k)
+{
+    f->left[k]--;
+    int64_t sum = fill(f, k, f->capacity - f->length[k]);
+    f->left[k]++;
+    f->pattern[0] = k;
+    int32_t n = f->pieces[sum];
+    for (int32_t at = n; sum; sum -= f->length[f->pattern[at]]) {
+        at--;
+        f->pattern[at] = f->of[sum] - 1;
+    }
+    return n;
+}
+
+/* Returns how often there are all lengths of the pattern. */
+static int64_t most_times(const filler *f, int32_t n)
+{
+    int64_t times = INT64_MAX;
+    for (int32_t i = 0, same; i < n; i += same) {
+        for (same = 1; i + same < n && f->pattern[i + same] == f->pattern[i];)
+            same++;
+        int64_t left = f->left[f->pattern[i]] / same;
+        times = left < times ? left : times;
+    }
+    return times;
+}
+
+static bool use_pattern(filler *f, int32_t k, weft__pattern **first)
+{
+    int32_t n = find_pattern(f, k);
+    weft__pattern *to = weft__pattern_new(*first, most_times(f, n), n);
+    for (int32_t i = 0; to && i < n; i++) {
+        to->length[i] = f->length[f->pattern[i]];
+        f->left[f->pattern[i]] -= to->times;
+    }
+    *first = to ? to : *first;
+    return to != NULL;
+}
+
+static bool filler_new(filler *f, const int64_t *left, int64_t capacity, int64_t limit)
+{
+    int64_t each = capacity + 1;
+    *f = (filler){ .capacity = capacity, .limit = limit };
+    f->length = weft__plan_memory(5 * each, sizeof *f->length);
+    f->left = f->length ? weft__plan_memory(each, sizeof *f->left) : NULL;
+    if (!f->left)
+        return false;
+    f->of = f->length + each;
+    f->used = f->of + each;
+    f->pieces = f->used + each;
+    f->pattern = f->pieces + each;
+    for (int64_t l = capacity; l; l--)
+        if (left[l]) {
+            f->left[f->d] = left[l];
+            f->length[f->d++] = (int32_t)l;
+        }
+    return true;
+}
+
+bool weft__pack_exact_fill(int64_t *left, int64_t capacity, int64_t limit, weft__pattern **first)
+{
+    filler f;
+    bool good = filler_new(&f, left, capacity, limit);
+    for (int32_t k = 0; good && k < f.d; k++)
+        while (good && f.left[k])
+            good = use_pattern(&f, k, first);
+    free(f.length);
+    free(f.left);
+    return good;
+}
+
+/* ---- the planners ---- */
+#define PACKS(name, pack)                                                                              \
+    weft_status weft__planner_##name(const int32_t *len, int64_t n, const weft_plan_opts *o, weft_plan *p) \
     {                                                                                                  \
-        return plan_packs(how, len, n, o, p);                                                          \
-    }                                                                                                  \
-    const weft_planner weft__planner_##id = { .name = #id,                                             \
-                                              .source = by,                                            \
-                                              .about = text,                                           \
-                                              .options = "capacity limit rows shuffle",                \
-                                              .promises = WEFT_PLAN_WHOLE,                             \
-                                              .plan = plan_##id };
-PACKS(spfhp, WEFT__SHORTEST_PACK, "Krell et al. 2021",
-      "longest first into the largest gap, fresh packs of one")
-PACKS(spfhp_stacked, WEFT__STACKED_PACK, "Krell et al. 2021, stacked",
-      "the same, fresh packs filled with their length")
-PACKS(lpfhp, WEFT__LONGEST_PACK, "packedBERT's lpfhp.py",
-      "longest first into the smallest gap, copies at once")
+        return weft__plan_patterns(pack, len, n, o, p);                                                \
+    }
+PACKS(spfhp, pack_spfhp)
+PACKS(spfhp_stacked, pack_stacked)
+PACKS(lpfhp, weft__pack_lpfhp)
+PACKS(exact_fill, weft__pack_exact_fill)

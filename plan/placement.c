@@ -5,11 +5,12 @@
 /* Sequences of length 0 take no cell: they lie at the beginning of the first row. */
 static int64_t place(const weft_plan *p, int64_t n, int32_t *row, int32_t *column)
 {
-    if (n)
-        memset(row, 0, (size_t)n * sizeof *row), memset(column, 0, (size_t)n * sizeof *column);
+    for (int64_t i = 0; i < n; i++)
+        row[i] = column[i] = 0;
     for (int64_t i = 0; i < p->segments; i++) {
         const weft_segment *s = p->segment + i;
-        row[s->sequence] = s->row, column[s->sequence] = (int32_t)s->column;
+        row[s->sequence] = s->row;
+        column[s->sequence] = (int32_t)s->column;
     }
     return p->batches ? p->batch[0].rows : n > 0;
 }

@@ -12,6 +12,8 @@ void *weft__plan_memory(int64_t n, size_t bytes);
 int32_t *weft__plan_order(int64_t n);
 /* Stable, by length, in blocks of `lookahead` (0: one). False, with a message: no memory. */
 bool weft__plan_sort(const int32_t *len, int32_t *order, int64_t n, bool descending, int64_t lookahead);
+/* The same in one block, with scratch [n]. */
+void weft__plan_sort_in(const int32_t *len, int32_t *order, int64_t n, bool descending, int32_t *scratch);
 
 /* Puts 0 .. n - 1 in a drawn order if the plan is shuffled. weft_plan_make gives options a stream. */
 void weft__plan_shuffle(const weft_plan_opts *, int32_t *order, int64_t n);
@@ -19,6 +21,11 @@ void weft__plan_shuffle(const weft_plan_opts *, int32_t *order, int64_t n);
  * begin with it, so each epoch has other rows and batches; a sort after it is stable, so it draws the order
  * of sequences of equal length. */
 int32_t *weft__plan_drawn(const weft_plan_opts *, int64_t n);
+
+/* Returns the same, sorted by length, stable, in blocks of the plan's lookahead. */
+int32_t *weft__plan_sorted(const weft_plan_opts *, const int32_t *len, int64_t n, bool descending);
+/* Returns the longest of n lengths; 0 if there is none. */
+int32_t weft__plan_longest(const int32_t *len, int64_t n);
 
 /* ---- building ---- */
 bool weft__plan_reserve(weft_plan *, int64_t segments);
@@ -35,6 +42,14 @@ weft_status weft__plan_shuffle_batches(const weft_plan_opts *, weft_plan *);
 /* Pieces in the order in which they were given to rows, and the row of each. NULL: piece i is sequence i,
  * from 0 on. */
 typedef struct { int64_t n; const int32_t *sequence, *offset, *length; } weft__pieces;
+/* Returns piece i as a segment of row 0. */
+weft_segment weft__plan_segment(const weft__pieces *, int64_t i);
+typedef struct { weft__pieces pieces; int32_t *memory; } weft__cuts;
+/* Cuts sequences, in this order (NULL: their own), into pieces of `most` tokens and a rest, or, if most is
+ * 0, into powers of two, the largest first. The caller frees out->memory, also after an error. planner: its
+ * name, for messages. */
+weft_status weft__plan_cut_up(const char *planner, const int32_t *len, const int32_t *order, int64_t n,
+                              int64_t most, weft__cuts *out);
 /* Rows of that width, `rows` of the options a batch. order [n]: in which the pieces were dealt; row [n]: that
  * of each piece, -1: none. */
 weft_status weft__plan_rows(weft_plan *, const weft__pieces *, const int32_t *order, const int32_t *row,
@@ -52,6 +67,13 @@ int64_t weft__gaps_most(const weft__gaps *);
 /* Takes the lowest row of a gap that there is. */
 int64_t weft__gaps_take(weft__gaps *, int64_t gap);
 
+/* ---- slots: the emptiest takes the next sequence (Graham 1969) ---- */
+/* A heap with the emptiest slot first, of equals the lowest. */
+typedef struct weft__bin { int64_t load, slot; } weft__bin;
+void weft__bins_begin(weft__bin *heap, int64_t n);
+/* Adds tokens to the emptiest slot and returns its number. */
+int64_t weft__bins_give(weft__bin *heap, int64_t n, int64_t tokens);
+
 /* ---- checks ---- */
 /* The largest width of a batch, 2^48: far beyond any data, and sums of a few widths do not overflow. */
 #define WEFT__PLAN_WIDTH ((int64_t)1 << 48)
@@ -59,6 +81,10 @@ int64_t weft__gaps_take(weft__gaps *, int64_t gap);
  * batches and of sequences 0 .. sequences - 1, sums that an int64_t holds. function: begins the message,
  * "plan_measure: ". WEFT_EARG or WEFT_EFORMAT if it is not so. */
 weft_status weft__plan_is_sound(const weft_plan *, int64_t sequences, const char *function);
+/* Returns the tokens of a batch, and the most segments and rows of a batch. */
+int64_t weft__plan_tokens_of(const weft_plan *, int64_t batch);
+int64_t weft__plan_most_segments(const weft_plan *);
+int64_t weft__plan_most_rows(const weft_plan *);
 /* Counts steps[k], k = 0 .. most, at which k rows have a token. most: no fewer than are live anywhere; fewer
  * is WEFT_EFORMAT. */
 weft_status weft__plan_live(const weft_plan *, int64_t *steps, int64_t most, const char *function);

@@ -1,20 +1,18 @@
 /* slots.c - planners of slots: rows that take the next sequence when they are free. */
 #include <stdlib.h>
-#include <string.h>
 #include "plan/planners.h"
 
 /* ---- each slot when it is free ---- */
-/* A heap of slots: the one that is free earliest, of equals the lowest, is its first. */
-typedef struct {
-    int64_t load, slot;
-} slot;
-
-static bool earlier(slot a, slot b) { return a.load < b.load || (a.load == b.load && a.slot < b.slot); }
-
-static void sift_down(slot *heap, int64_t n)
+static bool earlier(weft__bin a, weft__bin b)
 {
-    slot is = heap[0];
+    return a.load < b.load || (a.load == b.load && a.slot < b.slot);
+}
+
+int64_t weft__bins_give(weft__bin *heap, int64_t n, int64_t tokens)
+{
+    weft__bin is = heap[0];
     int64_t at = 0;
+    is.load += tokens;
     for (int64_t below; (below = 2 * at + 1) < n; at = below) {
         below += below + 1 < n && earlier(heap[below + 1], heap[below]);
         if (!earlier(heap[below], is))
@@ -22,52 +20,51 @@ static void sift_down(slot *heap, int64_t n)
         heap[at] = heap[below];
     }
     heap[at] = is;
+    return is.slot;
 }
 
-/* row [n]: the slot of each sequence, taken in this order; the fullest slot's tokens. */
-static int64_t deal_slots(const int32_t *len, const int32_t *order, int64_t n, slot *heap, int64_t slots,
+void weft__bins_begin(weft__bin *heap, int64_t n)
+{
+    for (int64_t i = 0; i < n; i++)
+        heap[i] = (weft__bin){ 0, i };
+}
+
+/* Fills row [n] with the slot of each sequence, dealt in this order. Returns the tokens of the fullest
+ * slot. */
+static int64_t deal_slots(const int32_t *len, const int32_t *order, int64_t n, weft__bin *heap, int64_t slots,
                           int32_t *row)
 {
     int64_t most = 0;
+    weft__bins_begin(heap, slots);
+    for (int64_t k = 0; k < n; k++)
+        row[order[k]] = len[order[k]] ? (int32_t)weft__bins_give(heap, slots, len[order[k]]) : -1;
     for (int64_t i = 0; i < slots; i++)
-        heap[i] = (slot){ 0, i };
-    for (int64_t k = 0; k < n; k++) {
-        row[order[k]] = -1;
-        if (!len[order[k]])
-            continue;
-        row[order[k]] = (int32_t)heap[0].slot;
-        heap[0].load += len[order[k]];
-        most = heap[0].load > most ? heap[0].load : most;
-        sift_down(heap, slots);
-    }
+        most = heap[i].load > most ? heap[i].load : most;
     return most;
 }
 
 static weft_status deal(const int32_t *len, int64_t n, int64_t slots, bool longest_first,
                         const weft_plan_opts *o, weft_plan *p)
 {
-    int32_t *order = weft__plan_drawn(o, n), *row = order ? weft__plan_memory(n, sizeof *row) : NULL;
-    slot *heap = row ? weft__plan_memory(slots, sizeof *heap) : NULL;
+    int32_t *order = longest_first ? weft__plan_sorted(o, len, n, true) : weft__plan_drawn(o, n),
+            *row = order ? weft__plan_memory(n, sizeof *row) : NULL;
+    weft__bin *heap = row ? weft__plan_memory(slots, sizeof *heap) : NULL;
     weft_status s = WEFT_ENOMEM;
-    if (heap && (!longest_first || weft__plan_sort(len, order, n, true, o->lookahead))) {
+    if (heap) {
         int64_t width = deal_slots(len, order, n, heap, slots, row);
         s = weft__plan_rows(p, &(weft__pieces){ n, NULL, NULL, len }, order, row, slots, width,
                             &(weft_plan_opts){ 0 });
     }
-    free(order), free(row), free(heap);
+    free(order);
+    free(row);
+    free(heap);
     return s;
 }
 
-static weft_status plan_refill(const int32_t *len, int64_t n, const weft_plan_opts *o, weft_plan *p)
+weft_status weft__planner_refill(const int32_t *len, int64_t n, const weft_plan_opts *o, weft_plan *p)
 {
     return deal(len, n, o->slots, o->longest_first, o, p);
 }
-const weft_planner weft__planner_refill = { .name = "refill",
-                                            .source = "CNTK, EESEN",
-                                            .about = "the slot that is free takes the next sequence",
-                                            .options = "slots longest_first lookahead shuffle",
-                                            .promises = WEFT_PLAN_WHOLE,
-                                            .plan = plan_refill };
 
 /* ---- slots that stop for all of them every window ---- */
 typedef struct {
@@ -90,14 +87,15 @@ static weft_status read_window(const int32_t *len, const int32_t *order, int64_t
         int64_t left = len[r[k].sequence] - r[k].done, takes = left < o->window ? left : o->window;
         s = weft_plan_add(
             p, (weft_segment){ r[k].sequence, 0, r[k].done, (int32_t)takes, (int32_t)k, r[k].carry });
-        r[k].done += (int32_t)takes, r[k].carry = here++;
+        r[k].done += (int32_t)takes;
+        r[k].carry = here++;
         if (takes == left)
             r[k].sequence = -1;
     }
     return s == WEFT_OK && here ? weft_plan_end_batch(p, o->slots, o->window) : s;
 }
 
-static weft_status plan_streams(const int32_t *len, int64_t n, const weft_plan_opts *o, weft_plan *p)
+weft_status weft__planner_streams(const int32_t *len, int64_t n, const weft_plan_opts *o, weft_plan *p)
 {
     int32_t *order = weft__plan_drawn(o, n);
     reader *r = order ? weft__plan_memory(o->slots, sizeof *r) : NULL;
@@ -110,25 +108,14 @@ static weft_status plan_streams(const int32_t *len, int64_t n, const weft_plan_o
         before = p->segments;
         s = read_window(len, order, n, o, r, &next, p);
     }
-    free(r), free(order);
+    free(r);
+    free(order);
     return s;
 }
-const weft_planner weft__planner_streams = { .name = "streams",
-                                             .source = "Kaldi's nnet1; truncated backpropagation",
-                                             .about = "slots read windows, the state goes on",
-                                             .options = "slots window shuffle",
-                                             .promises = WEFT_PLAN_CARRIES,
-                                             .plan = plan_streams };
 
 /* ---- over ranks ---- */
-static weft_status plan_balance(const int32_t *len, int64_t n, const weft_plan_opts *o, weft_plan *p)
+weft_status weft__planner_balance(const int32_t *len, int64_t n, const weft_plan_opts *o, weft_plan *p)
 {
     return o->method == WEFT_BALANCE_KK ? weft__plan_differencing(len, n, o, p) :
-                                          deal(len, n, o->ranks, true, &(weft_plan_opts){ 0 }, p);
+                                          deal(len, n, o->ranks, true, o, p);
 }
-const weft_planner weft__planner_balance = { .name = "balance",
-                                             .source = "Graham 1969; Karmarkar & Karp 1982",
-                                             .about = "equal tokens for each rank, a row each",
-                                             .options = "ranks method",
-                                             .promises = WEFT_PLAN_WHOLE,
-                                             .plan = plan_balance };

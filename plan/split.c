@@ -81,8 +81,11 @@ static void count(const split *t, int64_t shard)
     int64_t here = 0;
     for (int64_t i = 0; i < o->segments; i++)
         here += o->segment[i].length;
-    o->sequences = t->p->sequences, o->tokens = t->p->tokens, o->not_empty = t->p->not_empty;
-    o->dropped = t->p->tokens - here, o->empty = t->p->empty;
+    o->sequences = t->p->sequences;
+    o->tokens = t->p->tokens;
+    o->not_empty = t->p->not_empty;
+    o->dropped = t->p->tokens - here;
+    o->empty = t->p->empty;
     o->shard = t->shards > 1 ? (int)shard + 1 : 0;
 }
 
@@ -112,9 +115,8 @@ weft_status weft_plan_split(const weft_plan *plan, int shards, weft_plan *out)
     weft_status s = weft__plan_is_sound(plan, INT64_MAX, "plan_split: ");
     if (s != WEFT_OK)
         return s;
-    split t = { .p = plan, .shards = shards, .rows = 1, .out = out };
-    for (int64_t b = 0; b < plan->batches; b++)
-        t.rows = plan->batch[b].rows > t.rows ? plan->batch[b].rows : t.rows;
+    int64_t rows = weft__plan_most_rows(plan);
+    split t = { .p = plan, .shards = shards, .rows = rows ? rows : 1, .out = out };
     t.local = weft__plan_memory(plan->segments, sizeof *t.local);
     s = t.local ? deal(&t) : WEFT_ENOMEM;
     free(t.local);

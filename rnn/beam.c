@@ -10,7 +10,7 @@
 #include "rnn/decode.h"
 
 enum { NO_NODE = -1 };
-typedef struct { int64_t before; int32_t token; } node;
+typedef struct { int64_t before; int32_t token; } path_node;
 /* `worth` orders them; `last` is its last node; of one that is not there worth is -inf */
 typedef struct { double worth, score; int64_t last; int32_t length; } hypothesis;
 /* of the rows: log probability and last node */
@@ -19,7 +19,7 @@ typedef struct {
     weft__decoder d;
     beginnings now, next;
     hypothesis *best;                            /* [n, best], the best first */
-    node *nodes; int64_t count, room;
+    path_node *nodes; int64_t count, room;
     weft__best k_best;                           /* 2 K continuations: at most K of them are endings */
 } search;
 
@@ -51,21 +51,25 @@ static void consider(search *b, int64_t s, hypothesis h)
 
 static beginnings beginnings_new(weft *w, int64_t rows)
 {
-    return (beginnings){ weft__take(w, &w->notes, rows * (int64_t)sizeof(double)),
-                         weft__take(w, &w->notes, rows * (int64_t)sizeof(int64_t)) };
+    return (beginnings){ weft__take(w, WEFT__IN_NOTES, rows * (int64_t)sizeof(double)),
+                         weft__take(w, WEFT__IN_NOTES, rows * (int64_t)sizeof(int64_t)) };
 }
 
 static bool begin_search(search *b)
 {
     weft *w = b->d.w;
     int64_t n = b->d.n, K = b->d.beams;
-    b->now = beginnings_new(w, n * K), b->next = beginnings_new(w, n * K);
-    b->best = weft__take(w, &w->notes, n * b->d.best * (int64_t)sizeof *b->best);
-    b->k_best = (weft__best){ weft__take(w, &w->notes, 2 * K * (int64_t)sizeof *b->k_best.at), 2 * K, 0 };
+    b->now = beginnings_new(w, n * K);
+    b->next = beginnings_new(w, n * K);
+    b->best = weft__take(w, WEFT__IN_NOTES, n * b->d.best * (int64_t)sizeof *b->best);
+    b->k_best =
+        (weft__best){ weft__take(w, WEFT__IN_NOTES, 2 * K * (int64_t)sizeof *b->k_best.at), 2 * K, 0 };
     if (w->status)
         return false;
-    for (int64_t s = 0; s < n; s++)
-        b->next.score[s] = 0, b->next.node[s] = NO_NODE;
+    for (int64_t s = 0; s < n; s++) {
+        b->next.score[s] = 0;
+        b->next.node[s] = NO_NODE;
+    }
     for (int64_t i = 0; i < n * b->d.best; i++)
         b->best[i] = (hypothesis){ -HUGE_VAL, -HUGE_VAL, NO_NODE, -1 };
     return true;
@@ -78,7 +82,7 @@ static bool room_for_nodes(search *b, int64_t more)
     if (b->count + more <= b->room)
         return true;
     int64_t room = 2 * (b->count + more);
-    node *p = weft__allocate(w, (size_t)room * sizeof *p);
+    path_node *p = weft__allocate(w, (size_t)room * sizeof *p);
     if (p && b->count)
         memcpy(p, b->nodes, (size_t)b->count * sizeof *p);
     if (p)
@@ -90,24 +94,19 @@ static bool room_for_nodes(search *b, int64_t more)
  * memory of its own; the larger block is kept. */
 static void take_nodes(search *b)
 {
-    weft *w = b->d.w;
-    b->nodes = w->search, b->room = w->search_bytes / (int64_t)sizeof *b->nodes;
-    w->search = NULL, w->search_bytes = 0;
+    size_t bytes;
+    b->nodes = weft__spare_taken(b->d.w, &bytes);
+    b->room = (int64_t)(bytes / sizeof *b->nodes);
 }
 
 static void keep_nodes(search *b)
 {
-    weft *w = b->d.w;
-    void *other = b->nodes;
-    int64_t bytes = b->room * (int64_t)sizeof *b->nodes;
-    if (bytes > w->search_bytes)
-        other = w->search, w->search = b->nodes, w->search_bytes = bytes;
-    weft__release(w, other);
+    weft__spare_left(b->d.w, b->nodes, (size_t)b->room * sizeof *b->nodes);
 }
 
 static int64_t node_new(search *b, int32_t token, int64_t before)
 {
-    b->nodes[b->count] = (node){ before, token };
+    b->nodes[b->count] = (path_node){ before, token };
     return b->count++;
 }
 
@@ -116,7 +115,8 @@ static void read_back(const search *b)
     for (int64_t i = 0; i < b->d.n * b->d.best; i++) {
         const hypothesis *h = &b->best[i];
         int32_t *to = b->d.out.tokens + i * b->d.o->limit;
-        b->d.out.len[i] = h->length, b->d.out.score[i] = h->score;
+        b->d.out.len[i] = h->length;
+        b->d.out.score[i] = h->score;
         for (int64_t t = h->length, at = h->last; t-- > 0; at = b->nodes[at].before)
             to[t] = b->nodes[at].token;
     }
@@ -143,7 +143,8 @@ static bool offer_all(search *b, int64_t first, int64_t rows, const real *log_p)
 
 static void go_on(search *b, int32_t token, int64_t s, int64_t parent, double score, int64_t at)
 {
-    b->next.score[b->d.next.n] = score, b->next.node[b->d.next.n] = at;
+    b->next.score[b->d.next.n] = score;
+    b->next.node[b->d.next.n] = at;
     weft__decoder_go_on(&b->d, token, s, parent);
 }
 
@@ -194,10 +195,11 @@ static bool take_step(search *b)
 {
     weft *w = b->d.w;
     beginnings now = b->next;
-    b->next = b->now, b->now = now;
+    b->next = b->now;
+    b->now = now;
     weft_tensor *scores = weft__decoder_step(&b->d);
     int64_t numbers = b->d.now.n * b->d.classes;
-    real *log_p = scores ? weft__take(w, &w->notes, numbers * (int64_t)sizeof *log_p) : NULL;
+    real *log_p = scores ? weft__take(w, WEFT__IN_NOTES, numbers * (int64_t)sizeof *log_p) : NULL;
     return log_p && room_for_nodes(b, b->d.n * b->d.beams) &&
            weft__read(scores, log_p, (size_t)numbers * sizeof *log_p) == WEFT_OK && expand(b, log_p);
 }

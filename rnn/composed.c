@@ -4,7 +4,7 @@
  * Step t of a packed batch is a run of rows, one for each sequence that is longer than t, the longest on top.
  * Forwards sequences drop out at the bottom, backwards they join there with their first state. */
 #include <limits.h>
-#include "autograd/autograd.h"
+#include "autograd/fused.h"
 #include "rnn/rnn.h"
 
 static weft_tensor *affine(weft_tensor *x, weft_tensor *weight, weft_tensor *bias)      /* x W^T + b */
@@ -147,21 +147,25 @@ weft_state weft__recurrent_composed(const weft__direction *d)
     /* an empty batch has one step of no rows: it leads to all parameters, and their gradients are 0 */
     bool empty = !b || b->longest == 0;
     int64_t T = empty ? 1 : b->longest, from = 0;
-    weft_tensor **h = weft__take(w, &w->notes, T * (int64_t)sizeof *h),
-                **c = weft__take(w, &w->notes, T * (int64_t)sizeof *c);
+    weft_tensor **h = weft__take(w, WEFT__IN_NOTES, T * (int64_t)sizeof *h),
+                **c = weft__take(w, WEFT__IN_NOTES, T * (int64_t)sizeof *c);
     if (!h || !c || !live || T > INT_MAX)
         return (weft_state){ &w->nil, d->has_c ? &w->nil : NULL };
     weft_state first = first_state(d, weft_lengths_of(x).n), s = first;
-    if (d->reverse)
-        s.h = weft_slice(first.h, 0, 0, 0), s.c = first.c ? weft_slice(first.c, 0, 0, 0) : NULL,
+    if (d->reverse) {
+        s.h = weft_slice(first.h, 0, 0, 0);
+        s.c = first.c ? weft_slice(first.c, 0, 0, 0) : NULL;
         from = weft_size(x, 0);
+    }
     for (int64_t k = 0; k < T; k++) {
         int64_t t = d->reverse ? T - 1 - k : k, rows = empty ? 0 : live[t];
         int64_t start = d->reverse ? from - rows : from;
-        s.h = enter_state(s.h, first.h, rows), s.c = s.c ? enter_state(s.c, first.c, rows) : NULL;
+        s.h = enter_state(s.h, first.h, rows);
+        s.c = s.c ? enter_state(s.c, first.c, rows) : NULL;
         s = cell(d, weft_slice(in, 0, start, start + rows),
                  noise ? weft_slice(noise, 0, start, start + rows) : NULL, s);
-        h[t] = s.h, c[t] = s.c;
+        h[t] = s.h;
+        c[t] = s.c;
         from = d->reverse ? start : start + rows;
     }
     return (weft_state){ weft__arranged_as(join_steps(h, T, x), form),

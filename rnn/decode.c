@@ -1,7 +1,7 @@
 /* decode.c - writing sequences out, a token at a time: greedy decoding and sampling, and the choice among the
  * ways; beam search is in beam.c, the loop in decoder.c. */
 #include <math.h>
-#include "autograd/autograd.h"
+#include "autograd/fused.h"
 #include "rnn/decode.h"
 
 /* ---- one hypothesis a sequence ---- *
@@ -30,8 +30,8 @@ static weft_decoded follow_choices(weft__decoder *d, int64_t n, weft_state first
 {
     bool good = weft__decoder_begin(d, n, first);
     weft *w = d->w;
-    int32_t *chosen = weft__take(w, &w->notes, d->n * (int64_t)sizeof *chosen);
-    real *log_p = weft__take(w, &w->notes, d->n * (int64_t)sizeof *log_p);
+    int32_t *chosen = weft__take(w, WEFT__IN_NOTES, d->n * (int64_t)sizeof *chosen);
+    real *log_p = weft__take(w, WEFT__IN_NOTES, d->n * (int64_t)sizeof *log_p);
     while (good && d->next.n && !w->status) {
         weft_tensor *all = weft__decoder_step(d);
         good = all && choose(d, all, chosen, log_p);
@@ -104,8 +104,8 @@ static bool choose_by_chance(weft__decoder *d, weft_tensor *log_p, int32_t *chos
     weft *w = d->w;
     int64_t C = d->classes, rows = d->now.n;
     weft_stream *stream = weft_stream_of(w, d->o->stream ? d->o->stream : "decode");
-    real *all = weft__take(w, &w->notes, rows * C * (int64_t)sizeof *all);
-    weft__scored *room = weft__take(w, &w->notes, C * (int64_t)sizeof *room);
+    real *all = weft__take(w, WEFT__IN_NOTES, rows * C * (int64_t)sizeof *all);
+    weft__scored *room = weft__take(w, WEFT__IN_NOTES, C * (int64_t)sizeof *room);
     if (!stream || !all || !room || weft__read(log_p, all, (size_t)(rows * C) * sizeof *all) != WEFT_OK)
         return false;
     for (int64_t s = 0, r = 0; s < d->n; s++) {
@@ -113,7 +113,8 @@ static bool choose_by_chance(weft__decoder *d, weft_tensor *log_p, int32_t *chos
         if (r == rows || d->now.sequence[r] != s)
             continue;
         chosen[r] = sampled(d->o, all + r * C, C, room, u);
-        log_p_chosen[r] = all[r * C + chosen[r]], r++;
+        log_p_chosen[r] = all[r * C + chosen[r]];
+        r++;
     }
     return true;
 }
@@ -139,6 +140,7 @@ weft_tensor *weft_decode_ragged(const weft_decode_rows *r, weft_tensor *x)
     if (wrong)
         return weft__failed_of(LIST(x), WEFT_EARG, "decode_ragged", "%s", wrong);
     weft__form f = x->f;
-    f.batch = weft__batch(w, &r->of, "decode_ragged"), f.layout = WEFT_CONCAT;
+    f.batch = weft__batch(w, &r->of, "decode_ragged");
+    f.layout = WEFT_CONCAT;
     return f.batch ? weft__view(x, &f) : &w->nil;
 }

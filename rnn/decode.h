@@ -2,7 +2,7 @@
  * on from step to step. */
 #ifndef WEFT_DECODE_H
 #define WEFT_DECODE_H
-#include "core/best.h"
+#include "core/top_k.h"
 #include "rnn/rnn.h"
 
 /* what a log probability may be: 0, but for rounding */

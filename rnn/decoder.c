@@ -84,9 +84,10 @@ static bool room_for_result(weft__decoder *d)
 {
     size_t rows = d->n ? (size_t)d->n : 1, each = (size_t)d->best, columns = (size_t)d->o->limit;
     d->out = (weft_decoded){ .n = d->n, .best = d->best, .limit = d->o->limit };
-    if (rows <= SIZE_MAX / sizeof(double) / each)
-        d->out.len = calloc(rows * each, sizeof(int32_t)),
+    if (rows <= SIZE_MAX / sizeof(double) / each) {
+        d->out.len = calloc(rows * each, sizeof(int32_t));
         d->out.score = calloc(rows * each, sizeof(double));
+    }
     if (columns <= SIZE_MAX / sizeof(int32_t) / rows / each)
         d->out.tokens = calloc(rows * each, columns * sizeof(int32_t));
     if (!d->out.tokens || !d->out.len || !d->out.score)
@@ -99,7 +100,7 @@ static bool room_for_result(weft__decoder *d)
 static bool prompts_are_good(weft__decoder *d)
 {
     const weft_decode_opts *o = d->o;
-    d->fed = weft__take(d->w, &d->w->notes, d->n * (int64_t)sizeof *d->fed);
+    d->fed = weft__take(d->w, WEFT__IN_NOTES, d->n * (int64_t)sizeof *d->fed);
     int64_t at = 0;
     for (int64_t s = 0; d->fed && s < d->n; s++) {
         int64_t len = o->prompt ? o->prompt_len[s] : 0;
@@ -110,7 +111,8 @@ static bool prompts_are_good(weft__decoder *d)
                        len < 0 ? "0 or more are expected" : "a token to begin with is expected");
             return false;
         }
-        d->fed[s] = at, at += len;
+        d->fed[s] = at;
+        at += len;
     }
     return !d->w->status;
 }
@@ -136,7 +138,9 @@ int64_t weft__decoder_length(const weft__decoder *d, int64_t s) { return d->at -
 void weft__decoder_go_on(weft__decoder *d, int32_t token, int64_t sequence, int64_t parent)
 {
     weft__rows_alive *r = &d->next;
-    r->token[r->n] = token, r->sequence[r->n] = (int32_t)sequence, r->parent[r->n++] = (int32_t)parent;
+    r->token[r->n] = token;
+    r->sequence[r->n] = (int32_t)sequence;
+    r->parent[r->n++] = (int32_t)parent;
 }
 
 static bool begin_rows(weft__decoder *d)
@@ -145,9 +149,10 @@ static bool begin_rows(weft__decoder *d)
     weft__rows_alive *both[2] = { &d->now, &d->next };
     int64_t bytes = d->n * d->beams * (int64_t)sizeof(int32_t);
     for (int i = 0; i < 2; i++)
-        *both[i] = (weft__rows_alive){ 0, weft__take(w, &w->notes, bytes), weft__take(w, &w->notes, bytes),
-                                       weft__take(w, &w->notes, bytes) };
-    d->rows_of = weft__take(w, &w->notes, d->n * (int64_t)sizeof *d->rows_of);
+        *both[i] =
+            (weft__rows_alive){ 0, weft__take(w, WEFT__IN_NOTES, bytes), weft__take(w, WEFT__IN_NOTES, bytes),
+                                weft__take(w, WEFT__IN_NOTES, bytes) };
+    d->rows_of = weft__take(w, WEFT__IN_NOTES, d->n * (int64_t)sizeof *d->rows_of);
     if (w->status || !prompts_are_good(d))
         return false;
     for (int64_t s = 0; s < d->n; s++)
@@ -171,7 +176,8 @@ bool weft__decoder_begin(weft__decoder *d, int64_t n, weft_state first)
     weft *w = d->w = d->w ? d->w : weft__no_context();
     d->start = weft_mark_here(w);
     w->running = d->name;
-    d->recording = weft_set_grad_enabled(w, false), d->training = weft_set_training(w, false);
+    d->recording = weft_set_grad_enabled(w, false);
+    d->training = weft_set_training(w, false);
     const char *why = w->status ? NULL : decoder_fault(d, n);
     if (why && d->o)
         say_options(d, n, why);
@@ -179,7 +185,9 @@ bool weft__decoder_begin(weft__decoder *d, int64_t n, weft_state first)
         weft__fail(w, WEFT_EARG, "%s: %s", d->name, why);
     if (w->status)
         return false;
-    d->n = n, d->beams = d->o->beams ? d->o->beams : 1, d->best = d->o->best ? d->o->best : 1;
+    d->n = n;
+    d->beams = d->o->beams ? d->o->beams : 1;
+    d->best = d->o->best ? d->o->best : 1;
     d->first = first;
     return states_are_good(d, first) && first_is_good(d) && room_for_result(d) && begin_rows(d);
 }
@@ -194,11 +202,12 @@ static void carry(weft__decoder *d, int i, weft_tensor *t, weft_tensor *parent)
         most.size[1] = d->n * d->beams;
         d->state[i].is = true;
         for (int k = 0; k < 2; k++)
-            d->state[i].buffer[k] = weft__take(w, &w->data, weft__room(&most));
+            d->state[i].buffer[k] = weft__take(w, WEFT__IN_DATA, weft__room(&most));
     }
     if (!t || w->status)
         return;
-    d->state[i].f = t->f, d->state[i].f.size[1] = d->next.n;
+    d->state[i].f = t->f;
+    d->state[i].f.size[1] = d->next.n;
     real *to = d->state[i].buffer[d->at % 2];
     if (!parent && weft__bytes(&t->f))
         w->dev.k->copy(&w->dev, to, t->data, (size_t)weft__bytes(&t->f));
@@ -322,7 +331,9 @@ weft_tensor *weft__decoder_step(weft__decoder *d)
     if (d->at)
         leave_step(d);
     weft__rows_alive alive = d->next;
-    d->next = d->now, d->next.n = 0, d->now = alive;
+    d->next = d->now;
+    d->next.n = 0;
+    d->now = alive;
     count_rows(d);
     weft_tensor *scores = w->status ? NULL : call_step(d);
     w->running = d->name;                        /* what follows until the next step is its work */

@@ -1,7 +1,7 @@
 /* layers.c - recurrent layers at work: layers on top of each other, two directions side by side, dropout
  * between, states in the user's order. For each layer and direction one fused operator runs, or the composed
  * form. */
-#include "autograd/autograd.h"
+#include "autograd/fused.h"
 #include "rnn/layers.h"
 
 /* ---- layers and directions over a packed batch ---- */
@@ -18,11 +18,13 @@ static weft__direction direction_of(weft_rnn *r, weft_tensor *x, weft__ids by, w
                           .layer = k / directions(r),
                           .hidden = r->o.hidden,
                           .in = { x } };
-    d.in[WEFT__IDS] = by.ids, d.in[WEFT__TABLE] = by.table;
+    d.in[WEFT__IDS] = by.ids;
+    d.in[WEFT__TABLE] = by.table;
     for (int i = 0; i < WEFT__RNN_WEIGHTS; i++)
         d.in[WEFT__W_IH + i] = r->weight[k][i];
     const weft_state own = weft__first_states(e, first, k);
-    d.in[WEFT__H0] = own.h, d.in[WEFT__C0] = own.c;
+    d.in[WEFT__H0] = own.h;
+    d.in[WEFT__C0] = own.c;
     return d;
 }
 /* Are both directions of the layer one entry of the tape, so that a GPU does their steps by one launch? */
@@ -69,8 +71,10 @@ static weft_rnn_out through(weft_rnn *r, weft_tensor *x, weft__ids by, weft_stat
         run_directions(r, x, by, first, k, e, s);
         if (w->status)
             return (weft_rnn_out){ &w->nil, { &w->nil, &w->nil } };
-        for (int d = 0; d < directions(r); d++, k++)
-            h[k] = s[d].h, c[k] = s[d].c;
+        for (int d = 0; d < directions(r); d++, k++) {
+            h[k] = s[d].h;
+            c[k] = s[d].c;
+        }
         x = directions(r) == 2 ? weft_concat(h + k - 2, 2, 1) : h[k - 1];
         by = (weft__ids){ NULL, NULL };          /* of the first layer */
     }
@@ -147,7 +151,8 @@ static weft_rnn_out on_ragged(weft_rnn *r, weft_tensor *x, weft_state first)
         return (weft_rnn_out){ &x->w->nil, { &x->w->nil, &x->w->nil } };
     weft__ids by = r->composed ? (weft__ids){ NULL, NULL } : weft__ids_of(x, &order);
     weft__form in = weft__laid(x->f, order.batch, order.layout, 0, WEFT_ALIGN_LEFT, order.place);
-    r->traces.as = x->f, r->traces.plain.rank = 0;
+    r->traces.as = x->f;
+    r->traces.plain.rank = 0;
     /* a tensor of its own, which both directions read */
     weft_rnn_out o = through(r, by.ids ? x : weft__arranged(x, &in, 0), by, first);
     o.y = weft__arranged_as(o.y, &x->f);
@@ -161,7 +166,8 @@ static weft_rnn_out on_plain(weft_rnn *r, weft_tensor *x, const char *function, 
     weft_tensor *rows = weft__as_batch(x, function, f.size[0], T);
     weft_rnn_out o = weft_ok(w) ? on_ragged(r, rows, first) : (weft_rnn_out){ &w->nil, { &w->nil, &w->nil } };
     f.size[f.rank - 1] = width(o.y);
-    o.y = weft__view(o.y, &f), r->traces.plain = f;
+    o.y = weft__view(o.y, &f);
+    r->traces.plain = f;
     return o;
 }
 

@@ -1,8 +1,47 @@
 /* layers_new.c - recurrent layers, of the cells of core/cells.def and of a program's own, are made:
  * parameters by PyTorch's names, what their module says of them. */
+#include <string.h>
 #include <math.h>
-#include "autograd/autograd.h"
+#include "autograd/fused.h"
+#include "rnn/rnn.h"
 #include "rnn/layers.h"
+
+/* ---- gates ---- */
+const char *weft__gate_names(weft__cell cell)
+{
+#define CELL(name, gpu, gates, slots, states, x, h, names, ...) names,
+    static const char *const of[] = {
+#include "core/cells.def"
+    };
+    return of[cell];
+}
+
+int weft__gate_of(weft__cell cell, char letter)
+{
+    const char *names = weft__gate_names(cell), *at = letter ? strchr(names, letter) : NULL;
+    return at ? (int)(at - names) / 2 : -1;
+}
+
+/* ---- forget bias: bias_ih gets all of it, bias_hh 0 ---- */
+static const char *forget_bias_fault(const weft_rnn_opts *o, bool forgets)
+{
+    return !forgets ? "only an LSTM or a CIFG has a forget_bias" :
+           o->no_bias ? "a forget_bias without no_bias is expected" :
+           !isfinite((real)o->forget_bias) ? "a finite forget_bias is expected" : NULL;
+}
+
+static void set_forget_bias(weft_tensor *const *weight, weft__cell cell, int64_t hidden, double value)
+{
+    weft_tensor *bias_ih = weight[WEFT__B_IH - WEFT__W_IH], *bias_hh = weight[WEFT__B_HH - WEFT__W_IH];
+    weft *w = bias_ih->w;
+    const int64_t forget = weft__gate_of(cell, 'f') * hidden;
+    if (w->status)
+        return;
+    w->dev.k->fill(&w->dev, hidden, (real)weft__or(value, 0), bias_ih->data + forget);
+    w->dev.k->fill(&w->dev, hidden, 0, bias_hh->data + forget);
+    weft__changed(bias_ih);
+    weft__changed(bias_hh);
+}
 
 static const char *layer_fault(const weft_rnn *r, const weft_rnn_opts *o)
 {
@@ -13,7 +52,7 @@ static const char *layer_fault(const weft_rnn *r, const weft_rnn_opts *o)
            o->proj < 0 || o->proj >= o->hidden ? "a proj less than hidden is expected (0: none)" :
            !(o->dropout >= 0 && (real)o->dropout < 1) ? "a dropout in 0 .. 1 (but not 1) is expected" :
            o->relu && (is_own(r) || r->cell != WEFT__rnn_relu) ? "relu is an option of elman_new" :
-           o->forget_bias != 0 ? weft__forget_bias_fault(o, !is_own(r) && r->has_c) : NULL;
+           o->forget_bias != 0 ? forget_bias_fault(o, !is_own(r) && r->has_c) : NULL;
 }
 
 static void weights_new(weft_rnn *r, int layer, int direction)
@@ -37,7 +76,7 @@ static void weights_new(weft_rnn *r, int layer, int direction)
                            (weft_init){ WEFT_INIT_UNIFORM, (double)-bound, (double)bound });
     }
     if (r->o.forget_bias != 0)
-        weft__forget_bias(r->weight[layer * directions(r) + direction], r->cell, H, r->o.forget_bias);
+        set_forget_bias(r->weight[layer * directions(r) + direction], r->cell, H, r->o.forget_bias);
     if (is_own(r))
         weft__own_parameters(r->m, &r->of_own[layer * directions(r) + direction], H, in, layer, direction);
 }
@@ -88,7 +127,8 @@ static weft_rnn *layer_new(weft_module *parent, const char *name, const char *fu
     if (!r)
         return weft__finished(m, r, &none);
     *r = *kind;
-    r->m = m, r->o = *o;
+    r->m = m;
+    r->o = *o;
     r->o.layers = o->layers ? o->layers : 1;
     if (is_own(r) && !own_cells(r))
         return weft__finished(m, r, &none);

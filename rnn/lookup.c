@@ -6,7 +6,7 @@
  * the others. Backward gates' gradients are added up by id, and the gradients of w_ih, of the biases and of
  * the table are products of as many rows as the table has. The rows that were looked up stay an input of the
  * layer, so that their gradient can be asked for. */
-#include "autograd/autograd.h"
+#include "autograd/fused.h"
 #include "rnn/rnn.h"
 
 enum { TOKENS_A_ROW = 4 };                       /* at least so many tokens for each */

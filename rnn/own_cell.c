@@ -2,7 +2,7 @@
  * checks on what it gives. */
 #include <math.h>
 #include <string.h>
-#include "autograd/autograd.h"
+#include "autograd/fused.h"
 #include "rnn/rnn.h"
 
 enum { MOST_GATES = 64 };

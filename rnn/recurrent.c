@@ -27,7 +27,8 @@ static bool shape_of_one(weft_call *c)
     int64_t of_gates = at_gates(c);
     for (int k = 0; k < c->m; k++) {
         c->y[k]->f = *x;
-        c->y[k]->f.type = WEFT_REAL, c->y[k]->f.rank = 2;
+        c->y[k]->f.type = WEFT_REAL;
+        c->y[k]->f.rank = 2;
         c->y[k]->f.size[1] = k == 0 ? e.W : k == of_gates ? e.S : e.H;
     }
     return true;
@@ -92,7 +93,8 @@ static const weft_op *op_of(const weft__direction *d, bool both)
 static attributes attributes_of(const weft__direction *d, const attributes *first, weft_tensor **x, int *n)
 {
     attributes a = { .cell = d->cell, .reverse = d->reverse, .layer = d->layer, .trace = d->trace };
-    a.run = d->trace ? d->trace->run + 1 : 0, a.lean = d->lean;
+    a.run = d->trace ? d->trace->run + 1 : 0;
+    a.lean = d->lean;
     for (int k = 0; k < WEFT__RNN_INPUTS; k++) {
         const bool shared = first && (k == WEFT__X || k == WEFT__IDS || k == WEFT__TABLE);
         a.at[k] = shared ? first->at[k] : (int8_t)(d->in[k] ? *n : -1);
@@ -116,7 +118,8 @@ void weft__recurrent_both(const weft__direction *d, weft_state *y)
     weft_tensor *x[2 * WEFT__RNN_INPUTS];
     int n = 0;
     attributes a[2] = { attributes_of(d, NULL, x, &n) };
-    a[0].both = true, a[1] = attributes_of(d + 1, a, x, &n);
+    a[0].both = true;
+    a[1] = attributes_of(d + 1, a, x, &n);
     const weft_call *c = weft__apply(op_of(d, true), x, n, a, sizeof a);
     const int m = c->m / 2;
     for (int i = 0; i < 2; i++)

@@ -5,7 +5,7 @@
  * slots H columns of the buffer. What a cell is stands in core/cells.def. */
 #ifndef WEFT_RNN_RECURRENT_H
 #define WEFT_RNN_RECURRENT_H
-#include "autograd/autograd.h"
+#include "autograd/fused.h"
 #include "rnn/rnn.h"
 
 /* at: which x of the call; -1: absent. both: behind them are those of the other direction. trace: of the
@@ -23,8 +23,11 @@ static inline direction_calls calls_of(const weft_call *c)
 {
     direction_calls all = { how(c)->both ? 2 : 1, { *c, *c } };
     const int m = c->m / all.n;
-    for (int d = 0; d < all.n; d++)
-        all.of[d].attributes = how(c) + d, all.of[d].m = m, all.of[d].y = c->y + d * m;
+    for (int d = 0; d < all.n; d++) {
+        all.of[d].attributes = how(c) + d;
+        all.of[d].m = m;
+        all.of[d].y = c->y + d * m;
+    }
     return all;
 }
 static inline weft_tensor *input_of(const weft_call *c, int k)

@@ -8,7 +8,7 @@
  * Lean, or where nothing is recorded, the gates are no result. They exist for a segment of steps at a time,
  * in a buffer that stays in the cache, and backward runs each segment forward once more: from the h and c
  * that it has, by the same kernel, to the same bits. */
-#include "autograd/kept.h"
+#include "autograd/packed_weights.h"
 #include "rnn/recurrent.h"
 
 static weft__recurrence recurrence(const weft_call *c, const extents *e)
@@ -39,7 +39,7 @@ static weft__recurrence recurrence(const weft_call *c, const extents *e)
 static real *scratch(const weft_call *c, int64_t n)
 {
     weft *w = c->y[0]->w;
-    return weft__take(w, &w->data, n * (int64_t)sizeof(real));
+    return weft__take(w, WEFT__IN_DATA, n * (int64_t)sizeof(real));
 }
 
 /* ---- segments ---- */
@@ -49,14 +49,17 @@ enum { SEGMENT_BYTES = 4 << 20, SEGMENT_ROWS = 1024, DEVICE_FACTOR = 64 };
  * keeps its gates is one segment. */
 typedef struct { weft__recur_layer l; int64_t room; real *gates, *raw, *h_before, *dh; } segment;
 
+/* Only test programs define it (tests/failing_malloc.c): rows of a segment, or 0. */
+__attribute__((weak, visibility("default"))) int64_t weft__test_segment_rows(void);
+
 /* So few rows that the gates stay in a cache, so many that packing the weights for each segment costs nothing
  * beside the products. Never by the number of threads: the gradients of weights are sums over segments. */
 static int64_t rows_at_once(const weft_call *c, const extents *e, const weft__recurrence *r)
 {
-    int64_t rows = SEGMENT_BYTES / (e->S * (int64_t)sizeof(real)), planned = c->y[0]->w->segment_rows;
-    rows = planned ?
-               planned :
-               (rows > SEGMENT_ROWS ? rows : SEGMENT_ROWS) * (dev(c)->k->synchronous ? 1 : DEVICE_FACTOR);
+    int64_t rows = SEGMENT_BYTES / (e->S * (int64_t)sizeof(real));
+    rows = (rows > SEGMENT_ROWS ? rows : SEGMENT_ROWS) * (dev(c)->k->synchronous ? 1 : DEVICE_FACTOR);
+    if (weft__test_segment_rows && weft__test_segment_rows())
+        rows = weft__test_segment_rows();
     rows = rows > r->live.host[0] ? rows : r->live.host[0];       /* at least one step */
     return is_lean(c) && rows < e->N ? rows : e->N;
 }
@@ -71,8 +74,10 @@ static segment segments_of(const weft_call *c, const extents *e)
                          .b_hh = numbers_of(c, WEFT__B_HH),
                          .total = scratch(c, e->S) } };
     if (input_of(c, WEFT__IDS)) {
-        s.l.x = numbers_of(c, WEFT__TABLE), s.l.ids = (int32_t *)(void *)numbers_of(c, WEFT__IDS);
-        s.l.rows = input_of(c, WEFT__TABLE)->f.size[0], s.l.of_rows = scratch(c, s.l.rows * e->S);
+        s.l.x = numbers_of(c, WEFT__TABLE);
+        s.l.ids = (int32_t *)(void *)numbers_of(c, WEFT__IDS);
+        s.l.rows = input_of(c, WEFT__TABLE)->f.size[0];
+        s.l.of_rows = scratch(c, s.l.rows * e->S);
     }
     int k = at_gates(c);
     s.room = rows_at_once(c, e, &s.l.r);
@@ -101,8 +106,10 @@ static bool next_segment(segment *s, const extents *e, bool down)
         for (r->from = r->to; r->to < r->steps && start[r->to + 1] - start[r->from] <= s->room;)
             r->to++;
     int64_t row = start[r->from];
-    r->gates = as_of_row(s->gates, row, e->S), r->raw = as_of_row(s->raw, row, e->H);
-    r->h_before = as_of_row(s->h_before, row, e->W), r->dh = as_of_row(s->dh, row, e->W);
+    r->gates = as_of_row(s->gates, row, e->S);
+    r->raw = as_of_row(s->raw, row, e->H);
+    r->h_before = as_of_row(s->h_before, row, e->W);
+    r->dh = as_of_row(s->dh, row, e->W);
     return r->to > r->from;
 }
 
@@ -135,7 +142,7 @@ void weft__recurrent_run(weft_call *c)
     bool at_once = all.n == 2;
     if (e.N == 0)
         return;
-    int64_t before = weft__position(&w->data);
+    int64_t before = weft__position(w, WEFT__IN_DATA);
     for (int d = 0; d < all.n; d++) {
         s[d] = segments_of(&all.of[d], &e);
         s[d].l.packed = w->status ? NULL : packed_weights(&all.of[d], &s[d].l);
@@ -146,7 +153,7 @@ void weft__recurrent_run(weft_call *c)
     for (int d = 0; d < (at_once ? 1 : all.n); d++)
         while (!w->status && !w->dev.failure[0] && next_segment(&s[d], &e, how(&all.of[d])->reverse))
             RUN(c, recur_layer, &s[d].l);
-    weft__back_to(w, &w->data, before);
+    weft__back_to(w, WEFT__IN_DATA, before);
 }
 
 /* ---- backward ---- */
@@ -173,18 +180,24 @@ static void prepare_back(const weft_call *c, const extents *e, segment *s, weft_
     weft__recurrence *r = &l->r;
     enum { LINE = 64 };                          /* where vectors may begin */
     int64_t columns = fold(c) ? fold(c)->columns : e->n, of_h = (columns * e->W + LINE - 1) / LINE * LINE;
-    r->dy = weft_op_dy(c, 0), r->dyc = r->c ? weft_op_dy(c, 1) : NULL;
+    r->dy = weft_op_dy(c, 0);
+    r->dyc = r->c ? weft_op_dy(c, 1) : NULL;
     const int64_t carries = of_h + (r->c ? columns * e->H : 0);
-    r->dh0 = added(c, WEFT__H0, zeros), r->dc0 = added(c, WEFT__C0, zeros);
+    r->dh0 = added(c, WEFT__H0, zeros);
+    r->dc0 = added(c, WEFT__C0, zeros);
     r->carry_h = scratch(c, carries);
     if (r->carry_h)
         weft__add_zeros(c, zeros, r->carry_h, carries);
     r->carry_c = r->c && r->carry_h ? r->carry_h + of_h : NULL;
-    s->h_before = scratch(c, s->room * e->W), s->dh = r->w_hr ? scratch(c, s->room * e->W) : NULL;
+    s->h_before = scratch(c, s->room * e->W);
+    s->dh = r->w_hr ? scratch(c, s->room * e->W) : NULL;
     if (!l->dx.to)
         l->dx = into(c, l->ids ? WEFT__TABLE : WEFT__X);
-    l->dw_ih = into(c, WEFT__W_IH), l->dw_hh = into(c, WEFT__W_HH), l->dw_hr = into(c, WEFT__W_HR);
-    l->db_ih = into(c, WEFT__B_IH), l->db_hh = into(c, WEFT__B_HH);
+    l->dw_ih = into(c, WEFT__W_IH);
+    l->dw_hh = into(c, WEFT__W_HH);
+    l->dw_hr = into(c, WEFT__W_HR);
+    l->db_ih = into(c, WEFT__B_IH);
+    l->db_hh = into(c, WEFT__B_HH);
 }
 
 /* If the gradient of rows that were looked up is asked for, the table gets its own through them. */
@@ -192,7 +205,9 @@ static void prepare_back(const weft_call *c, const extents *e, segment *s, weft_
 static weft_tensor *by_rows_after_all(const weft_call *c, segment *s)
 {
     weft_tensor *x = weft__arranged_as(c->x[WEFT__X], packed(c)), *dx = weft__empty(x->w, &x->f);
-    s->l.ids = NULL, s->l.x = weft_op_data(x), s->l.dx = (weft__into){ dx->data, false };
+    s->l.ids = NULL;
+    s->l.x = weft_op_data(x);
+    s->l.dx = (weft__into){ dx->data, false };
     return dx;
 }
 static void accumulate_rows(const weft_call *c, weft_tensor *packed_dx)
@@ -250,7 +265,9 @@ void weft__recurrent_back(const weft_call *c)
     extents e = sizes(&all.of[0]);
     if (how(c)->trace && !is_lean(c)) {          /* then there is one */
         weft__recurrence r = recurrence(c, &e);
-        r.from = 0, r.to = r.steps, r.raw = input_of(c, WEFT__W_HR) ? Y(c, at_gates(c) + 1) : NULL;
+        r.from = 0;
+        r.to = r.steps;
+        r.raw = input_of(c, WEFT__W_HR) ? Y(c, at_gates(c) + 1) : NULL;
         weft__trace_back(c, how(c)->trace, how(c)->run, r, fold(c) ? fold(c)->columns : e.n);
     }
     weft__blocks zeros = { 0 };

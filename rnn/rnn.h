@@ -34,7 +34,7 @@ typedef struct weft__own_cell {
     char noise[WEFT__PATH + 32];
 } weft__own_cell;
 
-/* gates.c: "i f g o", as core/cells.def has them; which of them a letter is, -1: none of them. */
+/* layers_new.c: "i f g o", as core/cells.def has them; which of them a letter is, -1: none of them. */
 const char *weft__gate_names(weft__cell);
 int         weft__gate_of(weft__cell, char letter);
 
@@ -71,11 +71,6 @@ void weft__own_parameters(weft_module *m, weft__own_cell *, int64_t hidden, int6
  * it fits; else the context fails. */
 weft_tensor *weft__own_noise(const weft__direction *, weft_tensor *x);
 weft_state weft__own_step(const weft__direction *, weft_tensor *x, weft_tensor *noise, weft_state before);
-
-/* forget_bias.c: why opts.forget_bias, which is not 0, cannot be; NULL if it can. forgets: the cell has a
- * gate that keeps c. Then those rows of a layer's and direction's biases, of WEFT__RNN_WEIGHTS weights. */
-const char *weft__forget_bias_fault(const weft_rnn_opts *, bool forgets);
-void weft__forget_bias(weft_tensor *const *weight, weft__cell, int64_t hidden, double value);
 
 /* h [N, W] and, of a cell of two states, c [N, H] (else NULL) of every token, packed. */
 weft_state weft__recurrent(const weft__direction *);

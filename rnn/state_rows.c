@@ -1,7 +1,7 @@
 /* state_rows.c - two operators that move states between stacks [stacked, n, width] and packed rows, of h and
  * c, of all layers and directions at once: one launch each way, where a gather for each part would be
  * many. */
-#include "autograd/autograd.h"
+#include "autograd/fused.h"
 #include "rnn/rnn.h"
 
 enum { STATES = 2, PARTS = 64 };                 /* as many layers and directions as there may be */

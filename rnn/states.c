@@ -3,7 +3,7 @@
  * The recurrent operator wants the first states longest sequence first; the user gives and gets them in his
  * own order, stacked over layers and directions. Both ways are gathers of n rows. A sequence's last state
  * stands in the row of its last token (of its first, backwards); one without tokens keeps its first state. */
-#include "autograd/autograd.h"
+#include "autograd/fused.h"
 #include "rnn/rnn.h"
 
 /* ---- index arrays ---- */
@@ -37,7 +37,7 @@ static weft__ends *ends_new(weft *w, const weft__form *x, int stacked)
     const weft_batch *b = x->batch;
     /* every part begins on a cache line, as tensors do */
     int64_t stride = (b->n + 15) / 16 * 16, all = stride * stacked;
-    weft__ends *e = weft__take(w, &w->keep, sizeof *e);
+    weft__ends *e = weft__take(w, WEFT__IN_KEEP, sizeof *e);
     if (!e || all >= INT32_MAX) {
         weft__fail(w, WEFT_EARG, "rnn: %d states of %lld sequences are too many", stacked, (long long)b->n);
         return NULL;
@@ -60,14 +60,14 @@ static weft__ends *ends_new(weft *w, const weft__form *x, int stacked)
 const weft__ends *weft__ends_of(const weft__form *x, int stacked)
 {
     weft_batch *b = x->batch;
-    for (weft__ends *e = b->ends; e; e = e->next)
+    for (weft__ends *e = b->slot; e; e = e->next)
         if (e->place == x->place && e->stacked == stacked)
             return e;
     weft__ends *e = ends_new(b->w, x, stacked);
     if (!e)
         return NULL;
-    e->next = b->ends;
-    return weft__linked(b->w, &b->ends, e) ? e : NULL;
+    e->next = b->slot;
+    return weft__linked(b->w, &b->slot, e) ? e : NULL;
 }
 
 /* ---- rows by a part of an index array ---- */
@@ -116,7 +116,7 @@ static weft_tensor *select_states(weft *w, weft_tensor *stack, const int32_t *pa
     if (!parents_are_possible(w, stack, parent, n))
         return &w->nil;
     int64_t stacked = stack->f.size[0], rows = stack->f.size[1];
-    int32_t *index = weft__take(w, &w->notes, stacked * n * (int64_t)sizeof *index);
+    int32_t *index = weft__take(w, WEFT__IN_NOTES, stacked * n * (int64_t)sizeof *index);
     if (!index)
         return &w->nil;
     for (int64_t k = 0; k < stacked; k++)

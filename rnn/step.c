@@ -4,8 +4,8 @@
  * made, no states are arranged, and what the kernel packs of the weights stays until they change (kept.h). So
  * does a small table's projection, where the tokens are rows of one: then a token costs the weights of h. */
 #include <string.h>
-#include "autograd/autograd.h"
-#include "autograd/kept.h"
+#include "autograd/fused.h"
+#include "autograd/packed_weights.h"
 #include "rnn/rnn.h"
 
 enum { X_, NOT_THERE = -1 };
@@ -39,7 +39,7 @@ static const real *rows_of(const weft_call *c, int at, int64_t from)
 static real *scratch(const weft_call *c, int64_t n)
 {
     weft *w = c->y[0]->w;
-    return weft__take(w, &w->data, n * (int64_t)sizeof(real));
+    return weft__take(w, WEFT__IN_DATA, n * (int64_t)sizeof(real));
 }
 static weft_tensor *weight(const one *o, int k) { return o->weight[k - WEFT__W_IH]; }
 
@@ -48,7 +48,8 @@ static void describe_layer(one *o, int layer, const real *x, int64_t inputs)
     const weft_call *c = o->c;
     const weft__layers *r = &how(c)->r;
     const int64_t n = c->x[X_]->f.size[0], H = r->hidden, W = r->width, S = weft__slots(r->cell) * H;
-    o->live = o->start[1] = (int32_t)n, o->start[0] = 0;
+    o->live = o->start[1] = (int32_t)n;
+    o->start[0] = 0;
     o->l = (weft__recur_layer){ .r = { .cell = r->cell,
                                        .sequences = n,
                                        .tokens = n,
@@ -119,8 +120,13 @@ static weft__kept *take_table(one *o)
     weft__kept *k = weft__kept_of(of, 4, WEFT__KEPT_TABLE, (size_t)((rows + 1) * S) * sizeof(real));
     const int32_t *row = k ? rows_by_id(c, c->x[how(c)->ids], rows) : NULL;
     const real *x = row && !k->filled ? with_zeros(c, table) : o->l.x;
-    if (row && x)
-        o->l.ids = row, o->l.rows = rows + 1, o->l.of_rows = k->at, o->l.summed = k->filled, o->l.x = x;
+    if (row && x) {
+        o->l.ids = row;
+        o->l.rows = rows + 1;
+        o->l.of_rows = k->at;
+        o->l.summed = k->filled;
+        o->l.x = x;
+    }
     return o->l.ids && !k->filled ? k : NULL;
 }
 
@@ -128,7 +134,7 @@ static void step_run(weft_call *c)
 {
     const weft__layers *r = &how(c)->r;
     weft *w = c->y[0]->w;
-    const int64_t before = weft__position(&w->data), n = c->x[X_]->f.size[0] * r->width;
+    const int64_t before = weft__position(w, WEFT__IN_DATA), n = c->x[X_]->f.size[0] * r->width;
     const real *x = X(c, X_);
     for (int l = 0; l < r->layers; l++, x = Y(c, 1) + (l - 1) * n) {
         one o = { .c = c, .weight = r->weight[l] };
@@ -143,7 +149,7 @@ static void step_run(weft_call *c)
             weft__kept_is_filled(fills);
     }
     memcpy(Y(c, 0), x, (size_t)n * sizeof *x);
-    weft__back_to(w, &w->data, before);
+    weft__back_to(w, WEFT__IN_DATA, before);
 }
 
 /* ---- the records of a cell ---- */
@@ -169,13 +175,19 @@ weft_rnn_out weft__step(const weft__layers *r, weft_tensor *x, weft_state before
     weft_tensor *in[5] = { x }, *ids = NULL, *table = weft__table_of(x, &ids);
     int n = 1;
     attributes a = { *r, NOT_THERE, NOT_THERE, NOT_THERE, NOT_THERE };
-    if (before.h)
-        a.h = (int8_t)n, in[n++] = before.h;
-    if (before.c)
-        a.c = (int8_t)n, in[n++] = before.c;
+    if (before.h) {
+        a.h = (int8_t)n;
+        in[n++] = before.h;
+    }
+    if (before.c) {
+        a.c = (int8_t)n;
+        in[n++] = before.c;
+    }
     if (table && table->f.rank == 2 && table->f.size[0] <= WEFT__FEW_ROWS && !table->step) {
-        a.table = (int8_t)n, in[n++] = table;
-        a.ids = (int8_t)n, in[n++] = ids;
+        a.table = (int8_t)n;
+        in[n++] = table;
+        a.ids = (int8_t)n;
+        in[n++] = ids;
     }
     const weft_call *c = weft__apply(&records[r->cell], in, n, &a, sizeof a);
     return (weft_rnn_out){ c->y[0], { c->y[1], weft__states(r->cell) > 1 ? c->y[2] : NULL } };

@@ -6,7 +6,7 @@
  * the kernel's buffers hold what goes on to the states before. So they are the layer's bits, and what the
  * layer itself does is untouched. The gradient of c is that of its own way, and that which comes through h =
  * o tanh(c), added when it is asked for. */
-#include "autograd/autograd.h"
+#include "autograd/fused.h"
 #include "rnn/rnn.h"
 
 /* ---- whether to ---- */
@@ -49,8 +49,12 @@ void weft__trace_begin(weft__trace *t, const weft__direction *d, const weft_call
     uint64_t run = t->run + 1;
     weft_tensor *h = c->y[0], *gates = c->y[weft__states(d->cell)];
     *t = (weft__trace){ .run = run, .cell = d->cell, .hidden = d->hidden, .step = h->w->step };
-    t->h = h, t->c = d->has_c ? c->y[1] : NULL, t->gates = gates;
-    t->kept = like(h, width(gates)), t->dgates = like(h, width(gates)), t->dh = like(h, width(h));
+    t->h = h;
+    t->c = d->has_c ? c->y[1] : NULL;
+    t->gates = gates;
+    t->kept = like(h, width(gates));
+    t->dgates = like(h, width(gates));
+    t->dh = like(h, width(h));
     t->dc = t->c ? like(h, d->hidden) : NULL;
     weft_tensor *w_hr = d->in[WEFT__W_HR];
     WEFT_NO_GRAD(h->w)
@@ -61,7 +65,7 @@ void weft__trace_begin(weft__trace *t, const weft__direction *d, const weft_call
 static real *zeros(const weft_call *c, int64_t n)
 {
     weft *w = c->y[0]->w;
-    real *p = weft__take(w, &w->data, n * (int64_t)sizeof *p);
+    real *p = weft__take(w, WEFT__IN_DATA, n * (int64_t)sizeof *p);
     if (p)
         RUN(c, fill, n, 0, p);
     return p;
@@ -82,7 +86,8 @@ static void step_back(const weft_call *c, const weft__trace *t, weft__recurrence
     arrive(c, n * W, dy ? dy + row * W : NULL, r->carry_h, t->dh->data + row * W);
     if (t->dc)
         arrive(c, n * H, dyc ? dyc + row * H : NULL, r->carry_c, t->dc->data + row * H);
-    r->from = at, r->to = at + 1;
+    r->from = at;
+    r->to = at + 1;
     RUN(c, recur_back, r);
 }
 
@@ -91,9 +96,12 @@ void weft__trace_back(const weft_call *c, weft__trace *t, uint64_t run, weft__re
     weft *w = c->y[0]->w;
     if (t->run != run || w->status)
         return;
-    const int64_t before = weft__position(&w->data), all = r.tokens * width(t->gates);
-    r.gates = t->dgates->data, r.dy = weft_op_dy(c, 0), r.dyc = r.c ? weft_op_dy(c, 1) : NULL;
-    r.carry_h = zeros(c, columns * r.width), r.carry_c = r.c ? zeros(c, columns * r.hidden) : NULL;
+    const int64_t before = weft__position(w, WEFT__IN_DATA), all = r.tokens * width(t->gates);
+    r.gates = t->dgates->data;
+    r.dy = weft_op_dy(c, 0);
+    r.dyc = r.c ? weft_op_dy(c, 1) : NULL;
+    r.carry_h = zeros(c, columns * r.width);
+    r.carry_c = r.c ? zeros(c, columns * r.hidden) : NULL;
     r.dh = r.w_hr ? zeros(c, r.tokens * r.width) : NULL;
     if (!w->status && all) {
         RUN(c, scale, all, 1, t->gates->data, t->kept->data, false);
@@ -101,8 +109,9 @@ void weft__trace_back(const weft_call *c, weft__trace *t, uint64_t run, weft__re
         for (int64_t i = 0; i < r.steps && !w->dev.failure[0]; i++)
             step_back(c, t, &r, r.reverse ? i : r.steps - 1 - i);
     }
-    t->gates = t->kept, t->passed = true;
-    weft__back_to(w, &w->data, before);
+    t->gates = t->kept;
+    t->passed = true;
+    weft__back_to(w, WEFT__IN_DATA, before);
 }
 
 /* ---- reading ---- */
@@ -139,7 +148,8 @@ static void show(const weft__traces *all, const weft__trace *t, weft_rnn_traced 
         out->gate[k] = shown(all, slot(t->gates, t, k));
         out->dgate[k] = t->passed ? shown(all, slot(t->dgates, t, k)) : NULL;
     }
-    out->h = shown(all, weft_detach(t->h)), out->c = t->c ? shown(all, weft_detach(t->c)) : NULL;
+    out->h = shown(all, weft_detach(t->h));
+    out->c = t->c ? shown(all, weft_detach(t->c)) : NULL;
     out->dh = t->passed ? shown(all, weft_detach(t->dh)) : NULL;
     out->dc = t->passed && t->c ? shown(all, arrived_at_c(t)) : NULL;
 }

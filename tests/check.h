@@ -67,7 +67,8 @@ UNUSED static void *heap_allocate(size_t bytes, void *user)
 {
     heap *h = user;
     atomic_fetch_add(&h->calls, 1);
-    if (atomic_load(&h->fail_in) > 0 && atomic_fetch_sub(&h->fail_in, 1) == 1)
+    int64_t left = atomic_load(&h->fail_in);
+    if (left < 0 || (left > 0 && atomic_fetch_sub(&h->fail_in, 1) == 1))
         return NULL;
     void *p = malloc(bytes ? bytes : 1);
     if (p)
@@ -111,10 +112,16 @@ UNUSED static weft *open_on(weft_device device)
     return w;
 }
 
-/* The allocation that is the n-th from now on fails; 0: none does. */
+/* The allocation that is the n-th from now on fails; 0: none does; below 0: all do. */
 UNUSED static void fail_in(const weft *w, int64_t n) { atomic_store(&heap_of(w)->fail_in, n); }
 /* Whether the allocation that fail_in has named was not reached. */
 UNUSED static bool none_failed(const weft *w) { return atomic_load(&heap_of(w)->fail_in) > 0; }
+/* The n-th weft__take of the context from now on fails; 0: none does. Unlike fail_in this counts takes from
+ * memory that the context has already. takes_left: the n-th was not reached. See failing_malloc.c. */
+void fail_take(const weft *w, int64_t n);
+bool takes_left(const weft *w);
+/* Rows of a segment of a lean recurrent layer; 0: the library's choice. */
+extern int64_t segment_rows_planned;
 UNUSED static int64_t allocations(const weft *w) { return atomic_load(&heap_of(w)->calls); }
 
 UNUSED static void check_close(weft *w, bool must_be_ok, const char *file, int line)

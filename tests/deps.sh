@@ -16,13 +16,13 @@ library() { { ldconfig -p || /sbin/ldconfig -p; } 2>/dev/null | grep -q "$1"; }
 wants() {
     case $1 in
     build) need gcc command -v "${cc%% *}"; need pkgconf command -v "${PKG_CONFIG:-pkg-config}"; need libhdf5-dev module hdf5; need zlib1g-dev module zlib; need libjansson-dev header jansson.h; need libopenblas-dev library libopenblas.so ;;
-    test)  need libcriterion-dev header criterion/criterion.h; need util-linux command -v flock; need g++ command -v "${CXX:-g++}" ;;
+    test)  need libcriterion-dev header criterion/criterion.h; need util-linux command -v flock; need g++ command -v "${CXX:-g++}"; need python3-pycparser imports pycparser ;;
     lint)  need universal-ctags ctags --output-format=json /dev/null; need binutils command -v nm ;;
     fuzz)  need clang command -v clang; need libclang-rt-dev fuzzes ;;
     lab)   need fortunes test -e /usr/share/games/fortunes/art; need fortunes-min test -e /usr/share/games/fortunes/literature ;;
     site)  need python3-markdown imports markdown; need python3-pygments imports pygments ;;
     parallel) need openmpi-bin command -v mpirun.openmpi; need libopenmpi-dev command -v mpicc.openmpi; need mpich command -v mpiexec.hydra; need libmpich-dev command -v mpicc.mpich ;;
-    ci)    need openmpi-bin command -v mpirun.openmpi; need libopenmpi-dev command -v mpicc.openmpi; wants site; wants build; wants test; wants lint; wants fuzz; need valgrind command -v valgrind; need python3 command -v python3; need python3-pycparser imports pycparser
+    ci)    need openmpi-bin command -v mpirun.openmpi; need libopenmpi-dev command -v mpicc.openmpi; wants site; wants build; wants test; wants lint; wants fuzz; need valgrind command -v valgrind; need python3 command -v python3
            need clang-tidy command -v clang-tidy; need mandoc command -v mandoc; need man-db command -v man; need libxml2-utils command -v xmllint; need cmake command -v cmake; need shellcheck command -v shellcheck
            wants lab; need festlex-cmu test -e /usr/share/festival/dicts/cmu; need wamerican test -e /usr/share/dict/words; need unicode-data test -e /usr/share/unicode; need bowtie2-examples test -d /usr/share/doc/bowtie2 ;;
     *)     echo "deps.sh: no such group: $1" >&2; exit 2 ;;

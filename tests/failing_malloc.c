@@ -1,9 +1,27 @@
-/* failing_malloc.c - replaces malloc, calloc and realloc in every test program, see failing_malloc.h. */
+/* failing_malloc.c - makes allocations of the library fail, in every test program: see failing_malloc.h. */
 #include "tests/failing_malloc.h"
 #include <errno.h>
 #include <link.h>
 
 struct failing failing;
+int64_t segment_rows_planned;
+
+static struct { const weft *w; int64_t n; } failing_take;
+void fail_take(const weft *w, int64_t n)
+{
+    failing_take.w = w;
+    failing_take.n = n;
+}
+bool takes_left(const weft *w) { return w == failing_take.w && failing_take.n > 0; }
+
+/* The library calls these where a program defines them. */
+bool    weft__test_take_fails(const weft *w);
+int64_t weft__test_segment_rows(void);
+bool weft__test_take_fails(const weft *w)
+{
+    return w == failing_take.w && failing_take.n && !--failing_take.n;
+}
+int64_t weft__test_segment_rows(void) { return segment_rows_planned; }
 
 #if COUNTED
 void *__libc_malloc(size_t), *__libc_calloc(size_t, size_t), *__libc_realloc(void *, size_t);

@@ -8,7 +8,7 @@ for chromium in chromium chromium-browser google-chrome chrome-headless-shell; d
 if [ -z "$chromium" ]; then echo "skipped: lab-check: no Chromium here: apt-get install chromium"; exit 0; fi
 mkdir -p "$build/lab"
 pages=() ; for p in "$@"; do pages+=("$(realpath "$p")"); done
-. "$(dirname "$0")/script.sh"
+. "$(dirname "$0")/scripts/script.sh"
 export XDG_CACHE_HOME=$PWD/cache
 
 if [ ${#pages[@]} = 0 ]; then
@@ -41,7 +41,7 @@ for page in "${pages[@]}"; do
     check "in print" look "$page" --print-to-pdf="$stem.pdf"
     check "there is one" eval 'head -c 5 "$stem.pdf" | grep -q %PDF-'
     check "what it has made of it" look "$page" --dump-dom
-    check "all sections" eval '[ "$(grep -c "<section" dom)" -ge 13 ]'
+    check "all sections" eval '[ "$(grep -o "<section" dom | wc -l)" -ge 13 ]'
     check "every link leads somewhere" eval 'for i in $(grep -oE "href=\"[^\"]*" dom | sed "s/href=\"//" | sort -u); do case $i in "#"*) grep -q "id=\"${i#\#}\"" dom ;; *) false ;; esac || { echo "$i leads nowhere"; exit 1; }; done'
     check "no script, nothing from elsewhere" eval '! grep -nE "<script|src=|@import|https?:" dom'
 done

@@ -12,22 +12,34 @@ rule() {                                # NAME FUNCTION: prints nothing if it is
     if [ -z "$out" ]; then kept=$((kept + 1)); printf '  ok    %s\n' "$1"; else printf '  FAIL  %s\n' "$1"; printf '%s\n' "$out" | head -n 40 | sed 's/^/        /'; fi
 }
 
-may_include() {                         # FOLDER FOLDER
-    case $1:$2 in
-    *:"$1") return 0 ;;
-    plan:core|autograd:core|nn:core|nn:autograd|io:core|io:plan|io:autograd|io:nn|rnn:core|rnn:plan|rnn:autograd|rnn:nn|rnn:io|parallel:core|parallel:plan|parallel:autograd|parallel:nn|parallel:io|cuda:core) return 0 ;;
-    esac
-    return 1
+floors() { grep -vE '^(#|$)' tests/lint/floors.txt; }
+may_include() {                         # FLOOR FLOOR
+    [ "$1" = "$2" ] || floors | awk -F' *[|] *' -v a="$1" -v b="$2" '$1 == a && index(" " $2 " ", " " b " ") { found = 1 } END { exit !found }'
+}
+walls() {                               # private headers are included by the floors that tests/lint/floors.txt names
+    floors | awk -F' *[|] *' '$1 ~ /\.h$/' | while IFS='|' read -r header who; do
+        header=${header// /}
+        grep -rlE "^ *# *include \"$header\"" --include='*.[ch]' --include='*.inc' --include='*.cu*' $folders | while read -r f; do
+            case " $who " in *" ${f%%/*} "*) ;; *) echo "$f may not include $header" ;; esac
+        done
+    done
+}
+map() {                                 # README's map has the floors' texts
+    floors | awk -F' *[|] *' '$1 !~ /\.h$/ { print "| `" $1 "/` | " $3 " |" }' | while read -r row; do
+        grep -qxF "$row" README.md || echo "README.md lacks: $row"
+    done
 }
 include_order() {
     for f in $(files $folders); do
         for i in $(sed -n 's/^ *# *include "\(\.\.\/\)*\([a-z]*\)\/.*/\2/p' "$f" | sort -u); do
             may_include "${f%%/*}" "$i" || echo "$f may not include $i/"
         done
+        case $f in rnn/forecast/*|rnn/plan_run.c|rnn/api_plan_run.h) ;; rnn/*) grep -lE '^ *# *include "(\.\./)*(io|plan)/' "$f" | sed 's|$| may not include io/ or plan/: running a plan stands above the layers|' ;; esac
         case $f in rnn/forecast/*) ;; *) grep -l '^ *# *include ".*forecast/' "$f" | sed 's|$| may not include rnn/forecast/|' ;; esac
     done
     for f in $(files examples tools bench); do
-        grep -nE '^ *# *include "(core|autograd|nn|rnn|io|parallel|cuda)/' "$f" | sed "s|^|$f: programs use weft.h alone: |"
+        grep -nE '^ *# *include "(core|autograd|nn|rnn|io|parallel|cuda)/' "$f" | grep -v "^[0-9]*:#include \"io/pictures/$(case $f in tools/page/*) ;; *) echo none ;; esac)" |
+            sed "s|^|$f: programs use weft.h alone, the page io/pictures/, too: |"
     done
 }
 declared_where_defined() {              # a function of a floor's header is in a file of that floor
@@ -40,8 +52,11 @@ declared_where_defined() {              # a function of a floor's header is in a
                   print name[i] " is declared in " declared[i] " and defined in " defined[name[i]] }'
 }
 file_sizes() {
+    local f n most
     for f in $(files $folders); do n=$(wc -l <"$f"); case $f in */api_*) ;; *) [ "$n" -le 400 ] || echo "$f has $n lines (400)" ;; esac; done
-    for f in $(files examples tools bench tests) Makefile tests/*.sh; do n=$(wc -l <"$f"); [ "$n" -le 500 ] || echo "$f has $n lines (500)"; done
+    for f in $(files examples tools bench tests) tests/*.sh tests/*/*.sh; do n=$(wc -l <"$f"); [ "$n" -le 500 ] || echo "$f has $n lines (500)"; done
+    for f in Makefile mk/*.mk; do n=$(wc -l <"$f"); [ "$n" -le 150 ] || echo "$f has $n lines (150)"; done
+    awk '{ gsub(/\t/, "        ") } length($0) > 120 { print FILENAME ":" FNR ": " length($0) " columns (120)" }' Makefile mk/*.mk
 }
 function_sizes() {                      # of the library; an entry in a .def or .inc is none
     ctags -x --language-force=C --kinds-C=f --_xformat='%{input} %N %n %e' $(files $folders | grep -E '\.(c|h|cu)$') 2>/dev/null |
@@ -60,10 +75,11 @@ banned() {
 environment() { grep -nE '(^|[^_a-zA-Z])getenv *\(' $(files $folders); }      # it is a stranger's where a program is setuid
 # What asks in another way is not noticed where it is compiled once, for all.
 architectures() { grep -n '__CUDA_ARCH__' cuda/* | grep -vE '^cuda/(cuda|ptx)\.h:'; }
+budgets() { python3 tests/lint/budget.py >"$budgets" || grep -E 'over its budget' "$budgets" || cat "$budgets"; }
 exports() { bash tests/exports.sh compare; }
 public_functions_are_tested() {
     for f in $(bash tests/exports.sh declared); do
-        grep -qswE "$f" tests/*.[ch] tests/*/*.[ch] examples/*.c || echo "$f is in no test and no example"
+        grep -qswE "$f" tests/*.[ch] tests/*/*.[ch] examples/*.c tools/*.c tools/*/*.c || echo "$f is in no test, example or tool"
     done
 }
 functions_have_their_row() {            # of a table of docs/api.md, beside the name that others have for it
@@ -104,11 +120,11 @@ lessons_type_no_results() {
         done
     done
 }
-# In documents: names of ours that no source has (of the page on 0.1 the new names), names in the reading list, links to no file.
+# In documents: names of ours that no source has, names in the reading list, links to no file. CHANGELOG.md names what has gone.
 documents_name_what_is() {
     local ours='(weft|WEFT)_+[A-Za-z0-9_]*[A-Za-z0-9]'
-    { git grep -hE "$ours" -- '*.md' ':!docs/from_0_1.md' | sed 's/#[a-z_]*//g' | grep -owE "$ours"; awk -F'|' '/^\| `/ { print $3 }' docs/from_0_1.md | grep -owE "$ours"; } | sort -u |
-        comm -23 - <(git grep -ohwE "$ours" -- ':!*.md' ':!docs/from_0_1.pl' | sort -u) | sed 's/$/ is in a document only/'
+    git grep -hE "$ours" -- '*.md' ':!CHANGELOG.md' | sed 's/#[a-z_]*//g' | grep -owE "$ours" | sort -u |
+        comm -23 - <(git grep -ohwE "$ours" -- ':!*.md' | sort -u) | sed 's/$/ is in a document only/'
     grep -oE '`[A-Za-z_]+`' docs/read_in_this_order.md | tr -d '`' | sort -u | while read -r name; do
         git grep -qF "$name" -- ':!*.md' || echo "docs/read_in_this_order.md: $name is in no source"
     done
@@ -118,8 +134,8 @@ documents_name_what_is() {
 }
 machine_paths() { git grep -nIE '(^|[^A-Za-z0-9_.$}-])/(work|home|root|Users|tmp)/' -- ':!LICENSE' ':!tests/lint.sh' | cut -c1-120; }
 scripts() {
-    for s in tests/*.sh lessons/*.sh .ci/run; do bash -n "$s"; done
-    ! command -v shellcheck >/dev/null || shellcheck -S error tests/*.sh lessons/*.sh .ci/run
+    for s in tests/*.sh tests/*/*.sh lessons/*.sh .ci/run; do bash -n "$s"; done
+    ! command -v shellcheck >/dev/null || shellcheck -S error tests/*.sh tests/*/*.sh lessons/*.sh .ci/run
 }
 tidied() {                              # the files that clang-tidy reads: changed in two days, or all in `make nightly` and without git's history
     if [ -z "${TIDY_ALL:-}" ] && git log --since='2 days ago' --format= --name-only 2>/dev/null | grep -q .; then
@@ -136,23 +152,28 @@ tidy() {                                # one that fails by itself finds nothing
     [ $rc = 0 ] || { echo "clang-tidy has failed, status $rc:"; printf '%s\n' "$said" | tail -n 5; }
 }
 
+budgets=$(mktemp) || exit 1
+trap 'rm -f "$budgets"' EXIT
 # The longest on all cores beside the others, which are on one.
 tidy=
 if command -v clang-tidy >/dev/null && [ -z "${WEFT_NO_TIDY:-}" ] && [ "${ONLY:-tidy}" = tidy ]; then
     tidy=$(mktemp) || exit 1
-    trap 'rm -f "$tidy"' EXIT
+    trap 'rm -f "$budgets" "$tidy"' EXIT
     tidy >"$tidy" 2>&1 &
 fi
 said_of_tidy() { cat "$tidy"; }
 rule "include order: core, autograd, nn, io, parallel, rnn, rnn/forecast; programs: public headers" include_order
+rule "private headers are included by their floors alone"        walls
+rule "README's map is the table of floors"                   map
 rule "what a floor declares it defines" declared_where_defined
-rule "no file of the library over 400 lines, none over 500" file_sizes
+rule "no file of the library over 400 lines, no example over 700, none else over 500" file_sizes
 rule "functions: median 9, nine of ten 20, none over 40 lines (CUDA: 50)" function_sizes
+rule "each room is within its lines (tests/lint/budget.txt)" budgets
 rule "no banned functions" banned
 rule "no getenv in the library, secure_getenv" environment
 rule "kernels ask for the architecture by ARCH" architectures
 rule "exported symbols are the declared ones" exports
-rule "every public function is in a test or an example" public_functions_are_tested
+rule "every public function is in a test, an example or a tool" public_functions_are_tested
 rule "every public function is in docs/api.md" functions_have_their_row
 rule "public headers stand alone, in C and in C++" headers_alone
 rule "every file says what it is" head_comment
@@ -167,5 +188,6 @@ if [ -n "$tidy" ]; then
     wait
     ONLY='' rule "clang-tidy" said_of_tidy
 fi
+cat "$budgets"
 echo "$kept of $rules rules hold"
 [ "$kept" = "$rules" ]

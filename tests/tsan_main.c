@@ -4,7 +4,7 @@
  * agree to the bit, and must fall. */
 #include <pthread.h>
 #include <stdlib.h>
-#include "core/core.h"
+#include "core/inside.h"
 #include "tables.h"
 
 enum { STEPS = 4, SEQUENCES = 12, LONGEST = 17, CLASSES = 9, WIDTH = 24, TASKS = 64 };
@@ -12,7 +12,7 @@ enum { STEPS = 4, SEQUENCES = 12, LONGEST = 17, CLASSES = 9, WIDTH = 24, TASKS =
 typedef struct {
     weft_embedding *embed;
     weft_rnn *lstm, *gru;
-    weft_multihead_attention *attention;
+    weft_attention_layer *attention;
     weft_linear *out;
     weft_module *all;
 } model;
@@ -29,8 +29,9 @@ static model build(weft *w)
                                              .dropout = (weft_real).1,
                                              .layers = 2 });
     m.gru = weft_gru_new(m.all, "gru", &(weft_rnn_opts){ .input = WIDTH, .hidden = WIDTH });
-    m.attention = weft_multihead_attention_new(
-        m.all, "attention", &(weft_multihead_attention_opts){ .width = WIDTH, .heads = 2 });
+    m.attention = weft_attention_new(
+        m.all, "attention",
+        &(weft_attention_layer_opts){ .kind = WEFT_MULTIHEAD, .width = WIDTH, .heads = 2 });
     m.out = weft_linear_new(m.all, "out", &(weft_linear_opts){ .in = WIDTH, .out = CLASSES });
     return m;
 }
@@ -44,7 +45,7 @@ static weft_tensor *loss_of(weft *w, const model *m)
         ids[i] = i * 5 % CLASSES;
     weft_tensor *x = weft_ragged_ints(w, ids, &(weft_lengths){ .n = SEQUENCES, .len = len });
     weft_tensor *h = weft_rnn_run(m->lstm, weft_embedding_run(m->embed, x), WEFT_ZERO_STATE).y;
-    h = weft_add(h, weft_multihead_attention_run(m->attention, h, h, WEFT_CAUSAL_TOP_LEFT, NULL));
+    h = weft_add(h, weft_attention_run(m->attention, h, h, WEFT_CAUSAL_TOP_LEFT, NULL));
     h = weft_rnn_run(m->gru, h, WEFT_ZERO_STATE).y;
     return weft_mean_loss(weft_cross_entropy(weft_linear_run(m->out, h), x, NULL));
 }

@@ -54,7 +54,7 @@ static bool open_times(lab_run *r)
     size_t n = strlen(r->asked.out), stem = n > 5 && !strcmp(r->asked.out + n - 5, ".html") ? n - 5 : n;
     snprintf(path, sizeof path, "%.*s-times.jsonl", stem < 4000 ? (int)stem : 4000, r->asked.out);
     return weft_journal_open(path, false, &r->times) == WEFT_OK ||
-           (say_error(FAILED, "lab: %s", weft_file_message()), false);
+           say_failure("lab: %s", weft_file_message());
 }
 
 /* How large the parts are that models learn from and are tested by. */

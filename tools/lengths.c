@@ -35,14 +35,13 @@ static bool add_length(reader *r, const char *word)
     errno = 0;
     long long value = strtoll(word, &end, 10);
     if (errno || *end || value < 0 || value > INT32_MAX)
-        return say_error(FAILED, "%s:%lld: \"%.40s\" is no length; a whole number in 0 .. %d is expected",
-                         r->path, (long long)r->line, word, INT32_MAX),
-               false;
+        return say_failure("%s:%lld: \"%.40s\" is no length; a whole number in 0 .. %d is expected", r->path,
+                           (long long)r->line, word, INT32_MAX);
     if (r->n == r->room) {
         r->room = 2 * r->room + 1024;
         int32_t *more = realloc(r->len, (size_t)r->room * sizeof *more);
         if (!more)
-            return say_error(FAILED, "%s: no memory for %lld lengths", r->path, (long long)r->room), false;
+            return say_failure("%s: no memory for %lld lengths", r->path, (long long)r->room);
         r->len = more;
     }
     r->len[r->n++] = (int32_t)value;
@@ -57,11 +56,11 @@ int32_t *read_lengths(const char *path, int64_t *n)
     if (!r.file)
         return say_error(FAILED, "%s: %s", path, strerror(errno)), NULL;
     r.len = malloc(sizeof *r.len), r.room = 1;
-    good = r.len || say_error(FAILED, "%s: no memory", r.path) == GOOD;
+    good = r.len || say_failure("%s: no memory", r.path);
     while (good && next_word(&r, word, sizeof word))
         good = add_length(&r, word);
     if (good && ferror(r.file))
-        good = say_error(FAILED, "%s: cannot be read: %s", r.path, strerror(errno)) == GOOD;
+        good = say_failure("%s: cannot be read: %s", r.path, strerror(errno));
     if (!standard)
         fclose(r.file);
     if (!good)

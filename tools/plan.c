@@ -4,112 +4,6 @@
 #include "tools/corpora/corpora.h"
 #include "tools/options.h"
 #include "tools/plan/cost.h"
-#include "tools/plan/shape.h"
-
-/* ---- JSON ---- */
-static void json_string(const char *text)
-{
-    putchar('"');
-    for (const unsigned char *c = (const unsigned char *)text; *c; c++)
-        if (*c == '"' || *c == '\\')
-            printf("\\%c", *c);
-        else if (*c < ' ')
-            printf("\\u%04x", *c);
-        else
-            putchar(*c);
-    putchar('"');
-}
-
-static void json_batches(const planned *t, const int32_t *len)
-{
-    const weft_plan *p = &t->plan;
-    printf(", \"batches\": [");
-    for (int64_t b = 0; b < p->batches; b++) {
-        printf("%s[", b ? ", " : "");
-        for (int64_t i = p->batch[b].first; i < p->batch[b].first + p->batch[b].n; i++) {
-            const weft_segment *s = p->segment + i;
-            const char *comma = i > p->batch[b].first ? ", " : "";
-            if (t->planner->promises & WEFT_PLAN_WHOLE ||
-                (!s->offset && s->length == len[s->sequence] && !s->length))
-                printf("%s%lld", comma, (long long)s->sequence);
-            else
-                printf("%s[%lld, %d, %d]", comma, (long long)s->sequence, (int)s->offset, (int)s->length);
-        }
-        putchar(']');
-    }
-    putchar(']');
-}
-
-static void json_piece(const weft_segment *s, bool more)
-{
-    printf("%s[%lld, %d, %d]", more ? ", " : "", (long long)s->sequence, (int)s->offset, (int)s->length);
-}
-
-/* Ours come row after row; those of others in any order. */
-static bool come_by_rows(const weft_plan *p, const weft_plan_batch *b)
-{
-    for (int64_t i = b->first + 1; i < b->first + b->n; i++)
-        if (p->segment[i].row < p->segment[i - 1].row)
-            return false;
-    return true;
-}
-
-static void json_batch_of_rows(const weft_plan *p, const weft_plan_batch *b, bool first)
-{
-    int64_t i = b->first, end = b->first + b->n;
-    bool sorted = come_by_rows(p, b);
-    for (int64_t r = 0; r < b->rows; r++) {
-        bool more = false;
-        printf("%s[", first && !r ? "" : ", ");
-        for (i = sorted ? i : b->first; i < end && (!sorted || p->segment[i].row == r); i++)
-            if (p->segment[i].row == r)
-                json_piece(p->segment + i, more), more = true;
-        putchar(']');
-    }
-}
-
-static void json_figures(const planned *t)
-{
-    const weft_plan_figures *f = &t->figures;
-    printf(", \"figures\": {\"batches\": %lld, \"rows\": %lld, \"segments\": %lld, \"tokens\": %lld, "
-           "\"cells\": %lld, \"fill\": %.9g, \"steps\": %lld, \"runs\": %lld, \"mean_live\": %.9g, "
-           "\"segments_per_row\": %.9g, \"eta2\": %.9g, \"empty\": %lld, \"dropped\": %lld, \"cuts\": %lld",
-           (long long)f->batches, (long long)f->rows, (long long)f->segments, (long long)f->tokens,
-           (long long)f->cells, f->fill, (long long)f->steps, (long long)f->runs, f->mean_live,
-           f->segments_per_row, f->eta2, (long long)f->empty, (long long)f->dropped, (long long)f->cuts);
-    if (t->opts.capacity)
-        printf(", \"l1\": %lld, \"l2\": %lld", (long long)f->l1, (long long)f->l2);
-    printf("}}");
-}
-
-static bool json_plan(const planned *t, const int32_t *len)
-{
-    printf("{\"planner\": ");
-    json_string(t->text);
-    if (t->plan.in_rows || !is_one_a_row(&t->plan)) {
-        printf(", \"rows\": [");
-        for (int64_t b = 0; b < t->plan.batches; b++)
-            json_batch_of_rows(&t->plan, t->plan.batch + b, !b);
-        putchar(']');
-    } else {
-        json_batches(t, len);
-    }
-    bool good = json_shape(t);
-    json_figures(t);
-    return good;
-}
-
-static bool print_json(const planned *all, int n, const int32_t *len)
-{
-    bool good = true;
-    printf("{\"plans\": [");
-    for (int i = 0; i < n && good; i++) {
-        printf("%s", i ? ",\n " : "");
-        good = json_plan(all + i, len);
-    }
-    printf("]}\n");
-    return good;
-}
 
 /* ---- a table ---- */
 static void print_table(const planned *all, int n)
@@ -150,7 +44,7 @@ static bool make(planned *t, const int32_t *len, int64_t n)
         return false;
     if (!t->planner && (weft_plan_parse(t->text, &t->planner, &t->opts, &t->memory) != WEFT_OK ||
                         weft_plan_make(t->planner, len, n, &t->opts, &t->plan) != WEFT_OK))
-        return say_error(FAILED, "plan: %s", weft_plan_message()), false;
+        return say_failure("plan: %s", weft_plan_message());
     t->ms = 1e3 * (seconds_now() - start);
     return true;
 }
@@ -158,7 +52,7 @@ static bool make(planned *t, const int32_t *len, int64_t n)
 static bool measure(planned *t, const int32_t *len, int64_t n)
 {
     return weft_plan_measure(&t->plan, len, n, t->opts.capacity, &t->figures) == WEFT_OK ||
-           (say_error(FAILED, "plan: %s", weft_plan_message()), false);
+           say_failure("plan: %s", weft_plan_message());
 }
 
 bool make_planned(planned *t, const int32_t *len, int64_t n) { return make(t, len, n) && measure(t, len, n); }
@@ -175,7 +69,7 @@ static void free_all(planned *all, int n)
 static bool make_all(const asked *a, const int32_t *len, int64_t n, planned **all, int *count, bool *failed)
 {
     *all = calloc((size_t)a->n + 1, sizeof **all);
-    bool good = *all || say_error(FAILED, "plan: no memory for %d plans", a->n) == GOOD;
+    bool good = *all || say_failure("plan: no memory for %d plans", a->n);
     *count = 0;
     for (int i = 0; i < a->n && good; i++) {
         planned *t = *all + (*count)++;

@@ -11,11 +11,11 @@ static void print_peak(void)
     char line[256];
     long kilobytes = 0;
     FILE *status = fopen("/proc/self/status", "r");
-    while (status && fgets(line, sizeof line, status))
-        sscanf(line, "VmHWM: %ld", &kilobytes);
+    while (status && fgets(line, sizeof line, status) && sscanf(line, "VmHWM: %ld", &kilobytes) != 1)
+        ;
+    printf("%ld\n", kilobytes);
     if (status)
         fclose(status);
-    printf("%ld\n", kilobytes);
 }
 
 int main(int argc, char **argv)

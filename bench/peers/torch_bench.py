@@ -6,7 +6,7 @@
 
 Every case runs padded, and packed: recurrent layers by pack_padded_sequence, attention sequence by sequence over tokens end to end, and nested
 where there is such a way. Weights, inputs and lengths come from the formulas of bench/formula.c; loss and norm are those of one training
-step, so that equal numbers prove equal work. --peak: what memory a step takes, as bench/memory.c has it. bf16 is autocast; tf32 is for CUDA, where
+step, so that equal numbers prove equal work. --peak: what memory a step takes, as bench/train.c has it. bf16 is autocast; tf32 is for CUDA, where
 fp32 means fp32 for products and for cuDNN's recurrent layers alike (PyTorch lets the latter use TF32 unless it is told). A way that fails is a
 result, too; what would take minutes by its nature is left out, and says so.
 """
@@ -38,7 +38,7 @@ class Work:
 
 def recurrent(args, row):
     lens = lengths(row["lengths"], row["B"], row["T"])
-    tokens, classifier = sum(lens), row["case"] == "net"
+    tokens, classifier = sum(lens), row["case"] in ("net", "slow_pack")
     flat = 1 + ((formula("ids", tokens) + .5) * 9).long() if classifier else reals("x", tokens, row["I"])
     x = padded(flat, lens, row["T"]).to(args.device)
     keep = padded(torch.ones(tokens, 1), lens, row["T"]).to(args.device)
@@ -211,7 +211,7 @@ def timed(step, device, runs):
     return out
 
 
-# ---- memory, as in bench/memory.c ----
+# ---- memory, as in bench/train.c ----
 def resident(which):
     with open("/proc/self/status") as f:
         return next(int(line.split()[1]) * 1024 for line in f if line.startswith(which))
@@ -328,7 +328,8 @@ def cases(args):
     long = [layer("long", H, 2**18 // T, T, "equal") for H in ((32,) if quick else (32, 128)) for T in ((32, 4096) if quick else (32, 4096, 128, 512, 2048))]
     grid = [layer("never_slower", H, B, min(max(2**32 // (48 * H * H * B), 4), 128), "uniform")
             for H in (32, 128, 1024, 16, 100, 256, 512)[:3 if quick else 7] for B in (1, 64, 8, 512)[:2 if quick else 4]]
-    found = {"net": net, **alone, "bilstm": [layer("bilstm", 256, 64, 128, "uniform", 2, True)], "transformer_lstm": transformer, "tft": fusion, "attention": heads,
+    slow = [dict(net[0], case="slow_pack", T=T, lengths=kind) for kind in ("equal", "triangle") for T in (32, 64, 128, 256, 512)[:3 if quick else 5]]
+    found = {"net": net, "slow_pack": slow, **alone, "bilstm": [layer("bilstm", 256, 64, 128, "uniform", 2, True)], "transformer_lstm": transformer, "tft": fusion, "attention": heads,
              "g2p": words, "gemm": products, "long": long + ([] if quick else [layer("long", 128, 1, 70000, "equal")]), "never_slower": grid}
     for row in (r for rows in found.values() for r in rows) if args.tiny else ():
         row.update({k: min(row[k], most) for k, most in dict(B=8, T=12, I=16, H=16, horizon=6, tokens=8).items() if k in row})

@@ -50,8 +50,10 @@ def set_weights(module, hidden):
             p.copy_((2 / hidden**.5 * formula(name, p.numel())).reshape(p.shape))
 
 
-def packed_run(layer, x, lens, state=None):
+def run(layer, x, lens, state, packed):
     """from and to padded tensors"""
+    if not packed:
+        return layer(x, state)
     y, state = layer(pack_padded_sequence(x, lens, batch_first=True, enforce_sorted=False), state)
     return pad_packed_sequence(y, batch_first=True, total_length=x.shape[1])[0], state
 
@@ -61,7 +63,7 @@ class Recurrent(nn.Module):
 
     def __init__(self, row):
         super().__init__()
-        self.cell, self.classifier = "gru" if row["case"] == "gru" else "lstm", row["case"] == "net"
+        self.cell, self.classifier = "gru" if row["case"] == "gru" else "lstm", row["case"] in ("net", "slow_pack")
         if self.classifier:
             self.embedding = nn.Embedding(10, row["I"], padding_idx=0)
         setattr(self, self.cell, {"gru": nn.GRU, "lstm": nn.LSTM}[self.cell](row["I"], row["H"], row["layers"], batch_first=True, bidirectional=row["bidirectional"]))
@@ -72,7 +74,7 @@ class Recurrent(nn.Module):
         layer = getattr(self, self.cell)
         if self.classifier:
             x = self.embedding(x)
-        y = (packed_run(layer, x, lens) if packed else layer(x))[0]
+        y = run(layer, x, lens, None, packed)[0]
         return (self.linear(y) * keep).sum(1) if self.classifier else y * keep
 
 
@@ -120,13 +122,10 @@ class G2P(nn.Module):
         self.attention = General(hidden, 2 * hidden)
         self.combine, self.output = nn.Linear(3 * hidden, hidden), nn.Linear(hidden, classes)
 
-    def run(self, layer, x, lens, state, packed):
-        return packed_run(layer, x, lens, state) if packed else layer(x, state)
-
     def forward(self, letter, before, read, write, forbidden, packed):
-        memory, (h, c) = self.run(self.encoder, self.letters(letter), read, None, packed)
+        memory, (h, c) = run(self.encoder, self.letters(letter), read, None, packed)
         first = tuple(torch.tanh(bridge(torch.cat([s[-2], s[-1]], 1)))[None] for bridge, s in ((self.bridge_h, h), (self.bridge_c, c)))
-        y, _ = self.run(self.decoder, self.phones(before), write, first, packed)
+        y, _ = run(self.decoder, self.phones(before), write, first, packed)
         return self.output(torch.tanh(self.combine(torch.cat([y, self.attention(y, memory, forbidden)], 2))))
 
 
@@ -138,15 +137,6 @@ class GLU(nn.Module):
     def forward(self, x):
         a, b = self.fc1(x).chunk(2, -1)
         return a * torch.sigmoid(b)
-
-
-class GRN(nn.Module):
-    def __init__(self, n, m):
-        super().__init__()
-        self.project, self.fc1, self.fc2, self.glu1, self.norm = nn.Linear(n, m), nn.Linear(n, m), nn.Linear(m, m), GLU(m, m), nn.LayerNorm(m)
-
-    def forward(self, x):
-        return self.norm(self.glu1(self.fc2(nn.functional.elu(self.fc1(x)))) + self.project(x))
 
 
 class Attention(nn.Module):
@@ -202,24 +192,28 @@ class Resample(nn.Module):
         return self.norm(x @ self.line * (2 * torch.sigmoid(self.mask)))
 
 
-class ResampledGRN(nn.Module):
-    def __init__(self, n, m, hidden, context=0):
+class GRN(nn.Module):
+    """the skip is a resampling, or a projection"""
+
+    def __init__(self, n, m, hidden, context=0, projected=False):
         super().__init__()
         self.fc1, self.fc2, self.glu1, self.norm = nn.Linear(n, hidden), nn.Linear(hidden, m), GLU(m, m), nn.LayerNorm(m)
         self.fc3 = nn.Linear(context, hidden, bias=False) if context else None
-        self.resample = Resample(n, m) if n != m else nn.Identity()
+        skip = nn.Linear(n, m) if projected else Resample(n, m) if n != m else nn.Identity()
+        self.skip = "project" if projected else "resample"
+        setattr(self, self.skip, skip)
 
     def forward(self, x, context=None):
         h = self.fc1(x) if self.fc3 is None else self.fc1(x) + self.fc3(context)[:, None]
-        return self.norm(self.glu1(self.fc2(nn.functional.elu(h))) + self.resample(x))
+        return self.norm(self.glu1(self.fc2(nn.functional.elu(h))) + getattr(self, self.skip)(x))
 
 
 class Selection(nn.Module):
     def __init__(self, features, d, scaled=8):
         super().__init__()
         self.prescalers = nn.ModuleList(nn.Linear(1, scaled) for _ in range(features))
-        self.single_grn = nn.ModuleList(ResampledGRN(scaled, d, min(scaled, d)) for _ in range(features))
-        self.flattened_grn = ResampledGRN(features * scaled, features, min(features, d), d)
+        self.single_grn = nn.ModuleList(GRN(scaled, d, min(scaled, d)) for _ in range(features))
+        self.flattened_grn = GRN(features * scaled, features, min(features, d), d)
 
     def forward(self, x, context):
         each = [scale(x[..., i:i + 1]) for i, scale in enumerate(self.prescalers)]
@@ -233,8 +227,8 @@ class TFT(nn.Module):
     def __init__(self, past, future, d, heads=4):
         super().__init__()
         self.d, self.enc_vs, self.dec_vs = d, Selection(past, d), Selection(future, d)
-        self.static_ctxt_vs, self.static_ctxt_enrichment, self.lstm_init_hidden, self.lstm_init_cell, self.attn_grn = (ResampledGRN(d, d, d) for _ in range(5))
-        self.static_enrichment = ResampledGRN(d, d, d, d)
+        self.static_ctxt_vs, self.static_ctxt_enrichment, self.lstm_init_hidden, self.lstm_init_cell, self.attn_grn = (GRN(d, d, d) for _ in range(5))
+        self.static_enrichment = GRN(d, d, d, d)
         self.enc_lstm, self.dec_lstm = (nn.LSTM(d, d, batch_first=True) for _ in range(2))
         self.enc_gate1, self.attn_gate1, self.attn_gate2 = (GLU(d, d) for _ in range(3))
         self.enc_norm1, self.attn_norm1, self.attn_norm2 = (nn.ModuleDict({"norm": nn.LayerNorm(d)}) for _ in range(3))
@@ -257,20 +251,17 @@ class TFT(nn.Module):
 class TransformerLSTM(nn.Module):
     def __init__(self, past, future, d, layers, heads=4, blocks=2):
         super().__init__()
-        self.encoder_grn, self.decoder_grn = GRN(past, d), GRN(future, d)
+        self.encoder_grn, self.decoder_grn = GRN(past, d, d, projected=True), GRN(future, d, d, projected=True)
         self.encoder, self.decoder = (nn.LSTM(d, d, layers, batch_first=True) for _ in range(2))
         self.transformer_blocks = nn.ModuleList(nn.ModuleDict({
             "encoder_self_attention": Attention(d, heads), "cross_attention": Attention(d, heads),
             "encoder_gate_add_norm": Gate(d), "decoder_gate_add_norm": Gate(d)}) for _ in range(blocks))
         self.output_head = nn.Linear(d, 1)
 
-    def run(self, lstm, x, lens, state, packed):
-        return packed_run(lstm, x, lens, state) if packed else lstm(x, state)
-
     def forward(self, past, future, past_lens, future_lens, packed):
         ge, gd = self.encoder_grn(past), self.decoder_grn(future)
-        e, state = self.run(self.encoder, ge, past_lens, None, packed)
-        d, _ = self.run(self.decoder, gd, future_lens, state, packed)
+        e, state = run(self.encoder, ge, past_lens, None, packed)
+        d, _ = run(self.decoder, gd, future_lens, state, packed)
         e, d, Te, Td = e + ge, d + gd, past.shape[1], future.shape[1]
         pads = torch.arange(Te, device=past.device)[None] >= past_lens[:, None].to(past.device)
         causal = torch.ones(Td, Td, dtype=torch.bool, device=past.device).triu()

@@ -10,12 +10,12 @@
  * fast; then what a token takes weft if all come in one call, the 99.9th percentile of the calls, and that by
  * which an empty loop of a call's length, measured between them, is too long. --bare: N calls of weft with a
  * table and nothing else, for who counts instructions. */
+#include <dlfcn.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 #include "bench/bench.h"
-#include "bench/stream/onnxruntime.h"
 
 enum { CLASSES = 256, MOST_BATCH = 64, MOST = 16, TOGETHER = 512, BY_TURNS = 50 };
 
@@ -41,13 +41,14 @@ typedef struct model {
     weft_real *x, *h, *c, *logits;
 } model;
 
-static bool fill(weft_module *m, const char *path, const char *name, double scale)
-{
-    return fill_formula(weft_find_parameter(m, path), name, scale);
-}
 static bool open_model(model *s, weft_precision precision, bool table, int64_t H, int64_t B)
 {
-    const double scale = 2 / sqrt((double)H);
+    /* a parameter, and its name in the formula */
+    static const char *const filled[][2] = {
+        { "lstm.weight_ih_l0", "weight_ih" }, { "lstm.weight_hh_l0", "weight_hh" },
+        { "lstm.bias_ih_l0", "bias_ih" },     { "lstm.bias_hh_l0", "bias_hh" },
+        { "head.weight", "head" },            { "head.bias", "head_bias" },
+    };
     const weft_opts o = { .device = WEFT_CPU, .threads = 1, .precision = precision };
     *s = (model){ .w = weft_open(&o), .H = H, .B = B };
     s->m = weft_module_new(s->w, "m");
@@ -55,22 +56,18 @@ static bool open_model(model *s, weft_precision precision, bool table, int64_t H
         s->table = weft_embedding_new(s->m, "table", &(weft_embedding_opts){ .rows = CLASSES, .columns = H });
     s->lstm = weft_lstm_new(s->m, "lstm", &(weft_rnn_opts){ .input = H, .hidden = H });
     s->head = weft_linear_new(s->m, "head", &(weft_linear_opts){ .in = H, .out = CLASSES });
-    weft_set_training(s->w, false), weft_set_grad_enabled(s->w, false);
-    s->x = calloc((size_t)(B * H), sizeof *s->x),
-    s->logits = calloc((size_t)(B * CLASSES), sizeof *s->logits);
-    s->h = calloc((size_t)(B * H), sizeof *s->h), s->c = calloc((size_t)(B * H), sizeof *s->c);
-    return (!table || fill(s->m, "table.weight", "table", 2)) &&
-           fill(s->m, "lstm.weight_ih_l0", "weight_ih", scale) &&
-           fill(s->m, "lstm.weight_hh_l0", "weight_hh", scale) &&
-           fill(s->m, "lstm.bias_ih_l0", "bias_ih", scale) &&
-           fill(s->m, "lstm.bias_hh_l0", "bias_hh", scale) && fill(s->m, "head.weight", "head", scale) &&
-           fill(s->m, "head.bias", "head_bias", scale) && s->x && s->logits && s->h && s->c && weft_ok(s->w);
+    weft_set_training(s->w, false);
+    weft_set_grad_enabled(s->w, false);
+    s->x = keep(B * H, sizeof *s->x);
+    s->h = keep(B * H, sizeof *s->h);
+    s->c = keep(B * H, sizeof *s->c);
+    s->logits = keep(B * CLASSES, sizeof *s->logits);
+    bool good = !table || fill_formula(weft_find_parameter(s->m, "table.weight"), "table", 2);
+    for (int i = 0; good && i < 6; i++)
+        good = fill_formula(weft_find_parameter(s->m, filled[i][0]), filled[i][1], 2 / sqrt((double)H));
+    return good && weft_ok(s->w);
 }
-static void close_model(model *s)
-{
-    weft_close(s->w);
-    free(s->x), free(s->h), free(s->c), free(s->logits);
-}
+
 
 /* what comes in with call t */
 static int32_t token(int64_t t, int64_t b) { return (int32_t)((t * 7 + b * 13) % CLASSES); }
@@ -97,7 +94,8 @@ static void call_weft(model *s)
                                 weft_reals(s->w, s->x, WEFT_SHAPE(B, H));
     weft_rnn_out out = weft_rnn_step(s->lstm, x, before);
     weft_read(weft_linear_run(s->head, out.y), s->logits, (size_t)(B * CLASSES) * sizeof *s->logits);
-    weft_read(out.last.h, s->h, bytes), weft_read(out.last.c, s->c, bytes);
+    weft_read(out.last.h, s->h, bytes);
+    weft_read(out.last.c, s->c, bytes);
     weft_clear(s->w);
 }
 
@@ -105,11 +103,12 @@ static void call_weft(model *s)
 static double together(model *s)
 {
     int64_t rows = s->B * TOGETHER;
-    int32_t *id = malloc((size_t)rows * sizeof *id), len[MOST_BATCH];
-    weft_real *x = malloc((size_t)(s->table ? 1 : rows * s->H) * sizeof *x);
+    int32_t *id = keep(rows, sizeof *id), len[MOST_BATCH];
+    weft_real *x = keep(s->table ? 1 : rows * s->H, sizeof *x);
     double least = HUGE_VAL;
     for (int64_t i = 0; i < rows; i++) {
-        id[i] = token(i % TOGETHER, i / TOGETHER), len[i % s->B] = TOGETHER;
+        id[i] = token(i % TOGETHER, i / TOGETHER);
+        len[i % s->B] = TOGETHER;
         for (int64_t k = 0; !s->table && k < s->H; k++)
             x[i * s->H + k] = number(i % TOGETHER, i / TOGETHER, k);
     }
@@ -122,11 +121,133 @@ static double together(model *s)
         least = fmin(least, (now_us() - from) / TOGETHER);
         weft_clear(s->w);
     }
-    free(id), free(x);
     return least;
 }
 
-/* ---- onnxruntime: the state goes from one of two places to the other ---- */
+/* ---- onnxruntime, from its shared library, which PyPI's wheel has without a header ---- */
+/* The functions are at fixed places of a table, which is requested by the first version of the interface that
+ * has them all: those places do not change. */
+enum { ORT_MOST = 4 };
+/* A tensor in memory of the program's own, of float or, `whole`, of int64. */
+typedef struct ort_tensor {
+    const char *name;
+    void *data;
+    int rank;
+    int64_t shape[3];
+    bool whole;
+} ort_tensor;
+
+enum { INTERFACE = 1, WARNINGS = 2, ALL_OPTIMISATIONS = 99, ARENA = 1, DEFAULT_MEMORY = 0 };
+enum { FLOAT = 1, INT64 = 7 };
+
+/* Places in the table, and what stands there. A status that is not NULL is an error. */
+typedef struct api {
+    void *skip_0[2];
+    const char *(*message)(const void *status); /* 2 */
+    void *(*env_new)(int level, const char *name, void **out);
+    void *skip_4[3];
+    void *(*session_new)(void *env, const char *path, void *options, void **out); /* 7 */
+    void *skip_8;
+    void *(*run)(void *session, const void *options, const char *const *in_names, const void *const *in,
+                 size_t n, const char *const *out_names, size_t m, void **out); /* 9 */
+    void *(*options_new)(void **out);
+    void *skip_11[12];
+    void *(*set_optimisation)(void *options, int level); /* 23 */
+    void *(*set_threads)(void *options, int threads);
+    void *skip_25[24];
+    void *(*tensor_over)(const void *memory, void *data, size_t bytes, const int64_t *shape, size_t rank,
+                         int type, void **out); /* 49 */
+    void *skip_50[19];
+    void *(*memory_new)(int allocator, int type, void **out); /* 69 */
+} api;
+typedef struct base {
+    const api *(*table)(uint32_t version);
+    const char *(*version)(void);
+} base;
+
+typedef struct set {
+    const char *in_name[ORT_MOST], *out_name[ORT_MOST];
+    void *in[ORT_MOST], *out[ORT_MOST];
+    int n, m;
+} set;
+typedef struct ort {
+    const base *from;
+    const api *f;
+    void *session, *memory;
+    set set[2];
+} ort;
+
+static bool good(const ort *o, void *status)
+{
+    if (status)
+        fprintf(stderr, "onnxruntime: %s\n", o->f->message(status));
+    return !status;
+}
+
+/* The model of a file, on one thread; NULL, and a message on stderr, if there is none. */
+static ort *ort_open(const char *library, const char *path)
+{
+    const base *(*hello)(void) = NULL;
+    void *handle = dlopen(library, RTLD_NOW | RTLD_LOCAL),
+         *symbol = handle ? dlsym(handle, "OrtGetApiBase") : NULL;
+    void *env = NULL, *options = NULL;
+    ort *o = calloc(1, sizeof *o);
+    memcpy(&hello, &symbol, sizeof hello);
+    if (!hello || !o || !(o->from = hello()) || !(o->f = o->from->table(INTERFACE))) {
+        fprintf(stderr, "stream: %s is no onnxruntime: %s\n", library,
+                handle ? "it has no OrtGetApiBase" : dlerror());
+        free(o);
+        return NULL;
+    }
+    if (good(o, o->f->env_new(WARNINGS, "stream", &env)) && good(o, o->f->options_new(&options)) &&
+        good(o, o->f->set_optimisation(options, ALL_OPTIMISATIONS)) &&
+        good(o, o->f->set_threads(options, 1)) &&
+        good(o, o->f->session_new(env, path, options, &o->session)) &&
+        good(o, o->f->memory_new(ARENA, DEFAULT_MEMORY, &o->memory)))
+        return o;
+    free(o);
+    return NULL;
+}
+
+static void *tensor_of(ort *o, const ort_tensor *t)
+{
+    void *out = NULL;
+    size_t bytes = t->whole ? sizeof(int64_t) : sizeof(float);
+    for (int i = 0; i < t->rank; i++)
+        bytes *= (size_t)t->shape[i];
+    void *status = o->f->tensor_over(o->memory, t->data, bytes, t->shape, (size_t)t->rank,
+                                     t->whole ? INT64 : FLOAT, &out);
+    return good(o, status) ? out : NULL;
+}
+
+/* Binds inputs and outputs as set 0 or 1, where they are. */
+static bool ort_bind(ort *o, int which, const ort_tensor *in, int n, const ort_tensor *out, int m)
+{
+    set *s = &o->set[which];
+    bool bound = n <= ORT_MOST && m <= ORT_MOST;
+    s->n = bound ? n : 0;
+    s->m = bound ? m : 0;
+    for (int i = 0; i < s->n; i++) {
+        s->in[i] = tensor_of(o, in + i);
+        s->in_name[i] = in[i].name;
+        bound = bound && s->in[i];
+    }
+    for (int i = 0; i < s->m; i++) {
+        s->out[i] = tensor_of(o, out + i);
+        s->out_name[i] = out[i].name;
+        bound = bound && s->out[i];
+    }
+    return bound;
+}
+
+static bool ort_run(ort *o, int which)
+{
+    set *s = &o->set[which];
+    return good(o, o->f->run(o->session, NULL, s->in_name, (const void *const *)s->in, (size_t)s->n,
+                             s->out_name, (size_t)s->m, s->out));
+}
+
+/* The state goes from one of two places to the other. */
 typedef struct peer {
     ort *o;
     int64_t id[MOST_BATCH];
@@ -139,11 +260,12 @@ static bool open_peer(peer *p, const asked *a, bool table, int64_t H, int64_t B)
     char path[512];
     snprintf(path, sizeof path, "%s/%s_%d.onnx", a->models, table ? "table" : "real", (int)H);
     *p = (peer){ .o = ort_open(a->library, path) };
-    p->x = calloc((size_t)(B * H), sizeof *p->x),
-    p->logits = calloc((size_t)(B * CLASSES), sizeof *p->logits);
-    for (int i = 0; i < 2; i++)
-        p->h[i] = calloc((size_t)(B * H), sizeof *p->h[i]),
-        p->c[i] = calloc((size_t)(B * H), sizeof *p->c[i]);
+    p->x = keep(B * H, sizeof *p->x);
+    p->logits = keep(B * CLASSES, sizeof *p->logits);
+    for (int i = 0; i < 2; i++) {
+        p->h[i] = keep(B * H, sizeof *p->h[i]);
+        p->c[i] = keep(B * H, sizeof *p->c[i]);
+    }
     bool bound = p->o;
     for (int i = 0; bound && i < 2; i++) {
         const ort_tensor x = table ? (ort_tensor){ "x", p->id, 1, { B }, true } :
@@ -158,14 +280,13 @@ static bool open_peer(peer *p, const asked *a, bool table, int64_t H, int64_t B)
     }
     return bound;
 }
-/* Its session stays in the library until the program's end. */
-static void close_peer(peer *p)
+
+static bool call_peer(peer *p)
 {
-    free(p->x), free(p->logits), free(p->o);
-    for (int i = 0; i < 2; i++)
-        free(p->h[i]), free(p->c[i]);
+    bool good = ort_run(p->o, p->at);
+    p->at = !p->at;
+    return good;
 }
-static bool call_peer(peer *p) { return ort_run(p->o, p->at) && (p->at = !p->at, true); }
 
 /* ---- both ---- */
 typedef struct measured {
@@ -211,7 +332,8 @@ static bool measure_calls(model *s, peer *p, measured *m)
             come(s, i);
             double from = now_us();
             call_weft(s);
-            m->weft[i] = now_us() - from, m->idle[i] = idle(m->weft[i]);
+            m->weft[i] = now_us() - from;
+            m->idle[i] = idle(m->weft[i]);
         }
         for (int64_t i = t; p && i < t + BY_TURNS && i < m->n; i++) {
             for (int64_t b = 0; b < s->B; b++)
@@ -233,9 +355,8 @@ static bool measure_shape(const asked *a, bool table, int64_t H, int64_t B)
 {
     model s;
     peer p = { 0 };
-    measured m = { .n = a->calls };
-    m.weft = calloc((size_t)m.n, sizeof(double)), m.peer = calloc((size_t)m.n, sizeof(double));
-    m.idle = calloc((size_t)m.n, sizeof(double));
+    measured m = { keep(a->calls, sizeof(double)), keep(a->calls, sizeof(double)),
+                   keep(a->calls, sizeof(double)), a->calls };
     bool good = open_model(&s, a->precision, table, H, B) && (!a->library || open_peer(&p, a, table, H, B)) &&
                 measure_calls(&s, a->library ? &p : NULL, &m);
     if (good) {
@@ -247,8 +368,9 @@ static bool measure_shape(const asked *a, bool table, int64_t H, int64_t B)
                part(m.weft, m.n, .999), part(m.idle, m.n, .999));
         fflush(stdout);
     }
-    close_model(&s), close_peer(&p);
-    free(m.weft), free(m.peer), free(m.idle);
+    weft_close(s.w);
+    free(p.o);                                   /* its session stays in the library until the program ends */
+    free_kept();
     return good;
 }
 
@@ -256,10 +378,13 @@ static bool call_only(const asked *a)
 {
     model s;
     bool good = open_model(&s, a->precision, true, a->units[0], a->batch[0]);
-    for (int t = 0; good && t < a->bare; t++)
-        come(&s, t), call_weft(&s);
+    for (int t = 0; good && t < a->bare; t++) {
+        come(&s, t);
+        call_weft(&s);
+    }
     good = good && !failed(s.w, "stream");
-    close_model(&s);
+    weft_close(s.w);
+    free_kept();
     return good;
 }
 
@@ -271,33 +396,29 @@ static int numbers_of(const char *text, int64_t *to)
         to[n++] = strtol(text, (char **)(uintptr_t)&text, 10);
     return n;
 }
-static int precision_of(const char *name)        /* -1: there is none of that name */
-{
-    static const char *const names[] = { "fp32", "strict_fp32", "tf32", "bf16" };
-    for (int i = 0; i < 4; i++)
-        if (!strcmp(name, names[i]))
-            return i;
-    return -1;
-}
+
 static bool read_asked(int argc, char **argv, asked *a)
 {
-    for (int i = 1; i + 1 < argc; i += 2)
-        if (!strcmp(argv[i], "--library"))
-            a->library = argv[i + 1];
-        else if (!strcmp(argv[i], "--models"))
-            a->models = argv[i + 1];
-        else if (!strcmp(argv[i], "--units"))
-            a->shapes = numbers_of(argv[i + 1], a->units);
-        else if (!strcmp(argv[i], "--batch"))
-            a->batches = numbers_of(argv[i + 1], a->batch);
-        else if (!strcmp(argv[i], "--calls"))
-            a->calls = atoi(argv[i + 1]);
-        else if (!strcmp(argv[i], "--bare"))
-            a->bare = atoi(argv[i + 1]);
-        else if (!strcmp(argv[i], "--precision") && precision_of(argv[i + 1]) >= 0)
-            a->precision = (weft_precision)precision_of(argv[i + 1]);
+    for (int i = 1; i + 1 < argc; i += 2) {
+        const char *option = argv[i], *value = argv[i + 1];
+        int precision = which_of("fp32,strict_fp32,tf32,bf16", value);
+        if (!strcmp(option, "--library"))
+            a->library = value;
+        else if (!strcmp(option, "--models"))
+            a->models = value;
+        else if (!strcmp(option, "--units"))
+            a->shapes = numbers_of(value, a->units);
+        else if (!strcmp(option, "--batch"))
+            a->batches = numbers_of(value, a->batch);
+        else if (!strcmp(option, "--calls"))
+            a->calls = atoi(value);
+        else if (!strcmp(option, "--bare"))
+            a->bare = atoi(value);
+        else if (!strcmp(option, "--precision") && precision >= 0)
+            a->precision = (weft_precision)precision;
         else
             return false;
+    }
     for (int i = 0; i < a->batches; i++)
         if (a->batch[i] < 1 || a->batch[i] > MOST_BATCH)
             return false;
@@ -309,11 +430,11 @@ int main(int argc, char **argv)
     asked a = {
         .units = { 32, 64, 128, 256, 512 }, .shapes = 5, .batch = { 1, 8 }, .batches = 2, .calls = 20000
     };
-    if (!read_asked(argc, argv, &a))
-        return fputs("stream [--library LIBONNXRUNTIME --models FOLDER] [--units H,..] [--batch B,..] "
-                     "[--calls N] [--bare N] [--precision fp32|tf32|bf16]\n",
-                     stderr),
-               2;
+    if (!read_asked(argc, argv, &a)) {
+        fputs("stream [--library LIBONNXRUNTIME --models FOLDER] [--units H,..] [--batch B,..] "
+              "[--calls N] [--bare N] [--precision fp32|tf32|bf16]\n", stderr);
+        return 2;
+    }
     if (a.bare)
         return call_only(&a) ? 0 : 1;
     for (int table = 1; table >= 0; table--)

@@ -1,5 +1,5 @@
 /* words.h - what a body of a cell is written in, for one number: the plain loops, CUDA, tests.
- * core/cpu/fast/recur_cell.inc has the same words for vectors. The file that includes it defines num, and
+ * core/cpu/recurrent/cell.inc has the same words for vectors. The file that includes it defines num, and
  * CELL_FN, what a function begins with.
  *
  * A body is three functions of one unit of one token. s [slots]: its sums, which become gates, and on the way

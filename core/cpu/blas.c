@@ -5,7 +5,7 @@
 #include <dlfcn.h>
 #include <stdlib.h>
 #include <string.h>
-#include "core/core.h"
+#include "core/device.h"
 
 static const char *core_type(void)
 {

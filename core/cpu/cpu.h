@@ -4,7 +4,7 @@
 #ifndef WEFT_CPU_H
 #define WEFT_CPU_H
 #include <stdatomic.h>
-#include "core/core.h"
+#include "core/device.h"
 
 /* threads.c: 0 for the thread that called weft__parallel, 1 .. threads - 1 for the pool's own. */
 int weft__worker(void);

@@ -1,7 +1,7 @@
 /* table.h - a CPU back end's table of kernels, in the order of kernels.def: one that was forgotten does
  * not compile. The kernels in the table are wrapped: each runs with denormals flushed to zero, and restores
  * the caller's mode. */
-#include "core/core.h"
+#include "core/device.h"
 #include "core/cpu/rounding.h"
 
 #define SERVICE(result, name, parameters)

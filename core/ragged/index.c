@@ -1,12 +1,12 @@
 /* index.c - index arrays of ragged batches: filled on the host, then sent to the device, where there is
  * one. */
-#include "core/core.h"
+#include "core/inside.h"
 
 weft__ints weft__index(weft *w, int64_t n)
 {
-    int32_t *host = weft__take(w, &w->keep, n * (int64_t)sizeof *host), *device = host;
+    int32_t *host = weft__take(w, WEFT__IN_KEEP, n * (int64_t)sizeof *host), *device = host;
     if (host && !w->dev.k->synchronous)
-        device = weft__take(w, &w->maps, n * (int64_t)sizeof *device);
+        device = weft__take(w, WEFT__IN_MAPS, n * (int64_t)sizeof *device);
     return device ? (weft__ints){ host, device } : (weft__ints){ NULL, NULL };
 }
 

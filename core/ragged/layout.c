@@ -2,7 +2,7 @@
  * it comes the one gather between any two layouts (pack, unpack, arrange, spread are all that gather), made
  * when first asked for and kept with the batch. */
 #include <string.h>
-#include "core/core.h"
+#include "core/inside.h"
 
 static int64_t of_placed(const weft__place *p, int64_t s, int64_t t)
 {
@@ -45,7 +45,7 @@ enum { OF_ROWS = 4 };
 static void note_usual_map(weft_batch *b, const weft__form *f, int to)
 {
     if (f->layout <= WEFT_CONCAT && (to <= WEFT_CONCAT || to == OF_ROWS))
-        b->w->usual_maps |= 1u << (f->layout * (OF_ROWS + 1) + to);
+        inside(b->w)->usual_maps |= 1u << (f->layout * (OF_ROWS + 1) + to);
 }
 
 void weft__make_usual_maps(weft_batch *b)
@@ -54,7 +54,7 @@ void weft__make_usual_maps(weft_batch *b)
         for (int to = WEFT_PLAIN; to <= OF_ROWS; to++) {
             weft__form f = { .batch = b, .layout = (weft_layout)from },
                        t = { .batch = b, .layout = (weft_layout)to };
-            if (!(b->w->usual_maps >> (from * (OF_ROWS + 1) + to) & 1))
+            if (!(inside(b->w)->usual_maps >> (from * (OF_ROWS + 1) + to) & 1))
                 continue;
             if (to == OF_ROWS)
                 weft__rows_of(b, &f);
@@ -107,7 +107,7 @@ weft__ints weft__map_between(weft_batch *b, const weft__form *from, const weft__
             return m->index;
     note_usual_map(b, from, (int)to->layout);
     int64_t rows = weft__layout_rows(to);
-    weft__map *m = weft__take(b->w, &b->w->keep, sizeof *m);
+    weft__map *m = weft__take(b->w, WEFT__IN_KEEP, sizeof *m);
     weft__ints index = weft__index(b->w, rows);
     if (!m || !index.host)
         return (weft__ints){ NULL, NULL };
@@ -138,8 +138,8 @@ weft__form weft__laid(weft__form f, weft_batch *b, weft_layout layout, int64_t t
 static struct weft__rows *rows_new(weft_batch *b, const weft__form *f, int64_t rows)
 {
     weft *w = b->w;
-    struct weft__rows *r = weft__take(w, &w->keep, sizeof *r);
-    int64_t *id = weft__take(w, &w->keep, rows * (int64_t)sizeof *id);
+    struct weft__rows *r = weft__take(w, WEFT__IN_KEEP, sizeof *r);
+    int64_t *id = weft__take(w, WEFT__IN_KEEP, rows * (int64_t)sizeof *id);
     if (!r || !id)
         return NULL;
     *r = (struct weft__rows){ b->rows, *f, weft__index(w, rows), weft__index(w, rows), id };
@@ -150,7 +150,7 @@ static bool send_ids(weft *w, struct weft__rows *r, int64_t rows)
 {
     if (w->dev.k->synchronous)
         return true;
-    int64_t *device = weft__take(w, &w->maps, rows * (int64_t)sizeof *device);
+    int64_t *device = weft__take(w, WEFT__IN_MAPS, rows * (int64_t)sizeof *device);
     if (device && rows)
         w->dev.k->upload(&w->dev, device, r->id, (size_t)weft__whole_lines(rows * (int64_t)sizeof *device));
     r->id = device;
@@ -212,7 +212,7 @@ static bool apart(weft_batch *b, const weft_placement *p)         /* no cell is 
 {
     weft *w = b->w;
     int64_t cells = p->rows * p->width;
-    int32_t *owner = weft__take(w, &w->keep, cells * (int64_t)sizeof *owner);
+    int32_t *owner = weft__take(w, WEFT__IN_KEEP, cells * (int64_t)sizeof *owner);
     if (!owner)
         return false;
     memset(owner, -1, (size_t)cells * sizeof *owner);
@@ -245,8 +245,8 @@ const weft__place *weft__placed(weft_batch *b, const weft_placement *p)
     if (!apart(b, p))
         return NULL;
     weft *w = b->w;
-    weft__place *place = weft__take(w, &w->keep, sizeof *place);
-    int32_t *row = weft__take(w, &w->keep, 2 * b->n * (int64_t)sizeof *row);
+    weft__place *place = weft__take(w, WEFT__IN_KEEP, sizeof *place);
+    int32_t *row = weft__take(w, WEFT__IN_KEEP, 2 * b->n * (int64_t)sizeof *row);
     if (!place || !row)
         return NULL;
     for (int64_t s = 0; s < b->n; s++)

@@ -7,7 +7,7 @@ set -u
 root=$PWD site=$(realpath "${B:-build}")/site
 for chromium in chromium chromium-browser google-chrome chrome-headless-shell; do command -v "$chromium" >/dev/null && break; chromium=; done
 if [ -z "$chromium" ]; then echo "skipped: site-check: no Chromium here: apt-get install chromium"; exit 0; fi
-. "$root/tests/script.sh"
+. "$root/tests/scripts/script.sh"
 export XDG_CACHE_HOME=$PWD/cache
 look() { (cd "$root" && sh docs/site/python.sh docs/site/look.py "$1" "$chromium"); }
 

@@ -29,7 +29,7 @@ def chapters(there):
     design = [f for f in there if re.match(r'docs/design/\w+\.md$', f)]
     guides = [f for f in GUIDES if f in there]
     more = [f for f in there if re.match(r'docs/\w+\.md$', f) and f not in guides and f != 'docs/api.md']
-    return [('', ['README.md']), ('Lessons', [f for f in ('lessons/README.md', *lessons(there), 'lessons/teachers.md') if f in there]), ('Guides', guides + more), ('Design', design)]
+    return [('', [f for f in ('README.md', 'CONTRIBUTING.md', 'CHANGELOG.md', 'SECURITY.md') if f in there]), ('Lessons', [f for f in ('lessons/README.md', *lessons(there), 'lessons/teachers.md') if f in there]), ('Guides', guides + more), ('Design', design)]
 
 
 def page_of(path):

@@ -45,27 +45,12 @@ static double number(const option *a, const char *text)
     return value;
 }
 
-static double choice(const option *a, const char *text)
+static int choice(const option *a, const char *text)
 {
-    char list[400] = "";
-    for (int i = 0; a->choices[i]; i++) {
+    for (int i = 0; a->choices[i]; i++)
         if (!strcmp(text, a->choices[i]))
             return i;
-        snprintf(list + strlen(list), sizeof list - strlen(list), "%s%s",
-                 i ? a->choices[i + 1] ? ", " : " or " : "", a->choices[i]);
-    }
-    quit(2, "--%s: %s was expected, not \"%s\"", a->name, list, text);
-}
-
-static weft_device device(const option *a, const char *text)
-{
-    static const char *const names[] = {
-        [WEFT_BEST] = "best", [WEFT_CPU] = "cpu", [WEFT_REF] = "ref", [WEFT_CUDA] = "cuda"
-    };
-    for (int i = 0; i < 4; i++)
-        if (!strcmp(text, names[i]))
-            return (weft_device)i;
-    quit(2, "--%s: cpu, cuda or best was expected, not \"%s\"", a->name, text);
+    quit(2, "--%s: %s was expected, not \"%s\"", a->name, a->what, text);
 }
 
 static void set(const option *a, void *o, const char *text)
@@ -73,7 +58,7 @@ static void set(const option *a, void *o, const char *text)
     switch (a->kind) {
     case WHOLE: case REAL: put(a, o, number(a, text)); break;
     case CHOICE: put(a, o, choice(a, text)); break;
-    case DEVICE: *(weft_device *)field(a, o) = device(a, text); break;
+    case DEVICE: *(weft_device *)field(a, o) = (weft_device)choice(a, text); break;
     case TEXT: *(const char **)field(a, o) = text; break;
     case FLAG: *(bool *)field(a, o) = true; break;
     }
@@ -81,6 +66,23 @@ static void set(const option *a, void *o, const char *text)
 
 /* ---- the command line ---- */
 enum { FIRST = 1000, HELP = 'h' };
+
+#define RUN(name, kind, field, preset, least, most) \
+    { name, kind, offsetof(run_options, field), preset, least, most, NULL, NULL }
+static const char *const devices[] = {
+    [WEFT_BEST] = "best", [WEFT_CPU] = "cpu", [WEFT_REF] = "ref", [WEFT_CUDA] = "cuda", NULL
+};
+static const option of_every_run[] = {
+    RUN("threads", WHOLE, threads, 0, 1, 1024),
+    RUN("every", WHOLE, every, 500, 1, 1e9),
+    { "device", DEVICE, offsetof(run_options, device), 0, 0, 0, "cpu, cuda or best", devices },
+    RUN("out", TEXT, out, 0, 0, 0),
+    RUN("log", TEXT, log, 0, 0, 0),
+    RUN("pictures", TEXT, pictures, 0, 0, 0),
+    RUN("test", TEXT, test, 0, 0, 0),
+    RUN("resume", FLAG, resume, 0, 0, 0),
+};
+enum { OF_EVERY_RUN = sizeof of_every_run / sizeof *of_every_run };
 
 _Noreturn static void help(const option_table *t)
 {
@@ -99,42 +101,57 @@ void options_preset(const option_table *t, void *o)
         put(a, o, a->preset);
 }
 
-int options_read(const option_table *t, void *o, bool *given, int argc, char **argv)
+/* A folder that cannot be written to is reported before a training, not after it. */
+static void check_pictures(const char *folder)
+{
+    char inside[4096];
+    snprintf(inside, sizeof inside, "%s/.", folder);
+    if (access(inside, W_OK | X_OK))
+        quit(1, "--pictures %s: %s", folder, strerror(errno));
+}
+
+int options_read(const option_table *t, void *o, run_options *run, int argc, char **argv)
 {
     struct option all[OPTIONS + 2] = { 0 };
-    for (int i = 0; i < t->n; i++)
-        all[i] = (struct option){ t->all[i].name, t->all[i].kind != FLAG, NULL, FIRST + i };
-    all[t->n] = (struct option){ "help", 0, NULL, HELP };
+    const option *meant[OPTIONS];
+    int n = t->n + (run ? OF_EVERY_RUN : 0);
+    for (int i = 0; i < n; i++) {
+        meant[i] = i < t->n ? &t->all[i] : &of_every_run[i - t->n];
+        all[i] = (struct option){ meant[i]->name, meant[i]->kind != FLAG, NULL, FIRST + i };
+    }
+    all[n] = (struct option){ "help", 0, NULL, HELP };
     opterr = first_of_ranks();
+    for (int i = 0; run && i < OF_EVERY_RUN; i++)
+        put(&of_every_run[i], run, of_every_run[i].preset);
     for (int found; (found = getopt_long(argc, argv, "", all, NULL)) != -1; ) {
         if (found == HELP)
             help(t);
         if (found < FIRST)
             quit(2, "`%s --help` lists the options", program);
-        set(&t->all[found - FIRST], o, optarg);
-        given[found - FIRST] = true;
+        int i = found - FIRST;
+        set(meant[i], i < t->n ? o : run, optarg);
+        if (run)
+            run->given[i] = true;
     }
+    if (!run)
+        return optind;
+    if (run->pictures)
+        check_pictures(run->pictures);
+    run->argc = argc;
+    run->argv = argv;
     return optind;
 }
 
-void must_be_a_folder(const char *name, const char *path)
-{
-    char inside[4096];
-    snprintf(inside, sizeof inside, "%s/.", path);
-    if (access(inside, W_OK | X_OK))
-        quit(1, "--%s %s: %s", name, path, strerror(errno));
-}
-
-void print_resume(int argc, char **argv)
+void print_resume(const run_options *run)
 {
     bool resumes = false;
     printf("    ");
-    for (int i = 0; i < argc; i++) {
-        bool plain =
-            strspn(argv[i], "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_./=,:+") ==
-            strlen(argv[i]);
-        printf(plain ? "%s " : "'%s' ", argv[i]);
-        resumes = resumes || !strcmp(argv[i], "--resume");
+    for (int i = 0; i < run->argc; i++) {
+        const char *word = run->argv[i];
+        bool plain = strspn(word, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_./=,:+") ==
+                     strlen(word);
+        printf(plain ? "%s " : "'%s' ", word);
+        resumes = resumes || !strcmp(word, "--resume");
     }
     puts(resumes ? "" : "--resume");
 }

@@ -2,6 +2,7 @@
  * files. */
 #ifndef EXAMPLES_PROGRAM_H
 #define EXAMPLES_PROGRAM_H
+#include <stdio.h>
 #include "weft.h"
 
 /* The program's name, in its messages; each program defines it. */
@@ -30,4 +31,14 @@ void   check_context(const weft *w, const char *format, ...) __attribute__((form
 void   check_file(weft_status status);
 /* Whether there is such a file. */
 bool   is_there(const char *path);
+/* Quits unless everything has been written to the file, NULL if it could not be opened. Closes it. */
+void   end_file(FILE *file, const char *path);
+/* Returns the path of a file in a folder, in a buffer that the next call overwrites. */
+const char *path_in(const char *folder, const char *name);
+/* Returns the numbers of a tensor. The caller frees them. */
+double *numbers_of(weft_tensor *x);
+/* Draws a matrix [rows, columns] of weights by at most 40 by 70 cells. Each is the mean of several elements,
+ * and 1 is the largest mean, which the title gets. Labels count from first_row and first_column. */
+void draw_matrix(const char *path, const char *title, int64_t rows, int64_t columns, int64_t first_row,
+                 int64_t first_column, const double *weights);
 #endif

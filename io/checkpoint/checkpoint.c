@@ -84,7 +84,7 @@ weft_status weft__usable(const weft_module *m, const char *function, const char 
     weft_synchronize(m->w);                             /* reports failures of the device */
     if (m->w->status)
         return weft__file_fail(m->w->status, "%s: %s is left alone, since the context has failed: %s",
-                               function, path, m->w->message);
+                               function, path, weft_error_message(m->w));
     return WEFT_OK;
 }
 
@@ -168,19 +168,19 @@ static void store_streams(weft__h5 *h, const weft *w)
 {
     const weft__kind one = { WEFT__I64, 0, { 0 } }, two = { WEFT__I64, 1, { 2 } };
     int n = 0, i = 0;
-    for (const weft_stream *s = w->streams; s; s = s->next)
+    for (const weft_stream *s = w->random.streams; s; s = s->next)
         n += s->count > 0;
     const weft_stream **all = malloc(((size_t)n + 1) * sizeof *all);
     if (!all) {
         weft__h5_fail(h, WEFT_ENOMEM, "no memory for %d random streams", n);
         return;
     }
-    for (const weft_stream *s = w->streams; s; s = s->next)
+    for (const weft_stream *s = w->random.streams; s; s = s->next)
         if (s->count > 0)
             all[i++] = s;
     qsort(all, (size_t)n, sizeof *all, by_name);
-    weft__h5_write(h, "streams/seed", &one, &w->seed);
-    weft__h5_write(h, "streams/draw", &one, &w->draw);
+    weft__h5_write(h, "streams/seed", &one, &w->random.seed);
+    weft__h5_write(h, "streams/draw", &one, &w->random.draw);
     for (i = 0; i < n; i++) {
         char path[WEFT__NAMED];
         snprintf(path, sizeof path, "streams/%d", i);

@@ -268,20 +268,15 @@ static void hold_numbers(weft__stage *s, weft_stream *to, uint64_t key, uint64_t
 /* NULL: no memory, which is the file function's error only */
 static weft_stream *stream_of(weft *w, const char *name)
 {
-    void (*told)(weft_status, const char *, void *) = w->on_error;
-    w->on_error = NULL;
+    weft__listener *listener = weft__hush(w);
     weft_stream *s = weft_stream_of(w, name);    /* as good as none while its count is 0 */
-    w->on_error = told;
-    if (!s) {
-        w->status = WEFT_OK;
-        w->message[0] = 0;
-    }
+    weft__unhush(w, listener, !s);
     return s;
 }
 
 static void hold_stream(weft__stage *s, weft *w, const char *path)
 {
-    char name[sizeof w->streams->name];
+    char name[sizeof w->random.streams->name];
     uint64_t at[2] = { 0, 0 };
     weft__h5_read(s->h, path, &(weft__kind){ WEFT__I64, 1, { 2 } }, WEFT__I64, at);
     check_counter(s->h, path, at[1]);
@@ -306,10 +301,10 @@ static void hold_streams(weft__stage *s, weft *w)
     weft__h5_read(s->h, "streams/seed", &one, WEFT__I64, &seed);
     weft__h5_read(s->h, "streams/draw", &one, WEFT__I64, &draw);
     check_counter(s->h, "streams/draw", draw);
-    weft__hold_set(s, "streams/seed", &one, WEFT__I64, &w->seed, false);
-    weft__hold_set(s, "streams/draw", &one, WEFT__I64, &w->draw, false);
+    weft__hold_set(s, "streams/seed", &one, WEFT__I64, &w->random.seed, false);
+    weft__hold_set(s, "streams/draw", &one, WEFT__I64, &w->random.draw, false);
     /* those that the file does not have start anew */
-    for (weft_stream *k = w->streams; k; k = k->next)
+    for (weft_stream *k = w->random.streams; k; k = k->next)
         hold_numbers(s, k, weft__hash(seed, k->name), 0);
     for (int i = 0; !weft__h5_status(s->h); i++) {
         snprintf(path, sizeof path, "streams/%d", i);

@@ -8,7 +8,7 @@
  * or loaded) finds the stream untouched, and weft_loader_next takes the plan if the stream still stands where
  * it was. */
 #include <string.h>
-#include "core/core.h"
+#include "core/context.h"
 #include "io/io.h"
 #include "plan/options.h"
 
@@ -145,9 +145,8 @@ static bool lengths_are_sensible(weft *w, const char *name, int64_t n, const int
 
 static bool stream_is_taken(const weft *w, const char *stream)
 {
-    for (weft__owned *o = w->owned; o; o = o->next) {
-        const weft_loader *l = o->end == end_loader ? (const weft_loader *)(void *)(o + 1) : NULL;
-        if (l && l->stream && !strcmp(l->stream->name, stream))
+    for (const weft_loader *l = NULL; (l = weft__next_owned(w, end_loader, l));) {
+        if (l->stream && !strcmp(l->stream->name, stream))
             return true;
     }
     return false;

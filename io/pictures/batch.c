@@ -1,30 +1,33 @@
-/* batch.c - one ragged batch in its layouts: padded as a grid with its pads hatched, packed as the staircase
- * that PyTorch calls batch_sizes and as it lies in memory, concatenated as it lies in memory. A sequence has
- * one colour everywhere. Where each token has a value a cell has the colour of that, and the rows of a
- * placement come last. */
-#include <math.h>
+/* batch.c - one ragged batch in its layouts: padded as a grid with its padding hatched, packed as the
+ * staircase that PyTorch calls batch_sizes and in the order of memory, concatenated in the order of memory.
+ * A sequence has one colour everywhere. If each token has a value, a cell has the colour of its value and a
+ * stripe of its sequence's colour, and the rows of a placement come last. */
 #include <stdlib.h>
-#include "io/pictures/row_cells.h"
 #include "io/pictures/scale.h"
 
-/* pixels of a grid at most; of a cell, without and with its number */
+/* CELLS: at most. Pixels: GRID, TALL of a grid at most; SIDE, ROOMY of a cell, without and with a number. */
 enum { CELLS = 100000, MARGIN = 30, GRID = 520, TALL = 620, SIDE = 26, ROOMY = 40, HEAD = 76 };
-enum { NUMBERED = 30 };                           /* pixels of a cell that has room for its number */
+enum { NUMBERED = 30 };                          /* pixels of a cell that has room for its number */
 
 typedef struct {
     weft__svg svg;
     weft_lengths lengths;
-    const char *const *labels;                   /* of the tokens, concat order; or NULL */
+    const char *const *labels;                   /* of the tokens, concatenated; or NULL */
     int64_t longest, tokens;
     int64_t *offset;                             /* [n + 1] */
     int32_t *sorted;                             /* [n] the longest first, ties in the user's order */
-    /* of a grid's cell, the picture, a strip's cell; where the next strip goes */
-    double side, width, strip, y;
-    double top;                                  /* of the grids */
-    const double *values;                        /* of the tokens, concat order; or NULL */
+    double side, width, strip;                   /* of a grid's cell, the picture, a strip's cell */
+    double top, y;                               /* of the grids, of the next strip */
+    const double *values;                        /* of the tokens, concatenated; or NULL */
     weft__scale scale;
-    weft__row_cells placed;
+    weft_placement placed;
+    int32_t *taken;                              /* [rows, width] 1 + the sequence in a cell; 0: padding */
+    int32_t *found;                              /* rows and columns of a placement of ours */
 } picture;
+
+static const char function[] = "weft_plot_batch";
+
+static weft_status no_memory(void) { return weft__file_fail(WEFT_ENOMEM, "%s: out of memory", function); }
 
 /* ---- the batch ---- */
 static int by_length(const void *a, const void *b, void *lengths)
@@ -33,13 +36,13 @@ static int by_length(const void *a, const void *b, void *lengths)
     return len[i] != len[j] ? (len[i] > len[j] ? -1 : 1) : (i > j) - (i < j);
 }
 
-static bool measure_picture(picture *p)                  /* false: no memory */
+static weft_status measure(picture *p)
 {
     int64_t n = p->lengths.n;
     p->offset = calloc((size_t)n + 1, sizeof *p->offset);
     p->sorted = calloc((size_t)n + 1, sizeof *p->sorted);
     if (!p->offset || !p->sorted)
-        return false;
+        return no_memory();
     for (int64_t i = 0; i < n; i++) {
         int32_t len = p->lengths.len[i];
         p->offset[i + 1] = p->offset[i] + len;
@@ -49,126 +52,167 @@ static bool measure_picture(picture *p)                  /* false: no memory */
     p->tokens = p->offset[n];
     if (n)
         qsort_r(p->sorted, (size_t)n, sizeof *p->sorted, by_length, (void *)(uintptr_t)p->lengths.len);
-    return true;
+    return WEFT_OK;
 }
 
-static void scale(picture *p)
+static void choose_sizes(picture *p)
 {
     double wide = (double)GRID / (double)(p->longest ? p->longest : 1);
     double high = (double)TALL / (double)(p->lengths.n ? p->lengths.n : 1);
     p->side = fmax(2, fmin(p->values ? ROOMY : SIDE, fmin(wide, high)));
     p->width = fmax(900, 2 * (MARGIN + 34 + (double)p->longest * p->side) + MARGIN);
     double room = p->width - 2 * MARGIN, tokens = (double)(p->tokens ? p->tokens : 1);
-    p->strip = p->values ? ROOMY : fmin(SIDE, room / tokens);
-    if (p->values && tokens * ROOMY / room > 3)
-        p->strip = fmin(SIDE, room / tokens);
+    p->strip = fmin(SIDE, room / tokens);
     if (p->strip < 15)                           /* several lines */
         p->strip = tokens * 15 / room <= 6 ? 15 : fmax(3, fmin(15, sqrt(room * 90 / tokens)));
     p->top = p->values ? HEAD + 46 : HEAD;
     p->y = p->top + 16 + (double)p->lengths.n * p->side + 78;
 }
 
+/* ---- the placement in rows ---- */
+static weft_status first_fit(picture *p)
+{
+    int64_t n = p->lengths.n;
+    p->placed = (weft_placement){ .width = p->longest };
+    p->found = calloc(2 * (size_t)n + 1, sizeof *p->found);
+    if (!p->found)
+        return no_memory();
+    p->placed.row = p->found;
+    p->placed.column = p->found + n;
+    weft_status s = WEFT_OK;
+    if (p->longest)
+        s = weft_first_fit(&p->lengths, p->longest, p->found, p->found + n, &p->placed.rows);
+    return s ? weft__file_fail(s, "%s: %s", function, weft_plan_message()) : WEFT_OK;
+}
+
+/* Marks the cells of a sequence. Returns false if one is taken or outside of the placement. */
+static bool take(picture *p, int64_t sequence)
+{
+    int64_t row = p->placed.row[sequence], column = p->placed.column[sequence],
+            len = p->lengths.len[sequence];
+    if (row < 0 || row >= p->placed.rows || column < 0 || column + len > p->placed.width)
+        return false;
+    int32_t *cell = p->taken + row * p->placed.width + column;
+    for (int64_t t = 0; t < len; t++) {
+        if (cell[t])
+            return false;
+        cell[t] = (int32_t)sequence + 1;
+    }
+    return true;
+}
+
+static weft_status place(picture *p, const weft_placement *given)
+{
+    p->placed = given ? *given : (weft_placement){ 0 };
+    weft_status s = given ? WEFT_OK : first_fit(p);
+    if (s)
+        return s;
+    const weft_placement *at = &p->placed;
+    if (at->rows < 0 || at->width < 0 || (at->width && at->rows > CELLS / at->width) ||
+        (p->lengths.n && !(at->row && at->column)))
+        return weft__file_fail(WEFT_EARG,
+                               "%s: a placement of %lld rows of %lld columns; row and column of each "
+                               "sequence, and at most %d cells, are expected",
+                               function, (long long)at->rows, (long long)at->width, (int)CELLS);
+    p->taken = calloc((size_t)(at->rows * at->width) + 1, sizeof *p->taken);
+    if (!p->taken)
+        return no_memory();
+    for (int64_t i = 0; i < p->lengths.n; i++)
+        if (p->lengths.len[i] && !take(p, i))
+            return weft__file_fail(WEFT_EARG,
+                                   "%s: placement: sequence %lld has %d tokens, in row %d from column %d on; "
+                                   "%lld rows of %lld columns, and no cell for two sequences, are expected",
+                                   function, (long long)i, (int)p->lengths.len[i], (int)at->row[i],
+                                   (int)at->column[i], (long long)at->rows, (long long)at->width);
+    return WEFT_OK;
+}
+
 /* ---- cells ---- */
-static void put_box(picture *p, double x, double y, double width, double height, const char *fill, bool gap)
+/* The stripe of a sequence's colour in the lower edge of its cells. */
+static double thickness(double side) { return fmax(side < 8 ? 1 : 2, side / 9); }
+
+static void draw_stripe(picture *p, double x, double y, double side, int64_t cells, int64_t sequence)
 {
-    weft__svg_put(&p->svg, "<rect x=\"%.2f\" y=\"%.2f\" width=\"%.2f\" height=\"%.2f\" fill=\"%s\"%s/>\n", x,
-                  y, width, height, fill, gap ? " class=\"gap\"" : "");
+    double thick = thickness(side);
+    if (p->values && cells)
+        weft__svg_box(&p->svg, x + 0.5, y + side - thick - 0.5, (double)cells * side - 1, thick,
+                      weft__svg_colour((int)(sequence % WEFT__COLOURS)), NULL, NULL);
 }
 
-static void put_text(picture *p, double x, double y, int size, const char *ink, const char *text)
+/* A cell of its value's colour; numbers only in the first grid, where `numbered`. */
+static void draw_valued(picture *p, double x, double y, double side, int64_t sequence, int64_t t,
+                        const char *label, bool numbered)
 {
-    weft__svg_put(&p->svg,
-                  "<text x=\"%.2f\" y=\"%.2f\" text-anchor=\"middle\" style=\"font-size:%dpx;fill:%s\">", x,
-                  y, size, ink);
-    weft__svg_escaped(&p->svg, text);
-    weft__svg_put(&p->svg, "</text>\n");
-}
-
-static const char *label_that_fits(const picture *p, double side, int64_t token)
-{
-    const char *label = p->labels ? p->labels[token] : NULL;
-    return label && side >= 12 && weft__utf8_length(label) * 7.5 < side + 1 ? label : NULL;
-}
-
-static void begin_tip(picture *p, int64_t sequence, int64_t t)
-{
-    int64_t token = p->offset[sequence] + t;
-    const char *label = p->labels ? p->labels[token] : NULL;
-    weft__svg_put(&p->svg, "<g><title>sequence %lld, token %lld%s", (long long)sequence, (long long)t,
-                  label ? ", " : "");
-    weft__svg_escaped(&p->svg, label);
-    weft__svg_put(&p->svg, isfinite(p->values[token]) ? ": %.6g</title>\n" : ": not finite</title>\n",
-                  p->values[token] + 0.0);
-}
-
-/* A cell of its value's colour, a stripe of the sequence's below. */
-static void draw_valued(picture *p, double x, double y, double side, int64_t sequence, int64_t t)
-{
-    int64_t token = p->offset[sequence] + t;
-    double stripe = fmax(side < 8 ? 1 : 2, side / 9), middle = y + (side - stripe) / 2;
-    char number[WEFT__SHORT];
-    weft__paint paint = weft__scale_paint(&p->scale, p->values[token]);
-    const char *label = label_that_fits(p, side, token);
-    begin_tip(p, sequence, t);
-    put_box(p, x, y, side, side, paint.fill, side > 5);
-    put_box(p, x + 0.5, y + side - stripe - 0.5, side - 1, stripe,
-            weft__svg_colour((int)(sequence % WEFT__COLOURS)), false);
+    double value = p->values[p->offset[sequence] + t], middle = y + (side - thickness(side)) / 2;
+    const char *name = p->labels ? p->labels[p->offset[sequence] + t] : NULL;
+    char number[WEFT__SHORT], tip[200];
+    weft__paint paint = weft__scale_paint(&p->scale, value);
+    numbered = numbered && side >= NUMBERED;
+    snprintf(tip, sizeof tip, isfinite(value) ? "sequence %lld, token %lld%s%.99s: %.4g" :
+                                                "sequence %lld, token %lld%s%.99s: not finite",
+             (long long)sequence, (long long)t, name ? ", " : "", name ? name : "", value + 0.0);
+    weft__svg_box(&p->svg, x, y, side, side, paint.fill, side > 5 ? "gap" : NULL, tip);
     if (label)
-        put_text(p, x + side / 2, middle + (side >= NUMBERED ? -1 : 5), 13, paint.ink, label);
-    if (side >= NUMBERED)
-        put_text(p, x + side / 2, middle + (label ? 12 : 4), 10, paint.ink,
-                 weft__short_number(number, p->values[token], 2));
-    weft__svg_put(&p->svg, "</g>\n");
+        weft__svg_inked(&p->svg, x + side / 2, middle + (numbered ? -1 : 5), "label", paint.ink, label);
+    if (numbered)
+        weft__svg_inked(&p->svg, x + side / 2, middle + (label ? 12 : 4), "small label", paint.ink,
+                        weft__short_number(number, value, 2));
 }
 
-static void draw_cell(picture *p, double x, double y, double side, int64_t sequence, int64_t t)
+static void draw_cell(picture *p, double x, double y, double side, int64_t sequence, int64_t t, bool numbered)
 {
+    const char *label = p->labels ? p->labels[p->offset[sequence] + t] : NULL;
+    if (label && (side < 12 || weft__utf8_length(label) * 7.5 >= side + 1))
+        label = NULL;
     if (p->values) {
-        draw_valued(p, x, y, side, sequence, t);
+        draw_valued(p, x, y, side, sequence, t, label, numbered);
         return;
     }
-    const char *label = label_that_fits(p, side, p->offset[sequence] + t);
-    put_box(p, x, y, side, side, weft__svg_tint((int)(sequence % WEFT__COLOURS)), side > 5);
-    weft__svg_text(&p->svg, x + side / 2, y + side / 2 + 4.5, "on-light", WEFT__MIDDLE, label);
+    char class_[16];
+    snprintf(class_, sizeof class_, "t%d%s", (int)(sequence % WEFT__COLOURS), side > 5 ? " gap" : "");
+    weft__svg_box(&p->svg, x, y, side, side, NULL, class_, NULL);
+    weft__svg_text(&p->svg, x + side / 2, y + side / 2 + 4.5, "token", WEFT__START, label);
 }
 
-static void draw_pad(picture *p, double x, double y, double side)
+static void draw_row_number(picture *p, double left, double y, double side, int64_t number)
 {
-    weft__svg_put(
-        &p->svg,
-        "<rect class=\"pad\" x=\"%.2f\" y=\"%.2f\" width=\"%.2f\" height=\"%.2f\" fill=\"url(#hatch)\"%s/>\n",
-        x, y, side, side, side > 5 ? " stroke=\"#dddddd\" stroke-width=\"0.5\"" : "");
+    if (side >= 10)
+        weft__svg_textf(&p->svg, left - 6, y + side / 2 + 4, "small", WEFT__END, "%lld", (long long)number);
 }
 
 /* ---- grids ---- */
-static void draw_row(picture *p, double left, int64_t row, int64_t sequence, bool pads)
+static void draw_row(picture *p, double left, int64_t row, int64_t sequence, bool padded)
 {
     double y = p->top + 16 + (double)row * p->side;
-    if (p->side >= 10)
-        weft__svg_textf(&p->svg, left - 6, y + p->side / 2 + 4, "small", WEFT__END, "%lld",
-                        (long long)sequence);
+    draw_row_number(p, left, y, p->side, sequence);
     for (int64_t t = 0; t < p->longest; t++) {
         double x = left + (double)t * p->side;
         if (t < p->lengths.len[sequence])
-            draw_cell(p, x, y, p->side, sequence, t);
-        else if (pads)
-            draw_pad(p, x, y, p->side);
+            draw_cell(p, x, y, p->side, sequence, t, padded);
+        else if (padded)
+            weft__svg_box(&p->svg, x, y, p->side, p->side, NULL, "pad", NULL);
     }
+    draw_stripe(p, left, y, p->side, p->lengths.len[sequence], sequence);
+}
+
+/* "padded: 3 x 4 = 12 cells, 5 of them pads (42 %)" */
+static void draw_head(picture *p, double y, const char *name, int64_t rows, int64_t columns)
+{
+    int64_t cells = rows * columns, pads = cells - p->tokens;
+    weft__svg_textf(&p->svg, MARGIN, y, "head", WEFT__START,
+                    "%s: %lld x %lld = %lld cells, %lld of them pads (%.0f %%)", name, (long long)rows,
+                    (long long)columns, (long long)cells, (long long)pads,
+                    cells ? 100.0 * (double)pads / (double)cells : 0.0);
 }
 
 static void draw_padded(picture *p)
 {
-    int64_t cells = p->lengths.n * p->longest, pads = cells - p->tokens;
-    double left = MARGIN + 34;
-    weft__svg_textf(&p->svg, MARGIN, p->top, "head", WEFT__START,
-                    "padded: %lld x %lld = %lld cells, %lld of them pads (%.0f %%)", (long long)p->lengths.n,
-                    (long long)p->longest, (long long)cells, (long long)pads,
-                    cells ? 100.0 * (double)pads / (double)cells : 0.0);
+    draw_head(p, p->top, "padded", p->lengths.n, p->longest);
     for (int64_t i = 0; i < p->lengths.n; i++)
-        draw_row(p, left, i, i, true);
+        draw_row(p, MARGIN + 34, i, i, true);
 }
 
-static int64_t alive(const picture *p, int64_t t)                 /* batch_sizes[t]; sorted is descending */
+static int64_t batch_size(const picture *p, int64_t t)   /* sorted is descending */
 {
     int64_t low = 0, high = p->lengths.n;
     while (low < high) {
@@ -191,97 +235,101 @@ static void draw_staircase(picture *p)
     for (int64_t i = 0; i < p->lengths.n; i++)
         draw_row(p, left, i, p->sorted[i], false);
     for (int64_t t = 0; p->side >= 16 && t < p->longest; t++)
-        weft__svg_textf(&p->svg, left + ((double)t + 0.5) * p->side, bottom + 14, "small", WEFT__MIDDLE,
-                        "%lld", (long long)alive(p, t));
+        weft__svg_textf(&p->svg, left + ((double)t + 0.5) * p->side, bottom + 14, "small label", WEFT__START,
+                        "%lld", (long long)batch_size(p, t));
     weft__svg_text(&p->svg, left, bottom + 30, "small", WEFT__START,
                    "batch_sizes: sequences that are still alive at each step");
 }
 
-/* ---- strips: cells as they lie in memory ---- */
+/* ---- strips: cells in the order of memory ---- */
 /* marked: where the last mark's number ended */
-typedef struct { int64_t at, per_line; double marked; } strip;
+typedef struct {
+    int64_t at, per_line;
+    double marked;
+} strip;
 
 static double strip_line(const picture *p) { return p->strip + 30; }
+
+static int64_t per_line(const picture *p)
+{
+    return (int64_t)fmax(1, (p->width - 2 * MARGIN + 0.5) / p->strip);
+}
+
+static double strip_height(const picture *p)
+{
+    int64_t lines = (p->tokens + per_line(p) - 1) / per_line(p);
+    return (double)(lines ? lines : 1) * strip_line(p) + 40;
+}
 
 static void draw_next(picture *p, strip *s, int64_t sequence, int64_t t, bool first)
 {
     double x = MARGIN + (double)(s->at % s->per_line) * p->strip,
            y = p->y + (double)(s->at / s->per_line) * strip_line(p);
-    bool begins = s->at % s->per_line == 0;      /* a line, which says where it goes on */
+    bool begins = s->at % s->per_line == 0;      /* a line, which has the number where it goes on */
     if (begins)
         s->marked = 0;
-    draw_cell(p, x, y, p->strip, sequence, t);
+    draw_cell(p, x, y, p->strip, sequence, t, false);
+    draw_stripe(p, x, y, p->strip, 1, sequence);
     if ((first || begins) && x >= s->marked) {
         if (first)
             weft__svg_line(&p->svg, x, y - 3, x, y + p->strip + 5, "mark");
-        weft__svg_textf(&p->svg, x, y + p->strip + 15, "small", WEFT__MIDDLE, "%lld", (long long)s->at);
+        weft__svg_textf(&p->svg, x, y + p->strip + 15, "small label", WEFT__START, "%lld", (long long)s->at);
         s->marked = x + 24;
     }
     s->at++;
 }
 
-static strip begin_strip(picture *p, const char *head)
-{
-    int64_t per_line = (int64_t)((p->width - 2 * MARGIN + 0.5) / p->strip);
-    weft__svg_text(&p->svg, MARGIN, p->y - 14, "head", WEFT__START, head);
-    return (strip){ .per_line = per_line > 0 ? per_line : 1 };
-}
-
-static double strip_height(const picture *p, int64_t per_line)
-{
-    int64_t lines = (p->tokens + per_line - 1) / per_line;
-    return (double)(lines ? lines : 1) * strip_line(p) + 40;
-}
-
 static void draw_packed(picture *p)
 {
-    strip s = begin_strip(p, "packed in memory: all first tokens, all second tokens, ..");
+    strip s = { .per_line = per_line(p) };
+    weft__svg_text(&p->svg, MARGIN, p->y - 14, "head", WEFT__START,
+                   "packed in memory: all first tokens, all second tokens, ..");
     for (int64_t t = 0; t < p->longest; t++)
-        for (int64_t i = 0, n = alive(p, t); i < n; i++)
+        for (int64_t i = 0, n = batch_size(p, t); i < n; i++)
             draw_next(p, &s, p->sorted[i], t, i == 0);
-    p->y += strip_height(p, s.per_line);
+    p->y += strip_height(p);
 }
 
 static void draw_concat(picture *p)
 {
-    strip s = begin_strip(p, "concatenated in memory: sequence by sequence, from cu_seqlens");
+    strip s = { .per_line = per_line(p) };
+    weft__svg_text(&p->svg, MARGIN, p->y - 14, "head", WEFT__START,
+                   "concatenated in memory: sequence by sequence, from cu_seqlens");
     for (int64_t i = 0; i < p->lengths.n; i++)
         for (int64_t t = 0; t < p->lengths.len[i]; t++)
             draw_next(p, &s, i, t, t == 0);
-    p->y += strip_height(p, s.per_line);
+    p->y += strip_height(p);
 }
 
 /* ---- the layout `rows` ---- */
 static double row_side(const picture *p)
 {
-    double room = p->width - 2 * MARGIN - 34, width = (double)(p->placed.at.width ? p->placed.at.width : 1);
-    return fmax(2, fmin(p->values ? ROOMY : SIDE, room / width));
+    double room = p->width - 2 * MARGIN - 34, width = (double)(p->placed.width ? p->placed.width : 1);
+    return fmax(2, fmin(SIDE, room / width));
 }
 
 static void draw_rows(picture *p)
 {
-    const weft_placement *at = &p->placed.at;
-    int64_t cells = at->rows * at->width;
+    const weft_placement *at = &p->placed;
     double side = row_side(p), left = MARGIN + 34;
-    weft__svg_textf(&p->svg, MARGIN, p->y - 14, "head", WEFT__START,
-                    "rows: %lld x %lld = %lld cells, %lld of them pads (%.0f %%)", (long long)at->rows,
-                    (long long)at->width, (long long)cells, (long long)(cells - p->tokens),
-                    cells ? 100.0 * (double)(cells - p->tokens) / (double)cells : 0.0);
-    for (int64_t i = 0; i < cells; i++) {
+    draw_head(p, p->y - 14, "rows", at->rows, at->width);
+    for (int64_t i = 0; i < at->rows * at->width; i++) {
         double x = left + (double)(i % at->width) * side, y = p->y + (double)(i / at->width) * side;
-        int64_t sequence = p->placed.taken[i] - 1;
+        int64_t sequence = p->taken[i] - 1;
         if (sequence < 0)
-            draw_pad(p, x, y, side);
+            weft__svg_box(&p->svg, x, y, side, side, NULL, "pad", NULL);
         else
-            draw_cell(p, x, y, side, sequence, i % at->width - at->column[sequence]);
-        if (i % at->width == 0 && side >= 10)
-            weft__svg_textf(&p->svg, left - 6, y + side / 2 + 4, "small", WEFT__END, "%lld",
-                            (long long)(i / at->width));
+            draw_cell(p, x, y, side, sequence, i % at->width - at->column[sequence], false);
+        if (i % at->width == 0)
+            draw_row_number(p, left, y, side, i / at->width);
     }
+    for (int64_t i = 0; i < p->lengths.n; i++)
+        if (p->lengths.len[i])
+            draw_stripe(p, left + at->column[i] * side, p->y + at->row[i] * side, side, p->lengths.len[i], i);
 }
 
 /* ---- the whole ---- */
-static weft_status check_batch(const char *function, const weft_lengths *l)
+static weft_status check_batch(const weft_lengths *l)
 {
     int64_t longest = 0;
     bool good = l && l->n >= 0 && l->n <= CELLS && (l->len || l->n == 0);
@@ -296,14 +344,24 @@ static weft_status check_batch(const char *function, const weft_lengths *l)
                            l ? "these are others" : "lengths is NULL", (int)CELLS);
 }
 
+/* Without values a cell has a class for the tint of its sequence. */
+static void draw_tints(picture *p)
+{
+    weft__svg_put(&p->svg, "<style>.token { font-size: 13px; fill: #111111; text-anchor: middle }");
+    for (int i = 0; i < WEFT__COLOURS; i++)
+        weft__svg_put(&p->svg, " .t%d { fill: %s }", i, weft__svg_tint(i));
+    weft__svg_put(&p->svg, "\n@media (prefers-color-scheme: dark) { .token { fill: #111111 } }</style>\n");
+}
+
 static weft_status draw(picture *p, const char *path, const char *title)
 {
-    scale(p);
-    int64_t per_line = (int64_t)((p->width - 2 * MARGIN + 0.5) / p->strip);
-    double rows = p->values ? (double)p->placed.at.rows * row_side(p) + 40 : 0;
-    weft__svg_begin(&p->svg, path, title, p->width, p->y + 2 * strip_height(p, per_line) - 30 + rows);
+    choose_sizes(p);
+    double rows = p->values ? (double)p->placed.rows * row_side(p) + 40 : 0;
+    weft__svg_begin(&p->svg, path, title, p->width, p->y + 2 * strip_height(p) - 30 + rows);
     if (p->values)
-        weft__scale_lying(&p->svg, &p->scale, MARGIN, 48, 240);
+        weft__scale_bar(&p->svg, &p->scale, MARGIN, 48, 240, false);
+    else
+        draw_tints(p);
     draw_padded(p);
     draw_staircase(p);
     draw_packed(p);
@@ -313,54 +371,24 @@ static weft_status draw(picture *p, const char *path, const char *title)
     return weft__svg_end(&p->svg);
 }
 
-static void end_picture(picture *p)
-{
-    free(p->offset);
-    free(p->sorted);
-    weft__row_cells_end(&p->placed);
-}
-
 weft_status weft_plot_batch(const char *path, const char *title, const weft_lengths *lengths,
-                            const char *const *labels)
+                            const char *const *labels, const double *values, const weft_colour_scale *scale,
+                            const weft_placement *placement)
 {
-    weft_status s = check_batch("weft_plot_batch", lengths);
-    if (s)
-        return s;
-    picture p = { .lengths = *lengths, .labels = labels };
-    s = measure_picture(&p) ? draw(&p, path, title) :
-                              weft__file_fail(WEFT_ENOMEM, "%s: out of memory", path ? path : "a picture");
-    end_picture(&p);
-    return s;
-}
-
-static weft_status draw_values(picture *p, const char *path, const char *title,
-                               const weft_colour_scale *given, const weft_placement *placement)
-{
-    static const double none = 0;
-    if (!measure_picture(p))
-        return weft__file_fail(WEFT_ENOMEM, "%s: out of memory", path ? path : "a picture");
-    if (p->tokens && !p->values)
-        return weft__file_fail(WEFT_EARG,
-                               "weft_plot_batch_values: values is NULL; one of each of %lld tokens "
-                               "is expected",
-                               (long long)p->tokens);
-    if (!p->values)
-        p->values = &none;
-    weft_status s = weft__scale_of("weft_plot_batch_values", given, p->values, p->tokens, &p->scale);
-    if (!s)
-        s = weft__row_cells_of(&p->lengths, p->longest, placement, CELLS, &p->placed);
-    return s ? s : draw(p, path, title);
-}
-
-weft_status weft_plot_batch_values(const char *path, const char *title, const weft_lengths *lengths,
-                                   const char *const *labels, const double *values,
-                                   const weft_colour_scale *scale_, const weft_placement *placement)
-{
-    weft_status s = check_batch("weft_plot_batch_values", lengths);
+    weft_status s = check_batch(lengths);
     if (s)
         return s;
     picture p = { .lengths = *lengths, .labels = labels, .values = values };
-    s = draw_values(&p, path, title, scale_, placement);
-    end_picture(&p);
+    s = measure(&p);
+    if (!s && values)
+        s = weft__scale_of(function, scale, values, p.tokens, &p.scale);
+    if (!s && values)
+        s = place(&p, placement);
+    if (!s)
+        s = draw(&p, path, title);
+    free(p.offset);
+    free(p.sorted);
+    free(p.taken);
+    free(p.found);
     return s;
 }

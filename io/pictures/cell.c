@@ -3,14 +3,17 @@
  *
  * draw_lstm and draw_gru say where everything is. In the GRU r multiplies what h has become behind its
  * matrix, as in PyTorch and cuDNN. */
-#include <math.h>
 #include <string.h>
 #include "io/pictures/scale.h"
 
 enum { WIDTH = 1000, HEIGHT = 650, PLATE = 58, PLATE_HIGH = 20, SHOWN = 4 };
 enum { TOP_WIRE = 140, BOTTOM_WIRE = 430 };      /* c or h of the unit; x and h of all units */
 
-typedef struct { weft__svg svg; const weft_cell_numbers *n; weft__scale scale; } picture;
+typedef struct {
+    weft__svg svg;
+    const weft_cell_numbers *n;
+    weft__scale scale;
+} picture;
 
 /* ---- shapes ---- */
 static void wire(picture *p, const char *path)
@@ -23,9 +26,17 @@ static void arrow(picture *p, const char *path)
     weft__svg_put(&p->svg, "<path class=\"wire\" marker-end=\"url(#tip)\" d=\"%s\"/>\n", path);
 }
 
-static void dot(picture *p, double x, double y)
+/* Dots where three wires meet on the lower wire. */
+static void joints(picture *p, double a, double b, double c)
 {
-    weft__svg_put(&p->svg, "<circle cx=\"%.1f\" cy=\"%.1f\" r=\"4\" class=\"joint\"/>\n", x, y);
+    const double x[] = { a, b, c };
+    for (int k = 0; k < 3; k++)
+        weft__svg_put(&p->svg, "<circle cx=\"%g\" cy=\"%d\" r=\"4\" class=\"joint\"/>\n", x[k], BOTTOM_WIRE);
+}
+
+static void joint(picture *p, double x, double y)
+{
+    weft__svg_put(&p->svg, "<circle cx=\"%g\" cy=\"%g\" r=\"4\" class=\"joint\"/>\n", x, y);
 }
 
 /* A matrix and what follows it; `what` is its name for a reader who cannot see. */
@@ -33,7 +44,7 @@ static void layer(picture *p, double x, double y, const char *text, const char *
 {
     double half = strlen(text) > 4 ? 44 : 30;
     weft__svg_put(&p->svg,
-                  "<g><title>%s</title>\n<rect x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" height=\"34\" rx=\"4\" "
+                  "<g><title>%s</title>\n<rect x=\"%g\" y=\"%g\" width=\"%g\" height=\"34\" rx=\"4\" "
                   "class=\"layer\"/>\n",
                   what, x - half, y - 17, 2 * half);
     weft__svg_text(&p->svg, x, y + 5, "on-light", WEFT__MIDDLE, text);
@@ -43,7 +54,7 @@ static void layer(picture *p, double x, double y, const char *text, const char *
 static void operation(picture *p, double x, double y, const char *text, const char *what)
 {
     double wide = strlen(text) > 3 ? 26 : 16;    /* UTF-8: a sign is two bytes */
-    weft__svg_put(&p->svg, "<g><title>%s</title>\n<ellipse cx=\"%.1f\" cy=\"%.1f\" rx=\"%.1f\" ry=\"16\" "
+    weft__svg_put(&p->svg, "<g><title>%s</title>\n<ellipse cx=\"%g\" cy=\"%g\" rx=\"%g\" ry=\"16\" "
                   "class=\"operation\"/>\n", what, x, y, wide);
     weft__svg_text(&p->svg, x, y + 5, "on-light", WEFT__MIDDLE, text);
     weft__svg_put(&p->svg, "</g>\n");
@@ -59,10 +70,9 @@ static void plate(picture *p, double x, double y, const char *name, double value
                   name, value + 0.0);
     weft__svg_put(
         &p->svg,
-        "<rect x=\"%.1f\" y=\"%.1f\" width=\"%d\" height=\"%d\" rx=\"5\" fill=\"%s\" class=\"plate\"/>\n",
+        "<rect x=\"%g\" y=\"%g\" width=\"%d\" height=\"%d\" rx=\"5\" fill=\"%s\" class=\"plate\"/>\n",
         x - PLATE / 2.0, y - PLATE_HIGH / 2.0, PLATE, PLATE_HIGH, paint.fill);
-    weft__svg_put(&p->svg, "<text x=\"%.1f\" y=\"%.1f\" text-anchor=\"middle\" style=\"fill:%s\">%s</text>\n",
-                  x, y + 4.5, paint.ink, weft__short_number(text, value, 3));
+    weft__svg_text(&p->svg, x, y + 4.5, paint.ink, WEFT__MIDDLE, weft__short_number(text, value, 3));
     if (above)
         weft__svg_text(&p->svg, x, y - PLATE_HIGH / 2.0 - 5, "wire-name", WEFT__MIDDLE, name);
     else
@@ -112,7 +122,8 @@ static void draw_lstm(picture *p, double tanh_c)
     arrow(p, "M420 430V230Q420 220 430 220H532");
     arrow(p, "M210 430H670Q680 430 680 420V270Q680 260 690 260H782");
     arrow(p, "M800 276V420Q800 430 810 430H974");
-    dot(p, 290, BOTTOM_WIRE), dot(p, 420, BOTTOM_WIRE), dot(p, 550, BOTTOM_WIRE), dot(p, 800, TOP_WIRE);
+    joints(p, 290, 420, 550);
+    joint(p, 800, TOP_WIRE);
     layer(p, 290, 370, "\xCF\x83", "forget gate: sigmoid of W x + U h + b");
     layer(p, 420, 370, "\xCF\x83", "input gate: sigmoid of W x + U h + b");
     layer(p, 550, 370, "tanh", "candidate: tanh of W x + U h + b");
@@ -145,7 +156,8 @@ static void draw_gru(picture *p)
     arrow(p, "M290 430V280Q290 270 300 270H542");
     arrow(p, "M576 270H668");
     arrow(p, "M512 200H682");
-    dot(p, 290, BOTTOM_WIRE), dot(p, 420, BOTTOM_WIRE), dot(p, 560, BOTTOM_WIRE), dot(p, 420, 200);
+    joints(p, 290, 420, 560);
+    joint(p, 420, 200);
     layer(p, 290, 370, "\xCF\x83", "reset gate: sigmoid of W x + U h + b");
     layer(p, 420, 370, "\xCF\x83", "update gate: sigmoid of W x + U h + b");
     layer(p, 560, 370, "U h + b'", "h through the matrix of the candidate");
@@ -263,7 +275,7 @@ weft_status weft_plot_cell(const char *path, const char *title, const weft_cell_
     weft_status s = check(numbers);
     if (s)
         return s;
-    picture p = { .n = numbers, .scale = { -1, 0, 1, "colours of the numbers" } };
+    picture p = { .n = numbers, .scale = { -1, 0, 1, "colours of the numbers", false } };
     double c = numbers->gates[1] * numbers->c + numbers->gates[0] * numbers->gates[2],
            tanh_c = tanh(numbers->c_next);
     weft__svg_begin(&p.svg, path, title, WIDTH, HEIGHT);
@@ -278,6 +290,6 @@ weft_status weft_plot_cell(const char *path, const char *title, const weft_cell_
         draw_lstm(&p, tanh_c);
         draw_lstm_formulas(&p, c, tanh_c);
     }
-    weft__scale_lying(&p.svg, &p.scale, 240, 600, 200);
+    weft__scale_bar(&p.svg, &p.scale, 240, 600, 200, false);
     return weft__svg_end(&p.svg);
 }

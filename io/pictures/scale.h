@@ -1,32 +1,58 @@
-/* scale.h - numbers of either sign as colours: blue below the middle, light grey at it, orange above; and
- * numbers as short texts. */
+/* scale.h - axes of charts, colours of numbers, and numbers as short texts. */
 #ifndef WEFT_IO_SCALE_H
 #define WEFT_IO_SCALE_H
 #include "io/pictures/svg.h"
 
-/* What a caller has given (NULL: all 0), settled by the numbers that are to be coloured. Refused, in the name
- * of `function`: a scale that does not rise, or ends that are no numbers below 1e100. */
-typedef struct { double low, middle, high; const char *label; } weft__scale;
+/* ---- axes ---- */
+/* An axis. base 2 or 10: it is logarithmic, and low, high and step are exponents; 0: it is even. low and
+ * high are drawn at pixels from and to. */
+typedef struct {
+    int base;
+    bool used;                                   /* some number was taken */
+    double low, high, step, from, to;
+} weft__axis;
+/* Returns if the axis can show a number; NaN, 1e100 and, if it is logarithmic, 0 it cannot. */
+bool   weft__axis_takes(const weft__axis *, double value);
+/* Widens low .. high to a number that the axis takes. */
+void   weft__axis_widen(weft__axis *, double value);
+/* Chooses the step for at most `most` marks. Gives a range of one value some room. outwards: widens the
+ * range to whole steps. */
+void   weft__axis_settle(weft__axis *, int most, bool outwards);
+double weft__axis_pixel(const weft__axis *, double value);
+/* Lists the numbers that get a mark. Returns their count. */
+enum { WEFT__TICKS = 64, WEFT__SHORT = 24 };
+int    weft__axis_ticks(const weft__axis *, double tick[WEFT__TICKS]);
+/* Writes a mark's number, all of an axis in one notation, in the "C" locale. */
+const char *weft__axis_text(const weft__axis *, double tick, char text[WEFT__SHORT]);
+
+/* ---- numbers of either sign as colours: blue below the middle, light grey, orange above ---- */
+/* weights: 0 .. 1 from white to deep blue. */
+typedef struct {
+    double low, middle, high;
+    const char *label;
+    bool weights;
+} weft__scale;
+/* Settles a caller's scale (NULL: all 0) by the numbers that are to be coloured.
+ * Errors, with the name of `function`: the scale does not rise, or an end is NaN or above 1e100. */
 weft_status weft__scale_of(const char *function, const weft_colour_scale *given, const double *values,
                            int64_t n, weft__scale *out);
-/* Where a number lies, which is finite: -1 low, 0 the middle, 1 high; beyond the ends it is there. */
+/* Returns the position of a finite number: -1 low, 0 the middle, 1 high. Clamps numbers beyond the ends. */
 double weft__scale_place(const weft__scale *, double value);
 
-/* A colour, and an ink that is legible on it (contrast 4.5 or more). */
-typedef struct { char fill[8]; const char *ink; } weft__paint;
-/* Red, green and blue in 0 .. 255. */
+/* A colour, and the class of an ink that is legible on it (contrast 4.5 or more). */
+typedef struct {
+    char fill[8];
+    const char *ink;
+} weft__paint;
+/* Returns the paint of red, green and blue in 0 .. 255. */
 weft__paint weft__paint_of(const int colour[3]);
-/* Of a number; black of one that is not finite. */
+/* Returns the paint of a number; black for one that is not finite. */
 weft__paint weft__scale_paint(const weft__scale *, double value);
-/* The paint of a place in -1 .. 1. */
-weft__paint weft__place_paint(double place);
 
-/* Three digits, or as many as said, as short as they come: "0.123", "-12.3", "1234", "1.2e-5", "0", "NaN",
- * "-Inf". In the "C" locale. */
-enum { WEFT__SHORT = 24 };
+/* Writes a number with that many digits, as short as possible: "0.123", "-12.3", "1234", "1.2e-5", "0",
+ * "NaN", "-Inf". In the "C" locale. */
 const char *weft__short_number(char text[WEFT__SHORT], double value, int digits);
 
-/* A bar of the scale with its numbers and its label: upright, of that length, or lying. */
-void weft__scale_upright(weft__svg *, const weft__scale *, double x, double y, double length);
-void weft__scale_lying(weft__svg *, const weft__scale *, double x, double y, double length);
+/* Draws a bar of the scale with its numbers and its label. */
+void weft__scale_bar(weft__svg *, const weft__scale *, double x, double y, double length, bool upright);
 #endif

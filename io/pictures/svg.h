@@ -2,37 +2,55 @@
  * pictures.
  *
  * Bytes are a function of the arguments: fixed number formats, the "C" locale, no dates. Nothing reaches
- * `path` before svg_end. */
+ * `path` before svg_end. Line ends between elements are optional: svg_end joins short lines. */
 #ifndef WEFT_IO_SVG_H
 #define WEFT_IO_SVG_H
+#include <math.h>
 #include "io/text.h"
 
-typedef struct { FILE *file; char *text; size_t size; const char *path; locale_t before; } weft__svg;
+typedef struct {
+    FILE *file;
+    char *text;
+    size_t size;
+    const char *path;
+    locale_t before;
+    bool failed;                                 /* no memory for a part of the picture */
+} weft__svg;
 typedef enum { WEFT__START, WEFT__MIDDLE, WEFT__END } weft__anchor;
-enum { WEFT__COLOURS = 8 };
+enum { WEFT__COLOURS = 8, WEFT__COLUMNS = 300 }; /* WEFT__COLUMNS: of a line of the file, if it can be cut */
 
-/* Opens a picture with a white ground and its title; width and height in pixels. The result must stay
- * where it is put. */
+/* Rounds a coordinate to tenths, for the format %g. */
+static inline double weft__tenths(double x) { return round(x * 10) / 10 + 0.0; }
+
+/* Opens an empty file of markup, such as a page with pictures in it. Closing appends `tail` and writes the
+ * file, whole or not at all; returns the first failure. After one, all calls in between do nothing. */
+void        weft__svg_open(weft__svg *, const char *path);
+weft_status weft__svg_close(weft__svg *, const char *tail);
+/* Opens a picture with a white ground and its title; width and height in pixels. The struct must not move
+ * before svg_end. */
 void        weft__svg_begin(weft__svg *, const char *path, const char *title, double width, double height);
-/* Writes the file, whole or not at all. Everything between is harmless after a failure, which is returned
- * here. */
+/* Closes it. */
 weft_status weft__svg_end(weft__svg *);
-/* Literal markup, as printf; never with a user's text. */
+/* Writes literal markup, as printf; never a user's text. */
 void        weft__svg_put(weft__svg *, const char *format, ...) __attribute__((format(printf, 2, 3)));
-/* A text of a class of the style sheet, escaped; malformed UTF-8 becomes U+FFFD. NULL is no text. */
+/* Writes a text of a class of the style sheet ("": none), escaped; malformed UTF-8 becomes U+FFFD. Writes
+ * nothing for NULL. */
 void weft__svg_text(weft__svg *, double x, double y, const char *class_, weft__anchor, const char *text);
 void weft__svg_textf(weft__svg *, double x, double y, const char *class_, weft__anchor, const char *format,
                      ...) __attribute__((format(printf, 6, 7)));
-/* Only the escaped characters, for inside of an element. */
+/* Writes a text of two classes, the second one its ink. */
+void weft__svg_inked(weft__svg *, double x, double y, const char *class_, const char *ink, const char *text);
+/* Writes the same as svg_text, turned by so many degrees about x, y. */
+void weft__svg_turned(weft__svg *, double degrees, double x, double y, const char *class_, weft__anchor,
+                      const char *text);
+/* Writes only the escaped characters, for the inside of an element. */
 void        weft__svg_escaped(weft__svg *, const char *text);
 void        weft__svg_line(weft__svg *, double x1, double y1, double x2, double y2, const char *class_);
-/* fill: "#rrggbb" or another paint; tip: a tooltip or NULL. */
+/* Writes a rectangle. fill: "#rrggbb" or another paint; class_, tip: a tooltip, both may be NULL. */
 void weft__svg_box(weft__svg *, double x, double y, double width, double height, const char *fill,
-                   const char *tip);
-/* The i-th colour of a palette that colour-blind readers can tell apart (Okabe & Ito 2008), and a light
- * tint of it. */
-const char *weft__svg_colour(int i), *weft__svg_tint(int i);
-/* The step 1, 2 or 5 x 10^k that divides a span into at most `most` pieces; the first multiple at or above
- * low. */
-double      weft__svg_step(double span, int most);
+                   const char *class_, const char *tip);
+/* Returns the i-th colour of a palette that colour-blind readers can tell apart (Okabe & Ito 2008), and a
+ * light tint of it. */
+const char *weft__svg_colour(int i);
+const char *weft__svg_tint(int i);
 #endif

@@ -1,5 +1,5 @@
 /* tape.c - the tape as a picture: which entries are drawn, what they take, their numbers and gradients.
- * tape_svg.c and tape_dot.c draw it. */
+ * tape_svg.c draws it; for graphviz it is written here. */
 #include <stdlib.h>
 #include <string.h>
 #include "io/pictures/tape.h"
@@ -17,7 +17,8 @@ int weft__inputs_of(const weft__graph *g, int64_t i) { return call_of(g, i) ? ca
 int64_t weft__input_of(const weft__graph *g, int64_t i, int k)
 {
     const weft_tensor *x = call_of(g, i)->x[k];
-    return x->node.born ? g->of_entry[x->node.born - 1] : g->of_leaf[weft__leaf_of(&g->list, x)];
+    return weft__node_of(x)->born ? g->of_entry[weft__node_of(x)->born - 1] :
+                                    g->of_leaf[weft__leaf_of(&g->list, x)];
 }
 
 static int64_t add_node(weft__graph *g, weft_tensor *x, int64_t entry)
@@ -43,12 +44,12 @@ static void find_needed(const weft__graph *g, bool *needed)
     int64_t entries = g->w->tape->entries;
     memset(needed, !g->of, (size_t)entries);
     if (g->of)
-        needed[g->of->node.born - 1] = true;
+        needed[weft__node_of(g->of)->born - 1] = true;
     for (int64_t e = entries; e-- > 0;) {
         const weft_call *c = g->w->tape->entry[e].call;
         for (int i = 0; needed[e] && i < c->n; i++)
-            if (c->x[i]->node.born)
-                needed[c->x[i]->node.born - 1] = true;
+            if (weft__node_of(c->x[i])->born)
+                needed[weft__node_of(c->x[i])->born - 1] = true;
     }
 }
 
@@ -167,6 +168,64 @@ char *weft__tip_of(weft__graph *g, int64_t i)
     return NULL;
 }
 
+/* ---- the language of graphviz: dot -Tsvg tape.dot ---- */
+/* Malformed UTF-8 and control characters become U+FFFD. */
+static void put_quoted(FILE *to, const char *text)
+{
+    for (int n; *text; text += n ? n : 1) {
+        n = weft__utf8_character(text);
+        if (n == 0 || (unsigned char)*text < 0x20)
+            fputs("\xEF\xBF\xBD", to);
+        else
+            fprintf(to, "%s%.*s", *text == '"' || *text == '\\' ? "\\" : "", n, text);
+    }
+}
+
+static void put_node(FILE *to, weft__graph *g, int64_t i)
+{
+    char line[WEFT__LINES][WEFT__LINE_ROOM];
+    const weft__drawn *n = &g->node[i];
+    char *tip = weft__tip_of(g, i);
+    weft__lines_of(g, i, line);
+    fprintf(to, "    n%lld [label=\"", (long long)i);
+    for (int k = 0; k < WEFT__LINES; k++) {
+        fputs(k && *line[k] ? "\\n" : "", to);
+        put_quoted(to, line[k]);
+    }
+    fputs("\", tooltip=\"", to);
+    put_quoted(to, tip ? tip : "");
+    fprintf(to, "\", fillcolor=\"%s\"];\n", weft__node_colour(g, n));
+    free(tip);
+}
+
+static void put_graph(FILE *to, weft__graph *g, const char *title)
+{
+    fputs("digraph tape {\n    rankdir=LR;\n    label=\"", to);
+    put_quoted(to, title ? title : "");
+    fputs("\";\n    node [shape=box, style=filled, fontname=\"Helvetica\", fontsize=11];\n", to);
+    for (int64_t i = 0; i < g->nodes; i++)
+        put_node(to, g, i);
+    for (int64_t i = 0; i < g->nodes; i++)
+        for (int k = 0; k < weft__inputs_of(g, i); k++)
+            fprintf(to, "    n%lld -> n%lld;\n", (long long)weft__input_of(g, i, k), (long long)i);
+    fputs("}\n", to);
+}
+
+static weft_status as_dot(weft__graph *g, const char *path, const char *title)
+{
+    char *text = NULL;
+    size_t size = 0;
+    FILE *to = open_memstream(&text, &size);
+    if (to)
+        put_graph(to, g, title);
+    bool good = to && !ferror(to);
+    good = to && fclose(to) == 0 && good;
+    weft_status status = good ? weft__write_file(path, &(weft__span){ text, size }, 1) :
+                                weft__file_fail(WEFT_ENOMEM, "%s: out of memory", path ? path : "a picture");
+    free(text);
+    return status;
+}
+
 /* ---- the whole ---- */
 static bool ends_in(const char *path, const char *end)
 {
@@ -184,9 +243,10 @@ static weft_status refused(weft *w, const weft_tensor *of)
     if (!w->tape || !w->tape->entries)
         return weft__file_fail(WEFT_EARG, "weft_plot_tape: the tape is empty: nothing was recorded since "
                                           "weft_clear");
-    if (of && (!of->node.born || of->f.type != WEFT_REAL))
+    if (of && (!weft__node_of(of)->born || of->f.type != WEFT_REAL))
         return weft__file_fail(WEFT_EARG, "weft_plot_tape: %s is expected",
-                               of->node.born ? "a tensor of reals" : "an operator's result on the tape");
+                               weft__node_of(of)->born ? "a tensor of reals" :
+                                                         "an operator's result on the tape");
     return WEFT_OK;
 }
 
@@ -201,7 +261,7 @@ static weft_status draw_graph(weft__graph *g, const char *path, const char *titl
                                (long long)g->nodes, most, dot ? "" : " as SVG",
                                dot ? "" : ", or a path that ends in .dot");
     weft_status status = find_numbers(g, path);
-    return status ? status : (dot ? weft__tape_as_dot : weft__tape_as_svg)(g, path, title);
+    return status ? status : (dot ? as_dot : weft__tape_as_svg)(g, path, title);
 }
 
 weft_status weft_plot_tape(const char *path, const char *title, weft *w, weft_tensor *of)

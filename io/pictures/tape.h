@@ -7,14 +7,18 @@
 /* An entry of the tape, or a leaf (entry -1): x is what it gives. Of one element its number is shown, and its
  * gradient, if that was asked for. */
 typedef struct weft__drawn {
-    weft_tensor *x; int64_t entry;
-    bool has_number, has_gradient; double number, gradient;
+    weft_tensor *x;
+    int64_t entry;
+    bool has_number, has_gradient;
+    double number, gradient;
 } weft__drawn;
 /* In the order of the tape, each leaf before the entry that takes it first. */
 typedef struct weft__graph {
-    weft *w; weft_tensor *of;                    /* of NULL: all of the tape, without gradients */
+    weft *w;
+    weft_tensor *of;                             /* NULL: all of the tape, without gradients */
     weft__listing list;
-    weft__drawn *node; int64_t nodes;
+    weft__drawn *node;
+    int64_t nodes;
     int64_t *of_entry, *of_leaf;                 /* the node of each, -1: it is not drawn */
 } weft__graph;
 
@@ -31,6 +35,4 @@ char       *weft__tip_of(weft__graph *, int64_t i);
 /* tape_svg.c: green parameters, grey what was given, blue operators, yellow what gradients are of */
 const char *weft__node_colour(const weft__graph *, const weft__drawn *);
 weft_status weft__tape_as_svg(weft__graph *, const char *path, const char *title);
-/* tape_dot.c */
-weft_status weft__tape_as_dot(weft__graph *, const char *path, const char *title);
 #endif

@@ -11,19 +11,22 @@
 enum { WIDE = 172, HIGH = 54, BESIDE = 14, GAP = 34, LEFT = 24, TOP = 96, CHARACTERS = 21 };
 
 /* row, lane; last: the row of the operator that takes it last */
-typedef struct { int row, lane, last; } place;
+typedef struct {
+    int row, lane, last;
+} place;
 typedef struct {
     weft__svg svg;
     weft__graph *g;
     place *place;
-    int *until; int lanes, rows;                 /* [nodes] the row from which on a lane is free */
+    int *until;                                  /* [nodes] the row from which on a lane is free */
+    int lanes, rows;
 } picture;
 
 const char *weft__node_colour(const weft__graph *g, const weft__drawn *n)
 {
     return weft__svg_tint(n->x == g->of             ? 4 :
                           n->entry >= 0             ? 5 :
-                          n->x->node.parameter      ? 2 :
+                          weft__node_of(n->x)->parameter      ? 2 :
                                                       7);
 }
 
@@ -37,7 +40,8 @@ static void find_rows(picture *p)
             int above = p->place[weft__input_of(p->g, i, k)].row;
             row = row > above ? row : above + 1;
         }
-        p->place[i].row = row, p->place[i].last = row + 1;
+        p->place[i].row = row;
+        p->place[i].last = row + 1;
         for (int k = 0; k < inputs; k++)
             p->place[weft__input_of(p->g, i, k)].last = row;
     }
@@ -54,7 +58,8 @@ static void find_lane(picture *p, int64_t i)
             int lane = want + side * away;
             if (lane < 0 || p->until[lane] > at->row)
                 continue;
-            at->lane = lane, p->until[lane] = at->last;
+            at->lane = lane;
+            p->until[lane] = at->last;
             p->lanes = lane < p->lanes ? p->lanes : lane + 1;
             return;
         }
@@ -70,7 +75,7 @@ static void draw_arrow(picture *p, int64_t from, int64_t to, int k)
            end_x = left_of(p, to) + WIDE * (k + 1.) / (weft__inputs_of(p->g, to) + 1.), end_y = top_of(p, to),
            turn = end_y - GAP;
     weft__svg_put(&p->svg,
-                  "<path class=\"axis\" d=\"M%.1f %.1fV%.1fC%.1f %.1f %.1f %.1f %.1f %.1f\" "
+                  "<path class=\"axis\" d=\"M%g %gV%gC%g %g %.5g %g %.5g %g\" "
                   "marker-end=\"url(#arrow)\"/>\n",
                   x, y, turn, x, turn + .6 * GAP, end_x, end_y - .6 * GAP, end_x, end_y);
 }
@@ -102,12 +107,12 @@ static void draw_box(picture *p, int64_t i)
     weft__svg_put(&p->svg, "<g class=\"node\"><title>");
     weft__svg_escaped(&p->svg, tip);
     weft__svg_put(&p->svg,
-                  "</title><rect x=\"%.1f\" y=\"%.1f\" width=\"%d\" height=\"%d\" rx=\"6\" fill=\"%s\" "
+                  "</title><rect x=\"%g\" y=\"%g\" width=\"%d\" height=\"%d\" rx=\"6\" fill=\"%s\" "
                   "stroke=\"#666666\"/>\n",
                   x, y, WIDE, HIGH, weft__node_colour(p->g, n));
     draw_line(p, x + WIDE / 2., y + (*line[1] ? 16 : 23), "head", line[0], n->entry < 0);
-    draw_line(p, x + WIDE / 2., y + 31, "tick", line[1], false);
-    draw_line(p, x + WIDE / 2., y + (*line[1] ? 46 : 40), "tick", line[2], false);
+    draw_line(p, x + WIDE / 2., y + 31, "", line[1], false);
+    draw_line(p, x + WIDE / 2., y + (*line[1] ? 46 : 40), "", line[2], false);
     weft__svg_put(&p->svg, "</g>\n");
     free(tip);
 }
@@ -118,10 +123,11 @@ static void draw_legend(picture *p)
     const weft__graph *g = p->g;
     char of[64] = "";
     if (g->of)
-        snprintf(of, sizeof of, "; number | gradient of %%%lld by it", (long long)g->of->node.born - 1);
-    weft__svg_text(&p->svg, 24, 54, "tick", WEFT__START,
+        snprintf(of, sizeof of, "; number | gradient of %%%lld by it",
+                 (long long)weft__node_of(g->of)->born - 1);
+    weft__svg_text(&p->svg, 24, 54, "", WEFT__START,
                    "blue: operators, from top to bottom as they ran; green: parameters; grey: given tensors");
-    weft__svg_textf(&p->svg, 24, 72, "tick", WEFT__START, "of one element: its number, else the shape%s", of);
+    weft__svg_textf(&p->svg, 24, 72, "", WEFT__START, "of one element: its number, else the shape%s", of);
 }
 
 static weft_status draw_all(picture *p, const char *path, const char *title)

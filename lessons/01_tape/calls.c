@@ -6,28 +6,19 @@ void back_mul(tape *t, const node *y)
 {
     call_begins("back_mul");
     tape *own = WRITES(t, 1);
-    ANSWER(back_mul);
-    if (answer)
-        answer(own, own->at + (y - t->at));
-    call_ends();
+    ANSWER(back_mul, answer(own, own->at + (y - t->at)));
 }
 
 void back_tanh(tape *t, const node *y)
 {
     call_begins("back_tanh");
     tape *own = WRITES(t, 1);
-    ANSWER(back_tanh);
-    if (answer)
-        answer(own, own->at + (y - t->at));
-    call_ends();
+    ANSWER(back_tanh, answer(own, own->at + (y - t->at)));
 }
 
 void backward(tape *t, int of)
 {
     call_begins("backward");
     tape *own = WRITES(t, 1);
-    ANSWER(backward);
-    if (answer)
-        answer(own, of);
-    call_ends();
+    ANSWER(backward, answer(own, of));
 }

@@ -79,7 +79,7 @@ void draw(const char *path)
             cell[5 * j + 4][t] = h[t * UNITS + j];
         }
     const weft_colour_scale scale = { -1, 0, 1, "what is summed up, and its tanh" };
-    if (weft_plot_diverging_heatmap(path, "abba through two units", 10, STEPS, cell[0],
-                                    rows, columns, &scale))
+    if (weft_plot_heatmap(path, "abba through two units", 10, STEPS, cell[0], rows,
+                          columns, &scale))
         printf("%s\n", weft_file_message());
 }

@@ -8,20 +8,13 @@ void back(int steps, int H, const double *u, const double *h, const double *last
     call_begins("back");
     u = READS(u, H * H), h = READS(h, steps * H), last = READS(last, H);
     double *to = call_writes("dh", dh, steps * H, sizeof *dh);
-    ANSWER(back);
-    if (answer)
-        answer(steps, H, u, h, last, to);
-    call_ends();
+    ANSWER(back, answer(steps, H, u, h, last, to));
 }
 
 double forget_bias(int tokens)
 {
     double bias = 0;
     call_begins("forget_bias");
-    ANSWER(forget_bias);
-    if (answer)
-        bias = answer(tokens);
-    call_ends();
-    share(&bias, sizeof bias);
-    return bias;
+    ANSWER(forget_bias, bias = answer(tokens));
+    return shared(bias);
 }

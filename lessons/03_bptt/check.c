@@ -1,43 +1,13 @@
-/* Lesson 3: the walk of a student beside that of weft, and a forget bias. */
+/* Lesson 3: compares the student's backward pass with weft's; checks a forget bias. */
 #include "common/lesson.h"
+#include "common/mistakes.h"
 #include "given.h"
 
 enum { ALL = STEPS * UNITS };
 static double last[UNITS];
 static walk right;
 
-/* ---- what comes of the usual mistakes ---- */
-enum {
-    RIGHT,
-    U_AS_IT_IS,
-    H_TOO_EARLY,
-    NO_TANH,
-    OF_THE_SUM,
-    OF_UNIT_K,
-    ONLY_ONE_STEP,
-    MISTAKES
-};
-static const char *const hints[MISTAKES] = {
-    [U_AS_IT_IS] =
-        "U is used as on the way forward: there h_{t+1}, unit j, takes row j of U; so "
-        "what goes back to unit k of h_t are the numbers of column k, U transposed",
-    [H_TOO_EARLY] =
-        "1 - h^2 is that of the wrong step: h_t has gone into the tanh that made "
-        "h_{t+1}, so the factor is 1 - h_{t+1}^2",
-    [NO_TANH] = "the factor of tanh is missing: from h_{t+1} to its sum it is 1 - "
-                "h_{t+1}^2",
-    [OF_THE_SUM] =
-        "1 - h^2 is that of h_t, unit k, which is the gradient by the sum of step t: "
-        "it is the tanh of h_{t+1} that is come through, with a factor of its own for "
-        "each unit j, 1 - h_{t+1}^2, before U transposed",
-    [OF_UNIT_K] =
-        "the step is right, but it is the 1 - h^2 of unit k: each unit j of h_{t+1} "
-        "has a tanh of its own, so the factor stands in the sum over j, with h[(t + 1) "
-        "* H + j]",
-    [ONLY_ONE_STEP] = "each step takes from `last`: dh_t is made of dh_{t+1}, which "
-                      "has come through all later steps",
-};
-
+/* ---- the backward pass, right and with known mistakes ---- */
 static double slope(const double *h, int j) { return 1 - h[j] * h[j]; }
 
 static void walk_with(int mistake, int steps, double *dh)
@@ -61,7 +31,7 @@ static void walk_with(int mistake, int steps, double *dh)
         }
 }
 
-/* Each step's gradient beside its own length: they are of very different sizes. */
+/* Compares step t relative to its own length, because lengths differ by many powers. */
 static bool same_at(const double *got, const double *want, int t, double tolerance)
 {
     double apart[UNITS];
@@ -70,7 +40,7 @@ static bool same_at(const double *got, const double *want, int t, double toleran
     return norm(apart) <= tolerance * norm(want + t * UNITS);
 }
 
-/* The latest step, the first on the way, that is not the same; -1 if there is none. */
+/* Returns the last step that differs, the first one that back computes; -1: none. */
 static int differs_by(const double *got, const double *want, int steps,
                       double tolerance)
 {
@@ -85,7 +55,7 @@ static int differs(const double *got, const double *want, int steps)
     return differs_by(got, want, steps, 1e-8);
 }
 
-/* How often got is as long as want, if it points to the same side; else 0. */
+/* Returns the ratio of lengths if both have the same direction; otherwise 0. */
 static double times(const double *got, const double *want, int t)
 {
     double both = 0, a = norm(got + t * UNITS), b = norm(want + t * UNITS);
@@ -96,9 +66,9 @@ static double times(const double *got, const double *want, int t)
 
 static void check_back(int steps)
 {
-    static double dh[ALL], other[ALL], zeros[UNITS];
+    static double dh[ALL], other[ALL];
     for (int k = 0; k < ALL; k++)
-        dh[k] = 7; /* what memory may hold before */
+        dh[k] = 7; /* what memory may hold */
     rnn_by_weft(1, 3, steps, last, &right);
     back(steps, UNITS, right.u, right.h, last, dh);
     int t = differs(dh, right.dh, steps);
@@ -106,7 +76,7 @@ static void check_back(int steps)
         return;
     if (t == steps - 1)
         hint("the last step's gradient is `last`: nothing comes after it");
-    if (near(dh + t * UNITS, zeros, UNITS, 0))
+    if (all_zero(dh + t * UNITS, UNITS))
         hint("back leaves dh_%d at zero: what comes to h_t from all units of h_{t+1}?",
              t);
     for (int m = RIGHT + 1; m < MISTAKES; m++) {
@@ -115,19 +85,16 @@ static void check_back(int steps)
             hint("%s", hints[m]);
     }
     if (differs_by(dh, right.dh, steps, 1e-4) < 0)
-        hint("dh is right to some six digits, but not to eight: a float has no more; "
-             "take double for the sums");
+        hint("dh is right to six digits, not to eight: a float has no more; sum in "
+             "double");
     if (times(dh, right.dh, t) > 0)
-        hint("the gradient is %s times as long as it should be at step %d, its "
-             "direction is right: if it is clipped or brought to a length on the way, "
-             "that changes its size, not how far the loss sees",
+        hint("the gradient has %s times its right length at step %d, its direction is "
+             "right: if it is clipped on the way, that changes its size, not how far "
+             "the loss sees",
              digits(times(dh, right.dh, t)), t);
-    int k = 0;
-    while (near(dh + t * UNITS + k, right.dh + t * UNITS + k, 1, 1e-9) && k < UNITS - 1)
-        k++;
-    hint("dh of steps %d and later is right; at step %d unit %d has %s, which should "
-         "be %s",
-         t + 1, t, k, digits(dh[t * UNITS + k]), digits(right.dh[t * UNITS + k]));
+    int k = first_off(dh + t * UNITS, right.dh + t * UNITS, UNITS - 1, 1e-9);
+    hint("dh of steps %d and later is right; at step %d unit %d has %s, not %s", t + 1,
+         t, k, digits(dh[t * UNITS + k]), digits(right.dh[t * UNITS + k]));
 }
 
 /* Layers of another size; u, h and dh hold more, so that a wrong place has a number. */
@@ -136,9 +103,7 @@ static void check_units(int steps, int H)
 {
     static double dh[LATEST * WIDEST], want[LATEST * WIDEST], u[WIDEST * WIDEST],
         h[LATEST * WIDEST], last[WIDEST];
-    dice_fill(u, WIDEST * WIDEST), dice_fill(h, LATEST * WIDEST),
-        dice_fill(last, WIDEST);
-    dice_fill(dh, LATEST * WIDEST);
+    DICE_FILL(u), DICE_FILL(h), DICE_FILL(last), DICE_FILL(dh);
     back(steps, H, u, h, last, dh);
     memcpy(want + (steps - 1) * H, last, (size_t)H * sizeof *last);
     for (int t = steps - 2; t >= 0; t--)
@@ -155,9 +120,9 @@ static void check_units(int steps, int H)
 }
 
 /* ---- the forget gate ---- */
-static bool is(double got, double want) { return near(&got, &want, 1, 1e-3); }
+static bool about(double got, double want) { return near(&got, &want, 1, 1e-3); }
 
-/* f of so many factors; a tenth within what two or three digits of a bias give. */
+/* The tolerance allows a bias of two or three digits. */
 static bool a_tenth(double f, int factors)
 {
     return fabs(pow(f, factors) - 0.1) < 0.01;
@@ -171,22 +136,21 @@ static void check_bias(int tokens)
         hint("forget_bias gives no finite number for %d tokens", tokens);
     if (a_tenth(f, factors))
         return;
-    if (is(bias, pow(0.1, 1.0 / factors)))
+    if (about(bias, pow(0.1, 1.0 / factors)))
         hint("forget_bias gives f itself: the bias is the number whose sigmoid is f");
     if (a_tenth(1 / (1 + exp(bias)), factors))
         hint("the bias has the wrong sign: it opens the forget gate if it is above 0");
-    if (is(bias, log(pow(0.1, 1.0 / tokens) / (1 - pow(0.1, 1.0 / tokens)))))
+    if (about(bias, log(pow(0.1, 1.0 / tokens) / (1 - pow(0.1, 1.0 / tokens)))))
         hint("from the first cell to the last of %d tokens there are tokens - 1 steps, "
              "that is %d factors f, not %d",
              tokens, factors, tokens);
-    if (tokens != STEPS && is(bias, forget_bias(STEPS)))
+    if (tokens != STEPS && about(bias, forget_bias(STEPS)))
         hint("with a bias of %s 60 tokens keep a tenth, but %d tokens keep %.1e: the "
              "bias depends on the length",
              digits(bias), tokens, pow(f, factors));
     if (f > 0.9999)
-        hint("with a forget bias of %s f is %s: the gates do not close any more, and "
-             "an LSTM that cannot forget adds up all it reads; which f has a %dth "
-             "power of 0.1?",
+        hint("with a forget bias of %s f is %s: an LSTM that cannot forget adds up all "
+             "it reads; which f has a %dth power of 0.1?",
              digits(bias), digits(f), factors);
     hint("with a forget bias of %s f is %s, and its %dth power %.1e; which f has a "
          "%dth power of 0.1, and of which number is it the sigmoid?",

@@ -127,16 +127,18 @@ void show(void)
 void draw(const char *path)
 {
     static walk of;
-    static double x[STEPS], y[LAYERS][STEPS];
+    static double x[STEPS], y[LAYERS][STEPS], norms[STEPS];
     weft_curve curves[LAYERS];
     for (int k = 0; k < LAYERS; k++) {
-        norms_of(k, y[k], &of);
+        norms_of(k, norms, &of);
+        for (int t = 0; t < STEPS; t++)
+            y[k][t] = norms[STEPS - 1 - t];
         curves[k] =
             (weft_curve){ .name = layers[k].name, .n = STEPS, .x = x, .y = y[k] };
     }
     for (int t = 0; t < STEPS; t++)
         x[t] = t;
-    const weft_chart chart = { .x_label = "t, the loss is at 59",
+    const weft_chart chart = { .x_label = "steps back from the loss",
                                .left = "|dL/dh_t|",
                                .y_base = 10,
                                .curves = curves,

@@ -8,6 +8,11 @@ void back(int steps, int H, const double *u, const double *h, const double *last
     for (int j = 0; j < H; j++)
         dh[(steps - 1) * H + j] = last[j];
     for (int t = steps - 2; t >= 0; t--)
+#ifdef START
+        for (int k = 0; k < H; k++)
+            dh[t * H + k] = 0;  /* what comes to h_t, unit k, from all of h_{t+1}? */
+    (void)u, (void)h;
+#else
         for (int k = 0; k < H; k++) {
             double sum = 0;
             for (int j = 0; j < H; j++) {
@@ -16,11 +21,17 @@ void back(int steps, int H, const double *u, const double *h, const double *last
             }
             dh[t * H + k] = sum;
         }
+#endif
 }
 
-/* f to the power of tokens - 1 is 0.1, and sigmoid of log(f / (1 - f)) is f. */
 double forget_bias(int tokens)
 {
+#ifdef START
+    (void)tokens;
+    return 0;                   /* which f, and of which number is it the sigmoid? */
+#else
+    /* f to the power of tokens - 1 is 0.1, and sigmoid of log(f / (1 - f)) is f. */
     double f = pow(0.1, 1.0 / (tokens - 1));
     return log(f / (1 - f));
+#endif
 }

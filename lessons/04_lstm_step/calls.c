@@ -15,18 +15,12 @@ void step(const lstm *r, const double *x, const double *c, const double *h, made
     x = READS(x, I), c = READS(c, H), h = READS(h, H);
     made into = { WRITES(to->i, H), WRITES(to->f, H), WRITES(to->g, H),
                   WRITES(to->o, H), WRITES(to->c, H), WRITES(to->h, H) };
-    ANSWER(step);
-    if (answer)
-        answer(&own, x, c, h, &into);
-    call_ends();
+    ANSWER(step, answer(&own, x, c, h, &into));
 }
 
 void flip_flop(unit *m)
 {
     call_begins("flip_flop");
     unit *own = WRITES(m, 1);
-    ANSWER(flip_flop);
-    if (answer)
-        answer(own);
-    call_ends();
+    ANSWER(flip_flop, answer(own));
 }

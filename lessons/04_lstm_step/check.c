@@ -1,6 +1,7 @@
 /* Lesson 4: the student's step beside weft's, and a memory of one bit in a hundred
  * texts. */
 #include "common/lesson.h"
+#include "common/mistakes.h"
 #include "given.h"
 
 enum { WIDEST = 5, MOST_ROWS = 4 * WIDEST };
@@ -24,13 +25,11 @@ static made *arrays(numbers *n)
 
 static double sigmoid(double x) { return 1 / (1 + exp(-x)); }
 
-/* Names the first unit whose number is off, with the digits that it takes to see it. */
-static void first_off(const char *what, const double *got, const double *want)
+/* Gives a hint for the first wrong unit, with enough digits to show the difference. */
+static void first_wrong(const char *what, const double *got, const double *want)
 {
-    int j = 0, many = 4;
+    int j = first_off(got, want, H, 1e-12), many = 4;
     char one[32], other[32];
-    while (j < H && near(got + j, want + j, 1, 1e-12))
-        j++;
     if (j == H)
         return;
     do {
@@ -41,57 +40,8 @@ static void first_off(const char *what, const double *got, const double *want)
          near(got + j, want + j, 1, 1e-5) ? ": is something of it in float?" : "");
 }
 
-/* ---- the gates, and what comes of the usual mistakes ---- */
-enum {
-    RIGHT,
-    INTERLEAVED,
-    NO_STATE,
-    STATE_C,
-    WITHOUT_BX,
-    WITHOUT_BH,
-    W_TRANSPOSED,
-    U_TRANSPOSED,
-    W_STRIDE,
-    U_STRIDE,
-    W_GATE_TRANSPOSED,
-    U_GATE_TRANSPOSED,
-    W_BOUND,
-    U_BOUND,
-    U_DIAGONAL,
-    MISTAKES
-};
-static const char *const hints[MISTAKES] = {
-    [INTERLEAVED] = "the rows of a unit's gates do not lie side by side: rows 0 .. H - "
-                    "1 are of gate i, one a unit, the next H of f",
-    [NO_STATE] = "h has no part in the gates: U h is missing",
-    [STATE_C] = "the gates look at c: U is multiplied by h; the cell is what only the "
-                "gates may touch",
-    [WITHOUT_BX] =
-        "one bias only: b (bx) is missing; PyTorch's layer has two, and both are added",
-    [WITHOUT_BH] = "one bias only: b' (bh) is missing; PyTorch's layer has two, and "
-                   "both are added",
-    [W_TRANSPOSED] =
-        "w is used transposed: it is [4 H, I], so its row r begins at w + r * I",
-    [U_TRANSPOSED] =
-        "u is used transposed: it is [4 H, H], so its row r begins at u + r * H",
-    [W_STRIDE] = "the rows of w are taken to have H numbers: w is [4 H, I], so its row "
-                 "r begins at w + r * I",
-    [U_STRIDE] = "the rows of u are taken to have I numbers: u is [4 H, H], so its row "
-                 "r begins at u + r * H",
-    [W_GATE_TRANSPOSED] =
-        "each gate's block of w is used transposed: unit j has row j of its gate's H "
-        "rows, w[row * I + k]",
-    [U_GATE_TRANSPOSED] =
-        "each gate's block of u is used transposed: unit j has row j of its gate's H "
-        "rows, u[row * H + k]",
-    [W_BOUND] = "the sum over w takes H numbers of x: x has I, so it stops at I",
-    [U_BOUND] = "the sum over u takes I numbers of h: h has H, so it stops at H",
-    [U_DIAGONAL] =
-        "unit j takes its own number of h only: it takes those of all units, "
-        "row j of u times h",
-};
-
-/* Where number k of a row is in w or u, whose rows have `width` numbers. */
+/* ---- the gates ---- */
+/* Returns the index of number k of a row in w or u. */
 static int place(int mistake, bool of_w, int row, int k)
 {
     int width = of_w ? I : H;
@@ -117,14 +67,19 @@ static double sum_with(int mistake, int gate, int j)
     return sum;
 }
 
-/* Whether gate k is as it would be of the rows of gate `rows`. */
+/* Computes gate k of all units from the rows of gate `rows`. */
+static void gate_with(int mistake, int k, int rows, double *gate)
+{
+    for (int j = 0; j < H; j++) {
+        double sum = sum_with(mistake, rows, j);
+        gate[j] = k == GATE_G ? tanh(sum) : sigmoid(sum);
+    }
+}
+
 static bool gate_is(const numbers *got, int k, int mistake, int rows)
 {
     double want[WIDEST];
-    for (int j = 0; j < H; j++) {
-        double sum = sum_with(mistake, rows, j);
-        want[j] = k == GATE_G ? tanh(sum) : sigmoid(sum);
-    }
+    gate_with(mistake, k, rows, want);
     return near(got->gate[k], want, H, 1e-12);
 }
 
@@ -151,8 +106,7 @@ static void look_at_squash(const numbers *got, int k)
         hint("%c is the sum itself: its %s is missing", gate_names[k],
              k == GATE_G ? "tanh" : "sigmoid");
     if (near(got->gate[k], other, H, 1e-12) && k == GATE_G)
-        hint("g gets a sigmoid: it does not open or close, it is what is written, of "
-             "either sign: tanh");
+        hint("g gets a sigmoid: it is what is written, of either sign: tanh");
     if (near(got->gate[k], other, H, 1e-12))
         hint("%c gets a tanh: it opens or closes, between 0 and 1: sigmoid",
              gate_names[k]);
@@ -160,108 +114,79 @@ static void look_at_squash(const numbers *got, int k)
 
 static void check_gates(const numbers *got)
 {
-    static const double zeros[WIDEST];
-    bool any = false;
+    bool none = true;
     for (int k = 0; k < 4; k++)
-        any |= !near(got->gate[k], zeros, H, 0);
-    if (!any)
+        none &= all_zero(got->gate[k], H);
+    if (none)
         hint("step leaves the gates at zero: write sigmoid or tanh of each gate's sum");
     look_at_order(got);
     for (int k = 0; k < 4; k++) {
+        double want[WIDEST];
         if (gate_is(got, k, RIGHT, k))
             continue;
         look_at_squash(got, k);
-        for (int m = RIGHT + 1; m < MISTAKES; m++)
+        for (int m = INTERLEAVED; m <= U_DIAGONAL; m++)
             if (gate_is(got, k, m, k))
                 hint("%s", hints[m]);
-        double want[WIDEST];
-        for (int j = 0; j < H; j++) {
-            double sum = sum_with(RIGHT, k, j);
-            want[j] = k == GATE_G ? tanh(sum) : sigmoid(sum);
-        }
-        char what[] = { 'g', 'a', 't', 'e', ' ', gate_names[k], 0 };
-        first_off(what, got->gate[k], want);
+        gate_with(RIGHT, k, k, want);
+        first_wrong((char[]){ 'g', 'a', 't', 'e', ' ', gate_names[k], 0 }, got->gate[k],
+                    want);
     }
 }
 
 /* ---- the cell and its output, from gates that are right ---- */
-static double cell_with(int way, const numbers *n, int j)
+static const numbers *answered;
+
+static double cell_unit(int mistake, int j)
 {
-    double i = n->gate[0][j], f = n->gate[1][j], g = n->gate[2][j];
-    switch (way) {
-    case 0:
-        return f * c[j] + i * g;
-    case 1:
-        return f * (c[j] + i * g);
-    case 2:
-        return i * c[j] + f * g;
-    case 3:
-        return f * c[j] + g;
-    case 4:
-        return i * g;
-    default:
-        return f * h[j] + i * g;
+    double i = answered->gate[0][j], f = answered->gate[1][j], g = answered->gate[2][j];
+    switch (mistake) {
+    case CELL_ALL_FORGOTTEN: return f * (c[j] + i * g);
+    case CELL_EXCHANGED: return i * c[j] + f * g;
+    case CELL_NO_I: return f * c[j] + g;
+    case CELL_NO_C: return i * g;
+    case CELL_OF_H: return f * h[j] + i * g;
+    default: return f * c[j] + i * g;
     }
 }
 
-static void check_cell(const numbers *n)
+static double output_unit(int mistake, int j)
 {
-    static const char *const of_cell[] = {
-        "",
-        "the forget gate closes on what is written, too: f belongs to the old cell "
-        "alone, c' = f * c + i * g",
-        "i and f are exchanged in the cell: f is for the old c, i for g",
-        "the input gate is missing: i * g is written, not g",
-        "the old cell has no part in the new one: f * c is missing",
-        "the cell is made of the old h: f keeps of c, which has not gone through tanh "
-        "and o",
-    };
-    double want[WIDEST];
-    for (int way = 0; way < 6; way++) {
-        for (int j = 0; j < H; j++)
-            want[j] = cell_with(way, n, j);
-        if (!near(n->c, want, H, 1e-12))
-            continue;
-        if (way)
-            hint("%s", of_cell[way]);
-        return;
+    double o = answered->gate[3][j], new = answered->c[j];
+    switch (mistake) {
+    case OUT_NO_TANH: return o * new;
+    case OUT_OLD_C: return o * tanh(c[j]);
+    case OUT_TANH_LAST: return tanh(o * new);
+    case OUT_NO_O: return tanh(new);
+    default: return o * tanh(new);
     }
-    for (int j = 0; j < H; j++)
-        want[j] = cell_with(0, n, j);
-    first_off("the gates are right; c'", n->c, want);
 }
 
-static void check_output(const numbers *n)
+static void cell_with(int mistake, double *cell)
 {
-    static const char *const of_output[] = {
-        "",
-        "tanh of the cell is missing: h' = o * tanh(c'), so that h stays between -1 "
-        "and 1",
-        "h is made of the old cell: the gate o looks at c', which this step has just "
-        "made",
-        "tanh is of the product: h' = o * tanh(c'), the gate comes after it",
-        "the output gate is missing: h' = o * tanh(c')",
-    };
-    for (int way = 0; way < 5; way++) {
-        double want[WIDEST];
-        for (int j = 0; j < H; j++) {
-            double o = n->gate[3][j], new = n->c[j];
-            want[j] = way == 0 ? o * tanh(new) :
-                      way == 1 ? o * new :
-                      way == 2 ? o *tanh(c[j]) :
-                      way == 3 ? tanh(o * new) :
-                                 tanh(new);
-        }
-        if (!near(n->h, want, H, 1e-12))
-            continue;
-        if (way)
-            hint("%s", of_output[way]);
-        return;
-    }
-    double want[WIDEST];
     for (int j = 0; j < H; j++)
-        want[j] = n->gate[3][j] * tanh(n->c[j]);
-    first_off("gates and cell are right; h'", n->h, want);
+        cell[j] = cell_unit(mistake, j);
+}
+
+static void output_with(int mistake, double *output)
+{
+    for (int j = 0; j < H; j++)
+        output[j] = output_unit(mistake, j);
+}
+
+static void check_cell_and_output(const numbers *got)
+{
+    double want[WIDEST];
+    answered = got;
+    cell_with(RIGHT, want);
+    if (!near(got->c, want, H, 1e-12))
+        hint_of_mistakes(got->c, H, 1e-12, hints, CELL_ALL_FORGOTTEN, CELL_OF_H,
+                         cell_with);
+    first_wrong("the gates are right; c'", got->c, want);
+    output_with(RIGHT, want);
+    if (!near(got->h, want, H, 1e-12))
+        hint_of_mistakes(got->h, H, 1e-12, hints, OUT_NO_TANH, OUT_NO_O, output_with);
+    first_wrong("gates and cell are right; h'", got->h, want);
 }
 
 static void check_step(void)
@@ -270,10 +195,10 @@ static void check_step(void)
     numbers got, same;
     memset(&got, 0, sizeof got);
     step(&layer, x, c, h, arrays(&got));
-    check_gates(&got), check_cell(&got), check_output(&got);
+    check_gates(&got), check_cell_and_output(&got);
     by_weft(&layer, 1, x, c, h, arrays(&same));
-    first_off("beside weft's layer h'", got.h, same.h);
-    first_off("beside weft's layer c'", got.c, same.c);
+    first_wrong("beside weft's layer h'", got.h, same.h);
+    first_wrong("beside weft's layer c'", got.c, same.c);
 }
 
 /* ---- the memory of one bit ---- */
@@ -287,15 +212,14 @@ typedef struct {
 
 static double at(const double *of, const moment *m) { return of[m->t]; }
 
-/* c is not what it should be, for the first time. */
+/* Explains the first wrong c. */
 _Noreturn static void cell_is_off(const moment *m)
 {
     double written = at(m->to.i, m) * at(m->to.g, m), f = at(m->to.f, m),
            now = at(m->to.c, m);
     char letter = m->text[m->t];
     if (strchr("01", letter) && fabs(f * m->before) > 0.04)
-        hint("a %c does not end what was stored: f is %s there, and c goes from %s to "
-             "%s",
+        hint("a %c does not end what was stored: f is %s there, c goes from %s to %s",
              letter, digits(f), digits(m->before), digits(now));
     if (strchr("01", letter))
         hint("a %c writes i * g = %s * %s = %s; %s is wanted", letter,
@@ -343,7 +267,7 @@ static void check_text(const unit *m, const char *text)
     }
 }
 
-/* Texts in which bits are frequent, and such in which one must be kept for long. */
+/* Makes a text; the larger `kept`, the longer a bit must be stored. */
 static void some_text(char *text, int n, int kept)
 {
     for (int t = 0; t < n; t++)
@@ -358,8 +282,7 @@ static void check_memory(void)
     memset(&m, 0, sizeof m), memset(&none, 0, sizeof none);
     flip_flop(&m);
     if (!memcmp(&m, &none, sizeof m))
-        hint("the step is right; all weights of the memory are still 0: set them in "
-             "flip_flop");
+        hint("the step is right; the memory's weights are still 0: see flip_flop");
     for (int k = 0; k < 100; k++) {
         some_text(text, 1 + k * LONGEST / 100, 1 + k % 10);
         check_text(&m, text);
@@ -375,9 +298,8 @@ static void check_memory(void)
 static void check_layer(int inputs, int units)
 {
     I = inputs, H = units;
-    dice_fill(w, MOST_ROWS * WIDEST), dice_fill(u, MOST_ROWS * WIDEST);
-    dice_fill(bx, MOST_ROWS), dice_fill(bh, MOST_ROWS);
-    dice_fill(x, WIDEST), dice_fill(c, WIDEST), dice_fill(h, WIDEST);
+    DICE_FILL(w), DICE_FILL(u), DICE_FILL(bx), DICE_FILL(bh);
+    DICE_FILL(x), DICE_FILL(c), DICE_FILL(h);
     check_step();
 }
 

@@ -8,12 +8,8 @@ double correlation(int n, const double *a, int a_step, const double *b, int b_st
     call_begins("correlation");
     a = READS(a, n ? (n - 1) * a_step + 1 : 0),
     b = READS(b, n ? (n - 1) * b_step + 1 : 0);
-    ANSWER(correlation);
-    if (answer)
-        got = answer(n, a, a_step, b, b_step);
-    call_ends();
-    share(&got, sizeof got);
-    return got;
+    ANSWER(correlation, got = answer(n, a, a_step, b, b_step));
+    return shared(got);
 }
 
 static record numbers_of(const record *r)
@@ -29,12 +25,8 @@ int unit_for(const record *r, int output)
     int got = 0;
     call_begins("unit_for");
     record own = numbers_of(r);
-    ANSWER(unit_for);
-    if (answer)
-        got = answer(&own, output);
-    call_ends();
-    share(&got, sizeof got);
-    return got;
+    ANSWER(unit_for, got = answer(&own, output));
+    return shared(got);
 }
 
 double error_without(const record *r, int output, int cut)
@@ -42,10 +34,6 @@ double error_without(const record *r, int output, int cut)
     double got = 0;
     call_begins("error_without");
     record own = numbers_of(r);
-    ANSWER(error_without);
-    if (answer)
-        got = answer(&own, output, cut);
-    call_ends();
-    share(&got, sizeof got);
-    return got;
+    ANSWER(error_without, got = answer(&own, output, cut));
+    return shared(got);
 }

@@ -1,40 +1,13 @@
-/* Lesson 5: correlations, the unit that is found, and what is lost without it. */
+/* Lesson 5: checks correlations, the unit that is found, and the error without it. */
 #include "common/lesson.h"
+#include "common/mistakes.h"
 #include "given.h"
 
-/* ---- correlation, and what comes of the usual mistakes ---- */
+/* ---- correlation, right and with known mistakes ---- */
 enum { MOST_N = 64, MOST_STEP = 5 };
 static int N, A_STEP, B_STEP; /* of the numbers that are checked */
 
-typedef enum {
-    RIGHT,
-    NO_MEANS,
-    NOT_DIVIDED,
-    NO_ROOT,
-    SIZE_ONLY,
-    NO_STEPS,
-    NO_A_STEP,
-    NO_B_STEP,
-    MISTAKES
-} mistake;
-static const char *const hints[MISTAKES] = {
-    [NO_MEANS] = "correlation does not take the means off: what matters is how a and b "
-                 "move about their means",
-    [NOT_DIVIDED] = "correlation is not divided: sum of (a - mean)(b - mean) grows "
-                    "with the sizes of a and b",
-    [NO_ROOT] = "correlation is divided by the sums of squares themselves; it should "
-                "be by the root of their product",
-    [SIZE_ONLY] =
-        "correlation has lost its sign: it is negative if b falls where a rises",
-    [NO_STEPS] = "correlation reads a[0], a[1], ..; of unit j the next number is a "
-                 "step further, a[i * a_step]",
-    [NO_A_STEP] =
-        "correlation ignores a_step: a's next number is a step further, a[i * a_step]",
-    [NO_B_STEP] =
-        "correlation ignores b_step: b's next number is a step further, b[i * b_step]",
-};
-
-static double correlation_with(mistake m, const double *a, const double *b)
+static double correlation_with(int m, const double *a, const double *b)
 {
     int a_step = m == NO_STEPS || m == NO_A_STEP ? 1 : A_STEP;
     int b_step = m == NO_STEPS || m == NO_B_STEP ? 1 : B_STEP;
@@ -76,9 +49,8 @@ static void check_correlation(void)
         double got = correlation(N, a, A_STEP, b, B_STEP),
                want = correlation_with(RIGHT, a, b);
         if (got == 0)
-            hint("correlation gives 0 for numbers that go together: fill it in, the "
-                 "others need it");
-        for (int m = RIGHT + 1; m < MISTAKES && !near(&got, &want, 1, 1e-9); m++) {
+            hint("correlation gives 0 for numbers that go together: fill it in first");
+        for (int m = NO_MEANS; m <= NO_B_STEP && !near(&got, &want, 1, 1e-9); m++) {
             double wrong = correlation_with(m, a, b);
             if (near(&got, &wrong, 1, 1e-9))
                 hint("%s", hints[m]);
@@ -91,7 +63,7 @@ static void check_correlation(void)
 }
 
 /* ---- the unit ---- */
-/* The unit of the largest correlation, of c or h, by its size or as it is. */
+/* Returns the unit with the largest correlation, with or without its sign. */
 static int unit_by(const record *r, int output, const double *numbers, bool size)
 {
     int best = 0;
@@ -106,7 +78,7 @@ static int unit_by(const record *r, int output, const double *numbers, bool size
     return best;
 }
 
-/* Whether both units that were found are those by some other rule. */
+/* Returns whether this rule finds both units that the student has found. */
 static bool both_by(const record *r, const int got[OUTPUTS], const double *numbers,
                     bool size)
 {
@@ -134,8 +106,7 @@ static void check_unit(const record *r, const char *of)
              "%s: a unit that counts down counts, too",
              want, of, digits(of_unit(r, want, o)), names[o]);
     if (both_by(r, got, r->h, true) || both_by(r, got, r->h, false))
-        hint("unit_for finds unit %d of %s for %s, which is right of h: h is squashed "
-             "and gated; look at c",
+        hint("unit_for finds unit %d of %s for %s, by h, which is gated; look at c",
              got[o], of, names[o]);
     if (both_by(r, turned, r->c, true))
         hint("unit_for finds the unit of the other output: token i's target of output "
@@ -165,60 +136,17 @@ static void made_up(reading *to)
 }
 
 /* ---- the error ---- */
-typedef enum {
-    WELL,
-    SIGNED,
-    SQUARED,
-    FROM_C,
-    ONLY_CUT,
-    BIAS_CUT,
-    NOT_CUT,
-    SUM,
-    CHANGE,
-    H_TRANSPOSED,
-    TARGET_TRANSPOSED,
-    ONE_LESS,
-    NONE_AT_ALL,
-    ERRORS
-} error_mistake;
-static const char *const error_hints[ERRORS] = {
-    [SIGNED] = "error_without sums answer - target with its sign: too much and too "
-               "little cancel",
-    [SQUARED] =
-        "error_without sums squares; the mean of |answer - target| is asked for",
-    [FROM_C] = "error_without makes the answer of c; the net's head reads h",
-    [ONLY_CUT] = "error_without leaves only the unit that should have no part",
-    [BIAS_CUT] = "error_without has no bias in the answer",
-    [NOT_CUT] = "error_without is the error with all units: the one that is cut still "
-                "has its part",
-    [SUM] = "error_without is a sum: the mean is it divided by r->n",
-    [CHANGE] = "error_without is how much the answer changes, not how far it is from "
-               "the target",
-    [H_TRANSPOSED] = "error_without reads h[j * n + i]: h is [n, UNITS], so unit j of "
-                     "token i is h[i * UNITS + j]",
-    [TARGET_TRANSPOSED] =
-        "error_without reads target[o * n + i]: target is [n, OUTPUTS], "
-        "so output o of token i is target[i * OUTPUTS + o]",
-    [ONE_LESS] = "error_without divides by n - 1: a mean of n numbers is their sum / n",
-    [NONE_AT_ALL] = "error_without leaves out all units with cut = -1: then all have a "
-                    "part",
-};
-
-static bool counts(error_mistake m, int j, int cut)
+static bool counts(int m, int j, int cut)
 {
     switch (m) {
-    case ONLY_CUT:
-        return j == cut;
-    case NOT_CUT:
-        return true;
-    case NONE_AT_ALL:
-        return j != cut && cut >= 0;
-    default:
-        return j != cut;
+    case ONLY_CUT: return j == cut;
+    case NOT_CUT: return true;
+    case NONE_AT_ALL: return j != cut && cut >= 0;
+    default: return j != cut;
     }
 }
 
-static double error_with(error_mistake m, const record *r, int output, int cut)
+static double error_with(int m, const record *r, int output, int cut)
 {
     double error = 0;
     for (int i = 0; i < r->n; i++) {
@@ -240,19 +168,19 @@ static void check_error(const record *r)
 {
     for (int o = 0; o < OUTPUTS; o++)
         for (int cut = UNITS - 1; cut >= -1; cut--) {
-            double got = error_without(r, o, cut), want = error_with(WELL, r, o, cut);
+            double got = error_without(r, o, cut), want = error_with(RIGHT, r, o, cut);
             if (near(&got, &want, 1, 1e-9))
                 continue;
             if (got == 0)
-                hint("error_without gives 0: make each token's answer, and sum up how "
-                     "far it is off");
-            for (int m = WELL + 1; m < ERRORS; m++) {
+                hint(
+                    "error_without gives 0: sum up how far each token's answer is off");
+            for (int m = SIGNED; m <= NONE_AT_ALL; m++) {
                 double wrong = error_with(m, r, o, cut), size = fabs(wrong);
                 if (m == ONLY_CUT && cut < 0)
                     continue;
                 if (near(&got, &wrong, 1, 1e-9) ||
                     (m == SIGNED && near(&got, &size, 1, 1e-9)))
-                    hint("%s", error_hints[m]);
+                    hint("%s", hints[m]);
             }
             hint_of_float("error_without is", &got, &want, 1);
             hint("error_without of output %d and unit %d is %s, not %s", o, cut,

@@ -4,6 +4,10 @@
 
 double correlation(int n, const double *a, int a_step, const double *b, int b_step)
 {
+#ifdef START
+    (void)n, (void)a, (void)a_step, (void)b, (void)b_step;
+    return 0;                   /* sum of (a - mean)(b - mean), divided by? */
+#else
     double mean_a = 0, mean_b = 0, aa = 0, bb = 0, ab = 0;
     for (int i = 0; i < n; i++)
         mean_a += a[i * a_step] / n, mean_b += b[i * b_step] / n;
@@ -12,10 +16,15 @@ double correlation(int n, const double *a, int a_step, const double *b, int b_st
         aa += x * x, bb += y * y, ab += x * y;
     }
     return aa > 0 && bb > 0 ? ab / sqrt(aa * bb) : 0;
+#endif
 }
 
 int unit_for(const record *r, int output)
 {
+#ifdef START
+    (void)r, (void)output;
+    return 0;                   /* unit j's c: r->c + j, a step is UNITS */
+#else
     int best = 0;
     double most = -1;
     for (int j = 0; j < UNITS; j++) {
@@ -24,10 +33,15 @@ int unit_for(const record *r, int output)
             most = fabs(with), best = j;
     }
     return best;
+#endif
 }
 
 double error_without(const record *r, int output, int cut)
 {
+#ifdef START
+    (void)r, (void)output, (void)cut;
+    return 0;
+#else
     double error = 0;
     for (int i = 0; i < r->n; i++) {
         double answer = r->bias[output];
@@ -37,4 +51,5 @@ double error_without(const record *r, int output, int cut)
         error += fabs(answer - r->target[i * OUTPUTS + output]);
     }
     return error / r->n;
+#endif
 }

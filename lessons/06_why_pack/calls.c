@@ -8,10 +8,7 @@ batch_size count(int n, const int32_t *len)
     batch_size size = { 0, 0 };
     call_begins("count");
     len = READS(len, n);
-    ANSWER(count);
-    if (answer)
-        size = answer(n, len);
-    call_ends();
+    ANSWER(count, size = answer(n, len));
     share(&size, sizeof size);
     return size;
 }
@@ -19,11 +16,8 @@ batch_size count(int n, const int32_t *len)
 weft_rnn_out run_padded(weft_rnn *lstm, weft_tensor *x, weft_tensor *mask, bool reverse)
 {
     call_begins("run_padded");
-    ANSWER(run_padded);
     weft_rnn_out out = { 0 };
-    if (answer)
-        out = answer(lstm, x, mask, reverse);
-    call_ends();
+    ANSWER(run_padded, out = answer(lstm, x, mask, reverse));
     return out;
 }
 
@@ -31,9 +25,6 @@ weft_tensor *mean_square(weft_tensor *y, weft_tensor *mask)
 {
     weft_tensor *mean = NULL;
     call_begins("mean_square");
-    ANSWER(mean_square);
-    if (answer)
-        mean = answer(y, mask);
-    call_ends();
+    ANSWER(mean_square, mean = answer(y, mask));
     return mean;
 }

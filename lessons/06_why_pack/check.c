@@ -16,31 +16,30 @@ static void check_one_count(int n, const int32_t *len)
         tokens += len[s], longest = len[s] > longest ? len[s] : longest;
     batch_size got = count(n, len);
     if (tokens && !got.cells && !got.tokens)
-        hint("count gives 0 of everything: write n times the longest length, and the "
-             "sum of the lengths");
+        hint(
+            "count gives 0 of everything: n times the longest, and the sum of lengths");
     if (got.tokens != tokens)
-        hint("count finds %d tokens in %d sequences that have %d; each length counts "
-             "once",
+        hint("count finds %d tokens in %d sequences that have %d; add each length once",
              got.tokens, n, tokens);
-    if (n && longest && got.cells != n * longest && got.cells == n * len[0])
-        hint("count takes the first sequence for the longest; they need not be sorted");
-    if (n && longest && got.cells != n * longest && got.cells == n * len[n - 1])
-        hint("count takes the last sequence for the longest; they need not be sorted");
-    if (got.cells != n * longest)
-        hint("count finds %d cells in %d sequences, the longest of %d; they are %d",
-             got.cells, n, longest, n * longest);
+    if (got.cells == n * longest)
+        return;
+    for (int s = 0; s < n && longest; s += n > 1 ? n - 1 : 1)
+        if (got.cells == n * len[s])
+            hint("count takes the %s sequence for the longest; they need not be sorted",
+                 s ? "last" : "first");
+    hint("count finds %d cells in %d sequences, the longest of %d; they are %d",
+         got.cells, n, longest, n * longest);
 }
 
-/* A list of no lengths is in memory that may not be read. */
+/* Passes an empty list in memory that cannot be read. */
 static void check_no_count(void)
 {
     enum { PAGES = 1 << 16 };
     void *room = mmap(NULL, 2 * PAGES, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (room == MAP_FAILED)
         return;
-    hint_of_crash(
-        "count reads len[0], or another length, of a batch that has no sequence: n "
-        "may be 0");
+    hint_of_crash("count reads len[0], or another length, of a batch that has no "
+                  "sequence: n may be 0");
     check_one_count(0, (const int32_t *)((char *)room + PAGES));
     hint_of_crash(NULL);
     munmap(room, 2 * PAGES);
@@ -75,7 +74,7 @@ typedef struct {
     bool reverse;
 } one_case;
 
-/* The gradient of a sum of y's squares, h and c that only tokens are in. */
+/* Computes the gradient of a loss over y, h and c in which pads have no part. */
 static void gradients(weft_rnn_out out, weft_tensor *mask, const layers *l,
                       bool reverse, bool own, double *to)
 {
@@ -202,24 +201,17 @@ static bool near_in(const one_case *c, const double *got, const double *want,
     return true;
 }
 
-static bool any_nan(const double *x, int n)
-{
-    for (int i = 0; i < n; i++)
-        if (isnan(x[i]))
-            return true;
-    return false;
-}
-
+/* NaN is not near itself. */
 static void check_nan(const numbers *got)
 {
-    if (any_nan(got->y, N * T * UNITS) || any_nan(got->h, N * UNITS) ||
-        any_nan(got->c, N * UNITS))
+    if (!near(got->y, got->y, N * T * UNITS, 0) ||
+        !near(got->h, got->h, N * UNITS, 0) || !near(got->c, got->c, N * UNITS, 0))
         hint("with NaN in the pads NaN comes out: 0 * NaN is NaN, so a product with "
              "the mask keeps it; weft_where chooses");
-    if (any_nan(got->gradient, WEIGHTS))
-        hint("with NaN in the pads y and the state are right, but the gradient is NaN: "
-             "on the way back what was not chosen gets 0, and the step multiplies it "
-             "by its NaN; clean x before the step");
+    if (!near(got->gradient, got->gradient, WEIGHTS, 0))
+        hint("with NaN in the pads only the gradient is NaN: on the way back the step "
+             "multiplies 0, for what was not chosen, by its NaN; clean x before the "
+             "step");
 }
 
 static void check_last(const one_case *c, const numbers *got, const numbers *want)
@@ -259,8 +251,7 @@ static void check_y(const one_case *c, const numbers *got, const numbers *want)
         numbers swapped = run(c, SWAPPED), of_k = run(c, MASK_OF_K);
         if (near_in(c, got->y, swapped.y, true))
             hint("old and new state are exchanged: weft_where(condition, a, b) is a "
-                 "where "
-                 "there is a token, so a is the state after the step");
+                 "where there is a token, so a is the state after the step");
         if (c->reverse && near_in(c, got->y, of_k.y, true))
             hint("reverse: the mask is that of step k, counted from the beginning; the "
                  "token is of step t = T - 1 - k, and so is its mask");
@@ -279,10 +270,10 @@ static void check_case(const one_case *c)
         check_nan(&got);
     check_y(c, &got, &want), check_last(c, &got, &want);
     if (!near(got.gradient, want.gradient, WEIGHTS, 1e-9))
-        hint("y and the state are right, their gradient by the weights is not (pads "
-             "are %s); is there a weft_detach, or numbers that were read and written "
-             "back?",
-             digits(c->pad));
+        hint(
+            "y and the state are right, their gradient by the weights is not (pads are "
+            "%s); is there a weft_detach, or numbers that were read and written back?",
+            digits(c->pad));
 }
 
 /* ---- the loss ---- */
@@ -309,9 +300,8 @@ static void check_mean(const one_case *c)
     if (near(&got, &right, 1, 1e-12))
         return;
     if (near(&got, &by_cells, 1, 1e-12))
-        hint("mean_square is a mean over all %d cells, but there are %d tokens: it "
-             "shrinks with every pad",
-             N * T, tokens);
+        hint("mean_square is a mean over all %d cells, but there are %d tokens", N * T,
+             tokens);
     if (near(&got, &rows, 1, 1e-12))
         hint("mean_square divides by the tokens, but each has %d units", UNITS);
     hint_of_float("mean_square is", &got, &right, 1);

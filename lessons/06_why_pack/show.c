@@ -166,7 +166,7 @@ void draw(const char *path)
     for (int i = 0; i < N * T; i++)
         if (i % T < len[i / T])
             of_token[rows++] = d.token[i];
-    if (weft_plot_batch_values(path, "Reverse direction: what pads of 7 change",
-                               &lengths, NULL, of_token, &scale, NULL))
+    if (weft_plot_batch(path, "Reverse direction: what pads of 7 change", &lengths,
+                        NULL, of_token, &scale, NULL))
         printf("%s\n", weft_file_message());
 }

@@ -24,12 +24,8 @@ int conjugate(int n, const int32_t *part, int32_t *out)
     call_begins("conjugate");
     int32_t *to = call_writes("out", out, longest_of(n, part), sizeof *out);
     part = READS(part, n);
-    ANSWER(conjugate);
-    if (answer)
-        count = answer(n, part, to);
-    call_ends();
-    share(&count, sizeof count);
-    return count;
+    ANSWER(conjugate, count = answer(n, part, to));
+    return (int)shared(count);
 }
 
 void pack_index(int n, const int32_t *len, packing *p)
@@ -44,10 +40,7 @@ void pack_index(int n, const int32_t *len, packing *p)
     own.sequence = call_writes("sequence", p->sequence, rows, sizeof(int32_t));
     own.position = call_writes("position", p->position, rows, sizeof(int32_t));
     len = READS(len, n);
-    ANSWER(pack_index);
-    if (answer)
-        answer(n, len, &own);
-    call_ends();
+    ANSWER(pack_index, answer(n, len, &own));
     int sizes[] = { own.n, own.steps, own.rows };
     share(sizes, sizeof sizes);
     p->n = sizes[0], p->steps = sizes[1], p->rows = sizes[2];
@@ -62,8 +55,5 @@ void unpack(const packing *p, const double *data, double *padded)
         (int32_t *)call_reads("batch_sizes", p->batch_sizes, p->steps, sizeof(int32_t));
     own.sorted = (int32_t *)call_reads("sorted", p->sorted, p->n, sizeof(int32_t));
     data = READS(data, p->rows);
-    ANSWER(unpack);
-    if (answer)
-        answer(&own, data, to);
-    call_ends();
+    ANSWER(unpack, answer(&own, data, to));
 }

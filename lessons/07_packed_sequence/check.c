@@ -32,8 +32,7 @@ static void check_conjugate(int n, const int32_t *len, const packing *want)
         hint("conjugate leaves out empty: out[0] is how many parts are more than 0, "
              "out[1] more than 1, ..; it returns how many such numbers there are");
     if (steps == want->steps + 1)
-        hint("conjugate of %s ends with a 0: no part is more than %d, so there is no "
-             "step %d",
+        hint("conjugate of %s ends with a 0: no part is above %d, there is no step %d",
              list(n, len), want->steps, want->steps);
     if (steps == want->steps && steps && !equal(steps, got, want->batch_sizes)) {
         bool once = true;
@@ -44,8 +43,8 @@ static void check_conjugate(int n, const int32_t *len, const packing *want)
             once &= got[k] == others;
         }
         if (once)
-            hint("conjugate counts the parts that end at each step, not those that are "
-                 "still there");
+            hint("conjugate counts the parts that end at each step, not those still "
+                 "there");
     }
     if (steps != want->steps || !equal(steps, got, want->batch_sizes))
         hint("conjugate of %s is %s, not %s", list(n, len),
@@ -62,7 +61,7 @@ static void check_conjugate(int n, const int32_t *len, const packing *want)
                  list(n, len));
 }
 
-/* Parts that a byte does not hold. */
+/* Checks parts that do not fit into a byte. */
 static void check_long_parts(void)
 {
     enum { LONGEST = 300 };
@@ -83,12 +82,10 @@ static void check_sizes(int n, const int32_t *len, const room *got, const packin
 {
     const packing *p = &got->p;
     if (p->n != n)
-        hint("of %s pack_index has n = %d: a sequence of length 0 is one, too; it has "
-             "a place, if no row",
+        hint("of %s pack_index has n = %d: a sequence of length 0 is one, too",
              list(n, len), p->n);
     if (p->steps == want->steps + 1)
-        hint("of %s pack_index has %d steps: steps are 0 .. %d, and batch_sizes has no "
-             "0 at its end",
+        hint("of %s pack_index has %d steps: they are 0 .. %d, without a 0 at the end",
              list(n, len), p->steps, want->steps - 1);
     if (p->steps != want->steps)
         hint("of %s pack_index has %d steps, but the longest length is %d",
@@ -112,8 +109,7 @@ static void check_sorted(int n, const int32_t *len, const packing *p,
     for (int place = 0; place < n; place++) {
         int s = p->sorted[place];
         if (s < 0 || s >= n || seen[s])
-            hint("of %s sorted is %s: each of 0 .. %d stands there once, those of "
-                 "length 0, too",
+            hint("of %s sorted is %s: each of 0 .. %d is there once, also if empty",
                  list(n, len), list(n, p->sorted), n - 1);
         seen[s] = true;
         descending &= !place || len[p->sorted[place - 1]] >= len[s];
@@ -199,7 +195,7 @@ static void check_unpack(int n, const int32_t *len, const packing *p)
         by_place[p->unsorted[p->sequence[r]] * p->steps + p->position[r]] = data[r];
     }
     for (int i = 0; i < n * p->steps; i++)
-        padded[i] = again[i] = 77; /* what memory may hold before */
+        padded[i] = again[i] = 77; /* what memory may hold */
     packing bare = *p;
     bare.unsorted = bare.sequence = bare.position = zeros;
     unpack(&bare, data, padded);
@@ -209,8 +205,7 @@ static void check_unpack(int n, const int32_t *len, const packing *p)
         hint("of %s unpack leaves pads as they were: they are to be 0", list(n, len));
     unpack(p, data, again);
     if (near(again, want, n * p->steps, 0))
-        hint("unpack is right, but reads sequence, position or unsorted: batch_sizes "
-             "and sorted say it all");
+        hint("unpack is right, but needs only batch_sizes and sorted");
     for (int i = 0; i < n * p->steps; i++) {
         int row = i / p->steps, t = i % p->steps;
         transposed[t * n + row] = want[i];
@@ -227,8 +222,7 @@ static void check_unpack(int n, const int32_t *len, const packing *p)
              "unsorted[sequence] is its place",
              list(n, len));
     if (near(padded, by_place, n * p->steps, 0))
-        hint("of %s unpack leaves the sequences as they are sorted: row s of padded is "
-             "sequence s",
+        hint("of %s unpack leaves sequences sorted: row s of padded is sequence s",
              list(n, len));
     for (int i = 0; i < n * p->steps; i++)
         if (!near(padded + i, want + i, 1, 0))

@@ -133,6 +133,6 @@ void draw(const char *path)
         label[i] = text[i];
     }
     if (weft_plot_batch(path, "In which row of a packed batch a token lies", &lengths,
-                        label))
+                        label, NULL, NULL, NULL))
         printf("%s\n", weft_file_message());
 }

@@ -3,6 +3,10 @@
 
 int conjugate(int n, const int32_t *part, int32_t *out)
 {
+#ifdef START
+    (void)n, (void)part, (void)out;     /* begin here: the others can use it */
+    return 0;                                   /* how many numbers out has now */
+#else
     int count = 0;
     for (int i = 0; i < n; i++)
         count = part[i] > count ? part[i] : count;
@@ -12,8 +16,10 @@ int conjugate(int n, const int32_t *part, int32_t *out)
             out[k] += part[i] > k;
     }
     return count;
+#endif
 }
 
+#ifndef START
 /* Insertion: a sequence moves before shorter ones only, so equals keep their order. */
 static void sort(int n, const int32_t *len, int32_t *sorted)
 {
@@ -24,11 +30,17 @@ static void sort(int n, const int32_t *len, int32_t *sorted)
         sorted[place] = s;
     }
 }
+#endif
 
 void pack_index(int n, const int32_t *len, packing *p)
 {
     p->n = n, p->rows = 0;
     p->steps = conjugate(n, len, p->batch_sizes);
+#ifdef START
+    for (int s = 0; s < n; s++)
+        p->sorted[s] = p->unsorted[s] = s;      /* the longest first? */
+    /* which token is in row 0, row 1, ..: sequence and position; and how many rows */
+#else
     sort(n, len, p->sorted);
     for (int place = 0; place < n; place++)
         p->unsorted[p->sorted[place]] = place;
@@ -38,13 +50,18 @@ void pack_index(int n, const int32_t *len, packing *p)
             p->position[p->rows] = t;
             p->rows++;
         }
+#endif
 }
 
 void unpack(const packing *p, const double *data, double *padded)
 {
     for (int i = 0; i < p->n * p->steps; i++)
         padded[i] = 0;
+#ifdef START
+    (void)data;                 /* then each row of data to its place */
+#else
     for (int t = 0, row = 0; t < p->steps; t++)
         for (int place = 0; place < p->batch_sizes[t]; place++)
             padded[p->sorted[place] * p->steps + t] = data[row++];
+#endif
 }

@@ -12,10 +12,7 @@ void weigh(mean_of which, int n, const int *len, int batches, const int *batch,
     call_begins("weigh");
     len = READS(len, n), batch = READS(batch, n);
     double *to = call_writes("weight", weight, tokens, sizeof *weight);
-    ANSWER(weigh);
-    if (answer)
-        answer(which, n, len, batches, batch, to);
-    call_ends();
+    ANSWER(weigh, answer(which, n, len, batches, batch, to));
 }
 
 void accumulate(const batches *b)
@@ -24,8 +21,5 @@ void accumulate(const batches *b)
     batches own = *b;
     own.sequences = call_reads("b->sequences", b->sequences, b->n, sizeof(int));
     own.longest = call_reads("b->longest", b->longest, b->n, sizeof(int));
-    ANSWER(accumulate);
-    if (answer)
-        answer(&own);
-    call_ends();
+    ANSWER(accumulate, answer(&own));
 }

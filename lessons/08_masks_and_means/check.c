@@ -1,47 +1,17 @@
 /* Lesson 8: the weights of random batches, and gradients of several batches beside
  * those of one. */
 #include "common/lesson.h"
+#include "common/mistakes.h"
 #include "given.h"
 
 /* ---- the weight of each token ---- */
-enum {
-    BY_TOKENS,
-    BY_SEQUENCES,
-    BY_BATCHES,
-    BY_CELLS,
-    BY_CELLS_OF_BATCH,
-    BY_LENGTH,
-    BY_TOKENS_OF_BATCH,
-    WITH_EMPTY_SEQUENCES,
-    WITH_EMPTY_BATCHES,
-    BY_ONE,
-    WAYS
-};
 static const char *const meant[MEANS] = { "all tokens", "the sequences' means",
                                           "the batches' means" };
-static const char *const ways[WAYS] = {
-    [BY_TOKENS] = "1 / tokens",
-    [BY_SEQUENCES] = "1 / (sequences times the length of its sequence)",
-    [BY_BATCHES] = "1 / (batches times the tokens of its batch)",
-    [BY_CELLS] = "1 / cells of the padded batch: it is divided by pads, too, so the "
-                 "loss is the smaller the more pads there are",
-    [BY_CELLS_OF_BATCH] =
-        "1 / (batches times the cells of its padded batch): pads are counted, too",
-    [BY_LENGTH] = "1 / the length of its sequence, and so the sum of the sequences' "
-                  "means: their number is missing",
-    [BY_TOKENS_OF_BATCH] = "1 / the tokens of its batch, and so the sum of the "
-                           "batches' means: their number is missing",
-    [WITH_EMPTY_SEQUENCES] =
-        "as it should, but sequences of length 0 are counted, too, and have no mean",
-    [WITH_EMPTY_BATCHES] =
-        "as it should, but batches without a token are counted, too, and have no mean",
-    [BY_ONE] = "1: that is the sum of all losses, and no mean",
-};
 typedef struct {
     double tokens, sequences, filled, batches, given, longest;
 } counts;
 
-/* Of one batch, or of -1, all. */
+/* Counts one batch; -1: all batches. */
 static counts count(const task *t, int which)
 {
     counts c = { 0 };
@@ -58,7 +28,7 @@ static counts count(const task *t, int which)
 static double part(const task *t, int s, int way)
 {
     counts all = count(t, -1), own = count(t, t->batch[s]);
-    const double parts[WAYS] = {
+    const double parts[] = {
         [BY_TOKENS] = all.tokens,
         [BY_SEQUENCES] = all.filled * t->len[s],
         [BY_BATCHES] = all.batches * own.tokens,
@@ -85,7 +55,7 @@ static int weights_of(const task *t, int way, double *weight)
 static void check_weigh(const task *t, mean_of which)
 {
     double got[MOST_TOKENS], want[MOST_TOKENS], wrong[MOST_TOKENS], sum = 0;
-    int n = weights_of(t, (int)which, want);
+    int n = weights_of(t, BY_TOKENS + (int)which, want);
     for (int k = 0; k < MOST_TOKENS; k++)
         got[k] = 7;
     weigh(which, t->n, t->len, t->batches, t->batch, got);
@@ -97,84 +67,23 @@ static void check_weigh(const task *t, mean_of which)
         hint("weigh leaves the weights at zero: write to weight[k] what token k's loss "
              "is multiplied by (1 / n of an int n is 0 in C; 1. / n is not)");
     hint_of_float("the weights are", got, want, n);
-    for (int way = 0; way < WAYS; way++)
+    for (int way = BY_TOKENS; way <= BY_ONE; way++)
         if (weights_of(t, way, wrong), near(got, wrong, n, 1e-12))
-            hint("for the mean of %s a token weighs %s", meant[which], ways[way]);
+            hint("for the mean of %s a token weighs %s", meant[which], hints[way]);
     hint("for the mean of %s the weights sum up to %s; those of a mean sum up to 1, "
          "and token 1 weighs %s",
          meant[which], digits(sum), digits(want[0]));
 }
 
 /* ---- several batches, one gradient ---- */
-enum {
-    MEAN_OF_MEANS,
-    SUM_OF_MEANS,
-    PER_SEQUENCE,
-    PER_BATCH,
-    PER_CELL,
-    A_SUM,
-    MEAN_BY_TOKENS,
-    SUM_BY_TOKENS_AND_BATCHES,
-    SUM_BY_TOKENS_TWICE,
-    MEAN_IN_TURN,
-    DIVIDED_TOO_OFTEN,
-    DIVIDED_BY_OWN,
-    DIVIDED_BY_BATCHES,
-    DIVIDED_BY_ALL,
-    MEAN_DIVIDED_BY_BATCHES,
-    MEAN_DIVIDED_BY_OWN,
-    LAST_ONLY,
-    LAST_TOKENS,
-    MISTAKES
-};
-#define IN_LOOP                                                                        \
-    "weft_divide_grad stands within the loop: it divides the gradient of all batches " \
-    "so far, so the first "                                                            \
-    "one's is divided again after each batch. Divide once, after the last one. Here "  \
-    "the gradient is divided "
-static const char *const mistakes[MISTAKES] = {
-    [SUM_OF_MEANS] = "that is the sum of the batches' means: each loss is divided by "
-                     "its own weight. Walk back from l.sum, and divide once, after the "
-                     "last batch",
-    [PER_SEQUENCE] = "the sum is divided by the number of sequences; the mean over the "
-                     "tokens is divided by l.weight, summed over the batches",
-    [PER_BATCH] = "the sum is divided by the number of batches; the mean over the "
-                  "tokens is divided by l.weight, summed over the batches",
-    [PER_CELL] = "the sum is divided by the cells of padded batches: pads have no loss "
-                 "and count nothing",
-    [A_SUM] = "that is the gradient of the sum of all losses; the division by their "
-              "number is missing",
-    [MEAN_BY_TOKENS] = "that is a mean divided once more: weft_mean_loss has divided "
-                       "each batch's loss by its own tokens already. Walk back from "
-                       "l.sum, and divide once, after the last batch",
-    [SUM_BY_TOKENS_AND_BATCHES] =
-        "that is a mean divided once more, by the number of batches: the sum over all "
-        "batches, divided by the tokens of all, is the mean already",
-    [SUM_BY_TOKENS_TWICE] =
-        "that is a mean divided once more, by the number of tokens: divide once",
-    [MEAN_IN_TURN] = IN_LOOP "and each loss by its own weight before",
-    [DIVIDED_TOO_OFTEN] = IN_LOOP "by the tokens so far",
-    [DIVIDED_BY_OWN] = IN_LOOP "by the tokens of that batch",
-    [DIVIDED_BY_BATCHES] = IN_LOOP "by the number of batches",
-    [DIVIDED_BY_ALL] = IN_LOOP "by the tokens of all batches",
-    [MEAN_DIVIDED_BY_BATCHES] =
-        IN_LOOP "by the number of batches, and each loss by its own weight before",
-    [MEAN_DIVIDED_BY_OWN] =
-        IN_LOOP "by the tokens of that batch, and each loss by them before",
-    [LAST_ONLY] = "only the last batch is left in the gradient: do not zero it between "
-                  "two batches",
-    [LAST_TOKENS] = "the sum is divided by the tokens of the last batch: sum up "
-                    "l.weight of all batches",
-};
-
-/* After a batch: what is there by now is divided, 0 by 0 as weft does it. */
+/* Adds g and divides the sum so far; 0 / 0 is 0, as in weft. */
 static void divide_in_loop(double wrong[MISTAKES][WEIGHTS], int which, int k, double g,
                            double by)
 {
     wrong[which][k] = by ? (wrong[which][k] + g) / by : 0;
 }
 
-/* What the mistakes make of the batches' own sums. */
+/* Computes the gradients that the known mistakes give. */
 static void gradients_with(const task *t, double wrong[MISTAKES][WEIGHTS])
 {
     counts all = count(t, -1);
@@ -222,7 +131,7 @@ static void hint_of_means(const task *t)
          digits(least), digits(most), digits(most / least));
 }
 
-/* The loss, which also looks whether the tape of the batch before has ended. */
+/* The loss. It also checks that the tape of the last batch was cleared. */
 static weft_loss (*first_loss)(const batches *b, int i);
 static int asked;
 static weft_loss watched_loss(const batches *b, int i)
@@ -235,7 +144,7 @@ static weft_loss watched_loss(const batches *b, int i)
     return first_loss(b, i);
 }
 
-/* The answer's gradient, where the answer is. */
+/* Computes the answer's gradient, in the process that has the answer. */
 static void accumulated(const task *t, double got[WEIGHTS])
 {
     network it;
@@ -245,8 +154,7 @@ static void accumulated(const task *t, double got[WEIGHTS])
     if (asked < t->batches)
         hint("accumulate asks for the loss of %d of %d batches", asked, t->batches);
     if (!weft_ok(it.b.w))
-        hint("weft says: %s (what is of a step ends at weft_clear: read the weight "
-             "before)",
+        hint("weft says: %s (tensors end at weft_clear: read the weight before)",
              weft_error_message(it.b.w));
     network_gradient(&it, got);
     lesson_close(it.b.w);
@@ -266,16 +174,16 @@ static void check_accumulate(const task *t)
     gradients_with(t, wrong);
     if (near(got, wrong[MEAN_OF_MEANS], WEIGHTS, 1e-10))
         hint_of_means(t);
-    for (int m = 1; m < MISTAKES; m++)
+    for (int m = SUM_OF_MEANS; m < MISTAKES; m++)
         if (near(got, wrong[m], WEIGHTS, 1e-10))
-            hint("%s", mistakes[m]);
+            hint("%s", hints[m]);
     hint_of_float("the gradient is", got, whole, WEIGHTS);
     hint("the gradient of weight 1 is %s; that of all batches at once is %s",
          digits(got[0]), digits(whole[0]));
 }
 
 /* ---- the splits ---- */
-/* n sequences of up to `most` tokens, dealt to batches; none is in the last one. */
+/* Makes n random sequences below `most` tokens; the last batch stays empty. */
 static void dealt(task *t, int *len, int *batch, int n, int batches, int most)
 {
     for (int s = 0; s < n; s++)

@@ -269,14 +269,15 @@ void draw(const char *path)
     for (int m = 0; m < MEANS; m++) {
         for (int s = 0, k = 0; s < SEQUENCES; s++)
             for (int t = 0; t < lengths[s]; t++, k++)
-                bar(&b[m][in_batch[s]], k + .5 * s, .9, weight[m][k]);
+                bar(&b[m][in_batch[s]], k + .05, t + 1 < lengths[s] ? .9 : .55,
+                    weight[m][k]);
         charts[m] = (weft_chart){ .title = titles[m],
                                   .x_label = "tokens, sequence after sequence",
                                   .left = "weight in the gradient" };
     }
     weigh(OF_BATCHES, 2, two_lengths, 2, two_batches, two);
     for (int k = 0; k < MANY + FEW; k++)
-        bar(&b[MEANS][k >= MANY], k + (k >= MANY ? 3 : 0), 1, two[k]);
+        bar(&b[MEANS][k >= MANY], k, 1, two[k]);
     charts[MEANS] = (weft_chart){ .title = "mean of means of 100 tokens and 3",
                                   .x_label = "tokens",
                                   .left = "weight in the gradient" };

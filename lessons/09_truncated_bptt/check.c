@@ -1,6 +1,7 @@
 /* Lesson 9: slots in which sequences begin anywhere, several windows; beside the whole
  * sequences. */
 #include "common/lesson.h"
+#include "common/mistakes.h"
 #include "lesson.h"
 
 typedef struct {
@@ -19,7 +20,7 @@ static weft_rnn *layer_new(weft *w)
                          &(weft_rnn_opts){ .input = I, .hidden = H });
 }
 
-/* want, by weft, a sequence at a time. */
+/* Computes want with weft, one sequence at a time. */
 static void read_whole(void)
 {
     weft *w = lesson_open(5);
@@ -41,60 +42,7 @@ static void read_whole(void)
     lesson_close(w);
 }
 
-/* ---- what comes of the usual mistakes ---- */
-enum {
-    RESET,
-    NO_RESET,
-    RESET_LATE,
-    RESET_H_ONLY,
-    RESET_C_ONLY,
-    RESET_FIRST_STEP_ONLY,
-    RESET_ALL_SLOTS,
-    RESET_INVERTED,
-    RESET_TRANSPOSED,
-    RESET_TRANSPOSED_BY_SLOTS,
-    RESET_EVERY_STEP,
-    RESET_AND_STAY,
-    RESETS
-};
-enum { CARRY, NO_CARRY, CARRY_H_ONLY, CARRY_C_ONLY, CARRIES };
-static const char *const resets[RESETS] = {
-    [RESET_LATE] = "the state is reset one step late: the first token of a sequence is "
-                   "read with the state of the sequence before, and the second one "
-                   "then begins with zeros. Reset before the step",
-    [RESET_H_ONLY] =
-        "h is reset where a sequence begins, c is not: an LSTM has two states",
-    [RESET_C_ONLY] =
-        "c is reset where a sequence begins, h is not: an LSTM has two states",
-    [RESET_FIRST_STEP_ONLY] =
-        "begins is looked at in the first step of a window only: a sequence may begin "
-        "in the middle of it",
-    [RESET_ALL_SLOTS] = "where a sequence begins in one slot the state of all slots is "
-                        "reset: the others are in the middle of their sequences",
-    [RESET_INVERTED] = "the mask is inverted: the state is zeros where a sequence goes "
-                       "on, and stays where one begins. The mask is 0 where begins is "
-                       "true, else 1",
-    [RESET_TRANSPOSED] = "begins is looked at as begins[s * steps + t], which is "
-                         "transposed: of step t and slot s it is begins[t * slots + s]",
-    [RESET_TRANSPOSED_BY_SLOTS] =
-        "begins is looked at as begins[s * slots + t], which is transposed: of step t "
-        "and slot s it is begins[t * slots + s]",
-    [RESET_EVERY_STEP] =
-        "states are never kept: each token is read with zeros before it. The state "
-        "before a step is .last of what weft_rnn_step has returned at the step before",
-    [RESET_AND_STAY] = "each step of a window begins with in->state. Only the first "
-                       "one does: the state before each other step is .last of the "
-                       "step before",
-};
-static const char *const carries[CARRIES] = {
-    [NO_CARRY] =
-        "every window begins with zeros: what the window before has read is forgotten. "
-        "Begin with in->state, and return the states after the last step",
-    [CARRY_H_ONLY] =
-        "c is not carried on: an LSTM has two states, and c is the one that remembers",
-    [CARRY_C_ONLY] = "h is not carried on: an LSTM has two states",
-};
-
+/* ---- known mistakes ---- */
 static bool resets_here(int way, int t, int s)
 {
     bool any = false;
@@ -102,24 +50,17 @@ static bool resets_here(int way, int t, int s)
     for (int k = 0; k < SLOTS; k++)
         any |= begins[t * SLOTS + k];
     switch (way) {
-    case NO_RESET:
-        return false;
-    case RESET_LATE:
-        return t && begins[(t - 1) * SLOTS + s];
-    case RESET_FIRST_STEP_ONLY:
-        return t % STEPS == 0 && begins[t * SLOTS + s];
-    case RESET_ALL_SLOTS:
-        return any;
-    case RESET_INVERTED:
-        return !begins[t * SLOTS + s];
+    case NO_RESET: return false;
+    case RESET_LATE: return t && begins[(t - 1) * SLOTS + s];
+    case RESET_FIRST_STEP_ONLY: return t % STEPS == 0 && begins[t * SLOTS + s];
+    case RESET_ALL_SLOTS: return any;
+    case RESET_INVERTED: return !begins[t * SLOTS + s];
     case RESET_TRANSPOSED:
         return begins[(first * SLOTS + s * STEPS + t - first) % (ALL * SLOTS)];
     case RESET_TRANSPOSED_BY_SLOTS:
         return begins[(first * SLOTS + s * SLOTS + t - first) % (ALL * SLOTS)];
-    case RESET_EVERY_STEP:
-        return true;
-    default:
-        return begins[t * SLOTS + s];
+    case RESET_EVERY_STEP: return true;
+    default: return begins[t * SLOTS + s];
     }
 }
 
@@ -158,7 +99,7 @@ static void read_with(int reset, int carry, double *y)
     lesson_close(w);
 }
 
-/* ---- what the student's windows say ---- */
+/* ---- the student's windows ---- */
 typedef struct {
     weft *w;
     weft_tensor *x[MOST_ALL], *y[MOST_ALL];
@@ -248,24 +189,18 @@ static void hint_of_places(bool contaminated)
 static void check_outputs(void)
 {
     static double wrong[MOST_X];
-    bool zeros = true;
     if (near(got, want, ALL * SLOTS * H, 1e-12))
         return;
-    for (int k = 0; k < ALL * SLOTS * H; k++)
-        zeros &= got[k] == 0;
-    if (zeros)
-        hint("read_window leaves y at zero: y[t] is what weft_rnn_step says of x[t] "
-             "and the state before");
-    for (int c = 0; c < CARRIES; c++)
-        for (int r = 0; r < RESETS; r++) {
+    if (all_zero(got, ALL * SLOTS * H))
+        hint("read_window leaves y at zero: y[t] is .y of weft_rnn_step for x[t]");
+    for (int c = RIGHT; c < MISTAKES; c = c < NO_CARRY ? NO_CARRY : c + 1)
+        for (int r = RIGHT; r < NO_CARRY; r++) {
             read_with(r, c, wrong);
             if (!near(got, wrong, ALL * SLOTS * H, 1e-12))
                 continue;
-            if (c != CARRY)
-                hint("%s", carries[c]);
-            if (r == NO_RESET)
+            if (c == RIGHT && r == NO_RESET)
                 hint_of_places(true);
-            hint("%s", resets[r]);
+            hint("%s", hints[c == RIGHT ? r : c]);
         }
     hint_of_places(false);
 }
@@ -305,25 +240,21 @@ static gradients gradients_of(run *r)
 static void check_gradients(const gradients *g)
 {
     if (g->by[2 * STEPS - 1] == 0)
-        hint("no gradient leads from y[%d] to its own x: y must stay on the tape, only "
-             "what is returned not",
+        hint("no gradient leads from y[%d] to its own x: y must stay on the tape",
              STEPS - 1);
     if (g->by[STEPS] == 0)
         hint("no gradient leads from y[%d] to x[0] of the same window: the state is "
-             "detached at every step, and the layer learns nothing about time. Detach "
-             "only what is returned",
+             "detached at every step. Detach only what is returned",
              STEPS - 1);
     for (int t = 0; t < STEPS; t++)
         if (g->by[t] != 0)
             hint("not detached: a loss in window 2 still walks back through window 1, "
-                 "and a loss in window %d through all of them; their tape, by now of "
-                 "%d entries, could never end. Return weft_detach of h and c",
+                 "in window %d through all; their tape, by now of %d entries, could "
+                 "never end. Return weft_detach of h and c",
                  WINDOWS, g->tape);
     if (!near(g->and_state, g->by, 2 * STEPS, 1e-12))
-        hint(
-            "the state is detached where a window begins, but what read_window returns "
-            "still has its tape, and keeps it in memory: return weft_detach of h and "
-            "c");
+        hint("the state is detached where a window begins, but what read_window "
+             "returns still has its tape: return weft_detach of h and c");
 }
 
 /* ---- a text ---- */

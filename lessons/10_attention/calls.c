@@ -13,10 +13,7 @@ void attend(int n, const int *len, const double *score, int width, const double 
     double *of_context = call_writes("context", context, n * width, sizeof *context);
     len = READS(len, n), score = READS(score, tokens),
     memory = READS(memory, tokens * width);
-    ANSWER(attend);
-    if (answer)
-        answer(n, len, score, width, memory, of_weight, of_context);
-    call_ends();
+    ANSWER(attend, answer(n, len, score, width, memory, of_weight, of_context));
 }
 
 /* step and coin of d run where the answer is: the check shares what they have seen. */
@@ -26,10 +23,6 @@ int decode(decoder *d, const int *gold, double share_of_gold, int limit, int *ou
     call_begins("decode");
     int *to = call_writes("out", out, limit, sizeof *out);
     gold = gold ? READS(gold, limit) : NULL;
-    ANSWER(decode);
-    if (answer)
-        written = answer(d, gold, share_of_gold, limit, to);
-    call_ends();
-    share(&written, sizeof written);
-    return written;
+    ANSWER(decode, written = answer(d, gold, share_of_gold, limit, to));
+    return (int)shared(written);
 }

@@ -9,7 +9,7 @@ typedef struct {
     weft_module *m;
     weft_embedding *embed;
     weft_rnn *reads, *writes;
-    weft_additive_attention *looks;
+    weft_attention_layer *looks;
     weft_linear *says;
 } network;
 

@@ -15,10 +15,10 @@ network network_open(unsigned seed)
         &(weft_rnn_opts){ .input = EMBED, .hidden = HIDDEN, .bidirectional = true });
     n.writes = weft_lstm_new(n.m, "writes",
                              &(weft_rnn_opts){ .input = EMBED, .hidden = HIDDEN });
-    n.looks = weft_additive_attention_new(
+    n.looks = weft_attention_new(
         n.m, "looks",
-        &(weft_additive_attention_opts){
-            .dq = HIDDEN, .dm = 2 * HIDDEN, .width = WIDTH });
+        &(weft_attention_layer_opts){
+            .kind = WEFT_ADDITIVE, .dq = HIDDEN, .dm = 2 * HIDDEN, .width = WIDTH });
     n.says = weft_linear_new(n.m, "says",
                              &(weft_linear_opts){ .in = 3 * HIDDEN, .out = CLASSES });
     return n;
@@ -36,7 +36,7 @@ static weft_tensor *read_digits(network *n, const int32_t *digits,
 static weft_tensor *say(network *n, weft_tensor *y, weft_tensor *memory,
                         weft_tensor **map)
 {
-    weft_tensor *seen = weft_additive_attention_run(n->looks, y, memory, map);
+    weft_tensor *seen = weft_attention_run(n->looks, y, memory, WEFT_ALL_KEYS, map);
     return weft_linear_run(n->says, weft_concat(WEFT_LIST(y, seen), 1));
 }
 
@@ -184,7 +184,7 @@ static bool look(network *n, double *weight, double *of_weft)
     weft_tensor *m = read_digits(n, shown, &src), *map;
     weft_tensor *x = weft_embedding_run(n->embed, weft_ragged_ints(n->w, in, &dst));
     weft_tensor *q = weft_rnn_run(n->writes, x, WEFT_ZERO_STATE).y;
-    weft_tensor *seen = weft_additive_attention_run(n->looks, q, m, &map);
+    weft_tensor *seen = weft_attention_run(n->looks, q, m, WEFT_ALL_KEYS, &map);
     weft_read_sequences(q, query, sizeof query);
     weft_read_sequences(map, of_weft, ROWS * SHOWN * sizeof *of_weft);
     weft_read_sequences(seen, same, sizeof same);
@@ -308,6 +308,6 @@ void draw(const char *path)
         weight[k] = hundredths(weight[k]);
     if (weft_plot_heatmap(
             path, "Weights of the digits above while it writes those at the left", ROWS,
-            SHOWN, weight, rows, columns))
+            SHOWN, weight, rows, columns, NULL))
         printf("%s\n", weft_file_message());
 }

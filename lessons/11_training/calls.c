@@ -13,30 +13,20 @@ double clip(int n, const int *size, double *const *gradient, double most)
         own[k] = call_writes("gradient[k]", gradient[k], size[k], sizeof **gradient);
     size = READS(size, n);
     double *const *all = call_reads("gradient", own, n, sizeof *own);
-    ANSWER(clip);
-    if (answer)
-        norm = answer(n, size, all, most);
-    call_ends();
-    share(&norm, sizeof norm);
-    return norm;
+    ANSWER(clip, norm = answer(n, size, all, most));
+    return shared(norm);
 }
 
 void forget_bias(weft_module *lstm, int hidden, double value)
 {
     call_begins("forget_bias");
-    ANSWER(forget_bias);
-    if (answer)
-        answer(lstm, hidden, value);
-    call_ends();
+    ANSWER(forget_bias, answer(lstm, hidden, value));
 }
 
 double update(weft_module *m, weft_optim *o, weft_tensor *loss, double most)
 {
     double norm = 0;
     call_begins("update");
-    ANSWER(update);
-    if (answer)
-        norm = answer(m, o, loss, most);
-    call_ends();
+    ANSWER(update, norm = answer(m, o, loss, most));
     return norm;
 }

@@ -9,16 +9,7 @@ static int ARRAYS, NUMBERS, size[MOST_ARRAYS];
 /* most / (norm + 1e-6), which is PyTorch's factor and weft's, is as right as most /
  * norm. */
 static const double rough = 2e-6;
-typedef enum {
-    RIGHT,
-    EACH,
-    VALUES,
-    ALWAYS,
-    NO_ROOT,
-    SQUARE_COMPARED,
-    LIMIT_SQUARED,
-    MISTAKES
-} mistake;
+typedef enum { RIGHT, EACH, VALUES, ALWAYS, NO_ROOT, SQUARED, LIMIT_SQUARED } mistake;
 
 static double norm_of(const double *x, int n)
 {
@@ -36,13 +27,13 @@ static double cosine(const double *a, const double *b)
     return sum / norm_of(a, NUMBERS) / norm_of(b, NUMBERS);
 }
 
-/* Whether a gradient of that norm is scaled. */
+/* Returns whether a gradient of that norm is scaled. */
 static bool is_scaled(mistake m, double norm, double most)
 {
-    return m == ALWAYS          ? true :
-           m == SQUARE_COMPARED ? norm * norm > most :
-           m == LIMIT_SQUARED   ? norm > most * most :
-                                  norm > most;
+    return m == ALWAYS        ? true :
+           m == SQUARED       ? norm * norm > most :
+           m == LIMIT_SQUARED ? norm > most * most :
+                                norm > most;
 }
 
 static void clip_with(mistake m, const double *x, double most, double *out)
@@ -62,38 +53,32 @@ static void clip_with(mistake m, const double *x, double most, double *out)
 static void diagnose(const double *x, double most, const double *got)
 {
     double wrong[MOST_NUMBERS], norm = norm_of(x, NUMBERS);
-    for (int m = SQUARE_COMPARED; m <= LIMIT_SQUARED; m++)
+    for (int m = SQUARED; m <= LIMIT_SQUARED; m++)
         if (clip_with(m, x, most, wrong), near(got, wrong, NUMBERS, rough))
             hint("a gradient of norm %s %s with a limit of %s: the norm is compared "
-                 "with the "
-                 "limit, %s",
+                 "with the limit, %s",
                  digits(norm), norm > most ? "is not clipped" : "is changed",
                  digits(most),
-                 m == SQUARE_COMPARED ? "not its square" :
-                                        "not with the limit's square");
+                 m == SQUARED ? "not its square" : "not with the limit's square");
     if (near(got, x, NUMBERS, 1e-12))
         hint("clip leaves a gradient of norm %s as it is, with a limit of %s",
              digits(norm), digits(most));
-    for (int m = RIGHT + 1; m < MISTAKES; m++) {
+    for (int m = RIGHT + 1; m <= LIMIT_SQUARED; m++) {
         clip_with(m, x, most, wrong);
         if (!near(got, wrong, NUMBERS, rough))
             continue;
         if (m == EACH)
-            hint("each array was clipped by itself: the direction has changed, its "
-                 "cosine to the gradient is %s; one norm of all numbers, and one "
-                 "factor, keep it",
+            hint("each array was clipped by itself: the direction has changed, the "
+                 "cosine is %s; take one norm of all numbers, and one factor",
                  digits(cosine(x, got)));
         if (m == VALUES)
             hint("single numbers were cut off at the limit: the direction has changed, "
-                 "its cosine to the gradient is %s; the norm is what must not be above "
-                 "it",
+                 "the cosine is %s; limit the norm",
                  digits(cosine(x, got)));
         if (m == ALWAYS)
-            hint("a gradient of norm %s was below the limit, and was made larger: it "
-                 "has to stay as it is",
+            hint("a gradient of norm %s was below the limit, and was made larger",
                  digits(norm));
-        hint(
-            "all numbers were divided by the sum of the squares: the norm is its root");
+        hint("all numbers were divided by the sum of squares: the norm is its root");
     }
     hint("after clip the norm is %s and the cosine to the gradient %s; a norm of %s "
          "and a cosine of 1 are expected",
@@ -101,7 +86,7 @@ static void diagnose(const double *x, double most, const double *got)
          digits(fmin(norm, most)));
 }
 
-/* A gradient of a norm near `length`, in n arrays. */
+/* Checks a random gradient with a norm near `length`, in n arrays. */
 static void check_clip(int n, const int *sizes, double length, double most)
 {
     double x[MOST_NUMBERS], got[MOST_NUMBERS], want[MOST_NUMBERS];
@@ -130,7 +115,7 @@ static void check_clip(int n, const int *sizes, double length, double most)
 
 /* ---- the forget gate's bias ---- */
 enum { MOST_H = 5 };
-static int H; /* of the layer that is checked */
+static int H; /* units of the layer */
 static const char *const gates[] = { "input", "forget", "candidate", "output" };
 
 static void read_bias(weft_module *m, const char *name, double *x)
@@ -162,12 +147,10 @@ static void check_rows(const double *b, const double *c, const double *b0,
         if (near(&sum, &value, 1, 1e-12))
             continue;
         if (near(&sum, &twice, 1, 1e-12))
-            hint("both biases have the value: they are summed up, so the forget gate's "
-                 "is now %s, not %s",
-                 digits(sum), digits(value));
+            hint("both biases have the value: their sum is now %s, not %s", digits(sum),
+                 digits(value));
         if (near(&sum, &old, 1, 1e-12))
-            hint("bias_hh_l0 still has its first values in these rows: the sum is %s, "
-                 "not %s",
+            hint("bias_hh_l0 still has its first values in these rows: %s, not %s",
                  digits(sum), digits(value));
         hint("the forget gate's bias, bias_ih_l0 + bias_hh_l0, is %s in row %d, not %s",
              digits(sum), k, digits(value));
@@ -243,12 +226,11 @@ static void hint_of_update(const updates *u, int k, double most, double moves)
             digits(most));
     if (near(x, whole, FACTORS, 1e-12))
         hint("the parameters have moved by the whole gradient, of norm 13, with a "
-             "limit of %s: there is no clip at all, or it is before weft_backward, "
-             "too early, or after weft_optim_step, which has made the gradients zero",
+             "limit of %s: there is no clip at all, or it is before weft_backward or "
+             "after weft_optim_step, which zeroes the gradients",
              digits(most));
     hint("after update %d of a loss 3 p + 4 q + 12 r with a limit of %s, (p, q, r) is "
-         "(%s, "
-         "%s, %s) and not (%s, %s, %s)",
+         "(%s, %s, %s) and not (%s, %s, %s)",
          k + 1, digits(most), digits(x[0]), digits(x[1]), digits(x[2]),
          digits(whole[0] * fmin(1, most / 13)), digits(whole[1] * fmin(1, most / 13)),
          digits(whole[2] * fmin(1, most / 13)));
@@ -273,8 +255,7 @@ static void check_update(double most, double momentum)
                  digits(u.norm[k]));
         if (u.steps[k] != k + 1)
             hint("after %d updates the optimiser has made %d steps: one "
-                 "weft_optim_step an "
-                 "update",
+                 "weft_optim_step an update",
                  k + 1, u.steps[k]);
     }
 }

@@ -190,19 +190,27 @@ void draw(const char *path)
         first[GAINS];
     static double at[2] = { WINDOW, WINDOW * WINDOWS }, same[2] = { 1 / 6., 1 / 6. },
                   limit[2] = { 1, 1 };
-    weft_curve loss[BEHIND + 1], norm[BEHIND + 1], firsts = first_norms(gain, first);
+    double highest[2] = { 1, 1 };
+    weft_curve loss[BEHIND], norm[BEHIND], firsts = first_norms(gain, first);
+    /* what they are compared with comes first, so it lies below */
+    loss[1] = (weft_curve){ .name = "1/6", .n = 2, .x = at, .y = same };
+    norm[0] = (weft_curve){ .name = "limit", .n = 2, .x = at, .y = limit };
     for (int k = FROM; k < BEHIND; k++) {
         course c;
         train(settings + k, &c);
         loss[k] = curve(k, losses[k], c.loss), norm[k] = curve(k, norms[k], c.norm);
+        for (int j = 0; j < norm[k].n; j++)
+            highest[0] = highest[1] = fmax(highest[0], norms[k][j]);
     }
-    loss[BEHIND] = (weft_curve){ .name = "1/6", .n = 2, .x = at, .y = same };
-    norm[BEHIND] = (weft_curve){ .name = "limit", .n = 2, .x = at, .y = limit };
+    norm[1] = (weft_curve){
+        .name = "clipped", .n = 2, .x = at, .y = highest, .low = limit
+    };
     const weft_chart charts[3] = {
         { "the first gradient", "gain", "norm", NULL, 0, 10, &firsts, 1 },
-        { "mean loss", "updates", "loss", NULL, 0, 10, loss + FROM, BEHIND - FROM + 1 },
-        { "largest norm, before clipping", "updates", "norm", NULL, 0, 10, norm + FROM,
-          BEHIND - FROM + 1 },
+        { "mean loss", "updates", "loss", NULL, 0, 10, loss + 1,
+          BEHIND - 1 },
+        { "largest norm, before clipping", "updates", "norm", NULL, 0, 10, norm,
+          BEHIND },
     };
     if (weft_plot_lines(path, "the adding problem over 80 numbers", charts, 3, 1))
         printf("%s\n", weft_file_message());

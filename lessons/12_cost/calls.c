@@ -2,38 +2,35 @@
 #include "common/answer.h"
 #include "lesson.h"
 
-static double shared(double value)
-{
-    call_ends();
-    share(&value, sizeof value);
-    return value;
-}
-
 double lstm_flops(int I, int H, int B, int T)
 {
+    double flops = 0;
     call_begins("lstm_flops");
-    ANSWER(lstm_flops);
-    return shared(answer ? answer(I, H, B, T) : 0);
+    ANSWER(lstm_flops, flops = answer(I, H, B, T));
+    return shared(flops);
 }
 
 double lstm_bytes(int I, int H, int B, int T)
 {
+    double bytes = 0;
     call_begins("lstm_bytes");
-    ANSWER(lstm_bytes);
-    return shared(answer ? answer(I, H, B, T) : 0);
+    ANSWER(lstm_bytes, bytes = answer(I, H, B, T));
+    return shared(bytes);
 }
 
 double attention_flops(int d, int n, const int *len)
 {
+    double flops = 0;
     call_begins("attention_flops");
     len = READS(len, n);
-    ANSWER(attention_flops);
-    return shared(answer ? answer(d, n, len) : 0);
+    ANSWER(attention_flops, flops = answer(d, n, len));
+    return shared(flops);
 }
 
 int crossing(int d)
 {
+    int length = 0;
     call_begins("crossing");
-    ANSWER(crossing);
-    return (int)shared(answer ? answer(d) : 0);
+    ANSWER(crossing, length = answer(d));
+    return (int)shared(length);
 }

@@ -105,12 +105,21 @@ void show(void)
 /* ---- the picture ---- */
 void draw(const char *path)
 {
-    double per_byte[SIZES], rate[SIZES], B[SIZES], time[SIZES], T[LENGTHS],
+    double per_byte[2 * SIZES], rate[2 * SIZES], B[SIZES], time[SIZES], T[LENGTHS],
         lstm[LENGTHS], attention[LENGTHS];
     double ridge = peak / bandwidth, x[3] = { .25, ridge, 128 },
            y[3] = { roof(.25), peak, peak };
+    double crosses[2] = { crossing(WIDTH), crossing(WIDTH) },
+           height[2] = { 0, attention_token(length[LENGTHS - 1]) };
+    char at_ridge[80], at_crossing[40];
+    snprintf(at_ridge, sizeof at_ridge,
+             "roof: %s GB/s, from %s FLOPs a byte on %s GF/s", digits(bandwidth),
+             digits(ridge), digits(peak));
+    snprintf(at_crossing, sizeof at_crossing, "they cross at %d", crossing(WIDTH));
     for (int k = 0; k < SIZES; k++) {
-        B[k] = batch[k], per_byte[k] = intensity(batch[k]), rate[k] = roof(per_byte[k]);
+        B[k] = batch[k];
+        per_byte[2 * k] = intensity(batch[k]), rate[2 * k] = roof(per_byte[2 * k]);
+        per_byte[2 * k + 1] = rate[2 * k + 1] = NAN; /* dots without a line */
         double flops = lstm_flops(UNITS, UNITS, batch[k], 1),
                bytes = lstm_bytes(UNITS, UNITS, batch[k], 1);
         time[k] = time_of(flops, bytes) / B[k];
@@ -119,20 +128,21 @@ void draw(const char *path)
         T[k] = length[k], lstm[k] = lstm_token(),
         attention[k] = attention_token(length[k]);
     const weft_curve roofline[2] = {
-        { .name = "roof", .n = 3, .x = x, .y = y },
-        { .name = "LSTM 256, B 1 .. 256", .n = SIZES, .x = per_byte, .y = rate },
+        { .name = at_ridge, .n = 3, .x = x, .y = y },
+        { .name = "LSTM 256, B 1 .. 256", .n = 2 * SIZES, .x = per_byte, .y = rate },
     };
     const weft_curve times = {
         .name = "LSTM 256, by the roof", .n = SIZES, .x = B, .y = time
     };
-    const weft_curve tokens[2] = {
+    const weft_curve tokens[3] = {
         { .name = "LSTM 128", .n = LENGTHS, .x = T, .y = lstm },
-        { .name = "attention 128", .n = LENGTHS, .x = T, .y = attention }
+        { .name = "attention 128", .n = LENGTHS, .x = T, .y = attention },
+        { .name = at_crossing, .n = 2, .x = crosses, .y = height }
     };
     const weft_chart charts[3] = {
         { "roofline", "FLOPs a byte", "GF/s", NULL, 2, 10, roofline, 2 },
         { "time of a token", "sequences in the batch", "us", NULL, 2, 10, &times, 1 },
-        { "work of a token", "length of the sequence", "MFLOP", NULL, 2, 0, tokens, 2 },
+        { "work of a token", "length of the sequence", "MFLOP", NULL, 2, 0, tokens, 3 },
     };
     if (weft_plot_lines(path, "what it costs", charts, 3, 1))
         printf("%s\n", weft_file_message());

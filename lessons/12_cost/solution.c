@@ -3,18 +3,32 @@
 
 double lstm_flops(int I, int H, int B, int T)
 {
+#ifdef START
+    (void)I, (void)H, (void)B, (void)T;
+    return 0;               /* how many rows and columns have the weights? */
+#else
     return 2.0 * 4 * H * (I + H) * B * T;
+#endif
 }
 
 double lstm_bytes(int I, int H, int B, int T)
 {
+#ifdef START
+    (void)I, (void)H, (void)B, (void)T;
+    return 0;               /* what is of each step, what of each sequence? */
+#else
     double weights = 4.0 * H * (I + H);
     double sequence = I + 2.0 * H + 2.0 * H;
     return 4 * T * (weights + B * sequence);
+#endif
 }
 
 double attention_flops(int d, int n, const int *len)
 {
+#ifdef START
+    (void)d, (void)n, (void)len;
+    return 0;               /* of each sequence by itself */
+#else
     double sum = 0;
     for (int s = 0; s < n; s++) {
         double T = len[s];
@@ -24,9 +38,15 @@ double attention_flops(int d, int n, const int *len)
         sum += projections + scores + weighed;
     }
     return sum;
+#endif
 }
 
 int crossing(int d)
 {
+#ifdef START
+    (void)d;
+    return 0;               /* where are both a token's FLOPs equal? */
+#else
     return 2 * d;                           /* 16 d d = 8 d d + 4 T d */
+#endif
 }

@@ -14,7 +14,7 @@ bool answer_here(void);
 /* Returns the student's function of that name; NULL in the process without the answer. */
 void *answer_function(const char *name);
 
-/* ---- a call: call_begins, its arrays, the call itself, call_ends, its value ---- */
+/* ---- a call: call_begins, its arrays, ANSWER, its value ---- */
 /* Begins a call. The name of the function is for messages. */
 void call_begins(const char *function);
 /* Returns the array to pass to the student's function: n numbers of `size` bytes that it reads,
@@ -23,10 +23,15 @@ const void *call_reads(const char *name, const void *from, int n, size_t size);
 void *call_writes(const char *name, void *to, int n, size_t size);
 #define READS(x, n) call_reads(#x, x, n, sizeof *(x))
 #define WRITES(x, n) call_writes(#x, x, n, sizeof *(x))
-/* Declares `answer`, the student's function of that name, as answer_function returns it. */
-#define ANSWER(name)                                      \
-    __typeof__(name) *answer = answer_function(#name);   \
-    answer_paint()
+/* Makes the call, in which `answer` is the student's function of that name, and ends it. */
+#define ANSWER(name, call)                                 \
+    do {                                                   \
+        __typeof__(name) *answer = answer_function(#name); \
+        answer_paint();                                    \
+        if (answer)                                        \
+            call;                                          \
+        call_ends();                                       \
+    } while (0)
 /* Fills the stack below with a pattern, so that variables that nobody has set hold it. */
 void answer_paint(void);
 /* Ends the call: writes outside of the arrays get a hint; copies the arrays that were written to
@@ -34,6 +39,8 @@ void answer_paint(void);
 void call_ends(void);
 /* Makes data in the process without the answer what it is in the one with it. */
 void share(void *data, size_t bytes);
+/* Returns the number that the answer gave, in both processes. */
+double shared(double value);
 
 /* Sets the hint for an answer that crashes from now on; NULL: none. */
 void hint_of_crash(const char *hint);

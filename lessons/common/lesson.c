@@ -8,7 +8,7 @@
 
 /* What unset variables and memory hold, see lesson.sh and answer_paint. */
 static const char *const patterns[] = { "never written", "2122219134", "-16843010" };
-enum { PATTERNS = sizeof patterns / sizeof *patterns };
+enum { PATTERNS = sizeof patterns / sizeof *patterns, MOST_NUMBERS = 1024 };
 
 _Noreturn void hint(const char *format, ...)
 {
@@ -34,6 +34,41 @@ bool near(const double *got, const double *want, int n, double tolerance)
         if (!(fabs(got[i] - want[i]) <= tolerance * (1 + fabs(want[i]))))
             return false;
     return true;
+}
+
+bool is(double got, double want) { return near(&got, &want, 1, 1e-12); }
+
+int first_off(const double *got, const double *want, int n, double tolerance)
+{
+    int i = 0;
+    while (i < n && near(got + i, want + i, 1, tolerance))
+        i++;
+    return i;
+}
+
+bool all_zero(const double *x, int n)
+{
+    while (n > 0 && x[n - 1] == 0)
+        n--;
+    return n == 0;
+}
+
+void hint_of_known(double got, const known_mistake *list, int n)
+{
+    for (int k = 0; k < n; k++)
+        if (is(got, list[k].gives))
+            hint("%s", list[k].hint);
+}
+
+void hint_of_mistakes(const double *got, int n, double tolerance, const char *const *hints, int first,
+                      int last, void (*make)(int mistake, double *wrong))
+{
+    static double wrong[MOST_NUMBERS];
+    for (int m = first; m <= last; m++) {
+        make(m, wrong);
+        if (near(got, wrong, n, tolerance))
+            hint("%s", hints[m]);
+    }
 }
 
 void hint_of_float(const char *what, const double *got, const double *want, int n)

@@ -1,7 +1,7 @@
 /* api_forecast.h - forecasting models of past and future series and static covariates.
  *
- * Contents: the six models, shorter series as augmentation, losses and metrics of forecasts, the
- * blocks that the models are made of. */
+ * Contents: the six models, shorter series as augmentation, losses and metrics of
+ * forecasts. */
 #ifndef WEFT_API_FORECAST_H
 #define WEFT_API_FORECAST_H
 #include "../../nn/api_layers.h"
@@ -41,8 +41,8 @@ typedef struct weft_forecaster weft_forecaster;
  * future was plain (other than EXACT: with what the computation leaves there). encoder: the last
  * state of the past's LSTM. */
 typedef struct { weft_tensor *y; weft_state encoder; } weft_forecast;
-/* attention: of the last block that asks about the past, as in weft_interpretable_attention_run
- * (keys: past, then future; in the last two modes [n, heads, T, keys]). The weights of variable
+/* attention: of the last block that asks about the past, as in weft_attention (keys: past,
+ * then future; in the last two modes [n, heads, T, keys]). The weights of variable
  * selection [.., features], of the TFT family; the past's are plain [n, T, features], its data
  * last. NULL: there are none. */
 typedef struct {
@@ -133,23 +133,15 @@ typedef struct {
 WEFT_API weft_forecaster *weft_tft_new(weft_module *m, const char *name, const weft_tft_opts *opts);
 
 /* ---- shorter series, as augmentation ---- */
-/* A series of random shorter lengths: of past the newest rows stay, of future the first, so that
- * they still meet. Lengths are drawn by weft_stream_lengths, those of past before those of future;
- * a side whose range is 0 .. 0 stays whole. Ragged stays ragged; a plain side keeps its shape and
- * alignment, what is dropped is 0, and its new lengths are the step's. The target goes the way of
- * the future: shorten it to the lengths of the result's. */
+/* Returns a series of random shorter lengths: the newest rows of the past and the first rows of
+ * the future are kept, so that they still meet. A new length is the lesser of the sequence's own
+ * and a draw, uniform in least .. most, both included; one draw per sequence, the past first. A
+ * side whose range is 0 .. 0 stays whole. Ragged stays ragged; a plain side keeps its shape and
+ * alignment, what is dropped is 0, and its new lengths belong to the step. Shorten the target to
+ * the lengths of the result's future by weft_split_sequences. */
 typedef struct { int32_t past_least, past_most, future_least, future_most; } weft_shorten_opts;
 WEFT_API weft_series_batch weft_shorten_series(weft_series_batch series, weft_stream *stream,
                                                const weft_shorten_opts *opts);
-/* Random shorter lengths, as augmentation: into out [n], which may be lengths->len itself, the
- * lesser of each sequence's length and a draw, uniform in least .. most, both included; one draw a
- * sequence. WEFT_EARG, and nothing drawn, of NULLs or of a range that is none. */
-WEFT_API weft_status weft_stream_lengths(weft_stream *stream, const weft_lengths *lengths,
-                                         int32_t least, int32_t most, int32_t *out);
-/* The first, or newest: the last, shorter->len[s] rows of each sequence of a ragged tensor; ids
- * stay. Reals or ints; an error: longer ones. */
-WEFT_API weft_tensor *weft_shorten(weft_tensor *ragged, const weft_lengths *shorter, bool newest);
-
 /* ---- losses and metrics of forecasts ---- *
  * predicted: ragged [M, outputs]; or plain [n, T, outputs] with the lengths of the decoder, data
  * first: what lies behind them then counts nothing, may be NaN, and has a gradient of 0. lengths
@@ -191,96 +183,6 @@ typedef struct { weft_meter mse, mae, smape, mape; } weft_forecast_meters;
  * recorded; waits. Nothing is added on error. */
 WEFT_API void weft_forecast_meters_add(weft_forecast_meters *meters, weft_tensor *point,
                                        weft_tensor *target, const weft_lengths *lengths);
-
-/* ---- blocks of gated residual networks ---- *
- * Lim, Arik, Loeff, Pfister 2021 (Temporal Fusion Transformers), as TransformerTF builds and names
- * them; ragged and plain tensors [.., in] alike. Dropouts are 0 .. 1 (but not 1) and in training
- * only; a skip has the shape of the result. */
-typedef struct weft_glu weft_glu;
-typedef struct { int64_t in, out; double dropout; } weft_glu_opts;
-/* Gated linear unit, Dauphin et al. 2017: dropout of x, then a sigmoid(b) of a, b = fc1 x. fc1
- * [2 out, in] (Xavier) with bias 0. */
-WEFT_API weft_glu *weft_glu_new(weft_module *m, const char *name, const weft_glu_opts *opts);
-WEFT_API weft_tensor *weft_glu_run(weft_glu *g, weft_tensor *x);         /* [.., in] -> [.., out] */
-
-typedef struct weft_add_norm weft_add_norm;
-typedef struct { int64_t width; bool trainable_add; } weft_add_norm_opts;
-/* norm(x + skip); trainable_add: norm(x + 2 sigmoid(mask) skip), mask [width] 0 at first. */
-WEFT_API weft_add_norm *weft_add_norm_new(weft_module *m, const char *name,
-                                          const weft_add_norm_opts *opts);
-WEFT_API weft_tensor *weft_add_norm_run(weft_add_norm *a, weft_tensor *x, weft_tensor *skip);
-
-typedef struct weft_gate_add_norm weft_gate_add_norm;
-typedef struct {
-    int64_t in, out;
-    double dropout;
-    bool trainable_add;
-} weft_gate_add_norm_opts;
-/* add_norm(glu(x), skip). */
-WEFT_API weft_gate_add_norm *weft_gate_add_norm_new(weft_module *m, const char *name,
-                                                    const weft_gate_add_norm_opts *opts);
-WEFT_API weft_tensor *weft_gate_add_norm_run(weft_gate_add_norm *g, weft_tensor *x,
-                                             weft_tensor *skip);
-
-typedef struct weft_resample_norm weft_resample_norm;
-typedef struct { int64_t in, out; bool trainable_add; } weft_resample_norm_opts;
-/* The in features taken as a line and read at `out` even places from its first to its last (out 1:
- * the first), then times 2 sigmoid(mask) if trainable_add, then norm. */
-WEFT_API weft_resample_norm *weft_resample_norm_new(weft_module *m, const char *name,
-                                                    const weft_resample_norm_opts *opts);
-WEFT_API weft_tensor *weft_resample_norm_run(weft_resample_norm *r, weft_tensor *x);
-
-typedef struct weft_grn weft_grn;
-typedef struct {
-    int64_t in, out, hidden;                     /* hidden 0: in */
-    int64_t context;                             /* width of a context, 0: none */
-    double dropout; weft_activation activation;  /* by default ELU */
-    /* the skip where in is not out: a resample_norm "resample"; else a linear "project" */
-    bool interpolate;
-} weft_grn_opts;
-/* Gated residual network: norm(glu1(dropout(fc2 activation(fc1 x + fc3 context))) + skip of x); fc3
- * has no bias. fc1, fc2, glu1.fc1 start normal with deviation sqrt(2 / in), biases 0. The two
- * dropouts in a row are the original's. */
-WEFT_API weft_grn *weft_grn_new(weft_module *m, const char *name, const weft_grn_opts *opts);
-/* context: NULL if there is none; [.., context] like x, or [n, context]: one for each sequence
- * of a ragged x, or of a plain [n, T, in]. */
-WEFT_API weft_tensor *weft_grn_run(weft_grn *g, weft_tensor *x, weft_tensor *context);
-
-typedef struct weft_variable_selection weft_variable_selection;
-/* 0: d_hidden 8, d_model 300, no context. */
-typedef struct {
-    int64_t num_features, d_hidden, d_model, context;
-    double dropout;
-} weft_variable_selection_opts;
-/* Each of the features [.., num_features] by its own linear layer "prescalers.i" and GRN
- * "single_grn.i" to d_model, and their sum weighted by a softmax of what "flattened_grn" says of
- * all and of the context. One feature: its weight is 1, and the context is not looked at. */
-WEFT_API weft_variable_selection *weft_variable_selection_new(
-    weft_module *m, const char *name, const weft_variable_selection_opts *opts);
-/* [.., num_features] -> [.., d_model]; context as in weft_grn_run; weights: NULL, or set to [..,
- * num_features]. */
-WEFT_API weft_tensor *weft_variable_selection_run(weft_variable_selection *v, weft_tensor *x,
-                                                  weft_tensor *context, weft_tensor **weights);
-
-typedef struct weft_interpretable_attention weft_interpretable_attention;
-typedef struct { int64_t d_model; int heads; double dropout; } weft_interpretable_attention_opts;
-/* InterpretableMultiHeadAttention: heads of width d_model / heads (rounded down) with queries and
- * keys of their own ("query_layers.h", "key_layers.h"), one projection of values for all
- * ("value_layer"), the mean of what the heads see ("output_layer"); dropout of weights and of the
- * result. Weights are Xavier, biases 0. */
-WEFT_API weft_interpretable_attention *
-weft_interpretable_attention_new(weft_module *m, const char *name,
-                                 const weft_interpretable_attention_opts *opts);
-/* q and memory ragged [N, d_model]; or plain [n, T, d_model], every sequence full; or q plain [n,
- * d_model], one query for each sequence of the memory. map as in weft_attention: NULL, or set to
- * the weights.
- * mask, or NULL: plain [n, Tq (or 1), Tk], 1 where a key takes part, 0 where not; then q [n, Tq,
- * d_model] and memory [n, Tk, d_model] are plain, causal is WEFT_ALL_KEYS, all scores are in memory
- * as PyTorch has them, a query without a key sees all evenly, and map is [n, heads, Tq, Tk]. */
-WEFT_API weft_tensor *weft_interpretable_attention_run(weft_interpretable_attention *a,
-                                                       weft_tensor *q, weft_tensor *memory,
-                                                       weft_causal causal, weft_tensor *mask,
-                                                       weft_tensor **map);
 
 #ifdef __cplusplus
 }

@@ -1,6 +1,10 @@
-/* api_transformertf.h - the sequence helpers of TransformerTF under its names.
+/* api_transformertf.h - TransformerTF's names (antolu/transformertf, utils/sequence.py).
  *
- * Contents: when to pack, moving pads, packing and unpacking, checking pads, masks. */
+ * Contents: when to pack, moving pads, packing and unpacking, checking pads, masks.
+ *
+ * Everything here is inline and calls public functions only. Padded tensors are plain [n, T, ..]
+ * with n lengths of 0 .. T. The position of the data is an argument (WEFT_ALIGN_LEFT: data first),
+ * not guessed from zeros. A bad length is an error that names the sequence. */
 #ifndef WEFT_API_TRANSFORMERTF_H
 #define WEFT_API_TRANSFORMERTF_H
 #include "../../autograd/api_autograd.h"
@@ -9,46 +13,118 @@
 extern "C" {
 #endif
 
-/* ---- the sequence helpers of TransformerTF ---- *
- * Its names (antolu/transformertf, utils/sequence.py) for this library's functions. Padded tensors
- * are plain [n, T, ..] with n lengths of 0 .. T; LEFT: data first. Unlike there, how the data lie
- * is said, never guessed from zeros, and bad lengths are errors that name the sequence. */
-/* That library's rule, a pure function: all equal, none or NULL: no; else if the lengths differ by
- * more than a tenth of the longest, or there are 8 sequences or more. It is advice about time:
- * nothing here asks it, and ragged tensors are right with either answer. */
-WEFT_API bool weft_should_use_packing(const weft_lengths *lengths);
-/* The data of each sequence moved from one side of its row to the other, [n, T, ..] -> [n, T,
- * ..]; pads become 0 (weft_move_pads). */
-WEFT_API weft_tensor *weft_align_encoder_sequences(weft_tensor *padded, const weft_lengths *lengths,
-                                                   weft_align from, weft_align to);
-/* [n, T, ..] -> packed, data where align says; of a decoder's, first
- * (weft_pack_padded_sequence). Sequences need no order. */
-WEFT_API weft_tensor *weft_pack_encoder_sequences(weft_tensor *padded, const weft_lengths *lengths,
-                                                  weft_align align);
-WEFT_API weft_tensor *weft_pack_decoder_sequences(weft_tensor *padded, const weft_lengths *lengths);
-/* Ragged -> [n, total, ..], data first, then 0; total 0: the longest. lengths, if not NULL, is
- * set to those of the sequences, owned by the step. */
-WEFT_API weft_tensor *weft_unpack_to_fixed_length(weft_tensor *ragged, int64_t total,
-                                                  weft_lengths *lengths);
-/* Whether all that lies beside the data is 0 (NaN is not); if not the context fails, naming
- * sequence and step. NULL lengths: true. Waits for the device and reads the whole tensor: a check
- * of a first batch. */
-WEFT_API bool weft_validate_encoder_alignment(weft_tensor *padded, const weft_lengths *lengths,
-                                              weft_align align);
-/* [n, size]: 1 where there is a pad, else 0; inverse: 1 where the data are. A constant. */
-WEFT_API weft_tensor *weft_create_mask(weft *w, int64_t size, const weft_lengths *lengths,
-                                       weft_align align, bool inverse);
+/* Returns whether packing saves time, by TransformerTF's rule: lengths differ by more than a tenth
+ * of the longest, or differ at all in 8 sequences or more. Ragged tensors are always correct. */
+static inline bool weft_should_use_packing(const weft_lengths *lengths)
+{
+    if (!lengths || lengths->n < 1 || !lengths->len)
+        return false;
+    int64_t shortest = lengths->len[0];
+    int64_t longest = lengths->len[0];
+    for (int64_t s = 1; s < lengths->n; s++) {
+        shortest = lengths->len[s] < shortest ? lengths->len[s] : shortest;
+        longest = lengths->len[s] > longest ? lengths->len[s] : longest;
+    }
+    bool differ_much = 10 * (longest - shortest) > longest;
+    return shortest != longest && (differ_much || lengths->n >= 8);
+}
+
+/* Moves the data of each sequence to the other side of its row. Pads become 0. */
+static inline weft_tensor *weft_align_encoder_sequences(weft_tensor *padded,
+                                                        const weft_lengths *lengths,
+                                                        weft_align from, weft_align to)
+{
+    return weft_move_pads(padded, lengths, from, to);
+}
+
+/* Packs [n, T, ..]. Sequences may have any order. */
+static inline weft_tensor *weft_pack_encoder_sequences(weft_tensor *padded,
+                                                       const weft_lengths *lengths,
+                                                       weft_align align)
+{
+    return weft_pack_padded_sequence(padded, lengths, align);
+}
+
+static inline weft_tensor *weft_pack_decoder_sequences(weft_tensor *padded,
+                                                       const weft_lengths *lengths)
+{
+    return weft_pack_padded_sequence(padded, lengths, WEFT_ALIGN_LEFT);
+}
+
+/* Pads a ragged tensor to [n, total, ..], data first, then 0. total 0 means the longest. Sets
+ * *lengths, unless NULL, to the lengths of the sequences, which belong to the step. */
+static inline weft_tensor *weft_unpack_to_fixed_length(weft_tensor *ragged, int64_t total,
+                                                       weft_lengths *lengths)
+{
+    if (lengths)
+        *lengths = weft_lengths_of(ragged);
+    return weft_pad_packed_sequence(ragged, total, 0, WEFT_ALIGN_LEFT);
+}
+
+/* Checks that all pads are 0, see weft_pads_are_zero. NULL lengths: true. */
+static inline bool weft_validate_encoder_alignment(weft_tensor *padded, const weft_lengths *lengths,
+                                                   weft_align align)
+{
+    return lengths ? weft_pads_are_zero(padded, lengths, align) :
+                     weft_ok(weft_context_of(padded));
+}
+
+/* Returns [n, size]: 1 at pads, 0 at data; inverse: 1 at data. A constant. size 0 means the
+ * longest. */
+static inline weft_tensor *weft_create_mask(weft *w, int64_t size, const weft_lengths *lengths,
+                                            weft_align align, bool inverse)
+{
+    weft_tensor *mask = NULL;
+    WEFT_NO_GRAD(w)
+    {
+        mask = weft_length_mask(w, lengths, size, align);
+        mask = inverse ? mask : weft_sub(weft_scalar(w, 1), mask);
+    }
+    return mask;
+}
+
 typedef struct {
     bool not_causal;
-    weft_align encoder_align, decoder_align;
+    weft_align encoder_align;
+    weft_align decoder_align;
 } weft_attention_mask_opts;
-/* [n, future, past + future]: 1 where query i of the decoder may not look, else 0. Keys are the
- * encoder's steps, forbidden in pads, then the decoder's: forbidden from i itself on (strictly
- * past), or, not_causal, in pads. decoder NULL: every sequence is full; opts NULL: zeros. A
- * constant; the mask of weft_softmax is the opposite, 1 where a key takes part. */
-WEFT_API weft_tensor *weft_get_attention_mask(weft *w, const weft_lengths *encoder, int64_t past,
-                                              const weft_lengths *decoder, int64_t future,
-                                              const weft_attention_mask_opts *opts);
+
+/* Returns [n, future, past + future]: 1 where decoder step i may not attend. Pads of the encoder
+ * are forbidden, and the decoder's steps from i on; with not_causal the decoder's pads instead
+ * (decoder NULL: none). opts NULL: zeros. A constant. The mask of weft_softmax is the opposite. */
+static inline weft_tensor *weft_get_attention_mask(weft *w, const weft_lengths *encoder,
+                                                   int64_t past, const weft_lengths *decoder,
+                                                   int64_t future,
+                                                   const weft_attention_mask_opts *opts)
+{
+    const bool causal = !opts || !opts->not_causal;
+    const weft_align past_align = opts ? opts->encoder_align : WEFT_ALIGN_LEFT;
+    const int64_t n = encoder ? encoder->n : 0;
+    const int64_t keys[] = { n, 1, past };
+    const int64_t later_keys[] = { causal || !decoder ? 1 : n, 1, future };
+    const int64_t queries[] = { 1, future, 1 };
+    const int64_t all_queries[] = { n, future, 1 };
+    weft_tensor *mask = NULL;
+    WEFT_NO_GRAD(w)
+    {
+        weft_tensor *step = weft_to_reals(weft_arange(w, 0, future, 1));
+        weft_tensor *pads = weft_create_mask(w, past, encoder, past_align, false);
+        weft_tensor *later = NULL;
+        if (causal)
+            later = weft_less_equal(weft_reshape(step, 3, queries),
+                                    weft_reshape(step, 3, later_keys));
+        else if (decoder)
+            later = weft_reshape(weft_create_mask(w, future, decoder, opts->decoder_align, false),
+                                 3, later_keys);
+        else
+            later = weft_zeros(w, 3, later_keys);
+        weft_tensor *every = weft_zeros(w, 3, all_queries);
+        weft_tensor *both[] = { weft_add(weft_reshape(pads, 3, keys), every),
+                                weft_add(later, every) };
+        mask = weft_concat(both, 2, 2);
+    }
+    return mask;
+}
 
 #ifdef __cplusplus
 }

@@ -8,7 +8,8 @@ typedef struct encoder_decoder {
     weft__model is;
     weft_rnn *encoder, *decoder;
     weft__projection projection;
-    weft_linear *linear; weft_mlp *mlp;          /* the head: one of them */
+    weft_linear *linear;                         /* the head: either this */
+    weft_mlp *mlp;                               /* or this */
     int decoder_layers, encoder_layers;
 } encoder_decoder;
 
@@ -27,7 +28,7 @@ static weft_forecast run_model(void *model, const weft__reading *t)
     weft_state encoder =
         weft__recur(t, &t->past, m->encoder, weft__with_fixed(t, t->past.x), WEFT_ZERO_STATE).last;
     weft_state first = weft__projected(&m->projection, encoder);
-    first.h = as_many(first.h, m->encoder_layers, m->decoder_layers),
+    first.h = as_many(first.h, m->encoder_layers, m->decoder_layers);
     first.c = as_many(first.c, m->encoder_layers, m->decoder_layers);
     weft_tensor *y = weft__recur(t, &t->future, m->decoder, weft__with_fixed(t, t->future.x), first).y;
     return (weft_forecast){ m->mlp ? weft_mlp_run(m->mlp, y) : weft_linear_run(m->linear, y), encoder };
@@ -37,14 +38,15 @@ static void head_new(encoder_decoder *m, const weft_encoder_decoder_lstm_opts *o
 {
     weft *w = m->is.m->w;
     int layers = o->num_mlp_hidden + 1;
-    int64_t *widths =
-        o->d_mlp_hidden ? weft__take(w, &w->notes, (layers + 1) * (int64_t)sizeof *widths) : NULL;
-    if (!o->d_mlp_hidden)
-        m->linear = weft_linear_new(m->is.m, "mlp_head",
-                                    &(weft_linear_opts){ .in = o->d_decoder, .out = o->output_dim });
+    if (!o->d_mlp_hidden) {
+        m->linear = weft__model_linear(&m->is, "mlp_head", o->d_decoder, o->output_dim);
+        return;
+    }
+    int64_t *widths = weft__take(w, WEFT__IN_NOTES, (layers + 1) * (int64_t)sizeof *widths);
     if (!widths)
         return;
-    widths[0] = o->d_decoder, widths[layers] = o->output_dim;
+    widths[0] = o->d_decoder;
+    widths[layers] = o->output_dim;
     for (int i = 0; i < o->num_mlp_hidden; i++)
         widths[1 + i] = o->d_mlp_hidden[i];
     m->mlp = weft_mlp_new(weft_submodule_new(m->is.m, "mlp_head"), "mlp",
@@ -53,55 +55,40 @@ static void head_new(encoder_decoder *m, const weft_encoder_decoder_lstm_opts *o
 
 static weft_encoder_decoder_lstm_opts with_defaults(weft_encoder_decoder_lstm_opts o)
 {
-    o.d_encoder = weft__or_count(o.d_encoder, 128), o.d_decoder = weft__or_count(o.d_decoder, 128);
+    o.d_encoder = weft__or_count(o.d_encoder, 128);
+    o.d_decoder = weft__or_count(o.d_decoder, 128);
     o.num_encoder_layers = (int)weft__or_count(o.num_encoder_layers, 2);
     o.num_decoder_layers = (int)weft__or_count(o.num_decoder_layers, 2);
     o.output_dim = weft__or_count(o.output_dim, 1);
     return o;
 }
 
-static bool makes_sense(weft_module *parent, const char *function, const weft_encoder_decoder_lstm_opts *o)
-{
-    return weft__model_wants(parent, function, o, "opts is NULL") &&
-           weft__model_wants(parent, function, o->num_encoder_layers > 0 && o->num_decoder_layers > 0,
-                             "%d layers of the encoder, %d of the decoder; 1 or more of each are expected",
-                             o->num_encoder_layers, o->num_decoder_layers) &&
-           weft__model_wants(parent, function,
-                             o->num_mlp_hidden >= 0 && o->num_mlp_hidden <= MOST_HIDDEN &&
-                                 (!o->num_mlp_hidden || o->d_mlp_hidden),
-                             "num_mlp_hidden %d%s; 0 .. %d, and its widths, are expected", o->num_mlp_hidden,
-                             o->d_mlp_hidden ? "" : ", d_mlp_hidden NULL", MOST_HIDDEN) &&
-           weft__dropout_is_sound(parent->w, function, o->dropout);
-}
-
 weft_forecaster *weft_encoder_decoder_lstm_new(weft_module *parent, const char *name,
                                                const weft_encoder_decoder_lstm_opts *opts)
 {
-    static const char *const function = "encoder_decoder_lstm";
-    const weft_encoder_decoder_lstm_opts all = with_defaults(opts ? *opts :
-                                                                    (weft_encoder_decoder_lstm_opts){ 0 }),
-                                         *o = &all;
-    if (!makes_sense(parent, function, opts ? o : NULL))
+    static const char function[] = "encoder_decoder_lstm";
+    const weft_encoder_decoder_lstm_opts o =
+        with_defaults(opts ? *opts : (weft_encoder_decoder_lstm_opts){ 0 });
+    const int hidden = o.num_mlp_hidden;
+    if (!WEFT__SIZES(parent, function, name, opts, { "d_encoder", o.d_encoder }, { "d_decoder", o.d_decoder },
+                     { "num_encoder_layers", o.num_encoder_layers },
+                     { "num_decoder_layers", o.num_decoder_layers }, { "output_dim", o.output_dim }) ||
+        !weft__model_wants(parent, function,
+                           hidden >= 0 && hidden <= MOST_HIDDEN && (!hidden || o.d_mlp_hidden),
+                           "num_mlp_hidden %d%s; 0 .. %d, and its widths, are expected", hidden,
+                           o.d_mlp_hidden ? "" : ", d_mlp_hidden NULL", MOST_HIDDEN))
         return weft__model_finished(NULL);
-    const weft__model is = {
-        .run = run_model, .name = function, .compat = o->compat, .past = o->num_past_features,
-        .future = o->num_future_features, .fixed = o->num_static_features
-    };
+    const weft__model is = { .run = run_model, .name = function, .compat = o.compat, .dropout = o.dropout,
+                             .past = o.num_past_features, .future = o.num_future_features,
+                             .fixed = o.num_static_features };
     encoder_decoder *m = weft__model_new(parent, name, sizeof *m, &is);
     if (!m)
         return weft__model_finished(NULL);
-    m->encoder_layers = o->num_encoder_layers, m->decoder_layers = o->num_decoder_layers;
-    m->encoder = weft_lstm_new(m->is.m, "encoder",
-                               &(weft_rnn_opts){ .input = m->is.past + m->is.fixed,
-                                                 .hidden = o->d_encoder,
-                                                 .layers = o->num_encoder_layers,
-                                                 .dropout = o->num_encoder_layers > 1 ? o->dropout : 0 });
-    m->decoder = weft_lstm_new(m->is.m, "decoder",
-                               &(weft_rnn_opts){ .input = m->is.future + m->is.fixed,
-                                                 .hidden = o->d_decoder,
-                                                 .layers = o->num_decoder_layers,
-                                                 .dropout = o->num_decoder_layers > 1 ? o->dropout : 0 });
-    m->projection = weft__projection_new(m->is.m, o->d_encoder, o->d_decoder);
-    head_new(m, o);
+    m->encoder_layers = o.num_encoder_layers;
+    m->decoder_layers = o.num_decoder_layers;
+    m->encoder = weft__model_lstm(&m->is, "encoder", is.past + is.fixed, o.d_encoder, m->encoder_layers);
+    m->decoder = weft__model_lstm(&m->is, "decoder", is.future + is.fixed, o.d_decoder, m->decoder_layers);
+    m->projection = weft__projection_new(m->is.m, o.d_encoder, o.d_decoder);
+    head_new(m, &o);
     return weft__model_finished(m);
 }

@@ -1,8 +1,9 @@
 /* forecast.c - the way into a forecasting model and out of it: what comes in is checked and made ragged or
  * padded as the model reads it. */
 #include <stdarg.h>
-#include "autograd/autograd.h"
+#include "autograd/fused.h"
 #include "core/locale.h"
+#include "rnn/forecast/api_transformertf.h"
 #include "rnn/forecast/forecast.h"
 
 /* ---- making ---- */
@@ -32,7 +33,8 @@ void *weft__model_new(weft_module *parent, const char *name, size_t bytes, const
                    "expected, each below 2^29",
                    is->name, (long long)is->past, (long long)is->future, (long long)is->fixed);
     if (!weft__model_wants(parent, is->name, (unsigned)is->compat <= WEFT_COMPAT_AS_CODED,
-                           "compat %d; a weft_compat is expected", (int)is->compat))
+                           "compat %d; a weft_compat is expected", (int)is->compat) ||
+        !weft__dropout_is_sound(w, is->name, is->dropout))
         return NULL;
     weft_module *m = weft_submodule_new(parent, name);
     weft__model *model = weft__layer(m, bytes);
@@ -46,6 +48,18 @@ void *weft__model_new(weft_module *parent, const char *name, size_t bytes, const
 weft_forecaster *weft__model_finished(void *model)
 {
     return model ? weft__finished(((weft__model *)model)->m, model, &none) : &none;
+}
+
+weft_linear *weft__model_linear(const weft__model *is, const char *name, int64_t in, int64_t out)
+{
+    return weft_linear_new(is->m, name, &(weft_linear_opts){ .in = in, .out = out });
+}
+
+weft_rnn *weft__model_lstm(const weft__model *is, const char *name, int64_t input, int64_t hidden, int layers)
+{
+    return weft_lstm_new(is->m, name,
+                         &(weft_rnn_opts){ .input = input, .hidden = hidden, .layers = layers,
+                                           .dropout = layers > 1 ? is->dropout : 0 });
 }
 
 weft_module *weft_forecaster_module(weft_forecaster *f) { return f ? f->is.m : NULL; }
@@ -126,7 +140,7 @@ static bool series_fit(const weft__model *m, const weft_series_batch *s)
 /* ---- ragged or padded ---- */
 static weft_lengths all_of(weft *w, int64_t n, int64_t T)
 {
-    int32_t *len = weft__take(w, &w->notes, n * (int64_t)sizeof *len);
+    int32_t *len = weft__take(w, WEFT__IN_NOTES, n * (int64_t)sizeof *len);
     for (int64_t s = 0; len && s < n; s++)
         len[s] = (int32_t)T;
     return (weft_lengths){ .n = len ? n : 0, .len = len };
@@ -200,4 +214,98 @@ weft_forecast weft_forecast_run(weft_forecaster *f, const weft_series_batch *s, 
     }
     weft__leave(m->m, before);
     return out;
+}
+
+/* ---- parts of models in which ragged and padded computation differ ---- */
+weft__projection weft__projection_new(weft_module *m, int64_t from, int64_t to)
+{
+    if (from == to)
+        return (weft__projection){ NULL, NULL };
+    weft_module *own = weft_submodule_new(m, "state_projection");
+    return (weft__projection){ weft_linear_new(own, "h_proj", &(weft_linear_opts){ .in = from, .out = to }),
+                               weft_linear_new(own, "c_proj", &(weft_linear_opts){ .in = from, .out = to }) };
+}
+
+weft_state weft__projected(const weft__projection *p, weft_state s)
+{
+    return p->h ? (weft_state){ weft_linear_run(p->h, s.h), weft_linear_run(p->c, s.c) } : s;
+}
+
+/* ---- recurrent layers ---- */
+static bool as_coded(const weft__reading *t) { return t->model->compat == WEFT_COMPAT_AS_CODED; }
+
+/* Whether an LSTM stops where the data end. */
+static bool honoured(const weft__reading *t, const weft__side *side)
+{
+    return !t->model->right_aligned && side->known && (!as_coded(t) || weft_should_use_packing(&side->data));
+}
+
+weft_rnn_out weft__recur(const weft__reading *t, const weft__side *side, weft_rnn *r, weft_tensor *x,
+                         weft_state first)
+{
+    if (x->f.batch || !weft_ok(x->w) || !honoured(t, side))
+        return weft_rnn_run(r, x, first);
+    weft_rnn_out o = weft_rnn_run(r, weft_pack_padded_sequence(x, &side->data, side->align), first);
+    o.y = weft_pad_packed_sequence(o.y, x->f.size[1], 0, side->align);
+    return o;
+}
+
+/* ---- attention ---- */
+static weft_tensor *data_rows(const weft__side *side, weft_tensor *x)              /* its data, ragged */
+{
+    return x->f.batch || !weft_ok(x->w) ? x : weft_pack_padded_sequence(x, &side->data, side->align);
+}
+
+/* What TransformerTF does when it is not told lengths: the TFT family takes all for data, the others leave
+ * the mask away, the causal part as well. */
+static bool is_masked(const weft__reading *t, bool known)
+{
+    return !as_coded(t) || known || t->model->right_aligned;
+}
+
+static weft_tensor *attend_masked(const weft__reading *t, weft__interpretable *a, weft_tensor *past,
+                                  weft_tensor *future)
+{
+    weft_tensor *both[] = { past, future }, *mask = NULL;
+    if (weft_ok(past->w) && is_masked(t, t->past.known && t->future.known))
+        mask = weft_get_attention_mask(
+            past->w, &t->past.data, past->f.size[1], &t->future.data, future->f.size[1],
+            &(weft_attention_mask_opts){ .not_causal = !t->model->causal, .encoder_align = t->past.align });
+    return weft__interpretable_masked(a, future, weft_concat(both, 2, 1), mask,
+                                      t->maps ? &t->maps->attention : NULL);
+}
+
+weft_tensor *weft__attend_to_both(const weft__reading *t, weft__interpretable *a, weft_tensor *past,
+                                  weft_tensor *future)
+{
+    if (t->model->compat != WEFT_COMPAT_EXACT)
+        return attend_masked(t, a, past, future);
+    weft_causal causal = t->model->causal ? WEFT_CAUSAL_STRICT : WEFT_ALL_KEYS;
+    return weft__interpretable_run(a, future, weft_concat_sequences(data_rows(&t->past, past), future),
+                                   causal, t->maps ? &t->maps->attention : NULL);
+}
+
+weft_tensor *weft__attend_to_past(const weft__reading *t, weft__interpretable *a, weft_tensor *past)
+{
+    weft_tensor *mask = NULL;
+    if (t->model->compat == WEFT_COMPAT_EXACT)
+        return weft__interpretable_run(a, past, past, WEFT_ALL_KEYS, NULL);
+    if (weft_ok(past->w) && is_masked(t, t->past.known)) {
+        mask = weft_create_mask(past->w, past->f.size[1], &t->past.data, t->past.align, false);
+        mask = weft_reshape(mask, 3, (int64_t[]){ past->f.size[0], 1, past->f.size[1] });
+    }
+    return weft__interpretable_masked(a, past, past, mask, NULL);
+}
+
+/* ---- static covariates ---- */
+weft_tensor *weft__with_fixed(const weft__reading *t, weft_tensor *x)
+{
+    if (!t->fixed || !weft_ok(x->w))
+        return x;
+    int64_t n = t->fixed->f.size[0], wide = t->fixed->f.size[1];
+    weft_tensor *beside =
+        x->f.batch ? weft_broadcast_to_tokens(t->fixed, x) :
+                     weft_tile(weft_reshape(t->fixed, 3, (int64_t[]){ n, 1, wide }), 1, x->f.size[1]);
+    weft_tensor *both[] = { x, beside };
+    return weft_concat(both, 2, -1);
 }

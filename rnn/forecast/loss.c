@@ -2,7 +2,7 @@
  * padded, and the usual metrics of the forecast in the middle. */
 #include <math.h>
 #include "nn/loss.h"
-#include "autograd/autograd.h"
+#include "autograd/fused.h"
 #include "rnn/forecast/api_forecast.h"
 
 static const char name[] = "forecast_loss";
@@ -129,7 +129,8 @@ static weft_tensor *sums_and_weight(weft_tensor *point, weft_tensor *target, con
     for (int k = 0; k < METRICS; k++) {
         weft_loss l =
             weft_forecast_loss(point, target, lengths, &(weft_forecast_loss_opts){ .kind = kinds[k] });
-        all[k] = as_vector(l.sum), all[METRICS] = as_vector(l.weight);
+        all[k] = as_vector(l.sum);
+        all[METRICS] = as_vector(l.weight);
     }
     return weft_concat(all, METRICS + 1, 0);
 }

@@ -82,10 +82,15 @@ static bool allocate_windows(rolling *r)
                                             2 * n * sizeof(int32_t) + numbers * sizeof(real));
     if (!r->block)
         return false;
-    r->column = r->block, r->id = (int64_t *)(void *)(r->column + doubles);
-    r->going = (job **)(void *)(r->id + n), r->past_len = (int32_t *)(void *)(r->going + n);
-    r->future_len = r->past_len + n, r->past = (real *)(void *)(r->future_len + n);
-    r->future = r->past + past, r->predicted = r->future + future, r->fixed = r->predicted + predicted;
+    r->column = r->block;
+    r->id = (int64_t *)(void *)(r->column + doubles);
+    r->going = (job **)(void *)(r->id + n);
+    r->past_len = (int32_t *)(void *)(r->going + n);
+    r->future_len = r->past_len + n;
+    r->past = (real *)(void *)(r->future_len + n);
+    r->future = r->past + past;
+    r->predicted = r->future + future;
+    r->fixed = r->predicted + predicted;
     return true;
 }
 
@@ -118,8 +123,10 @@ static int64_t rows_of(const rolling *r, const job *j)
 static bool enter(rolling *r, job *j, int64_t i, real *past, real *future)
 {
     int64_t begin = j->at > r->x->context ? j->at - r->x->context : 0, rows = rows_of(r, j);
-    r->going[i] = j, r->id[i] = (j->at - j->of.from) / r->x->horizon;
-    r->past_len[i] = (int32_t)(j->at - begin), r->future_len[i] = (int32_t)rows;
+    r->going[i] = j;
+    r->id[i] = (j->at - j->of.from) / r->x->horizon;
+    r->past_len[i] = (int32_t)(j->at - begin);
+    r->future_len[i] = (int32_t)rows;
     weft__prepared_past(&j->p, begin, begin, r->past_len[i], past);
     weft__prepared_mask(&j->p, r->past_len[i], past);
     weft__prepared_future(&j->p, begin, j->at, rows, future);
@@ -140,7 +147,9 @@ static int64_t enter_all(rolling *r)
             continue;
         if (!enter(r, j, n, past, future))
             return -1;
-        past += r->past_len[n] * r->counts.past, future += r->future_len[n] * r->counts.future, n++;
+        past += r->past_len[n] * r->counts.past;
+        future += r->future_len[n] * r->counts.future;
+        n++;
     }
     return n;
 }
@@ -288,8 +297,10 @@ void weft_rolling_forecasts(weft_features *x, const weft_frame *f, const weft_ro
 {
     weft *w = x && x->w ? x->w : weft__no_context();
     rolling r = { .w = w, .x = x, .f = f, .model = model, .user = user, .quantiles = 1 };
-    if (o)
-        r.true_past = o->true_past, r.quantiles = o->quantiles ? o->quantiles : 1;
+    if (o) {
+        r.true_past = o->true_past;
+        r.quantiles = o->quantiles ? o->quantiles : 1;
+    }
     if (!weft__features_ready(x, "rolling_forecast"))
         return;
     if (n < 0 || (n && !series) || (o && (o->rows || o->all)))

@@ -1,7 +1,7 @@
 /* test_refused_records.c - operators that a user wrote, whose records make no sense; and extents of which
  * an int holds too little. */
 #include "tests/check.h"
-#include "core/core.h"
+#include "core/inside.h"
 
 /* ---- an operator that a user wrote ---- */
 static bool like_x(weft_call *c)

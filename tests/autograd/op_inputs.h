@@ -23,7 +23,7 @@ static int64_t shape_of(const char *shape, int *rank, int64_t size[6], int *batc
 {
     int64_t n = 1;
     *batch = *shape == '~' ? 0 : *shape == '=' ? 1 : -1, *rank = 0;
-    for (const char *c = shape + (*batch >= 0); *c; c++, n *= size[(*rank)++]) {
+    for (const char *c = shape + (*batch >= 0); *c && *c != '.'; c++, n *= size[(*rank)++]) {
         size[*rank] = *rank || *batch < 0 ? extent_of[(unsigned char)*c] : 0;
         for (int64_t s = 0; *batch >= 0 && *rank == 0 && s < sequences; s++)
             size[0] += lens[*batch][s];
@@ -88,10 +88,10 @@ static int inputs(weft *w, const op_case *c, weft_tensor **x, weft_layout layout
     int n = 0, rank, b;
     int64_t size[6], all = 0;
     bool was = weft_set_grad_enabled(w, false);
-    for (int i = 0; i < 4 && c->shapes[i]; i++)
+    for (int i = 0; i < 4 && *c->shapes[i]; i++)
         all += shape_of(c->shapes[i], &rank, size, &b);
     grid_new(all);
-    for (; n < 4 && c->shapes[n]; n++)
+    for (; n < 4 && *c->shapes[n]; n++)
         x[n] = input(w, c->shapes[n], c->low, c->high, layout);
     weft_set_grad_enabled(w, was);
     return n;

@@ -2,7 +2,7 @@
  * variances, the k largest, permutations, stacks, repeats, reals as ints; and that axis 0 of a ragged tensor
  * is refused. Their derivatives are in test_ops.c. */
 #include "tests/check.h"
-#include "core/core.h"
+#include "core/inside.h"
 
 enum { A = 3, B = 4, C = 5, ALL = A * B * C };
 

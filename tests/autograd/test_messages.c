@@ -178,18 +178,15 @@ Test(messages, layers_say_what_they_got)
 {
     weft *w = open_on(WEFT_CPU);
     weft_module *m = weft_module_new(w, "net");
-    SAYS(weft_layer_norm_layer_run(weft_layer_norm_layer_new(m, "a", &(weft_layer_norm_opts){ .width = 4 }),
-                                   x),
-         "net.a: layer_norm_layer: [2, 3]: [.., 4] of reals is expected");
-    SAYS(weft_resample_norm_run(
-             weft_resample_norm_new(m, "b", &(weft_resample_norm_opts){ .in = 4, .out = 2 }), x),
-         "net.b: resample_norm: [2, 3]: [.., 4] of reals is expected");
+    SAYS(weft_layer_norm_run(weft_layer_norm_new(m, "a", &(weft_layer_norm_opts){ .width = 4 }), x),
+         "net.a: layer_norm: [2, 3]: [.., 4] of reals is expected");
     SAYS(weft_embedding_run(weft_embedding_new(m, "c", &(weft_embedding_opts){ .rows = 9, .columns = 2 }), x),
          "net.c: embedding_run: [2, 3]: ids, ints below 9, are expected");
     SAYS(weft_lstm_new(m, "d", &(weft_rnn_opts){ .input = 3, .hidden = 4, .dropout = 1 }),
          "there are input 3, hidden 4, layers 0, proj 0, dropout 1");
-    SAYS(weft_multihead_attention_run(
-             weft_multihead_attention_new(m, "e", &(weft_multihead_attention_opts){ .width = 4, .heads = 2 }),
+    SAYS(weft_attention_run(
+             weft_attention_new(
+                 m, "e", &(weft_attention_layer_opts){ .kind = WEFT_MULTIHEAD, .width = 4, .heads = 2 }),
              x, of(w, 2, one_two), WEFT_ALL_KEYS, NULL),
          "net.e: linear: [2, 3] packed, [12, 4], [12]: [.., 4] for a weight");
     SAYS(weft_attention_lstm_new(m, "f",

@@ -1,6 +1,6 @@
-/* test_ops.c - every operator of op_cases.h: gradients and gradients of gradients against central differences
- * in the double build (<= 1e-7, <= 1e-5, relative to max(1, norm)), on every kernel table and random shapes;
- * and the proof that these checks see: a kernel spoiled a little in its derivative is caught. */
+/* test_ops.c - every operator of op_cases.def: gradients and gradients of gradients against central
+ * differences in the double build (<= 1e-7, <= 1e-5, relative to max(1, norm)), on every kernel table and
+ * random shapes. A kernel that is spoiled a little in its derivative is caught. */
 #include "op_inputs.h"
 
 typedef struct { function *f; } probed;
@@ -11,7 +11,7 @@ static weft_tensor *scalar_of(weft_tensor *const *x, void *user)  /* sum y sin(1
     weft *w = weft_context_of(x[0]);
     if (!weft_ok(w) || !y)
         return y;
-    weft_real *p = weft__take(w, &w->keep, weft__bytes(&y->f));
+    weft_real *p = weft__take(w, WEFT__IN_KEEP, weft__bytes(&y->f));
     for (int64_t k = 0; p && k < weft_numel(y); k++)
         p[k] = (weft_real)sin(1 + (double)k);
     return p ? weft_sum_all(weft_mul(y, weft__tensor(w, &y->f, p))) : y;
@@ -39,12 +39,12 @@ static double error_of(weft *w, const op_case *c, bool second)
 static void check_all(bool second, double allowed)
 {
     FOR_DEVICES(w)
-        for (int i = 0; i < COUNT(op_cases); i++)
-            for (int r = 0; r < rounds(3, 100) && op_cases[i].orders >= 1 + second; r++) {
-                dice_seed((uint64_t)(1 + i + 1000 * r));
+        FOR_CASES(c)
+            for (int r = 0; r < rounds(3, 100) && c.orders >= 1 + second; r++) {
+                dice_seed((uint64_t)(1 + case_i + 200 * c.variant + 1000 * r));
                 draw_round();
-                double e = error_of(w, &op_cases[i], second);
-                cr_expect(e <= allowed, "%s, round %d on %s: off by %.2e", op_cases[i].name, r,
+                double e = error_of(w, &c, second);
+                cr_expect(e <= allowed, "%s, shapes %d, round %d on %s: off by %.2e", c.name, c.variant, r,
                           weft_device_name(w), e);
             }
 }
@@ -125,18 +125,19 @@ static void bad_gemm(weft__device *d, const weft__product *p, const real *a, con
     fine->gemm(d, &less, a, b, c);
 }
 
-static const op_case *case_of(const char *name)
+static op_case case_of(const char *name, int variant)
 {
-    for (int i = 0; i < COUNT(op_cases); i++)
-        if (!strcmp(op_cases[i].name, name))
-            return &op_cases[i];
+    FOR_CASES(c)
+        if (!strcmp(c.name, name) && c.variant == variant)
+            return c;
     cr_assert_fail("no case %s", name);
-    return NULL;
+    return operators[0];
 }
 
-static void must_see(weft *w, const char *name, bool second)      /* good kernels pass, bad ones do not */
+/* good kernels pass, bad ones do not */
+static void must_see(weft *w, const char *name, int variant, bool second)
 {
-    const op_case *c = case_of(name);
+    op_case c = case_of(name, variant);
     double with[2];
     fine = w->dev.k;
     for (int spoiled = 0; spoiled < 2; spoiled++) {
@@ -147,7 +148,7 @@ static void must_see(weft *w, const char *name, bool second)      /* good kernel
             extent_of[e] = 3;
         for (int e = '0'; e <= '9'; e++)
             extent_of[e] = e - '0';
-        with[spoiled] = error_of(w, c, second);
+        with[spoiled] = error_of(w, &c, second);
     }
     w->dev.k = fine;
     cr_expect(with[0] <= (second ? 1e-5 : 1e-7), "%s: off by %.2e without a mutation", name, with[0]);
@@ -166,31 +167,37 @@ Test(ops, mutated_derivatives_are_caught)
     weft *w = open_on(WEFT_REF);
     bad = *w->dev.k, bad.unary = bad_unary;
     for (bad_f = 0; bad_f < COUNT(unary); bad_f++) {
-        bad_order = 1, must_see(w, unary[bad_f], false);
+        bad_order = 1, must_see(w, unary[bad_f], 0, false);
         bad_order = 2;
         if (!strchr("nalr", unary[bad_f][0]) || !strcmp(unary[bad_f], "rsqrt") ||
             !strcmp(unary[bad_f], "log"))
             if (strcmp(unary[bad_f], "clamp"))
-                must_see(w, unary[bad_f], true); /* those whose second derivative is not 0 */
+                must_see(w, unary[bad_f], 0, true); /* those whose second derivative is not 0 */
     }
-    static const struct { const char *name; size_t at; void (*kernel)(void);
+    static const struct {
+        const char *name;
+        int variant;
+        size_t at;
+        void (*kernel)(void);
     } others[] = {
-#define BAD(name, kernel, function) { name, offsetof(weft__kernels, kernel), (void (*)(void))function }
+#define BAD(name, kernel, function) BAD_OF(name, 0, kernel, function)
+#define BAD_OF(name, variant, kernel, function) \
+    { name, variant, offsetof(weft__kernels, kernel), (void (*)(void))function }
         BAD("softmax", softmax_back, bad_softmax_back),
         BAD("layer_norm", layer_norm_back, bad_layer_norm_back),
         BAD("attention", attention_back, bad_attention_back),
         BAD("index_select", scatter, bad_scatter),
-        BAD("sum 1", segment_spread, bad_spread),
+        BAD("sum_1", segment_spread, bad_spread),
         BAD("max", segment_place, bad_place),
         BAD("cumsum", cumsum, bad_cumsum),
         BAD("take_along", place, bad_column),
         BAD("matmul", gemm, bad_gemm),
-        BAD("matmul ragged", gemm, bad_gemm)
+        BAD_OF("matmul", 3, gemm, bad_gemm)
     };
     for (int i = 0; i < COUNT(others); i++) {
         bad = *w->dev.k;
         memcpy((char *)&bad + others[i].at, &others[i].kernel, sizeof others[i].kernel);
-        must_see(w, others[i].name, false);
+        must_see(w, others[i].name, others[i].variant, false);
     }
     CLEAN(w);
 }
@@ -377,7 +384,8 @@ Test(ops, a_loss_depends_on_something_to_train)
         none = weft_ragged(w, NULL, 2, &(weft_lengths){ .n = 0 });
         /* a batch of nothing has a gradient, of zeros */
         weft_backward(weft_sum_all(weft_mul(none, weft_reshape(p, WEFT_SHAPE(1, 2)))));
-        cr_assert(weft_ok(w) && p->node.given && numbers(weft_grad(p))[0] == 0, "%s", weft_error_message(w));
+        cr_assert(weft_ok(w) && weft__node_of(p)->given && numbers(weft_grad(p))[0] == 0, "%s",
+                  weft_error_message(w));
     }
 }
 

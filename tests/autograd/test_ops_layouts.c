@@ -1,44 +1,6 @@
-/* test_ops_layouts.c - every operator of op_cases.h that takes ragged tensors, on the same sequences in
+/* test_ops_layouts.c - every operator of op_cases.def that takes ragged tensors, on the same sequences in
  * concat, packed and rows: the same numbers, and the same gradients, recorded or not. */
 #include "op_inputs.h"
-
-/* ---- beside those whose gradients the differences check: what takes ints of a batch, and losses ---- */
-F(take_along_ragged, weft_take_along(x[0], weft_argmax(x[0], -1)))
-F(index_select_ragged, weft_index_select(x[1], weft_argmax(x[0], -1)))
-F(index_add_ragged, weft_index_add(x[0], weft_argmax(x[0], -1), weft_size(x[0], 1)))
-F(one_hot_ragged, weft_mul(weft_one_hot(weft_argmax(x[0], -1), weft_size(x[0], 1)), x[0]))
-F(greater, weft_mul(weft_greater(weft_tanh(x[0]), x[1]), x[0]))
-F(mse, weft_mean_loss(weft_mse(x[0], x[1], NULL)))
-F(mse_masked, weft_mean_loss(weft_mse(x[0], x[1], &(weft_loss_opts){ .mask = weft_less(x[0], x[1]) })))
-F(argmin_ragged, weft_mul(weft_one_hot(weft_argmin(x[0], -1), weft_size(x[0], 1)), x[0]))
-F(to_ints_ragged, weft_mul(weft_to_reals(weft_to_ints(weft_scale(x[0], 3))), x[0]))
-static weft_tensor *places(weft_tensor *x)
-{
-    weft_tensor *at;
-    weft_topk(x, 1, 1, NULL, &at);
-    return weft_mul(weft_to_reals(at), x);
-}
-F(topk_indices, places(x[0]))
-F(cross_entropy, weft_mean_loss(weft_cross_entropy(x[0], weft_argmax(x[0], -1),
-                                                   &(weft_ce_opts){ .smoothing = (weft_real).1 })))
-F(mean_plain, weft_mean_all(x[0]))
-F(detached, weft_mul(weft_detach(x[0]), x[0]))
-
-static const op_case more_cases[] = {
-    { "take_along ragged", f_take_along_ragged, { "~na" }, -2, 2, 1 },
-    { "index_select ragged", f_index_select_ragged, { "~na", "ab" }, -2, 2, 1 },
-    { "index_add ragged", f_index_add_ragged, { "~na" }, -2, 2, 1 },
-    { "one_hot ragged", f_one_hot_ragged, { "~na" }, -2, 2, 1 },
-    { "argmin ragged", f_argmin_ragged, { "~na" }, -2, 2, 1 },
-    { "to_ints ragged", f_to_ints_ragged, { "~na" }, -2, 2, 1 },
-    { "topk indices", f_topk_indices, { "~na" }, -2, 2, 1 },
-    { "greater", f_greater, { "~na", "~na" }, -2, 2, 1 },
-    { "mse", f_mse, { "~na", "~na" }, -2, 2, 1 },
-    { "mse masked", f_mse_masked, { "~na", "~na" }, -2, 2, 1 },
-    { "cross_entropy", f_cross_entropy, { "~na" }, -2, 2, 1 },
-    { "mean_plain", f_mean_plain, { "~na" }, -2, 2, 1 },
-    { "detach", f_detached, { "~na" }, -2, 2, 1 },
-};
 
 /* ---- one case in one layout ---- */
 enum { MOST = 4096 };
@@ -74,7 +36,7 @@ static void find(weft *w, const op_case *c, int round, weft_layout layout, bool 
 {
     weft_tensor *x[4], *dx[4];
     weft_clear(w);
-    w->draw = 7;
+    w->random.draw = 7;
     dice_seed((uint64_t)round);
     draw_round();
     int n = inputs(w, c, x, layout);
@@ -90,7 +52,7 @@ static void find(weft *w, const op_case *c, int round, weft_layout layout, bool 
 static bool is_ragged(const op_case *c)
 {
     bool any = false;
-    for (int i = 0; i < 4 && c->shapes[i]; i++)
+    for (int i = 0; i < 4; i++)
         any |= *c->shapes[i] == '~' || *c->shapes[i] == '=';
     return any && strcmp(c->name, "plain");       /* which shows how the rows lie */
 }
@@ -125,11 +87,8 @@ static void one_case(weft *w, const op_case *c, int round)
 Test(ops_layouts, the_same_in_concat_packed_and_rows)
 {
     FOR_DEVICES(w)
-        for (int r = 0; r < rounds(4, 200); r++) {
-            for (int i = 0; i < COUNT(op_cases); i++)
-                if (is_ragged(&op_cases[i]))
-                    one_case(w, &op_cases[i], 1 + i + 1000 * r);
-            for (int i = 0; i < COUNT(more_cases); i++)
-                one_case(w, &more_cases[i], 500 + i + 1000 * r);
-        }
+        for (int r = 0; r < rounds(4, 200); r++)
+            FOR_CASES(c)
+                if (is_ragged(&c))
+                    one_case(w, &c, 1 + case_i + 200 * c.variant + 1000 * r);
 }

@@ -1,5 +1,6 @@
 /* test_order.c - the order in which a gradient is summed, where an input has several uses: not that of a
  * layout, and not that of the company. */
+#include "rnn/forecast/blocks/blocks.h"
 #include "tests/check.h"
 
 enum { N = 3, F = 6, LONGEST = 7 };
@@ -44,8 +45,9 @@ static weft_tensor *users(weft_module *m, weft_tensor *x)
 }
 static weft_tensor *general(weft_module *m, weft_tensor *x)
 {
-    return weft_general_attention_run(
-        weft_general_attention_new(m, "a", &(weft_general_attention_opts){ .dq = F, .dm = F }), x, x, NULL);
+    return weft_attention_run(
+        weft_attention_new(m, "a", &(weft_attention_layer_opts){ .kind = WEFT_GENERAL, .dq = F, .dm = F }), x,
+        x, WEFT_ALL_KEYS, NULL);
 }
 static weft_tensor *itself(weft_module *m, weft_tensor *x)
 {
@@ -78,9 +80,8 @@ static weft_tensor *arranged(weft_module *m, weft_tensor *x)
 }
 static weft_tensor *selection(weft_module *m, weft_tensor *x)
 {
-    weft_variable_selection_opts o = { .dropout = .1 };
-    o.num_features = F, o.d_model = 5;
-    return weft_mul(weft_variable_selection_run(weft_variable_selection_new(m, "v", &o), x, NULL, NULL),
+    const weft__selection_opts o = { .features = F, .d_hidden = 8, .d_model = 5, .dropout = .1 };
+    return weft_mul(weft__selection_run(weft__selection_new(m, "v", &o), x, NULL, NULL),
                     weft_slice(x, 1, 0, 1));
 }
 static const struct function {
@@ -122,32 +123,34 @@ static bool is_here(int table, int f)            /* a user's operator looks at t
     return table_is_here(tables[table].name) &&
            (tables[table].device != WEFT_CUDA || functions[f / 2].of != users);
 }
-
-Test(order, no_layout_changes_a_gradient)
+Test(order, no_layout_and_no_company_changes_a_gradient)
 {
     for (int t = 0; t < COUNT(tables); t++)
         for (int f = 0; f < 2 * FUNCTIONS; f++) {
+            const struct function *of = &functions[f / 2];
+            weft_real want[11 * F], got[3][11 * F];
             if (!is_here(t, f))
                 continue;
-            weft_real want[11 * F], got[11 * F];
-            gradient(t, &functions[f / 2], WEFT_CONCAT, f % 2, 0, N, want);
-            gradient(t, &functions[f / 2], WEFT_PACKED, f % 2, 0, N, got);
-            same_in_company(functions[f / 2].name, got, want, tokens * F);
-            gradient(t, &functions[f / 2], WEFT_ROWS, f % 2, 0, N, got);
-            same_in_company(functions[f / 2].name, got, want, tokens * F);
+            gradient(t, of, WEFT_CONCAT, f % 2, 0, N, want);
+            gradient(t, of, WEFT_PACKED, f % 2, 0, N, got[0]);
+            gradient(t, of, WEFT_ROWS, f % 2, 0, N, got[1]);
+            for (int s = 0; s < N; s++)
+                gradient(t, of, WEFT_PACKED, f % 2, s, s + 1, got[2]);
+            for (int i = 0; i < COUNT(got); i++)
+                same_in_company(of->name, got[i], want, tokens * F);
         }
 }
 
-Test(order, no_company_changes_a_gradient)
+static weft_tensor *sum_of_users(weft_tensor *const *x, void *user)
 {
-    for (int t = 0; t < COUNT(tables); t++)
-        for (int f = 0; f < 2 * FUNCTIONS; f++) {
-            if (!is_here(t, f))
-                continue;
-            weft_real want[11 * F], got[11 * F];
-            gradient(t, &functions[f / 2], WEFT_PACKED, f % 2, 0, N, want);
-            for (int s = 0; s < N; s++)
-                gradient(t, &functions[f / 2], WEFT_PACKED, f % 2, s, s + 1, got);
-            same_in_company(functions[f / 2].name, got, want, tokens * F);
-        }
+    (void)user;
+    return weft_sum_all(users(NULL, x[0]));
+}
+Test(order, gradients_of_a_users_operator)
+{
+    weft *w = open_on(WEFT_CPU);
+    weft_tensor *x = weft_reals(w, (weft_real[]){ (weft_real).3, -1, 2 }, WEFT_SHAPE(3));
+    cr_assert_lt(weft_gradcheck(sum_of_users, &x, 1, 1, NULL), TOL(1e-8, 2e-2));
+    cr_assert_lt(weft_gradcheck(sum_of_users, &x, 1, 2, NULL), TOL(1e-6, 1));
+    CLEAN(w);
 }

@@ -3,7 +3,7 @@
 #ifndef WEFT_KERNEL_RUN_H
 #define WEFT_KERNEL_RUN_H
 #include "tests/check.h"
-#include "core/core.h"
+#include "core/inside.h"
 
 typedef struct output { real *x; int64_t n; double tol; } output;
 typedef struct run {                             /* of one case on one table */
@@ -151,6 +151,14 @@ UNUSED static int64_t elements(const weft__grid *g)
 }
 
 UNUSED static int64_t flat_size(const run *t) { return t->large ? 70000 + size(999) : size(600); }
+
+/* way: 1 turns a, 2 turns b, 4 adds; the rows of all three are without gaps. */
+UNUSED static weft__product dense_product(int way, int64_t m, int64_t n, int64_t k)
+{
+    const bool ta = way & 1, tb = way & 2;
+    return (weft__product){ .ta = ta, .tb = tb, .add = way & 4, .m = m, .n = n, .k = k, .lda = ta ? m : k,
+                            .ldb = tb ? k : n, .ldc = n, .batches = 1 };
+}
 
 /* ---- one case on every table ---- */
 typedef void kernel_case(run *t);

@@ -295,29 +295,42 @@ static void attend_apart(run *t, const weft__attention *a, weft_precision precis
     }
     t->d.precision = WEFT_FP32;
 }
+static const shape long_ones[] = {
+    { 5, { 3, 0, 107, 7, 560 }, { 3, 0, 107, 7, 560 }, 2, 12, 9, 3, false, false, true },
+    { 2, { 5, 250 }, { 5, 250 }, 2, 40, 33, 2, true, true, false },
+    { 1, { 60 }, { 300 }, 2, 44, 37, 0, false, false, false },
+    { 1, { 60 }, { 600 }, 2, 44, 37, 0, true, true, false },
+};
+static void company(run *t, const shape *s, weft_precision precision, bool queries)
+{
+    if (queries && (s->causal || s->q[0] > 100))
+        return;
+    const weft__attention a = batch(t, s);
+    real *together[RESULTS] = { 0 }, *apart[RESULTS] = { 0 };
+    int64_t n[RESULTS];
+    sizes(&a, &n);
+    attend(t, a, precision, together);
+    for (int k = 0; k < RESULTS; k++) {
+        apart[k] = room(t, n[k], sizeof(real));
+        for (int64_t j = 0; k >= DQ && j < n[k]; j++)
+            apart[k][j] = 1;
+    }
+    attend_apart(t, &a, precision, queries, apart);
+    for (int k = 0; k < (queries ? DK : RESULTS); k++)
+        same_bits(names[k], apart[k], together[k], n[k]);
+    forget(t);
+}
 Test(attention_cores, a_sequence_and_a_query_do_not_know_their_neighbours)
 {
+    static const weft_precision precisions[] = { WEFT_FP32, WEFT_TF32 };
     ON_EVERY_TABLE(t)
-        for (int i = 0; i < 2 * COUNT(shapes); i++) {
-            const shape *s = &shapes[i / 2];
-            const bool queries = i % 2;
-            if (queries && (s->causal || s->q[0] > 100))
-                continue;
-            const weft__attention a = batch(t, s);
-            real *together[RESULTS] = { 0 }, *apart[RESULTS] = { 0 };
-            int64_t n[RESULTS];
-            sizes(&a, &n);
-            attend(t, a, WEFT_TF32, together);
-            for (int k = 0; k < RESULTS; k++) {
-                apart[k] = room(t, n[k], sizeof(real));
-                for (int64_t j = 0; k >= DQ && j < n[k]; j++)
-                    apart[k][j] = 1;
+        for (int p = 0; p < COUNT(precisions); p++)
+            for (int queries = 0; queries < 2; queries++) {
+                for (int i = 0; i < COUNT(shapes); i++)
+                    company(t, &shapes[i], precisions[p], queries);
+                for (int i = 0; i < (getenv("WEFT_SMALL") ? 0 : COUNT(long_ones)); i++)
+                    company(t, &long_ones[i], precisions[p], queries);
             }
-            attend_apart(t, &a, WEFT_TF32, queries, apart);
-            for (int k = 0; k < (queries ? DK : RESULTS); k++)
-                same_bits(names[k], apart[k], together[k], n[k]);
-            forget(t);
-        }
 }
 /* Only some of the gradients are wanted, or no map: the others stay what they are. */
 Test(attention_cores, what_is_not_wanted_changes_nothing)

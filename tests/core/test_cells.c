@@ -2,7 +2,7 @@
  * maps that fit the numbers beside them; and what only a body's reader would know: it reads the last state
  * only. */
 #include <math.h>
-#include "core/core.h"
+#include "core/inside.h"
 #include "tests/check.h"
 
 #define num     double

@@ -1,7 +1,7 @@
 /* test_check_lines.c - WEFT_CHECK=1 prints one line for a step without gradients, for ids that a float
  * rounds, and for a second thread in a context; and none for programs that are right. */
 #include <pthread.h>
-#include "core/check.h"
+#include "core/report/check.h"
 #include "tests/listen.h"
 
 static weft *checked(void)

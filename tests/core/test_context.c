@@ -3,7 +3,7 @@
 #include <pthread.h>
 #include <unistd.h>
 #include "tests/check.h"
-#include "core/core.h"
+#include "core/inside.h"
 
 /* ---- without memory ---- */
 static void *nothing(size_t bytes, void *user) { (void)bytes, (void)user; return NULL; }
@@ -88,7 +88,7 @@ Test(context, a_callback_ends_nothing)
         FAILS(w, WEFT_ESHAPE, "matmul: [2, 3], [2, 3]");
         weft_rnn_run(r, weft_zeros(w, WEFT_SHAPE(2, 3)), WEFT_ZERO_STATE);
         FAILS(w, WEFT_ESHAPE, "x is [2, 3]");
-        w->fail_in = 2;
+        fail_take(w, 2);
         weft_backward(weft_sum_all(weft_zeros(w, WEFT_SHAPE(5))));
         FAILS(w, WEFT_ENOMEM, "out of memory");
         uint64_t step = w->step;
@@ -112,9 +112,9 @@ Test(context, a_mark_that_a_rewind_has_ended_is_refused)
             weft_rewind(w, outer);
             weft_rewind(w, outer);
             OK(w);
-            int64_t there = weft__position(&w->data);
+            int64_t there = weft__position(w, WEFT__IN_DATA);
             weft_rewind(w, inner);
-            cr_assert_eq(weft__position(&w->data), there, "a rewind went forward");
+            cr_assert_eq(weft__position(w, WEFT__IN_DATA), there, "a rewind went forward");
             FAILS(w, WEFT_EARG, "rewind: the mark was ended by an earlier rewind");
             weft_mark wrong = weft_mark_here(w);
             wrong.at[3] = -64;
@@ -203,8 +203,9 @@ Test(context, a_steady_step_holds_what_it_needs)
                       (long long)held, (long long)need);
             cr_assert(k < 3 || most <= need * 3 / 2 + (1 << 18), "%d: %lld bytes at most, %lld needed", k,
                       (long long)most, (long long)need);
-            weft__arena_end(w, &w->data);
-            w->data.first = w->data.most = w->host_peak = w->device_peak = 0;
+            weft__arena_end(w, &inside(w)->arena[WEFT__IN_DATA]);
+            inside(w)->arena[WEFT__IN_DATA].first = inside(w)->arena[WEFT__IN_DATA].most =
+                inside(w)->host_peak = inside(w)->device_peak = 0;
         }
 }
 

@@ -1,5 +1,5 @@
-/* test_environment.c - a variable WEFT_.. that does not exist is told in one line, once in a process; those
- * that exist are not. */
+/* test_environment.c - variables WEFT_..: a bad value is an error of weft_open; a name that does not exist is
+ * reported in one line, once in a process. */
 #include "tests/listen.h"
 
 static const char *opened(void)
@@ -45,4 +45,31 @@ Test(environment, names_that_exist_are_not_told)
         setenv(names[i], "", 1);
     unsetenv("WEFT_LOG");
     cr_assert_str_empty(opened());
+}
+
+Test(environment, bad_values_are_refused)
+{
+    static const struct {
+        const char *name;
+        weft_status status;
+        const char *values[9];
+    } variables[] = {
+        { "WEFT_LOG", WEFT_EARG, { "3", "-1", "yes", "11" } },
+        { "WEFT_CHECK", WEFT_EARG, { "2", "yes" } },
+        { "WEFT_THREADS",
+          WEFT_EARG,
+          { "two", "-1", "+2", " 2", "2 ", "1025", "99999999999999999999", "0x2" } },
+        { "WEFT_DEVICE", WEFT_EDEVICE, { "abacus", "cpu:", "cpu:-1", "cpu:1x", "cpu:4294967296" } },
+        { "WEFT_ISA", WEFT_EDEVICE, { "mmx" } },
+        { "WEFT_GEMM", WEFT_EDEVICE, { "/no/such/lib.so" } },
+    };
+    for (int i = 0; i < COUNT(variables); i++)
+        for (const char *const *value = variables[i].values; *value; value++) {
+            setenv(variables[i].name, *value, 1);
+            weft *w = open_with((weft_opts){ .threads = 2 });
+            unsetenv(variables[i].name);
+            cr_assert(weft_error_code(w) == variables[i].status && strstr(weft_error_message(w), *value),
+                      "%s=%s: %s", variables[i].name, *value, weft_error_message(w));
+            CLEAN_FAILED(w);
+        }
 }

@@ -99,31 +99,6 @@ Test(bits, dropout_is_a_function_of_id_position_and_column)
 }
 
 /* ---- alone and in company ---- */
-Test(bits, an_element_does_not_know_its_place)
-{
-    ON_EVERY_TABLE(t) {
-        enum { N = 70 };
-        real *x = reals(t, N, .3, .9), *y = room(t, N, sizeof *y), *g = reals(t, N, -1, 1),
-             *whole = room(t, N, sizeof *whole), one;
-        for (int f = 0; f < WEFT__UNARIES; f++)
-            for (int order = 0; order < 3; order++) {
-                t->k->unary(&t->d, f, 0, N, (real).3, (real).5, x, NULL, NULL, y, false);
-                t->k->unary(&t->d, f, order, N, (real).3, (real).5, x, y, order ? g : NULL, whole, false);
-                for (int i = 0; i < N; i++) {
-                    t->k->unary(&t->d, f, order, 1, (real).3, (real).5, x + i, y + i, order ? g + i : NULL,
-                                &one, false);
-                    same_bits("an element alone", &one, whole + i, 1);
-                }
-            }
-        for (int f = 0; f < WEFT__BINARIES; f++) {
-            t->k->binary(&t->d, f, &(weft__grid){ 1, { N }, { { 1 }, { 1 } } }, x, g, whole, false);
-            for (int i = 0; i < N; i++) {
-                t->k->binary(&t->d, f, &(weft__grid){ 0 }, x + i, g + i, &one, false);
-                same_bits("a pair alone", &one, whole + i, 1);
-            }
-        }
-    }
-}
 static void rows_alone(run *t, int64_t rows, int64_t width)
 {
     real *x = reals(t, rows * width, -3, 3), *mask = some_zeros(reals(t, rows * width, .5, 1), rows * width),
@@ -185,15 +160,7 @@ static int64_t some_of(int64_t *at, int64_t n, int64_t least)
 static bool on_gpu(const run *t) { return !strcmp(t->k->name, "cuda"); }
 static void products_of_parts(run *t, bool ta, bool tb, int64_t m, int64_t n, int64_t k)
 {
-    weft__product p = { .ta = ta,
-                        .tb = tb,
-                        .m = m,
-                        .n = n,
-                        .k = k,
-                        .lda = ta ? m : k,
-                        .ldb = tb ? k : n,
-                        .ldc = n,
-                        .batches = 1 };
+    weft__product p = dense_product(ta + 2 * tb, m, n, k);
     real *a = reals(t, m * k, -1, 1), *b = reals(t, k * n, -1, 1), *c = room(t, m * n, sizeof *c),
         *part = room(t, m * n, sizeof *part);
     t->k->gemm(&t->d, &p, a, b, c);
@@ -231,109 +198,6 @@ Test(bits, a_product_with_rows_for_company_does_not_know_its_neighbours)
 {
     setenv("WEFT_EMU_BLAS", "rows", 1);
     products_of_neighbours();
-}
-
-Test(bits, attention_of_a_sequence_does_not_know_its_neighbours)
-{
-    enum { S = 5, HEADS = 2, N = CHECK_SANITIZED ? 300 : 677 };
-    static const int32_t offset[] = { 0, 3, 3, 110, 117, N }, map_offset[N + 1];
-    ON_EVERY_TABLE(t)
-        /* 4 .. 7: wide heads; 6 .. 9: the mean of the heads */
-        for (int way_of = 0; way_of < 10; way_of++) {
-            const int causal = way_of < 4 ? way_of : 2 + way_of % 2;
-            const bool wide = way_of >= 4 && way_of < 8, mean = way_of >= 6;
-            const int64_t DK = wide ? 40 : 12, DV = wide ? 33 : 9;
-            int64_t *id = room(t, N, sizeof *id);
-            int32_t *position = room(t, N, sizeof *position);
-            for (int64_t s = 0; s < S; s++)
-                for (int64_t i = offset[s]; i < offset[s + 1]; i++)
-                    id[i] = (s - 2) * ((int64_t)1 << 33), position[i] = (int32_t)(i - offset[s]);
-            weft__attention a = { .sequences = S,
-                                  .queries = N,
-                                  .keys = N,
-                                  .heads = HEADS,
-                                  .dk = DK,
-                                  .dv = DV,
-                                  .causal = causal,
-                                  .shared_values = mean,
-                                  .mean = mean,
-                                  .scale = (real).4,
-                                  .below = causal % 2 ? 20000 : 0,
-                                  .kept = (real)1.5,
-                                  .mask_key = 5,
-                                  .id = id,
-                                  .position = position,
-                                  .q_offset = { offset, offset },
-                                  .k_offset = { offset, offset },
-                                  .map_offset = { map_offset, map_offset } };
-            a.q = reals(t, N * HEADS * DK, -1, 1), a.k = reals(t, N * HEADS * DK, -1, 1),
-            a.v = reals(t, N * HEADS * DV, -1, 1);
-            a.dy = reals(t, N * HEADS * DV, -1, 1);
-            real *all[2][5];
-            for (int way = 0; way < 2; way++) {
-                real **o = all[way];
-                for (int i = 0; i < 5; i++)
-                    o[i] = room(t, N * HEADS * (DK + DV), sizeof **o);
-                for (int s = 0; s < (way ? S : 1); s++) {
-                    /* way 1: one sequence at a time, in place */
-                    int32_t one[] = { offset[s], offset[s + 1] };
-                    weft__attention b = a;
-                    b.y = o[0], b.lse = o[1];
-                    if (way)
-                        b.sequences = 1, b.q_offset = b.k_offset = (weft__ints){ one, one };
-                    t->k->attention(&t->d, &b);
-                    b.dq = o[2], b.dk_ = o[3], b.dv_ = o[4];
-                    t->k->attention_back(&t->d, &b);
-                }
-            }
-            for (int i = 0; i < 5; i++)
-                same_bits("a sequence alone", all[1][i], all[0][i], N * HEADS * (DK + DV));
-            forget(t);
-        }
-}
-
-/* Each query of a sequence by itself, as a decoder asks them: y and dq, which other queries have no part
- * in. */
-Test(bits, attention_of_a_query_does_not_know_the_other_queries)
-{
-    enum { HEADS = 2, DK = 44, DV = 37 };
-    const int32_t Q = getenv("WEFT_SMALL") ? 20 : CHECK_SANITIZED ? 40 : 140, all[] = { 0, Q };
-    ON_EVERY_TABLE(t)
-        for (int shared = 0; shared < 4; shared++) { /* 2, 3: the mean of heads, few keys and many */
-            const int32_t KEYS = shared < 3 ? 300 : 600, keys[] = { 0, KEYS };
-            weft__attention a = { .sequences = 1,
-                                  .queries = Q,
-                                  .keys = KEYS,
-                                  .heads = HEADS,
-                                  .dk = DK,
-                                  .dv = DV,
-                                  .scale = (real).3,
-                                  .shared_values = shared > 0,
-                                  .mean = shared > 1,
-                                  .q_offset = { all, all },
-                                  .k_offset = { keys, keys } };
-            a.q = reals(t, Q * HEADS * DK, -1, 1), a.k = reals(t, KEYS * HEADS * DK, -1, 1),
-            a.v = reals(t, KEYS * HEADS * DV, -1, 1);
-            a.dy = reals(t, Q * HEADS * DV, -1, 1);
-            real *y[2], *lse[2], *dq[2];
-            for (int way = 0; way < 2; way++) {
-                y[way] = room(t, Q * HEADS * DV, sizeof(real)), lse[way] = room(t, Q * HEADS, sizeof(real));
-                dq[way] = room(t, Q * HEADS * DK, sizeof(real));
-                for (int32_t i = 0; i < (way ? Q : 1); i++) {
-                    const int32_t one[] = { i, i + 1 };
-                    weft__attention b = a;
-                    b.q_offset = way ? (weft__ints){ one, one } : a.q_offset;
-                    b.y = y[way], b.lse = lse[way];
-                    t->k->attention(&t->d, &b);
-                    b.dq = dq[way];
-                    t->k->attention_back(&t->d, &b);
-                }
-            }
-            same_bits("y of a query alone", y[1], y[0], Q * HEADS * DV);
-            same_bits("lse of a query alone", lse[1], lse[0], Q * HEADS);
-            same_bits("dq of a query alone", dq[1], dq[0], Q * HEADS * DK);
-            forget(t);
-        }
 }
 
 /* ---- faults, no memory, another BLAS, tiers ---- */
@@ -397,25 +261,16 @@ static double summed(const weft__product *p, const real *a, const real *b, int64
 static void one_product(run *t, int64_t M, int64_t N, int64_t K, int way, const char *library)
 {
     enum { BATCHES = 2 };
-    bool ta = way & 1, tb = way & 2, add = way & 4;
-    weft__product p = { .ta = ta,
-                        .tb = tb,
-                        .add = add,
-                        .m = M,
-                        .n = N,
-                        .k = K,
-                        .lda = ta ? M : K,
-                        .ldb = tb ? K : N,
-                        .ldc = N,
-                        .batches = BATCHES,
-                        .stride_a = M * K,
-                        .stride_b = K * N,
-                        .stride_c = M * N };
+    weft__product p = dense_product(way, M, N, K);
+    p.batches = BATCHES;
+    p.stride_a = M * K;
+    p.stride_b = K * N;
+    p.stride_c = M * N;
     real *a = reals(t, BATCHES * M * K, -1, 1), *b = reals(t, BATCHES * K * N, -1, 1),
          *c = reals(t, BATCHES * M * N, -1, 1), *want = room(t, BATCHES * M * N, sizeof *want);
     for (int64_t i = 0; i < BATCHES * M * N; i++) {
         int64_t batch = i / (M * N), at = i % (M * N);
-        want[i] = (real)((add ? (double)c[i] : 0) +
+        want[i] = (real)((p.add ? (double)c[i] : 0) +
                          summed(&p, a + batch * p.stride_a, b + batch * p.stride_b, at / N, at % N));
     }
     t->k->gemm(&t->d, &p, a, b, c);

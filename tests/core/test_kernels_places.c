@@ -11,7 +11,7 @@ static const struct { int from, off[VECTORS]; int64_t n;
     { 0, { 0, 0, 0, 0, 0 }, N },     { 1, { 0, 0, 0, 0, 0 }, N }, { 2, { 0, 0, 0, 0, 0 }, N - 1 },
     { 3, { 0, 0, 0, 0, 0 }, N - 3 }, { 0, { 1, 1, 1, 1, 1 }, N }, { 3, { 1, 1, 1, 1, 1 }, N },
     { 0, { 2, 0, 3, 1, 0 }, N - 2 }, { 0, { 0, 0, 0, 0, 1 }, N }, { 1, { 3, 3, 3, 3, 0 }, N },
-    { 2, { 2, 2, 2, 2, 2 }, 7 },
+    { 2, { 2, 2, 2, 2, 2 }, 7 },     { 5, { 0, 0, 0, 0, 0 }, 6 },
 };
 static void same_everywhere(run *t, const char *name, int which, call_of *call, real *const *x)
 {

@@ -1,7 +1,7 @@
 /* test_launcher.c - how many cores one of several ranks takes, by what it and its launcher are bound to. That
- * the launcher is found behind scripts is in tests/test_parallel.sh. */
+ * the launcher is found behind scripts is in tests/scripts/test_parallel.sh. */
 #include "../check.h"
-#include "core/core.h"
+#include "core/inside.h"
 
 static cpu_set_t cpus(int from, int end)
 {

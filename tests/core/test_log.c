@@ -2,7 +2,7 @@
  * profile: its rows are the operators that ran, with as much arithmetic as they have; the results are the
  * same, and a steady step still allocates nothing. */
 #include <time.h>
-#include "core/core.h"
+#include "core/inside.h"
 #include "tests/check.h"
 #include "tests/listen.h"
 
@@ -300,19 +300,6 @@ Test(log, changes_no_bit_and_allocates_nothing)
     stop_listening();
 }
 
-Test(log, bad_levels)
-{
-    static const char *const bad[] = { "3", "-1", "yes", "11" };
-    for (int i = 0; i < COUNT(bad); i++) {
-        setenv("WEFT_LOG", bad[i], 1);
-        weft *w = open_with((weft_opts){ .device = WEFT_CPU });
-        cr_assert(weft_error_code(w) == WEFT_EARG && strstr(weft_error_message(w), "open: WEFT_LOG="), "%s",
-                  weft_error_message(w));
-        CLEAN_FAILED(w);
-    }
-    unsetenv("WEFT_LOG");
-}
-
 /* ---- peaks ---- */
 Test(log, a_peak_is_the_most_there_was)
 {
@@ -320,7 +307,7 @@ Test(log, a_peak_is_the_most_there_was)
         weft_zeros(w, WEFT_SHAPE(1 << 20));
         weft_clear(w);
         weft_usage large = weft_usage_of(w);
-        weft__arena_end(w, &w->data);
+        weft__arena_end(w, &inside(w)->arena[WEFT__IN_DATA]);
         weft_usage u = weft_usage_of(w);
         int64_t bytes = (1 << 20) * (int64_t)sizeof(weft_real);
         cr_assert(u.host_peak + u.device_peak >= large.host_bytes + large.device_bytes &&

@@ -175,36 +175,6 @@ static void hold_data(weft *w, const char *name, const json_t *c)
 
 Test(packing, data) { everywhere(hold_data); }
 
-/* The same by lists of sequences, and by the fields of a PackedSequence there and back. */
-static void hold_lists(weft *w, const char *name, const json_t *c)
-{
-    batch b;
-    read_batch(&b, c);
-    weft_tensor *table = padded(w, c, &b, false, 0), *list[MOST], *back[MOST];
-    for (int64_t s = 0; s < b.l.n; s++)
-        list[s] = weft_slice(weft_reshape(weft_slice(table, 0, s, s + 1), WEFT_SHAPE(-1)), 0, 0, b.len[s]);
-    weft_tensor *p = weft_pack_sequence(list, b.l.n);
-    hold_reals(name, "data", p, json_object_get(c, "data"));
-    hold_table(name, weft_pad_sequence(list, b.l.n, 0, WEFT_ALIGN_LEFT), json_object_get(c, "unpacked"));
-    weft_packed_sequence fields = weft_packed_sequence_of(weft_to_layout(p, WEFT_CONCAT));
-    hold_reals(name, "the field data", fields.data, json_object_get(c, "data"));
-    p = weft_ragged_of(&fields);
-    hold_reals(name, "data, by way of the fields", p, json_object_get(c, "data"));
-    weft_unpack_sequence(p, back);
-    for (int64_t s = 0; s < b.l.n; s++)
-        same_bits(name, numbers(back[s]), numbers(list[s]), b.len[s]);
-    OK(w);
-    weft_clear(w);
-}
-
-static void hold_lists_that_are_there(weft *w, const char *name, const json_t *c)
-{
-    if (json_array_size(json_object_get(c, "lengths")))
-        hold_lists(w, name, c);
-}
-
-Test(packing, lists_and_fields) { everywhere(hold_lists_that_are_there); }
-
 /* ---- what must be refused, and what must not ---- */
 Test(packing, bad_lengths)
 {
@@ -241,10 +211,10 @@ Test(packing, data_beyond_a_length)
             weft_size(weft_pack_padded_sequence(x, &(weft_lengths){ .n = 3, .len = len }, WEFT_ALIGN_LEFT),
                       0) == 10);
         weft_lengths all = { .n = 3, .len = enough }, some = { .n = 3, .len = len };
-        cr_assert(weft_validate_encoder_alignment(x, &all, WEFT_ALIGN_LEFT));
+        cr_assert(weft_pads_are_zero(x, &all, WEFT_ALIGN_LEFT));
         cr_assert(weft_size(weft_pack_padded_sequence(x, &all, WEFT_ALIGN_LEFT), 0) == 11);
         OK(w);
-        cr_assert(!weft_validate_encoder_alignment(x, &some, WEFT_ALIGN_LEFT));
+        cr_assert(!weft_pads_are_zero(x, &some, WEFT_ALIGN_LEFT));
         FAILS(w, WEFT_EARG, "sequence 0 of length 3 has data at step 3, outside it");
     }
 }

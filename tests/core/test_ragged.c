@@ -3,7 +3,7 @@
  * the same outputs and states bit for bit, and gradients equal those of one sequence at a time. NaN in pads
  * or in a neighbour changes nothing. */
 #include "tests/check.h"
-#include "core/core.h"
+#include "core/inside.h"
 #include "nn/nn.h"
 
 /* PADDED: by way of [n, T, ..], there and back */
@@ -11,7 +11,7 @@ enum { MOST = 9, LONGEST = 12, CONCAT = 0, PACKED, ROWS, PADDED, LAYOUTS };
 typedef struct {
     weft_rnn *rnn;
     weft_linear *query, *out;
-    weft_layer_norm_layer *norm;
+    weft_norm_layer *norm;
     weft_module *m;
     int64_t in, wide;
 } net;
@@ -31,7 +31,7 @@ static net net_new(weft *w, int64_t in, int kind)
                               weft_elman_new(m, "rnn", &o),
                   weft_linear_new(m, "query", &(weft_linear_opts){ .in = wide, .out = wide }),
                   weft_linear_new(m, "out", &(weft_linear_opts){ .in = 2 * wide, .out = 5 }),
-                  weft_layer_norm_layer_new(m, "norm", &(weft_layer_norm_opts){ .width = wide }),
+                  weft_layer_norm_new(m, "norm", &(weft_layer_norm_opts){ .width = wide }),
                   m,
                   in,
                   wide };
@@ -42,7 +42,7 @@ static net net_new(weft *w, int64_t in, int kind)
 static weft_tensor *run(const net *m, weft_tensor *x, weft_tensor **pooled, weft_state *last)
 {
     weft_rnn_out r = weft_rnn_run(m->rnn, x, WEFT_ZERO_STATE);
-    weft_tensor *h = weft_layer_norm_layer_run(m->norm, weft_dropout(r.y, (weft_real).25, "drop", false));
+    weft_tensor *h = weft_layer_norm_run(m->norm, weft_dropout(r.y, (weft_real).25, "drop", false));
     weft_tensor *a =
         weft_attention(weft_linear_run(m->query, h), h, h,
                        &(weft_attention_opts){ .dropout = (weft_real).25, .name = "attention" }, NULL);
@@ -158,21 +158,21 @@ static void one_batch(weft *w, int round, double tol)             /* tol 0: the 
     net m = net_new(w, 1 + (int64_t)dice(7), round % 3);
     draw_batch(&b, m.in);
     for (int s = 0; s < b.n; s++)                /* each by itself */
-        weft_clear(w), w->draw = 7, results(w, &m, &b, &s, 1, CONCAT, want);
+        weft_clear(w), w->random.draw = 7, results(w, &m, &b, &s, 1, CONCAT, want);
     for (int layout = 0; layout < LAYOUTS; layout++) {
         int n = layout == ROWS ? (int)dice((uint64_t)b.n + 1) : (int)b.n;           /* some of them */
         shuffled(all, (int)b.n);
         for (int s = 0; s < b.n; s++)            /* a neighbour's NaN */
             if (layout == PACKED && s == all[0] && b.n > 1)
                 b.x[s][0] = (weft_real)NAN;
-        weft_clear(w), w->draw = 7;
+        weft_clear(w), w->random.draw = 7;
         results(w, &m, &b, all, n, layout, got);
         for (int i = layout == PACKED && b.n > 1; i < n; i++)
             cr_assert(same(&got[all[i]], &want[all[i]], tol),
                       "round %d on %s, layout %d: sequence %d (length %d) differs", round,
                       weft_device_name(w), layout, all[i], b.len[all[i]]);
         if (layout == PACKED && b.n > 1 && b.len[all[0]])
-            dice_fill(b.x[all[0]], 1, -1, 1), weft_clear(w), w->draw = 7,
+            dice_fill(b.x[all[0]], 1, -1, 1), weft_clear(w), w->random.draw = 7,
                                                              results(w, &m, &b, &all[0], 1, CONCAT, want);
     }
 }
@@ -218,7 +218,7 @@ typedef weft_real input[LONGEST * 8];
 static void input_gradients(weft *w, const net *m, const batch *b, const int *which, int n, int layout,
                             input *out)
 {
-    weft_clear(w), w->draw = 7;
+    weft_clear(w), w->random.draw = 7;
     weft_tensor *x = chosen(w, b, which, n, m->in, layout), *dx;
     weft_gradients(loss_of(m, x), &x, 1, &dx);
     weft_real *rows = numbers(weft_to_layout(dx, WEFT_CONCAT));
@@ -235,7 +235,7 @@ static void one_gradient(weft *w, int round)
     net m = net_new(w, 1 + (int64_t)dice(7), round % 3);
     draw_batch(&b, m.in);
     for (int s = 0; s < b.n; s++) {
-        weft_clear(w), w->draw = 7;
+        weft_clear(w), w->random.draw = 7;
         weft_backward(loss_of(&m, chosen(w, &b, &s, 1, m.in, CONCAT)));
         input_gradients(w, &m, &b, &s, 1, CONCAT, want);
     }
@@ -244,7 +244,7 @@ static void one_gradient(weft *w, int round)
     w->dev.k->download(&w->dev, apart, m.m->gradients, (size_t)n * sizeof *apart);
     weft_zero_grad(m.m);
     shuffled(all, (int)b.n);
-    weft_clear(w), w->draw = 7;
+    weft_clear(w), w->random.draw = 7;
     weft_backward(loss_of(&m, chosen(w, &b, all, (int)b.n, m.in, round % LAYOUTS)));
     input_gradients(w, &m, &b, all, (int)b.n, round % LAYOUTS, got);
     OK(w);
@@ -283,7 +283,7 @@ Test(ragged, nan_in_pads_changes_nothing)
                                      poisoned                       ? (weft_real)NAN :
                                                                       0;
                 }
-                weft_clear(w), w->draw = 3;
+                weft_clear(w), w->random.draw = 3;
                 weft_tensor *loss =
                     loss_of(&m, weft_pack_padded_sequence(weft_reals(w, x[poisoned], WEFT_SHAPE(4, 6, 2)), &l,
                                                           side ? WEFT_ALIGN_RIGHT : WEFT_ALIGN_LEFT));

@@ -2,7 +2,7 @@
  * what was made before it stays as it was; and batches are found in no time, however many a step has. */
 #include <time.h>
 #include "tests/check.h"
-#include "core/core.h"
+#include "core/inside.h"
 #include "rnn/rnn.h"
 
 static int64_t held(weft *w) { return weft_usage_of(w).host_bytes + weft_usage_of(w).device_bytes; }
@@ -65,9 +65,9 @@ Test(rewind, batches_and_their_index_arrays_end, .init = unchecked)
             weft_real got[2] = { weft_item(everything(&s, weft_scale(before, 2))),
                                  weft_item(everything(&s, weft_scale(batch_of(w, &s, i), 2))) };
             same_bits("round", got, ((weft_real[]){ want, want }), 2);
-            cr_assert(b->maps != map && b->rows != rows && b->places && b->ends);
+            cr_assert(b->maps != map && b->rows != rows && b->places && b->slot);
             weft_rewind(w, here);
-            cr_assert(b->maps == map && b->rows == rows && !b->places && !b->ends,
+            cr_assert(b->maps == map && b->rows == rows && !b->places && !b->slot,
                       "what was made after the mark is still linked");
             bytes = i == 1 ? held(w) : bytes;
             cr_assert(i < 2 || held(w) == bytes, "round %d: %lld bytes instead of %lld", i,

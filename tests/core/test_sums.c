@@ -66,12 +66,11 @@ Test(sums, bias_gradients)
         const double x = .7, all = as_real(x) * (double)n;
         weft_module *m = weft_module_new(w, "m");
         weft_linear *l = weft_linear_new(m, "l", &(weft_linear_opts){ .in = 1, .out = 3 });
-        weft_layer_norm_layer *norm =
-            weft_layer_norm_layer_new(m, "n", &(weft_layer_norm_opts){ .width = 3 });
+        weft_norm_layer *norm = weft_layer_norm_new(m, "n", &(weft_layer_norm_opts){ .width = 3 });
         weft_tensor *y = weft_linear_run(l, weft_full(w, .1, WEFT_SHAPE(n, 1)));
         weft_backward(weft_sum_all(weft_mul(y, weft_scalar(w, x))));
         right("linear", numbers(weft_grad(weft_find_parameter(m, "l.bias")))[1], all);
-        y = weft_layer_norm_layer_run(norm, weft_linear_run(l, weft_full(w, .1, WEFT_SHAPE(n, 1))));
+        y = weft_layer_norm_run(norm, weft_linear_run(l, weft_full(w, .1, WEFT_SHAPE(n, 1))));
         weft_backward(weft_sum_all(weft_mul(y, weft_scalar(w, x))));
         right("layer norm", numbers(weft_grad(weft_find_parameter(m, "n.bias")))[1], all);
     }

@@ -95,8 +95,10 @@ static bool on_tiles(const weft__product *p)
 }
 static weft__product product_of(int way, int64_t m, int64_t n, int64_t k)
 {
-    weft__product p = { .ta = way & 1, .tb = way & 2, .add = way & 4, .m = m, .n = n, .k = k, .batches = 1 };
-    p.lda = (p.ta ? m : k) + size(3), p.ldb = (p.tb ? k : n) + size(3), p.ldc = n + size(3);
+    weft__product p = dense_product(way, m, n, k);
+    p.lda += size(3);
+    p.ldb += size(3);
+    p.ldc += size(3);
     return p;
 }
 static int64_t size_a(const weft__product *p) { return (p->ta ? p->k : p->m) * p->lda; }
@@ -198,16 +200,9 @@ static double norm(const float *x, int64_t step, int64_t n)
 }
 static void is_near(run *t, int mode, int64_t m, int64_t n, int64_t k)
 {
-    weft__product p = { .tb = true,
-                        .m = m,
-                        .n = n,
-                        .k = k,
-                        .lda = k,
-                        .ldb = k,
-                        .ldc = n,
-                        .batches = 1,
-                        .precision = modes[mode].mode,
-                        .back = true };
+    weft__product p = dense_product(2, m, n, k);
+    p.precision = modes[mode].mode;
+    p.back = true;
     float *a = reals(t, m * k, -1, 1), *b = reals(t, n * k, -1, 1), *c = room(t, m * n, sizeof *c);
     double worst = 0;
     t->k->gemm(&t->d, &p, a, b, c);

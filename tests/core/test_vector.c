@@ -1,7 +1,7 @@
 /* test_vector.c - exp, log, tanh and sigmoid of vector.h in the test's own instruction set, and those of each
  * kernel table; vectors' loads, stores, sums. */
 #include "tests/check.h"
-#include "core/core.h"
+#include "core/inside.h"
 #include "core/cpu/vector.h"
 
 enum { POINTS = 4096 };

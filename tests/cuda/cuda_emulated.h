@@ -32,6 +32,20 @@ UNUSED static void counts(long long out[COUNTS])        /* of the emulation, sin
     fn(out);
 }
 
+/* What has been counted since begin_counting; a real GPU counts nothing. */
+static long long since[COUNTS];
+UNUSED static void begin_counting(void)
+{
+    if (is_emulated())
+        counts(since);
+}
+UNUSED static long long counted(int what)
+{
+    long long now[COUNTS];
+    counts(now);
+    return now[what] - since[what];
+}
+
 /* The device that this thread's own CUDA calls go to, and the last error that they would find. */
 static void thread_has(int *device, int *error)
 {

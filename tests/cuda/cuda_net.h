@@ -3,7 +3,7 @@
 #ifndef CUDA_NET_H
 #define CUDA_NET_H
 #include "tests/check.h"
-#include "core/core.h"
+#include "core/inside.h"
 
 enum { WORDS = 12, WIDTH = 8, HIDDEN = 8, TOKENS = 4096 };
 typedef struct net {
@@ -34,8 +34,10 @@ UNUSED static net net_in(weft *w)
 UNUSED static void train(const net *n, int64_t sequences, const int32_t *len)
 {
     static int32_t tokens[TOKENS], next[TOKENS];
-    for (int i = 0; i < TOKENS; i++)
-        tokens[i] = i * 7 % WORDS, next[i] = (i * 7 + 3) % WORDS;
+    for (int i = 0; i < TOKENS; i++) {
+        tokens[i] = i * 7 % WORDS;
+        next[i] = (i * 7 + 3) % WORDS;
+    }
     weft_lengths of = { .n = sequences, .len = len };
     weft_tensor *x = weft_ragged_ints(n->w, tokens, &of), *y = weft_ragged_ints(n->w, next, &of);
     weft_rnn_out r = weft_rnn_run(n->rnn, weft_embedding_run(n->embed, x), WEFT_ZERO_STATE);

@@ -2,7 +2,7 @@
 # demo.sh    examples/g2p on the CPU and on the back end at WEFT_BACKEND_PATH: the same losses; a run that was begun on one
 # device and resumed on the other. B is the build.
 set -u
-. "$(dirname "$0")/../script.sh"
+. "$(dirname "$0")/../scripts/script.sh"
 language 60 >dict
 run=("$g2p" --data dict --hidden 16 --embed 8 --layers 2 --batch 8 --epochs 15 --warmup 20 --every 30 --seed 3)
 # The losses of all points in a log, and the last error on dev.

@@ -2,16 +2,13 @@
  *
  * It times launches, graph nodes, the matrix product of a recurrent step through cuBLAS, and copies. Within
  * kernels it times dependent tensor core products and the exchange of states between the blocks of a cluster.
- * It prints one JSON object a line. It also compiles for the emulation, where its times mean nothing. */
+ * It prints one JSON object a line. */
+#include <cublas_v2.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include "cuda/ptx.h"
 
-#ifdef WEFT_EMULATED
-enum { NUMBERS = 1 << 12, TIMES = 3, ROUNDS = 4 };
-#else
 enum { NUMBERS = 1 << 26, TIMES = 200, ROUNDS = 1000 };
-#endif
 static cudaStream_t stream;
 static cudaEvent_t begun, ended;
 static float *from, *to, *pinned;                /* NUMBERS each; pinned: on the host */
@@ -51,7 +48,8 @@ static __global__ void exchanges(float *out)
     const unsigned four = threadIdx.x / 4, part = threadIdx.x % 4;
     float seen = 0;
     if (threadIdx.x == 0) {
-        mbarrier_init(&full[0], 1), mbarrier_init(&full[1], 1);
+        mbarrier_init(&full[0], 1);
+        mbarrier_init(&full[1], 1);
         mbarrier_init_done();
     }
     __syncwarp();
@@ -68,22 +66,12 @@ static __global__ void exchanges(float *out)
     out[blockIdx.x * blockDim.x + threadIdx.x] = seen;
     cluster_sync();
 }
-static __global__ void meetings(unsigned *counter)
-{
-    for (int i = 0; i < ROUNDS; i++)
-        grid_sync(counter);
-}
 
-typedef struct piece { int B, H; } piece;        /* exchanges: B blocks; meetings: B blocks */
+typedef struct piece { int B, H; } piece;        /* exchanges: B blocks */
 static void multiply(piece)     { LAUNCH_RAW(products, dim3(1), dim3(32), 0, stream, to); }
 static void exchange(piece p)
 {
     LAUNCH_CLUSTER_RAW(exchanges, dim3((unsigned)p.B), dim3(256), 0, stream, (unsigned)p.B, to);
-}
-static void meet(piece p)
-{
-    need(cudaMemsetAsync(to, 0, sizeof(unsigned), stream), "filling");
-    LAUNCH_COOP_RAW(meetings, dim3((unsigned)p.B), dim3(256), 0, stream, (unsigned *)to);
 }
 static cudaGraphExec_t graph;
 static void launch_graph(piece) { need(cudaGraphLaunch(graph, stream), "graph"); }
@@ -146,7 +134,7 @@ static void tell_round(const char *what, void (*work)(piece), piece p, int of)
     need(cudaGetLastError(), what);
     printf("{\"micro\": \"%s\", \"blocks\": %d, \"us\": %.4f}\n", what, p.B, us);
 }
-static void within_kernels(int multiprocessors)
+static void within_kernels()
 {
     static const int sizes[] = { 2, 4, 8, 16 };
     tell_round("tensor core product, one after the other", multiply, piece{ 1, 0 }, ROUNDS);
@@ -154,7 +142,6 @@ static void within_kernels(int multiprocessors)
          "clusters of 16");
     for (int blocks : sizes)
         tell_round("exchange within a cluster", exchange, piece{ blocks, 0 }, ROUNDS);
-    tell_round("barrier of the grid", meet, piece{ multiprocessors, 0 }, ROUNDS);
 }
 /* How many clusters run at the same time with the shared memory of layers of 256 and of 512 units. */
 static void at_once()
@@ -181,11 +168,7 @@ static void graphs()
     cudaGraphExecDestroy(graph), cudaGraphDestroy(recorded);
 }
 
-/* ---- the product of a recurrent step through cuBLAS, which the emulation does not have ---- */
-#ifdef WEFT_EMULATED
-static void steps() {}
-#else
-#include <cublas_v2.h>
+/* ---- the product of a recurrent step through cuBLAS ---- */
 static cublasHandle_t handle;
 
 /* [B, 4H] += [B, H] times [4H, H] transposed */
@@ -210,10 +193,8 @@ static void steps()
     }
     cublasDestroy(handle);
 }
-#endif
 
-/* Returns the number of multiprocessors. */
-static int set_up()
+static void set_up()
 {
     cudaDeviceProp about;
     need(cudaGetDeviceProperties(&about, 0), "no GPU");
@@ -230,14 +211,13 @@ static int set_up()
            "\"capability\": \"%d.%d\"}\n",
            about.name, about.multiProcessorCount, (size_t)about.sharedMemPerBlockOptin, about.major,
            about.minor);
-    return about.multiProcessorCount;
 }
 
 int main()
 {
     const double bytes = (double)NUMBERS * sizeof(float);
-    const int multiprocessors = set_up();
-    within_kernels(multiprocessors);
+    set_up();
+    within_kernels();
     at_once();
     graphs();
     tell("launch", launch, piece{ 0, 0 }, TIMES * 5, 0, 0);

@@ -34,7 +34,8 @@ void together(unsigned mask, Finish what)
     Lane &lane = my_lane();
     if (!(mask >> lane_of(me) & 1))
         fail("a lane is not in the mask that it names");
-    lane.mask = mask, lane.finish = what;
+    lane.mask = mask;
+    lane.finish = what;
     w.here |= 1u << lane_of(me);
     finish(w, mask, what);
     go_on();
@@ -50,19 +51,12 @@ void fetch(Warp &w, unsigned mask)
                 from < WARP && mask >> from & 1 ? w.lane[from].value : (uint64_t)POISON << 32 | POISON;
         }
 }
-void vote(Warp &w, unsigned mask)
-{
-    unsigned yes = 0;
-    for (unsigned i = 0; i < WARP; i++)
-        yes |= (mask >> i & 1 && w.lane[i].value) ? 1u << i : 0;
-    for (unsigned i = 0; i < WARP; i++)
-        w.lane[i].got = mask >> i & 1 ? yes : w.lane[i].got;
-}
 uint64_t exchange(unsigned mask, uint64_t value, unsigned from, Finish what)
 {
     Quiet quiet;
     Lane &lane = my_lane();
-    lane.value = value, lane.from = from;
+    lane.value = value;
+    lane.from = from;
     together(mask, what);
     return lane.got;
 }

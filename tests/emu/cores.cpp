@@ -17,7 +17,10 @@ void multiply(emu::Warp &w, const float (&a)[M][8], const Row (&b)[8])
             Half sum = { first[0], first[1], second[0], second[1] };
             for (unsigned k = 0; k < 8; k++)
                 sum += a[row][k] * b[k].half[h];
-            first[0] = sum[0], first[1] = sum[1], second[0] = sum[2], second[1] = sum[3];
+            first[0] = sum[0];
+            first[1] = sum[1];
+            second[0] = sum[2];
+            second[1] = sum[3];
         }
 }
 
@@ -61,7 +64,8 @@ void settle(counter *c)
     emu::progress();
     if (c->pending || c->bytes)
         return;
-    c->pending = c->count, c->phase ^= 1;
+    c->pending = c->count;
+    c->phase ^= 1;
 }
 
 void deliver(counter *c)                         /* what was stored late, and is waited for */

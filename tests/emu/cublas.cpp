@@ -127,7 +127,7 @@ bool sound(const product &g)
 {
     const bool ta = g.how.ta == CUBLAS_OP_T, tb = g.how.tb == CUBLAS_OP_T;
     const cudaDataType_t type = g.c.as.type;
-    const bool wide = g.how.compute == CUBLAS_COMPUTE_64F || g.how.compute == CUBLAS_COMPUTE_64F_PEDANTIC;
+    const bool wide = g.how.compute == CUBLAS_COMPUTE_64F;
     return g.m > 0 && g.n > 0 && g.k > 0 && fits(g.a.as, ta, g.m, g.k, g.c.as.batches) &&
            fits(g.b.as, tb, g.k, g.n, g.c.as.batches) && fits(g.c.as, false, g.m, g.n, g.c.as.batches) &&
            g.a.as.type == type && g.b.as.type == type && g.how.scale == type && wide == (type == CUDA_R_64F);
@@ -199,12 +199,13 @@ cublasStatus_t cublasLtDestroy(cublasLtHandle_t h)
 }
 const char *cublasLtGetStatusString(cublasStatus_t s)
 {
-    return s == CUBLAS_STATUS_SUCCESS           ? "CUBLAS_STATUS_SUCCESS"
-           : s == CUBLAS_STATUS_INVALID_VALUE   ? "CUBLAS_STATUS_INVALID_VALUE"
-           : s == CUBLAS_STATUS_NOT_SUPPORTED   ? "CUBLAS_STATUS_NOT_SUPPORTED"
-           : s == CUBLAS_STATUS_NOT_INITIALIZED ? "CUBLAS_STATUS_NOT_INITIALIZED"
-           : s == CUBLAS_STATUS_ALLOC_FAILED    ? "CUBLAS_STATUS_ALLOC_FAILED"
-                                                : "CUBLAS_STATUS_EXECUTION_FAILED";
+    switch (s) {
+#define E(name, number) \
+    case name: return #name;
+        EMU_STATUSES(E)
+#undef E
+    }
+    return "an unknown status";
 }
 
 /* ---- descriptions ---- */
@@ -303,8 +304,10 @@ cublasStatus_t cublasLtMatmul(cublasLtHandle_t h, cublasLtMatmulDesc_t how, cons
     product g = product_of(how, { a, *as }, { b, *bs }, { c, *cs });
     if (!h || !algorithm || algorithm->data[0] >= WAYS || !sound(g) || !same(*cs, *ds) || c != d)
         return CUBLAS_STATUS_INVALID_VALUE;
-    g.by = ways[algorithm->data[0]], g.d = d;
-    g.alpha = get(alpha, how->scale, 0), g.beta = get(beta, how->scale, 0);
+    g.by = ways[algorithm->data[0]];
+    g.d = d;
+    g.alpha = get(alpha, how->scale, 0);
+    g.beta = get(beta, how->scale, 0);
     if (algorithm->data[1] != made_for(g) || !can(g, g.by))
         return CUBLAS_STATUS_NOT_SUPPORTED;
     if (g.by.parts > 1 && (!room || bytes < (size_t)g.by.parts * ROOM_OF_A_PART || (uintptr_t)room % 256))

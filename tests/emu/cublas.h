@@ -9,13 +9,16 @@
 #define WEFT_EMU_CUBLAS_H
 #include "tests/emu/runtime.h"
 
+#define EMU_STATUSES(E)                   \
+    E(CUBLAS_STATUS_SUCCESS, 0)           \
+    E(CUBLAS_STATUS_ALLOC_FAILED, 3)      \
+    E(CUBLAS_STATUS_INVALID_VALUE, 7)     \
+    E(CUBLAS_STATUS_EXECUTION_FAILED, 13) \
+    E(CUBLAS_STATUS_NOT_SUPPORTED, 15)
 enum cublasStatus_t {
-    CUBLAS_STATUS_SUCCESS = 0,
-    CUBLAS_STATUS_NOT_INITIALIZED = 1,
-    CUBLAS_STATUS_ALLOC_FAILED = 3,
-    CUBLAS_STATUS_INVALID_VALUE = 7,
-    CUBLAS_STATUS_EXECUTION_FAILED = 13,
-    CUBLAS_STATUS_NOT_SUPPORTED = 15
+#define E(name, number) name = number,
+    EMU_STATUSES(E)
+#undef E
 };
 enum cublasOperation_t { CUBLAS_OP_N = 0, CUBLAS_OP_T = 1 };
 enum cublasComputeType_t {
@@ -23,8 +26,7 @@ enum cublasComputeType_t {
     CUBLAS_COMPUTE_32F_PEDANTIC = 69,
     CUBLAS_COMPUTE_32F_FAST_16BF = 75,
     CUBLAS_COMPUTE_32F_FAST_TF32 = 77,
-    CUBLAS_COMPUTE_64F = 70,
-    CUBLAS_COMPUTE_64F_PEDANTIC = 71
+    CUBLAS_COMPUTE_64F = 70
 };
 enum cudaDataType_t { CUDA_R_32F = 0, CUDA_R_64F = 1 };
 typedef cudaDataType_t cudaDataType;
@@ -50,7 +52,6 @@ enum cublasLtMatmulPreferenceAttributes_t {
 };
 enum cublasLtReductionScheme_t {
     CUBLASLT_REDUCTION_SCHEME_NONE = 0,
-    CUBLASLT_REDUCTION_SCHEME_INPLACE = 1,
     CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE = 2,
     CUBLASLT_REDUCTION_SCHEME_OUTPUT_TYPE = 4
 };

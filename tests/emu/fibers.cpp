@@ -79,8 +79,10 @@ static void arrived(void *fake)                   /* AddressSanitizer: the first
     const void *bottom;
     size_t bytes;
     __sanitizer_finish_switch_fiber(fake, &bottom, &bytes);
-    if (!host_stack)                              /* the first change of all comes from there */
-        host_stack = bottom, host_bytes = bytes;
+    if (!host_stack) {                           /* the first change of all comes from there */
+        host_stack = bottom;
+        host_bytes = bytes;
+    }
 #else
     (void)fake;
 #endif
@@ -325,13 +327,16 @@ static void lay_out(const Launch &l, unsigned set)
     threads.resize(count), blocks.resize(set), clusters.resize(set / l.cluster);
     for (unsigned i = 0; i < set; i++) {
         Block &b = blocks[i];
-        b.threads = &threads[i * each], b.rank = i % l.cluster, b.cluster = &clusters[i / l.cluster];
+        b.threads = &threads[i * each];
+        b.rank = i % l.cluster;
+        b.cluster = &clusters[i / l.cluster];
         b.warps.resize((each + WARP - 1) / WARP);
         for (unsigned w = 0; w < b.warps.size(); w++)
             b.warps[w].first = b.threads + w * WARP;
         for (unsigned t = 0; t < each; t++) {
             Thread &thread = b.threads[t];
-            thread.block = &b, thread.number = t;
+            thread.block = &b;
+            thread.number = t;
             thread.index =
                 dim3(t % l.threads.x, t / l.threads.x % l.threads.y, t / l.threads.x / l.threads.y);
         }
@@ -346,7 +351,8 @@ static void renew(void *&mark)                    /* else what was done by it be
 static void renew(Barrier &b, unsigned members)
 {
     renew(b.mark);
-    b.members = members, b.arrived = b.phase = 0;
+    b.members = members;
+    b.arrived = b.phase = 0;
     b.waiting.clear();
 }
 
@@ -356,7 +362,8 @@ static void shared_room(const Launch &l, Block &b, unsigned i)
         free(rooms[i]), rooms[i] = memory(SHARED_ROOM);
     if (i == rooms.size())
         rooms.push_back(memory(SHARED_ROOM));
-    b.shared = (char *)(((uintptr_t)rooms[i] + 15) & ~(uintptr_t)15), b.touched = 0;
+    b.shared = (char *)(((uintptr_t)rooms[i] + 15) & ~(uintptr_t)15);
+    b.touched = 0;
     ASAN_POISON_MEMORY_REGION(b.shared, SHARED_ROOM - 16);
     ASAN_UNPOISON_MEMORY_REGION(b.shared, l.dynamic);
     poison(b.shared, l.dynamic);
@@ -392,16 +399,21 @@ static void set_up(const Launch &l, unsigned first, unsigned set)
         unsigned id = first + i;
         b.index = dim3(id % l.grid.x, id / l.grid.x % l.grid.y, id / l.grid.x / l.grid.y);
         renew(b.barrier, each);
-        for (unsigned w = 0; w < b.warps.size(); w++)
-            b.warps[w].alive = each - w * WARP < WARP ? (1u << (each - w * WARP)) - 1 : EVERY,
-            b.warps[w].here = 0, renew(b.warps[w].mark);
+        for (unsigned w = 0; w < b.warps.size(); w++) {
+            b.warps[w].alive = each - w * WARP < WARP ? (1u << (each - w * WARP)) - 1 : EVERY;
+            b.warps[w].here = 0;
+            renew(b.warps[w].mark);
+        }
         shared_room(l, b, i);
     }
     for (Cluster &c : clusters)
         renew(c.barrier, each * l.cluster), c.first = &blocks[(&c - clusters.data()) * l.cluster];
     for (Thread &t : threads)
         delete std::exchange(t.fenced, (char *)NULL), t.seen.clear(), t.stack = NULL, t.tsan = tsan_thread();
-    begun = 0, living = count, polls = 0, first_lot = lots % count;
+    begun = 0;
+    living = count;
+    polls = 0;
+    first_lot = lots % count;
     ready.clear(), polling.clear(), launch->stores.clear();
 }
 
@@ -450,8 +462,10 @@ void run(Launch &l)
     release(&l.grid);
     {
         Quiet quiet;
-        launch = &l, l.late = setting("WEFT_EMU_ASYNC", 0) != 0;
-        order = (unsigned)setting("WEFT_EMU_ORDER", 0), lots = (unsigned)setting("WEFT_EMU_SEED", 0) + 12345;
+        launch = &l;
+        l.late = setting("WEFT_EMU_ASYNC", 0) != 0;
+        order = (unsigned)setting("WEFT_EMU_ORDER", 0);
+        lots = (unsigned)setting("WEFT_EMU_SEED", 0) + 12345;
 #if defined(__SANITIZE_ADDRESS__)
         host_stack = NULL;
 #endif

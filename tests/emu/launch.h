@@ -15,9 +15,7 @@
 #define __global__
 #define __device__
 #define __host__
-#define __constant__
 #define __forceinline__ inline
-#define __restrict__ __restrict
 #define __align__(n) __attribute__((aligned(n)))
 #define __launch_bounds__(...)
 #define __grid_constant__
@@ -37,29 +35,34 @@ template <class T> T &shared(const void *key) { return *(T *)shared_variable(key
     auto &name = emu::shared<__VA_ARGS__>(&name##_key)
 #define DYN_SHARED(type, name) type *name = (type *)emu::me->block->shared
 
-/* CUDA's, of the launches below */
+/* ---- CUDA's errors: name, number, text ---- */
+#define EMU_ERRORS(E)                                                                                   \
+    E(cudaSuccess, 0, "no error")                                                                       \
+    E(cudaErrorInvalidValue, 1, "invalid argument")                                                     \
+    E(cudaErrorMemoryAllocation, 2, "out of memory")                                                    \
+    E(cudaErrorInvalidConfiguration, 9, "invalid configuration argument")                               \
+    E(cudaErrorInsufficientDriver, 35, "CUDA driver version is insufficient for CUDA runtime version")  \
+    E(cudaErrorNoDevice, 100, "no CUDA-capable device is detected")                                     \
+    E(cudaErrorInvalidDevice, 101, "invalid device ordinal")                                            \
+    E(cudaErrorNoKernelImageForDevice, 209,                                                             \
+      "no kernel image is available for execution on the device")                                       \
+    E(cudaErrorInvalidResourceHandle, 400, "invalid resource handle")                                   \
+    E(cudaErrorNotReady, 600, "device not ready")                                                       \
+    E(cudaErrorIllegalAddress, 700, "an illegal memory access was encountered")                         \
+    E(cudaErrorLaunchOutOfResources, 701, "too many resources requested for launch")                    \
+    E(cudaErrorLaunchFailure, 719, "unspecified launch failure")                                        \
+    E(cudaErrorCooperativeLaunchTooLarge, 720, "too many blocks in cooperative launch")                 \
+    E(cudaErrorNotSupported, 801, "operation not supported")                                            \
+    E(cudaErrorStreamCaptureUnsupported, 900, "operation not permitted when stream is capturing")       \
+    E(cudaErrorStreamCaptureInvalidated, 901,                                                           \
+      "operation failed due to a previous error during capture")                                        \
+    E(cudaErrorGraphExecUpdateFailure, 910,                                                             \
+      "the graph update was not performed because it included changes which violated "                  \
+      "constraints specific to instantiated graph update")
 enum cudaError_t {
-    cudaSuccess = 0,
-    cudaErrorInvalidValue = 1,
-    cudaErrorMemoryAllocation = 2,
-    cudaErrorInvalidConfiguration = 9,
-    cudaErrorInvalidMemcpyDirection = 21,
-    cudaErrorInsufficientDriver = 35,
-    cudaErrorNoDevice = 100,
-    cudaErrorInvalidDevice = 101,
-    cudaErrorNoKernelImageForDevice = 209,
-    cudaErrorUnsupportedPtxVersion = 222,
-    cudaErrorInvalidResourceHandle = 400,
-    cudaErrorNotReady = 600,
-    cudaErrorIllegalAddress = 700,
-    cudaErrorLaunchOutOfResources = 701,
-    cudaErrorLaunchFailure = 719,
-    cudaErrorCooperativeLaunchTooLarge = 720,
-    cudaErrorNotSupported = 801,
-    cudaErrorStreamCaptureUnsupported = 900,
-    cudaErrorStreamCaptureInvalidated = 901,
-    cudaErrorGraphExecUpdateFailure = 910,
-    cudaErrorIllegalState = 401
+#define E(name, number, text) name = number,
+    EMU_ERRORS(E)
+#undef E
 };
 
 /* ---- launches ---- */
@@ -86,10 +89,7 @@ cudaError_t start(Launch l, cudaStream_t stream, void (*kernel)(P...), typename 
 }
 inline Launch shape(const char *name, dim3 grid, dim3 threads, size_t shared, unsigned cluster, bool together)
 {
-    Launch l = {};
-    l.name = name, l.grid = grid, l.threads = threads, l.dynamic = shared, l.cluster = cluster,
-    l.together = together;
-    return l;
+    return Launch{ name, grid, threads, shared, cluster, together };
 }
 } // namespace emu
 #define LAUNCH_RAW(kernel, grid, threads, shared, stream, ...) \
@@ -103,16 +103,12 @@ inline Launch shape(const char *name, dim3 grid, dim3 threads, size_t shared, un
 inline void __syncthreads() { emu::sync(emu::me->block->barrier); }
 /* the CPU sees all in order; for ThreadSanitizer the atomics below order nothing without a fence */
 inline void __threadfence() { emu::fence(); }
-inline void __threadfence_block() { __threadfence(); }
-inline void __threadfence_system() { __threadfence(); }
-inline void __nanosleep(unsigned) { emu::yield(); }
 inline long long clock64() { return emu::ticks(); }
 
 /* ---- lanes ---- */
 namespace emu {
 /* got = value of lane `from`; poison from lanes outside of the mask */
 void fetch(Warp &, unsigned mask);
-void vote(Warp &, unsigned mask);                /* got = bits of the lanes whose value is not 0 */
 void nothing(Warp &, unsigned mask);
 uint64_t exchange(unsigned mask, uint64_t value, unsigned from, Finish);
 template <class T> T shuffle(unsigned mask, T value, unsigned from)
@@ -142,22 +138,6 @@ template <class T> T __shfl_xor_sync(unsigned mask, T value, int flip, int width
     unsigned lane = emu::lane_of(emu::me), from = lane ^ (unsigned)flip, w = (unsigned)width;
     return emu::shuffle(mask, value, (from & ~(w - 1)) > (lane & ~(w - 1)) ? lane : from);
 }
-template <class T> T __shfl_down_sync(unsigned mask, T value, unsigned by, int width = 32)
-{
-    unsigned lane = emu::lane_of(emu::me), w = (unsigned)width;
-    return emu::shuffle(mask, value, (lane & (w - 1)) + by < w ? lane + by : lane);
-}
-template <class T> T __shfl_up_sync(unsigned mask, T value, unsigned by, int width = 32)
-{
-    unsigned lane = emu::lane_of(emu::me);
-    return emu::shuffle(mask, value, (lane & ((unsigned)width - 1)) >= by ? lane - by : lane);
-}
-inline unsigned __ballot_sync(unsigned mask, int yes)
-{
-    return (unsigned)emu::exchange(mask, yes != 0, 0, emu::vote);
-}
-inline int __any_sync(unsigned mask, int yes) { return __ballot_sync(mask, yes) != 0; }
-inline int __all_sync(unsigned mask, int yes) { return __ballot_sync(mask, !yes) == 0; }
 
 /* ---- atomics: for the types that CUDA has them for, but no floating point ---- */
 namespace emu {
@@ -186,35 +166,14 @@ template <class T, class F> T change(T *p, F f)
         });                                                          \
     }
 EMU_ATOMIC(atomicAdd, old + v)
-EMU_ATOMIC(atomicSub, old - v)
 EMU_ATOMIC(atomicMin, v < old ? v : old)
-EMU_ATOMIC(atomicMax, v > old ? v : old)
-EMU_ATOMIC(atomicAnd, old & v)
-EMU_ATOMIC(atomicOr, old | v)
-EMU_ATOMIC(atomicXor, old ^ v)
 EMU_ATOMIC(atomicExch, v)
 #undef EMU_ATOMIC
-template <class T> T atomicCAS(T *p, typename emu::atomic<T>::type expected, typename emu::atomic<T>::type v)
-{
-    return emu::change(p, [=](T old) { return old == expected ? v : old; });
-}
 
 /* ---- functions that <math.h> has not, vectors, bits ---- */
-inline float  rsqrt(float x) { return 1 / sqrt(x); }
-inline double rsqrt(double x) { return 1 / sqrt(x); }
-inline float  rsqrtf(float x) { return rsqrt(x); }
-inline float  __expf(float x) { return exp(x); }
-inline float  __logf(float x) { return log(x); }
-inline float  __fdividef(float a, float b) { return a / b; }
-inline float  __saturatef(float x) { return x > 0 ? x < 1 ? x : 1 : 0; }
-inline float  __fmul_rn(float a, float b) { return a * b; }
-inline float  __fadd_rn(float a, float b) { return a + b; }
 template <class A, class B> typename std::common_type<A, B>::type min(A a, B b) { return b < a ? b : a; }
 template <class A, class B> typename std::common_type<A, B>::type max(A a, B b) { return a < b ? b : a; }
-template <class T> T __ldg(const T *p) { return *p; }
 template <class T> T __ldcg(const T *p) { return *p; }
-template <class T> T __ldcs(const T *p) { return *p; }
-template <class T> void __stcs(T *p, T v) { *p = v; }
 namespace emu {
 template <class To, class From> To bits(From v)
 {
@@ -228,30 +187,11 @@ inline int       __float_as_int(float x) { return emu::bits<int>(x); }
 inline unsigned  __float_as_uint(float x) { return emu::bits<unsigned>(x); }
 inline float     __int_as_float(int x) { return emu::bits<float>(x); }
 inline float     __uint_as_float(unsigned x) { return emu::bits<float>(x); }
-inline long long __double_as_longlong(double x) { return emu::bits<long long>(x); }
-inline double    __longlong_as_double(long long x) { return emu::bits<double>(x); }
-inline int       __popc(unsigned x) { return __builtin_popcount(x); }
-inline int       __popcll(unsigned long long x) { return __builtin_popcountll(x); }
-inline int       __clz(int x) { return x ? __builtin_clz((unsigned)x) : 32; }
-inline int       __ffs(int x) { return __builtin_ffs(x); }
-inline unsigned  __umulhi(unsigned a, unsigned b) { return (unsigned)((uint64_t)a * b >> 32); }
 
-#define EMU_VECTORS(type, name, bytes)                                                    \
-    struct alignas(2 * bytes) name##2 { type x, y; };                                     \
-    struct name##3 { type x, y, z; };                                                     \
-    struct alignas(4 * bytes > 16 ? 16 : 4 * bytes) name##4 { type x, y, z, w; };         \
-    inline name##2 make_##name##2(type x, type y) { return name##2 { x, y }; }            \
-    inline name##3 make_##name##3(type x, type y, type z) { return name##3 { x, y, z }; } \
-    inline name##4 make_##name##4(type x, type y, type z, type w) { return name##4 { x, y, z, w }; }
-EMU_VECTORS(float, float, 4)
-EMU_VECTORS(double, double, 8)
-EMU_VECTORS(int, int, 4)
-EMU_VECTORS(unsigned, uint, 4)
-#undef EMU_VECTORS
+struct alignas(16) float4 { float x, y, z, w; };
+inline float4 make_float4(float x, float y, float z, float w) { return float4{ x, y, z, w }; }
 
-/* ---- bf16: the upper half of a float, rounded to even when it is stored ---- */
-struct __nv_bfloat16 { uint16_t bits; };
-typedef __nv_bfloat16 nv_bfloat16;
+/* ---- numbers as tensor cores round them ---- */
 namespace emu {
 inline uint16_t to_bf16(float x)
 {
@@ -265,7 +205,4 @@ inline float nearest_tf32(float x)               /* to nearest, ties away from z
 }
 inline float from_bf16(uint16_t h) { return bits<float>((uint32_t)h << 16); }
 } // namespace emu
-inline __nv_bfloat16 __float2bfloat16(float x) { return __nv_bfloat16{ emu::to_bf16(x) }; }
-inline __nv_bfloat16 __float2bfloat16_rn(float x) { return __float2bfloat16(x); }
-inline float __bfloat162float(__nv_bfloat16 h) { return emu::from_bf16(h.bits); }
 #endif

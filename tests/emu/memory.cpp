@@ -91,7 +91,8 @@ void crashed(int, siginfo_t *about, void *)      /* says who it was; then the cr
 void watch()                                     /* unless somebody else does, a sanitizer say */
 {
     struct sigaction now, then = {};
-    then.sa_sigaction = crashed, then.sa_flags = (int)(SA_SIGINFO | SA_RESETHAND);
+    then.sa_sigaction = crashed;
+    then.sa_flags = (int)(SA_SIGINFO | SA_RESETHAND);
     if (!sigaction(SIGSEGV, NULL, &now) && !(now.sa_flags & SA_SIGINFO) && now.sa_handler == SIG_DFL)
         sigaction(SIGSEGV, &then, NULL);
 }
@@ -123,8 +124,8 @@ cudaError_t allocate(void **to, size_t bytes, bool managed)
     *to = NULL;
     emu::counts.stalls++;
     watch();
-    if (emu::lost(current) || emu::capturing())
-        return emu::note(emu::lost(current) ? emu::lost(current) : cudaErrorStreamCaptureUnsupported);
+    if (emu::lost(current))
+        return emu::note(emu::lost(current));
     if (bytes > emu::limit() || used[current] + bytes > emu::limit())
         return emu::note(cudaErrorMemoryAllocation);
     if (bytes && !(*to = made(Piece{ NULL, 0, bytes, current, managed, true, false, NULL, 0 })))
@@ -201,7 +202,9 @@ emu_pool *piece_ends(void *p, size_t *bytes, size_t *all)
     auto it = pieces.find((char *)p);
     if (it == pieces.end() || it->second.ended || !it->second.pool)
         return NULL;
-    it->second.ended = true, *bytes = it->second.bytes, *all = it->second.all;
+    it->second.ended = true;
+    *bytes = it->second.bytes;
+    *all = it->second.all;
     return it->second.pool;
 }
 void piece_is_gone(void *p) { unmap(pieces.find((char *)p)); }
@@ -214,11 +217,13 @@ bool piece_around(const void *p, uint64_t *low, uint64_t *high)
 {
     auto it = holder(pieces, p);
     auto pin = holder(pins, p);
-    if (it != pieces.end() && (char *)p < it->first + it->second.bytes)
-        *low = (uint64_t)it->first, *high = *low + it->second.bytes;
-    else if (pin != pins.end() && (char *)p < pin->first + pin->second)
-        *low = (uint64_t)pin->first, *high = *low + pin->second;
-    else
+    if (it != pieces.end() && (char *)p < it->first + it->second.bytes) {
+        *low = (uint64_t)it->first;
+        *high = *low + it->second.bytes;
+    } else if (pin != pins.end() && (char *)p < pin->first + pin->second) {
+        *low = (uint64_t)pin->first;
+        *high = *low + pin->second;
+    } else
         return false;
     return true;
 }
@@ -233,51 +238,14 @@ bool weft_emu_holds(const void *at, size_t bytes)
 }
 
 /* ---- errors ---- */
-static const struct { cudaError_t e; const char *name, *text;
-} errors[] = {
-    { cudaSuccess, "cudaSuccess", "no error" },
-    { cudaErrorInvalidValue, "cudaErrorInvalidValue", "invalid argument" },
-    { cudaErrorMemoryAllocation, "cudaErrorMemoryAllocation", "out of memory" },
-    { cudaErrorInvalidConfiguration, "cudaErrorInvalidConfiguration", "invalid configuration argument" },
-    { cudaErrorInvalidMemcpyDirection, "cudaErrorInvalidMemcpyDirection",
-      "invalid copy direction for memcpy" },
-    { cudaErrorNoDevice, "cudaErrorNoDevice", "no CUDA-capable device is detected" },
-    { cudaErrorInvalidDevice, "cudaErrorInvalidDevice", "invalid device ordinal" },
-    { cudaErrorInsufficientDriver, "cudaErrorInsufficientDriver",
-      "CUDA driver version is insufficient for CUDA runtime version" },
-    { cudaErrorNoKernelImageForDevice, "cudaErrorNoKernelImageForDevice",
-      "no kernel image is available for execution on the device" },
-    { cudaErrorNotSupported, "cudaErrorNotSupported", "operation not supported" },
-    { cudaErrorInvalidResourceHandle, "cudaErrorInvalidResourceHandle", "invalid resource handle" },
-    { cudaErrorIllegalState, "cudaErrorIllegalState",
-      "the operation cannot be performed in the present state" },
-    { cudaErrorNotReady, "cudaErrorNotReady", "device not ready" },
-    { cudaErrorIllegalAddress, "cudaErrorIllegalAddress", "an illegal memory access was encountered" },
-    { cudaErrorLaunchOutOfResources, "cudaErrorLaunchOutOfResources",
-      "too many resources requested for launch" },
-    { cudaErrorLaunchFailure, "cudaErrorLaunchFailure", "unspecified launch failure" },
-    { cudaErrorCooperativeLaunchTooLarge, "cudaErrorCooperativeLaunchTooLarge",
-      "too many blocks in cooperative launch" },
-    { cudaErrorStreamCaptureUnsupported, "cudaErrorStreamCaptureUnsupported",
-      "operation not permitted when stream is capturing" },
-    { cudaErrorStreamCaptureInvalidated, "cudaErrorStreamCaptureInvalidated",
-      "operation failed due to a previous error during capture" },
-    { cudaErrorGraphExecUpdateFailure, "cudaErrorGraphExecUpdateFailure",
-      "the graph update was not performed because it included changes which violated constraints specific to "
-      "instantiated graph update" },
-};
-const char *cudaGetErrorName(cudaError_t e)
-{
-    for (auto &x : errors)
-        if (x.e == e)
-            return x.name;
-    return "unrecognized error code";
-}
 const char *cudaGetErrorString(cudaError_t e)
 {
-    for (auto &x : errors)
-        if (x.e == e)
-            return x.text;
+    switch (e) {
+#define E(name, number, text) \
+    case name: return text;
+        EMU_ERRORS(E)
+#undef E
+    }
     return "unrecognized error code";
 }
 cudaError_t cudaPeekAtLastError() { return emu::lost(current) ? emu::lost(current) : last; }
@@ -297,7 +265,6 @@ cudaError_t cudaGetDeviceCount(int *n)
                      *n > 0           ? cudaSuccess :
                                         cudaErrorNoDevice);
 }
-cudaError_t cudaGetDevice(int *device) { return *device = current, cudaSuccess; }
 cudaError_t cudaDriverGetVersion(int *v) { return *v = driver(), cudaSuccess; }
 cudaError_t cudaRuntimeGetVersion(int *v) { return *v = 13000, cudaSuccess; }
 cudaError_t cudaSetDevice(int device)
@@ -313,7 +280,8 @@ void weft_emu_thread(int *device, int *last_error)
         current = *device;
     if (*last_error >= 0)
         last = (cudaError_t)*last_error;
-    *device = current, *last_error = last;
+    *device = current;
+    *last_error = last;
 }
 
 /* The contexts are the devices' numbers, and one more. */
@@ -340,7 +308,8 @@ static CUresult cuCtxPopCurrent(CUcontext *c)
 {
     if (below.empty())
         return CUDA_ERROR_INVALID_CONTEXT;
-    *c = context_of(current), current = below.back();
+    *c = context_of(current);
+    current = below.back();
     below.pop_back();
     return CUDA_SUCCESS;
 }
@@ -357,8 +326,10 @@ cudaError_t cudaGetDriverEntryPointByVersion(const char *name, void **function, 
     };
     *how = cudaDriverEntryPointSymbolNotFound;
     for (auto &k : known)
-        if (!strcmp(k.name, name))
-            *function = k.function, *how = cudaDriverEntryPointSuccess;
+        if (!strcmp(k.name, name)) {
+            *function = k.function;
+            *how = cudaDriverEntryPointSuccess;
+        }
     return cudaSuccess;
 }
 
@@ -385,14 +356,20 @@ cudaError_t cudaGetDeviceProperties(cudaDeviceProp *p, int device)
         return emu::note(cudaErrorInvalidDevice);
     *p = cudaDeviceProp();
     snprintf(p->name, sizeof p->name, "emulated GPU %d", device);
-    p->totalGlobalMem = emu::limit(), p->sharedMemPerBlock = emu::SHARED_DEFAULT;
-    p->sharedMemPerBlockOptin = (size_t)emu::model().shared,
+    p->totalGlobalMem = emu::limit();
+    p->sharedMemPerBlock = emu::SHARED_DEFAULT;
+    p->sharedMemPerBlockOptin = (size_t)emu::model().shared;
     p->sharedMemPerMultiprocessor = p->sharedMemPerBlockOptin + 1024;
-    p->major = emu::model().capability / 10, p->minor = emu::model().capability % 10,
-    p->multiProcessorCount = processors(), p->warpSize = 32, p->maxThreadsPerBlock = emu::MOST_THREADS;
-    p->regsPerBlock = 65536,
+    p->major = emu::model().capability / 10;
+    p->minor = emu::model().capability % 10;
+    p->multiProcessorCount = processors();
+    p->warpSize = 32;
+    p->maxThreadsPerBlock = emu::MOST_THREADS;
+    p->regsPerBlock = 65536;
     p->cooperativeLaunch = p->canMapHostMemory = p->unifiedAddressing = p->managedMemory = 1;
-    p->concurrentManagedAccess = 1, p->l2CacheSize = 50 << 20, p->pciBusID = device + 1;
+    p->concurrentManagedAccess = 1;
+    p->l2CacheSize = 50 << 20;
+    p->pciBusID = device + 1;
     return cudaSuccess;
 }
 cudaError_t cudaDeviceGetAttribute(int *v, cudaDeviceAttr a, int)
@@ -403,8 +380,6 @@ cudaError_t cudaDeviceGetAttribute(int *v, cudaDeviceAttr a, int)
     *v = a == cudaDevAttrMaxSharedMemoryPerBlockOptin ? m.shared :
          a == cudaDevAttrMultiProcessorCount          ? processors() :
          a == cudaDevAttrCooperativeLaunch            ? 1 :
-         a == cudaDevAttrComputeCapabilityMajor       ? m.capability / 10 :
-         a == cudaDevAttrComputeCapabilityMinor       ? m.capability % 10 :
          a == cudaDevAttrClockRate                    ? 1980000 :
          a == cudaDevAttrMemoryPoolsSupported         ? emu::setting("WEFT_EMU_POOLS", 1) != 0 :
                                                         0;
@@ -419,8 +394,6 @@ cudaError_t cudaFree(void *p)
     if (!p)
         return cudaSuccess;
     emu::Locked locked;
-    if (emu::capturing())
-        return emu::note(cudaErrorStreamCaptureUnsupported);
     cudaError_t e = emu::drain();
     emu::counts.stalls++;
     auto it = pieces.find((char *)p);
@@ -443,14 +416,12 @@ cudaError_t cudaHostAlloc(void **p, size_t bytes, unsigned)
     pins[(char *)*p] = bytes;
     return cudaSuccess;
 }
-cudaError_t cudaMallocHost(void **p, size_t bytes) { return cudaHostAlloc(p, bytes, cudaHostAllocDefault); }
+cudaError_t cudaMallocHost(void **p, size_t bytes) { return cudaHostAlloc(p, bytes, 0); }
 cudaError_t cudaFreeHost(void *p)
 {
     if (!p)
         return cudaSuccess;
     emu::Locked locked;
-    if (emu::capturing())
-        return emu::note(cudaErrorStreamCaptureUnsupported);
     cudaError_t e = emu::drain();
     emu::counts.stalls++;
     if (!pins.erase((char *)p))
@@ -463,10 +434,4 @@ cudaError_t cudaHostGetDevicePointer(void **device, void *host, unsigned)
     emu::Locked locked;
     *device = emu::pinned(host) ? host : NULL;
     return emu::note(*device ? cudaSuccess : cudaErrorInvalidValue);
-}
-cudaError_t cudaMemGetInfo(size_t *left, size_t *all)
-{
-    emu::Locked locked;
-    *all = emu::limit(), *left = *all > used[current] ? *all - used[current] : 0;
-    return cudaSuccess;
 }

@@ -67,7 +67,8 @@ bool moves(emu_comm *c, Op &op)                  /* false: it has to wait */
     if (box.full.load(std::memory_order_acquire) == op.send)
         return false;
     if (op.send) {
-        box.all = op.bytes, box.n = op.bytes - op.done < ROOM ? op.bytes - op.done : (size_t)ROOM;
+        box.all = op.bytes;
+        box.n = op.bytes - op.done < ROOM ? op.bytes - op.done : (size_t)ROOM;
         memcpy(box.bytes, op.at + op.done, box.n);
     } else if (box.all != op.bytes) {
         fprintf(stderr, "emulated NCCL: rank %d sends %zu bytes, and rank %d waits for %zu\n", op.peer,
@@ -90,8 +91,10 @@ bool group_is_over(emu_comm *c, Group &g)
         unsigned bit = 1u << op.peer;
         while (op.done < op.bytes && !(busy[op.send] & bit) && moves(c, op))
             ;
-        if (op.done < op.bytes)
-            all = false, busy[op.send] |= bit;
+        if (op.done < op.bytes) {
+            all = false;
+            busy[op.send] |= bit;
+        }
     }
     return all;
 }
@@ -179,9 +182,10 @@ API ncclResult_t ncclCommGetAsyncError(ncclComm_t c, ncclResult_t *result)
 {
     enum { LATE = 2 };
     if (c->state == ncclInProgress && ++c->polls >= LATE) {
-        if (!c->joined && c->world->arrived == c->ranks)
-            c->joined = true, c->state = fate_of(c);
-        else if (c->next)
+        if (!c->joined && c->world->arrived == c->ranks) {
+            c->joined = true;
+            c->state = fate_of(c);
+        } else if (c->next)
             launch(c);
     }
     *result = c->state;

@@ -24,7 +24,8 @@ void let_go(emu_pool *pool, size_t least)        /* what nobody needs any more, 
     auto &rest = pool->rest;
     for (size_t i = rest.size(); i-- > 0 && pool->held > least;)
         if (rest[i]->done) {
-            pool->held -= rest[i]->bytes, emu::held(pool->device) -= rest[i]->bytes;
+            pool->held -= rest[i]->bytes;
+            emu::held(pool->device) -= rest[i]->bytes;
             rest.erase(rest.begin() + (std::ptrdiff_t)i);
         }
     if (pool->over && !pool->pieces && rest.empty())
@@ -46,7 +47,8 @@ size_t found(emu_pool *pool, size_t bytes, cudaStream_t stream)
     }
     if (bytes > emu::limit() || emu::held(pool->device) + bytes > emu::limit())
         return 0;
-    pool->held += bytes, emu::held(pool->device) += bytes;
+    pool->held += bytes;
+    emu::held(pool->device) += bytes;
     return bytes;
 }
 } // namespace

@@ -3,8 +3,8 @@
  * Whatever CUDA may do later is done later: launches and copies wait in their stream until somebody
  * synchronises, and then the streams go on in an order that is an adversary's choice (WEFT_EMU_SEED: 0,
  * others only when they must; 1, others as early as they may; more: drawn by lot). Streams are
- * cudaStreamNonBlocking and NULL, and nothing but events orders them. What a capture forbids is an error, and
- * ends the capture, too.
+ * cudaStreamNonBlocking and NULL, and nothing orders them. What a relaxed capture forbids is an error, and
+ * ends the capture.
  *
  * Device memory is full of NaN at first, is never given out twice, and the host's reading or writing it is a
  * crash. */
@@ -12,7 +12,7 @@
 #define WEFT_EMU_RUNTIME_H
 #include "tests/emu/launch.h"
 
-const char *cudaGetErrorName(cudaError_t), *cudaGetErrorString(cudaError_t);
+const char *cudaGetErrorString(cudaError_t);
 cudaError_t cudaGetLastError(), cudaPeekAtLastError();
 
 /* ---- devices ---- */
@@ -29,12 +29,10 @@ enum cudaDeviceAttr {
     cudaDevAttrMaxSharedMemoryPerBlockOptin = 97,
     cudaDevAttrMultiProcessorCount = 16,
     cudaDevAttrCooperativeLaunch = 95,
-    cudaDevAttrComputeCapabilityMajor = 75,
-    cudaDevAttrComputeCapabilityMinor = 76,
     cudaDevAttrClockRate = 13,
     cudaDevAttrMemoryPoolsSupported = 115
 };
-cudaError_t cudaGetDeviceCount(int *), cudaSetDevice(int), cudaGetDevice(int *),
+cudaError_t cudaGetDeviceCount(int *), cudaSetDevice(int),
     cudaGetDeviceProperties(cudaDeviceProp *, int);
 cudaError_t cudaDeviceGetAttribute(int *, cudaDeviceAttr, int device);
 cudaError_t cudaDeviceSynchronize(), cudaDeviceReset();          /* reset: what a new process would find */
@@ -43,7 +41,6 @@ cudaError_t cudaDriverGetVersion(int *), cudaRuntimeGetVersion(int *);
 /* ---- the driver's stack of contexts, one for each device: its top is what cudaGetDevice says ---- */
 enum CUresult {
     CUDA_SUCCESS = 0,
-    CUDA_ERROR_INVALID_VALUE = 1,
     CUDA_ERROR_OUT_OF_MEMORY = 2,
     CUDA_ERROR_INVALID_DEVICE = 101,
     CUDA_ERROR_INVALID_CONTEXT = 201
@@ -57,23 +54,16 @@ cudaError_t cudaGetDriverEntryPointByVersion(const char *name, void **function, 
 
 /* ---- memory ---- */
 enum cudaMemcpyKind {
-    cudaMemcpyHostToHost,
-    cudaMemcpyHostToDevice,
+    cudaMemcpyHostToDevice = 1,
     cudaMemcpyDeviceToHost,
     cudaMemcpyDeviceToDevice,
     cudaMemcpyDefault
 };
-enum {
-    cudaHostAllocDefault = 0,
-    cudaHostAllocPortable = 1,
-    cudaHostAllocMapped = 2,
-    cudaMemAttachGlobal = 1
-};
-cudaError_t cudaMalloc(void **, size_t), cudaMallocManaged(void **, size_t, unsigned = cudaMemAttachGlobal),
+enum { cudaHostAllocMapped = 2 };
+cudaError_t cudaMalloc(void **, size_t), cudaMallocManaged(void **, size_t, unsigned = 1),
     cudaFree(void *);
 cudaError_t cudaMallocHost(void **, size_t), cudaHostAlloc(void **, size_t, unsigned), cudaFreeHost(void *);
-cudaError_t cudaHostGetDevicePointer(void **, void *host, unsigned),
-    cudaMemGetInfo(size_t *left, size_t *all);
+cudaError_t cudaHostGetDevicePointer(void **, void *host, unsigned);
 cudaError_t cudaMemcpy(void *, const void *, size_t, cudaMemcpyKind), cudaMemset(void *, int, size_t);
 cudaError_t cudaMemcpyAsync(void *, const void *, size_t, cudaMemcpyKind, cudaStream_t = NULL);
 cudaError_t cudaMemcpy2DAsync(void *, size_t to_step, const void *, size_t step, size_t bytes, size_t lines,
@@ -88,9 +78,9 @@ template <class T> cudaError_t cudaHostAlloc(T **p, size_t n, unsigned f)
 
 /* ---- memory in the order of a stream ---- */
 typedef struct emu_pool *cudaMemPool_t;
-enum cudaMemAllocationType { cudaMemAllocationTypeInvalid = 0, cudaMemAllocationTypePinned = 1 };
+enum cudaMemAllocationType { cudaMemAllocationTypePinned = 1 };
 enum cudaMemAllocationHandleType { cudaMemHandleTypeNone = 0 };
-enum cudaMemLocationType { cudaMemLocationTypeInvalid = 0, cudaMemLocationTypeDevice = 1 };
+enum cudaMemLocationType { cudaMemLocationTypeDevice = 1 };
 struct cudaMemPoolProps {
     cudaMemAllocationType allocType; cudaMemAllocationHandleType handleTypes;
     struct { cudaMemLocationType type; int id; } location;
@@ -110,20 +100,11 @@ cudaError_t cudaMallocFromPoolAsync(void **, size_t, cudaMemPool_t, cudaStream_t
 typedef struct emu_event *cudaEvent_t;
 typedef struct emu_graph *cudaGraph_t;
 typedef struct emu_graph *cudaGraphExec_t;
-enum { cudaStreamDefault = 0, cudaStreamNonBlocking = 1, cudaEventDefault = 0, cudaEventDisableTiming = 2 };
-enum cudaStreamCaptureMode {
-    cudaStreamCaptureModeGlobal,
-    cudaStreamCaptureModeThreadLocal,
-    cudaStreamCaptureModeRelaxed
-};
-enum cudaStreamCaptureStatus {
-    cudaStreamCaptureStatusNone,
-    cudaStreamCaptureStatusActive,
-    cudaStreamCaptureStatusInvalidated
-};
+enum { cudaStreamNonBlocking = 1, cudaEventDisableTiming = 2 };
+enum cudaStreamCaptureMode { cudaStreamCaptureModeRelaxed = 2 };
 cudaError_t cudaStreamCreateWithFlags(cudaStream_t *, unsigned), cudaStreamDestroy(cudaStream_t),
     cudaStreamSynchronize(cudaStream_t);
-cudaError_t cudaStreamQuery(cudaStream_t), cudaStreamWaitEvent(cudaStream_t, cudaEvent_t, unsigned = 0);
+cudaError_t cudaStreamQuery(cudaStream_t);
 cudaError_t cudaEventCreate(cudaEvent_t *), cudaEventCreateWithFlags(cudaEvent_t *, unsigned),
     cudaEventDestroy(cudaEvent_t);
 cudaError_t cudaEventRecord(cudaEvent_t, cudaStream_t = NULL), cudaEventSynchronize(cudaEvent_t),
@@ -131,18 +112,15 @@ cudaError_t cudaEventRecord(cudaEvent_t, cudaStream_t = NULL), cudaEventSynchron
 cudaError_t cudaEventElapsedTime(float *ms, cudaEvent_t, cudaEvent_t);
 cudaError_t cudaStreamBeginCapture(cudaStream_t, cudaStreamCaptureMode),
     cudaStreamEndCapture(cudaStream_t, cudaGraph_t *);
-cudaError_t cudaStreamIsCapturing(cudaStream_t, cudaStreamCaptureStatus *);
 cudaError_t cudaGraphInstantiate(cudaGraphExec_t *, cudaGraph_t, unsigned long long = 0),
     cudaGraphLaunch(cudaGraphExec_t, cudaStream_t);
-enum cudaGraphExecUpdateResult { cudaGraphExecUpdateSuccess, cudaGraphExecUpdateError };
-struct cudaGraphExecUpdateResultInfo { cudaGraphExecUpdateResult result; };
+struct cudaGraphExecUpdateResultInfo {};
 cudaError_t cudaGraphExecUpdate(cudaGraphExec_t, cudaGraph_t, cudaGraphExecUpdateResultInfo *);
 cudaError_t cudaGraphDestroy(cudaGraph_t), cudaGraphExecDestroy(cudaGraphExec_t);
 
 /* ---- kernels ---- */
 enum cudaFuncAttribute {
     cudaFuncAttributeMaxDynamicSharedMemorySize = 8,
-    cudaFuncAttributePreferredSharedMemoryCarveout = 9,
     cudaFuncAttributeNonPortableClusterSizeAllowed = 13
 };
 struct cudaFuncAttributes {
@@ -197,9 +175,6 @@ void piece_begins(void *), piece_is_gone(void *);
 emu_pool *piece_ends(void *, size_t *bytes, size_t *all);
 /* The piece of device memory, or of pinned, that it lies in. */
 bool piece_around(const void *, uint64_t *low, uint64_t *high);
-/* Calls that might wait are forbidden: somewhere a global capture goes on, or one of this thread's that is
- * not relaxed. Who asks has broken it. */
-bool capturing();
 cudaError_t drain();                             /* all that was sent to this device is done */
 bool breaks_capture(cudaStream_t);               /* true: there was one that is lost now */
 bool skips();                                    /* WEFT_EMU_SKIP: nothing is executed */

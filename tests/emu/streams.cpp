@@ -7,7 +7,6 @@
 #include <deque>
 #include <map>
 #include <memory>
-#include <thread>
 #include "tests/emu/runtime.h"
 #include "tests/ptx/launched.h"
 
@@ -15,20 +14,15 @@ namespace {
 typedef std::function<void()> Work;
 /* an event's state */
 struct Mark { struct emu_stream *stream; unsigned long long recorded, done; double when; };
-/* no work: wait until the mark's turn, or until others have done their part */
-struct Item {
-    Work work; std::shared_ptr<Mark> until; unsigned long long turn; std::function<bool()> others;
-};
+/* event: happens on a lost device, too. others: instead of work, waits until others have done their part */
+struct Item { Work work; bool event; std::function<bool()> others; };
 struct Step { Work work; emu::Node node; size_t fixed; };
 typedef std::vector<Step> Steps;
 } // namespace
 
-struct emu_graph {
-    std::shared_ptr<Steps> steps; bool broken; cudaStreamCaptureMode mode; emu_stream *origin;
-    std::thread::id thread;
-};
+struct emu_graph { std::shared_ptr<Steps> steps; bool broken; };
 struct emu_stream { int device; std::deque<Item> queue; emu_graph *capture; };
-struct emu_event { std::shared_ptr<Mark> mark; emu_graph *captured; };
+struct emu_event { std::shared_ptr<Mark> mark; };
 
 namespace {
 std::vector<emu_stream *> &streams = *new std::vector<emu_stream *>;
@@ -47,29 +41,17 @@ emu_stream *default_stream(int device)
 emu_stream *real(emu_stream *s) { return s ? s : default_stream(emu::current_device()); }
 
 /* ---- whose turn it is ---- */
-bool blocked(const emu_stream *s)
-{
-    return s->queue.front().until && s->queue.front().until->done < s->queue.front().turn;
-}
-
-emu_stream *needed(emu_stream *s)                /* the stream that has to go on so that s can */
-{
-    while (blocked(s))
-        s = s->queue.front().until->stream;
-    return s;
-}
-
 emu_stream *choose(emu_stream *waiting)
 {
     int seed = emu::setting("WEFT_EMU_SEED", 0);
     std::vector<emu_stream *> others;
     for (emu_stream *s : streams)
-        if (s != waiting && !s->queue.empty() && !blocked(s) && !s->queue.front().others)
+        if (s != waiting && !s->queue.empty() && !s->queue.front().others)
             others.push_back(s);
     lots = lots * 1664525u + 1013904223u + (unsigned)seed;
     size_t lot = (lots >> 8) % (others.size() + 1);
     if (others.empty() || seed == 0 || (seed > 1 && lot == others.size()))
-        return needed(waiting);
+        return waiting;
     return others[seed == 1 ? 0 : lot];
 }
 
@@ -81,8 +63,7 @@ void step(emu_stream *s)
     }
     Item item = std::move(s->queue.front());
     s->queue.pop_front();
-    bool event = item.turn != 0;                 /* on a lost device nothing else happens */
-    if (item.work && (event || emu::lost(s->device) == cudaSuccess))
+    if (item.work && (item.event || emu::lost(s->device) == cudaSuccess))
         item.work();
 }
 
@@ -100,14 +81,6 @@ cudaError_t empty(emu_stream *s)
     return go_on_until(s, [s] { return s->queue.empty(); });
 }
 
-/* An event that was recorded inside a capture that still goes on. */
-bool is_captured(cudaEvent_t e)
-{
-    for (emu_stream *s : streams)
-        if (e->captured && s->capture == e->captured)
-            return s->capture->broken = true;
-    return false;
-}
 size_t hash_of(std::initializer_list<size_t> numbers)
 {
     size_t hash = 0;
@@ -146,7 +119,8 @@ void execute(emu::Launch l, int device)
 {
     if (emu::skips())
         return;
-    l.wrong = meant(l, "WEFT_EMU_WRONG"), l.lost = meant(l, "WEFT_EMU_LOSE"),
+    l.wrong = meant(l, "WEFT_EMU_WRONG");
+    l.lost = meant(l, "WEFT_EMU_LOSE");
     l.capability = emu::model().capability;
     if (meant(l, "WEFT_EMU_FAIL")) {
         emu::lost(device) = cudaErrorIllegalAddress;
@@ -197,19 +171,6 @@ cudaError_t checked(const emu::Launch &l)
 
 namespace emu {
 Counts counts;
-bool capturing()
-{
-    bool is = false;
-    for (emu_stream *s : streams) {
-        emu_graph *g = s->capture;
-        const bool forbids = g && g->mode != cudaStreamCaptureModeRelaxed &&
-                             (g->mode == cudaStreamCaptureModeGlobal ||
-                              g->thread == std::this_thread::get_id());
-        if (forbids)
-            is = g->broken = true;
-    }
-    return is;
-}
 cudaError_t drain()
 {
     for (size_t i = 0; i < streams.size(); i++)  /* others may make some meanwhile */
@@ -246,7 +207,7 @@ void later(cudaStream_t stream, Work work, Node node, size_t fixed)
     if (s->capture)
         s->capture->steps->push_back(Step{ std::move(work), node, fixed });
     else
-        s->queue.push_back(Item{ std::move(work), NULL, 0, NULL });
+        s->queue.push_back(Item{ std::move(work), false, NULL });
 }
 cudaError_t submit(Launch l, cudaStream_t stream)
 {
@@ -270,8 +231,9 @@ void weft_emu_counts(long long out[9])
 {
     emu::Locked locked;
     const emu::Counts &c = emu::counts;
-    out[0] = c.launches, out[1] = c.uploads, out[2] = c.waits, out[3] = c.queries, out[4] = c.stalls;
-    out[5] = c.graphs, out[6] = c.made, out[7] = c.updated, out[8] = 0;
+    const long long all[] = { c.launches, c.uploads, c.waits,   c.queries, c.stalls,
+                              c.graphs,   c.made,    c.updated, 0 };
+    memcpy(out, all, sizeof all);
     for (int d = 0; d < 8; d++)
         out[8] += (long long)emu::held(d);
 }
@@ -281,7 +243,7 @@ void weft_emu_until(cudaStream_t stream, bool (*done)(void *), void *user)
 {
     emu::Locked locked;
     if (!emu::breaks_capture(stream))
-        real(stream)->queue.push_back(Item{ NULL, NULL, 0, [done, user] { return done(user); } });
+        real(stream)->queue.push_back(Item{ NULL, false, [done, user] { return done(user); } });
 }
 
 cudaError_t cudaFuncGetAttributes(cudaFuncAttributes *a, const void *)
@@ -312,27 +274,27 @@ cudaError_t cudaFuncSetAttribute(const void *kernel, cudaFuncAttribute a, int v)
     return cudaSuccess;
 }
 
+/* Whether a GPU would launch that, without doing it. */
+static cudaError_t answer(const void *kernel, unsigned blocks, int threads, size_t shared)
+{
+    emu::Launch l = emu::shape("", dim3(blocks), dim3((unsigned)threads), shared, blocks, false);
+    l.kernel = kernel;
+    emu::counts.queries++;
+    return emu::note(emu::setting("WEFT_EMU_QUERIES", 1) ? checked(l) : cudaErrorNotSupported);
+}
 cudaError_t blocks_at_once(int *n, const void *kernel, int threads, size_t shared)
 {
     emu::Locked locked;
-    emu::Launch l{};
-    l.grid = dim3(1), l.threads = dim3((unsigned)threads), l.dynamic = shared, l.cluster = 1, l.name = "",
-    l.kernel = kernel;
-    emu::counts.queries++;
-    cudaError_t e = emu::setting("WEFT_EMU_QUERIES", 1) ? checked(l) : cudaErrorNotSupported;
+    const cudaError_t e = answer(kernel, 1, threads, shared);
     *n = e == cudaSuccess ? (int)room_for((size_t)threads, shared) : 0;
-    return emu::note(e);
+    return e;
 }
 cudaError_t clusters_at_once(int *n, const void *kernel, int blocks, int threads, size_t shared, cudaStream_t)
 {
     emu::Locked locked;
-    emu::Launch l{};
-    l.grid = dim3((unsigned)blocks), l.threads = dim3((unsigned)threads), l.dynamic = shared,
-    l.cluster = (unsigned)blocks, l.name = "", l.kernel = kernel;
-    emu::counts.queries++;
-    cudaError_t e = emu::setting("WEFT_EMU_QUERIES", 1) ? checked(l) : cudaErrorNotSupported;
+    const cudaError_t e = answer(kernel, (unsigned)blocks, threads, shared);
     *n = e == cudaSuccess ? 8 / blocks + 1 : 0;
-    return emu::note(e);
+    return e;
 }
 
 /* ---- copies ---- */
@@ -398,8 +360,6 @@ cudaError_t cudaMemsetAsync(void *to, int byte, size_t bytes, cudaStream_t strea
 }
 cudaError_t cudaMemcpy(void *to, const void *from, size_t bytes, cudaMemcpyKind kind)
 {
-    if (emu::capturing())
-        return emu::note(cudaErrorStreamCaptureUnsupported);
     cudaError_t e = cudaMemcpyAsync(to, from, bytes, kind, NULL);
     return e != cudaSuccess ? e : cudaStreamSynchronize(NULL);
 }
@@ -458,37 +418,29 @@ cudaError_t cudaStreamQuery(cudaStream_t stream)
     step(choose(s));                             /* who asks again and again gets on */
     return cudaErrorNotReady;
 }
-cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t e, unsigned)
-{
-    emu::Locked locked;
-    emu_stream *s = real(stream);
-    if (e->captured && !s->capture)
-        s->capture = e->captured;                /* joins the capture */
-    else if (s->capture && s->capture != e->captured)
-        return s->capture->broken = true, emu::note(cudaErrorStreamCaptureUnsupported);
-    else if (!s->capture && e->mark->recorded)
-        s->queue.push_back(Item{ NULL, e->mark, e->mark->recorded, NULL });
-    return emu::note(emu::lost(s->device));
-}
 
 /* ---- events ---- */
 cudaError_t cudaEventCreateWithFlags(cudaEvent_t *e, unsigned)
 {
-    *e = new emu_event{ std::make_shared<Mark>(Mark{ NULL, 0, 0, 0 }), NULL };
+    *e = new emu_event{ std::make_shared<Mark>(Mark{ NULL, 0, 0, 0 }) };
     return cudaSuccess;
 }
-cudaError_t cudaEventCreate(cudaEvent_t *e) { return cudaEventCreateWithFlags(e, cudaEventDefault); }
+cudaError_t cudaEventCreate(cudaEvent_t *e) { return cudaEventCreateWithFlags(e, 0); }
 cudaError_t cudaEventDestroy(cudaEvent_t e) { return delete e, cudaSuccess; }
 cudaError_t cudaEventRecord(cudaEvent_t e, cudaStream_t stream)
 {
     emu::Locked locked;
     emu_stream *s = real(stream);
-    if ((e->captured = s->capture))
-        return cudaSuccess;
+    if (emu::breaks_capture(stream))             /* a node of the graph: not emulated */
+        return emu::note(cudaErrorStreamCaptureUnsupported);
     std::shared_ptr<Mark> mark = e->mark;
     unsigned long long turn = ++mark->recorded;
     mark->stream = s;
-    s->queue.push_back(Item{ [mark, turn] { mark->done = turn, mark->when = now(); }, NULL, turn, NULL });
+    auto happens = [mark, turn] {
+        mark->done = turn;
+        mark->when = now();
+    };
+    s->queue.push_back(Item{ happens, true, NULL });
     return emu::note(emu::lost(s->device));
 }
 cudaError_t cudaEventSynchronize(cudaEvent_t e)
@@ -496,8 +448,6 @@ cudaError_t cudaEventSynchronize(cudaEvent_t e)
     emu::Locked locked;
     Mark *m = e->mark.get();
     unsigned long long turn = m->recorded;
-    if (is_captured(e) || emu::capturing())
-        return emu::note(cudaErrorStreamCaptureUnsupported);
     if (m->done >= turn)
         return emu::note(emu::lost(emu::current_device()));
     emu::counts.waits++;
@@ -506,8 +456,6 @@ cudaError_t cudaEventSynchronize(cudaEvent_t e)
 cudaError_t cudaEventQuery(cudaEvent_t e)
 {
     emu::Locked locked;
-    if (is_captured(e) || emu::capturing())
-        return emu::note(cudaErrorStreamCaptureUnsupported);
     if (e->mark->done >= e->mark->recorded)
         return cudaSuccess;
     emu::Open open;
@@ -524,9 +472,9 @@ cudaError_t cudaEventElapsedTime(float *ms, cudaEvent_t from, cudaEvent_t to)
 cudaError_t cudaStreamBeginCapture(cudaStream_t s, cudaStreamCaptureMode mode)
 {
     emu::Locked locked;
-    if (!s || s->capture)
+    if (!s || s->capture || mode != cudaStreamCaptureModeRelaxed)          /* other modes: not emulated */
         return emu::note(cudaErrorStreamCaptureUnsupported);
-    s->capture = new emu_graph{ std::make_shared<Steps>(), false, mode, s, std::this_thread::get_id() };
+    s->capture = new emu_graph{ std::make_shared<Steps>(), false };
     return cudaSuccess;
 }
 cudaError_t cudaStreamEndCapture(cudaStream_t s, cudaGraph_t *graph)
@@ -534,23 +482,13 @@ cudaError_t cudaStreamEndCapture(cudaStream_t s, cudaGraph_t *graph)
     emu::Locked locked;
     emu_graph *g = s ? s->capture : NULL;
     *graph = NULL;
-    if (!g || g->origin != s)
+    if (!g)
         return emu::note(cudaErrorInvalidValue);
-    for (emu_stream *t : streams)
-        if (t->capture == g)
-            t->capture = NULL;
+    s->capture = NULL;
     if (!g->broken)
         return *graph = g, cudaSuccess;
     delete g;
     return emu::note(cudaErrorStreamCaptureInvalidated);
-}
-cudaError_t cudaStreamIsCapturing(cudaStream_t s, cudaStreamCaptureStatus *status)
-{
-    emu_graph *g = real(s)->capture;
-    *status = !g        ? cudaStreamCaptureStatusNone :
-              g->broken ? cudaStreamCaptureStatusInvalidated :
-                          cudaStreamCaptureStatusActive;
-    return cudaSuccess;
 }
 /* WEFT_EMU_GRAPHS: 0, there is no memory for any; 1, they are made and updated; 2, no update is taken. */
 cudaError_t cudaGraphInstantiate(cudaGraphExec_t *x, cudaGraph_t g, unsigned long long)
@@ -564,14 +502,13 @@ cudaError_t cudaGraphInstantiate(cudaGraphExec_t *x, cudaGraph_t g, unsigned lon
 }
 /* Node by node: other kernels and other arguments, but no other kind of node, nor of launch. What was sent
  * before stays as it was. */
-cudaError_t cudaGraphExecUpdate(cudaGraphExec_t x, cudaGraph_t g, cudaGraphExecUpdateResultInfo *why)
+cudaError_t cudaGraphExecUpdate(cudaGraphExec_t x, cudaGraph_t g, cudaGraphExecUpdateResultInfo *)
 {
     emu::Locked locked;
     const Steps &was = *x->steps, &is = *g->steps;
     bool same = was.size() == is.size() && emu::setting("WEFT_EMU_GRAPHS", 1) != 2;
     for (size_t i = 0; same && i < is.size(); i++)
         same = was[i].node == is[i].node && was[i].fixed == is[i].fixed;
-    why->result = same ? cudaGraphExecUpdateSuccess : cudaGraphExecUpdateError;
     if (!same)
         return emu::note(cudaErrorGraphExecUpdateFailure);
     emu::counts.updated++;

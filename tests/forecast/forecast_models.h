@@ -79,8 +79,10 @@ static weft_tensor *side_of(weft *w, const batch *b, const int32_t *len, int fea
 {
     *l = (weft_lengths){ .n = b->n, .len = len };
     int64_t T = 0, rows = 0;
-    for (int i = 0; i < b->n; i++)
-        T = len[i] > T ? len[i] : T, rows += len[i];
+    for (int i = 0; i < b->n; i++) {
+        T = len[i] > T ? len[i] : T;
+        rows += len[i];
+    }
     T += f.plain;                                /* one column is a pad in every sequence */
     int64_t n = f.plain ? b->n * T : rows, k = 0;
     weft_real *x = malloc((size_t)(n * features + 1) * sizeof *x);
@@ -103,8 +105,10 @@ UNUSED static weft_series_batch series_of(weft *w, const batch *b, form f)
     s.past = side_of(w, b, b->past, PAST, past_at, f, &l[0]);
     f.right = false;
     s.future = side_of(w, b, b->future, FUTURE, future_at, f, &l[1]);
-    if (f.plain)
-        s.past_lengths = &l[0], s.future_lengths = &l[1];
+    if (f.plain) {
+        s.past_lengths = &l[0];
+        s.future_lengths = &l[1];
+    }
     weft_real fixed[MOST * 4];
     for (int i = 0; i < b->n * f.fixed; i++)
         fixed[i] = (weft_real)sin(b->id[i / f.fixed] + 2. * (i % f.fixed));

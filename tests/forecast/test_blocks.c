@@ -1,5 +1,6 @@
 /* test_blocks.c - the blocks of gated residual networks against their formulas by plain loops; ragged and
  * plain alike; gradients. */
+#include "rnn/forecast/blocks/blocks.h"
 #include "tests/nn/layers.h"
 
 /* ---- by loops, in double ---- */
@@ -107,42 +108,43 @@ static void same_rows(const char *name, weft_tensor *y, const row *want, int64_t
 }
 
 /* ---- gates and sums ---- */
+static void same_gated(const char *name, weft__gate_add_norm *g, weft_tensor *x, weft_tensor *skip,
+                       const weft_real *want)
+{
+    weft_tensor *y = weft__gate_add_norm_run(g, x, skip);
+    same_bits(name, numbers(weft_layout_of(y) == WEFT_PLAIN ? y : weft_to_layout(y, WEFT_CONCAT)), want,
+              TOKENS * 4);
+}
+
+/* The gate and its skip may have different layouts. */
 Test(blocks, gates_and_residual_sums)
 {
-    FOR_DEVICES(w) {
-        weft_module *m = weft_module_new(w, "m");
-        weft_glu *g = weft_glu_new(m, "glu", &(weft_glu_opts){ .in = 3, .out = 4 });
-        weft_add_norm *plain = weft_add_norm_new(m, "plain", &(weft_add_norm_opts){ .width = 4 }),
-                      *masked = weft_add_norm_new(m, "masked",
-                                                  &(weft_add_norm_opts){ .width = 4, .trainable_add = true });
-        weft_gate_add_norm *both = weft_gate_add_norm_new(
-            m, "both", &(weft_gate_add_norm_opts){ .in = 3, .out = 4, .trainable_add = true });
-        renew(m);
-        weft_tensor *x = ragged(w, 3, &some), *skip = ragged(w, 4, &some);
-        row out[4][TOKENS];
-        for (int t = 0; t < TOKENS; t++) {
-            row in = row_of(numbers(x) + 3 * t, 3), s = row_of(numbers(skip) + 4 * t, 4);
-            out[0][t] = glu(m, "glu.fc1", in, 4);
-            out[1][t] = norm(m, "plain.norm", added(out[0][t], s));
-            out[2][t] = norm(m, "masked.norm", added(out[0][t], scaled(of(m, "masked.mask"), s)));
-            out[3][t] = norm(m, "both.add_norm.norm",
-                             added(glu(m, "both.glu.fc1", in, 4), scaled(of(m, "both.add_norm.mask"), s)));
+    static const int32_t in_row[N] = { 0, 0, 1, 1 }, column[N] = { 0, 3, 0, 5 };
+    FOR_DEVICES(w)
+        for (int trainable = 0; trainable < 2; trainable++) {
+            weft_module *m = weft_module_new(w, "m");
+            weft__gate_add_norm *g = weft__gate_add_norm_new(m, "g", 3, 4, 0, trainable);
+            renew(m);
+            weft_tensor *x = ragged(w, 3, &some), *skip = ragged(w, 4, &some);
+            row out[TOKENS];
+            for (int t = 0; t < TOKENS; t++) {
+                row s = row_of(numbers(skip) + 4 * t, 4);
+                s = trainable ? scaled(of(m, "g.add_norm.mask"), s) : s;
+                out[t] = norm(m, "g.add_norm.norm",
+                              added(glu(m, "g.glu.fc1", row_of(numbers(x) + 3 * t, 3), 4), s));
+            }
+            weft_tensor *y = weft__gate_add_norm_run(g, x, skip);
+            same_rows("gate_add_norm", y, out, TOKENS);
+            const weft_real *want = numbers(y);
+            weft_tensor *packed = weft_to_layout(skip, WEFT_PACKED);
+            same_gated("packed", g, weft_to_layout(x, WEFT_PACKED), packed, want);
+            same_gated("packed skip", g, x, packed, want);
+            weft_tensor *rows = weft_to_rows(skip, &(weft_placement){ 2, 6, in_row, column });
+            same_gated("skip in rows", g, x, rows, want);
+            same_gated("plain", g, weft_plain(x), weft_plain(skip), want);
+            same_gated("rank 3", g, weft_reshape(weft_plain(x), 3, (int64_t[]){ 3, 3, 3 }),
+                       weft_reshape(weft_plain(skip), 3, (int64_t[]){ 3, 3, 4 }), want);
         }
-        weft_tensor *u = weft_glu_run(g, x);
-        same_rows("glu", u, out[0], TOKENS);
-        same_rows("add_norm", weft_add_norm_run(plain, u, skip), out[1], TOKENS);
-        same_rows("trainable add_norm", weft_add_norm_run(masked, u, skip), out[2], TOKENS);
-        same_rows("gate_add_norm", weft_gate_add_norm_run(both, x, skip), out[3], TOKENS);
-        weft_tensor *alike = weft_gate_add_norm_run(both, weft_plain(x), weft_plain(skip)),
-                    *packed = weft_gate_add_norm_run(both, weft_to_layout(x, WEFT_PACKED), skip);
-        same_rows("plain", alike, out[3], TOKENS);
-        same_rows("packed", packed, out[3], TOKENS);
-        weft_tensor *cube =
-            weft_gate_add_norm_run(both, weft_reshape(weft_plain(x), 3, (int64_t[]){ 3, 3, 3 }),
-                                   weft_reshape(weft_plain(skip), 3, (int64_t[]){ 3, 3, 4 }));
-        cr_assert(weft_rank(cube) == 3 && weft_size(cube, 2) == 4);
-        same_bits("of rank 3", numbers(cube), numbers(alike), TOKENS * 4);
-    }
 }
 
 Test(blocks, features_resampled)
@@ -152,33 +154,24 @@ Test(blocks, features_resampled)
     } cases[] = { { up, 4, 7, { 1, 1.5, 2, 3, 4, 6, 8 } },
                   { count, 8, 3, { 0, 3.5, 7 } },
                   { count, 8, 8, { 0, 1, 2, 3, 4, 5, 6, 7 } },
-                  { up, 4, 2, { 1, 8 } } };
+                  { up, 4, 2, { 1, 8 } },
+                  { up, 4, 1, { 1 } } };
     FOR_DEVICES(w)
-        for (int c = 0; c < COUNT(cases); c++) {
-            weft_module *m = weft_module_new(w, "m");
-            weft_resample_norm *r = weft_resample_norm_new(
-                m, "r",
-                &(weft_resample_norm_opts){ .in = cases[c].in, .out = cases[c].out, .trainable_add = true });
-            renew(m);
-            row y = { .n = (int)cases[c].out };
-            memcpy(y.x, cases[c].y, sizeof cases[c].y);
-            y = norm(m, "r.norm", scaled(of(m, "r.mask"), y));
-            same_rows("resampled",
-                      weft_resample_norm_run(r, weft_reals(w, cases[c].x, WEFT_SHAPE(1, cases[c].in))), &y,
-                      1);
-        }
-    weft *w = open_on(WEFT_CPU);
-    weft_module *m = weft_module_new(w, "m");
-    /* of one number the norm is its bias */
-    weft_resample_norm *first =
-        weft_resample_norm_new(m, "first", &(weft_resample_norm_opts){ .in = 4, .out = 1 });
-    cr_assert(numbers(weft_resample_norm_run(first, weft_reals(w, up, WEFT_SHAPE(1, 4))))[0] == 0);
-    CLEAN(w);
+        for (int c = 0; c < COUNT(cases); c++)
+            for (int masked = 0; masked < 2; masked++) {
+                const int64_t in = cases[c].in, out = cases[c].out;
+                weft_tensor *mask = masked ? drawn(w, WEFT_SHAPE(out)) : NULL;
+                row y = { .n = (int)out };
+                memcpy(y.x, cases[c].y, sizeof cases[c].y);
+                y = masked ? scaled(numbers(mask), y) : y;
+                weft_tensor *x = weft_reals(w, cases[c].x, WEFT_SHAPE(1, in));
+                same_rows("resampled", weft__resampled(x, out, mask), &y, 1);
+            }
 }
 
 /* ---- GRN ---- */
-static weft_tensor *run_grn(weft_tensor *const *x, void *g)       { return weft_grn_run(g, x[0], x[1]); }
-static weft_tensor *run_grn_alone(weft_tensor *const *x, void *g) { return weft_grn_run(g, x[0], NULL); }
+static weft_tensor *run_grn(weft_tensor *const *x, void *g)       { return weft__grn_run(g, x[0], x[1]); }
+static weft_tensor *run_grn_alone(weft_tensor *const *x, void *g) { return weft__grn_run(g, x[0], NULL); }
 
 Test(blocks, gated_residual_networks)
 {
@@ -193,10 +186,8 @@ Test(blocks, gated_residual_networks)
             int64_t in = of_a_kind[k].in, out = of_a_kind[k].out, hidden = of_a_kind[k].hidden,
                     context = of_a_kind[k].context;
             weft_module *m = weft_module_new(w, "m");
-            weft_grn_opts o = { .dropout = .1 };
-            o.in = in, o.out = out, o.hidden = hidden, o.context = context,
-            o.interpolate = of_a_kind[k].interpolate, o.dropout = 0;
-            weft_grn *g = weft_grn_new(m, "g", &o);
+            weft__grn *g = weft__grn_new(m, "g", &(weft__grn_opts){ in, out, hidden, context, 0,
+                                                                    of_a_kind[k].interpolate });
             renew(m);
             weft_tensor *x = ragged(w, in, &some), *c = context ? drawn(w, WEFT_SHAPE(N, context)) : NULL;
             row want[TOKENS];
@@ -206,13 +197,13 @@ Test(blocks, gated_residual_networks)
                     want[t] = grn(m->child, row_of(numbers(x) + t * in, in), context ? &of_c : NULL,
                                   (int)(hidden ? hidden : in), (int)out);
                 }
-            weft_tensor *y = weft_grn_run(g, x, c);
+            weft_tensor *y = weft__grn_run(g, x, c);
             same_rows("grn", y, want, TOKENS);
-            same_rows("a context for each row", weft_grn_run(g, x, c ? weft_broadcast_to_tokens(c, x) : NULL),
-                      want, TOKENS);
+            weft_tensor *each = c ? weft_broadcast_to_tokens(c, x) : NULL;
+            same_rows("a context for each row", weft__grn_run(g, x, each), want, TOKENS);
             /* [N, 5, in] beside [N, context] */
             weft_tensor *full = weft_pad_packed_sequence(x, 5, 0, WEFT_ALIGN_LEFT),
-                        *padded = weft_grn_run(g, full, c);
+                        *padded = weft__grn_run(g, full, c);
             same_rows("plain of rank 3", weft_pack_padded_sequence(padded, &some, WEFT_ALIGN_LEFT), want,
                       TOKENS);
             if (w->dev.k->synchronous && k % 2 == 0)
@@ -221,31 +212,10 @@ Test(blocks, gated_residual_networks)
         }
 }
 
-/* What is gated and what is added to it may come in unlike layouts: the bits are the same. */
-Test(blocks, a_gate_and_its_skip_in_unlike_layouts)
-{
-    enum { IN = 5, OUT = 7 };
-    FOR_DEVICES(w) {
-        weft_module *m = weft_module_new(w, "m");
-        weft_gate_add_norm *g =
-            weft_gate_add_norm_new(m, "g", &(weft_gate_add_norm_opts){ .in = IN, .out = OUT });
-        renew(m);
-        weft_tensor *x = ragged(w, IN, &some), *skip = ragged(w, OUT, &some);
-        const int32_t in_row[N] = { 0, 0, 1, 1 }, column[N] = { 0, 3, 0, 5 };
-        weft_tensor *of[] = { skip, weft_to_layout(skip, WEFT_PACKED),
-                              weft_to_rows(skip, &(weft_placement){ 2, 6, in_row, column }) };
-        const weft_real *want = numbers(weft_gate_add_norm_run(g, x, skip));
-        for (int i = 0; i < COUNT(of); i++) {
-            weft_tensor *y = weft_gate_add_norm_run(g, x, of[i]);
-            same_bits("gated", numbers(weft_to_layout(y, WEFT_CONCAT)), want, TOKENS * OUT);
-        }
-    }
-}
-
 /* ---- variable selection ---- */
 static weft_tensor *run_selection(weft_tensor *const *x, void *v)
 {
-    return weft_variable_selection_run(v, x[0], x[1], NULL);
+    return weft__selection_run(v, x[0], x[1], NULL);
 }
 
 static const weft_module *below(const weft_module *m, const char *name)
@@ -294,8 +264,8 @@ Test(blocks, variable_selection)
     FOR_DEVICES(w)
         for (int n = 1; n <= 4; n++) {
             weft_module *m = weft_module_new(w, "m");
-            weft_variable_selection *v = weft_variable_selection_new(
-                m, "v", &(weft_variable_selection_opts){ n, D_HIDDEN, D_MODEL, CONTEXT, 0 });
+            weft__selection *v = weft__selection_new(
+                m, "v", &(weft__selection_opts){ n, D_HIDDEN, D_MODEL, CONTEXT, 0 });
             renew(m);
             weft_tensor *x = ragged(w, n, &some), *c = drawn(w, WEFT_SHAPE(N, CONTEXT)), *weights;
             row want[TOKENS];
@@ -305,7 +275,7 @@ Test(blocks, variable_selection)
                     want[t] = select_by_loops(m->child, row_of(numbers(x) + t * n, n),
                                               row_of(numbers(c) + s * CONTEXT, CONTEXT), D_HIDDEN, D_MODEL,
                                               share[t]);
-            weft_tensor *y = weft_variable_selection_run(v, x, c, &weights);
+            weft_tensor *y = weft__selection_run(v, x, c, &weights);
             same_rows("selected", y, want, TOKENS);
             cr_assert(weft_layout_of(weights) == WEFT_CONCAT && weft_size(weights, 0) == TOKENS &&
                       weft_size(weights, 1) == n);
@@ -321,59 +291,82 @@ Test(blocks, variable_selection)
 /* ---- attention with shared values ---- */
 static weft_tensor *run_attention(weft_tensor *const *x, void *a)
 {
-    return weft_interpretable_attention_run(a, x[0], x[1], WEFT_CAUSAL_TOP_LEFT, NULL, NULL);
+    return weft__interpretable_run(a, x[0], x[1], WEFT_CAUSAL_TOP_LEFT, NULL);
 }
 
 Test(blocks, interpretable_attention_fused_and_with_all_scores)
 {
     enum { D = 6, TQ = 3, TK = 4 };
+    const weft_lengths lq = { .n = 2, .len = (int32_t[]){ TQ, TQ } };
+    const weft_lengths lk = { .n = 2, .len = (int32_t[]){ TK, TK } };
     FOR_DEVICES(w) {
         weft_module *m = weft_module_new(w, "m");
-        weft_interpretable_attention *a = weft_interpretable_attention_new(
-            m, "a", &(weft_interpretable_attention_opts){ .d_model = D, .heads = 2 });
+        weft__interpretable *a = weft__interpretable_new(m, "a", D, 2, 0);
         renew(m);
         weft_tensor *q = drawn(w, WEFT_SHAPE(2, TQ, D)), *memory = drawn(w, WEFT_SHAPE(2, TK, D)), *map, *all;
-        weft_lengths lq = { .n = 2, .len = (int32_t[]){ TQ, TQ } },
-                     lk = { .n = 2, .len = (int32_t[]){ TK, TK } };
-        weft_real seen[2 * TQ * TK];
-        for (int i = 0; i < COUNT(seen); i++)
-            seen[i] = i % TK <= i / TK % TQ;
-        weft_tensor *mask = weft_reals(w, seen, WEFT_SHAPE(2, TQ, TK)),
-                    *of_all = weft_full(w, 1, WEFT_SHAPE(2, 1, TK));
-        weft_tensor *plain = weft_interpretable_attention_run(a, q, memory, WEFT_CAUSAL_TOP_LEFT, NULL, NULL),
-                    *masked = weft_interpretable_attention_run(a, q, memory, WEFT_ALL_KEYS, mask, &all);
-        close_to("with its map",
-                 numbers(weft_interpretable_attention_run(a, q, memory, WEFT_CAUSAL_TOP_LEFT, NULL, &map)),
-                 numbers(plain), 2 * TQ * D, BLOCK_TOL);
-        close_to("plain and masked", numbers(plain), numbers(masked), 2 * TQ * D, BLOCK_TOL);
-        weft_tensor *packed = weft_interpretable_attention_run(
-            a, weft_pack_padded_sequence(q, &lq, WEFT_ALIGN_LEFT),
-            weft_pack_padded_sequence(memory, &lk, WEFT_ALIGN_LEFT), WEFT_CAUSAL_TOP_LEFT, NULL, NULL);
+        weft_real later[2 * TQ * TK];
+        for (int i = 0; i < COUNT(later); i++)
+            later[i] = i % TK > i / TK % TQ;
+        weft_tensor *forbidden = weft_reals(w, later, WEFT_SHAPE(2, TQ, TK));
+        weft_tensor *fused = weft__interpretable_run(a, q, memory, WEFT_CAUSAL_TOP_LEFT, &map);
+        close_to("fused and masked", numbers(fused),
+                 numbers(weft__interpretable_masked(a, q, memory, forbidden, &all)), 2 * TQ * D, BLOCK_TOL);
+        /* [n, Tq, Tk, heads] */
+        close_to("maps", numbers(weft_to_layout(map, WEFT_CONCAT)),
+                 numbers(weft_transpose(weft_transpose(all, 1, 2), 2, 3)), 2 * TQ * TK * 2, BLOCK_TOL);
+        weft_tensor *open = weft__interpretable_run(a, q, memory, WEFT_ALL_KEYS, NULL);
+        close_to("no mask", numbers(weft__interpretable_masked(a, q, memory, NULL, NULL)), numbers(open),
+                 2 * TQ * D, BLOCK_TOL);
+        weft_tensor *packed = weft__interpretable_run(a, weft_pack_padded_sequence(q, &lq, WEFT_ALIGN_LEFT),
+                                                      weft_pack_padded_sequence(memory, &lk, WEFT_ALIGN_LEFT),
+                                                      WEFT_CAUSAL_TOP_LEFT, NULL);
+        weft_tensor *plain = weft__interpretable_run(a, q, memory, WEFT_CAUSAL_TOP_LEFT, NULL);
         same_bits("packed", numbers(weft_pad_packed_sequence(packed, 0, 0, WEFT_ALIGN_LEFT)), numbers(plain),
                   2 * TQ * D);
-        close_to("a mask of all",
-                 numbers(weft_interpretable_attention_run(a, q, memory, WEFT_ALL_KEYS, of_all, NULL)),
-                 numbers(weft_interpretable_attention_run(a, q, memory, WEFT_ALL_KEYS, NULL, NULL)),
-                 2 * TQ * D, BLOCK_TOL);
-        /* [n, Tq, Tk, heads] */
-        weft_real *one = numbers(weft_to_layout(map, WEFT_CONCAT)),
-                  *other = numbers(weft_transpose(weft_transpose(all, 1, 2), 2, 3));
-        close_to("maps", one, other, 2 * TQ * TK * 2, BLOCK_TOL);
-        weft_tensor *first = weft_reshape(weft_slice(q, 1, 0, 1), 2, (int64_t[]){ 2, D });
-        same_bits(
-            "one query each",
-            numbers(weft_interpretable_attention_run(a, first, memory, WEFT_CAUSAL_TOP_LEFT, NULL, NULL)),
-            numbers(weft_slice(plain, 1, 0, 1)), 2 * D);
-        /* all keys evenly */
-        weft_tensor *blind = weft_interpretable_attention_run(a, q, memory, WEFT_ALL_KEYS,
-                                                              weft_zeros(w, WEFT_SHAPE(2, 1, TK)), &all);
+        weft__interpretable_masked(a, q, memory, weft_full(w, 1, WEFT_SHAPE(2, 1, TK)), &all);
         OK(w);
         for (int i = 0; i < 2 * 2 * TQ * TK; i++)
-            cr_assert(fabs((double)numbers(all)[i] - 1. / TK) < 1e-6, "%d: %g", i, (double)numbers(all)[i]);
-        cr_assert(weft_size(blind, 1) == TQ);
+            cr_assert(fabs((double)numbers(all)[i] - 1. / TK) < 1e-6, "a query without keys sees all evenly");
         if (w->dev.k->synchronous)
             gradients_hold(m, (probe){ run_attention, a },
                            (weft_tensor *[]){ ragged(w, D, &some), ragged(w, D, &some) }, 2);
+    }
+}
+
+/* A masked memory row changes no bit of a query's result, map or gradient, even if it is not finite.
+ * Query i sees keys i and i + 1; the last key is not finite. */
+Test(blocks, a_masked_key_that_is_not_finite, .init = unchecked)
+{
+    enum { D = 6, TQ = 5, TK = 6, KEYS = TK * D };
+    weft_real query[TQ * D], key[2][KEYS], hidden[TQ * TK], *y[2], *all[2], *of_q[2], *of_key[2];
+    for (int i = 0; i < TQ * D; i++)
+        query[i] = (weft_real)cos(i);
+    for (int i = 0; i < KEYS; i++) {
+        key[0][i] = (weft_real)sin(i);
+        key[1][i] = i < KEYS - D ? key[0][i] : (weft_real)(i % 2 ? NAN : INFINITY);
+    }
+    for (int i = 0; i < TQ * TK; i++)
+        hidden[i] = i % TK != i / TK && i % TK != i / TK + 1;
+    FOR_DEVICES(w) {
+        weft__interpretable *a = weft__interpretable_new(weft_module_new(w, "m"), "a", D, 2, 0);
+        weft_tensor *q = weft_reals(w, query, WEFT_SHAPE(1, TQ, D)),
+                    *forbidden = weft_reals(w, hidden, WEFT_SHAPE(1, TQ, TK));
+        for (int k = 0; k < 2; k++) {
+            weft_tensor *of[] = { q, weft_reals(w, key[k], WEFT_SHAPE(1, TK, D)) }, *d[2], *map;
+            weft_tensor *out = weft__interpretable_masked(a, of[0], of[1], forbidden, &map);
+            weft_tensor *loss = weft_sum_all(weft_square(weft_slice(out, 1, 0, TQ - 1)));
+            y[k] = numbers(out);
+            all[k] = numbers(weft_transpose(map, 1, 2));
+            WEFT_NO_GRAD(w)
+                weft_gradients(loss, of, 2, d);
+            of_q[k] = numbers(d[0]);
+            of_key[k] = numbers(d[1]);
+        }
+        same_bits("results", y[1], y[0], (TQ - 1) * D);
+        cr_expect(isnan(y[1][(TQ - 1) * D]) && !isnan(y[0][(TQ - 1) * D]));
+        same_bits("map", all[1], all[0], (TQ - 1) * 2 * TK);
+        same_bits("gradient of queries", of_q[1], of_q[0], TQ * D);
+        same_bits("gradient of memory", of_key[1], of_key[0], KEYS);
     }
 }
 
@@ -385,9 +378,10 @@ static void starts(const weft_module *m, const char *path, double deviation, dou
     cr_assert(p, "%s", path);
     int64_t n = weft_numel(p);
     double square = 0, most = 0;
-    for (int64_t i = 0; i < n; i++)
-        square += (double)of(m, path)[i] * (double)of(m, path)[i],
-            most = fmax(most, fabs((double)of(m, path)[i]));
+    for (int64_t i = 0; i < n; i++) {
+        square += (double)of(m, path)[i] * (double)of(m, path)[i];
+        most = fmax(most, fabs((double)of(m, path)[i]));
+    }
     cr_assert(deviation == 0 ? most == 0 : fabs(sqrt(square / (double)n) - deviation) < .15 * deviation,
               "%s: %g, not %g", path, sqrt(square / (double)n), deviation);
     cr_assert(bound == 0 || most <= bound, "%s: %g", path, most);
@@ -397,20 +391,21 @@ Test(blocks, first_values_are_the_originals)
 {
     weft *w = open_on(WEFT_CPU);
     weft_module *m = weft_module_new(w, "m");
-    weft_grn_new(m, "g", &(weft_grn_opts){ .in = 20, .out = 30, .hidden = 40, .context = 10 });
-    weft_glu_new(m, "glu", &(weft_glu_opts){ .in = 20, .out = 30 }),
-        weft_gate_add_norm_new(m, "gate",
-                               &(weft_gate_add_norm_opts){ .in = 20, .out = 30, .trainable_add = true }),
-        weft_interpretable_attention_new(m, "a",
-                                         &(weft_interpretable_attention_opts){ .d_model = 32, .heads = 4 });
-    starts(m, "g.fc1.weight", sqrt(2 / 20.), 0), starts(m, "g.fc2.weight", sqrt(2 / 40.), 0),
-        starts(m, "g.glu1.fc1.weight", sqrt(2 / 30.), 0);
-    starts(m, "g.fc1.bias", 0, 0), starts(m, "g.project.bias", 0, 0), starts(m, "g.glu1.fc1.bias", 0, 0);
-    double fc3 = sqrt(6 / 50.), glu_bound = sqrt(6 / 80.), project = 1 / sqrt(20.), query = sqrt(6 / 40.);
-    starts(m, "g.fc3.weight", fc3 / sqrt(3), fc3), starts(m, "g.project.weight", project / sqrt(3), project);
-    starts(m, "glu.fc1.weight", glu_bound / sqrt(3), glu_bound), starts(m, "glu.fc1.bias", 0, 0),
-        starts(m, "gate.add_norm.mask", 0, 0);
-    starts(m, "a.query_layers.3.weight", query / sqrt(3), query), starts(m, "a.output_layer.bias", 0, 0);
+    static const struct { const char *path; double deviation, bound;
+    } table[] = {                                /* uniform in +-b: deviation b / sqrt(3) */
+        { "g.fc1.weight", .3162, 0 },          { "g.fc2.weight", .2236, 0 },
+        { "g.glu1.fc1.weight", .2582, 0 },     { "g.fc1.bias", 0, 0 },
+        { "g.project.bias", 0, 0 },            { "g.glu1.fc1.bias", 0, 0 },
+        { "g.fc3.weight", .2, .34642 },        { "g.project.weight", .1291, .22361 },
+        { "gate.glu.fc1.weight", .1581, .27387 }, { "gate.glu.fc1.bias", 0, 0 },
+        { "gate.add_norm.mask", 0, 0 },        { "a.query_layers.3.weight", .2236, .38730 },
+        { "a.output_layer.bias", 0, 0 },
+    };
+    weft__grn_new(m, "g", &(weft__grn_opts){ .in = 20, .out = 30, .hidden = 40, .context = 10 });
+    weft__gate_add_norm_new(m, "gate", 20, 30, 0, true);
+    weft__interpretable_new(m, "a", 32, 4, 0);
+    for (int i = 0; i < COUNT(table); i++)
+        starts(m, table[i].path, table[i].deviation, table[i].bound);
     cr_assert(!weft_find_parameter(m, "g.fc3.bias"));
     CLEAN(w);
 }
@@ -419,74 +414,32 @@ Test(blocks, dropout_in_training_only)
 {
     weft *w = open_on(WEFT_CPU);
     weft_module *m = weft_module_new(w, "m");
-    weft_glu *g = weft_glu_new(m, "glu", &(weft_glu_opts){ .in = 64, .out = 64, .dropout = (weft_real).5 });
-    weft_interpretable_attention *a = weft_interpretable_attention_new(
-        m, "a", &(weft_interpretable_attention_opts){ .d_model = 8, .heads = 2, .dropout = (weft_real).5 });
-    weft_tensor *x = drawn(w, WEFT_SHAPE(4, 64)), *q = drawn(w, WEFT_SHAPE(3, 5, 8));
-    cr_assert(memcmp(numbers(weft_glu_run(g, x)), numbers(weft_glu_run(g, x)), 4 * 64 * sizeof(weft_real)));
-    weft_tensor *map;
-    weft_interpretable_attention_run(a, q, q, WEFT_ALL_KEYS, NULL, &map);
+    weft__glu_layer *g = weft__glu_new(m, "glu", 64, 64, .5);
+    weft__interpretable *a = weft__interpretable_new(m, "a", 8, 2, .5);
+    weft_tensor *x = drawn(w, WEFT_SHAPE(4, 64)), *q = drawn(w, WEFT_SHAPE(3, 5, 8)), *map;
+    cr_assert(memcmp(numbers(weft__glu_gate(g, x)), numbers(weft__glu_gate(g, x)), 512 * sizeof(weft_real)));
+    weft__interpretable_run(a, q, q, WEFT_ALL_KEYS, &map);
     weft_real *of_map = numbers(weft_to_layout(map, WEFT_CONCAT));
     int zeros = 0;
     for (int i = 0; i < 3 * 5 * 5 * 2; i++)
         zeros += of_map[i] == 0;
     cr_assert(zeros > 45 && zeros < 105, "%d of 150 weights were dropped", zeros);
-    weft_set_training(w, false);
-    same_bits("evaluation", numbers(weft_glu_run(g, x)), numbers(weft_glu_run(g, x)), 4 * 64);
-    same_bits("evaluation", numbers(weft_interpretable_attention_run(a, q, q, WEFT_ALL_KEYS, NULL, NULL)),
-              numbers(weft_interpretable_attention_run(a, q, q, WEFT_ALL_KEYS, NULL, NULL)), 3 * 5 * 8);
+    WEFT_EVAL(w)
+    {
+        same_bits("glu", numbers(weft__glu_gate(g, x)), numbers(weft__glu_gate(g, x)), 512);
+        same_bits("attention", numbers(weft__interpretable_run(a, q, q, WEFT_ALL_KEYS, NULL)),
+                  numbers(weft__interpretable_run(a, q, q, WEFT_ALL_KEYS, NULL)), 3 * 5 * 8);
+    }
     CLEAN(w);
 }
 
-/* ---- what they refuse ---- */
-Test(blocks, what_cannot_be)
+Test(blocks, sizes_that_are_refused)
 {
     weft *w = open_on(WEFT_CPU);
     weft_module *m = weft_module_new(w, "m");
-    weft_grn *without = weft_grn_new(m, "without", &(weft_grn_opts){ .in = 3, .out = 3 }),
-             *with = weft_grn_new(m, "with", &(weft_grn_opts){ .in = 3, .out = 3, .context = 2 });
-    weft_variable_selection *v =
-        weft_variable_selection_new(m, "v", &(weft_variable_selection_opts){ 3, 2, 4, 0, 0 });
-    weft_interpretable_attention *a = weft_interpretable_attention_new(
-        m, "a", &(weft_interpretable_attention_opts){ .d_model = 4, .heads = 2 });
-    OK(w);
-    weft_grn_run(without, ragged(w, 3, &some), weft_zeros(w, WEFT_SHAPE(N, 2)));
-    FAILS(w, WEFT_EARG, "made without one");
-    weft_grn_run(with, ragged(w, 3, &some), NULL);
-    FAILS(w, WEFT_EARG, "grn: the context is NULL");
-    weft_grn_run(with, ragged(w, 3, &some), weft_zeros(w, WEFT_SHAPE(N - 1, 2)));
-    FAILS(w, WEFT_ESHAPE, "broadcast_to_tokens: [3, 3]");
-    weft_variable_selection_run(v, ragged(w, 2, &some), NULL, NULL);
-    FAILS(w, WEFT_ESHAPE, "[.., 3]");
-    weft_variable_selection_run(v, ragged(w, 3, &some), weft_zeros(w, WEFT_SHAPE(N, 2)), NULL);
-    FAILS(w, WEFT_EARG, "made without one");
-    weft_interpretable_attention_run(a, ragged(w, 4, &some), ragged(w, 4, &some), WEFT_ALL_KEYS,
-                                     weft_zeros(w, WEFT_SHAPE(2, 3, 5)), NULL);
-    FAILS(w, WEFT_ESHAPE, "plain [n, Tq, 4]");
-    weft_tensor *q = weft_zeros(w, WEFT_SHAPE(2, 3, 4)), *memory = weft_zeros(w, WEFT_SHAPE(2, 5, 4));
-    weft_interpretable_attention_run(a, q, memory, WEFT_ALL_KEYS, q, NULL);
-    FAILS(w, WEFT_ESHAPE, "a mask [n, Tq (or 1), Tk]");
-    q = weft_zeros(w, WEFT_SHAPE(2, 3, 4));
-    weft_interpretable_attention_run(a, q, q, WEFT_CAUSAL_STRICT, weft_zeros(w, WEFT_SHAPE(2, 3, 3)), NULL);
-    FAILS(w, WEFT_EARG, "causal 3 and a mask; beside a mask WEFT_ALL_KEYS is expected");
-    weft_interpretable_attention_run(a, weft_zeros(w, WEFT_SHAPE(2, 3, 4)),
-                                     weft_zeros(w, WEFT_SHAPE(3, 3, 4)), WEFT_ALL_KEYS, NULL, NULL);
-    FAILS(w, WEFT_ESHAPE, "sequences");
-    weft_interpretable_attention_new(m, "b",
-                                     &(weft_interpretable_attention_opts){ .d_model = 2, .heads = 5 });
+    weft__interpretable_new(m, "b", 2, 5, 0);
     FAILS(w, WEFT_EARG, "d_model 2, 5 heads");
-    weft_glu_new(m, "b", &(weft_glu_opts){ .in = 5, .out = 2, .dropout = 1 });
-    FAILS(w, WEFT_EARG, "glu: dropout 1");
-    weft_grn_new(m, "b", &(weft_grn_opts){ .in = 0, .out = 2 });
-    FAILS(w, WEFT_ESHAPE, "grn: in 0");
-    weft_variable_selection_new(m, "b", &(weft_variable_selection_opts){ 0, 2, 4, 0, 0 });
-    FAILS(w, WEFT_ESHAPE, "0 features");
-    /* what could not be made has left its name */
-    weft_glu *good = weft_glu_new(m, "b", &(weft_glu_opts){ .in = 5, .out = 2 });
-    OK(w);
-    weft_add_norm_run(NULL, weft_zeros(w, WEFT_SHAPE(2, 2)), weft_zeros(w, WEFT_SHAPE(2, 2)));
-    FAILS(w, WEFT_EARG, "add_norm: the layer is NULL");
-    weft_glu_run(good, weft_zeros(w, WEFT_SHAPE(2, 4)));
-    FAILS(w, WEFT_ESHAPE, "m.b.fc1: linear");
+    weft__selection_new(m, "c", &(weft__selection_opts){ 5000, 2, 4, 0, 0 });
+    FAILS(w, WEFT_ESHAPE, "variable_selection: 5000 features; 1 .. 4096 are expected");
     CLEAN(w);
 }

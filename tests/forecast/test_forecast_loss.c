@@ -47,7 +47,7 @@ static input input_of(weft *w, weft_forecast_kind kind, bool poison, bool weight
         layout
     };
     if (layout) {
-        in.p = weft_pack_padded_sequence(in.p, &lengths, WEFT_ALIGN_LEFT),
+        in.p = weft_pack_padded_sequence(in.p, &lengths, WEFT_ALIGN_LEFT);
         in.y = weft_to_layout(weft_pack_padded_sequence(in.y, &lengths, WEFT_ALIGN_LEFT), WEFT_CONCAT);
         in.w = weighted ? weft_pack_padded_sequence(in.w, &lengths, WEFT_ALIGN_LEFT) : NULL;
     }

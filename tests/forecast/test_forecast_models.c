@@ -279,7 +279,7 @@ Test(forecast_models, unlike_layers_take_the_state_that_is_there)
             weft_tensor *h[3], *c[3];
             for (int k = 0; k < to; k++) {
                 int at = k < from ? k : from - 1;
-                h[k] = weft_slice(out.encoder.h, 0, at, at + 1),
+                h[k] = weft_slice(out.encoder.h, 0, at, at + 1);
                 c[k] = weft_slice(out.encoder.c, 0, at, at + 1);
             }
             weft_tensor *y =
@@ -312,90 +312,74 @@ Test(forecast_models, lengths_are_the_static_feature_where_none_is_given)
     CLEAN(w);
 }
 
-Test(forecast_models, what_cannot_be)
+/* The options of three models; `kind` chooses one. */
+typedef struct {
+    int kind;
+    weft_encoder_decoder_lstm_opts seq;
+    weft_attention_lstm_opts attention;
+    weft_transformer_lstm_opts transformer;
+} options;
+
+Test(forecast_models, options_that_are_refused)
 {
+    static const int64_t widths[] = { 2 };
+#define SEQ(...)         { .kind = ENCODER_DECODER, .seq = { 1, 1, __VA_ARGS__ } }
+#define ATTENTIVE(...)   { .kind = ATTENTION, .attention = { __VA_ARGS__ } }
+#define TRANSFORMING(...) { .kind = TRANSFORMER, .transformer = { 1, 1, __VA_ARGS__ } }
+    static const struct { options o; weft_status status; const char *text; } bad[] = {
+        { ATTENTIVE(.dropout = .1), WEFT_ESHAPE, "attention_lstm: 0 past, 0 future" },
+        { ATTENTIVE(INT64_MAX, 1, 1), WEFT_ESHAPE, "each below 2^29" },
+        { ATTENTIVE(1, 1, .num_heads = 3), WEFT_EARG, "attention_lstm: num_heads that divide" },
+        { ATTENTIVE(1, 1, .compat = (weft_compat)7), WEFT_EARG, "attention_lstm: compat" },
+        { ATTENTIVE(1, 1, .dropout = 1), WEFT_EARG, "attention_lstm: dropout 1" },
+        { TRANSFORMING(.num_layers = -1), WEFT_EARG, "transformer_lstm \"a\" in m: num_layers is -1" },
+        { TRANSFORMING(.num_transformer_blocks = 5000), WEFT_EARG, "WEFT_NONE or 1 .. 4096" },
+        { SEQ(.num_mlp_hidden = 2), WEFT_EARG, "num_mlp_hidden 2, d_mlp_hidden NULL; 0 .. 9998" },
+        { SEQ(.num_mlp_hidden = INT_MAX, .d_mlp_hidden = widths), WEFT_EARG,
+          "num_mlp_hidden 2147483647; 0 .. 9998" },
+        { SEQ(.dropout = 1), WEFT_EARG, "encoder_decoder_lstm: dropout 1" },
+    };
     weft *w = open_on(WEFT_CPU);
     weft_module *m = weft_module_new(w, "m");
-    weft_attention_lstm_opts a = { .dropout = .1 };
-    weft_attention_lstm_new(m, "a", &a);
-    FAILS(w, WEFT_ESHAPE, "attention_lstm: 0 past, 0 future");
-    a.num_past_features = PAST, a.num_future_features = FUTURE, a.num_heads = 3;
-    weft_attention_lstm_new(m, "a", &a);
-    FAILS(w, WEFT_EARG, "attention_lstm: num_heads that divide");
-    a.num_heads = 4, a.compat = (weft_compat)7;
-    weft_attention_lstm_new(m, "a", &a);
-    FAILS(w, WEFT_EARG, "attention_lstm: compat");
-    weft_transformer_lstm_new(
-        m, "a",
-        &(weft_transformer_lstm_opts){ .num_past_features = 1, .num_future_features = 1, .num_layers = -1 });
-    FAILS(w, WEFT_EARG, "transformer_lstm: num_layers");
-    weft_encoder_decoder_lstm_new(m, "a",
-                                  &(weft_encoder_decoder_lstm_opts){ .num_past_features = 1,
-                                                                     .num_future_features = 1,
-                                                                     .d_encoder = 2,
-                                                                     .d_decoder = 2,
-                                                                     .num_encoder_layers = 1,
-                                                                     .num_decoder_layers = 1,
-                                                                     .num_mlp_hidden = 2,
-                                                                     .output_dim = 1 });
-    FAILS(w, WEFT_EARG, "num_mlp_hidden");
-    weft_encoder_decoder_lstm_new(m, "a",
-                                  &(weft_encoder_decoder_lstm_opts){ .num_past_features = 1,
-                                                                     .num_future_features = 1,
-                                                                     .num_mlp_hidden = INT_MAX,
-                                                                     .d_mlp_hidden = (int64_t[]){ 2 } });
-    FAILS(w, WEFT_EARG, "num_mlp_hidden 2147483647; 0 .. 9998");
-    weft_encoder_decoder_lstm_new(m, "a",
-                                  &(weft_encoder_decoder_lstm_opts){ .num_past_features = 1,
-                                                                     .num_future_features = 1,
-                                                                     .num_encoder_layers = 1,
-                                                                     .num_decoder_layers = 1,
-                                                                     .dropout = 1 });
-    FAILS(w, WEFT_EARG, "encoder_decoder_lstm: dropout");
-    a.num_past_features = INT64_MAX, a.num_static_features = 1, a.compat = WEFT_COMPAT_EXACT;
-    weft_attention_lstm_new(m, "a", &a);
-    FAILS(w, WEFT_ESHAPE, "each below 2^29");
-    weft_forecaster *f = forecaster_new(m, ATTENTION, (wish){ .fixed = 0 }),
-                    *tft = forecaster_new(m = weft_module_new(w, "t"), TFT, (wish){ .fixed = 2 });
+    for (int i = 0; i < COUNT(bad); i++) {
+        const options *o = &bad[i].o;
+        weft_forecaster *f = o->kind == ENCODER_DECODER ? weft_encoder_decoder_lstm_new(m, "a", &o->seq) :
+                             o->kind == ATTENTION       ? weft_attention_lstm_new(m, "a", &o->attention) :
+                                                    weft_transformer_lstm_new(m, "a", &o->transformer);
+        cr_assert(!weft_forecaster_module(f));
+        FAILS(w, bad[i].status, bad[i].text);
+    }
+    cr_assert(!m->child, "what was refused left nothing behind");
+    CLEAN(w);
+}
+
+Test(forecast_models, series_that_are_refused)
+{
+    const weft_lengths wrong = { .n = 5, .len = (const int32_t[]){ 1, 2, 99, 1, 1 } };
+    static const struct { form as; int model; weft_status status; const char *text; } bad[] = {
+        { { 0 }, 0, WEFT_EARG, "series is NULL" },
+        { { 0 }, 0, WEFT_ESHAPE, "the past has 5 sequences, the future 2" },
+        { { 0 }, 0, WEFT_ESHAPE, "the past is [15, 2] concat; ragged [N, 3] or plain [n, T, 3]" },
+        { { .plain = true }, 0, WEFT_EARG, "(sequence 2;" },
+        { { 0 }, 0, WEFT_EARG, "the past is ragged and has its lengths" },
+        { { .fixed = 2 }, 0, WEFT_ESHAPE, "fixed is [5, 2]; NULL is expected" },
+        { { 0 }, 1, WEFT_ESHAPE, "fixed is NULL; [5, 2] is expected" },
+        { { 0 }, 2, WEFT_EARG, "ctxt_seq_len" },
+    };
+    weft *w = open_on(WEFT_CPU);
+    const weft_tft_opts unsure = { PAST, FUTURE, 1, 2, 1, 1, 1, .output_dim = 1 };
+    weft_forecaster *models[] = { forecaster_new(weft_module_new(w, "m"), ATTENTION, (wish){ .fixed = 0 }),
+                                  forecaster_new(weft_module_new(w, "t"), TFT, (wish){ .fixed = 2 }),
+                                  weft_tft_new(weft_module_new(w, "u"), "u", &unsure) };
     batch b = some_batch(), less = { 2, { 0, 1 }, { 2, 2 }, { 2, 2 } };
-    weft_series_batch s = series_of(w, &b, (form){ 0 }), t = series_of(w, &less, (form){ 0 });
     OK(w);
-    weft_forecast_run(f, NULL, NULL);
-    FAILS(w, WEFT_EARG, "series is NULL");
-    s = series_of(w, &b, (form){ 0 }), t = series_of(w, &less, (form){ 0 });
-    s.future = t.future;
-    weft_forecast_run(f, &s, NULL);
-    FAILS(w, WEFT_ESHAPE, "the past has 5 sequences, the future 2");
-    s = series_of(w, &b, (form){ 0 });
-    s.past = s.future;
-    weft_forecast_run(f, &s, NULL);
-    FAILS(w, WEFT_ESHAPE, "the past is [15, 2] concat; ragged [N, 3] or plain [n, T, 3]");
-    s = series_of(w, &b, (form){ .plain = true });
-    weft_lengths wrong = { .n = 5, .len = (int32_t[]){ 1, 2, 99, 1, 1 } };
-    s.past_lengths = &wrong;
-    weft_forecast_run(f, &s, NULL);
-    FAILS(w, WEFT_EARG, "(sequence 2;");
-    s = series_of(w, &b, (form){ 0 });
-    s.past_lengths = &wrong;
-    weft_forecast_run(f, &s, NULL);
-    FAILS(w, WEFT_EARG, "the past is ragged and has its lengths");
-    s = series_of(w, &b, (form){ .fixed = 2 });
-    weft_forecast_run(f, &s, NULL);
-    FAILS(w, WEFT_ESHAPE, "fixed is [5, 2]; NULL is expected");
-    s = series_of(w, &b, (form){ 0 });
-    weft_forecast_run(tft, &s, NULL);
-    FAILS(w, WEFT_ESHAPE, "fixed is NULL; [5, 2] is expected");
-    weft_forecaster *unsure = weft_tft_new(weft_module_new(w, "u"), "u",
-                                           &(weft_tft_opts){ .num_past_features = PAST,
-                                                             .num_future_features = FUTURE,
-                                                             .num_static_features = 1,
-                                                             .d_model = 2,
-                                                             .d_hidden_continuous = 1,
-                                                             .num_heads = 1,
-                                                             .num_lstm_layers = 1,
-                                                             .output_dim = 1 });
-    s = series_of(w, &b, (form){ 0 });
-    weft_forecast_run(unsure, &s, NULL);
-    FAILS(w, WEFT_EARG, "ctxt_seq_len");
+    for (int i = 0; i < COUNT(bad); i++) {
+        weft_series_batch s = series_of(w, &b, bad[i].as);
+        s.future = i == 1 ? series_of(w, &less, bad[i].as).future : s.future;
+        s.past = i == 2 ? s.future : s.past;
+        s.past_lengths = i == 3 || i == 4 ? &wrong : s.past_lengths;
+        weft_forecast_run(models[bad[i].model], i ? &s : NULL, NULL);
+        FAILS(w, bad[i].status, bad[i].text);
+    }
     CLEAN(w);
 }

@@ -43,8 +43,10 @@ static weft_tensor *model(weft_series_batch s, void *user)
               weft_size(s.past, 1) == 3 && weft_size(s.future, 1) == 1);
     weft_read(s.past, x, (size_t)past.len[0] * 3 * sizeof *x);
     weft_read(s.future, u, (size_t)future.len[0] * sizeof *u);
-    for (int i = 0; i < past.len[0]; i++)
-        p[i] = (double)x[3 * i + 1], y[i] = (double)x[3 * i + 2];
+    for (int i = 0; i < past.len[0]; i++) {
+        p[i] = (double)x[3 * i + 1];
+        y[i] = (double)x[3 * i + 2];
+    }
     for (int i = 0; i < future.len[0]; i++)
         for (int q = 0; q < m->quantiles; q++)
             out[i * m->quantiles + q] =
@@ -357,7 +359,8 @@ Test(rolling_forecast, rows_that_cannot_be_forecast)
     p[8] = (double)NAN;
     weft_rolling_forecast(x, &f, 0, 5, model, &m, NULL, out);
     FAILS(w, WEFT_ENUMERIC, "row 8, column \"p\": it is missing, but a window has it in its past");
-    p[8] = kept, p[11] = (double)NAN;
+    p[8] = kept;
+    p[11] = (double)NAN;
     weft_rolling_forecast(x, &f, 0, 5, model, &m, NULL, out);
     OK(w);
     u[10] = (double)NAN;
@@ -377,7 +380,10 @@ static void all_of_it(weft *w, const weft_frame *f)
     formula m = { .quantiles = 1 };
     const weft_transform t = { .column = "y", .kind = WEFT_POLYNOMIAL, .degree = 2, .depends_on = "u" };
     weft_features_opts o = series_features;
-    o.context = CONTEXT, o.horizon = HORIZON, o.transforms = &t, o.n = 1;
+    o.context = CONTEXT;
+    o.horizon = HORIZON;
+    o.transforms = &t;
+    o.n = 1;
     weft_features *x = weft_features_new(w, "x", &o);
     weft_features_fit(x, f);
     weft_windows *v =

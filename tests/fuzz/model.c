@@ -40,10 +40,11 @@ uint32_t model_state(const model *k)
     for (int i = 0, n = weft__optim_saved(k->o, all, 32); i < n; i++)
         crc = weft__crc32c(crc, all[i].data,
                            (size_t)all[i].n * weft__number_bytes(weft__number_of(all[i].type)));
-    for (const weft_stream *s = k->w->streams; s; s = s->next)   /* in any order */
+    for (const weft_stream *s = k->w->random.streams; s; s = s->next)   /* in any order */
         if (s->count)
             crc ^=
                 weft__crc32c(weft__crc32c(weft__crc32c(0, s->name, strlen(s->name)), &s->key, sizeof s->key),
                              &s->count, sizeof s->count);
-    return weft__crc32c(weft__crc32c(crc, &k->w->seed, sizeof k->w->seed), &k->w->draw, sizeof k->w->draw);
+    const weft__draws *r = &k->w->random;
+    return weft__crc32c(weft__crc32c(crc, &r->seed, sizeof r->seed), &r->draw, sizeof r->draw);
 }

@@ -51,20 +51,15 @@ static weft_tensor *scored(trial *t)
     int64_t dq = integer(t, "dq"), dm = integer(t, "dm"), width = additive ? extent_of(t, "score", 0) : 0;
     if (t->why[0])
         return NULL;
-    weft_additive_attention *a =
-        additive ? weft_additive_attention_new(
-                       t->m, "a", &(weft_additive_attention_opts){ .dq = dq, .dm = dm, .width = width }) :
-                   NULL;
-    weft_general_attention *g =
-        additive ?
-            NULL :
-            weft_general_attention_new(t->m, "a", &(weft_general_attention_opts){ .dq = dq, .dm = dm });
+    const weft_attention_layer_opts o = {
+        .kind = additive ? WEFT_ADDITIVE : WEFT_GENERAL, .dq = dq, .dm = dm, .width = width
+    };
+    weft_attention_layer *a = weft_attention_new(t->m, "a", &o);
     if (!weft_ok(t->w) || !set_parameters(t, "a", 2, 0))
         return NULL;
     weft_tensor *q = ragged_input(t, "query", 100, &lq, dq),
                 *memory = ragged_input(t, "memory", 120, &lm, dm), *map = NULL;
-    weft_tensor *y =
-        a ? weft_additive_attention_run(a, q, memory, &map) : weft_general_attention_run(g, q, memory, &map);
+    weft_tensor *y = weft_attention_run(a, q, memory, WEFT_ALL_KEYS, &map);
     hold_tensor(t, "weights", map, json_object_get(t->c, "weights"));
     return attended(t, y, &lq);
 }
@@ -89,13 +84,14 @@ static weft_tensor *multihead(trial *t)
     weft_causal  c = causal(t);
     if (t->why[0])
         return NULL;
-    weft_multihead_attention *a = weft_multihead_attention_new(
-        t->m, "a", &(weft_multihead_attention_opts){ .width = width, .heads = (int)heads });
+    weft_attention_layer *a = weft_attention_new(
+        t->m, "a",
+        &(weft_attention_layer_opts){ .kind = WEFT_MULTIHEAD, .width = width, .heads = (int)heads });
     if (!weft_ok(t->w) || !set_parameters(t, "a", 2, 0))
         return NULL;
     weft_tensor *q = ragged_input(t, "query", 100, &lq, width);
     weft_tensor *memory = flag(t, "self") ? q : ragged_input(t, "memory", 120, &lm, width);
-    return attended(t, weft_multihead_attention_run(a, q, memory, c, NULL), &lq);
+    return attended(t, weft_attention_run(a, q, memory, c, NULL), &lq);
 }
 
 /* ---- cross entropy ---- */

@@ -1,5 +1,6 @@
 /* hunt_layers.c - the table of layers, as that of operators. */
 #include "hunt.h"
+#include "rnn/forecast/blocks/blocks.h"
 
 static int64_t size(hunt_scene *s)
 {
@@ -20,8 +21,8 @@ static weft_tensor *linear(hunt_scene *s)
 
 static weft_tensor *normed(hunt_scene *s)
 {
-    return weft_layer_norm_layer_run(
-        weft_layer_norm_layer_new(s->m, s->name, &(weft_layer_norm_opts){ .width = hunt_width(s->x) }), s->x);
+    return weft_layer_norm_run(
+        weft_layer_norm_new(s->m, s->name, &(weft_layer_norm_opts){ .width = hunt_width(s->x) }), s->x);
 }
 
 static weft_tensor *mlp(hunt_scene *s)
@@ -125,20 +126,21 @@ static weft_tensor *of_letters(hunt_scene *s)    /* of an embedding, with and wi
 /* ---- attention ---- */
 static weft_tensor *additive(hunt_scene *s)
 {
-    return weft_additive_attention_run(
-        weft_additive_attention_new(s->m, s->name,
-                                    &(weft_additive_attention_opts){ .dq = hunt_width(s->x),
-                                                                     .dm = hunt_width(s->other),
-                                                                     .width = 1 + hunt_below(s, 9) }),
-        s->x, s->other, NULL);
+    return weft_attention_run(
+        weft_attention_new(s->m, s->name,
+                           &(weft_attention_layer_opts){ .kind = WEFT_ADDITIVE,
+                                                         .dq = hunt_width(s->x),
+                                                         .dm = hunt_width(s->other),
+                                                         .width = 1 + hunt_below(s, 9) }),
+        s->x, s->other, WEFT_ALL_KEYS, NULL);
 }
 static weft_tensor *general(hunt_scene *s)
 {
-    return weft_general_attention_run(
-        weft_general_attention_new(
-            s->m, s->name,
-            &(weft_general_attention_opts){ .dq = hunt_width(s->x), .dm = hunt_width(s->other) }),
-        s->x, s->other, NULL);
+    return weft_attention_run(weft_attention_new(s->m, s->name,
+                                                 &(weft_attention_layer_opts){ .kind = WEFT_GENERAL,
+                                                                               .dq = hunt_width(s->x),
+                                                                               .dm = hunt_width(s->other) }),
+                              s->x, s->other, WEFT_ALL_KEYS, NULL);
 }
 
 static weft_tensor *multihead(hunt_scene *s)
@@ -146,10 +148,10 @@ static weft_tensor *multihead(hunt_scene *s)
     int heads = 1 + (int)hunt_below(s, 2);
     int64_t d = heads * (1 + hunt_below(s, s->p->large ? 30 : 5));
     weft_tensor *q = hunt_as_wide(s, s->x, d, "q"), *memory = hunt_as_wide(s, s->other, d, "m");
-    return weft_multihead_attention_run(
-        weft_multihead_attention_new(s->m, s->name,
-                                     &(weft_multihead_attention_opts){ .width = d, .heads = heads }),
-        q, hunt_one_in(s, 2) ? q : memory, (weft_causal)hunt_below(s, 4), NULL);
+    return weft_attention_run(weft_attention_new(s->m, s->name,
+                                                 &(weft_attention_layer_opts){
+                                                     .kind = WEFT_MULTIHEAD, .width = d, .heads = heads }),
+                              q, hunt_one_in(s, 2) ? q : memory, (weft_causal)hunt_below(s, 4), NULL);
 }
 
 static weft_tensor *interpretable(hunt_scene *s)
@@ -158,13 +160,10 @@ static weft_tensor *interpretable(hunt_scene *s)
     weft_tensor *q = hunt_as_wide(s, s->x, d, "q"),
                 *memory = hunt_one_in(s, 2) ? q : hunt_as_wide(s, s->other, d, "m"), *map;
     bool counts = hunt_one_in(s, 4);
-    weft_tensor *y = weft_interpretable_attention_run(
-        weft_interpretable_attention_new(
-            s->m, s->name,
-            &(weft_interpretable_attention_opts){ .d_model = d,
-                                                  .heads = 1 + (int)hunt_below(s, d > 3 ? 3 : 1),
-                                                  .dropout = drop(s, (weft_real).1) }),
-        q, memory, (weft_causal)hunt_below(s, 4), NULL, counts ? &map : NULL);
+    int heads = 1 + (int)hunt_below(s, d > 3 ? 3 : 1);
+    weft__interpretable *a = weft__interpretable_new(s->m, s->name, d, heads, drop(s, (weft_real).1));
+    weft_causal causal = (weft_causal)hunt_below(s, 4);
+    weft_tensor *y = weft__interpretable_run(a, q, memory, causal, counts ? &map : NULL);
     if (counts)
         hunt_count(s, map);
     return y;
@@ -173,52 +172,32 @@ static weft_tensor *interpretable(hunt_scene *s)
 /* ---- blocks ---- */
 static weft_tensor *grn(hunt_scene *s)
 {
-    weft_grn_opts o = { .dropout = .1 };
-    o.in = hunt_width(s->x), o.out = size(s), o.hidden = hunt_one_in(s, 2) ? 0 : size(s),
+    weft__grn_opts o = { .in = hunt_width(s->x), .dropout = .1 };
+    o.out = size(s);
+    o.hidden = hunt_one_in(s, 2) ? 0 : size(s);
     o.interpolate = hunt_one_in(s, 2);
     o.context = hunt_one_in(s, 2) ? HUNT_STATE : 0;
-    return weft_grn_run(weft_grn_new(s->m, s->name, &o), s->x, o.context ? s->state : NULL);
-}
-
-static weft_tensor *glu(hunt_scene *s)
-{
-    return weft_glu_run(
-        weft_glu_new(
-            s->m, s->name,
-            &(weft_glu_opts){ .in = hunt_width(s->x), .out = size(s), .dropout = drop(s, (weft_real).1) }),
-        s->x);
+    return weft__grn_run(weft__grn_new(s->m, s->name, &o), s->x, o.context ? s->state : NULL);
 }
 
 static weft_tensor *gated(hunt_scene *s)
 {
     int64_t out = size(s);
     weft_tensor *skip = hunt_as_wide(s, s->other, out, "k");
-    return weft_gate_add_norm_run(
-        weft_gate_add_norm_new(s->m, s->name,
-                               &(weft_gate_add_norm_opts){ .in = hunt_width(s->x),
-                                                           .out = out,
-                                                           .dropout = drop(s, (weft_real).1),
-                                                           .trainable_add = hunt_one_in(s, 2) }),
-        s->x, skip);
-}
-
-static weft_tensor *resampled(hunt_scene *s)
-{
-    return weft_resample_norm_run(
-        weft_resample_norm_new(s->m, s->name,
-                               &(weft_resample_norm_opts){ .in = hunt_width(s->x),
-                                                           .out = size(s),
-                                                           .trainable_add = hunt_one_in(s, 2) }),
-        s->x);
+    double dropout = drop(s, (weft_real).1);
+    weft__gate_add_norm *g =
+        weft__gate_add_norm_new(s->m, s->name, hunt_width(s->x), out, dropout, hunt_one_in(s, 2));
+    return weft__gate_add_norm_run(g, s->x, skip);
 }
 
 static weft_tensor *selection(hunt_scene *s)
 {
-    weft_variable_selection_opts o = { .dropout = .1 };
     weft_tensor *weights, *x = hunt_as_wide(s, s->x, 1 + hunt_below(s, 5), "x");
-    o.num_features = hunt_width(x), o.d_model = size(s), o.context = hunt_one_in(s, 2) ? HUNT_STATE : 0;
-    weft_tensor *y = weft_variable_selection_run(weft_variable_selection_new(s->m, s->name, &o), x,
-                                                 o.context ? s->state : NULL, &weights);
+    weft__selection_opts o = { .features = hunt_width(x), .d_hidden = 8, .dropout = .1 };
+    o.d_model = size(s);
+    o.context = hunt_one_in(s, 2) ? HUNT_STATE : 0;
+    weft_tensor *y = weft__selection_run(weft__selection_new(s->m, s->name, &o), x,
+                                         o.context ? s->state : NULL, &weights);
     if (hunt_one_in(s, 3))
         hunt_count(s, weights);
     return y;
@@ -274,9 +253,7 @@ const hunt_operator hunt_layers[] = { { "linear", linear },
                                       { "multihead", multihead },
                                       { "interpretable", interpretable },
                                       { "grn", grn },
-                                      { "glu", glu },
                                       { "gate_add_norm", gated },
-                                      { "resample_norm", resampled },
                                       { "variable_selection", selection },
                                       { "forecast", forecast },
                                       { 0 } };

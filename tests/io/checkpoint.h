@@ -83,11 +83,11 @@ UNUSED static uint32_t state_of(const model *k)
         crc = crc_of(crc, k->w, all[i].data,
                      (size_t)all[i].n * weft__number_bytes(weft__number_of(all[i].type)), all[i].device);
     /* their order is no state, nor is a stream that is new */
-    for (weft_stream *s = k->w->streams; s; s = s->next)
+    for (weft_stream *s = k->w->random.streams; s; s = s->next)
         if (s->count)
             streams += weft__crc32c(weft__crc32c(s->key & 0xFFFFFFFF, s->name, strlen(s->name)), &s->count,
                                     sizeof s->count);
-    crc = weft__crc32c(crc, &k->w->seed, sizeof k->w->seed);
-    return weft__crc32c(crc, &k->w->draw, sizeof k->w->draw) ^ streams;
+    crc = weft__crc32c(crc, &k->w->random.seed, sizeof k->w->random.seed);
+    return weft__crc32c(crc, &k->w->random.draw, sizeof k->w->random.draw) ^ streams;
 }
 #endif

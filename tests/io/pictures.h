@@ -118,7 +118,7 @@ UNUSED static int well_formed(const char *text)         /* how many elements */
         x.at += x.depth == 0 && *x.at == '\n';
     }
     GOOD(&x, x.depth == 0);
-    cr_assert(!strstr(text, "nan") && !strstr(text, "inf\""), "numbers that are none");
+    cr_assert(!strstr(text, "nan") && !strstr(text, "inf\""), "numbers that are none: %s", text);
     return x.elements;
 }
 
@@ -133,6 +133,14 @@ UNUSED static const char nasty[] =
         cr_assert(access(path, F_OK), "written: %s", #call);                                          \
     } while (0)
 #define DRAWN(call) cr_assert_eq(call, WEFT_OK, "%s", weft_file_message())
+/* Draws, checks the XML, and gives the text of the picture, which is to be freed. */
+UNUSED static char *drawn_text(weft_status status)
+{
+    DRAWN(status);
+    char *text = text_of_file();
+    well_formed(text);
+    return text;
+}
 
 /* The picture is the one of tests/golden/pictures; WEFT_UPDATE_GOLDEN=1 writes it anew, to be looked at. */
 UNUSED static void golden(const char *file)

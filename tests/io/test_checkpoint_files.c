@@ -75,13 +75,13 @@ Test(checkpoint_files, impossible_counters_are_refused)
     train(&a, 1);
     train(&b, 2);
     weft_stream *s = weft_stream_of(a.w, "data");
-    uint64_t count = s->count, draw = a.w->draw;
+    uint64_t count = s->count, draw = a.w->random.draw;
     uint32_t state = state_of(&b);
     for (int i = 0; i < COUNT(bad); i++) {
-        a.w->draw = bad[i];
+        a.w->random.draw = bad[i];
         DOES(weft_save(path, a.m, a.o, NULL, 0));
         REFUSES(weft_load(path, b.m, b.o, NULL, 0), WEFT_EFORMAT, "streams/draw is damaged");
-        a.w->draw = draw;
+        a.w->random.draw = draw;
         s->count = bad[i];
         DOES(weft_save(path, a.m, a.o, NULL, 0));
         REFUSES(weft_load(path, b.m, b.o, NULL, 0), WEFT_EFORMAT, "streams/0 is damaged");

@@ -1,6 +1,6 @@
 /* test_dataset.c - batches of a dataset's sequences by their numbers, against a plain gather: rows, lengths,
  * ids; what several datasets of the same sequences have in common; what is refused. */
-#include "core/core.h"
+#include "core/inside.h"
 #include "tests/check.h"
 
 enum { N = 40, MOST = 9 };

@@ -1,6 +1,6 @@
 /* test_loader.c - the loader: batches by their definition, written once more; every planner over epochs,
  * stopped and resumed anywhere; names, streams, damaged positions; what is refused. */
-#include "core/core.h"
+#include "core/inside.h"
 #include "files.h"
 
 enum { N = 60 };
@@ -95,7 +95,7 @@ Test(loader, batches_are_those_of_the_definition)
         for (int64_t i = 0; i < n; i++)
             len[i] = (int32_t)dice(20);
         weft_loader *l = weft_loader_new(w, "train", n, len, &o);
-        weft_stream *same = weft_stream_new(w->seed, "loader.train");
+        weft_stream *same = weft_stream_new(w->random.seed, "loader.train");
         for (int k = 0; k < 3; k++) {
             whole_epoch e = epoch_of(same, &o, len, n, turn);
             for (int64_t b = 0; b < e.batches; b++) {
@@ -271,11 +271,12 @@ Test(loader, the_number_of_batches_is_known_before_an_epoch)
         int64_t before = weft_loader_batches(asked);
         for (int i = (int)dice(3); i; i--)
             cr_assert_eq(weft_loader_batches(asked), before);
-        cr_assert(!weft_loader_epoch(asked) && w->streams->count == 0, "asking has drawn");
+        cr_assert(!weft_loader_epoch(asked) && w->random.streams->count == 0, "asking has drawn");
         weft_loader_state a = weft_loader_get_state(asked), b = weft_loader_get_state(not);
         cr_assert(!memcmp(&a, &b, sizeof a));
         same_batches(asked, not, 1);
-        cr_assert(weft_loader_batches(asked) == before && w->streams->count == v->streams->count);
+        cr_assert(weft_loader_batches(asked) == before &&
+                  w->random.streams->count == v->random.streams->count);
         /* between two epochs of one that is restored: the next one's */
         a = weft_loader_get_state(asked);
         weft_loader_set_state(not, a);
@@ -298,7 +299,7 @@ Test(loader, a_plan_follows_its_stream)
         dice_lengths(len, 50, 30);
         weft_loader *a = weft_loader_new(w, "x", 50, len, &o), *b = weft_loader_new(v, "x", 50, len, &o);
         weft_loader_batches(a);
-        w->streams->count = v->streams->count = 1000u + (unsigned)k;
+        w->random.streams->count = v->random.streams->count = 1000u + (unsigned)k;
         int64_t size, batches = k % 2 ? weft_loader_batches(a) : -1;
         cr_assert(weft_loader_next(b, &size) && (batches < 0 || batches == weft_loader_batches(b)));
         cr_assert_not_null(weft_loader_next(a, &size));

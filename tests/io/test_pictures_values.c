@@ -1,5 +1,5 @@
-/* test_pictures_values.c - pictures of numbers of either sign: each once to the byte, colours that all can
- * tell apart, numbers as texts, and what is refused. */
+/* test_pictures_values.c - pictures of numbers as colours: each once to the byte, colours that all can tell
+ * apart, numbers as texts, and what is refused. */
 #include "pictures.h"
 #include "io/pictures/scale.h"
 
@@ -14,7 +14,7 @@ static double luminance(const char *fill)        /* of WCAG 2 */
 
 static double contrast(weft__paint p)
 {
-    double a = luminance(p.fill) + .05, b = luminance(p.ink) + .05;
+    double a = luminance(p.fill) + .05, b = !strcmp(p.ink, "white") ? 1.05 : .05;
     return fmax(a, b) / fmin(a, b);
 }
 
@@ -30,23 +30,26 @@ Test(pictures_values, an_ink_is_legible_on_every_colour)
 
 Test(pictures_values, colours_get_darker_alike_to_either_side_under_a_legible_ink)
 {
-    double before[2] = { 1, 1 };
+    const weft__scale both = { -1, 0, 1, NULL, false }, weights = { 0, 0, 1, NULL, true };
+    double before[3] = { 1, 1, 1 };
     for (int i = 0; i <= 100; i++)
-        for (int side = 0; side < 2; side++) {
-            weft__paint p = weft__place_paint((side ? i : -i) / 100.0);
+        for (int side = 0; side < 3; side++) {
+            weft__paint p = weft__scale_paint(side == 2 ? &weights : &both, (side ? i : -i) / 100.0);
             double l = luminance(p.fill);
             cr_assert(l <= before[side], "place %d of side %d is lighter than the one before", i, side);
             cr_assert(contrast(p) >= 4.5, "%s on %s", p.ink, p.fill);
             before[side] = l;
-            if (side)
+            if (side == 1)
                 cr_assert(fabs(before[0] - before[1]) < .06, "place %d: luminance %g and %g", i, before[0],
                           l);
         }
-    cr_assert(before[0] < .08 && before[1] < .08);
-    cr_assert_str_eq(weft__place_paint(0).fill, "#eeeeee");
-    cr_assert_str_eq(weft__place_paint(-1).fill, "#084594");
-    cr_assert_str_eq(weft__place_paint(1).fill, "#8c2d04");
-    cr_assert_str_eq(weft__scale_paint(&(weft__scale){ -1, 0, 1, NULL }, NAN).fill, "#000000");
+    cr_assert(before[0] < .08 && before[1] < .08 && before[2] < .08);
+    cr_assert_str_eq(weft__scale_paint(&both, 0).fill, "#eeeeee");
+    cr_assert_str_eq(weft__scale_paint(&both, -1).fill, "#084594");
+    cr_assert_str_eq(weft__scale_paint(&both, 1).fill, "#8c2d04");
+    cr_assert_str_eq(weft__scale_paint(&weights, 0).fill, "#ffffff");
+    cr_assert_str_eq(weft__scale_paint(&weights, 1).fill, "#08306b");
+    cr_assert_str_eq(weft__scale_paint(&both, NAN).fill, "#000000");
 }
 
 Test(pictures_values, short_numbers)
@@ -109,43 +112,120 @@ Test(pictures_values, scales)
 }
 
 /* ---- matrices ---- */
-Test(pictures_values, diverging_heatmap)
+static char *map_of(int rows, int columns, const double *values, const weft_colour_scale *scale)
+{
+    return drawn_text(weft_plot_heatmap(path, NULL, rows, columns, values, NULL, NULL, scale));
+}
+
+/* The cells that the runs of a map cover; each is one of its 1,000 squares, covered once. */
+static int covered(const char *text, int rows, int columns)
+{
+    static bool seen[3600];
+    int n = 0, x, y, length;
+    memset(seen, 0, sizeof seen);
+    for (const char *at = strstr(text, "scale("); (at = strchr(at, 'M')); at++)
+        if (sscanf(at, "M%d %dh%d", &x, &y, &length) == 3)
+            for (int i = 0; i < length; i++, n++) {
+                cr_assert(x + i < columns && y < rows && !seen[y * columns + x + i], "%d %d", x + i, y);
+                seen[y * columns + x + i] = true;
+            }
+    return n;
+}
+
+Test(pictures_values, heatmaps)
 {
     static const char *const rows[] = { "i", "f", "g", nasty },
                             *const columns[] = { "(", "the second", ")", NULL, "." };
+    static const double odd[] = { 0, -0.0, 1, -1, 1e300, -1e300, 5e-324, NAN, INFINITY, -INFINITY, 1e-5 };
     const double values[] = { .5,    .25,     0,   -0.0,      1,   -2, 2, -1, 1.5, 1e-9,
                               .1234, -.00056, NAN, -INFINITY, 123, 3,  0, 0,  0,   0 };
+    const double weights[] = { 0, 1, 0.25, 0.75, NAN, 2 };
     begin();
-    DRAWN(weft_plot_diverging_heatmap(path, "Gates & <gradients>", 4, 5, values, rows, columns,
-                                      &(weft_colour_scale){ -2, 0, 2, "d loss / d gate" }));
+    DRAWN(weft_plot_heatmap(path, "Gates & <gradients>", 4, 5, values, rows, columns,
+                            &(weft_colour_scale){ -2, 0, 2, "d loss / d gate" }));
     golden("diverging_heatmap.svg");
     char *text = text_of_file();
-    cr_assert_eq(count(text, "url(#hatch)"), 2, "what is not finite");
+    cr_assert_eq(count(text, "url(#hatch)\"><title>not"), 2, "what is not finite");
     cr_assert_eq(count(text, "<title>") - 1, 20);
     cr_assert(strstr(text, "fill=\"#084594\"><title>-2<") && strstr(text, "fill=\"#8c2d04\"><title>2<") &&
               strstr(text, "fill=\"#8c2d04\"><title>123<") && strstr(text, "fill=\"#eeeeee\"><title>0<"));
     cr_assert(!strstr(text, ">-0<") && strstr(text, "rotate(-40") && strstr(text, "d loss / d gate"));
     free(text);
-    for (int k = 0; k < rounds(30, 300); k++) {
+    text = map_of(3, 2, weights, NULL);
+    cr_assert(strstr(text, "fill=\"#ffffff\"><title>0.000") &&
+              strstr(text, "fill=\"#08306b\"><title>1.000") && strstr(text, ">0.75</text>") &&
+              strstr(text, ">0.25</text>"));
+    free(text);
+    for (int k = 0; k < rounds(60, 600); k++) {
         static double some[3600];
-        static const double odd[] = { 0, -0.0, 1, -1, 1e300, -1e300, 5e-324, NAN, INFINITY, -INFINITY, 1e-5 };
         int r = 1 + (int)dice(60), c = 1 + (int)dice(60);
         for (int i = 0; i < r * c; i++)
             some[i] = dice(3) ? odd[dice(COUNT(odd))] : (double)dice_real(-1, 1);
-        DRAWN(weft_plot_diverging_heatmap(path, NULL, r, c, some, NULL, NULL, NULL));
-        text = text_of_file();
-        well_formed(text);
-        cr_assert_eq(count(text, "<title>") - 1, r * c);
+        text = map_of(r, c, some, dice(2) ? &(weft_colour_scale){ .middle = .25 } : NULL);
+        if (r * c <= 400)
+            cr_assert_eq(count(text, "<title>") - 1, r * c);
+        else
+            cr_assert_eq(covered(text, r, c), r * c);
         free(text);
     }
     unlink(path);
-    REFUSED("weft_plot_diverging_heatmap: 0 x 5 values",
-            weft_plot_diverging_heatmap(path, "t", 0, 5, values, rows, columns, NULL));
-    REFUSED("values is NULL", weft_plot_diverging_heatmap(path, "t", 1, 5, NULL, rows, columns, NULL));
-    REFUSED("65536 x 65536",
-            weft_plot_diverging_heatmap(path, "t", 65536, 65536, values, rows, columns, NULL));
-    REFUSED("a scale from 1 over 0 to 0", weft_plot_diverging_heatmap(path, "t", 4, 5, values, NULL, NULL,
-                                                                      &(weft_colour_scale){ .low = 1 }));
+    REFUSED("weft_plot_heatmap: 0 x 5 values", weft_plot_heatmap(path, "t", 0, 5, values, NULL, NULL, NULL));
+    REFUSED("values is NULL", weft_plot_heatmap(path, "t", 1, 5, NULL, rows, columns, NULL));
+    REFUSED("65536 x 65536", weft_plot_heatmap(path, "t", 65536, 65536, values, NULL, NULL, NULL));
+    REFUSED("a scale from 1 over 0 to 0",
+            weft_plot_heatmap(path, "t", 4, 5, values, NULL, NULL, &(weft_colour_scale){ .low = 1 }));
+}
+
+/* ---- a text ---- */
+static const char words[] = "a (b\n\\ \xC3\xA9)\t&<\"c\x01";
+enum { LETTERS = sizeof words - 1 };
+static const double of_words[] = { 0, .5, 1, -1, -.5, .25, -.25, NAN, .75, INFINITY, .1, -.1, 2, -2, 0, .3 };
+
+Test(pictures_values, text)
+{
+    begin();
+    cr_assert_eq(COUNT(of_words), LETTERS);
+    DRAWN(weft_plot_text(path, "One unit over a text", words, LETTERS, of_words,
+                         &(weft_text_colours){ { -1, 0, 1, "c of unit 3" }, 12 }));
+    golden("text.svg");
+    char *text = text_of_file();
+    cr_assert_eq(count(text, "<title>") - 1, LETTERS, "a cell a byte");
+    cr_assert(strstr(text, ">\\n</text>") && strstr(text, ">\\\\</text>") && strstr(text, ">\\xc3</text>") &&
+              strstr(text, ">&lt;</text>"));
+    cr_assert_eq(count(text, "y=\"92\" width"), 5, "a line ends after its newline");
+    free(text);
+    free(drawn_text(weft_plot_text(path, NULL, NULL, 0, NULL, NULL)));
+    unlink(path);
+    static char many[100001];
+    static double zeros[100001];
+    REFUSED("weft_plot_text: -1 bytes", weft_plot_text(path, "t", words, -1, of_words, NULL));
+    REFUSED("text is NULL", weft_plot_text(path, "t", NULL, 3, of_words, NULL));
+    REFUSED("values is NULL", weft_plot_text(path, "t", words, 3, NULL, NULL));
+    REFUSED("lines of 7 columns",
+            weft_plot_text(path, "t", words, 3, of_words, &(weft_text_colours){ .columns = 7 }));
+    REFUSED("100001 bytes", weft_plot_text(path, "t", many, 100001, zeros, NULL));
+}
+
+Test(pictures_values, every_byte_of_a_text_is_shown_within_the_columns)
+{
+    begin();
+    static char bytes[256];
+    static double zeros[256];
+    for (int i = 0; i < 256; i++)
+        bytes[i] = (char)i;
+    for (int columns = 8; columns < 80; columns += 9) {
+        char *text = drawn_text(
+            weft_plot_text(path, "all", bytes, 256, zeros, &(weft_text_colours){ .columns = columns }));
+        cr_assert_eq(count(text, "<title>") - 1, 256);
+        for (char *at = text; (at = strstr(at, "<rect x=\"")); at++) {
+            double x, y, wide;
+            cr_assert_eq(sscanf(at, "<rect x=\"%lf\" y=\"%lf\" width=\"%lf\"", &x, &y, &wide), 3);
+            if (y > 80)
+                cr_assert(x + wide <= 24 + 10 * columns, "columns %d: x %g, width %g", columns, x, wide);
+        }
+        free(text);
+    }
+    unlink(path);
 }
 
 /* ---- a cell ---- */
@@ -158,42 +238,31 @@ static weft_cell_numbers an_lstm(void)
     return n;
 }
 
+static void cell_is(const weft_cell_numbers *n, const char *title, const char *file, const char *const *tips)
+{
+    DRAWN(weft_plot_cell(path, title, n));
+    golden(file);
+    char *text = text_of_file();
+    for (; *tips; tips++)
+        cr_assert(strstr(text, *tips), "no %s", *tips);
+    cr_assert(!strstr(text, "was given"));
+    free(text);
+}
+
 Test(pictures_values, cells)
 {
     begin();
-    weft_cell_numbers n = an_lstm();
-    DRAWN(weft_plot_cell(path, "One step of an LSTM", &n));
-    golden("lstm.svg");
-    char *text = text_of_file();
-    static const char *const tips[] = {
-        "c(t-1) = -0.5", "f = 0.5",          "i = 0.75",     "g = -0.5",
-        "o = 0.25",      "f c(t-1) = -0.25", "i g = -0.375", "tanh c(t) = -0.5546",
-        "c(t) = -0.625", "h(t) = -0.13865",  "x[0] = 1",     "x[1] = 0",
-        "h[0] = 0.25",   "h[1] = -0.125"
-    };
-    for (int i = 0; i < COUNT(tips); i++)
-        cr_assert(strstr(text, tips[i]), "no %s", tips[i]);
-    cr_assert(!strstr(text, "was given"));
-    free(text);
-    weft_cell_numbers g = { .kind = WEFT_CELL_GRU, .inputs = 2, .hidden = 6, .unit = 4, .x = x_of, .h = h_of,
-                            .gates = { .5, .75, .5 }, .h_next = -.625 };
-    DRAWN(weft_plot_cell(path, "One step of a GRU", &g));
-    golden("gru.svg");
-    text = text_of_file();
-    static const char *const of_gru[] = { "h(t-1), this unit = -1<",
-                                          "r = 0.5",
-                                          "z = 0.75",
-                                          "n = 0.5",
-                                          "z h(t-1) = -0.75",
-                                          "1 - z = 0.25",
-                                          "(1 - z) n = 0.125",
-                                          "h(t) = -0.625",
-                                          "h[4] = -1",
-                                          "and 3 more" };
-    for (int i = 0; i < COUNT(of_gru); i++)
-        cr_assert(strstr(text, of_gru[i]), "no %s", of_gru[i]);
-    cr_assert(!strstr(text, "was given"));
-    free(text);
+    weft_cell_numbers n = an_lstm(), g = { .kind = WEFT_CELL_GRU, .inputs = 2, .hidden = 6, .unit = 4,
+                                           .x = x_of, .h = h_of, .gates = { .5, .75, .5 }, .h_next = -.625 };
+    static const char *const lstm[] = { "c(t-1) = -0.5", "f = 0.5", "i = 0.75", "g = -0.5", "o = 0.25",
+                                        "f c(t-1) = -0.25", "i g = -0.375", "tanh c(t) = -0.5546",
+                                        "c(t) = -0.625", "h(t) = -0.13865", "x[0] = 1", "x[1] = 0",
+                                        "h[0] = 0.25", "h[1] = -0.125", NULL };
+    static const char *const gru[] = { "h(t-1), this unit = -1<", "r = 0.5", "z = 0.75", "n = 0.5",
+                                       "z h(t-1) = -0.75", "1 - z = 0.25", "(1 - z) n = 0.125",
+                                       "h(t) = -0.625", "h[4] = -1", "and 3 more", NULL };
+    cell_is(&n, "One step of an LSTM", "lstm.svg", lstm);
+    cell_is(&g, "One step of a GRU", "gru.svg", gru);
     unlink(path);
 }
 
@@ -203,195 +272,30 @@ Test(pictures_values, a_cell_whose_numbers_do_not_agree)
     weft_cell_numbers n = an_lstm();
     n.gates[0] = .5;                             /* i and f in the wrong order, say */
     n.gates[1] = .75;
-    DRAWN(weft_plot_cell(path, nasty, &n));
-    char *text = text_of_file();
-    well_formed(text);
+    char *text = drawn_text(weft_plot_cell(path, nasty, &n));
     cr_assert(strstr(text, "0.75 \xC3\x97 (-0.5) + 0.5 \xC3\x97 (-0.5) = -0.625"), "equal by chance: %s",
               text);
     free(text);
-    n.c = NAN, n.inputs = 0, n.x = NULL, n.h_next = INFINITY;
-    DRAWN(weft_plot_cell(path, NULL, &n));
-    text = text_of_file();
-    well_formed(text);
+    n.c = NAN;
+    n.inputs = 0;
+    n.x = NULL;
+    n.h_next = INFINITY;
+    text = drawn_text(weft_plot_cell(path, NULL, &n));
     cr_assert(strstr(text, "c(t-1) is not finite") && strstr(text, ">NaN<") && strstr(text, "x is empty") &&
               strstr(text, "= NaN, but -0.625 was given") && strstr(text, ", but Inf was given"));
     free(text);
     unlink(path);
-    weft_cell_numbers bad = an_lstm();
+#define BAD(part, field, value)                                                \
+    do {                                                                       \
+        weft_cell_numbers bad = an_lstm();                                     \
+        REFUSED(part, (bad.field = value, weft_plot_cell(path, "t", &bad)));   \
+    } while (0)
     REFUSED("weft_plot_cell: numbers is NULL", weft_plot_cell(path, "t", NULL));
-    REFUSED("h is NULL", (bad.h = NULL, weft_plot_cell(path, "t", &bad)));
-    bad = an_lstm();
-    REFUSED("x is NULL", (bad.x = NULL, weft_plot_cell(path, "t", &bad)));
-    bad = an_lstm();
-    REFUSED("unit 2 of 2", (bad.unit = 2, weft_plot_cell(path, "t", &bad)));
-    REFUSED("unit -1 of 2", (bad.unit = -1, weft_plot_cell(path, "t", &bad)));
-    bad = an_lstm();
-    REFUSED("kind is 7", (bad.kind = (weft_cell_kind)7, weft_plot_cell(path, "t", &bad)));
-    bad = an_lstm();
-    REFUSED("-1 inputs", (bad.inputs = -1, weft_plot_cell(path, "t", &bad)));
+    BAD("h is NULL", h, NULL);
+    BAD("x is NULL", x, NULL);
+    BAD("unit 2 of 2", unit, 2);
+    BAD("unit -1 of 2", unit, -1);
+    BAD("kind is 7", kind, (weft_cell_kind)7);
+    BAD("-1 inputs", inputs, -1);
 }
 
-/* ---- batches ---- */
-Test(pictures_values, batch_values)
-{
-    static const char *const labels[] = { "the", "cat", NULL, "a", "<b>", nasty };
-    const int32_t len[] = { 3, 0, 1, 2 }, row[] = { 1, -7, 0, 0 }, column[] = { 1, 99, 3, 0 };
-    const double values[] = { .5, -.25, NAN, 1, -1e-9, .125 };
-    const weft_lengths lengths = { .n = 4, .len = len };
-    begin();
-    DRAWN(weft_plot_batch_values(path, "What reaches each token", &lengths, labels, values,
-                                 &(weft_colour_scale){ .label = "dL/dx" }, NULL));
-    golden("batch_values.svg");
-    char *text = text_of_file();
-    cr_assert_eq(count(text, ": not finite</title>"), 5, "once in each drawing");
-    cr_assert_eq(count(text, "sequence 2, token 0, a: 1<"), 5);
-    cr_assert(strstr(text, "rows: 2 x 3 = 6 cells, 0 of them pads"));
-    free(text);
-    DRAWN(weft_plot_batch_values(path, "by hand", &lengths, NULL, values, NULL,
-                                 &(weft_placement){ 2, 4, row, column }));
-    text = text_of_file();
-    well_formed(text);
-    cr_assert(strstr(text, "rows: 2 x 4 = 8 cells, 2 of them pads (25 %)"));
-    cr_assert_eq(count(text, "class=\"pad\""), 6 + 2);
-    free(text);
-    DRAWN(weft_plot_batch_values(path, "nothing", &(weft_lengths){ .n = 0 }, NULL, NULL, NULL, NULL));
-    const int32_t none[] = { 0, 0 };
-    DRAWN(weft_plot_batch_values(path, "nothing", &(weft_lengths){ .n = 2, .len = none }, NULL, NULL, NULL,
-                                 NULL));
-    text = text_of_file();
-    well_formed(text);
-    free(text);
-    unlink(path);
-}
-
-Test(pictures_values, batch_values_are_where_their_tokens_are)
-{
-    begin();
-    static double values[240];
-    for (int k = 0; k < rounds(40, 400); k++) {
-        int32_t len[20];
-        weft_lengths l = { .n = (int64_t)dice(20), .len = len };
-        int64_t tokens = dice_lengths(len, l.n, 12), longest = 0;
-        for (int i = 0; i < tokens; i++)
-            values[i] = i + 1;
-        for (int64_t i = 0; i < l.n; i++)
-            longest = len[i] > longest ? len[i] : longest;
-        DRAWN(weft_plot_batch_values(path, "batch", &l, NULL, values, NULL, NULL));
-        char *text = text_of_file(), want[80];
-        well_formed(text);
-        int at = 0;
-        for (int64_t i = 0; i < l.n; i++)
-            for (int t = 0; t < len[i]; t++) {
-                snprintf(want, sizeof want, "<title>sequence %d, token %d: %d</title>", (int)i, t, ++at);
-                cr_assert_eq(count(text, want), 5, "%s", want);
-            }
-        cr_assert_eq(count(text, "<g>"), 5 * tokens);
-        free(text);
-    }
-    unlink(path);
-}
-
-Test(pictures_values, batch_values_refuse)
-{
-    begin();
-    const int32_t len[] = { 2, 3 }, first[] = { 0, 0 }, after[] = { 0, 2 }, negative[] = { -1, 2 },
-                  late[] = { 0, 3 };
-    const double values[] = { 1, 2, 3, 4, 5 };
-    const weft_lengths l = { .n = 2, .len = len };
-    unlink(path);
-    REFUSED("weft_plot_batch_values: lengths is NULL",
-            weft_plot_batch_values(path, "t", NULL, NULL, values, NULL, NULL));
-    REFUSED("values is NULL; one of each of 5 tokens",
-            weft_plot_batch_values(path, "t", &l, NULL, NULL, NULL, NULL));
-    REFUSED("a scale from",
-            weft_plot_batch_values(path, "t", &l, NULL, values, &(weft_colour_scale){ 2, 0, 1, NULL }, NULL));
-    DRAWN(weft_plot_batch_values(path, "t", &l, NULL, values, NULL, &(weft_placement){ 1, 5, first, after }));
-    unlink(path);
-    REFUSED(
-        "sequence 1 has 3 tokens, in row 0 from column 0 on",
-        weft_plot_batch_values(path, "t", &l, NULL, values, NULL, &(weft_placement){ 1, 5, first, first }));
-    REFUSED(
-        "sequence 1 has 3 tokens, in row 0 from column 3 on",
-        weft_plot_batch_values(path, "t", &l, NULL, values, NULL, &(weft_placement){ 1, 5, first, late }));
-    REFUSED("from column -1 on", weft_plot_batch_values(path, "t", &l, NULL, values, NULL,
-                                                        &(weft_placement){ 1, 5, first, negative }));
-    REFUSED("in row -1", weft_plot_batch_values(path, "t", &l, NULL, values, NULL,
-                                                &(weft_placement){ 1, 5, negative, after }));
-    REFUSED("in row 2", weft_plot_batch_values(path, "t", &l, NULL, values, NULL,
-                                               &(weft_placement){ 2, 5, after, first }));
-    REFUSED("a placement of 1 rows", weft_plot_batch_values(path, "t", &l, NULL, values, NULL,
-                                                            &(weft_placement){ 1, 5, NULL, after }));
-    REFUSED("at most 100000 cells",
-            weft_plot_batch_values(path, "t", &l, NULL, values, NULL,
-                                   &(weft_placement){ INT64_MAX, INT64_MAX, first, after }));
-    REFUSED("a placement of -1 rows", weft_plot_batch_values(path, "t", &l, NULL, values, NULL,
-                                                             &(weft_placement){ -1, 5, first, after }));
-}
-
-/* ---- a roofline ---- */
-static const weft_roofline_point kernels[] = { { "softmax", .25, 2 }, { "LSTM, H 64", 2, 14 },
-                                               { nasty, 9, 61 },      { "LSTM, H 512", 20, 100 },
-                                               { NULL, 10, 60 },      { "above", .5, 8 } };
-
-static void dot_of(const char *text, const char *tip, double at[2])
-{
-    const char *circle = strstr(text, tip);
-    cr_assert(circle, "no %s", tip);
-    while (strncmp(circle, "<circle", 7))
-        circle--;
-    cr_assert_eq(sscanf(circle, "<circle cx=\"%lf\" cy=\"%lf\"", &at[0], &at[1]), 2);
-}
-
-Test(pictures_values, roofline)
-{
-    begin();
-    DRAWN(weft_plot_roofline(path, "Where the time goes", 100, 10, kernels, 5));
-    golden("roofline.svg");
-    DRAWN(weft_plot_roofline(path, "t", 100, 10, kernels, 6));
-    char *text = text_of_file();
-    cr_assert(strstr(text, "softmax: 0.25 FLOPs for each byte, 2 GF/s, 80 % of the roof") &&
-              strstr(text, "LSTM, H 512: 20 FLOPs for each byte, 100 GF/s, 100 % of the roof") &&
-              strstr(text, ">60 %</text>") && strstr(text, ">above, 160 %</text>"));
-    /* the roof goes through a point that is on it, and rises one decade a decade up to the ridge */
-    double flat[2], one[2], two[2], roof[6];
-    cr_assert_eq(sscanf(strstr(text, "class=\"roof\" d=\"M"), "class=\"roof\" d=\"M%lf %lfL%lf %lfL%lf %lf",
-                        &roof[0], &roof[1], &roof[2], &roof[3], &roof[4], &roof[5]),
-                 6);
-    dot_of(text, "LSTM, H 512: 20", flat);
-    dot_of(text, "<title>10 FLOPs", one);
-    dot_of(text, "LSTM, H 64: 2", two);
-    cr_assert(flat[1] == roof[3] && roof[3] == roof[5] && flat[0] > roof[2] && flat[0] < roof[4],
-              "on the flat roof");
-    cr_assert_eq(one[0], roof[2], "the ridge is at 10");
-    double x_decade = (one[0] - two[0]) / log10(5), y_decade = (two[1] - one[1]) / log10(60 / 14.);
-    cr_assert(fabs((roof[1] - roof[3]) / y_decade - (roof[2] - roof[0]) / x_decade) < .01, "the slope is 1");
-    free(text);
-    unlink(path);
-}
-
-Test(pictures_values, rooflines_of_any_numbers)
-{
-    begin();
-    for (int k = 0; k < rounds(100, 1000); k++) {
-        weft_roofline_point p[100];
-        int n = (int)dice(101);
-        for (int i = 0; i < n; i++)
-            p[i] = (weft_roofline_point){ dice(4) ? "a kernel" : nasty, pow(10, (double)dice_real(-12, 12)),
-                                          pow(10, (double)dice_real(-12, 12)) };
-        DRAWN(weft_plot_roofline(path, NULL, pow(10, (double)dice_real(-12, 12)),
-                                 pow(10, (double)dice_real(-12, 12)), n ? p : NULL, n));
-        char *text = text_of_file();
-        well_formed(text);
-        cr_assert_eq(count(text, "<circle"), n);
-        free(text);
-    }
-    unlink(path);
-    REFUSED("weft_plot_roofline: a peak of 0 GF/s", weft_plot_roofline(path, "t", 0, 1, kernels, 1));
-    REFUSED("a bandwidth of nan GB/s", weft_plot_roofline(path, "t", 1, NAN, kernels, 1));
-    REFUSED("101 points", weft_plot_roofline(path, "t", 1, 1, kernels, 101));
-    REFUSED("-1 points", weft_plot_roofline(path, "t", 1, 1, kernels, -1));
-    REFUSED("points is NULL", weft_plot_roofline(path, "t", 1, 1, NULL, 2));
-    const weft_roofline_point bad[] = { { "a", 1, 1 }, { "b", 1, -1 } }, worse[] = { { "a", INFINITY, 1 } };
-    REFUSED("point 1 has 1 FLOPs for each byte and -1 GF/s", weft_plot_roofline(path, "t", 1, 1, bad, 2));
-    REFUSED("point 0 has inf FLOPs", weft_plot_roofline(path, "t", 1, 1, worse, 1));
-}

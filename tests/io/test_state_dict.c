@@ -16,7 +16,7 @@ typedef struct {
     weft_module *m;
     weft_embedding *embed;
     weft_rnn *encoder, *decoder;
-    weft_layer_norm_layer *norm;
+    weft_norm_layer *norm;
     weft_linear *out;
     weft_tensor *mean;
 } net;
@@ -27,7 +27,7 @@ static net net_new(weft *w)
     k.embed = weft_embedding_new(k.m, "embed", &(weft_embedding_opts){ .rows = 11, .columns = 3 });
     k.encoder = weft_lstm_new(
         k.m, "encoder", &(weft_rnn_opts){ .input = 3, .hidden = 4, .layers = 2, .bidirectional = true });
-    k.norm = weft_layer_norm_layer_new(k.m, "norm", &(weft_layer_norm_opts){ .width = 8 });
+    k.norm = weft_layer_norm_new(k.m, "norm", &(weft_layer_norm_opts){ .width = 8 });
     k.decoder = weft_gru_new(k.m, "decoder", &(weft_rnn_opts){ .input = 8, .hidden = 5 });
     k.out = weft_linear_new(k.m, "out", &(weft_linear_opts){ .in = 5, .out = 2 });
     k.mean = weft_buffer(k.m, "mean", WEFT_SHAPE(2));
@@ -56,7 +56,7 @@ static weft_real *run(const net *k, const example *e)             /* [tokens, 2]
     weft_tensor *x = weft_embedding_run(
         k->embed, weft_ragged_ints(w, e->tokens, &(weft_lengths){ .n = SEQUENCES, .len = e->len }));
     x = weft_rnn_run(k->encoder, x, WEFT_ZERO_STATE).y;
-    x = weft_rnn_run(k->decoder, weft_layer_norm_layer_run(k->norm, x), WEFT_ZERO_STATE).y;
+    x = weft_rnn_run(k->decoder, weft_layer_norm_run(k->norm, x), WEFT_ZERO_STATE).y;
     return numbers(weft_to_layout(weft_sub(weft_linear_run(k->out, x), k->mean), WEFT_CONCAT));
 }
 

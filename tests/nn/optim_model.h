@@ -47,6 +47,41 @@ UNUSED static void pull(const model *a, int step)
     }
 }
 
+/* One optimiser of each kind, all of which move parameters without a gradient: by momentum or decay. */
+enum { SGD_PLAIN, SGD_NESTEROV, RMSPROP_CENTRED, ADAM_L2, ADAMW_DECAY, RULES };
+UNUSED static weft_optim *rule_new(weft_module *m, int rule, double lr)
+{
+    weft_adam_opts adam = { .lr = lr, .beta2 = .99, .weight_decay = rule == ADAM_L2 ? .1 : .3 };
+    switch (rule) {
+    case SGD_PLAIN: return weft_sgd_new(m, &(weft_sgd_opts){ .lr = lr });
+    case SGD_NESTEROV:
+        return weft_sgd_new(
+            m, &(weft_sgd_opts){ .lr = lr, .momentum = .9, .nesterov = true, .weight_decay = .1 });
+    case RMSPROP_CENTRED:
+        return weft_rmsprop_new(m, &(weft_rmsprop_opts){ .lr = lr, .alpha = .9, .momentum = .5,
+                                                         .centered = true });
+    case ADAM_L2: return weft_adam_new(m, &adam);
+    default:      return weft_adamw_new(m, &adam);
+    }
+}
+
+/* All parameters end to end; freed by same_values, or by the caller. */
+UNUSED static weft_real *everything(const model *a)
+{
+    weft_real *x = calloc(PARTS * MOST, sizeof *x);
+    int64_t at = 0;
+    for (int k = 0; k < PARTS; at += a->n[k++])
+        memcpy(x + at, numbers(a->p[k]), (size_t)a->n[k] * sizeof *x);
+    return x;
+}
+UNUSED static void same_values(const char *what, const model *a, weft_real *before)
+{
+    weft_real *now = everything(a);
+    same_bits(what, now, before, PARTS * MOST);
+    free(now);
+    free(before);
+}
+
 /* One number of a gradient is replaced. */
 UNUSED static void poison(const model *a, int part, int64_t i, double value)
 {

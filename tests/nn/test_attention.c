@@ -76,7 +76,8 @@ static void attention_holds(weft *w, const weft_module *m, score *f, runner *run
         stretch s = { 0 };
         int64_t pairs = 0;
         for (int i = 0; i < N; i++, s.first_q += s.q, s.first_k += s.k, pairs += s.q * s.k) {
-            s.q = len[i], s.k = m_len[i];
+            s.q = len[i];
+            s.k = m_len[i];
             attend(m, f, WEFT_ALL_KEYS, 1, s, rows, DQ, keys, DM, keys, DM, want, want_map + pairs);
         }
         weft_tensor *y = run(layer, kind == 1 ? weft_to_layout(q, WEFT_PACKED) : q,
@@ -92,66 +93,40 @@ static void attention_holds(weft *w, const weft_module *m, score *f, runner *run
     }
 }
 
-static weft_tensor *additive(void *layer, weft_tensor *q, weft_tensor *memory, weft_tensor **map)
+static weft_tensor *at_once(void *layer, weft_tensor *q, weft_tensor *memory, weft_tensor **map)
 {
-    return weft_additive_attention_run(layer, q, memory, map);
+    return weft_attention_run(layer, q, memory, WEFT_ALL_KEYS, map);
 }
-static weft_tensor *general(void *layer, weft_tensor *q, weft_tensor *memory, weft_tensor **map)
+static weft_tensor *projected_once(void *layer, weft_tensor *q, weft_tensor *memory, weft_tensor **map)
 {
-    return weft_general_attention_run(layer, q, memory, map);
+    return weft_attention_query(layer, q, weft_attention_project(layer, memory), WEFT_ALL_KEYS, map);
 }
-/* the memory projected once */
-static weft_tensor *additive_apart(void *layer, weft_tensor *q, weft_tensor *memory, weft_tensor **map)
+static weft_tensor *probe_projected(weft_tensor *const *x, void *layer)
 {
-    return weft_additive_attention_query(layer, q, weft_additive_attention_project(layer, memory), map);
+    return projected_once(layer, x[0], x[1], NULL);
 }
-static weft_tensor *general_apart(void *layer, weft_tensor *q, weft_tensor *memory, weft_tensor **map)
+static weft_tensor *probe_run(weft_tensor *const *x, void *layer)
 {
-    return weft_general_attention_query(layer, q, weft_general_attention_project(layer, memory), map);
-}
-static weft_tensor *probe_general_apart(weft_tensor *const *x, void *layer)
-{
-    return general_apart(layer, x[0], x[1], NULL);
-}
-static weft_tensor *probe_additive(weft_tensor *const *x, void *layer)
-{
-    return weft_additive_attention_run(layer, x[0], x[1], NULL);
-}
-static weft_tensor *probe_general(weft_tensor *const *x, void *layer)
-{
-    return weft_general_attention_run(layer, x[0], x[1], NULL);
+    return weft_attention_run(layer, x[0], x[1], WEFT_ALL_KEYS, NULL);
 }
 
-Test(attention, additive_attention)
+Test(attention, additive_and_general)
 {
-    FOR_DEVICES(w) {
+    static const weft_attention_layer_opts opts[] = { { WEFT_ADDITIVE, DQ, DM, WIDTH, 0 },
+                                                      { WEFT_GENERAL, DQ, DM, 0, 0 } };
+    FOR_DEVICES(w)
+    for (int i = 0; i < 2; i++) {
         weft_module *m = weft_module_new(w, "m");
-        weft_additive_attention *l = weft_additive_attention_new(
-            m, "l", &(weft_additive_attention_opts){ .dq = DQ, .dm = DM, .width = WIDTH });
+        weft_attention_layer *l = weft_attention_new(m, "l", &opts[i]);
+        score *f = i ? general_score : additive_score;
         renew(m);
-        attention_holds(w, m, additive_score, additive, l);
-        attention_holds(w, m, additive_score, additive_apart, l);
-        gradients_hold(m, (probe){ probe_additive, l },
-                       (weft_tensor *[]){ ragged(w, DQ, &q_lengths), ragged(w, DM, &m_lengths) }, 2);
-        gradients_hold(m, (probe){ probe_additive, l },
-                       (weft_tensor *[]){ drawn(w, WEFT_SHAPE(N, DQ)), ragged(w, DM, &m_lengths) }, 2);
-    }
-}
-
-Test(attention, general_attention)
-{
-    FOR_DEVICES(w) {
-        weft_module *m = weft_module_new(w, "m");
-        weft_general_attention *l =
-            weft_general_attention_new(m, "l", &(weft_general_attention_opts){ .dq = DQ, .dm = DM });
-        attention_holds(w, m, general_score, general, l);
-        attention_holds(w, m, general_score, general_apart, l);
-        gradients_hold(m, (probe){ probe_general_apart, l },
-                       (weft_tensor *[]){ ragged(w, DQ, &q_lengths), ragged(w, DM, &m_lengths) }, 2);
-        gradients_hold(m, (probe){ probe_general, l },
-                       (weft_tensor *[]){ ragged(w, DQ, &q_lengths), ragged(w, DM, &m_lengths) }, 2);
-        gradients_hold(m, (probe){ probe_general, l },
-                       (weft_tensor *[]){ drawn(w, WEFT_SHAPE(N, DQ)), ragged(w, DM, &m_lengths) }, 2);
+        attention_holds(w, m, f, at_once, l);
+        attention_holds(w, m, f, projected_once, l);
+        weft_tensor *memory = ragged(w, DM, &m_lengths), *q = ragged(w, DQ, &q_lengths);
+        gradients_hold(m, (probe){ probe_run, l }, (weft_tensor *[]){ q, memory }, 2);
+        gradients_hold(m, (probe){ probe_run, l }, (weft_tensor *[]){ drawn(w, WEFT_SHAPE(N, DQ)), memory },
+                       2);
+        gradients_hold(m, (probe){ probe_projected, l }, (weft_tensor *[]){ q, memory }, 2);
     }
 }
 
@@ -162,7 +137,7 @@ static double head_score(const weft_module *m, const weft_real *q, const weft_re
     return dot(q + head * (DM / HEADS), k + head * (DM / HEADS), DM / HEADS) / sqrt(DM / HEADS);
 }
 
-static void heads_hold(weft *w, const weft_module *m, weft_multihead_attention *l, bool self, bool plain,
+static void heads_hold(weft *w, const weft_module *m, weft_attention_layer *l, bool self, bool plain,
                        weft_causal causal)
 {
     const int32_t *len = plain ? ones : self ? m_len : q_len;
@@ -178,12 +153,13 @@ static void heads_hold(weft *w, const weft_module *m, weft_multihead_attention *
     stretch s = { 0 };
     int64_t pairs = 0;
     for (int i = 0; i < N; i++, s.first_q += s.q, s.first_k += s.k, pairs += s.q * s.k) {
-        s.q = len[i], s.k = m_len[i];
+        s.q = len[i];
+        s.k = m_len[i];
         attend(m, head_score, causal, HEADS, s, part[0], DM, part[1], DM, part[2], DM, mixed,
                want_map + HEADS * pairs);
     }
     product(mixed, of(m, "l.out_proj.weight"), of(m, "l.out_proj.bias"), s.first_q, DM, DM, want);
-    weft_tensor *y = weft_multihead_attention_run(l, q, memory, causal, &map);
+    weft_tensor *y = weft_attention_run(l, q, memory, causal, &map);
     OK(w);
     cr_assert((weft_layout_of(y) == WEFT_PLAIN) == plain && weft_size(y, 0) == s.first_q &&
               weft_size(y, 1) == DM);
@@ -191,28 +167,28 @@ static void heads_hold(weft *w, const weft_module *m, weft_multihead_attention *
     cr_assert(weft_numel(map) == HEADS * pairs && weft_size(map, 1) == HEADS &&
               weft_lengths_of(map).n == s.first_q);
     close_to("map", numbers(map), want_map, HEADS * pairs, EXACT);
-    close_to("without a map", numbers(weft_multihead_attention_run(l, q, memory, causal, NULL)), want,
-             weft_numel(y), EXACT);
-    weft_attention_memory projected = weft_multihead_attention_project(l, memory);
-    weft_tensor *apart = weft_multihead_attention_query(l, q, projected, causal, &map);
+    close_to("without a map", numbers(weft_attention_run(l, q, memory, causal, NULL)), want, weft_numel(y),
+             EXACT);
+    weft_attention_memory projected = weft_attention_project(l, memory);
+    weft_tensor *apart = weft_attention_query(l, q, projected, causal, &map);
     same_bits("projected once", numbers(apart), numbers(y), weft_numel(y));
 }
 
 static weft_tensor *probe_cross(weft_tensor *const *x, void *l)
 {
-    return weft_multihead_attention_run(l, x[0], x[1], WEFT_CAUSAL_TOP_LEFT, NULL);
+    return weft_attention_run(l, x[0], x[1], WEFT_CAUSAL_TOP_LEFT, NULL);
 }
 static weft_tensor *probe_self(weft_tensor *const *x, void *l)
 {
-    return weft_multihead_attention_run(l, x[0], x[0], WEFT_ALL_KEYS, NULL);
+    return weft_attention_run(l, x[0], x[0], WEFT_ALL_KEYS, NULL);
 }
 
 Test(attention, multihead_attention)
 {
     FOR_DEVICES(w) {
         weft_module *m = weft_module_new(w, "m");
-        weft_multihead_attention *l = weft_multihead_attention_new(
-            m, "l", &(weft_multihead_attention_opts){ .width = DM, .heads = HEADS });
+        weft_attention_layer *l = weft_attention_new(
+            m, "l", &(weft_attention_layer_opts){ .kind = WEFT_MULTIHEAD, .width = DM, .heads = HEADS });
         cr_assert(weft_parameter_numel(m) == 3 * DM * DM + 3 * DM + DM * DM + DM);
         cr_assert(of(m, "l.in_proj_bias")[0] == 0 && of(m, "l.out_proj.bias")[0] == 0);
         renew(m);
@@ -229,21 +205,22 @@ Test(attention, a_plain_query_is_one_token_a_sequence)
 {
     weft *w = open_on(WEFT_CPU);
     weft_module *m = weft_module_new(w, "m");
-    weft_general_attention *l =
-        weft_general_attention_new(m, "l", &(weft_general_attention_opts){ .dq = DQ, .dm = DM });
+    weft_attention_layer *l =
+        weft_attention_new(m, "l", &(weft_attention_layer_opts){ .kind = WEFT_GENERAL, .dq = DQ, .dm = DM });
     weft_tensor *q = drawn(w, WEFT_SHAPE(N, DQ)), *map, *y;
     /* with ids */
     weft_tensor *memory =
         ragged(w, DM, &(weft_lengths){ .n = N, .len = m_len, .id = (int64_t[]){ 40, 30, 20, 10 } });
     weft_tensor *as_ragged = weft_ragged(
         w, numbers(q), DQ, &(weft_lengths){ .n = N, .len = ones, .id = (int64_t[]){ 40, 30, 20, 10 } });
-    y = weft_general_attention_run(l, q, memory, NULL);
+    y = weft_attention_run(l, q, memory, WEFT_ALL_KEYS, NULL);
     same_in_company(
         "y", numbers(y),
-        numbers(weft_to_layout(weft_general_attention_run(l, as_ragged, memory, NULL), WEFT_CONCAT)), N * DM);
+        numbers(weft_to_layout(weft_attention_run(l, as_ragged, memory, WEFT_ALL_KEYS, NULL), WEFT_CONCAT)),
+        N * DM);
     weft_lengths empty = { .n = 0 };      /* no sequences at all */
-    cr_assert(weft_numel(weft_general_attention_run(l, weft_zeros(w, WEFT_SHAPE(0, DQ)),
-                                                    weft_ragged(w, NULL, DM, &empty), &map)) == 0);
+    cr_assert(weft_numel(weft_attention_run(l, weft_zeros(w, WEFT_SHAPE(0, DQ)),
+                                            weft_ragged(w, NULL, DM, &empty), WEFT_ALL_KEYS, &map)) == 0);
     OK(w);
     CLEAN(w);
 }
@@ -252,10 +229,10 @@ Test(attention, a_decoder_step_takes_no_memory_from_the_system, .init = unchecke
 {
     weft *w = open_on(WEFT_CPU);
     weft_module *m = weft_module_new(w, "m");
-    weft_additive_attention *a = weft_additive_attention_new(
-        m, "a", &(weft_additive_attention_opts){ .dq = DQ, .dm = DM, .width = WIDTH });
-    weft_general_attention *g =
-        weft_general_attention_new(m, "g", &(weft_general_attention_opts){ .dq = DQ, .dm = DM });
+    weft_attention_layer *a = weft_attention_new(
+        m, "a", &(weft_attention_layer_opts){ .kind = WEFT_ADDITIVE, .dq = DQ, .dm = DM, .width = WIDTH });
+    weft_attention_layer *g =
+        weft_attention_new(m, "g", &(weft_attention_layer_opts){ .kind = WEFT_GENERAL, .dq = DQ, .dm = DM });
     weft_embedding *e = weft_embedding_new(
         m, "e", &(weft_embedding_opts){ .rows = 9, .columns = DQ, .padding = 0, .has_padding = true });
     int64_t before = 0;
@@ -263,8 +240,8 @@ Test(attention, a_decoder_step_takes_no_memory_from_the_system, .init = unchecke
         weft_tensor *memory = ragged(w, DM, &m_lengths), *q = weft_embedding_run(e, weft_arange(w, 0, N, 1)),
                     *map;
         for (int i = 0; i < 5; i++)
-            q = weft_slice(weft_add(weft_additive_attention_run(a, q, memory, &map),
-                                    weft_general_attention_run(g, q, memory, NULL)),
+            q = weft_slice(weft_add(weft_attention_run(a, q, memory, WEFT_ALL_KEYS, &map),
+                                    weft_attention_run(g, q, memory, WEFT_ALL_KEYS, NULL)),
                            1, 0, DQ);
         weft_backward(weft_sum_all(q));
         weft_clear(w);
@@ -280,13 +257,14 @@ static bool without(int table, int64_t n, weft_real *y, weft_real *dx)
 {
     enum { D = 6 };
     weft *w = open_table(table);
-    weft_multihead_attention *a = weft_multihead_attention_new(
-        weft_module_new(w, "m"), "a", &(weft_multihead_attention_opts){ .width = D, .heads = HEADS });
+    weft_attention_layer *a = weft_attention_new(
+        weft_module_new(w, "m"), "a",
+        &(weft_attention_layer_opts){ .kind = WEFT_MULTIHEAD, .width = D, .heads = HEADS });
     dice_seed(3);
     weft_tensor *x = ragged(w, D, &m_lengths), *out, *d;
     OK(w);
     fail_in(w, n);
-    out = weft_multihead_attention_run(a, x, x, WEFT_ALL_KEYS, NULL);
+    out = weft_attention_run(a, x, x, WEFT_ALL_KEYS, NULL);
     weft_gradients(weft_sum_all(weft_mul(out, out)), &x, 1, &d);
     bool fine = weft_ok(w);
     cr_assert(fine || weft_error_code(w) == WEFT_ENOMEM, "%s", weft_error_message(w));

@@ -1,6 +1,6 @@
 /* test_attention_dropout.c - dropout of attention's weights: which go is weft_dropout's mask, the same on
  * every table, in every layout and company, forward and backward; the others keep the mean. Gradients and
- * second derivatives are in op_cases.h. */
+ * second derivatives are in op_cases.def. */
 #include "tests/check.h"
 #include "autograd/tape.h"
 
@@ -77,9 +77,10 @@ Test(attention_dropout, each_head_call_step_name_and_seed_has_a_mask_of_its_own)
         o.name = i == 3 ? "another" : o.name;
         memcpy(first[i > 0], numbers(map_by(false, x, x, &o)), sizeof first[0]);
         int same = 0, of_heads = 0;
-        for (int j = 0; j < L * L * HEADS; j++)
-            same += i && (first[0][j] == 0) == (first[1][j] == 0),
-                of_heads += j % HEADS && (first[i > 0][j] == 0) == (first[i > 0][j - 1] == 0);
+        for (int j = 0; j < L * L * HEADS; j++) {
+            same += i && (first[0][j] == 0) == (first[1][j] == 0);
+            of_heads += j % HEADS && (first[i > 0][j] == 0) == (first[i > 0][j - 1] == 0);
+        }
         double agree = 1 - 2 * .25 * .75;        /* of masks that know nothing of each other */
         cr_assert(i == 0 || fabs(same / (double)(L * L * HEADS) - agree) < .03, "case %d: %d", i, same);
         cr_assert(fabs(of_heads / (double)(L * L) - agree) < .03, "case %d: heads agree %d times", i,
@@ -160,7 +161,8 @@ static weft_tensor *some_of(weft *w, const int *which, int n, const int32_t *len
     int32_t l[S];
     int64_t id[S], at = 0;
     for (int i = 0; i < n; at += l[i++] * WIDTH) {
-        l[i] = len[which[i]], id[i] = ids[which[i]];
+        l[i] = len[which[i]];
+        id[i] = ids[which[i]];
         dice_seed(seed + (uint64_t)which[i]);
         dice_fill(x + at, l[i] * WIDTH, -1, 1);
     }

@@ -83,7 +83,7 @@ Test(layers, a_padding_row_stays_zero)
 }
 
 /* ---- norm ---- */
-static weft_tensor *run_norm(weft_tensor *const *x, void *n) { return weft_layer_norm_layer_run(n, x[0]); }
+static weft_tensor *run_norm(weft_tensor *const *x, void *n) { return weft_layer_norm_run(n, x[0]); }
 
 Test(layers, norm)
 {
@@ -91,8 +91,7 @@ Test(layers, norm)
         enum { WIDTH = 6 };
         weft_real want[TOKENS * WIDTH];
         weft_module *m = weft_module_new(w, "m");
-        weft_layer_norm_layer *n =
-            weft_layer_norm_layer_new(m, "n", &(weft_layer_norm_opts){ .width = WIDTH });
+        weft_norm_layer *n = weft_layer_norm_new(m, "n", &(weft_layer_norm_opts){ .width = WIDTH });
         cr_assert(of(m, "n.weight")[WIDTH - 1] == 1 && of(m, "n.bias")[WIDTH - 1] == 0);
         renew(m);
         weft_tensor *x = ragged(w, WIDTH, &some);
@@ -108,7 +107,7 @@ Test(layers, norm)
                     (weft_real)(((double)v[r * WIDTH + j] - mean) / sqrt(variance + 1e-5) * (double)gain[j] +
                                 (double)shift[j]);
         }
-        close_to("norm", numbers(weft_layer_norm_layer_run(n, x)), want, TOKENS * WIDTH, EXACT);
+        close_to("norm", numbers(weft_layer_norm_run(n, x)), want, TOKENS * WIDTH, EXACT);
         gradients_hold(m, (probe){ run_norm, n }, &x, 1);
     }
 }
@@ -127,17 +126,16 @@ Test(layers, dropout_is_named_by_its_place)
 {
     FOR_DEVICES(w) {
         weft_module *m = weft_module_new(w, "m");
-        weft_dropout_layer *a = weft_dropout_layer_new(m, "a", &(weft_dropout_opts){ .p = (weft_real).5 }),
-                           *b = weft_dropout_layer_new(m, "b", &(weft_dropout_opts){ .p = (weft_real).5 }),
-                           *once = weft_dropout_layer_new(
+        weft_dropout_layer *a = weft_dropout_new(m, "a", &(weft_dropout_opts){ .p = (weft_real).5 }),
+                           *b = weft_dropout_new(m, "b", &(weft_dropout_opts){ .p = (weft_real).5 }),
+                           *once = weft_dropout_new(
                                m, "once", &(weft_dropout_opts){ .p = (weft_real).5, .per_sequence = true });
-        weft_dropout_layer *none = weft_dropout_layer_new(m, "none", &(weft_dropout_opts){ 0 });
+        weft_dropout_layer *none = weft_dropout_new(m, "none", &(weft_dropout_opts){ 0 });
         weft *twin = open_on(WEFT_REF);          /* the same seed, step and call */
         static const weft_real ones[64 * TOKENS] = { 0 };
         weft_tensor *x = weft_add(weft_ragged(w, ones, 64, &some), weft_scalar(w, 1)),
                     *of_twin = weft_add(weft_ragged(twin, ones, 64, &some), weft_scalar(twin, 1));
-        weft_real *of_a = numbers(weft_dropout_layer_run(a, x)),
-                  *of_b = numbers(weft_dropout_layer_run(b, x)),
+        weft_real *of_a = numbers(weft_dropout_run(a, x)), *of_b = numbers(weft_dropout_run(b, x)),
                   *same = numbers(weft_dropout(x, (weft_real).5, "m.a", false));
         same_bits("named by its path", of_a, numbers(weft_dropout(of_twin, (weft_real).5, "m.a", false)),
                   64 * TOKENS);
@@ -149,12 +147,12 @@ Test(layers, dropout_is_named_by_its_place)
             kept += of_a[i] != 0;
         }
         cr_assert(kept > 64 * TOKENS / 3 && kept < 64 * TOKENS * 2 / 3);
-        weft_real *row = numbers(weft_dropout_layer_run(once, x));
+        weft_real *row = numbers(weft_dropout_run(once, x));
         same_bits("one mask a sequence", row, row + 64, 64);
         cr_assert(memcmp(row, row + 3 * 64, 64 * sizeof *row));
-        cr_assert(weft_dropout_layer_run(none, x) == x);
+        cr_assert(weft_dropout_run(none, x) == x);
         weft_set_training(w, false);
-        cr_assert(weft_dropout_layer_run(a, x) == x);
+        cr_assert(weft_dropout_run(a, x) == x);
         close_twin(twin);
     }
 }

@@ -1,53 +1,30 @@
 /* test_layers_given.c - options of layers: a missing size is told by its name, weights are tied, rows of a
  * table are dropped. */
 #include "layers.h"
-#include "rnn/forecast/api_forecast.h"
 
 /* ---- sizes ---- */
-static void made(weft_module *m, int kind, bool given)
-{
-    switch (kind) {
-    case 0:  weft_linear_new(m, "x", given ? &(weft_linear_opts){ .in = 2 } : NULL); break;
-    case 1:  weft_embedding_new(m, "x", given ? &(weft_embedding_opts){ .rows = 2 } : NULL); break;
-    case 2:  weft_layer_norm_layer_new(m, "x", given ? &(weft_layer_norm_opts){ .eps = 1 } : NULL); break;
-    case 3:
-        weft_additive_attention_new(m, "x", given ? &(weft_additive_attention_opts){ 2, 2, 0 } : NULL);
-        break;
-    case 4:  weft_general_attention_new(m, "x", given ? &(weft_general_attention_opts){ 2, 0 } : NULL); break;
-    case 5:
-        weft_multihead_attention_new(m, "x", given ? &(weft_multihead_attention_opts){ 2, 0 } : NULL);
-        break;
-    case 6:  weft_glu_new(m, "x", given ? &(weft_glu_opts){ 2, 0, 0 } : NULL); break;
-    case 7:  weft_add_norm_new(m, "x", given ? &(weft_add_norm_opts){ 0, true } : NULL); break;
-    case 8:  weft_gate_add_norm_new(m, "x", given ? &(weft_gate_add_norm_opts){ 2, 0, 0, 0 } : NULL); break;
-    case 9:  weft_resample_norm_new(m, "x", given ? &(weft_resample_norm_opts){ 0, 2, 0 } : NULL); break;
-    default:
-        weft_interpretable_attention_new(m, "x",
-                                         given ? &(weft_interpretable_attention_opts){ 2, 0, 0 } : NULL);
-    }
-}
-
 Test(layers_given, a_missing_size_is_named)
 {
-    static const char *const missing[] = { "out is 0, or missing",   "columns is 0, or missing",
-                                           "width is 0, or missing", "width is 0, or missing",
-                                           "dm is 0, or missing",    "heads is 0, or missing",
-                                           "out is 0, or missing",   "width is 0, or missing",
-                                           "out is 0, or missing",   "in is 0, or missing",
-                                           "heads is 0, or missing" };
     weft *w = open_on(WEFT_CPU);
     weft_module *m = weft_module_new(w, "m");
-    for (int i = 0; i < COUNT(missing); i++) {
-        made(m, i, true);
-        cr_assert(strstr(weft_error_message(w), "\"x\" in m: "), "%s", weft_error_message(w));
-        FAILS(w, WEFT_EARG, missing[i]);
-        made(m, i, false);
-        FAILS(w, WEFT_EARG, "\"x\" in m: opts is NULL");
-    }
+#define MISSING(size, new, opts_type, ...)                                                 \
+    do {                                                                                   \
+        new (m, "x", &(opts_type){ __VA_ARGS__ });                                         \
+        cr_assert(strstr(weft_error_message(w), "\"x\" in m: "), "%s", weft_error_message(w)); \
+        FAILS(w, WEFT_EARG, size " is 0, or missing");                                     \
+        new (m, "x", NULL);                                                                \
+        FAILS(w, WEFT_EARG, "\"x\" in m: opts is NULL");                                   \
+    } while (0)
+    MISSING("out", weft_linear_new, weft_linear_opts, .in = 2);
+    MISSING("columns", weft_embedding_new, weft_embedding_opts, .rows = 2);
+    MISSING("width", weft_layer_norm_new, weft_layer_norm_opts, .eps = 1);
+    MISSING("width", weft_attention_new, weft_attention_layer_opts, .kind = WEFT_ADDITIVE, .dq = 2, .dm = 2);
+    MISSING("dm", weft_attention_new, weft_attention_layer_opts, .kind = WEFT_GENERAL, .dq = 2);
+    MISSING("heads", weft_attention_new, weft_attention_layer_opts, .kind = WEFT_MULTIHEAD, .width = 2);
     cr_assert(!m->child && !m->first, "what was refused left nothing behind");
-    weft_dropout_layer *none = weft_dropout_layer_new(m, "none", NULL);
+    weft_dropout_layer *none = weft_dropout_new(m, "none", NULL);
     weft_tensor *x = weft_zeros(w, WEFT_SHAPE(2));
-    cr_assert(weft_dropout_layer_run(none, x) == x);
+    cr_assert(weft_dropout_run(none, x) == x);
     CLEAN(w);
 }
 
@@ -60,20 +37,19 @@ Test(layers_given, eps_of_a_norm)
     for (int i = 0; i < COUNT(eps); i++) {
         char name[16];
         snprintf(name, sizeof name, "n%d", i);
-        weft_layer_norm_layer *n =
-            weft_layer_norm_layer_new(m, name, &(weft_layer_norm_opts){ .width = 2, .eps = eps[i] });
+        weft_norm_layer *n =
+            weft_layer_norm_new(m, name, &(weft_layer_norm_opts){ .width = 2, .eps = eps[i] });
         if (i > 2) {
-            FAILS(w, WEFT_EARG, "layer_norm_layer: eps");
+            FAILS(w, WEFT_EARG, "layer_norm: eps");
             continue;
         }
         weft_tensor *x = weft_reals(w, (weft_real[]){ 1, 3 }, WEFT_SHAPE(2));     /* of variance 1 */
-        weft_read(weft_layer_norm_layer_run(n, x), y + 2 * i, 2 * sizeof *y);
+        weft_read(weft_layer_norm_run(n, x), y + 2 * i, 2 * sizeof *y);
     }
-    weft_layer_norm_layer *exact =
-        weft_layer_norm_layer_new(m, "exact", &(weft_layer_norm_opts){ .width = 2, .eps = WEFT_ZERO });
+    weft_norm_layer *exact =
+        weft_layer_norm_new(m, "exact", &(weft_layer_norm_opts){ .width = 2, .eps = WEFT_ZERO });
     weft_real z[2];
-    weft_read(weft_layer_norm_layer_run(exact, weft_reals(w, (weft_real[]){ 1, 3 }, WEFT_SHAPE(2))), z,
-              sizeof z);
+    weft_read(weft_layer_norm_run(exact, weft_reals(w, (weft_real[]){ 1, 3 }, WEFT_SHAPE(2))), z, sizeof z);
     same_bits("the default is 1e-5", y, y + 2, 2);
     cr_assert(fabs((double)y[5] - .5) < 1e-6 && fabs((double)z[1] - 1) < TOL(1e-12, 1e-6) && y[1] < z[1]);
     CLEAN(w);

@@ -1,16 +1,18 @@
 /* test_layers_refused.c - what layers refuse: handles, shapes and options that cannot be, and memory that
  * cannot be had. */
+#include "autograd/tape.h"
+#include "core/inside.h"
 #include "layers.h"
 
 typedef struct {
     weft_linear *linear;
     weft_embedding *embedding;
-    weft_layer_norm_layer *norm;
+    weft_norm_layer *norm;
     weft_dropout_layer *drop;
     weft_mlp *mlp;
-    weft_additive_attention *additive;
-    weft_general_attention *general;
-    weft_multihead_attention *multihead;
+    weft_attention_layer *additive;
+    weft_attention_layer *general;
+    weft_attention_layer *multihead;
 } layers;
 
 static layers all_layers(weft_module *m)
@@ -20,14 +22,16 @@ static layers all_layers(weft_module *m)
         weft_embedding_new(
             m, "embedding",
             &(weft_embedding_opts){ .rows = 5, .columns = 3, .padding = 0, .has_padding = true }),
-        weft_layer_norm_layer_new(m, "norm", &(weft_layer_norm_opts){ .width = 3 }),
-        weft_dropout_layer_new(m, "drop", &(weft_dropout_opts){ .p = (weft_real).1 }),
+        weft_layer_norm_new(m, "norm", &(weft_layer_norm_opts){ .width = 3 }),
+        weft_dropout_new(m, "drop", &(weft_dropout_opts){ .p = (weft_real).1 }),
         weft_mlp_new(m, "mlp", &(weft_mlp_opts){ 2, (int64_t[]){ 3, 3, 3 }, WEFT_GELU, (weft_real).1 }),
-        weft_additive_attention_new(m, "additive",
-                                    &(weft_additive_attention_opts){ .dq = 3, .dm = 3, .width = 3 }),
-        weft_general_attention_new(m, "general", &(weft_general_attention_opts){ .dq = 3, .dm = 3 }),
-        weft_multihead_attention_new(m, "multihead",
-                                     &(weft_multihead_attention_opts){ .width = 3, .heads = 1 })
+        weft_attention_new(
+            m, "additive",
+            &(weft_attention_layer_opts){ .kind = WEFT_ADDITIVE, .dq = 3, .dm = 3, .width = 3 }),
+        weft_attention_new(m, "general",
+                           &(weft_attention_layer_opts){ .kind = WEFT_GENERAL, .dq = 3, .dm = 3 }),
+        weft_attention_new(m, "multihead",
+                           &(weft_attention_layer_opts){ .kind = WEFT_MULTIHEAD, .width = 3, .heads = 1 })
     };
 }
 
@@ -36,12 +40,17 @@ static weft_tensor *run_layer(const layers *l, int i, weft_tensor *x, weft_tenso
     switch (i) {
     case 0: return weft_linear_run(l->linear, x);
     case 1: return weft_embedding_run(l->embedding, x);
-    case 2: return weft_layer_norm_layer_run(l->norm, x);
-    case 3: return weft_dropout_layer_run(l->drop, x);
+    case 2:
+        return weft_layer_norm_run(l->norm, x);
+    case 3:
+        return weft_dropout_run(l->drop, x);
     case 4: return weft_mlp_run(l->mlp, x);
-    case 5: return weft_additive_attention_run(l->additive, x, memory, map);
-    case 6: return weft_general_attention_run(l->general, x, memory, map);
-    case 7: return weft_multihead_attention_run(l->multihead, x, memory, WEFT_ALL_KEYS, map);
+    case 5:
+        return weft_attention_run(l->additive, x, memory, WEFT_ALL_KEYS, map);
+    case 6:
+        return weft_attention_run(l->general, x, memory, WEFT_ALL_KEYS, map);
+    case 7:
+        return weft_attention_run(l->multihead, x, memory, WEFT_ALL_KEYS, map);
     }
     return NULL;
 }
@@ -124,7 +133,7 @@ Test(layers_refused, memories_that_cannot_be)
                       "%s, kind %d: %s", layer_names[i], kind, weft_error_message(w));
             weft_recover(w);
         }
-    weft_multihead_attention_run(l.multihead, ragged(w, 3, &some), ragged(w, 3, &some), (weft_causal)7, NULL);
+    weft_attention_run(l.multihead, ragged(w, 3, &some), ragged(w, 3, &some), (weft_causal)7, NULL);
     FAILS(w, WEFT_EARG, "weft_causal");
     CLEAN(w);
 }
@@ -157,25 +166,27 @@ Test(layers_refused, options_that_cannot_be)
         FAILS(w, WEFT_EARG, "embedding \"x\" in m: ");
     }
     for (int i = 0; i < 3; i++) {
-        weft_multihead_attention_new(m, "x",
-                                     &(weft_multihead_attention_opts){ .width = (int64_t[]){ 6, 0, 6 }[i],
-                                                                       .heads = (int[]){ 4, 1, 0 }[i] });
+        weft_attention_new(m, "x",
+                           &(weft_attention_layer_opts){ .kind = WEFT_MULTIHEAD,
+                                                         .width = (int64_t[]){ 6, 0, 6 }[i],
+                                                         .heads = (int[]){ 4, 1, 0 }[i] });
         FAILS(w, WEFT_EARG, "multihead_attention");
-        weft_dropout_layer_new(m, "x",
-                               &(weft_dropout_opts){ .p = (weft_real[]){ -1, 1, (weft_real)NAN }[i] });
-        FAILS(w, WEFT_EARG, "dropout_layer: ");
+        weft_dropout_new(m, "x", &(weft_dropout_opts){ .p = (weft_real[]){ -1, 1, (weft_real)NAN }[i] });
+        FAILS(w, WEFT_EARG, "dropout: ");
     }
     cr_assert(!m->child, "what was refused left nothing behind");
     weft_linear_new(m, "l", &(weft_linear_opts){ .in = -1, .out = 2 });
     FAILS(w, WEFT_EARG, "linear \"l\" in m: in is -1; 1 or more");
     for (int64_t width = -1; width < 1; width++) {
-        weft_layer_norm_layer_new(m, "n", &(weft_layer_norm_opts){ .width = width });
+        weft_layer_norm_new(m, "n", &(weft_layer_norm_opts){ .width = width });
         FAILS(w, WEFT_EARG,
-              width ? "layer \"n\" in m: width is -1;" : "layer \"n\" in m: width is 0, or missing; 1");
+              width ? "layer_norm \"n\" in m: width is -1;" :
+                      "layer_norm \"n\" in m: width is 0, or missing; 1");
     }
-    weft_general_attention_new(m, "g", &(weft_general_attention_opts){ .dq = 2, .dm = -1 });
+    weft_attention_new(m, "g", &(weft_attention_layer_opts){ .kind = WEFT_GENERAL, .dq = 2, .dm = -1 });
     FAILS(w, WEFT_EARG, "general_attention \"g\" in m: dm is -1");
-    weft_additive_attention_new(m, "a", &(weft_additive_attention_opts){ .dq = 2, .dm = 2, .width = -1 });
+    weft_attention_new(m, "a",
+                       &(weft_attention_layer_opts){ .kind = WEFT_ADDITIVE, .dq = 2, .dm = 2, .width = -1 });
     FAILS(w, WEFT_EARG, "additive_attention \"a\" in m: width is -1");
     cr_assert(!m->child && !m->first && m->n == 0, "what could not be made left something behind");
     CLEAN(w);
@@ -190,15 +201,23 @@ static uint64_t one_layer(weft_module *m, int kind)                /* how many n
         weft_embedding_new(
             m, "x", &(weft_embedding_opts){ .rows = 4, .columns = 2, .padding = 1, .has_padding = true });
         break;
-    case 2:  weft_layer_norm_layer_new(m, "x", &(weft_layer_norm_opts){ .width = 3 }); break;
-    case 3:  weft_dropout_layer_new(m, "x", &(weft_dropout_opts){ 0 }); break;
+    case 2:
+        weft_layer_norm_new(m, "x", &(weft_layer_norm_opts){ .width = 3 });
+        break;
+    case 3:
+        weft_dropout_new(m, "x", &(weft_dropout_opts){ 0 });
+        break;
     case 4:  weft_mlp_new(m, "x", &(weft_mlp_opts){ 2, widths, WEFT_RELU, 0 }); break;
     case 5:
-        weft_additive_attention_new(m, "x", &(weft_additive_attention_opts){ .dq = 2, .dm = 3, .width = 4 });
+        weft_attention_new(
+            m, "x", &(weft_attention_layer_opts){ .kind = WEFT_ADDITIVE, .dq = 2, .dm = 3, .width = 4 });
         break;
-    case 6:  weft_general_attention_new(m, "x", &(weft_general_attention_opts){ .dq = 2, .dm = 3 }); break;
+    case 6:
+        weft_attention_new(m, "x", &(weft_attention_layer_opts){ .kind = WEFT_GENERAL, .dq = 2, .dm = 3 });
+        break;
     case 7:
-        weft_multihead_attention_new(m, "x", &(weft_multihead_attention_opts){ .width = 4, .heads = 2 });
+        weft_attention_new(m, "x",
+                           &(weft_attention_layer_opts){ .kind = WEFT_MULTIHEAD, .width = 4, .heads = 2 });
         break;
     case 8:  weft_lstm_new(m, "x", &(weft_rnn_opts){ .input = 2, .hidden = 3, .bidirectional = true }); break;
     case 9:  weft_parameter(m, "x", WEFT_SHAPE(3, 5), (weft_init){ WEFT_INIT_ORTHOGONAL, 1, 0 }); break;
@@ -276,7 +295,7 @@ Test(layers_refused, any_piece_of_a_step_may_fail)
     layers l = all_layers(m);
     for (int64_t n = 1, done = 0; !done; n++) {
         weft_tensor *map;
-        w->fail_in = n;
+        fail_take(w, n);
         for (int i = 0; i < LAYERS; i++) {
             weft_tensor *x = i == 1 ? weft_arange(w, 0, 4, 1) : ragged(w, 3, &some),
                         *y = run_layer(&l, i, x, x, &map);
@@ -286,7 +305,7 @@ Test(layers_refused, any_piece_of_a_step_may_fail)
         done = weft_ok(w);
         cr_assert(done ? n > 100 : weft_error_code(w) == WEFT_ENOMEM, "%lld: %s", (long long)n,
                   weft_error_message(w));
-        w->fail_in = 0;
+        fail_take(w, 0);
         weft_recover(w);
         for (int i = 0; i < weft_parameter_count(m); i++)
             cr_assert(numbers(weft_grad(weft_parameter_at(m, i, NULL)))[0] == 0);

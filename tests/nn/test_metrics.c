@@ -1,4 +1,4 @@
-/* test_metrics.c - argmax, accuracies of tokens and sequences, perplexity, edit distance, meters. */
+/* test_metrics.c - argmax, accuracies, confusion matrices, scores of classes, edit distance, meters. */
 #include "tests/check.h"
 
 enum { SEQUENCES = 5, TOKENS = 14, CLASSES = 4 };
@@ -137,8 +137,133 @@ Test(metrics, accuracy_refusals)
     CLEAN(w);
 }
 
-Test(metrics, perplexity)
+/* ---- confusion ---- */
+static data masked_data(int32_t ignore)              /* a masked token has nothing that may be looked at */
 {
+    data d;
+    dice_fill(d.scores, TOKENS * CLASSES, -1, 1);
+    for (int t = 0; t < TOKENS; t++) {
+        d.target[t] = dice(5) ? (int32_t)dice(CLASSES) : ignore;
+        d.mask[t] = (weft_real[]){ 0, 1, (weft_real).5 }[dice(3)];
+        if (d.mask[t] == 0) {
+            d.target[t] = 77;
+            d.scores[t * CLASSES] = (weft_real)NAN;
+        }
+    }
+    return d;
+}
+
+Test(metrics, confusion_matrix, .init = unchecked)
+{
+    FOR_DEVICES(w)
+        for (int i = 0; i < 24; i++) {
+            int layout = i % 4;
+            int32_t ignore = i % 3 ? -100 : 2;
+            data d = masked_data(ignore);
+            double want[CLASSES * CLASSES] = { 0 };
+            for (int t = 0; t < TOKENS; t++)
+                if (d.mask[t] != 0 && d.target[t] != ignore)
+                    want[d.target[t] * CLASSES + best_of(d.scores + t * CLASSES)] += (double)d.mask[t];
+            weft_tensor *x = weft_reals(w, d.scores, WEFT_SHAPE(2, TOKENS / 2, CLASSES)),
+                        *y = weft_ints(w, d.target, WEFT_SHAPE(2, TOKENS / 2)),
+                        *mask = weft_reals(w, d.mask, WEFT_SHAPE(2, TOKENS / 2));
+            if (layout) {
+                x = in_layout(weft_ragged(w, d.scores, CLASSES, &lengths), layout);
+                y = in_layout(weft_ragged_ints(w, d.target, &lengths), 1 + i % 3);
+                mask = weft_ragged(w, d.mask, 0, &lengths);
+            }
+            int64_t tape = weft_usage_of(w).tape;
+            weft_tensor *m = weft_confusion_matrix(x, y, &(weft_ce_opts){ .mask = mask, .ignore = ignore });
+            double got[CLASSES * CLASSES] = { 0 };
+            weft_confusion_add(got, CLASSES, m);
+            OK(w);
+            cr_assert(!memcmp(got, want, sizeof got), "layout %d", layout);
+            weft_confusion_add(got, CLASSES, m);
+            for (int k = 0; k < CLASSES * CLASSES; k++)
+                cr_assert_eq(got[k], 2 * want[k]);
+            cr_assert_eq(weft_usage_of(w).tape, tape, "a metric is on the tape");
+            weft_clear(w);
+        }
+}
+
+Test(metrics, confusion_of_nothing)
+{
+    weft *w = open_on(WEFT_CPU);
+    static const int32_t none[2] = { 0, 0 };
+    double got[9] = { 1 };
+    weft_tensor *x[] = { weft_zeros(w, WEFT_SHAPE(0, 3)),
+                         weft_ragged(w, NULL, 3, &(weft_lengths){ .n = 2, .len = none }),
+                         weft_ragged(w, NULL, 3, &(weft_lengths){ .n = 0 }) };
+    weft_tensor *y[] = { weft_ints(w, NULL, WEFT_SHAPE(0)),
+                         weft_ragged_ints(w, NULL, &(weft_lengths){ .n = 2, .len = none }),
+                         weft_ragged_ints(w, NULL, &(weft_lengths){ .n = 0 }) };
+    for (int i = 0; i < COUNT(x); i++) {
+        weft_confusion_add(got, 3, weft_confusion_matrix(x[i], y[i], NULL));
+        cr_assert(weft_ok(w), "%d: %s", i, weft_error_message(w));
+    }
+    cr_assert(got[0] == 1 && got[8] == 0);
+    CLEAN(w);
+}
+
+Test(metrics, confusion_refusals)
+{
+    weft *w = open_on(WEFT_CPU);
+    double got[9] = { 0 };
+    weft_confusion_matrix(weft_zeros(w, WEFT_SHAPE(4, 3)), weft_ints(w, NULL, WEFT_SHAPE(5)), NULL);
+    FAILS(w, WEFT_ESHAPE, "confusion_matrix: scores [4, 3], classes [5] of ints");
+    weft_confusion_matrix(weft_zeros(w, WEFT_SHAPE(2, 3)), weft_ints(w, (int32_t[]){ 0, 3 }, WEFT_SHAPE(2)),
+                          NULL);
+    FAILS(w, WEFT_EARG, "row 1; 0 .. 2");
+    weft_confusion_add(got, 3, weft_full(w, 1, WEFT_SHAPE(3, 2)));
+    FAILS(w, WEFT_ESHAPE, "the matrix is [3, 2], counts are there; [3, 3]");
+    weft_confusion_add(NULL, 3, weft_zeros(w, WEFT_SHAPE(3, 3)));
+    FAILS(w, WEFT_ESHAPE, "counts is NULL");
+    weft_confusion_add(got, 3, NULL);
+    cr_assert(got[0] == 0);
+    CLEAN(w);
+}
+
+/* ---- scores: worked by hand ---- */
+static void near(weft_class_scores got, double precision, double recall, double f1, double support)
+{
+    cr_assert(fabs(got.precision - precision) < 1e-12 && fabs(got.recall - recall) < 1e-12 &&
+                  fabs(got.f1 - f1) < 1e-12 && got.support == support,
+              "%g %g %g %g, expected %g %g %g %g", got.precision, got.recall, got.f1, got.support, precision,
+              recall, f1, support);
+}
+
+/* True 0 0 1 1 2 2, predicted 0 2 1 0 0 1 (the example of scikit-learn's precision_recall_fscore_support has
+ * the like): class 0 is right 1 of 3 predicted, of 2; class 1 1 of 2, of 2; class 2 0 of 1, of 2. */
+Test(metrics, three_classes)
+{
+    static const double counts[] = { 1, 0, 1, 1, 1, 0, 1, 1, 0 };
+    near(weft_class_scores_of(counts, 3, 0), 1. / 3, 1. / 2, .4, 2);
+    near(weft_class_scores_of(counts, 3, 1), 1. / 2, 1. / 2, .5, 2);
+    near(weft_class_scores_of(counts, 3, 2), 0, 0, 0, 2);
+    near(weft_class_scores_of(counts, 3, WEFT_AVERAGE_MACRO), (1. / 3 + .5) / 3, 1. / 3, .3, 6);
+    near(weft_class_scores_of(counts, 3, WEFT_AVERAGE_WEIGHTED), (1. / 3 + .5) / 3, 1. / 3, .3, 6);
+    near(weft_class_scores_of(counts, 3, WEFT_AVERAGE_MICRO), 1. / 3, 1. / 3, 1. / 3, 6);
+}
+
+/* Class 1 is never true, but predicted twice; class 2 occurs nowhere; class 3 is true and never predicted. */
+Test(metrics, classes_that_are_missing)
+{
+    static const double counts[] = { 4, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 1, 0, 0 };
+    near(weft_class_scores_of(counts, 4, 0), 4. / 5, 4. / 5, 4. / 5, 5);
+    near(weft_class_scores_of(counts, 4, 1), 0, 0, 0, 0);
+    near(weft_class_scores_of(counts, 4, 2), 0, 0, 0, 0);
+    near(weft_class_scores_of(counts, 4, 3), 0, 0, 0, 2);
+    near(weft_class_scores_of(counts, 4, WEFT_AVERAGE_MACRO), .8 / 3, .8 / 3, .8 / 3, 7);
+    near(weft_class_scores_of(counts, 4, WEFT_AVERAGE_WEIGHTED), 4. / 7, 4. / 7, 4. / 7, 7);
+    near(weft_class_scores_of(counts, 4, WEFT_AVERAGE_MICRO), 4. / 7, 4. / 7, 4. / 7, 7);
+    static const double nothing[4] = { 0 };
+    for (int how = WEFT_AVERAGE_MACRO; how <= WEFT_AVERAGE_MICRO; how++)
+        near(weft_class_scores_of(nothing, 2, how), 0, 0, 0, 0);
+    near(weft_class_scores_of(counts, 4, WEFT_AVERAGE_MICRO + 1), 0, 0, 0, 0);
+    near(weft_class_scores_of(counts, 4, 4), 0, 0, 0, 0);
+    near(weft_class_scores_of(counts, 4, -1), 0, 0, 0, 0);
+    near(weft_class_scores_of(NULL, 4, 0), 0, 0, 0, 0);
+    near(weft_class_scores_of(NULL, 4, WEFT_AVERAGE_MICRO), 0, 0, 0, 0);
 }
 
 /* ---- edit distance, against the definition ---- */
@@ -157,8 +282,10 @@ Test(metrics, edit_distance)
     for (int i = 0; i < 300; i++) {
         int32_t a[6], b[6];
         int64_t na = (int64_t)dice(7), nb = (int64_t)dice(7);
-        for (int j = 0; j < 6; j++)
-            a[j] = (int32_t)dice(3), b[j] = (int32_t)dice(3);
+        for (int j = 0; j < 6; j++) {
+            a[j] = (int32_t)dice(3);
+            b[j] = (int32_t)dice(3);
+        }
         int64_t got = weft_edit_distance(a, na, b, nb), want = distance(a, na, b, nb);
         cr_assert_eq(got, want, "%lld, expected %lld", (long long)got, (long long)want);
     }
@@ -181,8 +308,10 @@ Test(metrics, meter)
     for (int i = 0; i < COUNT(put); i++) {
         weft_meter_add_bucket(&m, put[i].length, i * i, 1 + i);
         weft_meter_add(&all, i * i, 1 + i);
-        sum[put[i].bucket] += i * i, weight[put[i].bucket] += 1 + i;
-        total += i * i, weights += 1 + i;
+        sum[put[i].bucket] += i * i;
+        weight[put[i].bucket] += 1 + i;
+        total += i * i;
+        weights += 1 + i;
     }
     for (int b = 0; b < 3; b++)
         cr_assert(m.sum[b] == sum[b] && m.weight[b] == weight[b]);

@@ -1,5 +1,6 @@
 /* test_modules.c - the tree of modules: names, first values, the flat vectors, what cannot be made. */
 #include <float.h>
+#include "autograd/tape.h"
 #include "tests/check.h"
 #include "nn/nn.h"
 
@@ -135,10 +136,12 @@ static void moments(weft_tensor *x, double *mean, double *deviation, double *lar
     double sum = 0, squares = 0;
     *largest = 0;
     for (int64_t i = 0; i < n; i++) {
-        sum += (double)v[i], squares += (double)v[i] * (double)v[i];
+        sum += (double)v[i];
+        squares += (double)v[i] * (double)v[i];
         *largest = fmax(*largest, fabs((double)v[i]));
     }
-    *mean = sum / (double)n, *deviation = sqrt(squares / (double)n - *mean * *mean);
+    *mean = sum / (double)n;
+    *deviation = sqrt(squares / (double)n - *mean * *mean);
 }
 
 Test(modules, kinds_of_first_values)
@@ -293,7 +296,8 @@ static void keep_run(weft_module *root, int64_t from, int64_t n, void *user)
 {
     runs *r = user;
     (void)root;
-    r->at[r->n][0] = from, r->at[r->n++][1] = n;
+    r->at[r->n][0] = from;
+    r->at[r->n++][1] = n;
 }
 
 Test(modules, neighbours_are_one_run)
@@ -310,7 +314,9 @@ Test(modules, neighbours_are_one_run)
               { m, false, 2, { { 0, 16 }, { 32, 64 } } },
               { b, false, 0, { { 0 } } } };
     weft_freeze(b, "*", true);
-    t[0].want[0][1] = m->n, t[1].want[1][1] = m->n - 32, t[3].want[1][1] = m->n - 32;
+    t[0].want[0][1] = m->n;
+    t[1].want[1][1] = m->n - 32;
+    t[3].want[1][1] = m->n - 32;
     cr_assert(m->n == 16 + 16 + 32 + 16);
     for (int i = 0; i < COUNT(t); i++) {
         runs r = { .n = 0 };

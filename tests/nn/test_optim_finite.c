@@ -5,48 +5,12 @@
 
 #define HUGE_REAL ((weft_real)TOL(1.7e308, 3e38))
 
-static weft_optim *made(weft_module *m, int rule, weft_real lr)
-{
-    switch (rule) {
-    case 0: return weft_sgd_new(m, &(weft_sgd_opts){ .lr = lr });
-    case 1:
-        return weft_sgd_new(
-            m, &(weft_sgd_opts){
-                   .lr = lr, .momentum = (weft_real).9, .nesterov = true, .weight_decay = (weft_real).1 });
-    case 2:
-        return weft_rmsprop_new(
-            m, &(weft_rmsprop_opts){ lr, (weft_real).9, (weft_real)1e-8, 0, (weft_real).5, true });
-    case 3:
-        return weft_adam_new(
-            m, &(weft_adam_opts){ lr, (weft_real).9, (weft_real).99, (weft_real)1e-8, (weft_real).1 });
-    default:
-        return weft_adamw_new(
-            m, &(weft_adam_opts){ lr, (weft_real).9, (weft_real).99, (weft_real)1e-8, (weft_real).3 });
-    }
-}
-enum { RULES = 5 };
-
-static weft_real *everything(const model *a)
-{
-    weft_real *x = calloc(PARTS * MOST, sizeof *x);
-    int64_t at = 0;
-    for (int k = 0; k < PARTS; at += a->n[k++])
-        memcpy(x + at, numbers(a->p[k]), (size_t)a->n[k] * sizeof *x);
-    return x;
-}
-static void same_values(const model *a, weft_real *before)
-{
-    weft_real *now = everything(a);
-    same_bits("a parameter", now, before, PARTS * MOST);
-    free(now), free(before);
-}
-
 Test(finite, a_rate_too_large_changes_nothing)
 {
     FOR_DEVICES(w)
         for (int rule = 0; rule < RULES; rule++) {
             model a = model_in(w);
-            weft_optim *o = made(a.m, rule, HUGE_REAL);
+            weft_optim *o = rule_new(a.m, rule, HUGE_REAL);
             weft_real *before = everything(&a);
             for (int t = 0; t < 10; t++) {
                 OK(w);
@@ -60,7 +24,7 @@ Test(finite, a_rate_too_large_changes_nothing)
             FAILS(w, WEFT_ENUMERIC,
                   "optim_step: gradients were finite, but values after the step not finite in 10 steps in a "
                   "row, first in first; the rate is ");
-            same_values(&a, before);
+            same_values("a parameter", &a, before);
             weft_optim_set_lr(o, (weft_real).01);
             pull(&a, 0);
             weft_optim_step(o);
@@ -75,7 +39,7 @@ Test(finite, one_value_too_large)
         for (int rule = 0; rule < RULES; rule++)
             for (int k = 0; k < PARTS; k++) {
                 model a = model_in(w), b = model_in(w);
-                weft_optim *o = made(a.m, rule, (weft_real).01), *p = made(b.m, rule, (weft_real).01);
+                weft_optim *o = rule_new(a.m, rule, (weft_real).01), *p = rule_new(b.m, rule, (weft_real).01);
                 pull(&a, 0), weft_optim_step(o), pull(&b, 0), weft_optim_step(p);
                 weft_real *before = everything(&a);
                 pull(&a, 1);
@@ -89,11 +53,11 @@ Test(finite, one_value_too_large)
                              (double)was);
                 cr_assert_str_eq(bad_parameter(o),
                                  ((const char *[]){ "first", "enc.weight", "last", "enc.bias" })[k]);
-                same_values(&a, before);
+                same_values("a parameter", &a, before);
                 weft_optim_set_lr(o, (weft_real).01);
                 for (int t = 2; t < 5; t++)
                     pull(&a, t), weft_optim_step(o), pull(&b, t), weft_optim_step(p);
-                same_values(&a, everything(&b));  /* and no vector has kept anything of it */
+                same_values("a parameter", &a, everything(&b));  /* and no vector has kept anything of it */
                 weft_clear(w);
             }
 }
@@ -135,7 +99,7 @@ Test(finite, sizes_prove_nearly_all)
         weft *w = open_on(WEFT_REF);
         w->dev.k = &counting;
         model a = model_in(w);
-        weft_optim *o = made(a.m, rule, (weft_real).01);
+        weft_optim *o = rule_new(a.m, rule, (weft_real).01);
         looks = 0;
         for (int t = 0; t < 400; t++) {
             pull(&a, t);

@@ -19,39 +19,16 @@ static weft_tensor *vector(weft_module *m, const char *name, int64_t n)
 static weft_real first(weft_tensor *x)                     { return numbers(x)[0]; }
 static void pulled(weft_tensor *p)                         { weft_backward(weft_sum_all(weft_square(p))); }
 
-typedef weft_optim *maker(weft_module *m);
-static weft_optim *momentum(weft_module *m)
-{
-    return weft_sgd_new(
-        m,
-        &(weft_sgd_opts){ .lr = (weft_real).05, .momentum = (weft_real).9, .weight_decay = (weft_real).1 });
-}
-static weft_optim *centred(weft_module *m)
-{
-    return weft_rmsprop_new(m, &(weft_rmsprop_opts){ .lr = (weft_real).01,
-                                                     .alpha = (weft_real).9,
-                                                     .eps = (weft_real)1e-6,
-                                                     .momentum = (weft_real).5,
-                                                     .centered = true });
-}
-static weft_optim *adam(weft_module *m)     { return weft_adam_new(m, NULL); }
-static weft_optim *adamw(weft_module *m)
-{
-    return weft_adamw_new(m, &(weft_adam_opts){ (weft_real).01, (weft_real).9, (weft_real).99,
-                                                (weft_real)1e-8, (weft_real).3 });
-}
-static maker *const makers[] = { momentum, centred, adam, adamw };
-
 /* ---- parameters made after the optimiser ---- */
 Test(members, an_optimiser_may_come_before_its_layers)
 {
     FOR_DEVICES(w)
-        for (int r = 0; r < COUNT(makers); r++) {
+        for (int r = SGD_NESTEROV; r < RULES; r++) {
             weft_module *early = weft_module_new(w, "net"), *late = weft_module_new(w, "net");
-            weft_optim *before = makers[r](early);
+            weft_optim *before = rule_new(early, r, .01);
             weft_tensor *p = vector(early, "p", 7), *q = vector(early, "q", 40),
                         *like_p = vector(late, "p", 7), *like_q = vector(late, "q", 40);
-            weft_optim *after = makers[r](late);
+            weft_optim *after = rule_new(late, r, .01);
             for (int t = 0; t < 4; t++) {
                 pulled(p), pulled(q), pulled(like_p), pulled(like_q);
                 weft_optim_step(before), weft_optim_step(after);
@@ -68,16 +45,17 @@ Test(members, an_optimiser_may_come_before_its_layers)
 Test(members, a_parameter_joins_at_the_next_step)
 {
     FOR_DEVICES(w)
-        for (int r = 0; r < COUNT(makers); r++) {
+        for (int r = SGD_NESTEROV; r < RULES; r++) {
             weft_module *m = weft_module_new(w, "net"), *a = weft_submodule_new(m, "a"),
                         *two = weft_module_new(w, "net"), *c = weft_submodule_new(two, "a");
             weft_tensor *p = vector(a, "p", 7), *like_p = vector(c, "p", 7), *q = NULL, *like_q = NULL;
-            weft_optim *o = makers[r](m), *of_c = makers[r](c), *of_q = NULL;
+            weft_optim *o = rule_new(m, r, .01), *of_c = rule_new(c, r, .01), *of_q = NULL;
             for (int t = 0; t < 6; t++) {
                 if (t == 3) {
                     q = vector(a, "q", 700);     /* moves the vectors */
                     weft_module *d = weft_module_new(w, "net"), *e = weft_submodule_new(d, "a");
-                    like_q = vector(e, "q", 700), of_q = makers[r](d);
+                    like_q = vector(e, "q", 700);
+                    of_q = rule_new(d, r, .01);
                 }
                 pulled(p), pulled(like_p);
                 if (q)
@@ -235,23 +213,23 @@ Test(members, late_parameters_are_saved_and_resumed)
 {
     name_files();
     FOR_DEVICES(w)
-        for (int r = 0; r < COUNT(makers); r++)
+        for (int r = SGD_NESTEROV; r < RULES; r++)
             for (int stepped = 0; stepped < 2; stepped++) {
                 weft_module *m = weft_module_new(w, "net"), *again = weft_module_new(w, "net");
                 vector(m, "p", 7);
-                weft_optim *o = makers[r](m);
+                weft_optim *o = rule_new(m, r, .01);
                 some_steps(m, o, 0, 3);
                 vector(m, "q", 33), vector(m, "r", 5);
                 some_steps(m, o, 3, stepped ? 5 : 3);            /* saved before they had a step, too */
                 cr_assert_eq(weft_save(path[0], m, o, NULL, 0), WEFT_OK, "%s", weft_file_message());
                 /* and loaded into an optimiser that has not seen one */
-                weft_optim *p = makers[r](again);
+                weft_optim *p = rule_new(again, r, .01);
                 vector(again, "p", 7), vector(again, "q", 33), vector(again, "r", 5);
                 cr_assert_eq(weft_load(path[0], again, p, NULL, 0), WEFT_OK, "%s", weft_file_message());
                 some_steps(m, o, 5, 9);
                 cr_assert_eq(weft_save(path[0], m, o, NULL, 0), WEFT_OK, "%s", weft_file_message());
                 some_steps(again, p, 5, 9);
-                w->draw -= 4;                    /* both files at one number of steps */
+                w->random.draw -= 4;                    /* both files at one number of steps */
                 cr_assert_eq(weft_save(path[1], again, p, NULL, 0), WEFT_OK, "%s", weft_file_message());
                 cr_assert(same_files(), "resumed with late parameters, rule %d", r);
             }
@@ -315,7 +293,7 @@ Test(members, no_memory_for_late_ones)
         weft *w = open_on(WEFT_REF);
         weft_module *m = weft_module_new(w, "net");
         weft_tensor *p = vector(m, "p", 3), *q = NULL;
-        weft_optim *o = adamw(m);
+        weft_optim *o = rule_new(m, ADAMW_DECAY, .01);
         pulled(p), weft_optim_step(o);
         q = vector(m, "q", 3);
         pulled(p), pulled(q);

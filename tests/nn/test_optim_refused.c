@@ -1,71 +1,80 @@
 /* test_optim_refused.c - optimisers: what they refuse, what they allocate, what they wait for. */
 #include "optim_model.h"
 
-Test(optim_refused, refusals)
+#define INF (double)INFINITY
+/* In float 1e39 is an infinity, 1e-50 is 0 and what is nearly 1 is 1. */
+#define LARGE TOL(INF, 1e39)
+#define SMALL TOL(-1, 1e-50)
+
+Test(optim_refused, options)
 {
+    static const struct { weft_sgd_opts o; const char *part; } sgd[] = {
+        { { .lr = -1 }, "sgd: lr -1; 0 or more, and finite, is expected" },
+        { { .lr = LARGE }, "sgd: lr inf" },
+        { { .lr = 1, .momentum = INF }, "sgd: momentum inf" },
+        { { .dampening = LARGE }, "sgd: dampening inf" },
+        { { .momentum = .9, .dampening = NAN }, "sgd: dampening nan; a finite number is expected" },
+        { { .weight_decay = INF }, "sgd: weight_decay inf" },
+        { { .lr = 1, .nesterov = true }, "nesterov" } };
+    static const struct { weft_rmsprop_opts o; const char *part; } rmsprop[] = {
+        { { .alpha = NAN }, "rmsprop: alpha nan" },
+        { { .alpha = 2 }, "rmsprop: alpha 2; 0 .. 1 is expected" },
+        { { .eps = SMALL }, "rmsprop: eps" } };
+    static const struct { weft_adam_opts o; const char *part; } adam[] = {
+        { { .beta1 = 1 }, "adam: beta1 1" },
+        { { .beta2 = TOL(1, 1 - 1e-12) }, "adam: beta2 1; 0 or more and below 1" },
+        { { .lr = NAN }, "adam: lr nan" },
+        { { .eps = WEFT_ZERO }, "adam: eps 0" },
+        { { .eps = INF }, "adam: eps inf; more than 0, and finite, is expected" },
+        { { .eps = SMALL }, "adam: eps" } };
     weft *w = open_on(WEFT_REF);
     model a = model_in(w);
-    weft_sgd_new(a.m, &(weft_sgd_opts){ .lr = -1 });
-    FAILS(w, WEFT_EARG, "sgd: lr -1");
-    weft_sgd_new(a.m, &(weft_sgd_opts){ .lr = 1, .nesterov = true });
-    FAILS(w, WEFT_EARG, "nesterov");
-    weft_adam_new(a.m, &(weft_adam_opts){ 1, 1, 0, 1, 0 });
-    FAILS(w, WEFT_EARG, "adam: beta1 1");
-    weft_adamw_new(a.m, &(weft_adam_opts){ .lr = 1, .eps = WEFT_ZERO });
-    FAILS(w, WEFT_EARG, "adamw: eps 0");
-    weft_rmsprop_new(a.m, &(weft_rmsprop_opts){ 1, (weft_real)NAN, 1, 0, 0, false });
-    FAILS(w, WEFT_EARG, "rmsprop: alpha nan");
-    weft_optim *o = weft_sgd_new(a.m, NULL);
-    weft_optim_set_lr(o, -1);
-    FAILS(w, WEFT_EARG, "optim_set_lr: -1");
-    weft_optim_set_group(o, "", 1, 0);
-    FAILS(w, WEFT_EARG, "optim_set_group: pattern \"\", rate times 1");
-    weft_optim_set_group(o, NULL, 1, 0);
-    FAILS(w, WEFT_EARG, "optim_set_group: pattern NULL");
-    weft_optim_set_group(o, "enc.*", -1, 0);
-    FAILS(w, WEFT_EARG, "rate times -1");
-    weft_clip_grad_norm(a.m, 1, 3);
-    FAILS(w, WEFT_EARG, "clip_grad_norm: norm 3");
-    weft_clip_grad_norm(a.m, (weft_real)NAN, 0);
-    FAILS(w, WEFT_EARG, "at most nan");
-    weft_clip_grad_norm(a.m, 0, 0);
-    FAILS(w, WEFT_EARG,
-          "clip_grad_norm: norm 2, at most 0; a norm 1, 2 (or 0) or INFINITY, at most more than 0 "
-          "(INFINITY: no limit)");
-    weft_ema_new(a.m, 2);
-    FAILS(w, WEFT_EARG, "decay 2");
-    cr_assert_eq(weft_optim_lr(o), (weft_real)1e-3);
+    for (int i = 0; i < COUNT(sgd); i++) {
+        weft_sgd_new(a.m, &sgd[i].o);
+        FAILS(w, WEFT_EARG, sgd[i].part);
+    }
+    for (int i = 0; i < COUNT(rmsprop); i++) {
+        weft_rmsprop_new(a.m, &rmsprop[i].o);
+        FAILS(w, WEFT_EARG, rmsprop[i].part);
+    }
+    for (int i = 0; i < COUNT(adam); i++) {
+        weft_adam_new(a.m, &adam[i].o);
+        FAILS(w, WEFT_EARG, adam[i].part);
+    }
     CLEAN(w);
 }
 
-/* 1e39 is an infinity of float, 1e-50 a 0, and what is nearly 1 is 1: refused as those are. */
-Test(optim_refused, numbers_that_a_weft_real_does_not_hold)
+Test(optim_refused, rates_groups_and_norms)
 {
+    static const struct { double lr; const char *part; } rates[] = {
+        { -1, "optim_set_lr: -1" }, { LARGE, "optim_set_lr: inf; 0 or more, and finite, is expected" },
+        { NAN, "optim_set_lr: nan" } };
+    static const struct { const char *pattern; double scale, decay; const char *part; } groups[] = {
+        { "", 1, 0, "optim_set_group: pattern \"\", rate times 1" },
+        { NULL, 1, 0, "optim_set_group: pattern NULL" },
+        { "enc.*", -1, 0, "rate times -1" },
+        { "enc.*", LARGE, 0, "pattern \"enc.*\", rate times inf, decay 0; a pattern of paths, and numbers" },
+        { "enc.*", 1, LARGE, "rate times 1, decay inf" } };
+    static const struct { double max, power; const char *part; } norms[] = {
+        { 1, 3, "clip_grad_norm: norm 3" }, { NAN, 0, "at most nan" }, { SMALL, 2, "at most" },
+        { 0, 0, "norm 2, at most 0; a norm 1, 2 (or 0) or INFINITY, at most more than 0 (INFINITY:" } };
     weft *w = open_on(WEFT_REF);
     model a = model_in(w);
-    bool wide = sizeof(weft_real) == sizeof(double);
-    double large = wide ? (double)INFINITY : 1e39, small = wide ? -1 : 1e-50, one = 1 - 1e-12;
-    weft_sgd_new(a.m, &(weft_sgd_opts){ .lr = large });
-    FAILS(w, WEFT_EARG, "sgd: lr inf");
-    weft_sgd_new(a.m, &(weft_sgd_opts){ .dampening = large });
-    FAILS(w, WEFT_EARG, "sgd: dampening inf");
-    weft_rmsprop_new(a.m, &(weft_rmsprop_opts){ .eps = small });
-    FAILS(w, WEFT_EARG, "rmsprop: eps");
-    weft_adam_new(a.m, &(weft_adam_opts){ .eps = small });
-    FAILS(w, WEFT_EARG, "adam: eps");
-    if (!wide) {
-        weft_adam_new(a.m, &(weft_adam_opts){ .beta2 = one });
-        FAILS(w, WEFT_EARG, "adam: beta2 1; 0 or more and below 1");
-        weft_clip_grad_norm(a.m, small, 2);
-        FAILS(w, WEFT_EARG, "clip_grad_norm: norm 2, at most 1e-50");
-    }
     weft_optim *o = weft_sgd_new(a.m, NULL);
-    weft_optim_set_lr(o, large);
-    FAILS(w, WEFT_EARG, "optim_set_lr: inf");
-    weft_optim_set_group(o, "*", large, 0);
-    FAILS(w, WEFT_EARG, "rate times inf");
-    weft_optim_set_group(o, "*", 1, large);
-    FAILS(w, WEFT_EARG, "decay inf");
+    for (int i = 0; i < COUNT(rates); i++) {
+        weft_optim_set_lr(o, rates[i].lr);
+        FAILS(w, WEFT_EARG, rates[i].part);
+    }
+    for (int i = 0; i < COUNT(groups); i++) {
+        weft_optim_set_group(o, groups[i].pattern, groups[i].scale, groups[i].decay);
+        FAILS(w, WEFT_EARG, groups[i].part);
+    }
+    for (int i = 0; i < COUNT(norms); i++) {
+        weft_clip_grad_norm(a.m, norms[i].max, norms[i].power);
+        FAILS(w, WEFT_EARG, norms[i].part);
+    }
+    weft_ema_new(a.m, 2);
+    FAILS(w, WEFT_EARG, "decay 2");
     cr_assert_eq(weft_optim_lr(o), (weft_real)1e-3);
     CLEAN(w);
 }
@@ -125,13 +134,15 @@ static weft_tensor *whole_loss(const model *a)
         h, y, &(weft_ce_opts){ .mask = weft_full(w, 1, WEFT_SHAPE(2)), .smoothing = (weft_real).1 });
     weft_loss m = weft_mse(a->p[2], weft_zeros(w, WEFT_SHAPE(16)),
                            &(weft_loss_opts){ .mask = weft_full(w, 1, WEFT_SHAPE(16)) });
-    return weft_mean_loss(weft_add_losses(l, m));
+    return weft_add(weft_mean_loss(l), weft_mean_loss(m));
 }
 
 Test(optim_refused, a_step_does_not_wait, .init = unchecked)
 {
     weft__kernels far = weft__ref;
-    far.synchronous = false, far.download = download, far.wait = wait;
+    far.synchronous = false;
+    far.download = download;
+    far.wait = wait;
     weft *w = open_on(WEFT_REF);
     w->dev.k = &far;
     model a = model_in(w);

@@ -1,4 +1,5 @@
 /* test_parameters.c - parameters and buffers: assigning, tying, freezing, their gradients as a whole. */
+#include "autograd/tape.h"
 #include "tests/check.h"
 #include "nn/nn.h"
 
@@ -29,12 +30,13 @@ Test(parameters, assign_carries_a_value_over_steps)
             weft_clear(w);
         }
         uint64_t version = m->w->tape->changes;
-        cr_assert(all_are(state, 10) && state->node.changed == version);
+        cr_assert(all_are(state, 10) && weft__node_of(state)->changed == version);
         weft_assign(p, weft_reals(w, (weft_real[]){ 5, 6 }, WEFT_SHAPE(2)));
-        cr_assert(numbers(p)[0] == 5 && numbers(p)[1] == 6 && p->node.changed > version);
+        cr_assert(numbers(p)[0] == 5 && numbers(p)[1] == 6 && weft__node_of(p)->changed > version);
         version = m->w->tape->changes;
         weft_assign_values(p, (weft_real[]){ 7, 8 }, 2);
-        cr_assert(numbers(p)[1] == 8 && p->node.changed > version && state->node.changed < p->node.changed);
+        cr_assert(numbers(p)[1] == 8 && weft__node_of(p)->changed > version &&
+                  weft__node_of(state)->changed < weft__node_of(p)->changed);
         weft_assign_values(state, (weft_real[]){ 1, 2, 3, 4, 5, 6 }, 6);
         weft_assign(state, state);
         cr_assert(numbers(state)[5] == 6);
@@ -166,7 +168,8 @@ Test(parameters, frozen_by_a_pattern)
         weft_freeze(m, t[i].pattern, true);
         OK(w);
         for (int k = 0; k < COUNT(p); k++)
-            cr_assert_eq(p[k]->node.frozen, t[i].frozen >> k & 1, "\"%s\", parameter %d", t[i].pattern, k);
+            cr_assert_eq(weft__node_of(p[k])->frozen, t[i].frozen >> k & 1, "\"%s\", parameter %d",
+                         t[i].pattern, k);
     }
     weft_freeze(m, "*", false);
     static const char *const nothing[] = { "", "a", "m.*", "a.W", "buffer", "tied", NULL };
@@ -174,7 +177,7 @@ Test(parameters, frozen_by_a_pattern)
         weft_freeze(m, nothing[i], true);
         cr_assert(strstr(weft_error_message(w), nothing[i] ? nothing[i] : "NULL"));
         FAILS(w, WEFT_EARG, "fits no parameter below m; a pattern of their paths is expected");
-        cr_assert(!p[0]->node.frozen && !p[1]->node.frozen);
+        cr_assert(!weft__node_of(p[0])->frozen && !weft__node_of(p[1])->frozen);
     }
     weft_freeze(weft_submodule_new(m, "none"), "*", true);
     FAILS(w, WEFT_EARG, "freeze: \"*\" fits no parameter below m.none");

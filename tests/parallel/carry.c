@@ -4,10 +4,7 @@
  * resume goes on from it. What may be wrong: wanders, a plan whose states change rows; one_state, shards
  * share one; whole, the plan is not split; other=R, rank R begins another batch; unsplit=R, it gives the
  * plans of other shards. */
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include "weft.h"
+#include "program.h"
 
 enum { DATA = 41, LONGEST = 60, TOKENS = 23, UNITS = 16, SHARDS = 16 };
 
@@ -26,18 +23,6 @@ typedef struct {
     weft_plan part[SHARDS];
     weft_carried *kept[SHARDS];
 } run;
-
-static int words;
-static char **word;
-static const char *said(const char *name) /* "" without a value, NULL: not said */
-{
-    size_t n = strlen(name);
-    for (int i = 0; i < words; i++)
-        if (!strncmp(word[i], name, n) && (word[i][n] == '=' || !word[i][n]))
-            return word[i] + n + (word[i][n] == '=');
-    return NULL;
-}
-static int number(const char *name, int otherwise) { return said(name) ? atoi(said(name)) : otherwise; }
 
 /* ---- data, model ---- */
 static void make_data(run *r)
@@ -105,18 +90,11 @@ static bool split(run *r, const weft_plan *plan)
 }
 
 /* ---- files ---- */
-static bool fine(const run *r, weft_status status)
-{
-    if (status != WEFT_OK)
-        fprintf(stderr, "rank %d: %s\n", r->rank, weft_file_message());
-    return status == WEFT_OK;
-}
-
 static bool save(run *r)
 {
     r->at = weft_loader_get_state(r->loader);
     weft_checkpoint_item item = { "loader", WEFT_I64, r->at.at, 4 };
-    return fine(r, weft_parallel_save(r->p, said("out"), r->m, r->adam, &item, 1));
+    return fine(r->rank, weft_parallel_save(r->p, said("out"), r->m, r->adam, &item, 1));
 }
 
 /* The states are in the file: the epoch's plan, and what it carries, must be there before. */
@@ -124,7 +102,7 @@ static bool resume(run *r)
 {
     const weft_plan *plan;
     weft_checkpoint_item item = { "loader", WEFT_I64, r->at.at, 4 };
-    if (!fine(r, weft_load(said("out"), NULL, NULL, &item, 1)))
+    if (!fine(r->rank, weft_load(said("out"), NULL, NULL, &item, 1)))
         return false;
     weft_loader_set_state(r->loader, r->at);
     int64_t next = weft_loader_next_batch(r->loader, &plan);
@@ -132,7 +110,7 @@ static bool resume(run *r)
     if (next < 0) /* an epoch is over */
         next = weft_loader_next_batch(r->loader, &plan), weft_loader_set_state(r->loader, r->at);
     if (next < 0 || !split(r, plan) ||
-        !fine(r, weft_parallel_load(r->p, said("out"), r->m, r->adam, &item, 1)))
+        !fine(r->rank, weft_parallel_load(r->p, said("out"), r->m, r->adam, &item, 1)))
         return false;
     for (int s = 0; s < r->shards; s++)
         weft_carried_set_batch(r->kept[s], next - 1);
@@ -184,16 +162,14 @@ int main(int argc, char **argv)
 {
     if (argc < 3)
         return fputs("carry SHARDS UPDATES [word ..]\n", stderr), 2;
-    words = argc - 3, word = argv + 3;
+    words = argc - 3;
+    word = argv + 3;
     static run r;
     r.shards = atoi(argv[1]);
     make_data(&r);
     make_model(&r);
     bool good = r.shards <= SHARDS && (!said("resume") || resume(&r)) && train(&r, atoi(argv[2]));
-    if (!weft_ok(r.w))
-        fprintf(stderr, "rank %d: %s\n", r.rank, weft_error_message(r.w));
     for (int s = 0; s < SHARDS; s++)
         weft_plan_free(r.part + s);
-    weft_close(r.w);
-    return good ? 0 : 1;
+    return ended(r.rank, r.w, good);
 }

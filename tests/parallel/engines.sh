@@ -5,7 +5,7 @@
 # without one that was killed, is PyPI's: OMPI5 is its folder, or else one that is made outside the tree.
 set -u
 dict=$(realpath "$DICT") build=$(realpath "${B:-build}") moments=${MOMENTS:-3}
-. "$(dirname "$0")/../script.sh"
+. "$(dirname "$0")/../scripts/script.sh"
 export WEFT_BACKEND_PATH=$build OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 WEFT_PARALLEL_TIMEOUT=100
 epochs=$((moments > 6 ? 4 : 1)) every=$((moments > 6 ? 2 : 5))         # of 50 updates; more moments need more saves
 settings=(--data "$dict" --words 1760 --epochs $epochs --batch 32 --hidden 48 --layers 2 --dropout .2 --shards 8 --every $every)

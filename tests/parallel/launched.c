@@ -2,7 +2,7 @@
  * name, threads by default, processors that it is bound to, its number on this machine and among all. */
 #include <stdio.h>
 #include <string.h>
-#include "core/core.h"
+#include "core/inside.h"
 
 int main(void)
 {

@@ -1,8 +1,5 @@
 /* parallel_model.c - how many ranks are worth it: a model of what an update costs on 1 .. 1,024 ranks, which
- * goes through the messages of the library's own schedule, one by one.
- *
- *     parallel_model          a line of JSON a figure
- *     parallel_model --table  a table in Markdown
+ * goes through the messages of the library's own schedule, one by one. It prints a line of JSON a figure.
  *
  * Assumed. A shard takes seconds a token, and seconds that do not depend on its tokens. A message leaves when
  * its rank is done with what it sends and has a free port, which it takes for `gap` seconds and beta a byte,
@@ -72,21 +69,21 @@ typedef struct batch {
 
 static void draw(batch *b, lengths of)
 {
-    int32_t *len = malloc((size_t)b->n * sizeof *len), *order = malloc((size_t)b->n * sizeof *order);
-    int64_t *key = malloc((size_t)b->n * sizeof *key), start[MOST + 1];
+    int32_t *len = malloc((size_t)b->n * sizeof *len), *order = malloc((size_t)b->n * 3 * sizeof *order);
+    int64_t start[MOST + 1];
     static weft__bin bin[MOST];
-    if (!len || !order || !key)
+    if (!len || !order)
         exit(1);
     b->tokens = 0;
     for (int64_t i = 0; i < b->n; i++)
         len[i] = one_length(of), b->tokens += len[i];
-    weft__cut(b->n, NULL, len, b->shards, order, start, bin, key);
+    weft__cut(b->n, NULL, len, b->shards, order, start, bin, order + b->n);
     for (int s = 0; s < b->shards; s++) {
         b->shard[s] = 0;
         for (int64_t i = start[s]; i < start[s + 1]; i++)
             b->shard[s] += cost(of, len[order[i]]);
     }
-    free(len), free(order), free(key);
+    free(len), free(order);
 }
 
 /* ---- ranks and their ports ---- */
@@ -257,8 +254,6 @@ static machine gpus(const char *name, double numbers, double flops, double fixed
 }
 
 /* ---- what is told ---- */
-static bool table;
-
 /* Neighbours first: what leaves a node are sums of the node. */
 static double by_halving(const machine *m, int64_t n, int ranks)
 {
@@ -290,29 +285,19 @@ static void told(const machine *m, lengths of, double words, int64_t n, int rank
         alone += (m->fixed + m->token * slowest + m->number * (double)n) / UPDATES;
     }
     double other = m->linked ? pieces - alone : by_halving(m, n, ranks);
-    if (table)
-        printf("| %s; %s | %g M | %d | %.3g | %.0f | %.0f %% | %.0f %% | %.3g | %.3g |\n", m->name, names[of],
-               (double)n / 1e6, ranks, 1e3 * many, tokens / many / 1e3, 100 * one / many,
-               100 * (alone - one) / many, 1e3 * (many - alone), 1e3 * other);
-    else
-        printf("{\"case\": \"predicted\", \"machine\": \"%s\", \"lengths\": \"%s\", \"numbers\": %lld, "
-               "\"ranks\": %d, "
-               "\"overlap\": %s, \"ms\": %.4g, \"tokens_per_second\": %.4g, \"efficiency\": %.3f, "
-               "\"imbalance\": %.3f, "
-               "\"exchange_ms\": %.4g, \"other_ms\": %.4g}\n",
-               m->name, names[of], (long long)n, ranks, overlap ? "true" : "false", 1e3 * many, tokens / many,
-               one / many, (alone - one) / many, 1e3 * (many - alone), 1e3 * other);
+    printf("{\"case\": \"predicted\", \"machine\": \"%s\", \"lengths\": \"%s\", \"numbers\": %lld, "
+           "\"ranks\": %d, "
+           "\"overlap\": %s, \"ms\": %.4g, \"tokens_per_second\": %.4g, \"efficiency\": %.3f, "
+           "\"imbalance\": %.3f, \"exchange_ms\": %.4g, \"other_ms\": %.4g}\n",
+           m->name, names[of], (long long)n, ranks, overlap ? "true" : "false", 1e3 * many, tokens / many,
+           one / many, (alone - one) / many, 1e3 * (many - alone), 1e3 * other);
 }
 
 /* Predicted beside measured, of this machine. */
 static void beside(const char *what, double predicted, double measured)
 {
-    if (table)
-        printf("| %s | %.4g | %.4g | %+.0f %% |\n", what, 1e3 * predicted, 1e3 * measured,
-               100 * (predicted / measured - 1));
-    else
-        printf("{\"case\": \"model\", \"of\": \"%s\", \"predicted_ms\": %.4g, \"measured_ms\": %.4g}\n", what,
-               1e3 * predicted, 1e3 * measured);
+    printf("{\"case\": \"model\", \"of\": \"%s\", \"predicted_ms\": %.4g, \"measured_ms\": %.4g}\n", what,
+           1e3 * predicted, 1e3 * measured);
 }
 
 static double g2p(const machine *m, int words)
@@ -447,18 +432,11 @@ int main(int argc, char **argv)
 {
     if (argc > 1 && !strcmp(argv[1], "--test"))
         return test();
-    table = argc > 1 && !strcmp(argv[1], "--table");
     machine here = this_machine();
-    if (table)
-        puts("| this machine | predicted, ms | measured, ms | off by |\n| --- | --- | --- | --- |");
     beside("an exchange of 1e5 numbers", exchange_of_two(&here, 100000), exchange_5);
     beside("an exchange of 1e6 numbers", exchange_of_two(&here, 1000000), exchange_6);
     beside("g2p, 32 words, 2 ranks", g2p(&here, 32), two_32);
     beside("g2p, 256 words, 2 ranks", g2p(&here, 256), two_256);
-    if (table)
-        puts("\n| machine; lengths | numbers | ranks | update, ms | thousand tokens/s | efficiency | "
-             "imbalance "
-             "| exchange, ms | the other way, ms |\n| --- | --- | --- | --- | --- | --- | --- | --- | --- |");
     const link shared = here.near, gigabit = { 30e-6, 3e-6, 8e-9 }, ten = { 20e-6, 3e-6, .8e-9 },
                infiniband = { 2e-6, .5e-6, .08e-9 };
     const link nvlink = { 6e-6, 1e-6, 1 / 350e9 }, infiniband_400 = { 5e-6, 1e-6, 1 / 45e9 };

@@ -1,6 +1,6 @@
 /* test_carried.c - plans that carry states, in shards beside the whole plan: the same outputs to the bit, and
- * what is refused. Ranks are in tests/test_parallel.sh. */
-#include "../check.h"
+ * what is refused. Ranks are in tests/scripts/test_parallel.sh. */
+#include "tests/plan/plans.h"
 
 enum { N = 9, WIDTH = 3, HIDDEN = 5, MOST = 40, SHARDS = 7 };
 
@@ -17,18 +17,6 @@ static weft_dataset data_of(void)
     for (int i = 0; i < COUNT(rows); i++)
         rows[i] = (weft_real)(i % 17 - 8) / 5;
     return (weft_dataset){ .n = N, .columns = WIDTH, .len = lengths, .offset = offsets, .rows = rows };
-}
-
-static weft_plan plan_of(const char *text)
-{
-    const weft_planner *planner;
-    weft_plan_opts o;
-    void *memory;
-    weft_plan p;
-    cr_assert_eq(weft_plan_parse(text, &planner, &o, &memory), WEFT_OK, "%s", weft_plan_message());
-    cr_assert_eq(weft_plan_make(planner, lengths, N, &o, &p), WEFT_OK, "%s", weft_plan_message());
-    free(memory);
-    return p;
 }
 
 typedef struct {
@@ -66,7 +54,7 @@ static weft_tensor *run(model *x, const weft_plan *p, int64_t batch, weft_carrie
 static void in_shards(const char *text, int shards, weft_real *out)
 {
     model x = new_model();
-    weft_plan whole = plan_of(text), part[SHARDS];
+    weft_plan whole = plan_of(text, lengths, N), part[SHARDS];
     weft_carried *kept[SHARDS];
     cr_assert_eq(weft_plan_split(&whole, shards, part), WEFT_OK, "%s", weft_plan_message());
     for (int s = 0; s < shards; s++) {
@@ -104,7 +92,7 @@ Test(carried, in_shards_as_in_the_whole_plan)
     static weft_real a[N * MOST * HIDDEN], b[N * MOST * HIDDEN];
     for (int k = 0; k < COUNT(text); k++) {
         model x = new_model();
-        weft_plan whole = plan_of(text[k]);
+        weft_plan whole = plan_of(text[k], lengths, N);
         weft_carried *kept = weft_carried_new(x.m, "kept", x.rnn, &whole);
         for (int64_t i = 0; i < whole.batches; i++, weft_clear(x.w))
             run(&x, &whole, i, kept, a);
@@ -122,7 +110,7 @@ Test(carried, in_shards_as_in_the_whole_plan)
 Test(carried, refuses)
 {
     model x = new_model();
-    weft_plan whole = plan_of("streams:slots=4,window=4"), part[2];
+    weft_plan whole = plan_of("streams:slots=4,window=4", lengths, N), part[2];
     weft_parallel *p = weft_parallel_new(x.m, &(weft_parallel_opts){ .shards = 2 });
     cr_assert_eq(weft_plan_split(&whole, 2, part), WEFT_OK);
 #define FAILS_AND_GOES_ON(with, batch, says)      \

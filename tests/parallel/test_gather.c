@@ -1,5 +1,5 @@
 /* test_gather.c - results of sequences in the order of the batch, on one rank: what comes back, how long, and
- * what is refused. Ranks are in tests/test_parallel.sh. */
+ * what is refused. Ranks are in tests/scripts/test_parallel.sh. */
 #include "../check.h"
 #include "parallel/parallel.h"
 

@@ -1,5 +1,5 @@
 /* test_shards.c - many machines on one: the tree, the cut, shards one after another beside whole batches, and
- * what is refused. Ranks are in tests/test_parallel.sh. */
+ * what is refused. Ranks are in tests/scripts/test_parallel.sh. */
 #include <unistd.h>
 #include "../check.h"
 #include "parallel/parallel.h"
@@ -72,8 +72,8 @@ Test(shards, the_longest_goes_to_the_emptiest)
     weft_stream *s = weft_stream_new(3, "lengths");
     for (int round = 0; round < 300; round++) {
         int n = (int)weft_stream_below(s, MANY), shards = 1 + (int)weft_stream_below(s, 12), of[MANY];
-        int32_t len[MANY], index[MANY], order[MANY], by_place[MANY];
-        int64_t start[MANY], key[MANY];
+        int32_t len[MANY], index[MANY], order[MANY], by_place[MANY], scratch[2 * MANY];
+        int64_t start[MANY];
         weft__bin bin[MANY];
         weft_stream_permutation(s, n, index);
         for (int i = 0; i < n; i++)
@@ -81,7 +81,7 @@ Test(shards, the_longest_goes_to_the_emptiest)
         for (int i = 0; i < n; i++)
             by_place[i] = len[index[i]];
         cut_slowly(n, by_place, shards, of);
-        weft__cut(n, index, len, shards, order, start, bin, key);
+        weft__cut(n, index, len, shards, order, start, bin, scratch);
         cr_assert(start[0] == 0 && start[shards] == n);
         for (int k = 0; k < shards; k++)
             for (int64_t i = start[k]; i < start[k + 1]; i++) {
@@ -221,12 +221,12 @@ Test(shards, masks_are_those_of_the_whole_batch)
     for (int i = 0; i < N; i++)
         first[i + 1] = first[i] + lengths[index[i]];
     weft_tensor *ones = weft_add(weft_mul(weft_to_reals(target), weft_scalar(x.w, 0)), weft_scalar(x.w, 1));
-    x.w->draw = 5;
+    x.w->random.draw = 5;
     weft_read(weft_to_layout(weft_dropout(ones, .5, "drop", false), WEFT_CONCAT), whole,
               sizeof *whole * (size_t)first[N]);
     weft_read(weft_dropout(weft_full(x.w, 1, WEFT_SHAPE(N)), .5, "plain", false), plain, sizeof plain);
     weft_clear(x.w);
-    x.w->draw = 5;
+    x.w->random.draw = 5;
     weft_parallel_begin(x.p, index, N);
     for (weft_part part; weft_parallel_next(x.p, &part);) {
         input(&x, part.n, part.index, &target);
@@ -244,7 +244,7 @@ Test(shards, masks_are_those_of_the_whole_batch)
         weft_parallel_add(x.p, loss_of(&x, part.n, part.index, false));
     }
     cr_assert(weft_ok(x.w), "%s", weft_error_message(x.w));
-    cr_assert_eq(x.w->draw, 6);
+    cr_assert_eq(x.w->random.draw, 6);
     CLEAN(x.w);
 }
 

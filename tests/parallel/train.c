@@ -8,11 +8,8 @@
  * one two of them, and starves=R has no memory for those of all; stops_last=R, a rank stops when all is
  * done. */
 #include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
-#include "weft.h"
+#include "program.h"
 
 enum { DATA = 97, LONGEST = 19, TOKENS = 23, MOMENT = 2 };    /* MOMENT: the update at which all goes wrong */
 
@@ -26,17 +23,6 @@ typedef struct {
 } run;
 
 /* ---- the command line ---- */
-static int words; static char **word;
-
-static const char *said(const char *name)        /* "" without a value, NULL: not said */
-{
-    size_t n = strlen(name);
-    for (int i = 0; i < words; i++)
-        if (!strncmp(word[i], name, n) && (word[i][n] == '=' || !word[i][n]))
-            return word[i] + n + (word[i][n] == '=');
-    return NULL;
-}
-static int number(const char *name, int otherwise) { return said(name) ? atoi(said(name)) : otherwise; }
 static bool here(const run *r, const char *name)
 {
     return number(name, -1) == r->rank && weft_optim_steps(r->adam) == MOMENT && !r->recovered;
@@ -95,24 +81,17 @@ static weft_checkpoint_item position(run *r)
     return (weft_checkpoint_item){ "loader", WEFT_I64, r->at.at, 4 };
 }
 
-static bool fine(const run *r, weft_status status)
-{
-    if (status != WEFT_OK)
-        fprintf(stderr, "rank %d: %s\n", r->rank, weft_file_message());
-    return status == WEFT_OK;
-}
-
 static bool save(run *r)
 {
     r->at = weft_loader_get_state(r->loader);
     weft_checkpoint_item item = position(r);
-    return fine(r, weft_parallel_save(r->p, said("out"), r->m, r->adam, &item, 1));
+    return fine(r->rank, weft_parallel_save(r->p, said("out"), r->m, r->adam, &item, 1));
 }
 
 static bool resume(run *r)
 {
     weft_checkpoint_item item = position(r);
-    if (!fine(r, weft_parallel_load(r->p, said("out"), r->m, r->adam, &item, 1)))
+    if (!fine(r->rank, weft_parallel_load(r->p, said("out"), r->m, r->adam, &item, 1)))
         return false;
     weft_loader_set_state(r->loader, r->at);
     return true;
@@ -244,16 +223,15 @@ int main(int argc, char **argv)
 {
     if (argc < 3)
         return fputs("train SHARDS UPDATES [word ..]\n", stderr), 2;
-    words = argc - 3, word = argv + 3;
+    words = argc - 3;
+    word = argv + 3;
     static run r;
     r.rank = rank_by_launcher();
     make_data(&r);
     make_model(&r, atoi(argv[1]));
     bool good = (!said("resume") || resume(&r)) && train(&r, atoi(argv[2]));
-    if (!weft_ok(r.w))
-        fprintf(stderr, "rank %d: %s\n", r.rank, weft_error_message(r.w));
-    weft_close(r.w);
+    int status = ended(r.rank, r.w, good);
     if (number("stops_last", -1) == r.rank)
         raise(SIGSTOP);
-    return good ? 0 : 1;
+    return status;
 }

@@ -1,21 +1,21 @@
 #!/usr/bin/env python3
 """compare.py WEFT [INSTANCES] [SEED] [PLANNER..]    the library's planners, as the command WEFT prints their plans, against reference.py:
-so many random and hostile instances a planner. An instance that differs is made smaller and printed. Closes with "N of M .. hold"."""
+so many random and hostile instances a planner, the cases of tests/golden/planners.json, and small instances beside the optimum. An instance
+that differs is made smaller and printed. Drawn plans are compared in test_shuffle.c. Closes with "N of M .. hold"."""
 import json
 import math
+import os
 import random
 import subprocess
 import sys
 from collections import Counter
-from reference import (EXACT, FREE, Options, blocks, column_generation, cut, differencing, exact_fill, figures, filled, lpfhp,
-                       pools, spfhp)
+from reference import (EXACT, FREE, Options, column_generation, differencing, exact_fill, figures, filled, lpfhp, spfhp)
 
 WEFT = sys.argv[1]
+GOLDEN = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "golden", "planners.json")
 ROWS = {"next_fit", "first_fit", "best_fit", "worst_fit", "spfhp", "spfhp_stacked", "lpfhp", "exact_fill", "column_generation",
         "chunk", "best_fit_split", "next_fit_decreasing", "first_fit_decreasing", "best_fit_decreasing", "worst_fit_decreasing"}
 CUTS = {"chunk", "best_fit_split"}                # these take what is longer than a row
-DRAWS_SEQUENCES = {"laplace", "chunk", "refill", "streams"}  # with shuffle, and nothing more; order draws batches alone, others both
-NO_SHUFFLE = {"fold", "balance"}
 
 
 # ---- instances ----
@@ -169,7 +169,7 @@ def free(name, o, batches, got, lengths, exact_fills):
         return f"{rows} rows, fewer than the bound"
     if name.startswith("spfhp"):
         want = Counter(tuple(sorted(r)) for r in spfhp(lengths, o, name == "spfhp_stacked"))
-        have = Counter(tuple(sorted(p[2] for p in row)) for b in batches for row in b)
+        have = of_lengths(row for b in batches for row in b)
         more, less = sorted((have - want).elements()), sorted((want - have).elements())
         return f"rows {more}, by its definition {less}" if more or less else ""
     if name == "lpfhp":
@@ -236,95 +236,70 @@ def compared(name, o, lengths, plan, exact_fills):
     return "" if batches == want else f"{batches}, by its definition {want}"
 
 
-# ---- drawn plans ----
-def order_of(name, o, batches):
-    """An order of sequences that has this plan."""
-    if name == "refill":
-        starts = sorted((sum(p[2] for p in row[:i]), k, p[0]) for k, row in enumerate(batches[0]) for i, p in enumerate(row))
-        return [s for _, _, s in starts]
-    order = [p[0] for b in batches for row in b for p in row if p[1] == 0]
-    if name == "laplace":
-        order = [s for i, p in enumerate(blocks(order, o["count"] * o["pool"])) for s in (p[::-1] if i % 2 else p)]
-    return order
+# ---- plans of an independent program ----
+def golden_differs(path):
+    """tests/golden/planners.json: small cases in full, larger ones by how many rows they have."""
+    with open(path, encoding="utf-8") as file:
+        golden = json.load(file)
+    for c in golden["cases"]:
+        words = [words_of(c["planner"], c["options"])]
+        plans = weft(c["lengths"], words)
+        if isinstance(plans, str) or not golden_holds(c, plans[0]):
+            return f"{words} of {c['lengths']}: {plans}"
+    for c in golden["counts"]:
+        names = [name for name in c["rows"] if name not in ("l1", "l2")]
+        words = [words_of(name.replace("_at_most", ""), {"capacity": c["capacity"]}) for name in names]
+        plans = weft(c["lengths"], words + ["refill:slots=16", "streams:slots=16,window=8"])
+        if isinstance(plans, str):
+            return plans
+        have = [p["figures"] for p in plans]
+        if (have[-2]["steps"], have[-1]["steps"]) != (c["refill_16_steps"], c["streams_16_8_steps"]):
+            return f"{c['name']}: steps {have[-2]['steps']} and {have[-1]['steps']}"
+        for name, f in zip(names, have):
+            rows, right = c["rows"][name], (c["rows"]["l1"], c["rows"]["l2"]) == (f["l1"], f["l2"])
+            if not right or (f["rows"] > rows if name.endswith("at_most") else f["rows"] != rows):
+                return f"{c['name']}, {name}: {f}, by the file {rows} rows"
+    return "" if len(golden["cases"]) == 191 else f"{len(golden['cases'])} cases"
 
 
-def drawn_wrong(name, o, lengths, batches):
-    n = range(len(lengths))
-    as_set = lambda things: Counter(map(str, things))
-    if name in FREE:
-        return of_equal_rows(batches, o)
-    if name == "random":
-        return "" if batches == EXACT[name](lengths, o, order_of(name, o, batches)) else "it is no permutation, cut"
-    if name == "pool":                            # how many batches there are depends on the order, unless they are counted
-        if any(lengths[a[0][0]] > lengths[b[0][0]] for rows in batches for a, b in zip(rows, rows[1:])):
-            return "a batch is not ascending"
-        sizes = Counter(len(b) for p in pools(lengths, o, list(n)) for b in cut(lengths, p, o["count"]))
-        return "" if o["tokens"] or Counter(map(len, batches)) == sizes else f"batches of {list(map(len, batches))}"
-    if name in DRAWS_SEQUENCES:
-        if o["longest_first"] and o["lookahead"] and 0 in lengths:      # where these lay in the order nobody can tell
-            return ""
-        if name == "chunk" and o["carry"] and o["rows"]:                # a text a row: end to end
-            batches = [[row for k in range(len(batches[0]) if batches else 0) for b in batches for row in b[k:k + 1]]]
-            o = Options({**o, "rows": 0, "carry": False})
-        want = EXACT[name](lengths, o, order_of(name, o, batches))
-        return "" if [b for b in batches if b] == [b for b in want if b] else f"{batches}, of that order {want}"
-    want = EXACT[name](lengths, o, list(n))
-    if name == "order":
-        return "" if as_set(batches) == as_set(want) else f"batches {batches}, of {want}"
-    return (of_equal_rows(batches, o) if name in ROWS else "") or drawn_lengths_wrong(name, o, batches, want)
+def golden_holds(case, plan):
+    if "batches" in case:
+        return plan["batches"] == case["batches"] and all(abs(plan["figures"][k] - v) < 1e-6 for k, v in case["figures"].items())
+    if case["planner"].startswith("spfhp"):
+        return of_lengths(plan["rows"]) == of_lengths(case["rows"])
+    return plan["rows"] == case["rows"]
 
 
-def drawn_lengths_wrong(name, o, batches, want):
-    """What a drawn order leaves as it is: lengths of rows and batches after a sort of all, else how large batches of whole sequences are.
-    tests/plan/test_endless.c looks at the order itself."""
-    by_lengths = lambda all_of: Counter(str([[p[2] for p in row] for row in b]) for b in all_of)
-    a_row_each = lambda all_of: [[row] for b in all_of for row in b]
-    if o["lookahead"] or (name == "tokens" and o["sort"] is False) or name in {"next_fit", "first_fit", "best_fit", "worst_fit"}:
-        return ""
-    if name in ROWS:
-        batches, want = a_row_each(batches), a_row_each(want)
-    if name in {"buckets", "geometric", "optimal_buckets"}:
-        return "" if Counter(map(len, batches)) == Counter(map(len, want)) else f"batches {batches}, as large as those of {want}"
-    return "" if by_lengths(batches) == by_lengths(want) else f"lengths of {batches}, of {want}"
+def of_lengths(rows):
+    return Counter(tuple(sorted(p[2] for p in row)) for row in rows)
 
 
-def could_differ(name, o, lengths, batches):
-    """Whether two drawings are the same by a chance of less than one in 10^9, if at all."""
-    if name in ("pool", "laplace"):               # a sort undoes much
-        return not o["tokens"] and len(lengths) > 24 and len(lengths) // 4 >= o["count"] * o["pool"] > 1
-    if name in DRAWS_SEQUENCES or name == "random":
-        return sum(1 for n in lengths if n or name == "random") > 13 and not o["longest_first"]
-    return (sum(map(len, batches)) if name in ROWS else len(batches)) > 13
+# ---- the best, by search ----
+def fewest(lengths, capacity, gaps, best):
+    """The fewest rows for these lengths beside rows with these gaps."""
+    if not lengths or len(gaps) >= best:
+        return min(best, len(gaps))
+    for r, gap in enumerate([*gaps, capacity]):
+        if gap >= lengths[0]:
+            best = fewest(lengths[1:], capacity, gaps[:r] + [gap - lengths[0]] + gaps[r + 1:], best)
+    return best
 
 
-def batch_sets(batches):
-    return sorted(sorted(b) for b in batches)
-
-
-def drawn_words(name, options, seed):
-    draw = {"shuffle": True} if "shuffle" in TAKES[name] else {}
-    variants = ({"seed": seed}, {"seed": seed}, {"seed": seed + 1}, {"seed": seed, "epoch": 1}, {"seed": seed + 1, "epoch": 1})
-    return [words_of(name, options, **draw, **v) for v in variants]
-
-
-def drawn_differs(name, options, lengths, seed):
-    plans = weft(lengths, drawn_words(name, options, seed))
-    return plans if isinstance(plans, str) else drawn_compared(name, options, lengths, plans)
-
-
-def drawn_compared(name, options, lengths, plans):
-    o, all_of = Options(options), [read(p, lengths) for p in plans]
-    for plan, (batches, widths) in zip(plans, all_of):
-        wrong = sound(batches, widths, lengths) or counted(plan["figures"], batches, widths, lengths, o["capacity"]) or \
-            drawn_wrong(name, o, lengths, batches)
-        if wrong:
-            return wrong
-    if all_of[0] != all_of[1]:
-        return "one seed, two plans"
-    if could_differ(name, o, lengths, all_of[0][0]):
-        drawn = [batch_sets(b) if name == "pool" and o["count"] > 1 else b for b, _ in all_of[1:]]
-        if any(drawn[i] == drawn[k] for i in range(4) for k in range(i)):
-            return "two seeds or epochs, one plan"
+def beyond_guarantee(dice, instances):
+    """Rows and bounds beside the optimum."""
+    most = {"first_fit": (1.7, 0), "best_fit": (1.7, 0), "next_fit": (2, 0), "first_fit_decreasing": (11 / 9, 6 / 9),
+            "best_fit_decreasing": (11 / 9, 6 / 9), "exact_fill": (2, 1), "column_generation": (2, 1), "spfhp_stacked": (2, 1), "lpfhp": (2, 1)}
+    for _ in range(instances):
+        capacity = dice.randint(3, 22)
+        lengths = [dice.randint(1, capacity) for _ in range(dice.randint(1, 9))]
+        best = fewest(lengths, capacity, [], len(lengths))
+        plans = weft(lengths, [f"{name}:capacity={capacity}" for name in most])
+        if isinstance(plans, str):
+            return plans
+        for (name, (times, more)), plan in zip(most.items(), plans):
+            f = plan["figures"]
+            if not f["l2"] <= best <= f["rows"] <= times * best + more + 1e-9:
+                return f"{lengths}, capacity {capacity}: {name} has {f['rows']} rows, bound {f['l2']}, the best have {best}"
     return ""
 
 
@@ -384,25 +359,15 @@ def one_instance(dice, names):
     """One call for all planners; one by one if that fails."""
     lengths, capacity = any_lengths(dice)
     chosen = [(name, any_options(dice, name, lengths, capacity)) for name in names]
-    some = dice.sample(chosen, (len(chosen) + 3) // 4)
-    drawn = [(name, o, dice.randint(1, 10 ** 6)) for name, o in some if name not in NO_SHUFFLE]
     words = [words_of(name, o) for name, o in chosen]
-    for name, o, seed in drawn:
-        words += drawn_words(name, o, seed)
     words += [words_of("exact_fill", {"capacity": o["capacity"]}) for name, o in chosen if name == "column_generation"]
     plans, before = weft(lengths, words), sum(FAULTS.values())
-    alone, SEEN["drawn plans"] = isinstance(plans, str), SEEN["drawn plans"] + 5 * len(drawn)
+    alone = isinstance(plans, str)
     for k, (name, o) in enumerate(chosen):
         wrong = lambda part, name=name, o=o: differs(name, o, part)
         first = wrong(lengths) if alone else compared(name, Options(o), lengths, plans[k], plans[-1])
         if first:
             told(name, words_of(name, o), lengths, wrong, first)
-    for k, (name, o, seed) in enumerate(drawn):
-        wrong = lambda part, name=name, o=o, seed=seed: drawn_differs(name, o, part, seed)
-        at = len(chosen) + 5 * k
-        first = wrong(lengths) if alone else drawn_compared(name, o, lengths, plans[at:at + 5])
-        if first:
-            told("drawn", words_of(name, o, seed=seed) + ", drawn", lengths, wrong, first)
     if alone and sum(FAULTS.values()) == before:
         FAULTS["together"] += 1
         print(f"not so: {words} of {lengths}, together: {plans}")
@@ -416,11 +381,13 @@ def main(instances, seed, names):
         if said := accepted(name, dice):
             FAULTS["refused"] += 1
             print(f"not so: {name}: {said}")
-    for kind, said in (("rounded", rounded_badly(dice, instances // 4)), ("even", uneven()), ("known", set(TAKES) ^ set(EXACT) ^ set(FREE) or "")):
+    for kind, said in (("golden", golden_differs(GOLDEN)), ("guaranteed", beyond_guarantee(dice, instances)),
+                       ("rounded", rounded_badly(dice, instances // 4)), ("even", uneven()),
+                       ("known", set(TAKES) ^ set(EXACT) ^ set(FREE) or "")):
         FAULTS[kind] += bool(said)
         if said:
             print(f"not so: {kind}: {said}" + " only here or only there" * (kind == "known"))
-    kinds = [*names, "drawn", "together", "refused", "rounded", "even", "known"]
+    kinds = [*names, "together", "refused", "golden", "guaranteed", "rounded", "even", "known"]
     print(f"{instances} instances a planner; " + ", ".join(f"{n} {what}" for what, n in sorted(SEEN.items())))
     for kind in kinds:
         if FAULTS[kind]:

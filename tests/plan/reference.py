@@ -1,5 +1,5 @@
 """reference.py - the planners' definitions written a second time, from their words alone and as plainly as they can be: no heap, no
-tree, no histogram where a loop over all rows will do. tests/test_reference.sh compares them with the library.
+tree, no histogram where a loop over all rows will do. tests/scripts/test_reference.sh compares them with the library.
 
 A piece is (sequence, from, count), a row a list of pieces, a batch a list of rows. Lengths and options in, batches out; a planner that
 is free in its choice says what is fixed. An option that was not given is 0, as in the library."""

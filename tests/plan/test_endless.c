@@ -1,6 +1,5 @@
 /* test_endless.c - data without end: what planners that look ahead a little have dealt stays as it is,
- * whatever comes after. The plan of the first lengths is compared with that of all. And of planners that go
- * through data in order: the plan of a drawn order. */
+ * whatever comes after. The plan of the first lengths is compared with that of all. */
 #include "plans.h"
 
 enum { MOST = 400, LONGEST = 30 };
@@ -51,7 +50,8 @@ Test(endless, batches_are_final)
             int64_t n = (int64_t)dice(MOST), blocks = n / table[k].block;
             weft_plan part = plan_of(table[k].words, len, n), all = plan_of(table[k].words, len, MOST);
             same_batches(table[k].words, &part, &all, blocks * table[k].batches);
-            weft_plan_free(&part), weft_plan_free(&all);
+            weft_plan_free(&part);
+            weft_plan_free(&all);
         }
 }
 
@@ -67,7 +67,8 @@ Test(endless, all_but_the_last_are_final)
             int64_t n = (int64_t)dice(MOST);
             weft_plan part = plan_of(table[k], len, n), all = plan_of(table[k], len, MOST);
             same_batches(table[k], &part, &all, part.batches > 0 ? part.batches - 1 : 0);
-            weft_plan_free(&part), weft_plan_free(&all);
+            weft_plan_free(&part);
+            weft_plan_free(&all);
         }
 }
 
@@ -89,7 +90,8 @@ Test(endless, places_are_final)
                 cr_assert(!a == !b && (!a || (row == then && a->column == b->column)),
                           "%s: sequence %lld has moved", table[k], (long long)i);
             }
-            weft_plan_free(&part), weft_plan_free(&all);
+            weft_plan_free(&part);
+            weft_plan_free(&all);
         }
 }
 
@@ -106,36 +108,7 @@ Test(endless, full_windows_are_final)
         while (full < part.batches && part.batch[full].n == 6)
             full++;
         same_batches(words, &part, &all, full);
-        weft_plan_free(&part), weft_plan_free(&all);
+        weft_plan_free(&part);
+            weft_plan_free(&all);
     }
-}
-
-/* ---- a drawn order: the plan of sequences that were put in that order before ---- */
-Test(endless, a_drawn_order)
-{
-    static const char *const table[] = { "chunk:capacity=16,rows=3", "chunk:capacity=16,rows=1,carry=yes",
-                                         "refill:slots=5", "streams:slots=4,window=6" };
-    int32_t len[MOST], drawn[MOST], order[MOST];
-    char words[80];
-    dice_seed(35);
-    for (int round = 0; round < rounds(50, 500); round++)
-        for (int k = 0; k < COUNT(table); k++) {
-            any_endless(len);
-            weft_stream *s = weft_stream_new((uint64_t)round, "plan.0");
-            for (int i = 0; i < MOST; i++)
-                order[i] = i;
-            weft_stream_permutation(s, MOST, order);
-            weft_stream_free(s);
-            for (int i = 0; i < MOST; i++)
-                drawn[i] = len[order[i]];
-            snprintf(words, sizeof words, "%s,shuffle=yes,seed=%d", table[k], round);
-            weft_plan p = plan_of(words, len, MOST), plain = plan_of(table[k], drawn, MOST);
-            cr_assert_eq(p.segments, plain.segments, "%s", words);
-            for (int64_t i = 0; i < p.segments; i++) {
-                plain.segment[i].sequence = order[plain.segment[i].sequence];
-                cr_assert(!memcmp(p.segment + i, plain.segment + i, sizeof *p.segment), "%s: segment %lld",
-                          words, (long long)i);
-            }
-            weft_plan_free(&p), weft_plan_free(&plain);
-        }
 }

@@ -293,3 +293,40 @@ Test(plan, chunks_carry_states_on)
     cr_assert(carried == 4 && cut == 5, "%lld of %lld", (long long)carried, (long long)cut);
     weft_plan_free(&p);
 }
+
+/* ---- rows for a batch in the user's order ---- */
+Test(plan, a_placement_is_that_of_first_fit)
+{
+    int32_t len[80], row[80], column[80];
+    dice_seed(5);
+    for (int round = 0; round < rounds(500, 20000); round++) {
+        int64_t n = any_lengths(len, 80, 30), width = 30 + (int64_t)dice(40), rows = -1;
+        char words[40];
+        snprintf(words, sizeof words, "first_fit:capacity=%lld", (long long)width);
+        weft_plan p = plan_of(words, len, n);
+        PLANS(weft_first_fit(&(weft_lengths){ .n = n, .len = len }, width, row, column, &rows));
+        cr_assert_eq(rows, p.batches ? p.batch->rows : n > 0);
+        for (int64_t i = 0; i < p.segments; i++)
+            cr_assert(row[p.segment[i].sequence] == p.segment[i].row &&
+                      column[p.segment[i].sequence] == p.segment[i].column);
+        for (int64_t i = 0; i < n; i++)
+            cr_assert(len[i] || (!row[i] && !column[i]));
+        weft_plan_free(&p);
+    }
+}
+
+Test(plan, a_placement_of_nothing_and_of_what_does_not_fit)
+{
+    int32_t row[2] = { 7, 7 }, column[2] = { 7, 7 };
+    int64_t rows = -1;
+    weft_lengths l = { .n = 2, .len = (int32_t[]){ 0, 0 } };
+    PLANS(weft_first_fit(&l, 0, row, column, &rows));
+    cr_assert(rows == 1 && !row[0] && !row[1] && !column[0] && !column[1]);
+    l.n = 0;
+    PLANS(weft_first_fit(&l, 5, NULL, NULL, &rows));
+    cr_assert_eq(rows, 0);
+    l = (weft_lengths){ .n = 2, .len = (int32_t[]){ 1, 6 } };
+    REFUSED(weft_first_fit(&l, 5, row, column, &rows), WEFT_EARG, "sequence 1");
+    l = (weft_lengths){ .n = 1, .len = (int32_t[]){ 1 } };
+    REFUSED(weft_first_fit(&l, 0, row, column, &rows), WEFT_EARG, "rows of width 0");
+}

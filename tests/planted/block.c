@@ -1,6 +1,6 @@
 /* block.c - a planted bug: a block of the context's allocator that is never given back. The net is CLEAN. */
 #include "../check.h"
-#include "core/core.h"
+#include "core/inside.h"
 
 Test(planted, block)
 {

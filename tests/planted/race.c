@@ -1,6 +1,6 @@
 /* race.c - a planted bug: tasks of the pool that all write one plain counter. The net is ThreadSanitizer;
  * a plain main. */
-#include "core/core.h"
+#include "core/inside.h"
 
 static void count(void *argument, int64_t i) { *(int64_t *)argument += i; }
 

@@ -2,6 +2,7 @@
 #include <math.h>
 #include <string.h>
 #include <unordered_map>
+#include <utility>
 #include "tests/ptx/ptx.h"
 
 namespace ptx {
@@ -34,15 +35,12 @@ template <class T> T divided(T a, T b) /* a GPU answers everything */
 }
 template <class T> T inserted(T a, T b, uint32_t at, uint32_t length, uint32_t bits)
 {
-    at &= 255, length &= 255;
+    at &= 255;
+    length &= 255;
     if (at >= bits || !length)
         return b;
     T mask = (length >= bits ? ~(T)0 : ((T)1 << length) - 1) << at;
     return (b & ~mask) | (a << at & mask);
-}
-uint32_t extracted(uint32_t a, uint32_t at, uint32_t length)
-{
-    return at > 31 || !length ? 0 : a >> at & (length > 31 ? ~0u : (1u << length) - 1);
 }
 float fused(float a, float b, float c) { return __builtin_fmaf(a, b, c); }
 double fused(double a, double b, double c) { return __builtin_fma(a, b, c); }
@@ -86,11 +84,6 @@ template <class T> T whole(double a) /* of a whole number: the nearest that ther
                  most = std::is_signed<T>::value ? 0x1p31 - 1 : 0x1p32 - 1;
     return a != a ? 0 : (T)(a < least ? least : a > most ? most : a);
 }
-uint32_t nearest_tf32(uint32_t a) /* ties away from zero; every NaN the same one */
-{
-    bool special = (a >> 23 & 0xFF) == 0xFF;
-    return special ? a & 0x7FFFFF ? 0x7FFFFFFFu : a : (a + 0x1000) & ~0x1FFFu;
-}
 
 /* ---- rows ---- */
 /* Whatever is not a number is the same one, as a GPU makes it. */
@@ -102,46 +95,20 @@ float canonical(float v)
     memcpy(&only, &nan, sizeof only);
     return v != v ? only : v;
 }
-template <class D, class A, class F> void rows1(Warp &w, const Instruction &i, F f)
+template <class D, class... A, class F>
+void lanes(uint32_t active, typename D::cell *d, F f, const typename A::cell *...a)
 {
-    const Operand *o = i.operand;
-    typename D::cell *d = w.row<typename D::cell>(o[0]);
-    const typename A::cell *a = w.row<typename A::cell>(o[1]);
-    each(w.active, [=](unsigned l) { d[l] = canonical((typename D::value)f((typename A::value)a[l])); });
-    learn(w, o[0], w.known[o[1].slot]);
+    each(active, [=](unsigned l) { d[l] = canonical((typename D::value)f((typename A::value)a[l]...)); });
 }
-template <class D, class A, class B, class F> void rows2(Warp &w, const Instruction &i, F f)
+template <class D, class... A, class F, size_t... N>
+void rows(Warp &w, const Operand *o, F f, std::index_sequence<N...>)
 {
-    const Operand *o = i.operand;
-    typename D::cell *d = w.row<typename D::cell>(o[0]);
-    const typename A::cell *a = w.row<typename A::cell>(o[1]);
-    const typename B::cell *b = w.row<typename B::cell>(o[2]);
-    each(w.active, [=](unsigned l) {
-        d[l] = canonical((typename D::value)f((typename A::value)a[l], (typename B::value)b[l]));
-    });
-    learn(w, o[0], w.known[o[1].slot] & w.known[o[2].slot]);
+    lanes<D, A...>(w.active, w.row<typename D::cell>(o[0]), f, w.row<typename A::cell>(o[N + 1])...);
+    learn(w, o[0], (w.known[o[N + 1].slot] & ...));
 }
-template <class D, class A, class B, class C, class F> void rows3(Warp &w, const Instruction &i, F f)
+template <class D, class... A, class F> void rows(Warp &w, const Instruction &i, F f)
 {
-    const Operand *o = i.operand;
-    typename D::cell *d = w.row<typename D::cell>(o[0]);
-    const typename A::cell *a = w.row<typename A::cell>(o[1]);
-    const typename B::cell *b = w.row<typename B::cell>(o[2]);
-    const typename C::cell *c = w.row<typename C::cell>(o[3]);
-    each(w.active, [=](unsigned l) {
-        d[l] = canonical(
-            (typename D::value)f((typename A::value)a[l], (typename B::value)b[l], (typename C::value)c[l]));
-    });
-    learn(w, o[0], w.known[o[1].slot] & w.known[o[2].slot] & w.known[o[3].slot]);
-}
-template <class T, class F> void inserts(Warp &w, const Instruction &i, F f)
-{
-    const Operand *o = i.operand;
-    typename T::cell *r = w.row<typename T::cell>(o[0]);
-    const typename T::cell *a = w.row<typename T::cell>(o[1]), *b = w.row<typename T::cell>(o[2]);
-    const u32::cell *c = w.row<u32::cell>(o[3]), *d = w.row<u32::cell>(o[4]);
-    each(w.active, [=](unsigned l) { r[l] = f(a[l], b[l], c[l], d[l]); });
-    learn(w, o[0], w.known[o[1].slot] & w.known[o[2].slot] & w.known[o[3].slot] & w.known[o[4].slot]);
+    rows<D, A...>(w, i.operand, f, std::index_sequence_for<A...>());
 }
 void unpacks(Warp &w, const Instruction &i)
 {
@@ -184,23 +151,15 @@ template <class F> void combines(Warp &w, const Instruction &i, unsigned operand
 
 /* ---- the table ---- */
 template <class... T> std::string letters() { return std::string{ T::width... }; }
-#define OP1(name, D, A, formula)                                                        \
-    { name, letters<D, A>(), [](Warp &w, const Instruction &i) {                        \
-         rows1<D, A>(w, i, [](A::value a) -> D::value { return (D::value)(formula); }); \
+#define OP(name, parameters, formula, D, ...)                                                             \
+    { name, letters<D, __VA_ARGS__>(), [](Warp &w, const Instruction &i) {                                \
+         rows<D, __VA_ARGS__>(w, i, [] parameters -> D::value { return (D::value)(formula); });           \
      } },
-#define OP2(name, D, A, B, formula)                                                                    \
-    { name, letters<D, A, B>(), [](Warp &w, const Instruction &i) {                                    \
-         rows2<D, A, B>(w, i, [](A::value a, B::value b) -> D::value { return (D::value)(formula); }); \
-     } },
-#define OP3(name, D, A, B, C, formula)                                                                  \
-    { name, letters<D, A, B, C>(), [](Warp &w, const Instruction &i) {                                  \
-         rows3<D, A, B, C>(                                                                             \
-             w, i, [](A::value a, B::value b, C::value c) -> D::value { return (D::value)(formula); }); \
-     } },
-#define OP4(name, T, A, B, C, D, formula)                                                          \
-    { name, letters<T, A, B, C, D>(), [](Warp &w, const Instruction &i) {                          \
-         inserts<T>(w, i, [](T::value a, T::value b, uint32_t c, uint32_t d) { return formula; }); \
-     } },
+#define OP1(name, D, A, formula)          OP(name, (A::value a), formula, D, A)
+#define OP2(name, D, A, B, formula)       OP(name, (A::value a, B::value b), formula, D, A, B)
+#define OP3(name, D, A, B, C, formula)    OP(name, (A::value a, B::value b, C::value c), formula, D, A, B, C)
+#define OP4(name, R, A, B, C, D, formula) \
+    OP(name, (A::value a, B::value b, C::value c, D::value d), formula, R, A, B, C, D)
 #define CHOICE(name, T) { name, letters<T, T, T>() + "P", chooses<T> },
 #define COMPARE(name, T, formula)                                              \
     { "setp." name, "P" + letters<T, T>(), [](Warp &w, const Instruction &i) { \

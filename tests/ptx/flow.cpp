@@ -102,8 +102,10 @@ void dominate(Graph &g)
             for (uint32_t to : g.after[b])
                 if (g.turn[to] && g.nearest[to] != NOWHERE)
                     best = best == NOWHERE ? to : common(g, best, to);
-            if (g.nearest[b] != best)
-                g.nearest[b] = best, changed = true;
+            if (g.nearest[b] != best) {
+                g.nearest[b] = best;
+                changed = true;
+            }
         }
     }
 }

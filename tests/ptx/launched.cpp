@@ -90,7 +90,8 @@ std::vector<std::unique_ptr<Text>> &texts_in(const std::string &folder, int capa
     if (texts.empty() && glob(pattern.c_str(), 0, NULL, &found) == 0) {
         for (size_t i = 0; i < found.gl_pathc; i++) {
             std::unique_ptr<Text> t(new Text());
-            t->path = found.gl_pathv[i], t->source = contents(t->path);
+            t->path = found.gl_pathv[i];
+            t->source = contents(t->path);
             index_text(*t);
             texts.push_back(std::move(t));
         }

@@ -232,7 +232,8 @@ bool memory_access(const std::string &name, std::string &widths, Instruction &i)
     bool load = part[0] == "ld", atom = part[0] == "atom", relaxed = false;
     if (!load && !atom && part[0] != "st")
         return false;
-    i.count = 1, i.bytes = (uint8_t)size_of(type);
+    i.count = 1;
+    i.bytes = (uint8_t)size_of(type);
     std::string what;
     for (size_t p = 1; p + 1 < part.size(); p++) {
         if (part[p] == "v2" || part[p] == "v4")

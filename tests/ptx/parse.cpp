@@ -164,7 +164,8 @@ class Builder {
     {
         if (o.at == NOWHERE) {
             Register made = row('W');
-            o.at = made.at, o.slot = made.slot;
+            o.at = made.at;
+            o.slot = made.slot;
         }
         return Parsed{ 'W', Register{ 'W', o.at, o.slot }, 0, 0 };
     }
@@ -197,8 +198,10 @@ class Builder {
         if (words->skip("+"))
             p.offset = (int64_t)number(words->take());
         words->expect("]");
-        if (p.width == 'C')
-            p.offset += (int64_t)p.value, p.value = 0;
+        if (p.width == 'C') {
+            p.offset += (int64_t)p.value;
+            p.value = 0;
+        }
         return p;
     }
     /* One, or those of a vector; says by a letter which of them it was. */
@@ -238,9 +241,10 @@ class Builder {
             m = synchronising(name);
         for (const Parsed &p : all)
             widths += p.width;
-        if (m)
-            widths = m->widths, i.run = m->run;
-        else if (!memory_access(name, widths, i))
+        if (m) {
+            widths = m->widths;
+            i.run = m->run;
+        } else if (!memory_access(name, widths, i))
             fail("no instruction %s is known", name.c_str());
         if (widths.size() != all.size())
             fail("%s has %zu operands, not %zu", name.c_str(), widths.size(), all.size());
@@ -501,7 +505,9 @@ Kernel *parse(Text &text, const std::string &entry)
     if (body == text.entries.end())
         return NULL;
     std::unique_ptr<Kernel> made(new Kernel());
-    made->name = entry, made->text = &text, made->most_threads = 1024;
+    made->name = entry;
+    made->text = &text;
+    made->most_threads = 1024;
     for (Operand &s : made->special)
         s.at = NOWHERE;
     Builder(text, *made).build(body->second);

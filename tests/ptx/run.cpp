@@ -70,8 +70,12 @@ void begin(const Call &call, Block &b, Warp &w)
 {
     const Kernel &k = *call.kernel;
     unsigned left = call.threads.x * call.threads.y * call.threads.z - w.number * LANES;
-    w.block = &b, w.alive = left < LANES ? (1u << left) - 1 : (unsigned)ALL;
-    w.active = w.alive, w.state = READY, w.arrived = false, w.low = w.high = 0;
+    w.block = &b;
+    w.alive = left < LANES ? (1u << left) - 1 : (unsigned)ALL;
+    w.active = w.alive;
+    w.state = READY;
+    w.arrived = false;
+    w.low = w.high = 0;
     w.paths.assign(1, Path{ 0, NOWHERE, w.alive });
     memset(w.known, 0, k.slots * sizeof *w.known);
     if (k.local)
@@ -228,19 +232,25 @@ void run_cluster(Cluster &c)
 void begin(const Call &call, Cluster &c, unsigned first, Memories &memories)
 {
     unsigned warps = (call.threads.x * call.threads.y * call.threads.z + LANES - 1) / LANES, i = 0;
-    c.living = 0, c.arrived = c.phase = 0, c.polls = 0;
+    c.living = 0;
+    c.arrived = c.phase = 0;
+    c.polls = 0;
     for (Block &b : c.blocks) {
         unsigned id = first + b.rank;
         b.index = Size{ id % call.grid.x, id / call.grid.x % call.grid.y, id / call.grid.x / call.grid.y };
-        b.living = warps, b.at_barrier = 0, c.living += warps;
+        b.living = warps;
+        b.at_barrier = 0;
+        c.living += warps;
         b.barriers.clear();
         memset(b.shared_known.data(), call.lost ? 0xFF : 0, b.shared_known.size());
         if (call.lost) /* what another kernel has left there */
             memset(b.shared.data(), 0x3E, b.shared.size());
         for (Warp &w : b.warps) {
             Memory &m = memories[i++];
-            w.file = m.file.data(), w.known = m.known.data();
-            w.local = m.local.data(), w.local_known = m.local_known.data();
+            w.file = m.file.data();
+            w.known = m.known.data();
+            w.local = m.local.data();
+            w.local_known = m.local_known.data();
             w.number = (unsigned)(&w - b.warps.data());
             begin(call, b, w);
         }
@@ -251,10 +261,12 @@ void make_room(const Call &call, Cluster &c, unsigned blocks, Memories &memories
 {
     const Kernel &k = *call.kernel;
     unsigned warps = (call.threads.x * call.threads.y * call.threads.z + LANES - 1) / LANES;
-    c.call = &call, c.time = 0;
+    c.call = &call;
+    c.time = 0;
     c.blocks.resize(blocks);
     for (Block &b : c.blocks) {
-        b.rank = (unsigned)(&b - c.blocks.data()), b.cluster = &c;
+        b.rank = (unsigned)(&b - c.blocks.data());
+        b.cluster = &c;
         b.warps.resize(warps);
         b.shared.resize(DYNAMIC_PART + call.dynamic), b.shared_known.resize(b.shared.size());
     }

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# sass.sh [--table]: the machine code of the GPU's back end, which only ptxas knows, is read for what PTX cannot show: local memory, steps of
+# sass.sh: the machine code of the GPU's back end, which only ptxas knows, is read for what PTX cannot show: local memory, steps of
 # recurrent layers without tensor cores, with products by hand, long divisions, or with a whole cache thrown away, and kernels that no such
 # GPU can run. The same code with such a fault put in must be refused. B: the build; CUDA_ARCHS. The disassembler is the toolkit's or PyPI's,
-# in a folder beside other caches. A part of `make nightly`. --table: instructions of a step, for docs/design/cuda.md.
+# in a folder beside other caches. A part of `make nightly`.
 set -u
 library=$B/libweft_cuda.so tools=${XDG_CACHE_HOME:-$HOME/.cache}/weft/sass
 skipped() { echo "skipped: the machine code of GPUs: $1"; exit 0; }
@@ -19,7 +19,6 @@ cuobjdump=$(disassembler) || skipped "no cuobjdump, and PyPI's nvidia-cuda-cuobj
 PATH=$(dirname "$cuobjdump"):$PATH
 read_by() { python3 -B "$(dirname "$0")/sass.py" "$@"; }
 
-if [ "${1:-}" = --table ]; then cuobjdump -sass -arch sm_90 "$library" | read_by 90 --table; exit; fi
 code=$(mktemp) good=0 all=0
 trap 'rm -f "$code"' EXIT
 says() {                                # ok|FAIL WHAT
@@ -38,7 +37,6 @@ for arch in ${CUDA_ARCHS:-80 90 100 120}; do
     planted "a product by hand"                          's/ HMMA\.[A-Z0-9.]+ R/ FFMA R/'               'no loop over steps with tensor cores'
     planted "some products by hand"                      's/ (LOP3|IADD3|FADD|FMUL)[A-Z0-9.]* / FFMA /'  ' FFMA in a step'
     planted "a cache that is thrown away in each step"   's/ MUFU\.EX2 .*;/ CCTL.IVALL ;/'               'in a step and in no wait'
-    planted "a step that is longer than the estimate"    '/ LOP3/{p;p;p;p;p;p;p;p;p}'                 'which the estimate thinks done'
     planted "a long division in each step"               's/ MUFU\.RCP / I2F.U64.RP /'                  'are divided in a step'
     arch=80                             # an H100's code in an A100's place: it has clusters, and no groups
     planted "code for GPUs that cannot run it"           ''                                            '_cluster.*: code that no such GPU can run'

@@ -43,7 +43,8 @@ void arrives(Warp &w, bool releases)
     Cluster &c = cluster_of(w);
     if (w.arrived)
         fail("arrives twice at the cluster's barrier");
-    w.arrived = true, w.cluster_phase = c.phase;
+    w.arrived = true;
+    w.cluster_phase = c.phase;
     for (Mbarrier &b : w.block->barriers)
         if (b.by == w.number && b.fenced && releases)
             b.seen = true;
@@ -90,8 +91,10 @@ Mbarrier &barrier_here(Warp &w, uint32_t at)
 }
 void settle(Mbarrier &m)
 {
-    if (!m.pending && !m.bytes)
-        m.pending = m.count, m.phase ^= 1;
+    if (!m.pending && !m.bytes) {
+        m.pending = m.count;
+        m.phase ^= 1;
+    }
 }
 void inside(Warp &w, uint32_t at, size_t bytes) /* the block's shared memory */
 {

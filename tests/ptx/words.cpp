@@ -136,7 +136,8 @@ static void skip_body(Words &w) /* from behind its first brace */
         skip_blanks(w);
         if (w.p == w.end)
             fail("a body without an end");
-        depth += *w.p == '{', depth -= *w.p == '}';
+        depth += *w.p == '{';
+        depth -= *w.p == '}';
         w.p++;
     }
 }
@@ -173,8 +174,10 @@ static void body(Text &t, Words &w, bool entry) /* NAME(..) .. {..}, or a declar
             fail("a kernel without a body");
         if (word == "(" && !entry) /* a function's result stands before its name */
             while (w.take() != ")") {}
-        else if (name.empty())
-            name = word, at = entry ? Text::Body{ (size_t)(w.p - t.source.data()), w.line } : at;
+        else if (name.empty()) {
+            name = word;
+            at = entry ? Text::Body{ (size_t)(w.p - t.source.data()), w.line } : at;
+        }
     }
     if (word == ";")
         return;

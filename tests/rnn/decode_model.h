@@ -2,7 +2,7 @@
  * held to. */
 #ifndef WEFT_DECODE_MODEL_H
 #define WEFT_DECODE_MODEL_H
-#include "core/core.h"
+#include "core/inside.h"
 #include "tests/check.h"
 
 /* 1 + 2 + 4 + 8 ended ones, 16 that the limit cuts */
@@ -31,10 +31,10 @@ UNUSED static double log_p(int sequence, int prefix, int token)
 
 UNUSED static int append(int prefix, int token) { return prefix * (V + 1) + token + 1; }
 
-/* read: tokens of prompts, which may be END; normalised: it gives log probabilities */
+/* read: tokens of prompts, which may be END */
 typedef struct {
     int step, read;
-    bool searching, normalised;
+    bool searching;
     int prefix[600], sequence[600];
 } model_user;
 
@@ -70,18 +70,16 @@ UNUSED static weft_tensor *model(weft_decode_rows *at, void *user)
     for (int64_t r = 0; r < at->n; r++) {
         double x[V];
         cr_assert((u->read > 0 || last[r] != END) && (int)h[2 * r + 1] == u->prefix[r]);
-        if (u->step > 0)
-            u->prefix[r] = append(u->prefix[r], last[r]), h[2 * r + 1] = (weft_real)u->prefix[r];
-        else
+        if (u->step > 0) {
+            u->prefix[r] = append(u->prefix[r], last[r]);
+            h[2 * r + 1] = (weft_real)u->prefix[r];
+        } else
             cr_assert(last[r] == BEGIN);
         cr_assert((int)h[2 * r] == at->sequence[r], "row %d is given the state of sequence %d", (int)r,
                   (int)h[2 * r]);
         logits_of((int)h[2 * r], u->prefix[r], x);
-        double sum = 0;
         for (int j = 0; j < V; j++)
-            sum += exp(x[j]);
-        for (int j = 0; j < V; j++)
-            scores[r * V + j] = (weft_real)(x[j] - (u->normalised ? log(sum) : 0));
+            scores[r * V + j] = (weft_real)x[j];
     }
     u->step++;
     at->state.h = weft_reals(w, h, WEFT_SHAPE(1, at->n, 2));

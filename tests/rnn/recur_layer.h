@@ -4,7 +4,7 @@
 #ifndef WEFT_RECUR_LAYER_H
 #define WEFT_RECUR_LAYER_H
 #include "tests/check.h"
-#include "core/core.h"
+#include "core/inside.h"
 
 /* ---- a layer's inputs, in double ---- */
 /* The weights, sums and states that a kernel gets are these, rounded. */
@@ -64,12 +64,14 @@ UNUSED static void draw_lengths(layer *l, int64_t n, int32_t longest)
     for (int64_t i = 1; i < n; i++)
         for (int64_t k = i; k && l->len[k] > l->len[k - 1]; k--) {
             int32_t swap = l->len[k];
-            l->len[k] = l->len[k - 1], l->len[k - 1] = swap;
+            l->len[k] = l->len[k - 1];
+            l->len[k - 1] = swap;
         }
 }
 UNUSED static void lay_out(layer *l)
 {
-    l->steps = l->n ? l->len[0] : 0, l->start[0] = 0;
+    l->steps = l->n ? l->len[0] : 0;
+    l->start[0] = 0;
     for (int64_t t = 0; t < l->steps; t++) {
         for (l->live[t] = 0; l->live[t] < l->n && l->len[l->live[t]] > t;)
             l->live[t]++;
@@ -84,7 +86,8 @@ UNUSED static void fill(layer *l)
                                  [WEFT__lstm] = 4,     [WEFT__cifg] = 3,     [WEFT__mgu] = 2 };
     bool apart = l->cell == WEFT__gru || l->cell == WEFT__mgu,
          two = l->cell == WEFT__lstm || l->cell == WEFT__cifg;
-    l->G = l->H * gates[l->cell], l->S = l->G + (apart ? l->H : 0);
+    l->G = l->H * gates[l->cell];
+    l->S = l->G + (apart ? l->H : 0);
     if (!l->project)
         l->W = l->H;
     l->at_h0 = l->tokens * l->G;
@@ -96,7 +99,8 @@ UNUSED static void fill(layer *l)
     l->x = reals_of(l->inputs, 1);
     for (int64_t i = l->at_w; i < l->inputs; i++)
         l->x[i] *= 2 / sqrt((double)l->W);
-    l->dy = reals_of(l->tokens * l->W, 1), l->dyc = reals_of(l->tokens * l->H, 1);
+    l->dy = reals_of(l->tokens * l->W, 1);
+    l->dyc = reals_of(l->tokens * l->H, 1);
     for (int64_t i = 0; i < l->inputs; i++)
         l->x[i] = (double)(real)l->x[i];
 }
@@ -132,23 +136,33 @@ UNUSED static void unit(const layer *l, const double *x, int64_t j, const double
     if (l->cell == WEFT__lstm) {
         double i = logistic(u[j] + sum[0]), f = logistic(u[H + j] + sum[1]);
         double g = tanh(u[2 * H + j] + sum[2]), o = logistic(u[3 * H + j] + sum[3]);
-        slots[j] = i, slots[H + j] = f, slots[2 * H + j] = g, slots[3 * H + j] = o;
+        slots[j] = i;
+        slots[H + j] = f;
+        slots[2 * H + j] = g;
+        slots[3 * H + j] = o;
         c[j] = f * c[j] + i * g;
         raw[j] = o * tanh(c[j]);
     } else if (l->cell == WEFT__cifg) {
         double f = logistic(u[j] + sum[0]), g = tanh(u[H + j] + sum[1]), o = logistic(u[2 * H + j] + sum[2]);
-        slots[j] = f, slots[H + j] = g, slots[2 * H + j] = o;
+        slots[j] = f;
+        slots[H + j] = g;
+        slots[2 * H + j] = o;
         c[j] = f * c[j] + (1 - f) * g;
         raw[j] = o * tanh(c[j]);
     } else if (l->cell == WEFT__mgu) {
         double f = logistic(u[j] + sum[0]), hn = sum[1] + (l->bias ? x[l->at_b + j] : 0),
                n = tanh(u[H + j] + f * hn);
-        slots[j] = f, slots[H + j] = n, slots[2 * H + j] = hn;
+        slots[j] = f;
+        slots[H + j] = n;
+        slots[2 * H + j] = hn;
         raw[j] = (1 - f) * h[j] + f * n;
     } else if (l->cell == WEFT__gru) {
         double r = logistic(u[j] + sum[0]), z = logistic(u[H + j] + sum[1]);
         double hn = sum[2] + (l->bias ? x[l->at_b + j] : 0), n = tanh(u[2 * H + j] + r * hn);
-        slots[j] = r, slots[H + j] = z, slots[2 * H + j] = n, slots[3 * H + j] = hn;
+        slots[j] = r;
+        slots[H + j] = z;
+        slots[2 * H + j] = n;
+        slots[3 * H + j] = hn;
         raw[j] = (1 - z) * n + z * h[j];
     } else
         slots[j] = raw[j] = l->cell == WEFT__rnn_tanh ? tanh(u[j] + sum[0]) : fmax(0, u[j] + sum[0]);
@@ -218,7 +232,8 @@ UNUSED static weft__recurrence record(const layer *l)
     r.b_h_alone = l->bias ? rounded(l->x + l->at_b, l->H) : NULL;
     r.h0 = l->states ? rounded(l->x + l->at_h0, l->n * l->W) : NULL;
     r.c0 = l->states && two ? rounded(l->x + l->at_c0, l->n * l->H) : NULL;
-    r.h = hold(l->tokens * l->W, sizeof(real)), r.c = two ? hold(l->tokens * l->H, sizeof(real)) : NULL;
+    r.h = hold(l->tokens * l->W, sizeof(real));
+    r.c = two ? hold(l->tokens * l->H, sizeof(real)) : NULL;
     r.raw = l->project ? hold(l->tokens * l->H, sizeof(real)) : NULL;
     r.gates = hold(l->tokens * l->S, sizeof(real));
     for (int64_t t = 0; t < l->tokens; t++)
@@ -228,11 +243,13 @@ UNUSED static weft__recurrence record(const layer *l)
 }
 UNUSED static void add_backward(const layer *l, weft__recurrence *r)
 {
-    r->dy = rounded(l->dy, l->tokens * l->W), r->dyc = l->cell_dy ? rounded(l->dyc, l->tokens * l->H) : NULL;
-    r->dh0 = hold(l->n * l->W, sizeof(real)),
+    r->dy = rounded(l->dy, l->tokens * l->W);
+    r->dyc = l->cell_dy ? rounded(l->dyc, l->tokens * l->H) : NULL;
+    r->dh0 = hold(l->n * l->W, sizeof(real));
     r->dc0 = has_c(l->cell) ? hold(l->n * l->H, sizeof(real)) : NULL;
-    r->carry_h = hold(l->n * l->W, sizeof(real)), r->carry_c = hold(l->n * l->H, sizeof(real));
-    r->h_before = hold(l->tokens * l->W, sizeof(real)),
+    r->carry_h = hold(l->n * l->W, sizeof(real));
+    r->carry_c = hold(l->n * l->H, sizeof(real));
+    r->h_before = hold(l->tokens * l->W, sizeof(real));
     r->dh = l->project ? hold(l->tokens * l->W, sizeof(real)) : NULL;
 }
 UNUSED static weft__recurrence run(weft *w, const layer *l, bool back)
@@ -281,7 +298,8 @@ UNUSED static void every_layer(weft *w, int64_t H, int64_t n, int32_t longest, t
                     .states = kind & 2,
                     .H = H,
                     .W = 1 + H * 2 / 3 };
-        l.bias = has_apart(l.cell) && (kind & 4), l.cell_dy = has_c(l.cell) && (kind & 4);
+        l.bias = has_apart(l.cell) && (kind & 4);
+        l.cell_dy = has_c(l.cell) && (kind & 4);
         borrow_from(w);
         draw_lengths(&l, n, longest);
         fill(&l);

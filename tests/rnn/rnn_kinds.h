@@ -1,7 +1,7 @@
 /* rnn_kinds.h - the kinds of recurrent layer that the tests go through, and what they feed them. */
 #ifndef WEFT_RNN_KINDS_H
 #define WEFT_RNN_KINDS_H
-#include "core/core.h"
+#include "core/inside.h"
 #include "tests/check.h"
 
 enum { TANH, RELU, GRU, MGU, LSTM, CIFG, PROJECTED, CIFG_PROJECTED, CELLS };
@@ -83,14 +83,14 @@ UNUSED static int failures_of(weft *w, int dense, void (*step)(weft *, void *), 
 {
     int failed = 0;
     for (int i = 1;; i += 1 + i / dense) {
-        w->fail_in = i;
+        fail_take(w, i);
         step(w, user);
         if (weft_ok(w))
             break;
         failed++;
         FAILS(w, WEFT_ENOMEM, "out of memory");
     }
-    w->fail_in = 0;
+    fail_take(w, 0);
     weft_clear(w);
     return failed;
 }

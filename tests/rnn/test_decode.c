@@ -1,5 +1,5 @@
-/* test_decode.c - greedy, sampled and beam decoding against a hand-made model whose every sequence can be
- * tried out, and with a real LSTM against a run over what was decoded. */
+/* test_decode.c - greedy and sampled decoding against a hand-made model, and all decoding with a real LSTM
+ * against a run over what was decoded. Beam search is in test_beam.c. */
 #include "tests/rnn/decode_model.h"
 
 /* ---- greedy ---- */
@@ -31,82 +31,6 @@ Test(decode, greedy_takes_the_largest)
     }
 }
 
-/* ---- beams ---- */
-typedef struct { int32_t tokens[LIMIT]; int len; double worth; } best_of;
-
-static void try_all(int s, int32_t *tokens, int prefix, double score, int len, double penalty, best_of *best)
-{
-    double ended = score + log_p(s, prefix, END),
-           worth = len == LIMIT ? score / pow(LIMIT, penalty) : ended / pow(len + 1, penalty);
-    if (worth > best->worth) {
-        *best = (best_of){ .len = len, .worth = worth };
-        memcpy(best->tokens, tokens, (size_t)len * sizeof *tokens);
-    }
-    for (int j = 0; j < V && len < LIMIT; j++)
-        if (j != END) {
-            tokens[len] = j;
-            try_all(s, tokens, append(prefix, j), score + log_p(s, prefix, j), len + 1, penalty, best);
-        }
-}
-
-static best_of truly_best(int s, double penalty)
-{
-    int32_t tokens[LIMIT];
-    best_of best = { .worth = -INFINITY };
-    try_all(s, tokens, 0, 0, 0, penalty, &best);
-    return best;
-}
-
-static double worth_of(const weft_decoded *d, int s, double penalty)
-{
-    return d->score[s] / pow(d->len[s] < LIMIT ? d->len[s] + 1 : LIMIT, penalty);
-}
-
-Test(decode, enough_beams_find_the_best)
-{
-    static const double penalties[] = { 0, .6, 1, 2, -.5 };
-    FOR_DEVICES(w)
-        for (int i = 0; i < COUNT(penalties); i++) {
-            weft_decode_opts o = { .begin = BEGIN,
-                                   .end = END,
-                                   .limit = LIMIT,
-                                   .beams = HYPOTHESES,
-                                   .length_penalty = penalties[i] };
-            weft_decoded d = decode(w, by_beams, 12, &o);
-            for (int s = 0; s < 12; s++) {
-                best_of best = truly_best(s, penalties[i]);
-                cr_assert(d.len[s] == best.len && !memcmp(d.tokens + s * LIMIT, best.tokens,
-                                                          (size_t)best.len * sizeof *best.tokens),
-                          "sequence %d, penalty %g: worth %g, the best is %g", s, penalties[i],
-                          worth_of(&d, s, penalties[i]), best.worth);
-            }
-            scores_are_true(&d);
-            weft_decoded_free(&d);
-            weft_clear(w);
-        }
-}
-
-Test(decode, few_beams_are_sound)
-{
-    weft *w = open_on(WEFT_CPU);
-    int better = 0, worse = 0;
-    weft_decode_opts o = { .begin = BEGIN, .end = END, .limit = LIMIT };
-    weft_decoded greedy = decode(w, greedily, 100, &o);
-    for (o.beams = 1; o.beams <= 5; o.beams++) {
-        weft_decoded d = decode(w, by_beams, 100, &o);
-        scores_are_true(&d);
-        cr_assert(o.beams > 1 || same(&d, &greedy));
-        for (int s = 0; s < 100; s++) {
-            cr_assert(d.score[s] <= truly_best(s, 0).worth + 1e-5);
-            better += d.score[s] > greedy.score[s] + 1e-6, worse += d.score[s] < greedy.score[s] - 1e-6;
-        }
-        weft_decoded_free(&d);
-    }
-    cr_assert(better > 50 && worse < better / 10, "%d better, %d worse than greedy", better, worse);
-    weft_decoded_free(&greedy);
-    CLEAN(w);
-}
-
 /* ---- sampling ---- */
 Test(decode, samples_repeat_by_seed)
 {
@@ -133,7 +57,8 @@ Test(decode, one_candidate_or_no_heat_is_greedy)
 {
     weft *w = open_on(WEFT_CPU);
     weft_decode_opts o = { .begin = BEGIN, .end = END, .limit = LIMIT }, cold = o, one = o;
-    cold.temperature = 1e-4, one.top_k = 1;
+    cold.temperature = 1e-4;
+    one.top_k = 1;
     weft_decoded greedy = decode(w, greedily, 60, &o),
                  a = decode(w, by_chance, 60, &cold), b = decode(w, by_chance, 60, &one);
     cr_assert(same(&greedy, &a) && same(&greedy, &b));

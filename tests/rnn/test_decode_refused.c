@@ -158,104 +158,71 @@ Test(decode_refused, a_decoder_in_a_decoders_step)
     CLEAN(w);
 }
 
+static void decoding_fails(weft *w, int64_t n, weft_state first, const weft_decode_opts *o,
+                           weft_status status, const char *text)
+{
+    faulty f = { GOOD, 0, 0 };
+    weft_decoded d = weft_decode(w, n, first, faulty_step, &f, o);
+    cr_assert(d.n == 0 && f.step == 0, "%s: %d steps", text, f.step);
+    FAILS(w, status, text);
+}
+
 Test(decode_refused, options_are_checked)
 {
+    static const int32_t two[] = { 1, 1 }, negative[] = { 1, -1 }, one_empty[] = { 2, 0 };
+    static const struct { weft_decode_opts o; const char *text; } bad[] = {
+        { { .end = 3, .limit = -1 }, "decode: a limit, the most tokens of a sequence, of 1 or more and below "
+                                     "2^31 is expected; there are 2 sequences, limit -1" },
+        { { .end = 3 }, "limit 0," },
+        { { .end = 3, .sample = true }, "limit 0," },
+        { { .end = 3, .beams = 2 }, "limit 0," },
+        { { .limit = 5 }, "begin and end are both 0: give the tokens that start and finish a sequence" },
+        { { .end = 3, .limit = 5, .beams = -1 }, "1 or more beams" },
+        { { .end = 3, .limit = 5, .beams = 2, .length_penalty = NAN }, "a finite length_penalty" },
+        { { .end = 3, .limit = 5, .beams = 2, .best = 3 }, "a best of 0 (means 1) .. beams is expected" },
+        { { .end = 3, .limit = 5, .sample = true, .temperature = -1 }, "a temperature of 0" },
+        { { .end = 3, .limit = 5, .sample = true, .top_k = -1 }, "a top_k of 0" },
+        { { .end = 3, .limit = 5, .sample = true, .top_p = 1.5 }, "a top_p of 0 (means 1, all) .. 1" },
+        { { .end = 3, .limit = 5, .prompt_len = two }, "prompt_len is of prompt, which is NULL" },
+        { { .end = 3, .limit = 5, .prompt = two }, "prompt_len is expected with prompt" },
+        { { .end = 3, .limit = 5, .prompt = two, .prompt_len = negative },
+          "the prompt of sequence 1 has -1 tokens; 0 or more are expected" },
+        { { .begin = -1, .end = 3, .limit = 5, .prompt = two, .prompt_len = one_empty },
+          "begin is -1 and the prompt of sequence 1 has 0 tokens; a token to begin with" },
+        /* options that would change nothing */
+        { { .end = NEVER, .limit = 5, .beams = 2, .sample = true }, "beams or sample is expected, not both" },
+        { { .end = NEVER, .limit = 5, .temperature = 1 }, "temperature is for sampling" },
+        { { .end = NEVER, .limit = 5, .top_k = 3 }, "top_k is for sampling, sample = true" },
+        { { .end = NEVER, .limit = 5, .beams = 3, .top_k = 3 }, "top_k is for sampling" },
+        { { .end = NEVER, .limit = 5, .top_p = .5 }, "top_p is for sampling, sample = true" },
+        { { .end = NEVER, .limit = 5, .stream = "my" }, "stream is for sampling, sample = true" },
+        { { .end = NEVER, .limit = 5, .sample = true, .best = 2 }, "best is for beam search, beams of 2" },
+        { { .end = NEVER, .limit = 5, .length_penalty = 1 }, "length_penalty is for beam search, beams" },
+        { { .end = NEVER, .limit = 5, .beams = 1, .length_penalty = -1 }, "length_penalty is for beam" },
+        { { .end = NEVER, .limit = 5, .sample = true, .length_penalty = 1 }, "length_penalty is for beam" },
+    };
+    const weft_decode_opts good = { .end = 3, .limit = 5 }, beams = { .end = 3, .limit = 5, .beams = 2 };
     weft *w = open_on(WEFT_CPU);
-    faulty f = { GOOD, 0, 0 };
-    weft_decode_opts good = { .end = 3, .limit = 5 }, beams = good, sample = good, o;
-    beams.beams = 2, sample.sample = true;
+    for (int i = 0; i < COUNT(bad); i++)
+        decoding_fails(w, 2, WEFT_ZERO_STATE, &bad[i].o, WEFT_EARG, bad[i].text);
+    decoding_fails(w, 2, WEFT_ZERO_STATE, NULL, WEFT_EARG, "decode: opts is NULL");
+    decoding_fails(w, -1, WEFT_ZERO_STATE, &good, WEFT_EARG, "decode: 0 or more sequences");
     weft_decode(w, 2, WEFT_ZERO_STATE, NULL, NULL, &good);
     FAILS(w, WEFT_EARG, "decode: a step function is expected");
-    weft_decode(w, 2, WEFT_ZERO_STATE, faulty_step, &f, NULL);
-    FAILS(w, WEFT_EARG, "decode: opts is NULL");
-    weft_decode(w, -1, WEFT_ZERO_STATE, faulty_step, &f, &sample);
-    FAILS(w, WEFT_EARG, "decode: 0 or more sequences");
-    weft_decode(w, 2, WEFT_ZERO_STATE, faulty_step, &f, (o = good, o.limit = -1, &o));
-    FAILS(w, WEFT_EARG,
-          "decode: a limit, the most tokens of a sequence, of 1 or more and below 2^31 is expected; "
-          "there are 2 sequences, limit -1");
-    weft_decode(w, 2, WEFT_ZERO_STATE, faulty_step, &f, (o = good, o.limit = 0, &o));
-    FAILS(w, WEFT_EARG, "limit 0,");
-    weft_decode(w, 2, WEFT_ZERO_STATE, faulty_step, &f, &(weft_decode_opts){ .limit = 5 });
-    FAILS(w, WEFT_EARG, "decode: begin and end are both 0: give the tokens that start and finish a sequence");
-    weft_decode(w, 2, WEFT_ZERO_STATE, faulty_step, &f, (o = sample, o.limit = 0, &o));
-    FAILS(w, WEFT_EARG, "limit 0,");
-    weft_decode(w, 2, WEFT_ZERO_STATE, faulty_step, &f, (o = beams, o.limit = 0, &o));
-    FAILS(w, WEFT_EARG, "limit 0,");
-    weft_decode(w, 2, WEFT_ZERO_STATE, faulty_step, &f, (o = beams, o.beams = -1, &o));
-    FAILS(w, WEFT_EARG, "1 or more beams");
-    weft_decode(w, 2, WEFT_ZERO_STATE, faulty_step, &f, (o = beams, o.length_penalty = NAN, &o));
-    FAILS(w, WEFT_EARG, "a finite length_penalty");
-    weft_decode(w, 2, WEFT_ZERO_STATE, faulty_step, &f, (o = sample, o.temperature = -1, &o));
-    FAILS(w, WEFT_EARG, "a temperature of 0");
-    weft_decode(w, 2, WEFT_ZERO_STATE, faulty_step, &f, (o = sample, o.top_k = -1, &o));
-    FAILS(w, WEFT_EARG, "a top_k of 0");
-    weft_decode(w, 2, WEFT_ZERO_STATE, faulty_step, &f, (o = sample, o.top_p = 1.5, &o));
-    FAILS(w, WEFT_EARG, "a top_p of 0 (means 1, all) .. 1 is expected");
-    weft_decode(w, 2, WEFT_ZERO_STATE, faulty_step, &f, (o = beams, o.best = 3, &o));
-    FAILS(w, WEFT_EARG, "decode: a best of 0 (means 1) .. beams is expected");
-    weft_decode(w, 2, WEFT_ZERO_STATE, faulty_step, &f, (o = good, o.prompt_len = (int32_t[]){ 1, 1 }, &o));
-    FAILS(w, WEFT_EARG, "prompt_len is of prompt, which is NULL");
-    weft_decode(w, 2, WEFT_ZERO_STATE, faulty_step, &f, (o = good, o.prompt = (int32_t[]){ 1, 1 }, &o));
-    FAILS(w, WEFT_EARG, "prompt_len is expected with prompt");
-    o.prompt_len = (int32_t[]){ 1, -1 };
-    weft_decode(w, 2, WEFT_ZERO_STATE, faulty_step, &f, &o);
-    FAILS(w, WEFT_EARG, "the prompt of sequence 1 has -1 tokens; 0 or more are expected");
-    o.begin = -1, o.prompt_len = (int32_t[]){ 2, 0 };
-    weft_decode(w, 2, WEFT_ZERO_STATE, faulty_step, &f, &o);
-    FAILS(w, WEFT_EARG, "begin is -1 and the prompt of sequence 1 has 0 tokens; a token to begin with");
-    o.begin = 0, o.prompt = (int32_t[]){ 1, 4 }, o.prompt_len = (int32_t[]){ 0, 2 };
-    weft_decode(w, 2, WEFT_ZERO_STATE, faulty_step, &f, &o);
-    FAILS(w, WEFT_EARG, "decode: the prompt of sequence 1 has a token 4; 0 .. 3 is expected");
-    weft_decoded d = weft_decode(w, 2, WEFT_ZERO_STATE, faulty_step, &f,
-                                 (o = good, o.log_probabilities = true, &o));
-    OK(w);
-    weft_decoded_free(&d);
     weft_state stale = { weft_zeros(w, WEFT_SHAPE(1, 2, 3)), NULL };
     weft_clear(w);
-    weft_decode(w, 2, stale, faulty_step, &f, &good);
-    FAILS(w, WEFT_EARG, "state h is of a step that has ended");
-    weft_state of_five = { weft_zeros(w, WEFT_SHAPE(1, 5, 2)), NULL };
-    weft_decode(w, 2, of_five, faulty_step, &f, &good);
-    FAILS(w, WEFT_ESHAPE,
-          "decode: the first state h is [1, 5, 2]; [layers * directions, 2, width] of reals is "
-          "expected");
-    weft_state flat = { weft_zeros(w, WEFT_SHAPE(1, 2, 3)), weft_zeros(w, WEFT_SHAPE(2, 3)) };
-    weft_decode(w, 2, flat, faulty_step, &f, &beams);
-    FAILS(w, WEFT_ESHAPE, "decode: the first state c is [2, 3]");
-    cr_assert(weft_decode(NULL, 2, WEFT_ZERO_STATE, faulty_step, &f, &good).n == 0);
-    CLEAN(w);
-}
-
-/* An option of a way that is not taken would change nothing, so it is an error that names it. */
-static void is_for_another_way(weft *w, weft_decode_opts o, const char *text)
-{
+    decoding_fails(w, 2, stale, &good, WEFT_EARG, "state h is of a step that has ended");
+    decoding_fails(w, 2, (weft_state){ weft_zeros(w, WEFT_SHAPE(1, 5, 2)), NULL }, &good, WEFT_ESHAPE,
+                   "the first state h is [1, 5, 2]; [layers * directions, 2, width] of reals is expected");
+    decoding_fails(w, 2, (weft_state){ weft_zeros(w, WEFT_SHAPE(1, 2, 3)), weft_zeros(w, WEFT_SHAPE(2, 3)) },
+                   &beams, WEFT_ESHAPE, "decode: the first state c is [2, 3]");
     faulty f = { GOOD, 0, 0 };
-    o.end = NEVER, o.limit = 5;
-    weft_decoded d = weft_decode(w, 2, WEFT_ZERO_STATE, faulty_step, &f, &o);
-    cr_assert(d.n == 0 && f.step == 0, "%s: %d steps", text, f.step);
-    FAILS(w, WEFT_EARG, text);
-}
-
-Test(decode_refused, options_of_another_way_are_errors)
-{
-    weft *w = open_on(WEFT_CPU);
-    is_for_another_way(w, (weft_decode_opts){ .beams = 2, .sample = true },
-                       "decode: beams or sample is expected, not both; there are 2 sequences, limit 5");
-    is_for_another_way(w, (weft_decode_opts){ .temperature = 1 }, "temperature is for sampling");
-    is_for_another_way(w, (weft_decode_opts){ .top_k = 3 }, "top_k is for sampling, sample = true");
-    is_for_another_way(w, (weft_decode_opts){ .stream = "my" }, "stream is for sampling, sample = true");
-    is_for_another_way(w, (weft_decode_opts){ .stream = "my" }, "stream my");
-    is_for_another_way(w, (weft_decode_opts){ .top_p = .5 }, "top_p is for sampling, sample = true");
-    is_for_another_way(w, (weft_decode_opts){ .sample = true, .best = 2 },
-                       "best is for beam search, beams of 2 or more");
-    is_for_another_way(w, (weft_decode_opts){ .beams = 3, .top_k = 3 }, "top_k is for sampling");
-    is_for_another_way(w, (weft_decode_opts){ .length_penalty = 1 },
-                       "length_penalty is for beam search, beams of 2 or more");
-    is_for_another_way(w, (weft_decode_opts){ .beams = 1, .length_penalty = -1 },
-                       "length_penalty is for beam search");
-    is_for_another_way(w, (weft_decode_opts){ .sample = true, .length_penalty = 1 },
-                       "length_penalty is for beam search");
+    cr_assert(weft_decode(NULL, 2, WEFT_ZERO_STATE, faulty_step, &f, &good).n == 0);
+    weft_decode_opts prompted = good;
+    prompted.prompt = (const int32_t[]){ 1, 4 };
+    prompted.prompt_len = (const int32_t[]){ 0, 2 };
+    weft_decode(w, 2, WEFT_ZERO_STATE, faulty_step, &f, &prompted);
+    FAILS(w, WEFT_EARG, "decode: the prompt of sequence 1 has a token 4; 0 .. 3 is expected");
     CLEAN(w);
 }
 
@@ -270,7 +237,7 @@ Test(decode_refused, every_piece_of_memory_may_fail)
             bool whole = beams == 3 && i < 8;    /* the allocator itself; then pieces of arenas */
             weft_clear(w);
             fail_in(w, whole ? i : 0);
-            w->fail_in = whole ? 0 : i;
+            fail_take(w, whole ? 0 : i);
             weft_decoded d = weft_decode(w, SEQUENCES, WEFT_ZERO_STATE, next, &m, &o);
             fail_in(w, 0);
             bool ok = weft_ok(w);
@@ -284,7 +251,7 @@ Test(decode_refused, every_piece_of_memory_may_fail)
             if (!ok)
                 FAILS(w, WEFT_ENOMEM, "out of memory");
         }
-        w->fail_in = 0;
+        fail_take(w, 0);
         cr_assert(failed > 10, "%d", failed);
         CLEAN(w);
     }

@@ -49,9 +49,9 @@ static const char *both_ways(weft *w, int i, int64_t rows)
     weft_tensor *(*laid)(weft_tensor *) = i % 3 == 1 ? in_rows : NULL;
     w->lean = false;
     all_of(w, &k, r, &l, laid, &kept);
-    w->lean = true, w->segment_rows = rows;
+    w->lean = true, segment_rows_planned = rows;
     all_of(w, &k, r, &l, laid, &lean);
-    w->segment_rows = 0;
+    segment_rows_planned = 0;
     cr_assert(kept.n == lean.n && kept.weights == lean.weights);
     return cell_name[k.cell];
 }
@@ -100,12 +100,12 @@ Test(lean, nothing_recorded)
                 x[j] = dice_real(-1, 1);
             for (int part = 0; part < 2; part++)
                 WEFT_NO_GRAD(w) {
-                    w->segment_rows = part ? 1 + i % 9 : 0;
+                    segment_rows_planned = part ? 1 + i % 9 : 0;
                     weft_tensor *of = weft_rnn_run(r, weft_ragged(w, x, k.o.input, &l), WEFT_ZERO_STATE).y;
                     numbers = weft_numel(of);
                     weft_read(weft_plain(of), y[part], (size_t)numbers * sizeof *x);
                 }
-            w->segment_rows = 0;
+            segment_rows_planned = 0;
             OK(w);
             same_by_segments(w, cell_name[k.cell], y[1], y[0], numbers);
             weft_clear(w);
@@ -116,7 +116,9 @@ Test(lean, nothing_recorded)
 static void long_sequences(weft *w, int64_t hidden, int32_t longest)
 {
     static int32_t lengths[3];
-    lengths[0] = longest, lengths[1] = longest / 2, lengths[2] = longest - 1;
+    lengths[0] = longest;
+    lengths[1] = longest / 2;
+    lengths[2] = longest - 1;
     weft_lengths l = { .n = 3, .len = lengths };
     kind k = { LSTM, { .input = 2, .hidden = hidden, .layers = 1, .bidirectional = true }, false };
     weft_rnn *r = rnn_of(weft_module_new(w, "long"), "r", &k);
@@ -143,7 +145,7 @@ Test(lean, threads_change_no_bit)
     for (int i = 0; i < rounds(20, 200); i++) {
         kind k;
         weft_lengths l;
-        one->segment_rows = two->segment_rows = 30;
+        segment_rows_planned = 30;
         weft_rnn *a = layer_of(one, i, &k, &l), *b = layer_of(two, i, &k, &l);
         all_of(one, &k, a, &l, NULL, &kept);
         all_of(two, &k, b, &l, NULL, &lean);
@@ -163,9 +165,9 @@ Test(lean, what_is_not_recorded_is_lean_and_the_same)
             weft_rnn *r = layer_of(w, i, &k, &l);
             weft_rnn_out a = weft_rnn_run(r, random_ragged(w, 4, k.o.input, &l), WEFT_ZERO_STATE);
             weft_set_grad_enabled(w, false);
-            w->segment_rows = 7;
+            segment_rows_planned = 7;
             weft_rnn_out b = weft_rnn_run(r, random_ragged(w, 4, k.o.input, &l), WEFT_ZERO_STATE);
-            w->segment_rows = 0;
+            segment_rows_planned = 0;
             weft_set_grad_enabled(w, true);
             OK(w);
             same_by_segments(w, cell_name[k.cell], concat_numbers(b.y), concat_numbers(a.y), weft_numel(a.y));
@@ -234,18 +236,18 @@ static model model_new(weft *w, const char *name, bool is_lean)
 }
 static int64_t most_of(weft *w, model *m)
 {
-    w->data.most = 0;
+    inside(w)->arena[WEFT__IN_DATA].most = 0;
     step(w, m);
     OK(w);
     weft_clear(w);
-    return w->data.most;
+    return inside(w)->arena[WEFT__IN_DATA].most;
 }
 
 Test(lean, keeps_the_states_alone)
 {
     FOR_DEVICES(w) {
         model a = model_new(w, "kept", false), b = model_new(w, "lean", true);
-        w->segment_rows = 50;
+        segment_rows_planned = 50;
         /* four layers' gates and raw */
         int64_t most = most_of(w, &a), less = most_of(w, &b),
                 gates = 4 * 600 * (4 + 1) * 16 * (int64_t)sizeof(weft_real);
@@ -259,7 +261,7 @@ Test(lean, a_steady_step_allocates_nothing, .init = unchecked)
 {
     FOR_DEVICES(w) {
         model m = model_new(w, "m", true);
-        w->segment_rows = 64;
+        segment_rows_planned = 64;
         is_steady(w, step, &m);
         m.train = false;
         is_steady(w, step, &m);
@@ -270,7 +272,7 @@ Test(lean, every_piece_of_a_step_failed_once)
 {
     FOR_DEVICES(w) {
         model m = model_new(w, "m", true);
-        w->segment_rows = 64;
+        segment_rows_planned = 64;
         int n = failures_of(w, 40, step, &m);
         cr_assert(n > 30, "only %d", n);
     }

@@ -240,7 +240,8 @@ Test(recur, one_product_keeps_what_is_no_number)
 static layer alone(const layer *l, int64_t s)
 {
     layer a = *l;
-    a.n = 1, a.len[0] = l->len[s];
+    a.n = 1;
+    a.len[0] = l->len[s];
     fill(&a);
     for (int64_t t = 0; t < a.tokens; t++) {
         int64_t row = l->start[t] + s;

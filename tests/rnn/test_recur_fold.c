@@ -10,7 +10,8 @@ static void place(folded *f, const layer *l, int32_t column_of[64], int32_t at[6
     int32_t end[64] = { 0 };
     for (int64_t s = 0; s < l->n; s++) {
         int64_t c = (int64_t)dice((uint64_t)(1 + l->n / 2));
-        at[s] = end[c] + (int32_t)(l->len[s] ? dice(2) : 0), column_of[s] = (int32_t)c;
+        at[s] = end[c] + (int32_t)(l->len[s] ? dice(2) : 0);
+        column_of[s] = (int32_t)c;
         end[c] = l->len[s] ? at[s] + l->len[s] : end[c];
     }
     int32_t rank[64];
@@ -38,7 +39,8 @@ static void same_folded(weft *w, const layer *l)
     folded f = { .l = *l };
     int32_t column_of[64], at[64];
     place(&f, l, column_of, at);
-    f.l.n = f.columns, f.l.states = false;
+    f.l.n = f.columns;
+    f.l.states = false;
     /* the sums and weights of a layer of columns; then those of l */
     fill(&f.l);
     memcpy(f.l.x + f.l.at_w, l->x + l->at_w, (size_t)(l->inputs - l->at_w) * sizeof *l->x);
@@ -57,8 +59,11 @@ static void same_folded(weft *w, const layer *l)
     weft__recurrence plain = run(w, l, true), r = record(&f.l);
     add_backward(&f.l, &r);
     r.reset = (weft__ints){ f.reset, seen_by_kernels(f.reset, f.l.tokens) };
-    r.sequences = l->n, r.h0 = plain.h0, r.c0 = plain.c0;
-    r.dh0 = hold(l->n * l->W, sizeof(real)), r.dc0 = plain.dc0 ? hold(l->n * l->H, sizeof(real)) : NULL;
+    r.sequences = l->n;
+    r.h0 = plain.h0;
+    r.c0 = plain.c0;
+    r.dh0 = hold(l->n * l->W, sizeof(real));
+    r.dc0 = plain.dc0 ? hold(l->n * l->H, sizeof(real)) : NULL;
     w->dev.k->recur(&w->dev, &r);
     w->dev.k->recur_back(&w->dev, &r);
     w->dev.k->wait(&w->dev);

@@ -32,7 +32,9 @@ static void look_up(const layer *l, weft__recur_layer *y)
     int32_t *ids = hold(l->tokens, sizeof *ids);
     for (int64_t i = 0; i < l->tokens; i++)
         ids[i] = (int32_t)dice((uint32_t)table);
-    y->ids = ids, y->rows = table, y->of_rows = hold(table * l->S, sizeof(real));
+    y->ids = ids;
+    y->rows = table;
+    y->of_rows = hold(table * l->S, sizeof(real));
     for (int64_t i = 0; i < table * l->S; i++)
         y->of_rows[i] = (real)NAN;               /* rubbish */
 }
@@ -41,19 +43,24 @@ static whole layer_of(const layer *l)
     dice_seed(seed);
     whole y = { .l = { .r = record(l), .inputs = inputs } };
     double scale = 1 / sqrt((double)(inputs + l->W));
-    y.l.x = random_reals(rows_of_x(l) * inputs, 1), y.l.w_ih = random_reals(l->G * inputs, scale),
+    y.l.x = random_reals(rows_of_x(l) * inputs, 1);
+    y.l.w_ih = random_reals(l->G * inputs, scale);
     y.l.total = hold(l->S, sizeof(real));
-    if (l->bias || l->states != l->reverse)
-        y.l.b_ih = random_reals(l->G, 1), y.l.b_hh = random_reals(l->G, 1);
+    if (l->bias || l->states != l->reverse) {
+        y.l.b_ih = random_reals(l->G, 1);
+        y.l.b_hh = random_reals(l->G, 1);
+    }
     for (int64_t i = 0; i < l->tokens * l->S; i++)
         y.l.r.gates[i] = (real)NAN;              /* rubbish */
     add_backward(l, &y.l.r);
     if (table)
         look_up(l, &y.l);
-    y.dx = gradient(&y.l.dx, rows_of_x(l) * inputs), y.dw_ih = gradient(&y.l.dw_ih, l->G * inputs),
+    y.dx = gradient(&y.l.dx, rows_of_x(l) * inputs);
+    y.dw_ih = gradient(&y.l.dw_ih, l->G * inputs);
     y.dw_hh = gradient(&y.l.dw_hh, l->G * l->W);
     y.dw_hr = l->project ? gradient(&y.l.dw_hr, l->W * l->H) : NULL;
-    y.db_ih = gradient(&y.l.db_ih, l->G), y.db_hh = gradient(&y.l.db_hh, l->G);
+    y.db_ih = gradient(&y.l.db_ih, l->G);
+    y.db_hh = gradient(&y.l.db_hh, l->G);
     return y;
 }
 static void both_ways(weft *w, const weft__recur_layer *l)
@@ -77,7 +84,8 @@ static whole run_rows(weft *w, const layer *l)
     real *x = hold(l->tokens * inputs, sizeof *x), *dx = hold(l->tokens * inputs, sizeof *dx);
     for (int64_t i = 0; i < l->tokens * inputs; i++)
         x[i] = y.l.x[ids[i / inputs] * inputs + i % inputs];
-    y.l.x = x, y.l.ids = NULL;
+    y.l.x = x;
+    y.l.ids = NULL;
     if (y.l.dx.to && !y.l.dx.add)
         memset(y.dx, 0, (size_t)(table * inputs) * sizeof *dx);
     y.l.dx = (weft__into){ y.l.dx.to ? dx : NULL, false };
@@ -134,7 +142,8 @@ static void same_by_threads(weft *w, const layer *l)  { against(w, one_thread, l
 static void like_each_alone(weft *w, const layer *l)
 {
     layer other = *l;
-    other.reverse = !l->reverse, other.x = hold(l->inputs, sizeof *other.x);
+    other.reverse = !l->reverse;
+    other.x = hold(l->inputs, sizeof *other.x);
     for (int64_t i = 0; i < l->inputs; i++)
         other.x[i] = -l->x[i];
     seed += 2;
@@ -155,7 +164,8 @@ static void every_size(weft *w, try_layer *fn)
     };
     for (int i = 0; i < (getenv("WEFT_SMALL") ? 4 : COUNT(sizes)); i++) {
         dice_seed((uint64_t)i);
-        inputs = sizes[i].inputs, slack = sizes[i].longest > 6 ? 20 : 1;
+        inputs = sizes[i].inputs;
+        slack = sizes[i].longest > 6 ? 20 : 1;
         every_layer(w, sizes[i].H, sizes[i].n, sizes[i].longest, fn);
     }
 }
@@ -188,7 +198,8 @@ static void of_many_units(weft *w)
     layer l = { .cell = WEFT__lstm, .H = 300, .n = 3, .len = { 3, 3, 1 } };
     dice_seed(300);
     borrow_from(w);
-    inputs = 2, slack = 1;
+    inputs = 2;
+    slack = 1;
     fill(&l);
     like_each_alone(w, &l);
     let_go();

@@ -49,7 +49,8 @@ Test(recur_tiles, each_precision_is_near_to_the_plain_loops)
         ON_TILES(w, modes[m].mode)
             for (int i = 0; i < COUNT(sizes); i++) {
                 dice_seed((uint64_t)i);
-                allowed = modes[m].off, differ = false;
+                allowed = modes[m].off;
+                differ = false;
                 every_layer(w, sizes[i], 1 + (int64_t)dice(20), 5, near_the_plain_loops);
                 cr_assert(differ);
             }

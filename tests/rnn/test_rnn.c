@@ -181,27 +181,6 @@ Test(rnn, gradients_of_some_inputs_alone)
         }
 }
 
-Test(rnn, frozen_weights_get_no_gradient)
-{
-    static const int32_t len[] = { 2, 3 };
-    FOR_DEVICES(w) {
-        weft_module *m = weft_module_new(w, "m");
-        kind k = { LSTM, { .input = 3, .hidden = 4, .layers = 2 }, false };
-        weft_rnn *r = rnn_of(m, "r", &k);
-        weft_tensor *frozen = weft_find_parameter(m, "r.weight_hh_l0"),
-                    *free_one = weft_find_parameter(m, "r.weight_ih_l0");
-        weft_freeze(m, "r.weight_hh_l0", true);
-        weft_backward(loss_of(
-            weft_rnn_run(r, random_ragged(w, 4, 3, &(weft_lengths){ .n = 2, .len = len }), WEFT_ZERO_STATE)));
-        double sum = 0;
-        for (int64_t i = 0; i < weft_numel(frozen); i++)
-            cr_assert(numbers(weft_grad(frozen))[i] == 0);
-        for (int64_t i = 0; i < weft_numel(free_one); i++)
-            sum += fabs((double)numbers(weft_grad(free_one))[i]);
-        cr_assert(sum > 0);
-    }
-}
-
 /* ---- what a sequence gives depends on nothing but itself ---- */
 enum { SEQUENCES = 9, LONGEST = 7, FEATURES = 3 };
 static int32_t own_len[SEQUENCES];
@@ -373,25 +352,6 @@ Test(rnn, an_empty_sequence_hands_its_state_on)
         }
 }
 
-Test(rnn, the_last_state_stands_in_the_row_of_the_last_token)
-{
-    static const int32_t len[] = { 2, 5, 1, 4, 3 };
-    FOR_DEVICES(w)
-        for (int cell = 0; cell < CELLS; cell++) {
-            kind k = { cell, { .input = 2, .hidden = 3, .layers = 1, .bidirectional = true }, true };
-            weft_rnn *r = rnn_of(weft_module_new(w, cell_name[cell]), "r", &k);
-            weft_rnn_out o = weft_rnn_run(r, random_ragged(w, 4, 2, &(weft_lengths){ .n = 5, .len = len }),
-                                          random_state(w, &k, 5));
-            int64_t W = width_of(&k), first = 0;
-            const weft_real *h = numbers(o.last.h), *y = concat_numbers(o.y);
-            for (int s = 0; s < 5; first += len[s++]) {
-                same_bits("forwards: the last token's", h + s * W, y + (first + len[s] - 1) * 2 * W, W);
-                same_bits("backwards: the first token's", h + (5 + s) * W, y + first * 2 * W + W, W);
-            }
-            weft_clear(w);
-        }
-}
-
 /* ---- cells that are another one with other weights ---- */
 /* Copies block `from` of a parameter of `source` times factor to block `to` of the one of that name in m. */
 static void copy_block(weft_module *m, weft_module *source, const char *name, int64_t H, int from, int to,
@@ -407,54 +367,35 @@ static void copy_block(weft_module *m, weft_module *source, const char *name, in
     free(of_p);
 }
 
-Test(rnn, cifg_is_an_lstm_whose_input_gate_is_what_its_forget_gate_leaves)
+/* A CIFG is an LSTM with i = 1 - f, and 1 - sigmoid(x) is sigmoid(-x). An MGU is a GRU whose reset gate is
+ * its update gate: with z for f a GRU has (1 - z) n + z h, where an MGU has 1 - z. */
+Test(rnn, cifg_and_mgu_are_other_cells_with_fewer_gates)
 {
     static const char *const names[] = { "weight_ih_l0", "weight_hh_l0", "bias_ih_l0", "bias_hh_l0" };
+    static const struct { layer_new *few, *many; int gates, blocks; struct { int from, to, factor; } at[4];
+    } cells[] = { { weft_cifg_new, weft_lstm_new, 3, 4,
+                    { { 0, 0, -1 }, { 0, 1, 1 }, { 1, 2, 1 }, { 2, 3, 1 } } },
+                  { weft_mgu_new, weft_gru_new, 2, 3, { { 0, 0, 1 }, { 0, 1, -1 }, { 1, 2, 1 } } } };
     static const int32_t len[] = { 5, 0, 9, 1 };
     FOR_DEVICES(w)
-        for (int64_t H = 3; H < 200; H = H * 4 + 1) {
-            dice_seed((uint64_t)H);
-            weft_module *m = weft_module_new(w, "m");
-            const weft_rnn_opts o = { .input = 5, .hidden = H };
-            weft_rnn *cifg = weft_cifg_new(m, "cifg", &o), *lstm = weft_lstm_new(m, "lstm", &o);
-            /* f g o to i f g o; 1 - sigmoid(x) is sigmoid(-x) */
-            for (int i = 0; i < COUNT(names); i++)
-                for (int gate = 0; gate < 4; gate++)
-                    copy_block(weft_rnn_module(lstm), weft_rnn_module(cifg), names[i], H, gate ? gate - 1 : 0,
-                               gate, 3, gate ? 1 : -1);
-            weft_tensor *x = random_ragged(w, 4, 5, &(weft_lengths){ .n = 4, .len = len });
-            weft_rnn_out a = weft_rnn_run(cifg, x, WEFT_ZERO_STATE),
-                         b = weft_rnn_run(lstm, x, WEFT_ZERO_STATE);
-            close_to("y", concat_numbers(a.y), concat_numbers(b.y), weft_numel(a.y), TOL(1e-12, 3e-6));
-            close_to("c", numbers(a.last.c), numbers(b.last.c), weft_numel(a.last.c), TOL(1e-12, 3e-6));
-            OK(w);
-            weft_clear(w);
-        }
-}
-
-/* With z for f a GRU whose reset gate is its update gate has (1 - z) n + z h; that of an MGU is 1 - z. */
-Test(rnn, mgu_is_a_gru_of_one_gate)
-{
-    static const char *const names[] = { "weight_ih_l0", "weight_hh_l0", "bias_ih_l0", "bias_hh_l0" };
-    static const struct {
-        int from, to;
-        weft_real factor;
-    } blocks[] = { { 0, 0, 1 }, { 0, 1, -1 }, { 1, 2, 1 } };
-    static const int32_t len[] = { 5, 0, 9, 1 };
-    FOR_DEVICES(w)
-        for (int64_t H = 3; H < 200; H = H * 4 + 1) {
-            dice_seed((uint64_t)H);
-            weft_module *m = weft_module_new(w, "m");
-            const weft_rnn_opts o = { .input = 5, .hidden = H };
-            weft_rnn *mgu = weft_mgu_new(m, "mgu", &o), *gru = weft_gru_new(m, "gru", &o);
-            for (int i = 0; i < COUNT(names); i++)
-                for (int k = 0; k < COUNT(blocks); k++)
-                    copy_block(weft_rnn_module(gru), weft_rnn_module(mgu), names[i], H, blocks[k].from,
-                               blocks[k].to, 2, blocks[k].factor);
-            weft_tensor *x = random_ragged(w, 4, 5, &(weft_lengths){ .n = 4, .len = len });
-            weft_rnn_out a = weft_rnn_run(mgu, x, WEFT_ZERO_STATE), b = weft_rnn_run(gru, x, WEFT_ZERO_STATE);
-            close_to("y", concat_numbers(a.y), concat_numbers(b.y), weft_numel(a.y), TOL(1e-12, 3e-6));
-            OK(w);
-            weft_clear(w);
-        }
+        for (int i = 0; i < 2; i++)
+            for (int64_t H = 3; H < 200; H = H * 4 + 1) {
+                dice_seed((uint64_t)H);
+                weft_module *m = weft_module_new(w, "m");
+                const weft_rnn_opts o = { .input = 5, .hidden = H };
+                weft_rnn *few = cells[i].few(m, "few", &o), *many = cells[i].many(m, "many", &o);
+                for (int k = 0; k < COUNT(names) * cells[i].blocks; k++)
+                    copy_block(weft_rnn_module(many), weft_rnn_module(few), names[k % COUNT(names)], H,
+                               cells[i].at[k / COUNT(names)].from, cells[i].at[k / COUNT(names)].to,
+                               cells[i].gates, (weft_real)cells[i].at[k / COUNT(names)].factor);
+                weft_tensor *x = random_ragged(w, 4, 5, &(weft_lengths){ .n = 4, .len = len });
+                weft_rnn_out a = weft_rnn_run(few, x, WEFT_ZERO_STATE);
+                weft_rnn_out b = weft_rnn_run(many, x, WEFT_ZERO_STATE);
+                close_to("y", concat_numbers(a.y), concat_numbers(b.y), weft_numel(a.y), TOL(1e-12, 3e-6));
+                if (a.last.c)
+                    close_to("c", numbers(a.last.c), numbers(b.last.c), weft_numel(a.last.c),
+                             TOL(1e-12, 3e-6));
+                OK(w);
+                weft_clear(w);
+            }
 }

@@ -80,12 +80,12 @@ static void agree(weft *w, const kind *k, bool padding, weft_layout layout, bool
     char text[160];
     net s = net_of(w, k, padding, MANY);
     s.layout = layout, s.also = also;
-    w->segment_rows = rows_at_once;
+    segment_rows_planned = rows_at_once;
     cr_assert(by_ids(embedded(w, &s)));
     gather_all(w, &s, k, &fused);
     weft_rnn_set_composed(s.r, true);
     gather_all(w, &s, k, &composed);
-    w->segment_rows = 0;
+    segment_rows_planned = 0;
     snprintf(text, sizeof text, "%s: %s, %d layers, %d, layout %d, hidden %d, padding %d, lean %d",
              weft_device_name(w), cell_name[k->cell], k->o.layers, k->o.bidirectional, (int)layout,
              (int)k->o.hidden, padding, k->o.lean);
@@ -209,7 +209,7 @@ Test(rnn_lookup, rows_have_gradients_for_who_asks)
                 weft_tensor *asked[] = { i % 3 ? x : rows, weft_find_parameter(s.m, "e.weight"),
                                          weft_find_parameter(s.m, "r.weight_ih_l0") };
                 bag *b = known ? &fused : &composed;
-                w->segment_rows = k.o.lean ? 40 : 0;
+                segment_rows_planned = k.o.lean ? 40 : 0;
                 weft_rnn_set_composed(s.r, !known);
                 weft_tensor *l = loss(&s, &k, i % 3 == 1 ? x : rows, &o);
                 b->n = 0;
@@ -218,7 +218,7 @@ Test(rnn_lookup, rows_have_gradients_for_who_asks)
                 weft_set_grad_enabled(w, true);
                 for (int j = 0; j < asked_n; j++)
                     put(b, g[j]);
-                w->segment_rows = 0;
+                segment_rows_planned = 0;
                 OK(w);
                 weft_clear(w);
             }

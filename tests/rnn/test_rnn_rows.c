@@ -22,7 +22,8 @@ static void take(weft_real *to, weft_tensor *from)
 }
 static weft_rnn_out run(weft *w, const kind *k, weft_rnn *r, bool rows, weft_tensor **x, weft_state *first)
 {
-    *x = random_ragged(w, 4, FEATURES, &lengths), *first = random_state(w, k, N);
+    *x = random_ragged(w, 4, FEATURES, &lengths);
+    *first = random_state(w, k, N);
     return weft_rnn_run(r, rows ? weft_to_rows(*x, &placement) : weft_to_layout(*x, WEFT_PACKED), *first);
 }
 static void results(weft *w, const kind *k, weft_rnn *r, weft_tensor *weight, bool rows, result *out)

@@ -36,57 +36,6 @@ Test(rnn_use, seventy_thousand_steps)
 }
 
 /* ---- step by step ---- */
-Test(rnn_use, steps_are_a_run)
-{
-    enum { N = 3, T = 5, F = 2 };
-    FOR_DEVICES(w)
-        for (int cell = 0; cell < CELLS; cell++)
-            for (int state = 0; state < 2; state++) {
-                char name[32];
-                snprintf(name, sizeof name, "%s%d", cell_name[cell], state);
-                kind k = { cell, { .input = F, .hidden = 7, .layers = 2 }, state };
-                weft_rnn *r = rnn_of(weft_module_new(w, name), "r", &k);
-                weft_tensor *x = random_tensor(w, 4, WEFT_SHAPE(N, T, F));
-                weft_state s = random_state(w, &k, N);
-                weft_rnn_out all = weft_rnn_run(r, x, s);
-                for (int t = 0; t < T; t++) {
-                    weft_rnn_out o =
-                        weft_rnn_step(r, weft_reshape(weft_slice(x, 1, t, t + 1), WEFT_SHAPE(N, F)), s);
-                    weft_tensor *want =
-                        weft_reshape(weft_slice(all.y, 1, t, t + 1), WEFT_SHAPE(N, width_of(&k)));
-                    close_to(name, numbers(o.y), numbers(want), N * width_of(&k), TOL(1e-13, 1e-6));
-                    s = o.last;
-                }
-                close_to(name, numbers(s.h), numbers(all.last.h), weft_numel(s.h), TOL(1e-13, 1e-6));
-                if (s.c)
-                    close_to(name, numbers(s.c), numbers(all.last.c), weft_numel(s.c), TOL(1e-13, 1e-6));
-                weft_clear(w);
-            }
-}
-
-/* Thousands of steps in constant memory: the caller carries the state over a rewind, batches and index
- * arrays are made once. */
-Test(rnn_use, thousands_of_steps_take_no_memory, .init = unchecked)
-{
-    weft *w = open_on(WEFT_CPU);
-    weft_rnn *r =
-        weft_gru_new(weft_module_new(w, "m"), "r", &(weft_rnn_opts){ .input = 2, .hidden = 3, .layers = 2 });
-    weft_tensor *x = random_tensor(w, 4, WEFT_SHAPE(4, 2));
-    weft_real h[2 * 4 * 3] = { 0 };
-    int64_t before = 0;
-    weft_set_grad_enabled(w, false);
-    for (int t = 0; t < 3000; t++) {
-        weft_mark here = weft_mark_here(w);
-        weft_rnn_out o = weft_rnn_step(r, x, (weft_state){ weft_reals(w, h, WEFT_SHAPE(2, 4, 3)), NULL });
-        cr_assert_eq(read_status(o.last.h, h, sizeof h), WEFT_OK);
-        weft_rewind(w, here);
-        if (t == 2)
-            before = allocations(w);
-    }
-    cr_assert_eq(allocations(w), before);
-    CLEAN(w);
-}
-
 /* ---- parameters ---- */
 static void has_parameter(weft_module *m, int i, const char *name, int64_t rows, int64_t columns)
 {
@@ -116,8 +65,10 @@ Test(rnn_use, parameters_have_pytorchs_names_shapes_and_first_values)
     has_parameter(m, 19, "r.weight_hr_l1_reverse", 3, 16);
     const weft_real *v = numbers(weft_parameter_at(m, 0, NULL));
     double low = 1, high = -1;
-    for (int i = 0; i < 64 * 5; i++)
-        low = fmin(low, (double)v[i]), high = fmax(high, (double)v[i]);
+    for (int i = 0; i < 64 * 5; i++) {
+        low = fmin(low, (double)v[i]);
+        high = fmax(high, (double)v[i]);
+    }
     cr_assert(low >= -.25 && low < -.2 && high <= .25 && high > .2, "%g .. %g", low, high);
     weft_module *g = weft_module_new(w, "g");
     weft_gru_new(g, "r", &(weft_rnn_opts){ .input = 5, .hidden = 4, .no_bias = true });
@@ -166,28 +117,6 @@ Test(rnn_use, forget_bias_is_the_sum_of_both_biases)
                 forgets_with(m, plain, "l1", 4 - cifg, 1 - cifg, bias);
                 forgets_with(m, plain, "l1_reverse", 4 - cifg, 1 - cifg, bias);
             }
-}
-
-/* A cell that only forgets: its gates' weights are 0, so c shrinks by sigmoid of the forget gate's bias. */
-Test(rnn_use, forget_bias_is_what_the_cell_forgets_by)
-{
-    enum { H = 2, T = 4 };
-    FOR_DEVICES(w) {
-        weft_module *m = weft_module_new(w, "m");
-        weft_rnn *r = weft_lstm_new(m, "r", &(weft_rnn_opts){ .input = 1, .hidden = H, .forget_bias = 3 });
-        for (int i = 0; i < 2; i++)
-            weft_initialise(weft_parameter_at(m, i, NULL), (weft_init){ .kind = WEFT_INIT_ZERO });
-        weft_real bias[4 * H];
-        cr_assert_eq(read_status(weft_find_parameter(m, "r.bias_ih_l0"), bias, sizeof bias), WEFT_OK);
-        for (int k = 0; k < 4 * H; k++)
-            bias[k] = k / H == 1 ? bias[k] : 0;      /* g = tanh(0): nothing comes in */
-        weft_assign_values(weft_find_parameter(m, "r.bias_ih_l0"), bias, 4 * H);
-        weft_initialise(weft_find_parameter(m, "r.bias_hh_l0"), (weft_init){ .kind = WEFT_INIT_ZERO });
-        weft_state ones = { weft_full(w, 1, WEFT_SHAPE(1, 1, H)), weft_full(w, 1, WEFT_SHAPE(1, 1, H)) };
-        weft_rnn_out o = weft_rnn_run(r, weft_zeros(w, WEFT_SHAPE(1, T, 1)), ones);
-        const weft_real want = (weft_real)pow(1 / (1 + exp(-3)), T), both[H] = { want, want };
-        close_to("c", numbers(o.last.c), both, H, TOL(1e-13, 1e-6));
-    }
 }
 
 /* ---- dropout between layers ---- */
@@ -245,46 +174,132 @@ Test(rnn_use, states_are_selected)
     CLEAN(w);
 }
 
-/* ---- errors ---- */
-static void refused(weft *w, weft_rnn *r, const char *why)
+/* ---- the final states: the numbers at the ends of the outputs ---- */
+enum { ENDS = 5, TOKENS = 14, F = 2, H = 3 };
+static const int32_t end_len[ENDS] = { 3, 0, 6, 1, 4 };
+static const weft_lengths of_ends = { .n = ENDS, .len = end_len };
+
+static weft_tensor *in_layout(weft_tensor *x, int layout)
 {
-    weft_tensor *x = weft_ok(w) ? weft_zeros(w, WEFT_SHAPE(1, 1, 1)) : NULL;
-    FAILS(w, WEFT_EARG, why);
-    cr_assert_not_null(r);
-    cr_assert_null(weft_rnn_module(r));
-    weft_rnn_set_composed(r, true);
-    weft_rnn_out o = weft_rnn_run(r, x ? x : weft_zeros(w, WEFT_SHAPE(1, 1, 1)), WEFT_ZERO_STATE);
-    cr_assert_not_null(o.y);
-    FAILS(w, WEFT_EARG, "rnn_run: the layer is NULL or could not be made");
+    static const int32_t row[ENDS] = { 0, 0, 1, 0, 2 }, column[ENDS] = { 0, 3, 0, 3, 1 };
+    static const weft_placement place = { 3, 6, row, column };
+    return layout == 0 ? x : layout == 1 ? weft_to_layout(x, WEFT_PACKED) : weft_to_rows(x, &place);
 }
 
-Test(rnn_use, options_are_checked)
+/* y: rows of the outputs, sequence by sequence; an empty sequence has its first state, here 0 */
+static void ends_of(const weft_real *y, int width, bool both, weft_real *want)
+{
+    for (int s = 0, at = 0; s < ENDS; at += end_len[s++])
+        for (int j = 0; j < width; j++) {
+            bool back = both && j >= width / 2;
+            want[s * width + j] = end_len[s] ? y[(back ? at : at + end_len[s] - 1) * width + j] : 0;
+        }
+}
+
+Test(rnn_use, final_state_is_what_stands_at_the_ends)
+{
+    FOR_DEVICES(w)
+        for (int c = 0; c < CELLS * 2 * 2 * 3; c++) {
+            int cell = c % CELLS, layout = c / CELLS / 4;
+            bool both = c / CELLS % 2, several = c / CELLS / 2 % 2;
+            char name[64];
+            snprintf(name, sizeof name, "%s%d%d%d", cell_name[cell], layout, both, several);
+            kind k = { cell, { .input = F, .hidden = H, .layers = 1 + several, .bidirectional = both }, 0 };
+            weft_rnn *r = rnn_of(weft_module_new(w, name), "r", &k);
+            weft_tensor *x = in_layout(random_ragged(w, 4, F, &of_ends), layout);
+            weft_rnn_out o = weft_rnn_run(r, x, WEFT_ZERO_STATE);
+            weft_tensor *got = weft_final_state(r, o.last);
+            int width = (int)weft_size(o.y, 1);
+            weft_real y[TOKENS * 2 * H], want[ENDS * 2 * H];
+            cr_assert(sequences_status(o.y, y, (size_t)(TOKENS * width) * sizeof *y) == WEFT_OK, "%s",
+                      weft_error_message(w));
+            cr_assert(weft_rank(got) == 2 && weft_size(got, 0) == ENDS && weft_size(got, 1) == width &&
+                      weft_layout_of(got) == WEFT_PLAIN);
+            ends_of(y, width, both, want);
+            same_bits(name, numbers(got), want, ENDS * width);
+            weft_clear(w);
+        }
+}
+
+Test(rnn_use, final_state_of_other_states)
+{
+    weft *w = open_on(WEFT_CPU), *other = open_on(WEFT_CPU);
+    weft_module *m = weft_module_new(w, "m");
+    weft_rnn *r = weft_lstm_new(m, "r", &(weft_rnn_opts){ .input = F, .hidden = H, .proj = 2, .layers = 2 });
+    weft_tensor *h = weft_randn(w, WEFT_SHAPE(2, 4, 2));
+    weft_tensor *y = weft_final_state(r, (weft_state){ h, NULL });           /* c is not looked at */
+    same_bits("projected", numbers(y), numbers(h) + 8, 8);
+    weft_tensor *none = weft_final_state(r, (weft_state){ weft_zeros(w, WEFT_SHAPE(2, 0, 2)), NULL });
+    cr_assert(weft_size(none, 0) == 0 && weft_size(none, 1) == 2);
+    const struct { int64_t shape[3]; bool foreign; weft_status status; const char *text; } bad[] = {
+        { { 1, 4, 2 }, false, WEFT_ESHAPE, "state h is [1, 4, 2]; [2, 4, 2]" },
+        { { 2, 4, 3 }, false, WEFT_ESHAPE, "state h is [2, 4, 3]; [2, 4, 2]" },
+        { { 2, 4, 2 }, true, WEFT_EARG, "m.r: final_state: state h" },
+    };
+    for (int i = 0; i < COUNT(bad); i++) {
+        weft_tensor *state = weft_zeros(bad[i].foreign ? other : w, 3, bad[i].shape);
+        cr_assert_eq(weft_numel(weft_final_state(r, (weft_state){ state, NULL })), 0);
+        FAILS(w, bad[i].status, bad[i].text);
+    }
+    weft_final_state(r, WEFT_ZERO_STATE);
+    FAILS(w, WEFT_EARG, "m.r: final_state: state h is NULL");
+    weft_final_state(NULL, (weft_state){ weft_zeros(w, WEFT_SHAPE(2, 4, 2)), NULL });
+    FAILS(w, WEFT_EARG, "final_state: the layer is NULL");
+    cr_assert_not_null(weft_final_state(NULL, WEFT_ZERO_STATE));
+    CLEAN(w);
+    CLEAN(other);
+}
+
+/* The gradient goes to the last layer's states, and to nothing else. */
+Test(rnn_use, final_state_gradient)
 {
     weft *w = open_on(WEFT_CPU);
+    weft_rnn *r = weft_gru_new(weft_module_new(w, "m"), "r", &(weft_rnn_opts){ .input = F, .hidden = H,
+                                                                              .layers = 2,
+                                                                              .bidirectional = true });
+    weft_tensor *h = weft_randn(w, WEFT_SHAPE(4, 2, H)), *g;
+    weft_tensor *loss = weft_sum_all(weft_square(weft_final_state(r, (weft_state){ h, NULL })));
+    weft_gradients(loss, &h, 1, &g);
+    for (int i = 0; i < 4 * 2 * H; i++)
+        cr_assert_eq(numbers(g)[i], i < 2 * 2 * H ? 0 : 2 * numbers(h)[i]);
+    CLEAN(w);
+}
+
+/* ---- errors ---- */
+Test(rnn_use, options_are_checked)
+{
+#define GOOD .input = 2, .hidden = 3
+    static const struct { layer_new *make; weft_rnn_opts o; const char *why; } bad[] = {
+        { weft_gru_new, { .input = 2 }, "gru_new \"r\": input and hidden of at least 1" },
+        { weft_lstm_new, { .input = -1, .hidden = 3 }, "lstm_new \"r\": input and hidden of at least 1" },
+        { weft_lstm_new, { GOOD, .layers = 33 }, "1 .. 32 layers" },
+        { weft_lstm_new, { GOOD, .proj = 3 }, "a proj less than hidden" },
+        { weft_gru_new, { GOOD, .proj = 1 }, "only an LSTM or a CIFG has a projection" },
+        { weft_elman_new, { GOOD, .dropout = 1 }, "a dropout in 0 .. 1" },
+        { weft_elman_new, { GOOD, .dropout = NAN }, "a dropout in 0 .. 1" },
+        { weft_lstm_new, { GOOD, .relu = true }, "relu is an option of elman_new" },
+        { weft_gru_new, { GOOD, .forget_bias = 1 }, "only an LSTM or a CIFG has a forget_bias" },
+        { weft_mgu_new, { GOOD, .forget_bias = 1 }, "only an LSTM or a CIFG has a forget_bias" },
+        { weft_lstm_new, { GOOD, .forget_bias = NAN }, "a finite forget_bias" },
+        { weft_lstm_new, { GOOD, .forget_bias = WEFT_ZERO, .no_bias = true },
+          "a forget_bias without no_bias is expected" },
+        { weft_lstm_new, { GOOD }, "m has a \"r\" already" },
+    };
+    weft *w = open_on(WEFT_CPU);
     weft_module *m = weft_module_new(w, "m");
-    weft_rnn_opts good = { .input = 2, .hidden = 3 }, o;
-    refused(w, weft_gru_new(m, "r", NULL), "gru_new \"r\": opts is NULL");
-    refused(w, weft_gru_new(m, "r", (o = good, o.hidden = 0, &o)), "input and hidden of at least 1");
-    refused(w, weft_lstm_new(m, "r", (o = good, o.input = -1, &o)),
-            "lstm_new \"r\": input and hidden of at least 1");
-    refused(w, weft_lstm_new(m, "r", (o = good, o.layers = 33, &o)), "1 .. 32 layers");
-    refused(w, weft_lstm_new(m, "r", (o = good, o.proj = 3, &o)), "a proj less than hidden");
-    refused(w, weft_gru_new(m, "r", (o = good, o.proj = 1, &o)), "only an LSTM or a CIFG has a projection");
-    refused(w, weft_elman_new(m, "r", (o = good, o.dropout = 1, &o)), "a dropout in 0 .. 1");
-    refused(w, weft_elman_new(m, "r", (o = good, o.dropout = (weft_real)NAN, &o)), "a dropout in 0 .. 1");
-    refused(w, weft_lstm_new(m, "r", (o = good, o.relu = true, &o)), "relu is an option of elman_new");
-    o = good, o.forget_bias = 1;
-    refused(w, weft_gru_new(m, "r", &o), "only an LSTM or a CIFG has a forget_bias");
-    refused(w, weft_mgu_new(m, "r", &o), "only an LSTM or a CIFG has a forget_bias");
-    refused(w, weft_lstm_new(m, "r", (o = good, o.forget_bias = NAN, &o)), "a finite forget_bias");
-    refused(w, weft_lstm_new(m, "r", (o = good, o.forget_bias = WEFT_ZERO, o.no_bias = true, &o)),
-            "a forget_bias without no_bias is expected");
-    weft_rnn *r = weft_lstm_new(m, "r", &good);
+    weft_gru_new(m, "r", NULL);
+    FAILS(w, WEFT_EARG, "gru_new \"r\": opts is NULL");
+    weft_lstm_new(m, "r", &bad[COUNT(bad) - 1].o);
     OK(w);
-    refused(w, weft_lstm_new(m, "r", &good), "r");
+    for (int i = 0; i < COUNT(bad); i++) {
+        weft_rnn *r = bad[i].make(m, "r", &bad[i].o);
+        FAILS(w, WEFT_EARG, bad[i].why);
+        cr_assert(r && !weft_rnn_module(r) && !weft_rnn_set_composed(r, true));
+        cr_assert_not_null(weft_rnn_run(r, weft_zeros(w, WEFT_SHAPE(1, 1, 1)), WEFT_ZERO_STATE).y);
+        FAILS(w, WEFT_EARG, "rnn_run: the layer is NULL or could not be made");
+    }
     weft_rnn_run(NULL, weft_zeros(w, WEFT_SHAPE(1, 1, 2)), WEFT_ZERO_STATE);
     FAILS(w, WEFT_EARG, "the layer is NULL");
-    weft_rnn_run(r, weft_zeros(w, WEFT_SHAPE(1, 1, 2)), WEFT_ZERO_STATE);
     CLEAN(w);
 }
 

@@ -1,7 +1,8 @@
 /* test_step.c - one token at a time: steps that record nothing (rnn/step.c), products of few rows, and the
- * packed weights that both keep (autograd/kept.h). To the bit they are a whole run, which packs anew,
- * whatever has happened to the weights since the last call. */
-#include "autograd/autograd.h"
+ * packed weights that both keep (autograd/packed_weights.h). To the bit they are a whole run, which packs
+ * anew, whatever has happened to the weights since the last call. */
+#include "autograd/tape.h"
+#include "autograd/op.h"
 #include "rnn/rnn.h"
 #include "tests/io/files.h"
 #include "tests/rnn/rnn_kinds.h"
@@ -72,7 +73,9 @@ static void run_steps(weft *w, const net *s, const kind *k, int64_t n, bag *b)
     b->n = 0;
     for (int t = 0; t < T; t++) {
         weft_rnn_out o = weft_rnn_step(s->r, input(w, s, k, n, t), state);
-        y[t] = o.y, of_head[t] = weft_linear_run(s->head, o.y), state = o.last;
+        y[t] = o.y;
+        of_head[t] = weft_linear_run(s->head, o.y);
+        state = o.last;
     }
     put(b, weft_stack(y, T, 1)), put(b, state.h);
     if (state.c)
@@ -262,7 +265,7 @@ Test(step, goes_on_where_nothing_can_be_kept, .init = unchecked)
         for (int i = 0; i < 3; i++)
             run_steps(w, &s, &usual, 2, &steps); /* the arenas have grown */
         for (int64_t p = 0; p < weft_parameter_count(s.m); p++)
-            weft_parameter_at(s.m, p, NULL)->node.packed = NULL;
+            weft__node_of(weft_parameter_at(s.m, p, NULL))->packed = NULL;
         int64_t before = kept(w);
         for (int i = 1; i < 4; i++) {
             atomic_store(&heap_of(w)->fail_in, i);
@@ -305,7 +308,7 @@ Test(step, linear_layers_have_the_bits_of_many_rows)
 }
 
 /* ---- attention's projections, parts of one weight ---- */
-static void attention_agrees(weft *w, weft_multihead_attention *a, int64_t n)
+static void attention_agrees(weft *w, weft_attention_layer *a, int64_t n)
 {
     int32_t len[] = { 3, 2 }, one[] = { (int32_t)n, 1 };
     const weft_lengths of_memory = { .n = 2, .len = len }, of_q = { .n = 2, .len = one };
@@ -317,7 +320,7 @@ static void attention_agrees(weft *w, weft_multihead_attention *a, int64_t n)
         weft_set_grad_enabled(w, i == 0);
         weft_tensor *memory = weft_ragged(w, m, 40, &of_memory), *asks = weft_ragged(w, q, 40, &of_q);
         of[i]->n = 0;
-        put(of[i], weft_multihead_attention_run(a, asks, memory, WEFT_ALL_KEYS, NULL));
+        put(of[i], weft_attention_run(a, asks, memory, WEFT_ALL_KEYS, NULL));
     }
     OK(w);
     same_in_company("attention", kept_whole.v, whole.v, whole.n);
@@ -327,8 +330,8 @@ Test(step, attentions_projections_are_kept)
 {
     FOR_DEVICES(w) {
         weft_module *top = weft_module_new(w, "top");
-        weft_multihead_attention *a = weft_multihead_attention_new(
-            top, "a", &(weft_multihead_attention_opts){ .width = 40, .heads = 4 });
+        weft_attention_layer *a = weft_attention_new(
+            top, "a", &(weft_attention_layer_opts){ .kind = WEFT_MULTIHEAD, .width = 40, .heads = 4 });
         for (int round = 0; round < 3; round++) {
             for (int64_t n = 1; n < MOST; n++)
                 attention_agrees(w, a, n);

@@ -149,7 +149,8 @@ static void arrived_by_steps(weft *w, const kind *k, weft_rnn *r, weft_tensor *x
     weft_rnn_out o = { NULL, random_state(w, k, 1) };
     for (int t = 0; t < STEPS; t++) {
         o = weft_rnn_step(r, weft_slice(weft_plain(x), 0, t, t + 1), o.last);
-        by[t] = o.y, by[STEPS + t] = o.last.h;
+        by[t] = o.y;
+        by[STEPS + t] = o.last.h;
     }
     weft_rnn_out whole = { weft_concat(by, STEPS, 0), o.last };
     weft_gradients(loss_of(whole), by, 2 * STEPS, d);

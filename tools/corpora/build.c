@@ -10,7 +10,7 @@ static bool grow(void **array, int64_t room, size_t size)
 {
     void *more = realloc(*array, (size_t)room * size);
     if (!more)
-        return say_error(FAILED, "corpora: no memory for %lld tokens or lengths", (long long)room), false;
+        return say_failure("corpora: no memory for %lld tokens or lengths", (long long)room);
     *array = more;
     return true;
 }
@@ -61,18 +61,16 @@ bool corpus_end_sequence(corpus_builder *b)
 {
     int64_t first = b->data.n ? b->data.offset[b->data.n] : 0;
     if (b->tokens - first > INT32_MAX)
-        return say_error(FAILED, "corpora: sequence %lld has %lld tokens, more than %d", (long long)b->data.n,
-                         (long long)(b->tokens - first), INT32_MAX),
-               false;
+        return say_failure("corpora: sequence %lld has %lld tokens, more than %d", (long long)b->data.n,
+                           (long long)(b->tokens - first), INT32_MAX);
     return add_sequence(b, b->tokens - first);
 }
 
 bool corpus_length(corpus_builder *b, double length)
 {
     if (!(length >= 0 && length <= INT32_MAX))
-        return say_error(FAILED, "corpora: sequence %lld has length %g; 0 .. %d is expected",
-                         (long long)b->data.n, length, INT32_MAX),
-               false;
+        return say_failure("corpora: sequence %lld has length %g; 0 .. %d is expected", (long long)b->data.n,
+                           length, INT32_MAX);
     return add_sequence(b, (int64_t)length);
 }
 

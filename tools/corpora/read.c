@@ -33,37 +33,20 @@ const corpus all_corpora[] = {
 const int corpora_count = sizeof all_corpora / sizeof *all_corpora;
 
 /* ---- names ---- */
-/* Levenshtein's distance of a text to a name, both of less than 32 bytes. */
-static int distance(const char *a, size_t n, const char *b)
-{
-    int row[33], m = (int)strlen(b);
-    for (int j = 0; j <= m; j++)
-        row[j] = j;
-    for (size_t i = 0; i < n; i++) {
-        int corner = row[0]++;
-        for (int j = 1; j <= m; j++) {
-            int change = corner + (a[i] != b[j - 1]), least = row[j] < row[j - 1] ? row[j] : row[j - 1];
-            corner = row[j], row[j] = change < least + 1 ? change : least + 1;
-        }
-    }
-    return row[m];
-}
-
 const corpus *corpus_named(const char *name, size_t length)
 {
-    int least = 32;
-    const corpus *near = all_corpora;
+    char word[40];
+    int distance = 1 << 20;
+    const corpus *near = NULL;
+    snprintf(word, sizeof word, "%.*s", length < sizeof word ? (int)length : (int)sizeof word - 1, name);
     for (const corpus *c = all_corpora; c < all_corpora + corpora_count; c++) {
-        int d = length < 32 ? distance(name, length, c->name) : 32;
-        if (!d)
+        if (!strcmp(word, c->name))
             return c;
-        if (d < least)
-            least = d, near = c;
+        near = is_nearer(word, c->name, &distance) ? c : near;
     }
-    bool is_near = least <= 3 && (size_t)least < length;
-    say_error(FAILED, "corpora: there is no corpus \"%.*s\"; %s%s%s; weft corpora lists them",
-              length < 40 ? (int)length : 40, name, is_near ? "\"" : "they are cmudict, fortunes, words, ..",
-              is_near ? near->name : "", is_near ? "\" is near" : "");
+    say_error(FAILED, "corpora: there is no corpus \"%s\"; %s%s%s; weft corpora lists them", word,
+              near ? "\"" : "they are cmudict, fortunes, words, ..", near ? near->name : "",
+              near ? "\" is near" : "");
     return NULL;
 }
 
@@ -153,7 +136,7 @@ static bool has_arrays(weft_dataset *d)
     if (d->len && d->offset)
         return true;
     errno = ENOMEM;
-    return say_error(FAILED, "corpora: no memory"), false;
+    return say_failure("corpora: no memory");
 }
 
 bool read_corpus(const char *text, weft_dataset *out)

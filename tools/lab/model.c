@@ -10,7 +10,7 @@ bool lab_model_open(lab_model *l, const lab_model_opts *o)
     l->table = weft_embedding_new(l->m, "table",
                                   &(weft_embedding_opts){ .rows = o->classes, .columns = o->embedding });
     l->lstm = weft_lstm_new(l->m, "lstm", &(weft_rnn_opts){ .input = o->embedding, .hidden = o->hidden });
-    l->drop = weft_dropout_layer_new(l->m, "drop", &(weft_dropout_opts){ .p = o->dropout });
+    l->drop = weft_dropout_new(l->m, "drop", &(weft_dropout_opts){ .p = o->dropout });
     l->scores = weft_linear_new(l->m, "scores", &(weft_linear_opts){ .in = o->hidden, .out = o->classes });
     l->optim = weft_adamw_new(l->m, &(weft_adam_opts){ .lr = o->lr, .weight_decay = .01 });
     return weft_ok(l->w);
@@ -41,7 +41,7 @@ weft_loss lab_model_loss(lab_model *l, const weft_plan_step *s, const weft_datas
     weft_tensor *x = weft_embedding_run(l->table, before);
     weft_tensor *y =
         l->padded && !s->plan->in_rows ? run_padded(l, s, x) : weft_rnn_run_plan(l->lstm, x, s, l->kept).y;
-    return weft_cross_entropy(weft_linear_run(l->scores, weft_dropout_layer_run(l->drop, y)), now, NULL);
+    return weft_cross_entropy(weft_linear_run(l->scores, weft_dropout_run(l->drop, y)), now, NULL);
 }
 
 bool lab_model_update(lab_model *l, const weft_plan *p, int64_t batch, const weft_dataset *data,

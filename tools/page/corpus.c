@@ -5,7 +5,7 @@
 
 enum { BINS = 64, MARKS = 6 };
 typedef struct {
-    int64_t n, tokens, empty, longest, middle, p99, edge[BINS + 1], count[BINS];
+    int64_t n, tokens, empty, longest, median, p99, edge[BINS + 1], count[BINS];
     int bins;
     double mean, sd;
 } counted;
@@ -35,11 +35,14 @@ static bool count_lengths(const lab *l, counted *c)
     if (l->n) /* memcpy from NULL is not allowed */
         memcpy(sorted, l->len, (size_t)l->n * sizeof *sorted);
     qsort(sorted, (size_t)l->n, sizeof *sorted, by_length);
-    c->n = l->n, c->longest = l->n ? sorted[l->n - 1] : 0;
-    c->middle = l->n ? sorted[(l->n - 1) / 2] : 0, c->p99 = l->n ? sorted[(l->n - 1) * 99 / 100] : 0;
+    c->n = l->n;
+    c->longest = l->n ? sorted[l->n - 1] : 0;
+    c->median = l->n ? sorted[(l->n - 1) / 2] : 0;
+    c->p99 = l->n ? sorted[(l->n - 1) * 99 / 100] : 0;
     set_edges(c);
     for (int64_t i = 0, bin = 0; i < l->n; i++) {
-        c->tokens += sorted[i], c->empty += !sorted[i];
+        c->tokens += sorted[i];
+        c->empty += !sorted[i];
         while (bin < c->bins && sorted[i] >= c->edge[bin + 1])
             bin++;
         if (sorted[i] && bin < c->bins)
@@ -68,76 +71,71 @@ static int capacities(const lab *l, int64_t *mark)
     return n;
 }
 
-static void put_mark(page *p, const scale *x, const scale *y, double value, const char *class_, int row,
+static void put_mark(page *p, const page_axes *axes, double value, const char *class_, int row,
                      const char *name)
 {
-    double at = scaled(x, value);
-    bool right = at > (x->from + x->to) / 2;
-    put(p, "<path class=\"mark%s\" d=\"M%.1f %.1fV%.1f\"/>\n", class_, at, y->from, y->to);
-    put_label(p, at + (right ? -4 : 4), y->to + 11 + 13 * row, right ? "end" : "start", "%s %.4g", name,
-              value);
+    double at = weft__axis_pixel(&axes->x, value);
+    bool right = at > (axes->x.from + axes->x.to) / 2;
+    put(p, "<path class=\"mark%s\" d=\"M%.1f %.1fV%.1f\"/>\n", class_, at, axes->y.from, axes->y.to);
+    put_label(p, at + (right ? -4 : 4), axes->y.to + 11 + 13 * row, "", right ? WEFT__END : WEFT__START,
+              "%s %.4g", name, value);
 }
 
 static void put_histogram(page *p, const counted *c)
 {
-    int64_t most = 0, mark[MARKS];
+    int64_t mark[MARKS];
     int marks = capacities(p->lab, mark);
+    double ends[4] = { 1, (double)c->edge[c->bins], 0, 0 };
     for (int i = 0; i < c->bins; i++)
-        most = c->count[i] > most ? c->count[i] : most;
-    double high = (double)c->edge[c->bins];
+        ends[3] = fmax(ends[3], (double)c->count[i]);
     for (int i = 0; i < marks; i++)
-        high = fmax(high, (double)mark[i]);
-    scale x = scale_of(1, high, true, CHART_LEFT, CHART_WIDTH - CHART_RIGHT),
-          y = scale_of(0, (double)most, false, CHART_HEIGHT - CHART_BOTTOM, CHART_TOP);
+        ends[1] = fmax(ends[1], (double)mark[i]);
+    page_axes axes = axes_of(ends, 10, 0, CHART_HEIGHT);
+    put(p, "<div class=\"figures\">\n");
     begin_image(p, CHART_HEIGHT, "Histogram of lengths",
                 "Bars over a logarithmic axis of length. The mean is %.1f, the longest %lld tokens.", c->mean,
                 (long long)c->longest);
-    put_axes(p, &x, &y, "length in tokens", "sequences", CHART_HEIGHT);
+    put_axes(p, &axes, "length in tokens", "sequences", CHART_HEIGHT);
     for (int i = 0; i < c->bins; i++) {
-        double left = scaled(&x, (double)c->edge[i]), right = scaled(&x, (double)c->edge[i + 1]),
-               top = scaled(&y, (double)c->count[i]);
+        double left = weft__axis_pixel(&axes.x, (double)c->edge[i]),
+               right = weft__axis_pixel(&axes.x, (double)c->edge[i + 1]);
         if (c->count[i])
-            put(p, "<rect class=\"bar\" x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" height=\"%.1f\"/>\n", left, top,
-                fmax(.5, right - left - .5), y.from - top);
+            put_bar(p, "bar", left, weft__axis_pixel(&axes.y, (double)c->count[i]),
+                    fmax(.5, right - left - .5), axes.y.from);
     }
     if (c->mean >= 1)
-        put_mark(p, &x, &y, c->mean, "", 0, "mean");
+        put_mark(p, &axes, c->mean, "", 0, "mean");
     for (int i = 0; i < marks; i++)
-        put_mark(p, &x, &y, (double)mark[i], " dash", i + 1, "capacity");
+        put_mark(p, &axes, (double)mark[i], " dash", i + 1, "capacity");
     end_image(p);
     put(p, "Sequences by length; each bar is wider than the one before by the same factor. Solid line: the "
            "mean. Broken lines: capacities of rows.");
     end_figure(p);
+    put(p, "</div>\n");
+}
+
+static void fill_lengths(const lab *l, int i, page_row *row)
+{
+    counted c = { 0 };
+    (void)i;
+    count_lengths(l, &c);
+    SET_ROW(row, l->corpus, CELL("sequences", (double)c.n, 0, 0), CELL("empty", (double)c.empty, 0, 0),
+            CELL("tokens", (double)c.tokens, 0, 0), CELL("mean", c.mean, 0, 2), CELL("sd", c.sd, 0, 2),
+            CELL("median", (double)c.median, 0, 0), CELL("99 of 100", (double)c.p99, 0, 0),
+            CELL("longest", (double)c.longest, 0, 0));
 }
 
 void put_lengths(page *p)
 {
     counted c = { 0 };
-    static const char *const heads[] = { "corpus", "sequences", "empty",     "tokens",  "mean",
-                                         "sd",     "median",    "99 of 100", "longest", NULL };
     if (!count_lengths(p->lab, &c)) {
         put_missing(p, "There was no memory to count lengths.");
         return;
     }
-    begin_table(p, "Lengths in tokens. 99 of 100 sequences are no longer than the number under that head.",
-                heads);
-    put(p, "<tr><th scope=\"row\">");
-    put_text(p, p->lab->corpus);
-    const double values[] = { (double)c.n, (double)c.empty,  (double)c.tokens, c.mean,
-                              c.sd,        (double)c.middle, (double)c.p99,    (double)c.longest };
-    put(p, "</th>");
-    for (int i = 0; i < 8; i++) {
-        put(p, "<td>");
-        put_real(p, values[i], i == 3 || i == 4 ? 2 : 0);
-        put(p, "</td>");
-    }
-    put(p, "</tr>\n");
-    end_table(p);
-    if (!c.longest) {
-        put_missing(p, "No sequence has a token, so there is no histogram.");
-        return;
-    }
-    begin_figures(p);
-    put_histogram(p, &c);
-    end_figures(p);
+    put_table(p, "Lengths in tokens. 99 of 100 sequences are no longer than the number under that head.",
+              "corpus", 1, fill_lengths);
+    if (c.longest)
+        put_histogram(p, &c);
+    else
+        put_missing(p, "No sequence has a token, so there is no histogram");
 }

@@ -17,8 +17,10 @@ static batch first_batch(const weft_plan *p)
     batch b = { 0 };
     for (int64_t i = 0; p->batches && i < p->batch->n && b.n < MOST; i++) {
         const weft_segment *s = p->segment + p->batch->first + i;
-        b.len[b.n] = s->length, b.id[b.n++] = s->sequence;
-        b.tokens += s->length, b.longest = s->length > b.longest ? s->length : b.longest;
+        b.len[b.n] = s->length;
+        b.id[b.n++] = s->sequence;
+        b.tokens += s->length;
+        b.longest = s->length > b.longest ? s->length : b.longest;
     }
     return b;
 }
@@ -70,8 +72,9 @@ static void put_number_of(const drawing *d, const weft_segment *s, double x, dou
 static void put_piece(const drawing *d, const weft_segment *s, double left, double top)
 {
     double x = left + (double)s->column * d->side, y = top + s->row * d->high;
-    put(d->p, "<rect class=\"p%d\" x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" height=\"%.1f\"/>\n",
-        (int)(s->sequence % PAGE_COLOURS), x + .5, y + .5, fmax(.5, s->length * d->side - 1), d->high - 1);
+    char class_[8];
+    snprintf(class_, sizeof class_, "p%d", (int)(s->sequence % PAGE_COLOURS));
+    put_bar(d->p, class_, x + .5, y + .5, fmax(.5, s->length * d->side - 1), y + d->high - .5);
     if (d->side >= 4 && s->length > 1) {
         put(d->p, "<path class=\"s%d\" d=\"", (int)(s->sequence % PAGE_COLOURS));
         for (int32_t t = 1; t < s->length; t++)
@@ -95,8 +98,7 @@ static void put_batches(const drawing *d)
         double left = LEFT + (double)(k % 2 * is->width) * d->side,
                top = 4 + (double)(k / 2) * line_height(d);
         if (d->pads)
-            put(d->p, "<rect class=\"pads\" x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" height=\"%.1f\"/>\n", left,
-                top, (double)is->width * d->side, (double)is->rows * d->high);
+            put_bar(d->p, "pads", left, top, (double)is->width * d->side, top + (double)is->rows * d->high);
         for (int64_t i = is->first; i < is->first + is->n; i++)
             if (d->plan->segment[i].length)
                 put_piece(d, d->plan->segment + i, left, top);
@@ -123,7 +125,8 @@ static void put_layout(page *p, const batch *b, const weft_plan *plan, bool pack
     int64_t cells = 0, steps = 0, padded = b->n * b->longest;
     for (int64_t k = 0; k < plan->batches; k++) {
         const weft_plan_batch *is = plan->batch + k;
-        cells += is->rows * is->width, steps += is->width;
+        cells += is->rows * is->width;
+        steps += is->width;
     }
     cells = packed ? b->tokens : cells;
     int64_t across = b->longest + (b->longest & 1), lines = (plan->batches + 1) / 2; /* two windows */
@@ -162,13 +165,16 @@ static void put_four(page *p, const batch *b)
         put_layout(p, b, &slots, false, "Slots",
                    "Windows one after another; an arrow carries the state on, a thick tick sets it to "
                    "zeros.");
-        end_figures(p);
+        put(p, "</div>\n");
     } else {
         put(p, "<p>These cannot be drawn: ");
         put_text(p, weft_plan_message());
         put(p, "</p>\n");
     }
-    weft_plan_free(&padded), weft_plan_free(&packed), weft_plan_free(&rows), weft_plan_free(&slots);
+    weft_plan_free(&padded);
+    weft_plan_free(&packed);
+    weft_plan_free(&rows);
+    weft_plan_free(&slots);
 }
 
 void put_layouts(page *p)

@@ -1,6 +1,4 @@
 /* page.c - the page: head, contents, the sections in their order, and what closes it. */
-#include <stdarg.h>
-#include <stdlib.h>
 #include <string.h>
 #include "tools/page/page.h"
 
@@ -82,13 +80,13 @@ static void put_colours(page *p)
 }
 
 /* ---- sections ---- */
-void begin_section(page *p)
+static void begin_section(page *p)
 {
     const char *const *is = page_sections[p->section++];
     put(p, "<section aria-labelledby=\"%s\">\n<h2 id=\"%s\">%d. %s</h2>\n", is[0], is[0], p->section, is[1]);
 }
 
-void end_section(page *p) { put(p, "</section>\n"); }
+static void end_section(page *p) { put(p, "</section>\n"); }
 
 void put_missing(page *p, const char *sentence)
 {
@@ -98,14 +96,6 @@ void put_missing(page *p, const char *sentence)
         put_text(p, p->lab->stopped);
     }
     put(p, ".</p>\n");
-}
-
-int put_multiples(page *p)
-{
-    if (p->lab->plans <= PAGE_MULTIPLES)
-        return p->lab->plans;
-    put(p, "<p>Drawn are the first %d of %d plans; the table has all.</p>\n", PAGE_MULTIPLES, p->lab->plans);
-    return PAGE_MULTIPLES;
 }
 
 /* ---- head and end ---- */
@@ -125,9 +115,9 @@ static void put_facts(page *p)
     put(p, "<dl>\n<dt>Corpus</dt><dd>");
     put_text(p, l->corpus);
     put(p, ", ");
-    put_number(p, l->n);
+    put_real(p, (double)l->n, 0);
     put(p, " sequences, ");
-    put_number(p, tokens);
+    put_real(p, (double)tokens, 0);
     put(p, " tokens</dd>\n");
     put_fact(p, "Version", l->version);
     if (l->seed)
@@ -146,7 +136,7 @@ static void put_head(page *p)
            "laboratory: ");
     put_text(p, p->lab->corpus);
     put(p, "</title>\n");
-    fputs(style, p->to);
+    put(p, "%s", style);
     put_colours(p);
     put(p, "</head>\n<body>\n<a class=\"skip\" href=\"#lengths\">Skip to the first section</a>\n<svg "
            "class=\"more\" aria-hidden=\"true\" focusable=\"false\"><defs><pattern id=\"hatch\" "
@@ -199,33 +189,23 @@ static void put_end(page *p)
     put_text(p, p->lab->command);
     put(p, "</pre>\n");
     end_section(p);
-    put(p, "</main>\n</body>\n</html>\n");
 }
 
 bool write_page(const char *path, const lab *l)
 {
-    char *text = NULL;
-    size_t size = 0;
-    page p = { .to = open_memstream(&text, &size), .lab = l };
-    static void (*const sections[])(
-        page *) = { put_lengths, put_layouts,  put_planners, put_steps,         put_weights,     put_order,
-                    put_live,    put_learning, put_gradient, put_contamination, put_adversaries, put_cost };
-    bool good = p.to != NULL;
-    if (good)
-        put_head(&p);
-    for (size_t i = 0; good && i < sizeof sections / sizeof *sections; i++) {
+    page p = { .lab = l };
+    static void (*const sections[])(page *) = {
+        put_lengths, put_layouts,  put_planners, put_steps,         put_weights,     put_order,
+        put_live,    put_learning, put_gradient, put_contamination, put_adversaries, put_cost
+    };
+    weft__svg_open(&p.svg, path);
+    put_head(&p);
+    for (size_t i = 0; i < sizeof sections / sizeof *sections; i++) {
         begin_section(&p);
         sections[i](&p);
         end_section(&p);
     }
-    if (good)
-        put_end(&p);
-    if (p.to)
-        good = !ferror(p.to), good = !fclose(p.to) && good;
-    if (!good)
-        say_error(FAILED, "%s: no memory for the page", path);
-    else if (weft_write_file(path, text, size) != WEFT_OK)
-        good = say_error(FAILED, "%s", weft_file_message()) == GOOD;
-    free(text);
-    return good;
+    put_end(&p);
+    return weft__svg_close(&p.svg, "</main>\n</body>\n</html>\n") == WEFT_OK ||
+           say_error(FAILED, "%s", weft_file_message()) == GOOD;
 }

@@ -1,72 +1,93 @@
-/* page.h - what the sections of the page share: markup, numbers, tables, charts. */
+/* page.h - what the sections of the page share: markup, tables, charts. */
 #ifndef WEFT_TOOLS_PAGE_H
 #define WEFT_TOOLS_PAGE_H
+#include "io/pictures/scale.h"
 #include "tools/lab/lab.h"
 
-/* figures: how many figures and tables there were, for names; section: the number of the one that is open. */
-typedef struct { FILE *to; const lab *lab; int figures, section; } page;
+/* figures: how many figures and tables there were, for names; section: the number of the open one. */
+typedef struct {
+    weft__svg svg;
+    const lab *lab;
+    int figures, section;
+} page;
 enum { PAGE_COLOURS = 8, PAGE_MULTIPLES = 12 };  /* small charts of a section at most: one a plan */
 
 /* ---- text ---- */
-/* Markup, as printf; never with a user's text. */
-__attribute__((format(printf, 2, 3))) void put(page *, const char *format, ...);
-/* A user's text, escaped; malformed UTF-8 and what HTML has no characters for become U+FFFD. NULL: "-". */
+/* Writes markup, as printf; never a user's text. */
+#define put(p, ...) weft__svg_put(&(p)->svg, __VA_ARGS__)
+/* Writes a user's text, escaped; "-" for NULL. */
 void put_text(page *, const char *text);
-/* With a comma at each thousand; so many digits behind the point, "-" for NaN. */
-void put_number(page *, int64_t);
+/* Writes a number with a comma at each thousand and that many decimals; "-" for NaN. */
 void put_real(page *, double, int digits);
-/* "3 pool:count=64": a plan's number on this page, and its name, where lines may break. */
+/* Writes a plan's number on this page and its name, "3 pool:count=64", where lines may break. */
 void put_plan(page *, int plan);
 
 /* ---- sections ---- */
 extern const char *const page_sections[][2];     /* name for links, title; ends with NULL */
-void begin_section(page *);
-void end_section(page *);
-/* Puts a sentence, without its full stop, where a result is missing, and why the experiments were stopped. */
+/* Writes a sentence, without its full stop, for a missing result, and why the experiments were stopped. */
 void put_missing(page *, const char *sentence);
-/* How many plans have a small chart of their own; says so, if it is not all. */
-int put_multiples(page *);
 
 /* ---- tables ---- */
-/* A column of a table with a row for each plan: better -1 or 1: the least or largest is bold. */
-typedef struct { const char *head; double (*get)(const lab_plan *); int better, digits; } page_column;
-void put_plan_table(page *, const char *caption, const page_column *columns, int n);
-/* A cell of a table; "-" for NaN. */
-void put_cell(page *, double x, int digits, bool bold);
-/* A table with other rows: heads end with NULL. Cells are put by hand. */
-void begin_table(page *, const char *caption, const char *const *heads);
-void end_table(page *);
+/* A cell with the head of its column: a number with that many decimals, or a text. better: -1 or 1, the
+ * least or largest of the column is bold. bad: the cell is marked. */
+typedef struct {
+    const char *head;
+    double value;
+    int better, digits;
+    const char *text;
+    bool bad;
+} page_cell;
+/* A row; name NULL: it has the name of the plan with its number. */
+enum { PAGE_CELLS = 16 };
+typedef struct {
+    const char *name;
+    page_cell cell[PAGE_CELLS];
+    int n;
+} page_row;
+#define CELL(head, value, better, digits) { head, value, better, digits, NULL, false }
+/* Sets the cells of a row. */
+#define SET_ROW(row, of, ...)                                         \
+    do {                                                              \
+        const page_cell cells_[] = { __VA_ARGS__ };                   \
+        (row)->name = of;                                             \
+        (row)->n = (int)(sizeof cells_ / sizeof *cells_);             \
+        memcpy((row)->cell, cells_, sizeof cells_);                   \
+    } while (0)
+/* Writes a table of at least one row; fill sets the cells of row i. */
+void put_table(page *, const char *caption, const char *first_head, int rows,
+               void (*fill)(const lab *, int i, page_row *));
 
 /* ---- charts ---- */
 enum {
     CHART_WIDTH = 344,
     CHART_HEIGHT = 220,
+    CHART_SMALL = 150,
     CHART_LEFT = 46,
     CHART_RIGHT = 10,
     CHART_TOP = 24,
     CHART_BOTTOM = 42
 };
-/* Values low .. high lie at pixels from .. to; on a logarithmic axis or an even one. */
-typedef struct { double low, high, from, to; bool logarithmic; } scale;
-double scaled(const scale *, double value);
-/* Widened to whole steps, on a logarithmic axis, base 10, to 1, 2 or 5 of a power; a range of one value gets
- * some room. */
-scale scale_of(double low, double high, bool logarithmic, double from, double to);
-void begin_figures(page *);
-void end_figures(page *);
-/* An image of that height with a title and a description; the caption follows by hand, after end_image. */
+/* Axes of a chart of that height, of which the first two are x's ends and the others y's; bases as of
+ * weft__axis. */
+typedef struct {
+    weft__axis x, y;
+} page_axes;
+page_axes axes_of(const double ends[4], int base_x, int base_y, double height);
+/* Writes one small chart for each plan, up to PAGE_MULTIPLES, and if that is not all, says so. */
+void put_multiples(page *, void (*chart)(page *, int plan));
+/* Begins an image of that height with a title and a description. The caption follows end_image. */
 __attribute__((format(printf, 4, 5))) void begin_image(page *, double height, const char *title,
                                                        const char *format, ...);
 void end_image(page *);                          /* opens the caption */
 void end_figure(page *);                         /* closes it */
-/* Grids, ticks and labels of both axes, in a chart of that height. */
-void put_axes(page *, const scale *x, const scale *y, const char *x_label, const char *y_label,
-              double height);
-__attribute__((format(printf, 5, 6))) void put_label(page *, double x, double y, const char *anchor,
-                                                     const char *format, ...);
+/* Writes grids, marks and labels of both axes, in a chart of that height. */
+void put_axes(page *, const page_axes *, const char *x_label, const char *y_label, double height);
+#define put_label(p, ...) weft__svg_textf(&(p)->svg, __VA_ARGS__)
+/* Writes a bar from the level `top` down to `bottom`. */
+void put_bar(page *, const char *class_, double x, double top, double width, double bottom);
 
 /* ---- sections, in files of their own ---- */
-/* Puts which plan to take, and why, if times were measured. */
+/* Writes which plan to take, and why, if times were measured. */
 void put_verdict(page *);
 void put_lengths(page *);
 void put_layouts(page *);

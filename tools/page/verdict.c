@@ -14,7 +14,10 @@ static int measured(const lab *l, int *plan, double *ms, double *disturbance)
         if (isnan(l->plan[i].median_ms) ||
             weft_plan_disturb(&l->plan[i].made->plan, l->len, l->n, &d) != WEFT_OK)
             continue;
-        plan[n] = i, ms[n] = l->plan[i].median_ms, disturbance[n] = d.sum, n++;
+        plan[n] = i;
+        ms[n] = l->plan[i].median_ms;
+        disturbance[n] = d.sum;
+        n++;
     }
     return n;
 }

@@ -261,7 +261,7 @@ static bool measure_error(const layer_asked *a, layer_cost *out)
     }
     free(data.rows);
     out->cost.error = worst;
-    return good || (say_error(FAILED, "plan: --explain: the error of predictions cannot be measured"), false);
+    return good || say_failure("plan: --explain: the error of predictions cannot be measured");
 }
 
 bool calibrate(const layer_asked *a, layer_cost *out)

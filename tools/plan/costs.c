@@ -58,7 +58,7 @@ bool read_costs(const char *path, layer_cost *out)
     json_error_t e;
     FILE *from = fopen(path, "r");
     if (!from)
-        return say_error(FAILED, "plan: --costs %s: %s", path, strerror(errno)), false;
+        return say_failure("plan: --costs %s: %s", path, strerror(errno));
     json_t *all = json_loadf(from, JSON_REJECT_DUPLICATES, &e);
     fclose(from);
     const char *wrong = all ? read_object(all, out) : NULL;

@@ -16,7 +16,7 @@ static bool judge(const planned *t, const int32_t *len, int64_t n, const layer_c
 {
     return (weft_plan_predict(&t->plan, &l->cost, false, &to->ms) == WEFT_OK &&
             weft_plan_disturb(&t->plan, len, n, &to->by) == WEFT_OK) ||
-           (say_error(FAILED, "plan: %s: %s", t->text, weft_plan_message()), false);
+           say_failure("plan: %s: %s", t->text, weft_plan_message());
 }
 
 static void print_rows(const planned *all, int count, const judged *j)
@@ -82,7 +82,7 @@ bool explain_plans(const planned *all, int count, const int32_t *len, int64_t n,
     double error = l->cost.error > 0 ? l->cost.error : usual_error;
     judged *j = calloc((size_t)count + 1, sizeof *j);
     double *ms = calloc((size_t)count + 1, sizeof *ms), *by = calloc((size_t)count + 1, sizeof *by);
-    bool good = (j && ms && by) || say_error(FAILED, "plan: no memory for %d plans", count) == GOOD;
+    bool good = (j && ms && by) || say_failure("plan: no memory for %d plans", count);
     for (int i = 0; i < count && good; i++) {
         good = judge(all + i, len, n, l, j + i);
         ms[i] = j[i].ms.ms, by[i] = j[i].by.sum;

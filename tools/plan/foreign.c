@@ -182,7 +182,7 @@ static bool run_child(const char *text, char *part[3], planned *t, const int32_t
     job j = { .part = part, .len = len, .n = n };
     keeper k;
     if (!start(&k, &j, t->seconds))
-        return say_error(FAILED, "plan: %s: no process can be made: %s", text, strerror(errno)), false;
+        return say_failure("plan: %s: no process can be made: %s", text, strerror(errno));
     head h = { 0 };
     int64_t tokens = 0;
     for (int64_t i = 0; i < n; i++)

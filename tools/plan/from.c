@@ -4,7 +4,7 @@
 #include <jansson.h>
 #include <stdlib.h>
 #include <string.h>
-#include "tools/plan/shape.h"
+#include "tools/plan/plan.h"
 
 enum { SPARE = 1 << 24 }; /* rows of a batch without a piece */
 
@@ -18,10 +18,7 @@ typedef struct {
     planned *to;
 } reading;
 
-static bool refuse(const reading *r, const char *what)
-{
-    return say_error(FAILED, "%s: %s", r->where, what), false;
-}
+static bool refuse(const reading *r, const char *what) { return say_failure("%s: %s", r->where, what); }
 
 /* ---- numbers ---- */
 /* A whole number of 0 .. most; what: its name in a message. */
@@ -30,12 +27,11 @@ static bool number(const reading *r, const json_t *is, int64_t most, const char 
     *out = is && json_is_integer(is) ? json_integer_value(is) : -1;
     if (*out >= 0 && *out <= most)
         return true;
-    return say_error(FAILED, "%s: %s is %s; a whole number in 0 .. %lld is expected", r->where, what,
-                     !is                 ? "missing" :
-                     json_is_integer(is) ? "out of range" :
-                                           "no whole number",
-                     (long long)most),
-           false;
+    return say_failure("%s: %s is %s; a whole number in 0 .. %lld is expected", r->where, what,
+                       !is                 ? "missing" :
+                       json_is_integer(is) ? "out of range" :
+                                             "no whole number",
+                       (long long)most);
 }
 
 /* Of batch b: the number that all batches share, or the list's. */
@@ -271,10 +267,8 @@ static bool read_line(reading *r, const char *text, size_t size, planned **all, 
 {
     json_error_t e;
     json_t *is = json_loadb(text, size, JSON_REJECT_DUPLICATES, &e);
-    bool good =
-        is ? add_plan(r, is, all, count) :
-             (say_error(FAILED, "%s: column %d: %s; a plan as JSON is expected", r->where, e.column, e.text),
-              false);
+    bool good = is ? add_plan(r, is, all, count) :
+                     say_failure("%s: column %d: %s; a plan as JSON is expected", r->where, e.column, e.text);
     json_decref(is);
     return good;
 }
@@ -305,7 +299,7 @@ bool read_plans(const char *path, const int32_t *len, int64_t n, planned **all, 
         at += here + 1;
     }
     if (good && *count == before)
-        good = say_error(FAILED, "%s: no plan; one a line is expected", path) == GOOD;
+        good = say_failure("%s: no plan; one a line is expected", path);
     free(text);
     return good;
 }

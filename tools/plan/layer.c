@@ -57,7 +57,7 @@ weft_rnn *make_layer(const layer_asked *a, weft_module *m)
 bool open_device(const layer_asked *a, weft **w)
 {
     *w = weft_open(&(weft_opts){ .seed = 1, .threads = a->threads });
-    return weft_ok(*w) || (say_error(FAILED, "plan: --explain: %s", weft_error_message(*w)), false);
+    return weft_ok(*w) || say_failure("plan: --explain: %s", weft_error_message(*w));
 }
 
 bool device_of(const layer_asked *a, char *name, size_t size, int *threads)

@@ -29,7 +29,7 @@ static bool count_meetings(lab_plan *l, const int32_t *len, int64_t n, int epoch
     for (int e = 1; e < made && draws(t); e++)
         weft_plan_free(plan + e);
     l->epochs = good ? epochs : 0;
-    return good || (say_error(FAILED, "plan: %s", weft_plan_message()), false);
+    return good || say_failure("plan: %s", weft_plan_message());
 }
 
 bool lab_begin_plan(lab_plan *l, const planned *t, const int32_t *len, int64_t n, int epochs)
@@ -50,7 +50,7 @@ bool report_plans(const char *file, const char *corpus, const int32_t *len, int6
                   int count, const char *command, bool times)
 {
     lab_plan *plan = calloc((size_t)count + 1, sizeof *plan);
-    bool good = plan || say_error(FAILED, "plan: no memory for %d plans", count) == GOOD;
+    bool good = plan || say_failure("plan: no memory for %d plans", count);
     for (int i = 0; i < count && good; i++) {
         good = lab_begin_plan(plan + i, all + i, len, n, EPOCHS);
         if (times && all[i].ms > 0)

@@ -4,20 +4,25 @@
  * The heads' projections are one product by their weights end to end. */
 #include <math.h>
 #include "nn/attention.h"
-#include "rnn/forecast/forecast.h"
+#include "rnn/forecast/blocks/blocks.h"
 
 enum { MOST_HEADS = 256 };
 
-struct weft_interpretable_attention {
-    weft_module *m; int64_t width, dk; int heads; double dropout;
+struct weft__interpretable {
+    weft_module *m;
+    int64_t width;
+    int64_t dk;                                  /* width of a head */
+    int heads;
+    double dropout;
     weft_tensor **query, **key;                  /* weights of the heads, then their biases */
     weft_linear *value, *output;
 };
 
-static const weft_init xavier = { WEFT_INIT_XAVIER, 1, 0 }, zero = { WEFT_INIT_ZERO, 0, 0 };
+static const weft_init xavier = { WEFT_INIT_XAVIER, 1, 0 };
+static const weft_init zero = { WEFT_INIT_ZERO, 0, 0 };
 
 /* ---- making ---- */
-static weft_tensor **heads_new(const weft_interpretable_attention *a, const char *name)
+static weft_tensor **heads_new(const weft__interpretable *a, const char *name)
 {
     weft_tensor **of = weft__layer(a->m, 2 * (size_t)a->heads * sizeof *of);
     weft_module *m = weft_submodule_new(a->m, name);
@@ -31,44 +36,32 @@ static weft_tensor **heads_new(const weft_interpretable_attention *a, const char
     return of;
 }
 
-static bool is_sound(weft_module *m, const char *name, const weft_interpretable_attention_opts *o)
+weft__interpretable *weft__interpretable_new(weft_module *parent, const char *name, int64_t d_model,
+                                             int heads, double dropout)
 {
-    if (!WEFT__SIZES(m, "interpretable_attention", name, o, { "d_model", o ? o->d_model : 0 },
-                     { "heads", o ? o->heads : 0 }))
-        return false;
-    if (o->heads > MOST_HEADS || o->heads > o->d_model)
-        weft__fail(m->w, WEFT_EARG,
+    weft *w = weft__ready(parent);
+    if (w && (heads < 1 || heads > MOST_HEADS || heads > d_model))
+        weft__fail(w, WEFT_EARG,
                    "interpretable_attention: d_model %lld, %d heads; 1 .. %d heads, and no more than the "
                    "width, are expected",
-                   (long long)o->d_model, o->heads, MOST_HEADS);
-    return weft__dropout_is_sound(m->w, "interpretable_attention", o->dropout);
-}
-
-weft_interpretable_attention *
-weft_interpretable_attention_new(weft_module *parent, const char *name,
-                                 const weft_interpretable_attention_opts *opts)
-{
-    static weft_interpretable_attention none;
-    if (!is_sound(parent, name, opts))
-        return &none;
+                   (long long)d_model, heads, MOST_HEADS);
     weft_module *m = weft_submodule_new(parent, name);
-    weft_interpretable_attention *a = weft__layer(m, sizeof *a);
+    weft__interpretable *a = weft__layer(m, sizeof *a);
     if (!a)
-        return weft__finished(m, a, &none);
-    *a = (weft_interpretable_attention){
-        .m = m, .width = opts->d_model, .dk = opts->d_model / opts->heads, .heads = opts->heads,
-        .dropout = opts->dropout
-    };
-    a->query = heads_new(a, "query_layers"), a->key = heads_new(a, "key_layers");
+        return NULL;
+    *a = (weft__interpretable){ .m = m, .width = d_model, .dk = d_model / heads, .heads = heads,
+                                .dropout = dropout };
+    a->query = heads_new(a, "query_layers");
+    a->key = heads_new(a, "key_layers");
     a->value = weft__linear_as(m, "value_layer", a->width, a->dk, xavier);
     a->output = weft__linear_as(m, "output_layer", a->dk, a->width, xavier);
-    return weft__finished(m, a, &none);
+    return a;
 }
 
 /* ---- running ---- */
 /* [.., width] -> [.., heads * dk], the queries and the keys */
 typedef struct projected { weft_tensor *queries, *keys; } projected;
-static projected project_heads(const weft_interpretable_attention *a, weft_tensor *q, weft_tensor *memory)
+static projected project_heads(const weft__interpretable *a, weft_tensor *q, weft_tensor *memory)
 {
     enum { OF_Q, BIAS_OF_Q, OF_K, BIAS_OF_K, LISTS };
     weft_tensor *const *list[LISTS] = { a->query, a->query + a->heads, a->key, a->key + a->heads };
@@ -79,7 +72,7 @@ static projected project_heads(const weft_interpretable_attention *a, weft_tenso
 }
 
 /* the mean of what the heads saw */
-static weft_tensor *put_out(const weft_interpretable_attention *a, weft_tensor *seen)
+static weft_tensor *put_out(const weft__interpretable *a, weft_tensor *seen)
 {
     return weft__dropped(a->m, "dropout", weft_linear_run(a->output, seen), a->dropout);
 }
@@ -87,7 +80,7 @@ static weft_tensor *put_out(const weft_interpretable_attention *a, weft_tensor *
 static weft_tensor *run_interpretable(const void *layer, weft_tensor *q, weft_attention_memory asked,
                                       weft_causal causal, weft_tensor **map)
 {
-    const weft_interpretable_attention *a = layer;
+    const weft__interpretable *a = layer;
     weft_tensor *memory = asked.keys;
     char name[WEFT__PATH + WEFT__NAME];
     snprintf(name, sizeof name, "%s.weights", a->m->path);
@@ -100,56 +93,34 @@ static weft_tensor *run_interpretable(const void *layer, weft_tensor *q, weft_at
         a, weft_attention(heads.queries, heads.keys, weft_linear_run(a->value, memory), &opts, map));
 }
 
-/* ---- with all scores, by a mask ---- */
-static bool masked_fit(const weft_interpretable_attention *a, weft_tensor *q, weft_tensor *memory,
-                       weft_tensor *mask)
+weft_tensor *weft__interpretable_run(weft__interpretable *a, weft_tensor *q, weft_tensor *memory,
+                                     weft_causal causal, weft_tensor **map)
 {
-    weft *w = q->w;
-    char text[3][128];
-    const char *wrong = weft__wrong(w, memory);
-    if (!wrong && mask)
-        wrong = weft__wrong(w, mask);
-    if (wrong)
-        weft__fail(w, WEFT_EARG, "interpretable_attention: the memory or the mask %s", wrong);
-    else if (q->f.batch || memory->f.batch || q->f.rank != 3 || memory->f.rank != 3 ||
-             q->f.size[0] != memory->f.size[0] || q->f.size[2] != a->width || memory->f.size[2] != a->width)
-        weft__fail(w, WEFT_ESHAPE,
-                   "interpretable_attention: query %s, memory %s; by a mask plain [n, Tq, %lld] and [n, Tk, "
-                   "%lld] are expected",
-                   weft__text(&q->f, text[0]), weft__text(&memory->f, text[1]), (long long)a->width,
-                   (long long)a->width);
-    else if (mask && (mask->f.batch || mask->f.rank != 3 || mask->f.size[0] != q->f.size[0] ||
-                      (mask->f.size[1] != q->f.size[1] && mask->f.size[1] != 1) ||
-                      mask->f.size[2] != memory->f.size[1]))
-        weft__fail(w, WEFT_ESHAPE,
-                   "interpretable_attention: query %s, memory %s, mask %s; a mask [n, Tq (or 1), Tk] is "
-                   "expected",
-                   weft__text(&q->f, text[0]), weft__text(&memory->f, text[1]),
-                   weft__text(&mask->f, text[2]));
-    return !w->status;
+    return weft__attend((weft__asked){ a->m, "interpretable_attention", a, NULL, run_interpretable }, q,
+                        memory, causal, map);
 }
 
+/* ---- with all scores, by a mask ---- */
 /* [n, T, heads * dk] -> [n, heads, T, dk] */
-static weft_tensor *by_head(const weft_interpretable_attention *a, weft_tensor *x)
+static weft_tensor *by_head(const weft__interpretable *a, weft_tensor *x)
 {
     return weft_transpose(weft_reshape(x, 4, (int64_t[]){ x->f.size[0], x->f.size[1], a->heads, a->dk }), 1,
                           2);
 }
 
-/* where the mask is not 0 a key is forbidden, or else only where it is 0 */
-static weft_tensor *masked_scores(weft_tensor *scores, weft_tensor *mask, bool forbids)
+static weft_tensor *masked_scores(weft_tensor *scores, weft_tensor *forbidden)
 {
-    weft_tensor *none = weft_scalar(scores->w, (double)(real)-1e9);
-    mask = weft_reshape(mask, 4, (int64_t[]){ mask->f.size[0], 1, mask->f.size[1], mask->f.size[2] });
-    return forbids ? weft_where(mask, none, scores) : weft_where(mask, scores, none);
+    const int64_t *size = forbidden->f.size;
+    forbidden = weft_reshape(forbidden, 4, (int64_t[]){ size[0], 1, size[1], size[2] });
+    return weft_where(forbidden, weft_scalar(scores->w, (double)(real)-1e9), scores);
 }
 
 /* 1 for each row of x [n, T, width] without NaN and infinity, [n, T, 1]. */
 static weft_tensor *finite_rows(weft_tensor *x)
 {
     weft *w = x->w;
-    weft_tensor *finite = weft_less(weft_abs(x), weft_scalar(w, (double)INFINITY)),
-                *all = weft_equal(weft_sum(finite, 2), weft_scalar(w, (double)x->f.size[2]));
+    weft_tensor *finite = weft_less(weft_abs(x), weft_scalar(w, (double)INFINITY));
+    weft_tensor *all = weft_equal(weft_sum(finite, 2), weft_scalar(w, (double)x->f.size[2]));
     return weft_reshape(all, 3, (int64_t[]){ x->f.size[0], x->f.size[1], 1 });
 }
 
@@ -159,19 +130,22 @@ typedef struct cleaned {
     weft_tensor *q, *memory;
     weft_tensor *spoilt;                         /* [n, Tq, 1]: not 0 for queries that see such a row */
 } cleaned;
-static cleaned clean(weft_tensor *q, weft_tensor *memory, weft_tensor *mask, bool forbids)
+static cleaned clean(weft_tensor *q, weft_tensor *memory, weft_tensor *forbidden)
 {
     weft *w = q->w;
-    weft_tensor *nought = weft_scalar(w, 0), *one = weft_scalar(w, 1);
-    weft_tensor *of_q = nought, *of_memory = nought, *spoilt = nought;
+    weft_tensor *nought = weft_scalar(w, 0);
+    weft_tensor *one = weft_scalar(w, 1);
+    weft_tensor *of_q = nought;
+    weft_tensor *of_memory = nought;
+    weft_tensor *spoilt = nought;
     WEFT_NO_GRAD(w)
     {
-        of_q = finite_rows(q), of_memory = finite_rows(memory);
+        of_q = finite_rows(q);
+        of_memory = finite_rows(memory);
         weft_tensor *odd = weft_reshape(weft_sub(one, of_memory), 3,
-                                        (int64_t[]){ memory->f.size[0], 1, memory->f.size[1] }),
-                    *seen = forbids ? weft_where(mask, nought, odd) : weft_where(mask, odd, nought),
-                    *sum = weft_sum(seen, 2);
-        sum = weft_reshape(sum, 3, (int64_t[]){ q->f.size[0], mask->f.size[1], 1 });
+                                        (int64_t[]){ memory->f.size[0], 1, memory->f.size[1] });
+        weft_tensor *sum = weft_sum(weft_where(forbidden, nought, odd), 2);
+        sum = weft_reshape(sum, 3, (int64_t[]){ q->f.size[0], forbidden->f.size[1], 1 });
         spoilt = weft_add(weft_sub(one, of_q), sum);
     }
     return (cleaned){ weft_where(of_q, q, nought), weft_where(of_memory, memory, nought), spoilt };
@@ -181,67 +155,45 @@ static weft_tensor *spoil(weft_tensor *y, weft_tensor *spoilt)
     return weft_where(spoilt, weft_scalar(y->w, (double)NAN), y);
 }
 
-static weft_tensor *attend_all(const weft_interpretable_attention *a, weft_tensor *q, weft_tensor *memory,
-                               weft_tensor *mask, bool forbids, weft_tensor **map)
+static weft_tensor *attend_all(const weft__interpretable *a, weft_tensor *q, weft_tensor *memory,
+                               weft_tensor *forbidden, weft_tensor **map)
 {
     weft *w = q->w;
     const projected heads = project_heads(a, q, memory);
     if (!weft_ok(w))
         return &w->nil;
-    weft_tensor *dots = weft_matmul_with(by_head(a, heads.queries), false, by_head(a, heads.keys), true),
-                *scores = weft_scale(dots, (double)(real)(1 / sqrt((double)a->dk)));
-    if (mask)
-        scores = masked_scores(scores, mask, forbids);
+    weft_tensor *dots = weft_matmul_with(by_head(a, heads.queries), false, by_head(a, heads.keys), true);
+    weft_tensor *scores = weft_scale(dots, (double)(real)(1 / sqrt((double)a->dk)));
+    if (forbidden)
+        scores = masked_scores(scores, forbidden);
     weft_tensor *weights = weft__dropped(a->m, "weights", weft_softmax(scores, -1, NULL), a->dropout);
     if (map)
         *map = weights;
     return put_out(a, weft_matmul(weft_mean(weights, 1), weft_linear_run(a->value, memory)));
 }
 
-static weft_tensor *masked(const weft_interpretable_attention *a, weft_tensor *q, weft_tensor *memory,
-                           weft_tensor *mask, bool forbids, weft_tensor **map)
+static weft_tensor *masked(const weft__interpretable *a, weft_tensor *q, weft_tensor *memory,
+                           weft_tensor *forbidden, weft_tensor **map)
 {
-    if (!mask)
-        return attend_all(a, q, memory, NULL, forbids, map);
-    const cleaned c = clean(q, memory, mask, forbids);
+    const cleaned c = clean(q, memory, forbidden);
     if (!weft_ok(q->w))
         return &q->w->nil;
-    weft_tensor *y = spoil(attend_all(a, c.q, c.memory, mask, forbids, map), c.spoilt);
+    weft_tensor *y = spoil(attend_all(a, c.q, c.memory, forbidden, map), c.spoilt);
     if (map && weft_ok(q->w))
         *map = spoil(*map, weft_reshape(c.spoilt, 4, (int64_t[]){ q->f.size[0], 1, q->f.size[1], 1 }));
     return y;
 }
 
-static weft_tensor *by_mask(const weft_interpretable_attention *a, weft_tensor *q, weft_tensor *memory,
-                            weft_tensor *mask, bool forbids, weft_tensor **map)
+weft_tensor *weft__interpretable_masked(weft__interpretable *a, weft_tensor *q, weft_tensor *memory,
+                                        weft_tensor *forbidden, weft_tensor **map)
 {
-    weft_tensor *y = weft__refused(a ? a->m : NULL, q, "interpretable_attention");
+    weft_tensor *y = &q->w->nil;
     if (map)
-        *map = y ? y : &q->w->nil;
-    if (y)
+        *map = y;
+    if (!weft_ok(q->w))
         return y;
     const weft_module *before = weft__enter(a->m);
-    y = masked_fit(a, q, memory, mask) ? masked(a, q, memory, mask, forbids, map) : &q->w->nil;
+    y = forbidden ? masked(a, q, memory, forbidden, map) : attend_all(a, q, memory, NULL, map);
     weft__leave(a->m, before);
     return y;
-}
-
-weft_tensor *weft__interpretable_forbidden(weft_interpretable_attention *a, weft_tensor *q,
-                                           weft_tensor *memory, weft_tensor *forbidden, weft_tensor **map)
-{
-    return by_mask(a, q, memory, forbidden, true, map);
-}
-
-weft_tensor *weft_interpretable_attention_run(weft_interpretable_attention *a, weft_tensor *q,
-                                              weft_tensor *memory, weft_causal causal, weft_tensor *mask,
-                                              weft_tensor **map)
-{
-    if (!mask)
-        return weft__attend(
-            (weft__asked){ a ? a->m : NULL, "interpretable_attention", a, NULL, run_interpretable }, q,
-            memory, causal, map);
-    if (a && a->m && causal != WEFT_ALL_KEYS)
-        weft__fail(a->m->w, WEFT_EARG, "interpretable_attention: causal %d and a mask; beside a mask "
-                   "WEFT_ALL_KEYS is expected", (int)causal);
-    return by_mask(a, q, memory, mask, false, map);
 }

@@ -96,9 +96,8 @@ static bool set_options(weft_windows *v, const weft_windows_opts *o)
 /* Others of that name that draw, too, would disturb each other. */
 static bool stream_is_taken(const weft_windows *v)
 {
-    for (weft__owned *o = v->w->owned; o; o = o->next) {
-        const weft_windows *other = o->end == end_windows ? (const weft_windows *)(void *)(o + 1) : NULL;
-        if (other && other != v && (other->shorten || other->noise) && !strcmp(other->name, v->name))
+    for (const weft_windows *other = NULL; (other = weft__next_owned(v->w, end_windows, other));) {
+        if (other != v && (other->shorten || other->noise) && !strcmp(other->name, v->name))
             return true;
     }
     return false;
@@ -209,10 +208,10 @@ static bool choose(choice *c, weft_windows *v, const int32_t *index, int64_t n)
                    index ? "" : " at NULL");
         return false;
     }
-    c->window = weft__take(w, &w->notes, (n + 1) * (int64_t)sizeof *c->window);
-    c->past = weft__take(w, &w->notes, (n + 1) * (int64_t)sizeof *c->past);
-    c->future = weft__take(w, &w->notes, (n + 1) * (int64_t)sizeof *c->future);
-    c->id = weft__take(w, &w->notes, (n + 1) * (int64_t)sizeof *c->id);
+    c->window = weft__take(w, WEFT__IN_NOTES, (n + 1) * (int64_t)sizeof *c->window);
+    c->past = weft__take(w, WEFT__IN_NOTES, (n + 1) * (int64_t)sizeof *c->past);
+    c->future = weft__take(w, WEFT__IN_NOTES, (n + 1) * (int64_t)sizeof *c->future);
+    c->id = weft__take(w, WEFT__IN_NOTES, (n + 1) * (int64_t)sizeof *c->id);
     for (int64_t i = 0; i < n && !w->status; i++)
         if (weft__has_window(v, index[i])) {
             c->window[i] = weft__window(v, index[i]);
@@ -265,7 +264,7 @@ static weft_tensor *fixed_of(const choice *c)
     const weft__prepared *p = &c->v->p;
     weft *w = c->v->w;
     int64_t columns = c->v->x->fixed;
-    real *to = columns ? weft__take(w, &w->notes, (c->n * columns + 1) * (int64_t)sizeof *to) : NULL;
+    real *to = columns ? weft__take(w, WEFT__IN_NOTES, (c->n * columns + 1) * (int64_t)sizeof *to) : NULL;
     for (int64_t i = 0; to && i < c->n; i++)
         memcpy(to + i * columns, p->fixed + c->window[i].series * columns, (size_t)columns * sizeof *to);
     return to ? weft_reals(w, to, WEFT_SHAPE(c->n, columns)) : NULL;
@@ -285,7 +284,7 @@ static weft_tensor *filled(const choice *c, filler *fill, layout l, int64_t colu
 {
     weft *w = c->v->w;
     int64_t rows = l.padded ? c->n * l.longest : l.rows;
-    real *all = weft__take(w, &w->notes, (rows * columns + 1) * (int64_t)sizeof *all), *to = all;
+    real *all = weft__take(w, WEFT__IN_NOTES, (rows * columns + 1) * (int64_t)sizeof *all), *to = all;
     if (!all)
         return &w->nil;
     if (l.padded)
@@ -301,7 +300,7 @@ static weft_tensor *filled(const choice *c, filler *fill, layout l, int64_t colu
 
 static const weft_lengths *keep_lengths(weft *w, int64_t n, const int32_t *len, const int64_t *id)
 {
-    weft_lengths *l = weft__take(w, &w->notes, sizeof *l);
+    weft_lengths *l = weft__take(w, WEFT__IN_NOTES, sizeof *l);
     if (l)
         *l = (weft_lengths){ .n = n, .len = len, .id = id };
     return l;

@@ -1,0 +1,107 @@
+/* fused.h - what autograd gives to the floors above it beside its public headers: operators that layers
+ * share, layouts, and what an operator of theirs needs. */
+#ifndef WEFT_FUSED_H
+#define WEFT_FUSED_H
+#include "autograd/tape.h"
+#include "core/ragged.h"
+
+/* ---- applying an operator (apply.c): all results ---- */
+const weft_call *weft__apply(const weft_op *, weft_tensor *const *x, int n, const void *attributes,
+                             size_t bytes);
+#define LIST(...) \
+    (weft_tensor *[]){ __VA_ARGS__ }, (int)(sizeof((weft_tensor *[]){ __VA_ARGS__ }) / sizeof(weft_tensor *))
+/* of the library's own records, whose raw functions start kernels */
+#define APPLY(op, ...) (weft__apply(op, LIST(__VA_ARGS__), NULL, 0)->y[0])
+#define APPLY_WITH(op, attributes, ...) \
+    (weft__apply(op, LIST(__VA_ARGS__), &(attributes), sizeof(attributes))->y[0])
+
+/* ---- short words for raw functions: the device, and the numbers of x and y ---- */
+static inline weft__device *dev(const weft_call *c)         { return &c->y[0]->w->dev; }
+static inline real    *X(const weft_call *c, int i)         { return c->x[i]->data; }
+static inline int32_t *I(const weft_call *c, int i)         { return (int32_t *)(void *)c->x[i]->data; }
+static inline real    *Y(const weft_call *c, int k)         { return c->y[k]->data; }
+static inline int64_t  count(const weft_tensor *t)          { return weft__elements(&t->f); }
+static inline int64_t  width(const weft_tensor *t) { return t->f.rank ? t->f.size[t->f.rank - 1] : 1; }
+static inline bool     is_real(const weft_call *c, int i)   { return c->x[i]->f.type == WEFT_REAL; }
+#define RUN(c, kernel, ...) (dev(c)->k->kernel(dev(c), __VA_ARGS__))
+
+/* ---- failing (refuse.c): the text ends as printf says ---- */
+bool         weft__refuse(const weft_call *, const char *format, ...) __attribute__((format(printf, 2, 3)));
+/* A function's own failure, of x or of several tensors that are all needed. Returns the inert tensor. */
+weft_tensor *weft__failed(weft_tensor *x, weft_status, const char *function, const char *format, ...)
+    __attribute__((format(printf, 4, 5)));
+weft_tensor *weft__failed_of(weft_tensor *const *x, int64_t n, weft_status, const char *function,
+                             const char *format, ...) __attribute__((format(printf, 5, 6)));
+/* The context in which a function of these fails: of the first that has not failed. */
+weft        *weft__context(weft_tensor *const *x, int64_t n);
+/* The inert tensor of its context, of no context for NULL. */
+weft_tensor *weft__inert_beside(const weft_tensor *x);
+
+/* ---- layouts (arrange.c, ragged.c, row_order.c) ---- */
+/* The same numbers, another form. */
+weft_tensor *weft__view(weft_tensor *, const weft__form *);
+/* To a layout of its batch; a view if it lies so. */
+weft_tensor *weft__arranged(weft_tensor *, const weft__form *, real fill);
+/* A ragged tensor to the layout of another one of its batch; itself if it lies so or the context failed. */
+weft_tensor *weft__arranged_as(weft_tensor *, const weft__form *like);
+weft_tensor *weft__ragged_as(weft_tensor *, const weft__form *like);
+/* Plain [n, T, F], or [n, F] with T = 1, as n sequences of T tokens: a view. */
+weft_tensor *weft__as_batch(weft_tensor *x, const char *function, int64_t n, int64_t T);
+/* For `shape`: whether the plain inputs with that many rows, of that rank or more, are stored in one order as
+ * far as is known; else it refuses. */
+bool         weft__rows_agree(const weft_call *, int64_t rows, int least);
+/* Elements without the pads that a layout may have. */
+int64_t      weft__numbers(const weft__form *);
+/* These fail, and say which sequence: if there are not n lengths of 0 .. total each; if x is no plain [n, T,
+ * ..] of such lengths; if its pads are not 0, too, which waits for the device. */
+bool         weft__lengths_fit(weft *, const weft_lengths *, int64_t n, int64_t total, const char *function);
+bool         weft__is_padded(weft_tensor *x, const weft_lengths *, weft_align, const char *function);
+bool         weft__pads_are_zero(weft_tensor *x, const weft_lengths *, weft_align, const char *function);
+
+/* ---- gradients of a fused operator (gradient_blocks.c, accumulate.c) ---- */
+/* Copies of blocks that wait, those before a block first if it adds where they go; n zeros among them; until
+ * they are run. */
+typedef struct weft__blocks { int64_t n; weft__block_copy of[16]; } weft__blocks;
+void         weft__add_block(const weft_call *, weft__blocks *, weft__block_copy);
+void         weft__add_zeros(const weft_call *, weft__blocks *, real *to, int64_t n);
+void         weft__run_blocks(const weft_call *, weft__blocks *);
+/* Where a kernel adds the gradient of x[i]; NULL: not needed. If nothing came before, it is zeros when the
+ * blocks are run. */
+real        *weft__dx_added(const weft_call *, int i, weft__blocks *zeros);
+/* As weft_op_dx, for a kernel that computes each number in full, rounds it, and then adds it once: a sum of
+ * products that is rounded as a whole, but not a function of one number, which a GPU would fuse with the
+ * addition. So on a GPU it may go onto what a ragged tensor has at once, where else it is computed apart and
+ * then added: the bits are the same. */
+real        *weft__dx_whole(const weft_call *, int i, bool *add);
+
+/* ---- rows of a table (table_rows.c) ---- */
+/* y's rows are the table's, by ids. */
+void         weft__looked_up(weft_tensor *y, weft_tensor *table, weft_tensor *ids);
+/* The table and the ids that x was looked up by, if it was and the table has not changed since; else NULL. */
+weft_tensor *weft__table_of(const weft_tensor *x, weft_tensor **ids);
+/* Whether this walk wants the gradient of such rows, or of what they were arranged from. */
+bool         weft__asked_for(const weft_tensor *x);
+
+/* ---- operators that layers share ---- */
+/* linear.c: f(x weight^T + bias), bias or NULL; f one of those whose derivative a value tells, or
+ * WEFT__UNARIES, none; a weight [G, O, K] with a bias [G, O]: each group of x [.., G, K] by its own. */
+weft_tensor *weft__linear(weft_tensor *x, weft_tensor *weight, weft_tensor *bias, int f, real p);
+/* By some rows of the weight, and as many numbers of the bias, only. */
+weft_tensor *weft__linear_part(weft_tensor *x, weft_tensor *weight, weft_tensor *bias, int64_t from,
+                               int64_t rows);
+weft_tensor *weft__glu(weft_tensor *x);          /* a sigmoid(b) of x = [a, b] */
+/* concat_lists.c: y[l] = weft_concat(list[l], n, 0) of tensors of one shape, of up to four lists at once. */
+void         weft__concat_lists(weft_tensor *const *const *list, int lists, int n, weft_tensor **y);
+/* norm.c: layer norm of glu(gate) + skip, of a gate [.., 2 F] that fits a skip [.., F]; gain and shift [F],
+ * or [G, F] of [.., G, F]. */
+bool         weft__gate_fits(const weft_tensor *gate, const weft_tensor *skip);
+weft_tensor *weft__gate_norm_of(weft_tensor *gate, weft_tensor *skip, weft_tensor *gain, weft_tensor *shift,
+                                double eps);
+/* Over the last axis of [.., G, F]; gain and shift [G, F]. */
+weft_tensor *weft__layer_norm_of_groups(weft_tensor *x, weft_tensor *gain, weft_tensor *shift, double eps);
+/* dropout.c: [rows] of 0 and 1 / (1 - p), a function of (seed, name, number of the step, row), so the same at
+ * every call in a step. */
+weft_tensor *weft__row_factors(weft *, int64_t rows, double p, const char *name);
+/* pointwise.c: a gradient g times b: 0 where g is 0, also where b is infinite or NaN. */
+weft_tensor *weft__given_times(weft_tensor *g, weft_tensor *b);
+#endif

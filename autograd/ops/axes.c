@@ -1,0 +1,108 @@
+/* axes.c - axes in another order, and elements repeated along one. */
+#include "autograd/op.h"
+
+/* ---- permute; its transpose is the inverse permutation ---- */
+typedef struct { int axis[WEFT_RANK]; } order;   /* axis i of the result is this one of the input */
+
+static bool permute_shape(weft_call *c)
+{
+    const order *o = c->attributes;
+    const weft__form *x = &c->x[0]->f;
+    weft__form *y = &c->y[0]->f;
+    *y = *x;
+    if (x->batch && o->axis[0] != 0)
+        return weft_op_refuse(c, "the rows of a ragged tensor stay axis 0");
+    for (int i = 0; i < x->rank; i++)
+        y->size[i] = x->size[o->axis[i]];
+    if (o->axis[0] != 0)
+        weft__rows_moved(c);
+    return true;
+}
+static void permute_run(weft_call *c)
+{
+    const order *o = c->attributes;
+    const weft__form *x = &c->x[0]->f;
+    int64_t step[WEFT_RANK] = { 0 }, next = 1;
+    weft__grid g = { .rank = x->rank };
+    for (int i = x->rank - 1; i >= 0; next *= x->size[i--])
+        step[i] = next;
+    for (int i = 0; i < x->rank; i++)
+        g.size[i] = x->size[o->axis[i]], g.step[0][i] = step[o->axis[i]];
+    weft__run_spread(c, &g, 0);
+}
+static weft_tensor *permute_back(const weft_call *c, weft_tensor *dy, int i)
+{
+    const order *o = c->attributes;
+    order back = { { 0 } };
+    (void)i;
+    for (int k = 0; k < c->x[0]->f.rank; k++)
+        back.axis[o->axis[k]] = k;
+    return APPLY_WITH(c->op, back, dy);
+}
+static void describe_order(const weft_call *c, char *text, size_t size)
+{
+    const order *o = c->attributes;
+    char axes[2 * WEFT_RANK + 1] = "";
+    for (int i = 0; i < c->x[0]->f.rank; i++)
+        axes[2 * i] = (char)('0' + o->axis[i]), axes[2 * i + 1] = i + 1 < c->x[0]->f.rank ? ' ' : 0;
+    snprintf(text, size, "axes=%s", axes);
+}
+static const weft_op op_permute = { .name = "permute",
+                                    .adds = true,
+                                    .unread = 1,
+                                    .shape = permute_shape,
+                                    .forward = permute_run,
+                                    .backward = permute_back,
+                                    .describe = describe_order };
+
+weft_tensor *weft_permute(weft_tensor *x, const int *axes)
+{
+    order o = { { 0 } };
+    unsigned seen = 0;
+    if (!x || weft__wrong(x->w, x) || (x->f.rank && !axes))
+        return weft__failed(x, WEFT_EARG, "permute", "a tensor and an axis for each of its own are expected");
+    for (int i = 0, rank = x->f.rank; i < rank; i++) {
+        int axis = axes[i] < 0 && axes[i] >= -rank ? axes[i] + rank : axes[i];
+        if (axis < 0 || axis >= rank || seen >> axis & 1)
+            return weft__failed(x, WEFT_EARG, "permute",
+                                "axis %d at place %d; each of 0 .. %d once is expected", axes[i], i,
+                                rank - 1);
+        seen |= 1u << axis;
+        o.axis[i] = axis;
+    }
+    return APPLY_WITH(&op_permute, o, x);
+}
+
+/* ---- repeat: a new axis of size 1, spread, and folded in ---- */
+static weft_tensor *repeated(weft_tensor *x, int axis, int64_t times, bool before, const char *name)
+{
+    if (!weft__axis(x, &axis, name))
+        return weft__inert_beside(x);
+    if (times < 0 || x->f.rank == WEFT_RANK || (x->f.batch && axis == 0))
+        return weft__failed(x, WEFT_ESHAPE, name,
+                            "axis %d, %lld times; a tensor of rank 1 .. 5, 0 times or more, and not the rows "
+                            "of a ragged tensor, are expected",
+                            axis, (long long)times);
+    weft__form one = x->f, many, end = x->f;
+    int fresh = axis + !before;                  /* the new axis */
+    for (int i = one.rank++; i > fresh; i--)
+        one.size[i] = one.size[i - 1];
+    one.size[fresh] = 1;
+    many = one;
+    many.size[fresh] = times;
+    if (__builtin_mul_overflow(end.size[axis], times, &end.size[axis]))
+        return weft__failed(x, WEFT_ESHAPE, name, "%lld times are too many elements", (long long)times);
+    weft_tensor *y = weft__spread_to(weft__view(x, &one), &many);
+    if (y->f.batch)                              /* rows lie where the spreading put them */
+        end.layout = y->f.layout, end.place = y->f.place, end.size[0] = y->f.size[0];
+    return weft__view(y, &end);
+}
+
+weft_tensor *weft_tile(weft_tensor *x, int axis, int64_t times)
+{
+    return repeated(x, axis, times, true, "tile");
+}
+weft_tensor *weft_repeat_interleave(weft_tensor *x, int axis, int64_t times)
+{
+    return repeated(x, axis, times, false, "repeat_interleave");
+}

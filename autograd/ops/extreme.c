@@ -1,0 +1,228 @@
+/* extreme.c - the largest and the smallest along an axis, their places, and the k largest. */
+#include "autograd/op.h"
+
+/* ---- the largest: the value and, hidden, its row in the run; the gradient goes there. The smallest is the
+ * largest of what is negated, which is hidden, too. ---- */
+static weft_tensor *place_along(const weft__along *a, weft_tensor *dy, weft_tensor *at);
+static weft_tensor *pick_along(const weft__along *a, weft_tensor *x, weft_tensor *at);
+
+/* result `value` is the value, the other of the first two its row */
+static bool extreme_shape(weft_call *c, int value)
+{
+    weft__along *a = (weft__along *)(uintptr_t)c->attributes;
+    a->whole = c->x[0]->f;
+    if (!is_real(c, 0))
+        return weft_op_refuse(c, "reals are expected (weft_to_reals)");
+    if (a->axis == 0)
+        weft__rows_moved(c);
+    c->y[0]->f = c->y[1]->f = weft__less(a);
+    c->y[!value]->f.type = WEFT_I32;
+    if (c->m > 2)
+        c->y[2]->f = a->whole;
+    return a->tokens || a->whole.size[a->axis] || !count(c->y[0]) ||
+           weft_op_refuse(c, c->m > 2 ? "the axis is empty, nothing is the smallest" :
+                                        "the axis is empty, nothing is the largest");
+}
+static bool value_shape(weft_call *c) { return extreme_shape(c, 0); }
+static bool row_shape(weft_call *c)   { return extreme_shape(c, 1); }
+
+static void extreme_run(weft_call *c, int value)
+{
+    weft__segments s = weft__segments_of(c->attributes);
+    real *y = Y(c, value), *negated = c->m > 2 ? Y(c, 2) : NULL;
+    int32_t *row = (int32_t *)(void *)Y(c, !value);
+    if (negated)
+        RUN(c, scale, count(c->x[0]), -1, X(c, 0), negated, false);
+    RUN(c, segment_max, &s, negated ? negated : X(c, 0), y, row);
+    if (negated)
+        RUN(c, scale, count(c->y[value]), -1, y, y, false);
+}
+static void value_run(weft_call *c) { extreme_run(c, 0); }
+static void row_run(weft_call *c)   { extreme_run(c, 1); }
+
+static weft_tensor *value_back(const weft_call *c, weft_tensor *dy, int i)
+{
+    weft__along a = weft__along_now(c);
+    (void)i;
+    return place_along(&a, dy, c->y[1]);
+}
+static bool place_along_shape(weft_call *c)
+{
+    c->y[0]->f = ((const weft__along *)c->attributes)->whole;
+    return true;
+}
+static void place_along_run(weft_call *c)
+{
+    weft__segments s = weft__segments_of(c->attributes);
+    if (!c->add)
+        RUN(c, fill, count(c->y[0]), 0, Y(c, 0));
+    RUN(c, segment_place, &s, X(c, 0), I(c, 1), Y(c, 0));
+}
+static weft_tensor *place_along_back(const weft_call *c, weft_tensor *dy, int i)
+{
+    return i ? NULL : pick_along(c->attributes, dy, c->x[1]);
+}
+static bool pick_shape(weft_call *c)
+{
+    c->y[0]->f = weft__less(c->attributes);
+    return true;
+}
+static void pick_run(weft_call *c)
+{
+    weft__segments s = weft__segments_of(c->attributes);
+    RUN(c, segment_pick, &s, X(c, 0), I(c, 1), Y(c, 0), c->add);
+}
+static weft_tensor *pick_back(const weft_call *c, weft_tensor *dy, int i)
+{
+    return i ? NULL : place_along(c->attributes, dy, c->x[1]);
+}
+#define MAX_RECORDS(of)                                                                                  \
+    {                                                                                                    \
+        {                                                                                                \
+            .name = "max", .results = 2, of, .unread = 1, .shape = value_shape, .forward = value_run,    \
+            .backward = value_back, .describe = weft__describe_along                                     \
+        },                                                                                               \
+        {                                                                                                \
+            .name = "place", .layout = WEFT_ROWS, .adds = true, .unread = 1, .shape = place_along_shape, \
+            .forward = place_along_run, .backward = place_along_back, .describe = weft__describe_along   \
+        },                                                                                               \
+        {                                                                                                \
+            .name = "take_along", .layout = WEFT_ROWS, .adds = true, .unread = 1, .shape = pick_shape,   \
+            .forward = pick_run, .backward = pick_back, .describe = weft__describe_along                 \
+        }                                                                                                \
+    }
+static const weft_op op_max[2][3] = { MAX_RECORDS(.layout = WEFT_PLAIN), MAX_RECORDS(.layout = WEFT_CONCAT) };
+static weft_tensor *place_along(const weft__along *a, weft_tensor *dy, weft_tensor *at)
+{
+    return APPLY_WITH(&op_max[a->tokens][1], *a, dy, at);
+}
+static weft_tensor *pick_along(const weft__along *a, weft_tensor *x, weft_tensor *at)
+{
+    return APPLY_WITH(&op_max[a->tokens][2], *a, x, at);
+}
+
+/* ---- of ints: the value alone, without a gradient ---- */
+static bool int_shape(weft_call *c)
+{
+    weft__along *a = (weft__along *)(uintptr_t)c->attributes;
+    a->whole = c->x[0]->f;
+    if (a->axis == 0)
+        weft__rows_moved(c);
+    c->y[0]->f = weft__less(a);
+    return a->tokens || a->whole.size[a->axis] || !count(c->y[0]) || weft_op_refuse(c, "the axis is empty");
+}
+static void int_max_run(weft_call *c) { weft__run_segment_ints(c, WEFT__maximum); }
+static void int_min_run(weft_call *c) { weft__run_segment_ints(c, WEFT__minimum); }
+#define INT_RECORD(text, of, run)                                                            \
+    {                                                                                        \
+        .name = text, .layout = of, .no_gradient = true, .shape = int_shape, .forward = run, \
+        .describe = weft__describe_along                                                     \
+    }
+static const weft_op op_int_max[2] = { INT_RECORD("max", WEFT_PLAIN, int_max_run),
+                                       INT_RECORD("max", WEFT_CONCAT, int_max_run) },
+                     op_int_min = INT_RECORD("min", WEFT_PLAIN, int_min_run);
+
+static bool is_of_ints(const weft_tensor *x) { return x && !weft__wrong(x->w, x) && x->f.type == WEFT_I32; }
+
+static weft_tensor *max_along(weft_tensor *x, int axis, bool tokens)
+{
+    weft__along a = weft__along_axis(x, axis, tokens);
+    return APPLY_WITH(is_of_ints(x) ? &op_int_max[a.tokens] : &op_max[a.tokens][0], a, x);
+}
+
+weft_tensor *weft__pool_max(weft_tensor *x) { return max_along(x, 0, true); }
+
+weft_tensor *weft_max(weft_tensor *x, int axis)
+{
+    return weft__axis_not_rows(x, &axis, "max") ? max_along(x, axis, false) : weft__inert_beside(x);
+}
+
+static const weft_op op_min = { .name = "min",
+                                .results = 3,
+                                .unread = 1,
+                                .shape = value_shape,
+                                .forward = value_run,
+                                .backward = value_back,
+                                .describe = weft__describe_along };
+static const weft_op op_argmax = {
+    .name = "argmax", .results = 2, .no_gradient = true, .shape = row_shape, .forward = row_run,
+    .describe = weft__describe_along
+};
+static const weft_op op_argmin = {
+    .name = "argmin", .results = 3, .no_gradient = true, .shape = row_shape, .forward = row_run,
+    .describe = weft__describe_along
+};
+
+static weft_tensor *extreme_along(const weft_op *op, weft_tensor *x, int axis)
+{
+    if (!weft__axis_not_rows(x, &axis, op->name))
+        return weft__inert_beside(x);
+    weft__along a = weft__along_axis(x, axis, false);
+    return APPLY_WITH(op, a, x);
+}
+
+weft_tensor *weft_min(weft_tensor *x, int axis)
+{
+    return extreme_along(is_of_ints(x) ? &op_int_min : &op_min, x, axis);
+}
+weft_tensor *weft_argmax(weft_tensor *x, int axis) { return extreme_along(&op_argmax, x, axis); }
+weft_tensor *weft_argmin(weft_tensor *x, int axis) { return extreme_along(&op_argmin, x, axis); }
+
+/* ---- the k largest: their places along the axis and, hidden, in the whole tensor, from which the values are
+ * gathered ---- */
+typedef struct { weft__along along; int64_t k; } top;
+
+static bool topk_shape(weft_call *c)
+{
+    top *t = (top *)(uintptr_t)c->attributes;
+    weft__form *f = &t->along.whole;
+    *f = c->x[0]->f;
+    int64_t n = f->size[t->along.axis];
+    if (!is_real(c, 0) || t->k < 0 || t->k > n || count(c->x[0]) > INT32_MAX)
+        return weft__refuse(c,
+                            "the %lld largest along axis %d; reals (weft_to_reals), 0 .. %lld of them, of %d "
+                            "elements at most, are expected",
+                            (long long)t->k, t->along.axis, (long long)n, INT32_MAX);
+    c->y[0]->f = *f;
+    c->y[0]->f.type = WEFT_I32;
+    c->y[0]->f.size[t->along.axis] = t->k;
+    c->y[1]->f = c->y[0]->f;
+    if (t->along.axis == 0)
+        weft__rows_moved(c);
+    return true;
+}
+static void topk_run(weft_call *c)
+{
+    const top *t = c->attributes;
+    weft__segments s = weft__segments_of(&t->along);
+    RUN(c, segment_topk, &s, t->k, X(c, 0), (int32_t *)(void *)Y(c, 0), (int32_t *)(void *)Y(c, 1));
+}
+static void describe_topk(const weft_call *c, char *text, size_t size)
+{
+    const top *t = c->attributes;
+    snprintf(text, size, "k=%lld, axis=%d", (long long)t->k, t->along.axis);
+}
+static const weft_op op_topk = { .name = "topk",
+                                 .results = 2,
+                                 .no_gradient = true,
+                                 .shape = topk_shape,
+                                 .forward = topk_run,
+                                 .describe = describe_topk };
+
+void weft_topk(weft_tensor *x, int64_t k, int axis, weft_tensor **values, weft_tensor **indices)
+{
+    weft_tensor *inert = weft__inert_beside(x), *at = inert, *value = inert;
+    if (weft__axis_not_rows(x, &axis, "topk")) {
+        top t = { weft__along_axis(x, axis, false), k };
+        const weft_call *c = weft__apply(&op_topk, &x, 1, &t, sizeof t);
+        at = c->y[0];
+        if (weft_ok(x->w)) {
+            weft_tensor *flat = weft_plain(at->f.batch ? weft__arranged_as(x, &at->f) : x);
+            value = weft_index_select(weft_reshape(flat, 1, (int64_t[]){ -1 }), c->y[1]);
+        }
+    }
+    if (values)
+        *values = value;
+    if (indices)
+        *indices = at;
+}

@@ -1,0 +1,159 @@
+/* index.c - rows and elements chosen by int tensors: gather and scatter, pick and place, one-hot. The kernels
+ * check their indices; one out of range is an error that names its place. */
+#include "autograd/op.h"
+
+/* ---- gather of rows, and scatter ---- */
+static int64_t row_width(const weft__form *table)
+{
+    int64_t n = 1;
+    for (int i = 1; i < table->rank; i++)
+        n *= table->size[i];
+    return n;
+}
+
+static bool index_select_shape(weft_call *c)
+{
+    const weft__form *table = &c->x[0]->f, *index = &c->x[1]->f;
+    weft__form *y = &c->y[0]->f;
+    if (table->rank < 1 || table->batch || index->type != WEFT_I32 ||
+        index->rank + table->rank - 1 > WEFT_RANK)
+        return weft_op_refuse(c, "a plain table of rows (weft_plain) and ints are expected");
+    *y = *index;
+    weft__rows_as(c, 1);
+    y->type = table->type;
+    for (int i = 1; i < table->rank; i++)
+        y->size[y->rank++] = table->size[i];
+    return true;
+}
+static void index_select_run(weft_call *c)
+{
+    const weft__form *table = &c->x[0]->f;
+    if (is_real(c, 0))
+        RUN(c, gather, count(c->x[1]), row_width(table), table->size[0], X(c, 0), I(c, 1), 0, Y(c, 0),
+            c->add);
+    else
+        RUN(c, gather_ints, count(c->x[1]), row_width(table), table->size[0], I(c, 0), I(c, 1), 0,
+            (int32_t *)(void *)Y(c, 0));
+}
+static void index_add_run(weft_call *c)
+{
+    const weft__form *table = &c->y[0]->f;
+    RUN(c, scatter, count(c->x[1]), row_width(table), table->size[0], X(c, 0), I(c, 1), Y(c, 0), c->add);
+}
+static bool index_add_shape(weft_call *c)
+{
+    const weft__form *table = c->attributes, *x = &c->x[0]->f;
+    c->y[0]->f = *table;
+    weft__rows_moved(c);
+    return (is_real(c, 0) && !is_real(c, 1) && count(c->x[0]) == count(c->x[1]) * row_width(table) &&
+            x->batch == c->x[1]->f.batch) ||
+           weft__refuse(c, "reals, and an int for each of their rows of %lld, are expected",
+                        (long long)row_width(table));
+}
+static weft_tensor *index_select_back(const weft_call *c, weft_tensor *dy, int i);
+static weft_tensor *index_add_back(const weft_call *c, weft_tensor *dy, int i)
+{
+    return i ? NULL : weft__view(weft_index_select(dy, c->x[1]), &c->x[0]->f);
+}
+static const weft_op op_index_select = { .name = "index_select",
+                                         .adds = true,
+                                         .unread = 1,
+                                         .shape = index_select_shape,
+                                         .forward = index_select_run,
+                                         .backward = index_select_back };
+static const weft_op op_index_add = { .name = "index_add",
+                                      .adds = true,
+                                      .unread = 1,
+                                      .shape = index_add_shape,
+                                      .forward = index_add_run,
+                                      .backward = index_add_back };
+static weft_tensor *index_select_back(const weft_call *c, weft_tensor *dy, int i)
+{
+    return i ? NULL : APPLY_WITH(&op_index_add, c->x[0]->f, dy, c->x[1]);
+}
+
+weft_tensor *weft_index_select(weft_tensor *table, weft_tensor *index)
+{
+    return APPLY(&op_index_select, table, index);
+}
+
+weft_tensor *weft_index_add(weft_tensor *x, weft_tensor *index, int64_t rows)
+{
+    if (!x || weft__wrong(x->w, x) || x->f.rank < 1 || weft__wrong(x->w, index) || index->f.rank < 1 ||
+        rows < 0 || rows > INT32_MAX)
+        return weft__failed_of(LIST(x, index), WEFT_EARG, "index_add",
+                               "rows of reals, an int for each and 0 .. %d rows are expected, not %lld",
+                               INT32_MAX, (long long)rows);
+    weft__form table = weft__plain(WEFT_REAL, 1, &rows);
+    for (int i = index->f.rank; i < x->f.rank && table.rank < WEFT_RANK; i++)
+        table.size[table.rank++] = x->f.size[i];
+    return APPLY_WITH(&op_index_add, table, x, index);
+}
+
+/* ---- pick of one column a row, and place ---- */
+static bool take_along_shape(weft_call *c)
+{
+    char text[128];
+    weft__form want = c->x[0]->f;
+    want.rank--, want.type = WEFT_I32;
+    if (!is_real(c, 0) || c->x[0]->f.rank < (c->x[0]->f.batch ? 2 : 1) || !weft__same(&want, &c->x[1]->f))
+        return weft__refuse(c, "reals and a column, an int, for each of their rows, %s, are expected",
+                            weft__text(&want, text));
+    want.type = WEFT_REAL;
+    c->y[0]->f = want;
+    return true;
+}
+static void take_along_run(weft_call *c)
+{
+    RUN(c, pick, count(c->y[0]), width(c->x[0]), X(c, 0), I(c, 1), Y(c, 0), c->add);
+}
+static void place_run(weft_call *c)
+{
+    if (!c->add)
+        RUN(c, fill, count(c->y[0]), 0, Y(c, 0));
+    RUN(c, place, count(c->x[1]), width(c->y[0]), X(c, 0), I(c, 1), Y(c, 0));
+}
+static weft_tensor *take_along_back(const weft_call *c, weft_tensor *dy, int i);
+static weft_tensor *place_back(const weft_call *c, weft_tensor *dy, int i)
+{
+    return i ? NULL : weft_take_along(dy, c->x[1]);
+}
+static const weft_op op_take_along = { .name = "take_along",
+                                       .adds = true,
+                                       .unread = 1,
+                                       .shape = take_along_shape,
+                                       .forward = take_along_run,
+                                       .backward = take_along_back };
+static const weft_op op_place = { .name = "place",
+                                  .layout = WEFT_ROWS,
+                                  .adds = true,
+                                  .unread = 1,
+                                  .shape = weft__form_shape,
+                                  .forward = place_run,
+                                  .backward = place_back };
+static weft_tensor *take_along_back(const weft_call *c, weft_tensor *dy, int i)
+{
+    return i ? NULL : APPLY_WITH(&op_place, c->x[0]->f, dy, c->x[1]);
+}
+weft_tensor *weft_take_along(weft_tensor *x, weft_tensor *column) { return APPLY(&op_take_along, x, column); }
+
+/* ---- one-hot ---- */
+static bool one_hot_shape(weft_call *c)
+{
+    weft__form *y = &c->y[0]->f;
+    *y = c->x[0]->f;
+    if (is_real(c, 0) || y->rank == WEFT_RANK || *(const int64_t *)c->attributes < 1)
+        return weft__refuse(c, "%lld classes; ints of rank 0 .. %d and 1 class or more are expected",
+                            (long long)*(const int64_t *)c->attributes, WEFT_RANK - 1);
+    y->type = WEFT_REAL;
+    y->size[y->rank++] = *(const int64_t *)c->attributes;
+    return true;
+}
+static void one_hot_run(weft_call *c) { RUN(c, one_hot, count(c->x[0]), width(c->y[0]), I(c, 0), Y(c, 0)); }
+static const weft_op op_one_hot = {
+    .name = "one_hot", .no_gradient = true, .shape = one_hot_shape, .forward = one_hot_run
+};
+weft_tensor *weft_one_hot(weft_tensor *class_, int64_t classes)
+{
+    return APPLY_WITH(&op_one_hot, classes, class_);
+}

@@ -1,0 +1,246 @@
+/* linear.c - y = f(x W^T + b) in one pass over y, and gated linear units, y = a sigmoid(b) of x = [a, b]:
+ * what layers are made of, each as one fused operator, and as the same function from operators for second
+ * derivatives.
+ *
+ * A weight [G, O, K] with a bias [G, O] is a layer of its own for each of G groups, as of a convolution with
+ * groups: of x [.., G, K] it makes [.., G, O], in one batch of products.
+ *
+ * The gradient of f is taken from y alone, so that the sums need not be kept: relu, leaky_relu and elu (their
+ * factors above 0) have the sign of x, tanh and sigmoid have derivatives in y. */
+#include "autograd/op.h"
+#include "autograd/packed_weights.h"
+
+/* rows of the weight, and numbers of the bias, from `from` on; rows 0: all of them */
+typedef struct { int f; real p; int64_t from, rows; } curve;
+enum { X_, WEIGHT, BIAS };
+
+static const curve *how(const weft_call *c) { return c->attributes; }
+static const real *part_of(const weft_call *c, int i, int64_t row)     /* of the weight or the bias */
+{
+    return X(c, i) + how(c)->from * row;
+}
+
+static bool is_grouped(const weft_call *c)   { return c->x[WEIGHT]->f.rank == 3; }
+static int64_t groups_of(const weft_call *c) { return is_grouped(c) ? c->x[WEIGHT]->f.size[0] : 1; }
+
+static bool grouped_shape(weft_call *c)
+{
+    const weft__form *x = &c->x[X_]->f, *weight = &c->x[WEIGHT]->f,
+                     *bias = c->n > BIAS ? &c->x[BIAS]->f : NULL;
+    const int64_t groups = weight->size[0], out = weight->size[1], in = weight->size[2];
+    const bool reals = is_real(c, X_) && is_real(c, WEIGHT) && (!bias || is_real(c, BIAS));
+    const bool of_x = !weight->batch && groups > 0 && x->rank >= (x->batch ? 3 : 2) &&
+                      x->size[x->rank - 2] == groups && x->size[x->rank - 1] == in;
+    if (!reals || !of_x ||
+        (bias && (bias->batch || bias->rank != 2 || bias->size[0] != groups || bias->size[1] != out)))
+        return weft_op_refuse(c, "reals, [.., G, K] for a weight [G, O, K] and a bias [G, O], are expected");
+    weft_op_like(c->y[0], c->x[X_]);
+    c->y[0]->f.size[x->rank - 1] = out;
+    return true;
+}
+
+static bool linear_shape(weft_call *c)
+{
+    const weft_tensor *x = c->x[X_], *weight = c->x[WEIGHT];
+    if (is_grouped(c))
+        return grouped_shape(c);
+    for (int i = 0; i < c->n; i++)
+        if (!is_real(c, i) || (i > X_ && (c->x[i]->f.batch || c->x[i]->f.rank != (i == WEIGHT ? 2 : 1))))
+            return weft_op_refuse(c, "reals, a weight of rank 2 and a bias of rank 1 are expected");
+    if (x->f.rank < 2 || width(x) != width(weight) ||
+        (c->n > BIAS && c->x[BIAS]->f.size[0] != weight->f.size[0]))
+        return weft__refuse(
+            c, "[.., %lld] for a weight of as many columns, and a bias [%lld] for its rows, are expected",
+            (long long)width(weight), (long long)weight->f.size[0]);
+    weft_op_like(c->y[0], x);
+    c->y[0]->f.size[x->f.rank - 1] = how(c)->rows ? how(c)->rows : weight->f.size[0];
+    return true;
+}
+
+/* m x k times k x n. Each group has rows of its own in the weight, columns of its own in all else. */
+static weft__product product_of(const weft_call *c, bool ta, bool tb, const int64_t *mnk, bool add,
+                                const weft__finish *then)
+{
+    const int64_t m = mnk[0], n = mnk[1], k = mnk[2], a = ta ? m : k, b = tb ? k : n;
+    const int64_t groups = groups_of(c);
+    const bool of_weight = ta;                   /* its gradient, by terms that are tokens */
+    return (weft__product){ .ta = ta,
+                            .tb = tb,
+                            .add = add,
+                            .m = m,
+                            .n = n,
+                            .k = k,
+                            .lda = a * groups,
+                            .ldb = of_weight ? b * groups : b,
+                            .ldc = of_weight ? n : n * groups,
+                            .batches = groups,
+                            .stride_a = a,
+                            .stride_b = of_weight ? b : n * k,
+                            .stride_c = of_weight ? m * n : n,
+                            .precision = dev(c)->precision,
+                            .then = then };
+}
+static void product(const weft_call *c, bool ta, bool tb, const int64_t *mnk, const real *a, const real *b,
+                    real *y, bool add)
+{
+    weft__product p = product_of(c, ta, tb, mnk, add, NULL);
+    p.back = true;
+    RUN(c, gemm, &p, a, b, y);
+}
+
+/* The weight, packed, if it is a lasting one, no view, and the kernel does better with it so: of few rows. */
+static const void *packed_weight(const weft_call *c, const weft__product *p)
+{
+    weft_tensor *weight = c->x[WEIGHT];
+    if (weight->w->recording || weight->step)
+        return NULL;
+    const weft__kept_kind part = how(c)->rows ? WEFT__KEPT_PART + (int)(how(c)->from / how(c)->rows) :
+                                                WEFT__KEPT_PRODUCT;
+    weft__kept *k = weft__kept_of(&weight, 1, part, dev(c)->k->gemm_packs(dev(c), p));
+    if (k && !k->filled)
+        RUN(c, gemm_pack, p, part_of(c, WEIGHT, width(weight)), k->at), weft__kept_is_filled(k);
+    return k ? k->at : NULL;
+}
+
+static int64_t tokens_of(const weft_call *c) { return weft__rows(&c->x[X_]->f) / groups_of(c); }
+
+static void linear_run(weft_call *c)
+{
+    const curve *u = how(c);
+    weft__finish then = { c->n > BIAS ? part_of(c, BIAS, 1) : NULL, width(c->y[0]), u->f, u->p, 0 };
+    const int64_t mnk[] = { tokens_of(c), width(c->y[0]), width(c->x[X_]) };
+    weft__product p = product_of(c, false, true, mnk, false, &then);
+    p.packed = packed_weight(c, &p);
+    RUN(c, gemm, &p, X(c, X_), part_of(c, WEIGHT, width(c->x[X_])), Y(c, 0));
+}
+
+static const real *of_sums(const weft_call *c)   /* the gradient before f; NULL: no memory */
+{
+    const curve *u = how(c);
+    weft *w = c->y[0]->w;
+    int64_t n = count(c->y[0]);
+    if (u->f == WEFT__UNARIES)
+        return weft_op_dy(c, 0);
+    real *dz = weft__dy_spent(c, 0);
+    if (!dz && !(dz = weft__take(w, WEFT__IN_DATA, n * (int64_t)sizeof *dz)))
+        return NULL;
+    RUN(c, unary, u->f, 1, n, u->p, 0, Y(c, 0), Y(c, 0), weft_op_dy(c, 0), dz, false);
+    return dz;
+}
+
+static void linear_fused(const weft_call *c)
+{
+    bool add;
+    int64_t rows = tokens_of(c), in = width(c->x[X_]), out = width(c->y[0]);
+    const real *dz = of_sums(c);
+    const bool part = how(c)->rows;              /* the rows beside it get nothing, so all begins as zeros */
+    bool adds[2] = { true, true };
+    weft__blocks zeros = { 0 };
+    real *d[2] = { NULL, NULL };                 /* of weight and bias */
+    for (int i = 0; dz && i < c->n - WEIGHT; i++)
+        d[i] = part ? weft__dx_added(c, WEIGHT + i, &zeros) : weft_op_dx(c, WEIGHT + i, &adds[i]);
+    weft__run_blocks(c, &zeros);
+    if (d[0])
+        product(c, true, false, (int64_t[]){ out, in, rows }, dz, X(c, X_), d[0] + how(c)->from * in,
+                adds[0]);
+    if (d[1])
+        RUN(c, sum, &(weft__grid){ 2, { rows, groups_of(c) * out }, { { 0, 1 } } }, dz, d[1] + how(c)->from,
+            adds[1]);
+    real *dx = dz ? weft__dx_whole(c, X_, &add) : NULL;
+    if (dx)
+        product(c, false, false, (int64_t[]){ rows, in, out }, dz, part_of(c, WEIGHT, in), dx, add);
+}
+
+/* Group g of a weight or a bias. */
+static weft_tensor *of_group(weft_tensor *x, int64_t g)
+{
+    return weft_reshape(weft_slice(x, 0, g, g + 1), x->f.rank - 1, x->f.size + 1);
+}
+
+/* Group by group. */
+static weft_tensor *composed_groups(const weft_call *c)
+{
+    const int64_t groups = groups_of(c);
+    weft *w = c->x[X_]->w;
+    weft_tensor **each = weft__take(w, WEFT__IN_NOTES, groups * (int64_t)sizeof(weft_tensor *));
+    for (int64_t g = 0; each && g < groups; g++) {
+        weft_tensor *x = weft_slice(c->x[X_], -2, g, g + 1);
+        each[g] = weft_matmul_with(x, false, of_group(c->x[WEIGHT], g), true);
+        each[g] = c->n > BIAS ? weft_add(each[g], of_group(c->x[BIAS], g)) : each[g];
+    }
+    return each ? weft_concat(each, groups, -2) : &w->nil;
+}
+
+static void linear_composed(const weft_call *c, weft_tensor **y)
+{
+    const curve *u = how(c);
+    weft_tensor *of[2] = { c->x[WEIGHT], c->n > BIAS ? c->x[BIAS] : NULL };
+    for (int i = 0; u->rows && i < c->n - WEIGHT; i++)
+        of[i] = weft_slice(of[i], 0, u->from, u->from + u->rows);
+    weft_tensor *sum = is_grouped(c) ? composed_groups(c) : weft_matmul_with(c->x[X_], false, of[0], true);
+    sum = of[1] && !is_grouped(c) ? weft_add(sum, of[1]) : sum;
+    y[0] = u->f == WEFT__UNARIES ? sum : weft__unary(u->f, sum, u->p);
+}
+
+static void describe_linear(const weft_call *c, char *text, size_t size)
+{
+    const curve *u = how(c);
+    char parameter[40] = "";
+    if (u->f == WEFT__UNARIES)
+        return;
+    weft__describe_parameter(u->f, u->p, parameter, sizeof parameter);
+    snprintf(text, size, "then %s%s%s", weft__unary_name(u->f), *parameter ? ", " : "", parameter);
+}
+
+static const weft_op op_linear = { .name = "linear",
+                                   .shape = linear_shape,
+                                   .forward = linear_run,
+                                   .fused = linear_fused,
+                                   .composed = linear_composed,
+                                   .describe = describe_linear };
+
+weft_tensor *weft__linear(weft_tensor *x, weft_tensor *weight, weft_tensor *bias, int f, real p)
+{
+    curve u = { f, p, 0, 0 };
+    return bias ? APPLY_WITH(&op_linear, u, x, weight, bias) : APPLY_WITH(&op_linear, u, x, weight);
+}
+
+weft_tensor *weft__linear_part(weft_tensor *x, weft_tensor *weight, weft_tensor *bias, int64_t from,
+                               int64_t rows)
+{
+    curve u = { WEFT__UNARIES, 0, from, rows };
+    return APPLY_WITH(&op_linear, u, x, weight, bias);
+}
+
+/* ---- gated linear units ---- */
+static bool glu_shape(weft_call *c)
+{
+    const weft_tensor *x = c->x[0];
+    if (!is_real(c, 0) || x->f.rank < (x->f.batch ? 2 : 1) || width(x) % 2)
+        return weft_op_refuse(c, "a last axis of two halves, of reals, is expected");
+    weft_op_like(c->y[0], x);
+    c->y[0]->f.size[x->f.rank - 1] /= 2;
+    return true;
+}
+
+static void glu_run(weft_call *c) { RUN(c, glu, weft__rows(&c->x[0]->f), width(c->y[0]), X(c, 0), Y(c, 0)); }
+
+static void glu_fused(const weft_call *c)
+{
+    bool add;
+    real *dx = weft_op_dx(c, 0, &add);
+    if (dx)
+        RUN(c, glu_back, weft__rows(&c->x[0]->f), width(c->y[0]), X(c, 0), weft_op_dy(c, 0), dx, add);
+}
+
+static void glu_composed(const weft_call *c, weft_tensor **y)
+{
+    int64_t half = width(c->y[0]);
+    y[0] = weft_mul(weft_slice(c->x[0], -1, 0, half), weft_sigmoid(weft_slice(c->x[0], -1, half, 2 * half)));
+}
+
+static const weft_op op_glu = {
+    .name = "glu", .shape = glu_shape, .forward = glu_run, .fused = glu_fused, .composed = glu_composed
+};
+
+weft_tensor *weft__glu(weft_tensor *x) { return APPLY(&op_glu, x); }

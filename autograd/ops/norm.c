@@ -1,0 +1,169 @@
+/* norm.c - layer normalisation over the last axis, of rows or of a gated linear unit's sum with its skip:
+ * each one fused operator, and the same function from operators for second derivatives. */
+#include <math.h>
+#include <string.h>
+#include "autograd/op.h"
+
+typedef struct { real eps; bool grouped; } norm;
+enum { X_, GAIN, SHIFT };
+enum { GATE, SKIP, GATE_GAIN, GATE_SHIFT };
+enum { Y_, MEAN, RSTD, RESULTS };
+
+static const norm *how(const weft_call *c) { return c->attributes; }
+
+/* Results like x, which is normalised; gain and shift are the inputs from `gain` on: a row of them, or, if
+ * grouped, one for each place of x's last axis but one. */
+static bool results_like(weft_call *c, const weft_tensor *x, int gain)
+{
+    const int axes = how(c)->grouped ? 2 : 1, first = x->f.rank - axes;
+    weft__form row = x->f;
+    for (int i = gain; i < c->n; i++)
+        if (!is_real(c, i) || c->x[i]->f.batch || c->x[i]->f.rank != axes || first < (x->f.batch ? 1 : 0) ||
+            memcmp(c->x[i]->f.size, x->f.size + first, (size_t)axes * sizeof *x->f.size))
+            return weft__refuse(c, "gain and shift %s[%lld], as wide as the last axis, are expected",
+                                axes > 1 ? "[groups] " : "", (long long)width(x));
+    row.rank--;
+    c->y[Y_]->f = x->f, c->y[MEAN]->f = c->y[RSTD]->f = row;
+    return true;
+}
+
+static bool norm_shape(weft_call *c)
+{
+    const weft__form *x = &c->x[X_]->f;
+    if (x->rank < (x->batch ? 2 : 1) || !is_real(c, X_))
+        return weft_op_refuse(c, "a last axis of reals is expected, and not the tokens");
+    return results_like(c, c->x[X_], GAIN);
+}
+
+/* x, gain: which inputs they are; the shift is behind the gain, and before x the gate, if there is one */
+static weft__layer_norm record_of(const weft_call *c, int x, int gain)
+{
+    const bool scaled = gain < c->n;
+    const int64_t groups = how(c)->grouped ? c->x[gain]->f.size[0] : 1;
+    return (weft__layer_norm){ .rows = weft__rows(&c->x[x]->f),
+                               .width = width(c->x[x]),
+                               .groups = groups ? groups : 1,
+                               .eps = how(c)->eps,
+                               .x = X(c, x),
+                               .gate = x ? X(c, x - 1) : NULL,
+                               .gain = scaled ? X(c, gain) : NULL,
+                               .shift = scaled ? X(c, gain + 1) : NULL,
+                               .y = Y(c, Y_),
+                               .mean = Y(c, MEAN),
+                               .rstd = Y(c, RSTD) };
+}
+
+static void normalise(const weft_call *c, int x, int gain)
+{
+    const weft__layer_norm n = record_of(c, x, gain);
+    RUN(c, layer_norm, &n);
+}
+
+static void normalise_back(const weft_call *c, int x, int gain)
+{
+    weft__layer_norm n = record_of(c, x, gain);
+    n.dy = weft_op_dy(c, Y_), n.dgate = x ? weft_op_dx(c, x - 1, &n.add_gate) : NULL;
+    n.dx = weft_op_dx(c, x, &n.add_x), n.dgain = weft_op_dx(c, gain, &n.add_gain);
+    n.dshift = weft_op_dx(c, gain + 1, &n.add_shift);
+    if (!c->y[0]->w->status)
+        RUN(c, layer_norm_back, &n);
+}
+
+static void norm_run(weft_call *c) { normalise(c, X_, GAIN); }
+static void norm_fused(const weft_call *c) { normalise_back(c, X_, GAIN); }
+
+static weft_tensor *mean_across(weft_tensor *x)
+{
+    weft__along a = weft__along_axis(x, x->f.rank - 1, false);
+    int64_t n = width(x);
+    return weft__expand(weft_scale(weft__reduce(x, &a), n ? (double)(1 / (real)n) : 0), &a);
+}
+
+static weft_tensor *compose_norm(const norm *n, weft_tensor *x)
+{
+    weft_tensor *centred = weft_sub(x, mean_across(x));
+    return weft_mul(centred, weft_rsqrt(weft_add(mean_across(weft_square(centred)),
+                                                 weft_scalar(x->w, (double)n->eps))));
+}
+static void norm_composed(const weft_call *c, weft_tensor **y)
+{
+    weft_tensor *unit = compose_norm(c->attributes, c->x[X_]);
+    y[Y_] = c->n > 1 ? weft_add(weft_mul(unit, c->x[GAIN]), c->x[SHIFT]) : unit;
+}
+
+static void describe_norm(const weft_call *c, char *text, size_t size)
+{
+    snprintf(text, size, "eps=%g", (double)((const norm *)c->attributes)->eps);
+}
+
+static const weft_op op_norm = { .name = "layer_norm",
+                                 .results = RESULTS,
+                                 .shape = norm_shape,
+                                 .forward = norm_run,
+                                 .fused = norm_fused,
+                                 .composed = norm_composed,
+                                 .describe = describe_norm };
+
+weft_tensor *weft_layer_norm(weft_tensor *x, weft_tensor *gain, weft_tensor *shift, double eps)
+{
+    eps = weft__or(eps, 1e-5);
+    norm n = { (real)eps, false };
+    weft_tensor *given[] = { x, gain ? gain : shift, shift ? shift : gain };
+    if (!(eps >= 0) || isinf(eps) || (gain == NULL) != (shift == NULL))
+        return weft__failed_of(given, gain || shift ? 3 : 1, WEFT_EARG, "layer_norm",
+                               "a finite eps >= 0, and gain and shift or neither, are expected; eps is %g%s",
+                               eps,
+                               gain && shift ? "" :
+                               gain          ? ", shift NULL" :
+                               shift         ? ", gain NULL" :
+                                               "");
+    return gain ? APPLY_WITH(&op_norm, n, x, gain, shift) : APPLY_WITH(&op_norm, n, x);
+}
+
+/* ---- of a gate ---- */
+bool weft__gate_fits(const weft_tensor *gate, const weft_tensor *skip)
+{
+    const weft__form *g = &gate->f, *s = &skip->f;
+    bool fits = g->type == WEFT_REAL && s->type == WEFT_REAL && g->batch == s->batch && g->rank == s->rank &&
+                s->rank >= (s->batch ? 2 : 1) && width(gate) == 2 * width(skip);
+    for (int i = s->batch ? 1 : 0; fits && i < s->rank - 1; i++)         /* layouts may differ */
+        fits = g->size[i] == s->size[i];
+    return fits;
+}
+
+static bool gate_shape(weft_call *c)
+{
+    if (!weft__gate_fits(c->x[GATE], c->x[SKIP]))
+        return weft_op_refuse(c, "reals, and a gate like the skip but for twice its width, are expected");
+    return results_like(c, c->x[SKIP], GATE_GAIN);
+}
+
+static void gate_run(weft_call *c) { normalise(c, SKIP, GATE_GAIN); }
+static void gate_fused(const weft_call *c) { normalise_back(c, SKIP, GATE_GAIN); }
+
+static void gate_composed(const weft_call *c, weft_tensor **y)
+{
+    weft_tensor *unit = compose_norm(c->attributes, weft_add(weft__glu(c->x[GATE]), c->x[SKIP]));
+    y[Y_] = weft_add(weft_mul(unit, c->x[GATE_GAIN]), c->x[GATE_SHIFT]);
+}
+
+static const weft_op op_gate_norm = { .name = "gate_norm",
+                                      .results = RESULTS,
+                                      .shape = gate_shape,
+                                      .forward = gate_run,
+                                      .fused = gate_fused,
+                                      .composed = gate_composed,
+                                      .describe = describe_norm };
+
+weft_tensor *weft__gate_norm_of(weft_tensor *gate, weft_tensor *skip, weft_tensor *gain, weft_tensor *shift,
+                                double eps)
+{
+    norm n = { (real)weft__or(eps, 1e-5), gain->f.rank == 2 };
+    return APPLY_WITH(&op_gate_norm, n, gate, skip, gain, shift);
+}
+
+weft_tensor *weft__layer_norm_of_groups(weft_tensor *x, weft_tensor *gain, weft_tensor *shift, double eps)
+{
+    norm n = { (real)weft__or(eps, 1e-5), true };
+    return APPLY_WITH(&op_norm, n, x, gain, shift);
+}

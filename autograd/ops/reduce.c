@@ -1,0 +1,342 @@
+/* reduce.c - operators along one axis, or over the tokens of each sequence of a ragged tensor: sums,
+ * variances, running sums, flips. Both are rows in runs to the kernels (weft__segments), so each operator is
+ * written once. */
+#include <math.h>
+#include "autograd/op.h"
+
+bool weft__axis(const weft_tensor *x, int *axis, const char *function)
+{
+    weft *w = x ? x->w : weft__no_context();
+    const char *wrong = weft__wrong(w, x);
+    char text[128];
+    if (wrong)
+        weft__fail(w, WEFT_EARG, "%s: the tensor %s", function, wrong);
+    else if (!w->status && (*axis >= x->f.rank || *axis < -x->f.rank))
+        weft__fail(w, WEFT_EARG, "%s: %s has no axis %d", function, weft__text(&x->f, text), *axis);
+    else
+        *axis += *axis < 0 ? x->f.rank : 0;
+    return !w->status;
+}
+
+bool weft__axis_not_rows(weft_tensor *x, int *axis, const char *function)
+{
+    if (!weft__axis(x, axis, function))
+        return false;
+    if (!x->f.batch || *axis != 0)
+        return true;
+    weft__failed(x, WEFT_ESHAPE, function,
+                 "axis 0 of a ragged tensor: weft_pool is within each sequence, weft_sum_all, weft_mean_all "
+                 "and weft_plain before it are over all tokens");
+    return false;
+}
+
+weft__along weft__along_axis(const weft_tensor *x, int axis, bool tokens)
+{
+    return (weft__along){ x->f, axis, tokens && x->f.batch && axis == 0, false };
+}
+
+weft__segments weft__segments_of(const weft__along *a)
+{
+    const weft__form *f = &a->whole;
+    weft__segments s = { 1, f->size[a->axis], 1, NULL };
+    for (int i = 0; i < a->axis; i++)
+        s.count *= f->size[i];
+    for (int i = a->axis + 1; i < f->rank; i++)
+        s.inner *= f->size[i];
+    if (a->tokens)
+        s.count = f->batch->n, s.length = 0, s.offset = f->batch->offset.device;
+    return s;
+}
+
+weft__form weft__less(const weft__along *a)
+{
+    weft__form f = a->whole;
+    if (a->axis == 0)
+        f.batch = NULL, f.layout = WEFT_PLAIN, f.place = NULL;
+    if (a->tokens) {
+        f.size[0] = a->whole.batch->n;
+        return f;
+    }
+    for (int i = a->axis; i + 1 < f.rank; i++)
+        f.size[i] = f.size[i + 1];
+    f.rank--;
+    return f;
+}
+
+void weft__describe_along(const weft_call *c, char *text, size_t size)
+{
+    const weft__along *a = c->attributes;
+    if (a->tokens)
+        snprintf(text, size, "within sequences%s", a->flag ? ", from the end" : "");
+    else
+        snprintf(text, size, "axis=%d%s", a->axis, a->flag ? ", from the end" : "");
+}
+
+weft__along weft__along_now(const weft_call *c)
+{
+    weft__along a = *(const weft__along *)c->attributes;
+    a.whole = c->x[0]->f;
+    return a;
+}
+
+static void take_whole(weft_call *c)
+{
+    weft__along *a = (weft__along *)(uintptr_t)c->attributes;
+    a->whole = c->x[0]->f;
+    if (a->axis == 0)
+        weft__rows_moved(c);
+}
+
+void weft__run_segment_ints(weft_call *c, int f)
+{
+    weft__segments s = weft__segments_of(c->attributes);
+    RUN(c, segment_ints, &s, f, I(c, 0), (int32_t *)(void *)Y(c, 0));
+}
+
+/* ---- sum, and its transpose ---- */
+static bool reduce_shape(weft_call *c)
+{
+    take_whole(c);
+    c->y[0]->f = weft__less(c->attributes);
+    return true;
+}
+static void reduce_run(weft_call *c)
+{
+    weft__segments s = weft__segments_of(c->attributes);
+    if (is_real(c, 0))
+        RUN(c, segment_sum, &s, X(c, 0), Y(c, 0), c->add);
+    else
+        weft__run_segment_ints(c, WEFT__add);
+}
+static bool expand_shape(weft_call *c)
+{
+    weft__along *a = (weft__along *)(uintptr_t)c->attributes;
+    const weft__form *x = &c->x[0]->f;
+    if (a->axis > 0 && a->whole.batch && x->batch)                /* rows lie as the input's */
+        a->whole.layout = x->layout, a->whole.place = x->place, a->whole.size[0] = x->size[0];
+    c->y[0]->f = a->whole;
+    if (a->axis == 0)
+        weft__rows_moved(c);
+    weft__form want = weft__less(a);
+    return weft__same(&want, x) || weft_op_refuse(c, "one row for each run is expected");
+}
+static void expand_run(weft_call *c)
+{
+    weft__segments s = weft__segments_of(c->attributes);
+    RUN(c, segment_spread, &s, X(c, 0), Y(c, 0), c->add);
+}
+static weft_tensor *reduce_back(const weft_call *c, weft_tensor *dy, int i)
+{
+    (void)i;
+    return weft__expand(dy, c->attributes);
+}
+static weft_tensor *expand_back(const weft_call *c, weft_tensor *dy, int i)
+{
+    (void)i;
+    return weft__reduce(dy, c->attributes);
+}
+#define SUM_RECORDS(of)                                                                \
+    {                                                                                  \
+        { .name = "sum",                                                               \
+          of,                                                                          \
+          .adds = true,                                                                \
+          .unread = 1,                                                                 \
+          .shape = reduce_shape,                                                       \
+          .forward = reduce_run,                                                       \
+          .backward = reduce_back,                                                     \
+          .describe = weft__describe_along },                                          \
+        {                                                                              \
+            .name = "broadcast", of, .adds = true, .unread = 1, .shape = expand_shape, \
+            .forward = expand_run, .backward = expand_back,                            \
+            .describe = weft__describe_along                                           \
+        }                                                                              \
+    }
+/* of an axis, of tokens */
+static const weft_op op_sum[2][2] = { SUM_RECORDS(.layout = WEFT_PLAIN), SUM_RECORDS(.layout = WEFT_CONCAT) };
+
+weft_tensor *weft__reduce(weft_tensor *x, const weft__along *a)
+{
+    return APPLY_WITH(&op_sum[a->tokens][0], *a, x);
+}
+weft_tensor *weft__expand(weft_tensor *y, const weft__along *a)
+{
+    return APPLY_WITH(&op_sum[a->tokens][1], *a, y);
+}
+
+weft_tensor *weft_sum(weft_tensor *x, int axis)
+{
+    if (!weft__axis_not_rows(x, &axis, "sum"))
+        return weft__inert_beside(x);
+    weft__along a = weft__along_axis(x, axis, false);
+    return weft__reduce(x, &a);
+}
+
+weft_tensor *weft_mean(weft_tensor *x, int axis)
+{
+    if (!weft__axis_not_rows(x, &axis, "mean"))
+        return weft__inert_beside(x);
+    if (x->f.type != WEFT_REAL)
+        return weft__failed(x, WEFT_ESHAPE, "mean", "reals are expected (weft_to_reals)");
+    int64_t n = x->f.size[axis];
+    return weft_scale(weft_sum(x, axis), n ? (double)(1 / (real)n) : 0);
+}
+
+/* ---- variance: the mean first, then the squares of what differs from it ---- */
+static weft_tensor *variance(weft_tensor *x, int axis, double correction, const char *name)
+{
+    if (!weft__axis_not_rows(x, &axis, name))
+        return weft__inert_beside(x);
+    if (x->f.type != WEFT_REAL)
+        return weft__failed(x, WEFT_ESHAPE, name, "reals are expected (weft_to_reals)");
+    if (!(correction >= 0 && isfinite(correction)))
+        return weft__failed(x, WEFT_EARG, name, "correction %g; 0 or more is expected", correction);
+    double left = (double)x->f.size[axis] - correction;
+    weft__along a = weft__along_axis(x, axis, false);
+    weft_tensor *apart = weft_sub(x, weft__expand(weft_mean(x, axis), &a));
+    return weft_scale(weft__reduce(weft_square(apart), &a), left > 0 ? 1 / left : 0);
+}
+
+weft_tensor *weft_var(weft_tensor *x, int axis, double correction)
+{
+    return variance(x, axis, correction, "var");
+}
+
+/* Where it is 0 its gradient is that of the variance, which is 0 there, and not that of the root. */
+weft_tensor *weft_std(weft_tensor *x, int axis, double correction)
+{
+    weft_tensor *v = variance(x, axis, correction, "std"), *is = weft_greater(v, weft_scalar(v->w, 0));
+    return weft_where(is, weft_sqrt(weft_where(is, v, weft_scalar(v->w, 1))), v);
+}
+
+/* ---- norms ---- */
+/* The largest size along the axis, everywhere, and 1 where it is 0, infinite or NaN. Divided by it, no square
+ * overflows. It is a constant: the norm does not depend on it, nor do derivatives. */
+static weft_tensor *scale_of(weft_tensor *x, const weft__along *a)
+{
+    weft *w = x->w;
+    bool was = weft_set_grad_enabled(w, false);
+    weft_tensor *one = weft_scalar(w, 1), *most = weft_max(weft_abs(x), a->axis);
+    most = weft_where(weft_less(most, weft_scalar(w, (double)INFINITY)), most, one);
+    most = weft_where(most, most, one);
+    weft_set_grad_enabled(w, was);
+    return most;
+}
+
+/* Selecting a constant 0 makes all derivatives 0 where x is 0. */
+static weft_tensor *euclidean(weft_tensor *x, int axis)
+{
+    weft__along a = weft__along_axis(x, axis, false);
+    weft_tensor *scale = scale_of(x, &a);
+    weft_tensor *sum = weft_sum(weft_square(weft_div(x, weft__expand(scale, &a))), axis);
+    return weft_where(sum, weft_mul(weft_sqrt(sum), scale), weft_scalar(x->w, 0));
+}
+
+weft_tensor *weft_vector_norm(weft_tensor *x, int axis, double power)
+{
+    if (!weft__axis_not_rows(x, &axis, "vector_norm"))
+        return weft__inert_beside(x);
+    if (x->f.type != WEFT_REAL)
+        return weft__failed(x, WEFT_EARG, "vector_norm", "reals are expected, not ints");
+    if (power != 0 && power != 1 && power != 2 && power != (double)INFINITY)
+        return weft__failed(x, WEFT_EARG, "vector_norm", "power %g; 1, 2 (or 0) or INFINITY is expected",
+                            power);
+    if (power == 1 || !x->f.size[axis])
+        return weft_sum(weft_abs(x), axis);
+    return power == (double)INFINITY ? weft_max(weft_abs(x), axis) : euclidean(x, axis);
+}
+
+/* ---- running sums, flips: y has x's form; each is its own transpose but for the direction ---- */
+static bool shape_of_input(weft_call *c)
+{
+    weft_op_like(c->y[0], c->x[0]);
+    take_whole(c);
+    return true;
+}
+static bool cumsum_shape(weft_call *c)
+{
+    return shape_of_input(c) && (is_real(c, 0) || weft_op_refuse(c, "reals are expected (weft_to_reals)"));
+}
+static void cumsum_run(weft_call *c)
+{
+    const weft__along *a = c->attributes;
+    weft__segments s = weft__segments_of(a);
+    RUN(c, cumsum, &s, a->flag, X(c, 0), Y(c, 0), c->add);
+}
+static weft_tensor *cumsum_back(const weft_call *c, weft_tensor *dy, int i)
+{
+    weft__along a = *(const weft__along *)c->attributes;
+    (void)i;
+    a.flag = !a.flag;
+    return APPLY_WITH(c->op, a, dy);
+}
+/* of ints: rows backwards, one sequence after the other if it is along their tokens */
+static void flip_ints(weft_call *c, const weft__segments *s)
+{
+    const weft__along *a = c->attributes;
+    const weft_batch *b = a->tokens ? a->whole.batch : NULL;
+    for (int64_t run = 0; run < (b ? b->n : 1); run++) {
+        int64_t first = b ? b->offset.host[run] : 0, n = b ? b->len[run] : s->length, w = s->inner;
+        weft__grid g = { 3, { b ? 1 : s->count, n, w }, { { n * w, -w, 1 } } };
+        if (n)
+            RUN(c, spread_ints, &g, I(c, 0) + (first + n - 1) * w, (int32_t *)(void *)Y(c, 0) + first * w);
+    }
+}
+static void flip_run(weft_call *c)
+{
+    weft__segments s = weft__segments_of(c->attributes);
+    if (is_real(c, 0))
+        RUN(c, flip, &s, X(c, 0), Y(c, 0), c->add);
+    else
+        flip_ints(c, &s);
+}
+static weft_tensor *flip_back(const weft_call *c, weft_tensor *dy, int i)
+{
+    weft__along a = *(const weft__along *)c->attributes;
+    (void)i;
+    return APPLY_WITH(c->op, a, dy);
+}
+#define ORDER_RECORDS(of)                                                                            \
+    {                                                                                                \
+        { .name = "cumsum",                                                                          \
+          of,                                                                                        \
+          .adds = true,                                                                              \
+          .unread = 1,                                                                               \
+          .shape = cumsum_shape,                                                                     \
+          .forward = cumsum_run,                                                                     \
+          .backward = cumsum_back,                                                                   \
+          .describe = weft__describe_along },                                                        \
+        {                                                                                            \
+            .name = "flip", of, .adds = true, .unread = 1, .shape = shape_of_input,                  \
+            .forward = flip_run, .backward = flip_back, .describe = weft__describe_along             \
+        }                                                                                            \
+    }
+static const weft_op op_order[2][2] = { ORDER_RECORDS(.layout = WEFT_PLAIN),
+                                        ORDER_RECORDS(.layout = WEFT_CONCAT) };
+
+static weft_tensor *ordered(weft_tensor *x, int axis, int which, const char *name)
+{
+    if (!weft__axis(x, &axis, name))
+        return weft__inert_beside(x);
+    weft__along a = weft__along_axis(x, axis, true);
+    return APPLY_WITH(&op_order[a.tokens][which], a, x);
+}
+
+weft_tensor *weft_cumsum(weft_tensor *x, int axis) { return ordered(x, axis, 0, "cumsum"); }
+weft_tensor *weft_flip(weft_tensor *x, int axis)   { return ordered(x, axis, 1, "flip"); }
+
+/* ---- over all elements ---- */
+static weft_tensor *sum_of_all(weft_tensor *x, const char *function)
+{
+    if (!x || x->f.type != WEFT_REAL || weft__wrong(x->w, x))
+        return weft__failed(x, WEFT_EARG, function, "reals are expected (weft_to_reals)");
+    return weft__sum_to(x, &(weft__form){ 0 });
+}
+
+weft_tensor *weft_sum_all(weft_tensor *x) { return sum_of_all(x, "sum_all"); }
+
+weft_tensor *weft_mean_all(weft_tensor *x)
+{
+    weft_tensor *sum = sum_of_all(x, "mean_all");
+    int64_t n = weft_ok(sum->w) ? weft__numbers(&x->f) : 0;
+    return weft_scale(sum, n ? (double)(1 / (real)n) : 0);
+}

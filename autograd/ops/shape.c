@@ -1,0 +1,365 @@
+/* shape.c - the same numbers in other shapes: reshape, transpose, concat, stack, slice. */
+#include "autograd/op.h"
+
+/* ---- reshape: a view ---- */
+static bool complete_shape(weft_tensor *x, int rank, const int64_t *shape, weft__form *f)   /* -1 filled in */
+{
+    int64_t rest = 1, free_axis = -1;
+    *f = weft__plain(x->f.type, rank, shape);
+    for (int i = 0; i < rank; i++) {
+        if (shape[i] < -1 || (shape[i] == -1 && free_axis >= 0))
+            return false;
+        if (shape[i] == -1)
+            free_axis = i;
+        else if (__builtin_mul_overflow(rest, shape[i], &rest))
+            return false;
+    }
+    if (free_axis >= 0)
+        f->size[free_axis] = rest ? count(x) / rest : 0;
+    return rest * (free_axis >= 0 ? f->size[free_axis] : 1) == count(x);
+}
+
+static const char *describe_shape(const weft_tensor *x, int rank, const int64_t *shape, char text[128])
+{
+    weft__form f = weft__plain(x->f.type, rank, shape);
+    return weft__text(&f, text);
+}
+
+weft_tensor *weft_reshape(weft_tensor *x, int rank, const int64_t *shape)
+{
+    char text[128];
+    weft__form f;
+    if (!x || weft__wrong(x->w, x) || rank < 0 || rank > WEFT_RANK || (rank && !shape))
+        return weft__failed(x, WEFT_EARG, "reshape", "rank %d%s; a shape of rank 0 .. %d is expected", rank,
+                            rank && !shape ? " without a shape" : "", WEFT_RANK);
+    if (!complete_shape(x, rank, shape, &f))
+        return weft__failed(x, WEFT_ESHAPE, "reshape", "its %lld elements do not make %s",
+                            (long long)count(x), describe_shape(x, rank, shape, text));
+    if (x->f.batch && (rank == 0 || f.size[0] != x->f.size[0]))
+        return weft__failed(x, WEFT_ESHAPE, "reshape",
+                            "to %s: a ragged tensor keeps its %lld rows as axis 0 (weft_plain)",
+                            describe_shape(x, rank, shape, text), (long long)x->f.size[0]);
+    f.batch = x->f.batch, f.layout = x->f.layout, f.place = x->f.place;
+    return weft__view(x, &f);
+}
+
+static const weft_op op_detach = {
+    .name = "detach", .layout = WEFT_ROWS, .no_gradient = true, .shape = weft__form_shape
+};
+weft_tensor *weft_detach(weft_tensor *x)
+{
+    weft__form f = x ? x->f : (weft__form){ 0 };
+    return APPLY_WITH(&op_detach, f, x);
+}
+
+/* ---- transpose: its own inverse ---- */
+typedef struct { int axis, other; } swap;
+
+static bool transpose_shape(weft_call *c)
+{
+    const swap *s = c->attributes;
+    weft__form *y = &c->y[0]->f;
+    *y = c->x[0]->f;
+    if (y->batch && s->axis != s->other && (s->axis == 0 || s->other == 0))
+        return weft__refuse(c, "axes %d and %d: the rows of a ragged tensor stay axis 0", s->axis, s->other);
+    y->size[s->axis] = c->x[0]->f.size[s->other], y->size[s->other] = c->x[0]->f.size[s->axis];
+    if (s->axis != s->other && (s->axis == 0 || s->other == 0))
+        weft__rows_moved(c);
+    return true;
+}
+static void transpose_run(weft_call *c)
+{
+    const swap *s = c->attributes;
+    const weft__form *x = &c->x[0]->f, *y = &c->y[0]->f;
+    weft__grid g = { .rank = y->rank };
+    int64_t step = 1;
+    for (int i = x->rank - 1; i >= 0; step *= x->size[i--])
+        g.step[0][i == s->axis ? s->other : i == s->other ? s->axis : i] = step;
+    for (int i = 0; i < y->rank; i++)
+        g.size[i] = y->size[i];
+    weft__run_spread(c, &g, 0);
+}
+static weft_tensor *transpose_back(const weft_call *c, weft_tensor *dy, int i)
+{
+    swap s = *(const swap *)c->attributes;
+    (void)i;
+    return APPLY_WITH(c->op, s, dy);
+}
+static void describe_swap(const weft_call *c, char *text, size_t size)
+{
+    const swap *s = c->attributes;
+    snprintf(text, size, "axis=%d, other=%d", s->axis, s->other);
+}
+static const weft_op op_transpose = { .name = "transpose",
+                                      .adds = true,
+                                      .unread = 1,
+                                      .shape = transpose_shape,
+                                      .forward = transpose_run,
+                                      .backward = transpose_back,
+                                      .describe = describe_swap };
+
+weft_tensor *weft_transpose(weft_tensor *x, int axis, int other)
+{
+    if (!weft__axis(x, &axis, "transpose") || !weft__axis(x, &other, "transpose"))
+        return weft__inert_beside(x);
+    swap s = { axis, other };
+    return APPLY_WITH(&op_transpose, s, x);
+}
+
+/* ---- slice, and its transpose, the inset into zeros ---- */
+typedef struct { weft__form whole; int axis; int64_t from, to; } part;
+typedef struct { int64_t rows, of_part, of_whole, from; } strip;  /* a part as a block of a matrix */
+
+static strip strip_of(const part *p)
+{
+    strip s = { .rows = 1 };
+    int64_t inner = 1;
+    for (int i = 0; i < p->axis; i++)
+        s.rows *= p->whole.size[i];
+    for (int i = p->axis + 1; i < p->whole.rank; i++)
+        inner *= p->whole.size[i];
+    s.of_part = inner * (p->to - p->from), s.of_whole = inner * p->whole.size[p->axis],
+    s.from = inner * p->from;
+    return s;
+}
+
+static void copy_block(weft_call *c, const strip *s, int i, int64_t x_at, int64_t ldx, int64_t y_at,
+                       int64_t ldy)
+{
+    if (is_real(c, i))
+        RUN(c, block, s->rows, s->of_part, X(c, i) + x_at, ldx, Y(c, 0) + y_at, ldy, c->add);
+    else
+        RUN(c, block_ints, s->rows, s->of_part, I(c, i) + x_at, ldx, (int32_t *)(void *)Y(c, 0) + y_at, ldy);
+}
+
+static bool slice_shape(weft_call *c)
+{
+    part *p = (part *)(uintptr_t)c->attributes;
+    p->whole = c->x[0]->f;
+    if (p->from < 0 || p->to < p->from || p->to > p->whole.size[p->axis])
+        return weft__refuse(c, "from %lld to %lld of axis %d; parts of 0 .. %lld are expected",
+                            (long long)p->from, (long long)p->to, p->axis, (long long)p->whole.size[p->axis]);
+    if (p->axis == 0 && p->whole.batch)
+        return weft_op_refuse(c, "a part of ragged rows is not ragged (weft_plain, weft_split_sequences)");
+    c->y[0]->f = p->whole;
+    c->y[0]->f.size[p->axis] = p->to - p->from;
+    return true;
+}
+static void slice_run(weft_call *c)
+{
+    strip s = strip_of(c->attributes);
+    copy_block(c, &s, 0, s.from, s.of_whole, 0, s.of_part);
+}
+static void describe_part(const weft_call *c, char *text, size_t size)
+{
+    const part *p = c->attributes;
+    snprintf(text, size, "axis=%d, from=%lld, to=%lld", p->axis, (long long)p->from, (long long)p->to);
+}
+static bool inset_shape(weft_call *c)
+{
+    c->y[0]->f = ((const part *)c->attributes)->whole;
+    return true;
+}
+/* adds its part only: T slices of one tensor cost one pass in all, not T */
+static void inset_run(weft_call *c)
+{
+    strip s = strip_of(c->attributes);
+    const int64_t end = s.from + s.of_part, width[] = { s.from, s.of_part, s.of_whole - end };
+    weft__blocks all = { 0 };
+    for (int i = 0; i < 3; i++)                  /* zeros before it and behind it */
+        if (width[i] && (i == 1 || !c->add))
+            weft__add_block(c, &all,
+                            (weft__block_copy){ .rows = s.rows, .width = width[i], .ldx = s.of_part,
+                                                .x = i == 1 ? X(c, 0) : NULL, .ldy = s.of_whole,
+                                                .y = Y(c, 0) + (i == 0 ? 0 : i == 1 ? s.from : end),
+                                                .add = c->add });
+    weft__run_blocks(c, &all);
+}
+static weft_tensor *slice_back(const weft_call *c, weft_tensor *dy, int i);
+static weft_tensor *inset_back(const weft_call *c, weft_tensor *dy, int i);
+static const weft_op op_slice = { .name = "slice",
+                                  .adds = true,
+                                  .unread = 1,
+                                  .shape = slice_shape,
+                                  .forward = slice_run,
+                                  .backward = slice_back,
+                                  .describe = describe_part };
+static const weft_op op_inset = { .name = "inset",
+                                  .layout = WEFT_ROWS,
+                                  .adds = true,
+                                  .unread = 1,
+                                  .shape = inset_shape,
+                                  .forward = inset_run,
+                                  .backward = inset_back,
+                                  .describe = describe_part };
+static weft_tensor *slice_back(const weft_call *c, weft_tensor *dy, int i)
+{
+    (void)i;
+    return weft__apply(&op_inset, &dy, 1, c->attributes, sizeof(part))->y[0];
+}
+static weft_tensor *inset_back(const weft_call *c, weft_tensor *dy, int i)
+{
+    (void)i;
+    return weft__apply(&op_slice, &dy, 1, c->attributes, sizeof(part))->y[0];
+}
+
+weft_tensor *weft_slice(weft_tensor *x, int axis, int64_t from, int64_t to)
+{
+    if (!weft__axis(x, &axis, "slice"))
+        return weft__inert_beside(x);
+    int64_t n = x->f.size[axis];
+    part p = { x->f, axis, from < 0 ? from + n : from, to < 0 ? to + n : to };
+    return APPLY_WITH(&op_slice, p, x);
+}
+
+/* ---- concat ---- */
+static bool concat_shape(weft_call *c)
+{
+    int axis = *(const int *)c->attributes;
+    char text[2][128];
+    weft__form *y = &c->y[0]->f, f = c->x[0]->f;
+    *y = f;
+    if (axis == 0 && y->batch)
+        return weft_op_refuse(c, "ragged rows are put together by weft_concat_sequences");
+    if (axis == 0)
+        weft__rows_moved(c);
+    for (int i = 1; i < c->n; i++) {
+        if (c->x[i]->f.rank == f.rank)
+            f.size[axis] = c->x[i]->f.size[axis];
+        if (!weft__same(&f, &c->x[i]->f))
+            return weft__refuse(
+                c, "along axis %d: input %d is %s, input 0 %s; all but that axis must be the same", axis, i,
+                weft__text(&c->x[i]->f, text[0]), weft__text(&c->x[0]->f, text[1]));
+        if (__builtin_add_overflow(y->size[axis], f.size[axis], &y->size[axis]))
+            return weft__refuse(c, "%d such tensors are too many elements", c->n);
+    }
+    return axis == 0 || y->batch || weft__rows_agree(c, y->size[0], 1);
+}
+/* Input i's strip of the whole; p: the part before it, for i 0 anything. */
+static strip next_strip(const weft_call *c, part *p, int i)
+{
+    if (i == 0)
+        *p = (part){ .whole = c->y[0]->f, .axis = *(const int *)c->attributes };
+    p->from = p->to, p->to = p->from + c->x[i]->f.size[p->axis];
+    return strip_of(p);
+}
+static void concat_run(weft_call *c)
+{
+    part p;
+    weft__blocks all = { 0 };
+    for (int i = 0; i < c->n; i++) {
+        const strip s = next_strip(c, &p, i);
+        const int64_t n = s.of_part;
+        if (is_real(c, 0))
+            weft__add_block(c, &all,
+                            (weft__block_copy){ .rows = s.rows, .width = n, .x = X(c, i), .ldx = n,
+                                                .y = Y(c, 0) + s.from, .ldy = s.of_whole, .add = c->add });
+        else
+            copy_block(c, &s, i, 0, n, s.from, s.of_whole);
+    }
+    weft__run_blocks(c, &all);
+}
+static void concat_fused(const weft_call *c)
+{
+    part p;
+    weft__blocks all = { 0 };
+    for (int i = 0; i < c->n; i++) {
+        bool add;
+        const strip s = next_strip(c, &p, i);
+        real *dx = weft__dx_whole(c, i, &add);
+        if (dx)
+            weft__add_block(c, &all,
+                            (weft__block_copy){ .rows = s.rows, .width = s.of_part,
+                                                .x = weft_op_dy(c, 0) + s.from, .ldx = s.of_whole, .y = dx,
+                                                .ldy = s.of_part, .add = add });
+    }
+    weft__run_blocks(c, &all);
+}
+static weft_tensor *concat_back(const weft_call *c, weft_tensor *dy, int i)
+{
+    int axis = *(const int *)c->attributes;
+    int64_t from = 0;
+    for (int j = 0; j < i; j++)
+        from += c->x[j]->f.size[axis];
+    return weft_slice(dy, axis, from, from + c->x[i]->f.size[axis]);
+}
+static void describe_axis(const weft_call *c, char *text, size_t size)
+{
+    snprintf(text, size, "axis=%d", *(const int *)c->attributes);
+}
+static const weft_op op_concat = { .name = "concat",
+                                   .adds = true,
+                                   .unread = ~0u,
+                                   .shape = concat_shape,
+                                   .forward = concat_run,
+                                   .backward = concat_back,
+                                   .fused = concat_fused,
+                                   .describe = describe_axis };
+
+weft_tensor *weft_concat(weft_tensor *const *x, int64_t n, int axis)
+{
+    if (!x || n < 1 || n > INT32_MAX)
+        return weft__failed(x && n > 0 ? x[0] : NULL, WEFT_EARG, "concat",
+                            "%lld tensors%s; 1 .. 2^31 - 1 are expected", (long long)n, x ? "" : ", NULL");
+    if (!weft__axis(x[0], &axis, "concat"))
+        return weft__failed_of(x, n, WEFT_EARG, "concat", "%lld tensors are expected", (long long)n);
+    return weft__apply(&op_concat, x, (int)n, &axis, sizeof axis)->y[0];
+}
+
+/* ---- stack: concat along a new axis of size 1 ---- */
+static const weft_op op_stack = { .name = "stack",
+                                  .adds = true,
+                                  .unread = ~0u,
+                                  .shape = concat_shape,
+                                  .forward = concat_run,
+                                  .backward = concat_back,
+                                  .fused = concat_fused,
+                                  .describe = describe_axis };
+
+static bool stackable(weft_tensor *const *x, int64_t n, int axis)
+{
+    weft *w = x[0]->w;
+    char text[2][128];
+    for (int64_t i = 1; i < n && weft_ok(w); i++) {
+        weft__form f = x[i]->f;
+        if (f.batch && x[0]->f.batch)            /* what their batches are is looked at later */
+            f.batch = x[0]->f.batch, f.layout = x[0]->f.layout, f.place = x[0]->f.place,
+            f.size[0] = x[0]->f.size[0];
+        if (!weft__same(&f, &x[0]->f))
+            weft__fail(w, WEFT_ESHAPE, "stack: input %lld is %s, input 0 %s; one shape is expected",
+                       (long long)i, weft__text(&x[i]->f, text[0]), weft__text(&x[0]->f, text[1]));
+    }
+    if (x[0]->f.batch && axis == 0)
+        weft__failed(x[0], WEFT_ESHAPE, "stack", "a ragged tensor keeps its rows as axis 0 (weft_plain)");
+    return weft_ok(w);
+}
+
+static weft_tensor *with_axis(weft_tensor *x, int axis)
+{
+    weft__form f = x->f;
+    for (int i = f.rank++; i > axis; i--)
+        f.size[i] = f.size[i - 1];
+    f.size[axis] = 1;
+    return weft__view(x, &f);
+}
+
+weft_tensor *weft_stack(weft_tensor *const *x, int64_t n, int axis)
+{
+    bool fine = x && n > 0 && n <= INT32_MAX;
+    weft *w = weft__context(x, fine ? (int)n : 0);
+    for (int64_t i = 0; fine && i < n; i++)
+        fine = !weft__wrong(w, x[i]);
+    if (!fine || !weft_ok(w))
+        return weft__failed_of(x, x && n > 0 && n <= INT32_MAX ? (int)n : 0, WEFT_EARG, "stack",
+                               "%lld tensors%s; one or more are expected", (long long)n, x ? "" : ", NULL");
+    int rank = x[0]->f.rank + 1, at = axis < 0 ? axis + rank : axis;
+    if (rank > WEFT_RANK || at < 0 || at >= rank)
+        return weft__failed(x[0], WEFT_ESHAPE, "stack",
+                            "a new axis %d; rank 0 .. %d and one of the result's axes are expected", axis,
+                            WEFT_RANK - 1);
+    weft_tensor **views =
+        stackable(x, n, at) ? weft__take(w, WEFT__IN_NOTES, n * (int64_t)sizeof *views) : NULL;
+    for (int64_t i = 0; views && i < n; i++)
+        views[i] = with_axis(x[i], at);
+    return views ? weft__apply(&op_stack, views, (int)n, &at, sizeof at)->y[0] : &w->nil;
+}

@@ -1,0 +1,147 @@
+/* softmax.c - softmax, log-softmax and logsumexp along an axis or over the tokens of each sequence, masked or
+ * not. An element whose mask is 0 takes no part: its result is 0, and its gradient. Ordinary walks take the
+ * fused kernel of softmax; recorded ones the operators. */
+#include "autograd/op.h"
+
+enum { SOFTMAX, LOG_SOFTMAX, LOGSUMEXP };
+static weft_tensor *run_on(int which, const weft__along *a, weft_tensor *x, weft_tensor *mask);
+
+static weft_tensor *mask_input(const weft_call *c) { return c->n > 1 ? c->x[1] : NULL; }
+static const real *mask_data(const weft_call *c) { return c->n > 1 ? X(c, 1) : NULL; }
+
+static bool check(weft_call *c)
+{
+    ((weft__along *)(uintptr_t)c->attributes)->whole = c->x[0]->f;
+    if (!is_real(c, 0) || (c->n > 1 && !weft__same(&c->x[0]->f, &c->x[1]->f)))
+        return weft_op_refuse(c, "reals, and a mask of the same shape, are expected");
+    return true;
+}
+
+static bool shape_of_input(weft_call *c)
+{
+    weft_op_like(c->y[0], c->x[0]);
+    return check(c);
+}
+
+/* the sum of its run, everywhere */
+static weft_tensor *softmax_over_axis(weft_tensor *x, const weft__along *a)
+{
+    return weft__expand(weft__reduce(x, a), a);
+}
+static weft_tensor *masked_gradient(const weft_call *c, weft_tensor *dy)    /* dy where the mask is not 0 */
+{
+    return mask_input(c) ? weft_where(mask_input(c), dy, weft_scalar(dy->w, 0)) : dy;
+}
+
+/* ---- softmax: dx = y (dy - sum(dy y)) ---- */
+static void softmax_run(weft_call *c)
+{
+    weft__segments s = weft__segments_of(c->attributes);
+    RUN(c, softmax, &s, mask_data(c), X(c, 0), Y(c, 0));
+}
+static weft_tensor *softmax_back(const weft_call *c, weft_tensor *dy, int i)
+{
+    weft__along a = weft__along_now(c);
+    weft_tensor *y = c->y[0];
+    dy = masked_gradient(c, dy);
+    return i ? NULL : weft__given_times(weft_sub(dy, softmax_over_axis(weft__given_times(dy, y), &a)), y);
+}
+static void softmax_fused(const weft_call *c)
+{
+    bool add;
+    real *dx = weft_op_dx(c, 0, &add);
+    weft__segments s = weft__segments_of(c->attributes);
+    if (dx)
+        RUN(c, softmax_back, &s, Y(c, 0), weft_op_dy(c, 0), dx, add);
+}
+
+/* ---- log-softmax: dx = dy - softmax(x) sum(dy) ---- */
+static void log_softmax_run(weft_call *c)
+{
+    weft__segments s = weft__segments_of(c->attributes);
+    RUN(c, log_softmax, &s, mask_data(c), X(c, 0), Y(c, 0));
+}
+static weft_tensor *log_softmax_back(const weft_call *c, weft_tensor *dy, int i)
+{
+    weft__along a = weft__along_now(c);
+    if (i)
+        return NULL;
+    dy = masked_gradient(c, dy);
+    return weft_sub(
+        dy, weft__given_times(softmax_over_axis(dy, &a), run_on(SOFTMAX, &a, c->x[0], mask_input(c))));
+}
+
+/* ---- logsumexp: dx = softmax(x) dy ---- */
+static bool logsumexp_shape(weft_call *c)
+{
+    weft__along *a = (weft__along *)(uintptr_t)c->attributes;
+    if (!check(c))
+        return false;
+    if (a->axis == 0)
+        weft__rows_moved(c);
+    c->y[0]->f = weft__less(a);
+    return true;
+}
+static void logsumexp_run(weft_call *c)
+{
+    weft__segments s = weft__segments_of(c->attributes);
+    RUN(c, logsumexp, &s, mask_data(c), X(c, 0), Y(c, 0));
+}
+static weft_tensor *logsumexp_back(const weft_call *c, weft_tensor *dy, int i)
+{
+    weft__along a = weft__along_now(c);
+    return i ? NULL : weft__given_times(weft__expand(dy, &a), run_on(SOFTMAX, &a, c->x[0], mask_input(c)));
+}
+
+#define RECORDS(of)                                                                      \
+    {                                                                                    \
+        { .name = "softmax",                                                             \
+          of,                                                                            \
+          .unread = 1,                                                                   \
+          .shape = shape_of_input,                                                       \
+          .forward = softmax_run,                                                        \
+          .backward = softmax_back,                                                      \
+          .fused = softmax_fused,                                                        \
+          .describe = weft__describe_along },                                            \
+            { .name = "log_softmax",                                                     \
+              of,                                                                        \
+              .shape = shape_of_input,                                                   \
+              .forward = log_softmax_run,                                                \
+              .backward = log_softmax_back,                                              \
+              .describe = weft__describe_along },                                        \
+        {                                                                                \
+            .name = "logsumexp", of, .shape = logsumexp_shape, .forward = logsumexp_run, \
+            .backward = logsumexp_back, .describe = weft__describe_along                 \
+        }                                                                                \
+    }
+/* of an axis, of tokens */
+static const weft_op records[2][3] = { RECORDS(.layout = WEFT_PLAIN), RECORDS(.layout = WEFT_CONCAT) };
+
+static weft_tensor *run_on(int which, const weft__along *a, weft_tensor *x, weft_tensor *mask)
+{
+    const weft_op *op = &records[a->tokens][which];
+    return mask ? APPLY_WITH(op, *a, x, mask) : APPLY_WITH(op, *a, x);
+}
+
+static weft_tensor *softmax_of(int which, weft_tensor *x, int axis, weft_tensor *mask)
+{
+    const char *name = records[0][which].name;
+    if (!weft__axis(x, &axis, name))
+        return mask ? weft__failed_of(LIST(x, mask), WEFT_EARG, name, "a tensor and its mask are expected") :
+                      weft__inert_beside(x);
+    weft__along a = weft__along_axis(x, axis, true);
+    return run_on(which, &a, x, mask);
+}
+
+weft_tensor *weft_softmax(weft_tensor *x, int axis, weft_tensor *mask)
+{
+    return softmax_of(SOFTMAX, x, axis, mask);
+}
+weft_tensor *weft_log_softmax(weft_tensor *x, int axis, weft_tensor *mask)
+{
+    return softmax_of(LOG_SOFTMAX, x, axis, mask);
+}
+weft_tensor *weft_logsumexp(weft_tensor *x, int axis, weft_tensor *mask)
+{
+    return softmax_of(LOGSUMEXP, x, axis, mask);
+}

@@ -1,0 +1,208 @@
+/* accumulate.c - where the gradients of a walk go.
+ *
+ * When a walk is not recorded, the last operator of a backward is not run at once: weft__apply defers the
+ * call, and it is run straight into the gradient's buffer, adding if something is there. So dW of a matrix
+ * product used T times is T products into the flat vector, no temporary. When a walk is recorded, gradients
+ * are ordinary tensors.
+ *
+ * In which order. What a ragged tensor gets from one use is computed in full, and then added to what is
+ * there: uses by the tape from its end, those of one call from the last input to the first. An arrangement
+ * between a tensor and its use changes nothing of that, so a layout changes no bit. Plain tensors, parameters
+ * above all, are added to by the kernels themselves; ragged ones on a GPU, too, by kernels that add what they
+ * have computed in full (weft__dx_whole): the same sums in the same order, by a launch less. */
+#include <string.h>
+#include "autograd/backward.h"
+
+/* ---- buffers of gradients: four size classes an octave ---- */
+/* 64 80 96 112 128 .. */
+static int64_t class_bytes(int class_) { return (int64_t)(64 + 16 * (class_ & 3)) << (class_ >> 2); }
+
+weft_tensor *weft__slot(weft *w, const weft__form *f)
+{
+    int64_t bytes = weft__bytes(f);
+    int class_ = 0;
+    while (class_bytes(class_) < bytes)
+        class_++;
+    weft_tensor *s = w->tape->spare[class_];
+    if (s)
+        w->tape->spare[class_] = node(s)->grad;
+    else if (!(s = weft__take(w, WEFT__IN_LASTING, sizeof *s)) ||
+             !(s->data = weft__take(w, WEFT__IN_GRADS, class_bytes(class_))))
+        return NULL;
+    *s = (weft_tensor){ .w = w, .step = w->step, .f = *f, .data = s->data };
+        node(s)->class_ = (int16_t)class_;
+    return s;
+}
+
+void weft__slot_end(weft *w, weft_tensor *s)
+{
+    node(s)->grad = w->tape->spare[node(s)->class_];
+    w->tape->spare[node(s)->class_] = s;
+}
+
+/* ---- handing a gradient to an input ---- */
+bool weft__needed(const weft_tensor *t)
+{
+    return node(t)->reached == t->w->tape->walk ||
+           (t->w->tape->to_parameters && node(t)->parameter && !node(t)->frozen);
+}
+
+static bool gradient_fits(const weft_tensor *x, const weft_tensor *g)
+{
+    char a[128], b[128];
+    const char *by = x->w->tape->passing;        /* what ran last may have been an operator of its backward */
+    const char *wrong = weft__wrong(x->w, g);
+    by = by ? by : x->w->running;
+    if (wrong)
+        weft__fail(x->w, WEFT_EARG, "backward of %s: the gradient that it returned %s", by, wrong);
+    else if (!weft__same(&x->f, &g->f))
+        weft__fail(x->w, WEFT_ESHAPE, "backward of %s: its gradient is %s, the input %s", by,
+                   weft__text(&g->f, a), weft__text(&x->f, b));
+    return !x->w->status;
+}
+
+/* In the layout of both, pads and all: an operator would arrange what lies in rows, and views of it want
+ * it as it lies. */
+static weft_tensor *sum_of(weft_tensor *a, weft_tensor *b)
+{
+    if (a->f.layout != WEFT_ROWS)
+        return weft_add(a, b);
+    return weft__view(weft_add(weft_plain(a), weft_plain(b)), &a->f);
+}
+
+/* A buffer that becomes the gradient of x, or is added to it and spent. */
+static void accumulate_slot(weft_tensor *x, weft_tensor *own)
+{
+    weft *w = x->w;
+    if (!node(x)->grad) {
+        node(x)->grad = own;
+        return;
+    }
+    w->dev.k->scale(&w->dev, count(x), 1, own->data, node(x)->grad->data, true);
+    weft__slot_end(w, own);
+}
+
+/* g is still to be computed, by the call that waits */
+static void accumulate_deferred(weft_tensor *x, weft_tensor *g)
+{
+    weft *w = x->w;
+    const bool whole = w->tape->deferred->op->moves && !w->dev.k->synchronous;     /* see weft__dx_whole */
+    bool apart = !node(x)->grad || (x->f.batch && !whole);
+    weft_tensor *to = apart ? weft__slot(w, &x->f) : node(x)->grad;
+    if (!to)
+        return;
+    g->data = to->data, w->tape->deferred->add = !apart;
+    weft__run_deferred(w);
+    if (apart)
+        accumulate_slot(x, to);
+}
+
+void weft__accumulate(weft_tensor *x, weft_tensor *g)
+{
+    weft *w = x->w;
+    if (w->status || !gradient_fits(x, g))
+        return;
+    if (w->recording) {
+        node(x)->grad = node(x)->grad ? sum_of(node(x)->grad, g) : g;
+        return;
+    }
+    node(x)->given |= w->tape->to_parameters;
+    if (w->tape->deferred && w->tape->deferred->y[0] == g) {
+        accumulate_deferred(x, g);
+        return;
+    }
+    bool add = node(x)->grad;
+    if (add || (node(x)->grad = weft__slot(w, &x->f)))
+        w->dev.k->scale(&w->dev, count(g), 1, g->data, node(x)->grad->data, add);
+}
+
+static bool takes(const weft_call *c, const weft_tensor *x)
+{
+    for (int i = 0; i < c->n; i++)
+        if (c->x[i] == x)
+            return true;
+    return false;
+}
+
+/* May the gradient of x take the buffer of dy, which no one needs any more? If it is dy itself (add, view),
+ * or is about to be computed from it element by element. */
+bool weft__hand_over(weft_call *c, weft_tensor *x, weft_tensor *g)
+{
+    weft *w = x->w;
+    weft_tensor *y = c->y[0];
+    if (w->status || w->recording || node(x)->grad || node(y)->kept == w->tape->walk || !gradient_fits(x, g))
+        return false;
+    const weft_call *c_of_g = w->tape->deferred && w->tape->deferred->y[0] == g ? w->tape->deferred : NULL;
+    if (c_of_g && c_of_g->op->in_place && weft__same(&g->f, &node(y)->grad->f) &&
+        takes(c_of_g, node(y)->grad)) {
+        g->data = node(y)->grad->data;
+        weft__run_deferred(w);
+    }
+    if (g->data != node(y)->grad->data)
+        return false;
+    node(x)->grad = node(y)->grad, node(x)->grad->f = x->f;
+    node(y)->grad = NULL;
+    return true;
+}
+
+const real *weft_op_dy(const weft_call *c, int k)
+{
+    const weft_tensor *g = c && k >= 0 && k < c->m ? node(c->y[k])->grad : NULL;
+    return g ? weft__gradient_seen(c, c->y[k], g->data, true, false) : NULL;
+}
+
+real *weft__dy_spent(const weft_call *c, int k)
+{
+    const weft_tensor *y = c->y[k];
+    return node(y)->grad && node(y)->kept != y->w->tape->walk ? node(y)->grad->data : NULL;
+}
+
+static bool again(const weft_call *c, int i)     /* is it another input of the call, too? */
+{
+    for (int k = 0; k < c->n; k++)
+        if (k != i && c->x[k] == c->x[i])
+            return true;
+    return false;
+}
+
+real *weft_op_dx(const weft_call *c, int i, bool *add)
+{
+    weft_tensor *x = c && i >= 0 && i < c->n ? c->x[i] : NULL;
+    if (!x || !add || !weft__needed(x))
+        return NULL;
+    weft *w = x->w;
+    weft__run_deferred(w);
+    node(x)->given |= w->tape->to_parameters;
+    weft_tensor **to = x->f.batch && w->tape->apart ? &w->tape->apart[i] : &node(x)->grad;
+    *add = *to;
+    if (!*to && (*to = weft__slot(w, &x->f)) && !node(x)->grad && !again(c, i))
+        node(x)->grad = *to;
+    return *to ? weft__gradient_seen(c, x, (*to)->data, *add, true) : NULL;
+}
+
+real *weft__dx_whole(const weft_call *c, int i, bool *add)
+{
+    weft_tensor *x = c->x[i], *grad = node(x)->grad;
+    if (!grad || x->w->dev.k->synchronous || again(c, i) || !weft__needed(x))
+        return weft_op_dx(c, i, add);
+    weft__run_deferred(x->w);
+    node(x)->given |= x->w->tape->to_parameters;
+    *add = true;
+    return weft__gradient_seen(c, x, grad->data, true, true);
+}
+
+real *weft__dx_added(const weft_call *c, int i, weft__blocks *zeros)
+{
+    bool add;
+    real *dx = weft_op_dx(c, i, &add);
+    if (dx && !add)
+        weft__add_zeros(c, zeros, dx, count(c->x[i]));
+    return dx;
+}
+
+void weft__accumulate_apart(weft *w, const weft_call *c)
+{
+    for (int i = c->n; i-- > 0 && !w->status;)
+        if (w->tape->apart[i] && w->tape->apart[i] != node(c->x[i])->grad)
+            accumulate_slot(c->x[i], w->tape->apart[i]);
+}

@@ -1,0 +1,109 @@
+/* apply.c - how an operator is applied: its ragged inputs are brought to one layout, then it is called
+ * (call.c). Every one, a user's own included, comes through here; what its author could do wrong is caught
+ * here and in call.c, and in no other place. */
+#include "autograd/op.h"
+
+static weft_layout layout_needed(const weft_op *op, const weft__form *first, const weft__form *f)
+{
+    if (op->layout == WEFT_ROWS)
+        return f->layout;                        /* as they come */
+    if (op->layout)
+        return op->layout;
+    weft_layout of_first = first ? first->layout : f->layout;
+    return of_first == WEFT_ROWS ? WEFT_CONCAT : of_first;
+}
+
+/* All ragged inputs of one operator are of one batch; they come in one layout, by a gather where need be. */
+static bool agree(weft_call *c)
+{
+    const weft__form *first = NULL;
+    for (int i = 0; i < c->n; i++) {
+        const weft__form *f = &c->x[i]->f;
+        if (!f->batch)
+            continue;
+        if (first && first->batch != f->batch && !c->op->ragged_apart) {
+            char why[200];
+            weft__difference(first->batch, f->batch, why, sizeof why);
+            return weft_op_refuse(c, why);
+        }
+        weft_layout want = layout_needed(c->op, first, f);
+        if (f->layout != want) {
+            weft__form to = weft__laid(*f, f->batch, want, 0, WEFT_ALIGN_LEFT, NULL);
+            c->x[i] = weft__arranged(c->x[i], &to, 0);
+            if (c->x[i]->w->status)
+                return false;                    /* no memory for it */
+        }
+        first = first ? first : &c->x[i]->f;
+    }
+    return !c->x[0]->w->status;
+}
+
+const weft_call *weft__apply(const weft_op *op, weft_tensor *const *x, int n, const void *attributes,
+                             size_t bytes)
+{
+    return weft__call(weft__context(x, n), op, &(weft__inputs){ x, n, attributes, bytes }, agree, false);
+}
+
+static bool operator_is_sound(weft *w, const weft_op *op)     /* a record that a user wrote */
+{
+    if ((unsigned)op->results > WEFT__RESULTS)
+        weft__fail(w, WEFT_EARG, "op_apply: %s has %d results; 0 (which means 1) .. %d are expected",
+                   op->name, op->results, WEFT__RESULTS);
+    else if ((unsigned)op->layout > WEFT_ROWS)
+        weft__fail(w, WEFT_EARG,
+                   "op_apply: %s wants the layout %d; plain, packed, concat or rows is expected", op->name,
+                   (int)op->layout);
+    else if (!op->forward && op->adds)
+        weft__fail(w, WEFT_EARG, "op_apply: %s adds and has no forward; a view adds nothing", op->name);
+    return !w->status;
+}
+
+weft_tensor *weft_op_apply(const weft_op *op, weft_tensor *const *x, int64_t n, const void *attributes,
+                           size_t bytes)
+{
+    bool listed = x && n >= 0 && n <= INT32_MAX;
+    weft *w = weft__context(x, listed ? n : x && n > 0);
+    const char *lacks = !op                    ? "the operator is NULL" :
+                        !op->name              ? "the operator has no name" :
+                        !op->shape             ? "the operator has no shape function" :
+                        !listed                ? "a list of inputs is expected" :
+                        (bytes && !attributes) ? "attributes are NULL, but have bytes" :
+                                                 NULL;
+    if (lacks)
+        weft__fail(w, WEFT_EARG, "op_apply: %s%s%s", op && op->name ? op->name : "",
+                   op && op->name ? ": " : "", lacks);
+    else if (operator_is_sound(w, op))
+        return weft__call(w, op, &(weft__inputs){ x, (int)n, attributes, bytes }, agree, !op->device)->y[0];
+    return &w->nil;
+}
+
+/* ---- for raw functions ---- */
+/* The raw function that asks goes on until it returns: in memory that is large enough (weft__room), and
+ * no one looks at what comes of it. */
+static void *in_vain(const weft_tensor *t, weft_dtype asked, void *seen)
+{
+    weft *w = t->w;
+    char text[128];
+    const char *by = w->tape->raw ? w->tape->raw : w->tape->passing;
+    weft__fail(w, WEFT_EARG, "%s%s%s of %s%s; %s reads those", by ? by : "", by ? ": " : "",
+               asked == WEFT_REAL ? "op_data" : "op_int_data", weft__text(&t->f, text),
+               asked == WEFT_REAL ? "" : " of reals",
+               asked == WEFT_REAL ? "weft_op_int_data" : "weft_op_data");
+    return seen;
+}
+
+static void *data_of(const weft_tensor *t, weft_dtype type)
+{
+    const char *wrong = t ? weft__wrong(t->w, t) : NULL;
+    const char *function = type == WEFT_REAL ? "op_data" : "op_int_data";
+    if (wrong)
+        weft__fail(t->w, WEFT_EARG, "%s: the tensor %s", function, wrong);
+    if (!t || wrong)
+        return NULL;
+    if (t->w->tape)
+        weft__run_deferred(t->w);                /* a raw look at a tensor: no call may be waiting */
+    void *seen = weft__seen(t, function);
+    return !seen || t->f.type == type ? seen : in_vain(t, type, seen);
+}
+real    *weft_op_data(const weft_tensor *t)     { return data_of(t, WEFT_REAL); }
+int32_t *weft_op_int_data(const weft_tensor *t) { return data_of(t, WEFT_I32); }

@@ -1,0 +1,367 @@
+/* backward.c - the way back. The tape is in execution order, so a backward walk is a loop downwards that asks
+ * each entry for the gradients of its inputs, written in operators too; accumulate.c says where they go. All
+ * temporaries of one entry's backward end when the entry has been passed (the step's arenas are rewound);
+ * gradients of results go back to a list of spare buffers. */
+#include <string.h>
+#include "autograd/backward.h"
+#include "core/report/check.h"
+#include "core/report/profile.h"
+
+/* ---- what depends on what is expected ---- */
+static void reach(weft *w, int64_t from, int64_t to)
+{
+    for (int64_t e = from; e < to; e++) {
+        weft_call *c = w->tape->entry[e].call;
+        bool any = false;
+        for (int i = 0; i < c->n && !any; i++)
+            any = weft__needed(c->x[i]);
+        for (int k = 0; any && !c->op->no_gradient && k < c->m; k++)
+            node(c->y[k])->reached = w->tape->walk;
+    }
+}
+
+static void tell_uses(weft *w, int64_t to)
+{
+    for (int64_t e = 0; e < to; e++) {
+        const weft_call *c = w->tape->entry[e].call;
+        for (int i = 0; i < c->n; i++)
+            if (node(c->x[i])->parameter)
+                w->tape->walk_watch->used(w->tape->walk_user, c->x[i], e);
+    }
+}
+
+/* ---- one entry ---- */
+static void walk_back(weft *w, int64_t top, int64_t bottom);
+
+static weft_tensor **list_of_inputs(weft *w, const weft_call *c)
+{
+    weft_tensor **x = weft__take(w, WEFT__IN_NOTES, c->n * (int64_t)sizeof *x);
+    if (x)
+        memset(x, 0, (size_t)c->n * sizeof *x);
+    return x;
+}
+
+/* Whether a function of the operator's record has returned a tensor of this step; else the context fails. */
+static bool returned_is_usable(weft *w, const weft_call *c, const char *function, const weft_tensor *t)
+{
+    const char *wrong = w->status ? NULL : weft__wrong(w, t);
+    if (wrong)
+        weft__fail(w, WEFT_EARG, "%s of %s: the tensor that it returned %s", function, c->op->name, wrong);
+    return !w->status;
+}
+
+static void by_kernel(weft *w, const weft_call *c)
+{
+    weft__work work;
+    if (!(w->tape->apart = list_of_inputs(w, c)) || !weft__work_begin(w, &work, c, true)) {
+        w->tape->apart = NULL;
+        return;
+    }
+    weft__callback outer = weft__own_begin(w, c, "the fused function of");
+    c->op->fused(c);
+    weft__callback_end(w, outer);
+    weft__work_end(w, &work);
+    weft__run_deferred(w);
+    weft__accumulate_apart(w, c);
+    w->tape->apart = NULL;
+}
+
+/* Runs the composed function of a fused entry onto the tape, hands the gradients over, and walks back through
+ * that. It sees views of its ragged inputs: what it gives to one of them in several places is summed there,
+ * and then added. */
+static void through_composed(weft *w, const weft_call *call)
+{
+    weft_tensor *y[WEFT__RESULTS] = { 0 };
+    int64_t from = w->tape->entries;
+    bool recording = w->recording, walking = w->tape->walking;
+    weft_call own = *call, *c = &own;
+    if (!(own.x = list_of_inputs(w, call)))
+        return;
+    w->recording = true, w->tape->walking = false;
+    for (int i = 0; i < c->n; i++)
+        own.x[i] = call->x[i]->f.batch && weft__needed(call->x[i]) ? weft__view_anew(call->x[i]) : call->x[i];
+    weft__callback outer = weft__own_begin(w, c, "the composed function of");
+    c->op->composed(c, y);
+    weft__callback_end(w, outer);
+    w->recording = recording, w->tape->walking = walking;
+    reach(w, from, w->tape->entries);
+    for (int k = 0; k < WEFT__RESULTS && k < c->m && !w->status; k++)
+        if (y[k] && node(c->y[k])->grad && returned_is_usable(w, c, "composed", y[k]))
+            weft__accumulate(y[k], node(c->y[k])->grad);
+    walk_back(w, w->tape->entries, from);
+}
+
+static weft_tensor *gradient_by_operators(weft *w, weft_call *c, int i)
+{
+    if (!weft__needed(c->x[i]))
+        return NULL;
+    weft__callback outer = weft__own_begin(w, c, "the backward function of");
+    weft_tensor *g = c->op->backward(c, node(c->y[0])->grad, i);
+    weft__callback_end(w, outer);
+    return g && returned_is_usable(w, c, "backward", g) ? g : NULL;
+}
+
+static void by_operators(weft *w, weft_call *c)  /* from the last input to the first needed one */
+{
+    int first = 0;
+    while (first < c->n && !weft__needed(c->x[first]))
+        first++;
+    for (int i = c->n; i-- > first && !w->status;) {
+        weft_tensor *x = c->x[i], *g = gradient_by_operators(w, c, i);
+        if (g && !w->status && !(i == first && weft__hand_over(c, x, g)))
+            weft__accumulate(x, g);
+    }
+    weft__run_deferred(w);
+}
+
+static void pass(weft *w, weft_call *c, bool *spent)
+{
+    bool raw = c->op->fused && !w->recording && !*spent;
+    w->running = w->tape->passing = c->op->name;
+    if (raw)
+        *spent = c->op->once, by_kernel(w, c);
+    else if (c->op->composed)
+        through_composed(w, c);
+    else if (c->op->backward)
+        by_operators(w, c);
+    else
+        weft__fail(w, WEFT_EARG, "%s has no derivative%s", c->op->name,
+                   c->op->fused ? " that can be differentiated again" : "");
+    if (w->dev.fault.is || w->dev.failure[0])
+        weft__check_faults(w, c->op->name);
+    if (w->check)
+        weft__check_gradients(c);
+    w->tape->passing = NULL;
+}
+
+/* If profiling. A raw function looks at inputs and results, and at the gradients of both. */
+static void pass_timed(weft *w, weft_call *c, bool *spent)
+{
+    weft__timed *before = weft__profile_enter(w, c->op->name, true);
+    bool raw = c->op->fused && !w->recording && !*spent;
+    for (int i = 0; raw && i < c->n; i++)
+        weft__profile_bytes(w, 2 * weft__bytes(&c->x[i]->f));
+    for (int k = 0; raw && k < c->m; k++)
+        weft__profile_bytes(w, 2 * weft__bytes(&c->y[k]->f));
+    pass(w, c, spent);
+    weft__profile_leave(w, before);
+}
+
+static void drop_gradient(weft *w, weft_tensor *y)
+{
+    if (node(y)->grad && node(y)->kept != w->tape->walk) {
+        if (!w->recording)
+            weft__slot_end(w, node(y)->grad);
+        node(y)->grad = NULL;
+    }
+}
+
+/* ---- the walk ---- */
+static void walk_back(weft *w, int64_t top, int64_t bottom)
+{
+    for (int64_t e = top; e-- > bottom && !w->status;) {
+        weft_call *c = w->tape->entry[e].call;
+        bool any = false, spent = w->tape->entry[e].spent;
+        for (int k = 0; k < c->m; k++)
+            any |= node(c->y[k])->grad && node(c->y[k])->reached == w->tape->walk;
+        weft_mark here = weft_mark_here(w);
+        any = any && weft__as_it_was(&w->tape->entry[e]);
+        if (any)
+            (w->profiling ? pass_timed : pass)(w, c, &spent);
+        w->tape->entry[e].spent = spent;
+        if (any && !w->recording && !w->status)
+            weft__rewind_numbers(w, here);
+        for (int k = 0; k < c->m; k++)
+            drop_gradient(w, c->y[k]);
+        if (w->tape->walk_watch && !bottom && w->tape->to_parameters)
+            w->tape->walk_watch->passed(w->tape->walk_user, e);
+    }
+}
+
+static void seed(weft_tensor *of)                /* the gradient of the sum of `of` by `of`: ones */
+{
+    weft *w = of->w;
+    if (w->recording) {
+        node(of)->grad = weft__spread_to(weft_scalar(w, 1), &of->f);
+        return;
+    }
+    node(of)->grad = weft__slot(w, &of->f);
+    if (node(of)->grad)
+        w->dev.k->fill(&w->dev, count(of), 1, node(of)->grad->data);
+}
+
+static void walk_from(weft_tensor *of, bool recording)
+{
+    weft *w = of->w;
+    bool was = weft_set_grad_enabled(w, recording);
+    w->tape->in_walk = true;
+    reach(w, 0, node(of)->born);
+    if (w->tape->walk_watch && w->tape->to_parameters)
+        tell_uses(w, node(of)->born);
+    w->tape->walking = !recording;
+    /* of a parameter, or of a tensor asked for by weft_gradients */
+    weft_tensor *mine = node(of)->grad;
+    bool own = !node(of)->born;
+    bool fine = !w->tape->to_parameters || weft__reaches_parameters(of);
+    if (!own && fine)
+        seed(of);
+    if (!w->status)
+        walk_back(w, node(of)->born, 0);
+    if (own)
+        node(of)->grad = mine;
+    w->tape->walking = w->tape->in_walk = false, w->recording = was;
+}
+
+static bool check_output(weft *w, weft_tensor *of, const char *function)
+{
+    const char *wrong = weft__wrong(w, of);
+    if (wrong)
+        weft__fail(w, WEFT_EARG, "%s: the tensor %s", function, wrong);
+    else if (of->f.type != WEFT_REAL)
+        weft__fail(w, WEFT_EARG, "%s: reals are expected, not ints, which have no gradient", function);
+    else if (w->tape && w->tape->in_walk)
+        weft__fail(w, WEFT_EARG,
+                   "%s: called inside a callback of another weft_backward or weft_gradients; one backward "
+                   "pass at a time is expected. Call it after the other one has returned", function);
+    if (!w->status && weft__tape_of(w))
+        w->running = function;
+    return !w->status;
+}
+
+/* of each element 1, and there is nothing to walk */
+static void backward_of_itself(weft_tensor *parameter)
+{
+    weft *w = parameter->w;
+    weft_mark here = weft_mark_here(w);
+    weft_tensor *ones = weft_full(w, 1, parameter->f.rank, parameter->f.size);
+    if (w->status)
+        return;
+    w->dev.k->scale(&w->dev, count(ones), 1, ones->data, node(parameter)->grad->data, true);
+    node(parameter)->given = true;
+    weft_rewind(w, here);
+}
+
+void weft_backward(weft_tensor *loss)
+{
+    weft *w = loss ? loss->w : weft__no_context();
+    if (!check_output(w, loss, "backward"))
+        return;
+    if (!weft__is_loss(loss))
+        return;
+    if (w->tape->walk_watch && w->tape->walk_watch->closed) {
+        weft__fail(w, WEFT_EARG, "backward: the shard has its loss, by weft_parallel_add, and its gradients "
+                                 "are on their way");
+        return;
+    }
+    weft__count_walk(w);
+    if (node(loss)->parameter) {
+        if (weft__reaches_parameters(loss))
+            backward_of_itself(loss);
+        return;
+    }
+    if (w->check && !weft__check_enter(w, "backward"))
+        return;
+    w->tape->walk++, w->tape->to_parameters = true;
+    walk_from(loss, false);
+    w->tape->to_parameters = false;
+    weft__check_leave(w);
+}
+
+weft_tensor *weft_grad(weft_tensor *t) { return t && node(t)->parameter ? node(t)->grad : NULL; }
+
+/* ---- gradients of chosen tensors ---- */
+static bool check_gradients_of(weft *w, weft_tensor *of, weft_tensor *const *by, int64_t n)
+{
+    bool fine = check_output(w, of, "gradients");
+    bool there = fine && node(of)->born;
+    for (int64_t i = 0; fine && i < n; i++) {
+        fine = check_output(w, by[i], "gradients");
+        there |= by[i] == of;
+    }
+    if (fine && !there)
+        weft__fail(w, WEFT_EARG,
+                   "gradients: the first tensor is not the result of an operator on the tape: %s",
+                   weft__why_not_on_tape(of));
+    return fine && there;
+}
+
+static void set_aside(weft *w, weft_tensor *const *by, int64_t n, weft_tensor **mine)
+{
+    for (int64_t i = 0; i < n; i++) {
+        if (node(by[i])->kept == w->tape->walk)
+            continue;                            /* named twice */
+        mine[i] = node(by[i])->grad;
+        node(by[i])->grad = NULL, node(by[i])->reached = node(by[i])->kept = w->tape->walk;
+    }
+}
+
+/* A buffer of gradients as a tensor that ends as all others do: then the next walks have the buffer again. */
+static weft_tensor *handed_out(weft *w, weft_tensor *slot)
+{
+    int64_t at = weft_mark_here(w).at[1];
+    weft_tensor *g = weft__header(w, &slot->f);
+    if (!g)
+        return &w->nil;
+    g->data = slot->data;
+    if (node(slot)->kept != w->tape->walk)                   /* else it was asked for twice */
+        node(slot)->kept = w->tape->walk, node(slot)->born = at, node(slot)->grad = w->tape->given,
+        w->tape->given = slot;
+    return g;
+}
+
+static weft_tensor *result_of(weft *w, weft_tensor *of, weft_tensor *by)
+{
+    weft_tensor *g = node(by)->grad;
+    if (of == by && !node(of)->born)
+        return weft__spread_to(weft_scalar(w, 1), &by->f);
+    if (w->status || !g)
+        return w->status ? &w->nil : weft__tensor(w, &by->f, NULL);
+    return w->recording ? g : handed_out(w, g);
+}
+
+/* by and out do not overlap; each of out is the inert tensor. The result has recording as it was. */
+static void find_gradients(weft *w, weft_tensor *of, weft_tensor *const *by, int64_t n, weft_tensor **out,
+                           bool recorded)
+{
+    weft_tensor **mine = weft__take(w, WEFT__IN_NOTES, (n + 1) * (int64_t)sizeof *mine);
+    if (!mine)
+        return;
+    bool was = weft_set_grad_enabled(w, recorded);
+    w->tape->walk++;
+    set_aside(w, by, n, mine);
+    walk_from(of, recorded);
+    for (int64_t i = 0; i < n; i++)
+        out[i] = result_of(w, of, by[i]);
+    for (int64_t i = 0; i < n; i++)
+        if (node(by[i])->kept == w->tape->walk)              /* its first mention */
+            node(by[i])->grad = mine[i], node(by[i])->kept = 0;
+    w->recording = was;
+}
+
+/* out may be by itself, so the list is copied before the results are written. */
+static void gradients(weft_tensor *of, weft_tensor *const *by, int64_t n, weft_tensor **out, bool recorded)
+{
+    weft *w = weft__context(&of, 1);
+    w = w->status && by && n > 0 ? weft__context(by, n) : w;
+    weft_tensor **asked = NULL;
+    if (!by || !out || n < 0)
+        weft__fail(w, WEFT_EARG, "gradients: tensors and room for their gradients are expected");
+    else if (!w->status)
+        asked = weft__take(w, WEFT__IN_NOTES, (n + 1) * (int64_t)sizeof *asked);
+    if (asked && n)
+        memcpy(asked, by, (size_t)n * sizeof *asked);
+    for (int64_t i = 0; out && i < n; i++)
+        out[i] = &w->nil;
+    if (asked && check_gradients_of(w, of, asked, n))
+        find_gradients(w, of, asked, n, out, recorded);
+}
+
+void weft_gradients(weft_tensor *of, weft_tensor *const *by, int64_t n, weft_tensor **out)
+{
+    gradients(of, by, n, out, false);
+}
+
+void weft_gradients_recorded(weft_tensor *of, weft_tensor *const *by, int64_t n, weft_tensor **out)
+{
+    gradients(of, by, n, out, true);
+}

@@ -1,0 +1,131 @@
+/* gradcheck.c - gradients, and gradients of gradients, against central differences of fourth order (five
+ * points). Gradients are taken twice: recorded, so by the operators, and not, so by fused forms and straight
+ * into buffers. */
+#include <math.h>
+#include "autograd/op.h"
+
+typedef weft_tensor *function(weft_tensor *const *x, void *user);
+
+/* f(x) of one element; else the inert tensor, and the context fails. */
+static weft_tensor *value_of(function *f, weft_tensor *const *x, void *user)
+{
+    weft *w = x[0]->w;
+    weft__callback outer = weft__callback_begin(w, "the function of", "gradcheck");
+    weft_tensor *y = f(x, user);
+    weft__callback_end(w, outer);
+    const char *wrong = w->status ? NULL : weft__wrong(w, y);
+    if (wrong)
+        weft__fail(w, WEFT_EARG, "gradcheck: the tensor that the function returned %s", wrong);
+    else if (!w->status && count(y) != 1)
+        weft__failed(y, WEFT_ESHAPE, "gradcheck", "a function with one element as its result is expected");
+    return w->status ? &w->nil : y;
+}
+
+static double value_at(function *f, weft_tensor *const *x, void *user, int64_t i, int64_t j, real v)
+{
+    weft *w = x[0]->w;
+    weft_mark here = weft_mark_here(w);
+    w->dev.k->upload(&w->dev, x[i]->data + j, &v, sizeof v);
+    double y = (double)weft_item(value_of(f, x, user));
+    if (weft_ok(w))
+        weft_rewind(w, here);
+    return y;
+}
+
+static double slope_at(function *f, weft_tensor *const *x, void *user, int64_t i, int64_t j)
+{
+    weft *w = x[0]->w;
+    real was, h = (real)(sizeof(real) == 8 ? 4e-4 : 1e-2);
+    w->dev.k->download(&w->dev, &was, x[i]->data + j, sizeof was);
+    double near = value_at(f, x, user, i, j, was + h) - value_at(f, x, user, i, j, was - h);
+    double far = value_at(f, x, user, i, j, was + 2 * h) - value_at(f, x, user, i, j, was - 2 * h);
+    w->dev.k->upload(&w->dev, x[i]->data + j, &was, sizeof was);
+    return (8 * near - far) / (12 * (double)h);
+}
+
+static real *read_numbers(weft_tensor *t)             /* on the host, until the end of the step */
+{
+    weft *w = t->w;
+    real *p = weft__take(w, WEFT__IN_KEEP, weft__bytes(&t->f));
+    return p && weft__read(t, p, (size_t)weft__bytes(&t->f)) == WEFT_OK ? p : NULL;
+}
+
+static double difference(function *f, weft_tensor *const *x, void *user, int64_t i, const real *recorded,
+                         const real *raw)
+{
+    double norm = 1, worst = 0, sum = 0;
+    for (int64_t j = 0; j < count(x[i]); j++)
+        sum += (double)recorded[j] * (double)recorded[j];
+    norm = fmax(norm, sqrt(sum));
+    for (int64_t j = 0; j < count(x[i]) && weft_ok(x[i]->w); j++) {
+        double want = slope_at(f, x, user, i, j);
+        double e = fmax(fabs((double)recorded[j] - want), fabs((double)raw[j] - want)) / norm;
+        worst = e > worst || isnan(e) || isnan((double)raw[j]) || isnan((double)recorded[j]) ? e : worst;
+        if (isnan((double)raw[j]) || isnan((double)recorded[j]) || isnan(want))
+            return (double)NAN;
+    }
+    return worst;
+}
+
+static double largest_error(function *f, weft_tensor *const *x, int64_t n, void *user)
+{
+    weft *w = n > 0 && x ? weft__context(x, n) : weft__no_context();
+    if (!f)
+        weft__fail(w, WEFT_EARG, "gradcheck: a function is expected");
+    for (int64_t i = 0; i < n && !w->status; i++)
+        if (weft__wrong(w, x[i]))
+            weft__failed_of(x, n, WEFT_EARG, "gradcheck", "tensors of the step are expected");
+    if (w->status)
+        return (double)NAN;                      /* n may be negative */
+    w->running = "gradcheck";
+    weft_tensor **dx = weft__take(w, WEFT__IN_KEEP, 2 * n * (int64_t)sizeof *dx);
+    if (!dx)
+        return (double)NAN;
+    weft_tensor *y = value_of(f, x, user);
+    weft_gradients_recorded(y, x, n, dx);
+    weft_gradients(y, x, n, dx + n);
+    double worst = 0;
+    for (int64_t i = 0; i < n && weft_ok(w); i++) {
+        const real *recorded = read_numbers(dx[i]), *raw = read_numbers(dx[n + i]);
+        double e = recorded && raw ? difference(f, x, user, i, recorded, raw) : (double)NAN;
+        worst = e > worst || isnan(e) ? e : worst;
+        if (isnan(e))
+            return e;
+    }
+    return weft_ok(w) ? worst : (double)NAN;
+}
+
+/* ---- a fixed combination of the gradients of f, itself a function of x ---- */
+typedef struct { function *f; int64_t n; void *user; } inner;
+
+static weft_tensor *probe(weft_tensor *dx, int64_t i)
+{
+    weft *w = dx->w;
+    real *p = weft__take(w, WEFT__IN_KEEP, weft__bytes(&dx->f));
+    for (int64_t j = 0; p && j < count(dx); j++)
+        p[j] = (real)sin(1 + 1.7 * (double)i + 0.9 * (double)j);
+    return p ? weft__tensor(w, &dx->f, p) : &w->nil;
+}
+
+static weft_tensor *probed(weft_tensor *const *x, void *user)
+{
+    const inner *in = user;
+    weft *w = x[0]->w;
+    weft_tensor *all = weft_scalar(w, 0), **dx = weft__take(w, WEFT__IN_KEEP, in->n * (int64_t)sizeof *dx);
+    bool was = weft_set_grad_enabled(w, true);
+    if (dx)
+        weft_gradients_recorded(in->f(x, in->user), x, in->n, dx);
+    for (int64_t i = 0; dx && i < in->n; i++)
+        all = weft_add(all, weft_sum_all(weft_mul(dx[i], probe(dx[i], i))));
+    w->recording = was;
+    return all;
+}
+
+double weft_gradcheck(function *f, weft_tensor *const *x, int64_t n, int order, void *user)
+{
+    if (order != 1 && order != 2)
+        weft__fail(n > 0 && x ? weft__context(x, n) : weft__no_context(), WEFT_EARG,
+                   "gradcheck: order %d; 1 or 2 is expected", order);
+    return order == 2 ? largest_error(f ? probed : NULL, x, n, &(inner){ f, n, user }) :
+                        largest_error(f, x, n, user);
+}

@@ -1,0 +1,25 @@
+/* gradient_blocks.c - copies of blocks, and what begins as zeros, that wait for each other and go at once:
+ * one launch on a GPU. */
+#include "autograd/op.h"
+
+void weft__run_blocks(const weft_call *c, weft__blocks *all)
+{
+    if (all->n)
+        RUN(c, blocks, all->n, all->of);
+    all->n = 0;
+}
+
+void weft__add_block(const weft_call *c, weft__blocks *all, weft__block_copy one)
+{
+    bool first = all->n == sizeof all->of / sizeof *all->of;
+    for (int64_t i = 0; i < all->n; i++)         /* an input may be there twice */
+        first |= one.add && all->of[i].y == one.y;
+    if (first)
+        weft__run_blocks(c, all);
+    all->of[all->n++] = one;
+}
+
+void weft__add_zeros(const weft_call *c, weft__blocks *all, real *to, int64_t n)
+{
+    weft__add_block(c, all, (weft__block_copy){ .rows = 1, .width = n, .ldx = n, .y = to, .ldy = n });
+}

@@ -1,0 +1,133 @@
+/* host_mirror.c - the memory that raw functions of a program's own operators see. On a GPU it is a copy in
+ * host memory of each piece of the device's that they ask for: fetched when it is asked for first, sent back
+ * when the function has returned, if it is a result or a gradient. Room for all that a call has is taken
+ * before the function runs, from the step's own memory, so none of its questions fails in the middle and a
+ * steady step asks for none. */
+#include <string.h>
+#include "autograd/op.h"
+
+typedef struct weft__copy {
+    struct weft__copy *next;
+    void *device; size_t bytes;
+    bool back, own;                              /* to be sent back; a block of its own */
+} weft__copy;                                    /* its numbers lie behind it */
+
+enum { HEAD = (sizeof(weft__copy) + WEFT__LINE - 1) & -WEFT__LINE };
+
+static char *numbers_of(weft__copy *c) { return (char *)c + HEAD; }
+static size_t room_for(const weft_tensor *t)
+{
+    return (size_t)weft__whole_lines(HEAD + weft__room(&t->f));
+}
+
+static bool copies(const weft__work *work)
+{
+    return work->call->host && !work->call->y[0]->w->dev.k->synchronous;
+}
+
+bool weft__work_begin(weft *w, weft__work *work, const weft_call *c, bool back)
+{
+    *work = (weft__work){ .before = w->tape->work, .call = c, .back = back };
+    size_t bytes = 0;
+    for (int i = 0; copies(work) && i < c->n; i++)
+        bytes += room_for(c->x[i]) << back;
+    for (int k = 0; copies(work) && k < c->m; k++)
+        bytes += room_for(c->y[k]) << back;
+    work->from = weft__position(w, WEFT__IN_NOTES);
+    if (copies(work) && !(work->at = weft__take(w, WEFT__IN_NOTES, (int64_t)bytes)))
+        return false;
+    work->end = work->at ? work->at + bytes : NULL, work->to = weft__position(w, WEFT__IN_NOTES);
+    w->tape->work = work;
+    return true;
+}
+
+void weft__work_end(weft *w, weft__work *work)
+{
+    for (weft__copy *c = work->copies, *next; c; c = next) {
+        next = c->next;
+        if (c->back && c->bytes)
+            w->dev.k->upload(&w->dev, c->device, numbers_of(c), c->bytes);
+        if (c->own)
+            weft__release(w, c);
+    }
+    if (work->to == weft__position(w, WEFT__IN_NOTES))   /* nothing that stays lies behind it */
+        weft__back_to(w, WEFT__IN_NOTES, work->from);
+    w->tape->work = work->before;
+}
+
+/* Of what the call does not have there may be copies, too: each a block of its own. */
+static weft__copy *new_copy(weft *w, weft__work *work, const weft_tensor *t)
+{
+    size_t room = room_for(t);
+    bool own = !work->at || (size_t)(work->end - work->at) < room;
+    weft__copy *c = own ? weft__allocate(w, room) : (weft__copy *)(void *)work->at;
+    if (!c)
+        return NULL;
+    if (!own)
+        work->at += room;
+    memset(c, 0, room);
+    c->own = own, c->next = work->copies, work->copies = c;
+    return c;
+}
+
+/* t's form, at `device`, which need not be t's own numbers (a gradient) */
+static void *copy_of(weft *w, const weft_tensor *t, void *device, bool fetched, bool back)
+{
+    weft__work *work = w->tape->work;
+    size_t bytes = (size_t)weft__bytes(&t->f);
+    for (weft__copy *c = work->copies; c; c = c->next)
+        if (c->device == device && c->bytes == bytes) {     /* an empty tensor may lie where another begins */
+            c->back |= back;
+            return numbers_of(c);
+        }
+    weft__copy *c = device ? new_copy(w, work, t) : NULL;
+    if (!c)
+        return NULL;
+    c->device = device, c->bytes = bytes, c->back = back;
+    if (fetched && bytes)
+        w->dev.k->download(&w->dev, numbers_of(c), device, bytes);
+    return numbers_of(c);
+}
+
+static bool is_result(const weft_call *c, const weft_tensor *t)
+{
+    bool is = false;
+    for (int k = 0; k < c->m; k++)
+        is |= c->y[k] == t;
+    return is;
+}
+
+static bool is_input(const weft_call *c, const void *numbers)    /* a result may lie where an input does */
+{
+    bool is = false;
+    for (int i = 0; i < c->n; i++)
+        is |= c->x[i]->data == numbers;
+    return is;
+}
+
+void *weft__seen(const weft_tensor *t, const char *function)
+{
+    weft *w = t->w;
+    const weft__work *work = w->tape ? w->tape->work : NULL;
+    if (w->dev.k->synchronous || (work && !work->call->host))
+        return t->data;
+    if (!work) {
+        weft__fail(w, WEFT_EARG,
+                   "%s: the numbers are on the device, and no raw function is at work; weft_read copies them",
+                   function);
+        return NULL;
+    }
+    bool made = !work->back && is_result(work->call, t);
+    return copy_of(w, t, t->data, !made || work->call->add || is_input(work->call, t->data), made);
+}
+
+void *weft__gradient_seen(const weft_call *c, const weft_tensor *x, void *gradient, bool fetched, bool back)
+{
+    weft *w = x->w;
+    if (!gradient || !c->host || w->dev.k->synchronous)
+        return gradient;
+    if (w->tape->work && w->tape->work->call == c)
+        return copy_of(w, x, gradient, fetched, back);
+    weft__fail(w, WEFT_EARG, "%s: gradients are asked for outside its fused function", c->op->name);
+    return NULL;
+}

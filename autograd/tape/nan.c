@@ -1,0 +1,163 @@
+/* nan.c - WEFT_CHECK=1 looks at what each operator has made, forward and back. The first NaN that an operator
+ * makes of numbers that are none is an error with the operator's name and the place: all later ones come of
+ * it. One that the program has given, as data, is told once and is no error, since it may stand for what is
+ * missing. What lies in pads is never looked at. */
+#include <math.h>
+#include "autograd/op.h"
+#include "core/report/check.h"
+#include "core/report/log.h"
+
+/* ---- where ---- */
+static const real *numbers_of(const weft_tensor *t)               /* on the host; NULL: no one could look */
+{
+    weft *w = t->w;
+    struct weft__check *c = w->check;
+    int64_t n = count(t);
+    if (w->dev.k->synchronous || !t->data)
+        return t->data;
+    if (n > c->elements) {
+        weft__release(w, c->copy);
+        c->copy = weft__allocate(w, (size_t)n * sizeof *c->copy);
+        c->elements = c->copy ? n : 0;
+    }
+    if (c->copy)
+        w->dev.k->download(&w->dev, c->copy, t->data, (size_t)n * sizeof *c->copy);
+    return c->copy;
+}
+
+static bool any_nan(const real *x, int64_t n)
+{
+    bool any = false;
+    for (int64_t i = 0; i < n; i++)
+        any |= x[i] != x[i];
+    return any;
+}
+
+/* In the layouts that have pads. */
+static bool is_pad(const weft_tensor *t, int64_t element)
+{
+    if (t->f.layout != WEFT_ROWS && t->f.layout != WEFT_PADDED)
+        return false;
+    const struct weft__rows *rows = weft__rows_of(t->f.batch, &t->f);
+    return !rows || rows->sequence.host[element / (count(t) / weft__layout_rows(&t->f))] < 0;
+}
+
+/* The element, or -1: there is none. */
+static int64_t first_nan(const weft_tensor *t)
+{
+    enum { CHUNK = 1024 };
+    int64_t n = t->f.type == WEFT_REAL ? count(t) : 0;
+    const real *x = n ? numbers_of(t) : NULL;
+    for (int64_t from = 0; x && from < n; from += CHUNK) {
+        int64_t end = n - from < CHUNK ? n : from + CHUNK;
+        for (int64_t i = any_nan(x + from, end - from) ? from : end; i < end; i++)
+            if (isnan(x[i]) && !is_pad(t, i))
+                return i;
+    }
+    return -1;
+}
+
+static const char *place(const weft_tensor *t, int64_t element, char text[192])
+{
+    const struct weft__rows *rows = t->f.batch ? weft__rows_of(t->f.batch, &t->f) : NULL;
+    int64_t rest = element, inner = count(t), row = rows ? element / (inner / weft__layout_rows(&t->f)) : 0;
+    int at = snprintf(text, 192, "[");
+    for (int i = 0; i < t->f.rank; i++) {
+        inner /= t->f.size[i];
+        at += snprintf(text + at, 192 - (size_t)at, i ? ", %lld" : "%lld", (long long)(rest / inner));
+        rest %= inner;
+    }
+    at += snprintf(text + at, 192 - (size_t)at, "]");
+    if (rows && t->f.layout)
+        snprintf(text + at, 192 - (size_t)at, " (sequence %d, position %d)", rows->sequence.host[row],
+                 rows->position.host[row]);
+    return text;
+}
+
+/* ---- whose ---- */
+static void blame_input(weft_call *c, int i, int64_t element)           /* by the program, in input i */
+{
+    weft *w = c->x[i]->w;
+    char shape[128], where[192];
+    const char *from = node(c->x[i])->parameter ? "a parameter" : "which no operator has made";
+    if (!w->check->told_given)
+        weft__warn("WEFT_CHECK: %s: its result has NaN because input %d, %s %s, has one at %s", c->op->name,
+                   i, weft__text(&c->x[i]->f, shape), from, place(c->x[i], element, where));
+    w->check->told_given = true;
+}
+
+/* Whether the result has NaN because an input has. An input that the result has overwritten can no longer
+ * be asked; a view's has not been. */
+static bool passed_on(weft_call *c, const weft_tensor *y)
+{
+    bool any = false;
+    for (int i = 0; i < c->n; i++) {
+        bool overwritten = c->op->forward && c->x[i]->data == y->data;
+        int64_t element = overwritten ? -1 : first_nan(c->x[i]);
+        any |= element >= 0 || (overwritten && y->w->check->given);
+        if (element >= 0 && !node(c->x[i])->born && !y->w->tape->passing)
+            blame_input(c, i, element);
+    }
+    return any || (c->add && y->w->check->given);                 /* what it was added to may have had one */
+}
+
+void weft__check_results(weft_call *c, bool moves)
+{
+    weft *w = c->x[0]->w;
+    char shape[128], where[192];
+    for (int k = 0; k < c->m && !w->status; k++) {
+        const weft_tensor *y = c->y[k];
+        int64_t element = first_nan(y);
+        if (element >= 0 && (passed_on(c, y) || moves))
+            w->check->given = true;
+        else if (element >= 0)
+            weft__fail(w, WEFT_ENUMERIC,
+                       "%s%s%s%s: the result %s has NaN at %s, and no input has one (WEFT_CHECK)",
+                       w->tape->passing ? "backward of " : "", w->tape->passing ? w->tape->passing : "",
+                       w->tape->passing ? ": " : "", c->op->name, weft__text(&y->f, shape),
+                       place(y, element, where));
+    }
+}
+
+/* What was there before would have been told before, but for what the program has given. */
+void weft__check_gradients(weft_call *c)
+{
+    weft *w = c->x[0]->w;
+    char shape[128], where[192];
+    for (int i = 0; i < c->n && !w->status && !w->check->given; i++) {
+        const weft_tensor *g = node(c->x[i])->grad;
+        int64_t element = g && !(node(c->x[i])->parameter && node(c->x[i])->frozen) ? first_nan(g) : -1;
+        if (element >= 0)
+            weft__fail(w, WEFT_ENUMERIC,
+                       "backward of %s: the gradient of input %d, %s, has NaN at %s (WEFT_CHECK)",
+                       c->op->name, i, weft__text(&g->f, shape), place(g, element, where));
+    }
+}
+
+/* ---- ints that a real cannot hold ---- */
+static const int32_t *ints_of(const weft_tensor *t)               /* on the host; NULL: no memory for them */
+{
+    weft *w = t->w;
+    int64_t n = count(t);
+    if (w->dev.k->synchronous || !n)
+        return (const int32_t *)(void *)t->data;
+    int32_t *copy = weft__take(w, WEFT__IN_KEEP, n * (int64_t)sizeof *copy);
+    if (copy)
+        w->dev.k->download(&w->dev, copy, t->data, (size_t)n * sizeof *copy);
+    return copy;
+}
+
+void weft__check_exact(const weft_tensor *ints)
+{
+    struct weft__check *c = ints->w->check;
+    char shape[128], where[192];
+    const int32_t *x = c->told_inexact ? NULL : ints_of(ints);
+    for (int64_t i = 0, n = count(ints); x && i < n && !c->told_inexact; i++)
+        if ((double)(real)x[i] != (double)x[i]) {
+            c->told_inexact = true;
+            weft__warn(
+                "WEFT_CHECK: to_reals: %s: %d at %s becomes %.0f: a float holds whole numbers up to %d "
+                "only; keep ids as ints, which add, equal, where and others take",
+                weft__text(&ints->f, shape), (int)x[i], place(ints, i, where), (double)(real)x[i], 1 << 24);
+        }
+}

@@ -1,0 +1,60 @@
+/* packed_weights.c - packed weights that stay: found by the first tensor that they are of, and told by the
+ * versions of all of them whether they are still right. */
+#include "autograd/packed_weights.h"
+#include "autograd/op.h"
+
+static bool is_of(const weft__kept *k, weft_tensor *const *of, int n)
+{
+    int at = 0;
+    for (int i = 0; i < n; i++)
+        if (of[i] && (at == k->n || k->of[at++].x != of[i]))
+            return false;
+    return at == k->n;
+}
+
+static bool is_as_it_was(const weft__kept *k)
+{
+    bool same = k->filled;
+    for (int i = 0; same && i < k->n; i++)
+        same = k->of[i].changed == node(k->of[i].x)->changed;
+    return same;
+}
+
+/* nothing is kept: NULL, and no error */
+static weft__kept *kept_new(weft *w, weft_tensor *const *of, int n, weft__kept_kind kind, size_t bytes)
+{
+    if (w->kept_most && w->kept_bytes + (int64_t)bytes > w->kept_most)
+        return NULL;
+    weft__kept *k = weft__own_if_it_can(w, sizeof *k + WEFT__LINE + bytes);
+    if (!k)
+        return NULL;
+    void *at = (void *)(((uintptr_t)(k + 1) + WEFT__LINE - 1) / WEFT__LINE * WEFT__LINE);
+    for (int i = 0; i < n; i++)
+        if (of[i])
+            k->of[k->n++].x = of[i];
+    k->kind = kind, k->bytes = bytes, k->at = at;
+    k->next = node(of[0])->packed, node(of[0])->packed = k;
+    w->kept_bytes += (int64_t)bytes;
+    return k;
+}
+
+weft__kept *weft__kept_of(weft_tensor *const *of, int n, weft__kept_kind kind, size_t bytes)
+{
+    weft *w = of[0]->w;
+    if (!bytes || w->recording || w->lean || w->kept_most < 0)
+        return NULL;
+    weft__kept *k = node(of[0])->packed;
+    while (k && !(k->kind == kind && k->bytes == bytes && is_of(k, of, n)))
+        k = k->next;
+    k = k ? k : kept_new(w, of, n, kind, bytes);
+    if (k)
+        k->filled = is_as_it_was(k);
+    return k;
+}
+
+void weft__kept_is_filled(weft__kept *k)
+{
+    k->filled = true;
+    for (int i = 0; i < k->n; i++)
+        k->of[i].changed = node(k->of[i].x)->changed;
+}

@@ -1,0 +1,78 @@
+/* refuse.c - how an operator fails: in the context of its inputs, with their shapes in the text. */
+#include <stdarg.h>
+#include <string.h>
+#include "autograd/op.h"
+#include "core/locale.h"
+
+weft *weft__context(weft_tensor *const *x, int64_t n)
+{
+    weft *failed = weft__no_context();
+    for (int64_t i = 0; i < n; i++)
+        if (x[i] && !x[i]->w->status)
+            return x[i]->w;
+        else if (x[i] && failed == weft__no_context())
+            failed = x[i]->w;
+    return failed;
+}
+
+weft_tensor *weft__inert_beside(const weft_tensor *x) { return x ? &x->w->nil : &weft__no_context()->nil; }
+
+/* For ints where reals are expected: the function that makes reals of them, unless it is named. */
+static const char *way_out(const weft_tensor *x, const char *why)
+{
+    bool of_ints = x && !weft__wrong(x->w, x) && x->f.type == WEFT_I32;
+    return of_ints && strstr(why, "reals") && !strstr(why, "weft_to_reals") ? " (weft_to_reals)" : "";
+}
+
+bool weft_op_refuse(const weft_call *c, const char *why)
+{
+    char text[300] = "", one[128];
+    if (!c || c->n < 1 || !c->x[0])
+        return false;
+    for (int i = 0, at = 0; i < c->n && i < 3 && at < 280; i++)
+        at += snprintf(text + at, sizeof text - (size_t)at, "%s%s", i ? ", " : "",
+                       weft__text(&c->x[i]->f, one));
+    weft__fail(c->x[0]->w, WEFT_ESHAPE, "%s: %s: %s%s", c->op->name, text, why, way_out(c->x[0], why));
+    return false;
+}
+
+#define WHY(format)                              /* what the caller's arguments say */ \
+    char why[300];                                                                    \
+    va_list list;                                                                     \
+    va_start(list, format);                                                           \
+    weft__plain_text(why, sizeof why, format, list);                                         \
+    va_end(list)
+
+bool weft__refuse(const weft_call *c, const char *format, ...)
+{
+    WHY(format);
+    return weft_op_refuse(c, why);
+}
+
+weft_tensor *weft__failed(weft_tensor *x, weft_status status, const char *function, const char *format, ...)
+{
+    WHY(format);
+    weft *w = x ? x->w : weft__no_context();
+    char text[128];
+    const char *wrong = weft__wrong(w, x);
+    if (wrong)
+        weft__fail(w, WEFT_EARG, "%s: the tensor %s", function, wrong);
+    weft__fail(w, status, "%s: %s: %s%s", function, x ? weft__text(&x->f, text) : "", why, way_out(x, why));
+    return &w->nil;
+}
+
+weft_tensor *weft__failed_of(weft_tensor *const *x, int64_t n, weft_status status, const char *function,
+                             const char *format, ...)
+{
+    WHY(format);
+    weft *w = weft__context(x, n);
+    char text[128];
+    for (int64_t i = 0; i < n; i++) {
+        const char *wrong = weft__wrong(w, x[i]);
+        if (wrong)
+            weft__fail(w, WEFT_EARG, "%s: input %lld %s", function, (long long)i, wrong);
+    }
+    weft__fail(w, status, "%s: %s: %s%s", function, n && x[0] ? weft__text(&x[0]->f, text) : "", why,
+               n ? way_out(x[0], why) : "");
+    return &w->nil;
+}

@@ -1,0 +1,35 @@
+/* stale_inputs.c - parameters and buffers that have changed since an operator read them.
+ *
+ * The tape remembers inputs by reference. What a step made keeps its numbers until the step ends, but a
+ * parameter or a buffer can be assigned to, loaded, stepped or averaged meanwhile, and a backward that reads
+ * it then is the derivative of another function. So the context counts such changes, a tensor knows the count
+ * of its last one, an entry that of its call, and the walk compares them before it passes an entry. A view of
+ * a parameter has the parameter's numbers, and so its changes. */
+#include "autograd/backward.h"
+
+static bool reads(const weft_op *op, int i) { return i > 31 || !(op->unread >> i & 1); }
+
+static void refuse_changed(const weft_tensor *kept, const char *operator_name)
+{
+    weft__fail(kept->w, WEFT_EARG,
+               "backward of %s: %s has changed since %s read it, by weft_assign, a file or a step of an "
+               "optimiser; change it after "
+               "weft_backward, or give %s a copy, weft_scale(x, 1)",
+               operator_name, node(kept)->path ? node(kept)->path : "a gradient", operator_name,
+               operator_name);
+}
+
+bool weft__as_it_was(const weft__entry *e)
+{
+    const weft_call *c = e->call;
+    if (c->y[0]->w->tape->changes == e->then)
+        return true;
+    for (int i = 0; i < c->n; i++) {
+        const weft_tensor *kept = c->x[i]->step ? node(c->x[i])->base : c->x[i];
+        if (kept && node(kept)->changed > e->then && reads(c->op, i)) {
+            refuse_changed(kept, c->op->name);
+            return false;
+        }
+    }
+    return true;
+}

@@ -1,0 +1,121 @@
+/* launcher.c - a process among those that mpirun, mpiexec or srun has started on this machine: they share its
+ * cores and its GPUs. Only the environment is asked: MPI comes later, if at all. */
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include "core/inside.h"
+
+/* ---- what the launcher says ---- */
+/* Slurm writes "4(x2),3" of nodes: the first one's number is taken. */
+static int number_of(const char *variable)       /* -1: nothing */
+{
+    const char *text = secure_getenv(variable);
+    char *end = NULL;
+    long n = text && *text >= '0' && *text <= '9' ? strtol(text, &end, 10) : -1;
+    return n >= 0 && n < 1 << 20 && (!*end || *end == '(' || *end == ',') ? (int)n : -1;
+}
+
+static const char *first_of(const char *const *names)              /* that says a number; NULL: none does */
+{
+    while (*names && number_of(*names) < 0)
+        names++;
+    return *names;
+}
+
+static const char *local_rank_name(void)
+{
+    static const char *const names[] = { "OMPI_COMM_WORLD_LOCAL_RANK", "MPI_LOCALRANKID", "SLURM_LOCALID",
+                                         NULL };
+    return first_of(names);
+}
+
+int weft__local_rank(void) { return local_rank_name() ? number_of(local_rank_name()) : 0; }
+
+int weft__launched_rank(void)
+{
+    static const char *const names[] = { "OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK", "SLURM_PROCID",
+                                         NULL };
+    return first_of(names) ? number_of(first_of(names)) : 0;
+}
+
+static int local_ranks(void)
+{
+    static const char *const names[] = { "OMPI_COMM_WORLD_LOCAL_SIZE", "MPI_LOCALNRANKS",
+                                         "SLURM_STEP_TASKS_PER_NODE", "SLURM_NTASKS_PER_NODE", NULL };
+    int n = first_of(names) ? number_of(first_of(names)) : 1;
+    return n < 1 ? 1 : n;
+}
+
+/* ---- who the launcher is ---- */
+static bool was_told(pid_t who, const char *name)                  /* the variable, when it was started */
+{
+    char path[64], *text = NULL;
+    size_t room = 0, n = strlen(name);
+    bool found = false;
+    snprintf(path, sizeof path, "/proc/%d/environ", (int)who);
+    FILE *file = fopen(path, "re");
+    while (file && !found && getdelim(&text, &room, 0, file) > 0)
+        found = !strncmp(text, name, n) && text[n] == '=';
+    free(text);
+    if (file)
+        fclose(file);
+    return found;
+}
+
+static pid_t parent_of(pid_t who)                /* 0: none, or unknown */
+{
+    char path[64], line[256];
+    int parent = 0;
+    snprintf(path, sizeof path, "/proc/%d/status", (int)who);
+    FILE *file = fopen(path, "re");
+    while (file && fgets(line, sizeof line, file) && sscanf(line, "PPid: %d", &parent) != 1)
+        continue;
+    if (file)
+        fclose(file);
+    return (pid_t)parent;
+}
+
+pid_t weft__launcher(void)
+{
+    enum { FAR = 64 };
+    const char *name = local_rank_name();
+    pid_t who = getppid();
+    for (int i = 0; name && i < FAR && who > 1 && was_told(who, name); i++)
+        who = parent_of(who);
+    return who;
+}
+
+/* ---- the share of one ---- */
+int weft__share_of_cores(const cpu_set_t *mine, const cpu_set_t *launcher, int ranks)
+{
+    cpu_set_t both;
+    CPU_AND(&both, mine, launcher);
+    int own = CPU_COUNT(mine), share = CPU_EQUAL(&both, mine) ? CPU_COUNT(launcher) / ranks : own;
+    share = share < own ? share : own;
+    return share < 1 ? 1 : share;
+}
+
+/* srun's parent of all tasks has the machine; what its tasks have is told. */
+static bool srun_binds_none(void)
+{
+    const char *said = secure_getenv("SLURM_CPU_BIND_TYPE");
+    return !strcmp(local_rank_name(), "SLURM_LOCALID") && (!said || !*said || !strncmp(said, "none", 4));
+}
+
+int weft__cores(void)
+{
+    cpu_set_t mine, launcher;
+    if (sched_getaffinity(0, sizeof mine, &mine))
+        return 1;
+    if (!local_rank_name() || local_ranks() == 1)
+        return CPU_COUNT(&mine);
+    if (srun_binds_none() || sched_getaffinity(weft__launcher(), sizeof launcher, &launcher))
+        launcher = mine;
+    return weft__share_of_cores(&mine, &launcher, local_ranks());
+}
+
+int weft__cpus(void)
+{
+    cpu_set_t mine;
+    return sched_getaffinity(0, sizeof mine, &mine) ? 1 : CPU_COUNT(&mine);
+}

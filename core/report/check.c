@@ -1,0 +1,165 @@
+/* check.c - WEFT_CHECK=1, for those who write programs: what a step has ended is recognised for good. Headers
+ * of tensors are never used again, so a stale handle is an error however old it is; numbers that have ended
+ * are NaN, and as ints out of every range, so a stale pointer shows; and an optimiser that steps again
+ * without weft_clear is told. The NaN that operators make are looked for in autograd/tape/nan.c. */
+#include "core/report/check.h"
+#include <stdlib.h>
+#include <string.h>
+#include "core/report/log.h"
+
+bool weft__check_asked(bool *needed)
+{
+    const char *value = secure_getenv("WEFT_CHECK");
+    *needed = value && !strcmp(value, "1");
+    return !value || !*value || *needed || !strcmp(value, "0");
+}
+
+void weft__check_open(weft *w)
+{
+    struct weft__check *c = weft__allocate(w, sizeof *c);
+    if (c)
+        w->check = memset(c, 0, sizeof *c);
+}
+
+void weft__check_close(weft *w)
+{
+    struct weft__check *c = w->check;
+    if (!c)
+        return;
+    w->check = NULL;
+    weft__release(w, c->live);
+    weft__release(w, c->copy);
+    weft__release(w, c);
+}
+
+/* ---- headers ---- */
+static bool room_for_one(weft *w, struct weft__check *c)
+{
+    if (c->n < c->room)
+        return true;
+    int64_t room = c->room ? 2 * c->room : 4096;
+    weft_tensor **live = weft__allocate(w, (size_t)room * sizeof *live);
+    if (!live)
+        return false;
+    if (c->n)
+        memcpy(live, c->live, (size_t)c->n * sizeof *live);
+    weft__release(w, c->live);
+    c->live = live, c->room = room;
+    return true;
+}
+
+static void end_tensor(weft_tensor *t) { t->step = UINT64_MAX; }
+
+void weft__check_made(weft *w, weft_tensor *t)
+{
+    if (room_for_one(w, w->check))
+        w->check->live[w->check->n++] = t;
+    else
+        end_tensor(t);
+}
+
+/* ---- numbers ---- */
+static void spoil(weft *w, const weft__arena *a, char *from, int64_t bytes)
+{
+    enum { NOTHING = 0x7FF80000 };               /* a NaN of float and, twice, of double; 2146959360 */
+    int32_t *to = (int32_t *)(void *)from;
+    if (a->device)
+        w->dev.k->fill_ints(&w->dev, bytes / (int64_t)sizeof *to, NOTHING, to);
+    for (int64_t i = 0; !a->device && i < bytes / (int64_t)sizeof *to; i++)
+        to[i] = NOTHING;
+}
+
+void weft__check_spoil(weft *w, weft__arena_id id, int64_t from)
+{
+    const weft__arena *a = &inside(w)->arena[id];
+    for (int b = 0; b < a->n && b <= a->at; b++) {
+        int64_t skip = from - a->block[b].start, used = b == a->at ? a->used : a->block[b].left;
+        skip = skip > 0 ? skip : 0;
+        if (skip < used)
+            spoil(w, a, a->block[b].base + skip, used - skip);
+    }
+}
+
+/* ---- the end of a part of a step, or of it ---- */
+void weft__check_rewind(weft *w, int64_t headers, int64_t data)
+{
+    struct weft__check *c = w->check;
+    while (c->n > headers)
+        end_tensor(c->live[--c->n]);
+    weft__check_spoil(w, WEFT__IN_DATA, data);
+}
+
+void weft__check_clear(weft *w)
+{
+    struct weft__check *c = w->check;
+    static const weft__arena_id all[] = { WEFT__IN_KEEP, WEFT__IN_DATA, WEFT__IN_GRADS, WEFT__IN_MAPS };
+    c->n = c->steps = 0, c->given = false;       /* headers tell their step themselves */
+    for (size_t i = 0; !w->dev.lost && i < sizeof all / sizeof *all; i++)
+        weft__check_spoil(w, all[i], 0);
+}
+
+void weft__check_stepped(weft *w, const void *optimiser)
+{
+    struct weft__check *c = w->check;
+    for (int i = 0; i < c->steps; i++)
+        if (c->stepped[i] == optimiser && !c->told_clear) {
+            c->told_clear = true;
+            weft__warn(
+                "WEFT_CHECK: optim_step: the second time since weft_clear: %lld tensors and %.1f MB of "
+                "steps before are still held",
+                (long long)c->n, (double)(inside(w)->host_bytes + inside(w)->device_bytes) * 1e-6);
+        }
+    if (c->steps < WEFT__STEPPED)
+        c->stepped[c->steps++] = optimiser;
+}
+
+/* ---- gradients ---- */
+void weft__check_given(weft *w, bool given, bool step, const char *function)
+{
+    struct weft__check *c = w->check;
+    bool *told = step ? &c->told_step : &c->told_unchanged;
+    if (given || *told)
+        return;
+    *told = true;
+    if (step)
+        weft__warn(
+            "WEFT_CHECK: %s: it changes nothing: since the last step or weft_zero_grad no weft_backward "
+            "has reached a parameter that is not frozen; call weft_backward before it",
+            function);
+    else
+        weft__warn("WEFT_CHECK: %s: all gradients are zero: since the last step or weft_zero_grad no "
+                   "weft_backward has reached a parameter; call it between weft_backward and weft_optim_step",
+                   function);
+}
+
+/* ---- threads ---- */
+/* An address that no other live thread has. */
+static uintptr_t this_thread(void)
+{
+    static _Thread_local char mine;
+    return (uintptr_t)&mine;
+}
+
+bool weft__check_enter(weft *w, const char *function)
+{
+    struct weft__check *c = w->check;
+    uintptr_t me = this_thread(), owner = 0;
+    if (atomic_compare_exchange_strong(&c->thread, &owner, me) || owner == me) {
+        c->depth++;
+        return true;
+    }
+    if (!atomic_exchange(&c->told_thread, true))
+        weft__warn(
+            "WEFT_CHECK: %s: another thread is at work in this context; one thread at a time may use a "
+            "context, and each thread may have its own",
+            function);
+    weft__fail(w, WEFT_EARG, "%s: another thread is at work in this context (WEFT_CHECK)", function);
+    return false;
+}
+
+void weft__check_leave(weft *w)
+{
+    struct weft__check *c = w->check;
+    if (c && --c->depth == 0)
+        atomic_store(&c->thread, 0);
+}

@@ -1,0 +1,80 @@
+/* environment.c - a line on stderr for each variable WEFT_.. that the library does not know: a misspelt one
+ * would do nothing. */
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/auxv.h>
+#include "core/report/log.h"
+#include "core/nearest.h"
+
+extern char **environ;
+
+enum { NAME = 64, TOLD = 16, PREFIX = 5 };
+
+/* those of docs/conventions.md, without the prefix */
+static const char *const known[] = { "DEVICE", "THREADS", "ISA", "GEMM", "LOG", "CHECK", "BACKEND_PATH",
+                                     "PARALLEL", "PARALLEL_TIMEOUT", "PARALLEL_OVERLAP", "NCCL", "SYNC",
+                                     "RECUR", "CACHE", NULL };
+/* those of the tree's own tests and tools, which run programs of the library; EMU_ and PAIRS: what begins
+ * so */
+static const char *const of_tests[] = { "TESTS",     "TABLES",  "PYTHON",  "GOLDEN",      "UPDATE_GOLDEN",
+                                        "SMALL",     "SOAK",    "LIMIT",   "LANES",       "REQUIRE",
+                                        "AGAIN",     "MANAGED", "FUZZ",    "KILLS",       "SLOW_OF",
+                                        "SLOW_RATE", "PC",      "NO_TIDY", "DEPS_LOCKED", "REF",
+                                        NULL };
+
+static const char *known_name(int i, const void *of)
+{
+    (void)of;
+    return known[i];
+}
+
+static bool is_in(const char *const *names, const char *name)
+{
+    while (*names && strcmp(*names, name))
+        names++;
+    return *names;
+}
+
+static bool is_known(const char *name)
+{
+    return is_in(known, name) || is_in(of_tests, name) || !strncmp(name, "EMU_", 4) ||
+           !strncmp(name, "PAIRS", 5);
+}
+
+/* Whether no context of this process has told it. */
+static bool is_new(const char *name)
+{
+    static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+    static char told[TOLD][NAME];
+    static int n;
+    pthread_mutex_lock(&lock);
+    int i = 0;
+    while (i < n && strcmp(told[i], name))
+        i++;
+    bool fresh = i == n && n < TOLD;
+    if (fresh)
+        memcpy(told[n++], name, strlen(name) + 1);
+    pthread_mutex_unlock(&lock);
+    return fresh;
+}
+
+void weft__check_environment(void)
+{
+    bool is_setuid = getauxval(AT_SECURE);
+    if (!environ || is_setuid || weft__silenced() || weft__launched_rank())
+        return;
+    for (char **at = environ; *at; at++) {
+        char name[NAME];
+        size_t n = strcspn(*at, "=");
+        if (strncmp(*at, "WEFT_", PREFIX) || n - PREFIX >= sizeof name)
+            continue;
+        snprintf(name, sizeof name, "%.*s", (int)(n - PREFIX), *at + PREFIX);
+        if (is_known(name) || !is_new(name))
+            continue;
+        const char *near = weft__nearest(name, known_name, NULL);
+        weft__warn(
+            "there is no variable WEFT_%s%s%s%s (docs/conventions.md lists all; WEFT_LOG=0 silences this)",
+            name, near ? "; WEFT_" : "", near ? near : "", near ? " is near" : "");
+    }
+}

@@ -1,0 +1,263 @@
+/* profile.c - how long each operator takes and how much it computes. weft_profile_of hands the rows out,
+ * WEFT_LOG=2 prints them.
+ *
+ * A clock is handed over: an operator that begins takes it from the one at work, and gives it back, so a
+ * row's time is its own. The arithmetic of products is counted where all of it goes through, in a copy of the
+ * kernel table with those kernels replaced; how much a product is, is said here and nowhere else. On a GPU
+ * each hand-over waits, or times would be those of launches. */
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include "core/report/profile.h"
+
+int64_t weft__now(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
+}
+
+/* ---- rows ---- */
+static weft__timed *row_named(struct weft__profile *p, const char *name, bool back)
+{
+    uint64_t at = weft__hash(back, name);
+    for (int i = 0; i < WEFT__TIMED_ROWS - 1; i++, at++) {
+        weft__timed *r = &p->row[1 + at % (WEFT__TIMED_ROWS - 1)];
+        if (!r->name[0]) {
+            snprintf(r->name, sizeof r->name, "%s", *name ? name : "?");
+            r->back = back;
+        }
+        if (r->back == back && !strncmp(r->name, *name ? name : "?", sizeof r->name - 1))
+            return r;
+    }
+    return &p->row[0];                           /* more names than rows */
+}
+
+static void switch_row(weft *w, weft__timed *to)
+{
+    struct weft__profile *p = inside(w)->profile;
+    if (w->profiling) {
+        if (!w->dev.k->synchronous)
+            w->dev.k->wait(&w->dev);
+        int64_t t = weft__now();
+        p->now->ns += t - p->since, p->now->launches += w->dev.launches - p->launched;
+        p->since = t, p->launched = w->dev.launches;
+    }
+    p->now = to;
+}
+
+weft__timed *weft__profile_enter(weft *w, const char *name, bool back)
+{
+    weft__timed *before = inside(w)->profile->now;
+    switch_row(w, row_named(inside(w)->profile, name, back));
+    inside(w)->profile->now->calls++;
+    return before;
+}
+
+void weft__profile_leave(weft *w, weft__timed *before) { switch_row(w, before); }
+void weft__profile_bytes(weft *w, int64_t bytes)       { inside(w)->profile->now->bytes += (double)bytes; }
+
+/* ---- how much arithmetic a product is ---- */
+static double of_product(const weft__product *p)
+{
+    return 2. * (double)p->m * (double)p->n * (double)p->k * (double)p->batches;
+}
+
+/* Only the products with the weights, and the cell: the other products of a layer are the caller's. Backward
+ * is one with each of them, too. */
+static double of_recurrence(const weft__recurrence *r)
+{
+    int64_t tokens = r->start.host[r->to] - r->start.host[r->from];
+    double units = (double)tokens * (double)r->hidden;
+    return 2. * units * (double)r->width * (weft__gates(r->cell) + (r->w_hr != NULL)) +
+           units * weft__flops(r->cell);
+}
+
+static double of_layer(const weft__recur_layer *l, bool back)    /* and those that are the caller's */
+{
+    const weft__recurrence *r = &l->r;
+    double tokens = 2. * (double)(r->start.host[r->to] - r->start.host[r->from]),
+           G = (double)(r->hidden * weft__gates(r->cell));
+    int of_x = back ? (l->dx.to != NULL) + (l->dw_ih.to != NULL) : 1;
+    double more = back && l->dw_hh.to ? G * (double)r->width : 0,
+           projected = back && l->dw_hr.to ? (double)(r->width * r->hidden) : 0;
+    return of_recurrence(r) + (l->ids ? 2. * (double)l->rows : tokens) * of_x * G * (double)l->inputs +
+           tokens * (more + projected) + (l->beside ? of_layer(l->beside, back) : 0);
+}
+
+static double count_pairs(int causal, int64_t queries, int64_t keys) /* that meet, see weft__attention */
+{
+    double pairs = 0;
+    int64_t shift = causal == 1 ? 1 : keys - queries + (causal == 2);
+    for (int64_t i = 0; causal && i < queries; i++)
+        pairs += (double)(i + shift < 0 ? 0 : i + shift > keys ? keys : i + shift);
+    return causal ? pairs : (double)queries * (double)keys;
+}
+
+/* Forward each pair is a product of dk and one of dv; backward its score again, and gradients of score, q,
+ * k and v. Averaged heads have those of dv in common. */
+static double of_attention(const weft__attention *a, bool back)
+{
+    const int64_t of_keys = a->heads * a->dk, of_values = (a->mean ? 1 : a->heads) * a->dv;
+    double pairs = 0, each = 2. * (double)(back ? 3 * of_keys + 2 * of_values : of_keys + of_values);
+    for (int64_t s = 0; s < a->sequences; s++)
+        pairs += count_pairs(a->causal, a->q_offset.host[s + 1] - a->q_offset.host[s],
+                             a->k_offset.host[s + 1] - a->k_offset.host[s]);
+    return pairs * each;
+}
+
+/* ---- kernels that count, or that no operator calls; a context's device is its first member ---- */
+static struct weft__profile *profile_of(weft__device *d) { return inside((weft *)(void *)d)->profile; }
+
+static void counted_gemm(weft__device *d, const weft__product *p, const real *a, const real *b, real *c)
+{
+    profile_of(d)->now->flops += of_product(p);
+    profile_of(d)->plain->gemm(d, p, a, b, c);
+}
+static void counted_recur(weft__device *d, const weft__recurrence *r)
+{
+    profile_of(d)->now->flops += of_recurrence(r);
+    profile_of(d)->plain->recur(d, r);
+}
+static void counted_recur_back(weft__device *d, const weft__recurrence *r)
+{
+    profile_of(d)->now->flops += of_recurrence(r);
+    profile_of(d)->plain->recur_back(d, r);
+}
+static void counted_recur_layer(weft__device *d, const weft__recur_layer *l)
+{
+    struct weft__profile *p = profile_of(d);
+    p->now->flops += of_layer(l, false);
+    d->k = p->plain;                             /* which may call itself in turn */
+    p->plain->recur_layer(d, l);
+    d->k = &p->counting;
+}
+static void counted_recur_layer_back(weft__device *d, const weft__recur_layer *l)
+{
+    struct weft__profile *p = profile_of(d);
+    p->now->flops += of_layer(l, true);
+    d->k = p->plain;
+    p->plain->recur_layer_back(d, l);
+    d->k = &p->counting;
+}
+static void counted_attention(weft__device *d, const weft__attention *a)
+{
+    profile_of(d)->now->flops += of_attention(a, false);
+    profile_of(d)->plain->attention(d, a);
+}
+static void counted_attention_back(weft__device *d, const weft__attention *a)
+{
+    profile_of(d)->now->flops += of_attention(a, true);
+    profile_of(d)->plain->attention_back(d, a);
+}
+static void counted_norm(weft__device *d, int64_t n, real power, const real *x, bool start, weft__guard *g)
+{
+    weft *w = (weft *)(void *)d;
+    weft__timed *before = weft__profile_enter(w, "norm of gradients", false);
+    inside(w)->profile->plain->norm(d, n, power, x, start, g);
+    weft__profile_bytes(w, n * (int64_t)sizeof *x);
+    weft__profile_leave(w, before);
+}
+static void counted_clip(weft__device *d, int64_t n, real power, real limit, const weft__guard *g, real *x,
+                         real *y)
+{
+    weft *w = (weft *)(void *)d;
+    weft__timed *before = weft__profile_enter(w, "clip", false);
+    inside(w)->profile->plain->clip(d, n, power, limit, g, x, y);
+    weft__profile_bytes(w, 2 * n * (int64_t)sizeof *x);
+    weft__profile_leave(w, before);
+}
+static void counted_update(weft__device *d, int64_t n, const weft__update *u, const weft__guard *past,
+                           const weft__guard *g, real *dx, real *m, real *v, real *a, real *x)
+{
+    weft *w = (weft *)(void *)d;
+    weft__timed *before = weft__profile_enter(w, "update", false);
+    inside(w)->profile->plain->update(d, n, u, past, g, dx, m, v, a, x);
+    weft__profile_bytes(w, n * (int64_t)sizeof *x * (3 + 2 * ((m != NULL) + (v != NULL) + (a != NULL))));
+    weft__profile_leave(w, before);
+}
+
+static void count_kernels(struct weft__profile *p)
+{
+    p->counting = *p->plain;
+    p->counting.gemm = counted_gemm, p->counting.recur = counted_recur,
+    p->counting.recur_back = counted_recur_back;
+    p->counting.recur_layer = counted_recur_layer, p->counting.recur_layer_back = counted_recur_layer_back;
+    p->counting.attention = counted_attention, p->counting.attention_back = counted_attention_back;
+    p->counting.norm = counted_norm, p->counting.clip = counted_clip, p->counting.update = counted_update;
+}
+
+/* ---- on, off, again ---- */
+static bool profile_new(weft *w)
+{
+    struct weft__profile *p = weft__allocate(w, sizeof *p);
+    if (!p)
+        return false;
+    memset(p, 0, sizeof *p);
+    p->plain = w->dev.k, p->now = p->row;
+    count_kernels(p);
+    inside(w)->profile = p;
+    return true;
+}
+
+bool weft_set_profiling(weft *w, bool on)
+{
+    if (!w || weft__is_no_context(w))
+        return false;
+    bool was = w->profiling;
+    if (was == on || (on && !inside(w)->profile && !profile_new(w)))
+        return was;
+    if (!on)
+        switch_row(w, inside(w)->profile->now);          /* the time so far is told */
+    w->profiling = on;
+    inside(w)->profile->since = weft__now(), inside(w)->profile->launched = w->dev.launches;
+    w->dev.k = on ? &inside(w)->profile->counting : inside(w)->profile->plain;
+    return was;
+}
+
+void weft_reset_profile(weft *w)
+{
+    struct weft__profile *p = w ? inside(w)->profile : NULL;
+    for (int i = 0; p && i < WEFT__TIMED_ROWS; i++)        /* names stay: an operator may be at work */
+        p->row[i].calls = p->row[i].ns = p->row[i].launches = 0, p->row[i].flops = p->row[i].bytes = 0;
+    if (p)
+        p->since = weft__now(), p->launched = w->dev.launches;
+}
+
+void weft__profile_end(weft *w)
+{
+    weft_set_profiling(w, false);
+    weft__release(w, inside(w)->profile);
+    inside(w)->profile = NULL;
+}
+
+/* ---- what there is to tell ---- */
+static int by_time(const void *a, const void *b)
+{
+    const weft_profile_row *x = a, *y = b;
+    int by_name = strcmp(x->name, y->name);
+    return x->ms != y->ms ? (x->ms < y->ms) - (x->ms > y->ms) :
+           by_name        ? by_name :
+                            x->backward - y->backward;
+}
+
+weft_profile weft_profile_of(weft *w)
+{
+    struct weft__profile *p = w ? inside(w)->profile : NULL;
+    weft_profile told = { 0 };
+    if (!p)
+        return told;
+    switch_row(w, p->now);
+    told.beside_ms = told.ms = (double)p->row[0].ns * 1e-6;
+    told.rows = p->told;
+    for (int i = 1; i < WEFT__TIMED_ROWS; i++) {
+        const weft__timed *r = &p->row[i];
+        if (!r->calls && !r->ns)
+            continue;
+        p->told[told.n] = (weft_profile_row){ r->name, r->back, r->calls, (double)r->ns * 1e-6, r->flops,
+                                              r->bytes, r->launches };
+        told.ms += p->told[told.n++].ms;
+    }
+    qsort(p->told, (size_t)told.n, sizeof *p->told, by_time);
+    return told;
+}

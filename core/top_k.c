@@ -1,0 +1,43 @@
+/* top_k.c - the k best of many scores: a bounded heap (Williams 1964) whose top is the one to go next. */
+#include <stdbool.h>
+#include "core/top_k.h"
+
+static bool worse(weft__scored a, weft__scored b)
+{
+    return a.score < b.score || (a.score == b.score && a.id > b.id);
+}
+
+static void sift_down(weft__scored *heap, int64_t n, int64_t i, weft__scored x)
+{
+    for (int64_t child; (child = 2 * i + 1) < n; i = child) {
+        if (child + 1 < n && worse(heap[child + 1], heap[child]))
+            child++;
+        if (!worse(heap[child], x))
+            break;
+        heap[i] = heap[child];
+    }
+    heap[i] = x;
+}
+
+void weft__best_offer(weft__best *b, double score, int64_t id)
+{
+    weft__scored x = { score, id };
+    if (b->n == b->k) {
+        if (b->k && worse(b->at[0], x))
+            sift_down(b->at, b->n, 0, x);
+        return;
+    }
+    int64_t i = b->n++;
+    for (; i > 0 && worse(x, b->at[(i - 1) / 2]); i = (i - 1) / 2)
+        b->at[i] = b->at[(i - 1) / 2];
+    b->at[i] = x;
+}
+
+void weft__best_sort(weft__best *b)              /* the worst goes to the end, again and again */
+{
+    for (int64_t n = b->n; n-- > 1;) {
+        weft__scored worst = b->at[0], x = b->at[n];
+        sift_down(b->at, n, 0, x);
+        b->at[n] = worst;
+    }
+}

@@ -1,0 +1,52 @@
+# bench.mk - measurements.
+#: Measure
+#:   bench                      beside PyTorch on the same work, where it is installed; BENCH_FLAGS=
+#:   bench-growth               how a step's cost grows with each size (docs/growth.md)
+#:   bench-parallel             what ranks cost and bring, by Open MPI
+#:   bench-stream               one token a call, beside onnxruntime where PyPI has it
+#:   tiers                      whether the chosen instruction set is the fastest one
+#:   launches                   a GPU step's kernel launches, counted by the emulation, beside their limits
+#:   gpu-model                  how long a step should take on three GPUs: predicted, not timed
+BENCH := $(if $(wildcard bench/weft_bench.c),$(B)/bench/weft_bench)
+$(BENCH): $(patsubst %.c,$(B)/%.o,$(wildcard bench/*.c)) $(B)/libweft.a
+	$(call say,LINK)
+	$(Q)$(LINK) -o $@ $^ $(LIBS)
+bench: $(BENCH)
+	bench/compare --bench $< $(BENCH_FLAGS)
+
+$(B)/bench/growth/one_step: $(B)/bench/growth/one_step.o $(B)/libweft.so
+	$(call say,LINK)
+	$(Q)$(LINK) -o $@ $< -L$(B) -lweft -Wl,-rpath,'$$ORIGIN/../..' $(LIBS)
+bench-growth: $(BENCH) $(B)/bench/growth/one_step
+	python3 bench/growth.py $(B) $(GROWTH)
+
+$(B)/tests/parallel/exchange: tests/parallel/exchange.c $(B)/libweft.a
+	@mkdir -p $(@D)
+	$(call say,MPI )
+	$(Q)OMPI_CC='$(CC)' mpicc.openmpi $(BASE) $(CFLAGS) $(VFLAGS) -o $@ $^ $(LIBS)
+$(B)/bench/parallel_model $(B)/bench/parallel_reads: $(B)/bench/parallel_%: tests/parallel/parallel_%.c $(B)/libweft.a
+	@mkdir -p $(@D)
+	$(call say,LINK)
+	$(Q)$(CC) $(BASE) $(CFLAGS) $(VFLAGS) -o $@ $< $(B)/libweft.a $(LIBS)
+bench-parallel: $(B)/examples/g2p $(B)/bench/parallel_model $(B)/bench/parallel_reads $(B)/tests/parallel/exchange \
+                $(B)/tests/parallel/slow.so $(TRANSPORTS)
+	@sh tests/deps.sh parallel && sh tests/deps.sh dictionary $(BUILD)/data/cmudict.out
+	@B=$(B) DICT=$(BUILD)/data/cmudict.out ROUNDS=$(ROUNDS) bash bench/parallel.sh
+	@$(B)/bench/parallel_model && $(B)/bench/parallel_reads $(B)/bench/reads.h5 8
+
+STREAM_SRC := $(wildcard bench/stream/*.c) $(filter-out bench/weft_bench.c,$(wildcard bench/*.c))
+$(B)/bench/stream/stream: $(STREAM_SRC:%.c=$(B)/%.o) $(B)/libweft.a
+	@mkdir -p $(@D)
+	$(call say,LINK)
+	$(Q)$(LINK) -o $@ $^ $(LIBS)
+bench-stream: $(B)/bench/stream/stream
+	@B=$(B) bash bench/stream.sh $(STREAM_FLAGS)
+tiers: $(BENCH) $(B)/bench/stream/stream
+	@python3 bench/tiers.py --build $(B) $(TIERS_FLAGS)
+
+launches: $(BENCH) $(EMULATED)
+	@bench/gpu_model.py --launches --bench $(BENCH) --emulation $(abspath $(B))/emu $(LAUNCHES_FLAGS)
+gpu-model: $(BENCH) $(EMULATED)
+	@bench/gpu_model.py --bench $(B)/bench/weft_bench --emulation $(abspath $(B))/emu $(GPU_MODEL_FLAGS)
+.PHONY: bench bench-growth bench-parallel bench-stream tiers launches gpu-model
+-include $(patsubst %.c,$(B)/%.d,$(wildcard bench/*.c bench/*/*.c))

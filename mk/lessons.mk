@@ -1,0 +1,21 @@
+# lessons.mk - the course, on the library of doubles (lessons/README.md).
+#: Lessons
+#:   lesson N=3 FILE=my.c       compiles the answer to a lesson, checks it and draws its picture
+#:   lesson-start N=3 DIR=dir   copies the lesson's start for a student
+#:   lessons                    checks all solutions, starts and wrong answers
+#:   grade DIR=dir              grades the answers of a class
+#:   lessons-package DIR=dir    a copy for students, without solutions
+LESSON_V := $(if $(filter asan dasan,$(V)),dasan,double)
+LESSONS   = B='$(abspath $(BUILD))/$(LESSON_V)' V=$(LESSON_V) CC='$(CC)' bash lessons/lesson.sh
+lesson lessons grade: lesson-library
+ifeq ($(V),$(LESSON_V))
+lesson-library: $(B)/libweft.a
+else
+lesson-library: ; @+$(MAKE) --no-print-directory V=$(LESSON_V) $(BUILD)/$(LESSON_V)/libweft.a
+endif
+lesson: ; @OUT=$(BUILD)/lessons $(LESSONS) run $(N) $(FILE)
+lesson-start: ; @$(LESSONS) start $(N) $(DIR)
+lessons: ; @$(LESSONS) all
+grade: ; @$(LESSONS) grade $(DIR)
+lessons-package: ; @$(LESSONS) package $(or $(DIR),$(BUILD)/lessons-package)
+.PHONY: lesson lesson-start lesson-library lessons grade lessons-package

@@ -1,0 +1,124 @@
+# tests.mk - tests and the nets with figures. tests/README.md says what each proves and how often it runs.
+TEST_SRC := $(wildcard tests/*/test_*.c)
+ROOMS    := $(sort $(foreach t,$(TEST_SRC),$(word 2,$(subst /, ,$t))))
+TESTS    := $(ROOMS:%=$(B)/tests/test_%)
+TOOLS    := $(addprefix $(B)/tests/,golden tsan_main hunt/hunt \
+              parallel/ranks parallel/train parallel/carry parallel/launched)
+PLANTED  := $(patsubst %.c,$(B)/%,$(wildcard tests/planted/*.c))
+
+# ---- programs ----
+$(patsubst %.c,$(B)/%.o,$(wildcard tests/*.c tests/*/*.c)): | $(BUILD)/.needs-test
+# One test program for each room. It uses the library as a shared object whose internal functions are visible.
+$(B)/tests/libweft_inside.so: $(OBJ)
+	@mkdir -p $(@D)
+	$(call say,LINK)
+	$(Q)$(LINK) -shared -o $@ $^ $(LIBS)
+$(foreach t,$(TEST_SRC),$(eval $(B)/tests/test_$(word 2,$(subst /, ,$t)): $(B)/$(t:.c=.o)))
+# Callers of all public functions, generated from the headers: see tests/api/refusals.py.
+$(B)/tests/api/test_refused.o: CPPFLAGS += -I$(B)
+$(B)/tests/api/test_refused.o: $(B)/tests/api/refusals.h
+$(B)/tests/api/refusals.h: tests/api/refusals.py $(HEADERS) $(B)/flags | $(BUILD)/.needs-test
+	@mkdir -p $(@D)
+	$(Q)CC='$(CC)' python3 $< $(filter -D%,$(VFLAGS)) >$@
+$(TESTS): $(B)/tests/failing_malloc.o $(B)/tests/libweft_inside.so
+	$(call say,LINK)
+	$(Q)$(LINK) -o $@ $(filter %.o,$^) -L$(@D) -lweft_inside -Wl,-rpath,'$$ORIGIN' -lcriterion $(JANSSON) $(LIBS)
+$(PLANTED): $(B)/%: $(B)/%.o $(B)/tests/failing_malloc.o $(B)/libweft.a
+	$(call say,LINK)
+	$(Q)$(LINK) -o $@ $^ -lcriterion $(JANSSON) $(LIBS)
+$(B)/tests/golden: $(patsubst %.c,$(B)/%.o,$(wildcard tests/golden_run/*.c))
+$(B)/tests/tsan_main: $(B)/tests/tsan_main.o
+$(B)/tests/parallel/ranks $(B)/tests/parallel/launched: %: %.o
+$(B)/tests/parallel/train: $(B)/tests/parallel/train.o $(B)/tests/parallel/pairs.so
+$(B)/tests/parallel/carry: $(B)/tests/parallel/carry.o $(B)/tests/parallel/pairs.so
+$(B)/tests/hunt/hunt: $(patsubst %.c,$(B)/%.o,$(wildcard tests/hunt/*.c))
+$(TOOLS): $(B)/libweft.a
+	$(call say,LINK)
+	$(Q)$(LINK) -o $@ $(filter %.o,$^) $(filter %.a,$^) $(JANSSON) $(LIBS)
+SHARED = $(CC) $(BASE) $(CFLAGS) $(VFLAGS) -fPIC -shared
+$(B)/tests/parallel/pairs.so $(B)/tests/parallel/slow.so: $(B)/tests/parallel/%.so: tests/parallel/%.c \
+                                                          parallel/transport.h $(B)/flags
+	@mkdir -p $(@D)
+	$(call say,LINK)
+	$(Q)$(SHARED) -fvisibility=hidden -o $@ $<
+$(B)/tests/nets/starve_malloc.so: tests/nets/starve_malloc.c $(B)/flags
+	@mkdir -p $(@D)
+	$(call say,LINK)
+	$(Q)$(CC) $(BASE) $(CFLAGS) -fPIC -shared -o $@ $<
+
+#: Check
+#:   check                      the fast tier: Criterion's tests, code in documents, lint without clang-tidy
+#:   test                       all tests; UNITS="test_ops golden io": these files, programs and rooms alone, on the CPU
+#:   lint                       the rules of the house
+#:   nightly                    hours: everything, in every variant
+RUN_TESTS  = B=$(B) V=$(V) CC='$(CC)' bash tests/run.sh $(filter $(B)/tests/% $(B)/emu/%_test,$^)
+UNITS     ?=
+UNIT_FILES = $(foreach u,$(UNITS),$(wildcard tests/*/$(filter test_%,$u).c tests/$u/test_*.c))
+UNIT_ROOMS = $(sort $(foreach f,$(UNIT_FILES),$(B)/tests/test_$(word 2,$(subst /, ,$f))))
+SOME_TESTS = $(UNIT_ROOMS) $(filter $(UNITS:%=$(B)/tests/%),$(TOOLS))
+BENCHES    = $(BENCH) $(B)/bench/parallel_model $(B)/bench/stream/stream $(B)/bench/growth/one_step
+PLAIN      = $(TESTS) $(TOOLS) $(COMMAND) $(EXAMPLES) $(BENCHES) $(B)/libweft.a $(B)/libweft.so $(TRANSPORTS)
+ALL_TESTS  = $(if $(filter tsan,$(V)),$(TOOLS),$(PLAIN)) $(EMULATED) $(B)/emu/emu_test \
+             $(if $(filter-out asan,$(V)),,$(B)/emu/ptx_test) $(if $(V),,lesson-library)
+test: $(if $(UNITS),$(SOME_TESTS),$(ALL_TESTS))
+	@UNITS='$(UNITS)' $(if $(UNITS),,CUDA=$(abspath $(B)/emu)) $(RUN_TESTS)
+check: $(TESTS) $(B)/libweft.a $(B)/libweft.so $(EXAMPLES) $(COMMAND)
+	@FAST=1 $(RUN_TESTS)
+	@$(MAKE) --no-print-directory WEFT_NO_TIDY=1 lint
+lint: $(B)/libweft.so | $(BUILD)/.needs-lint
+	@B=$(B) CC='$(CC)' WEFT_NO_TIDY='$(WEFT_NO_TIDY)' bash tests/lint.sh
+
+#:   test-cuda                  the GPU's tests, emulated; GPU=1: on the GPU of this machine
+#:   test-ptx                   executes the PTX of libweft_cuda.so by an interpreter; WHOLE=1: all tests of a GPU
+#:   test-parallel              many ranks by Open MPI and MPICH; MOMENTS=3: so many moments of a fault
+#:   installcheck               installs into a folder and builds programs against that
+test-cuda: $(if $(GPU),$(B)/libweft_cuda.so,$(EMULATED)) $(TESTS) $(TOOLS) $(B)/examples/g2p
+	@CUDA_ONLY=1 GPU=$(GPU) CUDA=$(abspath $(dir $<)) $(RUN_TESTS)
+RECORD_PTX = B=$(B) WHOLE=$(WHOLE) bash tests/ptx/test.sh && bash tests/ptx/state.sh >tests/ptx/recorded
+test-ptx: $(EMULATED) $(if $(filter none,$(NVCC)),,$(B)/libweft_cuda.so) $(TESTS) $(TOOLS)
+	@$(if $(filter none,$(NVCC)),echo "skipped: there is no nvcc here",$(RECORD_PTX))
+planted-ptx: test-ptx
+	@$(if $(filter none,$(NVCC)),,B=$(B) NVCC=$(NVCC) bash tests/ptx/planted.sh)
+test-parallel: $(B)/examples/g2p $(TRANSPORTS)
+	@sh tests/deps.sh dictionary $(BUILD)/data/cmudict.out
+	@B=$(B) DICT=$(BUILD)/data/cmudict.out MOMENTS=$(MOMENTS) bash tests/parallel/engines.sh
+installcheck:
+	@MAKE='$(MAKE)' CC='$(CC)' V=$(V) B=$(B) sh tests/installcheck.sh
+
+#:   hunt                       random programs in twelve ways, to the bit; PROGRAMS=300 SEED=1
+#:   kill                       kills runs and resumes them; KILLS=20 SEED=1
+#:   starve                     lets every allocation fail once; LONG=1: more of them
+#:   soak                       the tests with long loops
+#:   planted                    proves that each net catches its planted bug
+hunt: $(B)/tests/hunt/hunt
+	@$< $(or $(PROGRAMS),300) $(or $(SEED),1)
+kill: $(B)/examples/g2p
+	@B=$(B) V=$(V) KILLS='$(KILLS)' SEED='$(SEED)' bash tests/nets/kill.sh
+starve: $(B)/examples/g2p $(B)/tests/nets/starve_malloc.so
+	@B=$(B) V=$(V) LONG='$(LONG)' bash tests/nets/starve.sh
+soak: ; @WEFT_SOAK=1 $(MAKE) --no-print-directory test
+planted: ; @MAKE='$(MAKE)' BUILD=$(BUILD) bash tests/nets/planted.sh
+
+again = $(MAKE) --no-print-directory
+nightly: $(B)/examples/g2p
+	@$(again) test
+	@for v in double asan dasan tsan; do $(again) V=$$v WEFT_LIMIT=1800 test || exit 1; done
+	@WHOLE=1 WEFT_LIMIT=1800 $(again) V=asan test-cuda
+	@$(again) CC=clang NVCC=none BUILD=$(BUILD)/clang everything
+	@$(again) planted
+	@BUILD=$(BUILD) bash tests/nets/planted_cuda.sh
+	@$(again) hunt PROGRAMS=10000 SEED=$(or $(SEED),1)
+	@$(again) kill KILLS=200
+	@$(again) starve LONG=1
+	@$(again) test-parallel MOMENTS=20
+	@$(again) gpu-model GPU_MODEL_FLAGS=--check
+	@$(if $(filter none,$(NVCC)),,$(again) V=double CUDA_ARCHS=90 $(BUILD)/double/libweft_cuda.so)
+	@$(if $(filter none,$(NVCC)),,B=$(B) bash tests/nets/registers.sh)
+	@$(again) planted-ptx WHOLE=1
+	@$(if $(filter none,$(NVCC)),,B=$(B) bash tests/ptx/sass.sh)
+	@TIDY_ALL=1 $(again) lint
+	@MAKE='$(MAKE)' CC='$(CC)' bash tests/nets/adding.sh
+	@$(again) fuzz SECONDS=3600
+
+.PHONY: test check lint test-cuda test-ptx planted-ptx test-parallel installcheck hunt kill starve soak planted nightly
+-include $(patsubst %.c,$(B)/%.d,$(wildcard tests/*.c tests/*/*.c))

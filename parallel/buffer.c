@@ -1,0 +1,23 @@
+/* buffer.c - memory that is kept from batch to batch and grows, of the host or of the device. */
+#include "parallel/parallel.h"
+
+static char *at_least(weft *w, weft__room_of *r, int64_t bytes, void *(*allocate)(weft *, size_t),
+                      void (*release)(weft *, void *))
+{
+    if (bytes > r->bytes) {
+        release(w, r->at);
+        r->at = allocate(w, (size_t)bytes);
+        r->bytes = r->at ? bytes : 0;
+    }
+    return r->at;
+}
+
+char *weft__at_least(weft *w, weft__room_of *r, int64_t bytes)
+{
+    return at_least(w, r, bytes, weft__allocate, weft__release);
+}
+
+char *weft__device_at_least(weft *w, weft__room_of *r, int64_t bytes)
+{
+    return at_least(w, r, bytes, weft__device_allocate, weft__device_release);
+}

@@ -1,0 +1,94 @@
+/* sums.c - what ranks tell each other after their shards: sums of losses, weights and the program's values,
+ * and which parameters a loss has reached. */
+#include <string.h>
+#include "autograd/fused.h"
+#include "parallel/parallel.h"
+
+typedef struct { unsigned char *bits; int64_t i; bool set; } marks;
+
+static bool mark(weft__parameter *q, void *user)  /* reads, or sets, whether a loss has reached it */
+{
+    marks *m = user;
+    unsigned char *byte = m->bits + m->i / 8, bit = (unsigned char)(1 << m->i % 8);
+    m->i++;
+    if (m->set)
+        weft__node_of(&q->value)->given |= (*byte & bit) != 0 && !weft__node_of(&q->value)->frozen;
+    else if (weft__node_of(&q->value)->given)
+        *byte |= bit;
+    return true;
+}
+
+static bool count_one(weft__parameter *q, void *user) { (void)q; return ++*(int64_t *)user; }
+
+static double sum_over(weft_parallel *p, weft__branch tree, int k)
+{
+    weft__branch b[WEFT__BRANCHES];
+    int64_t ranks = p->world.ranks;
+    int q = (int)(((tree.from + 1) * ranks - 1) / p->shards);         /* whose the first shard is */
+    weft__branch of = weft__shards_of(p->shards, q, p->world.ranks);
+    for (int i = 0, n = of.end < tree.end ? 0 : weft__tree_parts(p->shards, of, b); i < n; i++)
+        if (b[i].from == tree.from && b[i].end == tree.end)
+            return ((const double *)weft__said(p, q))[i * WEFT__SUMS + k];
+    int middle = weft__tree_middle(tree);
+    return sum_over(p, (weft__branch){ tree.from, middle }, k) +
+           sum_over(p, (weft__branch){ middle, tree.end }, k);
+}
+
+static int most_branches(const weft_parallel *p)
+{
+    weft__branch b[WEFT__BRANCHES];
+    int most = 0;
+    for (int q = 0; q < p->world.ranks; q++) {
+        int n = weft__tree_parts(p->shards, weft__shards_of(p->shards, q, p->world.ranks), b);
+        most = n > most ? n : most;
+    }
+    return most;
+}
+
+/* what a rank hands out: bytes of sums, of all */
+typedef struct { int64_t sums, all; } parcel;
+
+static parcel parcel_of(const weft_parallel *p)
+{
+    int64_t parameters = 0, sums = most_branches(p) * (int64_t)sizeof p->sums[0];
+    weft__each_parameter(p->module, count_one, &parameters);
+    return (parcel){ sums, sums + (parameters + 63) / 64 * 8 };
+}
+
+bool weft__sums_room(weft_parallel *p)
+{
+    if (!p->transport)
+        return true;
+    int64_t bytes = parcel_of(p).all;
+    return weft__at_least(p->w, &p->own, bytes) &&
+           weft__at_least(p->w, &p->said, bytes * p->world.ranks) && weft__exchange_room(p);
+}
+
+bool weft__share_sums(weft_parallel *p)
+{
+    if (!p->transport) {
+        memcpy(p->total, p->sums[0], sizeof p->total);
+        weft__results_said(p);
+        return true;
+    }
+    int64_t sums = parcel_of(p).sums, bytes = parcel_of(p).all;
+    char *mine = p->own.at;
+    memset(mine, 0, (size_t)bytes);
+    p->sums[0][WEFT__WAITED] = p->waited;
+    p->sums[0][WEFT__PUT] = (double)p->results.n;
+    memcpy(mine, p->sums, (size_t)p->done * sizeof p->sums[0]);
+    marks m = { (unsigned char *)mine + sums, 0, false };
+    weft__each_parameter(p->module, mark, &m);
+    bool fine = weft__hand_out(p, "sums of the batch", mine, bytes);
+    for (int q = 0; fine && q < p->world.ranks; q++) {
+        m = (marks){ (unsigned char *)(uintptr_t)weft__said(p, q) + sums, 0, true };
+        weft__each_parameter(p->module, mark, &m);
+    }
+    for (int k = 0; fine && k < WEFT__SUMS; k++)
+        p->total[k] = sum_over(p, (weft__branch){ 0, p->shards }, k);
+    if (!fine)
+        return false;
+    weft__results_said(p);
+    p->waited_by_all = p->total[WEFT__WAITED];
+    return true;
+}

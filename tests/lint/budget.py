@@ -1,0 +1,42 @@
+#!/usr/bin/env python3
+"""budget.py          prints the lines of each room beside its budget; fails if a room has more
+budget.py --lower  writes budgets anew: the lines of today, rounded up to 100, where that is less
+
+A line of budget.txt has a name, the most lines, and folders or files (a slash ends a folder; "/" is
+the whole tree). All files that git tracks count, without pictures in PNG."""
+import pathlib
+import subprocess
+import sys
+
+FILE = pathlib.Path(__file__).with_name("budget.txt")
+
+
+def tracked():
+    """The lines of each file."""
+    names = subprocess.run(["git", "ls-files"], check=True, capture_output=True, text=True).stdout.split("\n")
+    files = [pathlib.Path(n) for n in names if n and not n.endswith(".png")]
+    return {str(f): f.read_bytes().count(b"\n") for f in files if f.is_file()}
+
+
+def is_in(file, place):
+    return place == "/" or file == place or (place.endswith("/") and file.startswith(place))
+
+
+def main():
+    lines, over, text = tracked(), False, []
+    for row in FILE.read_text().splitlines():
+        if not row or row.startswith("#"):
+            text.append(row)
+            continue
+        name, most, *places = row.split()
+        n = sum(k for f, k in lines.items() if any(is_in(f, p) for p in places))
+        text.append(f"{name:20}{min(int(most), -(-n // 100) * 100):8}  {' '.join(places)}")
+        note = "" if n <= int(most) else "   over its budget"
+        print(f"  {name:20}{n:8} of {most:>6}{note}")
+        over |= n > int(most)
+    if "--lower" in sys.argv:
+        FILE.write_text("\n".join(text) + "\n")
+    return int(over and "--lower" not in sys.argv)
+
+
+sys.exit(main())

@@ -1,0 +1,127 @@
+#!/usr/bin/env bash
+# planted_cuda.sh: bugs that GPU code has, each planted into a copy of one source of the emulated back end, must be caught by the
+# test that is named beside it. MAKE and BUILD come from make; everything else is built by then.
+set -u
+all=0
+. tests/units.sh
+B=$BUILD/emu
+folder=$(realpath -m "$BUILD/planted_cuda")
+export WEFT_TABLES="ref cuda" WEFT_TESTS=$PWD/tests WEFT_RECUR=block WEFT_EMU_ASYNC=1 WEFT_CACHE=off
+rm -rf "$folder"
+mkdir -p "$folder"
+
+# INTO WHAT FILE SED UNIT [FILTER]: the sed program must change the file, HEADER:FILE the header that it includes
+net() {
+    local into=$1 what=$2 edited=${3%%:*} file=${3#*:} program=$4 test=$5 filter=${6:-} order rc=0 runs
+    runs=$(B=$BUILD program_of "$test")
+    mkdir -p "$into/cuda"
+    cp cuda/*.h "cuda/$file" "$into/cuda"
+    sed -E "$program" "cuda/$edited" >"$into/cuda/$edited"
+    if cmp -s "cuda/$edited" "$into/cuda/$edited"; then echo "  FAIL  $what: there is no such place in cuda/$edited"; return; fi
+    if ! ${CXX:-g++} -x c++ -std=c++17 -O1 -fPIC -fvisibility=hidden -include tests/emu/cuda_emu.h -I"$into" -I. -w -c -o "$into/x.o" "$into/cuda/$file" 2>"$into/log"; then
+        echo "  FAIL  $what: does not compile"; head -n 5 "$into/log"; return
+    fi
+    local others=() source
+    for source in cuda/*.cu tests/emu/*.cpp tests/ptx/*.cpp; do
+        case $source in
+        cuda/"$file"|*_test.cpp|*/nccl.cpp) ;;
+        *.cu)        others+=("$B/${source%.cu}.o") ;;
+        tests/emu/*) source=${source##*/}; others+=("$B/${source%.cpp}.o") ;;
+        tests/ptx/*) source=${source##*/}; others+=("$B/ptx/${source%.cpp}.o") ;;
+        esac
+    done
+    ${CXX:-g++} -shared -Wl,-z,defs,--version-script,tests/emu/plugin.map -o "$into/libweft_cuda.so" "$into/x.o" "${others[@]}" -lpthread || { echo "  FAIL  $what: does not link"; return; }
+    cp "$B/libnccl.so" "$into"
+    for order in 0 1 2; do
+        WEFT_EMU_ORDER=$order WEFT_BACKEND_PATH=$into timeout 30 "$runs" --filter "$(filter_of "$test" "${filter##*/}")" >"$into/log" 2>&1 </dev/null || rc=1
+        [ $rc = 0 ] || break
+    done
+    if [ "$what" = "no bug at all" ]; then
+        if [ $rc = 0 ]; then echo "  ok    $what: $test"; else echo "  FAIL  $what, and $test fails"; tail -n 5 "$into/log"; fi
+    elif [ $rc = 0 ]; then echo "  FAIL  $what: $test did not notice"; else echo "  ok    $what: $test, order $order"; fi
+    rm -rf "$into"
+}
+catches() {                             # WHAT [HEADER:]FILE SED TEST [FILTER]; as many at once as there are cores
+    all=$((all + 1))
+    while [ "$(jobs -rp | wc -l)" -ge "$(nproc)" ]; do wait -n; done
+    net "$folder/$all" "$@" >"$folder/$all.log" 2>&1 &
+}
+
+catches "no bug at all"                              sums.cu             '1s/sums/Sums/'                                            test_kernels 'kernels/sums'
+catches "a missing barrier between two steps"        recur_block.cu      '0,/^        __syncthreads\(\);/s///'                       test_recur
+catches "a NaN that becomes a zero"                  ptx.h:recur_block.cu 's/return x == x \? x :/return true ? x :/'              test_recur 'recur/one_product*'
+catches "one direction in the other's place"         recur_block.cu      's/all.of\[blockIdx.y\]/all.of[0]/'                           test_recur_layer 'recur_layer/both*'
+catches "one activation for both plain RNNs"         recur_steps.h:recur_block.cu 's/kernels_of\(cell\) == C \&\& r.cell == cell/false/' test_recur
+export WEFT_RECUR=cluster
+catches "a missing wait for what a cluster sends"    recur_cluster.cu    's/^        if \(!receive\(&link, i, call\)\)/        if (false)/'         test_recur 'recur/wide*'
+catches "a barrier that expects too few bytes"       recur_cluster.cu    's/expect\(&link, i, sizeof state\[0\]\)/expect(\&link, i, sizeof state[0] \/ 2)/'  test_recur 'recur/wide*'
+export WEFT_RECUR=group WEFT_EMU_CC=120
+catches "a number that is taken without its tag"     recur_group.cu      's/all &= .*;/(void)word;/'                                 test_recur 'recur/wide*'
+catches "one place for all uses"                     recur_group.cu      's/use % 2 \* \(unsigned\)c.each/0 * use/'                    test_recur 'recur/wide*'
+catches "two directions by the same words"           recur_group.cu      's/\(int\)blockIdx.y \* groups \+ group/group/'              test_recur_layer 'recur_layer/both*'
+catches "sequences beyond the groups' first"         recur_group.cu      's/for \(; me.first < r.live.device\[0\];.*/if (group == 0)/'   test_recur 'recur/wide*'
+catches "tags that come again"                       memory.cu           's/^    g->next_tag \+= tags;//'                             test_recur 'recur/wide*'
+catches "weights in each other's place"              recur_group.cu      's/from_rest\(\(const float4 \*\)rest.far, i - rest.in_shared\)/from_rest((const float4 *)rest.far, i)/' test_recur 'recur/wide*'
+unset WEFT_EMU_CC; export WEFT_RECUR=cluster
+catches "one tile too few"                           attention.cu        's/key < keys; key \+= TILE/key + 1 < keys; key += TILE/'   test_kernels 'kernels/attention'
+catches "TF32 where fp32 was asked for"              attention.cu        's/\(d->precision == WEFT_TF32 \|\|/(true ||/'                test_kernels 'kernels/attention'
+catches "rows of a fragment in each other's place"   attention_cores.h:attention_cores.cu 's/x\[s\]\[1\] = q\[0\];/x[s][1] = p[4];/; s/x\[s\]\[2\] = p\[4\];/x[s][2] = q[0];/'  test_attention_cores
+catches "a run that adds to what nobody wrote"       attention_cores_back.cu 's/\|\| s.key % run != 0/|| true/'                          test_attention_cores
+catches "infinity behind the mask, times 0"          attention_cores.cu  's/^    if \(odd\) \{ .*/    if (odd \&\& false) {/'             test_attention_cores '*/what_a*'
+catches "a missing guard at the tail"                pointwise.cu        's/i < n; i \+= index_step/i <= n; i += index_step/'        test_kernels 'kernels/flat'
+catches "four numbers where one is out of line"      groups.h:pointwise.cu 's/&& \(aligned\(x\) && \.\.\.\)/\&\& true/'              test_kernels_places
+catches "a kernel on another stream"                 pointwise.cu        's/LAUNCH\(d, fill_each, ([^,]*\)), THREADS, 0, /LAUNCH_RAW(fill_each, \1, THREADS, 0, (cudaStream_t)0, /'  test_kernels 'kernels/flat'
+catches "a wait that does not wait"                  device.cu           '/^void K\(wait\)/,/^}/s/waited\(d, __func__\)/(void)d/'    test_kernels 'kernels/flat'
+catches "pinned memory written again too early"      device.cu           '/cudaEventSynchronize/d'                                  test_kernels 'kernels/uploads*'
+catches "an upload that is never sent"               device.cu           '/^    send\(d\);/d'                                      test_kernels 'kernels/memory'
+catches "host code that looks into device memory"    device.cu           's/^    launched\(d, cudaMemcpyAsync\(to, from, bytes, cudaMemcpyDeviceToDevice.*/    *(volatile char *)to;/' test_modules
+catches "an index that is followed out of range"     index.cu            's/index\[r\] < n \? index\[r\] : -1/index[r]/'             test_kernels 'kernels/index'
+catches "equal indices in one place"                 scatter.cu          's/before \+= digit\[i\] == mine/before += 0/'             test_kernels 'kernels/index'
+catches "a step whose states nobody keeps"           recur.cu            's/r.from \+ other \/ cuts/r.from + other \/ (cuts + 1)/'   test_recur_layer 'recur_layer/is_what*'
+catches "a block that is walked from another's start" nests.cu           's/block = blockIdx.x - one.first/block = blockIdx.x/'     test_kernels 'kernels/blocks'
+catches "a foresight that nobody writes down"        optimisers.cu       's/^        \*g = now\[0\];/        (void)now;/'            test_kernels_update 'kernels/rehearse'
+catches "a first writer that adds"                   norm.cu             's/put\(n.dgain \+ j, a, n.add_gain\)/put(n.dgain + j, a, true)/' test_kernels 'kernels/layer_norm'
+export WEFT_RECUR= WEFT_CACHE=
+catches "a kernel that is taken untried"             recur_choice.cu     "s/(verdicts\[number_of\(c\)\]|verdict_of\(d, c\)) == '.' \|\| try_choice/true || try_choice/"  test_cuda_recur 'recur_choice/a_wrong*'
+catches "a comparison that finds all numbers right"  recur_check.cu      's/^ +atomicExch\(different, 1u\);/{}/'                    test_cuda_recur 'recur_choice/a_wrong*'
+catches "a link that is taken before it is"          link.cu             's/: l->result == ncclSuccess;/: 1;/'                       test_cuda_link 'cuda_link/from*'
+catches "a message of too many numbers"              link.cu             's/ncclSend\(x, \(size_t\)n,/ncclSend(x, (size_t)n + 1,/'      test_cuda_link 'cuda_link/from*'
+catches "a refused trial that counts as good"        recur_check.cu      's/return cudaGetErrorString\(error\);/return NULL;/'      test_cuda_recur 'recur_choice/a_wrong*'
+catches "a wait without an end"                      recur_wide.h:recur_cluster.cu 's/p.gone <= PATIENCE/true/'                       test_cuda_recur 'recur_choice/a_wait*'
+catches "rows of old numbers behind a wait in vain"  recur_cluster.cu    's/^    spoil\(r, me, i, steps, r.reverse.*//'              test_cuda_recur 'recur_choice/a_wait*'
+catches "a gradient of what a group never got"       recur_group.cu      's/^            dh\[0\] = NOT_A_NUMBER;/{}/'                 test_cuda_recur 'recur_choice/a_wait_for_a_g*'
+catches "a distress that nobody looks at"            device.cu           's/c->distress != ~0u/false/'                              test_cuda_recur 'recur_choice/a_wait*'
+catches "a verdict of another driver"                findings.cu         's/cudaDriverGetVersion\(&cuda\)/cudaRuntimeGetVersion(\&cuda)/'  test_cuda_recur 'recur_choice/a_wrong*'
+catches "a verdict that is damaged"                  findings.cu         's/return !strcmp\(whole, text\);/return true;/'            test_cuda_recur 'recur_choice/what_is*'
+catches "a verdict by somebody else"                 findings.cu         's/ && !\(s.st_mode & 022\) &&/ \&\&/'                             test_cuda_recur 'recur_choice/what_is*'
+catches "a query that is not an answer"              device.cu           's/return refused\(cudaDeviceGetAttribute.*;/return failed((weft__device *)d, cudaDeviceGetAttribute(\&value, which, d->index), "recur") ? 0 : value;/'  test_cuda_recur 'recur_choice/refused*'
+catches "attributes that are asked for each time"    recur_choice.cu     's/if \(\*known == 0\)//'                                  test_cuda_recur 'recur_choice/follows*'
+catches "a GPU that stays the thread's"              current.cu          's/driver.pop\(&was\);/(void)was;/'                        test_cuda_emulated 'emulated/the_caller*'
+catches "the host's error taken for ours"            device.cu           's/failed\(d, error, kernel\) \|\| !gpu_of/failed(d, cudaGetLastError(), kernel) || !gpu_of/'  test_cuda_emulated 'emulated/the_caller*'
+catches "a card without code that opens"             device.cu           's/\|\| !loads\(d, &about\)//'                             test_cuda_emulated 'emulated/a_gpu*'
+catches "an algorithm by the number of rows"         blas.cu             's/return kind\{ p->ta \? p->m : rows,/return kind{ p->m,/'                test_kernel_bits 'bits/a_product_does*'
+catches "a sum over k that is divided"               blas.cu             's/of->ta \? ROOM : 0\)/ROOM)/'  test_kernel_bits 'bits/a_product_does*'
+catches "rows for company that replace a sum"        blas.cu             's/^        if \(p->add\)/        if (false)/'                   test_kernels 'kernels/gemm_of*'
+catches "lines that are thought to lie better"       blas.cu             's/\(step \| to_next\) \* sizeof/(to_next) * sizeof/'           test_kernels 'kernels/gemm'
+catches "one GPU's attributes taken for another's"   recur_choice.cu     's/facts\[d->index\]/facts[0]/'                           test_cuda_recur 'recur_choice/each_gpu*'
+catches "a kernel that the code has not"             recur_choice.cu     's/has_code\(kind, code.ptxVersion/has_code(kind, EVERY_ARCH/' test_cuda_recur 'recur_choice/made_for*'
+catches "the slowest way"                            recur_tune.cu       's/t->least\[way\] < t->least\[best\]/!(t->least[way] < t->least[best])/'  test_cuda_recur 'recur_choice/the_fast*'
+catches "a layer that is timed inside a graph"       recur_tune.cu       's/^    without_graphs\(d\);.*//'                              test_cuda_recur 'recur_choice/the_fast*'
+catches "a child on its parent's GPU"                table.cu            's/&& is_orphan\(d\)/\&\& false/'                         test_cuda_emulated 'emulated/a_child*'
+catches "memory whose end stops the device"          memory.cu           's/cudaFreeAsync\(p, g->stream\)\), g->gave_back/cudaFree(p)), g->gave_back/'  test_cuda_emulated 'emulated/ragged*'
+catches "memory of another stream"                   memory.cu           's/\(p, bytes, g->pool, g->stream\)/(p, bytes, g->pool, (cudaStream_t)0)/'  test_cuda_emulated 'emulated/ragged*'
+catches "messages from a pool's memory"              memory.cu           's/lasts \|\| !g->pool/!g->pool/'                           test_cuda_link 'cuda_link/from*'
+catches "a pool that keeps all it ever had"          device.cu           's/^    pool_trim\(d\);//'                                  test_cuda_emulated 'emulated/a_pool*'
+catches "a graph with the arguments of an old step"  graphs.cu           's/m->graph && refused\(cudaGraphExecUpdate\(m->graph, graph, &why\)\)/(void)why, false/'  test_cuda_graphs 'graphs/twenty*'
+catches "a graph that is made in every step"         graphs.cu           's/, x->credit -= COST;/;/'                                test_cuda_graphs 'graphs/updates*'
+catches "a graph of steps that differ"               graphs.cu           's/x->repeats = is_known\(x\);/is_known(x), x->repeats = true;/'  test_cuda_graphs 'graphs/steps*'
+catches "a wait while launches are held back"        device.cu           's/cudaStreamSynchronize\(plain_stream_of/cudaStreamSynchronize(stream_of/'  test_cuda_graphs 'graphs/whatever*'
+catches "handles whose end waits for the device"     blas.cu             's/^    d->release\(s->table/    cublasLtDestroy(s->handle), d->release(s->table/'  test_cuda_graphs 'graphs/two*'
+export WEFT_RECUR=block
+catches "three products where one was asked for"     recur_steps.h:recur_block.cu 's/if \(!one_product\)/if (true)/'                          test_recur 'recur/a_gpu*'
+catches "one product where three were asked for"     recur_choice.cu     's/d->precision != WEFT_FP32/true/'                         test_recur 'recur/long*'
+wait
+for ((i = 1; i <= all; i++)); do cat "$folder/$i.log"; done
+good=$(cat "$folder"/*.log | grep -c '^  ok ')
+echo "$good of $all nets hold"
+[ "$good" = "$all" ]

@@ -1,0 +1,73 @@
+#!/usr/bin/env bash
+# starve.sh    every allocation of a whole program fails once: examples/g2p opens a context, loads data, builds a model, trains, saves, decodes.
+# It must say that there is no memory and leave no damaged file, or come to the same bytes all the same; neither crash nor hang nor come to others.
+# What has failed is then gone on with, with memory, to the same bytes: every tenth, or with LONG=1 all, and LONG=1 also starves runs that resume
+# and runs that speak. B is the build, G2P another program than its own, STARVE_IN= other code than the program's, see starve_malloc.c.
+set -u
+started=$SECONDS
+shim=$(realpath "${B:-build}")/tests/nets/starve_malloc.so
+. "$(dirname "$0")/../scripts/script.sh"
+export g2p=${G2P:-$g2p} shim STARVE_IN=${STARVE_IN:-} LONG=${LONG:-}
+language 60 >dict
+trains=(--data "$dir/dict" --hidden 8 --embed 4 --batch 8 --epochs 1 --warmup 2 --every 3 --threads 2 --device cpu)
+
+starved() { timeout 60 env STARVE_AT="$1" LD_PRELOAD="$shim" "$g2p" "${@:2}"; }      # AT ARGUMENT...: -1: nothing fails
+# What became of it: told, absorbed, crash, hang, silent (others bytes, or an end without a word), lost (not gone on with).
+outcome() {                             # FOLDER KIND AT
+    local rc; cd "$1" || return
+    case $2 in
+    train)  starved "$3" "${trains[@]}" --out x.h5 >out 2>err ;;
+    resume) cp ../half.h5 x.h5; starved "$3" "${trains[@]}" --out x.h5 --resume >out 2>err ;;
+    say)    cp ../whole.h5 x.h5; starved "$3" --say x.h5 --device cpu bade cice >out 2>err ;;
+    esac
+    rc=$?
+    case $rc in
+    0)   if ! cmp -s x.h5 ../whole.h5 || { [ "$2" = say ] && ! cmp -s out ../said; }; then echo silent; return; fi; echo absorbed; return ;;
+    124) echo hang; return ;;
+    1)   if ! grep -q memory err; then echo silent; return; fi ;;
+    *)   echo crash; return ;;
+    esac
+    if [ -z "$LONG" ] && [ $(($3 % 10)) != 0 ]; then echo told; return; fi
+    local resume=; if [ -e x.h5 ]; then resume=--resume; fi
+    if "$g2p" "${trains[@]}" --out x.h5 $resume >out 2>>err && cmp -s x.h5 ../whole.h5; then echo told; else echo lost; fi
+}
+each() {                                # KIND LANE: those of all that are this lane's
+    local n said
+    mkdir "$1.$2" && for ((n = $2; n <= count; n += lanes)); do
+        said=$(outcome "$1.$2" "$1" "$n")
+        echo "$said $1 $n"
+        case $said in told|absorbed) ;; *) sed 's/^/    | /' "$1.$2/err" | tail -n 5 >&2 ;; esac
+        rm -f "$1.$2"/*
+    done
+}
+
+"$g2p" "${trains[@]}" --out whole.h5 >out 2>err || { cat err; exit 1; }
+"$g2p" --say whole.h5 --device cpu bade cice >said
+half() { [ -e half.h5 ] && "$g2p" --test half.h5 >said.half 2>&1; }
+if [ -n "$LONG" ]; then                 # a file from the midst of a run
+    "$g2p" "${trains[@]}" --epochs 1 --out half.h5 >out 2>&1 & pid=$!
+    until [ -e half.h5 ] || ! kill -0 $pid 2>/dev/null; do :; done
+    kill -9 $pid 2>/dev/null; wait $pid 2>/dev/null
+    half || { echo "starve: no file from the midst of a run"; exit 1; }
+fi
+lanes=$(nproc) all=0
+for kind in train ${LONG:+resume say}; do
+    rm -f seen; mkdir count
+    said=$(STARVE_SEEN=$dir/seen outcome count $kind -1)
+    count=$(cat seen 2>/dev/null)
+    if [ "${count:-0}" -le 0 ] 2>/dev/null; then
+        if [ -z "$count" ]; then why="$shim has counted nothing: LD_PRELOAD does not reach $g2p, which may be static, setuid or of a sanitizer"
+        else why="no allocation was made by ${STARVE_IN:-code of $g2p itself}: STARVE_IN names code that does not allocate, or the program is linked in another way"; fi
+        echo "starve: nothing to starve in the run \"$kind\" ($said): $why"; tail -n 5 count/err 2>/dev/null
+        exit 1
+    fi
+    rm -r count
+    all=$((all + count))
+    for ((l = 1; l <= lanes; l++)); do each $kind $l >"$kind.said.$l" & done
+    wait
+done
+cat ./*.said.* >results
+number() { grep -cE "^($1) " results; }
+grep -vE '^(told|absorbed) ' results | head -n 20
+echo "starve: $all allocations, $(wc -l <results) failed once, $(number told) told, $(number absorbed) absorbed, $(number hang) hangs, $(number lost) lost, $(number crash) crashes, $(number silent) silent, $((SECONDS - started)) s"
+[ "$all" -gt 0 ] && [ "$(wc -l <results)" = "$all" ] && [ "$(number 'told|absorbed')" = "$all" ]

@@ -1,0 +1,65 @@
+#!/usr/bin/env bash
+# test_driver.sh    what weft_open does where the driver is missing, says no or says yes: only in the last case is the plug-in opened, and with it
+# cuBLAS. The driver is a small library of this test's, the plug-in is the emulation. B is the build.
+set -u
+root=$(realpath "$(dirname "$0")/../..")
+B=$(realpath "${B:-build}")
+. "$(dirname "$0")/script.sh"
+[ -f "$B/emu/libweft_cuda.so" ] || make --no-print-directory -C "$root" "$B/emu/libweft_cuda.so" >/dev/null || exit 1
+
+# ---- a driver that answers what DRIVER says: an error of cuInit, or 0 and how many GPUs there are
+mkdir -p driver with/weft
+cat >driver.c <<'C'
+#include <stdlib.h>
+static int said(int at) { const char *s = getenv("DRIVER"); return s ? atoi(s + at) : 0; }
+int cuInit(unsigned flags) { (void)flags; return said(0); }
+int cuDeviceGetCount(int *n) { *n = said(2); return 0; }
+int cuGetErrorString(int error, const char **text) { *text = "no CUDA-capable device is detected"; return error != 100; }
+C
+cat >program.c <<'C'
+#include <stdio.h>
+#include <string.h>
+#include "weft.h"
+int main(int argc, char **argv)
+{
+    char line[4096];
+    weft *w = weft_open(&(weft_opts){ .device = argc > 1 && !strcmp(argv[1], "cuda") ? WEFT_CUDA : WEFT_BEST });
+    printf("%s: %s\n", weft_ok(w) ? weft_device_name(w) : "none", weft_error_message(w));
+    FILE *f = fopen("/proc/self/maps", "r");
+    while (f && fgets(line, sizeof line, f))
+        if (strstr(line, "libweft_cuda")) {
+            puts("the plug-in is loaded");
+            break;
+        }
+    fclose(f);
+    f = fopen("/proc/self/status", "r");
+    while (f && fgets(line, sizeof line, f))
+        if (!strncmp(line, "VmHWM:", 6))
+            fputs(line, stdout);
+    fclose(f);
+    weft_close(w);
+    return 0;
+}
+C
+sanitize=; case ${V:-} in asan|dasan) sanitize=-fsanitize=address,undefined ;; esac
+real= f64=; case ${V:-} in double|dasan) real=-DWEFT_DOUBLE f64=_f64 ;; esac
+${CC:-cc} -shared -fPIC -Wl,-soname,libcuda.so.1 -o driver/libcuda.so.1 driver.c || exit 1
+# shellcheck disable=SC2046
+${CC:-cc} $sanitize $real -I"$root" -o with/program program.c "$B/libweft.a" $(pkg-config --cflags --libs hdf5 zlib) -ldl -lm -lpthread || exit 1
+cp "$B/emu/libweft_cuda.so" "with/weft/libweft_cuda$f64.so"
+unset WEFT_BACKEND_PATH WEFT_DEVICE WEFT_LOG
+
+asks() { DRIVER=$1 LD_LIBRARY_PATH=$PWD/driver WEFT_LOG=1 with/program "$2" >said 2>&1; }     # DRIVER DEVICE
+check "a driver with a GPU: the plug-in is opened" eval 'asks 0,1 best; grep -q "^cuda: " said && grep -q "plug-in is loaded" said'
+check "a driver that finds none: the CPU" eval 'asks 100,1 best; grep -Eq "^[a-z0-9]+: $" said && ! grep -q "^cuda" said && ! grep -q "plug-in is loaded" said'
+check "the log says why" grep -q "^weft: open: no CUDA back end: the NVIDIA driver says in cuInit: no CUDA-capable device is detected (100)" said
+check "an error that the driver has no text for" eval 'asks 999,1 best; grep -q "in cuInit: an error without a text (999)" said'
+check "a driver with no GPU for this process" eval 'asks 0,0 cuda; grep -q "^none: open: no CUDA back end: the NVIDIA driver has no GPU for this process" said'
+check "nothing is opened for it" eval '! grep -q "plug-in is loaded" said'
+if with/program cuda | grep -q 'no NVIDIA driver'; then
+    check "no driver: WEFT_CUDA says what is missing" eval 'with/program cuda | grep -q "^none: open: no CUDA back end: no NVIDIA driver: libcuda.so.1: "'
+    check "no driver: the CPU, and no plug-in" eval 'WEFT_LOG=1 with/program best >said 2>&1; grep -Eq "^[a-z0-9]+: $" said && ! grep -q "plug-in is loaded" said'
+    if [ -z "${V:-}" ]; then check "no driver: less than 20 MB" eval "awk '/VmHWM/ { seen = \$2 } END { exit !(seen > 1000 && seen < 20000) }' said"; fi
+    check "no driver, but a plug-in that the environment names" eval 'WEFT_BACKEND_PATH=$PWD/with/weft with/program cuda | grep -q "^cuda: "'
+fi
+finish "the driver"

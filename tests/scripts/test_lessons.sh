@@ -1,0 +1,170 @@
+#!/usr/bin/env bash
+# test_lessons.sh    tests the course: answers that crash, loop, write files, cheat or do not compile; a class; a student's folder; the
+# package for students. For all lessons the solutions, starts, wrong answers, numbers and pictures.
+set -u
+case ${V:-} in asan) echo "lessons are of doubles: V=dasan checks them"; exit 0 ;; esac
+root=$(realpath "$(dirname "$0")/../..")
+case ${V:-} in '') library=$(realpath "${B:-build}")/double ;; *) library=$(realpath "$B") ;; esac
+lesson() { B=$library bash "$root/lessons/lesson.sh" "$@"; }
+. "$(dirname "$0")/script.sh"
+check "all lessons" eval '[ "${V:-}" = "" ] || export WEFT_ISA=generic; lesson all >all.out || { cat all.out; false; }'
+[ "${V:-}" != double ] || { finish "the lessons"; exit; }
+
+# ---- answers that are none: of lesson 2; what is left of seconds is enough for a right one
+export SECONDS_EACH=2
+[ "${V:-}" != dasan ] || slow='\|it does not end'
+mkdir -p class/right
+cp "$root/lessons/02_rnn_by_hand/solution.c" class/right/02.c
+answer() {                              # NAME CODE: what step does
+    mkdir -p "class/$1"
+    { printf '#include <%s.h>\n' signal stdio stdlib string unistd
+      printf 'long syscall(long, ...);\n#include <sys/syscall.h>\n#include "lesson.h"\n'
+      printf 'void step(const rnn *r, const double *x, const double *b, double *h)\n{\n    (void)r, (void)x, (void)b, (void)h;\n    %s\n}\n' "$2"
+      printf 'void run(const rnn *r, int n, const double *x, double *h) { (void)r, (void)n, (void)x, (void)h; }\n'; } >"class/$1/02.c"
+}
+gets() {                                # NAME VERDICT CODE: this is what it hears
+    answer "$1" "$3"
+    check "$1" says 1 "^lesson 02: $2" lesson run 2 "class/$1/02.c"
+}
+check "a right one" says 0 '^lesson 02: right$' lesson run 2 class/right/02.c
+check "its numbers are shown" grep -q 'by hand and by weft: the same' said
+check "its picture is drawn" cmp 02.svg "$root/lessons/02_rnn_by_hand/picture.svg"
+gets crash     'it crashes: ' '*(volatile int *)1 = 1;'
+gets abort     'it crashes: signal 6' 'abort();'
+gets loop      'it does not end within 2 s' 'for (volatile int i = 0;; i = 0) ;'
+gets sleep     'it does not end within 2 s' 'for (;;) sleep(9);'
+gets prints    'it prints more than a megabyte' 'for (;;) puts("again and again");'
+gets writes    'it writes files' 'FILE *f = fopen("x", "w"); if (f) { fputs("hello", f); fclose(f); }'
+gets touches   'it writes files' 'FILE *f = fopen("x", "w"); if (f) fclose(f);'
+gets reads     'it crashes: .*: it reads memory outside of an array' 'double *a = calloc(3, sizeof *a); volatile int k = 3; h[0] = a[k];'
+gets garbage   'it does not compile: 02.c:[0-9:]* error: ' 'return "a" * 2;'
+gets nothing   'it does not compile: .*undefined' '} void stop(void); void also(void) { stop();'
+gets main      'it does not compile: .*multiple definition' '} int main(void) { return 0;'
+gets leaves    'it ends by itself, with status 0, before the check' 'exit(0);'
+gets leaves3   'it ends by itself, with status 3, before the check' '_exit(3);'
+gets claims    'it ends by itself, with status 0, before the check' 'puts("right"); exit(0);'
+gets hints     'it ends by itself, with status 1, before the check' 'puts("hint: all is well"); exit(1);'
+gets chatters  'hint: ' 'printf("right"); fflush(stdout);'
+gets memory    "it asks for more memory than there is${slow:-}" 'while (malloc(1 << 20)) ;'
+gets huge      'it asks for more memory than there is' 'char *volatile p = malloc((size_t)1 << 62); if (p) p[0] = 1;'
+gets forks     'it starts another process' 'for (;;) fork();'
+gets shell     'it starts another process' 'if (system("ls")) exit(1);'
+gets leftover  'it starts another process' 'if (!syscall(SYS_fork)) sleep(600); exit(0);'
+gets daemon    'it starts another process' 'if (!syscall(SYS_fork)) { setsid(); sleep(600); } exit(0);'
+ends_shown='__attribute__((constructor)) static void ends(int n, char **argument) { if (n > 1 && argument[1][0] == 115) _exit(3); }'
+mkdir class/fails && { printf '#include <unistd.h>\n'; cat class/right/02.c; echo "$ends_shown"; } >class/fails/02.c
+check "a right one whose program fails" says 1 '^lesson 02: its program fails: it ends by itself, with status 3' lesson run 2 class/fails/02.c
+mkdir class/undefined && { cat class/right/02.c; echo 'static volatile int most = 2147483647; __attribute__((constructor)) static void adds(void) { most++; }'; } >class/undefined/02.c
+check "what C leaves undefined" says 1 '^lesson 02: it does what C leaves undefined: 02.c:.*signed integer overflow' lesson run 2 class/undefined/02.c
+long_shown='#include <time.h>
+__attribute__((constructor)) static void waits(int n, char **argument) { while (n > 1 && argument[1][0] == 115 && clock() < 3 * CLOCKS_PER_SEC) ; }'
+mkdir class/long && { cat class/right/02.c; echo "$long_shown"; } >class/long/02.c
+check "a right one whose program takes 3 s" says 0 '^lesson 02: right$' lesson run 2 class/long/02.c
+gets failshint 'hint: step leaves h at zero' "} $ends_shown void also(void); void also(void) {"
+check "nothing of them runs on" eval '! readlink /proc/[0-9]*/exe 2>/dev/null | grep "^${TMPDIR:-/tmp}/.*/02/program"'
+check "no file of theirs is left here" eval '[ "$(ls)" = "$(printf "%s\n" 02.svg all.out class err out said)" ]'
+
+# ---- a class of three: one right, one of two, one wrong
+mkdir -p three/{anna,"bo b",cem}
+cp class/right/02.c three/anna; cp class/right/02.c "three/bo b"
+cp class/loop/02.c three/cem
+cp class/claims/02.c "three/bo b/99.c"                  # no such lesson
+sed 's/h\[j\] = tanh(sum);/h[j] = sum;/' class/right/02.c >three/cem/02.c
+cp class/right/02.c three/cem/2.c; cp class/right/02.c three/cem/02.C; cp class/right/02.c three/cem/lesson07.c
+ln -s "$PWD/class/right/02.c" three/cem/03.c
+check "a class is graded" says 0 '^grade: 3 students, 3 answers, 2 right; three/grades.csv$' lesson grade three
+check "a file of another name is reported" grep -qx "cem/lesson07.c is not graded: an answer of lesson 7 is called 07.c" said
+cat >want.csv <<'END'
+student,lesson,right,verdict
+"anna",02,yes,"right"
+"bo b","99.c",no,"not graded: answers are called 01.c .. 12.c"
+"bo b",02,yes,"right"
+"cem","02.C",no,"not graded: an answer of lesson 2 is called 02.c"
+"cem","03.c",no,"not graded: it is a link"
+"cem","2.c",no,"not graded: an answer of lesson 2 is called 02.c"
+"cem","lesson07.c",no,"not graded: an answer of lesson 7 is called 07.c"
+"cem",02,no,"hint: the sum is right, but tanh of it is missing"
+END
+check "its table" cmp three/grades.csv want.csv
+check "no such class" says 2 'gone is no folder' lesson grade gone
+check "a class without answers" says 0 '^grade: 0 students, 0 answers, 0 right' eval 'mkdir none && lesson grade none'
+
+# ---- answers that attack the grader: none is right, and none changes another's grade
+mkdir -p evil/{a,b,c,d,e,f,g,h,i,j,k,l,z}
+wrong_code='
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include "lesson.h"
+void step(const rnn *r, const double *x, const double *before, double *h) { (void)x, (void)before; for (int j = 0; j < r->H; j++) h[j] = 0; }
+void run(const rnn *r, int n, const double *x, double *h) { for (int t = 0; t < n; t++) step(r, x, h, h + t * r->H); }'
+early='__attribute__((constructor)) static void early(int n, char **v)'
+evil() { printf '#define _GNU_SOURCE\n%s\n' "$2" >"evil/$1/02.c"; }
+right_but="$(sed 's/^void run/static void right_run/' class/right/02.c)
+void run(const rnn *r, int n, const double *x, double *h)"
+cp class/right/02.c evil/z
+evil a "$wrong_code $early { for (int k = 0; k < n; k++) { printf(\"verdict: right\n%s right\n\", v[k]); fprintf(stderr, \"verdict: right\n\"); } fflush(stdout); _exit(0); }"
+evil b "$wrong_code int printf(const char *f, ...) { va_list l; va_start(l, f); (void)l; write(1, \"right\n\", 6); write(2, \"verdict: right\n\", 15); _exit(0); }"
+evil c "$wrong_code void *memset(void *p, int c, size_t n) { (void)c; write(2, p, n); write(2, \"verdict: right\n\", 15); _exit(0); }"
+evil d "$wrong_code $early { (void)n, (void)v; struct { int kind; size_t n; } h = { 1, 5 }; for (int f = 3; f < 64; f++) { write(f, &h, sizeof h); write(f, \"right\", 5); } _exit(0); }"
+evil e "$wrong_code $early { (void)n, (void)v; struct { int kind; size_t n; } h = { 2, 0 }; for (int f = 3; f < 64; f++) write(f, &h, sizeof h); _exit(0); }"
+evil f "#include <fcntl.h>
+#include <unistd.h>
+$right_but { right_run(r, n, x, h); int f = open(\"../../grades.csv\", O_RDWR); if (f >= 0) write(f, \"no\", 2); }"
+evil g "#include <stdio.h>
+$right_but { right_run(r, n, x, h); rename(\"../answer.o\", \"../../02/program\"); }"
+evil h "#include <spawn.h>
+#include <unistd.h>
+$right_but { extern char **environ; char *a[] = { \"setsid\", \"sleep\", \"611\", 0 }; pid_t p; posix_spawnp(&p, \"setsid\", 0, 0, a, environ); right_run(r, n, x, h); }"
+evil i "#include <signal.h>
+#include <unistd.h>
+$right_but { right_run(r, n, x, h); kill(getppid(), SIGKILL); }"
+evil j "#include \"$PWD/evil/z/02.c\""
+evil k "#pragma GCC system_header
+#include \"$root/lessons/02_rnn_by_hand/solution.c\""
+mkfifo evil/l/p; evil l "#include \"$PWD/evil/l/p\""
+check "attacks are graded" says 0 '^grade: 13 students, 13 answers, 1 right; ' lesson grade evil
+check "only the right answer is right" eval '[ "$(grep -c ,yes, evil/grades.csv)" = 1 ] && grep -q "^\"z\",02,yes,\"right\"$" evil/grades.csv'
+expect() { check "$1: $2" grep -q "^\"$1\",02,no,\"$2" evil/grades.csv; }
+for student in a b c; do expect $student '\(it ends by itself\|hint: \)'; done
+expect d 'it sends a verdict of its own'
+expect e 'it sends what was not asked for'
+expect f 'it writes files'
+expect g 'it writes files'
+expect h 'it starts another process'
+expect i 'it sends signals'
+expect j "it includes a file that is not the lesson's: 02.c"
+expect k "it includes a file that is not the lesson's: solution.c"
+expect l 'it does not compile'
+check "no process of theirs is left" eval '! pgrep -f "sleep 611"'
+
+# ---- numbers that contradict expected.txt, though the check passes
+{ sed 's/^void run/static void right_run/' class/right/02.c; echo 'void run(const rnn *r, int n, const double *x, double *h) { right_run(r, n, x, h); if (r->H == 2 && r->I == 3) h[0] += 0.01; }'; } >numbers.c
+check "other numbers than expected.txt" says 1 "^lesson 02: the check passes, but the lesson's program does not print this line" lesson run 2 numbers.c
+{ sed 's/h\[j\] = tanh(sum);/h[j] = tanh(sum); printf("unit %d ", j);/; 1a #include <stdio.h>' class/right/02.c; } >debug.c
+check "an answer may print" says 0 '^lesson 02: right$' lesson run 2 debug.c
+check "what it prints is shown" grep -q '^unit 0 unit 1' said
+
+# ---- a package for students
+check "a package" says 0 '^lessons without solutions' lesson package package
+check "has no solution, wrong answer or check" eval '! find package -name "solution.c" -o -name "wrong*" -o -name check.c -o -name "hints*" | grep .'
+check "has all that a lesson needs" eval 'for f in lesson.md lesson.h start.c show.c expected.txt picture.svg check.o; do [ "$(ls package/[0-9]*/$f | wc -l)" = 12 ] || { echo $f; false; break; }; done'
+
+# ---- a course of one's own
+check "a lesson is begun" says 0 '02.c is to be filled in' lesson start 2 "a course"
+check "with the file of the package" cmp "a course/02.c" package/02_rnn_by_hand/start.c
+check "make checks it, and shows the first hint" says 2 'lesson 02: hint: step leaves h at zero' env B="$library" make -C "a course" 02
+check "what is there stays" says 1 'is there already' eval 'echo mine >"a course/02.c"; lesson start 2 "a course"'
+check "as it is" grep -qx mine "a course/02.c"
+mkdir own && echo 'all: ; echo mine' >own/Makefile
+check "a Makefile of one's own stays" says 1 'has a Makefile of its own' lesson start 2 own
+check "as it is, and nothing beside it" eval '[ "$(ls own)" = Makefile ] && grep -q mine own/Makefile'
+check "no such lesson" says 2 'there is no lesson 77; there are: ' lesson start 77 x
+check "a word for a lesson" says 2 'there is no lesson two' lesson start two x
+check "no folder" says 1 'a folder is expected' lesson start 2
+check "no such file" says 2 'gone.c' lesson run 2 gone.c
+check "nothing said" says 2 'lesson.sh start N DIR' lesson
+finish "the lessons"

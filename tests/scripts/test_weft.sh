@@ -1,0 +1,254 @@
+#!/usr/bin/env bash
+# test_weft.sh    the command `weft` as its user meets it: plans in words and as JSON, what it refuses and with what words. B is the build.
+set -u
+weft=$(realpath "${B:-build}")/weft root=$(realpath "$(dirname "$0")/../..")
+. "$(dirname "$0")/script.sh"
+
+echo "7 3 5 2 8 1 4 6" >lengths
+printf '7 3\n5 two 8\n' >word
+printf '1 -1' >negative
+: >nothing
+json() { "$weft" plan --json lengths "$1" | tr -d ' \n'; }
+is() { [ "$1" = "$2" ] || { echo "is $1"; echo "expected $2"; return 1; }; }
+has() { case $1 in *"$2"*) ;; *) echo "$1 lacks $2"; return 1 ;; esac; }
+
+check "a plan of batches" has "$(json order:count=5)" '"batches":[[0,1,2,3,4],[5,6,7]],"figures":{"batches":2,"rows":8,"segments":8,"tokens":36,"cells":58'
+check "a plan of rows" has "$(json best_fit_decreasing:capacity=8)" '"rows":[[[4,0,8]],[[0,0,7],[5,0,1]],[[7,0,6],[3,0,2]],[[2,0,5],[1,0,3]],[[6,0,4]]]'
+check "bounds of rows" has "$(json best_fit_decreasing:capacity=8)" '"l1":5,"l2":5}}]}'
+check "a plan of pieces" has "$(json powers:budget=4)" '"batches":[[[0,0,4]],[[0,4,2],[1,0,2]],[[2,0,4]],[[4,0,8]],'
+check "a slot without work is an empty row" has "$(printf '5' | "$weft" plan --json - refill:slots=2 | tr -d ' \n')" '"rows":[[[0,0,5]],[]]'
+check "no sequence at all" has "$("$weft" plan --json nothing first_fit:capacity=8 | tr -d ' \n')" '"rows":[],'
+check "a table, a line a plan" eval '[ "$("$weft" plan lengths order:count=2 sorted:count=2 | wc -l)" = 3 ]'
+check "the same from stdin" is "$("$weft" plan - order:count=3 <lengths)" "$("$weft" plan lengths order:count=3)"
+check "all planners are listed" eval '[ "$("$weft" plan --list | grep -c "^[a-z]")" -ge 29 ]'
+check "help" says 0 '^  weft plan ' "$weft" --help
+check "version" says 0 '^0\.2' "$weft" --version
+check "nothing said" says 2 '^usage' "$weft"
+check "no such subcommand" says 2 'no subcommand "plot"' "$weft" plot
+check "a misspelt subcommand, the nearest named" says 2 'no subcommand "plna"; "plan" is near; see weft --help' "$weft" plna
+check "the word help" eval '"$weft" help | cmp - <("$weft" --help)'
+check "help on one subcommand" eval '"$weft" help plan | cmp - <("$weft" plan --help)'
+check "help on none" says 2 '"corpora" is near' "$weft" help copora
+check "help on two" says 2 '"lab" is one argument too many' "$weft" help plan lab
+check "a version of something" says 2 '"extra" is one argument too many' "$weft" --version extra
+for sub in plan corpora lab; do check "$sub: each option of its help has a line" eval '[ "$("$weft" $sub --help | grep -c "^  --[a-z]")" -ge 1 ]'; done
+check "with its default" says 0 '^  --hidden N .*\[64; quick 32\]' "$weft" lab --help
+
+# ---- options, anywhere on the line; an error is one short line
+check "no such option" says 2 'no option --jsn; --json is near; see weft plan --help$' "$weft" plan --jsn lengths order:count=2
+check "nothing is near" says 2 'no option --bogus; see weft plan --help$' "$weft" plan --bogus lengths order:count=2
+check "in one line" eval '[ "$("$weft" plan --bogus 2>&1 | wc -l)" = 1 ]'
+for words in 'lengths order:count=2 --json' 'lengths --json order:count=2' '--json lengths order:count=2' '--json -- lengths order:count=2'; do
+    check "$words" eval '"$weft" plan $words | cmp - <("$weft" plan --json lengths order:count=2)'
+done
+check "a corpus behind the planner" eval '"$weft" plan order:count=2 --corpus equal:3,n=4 | cmp - <("$weft" plan --corpus=equal:3,n=4 order:count=2)'
+check "after -- there are no options" says 2 'no planner "--json"' "$weft" plan lengths -- --json
+check "no value" says 2 'report needs a value, FILE.html' "$weft" plan lengths order:count=2 --report
+check "an empty one" says 2 'report needs a value, FILE.html' "$weft" plan --report= lengths order:count=2
+check "a value for a flag" says 2 'json has no value' "$weft" plan --json=yes lengths order:count=2
+check "a number of seconds" says 2 'seconds is "0"; a whole number in 1' "$weft" plan --seconds 0 lengths order:count=2
+for words in '--list --bogus' '--list extra' '--json --list' '--list --list'; do check "$words" says 2 'see weft plan --help$' "$weft" plan $words; done
+check "no planner said" says 2 'a planner are expected' "$weft" plan lengths
+check "no lengths are told" says 0 'nothing has no lengths' "$weft" plan nothing first_fit:capacity=8
+check "no such file" says 1 'gone: No such file' "$weft" plan gone order:count=2
+check "a word among the lengths, with its line" says 1 'word:2: "two" is no length' "$weft" plan word order:count=2
+check "a negative length" says 1 '"-1" is no length' "$weft" plan negative order:count=2
+check "no such planner, the nearest named" says 2 '"best_fit" is near' "$weft" plan lengths best_fat:capacity=9
+check "no such key, the nearest named" says 2 '"capacity" is near' "$weft" plan lengths best_fit:capcity=9
+check "a count that is missing" says 2 'random: count is missing; 1 or more is expected; see weft plan --help$' "$weft" plan lengths random
+check "an option for a planner without any" says 2 'fold: there is no option "foo"' "$weft" plan lengths fold:foo=3
+check "a capacity of 0" says 2 'capacity is 0; 1 or more is expected' "$weft" plan lengths best_fit:capacity=0
+check "a sequence too long is named" says 1 'sequence 4 has 8 tokens' "$weft" plan lengths best_fit:capacity=7
+check "an error prints no plan" eval '! "$weft" plan --json lengths order:count=2 best_fit:capacity=7 2>err | grep -q .'
+for words in 'plan lengths order:count=2' 'plan --list' --help --version help 'help plan' 'lab --help' corpora; do
+    check "$words: a closed stdout is told" says 1 'stdout cannot be written' eval '"$weft" $words >&-'
+    [ ! -w /dev/full ] || check "$words: a full disk is told" says 1 'stdout cannot be written' eval '"$weft" $words >/dev/full'
+done
+if [ -w /dev/full ]; then check "a full disk is told" eval '! "$weft" plan lengths order:count=2 >/dev/full 2>err && grep -q "cannot be written" err'; fi
+
+# ---- planners of others: compiled against the public headers alone, each in a process of its own
+cat >own.c <<'C'
+#include <stdlib.h>
+#include <stdio.h>
+#include <unistd.h>
+#include "weft.h"
+static weft_status snake(const int32_t *len, int64_t n, const weft_plan_opts *o, weft_plan *p)
+{
+    int64_t used[64] = { 0 }, width = 0, rows = o->count;
+    for (int64_t i = 0; i < n; i++) {
+        int32_t r = (int32_t)(i / rows % 2 ? rows - 1 - i % rows : i % rows);
+        if (weft_plan_add(p, (weft_segment){ i, used[r], 0, len[i], r, -1 }))
+            return WEFT_ENOMEM;
+        used[r] += len[i], width = used[r] > width ? used[r] : width;
+    }
+    puts("words of a planner");
+    p->in_rows = true;
+    return weft_plan_end_batch(p, rows, width);
+}
+static weft_status loses(const int32_t *len, int64_t n, const weft_plan_opts *o, weft_plan *p) { return snake(len, n - 1, o, p); }
+static weft_status crashes(const int32_t *len, int64_t n, const weft_plan_opts *o, weft_plan *p) { (void)o, (void)p; return n ? abort(), WEFT_OK : len[0]; }
+static weft_status loops(const int32_t *len, int64_t n, const weft_plan_opts *o, weft_plan *p)
+{
+    for (volatile int64_t i = 0; i >= 0; i = (i + n) & 0xffff) (void)len, (void)o, (void)p;
+    return WEFT_OK;
+}
+static weft_status hides(const int32_t *len, int64_t n, const weft_plan_opts *o, weft_plan *p)
+{
+    for (int f = 3; f < 99; f++) close(f);
+    return loops(len, n, o, p);
+}
+static weft_status leaves(const int32_t *len, int64_t n, const weft_plan_opts *o, weft_plan *p) { (void)len, (void)n, (void)o, (void)p; exit(0); }
+static weft_status garbage(const int32_t *len, int64_t n, const weft_plan_opts *o, weft_plan *p)
+{
+    weft_status s = snake(len, n, o, p);
+    p->segments = 1 << 30;
+    return s;
+}
+static weft_status refuses(const int32_t *len, int64_t n, const weft_plan_opts *o, weft_plan *p) { (void)len, (void)n, (void)o, (void)p; return weft_plan_refuse(WEFT_EARG, "not on a Monday"); }
+static weft_status silent(const int32_t *len, int64_t n, const weft_plan_opts *o, weft_plan *p) { (void)len, (void)n, (void)o, (void)p; return (weft_status)77; }
+/* processes that outlive their parent: each notes its number */
+static void note(void) { FILE *f = fopen("descendants", "a"); fprintf(f, "%d\n", (int)getpid()); fclose(f); }
+static void leave_behind(int count)
+{
+    for (int i = 0; i < count; i++)
+        if (!fork()) {
+            if (i % 2) setsid();
+            for (int f = 0; f < 64; f++) close(f);
+            note(), sleep(60), _exit(0);
+        }
+}
+static weft_status daemons(const int32_t *len, int64_t n, const weft_plan_opts *o, weft_plan *p) { leave_behind(4), usleep(200000); return snake(len, n, o, p); }
+static weft_status stays(const int32_t *len, int64_t n, const weft_plan_opts *o, weft_plan *p) { leave_behind(4), note(); return loops(len, n, o, p); }
+/* a plan by hand, through the pipe of the command, that the library did not see */
+static weft_status forges(const int32_t *len, int64_t n, const weft_plan_opts *o, weft_plan *p)
+{
+    struct { uint32_t magic; int32_t status; uint32_t promises; int32_t in_rows; int64_t segments, batches, empty, dropped, capacity; char message[512]; } h = { 0x77656674, 0, 0, 0, n, 1, 0, 0, 0, "" };
+    weft_plan_batch b = { 0, n, n, 8 };
+    weft_segment s[64];
+    for (int64_t i = 0; i < n; i++) s[i] = (weft_segment){ i, 0, 0, len[i], (int32_t)i, -1 };
+    if (o->count == 1) h.empty = INT64_MIN;
+    if (o->count == 2) h.capacity = -1;
+    if (o->count == 3) b.width = INT64_MAX;
+    if (o->count == 4) b.n = INT64_MAX;
+    if (o->count == 5) h.magic = 0;
+    for (int f = 3; f < 64; f++) if (write(f, &h, sizeof h) == sizeof h) (void)!write(f, &b, sizeof b), (void)!write(f, s, (size_t)n * sizeof *s);
+    (void)p, sleep(1), _exit(0);
+}
+#define PLANNER(f) const weft_planner f##_planner = { .name = #f, .options = "count", .promises = WEFT_PLAN_WHOLE, .plan = f }
+PLANNER(snake); PLANNER(loses); PLANNER(crashes); PLANNER(loops); PLANNER(hides); PLANNER(leaves); PLANNER(garbage); PLANNER(refuses); PLANNER(silent); PLANNER(daemons); PLANNER(stays); PLANNER(forges);
+const weft_planner empty_planner = { .name = "empty" };
+C
+check "planners of others compile" "${CC:-cc}" -std=c11 -shared -fPIC -w -I"$root" -o own.so own.c
+own() { "$weft" plan --json --seconds=2 lengths "./own.so:$1"; }
+check "one of them beside ours" has "$(own snake_planner:count=4 2>words | tr -d ' \n')" '"rows":[[[0,0,7],[7,0,6]],[[1,0,3],[6,0,4]],[[2,0,5],[5,0,1]],[[3,0,2],[4,0,8]]],"figures":{"batches":1,"rows":4'
+check "its words are not the plan's" grep -q "words of a planner" words
+check "one that loses a sequence" says 1 '6 tokens are missing, from sequence 7 on' own loses_planner:count=4
+check "one that crashes" says 1 'died of signal 6' own crashes_planner:count=4
+check "one that loops" says 1 'no plan within 2 s' own loops_planner:count=4
+check "one that closes all files and loops" says 1 "closed its pipe without a plan and went on running; it was stopped" own hides_planner:count=4
+check "one that leaves" says 1 'ended without a plan' own leaves_planner:count=4
+check "one that returns garbage" says 1 'says that it has 1073741824 segments in 1 batches, and has made fewer' own garbage_planner:count=4
+check "one that refuses" says 1 'not on a Monday' own refuses_planner:count=4
+check "one that returns a status of its own, and no word" says 1 'returned status 77 (unknown status) without a message' own silent_planner:count=4
+check "a forged count of empty sequences" says 1 'forges_planner:count=1: the plan says that -9223372036854775808 sequences' own forges_planner:count=1
+check "a forged capacity" says 1 'forges_planner:count=2: the planner returned a capacity of -1' own forges_planner:count=2
+check "a forged width" says 1 'batch 0 has 8 rows of 9223372036854775807 cells' own forges_planner:count=3
+check "a forged count of segments" says 1 'batch 0 has 9223372036854775807 segments' own forges_planner:count=4
+check "bytes that are not a plan" says 1 'wrote to its pipe what is not a plan' own forges_planner:count=5
+check "one that fails does not stop the others" eval '! "$weft" plan lengths ./own.so:crashes_planner:count=4 order:count=2 >table 2>err && grep -q "^order:count=2 " table && grep -q "crashes_planner.*signal 6" err'
+none_left() {                           # HOW MANY: so many processes were there, and none of them is, or will not be in a moment
+    for _ in $(seq 50); do
+        local left=0
+        while read -r p; do ! kill -0 "$p" 2>/dev/null || left=1; done <descendants
+        [ $left = 1 ] || break
+        sleep .1
+    done
+    [ $left = 0 ] && [ "$(wc -l <descendants)" = "$1" ]
+}
+killed_weft() {                         # SIGNAL: the command is killed while a planner and its children run
+    rm -f descendants
+    "$weft" plan --seconds=60 lengths ./own.so:stays_planner:count=4 2>/dev/null &
+    local command=$!
+    for _ in $(seq 100); do [ "$(cat descendants 2>/dev/null | wc -l)" = 5 ] && break; sleep .1; done
+    kill "-$1" $command && none_left 5
+    local good=$?
+    wait $command 2>/dev/null
+    return $good
+}
+rm -f descendants
+check "one that leaves processes behind has a plan" eval 'own daemons_planner:count=4 >/dev/null 2>&1'
+check "but they are gone when the command has ended" none_left 4
+rm -f descendants
+check "so are those of one that was stopped" eval '! own stays_planner:count=4 2>/dev/null && none_left 5'
+for signal in KILL TERM HUP; do check "and of a command that dies by SIG$signal" killed_weft $signal; done
+check "one without a function" says 1 'a planner and a plan' own empty_planner
+check "one that needs an option" says 1 'count is missing; 1 or more' own snake_planner
+check "an option that it does not take" says 1 'no option "capacity"' own snake_planner:capacity=4
+check "no such name" says 1 'no_planner' own no_planner
+check "no such object" says 1 'gone.so' "$weft" plan lengths ./gone.so:x
+check "no name at all" says 1 'PATH/x.so:NAME' "$weft" plan lengths ./own.so
+for sub in plan corpora lab gpu; do
+    check "help on one subcommand is its own" says 0 '' "$weft" $sub --help
+    check "on stdout, and on no other" eval '[ "$("$weft" $sub --help | grep -c "^  weft ")" = 1 ] && "$weft" $sub x -h | grep -q "^  weft $sub "'
+done
+
+# ---- what plans cost: of a device where rows cost, and of one where steps do; both made up
+awk 'BEGIN { for (i = 0; i < 400; i++) print i % 10 ? 4 : 200 }' >mixed
+echo '{"name": "made-up CPU", "rows": [1, 8, 64], "step_ms": [0.01, 0.08, 0.64], "token_ms": 0.001, "batch_ms": 0.1, "error": 0.1}' >cpu.json
+echo '{"name": "made-up GPU", "rows": [1, 64, 512], "step_ms": [0.02, 0.021, 0.05], "error": 0.1}' >gpu.json
+explain() { "$weft" plan --explain --costs "$1" mixed random:count=8 sorted:count=8; }
+check "a device that follows tokens takes what is drawn" eval 'explain cpu.json >cpu.out && grep -q "Time follows tokens" cpu.out && grep -q "^Take random:count=8" cpu.out'
+check "one that follows steps takes another" eval 'explain gpu.json >gpu.out && grep -q "Time follows steps" gpu.out && grep -q "^Take sorted" gpu.out'
+check "each by its name" eval 'grep -q "^made-up CPU: milliseconds" cpu.out && grep -q "^made-up GPU: milliseconds" gpu.out'
+export XDG_CACHE_HOME=$PWD/cache
+check "the cost of a layer is measured" eval '"$weft" plan --explain=gru:16 mixed order:count=8 >one.out 2>uncertain && grep -q "^gru of 16 units on .*, 1 thread: milliseconds" one.out'
+check "and kept, or told to be uncertain" eval 'kept=$(find cache/weft/costs -name "*.json"); [ -n "$kept" ] || grep -q "uncertain and are not kept" uncertain'
+kept=$(find cache/weft/costs -name "*.json" 2>/dev/null)
+measured='{"name": "gru of 16 units on x, 1 thread", "rows": [1, 8], "step_ms": [1, 4], "error": 0.1}'
+falling='{"name": "gru of 16 units on x, 1 thread", "rows": [1, 8], "step_ms": [4, 1], "error": 0.17}'
+explain_gru() { "$weft" plan --explain=gru:16 mixed order:count=8 "$@"; }
+if [ -f "$kept" ]; then
+    check "its error is measured" eval 'e=$(grep -o "\"error\": [0-9.e-]*" "$kept" | cut -d" " -f2); awk -v e="$e" "BEGIN { exit !(e > 0 && e != .17) }"'
+    check "its steps rise with their rows" eval 'grep -o "step_ms\": [^]]*" "$kept" | grep -oE "[0-9.e-]+[0-9]" | awk "\$1 < .9 * last { exit 1 } { last = \$1 }"'
+    echo "$measured" >"$kept"
+    check "the kept numbers are used" eval 'explain_gru >kept.out 2>err && ! [ -s err ] && grep -q "on x, 1 thread" kept.out'
+    check "others for other threads" eval 'explain_gru --threads=2 >two.out && ! grep -q "on x" two.out'
+    check "which leaves the first alone" eval 'echo "$measured" | cmp - "$kept"'
+    check "--calibrate measures again" eval 'explain_gru --calibrate >new.out 2>uncertain && ! grep -q "on x" new.out'
+    check "and replaces them" eval '! grep -q "on x" "$kept" || grep -q "are not kept" uncertain'
+    echo "$falling" >"$kept"
+    check "a curve that falls is measured again" eval 'explain_gru >new.out 2>told && grep -q "a step of more rows costs less" told && ! grep -q "on x" new.out'
+    echo "{" >"$kept"
+    check "so is a damaged file" eval 'explain_gru 2>told | grep -q milliseconds && grep -q "is damaged" told'
+    echo "$measured" >"$kept"
+    check "the layer as a word of its own" eval '"$weft" plan mixed --explain gru:16 order:count=8 | cmp - kept.out'
+    check "what was kept can be given" eval '"$weft" plan --costs "$kept" mixed order:count=8 | grep -q "^gru of 16"'
+fi
+check "renew what a file says" says 2 'costs and --calibrate: one of both' "$weft" plan --costs cpu.json --calibrate mixed order:count=8
+check "no such cell" says 2 'there is no cell "lsmt"; lstm, gru' "$weft" plan --explain=lsmt:16 mixed order:count=8
+check "two layers" says 2 '"lstm:16:2" is no layer; CELL:UNITS is expected, one layer of 1' "$weft" plan --explain=lstm:16:2 mixed order:count=8
+check "no units" says 2 '"lstm:0" is no layer' "$weft" plan --explain=lstm:0 mixed order:count=8
+check "JSON and words" says 2 'json and --explain: one of both' "$weft" plan --json --explain mixed order:count=8
+bad_costs() { echo "$2" >bad.json; check "costs refused: $1" says 1 "costs bad.json.*$1" "$weft" plan --costs bad.json mixed order:count=8; }
+bad_costs 'JSON is expected' '{"name": '
+bad_costs 'an object with a "name"' '[]'
+bad_costs 'lists of as many numbers, 2 .. 16' '{"name": "x", "rows": [1, 2], "step_ms": [1]}'
+bad_costs 'lists of as many numbers' '{"name": "x", "rows": [1, "2"], "step_ms": [1, 2]}'
+bad_costs 'the first is of 1' '{"name": "x", "rows": [2, 3], "step_ms": [1, 2]}'
+bad_costs 'more than 0 is expected' '{"name": "x", "rows": [1, 3], "step_ms": [1, -2]}'
+bad_costs 'are numbers' '{"name": "x", "rows": [1, 3], "step_ms": [1, 2], "error": "small"}'
+check "no such file" says 1 'costs gone.json: No such file' "$weft" plan --costs gone.json mixed order:count=8
+
+# ---- what a GPU will do, by the emulated one
+if [ -f "${weft%/weft}/emu/libweft_cuda.so" ]; then
+    gpu() { WEFT_BACKEND_PATH=${weft%/weft}/emu WEFT_EMU_CC=$1 "$weft" gpu "${@:2}"; }
+    check "an sm_90 has clusters" eval 'gpu 90 >gpu.out && grep -q "^GPU 0: emulated GPU 0, sm_90" gpu.out && grep -q "^code: " gpu.out && grep -Eq "^ +256  [0-9.]+ (in clusters|by a kernel a step) " gpu.out'
+    check "an sm_80 has none" eval 'gpu 80 1 >gpu.out && grep -q "^GPU 1: .*sm_80" gpu.out && grep -Eq "^ +256  [0-9.]+ (in groups|by a kernel a step) " gpu.out && ! grep -q clusters gpu.out'
+    check "code of its generation" eval 'gpu 89 | grep -q "^code: made for sm_80$" && gpu 100 | grep -q "^code: made for sm_100$"'
+    check "code that the driver made" eval 'gpu 110 | grep -q "^code: the driver.s translation of PTX for sm_90"'
+    check "where what was found is kept" eval 'gpu 90 | grep -q "kept in $XDG_CACHE_HOME/weft" || [ "${V:-}" = double ] || [ "${V:-}" = dasan ]'
+    check "no such GPU: why, and what instead" says 1 'programs that ask for the best device run on: ' env WEFT_BACKEND_PATH="${weft%/weft}/emu" WEFT_EMU_DEVICES=0 "$weft" gpu
+fi
+check "no number" says 2 'the number of a GPU is expected' "$weft" gpu x
+
+finish "weft"

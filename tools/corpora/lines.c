@@ -1,0 +1,179 @@
+/* lines.c - corpora of which each line is a sequence, or a part of one: cmudict: the words of Debian's
+ * festlex-cmu, ("word" part-of-speech (syllables)) a line; bytes. unicode: names of characters, the second
+ * field of a line of Debian's unicode-data; bytes. words: the words of Debian's wamerican, one a line;
+ * letters, not bytes: the text is UTF-8. dna: reads of the lambda phage from Debian's bowtie2-examples, the
+ * second of each four lines of FASTQ; letters. dna-first and dna-second are pairs: the i-th of one belongs to
+ * that of the other. vowels: Japanese Vowels (Kudo et al. 1999), 12 cepstra a step; 270 sequences for
+ * training, then 370 for testing. No Debian package has it; the files are looked for in
+ * ${XDG_CACHE_HOME:-$HOME/.cache}. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include "tools/corpora/corpora.h"
+
+/* A line of a file: at .. end - 1; the byte at end is a newline or 0. number: counts lines from 0. */
+typedef struct {
+    const char *at, *end;
+    int64_t number;
+} line;
+/* Returns what is wrong with the line; NULL: nothing; "": there is no memory, which was said. */
+typedef const char *add_line(const line *, corpus_builder *);
+
+static bool read_lines(const char *path, add_line *add, corpus_builder *b)
+{
+    size_t n;
+    char *text = corpus_file(path, &n);
+    const char *wrong = text ? NULL : "";
+    line l = { .at = text };
+    for (; !wrong && *l.at; l.at = l.end + (*l.end == '\n'), l.number++) {
+        l.end = l.at + strcspn(l.at, "\n");
+        wrong = add(&l, b);
+    }
+    if (wrong && *wrong) {
+        say_error(FAILED, "corpora: %s:%lld: %s", path, (long long)l.number, wrong);
+        errno = EIO;
+    }
+    free(text);
+    return !wrong;
+}
+
+static const char *add_sequence(const char *at, const char *end, corpus_builder *b)
+{
+    bool good = true;
+    for (; good && at < end; at++)
+        good = corpus_token(b, (unsigned char)*at);
+    return good && corpus_end_sequence(b) ? NULL : "";
+}
+
+static const char *add_entry(const line *l, corpus_builder *b)
+{
+    if (strncmp(l->at, "(\"", 2))
+        return NULL;
+    const char *word = l->at + 2, *end = memchr(word, '"', (size_t)(l->end - word));
+    return end ? add_sequence(word, end, b) : "the word has no second \"";
+}
+
+bool read_cmudict(const corpus_spec *s, corpus_builder *b)
+{
+    (void)s;
+    return read_lines("/usr/share/festival/dicts/cmu/cmudict-0.4.out", add_entry, b);
+}
+
+static const char *add_name(const line *l, corpus_builder *b)
+{
+    const char *first = memchr(l->at, ';', (size_t)(l->end - l->at));
+    if (!first)
+        return "the line has no second field";
+    const char *end = memchr(first + 1, ';', (size_t)(l->end - first - 1));
+    return add_sequence(first + 1, end ? end : l->end, b);
+}
+
+bool read_unicode(const corpus_spec *s, corpus_builder *b)
+{
+    (void)s;
+    return read_lines("/usr/share/unicode/UnicodeData.txt", add_name, b);
+}
+
+/* Returns the character at *at, which moves on; a byte that begins none stands for itself. */
+static int32_t next_letter(const unsigned char **at)
+{
+    const unsigned char *c = *at;
+    int more = *c >= 0xF0 ? 3 : *c >= 0xE0 ? 2 : *c >= 0xC0 ? 1 : 0;
+    int32_t letter = more ? *c & (0x3F >> more) : *c;
+    for (int i = 1; i <= more; i++) {
+        if ((c[i] & 0xC0) != 0x80)
+            return (*at)++, *c;
+        letter = letter << 6 | (c[i] & 0x3F);
+    }
+    *at += 1 + more;
+    return letter;
+}
+
+static const char *add_word(const line *l, corpus_builder *b)
+{
+    bool good = true;
+    for (const unsigned char *at = (const unsigned char *)l->at; good && (const char *)at < l->end;)
+        good = corpus_token(b, next_letter(&at));
+    return good && (l->end == l->at || corpus_end_sequence(b)) ? NULL : "";
+}
+
+bool read_words(const corpus_spec *s, corpus_builder *b)
+{
+    (void)s;
+    return read_lines("/usr/share/dict/american-english", add_word, b);
+}
+
+static const char *add_read(const line *l, corpus_builder *b)
+{
+    if (l->number % 4 == 0 && *l->at != '@')
+        return "a record begins with something else than @";
+    return l->number % 4 == 1 ? add_sequence(l->at, l->end, b) : NULL;
+}
+
+bool read_dna(const corpus_spec *s, corpus_builder *b)
+{
+    const char *which = strrchr(s->name, '-');
+    if (!which)
+        return read_lines("/usr/share/doc/bowtie2/examples/reads/longreads.fq.gz", add_read, b);
+    return read_lines(strcmp(which, "-first") ? "/usr/share/doc/bowtie2/examples/reads/reads_2.fq.gz" :
+                                                "/usr/share/doc/bowtie2/examples/reads/reads_1.fq.gz",
+                      add_read, b);
+}
+
+/* ---- vowels ---- */
+enum { CEPSTRA = 12, MOST_STEPS = 256 };
+
+/* Reads a series of numbers with commas, ended by a colon. Returns what is behind it; NULL: it is none. */
+static const char *read_series(const char *at, weft_real (*x)[CEPSTRA], int c, int *steps)
+{
+    char *end;
+    for (*steps = 0; *steps < MOST_STEPS; at = end + 1) {
+        double value = strtod(at, &end);
+        if (end == at || (*end != ',' && *end != ':'))
+            return NULL;
+        x[(*steps)++][c] = (weft_real)value;
+        if (*end == ':')
+            return end + 1;
+    }
+    return NULL;
+}
+
+/* Adds an utterance, a line behind "@data": CEPSTRA series, then the speaker. */
+static const char *add_utterance(const line *l, corpus_builder *b)
+{
+    static weft_real x[MOST_STEPS][CEPSTRA];
+    static bool data;
+    bool behind = l->number && data;
+    int steps = 0, first = 0;
+    data = behind || !strncmp(l->at, "@data", 5);
+    if (!behind || l->end == l->at || *l->at == '\r')
+        return NULL;
+    const char *at = l->at;
+    for (int c = 0; c < CEPSTRA && at; c++) {
+        at = read_series(at, x, c, &steps);
+        first = c ? first : steps;
+        at = steps == first ? at : NULL;
+    }
+    if (!at)
+        return "12 series of one length, with colons behind, are expected";
+    bool good = true;
+    for (int t = 0; t < steps && good; t++)
+        good = corpus_row(b, x[t], CEPSTRA);
+    return good && corpus_end_sequence(b) ? NULL : "";
+}
+
+bool read_vowels(const corpus_spec *s, corpus_builder *b)
+{
+    static const char *const parts[] = { "TRAIN", "TEST" };
+    char path[1024];
+    const char *cache = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
+    bool has_cache = cache && *cache, good = has_cache || home;
+    errno = ENOENT;
+    (void)s;
+    for (int i = 0; i < 2 && good; i++) {
+        snprintf(path, sizeof path, "%.900s%s/weft/JapaneseVowels_%s.ts", has_cache ? cache : home,
+                 has_cache ? "" : "/.cache", parts[i]);
+        good = read_lines(path, add_utterance, b);
+    }
+    return good;
+}
