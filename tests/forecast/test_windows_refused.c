@@ -86,10 +86,9 @@ Test(windows_refused, windows_that_cannot_be)
     weft_frame f = series_random(2, (int64_t[]){ 20, 20 }), shorter = series_random(2, (int64_t[]){ 0, 10 }),
                none = { 0 };
     weft_features_fit(x, &f);
-    FAILS_AT(w, 
-        weft_windows_new(x, "v", &shorter, NULL), WEFT_EARG,
-        "windows \"v\": 0 windows: the longest of 2 series has 10 rows, a window needs 7 of past and 4 of "
-        "future");
+    FAILS_AT(w, weft_windows_new(x, "v", &shorter, NULL), WEFT_EARG,
+             "windows \"v\": 0 windows: the longest of 2 series has 10 rows, a window needs 7 of past and 4 "
+             "of future");
     FAILS_AT(w, weft_windows_new(x, "v", &none, NULL), WEFT_EARG, "0 windows");
     static const weft_windows_opts bad[] = { { .stride = -1 },        { .min_context = 8 },
                                              { .min_context = -1 },   { .min_horizon = 5 },
