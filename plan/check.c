@@ -54,8 +54,8 @@ static weft_status check_place(const checking *t, const weft_plan_batch *b, int6
 {
     const weft_segment *s = t->p->segment + i;
     if (s->sequence < 0 || s->sequence >= t->n)
-        return weft_plan_refuse(WEFT_EFORMAT, "%ssegment %lld is of sequence %lld; there are %lld", t->function,
-                                (long long)i, (long long)s->sequence, (long long)t->n);
+        return weft_plan_refuse(WEFT_EFORMAT, "%ssegment %lld is of sequence %lld; there are %lld",
+                                t->function, (long long)i, (long long)s->sequence, (long long)t->n);
     if (s->length >= 0 && s->row >= 0 && s->row < b->rows && s->column >= 0 && s->length <= b->width &&
         s->column <= b->width - s->length)
         return WEFT_OK;
