@@ -253,7 +253,7 @@ static const char of_no_context[] = " file stream weft_planner weft_call ";
 /* Functions whose data the generator does not make: plans, frames, fitted features, a run before. */
 static const char unreachable[] =
     " weft_rewind weft_buffer_at weft_optim_step weft_plan_loader_new weft_dataset_batch weft_final_state"
-    " weft_rnn_trace weft_plan_step_of weft_plan_tokens weft_plan_to_layout weft_plan_loss weft_plan_weights"
+    " weft_rnn_trace weft_plan_step_of weft_plan_tokens weft_plan_loss weft_plan_weights"
     " weft_rnn_run_plan weft_carried_new weft_decode weft_decode_ragged weft_rnn_of_cell weft_parallel_add"
     " weft_shorten_series weft_features_fit weft_features_transform weft_features_inverse_transform"
     " weft_windows_new weft_windows_inverse_transform weft_rolling_forecast weft_rolling_forecasts"
