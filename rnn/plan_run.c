@@ -1,6 +1,7 @@
 /* plan_run.c - running a plan: the tokens of a batch's segments, where they lie, the states that are carried
  * from one batch to the next, what a loss is divided by. */
 #include <string.h>
+#include "plan/plan.h"
 #include "autograd/fused.h"
 #include "io/data/data.h"
 #include "rnn/api_plan_run.h"
@@ -189,6 +190,8 @@ weft_carried *weft_carried_new(weft_module *m, const char *name, weft_rnn *r, co
     weft__state_form f = weft__state_form_of(r);
     if (!plan || !f.stacked || !name)
         weft__fail(w, WEFT_EARG, "carried_new: a name, a layer and a plan are expected");
+    else if (weft__plan_is_sound(plan, INT64_MAX, "carried_new: ") != WEFT_OK)
+        weft__fail(w, WEFT_EARG, "%s", weft_plan_message());
     int64_t rows = 0;
     for (int64_t b = 0; weft_ok(w) && b < plan->batches; b++) {
         int64_t here = carries(plan, b), in_rows = plan->in_rows ? plan->batch[b].rows : 0;

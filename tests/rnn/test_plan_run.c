@@ -343,6 +343,10 @@ Test(plan_run, what_is_refused)
                         two = { .input = IN, .hidden = HIDDEN, .bidirectional = true };
     weft_rnn *r = weft_lstm_new(m, "r", &o), *both = weft_lstm_new(m, "both", &two);
     OK(w);
+    const weft_plan unsound = { .batches = 3 };
+    weft_carried_new(m, "unsound", both, &unsound);
+    FAILS(w, WEFT_EARG, "carried_new: ");
+    weft_recover(w);
     weft_carried_new(m, "of_both", both, &p);
     FAILS(w, WEFT_EARG, "carried_new: the plan carries states on, but the layer has two directions");
     weft_plan_step s = weft_plan_step_of(w, &p, 0);

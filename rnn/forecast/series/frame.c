@@ -98,7 +98,7 @@ weft_status weft__frame_takes(const char *where, const weft_frame *f, const char
 
 double *weft_frame_column(const weft_frame *f, const char *name)
 {
-    int64_t c = f && name ? weft__frame_find(f, name) : -1;
+    int64_t c = f && name && sound_outside(f) ? weft__frame_find(f, name) : -1;
     return c < 0 ? NULL : f->column[c];
 }
 
