@@ -1,7 +1,6 @@
 #!/usr/bin/env bash
 # test_examples.sh    the small examples run, say what they should, and leave what they should. B is the build.
 set -u
-peers=$(realpath "$(dirname "$0")/../../bench/peers")
 . "$(dirname "$0")/script.sh"
 
 check "first" eval '"$examples/first" >ran'
