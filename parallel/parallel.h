@@ -28,7 +28,7 @@ int weft__tree_parts(int n, weft__branch of, weft__branch out[WEFT__BRANCHES]);
 /* The shards of a rank, each at least one. */
 weft__branch weft__shards_of(int shards, int rank, int ranks);
 
-/* ---- cut.c ---- */
+/* ---- shard_cut.c ---- */
 /* Cuts n sequences, of length len[index[i]] or, without lengths, of 1, into shards: order [n] has the places
  * of shard s from start[s] to start[s + 1] - 1, rising. heap [shards], scratch [2 n]. */
 void weft__cut(int64_t n, const int32_t *index, const int32_t *len, int shards, int32_t *order,
@@ -93,7 +93,7 @@ struct weft_parallel {
     int64_t sequences; int32_t *len;             /* of the data; len NULL: not said */
     int64_t call, updates;                       /* the common call under way; updates so far */
     bool stopping, abandoned;                    /* abandoned: the batch under way was, by weft_recover */
-    /* of common.c: a rank is lost; the call is made again; no one goes on; how often the world has shrunk */
+    /* of lost_rank.c: a rank is lost; the call is made again; no one goes on; how often the world has shrunk */
     bool lost, again, ended; int losses;
     const char *differs;                         /* the name of the print that did last */
     weft__state state;
@@ -112,14 +112,14 @@ struct weft_parallel {
     struct { int64_t from, n; } agreed;          /* at the update before */
     int64_t least[WEFT__CHUNKS]; double looked;  /* of overlap.c: by chunk the first entry that takes it */
     weft__room_of stage, own;                    /* of exchange.c; what this rank is about to hand out */
-    weft__room_of said; int64_t said_bytes;      /* of agree.c: what each rank has said last */
+    weft__room_of said; int64_t said_bytes;      /* of collective.c: what each rank has said last */
     weft__room_of roll;                          /* of await.c: who is there */
     /* What await.c calls while it waits, which returns whether there is such work, and where it ends the job;
      * NULL: nothing. */
     bool (*meanwhile)(weft_parallel *);
     void (*cut_off)(weft_parallel *);
     bool drain;                                  /* some ranks have sent gradients, and all fail */
-    /* of link.c; link NULL: none. shared: two ranks have one GPU; tried: with the ranks of today; terms: room
+    /* of gpu_link.c; link NULL: none. shared: two ranks have one GPU; tried: with the ranks of today; terms: room
      * for those of others, on the device */
     struct weft__link *link;
     struct {
@@ -128,7 +128,7 @@ struct weft_parallel {
         weft__room_of terms;
     } linked;
     weft__results results;
-    weft__image image;                           /* of files.c: the checkpoint that is being loaded */
+    weft__image image;                           /* of checkpoint.c: the checkpoint that is being loaded */
 };
 
 /* ---- buffer.c ---- */
@@ -137,7 +137,7 @@ struct weft_parallel {
 char *weft__at_least(weft *, weft__room_of *, int64_t bytes);
 char *weft__device_at_least(weft *, weft__room_of *, int64_t bytes);
 
-/* ---- fold.c: sums and gradients of shard after shard, from zeros each ---- */
+/* ---- local_tree.c: sums and gradients of shard after shard, from zeros each ---- */
 /* The branches that are done before shard `at`. */
 int  weft__branches_before(const weft_parallel *p, int at, weft__branch out[WEFT__BRANCHES]);
 /* Takes in what the shard p->at has left; then the root's gradients are zeros again, but after the rank's
@@ -177,7 +177,7 @@ int64_t weft__piece_size(const weft__transfer *, int chunk, int rank);
 /* a += b, as every sum of two branches */
 void weft__add(weft_parallel *, int64_t n, real *a, const real *b);
 
-/* ---- link.c: the same between GPUs; p->link NULL: there is none, and the transport does it ---- */
+/* ---- gpu_link.c: the same between GPUs; p->link NULL: there is none, and the transport does it ---- */
 /* Notes which ranks share a GPU, and warns on rank 0. False: the context has failed. */
 bool weft__find_shared_devices(weft_parallel *p);
 /* A common call's part: joins the GPUs of all ranks, where that is possible. False: a rank is lost, or the
@@ -208,7 +208,7 @@ uint64_t weft__print_of_states(const weft_parallel *p);
 bool weft__states_room(weft_parallel *p);
 bool weft__share_states(weft_parallel *p, const char *what);
 
-/* ---- common.c: a call that all ranks make together. If the transport outlives the loss of a rank, those
+/* ---- lost_rank.c: a call that all ranks make together. If the transport outlives the loss of a rank, those
  * that are left make it once more, as
  *     weft__common(p);
  *     do what is common; while (weft__again(p)); ---- */
@@ -218,7 +218,7 @@ bool weft__again(weft_parallel *p);
 /* This rank's place among those that are left, and its shards: true if they are others than before. */
 bool weft__take_place(weft_parallel *p);
 
-/* ---- agree.c ---- */
+/* ---- collective.c ---- */
 /* What must be the same on all ranks, and what it is called. */
 typedef struct weft__print { const char *name; uint64_t value; } weft__print;
 enum { WEFT__PRINTS = 8 };
@@ -252,7 +252,7 @@ void weft__results_said(weft_parallel *p);
 /* The results of all ranks, if there are any. False: the context has failed. */
 bool weft__share_results(weft_parallel *p);
 
-/* ---- prints.c ---- */
+/* ---- fingerprints.c ---- */
 uint64_t weft__mixed(uint64_t h, uint64_t with);
 uint64_t weft__print_of_model(const weft_module *), weft__print_of_optimisers(const weft_module *);
 uint64_t weft__print_of_lengths(const weft_parallel *), weft__print_of_batch(const weft_parallel *);

@@ -3,7 +3,7 @@
 #define WEFT_IO_DATA_H
 #include "io/hdf5/hdf5.h"
 
-/* data.c */
+/* dataset.c */
 /* Fills the offsets of *d and moves it to *out, or frees its arrays if status is not WEFT_OK. Returns the
  * status. */
 weft_status weft__end_dataset(weft_dataset *d, weft_status status, const char *path, weft_dataset *out);

@@ -134,20 +134,20 @@ net ranks_catch "sums in the order of arrival, by other ranks' bytes" parallel/e
     's/^    int middle = weft__tree_middle\(tree\);/    for (int i = 1; n \&\& i < x->terms; i++) weft__add(x->p, n, x->term[0].x, x->term[i].x);\n    if (n) return x->term[0].x;\n&/' bytes 'the same bytes'
 net ranks_catch "a ring in place of the tree, by other ranks' bytes"  parallel/exchange.c \
     's/^    int middle = weft__tree_middle\(tree\);/    int own = x->p->done, last = x->terms - 1;\n    for (int i = last; n \&\& i > own; i--) weft__add(x->p, n, x->term[i - 1].x, x->term[i].x);\n    if (n) { weft__add(x->p, n, x->term[0].x, x->term[own].x); return x->term[0].x; }\n&/' bytes 'the same bytes'
-net ranks_catch "an update that one skips, where no one looks"        parallel/agree.c \
+net ranks_catch "an update that one skips, where no one looks"        parallel/collective.c \
     's/if \(a->print\[i\] != b->print\[i\]\)/if (n > 99)/' failures 'an update that one skips'
 
 net ranks_catch "gradients that leave before they are final"          parallel/overlap.c \
     's/p->least\[x->posted\] >= entry/p->least[x->posted] >= entry - 1/' bytes 'the same bytes'
 net ranks_catch "chunks of a failed update that stay under way"        parallel/overlap.c \
     's/^    weft__exchange\(p\);//' failures 'the same bytes'
-net ranks_catch "no barrier after a common call, by ranks that go on"  parallel/common.c \
+net ranks_catch "no barrier after a common call, by ranks that go on"  parallel/lost_rank.c \
     's/^    return weft__all_gather\(p, "the end of/    return true;\n&/' goes_on 'each rank killed'
-net ranks_catch "a link to GPUs that outlives one of its ranks"        parallel/common.c \
+net ranks_catch "a link to GPUs that outlives one of its ranks"        parallel/lost_rank.c \
     's/^    weft__link_down\(p\);.*//' linked_on 'the others go on'
 net ranks_catch "a half that is handed out before it is added up"      parallel/halving.c \
     's/^        d->k->scale\(d, keeps\.n.*//' linked 'the same bytes'
-net ranks_catch "no look at the next rank while a GPU waits"           parallel/link.c \
+net ranks_catch "no look at the next rank while a GPU waits"           parallel/gpu_link.c \
     's/: p->transport->test\(p->linked\.next\.number\);/: 0;/' linked_on 'the others go on'
 net ranks_catch "results by their number within a shard"               parallel/gather.c \
     's/return p->w->status \? -1 : b->place\[from \+ i\];/return p->w->status ? -1 : i;/' gathered 'results alone'

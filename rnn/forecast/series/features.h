@@ -42,7 +42,7 @@ int64_t weft__step_apply(const weft_transform *t, const double *fitted, int64_t 
 void weft__step_undo(const weft_transform *t, const double *fitted, int64_t n, double *y, const double *x,
                      double before);
 
-/* ---- chains.c: the steps of a column; on [steps]: for each the column it depends on, or NULL ---- */
+/* ---- transform_chain.c: the steps of a column; on [steps]: for each the column it depends on, or NULL ---- */
 typedef const double *weft__on[WEFT__STEPS];
 int64_t weft__chain_apply(const weft_features *x, const weft__column *c, int64_t n, double *y,
                           const weft__on on);
@@ -81,7 +81,7 @@ bool weft__features_fixed(const weft_features *x, const weft_frame *f, int64_t s
 /* a span, or a step, scaled to -1 .. 1 */
 double      weft__features_time(const weft_features *x, double t);
 
-/* ---- prepared.c: series of a frame, transformed, as windows are cut from them ---- */
+/* ---- prepared_series.c: series of a frame, transformed, as windows are cut from them ---- */
 typedef struct weft__prepared {
     const weft_features *x;
     int64_t n, rows, width;                      /* series, rows, columns of z: known, past, target */

@@ -1,4 +1,4 @@
-/* link.c - gradients of GPUs go straight to the GPUs of the other ranks, where there is a link
+/* gpu_link.c - gradients of GPUs go straight to the GPUs of the other ranks, where there is a link
  * (core/shared/link.h): the same pieces, added along the same tree, in device memory. The link moves numbers
  * and knows nothing else, and a GPU whose neighbour is gone waits for ever. So each rank watches the next
  * one over the transport, which says at the end that its own numbers have come. */

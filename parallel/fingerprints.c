@@ -1,4 +1,4 @@
-/* prints.c - hashes of what must be the same on all ranks: two that train different models, or the same one
+/* fingerprints.c - hashes of what must be the same on all ranks: two that train different models, or the same one
  * by other numbers, would add up what does not belong together, and no one would see it. */
 #include <string.h>
 #include "nn/optim.h"

@@ -1,4 +1,4 @@
-/* common.c - a call that all ranks make together, and what becomes of it when one of them is lost in it.
+/* lost_rank.c - a call that all ranks make together, and what becomes of it when one of them is lost in it.
  *
  * Where the transport can go on without it (MPI with ULFM), the others shrink, and look where each of them
  * is. Every common call closes with a barrier: whoever has passed it knows that all have done the call, and

@@ -1,4 +1,4 @@
-/* foreign.c - recognises files of other programs by their first bytes, whatever their names, where weights
+/* foreign_formats.c - recognises files of other programs by their first bytes, whatever their names, where weights
  * are expected, and says how to convert them. */
 #include <string.h>
 #include "io/io.h"

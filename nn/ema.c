@@ -1,4 +1,4 @@
-/* average.c - an exponential moving average of parameters, and the exchange of both for an evaluation.
+/* ema.c - an exponential moving average of parameters, and the exchange of both for an evaluation.
  *
  * The averages are buffers in a module "ema" below m, in a tree like m's own: "ema.encoder.weight" averages
  * "encoder.weight". So a checkpoint has them as it has all buffers, and a program that only uses a model

@@ -1,4 +1,4 @@
-/* data.c - ragged data in memory, and from text: each line is a sequence and each byte a token. */
+/* dataset.c - ragged data in memory, and from text: each line is a sequence and each byte a token. */
 #include <stdlib.h>
 #include <string.h>
 #include "io/data/data.h"

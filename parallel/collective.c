@@ -1,4 +1,4 @@
-/* agree.c - where all ranks meet: each says which call it is in, whether its context has failed, and some
+/* collective.c - where all ranks meet: each says which call it is in, whether its context has failed, and some
  * numbers that must be the same everywhere. So a rank that goes another way is told, and does not hang, or
  * add what does not belong together.
  *

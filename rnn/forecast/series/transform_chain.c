@@ -1,4 +1,4 @@
-/* chains.c - the steps of a column one after the other, and back. */
+/* transform_chain.c - the steps of a column one after the other, and back. */
 #include <string.h>
 #include "rnn/forecast/series/features.h"
 

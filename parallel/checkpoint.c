@@ -1,4 +1,4 @@
-/* files.c - checkpoints of a run on many ranks: one writes or reads, and all know how it went.
+/* checkpoint.c - checkpoints of a run on many ranks: one writes or reads, and all know how it went.
  * What has been read goes to all: the others need no file. */
 #include <stdlib.h>
 #include <string.h>
