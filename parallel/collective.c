@@ -1,6 +1,6 @@
-/* collective.c - where all ranks meet: each says which call it is in, whether its context has failed, and some
- * numbers that must be the same everywhere. So a rank that goes another way is told, and does not hang, or
- * add what does not belong together.
+/* collective.c - where all ranks meet: each says which call it is in, whether its context has failed, and
+ * some numbers that must be the same everywhere. So a rank that goes another way is told, and does not hang,
+ * or add what does not belong together.
  *
  * What each says goes to all in log2(ranks) rounds: in round d a rank has the words of the d ranks from
  * itself on, and takes those of the next d from rank + d (Bruck et al. 1997). */

@@ -1,5 +1,5 @@
-/* fingerprints.c - hashes of what must be the same on all ranks: two that train different models, or the same one
- * by other numbers, would add up what does not belong together, and no one would see it. */
+/* fingerprints.c - hashes of what must be the same on all ranks: two that train different models, or the same
+ * one by other numbers, would add up what does not belong together, and no one would see it. */
 #include <string.h>
 #include "nn/optim.h"
 #include "parallel/parallel.h"

@@ -1,5 +1,5 @@
-/* local_tree.c - a rank's own part of the tree: shard after shard is added to the branches that are done, as a
- * binary counter carries. Between shards there are at most as many vectors of gradients as the tree has
+/* local_tree.c - a rank's own part of the tree: shard after shard is added to the branches that are done, as
+ * a binary counter carries. Between shards there are at most as many vectors of gradients as the tree has
  * levels; with one shard a rank there is none but the root's own. */
 #include <string.h>
 #include "parallel/parallel.h"

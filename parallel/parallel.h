@@ -93,7 +93,8 @@ struct weft_parallel {
     int64_t sequences; int32_t *len;             /* of the data; len NULL: not said */
     int64_t call, updates;                       /* the common call under way; updates so far */
     bool stopping, abandoned;                    /* abandoned: the batch under way was, by weft_recover */
-    /* of lost_rank.c: a rank is lost; the call is made again; no one goes on; how often the world has shrunk */
+    /* of lost_rank.c: a rank is lost; the call is made again; no one goes on; how often the world has shrunk
+     */
     bool lost, again, ended; int losses;
     const char *differs;                         /* the name of the print that did last */
     weft__state state;
@@ -119,8 +120,8 @@ struct weft_parallel {
     bool (*meanwhile)(weft_parallel *);
     void (*cut_off)(weft_parallel *);
     bool drain;                                  /* some ranks have sent gradients, and all fail */
-    /* of gpu_link.c; link NULL: none. shared: two ranks have one GPU; tried: with the ranks of today; terms: room
-     * for those of others, on the device */
+    /* of gpu_link.c; link NULL: none. shared: two ranks have one GPU; tried: with the ranks of today; terms:
+     * room for those of others, on the device */
     struct weft__link *link;
     struct {
         bool shared, tried, is_over; char heard, said;

@@ -1,8 +1,8 @@
-/* shard_cut.c - which sequences a shard has. A batch is cut into shards of about as many tokens each: the longest
- * sequence first, each to the shard that has the fewest so far (Graham 1969: at most 4/3 of the best). Ties
- * go to the earlier sequence and to the lower shard, so the cut depends on lengths, order and shards alone.
- * A batch of plans has been cut by weft_plan_split, the same rows to the same shard in every batch, so that
- * the states that rows carry on stay on their rank. */
+/* shard_cut.c - which sequences a shard has. A batch is cut into shards of about as many tokens each: the
+ * longest sequence first, each to the shard that has the fewest so far (Graham 1969: at most 4/3 of the
+ * best). Ties go to the earlier sequence and to the lower shard, so the cut depends on lengths, order and
+ * shards alone. A batch of plans has been cut by weft_plan_split, the same rows to the same shard in every
+ * batch, so that the states that rows carry on stay on their rank. */
 #include <string.h>
 #include "parallel/parallel.h"
 

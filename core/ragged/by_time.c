@@ -1,6 +1,6 @@
-/* by_time.c - a placement of whole sequences in rows, seen as a recurrence: each row is a column, from its first
- * cell to the end of its last sequence. The cells lie step by step, the longest row first, and for each it is
- * known whether a sequence begins there. A gap begins anew, with zeros, and nothing comes of it. */
+/* by_time.c - a placement of whole sequences in rows, seen as a recurrence: each row is a column, from its
+ * first cell to the end of its last sequence. The cells lie step by step, the longest row first, and for each
+ * it is known whether a sequence begins there. A gap begins anew, with zeros, and nothing comes of it. */
 #include <string.h>
 #include "core/inside.h"
 

@@ -1,5 +1,5 @@
-/* foreign_formats.c - recognises files of other programs by their first bytes, whatever their names, where weights
- * are expected, and says how to convert them. */
+/* foreign_formats.c - recognises files of other programs by their first bytes, whatever their names, where
+ * weights are expected, and says how to convert them. */
 #include <string.h>
 #include "io/io.h"
 

@@ -42,7 +42,8 @@ int64_t weft__step_apply(const weft_transform *t, const double *fitted, int64_t 
 void weft__step_undo(const weft_transform *t, const double *fitted, int64_t n, double *y, const double *x,
                      double before);
 
-/* ---- transform_chain.c: the steps of a column; on [steps]: for each the column it depends on, or NULL ---- */
+/* ---- transform_chain.c: the steps of a column; on [steps]: for each the column it depends on, or NULL ----
+ */
 typedef const double *weft__on[WEFT__STEPS];
 int64_t weft__chain_apply(const weft_features *x, const weft__column *c, int64_t n, double *y,
                           const weft__on on);

@@ -1,5 +1,6 @@
-/* prepared_series.c - series transformed once, as rows of numbers from which windows are cut: known, past and target
- * columns next to each other, so that a row of the past and a row of the future are each one piece of it. */
+/* prepared_series.c - series transformed once, as rows of numbers from which windows are cut: known, past and
+ * target columns next to each other, so that a row of the past and a row of the future are each one piece of
+ * it. */
 #include <math.h>
 #include <string.h>
 #include "rnn/forecast/series/features.h"
