@@ -227,11 +227,10 @@ bool bench_net(const settings *s)
 bool bench_slow_pack(const settings *s)
 {
     bool good = true;
-    for (int triangle = 0; triangle < 2; triangle++)
+    for (int i = 0; i < 2; i++)
         for (int64_t T = 32; T <= (s->quick ? 128 : 512); T *= 2) {
-            good &= classifier("slow_pack", triangle ? "triangle" : "equal", T, "padded plain", s);
-            if (!s->layout)
-                good &= classifier("slow_pack", triangle ? "triangle" : "equal", T, "plain", s);
+            good &= classifier("slow_pack", i ? "triangle" : "equal", T, "padded plain", s);
+            good &= s->layout || classifier("slow_pack", i ? "triangle" : "equal", T, "plain", s);
         }
     return good;
 }

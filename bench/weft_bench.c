@@ -38,24 +38,23 @@ static bool read_option(const char *option, const char *value, settings *s, cons
 {
     static const weft_device devices[] = { WEFT_CPU, WEFT_REF, WEFT_CUDA };
     int which = 0;
-    if (!strcmp(option, "--case"))
+    if (!strcmp(option, "--case")) {
         *names = value;
-    else if (!strcmp(option, "--threads"))
+    } else if (!strcmp(option, "--threads")) {
         s->open.threads = atoi(value);
-    else if (!strcmp(option, "--runs"))
+    } else if (!strcmp(option, "--runs")) {
         s->runs = atoi(value);
-    else if (!strcmp(option, "--layout"))
-        which = which_of("packed,concat,rows,padded,plain", s->layout = value);
-    else if (!strcmp(option, "--device"))
+    } else if (!strcmp(option, "--layout")) {
+        s->layout = value;
+        which = which_of("packed,concat,rows,padded,plain", value);
+    } else if (!strcmp(option, "--device")) {
         which = which_of("cpu,ref,cuda", value);
-    else if (!strcmp(option, "--precision"))
+        s->open.device = devices[which < 0 ? 0 : which];
+    } else {
         which = which_of("fp32,strict_fp32,tf32,bf16", value);
-    else
-        return false;
-    if (!strcmp(option, "--device") && which >= 0)
-        s->open.device = devices[which];
-    if (!strcmp(option, "--precision") && which >= 0)
-        s->open.precision = (weft_precision)which;
+        s->open.precision = (weft_precision)(which < 0 ? 0 : which);
+        return which >= 0 && !strcmp(option, "--precision");
+    }
     return which >= 0;
 }
 

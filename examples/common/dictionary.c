@@ -140,13 +140,14 @@ static void sort_entries(dictionary *d, int64_t limit)
 
 dictionary dictionary_parse(char *text, const char *name, phone_set phones, int64_t limit)
 {
-    dictionary d = { .phones = phones };
+    dictionary d = { .phones = phones, .text = text };
     size_t lines = 2, size = strlen(text);
     long long number = 1;
     for (const char *c = text; *c; c++)
         lines += *c == '\n';
     d.entry = memory(lines, sizeof *d.entry);
-    int32_t *pool = memory(size / 2 + 1, sizeof *pool), *to = pool;        /* a phone takes two bytes */
+    d.pool = memory(size / 2 + 1, sizeof *d.pool);                /* a phone takes two bytes */
+    int32_t *to = d.pool;
     for (char *line = text, *end; line; line = end, number++) {
         end = strchr(line, '\n');
         if (end)
@@ -162,7 +163,7 @@ dictionary dictionary_parse(char *text, const char *name, phone_set phones, int6
         if (lower_word(e.word))
             d.entry[d.entries++] = e;
     }
-    sort_phones(&d.phones, pool, to - pool);
+    sort_phones(&d.phones, d.pool, to - d.pool);
     sort_entries(&d, limit);
     return d;
 }
@@ -173,11 +174,11 @@ dictionary dictionary_read(const char *path, int64_t limit)
     char *text = NULL;
     size_t room = 0;
     ssize_t size = file ? getdelim(&text, &room, 0, file) : -1;
-    if (!file || (size < 0 && !feof(file)))
+    if (!file || !text || (size < 0 && !feof(file)))
         quit(1, "%s: cannot be read: %s", path, strerror(errno));
     fclose(file);
     if (size < 0)
-        text = memory(1, 1);
+        *text = 0;                               /* an empty file */
     else if (strlen(text) != (size_t)size)
         quit(1, "%s: not a text, it has zero bytes", path);
     dictionary d = dictionary_parse(text, path, (phone_set){ .n = 1 }, limit);

@@ -24,6 +24,8 @@ typedef struct {
     entry *entry;                                /* [entries] sorted by word, distinct */
     int64_t *first;                              /* [words + 1] the first entry of each word */
     int64_t words, entries;
+    char *text;                                  /* of all entries, and their phones */
+    int32_t *pool;
 } dictionary;
 
 /* Reads a file, or quits with its name and line. limit: keeps about so many words, evenly spread; 0: all.
