@@ -328,7 +328,7 @@ Test(forecast_models, options_that_are_refused)
 #define TRANSFORMING(...) { .kind = TRANSFORMER, .transformer = { 1, 1, __VA_ARGS__ } }
     static const struct { options o; weft_status status; const char *text; } bad[] = {
         { ATTENTIVE(.dropout = .1), WEFT_ESHAPE, "attention_lstm: 0 past, 0 future" },
-        { ATTENTIVE(INT64_MAX, 1, 1), WEFT_ESHAPE, "each below 2^29" },
+        { ATTENTIVE(INT64_MAX, 1, .num_static_features = 1), WEFT_ESHAPE, "each below 2^29" },
         { ATTENTIVE(1, 1, .num_heads = 3), WEFT_EARG, "attention_lstm: num_heads that divide" },
         { ATTENTIVE(1, 1, .compat = (weft_compat)7), WEFT_EARG, "attention_lstm: compat" },
         { ATTENTIVE(1, 1, .dropout = 1), WEFT_EARG, "attention_lstm: dropout 1" },
