@@ -1,8 +1,8 @@
 /* api_names_0_2.h - names of version 0.2 that have changed. They compile in 0.3 and go in 0.4.
  *
  * Contents: layers, attention. */
-#ifndef WEFT_API_NAMES_0_2_H
-#define WEFT_API_NAMES_0_2_H
+#ifndef WEFT_API_OLD_NAMES_H
+#define WEFT_API_OLD_NAMES_H
 #include "api_layers.h"
 
 #ifdef __cplusplus

@@ -177,38 +177,7 @@ static void check_attend(const int *len, int n, int width)
     check_moved(&b, 800, 0), check_moved(&b, -800, 0), check_moved(&b, 800, -1600);
 }
 
-/* Against a layer of weft, map and result. */
-static void check_additive(void)
-{
-    enum { DM = 3 };
-    weft *w = lesson_open(3);
-    weft_module *m = weft_module_new(w, "net");
-    weft_attention_layer *layer = weft_attention_new(
-        m, "a",
-        &(weft_attention_layer_opts){
-            .kind = WEFT_ADDITIVE, .dq = DQ, .dm = DM, .width = 4 });
-    const int32_t lens[] = { 4, 1, 7 };
-    const int len[] = { 4, 1, 7 };
-    double query[3 * DQ], memory[12 * DM], score[12], weight[12], context[3 * DM],
-        map[12], seen[3 * DM];
-    dice_fill(query, 3 * DQ), dice_fill(memory, 12 * DM);
-    weft_tensor *of,
-        *y = weft_attention_run(
-            layer, weft_reals(w, query, WEFT_SHAPE(3, DQ)),
-            weft_ragged(w, memory, DM, &(weft_lengths){ .n = 3, .len = lens }),
-            WEFT_ALL_KEYS, &of);
-    weft_read_sequences(of, map, sizeof map);
-    weft_read(y, seen, sizeof seen);
-    for (int s = 0, k = 0; s < 3; k += len[s++])
-        additive_scores(m, "a", len[s], query + s * DQ, memory + k * DM, score + k);
-    attend(3, len, score, DM, memory, weight, context);
-    lesson_close(w);
-    if (!near(weight, map, 12, 1e-10) || !near(context, seen, 3 * DM, 1e-10))
-        hint("with the scores of weft_attention_run your weights and contexts are "
-             "not the layer's");
-}
-
-/* ---- a decoder that is known: its scores depend on all that it was told ---- */
+/* ---- a decoder whose scores depend on all tokens that it was told ---- */
 enum { MOST_KINDS = 7, LIMIT = 9, CASES = 120, BEFORE_GOLD = -1000 };
 typedef struct {
     decoder d;

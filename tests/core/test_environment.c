@@ -66,7 +66,7 @@ Test(environment, bad_values_are_refused)
     for (int i = 0; i < COUNT(variables); i++)
         for (const char *const *value = variables[i].values; *value; value++) {
             setenv(variables[i].name, *value, 1);
-            weft *w = open_with((weft_opts){ .threads = 2 });
+            weft *w = open_with((weft_opts){ .device = WEFT_CPU, .threads = 2 });
             unsetenv(variables[i].name);
             cr_assert(weft_error_code(w) == variables[i].status && strstr(weft_error_message(w), *value),
                       "%s=%s: %s", variables[i].name, *value, weft_error_message(w));
