@@ -94,6 +94,7 @@ class Caller:
     def __init__(self, headers, d):
         self.headers, self.name = headers, d.name
         self.tensors, self.handles = [], []
+        self.filled = []                        # structs that the function may fill, to be freed
         self.arguments = []
         for p in d.type.args.params:
             if isinstance(p, c_ast.EllipsisParam) or named(p.type) != "void":
@@ -163,7 +164,10 @@ class Caller:
             return self.handle(struct, "weft_planner_named(\"order\")" if struct == "weft_planner" else "NULL")
         if not const:
             usable = "false" if self.name in OUT_ARRAYS else "s->filled"
-            return f"(s->bad >= 0 && !({usable}) ? NULL : &({struct}){{ 0 }})"
+            if not any(f.name == f"{struct}_free" for f in self.headers.functions):
+                return f"(s->bad >= 0 && !({usable}) ? NULL : &({struct}){{ 0 }})"
+            self.filled.append(struct)
+            return f"(s->bad >= 0 && !({usable}) ? NULL : &filled{len(self.filled)})"
         bad = "0" if struct in FILLED_BY_WEFT else self.fields(struct)
         tensors = [f for f in bad.split(", ") if "s->t[" in f]
         good = [*OPTIONS.get(struct, "").split(", "), *tensors] if struct in OPTIONS else tensors
@@ -194,8 +198,11 @@ class Caller:
     def text(self):
         call = f"{self.name}({', '.join(self.arguments)})"
         status = isinstance(self.result, c_ast.TypeDecl) and named(self.result) == "weft_status"
-        line = f"s->status = {call};" if status else f"(void){call};"
-        return f"static void call_{self.name}(slots *s)\n{{\n    (void)s;\n    {line}\n}}\n"
+        opens = isinstance(self.result, c_ast.PtrDecl) and self.name == "weft_open"
+        lines = [f"{t} filled{i} = {{ 0 }};" for i, t in enumerate(self.filled, 1)] + ["(void)s;"]
+        lines.append(f"s->status = {call};" if status else f"weft_close({call});" if opens else f"(void){call};")
+        lines += [f"{t}_free(&filled{i});" for i, t in enumerate(self.filled, 1)]
+        return f"static void call_{self.name}(slots *s)\n{{\n    " + "\n    ".join(lines) + "\n}\n"
 
     def row(self):
         names = ", ".join(f'"{n}"' for n in self.tensors + self.handles)
