@@ -165,7 +165,7 @@ WEFT_API weft_tensor *weft_one_hot(weft_tensor *class_, int64_t classes);
 
 /* ---- ragged batches ---- */
 /* A padded tensor [n, T, ..] to a packed one. Lengths: as many as sequences, 0 .. T each; else an
- * error that names the sequence. What lies beyond a length is never looked at. */
+ * error that names the sequence. Numbers beyond a length are not read. */
 WEFT_API weft_tensor *weft_pack_padded_sequence(weft_tensor *padded, const weft_lengths *lengths,
                                                 weft_align align);
 /* Checks that all pads of [n, T, ..] are 0 (NaN is not). If not, the context fails and the message

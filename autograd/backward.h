@@ -17,8 +17,8 @@ bool         weft__hand_over(weft_call *, weft_tensor *x, weft_tensor *g);
 /* stale_inputs.c: whether the parameters and buffers that the entry's backward reads are what its call read;
  * else the context fails */
 bool         weft__as_it_was(const weft__entry *);
-/* backward_check.c: whether weft_backward may begin at t; whether what is to be trained has led to it
- * (after the walk's scan). Else the context fails */
+/* backward_check.c: whether weft_backward may begin at t; after the walk's scan, whether t depends on a
+ * parameter to be trained. If not, the context fails. */
 bool         weft__is_loss(weft_tensor *t);
 /* for messages about a tensor that no entry of the tape has made */
 const char  *weft__why_not_on_tape(const weft_tensor *t);

@@ -1,5 +1,5 @@
-/* fused.h - what autograd gives to the floors above it beside its public headers: operators that layers
- * share, layouts, and what an operator of theirs needs. */
+/* fused.h - autograd's private functions for nn, rnn, io and parallel: operators that layers share, layouts,
+ * and the parts of an operator. */
 #ifndef WEFT_FUSED_H
 #define WEFT_FUSED_H
 #include "autograd/tape.h"
@@ -32,7 +32,7 @@ weft_tensor *weft__failed(weft_tensor *x, weft_status, const char *function, con
     __attribute__((format(printf, 4, 5)));
 weft_tensor *weft__failed_of(weft_tensor *const *x, int64_t n, weft_status, const char *function,
                              const char *format, ...) __attribute__((format(printf, 5, 6)));
-/* The context in which a function of these fails: of the first that has not failed. */
+/* Returns the context that an error of these tensors goes to: that of the first which has not failed. */
 weft        *weft__context(weft_tensor *const *x, int64_t n);
 /* The inert tensor of its context, of no context for NULL. */
 weft_tensor *weft__inert_beside(const weft_tensor *x);
@@ -40,20 +40,21 @@ weft_tensor *weft__inert_beside(const weft_tensor *x);
 /* ---- layouts (arrange.c, ragged.c, row_order.c) ---- */
 /* The same numbers, another form. */
 weft_tensor *weft__view(weft_tensor *, const weft__form *);
-/* To a layout of its batch; a view if it lies so. */
+/* Moves rows to a layout of their batch. Returns a view if they have that layout already. */
 weft_tensor *weft__arranged(weft_tensor *, const weft__form *, real fill);
-/* A ragged tensor to the layout of another one of its batch; itself if it lies so or the context failed. */
+/* Moves a ragged tensor to the layout of another tensor of its batch. Returns it unchanged if it has that
+ * layout, or if the context has failed. */
 weft_tensor *weft__arranged_as(weft_tensor *, const weft__form *like);
 weft_tensor *weft__ragged_as(weft_tensor *, const weft__form *like);
 /* Plain [n, T, F], or [n, F] with T = 1, as n sequences of T tokens: a view. */
 weft_tensor *weft__as_batch(weft_tensor *x, const char *function, int64_t n, int64_t T);
-/* For `shape`: whether the plain inputs with that many rows, of that rank or more, are stored in one order as
- * far as is known; else it refuses. */
+/* For `shape`: refuses if plain inputs with that number of rows, and at least that rank, are known to have
+ * different row orders. */
 bool         weft__rows_agree(const weft_call *, int64_t rows, int least);
 /* Elements without the pads that a layout may have. */
 int64_t      weft__numbers(const weft__form *);
-/* These fail, and say which sequence: if there are not n lengths of 0 .. total each; if x is no plain [n, T,
- * ..] of such lengths; if its pads are not 0, too, which waits for the device. */
+/* These check padded input and name the sequence at fault: n lengths of 0 .. total each; a plain x [n, T, ..]
+ * with such lengths; the same with pads of 0, for which it waits for the device. */
 bool         weft__lengths_fit(weft *, const weft_lengths *, int64_t n, int64_t total, const char *function);
 bool         weft__is_padded(weft_tensor *x, const weft_lengths *, weft_align, const char *function);
 bool         weft__pads_are_zero(weft_tensor *x, const weft_lengths *, weft_align, const char *function);
@@ -68,29 +69,30 @@ void         weft__run_blocks(const weft_call *, weft__blocks *);
 /* Where a kernel adds the gradient of x[i]; NULL: not needed. If nothing came before, it is zeros when the
  * blocks are run. */
 real        *weft__dx_added(const weft_call *, int i, weft__blocks *zeros);
-/* As weft_op_dx, for a kernel that computes each number in full, rounds it, and then adds it once: a sum of
- * products that is rounded as a whole, but not a function of one number, which a GPU would fuse with the
- * addition. So on a GPU it may go onto what a ragged tensor has at once, where else it is computed apart and
- * then added: the bits are the same. */
+/* Same as weft_op_dx, for a kernel that rounds each sum of products before it adds it once. Such a kernel may
+ * add to the gradient of a ragged tensor directly, also on a GPU, with the same bits. A function of one
+ * number may not: a GPU would fuse it with the addition. */
 real        *weft__dx_whole(const weft_call *, int i, bool *add);
 
 /* ---- rows of a table (table_rows.c) ---- */
 /* y's rows are the table's, by ids. */
 void         weft__looked_up(weft_tensor *y, weft_tensor *table, weft_tensor *ids);
-/* The table and the ids that x was looked up by, if it was and the table has not changed since; else NULL. */
+/* Returns the table and the ids from which x was looked up. Returns NULL if it was not looked up, or if the
+ * table has changed since. */
 weft_tensor *weft__table_of(const weft_tensor *x, weft_tensor **ids);
-/* Whether this walk wants the gradient of such rows, or of what they were arranged from. */
+/* Returns whether this walk needs the gradient of such rows, or of the rows before they were rearranged. */
 bool         weft__asked_for(const weft_tensor *x);
 
 /* ---- operators that layers share ---- */
-/* linear.c: f(x weight^T + bias), bias or NULL; f one of those whose derivative a value tells, or
- * WEFT__UNARIES, none; a weight [G, O, K] with a bias [G, O]: each group of x [.., G, K] by its own. */
+/* linear.c: f(x weight^T + bias). bias may be NULL. f: a function whose derivative follows from its value, or
+ * WEFT__UNARIES for none. With a weight [G, O, K] and a bias [G, O] each group of x [.., G, K] has its own.
+ */
 weft_tensor *weft__linear(weft_tensor *x, weft_tensor *weight, weft_tensor *bias, int f, real p);
-/* By some rows of the weight, and as many numbers of the bias, only. */
+/* The same by `rows` rows of weight and bias, from row `from` on. */
 weft_tensor *weft__linear_part(weft_tensor *x, weft_tensor *weight, weft_tensor *bias, int64_t from,
                                int64_t rows);
 weft_tensor *weft__glu(weft_tensor *x);          /* a sigmoid(b) of x = [a, b] */
-/* concat_lists.c: y[l] = weft_concat(list[l], n, 0) of tensors of one shape, of up to four lists at once. */
+/* concat_lists.c: y[l] = weft_concat(list[l], n, 0) of tensors of one shape, for 1 .. 4 lists. */
 void         weft__concat_lists(weft_tensor *const *const *list, int lists, int n, weft_tensor **y);
 /* norm.c: layer norm of glu(gate) + skip, of a gate [.., 2 F] that fits a skip [.., F]; gain and shift [F],
  * or [G, F] of [.., G, F]. */

@@ -1,4 +1,4 @@
-/* op.h - what the operators' own files share, inside autograd/. */
+/* op.h - functions shared by the files of autograd/. */
 #ifndef WEFT_OP_H
 #define WEFT_OP_H
 #include "autograd/fused.h"
@@ -22,19 +22,21 @@ bool         weft__form_shape(weft_call *);
 weft__callback weft__own_begin(weft *, const weft_call *, const char *kind);
 /* arrange.c: weft__view as an entry of its own on the tape */
 weft_tensor *weft__view_anew(weft_tensor *);
-/* row_order.c: notes for each plain result in which order its rows are stored; called by a shape function: no
- * result keeps the rows of an input in their places; result 0 has those of input i */
+/* row_order.c: these record the row order of each plain result. A shape function calls the last two: no
+ * result keeps the row order of an input; result 0 keeps that of input i. */
 void         weft__carry_order(weft_call *);
 void         weft__rows_moved(weft_call *);
 void         weft__rows_as(weft_call *, int i);
-/* host_mirror.c: around a raw function of the call; false and a sticky error if there is no memory. What it
- * sees of a tensor, and of a gradient of that form: NULL and a sticky error where it may not look */
+/* host_mirror.c: called before and after a raw function of the call. begin returns false, and the context
+ * fails, without memory. seen and gradient_seen return the host memory that the raw function reads or writes;
+ * NULL, and the context fails, if it may not. */
 bool         weft__work_begin(weft *, weft__work *, const weft_call *, bool back);
 void         weft__work_end(weft *, weft__work *);
 void        *weft__seen(const weft_tensor *, const char *function);
 void        *weft__gradient_seen(const weft_call *, const weft_tensor *, void *gradient, bool fetched,
                                  bool back);
-/* accumulate.c: weft_op_dy, to be overwritten, where no one else will look at it; else NULL */
+/* accumulate.c: same as weft_op_dy, for a function that overwrites it. Returns NULL if another reads it
+ * later. */
 real        *weft__dy_spent(const weft_call *, int k);
 /* table_rows.c: y's rows are those of x, arranged */
 void         weft__looked_up_as(weft_tensor *y, const weft_tensor *x);
