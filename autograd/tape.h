@@ -3,6 +3,8 @@
 #ifndef WEFT_TAPE_H
 #define WEFT_TAPE_H
 #include "autograd/api_op.h"
+#include "autograd/api_ragged.h"
+#include "autograd/api_tape.h"
 #include "core/context.h"
 #include "core/device.h"
 #include "core/ragged.h"

@@ -88,11 +88,6 @@ weft_embedding *weft_embedding_new(weft_module *parent, const char *name, const 
     return weft__finished(m, e, &none);
 }
 
-weft_tensor *weft_embedding_weight(weft_embedding *e)
-{
-    return e && e->m ? e->weight : &weft__no_context()->nil;
-}
-
 /* Whole rows of the table dropped: the factor of each row, 0 or 1 / (1 - p), is looked up as the row is, so
  * the table itself is not copied. */
 static weft_tensor *dropped(const weft_embedding *e, weft_tensor *ids, weft_tensor *y)

@@ -3,7 +3,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include "autograd/fused.h"
-#include "nn/api_loss.h"
+#include "nn/api_metrics.h"
 #include "nn/loss.h"
 
 /* ---- accuracies ---- */
@@ -216,15 +216,19 @@ static weft_class_scores mean_over_classes(const double *counts, int64_t classes
                                 part(sum.f1, weights), sum.support };
 }
 
-weft_class_scores weft_class_scores_of(const double *counts, int64_t classes, int64_t which)
+weft_class_scores weft_class_scores_of(const double *counts, int64_t classes, int64_t class_)
 {
-    if (counts && which >= 0 && which < classes)
-        return scores_of(tally_of(counts, classes, which));
-    if (counts && which == WEFT_AVERAGE_MICRO)
+    bool known = counts && class_ >= 0 && class_ < classes;
+    return known ? scores_of(tally_of(counts, classes, class_)) : (weft_class_scores){ 0 };
+}
+
+weft_class_scores weft_average_scores(const double *counts, int64_t classes, weft_average average)
+{
+    if (!counts)
+        return (weft_class_scores){ 0 };
+    if (average == WEFT_MICRO_AVERAGE)
         return micro(counts, classes);
-    if (counts && (which == WEFT_AVERAGE_MACRO || which == WEFT_AVERAGE_WEIGHTED))
-        return mean_over_classes(counts, classes, which == WEFT_AVERAGE_WEIGHTED);
-    return (weft_class_scores){ 0 };
+    return mean_over_classes(counts, classes, average == WEFT_WEIGHTED_AVERAGE);
 }
 
 /* ---- meters; sums of double, so that an epoch of float losses adds up exactly ---- */

@@ -2,11 +2,14 @@
 #ifndef WEFT_NN_H
 #define WEFT_NN_H
 #include "autograd/api_op.h"
+#include "autograd/api_ragged.h"
 #include "core/context.h"
 #include "core/device.h"
 #include "core/ragged.h"
+#include "nn/api_forecast_loss.h"
 #include "nn/api_layers.h"
-#include "nn/api_loss.h"
+#include "nn/api_metrics.h"
+#include "nn/api_module.h"
 #include "nn/api_optim.h"
 
 enum { WEFT__NAME = 64, WEFT__PATH = 256, WEFT__GRAIN = 16 };

@@ -1,6 +1,7 @@
 /* make.c - a plan from a planner: its options are checked first, the plan afterwards. */
 #include <stdio.h>
 #include <string.h>
+#include "core/report/api_report.h"
 #include "plan/options.h"
 
 #define FIELD(f) offsetof(weft_plan_opts, f)

@@ -1,7 +1,7 @@
 /* plan.h - what planners share: orders of sequences, pieces, open rows by their gaps. */
 #ifndef WEFT_PLAN_PLAN_H
 #define WEFT_PLAN_PLAN_H
-#include "plan/api_plan.h"
+#include "plan/api_measures.h"
 
 /* ---- memory ---- */
 /* For n things of so many bytes, and one more; NULL, with a message, if there is none. */

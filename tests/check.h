@@ -21,7 +21,12 @@
 #include <stdlib.h>
 #include <string.h>
 #include "tables.h"
-#include "weft.h"
+#include "weft_forecast.h"
+#include "weft_lab.h"
+#include "weft_op.h"
+#include "weft_parallel.h"
+#include "weft_plan.h"
+#include "weft_plot.h"
 
 #define UNUSED __attribute__((unused))
 #define TOL(in_double, in_float) (sizeof(weft_real) == 8 ? (in_double) : (in_float))

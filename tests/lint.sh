@@ -39,7 +39,7 @@ include_order() {
     done
     for f in $(files examples tools bench); do
         grep -nE '^ *# *include "(core|autograd|nn|rnn|io|parallel|cuda)/' "$f" | grep -v "^[0-9]*:#include \"io/pictures/$(case $f in tools/page/*) ;; *) echo none ;; esac)" |
-            sed "s|^|$f: programs use weft.h alone, the page io/pictures/, too: |"
+            sed "s|^|$f: programs use weft*.h only, the page also io/pictures/: |"
     done
 }
 declared_where_defined() {              # a function of a floor's header is in a file of that floor
@@ -80,16 +80,13 @@ environment() { grep -nE '(^|[^_a-zA-Z])getenv *\(' $(files $folders); }      # 
 architectures() { grep -n '__CUDA_ARCH__' cuda/* | grep -vE '^cuda/(cuda|ptx)\.h:'; }
 budgets() { python3 tests/lint/budget.py >"$budgets" || grep -E 'over its budget' "$budgets" || cat "$budgets"; }
 exports() { bash tests/exports.sh compare; }
-public_functions_are_tested() {
-    for f in $(bash tests/exports.sh declared); do
-        grep -qswE "$f" tests/*.[ch] tests/*/*.[ch] examples/*.c tools/*.c tools/*/*.c || echo "$f is in no test, example or tool"
-    done
+callers() {                             # in examples, tools, lessons, or code of documents
+    { cat $(files examples tools lessons); git ls-files '*.md' | xargs sed -n '/^```c$/,/^```$/p'; } | grep -oE '\bweft_\w+ *\(' | tr -d ' (' | sort -u |
+        comm -13 - <(bash tests/exports.sh declared) | sed 's/$/ has no caller in an example, a tool, a lesson or a document/'
 }
-functions_have_their_row() {            # of a table of docs/api.md, beside the name that others have for it
-    bash tests/exports.sh declared | while read -r f; do grep -qE "^\|.*\`$f\`" docs/api.md || echo "$f is not in docs/api.md"; done
-}
+api_page() { python3 docs/site/api.py --check 2>&1; }
 headers_alone() {
-    for h in weft.h */api_*.h */*/api_*.h; do [ -f "$h" ] || continue
+    for h in weft*.h */api_*.h */*/api_*.h; do [ -f "$h" ] || continue
         echo "#include \"$h\"" | ${CC:-cc} -std=c11 -Wall -Wextra -Wpedantic -Werror -I. -fsyntax-only -x c - || echo "$h"
         for cxx in g++ clang++; do
             ! command -v $cxx >/dev/null || echo "#include \"$h\"" | $cxx -std=c++17 -Wall -Wextra -Wpedantic -Werror -I. -fsyntax-only -x c++ - || echo "$h in C++ by $cxx"
@@ -100,7 +97,7 @@ head_comment() { for f in $(files $folders examples tools bench tests | grep -v 
 whitespace() { git grep -nIE '[[:space:]]+$' -- ':!*.svg' ':!tests/golden/*' ':!*.md' | cut -c1-120; git grep -nIP '\t' -- '*.c' '*.h' '*.def' | cut -c1-120; }
 columns() {
     git ls-files | grep -E '\.(c|h|cu|cuh|inc|def|cell|cpp)$' | xargs awk '
-        length > (FILENAME ~ /api_|weft\.h/ ? 100 : 110) { print FILENAME ":" FNR ": " length " columns" }'
+        length > (FILENAME ~ /api_|weft[_a-z]*\.h/ ? 100 : 110) { print FILENAME ":" FNR ": " length " columns" }'
     # prose and code of documents, but no tables, and no line without a blank to break it at
     git ls-files | grep -E '\.md$' | xargs awk '
         length > 100 && !/^ *\|/ && /[^ ] +[^ ]/ { print FILENAME ":" FNR ": " length " columns (tests/lint/wrap_docs.py)" }'
@@ -176,8 +173,8 @@ rule "no banned functions" banned
 rule "no getenv in the library, secure_getenv" environment
 rule "kernels ask for the architecture by ARCH" architectures
 rule "exported symbols are the declared ones" exports
-rule "every public function is in a test, an example or a tool" public_functions_are_tested
-rule "every public function is in docs/api.md" functions_have_their_row
+rule "every public function has a caller that users read" callers
+rule "docs/api.md is made from the headers, weft.h has at most 200 functions" api_page
 rule "public headers stand alone, in C and in C++" headers_alone
 rule "every file says what it is" head_comment
 rule "no trailing blanks, no tabs in C" whitespace

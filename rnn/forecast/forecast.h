@@ -2,6 +2,7 @@
  * computation differ. A model itself does not know which of the two it computes. */
 #ifndef WEFT_FORECAST_H
 #define WEFT_FORECAST_H
+#include "rnn/api_cell.h"
 #include "rnn/forecast/api_forecast.h"
 #include "rnn/forecast/blocks/blocks.h"
 

@@ -6,6 +6,7 @@ takes its tensors and handles from a struct `slots`, and a row in the table `fun
 public function is therefore called with bad tensors, handles and numbers without an edit here.
 Environment: CC. Arguments: flags of the preprocessor. Writes to stdout.
 """
+import glob
 import os
 import subprocess
 import sys
@@ -56,7 +57,7 @@ def parsed(flags):
     command = [*os.environ.get("CC", "cc").split(), "-E", "-P", "-I.", "-std=c11", "-D__attribute__(x)=",
                "-D__asm__(x)=", "-D__extension__=", "-D__builtin_va_list=int", "-D__inline=", "-D__restrict=",
                *flags, "-x", "c", "-"]
-    text = subprocess.run(command, input='#include "weft.h"\n', check=True, capture_output=True, text=True)
+    text = subprocess.run(command, input="".join(f'#include "{h}"\n' for h in sorted(glob.glob("weft*.h"))), check=True, capture_output=True, text=True)
     return c_parser.CParser().parse(text.stdout).ext
 
 

@@ -1,5 +1,6 @@
 /* fuzz_frame.c - weft_frame_read_hdf5: series, ids and numbers are those of a second reading. Options: 1,
  * below the group "g". */
+#include "weft_forecast.h"
 #include "fuzz.h"
 
 static const char *const names[] = { "x", "y", NULL };

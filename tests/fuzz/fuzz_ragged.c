@@ -1,5 +1,6 @@
 /* fuzz_ragged.c - weft_read_hdf5: lengths, rows and tokens are those that libhdf5 finds. Options: 1, below
  * the group "g". */
+#include "weft_lab.h"
 #include "fuzz.h"
 
 size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t most, unsigned seed)

@@ -1,6 +1,7 @@
 /* seeds.c - the valid files that fuzzing begins with, each below FOLDER/READER: seeds FOLDER. A file's
  * first byte is the options, see each program. */
 #include <sys/stat.h>
+#include "weft_forecast.h"
 #include "fuzz.h"
 #include "io/hdf5/session.h"
 

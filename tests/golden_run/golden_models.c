@@ -3,6 +3,7 @@
  * where the original's numbers are those: then the rows that are data. */
 #include <math.h>
 #include <string.h>
+#include "weft_forecast.h"
 #include "golden.h"
 #include "tests/tables.h"
 

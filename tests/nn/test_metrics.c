@@ -240,9 +240,9 @@ Test(metrics, three_classes)
     near(weft_class_scores_of(counts, 3, 0), 1. / 3, 1. / 2, .4, 2);
     near(weft_class_scores_of(counts, 3, 1), 1. / 2, 1. / 2, .5, 2);
     near(weft_class_scores_of(counts, 3, 2), 0, 0, 0, 2);
-    near(weft_class_scores_of(counts, 3, WEFT_AVERAGE_MACRO), (1. / 3 + .5) / 3, 1. / 3, .3, 6);
-    near(weft_class_scores_of(counts, 3, WEFT_AVERAGE_WEIGHTED), (1. / 3 + .5) / 3, 1. / 3, .3, 6);
-    near(weft_class_scores_of(counts, 3, WEFT_AVERAGE_MICRO), 1. / 3, 1. / 3, 1. / 3, 6);
+    near(weft_average_scores(counts, 3, WEFT_MACRO_AVERAGE), (1. / 3 + .5) / 3, 1. / 3, .3, 6);
+    near(weft_average_scores(counts, 3, WEFT_WEIGHTED_AVERAGE), (1. / 3 + .5) / 3, 1. / 3, .3, 6);
+    near(weft_average_scores(counts, 3, WEFT_MICRO_AVERAGE), 1. / 3, 1. / 3, 1. / 3, 6);
 }
 
 /* Class 1 is never true, but predicted twice; class 2 occurs nowhere; class 3 is true and never predicted. */
@@ -253,17 +253,17 @@ Test(metrics, classes_that_are_missing)
     near(weft_class_scores_of(counts, 4, 1), 0, 0, 0, 0);
     near(weft_class_scores_of(counts, 4, 2), 0, 0, 0, 0);
     near(weft_class_scores_of(counts, 4, 3), 0, 0, 0, 2);
-    near(weft_class_scores_of(counts, 4, WEFT_AVERAGE_MACRO), .8 / 3, .8 / 3, .8 / 3, 7);
-    near(weft_class_scores_of(counts, 4, WEFT_AVERAGE_WEIGHTED), 4. / 7, 4. / 7, 4. / 7, 7);
-    near(weft_class_scores_of(counts, 4, WEFT_AVERAGE_MICRO), 4. / 7, 4. / 7, 4. / 7, 7);
+    near(weft_average_scores(counts, 4, WEFT_MACRO_AVERAGE), .8 / 3, .8 / 3, .8 / 3, 7);
+    near(weft_average_scores(counts, 4, WEFT_WEIGHTED_AVERAGE), 4. / 7, 4. / 7, 4. / 7, 7);
+    near(weft_average_scores(counts, 4, WEFT_MICRO_AVERAGE), 4. / 7, 4. / 7, 4. / 7, 7);
     static const double nothing[4] = { 0 };
-    for (int how = WEFT_AVERAGE_MACRO; how <= WEFT_AVERAGE_MICRO; how++)
-        near(weft_class_scores_of(nothing, 2, how), 0, 0, 0, 0);
-    near(weft_class_scores_of(counts, 4, WEFT_AVERAGE_MICRO + 1), 0, 0, 0, 0);
+    near(weft_average_scores(nothing, 2, WEFT_MACRO_AVERAGE), 0, 0, 0, 0);
+    near(weft_average_scores(nothing, 2, WEFT_WEIGHTED_AVERAGE), 0, 0, 0, 0);
+    near(weft_average_scores(nothing, 2, WEFT_MICRO_AVERAGE), 0, 0, 0, 0);
     near(weft_class_scores_of(counts, 4, 4), 0, 0, 0, 0);
     near(weft_class_scores_of(counts, 4, -1), 0, 0, 0, 0);
     near(weft_class_scores_of(NULL, 4, 0), 0, 0, 0, 0);
-    near(weft_class_scores_of(NULL, 4, WEFT_AVERAGE_MICRO), 0, 0, 0, 0);
+    near(weft_average_scores(NULL, 4, WEFT_MICRO_AVERAGE), 0, 0, 0, 0);
 }
 
 /* ---- edit distance, against the definition ---- */

@@ -10,7 +10,8 @@
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
-#include "weft.h"
+#include "weft_lab.h"
+#include "weft_parallel.h"
 
 enum { N = 20000, COLUMNS = 64, BATCH = 256 };
 

@@ -92,7 +92,7 @@ fi
 
 # ---- a planner of others
 cat >own.c <<'C'
-#include "weft.h"
+#include "weft_plan.h"
 static weft_status snake(const int32_t *len, int64_t n, const weft_plan_opts *o, weft_plan *p)
 {
     int64_t used[8] = { 0 }, width = 0;

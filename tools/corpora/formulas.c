@@ -1,5 +1,6 @@
 /* formulas.c - lengths by formulas: drawn ones, and adversaries, which planners do not like. */
 #include <math.h>
+#include "weft_lab.h"
 #include "tools/corpora/corpora.h"
 
 /* Whether the first n numbers are lengths; else says what is expected. */

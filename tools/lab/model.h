@@ -2,7 +2,7 @@
  * the scores of the next token. */
 #ifndef WEFT_TOOLS_LAB_MODEL_H
 #define WEFT_TOOLS_LAB_MODEL_H
-#include "weft.h"
+#include "weft_plan.h"
 
 /* Sizes; dropout behind the LSTM; the rate of AdamW; 0 threads: all. padded: what is not in rows runs padded
  * instead of packed. */

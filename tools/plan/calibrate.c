@@ -4,6 +4,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include "weft_op.h"
 #include "tools/plan/cost.h"
 
 enum {

@@ -1,6 +1,7 @@
 /* cost.h - what the files of `weft plan --explain` share: the cost of a layer on a device. */
 #ifndef WEFT_TOOLS_COST_H
 #define WEFT_TOOLS_COST_H
+#include "weft_plan.h"
 #include "tools/plan/plan.h"
 
 enum { COST_NAME = 128, MOST_TIMES = 64 };

@@ -1,6 +1,8 @@
 /* layer.c - a recurrent layer by its name, and its running time over the first batches of a plan. */
 #include <stdlib.h>
 #include <string.h>
+#include "weft_op.h"
+#include "weft_plan.h"
 #include "tools/plan/cost.h"
 
 static const struct {

@@ -2,7 +2,7 @@
 #ifndef WEFT_TOOLS_PLAN_H
 #define WEFT_TOOLS_PLAN_H
 #include "tools/tools.h"
-#include "weft.h"
+#include "weft_lab.h"
 
 /* text: the planner's name and options as they were given; own: the record of a foreign planner, which may
  * take so many seconds, or of a plan that was read; ms: how long it took. */
