@@ -3,12 +3,15 @@
  * does not protect against harm. The plan comes back by a pipe and is checked here once more. */
 #include <dlfcn.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <poll.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
-#include "tools/plan/keeper.h"
 #include "tools/plan/plan.h"
 
 enum { MAGIC = 0x77656674 };
@@ -55,22 +58,30 @@ static weft_status make_there(const char *path, const char *name, const char *op
     return s == WEFT_OK ? weft_plan_make(planner, len, n, &o, p) : s;
 }
 
+/* What the child needs: path, name and options of the planner, and the lengths. */
 typedef struct {
-    int from, to;                                /* ends of the pipe; from is the command's */
-    char **part;                                 /* path, name, options */
+    char **part;
     const int32_t *len;
     int64_t n;
 } job;
 
-/* Does not return. What the planner prints goes to stderr. */
-static void be_child(void *argument)
+/* Leads a group of its own, which ends with the command. Its input is empty, and its output goes to stderr. */
+static void detach(pid_t parent)
 {
-    const job *j = argument;
-    int to = j->to;
+    int nothing = open("/dev/null", O_RDONLY);
+    dup2(nothing, STDIN_FILENO);
+    dup2(STDERR_FILENO, STDOUT_FILENO);
+    setsid();
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (getppid() != parent)
+        _exit(FAILED);
+}
+
+/* Writes the plan to the pipe `to`. Does not return. */
+static void be_child(const job *j, int to)
+{
     head h = { .magic = MAGIC };
     weft_plan p = { 0 };
-    close(j->from);
-    dup2(STDERR_FILENO, STDOUT_FILENO);
     h.status = (int32_t)make_there(j->part[0], j->part[1], j->part[2], j->len, j->n, &h, &p);
     snprintf(h.message, sizeof h.message, "%s", weft_plan_message());
     fflush(NULL);                                /* the parent ends this process when it has the plan */
@@ -136,22 +147,20 @@ static came read_plan(int from, head *h, int64_t tokens, int64_t n, double until
     return c == WHOLE ? read_all(from, p->segment, (size_t)p->segments * sizeof *p->segment, until) : c;
 }
 
-/* How the planner's process ended. by_itself false: it was stopped; else status is waitpid's. */
-typedef struct { came came; bool by_itself; int status; } ending;
-
-static void say_ending(const char *text, const ending *e, int seconds)
+/* by_itself: the process has ended, with a status of waitpid; otherwise it was stopped. */
+static void say_ending(const char *text, came c, bool by_itself, int status, int seconds)
 {
-    if (e->came == LATE)
+    if (c == LATE)
         say_error(FAILED, "plan: %s: no plan within %d s; the planner was stopped", text, seconds);
-    else if (e->came == NO_MEMORY)
+    else if (c == NO_MEMORY)
         say_error(FAILED, "plan: %s: no memory for its plan", text);
-    else if (!e->by_itself)
+    else if (!by_itself)
         say_error(FAILED,
                   "plan: %s: the planner closed its pipe without a plan and went on running; it was stopped",
                   text);
-    else if (WIFSIGNALED(e->status))
-        say_error(FAILED, "plan: %s: the planner died of signal %d, %s", text, WTERMSIG(e->status),
-                  strsignal(WTERMSIG(e->status)));
+    else if (WIFSIGNALED(status))
+        say_error(FAILED, "plan: %s: the planner died of signal %d, %s", text, WTERMSIG(status),
+                  strsignal(WTERMSIG(status)));
     else
         say_error(FAILED, "plan: %s: the planner ended without a plan", text);
 }
@@ -176,26 +185,51 @@ static bool judge(const char *text, const head *h, const planned *t, const int32
     return false;
 }
 
-static bool start(keeper *k, job *j, int seconds)
+/* Starts the child. Returns its number and sets the end of the pipe that it writes to; -1 on failure. */
+static pid_t start(const job *j, int *from)
 {
     int ends[2];
     fflush(NULL);
     if (pipe(ends))
-        return false;
-    j->from = ends[0];
-    j->to = ends[1];
-    bool good = keeper_start(k, be_child, j, j->to, seconds);
-    close(j->to);
-    if (!good)
-        close(j->from);
-    return good;
+        return -1;
+    pid_t parent = getpid(), child = fork();
+    if (!child) {
+        close(ends[0]);
+        detach(parent);
+        be_child(j, ends[1]);
+    }
+    close(ends[1]);
+    if (child < 0)
+        close(ends[0]);
+    *from = ends[0];
+    return child;
+}
+
+static bool has_ended(pid_t child)               /* it stays a zombie, so its group keeps its number */
+{
+    siginfo_t is = { 0 };
+    return !waitid(P_PID, (id_t)child, &is, WEXITED | WNOHANG | WNOWAIT) && is.si_pid == child;
+}
+
+/* Stops the child and its group, unless it ends by itself within `grace` seconds. Returns whether it did. */
+static bool stop(pid_t child, double grace, int *status)
+{
+    double until = seconds_now() + grace;
+    bool ended;
+    while (!(ended = has_ended(child)) && seconds_now() < until)
+        nanosleep(&(struct timespec){ 0, 1000000 }, NULL);
+    kill(-child, SIGKILL);
+    kill(child, SIGKILL);
+    while (waitpid(child, status, 0) < 0 && errno == EINTR)
+        ;
+    return ended;
 }
 
 static bool run_child(const char *text, char *part[3], planned *t, const int32_t *len, int64_t n)
 {
-    job j = { .part = part, .len = len, .n = n };
-    keeper k;
-    if (!start(&k, &j, t->seconds))
+    int from, status;
+    pid_t child = start(&(job){ part, len, n }, &from);
+    if (child < 0)
         return say_failure("plan: %s: no process can be made: %s", text, strerror(errno));
     head h = { 0 };
     int64_t tokens = 0;
@@ -203,13 +237,11 @@ static bool run_child(const char *text, char *part[3], planned *t, const int32_t
         tokens += len[i];
         t->plan.not_empty += len[i] > 0;
     }
-    double until = seconds_now() + t->seconds;
-    ending e = { .came = read_plan(j.from, &h, tokens, n, until, &t->plan) };
-    close(j.from);
-    /* a pipe closes a moment before its process is known to have ended */
-    e.by_itself = keeper_end(&k, e.came == CUT ? 1 : 0, &e.status);
-    if (e.came != WHOLE)
-        return say_ending(text, &e, t->seconds), false;
+    came c = read_plan(from, &h, tokens, n, seconds_now() + t->seconds, &t->plan);
+    close(from);
+    bool by_itself = stop(child, c == CUT ? 1 : 0, &status);   /* a pipe closes before its process has ended */
+    if (c != WHOLE)
+        return say_ending(text, c, by_itself, status, t->seconds), false;
     t->own = (weft_planner){ .name = text, .promises = h.promises };
     t->planner = &t->own;
     t->opts.capacity = h.capacity;
