@@ -24,19 +24,13 @@ __attribute__((format(printf, 2, 3))) int say_error(int status, const char *form
 __attribute__((format(printf, 1, 2))) bool say_failure(const char *format, ...);
 /* Flushes stdout and returns status; FAILED, with an error, if something could not be written. */
 int finish_output(const char *name, int status);
-/* options.c: returns whether a name is so near to a word that it may be meant, and nearer than *distance,
- * which becomes its own. */
-bool is_nearer(const char *word, const char *name, int *distance);
-
-/* lengths.c: integers between white space; path "-": stdin. To be freed; NULL after an error, which was
- * said. */
-int32_t *read_lengths(const char *path, int64_t *n);
-
 /* measure.c: */
 /* Returns seconds of a clock that is never set; only differences mean something. */
 double seconds_now(void);
 /* Returns the seconds for which a CPU has run this thread. */
 double cpu_seconds(void);
+/* Compares two int32_t, for qsort. */
+int by_length(const void *, const void *);
 /* Sorts n numbers, 1 or more, and returns their quantile q, 0 .. 1, interpolated between the two nearest. */
 double quantile(double *x, int n, double q);
 #endif

@@ -3,6 +3,7 @@
 #include <stdarg.h>
 #include <string.h>
 #include "weft.h"
+#include "core/nearest.h"
 #include "tools/options.h"
 
 static const subcommand *const all[] = { &subcommand_plan, &subcommand_corpora, &subcommand_lab,
@@ -70,13 +71,15 @@ static const subcommand *find(const char *name)
     return NULL;
 }
 
+static const char *word_at(int i, const void *of)
+{
+    (void)of;
+    return i < SUBCOMMANDS ? all[i]->name : i == SUBCOMMANDS ? "help" : NULL;
+}
+
 static int no_such_subcommand(const char *word)
 {
-    const char *near = NULL;
-    int distance = 1 << 20;
-    for (int i = 0; i < SUBCOMMANDS; i++)
-        near = is_nearer(word, all[i]->name, &distance) ? all[i]->name : near;
-    near = is_nearer(word, "help", &distance) ? "help" : near;
+    const char *near = weft__nearest(word, word_at, NULL);
     return say_error(USAGE, "there is no subcommand \"%.60s\"%s%s%s; see weft --help", word,
                      near ? "; \"" : "", near ? near : "", near ? "\" is near" : "");
 }

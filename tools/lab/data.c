@@ -106,10 +106,7 @@ bool lab_read(lab_run *r)
     weft_dataset all;
     if (!read_corpus(r->asked.corpus, &all))
         return false;
-    bool reals = all.columns > 0, has_lengths_alone = !reals && !all.ints;
-    bool good = !reals || say_error(FAILED, "lab: %s has rows of reals; the model predicts tokens",
-                                    r->asked.corpus) == GOOD;
-    good = good && (!has_lengths_alone || draw_tokens(&all)) && count_classes(r, &all);
+    bool good = (all.ints || draw_tokens(&all)) && count_classes(r, &all);
     int64_t *unique = good ? malloc((size_t)(all.n + 1) * sizeof *unique) : NULL;
     int64_t n = unique ? find_unique(&all, unique) : -1;
     if (good && n < 0)

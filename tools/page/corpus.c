@@ -10,12 +10,6 @@ typedef struct {
     double mean, sd;
 } counted;
 
-static int by_length(const void *a, const void *b)
-{
-    int32_t x = *(const int32_t *)a, y = *(const int32_t *)b;
-    return (x > y) - (x < y);
-}
-
 /* Edges grow by a fifth at least, so that a logarithmic axis has bars of much the same width. */
 static void set_edges(counted *c)
 {

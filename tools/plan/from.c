@@ -4,6 +4,7 @@
 #include <jansson.h>
 #include <stdlib.h>
 #include <string.h>
+#include "tools/corpora/corpora.h"
 #include "tools/plan/plan.h"
 
 enum { SPARE = 1 << 24 }; /* rows of a batch without a piece */
@@ -232,29 +233,6 @@ static bool add_plan(reading *r, const json_t *is, planned **all, int *count)
 }
 
 /* ---- a file ---- */
-static char *read_text(const char *path, size_t *size)
-{
-    FILE *file = fopen(path, "r");
-    char *text = NULL, part[65536];
-    FILE *to = file ? open_memstream(&text, size) : NULL;
-    for (size_t n; to && (n = fread(part, 1, sizeof part, file)) > 0;)
-        fwrite(part, 1, n, to);
-    bool good = to && !ferror(file) && !ferror(to);
-    int why = errno;
-    if (to && fclose(to)) {
-        good = false;
-        why = errno;
-    }
-    if (file)
-        fclose(file);
-    if (!good) {
-        say_error(FAILED, "--from %s: %s", path, strerror(why));
-        free(text);
-        text = NULL;
-    }
-    return text;
-}
-
 /* What `--json` has printed: all plans are in one object. */
 static bool read_document(reading *r, const char *path, const char *text, size_t size, planned **all,
                           int *count)
@@ -296,9 +274,11 @@ bool read_plans(const char *path, const int32_t *len, int64_t n, planned **all, 
 {
     size_t size = 0, at = 0;
     int before = *count;
-    char *text = read_text(path, &size);
+    char *text = corpus_file(path, &size);
     reading r = { .len = len, .n = n };
     bool good = text != NULL, document = text && is_document(text);
+    if (!text && errno == ENOENT)
+        say_error(FAILED, "--from %s: %s", path, strerror(errno));
     if (document)
         good = read_document(&r, path, text, size, all, count);
     for (int64_t line = 1; good && !document && at < size; line++) {
