@@ -280,20 +280,6 @@ Test(plan, seed_and_epoch_draw)
     cr_assert(!weft_stream_new(1, NULL) && !weft_stream_new(1, ""));
 }
 
-/* ---- chunks that carry ---- */
-Test(plan, chunks_carry_states_on)
-{
-    const int32_t len[] = { 10, 3, 0, 8 };
-    weft_plan p = plan_of("chunk:capacity=4,rows=2,carry=yes", len, 4);
-    cr_assert(p.batches == 3 && p.batch[0].rows == 2 && p.empty == 1);
-    PLANS(weft_plan_check(&p, len, 4, 0));
-    int64_t carried = 0, cut = 0;
-    for (int64_t i = 0; i < p.segments; i++)
-        carried += p.segment[i].carry >= 0, cut += p.segment[i].offset > 0;
-    cr_assert(carried == 4 && cut == 5, "%lld of %lld", (long long)carried, (long long)cut);
-    weft_plan_free(&p);
-}
-
 /* ---- rows for a batch in the user's order ---- */
 Test(plan, a_placement_is_that_of_first_fit)
 {
