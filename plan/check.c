@@ -1,5 +1,8 @@
-/* check.c - what every plan must keep. Planners deal pieces in order, so one pass over the segments shows
- * nearly always that all is well; where it does not, they are sorted, and the first fault is told. */
+/* check.c - checks the rules that every plan must keep. Planners deal pieces in order, so one pass over the
+ * segments nearly always shows that a plan is right. Otherwise the segments are sorted, and the message names
+ * the first fault. */
+#include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include "plan/plan.h"
@@ -12,22 +15,24 @@ typedef struct {
     const char *function;                        /* "plan_measure: ", or "" */
 } checking;
 
-/* ---- batches ---- */
-static weft_status bad_batch(const checking *t, int64_t b, int64_t at)
+/* Refuses the plan: describes segment i and gives the reason. */
+__attribute__((format(printf, 3, 4))) static weft_status bad_segment(const checking *t, int64_t i,
+                                                                     const char *format, ...)
 {
-    const weft_plan_batch *is = t->p->batch + b;
-    if (is->first != at || is->n < 0 || is->n > t->p->segments - at)
-        return weft_plan_refuse(
-            WEFT_EFORMAT, "%sbatch %lld has %lld segments from segment %lld on; 0 .. %lld from %lld on are "
-            "expected", t->function, (long long)b, (long long)is->n, (long long)is->first,
-            (long long)(t->p->segments - at), (long long)at);
+    const weft_segment *s = t->p->segment + i;
+    char reason[200];
+    va_list list;
+    va_start(list, format);
+    vsnprintf(reason, sizeof reason, format, list);
+    va_end(list);
     return weft_plan_refuse(WEFT_EFORMAT,
-                            "%sbatch %lld has %lld rows of %lld cells; 0 .. %d rows of 0 .. %lld cells are "
-                            "expected, and fewer than 2^63 cells in all batches",
-                            t->function, (long long)b, (long long)is->rows, (long long)is->width, INT32_MAX,
-                            (long long)WEFT__PLAN_WIDTH);
+                            "%ssegment %lld, %d tokens of sequence %lld from token %d on, in row %d from column "
+                            "%lld on: %s",
+                            t->function, (long long)i, (int)s->length, (long long)s->sequence, (int)s->offset,
+                            (int)s->row, (long long)s->column, reason);
 }
 
+/* ---- batches ---- */
 static bool is_count(int64_t x) { return x >= 0 && x <= INT32_MAX; }
 
 static weft_status check_shape(const checking *t)
@@ -36,11 +41,18 @@ static weft_status check_shape(const checking *t)
     int64_t at = 0, cells = 0, here;
     for (int64_t b = 0; b < p->batches; b++) {
         const weft_plan_batch *is = p->batch + b;
-        bool good = is->first == at && is->n >= 0 && is->n <= p->segments - at && is_count(is->rows) &&
-                    is->width >= 0 && is->width <= WEFT__PLAN_WIDTH;
-        if (!good || __builtin_mul_overflow(is->rows, is->width, &here) ||
-            __builtin_add_overflow(cells, here, &cells))
-            return bad_batch(t, b, at);
+        if (is->first != at || is->n < 0 || is->n > p->segments - at)
+            return weft_plan_refuse(
+                WEFT_EFORMAT, "%sbatch %lld has %lld segments from segment %lld on; 0 .. %lld from %lld on are "
+                "expected", t->function, (long long)b, (long long)is->n, (long long)is->first,
+                (long long)(p->segments - at), (long long)at);
+        if (!is_count(is->rows) || is->width < 0 || is->width > WEFT__PLAN_WIDTH ||
+            __builtin_mul_overflow(is->rows, is->width, &here) || __builtin_add_overflow(cells, here, &cells))
+            return weft_plan_refuse(WEFT_EFORMAT,
+                                    "%sbatch %lld has %lld rows of %lld cells; 0 .. %d rows of 0 .. %lld cells "
+                                    "are expected, and fewer than 2^63 cells in all batches",
+                                    t->function, (long long)b, (long long)is->rows, (long long)is->width,
+                                    INT32_MAX, (long long)WEFT__PLAN_WIDTH);
         at += is->n;
     }
     if (at != p->segments)
@@ -49,22 +61,16 @@ static weft_status check_shape(const checking *t)
     return WEFT_OK;
 }
 
-/* What all formulas of a plan rely on. */
+/* All formulas of a plan rely on this. */
 static weft_status check_place(const checking *t, const weft_plan_batch *b, int64_t i)
 {
     const weft_segment *s = t->p->segment + i;
     if (s->sequence < 0 || s->sequence >= t->n)
-        return weft_plan_refuse(WEFT_EFORMAT, "%ssegment %lld is of sequence %lld; there are %lld",
-                                t->function, (long long)i, (long long)s->sequence, (long long)t->n);
+        return bad_segment(t, i, "there are %lld sequences", (long long)t->n);
     if (s->length >= 0 && s->row >= 0 && s->row < b->rows && s->column >= 0 && s->length <= b->width &&
         s->column <= b->width - s->length)
         return WEFT_OK;
-    return weft_plan_refuse(
-        WEFT_EFORMAT,
-        "%ssegment %lld of %d tokens lies in row %d from column %lld on; its batch has %lld rows of %lld "
-        "cells",
-        t->function, (long long)i, (int)s->length, (int)s->row, (long long)s->column, (long long)b->rows,
-        (long long)b->width);
+    return bad_segment(t, i, "its batch has %lld rows of %lld cells", (long long)b->rows, (long long)b->width);
 }
 
 static weft_status check_segment(const checking *t, const weft_plan_batch *b, int64_t i)
@@ -74,16 +80,13 @@ static weft_status check_segment(const checking *t, const weft_plan_batch *b, in
     if (status != WEFT_OK)
         return status;
     if (s->offset < 0 || s->length > t->len[s->sequence] - s->offset)
-        return weft_plan_refuse(WEFT_EFORMAT,
-                                "segment %lld has tokens %d .. %lld of sequence %lld, which has %d",
-                                (long long)i, (int)s->offset, (long long)s->offset + s->length - 1,
-                                (long long)s->sequence, (int)t->len[s->sequence]);
+        return bad_segment(t, i, "the sequence has %d tokens", (int)t->len[s->sequence]);
     if ((t->promises & WEFT_PLAN_WHOLE) && s->length != t->len[s->sequence])
-        return weft_plan_refuse(WEFT_EFORMAT,
-                                "segment %lld has %d of the %d tokens of sequence %lld, which the "
-                                "planner promises not to cut",
-                                (long long)i, (int)s->length, (int)t->len[s->sequence],
-                                (long long)s->sequence);
+        return bad_segment(t, i, "the planner promises not to cut the sequence, which has %d tokens",
+                           (int)t->len[s->sequence]);
+    if ((t->promises & WEFT_PLAN_IN_ORDER) && i && s->sequence < s[-1].sequence)
+        return bad_segment(t, i, "the planner promises order, and sequence %lld comes before it",
+                           (long long)s[-1].sequence);
     return WEFT_OK;
 }
 
@@ -99,40 +102,20 @@ static weft_status each_segment(const checking *t,
     return s;
 }
 
-static weft_status check_order(const checking *t)
-{
-    for (int64_t i = 1; i < t->p->segments && (t->promises & WEFT_PLAN_IN_ORDER); i++) {
-        const weft_segment *s = t->p->segment + i;
-        if (s->sequence < s[-1].sequence)
-            return weft_plan_refuse(WEFT_EFORMAT,
-                                    "segment %lld is of sequence %lld, after one of sequence %lld; the "
-                                    "planner promises order",
-                                    (long long)i, (long long)s->sequence, (long long)s[-1].sequence);
-    }
-    return WEFT_OK;
-}
-
 /* ---- rows ---- */
-static _Thread_local const weft_segment *sorted; /* what the comparisons below compare */
+static _Thread_local const weft_segment *sorted; /* the array that the comparisons below read */
+
+static int in_order(int64_t x, int64_t y) { return (x > y) - (x < y); }
 
 static int by_place(const void *a, const void *b)
 {
     const weft_segment *x = sorted + *(const int32_t *)a, *y = sorted + *(const int32_t *)b;
-    if (x->row != y->row)
-        return x->row < y->row ? -1 : 1;
-    if (x->column != y->column)
-        return x->column < y->column ? -1 : 1;
-    return (x->length > y->length) - (x->length < y->length);
+    int order = in_order(x->row, y->row);
+    order = order ? order : in_order(x->column, y->column);
+    return order ? order : in_order(x->length, y->length);
 }
 
-static weft_status overlap(const weft_segment *s, int64_t i, int64_t end)
-{
-    return weft_plan_refuse(WEFT_EFORMAT,
-                            "segment %lld begins in row %d at column %lld, where another ends at %lld",
-                            (long long)i, (int)s->row, (long long)s->column, (long long)end);
-}
-
-/* By sorting: order [n] of the batch's segments. */
+/* Sorts the segments of the batch by their places. */
 static weft_status check_places(const checking *t, const weft_plan_batch *b)
 {
     int32_t *order = weft__plan_order(b->n);
@@ -146,7 +129,8 @@ static weft_status check_places(const checking *t, const weft_plan_batch *b)
         if (!is->length)
             continue;
         if (before && before->row == is->row && is->column < before->column + before->length)
-            s = overlap(is, b->first + order[k], before->column + before->length);
+            s = bad_segment(t, b->first + order[k], "another one ends at column %lld of the row",
+                            (long long)(before->column + before->length));
         before = is;
     }
     free(order);
@@ -188,18 +172,9 @@ static weft_status check_rows(const checking *t)
 static int by_token(const void *a, const void *b)
 {
     const weft_segment *x = sorted + *(const int32_t *)a, *y = sorted + *(const int32_t *)b;
-    if (x->sequence != y->sequence)
-        return x->sequence < y->sequence ? -1 : 1;
-    if (x->offset != y->offset)
-        return x->offset < y->offset ? -1 : 1;
-    return (x->length > y->length) - (x->length < y->length);
-}
-
-static weft_status twice(const weft_segment *s, int64_t i)
-{
-    return weft_plan_refuse(WEFT_EFORMAT,
-                            "token %d of sequence %lld is planned twice: once in segment %lld, row %d",
-                            (int)s->offset, (long long)s->sequence, (long long)i, (int)s->row);
+    int order = in_order(x->sequence, y->sequence);
+    order = order ? order : in_order(x->offset, y->offset);
+    return order ? order : in_order(x->length, y->length);
 }
 
 /* The segments of each sequence together, by their first tokens: those of sequence i are order[end[i - 1]]
@@ -235,7 +210,7 @@ static weft_status count_tokens(const checking *t, int32_t *done)
         const weft_segment *is = t->p->segment + order[k];
         if (before && before->sequence == is->sequence &&
             (is->offset < before->offset + before->length || !t->len[is->sequence]))
-            s = twice(is, order[k]);
+            s = bad_segment(t, order[k], "its first token is planned twice");
         done[is->sequence] += is->length;
         before = is;
     }
@@ -281,27 +256,19 @@ static weft_status check_carry(const checking *t, int64_t b, int64_t i, bool *ta
 {
     const weft_segment *s = t->p->segment + i, *from;
     const weft_plan_batch *before = b ? t->p->batch + b - 1 : NULL;
-    if (s->carry < 0) {
-        if (s->offset && (t->promises & WEFT_PLAN_CARRIES))
-            return weft_plan_refuse(WEFT_EFORMAT,
-                                    "segment %lld begins at token %d of sequence %lld without a state; "
-                                    "the planner promises to carry it on",
-                                    (long long)i, (int)s->offset, (long long)s->sequence);
-        return WEFT_OK;
-    }
+    if (s->carry < 0)
+        return s->offset && (t->promises & WEFT_PLAN_CARRIES) ?
+                   bad_segment(t, i, "it has no state, and the planner promises to carry it on") :
+                   WEFT_OK;
     if (!before || s->carry >= before->n)
-        return weft_plan_refuse(WEFT_EFORMAT,
-                                "segment %lld carries the state of segment %d of the batch before, "
-                                "which has %lld",
-                                (long long)i, (int)s->carry, (long long)(before ? before->n : 0));
+        return bad_segment(t, i, "it carries the state of segment %d of the batch before, which has %lld",
+                           (int)s->carry, (long long)(before ? before->n : 0));
     from = t->p->segment + before->first + s->carry;
     if (from->sequence != s->sequence || from->offset + from->length != s->offset || taken[s->carry])
-        return weft_plan_refuse(WEFT_EFORMAT,
-                                "segment %lld, from token %d of sequence %lld on, carries the state of a "
-                                "segment that ends before token %d of sequence %lld%s",
-                                (long long)i, (int)s->offset, (long long)s->sequence,
-                                (int)(from->offset + from->length), (long long)from->sequence,
-                                taken[s->carry] ? ", as another one does" : "");
+        return bad_segment(t, i,
+                           "it carries the state of a segment that ends before token %d of sequence %lld%s",
+                           (int)(from->offset + from->length), (long long)from->sequence,
+                           taken[s->carry] ? ", as another one does" : "");
     taken[s->carry] = true;
     return WEFT_OK;
 }
@@ -391,7 +358,6 @@ weft_status weft_plan_check(const weft_plan *plan, const int32_t *len, int64_t n
             WEFT_EARG, "plan_check: a plan of at most %d segments, and lengths, are expected", INT32_MAX);
     weft_status s = check_shape(&t);
     s = s == WEFT_OK ? each_segment(&t, check_segment) : s;
-    s = s == WEFT_OK ? check_order(&t) : s;
     s = s == WEFT_OK ? check_rows(&t) : s;
     s = s == WEFT_OK ? check_tokens(&t) : s;
     s = s == WEFT_OK ? check_carries(&t) : s;

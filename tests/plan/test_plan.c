@@ -199,13 +199,14 @@ Test(plan, an_own_planner_is_checked)
         const char *says;
     } bad[] = {
         { LOSES, "4 tokens are missing, from sequence 4 on, and 0 are said to be dropped" },
-        { TWICE, "token 0 of sequence 2 is planned twice" },
-        { TOO_WIDE, "segment 2 of 5 tokens lies in row 0 from column 0 on; its batch has 2 rows of 4 cells" },
-        { NO_ROW, "segment 4 of 4 tokens lies in row 2" },
-        { OVERLAPS, "segment 4 begins in row 1 at column 1, where another ends at 2" },
-        { NO_SEQUENCE, "segment 4 is of sequence 5; there are 5" },
-        { BEYOND, "segment 4 has tokens 0 .. 4 of sequence 4, which has 4" },
-        { CUTS, "segment 4 has 3 of the 4 tokens of sequence 4, which the planner promises not to cut" },
+        { TWICE, "segment 3, 5 tokens of sequence 2 from token 0 on, in row 1 from column 0 on: its first token is "
+          "planned twice" },
+        { TOO_WIDE, "in row 0 from column 0 on: its batch has 2 rows of 4 cells" },
+        { NO_ROW, "in row 2 from column 2 on: its batch has 2 rows" },
+        { OVERLAPS, "in row 1 from column 1 on: another one ends at column 2 of the row" },
+        { NO_SEQUENCE, "of sequence 5 from token 0 on, in row 1 from column 2 on: there are 5 sequences" },
+        { BEYOND, "segment 4, 5 tokens of sequence 4 from token 0 on, in row 1 from column 2 on: the sequence has 4" },
+        { CUTS, "the planner promises not to cut the sequence, which has 4 tokens" },
         { NO_BATCH, "3 segments are in no batch" },
         { CARRIES_OTHER, "carries the state of a segment that ends before token 3 of sequence 0" },
         { LIES, "own: it says that it has 1048581 segments in 2 batches, and has made fewer" }
@@ -248,7 +249,7 @@ Test(plan, pieces_may_come_in_any_order)
         --*counts[i];
     }
     REFUSED(weft_plan_check(&p, (int32_t[]){ 5 }, 1, WEFT_PLAN_CARRIES), WEFT_EFORMAT,
-            "segment 0 begins at token 2 of sequence 0 without a state");
+            "from token 2 on, in row 0 from column 0 on: it has no state");
     s[2].carry = 2;
     REFUSED(weft_plan_check(&p, (int32_t[]){ 5 }, 1, 0), WEFT_EFORMAT, "which has 2");
     s[2].carry = -1, p.dropped = 1;
