@@ -106,6 +106,18 @@ static weft_status garbage(const int32_t *len, int64_t n, const weft_plan_opts *
 }
 static weft_status refuses(const int32_t *len, int64_t n, const weft_plan_opts *o, weft_plan *p) { (void)len, (void)n, (void)o, (void)p; return weft_plan_refuse(WEFT_EARG, "not on a Monday"); }
 static weft_status silent(const int32_t *len, int64_t n, const weft_plan_opts *o, weft_plan *p) { (void)len, (void)n, (void)o, (void)p; return (weft_status)77; }
+/* processes that outlive their parent, half of them daemons */
+static weft_status daemons(const int32_t *len, int64_t n, const weft_plan_opts *o, weft_plan *p)
+{
+    for (int i = 0; i < 4; i++)
+        if (!fork()) {
+            if (i % 2) setsid();
+            for (int f = 0; f < 64; f++) close(f);
+            FILE *f = fopen("descendants", "a");
+            fprintf(f, "%d\n", (int)getpid()), fclose(f), sleep(60), _exit(0);
+        }
+    return usleep(200000), snake(len, n, o, p);
+}
 static weft_status stays(const int32_t *len, int64_t n, const weft_plan_opts *o, weft_plan *p)
 {
     FILE *f = fopen("planner", "w");
@@ -128,7 +140,7 @@ static weft_status forges(const int32_t *len, int64_t n, const weft_plan_opts *o
     (void)p, sleep(1), _exit(0);
 }
 #define PLANNER(f) const weft_planner f##_planner = { .name = #f, .options = "count", .promises = WEFT_PLAN_WHOLE, .plan = f }
-PLANNER(snake); PLANNER(loses); PLANNER(crashes); PLANNER(loops); PLANNER(hides); PLANNER(leaves); PLANNER(garbage); PLANNER(refuses); PLANNER(silent); PLANNER(stays); PLANNER(forges);
+PLANNER(snake); PLANNER(loses); PLANNER(crashes); PLANNER(loops); PLANNER(hides); PLANNER(leaves); PLANNER(garbage); PLANNER(refuses); PLANNER(silent); PLANNER(daemons); PLANNER(stays); PLANNER(forges);
 const weft_planner empty_planner = { .name = "empty" };
 C
 check "planners of others compile" "${CC:-cc}" -std=c11 -shared -fPIC -w -I"$root" -o own.so own.c
@@ -149,6 +161,8 @@ check "a forged width" says 1 'batch 0 has 8 rows of 9223372036854775807 cells' 
 check "a forged count of segments" says 1 'batch 0 has 9223372036854775807 segments' own forges_planner:count=4
 check "bytes that are not a plan" says 1 'wrote to its pipe what is not a plan' own forges_planner:count=5
 check "one that fails does not stop the others" eval '! "$weft" plan lengths ./own.so:crashes_planner:count=4 order:count=2 >table 2>err && grep -q "^order:count=2 " table && grep -q "crashes_planner.*signal 6" err'
+check "one that leaves processes behind has a plan" eval 'own daemons_planner:count=4 >/dev/null 2>&1 && [ "$(wc -l <descendants)" = 4 ]'
+check "but they are gone when the command has ended" eval 'while read -r p; do ! kill -0 "$p" 2>/dev/null || exit 1; done <descendants'
 survives() { kill -0 "$(cat planner)" 2>/dev/null; }
 killed() {                              # SIGNAL: the command is killed while its planner loops
     rm -f planner

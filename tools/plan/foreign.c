@@ -1,6 +1,8 @@
 /* foreign.c - planners of others: a shared object is opened in a process of its own, so that a planner which
  * crashes, loops or returns garbage is an error with a message. Its code has the rights of the user, so this
  * does not protect against harm. The plan comes back by a pipe and is checked here once more. */
+#include <ctype.h>
+#include <dirent.h>
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -190,6 +192,7 @@ static pid_t start(const job *j, int *from)
 {
     int ends[2];
     fflush(NULL);
+    prctl(PR_SET_CHILD_SUBREAPER, 1);
     if (pipe(ends))
         return -1;
     pid_t parent = getpid(), child = fork();
@@ -211,6 +214,36 @@ static bool has_ended(pid_t child)               /* it stays a zombie, so its gr
     return !waitid(P_PID, (id_t)child, &is, WEXITED | WNOHANG | WNOWAIT) && is.si_pid == child;
 }
 
+static bool is_child(const char *process)
+{
+    char path[300], text[600] = "";
+    int parent = 0;
+    snprintf(path, sizeof path, "/proc/%s/stat", process);
+    FILE *f = fopen(path, "r");
+    size_t n = f ? fread(text, 1, sizeof text - 1, f) : 0;
+    text[n] = 0;
+    if (f)
+        fclose(f);
+    const char *after = strrchr(text, ')');      /* a name may have brackets */
+    return after && sscanf(after + 1, " %*c %d", &parent) == 1 && parent == (int)getpid();
+}
+
+/* Ends the processes that the planner has left behind: orphans become children of the command. */
+static void end_orphans(void)
+{
+    for (bool found = true; found; nanosleep(&(struct timespec){ 0, 1000000 }, NULL)) {
+        DIR *all = opendir("/proc");
+        found = false;
+        for (struct dirent *e; all && (e = readdir(all));)
+            if (isdigit((unsigned char)*e->d_name) && is_child(e->d_name))
+                found = !kill((pid_t)strtol(e->d_name, NULL, 10), SIGKILL);
+        if (all)
+            closedir(all);
+        while (waitpid(-1, NULL, WNOHANG) > 0)
+            ;
+    }
+}
+
 /* Stops the child and its group, unless it ends by itself within `grace` seconds. Returns whether it did. */
 static bool stop(pid_t child, double grace, int *status)
 {
@@ -222,6 +255,7 @@ static bool stop(pid_t child, double grace, int *status)
     kill(child, SIGKILL);
     while (waitpid(child, status, 0) < 0 && errno == EINTR)
         ;
+    end_orphans();
     return ended;
 }
 
