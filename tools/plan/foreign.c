@@ -236,7 +236,7 @@ static void end_orphans(void)
         found = false;
         for (struct dirent *e; all && (e = readdir(all));)
             if (isdigit((unsigned char)*e->d_name) && is_child(e->d_name))
-                found = !kill((pid_t)strtol(e->d_name, NULL, 10), SIGKILL);
+                found |= !kill((pid_t)strtol(e->d_name, NULL, 10), SIGKILL);
         if (all)
             closedir(all);
         while (waitpid(-1, NULL, WNOHANG) > 0)
