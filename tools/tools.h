@@ -20,8 +20,8 @@ extern const subcommand subcommand_plan, subcommand_corpora, subcommand_lab, sub
 
 /* Prints an error as the last line on stderr and returns status. */
 __attribute__((format(printf, 2, 3))) int say_error(int status, const char *format, ...);
-/* The same; returns false. */
-__attribute__((format(printf, 1, 2))) bool say_failure(const char *format, ...);
+/* The same for FAILED; false. */
+#define say_failure(...) (say_error(FAILED, __VA_ARGS__) == GOOD)
 /* Flushes stdout and returns status; FAILED, with an error, if something could not be written. */
 int finish_output(const char *name, int status);
 /* measure.c: */

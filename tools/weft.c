@@ -10,29 +10,15 @@ static const subcommand *const all[] = { &subcommand_plan, &subcommand_corpora, 
                                          &subcommand_gpu };
 enum { SUBCOMMANDS = sizeof all / sizeof *all };
 
-static void say(const char *format, va_list list)
-{
-    fputs("weft: ", stderr);
-    vfprintf(stderr, format, list);
-    fputc('\n', stderr);
-}
-
 int say_error(int status, const char *format, ...)
 {
     va_list list;
     va_start(list, format);
-    say(format, list);
+    fputs("weft: ", stderr);
+    vfprintf(stderr, format, list);
+    fputc('\n', stderr);
     va_end(list);
     return status;
-}
-
-bool say_failure(const char *format, ...)
-{
-    va_list list;
-    va_start(list, format);
-    say(format, list);
-    va_end(list);
-    return false;
 }
 
 int finish_output(const char *name, int status)

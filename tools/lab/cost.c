@@ -31,10 +31,10 @@ bool lab_compare_costs(lab_run *r)
     weft_plan_prediction p;
     bool good = costs_of(&layer, &r->layer);
     good = good &&
-           (make_rows(&r->few, layer.hidden, &rows) || say_error(FAILED, "lab: no memory for rows") == GOOD);
+           (make_rows(&r->few, layer.hidden, &rows) || say_failure("lab: no memory for rows"));
     timed *t = good ? calloc((size_t)r->asked.planners + 1, sizeof *t) : NULL;
     r->cost = calloc((size_t)r->asked.planners + 1, sizeof *r->cost);
-    good = good && ((t && r->cost) || say_error(FAILED, "lab: no memory for costs") == GOOD);
+    good = good && ((t && r->cost) || say_failure("lab: no memory for costs"));
     for (int i = 0; i < r->asked.planners && good; i++)
         good = open_run(&layer, &r->of_few[i].plan, WORK / layer.hidden, r->asked.padded[i], &t[i].run) ||
                lab_refuse(r->of_few[i].text, t[i].run.w);
@@ -48,7 +48,7 @@ bool lab_compare_costs(lab_run *r)
         }
     for (int i = 0; i < r->asked.planners && good && done > 0; i++) {
         good = weft_plan_predict(&t[i].run.part, &r->layer.cost, t[i].run.padded, &p) == WEFT_OK ||
-               say_error(FAILED, "lab: %s", weft_plan_message()) == GOOD;
+               say_failure("lab: %s", weft_plan_message());
         if (good)
             note(r, i, t + i, done, p.ms);
         if (weft_plan_predict(&r->made[i].plan, &r->layer.cost, t[i].run.padded, &p) == WEFT_OK)

@@ -58,7 +58,7 @@ static bool draw_tokens(weft_dataset *d)
     weft_stream *s = weft_stream_new(1, "lab.tokens");
     d->ints = malloc((size_t)(n + 1) * sizeof *d->ints);
     if (!s || !d->ints)
-        return weft_stream_free(s), say_error(FAILED, "lab: no memory for %lld tokens", (long long)n), false;
+        return weft_stream_free(s), say_failure("lab: no memory for %lld tokens", (long long)n);
     for (int64_t i = 0; i < n; i++) {
         int64_t a = (int64_t)weft_stream_below(s, DRAWN_CLASSES),
                 b = (int64_t)weft_stream_below(s, DRAWN_CLASSES);
@@ -76,7 +76,7 @@ static bool split(lab_run *r, const weft_dataset *all, const int64_t *unique, in
     int32_t end = (int32_t)r->classes++;
     corpus_builder train = { 0 }, held = { 0 }, some = { 0 };
     r->few_of = malloc((size_t)(few + 1) * sizeof *r->few_of);
-    bool good = r->few_of || say_error(FAILED, "lab: no memory for %lld sequences", (long long)n) == GOOD;
+    bool good = r->few_of || say_failure("lab: no memory for %lld sequences", (long long)n);
     for (int64_t k = 0; k < limit && good; k++) {
         int64_t i = unique[k * n / limit];
         good = copy_sequence(all, i, end, k % EVERY ? &train : &held);
@@ -96,9 +96,8 @@ static bool count_classes(lab_run *r, const weft_dataset *all)
     for (int64_t t = 0; t < all->offset[all->n]; t++)
         r->classes = all->ints[t] >= r->classes ? all->ints[t] + 1 : r->classes;
     return r->classes < MOST_CLASSES ||
-           (say_error(FAILED, "lab: the corpus has token %lld; less than %d is expected",
-                      (long long)r->classes - 1, MOST_CLASSES - 1),
-            false);
+           say_failure("lab: the corpus has token %lld; less than %d is expected",
+                      (long long)r->classes - 1, MOST_CLASSES - 1);
 }
 
 bool lab_read(lab_run *r)
@@ -110,11 +109,10 @@ bool lab_read(lab_run *r)
     int64_t *unique = good ? malloc((size_t)(all.n + 1) * sizeof *unique) : NULL;
     int64_t n = unique ? find_unique(&all, unique) : -1;
     if (good && n < 0)
-        good = say_error(FAILED, "lab: no memory for %lld sequences", (long long)all.n) == GOOD;
+        good = say_failure("lab: no memory for %lld sequences", (long long)all.n);
     if (good && n < 2)
-        good = say_error(FAILED,
-                         "lab: %s has %lld different sequences that are not empty; 2 or more are expected",
-                         r->asked.corpus, (long long)n) == GOOD;
+        good = say_failure("lab: %s has %lld different sequences that are not empty; 2 or more are expected",
+                         r->asked.corpus, (long long)n);
     good = good && split(r, &all, unique, n);
     free(unique);
     corpus_free(&all);

@@ -44,7 +44,7 @@ static bool make_order(const weft_dataset *d, int64_t count, weft_plan *out)
 {
     return weft_plan_make(weft_planner_named("order"), d->len, d->n, &(weft_plan_opts){ .count = count },
                           out) == WEFT_OK ||
-           (say_error(FAILED, "lab: %s", weft_plan_message()), false);
+           say_failure("lab: %s", weft_plan_message());
 }
 
 /* Against each sequence alone in its batch. What a planner cuts without carrying the state differs. */
@@ -86,7 +86,7 @@ static bool touch(const weft_plan *plan, const weft_dataset *run, weft_dataset *
                   const weft_real *before, weft_real *after, lab_contamination *c)
 {
     weft_real *keep = malloc((size_t)d->len[i] * PROBE_COLUMNS * sizeof *keep + 1);
-    bool good = keep || say_error(FAILED, "lab: no memory") == GOOD;
+    bool good = keep || say_failure("lab: no memory");
     for (int nan = 0; nan < 2 && good; nan++) {
         int64_t spread = 0;
         change(d, i, nan, keep, false);

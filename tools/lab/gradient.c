@@ -3,6 +3,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include "plan/plan.h"
 #include "tools/lab/run.h"
 
 enum { MEANS = 3 };
@@ -23,7 +24,7 @@ static bool make_room(moments *g, int64_t size)
     bool good = g->whole && g->one;
     for (int k = 0; k < MEANS; k++)
         good = (g->sum[k] = calloc((size_t)size, sizeof(double))) && good;
-    return good || (say_error(FAILED, "lab: no memory for gradients"), false);
+    return good || say_failure("lab: no memory for gradients");
 }
 
 static void free_room(moments *g)
@@ -69,7 +70,7 @@ static bool add_batches(lab_run *r, lab_model *m, const weft_plan *p, moments *g
     double batches = (double)p->batches, tokens = (double)(p->tokens - p->dropped);
     for (int pass = 0; pass < 2; pass++)
         for (int64_t b = 0; b < p->batches; b++) {
-            int64_t n = lab_tokens_of(p, b);
+            int64_t n = weft__plan_tokens_of(p, b);
             lab_progress_at(r, (double)(pass * p->batches + b) / (2 * batches));
             if ((*stopped = lab_stops(r)))
                 return true;

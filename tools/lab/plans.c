@@ -2,6 +2,7 @@
  * planners that were named and from a file. */
 #include <stdlib.h>
 #include <string.h>
+#include "plan/plan.h"
 #include "tools/lab/run.h"
 
 /* A plan whose batches run padded says so in its name. */
@@ -10,13 +11,11 @@ static bool name_padded(lab_run *r, int i)
     const char *text = r->asked.planner[i];
     size_t room = strlen(text) + sizeof " padded";
     if (r->made[i].plan.in_rows)
-        return say_error(FAILED,
-                         "lab: --padded %s: its batches are rows of several sequences; a planner of "
+        return say_failure("lab: --padded %s: its batches are rows of several sequences; a planner of "
                          "one sequence a row is expected",
-                         text),
-               false;
+                         text);
     if (!(r->label[i] = malloc(room)))
-        return say_error(FAILED, "lab: no memory for a name"), false;
+        return say_failure("lab: no memory for a name");
     snprintf(r->label[i], room, "%s padded", text);
     r->made[i].text = r->of_few[i].text = r->label[i];
     return true;
@@ -56,9 +55,7 @@ static weft_status add_batch_of_few(const weft_plan *all, int64_t b, const int32
 static weft_status plan_few(const weft_plan *all, const int32_t *number, const weft_dataset *d,
                             weft_plan *few)
 {
-    int64_t most = 0;
-    for (int64_t b = 0; b < all->batches; b++)
-        most = all->batch[b].n > most ? all->batch[b].n : most;
+    int64_t most = weft__plan_most_segments(all);
     int32_t *renamed = malloc((size_t)(2 * most + 1) * sizeof *renamed);
     *few = (weft_plan){ .sequences = d->n, .in_rows = all->in_rows };
     for (int64_t i = 0; i < d->n; i++) {
@@ -84,7 +81,7 @@ static bool add_read(lab_run *r, planned *read, const int32_t *number)
 {
     int i = r->asked.planners;
     if (i == MOST_PLANNERS)
-        return say_error(FAILED, "lab: more than %d plans", MOST_PLANNERS), false;
+        return say_failure("lab: more than %d plans", MOST_PLANNERS);
     planned *all = r->made + i, *few = r->of_few + i;
     *all = *read;
     read->memory = NULL;
@@ -97,7 +94,7 @@ static bool add_read(lab_run *r, planned *read, const int32_t *number)
     return (weft_plan_measure(&all->plan, r->train.len, r->train.n, all->opts.capacity, &all->figures) ==
                 WEFT_OK &&
             plan_few(&all->plan, number, &r->few, &few->plan) == WEFT_OK) ||
-           (say_error(FAILED, "lab: %s: %s", all->text, weft_plan_message()), false);
+           say_failure("lab: %s: %s", all->text, weft_plan_message());
 }
 
 static bool read_file(lab_run *r)
@@ -105,7 +102,7 @@ static bool read_file(lab_run *r)
     planned *read = NULL;
     int count = 0;
     int32_t *number = malloc((size_t)(r->train.n + 1) * sizeof *number);
-    bool good = number || say_error(FAILED, "lab: no memory for plans of a file") == GOOD;
+    bool good = number || say_failure("lab: no memory for plans of a file");
     for (int64_t i = 0; i < r->train.n && good; i++)
         number[i] = -1;
     for (int64_t i = 0; i < r->few.n && good; i++)
@@ -127,7 +124,7 @@ bool lab_make_plans(lab_run *r)
     r->plan = calloc(n, sizeof *r->plan), r->exact = calloc(n + 1, sizeof *r->exact);
     r->contamination = calloc(n + 1, sizeof *r->contamination);
     bool good = (r->made && r->of_few && r->plan && r->exact && r->contamination) ||
-                say_error(FAILED, "lab: no memory for plans") == GOOD;
+                say_failure("lab: no memory for plans");
     for (int i = 0; i < r->asked.planners && good; i++)
         good = make_both(r, i);
     good = good && (!r->asked.from || read_file(r));

@@ -7,7 +7,7 @@ bool lab_probe_data(const weft_dataset *of, weft_dataset *out)
 {
     corpus_builder b = { 0 };
     weft_stream *s = weft_stream_new(1, "lab.probe");
-    bool good = s || say_error(FAILED, "lab: no memory for a stream") == GOOD;
+    bool good = s || say_failure("lab: no memory for a stream");
     for (int64_t i = 0; i < of->n && good; i++) {
         for (int32_t t = 0; t < of->len[i] && good; t++) {
             weft_real row[PROBE_COLUMNS];
@@ -66,7 +66,7 @@ bool lab_probe(const char *planner, const weft_plan *p, const weft_dataset *data
     for (int64_t b = 0; b < p->batches && weft_ok(w) && good; b++) {
         weft_plan_step s = weft_plan_step_of(w, p, b);
         weft_tensor *y = run_batch(lstm, kept, &s, data, layout);
-        good = !weft_ok(w) || scatter(y, &s, data, out) || say_error(FAILED, "lab: no memory") == GOOD;
+        good = !weft_ok(w) || scatter(y, &s, data, out) || say_failure("lab: no memory");
         weft_clear(w);
     }
     good = good && (weft_ok(w) || lab_refuse(planner, w));

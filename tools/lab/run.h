@@ -62,8 +62,6 @@ void lab_note(const lab_run *, const char *experiment, const char *planner, cons
 #define NOTE(r, experiment, planner, ...)                                 \
     lab_note(r, experiment, planner, (const lab_number[]){ __VA_ARGS__ }, \
              (int)(sizeof((const lab_number[]){ __VA_ARGS__ }) / sizeof(lab_number)))
-/* learn.c: the tokens of a batch. */
-int64_t lab_tokens_of(const weft_plan *, int64_t batch);
 /* The error of a model; false. */
 bool lab_refuse(const char *planner, weft *w);
 lab_model_opts lab_model_of(const lab_run *, uint64_t seed, double dropout);

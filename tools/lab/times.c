@@ -52,7 +52,7 @@ bool lab_measure_times(lab_run *r)
 {
     lab_model *m = calloc((size_t)r->asked.planners, sizeof *m);
     double(*ms)[MOST_ROUNDS] = calloc((size_t)r->asked.planners, sizeof *ms);
-    bool good = (m && ms) || say_error(FAILED, "lab: no memory") == GOOD;
+    bool good = (m && ms) || say_failure("lab: no memory");
     good = good && open_models(r, m);
     for (int i = 0; i < r->asked.planners && good; i++) /* what the first call makes is made */
         good = !r->made[i].plan.batches || r->made[i].plan.segment->carry >= 0 ||

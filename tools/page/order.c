@@ -2,6 +2,7 @@
  * batch to batch, live rows. */
 #include <stdlib.h>
 #include <string.h>
+#include "plan/plan.h"
 #include "tools/page/page.h"
 
 /* ---- weights ---- */
@@ -100,10 +101,7 @@ static int group_means(const weft_plan *p, double group[3][POINTS])
     int64_t each = (p->batches + POINTS - 1) / POINTS, taken = 0;
     int n = 0;
     for (int64_t b = 0; b < p->batches; b++) {
-        double sum = 0;
-        for (int64_t i = p->batch[b].first; i < p->batch[b].first + p->batch[b].n; i++)
-            sum += p->segment[i].length;
-        double mean = p->batch[b].n ? sum / (double)p->batch[b].n : 0;
+        double mean = p->batch[b].n ? (double)weft__plan_tokens_of(p, b) / (double)p->batch[b].n : 0;
         group[0][n] = taken ? fmin(group[0][n], mean) : mean;
         group[1][n] = taken ? group[1][n] + mean : mean;
         group[2][n] = taken ? fmax(group[2][n], mean) : mean;
@@ -168,10 +166,8 @@ enum { LIVE = 32 };
 /* Steps and tokens by live rows: 0, 1, 2 .. 3, 4 .. 7, and so on; how many groups, 0: no memory. */
 static int group_live(const weft_plan *p, double *steps, double *tokens)
 {
-    int64_t rows = 0;
+    int64_t rows = weft__plan_most_rows(p);
     int groups = 0;
-    for (int64_t b = 0; b < p->batches; b++)
-        rows = p->batch[b].rows > rows ? p->batch[b].rows : rows;
     int64_t *live = malloc(((size_t)rows + 1) * sizeof *live);
     bool good = live && weft_plan_live_rows(p, live, rows + 1) == WEFT_OK;
     for (int64_t k = 0; k <= rows && good; k++) {

@@ -206,5 +206,5 @@ bool write_page(const char *path, const lab *l)
     }
     put_end(&p);
     return weft__svg_close(&p.svg, "</main>\n</body>\n</html>\n") == WEFT_OK ||
-           say_error(FAILED, "%s", weft_file_message()) == GOOD;
+           say_failure("%s", weft_file_message());
 }

@@ -2,6 +2,7 @@
  * each only where a reader would infer something else, and the figures. */
 #include <stdlib.h>
 #include <string.h>
+#include "plan/plan.h"
 #include "tools/plan/plan.h"
 
 /* Whether pieces are one a row, from its first cell on, so that batches of pieces say all. */
@@ -51,10 +52,7 @@ static void find_carries(const weft_plan *p, int64_t b, piece_end *ends, int32_t
 
 int32_t *possible_carries(const weft_plan *p)
 {
-    int64_t most = 0;
-    for (int64_t b = 0; b < p->batches; b++)
-        most = p->batch[b].n > most ? p->batch[b].n : most;
-    piece_end *ends = malloc(((size_t)most + 1) * sizeof *ends);
+    piece_end *ends = malloc(((size_t)weft__plan_most_segments(p) + 1) * sizeof *ends);
     int32_t *can = ends ? malloc(((size_t)p->segments + 1) * sizeof *can) : NULL;
     for (int64_t b = 0; can && b < p->batches; b++)
         find_carries(p, b, ends, can);
