@@ -86,7 +86,6 @@ static void put_histogram(page *p, const counted *c)
     mark marks[MARKS + 1];
     weft_curve curves[MARKS + 3];
     int n = 0, capacities_ = capacities(p->lab, capacity);
-    char description[160];
     for (int i = 0; i < c->bins; i++) {
         add_bar(&bars, (double)c->edge[i], (double)c->edge[i + 1], (double)c->count[i]);
         top = fmax(top, (double)c->count[i]);
@@ -97,13 +96,12 @@ static void put_histogram(page *p, const counted *c)
         curves[n++] = mark_at(marks + MARKS, "mean", c->mean, top);
     for (int i = 0; i < capacities_; i++)
         curves[n++] = mark_at(marks + i, "capacity", (double)capacity[i], top);
-    snprintf(description, sizeof description,
-             "Bars over a logarithmic axis of length. The mean is %.1f, the longest %lld tokens.", c->mean,
-             (long long)c->longest);
     put(p, "<div class=\"figures\">\n");
-    put_chart(p, CHART_HEIGHT, "Histogram of lengths", description,
+    put_chart(p, CHART_HEIGHT, "Histogram of lengths",
               &(weft_chart){ .x_label = "length in tokens", .left = "sequences", .x_base = 10,
-                             .curves = curves, .n = n });
+                             .curves = curves, .n = n },
+              "Bars over a logarithmic axis of length. The mean is %.1f, the longest %lld tokens.", c->mean,
+              (long long)c->longest);
     put(p, "Sequences by length; each bar is wider than the one before by the same factor. Lines: the mean, "
            "and capacities of rows.");
     end_figure(p);
@@ -129,7 +127,7 @@ void put_lengths(page *p)
         return;
     }
     put_table(p, "Lengths in tokens. 99 of 100 sequences are no longer than the number under that head.",
-              "corpus", 1, fill_lengths);
+              "corpus", 1, fill_lengths, NULL);
     if (c.longest)
         put_histogram(p, &c);
     else

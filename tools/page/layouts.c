@@ -132,9 +132,10 @@ static void put_layout(page *p, const batch *b, const weft_plan *plan, bool pack
     int64_t across = b->longest + (b->longest & 1), lines = (plan->batches + 1) / 2; /* two windows */
     double side = fmin(TALLEST, (CHART_WIDTH - 2. * LEFT) / (double)across);
     drawing d = { p, b, plan, side, fmax(9, side), !packed };
-    begin_image(p, plan->batches ? (double)lines * line_height(&d) : 8, name,
-                "%lld tokens in %lld cells and %lld steps. %s", (long long)b->tokens, (long long)cells,
-                (long long)steps, words);
+    char description[400];
+    snprintf(description, sizeof description, "%lld tokens in %lld cells and %lld steps. %s",
+             (long long)b->tokens, (long long)cells, (long long)steps, words);
+    begin_image(p, plan->batches ? (double)lines * line_height(&d) : 8, name, description);
     if (plan->batches)
         put_batches(&d);
     end_image(p);

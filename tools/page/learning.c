@@ -69,8 +69,8 @@ static void draw(page *p, const measure *m)
     }
     if (number)
         put_chart(p, CHART_HEIGHT, m->title,
-                  "A line for each plan, the mean over its seeds, with its number at the end.",
-                  &(weft_chart){ .x_label = m->label, .left = "loss", .curves = curve, .n = 2 * plans });
+                  &(weft_chart){ .x_label = m->label, .left = "loss", .curves = curve, .n = 2 * plans },
+                  "A line for each plan, the mean over its seeds, with its number at the end.");
     put(p, "%s: means over seeds, the band from the least to the largest.", m->title);
     end_figure(p);
     free(number);
@@ -152,11 +152,11 @@ void put_learning(page *p)
     put(p, "<p>Plans with fewer, larger batches make fewer updates of the same tokens: compare at equal "
            "tokens and at equal updates.</p>\n");
     put_table(p, "At the end of training; least and largest over the seeds.", "planner", p->lab->plans,
-              fill_learning);
+              fill_learning, NULL);
     put_unlearned(p, true);
     snprintf(caption, sizeof caption, "Seconds of training to %g bits a token.", p->lab->target);
     if (p->lab->target > 0)
-        put_table(p, caption, "planner", p->lab->plans, fill_target);
+        put_table(p, caption, "planner", p->lab->plans, fill_target, NULL);
     put(p, "<div class=\"figures\">\n");
     for (int i = 0; i < 3; i++)
         draw(p, measures + i);

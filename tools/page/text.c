@@ -77,8 +77,12 @@ static void put_row(page *p, const page_row *row, int rows, int i)
 }
 
 void put_table(page *p, const char *caption, const char *first_head, int rows,
-               void (*fill)(const lab *, int i, page_row *))
+               void (*fill)(const lab *, int i, page_row *), const char *missing)
 {
+    if (!rows && missing) {
+        put_missing(p, missing);
+        return;
+    }
     page_row *row = calloc((size_t)rows + 1, sizeof *row);
     int name = ++p->figures;
     for (int i = 0; row && i < rows; i++)
