@@ -38,7 +38,7 @@ static bool ask(lab_run *r, int instance, int planner, const int32_t *len, int64
         return say_failure("lab: %s: %s", instances[instance].name, weft_plan_message());
     int64_t bound = f.l1 > f.l2 ? f.l1 : f.l2;
     double b = (double)bound;
-    r->adversary[r->adversaries++] =
+    r->page.adversary[r->page.adversaries++] =
         (lab_adversary){ .instance = instances[instance].name,
                          .planner = planners[planner].name,
                          .rows = f.rows,
@@ -54,8 +54,8 @@ static bool ask(lab_run *r, int instance, int planner, const int32_t *len, int64
 bool lab_ask_adversaries(lab_run *r)
 {
     bool good = true;
-    r->adversary = calloc((size_t)PLANNERS * INSTANCES, sizeof *r->adversary);
-    if (!r->adversary)
+    r->page.adversary = calloc((size_t)PLANNERS * INSTANCES, sizeof *r->page.adversary);
+    if (!r->page.adversary)
         return say_failure("lab: no memory for adversaries");
     for (int i = 0; i < INSTANCES && good && !lab_stops(r); i++) {
         int64_t n;

@@ -14,7 +14,7 @@ typedef struct {
 
 static void note(lab_run *r, int i, timed *t, int rounds, double predicted)
 {
-    lab_cost *c = r->cost + r->costs++;
+    lab_cost *c = r->page.cost + r->page.costs++;
     *c = (lab_cost){ r->of_few[i].text, predicted, typical(t->ms, rounds), true };
     NOTE(r, "cost", c->name, { "hidden", (double)r->asked.hidden },
          { "threads", (double)r->asked.threads }, { "predicted_ms", c->predicted_ms },
@@ -33,8 +33,8 @@ bool lab_compare_costs(lab_run *r)
     good = good &&
            (make_rows(&r->few, layer.hidden, &rows) || say_failure("lab: no memory for rows"));
     timed *t = good ? calloc((size_t)r->asked.planners + 1, sizeof *t) : NULL;
-    r->cost = calloc((size_t)r->asked.planners + 1, sizeof *r->cost);
-    good = good && ((t && r->cost) || say_failure("lab: no memory for costs"));
+    r->page.cost = calloc((size_t)r->asked.planners + 1, sizeof *r->page.cost);
+    good = good && ((t && r->page.cost) || say_failure("lab: no memory for costs"));
     for (int i = 0; i < r->asked.planners && good; i++)
         good = open_run(&layer, &r->of_few[i].plan, WORK / layer.hidden, r->asked.padded[i], &t[i].run) ||
                lab_refuse(r->of_few[i].text, t[i].run.w);
@@ -52,7 +52,7 @@ bool lab_compare_costs(lab_run *r)
         if (good)
             note(r, i, t + i, done, p.ms);
         if (weft_plan_predict(&r->made[i].plan, &r->layer.cost, t[i].run.padded, &p) == WEFT_OK)
-            r->plan[i].predicted_ms = p.ms;
+            r->page.plan[i].predicted_ms = p.ms;
     }
     for (int i = 0; i < r->asked.planners && t; i++)
         if (t[i].run.w)

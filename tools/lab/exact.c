@@ -36,7 +36,7 @@ static void add_exact(lab_run *r, const char *name, const weft_dataset *d, const
 {
     int64_t compared = 0, spread = 0;
     int64_t differ = count_differences(d, a, b, -1, &compared, &spread);
-    r->exact[r->exacts++] = (lab_exact){ name, compared, differ };
+    r->page.exact[r->page.exacts++] = (lab_exact){ name, compared, differ };
     NOTE(r, "exactness", name, { "compared", (double)compared }, { "differ", (double)differ });
 }
 
@@ -125,7 +125,7 @@ static void write_contamination(const lab_run *r, const lab_contamination *c)
  * is changed. Those after it differ. */
 static bool contaminate_control(lab_run *r, weft_dataset *d, weft_real *before, weft_real *after)
 {
-    lab_contamination *c = r->contamination + r->contaminations++;
+    lab_contamination *c = r->page.contamination + r->page.contaminations++;
     int32_t len = (int32_t)d->offset[d->n];
     int64_t offset[2] = { 0, len };
     weft_dataset one = { .n = 1, .columns = d->columns, .len = &len, .offset = offset, .rows = d->rows };
@@ -145,11 +145,11 @@ bool lab_contaminate(lab_run *r)
     weft_real *before = good ? room(&d) : NULL, *after = before ? room(&d) : NULL;
     good = after != NULL;
     for (int i = 0; i < r->asked.planners && good && !lab_stops(r); i++) {
-        lab_contamination *c = r->contamination + r->contaminations;
+        lab_contamination *c = r->page.contamination + r->page.contaminations;
         *c = (lab_contamination){ .name = r->of_few[i].text };
         lab_progress(r, "contamination by %s", c->name);
         good = contaminate_plan(r, r->of_few + i, &d, before, after, c);
-        r->contaminations += c->changed > 0;
+        r->page.contaminations += c->changed > 0;
         write_contamination(r, c);
     }
     good = good && (lab_stops(r) || contaminate_control(r, &d, before, after));

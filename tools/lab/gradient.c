@@ -100,8 +100,8 @@ static void finish_moments(lab_run *r, int i, const moments *g)
         }
         double bias = sqrt(away / norm), noise = (g->squares[mean] / n - squared) / norm;
         if (!mean) {
-            r->plan[i].bias = bias;
-            r->plan[i].noise = noise;
+            r->page.plan[i].bias = bias;
+            r->page.plan[i].noise = noise;
         }
         weft_journal_text(r->times, "experiment", "gradient");
         weft_journal_text(r->times, "planner", r->made[i].text);

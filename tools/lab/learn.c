@@ -122,7 +122,7 @@ static void refuse_curve(const run *u, const weft_plan *p)
     snprintf(why, sizeof u->lab->no_curve[0],
              "a batch has %lld tokens, an update %lld; smaller batches or a larger --update are needed",
              (long long)(p->batches ? p->tokens / p->batches : 0), (long long)u->update);
-    u->lab->plan[u->planner].no_curve = why;
+    u->lab->page.plan[u->planner].no_curve = why;
     lab_end_progress();
     fprintf(stderr, "weft: lab: %s: no learning curve of it: %s\n", u->lab->made[u->planner].text, why);
 }
@@ -169,7 +169,7 @@ bool lab_learn(lab_run *r)
     if (!r->curve || !r->point)
         return say_failure("lab: no memory for curves");
     for (int i = 0; i < r->asked.planners; i++) {
-        r->plan[i].curve = r->curve[i];
+        r->page.plan[i].curve = r->curve[i];
         for (int s = 0; s < SEEDS; s++)
             r->curve[i][s] = (lab_curve){ .seed = (uint64_t)s + 1, .point = r->point[i][s] };
     }
@@ -178,7 +178,7 @@ bool lab_learn(lab_run *r)
             lab_progress(r, "learning, seed %d of %d: %s", s + 1, (int)r->asked.seeds, r->made[i].text);
             run u = { .lab = r, .planner = i, .seed = s, .update = update_of(r) };
             good = learn(&u);
-            r->plan[i].curves = r->curve[i][s].n ? s + 1 : r->plan[i].curves;
+            r->page.plan[i].curves = r->curve[i][s].n ? s + 1 : r->page.plan[i].curves;
         }
     return good;
 }

@@ -121,17 +121,17 @@ bool lab_make_plans(lab_run *r)
 {
     size_t n = MOST_PLANNERS;
     r->made = calloc(n, sizeof *r->made), r->of_few = calloc(n, sizeof *r->of_few);
-    r->plan = calloc(n, sizeof *r->plan), r->exact = calloc(n + 1, sizeof *r->exact);
-    r->contamination = calloc(n + 1, sizeof *r->contamination);
-    bool good = (r->made && r->of_few && r->plan && r->exact && r->contamination) ||
+    r->page.plan = calloc(n, sizeof *r->page.plan), r->page.exact = calloc(n + 1, sizeof *r->page.exact);
+    r->page.contamination = calloc(n + 1, sizeof *r->page.contamination);
+    bool good = (r->made && r->of_few && r->page.plan && r->page.exact && r->page.contamination) ||
                 say_failure("lab: no memory for plans");
     for (int i = 0; i < r->asked.planners && good; i++)
         good = make_both(r, i);
     good = good && (!r->asked.from || read_file(r));
     for (int i = 0; i < r->asked.planners && good; i++) {
-        good = lab_begin_plan(r->plan + i, r->made + i, r->train.len, r->train.n, 5);
+        good = lab_begin_plan(r->page.plan + i, r->made + i, r->train.len, r->train.n, 5);
         if (good && r->made[i].ms > 0)
-            r->plan[i].planner_ms = r->made[i].ms;
+            r->page.plan[i].planner_ms = r->made[i].ms;
     }
     return good;
 }
@@ -145,5 +145,5 @@ void lab_free_plans(lab_run *r)
             weft_plan_free(&r->of_few[i].plan), free(r->of_few[i].memory);
         free(r->label[i]);
     }
-    free(r->made), free(r->of_few), free(r->plan), free(r->exact), free(r->contamination);
+    free(r->made), free(r->of_few), free(r->page.plan), free(r->page.exact), free(r->page.contamination);
 }

@@ -31,9 +31,9 @@ static void add_time(lab_run *r, int i, int round, double ms, double *all)
     double sorted[MOST_ROUNDS];
     for (int k = 0; k <= round; k++)
         sorted[k] = all[k];
-    r->plan[i].median_ms = quantile(sorted, round + 1, .5);
-    r->plan[i].p10_ms = quantile(sorted, round + 1, .1);
-    r->plan[i].p90_ms = quantile(sorted, round + 1, .9);
+    r->page.plan[i].median_ms = quantile(sorted, round + 1, .5);
+    r->page.plan[i].p10_ms = quantile(sorted, round + 1, .1);
+    r->page.plan[i].p90_ms = quantile(sorted, round + 1, .9);
 }
 
 static bool open_models(lab_run *r, lab_model *m)
