@@ -12,7 +12,7 @@ typedef struct {
     const int32_t *len;
     int64_t n;
     unsigned promises;
-    const char *function;                        /* "plan_measure: ", or "" */
+    const char *function; /* "plan_measure: ", or "" */
 } checking;
 
 /* Refuses the plan: describes segment i and gives the reason. */
@@ -25,11 +25,12 @@ __attribute__((format(printf, 3, 4))) static weft_status bad_segment(const check
     va_start(list, format);
     vsnprintf(reason, sizeof reason, format, list);
     va_end(list);
-    return weft_plan_refuse(WEFT_EFORMAT,
-                            "%ssegment %lld, %d tokens of sequence %lld from token %d on, in row %d from column "
-                            "%lld on: %s",
-                            t->function, (long long)i, (int)s->length, (long long)s->sequence, (int)s->offset,
-                            (int)s->row, (long long)s->column, reason);
+    return weft_plan_refuse(
+        WEFT_EFORMAT,
+        "%ssegment %lld, %d tokens of sequence %lld from token %d on, in row %d from column "
+        "%lld on: %s",
+        t->function, (long long)i, (int)s->length, (long long)s->sequence, (int)s->offset, (int)s->row,
+        (long long)s->column, reason);
 }
 
 /* ---- batches ---- */
@@ -43,16 +44,19 @@ static weft_status check_shape(const checking *t)
         const weft_plan_batch *is = p->batch + b;
         if (is->first != at || is->n < 0 || is->n > p->segments - at)
             return weft_plan_refuse(
-                WEFT_EFORMAT, "%sbatch %lld has %lld segments from segment %lld on; 0 .. %lld from %lld on are "
-                "expected", t->function, (long long)b, (long long)is->n, (long long)is->first,
+                WEFT_EFORMAT,
+                "%sbatch %lld has %lld segments from segment %lld on; 0 .. %lld from %lld on are "
+                "expected",
+                t->function, (long long)b, (long long)is->n, (long long)is->first,
                 (long long)(p->segments - at), (long long)at);
         if (!is_count(is->rows) || is->width < 0 || is->width > WEFT__PLAN_WIDTH ||
             __builtin_mul_overflow(is->rows, is->width, &here) || __builtin_add_overflow(cells, here, &cells))
-            return weft_plan_refuse(WEFT_EFORMAT,
-                                    "%sbatch %lld has %lld rows of %lld cells; 0 .. %d rows of 0 .. %lld cells "
-                                    "are expected, and fewer than 2^63 cells in all batches",
-                                    t->function, (long long)b, (long long)is->rows, (long long)is->width,
-                                    INT32_MAX, (long long)WEFT__PLAN_WIDTH);
+            return weft_plan_refuse(
+                WEFT_EFORMAT,
+                "%sbatch %lld has %lld rows of %lld cells; 0 .. %d rows of 0 .. %lld cells "
+                "are expected, and fewer than 2^63 cells in all batches",
+                t->function, (long long)b, (long long)is->rows, (long long)is->width, INT32_MAX,
+                (long long)WEFT__PLAN_WIDTH);
         at += is->n;
     }
     if (at != p->segments)
@@ -70,7 +74,8 @@ static weft_status check_place(const checking *t, const weft_plan_batch *b, int6
     if (s->length >= 0 && s->row >= 0 && s->row < b->rows && s->column >= 0 && s->length <= b->width &&
         s->column <= b->width - s->length)
         return WEFT_OK;
-    return bad_segment(t, i, "its batch has %lld rows of %lld cells", (long long)b->rows, (long long)b->width);
+    return bad_segment(t, i, "its batch has %lld rows of %lld cells", (long long)b->rows,
+                       (long long)b->width);
 }
 
 static weft_status check_segment(const checking *t, const weft_plan_batch *b, int64_t i)

@@ -116,8 +116,8 @@ static bool add_length(const char *path, long long line, const char *word, corpu
     errno = 0;
     long long value = strtoll(word, &end, 10);
     if (errno || *end || value < 0 || value > INT32_MAX)
-        return say_failure("%s:%lld: \"%.40s\" is no length; a whole number in 0 .. %d is expected", path, line,
-                           word, INT32_MAX);
+        return say_failure("%s:%lld: \"%.40s\" is no length; a whole number in 0 .. %d is expected", path,
+                           line, word, INT32_MAX);
     return corpus_length(b, (double)value);
 }
 
@@ -139,7 +139,7 @@ bool read_length_file(const corpus_spec *s, corpus_builder *b)
     if (file && !standard)
         fclose(file);
     free(text);
-    errno = EIO;                                 /* the caller takes ENOENT for a corpus that is missing */
+    errno = EIO; /* the caller takes ENOENT for a corpus that is missing */
     return good;
 }
 

@@ -16,9 +16,8 @@ static void note(lab_run *r, int i, timed *t, int rounds, double predicted)
 {
     lab_cost *c = r->page.cost + r->page.costs++;
     *c = (lab_cost){ r->of_few[i].text, predicted, typical(t->ms, rounds), true };
-    NOTE(r, "cost", c->name, { "hidden", (double)r->asked.hidden },
-         { "threads", (double)r->asked.threads }, { "predicted_ms", c->predicted_ms },
-         { "measured_ms", c->measured_ms });
+    NOTE(r, "cost", c->name, { "hidden", (double)r->asked.hidden }, { "threads", (double)r->asked.threads },
+         { "predicted_ms", c->predicted_ms }, { "measured_ms", c->measured_ms });
 }
 
 bool lab_compare_costs(lab_run *r)
@@ -30,8 +29,7 @@ bool lab_compare_costs(lab_run *r)
     weft_dataset rows = { 0 };
     weft_plan_prediction p;
     bool good = costs_of(&layer, &r->layer);
-    good = good &&
-           (make_rows(&r->few, layer.hidden, &rows) || say_failure("lab: no memory for rows"));
+    good = good && (make_rows(&r->few, layer.hidden, &rows) || say_failure("lab: no memory for rows"));
     timed *t = good ? calloc((size_t)r->asked.planners + 1, sizeof *t) : NULL;
     r->page.cost = calloc((size_t)r->asked.planners + 1, sizeof *r->page.cost);
     good = good && ((t && r->page.cost) || say_failure("lab: no memory for costs"));

@@ -96,8 +96,8 @@ static bool count_classes(lab_run *r, const weft_dataset *all)
     for (int64_t t = 0; t < all->offset[all->n]; t++)
         r->classes = all->ints[t] >= r->classes ? all->ints[t] + 1 : r->classes;
     return r->classes < MOST_CLASSES ||
-           say_failure("lab: the corpus has token %lld; less than %d is expected",
-                      (long long)r->classes - 1, MOST_CLASSES - 1);
+           say_failure("lab: the corpus has token %lld; less than %d is expected", (long long)r->classes - 1,
+                       MOST_CLASSES - 1);
 }
 
 bool lab_read(lab_run *r)
@@ -112,7 +112,7 @@ bool lab_read(lab_run *r)
         good = say_failure("lab: no memory for %lld sequences", (long long)all.n);
     if (good && n < 2)
         good = say_failure("lab: %s has %lld different sequences that are not empty; 2 or more are expected",
-                         r->asked.corpus, (long long)n);
+                           r->asked.corpus, (long long)n);
     good = good && split(r, &all, unique, n);
     free(unique);
     corpus_free(&all);

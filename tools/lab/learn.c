@@ -92,7 +92,8 @@ static bool learn_epoch(run *u, const weft_plan *p, bool last)
 {
     lab_curve *c = u->lab->curve[u->planner] + u->seed;
     for (int64_t b = 0; b < p->batches && !u->reached && !lab_stops(u->lab); b++) {
-        int64_t n = weft__plan_tokens_of(p, b), next = b + 1 < p->batches ? weft__plan_tokens_of(p, b + 1) : 0;
+        int64_t n = weft__plan_tokens_of(p, b),
+                next = b + 1 < p->batches ? weft__plan_tokens_of(p, b + 1) : 0;
         double start = seconds_now();
         if (n) {
             weft_plan_step s = weft_plan_step_of(u->m.w, p, b);

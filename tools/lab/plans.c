@@ -12,8 +12,8 @@ static bool name_padded(lab_run *r, int i)
     size_t room = strlen(text) + sizeof " padded";
     if (r->made[i].plan.in_rows)
         return say_failure("lab: --padded %s: its batches are rows of several sequences; a planner of "
-                         "one sequence a row is expected",
-                         text);
+                           "one sequence a row is expected",
+                           text);
     if (!(r->label[i] = malloc(room)))
         return say_failure("lab: no memory for a name");
     snprintf(r->label[i], room, "%s padded", text);
@@ -26,8 +26,7 @@ static bool make_both(lab_run *r, int i)
     r->made[i].text = r->of_few[i].text = r->asked.planner[i];
     r->made[i].seconds = r->of_few[i].seconds = 60;
     return make_planned(r->made + i, r->train.len, r->train.n) &&
-           make_planned(r->of_few + i, r->few.len, r->few.n) &&
-           (!r->asked.padded[i] || name_padded(r, i));
+           make_planned(r->of_few + i, r->few.len, r->few.n) && (!r->asked.padded[i] || name_padded(r, i));
 }
 
 /* ---- plans from a file ---- */

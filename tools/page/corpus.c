@@ -97,11 +97,12 @@ static void put_histogram(page *p, const counted *c)
     for (int i = 0; i < capacities_; i++)
         curves[n++] = mark_at(marks + i, "capacity", (double)capacity[i], top);
     put(p, "<div class=\"figures\">\n");
-    put_chart(p, CHART_HEIGHT, "Histogram of lengths",
-              &(weft_chart){ .x_label = "length in tokens", .left = "sequences", .x_base = 10,
-                             .curves = curves, .n = n },
-              "Bars over a logarithmic axis of length. The mean is %.1f, the longest %lld tokens.", c->mean,
-              (long long)c->longest);
+    put_chart(
+        p, CHART_HEIGHT, "Histogram of lengths",
+        &(weft_chart){
+            .x_label = "length in tokens", .left = "sequences", .x_base = 10, .curves = curves, .n = n },
+        "Bars over a logarithmic axis of length. The mean is %.1f, the longest %lld tokens.", c->mean,
+        (long long)c->longest);
     put(p, "Sequences by length; each bar is wider than the one before by the same factor. Lines: the mean, "
            "and capacities of rows.");
     end_figure(p);

@@ -42,7 +42,7 @@ static int longest(const lab_plan *l)
     return n;
 }
 
-enum { MOST = 64 };                              /* plans that are drawn */
+enum { MOST = 64 }; /* plans that are drawn */
 
 /* The means of each plan over a band from the least to the largest; its number stands at the end. */
 static void draw(page *p, const measure *m)

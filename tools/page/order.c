@@ -37,11 +37,13 @@ static void put_weights_of(page *p, int plan)
         curve[2 * by] = curve_of_bars(bars + by, false);
         curve[2 * by + 1] = curve_of_bars(bars + by, true);
     }
-    put_chart(p, CHART_SMALL, "Weights of tokens",
-              &(weft_chart){ .x_label = "weight of a token", .left = "% of tokens", .x_base = 2,
-                             .curves = curve, .n = 6 },
-              "Three histograms of the weight of a token over powers of two; with the mean of each batch it "
-              "is %.3g to %.3g.", w->least, w->largest);
+    put_chart(
+        p, CHART_SMALL, "Weights of tokens",
+        &(weft_chart){
+            .x_label = "weight of a token", .left = "% of tokens", .x_base = 2, .curves = curve, .n = 6 },
+        "Three histograms of the weight of a token over powers of two; with the mean of each batch it "
+        "is %.3g to %.3g.",
+        w->least, w->largest);
     put_plan(p, plan);
     end_figure(p);
 }
@@ -187,17 +189,18 @@ static void put_live_chart(page *p, int plan)
         all_steps += steps[i];
         all_tokens += tokens[i];
     }
-    for (int i = 1; i < n && all_tokens > 0; i++) {      /* two bars from 2^(i - 1) to 2^i */
+    for (int i = 1; i < n && all_tokens > 0; i++) { /* two bars from 2^(i - 1) to 2^i */
         add_bar(bars, exp2(i - .9), exp2(i - .52), 100 * steps[i] / all_steps);
         add_bar(bars + 1, exp2(i - .48), exp2(i - .1), 100 * tokens[i] / all_tokens);
     }
     const weft_curve curve[] = { curve_of_bars(bars, false), curve_of_bars(bars, true),
                                  curve_of_bars(bars + 1, false), curve_of_bars(bars + 1, true) };
-    put_chart(p, CHART_SMALL, "Live rows",
-              &(weft_chart){ .x_label = "live rows", .left = "% of steps, tokens", .x_base = 2,
-                             .curves = curve, .n = 4 },
-              "Shares of steps and of tokens by how many rows have a token; on average %.1f rows.",
-              is->figures.mean_live);
+    put_chart(
+        p, CHART_SMALL, "Live rows",
+        &(weft_chart){
+            .x_label = "live rows", .left = "% of steps, tokens", .x_base = 2, .curves = curve, .n = 4 },
+        "Shares of steps and of tokens by how many rows have a token; on average %.1f rows.",
+        is->figures.mean_live);
     put_plan(p, plan);
     put(p, "; mean ");
     put_real(p, is->figures.mean_live, 1);

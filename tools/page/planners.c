@@ -52,12 +52,13 @@ static void put_times(page *p)
         const lab_plan *l = p->lab->plan + i;
         measured = measured || !isnan(l->median_ms) || !isnan(l->predicted_ms) || !isnan(l->planner_ms);
     }
-    put_table(p,
-              "Milliseconds of one pass over the corpus: the median, and what 10 and 90 of 100 passes did not "
-              "exceed; the CPU time that is predicted for the recurrent layer alone; the time that the planner "
-              "took. A dash means that it was not measured.",
-              "planner", measured ? p->lab->plans : 0, fill_time,
-              "No times were measured for this page: weft lab measures them");
+    put_table(
+        p,
+        "Milliseconds of one pass over the corpus: the median, and what 10 and 90 of 100 passes did not "
+        "exceed; the CPU time that is predicted for the recurrent layer alone; the time that the planner "
+        "took. A dash means that it was not measured.",
+        "planner", measured ? p->lab->plans : 0, fill_time,
+        "No times were measured for this page: weft lab measures them");
 }
 
 void put_planners(page *p)
@@ -94,7 +95,7 @@ void put_steps(page *p)
         curve[i] = (weft_curve){ .name = name[i], .n = 1, .x = x + i, .y = &is->median_ms };
         measured = measured || is->median_ms > 0;
     }
-    curve[n] = (weft_curve){ .n = 1, .x = &origin, .y = &origin, .low = &origin };     /* both axes from 0 */
+    curve[n] = (weft_curve){ .n = 1, .x = &origin, .y = &origin, .low = &origin }; /* both axes from 0 */
     if (!measured) {
         put_missing(p, "Nothing was run for this page, so there are no milliseconds");
         return;

@@ -22,12 +22,12 @@ void put_gradient(page *p)
     bool measured = false;
     for (int i = 0; i < p->lab->plans; i++)
         measured = measured || !isnan(p->lab->plan[i].bias) || !isnan(p->lab->plan[i].noise);
-    put_table(p,
-              "At fixed weights. Bias: how far the mean of the batches' gradients is from the whole gradient, "
-              "over its norm. Noise: the trace of the covariance of the batches' gradients over the square of "
-              "that norm.",
-              "planner", measured ? p->lab->plans : 0, fill_gradient,
-              "No gradients were computed for this page");
+    put_table(
+        p,
+        "At fixed weights. Bias: how far the mean of the batches' gradients is from the whole gradient, "
+        "over its norm. Noise: the trace of the covariance of the batches' gradients over the square of "
+        "that norm.",
+        "planner", measured ? p->lab->plans : 0, fill_gradient, "No gradients were computed for this page");
     put_table(p, "The same batch in two layouts: outputs and gradients, compared bit by bit.", "layouts",
               p->lab->exacts, fill_exact, "Layouts were not compared");
 }
@@ -93,7 +93,7 @@ static void put_cost_chart(page *p)
     for (int i = 0; x && i < n; i++) {
         const lab_cost *c = p->lab->cost + i;
         bool good = c->predicted_ms > 0 && c->measured_ms > 0;
-        for (int k = 0; k < 6; k++)              /* the gaps: no line to the next dot */
+        for (int k = 0; k < 6; k++) /* the gaps: no line to the next dot */
             x[2 * n * (k / 2) + 2 * i + k % 2] = NAN;
         x[2 * i] = c->predicted_ms;
         x[2 * n * (1 + c->held_out) + 2 * i] = good ? c->measured_ms : NAN;
@@ -106,8 +106,12 @@ static void put_cost_chart(page *p)
     if (end[1] > 0) {
         put(p, "<div class=\"figures\">\n");
         put_chart(p, CHART_WIDTH, "Predicted against measured",
-                  &(weft_chart){ .x_label = "predicted ms", .left = "measured ms", .x_base = 10,
-                                 .y_base = 10, .curves = curve, .n = 3 },
+                  &(weft_chart){ .x_label = "predicted ms",
+                                 .left = "measured ms",
+                                 .x_base = 10,
+                                 .y_base = 10,
+                                 .curves = curve,
+                                 .n = 3 },
                   "Logarithmic axes; on the diagonal the prediction is right.");
         put(p, "Blue dots: what the model was fitted to. Orange dots: what it had not seen.");
         end_figure(p);

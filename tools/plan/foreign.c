@@ -86,7 +86,7 @@ static void be_child(const job *j, int to)
     weft_plan p = { 0 };
     h.status = (int32_t)make_there(j->part[0], j->part[1], j->part[2], j->len, j->n, &h, &p);
     snprintf(h.message, sizeof h.message, "%s", weft_plan_message());
-    fflush(NULL);                                /* the parent ends this process when it has the plan */
+    fflush(NULL); /* the parent ends this process when it has the plan */
     h.in_rows = p.in_rows;
     h.segments = p.segments;
     h.batches = p.batches;
@@ -208,7 +208,7 @@ static pid_t start(const job *j, int *from)
     return child;
 }
 
-static bool has_ended(pid_t child)               /* it stays a zombie, so its group keeps its number */
+static bool has_ended(pid_t child) /* it stays a zombie, so its group keeps its number */
 {
     siginfo_t is = { 0 };
     return !waitid(P_PID, (id_t)child, &is, WEXITED | WNOHANG | WNOWAIT) && is.si_pid == child;
@@ -224,7 +224,7 @@ static bool is_child(const char *process)
     text[n] = 0;
     if (f)
         fclose(f);
-    const char *after = strrchr(text, ')');      /* a name may have brackets */
+    const char *after = strrchr(text, ')'); /* a name may have brackets */
     return after && sscanf(after + 1, " %*c %d", &parent) == 1 && parent == (int)getpid();
 }
 
@@ -273,7 +273,7 @@ static bool run_child(const char *text, char *part[3], planned *t, const int32_t
     }
     came c = read_plan(from, &h, tokens, n, seconds_now() + t->seconds, &t->plan);
     close(from);
-    bool by_itself = stop(child, c == CUT ? 1 : 0, &status);   /* a pipe closes before its process has ended */
+    bool by_itself = stop(child, c == CUT ? 1 : 0, &status); /* a pipe closes before its process has ended */
     if (c != WHOLE)
         return say_ending(text, c, by_itself, status, t->seconds), false;
     t->own = (weft_planner){ .name = text, .promises = h.promises };
