@@ -137,16 +137,11 @@ static double eta_squared(const weft_plan *p)
     for (int64_t i = 0; i < p->segments; i++)
         mean += p->segment[i].length;
     mean /= p->segments ? (double)p->segments : 1;
+    for (int64_t i = 0; i < p->segments; i++)
+        total += (p->segment[i].length - mean) * (p->segment[i].length - mean);
     for (int64_t b = 0; b < p->batches; b++) {
-        const weft_plan_batch *is = p->batch + b;
-        double sum = 0;
-        for (int64_t i = is->first; i < is->first + is->n; i++) {
-            double d = p->segment[i].length - mean;
-            sum += p->segment[i].length;
-            total += d * d;
-        }
-        if (is->n)
-            between += (double)is->n * (sum / (double)is->n - mean) * (sum / (double)is->n - mean);
+        double n = (double)p->batch[b].n, away = n > 0 ? (double)weft__plan_tokens_of(p, b) / n - mean : 0;
+        between += n * away * away;
     }
     return total > 0 ? between / total : 0;
 }
