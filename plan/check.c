@@ -124,11 +124,12 @@ static int by_place(const void *a, const void *b)
 static weft_status check_places(const checking *t, const weft_plan_batch *b)
 {
     int32_t *order = weft__plan_order(b->n);
-    weft_status s = order ? WEFT_OK : WEFT_ENOMEM;
+    weft_status s = WEFT_OK;
     const weft_segment *of = t->p->segment + b->first, *before = NULL;
+    if (!order)
+        return WEFT_ENOMEM;
     sorted = of;
-    if (order)
-        qsort(order, (size_t)b->n, sizeof *order, by_place);
+    qsort(order, (size_t)b->n, sizeof *order, by_place);
     for (int64_t k = 0; k < b->n && s == WEFT_OK; k++) {
         const weft_segment *is = of + order[k];
         if (!is->length)
@@ -138,7 +139,6 @@ static weft_status check_places(const checking *t, const weft_plan_batch *b)
                             (long long)(before->column + before->length));
         before = is;
     }
-    free(order);
     return s;
 }
 
@@ -169,7 +169,6 @@ static weft_status check_rows(const checking *t)
     for (int64_t b = 0; b < t->p->batches && s == WEFT_OK; b++)
         if (!has_few_rows(t->p->batch + b) || !rows_rise(t, t->p->batch + b, fill))
             s = check_places(t, t->p->batch + b);
-    free(fill);
     return s;
 }
 
@@ -206,11 +205,12 @@ static void sort_by_token(const checking *t, int32_t *end, int32_t *order)
 static weft_status count_tokens(const checking *t, int32_t *done)
 {
     int32_t *order = weft__plan_memory(t->p->segments + t->n + 1, sizeof *order);
-    weft_status s = order ? WEFT_OK : WEFT_ENOMEM;
+    weft_status s = WEFT_OK;
     const weft_segment *before = NULL;
+    if (!order)
+        return WEFT_ENOMEM;
     memset(done, 0, (size_t)t->n * sizeof *done);
-    if (order)
-        sort_by_token(t, order + t->p->segments, order);
+    sort_by_token(t, order + t->p->segments, order);
     for (int64_t k = 0; k < t->p->segments && s == WEFT_OK; k++) {
         const weft_segment *is = t->p->segment + order[k];
         if (before && before->sequence == is->sequence &&
@@ -219,7 +219,6 @@ static weft_status count_tokens(const checking *t, int32_t *done)
         done[is->sequence] += is->length;
         before = is;
     }
-    free(order);
     return s;
 }
 
@@ -252,7 +251,6 @@ static weft_status check_tokens(const checking *t)
                              "%lld tokens are missing, from sequence %lld on, and %lld are said to be "
                              "dropped",
                              (long long)missing, (long long)first, (long long)t->p->dropped);
-    free(done);
     return s;
 }
 
@@ -298,7 +296,6 @@ static weft_status check_carries(const checking *t)
         for (int64_t i = is->first; i < is->first + is->n && s == WEFT_OK; i++)
             s = check_carry(t, b, i, taken);
     }
-    free(taken);
     return s;
 }
 
@@ -361,10 +358,13 @@ weft_status weft_plan_check(const weft_plan *plan, const int32_t *len, int64_t n
     if (!has_arrays(plan) || n < 0 || (n && !len))
         return weft_plan_refuse(
             WEFT_EARG, "plan_check: a plan of at most %d segments, and lengths, are expected", INT32_MAX);
+    weft__plan_scope *here = weft__plan_scope_open();
     weft_status s = check_shape(&t);
     s = s == WEFT_OK ? each_segment(&t, check_segment) : s;
     s = s == WEFT_OK ? check_rows(&t) : s;
     s = s == WEFT_OK ? check_tokens(&t) : s;
     s = s == WEFT_OK ? check_carries(&t) : s;
-    return s == WEFT_OK ? check_counts(&t) : s;
+    s = s == WEFT_OK ? check_counts(&t) : s;
+    weft__plan_scope_close(here);
+    return s;
 }

@@ -75,11 +75,13 @@ void weft__plan_sort_in(const int32_t *len, int32_t *order, int64_t n, bool desc
 bool weft__plan_sort(const int32_t *len, int32_t *order, int64_t n, bool descending, int64_t lookahead)
 {
     int64_t block = lookahead > 0 && lookahead < n ? lookahead : n;
+    weft__plan_scope *here = weft__plan_scope_open();
     int32_t *scratch = weft__plan_memory(block, sizeof *scratch);
-    for (int64_t i = 0; scratch && i < n; i += block)
+    bool good = scratch;
+    for (int64_t i = 0; good && i < n; i += block)
         weft__plan_sort_in(len, order + i, n - i < block ? n - i : block, descending, scratch);
-    free(scratch);
-    return scratch != NULL;
+    weft__plan_scope_close(here);
+    return good;
 }
 
 /* ---- drawn ---- */
@@ -100,9 +102,5 @@ int32_t *weft__plan_drawn(const weft_plan_opts *o, int64_t n)
 int32_t *weft__plan_sorted(const weft_plan_opts *o, const int32_t *len, int64_t n, bool descending)
 {
     int32_t *order = weft__plan_drawn(o, n);
-    if (order && !weft__plan_sort(len, order, n, descending, o->lookahead)) {
-        free(order);
-        order = NULL;
-    }
-    return order;
+    return order && weft__plan_sort(len, order, n, descending, o->lookahead) ? order : NULL;
 }

@@ -35,7 +35,7 @@ static weft_status measure(picture *p)
 {
     int64_t n = p->lengths.n;
     p->offset = calloc((size_t)n + 1, sizeof *p->offset);
-    p->sorted = weft__plan_sorted(&(weft_plan_opts){ 0 }, p->lengths.len, n, true);
+    p->sorted = weft__plan_sorted(&(weft_plan_opts){ 0 }, p->lengths.len, n, true); /* of the open scope */
     if (!p->offset || !p->sorted)
         return no_memory();
     for (int64_t i = 0; i < n; i++)
@@ -352,6 +352,7 @@ weft_status weft_plot_batch(const char *path, const char *title, const weft_leng
     if (s)
         return s;
     picture p = { .lengths = *lengths, .labels = labels, .values = values };
+    weft__plan_scope *here = weft__plan_scope_open();
     s = measure(&p);
     if (!s && values)
         s = weft__scale_of(function, scale, values, p.tokens, &p.scale);
@@ -360,7 +361,7 @@ weft_status weft_plot_batch(const char *path, const char *title, const weft_leng
     if (!s)
         s = draw(&p, path, title);
     free(p.offset);
-    free(p.sorted);
+    weft__plan_scope_close(here);
     free(p.taken);
     free(p.found);
     return s;
