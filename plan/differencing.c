@@ -120,7 +120,8 @@ static bool make_room(deals *t, int64_t n)
     t->one = weft__plan_memory(3 * parts, sizeof *t->one);
     t->other = t->one + parts;
     t->both = t->other + parts;
-    return t->at && t->order && t->place && t->heap && t->one && weft__plan_sort(t->len, t->order, n, true, 0);
+    return t->at && t->order && t->place && t->heap && t->one &&
+           weft__plan_sort(t->len, t->order, n, true, 0);
 }
 
 static void begin(deals *t, int64_t n)

@@ -64,8 +64,8 @@ static weft_status weigh_by_sequences(const weft_plan *p, int64_t tokens, weft_t
 weft_status weft_plan_weigh(const weft_plan *plan, weft_plan_mean by, weft_token_weights *out)
 {
     weft_status s = check(plan, plan ? plan->sequences : 0,
-                          out && by >= WEFT_MEAN_OF_BATCH && by <= WEFT_MEAN_OF_SEQUENCES, "plan_weigh: ",
-                          "a plan, one of three means and room for weights are");
+                          out && by >= WEFT_MEAN_OF_BATCH && by <= WEFT_MEAN_OF_SEQUENCES,
+                          "plan_weigh: ", "a plan, one of three means and room for weights are");
     int64_t tokens = 0, batches = 0;
     double squares = 0;
     if (s != WEFT_OK)
@@ -186,7 +186,8 @@ static weft_status count_meetings(const weft_plan *plans, int epochs, int64_t mo
 {
     int64_t n = plans->sequences, *end = weft__plan_memory(most + 1, sizeof *end),
             *seen = weft__plan_memory(most, sizeof *seen);
-    int32_t *batch = weft__plan_memory(n * epochs, sizeof *batch), *member = weft__plan_memory(n, sizeof *member);
+    int32_t *batch = weft__plan_memory(n * epochs, sizeof *batch),
+            *member = weft__plan_memory(n, sizeof *member);
     double *in_one = weft__plan_memory(epochs, sizeof *in_one);
     if (!end || !seen || !batch || !member || !in_one)
         return WEFT_ENOMEM;

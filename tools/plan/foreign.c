@@ -93,8 +93,9 @@ static bool read_plan(FILE *from, head *h, const int32_t *len, int64_t n, weft_p
     rewind(from);
     if (fread(h, sizeof *h, 1, from) != 1)
         return false;
-    *p = (weft_plan){ .sequences = n, .empty = h->plan.empty, .dropped = h->plan.dropped,
-                      .in_rows = h->plan.in_rows };
+    *p = (weft_plan){
+        .sequences = n, .empty = h->plan.empty, .dropped = h->plan.dropped, .in_rows = h->plan.in_rows
+    };
     for (int64_t i = 0; i < n; i++) {
         p->tokens += len[i];
         p->not_empty += len[i] > 0;
