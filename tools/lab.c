@@ -237,8 +237,7 @@ static int run_lab(int argc, char **argv)
 {
     lab_run r = { .started = seconds_now() };
     char *command = command_line("weft lab", argc, argv);
-    int status = command ? GOOD : say_error(FAILED, "lab: no memory");
-    status = status ? status : read_options(&subcommand_lab, &r.asked, &argc, argv);
+    int status = read_options(&subcommand_lab, &r.asked, &argc, argv);
     if (!status && argc)
         status =
             usage_error(&subcommand_lab, "\"%.60s\" is not understood: planners follow --planner", argv[0]);

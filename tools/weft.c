@@ -1,6 +1,7 @@
 /* weft.c - the command `weft`: subcommands, one file each. */
 #include <errno.h>
 #include <stdarg.h>
+#include <stdlib.h>
 #include <string.h>
 #include "weft.h"
 #include "core/nearest.h"
@@ -19,6 +20,21 @@ int say_error(int status, const char *format, ...)
     fputc('\n', stderr);
     va_end(list);
     return status;
+}
+
+static void *there(void *memory, int64_t n, size_t bytes)
+{
+    if (!memory)
+        exit(say_error(FAILED, "no memory for %lld times %zu bytes", (long long)n, bytes));
+    return memory;
+}
+
+void *get_memory(int64_t n, size_t bytes) { return there(calloc((size_t)n + 1, bytes), n, bytes); }
+
+void *get_more(void *old, int64_t n, size_t bytes)
+{
+    bool fits = n >= 0 && (uint64_t)n < SIZE_MAX / bytes;
+    return there(fits ? realloc(old, ((size_t)n + 1) * bytes) : NULL, n, bytes);
 }
 
 int finish_output(const char *name, int status)

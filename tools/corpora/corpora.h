@@ -38,8 +38,8 @@ int32_t *read_lengths(const char *path, int64_t *n);
 const corpus *corpus_named(const char *name, size_t length);
 
 /* build.c; false: the error was said. A sequence has tokens or a length. */
-bool corpus_token(corpus_builder *, int32_t token);
-bool corpus_row(corpus_builder *, const weft_real *row, int64_t columns);
+void corpus_token(corpus_builder *, int32_t token);
+void corpus_row(corpus_builder *, const weft_real *row, int64_t columns);
 bool corpus_end_sequence(corpus_builder *);
 bool corpus_length(corpus_builder *, double length);
 /* Says "NAME: what"; false. */

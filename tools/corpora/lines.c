@@ -14,7 +14,7 @@ typedef struct {
     const char *at, *end;
     int64_t number;
 } line;
-/* Returns what is wrong with the line; NULL: nothing; "": there is no memory, which was said. */
+/* Returns what is wrong with the line; NULL: nothing; "": the error was said. */
 typedef const char *add_line(const line *, corpus_builder *);
 
 static bool read_lines(const char *path, add_line *add, corpus_builder *b)
@@ -37,10 +37,9 @@ static bool read_lines(const char *path, add_line *add, corpus_builder *b)
 
 static const char *add_sequence(const char *at, const char *end, corpus_builder *b)
 {
-    bool good = true;
-    for (; good && at < end; at++)
-        good = corpus_token(b, (unsigned char)*at);
-    return good && corpus_end_sequence(b) ? NULL : "";
+    for (; at < end; at++)
+        corpus_token(b, (unsigned char)*at);
+    return corpus_end_sequence(b) ? NULL : "";
 }
 
 static const char *add_entry(const line *l, corpus_builder *b)
@@ -89,10 +88,9 @@ static int32_t next_letter(const unsigned char **at)
 
 static const char *add_word(const line *l, corpus_builder *b)
 {
-    bool good = true;
-    for (const unsigned char *at = (const unsigned char *)l->at; good && (const char *)at < l->end;)
-        good = corpus_token(b, next_letter(&at));
-    return good && (l->end == l->at || corpus_end_sequence(b)) ? NULL : "";
+    for (const unsigned char *at = (const unsigned char *)l->at; (const char *)at < l->end;)
+        corpus_token(b, next_letter(&at));
+    return l->end == l->at || corpus_end_sequence(b) ? NULL : "";
 }
 
 bool read_words(const corpus_spec *s, corpus_builder *b)

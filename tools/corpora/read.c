@@ -153,14 +153,10 @@ void corpus_free(weft_dataset *d)
 }
 
 /* An empty corpus has arrays, too. */
-static bool has_arrays(weft_dataset *d)
+static void make_arrays(weft_dataset *d)
 {
-    d->len = d->len ? d->len : calloc(1, sizeof *d->len);
-    d->offset = d->offset ? d->offset : calloc(1, sizeof *d->offset);
-    if (d->len && d->offset)
-        return true;
-    errno = ENOMEM;
-    return say_failure("corpora: no memory");
+    d->len = d->len ? d->len : get_memory(0, sizeof *d->len);
+    d->offset = d->offset ? d->offset : get_memory(0, sizeof *d->offset);
 }
 
 bool read_corpus(const char *text, weft_dataset *out)
@@ -172,11 +168,12 @@ bool read_corpus(const char *text, weft_dataset *out)
     if (!c || !parse(c, text, &s))
         return false;
     errno = 0;
-    if (!c->read(&s, &b) || !has_arrays(&b.data)) {
+    if (!c->read(&s, &b)) {
         if (errno == ENOENT)
             say_error(FAILED, "corpora: %s is not installed: apt-get install %s", c->name, c->package);
         return corpus_free(&b.data), false;
     }
+    make_arrays(&b.data);
     *out = b.data;
     return true;
 }
@@ -201,6 +198,7 @@ int32_t *corpus_lengths(const char *text, int64_t *n)
 int32_t *read_lengths(const char *path, int64_t *n)
 {
     corpus_builder b = { 0 };
-    bool good = read_length_file(&(corpus_spec){ .rest = path }, &b) && has_arrays(&b.data);
+    bool good = read_length_file(&(corpus_spec){ .rest = path }, &b);
+    make_arrays(&b.data);
     return lengths_of(&b.data, good, n);
 }

@@ -54,9 +54,7 @@ static bool ask(lab_run *r, int instance, int planner, const int32_t *len, int64
 bool lab_ask_adversaries(lab_run *r)
 {
     bool good = true;
-    r->page.adversary = calloc((size_t)PLANNERS * INSTANCES, sizeof *r->page.adversary);
-    if (!r->page.adversary)
-        return say_failure("lab: no memory for adversaries");
+    r->page.adversary = get_memory(PLANNERS * INSTANCES, sizeof *r->page.adversary);
     for (int i = 0; i < INSTANCES && good && !lab_stops(r); i++) {
         int64_t n;
         int32_t *len = corpus_lengths(instances[i].name, &n);

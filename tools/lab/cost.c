@@ -29,10 +29,9 @@ bool lab_compare_costs(lab_run *r)
     weft_dataset rows = { 0 };
     weft_plan_prediction p;
     bool good = costs_of(&layer, &r->layer);
-    good = good && (make_rows(&r->few, layer.hidden, &rows) || say_failure("lab: no memory for rows"));
-    timed *t = good ? calloc((size_t)r->asked.planners + 1, sizeof *t) : NULL;
-    r->page.cost = calloc((size_t)r->asked.planners + 1, sizeof *r->page.cost);
-    good = good && ((t && r->page.cost) || say_failure("lab: no memory for costs"));
+    make_rows(&r->few, layer.hidden, &rows);
+    timed *t = get_memory(r->asked.planners, sizeof *t);
+    r->page.cost = get_memory(r->asked.planners, sizeof *r->page.cost);
     for (int i = 0; i < r->asked.planners && good; i++)
         good = open_run(&layer, &r->of_few[i].plan, WORK / layer.hidden, r->asked.padded[i], &t[i].run) ||
                lab_refuse(r->of_few[i].text, t[i].run.w);
@@ -52,7 +51,7 @@ bool lab_compare_costs(lab_run *r)
         if (weft_plan_predict(&r->made[i].plan, &r->layer.cost, t[i].run.padded, &p) == WEFT_OK)
             r->page.plan[i].predicted_ms = p.ms;
     }
-    for (int i = 0; i < r->asked.planners && t; i++)
+    for (int i = 0; i < r->asked.planners; i++)
         if (t[i].run.w)
             weft_close(t[i].run.w);
     free(t), free(rows.rows);

@@ -8,11 +8,7 @@
 
 static weft_real *room(const weft_dataset *d)
 {
-    size_t n = (size_t)(d->n ? d->offset[d->n] : 0) * PROBE_WIDTH + 1;
-    weft_real *x = calloc(n, sizeof *x);
-    if (!x)
-        say_error(FAILED, "lab: no memory for %zu numbers", n);
-    return x;
+    return get_memory((d->n ? d->offset[d->n] : 0) * PROBE_WIDTH, sizeof(weft_real));
 }
 
 /* Numbers of all sequences but `without` (-1: of all) that differ in a bit; and those that are no numbers. */
@@ -53,9 +49,9 @@ bool lab_compare_layouts(lab_run *r)
     weft_dataset d = { 0 };
     weft_plan alone = { 0 }, by_16 = { 0 };
     bool good = lab_probe_data(&r->few, &d);
-    weft_real *whole = good ? room(&d) : NULL, *other = whole ? room(&d) : NULL;
-    good = other && make_order(&d, 1, &alone) && make_order(&d, 16, &by_16);
-    good = good && lab_probe("whole sequences", &alone, &d, PROBE_PLAN, whole);
+    weft_real *whole = room(&d), *other = room(&d);
+    good = good && make_order(&d, 1, &alone) && make_order(&d, 16, &by_16) &&
+           lab_probe("whole sequences", &alone, &d, PROBE_PLAN, whole);
     if (good && (good = lab_probe("padded", &by_16, &d, PROBE_PADDED, other)))
         add_exact(r, "padded, 16 a batch", &d, whole, other);
     for (int i = 0; i < r->asked.planners && good && !lab_stops(r); i++) {
@@ -85,8 +81,8 @@ static void change(weft_dataset *d, int64_t i, bool nan, weft_real *keep, bool b
 static bool touch(const weft_plan *plan, const weft_dataset *run, weft_dataset *d, int64_t i,
                   const weft_real *before, weft_real *after, lab_contamination *c)
 {
-    weft_real *keep = malloc((size_t)d->len[i] * PROBE_COLUMNS * sizeof *keep + 1);
-    bool good = keep || say_failure("lab: no memory");
+    weft_real *keep = get_memory((int64_t)d->len[i] * PROBE_COLUMNS, sizeof *keep);
+    bool good = true;
     for (int nan = 0; nan < 2 && good; nan++) {
         int64_t spread = 0;
         change(d, i, nan, keep, false);
@@ -142,8 +138,7 @@ bool lab_contaminate(lab_run *r)
 {
     weft_dataset d = { 0 };
     bool good = lab_probe_data(&r->few, &d);
-    weft_real *before = good ? room(&d) : NULL, *after = before ? room(&d) : NULL;
-    good = after != NULL;
+    weft_real *before = room(&d), *after = room(&d);
     for (int i = 0; i < r->asked.planners && good && !lab_stops(r); i++) {
         lab_contamination *c = r->page.contamination + r->page.contaminations;
         *c = (lab_contamination){ .name = r->of_few[i].text };

@@ -16,15 +16,13 @@ typedef struct {
     weft_real *one;
 } moments;
 
-static bool make_room(moments *g, int64_t size)
+static void make_room(moments *g, int64_t size)
 {
     *g = (moments){ .size = size,
-                    .whole = calloc((size_t)size, sizeof(double)),
-                    .one = calloc((size_t)size, sizeof *g->one) };
-    bool good = g->whole && g->one;
+                    .whole = get_memory(size, sizeof(double)),
+                    .one = get_memory(size, sizeof *g->one) };
     for (int k = 0; k < MEANS; k++)
-        good = (g->sum[k] = calloc((size_t)size, sizeof(double))) && good;
-    return good || say_failure("lab: no memory for gradients");
+        g->sum[k] = get_memory(size, sizeof(double));
 }
 
 static void free_room(moments *g)
@@ -118,12 +116,12 @@ static bool find_whole(lab_run *r, const lab_model_opts *o, moments *g, bool *st
 {
     weft_plan p;
     lab_model m;
-    bool good = lab_model_open(&m, o);
+    bool good = lab_model_open(&m, o) || lab_refuse("the whole gradient", m.w);
     if (weft_plan_make(weft_planner_named("sorted"), r->train.len, r->train.n,
                        &(weft_plan_opts){ .count = 64 }, &p) != WEFT_OK)
-        good = false, say_error(FAILED, "lab: %s", weft_plan_message());
-    else if (!(good = good && make_room(g, weft_parameter_numel(m.m))))
-        lab_refuse("the whole gradient", m.w);
+        good = say_failure("lab: %s", weft_plan_message());
+    if (good)
+        make_room(g, weft_parameter_numel(m.m));
     lab_progress(r, "the gradient of all sequences");
     for (int64_t b = 0; good && b < p.batches && !(*stopped = lab_stops(r)); b++) {
         lab_progress_at(r, (double)b / (double)p.batches);

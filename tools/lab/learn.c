@@ -165,10 +165,8 @@ static int64_t update_of(const lab_run *r)
 bool lab_learn(lab_run *r)
 {
     bool good = true;
-    r->curve = calloc((size_t)r->asked.planners, sizeof *r->curve);
-    r->point = calloc((size_t)r->asked.planners, sizeof *r->point);
-    if (!r->curve || !r->point)
-        return say_failure("lab: no memory for curves");
+    r->curve = get_memory(r->asked.planners, sizeof *r->curve);
+    r->point = get_memory(r->asked.planners, sizeof *r->point);
     for (int i = 0; i < r->asked.planners; i++) {
         r->page.plan[i].curve = r->curve[i];
         for (int s = 0; s < SEEDS; s++)

@@ -14,8 +14,7 @@ static bool name_padded(lab_run *r, int i)
         return say_failure("lab: --padded %s: its batches are rows of several sequences; a planner of "
                            "one sequence a row is expected",
                            text);
-    if (!(r->label[i] = malloc(room)))
-        return say_failure("lab: no memory for a name");
+    r->label[i] = get_memory((int64_t)room, 1);
     snprintf(r->label[i], room, "%s padded", text);
     r->made[i].text = r->of_few[i].text = r->label[i];
     return true;
@@ -55,7 +54,7 @@ static weft_status plan_few(const weft_plan *all, const int32_t *number, const w
                             weft_plan *few)
 {
     int64_t most = weft__plan_most_segments(all);
-    int32_t *renamed = malloc((size_t)(2 * most + 1) * sizeof *renamed);
+    int32_t *renamed = get_memory(2 * most, sizeof *renamed);
     *few = (weft_plan){ .sequences = d->n, .in_rows = all->in_rows };
     for (int64_t i = 0; i < d->n; i++) {
         few->tokens += d->len[i];
@@ -63,8 +62,6 @@ static weft_status plan_few(const weft_plan *all, const int32_t *number, const w
         few->not_empty += d->len[i] > 0;
     }
     few->dropped = few->tokens;
-    if (!renamed)
-        return weft_plan_refuse(WEFT_ENOMEM, "no memory for %lld pieces", (long long)most);
     int32_t *carried = renamed + most;
     weft_status s = WEFT_OK;
     for (int64_t b = 0; b < all->batches && s == WEFT_OK; b++) {
@@ -100,13 +97,12 @@ static bool read_file(lab_run *r)
 {
     planned *read = NULL;
     int count = 0;
-    int32_t *number = malloc((size_t)(r->train.n + 1) * sizeof *number);
-    bool good = number || say_failure("lab: no memory for plans of a file");
-    for (int64_t i = 0; i < r->train.n && good; i++)
+    int32_t *number = get_memory(r->train.n, sizeof *number);
+    for (int64_t i = 0; i < r->train.n; i++)
         number[i] = -1;
-    for (int64_t i = 0; i < r->few.n && good; i++)
+    for (int64_t i = 0; i < r->few.n; i++)
         number[r->few_of[i]] = (int32_t)i;
-    good = good && read_plans(r->asked.from, r->train.len, r->train.n, &read, &count);
+    bool good = read_plans(r->asked.from, r->train.len, r->train.n, &read, &count);
     for (int i = 0; i < count && good; i++)
         good = add_read(r, read + i, number);
     for (int i = 0; i < count; i++)
@@ -118,12 +114,13 @@ static bool read_file(lab_run *r)
 /* ---- all of them ---- */
 bool lab_make_plans(lab_run *r)
 {
-    size_t n = MOST_PLANNERS;
-    r->made = calloc(n, sizeof *r->made), r->of_few = calloc(n, sizeof *r->of_few);
-    r->page.plan = calloc(n, sizeof *r->page.plan), r->page.exact = calloc(n + 1, sizeof *r->page.exact);
-    r->page.contamination = calloc(n + 1, sizeof *r->page.contamination);
-    bool good = (r->made && r->of_few && r->page.plan && r->page.exact && r->page.contamination) ||
-                say_failure("lab: no memory for plans");
+    int n = MOST_PLANNERS;
+    bool good = true;
+    r->made = get_memory(n, sizeof *r->made);
+    r->of_few = get_memory(n, sizeof *r->of_few);
+    r->page.plan = get_memory(n, sizeof *r->page.plan);
+    r->page.exact = get_memory(n + 1, sizeof *r->page.exact);
+    r->page.contamination = get_memory(n + 1, sizeof *r->page.contamination);
     for (int i = 0; i < r->asked.planners && good; i++)
         good = make_both(r, i);
     good = good && (!r->asked.from || read_file(r));

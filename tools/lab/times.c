@@ -50,10 +50,9 @@ static bool open_models(lab_run *r, lab_model *m)
 
 bool lab_measure_times(lab_run *r)
 {
-    lab_model *m = calloc((size_t)r->asked.planners, sizeof *m);
-    double(*ms)[MOST_ROUNDS] = calloc((size_t)r->asked.planners, sizeof *ms);
-    bool good = (m && ms) || say_failure("lab: no memory");
-    good = good && open_models(r, m);
+    lab_model *m = get_memory(r->asked.planners, sizeof *m);
+    double(*ms)[MOST_ROUNDS] = get_memory(r->asked.planners, sizeof *ms);
+    bool good = open_models(r, m);
     for (int i = 0; i < r->asked.planners && good; i++) /* what the first call makes is made */
         good = !r->made[i].plan.batches || r->made[i].plan.segment->carry >= 0 ||
                lab_model_update(m + i, &r->made[i].plan, 0, &r->train, WEFT_MEAN_OF_BATCH) ||
@@ -67,7 +66,7 @@ bool lab_measure_times(lab_run *r)
             else if (!weft_ok(m[i].w))
                 good = lab_refuse(r->made[i].text, m[i].w);
         }
-    for (int i = 0; i < r->asked.planners && m; i++)
+    for (int i = 0; i < r->asked.planners; i++)
         if (m[i].w)
             lab_model_close(m + i);
     free(m), free(ms);

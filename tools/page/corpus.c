@@ -21,11 +21,9 @@ static void set_edges(counted *c)
     c->edge[c->bins] = c->edge[c->bins] > c->longest ? c->edge[c->bins] : c->longest + 1;
 }
 
-static bool count_lengths(const lab *l, counted *c)
+static void count_lengths(const lab *l, counted *c)
 {
-    int32_t *sorted = malloc(((size_t)l->n + 1) * sizeof *sorted);
-    if (!sorted)
-        return false;
+    int32_t *sorted = get_memory(l->n, sizeof *sorted);
     if (l->n) /* memcpy from NULL is not allowed */
         memcpy(sorted, l->len, (size_t)l->n * sizeof *sorted);
     qsort(sorted, (size_t)l->n, sizeof *sorted, by_length);
@@ -47,7 +45,6 @@ static bool count_lengths(const lab *l, counted *c)
         c->sd += (sorted[i] - c->mean) * (sorted[i] - c->mean);
     c->sd = l->n ? sqrt(c->sd / (double)l->n) : 0;
     free(sorted);
-    return true;
 }
 
 /* The capacities of plans, each once. */
@@ -123,10 +120,7 @@ static void fill_lengths(const lab *l, int i, page_row *row)
 void put_lengths(page *p)
 {
     counted c = { 0 };
-    if (!count_lengths(p->lab, &c)) {
-        put_missing(p, "There was no memory to count lengths.");
-        return;
-    }
+    count_lengths(p->lab, &c);
     put_table(p, "Lengths in tokens. 99 of 100 sequences are no longer than the number under that head.",
               "corpus", 1, fill_lengths, NULL);
     if (c.longest)

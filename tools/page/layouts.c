@@ -111,8 +111,8 @@ static void put_sizes(page *p, const weft_plan *plan)
     int64_t steps = 0;
     put(p, "; <code>batch_sizes</code>");
     for (int64_t k = 0; k < plan->batches && steps < SIZES; k++) {
-        int64_t width = plan->batch[k].width, *sizes = malloc(((size_t)width + 1) * sizeof *sizes);
-        if (sizes && weft_plan_batch_sizes(plan, k, sizes, width) == WEFT_OK)
+        int64_t width = plan->batch[k].width, *sizes = get_memory(width, sizeof *sizes);
+        if (weft_plan_batch_sizes(plan, k, sizes, width) == WEFT_OK)
             for (int64_t t = 0; t < width && steps < SIZES; t++, steps++)
                 put(p, " %lld", (long long)sizes[t]);
         free(sizes);

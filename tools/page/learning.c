@@ -52,10 +52,8 @@ static void draw(page *p, const measure *m)
     weft_curve curve[2 * MOST];
     for (int k = 0; k < plans; k++)
         most = longest(p->lab->plan + k) > most ? longest(p->lab->plan + k) : most;
-    double *number = calloc(4 * (size_t)plans * (size_t)most + 1, sizeof *number), loss[3] = { 0 };
-    if (!number)
-        p->svg.failed = true;
-    for (int k = 0; k < plans && number; k++) {
+    double *number = get_memory(4 * (int64_t)plans * most, sizeof *number), loss[3] = { 0 };
+    for (int k = 0; k < plans; k++) {
         double *x = number + (ptrdiff_t)k * 4 * most, *y[3] = { x + most, x + 2 * most, x + 3 * most };
         int n = longest(p->lab->plan + k);
         for (int i = 0; i < n; i++) {
@@ -67,10 +65,9 @@ static void draw(page *p, const measure *m)
         curve[2 * k] = (weft_curve){ .name = name[k], .n = n, .x = x, .y = y[1] };
         curve[2 * k + 1] = (weft_curve){ .n = n, .x = x, .y = y[2], .low = y[0] };
     }
-    if (number)
-        put_chart(p, CHART_HEIGHT, m->title,
-                  &(weft_chart){ .x_label = m->label, .left = "loss", .curves = curve, .n = 2 * plans },
-                  "A line for each plan, the mean over its seeds, with its number at the end.");
+    put_chart(p, CHART_HEIGHT, m->title,
+              &(weft_chart){ .x_label = m->label, .left = "loss", .curves = curve, .n = 2 * plans },
+              "A line for each plan, the mean over its seeds, with its number at the end.");
     put(p, "%s: means over seeds, the band from the least to the largest.", m->title);
     end_figure(p);
     free(number);

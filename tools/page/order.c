@@ -160,13 +160,13 @@ void put_order(page *p)
 /* ---- live rows ---- */
 enum { LIVE = 32 };
 
-/* Steps and tokens by live rows: 0, 1, 2 .. 3, 4 .. 7, and so on; how many groups, 0: no memory. */
+/* Steps and tokens by live rows: 0, 1, 2 .. 3, 4 .. 7, and so on; how many groups. */
 static int group_live(const weft_plan *p, double *steps, double *tokens)
 {
     int64_t rows = weft__plan_most_rows(p);
     int groups = 0;
-    int64_t *live = malloc(((size_t)rows + 1) * sizeof *live);
-    bool good = live && weft_plan_live_rows(p, live, rows + 1) == WEFT_OK;
+    int64_t *live = get_memory(rows, sizeof *live);
+    bool good = weft_plan_live_rows(p, live, rows + 1) == WEFT_OK;
     for (int64_t k = 0; k <= rows && good; k++) {
         int at = 0;
         for (int64_t left = k; left; left >>= 1)

@@ -89,8 +89,8 @@ static void put_words(page *p, const char *words)
 static void put_cost_chart(page *p)
 {
     int n = p->lab->costs;
-    double *x = calloc(6 * (size_t)n + 1, sizeof *x), end[2] = { HUGE_VAL, 0 };
-    for (int i = 0; x && i < n; i++) {
+    double *x = get_memory(6 * (int64_t)n, sizeof *x), end[2] = { HUGE_VAL, 0 };
+    for (int i = 0; i < n; i++) {
         const lab_cost *c = p->lab->cost + i;
         bool good = c->predicted_ms > 0 && c->measured_ms > 0;
         for (int k = 0; k < 6; k++) /* the gaps: no line to the next dot */
@@ -100,8 +100,8 @@ static void put_cost_chart(page *p)
         end[0] = good ? fmin(end[0], fmin(c->predicted_ms, c->measured_ms)) : end[0];
         end[1] = good ? fmax(end[1], fmax(c->predicted_ms, c->measured_ms)) : end[1];
     }
-    const weft_curve curve[] = { { .n = x ? 2 * n : 0, .x = x, .y = x ? x + 2 * n : x },
-                                 { .n = x ? 2 * n : 0, .x = x, .y = x ? x + 4 * n : x },
+    const weft_curve curve[] = { { .n = 2 * n, .x = x, .y = x + 2 * n },
+                                 { .n = 2 * n, .x = x, .y = x + 4 * n },
                                  { .n = 2, .x = end, .y = end } };
     if (end[1] > 0) {
         put(p, "<div class=\"figures\">\n");

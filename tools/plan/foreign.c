@@ -87,7 +87,7 @@ static bool is_sane(const head *h, int64_t tokens, int64_t n)
            p->batches <= tokens + n + 1;
 }
 
-/* Reads the plan of n sequences. False: the file ends before the plan does, or there is no memory for it. */
+/* Reads the plan of n sequences. False: the file ends before the plan does. */
 static bool read_plan(FILE *from, head *h, const int32_t *len, int64_t n, weft_plan *p)
 {
     rewind(from);
@@ -106,10 +106,9 @@ static bool read_plan(FILE *from, head *h, const int32_t *len, int64_t n, weft_p
         return true;
     p->batches = h->plan.batches;
     p->segments = h->plan.segments;
-    p->batch = calloc((size_t)p->batches + 1, sizeof *p->batch);
-    p->segment = calloc((size_t)p->segments + 1, sizeof *p->segment);
-    return p->batch && p->segment &&
-           fread(p->batch, sizeof *p->batch, (size_t)p->batches, from) == (size_t)p->batches &&
+    p->batch = get_memory(p->batches, sizeof *p->batch);
+    p->segment = get_memory(p->segments, sizeof *p->segment);
+    return fread(p->batch, sizeof *p->batch, (size_t)p->batches, from) == (size_t)p->batches &&
            fread(p->segment, sizeof *p->segment, (size_t)p->segments, from) == (size_t)p->segments;
 }
 

@@ -154,7 +154,7 @@ static bool read_carries(reading *r, const json_t *carry)
         return refuse(
             r, "\"carry\" is true, or a list of true or false for each piece; something else was found");
     int32_t *can = possible_carries(p);
-    bool good = can || refuse(r, "no memory");
+    bool good = true;
     for (int64_t i = 0; i < p->segments && good; i++) {
         const json_t *here = json_is_array(carry) ? json_array_get(carry, (size_t)i) : carry;
         good = json_is_boolean(here) || refuse(r, "\"carry\" has something else than true and false");
@@ -208,8 +208,6 @@ static bool read_plan(reading *r, const json_t *is)
     if (name && !json_is_string(name))
         return refuse(r, "\"planner\" is no text");
     to->text = to->memory = strdup(name ? json_string_value(name) : r->where);
-    if (!to->text)
-        return refuse(r, "no memory");
     r->whole = true;
     r->cells = 0;
     if ((capacity && !number(r, capacity, INT32_MAX, "\"capacity\"", &to->opts.capacity)) ||
@@ -222,11 +220,8 @@ static bool read_plan(reading *r, const json_t *is)
 
 static bool add_plan(reading *r, const json_t *is, planned **all, int *count)
 {
-    planned *more = realloc(*all, (size_t)(*count + 1) * sizeof **all);
-    if (!more)
-        return refuse(r, "no memory");
-    *all = more;
-    r->to = more + *count;
+    *all = get_more(*all, *count + 1, sizeof **all);
+    r->to = *all + *count;
     *r->to = (planned){ 0 };
     ++*count; /* also where it fails, so that it is freed */
     return read_plan(r, is);
