@@ -22,8 +22,8 @@ extern const subcommand subcommand_plan, subcommand_corpora, subcommand_lab, sub
 __attribute__((format(printf, 2, 3))) int say_error(int status, const char *format, ...);
 /* The same for FAILED; false. */
 #define say_failure(...) (say_error(FAILED, __VA_ARGS__) == GOOD)
-/* Returns memory for n things of so many bytes, and one more, all zeros. get_more gives an array another size.
- * Both end the command with an error if there is none. */
+/* Returns memory for n things of so many bytes, and one more, all zeros. get_more changes the size of an
+ * array. Both end the command with an error if there is none. */
 void *get_memory(int64_t n, size_t bytes);
 void *get_more(void *, int64_t n, size_t bytes);
 /* Flushes stdout and returns status; FAILED, with an error, if something could not be written. */

@@ -131,56 +131,39 @@ Test(plan, numbers_have_points_in_a_country_of_commas)
 }
 
 /* ---- a planner of one's own ---- */
-/* Two batches, the second with what `fault` names. */
-typedef enum {
-    FINE,
-    LOSES,
-    TWICE,
-    TOO_WIDE,
-    NO_ROW,
-    OVERLAPS,
-    NO_SEQUENCE,
-    BEYOND,
-    CUTS,
-    NO_BATCH,
-    CARRIES_OTHER,
-    LIES
-} fault;
+/* Faults of a plan of two batches: a number of segment 4 is another, or what a name says. */
+typedef enum { FINE, ROW, COLUMN, SEQUENCE, LENGTH, CARRIES, TWICE, LOSES, TOO_WIDE, NO_BATCH, LIES } fault;
+static const struct {
+    fault is;
+    int32_t value;
+    const char *says;
+} faults[] = {
+    { LOSES, 0, "4 tokens are missing, from sequence 4 on, and 0 are said to be dropped" },
+    { TWICE, 0, "segment 3, 5 tokens of sequence 2 from token 0 on, in row 1 from column 0 on: its first token" },
+    { TOO_WIDE, 0, "in row 0 from column 0 on: its batch has 2 rows of 4 cells" },
+    { ROW, 2, "in row 2 from column 2 on: its batch has 2 rows" },
+    { COLUMN, 1, "in row 1 from column 1 on: another one ends at column 2 of the row" },
+    { SEQUENCE, 5, "of sequence 5 from token 0 on, in row 1 from column 2 on: there are 5 sequences" },
+    { LENGTH, 5, "segment 4, 5 tokens of sequence 4 from token 0 on, in row 1 from column 2 on: the sequence" },
+    { LENGTH, 3, "the planner promises not to cut the sequence, which has 4 tokens" },
+    { NO_BATCH, 0, "3 segments are in no batch" },
+    { CARRIES, 0, "carries the state of a segment that ends before token 3 of sequence 0" },
+    { LIES, 0, "own: it says that it has 1048581 segments in 2 batches, and has made fewer" }
+};
 static fault now;
+static int32_t value;
 
 static weft_status plan_own(const int32_t *len, int64_t n, const weft_plan_opts *o, weft_plan *p)
 {
     (void)n, (void)o;
     weft_segment s[] = { { 0, 0, 0, len[0], 0, -1 },
                          { 1, 0, 0, len[1], 1, -1 },
-                         { 2, 0, 0, len[2], 0, -1 },
+                         { 2, 0, 0, len[2], 0, now == CARRIES ? value : -1 },
                          { 3, 0, 0, len[3], 1, -1 },
-                         { 4, 2, 0, len[4], 1, -1 } };
-    switch (now) {
-    case TWICE:
+                         { now == SEQUENCE ? value : 4, now == COLUMN ? value : 2, 0,
+                           now == LENGTH ? value : len[4], now == ROW ? value : 1, -1 } };
+    if (now == TWICE)
         s[3] = s[2], s[3].row = 1, s[4].column = 5;
-        break;
-    case NO_ROW:
-        s[4].row = 2;
-        break;
-    case OVERLAPS:
-        s[4].column = 1;
-        break;
-    case NO_SEQUENCE:
-        s[4].sequence = 5;
-        break;
-    case BEYOND:
-        s[4].length++;
-        break;
-    case CUTS:
-        s[4].length--;
-        break;
-    case CARRIES_OTHER:
-        s[2].carry = 0;
-        break;
-    default:
-        break;
-    }
     p->in_rows = true;
     weft_status st = WEFT_OK;
     for (int i = 0; i < 5 - (now == LOSES) && st == WEFT_OK; i++) {
@@ -194,23 +177,6 @@ static weft_status plan_own(const int32_t *len, int64_t n, const weft_plan_opts 
 
 Test(plan, an_own_planner_is_checked)
 {
-    static const struct {
-        fault is;
-        const char *says;
-    } bad[] = {
-        { LOSES, "4 tokens are missing, from sequence 4 on, and 0 are said to be dropped" },
-        { TWICE, "segment 3, 5 tokens of sequence 2 from token 0 on, in row 1 from column 0 on: its first token is "
-          "planned twice" },
-        { TOO_WIDE, "in row 0 from column 0 on: its batch has 2 rows of 4 cells" },
-        { NO_ROW, "in row 2 from column 2 on: its batch has 2 rows" },
-        { OVERLAPS, "in row 1 from column 1 on: another one ends at column 2 of the row" },
-        { NO_SEQUENCE, "of sequence 5 from token 0 on, in row 1 from column 2 on: there are 5 sequences" },
-        { BEYOND, "segment 4, 5 tokens of sequence 4 from token 0 on, in row 1 from column 2 on: the sequence has 4" },
-        { CUTS, "the planner promises not to cut the sequence, which has 4 tokens" },
-        { NO_BATCH, "3 segments are in no batch" },
-        { CARRIES_OTHER, "carries the state of a segment that ends before token 3 of sequence 0" },
-        { LIES, "own: it says that it has 1048581 segments in 2 batches, and has made fewer" }
-    };
     const weft_planner own = { .name = "own", .plan = plan_own, .promises = WEFT_PLAN_WHOLE };
     weft_plan p;
     now = FINE;
@@ -218,9 +184,10 @@ Test(plan, an_own_planner_is_checked)
     cr_assert(p.batches == 2 && p.segments == 5 && p.tokens == 14 && p.empty == 0);
     PLANS(weft_plan_check(&p, five, 5, WEFT_PLAN_WHOLE | WEFT_PLAN_IN_ORDER));
     weft_plan_free(&p);
-    for (int i = 0; i < COUNT(bad); i++) {
-        now = bad[i].is;
-        REFUSED(weft_plan_make(&own, five, 5, NULL, &p), WEFT_EFORMAT, bad[i].says);
+    for (int i = 0; i < COUNT(faults); i++) {
+        now = faults[i].is;
+        value = faults[i].value;
+        REFUSED(weft_plan_make(&own, five, 5, NULL, &p), WEFT_EFORMAT, faults[i].says);
         cr_assert(!p.segment && !p.batches);
     }
     cr_assert_eq(weft_plan_refuse(WEFT_EARG, "of %d", 3), WEFT_EARG);

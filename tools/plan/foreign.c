@@ -1,6 +1,6 @@
 /* foreign.c - planners of shared objects. Each runs in a process of its own, so that a planner which crashes,
  * loops or returns garbage is an error with a message. Its code has the rights of the user, so this does not
- * protect against harm. The child leaves its plan in a file in memory, and the command checks it once more. */
+ * protect against harm. The child leaves its plan in a file in memory, and the command checks it again. */
 #include <ctype.h>
 #include <dirent.h>
 #include <dlfcn.h>
@@ -54,7 +54,7 @@ static weft_status make_there(const job *j, head *h)
     return s == WEFT_OK ? weft_plan_make(planner, j->len, j->n, &o, &h->plan) : s;
 }
 
-/* Leads a group of its own, which ends with the command. Its input is empty, and its output goes to stderr. */
+/* Leads a group of its own, which ends with the command. Its input is empty, its output goes to stderr. */
 static void detach(pid_t parent)
 {
     int nothing = open("/dev/null", O_RDONLY);
