@@ -139,12 +139,12 @@ static const struct {
     const char *says;
 } faults[] = {
     { LOSES, 0, "4 tokens are missing, from sequence 4 on, and 0 are said to be dropped" },
-    { TWICE, 0, "segment 3, 5 tokens of sequence 2 from token 0 on, in row 1 from column 0 on: its first token" },
+    { TWICE, 0, "segment 3, 5 tokens of sequence 2 from token 0 on, in row 1 from column 0 on: its first" },
     { TOO_WIDE, 0, "in row 0 from column 0 on: its batch has 2 rows of 4 cells" },
     { ROW, 2, "in row 2 from column 2 on: its batch has 2 rows" },
     { COLUMN, 1, "in row 1 from column 1 on: another one ends at column 2 of the row" },
     { SEQUENCE, 5, "of sequence 5 from token 0 on, in row 1 from column 2 on: there are 5 sequences" },
-    { LENGTH, 5, "segment 4, 5 tokens of sequence 4 from token 0 on, in row 1 from column 2 on: the sequence" },
+    { LENGTH, 5, "5 tokens of sequence 4 from token 0 on, in row 1 from column 2 on: the sequence" },
     { LENGTH, 3, "the planner promises not to cut the sequence, which has 4 tokens" },
     { NO_BATCH, 0, "3 segments are in no batch" },
     { CARRIES, 0, "carries the state of a segment that ends before token 3 of sequence 0" },

@@ -126,13 +126,13 @@ bool read_length_file(const corpus_spec *s, corpus_builder *b)
     static const char space[] = " \t\n\v\f\r";
     bool standard = !strcmp(s->rest, "-"), good = true;
     const char *path = standard ? "stdin" : s->rest;
-    char *text = NULL;
+    char *text = NULL, *rest;
     size_t room = 0;
     FILE *file = standard ? stdin : fopen(path, "r");
     if (!file)
         good = say_failure("%s: %s", path, strerror(errno));
     for (long long line = 1; good && getline(&text, &room, file) >= 0; line++)
-        for (char *word = strtok(text, space); word && good; word = strtok(NULL, space))
+        for (char *word = strtok_r(text, space, &rest); word && good; word = strtok_r(NULL, space, &rest))
             good = add_length(path, line, word, b);
     if (good && ferror(file))
         good = say_failure("%s: cannot be read: %s", path, strerror(errno));
