@@ -18,20 +18,6 @@ static weft_status emit(weft_plan *p, const int32_t *len, bucket *b, const int32
     return s == WEFT_OK ? weft__plan_end_whole(p) : s;
 }
 
-/* Returns how many bounds are at most this length. */
-static int64_t bucket_of(const int64_t *bounds, int64_t edges, int64_t length)
-{
-    int64_t low = 0, high = edges;
-    while (low < high) {
-        int64_t middle = (low + high) / 2;
-        if (bounds[middle] <= length)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low;
-}
-
 /* bounds [edges], sizes [edges + 1] */
 static weft_status deal(const int32_t *len, int64_t n, const int64_t *bounds, const int64_t *sizes,
                         int64_t edges, const weft_plan_opts *o, weft_plan *p)
@@ -45,7 +31,7 @@ static weft_status deal(const int32_t *len, int64_t n, const int64_t *bounds, co
         b[i] = (bucket){ .size = sizes[i] };
     for (int64_t k = 0; k < n && s == WEFT_OK; k++) {
         int64_t i = order[k];
-        bucket *to = b + bucket_of(bounds, edges, len[i]);
+        bucket *to = b + weft__plan_up_to(bounds, edges, len[i]);
         if (to->n++)
             after[to->last] = (int32_t)i;
         else

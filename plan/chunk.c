@@ -15,20 +15,6 @@ static int64_t chunk_of(const cut *c, int64_t batch, int64_t row)
     return c->carry ? row * c->batches + batch : batch * c->rows + row;
 }
 
-/* The sequence in which token `at` of all lies: start [n + 1]. */
-static int64_t sequence_of(const int64_t *start, int64_t n, int64_t at)
-{
-    int64_t low = 0, high = n;
-    while (high - low > 1) {
-        int64_t middle = (low + high) / 2;
-        if (start[middle] <= at)
-            low = middle;
-        else
-            high = middle;
-    }
-    return low;
-}
-
 /* The text: sequences in this order, start [n + 1] where each begins. */
 typedef struct {
     int64_t n, *start;
@@ -41,7 +27,7 @@ static weft_status add_chunk(weft_plan *p, const text *t, int64_t from, int64_t 
                              int64_t first, int32_t *carry)
 {
     weft_status s = WEFT_OK;
-    int64_t i = from < to ? sequence_of(t->start, t->n, from) : 0;
+    int64_t i = from < to ? weft__plan_up_to(t->start, t->n, from) - 1 : 0;
     for (int64_t at = from; at < to && s == WEFT_OK; i++) {
         int64_t begin = t->start[i], end = t->start[i + 1] < to ? t->start[i + 1] : to;
         if (end == at)

@@ -12,6 +12,19 @@ int32_t weft__plan_longest(const int32_t *len, int64_t n)
     return longest;
 }
 
+int64_t weft__plan_up_to(const int64_t *number, int64_t n, int64_t value)
+{
+    int64_t low = 0, high = n;
+    while (low < high) {
+        int64_t middle = (low + high) / 2;
+        if (number[middle] <= value)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
 int32_t *weft__plan_order(int64_t n)
 {
     int32_t *order = weft__plan_memory(n, sizeof *order);

@@ -157,44 +157,24 @@ static void open_packs(packs *t, int32_t length, int64_t most)
     }
 }
 
-/* Krell et al. 2021: all of one length into the packs with the largest gap, one each. */
-static void pack_shortest(packs *t, int32_t length, bool stacked)
+/* All of one length: into the packs with the largest gap, one each (Krell et al. 2021), or, lpfhp.py with
+ * `distribute`, with the smallest, as many copies at once as it holds. */
+static void pack_length(packs *t, int32_t length, manner how)
 {
     int64_t *left = t->left + length;
-    for (int64_t gap = t->capacity; gap >= length && *left && !t->failed;) {
+    for (int64_t gap = how == LONGEST ? length : t->capacity;
+         gap >= length && gap <= t->capacity && *left && !t->failed;) {
         pack **at = open_pack(t, gap);
         if (!*at) {
-            gap--;
+            gap += how == LONGEST ? 1 : -1;
             continue;
         }
-        int64_t times = lesser(*left, (*at)->times);
-        extend(t, at, gap, length, 1, times);
-        *left -= times;
+        int64_t copies = how == LONGEST ? copies_of(t, length, gap, (*at)->pieces, *left) : 1,
+                times = lesser(*left / copies, (*at)->times);
+        extend(t, at, gap, length, copies, times);
+        *left -= copies * times;
     }
-    open_packs(t, length, stacked ? INT64_MAX : 1);
-}
-
-/* lpfhp.py with `distribute`: the smallest gap, as many copies at once as it holds. */
-static void pack_longest(packs *t, int32_t length)
-{
-    int64_t *left = t->left + length;
-    for (int64_t gap = length; *left && !t->failed;) {
-        pack **at = gap <= t->capacity ? open_pack(t, gap) : NULL;
-        if (!at) {
-            int64_t copies = copies_of(t, length, t->capacity, 0, *left), times = *left / copies;
-            add_pack(t, NULL, length, (int32_t)copies, times, t->capacity - copies * length);
-            *left -= copies * times;
-            gap = length;
-        } else if (!*at) {
-            gap++;
-        } else {
-            int64_t copies = copies_of(t, length, gap, (*at)->pieces, *left);
-            int64_t times = lesser((*at)->times, *left / copies);
-            extend(t, at, gap, length, copies, times);
-            *left -= copies * times;
-            gap = length;
-        }
-    }
+    open_packs(t, length, how == SHORTEST ? 1 : INT64_MAX);
 }
 
 /* ---- packs into patterns ---- */
@@ -211,15 +191,6 @@ static bool add_pattern(const pack *of, weft__pattern **first)
     return true;
 }
 
-static void pack_all(packs *t, manner how)
-{
-    for (int64_t length = t->capacity; length && !t->failed; length--)
-        if (t->left[length] && how == LONGEST)
-            pack_longest(t, (int32_t)length);
-        else if (t->left[length])
-            pack_shortest(t, (int32_t)length, how == STACKED);
-}
-
 static bool pack_by(manner how, int64_t *left, int64_t capacity, int64_t limit, weft__pattern **first)
 {
     packs t = { .capacity = capacity, .limit = limit, .left = left };
@@ -227,8 +198,8 @@ static bool pack_by(manner how, int64_t *left, int64_t capacity, int64_t limit, 
     t.failed = !t.with_gap;
     for (int64_t i = 0; !t.failed && i <= capacity; i++)
         t.with_gap[i] = NULL;
-    if (!t.failed)
-        pack_all(&t, how);
+    for (int64_t length = capacity; length && !t.failed; length--)
+        pack_length(&t, (int32_t)length, how);
     for (pack *is = t.all; is && !t.failed; is = is->all)
         t.failed = is->times && !add_pattern(is, first);
     return !t.failed;

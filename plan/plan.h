@@ -13,6 +13,8 @@ weft__plan_scope *weft__plan_scope_open(void);
 void weft__plan_scope_close(weft__plan_scope *);
 
 /* ---- orders ---- */
+/* Returns how many of n numbers, which do not fall, are at most `value`. */
+int64_t weft__plan_up_to(const int64_t *number, int64_t n, int64_t value);
 /* 0 .. n - 1; NULL, with a message, if there is no memory. */
 int32_t *weft__plan_order(int64_t n);
 /* Stable, by length, in blocks of `lookahead` (0: one). False, with a message: no memory. */

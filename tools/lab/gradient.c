@@ -37,16 +37,8 @@ static bool find_gradient(lab_run *r, lab_model *m, const weft_plan *p, int64_t 
                           moments *g)
 {
     weft_plan_step s = weft_plan_step_of(m->w, p, b);
-    weft_loss loss;
-    if (!by_sequence) {
-        loss = lab_model_loss(m, &s, &r->train);
-    } else {
-        weft_tensor *x = weft_embedding_run(m->table, weft_plan_tokens(&s, &r->train, -1, 0));
-        weft_tensor *logits = weft_linear_run(m->scores, weft_rnn_run_plan(m->lstm, x, &s, m->kept).y);
-        loss = weft_cross_entropy(logits, weft_plan_tokens(&s, &r->train, 0, 0),
-                                  &(weft_ce_opts){ .mask = weft_plan_weights(&s, r->train.len) });
-    }
-    weft_backward(loss.sum);
+    weft_tensor *weights = by_sequence ? weft_plan_weights(&s, r->train.len) : NULL;
+    weft_backward(lab_model_loss(m, &s, &r->train, weights).sum);
     weft_read(weft_flat_gradient(m->m), g->one, (size_t)g->size * sizeof *g->one);
     weft_zero_grad(m->m);
     weft_clear(m->w);

@@ -97,7 +97,7 @@ static bool learn_epoch(run *u, const weft_plan *p, bool last)
         double start = seconds_now();
         if (n) {
             weft_plan_step s = weft_plan_step_of(u->m.w, p, b);
-            weft_backward(lab_model_loss(&u->m, &s, &u->lab->train).sum);
+            weft_backward(lab_model_loss(&u->m, &s, &u->lab->train, NULL).sum);
         }
         u->gathered += n;
         u->tokens += n;
