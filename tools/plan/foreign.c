@@ -66,6 +66,12 @@ static void detach(pid_t parent)
         _exit(FAILED);
 }
 
+static void write_array(const void *at, size_t bytes, int64_t n, FILE *to)
+{
+    if (n > 0)
+        fwrite(at, bytes, (size_t)n, to);
+}
+
 /* Writes the plan to the file. Does not return. */
 static void be_child(const job *j, FILE *to)
 {
@@ -73,8 +79,8 @@ static void be_child(const job *j, FILE *to)
     h.status = (int32_t)make_there(j, &h);
     snprintf(h.message, sizeof h.message, "%s", weft_plan_message());
     fwrite(&h, sizeof h, 1, to);
-    fwrite(h.plan.batch, sizeof *h.plan.batch, (size_t)h.plan.batches, to);
-    fwrite(h.plan.segment, sizeof *h.plan.segment, (size_t)h.plan.segments, to);
+    write_array(h.plan.batch, sizeof *h.plan.batch, h.plan.batches, to);
+    write_array(h.plan.segment, sizeof *h.plan.segment, h.plan.segments, to);
     _exit(fflush(NULL) ? FAILED : GOOD);
 }
 
