@@ -4,58 +4,49 @@
 #include "autograd/fused.h"
 #include "parallel/parallel.h"
 
-/* The buffers of one rank's shards, one after the other: where the next one is. */
-typedef struct { weft__branch of; char *at; int64_t bytes; } walk;
+/* A walk over the buffers of one rank's shards, one after the other in memory: to count their bytes, to read
+ * them or to write them. at: the place of the next one. */
+typedef struct {
+    enum { COUNT, READ, WRITE } what;
+    weft__branch of;
+    char *at;
+    int64_t bytes;
+} walk;
 
-static bool is_mine(const walk *k, const weft__parameter *q)
-{
-    return q->shard && q->shard - 1 >= k->of.from && q->shard - 1 < k->of.end;
-}
 static int64_t bytes_of(const weft__parameter *q) { return weft__bytes(&q->value.f); }
 
-static bool add_up(weft__parameter *q, void *user)
+static bool visit(weft__parameter *q, void *user)
 {
     walk *k = user;
-    k->bytes += is_mine(k, q) ? bytes_of(q) : 0;
-    return true;
-}
-
-static bool take(weft__parameter *q, void *user)
-{
-    walk *k = user;
-    if (!is_mine(k, q))
-        return true;
     weft__device *d = &q->value.w->dev;
-    d->k->download(d, k->at, q->value.data, (size_t)bytes_of(q));
-    k->at += bytes_of(q);
-    return true;
-}
-
-static bool put(weft__parameter *q, void *user)
-{
-    walk *k = user;
-    if (!is_mine(k, q))
+    int64_t bytes = bytes_of(q);
+    if (!q->shard || q->shard - 1 < k->of.from || q->shard - 1 >= k->of.end)
         return true;
-    weft__device *d = &q->value.w->dev;
-    d->k->upload(d, q->value.data, k->at, (size_t)bytes_of(q));
-    weft__changed(&q->value);
-    k->at += bytes_of(q);
+    if (k->what == READ)
+        d->k->download(d, k->at + k->bytes, q->value.data, (size_t)bytes);
+    if (k->what == WRITE) {
+        d->k->upload(d, q->value.data, k->at + k->bytes, (size_t)bytes);
+        weft__changed(&q->value);
+    }
+    k->bytes += bytes;
     return true;
 }
 
-static walk walk_of(const weft_parallel *p, int rank, const void *at)
+/* Walks over the buffers of a rank. Returns their bytes. */
+static int64_t walk_over(const weft_parallel *p, int what, int rank, const void *at)
 {
-    return (walk){ weft__shards_of(p->shards, rank, p->world.ranks), (char *)(uintptr_t)at, 0 };
+    walk k = { what, weft__shards_of(p->shards, rank, p->world.ranks), (char *)(uintptr_t)at, 0 };
+    weft__each_parameter(p->module->root, visit, &k);
+    return k.bytes;
 }
 
-/* of the rank that has most */
+/* The bytes of the rank that has most. */
 static int64_t most_bytes(const weft_parallel *p)
 {
     int64_t most = 0;
     for (int q = 0; q < p->world.ranks; q++) {
-        walk k = walk_of(p, q, NULL);
-        weft__each_parameter(p->module->root, add_up, &k);
-        most = k.bytes > most ? k.bytes : most;
+        int64_t bytes = walk_over(p, COUNT, q, NULL);
+        most = bytes > most ? bytes : most;
     }
     return most;
 }
@@ -86,15 +77,12 @@ bool weft__share_states(weft_parallel *p, const char *what)
     int64_t n = p->transport ? most_bytes(p) : 0;
     if (!n)
         return true;
-    walk mine = walk_of(p, p->world.rank, p->own.at);
     memset(p->own.at, 0, (size_t)n);
-    weft__each_parameter(p->module->root, take, &mine);
+    walk_over(p, READ, p->world.rank, p->own.at);
     if (!weft__hand_out(p, what, p->own.at, n))
         return false;
-    for (int q = 0; q < p->world.ranks; q++) {
-        walk k = walk_of(p, q, weft__said(p, q));
+    for (int q = 0; q < p->world.ranks; q++)
         if (q != p->world.rank)
-            weft__each_parameter(p->module->root, put, &k);
-    }
+            walk_over(p, WRITE, q, weft__said(p, q));
     return true;
 }

@@ -121,23 +121,25 @@ static void begin(weft_parallel *p, const int32_t *index, int64_t n, const weft_
     start(p);
 }
 
+static bool enters(weft_parallel *p, const char *function)
+{
+    if (!p || !p->w || weft__callback_refuses(p->w, function))
+        return false;
+    if (!p->w->status)
+        p->w->running = function;
+    return true;
+}
+
 void weft_parallel_begin(weft_parallel *p, const int32_t *index, int64_t n)
 {
-    if (!p || !p->w || weft__callback_refuses(p->w, "parallel_begin"))
-        return;
-    if (!p->w->status)
-        p->w->running = "parallel_begin";
-    begin(p, index, n, NULL, 0);
+    if (enters(p, "parallel_begin"))
+        begin(p, index, n, NULL, 0);
 }
 
 void weft_parallel_begin_plan(weft_parallel *p, const weft_plan *parts, int64_t batch)
 {
-    if (!p || !p->w || weft__callback_refuses(p->w, "parallel_begin_plan"))
-        return;
-    if (!p->w->status)
-        p->w->running = "parallel_begin_plan";
-    int64_t n = p->w->status ? 0 : weft__parts_count(p, parts, batch);
-    begin(p, NULL, n, parts, batch);
+    if (enters(p, "parallel_begin_plan"))
+        begin(p, NULL, p->w->status ? 0 : weft__parts_count(p, parts, batch), parts, batch);
 }
 
 /* ---- a shard ---- */

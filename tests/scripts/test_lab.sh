@@ -86,7 +86,7 @@ check "and the page" grep -q '</html>' e.html
 if command -v script >/dev/null; then
     TERM=xterm script -qec "$weft lab --quick --corpus geometric:.01,n=9000 --limit 9000 --hidden 16 --seconds 3 --only=times --rounds=64 --planner random:count=8 --out w.html" /dev/null >shown 2>&1
     check "what is being done" grep -q 'times, round 1 of 64: random:count=8' shown
-    check "and how much of it is done" grep -qE '\[#+\.*\] +[0-9]+ %' shown
+    check "and how much of it is done" grep -qE ' [1-9][0-9]* %  times' shown
     check "the line makes room for what is said" eval 'tail -n 1 shown | grep -q "$(printf "\r\033\\[K")weft: lab: 3 s are over"'
 fi
 
