@@ -106,32 +106,27 @@ static weft_status garbage(const int32_t *len, int64_t n, const weft_plan_opts *
 }
 static weft_status refuses(const int32_t *len, int64_t n, const weft_plan_opts *o, weft_plan *p) { (void)len, (void)n, (void)o, (void)p; return weft_plan_refuse(WEFT_EARG, "not on a Monday"); }
 static weft_status silent(const int32_t *len, int64_t n, const weft_plan_opts *o, weft_plan *p) { (void)len, (void)n, (void)o, (void)p; return (weft_status)77; }
-/* processes that outlive their parent, half of them daemons */
-static weft_status daemons(const int32_t *len, int64_t n, const weft_plan_opts *o, weft_plan *p)
+/* processes that outlive their parent: each notes its number */
+static void note(void) { FILE *f = fopen("descendants", "a"); fprintf(f, "%d\n", (int)getpid()); fclose(f); }
+static void leave_behind(int count)
 {
-    for (int i = 0; i < 4; i++)
+    for (int i = 0; i < count; i++)
         if (!fork()) {
             if (i % 2) setsid();
             for (int f = 0; f < 64; f++) close(f);
-            FILE *f = fopen("descendants", "a");
-            fprintf(f, "%d\n", (int)getpid()), fclose(f), sleep(60), _exit(0);
+            note(), sleep(60), _exit(0);
         }
-    return usleep(200000), snake(len, n, o, p);
 }
-static weft_status stays(const int32_t *len, int64_t n, const weft_plan_opts *o, weft_plan *p)
-{
-    FILE *f = fopen("planner", "w");
-    fprintf(f, "%d\n", (int)getpid()), fclose(f);
-    return loops(len, n, o, p);
-}
-/* a plan by hand, in the file of the command, that the library did not see */
+static weft_status daemons(const int32_t *len, int64_t n, const weft_plan_opts *o, weft_plan *p) { leave_behind(4), usleep(200000); return snake(len, n, o, p); }
+static weft_status stays(const int32_t *len, int64_t n, const weft_plan_opts *o, weft_plan *p) { leave_behind(4), note(); return loops(len, n, o, p); }
+/* a plan by hand, through the pipe of the command, that the library did not see */
 static weft_status forges(const int32_t *len, int64_t n, const weft_plan_opts *o, weft_plan *p)
 {
-    struct { uint32_t magic; int32_t status; uint32_t promises; int64_t capacity; weft_plan plan; char message[512]; } h = { 0x77656674, .plan = { .segments = n, .batches = 1 } };
+    struct { uint32_t magic; int32_t status; uint32_t promises; int32_t in_rows; int64_t segments, batches, empty, dropped, capacity; char message[512]; } h = { 0x77656674, 0, 0, 0, n, 1, 0, 0, 0, "" };
     weft_plan_batch b = { 0, n, n, 8 };
     weft_segment s[64];
     for (int64_t i = 0; i < n; i++) s[i] = (weft_segment){ i, 0, 0, len[i], (int32_t)i, -1 };
-    if (o->count == 1) h.plan.empty = INT64_MIN;
+    if (o->count == 1) h.empty = INT64_MIN;
     if (o->count == 2) h.capacity = -1;
     if (o->count == 3) b.width = INT64_MAX;
     if (o->count == 4) b.n = INT64_MAX;
@@ -150,7 +145,7 @@ check "its words are not the plan's" grep -q "words of a planner" words
 check "one that loses a sequence" says 1 '6 tokens are missing, from sequence 7 on' own loses_planner:count=4
 check "one that crashes" says 1 'died of signal 6' own crashes_planner:count=4
 check "one that loops" says 1 'no plan within 2 s' own loops_planner:count=4
-check "one that closes all files and loops" says 1 'no plan within 2 s' own hides_planner:count=4
+check "one that closes all files and loops" says 1 "closed its pipe without a plan and went on running; it was stopped" own hides_planner:count=4
 check "one that leaves" says 1 'ended without a plan' own leaves_planner:count=4
 check "one that returns garbage" says 1 'says that it has 1073741824 segments in 1 batches, and has made fewer' own garbage_planner:count=4
 check "one that refuses" says 1 'not on a Monday' own refuses_planner:count=4
@@ -159,20 +154,33 @@ check "a forged count of empty sequences" says 1 'forges_planner:count=1: the pl
 check "a forged capacity" says 1 'forges_planner:count=2: the planner returned a capacity of -1' own forges_planner:count=2
 check "a forged width" says 1 'batch 0 has 8 rows of 9223372036854775807 cells' own forges_planner:count=3
 check "a forged count of segments" says 1 'batch 0 has 9223372036854775807 segments' own forges_planner:count=4
-check "bytes that are not a plan" says 1 'wrote to the file of its plan' own forges_planner:count=5
+check "bytes that are not a plan" says 1 'wrote to its pipe what is not a plan' own forges_planner:count=5
 check "one that fails does not stop the others" eval '! "$weft" plan lengths ./own.so:crashes_planner:count=4 order:count=2 >table 2>err && grep -q "^order:count=2 " table && grep -q "crashes_planner.*signal 6" err'
-check "one that leaves processes behind has a plan" eval 'own daemons_planner:count=4 >/dev/null 2>&1 && [ "$(wc -l <descendants)" = 4 ]'
-check "but they are gone when the command has ended" eval 'while read -r p; do ! kill -0 "$p" 2>/dev/null || exit 1; done <descendants'
-survives() { kill -0 "$(cat planner)" 2>/dev/null; }
-killed() {                              # SIGNAL: the command is killed while its planner loops
-    rm -f planner
-    "$weft" plan --seconds=60 lengths ./own.so:stays_planner:count=4 2>/dev/null &
-    for _ in $(seq 100); do [ -s planner ] && break; sleep .1; done
-    kill "-$1" $!
-    for _ in $(seq 50); do survives || return 0; sleep .1; done
-    return 1
+none_left() {                           # HOW MANY: so many processes were there, and none of them is, or will not be in a moment
+    for _ in $(seq 50); do
+        local left=0
+        while read -r p; do ! kill -0 "$p" 2>/dev/null || left=1; done <descendants
+        [ $left = 1 ] || break
+        sleep .1
+    done
+    [ $left = 0 ] && [ "$(wc -l <descendants)" = "$1" ]
 }
-for signal in KILL TERM; do check "a planner ends with a command that dies by SIG$signal" killed $signal; done
+killed_weft() {                         # SIGNAL: the command is killed while a planner and its children run
+    rm -f descendants
+    "$weft" plan --seconds=60 lengths ./own.so:stays_planner:count=4 2>/dev/null &
+    local command=$!
+    for _ in $(seq 100); do [ "$(cat descendants 2>/dev/null | wc -l)" = 5 ] && break; sleep .1; done
+    kill "-$1" $command && none_left 5
+    local good=$?
+    wait $command 2>/dev/null
+    return $good
+}
+rm -f descendants
+check "one that leaves processes behind has a plan" eval 'own daemons_planner:count=4 >/dev/null 2>&1'
+check "but they are gone when the command has ended" none_left 4
+rm -f descendants
+check "so are those of one that was stopped" eval '! own stays_planner:count=4 2>/dev/null && none_left 5'
+for signal in KILL TERM HUP; do check "and of a command that dies by SIG$signal" killed_weft $signal; done
 check "one without a function" says 1 'a planner and a plan' own empty_planner
 check "one that needs an option" says 1 'count is missing; 1 or more' own snake_planner
 check "an option that it does not take" says 1 'no option "capacity"' own snake_planner:capacity=4

@@ -1,0 +1,225 @@
+/* keeper.c - runs a function in a process and ends whatever that process has started.
+ *
+ * The command starts a keeper, and the keeper starts the worker. The keeper is a subreaper: a process whose
+ * parent has ended, a daemon too, becomes its child, so it finds all of them. It works until the worker ends
+ * or the command closes the control pipe, which the system does when the command is killed. Should the keeper
+ * be killed, the system kills the worker. */
+#include <ctype.h>
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+#include "tools/plan/keeper.h"
+
+enum { PROCESSES = 256, ATTEMPTS = 5000 };       /* ATTEMPTS: milliseconds until the keeper gives up */
+
+typedef struct { int32_t by_itself, status; } report;
+
+/* ---- the worker ---- */
+static void limit(__rlimit_resource_t what, rlim_t most)
+{
+    struct rlimit is;
+    if (getrlimit(what, &is) || is.rlim_cur <= most)
+        return;
+    is.rlim_cur = most;
+    is.rlim_max = is.rlim_max < most ? is.rlim_max : most;
+    setrlimit(what, &is);
+}
+
+static long tasks_of_machine(void)               /* no user has more than that */
+{
+    long tasks = 0;
+    FILE *f = fopen("/proc/loadavg", "r");
+    if (f && fscanf(f, "%*s %*s %*s %*d/%ld", &tasks) != 1)
+        tasks = 0;
+    if (f)
+        fclose(f);
+    return tasks;
+}
+
+/* A loop or a fork bomb ends even where nobody is left to end it; memory ends at the machine's. */
+static void set_limits(int seconds)
+{
+    long cores = sysconf(_SC_NPROCESSORS_ONLN), tasks = tasks_of_machine();
+    limit(RLIMIT_CORE, 0);
+    limit(RLIMIT_CPU, ((rlim_t)seconds + 1) * (rlim_t)(cores > 0 ? cores : 1));
+    if (tasks > 0)
+        limit(RLIMIT_NPROC, (rlim_t)tasks + PROCESSES);
+#ifndef __SANITIZE_ADDRESS__                     /* it takes more addresses than there is memory */
+    limit(RLIMIT_AS, (rlim_t)sysconf(_SC_PHYS_PAGES) * (rlim_t)sysconf(_SC_PAGESIZE));
+#endif
+}
+
+static void be_worker(pid_t parent, const sigset_t *mask, int seconds)
+{
+    int nothing = open("/dev/null", O_RDONLY);
+    if (nothing >= 0) {
+        dup2(nothing, STDIN_FILENO);
+        close(nothing);
+    }
+    signal(SIGCHLD, SIG_DFL);
+    sigprocmask(SIG_SETMASK, mask, NULL);
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (getppid() != parent)
+        _exit(EXIT_FAILURE);
+    setsid();
+    set_limits(seconds);
+}
+
+/* ---- the keeper ---- */
+static void woken(int signal) { (void)signal; }
+
+static pid_t parent_of(const char *process)      /* 0: it is gone */
+{
+    char path[300], text[600] = "";
+    snprintf(path, sizeof path, "/proc/%s/stat", process);
+    FILE *f = fopen(path, "r");
+    size_t n = f ? fread(text, 1, sizeof text - 1, f) : 0;
+    text[n] = 0;
+    if (f)
+        fclose(f);
+    const char *after = strrchr(text, ')');      /* a name may have brackets */
+    int parent = 0;
+    return after && sscanf(after + 1, " %*c %d", &parent) == 1 ? parent : 0;
+}
+
+static void kill_children(void)
+{
+    DIR *all = opendir("/proc");
+    pid_t me = getpid();
+    for (struct dirent *e; all && (e = readdir(all));)
+        if (isdigit((unsigned char)*e->d_name) && parent_of(e->d_name) == me)
+            kill((pid_t)strtol(e->d_name, NULL, 10), SIGKILL);
+    if (all)
+        closedir(all);
+}
+
+/* Until there is no child: one that ends leaves its own children to the keeper. */
+static void end_all(pid_t worker, int *status)
+{
+    bool there = true;                           /* the number of its group is nobody else's */
+    for (int i = 0; i < ATTEMPTS; i++) {
+        if (there) {
+            kill(-worker, SIGKILL);
+            kill(worker, SIGKILL);
+        }
+        kill_children();
+        int how;
+        pid_t ended;
+        while ((ended = waitpid(-1, &how, WNOHANG)) > 0)
+            if (ended == worker) {
+                *status = how;
+                there = false;
+            }
+        if (ended < 0 && errno == ECHILD)
+            return;
+        nanosleep(&(struct timespec){ 0, 1000000 }, NULL);
+    }
+}
+
+static bool has_ended(pid_t worker)              /* it stays a zombie, and keeps its number */
+{
+    siginfo_t is = { 0 };
+    return !waitid(P_PID, (id_t)worker, &is, WEXITED | WNOHANG | WNOWAIT) && is.si_pid == worker;
+}
+
+static void be_keeper(int control, int to, pid_t worker, const sigset_t *mask)
+{
+    report said = { 0 };
+    while (!(said.by_itself = has_ended(worker))) {
+        struct pollfd is = { .fd = control, .events = POLLIN };
+        if (ppoll(&is, 1, NULL, mask) > 0)
+            break;
+    }
+    end_all(worker, &said.status);
+    ssize_t written = write(to, &said, sizeof said);
+    _exit(written == (ssize_t)sizeof said ? EXIT_SUCCESS : EXIT_FAILURE);
+}
+
+/* control[0] and report[1] are the keeper's ends. Does not return but in the worker. */
+static void fork_worker(const int *control, const int *to, int its, int seconds)
+{
+    sigset_t mask, child;
+    sigemptyset(&child);
+    sigaddset(&child, SIGCHLD);
+    close(control[1]);
+    close(to[0]);
+    setsid();
+    prctl(PR_SET_CHILD_SUBREAPER, 1);
+    sigaction(SIGCHLD, &(struct sigaction){ .sa_handler = woken }, NULL);
+    sigprocmask(SIG_BLOCK, &child, &mask);
+    pid_t me = getpid(), worker = fork();
+    if (worker) {
+        close(its);
+        if (worker < 0)
+            _exit(EXIT_FAILURE);                 /* without a report */
+        be_keeper(control[0], to[1], worker, &mask);
+    }
+    close(control[0]);
+    close(to[1]);
+    be_worker(me, &mask, seconds);
+}
+
+/* ---- the command ---- */
+bool keeper_start(keeper *k, void (*work)(void *), void *argument, int its, int seconds)
+{
+    int control[2], to[2];
+    if (pipe2(control, O_CLOEXEC))
+        return false;
+    if (pipe2(to, O_CLOEXEC)) {
+        close(control[0]);
+        close(control[1]);
+        return false;
+    }
+    k->pid = fork();
+    if (!k->pid) {
+        fork_worker(control, to, its, seconds);
+        work(argument);
+        _exit(EXIT_SUCCESS);
+    }
+    close(control[0]);
+    close(to[1]);
+    k->control = control[1];
+    k->report = to[0];
+    if (k->pid < 0) {
+        close(k->control);
+        close(k->report);
+    }
+    return k->pid > 0;
+}
+
+static bool reported(const keeper *k, double seconds)
+{
+    struct pollfd is = { .fd = k->report, .events = POLLIN };
+    int ready;
+    do
+        ready = poll(&is, 1, (int)(seconds * 1000) + 1);
+    while (ready < 0 && errno == EINTR);
+    return ready > 0;
+}
+
+bool keeper_end(keeper *k, double grace, int *status)
+{
+    report said = { 0 };
+    bool there = grace > 0 && reported(k, grace);
+    close(k->control);
+    there = there || reported(k, 2 * ATTEMPTS / 1000.);
+    if (!there || read(k->report, &said, sizeof said) != (ssize_t)sizeof said)
+        said = (report){ 0 };
+    kill(k->pid, SIGKILL);                       /* if it has reported, this changes nothing */
+    while (waitpid(k->pid, NULL, 0) < 0 && errno == EINTR)
+        ;
+    close(k->report);
+    *status = said.status;
+    return said.by_itself;
+}
