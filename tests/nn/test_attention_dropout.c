@@ -117,61 +117,6 @@ Test(attention_dropout, every_table_draws_the_same)
     }
 }
 
-/* Results and gradients of the sequences `which`, in this layout: each sequence's at its place. */
-typedef struct { weft_real y[S][8 * WIDTH], dq[S][8 * WIDTH], dk[S][200 * WIDTH], dv[S][200 * WIDTH]; } found;
-static void spread_out(weft_tensor *x, const int *which, int n, weft_real *to, int64_t step)
-{
-    weft_real *rows = numbers(weft_to_layout(x, WEFT_CONCAT));
-    const int32_t *offset = weft_offsets(x);
-    for (int i = 0; i < n; i++)
-        memcpy(to + which[i] * step, rows + offset[i] * WIDTH,
-               (size_t)(offset[i + 1] - offset[i]) * WIDTH * sizeof *rows);
-}
-static weft_tensor *some_of(weft *w, const int *which, int n, const int32_t *len, uint64_t seed,
-                            weft_layout layout)
-{
-    static weft_real x[MOST];
-    int32_t l[S];
-    int64_t id[S], at = 0;
-    for (int i = 0; i < n; at += l[i++] * WIDTH) {
-        l[i] = len[which[i]];
-        id[i] = ids[which[i]];
-        dice_seed(seed + (uint64_t)which[i]);
-        dice_fill(x + at, l[i] * WIDTH, -1, 1);
-    }
-    return weft_to_layout(weft_ragged(w, x, WIDTH, &(weft_lengths){ .n = n, .len = l, .id = id }), layout);
-}
-static void find(weft *w, const int *which, int n, weft_layout layout, found *f)
-{
-    weft_tensor *q = some_of(w, which, n, q_len, 10, layout), *k = some_of(w, which, n, k_len, 20, layout),
-                *v = some_of(w, which, n, k_len, 30, layout), *dx[3];
-    weft_attention_opts o = opts(WEFT_CAUSAL_STRICT);
-    anew(w);
-    weft_tensor *y = weft_attention(q, k, v, &o, NULL), *loss = weft_sum_all(weft_square(y));
-    weft_set_grad_enabled(w, false);                    /* by the kernel, not by operators */
-    weft_gradients(loss, (weft_tensor *[]){ q, k, v }, 3, dx);
-    OK(w);
-    spread_out(y, which, n, f->y[0], COUNT(f->y[0]));
-    spread_out(dx[0], which, n, f->dq[0], COUNT(f->dq[0])),
-        spread_out(dx[1], which, n, f->dk[0], COUNT(f->dk[0]));
-    spread_out(dx[2], which, n, f->dv[0], COUNT(f->dv[0]));
-    weft_set_grad_enabled(w, true);
-}
-Test(attention_dropout, layout_order_and_neighbours_change_no_bit)
-{
-    static const int all[S] = { 0, 1, 2, 3, 4 }, other[S] = { 3, 0, 4, 2, 1 };
-    FOR_DEVICES(w) {
-        found alone = { 0 }, got[3] = { 0 };
-        for (int s = 0; s < S; s++)
-            find(w, &all[s], 1, WEFT_CONCAT, &alone);
-        find(w, all, S, WEFT_CONCAT, &got[0]), find(w, other, S, WEFT_PACKED, &got[1]),
-            find(w, other + 1, S - 1, WEFT_CONCAT, &got[2]);
-        for (int i = 0; i < 2; i++)
-            same_in_company("in company", got[i].y[0], alone.y[0], sizeof alone / sizeof(weft_real));
-        for (int s = 1; s < S; s++)              /* without the sequence that was the first */
-            same_in_company("in less company", got[2].y[other[s]], alone.y[other[s]], COUNT(alone.y[0]));
-    }
-}
 
 /* ---- off, and backward ---- */
 Test(attention_dropout, outside_of_training_there_is_none)
@@ -218,29 +163,6 @@ Test(attention_dropout, forward_map_and_backward_have_one_mask)
         close_to("dv", numbers(dv), want_dv, LK * HEADS, TOL(1e-13, 3e-6));
     }
 }
-Test(attention_dropout, a_key_alone_and_none)
-{
-    FOR_DEVICES(w) {
-        weft_lengths lq = { .n = 3, .len = (int32_t[]){ 40, 40, 0 } },
-                     lk = { .n = 3, .len = (int32_t[]){ 1, 0, 7 } };
-        weft_tensor *q = drawn(w, WIDTH, &lq), *k = drawn(w, WIDTH, &lk), *dx[2];
-        weft_attention_opts o = opts(WEFT_ALL_KEYS);
-        weft_real *keys = numbers(k);
-        weft_tensor *y = weft_attention(q, k, k, &o, NULL), *loss = weft_sum_all(y);
-        weft_set_grad_enabled(w, false);
-        weft_gradients(loss, (weft_tensor *[]){ q, k }, 2, dx);
-        weft_real *rows = numbers(y), *dq = numbers(dx[0]);
-        int kept = 0;
-        for (int i = 0; i < 40 * WIDTH; i++) {
-            cr_assert(rows[i] == 0 || fabs((double)(rows[i] / keys[i % WIDTH]) - 1 / .75) < 1e-5);
-            cr_assert(dq[i] == 0, "nothing to choose from");
-            kept += rows[i] != 0;
-        }
-        cr_assert(kept > 20 * WIDTH && kept < 40 * WIDTH);
-        for (int i = 40 * WIDTH; i < 80 * WIDTH; i++)
-            cr_assert(rows[i] == 0 && dq[i] == 0);
-    }
-}
 
 /* ---- what is refused, and no memory ---- */
 Test(attention_dropout, options_are_looked_at)
@@ -268,20 +190,4 @@ Test(attention_dropout, options_are_looked_at)
         FAILS(w, WEFT_EARG, all);
     }
     CLEAN(w);
-}
-Test(attention_dropout, want_of_memory_is_told)
-{
-    FOR_DEVICES(w)
-        for (int n = 1, failed = 1; failed; n++) {
-            weft_attention_opts o = opts(WEFT_CAUSAL_TOP_LEFT);
-            weft_tensor *q = drawn(w, WIDTH, &(weft_lengths){ .n = S, .len = q_len }),
-                        *k = drawn(w, WIDTH, &(weft_lengths){ .n = S, .len = k_len }), *map, *dx;
-            OK(w);
-            fail_in(w, n);
-            weft_gradients(weft_sum_all(weft_attention(q, k, k, &o, n % 2 ? &map : NULL)), &q, 1, &dx);
-            fail_in(w, 0);
-            failed = !weft_ok(w);
-            cr_assert(!failed || weft_error_code(w) == WEFT_ENOMEM, "%s", weft_error_message(w));
-            weft_recover(w);
-        }
 }

@@ -1,17 +1,15 @@
-/* test_layers.c - linear, embedding, norm, dropout, MLP: values against loops written out here, gradients
- * against differences. */
+/* test_layers.c - linear, embedding, norm, dropout, MLP. Gradients of their operators are in op_cases.def,
+ * values and gradients of models of such layers in tests/golden. */
 #include "layers.h"
 
 /* ---- linear ---- */
-static weft_tensor *run_linear(weft_tensor *const *x, void *l) { return weft_linear_run(l, x[0]); }
-
 Test(layers, linear)
 {
     FOR_DEVICES(w) {
         weft_real y[200];
         weft_module *m = weft_module_new(w, "m");
-        weft_linear *l = weft_linear_new(m, "l", &(weft_linear_opts){ .in = 5, .out = 3 }),
-                    *u = weft_linear_new(m, "u", &(weft_linear_opts){ .in = 5, .out = 3, .no_bias = true });
+        weft_linear_new(m, "l", &(weft_linear_opts){ .in = 5, .out = 3 });
+        weft_linear *u = weft_linear_new(m, "u", &(weft_linear_opts){ .in = 5, .out = 3, .no_bias = true });
         cr_assert(weft_parameter_numel(m) == 15 + 3 + 15 && !weft_find_parameter(m, "u.bias"));
         for (int i = 0; i < 18; i++)
             cr_assert(fabs((double)(i < 15 ? of(m, "l.weight")[i] : of(m, "l.bias")[i - 15])) <=
@@ -19,15 +17,12 @@ Test(layers, linear)
         weft_tensor *x[] = { drawn(w, WEFT_SHAPE(4, 5)), drawn(w, WEFT_SHAPE(2, 3, 5)), ragged(w, 5, &some),
                              drawn(w, WEFT_SHAPE(0, 5)) };
         for (int i = 0; i < COUNT(x); i++) {
-            weft_tensor *r = weft_linear_run(l, x[i]);
+            weft_tensor *r = weft_linear_run(u, x[i]);
             cr_assert(weft_rank(r) == weft_rank(x[i]) && weft_size(r, -1) == 3 &&
                       weft_layout_of(r) == weft_layout_of(x[i]));
-            product(numbers(x[i]), of(m, "l.weight"), of(m, "l.bias"), weft_numel(x[i]) / 5, 5, 3, y);
-            close_to("y", numbers(r), y, weft_numel(r), EXACT);
             product(numbers(x[i]), of(m, "u.weight"), NULL, weft_numel(x[i]) / 5, 5, 3, y);
-            close_to("y without bias", numbers(weft_linear_run(u, x[i])), y, weft_numel(r), EXACT);
+            close_to("y without bias", numbers(r), y, weft_numel(r), EXACT);
         }
-        gradients_hold(m, (probe){ run_linear, l }, (weft_tensor *[]){ ragged(w, 5, &some) }, 1);
     }
 }
 
@@ -83,32 +78,17 @@ Test(layers, a_padding_row_stays_zero)
 }
 
 /* ---- norm ---- */
-static weft_tensor *run_norm(weft_tensor *const *x, void *n) { return weft_layer_norm_run(n, x[0]); }
-
 Test(layers, norm)
 {
     FOR_DEVICES(w) {
-        enum { WIDTH = 6 };
-        weft_real want[TOKENS * WIDTH];
         weft_module *m = weft_module_new(w, "m");
-        weft_norm_layer *n = weft_layer_norm_new(m, "n", &(weft_layer_norm_opts){ .width = WIDTH });
-        cr_assert(of(m, "n.weight")[WIDTH - 1] == 1 && of(m, "n.bias")[WIDTH - 1] == 0);
+        weft_norm_layer *n = weft_layer_norm_new(m, "n", &(weft_layer_norm_opts){ .width = 6 });
+        weft_tensor *gain = weft_find_parameter(m, "n.weight"), *shift = weft_find_parameter(m, "n.bias");
+        cr_assert(numbers(gain)[5] == 1 && numbers(shift)[5] == 0);
         renew(m);
-        weft_tensor *x = ragged(w, WIDTH, &some);
-        weft_real *v = numbers(x), *gain = of(m, "n.weight"), *shift = of(m, "n.bias");
-        for (int r = 0; r < TOKENS; r++) {
-            double mean = 0, variance = 0;
-            for (int j = 0; j < WIDTH; j++)
-                mean += (double)v[r * WIDTH + j] / WIDTH;
-            for (int j = 0; j < WIDTH; j++)
-                variance += pow((double)v[r * WIDTH + j] - mean, 2) / WIDTH;
-            for (int j = 0; j < WIDTH; j++)
-                want[r * WIDTH + j] =
-                    (weft_real)(((double)v[r * WIDTH + j] - mean) / sqrt(variance + 1e-5) * (double)gain[j] +
-                                (double)shift[j]);
-        }
-        close_to("norm", numbers(weft_layer_norm_run(n, x)), want, TOKENS * WIDTH, EXACT);
-        gradients_hold(m, (probe){ run_norm, n }, &x, 1);
+        weft_tensor *x = ragged(w, 6, &some);
+        same_bits("norm", numbers(weft_layer_norm_run(n, x)), numbers(weft_layer_norm(x, gain, shift, 1e-5)),
+                  TOKENS * 6);
     }
 }
 

@@ -80,35 +80,28 @@ Test(layers_refused, a_layer_that_could_not_be_made_runs_to_an_error)
 
 Test(layers_refused, messages_name_the_layer)
 {
-    weft *w = open_on(WEFT_CPU), *other = open_on(WEFT_CPU);
+    weft *w = open_on(WEFT_CPU);
     layers l = all_layers(weft_submodule_new(weft_module_new(w, "net"), "part"));
-    OK(w);
     for (int i = 0; i < LAYERS; i++)
-        for (int kind = 0; kind < 6; kind++) {
+        for (int kind = 0; kind < 2; kind++) {
             char place[64];
             snprintf(place, sizeof place, "net.part.%s", layer_names[i]);
-            weft_tensor *stale = weft_zeros(w, WEFT_SHAPE(4, 3)), *map;
-            weft_clear(w);
-            weft_tensor *memory = ragged(w, 3, &some), *wrong = ragged(w, 2, &some), *inert = &w->nil,
+            weft_tensor *memory = ragged(w, 3, &some), *wrong = ragged(w, 2, &some), *map,
                         *ints = weft_ragged_ints(w, lengths_of_n,
                                                  &(weft_lengths){ .n = 1, .len = (int32_t[]){ 4 } });
-            weft_tensor *x[] = {
-                NULL, stale, inert, wrong, i == 1 ? memory : ints, weft_zeros(other, WEFT_SHAPE(4, 3))
-            };
-            if (i == 3 && kind == 3)
+            weft_tensor *x[] = { wrong, i == 1 ? memory : ints };
+            if (i == 3 && kind == 0)
                 continue;                        /* dropout takes any width */
-            if (i == 1 && kind == 3)
-                x[3] = weft_ints(w, (int32_t[]){ 0, 5 }, WEFT_SHAPE(2));      /* an id too large */
+            if (i == 1 && kind == 0)
+                x[0] = weft_ints(w, (int32_t[]){ 0, 5 }, WEFT_SHAPE(2));      /* an id too large */
             weft_tensor *y = run_layer(&l, i, x[kind], memory, &map);
             cr_assert(y && weft_numel(y) == 0, "%s, kind %d", layer_names[i], kind);
             cr_assert(strstr(weft_error_message(w), place), "%s, kind %d: %s", place, kind,
                       weft_error_message(w));
             cr_assert_null(w->tape->scope, "the scope was left");
-            OK(other);
             weft_recover(w);
         }
     CLEAN(w);
-    CLEAN(other);
 }
 
 Test(layers_refused, memories_that_cannot_be)
@@ -264,28 +257,6 @@ Test(layers_refused, a_name_is_free_after_a_failure)
                 break;
             }
         }
-}
-
-Test(layers_refused, any_allocation_may_fail)
-{
-    for (int64_t n = 1;; n++) {
-        weft *w = open_on(WEFT_CPU);
-        weft_tensor *x = ragged(w, 3, &some), *map;
-        fail_in(w, n);
-        layers l = all_layers(weft_module_new(w, "m"));
-        for (int i = 0; i < LAYERS; i++)
-            cr_assert_not_null(run_layer(&l, i, i == 1 ? weft_arange(w, 0, 4, 1) : x, x, &map));
-        if (weft_ok(w)) {
-            bool end = none_failed(w);           /* otherwise the library went on without that memory */
-            CLEAN(w);
-            if (!end)
-                continue;
-            cr_assert(n > 40, "%lld allocations were made to fail", (long long)n - 1);
-            break;
-        }
-        cr_assert(weft_error_code(w) == WEFT_ENOMEM, "%s", weft_error_message(w));
-        CLEAN_FAILED(w);
-    }
 }
 
 Test(layers_refused, any_piece_of_a_step_may_fail)

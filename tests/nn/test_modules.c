@@ -385,41 +385,6 @@ Test(modules, shapes_that_cannot_be)
     CLEAN(w);
 }
 
-static void build(weft *w)
-{
-    weft_module *m = weft_module_new(w, "m"), *a = weft_submodule_new(m, "a");
-    weft_parameter(a, "p", WEFT_SHAPE(30, 20), (weft_init){ WEFT_INIT_ORTHOGONAL, 0, 0 });
-    weft_tensor *p = weft_parameter(a, "q", WEFT_SHAPE(30, 20), unit), *x = weft_square(p);
-    weft_buffer(a, "b", WEFT_SHAPE(9));
-    weft_tie(m, "r", p);
-    weft_parameter(m, "s", WEFT_SHAPE(300), unit);
-    weft_assign(weft_find_parameter(m, "a.q"), x);
-    weft_print_module(NULL, m);
-}
-
-Test(modules, any_allocation_may_fail)
-{
-    for (int64_t n = 1;; n++) {
-        weft *w = open_on(WEFT_CPU);
-        fail_in(w, n);
-        build(w);
-        if (weft_ok(w)) {
-            bool end = none_failed(w);           /* otherwise the library went on without that memory */
-            CLEAN(w);
-            if (!end)
-                continue;
-            cr_assert(n > 10, "%lld allocations were made to fail", (long long)n - 1);
-            break;
-        }
-        cr_assert(weft_error_code(w) == WEFT_ENOMEM && strstr(weft_error_message(w), "out of memory"), "%s",
-                  weft_error_message(w));
-        fail_in(w, 0);
-        weft_recover(w);
-        build(w);                                /* a second root of the same name */
-        CLEAN(w);
-    }
-}
-
 /* ---- printing ---- */
 Test(modules, a_tree_is_printed_as_a_table)
 {

@@ -28,43 +28,31 @@ Test(parameters, assign_carries_a_value_over_steps)
 
 Test(parameters, what_cannot_be_assigned)
 {
-    weft *w = open_on(WEFT_CPU), *other = open_on(WEFT_CPU);
+    weft *w = open_on(WEFT_CPU);
     weft_module *m = weft_module_new(w, "m");
     weft_tensor *p = weft_parameter(m, "p", WEFT_SHAPE(2, 3), constant(1)),
-                *buffer = weft_buffer(m, "b", WEFT_SHAPE(2, 3)), *inert = &w->nil;
-    weft_tensor *foreign = weft_zeros(other, WEFT_SHAPE(2, 3));
+                *buffer = weft_buffer(m, "b", WEFT_SHAPE(2, 3));
     weft_real row[6] = { 0 };
-    for (int kind = 0; kind < 9; kind++) {
-        weft_tensor *stale = weft_zeros(w, WEFT_SHAPE(2, 3));
-        weft_clear(w);
+    for (int kind = 0; kind < 5; kind++) {
         weft_tensor *now = weft_zeros(w, WEFT_SHAPE(2, 3));
         weft_tensor *ragged = weft_ragged(w, row, 3, &(weft_lengths){ .n = 1, .len = (int32_t[]){ 2 } });
         struct { weft_tensor *kept, *value; weft_status status; const char *part;
-        } bad[] = { { p, NULL, WEFT_EARG, "is NULL" },
-                    { p, stale, WEFT_EARG, "has ended" },
-                    { buffer, foreign, WEFT_EARG, "another context" },
-                    { p, weft_zeros(w, WEFT_SHAPE(3, 2)), WEFT_ESHAPE, "[3, 2]" },
+        } bad[] = { { p, weft_zeros(w, WEFT_SHAPE(3, 2)), WEFT_ESHAPE, "[3, 2]" },
                     { buffer, weft_zeros(w, WEFT_SHAPE(6)), WEFT_ESHAPE, "equal shapes" },
                     { p, weft_ints(w, NULL, WEFT_SHAPE(2, 3)), WEFT_ESHAPE, "ints" },
                     { buffer, ragged, WEFT_ESHAPE, "concat" },
-                    { now, now, WEFT_EARG, "ends with the step" },
-                    { inert, now, WEFT_EARG, "failed operator" } };
-        cr_assert_eq(COUNT(bad), 9);
+                    { now, now, WEFT_EARG, "ends with the step" } };
         weft_assign(bad[kind].kept, bad[kind].value);
         FAILS(w, bad[kind].status, bad[kind].part);
     }
-    weft_assign(NULL, p);
-    FAILS(w, WEFT_EARG, "the tensor to assign to is NULL");
     weft_assign_values(p, row, 5);
     FAILS(w, WEFT_ESHAPE, "5 numbers to [2, 3]");
     weft_assign_values(p, NULL, 6);
     FAILS(w, WEFT_ESHAPE, "NULL");
-    weft_assign_values(NULL, row, 6);
     weft_assign_values(weft_zeros(w, WEFT_SHAPE(6)), row, 6);
     FAILS(w, WEFT_EARG, "ends with the step");
     cr_assert(all_are(p, 1) && all_are(buffer, 0));
     CLEAN(w);
-    CLEAN(other);
 }
 
 /* ---- tying ---- */
