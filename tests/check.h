@@ -1,13 +1,11 @@
 /* check.h - what the tests share: contexts whose allocations are counted and can be made to fail, comparison
  * of arrays, ragged lengths from a repeatable generator, loops over every kernel table of this machine.
  *
- *     Test(topic, name)
+ *     TABLE_TEST(topic, name)                           // ref, generic, avx2, avx512: what this machine has
  *     {
- *         FOR_DEVICES(w) {                              // ref, generic, avx2, avx512: what this machine has
- *             weft_tensor *y = weft_tanh(...);
- *             close_to("tanh", numbers(y), want, n, TOL(1e-12, 2e-6));
- *         }                                             // closed by CLEAN(w): no error, nothing leaked
- *     }
+ *         weft_tensor *y = weft_tanh(...);
+ *         close_to("tanh", numbers(y), want, n, TOL(1e-12, 2e-6));
+ *     }                                                 // closed by CLEAN(w): no error, nothing leaked
  *
  * Criterion passes a test that leaks and one whose .fini fails, so balance is checked in the body, by
  * CLEAN. */
@@ -171,6 +169,25 @@ UNUSED static weft *open_table(int i)
 #define FOR_DEVICES(w)                                        \
     for (int check_i = 0; check_i < COUNT(tables); check_i++) \
         for (weft *w = open_table(check_i); w; CLEAN(w), w = NULL)
+
+/* A test with a context w on the CPU; TABLE_TEST: on every kernel table. CLEAN closes it. */
+#define CPU_TEST(suite, name)                      \
+    static void suite##_##name##_with(weft *w);    \
+    Test(suite, name)                              \
+    {                                              \
+        weft *w = open_on(WEFT_CPU);               \
+        suite##_##name##_with(w);                  \
+        CLEAN(w);                                  \
+    }                                              \
+    static void suite##_##name##_with(weft *w)
+#define TABLE_TEST(suite, name)                    \
+    static void suite##_##name##_with(weft *w);    \
+    Test(suite, name)                              \
+    {                                              \
+        FOR_DEVICES(w)                             \
+            suite##_##name##_with(w);              \
+    }                                              \
+    static void suite##_##name##_with(weft *w)
 
 /* ---- numbers ---- */
 /* The elements of a tensor of reals; lent until CLEAN. */

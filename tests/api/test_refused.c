@@ -390,9 +390,8 @@ Test(refused, bad_numbers)
 }
 
 /* A call with only NULL has no context to fail; the next call with a good tensor reports it. */
-Test(refused, the_result_of_a_call_with_null)
+CPU_TEST(refused, the_result_of_a_call_with_null)
 {
-    weft *w = open_on(WEFT_CPU);
     weft_tensor *x = weft_zeros(w, WEFT_SHAPE(2)), *of_null = weft_tanh(NULL);
     cr_assert(of_null && weft_ok(w));
     weft_add(x, of_null);
@@ -401,7 +400,6 @@ Test(refused, the_result_of_a_call_with_null)
     FAILS(w, WEFT_EARG, "mul: input 1 is what a function given NULL returned");
     weft_add(NULL, weft_zeros(w, WEFT_SHAPE(2)));
     FAILS(w, WEFT_EARG, "add: input 0 is NULL");
-    CLEAN(w);
 }
 
 Test(refused, every_public_function_is_called)

@@ -63,9 +63,8 @@ Test(refused_records, that_make_no_sense)
 }
 
 /* ---- more than an int holds, without the memory ---- */
-Test(refused_records, extents_beyond_int)
+CPU_TEST(refused_records, extents_beyond_int)
 {
-    weft *w = open_on(WEFT_CPU);
     static int32_t len[1 << 16];
     weft_lengths l = { .n = 1 << 16, .len = len };
     weft_tensor *many[64];
@@ -85,5 +84,4 @@ Test(refused_records, extents_beyond_int)
     weft_move_pads(weft_zeros(w, WEFT_SHAPE(1, 3)), &(weft_lengths){ .n = 1, .len = (int32_t[]){ 2 } },
                    WEFT_ALIGN_LEFT, (weft_align)99);
     FAILS(w, WEFT_EARG, "move_pads: [1, 3]: to 99; one of weft_align");
-    CLEAN(w);
 }

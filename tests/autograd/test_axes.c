@@ -68,15 +68,13 @@ Test(axes, extremes_are_the_first_of_equals, .init = unchecked)
             }
 }
 
-Test(axes, an_extreme_s_gradient_goes_to_the_first)
+TABLE_TEST(axes, an_extreme_s_gradient_goes_to_the_first)
 {
-    FOR_DEVICES(w) {
-        weft_tensor *x = weft_reals(w, (weft_real[]){ 2, 1, 2, 1 }, WEFT_SHAPE(1, 4)), *g;
-        weft_gradients(weft_max(x, 1), &x, 1, &g);
-        ARE("max", g, 4, 1, 0, 0, 0);
-        weft_gradients(weft_min(x, 1), &x, 1, &g);
-        ARE("min", g, 4, 0, 1, 0, 0);
-    }
+    weft_tensor *x = weft_reals(w, (weft_real[]){ 2, 1, 2, 1 }, WEFT_SHAPE(1, 4)), *g;
+    weft_gradients(weft_max(x, 1), &x, 1, &g);
+    ARE("max", g, 4, 1, 0, 0, 0);
+    weft_gradients(weft_min(x, 1), &x, 1, &g);
+    ARE("min", g, 4, 0, 1, 0, 0);
 }
 
 /* ---- variances ---- */
@@ -91,51 +89,47 @@ static double variance_of(const weft_real *x, int axis, int64_t run, double corr
     return sum / ((double)n - correction);
 }
 
-Test(axes, variances)
+TABLE_TEST(axes, variances)
 {
-    FOR_DEVICES(w) {
-        weft_real x[ALL], var[ALL], std[ALL];
-        dice_fill(x, ALL, 99, 101);              /* far from 0: the mean goes first */
-        weft_tensor *t = weft_reals(w, x, WEFT_SHAPE(A, B, C));
-        for (int axis = 0; axis < 3; axis++)
-            for (double correction = 0; correction < 2; correction += .5) {
-                int64_t runs = ALL / extent[axis];
-                for (int64_t run = 0; run < runs; run++)
-                    var[run] = (weft_real)variance_of(x, axis, run, correction),
-                    std[run] = (weft_real)sqrt((double)var[run]);
-                close_to("var", numbers(weft_var(t, axis, correction)), var, runs, TOL(1e-12, 1e-4));
-                close_to("std", numbers(weft_std(t, axis - 3, correction)), std, runs, TOL(1e-12, 1e-4));
-            }
-        /* torch.var(torch.tensor([1., 2., 4., 8.])) and .std(): 9.583333, 3.095696; correction 0: 7.1875 */
-        weft_tensor *y = weft_reals(w, (weft_real[]){ 1, 2, 4, 8 }, WEFT_SHAPE(4));
-        close_to("var", numbers(weft_var(y, 0, 1)), (weft_real[]){ (weft_real)(115. / 12) }, 1, 1e-6);
-        close_to("std", numbers(weft_std(y, 0, 1)), (weft_real[]){ (weft_real)3.0956959 }, 1, 1e-6);
-        close_to("var", numbers(weft_var(y, 0, 0)), (weft_real[]){ (weft_real)7.1875 }, 1, 1e-6);
-    }
+    weft_real x[ALL], var[ALL], std[ALL];
+    dice_fill(x, ALL, 99, 101);              /* far from 0: the mean goes first */
+    weft_tensor *t = weft_reals(w, x, WEFT_SHAPE(A, B, C));
+    for (int axis = 0; axis < 3; axis++)
+        for (double correction = 0; correction < 2; correction += .5) {
+            int64_t runs = ALL / extent[axis];
+            for (int64_t run = 0; run < runs; run++)
+                var[run] = (weft_real)variance_of(x, axis, run, correction),
+                std[run] = (weft_real)sqrt((double)var[run]);
+            close_to("var", numbers(weft_var(t, axis, correction)), var, runs, TOL(1e-12, 1e-4));
+            close_to("std", numbers(weft_std(t, axis - 3, correction)), std, runs, TOL(1e-12, 1e-4));
+        }
+    /* torch.var(torch.tensor([1., 2., 4., 8.])) and .std(): 9.583333, 3.095696; correction 0: 7.1875 */
+    weft_tensor *y = weft_reals(w, (weft_real[]){ 1, 2, 4, 8 }, WEFT_SHAPE(4));
+    close_to("var", numbers(weft_var(y, 0, 1)), (weft_real[]){ (weft_real)(115. / 12) }, 1, 1e-6);
+    close_to("std", numbers(weft_std(y, 0, 1)), (weft_real[]){ (weft_real)3.0956959 }, 1, 1e-6);
+    close_to("var", numbers(weft_var(y, 0, 0)), (weft_real[]){ (weft_real)7.1875 }, 1, 1e-6);
 }
 
-Test(axes, variances_of_nothing_of_one_and_of_equals)
+TABLE_TEST(axes, variances_of_nothing_of_one_and_of_equals)
 {
-    FOR_DEVICES(w) {
-        weft_tensor *none = weft_zeros(w, WEFT_SHAPE(2, 0)), *one = weft_full(w, 7, WEFT_SHAPE(2, 1)),
-                    *equal = weft_full(w, 3, WEFT_SHAPE(2, 4)), *g;
-        const weft_real zeros[8] = { 0 };
-        for (int correction = 0; correction < 3; correction++) {
-            same_bits("nothing", numbers(weft_var(none, 1, correction)), zeros, 2);
-            same_bits("nothing", numbers(weft_std(none, 1, correction)), zeros, 2);
-            same_bits("one", numbers(weft_var(one, 1, correction)), zeros, 2);
-            same_bits("one", numbers(weft_std(one, 1, correction)), zeros, 2);
-        }
-        weft_tensor *std = weft_std(equal, 1, 1);
-        same_bits("equal", numbers(std), zeros, 2);
-        weft_gradients(std, &equal, 1, &g);
-        for (int i = 0; i < 8; i++)
-            cr_assert(numbers(g)[i] == 0, "as in PyTorch");
-        weft_var(equal, 1, -1);
-        FAILS(w, WEFT_EARG, "var: [2, 4]: correction -1; 0 or more is expected");
-        weft_std(weft_zeros(w, WEFT_SHAPE(2)), 0, (double)NAN);
-        FAILS(w, WEFT_EARG, "std: [2]: correction");
+    weft_tensor *none = weft_zeros(w, WEFT_SHAPE(2, 0)), *one = weft_full(w, 7, WEFT_SHAPE(2, 1)),
+                *equal = weft_full(w, 3, WEFT_SHAPE(2, 4)), *g;
+    const weft_real zeros[8] = { 0 };
+    for (int correction = 0; correction < 3; correction++) {
+        same_bits("nothing", numbers(weft_var(none, 1, correction)), zeros, 2);
+        same_bits("nothing", numbers(weft_std(none, 1, correction)), zeros, 2);
+        same_bits("one", numbers(weft_var(one, 1, correction)), zeros, 2);
+        same_bits("one", numbers(weft_std(one, 1, correction)), zeros, 2);
     }
+    weft_tensor *std = weft_std(equal, 1, 1);
+    same_bits("equal", numbers(std), zeros, 2);
+    weft_gradients(std, &equal, 1, &g);
+    for (int i = 0; i < 8; i++)
+        cr_assert(numbers(g)[i] == 0, "as in PyTorch");
+    weft_var(equal, 1, -1);
+    FAILS(w, WEFT_EARG, "var: [2, 4]: correction -1; 0 or more is expected");
+    weft_std(weft_zeros(w, WEFT_SHAPE(2)), 0, (double)NAN);
+    FAILS(w, WEFT_EARG, "std: [2]: correction");
 }
 
 /* ---- the k largest ---- */
@@ -191,115 +185,105 @@ static weft_tensor *in_layout(weft_tensor *x, int layout)
     return layout == 0 ? weft_to_layout(x, WEFT_PACKED) : layout == 1 ? x : weft_to_rows(x, &place);
 }
 
-Test(axes, topk_of_ragged_rows)
+TABLE_TEST(axes, topk_of_ragged_rows)
 {
-    FOR_DEVICES(w)
-        for (int layout = 0; layout < 3; layout++) {
-            weft_real x[10 * C], want[10 * 2];
-            dice_fill(x, 10 * C, -1, 1);
-            weft_tensor *values, *indices, *g,
-                *t = in_layout(weft_ragged(w, x, C, &lengths), layout);
-            weft_topk(t, 2, -1, &values, &indices);
-            int32_t at[20];
-            ints_of(weft_to_layout(indices, WEFT_CONCAT), at);
-            for (int i = 0; i < 20; i++)
-                want[i] = x[i / 2 * C + at[i]];
-            same_bits("values", numbers(weft_to_layout(values, WEFT_CONCAT)), want, 20);
-            weft_gradients(values, &t, 1, &g);
-            weft_real *dx = numbers(weft_to_layout(g, WEFT_CONCAT));
-            for (int i = 0; i < 10 * C; i++)
-                cr_assert_eq(dx[i], at[i / C * 2] == i % C || at[i / C * 2 + 1] == i % C);
-            weft_topk(t, 1, 0, &values, NULL);
-            FAILS(w, WEFT_ESHAPE, "topk: ");
-            cr_assert(values == &w->nil);
-        }
+    for (int layout = 0; layout < 3; layout++) {
+        weft_real x[10 * C], want[10 * 2];
+        dice_fill(x, 10 * C, -1, 1);
+        weft_tensor *values, *indices, *g, *t = in_layout(weft_ragged(w, x, C, &lengths), layout);
+        weft_topk(t, 2, -1, &values, &indices);
+        int32_t at[20];
+        ints_of(weft_to_layout(indices, WEFT_CONCAT), at);
+        for (int i = 0; i < 20; i++)
+            want[i] = x[i / 2 * C + at[i]];
+        same_bits("values", numbers(weft_to_layout(values, WEFT_CONCAT)), want, 20);
+        weft_gradients(values, &t, 1, &g);
+        weft_real *dx = numbers(weft_to_layout(g, WEFT_CONCAT));
+        for (int i = 0; i < 10 * C; i++)
+            cr_assert_eq(dx[i], at[i / C * 2] == i % C || at[i / C * 2 + 1] == i % C);
+        weft_topk(t, 1, 0, &values, NULL);
+        FAILS(w, WEFT_ESHAPE, "topk: ");
+        cr_assert(values == &w->nil);
+    }
 }
 
 /* ---- axes and copies ---- */
-Test(axes, permute)
+TABLE_TEST(axes, permute)
 {
-    FOR_DEVICES(w) {
-        static const int orders[6][3] = { { 0, 1, 2 }, { 0, 2, 1 }, { 1, 0, -1 },
-                                          { 1, 2, 0 }, { -1, 0, 1 }, { 2, -2, -3 } };
-        weft_real x[ALL], want[ALL];
-        weft_tensor *t = weft_reals(w, dice_fill(x, ALL, -1, 1), WEFT_SHAPE(A, B, C));
-        for (int o = 0; o < 6; o++) {
-            int64_t step[3] = { B * C, C, 1 }, n[3], s[3], at = 0;
-            for (int i = 0; i < 3; i++)
-                n[i] = extent[(orders[o][i] + 3) % 3], s[i] = step[(orders[o][i] + 3) % 3];
-            for (int64_t i = 0; i < n[0]; i++)
-                for (int64_t j = 0; j < n[1]; j++)
-                    for (int64_t k = 0; k < n[2]; k++)
-                        want[at++] = x[i * s[0] + j * s[1] + k * s[2]];
-            weft_tensor *y = weft_permute(t, orders[o]);
-            same_bits("permute", numbers(y), want, ALL);
-            cr_assert(weft_size(y, 0) == n[0] && weft_size(y, 2) == n[2]);
-        }
-        cr_assert_eq(weft_item(weft_permute(weft_scalar(w, 4), NULL)), 4);
-        weft_permute(t, (int[]){ 0, 1, 1 });
-        FAILS(w, WEFT_EARG, "permute: [3, 4, 5]: axis 1 at place 2; each of 0 .. 2 once is expected");
-        weft_permute(ragged_of(w, 2), (int[]){ 1, 0 });
-        FAILS(w, WEFT_ESHAPE, "the rows of a ragged tensor stay axis 0");
+    static const int orders[6][3] = { { 0, 1, 2 }, { 0, 2, 1 }, { 1, 0, -1 },
+                                      { 1, 2, 0 }, { -1, 0, 1 }, { 2, -2, -3 } };
+    weft_real x[ALL], want[ALL];
+    weft_tensor *t = weft_reals(w, dice_fill(x, ALL, -1, 1), WEFT_SHAPE(A, B, C));
+    for (int o = 0; o < 6; o++) {
+        int64_t step[3] = { B * C, C, 1 }, n[3], s[3], at = 0;
+        for (int i = 0; i < 3; i++)
+            n[i] = extent[(orders[o][i] + 3) % 3], s[i] = step[(orders[o][i] + 3) % 3];
+        for (int64_t i = 0; i < n[0]; i++)
+            for (int64_t j = 0; j < n[1]; j++)
+                for (int64_t k = 0; k < n[2]; k++)
+                    want[at++] = x[i * s[0] + j * s[1] + k * s[2]];
+        weft_tensor *y = weft_permute(t, orders[o]);
+        same_bits("permute", numbers(y), want, ALL);
+        cr_assert(weft_size(y, 0) == n[0] && weft_size(y, 2) == n[2]);
     }
+    cr_assert_eq(weft_item(weft_permute(weft_scalar(w, 4), NULL)), 4);
+    weft_permute(t, (int[]){ 0, 1, 1 });
+    FAILS(w, WEFT_EARG, "permute: [3, 4, 5]: axis 1 at place 2; each of 0 .. 2 once is expected");
+    weft_permute(ragged_of(w, 2), (int[]){ 1, 0 });
+    FAILS(w, WEFT_ESHAPE, "the rows of a ragged tensor stay axis 0");
 }
 
-Test(axes, stack)
+TABLE_TEST(axes, stack)
 {
-    FOR_DEVICES(w) {
-        weft_tensor *a = weft_reals(w, (weft_real[]){ 1, 2, 3 }, WEFT_SHAPE(3)),
-                    *b = weft_reals(w, (weft_real[]){ 4, 5, 6 }, WEFT_SHAPE(3)), *both[] = { a, b };
-        ARE("first", weft_stack(both, 2, 0), 6, 1, 2, 3, 4, 5, 6);
-        weft_tensor *last = weft_stack(both, 2, -1);
-        ARE("last", last, 6, 1, 4, 2, 5, 3, 6);
-        cr_assert(weft_size(last, 0) == 3 && weft_size(last, 1) == 2);
-        int32_t got[2];
-        weft_tensor *ones[] = { weft_ints(w, (int32_t[]){ 8 }, 0, NULL),
-                                weft_ints(w, (int32_t[]){ 9 }, 0, NULL) };
-        ints_of(weft_stack(ones, 2, 0), got);
-        cr_assert(got[0] == 8 && got[1] == 9);
-        weft_stack((weft_tensor *[]){ a, weft_zeros(w, WEFT_SHAPE(2)) }, 2, 0);
-        FAILS(w, WEFT_ESHAPE, "stack: input 1 is [2], input 0 [3]; one shape is expected");
-        weft_stack((weft_tensor *[]){ weft_scalar(w, 1), NULL }, 2, 0);
-        FAILS(w, WEFT_EARG, "stack: input 1 is NULL");
-        weft_stack((weft_tensor *[]){ weft_scalar(w, 1) }, 1, 1);
-        FAILS(w, WEFT_ESHAPE, "stack: []: a new axis 1");
-    }
+    weft_tensor *a = weft_reals(w, (weft_real[]){ 1, 2, 3 }, WEFT_SHAPE(3)),
+                *b = weft_reals(w, (weft_real[]){ 4, 5, 6 }, WEFT_SHAPE(3)), *both[] = { a, b };
+    ARE("first", weft_stack(both, 2, 0), 6, 1, 2, 3, 4, 5, 6);
+    weft_tensor *last = weft_stack(both, 2, -1);
+    ARE("last", last, 6, 1, 4, 2, 5, 3, 6);
+    cr_assert(weft_size(last, 0) == 3 && weft_size(last, 1) == 2);
+    int32_t got[2];
+    weft_tensor *ones[] = { weft_ints(w, (int32_t[]){ 8 }, 0, NULL),
+                            weft_ints(w, (int32_t[]){ 9 }, 0, NULL) };
+    ints_of(weft_stack(ones, 2, 0), got);
+    cr_assert(got[0] == 8 && got[1] == 9);
+    weft_stack((weft_tensor *[]){ a, weft_zeros(w, WEFT_SHAPE(2)) }, 2, 0);
+    FAILS(w, WEFT_ESHAPE, "stack: input 1 is [2], input 0 [3]; one shape is expected");
+    weft_stack((weft_tensor *[]){ weft_scalar(w, 1), NULL }, 2, 0);
+    FAILS(w, WEFT_EARG, "stack: input 1 is NULL");
+    weft_stack((weft_tensor *[]){ weft_scalar(w, 1) }, 1, 1);
+    FAILS(w, WEFT_ESHAPE, "stack: []: a new axis 1");
 }
 
-Test(axes, stack_of_ragged_ones)
+TABLE_TEST(axes, stack_of_ragged_ones)
 {
-    FOR_DEVICES(w) {
-        weft_real x[10], y[10], want[20];
-        weft_tensor *a = weft_ragged(w, dice_fill(x, 10, -1, 1), 0, &lengths),
-                    *b = weft_ragged(w, dice_fill(y, 10, -1, 1), 0, &lengths);
-        for (int i = 0; i < 20; i++)
-            want[i] = i % 2 ? y[i / 2] : x[i / 2];
-        for (int layout = 0; layout < 3; layout++) {
-            weft_tensor *both[] = { in_layout(a, layout), b }, *s = weft_stack(both, 2, 1);
-            same_bits("ragged", numbers(weft_to_layout(s, WEFT_CONCAT)), want, 20);
-            weft_stack(both, 2, 0);
-            FAILS(w, WEFT_ESHAPE, "a ragged tensor keeps its rows as axis 0");
-            a = weft_ragged(w, x, 0, &lengths), b = weft_ragged(w, y, 0, &lengths);
-        }
-        weft_stack(
-            (weft_tensor *[]){ a, weft_ragged(w, y, 0, &(weft_lengths){ .n = 1, .len = (int32_t[]){ 10 } }) },
-            2, 1);
-        FAILS(w, WEFT_ESHAPE, "stack: ");
+    weft_real x[10], y[10], want[20];
+    weft_tensor *a = weft_ragged(w, dice_fill(x, 10, -1, 1), 0, &lengths),
+                *b = weft_ragged(w, dice_fill(y, 10, -1, 1), 0, &lengths);
+    for (int i = 0; i < 20; i++)
+        want[i] = i % 2 ? y[i / 2] : x[i / 2];
+    for (int layout = 0; layout < 3; layout++) {
+        weft_tensor *both[] = { in_layout(a, layout), b }, *s = weft_stack(both, 2, 1);
+        same_bits("ragged", numbers(weft_to_layout(s, WEFT_CONCAT)), want, 20);
+        weft_stack(both, 2, 0);
+        FAILS(w, WEFT_ESHAPE, "a ragged tensor keeps its rows as axis 0");
+        a = weft_ragged(w, x, 0, &lengths), b = weft_ragged(w, y, 0, &lengths);
     }
+    weft_stack(
+        (weft_tensor *[]){ a, weft_ragged(w, y, 0, &(weft_lengths){ .n = 1, .len = (int32_t[]){ 10 } }) },
+        2, 1);
+    FAILS(w, WEFT_ESHAPE, "stack: ");
 }
 
-Test(axes, repeat_interleave)
+TABLE_TEST(axes, repeat_interleave)
 {
-    FOR_DEVICES(w) {
-        weft_tensor *a = weft_reals(w, (weft_real[]){ 1, 2, 3, 4 }, WEFT_SHAPE(2, 2));
-        ARE("rows", weft_repeat_interleave(a, 0, 2), 8, 1, 2, 1, 2, 3, 4, 3, 4);
-        ARE("last", weft_repeat_interleave(a, -1, 3), 12, 1, 1, 1, 2, 2, 2, 3, 3, 3, 4, 4, 4);
-        cr_assert_eq(weft_numel(weft_repeat_interleave(a, 1, 0)), 0);
-        weft_repeat_interleave(ragged_of(w, 2), 0, 2);
-        FAILS(w, WEFT_ESHAPE, "repeat_interleave: ");
-        weft_repeat_interleave(weft_zeros(w, WEFT_SHAPE(2)), 0, -1);
-        FAILS(w, WEFT_ESHAPE, "repeat_interleave: [2]: axis 0, -1 times");
-    }
+    weft_tensor *a = weft_reals(w, (weft_real[]){ 1, 2, 3, 4 }, WEFT_SHAPE(2, 2));
+    ARE("rows", weft_repeat_interleave(a, 0, 2), 8, 1, 2, 1, 2, 3, 4, 3, 4);
+    ARE("last", weft_repeat_interleave(a, -1, 3), 12, 1, 1, 1, 2, 2, 2, 3, 3, 3, 4, 4, 4);
+    cr_assert_eq(weft_numel(weft_repeat_interleave(a, 1, 0)), 0);
+    weft_repeat_interleave(ragged_of(w, 2), 0, 2);
+    FAILS(w, WEFT_ESHAPE, "repeat_interleave: ");
+    weft_repeat_interleave(weft_zeros(w, WEFT_SHAPE(2)), 0, -1);
+    FAILS(w, WEFT_ESHAPE, "repeat_interleave: [2]: axis 0, -1 times");
 }
 
 /* ---- reals as ints ---- */
@@ -330,42 +314,38 @@ Test(axes, to_ints_rounds_to_the_nearest_even, .init = unchecked)
 }
 
 /* ---- axis 0 of a ragged tensor has two readings ---- */
-Test(axes, the_rows_of_a_ragged_tensor_are_no_axis)
+TABLE_TEST(axes, the_rows_of_a_ragged_tensor_are_no_axis)
 {
-    FOR_DEVICES(w) {
-        weft_tensor *(*const all[])(weft_tensor *, int) = { weft_sum, weft_mean,   weft_max,
-                                                            weft_min, weft_argmax, weft_argmin };
-        static const char *const names[] = { "sum: ", "mean: ", "max: ", "min: ", "argmax: ", "argmin: " };
-        for (int layout = 0; layout < 3; layout++)
-            for (int i = 0; i < 2 * COUNT(all) + 2; i++) {
-                weft_tensor *x = in_layout(ragged_of(w, 2), layout);
-                if (i < 2 * COUNT(all))
-                    all[i / 2](x, i % 2 ? -2 : 0);
-                else
-                    (i % 2 ? weft_var : weft_std)(x, 0, 1);
-                cr_assert(strstr(weft_error_message(w), "weft_pool") &&
-                              strstr(weft_error_message(w), "weft_sum_all") &&
-                              strstr(weft_error_message(w), "weft_plain"), "%s", weft_error_message(w));
-                FAILS(w, WEFT_ESHAPE, i < 2 * COUNT(all) ? names[i / 2] : i % 2 ? "var: " : "std: ");
-            }
-        weft_real x[20], sums[2] = { 0 };
-        dice_fill(x, 20, -1, 1);
-        for (int i = 0; i < 20; i++)
-            sums[i % 2] += x[i];
-        weft_tensor *t = weft_ragged(w, x, 2, &lengths);
-        close_to("over all tokens", numbers(weft_sum(weft_plain(t), 0)), sums, 2, TOL(1e-12, 1e-5));
-        same_bits("columns", numbers(weft_to_layout(weft_sum(t, 1), WEFT_CONCAT)),
-                  numbers(weft_sum(weft_plain(t), 1)), 10);
-    }
+    weft_tensor *(*const all[])(weft_tensor *, int) = { weft_sum, weft_mean,   weft_max,
+                                                        weft_min, weft_argmax, weft_argmin };
+    static const char *const names[] = { "sum: ", "mean: ", "max: ", "min: ", "argmax: ", "argmin: " };
+    for (int layout = 0; layout < 3; layout++)
+        for (int i = 0; i < 2 * COUNT(all) + 2; i++) {
+            weft_tensor *x = in_layout(ragged_of(w, 2), layout);
+            if (i < 2 * COUNT(all))
+                all[i / 2](x, i % 2 ? -2 : 0);
+            else
+                (i % 2 ? weft_var : weft_std)(x, 0, 1);
+            cr_assert(strstr(weft_error_message(w), "weft_pool") &&
+                          strstr(weft_error_message(w), "weft_sum_all") &&
+                          strstr(weft_error_message(w), "weft_plain"), "%s", weft_error_message(w));
+            FAILS(w, WEFT_ESHAPE, i < 2 * COUNT(all) ? names[i / 2] : i % 2 ? "var: " : "std: ");
+        }
+    weft_real x[20], sums[2] = { 0 };
+    dice_fill(x, 20, -1, 1);
+    for (int i = 0; i < 20; i++)
+        sums[i % 2] += x[i];
+    weft_tensor *t = weft_ragged(w, x, 2, &lengths);
+    close_to("over all tokens", numbers(weft_sum(weft_plain(t), 0)), sums, 2, TOL(1e-12, 1e-5));
+    same_bits("columns", numbers(weft_to_layout(weft_sum(t, 1), WEFT_CONCAT)),
+              numbers(weft_sum(weft_plain(t), 1)), 10);
 }
 
-Test(axes, orders_of_gradcheck)
+CPU_TEST(axes, orders_of_gradcheck)
 {
-    weft *w = open_on(WEFT_CPU);
     weft_tensor *x = weft_scalar(w, 2);
     cr_assert(isnan(weft_gradcheck(NULL, &x, 1, 3, NULL)));
     FAILS(w, WEFT_EARG, "gradcheck: order 3; 1 or 2 is expected");
-    CLEAN(w);
 }
 
 /* ---- norms ---- */

@@ -203,66 +203,61 @@ Test(ops, mutated_derivatives_are_caught)
 }
 
 /* ---- what the walk does beyond one operator ---- */
-Test(ops, walks)
+TABLE_TEST(ops, walks)
 {
-    FOR_DEVICES(w) {
-        weft_tensor *x = weft_scalar(w, 3), *g, *y = weft_mul(x, weft_detach(weft_square(x)));
-        weft_gradients(y, &x, 1, &g);
-        cr_assert_eq(weft_item(g), 9);           /* x^2 is a constant there */
-        weft_gradients(y, (weft_tensor *[]){ y }, 1, &g);
-        cr_assert_eq(weft_item(g), 1);
-        weft_gradients(x, &x, 1, &g);
-        cr_assert_eq(weft_item(g), 1);
-        weft_tensor *two[2], *unused = weft_scalar(w, 1);
-        weft_gradients(y, (weft_tensor *[]){ x, unused }, 2, two);
-        cr_assert_eq(weft_item(two[0]), 9);
-        cr_assert_eq(weft_item(two[1]), 0);      /* no way there */
-        weft_set_grad_enabled(w, false);
-        weft_tensor *off = weft_square(x);
-        weft_set_grad_enabled(w, true);
-        weft_gradients(off, &x, 1, &g);
-        FAILS(w, WEFT_EARG, "not the result of an operator on the tape");
-    }
+    weft_tensor *x = weft_scalar(w, 3), *g, *y = weft_mul(x, weft_detach(weft_square(x)));
+    weft_gradients(y, &x, 1, &g);
+    cr_assert_eq(weft_item(g), 9);           /* x^2 is a constant there */
+    weft_gradients(y, (weft_tensor *[]){ y }, 1, &g);
+    cr_assert_eq(weft_item(g), 1);
+    weft_gradients(x, &x, 1, &g);
+    cr_assert_eq(weft_item(g), 1);
+    weft_tensor *two[2], *unused = weft_scalar(w, 1);
+    weft_gradients(y, (weft_tensor *[]){ x, unused }, 2, two);
+    cr_assert_eq(weft_item(two[0]), 9);
+    cr_assert_eq(weft_item(two[1]), 0);      /* no way there */
+    weft_set_grad_enabled(w, false);
+    weft_tensor *off = weft_square(x);
+    weft_set_grad_enabled(w, true);
+    weft_gradients(off, &x, 1, &g);
+    FAILS(w, WEFT_EARG, "not the result of an operator on the tape");
 }
 
 /* The list of results may be the list that was asked for, or overlap it. */
-Test(ops, gradients_into_the_list_asked_for)
+TABLE_TEST(ops, gradients_into_the_list_asked_for)
 {
-    FOR_DEVICES(w)
-        for (int recorded = 0; recorded < 2; recorded++) {
-            weft_tensor *x[3] = { weft_scalar(w, 3), weft_scalar(w, 5), NULL }, *y = weft_mul(x[0], x[1]);
-            void (*of)(weft_tensor *, weft_tensor *const *, int64_t, weft_tensor **) =
-                recorded ? weft_gradients_recorded : weft_gradients;
-            weft_tensor *again[] = { x[0], x[1], NULL };
-            of(y, x, 2, x);
-            cr_assert(weft_item(x[0]) == 5 && weft_item(x[1]) == 3);
-            of(y, again, 2, again + 1);
-            cr_assert(weft_item(again[1]) == 5 && weft_item(again[2]) == 3);
-            weft_clear(w);
-        }
+    for (int recorded = 0; recorded < 2; recorded++) {
+        weft_tensor *x[3] = { weft_scalar(w, 3), weft_scalar(w, 5), NULL }, *y = weft_mul(x[0], x[1]);
+        void (*of)(weft_tensor *, weft_tensor *const *, int64_t, weft_tensor **) =
+            recorded ? weft_gradients_recorded : weft_gradients;
+        weft_tensor *again[] = { x[0], x[1], NULL };
+        of(y, x, 2, x);
+        cr_assert(weft_item(x[0]) == 5 && weft_item(x[1]) == 3);
+        of(y, again, 2, again + 1);
+        cr_assert(weft_item(again[1]) == 5 && weft_item(again[2]) == 3);
+        weft_clear(w);
+    }
 }
 
 /* What weft_gradients returns is a constant; recorded, it has gradients of its own, also under NO_GRAD. */
-Test(ops, gradients_are_recorded_when_asked_for)
+TABLE_TEST(ops, gradients_are_recorded_when_asked_for)
 {
-    FOR_DEVICES(w) {
-        weft_tensor *x = weft_scalar(w, 3), *y = weft_mul(x, weft_square(x)), *g, *second;
-        int64_t entries = weft_usage_of(w).tape;
-        weft_gradients(y, &x, 1, &g);
-        cr_assert(weft_usage_of(w).tape == entries && weft_is_grad_enabled(w));
-        weft_gradients(weft_add(weft_mul(x, g), y), &x, 1, &second);
-        cr_assert_eq(weft_item(second), 27 + 27);
-        weft_gradients(g, &x, 1, &second);
-        FAILS(w, WEFT_EARG, "as results of weft_gradients are (weft_gradients_recorded records)");
-        x = weft_scalar(w, 3), y = weft_mul(x, weft_mul(x, x));
-        WEFT_NO_GRAD(w) {
-            weft_gradients_recorded(y, &x, 1, &g);
-            cr_assert(!weft_is_grad_enabled(w));
-        }
-        weft_gradients_recorded(g, &x, 1, &g);
-        weft_gradients(g, &x, 1, &second);
-        cr_assert(weft_item(g) == 18 && weft_item(second) == 6);
+    weft_tensor *x = weft_scalar(w, 3), *y = weft_mul(x, weft_square(x)), *g, *second;
+    int64_t entries = weft_usage_of(w).tape;
+    weft_gradients(y, &x, 1, &g);
+    cr_assert(weft_usage_of(w).tape == entries && weft_is_grad_enabled(w));
+    weft_gradients(weft_add(weft_mul(x, g), y), &x, 1, &second);
+    cr_assert_eq(weft_item(second), 27 + 27);
+    weft_gradients(g, &x, 1, &second);
+    FAILS(w, WEFT_EARG, "as results of weft_gradients are (weft_gradients_recorded records)");
+    x = weft_scalar(w, 3), y = weft_mul(x, weft_mul(x, x));
+    WEFT_NO_GRAD(w) {
+        weft_gradients_recorded(y, &x, 1, &g);
+        cr_assert(!weft_is_grad_enabled(w));
     }
+    weft_gradients_recorded(g, &x, 1, &g);
+    weft_gradients(g, &x, 1, &second);
+    cr_assert(weft_item(g) == 18 && weft_item(second) == 6);
 }
 
 /* Attention over 128 tokens: a walk that is not recorded has no map of all pairs. */
@@ -285,45 +280,41 @@ Test(ops, gradients_take_little_memory, .init = unchecked)
 }
 
 /* A comparison is a constant, also of what the network gives: as a mask it stops no walk. */
-Test(ops, comparisons_have_no_gradient)
+TABLE_TEST(ops, comparisons_have_no_gradient)
 {
-    FOR_DEVICES(w) {
-        weft_module *m = weft_module_new(w, "m");
-        weft_tensor *p = weft_parameter(m, "p", WEFT_SHAPE(2, 3),
-                                        (weft_init){ WEFT_INIT_CONSTANT, (weft_real).5, 0 }),
-                    *g[2], *x = weft_scalar(w, 2);
-        weft_tensor *logits = weft_matmul(weft_full(w, 1, WEFT_SHAPE(4, 2)), p), *zero = weft_scalar(w, 0);
-        weft_tensor *(*const all[])(weft_tensor *, weft_tensor *) = { weft_less,    weft_less_equal,
-                                                                      weft_greater, weft_greater_equal,
-                                                                      weft_equal,   weft_not_equal };
-        for (int i = 0; i < COUNT(all); i++) {
-            weft_tensor *mask = all[i](weft_max(logits, 1), zero);
-            weft_backward(weft_mean_loss(weft_cross_entropy(logits, weft_ints(w, NULL, WEFT_SHAPE(4)),
-                                                            &(weft_ce_opts){ .mask = mask })));
-            OK(w);
-            weft_gradients(all[i](weft_square(x), zero), (weft_tensor *[]){ x, zero }, 2, g);
-            cr_assert_eq(weft_item(g[0]), 0);
-            cr_assert_eq(weft_item(g[1]), 0);
-        }
-        weft_gradients(weft_mul(weft_greater(weft_tanh(x), zero), x), &x, 1, g);
-        cr_assert_eq(weft_item(g[0]), 1);
+    weft_module *m = weft_module_new(w, "m");
+    weft_tensor *p = weft_parameter(m, "p", WEFT_SHAPE(2, 3),
+                                    (weft_init){ WEFT_INIT_CONSTANT, (weft_real).5, 0 }),
+                *g[2], *x = weft_scalar(w, 2);
+    weft_tensor *logits = weft_matmul(weft_full(w, 1, WEFT_SHAPE(4, 2)), p), *zero = weft_scalar(w, 0);
+    weft_tensor *(*const all[])(weft_tensor *, weft_tensor *) = { weft_less,    weft_less_equal,
+                                                                  weft_greater, weft_greater_equal,
+                                                                  weft_equal,   weft_not_equal };
+    for (int i = 0; i < COUNT(all); i++) {
+        weft_tensor *mask = all[i](weft_max(logits, 1), zero);
+        weft_backward(weft_mean_loss(weft_cross_entropy(logits, weft_ints(w, NULL, WEFT_SHAPE(4)),
+                                                        &(weft_ce_opts){ .mask = mask })));
+        OK(w);
+        weft_gradients(all[i](weft_square(x), zero), (weft_tensor *[]){ x, zero }, 2, g);
+        cr_assert_eq(weft_item(g[0]), 0);
+        cr_assert_eq(weft_item(g[1]), 0);
     }
+    weft_gradients(weft_mul(weft_greater(weft_tanh(x), zero), x), &x, 1, g);
+    cr_assert_eq(weft_item(g[0]), 1);
 }
 
-Test(ops, backward_of_a_parameter_adds_ones)
+TABLE_TEST(ops, backward_of_a_parameter_adds_ones)
 {
-    FOR_DEVICES(w) {
-        weft_module *m = weft_module_new(w, "m");
-        weft_tensor *p = weft_parameter(m, "p", WEFT_SHAPE(1), (weft_init){ WEFT_INIT_CONSTANT, 3, 0 });
-        weft_backward(p);
-        weft_backward(weft_square(p));
-        weft_backward(p);
-        cr_assert_eq(numbers(weft_grad(p))[0], 1 + 2 * 3 + 1);
-        weft_freeze(m, "p", true);               /* which zeroes what was there */
-        weft_backward(p);
-        FAILS(w, WEFT_EARG, "backward: no parameter that is not frozen has led to the loss");
-        cr_assert_eq(numbers(weft_grad(p))[0], 0);
-    }
+    weft_module *m = weft_module_new(w, "m");
+    weft_tensor *p = weft_parameter(m, "p", WEFT_SHAPE(1), (weft_init){ WEFT_INIT_CONSTANT, 3, 0 });
+    weft_backward(p);
+    weft_backward(weft_square(p));
+    weft_backward(p);
+    cr_assert_eq(numbers(weft_grad(p))[0], 1 + 2 * 3 + 1);
+    weft_freeze(m, "p", true);               /* which zeroes what was there */
+    weft_backward(p);
+    FAILS(w, WEFT_EARG, "backward: no parameter that is not frozen has led to the loss");
+    cr_assert_eq(numbers(weft_grad(p))[0], 0);
 }
 
 /* ---- what is no loss ---- */
@@ -333,81 +324,73 @@ static weft_tensor *two(weft *w, weft_module **m)
     return weft_parameter(*m, "p", WEFT_SHAPE(2), (weft_init){ WEFT_INIT_CONSTANT, 3, 0 });
 }
 
-Test(ops, a_loss_has_one_element)
+TABLE_TEST(ops, a_loss_has_one_element)
 {
-    FOR_DEVICES(w) {
-        weft_module *m;
-        weft_tensor *p = two(w, &m), *y = weft_square(p), *g;
-        weft_gradients(y, &p, 1, &g);
-        cr_assert_eq(numbers(g)[1], 6);
-        weft_backward(y);
-        FAILS(w, WEFT_ESHAPE,
-              "backward: the loss is [2]; one element is expected (weft_mean_loss, weft_sum_all)");
-        weft_backward(p);
-        FAILS(w, WEFT_ESHAPE, "backward: the loss is [2]; one element is expected");
-        weft_backward(weft_reshape(weft_sum_all(weft_square(p)), WEFT_SHAPE(1, 1)));
-        cr_assert(weft_ok(w) && numbers(weft_grad(p))[1] == 6, "%s", weft_error_message(w));
-    }
+    weft_module *m;
+    weft_tensor *p = two(w, &m), *y = weft_square(p), *g;
+    weft_gradients(y, &p, 1, &g);
+    cr_assert_eq(numbers(g)[1], 6);
+    weft_backward(y);
+    FAILS(w, WEFT_ESHAPE,
+          "backward: the loss is [2]; one element is expected (weft_mean_loss, weft_sum_all)");
+    weft_backward(p);
+    FAILS(w, WEFT_ESHAPE, "backward: the loss is [2]; one element is expected");
+    weft_backward(weft_reshape(weft_sum_all(weft_square(p)), WEFT_SHAPE(1, 1)));
+    cr_assert(weft_ok(w) && numbers(weft_grad(p))[1] == 6, "%s", weft_error_message(w));
 }
 
-Test(ops, a_loss_is_gone_back_from_once)
+TABLE_TEST(ops, a_loss_is_gone_back_from_once)
 {
-    FOR_DEVICES(w) {
-        weft_module *m;
-        weft_tensor *p = two(w, &m), *shared = weft_square(p), *loss = weft_sum_all(shared),
-                    *other = weft_mean_all(shared), *g;
-        weft_gradients(loss, &p, 1, &g);
-        weft_backward(loss);
-        weft_gradients(loss, &p, 1, &g);
-        weft_backward(other);
-        cr_assert(weft_ok(w) && numbers(weft_grad(p))[0] == 6 + 3, "%s", weft_error_message(w));
-        weft_backward(loss);
-        FAILS(w, WEFT_EARG, "backward: a second time of the same loss");
-        weft_backward(weft_sum_all(weft_square(p)));
-        OK(w);
-    }
+    weft_module *m;
+    weft_tensor *p = two(w, &m), *shared = weft_square(p), *loss = weft_sum_all(shared),
+                *other = weft_mean_all(shared), *g;
+    weft_gradients(loss, &p, 1, &g);
+    weft_backward(loss);
+    weft_gradients(loss, &p, 1, &g);
+    weft_backward(other);
+    cr_assert(weft_ok(w) && numbers(weft_grad(p))[0] == 6 + 3, "%s", weft_error_message(w));
+    weft_backward(loss);
+    FAILS(w, WEFT_EARG, "backward: a second time of the same loss");
+    weft_backward(weft_sum_all(weft_square(p)));
+    OK(w);
 }
 
-Test(ops, a_loss_depends_on_something_to_train)
+TABLE_TEST(ops, a_loss_depends_on_something_to_train)
 {
-    FOR_DEVICES(w) {
-        weft_module *m;
-        weft_tensor *p = two(w, &m), *none;
-        weft_backward(weft_sum_all(weft_square(weft_detach(p))));
-        FAILS(w, WEFT_EARG, "backward: no parameter that is not frozen has led to the loss");
-        weft_backward(weft_sum_all(weft_less(p, weft_scalar(w, 0))));
-        FAILS(w, WEFT_EARG, "no parameter that is not frozen has led to the loss");
-        weft_freeze(m, "*", true);
-        weft_backward(weft_sum_all(weft_square(p)));
-        FAILS(w, WEFT_EARG, "no parameter that is not frozen has led to the loss");
-        weft_freeze(m, "*", false);
-        none = weft_ragged(w, NULL, 2, &(weft_lengths){ .n = 0 });
-        /* a batch of nothing has a gradient, of zeros */
-        weft_backward(weft_sum_all(weft_mul(none, weft_reshape(p, WEFT_SHAPE(1, 2)))));
-        cr_assert(weft_ok(w) && weft__node_of(p)->given && numbers(weft_grad(p))[0] == 0, "%s",
-                  weft_error_message(w));
-    }
+    weft_module *m;
+    weft_tensor *p = two(w, &m), *none;
+    weft_backward(weft_sum_all(weft_square(weft_detach(p))));
+    FAILS(w, WEFT_EARG, "backward: no parameter that is not frozen has led to the loss");
+    weft_backward(weft_sum_all(weft_less(p, weft_scalar(w, 0))));
+    FAILS(w, WEFT_EARG, "no parameter that is not frozen has led to the loss");
+    weft_freeze(m, "*", true);
+    weft_backward(weft_sum_all(weft_square(p)));
+    FAILS(w, WEFT_EARG, "no parameter that is not frozen has led to the loss");
+    weft_freeze(m, "*", false);
+    none = weft_ragged(w, NULL, 2, &(weft_lengths){ .n = 0 });
+    /* a batch of nothing has a gradient, of zeros */
+    weft_backward(weft_sum_all(weft_mul(none, weft_reshape(p, WEFT_SHAPE(1, 2)))));
+    cr_assert(weft_ok(w) && weft__node_of(p)->given && numbers(weft_grad(p))[0] == 0, "%s",
+              weft_error_message(w));
 }
 
 /* The kernel's map (when nothing is recorded) is the operators'. */
-Test(ops, attention_maps)
+TABLE_TEST(ops, attention_maps)
 {
-    FOR_DEVICES(w) {
-        int32_t nq[3] = { 2, 0, 3 }, nk[3] = { 4, 2, 1 };
-        weft_real x[5 * 4], y[7 * 4];
-        weft_tensor *q = weft_ragged(w, dice_fill(x, 20, -2, 2), 4, &(weft_lengths){ .n = 3, .len = nq }),
-                    *k = weft_ragged(w, dice_fill(y, 28, -2, 2), 4, &(weft_lengths){ .n = 3, .len = nk });
-        for (int causal = 0; causal < 4; causal++) {
-            weft_attention_opts o = { .heads = 2, .causal = (weft_causal)causal };
-            weft_tensor *maps[2], *out[2];
-            for (int recorded = 0; recorded < 2; recorded++) {
-                weft_set_grad_enabled(w, recorded);
-                out[recorded] = weft_attention(q, k, k, &o, &maps[recorded]);
-            }
-            cr_assert_eq(weft_numel(maps[0]), weft_numel(maps[1]));
-            close_to("map", numbers(maps[0]), numbers(maps[1]), weft_numel(maps[1]), TOL(1e-13, 1e-6));
-            close_to("result", numbers(out[0]), numbers(out[1]), weft_numel(out[1]), TOL(1e-13, 2e-6));
+    int32_t nq[3] = { 2, 0, 3 }, nk[3] = { 4, 2, 1 };
+    weft_real x[5 * 4], y[7 * 4];
+    weft_tensor *q = weft_ragged(w, dice_fill(x, 20, -2, 2), 4, &(weft_lengths){ .n = 3, .len = nq }),
+                *k = weft_ragged(w, dice_fill(y, 28, -2, 2), 4, &(weft_lengths){ .n = 3, .len = nk });
+    for (int causal = 0; causal < 4; causal++) {
+        weft_attention_opts o = { .heads = 2, .causal = (weft_causal)causal };
+        weft_tensor *maps[2], *out[2];
+        for (int recorded = 0; recorded < 2; recorded++) {
+            weft_set_grad_enabled(w, recorded);
+            out[recorded] = weft_attention(q, k, k, &o, &maps[recorded]);
         }
+        cr_assert_eq(weft_numel(maps[0]), weft_numel(maps[1]));
+        close_to("map", numbers(maps[0]), numbers(maps[1]), weft_numel(maps[1]), TOL(1e-13, 1e-6));
+        close_to("result", numbers(out[0]), numbers(out[1]), weft_numel(out[1]), TOL(1e-13, 2e-6));
     }
 }
 
@@ -424,35 +407,32 @@ static void equals(weft_tensor *y, int64_t n, const double *want)
     equals(y, (int64_t)(sizeof((double[]){ __VA_ARGS__ }) / sizeof(double)), (double[]){ __VA_ARGS__ })
 #define T(w, rank_and_shape, ...) weft_reals(w, (weft_real[]){ __VA_ARGS__ }, rank_and_shape)
 
-Test(ops, values)
+TABLE_TEST(ops, values)
 {
-    FOR_DEVICES(w) {
-        weft_tensor *a = weft_reals(w, (weft_real[]){ 1, 2, 3, 4, 5, 6 }, WEFT_SHAPE(2, 3)),
-                    *b = weft_reals(w, (weft_real[]){ 3, 2, 1 }, WEFT_SHAPE(3));
-        IS(weft_add(a, b), 4, 4, 4, 7, 7, 7);
-        IS(weft_less(a, b), 1, 0, 0, 0, 0, 0);
-        IS(weft_equal(a, b), 0, 1, 0, 0, 0, 0);
-        IS(weft_not_equal(a, b), 1, 0, 1, 1, 1, 1);
-        IS(weft_greater_equal(a, b), 0, 1, 1, 1, 1, 1);
-        IS(weft_less_equal(a, b), 1, 1, 0, 0, 0, 0);
-        IS(weft_minimum(a, b), 1, 2, 1, 3, 2, 1);
-        IS(weft_maximum(a, b), 3, 2, 3, 4, 5, 6);
-        IS(weft_sum(a, 0), 5, 7, 9);
-        IS(weft_mean(a, 1), 2, 5);
-        IS(weft_max(a, 0), 4, 5, 6);
-        IS(weft_cumsum(a, 1), 1, 3, 6, 4, 9, 15);
-        IS(weft_flip(a, 1), 3, 2, 1, 6, 5, 4);
-        IS(weft_transpose(a, 0, 1), 1, 4, 2, 5, 3, 6);
-        IS(weft_tile(a, 0, 2), 1, 2, 3, 4, 5, 6, 1, 2, 3, 4, 5, 6);
-        IS(weft_tile(a, 1, 2), 1, 2, 3, 1, 2, 3, 4, 5, 6, 4, 5, 6);
-        IS(weft_matmul_with(a, false, a, true), 14, 32, 32, 77);
-        IS(weft_one_hot(weft_ints(w, (int32_t[]){ 1, -1, 0 }, WEFT_SHAPE(3)), 2), 0, 1, 0, 0, 1, 0);
-        IS(weft_to_reals(weft_arange(w, 0, 3, 1)), 0, 1, 2);
-        IS(weft_index_select(a, weft_ints(w, (int32_t[]){ 1, -1, 1 }, WEFT_SHAPE(3))), 4, 5, 6, 0, 0, 0, 4, 5,
-           6);
-        IS(weft_where(weft_greater(a, weft_scalar(w, 3)), a, weft_scalar(w, 0)), 0, 0, 0, 4, 5, 6);
-        IS(weft_reciprocal(weft_reals(w, (weft_real[]){ 0, 4 }, WEFT_SHAPE(2))), 0, .25);
-        IS(weft_softmax(a, 1, weft_zeros(w, WEFT_SHAPE(2, 3))), 0, 0, 0, 0, 0, 0);
-        IS(weft_full(w, 7, WEFT_SHAPE(2)), 7, 7);
-    }
+    weft_tensor *a = weft_reals(w, (weft_real[]){ 1, 2, 3, 4, 5, 6 }, WEFT_SHAPE(2, 3)),
+                *b = weft_reals(w, (weft_real[]){ 3, 2, 1 }, WEFT_SHAPE(3));
+    IS(weft_add(a, b), 4, 4, 4, 7, 7, 7);
+    IS(weft_less(a, b), 1, 0, 0, 0, 0, 0);
+    IS(weft_equal(a, b), 0, 1, 0, 0, 0, 0);
+    IS(weft_not_equal(a, b), 1, 0, 1, 1, 1, 1);
+    IS(weft_greater_equal(a, b), 0, 1, 1, 1, 1, 1);
+    IS(weft_less_equal(a, b), 1, 1, 0, 0, 0, 0);
+    IS(weft_minimum(a, b), 1, 2, 1, 3, 2, 1);
+    IS(weft_maximum(a, b), 3, 2, 3, 4, 5, 6);
+    IS(weft_sum(a, 0), 5, 7, 9);
+    IS(weft_mean(a, 1), 2, 5);
+    IS(weft_max(a, 0), 4, 5, 6);
+    IS(weft_cumsum(a, 1), 1, 3, 6, 4, 9, 15);
+    IS(weft_flip(a, 1), 3, 2, 1, 6, 5, 4);
+    IS(weft_transpose(a, 0, 1), 1, 4, 2, 5, 3, 6);
+    IS(weft_tile(a, 0, 2), 1, 2, 3, 4, 5, 6, 1, 2, 3, 4, 5, 6);
+    IS(weft_tile(a, 1, 2), 1, 2, 3, 1, 2, 3, 4, 5, 6, 4, 5, 6);
+    IS(weft_matmul_with(a, false, a, true), 14, 32, 32, 77);
+    IS(weft_one_hot(weft_ints(w, (int32_t[]){ 1, -1, 0 }, WEFT_SHAPE(3)), 2), 0, 1, 0, 0, 1, 0);
+    IS(weft_to_reals(weft_arange(w, 0, 3, 1)), 0, 1, 2);
+    IS(weft_index_select(a, weft_ints(w, (int32_t[]){ 1, -1, 1 }, WEFT_SHAPE(3))), 4, 5, 6, 0, 0, 0, 4, 5, 6);
+    IS(weft_where(weft_greater(a, weft_scalar(w, 3)), a, weft_scalar(w, 0)), 0, 0, 0, 4, 5, 6);
+    IS(weft_reciprocal(weft_reals(w, (weft_real[]){ 0, 4 }, WEFT_SHAPE(2))), 0, .25);
+    IS(weft_softmax(a, 1, weft_zeros(w, WEFT_SHAPE(2, 3))), 0, 0, 0, 0, 0, 0);
+    IS(weft_full(w, 7, WEFT_SHAPE(2)), 7, 7);
 }

@@ -100,17 +100,16 @@ Test(packed_sequence, back_with_every_order_of_ties)
         }
 }
 
-Test(packed_sequence, there_and_back)
+TABLE_TEST(packed_sequence, there_and_back)
 {
-    FOR_DEVICES(w)
-        for (int layout = 0; layout < 3; layout++) {
-            weft_tensor *x = sample(w, ids);
-            weft_packed_sequence p = weft_packed_sequence_of(in_layout(x, layout));
-            weft_tensor *back = weft_ragged_of(&p), *sum = weft_add(x, back);  /* of one batch, or it fails */
-            weft_real *got = numbers(weft_to_layout(sum, WEFT_CONCAT)), *all = numbers(x);
-            for (int i = 0; i < TOKENS * WIDTH; i++)
-                cr_assert(got[i] == 2 * all[i]);
-        }
+    for (int layout = 0; layout < 3; layout++) {
+        weft_tensor *x = sample(w, ids);
+        weft_packed_sequence p = weft_packed_sequence_of(in_layout(x, layout));
+        weft_tensor *back = weft_ragged_of(&p), *sum = weft_add(x, back);  /* of one batch, or it fails */
+        weft_real *got = numbers(weft_to_layout(sum, WEFT_CONCAT)), *all = numbers(x);
+        for (int i = 0; i < TOKENS * WIDTH; i++)
+            cr_assert(got[i] == 2 * all[i]);
+    }
 }
 
 /* No indices: the sequences lie as they are sorted, which are then the user's order. */
@@ -149,32 +148,29 @@ Test(packed_sequence, gradients)
     }
 }
 
-Test(packed_sequence, lists)
+TABLE_TEST(packed_sequence, lists)
 {
-    FOR_DEVICES(w) {
-        weft_tensor *x = sample(w, NULL), *parts[N];
-        weft_unpack_sequence(weft_to_layout(x, WEFT_PACKED), parts);
-        weft_real *all = numbers(x);
-        for (int s = 0; s < N; s++) {
-            cr_assert(weft_rank(parts[s]) == 2 && weft_size(parts[s], 0) == lengths[s]);
-            same_bits("a sequence", numbers(parts[s]), all + row_of(s, 0) * WIDTH, lengths[s] * WIDTH);
-        }
-        weft_tensor *packed = weft_pack_sequence(parts, N);
-        cr_assert(weft_layout_of(packed) == WEFT_PACKED);
-        same_bits("packed", numbers(packed), numbers(weft_to_layout(x, WEFT_PACKED)), TOKENS * WIDTH);
-        for (int right = 0; right < 2; right++) {
-            weft_align align = right ? WEFT_ALIGN_RIGHT : WEFT_ALIGN_LEFT;
-            weft_tensor *padded = weft_pad_sequence(parts, N, -7, align);
-            cr_assert(weft_size(padded, 0) == N && weft_size(padded, 1) == 4);
-            same_bits("padded", numbers(padded), numbers(weft_pad_packed_sequence(x, 0, -7, align)),
-                      N * 4 * WIDTH);
-        }
-        const int32_t ints[] = { 7, 8, 9 };
-        weft_tensor *two[] = { weft_ints(w, ints, WEFT_SHAPE(1)), weft_ints(w, ints + 1, WEFT_SHAPE(2)) };
-        int32_t got[3], want[] = { 8, 7, 9 };
-        cr_assert(!read_status(weft_pack_sequence(two, 2), got, sizeof got) &&
-                  !memcmp(got, want, sizeof got));
+    weft_tensor *x = sample(w, NULL), *parts[N];
+    weft_unpack_sequence(weft_to_layout(x, WEFT_PACKED), parts);
+    weft_real *all = numbers(x);
+    for (int s = 0; s < N; s++) {
+        cr_assert(weft_rank(parts[s]) == 2 && weft_size(parts[s], 0) == lengths[s]);
+        same_bits("a sequence", numbers(parts[s]), all + row_of(s, 0) * WIDTH, lengths[s] * WIDTH);
     }
+    weft_tensor *packed = weft_pack_sequence(parts, N);
+    cr_assert(weft_layout_of(packed) == WEFT_PACKED);
+    same_bits("packed", numbers(packed), numbers(weft_to_layout(x, WEFT_PACKED)), TOKENS * WIDTH);
+    for (int right = 0; right < 2; right++) {
+        weft_align align = right ? WEFT_ALIGN_RIGHT : WEFT_ALIGN_LEFT;
+        weft_tensor *padded = weft_pad_sequence(parts, N, -7, align);
+        cr_assert(weft_size(padded, 0) == N && weft_size(padded, 1) == 4);
+        same_bits("padded", numbers(padded), numbers(weft_pad_packed_sequence(x, 0, -7, align)),
+                  N * 4 * WIDTH);
+    }
+    const int32_t ints[] = { 7, 8, 9 };
+    weft_tensor *two[] = { weft_ints(w, ints, WEFT_SHAPE(1)), weft_ints(w, ints + 1, WEFT_SHAPE(2)) };
+    int32_t got[3], want[] = { 8, 7, 9 };
+    cr_assert(!read_status(weft_pack_sequence(two, 2), got, sizeof got) && !memcmp(got, want, sizeof got));
 }
 
 Test(packed_sequence, empty_ones)
@@ -239,18 +235,17 @@ Test(packed_sequence, arrays_that_do_not_agree)
     }
 }
 
-Test(packed_sequence, lists_that_do_not_agree)
+TABLE_TEST(packed_sequence, lists_that_do_not_agree)
 {
-    FOR_DEVICES(w)
-        for (int i = 0; i < 5; i++) {
-            weft_tensor *a = weft_zeros(w, WEFT_SHAPE(2, 3)),
-                        *list[] = { a, i == 0 ? weft_zeros(w, WEFT_SHAPE(2)) :
-                                       i == 1 ? weft_zeros(w, WEFT_SHAPE(2, 4)) :
-                                       i == 2 ? sample(w, NULL) :
-                                       i == 3 ? NULL :
-                                                a };
-            weft_pack_sequence(list, i == 4 ? 0 : 2);
-            cr_assert(!weft_ok(w) || i == 4, "list %d", i);
-            weft_recover(w);
-        }
+    for (int i = 0; i < 5; i++) {
+        weft_tensor *a = weft_zeros(w, WEFT_SHAPE(2, 3)),
+                    *list[] = { a, i == 0 ? weft_zeros(w, WEFT_SHAPE(2)) :
+                                   i == 1 ? weft_zeros(w, WEFT_SHAPE(2, 4)) :
+                                   i == 2 ? sample(w, NULL) :
+                                   i == 3 ? NULL :
+                                            a };
+        weft_pack_sequence(list, i == 4 ? 0 : 2);
+        cr_assert(!weft_ok(w) || i == 4, "list %d", i);
+        weft_recover(w);
+    }
 }

@@ -86,21 +86,19 @@ Test(versions, however_it_is_read)
         }
 }
 
-Test(versions, a_constant_that_a_gradient_needs)
+TABLE_TEST(versions, a_constant_that_a_gradient_needs)
 {
-    FOR_DEVICES(w) {
-        kept k = kept_in(w);
-        weft_tensor *loss = weft_sum_all(weft_mul(weft_pow(weft_add(k.p, k.b), 3), k.b));
-        by_buffer(&k);
-        weft_backward(loss);
-        FAILS(w, WEFT_EARG, "backward of mul: net.b has changed since mul read it");
-        weft_tensor *q = weft_parameter(k.m, "q", WEFT_SHAPE(2, 3), unit);
-        loss = weft_sum_all(weft_mul(q, detached(&k)));
-        OK(w);
-        by_values(&k);
-        weft_backward(loss);
-        FAILS(w, WEFT_EARG, "backward of mul: net.p has changed since");
-    }
+    kept k = kept_in(w);
+    weft_tensor *loss = weft_sum_all(weft_mul(weft_pow(weft_add(k.p, k.b), 3), k.b));
+    by_buffer(&k);
+    weft_backward(loss);
+    FAILS(w, WEFT_EARG, "backward of mul: net.b has changed since mul read it");
+    weft_tensor *q = weft_parameter(k.m, "q", WEFT_SHAPE(2, 3), unit);
+    loss = weft_sum_all(weft_mul(q, detached(&k)));
+    OK(w);
+    by_values(&k);
+    weft_backward(loss);
+    FAILS(w, WEFT_EARG, "backward of mul: net.p has changed since");
 }
 
 Test(versions, gradients_look_too)
@@ -166,9 +164,8 @@ Test(versions, what_no_backward_reads_may_change)
 }
 
 /* A step that comes before another loss's way back is an error only if that loss reads what it moved. */
-Test(versions, a_step_of_another_part)
+CPU_TEST(versions, a_step_of_another_part)
 {
-    weft *w = open_on(WEFT_CPU);
     kept a = kept_in(w), b = kept_in(w);
     weft_optim *o = weft_sgd_new(a.m, NULL);
     weft_tensor *trunk = weft_square(b.p), *one = weft_sum_all(weft_mul(trunk, a.p)),
@@ -177,7 +174,6 @@ Test(versions, a_step_of_another_part)
     weft_optim_step(o);
     weft_backward(two);
     OK(w);
-    CLEAN(w);
 }
 
 /* ---- a carried state is assigned before the way back: recurrent layers keep what they need ---- */
@@ -233,9 +229,8 @@ Test(versions, states_of_recurrent_layers)
         }
 }
 
-Test(versions, weights_of_recurrent_layers)
+CPU_TEST(versions, weights_of_recurrent_layers)
 {
-    weft *w = open_on(WEFT_CPU);
     stream s = stream_in(w, 2, false);
     weft_tensor *x =
         weft_ragged_like(s.x, weft_ragged(w, (weft_real[6]){ 0 }, 1,
@@ -244,7 +239,6 @@ Test(versions, weights_of_recurrent_layers)
     weft_initialise(weft_find_parameter(s.m, "layer.weight_hh_l1"), unit);
     weft_backward(loss);
     FAILS(w, WEFT_EARG, "backward of lstm: net.layer.weight_hh_l1 has changed since lstm read it");
-    CLEAN(w);
 }
 
 /* ---- a user's own operator reads all, unless it says what it does not ---- */

@@ -164,9 +164,8 @@ Test(draws, the_last_draws)
         cr_assert(isfinite(weft__standard_normal(ends[i])) && fabs(weft__standard_normal(ends[i])) < 7);
 }
 
-Test(draws, a_dropout_that_rounds_to_1_is_refused)
+CPU_TEST(draws, a_dropout_that_rounds_to_1_is_refused)
 {
-    weft *w = open_on(WEFT_CPU);
     weft_tensor *x = weft_full(w, 1, WEFT_SHAPE(64));
     const double p[] = { 1, 1 - 1e-17, TOL(1, 1 - 1e-9), -1, NAN };
     for (int i = 0; i < COUNT(p); i++) {
@@ -180,5 +179,4 @@ Test(draws, a_dropout_that_rounds_to_1_is_refused)
         for (int k = 0; k < 64; k++)
             cr_assert(isfinite(y[k]) && (i > 1 || fabs((double)y[k] - 1) < 1e-6));
     }
-    CLEAN(w);
 }

@@ -192,42 +192,40 @@ static void adds_up(weft_profile p, double least, double most)
               p.ms, least, most);
 }
 
-Test(profile, is_switched_on_and_off)
+TABLE_TEST(profile, is_switched_on_and_off)
 {
-    FOR_DEVICES(w) {
-        net n = net_new(w);
-        step(w, &n);
-        cr_assert(weft_profile_of(w).n == 0 && weft_profile_of(w).ms == 0, "not before it is asked for");
-        double outer = ms_now();
-        cr_assert(!weft_set_profiling(w, true) && weft_set_profiling(w, true));
-        double inner = ms_now();
-        step(w, &n), step(w, &n);
-        double inner_end = ms_now();
-        weft_profile p = weft_profile_of(w);
-        double outer_end = ms_now();
-        adds_up(p, inner_end - inner, outer_end - outer);
-        cr_assert(p.n > 8 && row_of(w, "lstm", true)->calls == 2 && row_of(w, "update", false)->calls == 2);
-        wait_ms(2);
-        inner_end = ms_now();
-        cr_assert(weft_set_profiling(w, false) && !weft_set_profiling(w, false));
-        outer_end = ms_now();
-        adds_up(weft_profile_of(w), inner_end - inner, outer_end - outer);
-        double whole = weft_profile_of(w).ms;
-        step(w, &n);
-        cr_assert(weft_profile_of(w).ms == whole && row_of(w, "lstm", true)->calls == 2, "off is off");
-        weft_set_profiling(w, true);
-        step(w, &n);
-        cr_assert_eq(row_of(w, "lstm", true)->calls, 3, "on again goes on");
-        wait_ms(2);
-        outer = ms_now();
-        weft_reset_profile(w);
-        cr_assert_eq(weft_profile_of(w).n, 0);
-        step(w, &n);
-        cr_assert_eq(row_of(w, "lstm", false)->calls, 1);
-        p = weft_profile_of(w);
-        outer_end = ms_now();
-        adds_up(p, 0, outer_end - outer);
-    }
+    net n = net_new(w);
+    step(w, &n);
+    cr_assert(weft_profile_of(w).n == 0 && weft_profile_of(w).ms == 0, "not before it is asked for");
+    double outer = ms_now();
+    cr_assert(!weft_set_profiling(w, true) && weft_set_profiling(w, true));
+    double inner = ms_now();
+    step(w, &n), step(w, &n);
+    double inner_end = ms_now();
+    weft_profile p = weft_profile_of(w);
+    double outer_end = ms_now();
+    adds_up(p, inner_end - inner, outer_end - outer);
+    cr_assert(p.n > 8 && row_of(w, "lstm", true)->calls == 2 && row_of(w, "update", false)->calls == 2);
+    wait_ms(2);
+    inner_end = ms_now();
+    cr_assert(weft_set_profiling(w, false) && !weft_set_profiling(w, false));
+    outer_end = ms_now();
+    adds_up(weft_profile_of(w), inner_end - inner, outer_end - outer);
+    double whole = weft_profile_of(w).ms;
+    step(w, &n);
+    cr_assert(weft_profile_of(w).ms == whole && row_of(w, "lstm", true)->calls == 2, "off is off");
+    weft_set_profiling(w, true);
+    step(w, &n);
+    cr_assert_eq(row_of(w, "lstm", true)->calls, 3, "on again goes on");
+    wait_ms(2);
+    outer = ms_now();
+    weft_reset_profile(w);
+    cr_assert_eq(weft_profile_of(w).n, 0);
+    step(w, &n);
+    cr_assert_eq(row_of(w, "lstm", false)->calls, 1);
+    p = weft_profile_of(w);
+    outer_end = ms_now();
+    adds_up(p, 0, outer_end - outer);
 }
 
 /* In the midst of an operator, forwards and back, from what is called there. */
@@ -243,28 +241,24 @@ static void switches(const weft_tensor *y, const char *name, void *user)
     }
 }
 
-Test(profile, may_be_switched_by_who_watches)
+TABLE_TEST(profile, may_be_switched_by_who_watches)
 {
-    FOR_DEVICES(w) {
-        int calls = 0;
-        net n = net_new(w);
-        weft_on_result(w, switches, &calls);
-        for (int s = 0; s < 5; s++)
-            step(w, &n);
-        weft_on_result(w, NULL, NULL);
-        cr_assert(calls > 20);
-        adds_up(weft_profile_of(w), 0, 1e6);
-    }
+    int calls = 0;
+    net n = net_new(w);
+    weft_on_result(w, switches, &calls);
+    for (int s = 0; s < 5; s++)
+        step(w, &n);
+    weft_on_result(w, NULL, NULL);
+    cr_assert(calls > 20);
+    adds_up(weft_profile_of(w), 0, 1e6);
 }
 
-Test(profile, no_memory_for_it)
+CPU_TEST(profile, no_memory_for_it)
 {
-    weft *w = open_on(WEFT_CPU);
     fail_in(w, 1);
     cr_assert(!weft_set_profiling(w, true));
     FAILS(w, WEFT_ENOMEM, "out of memory");
     cr_assert(!weft_set_profiling(w, true) && weft_set_profiling(w, false));
-    CLEAN(w);
 }
 
 Test(log, its_table_is_the_profile)
@@ -301,18 +295,16 @@ Test(log, changes_no_bit_and_allocates_nothing)
 }
 
 /* ---- peaks ---- */
-Test(log, a_peak_is_the_most_there_was)
+TABLE_TEST(log, a_peak_is_the_most_there_was)
 {
-    FOR_DEVICES(w) {
-        weft_zeros(w, WEFT_SHAPE(1 << 20));
-        weft_clear(w);
-        weft_usage large = weft_usage_of(w);
-        weft__arena_end(w, &inside(w)->arena[WEFT__IN_DATA]);
-        weft_usage u = weft_usage_of(w);
-        int64_t bytes = (1 << 20) * (int64_t)sizeof(weft_real);
-        cr_assert(u.host_peak + u.device_peak >= large.host_bytes + large.device_bytes &&
-                  u.host_peak + u.device_peak >= bytes);
-        cr_assert(u.host_bytes + u.device_bytes < bytes && u.host_peak >= u.host_bytes &&
-                  u.device_peak >= u.device_bytes);
-    }
+    weft_zeros(w, WEFT_SHAPE(1 << 20));
+    weft_clear(w);
+    weft_usage large = weft_usage_of(w);
+    weft__arena_end(w, &inside(w)->arena[WEFT__IN_DATA]);
+    weft_usage u = weft_usage_of(w);
+    int64_t bytes = (1 << 20) * (int64_t)sizeof(weft_real);
+    cr_assert(u.host_peak + u.device_peak >= large.host_bytes + large.device_bytes &&
+              u.host_peak + u.device_peak >= bytes);
+    cr_assert(u.host_bytes + u.device_bytes < bytes && u.host_peak >= u.host_bytes &&
+              u.device_peak >= u.device_bytes);
 }

@@ -125,15 +125,13 @@ static void shrink(weft *w)                /* so that the next step asks for its
     }
 }
 
-Test(memory, every_piece_of_a_step_failed_once)
+TABLE_TEST(memory, every_piece_of_a_step_failed_once)
 {
-    FOR_DEVICES(w) {
-        model m = model_new(w);
-        OK(w);
-        int n = brutal(w, &m, fail_take, takes_left);
-        cr_assert(n > 100, "only %d pieces", n);
-        weft_recover(w);
-    }
+    model m = model_new(w);
+    OK(w);
+    int n = brutal(w, &m, fail_take, takes_left);
+    cr_assert(n > 100, "only %d pieces", n);
+    weft_recover(w);
 }
 
 static void fail_block_of_new(const weft *w, int64_t n)
@@ -143,15 +141,13 @@ static void fail_block_of_new(const weft *w, int64_t n)
     fail_in(w, n);
 }
 
-Test(memory, every_block_failed_once)
+TABLE_TEST(memory, every_block_failed_once)
 {
-    FOR_DEVICES(w) {
-        model m = model_new(w);
-        OK(w);
-        int n = brutal(w, &m, fail_block_of_new, none_failed);
-        cr_assert(n > 4, "only %d blocks", n);
-        weft_recover(w);
-    }
+    model m = model_new(w);
+    OK(w);
+    int n = brutal(w, &m, fail_block_of_new, none_failed);
+    cr_assert(n > 4, "only %d blocks", n);
+    weft_recover(w);
 }
 
 /* A heap of so many bytes. Batches grow until one is too large for it; then the smallest is not. */

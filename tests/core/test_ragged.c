@@ -33,58 +33,52 @@ static weft_tensor *loss_of(const net *n, weft_tensor *x)
                     weft_sum_all(weft_square(r.last.h)));
 }
 
-Test(ragged, nan_in_pads_changes_nothing)
+TABLE_TEST(ragged, nan_in_pads_changes_nothing)
 {
-    FOR_DEVICES(w) {
-        int32_t len[4] = { 3, 0, 5, 1 };
-        weft_lengths l = { .n = 4, .len = len };
-        for (int side = 0; side < 2; side++) {
-            weft_real x[2][4 * 6 * 2], *y[2], *g[2];
-            net m = net_new(w, 2, side);
-            for (int poisoned = 0; poisoned < 2; poisoned++) {
-                for (int i = 0; i < 48; i++) {
-                    int s = i / 12, t = i / 2 % 6, from = side ? 6 - len[s] : 0;
-                    x[poisoned][i] = t >= from && t < from + len[s] ? (weft_real)sin(i) :
-                                     poisoned                       ? (weft_real)NAN :
-                                                                      0;
-                }
-                weft_clear(w), w->random.draw = 3;
-                weft_tensor *loss =
-                    loss_of(&m, weft_pack_padded_sequence(weft_reals(w, x[poisoned], WEFT_SHAPE(4, 6, 2)), &l,
-                                                          side ? WEFT_ALIGN_RIGHT : WEFT_ALIGN_LEFT));
-                weft_backward(loss);
-                y[poisoned] = numbers(loss),
-                g[poisoned] = numbers(weft_grad(weft_find_parameter(m.m, "rnn.weight_ih_l0")));
-                weft_zero_grad(m.m);
+    int32_t len[4] = { 3, 0, 5, 1 };
+    weft_lengths l = { .n = 4, .len = len };
+    for (int side = 0; side < 2; side++) {
+        weft_real x[2][4 * 6 * 2], *y[2], *g[2];
+        net m = net_new(w, 2, side);
+        for (int poisoned = 0; poisoned < 2; poisoned++) {
+            for (int i = 0; i < 48; i++) {
+                int s = i / 12, t = i / 2 % 6, from = side ? 6 - len[s] : 0;
+                x[poisoned][i] = t >= from && t < from + len[s] ? (weft_real)sin(i) :
+                                 poisoned                       ? (weft_real)NAN :
+                                                                  0;
             }
-            same_in_company("loss", y[1], y[0], 1);
-            same_in_company("gradient", g[1], g[0], weft_numel(weft_find_parameter(m.m, "rnn.weight_ih_l0")));
+            weft_clear(w), w->random.draw = 3;
+            weft_tensor *loss =
+                loss_of(&m, weft_pack_padded_sequence(weft_reals(w, x[poisoned], WEFT_SHAPE(4, 6, 2)), &l,
+                                                      side ? WEFT_ALIGN_RIGHT : WEFT_ALIGN_LEFT));
+            weft_backward(loss);
+            y[poisoned] = numbers(loss),
+            g[poisoned] = numbers(weft_grad(weft_find_parameter(m.m, "rnn.weight_ih_l0")));
+            weft_zero_grad(m.m);
         }
+        same_in_company("loss", y[1], y[0], 1);
+        same_in_company("gradient", g[1], g[0], weft_numel(weft_find_parameter(m.m, "rnn.weight_ih_l0")));
     }
 }
 
 /* A recurrent layer has a number for each row, whatever its width. */
-Test(ragged, too_many_rows_of_no_width)
+CPU_TEST(ragged, too_many_rows_of_no_width)
 {
-    weft *w = open_on(WEFT_CPU);
     weft_tensor *x = weft_ragged(w, NULL, 3, &(weft_lengths){ .n = 0 });
     weft_to_rows(x, &(weft_placement){ (int64_t)1 << 62, 0, NULL, NULL });
     FAILS(w, WEFT_EARG, "4611686018427387904 rows of 0");
-    CLEAN(w);
 }
 
-Test(ragged, long_sequences)
+TABLE_TEST(ragged, long_sequences)
 {
-    FOR_DEVICES(w) {
-        int32_t T = 70000;
-        net m = net_new(w, 1, 0);
-        weft_real *x = dice_fill(calloc((size_t)T, sizeof *x), T, -1, 1);
-        weft_tensor *pooled;
-        weft_rnn_out r =
-            weft_rnn_run(m.rnn, weft_ragged(w, x, 1, &(weft_lengths){ .n = 1, .len = &T }), WEFT_ZERO_STATE);
-        pooled = weft_pool(r.y, WEFT_POOL_LAST);
-        weft_backward(weft_sum_all(weft_square(pooled)));
-        free(x);
-        OK(w);
-    }
+    int32_t T = 70000;
+    net m = net_new(w, 1, 0);
+    weft_real *x = dice_fill(calloc((size_t)T, sizeof *x), T, -1, 1);
+    weft_tensor *pooled;
+    weft_rnn_out r =
+        weft_rnn_run(m.rnn, weft_ragged(w, x, 1, &(weft_lengths){ .n = 1, .len = &T }), WEFT_ZERO_STATE);
+    pooled = weft_pool(r.y, WEFT_POOL_LAST);
+    weft_backward(weft_sum_all(weft_square(pooled)));
+    free(x);
+    OK(w);
 }

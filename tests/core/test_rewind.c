@@ -146,9 +146,8 @@ Test(rewind, gradients_that_were_handed_out_end, .init = unchecked)
 }
 
 /* The how many-th mask of a name it is, is counted by the step. */
-Test(rewind, each_round_has_its_own_dropout_mask)
+CPU_TEST(rewind, each_round_has_its_own_dropout_mask)
 {
-    weft *w = open_on(WEFT_CPU);
     weft_tensor *x = weft_full(w, 1, WEFT_SHAPE(64));
     weft_mark here = weft_mark_here(w);
     weft_real first[64], second[64];
@@ -156,7 +155,6 @@ Test(rewind, each_round_has_its_own_dropout_mask)
     weft_rewind(w, here);
     weft_read(weft_dropout(x, (weft_real).5, "d", false), second, sizeof second);
     cr_assert(memcmp(first, second, sizeof first));
-    CLEAN(w);
 }
 
 /* ---- many batches ---- */
@@ -185,14 +183,12 @@ Test(rewind, twenty_thousand_batches_of_a_step)
     CLEAN(w);
 }
 
-Test(rewind, ids_that_are_said_and_ids_that_are_not)
+CPU_TEST(rewind, ids_that_are_said_and_ids_that_are_not)
 {
-    weft *w = open_on(WEFT_CPU);
     int32_t len[] = { 2, 1, 4 };
     const weft_batch *b = weft__batch(w, &(weft_lengths){ .n = 3, .len = len }, "test");
     cr_assert_eq(b,
                  weft__batch(w, &(weft_lengths){ .n = 3, .len = len, .id = (int64_t[]){ 0, 1, 2 } }, "test"));
     cr_assert_neq(
         b, weft__batch(w, &(weft_lengths){ .n = 3, .len = len, .id = (int64_t[]){ 0, 2, 1 } }, "test"));
-    CLEAN(w);
 }

@@ -37,11 +37,10 @@ static void check_function(weft *w, const struct function *f)
         }
     }
 }
-Test(vector, functions_are_within_four_ulp)
+TABLE_TEST(vector, functions_are_within_four_ulp)
 {
-    FOR_DEVICES(w)
-        for (int i = 0; i < COUNT(functions); i++)
-            check_function(w, &functions[i]);
+    for (int i = 0; i < COUNT(functions); i++)
+        check_function(w, &functions[i]);
 }
 
 static void check_ends(weft *w, int unary)

@@ -38,30 +38,28 @@ static void projected_once(weft_attention_layer *l, weft_tensor *q, weft_tensor 
              weft_numel(y), EXACT);
 }
 
-Test(attention, a_memory_is_projected_once)
+TABLE_TEST(attention, a_memory_is_projected_once)
 {
-    FOR_DEVICES(w)
-        for (int i = 0; i < COUNT(layers); i++) {
-            weft_module *m = weft_module_new(w, "m");
-            weft_attention_layer *l = weft_attention_new(m, "l", &layers[i]);
-            renew(m);
-            weft_tensor *memory = ragged(w, DM, &m_lengths), *q = ragged(w, DQ, &q_lengths),
-                        *plain = drawn(w, WEFT_SHAPE(N, DQ));
-            int last = layers[i].kind == WEFT_ADDITIVE ? WEFT_ALL_KEYS : WEFT_CAUSAL_STRICT;
-            for (int causal = WEFT_ALL_KEYS; causal <= last; causal++) {
-                projected_once(l, q, memory, (weft_causal)causal);
-                projected_once(l, plain, memory, (weft_causal)causal);
-            }
-            gradients_hold(m, (probe){ run, l }, WEFT_LIST(plain, memory));
-            gradients_hold(m, (probe){ run_projected, l }, WEFT_LIST(q, memory));
-            if (layers[i].kind == WEFT_MULTIHEAD)
-                gradients_hold(m, (probe){ run_on_itself, l }, WEFT_LIST(memory));
+    for (int i = 0; i < COUNT(layers); i++) {
+        weft_module *m = weft_module_new(w, "m");
+        weft_attention_layer *l = weft_attention_new(m, "l", &layers[i]);
+        renew(m);
+        weft_tensor *memory = ragged(w, DM, &m_lengths), *q = ragged(w, DQ, &q_lengths),
+                    *plain = drawn(w, WEFT_SHAPE(N, DQ));
+        int last = layers[i].kind == WEFT_ADDITIVE ? WEFT_ALL_KEYS : WEFT_CAUSAL_STRICT;
+        for (int causal = WEFT_ALL_KEYS; causal <= last; causal++) {
+            projected_once(l, q, memory, (weft_causal)causal);
+            projected_once(l, plain, memory, (weft_causal)causal);
         }
+        gradients_hold(m, (probe){ run, l }, WEFT_LIST(plain, memory));
+        gradients_hold(m, (probe){ run_projected, l }, WEFT_LIST(q, memory));
+        if (layers[i].kind == WEFT_MULTIHEAD)
+            gradients_hold(m, (probe){ run_on_itself, l }, WEFT_LIST(memory));
+    }
 }
 
-Test(attention, a_plain_query_is_one_token_a_sequence)
+CPU_TEST(attention, a_plain_query_is_one_token_a_sequence)
 {
-    weft *w = open_on(WEFT_CPU);
     weft_module *m = weft_module_new(w, "m");
     weft_attention_layer *l =
         weft_attention_new(m, "l", &(weft_attention_layer_opts){ .kind = WEFT_GENERAL, .dq = DQ, .dm = DM });
@@ -80,7 +78,6 @@ Test(attention, a_plain_query_is_one_token_a_sequence)
     cr_assert(weft_numel(weft_attention_run(l, weft_zeros(w, WEFT_SHAPE(0, DQ)),
                                             weft_ragged(w, NULL, DM, &empty), WEFT_ALL_KEYS, &map)) == 0);
     OK(w);
-    CLEAN(w);
 }
 
 /* Multi-head attention, forward and backward; the allocation that is the n-th from its beginning fails.
@@ -130,9 +127,8 @@ Test(attention, memory_that_is_not_there_is_told_or_changes_no_bit)
 }
 
 /* Names of 0.2 make the same layers, with the same first values. */
-Test(attention, names_of_0_2_are_the_same_layers)
+CPU_TEST(attention, names_of_0_2_are_the_same_layers)
 {
-    weft *w = open_on(WEFT_CPU);
     weft_module *old = weft_module_new(w, "m"), *now = weft_module_new(w, "m");
     weft_attention_layer *was[] = {
         weft_multihead_attention_new(old, "a", &(weft_multihead_attention_opts){ .width = DM, .heads = 2 }),
@@ -152,5 +148,4 @@ Test(attention, names_of_0_2_are_the_same_layers)
         same_bits("y", numbers(weft_attention_run(l, x, x, WEFT_ALL_KEYS, NULL)), numbers(y[i]),
                   weft_numel(y[i]));
     }
-    CLEAN(w);
 }

@@ -35,32 +35,29 @@ static void anew(weft *w) { if (w->tape) w->tape->drops = NULL; }
 
 /* ---- the function that the mask is ---- */
 /* Of one head: weft_dropout's of a tensor whose tokens are the queries and whose columns are the keys. */
-Test(attention_dropout, the_mask_is_that_of_dropout)
+TABLE_TEST(attention_dropout, the_mask_is_that_of_dropout)
 {
-    FOR_DEVICES(w) {
-        enum { K = 150 };
-        int32_t keys[S];
-        for (int s = 0; s < S; s++)
-            keys[s] = K;
-        weft_tensor *q = drawn(w, 1, &(weft_lengths){ .n = S, .len = q_len, .id = ids }),
-                    *k = weft_ragged(w, nothing, 1, &(weft_lengths){ .n = S, .len = keys });
-        weft_tensor *ones =
-            weft_add(weft_ragged(w, nothing, K, &(weft_lengths){ .n = S, .len = q_len, .id = ids }),
-                     weft_scalar(w, 1));
-        weft_attention_opts o = { .dropout = P, .name = "m.a" };
-        for (int i = 0; i < 3; i++) {            /* the first, second and third call of that name */
-            anew(w);
-            for (int other = 0; other < i; other++)
-                weft_dropout(ones, P, "m.a", false);
-            weft_real *map = numbers(map_by(i == 1, q, k, &o));
-            anew(w);
-            for (int other = 0; other < i; other++)
-                weft_dropout(ones, P, "m.a", false);
-            weft_real *mask = numbers(weft_dropout(ones, P, "m.a", false));
-            for (int64_t at = 0; at < weft_numel(ones); at++)
-                cr_assert(fabs((double)map[at] * K - (double)mask[at]) < 1e-4, "at %lld: %g, %g",
-                          (long long)at, (double)map[at] * K, (double)mask[at]);
-        }
+    enum { K = 150 };
+    int32_t keys[S];
+    for (int s = 0; s < S; s++)
+        keys[s] = K;
+    weft_tensor *q = drawn(w, 1, &(weft_lengths){ .n = S, .len = q_len, .id = ids }),
+                *k = weft_ragged(w, nothing, 1, &(weft_lengths){ .n = S, .len = keys });
+    weft_tensor *ones = weft_add(
+        weft_ragged(w, nothing, K, &(weft_lengths){ .n = S, .len = q_len, .id = ids }), weft_scalar(w, 1));
+    weft_attention_opts o = { .dropout = P, .name = "m.a" };
+    for (int i = 0; i < 3; i++) {            /* the first, second and third call of that name */
+        anew(w);
+        for (int other = 0; other < i; other++)
+            weft_dropout(ones, P, "m.a", false);
+        weft_real *map = numbers(map_by(i == 1, q, k, &o));
+        anew(w);
+        for (int other = 0; other < i; other++)
+            weft_dropout(ones, P, "m.a", false);
+        weft_real *mask = numbers(weft_dropout(ones, P, "m.a", false));
+        for (int64_t at = 0; at < weft_numel(ones); at++)
+            cr_assert(fabs((double)map[at] * K - (double)mask[at]) < 1e-4, "at %lld: %g, %g",
+                      (long long)at, (double)map[at] * K, (double)mask[at]);
     }
 }
 Test(attention_dropout, each_head_call_step_name_and_seed_has_a_mask_of_its_own)
@@ -119,55 +116,50 @@ Test(attention_dropout, every_table_draws_the_same)
 
 
 /* ---- off, and backward ---- */
-Test(attention_dropout, outside_of_training_there_is_none)
+TABLE_TEST(attention_dropout, outside_of_training_there_is_none)
 {
-    FOR_DEVICES(w) {
-        weft_tensor *q = drawn(w, WIDTH, &(weft_lengths){ .n = S, .len = q_len, .id = ids }),
-                    *k = drawn(w, WIDTH, &(weft_lengths){ .n = S, .len = k_len });
-        weft_attention_opts o = opts(WEFT_CAUSAL_BOTTOM_RIGHT),
-                            none = { .heads = HEADS, .causal = WEFT_CAUSAL_BOTTOM_RIGHT };
-        weft_real *want = numbers(weft_attention(q, k, k, &none, NULL)),
-                  *dropped = numbers(weft_attention(q, k, k, &o, NULL));
-        size_t bytes = (size_t)weft_numel(q) * sizeof *want;
-        weft_set_training(w, false);
-        weft_real *off = numbers(weft_attention(q, k, k, &o, NULL)), *map = numbers(map_by(false, q, k, &o));
-        same_bits("not in training", off, want, weft_numel(q));
-        cr_assert(memcmp(dropped, want, bytes) && map[HEADS] != 0);
-        weft_set_training(w, true);
-        uint64_t calls = w->tape->drops->calls;
-        weft_attention(q, k, k, &none, NULL);
-        cr_assert(w->tape->drops->calls == calls && calls == 0, "only what drops is a call");
-    }
+    weft_tensor *q = drawn(w, WIDTH, &(weft_lengths){ .n = S, .len = q_len, .id = ids }),
+                *k = drawn(w, WIDTH, &(weft_lengths){ .n = S, .len = k_len });
+    weft_attention_opts o = opts(WEFT_CAUSAL_BOTTOM_RIGHT),
+                        none = { .heads = HEADS, .causal = WEFT_CAUSAL_BOTTOM_RIGHT };
+    weft_real *want = numbers(weft_attention(q, k, k, &none, NULL)),
+              *dropped = numbers(weft_attention(q, k, k, &o, NULL));
+    size_t bytes = (size_t)weft_numel(q) * sizeof *want;
+    weft_set_training(w, false);
+    weft_real *off = numbers(weft_attention(q, k, k, &o, NULL)), *map = numbers(map_by(false, q, k, &o));
+    same_bits("not in training", off, want, weft_numel(q));
+    cr_assert(memcmp(dropped, want, bytes) && map[HEADS] != 0);
+    weft_set_training(w, true);
+    uint64_t calls = w->tape->drops->calls;
+    weft_attention(q, k, k, &none, NULL);
+    cr_assert(w->tape->drops->calls == calls && calls == 0, "only what drops is a call");
 }
 /* y = M v and dv = M^T dy, with the M of the map. */
-Test(attention_dropout, forward_map_and_backward_have_one_mask)
+TABLE_TEST(attention_dropout, forward_map_and_backward_have_one_mask)
 {
-    FOR_DEVICES(w) {
-        enum { LQ = 70, LK = 90 };
-        weft_lengths lq = { .n = 1, .len = (int32_t[]){ LQ } }, lk = { .n = 1, .len = (int32_t[]){ LK } };
-        weft_tensor *q = drawn(w, WIDTH, &lq), *k = drawn(w, WIDTH, &lk), *v = drawn(w, HEADS, &lk),
-                    *dy = drawn(w, HEADS, &lq), *dv;
-        weft_attention_opts o = opts(WEFT_CAUSAL_STRICT);
-        weft_real *m = numbers(map_by(false, q, k, &o)), *values = numbers(v), *dys = numbers(dy),
-                  want[LQ * HEADS] = { 0 }, want_dv[LK * HEADS] = { 0 };
-        anew(w);
-        weft_tensor *y = weft_attention(q, k, v, &o, NULL), *loss = weft_sum_all(weft_mul(y, dy));
-        weft_set_grad_enabled(w, false);
-        weft_gradients(loss, &v, 1, &dv);
-        for (int i = 0; i < LQ; i++)
-            for (int j = 0; j < LK * HEADS; j++) {
-                want[i * HEADS + j % HEADS] += m[i * LK * HEADS + j] * values[j];
-                want_dv[j] += m[i * LK * HEADS + j] * dys[i * HEADS + j % HEADS];
-            }
-        close_to("y", numbers(y), want, LQ * HEADS, TOL(1e-13, 3e-6));
-        close_to("dv", numbers(dv), want_dv, LK * HEADS, TOL(1e-13, 3e-6));
-    }
+    enum { LQ = 70, LK = 90 };
+    weft_lengths lq = { .n = 1, .len = (int32_t[]){ LQ } }, lk = { .n = 1, .len = (int32_t[]){ LK } };
+    weft_tensor *q = drawn(w, WIDTH, &lq), *k = drawn(w, WIDTH, &lk), *v = drawn(w, HEADS, &lk),
+                *dy = drawn(w, HEADS, &lq), *dv;
+    weft_attention_opts o = opts(WEFT_CAUSAL_STRICT);
+    weft_real *m = numbers(map_by(false, q, k, &o)), *values = numbers(v), *dys = numbers(dy),
+              want[LQ * HEADS] = { 0 }, want_dv[LK * HEADS] = { 0 };
+    anew(w);
+    weft_tensor *y = weft_attention(q, k, v, &o, NULL), *loss = weft_sum_all(weft_mul(y, dy));
+    weft_set_grad_enabled(w, false);
+    weft_gradients(loss, &v, 1, &dv);
+    for (int i = 0; i < LQ; i++)
+        for (int j = 0; j < LK * HEADS; j++) {
+            want[i * HEADS + j % HEADS] += m[i * LK * HEADS + j] * values[j];
+            want_dv[j] += m[i * LK * HEADS + j] * dys[i * HEADS + j % HEADS];
+        }
+    close_to("y", numbers(y), want, LQ * HEADS, TOL(1e-13, 3e-6));
+    close_to("dv", numbers(dv), want_dv, LK * HEADS, TOL(1e-13, 3e-6));
 }
 
 /* ---- what is refused, and no memory ---- */
-Test(attention_dropout, options_are_looked_at)
+CPU_TEST(attention_dropout, options_are_looked_at)
 {
-    weft *w = open_on(WEFT_CPU);
     static const struct {
         weft_real dropout;
         const char *name;
@@ -189,5 +181,4 @@ Test(attention_dropout, options_are_looked_at)
         snprintf(all, sizeof all, "attention: [13, 4] concat: %s", bad[i].says);
         FAILS(w, WEFT_EARG, all);
     }
-    CLEAN(w);
 }

@@ -58,9 +58,8 @@ enum { LAYERS = 8, ATTENTION = 5 };
 static const char *const layer_names[LAYERS] = { "linear", "embedding", "norm",    "drop",
                                                  "mlp",    "additive",  "general", "multihead" };
 
-Test(layers_refused, a_layer_that_could_not_be_made_runs_to_an_error)
+CPU_TEST(layers_refused, a_layer_that_could_not_be_made_runs_to_an_error)
 {
-    weft *w = open_on(WEFT_CPU);
     weft_fail(w, WEFT_EARG, "something else");
     weft_module *m = weft_module_new(w, "m");
     layers inert[] = { all_layers(m), all_layers(NULL), { 0 } };
@@ -75,12 +74,10 @@ Test(layers_refused, a_layer_that_could_not_be_made_runs_to_an_error)
             cr_assert_not_null(run_layer(&inert[kind], i, NULL, NULL, &map));
             OK(w);
         }
-    CLEAN(w);
 }
 
-Test(layers_refused, messages_name_the_layer)
+CPU_TEST(layers_refused, messages_name_the_layer)
 {
-    weft *w = open_on(WEFT_CPU);
     layers l = all_layers(weft_submodule_new(weft_module_new(w, "net"), "part"));
     for (int i = 0; i < LAYERS; i++)
         for (int kind = 0; kind < 2; kind++) {
@@ -101,12 +98,10 @@ Test(layers_refused, messages_name_the_layer)
             cr_assert_null(w->tape->scope, "the scope was left");
             weft_recover(w);
         }
-    CLEAN(w);
 }
 
-Test(layers_refused, memories_that_cannot_be)
+CPU_TEST(layers_refused, memories_that_cannot_be)
 {
-    weft *w = open_on(WEFT_CPU);
     layers l = all_layers(weft_module_new(w, "net"));
     for (int i = ATTENTION; i < LAYERS; i++)
         for (int kind = 0; kind < 6; kind++) {
@@ -128,12 +123,10 @@ Test(layers_refused, memories_that_cannot_be)
         }
     weft_attention_run(l.multihead, ragged(w, 3, &some), ragged(w, 3, &some), (weft_causal)7, NULL);
     FAILS(w, WEFT_EARG, "weft_causal");
-    CLEAN(w);
 }
 
-Test(layers_refused, options_that_cannot_be)
+CPU_TEST(layers_refused, options_that_cannot_be)
 {
-    weft *w = open_on(WEFT_CPU);
     weft_module *m = weft_module_new(w, "m");
     static const int64_t widths[] = { 2, 2, 2 };
     static const weft_mlp_opts mlp[] = { { 0, widths, WEFT_RELU, 0 },
@@ -182,7 +175,6 @@ Test(layers_refused, options_that_cannot_be)
                        &(weft_attention_layer_opts){ .kind = WEFT_ADDITIVE, .dq = 2, .dm = 2, .width = -1 });
     FAILS(w, WEFT_EARG, "additive_attention \"a\" in m: width is -1");
     cr_assert(!m->child && !m->first && m->n == 0, "what could not be made left something behind");
-    CLEAN(w);
 }
 
 static uint64_t one_layer(weft_module *m, int kind)                /* how many numbers it trains */
@@ -259,9 +251,8 @@ Test(layers_refused, a_name_is_free_after_a_failure)
         }
 }
 
-Test(layers_refused, any_piece_of_a_step_may_fail)
+CPU_TEST(layers_refused, any_piece_of_a_step_may_fail)
 {
-    weft *w = open_on(WEFT_CPU);
     weft_module *m = weft_module_new(w, "m");
     layers l = all_layers(m);
     for (int64_t n = 1, done = 0; !done; n++) {
@@ -281,5 +272,4 @@ Test(layers_refused, any_piece_of_a_step_may_fail)
         for (int i = 0; i < weft_parameter_count(m); i++)
             cr_assert(numbers(weft_grad(weft_parameter_at(m, i, NULL)))[0] == 0);
     }
-    CLEAN(w);
 }

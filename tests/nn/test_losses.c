@@ -35,17 +35,16 @@ static void one(weft *w, kind k, const data *d, int how, int layout)
     weft_clear(w);
 }
 
-Test(losses, formulas)
+TABLE_TEST(losses, formulas)
 {
-    FOR_DEVICES(w)
-        for (int k = 0; k < LOSSES; k++)
-            for (int how = 0; how < 4; how++)
-                for (int layout = 0; layout < 4; layout++) {
-                    data d = data_of((kind)k);
-                    if (how & 1)
-                        spoil(&d);
-                    one(w, (kind)k, &d, how, layout);
-                }
+    for (int k = 0; k < LOSSES; k++)
+        for (int how = 0; how < 4; how++)
+            for (int layout = 0; layout < 4; layout++) {
+                data d = data_of((kind)k);
+                if (how & 1)
+                    spoil(&d);
+                one(w, (kind)k, &d, how, layout);
+            }
 }
 
 /* Gradients: finite everywhere, exactly 0 where the mask is 0, and elsewhere those of the data without
@@ -62,20 +61,19 @@ static weft_real *gradient(weft *w, kind k, const data *d, int layout)
     return numbers(weft_concat(g, 3, 0));
 }
 
-Test(losses, nan_under_the_mask)
+TABLE_TEST(losses, nan_under_the_mask)
 {
-    FOR_DEVICES(w)
-        for (int k = 0; k < LOSSES; k++)
-            for (int layout = 0; layout < 4; layout++) {
-                data d = data_of((kind)k), bad = d;
-                spoil(&bad);
-                weft_real *want = gradient(w, (kind)k, &d, layout), *got = gradient(w, (kind)k, &bad, layout);
-                OK(w);
-                same_bits(names[k], got, want, 3 * TOKENS * FEATURES);
-                for (int i = 0; i < 3 * TOKENS * FEATURES; i++)
-                    cr_assert(d.mask[i / FEATURES % TOKENS] != 0 || got[i] == 0);
-                weft_clear(w);
-            }
+    for (int k = 0; k < LOSSES; k++)
+        for (int layout = 0; layout < 4; layout++) {
+            data d = data_of((kind)k), bad = d;
+            spoil(&bad);
+            weft_real *want = gradient(w, (kind)k, &d, layout), *got = gradient(w, (kind)k, &bad, layout);
+            OK(w);
+            same_bits(names[k], got, want, 3 * TOKENS * FEATURES);
+            for (int i = 0; i < 3 * TOKENS * FEATURES; i++)
+                cr_assert(d.mask[i / FEATURES % TOKENS] != 0 || got[i] == 0);
+            weft_clear(w);
+        }
 }
 
 /* A mask may be lower in rank, [FEATURES], or one number for all; the weight counts it for every element. */
@@ -181,17 +179,16 @@ static void one_quantile(weft *w, const data *d, int how, int layout)
     weft_clear(w);
 }
 
-Test(losses, quantile)
+TABLE_TEST(losses, quantile)
 {
-    FOR_DEVICES(w)
-        for (int how = 0; how < 8; how++)
-            for (int layout = 0; layout < 4; layout++) {
-                data d = data_of(MSE);
-                for (int t = 0; t < TOKENS && how & 1; t++)
-                    if (d.mask[t] == 0)
-                        d.p[t * FEATURES] = d.y[t] = d.weights[t] = (weft_real)NAN;
-                one_quantile(w, &d, how, layout);
-            }
+    for (int how = 0; how < 8; how++)
+        for (int layout = 0; layout < 4; layout++) {
+            data d = data_of(MSE);
+            for (int t = 0; t < TOKENS && how & 1; t++)
+                if (d.mask[t] == 0)
+                    d.p[t * FEATURES] = d.y[t] = d.weights[t] = (weft_real)NAN;
+            one_quantile(w, &d, how, layout);
+        }
 }
 
 Test(losses, refusals)

@@ -20,30 +20,28 @@ static weft_tensor *in_layout(weft_tensor *x, int layout)
     return layout == 1 ? weft_to_layout(x, WEFT_PACKED) : layout == 2 ? x : weft_to_rows(x, &place);
 }
 
-Test(metrics, argmax)
+TABLE_TEST(metrics, argmax)
 {
-    FOR_DEVICES(w) {
-        weft_real x[TOKENS * CLASSES];
-        for (int i = 0; i < TOKENS * CLASSES; i++)
-            x[i] = (weft_real)dice(4) - 2;       /* many ties: the first wins */
-        weft_tensor *plain = weft_argmax(weft_reals(w, x, WEFT_SHAPE(2, TOKENS / 2, CLASSES)), -1);
-        cr_assert(weft_rank(plain) == 2 && weft_size(plain, 0) == 2 && weft_dtype_of(plain) == WEFT_I32);
-        for (int layout = 0; layout < 4; layout++) {
-            weft_tensor *y =
-                layout ? weft_argmax(in_layout(weft_ragged(w, x, CLASSES, &lengths), layout), -1) : plain;
-            int32_t got[TOKENS];
-            y = layout ? weft_plain(weft_to_layout(y, WEFT_CONCAT)) : y;
-            cr_assert_eq(read_status(y, got, sizeof got), WEFT_OK, "%s", weft_error_message(w));
-            for (int t = 0; t < TOKENS; t++)
-                cr_assert_eq(got[t], best_of(x + t * CLASSES), "layout %d, token %d", layout, t);
-        }
-        weft_argmax(weft_zeros(w, WEFT_SHAPE(3, 0)), 1);
-        FAILS(w, WEFT_ESHAPE, "argmax: [3, 0]: the axis is empty, nothing is the largest");
-        weft_argmax(weft_scalar(w, 1), -1);
-        FAILS(w, WEFT_EARG, "argmax: [] has no axis -1");
-        weft_argmax(weft_ragged(w, x, 0, &lengths), -1);
-        FAILS(w, WEFT_ESHAPE, "axis 0 of a ragged tensor: weft_pool");
+    weft_real x[TOKENS * CLASSES];
+    for (int i = 0; i < TOKENS * CLASSES; i++)
+        x[i] = (weft_real)dice(4) - 2;       /* many ties: the first wins */
+    weft_tensor *plain = weft_argmax(weft_reals(w, x, WEFT_SHAPE(2, TOKENS / 2, CLASSES)), -1);
+    cr_assert(weft_rank(plain) == 2 && weft_size(plain, 0) == 2 && weft_dtype_of(plain) == WEFT_I32);
+    for (int layout = 0; layout < 4; layout++) {
+        weft_tensor *y =
+            layout ? weft_argmax(in_layout(weft_ragged(w, x, CLASSES, &lengths), layout), -1) : plain;
+        int32_t got[TOKENS];
+        y = layout ? weft_plain(weft_to_layout(y, WEFT_CONCAT)) : y;
+        cr_assert_eq(read_status(y, got, sizeof got), WEFT_OK, "%s", weft_error_message(w));
+        for (int t = 0; t < TOKENS; t++)
+            cr_assert_eq(got[t], best_of(x + t * CLASSES), "layout %d, token %d", layout, t);
     }
+    weft_argmax(weft_zeros(w, WEFT_SHAPE(3, 0)), 1);
+    FAILS(w, WEFT_ESHAPE, "argmax: [3, 0]: the axis is empty, nothing is the largest");
+    weft_argmax(weft_scalar(w, 1), -1);
+    FAILS(w, WEFT_EARG, "argmax: [] has no axis -1");
+    weft_argmax(weft_ragged(w, x, 0, &lengths), -1);
+    FAILS(w, WEFT_ESHAPE, "axis 0 of a ragged tensor: weft_pool");
 }
 
 /* ---- accuracies ---- */
@@ -80,42 +78,41 @@ static void by_hand(const data *d, bool masked, double *want)    /* tokens right
     }
 }
 
-Test(metrics, accuracy)
+TABLE_TEST(metrics, accuracy)
 {
-    FOR_DEVICES(w)
-        for (int i = 0; i < 60; i++) {
-            data d = data_of();
-            int layout = i % 4;
-            bool masked = i % 3 == 0;
-            double want[4];
-            by_hand(&d, masked, want);
-            weft_tensor *x = weft_reals(w, d.scores, WEFT_SHAPE(TOKENS, CLASSES)),
-                        *y = weft_ints(w, d.target, WEFT_SHAPE(TOKENS));
-            weft_tensor *mask = weft_reals(w, d.mask, WEFT_SHAPE(TOKENS)),
-                        *weight = weft_full(w, 3, WEFT_SHAPE(CLASSES));
-            if (layout) {
-                x = in_layout(weft_ragged(w, d.scores, CLASSES, &lengths), layout);
-                y = in_layout(weft_ragged_ints(w, d.target, &lengths), 1 + i % 3);
-                mask = weft_ragged(w, d.mask, 0, &lengths);
-            }
-            /* of no account */
-            weft_ce_opts o = {
-                .mask = masked ? mask : NULL, .has_ignore = true, .ignore = -1, .class_weight = weight
-            };
-            int64_t tape = weft_usage_of(w).tape;
-            weft_ratio tokens = weft_accuracy(x, y, &o);
-            cr_assert(weft_item(tokens.right) == want[0] && weft_item(tokens.total) == want[1], "%s",
-                      weft_error_message(w));
-            cr_assert(fabs(weft_item(weft_ratio_value(tokens)) - (want[1] ? want[0] / want[1] : 0)) < 1e-6);
-            if (layout) {
-                weft_ratio sequences = weft_sequence_accuracy(x, y, &o);
-                cr_assert(weft_item(sequences.right) == want[2] && weft_item(sequences.total) == want[3],
-                          "%g of %g, expected %g of %g: %s", (double)weft_item(sequences.right),
-                          (double)weft_item(sequences.total), want[2], want[3], weft_error_message(w));
-            }
-            cr_assert_eq(weft_usage_of(w).tape, tape, "a metric is on the tape");
-            weft_clear(w);
+    for (int i = 0; i < 60; i++) {
+        data d = data_of();
+        int layout = i % 4;
+        bool masked = i % 3 == 0;
+        double want[4];
+        by_hand(&d, masked, want);
+        weft_tensor *x = weft_reals(w, d.scores, WEFT_SHAPE(TOKENS, CLASSES)),
+                    *y = weft_ints(w, d.target, WEFT_SHAPE(TOKENS));
+        weft_tensor *mask = weft_reals(w, d.mask, WEFT_SHAPE(TOKENS)),
+                    *weight = weft_full(w, 3, WEFT_SHAPE(CLASSES));
+        if (layout) {
+            x = in_layout(weft_ragged(w, d.scores, CLASSES, &lengths), layout);
+            y = in_layout(weft_ragged_ints(w, d.target, &lengths), 1 + i % 3);
+            mask = weft_ragged(w, d.mask, 0, &lengths);
         }
+        /* of no account */
+        weft_ce_opts o = {
+            .mask = masked ? mask : NULL, .has_ignore = true, .ignore = -1, .class_weight = weight
+        };
+        int64_t tape = weft_usage_of(w).tape;
+        weft_ratio tokens = weft_accuracy(x, y, &o);
+        cr_assert(weft_item(tokens.right) == want[0] && weft_item(tokens.total) == want[1], "%s",
+                  weft_error_message(w));
+        cr_assert(fabs(weft_item(weft_ratio_value(tokens)) - (want[1] ? want[0] / want[1] : 0)) < 1e-6);
+        if (layout) {
+            weft_ratio sequences = weft_sequence_accuracy(x, y, &o);
+            cr_assert(weft_item(sequences.right) == want[2] && weft_item(sequences.total) == want[3],
+                      "%g of %g, expected %g of %g: %s", (double)weft_item(sequences.right),
+                      (double)weft_item(sequences.total), want[2], want[3], weft_error_message(w));
+        }
+        cr_assert_eq(weft_usage_of(w).tape, tape, "a metric is on the tape");
+        weft_clear(w);
+    }
 }
 
 Test(metrics, accuracy_refusals)
@@ -186,9 +183,8 @@ Test(metrics, confusion_matrix, .init = unchecked)
         }
 }
 
-Test(metrics, confusion_of_nothing)
+CPU_TEST(metrics, confusion_of_nothing)
 {
-    weft *w = open_on(WEFT_CPU);
     static const int32_t none[2] = { 0, 0 };
     double got[9] = { 1 };
     weft_tensor *x[] = { weft_zeros(w, WEFT_SHAPE(0, 3)),
@@ -202,12 +198,10 @@ Test(metrics, confusion_of_nothing)
         cr_assert(weft_ok(w), "%d: %s", i, weft_error_message(w));
     }
     cr_assert(got[0] == 1 && got[8] == 0);
-    CLEAN(w);
 }
 
-Test(metrics, confusion_refusals)
+CPU_TEST(metrics, confusion_refusals)
 {
-    weft *w = open_on(WEFT_CPU);
     double got[9] = { 0 };
     weft_confusion_matrix(weft_zeros(w, WEFT_SHAPE(4, 3)), weft_ints(w, NULL, WEFT_SHAPE(5)), NULL);
     FAILS(w, WEFT_ESHAPE, "confusion_matrix: scores [4, 3], classes [5] of ints");
@@ -220,7 +214,6 @@ Test(metrics, confusion_refusals)
     FAILS(w, WEFT_ESHAPE, "counts is NULL");
     weft_confusion_add(got, 3, NULL);
     cr_assert(got[0] == 0);
-    CLEAN(w);
 }
 
 /* ---- scores: worked by hand ---- */

@@ -13,34 +13,33 @@ static void freeze(const model *a, int t)
 
 /* A parameter moves as one that has an optimiser of its own, which steps when this one is not frozen and all
  * gradients are finite. */
-Test(optim, steps_of_their_own)
+TABLE_TEST(optim, steps_of_their_own)
 {
-    FOR_DEVICES(w)
-        for (int r = 0; r < RULES; r++) {
-            model a = model_in(w), alone[PARTS];
-            weft_optim *o = rule_new(a.m, r, .05), *of[PARTS];
-            for (int k = 0; k < PARTS; k++) {
-                alone[k] = model_in(w);
-                of[k] = rule_new(alone[k].m, r, .05);
-                weft_freeze(alone[k].m, "*", true), weft_freeze(alone[k].m, part_name[k], false);
-            }
-            for (int t = 0; t < 3 * STEPS; t++) {
-                freeze(&a, t);
-                pull(&a, t);
-                for (int k = 0; k < PARTS; k++) {
-                    bool frozen = weft__node_of(a.p[k])->frozen;
-                    if (t % 4 == 3 && !frozen)
-                        poison(&a, k, 0, NAN);
-                    if (t % 4 != 3 && !frozen)
-                        pull(&alone[k], t), weft_optim_step(of[k]);
-                }
-                weft_optim_step(o);
-                weft_clear(w);
-            }
-            OK(w);
-            for (int k = 0; k < PARTS; k++)
-                same_bits(part_name[k], numbers(a.p[k]), numbers(alone[k].p[k]), a.n[k]);
+    for (int r = 0; r < RULES; r++) {
+        model a = model_in(w), alone[PARTS];
+        weft_optim *o = rule_new(a.m, r, .05), *of[PARTS];
+        for (int k = 0; k < PARTS; k++) {
+            alone[k] = model_in(w);
+            of[k] = rule_new(alone[k].m, r, .05);
+            weft_freeze(alone[k].m, "*", true), weft_freeze(alone[k].m, part_name[k], false);
         }
+        for (int t = 0; t < 3 * STEPS; t++) {
+            freeze(&a, t);
+            pull(&a, t);
+            for (int k = 0; k < PARTS; k++) {
+                bool frozen = weft__node_of(a.p[k])->frozen;
+                if (t % 4 == 3 && !frozen)
+                    poison(&a, k, 0, NAN);
+                if (t % 4 != 3 && !frozen)
+                    pull(&alone[k], t), weft_optim_step(of[k]);
+            }
+            weft_optim_step(o);
+            weft_clear(w);
+        }
+        OK(w);
+        for (int k = 0; k < PARTS; k++)
+            same_bits(part_name[k], numbers(a.p[k]), numbers(alone[k].p[k]), a.n[k]);
+    }
 }
 
 /* An optimiser of a part leaves the rest alone, gradients too; what no loss has reached stays, though the
@@ -88,61 +87,58 @@ Test(optim, all_frozen_and_nothing)
 
 /* ---- gradients that are not finite ---- */
 /* A skipped step leaves no trace but its count: the run equals one without it, bit for bit. */
-Test(optim, skips)
+TABLE_TEST(optim, skips)
 {
-    FOR_DEVICES(w)
-        for (int r = 0; r < RULES; r++) {
-            model a = model_in(w), b = model_in(w);
-            weft_optim *o = rule_new(a.m, r, .05), *p = rule_new(b.m, r, .05);
-            weft_optim_set_group(o, "enc.*", 2, 0);    /* four runs */
-            weft_optim_set_group(p, "enc.*", 2, 0);
-            for (int t = 0; t < STEPS; t++) {
-                pull(&a, t);
-                poison(&a, t % PARTS, a.n[t % PARTS] - 1, t % 2 ? INFINITY : NAN);
-                weft_optim_step(o);
-                cr_assert_str_eq(bad_parameter(o),
-                                 ((const char *[]){ "first", "enc.weight", "last", "enc.bias" })[t % PARTS]);
-                cr_assert_eq(numbers(weft_grad(a.p[0]))[0], 0);
-                pull(&a, t), weft_optim_step(o);
-                pull(&b, t), weft_optim_step(p);
-                same_values("after a skipped step", &a, everything(&b));
-                weft_clear(w);
-            }
-            cr_assert(weft_optim_steps(o) == 2 * STEPS && weft_optim_skipped(o, NULL) == STEPS &&
-                      weft_optim_skipped(p, NULL) == 0);
+    for (int r = 0; r < RULES; r++) {
+        model a = model_in(w), b = model_in(w);
+        weft_optim *o = rule_new(a.m, r, .05), *p = rule_new(b.m, r, .05);
+        weft_optim_set_group(o, "enc.*", 2, 0);    /* four runs */
+        weft_optim_set_group(p, "enc.*", 2, 0);
+        for (int t = 0; t < STEPS; t++) {
+            pull(&a, t);
+            poison(&a, t % PARTS, a.n[t % PARTS] - 1, t % 2 ? INFINITY : NAN);
+            weft_optim_step(o);
+            cr_assert_str_eq(bad_parameter(o),
+                             ((const char *[]){ "first", "enc.weight", "last", "enc.bias" })[t % PARTS]);
+            cr_assert_eq(numbers(weft_grad(a.p[0]))[0], 0);
+            pull(&a, t), weft_optim_step(o);
+            pull(&b, t), weft_optim_step(p);
+            same_values("after a skipped step", &a, everything(&b));
+            weft_clear(w);
         }
+        cr_assert(weft_optim_steps(o) == 2 * STEPS && weft_optim_skipped(o, NULL) == STEPS &&
+                  weft_optim_skipped(p, NULL) == 0);
+    }
 }
 
-Test(optim, ten_in_a_row)
+TABLE_TEST(optim, ten_in_a_row)
 {
-    FOR_DEVICES(w) {
-        model a = model_in(w);
-        weft_optim *o = weft_adamw_new(a.m, NULL);
-        for (int t = 0; t < 20; t++) {           /* nine bad ones and a good one, twice */
-            pull(&a, t);
-            if (t % 10 != 9)
-                poison(&a, 3, 0, NAN);
-            weft_optim_step(o);
-        }
-        OK(w);
-        weft_real *before = everything(&a);
-        for (int t = 0; t < 10; t++) {
-            OK(w);
-            pull(&a, t);
-            poison(&a, 1, 4, INFINITY);
-            weft_optim_step(o);
-        }
-        cr_assert_eq(weft_optim_steps(o), 30);
-        weft_optim_skipped(o, NULL);                   /* a GPU is asked, or tells at the next wait */
+    model a = model_in(w);
+    weft_optim *o = weft_adamw_new(a.m, NULL);
+    for (int t = 0; t < 20; t++) {           /* nine bad ones and a good one, twice */
+        pull(&a, t);
+        if (t % 10 != 9)
+            poison(&a, 3, 0, NAN);
         weft_optim_step(o);
-        cr_assert_eq(weft_optim_steps(o), 30, "a failed step was counted");
-        cr_assert_str_eq(bad_parameter(o), "enc.weight");
-        FAILS(w, WEFT_ENUMERIC, "10 steps in a row, first in enc.weight");
-        same_values("after ten bad steps", &a, before);
-        pull(&a, 0);
-        weft_optim_step(o);
-        OK(w);
     }
+    OK(w);
+    weft_real *before = everything(&a);
+    for (int t = 0; t < 10; t++) {
+        OK(w);
+        pull(&a, t);
+        poison(&a, 1, 4, INFINITY);
+        weft_optim_step(o);
+    }
+    cr_assert_eq(weft_optim_steps(o), 30);
+    weft_optim_skipped(o, NULL);                   /* a GPU is asked, or tells at the next wait */
+    weft_optim_step(o);
+    cr_assert_eq(weft_optim_steps(o), 30, "a failed step was counted");
+    cr_assert_str_eq(bad_parameter(o), "enc.weight");
+    FAILS(w, WEFT_ENUMERIC, "10 steps in a row, first in enc.weight");
+    same_values("after ten bad steps", &a, before);
+    pull(&a, 0);
+    weft_optim_step(o);
+    OK(w);
 }
 
 Test(optim, failed_step)
