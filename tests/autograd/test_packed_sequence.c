@@ -31,28 +31,6 @@ static weft_tensor *in_layout(weft_tensor *x, int layout)
                                            weft_to_rows(x, &(weft_placement){ 3, 7, row, column });
 }
 
-Test(packed_sequence, fields_of_every_layout)
-{
-    static const int32_t sizes[] = { 4, 4, 4, 1 }, sorted[N] = { 2, 0, 3, 5, 1, 4 };
-    FOR_DEVICES(w)
-        for (int layout = 0; layout < 3; layout++) {
-            weft_tensor *x = sample(w, layout == 1 ? NULL : ids);
-            weft_packed_sequence p = weft_packed_sequence_of(in_layout(x, layout));
-            cr_assert(p.steps == 4 && p.sequences == N && weft_layout_of(p.data) == WEFT_PLAIN);
-            weft_real *got = numbers(p.data), *all = numbers(x);
-            int64_t row = 0;
-            for (int t = 0; t < p.steps; t++) {
-                cr_assert(p.batch_sizes[t] == sizes[t]);
-                for (int k = 0; k < sizes[t]; k++, row++)
-                    same_bits("data", got + row * WIDTH, all + row_of(sorted[k], t) * WIDTH, WIDTH);
-            }
-            cr_assert(row == TOKENS && weft_size(p.data, 0) == TOKENS);
-            for (int k = 0; k < N; k++)
-                cr_assert(p.sorted_indices[k] == sorted[k] && p.unsorted_indices[sorted[k]] == k);
-            cr_assert(layout == 1 ? !p.ids : !memcmp(p.ids, ids, sizeof ids));
-        }
-}
-
 /* Sequences 0, 3 and 5 are of one length: all six orders of them, by either array of indices, or both. */
 static weft_packed_sequence tied(weft *w, const int32_t *order, int arrays, int32_t *sorted, int32_t *place,
                                  bool as_ints)

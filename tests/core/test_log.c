@@ -261,21 +261,6 @@ CPU_TEST(profile, no_memory_for_it)
     cr_assert(!weft_set_profiling(w, true) && weft_set_profiling(w, false));
 }
 
-Test(log, its_table_is_the_profile)
-{
-    listen_to_stderr();
-    setenv("WEFT_LOG", "2", 1);
-    weft *w = open_on(WEFT_CPU);
-    unsetenv("WEFT_LOG");
-    net n = net_new(w);
-    step(w, &n);
-    weft_reset_profile(w);
-    weft_tanh(weft_zeros(w, WEFT_SHAPE(2)));
-    CLEAN(w);
-    const char *text = stop_listening();
-    cr_assert(strstr(text, "  tanh ") && !strstr(text, "lstm"), "%s", text);
-}
-
 Test(log, changes_no_bit_and_allocates_nothing)
 {
     listen_to_stderr();

@@ -20,30 +20,6 @@ static weft_tensor *in_layout(weft_tensor *x, int layout)
     return layout == 1 ? weft_to_layout(x, WEFT_PACKED) : layout == 2 ? x : weft_to_rows(x, &place);
 }
 
-TABLE_TEST(metrics, argmax)
-{
-    weft_real x[TOKENS * CLASSES];
-    for (int i = 0; i < TOKENS * CLASSES; i++)
-        x[i] = (weft_real)dice(4) - 2;       /* many ties: the first wins */
-    weft_tensor *plain = weft_argmax(weft_reals(w, x, WEFT_SHAPE(2, TOKENS / 2, CLASSES)), -1);
-    cr_assert(weft_rank(plain) == 2 && weft_size(plain, 0) == 2 && weft_dtype_of(plain) == WEFT_I32);
-    for (int layout = 0; layout < 4; layout++) {
-        weft_tensor *y =
-            layout ? weft_argmax(in_layout(weft_ragged(w, x, CLASSES, &lengths), layout), -1) : plain;
-        int32_t got[TOKENS];
-        y = layout ? weft_plain(weft_to_layout(y, WEFT_CONCAT)) : y;
-        cr_assert_eq(read_status(y, got, sizeof got), WEFT_OK, "%s", weft_error_message(w));
-        for (int t = 0; t < TOKENS; t++)
-            cr_assert_eq(got[t], best_of(x + t * CLASSES), "layout %d, token %d", layout, t);
-    }
-    weft_argmax(weft_zeros(w, WEFT_SHAPE(3, 0)), 1);
-    FAILS(w, WEFT_ESHAPE, "argmax: [3, 0]: the axis is empty, nothing is the largest");
-    weft_argmax(weft_scalar(w, 1), -1);
-    FAILS(w, WEFT_EARG, "argmax: [] has no axis -1");
-    weft_argmax(weft_ragged(w, x, 0, &lengths), -1);
-    FAILS(w, WEFT_ESHAPE, "axis 0 of a ragged tensor: weft_pool");
-}
-
 /* ---- accuracies ---- */
 typedef struct { weft_real scores[TOKENS * CLASSES], mask[TOKENS]; int32_t target[TOKENS]; } data;
 
