@@ -131,21 +131,6 @@ Test(draws, normal_numbers_have_normal_quantiles)
 }
 
 /* ---- the open end ---- */
-Test(draws, the_upper_end_is_never_drawn)
-{
-    const double low[] = { 0, 1, .1, -1, 1e8, 100, -3, 7, -.1, 1e-30 };
-    const double high[] = { 1, 2, .3, 0, 1e8 + 64, 101, -2, 7, .7, 1 };
-    FOR_DEVICES(w)
-        for (int i = 0; i < COUNT(low); i++)
-            for (int k = 0; k < rounds(4, 400); k++, weft_clear(w)) {
-                enum { N = 100000 };
-                const weft_real *x = numbers(weft_rand(w, low[i], high[i], WEFT_SHAPE(N)));
-                weft_real from = (weft_real)low[i], to = (weft_real)high[i];
-                for (int j = 0; j < N; j++)
-                    cr_assert(x[j] >= from && (x[j] < to || from == to), "%.9g of %.9g .. %.9g", (double)x[j],
-                              low[i], high[i]);
-            }
-}
 
 /* Draws at the end of their range: the largest u, and a normal number of the smallest u. */
 Test(draws, the_last_draws)

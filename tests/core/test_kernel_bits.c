@@ -1,7 +1,6 @@
-/* test_kernel_bits.c - what the kernels promise beyond being right: a row, a sequence, an element has the
- * same bits alone and in any company; masks are those of the published generator; an index out of range is
- * told and not followed; without memory products fail, with somebody else's BLAS they come out, too; WEFT_ISA
- * chooses or is refused. */
+/* test_kernel_bits.c - properties of kernels besides their values: a row has the same bits in every batch;
+ * masks are those of the published generator; an index out of range is reported and not followed; OpenBLAS
+ * multiplies; WEFT_ISA chooses a table or is refused. */
 #include "kernel_run.h"
 #include "core/shared/philox.h"
 
@@ -200,7 +199,7 @@ Test(bits, a_product_with_rows_for_company_does_not_know_its_neighbours)
     products_of_neighbours();
 }
 
-/* ---- faults, no memory, another BLAS, tiers ---- */
+/* ---- faults, another BLAS, tiers ---- */
 Test(bits, the_first_index_out_of_range_is_told)
 {
     ON_EVERY_TABLE(t) {
@@ -218,37 +217,6 @@ Test(bits, the_first_index_out_of_range_is_told)
         t->k->entropy(&t->d, &(weft__entropy){ .rows = 1, .classes = 2 }, x, index + 1, y);
         cr_assert(t->d.fault.is && t->d.fault.value == -1 && y[0] == 0, "-1 is no class");
     }
-}
-static void without_memory(run *t, const weft__product *p, int64_t in_a, int64_t in_b)
-{
-    int64_t n = p->batches * p->m * p->n;
-    real *a = reals(t, in_a, -1, 1), *b = reals(t, in_b, -1, 1), *c = room(t, n, sizeof *c),
-         *want = room(t, n, sizeof *c);
-    atomic_store(&t->heap.fail_in, 1);
-    t->k->gemm(&t->d, p, a, b, c);
-    atomic_store(&t->heap.fail_in, 0);
-    bool told = strstr(t->d.failure, "out of memory") && t->d.status == WEFT_ENOMEM;
-    t->d.failure[0] = 0;
-    t->k->gemm(&t->d, p, a, b, want);
-    cr_assert(told || !memcmp(c, want, (size_t)n * sizeof *c), "%s: other bits without memory", t->k->name);
-}
-Test(bits, want_of_memory_is_told_or_makes_no_difference)
-{
-    static const weft__product
-        two = { .m = 70,
-                .n = 30,
-                .k = 300,
-                .lda = 300,
-                .ldb = 30,
-                .ldc = 30,
-                .batches = 2,
-                .stride_a = 70 * 300,
-                .stride_c = 70 * 30 },
-        deep = { .ta = true, .m = 70, .n = 30, .k = 2100, .lda = 70, .ldb = 30, .ldc = 30, .batches = 1 };
-    ON_EVERY_TABLE(t)
-        without_memory(t, &deep, 2100 * 70, 2100 * 30);
-    ON_EVERY_TABLE(t)
-        without_memory(t, &two, 2 * 70 * 300, 300 * 30);
 }
 /* OpenBLAS multiplies as the library's own kernels do, two products in a batch. */
 static void products_by_blas(void)

@@ -228,31 +228,6 @@ TABLE_TEST(profile, is_switched_on_and_off)
     adds_up(p, 0, outer_end - outer);
 }
 
-/* In the midst of an operator, forwards and back, from what is called there. */
-static void switches(const weft_tensor *y, const char *name, void *user)
-{
-    weft *w = weft_context_of(y);
-    (void)name;
-    switch (++*(int *)user % 4) {
-    case 0: weft_set_profiling(w, false); break;
-    case 1: weft_set_profiling(w, true); break;
-    case 2: weft_reset_profile(w); break;
-    default: adds_up(weft_profile_of(w), 0, 1e6);
-    }
-}
-
-TABLE_TEST(profile, may_be_switched_by_who_watches)
-{
-    int calls = 0;
-    net n = net_new(w);
-    weft_on_result(w, switches, &calls);
-    for (int s = 0; s < 5; s++)
-        step(w, &n);
-    weft_on_result(w, NULL, NULL);
-    cr_assert(calls > 20);
-    adds_up(weft_profile_of(w), 0, 1e6);
-}
-
 CPU_TEST(profile, no_memory_for_it)
 {
     fail_in(w, 1);
