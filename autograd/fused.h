@@ -20,6 +20,7 @@ static inline weft__device *dev(const weft_call *c)         { return &c->y[0]->w
 static inline real    *X(const weft_call *c, int i)         { return c->x[i]->data; }
 static inline int32_t *I(const weft_call *c, int i)         { return (int32_t *)(void *)c->x[i]->data; }
 static inline real    *Y(const weft_call *c, int k)         { return c->y[k]->data; }
+static inline int32_t *YI(const weft_call *c, int k)        { return (int32_t *)(void *)c->y[k]->data; }
 static inline int64_t  count(const weft_tensor *t)          { return weft__elements(&t->f); }
 static inline int64_t  width(const weft_tensor *t) { return t->f.rank ? t->f.size[t->f.rank - 1] : 1; }
 static inline bool     is_real(const weft_call *c, int i)   { return c->x[i]->f.type == WEFT_REAL; }
@@ -38,6 +39,14 @@ weft        *weft__context(weft_tensor *const *x, int64_t n);
 weft_tensor *weft__inert_beside(const weft_tensor *x);
 
 /* ---- layouts (arrange.c, ragged.c, row_order.c) ---- */
+/* Gives f the rows of `like`: as many, of its batch and in its layout. */
+static inline void weft__lie_as(weft__form *f, const weft__form *like)
+{
+    f->batch = like->batch;
+    f->layout = like->layout;
+    f->place = like->place;
+    f->size[0] = like->size[0];
+}
 /* The same numbers, another form. */
 weft_tensor *weft__view(weft_tensor *, const weft__form *);
 /* Moves rows to a layout of their batch. Returns a view if they have that layout already. */

@@ -83,8 +83,13 @@ bool         weft__axis(const weft_tensor *x, int *axis, const char *function);
 /* the same, and that it is not the rows of a ragged tensor, of which there are two readings */
 bool         weft__axis_not_rows(weft_tensor *x, int *axis, const char *function);
 weft__along  weft__along_axis(const weft_tensor *x, int axis, bool tokens);
+/* the layout of a record whose attribute is a weft__along: of tokens concat, else as PLAIN says */
+#define WEFT__ALONG ((weft_layout)(WEFT_PADDED + 1))
 /* the attribute, in the layout in which the input came */
 weft__along  weft__along_now(const weft_call *);
+/* For `shape`: notes the form of the input in the attribute; result 0 is without the axis. */
+weft__along *weft__take_whole(weft_call *);
+bool         weft__less_shape(weft_call *);
 weft__segments weft__segments_of(const weft__along *);
 /* for `describe` where they are a weft__along */
 void         weft__describe_along(const weft_call *, char *text, size_t size);

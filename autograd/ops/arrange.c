@@ -45,8 +45,7 @@ static void arrange_run(weft_call *c)
     if (is_real(c, 0))
         RUN(c, gather, rows, wide, from, X(c, 0), index.device, a->fill, Y(c, 0), c->add);
     else
-        RUN(c, gather_ints, rows, wide, from, I(c, 0), index.device, (int32_t)a->fill,
-            (int32_t *)(void *)Y(c, 0));
+        RUN(c, gather_ints, rows, wide, from, I(c, 0), index.device, (int32_t)a->fill, YI(c, 0));
 }
 
 static void describe_fill(const weft_call *c, char *text, size_t size)

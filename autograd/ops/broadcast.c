@@ -84,11 +84,8 @@ static bool to_form(weft_call *c)                /* a result with rows lies as t
     weft__form *y = &c->y[0]->f;
     *y = *(const weft__form *)c->attributes;
     const weft__form *x = &c->x[0]->f;
-    if (y->batch && x->batch) {
-        y->layout = x->layout;
-        y->place = x->place;
-        y->size[0] = x->size[0];
-    }
+    if (y->batch && x->batch)
+        weft__lie_as(y, x);
     return true;
 }
 
@@ -115,7 +112,7 @@ void weft__run_spread(weft_call *c, const weft__grid *g, int64_t first)
     if (is_real(c, 0))
         RUN(c, spread, g, X(c, 0) + first, Y(c, 0), c->add);
     else
-        RUN(c, spread_ints, g, I(c, 0) + first, (int32_t *)(void *)Y(c, 0));
+        RUN(c, spread_ints, g, I(c, 0) + first, YI(c, 0));
 }
 
 static void spread_run(weft_call *c)

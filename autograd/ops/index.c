@@ -32,8 +32,7 @@ static void index_select_run(weft_call *c)
         RUN(c, gather, count(c->x[1]), row_width(table), table->size[0], X(c, 0), I(c, 1), 0, Y(c, 0),
             c->add);
     else
-        RUN(c, gather_ints, count(c->x[1]), row_width(table), table->size[0], I(c, 0), I(c, 1), 0,
-            (int32_t *)(void *)Y(c, 0));
+        RUN(c, gather_ints, count(c->x[1]), row_width(table), table->size[0], I(c, 0), I(c, 1), 0, YI(c, 0));
 }
 static void index_add_run(weft_call *c)
 {

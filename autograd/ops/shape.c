@@ -1,4 +1,4 @@
-/* shape.c - the same numbers in other shapes: reshape, transpose, concat, stack, slice. */
+/* shape.c - the same numbers in other shapes: reshape, concat, stack, slice. */
 #include "autograd/op.h"
 
 /* ---- reshape: a view ---- */
@@ -39,9 +39,8 @@ weft_tensor *weft_reshape(weft_tensor *x, int rank, const int64_t *shape)
         return weft__failed(x, WEFT_ESHAPE, "reshape",
                             "to %s: a ragged tensor keeps its %lld rows as axis 0 (weft_plain)",
                             describe_shape(x, rank, shape, text), (long long)x->f.size[0]);
-    f.batch = x->f.batch;
-    f.layout = x->f.layout;
-    f.place = x->f.place;
+    if (x->f.batch)
+        weft__lie_as(&f, &x->f);
     return weft__view(x, &f);
 }
 
@@ -52,61 +51,6 @@ weft_tensor *weft_detach(weft_tensor *x)
 {
     weft__form f = x ? x->f : (weft__form){ 0 };
     return APPLY_WITH(&op_detach, f, x);
-}
-
-/* ---- transpose: its own inverse ---- */
-typedef struct { int axis, other; } swap;
-
-static bool transpose_shape(weft_call *c)
-{
-    const swap *s = c->attributes;
-    weft__form *y = &c->y[0]->f;
-    *y = c->x[0]->f;
-    if (y->batch && s->axis != s->other && (s->axis == 0 || s->other == 0))
-        return weft__refuse(c, "axes %d and %d: the rows of a ragged tensor stay axis 0", s->axis, s->other);
-    y->size[s->axis] = c->x[0]->f.size[s->other];
-    y->size[s->other] = c->x[0]->f.size[s->axis];
-    if (s->axis != s->other && (s->axis == 0 || s->other == 0))
-        weft__rows_moved(c);
-    return true;
-}
-static void transpose_run(weft_call *c)
-{
-    const swap *s = c->attributes;
-    const weft__form *x = &c->x[0]->f, *y = &c->y[0]->f;
-    weft__grid g = { .rank = y->rank };
-    int64_t step = 1;
-    for (int i = x->rank - 1; i >= 0; step *= x->size[i--])
-        g.step[0][i == s->axis ? s->other : i == s->other ? s->axis : i] = step;
-    for (int i = 0; i < y->rank; i++)
-        g.size[i] = y->size[i];
-    weft__run_spread(c, &g, 0);
-}
-static weft_tensor *transpose_back(const weft_call *c, weft_tensor *dy, int i)
-{
-    swap s = *(const swap *)c->attributes;
-    (void)i;
-    return APPLY_WITH(c->op, s, dy);
-}
-static void describe_swap(const weft_call *c, char *text, size_t size)
-{
-    const swap *s = c->attributes;
-    snprintf(text, size, "axis=%d, other=%d", s->axis, s->other);
-}
-static const weft_op op_transpose = { .name = "transpose",
-                                      .adds = true,
-                                      .unread = 1,
-                                      .shape = transpose_shape,
-                                      .forward = transpose_run,
-                                      .backward = transpose_back,
-                                      .describe = describe_swap };
-
-weft_tensor *weft_transpose(weft_tensor *x, int axis, int other)
-{
-    if (!weft__axis(x, &axis, "transpose") || !weft__axis(x, &other, "transpose"))
-        return weft__inert_beside(x);
-    swap s = { axis, other };
-    return APPLY_WITH(&op_transpose, s, x);
 }
 
 /* ---- slice, and its transpose, the inset into zeros ---- */
@@ -132,7 +76,7 @@ static void copy_block(weft_call *c, const strip *s, int i, int64_t x_at, int64_
     if (is_real(c, i))
         RUN(c, block, s->rows, s->of_part, X(c, i) + x_at, ldx, Y(c, 0) + y_at, ldy, c->add);
     else
-        RUN(c, block_ints, s->rows, s->of_part, I(c, i) + x_at, ldx, (int32_t *)(void *)Y(c, 0) + y_at, ldy);
+        RUN(c, block_ints, s->rows, s->of_part, I(c, i) + x_at, ldx, YI(c, 0) + y_at, ldy);
 }
 
 static bool slice_shape(weft_call *c)
@@ -326,12 +270,8 @@ static bool stackable(weft_tensor *const *x, int64_t n, int axis)
     char text[2][128];
     for (int64_t i = 1; i < n && weft_ok(w); i++) {
         weft__form f = x[i]->f;
-        if (f.batch && x[0]->f.batch) {          /* their batches are compared later */
-            f.batch = x[0]->f.batch;
-            f.layout = x[0]->f.layout;
-            f.place = x[0]->f.place;
-            f.size[0] = x[0]->f.size[0];
-        }
+        if (f.batch && x[0]->f.batch)            /* their batches are compared later */
+            weft__lie_as(&f, &x[0]->f);
         if (!weft__same(&f, &x[0]->f))
             weft__fail(w, WEFT_ESHAPE, "stack: input %lld is %s, input 0 %s; one shape is expected",
                        (long long)i, weft__text(&x[i]->f, text[0]), weft__text(&x[0]->f, text[1]));

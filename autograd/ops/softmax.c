@@ -74,13 +74,7 @@ static weft_tensor *log_softmax_back(const weft_call *c, weft_tensor *dy, int i)
 /* ---- logsumexp: dx = softmax(x) dy ---- */
 static bool logsumexp_shape(weft_call *c)
 {
-    weft__along *a = (weft__along *)(uintptr_t)c->attributes;
-    if (!check(c))
-        return false;
-    if (a->axis == 0)
-        weft__rows_moved(c);
-    c->y[0]->f = weft__less(a);
-    return true;
+    return check(c) && weft__less_shape(c);
 }
 static void logsumexp_run(weft_call *c)
 {
@@ -93,39 +87,36 @@ static weft_tensor *logsumexp_back(const weft_call *c, weft_tensor *dy, int i)
     return i ? NULL : weft__given_times(weft__expand(dy, &a), run_on(SOFTMAX, &a, c->x[0], mask_input(c)));
 }
 
-#define RECORDS(of)                                                                      \
-    {                                                                                    \
-        { .name = "softmax",                                                             \
-          of,                                                                            \
-          .unread = 1,                                                                   \
-          .shape = shape_of_input,                                                       \
-          .forward = softmax_run,                                                        \
-          .backward = softmax_back,                                                      \
-          .fused = softmax_fused,                                                        \
-          .describe = weft__describe_along },                                            \
-            { .name = "log_softmax",                                                     \
-              of,                                                                        \
-              .shape = shape_of_input,                                                   \
-              .forward = log_softmax_run,                                                \
-              .backward = log_softmax_back,                                              \
-              .describe = weft__describe_along },                                        \
-        {                                                                                \
-            .name = "logsumexp", of, .shape = logsumexp_shape, .forward = logsumexp_run, \
-            .backward = logsumexp_back, .describe = weft__describe_along                 \
-        }                                                                                \
-    }
-/* of an axis, of tokens */
-static const weft_op records[2][3] = { RECORDS(.layout = WEFT_PLAIN), RECORDS(.layout = WEFT_CONCAT) };
+static const weft_op records[] = { { .name = "softmax",
+                                     .layout = WEFT__ALONG,
+                                     .unread = 1,
+                                     .shape = shape_of_input,
+                                     .forward = softmax_run,
+                                     .backward = softmax_back,
+                                     .fused = softmax_fused,
+                                     .describe = weft__describe_along },
+                                   { .name = "log_softmax",
+                                     .layout = WEFT__ALONG,
+                                     .shape = shape_of_input,
+                                     .forward = log_softmax_run,
+                                     .backward = log_softmax_back,
+                                     .describe = weft__describe_along },
+                                   { .name = "logsumexp",
+                                     .layout = WEFT__ALONG,
+                                     .shape = logsumexp_shape,
+                                     .forward = logsumexp_run,
+                                     .backward = logsumexp_back,
+                                     .describe = weft__describe_along } };
 
 static weft_tensor *run_on(int which, const weft__along *a, weft_tensor *x, weft_tensor *mask)
 {
-    const weft_op *op = &records[a->tokens][which];
+    const weft_op *op = &records[which];
     return mask ? APPLY_WITH(op, *a, x, mask) : APPLY_WITH(op, *a, x);
 }
 
 static weft_tensor *softmax_of(int which, weft_tensor *x, int axis, weft_tensor *mask)
 {
-    const char *name = records[0][which].name;
+    const char *name = records[which].name;
     if (!weft__axis(x, &axis, name))
         return mask ? weft__failed_of(LIST(x, mask), WEFT_EARG, name, "a tensor and its mask are expected") :
                       weft__inert_beside(x);
