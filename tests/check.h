@@ -171,23 +171,17 @@ UNUSED static weft *open_table(int i)
         for (weft *w = open_table(check_i); w; CLEAN(w), w = NULL)
 
 /* A test with a context w on the CPU; TABLE_TEST: on every kernel table. CLEAN closes it. */
-#define CPU_TEST(suite, name)                      \
+#define WITH_CONTEXTS(loop, suite, name, ...)      \
     static void suite##_##name##_with(weft *w);    \
-    Test(suite, name)                              \
+    Test(suite, name, __VA_ARGS__)                 \
     {                                              \
-        weft *w = open_on(WEFT_CPU);               \
-        suite##_##name##_with(w);                  \
-        CLEAN(w);                                  \
-    }                                              \
-    static void suite##_##name##_with(weft *w)
-#define TABLE_TEST(suite, name)                    \
-    static void suite##_##name##_with(weft *w);    \
-    Test(suite, name)                              \
-    {                                              \
-        FOR_DEVICES(w)                             \
+        loop(w)                                    \
             suite##_##name##_with(w);              \
     }                                              \
     static void suite##_##name##_with(weft *w)
+#define FOR_CPU(w)      for (weft *w = open_on(WEFT_CPU); w; CLEAN(w), w = NULL)
+#define CPU_TEST(...)   WITH_CONTEXTS(FOR_CPU, __VA_ARGS__, .disabled = false)
+#define TABLE_TEST(...) WITH_CONTEXTS(FOR_DEVICES, __VA_ARGS__, .disabled = false)
 
 /* ---- numbers ---- */
 /* The elements of a tensor of reals; lent until CLEAN. */

@@ -24,7 +24,7 @@ static void writes(weft_call *c)
         w->dev.k->upload(&w->dev, weft_op_data(c->y[k]), zero, sizeof zero);
 }
 
-Test(refused_records, that_make_no_sense)
+CPU_TEST(refused_records, that_make_no_sense)
 {
     static const struct { weft_op op; weft_status kind; const char *part;
     } wrong[] = {
@@ -49,7 +49,6 @@ Test(refused_records, that_make_no_sense)
     };
     static const weft_op fine[] = { { .name = "four", .results = 4, .shape = like_x, .forward = writes },
                                     { .name = "view", .shape = like_x } };
-    weft *w = open_on(WEFT_CPU);
     for (int i = 0; i < COUNT(wrong); i++) {
         weft_tensor *x = weft_zeros(w, WEFT_SHAPE(3));
         cr_assert_eq(weft_numel(weft_op_apply(&wrong[i].op, &x, 1, NULL, 0)), 0);
@@ -59,7 +58,6 @@ Test(refused_records, that_make_no_sense)
         weft_tensor *x = weft_zeros(w, WEFT_SHAPE(3));
         cr_assert_eq(weft_numel(weft_op_apply(&fine[i], &x, 1, NULL, 0)), 3);
     }
-    CLEAN(w);
 }
 
 /* ---- more than an int holds, without the memory ---- */

@@ -61,22 +61,21 @@ static void are_best(const weft_real *x, int axis, int64_t k, int sign, weft_ten
     }
 }
 
-Test(axes, extremes_and_topk_take_the_first_of_equals, .init = unchecked)
+TABLE_TEST(axes, extremes_and_topk_take_the_first_of_equals, .init = unchecked)
 {
-    FOR_DEVICES(w)
-        for (int round = 0; round < 8; round++, weft_clear(w))
-            for (int axis = 0; axis < 3; axis++) {
-                weft_real x[ALL];
-                weft_tensor *values, *indices,
-                    *t = weft_reals(w, drawn_few(x, ALL, round % 2), WEFT_SHAPE(A, B, C));
-                are_best(x, axis, 1, 1, weft_max(t, axis), weft_argmax(t, axis - 3));
-                are_best(x, axis, 1, -1, weft_min(t, axis - 3), weft_argmin(t, axis));
-                for (int64_t k = 0; k <= extent[axis]; k++) {
-                    weft_topk(t, k, axis, &values, &indices);
-                    cr_assert_eq(weft_size(values, axis), k);
-                    are_best(x, axis, k, 1, values, indices);
-                }
+    for (int round = 0; round < 8; round++, weft_clear(w))
+        for (int axis = 0; axis < 3; axis++) {
+            weft_real x[ALL];
+            weft_tensor *values, *indices,
+                *t = weft_reals(w, drawn_few(x, ALL, round % 2), WEFT_SHAPE(A, B, C));
+            are_best(x, axis, 1, 1, weft_max(t, axis), weft_argmax(t, axis - 3));
+            are_best(x, axis, 1, -1, weft_min(t, axis - 3), weft_argmin(t, axis));
+            for (int64_t k = 0; k <= extent[axis]; k++) {
+                weft_topk(t, k, axis, &values, &indices);
+                cr_assert_eq(weft_size(values, axis), k);
+                are_best(x, axis, k, 1, values, indices);
             }
+        }
 }
 
 TABLE_TEST(axes, an_extreme_s_gradient_goes_to_the_first)
@@ -235,30 +234,28 @@ TABLE_TEST(axes, repeat_interleave)
 }
 
 /* ---- reals as ints ---- */
-Test(axes, to_ints_rounds_to_the_nearest_even, .init = unchecked)
+TABLE_TEST(axes, to_ints_rounds_to_the_nearest_even, .init = unchecked)
 {
-    FOR_DEVICES(w) {
-        const weft_real x[] = { 0, (weft_real)-0.5, .5, 1.5, 2.5, -1.5, -2.5, (weft_real).49999997,
-                                (weft_real)-.49999997, (weft_real)-.50000006, 7, (weft_real)-1e-30,
-                                (weft_real)16777217, -2147483648.f, 2147483520.f, 8388607.5f };
-        const int32_t want[] = { 0, 0, 0, 2, 2, -2, -2, 0, 0, -1, 7, 0, (int32_t)(weft_real)16777217,
-                                 INT32_MIN, 2147483520, 8388608 };
-        int32_t got[COUNT(x)];
-        ints_of(weft_to_ints(weft_reals(w, x, WEFT_SHAPE(COUNT(x)))), got);
-        for (int i = 0; i < COUNT(x); i++)
-            cr_assert_eq(got[i], want[i], "%g: %d", (double)x[i], got[i]);
-        static const double none[] = { NAN, INFINITY, -INFINITY, 2147483648., -2147483904., 1e30 };
-        for (int i = 0; i < COUNT(none); i++) {
-            weft_real two[] = { 1, 2, (weft_real)none[i], 3, (weft_real)NAN };
-            weft_tensor *y = weft_to_ints(weft_reals(w, two, WEFT_SHAPE(5)));
-            int32_t at[5];
-            if (weft_ok(w))
-                weft_read(y, at, sizeof at);     /* a GPU tells it here */
-            FAILS(w, WEFT_EARG, "the number at place 2");
-        }
-        weft_to_ints(weft_arange(w, 0, 3, 1));
-        FAILS(w, WEFT_ESHAPE, "to_ints: [3] of ints: reals are expected");
+    const weft_real x[] = { 0, (weft_real)-0.5, .5, 1.5, 2.5, -1.5, -2.5, (weft_real).49999997,
+                            (weft_real)-.49999997, (weft_real)-.50000006, 7, (weft_real)-1e-30,
+                            (weft_real)16777217, -2147483648.f, 2147483520.f, 8388607.5f };
+    const int32_t want[] = { 0, 0, 0, 2, 2, -2, -2, 0, 0, -1, 7, 0, (int32_t)(weft_real)16777217,
+                             INT32_MIN, 2147483520, 8388608 };
+    int32_t got[COUNT(x)];
+    ints_of(weft_to_ints(weft_reals(w, x, WEFT_SHAPE(COUNT(x)))), got);
+    for (int i = 0; i < COUNT(x); i++)
+        cr_assert_eq(got[i], want[i], "%g: %d", (double)x[i], got[i]);
+    static const double none[] = { NAN, INFINITY, -INFINITY, 2147483648., -2147483904., 1e30 };
+    for (int i = 0; i < COUNT(none); i++) {
+        weft_real two[] = { 1, 2, (weft_real)none[i], 3, (weft_real)NAN };
+        weft_tensor *y = weft_to_ints(weft_reals(w, two, WEFT_SHAPE(5)));
+        int32_t at[5];
+        if (weft_ok(w))
+            weft_read(y, at, sizeof at);     /* a GPU tells it here */
+        FAILS(w, WEFT_EARG, "the number at place 2");
     }
+    weft_to_ints(weft_arange(w, 0, 3, 1));
+    FAILS(w, WEFT_ESHAPE, "to_ints: [3] of ints: reals are expected");
 }
 
 /* ---- axis 0 of a ragged tensor has two readings ---- */
@@ -297,50 +294,46 @@ CPU_TEST(axes, orders_of_gradcheck)
 }
 
 /* ---- norms ---- */
-Test(axes, norms_of_all_sizes)
+TABLE_TEST(axes, norms_of_all_sizes)
 {
     const double size[] = { 1, 1e-30, 1e-18, 1e18, 3e37 };
-    FOR_DEVICES(w)
-        for (int i = 0; i < COUNT(size); i++) {
-            double s = size[i];
-            weft_tensor *x =
-                weft_scale(weft_reals(w, (weft_real[]){ 3, -4, 0, 0, 0, 0 }, WEFT_SHAPE(2, 3)), s);
-            weft_real *two = numbers(weft_vector_norm(x, -1, 2)), *one = numbers(weft_vector_norm(x, 1, 1)),
-                      *most = numbers(weft_vector_norm(x, 1, (double)INFINITY)),
-                      *down = numbers(weft_vector_norm(x, 0, 0));
-            cr_assert(fabs((double)two[0] / s - 5) < 3e-6 && two[1] == 0, "%g: %g", s, (double)two[0]);
-            cr_assert(fabs((double)one[0] / s - 7) < 4e-6 && one[1] == 0);
-            cr_assert(fabs((double)most[0] / s - 4) < 3e-6 && most[1] == 0);
-            cr_assert(fabs((double)down[0] / s - 3) < 3e-6 && fabs((double)down[1] / s - 4) < 3e-6 &&
-                      down[2] == 0);
-        }
+    for (int i = 0; i < COUNT(size); i++) {
+        double s = size[i];
+        weft_tensor *x = weft_scale(weft_reals(w, (weft_real[]){ 3, -4, 0, 0, 0, 0 }, WEFT_SHAPE(2, 3)), s);
+        weft_real *two = numbers(weft_vector_norm(x, -1, 2)), *one = numbers(weft_vector_norm(x, 1, 1)),
+                  *most = numbers(weft_vector_norm(x, 1, (double)INFINITY)),
+                  *down = numbers(weft_vector_norm(x, 0, 0));
+        cr_assert(fabs((double)two[0] / s - 5) < 3e-6 && two[1] == 0, "%g: %g", s, (double)two[0]);
+        cr_assert(fabs((double)one[0] / s - 7) < 4e-6 && one[1] == 0);
+        cr_assert(fabs((double)most[0] / s - 4) < 3e-6 && most[1] == 0);
+        cr_assert(fabs((double)down[0] / s - 3) < 3e-6 && fabs((double)down[1] / s - 4) < 3e-6 &&
+                  down[2] == 0);
+    }
 }
 
 /* A penalty of a norm that starts at 0 has a gradient, and a second one, of 0. */
-Test(axes, a_norm_of_0_has_derivatives_of_0)
+TABLE_TEST(axes, a_norm_of_0_has_derivatives_of_0)
 {
     const double powers[] = { 2, 1, (double)INFINITY };
-    FOR_DEVICES(w)
-        for (int i = 0; i < COUNT(powers); i++) {
-            weft_tensor *x = weft_reals(w, (weft_real[]){ 0, 0, 3, 4 }, WEFT_SHAPE(2, 2)), *g, *second;
-            weft_gradients_recorded(weft_sum_all(weft_vector_norm(x, 1, powers[i])), &x, 1, &g);
-            const weft_real want[][2] = { { (weft_real).6, (weft_real).8 }, { 1, 1 }, { 0, 1 } };
-            const weft_real *v = numbers(g), slope[] = { 0, 0, want[i][0], want[i][1] };
-            close_to("gradient", v, slope, 4, 1e-6);
-            if (i)
-                continue;
-            weft_gradients(weft_slice(weft_slice(g, 0, 1, 2), 1, 0, 1), &x, 1, &second);
-            v = numbers(second);                 /* of x / |x|: 1 / 5 - 9 / 125, -12 / 125 */
-            close_to("second", v, ((weft_real[]){ 0, 0, (weft_real).128, (weft_real)-.096 }), 4, 1e-6);
-            weft_gradients(weft_sum_all(weft_slice(g, 0, 0, 1)), &x, 1, &second);
-            for (int k = 0; k < 4; k++)
-                cr_assert_eq(numbers(second)[k], 0);
-        }
+    for (int i = 0; i < COUNT(powers); i++) {
+        weft_tensor *x = weft_reals(w, (weft_real[]){ 0, 0, 3, 4 }, WEFT_SHAPE(2, 2)), *g, *second;
+        weft_gradients_recorded(weft_sum_all(weft_vector_norm(x, 1, powers[i])), &x, 1, &g);
+        const weft_real want[][2] = { { (weft_real).6, (weft_real).8 }, { 1, 1 }, { 0, 1 } };
+        const weft_real *v = numbers(g), slope[] = { 0, 0, want[i][0], want[i][1] };
+        close_to("gradient", v, slope, 4, 1e-6);
+        if (i)
+            continue;
+        weft_gradients(weft_slice(weft_slice(g, 0, 1, 2), 1, 0, 1), &x, 1, &second);
+        v = numbers(second);                 /* of x / |x|: 1 / 5 - 9 / 125, -12 / 125 */
+        close_to("second", v, ((weft_real[]){ 0, 0, (weft_real).128, (weft_real)-.096 }), 4, 1e-6);
+        weft_gradients(weft_sum_all(weft_slice(g, 0, 0, 1)), &x, 1, &second);
+        for (int k = 0; k < 4; k++)
+            cr_assert_eq(numbers(second)[k], 0);
+    }
 }
 
-Test(axes, norms_at_their_edges, .init = unchecked)
+CPU_TEST(axes, norms_at_their_edges, .init = unchecked)
 {
-    weft *w = open_on(WEFT_CPU);
     const weft_real inf = (weft_real)INFINITY, nan = (weft_real)NAN;
     weft_tensor *x = weft_reals(w, (weft_real[]){ 1, inf, nan, 1, -inf, nan }, WEFT_SHAPE(3, 2));
     for (int i = 0; i < 3; i++) {
@@ -356,5 +349,4 @@ Test(axes, norms_at_their_edges, .init = unchecked)
     FAILS(w, WEFT_EARG, "reals are expected, not ints");
     weft_vector_norm(weft_ragged(w, NULL, 2, &(weft_lengths){ .n = 0 }), 0, 2);
     FAILS(w, WEFT_ESHAPE, "axis 0 of a ragged tensor");
-    CLEAN(w);
 }

@@ -317,23 +317,21 @@ static void ends_the_shard(const weft_tensor *y, const char *name, void *user)
         weft_parallel_begin_plan(e->p, NULL, 0);
 }
 
-Test(callbacks, cannot_end_the_shard_that_they_run_in)
+TABLE_TEST(callbacks, cannot_end_the_shard_that_they_run_in)
 {
     static const char *const named[] = { "parallel_next: called inside", "parallel_add: called inside",
                                          "parallel_begin: called inside",
                                          "parallel_begin_plan: called inside" };
-    FOR_DEVICES(w) {
-        weft_module *m = weft_module_new(w, "m");
-        weft_linear *l = weft_linear_new(m, "l", &(weft_linear_opts){ .in = 3, .out = 1 });
-        for (int i = 0; i < COUNT(named); i++) {
-            ends_shard e = { weft_parallel_new(m, &(weft_parallel_opts){ .shards = 2 }), i };
-            weft_part part;
-            weft_parallel_begin(e.p, NULL, 2);
-            cr_assert(weft_parallel_next(e.p, &part));
-            weft_on_result(w, ends_the_shard, &e);
-            weft_linear_run(l, weft_zeros(w, WEFT_SHAPE(1, 3)));
-            weft_on_result(w, NULL, NULL);
-            FAILS(w, WEFT_EARG, named[i]);
-        }
+    weft_module *m = weft_module_new(w, "m");
+    weft_linear *l = weft_linear_new(m, "l", &(weft_linear_opts){ .in = 3, .out = 1 });
+    for (int i = 0; i < COUNT(named); i++) {
+        ends_shard e = { weft_parallel_new(m, &(weft_parallel_opts){ .shards = 2 }), i };
+        weft_part part;
+        weft_parallel_begin(e.p, NULL, 2);
+        cr_assert(weft_parallel_next(e.p, &part));
+        weft_on_result(w, ends_the_shard, &e);
+        weft_linear_run(l, weft_zeros(w, WEFT_SHAPE(1, 3)));
+        weft_on_result(w, NULL, NULL);
+        FAILS(w, WEFT_EARG, named[i]);
     }
 }

@@ -47,21 +47,19 @@ TABLE_TEST(ints, arithmetic_wraps)
 }
 
 /* Numbers that differ by 1 beyond 2^24 are the same float. */
-Test(ints, comparisons_are_exact)
+TABLE_TEST(ints, comparisons_are_exact)
 {
     static weft_tensor *(*const compare[])(weft_tensor *, weft_tensor *) = {
         weft_less, weft_less_equal, weft_greater, weft_greater_equal, weft_equal, weft_not_equal
     };
-    FOR_DEVICES(w) {
-        draw();
-        weft_tensor *a = weft_ints(w, x, WEFT_SHAPE(A, B, C)), *b = weft_ints(w, y, WEFT_SHAPE(A, B, C));
-        for (int f = 0; f < COUNT(compare); f++) {
-            weft_real *got = numbers(compare[f](a, b));
-            for (int i = 0; i < ALL; i++) {
-                const bool want[] = { x[i] < y[i],  x[i] <= y[i], x[i] > y[i],
-                                      x[i] >= y[i], x[i] == y[i], x[i] != y[i] };
-                cr_assert(got[i] == want[f], "%d: %d, %d", f, x[i], y[i]);
-            }
+    draw();
+    weft_tensor *a = weft_ints(w, x, WEFT_SHAPE(A, B, C)), *b = weft_ints(w, y, WEFT_SHAPE(A, B, C));
+    for (int f = 0; f < COUNT(compare); f++) {
+        weft_real *got = numbers(compare[f](a, b));
+        for (int i = 0; i < ALL; i++) {
+            const bool want[] = { x[i] < y[i],  x[i] <= y[i], x[i] > y[i],
+                                  x[i] >= y[i], x[i] == y[i], x[i] != y[i] };
+            cr_assert(got[i] == want[f], "%d: %d, %d", f, x[i], y[i]);
         }
     }
 }

@@ -40,10 +40,9 @@ CPU_TEST(messages, limits)
 }
 
 /* What is not finite would spoil all that comes after it, and no one would know where it came from. */
-Test(messages, settings)
+CPU_TEST(messages, settings)
 {
     const weft_real inf = (weft_real)INFINITY, nan = (weft_real)NAN;
-    weft *w = open_on(WEFT_CPU);
     weft_module *m = weft_module_new(w, "net");
     weft_rand(w, nan, 1, WEFT_SHAPE(2));
     FAILS(w, WEFT_EARG,
@@ -68,7 +67,6 @@ Test(messages, settings)
         weft_layer_norm(weft_zeros(w, WEFT_SHAPE(2, 2)), NULL, NULL, i ? inf : nan);
         FAILS(w, WEFT_EARG, "layer_norm: [2, 2]: a finite eps >= 0");
     }
-    CLEAN(w);
 }
 
 CPU_TEST(messages, counts_of_sequences)
@@ -274,9 +272,8 @@ CPU_TEST(messages, an_operator_without_a_shape)
                  0);
 }
 
-Test(messages, numbers_of_the_wrong_kind, .init = unchecked)
+CPU_TEST(messages, numbers_of_the_wrong_kind, .init = unchecked)
 {
-    weft *w = open_on(WEFT_CPU);
     weft_tensor *ids = weft_ints(w, NULL, WEFT_SHAPE(9));
     SAYS((ids = weft_ints(w, NULL, WEFT_SHAPE(9)),
           weft_op_apply(&(weft_op){ .name = "mine", .shape = like_but_real, .forward = reals_of_ints }, &ids,
@@ -292,7 +289,6 @@ Test(messages, numbers_of_the_wrong_kind, .init = unchecked)
          "mine: op_data of [9] of ints; weft_op_int_data reads those");
     SAYS(weft_op_int_data(x), "op_int_data of [2, 3] of reals");
     SAYS((weft_clear(w), weft_op_data(x)), "op_data: the tensor is of a step that has ended");
-    CLEAN(w);
 }
 
 /* ---- options that are meant without their flag ---- */

@@ -228,15 +228,13 @@ static void last_run(weft_call *c)
         y[i] = x[i] + 1;
 }
 
-Test(own_op, with_an_empty_input_beside_another)
+TABLE_TEST(own_op, with_an_empty_input_beside_another)
 {
     static const weft_op last = { .name = "last", .shape = like_last, .forward = last_run };
-    FOR_DEVICES(w) {
-        weft_tensor *empty = weft_zeros(w, WEFT_SHAPE(0)), *x = weft_full(w, 2, WEFT_SHAPE(1000));
-        empty->data = x->data;
-        weft_real *y = numbers(weft_op_apply(&last, WEFT_LIST(empty, x), NULL, 0));
-        cr_assert(y[0] == 3 && y[999] == 3);
-    }
+    weft_tensor *empty = weft_zeros(w, WEFT_SHAPE(0)), *x = weft_full(w, 2, WEFT_SHAPE(1000));
+    empty->data = x->data;
+    weft_real *y = numbers(weft_op_apply(&last, WEFT_LIST(empty, x), NULL, 0));
+    cr_assert(y[0] == 3 && y[999] == 3);
 }
 
 /* ---- beside the way ---- */
@@ -272,51 +270,45 @@ Test(own_op, other_tensors_wrong_types_and_no_raw_function)
 
 static bool no_reason(weft_call *c) { return !c; }
 
-Test(own_op, a_shape_function_says_why_it_refuses)
+TABLE_TEST(own_op, a_shape_function_says_why_it_refuses)
 {
     static const weft_op mute = { .name = "mute", .shape = no_reason, .forward = beside_run };
-    FOR_DEVICES(w) {
-        weft_tensor *x = weft_zeros(w, WEFT_SHAPE(3)), *y = weft_op_apply(&mute, &x, 1, NULL, 0);
-        cr_assert_eq(weft_numel(y), 0);
-        FAILS(w, WEFT_EARG, "mute: its shape function refuses without a reason; weft_op_refuse gives one");
-    }
+    weft_tensor *x = weft_zeros(w, WEFT_SHAPE(3)), *y = weft_op_apply(&mute, &x, 1, NULL, 0);
+    cr_assert_eq(weft_numel(y), 0);
+    FAILS(w, WEFT_EARG, "mute: its shape function refuses without a reason; weft_op_refuse gives one");
 }
 
-Test(own_op, without_memory_does_not_run, .init = unchecked)
+TABLE_TEST(own_op, without_memory_does_not_run, .init = unchecked)
 {
     int64_t on_host = 0;
-    FOR_DEVICES(w) {
-        int64_t failed = 0;
-        for (bool done = false; !done; failed++) {                 /* each piece that it takes, copies too */
-            weft_tensor *x = weft_zeros(w, WEFT_SHAPE(100));
-            int before = ran;
-            fail_take(w, failed + 1);
-            weft_op_apply(&signed_square, &x, 1, NULL, 0);
-            done = takes_left(w);
-            fail_take(w, 0);
-            cr_assert_eq(ran, before + done);
-            if (!done)
-                FAILS(w, WEFT_ENOMEM, "out of memory");
-            weft_clear(w);
-        }
-        if (w->dev.k->synchronous)
-            on_host = failed;
-        else
-            cr_assert_eq(failed, on_host + 1, "room for the copies is one piece");
+    int64_t failed = 0;
+    for (bool done = false; !done; failed++) {                 /* each piece that it takes, copies too */
+        weft_tensor *x = weft_zeros(w, WEFT_SHAPE(100));
+        int before = ran;
+        fail_take(w, failed + 1);
+        weft_op_apply(&signed_square, &x, 1, NULL, 0);
+        done = takes_left(w);
+        fail_take(w, 0);
+        cr_assert_eq(ran, before + done);
+        if (!done)
+            FAILS(w, WEFT_ENOMEM, "out of memory");
+        weft_clear(w);
     }
+    if (w->dev.k->synchronous)
+        on_host = failed;
+    else
+        cr_assert_eq(failed, on_host + 1, "room for the copies is one piece");
 }
 
-Test(own_op, a_steady_step_asks_for_no_memory, .init = unchecked)
+TABLE_TEST(own_op, a_steady_step_asks_for_no_memory, .init = unchecked)
 {
-    FOR_DEVICES(w) {
-        int64_t settled = 0;
-        for (int step = 0; step < 8; step++) {
-            weft_tensor *x = weft_full(w, 3, WEFT_SHAPE(1000)), *dx;
-            weft_gradients(squared(&x, NULL), &x, 1, &dx);
-            cr_assert_eq(numbers(dx)[999], 6);
-            weft_clear(w);
-            settled = step == 3 ? weft_usage_of(w).allocations : settled;
-        }
-        cr_assert_eq(weft_usage_of(w).allocations, settled, "%s", weft_device_name(w));
+    int64_t settled = 0;
+    for (int step = 0; step < 8; step++) {
+        weft_tensor *x = weft_full(w, 3, WEFT_SHAPE(1000)), *dx;
+        weft_gradients(squared(&x, NULL), &x, 1, &dx);
+        cr_assert_eq(numbers(dx)[999], 6);
+        weft_clear(w);
+        settled = step == 3 ? weft_usage_of(w).allocations : settled;
     }
+    cr_assert_eq(weft_usage_of(w).allocations, settled, "%s", weft_device_name(w));
 }

@@ -56,26 +56,25 @@ static weft_packed_sequence tied(weft *w, const int32_t *order, int arrays, int3
                                    .sequences = N };
 }
 
-Test(packed_sequence, back_with_every_order_of_ties)
+TABLE_TEST(packed_sequence, back_with_every_order_of_ties)
 {
     static const int32_t orders[6][3] = { { 0, 3, 5 }, { 0, 5, 3 }, { 3, 0, 5 },
                                           { 3, 5, 0 }, { 5, 0, 3 }, { 5, 3, 0 } };
     int32_t sorted[N], place[N], got[TOKENS];
-    FOR_DEVICES(w)
-        for (int i = 0; i < 6 * 3; i++) {
-            weft_packed_sequence p = tied(w, orders[i / 3], i % 3 + 1, sorted, place, true);
-            weft_tensor *x = weft_ragged_of(&p);
-            weft_lengths l = weft_lengths_of(x);
-            cr_assert(weft_layout_of(x) == WEFT_PACKED && l.n == N, "%s", weft_error_message(w));
-            cr_assert(!memcmp(l.len, lengths, sizeof lengths) && !memcmp(l.id, ids, sizeof ids));
-            cr_assert(!read_status(weft_to_layout(x, WEFT_CONCAT), got, sizeof got));
-            for (int row = 0; row < TOKENS; row++)
-                cr_assert(got[row] == row + (1 << 25), "order %d: row %d is %d", i, row, got[row]);
-            p = tied(w, orders[i / 3], i % 3 + 1, sorted, place, false);
-            weft_real *reals = numbers(weft_to_layout(weft_ragged_of(&p), WEFT_CONCAT));
-            for (int row = 0; row < TOKENS; row++)
-                cr_assert(reals[row] == (weft_real)(row + (1 << 25)));
-        }
+    for (int i = 0; i < 6 * 3; i++) {
+        weft_packed_sequence p = tied(w, orders[i / 3], i % 3 + 1, sorted, place, true);
+        weft_tensor *x = weft_ragged_of(&p);
+        weft_lengths l = weft_lengths_of(x);
+        cr_assert(weft_layout_of(x) == WEFT_PACKED && l.n == N, "%s", weft_error_message(w));
+        cr_assert(!memcmp(l.len, lengths, sizeof lengths) && !memcmp(l.id, ids, sizeof ids));
+        cr_assert(!read_status(weft_to_layout(x, WEFT_CONCAT), got, sizeof got));
+        for (int row = 0; row < TOKENS; row++)
+            cr_assert(got[row] == row + (1 << 25), "order %d: row %d is %d", i, row, got[row]);
+        p = tied(w, orders[i / 3], i % 3 + 1, sorted, place, false);
+        weft_real *reals = numbers(weft_to_layout(weft_ragged_of(&p), WEFT_CONCAT));
+        for (int row = 0; row < TOKENS; row++)
+            cr_assert(reals[row] == (weft_real)(row + (1 << 25)));
+    }
 }
 
 TABLE_TEST(packed_sequence, there_and_back)
@@ -91,39 +90,35 @@ TABLE_TEST(packed_sequence, there_and_back)
 }
 
 /* No indices: the sequences lie as they are sorted, which are then the user's order. */
-Test(packed_sequence, without_indices)
+TABLE_TEST(packed_sequence, without_indices)
 {
     static const int32_t sizes[] = { 3, 2 };
     const weft_real rows[] = { 1, 2, 3, 4, 5 }, want[] = { 1, 4, 2, 5, 3 };
-    FOR_DEVICES(w) {
-        weft_packed_sequence p = {
-            .data = weft_reals(w, rows, WEFT_SHAPE(5)), .batch_sizes = sizes, .steps = 2, .sequences = 3
-        };
-        same_bits("rows", numbers(weft_to_layout(weft_ragged_of(&p), WEFT_CONCAT)), want, 5);
-    }
+    weft_packed_sequence p = {
+        .data = weft_reals(w, rows, WEFT_SHAPE(5)), .batch_sizes = sizes, .steps = 2, .sequences = 3
+    };
+    same_bits("rows", numbers(weft_to_layout(weft_ragged_of(&p), WEFT_CONCAT)), want, 5);
 }
 
 /* Both ways only move rows, so the gradient of a sum of products is the other factor, moved back. */
-Test(packed_sequence, gradients)
+TABLE_TEST(packed_sequence, gradients)
 {
     static const int32_t order[3] = { 5, 0, 3 };
     int32_t sorted[N], place[N];
-    FOR_DEVICES(w) {
-        weft_packed_sequence p = tied(w, order, 3, sorted, place, false);
-        weft_tensor *factor = weft_ragged_rows(weft_randn(w, WEFT_SHAPE(TOKENS)), weft_ragged_of(&p)), *dx;
-        weft_tensor *y = weft_mul(weft_ragged_of(&p), factor), *parts[N];
-        weft_gradients(weft_sum_all(y), &p.data, 1, &dx);
-        weft_real *got = numbers(dx), *want = numbers(weft_to_layout(factor, WEFT_CONCAT));
-        for (int t = 0, row = 0; t < p.steps; t++)
-            for (int k = 0; k < p.batch_sizes[t]; k++, row++)
-                cr_assert(got[row] == want[row_of(sorted[k], t)]);
-        weft_tensor *x = sample(w, ids), *dparts;
-        weft_unpack_sequence(weft_to_layout(x, WEFT_PACKED), parts);
-        weft_gradients(weft_sum_all(weft_scale(parts[3], 5)), &x, 1, &dparts);
-        got = numbers(dparts);
-        for (int i = 0; i < TOKENS * WIDTH; i++)
-            cr_assert(got[i] == (i / WIDTH >= row_of(3, 0) && i / WIDTH < row_of(4, 0) ? 5 : 0));
-    }
+    weft_packed_sequence p = tied(w, order, 3, sorted, place, false);
+    weft_tensor *factor = weft_ragged_rows(weft_randn(w, WEFT_SHAPE(TOKENS)), weft_ragged_of(&p)), *dx;
+    weft_tensor *y = weft_mul(weft_ragged_of(&p), factor), *parts[N];
+    weft_gradients(weft_sum_all(y), &p.data, 1, &dx);
+    weft_real *got = numbers(dx), *want = numbers(weft_to_layout(factor, WEFT_CONCAT));
+    for (int t = 0, row = 0; t < p.steps; t++)
+        for (int k = 0; k < p.batch_sizes[t]; k++, row++)
+            cr_assert(got[row] == want[row_of(sorted[k], t)]);
+    weft_tensor *x = sample(w, ids), *dparts;
+    weft_unpack_sequence(weft_to_layout(x, WEFT_PACKED), parts);
+    weft_gradients(weft_sum_all(weft_scale(parts[3], 5)), &x, 1, &dparts);
+    got = numbers(dparts);
+    for (int i = 0; i < TOKENS * WIDTH; i++)
+        cr_assert(got[i] == (i / WIDTH >= row_of(3, 0) && i / WIDTH < row_of(4, 0) ? 5 : 0));
 }
 
 TABLE_TEST(packed_sequence, lists)
@@ -151,22 +146,20 @@ TABLE_TEST(packed_sequence, lists)
     cr_assert(!read_status(weft_pack_sequence(two, 2), got, sizeof got) && !memcmp(got, want, sizeof got));
 }
 
-Test(packed_sequence, empty_ones)
+TABLE_TEST(packed_sequence, empty_ones)
 {
     static const int32_t turned[] = { 1, 0 };
-    FOR_DEVICES(w) {
-        weft_packed_sequence p = { .data = weft_zeros(w, WEFT_SHAPE(0, 4)),
-                                   .sorted_indices = turned,
-                                   .sequences = 2 };
-        weft_tensor *x = weft_ragged_of(&p), *none[2];
-        cr_assert(weft_lengths_of(x).n == 2 && weft_size(x, 0) == 0 && weft_size(x, 1) == 4);
-        cr_assert(weft_packed_sequence_of(x).steps == 0);
-        weft_unpack_sequence(x, none);
-        cr_assert(weft_size(none[1], 0) == 0);
-        cr_assert(weft_lengths_of(weft_pack_sequence(none, 2)).n == 2);
-        p = (weft_packed_sequence){ .data = weft_zeros(w, WEFT_SHAPE(0)) };
-        cr_assert(weft_lengths_of(weft_ragged_of(&p)).n == 0);
-    }
+    weft_packed_sequence p = { .data = weft_zeros(w, WEFT_SHAPE(0, 4)),
+                               .sorted_indices = turned,
+                               .sequences = 2 };
+    weft_tensor *x = weft_ragged_of(&p), *none[2];
+    cr_assert(weft_lengths_of(x).n == 2 && weft_size(x, 0) == 0 && weft_size(x, 1) == 4);
+    cr_assert(weft_packed_sequence_of(x).steps == 0);
+    weft_unpack_sequence(x, none);
+    cr_assert(weft_size(none[1], 0) == 0);
+    cr_assert(weft_lengths_of(weft_pack_sequence(none, 2)).n == 2);
+    p = (weft_packed_sequence){ .data = weft_zeros(w, WEFT_SHAPE(0)) };
+    cr_assert(weft_lengths_of(weft_ragged_of(&p)).n == 0);
 }
 
 /* ---- what is refused ---- */

@@ -205,10 +205,9 @@ CPU_TEST(core, how_much_is_printed_can_be_said)
     cr_assert_eq(weft_set_print_limit(NULL, 1), 0);
 }
 
-Test(core, numbers_are_printed_with_a_point_in_every_locale)
+CPU_TEST(core, numbers_are_printed_with_a_point_in_every_locale)
 {
     char text[256] = "";
-    weft *w = open_on(WEFT_CPU);
     comma_begin();
     FILE *f = fmemopen(text, sizeof text, "w");
     weft_print(f, weft_full(w, 1.5f, WEFT_SHAPE(2)));
@@ -218,7 +217,6 @@ Test(core, numbers_are_printed_with_a_point_in_every_locale)
     cr_assert(strstr(text, "[1.5, 1.5]"), "%s", text);
     cr_assert_str_eq(after, "2,5", "the program's locale has changed");
     comma_end();
-    CLEAN(w);
 }
 
 CPU_TEST(core, messages_have_points_in_a_country_of_commas)

@@ -44,7 +44,7 @@ Test(draws, these_are_the_bits)                  /* found on one machine, and to
                      (unsigned long long)bits_of(weft__standard_normal(known[i].draw)));
 }
 
-Test(draws, first_values_and_streams_do_not_know_the_table)
+TABLE_TEST(draws, first_values_and_streams_do_not_know_the_table)
 {
     enum { ROWS = 37, COLUMNS = 19 };
     static const weft_init inits[] = { { WEFT_INIT_NORMAL, (weft_real).3, (weft_real)1.7 },
@@ -54,24 +54,22 @@ Test(draws, first_values_and_streams_do_not_know_the_table)
                                        { WEFT_INIT_ORTHOGONAL, 0, 0 } };
     static weft_real want[COUNT(inits) + 2][ROWS * COLUMNS];
     bool first = true;
-    FOR_DEVICES(w) {
-        weft_module *m = weft_module_new(w, "m");
-        weft_real streamed[ROWS * COLUMNS];
-        for (int i = 0; i < ROWS * COLUMNS; i++)
-            streamed[i] = (weft_real)weft_stream_normal(weft_stream_of(w, "s"));
-        for (int i = 0; i < COUNT(inits) + 2; i++) {
-            char name[16];
-            snprintf(name, sizeof name, "p%d", i);
-            const weft_real *got =
-                i == COUNT(inits) ? streamed :
-                i > COUNT(inits)  ? numbers(weft_randn(w, WEFT_SHAPE(ROWS, COLUMNS))) :
-                                    numbers(weft_parameter(m, name, WEFT_SHAPE(ROWS, COLUMNS), inits[i]));
-            if (first)
-                memcpy(want[i], got, sizeof want[i]);
-            same_bits(weft_device_name(w), got, want[i], ROWS * COLUMNS);
-        }
-        first = false;
+    weft_module *m = weft_module_new(w, "m");
+    weft_real streamed[ROWS * COLUMNS];
+    for (int i = 0; i < ROWS * COLUMNS; i++)
+        streamed[i] = (weft_real)weft_stream_normal(weft_stream_of(w, "s"));
+    for (int i = 0; i < COUNT(inits) + 2; i++) {
+        char name[16];
+        snprintf(name, sizeof name, "p%d", i);
+        const weft_real *got =
+            i == COUNT(inits) ? streamed :
+            i > COUNT(inits)  ? numbers(weft_randn(w, WEFT_SHAPE(ROWS, COLUMNS))) :
+                                numbers(weft_parameter(m, name, WEFT_SHAPE(ROWS, COLUMNS), inits[i]));
+        if (first)
+            memcpy(want[i], got, sizeof want[i]);
+        same_bits(weft_device_name(w), got, want[i], ROWS * COLUMNS);
     }
+    first = false;
 }
 
 /* ---- and what they should be ---- */

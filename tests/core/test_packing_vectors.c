@@ -197,39 +197,34 @@ TABLE_TEST(packing, bad_lengths)
 
 /* A length that covers only part of the data is legal (S1e: the 4 is lost, PyTorch's way); the check
  * names it. */
-Test(packing, data_beyond_a_length)
+TABLE_TEST(packing, data_beyond_a_length)
 {
     const weft_real rows[15] = { 1, 2, 3, 4, 0, 5, 6, 0, 0, 0, 7, 8, 9, 0, 0 };
     const int32_t   len[3] = { 3, 2, 5 }, enough[3] = { 4, 2, 5 };
-    FOR_DEVICES(w) {
-        weft_tensor *x = weft_reals(w, rows, WEFT_SHAPE(3, 5));
-        cr_assert(
-            weft_size(weft_pack_padded_sequence(x, &(weft_lengths){ .n = 3, .len = len }, WEFT_ALIGN_LEFT),
-                      0) == 10);
-        weft_lengths all = { .n = 3, .len = enough }, some = { .n = 3, .len = len };
-        cr_assert(weft_pads_are_zero(x, &all, WEFT_ALIGN_LEFT));
-        cr_assert(weft_size(weft_pack_padded_sequence(x, &all, WEFT_ALIGN_LEFT), 0) == 11);
-        OK(w);
-        cr_assert(!weft_pads_are_zero(x, &some, WEFT_ALIGN_LEFT));
-        FAILS(w, WEFT_EARG, "sequence 0 of length 3 has data at step 3, outside it");
-    }
+    weft_tensor *x = weft_reals(w, rows, WEFT_SHAPE(3, 5));
+    cr_assert(weft_size(weft_pack_padded_sequence(x, &(weft_lengths){ .n = 3, .len = len }, WEFT_ALIGN_LEFT),
+                        0) == 10);
+    weft_lengths all = { .n = 3, .len = enough }, some = { .n = 3, .len = len };
+    cr_assert(weft_pads_are_zero(x, &all, WEFT_ALIGN_LEFT));
+    cr_assert(weft_size(weft_pack_padded_sequence(x, &all, WEFT_ALIGN_LEFT), 0) == 11);
+    OK(w);
+    cr_assert(!weft_pads_are_zero(x, &some, WEFT_ALIGN_LEFT));
+    FAILS(w, WEFT_EARG, "sequence 0 of length 3 has data at step 3, outside it");
 }
 
-Test(packing, no_sequences_and_no_tokens)
+TABLE_TEST(packing, no_sequences_and_no_tokens)
 {
     const int32_t none[3] = { 0, 0, 0 };
-    FOR_DEVICES(w)
-        for (int64_t n = 0; n <= 3; n += 3) {
-            int64_t        steps = -1;
-            weft_lengths   l = { .n = n, .len = none };
-            weft_tensor *p = weft_pack_padded_sequence(weft_zeros(w, WEFT_SHAPE(n, 4, 2)), &l,
-                                                       WEFT_ALIGN_LEFT),
-                        *x = weft_pad_packed_sequence(p, 4, 7, WEFT_ALIGN_LEFT);
-            steps = weft_packed_sequence_of(p).steps;
-            cr_assert(weft_size(p, 0) == 0 && steps == 0 && weft_lengths_of(p).n == n);
-            cr_assert(weft_size(x, 0) == n && weft_size(x, 1) == 4 && weft_size(x, 2) == 2);
-            for (int64_t i = 0; i < weft_numel(x); i++)
-                cr_assert(numbers(x)[i] == 7);
-            OK(w);
-        }
+    for (int64_t n = 0; n <= 3; n += 3) {
+        int64_t steps = -1;
+        weft_lengths l = { .n = n, .len = none };
+        weft_tensor *p = weft_pack_padded_sequence(weft_zeros(w, WEFT_SHAPE(n, 4, 2)), &l, WEFT_ALIGN_LEFT),
+                    *x = weft_pad_packed_sequence(p, 4, 7, WEFT_ALIGN_LEFT);
+        steps = weft_packed_sequence_of(p).steps;
+        cr_assert(weft_size(p, 0) == 0 && steps == 0 && weft_lengths_of(p).n == n);
+        cr_assert(weft_size(x, 0) == n && weft_size(x, 1) == 4 && weft_size(x, 2) == 2);
+        for (int64_t i = 0; i < weft_numel(x); i++)
+            cr_assert(numbers(x)[i] == 7);
+        OK(w);
+    }
 }

@@ -122,19 +122,18 @@ TABLE_TEST(sums, softmax_of_many)
     }
 }
 /* An infinity among many numbers, and one that the sum becomes, are not NaN. */
-Test(sums, infinity_stays, .init = unchecked)
+TABLE_TEST(sums, infinity_stays, .init = unchecked)
 {
     enum { N = 5000 };
     static weft_real x[N];
-    FOR_DEVICES(w)
-        for (int i = 0; i < 2; i++) {
-            for (int k = 0; k < N; k++)
-                x[k] = i ? (weft_real)TOL(1e306, 1e36) : k == 1234 ? (weft_real)INFINITY : 1;
-            cr_expect(weft_item(weft_sum_all(weft_reals(w, x, WEFT_SHAPE(N)))) == (double)INFINITY);
-            cr_expect(numbers(weft_sum(weft_reals(w, x, WEFT_SHAPE(N, 1)), 0))[0] == (weft_real)INFINITY);
-            weft_tensor *index = weft_to_ints(weft_zeros(w, WEFT_SHAPE(N)));
-            cr_expect(numbers(weft_index_add(weft_reals(w, x, WEFT_SHAPE(N, 1)), index, 1))[0] ==
-                      (weft_real)INFINITY);
-            weft_clear(w);
-        }
+    for (int i = 0; i < 2; i++) {
+        for (int k = 0; k < N; k++)
+            x[k] = i ? (weft_real)TOL(1e306, 1e36) : k == 1234 ? (weft_real)INFINITY : 1;
+        cr_expect(weft_item(weft_sum_all(weft_reals(w, x, WEFT_SHAPE(N)))) == (double)INFINITY);
+        cr_expect(numbers(weft_sum(weft_reals(w, x, WEFT_SHAPE(N, 1)), 0))[0] == (weft_real)INFINITY);
+        weft_tensor *index = weft_to_ints(weft_zeros(w, WEFT_SHAPE(N)));
+        cr_expect(numbers(weft_index_add(weft_reals(w, x, WEFT_SHAPE(N, 1)), index, 1))[0] ==
+                  (weft_real)INFINITY);
+        weft_clear(w);
+    }
 }

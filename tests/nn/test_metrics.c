@@ -67,35 +67,34 @@ static bool is_ratio(weft_ratio r, const double *want)
            fabs(weft_item(weft_ratio_value(r)) - (want[1] ? want[0] / want[1] : 0)) < 1e-6;
 }
 
-Test(metrics, accuracies_and_confusion, .init = unchecked)
+TABLE_TEST(metrics, accuracies_and_confusion, .init = unchecked)
 {
-    FOR_DEVICES(w)
-        for (int i = 0; i < 40; i++, weft_clear(w)) {
-            int layout = i % 4;
-            int32_t ignore = i % 3 ? -100 : 2;
-            data d = data_of(ignore);
-            double want[4], matrix[CLASSES * CLASSES], got[CLASSES * CLASSES] = { 0 };
-            by_hand(&d, ignore, want, matrix);
-            weft_tensor *x = weft_reals(w, d.scores, WEFT_SHAPE(2, TOKENS / 2, CLASSES)),
-                        *y = weft_ints(w, d.target, WEFT_SHAPE(2, TOKENS / 2)),
-                        *mask = weft_reals(w, d.mask, WEFT_SHAPE(2, TOKENS / 2));
-            if (layout) {
-                x = in_layout(weft_ragged(w, d.scores, CLASSES, &lengths), layout);
-                y = in_layout(weft_ragged_ints(w, d.target, &lengths), 1 + i % 3);
-                mask = weft_ragged(w, d.mask, 0, &lengths);
-            }
-            weft_ce_opts o = { .mask = mask, .has_ignore = true, .ignore = ignore };
-            int64_t tape = weft_usage_of(w).tape;
-            weft_tensor *m = weft_confusion_matrix(x, y, &o);
-            weft_confusion_add(got, CLASSES, m);
-            cr_assert(!memcmp(got, matrix, sizeof got), "layout %d: %s", layout, weft_error_message(w));
-            weft_confusion_add(got, CLASSES, m);
-            cr_assert_eq(got[0], 2 * matrix[0]);
-            cr_assert(is_ratio(weft_accuracy(x, y, &o), want), "%s", weft_error_message(w));
-            if (layout)
-                cr_assert(is_ratio(weft_sequence_accuracy(x, y, &o), want + 2), "%s", weft_error_message(w));
-            cr_assert_eq(weft_usage_of(w).tape, tape, "a metric is on the tape");
+    for (int i = 0; i < 40; i++, weft_clear(w)) {
+        int layout = i % 4;
+        int32_t ignore = i % 3 ? -100 : 2;
+        data d = data_of(ignore);
+        double want[4], matrix[CLASSES * CLASSES], got[CLASSES * CLASSES] = { 0 };
+        by_hand(&d, ignore, want, matrix);
+        weft_tensor *x = weft_reals(w, d.scores, WEFT_SHAPE(2, TOKENS / 2, CLASSES)),
+                    *y = weft_ints(w, d.target, WEFT_SHAPE(2, TOKENS / 2)),
+                    *mask = weft_reals(w, d.mask, WEFT_SHAPE(2, TOKENS / 2));
+        if (layout) {
+            x = in_layout(weft_ragged(w, d.scores, CLASSES, &lengths), layout);
+            y = in_layout(weft_ragged_ints(w, d.target, &lengths), 1 + i % 3);
+            mask = weft_ragged(w, d.mask, 0, &lengths);
         }
+        weft_ce_opts o = { .mask = mask, .has_ignore = true, .ignore = ignore };
+        int64_t tape = weft_usage_of(w).tape;
+        weft_tensor *m = weft_confusion_matrix(x, y, &o);
+        weft_confusion_add(got, CLASSES, m);
+        cr_assert(!memcmp(got, matrix, sizeof got), "layout %d: %s", layout, weft_error_message(w));
+        weft_confusion_add(got, CLASSES, m);
+        cr_assert_eq(got[0], 2 * matrix[0]);
+        cr_assert(is_ratio(weft_accuracy(x, y, &o), want), "%s", weft_error_message(w));
+        if (layout)
+            cr_assert(is_ratio(weft_sequence_accuracy(x, y, &o), want + 2), "%s", weft_error_message(w));
+        cr_assert_eq(weft_usage_of(w).tape, tape, "a metric is on the tape");
+    }
 }
 
 Test(metrics, accuracy_refusals)

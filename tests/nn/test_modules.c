@@ -39,10 +39,9 @@ CPU_TEST(modules, paths_count_from_the_module_asked)
               all_are(weft_grad(b), 0));
 }
 
-Test(modules, a_name_is_had_once_and_fits)
+CPU_TEST(modules, a_name_is_had_once_and_fits)
 {
     char longest[66];
-    weft *w = open_on(WEFT_CPU);
     weft_module *net = weft_module_new(w, "net"), *deep = net;
     weft_submodule_new(net, "child");
     vector(net, "weight", 2, zero);
@@ -80,7 +79,6 @@ Test(modules, a_name_is_had_once_and_fits)
     weft_submodule_new(deep, longest);
     FAILS(w, WEFT_EARG, "path");
     cr_assert(weft_module_context(weft_module_new(w, "net")) == w, "roots may have one name: a copy, say");
-    CLEAN(w);
 }
 
 /* ---- first values ---- */
@@ -156,10 +154,9 @@ TABLE_TEST(modules, kinds_of_first_values)
     weft_parameter(m, "empty_too", WEFT_SHAPE(3, 0), (weft_init){ WEFT_INIT_KAIMING, 1, 0 });
 }
 
-Test(modules, orthogonal_first_values)
+CPU_TEST(modules, orthogonal_first_values)
 {
     static const int64_t sizes[][2] = { { 1, 1 }, { 5, 5 }, { 3, 17 }, { 40, 9 }, { 64, 64 } };
-    weft *w = open_on(WEFT_CPU);
     weft_module *m = weft_module_new(w, "m");
     for (int i = 0; i < COUNT(sizes); i++) {
         char name[] = { (char)('a' + i), 0 };
@@ -178,7 +175,6 @@ Test(modules, orthogonal_first_values)
                           (long long)rows, (long long)columns, (long long)a, (long long)b, dot);
             }
     }
-    CLEAN(w);
 }
 
 CPU_TEST(modules, initialise_starts_a_parameter_anew)

@@ -109,33 +109,32 @@ static void one_decaying_step(weft_module *m, weft_optim *o)
     weft_clear(weft_module_context(m));
 }
 
-Test(members, groups_by_pattern)
+TABLE_TEST(members, groups_by_pattern)
 {
     static const char *const names[] = { "weight_ih_l0", "bias_ih_l0", "bias", "weight" };
     static const struct { const char *pattern; int fits; /* bit i: root's i, bit 4 + i: that of part */
     } cases[] = { { "*", 255 },         { "*bias*", 102 },     { "*.bias", 64 },      { "bias", 4 },
                   { "part.*", 240 },    { "*bias", 68 },       { "part.weight", 128 }, { "????", 4 },
                   { "[pq]art.w*", 144 }, { "*t?b*[0-9]", 32 }, { "part.bias_ih_l[!1]", 32 } };
-    FOR_DEVICES(w)
-        for (int c = 0; c < COUNT(cases); c++) {
-            weft_module *root = weft_module_new(w, "root"), *m = weft_submodule_new(root, "net"),
-                        *part = weft_submodule_new(m, "part");
-            weft_optim *o = weft_sgd_new(m, &(weft_sgd_opts){ .lr = 1, .weight_decay = 1 });
-            char pattern[64];                    /* is copied */
-            weft_tensor *p[8];
-            p[0] = vector(m, names[0], 1);
-            snprintf(pattern, sizeof pattern, "%s", cases[c].pattern);
-            weft_optim_set_group(o, pattern, 1, .5);
-            memset(pattern, '?', sizeof pattern - 1);
-            for (int i = 1; i < 8; i++)          /* later than the rule */
-                p[i] = vector(i < 4 ? m : part, names[i % 4], 1);
-            one_decaying_step(m, o);
-            OK(w);
-            for (int i = 0; i < 8; i++)
-                cr_assert_eq(first(p[i]), cases[c].fits >> i & 1 ? (weft_real).5 : 0, "%s, parameter %d",
-                             cases[c].pattern, i);
-            weft_optim_free(o);
-        }
+    for (int c = 0; c < COUNT(cases); c++) {
+        weft_module *root = weft_module_new(w, "root"), *m = weft_submodule_new(root, "net"),
+                    *part = weft_submodule_new(m, "part");
+        weft_optim *o = weft_sgd_new(m, &(weft_sgd_opts){ .lr = 1, .weight_decay = 1 });
+        char pattern[64];                    /* is copied */
+        weft_tensor *p[8];
+        p[0] = vector(m, names[0], 1);
+        snprintf(pattern, sizeof pattern, "%s", cases[c].pattern);
+        weft_optim_set_group(o, pattern, 1, .5);
+        memset(pattern, '?', sizeof pattern - 1);
+        for (int i = 1; i < 8; i++)          /* later than the rule */
+            p[i] = vector(i < 4 ? m : part, names[i % 4], 1);
+        one_decaying_step(m, o);
+        OK(w);
+        for (int i = 0; i < 8; i++)
+            cr_assert_eq(first(p[i]), cases[c].fits >> i & 1 ? (weft_real).5 : 0, "%s, parameter %d",
+                         cases[c].pattern, i);
+        weft_optim_free(o);
+    }
 }
 
 CPU_TEST(members, the_last_group_that_fits_counts)

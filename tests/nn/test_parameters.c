@@ -112,13 +112,12 @@ TABLE_TEST(parameters, frozen_parameters_get_no_gradient)
     weft_clear(w);
 }
 
-Test(parameters, frozen_by_a_pattern)
+CPU_TEST(parameters, frozen_by_a_pattern)
 {
     static const struct { const char *pattern; int frozen; } t[] = {            /* bits: a.w, a.b, c.a.w, w */
         { "*", 15 },    { "a.*", 3 },    { "*.w", 5 },      { "w", 8 },     { "a.w", 1 },
         { "?.?", 3 },   { "*a.[wx]", 5 }, { "c*", 4 },      { "*.?", 7 },
     };
-    weft *w = open_on(WEFT_CPU);
     weft_module *m = weft_module_new(w, "m"), *a = weft_submodule_new(m, "a"),
                 *c = weft_submodule_new(weft_submodule_new(m, "c"), "a");
     weft_tensor *p[] = { vector(a, "w", 1, zero), vector(a, "b", 2, zero), vector(c, "w", 3, zero),
@@ -143,7 +142,6 @@ Test(parameters, frozen_by_a_pattern)
     }
     weft_freeze(weft_submodule_new(m, "none"), "*", true);
     FAILS(w, WEFT_EARG, "freeze: \"*\" fits no parameter below m.none");
-    CLEAN(w);
 }
 
 /* ---- gradients as a whole ---- */
