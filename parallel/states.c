@@ -58,7 +58,9 @@ bool weft__share_states(weft_parallel *p, const char *what)
         return false;
     for (int q = 0; q < p->world.ranks; q++) {
         const char *from = weft__said(p, q);
-        for (weft__parameter *x = NULL; q != p->world.rank && (x = next_state(p, q, x)); from += bytes_of(x)) {
+        if (q == p->world.rank)
+            continue;
+        for (weft__parameter *x = NULL; (x = next_state(p, q, x)); from += bytes_of(x)) {
             d->k->upload(d, x->value.data, from, (size_t)bytes_of(x));
             weft__changed(&x->value);
         }

@@ -88,8 +88,8 @@ TABLE_TEST(axes, an_extreme_s_gradient_goes_to_the_first)
 }
 
 /* ---- variances ---- */
-/* torch.var(torch.tensor([1., 2., 4., 8.])) and .std(): 9.583333, 3.095696; correction 0: 7.1875. Far from 0 the
- * mean is taken off first. */
+/* torch.var(torch.tensor([1., 2., 4., 8.])) and .std(): 9.583333, 3.095696; correction 0: 7.1875. Far from 0
+ * the mean is taken off first. */
 TABLE_TEST(axes, variances)
 {
     weft_tensor *y = weft_reals(w, (weft_real[]){ 1, 2, 4, 8 }, WEFT_SHAPE(1, 4, 1));

@@ -1,6 +1,6 @@
 /* test_tiles.c - matrix products on tiles, those of the machine and emulated ones: their bits are those of a
- * plain loop in a fixed order of summation; packed weights change no bit; infinity, NaN and large numbers give
- * what fp32 gives. */
+ * plain loop in a fixed order of summation; packed weights change no bit; infinity, NaN and large numbers
+ * give what fp32 gives. */
 #include "kernel_run.h"
 
 #ifndef WEFT_DOUBLE

@@ -1,5 +1,5 @@
-/* test_optim.c - optimisers of several parameters: frozen ones, parts of a model, steps whose gradients are not
- * finite, resuming. That the rules are PyTorch's is in tests/golden/layers.json. */
+/* test_optim.c - optimisers of several parameters: frozen ones, parts of a model, steps whose gradients are
+ * not finite, resuming. That the rules are PyTorch's is in tests/golden/layers.json. */
 #include "autograd/tape.h"
 #include "optim_model.h"
 
