@@ -280,7 +280,7 @@ TABLE_TEST(own_op, a_shape_function_says_why_it_refuses)
 
 TABLE_TEST(own_op, without_memory_does_not_run, .init = unchecked)
 {
-    int64_t on_host = 0;
+    static int64_t on_host;
     int64_t failed = 0;
     for (bool done = false; !done; failed++) {                 /* each piece that it takes, copies too */
         weft_tensor *x = weft_zeros(w, WEFT_SHAPE(100));

@@ -53,7 +53,7 @@ TABLE_TEST(draws, first_values_and_streams_do_not_know_the_table)
                                        { WEFT_INIT_KAIMING, 0, 0 },
                                        { WEFT_INIT_ORTHOGONAL, 0, 0 } };
     static weft_real want[COUNT(inits) + 2][ROWS * COLUMNS];
-    bool first = true;
+    static bool first = true;
     weft_module *m = weft_module_new(w, "m");
     weft_real streamed[ROWS * COLUMNS];
     for (int i = 0; i < ROWS * COLUMNS; i++)

@@ -90,7 +90,7 @@ Test(attention_dropout, each_head_call_step_name_and_seed_has_a_mask_of_its_own)
 static weft_real of_first[4][MOST];              /* on the first table */
 TABLE_TEST(attention_dropout, every_table_draws_the_same)
 {
-    int tables_met = 0;
+    static int tables_met;
     for (int causal = 0; causal < 4; causal++)
         for (int operators = 0; operators < 2; operators++) {
             dice_seed(3);
