@@ -1,4 +1,4 @@
-/* test_layers_refused.c - what layers refuse: handles, shapes and options that cannot be, and memory that
+/* test_layers_refused.c - what layers refuse: shapes and options that cannot be, and memory that
  * cannot be had. */
 #include "autograd/tape.h"
 #include "core/inside.h"
@@ -57,24 +57,6 @@ static weft_tensor *run_layer(const layers *l, int i, weft_tensor *x, weft_tenso
 enum { LAYERS = 8, ATTENTION = 5 };
 static const char *const layer_names[LAYERS] = { "linear", "embedding", "norm",    "drop",
                                                  "mlp",    "additive",  "general", "multihead" };
-
-CPU_TEST(layers_refused, a_layer_that_could_not_be_made_runs_to_an_error)
-{
-    weft_fail(w, WEFT_EARG, "something else");
-    weft_module *m = weft_module_new(w, "m");
-    layers inert[] = { all_layers(m), all_layers(NULL), { 0 } };
-    weft_recover(w);
-    for (int i = 0; i < LAYERS; i++)
-        for (int kind = 0; kind < COUNT(inert); kind++) {
-            weft_tensor *x = ragged(w, 3, &some), *map = NULL;
-            weft_tensor *y = run_layer(&inert[kind], i, x, x, &map);
-            cr_assert(y && weft_numel(y) == 0 && (i < ATTENTION || (map && weft_numel(map) == 0)));
-            FAILS(w, WEFT_EARG, "could not be made");
-            cr_assert_not_null(run_layer(&inert[kind], i, NULL, NULL, NULL));
-            cr_assert_not_null(run_layer(&inert[kind], i, NULL, NULL, &map));
-            OK(w);
-        }
-}
 
 CPU_TEST(layers_refused, messages_name_the_layer)
 {
