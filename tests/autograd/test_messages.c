@@ -22,8 +22,6 @@ CPU_TEST(messages, a_layer_says_its_width)
     FAILS(w, WEFT_ESHAPE, "net.out: linear: the input is [3, 2] concat; [.., 3] of reals");
     weft_linear_run(l, weft_ints(w, NULL, WEFT_SHAPE(2, 3)));
     FAILS(w, WEFT_ESHAPE, "net.out: linear: the input is [2, 3] of ints; [.., 3] of reals");
-    weft_matmul(weft_ints(w, NULL, WEFT_SHAPE(2, 3)), weft_zeros(w, WEFT_SHAPE(3, 1)));
-    FAILS(w, WEFT_ESHAPE, "matmul: [2, 3] of ints, [3, 1]: reals of rank 2 or more are expected");
 }
 
 CPU_TEST(messages, limits)
@@ -53,8 +51,6 @@ CPU_TEST(messages, settings)
     FAILS(w, WEFT_EARG, "rand: from 0 to inf");
     weft_parameter(m, "p", WEFT_SHAPE(2), (weft_init){ WEFT_INIT_UNIFORM, 1, -1 });
     FAILS(w, WEFT_EARG, "parameter: net.p: uniform first values from 1 to -1; the lower one first");
-    weft_parameter(m, "p", WEFT_SHAPE(2), (weft_init){ WEFT_INIT_UNIFORM, nan, 1 });
-    FAILS(w, WEFT_EARG, "parameter: net.p: first values from a = nan");
     weft_tensor *p = weft_parameter(m, "p", WEFT_SHAPE(2), (weft_init){ WEFT_INIT_UNIFORM, 2, 2 });
     cr_assert_eq(numbers(p)[1], 2);
     for (int i = 0; i < 2; i++) {
@@ -208,16 +204,6 @@ CPU_TEST(messages, the_axis_of_classes)
     SAYS(weft_cross_entropy(weft_zeros(w, WEFT_SHAPE(2, 5, 7)), weft_ints(w, NULL, WEFT_SHAPE(2, 6)), NULL)
              .sum,
          "logits [.., classes] and classes [..] are expected");
-    SAYS(weft_cross_entropy(weft_zeros(w, WEFT_SHAPE(2, 5)), weft_ints(w, NULL, WEFT_SHAPE(2)),
-                            &(weft_ce_opts){ .class_weight = weft_zeros(w, WEFT_SHAPE(4)) })
-             .sum,
-         "class_weight is [4]; a plain [5] of reals, the classes, is expected");
-    SAYS(weft_cross_entropy(weft_zeros(w, WEFT_SHAPE(2, 5)), weft_ints(w, NULL, WEFT_SHAPE(2)),
-                            &(weft_ce_opts){ .mask = weft_zeros(w, WEFT_SHAPE(3)) })
-             .sum,
-         "the mask is [3]; reals of the classes' shape and layout are expected");
-    SAYS(weft_accuracy(weft_zeros(w, WEFT_SHAPE(2, 5)), weft_ints(w, NULL, WEFT_SHAPE(3)), NULL).right,
-         "accuracy: scores [2, 5], classes [3] of ints");
 }
 
 /* ---- operators of one's own ---- */
@@ -232,6 +218,7 @@ static bool sets_scalars(weft_call *c)
     weft_op_set_shape(c->y[0], WEFT_REAL, 0, NULL), weft_op_set_shape(c->y[1], WEFT_I32, 0, NULL);
     return true;
 }
+static bool no_reason(weft_call *c) { return !c; }
 static bool sets_one_of_two(weft_call *c) { weft_op_set_shape(c->y[0], WEFT_REAL, 0, NULL); return true; }
 static bool like(weft_call *c) { weft_op_like(c->y[0], c->x[0]); return true; }
 static void nothing(weft_call *c) { (void)c; }
@@ -265,6 +252,8 @@ CPU_TEST(messages, an_operator_without_a_shape)
              &(weft_op){ .name = "mine", .results = 2, .shape = sets_one_of_two, .forward = nothing }, &x, 1,
              NULL, 0),
          "no shape of result 1");
+    SAYS(weft_op_apply(&(weft_op){ .name = "mute", .shape = no_reason, .forward = nothing }, &x, 1, NULL, 0),
+         "mute: its shape function refuses without a reason; weft_op_refuse gives one");
     x = weft_zeros(w, WEFT_SHAPE(2, 3));
     cr_assert_eq(weft_rank(weft_op_apply(
                      &(weft_op){ .name = "mine", .results = 2, .shape = sets_scalars, .forward = nothing },
@@ -320,8 +309,6 @@ CPU_TEST(messages, a_class_to_ignore_and_a_row_of_padding)
     weft_tensor *ids = weft_ints(w, (int32_t[]){ 2, 0 }, WEFT_SHAPE(2));
     weft_real *got = numbers(weft_embedding_run(e, ids)), *all = numbers(weft_embedding_run(none, ids));
     cr_assert(got[0] == 0 && got[1] == 0 && got[2] != 0 && all[0] != 0 && all[2] != 0);
-    weft_embedding_new(m, "f", &(weft_embedding_opts){ .rows = 3, .columns = 2, .padding = -1 });
-    FAILS(w, WEFT_EARG, "embedding \"f\" in m: padding is -1; 0 .. 2 is expected");
 }
 
 /* ---- messages that name the way out ---- */
@@ -371,11 +358,8 @@ CPU_TEST(messages, ints_where_reals_are_expected)
     FAILS(w, WEFT_ESHAPE,
           "softmax: [1, 2] of ints: reals, and a mask of the same shape, are expected (weft_to_reals)");
     weft_matmul(weft_ints(w, one_two, WEFT_SHAPE(1, 2)), weft_zeros(w, WEFT_SHAPE(2, 2)));
-    FAILS(w, WEFT_ESHAPE, "reals of rank 2 or more are expected (weft_to_reals)");
-    weft_mse(weft_ints(w, one_two, WEFT_SHAPE(2)), weft_zeros(w, WEFT_SHAPE(2)), NULL);
-    FAILS(w, WEFT_ESHAPE, "mse: predicted is of ints, reals are expected (weft_to_reals)");
-    weft_cross_entropy(weft_zeros(w, WEFT_SHAPE(1, 2)), weft_zeros(w, WEFT_SHAPE(1)), NULL);
-    FAILS(w, WEFT_ESHAPE, "classes are ints; reals were given (weft_to_ints)");
+    FAILS(w, WEFT_ESHAPE,
+          "matmul: [1, 2] of ints, [2, 2]: reals of rank 2 or more are expected (weft_to_reals)");
 }
 
 CPU_TEST(messages, a_parameter_that_was_not_found)

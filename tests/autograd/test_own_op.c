@@ -244,38 +244,17 @@ static void beside_run(weft_call *c)             /* a tensor that is none of the
     for (int i = 0; i < 3; i++)
         weft_op_data(c->y[0])[i] = weft_op_data(c->x[0])[i] + more[i];
 }
-static void as_ints_run(weft_call *c)            /* the wrong question: harmless, and told */
-{
-    for (int i = 0; i < 3; i++)
-        weft_op_int_data(c->y[0])[i] = weft_op_int_data(c->x[0])[i];
-}
 
-Test(own_op, other_tensors_wrong_types_and_no_raw_function)
+TABLE_TEST(own_op, other_tensors_and_no_raw_function)
 {
-    static const weft_op beside = { .name = "beside", .shape = like_x, .forward = beside_run },
-                         as_ints = { .name = "as_ints", .shape = like_x, .forward = as_ints_run };
-    FOR_DEVICES(w) {
-        weft_tensor *x = weft_reals(w, (weft_real[]){ 1, 2, 3 }, WEFT_SHAPE(3)), *more = weft_scale(x, 10);
-        weft_tensor *y = weft_op_apply(&beside, &x, 1, &more, sizeof more);
-        same_bits("sum", numbers(y), ((weft_real[]){ 11, 22, 33 }), 3);
-        bool on_host = w->dev.k->synchronous;
-        cr_assert_eq(weft_op_data(x), on_host ? x->data : NULL);
-        if (!on_host)
-            FAILS(w, WEFT_EARG, "op_data: the numbers are on the device, and no raw function is at work");
-        x = weft_zeros(w, WEFT_SHAPE(3));
-        weft_op_apply(&as_ints, &x, 1, NULL, 0);
-        FAILS(w, WEFT_EARG, "as_ints: op_int_data of [3] of reals; weft_op_data reads those");
-    }
-}
-
-static bool no_reason(weft_call *c) { return !c; }
-
-TABLE_TEST(own_op, a_shape_function_says_why_it_refuses)
-{
-    static const weft_op mute = { .name = "mute", .shape = no_reason, .forward = beside_run };
-    weft_tensor *x = weft_zeros(w, WEFT_SHAPE(3)), *y = weft_op_apply(&mute, &x, 1, NULL, 0);
-    cr_assert_eq(weft_numel(y), 0);
-    FAILS(w, WEFT_EARG, "mute: its shape function refuses without a reason; weft_op_refuse gives one");
+    static const weft_op beside = { .name = "beside", .shape = like_x, .forward = beside_run };
+    weft_tensor *x = weft_reals(w, (weft_real[]){ 1, 2, 3 }, WEFT_SHAPE(3)), *more = weft_scale(x, 10);
+    weft_tensor *y = weft_op_apply(&beside, &x, 1, &more, sizeof more);
+    same_bits("sum", numbers(y), ((weft_real[]){ 11, 22, 33 }), 3);
+    bool on_host = w->dev.k->synchronous;
+    cr_assert_eq(weft_op_data(x), on_host ? x->data : NULL);
+    if (!on_host)
+        FAILS(w, WEFT_EARG, "op_data: the numbers are on the device, and no raw function is at work");
 }
 
 TABLE_TEST(own_op, without_memory_does_not_run, .init = unchecked)

@@ -84,54 +84,39 @@ static void has_flops(weft *w, const char *name, bool back, int64_t calls, doubl
     cr_assert_eq(r->flops, flops, "%s %d: %g, expected %g", name, back, r->flops, flops);
 }
 
-Test(log, counts_calls_and_arithmetic)
+static void counting(void) { setenv("WEFT_LOG", "2", 1), listen_to_stderr(); }
+
+TABLE_TEST(log, counts_calls_and_arithmetic, .init = counting)
 {
-    for (int i = 0; i < COUNT(tables); i++) {
-        if (!table_is_here(tables[i].name))
-            continue;
-        listen_to_stderr();
-        weft *w = opened("2", i);
-        net n = net_new(w);
-        step(w, &n), step(w, &n);
-        double in = 2. * N * IN * 4 * HIDDEN, recurrent = 2. * N * HIDDEN * 4 * HIDDEN,
-               out = 2. * N * HIDDEN * 3, cells = 45. * N * HIDDEN;
-        has_flops(w, "lstm", false, 2, 2 * (in + recurrent + cells));
-        /* dW of both; x is no parameter; dh of the step before */
-        has_flops(w, "lstm", true, 2, 2 * (in + 2 * recurrent + cells));
-        has_flops(w, "linear", false, 2, 2 * out);
-        has_flops(w, "linear", true, 2, 4 * out);
-        const weft_profile_row *square = row_of(w, "square", false);
-        cr_assert(square->flops == 0 && square->bytes == 2 * 2 * N * 3 * sizeof(weft_real), "%g bytes",
-                  square->bytes);
-        cr_assert_eq(square->launches, w->dev.k->synchronous ? 0 : 2);
-        CLEAN(w);
-        stop_listening();
-    }
+    net n = net_new(w);
+    step(w, &n), step(w, &n);
+    double in = 2. * N * IN * 4 * HIDDEN, recurrent = 2. * N * HIDDEN * 4 * HIDDEN,
+           out = 2. * N * HIDDEN * 3, cells = 45. * N * HIDDEN;
+    has_flops(w, "lstm", false, 2, 2 * (in + recurrent + cells));
+    /* dW of both; x is no parameter; dh of the step before */
+    has_flops(w, "lstm", true, 2, 2 * (in + 2 * recurrent + cells));
+    has_flops(w, "linear", false, 2, 2 * out);
+    has_flops(w, "linear", true, 2, 4 * out);
+    const weft_profile_row *square = row_of(w, "square", false);
+    cr_assert(square->flops == 0 && square->bytes == 2 * 2 * N * 3 * sizeof(weft_real), "%g bytes",
+              square->bytes);
+    cr_assert_eq(square->launches, w->dev.k->synchronous ? 0 : 2);
 }
 
-Test(log, counts_the_rows_of_an_embedding_once)
+TABLE_TEST(log, counts_the_rows_of_an_embedding_once, .init = counting)
 {
     enum { ROWS = 2, TOKENS = 24 };
     static const int32_t len[] = { 20, 4 }, ids[TOKENS] = { 1, 0, -1, 1 };
-    for (int i = 0; i < COUNT(tables); i++) {
-        if (!table_is_here(tables[i].name))
-            continue;
-        weft *w = opened("2", i);
-        weft_module *m = weft_module_new(w, "m");
-        weft_embedding *e = weft_embedding_new(m, "e", &(weft_embedding_opts){ .rows = ROWS, .columns = IN });
-        weft_rnn *r = weft_lstm_new(m, "r", &(weft_rnn_opts){ .input = IN, .hidden = HIDDEN });
-        weft_backward(weft_sum_all(
-            weft_rnn_run(
-                r, weft_embedding_run(e, weft_ragged_ints(w, ids, &(weft_lengths){ .n = 2, .len = len })),
-                WEFT_ZERO_STATE)
-                .y));
-        OK(w);
-        double in = 2. * (ROWS + 1) * IN * 4 * HIDDEN, recurrent = 2. * TOKENS * HIDDEN * 4 * HIDDEN,
-               cells = 45. * TOKENS * HIDDEN;
-        has_flops(w, "lstm", false, 1, in + recurrent + cells);
-        has_flops(w, "lstm", true, 1, 2 * (in + recurrent) + cells);
-        CLEAN(w);
-    }
+    weft_module *m = weft_module_new(w, "m");
+    weft_embedding *e = weft_embedding_new(m, "e", &(weft_embedding_opts){ .rows = ROWS, .columns = IN });
+    weft_rnn *r = weft_lstm_new(m, "r", &(weft_rnn_opts){ .input = IN, .hidden = HIDDEN });
+    weft_tensor *x = weft_embedding_run(e, weft_ragged_ints(w, ids, &(weft_lengths){ .n = 2, .len = len }));
+    weft_backward(weft_sum_all(weft_rnn_run(r, x, WEFT_ZERO_STATE).y));
+    OK(w);
+    double in = 2. * (ROWS + 1) * IN * 4 * HIDDEN, recurrent = 2. * TOKENS * HIDDEN * 4 * HIDDEN,
+           cells = 45. * TOKENS * HIDDEN;
+    has_flops(w, "lstm", false, 1, in + recurrent + cells);
+    has_flops(w, "lstm", true, 1, 2 * (in + recurrent) + cells);
 }
 
 static const int32_t queries[] = { 2, 0, 3 }, keys[] = { 4, 1, 2 };
@@ -150,19 +135,13 @@ static double attended(weft *w, weft_causal causal, bool mean)
     return row_of(w, "attention", false)->flops / (2. * (mean ? 2 * 2 + 4 : 2 * (2 + 2)));
 }
 
-Test(log, counts_the_pairs_that_attend)
+CPU_TEST(log, counts_the_pairs_that_attend, .init = counting)
 {
-    listen_to_stderr();
-    setenv("WEFT_LOG", "2", 1);
-    weft *w = open_on(WEFT_CPU);
-    unsetenv("WEFT_LOG");
     cr_assert_eq(attended(w, WEFT_ALL_KEYS, false), 2 * 4 + 3 * 2);
     cr_assert_eq(attended(w, WEFT_ALL_KEYS, true), 2 * 4 + 3 * 2);
     cr_assert_eq(attended(w, WEFT_CAUSAL_TOP_LEFT, false), 1 + 2 + 1 + 2 + 2);
     cr_assert_eq(attended(w, WEFT_CAUSAL_BOTTOM_RIGHT, false), 3 + 4 + 0 + 1 + 2);
     cr_assert_eq(attended(w, WEFT_CAUSAL_STRICT, false), 2 + 3 + 0 + 0 + 1);
-    CLEAN(w);
-    stop_listening();
 }
 
 /* ---- without the environment ---- */

@@ -179,7 +179,7 @@ Test(losses, refusals)
         weft_mae(r, r, &(weft_loss_opts){ .mask = weft_zeros(w, WEFT_SHAPE(TOKENS, 1)) }));
     BAD(WEFT_ESHAPE, "does not broadcast",
         weft_mae(weft_plain(r), weft_plain(r), &(weft_loss_opts){ .mask = r }));
-    BAD(WEFT_ESHAPE, "target is of ints", weft_mae(y, i, NULL));
+    BAD(WEFT_ESHAPE, "mae: target is of ints, reals are expected (weft_to_reals)", weft_mae(y, i, NULL));
     BAD(WEFT_EARG, "target is NULL", weft_bce_with_logits(y, NULL, NULL));
     BAD(WEFT_EARG, "delta 0", weft_huber(x, x, WEFT_ZERO, NULL));
     BAD(WEFT_EARG, "eps -1", weft_gaussian_nll(x, x, x, -1, NULL));
@@ -190,7 +190,8 @@ Test(losses, refusals)
     BAD(WEFT_EARG, "number 1 is 1",
         weft_quantile_loss(x, y, ((weft_real[]){ (weft_real).5, 1, (weft_real).5 }), 3, false, NULL));
     BAD(WEFT_EARG, "smoothing 2", weft_cross_entropy(x, i, &(weft_ce_opts){ .smoothing = 2 }));
-    BAD(WEFT_ESHAPE, "classes are ints", weft_cross_entropy(x, y, NULL));
+    BAD(WEFT_ESHAPE, "classes are ints; reals were given (weft_to_ints)",
+        weft_cross_entropy(x, y, NULL));
     BAD(WEFT_ESHAPE, "logits [.., classes]", weft_cross_entropy(y, i, NULL));
     BAD(WEFT_ESHAPE, "class_weight is [4]; a plain [3] of reals",
         weft_cross_entropy(x, i, &(weft_ce_opts){ .class_weight = y }));
