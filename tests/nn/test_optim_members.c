@@ -20,25 +20,6 @@ static weft_real first(weft_tensor *x)                     { return numbers(x)[0
 static void pulled(weft_tensor *p)                         { weft_backward(weft_sum_all(weft_square(p))); }
 
 /* ---- parameters made after the optimiser ---- */
-TABLE_TEST(members, an_optimiser_may_come_before_its_layers)
-{
-    for (int r = SGD_NESTEROV; r < RULES; r++) {
-        weft_module *early = weft_module_new(w, "net"), *late = weft_module_new(w, "net");
-        weft_optim *before = rule_new(early, r, .01);
-        weft_tensor *p = vector(early, "p", 7), *q = vector(early, "q", 40),
-                    *like_p = vector(late, "p", 7), *like_q = vector(late, "q", 40);
-        weft_optim *after = rule_new(late, r, .01);
-        for (int t = 0; t < 4; t++) {
-            pulled(p), pulled(q), pulled(like_p), pulled(like_q);
-            weft_optim_step(before), weft_optim_step(after);
-            weft_clear(w);
-        }
-        OK(w);
-        same_bits("made after its optimiser", numbers(p), numbers(like_p), 7);
-        same_bits("made after its optimiser", numbers(q), numbers(like_q), 40);
-    }
-}
-
 /* It steps as one of an optimiser of its own does that begins now, and the others as if there were no
  * other. */
 TABLE_TEST(members, a_parameter_joins_at_the_next_step)
@@ -46,8 +27,9 @@ TABLE_TEST(members, a_parameter_joins_at_the_next_step)
     for (int r = SGD_NESTEROV; r < RULES; r++) {
         weft_module *m = weft_module_new(w, "net"), *a = weft_submodule_new(m, "a"),
                     *two = weft_module_new(w, "net"), *c = weft_submodule_new(two, "a");
+        weft_optim *o = rule_new(m, r, .01);     /* of no parameter yet */
         weft_tensor *p = vector(a, "p", 7), *like_p = vector(c, "p", 7), *q = NULL, *like_q = NULL;
-        weft_optim *o = rule_new(m, r, .01), *of_c = rule_new(c, r, .01), *of_q = NULL;
+        weft_optim *of_c = rule_new(c, r, .01), *of_q = NULL;
         for (int t = 0; t < 6; t++) {
             if (t == 3) {
                 q = vector(a, "q", 700);     /* moves the vectors */

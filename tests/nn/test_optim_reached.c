@@ -24,27 +24,6 @@ static bool moved(weft_tensor *p, void (*by)(pair *), pair *a)
     return memcmp(before, &now, sizeof now) != 0;
 }
 
-/* ---- q is reached in the first and the last step alone: it is a run of two steps, p one of all ---- */
-TABLE_TEST(reached, what_was_not_stays)
-{
-    for (int rule = SGD_NESTEROV; rule < RULES; rule++) {
-        pair a = pair_in(w, rule), of_q = pair_in(w, rule), of_p = pair_in(w, rule);
-        for (int t = 0; t < 6; t++) {
-            bool both = t == 0 || t == 5;
-            weft_backward(loss_of(a.p)), weft_backward(loss_of(of_p.p));
-            if (both)
-                weft_backward(loss_of(a.q)), weft_backward(loss_of(of_q.q)), weft_optim_step(of_q.o);
-            weft_clip_grad_norm(a.m, (weft_real)INFINITY, 0);
-            weft_divide_grad(a.m, weft_scalar(w, 1));
-            weft_optim_step(a.o), weft_optim_step(of_p.o);
-            weft_clear(w);
-        }
-        OK(w);
-        same_bits("p", numbers(a.p), numbers(of_p.p), 5);
-        same_bits("q", numbers(a.q), numbers(of_q.q), 20);
-    }
-}
-
 /* ---- what counts as reached ---- */
 static void by_nothing(pair *a)     { weft_backward(loss_of(a->p)); }
 static void by_zeros(pair *a)       { weft_backward(weft_scale(loss_of(a->q), 0)); }
