@@ -52,39 +52,6 @@ static void check_all(bool second, double allowed)
 Test(ops, gradients)        { check_all(false, TOL(1e-7, 3e-2)); }
 Test(ops, second_gradients) { if (sizeof(weft_real) == 8) check_all(true, 1e-5); }
 
-/* ---- the checks see ---- */
-static const weft__kernels *fine;
-static int bad_order;
-
-static void bad_unary(weft__device *d, int f, int order, int64_t n, real p, real q, const real *x,
-                      const real *y, const real *g, real *out, bool add)
-{
-    fine->unary(d, f, order, n, p, q, x, y, g, out, add);
-    if (f == WEFT__tanh && order == bad_order)
-        fine->scale(d, n, (weft_real)1.001, out, out, false);
-}
-
-/* A first and a second derivative that are off by a factor of 1.001. A float cannot see that. */
-Test(ops, mutated_derivatives_are_caught)
-{
-    weft *w = open_on(WEFT_REF);
-    weft__kernels bad = *w->dev.k;
-    fine = w->dev.k;
-    bad.unary = bad_unary;
-    w->dev.k = &bad;
-    for (bad_order = 1; bad_order <= 2 && sizeof(weft_real) == 8; bad_order++)
-        FOR_CASES(c)
-            if (!strcmp(c.name, "tanh")) {
-                dice_seed(7);
-                draw_round();
-                sequences = 1, lens[0][0] = 3;
-                double e = error_of(w, &c, bad_order == 2);
-                cr_expect(e > 1e-5, "order %d passes with %.2e", bad_order, e);
-            }
-    w->dev.k = fine;
-    CLEAN(w);
-}
-
 /* ---- what the walk does beyond one operator ---- */
 TABLE_TEST(ops, walks)
 {
