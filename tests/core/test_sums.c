@@ -3,7 +3,7 @@
 #include "tests/check.h"
 
 static const double values[] = { .7, .1, 1.1, 3.3e-5, .9999999 };
-static const double tolerance = TOL(1e-13, 1e-6);
+static const double tolerance = TOL(1e-10, 1e-6);
 
 static void right(const char *name, double got, double want)
 {
