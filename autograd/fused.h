@@ -62,6 +62,8 @@ weft_tensor *weft__as_batch(weft_tensor *x, const char *function, int64_t n, int
 bool         weft__rows_agree(const weft_call *, int64_t rows, int least);
 /* Elements without the pads that a layout may have. */
 int64_t      weft__numbers(const weft__form *);
+/* the product of the extents from axis `from` to before axis `to` */
+int64_t      weft__extents(const weft__form *, int from, int to);
 /* These check padded input and name the sequence at fault: n lengths of 0 .. total each; a plain x [n, T, ..]
  * with such lengths; the same with pads of 0, for which it waits for the device. */
 bool         weft__lengths_fit(weft *, const weft_lengths *, int64_t n, int64_t total, const char *function);

@@ -23,13 +23,10 @@ static void permute_run(weft_call *c)
 {
     const order *o = c->attributes;
     const weft__form *x = &c->x[0]->f;
-    int64_t step[WEFT_RANK] = { 0 }, next = 1;
     weft__grid g = { .rank = x->rank };
-    for (int i = x->rank - 1; i >= 0; next *= x->size[i--])
-        step[i] = next;
     for (int i = 0; i < x->rank; i++) {
         g.size[i] = x->size[o->axis[i]];
-        g.step[0][i] = step[o->axis[i]];
+        g.step[0][i] = weft__extents(x, o->axis[i] + 1, x->rank);
     }
     weft__run_spread(c, &g, 0);
 }
@@ -50,13 +47,12 @@ static void describe_order(const weft_call *c, char *text, size_t size)
         axes[2 * i] = (char)('0' + o->axis[i]), axes[2 * i + 1] = i + 1 < c->x[0]->f.rank ? ' ' : 0;
     snprintf(text, size, "axes=%s", axes);
 }
-static const weft_op op_permute = { .name = "permute",
-                                    .adds = true,
-                                    .unread = 1,
-                                    .shape = permute_shape,
-                                    .forward = permute_run,
-                                    .backward = permute_back,
-                                    .describe = describe_order };
+#define ORDER_RECORD(its_name, says)                                                       \
+    {                                                                                      \
+        .name = its_name, .adds = true, .unread = 1, .shape = permute_shape,               \
+        .forward = permute_run, .backward = permute_back, .describe = says                 \
+    }
+static const weft_op op_permute = ORDER_RECORD("permute", describe_order);
 
 weft_tensor *weft_permute(weft_tensor *x, const int *axes)
 {
@@ -81,13 +77,7 @@ static void describe_swap(const weft_call *c, char *text, size_t size)
     const order *o = c->attributes;
     snprintf(text, size, "axis=%d, other=%d", o->one, o->other);
 }
-static const weft_op op_transpose = { .name = "transpose",
-                                      .adds = true,
-                                      .unread = 1,
-                                      .shape = permute_shape,
-                                      .forward = permute_run,
-                                      .backward = permute_back,
-                                      .describe = describe_swap };
+static const weft_op op_transpose = ORDER_RECORD("transpose", describe_swap);
 
 weft_tensor *weft_transpose(weft_tensor *x, int axis, int other)
 {
@@ -109,16 +99,14 @@ static weft_tensor *repeated(weft_tensor *x, int axis, int64_t times, bool befor
                             "axis %d, %lld times; a tensor of rank 1 .. 5, 0 times or more, and not the rows "
                             "of a ragged tensor, are expected",
                             axis, (long long)times);
-    weft__form one = x->f, many, end = x->f;
+    weft__form many, end = x->f;
     int fresh = axis + !before;                  /* the new axis */
-    for (int i = one.rank++; i > fresh; i--)
-        one.size[i] = one.size[i - 1];
-    one.size[fresh] = 1;
-    many = one;
-    many.size[fresh] = times;
     if (__builtin_mul_overflow(end.size[axis], times, &end.size[axis]))
         return weft__failed(x, WEFT_ESHAPE, name, "%lld times are too many elements", (long long)times);
-    weft_tensor *y = weft__spread_to(weft__view(x, &one), &many);
+    weft_tensor *one = weft__with_axis(x, fresh), *y;
+    many = one->f;
+    many.size[fresh] = times;
+    y = weft__spread_to(one, &many);
     if (y->f.batch)
         weft__lie_as(&end, &y->f);
     return weft__view(y, &end);

@@ -136,10 +136,15 @@ weft_tensor *weft__spread_to(weft_tensor *x, const weft__form *f)
     return !x || weft__same(&x->f, f) ? x : APPLY_WITH(&op_spread, *f, x);
 }
 
-int64_t weft__numbers(const weft__form *f)
+int64_t weft__extents(const weft__form *f, int from, int to)
 {
-    int64_t n = f->batch ? f->batch->tokens : f->rank ? f->size[0] : 1;
-    for (int i = 1; i < f->rank; i++)
+    int64_t n = 1;
+    for (int i = from; i < to; i++)
         n *= f->size[i];
     return n;
+}
+
+int64_t weft__numbers(const weft__form *f)
+{
+    return f->batch ? f->batch->tokens * weft__extents(f, 1, f->rank) : weft__extents(f, 0, f->rank);
 }

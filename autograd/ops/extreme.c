@@ -25,12 +25,11 @@ static bool row_shape(weft_call *c)   { return extreme_shape(c, 1); }
 
 static void extreme_run(weft_call *c, int value)
 {
-    weft__segments s = weft__segments_of(c->attributes);
     real *y = Y(c, value), *negated = c->m > 2 ? Y(c, 2) : NULL;
     int32_t *row = YI(c, !value);
     if (negated)
         RUN(c, scale, count(c->x[0]), -1, X(c, 0), negated, false);
-    RUN(c, segment_max, &s, negated ? negated : X(c, 0), y, row);
+    RUN(c, segment_max, SEGMENTS(c), negated ? negated : X(c, 0), y, row);
     if (negated)
         RUN(c, scale, count(c->y[value]), -1, y, y, false);
 }
@@ -43,17 +42,11 @@ static weft_tensor *value_back(const weft_call *c, weft_tensor *dy, int i)
     (void)i;
     return place_along(&a, dy, c->y[1]);
 }
-static bool place_along_shape(weft_call *c)
-{
-    c->y[0]->f = ((const weft__along *)c->attributes)->whole;
-    return true;
-}
 static void place_along_run(weft_call *c)
 {
-    weft__segments s = weft__segments_of(c->attributes);
     if (!c->add)
         RUN(c, fill, count(c->y[0]), 0, Y(c, 0));
-    RUN(c, segment_place, &s, X(c, 0), I(c, 1), Y(c, 0));
+    RUN(c, segment_place, SEGMENTS(c), X(c, 0), I(c, 1), Y(c, 0));
 }
 static weft_tensor *place_along_back(const weft_call *c, weft_tensor *dy, int i)
 {
@@ -64,11 +57,7 @@ static bool pick_shape(weft_call *c)
     c->y[0]->f = weft__less(c->attributes);
     return true;
 }
-static void pick_run(weft_call *c)
-{
-    weft__segments s = weft__segments_of(c->attributes);
-    RUN(c, segment_pick, &s, X(c, 0), I(c, 1), Y(c, 0), c->add);
-}
+static void pick_run(weft_call *c) { RUN(c, segment_pick, SEGMENTS(c), X(c, 0), I(c, 1), Y(c, 0), c->add); }
 static weft_tensor *pick_back(const weft_call *c, weft_tensor *dy, int i)
 {
     return i ? NULL : place_along(c->attributes, dy, c->x[1]);
@@ -77,7 +66,7 @@ static const weft_op op_place = { .name = "place",
                                   .layout = WEFT_ROWS,
                                   .adds = true,
                                   .unread = 1,
-                                  .shape = place_along_shape,
+                                  .shape = weft__form_shape,
                                   .forward = place_along_run,
                                   .backward = place_along_back,
                                   .describe = weft__describe_along };
@@ -179,8 +168,7 @@ static bool topk_shape(weft_call *c)
 static void topk_run(weft_call *c)
 {
     const top *t = c->attributes;
-    weft__segments s = weft__segments_of(&t->along);
-    RUN(c, segment_topk, &s, t->k, X(c, 0), YI(c, 0), YI(c, 1));
+    RUN(c, segment_topk, SEGMENTS(c), t->k, X(c, 0), YI(c, 0), YI(c, 1));
 }
 static void describe_topk(const weft_call *c, char *text, size_t size)
 {

@@ -3,13 +3,7 @@
 #include "autograd/op.h"
 
 /* ---- gather of rows, and scatter ---- */
-static int64_t row_width(const weft__form *table)
-{
-    int64_t n = 1;
-    for (int i = 1; i < table->rank; i++)
-        n *= table->size[i];
-    return n;
-}
+static int64_t row_width(const weft__form *table) { return weft__extents(table, 1, table->rank); }
 
 static bool index_select_shape(weft_call *c)
 {

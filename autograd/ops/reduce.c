@@ -38,17 +38,9 @@ weft__along weft__along_axis(const weft_tensor *x, int axis, bool tokens)
 weft__segments weft__segments_of(const weft__along *a)
 {
     const weft__form *f = &a->whole;
-    weft__segments s = { 1, f->size[a->axis], 1, NULL };
-    for (int i = 0; i < a->axis; i++)
-        s.count *= f->size[i];
-    for (int i = a->axis + 1; i < f->rank; i++)
-        s.inner *= f->size[i];
-    if (a->tokens) {
-        s.count = f->batch->n;
-        s.length = 0;
-        s.offset = f->batch->offset.device;
-    }
-    return s;
+    const int64_t inner = weft__extents(f, a->axis + 1, f->rank);
+    return a->tokens ? (weft__segments){ f->batch->n, 0, inner, f->batch->offset.device } :
+                       (weft__segments){ weft__extents(f, 0, a->axis), f->size[a->axis], inner, NULL };
 }
 
 weft__form weft__less(const weft__along *a)
@@ -100,18 +92,13 @@ bool weft__less_shape(weft_call *c)
     return true;
 }
 
-void weft__run_segment_ints(weft_call *c, int f)
-{
-    weft__segments s = weft__segments_of(c->attributes);
-    RUN(c, segment_ints, &s, f, I(c, 0), YI(c, 0));
-}
+void weft__run_segment_ints(weft_call *c, int f) { RUN(c, segment_ints, SEGMENTS(c), f, I(c, 0), YI(c, 0)); }
 
 /* ---- sum, and its transpose ---- */
 static void reduce_run(weft_call *c)
 {
-    weft__segments s = weft__segments_of(c->attributes);
     if (is_real(c, 0))
-        RUN(c, segment_sum, &s, X(c, 0), Y(c, 0), c->add);
+        RUN(c, segment_sum, SEGMENTS(c), X(c, 0), Y(c, 0), c->add);
     else
         weft__run_segment_ints(c, WEFT__add);
 }
@@ -129,8 +116,7 @@ static bool expand_shape(weft_call *c)
 }
 static void expand_run(weft_call *c)
 {
-    weft__segments s = weft__segments_of(c->attributes);
-    RUN(c, segment_spread, &s, X(c, 0), Y(c, 0), c->add);
+    RUN(c, segment_spread, SEGMENTS(c), X(c, 0), Y(c, 0), c->add);
 }
 static weft_tensor *reduce_back(const weft_call *c, weft_tensor *dy, int i)
 {
@@ -264,8 +250,7 @@ static bool cumsum_shape(weft_call *c)
 static void cumsum_run(weft_call *c)
 {
     const weft__along *a = c->attributes;
-    weft__segments s = weft__segments_of(a);
-    RUN(c, cumsum, &s, a->flag, X(c, 0), Y(c, 0), c->add);
+    RUN(c, cumsum, SEGMENTS(c), a->flag, X(c, 0), Y(c, 0), c->add);
 }
 static weft_tensor *cumsum_back(const weft_call *c, weft_tensor *dy, int i)
 {
@@ -275,9 +260,10 @@ static weft_tensor *cumsum_back(const weft_call *c, weft_tensor *dy, int i)
     return APPLY_WITH(c->op, a, dy);
 }
 /* of ints: rows backwards, one sequence after the other if it is along their tokens */
-static void flip_ints(weft_call *c, const weft__segments *s)
+static void flip_ints(weft_call *c)
 {
     const weft__along *a = c->attributes;
+    const weft__segments *s = SEGMENTS(c);
     const weft_batch *b = a->tokens ? a->whole.batch : NULL;
     for (int64_t run = 0; run < (b ? b->n : 1); run++) {
         int64_t first = b ? b->offset.host[run] : 0, n = b ? b->len[run] : s->length, w = s->inner;
@@ -288,11 +274,10 @@ static void flip_ints(weft_call *c, const weft__segments *s)
 }
 static void flip_run(weft_call *c)
 {
-    weft__segments s = weft__segments_of(c->attributes);
     if (is_real(c, 0))
-        RUN(c, flip, &s, X(c, 0), Y(c, 0), c->add);
+        RUN(c, flip, SEGMENTS(c), X(c, 0), Y(c, 0), c->add);
     else
-        flip_ints(c, &s);
+        flip_ints(c);
 }
 static weft_tensor *flip_back(const weft_call *c, weft_tensor *dy, int i)
 {

@@ -59,15 +59,9 @@ typedef struct { int64_t rows, of_part, of_whole, from; } strip;  /* a part as a
 
 static strip strip_of(const part *p)
 {
-    strip s = { .rows = 1 };
-    int64_t inner = 1;
-    for (int i = 0; i < p->axis; i++)
-        s.rows *= p->whole.size[i];
-    for (int i = p->axis + 1; i < p->whole.rank; i++)
-        inner *= p->whole.size[i];
-    s.of_part = inner * (p->to - p->from), s.of_whole = inner * p->whole.size[p->axis],
-    s.from = inner * p->from;
-    return s;
+    const int64_t inner = weft__extents(&p->whole, p->axis + 1, p->whole.rank);
+    return (strip){ weft__extents(&p->whole, 0, p->axis), inner * (p->to - p->from),
+                    inner * p->whole.size[p->axis], inner * p->from };
 }
 
 static void copy_block(weft_call *c, const strip *s, int i, int64_t x_at, int64_t ldx, int64_t y_at,
@@ -102,11 +96,6 @@ static void describe_part(const weft_call *c, char *text, size_t size)
     const part *p = c->attributes;
     snprintf(text, size, "axis=%d, from=%lld, to=%lld", p->axis, (long long)p->from, (long long)p->to);
 }
-static bool inset_shape(weft_call *c)
-{
-    c->y[0]->f = ((const part *)c->attributes)->whole;
-    return true;
-}
 /* adds its part only: T slices of one tensor cost one pass in all, not T */
 static void inset_run(weft_call *c)
 {
@@ -135,7 +124,7 @@ static const weft_op op_inset = { .name = "inset",
                                   .layout = WEFT_ROWS,
                                   .adds = true,
                                   .unread = 1,
-                                  .shape = inset_shape,
+                                  .shape = weft__form_shape,
                                   .forward = inset_run,
                                   .backward = inset_back,
                                   .describe = describe_part };
@@ -235,14 +224,12 @@ static void describe_axis(const weft_call *c, char *text, size_t size)
 {
     snprintf(text, size, "axis=%d", *(const int *)c->attributes);
 }
-static const weft_op op_concat = { .name = "concat",
-                                   .adds = true,
-                                   .unread = ~0u,
-                                   .shape = concat_shape,
-                                   .forward = concat_run,
-                                   .backward = concat_back,
-                                   .fused = concat_fused,
-                                   .describe = describe_axis };
+#define CONCAT_RECORD(its_name)                                                                       \
+    {                                                                                                 \
+        .name = its_name, .adds = true, .unread = ~0u, .shape = concat_shape, .forward = concat_run,  \
+        .backward = concat_back, .fused = concat_fused, .describe = describe_axis                     \
+    }
+static const weft_op op_concat = CONCAT_RECORD("concat"), op_stack = CONCAT_RECORD("stack");
 
 weft_tensor *weft_concat(weft_tensor *const *x, int64_t n, int axis)
 {
@@ -255,15 +242,6 @@ weft_tensor *weft_concat(weft_tensor *const *x, int64_t n, int axis)
 }
 
 /* ---- stack: concat along a new axis of size 1 ---- */
-static const weft_op op_stack = { .name = "stack",
-                                  .adds = true,
-                                  .unread = ~0u,
-                                  .shape = concat_shape,
-                                  .forward = concat_run,
-                                  .backward = concat_back,
-                                  .fused = concat_fused,
-                                  .describe = describe_axis };
-
 static bool stackable(weft_tensor *const *x, int64_t n, int axis)
 {
     weft *w = x[0]->w;
@@ -281,7 +259,7 @@ static bool stackable(weft_tensor *const *x, int64_t n, int axis)
     return weft_ok(w);
 }
 
-static weft_tensor *with_axis(weft_tensor *x, int axis)
+weft_tensor *weft__with_axis(weft_tensor *x, int axis)
 {
     weft__form f = x->f;
     for (int i = f.rank++; i > axis; i--)
@@ -307,6 +285,6 @@ weft_tensor *weft_stack(weft_tensor *const *x, int64_t n, int axis)
     weft_tensor **views =
         stackable(x, n, at) ? weft__take(w, WEFT__IN_NOTES, n * (int64_t)sizeof *views) : NULL;
     for (int64_t i = 0; views && i < n; i++)
-        views[i] = with_axis(x[i], at);
+        views[i] = weft__with_axis(x[i], at);
     return views ? weft__apply(&op_stack, views, (int)n, &at, sizeof at)->y[0] : &w->nil;
 }
