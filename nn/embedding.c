@@ -21,7 +21,7 @@ static bool skip_shape(weft_call *c)
 }
 static void skip_run(weft_call *c)
 {
-    RUN(c, gather_ints, count(c->y[0]), 1, count(c->x[1]), I(c, 1), I(c, 0), -1, (int32_t *)(void *)Y(c, 0));
+    RUN(c, gather_ints, count(c->y[0]), 1, count(c->x[1]), I(c, 1), I(c, 0), -1, YI(c, 0));
 }
 static const weft_op op_skip = {
     .name = "embedding_run", .no_gradient = true, .shape = skip_shape, .forward = skip_run

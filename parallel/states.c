@@ -4,65 +4,37 @@
 #include "autograd/fused.h"
 #include "parallel/parallel.h"
 
-/* A walk over the buffers of one rank's shards, one after the other in memory: to count their bytes, to read
- * them or to write them. at: the place of the next one. */
-typedef struct {
-    enum { COUNT, READ, WRITE } what;
-    weft__branch of;
-    char *at;
-    int64_t bytes;
-} walk;
-
 static int64_t bytes_of(const weft__parameter *q) { return weft__bytes(&q->value.f); }
 
-static bool visit(weft__parameter *q, void *user)
+/* The next buffer of that rank's shards. */
+static weft__parameter *next_state(const weft_parallel *p, int rank, const weft__parameter *after)
 {
-    walk *k = user;
-    weft__device *d = &q->value.w->dev;
-    int64_t bytes = bytes_of(q);
-    if (!q->shard || q->shard - 1 < k->of.from || q->shard - 1 >= k->of.end)
-        return true;
-    if (k->what == READ)
-        d->k->download(d, k->at + k->bytes, q->value.data, (size_t)bytes);
-    if (k->what == WRITE) {
-        d->k->upload(d, q->value.data, k->at + k->bytes, (size_t)bytes);
-        weft__changed(&q->value);
-    }
-    k->bytes += bytes;
-    return true;
+    const weft__branch of = weft__shards_of(p->shards, rank, p->world.ranks);
+    weft__parameter *q = weft__next_parameter(p->module->root, after);
+    while (q && (q->shard <= of.from || q->shard > of.end))
+        q = weft__next_parameter(p->module->root, q);
+    return q;
 }
 
-/* Walks over the buffers of a rank. Returns their bytes. */
-static int64_t walk_over(const weft_parallel *p, int what, int rank, const void *at)
-{
-    walk k = { what, weft__shards_of(p->shards, rank, p->world.ranks), (char *)(uintptr_t)at, 0 };
-    weft__each_parameter(p->module->root, visit, &k);
-    return k.bytes;
-}
-
-/* The bytes of the rank that has most. */
+/* of the rank that has most */
 static int64_t most_bytes(const weft_parallel *p)
 {
     int64_t most = 0;
     for (int q = 0; q < p->world.ranks; q++) {
-        int64_t bytes = walk_over(p, COUNT, q, NULL);
+        int64_t bytes = 0;
+        for (const weft__parameter *x = NULL; (x = next_state(p, q, x));)
+            bytes += bytes_of(x);
         most = bytes > most ? bytes : most;
     }
     return most;
 }
 
-static bool mix_state(weft__parameter *q, void *user)
-{
-    uint64_t *h = user;
-    if (q->shard)
-        *h = weft__mixed(weft__mixed(*h, (uint64_t)q->shard), (uint64_t)bytes_of(q));
-    return true;
-}
-
 uint64_t weft__print_of_states(const weft_parallel *p)
 {
     uint64_t h = 4;
-    weft__each_parameter(p->module->root, mix_state, &h);
+    for (const weft__parameter *q = NULL; (q = weft__next_parameter(p->module->root, q));)
+        if (q->shard)
+            h = weft__mixed(weft__mixed(h, (uint64_t)q->shard), (uint64_t)bytes_of(q));
     return h;
 }
 
@@ -77,12 +49,21 @@ bool weft__share_states(weft_parallel *p, const char *what)
     int64_t n = p->transport ? most_bytes(p) : 0;
     if (!n)
         return true;
-    memset(p->own.at, 0, (size_t)n);
-    walk_over(p, READ, p->world.rank, p->own.at);
+    weft__device *d = &p->w->dev;
+    char *to = p->own.at;
+    memset(to, 0, (size_t)n);
+    for (const weft__parameter *x = NULL; (x = next_state(p, p->world.rank, x)); to += bytes_of(x))
+        d->k->download(d, to, x->value.data, (size_t)bytes_of(x));
     if (!weft__hand_out(p, what, p->own.at, n))
         return false;
-    for (int q = 0; q < p->world.ranks; q++)
-        if (q != p->world.rank)
-            walk_over(p, WRITE, q, weft__said(p, q));
+    for (int q = 0; q < p->world.ranks; q++) {
+        const char *from = weft__said(p, q);
+        if (q == p->world.rank)
+            continue;
+        for (weft__parameter *x = NULL; (x = next_state(p, q, x)); from += bytes_of(x)) {
+            d->k->upload(d, x->value.data, from, (size_t)bytes_of(x));
+            weft__changed(&x->value);
+        }
+    }
     return true;
 }

@@ -70,15 +70,6 @@ static void cut(weft_parallel *p, const int32_t *index, int64_t n, const weft_pl
         p->w->dev.k->upload(&p->w->dev, b->device_id, b->id, (size_t)n * sizeof *b->id);
 }
 
-typedef struct { int64_t from, end; } extent;
-static void widen(weft_module *root, int64_t from, int64_t n, void *user)
-{
-    extent *e = user;
-    (void)root;
-    e->from = e->end ? e->from : from;
-    e->end = from + n;
-}
-
 /* This rank's first shard is next; nothing has been learned. */
 static void start(weft_parallel *p)
 {
@@ -114,10 +105,12 @@ static void begin(weft_parallel *p, const int32_t *index, int64_t n, const weft_
     cut(p, index, n, parts, batch);
     p->batch.learns = w->recording;
     p->draw = w->random.draw;
-    extent e = { 0, 0 };
-    weft__each_run(p->module, false, widen, &e);
-    p->from = e.from;
-    p->n = e.end - e.from;
+    weft__neighbours s = { 0 };
+    p->from = p->n = 0;
+    if (weft__next_neighbours(p->module, false, &s))
+        p->from = s.from;
+    for (; s.n; weft__next_neighbours(p->module, false, &s))
+        p->n = s.from + s.n - p->from;
     start(p);
 }
 
