@@ -57,7 +57,7 @@ UNITS     ?=
 UNIT_FILES = $(foreach u,$(UNITS),$(wildcard tests/*/$(filter test_%,$u).c tests/$u/test_*.c))
 UNIT_ROOMS = $(sort $(foreach f,$(UNIT_FILES),$(B)/tests/test_$(word 2,$(subst /, ,$f))))
 SOME_TESTS = $(UNIT_ROOMS) $(filter $(UNITS:%=$(B)/tests/%),$(TOOLS))
-BENCHES    = $(BENCH) $(B)/bench/parallel_model $(B)/bench/stream/stream $(B)/bench/growth/one_step
+BENCHES    = $(BENCH) $(B)/bench/stream/stream $(B)/bench/growth/one_step
 PLAIN      = $(TESTS) $(TOOLS) $(COMMAND) $(EXAMPLES) $(BENCHES) $(B)/libweft.a $(B)/libweft.so $(TRANSPORTS)
 ALL_TESTS  = $(if $(filter tsan,$(V)),$(TOOLS),$(PLAIN)) $(EMULATED) $(B)/emu/emu_test \
              $(if $(filter-out asan,$(V)),,$(B)/emu/ptx_test) $(if $(V),,lesson-library)
