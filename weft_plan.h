@@ -5,6 +5,5 @@
 #define WEFT_PLAN_LEVEL_H
 #include "weft.h"
 #include "plan/api_plan.h"
-#include "io/api_plan_loader.h"
-#include "rnn/api_plan_run.h"
+#include "plan/run/api_plan_run.h"
 #endif

@@ -3,7 +3,7 @@
 #ifndef WEFT_IO_H
 #define WEFT_IO_H
 #include "nn/nn.h"
-#include "io/api_plan_loader.h"
+#include "io/api_io.h"
 #include "io/api_pictures.h"
 #include "io/api_records.h"
 

@@ -1,14 +1,28 @@
-/* api_plan_run.h - running a plan: its batches, the tokens for them, carried states, the loss.
+/* api_plan_run.h - running a plan: loaders by a planner, batches, tokens, carried states, the loss.
  *
- * Contents: running a plan. */
+ * Contents: loaders by a planner, running a plan. */
 #ifndef WEFT_API_PLAN_RUN_H
 #define WEFT_API_PLAN_RUN_H
-#include "../io/api_plan_loader.h"
-#include "api_rnn.h"
+#include "../../rnn/api_rnn.h"
+#include "../api_plan.h"
+#include "api_loader.h"
 
 #ifdef __cplusplus
 extern "C" {
 #endif
+
+/* ---- loaders by a planner ---- */
+/* Makes a loader as weft_loader_new does, with any planner, which must live as long; lists of opts
+ * are copied. Each epoch is a plan of these lengths and options, drawn from the stream. It makes
+ * the first plan at once; if the planner refuses it the context fails. Like
+ * DataLoader(batch_sampler=..) of torch. */
+WEFT_API weft_loader *weft_plan_loader_new(weft *w, const char *name, int64_t n, const int32_t *len,
+                                           const weft_planner *planner,
+                                           const weft_plan_opts *opts);
+/* Returns the number of the next batch in *plan; -1 at the end of an epoch. The loader owns the
+ * plan; it is valid until the next epoch. After an error: -1, and *plan is NULL. For planners that
+ * cut sequences, for which weft_loader_next is an error. */
+WEFT_API int64_t weft_loader_next_batch(weft_loader *l, const weft_plan **plan);
 
 /* ---- running a plan ---- *
  * A batch of a plan is a ragged batch whose sequences are the plan's segments. The id of a segment
