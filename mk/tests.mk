@@ -122,5 +122,6 @@ nightly: $(B)/examples/g2p
 	@MAKE='$(MAKE)' CC='$(CC)' bash tests/nets/adding.sh
 	@$(again) fuzz SECONDS=3600
 
-.PHONY: test check lint format test-cuda test-ptx planted-ptx test-parallel installcheck hunt kill starve soak planted nightly
+.PHONY: test check lint format test-cuda test-ptx planted-ptx test-parallel installcheck hunt kill starve soak planted \
+        nightly
 -include $(patsubst %.c,$(B)/%.d,$(wildcard tests/*.c tests/*/*.c))
