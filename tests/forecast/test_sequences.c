@@ -1,4 +1,4 @@
-/* test_sequences.c - the sequence helpers of TransformerTF: the rule, aligning, packing, masks and shortening.
+/* test_sequences.c - the sequence helpers of TransformerTF: the rule, aligning, packing, masks, shortening.
  * LEFT means data first. tests/autograd/test_packed_sequence.c tests packing itself. */
 #include "tests/check.h"
 

@@ -2,7 +2,7 @@
  * first byte is the options, see each program. */
 #include <sys/stat.h>
 #include "fuzz.h"
-#include "io/hdf5/session.h"
+#include "tests/halves.h"
 
 static const char *folder;
 static char scratch[600];
@@ -104,8 +104,8 @@ static void state_dicts(const model *k)
         { "gzip", 2, false, true },  { "shuffled", 3, false, true },
         { "array", 4, false, true }, { "growing", 5, false, true }, { "tree", 6, false, true },
     };
-    hid_t types[] = { H5T_IEEE_F32BE, H5T_IEEE_F64LE, weft__h5_type(WEFT__F16, 0),
-                      weft__h5_type(WEFT__BF16, 0) };
+    hid_t types[] = { H5T_IEEE_F32BE, H5T_IEEE_F64LE, half_type(false, false),
+                      half_type(true, false) };
     DOES(weft_save_state_dict(scratch, k->m));
     take("state_dict", "ours", 0);
     take("state_dict", "ours", 1);
@@ -155,33 +155,19 @@ static void ragged(void)
 
 static void plans(void)
 {
-    static const char *const words[] = { "order:count=3",
-                                         "sorted:count=3,lookahead=5",
-                                         "random:count=2,seed=5",
-                                         "pool:count=2,pool=3,shuffle=yes",
-                                         "pool:tokens=90",
-                                         "laplace:count=4,pool=3",
-                                         "tokens:budget=200,multiple=4,sort=no",
-                                         "buckets:bounds=5/10/20,sizes=6/4/3/2",
-                                         "geometric:budget=100,ratio=1.5,least=4",
-                                         "optimal_buckets:k=4,count=5",
-                                         "powers:budget=64,shuffle=yes",
-                                         "next_fit:capacity=128",
-                                         "first_fit:capacity=128,rows=3,limit=2",
-                                         "best_fit:capacity=128,open=4,rows=2,shuffle=yes",
-                                         "worst_fit:capacity=128,limit=3",
-                                         "best_fit_decreasing:capacity=128,rows=4,lookahead=30",
-                                         "spfhp:capacity=128",
-                                         "spfhp_stacked:capacity=128",
-                                         "lpfhp:capacity=128",
-                                         "exact_fill:capacity=128",
-                                         "column_generation:capacity=128",
-                                         "chunk:capacity=16,rows=5,carry=yes",
-                                         "best_fit_split:capacity=20,rows=4",
-                                         "refill:slots=4,longest_first=yes",
-                                         "streams:slots=4,window=10",
-                                         "fold",
-                                         "balance:ranks=3,method=kk" };
+    static const char *const words[] = {
+        "order:count=3", "sorted:count=3,lookahead=5", "random:count=2,seed=5",
+        "pool:count=2,pool=3,shuffle=yes", "pool:tokens=90", "laplace:count=4,pool=3",
+        "tokens:budget=200,multiple=4,sort=no", "buckets:bounds=5/10/20,sizes=6/4/3/2",
+        "geometric:budget=100,ratio=1.5,least=4", "optimal_buckets:k=4,count=5",
+        "powers:budget=64,shuffle=yes", "next_fit:capacity=128", "first_fit:capacity=128,rows=3,limit=2",
+        "best_fit:capacity=128,open=4,rows=2,shuffle=yes", "worst_fit:capacity=128,limit=3",
+        "best_fit_decreasing:capacity=128,rows=4,lookahead=30", "spfhp:capacity=128",
+        "spfhp_stacked:capacity=128", "lpfhp:capacity=128", "exact_fill:capacity=128",
+        "column_generation:capacity=128", "chunk:capacity=16,rows=5,carry=yes",
+        "best_fit_split:capacity=20,rows=4", "refill:slots=4,longest_first=yes",
+        "streams:slots=4,window=10", "fold", "balance:ranks=3,method=kk"
+    };
     for (int i = 0; i < COUNT(words); i++) {
         char name[16], bytes[160];
         snprintf(name, sizeof name, "p%d", i);

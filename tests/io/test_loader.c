@@ -14,8 +14,8 @@ static weft_loader_opts any_opts(void)
     return o;
 }
 
-/* An epoch is a drawn order, the plan of what comes in it, and a drawn order of its batches; what the planners
- * plan is compared with their definitions by tests/scripts/test_reference.sh. */
+/* An epoch is a drawn order, the plan of what comes in it, and a drawn order of its batches; what
+ * planners plan is compared with their definitions by tests/scripts/test_reference.sh. */
 Test(loader, batches_are_those_of_the_definition)
 {
     int32_t len[N], drawn[N], order[N], turn[N];

@@ -26,7 +26,7 @@ Test(rnn, fused_is_composed)
 {
     static const int64_t sizes[][2] = { { 1, 1 },  { 3, 5 },    { 9, 4 }, { 2, 17 },
                                         { 6, 33 }, { 65, 129 }, { 7, 260 } };
-    enum { SMALL = 5, EMPTY = 2 * CELLS, WIDE = EMPTY + 2 * CELLS };  /* the first cases are empty, then wide */
+    enum { SMALL = 5, EMPTY = 2 * CELLS, WIDE = EMPTY + 2 * CELLS };  /* the first cases: empty, then wide */
     FOR_DEVICES(w) {
         weft_module *m = weft_module_new(w, "m");
         for (int i = 0; i < WIDE + rounds(160, 1600); i++) {
