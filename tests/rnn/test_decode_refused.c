@@ -210,9 +210,9 @@ Test(decode_refused, options_are_checked)
     weft_clear(w);
     decoding_fails(w, 2, stale, &good, WEFT_EARG, "state h is of a step that has ended");
     decoding_fails(w, 2, (weft_state){ weft_zeros(w, WEFT_SHAPE(1, 5, 2)), NULL }, &good, WEFT_ESHAPE,
-                   "the first state h is [1, 5, 2]; [layers * directions, 2, width] of reals is expected");
+                   "step 0: state h is [1, 5, 2]; [layers * directions, 2, width] of reals is expected");
     decoding_fails(w, 2, (weft_state){ weft_zeros(w, WEFT_SHAPE(1, 2, 3)), weft_zeros(w, WEFT_SHAPE(2, 3)) },
-                   &beams, WEFT_ESHAPE, "decode: the first state c is [2, 3]");
+                   &beams, WEFT_ESHAPE, "decode: step 0: state c is [2, 3]");
     faulty f = { GOOD, 0, 0 };
     cr_assert(weft_decode(NULL, 2, WEFT_ZERO_STATE, faulty_step, &f, &good).n == 0);
     weft_decode_opts prompted = good;
