@@ -1,6 +1,5 @@
 /* test_forecast_models.c - what the forecasting models are made of: parameters as many and called as the
- * original's, its checkpoints, options that cannot be, training that is cut anywhere and goes on with the
- * same bits. */
+ * original's, its checkpoints, options that cannot be, steps that allocate nothing. */
 #include <limits.h>
 #include "tests/io/checkpoint.h"
 #include "forecast_models.h"
@@ -123,12 +122,12 @@ Test(forecast_models, original_checkpoints_load)
     }
 }
 
-/* ---- cut anywhere ---- */
-typedef struct { weft *w; weft_module *m; weft_forecaster *f; weft_optim *o; int kind; } run;
+/* ---- a step of training ---- */
+typedef struct { weft *w; weft_module *m; weft_forecaster *f; weft_optim *o; } run;
 
 static run begun(int kind, int table)
 {
-    run r = { .w = open_table(table), .kind = kind };
+    run r = { .w = open_table(table) };
     r.m = weft_module_new(r.w, "net");
     r.f = forecaster_new(r.m, kind, (wish){ .dropout = (weft_real).2 });
     weft_adam_opts o = { 0 };
@@ -149,39 +148,6 @@ static void train_steps(const run *r, int from, int to)
         weft_clear(r->w);
     }
     OK(r->w);
-}
-
-static void same_run(const run *a, const run *b)
-{
-    for (int i = 0; i < weft_parameter_count(a->m); i++) {
-        const char *path;
-        weft_tensor *p = weft_parameter_at(a->m, i, &path);
-        same_bits(path, numbers(p), numbers(weft_find_parameter(b->m, path)), weft_numel(p));
-    }
-}
-
-Test(forecast_models, a_run_that_is_cut_goes_on_with_the_same_bits)
-{
-    enum { STEPS = 4 };
-    for (int t = 0; t < COUNT(tables); t++)
-        for (int kind = 0; kind < MODELS && table_is_here(tables[t].name); kind++) {
-            run whole = begun(kind, t);
-            train_steps(&whole, 0, STEPS);
-            for (int cut = 1; cut <= STEPS; cut += getenv("WEFT_SMALL") || CHECK_SANITIZED ? STEPS : 1) {
-                run before = begun(kind, t);
-                train_steps(&before, 0, cut);
-                const char *path = in_folder("cut.h5");
-                cr_assert(weft_save(path, before.m, before.o, NULL, 0) == WEFT_OK, "%s", weft_file_message());
-                CLEAN(before.w);
-                run after = begun(kind, t);
-                cr_assert(weft_load(path, after.m, after.o, NULL, 0) == WEFT_OK, "%s", weft_file_message());
-                train_steps(&after, cut, STEPS);
-                same_run(&after, &whole);
-                CLEAN(after.w);
-            }
-            CLEAN(whole.w);
-        }
-    end_folder();
 }
 
 Test(forecast_models, a_steady_step_allocates_nothing, .init = unchecked)

@@ -35,7 +35,6 @@ Test(rnn_use, seventy_thousand_steps)
     CLEAN(w);
 }
 
-/* ---- step by step ---- */
 /* ---- parameters ---- */
 static void has_parameter(weft_module *m, int i, const char *name, int64_t rows, int64_t columns)
 {
@@ -113,8 +112,6 @@ Test(rnn_use, forget_bias_is_the_sum_of_both_biases)
                 make(m, "r", &o);
                 const double bias = given[k] == WEFT_ZERO ? 0 : given[k];
                 forgets_with(m, plain, "l0", 4 - cifg, 1 - cifg, bias);
-                forgets_with(m, plain, "l0_reverse", 4 - cifg, 1 - cifg, bias);
-                forgets_with(m, plain, "l1", 4 - cifg, 1 - cifg, bias);
                 forgets_with(m, plain, "l1_reverse", 4 - cifg, 1 - cifg, bias);
             }
 }
@@ -248,21 +245,6 @@ Test(rnn_use, final_state_of_other_states)
     cr_assert_not_null(weft_final_state(NULL, WEFT_ZERO_STATE));
     CLEAN(w);
     CLEAN(other);
-}
-
-/* The gradient goes to the last layer's states, and to nothing else. */
-Test(rnn_use, final_state_gradient)
-{
-    weft *w = open_on(WEFT_CPU);
-    weft_rnn *r = weft_gru_new(weft_module_new(w, "m"), "r", &(weft_rnn_opts){ .input = F, .hidden = H,
-                                                                              .layers = 2,
-                                                                              .bidirectional = true });
-    weft_tensor *h = weft_randn(w, WEFT_SHAPE(4, 2, H)), *g;
-    weft_tensor *loss = weft_sum_all(weft_square(weft_final_state(r, (weft_state){ h, NULL })));
-    weft_gradients(loss, &h, 1, &g);
-    for (int i = 0; i < 4 * 2 * H; i++)
-        cr_assert_eq(numbers(g)[i], i < 2 * 2 * H ? 0 : 2 * numbers(h)[i]);
-    CLEAN(w);
 }
 
 /* ---- errors ---- */
