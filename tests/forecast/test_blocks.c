@@ -217,9 +217,8 @@ static void starts(const weft_module *m, const char *path, double deviation, dou
     cr_assert(bound == 0 || most <= bound, "%s: %g", path, most);
 }
 
-Test(blocks, first_values_are_the_originals)
+CPU_TEST(blocks, first_values_are_the_originals)
 {
-    weft *w = open_on(WEFT_CPU);
     weft_module *m = weft_module_new(w, "m");
     static const struct { const char *path; double deviation, bound;
     } table[] = {                                /* uniform in +-b: deviation b / sqrt(3) */
@@ -237,12 +236,10 @@ Test(blocks, first_values_are_the_originals)
     for (int i = 0; i < COUNT(table); i++)
         starts(m, table[i].path, table[i].deviation, table[i].bound);
     cr_assert(!weft_find_parameter(m, "g.fc3.bias"));
-    CLEAN(w);
 }
 
-Test(blocks, dropout_in_training_only)
+CPU_TEST(blocks, dropout_in_training_only)
 {
-    weft *w = open_on(WEFT_CPU);
     weft_module *m = weft_module_new(w, "m");
     weft__glu_layer *g = weft__glu_new(m, "glu", 64, 64, .5);
     weft__interpretable *a = weft__interpretable_new(m, "a", 8, 2, .5);
@@ -260,16 +257,13 @@ Test(blocks, dropout_in_training_only)
         same_bits("attention", numbers(weft__interpretable_run(a, q, q, WEFT_ALL_KEYS, NULL)),
                   numbers(weft__interpretable_run(a, q, q, WEFT_ALL_KEYS, NULL)), 3 * 5 * 8);
     }
-    CLEAN(w);
 }
 
-Test(blocks, sizes_that_are_refused)
+CPU_TEST(blocks, sizes_that_are_refused)
 {
-    weft *w = open_on(WEFT_CPU);
     weft_module *m = weft_module_new(w, "m");
     weft__interpretable_new(m, "b", 2, 5, 0);
     FAILS(w, WEFT_EARG, "d_model 2, 5 heads");
     weft__selection_new(m, "c", &(weft__selection_opts){ 5000, 2, 4, 0, 0 });
     FAILS(w, WEFT_ESHAPE, "variable_selection: 5000 features; 1 .. 4096 are expected");
-    CLEAN(w);
 }

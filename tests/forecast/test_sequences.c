@@ -148,33 +148,31 @@ Test(sequences, create_mask)
     }
 }
 
-Test(sequences, attention_mask)
+TABLE_TEST(sequences, attention_mask)
 {
-    FOR_DEVICES(w) {
-        weft_lengths past = BATCH(2, 3), future = BATCH(1, 2), nothing = BATCH(0, 0);
-        weft_attention_mask_opts right = { .encoder_align = WEFT_ALIGN_RIGHT }, open = { .not_causal = true },
-                                 late = { .not_causal = true, .decoder_align = WEFT_ALIGN_RIGHT };
-        holds("causal", weft_get_attention_mask(w, &past, 3, &future, 2, NULL),
-              (weft_real[]){ 0, 0, 1, 1, 1, 0, 0, 1, 0, 1, 0, 0, 0, 1, 1, 0, 0, 0, 0, 1 },
-              WEFT_SHAPE(2, 2, 5));
-        holds("causal, no lengths", weft_get_attention_mask(w, &past, 3, NULL, 2, &right),
-              (weft_real[]){ 1, 0, 0, 1, 1, 1, 0, 0, 0, 1, 0, 0, 0, 1, 1, 0, 0, 0, 0, 1 },
-              WEFT_SHAPE(2, 2, 5));
-        holds("not causal", weft_get_attention_mask(w, &past, 3, &future, 2, &open),
-              (weft_real[]){ 0, 0, 1, 0, 1, 0, 0, 1, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 },
-              WEFT_SHAPE(2, 2, 5));
-        holds("not causal, late", weft_get_attention_mask(w, &past, 3, &future, 2, &late),
-              (weft_real[]){ 0, 0, 1, 1, 0, 0, 0, 1, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 },
-              WEFT_SHAPE(2, 2, 5));
-        holds("not causal, no lengths", weft_get_attention_mask(w, &past, 3, NULL, 1, &open),
-              (weft_real[]){ 0, 0, 1, 0, 0, 0, 0, 0 }, WEFT_SHAPE(2, 1, 4));
-        holds("no past", weft_get_attention_mask(w, &nothing, 0, NULL, 2, NULL),
-              (weft_real[]){ 1, 1, 0, 1, 1, 1, 0, 1 }, WEFT_SHAPE(2, 2, 2));
-        cr_assert(weft_numel(weft_get_attention_mask(w, &past, 3, &nothing, 0, NULL)) == 0);
-        nothing.n = 0;
-        cr_assert(weft_size(weft_get_attention_mask(w, &nothing, 3, &nothing, 2, NULL), 2) == 5);
-        cr_assert(weft_usage_of(w).tape == 0, "masks are constants");
-    }
+    weft_lengths past = BATCH(2, 3), future = BATCH(1, 2), nothing = BATCH(0, 0);
+    weft_attention_mask_opts right = { .encoder_align = WEFT_ALIGN_RIGHT }, open = { .not_causal = true },
+                             late = { .not_causal = true, .decoder_align = WEFT_ALIGN_RIGHT };
+    holds("causal", weft_get_attention_mask(w, &past, 3, &future, 2, NULL),
+          (weft_real[]){ 0, 0, 1, 1, 1, 0, 0, 1, 0, 1, 0, 0, 0, 1, 1, 0, 0, 0, 0, 1 },
+          WEFT_SHAPE(2, 2, 5));
+    holds("causal, no lengths", weft_get_attention_mask(w, &past, 3, NULL, 2, &right),
+          (weft_real[]){ 1, 0, 0, 1, 1, 1, 0, 0, 0, 1, 0, 0, 0, 1, 1, 0, 0, 0, 0, 1 },
+          WEFT_SHAPE(2, 2, 5));
+    holds("not causal", weft_get_attention_mask(w, &past, 3, &future, 2, &open),
+          (weft_real[]){ 0, 0, 1, 0, 1, 0, 0, 1, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 },
+          WEFT_SHAPE(2, 2, 5));
+    holds("not causal, late", weft_get_attention_mask(w, &past, 3, &future, 2, &late),
+          (weft_real[]){ 0, 0, 1, 1, 0, 0, 0, 1, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 },
+          WEFT_SHAPE(2, 2, 5));
+    holds("not causal, no lengths", weft_get_attention_mask(w, &past, 3, NULL, 1, &open),
+          (weft_real[]){ 0, 0, 1, 0, 0, 0, 0, 0 }, WEFT_SHAPE(2, 1, 4));
+    holds("no past", weft_get_attention_mask(w, &nothing, 0, NULL, 2, NULL),
+          (weft_real[]){ 1, 1, 0, 1, 1, 1, 0, 1 }, WEFT_SHAPE(2, 2, 2));
+    cr_assert(weft_numel(weft_get_attention_mask(w, &past, 3, &nothing, 0, NULL)) == 0);
+    nothing.n = 0;
+    cr_assert(weft_size(weft_get_attention_mask(w, &nothing, 3, &nothing, 2, NULL), 2) == 5);
+    cr_assert(weft_usage_of(w).tape == 0, "masks are constants");
 }
 
 Test(sequences, refused)
@@ -259,36 +257,34 @@ static void one_series(weft *w, weft *by, bool ragged, weft_align align)
     weft_clear(w);
 }
 
-Test(sequences, shorten_series)
+TABLE_TEST(sequences, shorten_series)
 {
-    FOR_DEVICES(w) {
-        weft *by = open_on(WEFT_REF);
-        for (int round = 0; round < rounds(12, 300); round++)
-            one_series(w, by, round % 3 == 0, round % 3 == 1 ? WEFT_ALIGN_LEFT : WEFT_ALIGN_RIGHT);
-        CLEAN(by);
-        weft_stream *stream = weft_stream_of(w, "shorter");
-        weft_series_batch full = { .past = weft_full(w, 1, WEFT_SHAPE(2, 3, 1)),
-                                   .future = weft_full(w, 1, WEFT_SHAPE(2, 2, 1)) };
-        weft_series_batch one =
-            weft_shorten_series(full, stream, &(weft_shorten_opts){ .past_least = 1, .past_most = 1 });
-        cr_assert(one.future == full.future && !one.future_lengths && one.past_lengths->len[1] == 1,
-                  "0 .. 0 leaves a side whole; no lengths are full ones");
-        cr_assert(weft_shorten_series(full, NULL, NULL).past == full.past);
-        weft_shorten_series(full, NULL, &(weft_shorten_opts){ .past_most = 1 });
-        FAILS(w, WEFT_EARG, "shorten_series: past: lengths 0 .. 1, no stream");
-        full.past = full.future = weft_full(w, 1, WEFT_SHAPE(4, 2, 1));
-        weft_shorten_series(full, stream, &(weft_shorten_opts){ .future_least = 2, .future_most = 1 });
-        FAILS(w, WEFT_EARG, "shorten_series: future: lengths 2 .. 1;");
-        full.future = weft_full(w, 1, WEFT_SHAPE(4, 2, 1));
-        full.future_lengths = &note;
-        weft_shorten_series(full, stream, &(weft_shorten_opts){ .future_most = 1 });
-        FAILS(w, WEFT_ESHAPE, "shorten_series: future: sequence 0 has length 3; 0 .. 2 is expected");
-        full.future = weft_zeros(w, WEFT_SHAPE(4));
-        full.future_lengths = NULL;
-        weft_shorten_series(full, stream, &(weft_shorten_opts){ .future_most = 1 });
-        FAILS(w, WEFT_ESHAPE, "shorten_series: future: [4]: a plain [sequences, T, ..]");
-        full.future = NULL;
-        cr_assert_not_null(
-            weft_shorten_series(full, stream, &(weft_shorten_opts){ .future_most = 1 }).future);
-    }
+    weft *by = open_on(WEFT_REF);
+    for (int round = 0; round < rounds(12, 300); round++)
+        one_series(w, by, round % 3 == 0, round % 3 == 1 ? WEFT_ALIGN_LEFT : WEFT_ALIGN_RIGHT);
+    CLEAN(by);
+    weft_stream *stream = weft_stream_of(w, "shorter");
+    weft_series_batch full = { .past = weft_full(w, 1, WEFT_SHAPE(2, 3, 1)),
+                               .future = weft_full(w, 1, WEFT_SHAPE(2, 2, 1)) };
+    weft_series_batch one =
+        weft_shorten_series(full, stream, &(weft_shorten_opts){ .past_least = 1, .past_most = 1 });
+    cr_assert(one.future == full.future && !one.future_lengths && one.past_lengths->len[1] == 1,
+              "0 .. 0 leaves a side whole; no lengths are full ones");
+    cr_assert(weft_shorten_series(full, NULL, NULL).past == full.past);
+    weft_shorten_series(full, NULL, &(weft_shorten_opts){ .past_most = 1 });
+    FAILS(w, WEFT_EARG, "shorten_series: past: lengths 0 .. 1, no stream");
+    full.past = full.future = weft_full(w, 1, WEFT_SHAPE(4, 2, 1));
+    weft_shorten_series(full, stream, &(weft_shorten_opts){ .future_least = 2, .future_most = 1 });
+    FAILS(w, WEFT_EARG, "shorten_series: future: lengths 2 .. 1;");
+    full.future = weft_full(w, 1, WEFT_SHAPE(4, 2, 1));
+    full.future_lengths = &note;
+    weft_shorten_series(full, stream, &(weft_shorten_opts){ .future_most = 1 });
+    FAILS(w, WEFT_ESHAPE, "shorten_series: future: sequence 0 has length 3; 0 .. 2 is expected");
+    full.future = weft_zeros(w, WEFT_SHAPE(4));
+    full.future_lengths = NULL;
+    weft_shorten_series(full, stream, &(weft_shorten_opts){ .future_most = 1 });
+    FAILS(w, WEFT_ESHAPE, "shorten_series: future: [4]: a plain [sequences, T, ..]");
+    full.future = NULL;
+    cr_assert_not_null(
+        weft_shorten_series(full, stream, &(weft_shorten_opts){ .future_most = 1 }).future);
 }

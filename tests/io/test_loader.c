@@ -252,9 +252,8 @@ Test(loader, a_plan_follows_its_stream)
     }
 }
 
-Test(loader, refuses)
+CPU_TEST(loader, refuses)
 {
-    weft *w = open_on(WEFT_CPU);
     int32_t len[] = { 1, 2, -3 }, good[] = { 1, 2, 3 };
     int64_t size;
     const weft_loader_opts o = { .count = 2 }, none = { 0 }, negative = { .count = -1 };
@@ -289,7 +288,6 @@ Test(loader, refuses)
               weft_loader_batches(NULL) == 0);
     weft_loader_set_state(NULL, s);
     cr_assert_eq(weft_loader_get_state(NULL).at[0], 0);
-    CLEAN(w);
 }
 
 /* What is damaged is refused whole: the loader gives what another gives that was never asked. */

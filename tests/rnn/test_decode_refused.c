@@ -65,9 +65,8 @@ static void fails(fault kind, int at, weft_status status, const char *text)
 }
 
 /* It would never end a sequence. */
-Test(decode_refused, an_end_that_is_no_class_is_an_error)
+CPU_TEST(decode_refused, an_end_that_is_no_class_is_an_error)
 {
-    weft *w = open_on(WEFT_CPU);
     for (int i = 0; i < WAYS; i++) {
         weft_state first = { weft_zeros(w, WEFT_SHAPE(1, 2, 3)), NULL };
         weft_decoded d = decode_by((way)i, w, 2, first, faulty_step, &(faulty){ GOOD, -1, 0 },
@@ -75,7 +74,6 @@ Test(decode_refused, an_end_that_is_no_class_is_an_error)
         cr_assert(d.n == 0 && !d.tokens);
         FAILS(w, WEFT_EARG, "end is 4; there are 4 classes");
     }
-    CLEAN(w);
 }
 
 Test(decode_refused, a_faulty_step_is_an_error)
@@ -124,35 +122,32 @@ static weft_tensor *rewinding_step(weft_decode_rows *at, void *user)
     return weft_zeros(w, WEFT_SHAPE(rows, 4));
 }
 
-Test(decode_refused, a_step_does_not_rewind_its_decoder)
+TABLE_TEST(decode_refused, a_step_does_not_rewind_its_decoder)
 {
-    FOR_DEVICES(w)
-        for (int i = 0; i < 3 * WAYS; i++) {
-            rewinder r = { weft_mark_here(w), i / 3, 0, false };
-            weft_state first = { weft_zeros(w, WEFT_SHAPE(1, 2, 3)), NULL };
-            weft_decode_opts o = { .end = NEVER, .limit = 5, .beams = 2 };
-            weft_decoded d = decode_by((way)(i % 3), w, 2, first, rewinding_step, &r, &o);
-            cr_assert(d.n == 0 && !d.tokens, "decoder %d", i % 3);
-            FAILS(w, WEFT_EARG,
-                  "rewind: the mark is older than the call of the step function of \"");
-            r = (rewinder){ r.before, -1, 1, true };
-            d = decode_by((way)(i % 3), w, 2, WEFT_ZERO_STATE, rewinding_step, &r, &o);
-            cr_assert(d.n == 2 && d.len[1] == 5, "%s", weft_error_message(w));
-            weft_decoded_free(&d);
-            weft_mark before = weft_mark_here(w);
-            weft_zeros(w, WEFT_SHAPE(4));
-            weft_rewind(w, before);              /* the floor is gone with the call */
-        }
+    for (int i = 0; i < 3 * WAYS; i++) {
+        rewinder r = { weft_mark_here(w), i / 3, 0, false };
+        weft_state first = { weft_zeros(w, WEFT_SHAPE(1, 2, 3)), NULL };
+        weft_decode_opts o = { .end = NEVER, .limit = 5, .beams = 2 };
+        weft_decoded d = decode_by((way)(i % 3), w, 2, first, rewinding_step, &r, &o);
+        cr_assert(d.n == 0 && !d.tokens, "decoder %d", i % 3);
+        FAILS(w, WEFT_EARG,
+              "rewind: the mark is older than the call of the step function of \"");
+        r = (rewinder){ r.before, -1, 1, true };
+        d = decode_by((way)(i % 3), w, 2, WEFT_ZERO_STATE, rewinding_step, &r, &o);
+        cr_assert(d.n == 2 && d.len[1] == 5, "%s", weft_error_message(w));
+        weft_decoded_free(&d);
+        weft_mark before = weft_mark_here(w);
+        weft_zeros(w, WEFT_SHAPE(4));
+        weft_rewind(w, before);              /* the floor is gone with the call */
+    }
 }
 
-Test(decode_refused, a_decoder_in_a_decoders_step)
+CPU_TEST(decode_refused, a_decoder_in_a_decoders_step)
 {
-    weft *w = open_on(WEFT_CPU);
     rewinder r = { weft_mark_here(w), -1, 0, true };
     weft_decode(w, 2, WEFT_ZERO_STATE, rewinding_step, &r,
                 &(weft_decode_opts){ .end = NEVER, .limit = 5 });
     FAILS(w, WEFT_EARG, "which still runs");
-    CLEAN(w);
 }
 
 static void decoding_fails(weft *w, int64_t n, weft_state first, const weft_decode_opts *o,

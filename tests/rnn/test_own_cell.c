@@ -361,9 +361,8 @@ static void run_of(weft *w, weft_module *m, weft_cell_step *step, weft_status st
     FAILS(w, status, why);
 }
 
-Test(own_cell, mistakes_are_told)
+CPU_TEST(own_cell, mistakes_are_told)
 {
-    weft *w = open_on(WEFT_CPU);
     const weft_rnn_opts o = { .input = IN, .hidden = H };
     const weft_cell_parameter unnamed = { "a.b", WEFT_CELL_VECTOR, 1, NULL },
                               shapeless = { "a", (weft_cell_shape)7, 1, NULL };
@@ -401,5 +400,4 @@ Test(own_cell, mistakes_are_told)
     run_of(w, weft_module_new(w, "c"), gives_c, WEFT_EARG,
            "it gave a state c, and the cell has one state, h");
     run_of(w, weft_module_new(w, "d"), fails, WEFT_ENUMERIC, "my own reason");
-    CLEAN(w);
 }

@@ -243,44 +243,41 @@ Test(recur, a_team_of_threads_changes_no_bit)
 }
 
 /* ---- nothing, no memory ---- */
-Test(recur, sequences_without_tokens_take_no_part)
+TABLE_TEST(recur, sequences_without_tokens_take_no_part)
 {
-    FOR_DEVICES(w)
-        for (int empty = 0; empty < 2; empty++) {
-            layer l = { .cell = WEFT__lstm, .states = true, .H = 5, .n = 3, .len = { empty ? 0 : 2, 0, 0 } };
-            borrow_from(w);
-            fill(&l);
-            weft__recurrence r = record(&l);
-            w->dev.k->recur(&w->dev, &r);
-            w->dev.k->wait(&w->dev);
-            add_backward(&l, &r);
-            for (int64_t i = 0; i < 15; i++)
-                r.dh0[i] = r.dc0[i] = 3;
-            w->dev.k->recur_back(&w->dev, &r);
-            w->dev.k->wait(&w->dev);
-            for (int64_t i = empty ? 0 : 5; i < 15; i++)
-                cr_assert(r.dh0[i] == 3 && r.dc0[i] == 3);
-            for (int64_t i = 0; i < 5 && !empty; i++)
-                cr_assert(r.dh0[i] != 3 && r.dc0[i] != 3);
-            let_go();
-        }
-}
-Test(recur, asks_for_memory_once_and_says_when_there_is_none)
-{
-    FOR_DEVICES(w) {
-        layer l = { .cell = WEFT__gru, .bias = true, .H = 200, .n = 2, .len = { 3, 1 } };
+    for (int empty = 0; empty < 2; empty++) {
+        layer l = { .cell = WEFT__lstm, .states = true, .H = 5, .n = 3, .len = { empty ? 0 : 2, 0, 0 } };
         borrow_from(w);
         fill(&l);
-        fail_in(w, 1);
-        run(w, &l, false);
-        fail_in(w, 0);
-        bool needs_none = !strcmp(weft_device_name(w), "ref") || !w->dev.k->synchronous;
-        cr_assert(needs_none || strstr(w->dev.failure, "memory"), "%s", w->dev.failure);
-        w->dev.failure[0] = 0;
-        run(w, &l, true);
-        int64_t before = allocations(w);
-        run(w, &l, true);
-        cr_assert(allocations(w) == before);
+        weft__recurrence r = record(&l);
+        w->dev.k->recur(&w->dev, &r);
+        w->dev.k->wait(&w->dev);
+        add_backward(&l, &r);
+        for (int64_t i = 0; i < 15; i++)
+            r.dh0[i] = r.dc0[i] = 3;
+        w->dev.k->recur_back(&w->dev, &r);
+        w->dev.k->wait(&w->dev);
+        for (int64_t i = empty ? 0 : 5; i < 15; i++)
+            cr_assert(r.dh0[i] == 3 && r.dc0[i] == 3);
+        for (int64_t i = 0; i < 5 && !empty; i++)
+            cr_assert(r.dh0[i] != 3 && r.dc0[i] != 3);
         let_go();
     }
+}
+TABLE_TEST(recur, asks_for_memory_once_and_says_when_there_is_none)
+{
+    layer l = { .cell = WEFT__gru, .bias = true, .H = 200, .n = 2, .len = { 3, 1 } };
+    borrow_from(w);
+    fill(&l);
+    fail_in(w, 1);
+    run(w, &l, false);
+    fail_in(w, 0);
+    bool needs_none = !strcmp(weft_device_name(w), "ref") || !w->dev.k->synchronous;
+    cr_assert(needs_none || strstr(w->dev.failure, "memory"), "%s", w->dev.failure);
+    w->dev.failure[0] = 0;
+    run(w, &l, true);
+    int64_t before = allocations(w);
+    run(w, &l, true);
+    cr_assert(allocations(w) == before);
+    let_go();
 }

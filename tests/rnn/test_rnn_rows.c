@@ -36,47 +36,43 @@ static void rows_are_packed(weft *w, const kind *k, weft_rnn *r)
     close_to(cell_name[k->cell], b.v + results, a.v + results, a.n - results, TOL(1e-12, 2e-5));
 }
 
-Test(rnn_rows, are_what_packed_ones_are)
+TABLE_TEST(rnn_rows, are_what_packed_ones_are)
 {
-    FOR_DEVICES(w)
-        for (int i = 0; i < 4 * CELLS; i++) {
-            kind k = { i % CELLS,
-                       { .input = FEATURES, .hidden = 4, .layers = 2, .bidirectional = i / CELLS % 2 },
-                       i / CELLS / 2 };
-            weft_rnn *r = rnn_of(weft_module_new(w, "m"), "r", &k);
-            close_to(cell_name[k.cell], second_derivative(w, &k, r, true),
-                     second_derivative(w, &k, r, false),
-                     weft_numel(weft_find_parameter(weft_rnn_module(r), "weight_hh_l0")), TOL(1e-11, 2e-4));
-            for (int composed = 0; composed < 2; composed++) {
-                weft_rnn_set_composed(r, composed);
-                rows_are_packed(w, &k, r);
-            }
+    for (int i = 0; i < 4 * CELLS; i++) {
+        kind k = { i % CELLS,
+                   { .input = FEATURES, .hidden = 4, .layers = 2, .bidirectional = i / CELLS % 2 },
+                   i / CELLS / 2 };
+        weft_rnn *r = rnn_of(weft_module_new(w, "m"), "r", &k);
+        close_to(cell_name[k.cell], second_derivative(w, &k, r, true),
+                 second_derivative(w, &k, r, false),
+                 weft_numel(weft_find_parameter(weft_rnn_module(r), "weight_hh_l0")), TOL(1e-11, 2e-4));
+        for (int composed = 0; composed < 2; composed++) {
+            weft_rnn_set_composed(r, composed);
+            rows_are_packed(w, &k, r);
         }
+    }
 }
 
 /* Of so many units that threads share them, since there are few sequences. */
-Test(rnn_rows, wide_ones_are_what_packed_ones_are)
+TABLE_TEST(rnn_rows, wide_ones_are_what_packed_ones_are)
 {
-    FOR_DEVICES(w)
-        for (int i = 0; i < CELLS; i++) {
-            kind k = { i, { .input = FEATURES, .hidden = 380, .layers = 1 }, true };
-            rows_are_packed(w, &k, rnn_of(weft_module_new(w, "m"), "r", &k));
-        }
+    for (int i = 0; i < CELLS; i++) {
+        kind k = { i, { .input = FEATURES, .hidden = 380, .layers = 1 }, true };
+        rows_are_packed(w, &k, rnn_of(weft_module_new(w, "m"), "r", &k));
+    }
 }
 
-Test(rnn_rows, the_result_lies_as_the_input_does)
+TABLE_TEST(rnn_rows, the_result_lies_as_the_input_does)
 {
-    FOR_DEVICES(w) {
-        weft_module *m = weft_module_new(w, "m");
-        weft_rnn *r = weft_gru_new(m, "r", &(weft_rnn_opts){ .input = FEATURES, .hidden = 2 });
-        weft_tensor *x = weft_to_rows(random_ragged(w, 4, FEATURES, &lengths), &placement),
-                    *y = weft_rnn_run(r, x, WEFT_ZERO_STATE).y;
-        cr_assert_eq(weft_layout_of(y), WEFT_ROWS);
-        const int32_t *sequence = weft_rows_of(y).sequence;
-        const weft_real *v = numbers(weft_plain(y));
-        for (int i = 0; i < ROWS * WIDTH; i++)
-            cr_assert((sequence[i] < 0) == (v[2 * i] == 0 && v[2 * i + 1] == 0), "cell %d", i);
-    }
+    weft_module *m = weft_module_new(w, "m");
+    weft_rnn *r = weft_gru_new(m, "r", &(weft_rnn_opts){ .input = FEATURES, .hidden = 2 });
+    weft_tensor *x = weft_to_rows(random_ragged(w, 4, FEATURES, &lengths), &placement),
+                *y = weft_rnn_run(r, x, WEFT_ZERO_STATE).y;
+    cr_assert_eq(weft_layout_of(y), WEFT_ROWS);
+    const int32_t *sequence = weft_rows_of(y).sequence;
+    const weft_real *v = numbers(weft_plain(y));
+    for (int i = 0; i < ROWS * WIDTH; i++)
+        cr_assert((sequence[i] < 0) == (v[2 * i] == 0 && v[2 * i + 1] == 0), "cell %d", i);
 }
 
 Test(rnn_rows, no_tokens_at_all)
@@ -110,10 +106,8 @@ Test(rnn_rows, a_steady_step_allocates_nothing, .init = unchecked)
     FOR_DEVICES(w)
         is_steady(w, one_step, rnn_of(weft_module_new(w, "m"), "r", &lstm));
 }
-Test(rnn_rows, every_piece_of_memory_may_fail)
+CPU_TEST(rnn_rows, every_piece_of_memory_may_fail)
 {
-    weft *w = open_on(WEFT_CPU);
     int failed = failures_of(w, 4000, one_step, rnn_of(weft_module_new(w, "m"), "r", &lstm));
     cr_assert(failed > 50, "%d", failed);
-    CLEAN(w);
 }
