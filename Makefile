@@ -33,7 +33,7 @@ LIBS        = $(shell $(PKG_CONFIG) --libs hdf5 zlib) -ldl -lm -lpthread
 FLOORS   := core plan autograd nn io rnn parallel
 found     = $(wildcard $(foreach f,$(FLOORS),$f/$(1) $f/*/$(1) $f/*/*/$(1)))
 SRC      := $(filter-out parallel/mpi/%,$(call found,*.c))
-HEADERS  := weft.h $(call found,api_*.h)
+HEADERS  := $(wildcard weft*.h) $(call found,api_*.h)
 OBJ      := $(SRC:%.c=$(B)/%.o)
 program   = $(patsubst %.c,$(B)/%,$(shell grep -lsw 'int main' $(wildcard $(1)/*.c)))
 EXAMPLES := $(call program,examples)
@@ -105,8 +105,8 @@ slow_pack: $(B)/bench/weft_bench
 include mk/bench.mk mk/tests.mk mk/fuzz.mk mk/lab.mk mk/lessons.mk
 everything: all $(TESTS) $(TOOLS) $(BENCH)
 
-# Headers go to PREFIX/include/weft. PREFIX/include/weft.h includes them, so a program's include path has no folder
-# of weft's.
+# Headers go to PREFIX/include/weft. PREFIX/include/weft*.h include them, so that no folder of weft is in the include
+# path of a program.
 DOCUMENTS := README.md CONTRIBUTING.md CHANGELOG.md SECURITY.md LICENSE \
              $(wildcard docs/*.md docs/*.svg docs/*.png docs/design/*.md \
              examples/*.[ch] examples/*.cpp examples/common/*.[ch] examples/common/*.sh examples/python/*.py)

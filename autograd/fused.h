@@ -20,6 +20,7 @@ static inline weft__device *dev(const weft_call *c)         { return &c->y[0]->w
 static inline real    *X(const weft_call *c, int i)         { return c->x[i]->data; }
 static inline int32_t *I(const weft_call *c, int i)         { return (int32_t *)(void *)c->x[i]->data; }
 static inline real    *Y(const weft_call *c, int k)         { return c->y[k]->data; }
+static inline int32_t *YI(const weft_call *c, int k)        { return (int32_t *)(void *)c->y[k]->data; }
 static inline int64_t  count(const weft_tensor *t)          { return weft__elements(&t->f); }
 static inline int64_t  width(const weft_tensor *t) { return t->f.rank ? t->f.size[t->f.rank - 1] : 1; }
 static inline bool     is_real(const weft_call *c, int i)   { return c->x[i]->f.type == WEFT_REAL; }
@@ -38,6 +39,14 @@ weft        *weft__context(weft_tensor *const *x, int64_t n);
 weft_tensor *weft__inert_beside(const weft_tensor *x);
 
 /* ---- layouts (arrange.c, ragged.c, row_order.c) ---- */
+/* Gives f the rows of `like`: as many, of its batch and in its layout. */
+static inline void weft__lie_as(weft__form *f, const weft__form *like)
+{
+    f->batch = like->batch;
+    f->layout = like->layout;
+    f->place = like->place;
+    f->size[0] = like->size[0];
+}
 /* The same numbers, another form. */
 weft_tensor *weft__view(weft_tensor *, const weft__form *);
 /* Moves rows to a layout of their batch. Returns a view if they have that layout already. */
@@ -53,6 +62,8 @@ weft_tensor *weft__as_batch(weft_tensor *x, const char *function, int64_t n, int
 bool         weft__rows_agree(const weft_call *, int64_t rows, int least);
 /* Elements without the pads that a layout may have. */
 int64_t      weft__numbers(const weft__form *);
+/* the product of the extents from axis `from` to before axis `to` */
+int64_t      weft__extents(const weft__form *, int from, int to);
 /* These check padded input and name the sequence at fault: n lengths of 0 .. total each; a plain x [n, T, ..]
  * with such lengths; the same with pads of 0, for which it waits for the device. */
 bool         weft__lengths_fit(weft *, const weft_lengths *, int64_t n, int64_t total, const char *function);

@@ -15,7 +15,7 @@ typedef struct weft__inputs {
 } weft__inputs;
 const weft_call *weft__call(weft *, const weft_op *, const weft__inputs *, bool agree(weft_call *),
                             bool host);
-/* for `shape`: y as the attribute, a weft__form, says */
+/* for `shape`: y as the form says with which the attribute begins */
 bool         weft__form_shape(weft_call *);
 /* call.c: weft__callback_begin around a function of a program's own operator; around the library's own
  * functions, which call no program, it changes nothing */
@@ -46,6 +46,8 @@ void         weft__check_results(weft_call *, bool moves);
 void         weft__check_gradients(weft_call *);
 /* prints a line, once, if a real does not hold one of these ints */
 void         weft__check_exact(const weft_tensor *ints);
+/* shape.c: a view that has a new axis of extent 1 there */
+weft_tensor *weft__with_axis(weft_tensor *, int axis);
 /* dropout.c */
 /* of the next mask of that name in this step */
 uint64_t     weft__mask_key(weft *, const char *name);
@@ -83,9 +85,16 @@ bool         weft__axis(const weft_tensor *x, int *axis, const char *function);
 /* the same, and that it is not the rows of a ragged tensor, of which there are two readings */
 bool         weft__axis_not_rows(weft_tensor *x, int *axis, const char *function);
 weft__along  weft__along_axis(const weft_tensor *x, int axis, bool tokens);
+/* the layout of a record whose attribute is a weft__along: of tokens concat, else as PLAIN says */
+#define WEFT__ALONG ((weft_layout)(WEFT_PADDED + 1))
 /* the attribute, in the layout in which the input came */
 weft__along  weft__along_now(const weft_call *);
+/* For `shape`: notes the form of the input in the attribute; result 0 is without the axis. */
+weft__along *weft__take_whole(weft_call *);
+bool         weft__less_shape(weft_call *);
 weft__segments weft__segments_of(const weft__along *);
+/* for RUN: those of the attribute, which a weft__along begins */
+#define SEGMENTS(c) ((weft__segments[]){ weft__segments_of((c)->attributes) })
 /* for `describe` where they are a weft__along */
 void         weft__describe_along(const weft_call *, char *text, size_t size);
 /* y = f of the rows of each run, ints; f: add, minimum, maximum */

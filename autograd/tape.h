@@ -3,6 +3,8 @@
 #ifndef WEFT_TAPE_H
 #define WEFT_TAPE_H
 #include "autograd/api_op.h"
+#include "autograd/api_ragged.h"
+#include "autograd/api_tape.h"
 #include "core/context.h"
 #include "core/device.h"
 #include "core/ragged.h"
@@ -72,7 +74,7 @@ struct weft__tape {
     const weft__watch *walk_watch; void *walk_user;        /* NULL: no one */
     /* the layer that is running, for messages; set with the function that tells its path */
     const struct weft_module *scope;
-    const char *(*scope_name)(const struct weft_module *, char *buffer, size_t);
+    const char *(*scope_name)(const struct weft_module *);
     /* watching: it is at work, and what it applies itself is no result to it */
     void (*watch)(const weft_tensor *, const char *, void *); void *watch_user; bool watching;
 };

@@ -2,7 +2,7 @@
  * that each measurement is. */
 #ifndef WEFT_BENCH_H
 #define WEFT_BENCH_H
-#include "weft.h"
+#include "weft_lab.h"
 
 typedef struct settings {
     weft_opts   open; int runs; bool quick, tiny;

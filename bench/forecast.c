@@ -3,6 +3,7 @@
  * examples/forecast.c are. */
 #include <math.h>
 #include <string.h>
+#include "weft_forecast.h"
 #include "bench.h"
 
 /* SCALED: numbers that the TFT makes of each feature */

@@ -10,6 +10,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include "weft_op.h"
 #include "bench.h"
 
 typedef struct bench {

@@ -1,17 +1,16 @@
-/* models.c - the cases that are recurrent layers, a small model around one, or attention, in every layout of
- * their tokens.
+/* models.c - cases of recurrent layers, a small model around one, and attention, in every layout.
  *
- * packed, concat and rows: the tokens come end to end, are arranged to that layout in the step, and stay in
- * it. padded: they come as [B, T, ..], are packed for the layer and padded again behind it, as in a program
- * whose other parts are padded. plain: the layer runs over the pads, and a mask removes them. All of it is
- * timed. Weights, inputs and token ids come from a formula (formula.c).
+ * packed, concat and rows: the step arranges tokens that lie end to end to that layout. padded: tokens are
+ * [B, T, ..], packed for the layer and padded after it. plain: the layer runs over the pads, and a mask
+ * removes them. All of this is timed. Weights, inputs and token ids come from a formula (formula.c).
  *
- * The case growth: one property of an LSTM grows and all others stay; bench/growth.py makes a table and a
- * picture of it. Its features are real numbers and its loss the sum of the outputs. With a vocabulary the
- * tokens come from an embedding of as many rows, and a linear layer and a cross entropy to as many classes
- * follow. Above 4,096 steps the layer is lean. */
+ * growth: one property of an LSTM grows (bench/growth.py). Inputs are real numbers and the loss is the sum of
+ * the outputs; with a vocabulary there is an embedding before it, and a linear layer with cross entropy after
+ * it. Above 4,096 steps the layer is lean. */
 #include <math.h>
 #include <string.h>
+#include "weft_op.h"
+#include "weft_plan.h"
 #include "bench.h"
 
 static const char LAYOUTS[] = "packed concat rows padded";

@@ -1,17 +1,15 @@
 /* words.c - the cases g2p and decode: the model of examples/g2p.c without dropout, on words made by formula.
  *
- * g2p: sixteen updates of 32 words, each zero_grad, forward, loss with smoothed labels, backward, clipping,
- * AdamW. The learning rate is 0: all the work of an optimiser, and every update begins with the formula's
- * weights, so that loss (the sum of the updates' mean losses) and norm (of the sum of their gradients) are
- * comparable. Words are sorted by length, as in the demo's pools, so that a padded batch has few pads.
+ * g2p: sixteen updates of 32 words: zero_grad, forward, loss with smoothed labels, backward, clipping, AdamW.
+ * The learning rate is 0, so every update has the formula's weights, and loss (summed over the updates) and
+ * norm (of the summed gradients) are comparable. Words are sorted by length, so that batches have few pads.
  *
- * decode: as many words as the demo's test has are read and written out, greedily and by 4 beams, B words at
- * a time, unsorted. Weights by formula would never end a word, so the end's score is raised at the step at
- * which a pronunciation is over, and lowered before. `forward` is all of it, `decode` the part after the
- * words are read. loss is the sum of the scores, norm the sum of all tokens, as of any other decoder.
+ * decode: reads as many words as the demo's test has and decodes them, greedily and by 4 beams, B at a time,
+ * unsorted. The end's score is raised where a pronunciation ends and lowered before, since the formula's
+ * weights never end a word. `forward` is all of it, `decode` the part after reading. loss is the sum of the
+ * scores, norm the sum of all tokens.
  *
- * B words at a time, T letters at most, I the width of embeddings, H units. MARK begins and ends a
- * pronunciation. */
+ * B words at a time, T letters at most, I the embedding's width, H units. MARK begins and ends a word. */
 #include <math.h>
 #include <stdlib.h>
 #include "bench.h"

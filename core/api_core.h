@@ -1,24 +1,24 @@
-/* api_core.h - what all else stands on: contexts, tensors, ragged batches, random numbers.
+/* api_core.h - contexts, tensors, ragged batches and random numbers: the base of all other headers.
  *
  * Contents: kinds of number, statuses; the context, errors, modes, the device and memory, tensors,
  * ragged batches, random numbers.
  *
- * Lifetimes. Modules, parameters and optimisers hang below the context and end at weft_close. Every
- * tensor that a function returns belongs to the step and ends at weft_clear (or at weft_rewind).
- * Only weft_decoded, weft_dataset, weft_frame and weft_journal are the program's own, each with a
- * function that ends it.
+ * Lifetimes. Modules, parameters and optimisers belong to the context and end at weft_close. Every
+ * tensor that a function returns belongs to the step and ends at weft_clear or weft_rewind. The
+ * program owns weft_decoded, weft_dataset, weft_frame, weft_plan and weft_journal, and frees each
+ * by its own function.
  *
- * Errors are sticky. The first failure is kept in the context with its text; every later operator
+ * Errors are sticky. The context keeps the first failure with its text. Every later operator
  * returns an inert tensor, never NULL, so expressions need no checks, and a failed step changes no
- * parameter. A NULL tensor, a tensor of another open context and a stale tensor are such errors. A
- * stale tensor, from an earlier step, is recognised until its memory is used again, two or more
- * steps later; under WEFT_CHECK=1 always. A tensor of a closed context is never recognised, also
- * under WEFT_CHECK=1: weft_close frees its memory, so reading it is undefined behaviour. A call
- * with only NULL tensors has no context to fail. It returns an inert tensor; the next operator that
- * gets it together with a valid tensor reports the error. Functions on files return a weft_status
- * of their own and do not change the context.
+ * parameter. A NULL tensor, a tensor of another context and a stale tensor are such errors. A stale
+ * tensor is one of an earlier step. weft recognises it until its memory is used again, two or more
+ * steps later; under WEFT_CHECK=1 always. It never recognises a tensor of a closed context:
+ * weft_close frees its memory, so reading it is undefined behaviour. A call with only NULL tensors
+ * has no context to fail. It returns an inert tensor; the next operator that gets it together with
+ * a valid tensor reports the error. Functions on files and plans return a weft_status and do not
+ * change the context.
  *
- * Threads. A context is used by one thread at a time; many contexts may exist. See
+ * Threads. One thread at a time may use a context; a program may have many contexts. See
  * docs/conventions.md for fork. */
 #ifndef WEFT_API_CORE_H
 #define WEFT_API_CORE_H
@@ -51,11 +51,11 @@ typedef float weft_real;
 #define WEFT__OPEN "weft_open_f32"
 #endif
 
-/* In every struct of options 0 is the default, so one that is zero-initialised is all defaults.
- * Where 0 itself is expected of a number that has another default (an eps, say), this says so. */
+/* In every struct of options 0 is the default, so a zero-initialised struct has all defaults.
+ * WEFT_ZERO gives the number 0 itself where the default is another number, such as an eps. */
 #define WEFT_ZERO (-0x1p-1022)
 
-/* The kinds of number: a tensor holds the first two, an item of a checkpoint any. */
+/* The kinds of number. A tensor holds one of the first two, an item of a checkpoint any of them. */
 typedef enum { WEFT_REAL, WEFT_I32, WEFT_I64, WEFT_F64, WEFT_TEXT, WEFT_BYTES } weft_dtype;
 
 #define WEFT_STATUS_MAP(XX)                                                      \
@@ -77,115 +77,112 @@ typedef struct weft_tensor weft_tensor;
 
 /* ---- the context ---- */
 
-/* WEFT_BEST: a GPU if there is one, else the CPU. WEFT_REF: the CPU by plain loops, the
- * specification of all others. */
+/* WEFT_BEST: a GPU if there is one, else the CPU. WEFT_REF: the CPU by plain loops, which specify
+ * what all other kernels compute. */
 typedef enum { WEFT_BEST, WEFT_CPU, WEFT_REF, WEFT_CUDA } weft_device;
 
-/* Precision of matrix products; storage and sums are fp32 always. FP32: fp32-accurate by the
- * fastest route; STRICT_FP32: fp32 multiplications only; TF32: at least that accurate (a CPU with
- * AMX computes gradients on matrix tiles); BF16: operands rounded to bfloat16, or to TF32
- * (attention and recurrent layers' steps on a GPU). In the library of doubles all are double. */
+/* Precision of matrix products. Storage and sums are always fp32. FP32: the accuracy of fp32, by
+ * the fastest kernel. STRICT_FP32: fp32 multiplications only. TF32: at least the accuracy of TF32;
+ * a CPU with AMX computes gradients on matrix tiles. BF16: operands are rounded to bfloat16, or to
+ * TF32 in attention and in the steps of recurrent layers on a GPU. The double library computes all
+ * of them in double. */
 typedef enum { WEFT_FP32, WEFT_STRICT_FP32, WEFT_TF32, WEFT_BF16 } weft_precision;
 
-/* What multiplies matrices on the CPU. OWN, the default: kernels of weft's own, whose bits depend
- * on nothing but the operands. OPENBLAS, which must be installed: worth a try where no vectors of
- * the CPU are known (weft_device_name says generic), see docs/performance.md. Recurrent layers'
- * steps and attention are weft's own always. */
+/* Implementation of matrix products on the CPU. OWN is the default; its bits depend on the operands
+ * only. OPENBLAS needs OpenBLAS at run time. It may be faster on CPUs for which weft has no vector
+ * kernels (weft_device_name is "generic"); see docs/performance.md. Steps of recurrent layers and
+ * attention always use weft's kernels. */
 typedef enum { WEFT_DEFAULT_GEMM, WEFT_OWN_GEMM, WEFT_OPENBLAS_GEMM } weft_gemm;
 
 typedef struct {
     weft_device    device;
     int            index;                        /* which GPU */
-    uint64_t       seed;                         /* of every random stream of the context */
-    int            threads;                 /* up to 1024; 0: the cores that this process may use */
+    uint64_t       seed;                         /* of all random streams of the context */
+    int            threads;                      /* up to 1024; 0: the cores of this process */
     weft_precision precision;
     weft_gemm      gemm;
-    /* GPU: a sequence's bits do not depend on its neighbours, nor on what the clock says of kernels
-     * (on the CPU always) */
+    /* GPU: the bits of a sequence depend neither on its neighbours nor on the timing of kernels.
+     * On the CPU this is always so. */
     bool           deterministic;
-    /* GPU: a step, from weft_clear to weft_clear, whose launches are those of a step before is sent
-     * to the device as one CUDA graph, or as some if the program reads in between. The bits stay
-     * the same, and launches cost less: for small models whose batches have like shapes. A CUDA
-     * call of the program's own that waits for the whole device belongs behind weft_clear or
-     * weft_synchronize; elsewhere it makes the step fail. See docs/design/cuda.md */
+    /* GPU: sends a step that repeats the launches of an earlier step as one CUDA graph, or as
+     * several if the program reads in between. The bits are the same, and a launch costs less: for
+     * small models whose batches have similar shapes. Call cudaDeviceSynchronize only after
+     * weft_clear or weft_synchronize; anywhere else the step fails. See docs/design/cuda.md. */
     bool           graphs;
-    /* recurrent layers keep only the states of each token, and make its gates again on the way
-     * back, a segment of steps at a time: an LSTM 2 numbers a unit instead of 6, for 30 to 40 %
-     * more time; on the CPU outputs are the same bits */
+    /* Recurrent layers keep only the states of each token and compute its gates again in backward,
+     * one segment of steps at a time. An LSTM keeps 2 numbers for each unit instead of 6 and takes
+     * 30 to 40 % more time. On the CPU the outputs have the same bits. */
     bool           lean;
-    /* bytes of weights that may stay packed between calls that record nothing, beside the weights
-     * themselves: for streaming, decoding, and whole runs of recurrent layers; 0: no limit, below
-     * 0, or lean: none do */
+    /* Limit in bytes for cached packed weights, which streaming, decoding and inference use.
+     * 0: no limit. Negative, or with .lean: no cache. */
     int64_t        kept_weights;
-    /* memory functions, both or neither (then malloc and free); they must not use the context */
+    /* Memory functions, both or neither; NULL: malloc and free. They must not use the context. */
     void *(*allocate)(size_t bytes, void *user);
     void  (*release)(void *memory, void *user);
     void  *user;
 } weft_opts;
 
-/* The version of the library, "0.2.0". */
+/* Returns the version of the library, "0.2.0". Like torch.__version__. */
 WEFT_API const char *weft_version(void);
-/* A new context; NULL options mean all zeros. Never NULL: if it could not be opened, one that has
- * failed, says why, and can be closed (without memory for a context WEFT_ENOMEM, for good). The
- * environment variables WEFT_DEVICE (best, cpu, ref, cuda, cuda:1), WEFT_THREADS and WEFT_GEMM
- * (own, openblas, or a library's absolute path) override the device, the threads and what
- * multiplies, WEFT_ISA (generic, avx2, avx512, amx, ref) the instruction set of the CPU's kernels;
- * what is not there is an error. One of several processes that mpirun or srun has started has by
- * default the GPU of its number on this machine, and its share of the cores. WEFT_LOG=1 and 2
- * print to stderr, 0 silences the one line on a forgotten weft_clear, WEFT_CHECK=1 looks for a
- * program's mistakes, see docs/conventions.md. A program asks the linker for it by a name that
- * says which weft_real it was compiled with (WEFT__OPEN), so that a header and a library that
- * disagree do not link; dlsym finds it as weft_open, too. */
+/* Opens a context; opts NULL: all defaults. Never returns NULL: if the context could not be opened,
+ * it has failed, says why, and can be closed. Without memory for a context it returns one that
+ * always fails with WEFT_ENOMEM.
+ *
+ * Environment variables override the options: WEFT_DEVICE (best, cpu, ref, cuda, cuda:1),
+ * WEFT_THREADS, WEFT_GEMM (own, openblas, or the absolute path of a library) and WEFT_ISA (generic,
+ * avx2, avx512, amx, ref), the instruction set of the CPU's kernels. WEFT_LOG=1 and 2 print to
+ * stderr, 0 silences the warning about a missing weft_clear. WEFT_CHECK=1 looks for mistakes of the
+ * program. docs/conventions.md describes them. By default a process that mpirun or srun has started
+ * uses the GPU with its local number and its share of the cores.
+ *
+ * The linker symbol encodes weft_real (WEFT__OPEN), so a float program cannot link against the
+ * double library. dlsym finds the function as weft_open, too.
+ * Errors: a device, GPU or instruction set that this machine does not have.
+ * Like torch.device with torch.manual_seed. */
 WEFT_API weft *weft_open(const weft_opts *opts) __asm__(WEFT__OPEN);
-/* Ends the context and everything below it. NULL is allowed. Inside a callback of the context it
- * does nothing and fails the context. Afterwards the program must not use a tensor, module or other
- * handle of the context: its memory is freed, and weft cannot detect the mistake. */
+/* Ends the context and everything that belongs to it. NULL is allowed. Afterwards the program must
+ * not use a tensor, module or other handle of the context: weft cannot detect that mistake.
+ * Errors: inside a callback of the context it does nothing and fails the context. */
 WEFT_API void weft_close(weft *w);
-/* Ends the step: its tensors and its tape. An error stays. Inside a callback, a function of the
- * program that the library calls, it does nothing and fails the context: the step is in use. */
+/* Ends the step: its tensors and its tape. An error stays.
+ * Errors: inside a callback of the context it does nothing and fails the context. */
 WEFT_API void weft_clear(weft *w);
-/* Ends the step and the error, and zeroes all gradients: to go on, with a smaller batch perhaps.
- * Inside a callback it does nothing and fails the context. */
+/* Ends the step and the error, and zeroes all gradients, so that the program can go on, perhaps
+ * with a smaller batch.
+ * Errors: inside a callback of the context it does nothing and fails the context. */
 WEFT_API void weft_recover(weft *w);
 
 /* ---- errors ---- */
-/* Whether nothing has failed since weft_open or weft_recover. */
+/* Returns whether nothing has failed since weft_open or weft_recover. */
 WEFT_API bool weft_ok(const weft *w);
-/* The kind of the first failure, WEFT_OK if none. */
+/* Returns the kind of the first failure, WEFT_OK if there is none. */
 WEFT_API weft_status weft_error_code(const weft *w);
-/* The text of the first failure: operator, shapes, layer, sequence, what was expected; "" if
- * none. Owned by the context. */
+/* Returns the text of the first failure, "" if there is none: operator, shapes, layer, sequence,
+ * what was expected. Owned by the context. Like the message of an exception. */
 WEFT_API const char *weft_error_message(const weft *w);
-/* "ESHAPE" for WEFT_ESHAPE, and so on. */
+/* Returns the name of a status, "ESHAPE" for WEFT_ESHAPE. Like errno.errorcode. */
 WEFT_API const char *weft_status_name(weft_status status);
-/* Calls fn at the first failure of a step, before the function that failed returns. NULL: no
- * function. fn may read numbers; weft_clear, weft_recover and weft_close do nothing inside it. It
- * must return. */
+/* Calls fn at the first failure of a step, before the function that failed returns. NULL removes
+ * the function. fn may read numbers and must return. Inside it weft_clear, weft_recover and
+ * weft_close do nothing. Like sys.excepthook. */
 WEFT_API void weft_on_error(weft *w,
                             void (*fn)(weft_status status, const char *message, void *user),
                             void *user);
-/* Makes the context fail as an operator does, with text as printf; a program's own checks use
- * it. */
-WEFT_API void weft_fail(weft *w, weft_status status, const char *format, ...)
-    __attribute__((format(printf, 3, 4)));
 
 /* ---- modes ---- */
-/* Dropout on (the default) or off; returns what it was. */
+/* Turns dropout on (the default) or off, and returns the previous mode. Like Module.train. */
 WEFT_API bool weft_set_training(weft *w, bool on);
-/* Whether dropout is on; false for NULL. */
-WEFT_API bool weft_is_training(const weft *w);
-/* The tape on (the default) or off; returns what it was. */
+/* Turns the tape on (the default) or off, and returns the previous mode. Like
+ * torch.set_grad_enabled. */
 WEFT_API bool weft_set_grad_enabled(weft *w, bool on);
-/* Whether the tape is on; false for NULL. */
-WEFT_API bool weft_is_grad_enabled(const weft *w);
 /* WEFT_NO_GRAD(w) { .. } runs its block once with the tape off, WEFT_EVAL(w) { .. } with dropout
- * off; both at once: WEFT_NO_GRAD(w) WEFT_EVAL(w) { .. }. What was before is restored however the
- * block is left: at its end, by break or continue (which leave the block, not a loop around it), by
- * return, goto, or an exception of C++; only longjmp restores nothing. w must outlive the
- * block. */
+ * off; WEFT_NO_GRAD(w) WEFT_EVAL(w) { .. } does both. The previous mode comes back however the
+ * program leaves the block: at its end, by break or continue (which leave the block, not a loop
+ * around it), by return, goto, or a C++ exception. Only longjmp does not restore it. w must outlive
+ * the block. */
 #define WEFT_NO_GRAD(w) WEFT__SCOPE(w, grad_enabled)
 #define WEFT_EVAL(w)    WEFT__SCOPE(w, training)
-/* What the two are made of: a loop of one round, whose variable puts back what was. */
+/* Private: a loop of one round, whose variable restores the mode. */
 typedef struct { weft *w; bool was, open; } weft__scope;
 static inline weft__scope weft__begin_grad_enabled(weft *w)
 {
@@ -207,28 +204,48 @@ static inline void weft__end_training(weft__scope *s) { weft_set_training(s->w, 
 #define WEFT__SCOPE(w, what) WEFT__SCOPE_OF(w, what, WEFT__JOIN(weft__##what##_, __LINE__))
 
 /* ---- the device and memory ---- */
-/* What runs the kernels: "ref", "generic", "avx2", "avx512", "cuda". */
+/* Returns the name of the kernels: "ref", "generic", "avx2", "avx512" or "cuda". Like
+ * torch.cuda.get_device_name. */
 WEFT_API const char *weft_device_name(const weft *w);
-/* How many threads the CPU kernels use. */
-WEFT_API int weft_threads(const weft *w);
-/* Waits until the device has done everything asked of it so far. */
-WEFT_API void weft_synchronize(weft *w);
+
+typedef struct {
+    /* Bytes held now: all memory that the context has asked the allocator for, with its threads and
+     * the kernels' scratch, without allocator rounding. On a GPU: memory of tensors, optimisers and
+     * scratch, without that of CUDA and cuBLAS. */
+    int64_t host_bytes;
+    int64_t device_bytes;
+    int64_t allocations;           /* blocks requested since weft_open, without scratch */
+    int64_t tape;                  /* entries */
+    int64_t host_peak;             /* the most bytes held since weft_open */
+    int64_t device_peak;
+    int64_t kept_weights;          /* cached packed weights, part of host_bytes (see weft_opts) */
+    int64_t launches;              /* GPU, since weft_open: kernels, products, copies on it */
+    /* GPU: passes of recurrent layers that ran before the choice of their kernel was final. After a
+     * step that adds none, all later steps use the same kernels, so measure from there on. */
+    int64_t trials;
+    /* GPU: passes of recurrent layers by one kernel for each step, and by one kernel for all steps
+     * in blocks, in clusters, in groups of blocks. */
+    int64_t recurrent[4];
+} weft_usage;
+/* Returns what the context holds and has done. Zeros for NULL. Like torch.cuda.memory_stats. */
+WEFT_API weft_usage weft_usage_of(const weft *w);
 
 typedef struct weft_mark { int64_t at[6]; uint64_t step; } weft_mark;
-/* The present moment of a step. */
+/* Returns a mark of the present moment of the step, for weft_rewind. */
 WEFT_API weft_mark weft_mark_here(weft *w);
 /* Ends the tensors and ragged batches made since the mark, so that a decoder loop of any length
- * runs in constant memory. Errors: the mark is of another step, an earlier rewind has ended it, or
- * a callback runs and the mark is older than its call. A handle that it has ended is recognised
- * until another tensor takes its place: then it is that one (under WEFT_CHECK=1 none does). */
+ * runs in constant memory. weft recognises a handle that has ended until another tensor takes its
+ * place; under WEFT_CHECK=1 none does.
+ * Errors: the mark is of another step; an earlier rewind has ended it; a callback runs and the mark
+ * is older than its call. */
 WEFT_API void weft_rewind(weft *w, weft_mark mark);
 
 /* ---- tensors ---- *
  * Row-major and contiguous, rank 0 to 6, reals or int32. */
 enum { WEFT_RANK = 6 };
-/* WEFT_SHAPE(2, n): a rank and its extents, two arguments. WEFT_LIST(a, b, c): tensors and how many
- * there are, two arguments, too. In C both live until the block ends, in C++ until the full
- * expression does: they are for calls, not to be kept. */
+/* WEFT_SHAPE(2, n) passes two arguments: a rank and its extents. WEFT_LIST(a, b, c) passes two
+ * arguments: tensors and their number. Use both in calls only. In C the arrays live until the block
+ * ends, in C++ until the full expression does. */
 #ifndef __cplusplus
 #define WEFT_SHAPE(...) \
     (int)(sizeof((int64_t[]){ __VA_ARGS__ }) / sizeof(int64_t)), (const int64_t[]) { __VA_ARGS__ }
@@ -258,105 +275,96 @@ template <typename... X> constexpr weft__list<weft_tensor *, sizeof...(X)> weft_
         static_cast<int64_t>(decltype(weft__tensors(__VA_ARGS__))::count)
 #endif
 
-/* A tensor of the step with these numbers, copied at once; values NULL: zeros. */
+/* Makes a tensor of the step from these numbers, which it copies at once. values NULL: zeros. Like
+ * torch.tensor. */
 WEFT_API weft_tensor *weft_reals(weft *w, const weft_real *values, int rank, const int64_t *shape);
 WEFT_API weft_tensor *weft_ints(weft *w, const int32_t *values, int rank, const int64_t *shape);
+/* Makes a tensor of zeros. Like torch.zeros. */
 WEFT_API weft_tensor *weft_zeros(weft *w, int rank, const int64_t *shape);
-/* All elements the same value. */
+/* Makes a tensor with the same value everywhere. Like torch.full. */
 WEFT_API weft_tensor *weft_full(weft *w, double value, int rank, const int64_t *shape);
-/* A tensor of rank 0. */
+/* Makes a tensor of rank 0. Like torch.tensor(value). */
 WEFT_API weft_tensor *weft_scalar(weft *w, double value);
-/* Returns the int32 numbers from, from + step, .. before `to`, [n], as torch.arange: (w, 0, n, 1)
- * counts from 0 to n - 1. step may be negative. weft_to_reals and weft_scale make other steps.
- * Errors: a step of 0 or away from `to`; a number that an int32 does not hold. */
+/* Returns the int32 numbers from, from + step, .. before `to`, [n]: (w, 0, n, 1) counts from 0 to
+ * n - 1. step may be negative.
+ * Errors: a step of 0 or away from `to`; a number that does not fit an int32.
+ * Like torch.arange. */
 WEFT_API weft_tensor *weft_arange(weft *w, int64_t from, int64_t to, int64_t step);
-/* Standard normal, or uniform in [low, high), low <= high, from the context's stream "tensor". */
+/* Draws standard normal numbers from the stream "tensor" of the context. Like torch.randn. */
 WEFT_API weft_tensor *weft_randn(weft *w, int rank, const int64_t *shape);
+/* Draws numbers uniform in [low, high), low <= high, from the stream "tensor" of the context. Like
+ * torch.rand. */
 WEFT_API weft_tensor *weft_rand(weft *w, double low, double high, int rank, const int64_t *shape);
-/* The context of a tensor; NULL for NULL. */
+/* Returns the context of a tensor; NULL for NULL. Like x.device. */
 WEFT_API weft *weft_context_of(const weft_tensor *x);
-WEFT_API weft_dtype weft_dtype_of(const weft_tensor *x);
+/* Returns the number of axes. Like x.ndim. */
 WEFT_API int weft_rank(const weft_tensor *x);
-/* The extent of an axis, counted from the end if negative; 0 if there is no such axis. */
+/* Returns the extent of an axis, which counts from the end if negative; 0 if there is no such axis.
+ * Like x.size(axis). */
 WEFT_API int64_t weft_size(const weft_tensor *x, int axis);
-/* How many elements. */
+/* Returns the number of elements. Like x.numel(). */
 WEFT_API int64_t weft_numel(const weft_tensor *x);
-/* Copies all elements to host memory of exactly that size; waits for the device. On error fills it
- * with zeros, and the context has failed. */
+/* Copies all elements to host memory of exactly that size. Waits for the device. On error fills out
+ * with zeros and fails the context. Like x.cpu().numpy(). */
 WEFT_API void weft_read(const weft_tensor *x, void *out, size_t bytes);
-/* The value of a tensor of one element; waits; NaN on error, and the context has failed. */
+/* Returns the value of a tensor of one element. Waits for the device. On error returns NaN and
+ * fails the context. Like x.item(). */
 WEFT_API double weft_item(const weft_tensor *x);
-/* Prints shape, layout and numbers, a line for each row of the last axis; of an axis of more than 8
- * the first and last 4, unless weft_set_print_limit says otherwise. */
+/* Prints shape, layout and numbers, one line for each row of the last axis. Axes longer than 8 show
+ * their first and last 4 elements; weft_set_print_limit changes that. Like print(x). */
 WEFT_API void weft_print(FILE *file, const weft_tensor *x);
-/* From now on weft_print shows of an axis of more than `limit` the first half of so many, and the
- * last; 0: everything. Returns what it was, 8 at first. */
-WEFT_API int64_t weft_set_print_limit(weft *w, int64_t limit);
 
 /* ---- ragged batches ---- *
- * A packed sequence is a tensor whose rows are laid out by a batch of sequences. Every operator
- * takes it; nothing needs a mask. Layout is storage, not meaning: an operator arranges its ragged
- * inputs to one layout by itself. Length 0 and an empty batch are defined everywhere. */
-/* id NULL: 0 .. n-1; equal ids: equal dropout masks. offset, of pieces of sequences that were cut:
- * how many tokens of its sequence come before each piece, which so has the masks of the whole
- * (attention's by its queries, keys count from the piece's first); NULL: none. */
+ * A ragged tensor is a tensor whose rows are the tokens of a batch of sequences, PyTorch's
+ * PackedSequence. Every operator takes it; nothing needs a mask. A layout is storage, not meaning:
+ * an operator brings its ragged inputs to one layout by itself. Sequences of length 0 and an empty
+ * batch are defined everywhere. */
 typedef struct {
-    int64_t n;
-    const int32_t *len;
+    int64_t n;                                   /* number of sequences */
+    const int32_t *len;                          /* [n] tokens of each */
+    /* [n] identity of each sequence; equal ids get equal dropout masks. NULL: 0 .. n - 1. */
     const int64_t *id;
+    /* [n] for pieces of longer sequences: tokens of the sequence before the piece, so that dropout
+     * matches the uncut sequence. (In attention the queries count so, keys count from the piece's
+     * first token.) NULL: 0. */
     const int32_t *offset;
 } weft_lengths;
 
 /* PACKED: time-major, longest first (PyTorch's PackedSequence). CONCAT: sequence by sequence. ROWS:
- * several whole sequences a row of fixed width, by a placement. PADDED: [n, T], what
- * weft_pack_padded_sequence reads and weft_pad_packed_sequence makes, never a tensor's own. */
+ * several whole sequences in each row of a fixed width, by a placement. PADDED: [n, T], which
+ * weft_pack_padded_sequence reads and weft_pad_packed_sequence makes; no tensor is stored so. */
 typedef enum { WEFT_PLAIN, WEFT_PACKED, WEFT_CONCAT, WEFT_ROWS, WEFT_PADDED } weft_layout;
 /* LEFT: data first, pads after it. RIGHT: pads first. */
 typedef enum { WEFT_ALIGN_LEFT, WEFT_ALIGN_RIGHT } weft_align;
-/* Where each sequence of a batch lies in the layout `rows`: sequence s in row[s] from column[s]
- * on; all below rows, width. */
+/* Place of each sequence in the layout ROWS: sequence s begins in row[s] at column[s]. */
 typedef struct { int64_t rows, width; const int32_t *row, *column; } weft_placement;
 
-/* A ragged tensor [N, features] from the sequences' rows end to end (concat), copied at once.
- * features 0: [N]. */
+/* Makes a ragged tensor [N, features] from the rows of the sequences end to end, which it copies at
+ * once. features 0: [N]. Like torch.nested.nested_tensor. */
 WEFT_API weft_tensor *weft_ragged(weft *w, const weft_real *rows, int64_t features,
                                   const weft_lengths *lengths);
-/* A ragged tensor [N] of int32 from the sequences end to end. */
+/* Makes a ragged tensor [N] of int32 from the sequences end to end, which it copies at once. Like
+ * torch.nested.nested_tensor. */
 WEFT_API weft_tensor *weft_ragged_ints(weft *w, const int32_t *rows, const weft_lengths *lengths);
-/* WEFT_PLAIN if x is not ragged. */
-WEFT_API weft_layout weft_layout_of(const weft_tensor *x);
-/* The batch of a ragged tensor: how many sequences, their lengths, ids and offsets (NULL: none) in
- * the user's order. Owned by the step; n = 0 and NULLs if x is not ragged. */
+/* Returns the batch of a ragged tensor: the number of sequences, their lengths, ids and offsets
+ * (NULL: none) in the user's order. Owned by the step. n = 0 and NULLs if x is not ragged. */
 WEFT_API weft_lengths weft_lengths_of(const weft_tensor *x);
-/* [n + 1] cu_seqlens: the first row of each sequence in the layout concat. Owned by the step; NULL
- * if x is not ragged. */
-WEFT_API const int32_t *weft_offsets(const weft_tensor *x);
-/* For every row of x's own layout, [rows], the sequence and the position in it, its offset
- * counted; -1 in a pad of the layout `rows`. Owned by the step; NULLs if x is not ragged. */
-typedef struct { const int32_t *sequence, *position; } weft_rows;
-WEFT_API weft_rows weft_rows_of(const weft_tensor *x);
-/* Draws the layout as text: which token (sequence a, b, .., position) lies in each row; of a packed
- * batch first the staircase, a row a sequence, a column a step. */
-WEFT_API void weft_print_layout(FILE *file, const weft_tensor *x);
 
 /* ---- random numbers ---- *
- * Philox4x32-10 (Salmon et al. 2011), counter-based: a stream is a name and a counter, so drawing
- * from one never disturbs another; the counters of all streams are part of a checkpoint. */
+ * Philox4x32-10 (Salmon et al. 2011), counter-based. A stream is a name and a counter, so drawing
+ * from one never disturbs another. A checkpoint holds the counters of all streams. */
 typedef struct weft_stream weft_stream;
-/* The stream of that name (1 .. 47 bytes), made at the first call; owned by the context. NULL if it
- * cannot be made: the context has failed, and what is drawn from NULL is 0. */
+/* Returns the stream of that name (1 .. 47 bytes) and makes it at the first call. Owned by the
+ * context. NULL if it cannot be made: the context has failed, and draws from NULL give 0. Like
+ * torch.Generator. */
 WEFT_API weft_stream *weft_stream_of(weft *w, const char *name);
-/* One without a context, of this seed and name; the program's, freed by weft_stream_free. NULL: no
- * memory, or no such name. */
-WEFT_API weft_stream *weft_stream_new(uint64_t seed, const char *name);
-WEFT_API void weft_stream_free(weft_stream *stream);
-WEFT_API uint64_t weft_stream_next(weft_stream *stream);
-/* Uniform in [0, 1). */
+/* Draws a number uniform in [0, 1). Like torch.rand. */
 WEFT_API double weft_stream_uniform(weft_stream *stream);
+/* Draws a standard normal number. Like torch.randn. */
 WEFT_API double weft_stream_normal(weft_stream *stream);
-/* Uniform in 0 .. below - 1, without bias; 0 if below is 0. */
+/* Draws an integer uniform in 0 .. below - 1, without bias; 0 if below is 0. Like torch.randint. */
 WEFT_API uint64_t weft_stream_below(weft_stream *stream, uint64_t below);
-/* A uniform permutation of 0 .. n - 1. */
+/* Draws a uniform permutation of 0 .. n - 1 into out [n]. Like torch.randperm. */
 WEFT_API void weft_stream_permutation(weft_stream *stream, int64_t n, int32_t *out);
 
 #ifdef __cplusplus

@@ -6,7 +6,7 @@
  * out of range puts it into device->fault and reads nothing. */
 #ifndef WEFT_KERNELS_H
 #define WEFT_KERNELS_H
-#include "core/api_core.h"
+#include "core/api_author.h"
 #include "core/shared/cells.h"
 
 typedef weft_real real;

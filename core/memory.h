@@ -2,7 +2,7 @@
  * owns. */
 #ifndef WEFT_CORE_MEMORY_H
 #define WEFT_CORE_MEMORY_H
-#include "core/api_core.h"
+#include "core/api_author.h"
 
 /* ---- arena.c: memory that weft_clear ends ---- */
 typedef enum {

@@ -1,7 +1,7 @@
 /* random.h - random streams of a context, and draws. */
 #ifndef WEFT_CORE_RANDOM_H
 #define WEFT_CORE_RANDOM_H
-#include "core/api_core.h"
+#include "core/report/api_report.h"
 
 /* outside: the count outside of the shard at work */
 struct weft_stream {

@@ -1,7 +1,7 @@
 /* shard.h - a part of a batch that is worked on by itself. */
 #ifndef WEFT_CORE_SHARD_H
 #define WEFT_CORE_SHARD_H
-#include "core/api_core.h"
+#include "core/api_author.h"
 
 typedef struct weft__shard {
     int64_t n;

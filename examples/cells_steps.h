@@ -2,7 +2,7 @@
  * them. */
 #ifndef WEFT_EXAMPLE_CELLS_STEPS_H
 #define WEFT_EXAMPLE_CELLS_STEPS_H
-#include "weft.h"
+#include "weft_op.h"
 
 /* x W^T + b */
 static inline weft_tensor *cell_affine(weft_tensor *x, weft_tensor *weight, weft_tensor *bias)

@@ -14,6 +14,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include "weft_op.h"
 #include "common/dictionary.h"
 #include "common/training.h"
 

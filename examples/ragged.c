@@ -1,6 +1,7 @@
 /* ragged.c - one batch of sequences of different lengths in all its layouts, and the way there and back. */
 #include <string.h>
-#include "weft.h"
+#include "weft_lab.h"
+#include "weft_op.h"
 
 int main(void)
 {

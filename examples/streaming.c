@@ -1,13 +1,12 @@
 /* streaming.c - many users of one model, a token at a time.
  *
- * Each user has a state, and asks for the next token when it has its last answer. Requests come in a random
- * order. A thread answers together those that wait for it, up to a batch, since a step of eight users costs
- * little more than one. Halfway through its requests a user moves to another thread, its state as bytes, as
- * it could to another machine. Results depend on none of this: a user's numbers are the same bits in any
- * batch, on any thread. The line `states` prints a hash of all of them.
+ * Each user has a state and asks for the next token when it has its last answer. A thread answers the waiting
+ * requests together, up to a batch, since a step of eight users costs little more than one. Halfway a user
+ * moves to another thread with its state as bytes, as it could to another machine. A user's numbers are the
+ * same bits in any batch, on any thread; the line `states` prints their hash.
  *
- * A context belongs to one thread, and holds the weights once, and once more packed while they do not change.
- * The line `contexts` prints what that costs. Threads beyond the cores of the machine gain nothing. */
+ * A context belongs to one thread and holds the weights, and a packed copy. The line `contexts` prints the
+ * memory. Threads beyond the cores of the machine gain nothing. */
 #include <inttypes.h>
 #include <pthread.h>
 #include <stdio.h>

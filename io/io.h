@@ -4,6 +4,8 @@
 #define WEFT_IO_H
 #include "nn/nn.h"
 #include "io/api_io.h"
+#include "io/api_pictures.h"
+#include "io/api_records.h"
 
 /* file.c: keeps the text of a failure for weft_file_message. Returns the status. */
 weft_status weft__file_fail(weft_status status, const char *format, ...)

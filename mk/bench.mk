@@ -24,15 +24,10 @@ $(B)/tests/parallel/exchange: tests/parallel/exchange.c $(B)/libweft.a
 	@mkdir -p $(@D)
 	$(call say,MPI )
 	$(Q)OMPI_CC='$(CC)' mpicc.openmpi $(BASE) $(CFLAGS) $(VFLAGS) -o $@ $^ $(LIBS)
-$(B)/bench/parallel_model $(B)/bench/parallel_reads: $(B)/bench/parallel_%: tests/parallel/parallel_%.c $(B)/libweft.a
-	@mkdir -p $(@D)
-	$(call say,LINK)
-	$(Q)$(CC) $(BASE) $(CFLAGS) $(VFLAGS) -o $@ $< $(B)/libweft.a $(LIBS)
-bench-parallel: $(B)/examples/g2p $(B)/bench/parallel_model $(B)/bench/parallel_reads $(B)/tests/parallel/exchange \
+bench-parallel: $(B)/examples/g2p $(B)/tests/parallel/exchange \
                 $(B)/tests/parallel/slow.so $(TRANSPORTS)
 	@sh tests/deps.sh parallel && sh tests/deps.sh dictionary $(BUILD)/data/cmudict.out
 	@B=$(B) DICT=$(BUILD)/data/cmudict.out ROUNDS=$(ROUNDS) bash bench/parallel.sh
-	@$(B)/bench/parallel_model && $(B)/bench/parallel_reads $(B)/bench/reads.h5 8
 
 STREAM_SRC := $(wildcard bench/stream/*.c) $(filter-out bench/weft_bench.c,$(wildcard bench/*.c))
 $(B)/bench/stream/stream: $(STREAM_SRC:%.c=$(B)/%.o) $(B)/libweft.a

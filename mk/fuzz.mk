@@ -6,7 +6,7 @@ F          := $(BUILD)/fuzz
 FUZZ_CC    ?= clang
 FUZZ_SAFE   = -fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer
 FUZZ_FLAGS  = $(BASE) $(HDF5) -g -O1 $(FUZZ_SAFE) -MMD -MP
-READER_SRC := $(filter io/% plan/% rnn/forecast/series/%,$(SRC))
+READER_SRC := $(filter-out plan/run/plan_run.c,$(filter io/% plan/% rnn/forecast/series/%,$(SRC)))
 FUZZ_SRC   := $(READER_SRC) $(wildcard tests/fuzz/*.c)
 FUZZ_PARTS := $(READER_SRC) $(filter-out tests/fuzz/fuzz_% tests/fuzz/seeds.c,$(wildcard tests/fuzz/*.c))
 FUZZERS    := $(patsubst tests/fuzz/%.c,$(F)/%,$(wildcard tests/fuzz/fuzz_*.c))

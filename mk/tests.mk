@@ -50,13 +50,14 @@ $(B)/tests/nets/starve_malloc.so: tests/nets/starve_malloc.c $(B)/flags
 #:   check                      the fast tier: Criterion's tests, code in documents, lint without clang-tidy
 #:   test                       all tests; UNITS="test_ops golden io": these files, programs and rooms alone, on the CPU
 #:   lint                       the rules of the house
+#:   format                     the lines that differ from the last commit, by clang-format
 #:   nightly                    hours: everything, in every variant
 RUN_TESTS  = B=$(B) V=$(V) CC='$(CC)' bash tests/run.sh $(filter $(B)/tests/% $(B)/emu/%_test,$^)
 UNITS     ?=
 UNIT_FILES = $(foreach u,$(UNITS),$(wildcard tests/*/$(filter test_%,$u).c tests/$u/test_*.c))
 UNIT_ROOMS = $(sort $(foreach f,$(UNIT_FILES),$(B)/tests/test_$(word 2,$(subst /, ,$f))))
 SOME_TESTS = $(UNIT_ROOMS) $(filter $(UNITS:%=$(B)/tests/%),$(TOOLS))
-BENCHES    = $(BENCH) $(B)/bench/parallel_model $(B)/bench/stream/stream $(B)/bench/growth/one_step
+BENCHES    = $(BENCH) $(B)/bench/stream/stream $(B)/bench/growth/one_step
 PLAIN      = $(TESTS) $(TOOLS) $(COMMAND) $(EXAMPLES) $(BENCHES) $(B)/libweft.a $(B)/libweft.so $(TRANSPORTS)
 ALL_TESTS  = $(if $(filter tsan,$(V)),$(TOOLS),$(PLAIN)) $(EMULATED) $(B)/emu/emu_test \
              $(if $(filter-out asan,$(V)),,$(B)/emu/ptx_test) $(if $(V),,lesson-library)
@@ -65,6 +66,7 @@ test: $(if $(UNITS),$(SOME_TESTS),$(ALL_TESTS))
 check: $(TESTS) $(B)/libweft.a $(B)/libweft.so $(EXAMPLES) $(COMMAND)
 	@FAST=1 $(RUN_TESTS)
 	@$(MAKE) --no-print-directory WEFT_NO_TIDY=1 lint
+format: ; @git clang-format --force --quiet --extensions c,h,cu,cuh
 lint: $(B)/libweft.so | $(BUILD)/.needs-lint
 	@B=$(B) CC='$(CC)' WEFT_NO_TIDY='$(WEFT_NO_TIDY)' bash tests/lint.sh
 
@@ -120,5 +122,6 @@ nightly: $(B)/examples/g2p
 	@MAKE='$(MAKE)' CC='$(CC)' bash tests/nets/adding.sh
 	@$(again) fuzz SECONDS=3600
 
-.PHONY: test check lint test-cuda test-ptx planted-ptx test-parallel installcheck hunt kill starve soak planted nightly
+.PHONY: test check lint format test-cuda test-ptx planted-ptx test-parallel installcheck hunt kill starve soak planted \
+        nightly
 -include $(patsubst %.c,$(B)/%.d,$(wildcard tests/*.c tests/*/*.c))

@@ -5,21 +5,20 @@
 #include "autograd/fused.h"
 #include "nn/nn.h"
 
-/* y: where the norm goes, until it is there */
-typedef struct { real max, power; weft__guard *g; bool start; real *y; } clipping;
-
-static void norm(weft_module *root, int64_t from, int64_t n, void *user)
+/* The norm goes to y. Without any parameter it is that of no numbers. */
+static void norm_and_clip(const weft_module *m, real max, real power, weft__guard *g, real *y)
 {
-    clipping *c = user;
-    weft__device *d = &root->w->dev;
-    d->k->norm(d, n, c->power, root->gradients + from, c->start, c->g), c->start = false;
-}
-
-static void clip(weft_module *root, int64_t from, int64_t n, void *user)
-{
-    clipping *c = user;
-    weft__device *d = &root->w->dev;
-    d->k->clip(d, n, c->power, c->max, c->g, root->gradients + from, c->y), c->y = NULL;
+    weft__device *d = &m->w->dev;
+    real *gradients = m->root->gradients;
+    bool start = true;
+    for (weft__neighbours s = { 0 }; weft__next_neighbours(m, false, &s); start = false)
+        d->k->norm(d, s.n, power, gradients + s.from, start, g);
+    if (start) {
+        d->k->norm(d, 0, power, NULL, true, g);
+        d->k->clip(d, 0, power, max, g, NULL, y);
+    }
+    for (weft__neighbours s = { 0 }; weft__next_neighbours(m, false, &s); y = NULL)
+        d->k->clip(d, s.n, power, max, g, gradients + s.from, y);
 }
 
 weft_tensor *weft_clip_grad_norm(weft_module *m, double max, double power)
@@ -41,35 +40,15 @@ weft_tensor *weft_clip_grad_norm(weft_module *m, double max, double power)
     weft__gradients_are_there(m, "clip_grad_norm");
     weft__form scalar = weft__plain(WEFT_REAL, 0, NULL);
     weft_tensor *total = weft__empty(w, &scalar);
-    clipping c = { (real)max, (real)power, weft__take(w, WEFT__IN_DATA, sizeof *c.g), true,
-                   total->data };
+    weft__guard *g = weft__take(w, WEFT__IN_DATA, sizeof *g);
     if (w->status)
         return &w->nil;
-    weft__each_run(m, false, norm, &c);
-    if (c.start)
-        w->dev.k->norm(&w->dev, 0, c.power, NULL, true, c.g);      /* there is nothing */
-    weft__each_run(m, false, clip, &c);
-    if (c.y)
-        w->dev.k->clip(&w->dev, 0, c.power, c.max, c.g, NULL, c.y);
+    norm_and_clip(m, (real)max, (real)power, g, total->data);
     weft__check_faults(w, "clip_grad_norm");
     return total;
 }
 
 /* ---- gradients as one vector ---- */
-typedef struct { real *to; weft__device *device; } writer;
-
-static bool write_one(weft__parameter *p, void *user)
-{
-    writer *at = user;
-    int64_t n = p->buffer ? 0 : weft__elements(&p->grad.f);
-    if (n && weft__node_of(&p->value)->frozen)
-        at->device->k->fill(at->device, n, 0, at->to);
-    else if (n)
-        at->device->k->copy(at->device, at->to, p->grad.data, (size_t)n * sizeof(real));
-    at->to += n;
-    return true;
-}
-
 weft_tensor *weft_flat_gradient(weft_module *m)
 {
     weft *w = weft__ready(m);
@@ -80,7 +59,15 @@ weft_tensor *weft_flat_gradient(weft_module *m)
     weft_tensor *y = weft__empty(w, &f);
     if (!weft_ok(w))
         return &w->nil;
-    weft__each_parameter(m, write_one, &(writer){ y->data, &w->dev });
+    real *to = y->data;
+    for (const weft__parameter *p = NULL; (p = weft__next_parameter(m, p));) {
+        int64_t n = p->buffer ? 0 : weft__elements(&p->grad.f);
+        if (n && weft__node_of(&p->value)->frozen)
+            w->dev.k->fill(&w->dev, n, 0, to);
+        else if (n)
+            w->dev.k->copy(&w->dev, to, p->grad.data, (size_t)n * sizeof *to);
+        to += n;
+    }
     weft__check_faults(w, "flat_gradient");
     return y;
 }

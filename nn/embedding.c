@@ -21,7 +21,7 @@ static bool skip_shape(weft_call *c)
 }
 static void skip_run(weft_call *c)
 {
-    RUN(c, gather_ints, count(c->y[0]), 1, count(c->x[1]), I(c, 1), I(c, 0), -1, (int32_t *)(void *)Y(c, 0));
+    RUN(c, gather_ints, count(c->y[0]), 1, count(c->x[1]), I(c, 1), I(c, 0), -1, YI(c, 0));
 }
 static const weft_op op_skip = {
     .name = "embedding_run", .no_gradient = true, .shape = skip_shape, .forward = skip_run
@@ -86,11 +86,6 @@ weft_embedding *weft_embedding_new(weft_module *parent, const char *name, const 
     if (!w->status && has_padding(opts) && map_ids(e, opts->rows, opts->padding))
         w->dev.k->fill(&w->dev, opts->columns, 0, e->weight->data + opts->padding * opts->columns);
     return weft__finished(m, e, &none);
-}
-
-weft_tensor *weft_embedding_weight(weft_embedding *e)
-{
-    return e && e->m ? e->weight : &weft__no_context()->nil;
 }
 
 /* Whole rows of the table dropped: the factor of each row, 0 or 1 / (1 - p), is looked up as the row is, so

@@ -6,14 +6,6 @@
 #include "core/shared/philox.h"
 #include "nn/nn.h"
 
-static int64_t extent_between(const weft__form *f, int from, int to)
-{
-    int64_t n = 1;
-    for (int i = from; i < to; i++)
-        n *= f->size[i];
-    return n;
-}
-
 /* ---- orthogonal (Saxe et al. 2013): rows of a normal matrix made orthonormal, on the host in double ---- */
 static double dot(const double *a, const double *b, int64_t n)
 {
@@ -50,7 +42,7 @@ static void orthogonal(weft__parameter *p, uint64_t key, double gain)
 {
     weft *w = p->value.w;
     const weft__form *f = &p->value.f;
-    int64_t m = f->size[0], n = extent_between(f, 1, f->rank), rows = m < n ? m : n, length = m < n ? n : m;
+    int64_t m = f->size[0], n = weft__extents(f, 1, f->rank), rows = m < n ? m : n, length = m < n ? n : m;
     double *x = weft__allocate(w, (size_t)(m * n) * sizeof *x);
     real *y = x ? weft__allocate(w, (size_t)(m * n) * sizeof *y) : NULL;
     for (int64_t i = 0; y && i < m * n; i++)
@@ -116,7 +108,7 @@ void weft__first_values(weft__parameter *p, weft_init init)
     int64_t n = weft__elements(f);
     if (n == 0)
         return;
-    double out = f->rank ? (double)f->size[0] : 1, inside = (double)extent_between(f, 2, f->rank),
+    double out = f->rank ? (double)f->size[0] : 1, inside = (double)weft__extents(f, 2, f->rank),
            in = f->rank > 1 ? (double)f->size[1] * inside : 1;
     double a = init.a, b = init.b, gain = a != 0 ? a : 1;
     switch (init.kind) {

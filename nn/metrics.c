@@ -3,7 +3,6 @@
 #include <math.h>
 #include <stdlib.h>
 #include "autograd/fused.h"
-#include "nn/api_loss.h"
 #include "nn/loss.h"
 
 /* ---- accuracies ---- */
@@ -29,26 +28,6 @@ static hits compared(const char *name, weft_tensor *scores, weft_tensor *classes
                    weft__entropy_weight(classes, weft_size(scores, -1), opts, false) };
 }
 
-static weft_ratio token_hits(weft_tensor *scores, weft_tensor *classes, const weft_ce_opts *opts)
-{
-    hits h = compared("accuracy", scores, classes, opts);
-    return (weft_ratio){ weft_sum_all(weft_mul(h.right, h.counts)), weft_sum_all(h.counts) };
-}
-
-/* A sequence is right if nothing that counts in it is wrong; it counts if anything in it does. */
-static weft_ratio sequence_hits(weft_tensor *scores, weft_tensor *classes, const weft_ce_opts *opts)
-{
-    char text[128];
-    if (scores && !weft__wrong(scores->w, scores) && !scores->f.batch)
-        weft__fail(scores->w, WEFT_ESHAPE, "sequence_accuracy: the scores are %s; ragged ones are expected",
-                   weft__text(&scores->f, text));
-    hits h = compared("sequence_accuracy", scores, classes, opts);
-    weft_tensor *none = weft_scalar(scores ? scores->w : NULL, 0);
-    weft_tensor *wrong = weft_pool(weft_mul(weft_equal(h.right, none), h.counts), WEFT_POOL_SUM);
-    weft_tensor *counts = weft_greater(weft_pool(h.counts, WEFT_POOL_SUM), none);
-    return (weft_ratio){ weft_sum_all(weft_mul(weft_equal(wrong, none), counts)), weft_sum_all(counts) };
-}
-
 weft_tensor *weft_ratio_value(weft_ratio r)
 {
     weft *w = weft_context_of(r.right);
@@ -61,16 +40,28 @@ weft_tensor *weft_ratio_value(weft_ratio r)
 weft_ratio weft_accuracy(weft_tensor *scores, weft_tensor *classes, const weft_ce_opts *opts)
 {
     weft_ratio r = { 0 };
-    WEFT_NO_GRAD(weft_context_of(scores))
-        r = token_hits(scores, classes, opts);
+    WEFT_NO_GRAD(weft_context_of(scores)) {
+        hits h = compared("accuracy", scores, classes, opts);
+        r = (weft_ratio){ weft_sum_all(weft_mul(h.right, h.counts)), weft_sum_all(h.counts) };
+    }
     return r;
 }
 
+/* A sequence is right if nothing that counts in it is wrong; it counts if anything in it does. */
 weft_ratio weft_sequence_accuracy(weft_tensor *scores, weft_tensor *classes, const weft_ce_opts *opts)
 {
+    char text[128];
     weft_ratio r = { 0 };
-    WEFT_NO_GRAD(weft_context_of(scores))
-        r = sequence_hits(scores, classes, opts);
+    if (scores && !weft__wrong(scores->w, scores) && !scores->f.batch)
+        weft__fail(scores->w, WEFT_ESHAPE, "sequence_accuracy: the scores are %s; ragged ones are expected",
+                   weft__text(&scores->f, text));
+    WEFT_NO_GRAD(weft_context_of(scores)) {
+        hits h = compared("sequence_accuracy", scores, classes, opts);
+        weft_tensor *none = weft_scalar(scores ? scores->w : NULL, 0);
+        weft_tensor *wrong = weft_pool(weft_mul(weft_equal(h.right, none), h.counts), WEFT_POOL_SUM);
+        weft_tensor *counts = weft_greater(weft_pool(h.counts, WEFT_POOL_SUM), none);
+        r = (weft_ratio){ weft_sum_all(weft_mul(weft_equal(wrong, none), counts)), weft_sum_all(counts) };
+    }
     return r;
 }
 
@@ -108,7 +99,6 @@ int64_t weft_edit_distance(const int32_t *a, int64_t na, const int32_t *b, int64
 }
 
 /* ---- confusion matrices ---- */
-/* ---- the matrix ---- */
 static weft_tensor *flat(weft_tensor *x, int rank, int64_t last)  /* of a plain one: its rows as one axis */
 {
     return x->f.batch ? x : weft_reshape(x, rank, (int64_t[]){ -1, last });
@@ -216,15 +206,19 @@ static weft_class_scores mean_over_classes(const double *counts, int64_t classes
                                 part(sum.f1, weights), sum.support };
 }
 
-weft_class_scores weft_class_scores_of(const double *counts, int64_t classes, int64_t which)
+weft_class_scores weft_class_scores_of(const double *counts, int64_t classes, int64_t class_)
 {
-    if (counts && which >= 0 && which < classes)
-        return scores_of(tally_of(counts, classes, which));
-    if (counts && which == WEFT_AVERAGE_MICRO)
+    bool known = counts && class_ >= 0 && class_ < classes;
+    return known ? scores_of(tally_of(counts, classes, class_)) : (weft_class_scores){ 0 };
+}
+
+weft_class_scores weft_average_scores(const double *counts, int64_t classes, weft_average average)
+{
+    if (!counts)
+        return (weft_class_scores){ 0 };
+    if (average == WEFT_MICRO_AVERAGE)
         return micro(counts, classes);
-    if (counts && (which == WEFT_AVERAGE_MACRO || which == WEFT_AVERAGE_WEIGHTED))
-        return mean_over_classes(counts, classes, which == WEFT_AVERAGE_WEIGHTED);
-    return (weft_class_scores){ 0 };
+    return mean_over_classes(counts, classes, average == WEFT_WEIGHTED_AVERAGE);
 }
 
 /* ---- meters; sums of double, so that an epoch of float losses adds up exactly ---- */

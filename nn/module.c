@@ -58,22 +58,12 @@ static const char *last_word(const char *path)
     return dot ? dot + 1 : path;
 }
 
-static const char *below_of(const char *path, const weft_module *from)
+const char *weft__path_below(const weft__parameter *p, const weft_module *m)
 {
-    return from ? path + strlen(from->path) + 1 : path;
+    return p->path + strlen(m->path) + 1;
 }
 
-const char *weft__parameter_path(const weft__parameter *p, const weft_module *from, char *buffer, size_t size)
-{
-    snprintf(buffer, size, "%s", below_of(p->path, from));
-    return buffer;
-}
-
-const char *weft__module_path(const weft_module *m, char *buffer, size_t size)
-{
-    snprintf(buffer, size, "%s", m->path);
-    return buffer;
-}
+static const char *path_of(const weft_module *m) { return m->path; }
 
 /* ---- making ---- */
 static void module_end(void *p)
@@ -118,7 +108,7 @@ weft_module *weft_module_new(weft *w, const char *name)
 {
     if (!weft_ok(w) || !weft__tape_of(w))
         return &none;
-    w->tape->scope_name = weft__module_path;
+    w->tape->scope_name = path_of;
     return new_module(w, NULL, name);
 }
 
@@ -308,42 +298,34 @@ void weft__append(weft__parameter *p)
     weft__list_parameters(root);
 }
 
-/* Returns the name below m that was made next after p (the first one for NULL), tied ones included. */
-static weft__parameter *next_below(const weft_module *m, weft__parameter *p)
+weft__parameter *weft__next_name(const weft_module *m, const weft__parameter *p)
 {
-    if (p == m->below_last)
+    if (!m || p == m->below_last)
         return NULL;
-    p = p ? p->later : m->below_first;
-    while (!weft__below(p->module, m))
-        p = p->later;
-    return p;
+    weft__parameter *next = p ? p->later : m->below_first;
+    while (next && !weft__below(next->module, m))
+        next = next->later;
+    return next;
 }
 
-void weft__each_parameter(const weft_module *m, bool (*visit)(weft__parameter *, void *), void *user)
+weft__parameter *weft__next_parameter(const weft_module *m, const weft__parameter *p)
 {
-    if (!m || !m->w)
-        return;
-    for (weft__parameter *p = NULL; (p = next_below(m, p));)
-        if (!p->tied && !visit(p, user))
-            return;
+    weft__parameter *next = weft__next_name(m, p);
+    while (next && next->tied)
+        next = weft__next_name(m, next);
+    return next;
 }
 
-void weft__each_run(const weft_module *m, bool frozen, void (*visit)(weft_module *, int64_t, int64_t, void *),
-                    void *user)
+bool weft__next_neighbours(const weft_module *m, bool frozen, weft__neighbours *s)
 {
-    int64_t from = 0, end = 0;
-    if (!m || !m->w)
-        return;
-    for (weft__parameter *p = NULL; (p = next_below(m, p));) {
-        if (p->tied || p->buffer || (weft__node_of(&p->value)->frozen && !frozen))
+    s->n = 0;
+    for (weft__parameter *p; (p = weft__next_parameter(m, s->last)); s->last = p) {
+        if (p->buffer || (weft__node_of(&p->value)->frozen && !frozen))
             continue;
-        if (p->at != end) {
-            if (end > from)
-                visit(m->root, from, end - from, user);
-            from = p->at;
-        }
-        end = p->at + weft__piece(p);
+        if (s->n && p->at != s->from + s->n)
+            return true;
+        s->from = s->n ? s->from : p->at;
+        s->n += weft__piece(p);
     }
-    if (end > from)
-        visit(m->root, from, end - from, user);
+    return s->n > 0;
 }

@@ -124,17 +124,6 @@ void weft__list_parameters(weft_module *m)
     extend(m, true);
 }
 
-typedef struct { bool buffers; int left; weft__parameter *found; } search;
-
-static bool one_less(weft__parameter *p, void *user)
-{
-    search *s = user;
-    if (p->buffer != s->buffers || s->left-- > 0)
-        return true;
-    s->found = p;
-    return false;
-}
-
 /* p is NULL if there is no such number. */
 static struct weft__listed_one numbered(const weft_module *m, bool buffers, int i)
 {
@@ -145,9 +134,10 @@ static struct weft__listed_one numbered(const weft_module *m, bool buffers, int 
         extend((weft_module *)(uintptr_t)m, buffers);
     if (i < l->n)
         return l->at[i];
-    search s = { buffers, i, NULL };
-    weft__each_parameter(m, one_less, &s);
-    return (struct weft__listed_one){ s.found, s.found ? s.found->path : NULL };
+    weft__parameter *p = NULL;
+    while ((p = weft__next_parameter(m, p)) && (p->buffer != buffers || i-- > 0))
+        ;
+    return (struct weft__listed_one){ p, p ? p->path : NULL };
 }
 
 static int count_below(const weft_module *m, bool buffers) { return m && m->w ? m->count[buffers] : 0; }
@@ -194,7 +184,7 @@ weft_tensor *weft_find_parameter(const weft_module *m, const char *path)
 
 bool weft__path_fits(const weft__parameter *p, const weft_module *m, const char *pattern)
 {
-    return fnmatch(pattern, p->path + strlen(m->path) + 1, 0) == 0;
+    return fnmatch(pattern, weft__path_below(p, m), 0) == 0;
 }
 
 int64_t weft_parameter_numel(const weft_module *m) { return m && m->w ? m->elements : 0; }

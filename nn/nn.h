@@ -2,11 +2,14 @@
 #ifndef WEFT_NN_H
 #define WEFT_NN_H
 #include "autograd/api_op.h"
+#include "autograd/api_ragged.h"
 #include "core/context.h"
 #include "core/device.h"
 #include "core/ragged.h"
+#include "nn/api_forecast_loss.h"
 #include "nn/api_layers.h"
-#include "nn/api_loss.h"
+#include "nn/api_metrics.h"
+#include "nn/api_module.h"
 #include "nn/api_optim.h"
 
 enum { WEFT__NAME = 64, WEFT__PATH = 256, WEFT__GRAIN = 16 };
@@ -108,21 +111,21 @@ bool weft__below(const weft_module *part, const weft_module *m);  /* m itself is
 void weft__append(weft__parameter *p);
 /* Extends the lists of parameters and of buffers by number. */
 void weft__list_parameters(weft_module *);
-/* Every parameter and buffer below m in the order in which they were made; visit returns false to stop. A
- * tied name is no second visit: a parameter is visited only under its first name, so not at all if that is
- * not below m. */
-void weft__each_parameter(const weft_module *m, bool (*visit)(weft__parameter *, void *), void *user);
-/* Whether the path of p below m, where it is, fits a shell pattern. */
+/* Walks along the names of parameters and buffers below m in the order in which they were made: the first
+ * one for a p of NULL, then the one after p, NULL at the end. */
+weft__parameter *weft__next_name(const weft_module *m, const weft__parameter *p);
+/* The same without tied names: a parameter comes only under its first name, so not at all if that is not
+ * below m. */
+weft__parameter *weft__next_parameter(const weft_module *m, const weft__parameter *p);
+/* Returns whether the path of p below m fits a shell pattern. */
 bool weft__path_fits(const weft__parameter *p, const weft_module *m, const char *pattern);
-/* The parameters below m (frozen ones, too, if asked for) as runs [from, from + n) of the root's flat
- * vectors, neighbours merged, gaps included: what a kernel does to them all, it does in few calls. */
-void weft__each_run(const weft_module *m, bool frozen,
-                    void (*visit)(weft_module *root, int64_t from, int64_t n, void *user), void *user);
-/* "encoder.lstm.weight_ih_l0", counted from (and without) `from`; for messages from is NULL: the root's
- * name is included. */
-const char *weft__parameter_path(const weft__parameter *p, const weft_module *from, char *buffer,
-                                 size_t size);
-const char *weft__module_path(const weft_module *m, char *buffer, size_t size);
+/* The parameters below m (frozen ones, too, if asked for) as ranges [from, from + n) of the root's flat
+ * vectors, neighbours merged, gaps included: what a kernel does to them all, it does in few calls. Begins
+ * with a range of zeros; returns false at the end. */
+typedef struct weft__neighbours { int64_t from, n; const weft__parameter *last; } weft__neighbours;
+bool weft__next_neighbours(const weft_module *m, bool frozen, weft__neighbours *);
+/* The path of p below m, "encoder.lstm.weight_ih_l0". */
+const char *weft__path_below(const weft__parameter *p, const weft_module *m);
 /* A layer runs: messages of the context name it until weft__leave. Returns the scope before. m->w must not
  * be NULL. */
 const weft_module *weft__enter(const weft_module *m);

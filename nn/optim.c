@@ -100,7 +100,7 @@ static void name_bad(weft_optim *o)
 {
     for (int i = 0; i < o->n; i++)
         if (o->counts[3] >= o->slot[i].from && o->counts[3] < o->slot[i].from + o->slot[i].n)
-            weft__parameter_path(o->slot[i].p, o->module, o->bad, sizeof o->bad);
+            snprintf(o->bad, sizeof o->bad, "%s", weft__path_below(o->slot[i].p, o->module));
 }
 
 static void look_quietly(weft_optim *o)           /* the context stays as it is */

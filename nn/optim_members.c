@@ -94,18 +94,16 @@ bool weft__groups_fit(weft_optim *o)
                 "optim_step: the group \"%.80s\" of the %s of %s fits no parameter; a pattern of paths "
                 "below %s is expected, as \"%s\" is one",
                 g->pattern, o->name, o->module->path, o->module->path,
-                o->slot[0].p->path + strlen(o->module->path) + 1);
+                weft__path_below(o->slot[0].p, o->module));
     return !o->w->status;
 }
 
 /* ---- who is new ---- */
 static weft__parameter *next_new(const weft_optim *o, const weft__parameter *after)
 {
-    if (after == o->module->below_last)
-        return NULL;
-    weft__parameter *p = after ? after->later : o->module->below_first;
-    while (p && (p->buffer || p->tied || !weft__below(p->module, o->module)))
-        p = p == o->module->below_last ? NULL : p->later;
+    weft__parameter *p = weft__next_parameter(o->module, after);
+    while (p && p->buffer)
+        p = weft__next_parameter(o->module, p);
     return p;
 }
 

@@ -3,27 +3,29 @@
 #include <math.h>
 #include "nn/optim.h"
 
-static void check_option(const weft_module *m, const char *name, const char *option, double value)
+static void check(const weft_module *m, const char *rule, const char *option, double value, bool fine,
+                  const char *expected)
 {
-    if (!(value >= 0) || isinf((real)value))
-        weft__fail(m ? m->w : NULL, WEFT_EARG, "%s: %s %g; 0 or more, and finite, is expected", name, option,
-                   (double)(real)value);
+    if (!fine)
+        weft__fail(m ? m->w : NULL, WEFT_EARG, "%s: %s %g; %s is expected", rule, option,
+                   (double)(real)value, expected);
 }
 
-static void below_one(const weft_module *m, const char *name, const char *option, double value)
+static void check_option(const weft_module *m, const char *rule, const char *option, double value)
 {
-    if (!(value >= 0 && (real)value < 1))
-        weft__fail(m ? m->w : NULL, WEFT_EARG, "%s: %s %g; 0 or more and below 1 is expected", name, option,
-                   (double)(real)value);
+    check(m, rule, option, value, value >= 0 && !isinf((real)value), "0 or more, and finite,");
+}
+
+static void below_one(const weft_module *m, const char *rule, const char *option, double value)
+{
+    check(m, rule, option, value, value >= 0 && (real)value < 1, "0 or more and below 1");
 }
 
 /* 0 would divide 0 by 0 wherever a gradient is 0: in rows of an embedding that a batch lacks, in the gaps
  * between parameters. */
-static void positive(const weft_module *m, const char *name, double eps)
+static void positive(const weft_module *m, const char *rule, double eps)
 {
-    if (!((real)eps > 0) || isinf((real)eps))
-        weft__fail(m ? m->w : NULL, WEFT_EARG, "%s: eps %g; more than 0, and finite, is expected", name,
-                   (double)(real)eps);
+    check(m, rule, "eps", eps, (real)eps > 0 && !isinf((real)eps), "more than 0, and finite,");
 }
 
 weft_optim *weft_sgd_new(weft_module *m, const weft_sgd_opts *opts)
@@ -33,9 +35,7 @@ weft_optim *weft_sgd_new(weft_module *m, const weft_sgd_opts *opts)
     check_option(m, "sgd", "lr", o.lr);
     check_option(m, "sgd", "momentum", o.momentum);
     check_option(m, "sgd", "weight_decay", o.weight_decay);
-    if (!isfinite((real)o.dampening))
-        weft__fail(m ? m->w : NULL, WEFT_EARG, "sgd: dampening %g; a finite number is expected",
-                   (double)(real)o.dampening);
+    check(m, "sgd", "dampening", o.dampening, isfinite((real)o.dampening), "a finite number");
     if (o.nesterov && (!(o.momentum > 0) || o.dampening != 0))
         weft__fail(m ? m->w : NULL, WEFT_EARG,
                    "sgd: momentum %g, dampening %g; nesterov wants a momentum above 0 and no dampening",
@@ -56,8 +56,8 @@ weft_optim *weft_rmsprop_new(weft_module *m, const weft_rmsprop_opts *opts)
     o.alpha = weft__or(o.alpha, .99);
     o.eps = weft__or(o.eps, 1e-8);
     check_option(m, "rmsprop", "lr", o.lr);
-    if (!(o.alpha >= 0 && o.alpha <= 1))         /* more would be the root of a negative average */
-        weft__fail(m ? m->w : NULL, WEFT_EARG, "rmsprop: alpha %g; 0 .. 1 is expected", o.alpha);
+    /* more would be the root of a negative average */
+    check(m, "rmsprop", "alpha", o.alpha, o.alpha >= 0 && o.alpha <= 1, "0 .. 1");
     positive(m, "rmsprop", o.eps);
     check_option(m, "rmsprop", "momentum", o.momentum);
     check_option(m, "rmsprop", "weight_decay", o.weight_decay);

@@ -297,23 +297,14 @@ static void freeze(weft__parameter *p, bool frozen)
         w->dev.k->fill(&w->dev, weft__elements(&p->grad.f), 0, p->grad.data);
 }
 
-typedef struct { const weft_module *m; const char *pattern; bool frozen, fits; } freezing;
-
-static bool freeze_fitting(weft__parameter *p, void *user)
-{
-    freezing *f = user;
-    if (!p->buffer && weft__path_fits(p, f->m, f->pattern))
-        freeze(p, f->frozen), f->fits = true;
-    return true;
-}
-
 void weft_freeze(weft_module *m, const char *pattern, bool frozen)
 {
     weft *w = weft__ready(m);
-    freezing f = { m, pattern, frozen, false };
-    if (w && pattern)
-        weft__each_parameter(m, freeze_fitting, &f);
-    if (w && !f.fits)
+    bool fits = false;
+    for (weft__parameter *p = NULL; w && pattern && (p = weft__next_parameter(m, p));)
+        if (!p->buffer && weft__path_fits(p, m, pattern))
+            freeze(p, frozen), fits = true;
+    if (w && !fits)
         weft__fail(w, WEFT_EARG,
                    "freeze: %s%.80s%s fits no parameter below %s; a pattern of their paths is expected "
                    "(\"*\": all, \"encoder.*\", \"embed.weight\")",
@@ -321,48 +312,26 @@ void weft_freeze(weft_module *m, const char *pattern, bool frozen)
 }
 
 /* ---- gradients ---- */
-static void zero_gradients(weft_module *root, int64_t from, int64_t n, void *user)
-{
-    (void)user;
-    root->w->dev.k->fill(&root->w->dev, n, 0, root->gradients + from);
-}
-
-static bool none_has_come(weft__parameter *p, void *user)
-{
-    (void)user;
-    weft__node_of(&p->value)->given = false;
-    return true;
-}
-
 void weft_zero_grad(weft_module *m)
 {
     weft *w = weft__ready(m);
     if (!w || !weft__outside_shards(w, "zero_grad"))
         return;
-    weft__each_run(m, true, zero_gradients, NULL);
-    weft__each_parameter(m, none_has_come, NULL);
+    for (weft__neighbours s = { 0 }; weft__next_neighbours(m, true, &s);)
+        w->dev.k->fill(&w->dev, s.n, 0, m->root->gradients + s.from);
+    for (weft__parameter *p = NULL; (p = weft__next_parameter(m, p));)
+        weft__node_of(&p->value)->given = false;
     weft__check_faults(w, "zero_grad");
-}
-
-static bool find_given(weft__parameter *p, void *found)
-{
-    *(bool *)found = weft__node_of(&p->value)->given;
-    return !weft__node_of(&p->value)->given;
 }
 
 void weft__gradients_are_there(const weft_module *m, const char *function)
 {
-    bool found = false;
+    weft__parameter *p = NULL;
     if (!m->w->check)
         return;
-    weft__each_parameter(m, find_given, &found);
-    weft__check_given(m->w, found, false, function);
-}
-
-static void divide(weft_module *root, int64_t from, int64_t n, void *divisor)
-{
-    real *g = root->gradients + from;
-    root->w->dev.k->scale_by(&root->w->dev, n, ((weft_tensor *)divisor)->data, true, g, g, false);
+    while ((p = weft__next_parameter(m, p)) && !weft__node_of(&p->value)->given)
+        ;
+    weft__check_given(m->w, p != NULL, false, function);
 }
 
 void weft_divide_grad(weft_module *m, weft_tensor *divisor)
@@ -379,7 +348,10 @@ void weft_divide_grad(weft_module *m, weft_tensor *divisor)
                    weft__text(&divisor->f, text));
     else {
         weft__gradients_are_there(m, "divide_grad");
-        weft__each_run(m, true, divide, divisor);
+        for (weft__neighbours s = { 0 }; weft__next_neighbours(m, true, &s);) {
+            real *g = m->root->gradients + s.from;
+            w->dev.k->scale_by(&w->dev, s.n, divisor->data, true, g, g, false);
+        }
     }
     weft__check_faults(w, "divide_grad");
 }

@@ -16,16 +16,7 @@ static const weft__parameter *first_name(const weft__parameter *p) { return p->t
 
 static const char *path_of(const sheet *s, const weft__parameter *p)     /* a tied one may lie elsewhere */
 {
-    return weft__below(p->module, s->top) ? p->path + strlen(s->top->path) + 1 : p->path;
-}
-
-/* all names below the module in the order in which they were made, those of tied ones, too */
-static const weft__parameter *next_of(const sheet *s, const weft__parameter *p)
-{
-    p = p ? p->later : s->top->root->first;
-    while (p && !weft__below(p->module, s->top))
-        p = p->later;
-    return p;
+    return weft__below(p->module, s->top) ? weft__path_below(p, s->top) : p->path;
 }
 
 static void measure_names(sheet *s)
@@ -33,7 +24,7 @@ static void measure_names(sheet *s)
     char shape[128];
     s->paths = larger((int)strlen(s->top->path), (int)strlen("in buffers"));
     s->shapes = (int)strlen("shape");
-    for (const weft__parameter *p = NULL; (p = next_of(s, p));) {
+    for (const weft__parameter *p = NULL; (p = weft__next_name(s->top, p));) {
         s->paths = larger(s->paths, (int)strlen(path_of(s, p)));
         s->shapes = larger(s->shapes, (int)strlen(weft__text(&first_name(p)->value.f, shape)));
     }
@@ -69,7 +60,7 @@ void weft_print_module(FILE *file, const weft_module *m)
         return;
     measure_names(&s);
     fprintf(file, "%-*s  %-*s  %12s\n", s.paths, m->path, s.shapes, "shape", "parameters");
-    for (const weft__parameter *p = NULL; (p = next_of(&s, p));)
+    for (const weft__parameter *p = NULL; (p = weft__next_name(m, p));)
         print_row(&s, p);
     print_total(&s, "total", s.trained + s.frozen, true);
     print_total(&s, "to train", s.trained, s.frozen > 0);

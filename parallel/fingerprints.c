@@ -18,19 +18,14 @@ static uint64_t mixed_real(uint64_t h, real x)
 }
 
 /* ---- names and shapes; lengths; streams ---- */
-static bool mix_shape(weft__parameter *p, void *user)
-{
-    uint64_t *h = user;
-    *h = weft__mixed(*h, weft__hash((uint64_t)p->buffer, p->path));
-    for (int i = 0; i < p->value.f.rank; i++)
-        *h = weft__mixed(*h, (uint64_t)p->value.f.size[i]);
-    return true;
-}
-
 uint64_t weft__print_of_model(const weft_module *m)
 {
     uint64_t h = 1;
-    weft__each_parameter(m, mix_shape, &h);
+    for (const weft__parameter *p = NULL; (p = weft__next_parameter(m, p));) {
+        h = weft__mixed(h, weft__hash((uint64_t)p->buffer, p->path));
+        for (int i = 0; i < p->value.f.rank; i++)
+            h = weft__mixed(h, (uint64_t)p->value.f.size[i]);
+    }
     return h;
 }
 
@@ -61,77 +56,63 @@ uint64_t weft__print_of_streams(const weft *w)
 }
 
 /* ---- optimisers ---- */
-static bool mix_optimiser(weft__parameter *p, void *user)
+static uint64_t mixed_optimiser(uint64_t h, const weft_optim *o, const weft__parameter *p)
 {
-    uint64_t *h = user;
-    const weft_optim *o = p->by;
-    if (!o)
-        return true;
     const weft__update *u = &o->how;
     const real numbers[] = { u->lr, u->decay, u->eps, u->beta1, u->beta2 };
-    *h = weft__mixed(*h, (uint64_t)u->rule << 2 | (uint64_t)u->nesterov << 1 | u->centered);
+    h = weft__mixed(h, (uint64_t)u->rule << 2 | (uint64_t)u->nesterov << 1 | u->centered);
     for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
-        *h = mixed_real(*h, numbers[i]);
+        h = mixed_real(h, numbers[i]);
     for (int i = 0; i < o->n; i++)
         if (o->slot[i].p == p)
-            *h = mixed_real(mixed_real(*h, o->slot[i].scale), o->slot[i].decay);
-    return true;
+            h = mixed_real(mixed_real(h, o->slot[i].scale), o->slot[i].decay);
+    return h;
 }
 
 uint64_t weft__print_of_optimisers(const weft_module *m)
 {
     uint64_t h = 3;
-    weft__each_parameter(m, mix_optimiser, &h);
+    for (const weft__parameter *p = NULL; (p = weft__next_parameter(m, p));)
+        h = p->by ? mixed_optimiser(h, p->by, p) : h;
     return h;
 }
 
 /* ---- values ---- */
-typedef struct { uint64_t *to; void *host; } values;
-
-static bool hash_values(weft__parameter *p, void *user)
+static uint64_t hash_values(const weft__parameter *p, void *host)
 {
-    values *v = user;
     weft__device *d = &p->value.w->dev;
     int64_t n = weft__elements(&p->value.f);
-    const real *x = d->k->synchronous ? p->value.data : v->host;
+    const real *x = d->k->synchronous ? p->value.data : host;
     if (!d->k->synchronous)
-        d->k->download(d, v->host, p->value.data, (size_t)n * sizeof *x);
+        d->k->download(d, host, p->value.data, (size_t)n * sizeof *x);
     uint64_t h = (uint64_t)n;
     for (int64_t i = 0; i < n && !p->shard; i++)
         h = mixed_real(h, x[i]);
-    *v->to++ = h;
-    return true;
-}
-
-static bool measure(weft__parameter *p, void *user)
-{
-    int64_t *most = user, n = weft__elements(&p->value.f);
-    most[0]++;
-    most[1] = n > most[1] ? n : most[1];
-    return true;
+    return h;
 }
 
 uint64_t *weft__prints_of_values(weft_parallel *p, int64_t *n)
 {
-    int64_t most[2] = { 0, 0 };
-    weft__each_parameter(p->module, measure, most);
+    int64_t most = 0;
+    *n = 0;
+    for (const weft__parameter *q = NULL; (q = weft__next_parameter(p->module, q)); ++*n)
+        most = weft__elements(&q->value.f) > most ? weft__elements(&q->value.f) : most;
     bool device = !p->w->dev.k->synchronous;
-    values v = { weft__allocate(p->w, (size_t)(most[0] + 1) * sizeof *v.to),
-                 device ? weft__allocate(p->w, (size_t)(most[1] + 1) * sizeof(real)) : NULL };
-    uint64_t *all = v.to;
-    *n = most[0];
-    if (all && (v.host || !device))
-        weft__each_parameter(p->module, hash_values, &v);
-    weft__release(p->w, v.host);
+    uint64_t *all = weft__allocate(p->w, (size_t)(*n + 1) * sizeof *all), *to = all;
+    void *host = device ? weft__allocate(p->w, (size_t)(most + 1) * sizeof(real)) : NULL;
+    for (const weft__parameter *q = NULL;
+         all && (host || !device) && (q = weft__next_parameter(p->module, q));)
+        *to++ = hash_values(q, host);
+    weft__release(p->w, host);
     return all;
 }
 
-typedef struct { int64_t left; const char *path; } place;
-static bool find(weft__parameter *p, void *user)
+static const char *path_at(const weft_module *m, int64_t i)
 {
-    place *at = user;
-    at->path = p->path;
-    return at->left-- > 0;
+    const weft__parameter *p = weft__next_parameter(m, NULL);
+    while (p && i-- > 0)
+        p = weft__next_parameter(m, p);
+    return p ? p->path : "";
 }
 
 /* After the ranks have found that their values differ: in which parameter first. */
@@ -143,15 +124,13 @@ void weft__name_difference(weft_parallel *p, const char *what, const uint64_t *m
     for (int q = 1; q < p->world.ranks; q++) {
         const uint64_t *b = weft__said(p, q);
         for (int64_t i = 0; i < n; i++) {
-            place at = { i, "" };
             if (a[i] == b[i])
                 continue;
-            weft__each_parameter(p->module, find, &at);
             weft__explain(
                 p->w,
                 "%s: the values of ranks 0 and %d differ, first in %s: one of them has changed, loaded or "
                 "made it by itself",
-                what, q, at.path);
+                what, q, path_at(p->module, i));
             return;
         }
     }

@@ -82,15 +82,15 @@ static void fold_gradients(weft_parallel *p, int before, int after)
 }
 
 /* ---- sums ---- */
-static void fold_sums(weft_parallel *p, int before, int after)
+/* Adds the n sums of a shard, from `first` on, to those of the branches that end with it. */
+static void fold_sums(weft_parallel *p, int before, int after, int first, int n, const double *leaf)
 {
-    double sum[WEFT__SUMS];
-    memcpy(sum, p->leaf, sizeof sum);
-    for (int i = before; i-- >= after;)
-        for (int k = 0; k < WEFT__SUMS; k++)
-            sum[k] = p->sums[i][k] + sum[k];
-    memcpy(p->sums[after - 1], sum, sizeof sum);
-    memset(p->leaf, 0, sizeof p->leaf);
+    for (int k = 0; k < n; k++) {
+        double sum = leaf[k];
+        for (int i = before; i-- >= after;)
+            sum = p->sums[i][first + k] + sum;
+        p->sums[after - 1][first + k] = sum;
+    }
 }
 
 static int64_t losses(const weft_parallel *p) { return 2 * (int64_t)(p->mine.end - p->mine.from); }
@@ -138,13 +138,7 @@ void weft__fold_losses(weft_parallel *p)
     weft__check_faults(p->w, "an update");
     for (int s = p->mine.from; s < p->mine.end; s++, x += 2) {
         int before = weft__branches_before(p, s, out), after = weft__branches_before(p, s + 1, out);
-        double sum = (double)x[0], weight = (double)x[1];
-        for (int i = before; i-- >= after;) {
-            sum = p->sums[i][WEFT__LOSS] + sum;
-            weight = p->sums[i][WEFT__WEIGHT] + weight;
-        }
-        p->sums[after - 1][WEFT__LOSS] = sum;
-        p->sums[after - 1][WEFT__WEIGHT] = weight;
+        fold_sums(p, before, after, WEFT__LOSS, 2, (const double[]){ (double)x[0], (double)x[1] });
     }
 }
 
@@ -154,6 +148,7 @@ void weft__fold_shard(weft_parallel *p)
     int before = weft__branches_before(p, p->at, out), after = weft__branches_before(p, p->at + 1, out);
     if (p->batch.learns && p->n)
         fold_gradients(p, before, after);
-    fold_sums(p, before, after);
+    fold_sums(p, before, after, 0, WEFT__SUMS, p->leaf);
+    memset(p->leaf, 0, sizeof p->leaf);
     p->done = after;
 }

@@ -4,48 +4,16 @@
 #include "autograd/fused.h"
 #include "parallel/parallel.h"
 
-/* The buffers of one rank's shards, one after the other: where the next one is. */
-typedef struct { weft__branch of; char *at; int64_t bytes; } walk;
-
-static bool is_mine(const walk *k, const weft__parameter *q)
-{
-    return q->shard && q->shard - 1 >= k->of.from && q->shard - 1 < k->of.end;
-}
 static int64_t bytes_of(const weft__parameter *q) { return weft__bytes(&q->value.f); }
 
-static bool add_up(weft__parameter *q, void *user)
+/* The next buffer of that rank's shards. */
+static weft__parameter *next_state(const weft_parallel *p, int rank, const weft__parameter *after)
 {
-    walk *k = user;
-    k->bytes += is_mine(k, q) ? bytes_of(q) : 0;
-    return true;
-}
-
-static bool take(weft__parameter *q, void *user)
-{
-    walk *k = user;
-    if (!is_mine(k, q))
-        return true;
-    weft__device *d = &q->value.w->dev;
-    d->k->download(d, k->at, q->value.data, (size_t)bytes_of(q));
-    k->at += bytes_of(q);
-    return true;
-}
-
-static bool put(weft__parameter *q, void *user)
-{
-    walk *k = user;
-    if (!is_mine(k, q))
-        return true;
-    weft__device *d = &q->value.w->dev;
-    d->k->upload(d, q->value.data, k->at, (size_t)bytes_of(q));
-    weft__changed(&q->value);
-    k->at += bytes_of(q);
-    return true;
-}
-
-static walk walk_of(const weft_parallel *p, int rank, const void *at)
-{
-    return (walk){ weft__shards_of(p->shards, rank, p->world.ranks), (char *)(uintptr_t)at, 0 };
+    const weft__branch of = weft__shards_of(p->shards, rank, p->world.ranks);
+    weft__parameter *q = weft__next_parameter(p->module->root, after);
+    while (q && (q->shard <= of.from || q->shard > of.end))
+        q = weft__next_parameter(p->module->root, q);
+    return q;
 }
 
 /* of the rank that has most */
@@ -53,25 +21,20 @@ static int64_t most_bytes(const weft_parallel *p)
 {
     int64_t most = 0;
     for (int q = 0; q < p->world.ranks; q++) {
-        walk k = walk_of(p, q, NULL);
-        weft__each_parameter(p->module->root, add_up, &k);
-        most = k.bytes > most ? k.bytes : most;
+        int64_t bytes = 0;
+        for (const weft__parameter *x = NULL; (x = next_state(p, q, x));)
+            bytes += bytes_of(x);
+        most = bytes > most ? bytes : most;
     }
     return most;
-}
-
-static bool mix_state(weft__parameter *q, void *user)
-{
-    uint64_t *h = user;
-    if (q->shard)
-        *h = weft__mixed(weft__mixed(*h, (uint64_t)q->shard), (uint64_t)bytes_of(q));
-    return true;
 }
 
 uint64_t weft__print_of_states(const weft_parallel *p)
 {
     uint64_t h = 4;
-    weft__each_parameter(p->module->root, mix_state, &h);
+    for (const weft__parameter *q = NULL; (q = weft__next_parameter(p->module->root, q));)
+        if (q->shard)
+            h = weft__mixed(weft__mixed(h, (uint64_t)q->shard), (uint64_t)bytes_of(q));
     return h;
 }
 
@@ -86,15 +49,21 @@ bool weft__share_states(weft_parallel *p, const char *what)
     int64_t n = p->transport ? most_bytes(p) : 0;
     if (!n)
         return true;
-    walk mine = walk_of(p, p->world.rank, p->own.at);
-    memset(p->own.at, 0, (size_t)n);
-    weft__each_parameter(p->module->root, take, &mine);
+    weft__device *d = &p->w->dev;
+    char *to = p->own.at;
+    memset(to, 0, (size_t)n);
+    for (const weft__parameter *x = NULL; (x = next_state(p, p->world.rank, x)); to += bytes_of(x))
+        d->k->download(d, to, x->value.data, (size_t)bytes_of(x));
     if (!weft__hand_out(p, what, p->own.at, n))
         return false;
     for (int q = 0; q < p->world.ranks; q++) {
-        walk k = walk_of(p, q, weft__said(p, q));
-        if (q != p->world.rank)
-            weft__each_parameter(p->module->root, put, &k);
+        const char *from = weft__said(p, q);
+        if (q == p->world.rank)
+            continue;
+        for (weft__parameter *x = NULL; (x = next_state(p, q, x)); from += bytes_of(x)) {
+            d->k->upload(d, x->value.data, from, (size_t)bytes_of(x));
+            weft__changed(&x->value);
+        }
     }
     return true;
 }

@@ -4,21 +4,18 @@
 #include "autograd/fused.h"
 #include "parallel/parallel.h"
 
-typedef struct { unsigned char *bits; int64_t i; bool set; } marks;
-
-static bool mark(weft__parameter *q, void *user)  /* reads, or sets, whether a loss has reached it */
+/* Writes, or takes over if `set`, a bit for each parameter: whether a loss has reached it. */
+static void mark(const weft_module *m, unsigned char *bits, bool set)
 {
-    marks *m = user;
-    unsigned char *byte = m->bits + m->i / 8, bit = (unsigned char)(1 << m->i % 8);
-    m->i++;
-    if (m->set)
-        weft__node_of(&q->value)->given |= (*byte & bit) != 0 && !weft__node_of(&q->value)->frozen;
-    else if (weft__node_of(&q->value)->given)
-        *byte |= bit;
-    return true;
+    int64_t i = 0;
+    for (weft__parameter *q = NULL; (q = weft__next_parameter(m, q)); i++) {
+        weft__node *node = weft__node_of(&q->value);
+        if (set)
+            node->given |= bits[i / 8] >> i % 8 & 1 && !node->frozen;
+        else
+            bits[i / 8] |= (unsigned char)(node->given << i % 8);
+    }
 }
-
-static bool count_one(weft__parameter *q, void *user) { (void)q; return ++*(int64_t *)user; }
 
 static double sum_over(weft_parallel *p, weft__branch tree, int k)
 {
@@ -51,7 +48,8 @@ typedef struct { int64_t sums, all; } parcel;
 static parcel parcel_of(const weft_parallel *p)
 {
     int64_t parameters = 0, sums = most_branches(p) * (int64_t)sizeof p->sums[0];
-    weft__each_parameter(p->module, count_one, &parameters);
+    for (const weft__parameter *q = NULL; (q = weft__next_parameter(p->module, q));)
+        parameters++;
     return (parcel){ sums, sums + (parameters + 63) / 64 * 8 };
 }
 
@@ -77,13 +75,10 @@ bool weft__share_sums(weft_parallel *p)
     p->sums[0][WEFT__WAITED] = p->waited;
     p->sums[0][WEFT__PUT] = (double)p->results.n;
     memcpy(mine, p->sums, (size_t)p->done * sizeof p->sums[0]);
-    marks m = { (unsigned char *)mine + sums, 0, false };
-    weft__each_parameter(p->module, mark, &m);
+    mark(p->module, (unsigned char *)mine + sums, false);
     bool fine = weft__hand_out(p, "sums of the batch", mine, bytes);
-    for (int q = 0; fine && q < p->world.ranks; q++) {
-        m = (marks){ (unsigned char *)(uintptr_t)weft__said(p, q) + sums, 0, true };
-        weft__each_parameter(p->module, mark, &m);
-    }
+    for (int q = 0; fine && q < p->world.ranks; q++)
+        mark(p->module, (unsigned char *)(uintptr_t)weft__said(p, q) + sums, true);
     for (int k = 0; fine && k < WEFT__SUMS; k++)
         p->total[k] = sum_over(p, (weft__branch){ 0, p->shards }, k);
     if (!fine)

@@ -70,15 +70,6 @@ static void cut(weft_parallel *p, const int32_t *index, int64_t n, const weft_pl
         p->w->dev.k->upload(&p->w->dev, b->device_id, b->id, (size_t)n * sizeof *b->id);
 }
 
-typedef struct { int64_t from, end; } extent;
-static void widen(weft_module *root, int64_t from, int64_t n, void *user)
-{
-    extent *e = user;
-    (void)root;
-    e->from = e->end ? e->from : from;
-    e->end = from + n;
-}
-
 /* This rank's first shard is next; nothing has been learned. */
 static void start(weft_parallel *p)
 {
@@ -114,30 +105,34 @@ static void begin(weft_parallel *p, const int32_t *index, int64_t n, const weft_
     cut(p, index, n, parts, batch);
     p->batch.learns = w->recording;
     p->draw = w->random.draw;
-    extent e = { 0, 0 };
-    weft__each_run(p->module, false, widen, &e);
-    p->from = e.from;
-    p->n = e.end - e.from;
+    weft__neighbours s = { 0 };
+    p->from = p->n = 0;
+    if (weft__next_neighbours(p->module, false, &s))
+        p->from = s.from;
+    for (; s.n; weft__next_neighbours(p->module, false, &s))
+        p->n = s.from + s.n - p->from;
     start(p);
+}
+
+static bool enters(weft_parallel *p, const char *function)
+{
+    if (!p || !p->w || weft__callback_refuses(p->w, function))
+        return false;
+    if (!p->w->status)
+        p->w->running = function;
+    return true;
 }
 
 void weft_parallel_begin(weft_parallel *p, const int32_t *index, int64_t n)
 {
-    if (!p || !p->w || weft__callback_refuses(p->w, "parallel_begin"))
-        return;
-    if (!p->w->status)
-        p->w->running = "parallel_begin";
-    begin(p, index, n, NULL, 0);
+    if (enters(p, "parallel_begin"))
+        begin(p, index, n, NULL, 0);
 }
 
 void weft_parallel_begin_plan(weft_parallel *p, const weft_plan *parts, int64_t batch)
 {
-    if (!p || !p->w || weft__callback_refuses(p->w, "parallel_begin_plan"))
-        return;
-    if (!p->w->status)
-        p->w->running = "parallel_begin_plan";
-    int64_t n = p->w->status ? 0 : weft__parts_count(p, parts, batch);
-    begin(p, NULL, n, parts, batch);
+    if (enters(p, "parallel_begin_plan"))
+        begin(p, NULL, p->w->status ? 0 : weft__parts_count(p, parts, batch), parts, batch);
 }
 
 /* ---- a shard ---- */

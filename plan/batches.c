@@ -5,13 +5,11 @@
 
 enum { POOL = 50 }; /* batches of a pool by default, as in the loader */
 
-/* Cuts the order of all sequences by count and frees it. */
+/* Cuts the order of all sequences by count. order NULL: there was no memory. */
 static weft_status cut_order(const int32_t *len, int64_t n, const weft_plan_opts *o, int32_t *order,
                              weft_plan *p)
 {
-    weft_status s = order ? weft__plan_cut(p, len, order, n, o->count) : WEFT_ENOMEM;
-    free(order);
-    return s;
+    return order ? weft__plan_cut(p, len, order, n, o->count) : WEFT_ENOMEM;
 }
 
 /* ---- limits ---- */
@@ -60,7 +58,6 @@ weft_status weft__planner_order(const int32_t *len, int64_t n, const weft_plan_o
         return s;
     int32_t *order = weft__plan_order(n);
     s = order ? cut_at_limits(p, o, len, order, n) : WEFT_ENOMEM;
-    free(order);
     return s == WEFT_OK ? weft__plan_shuffle_batches(o, p) : s;
 }
 
@@ -102,7 +99,6 @@ weft_status weft__planner_pool(const int32_t *len, int64_t n, const weft_plan_op
         s = weft__plan_sort(len, order + from, to - from, false, 0) ? WEFT_OK : WEFT_ENOMEM;
         s = s == WEFT_OK ? cut_at_limits(p, o, len, order + from, to - from) : s;
     }
-    free(order);
     return s == WEFT_OK ? weft__plan_shuffle_batches(o, p) : s;
 }
 
@@ -111,11 +107,9 @@ weft_status weft__planner_laplace(const int32_t *len, int64_t n, const weft_plan
 {
     int64_t batches = o->pool ? o->pool : POOL, pool = batches <= n / o->count ? batches * o->count : n;
     int32_t *order = weft__plan_drawn(o, n);
-    if (order && !weft__plan_sort(len, order, n, false, pool)) {
-        free(order);
-        order = NULL;
-    }
-    for (int64_t first = pool; order && first < n; first += 2 * pool)
+    if (!order || !weft__plan_sort(len, order, n, false, pool))
+        return WEFT_ENOMEM;
+    for (int64_t first = pool; first < n; first += 2 * pool)
         for (int64_t i = first, last = (first + pool < n ? first + pool : n) - 1; i < last; i++, last--) {
             int32_t is = order[i];
             order[i] = order[last];
@@ -171,6 +165,5 @@ weft_status weft__planner_tokens(const int32_t *len, int64_t n, const weft_plan_
         s = join(&b, o);
     if (s == WEFT_OK && b.n)
         s = emit(&b, b.n);
-    free(order);
     return s == WEFT_OK ? weft__plan_shuffle_batches(o, p) : s;
 }

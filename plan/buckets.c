@@ -18,32 +18,20 @@ static weft_status emit(weft_plan *p, const int32_t *len, bucket *b, const int32
     return s == WEFT_OK ? weft__plan_end_whole(p) : s;
 }
 
-/* Returns how many bounds are at most this length. */
-static int64_t bucket_of(const int64_t *bounds, int64_t edges, int64_t length)
-{
-    int64_t low = 0, high = edges;
-    while (low < high) {
-        int64_t middle = (low + high) / 2;
-        if (bounds[middle] <= length)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low;
-}
-
 /* bounds [edges], sizes [edges + 1] */
 static weft_status deal(const int32_t *len, int64_t n, const int64_t *bounds, const int64_t *sizes,
                         int64_t edges, const weft_plan_opts *o, weft_plan *p)
 {
-    int32_t *order = weft__plan_drawn(o, n), *after = order ? weft__plan_memory(n, sizeof *after) : NULL;
-    bucket *b = after ? weft__plan_memory(edges + 1, sizeof *b) : NULL;
-    weft_status s = b ? WEFT_OK : WEFT_ENOMEM;
-    for (int64_t i = 0; b && i <= edges; i++)
+    int32_t *order = weft__plan_drawn(o, n), *after = weft__plan_memory(n, sizeof *after);
+    bucket *b = weft__plan_memory(edges + 1, sizeof *b);
+    if (!order || !after || !b)
+        return WEFT_ENOMEM;
+    weft_status s = WEFT_OK;
+    for (int64_t i = 0; i <= edges; i++)
         b[i] = (bucket){ .size = sizes[i] };
     for (int64_t k = 0; k < n && s == WEFT_OK; k++) {
         int64_t i = order[k];
-        bucket *to = b + bucket_of(bounds, edges, len[i]);
+        bucket *to = b + weft__plan_up_to(bounds, edges, len[i]);
         if (to->n++)
             after[to->last] = (int32_t)i;
         else
@@ -53,9 +41,6 @@ static weft_status deal(const int32_t *len, int64_t n, const int64_t *bounds, co
     }
     for (int64_t i = 0; i <= edges && s == WEFT_OK; i++)
         s = b[i].n ? emit(p, len, b + i, after) : WEFT_OK;
-    free(order);
-    free(after);
-    free(b);
     return s == WEFT_OK ? weft__plan_shuffle_batches(o, p) : s;
 }
 
@@ -114,16 +99,15 @@ weft_status weft__planner_powers(const int32_t *len, int64_t n, const weft_plan_
         for (int k = 0; k < POWERS; k++)
             there[k] += len[i] >> k & 1;
     int32_t *order = weft__plan_drawn(o, n);
-    weft_status s = order ? WEFT_OK : WEFT_ENOMEM;
-    for (int k = 0; k < POWERS && s == WEFT_OK; k++) {
+    if (!order)
+        return WEFT_ENOMEM;
+    for (int k = 0; k < POWERS; k++) {
         b[k].size = o->budget >> k > 1 ? o->budget >> k : 1;
         b[k].held = weft__plan_memory(there[k] < b[k].size ? there[k] : b[k].size, sizeof *b[k].held);
-        s = b[k].held ? WEFT_OK : WEFT_ENOMEM;
+        if (!b[k].held)
+            return WEFT_ENOMEM;
     }
-    s = s == WEFT_OK ? deal_powers(len, order, n, b, p) : s;
-    free(order);
-    for (int k = 0; k < POWERS; k++)
-        free(b[k].held);
+    weft_status s = deal_powers(len, order, n, b, p);
     return s == WEFT_OK ? weft__plan_shuffle_batches(o, p) : s;
 }
 
@@ -143,14 +127,13 @@ weft_status weft__planner_geometric(const int32_t *len, int64_t n, const weft_pl
     for (int64_t b = o->least; b <= longest; b = next_bound(b, o->ratio))
         edges++;
     int64_t *bounds = weft__plan_memory(2 * edges, sizeof *bounds), *sizes = bounds + edges;
-    for (int64_t i = 0; bounds && i < edges; i++) {
+    if (!bounds)
+        return WEFT_ENOMEM;
+    for (int64_t i = 0; i < edges; i++) {
         bounds[i] = i ? next_bound(bounds[i - 1], o->ratio) : o->least;
         sizes[i] = o->budget / bounds[i] > 1 ? o->budget / bounds[i] : 1;
     }
-    /* no sequence is beyond the last bound */
-    weft_status s = bounds ? deal(len, n, bounds, sizes, edges - 1, o, p) : WEFT_ENOMEM;
-    free(bounds);
-    return s;
+    return deal(len, n, bounds, sizes, edges - 1, o, p); /* no sequence is beyond the last bound */
 }
 
 /* ---- the best k intervals ---- */
@@ -220,36 +203,27 @@ static weft_status deal_best(const int32_t *len, int64_t n, const weft_plan_opts
 {
     t->k = o->k < t->d ? o->k : t->d;
     int64_t *bounds = weft__plan_memory(2 * t->k, sizeof *bounds), *sizes = bounds + t->k;
-    double *costs = t->cost = weft__plan_memory(2 * (t->d + 1), sizeof *t->cost);
+    t->cost = weft__plan_memory(2 * (t->d + 1), sizeof *t->cost);
     t->from = weft__plan_memory((t->k + 1) * (t->d + 1), sizeof *t->from);
-    weft_status s = bounds && costs && t->from ? WEFT_OK : WEFT_ENOMEM;
-    if (s == WEFT_OK && t->d) {
-        t->before = costs + t->d + 1;
-        find_intervals(t, bounds);
-        for (int64_t i = 0; i < t->k; i++)
-            sizes[i] = o->count;
-        s = deal(len, n, bounds, sizes, t->k - 1, o, p);
-    }
-    free(bounds);
-    free(costs);
-    free(t->from);
-    return s;
+    if (!bounds || !t->cost || !t->from)
+        return WEFT_ENOMEM;
+    if (!t->d)
+        return WEFT_OK;
+    t->before = t->cost + t->d + 1;
+    find_intervals(t, bounds);
+    for (int64_t i = 0; i < t->k; i++)
+        sizes[i] = o->count;
+    return deal(len, n, bounds, sizes, t->k - 1, o, p);
 }
 
 weft_status weft__planner_optimal_buckets(const int32_t *len, int64_t n, const weft_plan_opts *o,
                                           weft_plan *p)
 {
     int32_t *order = weft__plan_order(n);
-    int64_t *all = order && weft__plan_sort(len, order, n, false, 0) ?
-                       weft__plan_memory(3 * (n + 1), sizeof *all) :
-                       NULL;
-    weft_status s = all ? WEFT_OK : WEFT_ENOMEM;
-    if (all) {
-        search t = { .length = all, .count = all + n + 1, .sum = all + 2 * (n + 1) };
-        list_lengths(&t, len, order, n);
-        s = deal_best(len, n, o, &t, p);
-    }
-    free(order);
-    free(all);
-    return s;
+    int64_t *all = weft__plan_memory(3 * (n + 1), sizeof *all);
+    if (!order || !all || !weft__plan_sort(len, order, n, false, 0))
+        return WEFT_ENOMEM;
+    search t = { .length = all, .count = all + n + 1, .sum = all + 2 * (n + 1) };
+    list_lengths(&t, len, order, n);
+    return deal_best(len, n, o, &t, p);
 }

@@ -1,5 +1,6 @@
 /* build.c - how a plan grows: segments, batches, rows; the message of this thread; memory. */
 #include <stdarg.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 #include "core/locale.h"
@@ -24,12 +25,35 @@ weft_status weft_plan_refuse(weft_status status, const char *format, ...)
     return status;
 }
 
+/* A block of memory; the newest comes first. */
+struct weft__plan_scope {
+    weft__plan_scope *before;
+    max_align_t bytes[];
+};
+static _Thread_local weft__plan_scope *newest;
+
 void *weft__plan_memory(int64_t n, size_t bytes)
 {
-    void *p = n < 0 || (uint64_t)n > SIZE_MAX / 2 / bytes ? NULL : malloc(((size_t)n + 1) * bytes);
-    if (!p)
+    bool fits = n >= 0 && (uint64_t)n < SIZE_MAX / 4 / bytes;
+    weft__plan_scope *is = fits ? malloc(sizeof *is + ((size_t)n + 1) * bytes) : NULL;
+    if (!is) {
         weft_plan_refuse(WEFT_ENOMEM, "plan: no memory for %lld times %zu bytes", (long long)n, bytes);
-    return p;
+        return NULL;
+    }
+    is->before = newest;
+    newest = is;
+    return is->bytes;
+}
+
+weft__plan_scope *weft__plan_scope_open(void) { return newest; }
+
+void weft__plan_scope_close(weft__plan_scope *outer)
+{
+    while (newest != outer) {
+        weft__plan_scope *is = newest;
+        newest = is->before;
+        free(is);
+    }
 }
 
 /* ---- a plan ---- */
@@ -130,16 +154,13 @@ weft_status weft__plan_cut(weft_plan *p, const int32_t *len, const int32_t *orde
 /* The batches in a drawn order, their segments with them; without carries. */
 weft_status weft__plan_shuffle_batches(const weft_plan_opts *o, weft_plan *p)
 {
-    int32_t *turn = o->shuffle ? weft__plan_order(p->batches) : NULL;
-    if (!o->shuffle)
+    if (!o->shuffle || !p->batches)
         return WEFT_OK;
-    weft_segment *segment = turn ? weft__plan_memory(p->segments, sizeof *segment) : NULL;
-    weft_plan_batch *batch = segment ? weft__plan_memory(p->batches, sizeof *batch) : NULL;
-    if (!batch) {
-        free(turn);
-        free(segment);
+    int32_t *turn = weft__plan_order(p->batches);
+    weft_segment *segment = weft__plan_memory(p->segments, sizeof *segment);
+    weft_plan_batch *batch = weft__plan_memory(p->batches, sizeof *batch);
+    if (!turn || !segment || !batch)
         return WEFT_ENOMEM;
-    }
     weft__plan_shuffle(o, turn, p->batches);
     int64_t at = 0;
     for (int64_t b = 0; b < p->batches; b++) {
@@ -148,13 +169,8 @@ weft_status weft__plan_shuffle_batches(const weft_plan_opts *o, weft_plan *p)
         batch[b].first = at;
         at += batch[b].n;
     }
-    free(p->segment);
-    free(p->batch);
-    free(turn);
-    p->segment = segment;
-    p->batch = batch;
-    p->room[SEGMENTS] = p->segments;
-    p->room[BATCHES] = p->batches;
+    memcpy(p->segment, segment, (size_t)at * sizeof *segment);
+    memcpy(p->batch, batch, (size_t)p->batches * sizeof *batch);
     return WEFT_OK;
 }
 
@@ -209,17 +225,11 @@ weft_status weft__plan_rows(weft_plan *p, const weft__pieces *from, const int32_
                             int64_t rows, int64_t width, const weft_plan_opts *o)
 {
     int32_t *turn = weft__plan_order(rows);
-    int64_t *at = turn ? weft__plan_memory(rows + 1, sizeof *at) : NULL,
-            *fill = at ? weft__plan_memory(rows, sizeof *fill) : NULL;
-    weft_status s = WEFT_ENOMEM;
+    int64_t *at = weft__plan_memory(rows + 1, sizeof *at), *fill = weft__plan_memory(rows, sizeof *fill);
     p->in_rows = true;
-    if (fill && weft__plan_reserve(p, from->n)) {
-        weft__plan_shuffle(o, turn, rows);
-        place_pieces(p, from, order, row, rows, turn, at, fill);
-        s = end_rows(p, rows, width, o->rows && o->rows < rows ? o->rows : rows, at);
-    }
-    free(turn);
-    free(at);
-    free(fill);
-    return s;
+    if (!turn || !at || !fill || !weft__plan_reserve(p, from->n))
+        return WEFT_ENOMEM;
+    weft__plan_shuffle(o, turn, rows);
+    place_pieces(p, from, order, row, rows, turn, at, fill);
+    return end_rows(p, rows, width, o->rows && o->rows < rows ? o->rows : rows, at);
 }

@@ -1,5 +1,8 @@
-/* check.c - what every plan must keep. Planners deal pieces in order, so one pass over the segments shows
- * nearly always that all is well; where it does not, they are sorted, and the first fault is told. */
+/* check.c - checks the rules that every plan must keep. Planners deal pieces in order, so one pass over the
+ * segments nearly always shows that a plan is right. Otherwise the segments are sorted, and the message names
+ * the first fault. */
+#include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include "plan/plan.h"
@@ -9,25 +12,28 @@ typedef struct {
     const int32_t *len;
     int64_t n;
     unsigned promises;
-    const char *function;                        /* "plan_measure: ", or "" */
+    const char *function; /* "plan_measure: ", or "" */
 } checking;
 
-/* ---- batches ---- */
-static weft_status bad_batch(const checking *t, int64_t b, int64_t at)
+/* Refuses the plan: describes segment i and gives the reason. */
+__attribute__((format(printf, 3, 4))) static weft_status bad_segment(const checking *t, int64_t i,
+                                                                     const char *format, ...)
 {
-    const weft_plan_batch *is = t->p->batch + b;
-    if (is->first != at || is->n < 0 || is->n > t->p->segments - at)
-        return weft_plan_refuse(
-            WEFT_EFORMAT, "%sbatch %lld has %lld segments from segment %lld on; 0 .. %lld from %lld on are "
-            "expected", t->function, (long long)b, (long long)is->n, (long long)is->first,
-            (long long)(t->p->segments - at), (long long)at);
-    return weft_plan_refuse(WEFT_EFORMAT,
-                            "%sbatch %lld has %lld rows of %lld cells; 0 .. %d rows of 0 .. %lld cells are "
-                            "expected, and fewer than 2^63 cells in all batches",
-                            t->function, (long long)b, (long long)is->rows, (long long)is->width, INT32_MAX,
-                            (long long)WEFT__PLAN_WIDTH);
+    const weft_segment *s = t->p->segment + i;
+    char reason[200];
+    va_list list;
+    va_start(list, format);
+    vsnprintf(reason, sizeof reason, format, list);
+    va_end(list);
+    return weft_plan_refuse(
+        WEFT_EFORMAT,
+        "%ssegment %lld, %d tokens of sequence %lld from token %d on, in row %d from column "
+        "%lld on: %s",
+        t->function, (long long)i, (int)s->length, (long long)s->sequence, (int)s->offset, (int)s->row,
+        (long long)s->column, reason);
 }
 
+/* ---- batches ---- */
 static bool is_count(int64_t x) { return x >= 0 && x <= INT32_MAX; }
 
 static weft_status check_shape(const checking *t)
@@ -36,11 +42,21 @@ static weft_status check_shape(const checking *t)
     int64_t at = 0, cells = 0, here;
     for (int64_t b = 0; b < p->batches; b++) {
         const weft_plan_batch *is = p->batch + b;
-        bool good = is->first == at && is->n >= 0 && is->n <= p->segments - at && is_count(is->rows) &&
-                    is->width >= 0 && is->width <= WEFT__PLAN_WIDTH;
-        if (!good || __builtin_mul_overflow(is->rows, is->width, &here) ||
-            __builtin_add_overflow(cells, here, &cells))
-            return bad_batch(t, b, at);
+        if (is->first != at || is->n < 0 || is->n > p->segments - at)
+            return weft_plan_refuse(
+                WEFT_EFORMAT,
+                "%sbatch %lld has %lld segments from segment %lld on; 0 .. %lld from %lld on are "
+                "expected",
+                t->function, (long long)b, (long long)is->n, (long long)is->first,
+                (long long)(p->segments - at), (long long)at);
+        if (!is_count(is->rows) || is->width < 0 || is->width > WEFT__PLAN_WIDTH ||
+            __builtin_mul_overflow(is->rows, is->width, &here) || __builtin_add_overflow(cells, here, &cells))
+            return weft_plan_refuse(
+                WEFT_EFORMAT,
+                "%sbatch %lld has %lld rows of %lld cells; 0 .. %d rows of 0 .. %lld cells "
+                "are expected, and fewer than 2^63 cells in all batches",
+                t->function, (long long)b, (long long)is->rows, (long long)is->width, INT32_MAX,
+                (long long)WEFT__PLAN_WIDTH);
         at += is->n;
     }
     if (at != p->segments)
@@ -49,22 +65,17 @@ static weft_status check_shape(const checking *t)
     return WEFT_OK;
 }
 
-/* What all formulas of a plan rely on. */
+/* All formulas of a plan rely on this. */
 static weft_status check_place(const checking *t, const weft_plan_batch *b, int64_t i)
 {
     const weft_segment *s = t->p->segment + i;
     if (s->sequence < 0 || s->sequence >= t->n)
-        return weft_plan_refuse(WEFT_EFORMAT, "%ssegment %lld is of sequence %lld; there are %lld",
-                                t->function, (long long)i, (long long)s->sequence, (long long)t->n);
+        return bad_segment(t, i, "there are %lld sequences", (long long)t->n);
     if (s->length >= 0 && s->row >= 0 && s->row < b->rows && s->column >= 0 && s->length <= b->width &&
         s->column <= b->width - s->length)
         return WEFT_OK;
-    return weft_plan_refuse(
-        WEFT_EFORMAT,
-        "%ssegment %lld of %d tokens lies in row %d from column %lld on; its batch has %lld rows of %lld "
-        "cells",
-        t->function, (long long)i, (int)s->length, (int)s->row, (long long)s->column, (long long)b->rows,
-        (long long)b->width);
+    return bad_segment(t, i, "its batch has %lld rows of %lld cells", (long long)b->rows,
+                       (long long)b->width);
 }
 
 static weft_status check_segment(const checking *t, const weft_plan_batch *b, int64_t i)
@@ -74,16 +85,13 @@ static weft_status check_segment(const checking *t, const weft_plan_batch *b, in
     if (status != WEFT_OK)
         return status;
     if (s->offset < 0 || s->length > t->len[s->sequence] - s->offset)
-        return weft_plan_refuse(WEFT_EFORMAT,
-                                "segment %lld has tokens %d .. %lld of sequence %lld, which has %d",
-                                (long long)i, (int)s->offset, (long long)s->offset + s->length - 1,
-                                (long long)s->sequence, (int)t->len[s->sequence]);
+        return bad_segment(t, i, "the sequence has %d tokens", (int)t->len[s->sequence]);
     if ((t->promises & WEFT_PLAN_WHOLE) && s->length != t->len[s->sequence])
-        return weft_plan_refuse(WEFT_EFORMAT,
-                                "segment %lld has %d of the %d tokens of sequence %lld, which the "
-                                "planner promises not to cut",
-                                (long long)i, (int)s->length, (int)t->len[s->sequence],
-                                (long long)s->sequence);
+        return bad_segment(t, i, "the planner promises not to cut the sequence, which has %d tokens",
+                           (int)t->len[s->sequence]);
+    if ((t->promises & WEFT_PLAN_IN_ORDER) && i && s->sequence < s[-1].sequence)
+        return bad_segment(t, i, "the planner promises order, and sequence %lld comes before it",
+                           (long long)s[-1].sequence);
     return WEFT_OK;
 }
 
@@ -99,57 +107,38 @@ static weft_status each_segment(const checking *t,
     return s;
 }
 
-static weft_status check_order(const checking *t)
-{
-    for (int64_t i = 1; i < t->p->segments && (t->promises & WEFT_PLAN_IN_ORDER); i++) {
-        const weft_segment *s = t->p->segment + i;
-        if (s->sequence < s[-1].sequence)
-            return weft_plan_refuse(WEFT_EFORMAT,
-                                    "segment %lld is of sequence %lld, after one of sequence %lld; the "
-                                    "planner promises order",
-                                    (long long)i, (long long)s->sequence, (long long)s[-1].sequence);
-    }
-    return WEFT_OK;
-}
-
 /* ---- rows ---- */
-static _Thread_local const weft_segment *sorted; /* what the comparisons below compare */
+static _Thread_local const weft_segment *sorted; /* the array that the comparisons below read */
+
+static int in_order(int64_t x, int64_t y) { return (x > y) - (x < y); }
 
 static int by_place(const void *a, const void *b)
 {
     const weft_segment *x = sorted + *(const int32_t *)a, *y = sorted + *(const int32_t *)b;
-    if (x->row != y->row)
-        return x->row < y->row ? -1 : 1;
-    if (x->column != y->column)
-        return x->column < y->column ? -1 : 1;
-    return (x->length > y->length) - (x->length < y->length);
+    int order = in_order(x->row, y->row);
+    order = order ? order : in_order(x->column, y->column);
+    return order ? order : in_order(x->length, y->length);
 }
 
-static weft_status overlap(const weft_segment *s, int64_t i, int64_t end)
-{
-    return weft_plan_refuse(WEFT_EFORMAT,
-                            "segment %lld begins in row %d at column %lld, where another ends at %lld",
-                            (long long)i, (int)s->row, (long long)s->column, (long long)end);
-}
-
-/* By sorting: order [n] of the batch's segments. */
+/* Sorts the segments of the batch by their places. */
 static weft_status check_places(const checking *t, const weft_plan_batch *b)
 {
     int32_t *order = weft__plan_order(b->n);
-    weft_status s = order ? WEFT_OK : WEFT_ENOMEM;
+    weft_status s = WEFT_OK;
     const weft_segment *of = t->p->segment + b->first, *before = NULL;
+    if (!order)
+        return WEFT_ENOMEM;
     sorted = of;
-    if (order)
-        qsort(order, (size_t)b->n, sizeof *order, by_place);
+    qsort(order, (size_t)b->n, sizeof *order, by_place);
     for (int64_t k = 0; k < b->n && s == WEFT_OK; k++) {
         const weft_segment *is = of + order[k];
         if (!is->length)
             continue;
         if (before && before->row == is->row && is->column < before->column + before->length)
-            s = overlap(is, b->first + order[k], before->column + before->length);
+            s = bad_segment(t, b->first + order[k], "another one ends at column %lld of the row",
+                            (long long)(before->column + before->length));
         before = is;
     }
-    free(order);
     return s;
 }
 
@@ -180,7 +169,6 @@ static weft_status check_rows(const checking *t)
     for (int64_t b = 0; b < t->p->batches && s == WEFT_OK; b++)
         if (!has_few_rows(t->p->batch + b) || !rows_rise(t, t->p->batch + b, fill))
             s = check_places(t, t->p->batch + b);
-    free(fill);
     return s;
 }
 
@@ -188,18 +176,9 @@ static weft_status check_rows(const checking *t)
 static int by_token(const void *a, const void *b)
 {
     const weft_segment *x = sorted + *(const int32_t *)a, *y = sorted + *(const int32_t *)b;
-    if (x->sequence != y->sequence)
-        return x->sequence < y->sequence ? -1 : 1;
-    if (x->offset != y->offset)
-        return x->offset < y->offset ? -1 : 1;
-    return (x->length > y->length) - (x->length < y->length);
-}
-
-static weft_status twice(const weft_segment *s, int64_t i)
-{
-    return weft_plan_refuse(WEFT_EFORMAT,
-                            "token %d of sequence %lld is planned twice: once in segment %lld, row %d",
-                            (int)s->offset, (long long)s->sequence, (long long)i, (int)s->row);
+    int order = in_order(x->sequence, y->sequence);
+    order = order ? order : in_order(x->offset, y->offset);
+    return order ? order : in_order(x->length, y->length);
 }
 
 /* The segments of each sequence together, by their first tokens: those of sequence i are order[end[i - 1]]
@@ -226,20 +205,20 @@ static void sort_by_token(const checking *t, int32_t *end, int32_t *order)
 static weft_status count_tokens(const checking *t, int32_t *done)
 {
     int32_t *order = weft__plan_memory(t->p->segments + t->n + 1, sizeof *order);
-    weft_status s = order ? WEFT_OK : WEFT_ENOMEM;
+    weft_status s = WEFT_OK;
     const weft_segment *before = NULL;
+    if (!order)
+        return WEFT_ENOMEM;
     memset(done, 0, (size_t)t->n * sizeof *done);
-    if (order)
-        sort_by_token(t, order + t->p->segments, order);
+    sort_by_token(t, order + t->p->segments, order);
     for (int64_t k = 0; k < t->p->segments && s == WEFT_OK; k++) {
         const weft_segment *is = t->p->segment + order[k];
         if (before && before->sequence == is->sequence &&
             (is->offset < before->offset + before->length || !t->len[is->sequence]))
-            s = twice(is, order[k]);
+            s = bad_segment(t, order[k], "its first token is planned twice");
         done[is->sequence] += is->length;
         before = is;
     }
-    free(order);
     return s;
 }
 
@@ -272,7 +251,6 @@ static weft_status check_tokens(const checking *t)
                              "%lld tokens are missing, from sequence %lld on, and %lld are said to be "
                              "dropped",
                              (long long)missing, (long long)first, (long long)t->p->dropped);
-    free(done);
     return s;
 }
 
@@ -281,27 +259,19 @@ static weft_status check_carry(const checking *t, int64_t b, int64_t i, bool *ta
 {
     const weft_segment *s = t->p->segment + i, *from;
     const weft_plan_batch *before = b ? t->p->batch + b - 1 : NULL;
-    if (s->carry < 0) {
-        if (s->offset && (t->promises & WEFT_PLAN_CARRIES))
-            return weft_plan_refuse(WEFT_EFORMAT,
-                                    "segment %lld begins at token %d of sequence %lld without a state; "
-                                    "the planner promises to carry it on",
-                                    (long long)i, (int)s->offset, (long long)s->sequence);
-        return WEFT_OK;
-    }
+    if (s->carry < 0)
+        return s->offset && (t->promises & WEFT_PLAN_CARRIES) ?
+                   bad_segment(t, i, "it has no state, and the planner promises to carry it on") :
+                   WEFT_OK;
     if (!before || s->carry >= before->n)
-        return weft_plan_refuse(WEFT_EFORMAT,
-                                "segment %lld carries the state of segment %d of the batch before, "
-                                "which has %lld",
-                                (long long)i, (int)s->carry, (long long)(before ? before->n : 0));
+        return bad_segment(t, i, "it carries the state of segment %d of the batch before, which has %lld",
+                           (int)s->carry, (long long)(before ? before->n : 0));
     from = t->p->segment + before->first + s->carry;
     if (from->sequence != s->sequence || from->offset + from->length != s->offset || taken[s->carry])
-        return weft_plan_refuse(WEFT_EFORMAT,
-                                "segment %lld, from token %d of sequence %lld on, carries the state of a "
-                                "segment that ends before token %d of sequence %lld%s",
-                                (long long)i, (int)s->offset, (long long)s->sequence,
-                                (int)(from->offset + from->length), (long long)from->sequence,
-                                taken[s->carry] ? ", as another one does" : "");
+        return bad_segment(t, i,
+                           "it carries the state of a segment that ends before token %d of sequence %lld%s",
+                           (int)(from->offset + from->length), (long long)from->sequence,
+                           taken[s->carry] ? ", as another one does" : "");
     taken[s->carry] = true;
     return WEFT_OK;
 }
@@ -326,7 +296,6 @@ static weft_status check_carries(const checking *t)
         for (int64_t i = is->first; i < is->first + is->n && s == WEFT_OK; i++)
             s = check_carry(t, b, i, taken);
     }
-    free(taken);
     return s;
 }
 
@@ -389,11 +358,13 @@ weft_status weft_plan_check(const weft_plan *plan, const int32_t *len, int64_t n
     if (!has_arrays(plan) || n < 0 || (n && !len))
         return weft_plan_refuse(
             WEFT_EARG, "plan_check: a plan of at most %d segments, and lengths, are expected", INT32_MAX);
+    weft__plan_scope *here = weft__plan_scope_open();
     weft_status s = check_shape(&t);
     s = s == WEFT_OK ? each_segment(&t, check_segment) : s;
-    s = s == WEFT_OK ? check_order(&t) : s;
     s = s == WEFT_OK ? check_rows(&t) : s;
     s = s == WEFT_OK ? check_tokens(&t) : s;
     s = s == WEFT_OK ? check_carries(&t) : s;
-    return s == WEFT_OK ? check_counts(&t) : s;
+    s = s == WEFT_OK ? check_counts(&t) : s;
+    weft__plan_scope_close(here);
+    return s;
 }

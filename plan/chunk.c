@@ -15,20 +15,6 @@ static int64_t chunk_of(const cut *c, int64_t batch, int64_t row)
     return c->carry ? row * c->batches + batch : batch * c->rows + row;
 }
 
-/* The sequence in which token `at` of all lies: start [n + 1]. */
-static int64_t sequence_of(const int64_t *start, int64_t n, int64_t at)
-{
-    int64_t low = 0, high = n;
-    while (high - low > 1) {
-        int64_t middle = (low + high) / 2;
-        if (start[middle] <= at)
-            low = middle;
-        else
-            high = middle;
-    }
-    return low;
-}
-
 /* The text: sequences in this order, start [n + 1] where each begins. */
 typedef struct {
     int64_t n, *start;
@@ -41,7 +27,7 @@ static weft_status add_chunk(weft_plan *p, const text *t, int64_t from, int64_t 
                              int64_t first, int32_t *carry)
 {
     weft_status s = WEFT_OK;
-    int64_t i = from < to ? sequence_of(t->start, t->n, from) : 0;
+    int64_t i = from < to ? weft__plan_up_to(t->start, t->n, from) - 1 : 0;
     for (int64_t at = from; at < to && s == WEFT_OK; i++) {
         int64_t begin = t->start[i], end = t->start[i + 1] < to ? t->start[i + 1] : to;
         if (end == at)
@@ -80,30 +66,26 @@ static weft_status cut_text(const text *t, const weft_plan_opts *o, weft_plan *p
     c.rows = o->rows && o->rows < c.chunks ? o->rows : c.chunks ? c.chunks : 1;
     c.batches = (c.chunks + c.rows - 1) / c.rows;
     int32_t *carry = o->carry ? weft__plan_memory(c.rows, sizeof *carry) : NULL;
-    weft_status s = o->carry && !carry ? WEFT_ENOMEM : WEFT_OK;
+    weft_status s = WEFT_OK;
+    if (o->carry && !carry)
+        return WEFT_ENOMEM;
     for (int64_t i = 0; carry && i < c.rows; i++)
         carry[i] = -1;
     p->in_rows = true;
     for (int64_t b = 0; b < c.batches && s == WEFT_OK; b++)
         s = add_batch(p, t, &c, b, o->capacity, carry);
-    free(carry);
     return s;
 }
 
 weft_status weft__planner_chunk(const int32_t *len, int64_t n, const weft_plan_opts *o, weft_plan *p)
 {
-    text t = { .n = n, .order = weft__plan_drawn(o, n) };
-    t.start = t.order ? weft__plan_memory(n + 1, sizeof *t.start) : NULL;
-    weft_status s = WEFT_ENOMEM;
-    if (t.start) {
-        t.start[0] = 0;
-        for (int64_t i = 0; i < n; i++)
-            t.start[i + 1] = t.start[i] + len[t.order[i]];
-        s = cut_text(&t, o, p);
-    }
-    free(t.order);
-    free(t.start);
-    return s;
+    text t = { n, weft__plan_memory(n + 1, sizeof *t.start), weft__plan_drawn(o, n) };
+    if (!t.start || !t.order)
+        return WEFT_ENOMEM;
+    t.start[0] = 0;
+    for (int64_t i = 0; i < n; i++)
+        t.start[i + 1] = t.start[i] + len[t.order[i]];
+    return cut_text(&t, o, p);
 }
 
 /* ---- only what is longer than a row is cut ---- */
@@ -125,8 +107,6 @@ weft_status weft__planner_best_fit_split(const int32_t *len, int64_t n, const we
             offset[k] = (int32_t)at;
             length[k] = (int32_t)(len[i] - at < capacity ? len[i] - at : capacity);
         }
-    weft_status s = weft__plan_fit(WEFT__BEST_FIT, true, &(weft__pieces){ pieces, sequence, offset, length },
-                                   capacity, o, p);
-    free(sequence);
-    return s;
+    return weft__plan_fit(WEFT__BEST_FIT, true, &(weft__pieces){ pieces, sequence, offset, length }, capacity,
+                          o, p);
 }

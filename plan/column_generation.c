@@ -135,28 +135,23 @@ static bool solve(int64_t *left, int64_t capacity, weft__pattern **first)
         if (left[l])
             length[t.m++] = (int32_t)l;
     int64_t m = t.m;
+    if (m > MOST_LENGTHS)
+        return true;
     t.length = length;
-    if (length && m <= MOST_LENGTHS) {
-        double *numbers = t.inverse = weft__plan_memory(m * m + 3 * m + capacity + 1, sizeof *numbers);
-        t.patterns = numbers ? weft__plan_memory(m * m + m + capacity + 1, sizeof *t.patterns) : NULL;
-    }
-    bool there = t.patterns != NULL;
-    if (there) {
-        t.x = t.inverse + m * m;
-        t.price = t.x + m;
-        t.step = t.price + m;
-        t.best = t.step + m;
-        t.fresh = t.patterns + m * m;
-        t.by = t.fresh + m;
-        begin(&t, left);
-        for (int64_t i = 0; i < ROUNDS * m && find_pattern(&t) && pivot(&t);)
-            i++;
-        there = round_off(&t, left, first);
-    }
-    free(length);
-    free(t.inverse);
-    free(t.patterns);
-    return there || m > MOST_LENGTHS;
+    t.inverse = weft__plan_memory(m * m + 3 * m + capacity + 1, sizeof *t.inverse);
+    t.patterns = weft__plan_memory(m * m + m + capacity + 1, sizeof *t.patterns);
+    if (!length || !t.inverse || !t.patterns)
+        return false;
+    t.x = t.inverse + m * m;
+    t.price = t.x + m;
+    t.step = t.price + m;
+    t.best = t.step + m;
+    t.fresh = t.patterns + m * m;
+    t.by = t.fresh + m;
+    begin(&t, left);
+    for (int64_t i = 0; i < ROUNDS * m && find_pattern(&t) && pivot(&t);)
+        i++;
+    return round_off(&t, left, first);
 }
 
 static int64_t rows_of(const weft__pattern *first)
@@ -173,9 +168,7 @@ static bool pack(int64_t *left, int64_t capacity, int64_t limit, weft__pattern *
     weft__pattern *filled = NULL, *solved = NULL;
     bool good = weft__pack_exact_fill(left, capacity, limit, &filled) && solve(left, capacity, &solved) &&
                 weft__pack_lpfhp(left, capacity, limit, &solved);
-    bool fills = rows_of(filled) < rows_of(solved);
-    *first = fills ? filled : solved;
-    weft__patterns_free(fills ? solved : filled);
+    *first = rows_of(filled) < rows_of(solved) ? filled : solved;
     return good;
 }
 

@@ -112,12 +112,15 @@ static void merge(deals *t)
 /* ---- all ---- */
 static bool make_room(deals *t, int64_t n)
 {
-    return (t->at = weft__plan_memory(n, sizeof *t->at)) && (t->order = weft__plan_order(n)) &&
-           (t->place = weft__plan_memory(n, sizeof *t->place)) &&
-           (t->heap = weft__plan_memory(n / 2 + 1, sizeof *t->heap)) &&
-           (t->one = weft__plan_memory(t->k < n ? t->k : n, sizeof *t->one)) &&
-           (t->other = weft__plan_memory(t->k < n ? t->k : n, sizeof *t->other)) &&
-           (t->both = weft__plan_memory(t->k < n ? t->k : n, sizeof *t->both)) &&
+    int64_t parts = t->k < n ? t->k : n;
+    t->at = weft__plan_memory(n, sizeof *t->at);
+    t->order = weft__plan_order(n);
+    t->place = weft__plan_memory(n, sizeof *t->place);
+    t->heap = weft__plan_memory(n / 2 + 1, sizeof *t->heap);
+    t->one = weft__plan_memory(3 * parts, sizeof *t->one);
+    t->other = t->one + parts;
+    t->both = t->other + parts;
+    return t->at && t->order && t->place && t->heap && t->one &&
            weft__plan_sort(t->len, t->order, n, true, 0);
 }
 
@@ -152,15 +155,10 @@ static weft_status emit(const deals *t, int32_t part, weft_plan *p)
 weft_status weft__plan_differencing(const int32_t *len, int64_t n, const weft_plan_opts *o, weft_plan *p)
 {
     deals t = { .k = o->ranks, .len = len };
-    weft_status s = WEFT_ENOMEM;
-    if (make_room(&t, n)) {
-        begin(&t, n);
-        while (t.singles - t.single + t.heaped > 1)
-            merge(&t);
-        s = emit(&t, t.singles ? t.at[pop(&t)].parts : -1, p);
-    }
-    void *const all[] = { t.at, t.order, t.place, t.heap, t.one, t.other, t.both };
-    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
-        free(all[i]);
-    return s;
+    if (!make_room(&t, n))
+        return WEFT_ENOMEM;
+    begin(&t, n);
+    while (t.singles - t.single + t.heaped > 1)
+        merge(&t);
+    return emit(&t, t.singles ? t.at[pop(&t)].parts : -1, p);
 }

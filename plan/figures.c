@@ -43,18 +43,15 @@ static int64_t martello_toth(const int32_t *len, const int32_t *order, int64_t n
 static weft_status bounds(const int32_t *len, int64_t n, int64_t capacity, bool whole, weft_plan_figures *f)
 {
     int32_t *order = weft__plan_order(n);
-    int64_t *sum = order ? weft__plan_memory(n + 1, sizeof *sum) : NULL;
-    bool good = sum && weft__plan_sort(len, order, n, true, 0);
-    if (good) {
-        sum[0] = 0;
-        for (int64_t i = 0; i < n; i++)
-            sum[i + 1] = sum[i] + len[order[i]];
-        f->l1 = rows_for(sum[n], capacity);
-        f->l2 = whole ? martello_toth(len, order, n, capacity, sum) : f->l1;
-    }
-    free(order);
-    free(sum);
-    return good ? WEFT_OK : WEFT_ENOMEM;
+    int64_t *sum = weft__plan_memory(n + 1, sizeof *sum);
+    if (!order || !sum || !weft__plan_sort(len, order, n, true, 0))
+        return WEFT_ENOMEM;
+    sum[0] = 0;
+    for (int64_t i = 0; i < n; i++)
+        sum[i + 1] = sum[i] + len[order[i]];
+    f->l1 = rows_for(sum[n], capacity);
+    f->l2 = whole ? martello_toth(len, order, n, capacity, sum) : f->l1;
+    return WEFT_OK;
 }
 
 /* ---- live rows ---- */
@@ -137,16 +134,11 @@ static double eta_squared(const weft_plan *p)
     for (int64_t i = 0; i < p->segments; i++)
         mean += p->segment[i].length;
     mean /= p->segments ? (double)p->segments : 1;
+    for (int64_t i = 0; i < p->segments; i++)
+        total += (p->segment[i].length - mean) * (p->segment[i].length - mean);
     for (int64_t b = 0; b < p->batches; b++) {
-        const weft_plan_batch *is = p->batch + b;
-        double sum = 0;
-        for (int64_t i = is->first; i < is->first + is->n; i++) {
-            double d = p->segment[i].length - mean;
-            sum += p->segment[i].length;
-            total += d * d;
-        }
-        if (is->n)
-            between += (double)is->n * (sum / (double)is->n - mean) * (sum / (double)is->n - mean);
+        double n = (double)p->batch[b].n, away = n > 0 ? (double)weft__plan_tokens_of(p, b) / n - mean : 0;
+        between += n * away * away;
     }
     return total > 0 ? between / total : 0;
 }
@@ -193,6 +185,7 @@ weft_status weft_plan_measure(const weft_plan *plan, const int32_t *len, int64_t
     weft_status sound = weft__plan_is_sound(plan, n, "plan_measure: ");
     if (sound != WEFT_OK)
         return sound;
+    weft__plan_scope *here = weft__plan_scope_open();
     int64_t most = weft__plan_most_segments(plan), *ends = weft__plan_memory(2 * most, sizeof *ends);
     weft_status s = ends ? WEFT_OK : WEFT_ENOMEM;
     if (ends) {
@@ -201,7 +194,7 @@ weft_status weft_plan_measure(const weft_plan *plan, const int32_t *len, int64_t
             out->runs += distinct_ends(plan, plan->batch + b, ends, ends + most);
         s = capacity ? bounds(len, n, capacity, is_whole(plan, len), out) : WEFT_OK;
     }
-    free(ends);
+    weft__plan_scope_close(here);
     if (s != WEFT_OK)
         *out = (weft_plan_figures){ 0 };
     return s;
@@ -265,6 +258,7 @@ static bool count_batch(const weft_plan *p, const weft_plan_batch *b, int64_t *b
 /* steps [most + 1], most at least the rows that are live in any batch. */
 weft_status weft__plan_live(const weft_plan *p, int64_t *steps, int64_t most, const char *function)
 {
+    weft__plan_scope *here = weft__plan_scope_open();
     int64_t pieces = weft__plan_most_segments(p), *room = weft__plan_memory(2 * pieces, sizeof *room);
     weft_status s = room ? WEFT_OK : WEFT_ENOMEM;
     memset(steps, 0, (size_t)(most + 1) * sizeof *steps);
@@ -273,7 +267,7 @@ weft_status weft__plan_live(const weft_plan *p, int64_t *steps, int64_t most, co
             s = weft_plan_refuse(WEFT_EFORMAT,
                                  "%sin batch %lld segments overlap: more than %lld rows are live", function,
                                  (long long)b, (long long)most);
-    free(room);
+    weft__plan_scope_close(here);
     return s;
 }
 

@@ -25,12 +25,6 @@ static bool tree_new(tree *t, int64_t rows)
     return true;
 }
 
-static void tree_free(tree *t)
-{
-    for (int i = 0; i < t->levels; i++)
-        free(t->gap[i]);
-}
-
 static void tree_set(tree *t, int64_t row, int64_t gap)
 {
     t->gap[0][row] = gap;
@@ -84,15 +78,6 @@ static bool bins_new(bins *b, weft__fit rule, int64_t n, int64_t capacity, const
         return false;
     return by_gaps(rule) ? (b->gaps = weft__gaps_new(n, capacity)) != NULL :
                            rule != WEFT__FIRST_FIT || tree_new(&b->first, n);
-}
-
-static void bins_free(bins *b)
-{
-    free(b->gap);
-    free(b->pieces);
-    free(b->list);
-    weft__gaps_free(b->gaps);
-    tree_free(&b->first);
 }
 
 /* A row that has room for this length, taken out of what is open; -1: none. */
@@ -181,7 +166,6 @@ static int64_t deal(weft__fit rule, const weft__pieces *from, const int32_t *ord
         row[i] = (int32_t)r;
         good = put_back(&b, r, from->length[i]);
     }
-    bins_free(&b);
     return good ? b.rows : -1;
 }
 
@@ -190,12 +174,9 @@ weft_status weft__plan_fit(weft__fit rule, bool decreasing, const weft__pieces *
 {
     int32_t *order = decreasing ? weft__plan_sorted(o, from->length, from->n, true) :
                                   weft__plan_drawn(o, from->n),
-            *row = order ? weft__plan_memory(from->n, sizeof *row) : NULL;
-    int64_t rows = row ? deal(rule, from, order, capacity, o, row) : -1;
-    weft_status s = rows < 0 ? WEFT_ENOMEM : weft__plan_rows(p, from, order, row, rows, capacity, o);
-    free(order);
-    free(row);
-    return s;
+            *row = weft__plan_memory(from->n, sizeof *row);
+    int64_t rows = order && row ? deal(rule, from, order, capacity, o, row) : -1;
+    return rows < 0 ? WEFT_ENOMEM : weft__plan_rows(p, from, order, row, rows, capacity, o);
 }
 
 /* ---- the planners ---- */

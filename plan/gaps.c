@@ -61,10 +61,10 @@ static int64_t new_node(weft__gaps *g)
     } else {
         if (g->n == g->room) {
             int64_t room = 2 * g->room + 16;
-            node *more = realloc(g->nodes, (size_t)room * sizeof *more);
+            node *more = weft__plan_memory(room, sizeof *more);
             if (!more)
-                return weft_plan_refuse(WEFT_ENOMEM, "plan: no memory for the gaps of rows"), -1;
-            g->nodes = more;
+                return -1;
+            g->nodes = g->n ? memcpy(more, g->nodes, (size_t)g->n * sizeof *more) : more;
             g->room = room;
         }
         is = g->n++;
@@ -83,19 +83,7 @@ weft__gaps *weft__gaps_new(int64_t rows, int64_t capacity)
         g->levels++;
     g->child = weft__plan_memory(2 * rows, sizeof *g->child);
     g->sibling = g->child ? g->child + rows : NULL;
-    if (g->child && new_node(g) >= 0)
-        return g;
-    weft__gaps_free(g);
-    return NULL;
-}
-
-void weft__gaps_free(weft__gaps *g)
-{
-    if (!g)
-        return;
-    free(g->child);
-    free(g->nodes);
-    free(g);
+    return g->child && new_node(g) >= 0 ? g : NULL;
 }
 
 static int place(const weft__gaps *g, int level, int64_t gap) /* level 0 is the root */

@@ -1,6 +1,7 @@
 /* make.c - a plan from a planner: its options are checked first, the plan afterwards. */
 #include <stdio.h>
 #include <string.h>
+#include "core/report/api_report.h"
 #include "plan/options.h"
 
 #define FIELD(f) offsetof(weft_plan_opts, f)
@@ -129,7 +130,9 @@ static weft_status run(const weft_planner *planner, const int32_t *len, int64_t 
     o->stream = own ? own : o->stream;
     if (!o->stream)
         return weft_plan_refuse(WEFT_ENOMEM, "%s: no memory for a random stream", planner->name);
+    weft__plan_scope *here = weft__plan_scope_open();
     weft_status s = planner->plan(len, n, o, p);
+    weft__plan_scope_close(here);
     weft_stream_free(own);
     if (s == WEFT_OK && !weft__plan_is_intact(p))
         s = weft_plan_refuse(WEFT_EFORMAT,

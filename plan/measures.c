@@ -58,19 +58,19 @@ static weft_status weigh_by_sequences(const weft_plan *p, int64_t tokens, weft_t
     for (int64_t i = 0; i < p->sequences; i++)
         if (length[i])
             weigh(w, (double)tokens / (double)sequences / (double)length[i], length[i], squares);
-    free(length);
     return WEFT_OK;
 }
 
 weft_status weft_plan_weigh(const weft_plan *plan, weft_plan_mean by, weft_token_weights *out)
 {
     weft_status s = check(plan, plan ? plan->sequences : 0,
-                          out && by >= WEFT_MEAN_OF_BATCH && by <= WEFT_MEAN_OF_SEQUENCES, "plan_weigh: ",
-                          "a plan, one of three means and room for weights are");
+                          out && by >= WEFT_MEAN_OF_BATCH && by <= WEFT_MEAN_OF_SEQUENCES,
+                          "plan_weigh: ", "a plan, one of three means and room for weights are");
     int64_t tokens = 0, batches = 0;
     double squares = 0;
     if (s != WEFT_OK)
         return s;
+    weft__plan_scope *scope = weft__plan_scope_open();
     *out = (weft_token_weights){ 0 };
     for (int64_t b = 0; b < plan->batches; b++) {
         int64_t here = weft__plan_tokens_of(plan, b);
@@ -81,6 +81,7 @@ weft_status weft_plan_weigh(const weft_plan *plan, weft_plan_mean by, weft_token
         s = weigh_by_sequences(plan, tokens, out, &squares);
     else
         weigh_by_batches(plan, (double)tokens / (double)batches, by == WEFT_MEAN_OF_PLAN, out, &squares);
+    weft__plan_scope_close(scope);
     out->cv = tokens ? sqrt(squares / (double)tokens) : 0;
     return s;
 }
@@ -180,40 +181,30 @@ static double common_pairs(const int32_t *x, const int32_t *y, const int32_t *me
     return pairs;
 }
 
-/* All that is allocated: batch [epochs][n], member [n], end and seen [most batches + 1], in_one [epochs]. */
-typedef struct {
-    int32_t *batch, *member;
-    int64_t *end, *seen;
-    double *in_one;
-} room;
-
-static bool make_room(room *r, int64_t n, int epochs, int64_t most)
+/* most: the largest number of batches of an epoch. */
+static weft_status count_meetings(const weft_plan *plans, int epochs, int64_t most, weft_plan_meetings *m)
 {
-    r->batch = weft__plan_memory(n * epochs, sizeof *r->batch);
-    r->member = r->batch ? weft__plan_memory(n, sizeof *r->member) : NULL;
-    r->end = r->member ? weft__plan_memory(most + 1, sizeof *r->end) : NULL;
-    r->seen = r->end ? weft__plan_memory(most, sizeof *r->seen) : NULL;
-    r->in_one = r->seen ? weft__plan_memory(epochs, sizeof *r->in_one) : NULL;
-    if (r->in_one)
-        memset(r->seen, 0, (size_t)most * sizeof *r->seen);
-    return r->in_one != NULL;
-}
-
-static void count_meetings(const weft_plan *plans, int epochs, room *r, weft_plan_meetings *m)
-{
-    int64_t n = plans->sequences;
+    int64_t n = plans->sequences, *end = weft__plan_memory(most + 1, sizeof *end),
+            *seen = weft__plan_memory(most, sizeof *seen);
+    int32_t *batch = weft__plan_memory(n * epochs, sizeof *batch),
+            *member = weft__plan_memory(n, sizeof *member);
+    double *in_one = weft__plan_memory(epochs, sizeof *in_one);
+    if (!end || !seen || !batch || !member || !in_one)
+        return WEFT_ENOMEM;
+    memset(seen, 0, (size_t)most * sizeof *seen);
     for (int e = 0; e < epochs; e++)
-        find_batches(plans + e, r->batch + e * n);
+        find_batches(plans + e, batch + e * n);
     for (int e = 0; e < epochs; e++) {
-        const int32_t *x = r->batch + e * n;
-        int64_t members = group_members(x, n, plans[e].batches, r->end, r->member);
-        r->in_one[e] = common_pairs(x, x, r->member, members, r->seen);
-        m->pairs += r->in_one[e];
+        const int32_t *x = batch + e * n;
+        int64_t members = group_members(x, n, plans[e].batches, end, member);
+        in_one[e] = common_pairs(x, x, member, members, seen);
+        m->pairs += in_one[e];
         for (int f = 0; f < e; f++) {
-            m->again += common_pairs(x, r->batch + f * n, r->member, members, r->seen);
-            m->by_chance += n > 1 ? r->in_one[e] * r->in_one[f] / pairs_of(n) : 0;
+            m->again += common_pairs(x, batch + f * n, member, members, seen);
+            m->by_chance += n > 1 ? in_one[e] * in_one[f] / pairs_of(n) : 0;
         }
     }
+    return WEFT_OK;
 }
 
 weft_status weft_plan_count_meetings(const weft_plan *plans, int epochs, weft_plan_meetings *out)
@@ -235,14 +226,8 @@ weft_status weft_plan_count_meetings(const weft_plan *plans, int epochs, weft_pl
             return s;
         most = plans[e].batches > most ? plans[e].batches : most;
     }
-    room r = { 0 };
-    bool good = make_room(&r, n, epochs, most);
-    if (good)
-        count_meetings(plans, epochs, &r, out);
-    free(r.batch);
-    free(r.member);
-    free(r.end);
-    free(r.seen);
-    free(r.in_one);
-    return good ? WEFT_OK : WEFT_ENOMEM;
+    weft__plan_scope *here = weft__plan_scope_open();
+    weft_status s = count_meetings(plans, epochs, most, out);
+    weft__plan_scope_close(here);
+    return s;
 }

@@ -12,6 +12,19 @@ int32_t weft__plan_longest(const int32_t *len, int64_t n)
     return longest;
 }
 
+int64_t weft__plan_up_to(const int64_t *number, int64_t n, int64_t value)
+{
+    int64_t low = 0, high = n;
+    while (low < high) {
+        int64_t middle = (low + high) / 2;
+        if (number[middle] <= value)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
 int32_t *weft__plan_order(int64_t n)
 {
     int32_t *order = weft__plan_memory(n, sizeof *order);
@@ -75,11 +88,13 @@ void weft__plan_sort_in(const int32_t *len, int32_t *order, int64_t n, bool desc
 bool weft__plan_sort(const int32_t *len, int32_t *order, int64_t n, bool descending, int64_t lookahead)
 {
     int64_t block = lookahead > 0 && lookahead < n ? lookahead : n;
+    weft__plan_scope *here = weft__plan_scope_open();
     int32_t *scratch = weft__plan_memory(block, sizeof *scratch);
-    for (int64_t i = 0; scratch && i < n; i += block)
+    bool good = scratch;
+    for (int64_t i = 0; good && i < n; i += block)
         weft__plan_sort_in(len, order + i, n - i < block ? n - i : block, descending, scratch);
-    free(scratch);
-    return scratch != NULL;
+    weft__plan_scope_close(here);
+    return good;
 }
 
 /* ---- drawn ---- */
@@ -100,9 +115,5 @@ int32_t *weft__plan_drawn(const weft_plan_opts *o, int64_t n)
 int32_t *weft__plan_sorted(const weft_plan_opts *o, const int32_t *len, int64_t n, bool descending)
 {
     int32_t *order = weft__plan_drawn(o, n);
-    if (order && !weft__plan_sort(len, order, n, descending, o->lookahead)) {
-        free(order);
-        order = NULL;
-    }
-    return order;
+    return order && weft__plan_sort(len, order, n, descending, o->lookahead) ? order : NULL;
 }

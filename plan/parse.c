@@ -154,9 +154,9 @@ weft_status weft_plan_parse_options(const weft_planner *planner, const char *tex
     if (!text || !*text)
         return WEFT_OK;
     size_t n = strlen(text);
-    int64_t *list = weft__plan_memory((int64_t)n, sizeof *list + 1); /* the lists, and behind them the text */
+    int64_t *list = malloc((n + 1) * (sizeof *list + 1)); /* the lists, and after them the text */
     if (!list)
-        return WEFT_ENOMEM;
+        return weft_plan_refuse(WEFT_ENOMEM, "plan_parse_options: no memory");
     parsing t = { planner, opts, list, (int64_t)n, 0 };
     weft_status s = parse_options(&t, memcpy(list + n, text, n + 1));
     *memory = s == WEFT_OK ? list : NULL;

@@ -13,16 +13,7 @@ weft__pattern *weft__pattern_new(weft__pattern *next, int64_t times, int32_t pie
     return is;
 }
 
-void weft__patterns_free(weft__pattern *first)
-{
-    while (first) {
-        weft__pattern *next = first->next;
-        free(first);
-        first = next;
-    }
-}
-
-/* Counts how many sequences there are of each length, left [capacity + 1], which the caller frees. */
+/* Counts how many sequences there are of each length, left [capacity + 1]. */
 static weft_status count_lengths(const int32_t *len, int64_t n, const weft_plan_opts *o, int64_t **left)
 {
     enum { MOST = 1 << 24 };
@@ -77,15 +68,11 @@ static weft_status make_rows(weft_plan *p, const int32_t *len, int64_t n, const 
                              const weft_plan_opts *o)
 {
     int32_t *order = weft__plan_sorted(o, len, n, true),
-            *row = order ? weft__plan_memory(2 * n, sizeof *row) : NULL;
-    weft_status s = WEFT_ENOMEM;
-    if (row) {
-        int64_t rows = deal(len, order, n, first, row + n, row);
-        s = weft__plan_rows(p, &(weft__pieces){ n, NULL, NULL, len }, order, row, rows, o->capacity, o);
-    }
-    free(order);
-    free(row);
-    return s;
+            *row = weft__plan_memory(2 * n, sizeof *row);
+    if (!order || !row)
+        return WEFT_ENOMEM;
+    int64_t rows = deal(len, order, n, first, row + n, row);
+    return weft__plan_rows(p, &(weft__pieces){ n, NULL, NULL, len }, order, row, rows, o->capacity, o);
 }
 
 weft_status weft__plan_patterns(weft__packing *pack, const int32_t *len, int64_t n, const weft_plan_opts *o,
@@ -94,11 +81,9 @@ weft_status weft__plan_patterns(weft__packing *pack, const int32_t *len, int64_t
     int64_t *left = NULL;
     weft__pattern *first = NULL;
     weft_status s = count_lengths(len, n, o, &left);
-    if (s == WEFT_OK)
-        s = pack(left, o->capacity, o->limit, &first) ? make_rows(p, len, n, first, o) : WEFT_ENOMEM;
-    weft__patterns_free(first);
-    free(left);
-    return s;
+    if (s != WEFT_OK)
+        return s;
+    return pack(left, o->capacity, o->limit, &first) ? make_rows(p, len, n, first, o) : WEFT_ENOMEM;
 }
 
 /* ---- packs of one content, as the published programs hold them ---- */
@@ -113,7 +98,7 @@ typedef struct {
     int64_t capacity, limit;
     int64_t *left;                               /* [capacity + 1] sequences of each length */
     pack **with_gap;                             /* [capacity + 1] lists, the newest pack first */
-    pack *all;                                   /* all that were made, to be freed */
+    pack *all;                                   /* all that were made */
     bool failed;
 } packs;
 
@@ -172,44 +157,24 @@ static void open_packs(packs *t, int32_t length, int64_t most)
     }
 }
 
-/* Krell et al. 2021: all of one length into the packs with the largest gap, one each. */
-static void pack_shortest(packs *t, int32_t length, bool stacked)
+/* All of one length: into the packs with the largest gap, one each (Krell et al. 2021), or, lpfhp.py with
+ * `distribute`, with the smallest, as many copies at once as it holds. */
+static void pack_length(packs *t, int32_t length, manner how)
 {
     int64_t *left = t->left + length;
-    for (int64_t gap = t->capacity; gap >= length && *left && !t->failed;) {
+    for (int64_t gap = how == LONGEST ? length : t->capacity;
+         gap >= length && gap <= t->capacity && *left && !t->failed;) {
         pack **at = open_pack(t, gap);
         if (!*at) {
-            gap--;
+            gap += how == LONGEST ? 1 : -1;
             continue;
         }
-        int64_t times = lesser(*left, (*at)->times);
-        extend(t, at, gap, length, 1, times);
-        *left -= times;
+        int64_t copies = how == LONGEST ? copies_of(t, length, gap, (*at)->pieces, *left) : 1,
+                times = lesser(*left / copies, (*at)->times);
+        extend(t, at, gap, length, copies, times);
+        *left -= copies * times;
     }
-    open_packs(t, length, stacked ? INT64_MAX : 1);
-}
-
-/* lpfhp.py with `distribute`: the smallest gap, as many copies at once as it holds. */
-static void pack_longest(packs *t, int32_t length)
-{
-    int64_t *left = t->left + length;
-    for (int64_t gap = length; *left && !t->failed;) {
-        pack **at = gap <= t->capacity ? open_pack(t, gap) : NULL;
-        if (!at) {
-            int64_t copies = copies_of(t, length, t->capacity, 0, *left), times = *left / copies;
-            add_pack(t, NULL, length, (int32_t)copies, times, t->capacity - copies * length);
-            *left -= copies * times;
-            gap = length;
-        } else if (!*at) {
-            gap++;
-        } else {
-            int64_t copies = copies_of(t, length, gap, (*at)->pieces, *left);
-            int64_t times = lesser((*at)->times, *left / copies);
-            extend(t, at, gap, length, copies, times);
-            *left -= copies * times;
-            gap = length;
-        }
-    }
+    open_packs(t, length, how == SHORTEST ? 1 : INT64_MAX);
 }
 
 /* ---- packs into patterns ---- */
@@ -226,15 +191,6 @@ static bool add_pattern(const pack *of, weft__pattern **first)
     return true;
 }
 
-static void pack_all(packs *t, manner how)
-{
-    for (int64_t length = t->capacity; length && !t->failed; length--)
-        if (t->left[length] && how == LONGEST)
-            pack_longest(t, (int32_t)length);
-        else if (t->left[length])
-            pack_shortest(t, (int32_t)length, how == STACKED);
-}
-
 static bool pack_by(manner how, int64_t *left, int64_t capacity, int64_t limit, weft__pattern **first)
 {
     packs t = { .capacity = capacity, .limit = limit, .left = left };
@@ -242,15 +198,10 @@ static bool pack_by(manner how, int64_t *left, int64_t capacity, int64_t limit, 
     t.failed = !t.with_gap;
     for (int64_t i = 0; !t.failed && i <= capacity; i++)
         t.with_gap[i] = NULL;
-    if (!t.failed)
-        pack_all(&t, how);
+    for (int64_t length = capacity; length && !t.failed; length--)
+        pack_length(&t, (int32_t)length, how);
     for (pack *is = t.all; is && !t.failed; is = is->all)
         t.failed = is->times && !add_pattern(is, first);
-    for (pack *is = t.all, *next; is; is = next) {
-        next = is->all;
-        free(is);
-    }
-    free(t.with_gap);
     return !t.failed;
 }
 
@@ -351,8 +302,8 @@ static bool filler_new(filler *f, const int64_t *left, int64_t capacity, int64_t
     int64_t each = capacity + 1;
     *f = (filler){ .capacity = capacity, .limit = limit };
     f->length = weft__plan_memory(5 * each, sizeof *f->length);
-    f->left = f->length ? weft__plan_memory(each, sizeof *f->left) : NULL;
-    if (!f->left)
+    f->left = weft__plan_memory(each, sizeof *f->left);
+    if (!f->length || !f->left)
         return false;
     f->of = f->length + each;
     f->used = f->of + each;
@@ -373,8 +324,6 @@ bool weft__pack_exact_fill(int64_t *left, int64_t capacity, int64_t limit, weft_
     for (int32_t k = 0; good && k < f.d; k++)
         while (good && f.left[k])
             good = use_pattern(&f, k, first);
-    free(f.length);
-    free(f.left);
     return good;
 }
 

@@ -1,13 +1,20 @@
 /* plan.h - what planners share: orders of sequences, pieces, open rows by their gaps. */
 #ifndef WEFT_PLAN_PLAN_H
 #define WEFT_PLAN_PLAN_H
-#include "plan/api_plan.h"
+#include "plan/api_measures.h"
 
 /* ---- memory ---- */
-/* For n things of so many bytes, and one more; NULL, with a message, if there is none. */
+/* Returns memory for n things of so many bytes, and one more; NULL, with a message, if there is none. It ends
+ * with the scope that is open: nothing frees it. weft_plan_make opens one for each planner. */
 void *weft__plan_memory(int64_t n, size_t bytes);
+/* Opens a scope; closes it and all that were opened since. */
+typedef struct weft__plan_scope weft__plan_scope;
+weft__plan_scope *weft__plan_scope_open(void);
+void weft__plan_scope_close(weft__plan_scope *);
 
 /* ---- orders ---- */
+/* Returns how many of n numbers, which do not fall, are at most `value`. */
+int64_t weft__plan_up_to(const int64_t *number, int64_t n, int64_t value);
 /* 0 .. n - 1; NULL, with a message, if there is no memory. */
 int32_t *weft__plan_order(int64_t n);
 /* Stable, by length, in blocks of `lookahead` (0: one). False, with a message: no memory. */
@@ -51,7 +58,6 @@ weft_status weft__plan_rows(weft_plan *, const weft__pieces *, const int32_t *or
 typedef struct weft__gaps weft__gaps;
 /* Of rows 0 .. rows - 1 and gaps 0 .. capacity; NULL, with a message, if there is no memory. */
 weft__gaps *weft__gaps_new(int64_t rows, int64_t capacity);
-void weft__gaps_free(weft__gaps *);
 bool weft__gaps_add(weft__gaps *, int64_t gap, int64_t row);         /* false, with a message: no memory */
 /* The smallest gap of at least `least`, the largest of all; -1: none. */
 int64_t weft__gaps_from(const weft__gaps *, int64_t least);

@@ -21,7 +21,6 @@ typedef struct weft__pattern {
     int32_t pieces, length[];
 } weft__pattern;
 weft__pattern *weft__pattern_new(weft__pattern *next, int64_t times, int32_t pieces);
-void weft__patterns_free(weft__pattern *);
 /* Packs left[length] sequences of each length, left [capacity + 1], by patterns before *first; left is
  * changed. False, with a message: no memory. */
 typedef bool weft__packing(int64_t *left, int64_t capacity, int64_t limit, weft__pattern **first);

@@ -47,18 +47,13 @@ static weft_status deal(const int32_t *len, int64_t n, int64_t slots, bool longe
                         const weft_plan_opts *o, weft_plan *p)
 {
     int32_t *order = longest_first ? weft__plan_sorted(o, len, n, true) : weft__plan_drawn(o, n),
-            *row = order ? weft__plan_memory(n, sizeof *row) : NULL;
-    weft__bin *heap = row ? weft__plan_memory(slots, sizeof *heap) : NULL;
-    weft_status s = WEFT_ENOMEM;
-    if (heap) {
-        int64_t width = deal_slots(len, order, n, heap, slots, row);
-        s = weft__plan_rows(p, &(weft__pieces){ n, NULL, NULL, len }, order, row, slots, width,
-                            &(weft_plan_opts){ 0 });
-    }
-    free(order);
-    free(row);
-    free(heap);
-    return s;
+            *row = weft__plan_memory(n, sizeof *row);
+    weft__bin *heap = weft__plan_memory(slots, sizeof *heap);
+    if (!order || !row || !heap)
+        return WEFT_ENOMEM;
+    int64_t width = deal_slots(len, order, n, heap, slots, row);
+    return weft__plan_rows(p, &(weft__pieces){ n, NULL, NULL, len }, order, row, slots, width,
+                           &(weft_plan_opts){ 0 });
 }
 
 weft_status weft__planner_refill(const int32_t *len, int64_t n, const weft_plan_opts *o, weft_plan *p)
@@ -98,18 +93,18 @@ static weft_status read_window(const int32_t *len, const int32_t *order, int64_t
 weft_status weft__planner_streams(const int32_t *len, int64_t n, const weft_plan_opts *o, weft_plan *p)
 {
     int32_t *order = weft__plan_drawn(o, n);
-    reader *r = order ? weft__plan_memory(o->slots, sizeof *r) : NULL;
+    reader *r = weft__plan_memory(o->slots, sizeof *r);
     int64_t next = 0, before = -1;
-    weft_status s = r ? WEFT_OK : WEFT_ENOMEM;
-    for (int64_t k = 0; r && k < o->slots; k++)
+    weft_status s = WEFT_OK;
+    if (!order || !r)
+        return WEFT_ENOMEM;
+    for (int64_t k = 0; k < o->slots; k++)
         r[k].sequence = -1;
     p->in_rows = true;
     while (s == WEFT_OK && before != p->segments) {
         before = p->segments;
         s = read_window(len, order, n, o, r, &next, p);
     }
-    free(r);
-    free(order);
     return s;
 }
 

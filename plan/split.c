@@ -117,8 +117,9 @@ weft_status weft_plan_split(const weft_plan *plan, int shards, weft_plan *out)
         return s;
     int64_t rows = weft__plan_most_rows(plan);
     split t = { .p = plan, .shards = shards, .rows = rows ? rows : 1, .out = out };
+    weft__plan_scope *here = weft__plan_scope_open();
     t.local = weft__plan_memory(plan->segments, sizeof *t.local);
     s = t.local ? deal(&t) : WEFT_ENOMEM;
-    free(t.local);
+    weft__plan_scope_close(here);
     return s;
 }

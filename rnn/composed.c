@@ -40,26 +40,18 @@ static weft_state gru(const weft__direction *d, weft_tensor *a, weft_state s)
 }
 
 /* Hochreiter & Schmidhuber 1997, Gers et al. 2000: c' = f c + i g, h' = o tanh(c'), projected if there is
- * a w_hr (Sak et al. 2014) */
+ * a w_hr (Sak et al. 2014). A CIFG (Greff et al. 2017) has i = 1 - f, so c' = g + f (c - g). */
 static weft_state lstm(const weft__direction *d, weft_tensor *a, weft_state s)
 {
     int64_t H = weft_size(s.c, 1);
+    bool cifg = d->cell == WEFT__cifg;
     weft_tensor *sums = weft_add(a, affine(s.h, d->in[WEFT__W_HH], d->in[WEFT__B_HH]));
-    weft_tensor *i = weft_sigmoid(gate(sums, 0, H)), *f = weft_sigmoid(gate(sums, 1, H));
-    weft_tensor *g = weft_tanh(gate(sums, 2, H)), *o = weft_sigmoid(gate(sums, 3, H));
-    weft_tensor *c = weft_add(weft_mul(f, s.c), weft_mul(i, g));
+    weft_tensor *i = cifg ? NULL : weft_sigmoid(gate(sums, 0, H));
+    weft_tensor *f = weft_sigmoid(gate(sums, 1 - cifg, H)), *g = weft_tanh(gate(sums, 2 - cifg, H)),
+                *o = weft_sigmoid(gate(sums, 3 - cifg, H));
+    weft_tensor *c = cifg ? weft_add(g, weft_mul(f, weft_sub(s.c, g))) :
+                            weft_add(weft_mul(f, s.c), weft_mul(i, g));
     weft_tensor *h = weft_mul(o, weft_tanh(c));
-    return (weft_state){ d->in[WEFT__W_HR] ? affine(h, d->in[WEFT__W_HR], NULL) : h, c };
-}
-
-/* Greff et al. 2017: an LSTM with i = 1 - f, so c' = g + f (c - g) */
-static weft_state cifg(const weft__direction *d, weft_tensor *a, weft_state s)
-{
-    int64_t H = weft_size(s.c, 1);
-    weft_tensor *sums = weft_add(a, affine(s.h, d->in[WEFT__W_HH], d->in[WEFT__B_HH]));
-    weft_tensor *f = weft_sigmoid(gate(sums, 0, H)), *g = weft_tanh(gate(sums, 1, H)),
-                *o = weft_sigmoid(gate(sums, 2, H));
-    weft_tensor *c = weft_add(g, weft_mul(f, weft_sub(s.c, g))), *h = weft_mul(o, weft_tanh(c));
     return (weft_state){ d->in[WEFT__W_HR] ? affine(h, d->in[WEFT__W_HR], NULL) : h, c };
 }
 
@@ -80,8 +72,8 @@ static weft_state cell(const weft__direction *d, weft_tensor *a, weft_tensor *no
         return weft__own_step(d, a, noise, s);
     switch (d->cell) {
     case WEFT__gru:  return gru(d, a, s);
-    case WEFT__lstm: return lstm(d, a, s);
-    case WEFT__cifg: return cifg(d, a, s);
+    case WEFT__lstm:
+    case WEFT__cifg: return lstm(d, a, s);
     case WEFT__mgu:  return mgu(d, a, s);
     default:         return rnn(d, a, s);
     }

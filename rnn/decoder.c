@@ -53,29 +53,22 @@ static const char *decoder_fault(const weft__decoder *d, int64_t n)
     return wrong ? wrong : way_fault(o);
 }
 
-static bool first_is_good(weft__decoder *d)
+/* Whether a step can begin with them, or has made them, for n rows. */
+static bool states_are_good(weft__decoder *d, weft_state s, int64_t n)
 {
-    weft_tensor *both[2] = { d->first.h, d->first.c };
+    weft_tensor *both[2] = { s.h, s.c };
     char text[128];
     for (int i = 0; i < 2; i++) {
         const weft__form *f = both[i] ? &both[i]->f : NULL;
-        if (f && (f->rank != 3 || f->batch || f->type != WEFT_REAL || f->size[1] != d->n))
-            weft__fail(
-                d->w, WEFT_ESHAPE,
-                "%s: the first state %s is %s; [layers * directions, %lld, width] of reals is expected",
-                d->name, i ? "c" : "h", weft__text(f, text), (long long)d->n);
-    }
-    return !d->w->status;
-}
-
-static bool states_are_good(weft__decoder *d, weft_state s)
-{
-    weft_tensor *both[2] = { s.h, s.c };
-    for (int i = 0; i < 2; i++) {
-        const char *wrong = both[i] ? weft__wrong(d->w, both[i]) : NULL;
+        const char *wrong = f ? weft__wrong(d->w, both[i]) : NULL;
         if (wrong)
             weft__fail(d->w, WEFT_EARG, "%s: step %lld: state %s %s", d->name, (long long)d->at,
                        i ? "c" : "h", wrong);
+        else if (f && (f->rank != 3 || f->batch || f->type != WEFT_REAL || f->size[1] != n))
+            weft__fail(d->w, WEFT_ESHAPE,
+                       "%s: step %lld: state %s is %s; [layers * directions, %lld, width] of reals is "
+                       "expected",
+                       d->name, (long long)d->at, i ? "c" : "h", weft__text(f, text), (long long)n);
     }
     return !d->w->status;
 }
@@ -189,7 +182,7 @@ bool weft__decoder_begin(weft__decoder *d, int64_t n, weft_state first)
     d->beams = d->o->beams ? d->o->beams : 1;
     d->best = d->o->best ? d->o->best : 1;
     d->first = first;
-    return states_are_good(d, first) && first_is_good(d) && room_for_result(d) && begin_rows(d);
+    return states_are_good(d, first, n) && room_for_result(d) && begin_rows(d);
 }
 
 /* ---- one step ---- */
@@ -252,6 +245,7 @@ static void count_rows(weft__decoder *d)
         d->rows_of[d->now.sequence[r]]++;
 }
 
+/* As those were that it began with. */
 static bool made_is_good(weft__decoder *d)
 {
     weft *w = d->w;
@@ -264,10 +258,6 @@ static bool made_is_good(weft__decoder *d)
             weft__fail(w, WEFT_ESHAPE, "%s: step %lld: state %s is %s, before it was %s", d->name,
                        (long long)d->at, i ? "c" : "h", t ? weft__text(&t->f, now) : "NULL",
                        d->state[i].is ? weft__text(f, before) : "NULL");
-        else if (t && (t->f.rank != 3 || t->f.batch || t->f.type != WEFT_REAL || t->f.size[1] != d->now.n))
-            weft__fail(w, WEFT_ESHAPE,
-                       "%s: step %lld: state %s is %s; [layers, %lld, width] of reals is expected", d->name,
-                       (long long)d->at, i ? "c" : "h", weft__text(&t->f, now), (long long)d->now.n);
     }
     return !w->status;
 }
@@ -337,7 +327,8 @@ weft_tensor *weft__decoder_step(weft__decoder *d)
     count_rows(d);
     weft_tensor *scores = w->status ? NULL : call_step(d);
     w->running = d->name;                        /* what follows until the next step is its work */
-    if (w->status || !scores_are_good(d, scores) || !states_are_good(d, d->made) || !made_is_good(d) ||
+    if (w->status || !scores_are_good(d, scores) || !states_are_good(d, d->made, d->now.n) ||
+        !made_is_good(d) ||
         !classes_are_good(d, scores->f.size[1]))
         return NULL;
     d->at++;

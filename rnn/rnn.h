@@ -3,7 +3,8 @@
 #ifndef WEFT_RNN_H
 #define WEFT_RNN_H
 #include "nn/nn.h"
-#include "rnn/api_rnn.h"
+#include "rnn/api_cell.h"
+#include "rnn/api_trace.h"
 
 /* Inputs of one direction, G gates of the cell (core/cells.def), W the width of h: x [N, F] packed, w_ih [G
  * H, F], w_hh [G H, W], b_ih and b_hh [G H], w_hr [W, H], h0 [n, W] and c0 [n, H] in packed order. From B_IH

@@ -1,13 +1,11 @@
 /* check.h - what the tests share: contexts whose allocations are counted and can be made to fail, comparison
  * of arrays, ragged lengths from a repeatable generator, loops over every kernel table of this machine.
  *
- *     Test(topic, name)
+ *     TABLE_TEST(topic, name)                           // ref, generic, avx2, avx512: what this machine has
  *     {
- *         FOR_DEVICES(w) {                              // ref, generic, avx2, avx512: what this machine has
- *             weft_tensor *y = weft_tanh(...);
- *             close_to("tanh", numbers(y), want, n, TOL(1e-12, 2e-6));
- *         }                                             // closed by CLEAN(w): no error, nothing leaked
- *     }
+ *         weft_tensor *y = weft_tanh(...);
+ *         close_to("tanh", numbers(y), want, n, TOL(1e-12, 2e-6));
+ *     }                                                 // closed by CLEAN(w): no error, nothing leaked
  *
  * Criterion passes a test that leaks and one whose .fini fails, so balance is checked in the body, by
  * CLEAN. */
@@ -21,7 +19,12 @@
 #include <stdlib.h>
 #include <string.h>
 #include "tables.h"
-#include "weft.h"
+#include "weft_forecast.h"
+#include "weft_lab.h"
+#include "weft_op.h"
+#include "weft_parallel.h"
+#include "weft_plan.h"
+#include "weft_plot.h"
 
 #define UNUSED __attribute__((unused))
 #define TOL(in_double, in_float) (sizeof(weft_real) == 8 ? (in_double) : (in_float))
@@ -171,6 +174,19 @@ UNUSED static weft *open_table(int i)
 #define FOR_DEVICES(w)                                        \
     for (int check_i = 0; check_i < COUNT(tables); check_i++) \
         for (weft *w = open_table(check_i); w; CLEAN(w), w = NULL)
+
+/* A test with a context w on the CPU; TABLE_TEST: on every kernel table. CLEAN closes it. */
+#define WITH_CONTEXTS(loop, suite, name, ...)      \
+    static void suite##_##name##_with(weft *w);    \
+    Test(suite, name, __VA_ARGS__)                 \
+    {                                              \
+        loop(w)                                    \
+            suite##_##name##_with(w);              \
+    }                                              \
+    static void suite##_##name##_with(weft *w)
+#define FOR_CPU(w)      for (weft *w = open_on(WEFT_CPU); w; CLEAN(w), w = NULL)
+#define CPU_TEST(...)   WITH_CONTEXTS(FOR_CPU, __VA_ARGS__, .disabled = false)
+#define TABLE_TEST(...) WITH_CONTEXTS(FOR_DEVICES, __VA_ARGS__, .disabled = false)
 
 /* ---- numbers ---- */
 /* The elements of a tensor of reals; lent until CLEAN. */

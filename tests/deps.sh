@@ -23,7 +23,7 @@ wants() {
     site)  need python3-markdown imports markdown; need python3-pygments imports pygments ;;
     parallel) need openmpi-bin command -v mpirun.openmpi; need libopenmpi-dev command -v mpicc.openmpi; need mpich command -v mpiexec.hydra; need libmpich-dev command -v mpicc.mpich ;;
     ci)    need openmpi-bin command -v mpirun.openmpi; need libopenmpi-dev command -v mpicc.openmpi; wants site; wants build; wants test; wants lint; wants fuzz; need valgrind command -v valgrind; need python3 command -v python3
-           need clang-tidy command -v clang-tidy; need mandoc command -v mandoc; need man-db command -v man; need libxml2-utils command -v xmllint; need cmake command -v cmake; need shellcheck command -v shellcheck
+           need clang-tidy command -v clang-tidy; need clang-format command -v git-clang-format; need mandoc command -v mandoc; need man-db command -v man; need libxml2-utils command -v xmllint; need cmake command -v cmake; need shellcheck command -v shellcheck
            wants lab; need festlex-cmu test -e /usr/share/festival/dicts/cmu; need wamerican test -e /usr/share/dict/words; need unicode-data test -e /usr/share/unicode; need bowtie2-examples test -d /usr/share/doc/bowtie2 ;;
     *)     echo "deps.sh: no such group: $1" >&2; exit 2 ;;
     esac

@@ -3,9 +3,9 @@
 #
 # A block that opens with ```c is
 #   a whole program, if it has a main: compiled alone, run, must end with 0;
-#   else a piece. The pieces below one heading of level 1 or 2 are one program: those that begin with #include, #define, static, typedef,
-#   struct, enum stand before main, the others are the body of main, in which `weft *w` is an open context that must not have failed
-#   in the end.
+#   else a piece. The pieces below one heading of level 1 or 2 are one program. Those that begin with #define, static, typedef, struct
+#   or enum come before main, the others are the body of main, in which `weft *w` is an open context that must not have failed at the
+#   end. weft.h is included; a piece may begin with more #include lines.
 # The next ```text before a heading or another block is what it prints, all of it, and what prints nothing has none; numbers with a point
 # agree if they do to a unit of the last digit shown. ".." at a line's end stands for the rest of it, alone for any lines.
 # A line "    cc .." below a whole program is how a reader compiles it: so it is compiled, in a folder that looks like the tree's.
@@ -24,11 +24,11 @@ extract() {                             # FILE
             if (pieces) {
                 name = stem "_" first
                 out = t "/" name ".c"
-                printf "%s%s\nint main(void)\n{\n    weft *w = weft_open(NULL);\n%s\n    int failed = !weft_ok(w);\n    if (failed)\n        fprintf(stderr, \"%%s\\n\", weft_error_message(w));\n    weft_close(w);\n    return failed;\n}\n", \
-                    prelude, top, body > out
+                printf "%s%s%s\nint main(void)\n{\n    weft *w = weft_open(NULL);\n%s\n    int failed = !weft_ok(w);\n    if (failed)\n        fprintf(stderr, \"%%s\\n\", weft_error_message(w));\n    weft_close(w);\n    return failed;\n}\n", \
+                    prelude, includes, top, body > out
                 close(out); print name, file ":" first, pieces >> (t "/list")
             }
-            pieces = bodies = 0; top = body = wants = ""
+            pieces = bodies = 0; includes = top = body = wants = ""
         }
         BEGIN { prelude = "#include <math.h>\n#include <stdio.h>\n#include <stdlib.h>\n#include <string.h>\n#include \"weft.h\"\n" }
         !inside && /^##? / { flush_section() }
@@ -38,14 +38,16 @@ extract() {                             # FILE
         !inside && /^```text$/ && wants != "" { inside = 3; want = t "/" wants; wants = ""; printf "" > want; next }
         inside == 3 && /^```$/ { inside = 0; close(want); next }
         inside == 3 { print > want; next }
-        !inside && /^```c$/ { inside = 1; start = NR + 1; text = "#line " start " \"" file "\"\n"; main_ = 0; lead = ""; next }
+        !inside && /^```c$/ { inside = 1; start = NR + 1; text = "#line " start " \"" file "\"\n"; first_lines = ""; main_ = 0; lead = ""; next }
+        inside == 1 && lead == "" && /^#include/ { first_lines = first_lines $0 "\n"; text = text "\n"; next }
         !inside && /^```/ { inside = 2; next }
         inside && /^```$/ {
             if (inside == 1) {
-                if (main_) { name = stem "_" start; command = name; wants = name ".want.1"; print text > (t "/" name ".c"); close(t "/" name ".c"); print name, file ":" start, 1 >> (t "/list") }
+                if (main_) { name = stem "_" start; command = name; wants = name ".want.1"; print first_lines text > (t "/" name ".c"); close(t "/" name ".c"); print name, file ":" start, 1 >> (t "/list") }
                 else {
                     if (!pieces++) first = start
-                    if (lead ~ /^(#include|#define|static|typedef|struct|enum)/) top = top text
+                    includes = includes first_lines
+                    if (lead ~ /^(#define|static|typedef|struct|enum)/) top = top text
                     else { body = body text "puts(\"\\036\");\n"; wants = stem "_" first ".want." ++bodies }
                 }
             }

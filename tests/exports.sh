@@ -4,7 +4,7 @@
 # has become an attribute.
 set -u
 declarations() {
-    echo '#include "weft.h"' | ${CC:-cc} -E -P -I. ${V:+$([ "${V#d}" != "$V" ] && echo -DWEFT_DOUBLE)} -x c - | tr '\n' ' ' | tr ';' '\n' |
+    printf '#include "%s"\n' weft*.h | ${CC:-cc} -E -P -I. ${V:+$([ "${V#d}" != "$V" ] && echo -DWEFT_DOUBLE)} -x c - | tr '\n' ' ' | tr ';' '\n' |
         sed -n 's/.*__attribute__ *((visibility("default")))//p'
 }
 labels() { declarations | sed -n 's/.*__asm__ *( *"\([a-z0-9_]*\)" *).*/\1/p' | sort -u; }

@@ -45,7 +45,7 @@ for name in $names; do uses "$name"; done
 
 # ---- includes: one folder, in which there is no core/, io/ ..
 pc --cflags $names | tr ' ' '\n' | grep '^-I' | grep -vx -- "-I$stage/include" && fail "pkg-config has another folder"
-[ "$(find "$stage/include" -mindepth 1 -maxdepth 1 -printf '%f\n' | sort | xargs)" = "weft weft.h" ] || fail "the include folder has more than weft/ and weft.h"
+[ "$(find "$stage/include" -mindepth 1 -maxdepth 1 -printf '%f\n' | sort | xargs)" = "weft $(cd "$root" && ls weft*.h | sort | xargs)" ] || fail "the include folder has more than weft/ and weft*.h"
 cat >both.c <<'END'
 #include <weft/weft.h>
 #include <weft.h>
@@ -96,7 +96,7 @@ with_python() {                              # NAME PROGRAM: with the package of
 cat >structs.py <<'END'
 import ctypes as c
 import weft
-print('#include <weft/weft.h>')
+print('\n'.join(f'#include <weft/{h}>' for h in weft.HEADERS))
 for name, s in vars(weft).items():
     if isinstance(s, type) and issubclass(s, (c.Structure, c.Union)) and hasattr(s, '_fields_'):
         print(f'_Static_assert(sizeof({name}) == {c.sizeof(s)}, "size of {name}");')

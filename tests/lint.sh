@@ -2,7 +2,7 @@
 # lint.sh: the rules that no one should have to check by eye. Each rule prints what breaks it; closes with "N of M rules hold".
 # B is a build with libweft.so in it. Needs ctags and nm; uses clang-tidy, shellcheck and a C++ compiler when they are there.
 set -u
-folders="core autograd nn rnn io parallel cuda"
+folders="core plan autograd nn rnn io parallel cuda"
 rules=0 kept=0
 files() { for d in "$@"; do find "$d" -type f \( -name '*.[ch]' -o -name '*.cu' -o -name '*.cuh' -o -name '*.def' -o -name '*.inc' \) 2>/dev/null; done | sort; }
 rule() {                                # NAME FUNCTION: prints nothing if it is kept. ONLY: the function of one rule
@@ -12,10 +12,8 @@ rule() {                                # NAME FUNCTION: prints nothing if it is
     if [ -z "$out" ]; then kept=$((kept + 1)); printf '  ok    %s\n' "$1"; else printf '  FAIL  %s\n' "$1"; printf '%s\n' "$out" | head -n 40 | sed 's/^/        /'; fi
 }
 
+# The floors of tests/lint/floors.txt; a folder inside a floor may be a floor of its own.
 floors() { grep -vE '^(#|$)' tests/lint/floors.txt; }
-may_include() {                         # FLOOR FLOOR
-    [ "$1" = "$2" ] || floors | awk -F' *[|] *' -v a="$1" -v b="$2" '$1 == a && index(" " $2 " ", " " b " ") { found = 1 } END { exit !found }'
-}
 walls() {                               # private headers are included by the floors that tests/lint/floors.txt names
     floors | awk -F' *[|] *' '$1 ~ /\.h$/' | while IFS='|' read -r header who; do
         header=${header// /}
@@ -30,21 +28,24 @@ map() {                                 # README's map has the floors' texts
     done
 }
 include_order() {
-    for f in $(files $folders); do
-        for i in $(sed -n 's/^ *# *include "\(\.\.\/\)*\([a-z]*\)\/.*/\2/p' "$f" | sort -u); do
-            may_include "${f%%/*}" "$i" || echo "$f may not include $i/"
-        done
-        case $f in rnn/forecast/*|rnn/plan_run.c|rnn/api_plan_run.h) ;; rnn/*) grep -lE '^ *# *include "(\.\./)*(io|plan)/' "$f" | sed 's|$| may not include io/ or plan/: running a plan stands above the layers|' ;; esac
-        case $f in rnn/forecast/*) ;; *) grep -l '^ *# *include ".*forecast/' "$f" | sed 's|$| may not include rnn/forecast/|' ;; esac
-    done
+    { floors; grep -E '^ *# *include "' /dev/null $(files $folders); } | awk '
+        function floor(path,   f) { for (f = path; sub(/\/[^\/]*$/, "", f);) if (f in may) return f; return path }
+        NR == FNR && /\|/ && !/#/ { split($0, c, / *[|] */); if (c[1] !~ /\.h$/) may[c[1]] = " " c[2] " "; next }
+        { file = substr($0, 1, index($0, ":") - 1); path = $0; sub(/^[^"]*"/, "", path); sub(/".*/, "", path)
+          folder = file; sub(/\/[^\/]*$/, "", folder)
+          if (path !~ /\//) path = folder "/" path
+          while (sub(/^\.\.\//, "", path)) up = !sub(/\/[^\/]*$/, "", folder) ? folder = "" : 1
+          if (up) { path = (folder ? folder "/" : "") path; up = 0 }
+          a = floor(file); b = floor(path)
+          if (a != b && index(may[a], " " b " ") == 0) print file " may not include " b "/ (" path ")" }'
     for f in $(files examples tools bench); do
         grep -nE '^ *# *include "(core|autograd|nn|rnn|io|parallel|cuda)/' "$f" | grep -v "^[0-9]*:#include \"io/pictures/$(case $f in tools/page/*) ;; *) echo none ;; esac)" |
-            sed "s|^|$f: programs use weft.h alone, the page io/pictures/, too: |"
+            grep -v '"core/nearest.h"' | sed "s|^|$f: programs use weft*.h and core/nearest.h, the page also io/pictures/: |"
     done
 }
 declared_where_defined() {              # a function of a floor's header is in a file of that floor
     ctags -x --language-force=C --kinds-C=fp --_xformat='%{input} %K %N' $(files $folders | grep -E '\.(c|h|inc)$') 2>/dev/null | awk '
-        function floor(path) { return path ~ /^rnn\/forecast\// ? "rnn/forecast" : substr(path, 1, index(path, "/") - 1) }
+        function floor(path) { return match(path, /^(rnn\/forecast|plan\/run)\//) ? substr(path, 1, RLENGTH - 1) : substr(path, 1, index(path, "/") - 1) }
         $3 !~ /^weft_/ { next }
         $2 == "function" { defined[$3] = $1 }
         $2 == "prototype" && $1 ~ /\.h$/ { name[++n] = $3; declared[n] = $1 }
@@ -80,16 +81,13 @@ environment() { grep -nE '(^|[^_a-zA-Z])getenv *\(' $(files $folders); }      # 
 architectures() { grep -n '__CUDA_ARCH__' cuda/* | grep -vE '^cuda/(cuda|ptx)\.h:'; }
 budgets() { python3 tests/lint/budget.py >"$budgets" || grep -E 'over its budget' "$budgets" || cat "$budgets"; }
 exports() { bash tests/exports.sh compare; }
-public_functions_are_tested() {
-    for f in $(bash tests/exports.sh declared); do
-        grep -qswE "$f" tests/*.[ch] tests/*/*.[ch] examples/*.c tools/*.c tools/*/*.c || echo "$f is in no test, example or tool"
-    done
+callers() {                             # in examples, tools, lessons, or code of documents
+    { cat $(files examples tools lessons); git ls-files '*.md' | xargs sed -n '/^```c$/,/^```$/p'; } | grep -oE '\bweft_\w+ *\(' | tr -d ' (' | sort -u |
+        comm -13 - <(bash tests/exports.sh declared) | sed 's/$/ has no caller in an example, a tool, a lesson or a document/'
 }
-functions_have_their_row() {            # of a table of docs/api.md, beside the name that others have for it
-    bash tests/exports.sh declared | while read -r f; do grep -qE "^\|.*\`$f\`" docs/api.md || echo "$f is not in docs/api.md"; done
-}
+api_page() { python3 docs/site/api.py --check 2>&1; }
 headers_alone() {
-    for h in weft.h */api_*.h */*/api_*.h; do [ -f "$h" ] || continue
+    for h in weft*.h */api_*.h */*/api_*.h; do [ -f "$h" ] || continue
         echo "#include \"$h\"" | ${CC:-cc} -std=c11 -Wall -Wextra -Wpedantic -Werror -I. -fsyntax-only -x c - || echo "$h"
         for cxx in g++ clang++; do
             ! command -v $cxx >/dev/null || echo "#include \"$h\"" | $cxx -std=c++17 -Wall -Wextra -Wpedantic -Werror -I. -fsyntax-only -x c++ - || echo "$h in C++ by $cxx"
@@ -100,7 +98,7 @@ head_comment() { for f in $(files $folders examples tools bench tests | grep -v 
 whitespace() { git grep -nIE '[[:space:]]+$' -- ':!*.svg' ':!tests/golden/*' ':!*.md' | cut -c1-120; git grep -nIP '\t' -- '*.c' '*.h' '*.def' | cut -c1-120; }
 columns() {
     git ls-files | grep -E '\.(c|h|cu|cuh|inc|def|cell|cpp)$' | xargs awk '
-        length > (FILENAME ~ /api_|weft\.h/ ? 100 : 110) { print FILENAME ":" FNR ": " length " columns" }'
+        length > (FILENAME ~ /api_|weft[_a-z]*\.h/ ? 100 : 110) { print FILENAME ":" FNR ": " length " columns" }'
     # prose and code of documents, but no tables, and no line without a blank to break it at
     git ls-files | grep -E '\.md$' | xargs awk '
         length > 100 && !/^ *\|/ && /[^ ] +[^ ]/ { print FILENAME ":" FNR ": " length " columns (tests/lint/wrap_docs.py)" }'
@@ -165,7 +163,7 @@ if command -v clang-tidy >/dev/null && [ -z "${WEFT_NO_TIDY:-}" ] && [ "${ONLY:-
     tidy >"$tidy" 2>&1 &
 fi
 said_of_tidy() { cat "$tidy"; }
-rule "include order: core, autograd, nn, io, parallel, rnn, rnn/forecast; programs: public headers" include_order
+rule "floors include those that tests/lint/floors.txt names; programs: public headers" include_order
 rule "private headers are included by their floors alone"        walls
 rule "README's map is the table of floors"                   map
 rule "what a floor declares it defines" declared_where_defined
@@ -176,8 +174,8 @@ rule "no banned functions" banned
 rule "no getenv in the library, secure_getenv" environment
 rule "kernels ask for the architecture by ARCH" architectures
 rule "exported symbols are the declared ones" exports
-rule "every public function is in a test, an example or a tool" public_functions_are_tested
-rule "every public function is in docs/api.md" functions_have_their_row
+rule "every public function has a caller that users read" callers
+rule "docs/api.md is made from the headers, weft.h has at most 200 functions" api_page
 rule "public headers stand alone, in C and in C++" headers_alone
 rule "every file says what it is" head_comment
 rule "no trailing blanks, no tabs in C" whitespace

@@ -5,7 +5,7 @@ source_of() { echo tests/*/"$1.c"; }                                            
 room_of() { local f; f=$(source_of "$1"); f=${f#tests/}; echo "${f%%/*}"; }
 program_of() { case $1 in */*) echo "$1" ;; *) echo "$B/tests/test_$(room_of "$1")" ;; esac; }
 object_of() { local f; f=$(source_of "$1"); echo "$B/${f%.c}.o"; }
-suites_of() { sed -nE 's/^Test\(([a-z_0-9]+),.*/\1/p; s/^KERNEL_TEST\(.*/kernels/p' "$(source_of "$1")" | sort -u; }
+suites_of() { sed -nE 's/^([A-Z]+_)?T(est|EST)\(([a-z_0-9]+),.*/\3/p; s/^KERNEL_TEST\(.*/kernels/p' "$(source_of "$1")" | sort -u; }
 tests_of() {                            # UNIT: the names of its tests
     local suites=
     case $1 in */*) ;; *) suites=" $(suites_of "$1" | paste -sd' ') " ;; esac

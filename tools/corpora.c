@@ -6,12 +6,6 @@
 #include "tools/corpora/corpora.h"
 #include "tools/options.h"
 
-static int ascending(const void *a, const void *b)
-{
-    int32_t x = *(const int32_t *)a, y = *(const int32_t *)b;
-    return (x > y) - (x < y);
-}
-
 static void print_moments(const char *name, weft_dataset *d, const char *about)
 {
     double n = (double)d->n, sum = 0, squares = 0;
@@ -20,7 +14,7 @@ static void print_moments(const char *name, weft_dataset *d, const char *about)
     double mean = d->n ? sum / n : 0;
     for (int64_t i = 0; i < d->n; i++)
         squares += (d->len[i] - mean) * (d->len[i] - mean);
-    qsort(d->len, (size_t)d->n, sizeof *d->len, ascending);
+    qsort(d->len, (size_t)d->n, sizeof *d->len, by_length);
     printf("%-12s %9lld %10.0f %8.1f %8.1f %6d %6d  %s\n", name, (long long)d->n, sum, mean,
            d->n ? sqrt(squares / n) : 0, d->n ? (int)d->len[(int64_t)(.99 * n)] : 0,
            d->n ? (int)d->len[d->n - 1] : 0, about);
@@ -46,8 +40,7 @@ static void list_missing(int missing)
     for (int i = 0; i < corpora_count; i++) {
         const corpus *c = all_corpora + i;
         if (missing >> i & 1)
-            printf("%-12s is not installed: %s%s\n", c->name, c->package ? "apt-get install " : "",
-                   c->package ? c->package : c->fetch);
+            printf("%-12s is not installed: apt-get install %s\n", c->name, c->package);
     }
 }
 

@@ -3,7 +3,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include "weft.h"
+#include "weft_lab.h"
 #include "tools/options.h"
 
 static bool number_of(const char *word, int *index)

@@ -42,8 +42,8 @@ lab_model_opts lab_model_of(const lab_run *r, uint64_t seed, double dropout)
 static void free_run(lab_run *r)
 {
     lab_free_plans(r);
-    free(r->adversary);
-    free(r->cost);
+    free(r->page.adversary);
+    free(r->page.cost);
     free(r->curve);
     free(r->point);
     weft_journal_close(r->times);
@@ -80,43 +80,33 @@ static const char *today(char text[32])
     return text;
 }
 
-static bool write_results(const lab_run *r, const char *command)
+static bool write_results(lab_run *r, const char *command)
 {
     char device[64], date[32], words[256] = "", over[64];
-    snprintf(over, sizeof over, "%g s were over; --seconds gives more time", r->asked.seconds);
     int threads = (int)r->asked.threads;
+    lab *page = &r->page;
+    snprintf(over, sizeof over, "%g s were over; --seconds gives more time", r->asked.seconds);
     snprintf(device, sizeof device, "%d thread%s; LSTM of %lld", threads, threads == 1 ? "" : "s",
              (long long)r->asked.hidden);
-    if (r->costs)
+    if (page->costs)
         snprintf(
             words, sizeof words,
             "A layer, %s, forwards and backwards on the first batches of each plan; predicted from steps of "
             "1, 2, 4 .. 128 rows.",
             r->layer.name);
-    lab out = { .corpus = r->asked.corpus,
-                .n = r->train.n,
-                .len = r->train.len,
-                .plan = r->plan,
-                .plans = r->asked.planners,
-                .command = command,
-                .version = weft_version(),
-                .seed = "1",
-                .device = device,
-                .date = today(date),
-                .target = r->asked.target,
-                .stopped = interrupted ? "the experiments were interrupted" :
-                           is_late(r)  ? over :
-                                         NULL,
-                .cost = r->cost,
-                .costs = r->costs,
-                .cost_words = words,
-                .exact = r->exact,
-                .contamination = r->contamination,
-                .adversary = r->adversary,
-                .exacts = r->exacts,
-                .contaminations = r->contaminations,
-                .adversaries = r->adversaries };
-    return write_page(r->asked.out, &out);
+    page->corpus = r->asked.corpus;
+    page->n = r->train.n;
+    page->len = r->train.len;
+    page->plans = r->asked.planners;
+    page->command = command;
+    page->version = weft_version();
+    page->seed = "1";
+    page->device = device;
+    page->date = today(date);
+    page->target = r->asked.target;
+    page->stopped = interrupted ? "the experiments were interrupted" : is_late(r) ? over : NULL;
+    page->cost_words = words;
+    return write_page(r->asked.out, page);
 }
 
 static const struct {
@@ -247,8 +237,7 @@ static int run_lab(int argc, char **argv)
 {
     lab_run r = { .started = seconds_now() };
     char *command = command_line("weft lab", argc, argv);
-    int status = command ? GOOD : say_error(FAILED, "lab: no memory");
-    status = status ? status : read_options(&subcommand_lab, &r.asked, &argc, argv);
+    int status = read_options(&subcommand_lab, &r.asked, &argc, argv);
     if (!status && argc)
         status =
             usage_error(&subcommand_lab, "\"%.60s\" is not understood: planners follow --planner", argv[0]);

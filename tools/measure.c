@@ -14,6 +14,12 @@ static double seconds_of(clockid_t clock)
 double seconds_now(void) { return seconds_of(CLOCK_MONOTONIC); }
 double cpu_seconds(void) { return seconds_of(CLOCK_THREAD_CPUTIME_ID); }
 
+int by_length(const void *a, const void *b)
+{
+    int32_t x = *(const int32_t *)a, y = *(const int32_t *)b;
+    return (x > y) - (x < y);
+}
+
 static int ascending(const void *a, const void *b)
 {
     double x = *(const double *)a, y = *(const double *)b;

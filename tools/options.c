@@ -3,6 +3,7 @@
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
+#include "core/nearest.h"
 #include "tools/options.h"
 
 /* ---- errors ---- */
@@ -17,46 +18,19 @@ int usage_error(const subcommand *s, const char *format, ...)
     return USAGE;
 }
 
-static int least(int a, int b) { return a < b ? a : b; }
-
-/* Returns the number of letters to insert, remove or change (Levenshtein's distance). */
-static int edits(const char *a, const char *b)
+static const char *option_name(int i, const void *of)
 {
-    enum { LONGEST = 40 };
-    int row[LONGEST + 1], na = (int)strlen(a), nb = (int)strlen(b);
-    if (na > LONGEST || nb > LONGEST)
-        return LONGEST;
-    for (int j = 0; j <= nb; j++)
-        row[j] = j;
-    for (int i = 1; i <= na; i++) {
-        int corner = row[0]++;
-        for (int j = 1; j <= nb; j++) {
-            int above = row[j];
-            row[j] = least(least(above, row[j - 1]) + 1, corner + (a[i - 1] != b[j - 1]));
-            corner = above;
-        }
-    }
-    return row[nb];
-}
-
-bool is_nearer(const char *word, const char *name, int *distance)
-{
-    int d = edits(word, name);
-    bool nearer = d < *distance && d <= 1 + (int)strlen(word) / 3;
-    *distance = nearer ? d : *distance;
-    return nearer;
+    const option *o = ((const subcommand *)of)->options;
+    return o && o[i].name ? o[i].name + 2 : NULL;
 }
 
 static int no_such_option(const subcommand *s, const char *word)
 {
-    const char *near = NULL;
     char name[64];
-    int distance = 1 << 20;
     const char *letters = word + strspn(word, "-");
     snprintf(name, sizeof name, "%.*s", (int)strcspn(letters, "="), letters);
-    for (const option *o = s->options; o && o->name; o++)
-        near = is_nearer(name, o->name + 2, &distance) ? o->name : near;
-    return usage_error(s, "there is no option %.60s%s%s%s", word, near ? "; " : "", near ? near : "",
+    const char *near = weft__nearest(name, option_name, s);
+    return usage_error(s, "there is no option %.60s%s%s%s", word, near ? "; --" : "", near ? near : "",
                        near ? " is near" : "");
 }
 

@@ -68,8 +68,8 @@ static void free_all(planned *all, int n)
  * left out, and *failed is set. */
 static bool make_all(const asked *a, const int32_t *len, int64_t n, planned **all, int *count, bool *failed)
 {
-    *all = calloc((size_t)a->n + 1, sizeof **all);
-    bool good = *all || say_failure("plan: no memory for %d plans", a->n);
+    bool good = true;
+    *all = get_memory(a->n, sizeof **all);
     *count = 0;
     for (int i = 0; i < a->n && good; i++) {
         planned *t = *all + (*count)++;
@@ -118,7 +118,7 @@ static int plan_all(const asked *a)
     if (good && a->report)
         good = report_plans(a->report, a->lengths, len, n, all, count, a->command, a->times);
     if (good && a->json)
-        good = print_json(all, count, len);
+        print_json(all, count, len);
     else if (good)
         print_table(all, count);
     if (good && a->explain)
@@ -137,13 +137,13 @@ static int list_planners(void)
     return finish_output("plan", GOOD);
 }
 
-/* As a shell would read it again; NULL: no memory. */
+/* As a shell would read it again. */
 char *command_line(const char *name, int argc, char **argv)
 {
     char *text = NULL;
     size_t size;
     FILE *to = open_memstream(&text, &size);
-    for (int i = -1; i < argc && to; i++) {
+    for (int i = -1; i < argc; i++) {
         const char *word = i < 0 ? name : argv[i];
         bool plain =
             i < 0 || (*word && !word[strspn(word, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
@@ -153,7 +153,8 @@ char *command_line(const char *name, int argc, char **argv)
             !plain &&*word == '\'' ? fputs("'\\''", to) : fputc(*word, to);
         fputs(plain ? "" : "'", to);
     }
-    return to && !fclose(to) ? text : NULL;
+    fclose(to);
+    return text;
 }
 
 /* ---- options ---- */
@@ -254,8 +255,7 @@ static int run_asked(asked *a, int argc, char **argv)
 static int run_plan(int argc, char **argv)
 {
     asked a = { .seconds = 60, .threads = 1, .command = command_line("weft plan", argc, argv) };
-    int given = argc, status = a.command ? GOOD : say_error(FAILED, "plan: no memory");
-    status = status ? status : read_options(&subcommand_plan, &a, &argc, argv);
+    int given = argc, status = read_options(&subcommand_plan, &a, &argc, argv);
     if (!status && a.list)
         status = given == 1 ? list_planners() : usage_error(&subcommand_plan, "--list stands alone");
     else if (!status)

@@ -20,23 +20,21 @@ extern const subcommand subcommand_plan, subcommand_corpora, subcommand_lab, sub
 
 /* Prints an error as the last line on stderr and returns status. */
 __attribute__((format(printf, 2, 3))) int say_error(int status, const char *format, ...);
-/* The same; returns false. */
-__attribute__((format(printf, 1, 2))) bool say_failure(const char *format, ...);
+/* The same for FAILED; false. */
+#define say_failure(...) (say_error(FAILED, __VA_ARGS__) == GOOD)
+/* Returns memory for n things of so many bytes, and one more, all zeros. get_more changes the size of an
+ * array. Both end the command with an error if there is none. */
+void *get_memory(int64_t n, size_t bytes);
+void *get_more(void *, int64_t n, size_t bytes);
 /* Flushes stdout and returns status; FAILED, with an error, if something could not be written. */
 int finish_output(const char *name, int status);
-/* options.c: returns whether a name is so near to a word that it may be meant, and nearer than *distance,
- * which becomes its own. */
-bool is_nearer(const char *word, const char *name, int *distance);
-
-/* lengths.c: integers between white space; path "-": stdin. To be freed; NULL after an error, which was
- * said. */
-int32_t *read_lengths(const char *path, int64_t *n);
-
 /* measure.c: */
 /* Returns seconds of a clock that is never set; only differences mean something. */
 double seconds_now(void);
 /* Returns the seconds for which a CPU has run this thread. */
 double cpu_seconds(void);
+/* Compares two int32_t, for qsort. */
+int by_length(const void *, const void *);
 /* Sorts n numbers, 1 or more, and returns their quantile q, 0 .. 1, interpolated between the two nearest. */
 double quantile(double *x, int n, double q);
 #endif

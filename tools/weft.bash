@@ -1,7 +1,7 @@
 # weft.bash - completion of the command weft for bash: subcommands, options, planners and their options, corpora.
-# All names are asked of the command itself. The line is read as it stands: bash takes words apart at : and =.
+# The command itself lists all names. The line is read as a whole, because bash splits words at : and =.
 
-_weft_planners() {                      # COMMAND WORD: names, and behind a colon the options by name
+_weft_planners() {                      # COMMAND WORD: names, and after a colon the options by name
     local list name=${2%%:*} key
     list=$("$1" plan --list 2>/dev/null)
     case $2 in
@@ -17,59 +17,51 @@ _weft_options() {                       # COMMAND SUBCOMMAND: those with a value
     "$1" "$2" --help 2>/dev/null | sed -nE 's/^  (--[a-z]+) [A-Z].*/\1=/p; s/^  (--[a-z]+)([[ ].*)?$/\1/p' | sort -u
 }
 
-_weft_subcommands() { "$1" --help 2>/dev/null | awk '/^  weft / { print $2 }'; printf '%s\n' help --help --version; }
-
-_weft_experiments() {                   # COMMAND LIST: behind its last comma the experiments that it lacks
+_weft_experiments() {                   # COMMAND LIST: the experiments that are missing, after the last comma
     local name before=${2%"${2##*,}"}
     for name in $("$1" lab --help 2>/dev/null | awk '/^  --only/ { on = 1; sub(/.*experiments: */, "") } on { print } / \[all\]/ { exit }' | tr -d ',' | sed 's/\[all\]//'); do
         [[ ,$before == *,"$name",* ]] || echo "$before$name"
     done
 }
 
-_weft_cells() { printf '%s\n' lstm: gru: elman: cifg: mgu:; }
-
-# What may stand in this place; nothing: a file.
-_weft_offers() {                        # COMMAND SUBCOMMAND LAST-WORD WORD OPERANDS
-    local command=$1 sub=$2 last=$3 word=$4 operands=$5
-    case $sub:$last in
-    :* | help:*) _weft_subcommands "$command"; return ;;
-    *:--corpus) "$command" corpora --names; return ;;
-    *:--planner | *:--padded) _weft_planners "$command" "$word"; return ;;
-    lab:--only) _weft_experiments "$command" "$word"; return ;;
-    *:--out | *:--report | *:--from | *:--costs | *:--threads | *:--seconds) return ;;
-    esac
-    case $sub:$word in
-    *:--corpus=*) "$command" corpora --names | sed 's/^/--corpus=/' ;;
-    *:--planner=* | *:--padded=*) _weft_planners "$command" "${word#*=}" | sed "s/^/${word%%=*}=/" ;;
-    lab:--only=*) _weft_experiments "$command" "${word#*=}" | sed 's/^/--only=/' ;;
-    plan:--explain=*) _weft_cells | sed 's/^/--explain=/' ;;
-    *:--*=*) ;;
-    *:-*) _weft_options "$command" "$sub" ;;
-    corpora:*) "$command" corpora --names ;;
-    plan:*) [ "$operands" -eq 0 ] || _weft_planners "$command" "$word" ;;
-    esac
+# Lists what may stand in this place; nothing: a file.
+_weft_offers() {                        # COMMAND SUBCOMMAND LAST-WORD WORD OPERANDS OPTIONS
+    local command=$1 sub=$2 last=$3 word=$4 operands=$5 options=$6 prefix=''
+    case $word in --*=*) last=${word%%=*} prefix=$last= word=${word#*=} ;; esac
+    case $sub:$last:$word in
+    :* | help:*) "$command" --help 2>/dev/null | awk '/^  weft / { print $2 }'; printf '%s\n' help --help --version ;;
+    *:--corpus:*) "$command" corpora --names ;;
+    *:--planner:* | *:--padded:*) _weft_planners "$command" "$word" ;;
+    lab:--only:*) _weft_experiments "$command" "$word" ;;
+    *)  if [ -n "$prefix" ]; then [ "$sub$prefix" != plan--explain= ] || printf '%s\n' lstm: gru: elman: cifg: mgu:
+        elif [[ " $options " == *" $last= "* ]]; then return
+        elif [[ $word == -* ]]; then printf '%s\n' $options
+        elif [ "$sub" = corpora ]; then "$command" corpora --names
+        elif [ "$sub" = plan ] && [ "$operands" -gt 0 ]; then _weft_planners "$command" "$word"; fi ;;
+    esac | sed "s/^/$prefix/"
 }
 
 _weft() {
-    local line=${COMP_LINE:0:COMP_POINT} word words command sub='' last='' operands=0 offer cut i
+    local line=${COMP_LINE:0:COMP_POINT} word words command sub='' last='' operands=0 options='' offer cut i
     word=${line##*[[:blank:]]}
     read -ra words <<<"${line%"$word"}"
     command=${words[0]/#\~/$HOME}
     sub=${words[1]-}
+    [ -z "$sub" ] || options=$(_weft_options "$command" "$sub" | xargs)
     for ((i = 2; i < ${#words[@]}; i++)); do
         last=${words[i]}
-        case ${words[i]} in
+        case $last in
         --corpus | --corpus=*) operands=1 ;;
         -?*) ;;
-        *) case ${words[i - 1]} in --corpus | --report | --from | --seconds | --costs | --threads) ;; *) operands=$((operands + 1)) ;; esac ;;
+        *) [[ " $options " == *" ${words[i - 1]}= "* ]] || operands=$((operands + 1)) ;;
         esac
     done
-    cut=${word%"${word##*[:=]}"}        # bash replaces what is behind the last of them
+    cut=${word%"${word##*[:=]}"}        # bash replaces the text after the last of them
     [[ $COMP_WORDBREAKS == *:* ]] || cut=${word%"${word##*=}"}
     COMPREPLY=()
     while IFS= read -r offer; do
         [[ -z $offer || $offer != "$word"* ]] || COMPREPLY+=("${offer#"$cut"}")
-    done < <(_weft_offers "$command" "$sub" "$last" "$word" "$operands")
+    done < <(_weft_offers "$command" "$sub" "$last" "$word" "$operands" "$options")
     case ${COMPREPLY[0]-} in
     *[:=]) compopt -o nospace 2>/dev/null ;;
     '') compopt -o default 2>/dev/null ;;

@@ -1,37 +1,40 @@
 /* weft.c - the command `weft`: subcommands, one file each. */
 #include <errno.h>
 #include <stdarg.h>
+#include <stdlib.h>
 #include <string.h>
 #include "weft.h"
+#include "core/nearest.h"
 #include "tools/options.h"
 
 static const subcommand *const all[] = { &subcommand_plan, &subcommand_corpora, &subcommand_lab,
                                          &subcommand_gpu };
 enum { SUBCOMMANDS = sizeof all / sizeof *all };
 
-static void say(const char *format, va_list list)
-{
-    fputs("weft: ", stderr);
-    vfprintf(stderr, format, list);
-    fputc('\n', stderr);
-}
-
 int say_error(int status, const char *format, ...)
 {
     va_list list;
     va_start(list, format);
-    say(format, list);
+    fputs("weft: ", stderr);
+    vfprintf(stderr, format, list);
+    fputc('\n', stderr);
     va_end(list);
     return status;
 }
 
-bool say_failure(const char *format, ...)
+static void *there(void *memory, int64_t n, size_t bytes)
 {
-    va_list list;
-    va_start(list, format);
-    say(format, list);
-    va_end(list);
-    return false;
+    if (!memory)
+        exit(say_error(FAILED, "no memory for %lld times %zu bytes", (long long)n, bytes));
+    return memory;
+}
+
+void *get_memory(int64_t n, size_t bytes) { return there(calloc((size_t)n + 1, bytes), n, bytes); }
+
+void *get_more(void *old, int64_t n, size_t bytes)
+{
+    bool fits = n >= 0 && (uint64_t)n < SIZE_MAX / bytes;
+    return there(fits ? realloc(old, ((size_t)n + 1) * bytes) : NULL, n, bytes);
 }
 
 int finish_output(const char *name, int status)
@@ -70,13 +73,15 @@ static const subcommand *find(const char *name)
     return NULL;
 }
 
+static const char *word_at(int i, const void *of)
+{
+    (void)of;
+    return i < SUBCOMMANDS ? all[i]->name : i == SUBCOMMANDS ? "help" : NULL;
+}
+
 static int no_such_subcommand(const char *word)
 {
-    const char *near = NULL;
-    int distance = 1 << 20;
-    for (int i = 0; i < SUBCOMMANDS; i++)
-        near = is_nearer(word, all[i]->name, &distance) ? all[i]->name : near;
-    near = is_nearer(word, "help", &distance) ? "help" : near;
+    const char *near = weft__nearest(word, word_at, NULL);
     return say_error(USAGE, "there is no subcommand \"%.60s\"%s%s%s; see weft --help", word,
                      near ? "; \"" : "", near ? near : "", near ? "\" is near" : "");
 }

@@ -28,12 +28,6 @@ weft_tensor *weft__view_anew(weft_tensor *x) { return called(&op_view, x, &x->f,
 /* Between two layouts of one batch; its own transpose, so this is all of pack and unpack. */
 typedef struct { weft__form to; real fill; } arrangement;
 
-static bool arrange_shape(weft_call *c)
-{
-    c->y[0]->f = ((const arrangement *)c->attributes)->to;
-    return true;
-}
-
 static void arrange_run(weft_call *c)
 {
     const arrangement *a = c->attributes;
@@ -45,8 +39,7 @@ static void arrange_run(weft_call *c)
     if (is_real(c, 0))
         RUN(c, gather, rows, wide, from, X(c, 0), index.device, a->fill, Y(c, 0), c->add);
     else
-        RUN(c, gather_ints, rows, wide, from, I(c, 0), index.device, (int32_t)a->fill,
-            (int32_t *)(void *)Y(c, 0));
+        RUN(c, gather_ints, rows, wide, from, I(c, 0), index.device, (int32_t)a->fill, YI(c, 0));
 }
 
 static void describe_fill(const weft_call *c, char *text, size_t size)
@@ -65,7 +58,7 @@ static const weft_op op_arrange = { .name = "to_layout",
                                     .adds = true,
                                     .moves = true,
                                     .unread = 1,
-                                    .shape = arrange_shape,
+                                    .shape = weft__form_shape,
                                     .forward = arrange_run,
                                     .backward = arrange_back,
                                     .describe = describe_fill };

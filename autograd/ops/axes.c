@@ -1,8 +1,9 @@
-/* axes.c - axes in another order, and elements repeated along one. */
+/* axes.c - axes in another order (permute, transpose), and elements repeated along one. */
 #include "autograd/op.h"
 
 /* ---- permute; its transpose is the inverse permutation ---- */
-typedef struct { int axis[WEFT_RANK]; } order;   /* axis i of the result is this one of the input */
+/* Axis i of the result is axis[i] of the input. one, other: which axes weft_transpose swaps. */
+typedef struct { int axis[WEFT_RANK], one, other; } order;
 
 static bool permute_shape(weft_call *c)
 {
@@ -22,20 +23,17 @@ static void permute_run(weft_call *c)
 {
     const order *o = c->attributes;
     const weft__form *x = &c->x[0]->f;
-    int64_t step[WEFT_RANK] = { 0 }, next = 1;
     weft__grid g = { .rank = x->rank };
-    for (int i = x->rank - 1; i >= 0; next *= x->size[i--])
-        step[i] = next;
     for (int i = 0; i < x->rank; i++) {
         g.size[i] = x->size[o->axis[i]];
-        g.step[0][i] = step[o->axis[i]];
+        g.step[0][i] = weft__extents(x, o->axis[i] + 1, x->rank);
     }
     weft__run_spread(c, &g, 0);
 }
 static weft_tensor *permute_back(const weft_call *c, weft_tensor *dy, int i)
 {
     const order *o = c->attributes;
-    order back = { { 0 } };
+    order back = *o;
     (void)i;
     for (int k = 0; k < c->x[0]->f.rank; k++)
         back.axis[o->axis[k]] = k;
@@ -49,17 +47,16 @@ static void describe_order(const weft_call *c, char *text, size_t size)
         axes[2 * i] = (char)('0' + o->axis[i]), axes[2 * i + 1] = i + 1 < c->x[0]->f.rank ? ' ' : 0;
     snprintf(text, size, "axes=%s", axes);
 }
-static const weft_op op_permute = { .name = "permute",
-                                    .adds = true,
-                                    .unread = 1,
-                                    .shape = permute_shape,
-                                    .forward = permute_run,
-                                    .backward = permute_back,
-                                    .describe = describe_order };
+#define ORDER_RECORD(its_name, says)                                                       \
+    {                                                                                      \
+        .name = its_name, .adds = true, .unread = 1, .shape = permute_shape,               \
+        .forward = permute_run, .backward = permute_back, .describe = says                 \
+    }
+static const weft_op op_permute = ORDER_RECORD("permute", describe_order);
 
 weft_tensor *weft_permute(weft_tensor *x, const int *axes)
 {
-    order o = { { 0 } };
+    order o = { .one = 0 };
     unsigned seen = 0;
     if (!x || weft__wrong(x->w, x) || (x->f.rank && !axes))
         return weft__failed(x, WEFT_EARG, "permute", "a tensor and an axis for each of its own are expected");
@@ -75,6 +72,23 @@ weft_tensor *weft_permute(weft_tensor *x, const int *axes)
     return APPLY_WITH(&op_permute, o, x);
 }
 
+static void describe_swap(const weft_call *c, char *text, size_t size)
+{
+    const order *o = c->attributes;
+    snprintf(text, size, "axis=%d, other=%d", o->one, o->other);
+}
+static const weft_op op_transpose = ORDER_RECORD("transpose", describe_swap);
+
+weft_tensor *weft_transpose(weft_tensor *x, int axis, int other)
+{
+    if (!weft__axis(x, &axis, "transpose") || !weft__axis(x, &other, "transpose"))
+        return weft__inert_beside(x);
+    order o = { .one = axis, .other = other };
+    for (int i = 0; i < x->f.rank; i++)
+        o.axis[i] = i == axis ? other : i == other ? axis : i;
+    return APPLY_WITH(&op_transpose, o, x);
+}
+
 /* ---- repeat: a new axis of size 1, spread, and folded in ---- */
 static weft_tensor *repeated(weft_tensor *x, int axis, int64_t times, bool before, const char *name)
 {
@@ -85,21 +99,16 @@ static weft_tensor *repeated(weft_tensor *x, int axis, int64_t times, bool befor
                             "axis %d, %lld times; a tensor of rank 1 .. 5, 0 times or more, and not the rows "
                             "of a ragged tensor, are expected",
                             axis, (long long)times);
-    weft__form one = x->f, many, end = x->f;
+    weft__form many, end = x->f;
     int fresh = axis + !before;                  /* the new axis */
-    for (int i = one.rank++; i > fresh; i--)
-        one.size[i] = one.size[i - 1];
-    one.size[fresh] = 1;
-    many = one;
-    many.size[fresh] = times;
     if (__builtin_mul_overflow(end.size[axis], times, &end.size[axis]))
         return weft__failed(x, WEFT_ESHAPE, name, "%lld times are too many elements", (long long)times);
-    weft_tensor *y = weft__spread_to(weft__view(x, &one), &many);
-    if (y->f.batch) {                              /* rows lie where the spreading put them */
-        end.layout = y->f.layout;
-        end.place = y->f.place;
-        end.size[0] = y->f.size[0];
-    }
+    weft_tensor *one = weft__with_axis(x, fresh), *y;
+    many = one->f;
+    many.size[fresh] = times;
+    y = weft__spread_to(one, &many);
+    if (y->f.batch)
+        weft__lie_as(&end, &y->f);
     return weft__view(y, &end);
 }
 

@@ -84,11 +84,8 @@ static bool to_form(weft_call *c)                /* a result with rows lies as t
     weft__form *y = &c->y[0]->f;
     *y = *(const weft__form *)c->attributes;
     const weft__form *x = &c->x[0]->f;
-    if (y->batch && x->batch) {
-        y->layout = x->layout;
-        y->place = x->place;
-        y->size[0] = x->size[0];
-    }
+    if (y->batch && x->batch)
+        weft__lie_as(y, x);
     return true;
 }
 
@@ -115,7 +112,7 @@ void weft__run_spread(weft_call *c, const weft__grid *g, int64_t first)
     if (is_real(c, 0))
         RUN(c, spread, g, X(c, 0) + first, Y(c, 0), c->add);
     else
-        RUN(c, spread_ints, g, I(c, 0) + first, (int32_t *)(void *)Y(c, 0));
+        RUN(c, spread_ints, g, I(c, 0) + first, YI(c, 0));
 }
 
 static void spread_run(weft_call *c)
@@ -139,10 +136,15 @@ weft_tensor *weft__spread_to(weft_tensor *x, const weft__form *f)
     return !x || weft__same(&x->f, f) ? x : APPLY_WITH(&op_spread, *f, x);
 }
 
-int64_t weft__numbers(const weft__form *f)
+int64_t weft__extents(const weft__form *f, int from, int to)
 {
-    int64_t n = f->batch ? f->batch->tokens : f->rank ? f->size[0] : 1;
-    for (int i = 1; i < f->rank; i++)
+    int64_t n = 1;
+    for (int i = from; i < to; i++)
         n *= f->size[i];
     return n;
+}
+
+int64_t weft__numbers(const weft__form *f)
+{
+    return f->batch ? f->batch->tokens * weft__extents(f, 1, f->rank) : weft__extents(f, 0, f->rank);
 }

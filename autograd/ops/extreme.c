@@ -9,12 +9,9 @@ static weft_tensor *pick_along(const weft__along *a, weft_tensor *x, weft_tensor
 /* result `value` is the value, the other of the first two its row */
 static bool extreme_shape(weft_call *c, int value)
 {
-    weft__along *a = (weft__along *)(uintptr_t)c->attributes;
-    a->whole = c->x[0]->f;
+    const weft__along *a = weft__take_whole(c);
     if (!is_real(c, 0))
         return weft_op_refuse(c, "reals are expected (weft_to_reals)");
-    if (a->axis == 0)
-        weft__rows_moved(c);
     c->y[0]->f = c->y[1]->f = weft__less(a);
     c->y[!value]->f.type = WEFT_I32;
     if (c->m > 2)
@@ -28,12 +25,11 @@ static bool row_shape(weft_call *c)   { return extreme_shape(c, 1); }
 
 static void extreme_run(weft_call *c, int value)
 {
-    weft__segments s = weft__segments_of(c->attributes);
     real *y = Y(c, value), *negated = c->m > 2 ? Y(c, 2) : NULL;
-    int32_t *row = (int32_t *)(void *)Y(c, !value);
+    int32_t *row = YI(c, !value);
     if (negated)
         RUN(c, scale, count(c->x[0]), -1, X(c, 0), negated, false);
-    RUN(c, segment_max, &s, negated ? negated : X(c, 0), y, row);
+    RUN(c, segment_max, SEGMENTS(c), negated ? negated : X(c, 0), y, row);
     if (negated)
         RUN(c, scale, count(c->y[value]), -1, y, y, false);
 }
@@ -46,17 +42,11 @@ static weft_tensor *value_back(const weft_call *c, weft_tensor *dy, int i)
     (void)i;
     return place_along(&a, dy, c->y[1]);
 }
-static bool place_along_shape(weft_call *c)
-{
-    c->y[0]->f = ((const weft__along *)c->attributes)->whole;
-    return true;
-}
 static void place_along_run(weft_call *c)
 {
-    weft__segments s = weft__segments_of(c->attributes);
     if (!c->add)
         RUN(c, fill, count(c->y[0]), 0, Y(c, 0));
-    RUN(c, segment_place, &s, X(c, 0), I(c, 1), Y(c, 0));
+    RUN(c, segment_place, SEGMENTS(c), X(c, 0), I(c, 1), Y(c, 0));
 }
 static weft_tensor *place_along_back(const weft_call *c, weft_tensor *dy, int i)
 {
@@ -67,91 +57,68 @@ static bool pick_shape(weft_call *c)
     c->y[0]->f = weft__less(c->attributes);
     return true;
 }
-static void pick_run(weft_call *c)
-{
-    weft__segments s = weft__segments_of(c->attributes);
-    RUN(c, segment_pick, &s, X(c, 0), I(c, 1), Y(c, 0), c->add);
-}
+static void pick_run(weft_call *c) { RUN(c, segment_pick, SEGMENTS(c), X(c, 0), I(c, 1), Y(c, 0), c->add); }
 static weft_tensor *pick_back(const weft_call *c, weft_tensor *dy, int i)
 {
     return i ? NULL : place_along(c->attributes, dy, c->x[1]);
 }
-#define MAX_RECORDS(of)                                                                                  \
-    {                                                                                                    \
-        {                                                                                                \
-            .name = "max", .results = 2, of, .unread = 1, .shape = value_shape, .forward = value_run,    \
-            .backward = value_back, .describe = weft__describe_along                                     \
-        },                                                                                               \
-        {                                                                                                \
-            .name = "place", .layout = WEFT_ROWS, .adds = true, .unread = 1, .shape = place_along_shape, \
-            .forward = place_along_run, .backward = place_along_back, .describe = weft__describe_along   \
-        },                                                                                               \
-        {                                                                                                \
-            .name = "take_along", .layout = WEFT_ROWS, .adds = true, .unread = 1, .shape = pick_shape,   \
-            .forward = pick_run, .backward = pick_back, .describe = weft__describe_along                 \
-        }                                                                                                \
-    }
-static const weft_op op_max[2][3] = { MAX_RECORDS(.layout = WEFT_PLAIN), MAX_RECORDS(.layout = WEFT_CONCAT) };
+static const weft_op op_place = { .name = "place",
+                                  .layout = WEFT_ROWS,
+                                  .adds = true,
+                                  .unread = 1,
+                                  .shape = weft__form_shape,
+                                  .forward = place_along_run,
+                                  .backward = place_along_back,
+                                  .describe = weft__describe_along };
+static const weft_op op_pick = { .name = "take_along",
+                                 .layout = WEFT_ROWS,
+                                 .adds = true,
+                                 .unread = 1,
+                                 .shape = pick_shape,
+                                 .forward = pick_run,
+                                 .backward = pick_back,
+                                 .describe = weft__describe_along };
 static weft_tensor *place_along(const weft__along *a, weft_tensor *dy, weft_tensor *at)
 {
-    return APPLY_WITH(&op_max[a->tokens][1], *a, dy, at);
+    return APPLY_WITH(&op_place, *a, dy, at);
 }
 static weft_tensor *pick_along(const weft__along *a, weft_tensor *x, weft_tensor *at)
 {
-    return APPLY_WITH(&op_max[a->tokens][2], *a, x, at);
+    return APPLY_WITH(&op_pick, *a, x, at);
 }
 
 /* ---- of ints: the value alone, without a gradient ---- */
 static bool int_shape(weft_call *c)
 {
-    weft__along *a = (weft__along *)(uintptr_t)c->attributes;
-    a->whole = c->x[0]->f;
-    if (a->axis == 0)
-        weft__rows_moved(c);
-    c->y[0]->f = weft__less(a);
-    return a->tokens || a->whole.size[a->axis] || !count(c->y[0]) || weft_op_refuse(c, "the axis is empty");
+    const weft__along *a = c->attributes;
+    return weft__less_shape(c) && (a->tokens || a->whole.size[a->axis] || !count(c->y[0]) ||
+                                   weft_op_refuse(c, "the axis is empty"));
 }
 static void int_max_run(weft_call *c) { weft__run_segment_ints(c, WEFT__maximum); }
 static void int_min_run(weft_call *c) { weft__run_segment_ints(c, WEFT__minimum); }
-#define INT_RECORD(text, of, run)                                                            \
-    {                                                                                        \
-        .name = text, .layout = of, .no_gradient = true, .shape = int_shape, .forward = run, \
-        .describe = weft__describe_along                                                     \
+#define INT_RECORD(its_name, run)                                                              \
+    {                                                                                          \
+        .name = its_name, .layout = WEFT__ALONG, .no_gradient = true,             \
+        .shape = int_shape, .forward = run, .describe = weft__describe_along                   \
     }
-static const weft_op op_int_max[2] = { INT_RECORD("max", WEFT_PLAIN, int_max_run),
-                                       INT_RECORD("max", WEFT_CONCAT, int_max_run) },
-                     op_int_min = INT_RECORD("min", WEFT_PLAIN, int_min_run);
+static const weft_op op_int_max = INT_RECORD("max", int_max_run), op_int_min = INT_RECORD("min", int_min_run);
+
+#define EXTREME_RECORD(its_name, n)                                                            \
+    {                                                                                          \
+        .name = its_name, .results = n, .layout = WEFT__ALONG, .unread = 1,       \
+        .shape = value_shape, .forward = value_run, .backward = value_back,                    \
+        .describe = weft__describe_along                                                       \
+    }
+static const weft_op op_max = EXTREME_RECORD("max", 2), op_min = EXTREME_RECORD("min", 3);
+
+#define ROW_RECORD(its_name, n)                                                                \
+    {                                                                                          \
+        .name = its_name, .results = n, .no_gradient = true, .shape = row_shape,               \
+        .forward = row_run, .describe = weft__describe_along                                   \
+    }
+static const weft_op op_argmax = ROW_RECORD("argmax", 2), op_argmin = ROW_RECORD("argmin", 3);
 
 static bool is_of_ints(const weft_tensor *x) { return x && !weft__wrong(x->w, x) && x->f.type == WEFT_I32; }
-
-static weft_tensor *max_along(weft_tensor *x, int axis, bool tokens)
-{
-    weft__along a = weft__along_axis(x, axis, tokens);
-    return APPLY_WITH(is_of_ints(x) ? &op_int_max[a.tokens] : &op_max[a.tokens][0], a, x);
-}
-
-weft_tensor *weft__pool_max(weft_tensor *x) { return max_along(x, 0, true); }
-
-weft_tensor *weft_max(weft_tensor *x, int axis)
-{
-    return weft__axis_not_rows(x, &axis, "max") ? max_along(x, axis, false) : weft__inert_beside(x);
-}
-
-static const weft_op op_min = { .name = "min",
-                                .results = 3,
-                                .unread = 1,
-                                .shape = value_shape,
-                                .forward = value_run,
-                                .backward = value_back,
-                                .describe = weft__describe_along };
-static const weft_op op_argmax = {
-    .name = "argmax", .results = 2, .no_gradient = true, .shape = row_shape, .forward = row_run,
-    .describe = weft__describe_along
-};
-static const weft_op op_argmin = {
-    .name = "argmin", .results = 3, .no_gradient = true, .shape = row_shape, .forward = row_run,
-    .describe = weft__describe_along
-};
 
 static weft_tensor *extreme_along(const weft_op *op, weft_tensor *x, int axis)
 {
@@ -161,6 +128,16 @@ static weft_tensor *extreme_along(const weft_op *op, weft_tensor *x, int axis)
     return APPLY_WITH(op, a, x);
 }
 
+weft_tensor *weft__pool_max(weft_tensor *x)
+{
+    weft__along a = weft__along_axis(x, 0, true);
+    return APPLY_WITH(is_of_ints(x) ? &op_int_max : &op_max, a, x);
+}
+
+weft_tensor *weft_max(weft_tensor *x, int axis)
+{
+    return extreme_along(is_of_ints(x) ? &op_int_max : &op_max, x, axis);
+}
 weft_tensor *weft_min(weft_tensor *x, int axis)
 {
     return extreme_along(is_of_ints(x) ? &op_int_min : &op_min, x, axis);
@@ -175,8 +152,7 @@ typedef struct { weft__along along; int64_t k; } top;
 static bool topk_shape(weft_call *c)
 {
     top *t = (top *)(uintptr_t)c->attributes;
-    weft__form *f = &t->along.whole;
-    *f = c->x[0]->f;
+    const weft__form *f = &weft__take_whole(c)->whole;
     int64_t n = f->size[t->along.axis];
     if (!is_real(c, 0) || t->k < 0 || t->k > n || count(c->x[0]) > INT32_MAX)
         return weft__refuse(c,
@@ -187,15 +163,12 @@ static bool topk_shape(weft_call *c)
     c->y[0]->f.type = WEFT_I32;
     c->y[0]->f.size[t->along.axis] = t->k;
     c->y[1]->f = c->y[0]->f;
-    if (t->along.axis == 0)
-        weft__rows_moved(c);
     return true;
 }
 static void topk_run(weft_call *c)
 {
     const top *t = c->attributes;
-    weft__segments s = weft__segments_of(&t->along);
-    RUN(c, segment_topk, &s, t->k, X(c, 0), (int32_t *)(void *)Y(c, 0), (int32_t *)(void *)Y(c, 1));
+    RUN(c, segment_topk, SEGMENTS(c), t->k, X(c, 0), YI(c, 0), YI(c, 1));
 }
 static void describe_topk(const weft_call *c, char *text, size_t size)
 {

@@ -3,13 +3,7 @@
 #include "autograd/op.h"
 
 /* ---- gather of rows, and scatter ---- */
-static int64_t row_width(const weft__form *table)
-{
-    int64_t n = 1;
-    for (int i = 1; i < table->rank; i++)
-        n *= table->size[i];
-    return n;
-}
+static int64_t row_width(const weft__form *table) { return weft__extents(table, 1, table->rank); }
 
 static bool index_select_shape(weft_call *c)
 {
@@ -32,8 +26,7 @@ static void index_select_run(weft_call *c)
         RUN(c, gather, count(c->x[1]), row_width(table), table->size[0], X(c, 0), I(c, 1), 0, Y(c, 0),
             c->add);
     else
-        RUN(c, gather_ints, count(c->x[1]), row_width(table), table->size[0], I(c, 0), I(c, 1), 0,
-            (int32_t *)(void *)Y(c, 0));
+        RUN(c, gather_ints, count(c->x[1]), row_width(table), table->size[0], I(c, 0), I(c, 1), 0, YI(c, 0));
 }
 static void index_add_run(weft_call *c)
 {

@@ -27,23 +27,31 @@ static bool of_as_many(const weft_tensor *a, const weft_tensor *b)
 
 static weft_tensor *concat_rows(weft_tensor *x) { return weft_plain(weft_to_layout(x, WEFT_CONCAT)); }
 
-/* ---- join: rows of [a; b] in the order of the joined batch ---- */
-static weft_tensor *joint(weft *w, const weft_batch *a, const weft_batch *b)
+/* n rows from `from` on; returns the place behind them */
+static int32_t *write_rows(int32_t *at, int64_t from, int32_t n)
 {
-    int32_t *len = weft__take(w, WEFT__IN_NOTES, a->n * (int64_t)sizeof *len);
-    int32_t *rows = weft__take(w, WEFT__IN_NOTES, (a->tokens + b->tokens) * (int64_t)sizeof *rows),
-            *at = rows;
-    if (!len || !rows)
+    for (int32_t t = 0; t < n; t++)
+        *at++ = (int32_t)from + t;
+    return at;
+}
+
+/* ---- join: rows of [a; b] in the order of the joined batch ---- */
+/* Writes those rows, and at `place` where each row of [a; b] is among them; as a ragged tensor of ints. */
+static weft_tensor *joint(weft *w, const weft_batch *a, const weft_batch *b, int32_t *rows, int32_t *place)
+{
+    int32_t *len = weft__take(w, WEFT__IN_NOTES, a->n * (int64_t)sizeof *len), *at = rows;
+    if (!len || !rows || !place)
         return &w->nil;
     for (int64_t s = 0; s < a->n; s++) {
         len[s] = a->len[s] + b->len[s];
-        for (int32_t t = 0; t < a->len[s]; t++)
-            *at++ = a->offset.host[s] + t;
-        for (int32_t t = 0; t < b->len[s]; t++)
-            *at++ = (int32_t)a->tokens + b->offset.host[s] + t;
+        at = write_rows(at, a->offset.host[s], a->len[s]);
+        at = write_rows(at, a->tokens + b->offset.host[s], b->len[s]);
     }
-    return weft_ragged_ints(w, rows,
-                            &(weft_lengths){ .n = a->n, .len = len, .id = a->own_ids ? a->id : NULL });
+    weft_lengths l = { .n = a->n, .len = len, .id = a->own_ids ? a->id : NULL };
+    weft_tensor *from = weft_ragged_ints(w, rows, &l);
+    for (int64_t i = 0; !w->status && i < a->tokens + b->tokens; i++)
+        place[rows[i]] = (int32_t)i;
+    return from;
 }
 
 /* Inputs: a, b, which rows of [a; b] the joined batch has, where each row of [a; b] is in it. */
@@ -52,10 +60,7 @@ static bool join_shape(weft_call *c)
 {
     const weft__form *from = &c->x[FROM]->f;
     weft_op_like(c->y[0], c->x[A]);
-    c->y[0]->f.batch = from->batch;
-    c->y[0]->f.layout = from->layout;
-    c->y[0]->f.place = NULL;
-    c->y[0]->f.size[0] = from->size[0];
+    weft__lie_as(&c->y[0]->f, from);
     return true;
 }
 /* Rows of side i: to those of the whole, or from there. */
@@ -109,23 +114,8 @@ static const weft_op op_join = { .name = "concat_sequences",
 static bool are_joinable(const weft_tensor *a, const weft_tensor *b)
 {
     weft__form f = b->f;
-    f.batch = a->f.batch;
-    f.layout = a->f.layout;
-    f.place = a->f.place;
-    f.size[0] = a->f.size[0];
+    weft__lie_as(&f, &a->f);
     return a->f.type == WEFT_REAL && a->f.rank == f.rank && weft__same(&a->f, &f);
-}
-static weft_tensor *places(weft *w, const weft_batch *a, const weft_batch *b)
-{
-    const int64_t n = a->tokens + b->tokens;
-    int32_t *at = weft__take(w, WEFT__IN_NOTES, n * (int64_t)sizeof *at), next = 0;
-    for (int64_t s = 0; at && s < a->n; s++) {
-        for (int32_t t = 0; t < a->len[s]; t++)
-            at[a->offset.host[s] + t] = next++;
-        for (int32_t t = 0; t < b->len[s]; t++)
-            at[a->tokens + b->offset.host[s] + t] = next++;
-    }
-    return at ? weft_ints(w, at, 1, &n) : &w->nil;
 }
 weft_tensor *weft_concat_sequences(weft_tensor *a, weft_tensor *b)
 {
@@ -133,10 +123,13 @@ weft_tensor *weft_concat_sequences(weft_tensor *a, weft_tensor *b)
         return pair_failed(a, b, "concat_sequences");
     weft *w = a->w;
     w->running = "concat_sequences";
-    weft_tensor *from = joint(w, a->f.batch, b->f.batch);
+    const int64_t n = a->f.batch->tokens + b->f.batch->tokens;
+    int32_t *rows = weft__take(w, WEFT__IN_NOTES, n * (int64_t)sizeof *rows),
+            *place = weft__take(w, WEFT__IN_NOTES, n * (int64_t)sizeof *place);
+    weft_tensor *from = joint(w, a->f.batch, b->f.batch, rows, place);
     if (!are_joinable(a, b))
         return by_index(a, b, from);
-    return APPLY(&op_join, a, b, from, places(w, a->f.batch, b->f.batch));
+    return APPLY(&op_join, a, b, from, weft_ints(w, place, 1, &n));
 }
 
 /* ---- split ---- */
@@ -149,8 +142,7 @@ static weft_tensor *half(weft *w, const weft_batch *whole, const weft_lengths *f
     for (int64_t s = 0; s < whole->n; s++) {
         int32_t from = whole->offset.host[s] + (second ? first->len[s] : 0);
         len[s] = second ? whole->len[s] - first->len[s] : first->len[s];
-        for (int32_t t = 0; t < len[s]; t++)
-            *at++ = from + t;
+        at = write_rows(at, from, len[s]);
     }
     return weft_ragged_ints(
         w, rows, &(weft_lengths){ .n = whole->n, .len = len, .id = whole->own_ids ? whole->id : NULL });

@@ -155,12 +155,7 @@ static weft_tensor *listed(weft_tensor *const *x, int64_t n, const char *functio
     }
     weft_tensor *rows = w->status || !len ? &w->nil : weft_concat(x, (int)n, 0);
     weft_batch *b = w->status ? NULL : weft__batch(w, &(weft_lengths){ .n = n, .len = len }, function);
-    if (!b)
-        return &w->nil;
-    weft__form f = rows->f;
-    f.batch = b;
-    f.layout = WEFT_CONCAT;
-    return weft__view(rows, &f);
+    return rows_of_batch(rows, b, WEFT_CONCAT);
 }
 
 weft_tensor *weft_pack_sequence(weft_tensor *const *sequences, int64_t n)

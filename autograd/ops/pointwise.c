@@ -175,7 +175,7 @@ static void binary_run(weft_call *c)
     else if (c->op->no_gradient)
         RUN(c, compare_ints, f, &g, I(c, 0), I(c, 1), Y(c, 0));
     else
-        RUN(c, binary_ints, f, &g, I(c, 0), I(c, 1), (int32_t *)(void *)Y(c, 0));
+        RUN(c, binary_ints, f, &g, I(c, 0), I(c, 1), YI(c, 0));
 }
 
 static weft_tensor *binary_back(const weft_call *c, weft_tensor *dy, int i)
@@ -236,7 +236,7 @@ static void where_run(weft_call *c)
     if (is_real(c, 1))
         RUN(c, select, &g, X(c, 0), X(c, 1), X(c, 2), Y(c, 0), c->add);
     else
-        RUN(c, select_ints, &g, X(c, 0), I(c, 1), I(c, 2), (int32_t *)(void *)Y(c, 0));
+        RUN(c, select_ints, &g, X(c, 0), I(c, 1), I(c, 2), YI(c, 0));
 }
 
 static weft_tensor *where_back(const weft_call *c, weft_tensor *dy, int i)
@@ -314,7 +314,7 @@ static bool to_ints_shape(weft_call *c)
 }
 static void to_ints_run(weft_call *c)
 {
-    RUN(c, to_ints, count(c->y[0]), X(c, 0), (int32_t *)(void *)Y(c, 0));
+    RUN(c, to_ints, count(c->y[0]), X(c, 0), YI(c, 0));
 }
 static const weft_op op_to_ints = {
     .name = "to_ints", .no_gradient = true, .shape = to_ints_shape, .forward = to_ints_run

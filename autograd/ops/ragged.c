@@ -189,11 +189,7 @@ weft_tensor *weft__as_batch(weft_tensor *x, const char *function, int64_t n, int
 /* all tokens in concat order, rows as wide as `row`'s */
 static weft__along tokens_of(const weft_tensor *like, const weft_tensor *row)
 {
-    weft__form concat = row->f;
-    concat.batch = like->f.batch;
-    concat.layout = WEFT_CONCAT;
-    concat.place = NULL;
-    concat.size[0] = like->f.batch->tokens;
+    weft__form concat = weft__laid(row->f, like->f.batch, WEFT_CONCAT, 0, WEFT_ALIGN_LEFT, NULL);
     return (weft__along){ concat, 0, true, false };
 }
 
@@ -220,9 +216,7 @@ weft_tensor *weft_broadcast_to_tokens(weft_tensor *x, weft_tensor *like)
         return ints_to_tokens(x, like);
     weft__along a = tokens_of(like, x);
     weft__form to = a.whole;
-    to.layout = like->f.layout;
-    to.place = like->f.place;
-    to.size[0] = like->f.size[0];
+    weft__lie_as(&to, &like->f);
     weft_tensor *y = weft__expand(x, &a);
     return like->f.layout == WEFT_CONCAT ? y : weft__arranged(y, &to, 0);
 }

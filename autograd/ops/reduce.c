@@ -38,17 +38,9 @@ weft__along weft__along_axis(const weft_tensor *x, int axis, bool tokens)
 weft__segments weft__segments_of(const weft__along *a)
 {
     const weft__form *f = &a->whole;
-    weft__segments s = { 1, f->size[a->axis], 1, NULL };
-    for (int i = 0; i < a->axis; i++)
-        s.count *= f->size[i];
-    for (int i = a->axis + 1; i < f->rank; i++)
-        s.inner *= f->size[i];
-    if (a->tokens) {
-        s.count = f->batch->n;
-        s.length = 0;
-        s.offset = f->batch->offset.device;
-    }
-    return s;
+    const int64_t inner = weft__extents(f, a->axis + 1, f->rank);
+    return a->tokens ? (weft__segments){ f->batch->n, 0, inner, f->batch->offset.device } :
+                       (weft__segments){ weft__extents(f, 0, a->axis), f->size[a->axis], inner, NULL };
 }
 
 weft__form weft__less(const weft__along *a)
@@ -85,32 +77,28 @@ weft__along weft__along_now(const weft_call *c)
     return a;
 }
 
-static void take_whole(weft_call *c)
+weft__along *weft__take_whole(weft_call *c)
 {
     weft__along *a = (weft__along *)(uintptr_t)c->attributes;
     a->whole = c->x[0]->f;
     if (a->axis == 0)
         weft__rows_moved(c);
+    return a;
 }
 
-void weft__run_segment_ints(weft_call *c, int f)
+bool weft__less_shape(weft_call *c)
 {
-    weft__segments s = weft__segments_of(c->attributes);
-    RUN(c, segment_ints, &s, f, I(c, 0), (int32_t *)(void *)Y(c, 0));
-}
-
-/* ---- sum, and its transpose ---- */
-static bool reduce_shape(weft_call *c)
-{
-    take_whole(c);
-    c->y[0]->f = weft__less(c->attributes);
+    c->y[0]->f = weft__less(weft__take_whole(c));
     return true;
 }
+
+void weft__run_segment_ints(weft_call *c, int f) { RUN(c, segment_ints, SEGMENTS(c), f, I(c, 0), YI(c, 0)); }
+
+/* ---- sum, and its transpose ---- */
 static void reduce_run(weft_call *c)
 {
-    weft__segments s = weft__segments_of(c->attributes);
     if (is_real(c, 0))
-        RUN(c, segment_sum, &s, X(c, 0), Y(c, 0), c->add);
+        RUN(c, segment_sum, SEGMENTS(c), X(c, 0), Y(c, 0), c->add);
     else
         weft__run_segment_ints(c, WEFT__add);
 }
@@ -118,11 +106,8 @@ static bool expand_shape(weft_call *c)
 {
     weft__along *a = (weft__along *)(uintptr_t)c->attributes;
     const weft__form *x = &c->x[0]->f;
-    if (a->axis > 0 && a->whole.batch && x->batch) {                /* rows lie as the input's */
-        a->whole.layout = x->layout;
-        a->whole.place = x->place;
-        a->whole.size[0] = x->size[0];
-    }
+    if (a->axis > 0 && a->whole.batch && x->batch)
+        weft__lie_as(&a->whole, x);
     c->y[0]->f = a->whole;
     if (a->axis == 0)
         weft__rows_moved(c);
@@ -131,8 +116,7 @@ static bool expand_shape(weft_call *c)
 }
 static void expand_run(weft_call *c)
 {
-    weft__segments s = weft__segments_of(c->attributes);
-    RUN(c, segment_spread, &s, X(c, 0), Y(c, 0), c->add);
+    RUN(c, segment_spread, SEGMENTS(c), X(c, 0), Y(c, 0), c->add);
 }
 static weft_tensor *reduce_back(const weft_call *c, weft_tensor *dy, int i)
 {
@@ -144,32 +128,30 @@ static weft_tensor *expand_back(const weft_call *c, weft_tensor *dy, int i)
     (void)i;
     return weft__reduce(dy, c->attributes);
 }
-#define SUM_RECORDS(of)                                                                \
-    {                                                                                  \
-        { .name = "sum",                                                               \
-          of,                                                                          \
-          .adds = true,                                                                \
-          .unread = 1,                                                                 \
-          .shape = reduce_shape,                                                       \
-          .forward = reduce_run,                                                       \
-          .backward = reduce_back,                                                     \
-          .describe = weft__describe_along },                                          \
-        {                                                                              \
-            .name = "broadcast", of, .adds = true, .unread = 1, .shape = expand_shape, \
-            .forward = expand_run, .backward = expand_back,                            \
-            .describe = weft__describe_along                                           \
-        }                                                                              \
-    }
-/* of an axis, of tokens */
-static const weft_op op_sum[2][2] = { SUM_RECORDS(.layout = WEFT_PLAIN), SUM_RECORDS(.layout = WEFT_CONCAT) };
+static const weft_op op_sum = { .name = "sum",
+                                .layout = WEFT__ALONG,
+                                .adds = true,
+                                .unread = 1,
+                                .shape = weft__less_shape,
+                                .forward = reduce_run,
+                                .backward = reduce_back,
+                                .describe = weft__describe_along };
+static const weft_op op_spread = { .name = "broadcast",
+                                   .layout = WEFT__ALONG,
+                                   .adds = true,
+                                   .unread = 1,
+                                   .shape = expand_shape,
+                                   .forward = expand_run,
+                                   .backward = expand_back,
+                                   .describe = weft__describe_along };
 
 weft_tensor *weft__reduce(weft_tensor *x, const weft__along *a)
 {
-    return APPLY_WITH(&op_sum[a->tokens][0], *a, x);
+    return APPLY_WITH(&op_sum, *a, x);
 }
 weft_tensor *weft__expand(weft_tensor *y, const weft__along *a)
 {
-    return APPLY_WITH(&op_sum[a->tokens][1], *a, y);
+    return APPLY_WITH(&op_spread, *a, y);
 }
 
 weft_tensor *weft_sum(weft_tensor *x, int axis)
@@ -258,7 +240,7 @@ weft_tensor *weft_vector_norm(weft_tensor *x, int axis, double power)
 static bool shape_of_input(weft_call *c)
 {
     weft_op_like(c->y[0], c->x[0]);
-    take_whole(c);
+    weft__take_whole(c);
     return true;
 }
 static bool cumsum_shape(weft_call *c)
@@ -268,8 +250,7 @@ static bool cumsum_shape(weft_call *c)
 static void cumsum_run(weft_call *c)
 {
     const weft__along *a = c->attributes;
-    weft__segments s = weft__segments_of(a);
-    RUN(c, cumsum, &s, a->flag, X(c, 0), Y(c, 0), c->add);
+    RUN(c, cumsum, SEGMENTS(c), a->flag, X(c, 0), Y(c, 0), c->add);
 }
 static weft_tensor *cumsum_back(const weft_call *c, weft_tensor *dy, int i)
 {
@@ -279,24 +260,24 @@ static weft_tensor *cumsum_back(const weft_call *c, weft_tensor *dy, int i)
     return APPLY_WITH(c->op, a, dy);
 }
 /* of ints: rows backwards, one sequence after the other if it is along their tokens */
-static void flip_ints(weft_call *c, const weft__segments *s)
+static void flip_ints(weft_call *c)
 {
     const weft__along *a = c->attributes;
+    const weft__segments *s = SEGMENTS(c);
     const weft_batch *b = a->tokens ? a->whole.batch : NULL;
     for (int64_t run = 0; run < (b ? b->n : 1); run++) {
         int64_t first = b ? b->offset.host[run] : 0, n = b ? b->len[run] : s->length, w = s->inner;
         weft__grid g = { 3, { b ? 1 : s->count, n, w }, { { n * w, -w, 1 } } };
         if (n)
-            RUN(c, spread_ints, &g, I(c, 0) + (first + n - 1) * w, (int32_t *)(void *)Y(c, 0) + first * w);
+            RUN(c, spread_ints, &g, I(c, 0) + (first + n - 1) * w, YI(c, 0) + first * w);
     }
 }
 static void flip_run(weft_call *c)
 {
-    weft__segments s = weft__segments_of(c->attributes);
     if (is_real(c, 0))
-        RUN(c, flip, &s, X(c, 0), Y(c, 0), c->add);
+        RUN(c, flip, SEGMENTS(c), X(c, 0), Y(c, 0), c->add);
     else
-        flip_ints(c, &s);
+        flip_ints(c);
 }
 static weft_tensor *flip_back(const weft_call *c, weft_tensor *dy, int i)
 {
@@ -304,34 +285,33 @@ static weft_tensor *flip_back(const weft_call *c, weft_tensor *dy, int i)
     (void)i;
     return APPLY_WITH(c->op, a, dy);
 }
-#define ORDER_RECORDS(of)                                                                            \
-    {                                                                                                \
-        { .name = "cumsum",                                                                          \
-          of,                                                                                        \
-          .adds = true,                                                                              \
-          .unread = 1,                                                                               \
-          .shape = cumsum_shape,                                                                     \
-          .forward = cumsum_run,                                                                     \
-          .backward = cumsum_back,                                                                   \
-          .describe = weft__describe_along },                                                        \
-        {                                                                                            \
-            .name = "flip", of, .adds = true, .unread = 1, .shape = shape_of_input,                  \
-            .forward = flip_run, .backward = flip_back, .describe = weft__describe_along             \
-        }                                                                                            \
-    }
-static const weft_op op_order[2][2] = { ORDER_RECORDS(.layout = WEFT_PLAIN),
-                                        ORDER_RECORDS(.layout = WEFT_CONCAT) };
+static const weft_op op_cumsum = { .name = "cumsum",
+                                   .layout = WEFT__ALONG,
+                                   .adds = true,
+                                   .unread = 1,
+                                   .shape = cumsum_shape,
+                                   .forward = cumsum_run,
+                                   .backward = cumsum_back,
+                                   .describe = weft__describe_along };
+static const weft_op op_flip = { .name = "flip",
+                                 .layout = WEFT__ALONG,
+                                 .adds = true,
+                                 .unread = 1,
+                                 .shape = shape_of_input,
+                                 .forward = flip_run,
+                                 .backward = flip_back,
+                                 .describe = weft__describe_along };
 
-static weft_tensor *ordered(weft_tensor *x, int axis, int which, const char *name)
+static weft_tensor *ordered(const weft_op *op, weft_tensor *x, int axis)
 {
-    if (!weft__axis(x, &axis, name))
+    if (!weft__axis(x, &axis, op->name))
         return weft__inert_beside(x);
     weft__along a = weft__along_axis(x, axis, true);
-    return APPLY_WITH(&op_order[a.tokens][which], a, x);
+    return APPLY_WITH(op, a, x);
 }
 
-weft_tensor *weft_cumsum(weft_tensor *x, int axis) { return ordered(x, axis, 0, "cumsum"); }
-weft_tensor *weft_flip(weft_tensor *x, int axis)   { return ordered(x, axis, 1, "flip"); }
+weft_tensor *weft_cumsum(weft_tensor *x, int axis) { return ordered(&op_cumsum, x, axis); }
+weft_tensor *weft_flip(weft_tensor *x, int axis)   { return ordered(&op_flip, x, axis); }
 
 /* ---- over all elements ---- */
 static weft_tensor *sum_of_all(weft_tensor *x, const char *function)

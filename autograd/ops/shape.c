@@ -1,4 +1,4 @@
-/* shape.c - the same numbers in other shapes: reshape, transpose, concat, stack, slice. */
+/* shape.c - the same numbers in other shapes: reshape, concat, stack, slice. */
 #include "autograd/op.h"
 
 /* ---- reshape: a view ---- */
@@ -39,9 +39,8 @@ weft_tensor *weft_reshape(weft_tensor *x, int rank, const int64_t *shape)
         return weft__failed(x, WEFT_ESHAPE, "reshape",
                             "to %s: a ragged tensor keeps its %lld rows as axis 0 (weft_plain)",
                             describe_shape(x, rank, shape, text), (long long)x->f.size[0]);
-    f.batch = x->f.batch;
-    f.layout = x->f.layout;
-    f.place = x->f.place;
+    if (x->f.batch)
+        weft__lie_as(&f, &x->f);
     return weft__view(x, &f);
 }
 
@@ -54,76 +53,15 @@ weft_tensor *weft_detach(weft_tensor *x)
     return APPLY_WITH(&op_detach, f, x);
 }
 
-/* ---- transpose: its own inverse ---- */
-typedef struct { int axis, other; } swap;
-
-static bool transpose_shape(weft_call *c)
-{
-    const swap *s = c->attributes;
-    weft__form *y = &c->y[0]->f;
-    *y = c->x[0]->f;
-    if (y->batch && s->axis != s->other && (s->axis == 0 || s->other == 0))
-        return weft__refuse(c, "axes %d and %d: the rows of a ragged tensor stay axis 0", s->axis, s->other);
-    y->size[s->axis] = c->x[0]->f.size[s->other];
-    y->size[s->other] = c->x[0]->f.size[s->axis];
-    if (s->axis != s->other && (s->axis == 0 || s->other == 0))
-        weft__rows_moved(c);
-    return true;
-}
-static void transpose_run(weft_call *c)
-{
-    const swap *s = c->attributes;
-    const weft__form *x = &c->x[0]->f, *y = &c->y[0]->f;
-    weft__grid g = { .rank = y->rank };
-    int64_t step = 1;
-    for (int i = x->rank - 1; i >= 0; step *= x->size[i--])
-        g.step[0][i == s->axis ? s->other : i == s->other ? s->axis : i] = step;
-    for (int i = 0; i < y->rank; i++)
-        g.size[i] = y->size[i];
-    weft__run_spread(c, &g, 0);
-}
-static weft_tensor *transpose_back(const weft_call *c, weft_tensor *dy, int i)
-{
-    swap s = *(const swap *)c->attributes;
-    (void)i;
-    return APPLY_WITH(c->op, s, dy);
-}
-static void describe_swap(const weft_call *c, char *text, size_t size)
-{
-    const swap *s = c->attributes;
-    snprintf(text, size, "axis=%d, other=%d", s->axis, s->other);
-}
-static const weft_op op_transpose = { .name = "transpose",
-                                      .adds = true,
-                                      .unread = 1,
-                                      .shape = transpose_shape,
-                                      .forward = transpose_run,
-                                      .backward = transpose_back,
-                                      .describe = describe_swap };
-
-weft_tensor *weft_transpose(weft_tensor *x, int axis, int other)
-{
-    if (!weft__axis(x, &axis, "transpose") || !weft__axis(x, &other, "transpose"))
-        return weft__inert_beside(x);
-    swap s = { axis, other };
-    return APPLY_WITH(&op_transpose, s, x);
-}
-
 /* ---- slice, and its transpose, the inset into zeros ---- */
 typedef struct { weft__form whole; int axis; int64_t from, to; } part;
 typedef struct { int64_t rows, of_part, of_whole, from; } strip;  /* a part as a block of a matrix */
 
 static strip strip_of(const part *p)
 {
-    strip s = { .rows = 1 };
-    int64_t inner = 1;
-    for (int i = 0; i < p->axis; i++)
-        s.rows *= p->whole.size[i];
-    for (int i = p->axis + 1; i < p->whole.rank; i++)
-        inner *= p->whole.size[i];
-    s.of_part = inner * (p->to - p->from), s.of_whole = inner * p->whole.size[p->axis],
-    s.from = inner * p->from;
-    return s;
+    const int64_t inner = weft__extents(&p->whole, p->axis + 1, p->whole.rank);
+    return (strip){ weft__extents(&p->whole, 0, p->axis), inner * (p->to - p->from),
+                    inner * p->whole.size[p->axis], inner * p->from };
 }
 
 static void copy_block(weft_call *c, const strip *s, int i, int64_t x_at, int64_t ldx, int64_t y_at,
@@ -132,7 +70,7 @@ static void copy_block(weft_call *c, const strip *s, int i, int64_t x_at, int64_
     if (is_real(c, i))
         RUN(c, block, s->rows, s->of_part, X(c, i) + x_at, ldx, Y(c, 0) + y_at, ldy, c->add);
     else
-        RUN(c, block_ints, s->rows, s->of_part, I(c, i) + x_at, ldx, (int32_t *)(void *)Y(c, 0) + y_at, ldy);
+        RUN(c, block_ints, s->rows, s->of_part, I(c, i) + x_at, ldx, YI(c, 0) + y_at, ldy);
 }
 
 static bool slice_shape(weft_call *c)
@@ -157,11 +95,6 @@ static void describe_part(const weft_call *c, char *text, size_t size)
 {
     const part *p = c->attributes;
     snprintf(text, size, "axis=%d, from=%lld, to=%lld", p->axis, (long long)p->from, (long long)p->to);
-}
-static bool inset_shape(weft_call *c)
-{
-    c->y[0]->f = ((const part *)c->attributes)->whole;
-    return true;
 }
 /* adds its part only: T slices of one tensor cost one pass in all, not T */
 static void inset_run(weft_call *c)
@@ -191,7 +124,7 @@ static const weft_op op_inset = { .name = "inset",
                                   .layout = WEFT_ROWS,
                                   .adds = true,
                                   .unread = 1,
-                                  .shape = inset_shape,
+                                  .shape = weft__form_shape,
                                   .forward = inset_run,
                                   .backward = inset_back,
                                   .describe = describe_part };
@@ -291,14 +224,12 @@ static void describe_axis(const weft_call *c, char *text, size_t size)
 {
     snprintf(text, size, "axis=%d", *(const int *)c->attributes);
 }
-static const weft_op op_concat = { .name = "concat",
-                                   .adds = true,
-                                   .unread = ~0u,
-                                   .shape = concat_shape,
-                                   .forward = concat_run,
-                                   .backward = concat_back,
-                                   .fused = concat_fused,
-                                   .describe = describe_axis };
+#define CONCAT_RECORD(its_name)                                                                       \
+    {                                                                                                 \
+        .name = its_name, .adds = true, .unread = ~0u, .shape = concat_shape, .forward = concat_run,  \
+        .backward = concat_back, .fused = concat_fused, .describe = describe_axis                     \
+    }
+static const weft_op op_concat = CONCAT_RECORD("concat"), op_stack = CONCAT_RECORD("stack");
 
 weft_tensor *weft_concat(weft_tensor *const *x, int64_t n, int axis)
 {
@@ -311,27 +242,14 @@ weft_tensor *weft_concat(weft_tensor *const *x, int64_t n, int axis)
 }
 
 /* ---- stack: concat along a new axis of size 1 ---- */
-static const weft_op op_stack = { .name = "stack",
-                                  .adds = true,
-                                  .unread = ~0u,
-                                  .shape = concat_shape,
-                                  .forward = concat_run,
-                                  .backward = concat_back,
-                                  .fused = concat_fused,
-                                  .describe = describe_axis };
-
 static bool stackable(weft_tensor *const *x, int64_t n, int axis)
 {
     weft *w = x[0]->w;
     char text[2][128];
     for (int64_t i = 1; i < n && weft_ok(w); i++) {
         weft__form f = x[i]->f;
-        if (f.batch && x[0]->f.batch) {          /* their batches are compared later */
-            f.batch = x[0]->f.batch;
-            f.layout = x[0]->f.layout;
-            f.place = x[0]->f.place;
-            f.size[0] = x[0]->f.size[0];
-        }
+        if (f.batch && x[0]->f.batch)            /* their batches are compared later */
+            weft__lie_as(&f, &x[0]->f);
         if (!weft__same(&f, &x[0]->f))
             weft__fail(w, WEFT_ESHAPE, "stack: input %lld is %s, input 0 %s; one shape is expected",
                        (long long)i, weft__text(&x[i]->f, text[0]), weft__text(&x[0]->f, text[1]));
@@ -341,7 +259,7 @@ static bool stackable(weft_tensor *const *x, int64_t n, int axis)
     return weft_ok(w);
 }
 
-static weft_tensor *with_axis(weft_tensor *x, int axis)
+weft_tensor *weft__with_axis(weft_tensor *x, int axis)
 {
     weft__form f = x->f;
     for (int i = f.rank++; i > axis; i--)
@@ -367,6 +285,6 @@ weft_tensor *weft_stack(weft_tensor *const *x, int64_t n, int axis)
     weft_tensor **views =
         stackable(x, n, at) ? weft__take(w, WEFT__IN_NOTES, n * (int64_t)sizeof *views) : NULL;
     for (int64_t i = 0; views && i < n; i++)
-        views[i] = with_axis(x[i], at);
+        views[i] = weft__with_axis(x[i], at);
     return views ? weft__apply(&op_stack, views, (int)n, &at, sizeof at)->y[0] : &w->nil;
 }

@@ -7,7 +7,7 @@ enum { SOFTMAX, LOG_SOFTMAX, LOGSUMEXP };
 static weft_tensor *run_on(int which, const weft__along *a, weft_tensor *x, weft_tensor *mask);
 
 static weft_tensor *mask_input(const weft_call *c) { return c->n > 1 ? c->x[1] : NULL; }
-static const real *mask_data(const weft_call *c) { return c->n > 1 ? X(c, 1) : NULL; }
+static const real *mask_of(const weft_call *c) { return c->n > 1 ? X(c, 1) : NULL; }
 
 static bool check(weft_call *c)
 {
@@ -34,11 +34,7 @@ static weft_tensor *masked_gradient(const weft_call *c, weft_tensor *dy)    /* d
 }
 
 /* ---- softmax: dx = y (dy - sum(dy y)) ---- */
-static void softmax_run(weft_call *c)
-{
-    weft__segments s = weft__segments_of(c->attributes);
-    RUN(c, softmax, &s, mask_data(c), X(c, 0), Y(c, 0));
-}
+static void softmax_run(weft_call *c) { RUN(c, softmax, SEGMENTS(c), mask_of(c), X(c, 0), Y(c, 0)); }
 static weft_tensor *softmax_back(const weft_call *c, weft_tensor *dy, int i)
 {
     weft__along a = weft__along_now(c);
@@ -50,17 +46,12 @@ static void softmax_fused(const weft_call *c)
 {
     bool add;
     real *dx = weft_op_dx(c, 0, &add);
-    weft__segments s = weft__segments_of(c->attributes);
     if (dx)
-        RUN(c, softmax_back, &s, Y(c, 0), weft_op_dy(c, 0), dx, add);
+        RUN(c, softmax_back, SEGMENTS(c), Y(c, 0), weft_op_dy(c, 0), dx, add);
 }
 
 /* ---- log-softmax: dx = dy - softmax(x) sum(dy) ---- */
-static void log_softmax_run(weft_call *c)
-{
-    weft__segments s = weft__segments_of(c->attributes);
-    RUN(c, log_softmax, &s, mask_data(c), X(c, 0), Y(c, 0));
-}
+static void log_softmax_run(weft_call *c) { RUN(c, log_softmax, SEGMENTS(c), mask_of(c), X(c, 0), Y(c, 0)); }
 static weft_tensor *log_softmax_back(const weft_call *c, weft_tensor *dy, int i)
 {
     weft__along a = weft__along_now(c);
@@ -72,60 +63,44 @@ static weft_tensor *log_softmax_back(const weft_call *c, weft_tensor *dy, int i)
 }
 
 /* ---- logsumexp: dx = softmax(x) dy ---- */
-static bool logsumexp_shape(weft_call *c)
-{
-    weft__along *a = (weft__along *)(uintptr_t)c->attributes;
-    if (!check(c))
-        return false;
-    if (a->axis == 0)
-        weft__rows_moved(c);
-    c->y[0]->f = weft__less(a);
-    return true;
-}
-static void logsumexp_run(weft_call *c)
-{
-    weft__segments s = weft__segments_of(c->attributes);
-    RUN(c, logsumexp, &s, mask_data(c), X(c, 0), Y(c, 0));
-}
+static bool logsumexp_shape(weft_call *c) { return check(c) && weft__less_shape(c); }
+static void logsumexp_run(weft_call *c) { RUN(c, logsumexp, SEGMENTS(c), mask_of(c), X(c, 0), Y(c, 0)); }
 static weft_tensor *logsumexp_back(const weft_call *c, weft_tensor *dy, int i)
 {
     weft__along a = weft__along_now(c);
     return i ? NULL : weft__given_times(weft__expand(dy, &a), run_on(SOFTMAX, &a, c->x[0], mask_input(c)));
 }
 
-#define RECORDS(of)                                                                      \
-    {                                                                                    \
-        { .name = "softmax",                                                             \
-          of,                                                                            \
-          .unread = 1,                                                                   \
-          .shape = shape_of_input,                                                       \
-          .forward = softmax_run,                                                        \
-          .backward = softmax_back,                                                      \
-          .fused = softmax_fused,                                                        \
-          .describe = weft__describe_along },                                            \
-            { .name = "log_softmax",                                                     \
-              of,                                                                        \
-              .shape = shape_of_input,                                                   \
-              .forward = log_softmax_run,                                                \
-              .backward = log_softmax_back,                                              \
-              .describe = weft__describe_along },                                        \
-        {                                                                                \
-            .name = "logsumexp", of, .shape = logsumexp_shape, .forward = logsumexp_run, \
-            .backward = logsumexp_back, .describe = weft__describe_along                 \
-        }                                                                                \
-    }
-/* of an axis, of tokens */
-static const weft_op records[2][3] = { RECORDS(.layout = WEFT_PLAIN), RECORDS(.layout = WEFT_CONCAT) };
+static const weft_op records[] = { { .name = "softmax",
+                                     .layout = WEFT__ALONG,
+                                     .unread = 1,
+                                     .shape = shape_of_input,
+                                     .forward = softmax_run,
+                                     .backward = softmax_back,
+                                     .fused = softmax_fused,
+                                     .describe = weft__describe_along },
+                                   { .name = "log_softmax",
+                                     .layout = WEFT__ALONG,
+                                     .shape = shape_of_input,
+                                     .forward = log_softmax_run,
+                                     .backward = log_softmax_back,
+                                     .describe = weft__describe_along },
+                                   { .name = "logsumexp",
+                                     .layout = WEFT__ALONG,
+                                     .shape = logsumexp_shape,
+                                     .forward = logsumexp_run,
+                                     .backward = logsumexp_back,
+                                     .describe = weft__describe_along } };
 
 static weft_tensor *run_on(int which, const weft__along *a, weft_tensor *x, weft_tensor *mask)
 {
-    const weft_op *op = &records[a->tokens][which];
+    const weft_op *op = &records[which];
     return mask ? APPLY_WITH(op, *a, x, mask) : APPLY_WITH(op, *a, x);
 }
 
 static weft_tensor *softmax_of(int which, weft_tensor *x, int axis, weft_tensor *mask)
 {
-    const char *name = records[0][which].name;
+    const char *name = records[which].name;
     if (!weft__axis(x, &axis, name))
         return mask ? weft__failed_of(LIST(x, mask), WEFT_EARG, name, "a tensor and its mask are expected") :
                       weft__inert_beside(x);

@@ -3,12 +3,15 @@
  * here and in call.c, and in no other place. */
 #include "autograd/op.h"
 
-static weft_layout layout_needed(const weft_op *op, const weft__form *first, const weft__form *f)
+static weft_layout layout_needed(const weft_call *c, const weft__form *first, const weft__form *f)
 {
-    if (op->layout == WEFT_ROWS)
+    const weft_layout layout = c->op->layout;
+    if (layout == WEFT_ROWS)
         return f->layout;                        /* as they come */
-    if (op->layout)
-        return op->layout;
+    if (layout == WEFT__ALONG && ((const weft__along *)c->attributes)->tokens)
+        return WEFT_CONCAT;
+    if (layout && layout != WEFT__ALONG)
+        return layout;
     weft_layout of_first = first ? first->layout : f->layout;
     return of_first == WEFT_ROWS ? WEFT_CONCAT : of_first;
 }
@@ -26,7 +29,7 @@ static bool agree(weft_call *c)
             weft__difference(first->batch, f->batch, why, sizeof why);
             return weft_op_refuse(c, why);
         }
-        weft_layout want = layout_needed(c->op, first, f);
+        weft_layout want = layout_needed(c, first, f);
         if (f->layout != want) {
             weft__form to = weft__laid(*f, f->batch, want, 0, WEFT_ALIGN_LEFT, NULL);
             c->x[i] = weft__arranged(c->x[i], &to, 0);

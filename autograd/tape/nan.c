@@ -8,12 +8,13 @@
 #include "core/report/log.h"
 
 /* ---- where ---- */
-static const real *numbers_of(const weft_tensor *t)               /* on the host; NULL: no one could look */
+/* The numbers, reals or ints, on the host until the next call; NULL: there are none, or no memory. */
+static const void *numbers_of(const weft_tensor *t)
 {
     weft *w = t->w;
     struct weft__check *c = w->check;
     int64_t n = count(t);
-    if (w->dev.k->synchronous || !t->data)
+    if (w->dev.k->synchronous || !n || !t->data)
         return t->data;
     if (n > c->elements) {
         weft__release(w, c->copy);
@@ -21,7 +22,7 @@ static const real *numbers_of(const weft_tensor *t)               /* on the host
         c->elements = c->copy ? n : 0;
     }
     if (c->copy)
-        w->dev.k->download(&w->dev, c->copy, t->data, (size_t)n * sizeof *c->copy);
+        w->dev.k->download(&w->dev, c->copy, t->data, (size_t)weft__bytes(&t->f));
     return c->copy;
 }
 
@@ -135,23 +136,11 @@ void weft__check_gradients(weft_call *c)
 }
 
 /* ---- ints that a real cannot hold ---- */
-static const int32_t *ints_of(const weft_tensor *t)               /* on the host; NULL: no memory for them */
-{
-    weft *w = t->w;
-    int64_t n = count(t);
-    if (w->dev.k->synchronous || !n)
-        return (const int32_t *)(void *)t->data;
-    int32_t *copy = weft__take(w, WEFT__IN_KEEP, n * (int64_t)sizeof *copy);
-    if (copy)
-        w->dev.k->download(&w->dev, copy, t->data, (size_t)n * sizeof *copy);
-    return copy;
-}
-
 void weft__check_exact(const weft_tensor *ints)
 {
     struct weft__check *c = ints->w->check;
     char shape[128], where[192];
-    const int32_t *x = c->told_inexact ? NULL : ints_of(ints);
+    const int32_t *x = c->told_inexact ? NULL : numbers_of(ints);
     for (int64_t i = 0, n = count(ints); x && i < n && !c->told_inexact; i++)
         if ((double)(real)x[i] != (double)x[i]) {
             c->told_inexact = true;

@@ -126,9 +126,7 @@ static bool are_usable(weft_tensor *x, weft_tensor *like, const char *function)
 weft_tensor *weft__ragged_as(weft_tensor *x, const weft__form *like)
 {
     weft__form f = x->f;
-    f.batch = like->batch;
-    f.layout = like->layout;
-    f.place = like->place;
+    weft__lie_as(&f, like);
     return weft__view(x, &f);
 }
 
@@ -160,9 +158,7 @@ weft_tensor *weft_ragged_rows(weft_tensor *x, weft_tensor *like)
                             "a plain tensor with one row for each of %lld tokens of a ragged one is "
                             "expected, like is %s",
                             (long long)(b ? b->tokens : 0), weft__text(&like->f, text));
-    weft__form given = like->f;
-    given.layout = WEFT_CONCAT;
-    given.place = NULL;
+    weft__form given = weft__laid(like->f, like->f.batch, WEFT_CONCAT, 0, WEFT_ALIGN_LEFT, NULL);
     if (!is_same_order(order_of(x), &given))
         return weft__failed(x, WEFT_ESHAPE, "ragged_rows",
                             "these rows are in the order of a %s tensor (weft_plain); rows sequence by "

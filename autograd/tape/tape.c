@@ -43,9 +43,8 @@ static void forgotten(weft *w, struct weft__tape *t)
 
 static bool layer(const struct weft__tape *t, char *path)
 {
-    char buffer[256];
     if (t->scope)
-        snprintf(path, sizeof buffer, "%s", t->scope_name(t->scope, buffer, sizeof buffer));
+        snprintf(path, 256, "%s", t->scope_name(t->scope));
     return t->scope;
 }
 

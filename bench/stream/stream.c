@@ -5,11 +5,10 @@
  *            [--precision fp32|strict_fp32|tf32|bf16]
  *     stream --bare N [--units H] [--batch B]
  *
- * Both carry the state from call to call, have the same weights (bench/formula.c, model.py), one thread, and
- * must come to the same logits. A line a shape: the median of the calls of each; how many times weft is as
- * fast; then what a token takes weft if all come in one call, the 99.9th percentile of the calls, and that by
- * which an empty loop of a call's length, measured between them, is too long. --bare: N calls of weft with a
- * table and nothing else, for who counts instructions. */
+ * Both carry the state from call to call and must give the same logits, with the weights of bench/formula.c
+ * and one thread. Each line is a shape: the median call of each, their ratio, weft's time for a token if all
+ * come in one call, the 99.9th percentile of the calls, and that of an empty loop of the same length.
+ * --bare: only N calls of weft with a table, to count instructions. */
 #include <dlfcn.h>
 #include <math.h>
 #include <stdlib.h>

@@ -41,8 +41,7 @@ install_all() {
     [ ! -f "$B/libweft_cuda.so" ] || put 755 "$B/libweft_cuda.so" "$LIBDIR/weft/libweft_cuda$F64.so"
     for m in openmpi mpich; do [ ! -f "$B/libweft_$m.so" ] || put 755 "$B/libweft_$m.so" "$LIBDIR/weft/libweft_$m.so"; done
     for f in $HEADERS; do put 644 "$f" "$P/include/weft/$f"; done
-    echo '#include "weft/weft.h"' >"$filled"
-    put 644 "$filled" "$P/include/weft.h"
+    for f in weft*.h; do echo "#include \"weft/$f\"" >"$filled"; put 644 "$filled" "$P/include/$f"; done
     fill core/install/weft.pc.in "$LIBDIR/pkgconfig/weft$F64.pc"
     for f in weft-config weft-config-version; do fill "core/install/$f.cmake.in" "$LIBDIR/cmake/weft/$f.cmake"; done
     rm -rf "$package"

@@ -1,6 +1,6 @@
-/* api_report.h - what a context runs on, what it holds, and where its time goes.
+/* api_report.h - the device of a context, its time by operators, how a batch is stored.
  *
- * Contents: usage, the profile. */
+ * Contents: the device, pictures in text, random streams of the program, the profile. */
 #ifndef WEFT_API_REPORT_H
 #define WEFT_API_REPORT_H
 #include "../api_core.h"
@@ -9,60 +9,61 @@
 extern "C" {
 #endif
 
-/* ---- usage ---- */
-/* Writes what the context runs on, and of a GPU: which code it has found there, which ways
- * recurrent layers go by their size, and where what was found out is kept. Nothing for NULL. */
+/* ---- the device ---- */
+/* Prints the device of the context. For a GPU: which compiled code it uses, which kernels recurrent
+ * layers use by size, and the file with the results of their timing. Prints nothing for NULL. Like
+ * torch.cuda.get_device_properties. */
 WEFT_API void weft_print_device(FILE *file, weft *w);
-typedef struct {
-    /* Bytes held now: all that the context has asked the allocator for, with itself, its threads
-     * and the kernels' scratch, but without the rounding up of each block. On a GPU the memory of
-     * tensors, optimisers and scratch, without that of CUDA and cuBLAS. */
-    int64_t host_bytes;
-    int64_t device_bytes;
-    int64_t allocations;           /* blocks asked for since weft_open, without scratch */
-    int64_t tape;                  /* entries */
-    int64_t host_peak;             /* the most bytes held since weft_open */
-    int64_t device_peak;
-    int64_t kept_weights;          /* packed weights, of the host's bytes (weft_opts) */
-    int64_t launches;              /* GPU, since weft_open: kernels, products, copies within it */
-    /* GPU: passes of recurrent layers that ran before the choice of their kernel was settled. A
-     * step that adds none runs the kernels of all later steps, so measure from there on. */
-    int64_t trials;
-    /* GPU: passes of recurrent layers by a kernel for each step, and by one kernel for all steps
-     * in blocks, in clusters, in groups of blocks. */
-    int64_t recurrent[4];
-} weft_usage;
-/* Returns what the context holds and has done. Zeros for NULL. */
-WEFT_API weft_usage weft_usage_of(const weft *w);
+/* Returns the number of threads of the CPU's kernels. Like torch.get_num_threads. */
+WEFT_API int weft_threads(const weft *w);
+/* Waits until the device has finished all work. Like torch.cuda.synchronize. */
+WEFT_API void weft_synchronize(weft *w);
+
+/* ---- pictures in text ---- */
+/* Sets how weft_print shortens: of an axis with more than `limit` elements it shows the first and
+ * the last limit / 2. 0: it shows everything. Returns the previous limit, 8 at first. Like
+ * torch.set_printoptions(threshold=..). */
+WEFT_API int64_t weft_set_print_limit(weft *w, int64_t limit);
+/* Prints which token (sequence a, b, .., position) is in each row. For a packed batch it first
+ * prints the staircase: one row for each sequence, one column for each step. */
+WEFT_API void weft_print_layout(FILE *file, const weft_tensor *x);
+
+/* ---- random streams of the program ---- */
+/* Makes a stream without a context, of this seed and name. The program frees it by
+ * weft_stream_free. NULL: out of memory, or no valid name. Like
+ * torch.Generator().manual_seed(seed). */
+WEFT_API weft_stream *weft_stream_new(uint64_t seed, const char *name);
+/* Frees a stream of weft_stream_new. NULL is allowed. */
+WEFT_API void weft_stream_free(weft_stream *stream);
+/* Draws 64 random bits. Like torch.Tensor.random_. */
+WEFT_API uint64_t weft_stream_next(weft_stream *stream);
 
 /* ---- the profile ---- */
-/* One operator, forward or backward, since profiling began: how often it ran; its time without the
- * operators that it called in turn; the arithmetic of its kernels that multiply (products,
- * recurrent layers, attention), in FLOPs, 0 of others; the bytes of its inputs and results,
- * backward of their gradients, too; and its launches, as weft_usage counts them. */
+/* One operator, forward or backward, since profiling began. */
 typedef struct {
     const char *name;
     bool backward;
     int64_t calls;
-    double ms;
-    double flops;
-    double bytes;
-    int64_t launches;
+    double ms;                     /* without the operators that it called */
+    double flops;                  /* of matrix products, recurrent layers and attention; else 0 */
+    double bytes;                  /* of inputs and results; in backward of their gradients, too */
+    int64_t launches;              /* as in weft_usage */
 } weft_profile_row;
 typedef struct {
     int64_t n;
     const weft_profile_row *rows;                /* [n], the longest time first */
     double ms;                                   /* of everything */
-    double beside_ms;                            /* of no operator: the program's own work */
+    double beside_ms;                            /* outside operators: the program's work */
 } weft_profile;
-/* Times operators from now on, or no more; returns what it was. Off at first, unless WEFT_LOG=2
- * asks for the table of these rows at weft_close. On, an operator reads a clock twice (some 0.1 us)
- * and on a GPU is waited for; off, it pays one branch. Results keep their bits. */
+/* Turns the timing of operators on or off, and returns the previous mode. Off at first, unless
+ * WEFT_LOG=2 asks for this table at weft_close. While on, each operator reads the clock twice (some
+ * 0.1 us) and synchronises the GPU; while off it costs one branch. Results keep their bits. Like
+ * torch.profiler.profile. */
 WEFT_API bool weft_set_profiling(weft *w, bool on);
-/* What was timed so far; the rows are the context's, good until the next call of this function or
- * of weft_reset_profile. No rows if nothing was. */
+/* Returns the times so far. The context owns the rows; they are valid until the next call of this
+ * function or of weft_reset_profile. Like key_averages of torch.profiler. */
 WEFT_API weft_profile weft_profile_of(weft *w);
-/* Forgets what was timed so far; profiling stays on, or off. */
+/* Forgets the times so far. Profiling stays on or off. */
 WEFT_API void weft_reset_profile(weft *w);
 
 #ifdef __cplusplus

@@ -4,7 +4,7 @@ from html import escape
 from itertools import groupby
 
 import code
-from tree import header_page, page_of, public_headers, relative
+from tree import LEVELS, header_page, page_of, public_headers, relative
 
 MENTION = re.compile(r'`[^`\n]+`|docs/[\w/]+\.md|\bapi_\w+\.h|\b(?:weft|WEFT)_\w+')
 
@@ -15,6 +15,11 @@ def capital(text):
 
 def slug(title):
     return 'section-' + re.sub(r'[^\w]+', '-', title.lower()).strip('-')
+
+
+def level_of(path):
+    """The header of the root that includes this one."""
+    return next(f for f in LEVELS if path in public_headers([f]))
 
 
 def names_of(header):
@@ -94,7 +99,7 @@ def header_html(header, names):
     body = ''.join(section(s, page, names, used) for s in header.sections)
     headings = [(1, '', name)] + [(2, slug(s.title), capital(s.title)) for s in header.sections if s.title]
     about = re.sub(r'\AContents:.*?(\n\n|\Z)', '', header.about, flags=re.S)
-    include = code.block(code.coloured(f'#include "{header.path}"    /* weft.h has it, too */'))
+    include = code.block(code.coloured(f'#include "{level_of(header.path)}"'))
     return name, head + include + prose(about, page, names) + body, headings
 
 

@@ -2,6 +2,8 @@
 import os
 import re
 
+# The headers that programs include.
+LEVELS = ('weft.h', 'weft_op.h', 'weft_plan.h', 'weft_lab.h', 'weft_forecast.h', 'weft_parallel.h', 'weft_plot.h')
 GUIDES = ('docs/tutorial.md', 'docs/glossary.md', 'docs/conventions.md', 'docs/cells.md', 'docs/planners.md', 'docs/lab.md', 'docs/cost.md',
           'docs/performance.md', 'docs/growth.md', 'docs/forecast.md')
 
@@ -41,8 +43,9 @@ def page_of(path):
     return re.sub(r'\.md$', '', path) + '.html'
 
 
-def public_headers():
-    return re.findall(r'^#include "(.*)"', read('weft.h'), re.M)
+def public_headers(levels=LEVELS):
+    """The headers that the levels include, in their order."""
+    return [h for f in levels for h in re.findall(r'^#include "(.*/.*)"', read(f), re.M)]
 
 
 def header_page(path):

@@ -1,8 +1,7 @@
 /* magnet.c - see magnet.h. The field is by Bouc 1967 and Wen 1976: B = a I + (1 - a) z, and the hidden z
  * follows the current by
  *     dz / dt = I' (A - |z|^n (beta sign(I' z) + gamma)).
- * How far z has come depends on all turning points of the current before it: a function of I by itself cannot
- * tell, nor can one of I and dI. */
+ * z depends on all earlier turning points of the current, so no function of I and dI gives it. */
 #include <math.h>
 #include <stdlib.h>
 #include "magnet.h"

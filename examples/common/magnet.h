@@ -5,7 +5,7 @@
  * advance), and "B" the field. */
 #ifndef EXAMPLES_MAGNET_H
 #define EXAMPLES_MAGNET_H
-#include "weft.h"
+#include "weft_forecast.h"
 
 typedef enum { TRAIN, VALIDATION, TEST } part;
 /* noise: standard deviation of the measured field, in the unit of B */

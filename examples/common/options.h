@@ -2,7 +2,7 @@
 #ifndef EXAMPLES_OPTIONS_H
 #define EXAMPLES_OPTIONS_H
 #include <stddef.h>
-#include "weft.h"
+#include "weft_lab.h"
 
 /* The field of an option in the program's struct is an int64_t (WHOLE, and CHOICE: its number), double,
  * weft_device, const char * or bool. */

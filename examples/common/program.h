@@ -3,7 +3,9 @@
 #ifndef EXAMPLES_PROGRAM_H
 #define EXAMPLES_PROGRAM_H
 #include <stdio.h>
-#include "weft.h"
+#include "weft_lab.h"
+#include "weft_parallel.h"
+#include "weft_plot.h"
 
 /* The program's name, in its messages; each program defines it. */
 extern const char program[];

@@ -2,6 +2,7 @@
  * calls the functions in the order of this header. */
 #ifndef EXAMPLES_TRAINING_H
 #define EXAMPLES_TRAINING_H
+#include "weft_parallel.h"
 #include "options.h"
 
 enum { TRAINING_ITEMS = 96 };                    /* capacity of a checkpoint's list of items */

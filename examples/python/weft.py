@@ -29,10 +29,10 @@ _SYSTEM = {
     "stdint.h": "typedef signed char int8_t; typedef unsigned char uint8_t;\n"
                 "typedef short int16_t; typedef unsigned short uint16_t;\n"
                 "typedef int int32_t; typedef unsigned uint32_t;\n"
-                "typedef long int64_t; typedef unsigned long uint64_t;\n"
-                "#define INT32_MIN (-2147483647 - 1)\n#define INT32_MAX 2147483647\n",
+                "typedef long int64_t; typedef unsigned long uint64_t;\n",
     "stdio.h": "typedef struct FILE FILE;\n",
 }
+HEADERS = [f"weft_{level}.h" for level in "op plan lab forecast parallel plot".split()]
 _PLAIN = {
     "void": None, "_Bool": c.c_bool, "char": c.c_char, "signed char": c.c_byte,
     "unsigned char": c.c_ubyte, "short": c.c_short, "unsigned short": c.c_ushort,
@@ -68,7 +68,8 @@ def _preprocessed():
         command = [*os.environ.get("CC", "cc").split(), "-E", "-P", "-nostdinc",
                    "-I", system, "-D__attribute__(x)=", "-D__asm__(x)=",
                    *_pkg_config("--cflags").split(), "-x", "c", "-"]
-        return subprocess.run(command, input="#include <weft.h>\n", check=True,
+        includes = "".join(f"#include <{header}>\n" for header in HEADERS)
+        return subprocess.run(command, input=includes, check=True,
                               capture_output=True, text=True).stdout
 
 

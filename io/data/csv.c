@@ -182,6 +182,20 @@ static bool is_rounded(const char *text, double value)
     return strlen(digits) != n || memcmp(digits, text, n) != 0;
 }
 
+/* Makes an integer the column's origin, and takes it off the rows before. */
+static bool set_origin(csv *c, int64_t column, int64_t origin)
+{
+    double *before = c->t->column[column];
+    c->t->origin[column] = origin;
+    for (int64_t r = 0; r < c->t->rows; r++)
+        if (!weft__move_origin(&before[r], 0, origin))
+            return fail(c,
+                        "column \"%.60s\": a double does not hold the number of row %lld, %.17g, less the "
+                        "column's first large integer, %lld; integers nearer to it are expected",
+                        c->names[column], (long long)r, before[r], (long long)origin);
+    return true;
+}
+
 /* Takes the column's origin off a number, which becomes the origin itself if there is none and a double
  * does not hold it. */
 static bool take_origin(csv *c, int64_t column, const char *text, double *value)
@@ -194,12 +208,11 @@ static bool take_origin(csv *c, int64_t column, const char *text, double *value)
         errno = 0;
         integer = strtoll(text, NULL, 10);
         good = !c->reals && !errno;
-        *origin = good && !*origin ? integer : *origin;
+        if (good && !*origin && !set_origin(c, column, integer))
+            return false;
         *value = 0;
         good = good && weft__move_origin(value, integer, *origin);
     }
-    if (!*origin)
-        c->t->from[column] = c->t->rows + 1;
     if (good)
         return true;
     if (*origin)
@@ -272,8 +285,7 @@ static void read_rows(csv *c)
     c->where = malloc((columns + 1) * sizeof *c->where);
     c->t->column = calloc(columns, sizeof *c->t->column);
     c->t->origin = calloc(columns, sizeof *c->t->origin);
-    c->t->from = calloc(columns, sizeof *c->t->from);
-    if (!c->where || !c->t->column || !c->t->origin || !c->t->from) {
+    if (!c->where || !c->t->column || !c->t->origin) {
         no_memory(c);
         return;
     }
@@ -282,21 +294,12 @@ static void read_rows(csv *c)
     int width = c->n;
     while (next_record(c) && read_record(c, width))
         ;
-}
-
-/* Takes the origin off the rows before the one that gave it. */
-static weft_status finish_origins(const csv *c)
-{
-    const weft__table *t = c->t;
-    for (int64_t k = 0; k < t->columns; k++)
-        for (int64_t r = 0; t->origin[k] && r < t->from[k]; r++)
-            if (!weft__move_origin(&t->column[k][r], 0, t->origin[k]))
-                return weft__file_fail(
-                    WEFT_EFORMAT,
-                    "%s: column \"%.60s\": a double does not hold the number of row %lld, %.17g, less the "
-                    "column's first large integer, %lld; integers nearer to it are expected",
-                    c->path, c->names[k], (long long)r, t->column[k][r], (long long)t->origin[k]);
-    return WEFT_OK;
+    if (c->status)
+        return;
+    if (!c->id && !weft__table_add_id(c->t, c->path))
+        no_memory(c);
+    else if (!c->id)
+        c->t->run[0] = (weft__stretch){ c->path, 0, c->t->rows, 0 };  /* an empty file is an empty series */
 }
 
 weft_status weft__csv_opts_good(const char *function, const weft_csv_opts *opts)
@@ -335,8 +338,6 @@ weft_status weft__read_table(weft__table *t, const char *path, const char *id, c
     locale_t before = weft__plain_locale();
     if (is_text(&c, t->text, size))
         read_rows(&c);
-    if (c.status == WEFT_OK)
-        c.status = finish_origins(&c);
     weft__plain_locale_end(before);
     weft__table_gather(t);
     free(c.where);

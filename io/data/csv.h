@@ -15,10 +15,9 @@ typedef struct weft__table {
     int64_t columns, rows, room;
     double **column;                             /* [columns] of [rows] */
     int64_t *origin;                             /* [columns] numbers are less it */
-    int64_t *from;                               /* [columns] the first row that was read less the origin */
-    weft__stretch *run;                          /* [n] by group; without ids: none */
+    weft__stretch *run;                          /* [n] by group; without ids all rows are one */
     int64_t n, run_room;
-    char *text;                                  /* the file; ids point into it */
+    char *text;                                  /* ids point into it */
 } weft__table;
 
 /* csv.c: reads these columns and the one with the ids (NULL: none). reals: numbers must fit a weft_real, and

@@ -35,7 +35,7 @@ static weft_status look_into(weft_hdf5 *f, const char *group, weft__paged *paged
     bool found = weft__find_dataset(h, group, &d, f->set, &f->kind);
     if (weft__end_dataset(&d, weft__h5_status(h), f->path, &f->shape) != WEFT_OK || !found)
         weft__h5_fail(h, WEFT_ENOMEM, "no memory for %lld lengths", (long long)d.n);
-    else if (!weft__h5_place(h, f->set, &f->kind, &f->at) && weft__h5_status(h) == WEFT_OK)
+    else if (!weft__h5_place(h, f->set, &f->at) && weft__h5_status(h) == WEFT_OK)
         weft__read_dataset(h, f->set, &f->kind, &f->shape);
     return weft__h5_end(h);
 }

@@ -92,7 +92,6 @@ void weft__table_end(weft__table *t)
         free(t->column[c]);
     free(t->column);
     free(t->origin);
-    free(t->from);
     free(t->run);
     free(t->text);
 }

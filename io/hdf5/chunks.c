@@ -24,17 +24,14 @@ static uint64_t field(const weft__h5 *h, size_t at, size_t n) { return weft__h5_
 static int byte(const weft__h5 *h, size_t at)    { return (int)field(h, at, 1); }
 
 /* ---- the header ---- */
-static const char *extents(const weft__h5 *h, const weft__h5_header *header, weft__h5_chunks *c)
+static const char *extents(const weft__h5_set *s, weft__h5_chunks *c)
 {
-    enum { OLD_HEAD = 8, HEAD = 4, MAXIMA = 1 };
-    size_t at = header->space.at, list = at + (byte(h, at) == 1 ? OLD_HEAD : HEAD);
-    c->rank = byte(h, at + 1);
-    if (c->rank < 1 || c->rank > WEFT_RANK)
+    c->rank = s->kind.rank;
+    if (c->rank < 1)
         return "is in chunks of a shape that is not read";
-    size_t most = byte(h, at + 2) & MAXIMA ? list + 8 * (size_t)c->rank : list;
-    for (int i = 0; i < c->rank; i++) {          /* which header.c has found there */
-        c->size[i] = field(h, list + 8 * (size_t)i, 8);
-        c->most[i] = field(h, most + 8 * (size_t)i, 8);
+    for (int i = 0; i < c->rank; i++) {
+        c->size[i] = (uint64_t)s->kind.size[i];
+        c->most[i] = s->most[i];
         if (c->most[i] < c->size[i])
             return "has a shape that is larger than it can be";
     }
@@ -141,15 +138,11 @@ static const char *filters(const weft__h5 *h, const weft__h5_header *header, wef
     return each_once && (c->shuffle < 1) ? NULL : other;
 }
 
-const char *weft__h5_chunked(const weft__h5 *h, const weft__h5_header *header, weft__h5_chunks *c)
+const char *weft__h5_chunked(const weft__h5 *h, const weft__h5_header *header, weft__h5_set *s)
 {
-    *c = (weft__h5_chunks){ 0 };
-    if (header->external || header->space.count != 1 || header->layout.count != 1 ||
-        header->filters.count > 1 || header->filters.shared)
-        return "is in chunks, but its header is not that of one data set";
-    const char *why = extents(h, header, c);
-    why = why ? why : layout(h, header, c);
-    return why ? why : filters(h, header, c);
+    const char *why = header->external ? "lies in another file" : extents(s, &s->chunks);
+    why = why ? why : layout(h, header, &s->chunks);
+    return why ? why : filters(h, header, &s->chunks);
 }
 
 /* ---- a chunk ---- */
@@ -293,18 +286,14 @@ static void end_reading(reading *r)
     free(r->stored);
 }
 
-void weft__h5_read_chunks(weft__h5 *h, const char *path, const weft__h5_chunks *c, const weft__kind *k,
-                          unsigned char *out)
+void weft__h5_read_chunks(weft__h5 *h, const char *path, const weft__h5_set *s, unsigned char *out)
 {
+    const weft__h5_chunks *c = &s->chunks;
     uint64_t chunks = 1;
-    bool same = c->rank == k->rank && c->element == weft__number_bytes(k->type);
-    for (int i = 0; i < c->rank && same; i++) {
-        same = c->size[i] == (uint64_t)k->size[i];
+    for (int i = 0; i < c->rank; i++)
         chunks *= weft__h5_chunks_along(c, i);             /* no more than there are numbers */
-    }
-    if (!same)
-        weft__h5_fail(h, WEFT_EFORMAT, "%s has chunks of another shape, or of another type, than it has",
-                      path);
+    if (c->element != weft__number_bytes(s->kind.type))
+        weft__h5_fail(h, WEFT_EFORMAT, "%s has chunks of another type than it has", path);
     if (h->status || !chunks)
         return;
     reading r = { .h = h, .path = path, .c = c, .out = out };

@@ -3,9 +3,8 @@
  *
  * Files are images in memory, or read page by page. So libhdf5 never meets a full disk, a lock, a pipe or a
  * file that changes while it reads, and it parses a checkpoint only after the checksum of the whole file is
- * right. Its input is checked first all the same: hard links, contiguous data sets of the expected type and
- * extents, no filters, nothing external, texts of fixed length, a checksum for each data set. Chunks and gzip
- * are read without libhdf5.
+ * right. Its input is checked first all the same: object headers, hard links, texts of fixed length, a
+ * checksum for each data set. It finds data sets by their names; their numbers are read without it.
  *
  * Errors are sticky in a session: after the first one every function does nothing. The process has one
  * session at a time, and other threads wait. So a session is short, and its thread begins no other. */
@@ -106,9 +105,9 @@ void *weft__h5_read_new(weft__h5 *h, const char *path, const weft__kind *kind, w
  * session has failed then. */
 bool weft__h5_find_list(weft__h5 *h, const char *group, const char *name, bool integers,
                         char path[WEFT__H5_PATH], weft__kind *kind);
-/* Gives the byte of the file from which the numbers of a set of this kind are stored end to end. Returns
- * false if they are not (in chunks, or in the header), or after an error. */
-bool weft__h5_place(weft__h5 *h, const char *path, const weft__kind *kind, uint64_t *at);
+/* Gives the byte of the file from which the numbers of a set are stored end to end. Returns false if they are
+ * not, but in chunks, or after an error. */
+bool weft__h5_place(weft__h5 *h, const char *path, uint64_t *at);
 /* Converts numbers that were read from there, without a session; `path` names them in messages. */
 weft_status weft__h5_part(const char *file, const char *path, const weft__kind *kind, weft__number as,
                           const unsigned char *raw, void *values);

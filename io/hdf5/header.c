@@ -8,7 +8,7 @@ enum {                                           /* types of messages */
     SPACE = 1, LINKS, TYPE, OLD_FILL, FILL, LINK, EXTERNAL, LAYOUT,
     FILTERS = 11, CONTINUATION = 16, NAMES, ATTRIBUTES = 21
 };
-enum { CHUNKED = 2, PARTS = 64 };
+enum { PARTS = 64 };
 typedef struct {
     const weft__h5_image *image;
     size_t size, base;
@@ -120,22 +120,6 @@ static bool link_is_plain(const walk *w, size_t at, size_t n)
     return (type == SOFT || type >= USERS) && rest >= 2 && to && to <= rest - 2;
 }
 
-/* The place of a data set's numbers. Numbers in the message itself must fit in it, since libhdf5 trusts their
- * size. Chunks, or another place, are noted. */
-static bool layout_is_sound(const walk *w, size_t at, size_t n)
-{
-    enum { COMPACT = 0, OLD_HEAD = 8 };
-    if (n < 4 || byte(w, at) < 1 || byte(w, at) > 4)
-        return false;
-    bool old = byte(w, at) < 3;
-    int class = byte(w, at + (old ? 2 : 1));
-    size_t head = old ? OLD_HEAD + 4 * (size_t)byte(w, at + 1) : 2, width = old ? 4 : 2;
-    w->out->chunked = w->out->chunked || class >= CHUNKED;
-    if (class != COMPACT)
-        return class >= CHUNKED || n >= (old ? head + 8 : head + 16);
-    return n >= head + width && field(w, at + head, width) <= n - head - width;
-}
-
 /* The value of unwritten numbers, whose size libhdf5 trusts. In versions 1 and 2 a negative size means no
  * value. */
 static bool fill_is_sound(const walk *w, int type, size_t at, size_t n)
@@ -152,57 +136,10 @@ static bool fill_is_sound(const walk *w, int type, size_t at, size_t n)
     return n >= head + 4 && (none || size <= n - head - 4);
 }
 
-/* A data set's extents: all of them must be in the message. */
-static bool space_is_sound(const walk *w, size_t at, size_t n)
+static bool note(weft__h5_message *m, size_t at, size_t n, bool shared)
 {
-    enum { OLD_HEAD = 8, HEAD = 4, RANK = 32, MAXIMA = 1, ORDER = 2 };
-    if (n < HEAD || byte(w, at) < 1 || byte(w, at) > 2 || byte(w, at + 1) > RANK)
-        return false;
-    int flags = byte(w, at + 2),
-        lists = 1 + (flags & MAXIMA ? 1 : 0) + (byte(w, at) == 1 && flags & ORDER ? 1 : 0);
-    return n >= (byte(w, at) == 1 ? OLD_HEAD : HEAD) + (size_t)8 * byte(w, at + 1) * (size_t)lists;
-}
-
-/* An enumeration, h5py's bool: an integer, names with their 0, and values. All of it must be in the message,
- * since libhdf5 copies it. */
-static bool enum_is_sound(const walk *w, size_t at, size_t n)
-{
-    enum { MEMBERS = 1, SIZE = 4, BASE = 8, LISTS = 20, PADDED = 3 };
-    int base = n < LISTS ? 0 : byte(w, at + BASE) >> 4;          /* its version */
-    if (base < 1 || base > 4 || byte(w, at + BASE) & 15)
-        return false;
-    uint64_t members = field(w, at + MEMBERS, 2), size = field(w, at + SIZE, 4);
-    size_t end = LISTS;
-    for (uint64_t i = 0; i < members; i++) {
-        size_t name = end;
-        while (end < n && byte(w, at + end))
-            end++;
-        end += byte(w, at) >> 4 < PADDED ? 8 - (end - name) % 8 : 1;
-        if (end > n)
-            return false;
-    }
-    return members && size && size <= 8 && size == field(w, at + BASE + SIZE, 4) && members * size <= n - end;
-}
-
-/* Integers, floats and texts of fixed length say it all in a few bytes. Other types have parts, which libhdf5
- * looks for wherever they would be; only enumerations of integers are read. */
-static bool type_is_plain(const walk *w, size_t at, size_t n)
-{
-    enum { INTEGER = 0, FLOAT = 1, TEXT = 3, ENUM = 8, HEAD = 8, OLDEST = 1, NEWEST = 4 };
-    if (n < HEAD || byte(w, at) >> 4 < OLDEST || byte(w, at) >> 4 > NEWEST)
-        return false;
-    int class = byte(w, at) & 15;
-    if (class == ENUM)
-        return enum_is_sound(w, at, n);
-    return class == TEXT || (class == INTEGER && n >= HEAD + 4) || (class == FLOAT && n >= HEAD + 12);
-}
-
-static void note_message(weft__h5_message *m, size_t at, size_t n, bool shared)
-{
-    m->at = at;
-    m->n = n;
-    m->count++;
-    m->shared = m->shared || shared;
+    *m = (weft__h5_message){ at, n, m->count + 1, m->shared || shared };
+    return true;
 }
 
 /* A header of the newer kind ends with its checksum. If it is wrong, libhdf5 1.10 loses memory, and reports
@@ -232,25 +169,18 @@ static bool message(walk *w, int type, bool shared, size_t at, size_t n)
 {
     switch (type) {
     case SPACE:
-        note_message(&w->out->space, at, n, shared);
-        return !shared && space_is_sound(w, at, n);
+        return note(&w->out->space, at, n, shared);
     case TYPE:
-        w->out->odd = w->out->odd || shared || !type_is_plain(w, at, n);
-        return true;
+        return note(&w->out->type, at, n, shared);
     case OLD_FILL:
     case FILL:
         return shared || fill_is_sound(w, type, at, n);
     case LAYOUT:
-        note_message(&w->out->layout, at, n, shared);
-        w->out->set = true;
-        return !shared && layout_is_sound(w, at, n);
-    case EXTERNAL:
-        w->out->external = true;
-        return true;
+        return note(&w->out->layout, at, n, shared);
     case FILTERS:
-        note_message(&w->out->filters, at, n, shared);
-        w->out->filtered = true;
-        return true;
+        return note(&w->out->filters, at, n, shared);
+    case EXTERNAL:
+        return w->out->external = true;
     case LINKS:
     case ATTRIBUTES:
         return dense_is_sound(w, type, at, n);
@@ -346,14 +276,16 @@ bool weft__h5_root_is_sound(weft__h5 *h)
         weft__h5_fail(h, WEFT_EFORMAT, "it is not an HDF5 file: none begins at byte 0, 512, 1024 or so on");
         return false;
     }
-    int version = byte(&w, base + 8), width = byte(&w, base + (version < 2 ? 13 : 9));
+    enum { EIGHT_BYTES = 0x0808 };               /* the widths of addresses and of lengths */
+    int version = byte(&w, base + 8);
     uint64_t end = field(&w, base + (version == 0 ? 40 : version == 1 ? 44 : 28), 8),
              to = field(&w, base + (version == 0 ? 64 : version == 1 ? 68 : 36), 8);
     if (version == 3 && !is_closed(h, &w))
         return false;
     h->read.libhdf5_s.base_addr = base;
     h->used = end < h->size ? (size_t)end + !end : h->size;      /* libhdf5 fails on headers after it */
-    bool good = width == 8 && weft__h5_look(h, to, &root) && (version < 2 || extension_is_sound(h, &w));
+    bool good = field(&w, base + (version < 2 ? 13 : 9), 2) == EIGHT_BYTES && weft__h5_look(h, to, &root) &&
+                (version < 2 || extension_is_sound(h, &w));
     h->read.libhdf5_s.base_addr = 0;
     return good;
 }

@@ -66,15 +66,10 @@ bool weft__h5_inside(const weft__h5_image *i, size_t end, uint64_t address, uint
     return address <= size && n <= size - address;
 }
 
-/* Numbers say nothing about the structure of the file: large reads of them are not kept. */
 static herr_t read_image(H5FD_t *f, H5FD_mem_t type, hid_t transfer, haddr_t at, size_t n, void *to)
 {
-    enum { MANY = 1 << 14 };
-    const weft__h5_image *i = image_of(f);
-    (void)transfer;
-    if (type == H5FD_MEM_DRAW && !i->bytes && n >= MANY && at <= i->size && n <= i->size - at)
-        return weft__paged_pass(i->paged, at, n, to) ? 0 : -1;
-    return weft__h5_bytes(i, at, n, to) ? 0 : -1;
+    (void)type, (void)transfer;
+    return weft__h5_bytes(image_of(f), at, n, to) ? 0 : -1;
 }
 
 static herr_t write_image(H5FD_t *f, H5FD_mem_t type, hid_t transfer, haddr_t at, size_t n, const void *from)
@@ -127,6 +122,8 @@ hid_t weft__h5_open_image(weft__h5_image *image, hid_t creation)
     image->driver = H5FDregister(&driver);
     if (list >= 0 && image->driver >= 0 && H5Pset_driver(list, image->driver, &image) >= 0 &&
         H5Pset_fclose_degree(list, H5F_CLOSE_STRONG) >= 0 &&
+        /* a wrong checksum stays wrong; if the file has a writer, libhdf5 would sleep and look again */
+        H5Pset_metadata_read_attempts(list, 1) >= 0 &&
         (!image->to || H5Pset_libver_bounds(list, H5F_LIBVER_V18, H5F_LIBVER_V18) >= 0))
         file = image->to ? H5Fcreate(name, H5F_ACC_TRUNC, creation, list) :
                            H5Fopen(name, H5F_ACC_RDONLY | (image->swmr ? H5F_ACC_SWMR_READ : 0), list);

@@ -62,68 +62,20 @@ const char *weft__kind_text(const weft__kind *k, char buffer[128])
     return buffer;
 }
 
-/* of two bytes: a sign, bits of exponent, the rest */
-static hid_t half_type(hid_t like, size_t exponent, size_t bias)
+hid_t weft__h5_type(weft__number type, size_t text)
 {
-    hid_t t = H5Tcopy(like);
-    if (t >= 0 && H5Tset_fields(t, 15, 15 - exponent, exponent, 0, 15 - exponent) >= 0 &&
-        H5Tset_size(t, 2) >= 0 && H5Tset_ebias(t, bias) >= 0)
-        return t;
-    weft__h5_close(t);
-    return H5I_INVALID_HID;
-}
-
-static hid_t integer_type(weft__number type)
-{
-    hid_t t = H5Tcopy(H5T_STD_I8LE);
-    if (t >= 0 && H5Tset_precision(t, 8 * weft__number_bytes(type)) >= 0 &&
-        H5Tset_order(t, type & WEFT__BIG ? H5T_ORDER_BE : H5T_ORDER_LE) >= 0 &&
-        H5Tset_sign(t, weft__number_is_signed(type) ? H5T_SGN_2 : H5T_SGN_NONE) >= 0)
-        return t;
-    weft__h5_close(t);
-    return H5I_INVALID_HID;
-}
-
-hid_t weft__h5_type(weft__number type, size_t text)               /* in a file; to be closed */
-{
-    hid_t like = type & WEFT__BIG ? H5T_IEEE_F32BE : H5T_IEEE_F32LE;
-    switch (type & TYPE) {
-    case WEFT__F16:    return half_type(like, 5, 15);
-    case WEFT__BF16:   return half_type(like, 8, 127);
-    case WEFT__F32:    return H5Tcopy(like);
-    case WEFT__F64:    return H5Tcopy(type & WEFT__BIG ? H5T_IEEE_F64BE : H5T_IEEE_F64LE);
-    case WEFT__CHARS:  break;
-    case WEFT__ODD:    return H5I_INVALID_HID;
-    default:           return integer_type(type);
+    switch (type) {
+    case WEFT__F32:   return H5Tcopy(H5T_IEEE_F32LE);
+    case WEFT__F64:   return H5Tcopy(H5T_IEEE_F64LE);
+    case WEFT__I32:   return H5Tcopy(H5T_STD_I32LE);
+    case WEFT__I64:   return H5Tcopy(H5T_STD_I64LE);
+    case WEFT__U8:    return H5Tcopy(H5T_STD_U8LE);
+    case WEFT__CHARS: break;
+    default:          return H5I_INVALID_HID;
     }
     hid_t t = H5Tcopy(H5T_C_S1);
     if (t < 0 || (H5Tset_size(t, text) >= 0 && H5Tset_cset(t, H5T_CSET_UTF8) >= 0))
         return t;
     H5Tclose(t);
     return H5I_INVALID_HID;
-}
-
-weft__number weft__h5_number(hid_t type)
-{
-    weft__number is = WEFT__ODD;
-    H5T_class_t class = type < 0 ? H5T_NO_CLASS : H5Tget_class(type);
-    if (class == H5T_ENUM) {
-        hid_t integers = H5Tget_super(type);
-        is = weft__h5_number(integers);
-        weft__h5_close(integers);
-    }
-    hid_t copy = type < 0 ? type : H5Tcopy(type);
-    if (class == H5T_INTEGER && H5Tget_size(copy) == 1)
-        H5Tset_order(copy, H5T_ORDER_LE);        /* one byte has no order */
-    for (int k = 0; k < 2 * WEFT__CHARS && is == WEFT__ODD; k++) {
-        weft__number t = (weft__number)(k / 2 + (k % 2 ? WEFT__BIG : 0));
-        bool may_be = class == (weft__number_is_float(t) ? H5T_FLOAT : H5T_INTEGER) &&
-                      H5Tget_size(type) == weft__number_bytes(t);
-        hid_t known = may_be ? weft__h5_type(t, 0) : H5I_INVALID_HID;
-        if (known >= 0 && H5Tequal(copy, known) > 0)
-            is = t;
-        weft__h5_close(known);
-    }
-    weft__h5_close(copy);
-    return is;
 }

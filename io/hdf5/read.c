@@ -38,127 +38,34 @@ static bool follow_path(weft__h5 *h, const char *path, weft__h5_header *header)
 
 bool weft__h5_is(weft__h5 *h, const char *path) { return follow_path(h, path, &(weft__h5_header){ 0 }); }
 
-static const char *not_plain(bool filtered)
+/* Describes the set at a path. Returns false if there is none, or after an error. */
+static bool find_set(weft__h5 *h, const char *path, weft__h5_set *s)
 {
-    return filtered ? "is compressed; only plain arrays are read" :
-                      "is stored in chunks or elsewhere; only plain arrays are read";
-}
-
-/* Why a set with this header is not opened; NULL: it is. */
-static const char *refused(const weft__h5 *h, const weft__h5_header *header)
-{
-    weft__h5_chunks c;
-    if (!header->set)
-        return "is not a data set";
-    if (header->chunked)
-        return h->checked ? not_plain(header->filtered) : weft__h5_chunked(h, header, &c);
-    return header->filtered || header->external ?
-               "has filters or lies in another file; only plain arrays are read" :
-               NULL;
-}
-
-/* Less than 0: not there, or an error, or header->odd: of a type that is not read, so it stays closed. */
-static hid_t open_set(weft__h5 *h, const char *path, weft__h5_header *header)
-{
-    *header = (weft__h5_header){ 0 };
-    bool there = follow_path(h, path, header);
-    const char *why = there ? refused(h, header) : NULL;
+    weft__h5_header header = { 0 };
+    bool there = follow_path(h, path, &header);
+    const char *why = there ? weft__h5_describe_set(h, &header, s) : NULL;
     if (why)
         weft__h5_fail(h, WEFT_EFORMAT, "%s %s", path, why);
-    header->odd = there && header->odd && !why;
-    if (!there || why || header->odd)
-        return H5I_INVALID_HID;
-    hid_t object = H5Oopen(h->file, path, H5P_DEFAULT);
-    if (object >= 0 && H5Iget_type(object) == H5I_DATASET)
-        return object;
-    if (object < 0)
-        weft__h5_broken(h, path, "cannot be opened");
-    else
-        weft__h5_fail(h, WEFT_EFORMAT, "%s is not a data set", path);
-    weft__h5_close(object);
-    return H5I_INVALID_HID;
-}
-
-/* ---- kinds ---- */
-static void type_of(hid_t set, weft__kind *k)    /* to k->type; the bytes of a text to k->size */
-{
-    hid_t type = H5Dget_type(set);
-    k->type = weft__h5_number(type);
-    if (type >= 0 && H5Tget_class(type) == H5T_STRING && H5Tis_variable_str(type) == 0 && k->rank == 0) {
-        k->type = WEFT__CHARS;
-        k->rank = 1;
-        k->size[0] = (int64_t)H5Tget_size(type);
-    }
-    weft__h5_close(type);
-}
-
-static bool kind_of(hid_t set, weft__kind *k)
-{
-    hsize_t size[WEFT_RANK];
-    hid_t space = H5Dget_space(set);
-    H5S_class_t shape = space < 0 ? H5S_NO_CLASS : H5Sget_simple_extent_type(space);
-    int rank = shape == H5S_SIMPLE ? H5Sget_simple_extent_ndims(space) : 0;
-    bool good = (shape == H5S_SCALAR || shape == H5S_SIMPLE) && rank >= 0 && rank <= WEFT_RANK &&
-                (rank == 0 || H5Sget_simple_extent_dims(space, size, NULL) == rank);
-    weft__h5_close(space);
-    *k = (weft__kind){ .type = WEFT__ODD, .rank = good ? rank : 0 };
-    for (int i = 0; i < k->rank; i++)
-        k->size[i] = size[i] > INT64_MAX ? INT64_MAX : (int64_t)size[i];
-    if (good)
-        type_of(set, k);
-    return good;
-}
-
-/* ---- storage ---- */
-/* Whether numbers end before the end that the superblock names. libhdf5 refuses some reads after it and not
- * others, depending on its buffer. Numbers that were never written have no place. */
-static bool in_use(const weft__h5 *h, haddr_t at, size_t bytes)
-{
-    return at == HADDR_UNDEF || (at <= h->read.end && bytes <= h->read.end - at);
-}
-
-/* why its storage is not a plain array; NULL if it is */
-static const char *unfit(const weft__h5 *h, hid_t set, size_t bytes)
-{
-    hid_t list = H5Dget_create_plist(set);
-    H5D_layout_t layout = list < 0 ? H5D_LAYOUT_ERROR : H5Pget_layout(list);
-    int filters = list < 0 ? -1 : H5Pget_nfilters(list),
-        outside = list < 0 ? -1 : H5Pget_external_count(list);
-    weft__h5_close(list);
-    if (layout != H5D_CONTIGUOUS && (h->checked || layout != H5D_COMPACT))
-        return not_plain(filters > 0);
-    if (filters || outside)
-        return "has filters or lies in another file; only plain arrays are read";
-    if (bytes > h->size || H5Dget_storage_size(set) != bytes)
-        return "does not have the bytes that its shape needs";
-    if (layout == H5D_CONTIGUOUS && bytes && !in_use(h, H5Dget_offset(set), bytes))
-        return "lies beyond the end of the file that the file itself names";
-    return NULL;
+    return there && !why;
 }
 
 bool weft__h5_find(weft__h5 *h, const char *path, weft__kind *k)
 {
-    weft__h5_header header;
-    hid_t set = open_set(h, path, &header);
-    *k = (weft__kind){ .type = WEFT__ODD };
-    if (set < 0)
-        return header.odd;
-    /* refuses a set larger than the file before memory is allocated for it; chunks may be compressed */
-    const char *why = !kind_of(set, k) ? "has a shape that cannot be read" :
-                      !header.chunked && weft__kind_bytes(k) > h->size ? unfit(h, set, SIZE_MAX) :
-                                                                         NULL;
-    if (why)
-        weft__h5_fail(h, WEFT_EFORMAT, "%s %s", path, why);
-    weft__h5_close(set);
-    return !h->status;
+    weft__h5_set s = { .kind = { .type = WEFT__ODD } };
+    bool found = find_set(h, path, &s);
+    /* before memory is allocated for it; chunks may be compressed */
+    if (found && !s.chunked && weft__kind_bytes(&s.kind) > h->size)
+        weft__h5_fail(h, WEFT_EFORMAT, "%s does not have the bytes that its shape needs", path);
+    *k = s.kind;
+    return found && !h->status;
 }
 
 /* ---- numbers ---- */
-static void check_crc(weft__h5 *h, hid_t set, const char *path, const void *values, size_t bytes)
+static void check_crc(weft__h5 *h, const char *path, const void *values, size_t bytes)
 {
     uint32_t crc = 0;
-    hid_t a = H5Aexists(set, WEFT__CRC) > 0 ? H5Aopen(set, WEFT__CRC, H5P_DEFAULT) : H5I_INVALID_HID;
-    hid_t type = a < 0 ? H5I_INVALID_HID : H5Aget_type(a), space = a < 0 ? H5I_INVALID_HID : H5Aget_space(a);
+    hid_t a = H5Aopen_by_name(h->file, path, WEFT__CRC, H5P_DEFAULT, H5P_DEFAULT),
+          type = a < 0 ? H5I_INVALID_HID : H5Aget_type(a), space = a < 0 ? H5I_INVALID_HID : H5Aget_space(a);
     bool good = type >= 0 && space >= 0 && H5Tequal(type, H5T_STD_U32LE) > 0 &&
                 H5Sget_simple_extent_npoints(space) == 1 && H5Aread(a, H5T_STD_U32LE, &crc) >= 0;
     if (!good)
@@ -170,39 +77,32 @@ static void check_crc(weft__h5 *h, hid_t set, const char *path, const void *valu
     weft__h5_close(a);
 }
 
-/* The bytes of a plain set as they are in the file. */
-static void read_as_it_is(weft__h5 *h, hid_t set, const char *path, void *raw)
+/* The bytes of the set as they are in the file. Returns false after an error. */
+static bool read_raw(weft__h5 *h, const char *path, const weft__h5_set *s, unsigned char *raw)
 {
-    hid_t type = H5Dget_type(set);
-    if (type < 0 || H5Dread(set, type, H5S_ALL, H5S_ALL, H5P_DEFAULT, raw) < 0)
-        weft__h5_broken(h, path, "cannot be read");
-    weft__h5_close(type);
-}
-
-/* The bytes of any set; false: an error. */
-static bool read_raw(weft__h5 *h, hid_t set, const char *path, const weft__h5_header *header,
-                     const weft__kind *want, unsigned char *raw)
-{
-    weft__h5_chunks c;
-    if (!header->chunked)
-        read_as_it_is(h, set, path, raw);
-    else if (!weft__h5_chunked(h, header, &c))   /* NULL: as it was when the set was opened */
-        weft__h5_read_chunks(h, path, &c, want, raw);
+    size_t bytes = weft__kind_bytes(&s->kind);
+    if (s->chunked)
+        weft__h5_read_chunks(h, path, s, raw);
+    else if (h->read.bytes)
+        memcpy(raw, h->read.bytes + s->at, bytes);
+    else if (!weft__paged_pass(h->read.paged, s->at, bytes, raw))
+        weft__h5_fail(h, WEFT_EFORMAT, "%s cannot be read", path);
     return !h->status;
 }
 
-static void read_converted(weft__h5 *h, hid_t set, const char *path, const weft__h5_header *header,
-                           const weft__kind *want, weft__number as, void *values)
+static void read_converted(weft__h5 *h, const char *path, const weft__h5_set *s, weft__number as,
+                           void *values)
 {
-    if (want->type == as) {
-        read_raw(h, set, path, header, want, values);
+    size_t bytes = weft__kind_bytes(&s->kind);
+    if (s->kind.type == as) {
+        read_raw(h, path, s, values);
         return;
     }
-    unsigned char *raw = calloc(weft__kind_bytes(want) + 1, 1);
+    unsigned char *raw = calloc(bytes + 1, 1);
     if (!raw)
-        weft__h5_fail(h, WEFT_ENOMEM, "no memory for the %zu bytes of %s", weft__kind_bytes(want), path);
-    else if (read_raw(h, set, path, header, want, raw))
-        weft__h5_convert(h, path, want, as, raw, values);
+        weft__h5_fail(h, WEFT_ENOMEM, "no memory for the %zu bytes of %s", bytes, path);
+    else if (read_raw(h, path, s, raw))
+        weft__h5_convert(h, path, &s->kind, as, raw, values);
     free(raw);
 }
 
@@ -212,48 +112,32 @@ static bool can_become(weft__number is, weft__number as)
            (weft__number_is_float(is) && weft__number_is_float(as));
 }
 
-static void read_set(weft__h5 *h, hid_t set, const char *path, const weft__h5_header *header,
-                     const weft__kind *want, weft__number as, void *values)
-{
-    char a[128], b[128];
-    weft__kind is = { .type = WEFT__ODD };
-    size_t bytes = weft__kind_bytes(want);
-    if (set < 0 || !kind_of(set, &is) || !weft__kind_same(&is, want) || !can_become(is.type, as)) {
-        weft__h5_fail(h, WEFT_EFORMAT, "%s is %s, expected is %s", path, weft__kind_text(&is, a),
-                      weft__kind_text(want, b));
-        return;
-    }
-    const char *why = header->chunked ? NULL : unfit(h, set, bytes);
-    if (why)
-        weft__h5_fail(h, WEFT_EFORMAT, "%s %s", path, why);
-    else
-        read_converted(h, set, path, header, want, as, values);
-    if (h->checked && !h->status)
-        check_crc(h, set, path, values, bytes);
-}
-
 void weft__h5_read(weft__h5 *h, const char *path, const weft__kind *want, weft__number as, void *values)
 {
-    weft__h5_header header;
-    hid_t set = open_set(h, path, &header);
-    if (set >= 0 || header.odd)
-        read_set(h, set, path, &header, want, as, values);
-    else
+    char a[128], b[128];
+    weft__h5_set s;
+    if (!find_set(h, path, &s))
         weft__h5_fail(h, WEFT_EFORMAT, "%s is not in the file", path);
-    weft__h5_close(set);
+    else if (!weft__kind_same(&s.kind, want) || !can_become(s.kind.type, as))
+        weft__h5_fail(h, WEFT_EFORMAT, "%s is %s, expected is %s", path, weft__kind_text(&s.kind, a),
+                      weft__kind_text(want, b));
+    else if (s.unfit)
+        weft__h5_fail(h, WEFT_EFORMAT, "%s %s", path, s.unfit);
+    else
+        read_converted(h, path, &s, as, values);
+    if (h->checked && !h->status)
+        check_crc(h, path, values, weft__kind_bytes(want));
 }
 
-bool weft__h5_place(weft__h5 *h, const char *path, const weft__kind *want, uint64_t *at)
+bool weft__h5_place(weft__h5 *h, const char *path, uint64_t *at)
 {
-    weft__h5_header header;
-    size_t bytes = weft__kind_bytes(want);
-    hid_t set = open_set(h, path, &header);
-    const char *why = set < 0 ? "is not in the file" : header.chunked ? NULL : unfit(h, set, bytes);
-    *at = why || header.chunked ? HADDR_UNDEF : H5Dget_offset(set);
+    weft__h5_set s;
+    bool found = find_set(h, path, &s);
+    const char *why = found ? s.unfit : "is not in the file";
     if (why)
         weft__h5_fail(h, WEFT_EFORMAT, "%s %s", path, why);
-    weft__h5_close(set);
-    return !h->status && *at <= h->size && bytes <= h->size - *at;
+    *at = s.at;
+    return !why && !s.chunked;
 }
 
 /* ---- texts ---- */
@@ -374,7 +258,7 @@ static bool is_group(weft__h5 *h, const char *path, const entry *e)
     weft__h5_header header;
     if (!weft__h5_look(h, e->address, &header))
         weft__h5_fail(h, WEFT_EFORMAT, "%s/%.64s is damaged: %s", path, e->name, bad_header);
-    return !h->status && !header.set;
+    return !h->status && !header.layout.count;
 }
 
 void weft__h5_each(weft__h5 *h, const char *path, weft__h5_visit *visit, void *user)

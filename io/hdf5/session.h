@@ -60,12 +60,9 @@ void  weft__h5_end_image(weft__h5_image *image);
 /* header.c */
 typedef struct weft__h5_message { size_t at, n; int count; bool shared; } weft__h5_message;
 typedef struct weft__h5_header {
-    bool set;                                    /* a data set; otherwise a group, if anything */
-    bool chunked;                                /* in chunks or elsewhere in the file */
-    bool filtered;
-    bool external;                               /* in another file */
-    bool odd;                                    /* of a type that is neither numbers nor a text */
-    weft__h5_message space, layout, filters;     /* places of these messages in the image, and their counts */
+    bool external;                               /* its numbers are in another file */
+    /* places of these messages in the image, and their counts; with a layout it is a data set */
+    weft__h5_message space, type, layout, filters;
 } weft__h5_header;
 /* Reads the object header at an address. Returns false if it is damaged or is not inside the file. */
 bool  weft__h5_look(const weft__h5 *h, uint64_t address, weft__h5_header *out);
@@ -73,10 +70,8 @@ bool  weft__h5_look(const weft__h5 *h, uint64_t address, weft__h5_header *out);
 bool  weft__h5_root_is_sound(weft__h5 *h);
 
 /* numbers.c */
-/* Returns libhdf5's type, to be closed; text: bytes of a text. */
+/* Returns libhdf5's type for one that is written, to be closed; text: bytes of a text. */
 hid_t weft__h5_type(weft__number type, size_t text);
-/* Returns the type of numbers that a type of libhdf5's is, or ODD. An enumeration is its integers. */
-weft__number weft__h5_number(hid_t type);
 
 /* chunks.c: reads sets in chunks without libhdf5. */
 /* The kinds of indexes: numbers of the format, and 0 for the tree of version 1. */
@@ -106,11 +101,21 @@ const char *weft__h5_no_index_memory(weft__h5 *h);
 /* Finds the chunks of the set, row by row. Returns NULL, or why it cannot. */
 const char *weft__h5_find_chunks(weft__h5 *h, const weft__h5_chunks *c, weft__h5_chunk *out,
                                  uint64_t chunks);
-/* Reads the parts of a header that describe chunks. Returns NULL, or why the set is not read. */
-const char *weft__h5_chunked(const weft__h5 *h, const weft__h5_header *header, weft__h5_chunks *out);
-/* Reads the bytes of the set, weft__kind_bytes(kind) of them, to `out`, which is zeroed. */
-void weft__h5_read_chunks(weft__h5 *h, const char *path, const weft__h5_chunks *c, const weft__kind *kind,
-                          unsigned char *out);
+/* set.c */
+typedef struct weft__h5_set {
+    weft__kind kind;
+    uint64_t most[WEFT_RANK];                    /* extents that it may grow to */
+    bool chunked;
+    weft__h5_chunks chunks;
+    size_t at;                                   /* else its first byte in the image, */
+    const char *unfit;                           /* and why there is none; NULL: there is */
+} weft__h5_set;
+/* Describes the data set of a header. Returns NULL, or why it is not read. */
+const char *weft__h5_describe_set(const weft__h5 *h, const weft__h5_header *header, weft__h5_set *out);
+/* chunks.c: describes the chunks of a set whose kind is known. Returns NULL, or why it is not read. */
+const char *weft__h5_chunked(const weft__h5 *h, const weft__h5_header *header, weft__h5_set *s);
+/* Reads the bytes of the set to `out`, which is zeroed. */
+void weft__h5_read_chunks(weft__h5 *h, const char *path, const weft__h5_set *s, unsigned char *out);
 bool weft__number_is_signed(weft__number type);
 /* convert.c: converts numbers of a file to F32, F64, I32 or I64. Errors: see weft__h5_read. */
 void weft__h5_convert(weft__h5 *h, const char *path, const weft__kind *kind, weft__number as,

@@ -4,6 +4,7 @@
  * stripe of its sequence's colour, and the rows of a placement come last. */
 #include <stdlib.h>
 #include "io/pictures/scale.h"
+#include "plan/plan.h"
 
 /* CELLS: at most. Pixels: GRID, TALL of a grid at most; SIDE, ROOMY of a cell, without and with a number. */
 enum { CELLS = 100000, MARGIN = 30, GRID = 520, TALL = 620, SIDE = 26, ROOMY = 40, HEAD = 76 };
@@ -30,28 +31,17 @@ static const char function[] = "weft_plot_batch";
 static weft_status no_memory(void) { return weft__file_fail(WEFT_ENOMEM, "%s: out of memory", function); }
 
 /* ---- the batch ---- */
-static int by_length(const void *a, const void *b, void *lengths)
-{
-    const int32_t *len = lengths, i = *(const int32_t *)a, j = *(const int32_t *)b;
-    return len[i] != len[j] ? (len[i] > len[j] ? -1 : 1) : (i > j) - (i < j);
-}
-
 static weft_status measure(picture *p)
 {
     int64_t n = p->lengths.n;
     p->offset = calloc((size_t)n + 1, sizeof *p->offset);
-    p->sorted = calloc((size_t)n + 1, sizeof *p->sorted);
+    p->sorted = weft__plan_sorted(&(weft_plan_opts){ 0 }, p->lengths.len, n, true); /* of the open scope */
     if (!p->offset || !p->sorted)
         return no_memory();
-    for (int64_t i = 0; i < n; i++) {
-        int32_t len = p->lengths.len[i];
-        p->offset[i + 1] = p->offset[i] + len;
-        p->sorted[i] = (int32_t)i;
-        p->longest = len > p->longest ? len : p->longest;
-    }
+    for (int64_t i = 0; i < n; i++)
+        p->offset[i + 1] = p->offset[i] + p->lengths.len[i];
+    p->longest = weft__plan_longest(p->lengths.len, n);
     p->tokens = p->offset[n];
-    if (n)
-        qsort_r(p->sorted, (size_t)n, sizeof *p->sorted, by_length, (void *)(uintptr_t)p->lengths.len);
     return WEFT_OK;
 }
 
@@ -205,24 +195,13 @@ static void draw_head(picture *p, double y, const char *name, int64_t rows, int6
                     cells ? 100.0 * (double)pads / (double)cells : 0.0);
 }
 
-static void draw_padded(picture *p)
+/* The number of sequences that are longer than t. */
+static int64_t batch_size(const picture *p, int64_t t)
 {
-    draw_head(p, p->top, "padded", p->lengths.n, p->longest);
+    int64_t size = 0;
     for (int64_t i = 0; i < p->lengths.n; i++)
-        draw_row(p, MARGIN + 34, i, i, true);
-}
-
-static int64_t batch_size(const picture *p, int64_t t)   /* sorted is descending */
-{
-    int64_t low = 0, high = p->lengths.n;
-    while (low < high) {
-        int64_t middle = (low + high) / 2;
-        if (p->lengths.len[p->sorted[middle]] > t)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low;
+        size += p->lengths.len[i] > t;
+    return size;
 }
 
 static void draw_staircase(picture *p)
@@ -279,23 +258,15 @@ static void draw_next(picture *p, strip *s, int64_t sequence, int64_t t, bool fi
     s->at++;
 }
 
-static void draw_packed(picture *p)
+/* Draws the tokens in the order of memory; packed: step by step. */
+static void draw_strip(picture *p, bool packed, const char *head)
 {
     strip s = { .per_line = per_line(p) };
-    weft__svg_text(&p->svg, MARGIN, p->y - 14, "head", WEFT__START,
-                   "packed in memory: all first tokens, all second tokens, ..");
-    for (int64_t t = 0; t < p->longest; t++)
+    weft__svg_text(&p->svg, MARGIN, p->y - 14, "head", WEFT__START, head);
+    for (int64_t t = 0; packed && t < p->longest; t++)
         for (int64_t i = 0, n = batch_size(p, t); i < n; i++)
             draw_next(p, &s, p->sorted[i], t, i == 0);
-    p->y += strip_height(p);
-}
-
-static void draw_concat(picture *p)
-{
-    strip s = { .per_line = per_line(p) };
-    weft__svg_text(&p->svg, MARGIN, p->y - 14, "head", WEFT__START,
-                   "concatenated in memory: sequence by sequence, from cu_seqlens");
-    for (int64_t i = 0; i < p->lengths.n; i++)
+    for (int64_t i = 0; !packed && i < p->lengths.n; i++)
         for (int64_t t = 0; t < p->lengths.len[i]; t++)
             draw_next(p, &s, i, t, t == 0);
     p->y += strip_height(p);
@@ -362,10 +333,12 @@ static weft_status draw(picture *p, const char *path, const char *title)
         weft__scale_bar(&p->svg, &p->scale, MARGIN, 48, 240, false);
     else
         draw_tints(p);
-    draw_padded(p);
+    draw_head(p, p->top, "padded", p->lengths.n, p->longest);
+    for (int64_t i = 0; i < p->lengths.n; i++)
+        draw_row(p, MARGIN + 34, i, i, true);
     draw_staircase(p);
-    draw_packed(p);
-    draw_concat(p);
+    draw_strip(p, true, "packed in memory: all first tokens, all second tokens, ..");
+    draw_strip(p, false, "concatenated in memory: sequence by sequence, from cu_seqlens");
     if (p->values)
         draw_rows(p);
     return weft__svg_end(&p->svg);
@@ -379,6 +352,7 @@ weft_status weft_plot_batch(const char *path, const char *title, const weft_leng
     if (s)
         return s;
     picture p = { .lengths = *lengths, .labels = labels, .values = values };
+    weft__plan_scope *here = weft__plan_scope_open();
     s = measure(&p);
     if (!s && values)
         s = weft__scale_of(function, scale, values, p.tokens, &p.scale);
@@ -387,7 +361,7 @@ weft_status weft_plot_batch(const char *path, const char *title, const weft_leng
     if (!s)
         s = draw(&p, path, title);
     free(p.offset);
-    free(p.sorted);
+    weft__plan_scope_close(here);
     free(p.taken);
     free(p.found);
     return s;

@@ -213,40 +213,27 @@ static double entry_width(const char *name) { return 31 + 7.5 * weft__utf8_lengt
 
 static bool is_named(const weft_curve *c) { return c->name && *c->name; }
 
-/* Moves x, y, where an entry would begin, to the next row if it does not fit into this one. */
-static void next_entry(const picture *p, double width, double *x, double *y)
+/* Draws the legend from y on, or only measures it. Returns its number of rows. */
+static int walk_legend(picture *p, double y, bool draw)
 {
-    if (*x > p->left && *x + width - 24 > p->width - 10) {
-        *x = p->left;
-        *y += LEGEND;
-    }
-}
-
-static int legend_rows(const picture *p)
-{
-    double x = p->left, y = 0;
-    for (int k = 0; k < p->n; k++)
-        if (is_named(p->curves + k)) {
-            next_entry(p, entry_width(p->curves[k].name), &x, &y);
-            x += entry_width(p->curves[k].name);
-        }
-    return 1 + (int)(y / LEGEND);
-}
-
-static void draw_legend(picture *p)
-{
-    double x = p->left, y = 58 - LEGEND / 2. * (legend_rows(p) - 1);
+    double x = p->left, first = y;
     for (int k = 0; k < p->n; k++) {
         const char *name = p->curves[k].name;
         bool band = p->curves[k].low != NULL;
         if (!is_named(p->curves + k))
             continue;
-        next_entry(p, entry_width(name), &x, &y);
-        weft__svg_box(p->svg, x, y - (band ? 7 : 2), 24, band ? 14 : 4, colour_of(p, k),
-                      band ? "band" : NULL, NULL);
-        weft__svg_text(p->svg, x + 31, y + 4, "", WEFT__START, name);
+        if (x > p->left && x + entry_width(name) - 24 > p->width - 10) {
+            x = p->left;
+            y += LEGEND;
+        }
+        if (draw) {
+            weft__svg_box(p->svg, x, y - (band ? 7 : 2), 24, band ? 14 : 4, colour_of(p, k),
+                          band ? "band" : NULL, NULL);
+            weft__svg_text(p->svg, x + 31, y + 4, "", WEFT__START, name);
+        }
         x += entry_width(name);
     }
+    return 1 + (int)((y - first) / LEGEND);
 }
 
 /* ---- names at the right ends of curves ---- */
@@ -268,7 +255,7 @@ static bool ends(const picture *p, const weft_curve *c)
 
 /* Returns the width of the longest name, if names can stand at the ends: a legend would need a second row,
  * and all curves end at one x; else 0. */
-static double names_width(const picture *p)
+static double names_width(picture *p)
 {
     int longest = 0;
     for (int k = 0; k < p->n; k++) {
@@ -277,7 +264,7 @@ static double names_width(const picture *p)
             return 0;
         longest = weft__utf8_length(c->name) > longest ? weft__utf8_length(c->name) : longest;
     }
-    return p->n <= NAMES && 7.2 * longest <= p->width / 3 && legend_rows(p) > 1 ? 7.2 * longest : 0;
+    return p->n <= NAMES && 7.2 * longest <= p->width / 3 && walk_legend(p, 0, false) > 1 ? 7.2 * longest : 0;
 }
 
 /* Names next to the last points, apart from each other. */
@@ -345,7 +332,7 @@ void weft__draw_chart(weft__svg *svg, const weft_chart *c, double width, double 
     if (names > 0 || small)
         draw_names(&p);
     else
-        draw_legend(&p);
+        walk_legend(&p, 58 - LEGEND / 2. * (walk_legend(&p, 0, false) - 1), true);
 }
 
 static bool is_complete(const weft_chart *c)

@@ -1,5 +1,7 @@
 /* Lesson 1: a small expression on the tape; a larger one, and the same in weft;
  * gradients of gradients. */
+#include "weft_op.h"
+#include "weft_plot.h"
 #include "common/lesson.h"
 #include "lesson.h"
 

@@ -1,4 +1,5 @@
 /* Lesson 2: "abba" through a recurrent layer of two units, by hand and by weft. */
+#include "weft_plot.h"
 #include "common/lesson.h"
 #include "given.h"
 

@@ -1,4 +1,6 @@
 /* Lesson 3: how much of the gradient is left, up to 60 steps before the loss. */
+#include "weft_lab.h"
+#include "weft_plot.h"
 #include "common/lesson.h"
 #include "given.h"
 

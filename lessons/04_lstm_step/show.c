@@ -1,5 +1,7 @@
 /* Lesson 4: one step of an LSTM, operand by operand, and a unit that is a memory of
  * one bit. */
+#include "weft_lab.h"
+#include "weft_plot.h"
 #include "common/lesson.h"
 #include "given.h"
 

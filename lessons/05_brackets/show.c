@@ -1,5 +1,7 @@
 /* Lesson 5: an LSTM learns the depth of brackets, those in quotes apart; then its units
  * are looked at. */
+#include "weft_lab.h"
+#include "weft_plot.h"
 #include "common/lesson.h"
 #include "given.h"
 

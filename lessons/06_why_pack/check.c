@@ -2,6 +2,7 @@
  * NaN. */
 #define _DEFAULT_SOURCE /* MAP_ANONYMOUS */
 #include <sys/mman.h>
+#include "weft_op.h"
 #include "common/lesson.h"
 #include "given.h"
 

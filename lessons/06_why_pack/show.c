@@ -1,4 +1,6 @@
 /* Lesson 6: a padded batch against the same batch packed, in both directions. */
+#include "weft_op.h"
+#include "weft_plot.h"
 #include "common/lesson.h"
 #include "given.h"
 

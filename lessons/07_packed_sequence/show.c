@@ -1,4 +1,6 @@
 /* Lesson 7: the arrays of a packed batch, by hand and by weft. */
+#include "weft_op.h"
+#include "weft_plot.h"
 #include "common/lesson.h"
 #include "given.h"
 

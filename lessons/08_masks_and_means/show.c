@@ -1,5 +1,7 @@
 /* Lesson 8: three means of one batch, and what an update of several batches is a mean
  * of. */
+#include "weft_op.h"
+#include "weft_plot.h"
 #include "common/lesson.h"
 #include "given.h"
 

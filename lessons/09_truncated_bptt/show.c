@@ -1,5 +1,7 @@
 /* Lesson 9: a text in windows of K steps; what is said stays the same, what is learnt
  * does not. */
+#include "weft_plan.h"
+#include "weft_plot.h"
 #include "common/lesson.h"
 #include "given.h"
 

@@ -1,5 +1,6 @@
 /* Lesson 10: a network that writes digits backwards; where it looks, and what its own
  * mistakes do. */
+#include "weft_plot.h"
 #include "common/lesson.h"
 #include "given.h"
 

@@ -1,5 +1,6 @@
 /* Lesson 11: clipping of ten gradients, a forget gate's bias, one update with known
  * numbers. */
+#include "weft_op.h"
 #include "given.h"
 
 /* ---- clip ---- */

@@ -3,6 +3,7 @@
  * writes meanwhile. */
 #ifndef WEFT_LESSON_11_SAMPLES
 #define WEFT_LESSON_11_SAMPLES
+#include "weft_op.h"
 #include "given.h"
 
 enum { END, BLANK, LETTER_A, CHARACTERS = LETTER_A + 26 };

@@ -1,5 +1,7 @@
 /* Lesson 11: clipping by hand, first values, and the adding problem trained in seven
  * ways. */
+#include "weft_op.h"
+#include "weft_plot.h"
 #include "given.h"
 #include "samples.h"
 

@@ -1,5 +1,8 @@
 /* Lesson 12: FLOPs and bytes of an LSTM and of attention, what a machine makes of them,
  * and what weft counts. Times are worked out, not taken. */
+#include "weft_lab.h"
+#include "weft_op.h"
+#include "weft_plot.h"
 #include "common/lesson.h"
 #include "lesson.h"
 

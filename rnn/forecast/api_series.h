@@ -10,22 +10,24 @@
 extern "C" {
 #endif
 
-/* ---- time series: a frame is n series end to end, of the same named columns ---- *
- * Plain memory of the program, zero-initialised is an empty one. Its functions return a status and
- * leave it as it was on any error; messages name file, line, column. NaN stands for a missing
- * value: a frame may have it, but a window may not. */
+/* ---- frames: n series end to end, with the same named columns ---- *
+ * A frame is plain memory of the program; zero-initialised it is empty. Its functions return a
+ * status and leave it unchanged on any error; messages name file, line and column. NaN is a missing
+ * value, which a frame may have and a window may not. */
 typedef struct {
-    int64_t  n, rows, columns;                   /* series, rows of all of them, columns */
+    int64_t n;                                   /* series */
+    int64_t rows;                                /* of all series */
+    int64_t columns;
     int64_t *start;                              /* [n + 1] the first row of each series */
-    /* [n] of the series, [columns]; both lists end with NULL, so they are lists of names, too */
-    char   **id, **name;
+    char **id;                                   /* [n], then NULL */
+    char **name;                                 /* [columns], then NULL */
     double **column;                             /* [columns][rows], the series end to end */
-    /* [columns] what is added to each number of a column. 0, unless a file has an integer that a
-     * double does not hold, such as a time in nanoseconds: the column's numbers are less it. */
+    /* [columns] added to each number of a column. 0, unless a file has an integer that a double
+     * does not hold, such as a time in nanoseconds: the column's numbers are less it. */
     int64_t *origin;
-    int64_t  room;                               /* the library's own */
+    int64_t room;                                /* private */
 } weft_frame;
-/* Lists of names end with NULL. It lives as long as a WEFT_LIST. */
+/* Makes a list of names, which ends with NULL. It lives as long as a WEFT_LIST. */
 #ifndef __cplusplus
 #define WEFT_NAMES(...) ((const char *const[]){ __VA_ARGS__, NULL })
 #else
@@ -39,223 +41,262 @@ template <typename... X> constexpr weft__list<const char *, sizeof...(X) + 1> we
 #endif
 
 /* Adds a series: columns[i] has `rows` numbers of names[i], copied. The first series names the
- * columns; later ones have the same, in any order. id NULL: its number. Errors: a column with an
- * origin, and a number that a double does not hold less this origin. */
+ * columns; later ones have the same, in any order. id NULL: its number. Errors: in a column with an
+ * origin, a number that is not exact after subtracting it. Like pandas.concat. */
 WEFT_API weft_status weft_frame_add(weft_frame *f, const char *id, const char *const *names,
                                     const double *const *columns, int64_t rows) WEFT_MUST_USE;
-/* Reads the series of a CSV file, as weft_read_csv does: rows with the same text in column `id`,
- * next to each other or not, are one series, in the order in which the ids first appear. id
- * NULL: the whole file is one series, and its path its id. A column with an integer (int64) that a
- * double does not hold gets the first such integer as its origin; all its numbers are exact, or
- * the file is refused. */
+/* Reads the series of a CSV file as weft_read_csv does: rows with the same text in column `id`,
+ * adjacent or not, are one series, in the order in which the ids first appear. id NULL: the whole
+ * file is one series, whose id is its path. A column with an integer (int64) that a double does not
+ * hold gets the first such integer as its origin; its numbers are exact, or the file is refused.
+ * Like pandas.read_csv. */
 WEFT_API weft_status weft_frame_read_csv(weft_frame *f, const char *path, const char *id,
                                          const char *const *names,
                                          const weft_csv_opts *opts) WEFT_MUST_USE;
-/* CSV that weft_frame_read_csv reads to the same bits: a line a row, the series' id in a column
- * "id" before all others; fields are quoted as in RFC 4180, NaN is nan, whatever its bits below the
- * sign. All of the file or nothing. Errors: a frame without columns, or with one named "id"; two
- * series of one id; a series without rows; in a column with an origin, a number that is not an
- * integer. */
+/* Writes a CSV file that weft_frame_read_csv reads to the same bits: one line for each row, the
+ * series' id in a first column "id", fields quoted as in RFC 4180, NaN as nan.
+ * Errors: a frame without columns, or with one named "id"; two series of one id; a series without
+ * rows; in a column with an origin, a number that is not an integer. Like DataFrame.to_csv. */
 WEFT_API weft_status weft_frame_write_csv(const weft_frame *f, const char *path) WEFT_MUST_USE;
-/* HDF5: below `group` (NULL: the root) a data set [N] of numbers (any that weft_read_hdf5 reads;
- * integers get an origin as in weft_frame_read_csv) for each name, and
- * "lengths" [n]; without lengths all is one series. A text "ids" of n lines (of fixed length, ASCII
- * or UTF-8: numpy.bytes_ in h5py) names them. Written is a new file with this group and all
- * columns, as float64, and as int64 with an origin; no id may have a line end. */
+/* Reads from `group` of an HDF5 file (NULL: the root) one data set [N] of numbers for each name,
+ * and "lengths" [n]; without lengths all rows are one series. Types are those of weft_read_hdf5;
+ * integers get an origin as in weft_frame_read_csv. A text "ids" with n lines (of fixed length,
+ * ASCII or UTF-8: numpy.bytes_ in h5py) names the series. Like pandas.read_hdf. */
 WEFT_API weft_status weft_frame_read_hdf5(weft_frame *f, const char *path, const char *group,
                                           const char *const *names) WEFT_MUST_USE;
+/* Writes a new HDF5 file that weft_frame_read_hdf5 reads, columns as float64, those with an origin
+ * as int64. Errors: an id with a line end. Like DataFrame.to_hdf. */
 WEFT_API weft_status weft_frame_write_hdf5(const weft_frame *f, const char *path,
                                            const char *group) WEFT_MUST_USE;
-/* One more column. PER_ROW: values [rows], copied; NULL: zeros, to be filled through
- * weft_frame_column. PER_SERIES: values [n], one for all rows of a series. */
 typedef enum { WEFT_PER_ROW, WEFT_PER_SERIES } weft_column_values;
+/* Adds a column. PER_ROW: values [rows], copied; NULL: zeros. PER_SERIES: values [n], each for all
+ * rows of a series. Like DataFrame.assign. */
 WEFT_API weft_status weft_frame_add_column(weft_frame *f, const char *name, const double *values,
                                            weft_column_values which) WEFT_MUST_USE;
-/* Columns of one value a series, from a CSV file of one row for each series' id. */
+/* Adds columns with one value for each series, from a CSV file with one row for each series' id.
+ * Like DataFrame.merge. */
 WEFT_API weft_status weft_frame_add_static_csv(weft_frame *f, const char *path, const char *id,
                                                const char *const *names,
                                                const weft_csv_opts *opts) WEFT_MUST_USE;
-/* The numbers of a column [rows] less its origin, to be read or changed; NULL if there is none of
- * that name. */
+/* Returns the numbers of a column [rows] without its origin, for reading and writing; NULL if there
+ * is no such column. Like DataFrame[name]. */
 WEFT_API double *weft_frame_column(const weft_frame *f, const char *name);
-/* Fewer rows, each column and series by itself. INTERVAL: rows 0, k, 2k, .., ceil(rows / k) of
- * them. MEAN, MEDIAN: of each k rows that follow one another, from row 0; what is left at the end
- * is dropped (floor(rows / k)). Of an even number the median is the mean of the middle two. */
+/* How to downsample. INTERVAL: rows 0, k, 2k, .., ceil(rows / k) of them. MEAN, MEDIAN: of each k
+ * consecutive rows from row 0; the rest at the end is dropped (floor(rows / k)). The median of an
+ * even number of values is the mean of the middle two. */
 typedef enum { WEFT_DOWN_INTERVAL, WEFT_DOWN_MEAN, WEFT_DOWN_MEDIAN } weft_downsampling;
+/* Downsamples each column of each series by a factor. Like DataFrame.resample. */
 WEFT_API weft_status weft_frame_downsample(weft_frame *f, int64_t factor,
                                            weft_downsampling how) WEFT_MUST_USE;
-/* How a frame is split: exactly one of series, fraction and time says it.
- * series: the first so many (1 .. n) of them and the others; order NULL: as they stand, else a
- * permutation of 0 .. n - 1 [n], as weft_stream_permutation draws it.
- * fraction, 0 (WEFT_ZERO) .. 1: of each series the first round(fraction * its rows) and its other
- * rows; both parts have all series, some perhaps without a row.
- * time, the name of an increasing column: of each series the rows before `limit`, and those from it
- * on. The limit does not count from the column's origin: it is a time as the file has it. */
+/* Set exactly one of series, fraction and time. */
 typedef struct {
-    int64_t series; const int32_t *order;
-    double fraction;
-    const char *time; double limit;
+    int64_t series;              /* the first part has so many series, 1 .. n */
+    const int32_t *order;        /* NULL: as they are; or a permutation of 0 .. n - 1 [n] */
+    double fraction;             /* 0 (WEFT_ZERO) .. 1: the first part has the first
+                                  * round(fraction * rows) rows of each series; both parts have
+                                  * all series */
+    const char *time;            /* name of an increasing column: the first part has, of each
+                                  * series, the rows before `limit` */
+    double limit;                /* a time as the file has it, its origin included */
 } weft_frame_split_opts;
-/* A frame in two, say for training and validation. What *first and *rest were is not looked at;
- * they have the columns of f, are the program's to free, and empty after an error. */
+/* Splits a frame in two, for example for training and validation. Both have the columns of f and
+ * belong to the program; it overwrites them. Empty after an error. Like train_test_split. */
 WEFT_API weft_status weft_frame_split(const weft_frame *f, const weft_frame_split_opts *opts,
                                       weft_frame *first, weft_frame *rest) WEFT_MUST_USE;
+/* Frees the arrays of a frame and zeroes it. NULL is allowed. */
 WEFT_API void weft_frame_free(weft_frame *f);
 
-/* ---- time series: features, what a model sees of a frame ---- *
- * A transform is one step on one column; the steps on a column are applied in the order in which
- * they are listed, each fitted on what the one before it gives. y is the value that comes in, x the
- * raw value of column `depends_on` in the same row. Fitted is fitted on all series at once; undone
- * on predictions. docs/design/series.md has the formulas' sources and what differs from
+/* ---- features: what a model sees of a frame ---- *
+ * A transform is one step on one column. The steps of a column run in the order in which they are
+ * listed, each fitted to the output of the one before it, on all series together; their inverses
+ * undo them on predictions. y is the input of a step, x the raw value of column `depends_on` in the
+ * same row. docs/design/series.md has the sources of the formulas and the differences from
  * transformertf. */
 typedef enum {
-    /* (y - mean) / std, std of n - 1. Of a column that is constant, except for rounding, the std
-     * counts as 1. */
+    /* (y - mean) / std, std with n - 1; 1 for a column that is constant, except for rounding */
     WEFT_STANDARD_SCALER,
-    WEFT_MAX_SCALER,                             /* max y / (the largest |y|); max 0 means 1 */
-    /* smallest y to min, largest to max (both 0: 0 and 1), a constant to the middle; clamp:
-     * never beyond */
+    WEFT_MAX_SCALER,              /* max y / (the largest |y|); max 0 means 1 */
+    /* smallest y to min, largest to max (both 0: 0 and 1), a constant to the middle; clamp: limited
+     * to min .. max */
     WEFT_MIN_MAX_SCALER,
-    WEFT_DELTA,       /* y[t] - y[t-1], 0 in a series' first row; undone from the last known y on */
-    WEFT_LOG, WEFT_LOG1P,                        /* log(y + bias); log(1 + y) */
-    WEFT_LOGISTIC,                               /* 1 / (1 + exp(-k (y - x0))); k 0 means 1 */
-    /* the same with k (1 - alpha |y - x0|) for k; |y - x0| < 1 / (2 alpha) */
+    WEFT_DELTA,                   /* y[t] - y[t-1], 0 in a series' first row; undone from the last
+                                   * known y on */
+    WEFT_LOG,                     /* log(y + bias) */
+    WEFT_LOG1P,                   /* log(1 + y) */
+    WEFT_LOGISTIC,                /* 1 / (1 + exp(-k (y - x0))); k 0 means 1 */
+    /* the same with k (1 - alpha |y - x0|) instead of k; |y - x0| < 1 / (2 alpha) */
     WEFT_ADAPTIVE_LOGISTIC,
-    WEFT_DIVIDE_BY,                              /* y / x */
-    WEFT_POLYNOMIAL,                     /* y - p(x), p of this degree (0 .. 15) by least squares */
-    WEFT_FIXED_POLYNOMIAL,                       /* y - (a[0] + a[1] x + .. + a[degree] x^degree) */
-    /* y - g(x), g through the `points` points (a, b), linear between them, constant beyond; a
-     * increases */
+    WEFT_DIVIDE_BY,               /* y / x */
+    WEFT_POLYNOMIAL,              /* y - p(x), p of this degree (0 .. 15) by least squares */
+    WEFT_FIXED_POLYNOMIAL,        /* y - (a[0] + a[1] x + .. + a[degree] x^degree) */
+    /* y - g(x), g linear between the `points` points (a, b), constant beyond; a increases */
     WEFT_DISCRETE_FUNCTION,
     WEFT_TRANSFORMS
 } weft_transform_kind;
 typedef struct {
-    const char *column; weft_transform_kind kind;
-    const char *depends_on;                      /* from DIVIDE_BY on */
-    double min, max; bool clamp;
-    double bias, k, x0, alpha;
-    int degree; const double *a, *b; int64_t points;
+    const char *column;
+    weft_transform_kind kind;
+    const char *depends_on;       /* from WEFT_DIVIDE_BY on */
+    double min;
+    double max;
+    bool clamp;
+    double bias;
+    double k;
+    double x0;
+    double alpha;
+    int degree;
+    const double *a;
+    const double *b;
+    int64_t points;
 } weft_transform;
 
-/* ABSOLUTE: time since the window's first row, [0, the longest span of a window in what was fitted]
- * to [-1, 1]. RELATIVE: time since the row before, [shortest, longest step] to [-1, 1], 0 in a
- * window's first row; steps that differ by rounding only are equal, and 0. */
+/* ABSOLUTE: time since the window's first row, scaled from [0, the longest window of the fitted
+ * series] to [-1, 1]. RELATIVE: time since the row before, scaled from [shortest, longest step] to
+ * [-1, 1], 0 in a window's first row; 0 if all steps are equal except for rounding. */
 typedef enum { WEFT_TIME_ABSOLUTE, WEFT_TIME_RELATIVE } weft_time;
-/* Lists of columns end with NULL or are NULL; no column is in two. A known covariate is known of
- * the future, too. A model gets of the past [time, known .., past .., target ..], of the future
- * [time, known ..], and fixed [..], constant in a series. */
+/* Lists of columns end with NULL or are NULL; a column is in one list only. The past of a model has
+ * [time, known .., past .., target ..], the future [time, known ..], fixed [..] is constant in a
+ * series. */
 typedef struct {
-    int64_t context, horizon;          /* rows of past and of future of a whole window, 1 or more */
-    /* at least one target, and one known or the time */
-    const char *const *known, *const *past, *const *target, *const *fixed;
-    /* an increasing column, or NULL; no other column may have an origin */
-    const char *time; weft_time time_as;
-    const weft_transform *transforms; int n;     /* on any column but the time */
-    bool unscaled;                 /* else a WEFT_STANDARD_SCALER follows each column's own steps */
-    bool past_without_target;                    /* the model is not told the past of the target */
-    const char *const *masked;  /* columns that are 0 in the past, after all transforms and noise */
+    int64_t context;              /* rows of past of a whole window, 1 or more */
+    int64_t horizon;              /* rows of future of a whole window, 1 or more */
+    const char *const *known;     /* covariates that are known in the future, too */
+    const char *const *past;
+    const char *const *target;    /* at least one; and a known column or a time */
+    const char *const *fixed;
+    const char *time;             /* an increasing column, or NULL; no other may have an origin */
+    weft_time time_as;
+    const weft_transform *transforms;            /* [n], on any column but the time */
+    int n;
+    bool unscaled;                /* false: a WEFT_STANDARD_SCALER follows each column's steps */
+    bool past_without_target;     /* the past does not have the target */
+    const char *const *masked;    /* columns that are 0 in the past, after transforms and noise */
 } weft_features_opts;
 typedef struct weft_features weft_features;
-/* fitted: they were fitted, or loaded. */
-typedef struct { int64_t past, future, fixed, target; bool fitted; } weft_feature_counts;
-/* Copies all it is given; owned by the context, which has failed if that could not be. The
- * name (1 .. 30 bytes, without /) is that of its items. */
+typedef struct {
+    int64_t past;
+    int64_t future;
+    int64_t fixed;
+    int64_t target;
+    bool fitted;                  /* they were fitted, or loaded */
+} weft_feature_counts;
+/* Makes features; copies all options. Owned by the context. The name (1 .. 30 bytes, without /) is
+ * that of its checkpoint items. On error the context has failed. Like ColumnTransformer of
+ * scikit-learn. */
 WEFT_API weft_features *weft_features_new(weft *w, const char *name,
                                           const weft_features_opts *opts);
-/* How many numbers a row of past, future, target has, and how many a sequence's fixed: what a
- * model is built for. Zeros of features that could not be made. */
+/* Returns the columns of past, future, target and fixed, for which the program builds the model.
+ * Zeros if the features could not be made. */
 WEFT_API weft_feature_counts weft_features_counts(const weft_features *x);
-/* Fits all transforms on these series, anew. Values that are not finite are errors of the
- * context that name series, row and column. */
+/* Fits all transforms to these series. Errors: values that are not finite; the message names
+ * series, row and column. Like fit of scikit-learn. */
 WEFT_API void weft_features_fit(weft_features *x, const weft_frame *f);
-/* All that was fitted as two items for weft_save and weft_load; the text says of what. Loaded into
- * features of other columns or transforms it is an error at the next use, and so is not to have
- * been fitted. Valid as long as x. */
 enum { WEFT_FEATURES_ITEMS = 2 };
+/* Returns the fitted numbers as two items for weft_save and weft_load, valid as long as x. Errors,
+ * at the next use: items of other columns or transforms; features that were neither fitted nor
+ * loaded. */
 WEFT_API void weft_features_state(weft_features *x, weft_checkpoint_item items[2]);
-/* One series' column transformed, all its rows; a fixed column: one number. */
+/* Transforms all rows of one series' column; one number for a fixed column. Like transform of
+ * scikit-learn. */
 WEFT_API void weft_features_transform(const weft_features *x, const char *column,
                                       const weft_frame *f, int64_t series, double *out);
-/* n values for the rows of a series from `from` on back to its units. The frame has the columns
- * that transforms depend on, and for WEFT_DELTA the rows before `from`, of which there must be one.
- * Values beyond what a transform can give are taken as the nearest it can. */
+/* Converts n values for the rows of a series from `from` on back to the column's units. The frame
+ * has the columns that transforms depend on and, for WEFT_DELTA, at least one row before `from`.
+ * Values beyond the range of a transform count as its nearest limit. Like inverse_transform of
+ * scikit-learn. */
 WEFT_API void weft_features_inverse_transform(const weft_features *x, const char *column,
                                               const weft_frame *f, int64_t series, int64_t from,
                                               int64_t n, const double *values, double *out);
 
-/* ---- time series: windows ---- *
- * A window is an origin in a series: the past are the up to `context` rows before it, the future
- * the up to `horizon` rows from it on. Origins are min_context, min_context + stride, .. as long as
- * min_horizon rows follow; so with all at 0 windows tile the series, and with min_horizon 1 every
- * row from `context` on is forecast exactly once: for validation. */
+/* ---- windows ---- *
+ * A window is an origin in a series: its past are up to `context` rows before the origin, its
+ * future are up to `horizon` rows from the origin on. Origins are min_context, min_context +
+ * stride, .. as long as min_horizon rows follow. With all at 0 windows tile the series; with
+ * min_horizon 1 every row from `context` on is forecast exactly once, for validation. */
 typedef struct {
-    int64_t stride, min_context, min_horizon;    /* 0: the horizon, the context, the horizon */
-    /* in training: the past cut to its newest, the future to its first rows, lengths uniform in
-     * min .. what is there */
-    bool shorten;
-    /* in training: standard deviation of noise, added after the transforms, on all inputs but the
-     * time, fixed and masked ones; not on targets */
-    double past_noise, future_noise;
+    int64_t stride;               /* 0: the horizon */
+    int64_t min_context;          /* 0: the context */
+    int64_t min_horizon;          /* 0: the horizon */
+    bool shorten;                 /* while training: keep the newest rows of the past and the first
+                                   * of the future, lengths uniform in min .. all */
+    double past_noise;            /* while training: standard deviation of noise, added after the */
+    double future_noise;          /* transforms to inputs other than time, fixed and masked ones */
 } weft_windows_opts;
 typedef struct weft_windows weft_windows;
-/* origin: its row within the series; lengths */
-typedef struct { int64_t series, origin; int32_t past, future; } weft_window;
-typedef struct { weft_series_batch series; weft_tensor *target; } weft_window_batch;
-/* The windows of fitted features over a frame; numbers and what was fitted are copied: features
- * that are fitted anew change nothing of them. opts NULL: all 0. Lengths and noise come from the
- * streams "shorten.<name>" and "noise.<name>" (name 1 .. 30 bytes), only while the context is
- * training. Owned by the context, which has failed if there is no window, if a value is not finite,
- * time does not increase or a fixed column is not constant. */
+typedef struct {
+    int64_t series;
+    int64_t origin;               /* row in the series */
+    int32_t past;                 /* length */
+    int32_t future;               /* length */
+} weft_window;
+typedef struct {
+    weft_series_batch series;
+    weft_tensor *target;          /* [rows of future, targets] */
+} weft_window_batch;
+/* Makes the windows of fitted features over a frame. Copies numbers and fit, so a later fit of x
+ * does not change them. opts NULL: all 0. Lengths and noise come from the streams "shorten.<name>"
+ * and "noise.<name>" (name 1 .. 30 bytes), only while the context is training. Owned by the
+ * context.
+ * Errors: no window; a value that is not finite; a time that does not increase; a fixed column that
+ * is not constant. Like TimeSeriesDataSet of PyTorch Forecasting. */
 WEFT_API weft_windows *weft_windows_new(weft_features *x, const char *name, const weft_frame *f,
                                         const weft_windows_opts *opts);
-/* How many windows there are; series that are too short for one; lengths [windows], the rows of
- * past and future together, for a weft_loader, owned by v. */
-typedef struct { int64_t windows, skipped; const int32_t *lengths; } weft_window_counts;
+typedef struct {
+    int64_t windows;
+    int64_t skipped;              /* series that are too short for a window */
+    const int32_t *lengths;       /* [windows] past and future together, for a weft_loader; owned by
+                                   * the windows */
+} weft_window_counts;
+/* Returns the number of windows and their lengths. */
 WEFT_API weft_window_counts weft_windows_counts(const weft_windows *v);
-/* Where window i lies; all 0 and an error of the context if there is none. */
+/* Returns where window i lies. Errors: no such window; all 0. */
 WEFT_API weft_window weft_window_at(const weft_windows *v, int64_t i);
-/* padded: with 0 to the longest, plain tensors [n, T, ..] and their lengths; pads of the past lie
- * as past_align says, others behind. past_align is an error without padded. */
-typedef struct { bool padded; weft_align past_align; } weft_windows_batch_opts;
-/* The windows index[0 .. n-1] (what weft_loader_next gives) as tensors of the step, ids are the
- * windows' numbers: past, future, fixed (NULL if there are none), and target [rows of future,
- * targets]; ragged, or padded (opts NULL: ragged). All are transformed, the target too: a loss or a
- * metric of it is not in the series' units. */
+typedef struct {
+    bool padded;                  /* plain tensors [n, T, ..] padded with 0, and their lengths */
+    weft_align past_align;        /* only with padded */
+} weft_windows_batch_opts;
+/* Returns the windows index[0 .. n - 1] (from weft_loader_next) as tensors of the step: past,
+ * future, fixed (NULL if there is none) and target; ragged, or padded. opts NULL: ragged. Their ids
+ * are the windows' numbers. All values are transformed, so a loss of the target is not in the
+ * series' units. */
 WEFT_API weft_window_batch weft_windows_batch(weft_windows *v, const int32_t *index, int64_t n,
                                               const weft_windows_batch_opts *opts);
-/* Predictions of windows in the series' units: predicted ragged, in the batch of a future [M,
- * targets * columns] (target 0's columns first), in any layout (padded ones:
- * weft_pack_padded_sequence with future_lengths first); out [M, targets * columns], sequence by
- * sequence. Waits for the device. */
+/* Converts predictions of windows to the series' units. predicted: ragged in the batch of a future,
+ * [M, targets * columns], target 0's columns first, in any layout; pack padded ones first by
+ * weft_pack_padded_sequence. out [M, targets * columns], sequence by sequence. Waits for the
+ * device. Like inverse_transform of scikit-learn. */
 WEFT_API void weft_windows_inverse_transform(weft_windows *v, weft_tensor *predicted, double *out);
 
-/* ---- time series: a forecast of any length ---- *
- * model: from one window the predictions of its future rows [M, targets * quantiles]. Nothing is
- * recorded, dropout is off, memory is constant: what model makes ends before its next call. */
+/* ---- a forecast of any length ---- *
+ * The model function returns, for one window, the predictions of its future rows [M, targets *
+ * quantiles]. Nothing is recorded, dropout is off, and memory is constant: its tensors end before
+ * the next call. */
 typedef weft_tensor *weft_forecast_model_fn(weft_series_batch series, void *user);
 typedef struct {
-    int64_t rows;                                /* how many, 0: to the end of the series */
-    /* what is known of the target is its past, predictions where it is NaN; else always
-     * predictions */
-    bool true_past;
-    /* of each target, 0 means 1; all NULL, or [rows, targets * quantiles] in the series' units */
-    int quantiles; double *all;
+    int64_t rows;                 /* 0: to the end of the series */
+    bool true_past;               /* the past of the target is the frame's, predictions where it is
+                                   * NaN; else always predictions */
+    int quantiles;                /* of each target, 0 means 1 */
+    double *all;                  /* NULL, or [rows, targets * quantiles] in the series' units */
 } weft_rolling_forecast_opts;
-/* Rows `from` (1 or more) and on of a series in hops of the horizon, each window with the
- * predictions before it as the past of its target. out [rows, targets] in the series' units; of
- * quantiles, ascending, number quantiles / 2. Known covariates must be there for all rows, past
- * ones for those before the last hop. On error the context has failed, and out is NaN, or as it
- * was if the arguments were refused. */
+/* Forecasts the rows from `from` (1 or more) on of a series, one horizon after the other; the past
+ * of the target in a window are the predictions before it. out [rows, targets] in the series'
+ * units; of ascending quantiles, number quantiles / 2. Known covariates must exist for all rows,
+ * past ones for the rows before the last window. On error the context has failed and out is NaN; it
+ * is unchanged if the arguments were refused. Like historical_forecasts of Darts. */
 WEFT_API void weft_rolling_forecast(weft_features *x, const weft_frame *f, int64_t series,
                                     int64_t from, weft_forecast_model_fn *model, void *user,
                                     const weft_rolling_forecast_opts *opts, double *out);
-/* Where a forecast of one of several series begins, how many rows it has, 0: to the end, and where
- * it goes: as above, `all` may be NULL. */
-typedef struct { int64_t series, from, rows; double *out, *all; } weft_rolling_series;
-/* The same of n series, a window of each that has one left in a batch: fewer and larger calls of
- * the model, whose window i is that of the i-th such series. opts.rows is 0 and opts.all NULL. What
- * a model whose bits do not depend on a sequence's company forecasts is the same. On error all of
- * them are NaN. */
+typedef struct {
+    int64_t series;
+    int64_t from;
+    int64_t rows;                 /* 0: to the end */
+    double *out;                  /* as in weft_rolling_forecast */
+    double *all;                  /* may be NULL */
+} weft_rolling_series;
+/* Forecasts n series together: a batch has one window of each series that is not finished, so the
+ * model runs fewer and larger batches. opts.rows is 0 and opts.all is NULL. If a sequence has the
+ * same bits in every batch, so have the forecasts. On error all forecasts are NaN. */
 WEFT_API void weft_rolling_forecasts(weft_features *x, const weft_frame *f,
                                      const weft_rolling_series *series, int64_t n,
                                      weft_forecast_model_fn *model, void *user,

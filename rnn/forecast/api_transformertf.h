@@ -7,7 +7,8 @@
  * not guessed from zeros. A bad length is an error that names the sequence. */
 #ifndef WEFT_API_TRANSFORMERTF_H
 #define WEFT_API_TRANSFORMERTF_H
-#include "../../autograd/api_autograd.h"
+#include "../../autograd/api_ragged.h"
+#include "../../core/api_author.h"
 
 #ifdef __cplusplus
 extern "C" {

@@ -138,12 +138,18 @@ static bool series_fit(const weft__model *m, const weft_series_batch *s)
 }
 
 /* ---- ragged or padded ---- */
-static weft_lengths all_of(weft *w, int64_t n, int64_t T)
+weft_lengths weft__all_steps(const weft_tensor *x)
 {
-    int32_t *len = weft__take(w, WEFT__IN_NOTES, n * (int64_t)sizeof *len);
+    int64_t n = x->f.size[0];
+    int32_t *len = weft__take(x->w, WEFT__IN_NOTES, n * (int64_t)sizeof *len);
     for (int64_t s = 0; len && s < n; s++)
-        len[s] = (int32_t)T;
+        len[s] = (int32_t)x->f.size[1];
     return (weft_lengths){ .n = len ? n : 0, .len = len };
+}
+
+static weft_lengths data_of(const weft_tensor *x, const weft_lengths *given)
+{
+    return x->f.batch ? weft_lengths_of(x) : given ? *given : weft__all_steps(x);
 }
 
 static weft__side ragged_side(weft_tensor *x, const weft_lengths *data, weft_align align)
@@ -167,15 +173,9 @@ static weft__side padded_side(weft_tensor *x, const weft_lengths *data, bool kno
 
 static weft__reading reading_of(const weft__model *m, const weft_series_batch *s, weft_forecast_maps *maps)
 {
-    weft *w = m->m->w;
     bool exact = m->compat == WEFT_COMPAT_EXACT;
     weft__reading t = { .model = m, .maps = maps, .fixed = s->fixed };
-    weft_lengths past = s->past->f.batch ? weft_lengths_of(s->past) :
-                        s->past_lengths  ? *s->past_lengths :
-                                           all_of(w, s->past->f.size[0], s->past->f.size[1]);
-    weft_lengths future = s->future->f.batch ? weft_lengths_of(s->future) :
-                          s->future_lengths  ? *s->future_lengths :
-                                               all_of(w, s->future->f.size[0], s->future->f.size[1]);
+    weft_lengths past = data_of(s->past, s->past_lengths), future = data_of(s->future, s->future_lengths);
     t.past = exact && !m->right_aligned ?
                  ragged_side(s->past, &past, s->past_align) :
                  padded_side(s->past, &past, s->past->f.batch || s->past_lengths, s->past_align,

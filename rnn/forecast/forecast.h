@@ -2,6 +2,7 @@
  * computation differ. A model itself does not know which of the two it computes. */
 #ifndef WEFT_FORECAST_H
 #define WEFT_FORECAST_H
+#include "rnn/api_cell.h"
 #include "rnn/forecast/api_forecast.h"
 #include "rnn/forecast/blocks/blocks.h"
 
@@ -33,6 +34,8 @@ typedef struct weft__model {                     /* first member of every model 
 } weft__model;
 struct weft_forecaster { weft__model is; };
 
+/* Lengths of a plain x [n, T, ..]: T each. */
+weft_lengths weft__all_steps(const weft_tensor *x);
 /* Fails with the message unless it holds. Returns whether the context is still good. */
 bool weft__model_wants(weft_module *parent, const char *function, bool holds, const char *format, ...)
     __attribute__((format(printf, 4, 5)));

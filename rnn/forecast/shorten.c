@@ -1,7 +1,7 @@
 /* shorten.c - random shorter lengths as augmentation. The newest rows of the past and the first rows of the
  * future are kept, so that both still meet at the same moment. */
 #include "autograd/fused.h"
-#include "rnn/forecast/api_forecast.h"
+#include "rnn/forecast/forecast.h"
 
 /* Keeps len[s] rows of sequence s: its last ones (newest), or its first ones. */
 static weft_tensor *rows_kept(weft_tensor *x, const weft_lengths *now, const weft_lengths *kept, bool newest)
@@ -38,19 +38,13 @@ static weft_lengths *lengths_in_step(weft *w, int64_t n, const int64_t *id)
     return l;
 }
 
-static const weft_lengths *full_lengths(const weft_tensor *x)
-{
-    weft_lengths *l = x->f.rank < 2 ? NULL : lengths_in_step(x->w, x->f.size[0], NULL);
-    for (int64_t s = 0; l && s < l->n; s++)
-        ((int32_t *)(uintptr_t)l->len)[s] = (int32_t)x->f.size[1];
-    return l;
-}
-
 static weft_tensor *as_ragged(const side *a)
 {
-    const weft_lengths *l = a->lengths || a->x->f.batch ? a->lengths : full_lengths(a->x);
     if (a->x->f.batch)
         return a->x;
+    const bool known = a->lengths || a->x->f.rank < 2;
+    const weft_lengths all = known ? (weft_lengths){ 0 } : weft__all_steps(a->x);
+    const weft_lengths *l = known ? a->lengths : &all;
     return weft__is_padded(a->x, l, a->align, a->name) ? weft_pack_padded_sequence(a->x, l, a->align) :
                                                          &a->x->w->nil;
 }

@@ -5,7 +5,9 @@
 #include <cstdio>
 #include <stdexcept>
 #include <vector>
-#include "weft.h"
+#include "weft_forecast.h"
+#include "weft_op.h"
+#include "weft_plan.h"
 
 static int checks, good;
 static void check(bool holds, const char *what)

@@ -24,7 +24,7 @@ static void writes(weft_call *c)
         w->dev.k->upload(&w->dev, weft_op_data(c->y[k]), zero, sizeof zero);
 }
 
-Test(refused_records, that_make_no_sense)
+CPU_TEST(refused_records, that_make_no_sense)
 {
     static const struct { weft_op op; weft_status kind; const char *part;
     } wrong[] = {
@@ -49,7 +49,6 @@ Test(refused_records, that_make_no_sense)
     };
     static const weft_op fine[] = { { .name = "four", .results = 4, .shape = like_x, .forward = writes },
                                     { .name = "view", .shape = like_x } };
-    weft *w = open_on(WEFT_CPU);
     for (int i = 0; i < COUNT(wrong); i++) {
         weft_tensor *x = weft_zeros(w, WEFT_SHAPE(3));
         cr_assert_eq(weft_numel(weft_op_apply(&wrong[i].op, &x, 1, NULL, 0)), 0);
@@ -59,13 +58,11 @@ Test(refused_records, that_make_no_sense)
         weft_tensor *x = weft_zeros(w, WEFT_SHAPE(3));
         cr_assert_eq(weft_numel(weft_op_apply(&fine[i], &x, 1, NULL, 0)), 3);
     }
-    CLEAN(w);
 }
 
 /* ---- more than an int holds, without the memory ---- */
-Test(refused_records, extents_beyond_int)
+CPU_TEST(refused_records, extents_beyond_int)
 {
-    weft *w = open_on(WEFT_CPU);
     static int32_t len[1 << 16];
     weft_lengths l = { .n = 1 << 16, .len = len };
     weft_tensor *many[64];
@@ -85,5 +82,4 @@ Test(refused_records, extents_beyond_int)
     weft_move_pads(weft_zeros(w, WEFT_SHAPE(1, 3)), &(weft_lengths){ .n = 1, .len = (int32_t[]){ 2 } },
                    WEFT_ALIGN_LEFT, (weft_align)99);
     FAILS(w, WEFT_EARG, "move_pads: [1, 3]: to 99; one of weft_align");
-    CLEAN(w);
 }

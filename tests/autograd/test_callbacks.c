@@ -194,16 +194,14 @@ static void tried(weft *w, weft_tensor *p, const site *s, action a)
     weft_recover(w);
 }
 
-Test(callbacks, cannot_end_the_step_that_they_run_in)
+TABLE_TEST(callbacks, cannot_end_the_step_that_they_run_in)
 {
-    FOR_DEVICES(w) {
-        weft_tensor *p = a_parameter(w);
-        for (int i = 0; i < COUNT(sites); i++)
-            for (action a = CLEAR; a < ACTIONS; a++)
-                if (a != BACKWARD || sites[i].by_walk)
-                    tried(w, p, &sites[i], a);
-        goes_on(w);
-    }
+    weft_tensor *p = a_parameter(w);
+    for (int i = 0; i < COUNT(sites); i++)
+        for (action a = CLEAR; a < ACTIONS; a++)
+            if (a != BACKWARD || sites[i].by_walk)
+                tried(w, p, &sites[i], a);
+    goes_on(w);
 }
 
 /* ---- what they may do ---- */
@@ -215,19 +213,17 @@ static weft_state rewinding_cell(const weft_cell_input *in, void *user)
     return (void)user, (weft_state){ weft_tanh(weft_add(in->x, in->h)), NULL };
 }
 
-Test(callbacks, may_rewind_to_marks_of_their_own)
+TABLE_TEST(callbacks, may_rewind_to_marks_of_their_own)
 {
-    FOR_DEVICES(w) {
-        const weft_cell cell = { .name = "own", .gates = 1, .gates_h = -1, .step = rewinding_cell };
-        now.w = w;
-        weft_rnn *r = weft_rnn_of_cell(weft_module_new(w, "m"), "r", &cell,
-                                       &(weft_rnn_opts){ .input = 3, .hidden = 3 });
-        weft_mark before = weft_mark_here(w);
-        weft_rnn_out o = weft_rnn_run(r, weft_full(w, 1, WEFT_SHAPE(2, 4, 3)), WEFT_ZERO_STATE);
-        weft_backward(weft_sum_all(o.y));
-        OK(w);
-        weft_rewind(w, before);                  /* the floor is gone with the call */
-    }
+    const weft_cell cell = { .name = "own", .gates = 1, .gates_h = -1, .step = rewinding_cell };
+    now.w = w;
+    weft_rnn *r = weft_rnn_of_cell(weft_module_new(w, "m"), "r", &cell,
+                                   &(weft_rnn_opts){ .input = 3, .hidden = 3 });
+    weft_mark before = weft_mark_here(w);
+    weft_rnn_out o = weft_rnn_run(r, weft_full(w, 1, WEFT_SHAPE(2, 4, 3)), WEFT_ZERO_STATE);
+    weft_backward(weft_sum_all(o.y));
+    OK(w);
+    weft_rewind(w, before);                  /* the floor is gone with the call */
 }
 
 /* ---- tensors that they return ---- */
@@ -321,23 +317,21 @@ static void ends_the_shard(const weft_tensor *y, const char *name, void *user)
         weft_parallel_begin_plan(e->p, NULL, 0);
 }
 
-Test(callbacks, cannot_end_the_shard_that_they_run_in)
+TABLE_TEST(callbacks, cannot_end_the_shard_that_they_run_in)
 {
     static const char *const named[] = { "parallel_next: called inside", "parallel_add: called inside",
                                          "parallel_begin: called inside",
                                          "parallel_begin_plan: called inside" };
-    FOR_DEVICES(w) {
-        weft_module *m = weft_module_new(w, "m");
-        weft_linear *l = weft_linear_new(m, "l", &(weft_linear_opts){ .in = 3, .out = 1 });
-        for (int i = 0; i < COUNT(named); i++) {
-            ends_shard e = { weft_parallel_new(m, &(weft_parallel_opts){ .shards = 2 }), i };
-            weft_part part;
-            weft_parallel_begin(e.p, NULL, 2);
-            cr_assert(weft_parallel_next(e.p, &part));
-            weft_on_result(w, ends_the_shard, &e);
-            weft_linear_run(l, weft_zeros(w, WEFT_SHAPE(1, 3)));
-            weft_on_result(w, NULL, NULL);
-            FAILS(w, WEFT_EARG, named[i]);
-        }
+    weft_module *m = weft_module_new(w, "m");
+    weft_linear *l = weft_linear_new(m, "l", &(weft_linear_opts){ .in = 3, .out = 1 });
+    for (int i = 0; i < COUNT(named); i++) {
+        ends_shard e = { weft_parallel_new(m, &(weft_parallel_opts){ .shards = 2 }), i };
+        weft_part part;
+        weft_parallel_begin(e.p, NULL, 2);
+        cr_assert(weft_parallel_next(e.p, &part));
+        weft_on_result(w, ends_the_shard, &e);
+        weft_linear_run(l, weft_zeros(w, WEFT_SHAPE(1, 3)));
+        weft_on_result(w, NULL, NULL);
+        FAILS(w, WEFT_EARG, named[i]);
     }
 }

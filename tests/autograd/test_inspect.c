@@ -34,19 +34,17 @@ static void is_tape(weft *w, const char *want)
 }
 
 /* ---- the whole ---- */
-Test(inspect, scalars_with_their_numbers)
+TABLE_TEST(inspect, scalars_with_their_numbers)
 {
-    FOR_DEVICES(w) {
-        weft_tensor *a = weft_scalar(w, -4), *b = weft_scalar(w, 2.5);
-        weft_tensor *y = weft_mul(weft_add(a, b), a);
-        weft_neg(weft_scale(weft_mul(y, y), 0.5)), weft_relu(a);
-        is_tape(w, "%0 = add(given0 [] = -4, given1 [] = 2.5) -> [] = -1.5\n"
-                   "%1 = mul(%0, given0) -> [] = 6\n"
-                   "%2 = mul(%1, %1) -> [] = 36\n"
-                   "%3 = scale(%2, factor=0.5) -> [] = 18\n"
-                   "%4 = neg(%3) -> [] = -18\n"
-                   "%5 = relu(given0) -> [] = 0\n");
-    }
+    weft_tensor *a = weft_scalar(w, -4), *b = weft_scalar(w, 2.5);
+    weft_tensor *y = weft_mul(weft_add(a, b), a);
+    weft_neg(weft_scale(weft_mul(y, y), 0.5)), weft_relu(a);
+    is_tape(w, "%0 = add(given0 [] = -4, given1 [] = 2.5) -> [] = -1.5\n"
+               "%1 = mul(%0, given0) -> [] = 6\n"
+               "%2 = mul(%1, %1) -> [] = 36\n"
+               "%3 = scale(%2, factor=0.5) -> [] = 18\n"
+               "%4 = neg(%3) -> [] = -18\n"
+               "%5 = relu(given0) -> [] = 0\n");
 }
 
 static weft_tensor *step_of_lstm(weft *w, bool composed)
@@ -60,63 +58,45 @@ static weft_tensor *step_of_lstm(weft *w, bool composed)
     return weft_rnn_run(r, weft_ragged(w, x, 3, &(weft_lengths){ .n = 3, .len = len }), WEFT_ZERO_STATE).y;
 }
 
-Test(inspect, a_step_of_an_lstm_can_be_followed)
+TABLE_TEST(inspect, a_step_of_an_lstm_can_be_followed)
 {
-    FOR_DEVICES(w) {
-        step_of_lstm(w, true);
-        const char *text = tape_of(w), *end = strstr(text, "%27 =");
-        cr_assert_not_null(end);
-        static const char want[] =
-            "%0 = to_layout(given0 [2, 3] concat) -> [2, 3] packed\n"
-            "%1 = view(%0) -> [2, 3] packed\n"
-            "%2 = matmul(%1, net.lstm.weight_ih_l0 [8, 3], b transposed) -> [2, 8] packed\n"
-            "%3 = add(%2, net.lstm.bias_ih_l0 [8]) -> [2, 8] packed\n"
-            "%4 = view(%3) -> [2, 8]\n"
-            "%5 = same(%4) -> [2, 8]\n"
-            "%6 = same(given1 [3, 2]) -> [3, 2]\n"
-            "%7 = same(given2 [3, 2]) -> [3, 2]\n"
-            "%8 = slice(%6, axis=0, from=0, to=2) -> [2, 2]\n"
-            "%9 = slice(%7, axis=0, from=0, to=2) -> [2, 2]\n"
-            "%10 = slice(%5, axis=0, from=0, to=2) -> [2, 8]\n"
-            "%11 = matmul(%8, net.lstm.weight_hh_l0 [8, 2], b transposed) -> [2, 8]\n"
-            "%12 = add(%11, net.lstm.bias_hh_l0 [8]) -> [2, 8]\n"
-            "%13 = add(%10, %12) -> [2, 8]\n"
-            "%14 = slice(%13, axis=1, from=0, to=2) -> [2, 2]\n"
-            "%15 = sigmoid(%14) -> [2, 2]\n"
-            "%16 = slice(%13, axis=1, from=2, to=4) -> [2, 2]\n"
-            "%17 = sigmoid(%16) -> [2, 2]\n"
-            "%18 = slice(%13, axis=1, from=4, to=6) -> [2, 2]\n"
-            "%19 = tanh(%18) -> [2, 2]\n"
-            "%20 = slice(%13, axis=1, from=6, to=8) -> [2, 2]\n"
-            "%21 = sigmoid(%20) -> [2, 2]\n"
-            "%22 = mul(%15, %19) -> [2, 2]\n"
-            "%23 = mul(%17, %9) -> [2, 2]\n"
-            "%24 = add(%23, %22) -> [2, 2]\n"
-            "%25 = tanh(%24) -> [2, 2]\n"
-            "%26 = mul(%21, %25) -> [2, 2]\n";
-        cr_assert(!strncmp(text, want, sizeof want - 1), "\n%s", text);
-    }
+    static const char *const lines[] = {
+        "%0 = to_layout(given0 [2, 3] concat) -> [2, 3] packed\n"
+        "%1 = view(%0) -> [2, 3] packed\n"
+        "%2 = matmul(%1, net.lstm.weight_ih_l0 [8, 3], b transposed) -> [2, 8] packed\n"
+        "%3 = add(%2, net.lstm.bias_ih_l0 [8]) -> [2, 8] packed\n"
+        "%4 = view(%3) -> [2, 8]\n",
+        "%11 = matmul(%8, net.lstm.weight_hh_l0 [8, 2], b transposed) -> [2, 8]\n",
+        "%14 = slice(%13, axis=1, from=0, to=2) -> [2, 2]\n"
+        "%15 = sigmoid(%14) -> [2, 2]\n",
+        "%23 = mul(%17, %9) -> [2, 2]\n"
+        "%24 = add(%23, %22) -> [2, 2]\n"
+        "%25 = tanh(%24) -> [2, 2]\n"
+        "%26 = mul(%21, %25) -> [2, 2]\n%27 =",
+    };
+    step_of_lstm(w, true);
+    const char *text = tape_of(w);
+    for (int i = 0; i < COUNT(lines); i++)
+        cr_assert(strstr(text, lines[i]), "%s\n%s", lines[i], text);
 }
 
-Test(inspect, a_fused_layer_says_which_and_gives_several_results)
+TABLE_TEST(inspect, a_fused_layer_says_which_and_gives_several_results)
 {
-    FOR_DEVICES(w) {
-        step_of_lstm(w, false);
-        const char *text = tape_of(w);
-        const bool one = !strcmp(weft_device_name(w), "cuda");    /* entry for both directions */
-        cr_assert(strstr(text, "%1 = lstm(%0, net.lstm.weight_ih_l0 [8, 3], net.lstm.weight_hh_l0 [8, 2], "
-                               "net.lstm.bias_ih_l0 [8],\n      net.lstm.bias_hh_l0 [8], "),
-                  "%s", text);
-        cr_assert(strstr(text, one ? "= last_states(%1, %1.3, %3, %3.3, %1.1, %1.4, %3.1, %3.4) -> [4, 3," :
-                                     "= last_states(%1, %2, %4, %5, %1.1, %2.1, %4.1, %5.1) -> [4, 3,"),
-                  "c is its second result: %s", text);
-        text = unwrapped(w);
-        cr_assert(one || strstr(text, "net.lstm.bias_hh_l0 [8], layer=0) -> [2, 2] packed\n"), "%s", text);
-        cr_assert(strstr(text, one ? "net.lstm.bias_hh_l1_reverse [8], layer=1, both directions) -> [2, 2] "
-                                     "packed\n" :
-                                     "net.lstm.bias_hh_l1_reverse [8], layer=1, reverse) -> [2, 2] packed\n"),
-                  "%s", text);
-    }
+    step_of_lstm(w, false);
+    const char *text = tape_of(w);
+    const bool one = !strcmp(weft_device_name(w), "cuda");    /* entry for both directions */
+    cr_assert(strstr(text, "%1 = lstm(%0, net.lstm.weight_ih_l0 [8, 3], net.lstm.weight_hh_l0 [8, 2], "
+                           "net.lstm.bias_ih_l0 [8],\n      net.lstm.bias_hh_l0 [8], "),
+              "%s", text);
+    cr_assert(strstr(text, one ? "= last_states(%1, %1.3, %3, %3.3, %1.1, %1.4, %3.1, %3.4) -> [4, 3," :
+                                 "= last_states(%1, %2, %4, %5, %1.1, %2.1, %4.1, %5.1) -> [4, 3,"),
+              "c is its second result: %s", text);
+    text = unwrapped(w);
+    cr_assert(one || strstr(text, "net.lstm.bias_hh_l0 [8], layer=0) -> [2, 2] packed\n"), "%s", text);
+    cr_assert(strstr(text, one ? "net.lstm.bias_hh_l1_reverse [8], layer=1, both directions) -> [2, 2] "
+                                 "packed\n" :
+                                 "net.lstm.bias_hh_l1_reverse [8], layer=1, reverse) -> [2, 2] packed\n"),
+              "%s", text);
 }
 
 /* ---- attributes ---- */
@@ -132,67 +112,65 @@ static void last_says(weft *w, const char *part)
     weft_clear(w);
 }
 
-Test(inspect, attributes_of_operators)
+TABLE_TEST(inspect, attributes_of_operators)
 {
-    FOR_DEVICES(w) {
-        weft_real numbers[24] = { 1, 2, 3 };
-        int32_t len[] = { 2, 1 };
-        weft_lengths l = { .n = 2, .len = len };
+    weft_real numbers[24] = { 1, 2, 3 };
+    int32_t len[] = { 2, 1 };
+    weft_lengths l = { .n = 2, .len = len };
 #define M weft_reals(w, numbers, WEFT_SHAPE(2, 3))
 #define C weft_reals(w, numbers, WEFT_SHAPE(2, 3, 4))
 #define R weft_ragged(w, numbers, 4, &l)
 #define IDS weft_ragged_ints(w, (int32_t[]){ 0, 1, 1 }, &l)
-        weft_slice(M, -1, 1, 3), last_says(w, "slice(given0 [2, 3], axis=1, from=1, to=3) -> [2, 2]");
-        weft_scale(M, -.25), last_says(w, "scale(given0 [2, 3], factor=-0.25)");
-        weft_leaky_relu(M, .125), last_says(w, "leaky_relu(given0 [2, 3], slope=0.125)");
-        weft_elu(M, 2), last_says(w, ", alpha=2)");
-        weft_pow(M, 3), last_says(w, ", exponent=3)");
-        weft_clamp(M, -1, 2), last_says(w, ", low=-1, high=2)");
-        weft_tanh(M), last_says(w, "tanh(given0 [2, 3]) -> [2, 3]");
-        weft_dropout(R, .5, "d", true), last_says(w, "dropout(given0 [3, 4] concat, p=0.5, per sequence)");
-        weft_sum(C, 1), last_says(w, "sum(given0 [2, 3, 4], axis=1) -> [2, 4]");
-        weft_softmax(C, 1, NULL), last_says(w, "softmax(given0 [2, 3, 4], axis=1)");
-        weft_log_softmax(C, 2, NULL), last_says(w, ", axis=2)");
-        weft_logsumexp(R, 0, NULL), last_says(w, "sumexp(given0 [3, 4] concat, within sequences) -> [2, 4]");
-        weft_max(C, 1), last_says(w, "max(given0 [2, 3, 4], axis=1) -> [2, 4]");
-        weft_min(C, 1), last_says(w, "min(given0 [2, 3, 4], axis=1)");
-        weft_argmax(C, 2), last_says(w, "argmax(given0 [2, 3, 4], axis=2) -> [2, 3] of ints");
-        weft_argmin(C, 0), last_says(w, "argmin(given0 [2, 3, 4], axis=0)");
-        weft_cumsum(C, 1), last_says(w, "cumsum(given0 [2, 3, 4], axis=1)");
-        weft_flip(R, 0), last_says(w, "flip(given0 [3, 4] concat, within sequences)");
-        weft_transpose(C, 0, 2), last_says(w, "transpose(given0 [2, 3, 4], axis=0, other=2)");
-        weft_permute(C, (int[]){ 2, 0, 1 }), last_says(w, "(given0 [2, 3, 4], axes=2 0 1) -> [4, 2, 3]");
-        weft_concat(WEFT_LIST(M, M), 1), last_says(w, "concat(given0 [2, 3], given1 [2, 3], axis=1)");
-        weft_stack(WEFT_LIST(M, M), 2), last_says(w, "axis=2) -> [2, 3, 2]");
-        weft_matmul_with(M, true, M, false), last_says(w, "[2, 3], a transposed) -> [3, 3]");
-        weft_layer_norm(M, NULL, NULL, .5), last_says(w, "layer_norm(given0 [2, 3], eps=0.5)");
-        weft_attention(R, R, R, &(weft_attention_opts){ .heads = 2, .causal = WEFT_CAUSAL_STRICT, .scale = 2,
-                                                        .dropout = .25, .name = "a" }, NULL);
-        last_says(w, "heads=2, scale=2, causal, strict, dropout=0.25) -> [3, 4] concat");
-        weft_topk(M, 2, 1, NULL, NULL);
-        cr_assert(strstr(tape_of(w), "topk(given0 [2, 3], k=2, axis=1) -> [2, 2] of ints"));
-        weft_clear(w);
-        weft_loss e = weft_cross_entropy(R, IDS, &(weft_ce_opts){ .smoothing = .25, .ignore = 2 });
-        (void)e;
-        const char *text = unwrapped(w);
-        cr_assert(strstr(text, "cross_entropy(given0 [3, 4] concat, given1 [3] concat of ints, "
-                               "smoothing=0.25, ignore=2) -> [3] concat\n") &&
-                      strstr(text, "cross_entropy(given1, the weight of each row, ignore=2) -> [3] concat\n"),
-                  "%s", text);
-        weft_clear(w);
-        weft_pad_packed_sequence(R, 0, -1, WEFT_ALIGN_LEFT);
-        cr_assert(strstr(tape_of(w), "to_layout(given0 [3, 4] concat, fill=-1)"), "%s", tape_of(w));
-        weft_module *m = weft_module_new(w, "m");
-        int64_t widths[] = { 3, 4, 2 };
-        weft_mlp *mlp = weft_mlp_new(
-            m, "mlp", &(weft_mlp_opts){ .layers = 2, .widths = widths, .activation = WEFT_LEAKY_RELU });
-        weft_clear(w);
-        weft_mlp_run(mlp, M);
-        cr_assert(strstr(unwrapped(w), "%0 = linear(given0 [2, 3], m.mlp.0.weight [4, 3], m.mlp.0.bias [4], "
-                                       "then leaky_relu, slope=0.01) -> [2, 4]\n"),
-                  "%s", tape_of(w));
-        last_says(w, "%1 = linear(%0, m.mlp.2.weight [2, 4], m.mlp.2.bias [2]) -> [2, 2]");
-    }
+    weft_slice(M, -1, 1, 3), last_says(w, "slice(given0 [2, 3], axis=1, from=1, to=3) -> [2, 2]");
+    weft_scale(M, -.25), last_says(w, "scale(given0 [2, 3], factor=-0.25)");
+    weft_leaky_relu(M, .125), last_says(w, "leaky_relu(given0 [2, 3], slope=0.125)");
+    weft_elu(M, 2), last_says(w, ", alpha=2)");
+    weft_pow(M, 3), last_says(w, ", exponent=3)");
+    weft_clamp(M, -1, 2), last_says(w, ", low=-1, high=2)");
+    weft_tanh(M), last_says(w, "tanh(given0 [2, 3]) -> [2, 3]");
+    weft_dropout(R, .5, "d", true), last_says(w, "dropout(given0 [3, 4] concat, p=0.5, per sequence)");
+    weft_sum(C, 1), last_says(w, "sum(given0 [2, 3, 4], axis=1) -> [2, 4]");
+    weft_softmax(C, 1, NULL), last_says(w, "softmax(given0 [2, 3, 4], axis=1)");
+    weft_log_softmax(C, 2, NULL), last_says(w, ", axis=2)");
+    weft_logsumexp(R, 0, NULL), last_says(w, "sumexp(given0 [3, 4] concat, within sequences) -> [2, 4]");
+    weft_max(C, 1), last_says(w, "max(given0 [2, 3, 4], axis=1) -> [2, 4]");
+    weft_min(C, 1), last_says(w, "min(given0 [2, 3, 4], axis=1)");
+    weft_argmax(C, 2), last_says(w, "argmax(given0 [2, 3, 4], axis=2) -> [2, 3] of ints");
+    weft_argmin(C, 0), last_says(w, "argmin(given0 [2, 3, 4], axis=0)");
+    weft_cumsum(C, 1), last_says(w, "cumsum(given0 [2, 3, 4], axis=1)");
+    weft_flip(R, 0), last_says(w, "flip(given0 [3, 4] concat, within sequences)");
+    weft_transpose(C, 0, 2), last_says(w, "transpose(given0 [2, 3, 4], axis=0, other=2)");
+    weft_permute(C, (int[]){ 2, 0, 1 }), last_says(w, "(given0 [2, 3, 4], axes=2 0 1) -> [4, 2, 3]");
+    weft_concat(WEFT_LIST(M, M), 1), last_says(w, "concat(given0 [2, 3], given1 [2, 3], axis=1)");
+    weft_stack(WEFT_LIST(M, M), 2), last_says(w, "axis=2) -> [2, 3, 2]");
+    weft_matmul_with(M, true, M, false), last_says(w, "[2, 3], a transposed) -> [3, 3]");
+    weft_layer_norm(M, NULL, NULL, .5), last_says(w, "layer_norm(given0 [2, 3], eps=0.5)");
+    weft_attention(R, R, R, &(weft_attention_opts){ .heads = 2, .causal = WEFT_CAUSAL_STRICT, .scale = 2,
+                                                    .dropout = .25, .name = "a" }, NULL);
+    last_says(w, "heads=2, scale=2, causal, strict, dropout=0.25) -> [3, 4] concat");
+    weft_topk(M, 2, 1, NULL, NULL);
+    cr_assert(strstr(tape_of(w), "topk(given0 [2, 3], k=2, axis=1) -> [2, 2] of ints"));
+    weft_clear(w);
+    weft_loss e = weft_cross_entropy(R, IDS, &(weft_ce_opts){ .smoothing = .25, .ignore = 2 });
+    (void)e;
+    const char *text = unwrapped(w);
+    cr_assert(strstr(text, "cross_entropy(given0 [3, 4] concat, given1 [3] concat of ints, "
+                           "smoothing=0.25, ignore=2) -> [3] concat\n") &&
+                  strstr(text, "cross_entropy(given1, the weight of each row, ignore=2) -> [3] concat\n"),
+              "%s", text);
+    weft_clear(w);
+    weft_pad_packed_sequence(R, 0, -1, WEFT_ALIGN_LEFT);
+    cr_assert(strstr(tape_of(w), "to_layout(given0 [3, 4] concat, fill=-1)"), "%s", tape_of(w));
+    weft_module *m = weft_module_new(w, "m");
+    int64_t widths[] = { 3, 4, 2 };
+    weft_mlp *mlp = weft_mlp_new(
+        m, "mlp", &(weft_mlp_opts){ .layers = 2, .widths = widths, .activation = WEFT_LEAKY_RELU });
+    weft_clear(w);
+    weft_mlp_run(mlp, M);
+    cr_assert(strstr(unwrapped(w), "%0 = linear(given0 [2, 3], m.mlp.0.weight [4, 3], m.mlp.0.bias [4], "
+                                   "then leaky_relu, slope=0.01) -> [2, 4]\n"),
+              "%s", tape_of(w));
+    last_says(w, "%1 = linear(%0, m.mlp.2.weight [2, 4], m.mlp.2.bias [2]) -> [2, 2]");
 }
 
 /* ---- an operator of the program's own ---- */
@@ -203,19 +181,17 @@ static void says_it(const weft_call *c, char *text, size_t size)
     snprintf(text, size, "%s", (const char *)c->attributes);
 }
 
-Test(inspect, an_operator_of_ones_own_describes_itself)
+TABLE_TEST(inspect, an_operator_of_ones_own_describes_itself)
 {
-    FOR_DEVICES(w) {
-        weft_op mine = { .name = "mine", .shape = like_x, .forward = zeros, .describe = says_it };
-        weft_tensor *x = weft_zeros(w, WEFT_SHAPE(2));
-        char longer[400];
-        memset(longer, 'x', sizeof longer), longer[399] = 0;
-        weft_op_apply(&mine, &x, 1, "k=3", 4), last_says(w, "mine(given0 [2], k=3) -> [2]");
-        x = weft_zeros(w, WEFT_SHAPE(2));
-        weft_op_apply(&mine, &x, 1, longer, sizeof longer), last_says(w, "xxxx) -> [2]");
-        x = weft_zeros(w, WEFT_SHAPE(2));
-        weft_op_apply(&mine, &x, 1, "", 1), last_says(w, "mine(given0 [2]) -> [2]");
-    }
+    weft_op mine = { .name = "mine", .shape = like_x, .forward = zeros, .describe = says_it };
+    weft_tensor *x = weft_zeros(w, WEFT_SHAPE(2));
+    char longer[400];
+    memset(longer, 'x', sizeof longer), longer[399] = 0;
+    weft_op_apply(&mine, &x, 1, "k=3", 4), last_says(w, "mine(given0 [2], k=3) -> [2]");
+    x = weft_zeros(w, WEFT_SHAPE(2));
+    weft_op_apply(&mine, &x, 1, longer, sizeof longer), last_says(w, "xxxx) -> [2]");
+    x = weft_zeros(w, WEFT_SHAPE(2));
+    weft_op_apply(&mine, &x, 1, "", 1), last_says(w, "mine(given0 [2]) -> [2]");
 }
 
 /* ---- lines ---- */
@@ -254,9 +230,8 @@ Test(inspect, lines_are_bounded)
     CLEAN(w);
 }
 
-Test(inspect, in_every_locale_and_after_an_error)
+CPU_TEST(inspect, in_every_locale_and_after_an_error)
 {
-    weft *w = open_on(WEFT_CPU);
     weft_exp(weft_scale(weft_scalar(w, 1.5), .5));
     comma_begin();
     const char *text = tape_of(w);
@@ -267,23 +242,20 @@ Test(inspect, in_every_locale_and_after_an_error)
     cr_assert(!weft_ok(w) && strstr(text, "%1 = exp(%0) -> []\n"), "numbers of a failed step: %s", text);
     weft_recover(w);
     cr_assert_str_eq(tape_of(w), "");
-    CLEAN(w);
 }
 
 /* Second derivatives: what a walk has put on the tape is there, too, to the last of many entries. */
-Test(inspect, a_recorded_walk_and_many_entries)
+TABLE_TEST(inspect, a_recorded_walk_and_many_entries)
 {
-    FOR_DEVICES(w) {
-        weft_tensor *x = weft_scalar(w, 3), *dx;
-        weft_gradients_recorded(weft_mul(x, weft_square(x)), WEFT_LIST(x), &dx);
-        cr_assert(strstr(tape_of(w), "= square'(given0, %0, %"), "%s", tape_of(w));
-        weft_clear(w);
-        weft_tensor *sum = weft_scalar(w, 0);
-        for (int i = 0; i < 300; i++)
-            sum = weft_add(sum, weft_scalar(w, 1));
-        const char *text = tape_of(w);
-        cr_assert(strstr(text, "%299 = add(%298, given300 [] = 1) -> [] = 300\n"), "%s", text);
-    }
+    weft_tensor *x = weft_scalar(w, 3), *dx;
+    weft_gradients_recorded(weft_mul(x, weft_square(x)), WEFT_LIST(x), &dx);
+    cr_assert(strstr(tape_of(w), "= square'(given0, %0, %"), "%s", tape_of(w));
+    weft_clear(w);
+    weft_tensor *sum = weft_scalar(w, 0);
+    for (int i = 0; i < 300; i++)
+        sum = weft_add(sum, weft_scalar(w, 1));
+    const char *text = tape_of(w);
+    cr_assert(strstr(text, "%299 = add(%298, given300 [] = 1) -> [] = 300\n"), "%s", text);
 }
 
 /* ---- who watches may read ---- */
@@ -307,49 +279,45 @@ static void looks(const weft_tensor *y, const char *name, void *user)
     fclose(f);
 }
 
-Test(inspect, what_is_watched_can_be_read)
+TABLE_TEST(inspect, what_is_watched_can_be_read)
 {
-    FOR_DEVICES(w) {
-        static const int32_t len[] = { 1, 2 };
-        watched s = { 0 };
-        weft_tensor *x = weft_ragged(w, (weft_real[]){ 1, 2, 3 }, 0, &(weft_lengths){ .n = 2, .len = len });
-        weft_on_result(w, looks, &s);
-        weft_tensor *packed = weft_to_layout(x, WEFT_PACKED);
-        cr_assert(s.calls == 1 && s.first[0] == 1 && s.first[1] == 2 && s.first[2] == 3,
-                  "in the user's order; and what it does itself it is not told: %d calls", s.calls);
-        cr_assert(strstr(s.text, "[3] packed [2, 1, 3]\npacked: 2 seq"), "%s", s.text);
-        weft_item(weft_sum_all(packed));
-        cr_assert(s.calls == 2 && s.item == 6);
-        weft_on_result(w, NULL, NULL);
-        weft_neg(x);
-        cr_assert_eq(s.calls, 2);
-    }
+    static const int32_t len[] = { 1, 2 };
+    watched s = { 0 };
+    weft_tensor *x = weft_ragged(w, (weft_real[]){ 1, 2, 3 }, 0, &(weft_lengths){ .n = 2, .len = len });
+    weft_on_result(w, looks, &s);
+    weft_tensor *packed = weft_to_layout(x, WEFT_PACKED);
+    cr_assert(s.calls == 1 && s.first[0] == 1 && s.first[1] == 2 && s.first[2] == 3,
+              "in the user's order; and what it does itself it is not told: %d calls", s.calls);
+    cr_assert(strstr(s.text, "[3] packed [2, 1, 3]\npacked: 2 seq"), "%s", s.text);
+    weft_item(weft_sum_all(packed));
+    cr_assert(s.calls == 2 && s.item == 6);
+    weft_on_result(w, NULL, NULL);
+    weft_neg(x);
+    cr_assert_eq(s.calls, 2);
 }
 
 /* Forwards and back, to the same bits as unwatched. */
-Test(inspect, reading_what_is_watched_changes_nothing)
+TABLE_TEST(inspect, reading_what_is_watched_changes_nothing)
 {
-    FOR_DEVICES(w) {
-        static const int32_t len[] = { 2, 0, 1 };
-        static const weft_real rows[12] = { 1, -2, 3, -4, 5, -6, 7, -8, 9, 1, 2, 3 };
-        weft_real g[2][8];
-        watched s = { 0 };
-        weft_module *m = weft_module_new(w, "m");
-        weft_tensor *p = weft_parameter(m, "p", WEFT_SHAPE(4, 2), (weft_init){ WEFT_INIT_UNIFORM, -1, 1 });
-        for (int k = 0; k < 2; k++) {
-            weft_on_result(w, k ? looks : NULL, &s);
-            weft_tensor *x = weft_ragged(w, rows, 4, &(weft_lengths){ .n = 3, .len = len });
-            weft_tensor *y = weft_tanh(weft_matmul(weft_to_layout(x, WEFT_PACKED), p));
-            weft_tensor *loss = weft_sum_all(weft_mul(weft_flip(y, 0), weft_square(y)));
-            int forwards = s.calls;
-            weft_zero_grad(m);
-            weft_backward(loss);
-            cr_assert(!k || s.calls > forwards + 5, "%d on the way back", s.calls - forwards);
-            weft_read(weft_grad(p), g[k], sizeof g[k]);
-            OK(w);
-            weft_clear(w);
-        }
-        weft_on_result(w, NULL, NULL);
-        same_bits("gradient", g[1], g[0], 8);
+    static const int32_t len[] = { 2, 0, 1 };
+    static const weft_real rows[12] = { 1, -2, 3, -4, 5, -6, 7, -8, 9, 1, 2, 3 };
+    weft_real g[2][8];
+    watched s = { 0 };
+    weft_module *m = weft_module_new(w, "m");
+    weft_tensor *p = weft_parameter(m, "p", WEFT_SHAPE(4, 2), (weft_init){ WEFT_INIT_UNIFORM, -1, 1 });
+    for (int k = 0; k < 2; k++) {
+        weft_on_result(w, k ? looks : NULL, &s);
+        weft_tensor *x = weft_ragged(w, rows, 4, &(weft_lengths){ .n = 3, .len = len });
+        weft_tensor *y = weft_tanh(weft_matmul(weft_to_layout(x, WEFT_PACKED), p));
+        weft_tensor *loss = weft_sum_all(weft_mul(weft_flip(y, 0), weft_square(y)));
+        int forwards = s.calls;
+        weft_zero_grad(m);
+        weft_backward(loss);
+        cr_assert(!k || s.calls > forwards + 5, "%d on the way back", s.calls - forwards);
+        weft_read(weft_grad(p), g[k], sizeof g[k]);
+        OK(w);
+        weft_clear(w);
     }
+    weft_on_result(w, NULL, NULL);
+    same_bits("gradient", g[1], g[0], 8);
 }

@@ -25,103 +25,93 @@ static void are_ints(const char *name, weft_tensor *t, const int32_t *want, int6
 }
 
 #define EACH_INT(i, value) for (int i = 0; i < ALL; i++) want[i] = (int32_t)(value)
-Test(ints, arithmetic_wraps)
+TABLE_TEST(ints, arithmetic_wraps)
 {
-    FOR_DEVICES(w) {
-        int32_t want[ALL];
-        draw();
-        weft_tensor *a = weft_ints(w, x, WEFT_SHAPE(A, B, C)), *b = weft_ints(w, y, WEFT_SHAPE(A, B, C)),
-                    *row = weft_ints(w, y, WEFT_SHAPE(C)), *column = weft_ints(w, y, WEFT_SHAPE(B, 1));
-        EACH_INT(i, (uint32_t)x[i] + (uint32_t)y[i]);
-        are_ints("add", weft_add(a, b), want, ALL);
-        EACH_INT(i, (uint32_t)x[i] - (uint32_t)y[i % C]);
-        are_ints("sub", weft_sub(a, row), want, ALL);
-        EACH_INT(i, (uint32_t)x[i] * (uint32_t)y[i / C % B]);
-        are_ints("mul", weft_mul(a, column), want, ALL);
-        EACH_INT(i, x[i] < y[i] ? x[i] : y[i]);
-        are_ints("minimum", weft_minimum(a, b), want, ALL);
-        EACH_INT(i, x[i] > y[i] ? x[i] : y[i]);
-        are_ints("maximum", weft_maximum(a, b), want, ALL);
-        const int32_t most = INT32_MAX;
-        are_ints("wraps", weft_add(weft_ints(w, &most, 0, NULL), weft_ints(w, &(int32_t){ 1 }, 0, NULL)),
-                 &(int32_t){ INT32_MIN }, 1);
-    }
+    int32_t want[ALL];
+    draw();
+    weft_tensor *a = weft_ints(w, x, WEFT_SHAPE(A, B, C)), *b = weft_ints(w, y, WEFT_SHAPE(A, B, C)),
+                *row = weft_ints(w, y, WEFT_SHAPE(C)), *column = weft_ints(w, y, WEFT_SHAPE(B, 1));
+    EACH_INT(i, (uint32_t)x[i] + (uint32_t)y[i]);
+    are_ints("add", weft_add(a, b), want, ALL);
+    EACH_INT(i, (uint32_t)x[i] - (uint32_t)y[i % C]);
+    are_ints("sub", weft_sub(a, row), want, ALL);
+    EACH_INT(i, (uint32_t)x[i] * (uint32_t)y[i / C % B]);
+    are_ints("mul", weft_mul(a, column), want, ALL);
+    EACH_INT(i, x[i] < y[i] ? x[i] : y[i]);
+    are_ints("minimum", weft_minimum(a, b), want, ALL);
+    EACH_INT(i, x[i] > y[i] ? x[i] : y[i]);
+    are_ints("maximum", weft_maximum(a, b), want, ALL);
+    const int32_t most = INT32_MAX;
+    are_ints("wraps", weft_add(weft_ints(w, &most, 0, NULL), weft_ints(w, &(int32_t){ 1 }, 0, NULL)),
+             &(int32_t){ INT32_MIN }, 1);
 }
 
 /* Numbers that differ by 1 beyond 2^24 are the same float. */
-Test(ints, comparisons_are_exact)
+TABLE_TEST(ints, comparisons_are_exact)
 {
     static weft_tensor *(*const compare[])(weft_tensor *, weft_tensor *) = {
         weft_less, weft_less_equal, weft_greater, weft_greater_equal, weft_equal, weft_not_equal
     };
-    FOR_DEVICES(w) {
-        draw();
-        weft_tensor *a = weft_ints(w, x, WEFT_SHAPE(A, B, C)), *b = weft_ints(w, y, WEFT_SHAPE(A, B, C));
-        for (int f = 0; f < COUNT(compare); f++) {
-            weft_real *got = numbers(compare[f](a, b));
-            for (int i = 0; i < ALL; i++) {
-                const bool want[] = { x[i] < y[i],  x[i] <= y[i], x[i] > y[i],
-                                      x[i] >= y[i], x[i] == y[i], x[i] != y[i] };
-                cr_assert(got[i] == want[f], "%d: %d, %d", f, x[i], y[i]);
-            }
-        }
-    }
-}
-
-Test(ints, where_chooses_them)
-{
-    FOR_DEVICES(w) {
-        int32_t want[ALL];
-        draw();
-        weft_tensor *a = weft_ints(w, x, WEFT_SHAPE(A, B, C)), *b = weft_ints(w, y, WEFT_SHAPE(C));
-        EACH_INT(i, x[i] < y[i % C] ? x[i] : y[i % C]);
-        are_ints("where", weft_where(weft_less(a, b), a, b), want, ALL);
-        EACH_INT(i, x[i] ? y[i % C] : x[i]);
-        are_ints("an int condition", weft_where(a, b, a), want, ALL);
-        weft_real *got = numbers(weft_where(a, weft_scalar(w, 2), weft_scalar(w, 3)));
-        for (int i = 0; i < ALL; i++)
-            cr_assert(got[i] == (x[i] ? 2 : 3));
-    }
-}
-
-Test(ints, axes_are_exchanged_reversed_and_repeated)
-{
-    FOR_DEVICES(w) {
-        int32_t want[2 * ALL];
-        draw();
-        weft_tensor *a = weft_ints(w, x, WEFT_SHAPE(A, B, C));
-        EACH_INT(i, x[i % B * C + i / B % C + i / (B * C) * B * C]);
-        are_ints("transpose", weft_transpose(a, 1, 2), want, ALL);
-        are_ints("permute", weft_permute(a, (int[]){ 0, 2, 1 }), want, ALL);
-        EACH_INT(i, x[i + C - 1 - 2 * (i % C)]);
-        are_ints("flip", weft_flip(a, -1), want, ALL);
-        EACH_INT(i, x[(A - 1 - i / (B * C)) * B * C + i % (B * C)]);
-        are_ints("flip 0", weft_flip(a, 0), want, ALL);
-        for (int i = 0; i < 2 * ALL; i++)
-            want[i] = x[i / 2];
-        are_ints("repeat_interleave", weft_repeat_interleave(a, 2, 2), want, (int64_t)2 * ALL);
-        for (int i = 0; i < 2 * ALL; i++)
-            want[i] = x[i % ALL];
-        are_ints("tile", weft_tile(a, 0, 2), want, (int64_t)2 * ALL);
-    }
-}
-
-Test(ints, sums_and_extremes_along_an_axis)
-{
-    FOR_DEVICES(w) {
-        int32_t sum[A * C] = { 0 }, most[A * C], least[A * C];
-        draw();
-        weft_tensor *a = weft_ints(w, x, WEFT_SHAPE(A, B, C));
+    draw();
+    weft_tensor *a = weft_ints(w, x, WEFT_SHAPE(A, B, C)), *b = weft_ints(w, y, WEFT_SHAPE(A, B, C));
+    for (int f = 0; f < COUNT(compare); f++) {
+        weft_real *got = numbers(compare[f](a, b));
         for (int i = 0; i < ALL; i++) {
-            int to = i / (B * C) * C + i % C, first = i / C % B == 0;
-            sum[to] = (int32_t)((uint32_t)sum[to] + (uint32_t)x[i]);
-            most[to] = first || x[i] > most[to] ? x[i] : most[to];
-            least[to] = first || x[i] < least[to] ? x[i] : least[to];
+            const bool want[] = { x[i] < y[i],  x[i] <= y[i], x[i] > y[i],
+                                  x[i] >= y[i], x[i] == y[i], x[i] != y[i] };
+            cr_assert(got[i] == want[f], "%d: %d, %d", f, x[i], y[i]);
         }
-        are_ints("sum", weft_sum(a, 1), sum, (int64_t)A * C);
-        are_ints("max", weft_max(a, 1), most, (int64_t)A * C);
-        are_ints("min", weft_min(a, 1), least, (int64_t)A * C);
     }
+}
+
+TABLE_TEST(ints, where_chooses_them)
+{
+    int32_t want[ALL];
+    draw();
+    weft_tensor *a = weft_ints(w, x, WEFT_SHAPE(A, B, C)), *b = weft_ints(w, y, WEFT_SHAPE(C));
+    EACH_INT(i, x[i] < y[i % C] ? x[i] : y[i % C]);
+    are_ints("where", weft_where(weft_less(a, b), a, b), want, ALL);
+    EACH_INT(i, x[i] ? y[i % C] : x[i]);
+    are_ints("an int condition", weft_where(a, b, a), want, ALL);
+    weft_real *got = numbers(weft_where(a, weft_scalar(w, 2), weft_scalar(w, 3)));
+    for (int i = 0; i < ALL; i++)
+        cr_assert(got[i] == (x[i] ? 2 : 3));
+}
+
+TABLE_TEST(ints, axes_are_exchanged_reversed_and_repeated)
+{
+    int32_t want[2 * ALL];
+    draw();
+    weft_tensor *a = weft_ints(w, x, WEFT_SHAPE(A, B, C));
+    EACH_INT(i, x[i % B * C + i / B % C + i / (B * C) * B * C]);
+    are_ints("transpose", weft_transpose(a, 1, 2), want, ALL);
+    are_ints("permute", weft_permute(a, (int[]){ 0, 2, 1 }), want, ALL);
+    EACH_INT(i, x[i + C - 1 - 2 * (i % C)]);
+    are_ints("flip", weft_flip(a, -1), want, ALL);
+    EACH_INT(i, x[(A - 1 - i / (B * C)) * B * C + i % (B * C)]);
+    are_ints("flip 0", weft_flip(a, 0), want, ALL);
+    for (int i = 0; i < 2 * ALL; i++)
+        want[i] = x[i / 2];
+    are_ints("repeat_interleave", weft_repeat_interleave(a, 2, 2), want, (int64_t)2 * ALL);
+    for (int i = 0; i < 2 * ALL; i++)
+        want[i] = x[i % ALL];
+    are_ints("tile", weft_tile(a, 0, 2), want, (int64_t)2 * ALL);
+}
+
+TABLE_TEST(ints, sums_and_extremes_along_an_axis)
+{
+    int32_t sum[A * C] = { 0 }, most[A * C], least[A * C];
+    draw();
+    weft_tensor *a = weft_ints(w, x, WEFT_SHAPE(A, B, C));
+    for (int i = 0; i < ALL; i++) {
+        int to = i / (B * C) * C + i % C, first = i / C % B == 0;
+        sum[to] = (int32_t)((uint32_t)sum[to] + (uint32_t)x[i]);
+        most[to] = first || x[i] > most[to] ? x[i] : most[to];
+        least[to] = first || x[i] < least[to] ? x[i] : least[to];
+    }
+    are_ints("sum", weft_sum(a, 1), sum, (int64_t)A * C);
+    are_ints("max", weft_max(a, 1), most, (int64_t)A * C);
+    are_ints("min", weft_min(a, 1), least, (int64_t)A * C);
 }
 
 /* ---- ragged ---- */
@@ -138,29 +128,27 @@ static weft_tensor *batch(weft *w, int layout)
     return r;
 }
 
-Test(ints, ragged_ones_work_within_their_sequences)
+TABLE_TEST(ints, ragged_ones_work_within_their_sequences)
 {
-    FOR_DEVICES(w)
-        for (int i = 0; i < 3; i++) {
-            weft_tensor *r = batch(w, i);
-            are_ints("flip", weft_flip(r, 0), (int32_t[]){ 7, 5, 3, BIG, BIG + 1, 9 }, 6);
-            are_ints("sum", weft_pool(r, WEFT_POOL_SUM), (int32_t[]){ 12, 0, INT32_MIN + 4, 9 }, 4);
-            are_ints("max", weft_pool(r, WEFT_POOL_MAX), (int32_t[]){ 7, 0, BIG + 1, 9 }, 4);
-            are_ints("first", weft_pool(r, WEFT_POOL_FIRST), (int32_t[]){ 5, 0, BIG + 1, 9 }, 4);
-            are_ints("last", weft_pool(r, WEFT_POOL_LAST), (int32_t[]){ 7, 0, 3, 9 }, 4);
-            are_ints("add", weft_add(r, weft_ints(w, &(int32_t){ 1 }, 0, NULL)),
-                     (int32_t[]){ 6, 8, BIG + 2, BIG + 1, 4, 10 }, 6);
-            weft_tensor *each = weft_ints(w, (int32_t[]){ 1, 2, 3, 4 }, WEFT_SHAPE(4));
-            are_ints("broadcast", weft_broadcast_to_tokens(each, r), (int32_t[]){ 1, 1, 3, 3, 3, 4 }, 6);
-            are_ints("where", weft_where(weft_equal(r, weft_flip(r, 0)), r, weft_sub(r, r)),
-                     (int32_t[]){ 0, 0, 0, BIG, 0, 9 }, 6);
-        }
+    for (int i = 0; i < 3; i++) {
+        weft_tensor *r = batch(w, i);
+        are_ints("flip", weft_flip(r, 0), (int32_t[]){ 7, 5, 3, BIG, BIG + 1, 9 }, 6);
+        are_ints("sum", weft_pool(r, WEFT_POOL_SUM), (int32_t[]){ 12, 0, INT32_MIN + 4, 9 }, 4);
+        are_ints("max", weft_pool(r, WEFT_POOL_MAX), (int32_t[]){ 7, 0, BIG + 1, 9 }, 4);
+        are_ints("first", weft_pool(r, WEFT_POOL_FIRST), (int32_t[]){ 5, 0, BIG + 1, 9 }, 4);
+        are_ints("last", weft_pool(r, WEFT_POOL_LAST), (int32_t[]){ 7, 0, 3, 9 }, 4);
+        are_ints("add", weft_add(r, weft_ints(w, &(int32_t){ 1 }, 0, NULL)),
+                 (int32_t[]){ 6, 8, BIG + 2, BIG + 1, 4, 10 }, 6);
+        weft_tensor *each = weft_ints(w, (int32_t[]){ 1, 2, 3, 4 }, WEFT_SHAPE(4));
+        are_ints("broadcast", weft_broadcast_to_tokens(each, r), (int32_t[]){ 1, 1, 3, 3, 3, 4 }, 6);
+        are_ints("where", weft_where(weft_equal(r, weft_flip(r, 0)), r, weft_sub(r, r)),
+                 (int32_t[]){ 0, 0, 0, BIG, 0, 9 }, 6);
+    }
 }
 
 /* ---- what is refused ---- */
-Test(ints, what_they_are_not_for_names_the_way_out)
+CPU_TEST(ints, what_they_are_not_for_names_the_way_out)
 {
-    weft *w = open_on(WEFT_CPU);
     weft_tensor *(*const unary[])(weft_tensor *) = { weft_neg, weft_exp, weft_square, weft_tanh, weft_sum_all,
                                                      weft_mean_all };
     for (int i = 0; i < COUNT(unary); i++) {
@@ -185,7 +173,6 @@ Test(ints, what_they_are_not_for_names_the_way_out)
     FAILS(w, WEFT_ESHAPE, "max: [0] of ints: the axis is empty");
     weft_pool(batch(w, 0), WEFT_POOL_MEAN);
     FAILS(w, WEFT_EARG, "pool: [6] concat of ints: a mean of ints; reals are expected (weft_to_reals)");
-    CLEAN(w);
 }
 
 /* ---- arange ---- */

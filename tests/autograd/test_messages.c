@@ -9,9 +9,8 @@ static weft_tensor *of(weft *w, int64_t n, const int32_t *len)    /* a ragged [.
     return weft_ragged(w, zeros, 2, &(weft_lengths){ .n = n, .len = len });
 }
 
-Test(messages, a_layer_says_its_width)
+CPU_TEST(messages, a_layer_says_its_width)
 {
-    weft *w = open_on(WEFT_CPU);
     weft_linear *l =
         weft_linear_new(weft_module_new(w, "net"), "out", &(weft_linear_opts){ .in = 3, .out = 2 });
     weft_linear_run(l, weft_zeros(w, WEFT_SHAPE(1, 4)));
@@ -23,14 +22,10 @@ Test(messages, a_layer_says_its_width)
     FAILS(w, WEFT_ESHAPE, "net.out: linear: the input is [3, 2] concat; [.., 3] of reals");
     weft_linear_run(l, weft_ints(w, NULL, WEFT_SHAPE(2, 3)));
     FAILS(w, WEFT_ESHAPE, "net.out: linear: the input is [2, 3] of ints; [.., 3] of reals");
-    weft_matmul(weft_ints(w, NULL, WEFT_SHAPE(2, 3)), weft_zeros(w, WEFT_SHAPE(3, 1)));
-    FAILS(w, WEFT_ESHAPE, "matmul: [2, 3] of ints, [3, 1]: reals of rank 2 or more are expected");
-    CLEAN(w);
 }
 
-Test(messages, limits)
+CPU_TEST(messages, limits)
 {
-    weft *w = open_on(WEFT_CPU);
     weft_mlp_new(weft_module_new(w, "net"), "l",
                  &(weft_mlp_opts){ .layers = 10000, .widths = (int64_t[]){ 1 } });
     FAILS(w, WEFT_EARG, "mlp: 10000 layers; 1 .. 9999 are expected");
@@ -40,14 +35,12 @@ Test(messages, limits)
     weft_loss none =
         weft_cross_entropy(weft_zeros(w, WEFT_SHAPE(0, 0)), weft_ints(w, NULL, WEFT_SHAPE(0)), NULL);
     cr_assert(weft_item(none.sum) == 0 && weft_item(none.weight) == 0, "%s", weft_error_message(w));
-    CLEAN(w);
 }
 
 /* What is not finite would spoil all that comes after it, and no one would know where it came from. */
-Test(messages, settings)
+CPU_TEST(messages, settings)
 {
     const weft_real inf = (weft_real)INFINITY, nan = (weft_real)NAN;
-    weft *w = open_on(WEFT_CPU);
     weft_module *m = weft_module_new(w, "net");
     weft_rand(w, nan, 1, WEFT_SHAPE(2));
     FAILS(w, WEFT_EARG,
@@ -58,8 +51,6 @@ Test(messages, settings)
     FAILS(w, WEFT_EARG, "rand: from 0 to inf");
     weft_parameter(m, "p", WEFT_SHAPE(2), (weft_init){ WEFT_INIT_UNIFORM, 1, -1 });
     FAILS(w, WEFT_EARG, "parameter: net.p: uniform first values from 1 to -1; the lower one first");
-    weft_parameter(m, "p", WEFT_SHAPE(2), (weft_init){ WEFT_INIT_UNIFORM, nan, 1 });
-    FAILS(w, WEFT_EARG, "parameter: net.p: first values from a = nan");
     weft_tensor *p = weft_parameter(m, "p", WEFT_SHAPE(2), (weft_init){ WEFT_INIT_UNIFORM, 2, 2 });
     cr_assert_eq(numbers(p)[1], 2);
     for (int i = 0; i < 2; i++) {
@@ -72,12 +63,10 @@ Test(messages, settings)
         weft_layer_norm(weft_zeros(w, WEFT_SHAPE(2, 2)), NULL, NULL, i ? inf : nan);
         FAILS(w, WEFT_EARG, "layer_norm: [2, 2]: a finite eps >= 0");
     }
-    CLEAN(w);
 }
 
-Test(messages, counts_of_sequences)
+CPU_TEST(messages, counts_of_sequences)
 {
-    weft *w = open_on(WEFT_CPU);
     weft_concat_sequences(of(w, 2, one_two), of(w, 3, three));
     FAILS(w, WEFT_ESHAPE, "concat_sequences: 2 and 3 sequences; as many in both");
     weft_concat_sequences(of(w, 2, one_two), weft_zeros(w, WEFT_SHAPE(2, 2)));
@@ -88,12 +77,10 @@ Test(messages, counts_of_sequences)
     FAILS(w, WEFT_ESHAPE, "broadcast_to_tokens: [2, 5]: a plain tensor with one row for each of 3 sequences");
     weft_split_sequences(of(w, 3, three), &(weft_lengths){ .n = 2, .len = one_two }, NULL, NULL);
     FAILS(w, WEFT_EARG, "split_sequences: [3, 2] concat: 2 lengths");
-    CLEAN(w);
 }
 
-Test(messages, the_function_that_was_called)
+CPU_TEST(messages, the_function_that_was_called)
 {
-    weft *w = open_on(WEFT_CPU);
     weft_length_mask(w, &(weft_lengths){ .n = 2, .len = one_two }, 1, WEFT_ALIGN_LEFT);
     FAILS(w, WEFT_ESHAPE, "mask: total 1; at least the longest sequence, 2");
     weft_sequence_accuracy(weft_zeros(w, WEFT_SHAPE(2, 3)), weft_ints(w, NULL, WEFT_SHAPE(2)), NULL);
@@ -102,12 +89,10 @@ Test(messages, the_function_that_was_called)
     FAILS(w, WEFT_EARG, "clamp: [2]: from 2 to 1; low <= high");
     weft_clamp(weft_zeros(w, WEFT_SHAPE(2)), 0, (weft_real)NAN);
     FAILS(w, WEFT_EARG, "clamp: [2]: from 0 to ");
-    CLEAN(w);
 }
 
-Test(messages, lengths)
+CPU_TEST(messages, lengths)
 {
-    weft *w = open_on(WEFT_CPU);
     weft_ragged_ints(w, one_two, &(weft_lengths){ .n = -3, .len = one_two });
     FAILS(w, WEFT_EARG, "ragged_ints: lengths: n is -3; 0 or more");
     weft_ragged_ints(w, one_two, &(weft_lengths){ .n = (int64_t)1 << 40, .len = one_two });
@@ -123,7 +108,6 @@ Test(messages, lengths)
           "2^31 - 1");
     weft_ragged_ints(w, one_two, &(weft_lengths){ .n = 2, .len = large });
     FAILS(w, WEFT_EARG, "sequence 1 has length 2147483647, 2147483652 tokens so far");
-    CLEAN(w);
 }
 
 /* ---- what was found, and what is expected ---- */
@@ -137,9 +121,8 @@ static weft_tensor *x;                           /* in each of these: [2, 3] of 
         weft_recover(w);                                                                                  \
     } while (0)
 
-Test(messages, shapes_with_their_numbers)
+CPU_TEST(messages, shapes_with_their_numbers)
 {
-    weft *w = open_on(WEFT_CPU);
     SAYS(weft_matmul(x, weft_zeros(w, WEFT_SHAPE(4, 5))),
          "matmul: [2, 3], [4, 5]: the inner extents do not agree: 3 of a, 4 of b");
     SAYS(weft_matmul_with(x, true, weft_zeros(w, WEFT_SHAPE(5, 3)), true),
@@ -171,12 +154,10 @@ Test(messages, shapes_with_their_numbers)
                         &(weft_attention_opts){ .heads = 3 }, NULL),
          "queries and keys of one width (2 and 2), and widths that 3 heads divide");
     SAYS(weft_stream_of(w, ""), "stream_of: \"\"; a name of 1 .. 47 bytes");
-    CLEAN(w);
 }
 
-Test(messages, layers_say_what_they_got)
+CPU_TEST(messages, layers_say_what_they_got)
 {
-    weft *w = open_on(WEFT_CPU);
     weft_module *m = weft_module_new(w, "net");
     SAYS(weft_layer_norm_run(weft_layer_norm_new(m, "a", &(weft_layer_norm_opts){ .width = 4 }), x),
          "net.a: layer_norm: [2, 3]: [.., 4] of reals is expected");
@@ -196,12 +177,10 @@ Test(messages, layers_say_what_they_got)
                                                               .num_layers = 1,
                                                               .num_heads = 3 }),
          "attention_lstm: num_heads that divide d_decoder are expected, not 3 of 8");
-    CLEAN(w);
 }
 
-Test(messages, two_batches)
+CPU_TEST(messages, two_batches)
 {
-    weft *w = open_on(WEFT_CPU);
     SAYS(weft_add(of(w, 2, (int32_t[]){ 2, 1 }), of(w, 2, one_two)),
          "add: [3, 2] concat, [3, 2] concat: the inputs belong to different batches: sequence 0 has 2 tokens "
          "in the first and 1 in the second");
@@ -213,13 +192,11 @@ Test(messages, two_batches)
              weft_ragged(w, zeros, 2, &(weft_lengths){ .n = 2, .len = one_two, .id = (int64_t[]){ 0, 7 } })),
          "different batches: their lengths agree, but sequence 1 has the id 1 in the first and 7 in the "
          "second; ids were given only for one of them");
-    CLEAN(w);
 }
 
 /* [N, C, T] is what PyTorch has. */
-Test(messages, the_axis_of_classes)
+CPU_TEST(messages, the_axis_of_classes)
 {
-    weft *w = open_on(WEFT_CPU);
     SAYS(weft_cross_entropy(weft_zeros(w, WEFT_SHAPE(2, 5, 7)), weft_ints(w, NULL, WEFT_SHAPE(2, 7)), NULL)
              .sum,
          "cross_entropy: [2, 5, 7], [2, 7] of ints: classes are the last axis, of extent 7 here; they seem "
@@ -227,17 +204,6 @@ Test(messages, the_axis_of_classes)
     SAYS(weft_cross_entropy(weft_zeros(w, WEFT_SHAPE(2, 5, 7)), weft_ints(w, NULL, WEFT_SHAPE(2, 6)), NULL)
              .sum,
          "logits [.., classes] and classes [..] are expected");
-    SAYS(weft_cross_entropy(weft_zeros(w, WEFT_SHAPE(2, 5)), weft_ints(w, NULL, WEFT_SHAPE(2)),
-                            &(weft_ce_opts){ .class_weight = weft_zeros(w, WEFT_SHAPE(4)) })
-             .sum,
-         "class_weight is [4]; a plain [5] of reals, the classes, is expected");
-    SAYS(weft_cross_entropy(weft_zeros(w, WEFT_SHAPE(2, 5)), weft_ints(w, NULL, WEFT_SHAPE(2)),
-                            &(weft_ce_opts){ .mask = weft_zeros(w, WEFT_SHAPE(3)) })
-             .sum,
-         "the mask is [3]; reals of the classes' shape and layout are expected");
-    SAYS(weft_accuracy(weft_zeros(w, WEFT_SHAPE(2, 5)), weft_ints(w, NULL, WEFT_SHAPE(3)), NULL).right,
-         "accuracy: scores [2, 5], classes [3] of ints");
-    CLEAN(w);
 }
 
 /* ---- operators of one's own ---- */
@@ -252,6 +218,7 @@ static bool sets_scalars(weft_call *c)
     weft_op_set_shape(c->y[0], WEFT_REAL, 0, NULL), weft_op_set_shape(c->y[1], WEFT_I32, 0, NULL);
     return true;
 }
+static bool no_reason(weft_call *c) { return !c; }
 static bool sets_one_of_two(weft_call *c) { weft_op_set_shape(c->y[0], WEFT_REAL, 0, NULL); return true; }
 static bool like(weft_call *c) { weft_op_like(c->y[0], c->x[0]); return true; }
 static void nothing(weft_call *c) { (void)c; }
@@ -272,9 +239,8 @@ static bool like_but_real(weft_call *c)
 }
 static void fused_of_ints(const weft_call *c) { (void)weft_op_data(c->x[1]); }
 
-Test(messages, an_operator_without_a_shape)
+CPU_TEST(messages, an_operator_without_a_shape)
 {
-    weft *w = open_on(WEFT_CPU);
     SAYS(weft_op_apply(&(weft_op){ .name = "mine", .shape = sets_nothing, .forward = nothing }, &x, 1, NULL,
                        0),
          "mine: [2, 3]: its shape function has set no shape of result 0, or no possible one (weft_op_like, "
@@ -286,17 +252,17 @@ Test(messages, an_operator_without_a_shape)
              &(weft_op){ .name = "mine", .results = 2, .shape = sets_one_of_two, .forward = nothing }, &x, 1,
              NULL, 0),
          "no shape of result 1");
+    SAYS(weft_op_apply(&(weft_op){ .name = "mute", .shape = no_reason, .forward = nothing }, &x, 1, NULL, 0),
+         "mute: its shape function refuses without a reason; weft_op_refuse gives one");
     x = weft_zeros(w, WEFT_SHAPE(2, 3));
     cr_assert_eq(weft_rank(weft_op_apply(
                      &(weft_op){ .name = "mine", .results = 2, .shape = sets_scalars, .forward = nothing },
                      &x, 1, NULL, 0)),
                  0);
-    CLEAN(w);
 }
 
-Test(messages, numbers_of_the_wrong_kind, .init = unchecked)
+CPU_TEST(messages, numbers_of_the_wrong_kind, .init = unchecked)
 {
-    weft *w = open_on(WEFT_CPU);
     weft_tensor *ids = weft_ints(w, NULL, WEFT_SHAPE(9));
     SAYS((ids = weft_ints(w, NULL, WEFT_SHAPE(9)),
           weft_op_apply(&(weft_op){ .name = "mine", .shape = like_but_real, .forward = reals_of_ints }, &ids,
@@ -312,13 +278,11 @@ Test(messages, numbers_of_the_wrong_kind, .init = unchecked)
          "mine: op_data of [9] of ints; weft_op_int_data reads those");
     SAYS(weft_op_int_data(x), "op_int_data of [2, 3] of reals");
     SAYS((weft_clear(w), weft_op_data(x)), "op_data: the tensor is of a step that has ended");
-    CLEAN(w);
 }
 
 /* ---- options that are meant without their flag ---- */
-Test(messages, a_class_to_ignore_and_a_row_of_padding)
+CPU_TEST(messages, a_class_to_ignore_and_a_row_of_padding)
 {
-    weft *w = open_on(WEFT_CPU);
     weft_tensor *logits = weft_randn(w, WEFT_SHAPE(4, 3)),
                 *classes = weft_ints(w, (int32_t[]){ 0, -100, 2, -100 }, WEFT_SHAPE(4));
     for (int said = 0; said < 2; said++) {
@@ -345,15 +309,11 @@ Test(messages, a_class_to_ignore_and_a_row_of_padding)
     weft_tensor *ids = weft_ints(w, (int32_t[]){ 2, 0 }, WEFT_SHAPE(2));
     weft_real *got = numbers(weft_embedding_run(e, ids)), *all = numbers(weft_embedding_run(none, ids));
     cr_assert(got[0] == 0 && got[1] == 0 && got[2] != 0 && all[0] != 0 && all[2] != 0);
-    weft_embedding_new(m, "f", &(weft_embedding_opts){ .rows = 3, .columns = 2, .padding = -1 });
-    FAILS(w, WEFT_EARG, "embedding \"f\" in m: padding is -1; 0 .. 2 is expected");
-    CLEAN(w);
 }
 
 /* ---- messages that name the way out ---- */
-Test(messages, a_loss_that_is_not_on_the_tape)
+CPU_TEST(messages, a_loss_that_is_not_on_the_tape)
 {
-    weft *w = open_on(WEFT_CPU);
     weft_tensor *p = weft_parameter(weft_module_new(w, "m"), "p", WEFT_SHAPE(2), (weft_init){ 0 }), *loss, *g;
     WEFT_NO_GRAD(w)
         loss = weft_sum_all(p);
@@ -371,12 +331,10 @@ Test(messages, a_loss_that_is_not_on_the_tape)
         loss = weft_sum_all(p);
     weft_backward(weft_scale(loss, 2));
     FAILS(w, WEFT_EARG, "or of operators while the tape was off (WEFT_NO_GRAD), alone");
-    CLEAN(w);
 }
 
-Test(messages, a_state_of_an_ended_step)
+CPU_TEST(messages, a_state_of_an_ended_step)
 {
-    weft *w = open_on(WEFT_CPU);
     weft_rnn *r = weft_gru_new(weft_module_new(w, "m"), "r", &(weft_rnn_opts){ .input = 2, .hidden = 3 });
     weft_state last = weft_rnn_run(r, of(w, 2, one_two), WEFT_ZERO_STATE).last;
     weft_clear(w);
@@ -384,12 +342,10 @@ Test(messages, a_state_of_an_ended_step)
     FAILS(w, WEFT_EARG,
           "state h is of a step that has ended (weft_clear ends all tensors of a step; weft_assign to "
           "a buffer carries one over)");
-    CLEAN(w);
 }
 
-Test(messages, ints_where_reals_are_expected)
+CPU_TEST(messages, ints_where_reals_are_expected)
 {
-    weft *w = open_on(WEFT_CPU);
     weft_module *m = weft_module_new(w, "m");
     weft_rnn *r = weft_gru_new(m, "r", &(weft_rnn_opts){ .input = 2, .hidden = 3 });
     weft_rnn_run(r, weft_ragged_ints(w, one_two, &(weft_lengths){ .n = 2, .len = (int32_t[]){ 1, 1 } }),
@@ -402,17 +358,12 @@ Test(messages, ints_where_reals_are_expected)
     FAILS(w, WEFT_ESHAPE,
           "softmax: [1, 2] of ints: reals, and a mask of the same shape, are expected (weft_to_reals)");
     weft_matmul(weft_ints(w, one_two, WEFT_SHAPE(1, 2)), weft_zeros(w, WEFT_SHAPE(2, 2)));
-    FAILS(w, WEFT_ESHAPE, "reals of rank 2 or more are expected (weft_to_reals)");
-    weft_mse(weft_ints(w, one_two, WEFT_SHAPE(2)), weft_zeros(w, WEFT_SHAPE(2)), NULL);
-    FAILS(w, WEFT_ESHAPE, "mse: predicted is of ints, reals are expected (weft_to_reals)");
-    weft_cross_entropy(weft_zeros(w, WEFT_SHAPE(1, 2)), weft_zeros(w, WEFT_SHAPE(1)), NULL);
-    FAILS(w, WEFT_ESHAPE, "classes are ints; reals were given (weft_to_ints)");
-    CLEAN(w);
+    FAILS(w, WEFT_ESHAPE,
+          "matmul: [1, 2] of ints, [2, 2]: reals of rank 2 or more are expected (weft_to_reals)");
 }
 
-Test(messages, a_parameter_that_was_not_found)
+CPU_TEST(messages, a_parameter_that_was_not_found)
 {
-    weft *w = open_on(WEFT_CPU);
     weft_module *m = weft_module_new(w, "net");
     weft_linear_new(m, "l", &(weft_linear_opts){ .in = 2, .out = 2 });
     weft_tensor *typo = weft_find_parameter(m, "l.weigth");
@@ -424,5 +375,4 @@ Test(messages, a_parameter_that_was_not_found)
     weft_add(weft_find_parameter(m, "l.weight"), NULL);
     cr_assert_null(strstr(weft_error_message(w), "weft_find_parameter"));
     weft_recover(w);
-    CLEAN(w);
 }

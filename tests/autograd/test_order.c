@@ -146,11 +146,9 @@ static weft_tensor *sum_of_users(weft_tensor *const *x, void *user)
     (void)user;
     return weft_sum_all(users(NULL, x[0]));
 }
-Test(order, gradients_of_a_users_operator)
+CPU_TEST(order, gradients_of_a_users_operator)
 {
-    weft *w = open_on(WEFT_CPU);
     weft_tensor *x = weft_reals(w, (weft_real[]){ (weft_real).3, -1, 2 }, WEFT_SHAPE(3));
     cr_assert_lt(weft_gradcheck(sum_of_users, &x, 1, 1, NULL), TOL(1e-8, 2e-2));
     cr_assert_lt(weft_gradcheck(sum_of_users, &x, 1, 2, NULL), TOL(1e-6, 1));
-    CLEAN(w);
 }

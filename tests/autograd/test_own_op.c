@@ -50,35 +50,31 @@ static void right_everywhere(weft_tensor *x)
     close_to("backward", numbers(dx), slope, n, TOL(1e-15, 1e-6));
 }
 
-Test(own_op, sees_host_memory_wherever_tensors_are)
+TABLE_TEST(own_op, sees_host_memory_wherever_tensors_are)
 {
-    FOR_DEVICES(w) {
-        static const int32_t len[] = { 3, 0, 5, 2 };
-        weft_real rows[20];
-        weft_lengths lengths = { .n = 4, .len = len };
-        weft_tensor *r = weft_ragged(w, dice_fill(rows, 20, -2, 2), 2, &lengths);
-        int32_t row[] = { 0, 0, 1, 0 }, column[] = { 0, 3, 0, 3 };
-        right_everywhere(weft_reals(w, rows, WEFT_SHAPE(4, 5)));
-        right_everywhere(weft_reals(w, rows, WEFT_SHAPE(1)));
-        right_everywhere(weft_zeros(w, WEFT_SHAPE(3, 0)));
-        right_everywhere(r);
-        right_everywhere(weft_to_layout(r, WEFT_PACKED));
-        right_everywhere(weft_ragged(w, NULL, 2, &(weft_lengths){ .n = 0 }));
-        weft_tensor *in_rows = weft_to_rows(r, &(weft_placement){ 2, 5, row, column }),
-                    *y = weft_op_apply(&signed_square, &in_rows, 1, NULL, 0);
-        same_bits("rows", numbers(y), numbers(weft_op_apply(&signed_square, &r, 1, NULL, 0)), 20);
-        bool on_host = w->dev.k->synchronous;
-        cr_assert(on_host ? in_place && !host_copies : host_copies, "%s", weft_device_name(w));
-    }
+    static const int32_t len[] = { 3, 0, 5, 2 };
+    weft_real rows[20];
+    weft_lengths lengths = { .n = 4, .len = len };
+    weft_tensor *r = weft_ragged(w, dice_fill(rows, 20, -2, 2), 2, &lengths);
+    int32_t row[] = { 0, 0, 1, 0 }, column[] = { 0, 3, 0, 3 };
+    right_everywhere(weft_reals(w, rows, WEFT_SHAPE(4, 5)));
+    right_everywhere(weft_reals(w, rows, WEFT_SHAPE(1)));
+    right_everywhere(weft_zeros(w, WEFT_SHAPE(3, 0)));
+    right_everywhere(r);
+    right_everywhere(weft_to_layout(r, WEFT_PACKED));
+    right_everywhere(weft_ragged(w, NULL, 2, &(weft_lengths){ .n = 0 }));
+    weft_tensor *in_rows = weft_to_rows(r, &(weft_placement){ 2, 5, row, column }),
+                *y = weft_op_apply(&signed_square, &in_rows, 1, NULL, 0);
+    same_bits("rows", numbers(y), numbers(weft_op_apply(&signed_square, &r, 1, NULL, 0)), 20);
+    bool on_host = w->dev.k->synchronous;
+    cr_assert(on_host ? in_place && !host_copies : host_copies, "%s", weft_device_name(w));
 }
 
-Test(own_op, is_differentiated_twice)
+TABLE_TEST(own_op, is_differentiated_twice)
 {
-    FOR_DEVICES(w) {
-        weft_tensor *x = weft_reals(w, (weft_real[]){ -2, -1, 1, 2 }, WEFT_SHAPE(4));
-        cr_assert_lt(weft_gradcheck(squared, WEFT_LIST(x), 1, NULL), TOL(1e-8, 2e-2));
-        cr_assert_lt(weft_gradcheck(squared, WEFT_LIST(x), 2, NULL), TOL(1e-7, 2e-2));
-    }
+    weft_tensor *x = weft_reals(w, (weft_real[]){ -2, -1, 1, 2 }, WEFT_SHAPE(4));
+    cr_assert_lt(weft_gradcheck(squared, WEFT_LIST(x), 1, NULL), TOL(1e-8, 2e-2));
+    cr_assert_lt(weft_gradcheck(squared, WEFT_LIST(x), 2, NULL), TOL(1e-7, 2e-2));
 }
 
 /* ---- raw both ways: y = a b k, k ints; b's square is kept for the way back ---- */
@@ -137,26 +133,24 @@ static void raw_gradients(weft *w, weft_tensor *a, weft_tensor *b, weft_tensor *
         close_to("dx", numbers(got[i]), numbers(want[i]), weft_numel(a), TOL(1e-14, 1e-5));
 }
 
-Test(own_op, raw_gradients_are_added_where_some_are)
+TABLE_TEST(own_op, raw_gradients_are_added_where_some_are)
 {
-    FOR_DEVICES(w) {
-        static const int32_t len[] = { 2, 0, 3 }, k[] = { 2, -1, 3, 0, 1 };
-        weft_real a[5], b[5];
-        weft_lengths l = { .n = 3, .len = len };
-        dice_fill(a, 5, -1, 1), dice_fill(b, 5, -1, 1);
-        weft_tensor *ints = weft_ints(w, k, WEFT_SHAPE(5));
-        raw_gradients(w, weft_reals(w, a, WEFT_SHAPE(5)), weft_reals(w, b, WEFT_SHAPE(5)), ints);
-        raw_gradients(w, weft_ragged(w, a, 0, &l), weft_to_layout(weft_ragged(w, b, 0, &l), WEFT_PACKED),
-                      weft_ragged_ints(w, k, &l));
-        weft_module *m = weft_module_new(w, "m");
-        weft_tensor *p = weft_parameter(m, "p", WEFT_SHAPE(5), (weft_init){ WEFT_INIT_UNIFORM, -1, 1 });
-        for (int i = 0; i < 2; i++)              /* two losses add into one gradient */
-            weft_backward(weft_sum_all(two_uses(p, weft_reals(w, b, WEFT_SHAPE(5)), ints, true)));
-        weft_real want[5], *of = numbers(p);
-        for (int i = 0; i < 5; i++)
-            want[i] = 2 * (weft_real)k[i] * (b[i] + 2 * of[i]);
-        close_to("parameter", numbers(weft_grad(p)), want, 5, TOL(1e-14, 1e-5));
-    }
+    static const int32_t len[] = { 2, 0, 3 }, k[] = { 2, -1, 3, 0, 1 };
+    weft_real a[5], b[5];
+    weft_lengths l = { .n = 3, .len = len };
+    dice_fill(a, 5, -1, 1), dice_fill(b, 5, -1, 1);
+    weft_tensor *ints = weft_ints(w, k, WEFT_SHAPE(5));
+    raw_gradients(w, weft_reals(w, a, WEFT_SHAPE(5)), weft_reals(w, b, WEFT_SHAPE(5)), ints);
+    raw_gradients(w, weft_ragged(w, a, 0, &l), weft_to_layout(weft_ragged(w, b, 0, &l), WEFT_PACKED),
+                  weft_ragged_ints(w, k, &l));
+    weft_module *m = weft_module_new(w, "m");
+    weft_tensor *p = weft_parameter(m, "p", WEFT_SHAPE(5), (weft_init){ WEFT_INIT_UNIFORM, -1, 1 });
+    for (int i = 0; i < 2; i++)              /* two losses add into one gradient */
+        weft_backward(weft_sum_all(two_uses(p, weft_reals(w, b, WEFT_SHAPE(5)), ints, true)));
+    weft_real want[5], *of = numbers(p);
+    for (int i = 0; i < 5; i++)
+        want[i] = 2 * (weft_real)k[i] * (b[i] + 2 * of[i]);
+    close_to("parameter", numbers(weft_grad(p)), want, 5, TOL(1e-14, 1e-5));
 }
 
 /* ---- one that adds: on the way back it is run into the gradient itself ---- */
@@ -178,17 +172,15 @@ static const weft_op twice = { .name = "twice",
                                .forward = twice_run,
                                .backward = twice_back };
 
-Test(own_op, adds_to_what_is_there)
+TABLE_TEST(own_op, adds_to_what_is_there)
 {
-    FOR_DEVICES(w) {
-        weft_tensor *x = weft_reals(w, (weft_real[]){ 1, -2, 3 }, WEFT_SHAPE(3)), *dx;
-        weft_tensor *y = weft_add(weft_op_apply(&twice, &x, 1, NULL, 0),
-                                  weft_square(weft_op_apply(&twice, &x, 1, NULL, 0)));
-        weft_set_grad_enabled(w, false);
-        weft_gradients(y, WEFT_LIST(x), &dx);    /* 2 + 8 x */
-        weft_set_grad_enabled(w, true);
-        same_bits("dx", numbers(dx), ((weft_real[]){ 10, -14, 26 }), 3);
-    }
+    weft_tensor *x = weft_reals(w, (weft_real[]){ 1, -2, 3 }, WEFT_SHAPE(3)), *dx;
+    weft_tensor *y = weft_add(weft_op_apply(&twice, &x, 1, NULL, 0),
+                              weft_square(weft_op_apply(&twice, &x, 1, NULL, 0)));
+    weft_set_grad_enabled(w, false);
+    weft_gradients(y, WEFT_LIST(x), &dx);    /* 2 + 8 x */
+    weft_set_grad_enabled(w, true);
+    same_bits("dx", numbers(dx), ((weft_real[]){ 10, -14, 26 }), 3);
 }
 
 /* ---- one that starts kernels ---- */
@@ -214,17 +206,15 @@ static const weft_op on_device = { .name = "on_device",
                                    .forward = on_device_run,
                                    .fused = on_device_fused };
 
-Test(own_op, that_says_device_gets_the_devices_memory)
+TABLE_TEST(own_op, that_says_device_gets_the_devices_memory)
 {
-    FOR_DEVICES(w) {
-        weft_tensor *x = weft_reals(w, (weft_real[]){ 1, -2, 3 }, WEFT_SHAPE(3)), *dx;
-        weft_tensor *y = weft_op_apply(&on_device, &x, 1, NULL, 0);
-        weft_set_grad_enabled(w, false);
-        weft_gradients(y, WEFT_LIST(x), &dx);
-        weft_set_grad_enabled(w, true);
-        same_bits("y", numbers(y), ((weft_real[]){ 3, -6, 9 }), 3);
-        same_bits("dx", numbers(dx), ((weft_real[]){ 3, 3, 3 }), 3);
-    }
+    weft_tensor *x = weft_reals(w, (weft_real[]){ 1, -2, 3 }, WEFT_SHAPE(3)), *dx;
+    weft_tensor *y = weft_op_apply(&on_device, &x, 1, NULL, 0);
+    weft_set_grad_enabled(w, false);
+    weft_gradients(y, WEFT_LIST(x), &dx);
+    weft_set_grad_enabled(w, true);
+    same_bits("y", numbers(y), ((weft_real[]){ 3, -6, 9 }), 3);
+    same_bits("dx", numbers(dx), ((weft_real[]){ 3, 3, 3 }), 3);
 }
 
 /* ---- an empty input, which may lie where another one begins ---- */
@@ -238,15 +228,13 @@ static void last_run(weft_call *c)
         y[i] = x[i] + 1;
 }
 
-Test(own_op, with_an_empty_input_beside_another)
+TABLE_TEST(own_op, with_an_empty_input_beside_another)
 {
     static const weft_op last = { .name = "last", .shape = like_last, .forward = last_run };
-    FOR_DEVICES(w) {
-        weft_tensor *empty = weft_zeros(w, WEFT_SHAPE(0)), *x = weft_full(w, 2, WEFT_SHAPE(1000));
-        empty->data = x->data;
-        weft_real *y = numbers(weft_op_apply(&last, WEFT_LIST(empty, x), NULL, 0));
-        cr_assert(y[0] == 3 && y[999] == 3);
-    }
+    weft_tensor *empty = weft_zeros(w, WEFT_SHAPE(0)), *x = weft_full(w, 2, WEFT_SHAPE(1000));
+    empty->data = x->data;
+    weft_real *y = numbers(weft_op_apply(&last, WEFT_LIST(empty, x), NULL, 0));
+    cr_assert(y[0] == 3 && y[999] == 3);
 }
 
 /* ---- beside the way ---- */
@@ -256,77 +244,50 @@ static void beside_run(weft_call *c)             /* a tensor that is none of the
     for (int i = 0; i < 3; i++)
         weft_op_data(c->y[0])[i] = weft_op_data(c->x[0])[i] + more[i];
 }
-static void as_ints_run(weft_call *c)            /* the wrong question: harmless, and told */
+
+TABLE_TEST(own_op, other_tensors_and_no_raw_function)
 {
-    for (int i = 0; i < 3; i++)
-        weft_op_int_data(c->y[0])[i] = weft_op_int_data(c->x[0])[i];
+    static const weft_op beside = { .name = "beside", .shape = like_x, .forward = beside_run };
+    weft_tensor *x = weft_reals(w, (weft_real[]){ 1, 2, 3 }, WEFT_SHAPE(3)), *more = weft_scale(x, 10);
+    weft_tensor *y = weft_op_apply(&beside, &x, 1, &more, sizeof more);
+    same_bits("sum", numbers(y), ((weft_real[]){ 11, 22, 33 }), 3);
+    bool on_host = w->dev.k->synchronous;
+    cr_assert_eq(weft_op_data(x), on_host ? x->data : NULL);
+    if (!on_host)
+        FAILS(w, WEFT_EARG, "op_data: the numbers are on the device, and no raw function is at work");
 }
 
-Test(own_op, other_tensors_wrong_types_and_no_raw_function)
+TABLE_TEST(own_op, without_memory_does_not_run, .init = unchecked)
 {
-    static const weft_op beside = { .name = "beside", .shape = like_x, .forward = beside_run },
-                         as_ints = { .name = "as_ints", .shape = like_x, .forward = as_ints_run };
-    FOR_DEVICES(w) {
-        weft_tensor *x = weft_reals(w, (weft_real[]){ 1, 2, 3 }, WEFT_SHAPE(3)), *more = weft_scale(x, 10);
-        weft_tensor *y = weft_op_apply(&beside, &x, 1, &more, sizeof more);
-        same_bits("sum", numbers(y), ((weft_real[]){ 11, 22, 33 }), 3);
-        bool on_host = w->dev.k->synchronous;
-        cr_assert_eq(weft_op_data(x), on_host ? x->data : NULL);
-        if (!on_host)
-            FAILS(w, WEFT_EARG, "op_data: the numbers are on the device, and no raw function is at work");
-        x = weft_zeros(w, WEFT_SHAPE(3));
-        weft_op_apply(&as_ints, &x, 1, NULL, 0);
-        FAILS(w, WEFT_EARG, "as_ints: op_int_data of [3] of reals; weft_op_data reads those");
+    static int64_t on_host;
+    int64_t failed = 0;
+    for (bool done = false; !done; failed++) {                 /* each piece that it takes, copies too */
+        weft_tensor *x = weft_zeros(w, WEFT_SHAPE(100));
+        int before = ran;
+        fail_take(w, failed + 1);
+        weft_op_apply(&signed_square, &x, 1, NULL, 0);
+        done = takes_left(w);
+        fail_take(w, 0);
+        cr_assert_eq(ran, before + done);
+        if (!done)
+            FAILS(w, WEFT_ENOMEM, "out of memory");
+        weft_clear(w);
     }
+    if (w->dev.k->synchronous)
+        on_host = failed;
+    else
+        cr_assert_eq(failed, on_host + 1, "room for the copies is one piece");
 }
 
-static bool no_reason(weft_call *c) { return !c; }
-
-Test(own_op, a_shape_function_says_why_it_refuses)
+TABLE_TEST(own_op, a_steady_step_asks_for_no_memory, .init = unchecked)
 {
-    static const weft_op mute = { .name = "mute", .shape = no_reason, .forward = beside_run };
-    FOR_DEVICES(w) {
-        weft_tensor *x = weft_zeros(w, WEFT_SHAPE(3)), *y = weft_op_apply(&mute, &x, 1, NULL, 0);
-        cr_assert_eq(weft_numel(y), 0);
-        FAILS(w, WEFT_EARG, "mute: its shape function refuses without a reason; weft_op_refuse gives one");
+    int64_t settled = 0;
+    for (int step = 0; step < 8; step++) {
+        weft_tensor *x = weft_full(w, 3, WEFT_SHAPE(1000)), *dx;
+        weft_gradients(squared(&x, NULL), &x, 1, &dx);
+        cr_assert_eq(numbers(dx)[999], 6);
+        weft_clear(w);
+        settled = step == 3 ? weft_usage_of(w).allocations : settled;
     }
-}
-
-Test(own_op, without_memory_does_not_run, .init = unchecked)
-{
-    int64_t on_host = 0;
-    FOR_DEVICES(w) {
-        int64_t failed = 0;
-        for (bool done = false; !done; failed++) {                 /* each piece that it takes, copies too */
-            weft_tensor *x = weft_zeros(w, WEFT_SHAPE(100));
-            int before = ran;
-            fail_take(w, failed + 1);
-            weft_op_apply(&signed_square, &x, 1, NULL, 0);
-            done = takes_left(w);
-            fail_take(w, 0);
-            cr_assert_eq(ran, before + done);
-            if (!done)
-                FAILS(w, WEFT_ENOMEM, "out of memory");
-            weft_clear(w);
-        }
-        if (w->dev.k->synchronous)
-            on_host = failed;
-        else
-            cr_assert_eq(failed, on_host + 1, "room for the copies is one piece");
-    }
-}
-
-Test(own_op, a_steady_step_asks_for_no_memory, .init = unchecked)
-{
-    FOR_DEVICES(w) {
-        int64_t settled = 0;
-        for (int step = 0; step < 8; step++) {
-            weft_tensor *x = weft_full(w, 3, WEFT_SHAPE(1000)), *dx;
-            weft_gradients(squared(&x, NULL), &x, 1, &dx);
-            cr_assert_eq(numbers(dx)[999], 6);
-            weft_clear(w);
-            settled = step == 3 ? weft_usage_of(w).allocations : settled;
-        }
-        cr_assert_eq(weft_usage_of(w).allocations, settled, "%s", weft_device_name(w));
-    }
+    cr_assert_eq(weft_usage_of(w).allocations, settled, "%s", weft_device_name(w));
 }

@@ -31,28 +31,6 @@ static weft_tensor *in_layout(weft_tensor *x, int layout)
                                            weft_to_rows(x, &(weft_placement){ 3, 7, row, column });
 }
 
-Test(packed_sequence, fields_of_every_layout)
-{
-    static const int32_t sizes[] = { 4, 4, 4, 1 }, sorted[N] = { 2, 0, 3, 5, 1, 4 };
-    FOR_DEVICES(w)
-        for (int layout = 0; layout < 3; layout++) {
-            weft_tensor *x = sample(w, layout == 1 ? NULL : ids);
-            weft_packed_sequence p = weft_packed_sequence_of(in_layout(x, layout));
-            cr_assert(p.steps == 4 && p.sequences == N && weft_layout_of(p.data) == WEFT_PLAIN);
-            weft_real *got = numbers(p.data), *all = numbers(x);
-            int64_t row = 0;
-            for (int t = 0; t < p.steps; t++) {
-                cr_assert(p.batch_sizes[t] == sizes[t]);
-                for (int k = 0; k < sizes[t]; k++, row++)
-                    same_bits("data", got + row * WIDTH, all + row_of(sorted[k], t) * WIDTH, WIDTH);
-            }
-            cr_assert(row == TOKENS && weft_size(p.data, 0) == TOKENS);
-            for (int k = 0; k < N; k++)
-                cr_assert(p.sorted_indices[k] == sorted[k] && p.unsorted_indices[sorted[k]] == k);
-            cr_assert(layout == 1 ? !p.ids : !memcmp(p.ids, ids, sizeof ids));
-        }
-}
-
 /* Sequences 0, 3 and 5 are of one length: all six orders of them, by either array of indices, or both. */
 static weft_packed_sequence tied(weft *w, const int32_t *order, int arrays, int32_t *sorted, int32_t *place,
                                  bool as_ints)
@@ -78,121 +56,110 @@ static weft_packed_sequence tied(weft *w, const int32_t *order, int arrays, int3
                                    .sequences = N };
 }
 
-Test(packed_sequence, back_with_every_order_of_ties)
+TABLE_TEST(packed_sequence, back_with_every_order_of_ties)
 {
     static const int32_t orders[6][3] = { { 0, 3, 5 }, { 0, 5, 3 }, { 3, 0, 5 },
                                           { 3, 5, 0 }, { 5, 0, 3 }, { 5, 3, 0 } };
     int32_t sorted[N], place[N], got[TOKENS];
-    FOR_DEVICES(w)
-        for (int i = 0; i < 6 * 3; i++) {
-            weft_packed_sequence p = tied(w, orders[i / 3], i % 3 + 1, sorted, place, true);
-            weft_tensor *x = weft_ragged_of(&p);
-            weft_lengths l = weft_lengths_of(x);
-            cr_assert(weft_layout_of(x) == WEFT_PACKED && l.n == N, "%s", weft_error_message(w));
-            cr_assert(!memcmp(l.len, lengths, sizeof lengths) && !memcmp(l.id, ids, sizeof ids));
-            cr_assert(!read_status(weft_to_layout(x, WEFT_CONCAT), got, sizeof got));
-            for (int row = 0; row < TOKENS; row++)
-                cr_assert(got[row] == row + (1 << 25), "order %d: row %d is %d", i, row, got[row]);
-            p = tied(w, orders[i / 3], i % 3 + 1, sorted, place, false);
-            weft_real *reals = numbers(weft_to_layout(weft_ragged_of(&p), WEFT_CONCAT));
-            for (int row = 0; row < TOKENS; row++)
-                cr_assert(reals[row] == (weft_real)(row + (1 << 25)));
-        }
+    for (int i = 0; i < 6 * 3; i++) {
+        weft_packed_sequence p = tied(w, orders[i / 3], i % 3 + 1, sorted, place, true);
+        weft_tensor *x = weft_ragged_of(&p);
+        weft_lengths l = weft_lengths_of(x);
+        cr_assert(weft_layout_of(x) == WEFT_PACKED && l.n == N, "%s", weft_error_message(w));
+        cr_assert(!memcmp(l.len, lengths, sizeof lengths) && !memcmp(l.id, ids, sizeof ids));
+        cr_assert(!read_status(weft_to_layout(x, WEFT_CONCAT), got, sizeof got));
+        for (int row = 0; row < TOKENS; row++)
+            cr_assert(got[row] == row + (1 << 25), "order %d: row %d is %d", i, row, got[row]);
+        p = tied(w, orders[i / 3], i % 3 + 1, sorted, place, false);
+        weft_real *reals = numbers(weft_to_layout(weft_ragged_of(&p), WEFT_CONCAT));
+        for (int row = 0; row < TOKENS; row++)
+            cr_assert(reals[row] == (weft_real)(row + (1 << 25)));
+    }
 }
 
-Test(packed_sequence, there_and_back)
+TABLE_TEST(packed_sequence, there_and_back)
 {
-    FOR_DEVICES(w)
-        for (int layout = 0; layout < 3; layout++) {
-            weft_tensor *x = sample(w, ids);
-            weft_packed_sequence p = weft_packed_sequence_of(in_layout(x, layout));
-            weft_tensor *back = weft_ragged_of(&p), *sum = weft_add(x, back);  /* of one batch, or it fails */
-            weft_real *got = numbers(weft_to_layout(sum, WEFT_CONCAT)), *all = numbers(x);
-            for (int i = 0; i < TOKENS * WIDTH; i++)
-                cr_assert(got[i] == 2 * all[i]);
-        }
+    for (int layout = 0; layout < 3; layout++) {
+        weft_tensor *x = sample(w, ids);
+        weft_packed_sequence p = weft_packed_sequence_of(in_layout(x, layout));
+        weft_tensor *back = weft_ragged_of(&p), *sum = weft_add(x, back);  /* of one batch, or it fails */
+        weft_real *got = numbers(weft_to_layout(sum, WEFT_CONCAT)), *all = numbers(x);
+        for (int i = 0; i < TOKENS * WIDTH; i++)
+            cr_assert(got[i] == 2 * all[i]);
+    }
 }
 
 /* No indices: the sequences lie as they are sorted, which are then the user's order. */
-Test(packed_sequence, without_indices)
+TABLE_TEST(packed_sequence, without_indices)
 {
     static const int32_t sizes[] = { 3, 2 };
     const weft_real rows[] = { 1, 2, 3, 4, 5 }, want[] = { 1, 4, 2, 5, 3 };
-    FOR_DEVICES(w) {
-        weft_packed_sequence p = {
-            .data = weft_reals(w, rows, WEFT_SHAPE(5)), .batch_sizes = sizes, .steps = 2, .sequences = 3
-        };
-        same_bits("rows", numbers(weft_to_layout(weft_ragged_of(&p), WEFT_CONCAT)), want, 5);
-    }
+    weft_packed_sequence p = {
+        .data = weft_reals(w, rows, WEFT_SHAPE(5)), .batch_sizes = sizes, .steps = 2, .sequences = 3
+    };
+    same_bits("rows", numbers(weft_to_layout(weft_ragged_of(&p), WEFT_CONCAT)), want, 5);
 }
 
 /* Both ways only move rows, so the gradient of a sum of products is the other factor, moved back. */
-Test(packed_sequence, gradients)
+TABLE_TEST(packed_sequence, gradients)
 {
     static const int32_t order[3] = { 5, 0, 3 };
     int32_t sorted[N], place[N];
-    FOR_DEVICES(w) {
-        weft_packed_sequence p = tied(w, order, 3, sorted, place, false);
-        weft_tensor *factor = weft_ragged_rows(weft_randn(w, WEFT_SHAPE(TOKENS)), weft_ragged_of(&p)), *dx;
-        weft_tensor *y = weft_mul(weft_ragged_of(&p), factor), *parts[N];
-        weft_gradients(weft_sum_all(y), &p.data, 1, &dx);
-        weft_real *got = numbers(dx), *want = numbers(weft_to_layout(factor, WEFT_CONCAT));
-        for (int t = 0, row = 0; t < p.steps; t++)
-            for (int k = 0; k < p.batch_sizes[t]; k++, row++)
-                cr_assert(got[row] == want[row_of(sorted[k], t)]);
-        weft_tensor *x = sample(w, ids), *dparts;
-        weft_unpack_sequence(weft_to_layout(x, WEFT_PACKED), parts);
-        weft_gradients(weft_sum_all(weft_scale(parts[3], 5)), &x, 1, &dparts);
-        got = numbers(dparts);
-        for (int i = 0; i < TOKENS * WIDTH; i++)
-            cr_assert(got[i] == (i / WIDTH >= row_of(3, 0) && i / WIDTH < row_of(4, 0) ? 5 : 0));
-    }
+    weft_packed_sequence p = tied(w, order, 3, sorted, place, false);
+    weft_tensor *factor = weft_ragged_rows(weft_randn(w, WEFT_SHAPE(TOKENS)), weft_ragged_of(&p)), *dx;
+    weft_tensor *y = weft_mul(weft_ragged_of(&p), factor), *parts[N];
+    weft_gradients(weft_sum_all(y), &p.data, 1, &dx);
+    weft_real *got = numbers(dx), *want = numbers(weft_to_layout(factor, WEFT_CONCAT));
+    for (int t = 0, row = 0; t < p.steps; t++)
+        for (int k = 0; k < p.batch_sizes[t]; k++, row++)
+            cr_assert(got[row] == want[row_of(sorted[k], t)]);
+    weft_tensor *x = sample(w, ids), *dparts;
+    weft_unpack_sequence(weft_to_layout(x, WEFT_PACKED), parts);
+    weft_gradients(weft_sum_all(weft_scale(parts[3], 5)), &x, 1, &dparts);
+    got = numbers(dparts);
+    for (int i = 0; i < TOKENS * WIDTH; i++)
+        cr_assert(got[i] == (i / WIDTH >= row_of(3, 0) && i / WIDTH < row_of(4, 0) ? 5 : 0));
 }
 
-Test(packed_sequence, lists)
+TABLE_TEST(packed_sequence, lists)
 {
-    FOR_DEVICES(w) {
-        weft_tensor *x = sample(w, NULL), *parts[N];
-        weft_unpack_sequence(weft_to_layout(x, WEFT_PACKED), parts);
-        weft_real *all = numbers(x);
-        for (int s = 0; s < N; s++) {
-            cr_assert(weft_rank(parts[s]) == 2 && weft_size(parts[s], 0) == lengths[s]);
-            same_bits("a sequence", numbers(parts[s]), all + row_of(s, 0) * WIDTH, lengths[s] * WIDTH);
-        }
-        weft_tensor *packed = weft_pack_sequence(parts, N);
-        cr_assert(weft_layout_of(packed) == WEFT_PACKED);
-        same_bits("packed", numbers(packed), numbers(weft_to_layout(x, WEFT_PACKED)), TOKENS * WIDTH);
-        for (int right = 0; right < 2; right++) {
-            weft_align align = right ? WEFT_ALIGN_RIGHT : WEFT_ALIGN_LEFT;
-            weft_tensor *padded = weft_pad_sequence(parts, N, -7, align);
-            cr_assert(weft_size(padded, 0) == N && weft_size(padded, 1) == 4);
-            same_bits("padded", numbers(padded), numbers(weft_pad_packed_sequence(x, 0, -7, align)),
-                      N * 4 * WIDTH);
-        }
-        const int32_t ints[] = { 7, 8, 9 };
-        weft_tensor *two[] = { weft_ints(w, ints, WEFT_SHAPE(1)), weft_ints(w, ints + 1, WEFT_SHAPE(2)) };
-        int32_t got[3], want[] = { 8, 7, 9 };
-        cr_assert(!read_status(weft_pack_sequence(two, 2), got, sizeof got) &&
-                  !memcmp(got, want, sizeof got));
+    weft_tensor *x = sample(w, NULL), *parts[N];
+    weft_unpack_sequence(weft_to_layout(x, WEFT_PACKED), parts);
+    weft_real *all = numbers(x);
+    for (int s = 0; s < N; s++) {
+        cr_assert(weft_rank(parts[s]) == 2 && weft_size(parts[s], 0) == lengths[s]);
+        same_bits("a sequence", numbers(parts[s]), all + row_of(s, 0) * WIDTH, lengths[s] * WIDTH);
     }
+    weft_tensor *packed = weft_pack_sequence(parts, N);
+    cr_assert(weft_layout_of(packed) == WEFT_PACKED);
+    same_bits("packed", numbers(packed), numbers(weft_to_layout(x, WEFT_PACKED)), TOKENS * WIDTH);
+    for (int right = 0; right < 2; right++) {
+        weft_align align = right ? WEFT_ALIGN_RIGHT : WEFT_ALIGN_LEFT;
+        weft_tensor *padded = weft_pad_sequence(parts, N, -7, align);
+        cr_assert(weft_size(padded, 0) == N && weft_size(padded, 1) == 4);
+        same_bits("padded", numbers(padded), numbers(weft_pad_packed_sequence(x, 0, -7, align)),
+                  N * 4 * WIDTH);
+    }
+    const int32_t ints[] = { 7, 8, 9 };
+    weft_tensor *two[] = { weft_ints(w, ints, WEFT_SHAPE(1)), weft_ints(w, ints + 1, WEFT_SHAPE(2)) };
+    int32_t got[3], want[] = { 8, 7, 9 };
+    cr_assert(!read_status(weft_pack_sequence(two, 2), got, sizeof got) && !memcmp(got, want, sizeof got));
 }
 
-Test(packed_sequence, empty_ones)
+TABLE_TEST(packed_sequence, empty_ones)
 {
     static const int32_t turned[] = { 1, 0 };
-    FOR_DEVICES(w) {
-        weft_packed_sequence p = { .data = weft_zeros(w, WEFT_SHAPE(0, 4)),
-                                   .sorted_indices = turned,
-                                   .sequences = 2 };
-        weft_tensor *x = weft_ragged_of(&p), *none[2];
-        cr_assert(weft_lengths_of(x).n == 2 && weft_size(x, 0) == 0 && weft_size(x, 1) == 4);
-        cr_assert(weft_packed_sequence_of(x).steps == 0);
-        weft_unpack_sequence(x, none);
-        cr_assert(weft_size(none[1], 0) == 0);
-        cr_assert(weft_lengths_of(weft_pack_sequence(none, 2)).n == 2);
-        p = (weft_packed_sequence){ .data = weft_zeros(w, WEFT_SHAPE(0)) };
-        cr_assert(weft_lengths_of(weft_ragged_of(&p)).n == 0);
-    }
+    weft_packed_sequence p = { .data = weft_zeros(w, WEFT_SHAPE(0, 4)),
+                               .sorted_indices = turned,
+                               .sequences = 2 };
+    weft_tensor *x = weft_ragged_of(&p), *none[2];
+    cr_assert(weft_lengths_of(x).n == 2 && weft_size(x, 0) == 0 && weft_size(x, 1) == 4);
+    cr_assert(weft_packed_sequence_of(x).steps == 0);
+    weft_unpack_sequence(x, none);
+    cr_assert(weft_size(none[1], 0) == 0);
+    cr_assert(weft_lengths_of(weft_pack_sequence(none, 2)).n == 2);
+    p = (weft_packed_sequence){ .data = weft_zeros(w, WEFT_SHAPE(0)) };
+    cr_assert(weft_lengths_of(weft_ragged_of(&p)).n == 0);
 }
 
 /* ---- what is refused ---- */
@@ -239,18 +206,17 @@ Test(packed_sequence, arrays_that_do_not_agree)
     }
 }
 
-Test(packed_sequence, lists_that_do_not_agree)
+TABLE_TEST(packed_sequence, lists_that_do_not_agree)
 {
-    FOR_DEVICES(w)
-        for (int i = 0; i < 5; i++) {
-            weft_tensor *a = weft_zeros(w, WEFT_SHAPE(2, 3)),
-                        *list[] = { a, i == 0 ? weft_zeros(w, WEFT_SHAPE(2)) :
-                                       i == 1 ? weft_zeros(w, WEFT_SHAPE(2, 4)) :
-                                       i == 2 ? sample(w, NULL) :
-                                       i == 3 ? NULL :
-                                                a };
-            weft_pack_sequence(list, i == 4 ? 0 : 2);
-            cr_assert(!weft_ok(w) || i == 4, "list %d", i);
-            weft_recover(w);
-        }
+    for (int i = 0; i < 5; i++) {
+        weft_tensor *a = weft_zeros(w, WEFT_SHAPE(2, 3)),
+                    *list[] = { a, i == 0 ? weft_zeros(w, WEFT_SHAPE(2)) :
+                                   i == 1 ? weft_zeros(w, WEFT_SHAPE(2, 4)) :
+                                   i == 2 ? sample(w, NULL) :
+                                   i == 3 ? NULL :
+                                            a };
+        weft_pack_sequence(list, i == 4 ? 0 : 2);
+        cr_assert(!weft_ok(w) || i == 4, "list %d", i);
+        weft_recover(w);
+    }
 }

@@ -26,49 +26,40 @@ static void is_laid_out(weft_tensor *x, weft_tensor *like)
     same_bits("rows", got, rows, WORDS * WIDTH);
 }
 
-Test(row_order, rows_in_the_users_order_are_laid_out_as_like)
+TABLE_TEST(row_order, rows_in_the_users_order_are_laid_out_as_like)
 {
-    FOR_DEVICES(w) {
-        weft_tensor *like[] = { sentences(w), weft_to_layout(sentences(w), WEFT_PACKED),
-                                in_rows(sentences(w)) };
-        for (int i = 0; i < COUNT(like); i++)
-            is_laid_out(weft_ragged_rows(given(w), like[i]), like[i]);
-        is_laid_out(weft_ragged_like(given(w), like[0]), like[0]);
-        int32_t ints[WORDS] = { 5, 4, 3, 2, 1, 0 }, got[WORDS];
-        weft_read_sequences(weft_ragged_rows(weft_ints(w, ints, WEFT_SHAPE(WORDS)), like[1]), got,
-                            sizeof got);
-        cr_assert_arr_eq(got, ints, sizeof ints);
-    }
+    weft_tensor *like[] = { sentences(w), weft_to_layout(sentences(w), WEFT_PACKED), in_rows(sentences(w)) };
+    for (int i = 0; i < COUNT(like); i++)
+        is_laid_out(weft_ragged_rows(given(w), like[i]), like[i]);
+    is_laid_out(weft_ragged_like(given(w), like[0]), like[0]);
+    int32_t ints[WORDS] = { 5, 4, 3, 2, 1, 0 }, got[WORDS];
+    weft_read_sequences(weft_ragged_rows(weft_ints(w, ints, WEFT_SHAPE(WORDS)), like[1]), got, sizeof got);
+    cr_assert_arr_eq(got, ints, sizeof ints);
 }
 
-Test(row_order, gradients_return_to_the_users_order)
+TABLE_TEST(row_order, gradients_return_to_the_users_order)
 {
-    FOR_DEVICES(w) {
-        weft_tensor *x = given(w), *factor = given(w), *like = weft_to_layout(sentences(w), WEFT_PACKED), *dx;
-        weft_tensor *y = weft_mul(weft_ragged_rows(x, like), weft_ragged_rows(factor, like));
-        weft_gradients(weft_sum_all(y), &x, 1, &dx);
-        same_bits("gradient", numbers(dx), rows, WORDS * WIDTH);
-    }
+    weft_tensor *x = given(w), *factor = given(w), *like = weft_to_layout(sentences(w), WEFT_PACKED), *dx;
+    weft_tensor *y = weft_mul(weft_ragged_rows(x, like), weft_ragged_rows(factor, like));
+    weft_gradients(weft_sum_all(y), &x, 1, &dx);
+    same_bits("gradient", numbers(dx), rows, WORDS * WIDTH);
 }
 
-Test(row_order, unknown_rows_beside_a_packed_tensor_are_refused)
+TABLE_TEST(row_order, unknown_rows_beside_a_packed_tensor_are_refused)
 {
-    FOR_DEVICES(w) {
-        weft_ragged_like(given(w), weft_to_layout(sentences(w), WEFT_PACKED));
-        FAILS(w, WEFT_ESHAPE, "ragged_like: [6, 2]: like is [6] packed of ints, and these rows are not known "
-                              "to be in the order of that layout; weft_ragged_rows takes rows");
-        weft_tensor *x = weft_scale(weft_square(weft_add(given(w), weft_scalar(w, 1))), 2);
-        weft_ragged_like(x, weft_to_layout(sentences(w), WEFT_PACKED));
-        FAILS(w, WEFT_ESHAPE, "ragged_like: ");
-        weft_ragged_like(weft_reals(w, NULL, WEFT_SHAPE(8)), in_rows(sentences(w)));
-        FAILS(w, WEFT_ESHAPE, "ragged_like: ");
-    }
+    weft_ragged_like(given(w), weft_to_layout(sentences(w), WEFT_PACKED));
+    FAILS(w, WEFT_ESHAPE, "ragged_like: [6, 2]: like is [6] packed of ints, and these rows are not known "
+                          "to be in the order of that layout; weft_ragged_rows takes rows");
+    weft_tensor *x = weft_scale(weft_square(weft_add(given(w), weft_scalar(w, 1))), 2);
+    weft_ragged_like(x, weft_to_layout(sentences(w), WEFT_PACKED));
+    FAILS(w, WEFT_ESHAPE, "ragged_like: ");
+    weft_ragged_like(weft_reals(w, NULL, WEFT_SHAPE(8)), in_rows(sentences(w)));
+    FAILS(w, WEFT_ESHAPE, "ragged_like: ");
 }
 
 /* the mistake that the note is for: one vector a word, made by a layer over letters */
-Test(row_order, a_layer_over_letters_gives_words_in_the_users_order)
+CPU_TEST(row_order, a_layer_over_letters_gives_words_in_the_users_order)
 {
-    weft *w = open_on(WEFT_CPU);
     weft_tensor *letter = weft_ragged(w, NULL, 0, &(weft_lengths){ .n = WORDS, .len = letters }),
                 *word = weft_pool(weft_add(letter, weft_scalar(w, 1)), WEFT_POOL_SUM);
     weft_tensor *like = weft_to_layout(sentences(w), WEFT_PACKED), *y = weft_ragged_rows(word, like);
@@ -79,7 +70,6 @@ Test(row_order, a_layer_over_letters_gives_words_in_the_users_order)
         cr_assert_eq(got[i], letters[i]);
     weft_ragged_like(word, like);
     FAILS(w, WEFT_ESHAPE, "weft_ragged_rows");
-    CLEAN(w);
 }
 
 /* ---- rows that weft_plain returned ---- */
@@ -99,15 +89,14 @@ static weft_tensor *kept(weft_tensor *p, int how)
     default: return weft_layer_norm(weft_dropout(p, .5, "d", false), NULL, NULL, 1e-5);
     }
 }
-Test(row_order, operators_that_keep_rows_hand_their_order_on)
+TABLE_TEST(row_order, operators_that_keep_rows_hand_their_order_on)
 {
-    FOR_DEVICES(w)
-        for (int how = 0; how < 9; how++) {
-            weft_tensor *like = weft_to_layout(sentences(w), WEFT_PACKED),
-                        *x = weft_plain(weft_ragged_rows(given(w), like)), *y;
-            y = weft_ragged_like(kept(x, how), like);
-            cr_assert(weft_ok(w) && weft_layout_of(y) == WEFT_PACKED, "%d: %s", how, weft_error_message(w));
-        }
+    for (int how = 0; how < 9; how++) {
+        weft_tensor *like = weft_to_layout(sentences(w), WEFT_PACKED),
+                    *x = weft_plain(weft_ragged_rows(given(w), like)), *y;
+        y = weft_ragged_like(kept(x, how), like);
+        cr_assert(weft_ok(w) && weft_layout_of(y) == WEFT_PACKED, "%d: %s", how, weft_error_message(w));
+    }
 }
 
 static weft_tensor *moved(weft_tensor *p, int how)         /* p [6, 6], packed */
@@ -127,9 +116,8 @@ static weft_tensor *moved(weft_tensor *p, int how)         /* p [6, 6], packed *
     default: return weft_index_add(p, weft_ints(w, (int32_t[]){ 0, 1, 2, 3, 4, 5 }, WEFT_SHAPE(6)), 6);
     }
 }
-Test(row_order, operators_that_move_rows_forget_their_order)
+CPU_TEST(row_order, operators_that_move_rows_forget_their_order)
 {
-    weft *w = open_on(WEFT_CPU);
     for (int how = 0; how < 11; how++) {
         weft_tensor *like = weft_to_layout(sentences(w), WEFT_PACKED),
                     *wide = weft_ragged_rows(weft_zeros(w, WEFT_SHAPE(WORDS, WORDS)), like);
@@ -139,66 +127,58 @@ Test(row_order, operators_that_move_rows_forget_their_order)
         cr_assert(!weft_ok(w), "%d is taken", how);
         FAILS(w, WEFT_ESHAPE, "ragged_like: ");
     }
-    CLEAN(w);
 }
 
-Test(row_order, rows_of_another_layout_are_refused)
+TABLE_TEST(row_order, rows_of_another_layout_are_refused)
 {
-    FOR_DEVICES(w) {
-        weft_tensor *packed = weft_to_layout(sentences(w), WEFT_PACKED), *concat = sentences(w);
-        weft_ragged_like(weft_plain(packed), concat);
-        FAILS(w, WEFT_ESHAPE, "ragged_like: ");
-        packed = weft_to_layout(sentences(w), WEFT_PACKED), concat = sentences(w);
-        weft_ragged_rows(weft_plain(packed), concat);
-        FAILS(w, WEFT_ESHAPE, "ragged_rows: [6] of ints: these rows are in the order of a packed tensor "
-                              "(weft_plain); rows sequence by sequence are expected (weft_ragged_like");
-        packed = weft_to_layout(sentences(w), WEFT_PACKED);
-        weft_ragged_rows(weft_zeros(w, WEFT_SHAPE(5)), packed);
-        FAILS(w, WEFT_ESHAPE, "ragged_rows: [5]: a plain tensor with one row for each of 6 tokens");
-    }
+    weft_tensor *packed = weft_to_layout(sentences(w), WEFT_PACKED), *concat = sentences(w);
+    weft_ragged_like(weft_plain(packed), concat);
+    FAILS(w, WEFT_ESHAPE, "ragged_like: ");
+    packed = weft_to_layout(sentences(w), WEFT_PACKED), concat = sentences(w);
+    weft_ragged_rows(weft_plain(packed), concat);
+    FAILS(w, WEFT_ESHAPE, "ragged_rows: [6] of ints: these rows are in the order of a packed tensor "
+                          "(weft_plain); rows sequence by sequence are expected (weft_ragged_like");
+    packed = weft_to_layout(sentences(w), WEFT_PACKED);
+    weft_ragged_rows(weft_zeros(w, WEFT_SHAPE(5)), packed);
+    FAILS(w, WEFT_ESHAPE, "ragged_rows: [5]: a plain tensor with one row for each of 6 tokens");
 }
 
-Test(row_order, rows_of_two_orders_do_not_meet)
+TABLE_TEST(row_order, rows_of_two_orders_do_not_meet)
 {
-    FOR_DEVICES(w) {
-        weft_tensor *a = weft_ragged_rows(given(w), sentences(w)), *b = weft_to_layout(a, WEFT_PACKED);
-        weft_sub(weft_square(weft_plain(b)), weft_plain(a));
-        FAILS(w, WEFT_ESHAPE,
-              "sub: [6, 2], [6, 2]: the rows of input 1 are in another order (weft_plain of concat) "
-              "than those before it (of packed); weft_to_layout before weft_plain");
-        a = weft_ragged_rows(given(w), sentences(w)), b = weft_to_layout(a, WEFT_PACKED);
-        weft_concat(WEFT_LIST(weft_plain(a), weft_plain(b)), 1);
-        FAILS(w, WEFT_ESHAPE, "concat: [6, 2], [6, 2]: the rows of input 1 are in another order");
-        weft_tensor *ids = sentences(w);
-        b = weft_plain(weft_to_layout(weft_ragged_rows(given(w), ids), WEFT_PACKED));
-        weft_cross_entropy(b, weft_plain(ids), NULL);
-        FAILS(w, WEFT_ESHAPE, "cross_entropy: [6, 2], [6] of ints: the rows of input 1 are in another order");
-        a = weft_ragged_rows(given(w), sentences(w)), b = weft_to_layout(a, WEFT_PACKED);
-        weft_concat(WEFT_LIST(weft_plain(a), weft_plain(b)), 0);         /* one after the other */
-        weft_add(weft_plain(b), given(w));                               /* noise, say */
-        weft_add(weft_plain(a), weft_plain(a));
-        weft_tensor *pads = weft_pad_packed_sequence(a, 0, 0, WEFT_ALIGN_LEFT);
-        weft_lengths l = { .n = SENTENCES, .len = (int32_t[]){ 3, 1, 1 } };
-        weft_mul(pads,
-                 weft_reshape(weft_length_mask(w, &l, 3, WEFT_ALIGN_RIGHT), WEFT_SHAPE(SENTENCES, 3, 1)));
-        OK(w);
-    }
+    weft_tensor *a = weft_ragged_rows(given(w), sentences(w)), *b = weft_to_layout(a, WEFT_PACKED);
+    weft_sub(weft_square(weft_plain(b)), weft_plain(a));
+    FAILS(w, WEFT_ESHAPE,
+          "sub: [6, 2], [6, 2]: the rows of input 1 are in another order (weft_plain of concat) "
+          "than those before it (of packed); weft_to_layout before weft_plain");
+    a = weft_ragged_rows(given(w), sentences(w)), b = weft_to_layout(a, WEFT_PACKED);
+    weft_concat(WEFT_LIST(weft_plain(a), weft_plain(b)), 1);
+    FAILS(w, WEFT_ESHAPE, "concat: [6, 2], [6, 2]: the rows of input 1 are in another order");
+    weft_tensor *ids = sentences(w);
+    b = weft_plain(weft_to_layout(weft_ragged_rows(given(w), ids), WEFT_PACKED));
+    weft_cross_entropy(b, weft_plain(ids), NULL);
+    FAILS(w, WEFT_ESHAPE, "cross_entropy: [6, 2], [6] of ints: the rows of input 1 are in another order");
+    a = weft_ragged_rows(given(w), sentences(w)), b = weft_to_layout(a, WEFT_PACKED);
+    weft_concat(WEFT_LIST(weft_plain(a), weft_plain(b)), 0);         /* one after the other */
+    weft_add(weft_plain(b), given(w));                               /* noise, say */
+    weft_add(weft_plain(a), weft_plain(a));
+    weft_tensor *pads = weft_pad_packed_sequence(a, 0, 0, WEFT_ALIGN_LEFT);
+    weft_lengths l = { .n = SENTENCES, .len = (int32_t[]){ 3, 1, 1 } };
+    weft_mul(pads, weft_reshape(weft_length_mask(w, &l, 3, WEFT_ALIGN_RIGHT), WEFT_SHAPE(SENTENCES, 3, 1)));
+    OK(w);
 }
 
 /* Where both orders are the same nothing can be wrong. */
-Test(row_order, layouts_with_one_order_are_taken)
+TABLE_TEST(row_order, layouts_with_one_order_are_taken)
 {
-    FOR_DEVICES(w) {
-        const int32_t ones[WORDS] = { 1, 1, 1, 1, 1, 1 }, single[2] = { 0, WORDS };
-        weft_lengths of[] = { { .n = WORDS, .len = ones }, { .n = 2, .len = single } };
-        for (int i = 0; i < COUNT(of); i++) {
-            weft_tensor *like = weft_to_layout(weft_ragged(w, NULL, 0, &of[i]), WEFT_PACKED);
-            weft_ragged_like(given(w), like);
-            OK(w);
-        }
-        weft_lengths l = { .n = SENTENCES, .len = words, .id = (int64_t[]){ 7, 8, 9 } };
-        weft_tensor *other = weft_to_layout(weft_ragged(w, NULL, 0, &l), WEFT_PACKED);
-        weft_ragged_like(weft_plain(weft_to_layout(sentences(w), WEFT_PACKED)), other);
+    const int32_t ones[WORDS] = { 1, 1, 1, 1, 1, 1 }, single[2] = { 0, WORDS };
+    weft_lengths of[] = { { .n = WORDS, .len = ones }, { .n = 2, .len = single } };
+    for (int i = 0; i < COUNT(of); i++) {
+        weft_tensor *like = weft_to_layout(weft_ragged(w, NULL, 0, &of[i]), WEFT_PACKED);
+        weft_ragged_like(given(w), like);
         OK(w);
     }
+    weft_lengths l = { .n = SENTENCES, .len = words, .id = (int64_t[]){ 7, 8, 9 } };
+    weft_tensor *other = weft_to_layout(weft_ragged(w, NULL, 0, &l), WEFT_PACKED);
+    weft_ragged_like(weft_plain(weft_to_layout(sentences(w), WEFT_PACKED)), other);
+    OK(w);
 }

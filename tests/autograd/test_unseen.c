@@ -92,18 +92,15 @@ static void all_kinds(weft *w, int queries, int width)
                                               .mean_heads = kinds[k].mean },
                        with_map);
 }
-Test(unseen, changes_no_bit, .init = unchecked)
+TABLE_TEST(unseen, changes_no_bit, .init = unchecked)
 {
-    FOR_DEVICES(w) {
-        all_kinds(w, 39, 5);
-        all_kinds(w, 30, 40);
-    }
+    all_kinds(w, 39, 5);
+    all_kinds(w, 30, 40);
 }
 /* More than one block of keys. */
-Test(unseen, changes_no_bit_of_long_sequences, .init = unchecked)
+TABLE_TEST(unseen, changes_no_bit_of_long_sequences, .init = unchecked)
 {
-    FOR_DEVICES(w)
-        all_kinds(w, strcmp(weft_device_name(w), "ref") ? 530 : 60, 8);
+    all_kinds(w, strcmp(weft_device_name(w), "ref") ? 530 : 60, 8);
 }
 Test(unseen, changes_no_bit_in_other_precisions, .init = unchecked)
 {

@@ -73,34 +73,31 @@ static weft_tensor *in_a_layer(const kept *k)
     return weft_softmax(weft_layer_norm(weft_mul(k->p, k->b), NULL, NULL, (weft_real)1e-5), 1, NULL);
 }
 
-Test(versions, however_it_is_read)
+TABLE_TEST(versions, however_it_is_read)
 {
     weft_tensor *(*const ways[])(const kept *) = { by_itself, as_a_view, in_a_product, in_a_layer };
-    FOR_DEVICES(w)
-        for (int i = 0; i < COUNT(ways); i++) {
-            kept k = kept_in(w);
-            weft_tensor *loss = weft_sum_all(ways[i](&k));
-            by_values(&k);
-            weft_backward(loss);
-            FAILS(w, WEFT_EARG, "net.p has changed since");
-        }
-}
-
-Test(versions, a_constant_that_a_gradient_needs)
-{
-    FOR_DEVICES(w) {
+    for (int i = 0; i < COUNT(ways); i++) {
         kept k = kept_in(w);
-        weft_tensor *loss = weft_sum_all(weft_mul(weft_pow(weft_add(k.p, k.b), 3), k.b));
-        by_buffer(&k);
-        weft_backward(loss);
-        FAILS(w, WEFT_EARG, "backward of mul: net.b has changed since mul read it");
-        weft_tensor *q = weft_parameter(k.m, "q", WEFT_SHAPE(2, 3), unit);
-        loss = weft_sum_all(weft_mul(q, detached(&k)));
-        OK(w);
+        weft_tensor *loss = weft_sum_all(ways[i](&k));
         by_values(&k);
         weft_backward(loss);
-        FAILS(w, WEFT_EARG, "backward of mul: net.p has changed since");
+        FAILS(w, WEFT_EARG, "net.p has changed since");
     }
+}
+
+TABLE_TEST(versions, a_constant_that_a_gradient_needs)
+{
+    kept k = kept_in(w);
+    weft_tensor *loss = weft_sum_all(weft_mul(weft_pow(weft_add(k.p, k.b), 3), k.b));
+    by_buffer(&k);
+    weft_backward(loss);
+    FAILS(w, WEFT_EARG, "backward of mul: net.b has changed since mul read it");
+    weft_tensor *q = weft_parameter(k.m, "q", WEFT_SHAPE(2, 3), unit);
+    loss = weft_sum_all(weft_mul(q, detached(&k)));
+    OK(w);
+    by_values(&k);
+    weft_backward(loss);
+    FAILS(w, WEFT_EARG, "backward of mul: net.p has changed since");
 }
 
 Test(versions, gradients_look_too)
@@ -149,26 +146,24 @@ static weft_tensor *of_a_copy(const kept *k)
     return weft_mul(x, x);
 }
 
-Test(versions, what_no_backward_reads_may_change)
+TABLE_TEST(versions, what_no_backward_reads_may_change)
 {
     weft_tensor *(*const ways[])(const kept *) = { added, chosen, looked_up,     summed,
                                                    put,   cut,    by_the_result, of_a_copy };
-    FOR_DEVICES(w)
-        for (int i = 0; i < COUNT(ways); i++) {
-            kept a = kept_in(w), b = kept_in(w);
-            weft_tensor *loss = weft_sum_all(ways[i](&a)), *other = weft_sum_all(ways[i](&b));
-            by_values(&b), by_buffer(&b);
-            weft_backward(loss), weft_backward(other);
-            cr_assert(weft_ok(w), "%d: %s", i, weft_error_message(w));
-            same_bits("a gradient", numbers(weft_grad(b.p)), numbers(weft_grad(a.p)), 6);
-            weft_clear(w);
-        }
+    for (int i = 0; i < COUNT(ways); i++) {
+        kept a = kept_in(w), b = kept_in(w);
+        weft_tensor *loss = weft_sum_all(ways[i](&a)), *other = weft_sum_all(ways[i](&b));
+        by_values(&b), by_buffer(&b);
+        weft_backward(loss), weft_backward(other);
+        cr_assert(weft_ok(w), "%d: %s", i, weft_error_message(w));
+        same_bits("a gradient", numbers(weft_grad(b.p)), numbers(weft_grad(a.p)), 6);
+        weft_clear(w);
+    }
 }
 
 /* A step that comes before another loss's way back is an error only if that loss reads what it moved. */
-Test(versions, a_step_of_another_part)
+CPU_TEST(versions, a_step_of_another_part)
 {
-    weft *w = open_on(WEFT_CPU);
     kept a = kept_in(w), b = kept_in(w);
     weft_optim *o = weft_sgd_new(a.m, NULL);
     weft_tensor *trunk = weft_square(b.p), *one = weft_sum_all(weft_mul(trunk, a.p)),
@@ -177,7 +172,6 @@ Test(versions, a_step_of_another_part)
     weft_optim_step(o);
     weft_backward(two);
     OK(w);
-    CLEAN(w);
 }
 
 /* ---- a carried state is assigned before the way back: recurrent layers keep what they need ---- */
@@ -217,25 +211,23 @@ static void run(stream *s, int kind, bool assigned, const int32_t *len)
     weft_clear(w);
 }
 
-Test(versions, states_of_recurrent_layers)
+TABLE_TEST(versions, states_of_recurrent_layers)
 {
     static const int32_t lengths[][3] = { { 3, 2, 1 }, { 1, 2, 3 }, { 4, 0, 2 } };
-    FOR_DEVICES(w)
-        for (int i = 0; i < 18; i++) {
-            int kind = i % 3;
-            stream a = stream_in(w, kind, i / 3 % 2), b = stream_in(w, kind, i / 3 % 2);
-            run(&a, kind, false, lengths[i / 6]), run(&b, kind, true, lengths[i / 6]);
-            for (int k = 0; k < weft_parameter_count(a.m); k++) {
-                weft_tensor *want = weft_grad(weft_parameter_at(a.m, k, NULL)),
-                            *got = weft_grad(weft_parameter_at(b.m, k, NULL));
-                same_bits("a gradient", numbers(got), numbers(want), weft_numel(want));
-            }
+    for (int i = 0; i < 18; i++) {
+        int kind = i % 3;
+        stream a = stream_in(w, kind, i / 3 % 2), b = stream_in(w, kind, i / 3 % 2);
+        run(&a, kind, false, lengths[i / 6]), run(&b, kind, true, lengths[i / 6]);
+        for (int k = 0; k < weft_parameter_count(a.m); k++) {
+            weft_tensor *want = weft_grad(weft_parameter_at(a.m, k, NULL)),
+                        *got = weft_grad(weft_parameter_at(b.m, k, NULL));
+            same_bits("a gradient", numbers(got), numbers(want), weft_numel(want));
         }
+    }
 }
 
-Test(versions, weights_of_recurrent_layers)
+CPU_TEST(versions, weights_of_recurrent_layers)
 {
-    weft *w = open_on(WEFT_CPU);
     stream s = stream_in(w, 2, false);
     weft_tensor *x =
         weft_ragged_like(s.x, weft_ragged(w, (weft_real[6]){ 0 }, 1,
@@ -244,7 +236,6 @@ Test(versions, weights_of_recurrent_layers)
     weft_initialise(weft_find_parameter(s.m, "layer.weight_hh_l1"), unit);
     weft_backward(loss);
     FAILS(w, WEFT_EARG, "backward of lstm: net.layer.weight_hh_l1 has changed since lstm read it");
-    CLEAN(w);
 }
 
 /* ---- a user's own operator reads all, unless it says what it does not ---- */

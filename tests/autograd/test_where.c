@@ -44,7 +44,7 @@ static void nothing_selected(weft *w, const char *name, one_fn *f, bool recorded
         cr_assert(v[i] == 0, "%s twice on %s: %g", name, weft_device_name(w), (double)v[i]);
 }
 
-Test(where, what_was_not_selected_has_a_gradient_of_0, .init = unchecked)
+TABLE_TEST(where, what_was_not_selected_has_a_gradient_of_0, .init = unchecked)
 {
     struct { const char *name; one_fn *f; } of[] = {
         { "sqrt", weft_sqrt },   { "rsqrt", weft_rsqrt },       { "log", weft_log },
@@ -57,17 +57,16 @@ Test(where, what_was_not_selected_has_a_gradient_of_0, .init = unchecked)
         { "log_softmax", of_logs }, { "logsumexp", of_sum },      { "layer_norm", of_norm },
         { "gate", gate },        { "maximum", larger },
     };
-    FOR_DEVICES(w)
-        for (int i = 0; i < COUNT(of); i++)
-            for (int recorded = 0; recorded < 2; recorded++) {
-                nothing_selected(w, of[i].name, of[i].f, recorded);
-                OK(w);
-                weft_clear(w);
-            }
+    for (int i = 0; i < COUNT(of); i++)
+        for (int recorded = 0; recorded < 2; recorded++) {
+            nothing_selected(w, of[i].name, of[i].f, recorded);
+            OK(w);
+            weft_clear(w);
+        }
 }
 
 /* The selected elements keep their derivatives, element by element. */
-Test(where, each_element_has_the_gradient_of_its_branch, .init = unchecked)
+TABLE_TEST(where, each_element_has_the_gradient_of_its_branch, .init = unchecked)
 {
     struct { one_fn *f; weft_real at[3], slope[3], bend[3]; } of[] = {
         { weft_sqrt,  { -3, 0, 4 }, { 7, 7, .25f },    { 0, 0, -1 / 32.f } },
@@ -76,33 +75,30 @@ Test(where, each_element_has_the_gradient_of_its_branch, .init = unchecked)
         { over,       { -3, 0, 4 }, { 7, 7, -1 / 16.f }, { 0, 0, 1 / 32.f } },
         { root,       { -3, 0, 4 }, { 7, 7, .25f },    { 0, 0, -1 / 32.f } },
     };
-    FOR_DEVICES(w)
-        for (int i = 0; i < COUNT(of); i++) {
-            weft_tensor *x = weft_reals(w, of[i].at, WEFT_SHAPE(3)), *g, *second;
-            weft_tensor *is = weft_greater(x, constant(x, 0));
-            weft_gradients_recorded(weft_sum_all(weft_where(is, of[i].f(x), weft_scale(x, 7))), &x, 1, &g);
-            close_to("slope", numbers(g), of[i].slope, 3, TOL(1e-7, 1e-6));
-            weft_gradients(weft_sum_all(g), &x, 1, &second);
-            close_to("bend", numbers(second), of[i].bend, 3, TOL(1e-7, 1e-6));
-            weft_clear(w);
-        }
+    for (int i = 0; i < COUNT(of); i++) {
+        weft_tensor *x = weft_reals(w, of[i].at, WEFT_SHAPE(3)), *g, *second;
+        weft_tensor *is = weft_greater(x, constant(x, 0));
+        weft_gradients_recorded(weft_sum_all(weft_where(is, of[i].f(x), weft_scale(x, 7))), &x, 1, &g);
+        close_to("slope", numbers(g), of[i].slope, 3, TOL(1e-7, 1e-6));
+        weft_gradients(weft_sum_all(g), &x, 1, &second);
+        close_to("bend", numbers(second), of[i].bend, 3, TOL(1e-7, 1e-6));
+        weft_clear(w);
+    }
 }
 
 /* An error is not hidden: a gradient that is not 0 meets the infinite derivative. */
-Test(where, an_infinite_derivative_that_was_selected_shows, .init = unchecked)
+TABLE_TEST(where, an_infinite_derivative_that_was_selected_shows, .init = unchecked)
 {
-    FOR_DEVICES(w) {
-        weft_tensor *x = weft_zeros(w, WEFT_SHAPE(1)), *g;
-        weft_gradients(weft_sqrt(x), &x, 1, &g);
-        cr_assert(isinf(numbers(g)[0]));
-        x = weft_full(w, (double)NAN, WEFT_SHAPE(1));
-        weft_gradients(weft_mul(x, x), &x, 1, &g);
-        cr_assert(isnan(numbers(g)[0]));
-        x = weft_zeros(w, WEFT_SHAPE(1));
-        weft_tensor *bad = weft_full(w, (double)NAN, WEFT_SHAPE(1));
-        weft_gradients(weft_mul(weft_mul(x, weft_scalar(w, 0)), bad), &x, 1, &g);
-        cr_assert(isnan(numbers(g)[0]));         /* the gradient NaN times a factor of 0 */
-    }
+    weft_tensor *x = weft_zeros(w, WEFT_SHAPE(1)), *g;
+    weft_gradients(weft_sqrt(x), &x, 1, &g);
+    cr_assert(isinf(numbers(g)[0]));
+    x = weft_full(w, (double)NAN, WEFT_SHAPE(1));
+    weft_gradients(weft_mul(x, x), &x, 1, &g);
+    cr_assert(isnan(numbers(g)[0]));
+    x = weft_zeros(w, WEFT_SHAPE(1));
+    weft_tensor *bad = weft_full(w, (double)NAN, WEFT_SHAPE(1));
+    weft_gradients(weft_mul(weft_mul(x, weft_scalar(w, 0)), bad), &x, 1, &g);
+    cr_assert(isnan(numbers(g)[0]));         /* the gradient NaN times a factor of 0 */
 }
 
 /* Rows that a selection leaves out do not reach parameters either, in operators with kernels of their own. */
@@ -116,26 +112,23 @@ static weft_tensor *fused_rows(int which, weft_tensor *x, weft_tensor *gain, wef
     }
 }
 
-Test(where, rows_left_out_do_not_reach_parameters, .init = unchecked)
+TABLE_TEST(where, rows_left_out_do_not_reach_parameters, .init = unchecked)
 {
     const weft_real bad = (weft_real)INFINITY, at[] = { 1, bad, 2, bad, 4, -bad, 3, bad, 9, (weft_real)NAN };
     const weft_real rows[] = { 1, 0 }, columns[] = { 1, 0, 1, 0, 1 };
-    FOR_DEVICES(w)
-        for (int k = 0; k < 4; k++) {
-            weft_tensor *x = weft_transpose(weft_reals(w, at, WEFT_SHAPE(5, 2)), 0, 1), *g[3];
-            weft_tensor *is = weft_reals(w, rows, WEFT_SHAPE(2, 1));
-            weft_tensor *gain = weft_reals(w, columns, WEFT_SHAPE(5)), *shift = weft_zeros(w, WEFT_SHAPE(5));
-            if (k == 2)
-                x = weft_transpose(x, 0, 1), is = weft_reals(w, rows, WEFT_SHAPE(1, 2));
-            weft_tensor *y = weft_where(is, fused_rows(k, x, gain, shift), constant(x, 0));
-            weft_gradients(weft_sum_all(weft_square(weft_sub(y, constant(x, 3)))), WEFT_LIST(x, gain, shift),
-                           g);
-            for (int i = 0; i < 3; i++) {
-                weft_real *v = numbers(g[i]);
-                for (int64_t j = 0; j < weft_numel(g[i]); j++)
-                    cr_assert(isfinite(v[j]), "%d, input %d, %s: %g", k, i, weft_device_name(w),
-                              (double)v[j]);
-            }
-            weft_clear(w);
+    for (int k = 0; k < 4; k++) {
+        weft_tensor *x = weft_transpose(weft_reals(w, at, WEFT_SHAPE(5, 2)), 0, 1), *g[3];
+        weft_tensor *is = weft_reals(w, rows, WEFT_SHAPE(2, 1));
+        weft_tensor *gain = weft_reals(w, columns, WEFT_SHAPE(5)), *shift = weft_zeros(w, WEFT_SHAPE(5));
+        if (k == 2)
+            x = weft_transpose(x, 0, 1), is = weft_reals(w, rows, WEFT_SHAPE(1, 2));
+        weft_tensor *y = weft_where(is, fused_rows(k, x, gain, shift), constant(x, 0));
+        weft_gradients(weft_sum_all(weft_square(weft_sub(y, constant(x, 3)))), WEFT_LIST(x, gain, shift), g);
+        for (int i = 0; i < 3; i++) {
+            weft_real *v = numbers(g[i]);
+            for (int64_t j = 0; j < weft_numel(g[i]); j++)
+                cr_assert(isfinite(v[j]), "%d, input %d, %s: %g", k, i, weft_device_name(w), (double)v[j]);
         }
+        weft_clear(w);
+    }
 }

@@ -76,51 +76,48 @@ static void will_not_have_it(weft_status s, const char *message, void *user)
     cr_assert(weft_error_code(b->w) == s && weft_tanh(weft_zeros(b->w, WEFT_SHAPE(2))) == &b->w->nil);
 }
 
-Test(context, a_callback_ends_nothing)
+TABLE_TEST(context, a_callback_ends_nothing)
 {
-    FOR_DEVICES(w) {
-        weft_module *m = weft_module_new(w, "net");
-        weft_rnn *r = weft_lstm_new(m, "r", &(weft_rnn_opts){ .input = 2, .hidden = 2 });
-        stubborn b = { w, weft_mark_here(w), 0 };
-        weft_on_error(w, will_not_have_it, &b);
-        weft_tensor *x = weft_zeros(w, WEFT_SHAPE(2, 3));
-        weft_matmul(x, weft_tanh(x));
-        FAILS(w, WEFT_ESHAPE, "matmul: [2, 3], [2, 3]");
-        weft_rnn_run(r, weft_zeros(w, WEFT_SHAPE(2, 3)), WEFT_ZERO_STATE);
-        FAILS(w, WEFT_ESHAPE, "x is [2, 3]");
-        fail_take(w, 2);
-        weft_backward(weft_sum_all(weft_zeros(w, WEFT_SHAPE(5))));
-        FAILS(w, WEFT_ENOMEM, "out of memory");
-        uint64_t step = w->step;
-        weft_clear(w);
-        cr_assert(b.calls == 3 && w->step == step + 1, "%d calls", b.calls);
-    }
+    weft_module *m = weft_module_new(w, "net");
+    weft_rnn *r = weft_lstm_new(m, "r", &(weft_rnn_opts){ .input = 2, .hidden = 2 });
+    stubborn b = { w, weft_mark_here(w), 0 };
+    weft_on_error(w, will_not_have_it, &b);
+    weft_tensor *x = weft_zeros(w, WEFT_SHAPE(2, 3));
+    weft_matmul(x, weft_tanh(x));
+    FAILS(w, WEFT_ESHAPE, "matmul: [2, 3], [2, 3]");
+    weft_rnn_run(r, weft_zeros(w, WEFT_SHAPE(2, 3)), WEFT_ZERO_STATE);
+    FAILS(w, WEFT_ESHAPE, "x is [2, 3]");
+    fail_take(w, 2);
+    weft_backward(weft_sum_all(weft_zeros(w, WEFT_SHAPE(5))));
+    FAILS(w, WEFT_ENOMEM, "out of memory");
+    uint64_t step = w->step;
+    weft_clear(w);
+    cr_assert(b.calls == 3 && w->step == step + 1, "%d calls", b.calls);
 }
 
 /* ---- marks ---- */
-Test(context, a_mark_that_a_rewind_has_ended_is_refused)
+TABLE_TEST(context, a_mark_that_a_rewind_has_ended_is_refused)
 {
-    FOR_DEVICES(w)
-        for (int recording = 0; recording < 2; recording++) {
-            weft_set_grad_enabled(w, recording);
-            weft_zeros(w, WEFT_SHAPE(3));
-            weft_mark outer = weft_mark_here(w);
-            for (int i = 0; i < 40; i++)
-                weft_zeros(w, WEFT_SHAPE(4000));
-            weft_mark inner = weft_mark_here(w);
-            weft_rewind(w, inner);
-            weft_rewind(w, outer);
-            weft_rewind(w, outer);
-            OK(w);
-            int64_t there = weft__position(w, WEFT__IN_DATA);
-            weft_rewind(w, inner);
-            cr_assert_eq(weft__position(w, WEFT__IN_DATA), there, "a rewind went forward");
-            FAILS(w, WEFT_EARG, "rewind: the mark was ended by an earlier rewind");
-            weft_mark wrong = weft_mark_here(w);
-            wrong.at[3] = -64;
-            weft_rewind(w, wrong);
-            FAILS(w, WEFT_EARG, "rewind: the mark");
-        }
+    for (int recording = 0; recording < 2; recording++) {
+        weft_set_grad_enabled(w, recording);
+        weft_zeros(w, WEFT_SHAPE(3));
+        weft_mark outer = weft_mark_here(w);
+        for (int i = 0; i < 40; i++)
+            weft_zeros(w, WEFT_SHAPE(4000));
+        weft_mark inner = weft_mark_here(w);
+        weft_rewind(w, inner);
+        weft_rewind(w, outer);
+        weft_rewind(w, outer);
+        OK(w);
+        int64_t there = weft__position(w, WEFT__IN_DATA);
+        weft_rewind(w, inner);
+        cr_assert_eq(weft__position(w, WEFT__IN_DATA), there, "a rewind went forward");
+        FAILS(w, WEFT_EARG, "rewind: the mark was ended by an earlier rewind");
+        weft_mark wrong = weft_mark_here(w);
+        wrong.at[3] = -64;
+        weft_rewind(w, wrong);
+        FAILS(w, WEFT_EARG, "rewind: the mark");
+    }
 }
 
 /* ---- what it holds ---- */
@@ -179,34 +176,32 @@ Test(context, its_usage_is_what_the_allocator_gave)
 
 /* Blocks that were too short for what came next count once only, and a large arena is not doubled for a
  * little more. */
-Test(context, a_steady_step_holds_what_it_needs)
+TABLE_TEST(context, a_steady_step_holds_what_it_needs)
 {
-    FOR_DEVICES(w)
-        for (int k = 0; k < 4; k++) {
-            static const int64_t pieces[4][3] = {
-                { 9, 300000, 0 }, { 40, 20000, 70000 }, { 3, 1 << 20, 1 << 21 }, { 30, 1 << 20, 1000 }
-            };
-            int64_t need = 0, before = weft_usage_of(w).host_bytes + weft_usage_of(w).device_bytes;
-            for (int step = 0; step < 3; step++, weft_clear(w))
-                for (int64_t i = need = 0; i < pieces[k][0]; i++) {
-                    /* as many bytes in double */
-                    int64_t n = (i % 2 && pieces[k][2] ? pieces[k][2] : pieces[k][1]) * 4 /
-                                (int64_t)sizeof(weft_real);
-                    weft_zeros(w, WEFT_SHAPE(n));
-                    need += n * (int64_t)sizeof(weft_real) + 64;
-                }
-            OK(w);
-            weft_usage u = weft_usage_of(w);
-            int64_t held = u.host_bytes + u.device_bytes - before,
-                    most = u.host_peak + u.device_peak - before;
-            cr_assert(held <= need + need / 8 + (1 << 18), "%d: %lld bytes are held, %lld needed", k,
-                      (long long)held, (long long)need);
-            cr_assert(k < 3 || most <= need * 3 / 2 + (1 << 18), "%d: %lld bytes at most, %lld needed", k,
-                      (long long)most, (long long)need);
-            weft__arena_end(w, &inside(w)->arena[WEFT__IN_DATA]);
-            inside(w)->arena[WEFT__IN_DATA].first = inside(w)->arena[WEFT__IN_DATA].most =
-                inside(w)->host_peak = inside(w)->device_peak = 0;
-        }
+    for (int k = 0; k < 4; k++) {
+        static const int64_t pieces[4][3] = {
+            { 9, 300000, 0 }, { 40, 20000, 70000 }, { 3, 1 << 20, 1 << 21 }, { 30, 1 << 20, 1000 }
+        };
+        int64_t need = 0, before = weft_usage_of(w).host_bytes + weft_usage_of(w).device_bytes;
+        for (int step = 0; step < 3; step++, weft_clear(w))
+            for (int64_t i = need = 0; i < pieces[k][0]; i++) {
+                /* as many bytes in double */
+                int64_t n = (i % 2 && pieces[k][2] ? pieces[k][2] : pieces[k][1]) * 4 /
+                            (int64_t)sizeof(weft_real);
+                weft_zeros(w, WEFT_SHAPE(n));
+                need += n * (int64_t)sizeof(weft_real) + 64;
+            }
+        OK(w);
+        weft_usage u = weft_usage_of(w);
+        int64_t held = u.host_bytes + u.device_bytes - before, most = u.host_peak + u.device_peak - before;
+        cr_assert(held <= need + need / 8 + (1 << 18), "%d: %lld bytes are held, %lld needed", k,
+                  (long long)held, (long long)need);
+        cr_assert(k < 3 || most <= need * 3 / 2 + (1 << 18), "%d: %lld bytes at most, %lld needed", k,
+                  (long long)most, (long long)need);
+        weft__arena_end(w, &inside(w)->arena[WEFT__IN_DATA]);
+        inside(w)->arena[WEFT__IN_DATA].first = inside(w)->arena[WEFT__IN_DATA].most =
+            inside(w)->host_peak = inside(w)->device_peak = 0;
+    }
 }
 
 /* ---- huge pages ---- */

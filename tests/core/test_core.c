@@ -20,9 +20,8 @@ static void tell(weft_status s, const char *message, void *user)
     told += s == WEFT_ESHAPE && strstr(message, "matmul") && user == &told;
 }
 
-Test(core, the_first_failure_is_told_once)
+CPU_TEST(core, the_first_failure_is_told_once)
 {
-    weft *w = open_on(WEFT_CPU);
     cr_assert_eq(weft_threads(w), 2);
     weft_on_error(w, tell, &told);
     weft_tensor *a = weft_zeros(w, WEFT_SHAPE(2, 3));
@@ -32,7 +31,6 @@ Test(core, the_first_failure_is_told_once)
     weft_fail(w, WEFT_ENUMERIC, "a program's own %d", 7);
     FAILS(w, WEFT_ENUMERIC, "a program's own 7");
     weft_synchronize(w);
-    CLEAN(w);
 }
 
 Test(core, devices_that_are_not_there)
@@ -70,9 +68,8 @@ Test(core, threads_of_the_environment)
     unsetenv("WEFT_THREADS");
 }
 
-Test(core, bad_shapes)
+CPU_TEST(core, bad_shapes)
 {
-    weft *w = open_on(WEFT_CPU);
     weft_zeros(w, 7, (int64_t[]){ 1, 1, 1, 1, 1, 1, 1 });
     FAILS(w, WEFT_EARG, "rank 7");
     weft_zeros(w, WEFT_SHAPE(2, -1));
@@ -91,7 +88,6 @@ Test(core, bad_shapes)
     FAILS(w, WEFT_EARG, "arange");
     weft_arange(w, 0, INT64_MAX, 1);
     FAILS(w, WEFT_EARG, "arange: from 0 to 9223372036854775807 in steps of 1; numbers that an int32 holds");
-    CLEAN(w);
 }
 
 Test(core, options_of_a_context_that_cannot_be)
@@ -112,9 +108,8 @@ Test(core, options_of_a_context_that_cannot_be)
     }
 }
 
-Test(core, what_cannot_be_read_is_a_sticky_error)
+CPU_TEST(core, what_cannot_be_read_is_a_sticky_error)
 {
-    weft *w = open_on(WEFT_CPU);
     weft_real one = 1;
     char want[80];
     snprintf(want, sizeof want, "read: [2] has %zu bytes; memory of %zu was given", 2 * sizeof one,
@@ -132,12 +127,10 @@ Test(core, what_cannot_be_read_is_a_sticky_error)
     FAILS(w, WEFT_EARG, "read: the tensor is of a step that has ended");
     cr_assert(isnan(weft_item(stale)));
     FAILS(w, WEFT_EARG, "item: the tensor is of a step that has ended");
-    CLEAN(w);
 }
 
-Test(core, too_many_elements_are_no_number)
+CPU_TEST(core, too_many_elements_are_no_number)
 {
-    weft *w = open_on(WEFT_CPU);
     const int64_t huge = (int64_t)1 << 62;
     weft_tile(weft_zeros(w, WEFT_SHAPE(2)), 0, INT64_MAX);
     FAILS(w, WEFT_ESHAPE, "tile: [2]");
@@ -149,7 +142,6 @@ Test(core, too_many_elements_are_no_number)
     FAILS(w, WEFT_ESHAPE, "one_hot: [8, 4611686018427387904]: the product of its extents is too large");
     weft_state_select((weft_state){ weft_zeros(w, WEFT_SHAPE(2, 1, 3)), NULL }, &(int32_t){ 0 }, huge / 4);
     FAILS(w, WEFT_EARG, "state_select: 1152921504606846976 parents");
-    CLEAN(w);
 }
 
 /* ---- random ---- */
@@ -191,9 +183,8 @@ static const char *printed(const weft_tensor *x)
     return text;
 }
 
-Test(core, how_much_is_printed_can_be_said)
+CPU_TEST(core, how_much_is_printed_can_be_said)
 {
-    weft *w = open_on(WEFT_CPU);
     weft_tensor *x = weft_arange(w, 0, 9, 1), *y = weft_reshape(x, WEFT_SHAPE(3, 3));
     cr_assert_str_eq(printed(x), "[9] of ints [0, 1, 2, 3, ..., 5, 6, 7, 8]\n");
     cr_assert_str_eq(printed(weft_arange(w, 0, 8, 1)), "[8] of ints [0, 1, 2, 3, 4, 5, 6, 7]\n");
@@ -212,13 +203,11 @@ Test(core, how_much_is_printed_can_be_said)
     cr_assert_eq(weft_set_print_limit(w, INT64_MAX), 3, "an error has changed nothing");
     cr_assert_str_eq(printed(weft_arange(w, 0, 1, 1)), "[1] of ints [0]\n");
     cr_assert_eq(weft_set_print_limit(NULL, 1), 0);
-    CLEAN(w);
 }
 
-Test(core, numbers_are_printed_with_a_point_in_every_locale)
+CPU_TEST(core, numbers_are_printed_with_a_point_in_every_locale)
 {
     char text[256] = "";
-    weft *w = open_on(WEFT_CPU);
     comma_begin();
     FILE *f = fmemopen(text, sizeof text, "w");
     weft_print(f, weft_full(w, 1.5f, WEFT_SHAPE(2)));
@@ -228,12 +217,10 @@ Test(core, numbers_are_printed_with_a_point_in_every_locale)
     cr_assert(strstr(text, "[1.5, 1.5]"), "%s", text);
     cr_assert_str_eq(after, "2,5", "the program's locale has changed");
     comma_end();
-    CLEAN(w);
 }
 
-Test(core, messages_have_points_in_a_country_of_commas)
+CPU_TEST(core, messages_have_points_in_a_country_of_commas)
 {
-    weft *w = open_on(WEFT_CPU);
     comma_begin();
     weft_dropout(weft_zeros(w, WEFT_SHAPE(2)), 1.5, "d", false);
     comma_end();
@@ -242,23 +229,20 @@ Test(core, messages_have_points_in_a_country_of_commas)
     weft_clamp(weft_zeros(w, WEFT_SHAPE(2)), 2.5, 1.5);
     comma_end();
     FAILS(w, WEFT_EARG, "from 2.5 to 1.5");
-    CLEAN(w);
 }
 
 /* ---- pairs; logsumexp with a mask ---- */
-Test(core, pairs_of_queries_and_keys)
+TABLE_TEST(core, pairs_of_queries_and_keys)
 {
-    FOR_DEVICES(w) {
-        int32_t nq[2] = { 2, 1 }, nk[2] = { 1, 2 };
-        weft_tensor *q = weft_ragged(w, (weft_real[]){ 1, 2, 3 }, 1, &(weft_lengths){ .n = 2, .len = nq }),
-                    *k = weft_ragged(w, (weft_real[]){ 10, 20, 30 }, 1, &(weft_lengths){ .n = 2, .len = nk }),
-                    *a, *b;
-        weft_pairs(q, k, &a, &b);
-        close_to("queries", numbers(a), ((weft_real[]){ 1, 2, 3, 3 }), 4, 0);
-        close_to("keys", numbers(b), ((weft_real[]){ 10, 10, 20, 30 }), 4, 0);
-        weft_tensor *x = weft_zeros(w, WEFT_SHAPE(2, 3)),
-                    *mask = weft_reals(w, (weft_real[]){ 1, 1, 0, 0, 0, 0 }, WEFT_SHAPE(2, 3));
-        close_to("logsumexp", numbers(weft_logsumexp(x, 1, mask)),
-                 ((weft_real[]){ (weft_real)log(2), -(weft_real)INFINITY }), 2, TOL(1e-15, 1e-6));
-    }
+    int32_t nq[2] = { 2, 1 }, nk[2] = { 1, 2 };
+    weft_tensor *q = weft_ragged(w, (weft_real[]){ 1, 2, 3 }, 1, &(weft_lengths){ .n = 2, .len = nq }),
+                *k = weft_ragged(w, (weft_real[]){ 10, 20, 30 }, 1, &(weft_lengths){ .n = 2, .len = nk }),
+                *a, *b;
+    weft_pairs(q, k, &a, &b);
+    close_to("queries", numbers(a), ((weft_real[]){ 1, 2, 3, 3 }), 4, 0);
+    close_to("keys", numbers(b), ((weft_real[]){ 10, 10, 20, 30 }), 4, 0);
+    weft_tensor *x = weft_zeros(w, WEFT_SHAPE(2, 3)),
+                *mask = weft_reals(w, (weft_real[]){ 1, 1, 0, 0, 0, 0 }, WEFT_SHAPE(2, 3));
+    close_to("logsumexp", numbers(weft_logsumexp(x, 1, mask)),
+             ((weft_real[]){ (weft_real)log(2), -(weft_real)INFINITY }), 2, TOL(1e-15, 1e-6));
 }

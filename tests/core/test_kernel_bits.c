@@ -1,7 +1,6 @@
-/* test_kernel_bits.c - what the kernels promise beyond being right: a row, a sequence, an element has the
- * same bits alone and in any company; masks are those of the published generator; an index out of range is
- * told and not followed; without memory products fail, with somebody else's BLAS they come out, too; WEFT_ISA
- * chooses or is refused. */
+/* test_kernel_bits.c - properties of kernels besides their values: a row has the same bits in every batch;
+ * masks are those of the published generator; an index out of range is reported and not followed; OpenBLAS
+ * multiplies; WEFT_ISA chooses a table or is refused. */
 #include "kernel_run.h"
 #include "core/shared/philox.h"
 
@@ -200,7 +199,7 @@ Test(bits, a_product_with_rows_for_company_does_not_know_its_neighbours)
     products_of_neighbours();
 }
 
-/* ---- faults, no memory, another BLAS, tiers ---- */
+/* ---- faults, another BLAS, tiers ---- */
 Test(bits, the_first_index_out_of_range_is_told)
 {
     ON_EVERY_TABLE(t) {
@@ -219,75 +218,26 @@ Test(bits, the_first_index_out_of_range_is_told)
         cr_assert(t->d.fault.is && t->d.fault.value == -1 && y[0] == 0, "-1 is no class");
     }
 }
-static void without_memory(run *t, const weft__product *p, int64_t in_a, int64_t in_b)
-{
-    int64_t n = p->batches * p->m * p->n;
-    real *a = reals(t, in_a, -1, 1), *b = reals(t, in_b, -1, 1), *c = room(t, n, sizeof *c),
-         *want = room(t, n, sizeof *c);
-    atomic_store(&t->heap.fail_in, 1);
-    t->k->gemm(&t->d, p, a, b, c);
-    atomic_store(&t->heap.fail_in, 0);
-    bool told = strstr(t->d.failure, "out of memory") && t->d.status == WEFT_ENOMEM;
-    t->d.failure[0] = 0;
-    t->k->gemm(&t->d, p, a, b, want);
-    cr_assert(told || !memcmp(c, want, (size_t)n * sizeof *c), "%s: other bits without memory", t->k->name);
-}
-Test(bits, want_of_memory_is_told_or_makes_no_difference)
-{
-    static const weft__product
-        two = { .m = 70,
-                .n = 30,
-                .k = 300,
-                .lda = 300,
-                .ldb = 30,
-                .ldc = 30,
-                .batches = 2,
-                .stride_a = 70 * 300,
-                .stride_c = 70 * 30 },
-        deep = { .ta = true, .m = 70, .n = 30, .k = 2100, .lda = 70, .ldb = 30, .ldc = 30, .batches = 1 };
-    ON_EVERY_TABLE(t)
-        without_memory(t, &deep, 2100 * 70, 2100 * 30);
-    ON_EVERY_TABLE(t)
-        without_memory(t, &two, 2 * 70 * 300, 300 * 30);
-}
-static double summed(const weft__product *p, const real *a, const real *b, int64_t i, int64_t j)
-{
-    double sum = 0;
-    for (int64_t k = 0; k < p->k; k++)
-        sum += (double)a[p->ta ? k * p->lda + i : i * p->lda + k] *
-               (double)b[p->tb ? j * p->ldb + k : k * p->ldb + j];
-    return sum;
-}
-static void one_product(run *t, int64_t M, int64_t N, int64_t K, int way, const char *library)
-{
-    enum { BATCHES = 2 };
-    weft__product p = dense_product(way, M, N, K);
-    p.batches = BATCHES;
-    p.stride_a = M * K;
-    p.stride_b = K * N;
-    p.stride_c = M * N;
-    real *a = reals(t, BATCHES * M * K, -1, 1), *b = reals(t, BATCHES * K * N, -1, 1),
-         *c = reals(t, BATCHES * M * N, -1, 1), *want = room(t, BATCHES * M * N, sizeof *want);
-    for (int64_t i = 0; i < BATCHES * M * N; i++) {
-        int64_t batch = i / (M * N), at = i % (M * N);
-        want[i] = (real)((p.add ? (double)c[i] : 0) +
-                         summed(&p, a + batch * p.stride_a, b + batch * p.stride_b, at / N, at % N));
-    }
-    t->k->gemm(&t->d, &p, a, b, c);
-    close_to(library, c, want, BATCHES * M * N, TOL(2e-15, 6e-7) * sqrt((double)K + 4));
-    forget(t);
-}
-static void product_by(const char *library)
+/* OpenBLAS multiplies as the library's own kernels do, two products in a batch. */
+static void products_by_blas(void)
 {
     static const int64_t shapes[][3] = { { 300, 70, 90 }, { 1, 1, 1 },     { 7, 513, 3 },
                                          { 64, 1, 1000 }, { 1, 130, 257 }, { 33, 40, 65 } };
     char why[320];
-    setenv("WEFT_GEMM", library, 1);
-    ON_EVERY_TABLE(t) {
-        t->d.blas = weft__blas(WEFT_DEFAULT_GEMM, why, sizeof why);
-        for (int i = 0; i < 8 * COUNT(shapes); i++)
-            one_product(t, shapes[i / 8][0], shapes[i / 8][1], shapes[i / 8][2], i % 8, library);
-    }
+    ON_EVERY_TABLE(t)
+        for (int i = 0; i < 8 * COUNT(shapes); i++, forget(t)) {
+            const int64_t m = shapes[i / 8][0], n = shapes[i / 8][1], k = shapes[i / 8][2];
+            weft__product p = dense_product(i % 8, m, n, k);
+            p.batches = 2, p.stride_a = m * k, p.stride_b = k * n, p.stride_c = m * n;
+            real *a = reals(t, 2 * m * k, -1, 1), *b = reals(t, 2 * k * n, -1, 1),
+                 *c = reals(t, 2 * m * n, -1, 1), *want = room(t, 2 * m * n, sizeof *want);
+            memcpy(want, c, (size_t)(2 * m * n) * sizeof *c);
+            t->d.blas = NULL;
+            t->k->gemm(&t->d, &p, a, b, want);
+            t->d.blas = weft__blas(WEFT_DEFAULT_GEMM, why, sizeof why);
+            t->k->gemm(&t->d, &p, a, b, c);
+            close_to("OpenBLAS", c, want, 2 * m * n, TOL(4e-15, 1e-6) * sqrt((double)k + 4));
+        }
 }
 static bool opens(weft_gemm wanted, const char *text)
 {
@@ -298,13 +248,15 @@ static bool opens(weft_gemm wanted, const char *text)
 }
 Test(bits, openblas_multiplies)
 {
-    product_by("openblas");
+    setenv("WEFT_GEMM", "openblas", 1);
     cr_assert(opens(WEFT_DEFAULT_GEMM, ""));
+    products_by_blas();
 }
-Test(bits, no_blas)                        { product_by("own"); cr_assert(!opens(WEFT_OPENBLAS_GEMM, "")); }
-Test(bits, a_blas_that_is_not_there)
+Test(bits, blas_is_off_or_missing)
 {
-    product_by("/nowhere/libopenblas.so");
+    setenv("WEFT_GEMM", "own", 1);
+    cr_assert(!opens(WEFT_OPENBLAS_GEMM, ""));
+    setenv("WEFT_GEMM", "/nowhere/libopenblas.so", 1);
     cr_assert(!opens(WEFT_DEFAULT_GEMM, "WEFT_GEMM=/nowhere"));
 }
 Test(bits, options_choose_what_multiplies)

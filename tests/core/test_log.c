@@ -84,54 +84,39 @@ static void has_flops(weft *w, const char *name, bool back, int64_t calls, doubl
     cr_assert_eq(r->flops, flops, "%s %d: %g, expected %g", name, back, r->flops, flops);
 }
 
-Test(log, counts_calls_and_arithmetic)
+static void counting(void) { setenv("WEFT_LOG", "2", 1), listen_to_stderr(); }
+
+TABLE_TEST(log, counts_calls_and_arithmetic, .init = counting)
 {
-    for (int i = 0; i < COUNT(tables); i++) {
-        if (!table_is_here(tables[i].name))
-            continue;
-        listen_to_stderr();
-        weft *w = opened("2", i);
-        net n = net_new(w);
-        step(w, &n), step(w, &n);
-        double in = 2. * N * IN * 4 * HIDDEN, recurrent = 2. * N * HIDDEN * 4 * HIDDEN,
-               out = 2. * N * HIDDEN * 3, cells = 45. * N * HIDDEN;
-        has_flops(w, "lstm", false, 2, 2 * (in + recurrent + cells));
-        /* dW of both; x is no parameter; dh of the step before */
-        has_flops(w, "lstm", true, 2, 2 * (in + 2 * recurrent + cells));
-        has_flops(w, "linear", false, 2, 2 * out);
-        has_flops(w, "linear", true, 2, 4 * out);
-        const weft_profile_row *square = row_of(w, "square", false);
-        cr_assert(square->flops == 0 && square->bytes == 2 * 2 * N * 3 * sizeof(weft_real), "%g bytes",
-                  square->bytes);
-        cr_assert_eq(square->launches, w->dev.k->synchronous ? 0 : 2);
-        CLEAN(w);
-        stop_listening();
-    }
+    net n = net_new(w);
+    step(w, &n), step(w, &n);
+    double in = 2. * N * IN * 4 * HIDDEN, recurrent = 2. * N * HIDDEN * 4 * HIDDEN,
+           out = 2. * N * HIDDEN * 3, cells = 45. * N * HIDDEN;
+    has_flops(w, "lstm", false, 2, 2 * (in + recurrent + cells));
+    /* dW of both; x is no parameter; dh of the step before */
+    has_flops(w, "lstm", true, 2, 2 * (in + 2 * recurrent + cells));
+    has_flops(w, "linear", false, 2, 2 * out);
+    has_flops(w, "linear", true, 2, 4 * out);
+    const weft_profile_row *square = row_of(w, "square", false);
+    cr_assert(square->flops == 0 && square->bytes == 2 * 2 * N * 3 * sizeof(weft_real), "%g bytes",
+              square->bytes);
+    cr_assert_eq(square->launches, w->dev.k->synchronous ? 0 : 2);
 }
 
-Test(log, counts_the_rows_of_an_embedding_once)
+TABLE_TEST(log, counts_the_rows_of_an_embedding_once, .init = counting)
 {
     enum { ROWS = 2, TOKENS = 24 };
     static const int32_t len[] = { 20, 4 }, ids[TOKENS] = { 1, 0, -1, 1 };
-    for (int i = 0; i < COUNT(tables); i++) {
-        if (!table_is_here(tables[i].name))
-            continue;
-        weft *w = opened("2", i);
-        weft_module *m = weft_module_new(w, "m");
-        weft_embedding *e = weft_embedding_new(m, "e", &(weft_embedding_opts){ .rows = ROWS, .columns = IN });
-        weft_rnn *r = weft_lstm_new(m, "r", &(weft_rnn_opts){ .input = IN, .hidden = HIDDEN });
-        weft_backward(weft_sum_all(
-            weft_rnn_run(
-                r, weft_embedding_run(e, weft_ragged_ints(w, ids, &(weft_lengths){ .n = 2, .len = len })),
-                WEFT_ZERO_STATE)
-                .y));
-        OK(w);
-        double in = 2. * (ROWS + 1) * IN * 4 * HIDDEN, recurrent = 2. * TOKENS * HIDDEN * 4 * HIDDEN,
-               cells = 45. * TOKENS * HIDDEN;
-        has_flops(w, "lstm", false, 1, in + recurrent + cells);
-        has_flops(w, "lstm", true, 1, 2 * (in + recurrent) + cells);
-        CLEAN(w);
-    }
+    weft_module *m = weft_module_new(w, "m");
+    weft_embedding *e = weft_embedding_new(m, "e", &(weft_embedding_opts){ .rows = ROWS, .columns = IN });
+    weft_rnn *r = weft_lstm_new(m, "r", &(weft_rnn_opts){ .input = IN, .hidden = HIDDEN });
+    weft_tensor *x = weft_embedding_run(e, weft_ragged_ints(w, ids, &(weft_lengths){ .n = 2, .len = len }));
+    weft_backward(weft_sum_all(weft_rnn_run(r, x, WEFT_ZERO_STATE).y));
+    OK(w);
+    double in = 2. * (ROWS + 1) * IN * 4 * HIDDEN, recurrent = 2. * TOKENS * HIDDEN * 4 * HIDDEN,
+           cells = 45. * TOKENS * HIDDEN;
+    has_flops(w, "lstm", false, 1, in + recurrent + cells);
+    has_flops(w, "lstm", true, 1, 2 * (in + recurrent) + cells);
 }
 
 static const int32_t queries[] = { 2, 0, 3 }, keys[] = { 4, 1, 2 };
@@ -150,19 +135,13 @@ static double attended(weft *w, weft_causal causal, bool mean)
     return row_of(w, "attention", false)->flops / (2. * (mean ? 2 * 2 + 4 : 2 * (2 + 2)));
 }
 
-Test(log, counts_the_pairs_that_attend)
+CPU_TEST(log, counts_the_pairs_that_attend, .init = counting)
 {
-    listen_to_stderr();
-    setenv("WEFT_LOG", "2", 1);
-    weft *w = open_on(WEFT_CPU);
-    unsetenv("WEFT_LOG");
     cr_assert_eq(attended(w, WEFT_ALL_KEYS, false), 2 * 4 + 3 * 2);
     cr_assert_eq(attended(w, WEFT_ALL_KEYS, true), 2 * 4 + 3 * 2);
     cr_assert_eq(attended(w, WEFT_CAUSAL_TOP_LEFT, false), 1 + 2 + 1 + 2 + 2);
     cr_assert_eq(attended(w, WEFT_CAUSAL_BOTTOM_RIGHT, false), 3 + 4 + 0 + 1 + 2);
     cr_assert_eq(attended(w, WEFT_CAUSAL_STRICT, false), 2 + 3 + 0 + 0 + 1);
-    CLEAN(w);
-    stop_listening();
 }
 
 /* ---- without the environment ---- */
@@ -192,94 +171,48 @@ static void adds_up(weft_profile p, double least, double most)
               p.ms, least, most);
 }
 
-Test(profile, is_switched_on_and_off)
+TABLE_TEST(profile, is_switched_on_and_off)
 {
-    FOR_DEVICES(w) {
-        net n = net_new(w);
-        step(w, &n);
-        cr_assert(weft_profile_of(w).n == 0 && weft_profile_of(w).ms == 0, "not before it is asked for");
-        double outer = ms_now();
-        cr_assert(!weft_set_profiling(w, true) && weft_set_profiling(w, true));
-        double inner = ms_now();
-        step(w, &n), step(w, &n);
-        double inner_end = ms_now();
-        weft_profile p = weft_profile_of(w);
-        double outer_end = ms_now();
-        adds_up(p, inner_end - inner, outer_end - outer);
-        cr_assert(p.n > 8 && row_of(w, "lstm", true)->calls == 2 && row_of(w, "update", false)->calls == 2);
-        wait_ms(2);
-        inner_end = ms_now();
-        cr_assert(weft_set_profiling(w, false) && !weft_set_profiling(w, false));
-        outer_end = ms_now();
-        adds_up(weft_profile_of(w), inner_end - inner, outer_end - outer);
-        double whole = weft_profile_of(w).ms;
-        step(w, &n);
-        cr_assert(weft_profile_of(w).ms == whole && row_of(w, "lstm", true)->calls == 2, "off is off");
-        weft_set_profiling(w, true);
-        step(w, &n);
-        cr_assert_eq(row_of(w, "lstm", true)->calls, 3, "on again goes on");
-        wait_ms(2);
-        outer = ms_now();
-        weft_reset_profile(w);
-        cr_assert_eq(weft_profile_of(w).n, 0);
-        step(w, &n);
-        cr_assert_eq(row_of(w, "lstm", false)->calls, 1);
-        p = weft_profile_of(w);
-        outer_end = ms_now();
-        adds_up(p, 0, outer_end - outer);
-    }
+    net n = net_new(w);
+    step(w, &n);
+    cr_assert(weft_profile_of(w).n == 0 && weft_profile_of(w).ms == 0, "not before it is asked for");
+    double outer = ms_now();
+    cr_assert(!weft_set_profiling(w, true) && weft_set_profiling(w, true));
+    double inner = ms_now();
+    step(w, &n), step(w, &n);
+    double inner_end = ms_now();
+    weft_profile p = weft_profile_of(w);
+    double outer_end = ms_now();
+    adds_up(p, inner_end - inner, outer_end - outer);
+    cr_assert(p.n > 8 && row_of(w, "lstm", true)->calls == 2 && row_of(w, "update", false)->calls == 2);
+    wait_ms(2);
+    inner_end = ms_now();
+    cr_assert(weft_set_profiling(w, false) && !weft_set_profiling(w, false));
+    outer_end = ms_now();
+    adds_up(weft_profile_of(w), inner_end - inner, outer_end - outer);
+    double whole = weft_profile_of(w).ms;
+    step(w, &n);
+    cr_assert(weft_profile_of(w).ms == whole && row_of(w, "lstm", true)->calls == 2, "off is off");
+    weft_set_profiling(w, true);
+    step(w, &n);
+    cr_assert_eq(row_of(w, "lstm", true)->calls, 3, "on again goes on");
+    wait_ms(2);
+    outer = ms_now();
+    weft_reset_profile(w);
+    cr_assert_eq(weft_profile_of(w).n, 0);
+    step(w, &n);
+    cr_assert_eq(row_of(w, "lstm", false)->calls, 1);
+    p = weft_profile_of(w);
+    outer_end = ms_now();
+    adds_up(p, 0, outer_end - outer);
 }
 
-/* In the midst of an operator, forwards and back, from what is called there. */
-static void switches(const weft_tensor *y, const char *name, void *user)
+CPU_TEST(profile, no_memory_for_it)
 {
-    weft *w = weft_context_of(y);
-    (void)name;
-    switch (++*(int *)user % 4) {
-    case 0: weft_set_profiling(w, false); break;
-    case 1: weft_set_profiling(w, true); break;
-    case 2: weft_reset_profile(w); break;
-    default: adds_up(weft_profile_of(w), 0, 1e6);
-    }
-}
-
-Test(profile, may_be_switched_by_who_watches)
-{
-    FOR_DEVICES(w) {
-        int calls = 0;
-        net n = net_new(w);
-        weft_on_result(w, switches, &calls);
-        for (int s = 0; s < 5; s++)
-            step(w, &n);
-        weft_on_result(w, NULL, NULL);
-        cr_assert(calls > 20);
-        adds_up(weft_profile_of(w), 0, 1e6);
-    }
-}
-
-Test(profile, no_memory_for_it)
-{
-    weft *w = open_on(WEFT_CPU);
     fail_in(w, 1);
     cr_assert(!weft_set_profiling(w, true));
     FAILS(w, WEFT_ENOMEM, "out of memory");
     cr_assert(!weft_set_profiling(w, true) && weft_set_profiling(w, false));
-    CLEAN(w);
-}
-
-Test(log, its_table_is_the_profile)
-{
-    listen_to_stderr();
-    setenv("WEFT_LOG", "2", 1);
-    weft *w = open_on(WEFT_CPU);
-    unsetenv("WEFT_LOG");
-    net n = net_new(w);
-    step(w, &n);
-    weft_reset_profile(w);
-    weft_tanh(weft_zeros(w, WEFT_SHAPE(2)));
-    CLEAN(w);
-    const char *text = stop_listening();
-    cr_assert(strstr(text, "  tanh ") && !strstr(text, "lstm"), "%s", text);
 }
 
 Test(log, changes_no_bit_and_allocates_nothing)
@@ -301,18 +234,16 @@ Test(log, changes_no_bit_and_allocates_nothing)
 }
 
 /* ---- peaks ---- */
-Test(log, a_peak_is_the_most_there_was)
+TABLE_TEST(log, a_peak_is_the_most_there_was)
 {
-    FOR_DEVICES(w) {
-        weft_zeros(w, WEFT_SHAPE(1 << 20));
-        weft_clear(w);
-        weft_usage large = weft_usage_of(w);
-        weft__arena_end(w, &inside(w)->arena[WEFT__IN_DATA]);
-        weft_usage u = weft_usage_of(w);
-        int64_t bytes = (1 << 20) * (int64_t)sizeof(weft_real);
-        cr_assert(u.host_peak + u.device_peak >= large.host_bytes + large.device_bytes &&
-                  u.host_peak + u.device_peak >= bytes);
-        cr_assert(u.host_bytes + u.device_bytes < bytes && u.host_peak >= u.host_bytes &&
-                  u.device_peak >= u.device_bytes);
-    }
+    weft_zeros(w, WEFT_SHAPE(1 << 20));
+    weft_clear(w);
+    weft_usage large = weft_usage_of(w);
+    weft__arena_end(w, &inside(w)->arena[WEFT__IN_DATA]);
+    weft_usage u = weft_usage_of(w);
+    int64_t bytes = (1 << 20) * (int64_t)sizeof(weft_real);
+    cr_assert(u.host_peak + u.device_peak >= large.host_bytes + large.device_bytes &&
+              u.host_peak + u.device_peak >= bytes);
+    cr_assert(u.host_bytes + u.device_bytes < bytes && u.host_peak >= u.host_bytes &&
+              u.device_peak >= u.device_bytes);
 }

@@ -125,15 +125,13 @@ static void shrink(weft *w)                /* so that the next step asks for its
     }
 }
 
-Test(memory, every_piece_of_a_step_failed_once)
+TABLE_TEST(memory, every_piece_of_a_step_failed_once)
 {
-    FOR_DEVICES(w) {
-        model m = model_new(w);
-        OK(w);
-        int n = brutal(w, &m, fail_take, takes_left);
-        cr_assert(n > 100, "only %d pieces", n);
-        weft_recover(w);
-    }
+    model m = model_new(w);
+    OK(w);
+    int n = brutal(w, &m, fail_take, takes_left);
+    cr_assert(n > 100, "only %d pieces", n);
+    weft_recover(w);
 }
 
 static void fail_block_of_new(const weft *w, int64_t n)
@@ -143,15 +141,13 @@ static void fail_block_of_new(const weft *w, int64_t n)
     fail_in(w, n);
 }
 
-Test(memory, every_block_failed_once)
+TABLE_TEST(memory, every_block_failed_once)
 {
-    FOR_DEVICES(w) {
-        model m = model_new(w);
-        OK(w);
-        int n = brutal(w, &m, fail_block_of_new, none_failed);
-        cr_assert(n > 4, "only %d blocks", n);
-        weft_recover(w);
-    }
+    model m = model_new(w);
+    OK(w);
+    int n = brutal(w, &m, fail_block_of_new, none_failed);
+    cr_assert(n > 4, "only %d blocks", n);
+    weft_recover(w);
 }
 
 /* A heap of so many bytes. Batches grow until one is too large for it; then the smallest is not. */
@@ -229,35 +225,31 @@ Test(memory, opening_and_building_failed_once)
     }
 }
 
-Test(memory, a_steady_step_allocates_nothing, .init = unchecked)
+TABLE_TEST(memory, a_steady_step_allocates_nothing, .init = unchecked)
 {
-    FOR_DEVICES(w) {
-        model m = model_new(w);
-        int64_t before = 0;
-        for (int s = 1; s <= 100; s++) {
-            dice_seed(s < 3 ? 1 : (uint64_t)s);
-            if (s < 3) {                         /* steps 1 and 2 are as large as any */
-                int32_t len[20], tokens[20 * 9] = { 0 };
-                for (int i = 0; i < 20; i++)
-                    len[i] = 9;
-                weft_tensor *x = weft_ragged_ints(w, tokens, &(weft_lengths){ .n = 20, .len = len });
-                weft_rnn_out r = weft_rnn_run(m.rnn, weft_embedding_run(m.embed, x), WEFT_ZERO_STATE);
-                weft_tensor *h = weft_concat(
-                    (weft_tensor *[]){ r.y, weft_attention_run(m.attend, r.y, r.y, WEFT_ALL_KEYS, NULL) }, 2,
-                    1);
-                weft_backward(weft_mean_loss(weft_cross_entropy(weft_linear_run(m.out, h), x, NULL)));
-                weft_clip_grad_norm(m.m, 1, 0);
-                weft_optim_step(m.optim);
-            } else
-                step(w, &m, s % 4 ? (int64_t)dice(21) : 20, (int32_t)dice(10));
-            weft_clear(w);
-            if (s == 2)
-                before = allocations(w);
-            cr_assert(s <= 2 || allocations(w) == before, "step %d has allocated on %s", s,
-                      weft_device_name(w));
-        }
-        OK(w);
+    model m = model_new(w);
+    int64_t before = 0;
+    for (int s = 1; s <= 100; s++) {
+        dice_seed(s < 3 ? 1 : (uint64_t)s);
+        if (s < 3) {                         /* steps 1 and 2 are as large as any */
+            int32_t len[20], tokens[20 * 9] = { 0 };
+            for (int i = 0; i < 20; i++)
+                len[i] = 9;
+            weft_tensor *x = weft_ragged_ints(w, tokens, &(weft_lengths){ .n = 20, .len = len });
+            weft_rnn_out r = weft_rnn_run(m.rnn, weft_embedding_run(m.embed, x), WEFT_ZERO_STATE);
+            weft_tensor *h = weft_concat(
+                (weft_tensor *[]){ r.y, weft_attention_run(m.attend, r.y, r.y, WEFT_ALL_KEYS, NULL) }, 2, 1);
+            weft_backward(weft_mean_loss(weft_cross_entropy(weft_linear_run(m.out, h), x, NULL)));
+            weft_clip_grad_norm(m.m, 1, 0);
+            weft_optim_step(m.optim);
+        } else
+            step(w, &m, s % 4 ? (int64_t)dice(21) : 20, (int32_t)dice(10));
+        weft_clear(w);
+        if (s == 2)
+            before = allocations(w);
+        cr_assert(s <= 2 || allocations(w) == before, "step %d has allocated on %s", s, weft_device_name(w));
     }
+    OK(w);
 }
 
 /* ---- a long tape ---- */
@@ -275,9 +267,8 @@ static double chain(weft *w, int n)
     return (double)(b.tv_sec - a.tv_sec) + 1e-9 * (double)(b.tv_nsec - a.tv_nsec);
 }
 
-Test(memory, doubling_a_tape_of_a_million_operators, .init = unchecked)
+CPU_TEST(memory, doubling_a_tape_of_a_million_operators, .init = unchecked)
 {
-    weft *w = open_on(WEFT_CPU);
     weft_set_grad_enabled(w, true);
     /* fewer fit into caches */
     int n = CHECK_SANITIZED ? rounds(250000, 1000000) : getenv("WEFT_SOAK") ? 1000000 : 250000;
@@ -289,7 +280,6 @@ Test(memory, doubling_a_tape_of_a_million_operators, .init = unchecked)
     }
     cr_assert(twice < (CHECK_SANITIZED ? 3 : 2.2) * once, "%d operators: %.3f s, twice as many: %.3f s", n,
               once, twice);
-    CLEAN(w);
 }
 
 Test(memory, indices_out_of_range)

@@ -46,36 +46,34 @@ static weft_tensor *everything(const scene *s, weft_tensor *x)
                     weft_sum_all(weft_broadcast_to_tokens(weft_pool(both, WEFT_POOL_LAST), x)));
 }
 
-Test(rewind, batches_and_their_index_arrays_end, .init = unchecked)
+TABLE_TEST(rewind, batches_and_their_index_arrays_end, .init = unchecked)
 {
-    FOR_DEVICES(w) {
-        scene s = scene_new(w);
-        weft_set_grad_enabled(w, false);
-        weft_tensor *before = batch_of(w, &s, -9);
-        weft_batch *b = before->f.batch;
-        weft_set_training(w, false);
-        weft_real want = weft_item(everything(&s, weft_scale(before, 2)));
-        weft_clear(w);
-        before = batch_of(w, &s, -9), b = before->f.batch;
-        weft_to_layout(before, WEFT_PACKED);
-        const void *map = b->maps, *rows = b->rows;              /* habits may have made some */
-        weft_mark here = weft_mark_here(w);
-        int64_t bytes = 0;
-        for (int i = 0, n = rounds(3000, 30000); i < n; i++) {
-            weft_real got[2] = { weft_item(everything(&s, weft_scale(before, 2))),
-                                 weft_item(everything(&s, weft_scale(batch_of(w, &s, i), 2))) };
-            same_bits("round", got, ((weft_real[]){ want, want }), 2);
-            cr_assert(b->maps != map && b->rows != rows && b->places && b->slot);
-            weft_rewind(w, here);
-            cr_assert(b->maps == map && b->rows == rows && !b->places && !b->slot,
-                      "what was made after the mark is still linked");
-            bytes = i == 1 ? held(w) : bytes;
-            cr_assert(i < 2 || held(w) == bytes, "round %d: %lld bytes instead of %lld", i,
-                      (long long)held(w), (long long)bytes);
-        }
-        weft_mark now = weft_mark_here(w);
-        cr_assert(!memcmp(&here, &now, sizeof here));
+    scene s = scene_new(w);
+    weft_set_grad_enabled(w, false);
+    weft_tensor *before = batch_of(w, &s, -9);
+    weft_batch *b = before->f.batch;
+    weft_set_training(w, false);
+    weft_real want = weft_item(everything(&s, weft_scale(before, 2)));
+    weft_clear(w);
+    before = batch_of(w, &s, -9), b = before->f.batch;
+    weft_to_layout(before, WEFT_PACKED);
+    const void *map = b->maps, *rows = b->rows;              /* habits may have made some */
+    weft_mark here = weft_mark_here(w);
+    int64_t bytes = 0;
+    for (int i = 0, n = rounds(3000, 30000); i < n; i++) {
+        weft_real got[2] = { weft_item(everything(&s, weft_scale(before, 2))),
+                             weft_item(everything(&s, weft_scale(batch_of(w, &s, i), 2))) };
+        same_bits("round", got, ((weft_real[]){ want, want }), 2);
+        cr_assert(b->maps != map && b->rows != rows && b->places && b->slot);
+        weft_rewind(w, here);
+        cr_assert(b->maps == map && b->rows == rows && !b->places && !b->slot,
+                  "what was made after the mark is still linked");
+        bytes = i == 1 ? held(w) : bytes;
+        cr_assert(i < 2 || held(w) == bytes, "round %d: %lld bytes instead of %lld", i,
+                  (long long)held(w), (long long)bytes);
     }
+    weft_mark now = weft_mark_here(w);
+    cr_assert(!memcmp(&here, &now, sizeof here));
 }
 
 /* Each step's memory is a token longer than the last. */
@@ -95,9 +93,8 @@ static weft_tensor *remembers(weft_decode_rows *rows, void *user)
                  0));
 }
 
-Test(rewind, a_decoder_that_makes_batches_runs_in_constant_memory, .init = unchecked)
+CPU_TEST(rewind, a_decoder_that_makes_batches_runs_in_constant_memory, .init = unchecked)
 {
-    weft *w = open_on(WEFT_CPU);
     growing g = { .zeros = calloc(4 * 2000, sizeof *g.zeros) };
     double start = cpu_now();
     weft_decoded d = weft_decode(w, 1, WEFT_ZERO_STATE, remembers, &g,
@@ -110,45 +107,41 @@ Test(rewind, a_decoder_that_makes_batches_runs_in_constant_memory, .init = unche
     cr_assert(seconds < (CHECK_SANITIZED ? 20 : 1), "12000 steps took %.2f s", seconds);
     weft_decoded_free(&d);
     free(g.zeros);
-    CLEAN(w);
 }
 
 /* ---- gradients ---- */
-Test(rewind, gradients_that_were_handed_out_end, .init = unchecked)
+TABLE_TEST(rewind, gradients_that_were_handed_out_end, .init = unchecked)
 {
-    FOR_DEVICES(w) {
-        weft_tensor *x = weft_reals(w, (weft_real[]){ 1, 2, 3 }, WEFT_SHAPE(3));
-        weft_mark here = weft_mark_here(w);
-        int64_t bytes = 0;
-        for (int i = 0; i < 1000; i++) {
-            weft_tensor *g[2], *old, *y = weft_sum_all(weft_square(weft_sin(x)));
-            bool recording = weft_set_grad_enabled(w, false);
-            weft_gradients(y, (weft_tensor *[]){ x, x }, 2, g);
-            old = g[0];
-            weft_mark inner = weft_mark_here(w);
-            weft_gradients(y, &x, 1, g + 1);
-            cr_assert(weft_item(weft_sum_all(weft_abs(weft_sub(g[0], g[1])))) == 0);
-            weft_rewind(w, inner);
-            weft_gradients(y, &x, 1, g + 1);
-            cr_assert(g[1]->data != g[0]->data, "a gradient that is still there was written over");
-            weft_set_grad_enabled(w, recording);
-            cr_assert(fabs((double)weft_item(weft_slice(g[0], 0, 1, 2)) - sin(4)) < 1e-6);
-            weft_rewind(w, here);
-            bytes = i == 1 ? held(w) : bytes;
-            cr_assert(i < 2 || held(w) == bytes, "round %d: %lld bytes instead of %lld", i,
-                      (long long)held(w), (long long)bytes);
-            if (i < 999)
-                continue;
-            weft_item(old);
-            FAILS(w, WEFT_EARG, "step that has ended");
-        }
+    weft_tensor *x = weft_reals(w, (weft_real[]){ 1, 2, 3 }, WEFT_SHAPE(3));
+    weft_mark here = weft_mark_here(w);
+    int64_t bytes = 0;
+    for (int i = 0; i < 1000; i++) {
+        weft_tensor *g[2], *old, *y = weft_sum_all(weft_square(weft_sin(x)));
+        bool recording = weft_set_grad_enabled(w, false);
+        weft_gradients(y, (weft_tensor *[]){ x, x }, 2, g);
+        old = g[0];
+        weft_mark inner = weft_mark_here(w);
+        weft_gradients(y, &x, 1, g + 1);
+        cr_assert(weft_item(weft_sum_all(weft_abs(weft_sub(g[0], g[1])))) == 0);
+        weft_rewind(w, inner);
+        weft_gradients(y, &x, 1, g + 1);
+        cr_assert(g[1]->data != g[0]->data, "a gradient that is still there was written over");
+        weft_set_grad_enabled(w, recording);
+        cr_assert(fabs((double)weft_item(weft_slice(g[0], 0, 1, 2)) - sin(4)) < 1e-6);
+        weft_rewind(w, here);
+        bytes = i == 1 ? held(w) : bytes;
+        cr_assert(i < 2 || held(w) == bytes, "round %d: %lld bytes instead of %lld", i,
+                  (long long)held(w), (long long)bytes);
+        if (i < 999)
+            continue;
+        weft_item(old);
+        FAILS(w, WEFT_EARG, "step that has ended");
     }
 }
 
 /* The how many-th mask of a name it is, is counted by the step. */
-Test(rewind, each_round_has_its_own_dropout_mask)
+CPU_TEST(rewind, each_round_has_its_own_dropout_mask)
 {
-    weft *w = open_on(WEFT_CPU);
     weft_tensor *x = weft_full(w, 1, WEFT_SHAPE(64));
     weft_mark here = weft_mark_here(w);
     weft_real first[64], second[64];
@@ -156,14 +149,12 @@ Test(rewind, each_round_has_its_own_dropout_mask)
     weft_rewind(w, here);
     weft_read(weft_dropout(x, (weft_real).5, "d", false), second, sizeof second);
     cr_assert(memcmp(first, second, sizeof first));
-    CLEAN(w);
 }
 
 /* ---- many batches ---- */
-Test(rewind, twenty_thousand_batches_of_a_step)
+CPU_TEST(rewind, twenty_thousand_batches_of_a_step)
 {
     enum { N = 20000 };
-    weft *w = open_on(WEFT_CPU);
     for (int ragged = 0; ragged < 2; ragged++) {
         double start = cpu_now();
         const weft_batch *first = NULL;
@@ -182,17 +173,14 @@ Test(rewind, twenty_thousand_batches_of_a_step)
                      first, "the same lengths and ids are another batch");
         weft_clear(w);
     }
-    CLEAN(w);
 }
 
-Test(rewind, ids_that_are_said_and_ids_that_are_not)
+CPU_TEST(rewind, ids_that_are_said_and_ids_that_are_not)
 {
-    weft *w = open_on(WEFT_CPU);
     int32_t len[] = { 2, 1, 4 };
     const weft_batch *b = weft__batch(w, &(weft_lengths){ .n = 3, .len = len }, "test");
     cr_assert_eq(b,
                  weft__batch(w, &(weft_lengths){ .n = 3, .len = len, .id = (int64_t[]){ 0, 1, 2 } }, "test"));
     cr_assert_neq(
         b, weft__batch(w, &(weft_lengths){ .n = 3, .len = len, .id = (int64_t[]){ 0, 2, 1 } }, "test"));
-    CLEAN(w);
 }

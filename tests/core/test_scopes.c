@@ -26,9 +26,8 @@ out:
     cr_assert(both_on(w));
 }
 
-Test(scopes, restore_what_was)
+CPU_TEST(scopes, restore_what_was)
 {
-    weft *w = open_on(WEFT_CPU);
     int rounds_ = 0, inside = 0;
     cr_assert(both_on(w));
     WEFT_NO_GRAD(w) {
@@ -57,12 +56,10 @@ Test(scopes, restore_what_was)
     WEFT_EVAL(w)
         cr_assert(!weft_is_training(w));
     cr_assert(!weft_is_training(w), "it was off before");
-    CLEAN(w);
 }
 
-Test(scopes, no_tape_and_no_dropout_inside)
+CPU_TEST(scopes, no_tape_and_no_dropout_inside)
 {
-    weft *w = open_on(WEFT_CPU);
     weft_tensor *x = weft_full(w, 1, WEFT_SHAPE(100)), *y = NULL;
     WEFT_EVAL(w)
         y = weft_dropout(x, .5, "drop", false);
@@ -73,7 +70,6 @@ Test(scopes, no_tape_and_no_dropout_inside)
     cr_assert_eq(weft_usage_of(w).tape, entries);
     weft_tanh(x);
     cr_assert_eq(weft_usage_of(w).tape, entries + 1);
-    CLEAN(w);
 }
 
 Test(scopes, of_nothing_and_of_what_has_failed)
@@ -89,12 +85,10 @@ Test(scopes, of_nothing_and_of_what_has_failed)
     CLEAN_FAILED(w);
 }
 
-Test(scopes, a_layer_says_how_it_runs)
+CPU_TEST(scopes, a_layer_says_how_it_runs)
 {
-    weft *w = open_on(WEFT_CPU);
     weft_rnn *r = weft_gru_new(weft_module_new(w, "m"), "gru", &(weft_rnn_opts){ .input = 2, .hidden = 3 });
     cr_assert(!weft_rnn_set_composed(r, true) && !weft_rnn_set_composed(NULL, true));
     cr_assert(weft_rnn_set_composed(r, true) && weft_rnn_set_composed(r, false));
     cr_assert(!weft_rnn_set_composed(r, false));
-    CLEAN(w);
 }

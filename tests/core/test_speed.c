@@ -141,9 +141,8 @@ static void per_token(weft *w, weft_rnn *r, int32_t T, int64_t tokens, double *l
     OK(w);
 }
 
-Test(speed, long_sequences_cost_no_more_a_token)
+CPU_TEST(speed, long_sequences_cost_no_more_a_token)
 {
-    weft *w = open_on(WEFT_CPU);
     weft_rnn *r =
         weft_lstm_new(weft_module_new(w, "m"), "lstm", &(weft_rnn_opts){ .input = 128, .hidden = 128 });
     double middle = 1e9, most = 1e9;
@@ -154,5 +153,4 @@ Test(speed, long_sequences_cost_no_more_a_token)
     fprintf(stderr, "LSTM H=128, %.0f ns a token at T=512, %.0f at T=4096\n", 1e9 * middle, 1e9 * most);
     if (!CHECK_SANITIZED)
         cr_expect(most <= 1.3 * middle, "T = 4096: %.2f times T = 512 a token", most / middle);
-    CLEAN(w);
 }

@@ -1,7 +1,6 @@
-/* test_tiles.c - products on matrix tiles, on those of the machine and on emulated ones: their bits against a
- * plain loop that says in which order they are summed, with packed weights that are kept, too; the chip's
- * against the emulation's; what infinity, NaN and large numbers give; and how near to fp32 each precision
- * comes. */
+/* test_tiles.c - matrix products on tiles, those of the machine and emulated ones: their bits are those of a
+ * plain loop in a fixed order of summation; packed weights change no bit; infinity, NaN and large numbers
+ * give what fp32 gives. */
 #include "kernel_run.h"
 
 #ifndef WEFT_DOUBLE
@@ -80,10 +79,7 @@ static void specified(const weft__product *p, int parts, const float *a, const f
 }
 
 /* ---- products ---- */
-/* off: of the norms of a row and a column */
-static const struct { weft_precision mode; int parts; double off; } modes[] = {
-    { WEFT_TF32, 2, 1e-5 }, { WEFT_BF16, 1, 5e-3 },
-};
+static const struct { weft_precision mode; int parts; } modes[] = { { WEFT_TF32, 2 }, { WEFT_BF16, 1 } };
 /* Whether tiles are used: by the weights' shape. */
 static bool on_tiles(const weft__product *p)
 {
@@ -167,63 +163,7 @@ Test(tiles, products_are_summed_in_the_order_that_is_said)
                 is_specified(t, shapes[i][0], shapes[i][1], shapes[i][2], (int)dice(8), j % 5);
 }
 
-/* ---- the chip ---- */
-Test(tiles, the_chip_and_the_emulation_give_the_same_bits)
-{
-    const weft__kernels *chip = table_named("amx"), *emulated = table_named("amx-emulated");
-    if (!chip || !emulated) {
-        fprintf(stderr, "skipped: tiles of the chip against emulated ones: this machine has none\n");
-        return;
-    }
-    for (int i = 0; i < rounds(25, 600); i++) {
-        run *t = run_on(chip, 2);
-        weft__product p = product_of((int)dice(8), 128 + size(20), 256 + size(99), 128 + size(600));
-        float *a = reals(t, size_a(&p), -1, 1), *b = reals(t, size_b(&p), -1, 1),
-              *c = reals(t, size_c(&p), -1, 1), *d = room(t, size_c(&p), sizeof *d);
-        wild(a, size_a(&p), i % 5), wild(b, size_b(&p), i % 5);
-        memcpy(d, c, (size_t)size_c(&p) * sizeof *c);
-        p.precision = modes[dice(COUNT(modes))].mode, p.back = true;
-        chip->gemm(&t->d, &p, a, b, c);
-        emulated->gemm(&t->d, &p, a, b, d);
-        same_floats("chip and emulation", c, d, size_c(&p));
-        run_end(t);
-    }
-}
-
-/* ---- what comes of it ---- */
-static double norm(const float *x, int64_t step, int64_t n)
-{
-    double sum = 0;
-    for (int64_t i = 0; i < n; i++)
-        sum += (double)x[i * step] * (double)x[i * step];
-    return sqrt(sum);
-}
-static void is_near(run *t, int mode, int64_t m, int64_t n, int64_t k)
-{
-    weft__product p = dense_product(2, m, n, k);
-    p.precision = modes[mode].mode;
-    p.back = true;
-    float *a = reals(t, m * k, -1, 1), *b = reals(t, n * k, -1, 1), *c = room(t, m * n, sizeof *c);
-    double worst = 0;
-    t->k->gemm(&t->d, &p, a, b, c);
-    for (int64_t i = 0; i < m * n; i++) {
-        double sum = 0;
-        for (int64_t q = 0; q < k; q++)
-            sum += (double)a[i / n * k + q] * (double)b[i % n * k + q];
-        worst =
-            fmax(worst, fabs(sum - (double)c[i]) / (norm(a + i / n * k, 1, k) * norm(b + i % n * k, 1, k)));
-    }
-    cr_assert(worst < modes[mode].off && worst > modes[mode].off / 1000,
-              "%d parts, k %lld: off by %g of the norms", modes[mode].parts, (long long)k, worst);
-    forget(t);
-}
-Test(tiles, products_are_as_accurate_as_their_precision_says)
-{
-    static const int64_t depth[] = { 128, 300, 512, 2000 };
-    ON_TILES(t)
-        for (int i = 0; i < COUNT(depth) * COUNT(modes); i++)
-            is_near(t, i % COUNT(modes), 20, 256, depth[i / COUNT(modes)]);
-}
+/* ---- other tables, other numbers ---- */
 /* Two tables multiply alike. */
 static bool alike(run *t, const weft__kernels *other, const weft__product *p)
 {
@@ -324,25 +264,6 @@ Test(tiles, what_is_not_finite_is_as_in_fp32_and_stays_in_its_row)
                 p.precision = coin() ? WEFT_BF16 : WEFT_TF32, p.back = true;
                 odd_row(t, &weft__ref, &p, odd[i]);
             }
-}
-Test(tiles, threads_change_no_bit)
-{
-    ON_TILES(t) {
-        run *one = run_on(t->k, 1), *three = run_on(t->k, 3);
-        for (int i = 0; i < rounds(20, 300); i++) {
-            weft__product p =
-                product_of((int)dice(8), 128 + size(i % 4 ? 90 : 700), 256 + size(50), 128 + size(500));
-            p.precision = modes[dice(COUNT(modes))].mode, p.back = true;
-            float *a = reals(t, size_a(&p), -1, 1), *b = reals(t, size_b(&p), -1, 1),
-                  *c = reals(t, size_c(&p), -1, 1), *d = room(t, size_c(&p), sizeof *d);
-            memcpy(d, c, (size_t)size_c(&p) * sizeof *c);
-            one->k->gemm(&one->d, &p, a, b, c);
-            three->k->gemm(&three->d, &p, a, b, d);
-            same_bits("three threads", d, c, size_c(&p));
-            forget(t);
-        }
-        run_end(one), run_end(three);
-    }
 }
 #else
 Test(tiles, the_library_of_doubles_has_none)

@@ -1,69 +1,56 @@
-/* test_vector.c - exp, log, tanh and sigmoid of vector.h in the test's own instruction set, and those of each
- * kernel table; vectors' loads, stores, sums. */
+/* test_vector.c - exp, log, tanh and sigmoid of each kernel table; loads, stores, sums of vector.h. */
 #include "tests/check.h"
 #include "core/inside.h"
 #include "core/cpu/vector.h"
 
 enum { POINTS = 4096 };
-typedef void apply(const void *how, int64_t n, const real *x, real *y);
 static long double logistic_l(long double x) { return 1 / (1 + expl(-x)); }
 static const struct function {
-    const char *name; int unary; vec (*mine)(vec); long double (*want)(long double); double low, high;
+    const char *name; int unary; long double (*want)(long double); double low, high;
 } functions[] = {
-    { "exp", WEFT__exp, v_exp, expl, -87, 88 },
-    { "exp", WEFT__exp, v_exp, expl, -1, 1 },
-    { "log", WEFT__log, v_log, logl, 1e-30, 1e3 },
-    { "log", WEFT__log, v_log, logl, .9, 1.1 },
-    { "tanh", WEFT__tanh, v_tanh, tanhl, -12, 12 },
-    { "tanh", WEFT__tanh, v_tanh, tanhl, -1, 1 },
-    { "tanh", WEFT__tanh, v_tanh, tanhl, -1e-6, 1e-6 },
-    { "sigmoid", WEFT__sigmoid, v_sigmoid, logistic_l, -87, 40 },
-    { "sigmoid", WEFT__sigmoid, v_sigmoid, logistic_l, -3, 3 },
+    { "exp", WEFT__exp, expl, -87, 88 },
+    { "exp", WEFT__exp, expl, -1, 1 },
+    { "log", WEFT__log, logl, 1e-30, 1e3 },
+    { "log", WEFT__log, logl, .9, 1.1 },
+    { "tanh", WEFT__tanh, tanhl, -12, 12 },
+    { "tanh", WEFT__tanh, tanhl, -1, 1 },
+    { "tanh", WEFT__tanh, tanhl, -1e-6, 1e-6 },
+    { "sigmoid", WEFT__sigmoid, logistic_l, -87, 40 },
+    { "sigmoid", WEFT__sigmoid, logistic_l, -3, 3 },
 };
-static void check_function(const struct function *f, const char *where, apply *run_it, const void *how)
+static void apply(weft *w, int unary, int64_t n, const real *x, real *y)
+{
+    w->dev.k->unary(&w->dev, unary, 0, n, 0, 0, x, NULL, NULL, y, false);
+    w->dev.k->wait(&w->dev);
+}
+static void check_function(weft *w, const struct function *f)
 {
     real x[POINTS], y[POINTS];
     for (int round = 0; round < rounds(40, 2000); round++) {
         dice_fill(x, POINTS, f->low, f->high);
-        run_it(how, POINTS, x, y);
+        apply(w, f->unary, POINTS, x, y);
         for (int i = 0; i < POINTS; i++) {
             long double want = f->want((long double)x[i]), normal = fmaxl(fabsl(want), (long double)V_NORMAL);
             long double ulp = ldexpl(1, ilogbl(normal) - V_FRACTION);
-            cr_assert(fabsl((long double)y[i] - want) <= 4 * ulp, "%s: %s(%.17g) is %.17g, not %.17Lg", where,
-                      f->name, (double)x[i], (double)y[i], want);
+            cr_assert(fabsl((long double)y[i] - want) <= 4 * ulp, "%s: %s(%.17g) is %.17g, not %.17Lg",
+                      weft_device_name(w), f->name, (double)x[i], (double)y[i], want);
         }
     }
 }
-static void by_vectors(const void *how, int64_t n, const real *x, real *y)
-{
-    const struct function *f = how;
-    for (int64_t i = 0; i < n; i += VLEN)
-        v_store(y + i, f->mine(v_load(x + i)));
-}
-typedef struct { weft *w; int unary; } kernel_of;
-static void by_kernel(const void *how, int64_t n, const real *x, real *y)
-{
-    const kernel_of *k = how;
-    k->w->dev.k->unary(&k->w->dev, k->unary, 0, n, 0, 0, x, NULL, NULL, y, false);
-    k->w->dev.k->wait(&k->w->dev);
-}
-Test(vector, functions_are_within_four_ulp)
+TABLE_TEST(vector, functions_are_within_four_ulp)
 {
     for (int i = 0; i < COUNT(functions); i++)
-        check_function(&functions[i], "vector.h", by_vectors, &functions[i]);
-    FOR_DEVICES(w)
-        for (int i = 0; i < COUNT(functions); i++)
-            check_function(&functions[i], weft_device_name(w), by_kernel,
-                           &(kernel_of){ w, functions[i].unary });
+        check_function(w, &functions[i]);
 }
 
-static void check_ends(const char *where, int unary, apply *run_it, const void *how)
+static void check_ends(weft *w, int unary)
 {
     static const real x[16] = {
         -(real)INFINITY, (real)INFINITY, (real)NAN, 0, -(real)0, -1000, 1000, V_NORMAL
     };
+    const char *where = weft_device_name(w);
     real y[16];
-    run_it(how, 16, x, y);
+    apply(w, unary, 16, x, y);
     cr_assert(isnan(y[2]), "%s: NaN is not kept", where);
     if (unary == WEFT__exp)
         cr_assert(y[0] == 0 && y[1] == INFINITY && y[3] == 1 && y[4] == 1 && y[5] == 0 && y[6] == INFINITY &&
@@ -84,12 +71,9 @@ static void check_ends(const char *where, int unary, apply *run_it, const void *
 Test(vector, functions_are_right_at_the_ends)
 {
     cr_assert(signbit(v_tanh(v_set(-(real)0))[0]) && !signbit(v_tanh(v_set(0))[0]));
-    for (int i = 0; i < COUNT(functions); i++)
-        check_ends("vector.h", functions[i].unary, by_vectors, &functions[i]);
     FOR_DEVICES(w)
         for (int i = 0; i < COUNT(functions); i++)
-            check_ends(weft_device_name(w), functions[i].unary, by_kernel,
-                       &(kernel_of){ w, functions[i].unary });
+            check_ends(w, functions[i].unary);
 }
 Test(vector, vectors_load_store_sum_and_transpose)
 {

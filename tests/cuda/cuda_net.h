@@ -51,6 +51,9 @@ UNUSED static void train_few(const net *n) { train(n, COUNT(few), few); }
 
 UNUSED static weft_real *bias(const net *n) { return numbers(weft_find_parameter(n->all, "out.bias")); }
 
+#define FOR_CUDA(w)    for (weft *w = open_on(WEFT_CUDA); w; CLEAN(w), w = NULL)
+#define CUDA_TEST(...) WITH_CONTEXTS(FOR_CUDA, __VA_ARGS__, .disabled = false)
+
 /* After that many steps on a GPU of its own. */
 UNUSED static weft_real *bias_after(int steps)
 {

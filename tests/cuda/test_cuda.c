@@ -33,9 +33,8 @@ Test(cuda, the_environment_chooses)
     CLEAN(w);
 }
 
-Test(cuda, want_of_memory)
+CUDA_TEST(cuda, want_of_memory)
 {
-    weft *w = open_on(WEFT_CUDA);
     net n = net_in(w);
     train_few(&n);
     weft_tensor *huge = weft_zeros(w, WEFT_SHAPE(1 << 20, 1 << 20));
@@ -45,13 +44,11 @@ Test(cuda, want_of_memory)
     weft_recover(w);
     train_few(&n), train_few(&n);
     same_bits("bias", bias(&n), bias_after(3), WORDS);
-    CLEAN(w);
 }
 
 /* Of two the first is told, at the next wait, with the name of its kernel. */
-Test(cuda, an_index_out_of_range_is_told_later)
+CUDA_TEST(cuda, an_index_out_of_range_is_told_later)
 {
-    weft *w = open_on(WEFT_CUDA);
     weft_tensor *x = weft_zeros(w, WEFT_SHAPE(5, 2));
     weft_tensor *good = weft_index_select(x, weft_ints(w, (int32_t[]){ 4, -1, 0 }, WEFT_SHAPE(3)));
     weft_index_select(x, weft_ints(w, (int32_t[]){ 0, 5, 7 }, WEFT_SHAPE(3)));
@@ -62,13 +59,11 @@ Test(cuda, an_index_out_of_range_is_told_later)
     cr_assert_eq(read_status(good, out, sizeof out), WEFT_EARG);
     FAILS(w, WEFT_EARG, "read: index 5 at place 1 of an earlier gather; 0 .. 4 is expected");
     weft_synchronize(w);
-    CLEAN(w);
 }
 
 /* Kernels, products and copies within the device's memory; nothing of what goes there or comes back. */
-Test(cuda, launches_are_counted)
+CUDA_TEST(cuda, launches_are_counted)
 {
-    weft *w = open_on(WEFT_CUDA);
     weft_tensor *x = weft_zeros(w, WEFT_SHAPE(5, 2));
     int64_t before = weft_usage_of(w).launches;
     weft_matmul_with(weft_tanh(weft_add(x, x)), true, x, false);
@@ -77,5 +72,4 @@ Test(cuda, launches_are_counted)
     weft_read(x, out, sizeof out);
     weft_synchronize(w);
     cr_assert_eq(weft_usage_of(w).launches - before, 3);
-    CLEAN(w);
 }

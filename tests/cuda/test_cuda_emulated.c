@@ -89,9 +89,8 @@ Test(emulated, the_caller_keeps_its_device_and_its_error)
 }
 
 /* ---- no waiting ---- */
-Test(emulated, a_training_step_does_not_wait)
+CUDA_TEST(emulated, a_training_step_does_not_wait)
 {
-    weft *w = open_on(WEFT_CUDA);
     net n = net_in(w);
     train_few(&n), train_few(&n);                /* memory is found */
     int64_t blocks = weft_usage_of(w).allocations;
@@ -107,7 +106,6 @@ Test(emulated, a_training_step_does_not_wait)
     weft_synchronize(w);
     cr_assert_eq(counted(WAITS), 1);
     same_bits("bias", bias(&n), bias_after(22), WORDS);
-    CLEAN(w);
 }
 
 /* Each batch is larger than all before: arenas grow, scratch memory grows, and nothing stops the device, nor
@@ -121,9 +119,8 @@ static void grow(const net *n, int from, int to)
         train(n, i, len);
     OK(n->w);
 }
-Test(emulated, ragged_batches_grow_and_nothing_stops_the_device)
+CUDA_TEST(emulated, ragged_batches_grow_and_nothing_stops_the_device)
 {
-    weft *w = open_on(WEFT_CUDA);
     net n = net_in(w);
     grow(&n, 1, 2);
     int64_t blocks = weft_usage_of(w).allocations;
@@ -133,7 +130,6 @@ Test(emulated, ragged_batches_grow_and_nothing_stops_the_device)
     cr_assert_eq(counted(STALLS), 0, "%lld", counted(STALLS));
     cr_assert_eq(counted(WAITS), 0);
     weft_synchronize(w);
-    CLEAN(w);
 }
 
 /* Without pools, with pools that cannot be made or give nothing: the same numbers, but the device stops. */

@@ -9,6 +9,9 @@ static weft *open_graphs(bool graphs)
     return open_with((weft_opts){ .device = WEFT_CUDA, .seed = 1, .graphs = graphs });
 }
 
+#define FOR_GRAPHS(w)   for (weft *w = open_graphs(true); w; CLEAN(w), w = NULL)
+#define GRAPH_TEST(...) WITH_CONTEXTS(FOR_GRAPHS, __VA_ARGS__, .disabled = false)
+
 static net trained(weft *w, int updates)
 {
     net n = net_in(w);
@@ -136,9 +139,8 @@ Test(graphs, updates_that_are_refused)
     cr_assert(counted(GRAPHS) >= 8 && counted(GRAPHS) <= UPDATES, "%lld", counted(GRAPHS));
 }
 /* No memory for one: that is told, nothing has changed, and the context goes on without. */
-Test(graphs, without_memory_for_them)
+GRAPH_TEST(graphs, without_memory_for_them)
 {
-    weft *w = open_graphs(true);
     net n = trained(w, 3);
     setenv("WEFT_EMU_GRAPHS", "0", 1);
     train_few(&n);
@@ -150,13 +152,11 @@ Test(graphs, without_memory_for_them)
     OK(w);
     cr_assert_eq(counted(GRAPHS), 0);
     same_bits("bias", bias(&n), bias_after(7), WORDS);
-    CLEAN(w);
 }
 
 /* ---- what a step costs ---- */
-Test(graphs, a_step_neither_waits_nor_stops)
+GRAPH_TEST(graphs, a_step_neither_waits_nor_stops)
 {
-    weft *w = open_graphs(true);
     net n = trained(w, 4);
     begin_counting();
     int64_t blocks = weft_usage_of(w).allocations, launches = weft_usage_of(w).launches;
@@ -169,12 +169,10 @@ Test(graphs, a_step_neither_waits_nor_stops)
     cr_assert_eq(counted(MADE), 0);
     cr_assert_geq(weft_usage_of(w).launches - launches, 20 * UPDATES, "launches are what they were");
     same_bits("bias", bias(&n), bias_after(4 + UPDATES), WORDS);
-    CLEAN(w);
 }
 /* Steps that differ each time are not graphs, and so they cost what they did. */
-Test(graphs, steps_that_do_not_repeat_are_plain)
+GRAPH_TEST(graphs, steps_that_do_not_repeat_are_plain)
 {
-    weft *w = open_graphs(true);
     begin_counting();
     for (int i = 0; i < 30; i++) {
         weft_tensor *x = weft_full(w, 1, WEFT_SHAPE(3));
@@ -184,7 +182,6 @@ Test(graphs, steps_that_do_not_repeat_are_plain)
         weft_clear(w);                           /* an empty step says nothing */
     }
     cr_assert_eq(counted(GRAPHS), 0);
-    CLEAN(w);
 }
 /* Without weft_clear there is no step, and so no graph; nor where every kernel is waited for. */
 Test(graphs, not_without_steps_nor_with_waits)
@@ -239,10 +236,9 @@ Test(graphs, uploads_of_many_steps)
     }
 }
 /* More launches than a graph has are several. */
-Test(graphs, long_steps)
+GRAPH_TEST(graphs, long_steps)
 {
     enum { LONG = 2500 };
-    weft *w = open_graphs(true);
     begin_counting();
     for (int i = 0; i < 5; i++) {
         weft_tensor *t = weft_full(w, i, WEFT_SHAPE(1)), *one = weft_full(w, 1, WEFT_SHAPE(1));
@@ -252,7 +248,6 @@ Test(graphs, long_steps)
         weft_clear(w);
     }
     cr_assert_eq(counted(GRAPHS), 3 * 3, "%lld", counted(GRAPHS));
-    CLEAN(w);
 }
 
 /* ---- in company ---- */
@@ -291,9 +286,8 @@ static void host_waits(void)
     memcpy(&fn, &symbol, sizeof fn);
     fn();
 }
-Test(graphs, a_host_program_that_waits_for_the_device)
+GRAPH_TEST(graphs, a_host_program_that_waits_for_the_device)
 {
-    weft *w = open_graphs(true);
     net n = trained(w, 5);
     host_waits();                                /* between two steps it may */
     train_few(&n);
@@ -310,7 +304,6 @@ Test(graphs, a_host_program_that_waits_for_the_device)
         loss = loss_of(&n, i, COUNT(few), few), host_waits(), weft_backward(loss), weft_clear(w);
     OK(w);
     cr_assert_eq(counted(GRAPHS), 0);
-    CLEAN(w);
 }
 /* A launch that is refused, or memory that is missing, while launches are held back: those are sent, the
  * error is reported, and the next step is sound. */
@@ -335,9 +328,8 @@ Test(graphs, a_step_that_fails_leaves_the_next_sound)
     }
 }
 /* An index out of range, in a step that is a graph: told with its kernel's name. */
-Test(graphs, faults_are_told)
+GRAPH_TEST(graphs, faults_are_told)
 {
-    weft *w = open_graphs(true);
     for (int i = 0; i < 6; i++) {
         const int32_t at[] = { 4, 0, i == 5 ? 7 : 3 };
         weft_index_select(weft_zeros(w, WEFT_SHAPE(5, 2)), weft_ints(w, at, WEFT_SHAPE(3)));
@@ -346,7 +338,6 @@ Test(graphs, faults_are_told)
     OK(w);
     weft_synchronize(w);
     FAILS(w, WEFT_EARG, "index 7 at place 2 of an earlier gather; 0 .. 4 is expected");
-    CLEAN(w);
 }
 Test(graphs, a_kernel_that_crashes)
 {

@@ -1,121 +1,17 @@
-/* test_blocks.c - the blocks of gated residual networks against their formulas by plain loops; ragged and
- * plain alike; gradients. */
+/* test_blocks.c - the blocks of gated residual networks: ragged and plain alike, many as one, gradients.
+ * Their values are PyTorch's in tests/golden/models.json. */
 #include "rnn/forecast/blocks/blocks.h"
 #include "tests/nn/layers.h"
 
-/* ---- by loops, in double ---- */
-enum { WIDE = 16 };
-typedef struct { double x[WIDE]; int n; } row;
-
-static row row_of(const weft_real *x, int64_t n)
-{
-    row r = { .n = (int)n };
-    for (int i = 0; i < r.n; i++)
-        r.x[i] = (double)x[i];
-    return r;
-}
-/* path.weight, and path.bias if there is one */
-static row linear(const weft_module *m, const char *path, row x, int out)
-{
-    char name[96];
-    row y = { .n = out };
-    snprintf(name, sizeof name, "%s.weight", path);
-    const weft_real *w = of(m, name);
-    snprintf(name, sizeof name, "%s.bias", path);
-    const weft_real *b = weft_find_parameter(m, name) ? of(m, name) : NULL;
-    for (int o = 0; o < out; o++) {
-        y.x[o] = b ? (double)b[o] : 0;
-        for (int i = 0; i < x.n; i++)
-            y.x[o] += (double)w[o * x.n + i] * x.x[i];
-    }
-    return y;
-}
-static row added(row a, row b)
-{
-    for (int i = 0; i < a.n; i++)
-        a.x[i] += b.x[i];
-    return a;
-}
-static double sigma(double x) { return 1 / (1 + exp(-x)); }
-static row glu(const weft_module *m, const char *path, row x, int out)
-{
-    row both = linear(m, path, x, 2 * out), y = { .n = out };
-    for (int o = 0; o < out; o++)
-        y.x[o] = both.x[o] * sigma(both.x[out + o]);
-    return y;
-}
-static row norm(const weft_module *m, const char *path, row x)
-{
-    char name[96];
-    double mean = 0, var = 0;
-    snprintf(name, sizeof name, "%s.weight", path);
-    const weft_real *gain = of(m, name);
-    snprintf(name, sizeof name, "%s.bias", path);
-    const weft_real *shift = of(m, name);
-    for (int i = 0; i < x.n; i++)
-        mean += x.x[i] / x.n;
-    for (int i = 0; i < x.n; i++)
-        var += (x.x[i] - mean) * (x.x[i] - mean) / x.n;
-    for (int i = 0; i < x.n; i++)
-        x.x[i] = (x.x[i] - mean) / sqrt(var + 1e-5) * (double)gain[i] + (double)shift[i];
-    return x;
-}
-static row scaled(const weft_real *mask, row x)
-{
-    for (int i = 0; i < x.n; i++)
-        x.x[i] *= 2 * sigma((double)mask[i]);
-    return x;
-}
-static row resampled(row x, int out)
-{
-    row y = { .n = out };
-    for (int j = 0; j < out; j++) {
-        double at = out > 1 ? (double)j * (x.n - 1) / (out - 1) : 0;
-        int i = (int)at;
-        y.x[j] = x.x[i] + (at - i) * ((i + 1 < x.n ? x.x[i + 1] : 0) - x.x[i]);
-    }
-    return y;
-}
-static row elu(row x)
-{
-    for (int i = 0; i < x.n; i++)
-        x.x[i] = x.x[i] > 0 ? x.x[i] : expm1(x.x[i]);
-    return x;
-}
-static row grn(const weft_module *m, row x, const row *context, int hidden, int out)
-{
-    row h = linear(m, "fc1", x, hidden);
-    if (context)
-        h = added(h, linear(m, "fc3", *context, hidden));
-    h = glu(m, "glu1.fc1", linear(m, "fc2", elu(h), out), out);
-    row skip = weft_find_parameter(m, "project.weight") ?
-                   linear(m, "project", x, out) :
-               weft_find_parameter(m, "resample.mask") ?
-                   norm(m, "resample.norm", scaled(of(m, "resample.mask"), resampled(x, out))) :
-                   x;
-    return norm(m, "norm", added(h, skip));
-}
 #define BLOCK_TOL TOL(1e-12, 2e-5)
-static void same_rows(const char *name, weft_tensor *y, const row *want, int64_t rows)
+/* The rows of y, sequence by sequence, have the bits of the same rows in another layout. */
+static void same_rows(const char *name, weft_tensor *y, weft_tensor *want)
 {
-    weft_real *got = numbers(weft_layout_of(y) == WEFT_PLAIN ? y : weft_to_layout(y, WEFT_CONCAT)),
-              expected[WIDE];
-    for (int64_t r = 0; r < rows; r++) {
-        for (int i = 0; i < want[r].n; i++)
-            expected[i] = (weft_real)want[r].x[i];
-        close_to(name, got + r * want[r].n, expected, want[r].n, BLOCK_TOL);
-    }
+    weft_tensor *rows = weft_layout_of(y) == WEFT_PLAIN ? y : weft_to_layout(y, WEFT_CONCAT);
+    same_bits(name, numbers(rows), numbers(want), weft_numel(want));
 }
 
 /* ---- gates and sums ---- */
-static void same_gated(const char *name, weft__gate_add_norm *g, weft_tensor *x, weft_tensor *skip,
-                       const weft_real *want)
-{
-    weft_tensor *y = weft__gate_add_norm_run(g, x, skip);
-    same_bits(name, numbers(weft_layout_of(y) == WEFT_PLAIN ? y : weft_to_layout(y, WEFT_CONCAT)), want,
-              TOKENS * 4);
-}
-
 /* The gate and its skip may have different layouts. */
 Test(blocks, gates_and_residual_sums)
 {
@@ -125,48 +21,20 @@ Test(blocks, gates_and_residual_sums)
             weft_module *m = weft_module_new(w, "m");
             weft__gate_add_norm *g = weft__gate_add_norm_new(m, "g", 3, 4, 0, trainable);
             renew(m);
-            weft_tensor *x = ragged(w, 3, &some), *skip = ragged(w, 4, &some);
-            row out[TOKENS];
-            for (int t = 0; t < TOKENS; t++) {
-                row s = row_of(numbers(skip) + 4 * t, 4);
-                s = trainable ? scaled(of(m, "g.add_norm.mask"), s) : s;
-                out[t] = norm(m, "g.add_norm.norm",
-                              added(glu(m, "g.glu.fc1", row_of(numbers(x) + 3 * t, 3), 4), s));
-            }
+            weft_tensor *x = ragged(w, 3, &some), *skip = ragged(w, 4, &some),
+                        *packed_x = weft_to_layout(x, WEFT_PACKED),
+                        *packed = weft_to_layout(skip, WEFT_PACKED),
+                        *rows = weft_to_rows(skip, &(weft_placement){ 2, 6, in_row, column });
+            weft_tensor *pairs[][2] = { { packed_x, packed },
+                                        { x, packed },
+                                        { x, rows },
+                                        { weft_plain(x), weft_plain(skip) },
+                                        { weft_reshape(weft_plain(x), 3, (int64_t[]){ 3, 3, 3 }),
+                                          weft_reshape(weft_plain(skip), 3, (int64_t[]){ 3, 3, 4 }) } };
             weft_tensor *y = weft__gate_add_norm_run(g, x, skip);
-            same_rows("gate_add_norm", y, out, TOKENS);
-            const weft_real *want = numbers(y);
-            weft_tensor *packed = weft_to_layout(skip, WEFT_PACKED);
-            same_gated("packed", g, weft_to_layout(x, WEFT_PACKED), packed, want);
-            same_gated("packed skip", g, x, packed, want);
-            weft_tensor *rows = weft_to_rows(skip, &(weft_placement){ 2, 6, in_row, column });
-            same_gated("skip in rows", g, x, rows, want);
-            same_gated("plain", g, weft_plain(x), weft_plain(skip), want);
-            same_gated("rank 3", g, weft_reshape(weft_plain(x), 3, (int64_t[]){ 3, 3, 3 }),
-                       weft_reshape(weft_plain(skip), 3, (int64_t[]){ 3, 3, 4 }), want);
+            for (int i = 0; i < COUNT(pairs); i++)
+                same_rows("gate_add_norm", weft__gate_add_norm_run(g, pairs[i][0], pairs[i][1]), y);
         }
-}
-
-Test(blocks, features_resampled)
-{
-    static const weft_real up[] = { 1, 2, 4, 8 }, count[] = { 0, 1, 2, 3, 4, 5, 6, 7 };
-    static const struct { const weft_real *x; int64_t in, out; double y[8];
-    } cases[] = { { up, 4, 7, { 1, 1.5, 2, 3, 4, 6, 8 } },
-                  { count, 8, 3, { 0, 3.5, 7 } },
-                  { count, 8, 8, { 0, 1, 2, 3, 4, 5, 6, 7 } },
-                  { up, 4, 2, { 1, 8 } },
-                  { up, 4, 1, { 1 } } };
-    FOR_DEVICES(w)
-        for (int c = 0; c < COUNT(cases); c++)
-            for (int masked = 0; masked < 2; masked++) {
-                const int64_t in = cases[c].in, out = cases[c].out;
-                weft_tensor *mask = masked ? drawn(w, WEFT_SHAPE(out)) : NULL;
-                row y = { .n = (int)out };
-                memcpy(y.x, cases[c].y, sizeof cases[c].y);
-                y = masked ? scaled(numbers(mask), y) : y;
-                weft_tensor *x = weft_reals(w, cases[c].x, WEFT_SHAPE(1, in));
-                same_rows("resampled", weft__resampled(x, out, mask), &y, 1);
-            }
 }
 
 /* ---- GRN ---- */
@@ -183,32 +51,46 @@ Test(blocks, gated_residual_networks)
                       { 2, 2, 7, 2, false } };
     FOR_DEVICES(w)
         for (int k = 0; k < COUNT(of_a_kind); k++) {
-            int64_t in = of_a_kind[k].in, out = of_a_kind[k].out, hidden = of_a_kind[k].hidden,
-                    context = of_a_kind[k].context;
+            int64_t in = of_a_kind[k].in, out = of_a_kind[k].out, context = of_a_kind[k].context;
             weft_module *m = weft_module_new(w, "m");
-            weft__grn *g = weft__grn_new(m, "g", &(weft__grn_opts){ in, out, hidden, context, 0,
+            weft__grn *g = weft__grn_new(m, "g", &(weft__grn_opts){ in, out, of_a_kind[k].hidden, context, 0,
                                                                     of_a_kind[k].interpolate });
             renew(m);
             weft_tensor *x = ragged(w, in, &some), *c = context ? drawn(w, WEFT_SHAPE(N, context)) : NULL;
-            row want[TOKENS];
-            for (int s = 0, t = 0; s < N; s++)
-                for (int i = 0; i < lengths_of_n[s]; i++, t++) {
-                    row of_c = context ? row_of(numbers(c) + s * context, context) : (row){ 0 };
-                    want[t] = grn(m->child, row_of(numbers(x) + t * in, in), context ? &of_c : NULL,
-                                  (int)(hidden ? hidden : in), (int)out);
-                }
-            weft_tensor *y = weft__grn_run(g, x, c);
-            same_rows("grn", y, want, TOKENS);
-            weft_tensor *each = c ? weft_broadcast_to_tokens(c, x) : NULL;
-            same_rows("a context for each row", weft__grn_run(g, x, each), want, TOKENS);
+            weft_tensor *y = weft__grn_run(g, x, c), *each = c ? weft_broadcast_to_tokens(c, x) : NULL;
+            close_to("a context for each row", numbers(weft__grn_run(g, x, each)), numbers(y), TOKENS * out,
+                     BLOCK_TOL);
             /* [N, 5, in] beside [N, context] */
-            weft_tensor *full = weft_pad_packed_sequence(x, 5, 0, WEFT_ALIGN_LEFT),
-                        *padded = weft__grn_run(g, full, c);
-            same_rows("plain of rank 3", weft_pack_padded_sequence(padded, &some, WEFT_ALIGN_LEFT), want,
-                      TOKENS);
+            weft_tensor *padded = weft__grn_run(g, weft_pad_packed_sequence(x, 5, 0, WEFT_ALIGN_LEFT), c);
+            close_to("plain of rank 3",
+                     numbers(weft_to_layout(weft_pack_padded_sequence(padded, &some, WEFT_ALIGN_LEFT),
+                                            WEFT_CONCAT)),
+                     numbers(y), TOKENS * out, BLOCK_TOL);
             if (w->dev.k->synchronous && k % 2 == 0)
                 gradients_hold(m, (probe){ c ? run_grn : run_grn_alone, g }, (weft_tensor *[]){ x, c },
                                c ? 2 : 1);
+        }
+}
+
+/* Networks of one shape that run as one are what each is alone. */
+Test(blocks, grouped_networks)
+{
+    enum { GROUPS = 3, IN = 3, OUT = 5 };
+    FOR_DEVICES(w)
+        for (int64_t out = IN; out <= OUT; out += OUT - IN) {
+            weft__grn *one[GROUPS];
+            weft_module *m = weft_module_new(w, "m");
+            weft__grouped_grn *all = weft__grouped_grn_new(m, "all", GROUPS, IN, out, 0);
+            for (int i = 0; i < GROUPS; i++)
+                one[i] = weft__grouped_grn_add(all, i);
+            renew(m);
+            weft_tensor *x = drawn(w, WEFT_SHAPE(TOKENS, GROUPS, IN)), *y = weft__grouped_grn_run(all, x);
+            for (int i = 0; i < GROUPS; i++) {
+                weft_tensor *alone = weft__grn_run(
+                    one[i], weft_reshape(weft_slice(x, 1, i, i + 1), WEFT_SHAPE(TOKENS, IN)), NULL);
+                close_to("a group", numbers(weft_slice(y, 1, i, i + 1)), numbers(alone), TOKENS * out,
+                         BLOCK_TOL);
+            }
         }
 }
 
@@ -216,46 +98,6 @@ Test(blocks, gated_residual_networks)
 static weft_tensor *run_selection(weft_tensor *const *x, void *v)
 {
     return weft__selection_run(v, x[0], x[1], NULL);
-}
-
-static const weft_module *below(const weft_module *m, const char *name)
-{
-    for (m = m->child; m && strcmp(m->name, name); m = m->sibling)
-        ;
-    cr_assert(m, "%s", name);
-    return m;
-}
-
-/* One row: what each feature says, and how much it counts. */
-static row select_by_loops(const weft_module *m, row x, row context, int d_hidden, int d_model, double *share)
-{
-    row all = { .n = x.n * d_hidden }, y = { .n = d_model };
-    char number[16];
-    for (int i = 0; i < x.n; i++) {
-        snprintf(number, sizeof number, "%d", i);
-        row one =
-            linear(below(below(m, "prescalers"), number)->parent, number, (row){ { x.x[i] }, 1 }, d_hidden);
-        memcpy(all.x + i * d_hidden, one.x, (size_t)d_hidden * sizeof *one.x);
-    }
-    double most = -INFINITY, sum = 0;
-    row logits = { .n = 1 };
-    if (x.n > 1)
-        logits = grn(below(m, "flattened_grn"), all, &context, d_model < x.n ? d_model : x.n, x.n);
-    for (int i = 0; i < x.n; i++)
-        most = fmax(most, logits.x[i]);
-    for (int i = 0; i < x.n; i++)
-        sum += exp(logits.x[i] - most);
-    for (int i = 0; i < x.n; i++) {
-        snprintf(number, sizeof number, "%d", i);
-        row p = { .n = d_hidden };
-        memcpy(p.x, all.x + i * d_hidden, (size_t)d_hidden * sizeof *p.x);
-        row e = grn(below(below(m, "single_grn"), number), p, NULL, d_hidden < d_model ? d_hidden : d_model,
-                    d_model);
-        share[i] = exp(logits.x[i] - most) / sum;
-        for (int o = 0; o < d_model; o++)
-            y.x[o] += share[i] * e.x[o];
-    }
-    return y;
 }
 
 Test(blocks, variable_selection)
@@ -268,21 +110,9 @@ Test(blocks, variable_selection)
                 m, "v", &(weft__selection_opts){ n, D_HIDDEN, D_MODEL, CONTEXT, 0 });
             renew(m);
             weft_tensor *x = ragged(w, n, &some), *c = drawn(w, WEFT_SHAPE(N, CONTEXT)), *weights;
-            row want[TOKENS];
-            double share[TOKENS][4];
-            for (int s = 0, t = 0; s < N; s++)
-                for (int i = 0; i < lengths_of_n[s]; i++, t++)
-                    want[t] = select_by_loops(m->child, row_of(numbers(x) + t * n, n),
-                                              row_of(numbers(c) + s * CONTEXT, CONTEXT), D_HIDDEN, D_MODEL,
-                                              share[t]);
             weft_tensor *y = weft__selection_run(v, x, c, &weights);
-            same_rows("selected", y, want, TOKENS);
             cr_assert(weft_layout_of(weights) == WEFT_CONCAT && weft_size(weights, 0) == TOKENS &&
-                      weft_size(weights, 1) == n);
-            for (int t = 0; t < TOKENS; t++)
-                for (int i = 0; i < n; i++)
-                    cr_assert(fabs((double)numbers(weights)[t * n + i] - share[t][i]) < BLOCK_TOL,
-                              "%d features, row %d", n, t);
+                      weft_size(weights, 1) == n && weft_size(y, 1) == D_MODEL);
             if (w->dev.k->synchronous && n == 2)
                 gradients_hold(m, (probe){ run_selection, v }, (weft_tensor *[]){ x, c }, 2);
         }
@@ -387,9 +217,8 @@ static void starts(const weft_module *m, const char *path, double deviation, dou
     cr_assert(bound == 0 || most <= bound, "%s: %g", path, most);
 }
 
-Test(blocks, first_values_are_the_originals)
+CPU_TEST(blocks, first_values_are_the_originals)
 {
-    weft *w = open_on(WEFT_CPU);
     weft_module *m = weft_module_new(w, "m");
     static const struct { const char *path; double deviation, bound;
     } table[] = {                                /* uniform in +-b: deviation b / sqrt(3) */
@@ -407,12 +236,10 @@ Test(blocks, first_values_are_the_originals)
     for (int i = 0; i < COUNT(table); i++)
         starts(m, table[i].path, table[i].deviation, table[i].bound);
     cr_assert(!weft_find_parameter(m, "g.fc3.bias"));
-    CLEAN(w);
 }
 
-Test(blocks, dropout_in_training_only)
+CPU_TEST(blocks, dropout_in_training_only)
 {
-    weft *w = open_on(WEFT_CPU);
     weft_module *m = weft_module_new(w, "m");
     weft__glu_layer *g = weft__glu_new(m, "glu", 64, 64, .5);
     weft__interpretable *a = weft__interpretable_new(m, "a", 8, 2, .5);
@@ -430,16 +257,13 @@ Test(blocks, dropout_in_training_only)
         same_bits("attention", numbers(weft__interpretable_run(a, q, q, WEFT_ALL_KEYS, NULL)),
                   numbers(weft__interpretable_run(a, q, q, WEFT_ALL_KEYS, NULL)), 3 * 5 * 8);
     }
-    CLEAN(w);
 }
 
-Test(blocks, sizes_that_are_refused)
+CPU_TEST(blocks, sizes_that_are_refused)
 {
-    weft *w = open_on(WEFT_CPU);
     weft_module *m = weft_module_new(w, "m");
     weft__interpretable_new(m, "b", 2, 5, 0);
     FAILS(w, WEFT_EARG, "d_model 2, 5 heads");
     weft__selection_new(m, "c", &(weft__selection_opts){ 5000, 2, 4, 0, 0 });
     FAILS(w, WEFT_ESHAPE, "variable_selection: 5000 features; 1 .. 4096 are expected");
-    CLEAN(w);
 }

@@ -187,9 +187,8 @@ Test(forecast, what_comes_later_changes_nothing_before_it_where_attention_is_cau
 
 /* Strictly: of the decoder's own outputs a step attends to those before it, so that of a single step
  * without a past nothing is seen. */
-Test(forecast, a_step_does_not_attend_to_itself)
+CPU_TEST(forecast, a_step_does_not_attend_to_itself)
 {
-    weft *w = open_on(WEFT_CPU);
     weft_forecaster *f =
         forecaster_new(weft_module_new(w, "m"), ATTENTION, (wish){ .compat = WEFT_COMPAT_EXACT });
     batch b = { 2, { 0, 1 }, { 2, 0 }, { 3, 2 } };
@@ -210,32 +209,30 @@ Test(forecast, a_step_does_not_attend_to_itself)
         cr_assert(fabs(sum - (seen[q] > 0)) < 1e-5);
     }
     cr_assert(!maps.past_selection && !maps.static_selection);
-    CLEAN(w);
 }
 
 /* ---- maps ---- */
-Test(forecast, selections_add_up_to_one)
+TABLE_TEST(forecast, selections_add_up_to_one)
 {
-    FOR_DEVICES(w)
-        for (int kind = TFT; kind < MODELS; kind++) {
-            weft_forecaster *f =
-                forecaster_new(weft_module_new(w, model_names[kind]), kind, (wish){ .fixed = 3 });
-            batch b = some_batch();
-            weft_series_batch s = series_of(w, &b, (form){ .fixed = kind == XTFT ? 0 : 3 });
-            weft_forecast_maps maps;
-            weft_forecast_run(f, &s, &maps);
-            OK(w);
-            weft_tensor *of[] = { maps.past_selection, maps.future_selection, maps.static_selection };
-            cr_assert(maps.attention && weft_size(maps.past_selection, 2) == PAST &&
-                      weft_size(maps.future_selection, 1) == FUTURE &&
-                      !maps.static_selection == (kind == XTFT));
-            for (int i = 0; i < 3 && of[i]; i++) {
-                weft_tensor *sum = weft_sum(of[i], -1);
-                weft_real *v = numbers(sum);
-                for (int64_t k = 0; k < weft_numel(sum); k++)
-                    cr_assert(fabs((double)v[k] - 1) < 1e-5);
-            }
+    for (int kind = TFT; kind < MODELS; kind++) {
+        weft_forecaster *f =
+            forecaster_new(weft_module_new(w, model_names[kind]), kind, (wish){ .fixed = 3 });
+        batch b = some_batch();
+        weft_series_batch s = series_of(w, &b, (form){ .fixed = kind == XTFT ? 0 : 3 });
+        weft_forecast_maps maps;
+        weft_forecast_run(f, &s, &maps);
+        OK(w);
+        weft_tensor *of[] = { maps.past_selection, maps.future_selection, maps.static_selection };
+        cr_assert(maps.attention && weft_size(maps.past_selection, 2) == PAST &&
+                  weft_size(maps.future_selection, 1) == FUTURE &&
+                  !maps.static_selection == (kind == XTFT));
+        for (int i = 0; i < 3 && of[i]; i++) {
+            weft_tensor *sum = weft_sum(of[i], -1);
+            weft_real *v = numbers(sum);
+            for (int64_t k = 0; k < weft_numel(sum); k++)
+                cr_assert(fabs((double)v[k] - 1) < 1e-5);
         }
+    }
 }
 
 /* ---- memory ---- */

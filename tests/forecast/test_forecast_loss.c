@@ -77,92 +77,86 @@ static void one_worked(weft *w, int row, bool masked, bool weighted, int layout)
     weft_clear(w);
 }
 
-Test(forecast_loss, worked_values)
+TABLE_TEST(forecast_loss, worked_values)
 {
-    FOR_DEVICES(w)
-        for (int row = 0; row < COUNT(worked); row++)
-            for (int how = 0; how < 4; how++)
-                /* ragged: there are no pads to count */
-                for (int layout = 0; layout <= (how & 1); layout++)
-                    one_worked(w, row, how & 1, how & 2, layout);
+    for (int row = 0; row < COUNT(worked); row++)
+        for (int how = 0; how < 4; how++)
+            /* ragged: there are no pads to count */
+            for (int layout = 0; layout <= (how & 1); layout++)
+                one_worked(w, row, how & 1, how & 2, layout);
 }
 
 /* The original divides by all elements, and gives NaN as soon as a pad's target is 0; here 3.5 over the 4
  * real ones. */
-Test(forecast_loss, mape)
+TABLE_TEST(forecast_loss, mape)
 {
-    FOR_DEVICES(w)
-        for (int layout = 0; layout < 2; layout++) {
-            input in = input_of(w, WEFT_FORECAST_MAPE, true, false, layout);
-            cr_assert(weft_item(weft_mean_loss(weft_forecast_loss(in.p, in.y, layout ? NULL : &lengths,
-                                                                  &in.o))) == (weft_real).875);
-            in = input_of(w, WEFT_FORECAST_MAPE, false, false, 0);
-            cr_assert(isinf(weft_item(weft_forecast_loss(in.p, in.y, NULL, &in.o).sum)));
-        }
+    for (int layout = 0; layout < 2; layout++) {
+        input in = input_of(w, WEFT_FORECAST_MAPE, true, false, layout);
+        cr_assert(weft_item(weft_mean_loss(weft_forecast_loss(in.p, in.y, layout ? NULL : &lengths,
+                                                              &in.o))) == (weft_real).875);
+        in = input_of(w, WEFT_FORECAST_MAPE, false, false, 0);
+        cr_assert(isinf(weft_item(weft_forecast_loss(in.p, in.y, NULL, &in.o).sum)));
+    }
 }
 
 /* Divided by real elements, a quantile loss does not depend on how long the sequences are. */
-Test(forecast_loss, weights_of_quantiles)
+TABLE_TEST(forecast_loss, weights_of_quantiles)
 {
-    FOR_DEVICES(w) {
-        for (int layout = 0; layout < 2; layout++) {
-            input in = input_of(w, WEFT_FORECAST_QUANTILE, true, false, layout);
-            weft_loss batch = weft_forecast_loss(in.p, in.y, &lengths, &in.o);
-            in.o.per_batch = false;
-            weft_loss mean = weft_forecast_loss(in.p, in.y, &lengths, &in.o);
-            cr_assert(weft_item(batch.weight) == N * QUANTILES && weft_item(mean.weight) == 4 * QUANTILES &&
-                      weft_item(batch.sum) == weft_item(mean.sum));
-        }
-        weft_tensor *p = weft_full(w, 1, WEFT_SHAPE(2, 3, 7)), *y = weft_full(w, 3, WEFT_SHAPE(2, 3));
-        weft_real usual = weft_item(
-            weft_forecast_loss(p, y, NULL, &(weft_forecast_loss_opts){ .kind = WEFT_FORECAST_QUANTILE }).sum);
-        weft_real want = (weft_real)(6 * 2 * (.02 + .1 + .25 + .5 + .75 + .9 + .98));
-        close_to("the usual quantiles", &usual, &want, 1, TOL(1e-14, 2e-6));
+    for (int layout = 0; layout < 2; layout++) {
+        input in = input_of(w, WEFT_FORECAST_QUANTILE, true, false, layout);
+        weft_loss batch = weft_forecast_loss(in.p, in.y, &lengths, &in.o);
+        in.o.per_batch = false;
+        weft_loss mean = weft_forecast_loss(in.p, in.y, &lengths, &in.o);
+        cr_assert(weft_item(batch.weight) == N * QUANTILES && weft_item(mean.weight) == 4 * QUANTILES &&
+                  weft_item(batch.sum) == weft_item(mean.sum));
     }
+    weft_tensor *p = weft_full(w, 1, WEFT_SHAPE(2, 3, 7)), *y = weft_full(w, 3, WEFT_SHAPE(2, 3));
+    weft_real usual = weft_item(
+        weft_forecast_loss(p, y, NULL, &(weft_forecast_loss_opts){ .kind = WEFT_FORECAST_QUANTILE }).sum);
+    weft_real want = (weft_real)(6 * 2 * (.02 + .1 + .25 + .5 + .75 + .9 + .98));
+    close_to("the usual quantiles", &usual, &want, 1, TOL(1e-14, 2e-6));
 }
 
-Test(forecast_loss, axes_of_one)
+TABLE_TEST(forecast_loss, axes_of_one)
 {
-    FOR_DEVICES(w) {
-        weft_lengths l = { .n = N, .len = (int32_t[]){ 3, 0 } };
-        weft_tensor *p = weft_reals(w, predicted, WEFT_SHAPE(N, T)),
-                    *p1 = weft_reshape(p, WEFT_SHAPE(N, T, 1)), *y = weft_reals(w, target, WEFT_SHAPE(N, T));
-        weft_tensor *y1 = weft_reshape(y, WEFT_SHAPE(N, T, 1)), *f = weft_reals(w, weights, WEFT_SHAPE(N, T)),
-                    *per = weft_reals(w, (weft_real[]){ 3, 5 }, WEFT_SHAPE(N, 1));
-        weft_tensor *way[][2] = { { p, y }, { p1, y }, { p, y1 }, { p1, y1 } };
-        for (int i = 0; i < 4; i++) {
-            weft_loss loss = weft_forecast_loss(way[i][0], way[i][1], &l, NULL);
-            cr_assert(weft_item(loss.sum) == 5 && weft_item(loss.weight) == 3, "way %d: %s", i,
-                      weft_error_message(w));
-            cr_assert(weft_item(weft_forecast_loss(way[i][0], way[i][1], &l,
-                                                   &(weft_forecast_loss_opts){ .weights = f })
-                                    .sum) == 6);
-            cr_assert(weft_item(weft_forecast_loss(way[i][0], way[i][1], &l,
-                                                   &(weft_forecast_loss_opts){ .weights = per })
-                                    .sum) == 15);
-        }
-        weft_tensor *r = weft_pack_padded_sequence(p, &l, WEFT_ALIGN_LEFT),
-                    *r1 = weft_pack_padded_sequence(p1, &l, WEFT_ALIGN_LEFT),
-                    *of_y = weft_pack_padded_sequence(y, &l, WEFT_ALIGN_LEFT);
-        cr_assert(weft_item(weft_forecast_loss(r, of_y, NULL, NULL).sum) == 5 &&
-                  weft_item(weft_forecast_loss(r1, of_y, &l, NULL).weight) == 3);
-        weft_tensor *of_f = weft_pack_padded_sequence(f, &l, WEFT_ALIGN_LEFT);
-        cr_assert(
-            weft_item(
-                weft_forecast_loss(r1, of_y, NULL, &(weft_forecast_loss_opts){ .weights = of_f }).sum) == 6);
-        l.len = (int32_t[]){ 0, 0 };
-        weft_loss nothing = weft_forecast_loss(p, y, &l, NULL);
-        cr_assert(weft_item(nothing.sum) == 0 && weft_item(nothing.weight) == 0 &&
-                  weft_item(weft_mean_loss(nothing)) == 0);
-        cr_assert(weft_item(weft_forecast_loss(p, y, NULL, NULL).weight) == N * T, "no lengths: all of it");
-        weft_tensor *two = weft_zeros(w, WEFT_SHAPE(N, T, 2)), *twos = weft_full(w, 2, WEFT_SHAPE(N, T, 2));
-        cr_assert(weft_item(weft_forecast_loss(two, twos, &lengths, NULL).weight) == 8,
-                  "every output counts");
-        cr_assert(weft_item(weft_forecast_loss(
-                                two, twos, &lengths,
-                                &(weft_forecast_loss_opts){ .kind = WEFT_FORECAST_HUBER, .delta = 4 })
-                                .sum) == 16);
+    weft_lengths l = { .n = N, .len = (int32_t[]){ 3, 0 } };
+    weft_tensor *p = weft_reals(w, predicted, WEFT_SHAPE(N, T)),
+                *p1 = weft_reshape(p, WEFT_SHAPE(N, T, 1)), *y = weft_reals(w, target, WEFT_SHAPE(N, T));
+    weft_tensor *y1 = weft_reshape(y, WEFT_SHAPE(N, T, 1)), *f = weft_reals(w, weights, WEFT_SHAPE(N, T)),
+                *per = weft_reals(w, (weft_real[]){ 3, 5 }, WEFT_SHAPE(N, 1));
+    weft_tensor *way[][2] = { { p, y }, { p1, y }, { p, y1 }, { p1, y1 } };
+    for (int i = 0; i < 4; i++) {
+        weft_loss loss = weft_forecast_loss(way[i][0], way[i][1], &l, NULL);
+        cr_assert(weft_item(loss.sum) == 5 && weft_item(loss.weight) == 3, "way %d: %s", i,
+                  weft_error_message(w));
+        cr_assert(weft_item(weft_forecast_loss(way[i][0], way[i][1], &l,
+                                               &(weft_forecast_loss_opts){ .weights = f })
+                                .sum) == 6);
+        cr_assert(weft_item(weft_forecast_loss(way[i][0], way[i][1], &l,
+                                               &(weft_forecast_loss_opts){ .weights = per })
+                                .sum) == 15);
     }
+    weft_tensor *r = weft_pack_padded_sequence(p, &l, WEFT_ALIGN_LEFT),
+                *r1 = weft_pack_padded_sequence(p1, &l, WEFT_ALIGN_LEFT),
+                *of_y = weft_pack_padded_sequence(y, &l, WEFT_ALIGN_LEFT);
+    cr_assert(weft_item(weft_forecast_loss(r, of_y, NULL, NULL).sum) == 5 &&
+              weft_item(weft_forecast_loss(r1, of_y, &l, NULL).weight) == 3);
+    weft_tensor *of_f = weft_pack_padded_sequence(f, &l, WEFT_ALIGN_LEFT);
+    cr_assert(
+        weft_item(
+            weft_forecast_loss(r1, of_y, NULL, &(weft_forecast_loss_opts){ .weights = of_f }).sum) == 6);
+    l.len = (int32_t[]){ 0, 0 };
+    weft_loss nothing = weft_forecast_loss(p, y, &l, NULL);
+    cr_assert(weft_item(nothing.sum) == 0 && weft_item(nothing.weight) == 0 &&
+              weft_item(weft_mean_loss(nothing)) == 0);
+    cr_assert(weft_item(weft_forecast_loss(p, y, NULL, NULL).weight) == N * T, "no lengths: all of it");
+    weft_tensor *two = weft_zeros(w, WEFT_SHAPE(N, T, 2)), *twos = weft_full(w, 2, WEFT_SHAPE(N, T, 2));
+    cr_assert(weft_item(weft_forecast_loss(two, twos, &lengths, NULL).weight) == 8,
+              "every output counts");
+    cr_assert(weft_item(weft_forecast_loss(
+                            two, twos, &lengths,
+                            &(weft_forecast_loss_opts){ .kind = WEFT_FORECAST_HUBER, .delta = 4 })
+                            .sum) == 16);
 }
 
 Test(forecast_loss, refused)
@@ -209,44 +203,42 @@ Test(forecast_loss, refused)
 }
 
 /* ---- metrics ---- */
-Test(forecast_loss, point_prediction)
+TABLE_TEST(forecast_loss, point_prediction)
 {
-    FOR_DEVICES(w)
-        for (int layout = 0; layout < 2; layout++) {
-            input in = input_of(w, WEFT_FORECAST_QUANTILE, false, false, layout);
-            weft_tensor *x = weft_point_prediction(in.p, QUANTILES),
-                        *even = weft_point_prediction(weft_slice(in.p, -1, 0, 2), 2);
-            weft_tensor *want = plain(w, predicted, 1, false);
-            want = layout ? weft_pack_padded_sequence(want, &lengths, WEFT_ALIGN_LEFT) : want;
-            cr_assert(weft_size(x, -1) == 1 && weft_rank(x) == weft_rank(want));
-            same_bits("middle", numbers(x), numbers(want), weft_numel(want));
-            same_bits("upper middle", numbers(even), numbers(want), weft_numel(want));
-        }
+    for (int layout = 0; layout < 2; layout++) {
+        input in = input_of(w, WEFT_FORECAST_QUANTILE, false, false, layout);
+        weft_tensor *x = weft_point_prediction(in.p, QUANTILES),
+                    *even = weft_point_prediction(weft_slice(in.p, -1, 0, 2), 2);
+        weft_tensor *want = plain(w, predicted, 1, false);
+        want = layout ? weft_pack_padded_sequence(want, &lengths, WEFT_ALIGN_LEFT) : want;
+        cr_assert(weft_size(x, -1) == 1 && weft_rank(x) == weft_rank(want));
+        same_bits("middle", numbers(x), numbers(want), weft_numel(want));
+        same_bits("upper middle", numbers(even), numbers(want), weft_numel(want));
+    }
 }
 
 /* Two batches of unlike size: every real element counts the same, and pads nothing. */
-Test(forecast_loss, meters)
+TABLE_TEST(forecast_loss, meters)
 {
-    FOR_DEVICES(w)
-        for (int layout = 0; layout < 2; layout++) {
-            weft_forecast_meters m = { 0 };
-            cr_assert(isnan(weft_meter_mean(&m.mse)));
-            input in = input_of(w, WEFT_FORECAST_MSE, true, false, layout);
-            int64_t tape = weft_usage_of(w).tape;
-            weft_forecast_meters_add(&m, in.p, in.y, &lengths);
-            weft_forecast_meters_add(&m, weft_full(w, 2, WEFT_SHAPE(1, 1)), weft_full(w, 5, WEFT_SHAPE(1, 1)),
-                                     NULL);
-            weft_forecast_meters_add(NULL, in.p, in.y, &lengths);
-            cr_assert(weft_usage_of(w).tape == tape, "metrics are not recorded");
-            double got[] = { sqrt(weft_meter_mean(&m.mse)), weft_meter_mean(&m.mae),
-                             weft_meter_mean(&m.smape), weft_meter_mean(&m.mape) };
-            double want[] = { sqrt((6 + 9) / 5.), (4 + 3) / 5., (11. / 3 + 6. / 7) / 5, (3.5 + .6) / 5 };
-            for (int i = 0; i < 4; i++)
-                cr_assert(fabs(got[i] - want[i]) < TOL(1e-14, 1e-6), "metric %d is %.9g, expected %.9g", i,
-                          got[i], want[i]);
-            weft_forecast_meters_add(&m, in.p, NULL, NULL);
-            FAILS(w, WEFT_EARG, "target is NULL");
-            cr_assert(sqrt(weft_meter_mean(&m.mse)) == got[0], "nothing is added on error");
-            weft_clear(w);
-        }
+    for (int layout = 0; layout < 2; layout++) {
+        weft_forecast_meters m = { 0 };
+        cr_assert(isnan(weft_meter_mean(&m.mse)));
+        input in = input_of(w, WEFT_FORECAST_MSE, true, false, layout);
+        int64_t tape = weft_usage_of(w).tape;
+        weft_forecast_meters_add(&m, in.p, in.y, &lengths);
+        weft_forecast_meters_add(&m, weft_full(w, 2, WEFT_SHAPE(1, 1)), weft_full(w, 5, WEFT_SHAPE(1, 1)),
+                                 NULL);
+        weft_forecast_meters_add(NULL, in.p, in.y, &lengths);
+        cr_assert(weft_usage_of(w).tape == tape, "metrics are not recorded");
+        double got[] = { sqrt(weft_meter_mean(&m.mse)), weft_meter_mean(&m.mae),
+                         weft_meter_mean(&m.smape), weft_meter_mean(&m.mape) };
+        double want[] = { sqrt((6 + 9) / 5.), (4 + 3) / 5., (11. / 3 + 6. / 7) / 5, (3.5 + .6) / 5 };
+        for (int i = 0; i < 4; i++)
+            cr_assert(fabs(got[i] - want[i]) < TOL(1e-14, 1e-6), "metric %d is %.9g, expected %.9g", i,
+                      got[i], want[i]);
+        weft_forecast_meters_add(&m, in.p, NULL, NULL);
+        FAILS(w, WEFT_EARG, "target is NULL");
+        cr_assert(sqrt(weft_meter_mean(&m.mse)) == got[0], "nothing is added on error");
+        weft_clear(w);
+    }
 }

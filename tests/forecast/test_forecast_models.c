@@ -1,6 +1,5 @@
 /* test_forecast_models.c - what the forecasting models are made of: parameters as many and called as the
- * original's, its checkpoints, options that cannot be, training that is cut anywhere and goes on with the
- * same bits. */
+ * original's, its checkpoints, options that cannot be, steps that allocate nothing. */
 #include <limits.h>
 #include "tests/io/checkpoint.h"
 #include "forecast_models.h"
@@ -16,9 +15,8 @@ static void has(weft *w, const char *name, weft_forecaster *f, int tensors, int6
 }
 
 /* With 4 past and 3 future features and all else by default, counted in the original. */
-Test(forecast_models, as_many_parameters_as_the_original)
+CPU_TEST(forecast_models, as_many_parameters_as_the_original)
 {
-    weft *w = open_on(WEFT_CPU);
     weft_module *m = weft_module_new(w, "m");
     weft_encoder_decoder_lstm_opts encoder_decoder = { .dropout = .1, .mlp_dropout = .1 };
     weft_attention_lstm_opts attention = { .dropout = .1 };
@@ -49,29 +47,27 @@ Test(forecast_models, as_many_parameters_as_the_original)
     cr_assert(!weft_forecaster_module(weft_tft_new(m, "h", &small)));
     FAILS(w, WEFT_EARG, "a variant of weft_tft_variant is expected, not 7");
     cr_assert(weft_parameter_count(of_small) == 163, "%d", weft_parameter_count(of_small));
-    CLEAN(w);
 }
 
-Test(forecast_models, every_parameter_learns)
+TABLE_TEST(forecast_models, every_parameter_learns)
 {
-    FOR_DEVICES(w)
-        for (int kind = 0; kind < MODELS; kind++) {
-            weft_module *root = weft_module_new(w, model_names[kind]);
-            weft_forecaster *f = forecaster_new(root, kind, (wish){ .fixed = 2 });
-            batch b = some_batch();
-            weft_series_batch s = series_of(w, &b, (form){ .fixed = kind == XTFT ? 0 : 2 });
-            weft_backward(weft_sum_all(weft_square(weft_forecast_run(f, &s, NULL).y)));
-            OK(w);
-            for (int i = 0; i < weft_parameter_count(root); i++) {
-                const char *path;
-                weft_tensor *p = weft_parameter_at(root, i, &path);
-                weft_real *g = numbers(weft_grad(p)), most = 0;
-                for (int64_t k = 0; k < weft_numel(p); k++)
-                    most = (weft_real)fmax((double)most, fabs((double)g[k]));
-                /* keys' biases have none: they cancel */
-                cr_assert(most > 0 || strstr(path, "key_layers"), "%s has no gradient", path);
-            }
+    for (int kind = 0; kind < MODELS; kind++) {
+        weft_module *root = weft_module_new(w, model_names[kind]);
+        weft_forecaster *f = forecaster_new(root, kind, (wish){ .fixed = 2 });
+        batch b = some_batch();
+        weft_series_batch s = series_of(w, &b, (form){ .fixed = kind == XTFT ? 0 : 2 });
+        weft_backward(weft_sum_all(weft_square(weft_forecast_run(f, &s, NULL).y)));
+        OK(w);
+        for (int i = 0; i < weft_parameter_count(root); i++) {
+            const char *path;
+            weft_tensor *p = weft_parameter_at(root, i, &path);
+            weft_real *g = numbers(weft_grad(p)), most = 0;
+            for (int64_t k = 0; k < weft_numel(p); k++)
+                most = (weft_real)fmax((double)most, fabs((double)g[k]));
+            /* keys' biases have none: they cancel */
+            cr_assert(most > 0 || strstr(path, "key_layers"), "%s has no gradient", path);
         }
+    }
 }
 
 /* ---- the original's checkpoints ---- */
@@ -123,12 +119,12 @@ Test(forecast_models, original_checkpoints_load)
     }
 }
 
-/* ---- cut anywhere ---- */
-typedef struct { weft *w; weft_module *m; weft_forecaster *f; weft_optim *o; int kind; } run;
+/* ---- a step of training ---- */
+typedef struct { weft *w; weft_module *m; weft_forecaster *f; weft_optim *o; } run;
 
 static run begun(int kind, int table)
 {
-    run r = { .w = open_table(table), .kind = kind };
+    run r = { .w = open_table(table) };
     r.m = weft_module_new(r.w, "net");
     r.f = forecaster_new(r.m, kind, (wish){ .dropout = (weft_real).2 });
     weft_adam_opts o = { 0 };
@@ -149,39 +145,6 @@ static void train_steps(const run *r, int from, int to)
         weft_clear(r->w);
     }
     OK(r->w);
-}
-
-static void same_run(const run *a, const run *b)
-{
-    for (int i = 0; i < weft_parameter_count(a->m); i++) {
-        const char *path;
-        weft_tensor *p = weft_parameter_at(a->m, i, &path);
-        same_bits(path, numbers(p), numbers(weft_find_parameter(b->m, path)), weft_numel(p));
-    }
-}
-
-Test(forecast_models, a_run_that_is_cut_goes_on_with_the_same_bits)
-{
-    enum { STEPS = 4 };
-    for (int t = 0; t < COUNT(tables); t++)
-        for (int kind = 0; kind < MODELS && table_is_here(tables[t].name); kind++) {
-            run whole = begun(kind, t);
-            train_steps(&whole, 0, STEPS);
-            for (int cut = 1; cut <= STEPS; cut += getenv("WEFT_SMALL") || CHECK_SANITIZED ? STEPS : 1) {
-                run before = begun(kind, t);
-                train_steps(&before, 0, cut);
-                const char *path = in_folder("cut.h5");
-                cr_assert(weft_save(path, before.m, before.o, NULL, 0) == WEFT_OK, "%s", weft_file_message());
-                CLEAN(before.w);
-                run after = begun(kind, t);
-                cr_assert(weft_load(path, after.m, after.o, NULL, 0) == WEFT_OK, "%s", weft_file_message());
-                train_steps(&after, cut, STEPS);
-                same_run(&after, &whole);
-                CLEAN(after.w);
-            }
-            CLEAN(whole.w);
-        }
-    end_folder();
 }
 
 Test(forecast_models, a_steady_step_allocates_nothing, .init = unchecked)
@@ -252,9 +215,8 @@ Test(forecast_models, dropout_is_where_the_original_has_it)
 }
 
 /* ---- options ---- */
-Test(forecast_models, unlike_layers_take_the_state_that_is_there)
+CPU_TEST(forecast_models, unlike_layers_take_the_state_that_is_there)
 {
-    weft *w = open_on(WEFT_CPU);
     for (int from = 1; from <= 3; from++)
         for (int to = 1; to <= 3; to++) {
             weft_module *m = weft_module_new(w, "m");
@@ -291,12 +253,10 @@ Test(forecast_models, unlike_layers_take_the_state_that_is_there)
                      numbers(weft_to_layout(head, WEFT_CONCAT)), weft_numel(head), TOL(1e-13, 1e-6));
             weft_clear(w);
         }
-    CLEAN(w);
 }
 
-Test(forecast_models, lengths_are_the_static_feature_where_none_is_given)
+CPU_TEST(forecast_models, lengths_are_the_static_feature_where_none_is_given)
 {
-    weft *w = open_on(WEFT_CPU);
     for (int kind = TFT; kind <= PF_TFT; kind++) {
         weft_forecaster *f = forecaster_new(weft_module_new(w, "m"), kind, (wish){ .fixed = 0 });
         batch b = some_batch();
@@ -309,7 +269,6 @@ Test(forecast_models, lengths_are_the_static_feature_where_none_is_given)
                  15 * OUTPUTS, TOL(1e-13, 1e-6));
         OK(w);
     }
-    CLEAN(w);
 }
 
 /* The options of three models; `kind` chooses one. */

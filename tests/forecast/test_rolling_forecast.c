@@ -117,9 +117,8 @@ Test(rolling_forecast, is_what_a_loop_over_rows_gives)
         }
 }
 
-Test(rolling_forecast, a_part_and_quantiles)
+CPU_TEST(rolling_forecast, a_part_and_quantiles)
 {
-    weft *w = open_on(WEFT_CPU);
     weft_frame f = series_random(1, (int64_t[]){ 40 });
     weft_features *x = features_of(w, &f, NULL, 0);
     double one[40], part[10], point[10], all[30];
@@ -135,7 +134,6 @@ Test(rolling_forecast, a_part_and_quantiles)
     weft_rolling_forecast(x, &f, 0, 40, model, &m, NULL, one);     /* of nothing */
     OK(w);
     weft_frame_free(&f);
-    CLEAN(w);
 }
 
 /* Two targets: the first's prediction is its own last value, the second's the mean of both last ones;
@@ -229,52 +227,50 @@ static weft_tensor *by_network(weft_series_batch s, void *user)
 }
 
 /* Together they are forecast as each alone, to the bit, in the fewest calls. */
-Test(rolling_forecast, series_together_are_those_alone)
+TABLE_TEST(rolling_forecast, series_together_are_those_alone)
 {
-    FOR_DEVICES(w) {
-        weft_frame f = series_random(SERIES, (int64_t[]){ 12, 30, 9, 25, 20 });
-        weft_features *x = features_of(w, &f, NULL, 0);
-        learned l = { .net = weft_encoder_decoder_lstm_new(
-                          weft_module_new(w, "m"), "net",
-                          &(weft_encoder_decoder_lstm_opts){ .num_past_features = 3,
-                                                             .num_future_features = 1,
-                                                             .d_encoder = 9,
-                                                             .d_decoder = 9,
-                                                             .output_dim = 3 }) };
-        static const int64_t order[SERIES] = { 3, 0, 4, 1, 2 }, from[SERIES] = { 2, 7, 9, 1, 8 },
-                             some[SERIES] = { 0, 2, 0, 7, 0 };
-        double alone[SERIES][30], together[SERIES][30], alone_all[90], all[90];
-        weft_rolling_series of[SERIES];
-        for (int i = 0; i < SERIES; i++) {
-            of[i] = (weft_rolling_series){ order[i], from[i], some[i], together[i], i == 1 ? all : NULL };
-            weft_rolling_forecast(x, &f, order[i], from[i], by_network, &l,
-                                  &(weft_rolling_forecast_opts){ .rows = some[i], .quantiles = 3,
-                                                                 .all = i == 1 ? alone_all : NULL },
-                                  alone[i]);
-        }
-        int64_t windows = l.windows;
-        l.calls = l.windows = 0;
-        weft_rolling_forecasts(x, &f, of, SERIES, by_network, &l,
-                               &(weft_rolling_forecast_opts){ .quantiles = 3 });
-        OK(w);
-        cr_assert(l.windows == windows && l.calls == (25 - 2 + HORIZON - 1) / HORIZON);
-        for (int i = 0; i < SERIES; i++) {
-            int64_t rows = some[i] ? some[i] : f.start[order[i] + 1] - f.start[order[i]] - from[i];
-            for (int64_t k = 0; k < rows; k++)
-                cr_assert(together[i][k] == alone[i][k],
-                          "series %d, row %d: %g, alone %g", (int)order[i], (int)k, together[i][k],
-                          alone[i][k]);
-        }
-        cr_assert(!memcmp(all, alone_all, 6 * sizeof *all));
-        weft_rolling_forecasts(x, &f, NULL, 0, by_network, &l, NULL);    /* of none */
-        OK(w);
-        of[2].from = 0;
-        weft_rolling_forecasts(x, &f, of, SERIES, by_network, &l, NULL);
-        FAILS(w, WEFT_EARG, "rolling_forecast: series 4 has 20 rows");
-        weft_rolling_forecasts(x, &f, of, 2, by_network, &l, &(weft_rolling_forecast_opts){ .rows = 2 });
-        FAILS(w, WEFT_EARG, "rolling_forecasts: rows and all stand with each series, not in the options");
-        weft_frame_free(&f);
+    weft_frame f = series_random(SERIES, (int64_t[]){ 12, 30, 9, 25, 20 });
+    weft_features *x = features_of(w, &f, NULL, 0);
+    learned l = { .net = weft_encoder_decoder_lstm_new(
+                      weft_module_new(w, "m"), "net",
+                      &(weft_encoder_decoder_lstm_opts){ .num_past_features = 3,
+                                                         .num_future_features = 1,
+                                                         .d_encoder = 9,
+                                                         .d_decoder = 9,
+                                                         .output_dim = 3 }) };
+    static const int64_t order[SERIES] = { 3, 0, 4, 1, 2 }, from[SERIES] = { 2, 7, 9, 1, 8 },
+                         some[SERIES] = { 0, 2, 0, 7, 0 };
+    double alone[SERIES][30], together[SERIES][30], alone_all[90], all[90];
+    weft_rolling_series of[SERIES];
+    for (int i = 0; i < SERIES; i++) {
+        of[i] = (weft_rolling_series){ order[i], from[i], some[i], together[i], i == 1 ? all : NULL };
+        weft_rolling_forecast(x, &f, order[i], from[i], by_network, &l,
+                              &(weft_rolling_forecast_opts){ .rows = some[i], .quantiles = 3,
+                                                             .all = i == 1 ? alone_all : NULL },
+                              alone[i]);
     }
+    int64_t windows = l.windows;
+    l.calls = l.windows = 0;
+    weft_rolling_forecasts(x, &f, of, SERIES, by_network, &l,
+                           &(weft_rolling_forecast_opts){ .quantiles = 3 });
+    OK(w);
+    cr_assert(l.windows == windows && l.calls == (25 - 2 + HORIZON - 1) / HORIZON);
+    for (int i = 0; i < SERIES; i++) {
+        int64_t rows = some[i] ? some[i] : f.start[order[i] + 1] - f.start[order[i]] - from[i];
+        for (int64_t k = 0; k < rows; k++)
+            cr_assert(together[i][k] == alone[i][k],
+                      "series %d, row %d: %g, alone %g", (int)order[i], (int)k, together[i][k],
+                      alone[i][k]);
+    }
+    cr_assert(!memcmp(all, alone_all, 6 * sizeof *all));
+    weft_rolling_forecasts(x, &f, NULL, 0, by_network, &l, NULL);    /* of none */
+    OK(w);
+    of[2].from = 0;
+    weft_rolling_forecasts(x, &f, of, SERIES, by_network, &l, NULL);
+    FAILS(w, WEFT_EARG, "rolling_forecast: series 4 has 20 rows");
+    weft_rolling_forecasts(x, &f, of, 2, by_network, &l, &(weft_rolling_forecast_opts){ .rows = 2 });
+    FAILS(w, WEFT_EARG, "rolling_forecasts: rows and all stand with each series, not in the options");
+    weft_frame_free(&f);
 }
 
 /* ---- what is refused ---- */
@@ -325,9 +321,8 @@ Test(rolling_forecast, models_that_do_not_behave, .init = unchecked)
     CLEAN(w);
 }
 
-Test(rolling_forecast, rows_that_cannot_be_forecast)
+CPU_TEST(rolling_forecast, rows_that_cannot_be_forecast)
 {
-    weft *w = open_on(WEFT_CPU);
     weft_frame f = series_random(2, (int64_t[]){ 12, 0 });
     weft_features *x = features_of(w, &f, NULL, 0);
     double out[12];
@@ -370,7 +365,6 @@ Test(rolling_forecast, rows_that_cannot_be_forecast)
     weft_rolling_forecast(x, &f, 0, 5, model, &m, NULL, out);
     FAILS(w, WEFT_ENUMERIC, "row 4, column \"y\": it is missing, but a window has it in its past");
     weft_frame_free(&f);
-    CLEAN(w);
 }
 
 /* ---- memory of the context that runs out ---- */

@@ -1,6 +1,5 @@
-/* test_sequences.c - the sequence helpers of TransformerTF: the rule, aligning, packing and unpacking, masks,
- * on the examples of the notes behind them with their mistakes corrected (LEFT is data first; packed data lie
- * step by step, longest first), and shortening. */
+/* test_sequences.c - the sequence helpers of TransformerTF: the rule, aligning, packing, masks, shortening.
+ * LEFT means data first. tests/autograd/test_packed_sequence.c tests packing itself. */
 #include "tests/check.h"
 
 #define BATCH(...)                                                                   \
@@ -86,7 +85,6 @@ Test(sequences, align)
             }
 }
 
-/* ---- pack and unpack ---- */
 static const weft_lengths note = BATCH(3, 5, 2, 4);
 
 /* "b1" of the note is 21 here: a is 1, b is 2. */
@@ -99,56 +97,6 @@ static weft_tensor *of_note(weft *w, weft_align align)
             x[s * 5 + t] = at >= 0 && at < note.len[s] ? (weft_real)(10 * (s + 1) + at + 1) : NAN_;
         }
     return weft_reals(w, x, WEFT_SHAPE(4, 5));
-}
-
-Test(sequences, pack)
-{
-    const weft_real want[] = { 21, 41, 11, 31, 22, 42, 12, 32, 23, 43, 13, 24, 44, 25 };
-    FOR_DEVICES(w) {
-        weft_tensor *x[] = { weft_pack_encoder_sequences(of_note(w, WEFT_ALIGN_LEFT), &note, WEFT_ALIGN_LEFT),
-                             weft_pack_encoder_sequences(of_note(w, WEFT_ALIGN_RIGHT), &note,
-                                                         WEFT_ALIGN_RIGHT),
-                             weft_pack_decoder_sequences(of_note(w, WEFT_ALIGN_LEFT), &note) };
-        for (int i = 0; i < 3; i++) {
-            cr_assert(weft_layout_of(x[i]) == WEFT_PACKED);
-            holds("packed", x[i], want, WEFT_SHAPE(14));
-        }
-    }
-}
-
-Test(sequences, unpack)
-{
-    const weft_real want[] = { 11, 12, 13, 0, 0, 0, 21, 22, 23, 24, 25, 0,
-                               31, 32, 0,  0, 0, 0, 41, 42, 43, 44, 0,  0 };
-    FOR_DEVICES(w) {
-        weft_lengths l;
-        weft_tensor *x = weft_pack_decoder_sequences(of_note(w, WEFT_ALIGN_LEFT), &note);
-        holds("to 6", weft_unpack_to_fixed_length(x, 6, &l), want, WEFT_SHAPE(4, 6));
-        cr_assert(l.n == 4 && !memcmp(l.len, note.len, sizeof(int32_t[4])));
-        cr_assert(weft_size(weft_unpack_to_fixed_length(weft_to_layout(x, WEFT_CONCAT), 0, NULL), 1) == 5);
-    }
-}
-
-/* d of sum(g unpack(square(pack(x)))) by x is 2 g x at data and 0 at pads, NaN or not. */
-Test(sequences, pack_gradient)
-{
-    weft_real x[N * T * F], g[N * T * F], want[N * T * F];
-    FOR_DEVICES(w)
-        for (int right = 0; right < 2; right++) {
-            weft_align align = right ? WEFT_ALIGN_RIGHT : WEFT_ALIGN_LEFT;
-            weft_tensor *p = weft_reals(w, table(x, align, NAN_), WEFT_SHAPE(N, T, F)), *dx;
-            weft_tensor *y = weft_unpack_to_fixed_length(
-                weft_square(weft_pack_encoder_sequences(p, &lengths, align)), T, NULL);
-            weft_gradients(
-                weft_sum_all(weft_mul(y, weft_reals(w, dice_fill(g, N * T * F, -1, 1), WEFT_SHAPE(N, T, F)))),
-                &p, 1, &dx);
-            for (int i = 0; i < N * T * F; i++) {
-                int s = i / (T * F), t = i / F % T, at = right ? t - (T - lengths.len[s]) : t;
-                bool data = at >= 0 && at < lengths.len[s];
-                want[i] = data ? 2 * x[i] * g[(s * T + at) * F + i % F] : 0;
-            }
-            close_to("gradient", numbers(dx), want, N * T * F, TOL(1e-14, 1e-6));
-        }
 }
 
 /* ---- validation ---- */
@@ -200,51 +148,31 @@ Test(sequences, create_mask)
     }
 }
 
-Test(sequences, attention_mask)
+TABLE_TEST(sequences, attention_mask)
 {
-    FOR_DEVICES(w) {
-        weft_lengths past = BATCH(2, 3), future = BATCH(1, 2), nothing = BATCH(0, 0);
-        weft_attention_mask_opts right = { .encoder_align = WEFT_ALIGN_RIGHT }, open = { .not_causal = true },
-                                 late = { .not_causal = true, .decoder_align = WEFT_ALIGN_RIGHT };
-        holds("causal", weft_get_attention_mask(w, &past, 3, &future, 2, NULL),
-              (weft_real[]){ 0, 0, 1, 1, 1, 0, 0, 1, 0, 1, 0, 0, 0, 1, 1, 0, 0, 0, 0, 1 },
-              WEFT_SHAPE(2, 2, 5));
-        holds("causal, no lengths", weft_get_attention_mask(w, &past, 3, NULL, 2, &right),
-              (weft_real[]){ 1, 0, 0, 1, 1, 1, 0, 0, 0, 1, 0, 0, 0, 1, 1, 0, 0, 0, 0, 1 },
-              WEFT_SHAPE(2, 2, 5));
-        holds("not causal", weft_get_attention_mask(w, &past, 3, &future, 2, &open),
-              (weft_real[]){ 0, 0, 1, 0, 1, 0, 0, 1, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 },
-              WEFT_SHAPE(2, 2, 5));
-        holds("not causal, late", weft_get_attention_mask(w, &past, 3, &future, 2, &late),
-              (weft_real[]){ 0, 0, 1, 1, 0, 0, 0, 1, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 },
-              WEFT_SHAPE(2, 2, 5));
-        holds("not causal, no lengths", weft_get_attention_mask(w, &past, 3, NULL, 1, &open),
-              (weft_real[]){ 0, 0, 1, 0, 0, 0, 0, 0 }, WEFT_SHAPE(2, 1, 4));
-        holds("no past", weft_get_attention_mask(w, &nothing, 0, NULL, 2, NULL),
-              (weft_real[]){ 1, 1, 0, 1, 1, 1, 0, 1 }, WEFT_SHAPE(2, 2, 2));
-        cr_assert(weft_numel(weft_get_attention_mask(w, &past, 3, &nothing, 0, NULL)) == 0);
-        nothing.n = 0;
-        cr_assert(weft_size(weft_get_attention_mask(w, &nothing, 3, &nothing, 2, NULL), 2) == 5);
-        cr_assert(weft_usage_of(w).tape == 0, "masks are constants");
-    }
-}
-
-/* The study's worked example: what a mask changes, and that NaN behind it does not. */
-Test(sequences, masked_loss)
-{
-    FOR_DEVICES(w) {
-        weft_lengths l = BATCH(3, 1);
-        weft_tensor *p = weft_reals(w, (weft_real[]){ 1, 2, 3, 4, 0, 1, 5, 9 }, WEFT_SHAPE(2, 4));
-        weft_tensor *y = weft_reals(w, (weft_real[]){ 2, 2, 1, 0, 1, 0, 0, 0 }, WEFT_SHAPE(2, 4));
-        weft_tensor *z = weft_reals(w, (weft_real[]){ 2, 2, 1, NAN_, 1, NAN_, NAN_, NAN_ }, WEFT_SHAPE(2, 4)),
-                    *g;
-        weft_loss_opts o = { .mask = weft_create_mask(w, 4, &l, WEFT_ALIGN_LEFT, true) };
-        weft_tensor *masked = weft_mean_loss(weft_mse(p, z, &o));
-        cr_assert(weft_item(weft_mean_loss(weft_mse(p, y, NULL))) == (weft_real)16.125 &&
-                  weft_item(masked) == (weft_real)1.5);
-        weft_gradients(masked, &p, 1, &g);
-        holds("gradient", g, (weft_real[]){ -.5, 0, 1, 0, -.5, 0, 0, 0 }, WEFT_SHAPE(2, 4));
-    }
+    weft_lengths past = BATCH(2, 3), future = BATCH(1, 2), nothing = BATCH(0, 0);
+    weft_attention_mask_opts right = { .encoder_align = WEFT_ALIGN_RIGHT }, open = { .not_causal = true },
+                             late = { .not_causal = true, .decoder_align = WEFT_ALIGN_RIGHT };
+    holds("causal", weft_get_attention_mask(w, &past, 3, &future, 2, NULL),
+          (weft_real[]){ 0, 0, 1, 1, 1, 0, 0, 1, 0, 1, 0, 0, 0, 1, 1, 0, 0, 0, 0, 1 },
+          WEFT_SHAPE(2, 2, 5));
+    holds("causal, no lengths", weft_get_attention_mask(w, &past, 3, NULL, 2, &right),
+          (weft_real[]){ 1, 0, 0, 1, 1, 1, 0, 0, 0, 1, 0, 0, 0, 1, 1, 0, 0, 0, 0, 1 },
+          WEFT_SHAPE(2, 2, 5));
+    holds("not causal", weft_get_attention_mask(w, &past, 3, &future, 2, &open),
+          (weft_real[]){ 0, 0, 1, 0, 1, 0, 0, 1, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 },
+          WEFT_SHAPE(2, 2, 5));
+    holds("not causal, late", weft_get_attention_mask(w, &past, 3, &future, 2, &late),
+          (weft_real[]){ 0, 0, 1, 1, 0, 0, 0, 1, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 },
+          WEFT_SHAPE(2, 2, 5));
+    holds("not causal, no lengths", weft_get_attention_mask(w, &past, 3, NULL, 1, &open),
+          (weft_real[]){ 0, 0, 1, 0, 0, 0, 0, 0 }, WEFT_SHAPE(2, 1, 4));
+    holds("no past", weft_get_attention_mask(w, &nothing, 0, NULL, 2, NULL),
+          (weft_real[]){ 1, 1, 0, 1, 1, 1, 0, 1 }, WEFT_SHAPE(2, 2, 2));
+    cr_assert(weft_numel(weft_get_attention_mask(w, &past, 3, &nothing, 0, NULL)) == 0);
+    nothing.n = 0;
+    cr_assert(weft_size(weft_get_attention_mask(w, &nothing, 3, &nothing, 2, NULL), 2) == 5);
+    cr_assert(weft_usage_of(w).tape == 0, "masks are constants");
 }
 
 Test(sequences, refused)
@@ -284,6 +212,21 @@ static weft_real *kept(weft_real out[20], const int32_t *len, bool newest, weft_
     return out;
 }
 
+Test(sequences, packed_and_back)
+{
+    weft_real want[20];
+    FOR_DEVICES(w)
+        for (int right = 0; right < 2; right++) {
+            weft_lengths l;
+            weft_tensor *x = of_note(w, (weft_align)right);
+            weft_tensor *packed = right ? weft_pack_encoder_sequences(x, &note, WEFT_ALIGN_RIGHT) :
+                                          weft_pack_decoder_sequences(x, &note);
+            holds("packed and back", weft_unpack_to_fixed_length(packed, 5, &l),
+                  kept(want, note.len, false, WEFT_ALIGN_LEFT), WEFT_SHAPE(4, 5));
+            cr_assert(l.n == 4 && !memcmp(l.len, note.len, sizeof(int32_t[4])));
+        }
+}
+
 static void one_series(weft *w, weft *by, bool ragged, weft_align align)
 {
     weft_shorten_opts o = { .past_least = 1, .past_most = 3, .future_most = 4 };
@@ -314,36 +257,34 @@ static void one_series(weft *w, weft *by, bool ragged, weft_align align)
     weft_clear(w);
 }
 
-Test(sequences, shorten_series)
+TABLE_TEST(sequences, shorten_series)
 {
-    FOR_DEVICES(w) {
-        weft *by = open_on(WEFT_REF);
-        for (int round = 0; round < rounds(12, 300); round++)
-            one_series(w, by, round % 3 == 0, round % 3 == 1 ? WEFT_ALIGN_LEFT : WEFT_ALIGN_RIGHT);
-        CLEAN(by);
-        weft_stream *stream = weft_stream_of(w, "shorter");
-        weft_series_batch full = { .past = weft_full(w, 1, WEFT_SHAPE(2, 3, 1)),
-                                   .future = weft_full(w, 1, WEFT_SHAPE(2, 2, 1)) };
-        weft_series_batch one =
-            weft_shorten_series(full, stream, &(weft_shorten_opts){ .past_least = 1, .past_most = 1 });
-        cr_assert(one.future == full.future && !one.future_lengths && one.past_lengths->len[1] == 1,
-                  "0 .. 0 leaves a side whole; no lengths are full ones");
-        cr_assert(weft_shorten_series(full, NULL, NULL).past == full.past);
-        weft_shorten_series(full, NULL, &(weft_shorten_opts){ .past_most = 1 });
-        FAILS(w, WEFT_EARG, "shorten_series: past: lengths 0 .. 1, no stream");
-        full.past = full.future = weft_full(w, 1, WEFT_SHAPE(4, 2, 1));
-        weft_shorten_series(full, stream, &(weft_shorten_opts){ .future_least = 2, .future_most = 1 });
-        FAILS(w, WEFT_EARG, "shorten_series: future: lengths 2 .. 1;");
-        full.future = weft_full(w, 1, WEFT_SHAPE(4, 2, 1));
-        full.future_lengths = &note;
-        weft_shorten_series(full, stream, &(weft_shorten_opts){ .future_most = 1 });
-        FAILS(w, WEFT_ESHAPE, "shorten_series: future: sequence 0 has length 3; 0 .. 2 is expected");
-        full.future = weft_zeros(w, WEFT_SHAPE(4));
-        full.future_lengths = NULL;
-        weft_shorten_series(full, stream, &(weft_shorten_opts){ .future_most = 1 });
-        FAILS(w, WEFT_ESHAPE, "shorten_series: future: [4]: a plain [sequences, T, ..]");
-        full.future = NULL;
-        cr_assert_not_null(
-            weft_shorten_series(full, stream, &(weft_shorten_opts){ .future_most = 1 }).future);
-    }
+    weft *by = open_on(WEFT_REF);
+    for (int round = 0; round < rounds(12, 300); round++)
+        one_series(w, by, round % 3 == 0, round % 3 == 1 ? WEFT_ALIGN_LEFT : WEFT_ALIGN_RIGHT);
+    CLEAN(by);
+    weft_stream *stream = weft_stream_of(w, "shorter");
+    weft_series_batch full = { .past = weft_full(w, 1, WEFT_SHAPE(2, 3, 1)),
+                               .future = weft_full(w, 1, WEFT_SHAPE(2, 2, 1)) };
+    weft_series_batch one =
+        weft_shorten_series(full, stream, &(weft_shorten_opts){ .past_least = 1, .past_most = 1 });
+    cr_assert(one.future == full.future && !one.future_lengths && one.past_lengths->len[1] == 1,
+              "0 .. 0 leaves a side whole; no lengths are full ones");
+    cr_assert(weft_shorten_series(full, NULL, NULL).past == full.past);
+    weft_shorten_series(full, NULL, &(weft_shorten_opts){ .past_most = 1 });
+    FAILS(w, WEFT_EARG, "shorten_series: past: lengths 0 .. 1, no stream");
+    full.past = full.future = weft_full(w, 1, WEFT_SHAPE(4, 2, 1));
+    weft_shorten_series(full, stream, &(weft_shorten_opts){ .future_least = 2, .future_most = 1 });
+    FAILS(w, WEFT_EARG, "shorten_series: future: lengths 2 .. 1;");
+    full.future = weft_full(w, 1, WEFT_SHAPE(4, 2, 1));
+    full.future_lengths = &note;
+    weft_shorten_series(full, stream, &(weft_shorten_opts){ .future_most = 1 });
+    FAILS(w, WEFT_ESHAPE, "shorten_series: future: sequence 0 has length 3; 0 .. 2 is expected");
+    full.future = weft_zeros(w, WEFT_SHAPE(4));
+    full.future_lengths = NULL;
+    weft_shorten_series(full, stream, &(weft_shorten_opts){ .future_most = 1 });
+    FAILS(w, WEFT_ESHAPE, "shorten_series: future: [4]: a plain [sequences, T, ..]");
+    full.future = NULL;
+    cr_assert_not_null(
+        weft_shorten_series(full, stream, &(weft_shorten_opts){ .future_most = 1 }).future);
 }

@@ -73,19 +73,6 @@ Test(transforms, scaler_of_several_series_is_that_of_all_rows)
     double out[2], std = sqrt(104. / 3);         /* without the means' own spread it would be sqrt(2) */
     weft_features_transform(x, "y", &f, 1, out);
     near("pooled", out, (double[]){ 4 / std, 6 / std }, 2, 1e-14);
-    for (int k = 0; k < rounds(30, 300); k++) {
-        weft_frame g = series_random(4, (int64_t[]){ (int64_t)dice(9), 1, (int64_t)dice(30), 20 });
-        weft_features *all = weft_features_new(w, "all", &series_features);
-        weft_features_fit(all, &g);
-        double mean, deviation, z[60];
-        series_moments(&g, "p", &mean, &deviation);
-        weft_features_transform(all, "p", &g, 3, z);
-        OK(w);
-        for (int64_t i = 0; i < 20; i++)
-            near("random", &z[i],
-                 (double[]){ (weft_frame_column(&g, "p")[g.start[3] + i] - mean) / deviation }, 1, 1e-12);
-        weft_frame_free(&g);
-    }
     weft_frame_free(&f);
     CLEAN(w);
 }

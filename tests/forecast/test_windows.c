@@ -14,9 +14,8 @@ static weft_windows *windows_of(weft *w, const weft_features_opts *features, con
 }
 
 /* ---- where windows lie ---- */
-Test(windows, as_many_as_the_formula_says)
+CPU_TEST(windows, as_many_as_the_formula_says)
 {
-    weft *w = open_on(WEFT_CPU);
     for (int k = 0; k < rounds(150, 2000); k++) {
         int64_t context = 1 + (int64_t)dice(9), horizon = 1 + (int64_t)dice(6), rows[5],
                 n = 1 + (int64_t)dice(5), want = 0, skipped = 0;
@@ -51,7 +50,6 @@ Test(windows, as_many_as_the_formula_says)
         cr_assert(got.windows == want && got.skipped == skipped);
         weft_frame_free(&f);
     }
-    CLEAN(w);
 }
 
 /* ---- what stands in them: a second implementation, number by number ---- */
@@ -157,25 +155,24 @@ static void batch_is_right(weft_windows *v, const weft_frame *f, const weft_feat
     }
 }
 
-Test(windows, rows_come_from_where_they_should)
+TABLE_TEST(windows, rows_come_from_where_they_should)
 {
-    FOR_DEVICES(w)
-        for (int k = 0; k < 12; k++) {
-            weft_features_opts o = any_features(k);
-            weft_frame f = series_random(3, (int64_t[]){ 30, 5, 19 });
-            weft_windows *v = windows_of(
-                w, &o, &f, &(weft_windows_opts){ .stride = 1, .min_context = 2, .min_horizon = 1 });
-            weft_window_counts all = weft_windows_counts(v);
-            weft_loader *l = weft_loader_new(w, (char[]){ (char)('a' + k), 0 }, all.windows, all.lengths,
-                                             &(weft_loader_opts){ .count = 5 });
-            OK(w);
-            int64_t size;
-            for (const int32_t *index; (index = weft_loader_next(l, &size));) {
-                batch_is_right(v, &f, &o, index, (int)size, weft_windows_batch(v, index, size, NULL), false);
-                weft_clear(w);
-            }
-            weft_frame_free(&f);
+    for (int k = 0; k < 12; k++) {
+        weft_features_opts o = any_features(k);
+        weft_frame f = series_random(3, (int64_t[]){ 30, 5, 19 });
+        weft_windows *v = windows_of(
+            w, &o, &f, &(weft_windows_opts){ .stride = 1, .min_context = 2, .min_horizon = 1 });
+        weft_window_counts all = weft_windows_counts(v);
+        weft_loader *l = weft_loader_new(w, (char[]){ (char)('a' + k), 0 }, all.windows, all.lengths,
+                                         &(weft_loader_opts){ .count = 5 });
+        OK(w);
+        int64_t size;
+        for (const int32_t *index; (index = weft_loader_next(l, &size));) {
+            batch_is_right(v, &f, &o, index, (int)size, weft_windows_batch(v, index, size, NULL), false);
+            weft_clear(w);
         }
+        weft_frame_free(&f);
+    }
 }
 
 /* ---- by chance ---- */
@@ -183,9 +180,8 @@ static const weft_windows_opts at_random = {
     .stride = 1, .min_context = 3, .min_horizon = 2, .shorten = true
 };
 
-Test(windows, lengths_are_drawn_from_all_there_are)
+CPU_TEST(windows, lengths_are_drawn_from_all_there_are)
 {
-    weft *w = open_on(WEFT_CPU);
     weft_frame f = series_random(3, (int64_t[]){ 30, 5, 19 });
     weft_windows *v = windows_of(w, &series_features, &f, &at_random);
     int64_t seen[8][5] = { { 0 } };
@@ -213,7 +209,6 @@ Test(windows, lengths_are_drawn_from_all_there_are)
         batch_is_right(v, &f, &series_features, (int32_t[]){ first, edge }, 2,
                        weft_windows_batch(v, (int32_t[]){ first, edge }, 2, NULL), false);
     weft_frame_free(&f);
-    CLEAN(w);
 }
 
 /* The numbers of n batches, a hash of all of them. */
@@ -315,47 +310,44 @@ Test(windows, noise_is_where_it_should_be)
 }
 
 /* ---- padded ---- */
-Test(windows, padded_is_the_same_as_ragged)
+TABLE_TEST(windows, padded_is_the_same_as_ragged)
 {
-    FOR_DEVICES(w) {
-        weft_frame f = series_random(3, (int64_t[]){ 30, 5, 19 });
-        weft_windows *v = windows_of(
-            w, &series_features, &f,
-            &(weft_windows_opts){ .stride = 2, .min_context = 1, .min_horizon = 1 });
-        for (int k = 0; k < 10; k++) {
-            int32_t index[6];
-            for (int i = 0; i < 6; i++)
-                index[i] = (int32_t)dice((uint64_t)weft_windows_counts(v).windows);
-            weft_align align = k % 2 ? WEFT_ALIGN_RIGHT : WEFT_ALIGN_LEFT;
-            weft_window_batch r = weft_windows_batch(v, index, 6, NULL),
-                              p = weft_windows_batch(v, index, 6, &(weft_windows_batch_opts){ true, align });
-            OK(w);
-            cr_assert(p.series.past_align == align && p.series.past_lengths->n == 6 &&
-                      p.series.future_lengths->id[5] == index[5]);
-            struct { weft_tensor *ragged, *padded; weft_align align;
-            } pair[] = { { r.series.past, p.series.past, align },
-                         { r.series.future, p.series.future, WEFT_ALIGN_LEFT },
-                         { r.target, p.target, WEFT_ALIGN_LEFT } };
-            for (int i = 0; i < COUNT(pair); i++) {
-                weft_tensor *want = weft_pad_packed_sequence(pair[i].ragged, 0, 0, pair[i].align);
-                cr_assert(weft_numel(want) == weft_numel(pair[i].padded) &&
-                          weft_size(want, 1) == weft_size(pair[i].padded, 1));
-                same_bits("padded", numbers(pair[i].padded), numbers(want), weft_numel(want));
-            }
-            same_bits("fixed", numbers(p.series.fixed), numbers(r.series.fixed), 6);
-            /* nothing but 0 in pads */
-            cr_assert(weft_validate_encoder_alignment(p.series.past, p.series.past_lengths, align));
-            weft_tensor *back = weft_pack_padded_sequence(p.series.past, p.series.past_lengths, align);
-            cr_assert(weft_numel(back) == weft_numel(r.series.past));
-            weft_clear(w);
+    weft_frame f = series_random(3, (int64_t[]){ 30, 5, 19 });
+    weft_windows *v = windows_of(
+        w, &series_features, &f,
+        &(weft_windows_opts){ .stride = 2, .min_context = 1, .min_horizon = 1 });
+    for (int k = 0; k < 10; k++) {
+        int32_t index[6];
+        for (int i = 0; i < 6; i++)
+            index[i] = (int32_t)dice((uint64_t)weft_windows_counts(v).windows);
+        weft_align align = k % 2 ? WEFT_ALIGN_RIGHT : WEFT_ALIGN_LEFT;
+        weft_window_batch r = weft_windows_batch(v, index, 6, NULL),
+                          p = weft_windows_batch(v, index, 6, &(weft_windows_batch_opts){ true, align });
+        OK(w);
+        cr_assert(p.series.past_align == align && p.series.past_lengths->n == 6 &&
+                  p.series.future_lengths->id[5] == index[5]);
+        struct { weft_tensor *ragged, *padded; weft_align align;
+        } pair[] = { { r.series.past, p.series.past, align },
+                     { r.series.future, p.series.future, WEFT_ALIGN_LEFT },
+                     { r.target, p.target, WEFT_ALIGN_LEFT } };
+        for (int i = 0; i < COUNT(pair); i++) {
+            weft_tensor *want = weft_pad_packed_sequence(pair[i].ragged, 0, 0, pair[i].align);
+            cr_assert(weft_numel(want) == weft_numel(pair[i].padded) &&
+                      weft_size(want, 1) == weft_size(pair[i].padded, 1));
+            same_bits("padded", numbers(pair[i].padded), numbers(want), weft_numel(want));
         }
-        weft_frame_free(&f);
+        same_bits("fixed", numbers(p.series.fixed), numbers(r.series.fixed), 6);
+        /* nothing but 0 in pads */
+        cr_assert(weft_validate_encoder_alignment(p.series.past, p.series.past_lengths, align));
+        weft_tensor *back = weft_pack_padded_sequence(p.series.past, p.series.past_lengths, align);
+        cr_assert(weft_numel(back) == weft_numel(r.series.past));
+        weft_clear(w);
     }
+    weft_frame_free(&f);
 }
 
-Test(windows, a_batch_of_none)
+CPU_TEST(windows, a_batch_of_none)
 {
-    weft *w = open_on(WEFT_CPU);
     weft_frame f = series_random(1, (int64_t[]){ 30 });
     weft_windows *v = windows_of(w, &series_features, &f, NULL);
     weft_window_batch b = weft_windows_batch(v, NULL, 0, NULL),
@@ -364,52 +356,48 @@ Test(windows, a_batch_of_none)
     cr_assert(weft_size(b.series.past, 0) == 0 && weft_size(b.target, 0) == 0 &&
               weft_size(p.series.past, 0) == 0);
     weft_frame_free(&f);
-    CLEAN(w);
 }
 
 /* ---- back ---- */
-Test(windows, predictions_come_back_in_the_series_units)
+TABLE_TEST(windows, predictions_come_back_in_the_series_units)
 {
-    FOR_DEVICES(w) {
-        weft_frame f = series_random(3, (int64_t[]){ 30, 5, 19 });
-        const weft_transform t[] = {
-            { .column = "y", .kind = WEFT_POLYNOMIAL, .degree = 2, .depends_on = "u" },
-            { .column = "y", .kind = WEFT_DELTA }
-        };
-        weft_features_opts o = series_features;
-        o.transforms = t;
-        o.n = 2;
-        weft_windows *v = windows_of(
-            w, &o, &f,
-            &(weft_windows_opts){ .stride = 3, .min_context = 1, .min_horizon = 1, .shorten = true });
-        for (int k = 0; k < 10; k++) {
-            int32_t index[5];
-            for (int i = 0; i < 5; i++)
-                index[i] = (int32_t)dice((uint64_t)weft_windows_counts(v).windows);
-            weft_window_batch b = weft_windows_batch(v, index, 5, NULL);
-            weft_lengths l = weft_lengths_of(b.target);
-            weft_tensor *pair = weft_to_layout(weft_concat((weft_tensor *[]){ b.target, b.target }, 2, 1),
-                                               k % 2 ? WEFT_PACKED : WEFT_CONCAT);
-            double out[2 * 5 * 4], *at = out;
-            weft_windows_inverse_transform(v, pair, out);
-            OK(w);
-            for (int i = 0; i < 5; i++) {
-                weft_window a = weft_window_at(v, index[i]);
-                for (int32_t r = 0; r < l.len[i]; r++, at += 2) {
-                    double want = weft_frame_column(&f, "y")[f.start[a.series] + a.origin + r];
-                    cr_assert(fabs(at[0] - want) < TOL(1e-9, 1e-4) && at[1] == at[0], "%g, expected %g",
-                              at[0], want);
-                }
+    weft_frame f = series_random(3, (int64_t[]){ 30, 5, 19 });
+    const weft_transform t[] = {
+        { .column = "y", .kind = WEFT_POLYNOMIAL, .degree = 2, .depends_on = "u" },
+        { .column = "y", .kind = WEFT_DELTA }
+    };
+    weft_features_opts o = series_features;
+    o.transforms = t;
+    o.n = 2;
+    weft_windows *v = windows_of(
+        w, &o, &f,
+        &(weft_windows_opts){ .stride = 3, .min_context = 1, .min_horizon = 1, .shorten = true });
+    for (int k = 0; k < 10; k++) {
+        int32_t index[5];
+        for (int i = 0; i < 5; i++)
+            index[i] = (int32_t)dice((uint64_t)weft_windows_counts(v).windows);
+        weft_window_batch b = weft_windows_batch(v, index, 5, NULL);
+        weft_lengths l = weft_lengths_of(b.target);
+        weft_tensor *pair = weft_to_layout(weft_concat((weft_tensor *[]){ b.target, b.target }, 2, 1),
+                                           k % 2 ? WEFT_PACKED : WEFT_CONCAT);
+        double out[2 * 5 * 4], *at = out;
+        weft_windows_inverse_transform(v, pair, out);
+        OK(w);
+        for (int i = 0; i < 5; i++) {
+            weft_window a = weft_window_at(v, index[i]);
+            for (int32_t r = 0; r < l.len[i]; r++, at += 2) {
+                double want = weft_frame_column(&f, "y")[f.start[a.series] + a.origin + r];
+                cr_assert(fabs(at[0] - want) < TOL(1e-9, 1e-4) && at[1] == at[0], "%g, expected %g",
+                          at[0], want);
             }
-            weft_clear(w);
         }
-        weft_frame_free(&f);
+        weft_clear(w);
     }
+    weft_frame_free(&f);
 }
 
-Test(windows, stay_as_they_are_when_their_features_are_fitted_anew)
+CPU_TEST(windows, stay_as_they_are_when_their_features_are_fitted_anew)
 {
-    weft *w = open_on(WEFT_CPU);
     weft_set_training(w, false);
     weft_frame f = series_random(2, (int64_t[]){ 30, 19 }), other = series_random(1, (int64_t[]){ 40 });
     for (int64_t r = 0; r < other.rows; r++) {
@@ -430,7 +418,6 @@ Test(windows, stay_as_they_are_when_their_features_are_fitted_anew)
     }
     cr_assert(!memcmp(units[0], units[1], sizeof units[0]) && !memcmp(past[0], past[1], sizeof past[0]));
     weft_frame_free(&f), weft_frame_free(&other);
-    CLEAN(w);
 }
 
 /* ---- time ---- */

@@ -43,6 +43,8 @@ bool  plain_read(hid_t file, const char *path, plain_set *out);
 extern bool plain_chunks;
 /* Whether there is a set of these extents. */
 bool  plain_has(hid_t file, const char *path, int rank, const int64_t *size);
+/* Whether libhdf5 does not open what is there: for the sake of a message that no reader of ours needs. */
+bool  plain_closed(hid_t file, const char *path);
 /* The bytes of a text, to be freed, with a 0 behind them; NULL if there is none. */
 char *plain_text(hid_t file, const char *path);
 /* Silent changes, but for numbers that are not finite. */

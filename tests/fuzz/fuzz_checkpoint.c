@@ -5,6 +5,7 @@
  * The file is as it was damaged, or weft's seal was put right (RESEALED: the checks behind it), or HDF5's
  * sums but not weft's (REPAIRED). With both it would be no damage but a forgery, and against that sums are no
  * help. */
+#include "weft_lab.h"
 #include "fuzz.h"
 
 static model saved, other;

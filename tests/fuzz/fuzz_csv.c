@@ -1,6 +1,7 @@
 /* fuzz_csv.c - weft_read_csv, weft_frame_read_csv, weft_frame_add_static_csv: sequences and numbers are those
  * of a second reading. Options: 1, ';' between fields; 2, empty fields are NaN; 4, a frame; of a frame 8,
  * without ids; 16, a table of fixed columns. */
+#include "weft_forecast.h"
 #include "fuzz.h"
 
 static const char *const names[] = { "x", "y", NULL };

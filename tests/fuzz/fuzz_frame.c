@@ -1,5 +1,6 @@
 /* fuzz_frame.c - weft_frame_read_hdf5: series, ids and numbers are those of a second reading. Options: 1,
  * below the group "g". */
+#include "weft_forecast.h"
 #include "fuzz.h"
 
 static const char *const names[] = { "x", "y", NULL };
@@ -40,6 +41,8 @@ static void compare_hdf5(const uint8_t *bytes, size_t n, const char *group, cons
     SAME(file >= 0, "libhdf5 does not open what was read");
     for (int c = 0; c < 2; c++) {
         snprintf(place, sizeof place, "%s/%s", group, names[c]);
+        if (plain_closed(file, place))
+            continue;
         SAME(plain_read(file, place, &set) && set.rank == 1 && (int64_t)set.n == f->rows,
              "%s has %zu rows, read were %lld", place, set.n, (long long)f->rows);
         for (int64_t r = 0; r < f->rows; r++)
@@ -54,7 +57,7 @@ static void compare_hdf5(const uint8_t *bytes, size_t n, const char *group, cons
             SAME((double)(f->start[s + 1] - f->start[s]) == set.at[s], "series %lld has length %g",
                  (long long)s, set.at[s]);
     } else
-        SAME(f->n == 1, "%lld series without lengths", (long long)f->n);
+        SAME(f->n == 1 || plain_closed(file, place), "%lld series without lengths", (long long)f->n);
     free(set.at);
     compare_ids(file, group, f);
     H5Fclose(file);

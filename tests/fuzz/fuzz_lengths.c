@@ -1,6 +1,7 @@
 /* fuzz_lengths.c - lengths of any integer type in a sound file, and what becomes of them: taken if and only
  * if they are lengths of the tokens there are; then a loader deals each sequence once, and a packed batch
  * gives the tokens back. The input: type, numbers. */
+#include "weft_op.h"
 #include "fuzz.h"
 
 enum { LENGTHS = 64, TOKENS = 1024 };

@@ -1,6 +1,7 @@
 /* fuzz_planners.c - any words for a planner and any lengths: a plan that keeps what all plans keep, or a
  * message. The input: a byte that says nothing, words up to the first end of a line, then a byte or, with its
  * highest bit, four bytes a length. */
+#include "weft_lab.h"
 #include "fuzz.h"
 
 enum { LENGTHS = 256, WORDS = 200 };

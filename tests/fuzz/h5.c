@@ -112,6 +112,10 @@ static void sum_all(file *f)
             sum_tree(f, at);
         else if (is(f, at, "FRHP"))
             sum(f, at, 142);
+        else if (is(f, at, "FAHD"))
+            sum(f, at, 24);
+        else if (is(f, at, "EAHD"))
+            sum(f, at, 68);
     }
     find_messages(f);
     /* what a header goes on with elsewhere says its length only there */
@@ -191,8 +195,8 @@ static void exchange_messages(file *f)           /* of one kind: another's type,
 
 static void change_structure(file *f)            /* near a signature */
 {
-    static const char *const signature[] = { "TREE", "HEAP", "SNOD", "OHDR", "\211HDF", "FRHP",
-                                             "FHDB", "BTHD", "BTLF", "OCHK", "GCOL" };
+    static const char *const signature[] = { "TREE", "HEAP", "SNOD", "OHDR", "\211HDF", "FRHP", "FHDB",
+                                             "BTHD", "BTLF", "OCHK", "GCOL", "FAHD", "EAHD" };
     size_t found[64];
     int n = 0;
     const char *s = signature[dice(f, COUNT(signature))];

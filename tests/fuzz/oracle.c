@@ -64,6 +64,15 @@ bool plain_read(hid_t file, const char *path, plain_set *out)
     return out->at != NULL;
 }
 
+bool plain_closed(hid_t file, const char *path)
+{
+    bool there = H5Lexists(file, path, H5P_DEFAULT) > 0;
+    hid_t set = there ? H5Dopen2(file, path, H5P_DEFAULT) : -1;
+    if (set >= 0)
+        H5Dclose(set);
+    return there && set < 0;
+}
+
 char *plain_text(hid_t file, const char *path)
 {
     hid_t set = H5Dopen2(file, path, H5P_DEFAULT), type = set < 0 ? -1 : H5Dget_type(set);

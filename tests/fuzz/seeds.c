@@ -1,8 +1,9 @@
 /* seeds.c - the valid files that fuzzing begins with, each below FOLDER/READER: seeds FOLDER. A file's
  * first byte is the options, see each program. */
 #include <sys/stat.h>
+#include "weft_forecast.h"
 #include "fuzz.h"
-#include "io/hdf5/session.h"
+#include "tests/halves.h"
 
 static const char *folder;
 static char scratch[600];
@@ -42,15 +43,17 @@ static void take(const char *reader, const char *name, int options)
     seed(reader, name, options, bytes, n);
 }
 
-/* A set as others write it: chunks of two and three if `how` is not 0, by gzip from 2 on, shuffled if 3. */
+/* A set as others write it: chunks of two and three if `how` is not 0, by gzip from 2 on, shuffled if 3; one
+ * that may grow along one axis if 5, along both if 6. */
 static void put(hid_t file, const char *name, hid_t type, int rank, hsize_t n, hsize_t columns, int how)
 {
-    hsize_t size[] = { n, columns }, chunk[] = { n < 2 ? n : 2, columns < 3 ? columns : 3 };
+    hsize_t size[] = { n, columns }, chunk[] = { n < 2 ? n : 2, columns < 3 ? columns : 3 },
+            most[] = { how > 4 ? H5S_UNLIMITED : n, how > 5 ? H5S_UNLIMITED : columns };
     static const double few[] = { 1, -2, .5, 4, 100, -.25 };
     double values[200];
     for (int i = 0; i < COUNT(values); i++)
         values[i] = strstr(name, "lengths") ? (double)n : how ? few[i % COUNT(few)] : .5 * i;
-    hid_t space = H5Screate_simple(rank, size, NULL), links = H5Pcreate(H5P_LINK_CREATE),
+    hid_t space = H5Screate_simple(rank, size, most), links = H5Pcreate(H5P_LINK_CREATE),
           list = H5Pcreate(H5P_DATASET_CREATE);
     H5Pset_create_intermediate_group(links, 1);
     if (how)
@@ -64,12 +67,13 @@ static void put(hid_t file, const char *name, hid_t type, int rank, hsize_t n, h
     H5Dclose(it), H5Sclose(space), H5Pclose(links), H5Pclose(list);
 }
 
-/* A file of libhdf5's first format or, new, of that of 1.8. */
-static hid_t others(bool new)
+/* A file of libhdf5's first format, that of 1.8, or its latest. */
+static hid_t others(int age)
 {
     hid_t list = H5Pcreate(H5P_FILE_ACCESS);
-    if (new)
-        H5Pset_libver_bounds(list, H5F_LIBVER_V18, H5F_LIBVER_V18);
+    if (age)
+        H5Pset_libver_bounds(list, age == 1 ? H5F_LIBVER_V18 : H5F_LIBVER_LATEST,
+                             age == 1 ? H5F_LIBVER_V18 : H5F_LIBVER_LATEST);
     hid_t file = H5Fcreate(scratch, H5F_ACC_TRUNC, H5P_DEFAULT, list);
     H5Pclose(list);
     return file;
@@ -99,14 +103,15 @@ static void state_dicts(const model *k)
         { "flat", 0, false, false }, { "flat_new", 0, false, false },  { "nested", 0, true, false },
         { "nested_new", 0, true, false }, { "half", 0, false, true },  { "chunks", 1, false, true },
         { "gzip", 2, false, true },  { "shuffled", 3, false, true },
+        { "array", 4, false, true }, { "growing", 5, false, true }, { "tree", 6, false, true },
     };
-    hid_t types[] = { H5T_IEEE_F32BE, H5T_IEEE_F64LE, weft__h5_type(WEFT__F16, 0),
-                      weft__h5_type(WEFT__BF16, 0) };
+    hid_t types[] = { H5T_IEEE_F32BE, H5T_IEEE_F64LE, half_type(false, false),
+                      half_type(true, false) };
     DOES(weft_save_state_dict(scratch, k->m));
     take("state_dict", "ours", 0);
     take("state_dict", "ours", 1);
     for (int i = 0; i < COUNT(all); i++) {
-        hid_t file = others(i & 1);
+        hid_t file = others(all[i].how > 3 ? 2 : i & 1);
         for (int p = 0; p < weft_parameter_count(k->m); p++) {
             char path[200];
             const char *name;
@@ -151,33 +156,19 @@ static void ragged(void)
 
 static void plans(void)
 {
-    static const char *const words[] = { "order:count=3",
-                                         "sorted:count=3,lookahead=5",
-                                         "random:count=2,seed=5",
-                                         "pool:count=2,pool=3,shuffle=yes",
-                                         "pool:tokens=90",
-                                         "laplace:count=4,pool=3",
-                                         "tokens:budget=200,multiple=4,sort=no",
-                                         "buckets:bounds=5/10/20,sizes=6/4/3/2",
-                                         "geometric:budget=100,ratio=1.5,least=4",
-                                         "optimal_buckets:k=4,count=5",
-                                         "powers:budget=64,shuffle=yes",
-                                         "next_fit:capacity=128",
-                                         "first_fit:capacity=128,rows=3,limit=2",
-                                         "best_fit:capacity=128,open=4,rows=2,shuffle=yes",
-                                         "worst_fit:capacity=128,limit=3",
-                                         "best_fit_decreasing:capacity=128,rows=4,lookahead=30",
-                                         "spfhp:capacity=128",
-                                         "spfhp_stacked:capacity=128",
-                                         "lpfhp:capacity=128",
-                                         "exact_fill:capacity=128",
-                                         "column_generation:capacity=128",
-                                         "chunk:capacity=16,rows=5,carry=yes",
-                                         "best_fit_split:capacity=20,rows=4",
-                                         "refill:slots=4,longest_first=yes",
-                                         "streams:slots=4,window=10",
-                                         "fold",
-                                         "balance:ranks=3,method=kk" };
+    static const char *const words[] = {
+        "order:count=3", "sorted:count=3,lookahead=5", "random:count=2,seed=5",
+        "pool:count=2,pool=3,shuffle=yes", "pool:tokens=90", "laplace:count=4,pool=3",
+        "tokens:budget=200,multiple=4,sort=no", "buckets:bounds=5/10/20,sizes=6/4/3/2",
+        "geometric:budget=100,ratio=1.5,least=4", "optimal_buckets:k=4,count=5",
+        "powers:budget=64,shuffle=yes", "next_fit:capacity=128", "first_fit:capacity=128,rows=3,limit=2",
+        "best_fit:capacity=128,open=4,rows=2,shuffle=yes", "worst_fit:capacity=128,limit=3",
+        "best_fit_decreasing:capacity=128,rows=4,lookahead=30", "spfhp:capacity=128",
+        "spfhp_stacked:capacity=128", "lpfhp:capacity=128", "exact_fill:capacity=128",
+        "column_generation:capacity=128", "chunk:capacity=16,rows=5,carry=yes",
+        "best_fit_split:capacity=20,rows=4", "refill:slots=4,longest_first=yes",
+        "streams:slots=4,window=10", "fold", "balance:ranks=3,method=kk"
+    };
     for (int i = 0; i < COUNT(words); i++) {
         char name[16], bytes[160];
         snprintf(name, sizeof name, "p%d", i);

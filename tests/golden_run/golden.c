@@ -7,6 +7,7 @@
  * name. */
 #include <stdlib.h>
 #include <string.h>
+#include "weft_op.h"
 #include "golden.h"
 #include "tests/tables.h"
 

@@ -4,6 +4,7 @@
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
+#include "weft_op.h"
 #include "golden.h"
 
 void *hold(trial *t, int64_t bytes)

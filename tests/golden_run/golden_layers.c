@@ -2,6 +2,7 @@
  * whose pads are NaN. */
 #include <math.h>
 #include <string.h>
+#include "weft_forecast.h"
 #include "golden.h"
 
 /* ---- attention ---- */

@@ -2,6 +2,7 @@
  * everything. */
 #include <math.h>
 #include <string.h>
+#include "weft_op.h"
 #include "golden.h"
 
 static weft_rnn *layer(trial *t, const char *cell)

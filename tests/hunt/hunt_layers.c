@@ -1,4 +1,6 @@
 /* hunt_layers.c - the table of layers, as that of operators. */
+#include "weft_forecast.h"
+#include "weft_op.h"
 #include "hunt.h"
 #include "rnn/forecast/blocks/blocks.h"
 

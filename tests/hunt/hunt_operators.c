@@ -1,5 +1,7 @@
 /* hunt_operators.c - the table of operators: each takes ragged [tokens, width] and gives ragged [tokens,
  * some width] of the same batch. */
+#include "weft_forecast.h"
+#include "weft_op.h"
 #include "hunt.h"
 
 static weft_tensor *function(hunt_scene *s)

@@ -5,6 +5,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include "weft_op.h"
+#include "weft_plan.h"
 #include "hunt.h"
 
 /* ---- for operators ---- */

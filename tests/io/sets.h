@@ -4,6 +4,7 @@
 #include <hdf5.h>
 #include <sys/resource.h>
 #include "checkpoint.h"
+#include "tests/halves.h"
 #include "tests/listen.h"
 
 UNUSED static const char *const ab[] = { "a", "b", NULL };

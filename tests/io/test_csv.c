@@ -176,26 +176,3 @@ Test(csv, integers_that_a_double_does_not_hold_are_refused)
     end_folder();
 }
 
-Test(csv, of_any_bytes_does_no_harm)
-{
-    static const char letters[] = "id,ab\n\"\r,1.e-\0x";
-    for (int k = rounds(2000, 20000); k--; ) {
-        char text[200] = "id,a,b\n";
-        size_t n = 7 + dice(190);
-        for (size_t i = dice(4) ? 7 : 0; i < n; i++)
-            text[i] = letters[dice(sizeof letters - 1)];
-        const char *path = put_bytes("f.csv", text, n);
-        weft_dataset d;
-        weft_frame f = { 0 };
-        weft_status s = A_SET(path, NULL, &d), t = A_FRAME(&f, path, NULL);
-        cr_assert((s == WEFT_OK || s == WEFT_EFORMAT) && (t == WEFT_OK || t == WEFT_EFORMAT) &&
-                  (t || f.n == d.n || s));
-        for (int64_t i = 0; i < d.n; i++)
-            cr_assert(d.len[i] > 0 && d.offset[i + 1] - d.offset[i] == d.len[i]);
-        for (int64_t i = 0; i < f.n; i++)
-            cr_assert(f.start[i + 1] > f.start[i] && f.id[i]);
-        weft_dataset_free(&d);
-        weft_frame_free(&f);
-    }
-    end_folder();
-}

@@ -41,35 +41,6 @@ Test(data, text_with_its_line_ends)
     end_folder();
 }
 
-/* Whatever the bytes: the lines with their ends, put together, are the one sequence; without ends they have
- * all other bytes. */
-Test(data, lines_with_ends_are_the_text)
-{
-    for (int k = 0; k < rounds(100, 2000); k++) {
-        unsigned char text[200];
-        size_t n = dice(200);
-        for (size_t i = 0; i < n; i++)
-            text[i] = k % 5 ? (unsigned char)"ab\n\r"[dice(4)] : (unsigned char)dice(256);
-        const char *path = put_bytes("b.bin", text, n);
-        weft_dataset lines, all, bare;
-        DOES(weft_read_text(path, &(weft_text_opts){ .keep_line_ends = true }, &lines));
-        DOES(weft_read_text(path, &(weft_text_opts){ .one_sequence = true }, &all));
-        DOES(weft_read_text(path, NULL, &bare));
-        int64_t tokens = lines.offset[lines.n], ends = 0, at = 0;
-        cr_assert(all.n == 1 && all.len[0] == tokens && bare.n == lines.n &&
-                  (!tokens || !memcmp(all.ints, lines.ints, (size_t)tokens * sizeof *all.ints)));
-        for (int64_t i = 0; i < lines.n; i++)
-            ends += lines.len[i] && lines.ints[lines.offset[i + 1] - 1] == '\n';
-        for (size_t i = 0; i < n; i++)
-            if (!(text[i] == '\r' && i + 1 < n && text[i + 1] == '\n'))
-                cr_assert_eq(all.ints[at++], text[i]);
-        cr_assert(at == tokens && ends == lines.n - (n && text[n - 1] != '\n') &&
-                  bare.offset[bare.n] == tokens - ends - (n && text[n - 1] == '\r'));
-        weft_dataset_free(&lines), weft_dataset_free(&all), weft_dataset_free(&bare);
-    }
-    end_folder();
-}
-
 Test(data, text_that_cannot_be_read)
 {
     weft_dataset d;

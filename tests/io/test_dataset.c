@@ -60,27 +60,24 @@ static void is_gathered(weft_tensor *x, const weft_dataset *d, const int32_t *in
     cr_assert_eq(weft_size(x, 0), row);
 }
 
-Test(dataset, a_batch_is_a_gather)
+TABLE_TEST(dataset, a_batch_is_a_gather)
 {
-    FOR_DEVICES(w) {
-        for (int k = 0; k < rounds(40, 1000); k++) {
-            int32_t index[4 * N];
-            int64_t n = (int64_t)dice(3 * N);
-            new_lengths();
-            weft_dataset d = data_of((int64_t)dice(4));
-            for (int64_t i = 0; i < n; i++)
-                index[i] = (int32_t)dice(N);
-            is_gathered(weft_dataset_batch(w, &d, index, n), &d, index, n);
-            OK(w);
-            weft_clear(w);
-            free_data(&d);
-        }
+    for (int k = 0; k < rounds(40, 1000); k++) {
+        int32_t index[4 * N];
+        int64_t n = (int64_t)dice(3 * N);
+        new_lengths();
+        weft_dataset d = data_of((int64_t)dice(4));
+        for (int64_t i = 0; i < n; i++)
+            index[i] = (int32_t)dice(N);
+        is_gathered(weft_dataset_batch(w, &d, index, n), &d, index, n);
+        OK(w);
+        weft_clear(w);
+        free_data(&d);
     }
 }
 
-Test(dataset, several_of_the_same_sequences_are_one_batch)
+CPU_TEST(dataset, several_of_the_same_sequences_are_one_batch)
 {
-    weft *w = open_on(WEFT_CPU);
     new_lengths();
     weft_dataset x = data_of(3), y = data_of(3), tokens = data_of(0);
     weft_loader *l = weft_loader_new(w, "l", N, lengths, &(weft_loader_opts){ .count = 7 });
@@ -96,7 +93,6 @@ Test(dataset, several_of_the_same_sequences_are_one_batch)
     }
     cr_assert_eq(weft_loader_epoch(l), 1);
     free_data(&x), free_data(&y), free_data(&tokens);
-    CLEAN(w);
 }
 
 /* A sequence's dropout mask is its own, whatever its neighbours. */
@@ -122,23 +118,20 @@ Test(dataset, dropout_follows_the_sequence)
     CLEAN(w[1]);
 }
 
-Test(dataset, empty_ones)
+TABLE_TEST(dataset, empty_ones)
 {
-    FOR_DEVICES(w) {
-        int64_t none[] = { 0 };
-        weft_dataset d = { .offset = none };
-        for (int i = 0; i < 2; i++, d.columns = 5) {
-            weft_tensor *x = weft_dataset_batch(w, &d, NULL, 0);
-            cr_assert(weft_size(x, 0) == 0 && weft_lengths_of(x).n == 0 && weft_layout_of(x) == WEFT_CONCAT);
-            cr_assert(weft_dtype_of(x) == (i ? WEFT_REAL : WEFT_I32) && weft_rank(x) == 1 + i);
-            OK(w);
-        }
+    int64_t none[] = { 0 };
+    weft_dataset d = { .offset = none };
+    for (int i = 0; i < 2; i++, d.columns = 5) {
+        weft_tensor *x = weft_dataset_batch(w, &d, NULL, 0);
+        cr_assert(weft_size(x, 0) == 0 && weft_lengths_of(x).n == 0 && weft_layout_of(x) == WEFT_CONCAT);
+        cr_assert(weft_dtype_of(x) == (i ? WEFT_REAL : WEFT_I32) && weft_rank(x) == 1 + i);
+        OK(w);
     }
 }
 
-Test(dataset, refuses)
+CPU_TEST(dataset, refuses)
 {
-    weft *w = open_on(WEFT_CPU);
     static const int32_t good[] = { 0, 1 }, beyond[] = { 0, N }, negative[] = { 3, 4, -1 };
     for (int i = 0; i < N; i++)
         lengths[i] = 2, offsets[i + 1] = offsets[i] + 2;
@@ -176,5 +169,4 @@ Test(dataset, refuses)
         CLEAN(v);
     }
     free_data(&d);
-    CLEAN(w);
 }

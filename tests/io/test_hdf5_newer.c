@@ -1,6 +1,5 @@
 /* test_hdf5_newer.c - HDF5 files as h5py writes them today: every integer and float type in either byte
  * order, bool, a user block, SWMR; numbers that do not fit. Indexes of chunks: test_chunks.c. */
-#include "io/hdf5/session.h"
 #include "sets.h"
 
 enum { N = 60, ROWS = 20 };
@@ -112,7 +111,7 @@ Test(hdf5_newer, every_type_in_every_form)
         for (int i = 0; i < COUNT(types); i++)
             check_all(&ways[k], types[i], false);
         for (int half = 0; half < 4; half++) {
-            hid_t t = weft__h5_type((half < 2 ? WEFT__F16 : WEFT__BF16) + (half % 2 ? WEFT__BIG : 0), 0);
+            hid_t t = half_type(half > 1, half % 2);
             check_all(&ways[k], t, false);
             H5Tclose(t);
         }
@@ -173,6 +172,7 @@ Test(hdf5_newer, integers_that_do_not_fit_are_named)
 /* ---- a writer that is still there ---- */
 Test(hdf5_newer, a_file_that_is_being_written)
 {
+    enum { SUM = 44 };                           /* of the superblock */
     const char *path = in_folder("swmr.h5");
     form f = { .type = H5T_IEEE_F32LE, .rank = 1, .size = { N }, .chunk = { 7 }, .most = { H5S_UNLIMITED },
                .gzip = 6 };
@@ -187,6 +187,11 @@ Test(hdf5_newer, a_file_that_is_being_written)
     cr_assert(file >= 0 && H5Fflush(file, H5F_SCOPE_GLOBAL) >= 0);
     DOES(weft_load_state_dict(path, m.m, NULL)); /* a writer with SWMR lets others read */
     cr_assert_eq(numbers(m.weight)[N - 1], 60);
+    content b = read_bytes(path);
+    b.at[SUM] ^= 1;                              /* what is damaged is not waited for */
+    const char *damaged = put_bytes("sum.h5", b.at, b.n);
+    REFUSES(weft_load_state_dict(damaged, m.m, NULL), WEFT_EFORMAT, "cannot be opened");
+    free(b.at);
     H5Fclose(file);
     DOES(weft_load_state_dict(path, m.m, NULL));
     file = H5Fopen(path, H5F_ACC_RDWR, access);

@@ -1,4 +1,4 @@
-/* test_loader.c - the loader: batches by their definition, written once more; every planner over epochs,
+/* test_loader.c - the loader: batches by their definition; every planner over epochs,
  * stopped and resumed anywhere; names, streams, damaged positions; what is refused. */
 #include "core/inside.h"
 #include "files.h"
@@ -14,97 +14,40 @@ static weft_loader_opts any_opts(void)
     return o;
 }
 
-/* ---- weft_loader_new, plainly ---- */
-typedef struct {
-    int32_t order[N];
-    int64_t start[N + 1], batches;
-} whole_epoch;
-
-static bool above(const weft_loader_opts *o, int64_t count, int64_t tokens)
-{
-    return (o->count && count > o->count) || (o->tokens && count > 1 && tokens > o->tokens);
-}
-
-static int64_t pool_end(const weft_loader_opts *o, const int32_t *len, const int32_t *order, int64_t from,
-                        int64_t n)
-{
-    int64_t count = 0, tokens = 0, batches = 0, at = from;
-    for (; at < n; at++) {
-        tokens += len[order[at]];
-        if (!above(o, ++count, tokens))
-            continue;
-        if (++batches == (o->pool ? o->pool : 50))
-            break;
-        count = 1;
-        tokens = len[order[at]];
-    }
-    return at;
-}
-
-static void sort_plainly(const int32_t *len, int32_t *order, int64_t n)
-{
-    for (int64_t i = 1; i < n; i++)
-        for (int64_t k = i; k && len[order[k - 1]] > len[order[k]]; k--) {
-            int32_t is = order[k];
-            order[k] = order[k - 1], order[k - 1] = is;
-        }
-}
-
-static void cut(const weft_loader_opts *o, const int32_t *len, int64_t from, int64_t to, whole_epoch *e)
-{
-    int64_t count = 0, tokens = 0;
-    e->start[e->batches++] = from;
-    for (int64_t i = from; i < to; i++) {
-        tokens += len[e->order[i]];
-        if (above(o, ++count, tokens))
-            e->start[e->batches++] = i, count = 1, tokens = len[e->order[i]];
-    }
-}
-
-static whole_epoch epoch_of(weft_stream *stream, const weft_loader_opts *o, const int32_t *len, int64_t n,
-                            int32_t *turn)
-{
-    whole_epoch e = { .batches = 0 };
-    if (o->keep_order) {
-        for (int64_t i = 0; i < n; i++)
-            turn[i] = e.order[i] = (int32_t)i;
-        if (n)
-            cut(o, len, 0, n, &e);
-        e.start[e.batches] = n;
-        return e;
-    }
-    weft_stream_permutation(stream, n, e.order);
-    for (int64_t from = 0, to; from < n; from = to) {
-        to = pool_end(o, len, e.order, from, n);
-        sort_plainly(len, e.order + from, to - from);
-        cut(o, len, from, to, &e);
-    }
-    e.start[e.batches] = n;
-    weft_stream_permutation(stream, e.batches, turn);
-    return e;
-}
-
+/* An epoch is a drawn order, the plan of what comes in it, and a drawn order of its batches; what
+ * planners plan is compared with their definitions by tests/scripts/test_reference.sh. */
 Test(loader, batches_are_those_of_the_definition)
 {
-    int32_t len[N], turn[N];
+    int32_t len[N], drawn[N], order[N], turn[N];
     dice_seed(3);
     for (int round = 0; round < rounds(300, 3000); round++) {
         weft *w = open_on(WEFT_CPU);
         int64_t n = (int64_t)dice(N + 1), size;
         weft_loader_opts o = any_opts();
-        for (int64_t i = 0; i < n; i++)
-            len[i] = (int32_t)dice(20);
+        weft_plan_opts plain = { .count = o.count, .tokens = o.tokens, .pool = o.keep_order ? 0 : o.pool };
+        const weft_planner *planner = weft_planner_named(o.keep_order ? "order" : "pool");
+        for (int32_t i = 0; i < n; i++)
+            len[i] = (int32_t)dice(20), order[i] = i;
         weft_loader *l = weft_loader_new(w, "train", n, len, &o);
         weft_stream *same = weft_stream_new(w->random.seed, "loader.train");
         for (int k = 0; k < 3; k++) {
-            whole_epoch e = epoch_of(same, &o, len, n, turn);
-            for (int64_t b = 0; b < e.batches; b++) {
+            weft_plan p;
+            if (!o.keep_order)
+                weft_stream_permutation(same, n, order);
+            for (int64_t i = 0; i < n; i++)
+                drawn[i] = len[order[i]], turn[i] = (int32_t)i;
+            cr_assert_eq(weft_plan_make(planner, drawn, n, &plain, &p), WEFT_OK);
+            if (!o.keep_order)
+                weft_stream_permutation(same, p.batches, turn);
+            for (int64_t b = 0; b < p.batches; b++) {
                 const int32_t *got = weft_loader_next(l, &size);
-                const int64_t from = e.start[turn[b]];
-                cr_assert(got && size == e.start[turn[b] + 1] - from);
-                cr_assert(!memcmp(got, e.order + from, (size_t)size * sizeof *got));
+                const weft_plan_batch *want = p.batch + turn[b];
+                cr_assert(got && size == want->n);
+                for (int64_t i = 0; i < size; i++)
+                    cr_assert_eq(got[i], order[p.segment[want->first + i].sequence]);
             }
             cr_assert(!weft_loader_next(l, &size));
+            weft_plan_free(&p);
         }
         weft_stream_free(same);
         CLEAN(w);
@@ -309,9 +252,8 @@ Test(loader, a_plan_follows_its_stream)
     }
 }
 
-Test(loader, refuses)
+CPU_TEST(loader, refuses)
 {
-    weft *w = open_on(WEFT_CPU);
     int32_t len[] = { 1, 2, -3 }, good[] = { 1, 2, 3 };
     int64_t size;
     const weft_loader_opts o = { .count = 2 }, none = { 0 }, negative = { .count = -1 };
@@ -346,7 +288,6 @@ Test(loader, refuses)
               weft_loader_batches(NULL) == 0);
     weft_loader_set_state(NULL, s);
     cr_assert_eq(weft_loader_get_state(NULL).at[0], 0);
-    CLEAN(w);
 }
 
 /* What is damaged is refused whole: the loader gives what another gives that was never asked. */

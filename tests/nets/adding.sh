@@ -26,7 +26,7 @@ BACK(ugrnn)
     s[0] = SIGMOID_BACK(d[0] * (was[0] - n), z), s[1] = TANH_BACK(d[0] * (1 - z), n), d[0] = d[0] * z;
 }
 X
-after rnn/api_rnn.h '^WEFT_API weft_rnn \*weft_mgu_new.*' <<'X'
+after rnn/api_cell.h '^WEFT_API weft_rnn \*weft_mgu_new.*' <<'X'
 /* The update gate RNN of Collins et al. 2017, gates z n: n = tanh(W x + U h + b), h' = (1 - z) n + z h. */
 WEFT_API weft_rnn *weft_ugrnn_new(weft_module *m, const char *name, const weft_rnn_opts *opts);
 X
@@ -59,11 +59,11 @@ weft_tensor *weft_softsign(weft_tensor *x) { return unary(WEFT__softsign, x, 0, 
 X
 
 lines() { { diff "$here/$1" "$copy/$1" 2>/dev/null || :; } | grep -c '^>' || :; }
-of_cell=$(($(lines core/cells.def) + $(wc -l <core/cells/ugrnn.cell) + $(lines rnn/api_rnn.h) + $(lines rnn/composed.c)))
+of_cell=$(($(lines core/cells.def) + $(wc -l <core/cells/ugrnn.cell) + $(lines rnn/api_cell.h) + $(lines rnn/composed.c)))
 
 cat >stranger.c <<'X'
 #include <math.h>
-#include "weft.h"
+#include "weft_op.h"
 static weft_tensor *total(weft_tensor *const *x, void *user) { (void)user; return weft_sum_all(weft_softsign(x[0])); }
 int main(void)
 {
@@ -105,6 +105,6 @@ for isa in ref generic avx2 avx512; do
 done
 all=$((all + 1))
 if [ "$of_cell" -le 35 ]; then good=$((good + 1)); fi
-echo "the cell took $of_cell lines in cells.def, its body, api_rnn.h and composed.c (35), and one in layers_new.c"
+echo "the cell took $of_cell lines in cells.def, its body, api_cell.h and composed.c (35), and one in layers_new.c"
 echo "$good of $all additions hold"
 [ $good = $all ]

@@ -25,20 +25,6 @@ UNUSED static weft_loss loss_of(kind k, weft_tensor *p, weft_tensor *y, weft_ten
     }
 }
 
-UNUSED static double element(kind k, double p, double y, double v)
-{
-    double r = fabs(p - y);
-    switch (k) {
-    case MSE:      return r * r;
-    case MAE:      return r;
-    case HUBER:    return r <= .7 ? .5 * r * r : .7 * (r - .35);
-    case BCE:      return fmax(p, 0) - p * y + log1p(exp(-fabs(p)));
-    case GAUSSIAN: return .5 * (log(fmax(v, 1e-6)) + r * r / fmax(v, 1e-6));
-    case SMAPE:    return r == 0 ? 0 : 2 * r / (fabs(p) + fabs(y));
-    default:       return r == 0 ? 0 : r / fabs(y);
-    }
-}
-
 /* ---- numbers in the order of the sequences ---- */
 /* Mask is [TOKENS, 1] and 0 for a third of the tokens, weights [TOKENS, FEATURES]. */
 typedef struct {

@@ -35,32 +35,29 @@ static void anew(weft *w) { if (w->tape) w->tape->drops = NULL; }
 
 /* ---- the function that the mask is ---- */
 /* Of one head: weft_dropout's of a tensor whose tokens are the queries and whose columns are the keys. */
-Test(attention_dropout, the_mask_is_that_of_dropout)
+TABLE_TEST(attention_dropout, the_mask_is_that_of_dropout)
 {
-    FOR_DEVICES(w) {
-        enum { K = 150 };
-        int32_t keys[S];
-        for (int s = 0; s < S; s++)
-            keys[s] = K;
-        weft_tensor *q = drawn(w, 1, &(weft_lengths){ .n = S, .len = q_len, .id = ids }),
-                    *k = weft_ragged(w, nothing, 1, &(weft_lengths){ .n = S, .len = keys });
-        weft_tensor *ones =
-            weft_add(weft_ragged(w, nothing, K, &(weft_lengths){ .n = S, .len = q_len, .id = ids }),
-                     weft_scalar(w, 1));
-        weft_attention_opts o = { .dropout = P, .name = "m.a" };
-        for (int i = 0; i < 3; i++) {            /* the first, second and third call of that name */
-            anew(w);
-            for (int other = 0; other < i; other++)
-                weft_dropout(ones, P, "m.a", false);
-            weft_real *map = numbers(map_by(i == 1, q, k, &o));
-            anew(w);
-            for (int other = 0; other < i; other++)
-                weft_dropout(ones, P, "m.a", false);
-            weft_real *mask = numbers(weft_dropout(ones, P, "m.a", false));
-            for (int64_t at = 0; at < weft_numel(ones); at++)
-                cr_assert(fabs((double)map[at] * K - (double)mask[at]) < 1e-4, "at %lld: %g, %g",
-                          (long long)at, (double)map[at] * K, (double)mask[at]);
-        }
+    enum { K = 150 };
+    int32_t keys[S];
+    for (int s = 0; s < S; s++)
+        keys[s] = K;
+    weft_tensor *q = drawn(w, 1, &(weft_lengths){ .n = S, .len = q_len, .id = ids }),
+                *k = weft_ragged(w, nothing, 1, &(weft_lengths){ .n = S, .len = keys });
+    weft_tensor *ones = weft_add(
+        weft_ragged(w, nothing, K, &(weft_lengths){ .n = S, .len = q_len, .id = ids }), weft_scalar(w, 1));
+    weft_attention_opts o = { .dropout = P, .name = "m.a" };
+    for (int i = 0; i < 3; i++) {            /* the first, second and third call of that name */
+        anew(w);
+        for (int other = 0; other < i; other++)
+            weft_dropout(ones, P, "m.a", false);
+        weft_real *map = numbers(map_by(i == 1, q, k, &o));
+        anew(w);
+        for (int other = 0; other < i; other++)
+            weft_dropout(ones, P, "m.a", false);
+        weft_real *mask = numbers(weft_dropout(ones, P, "m.a", false));
+        for (int64_t at = 0; at < weft_numel(ones); at++)
+            cr_assert(fabs((double)map[at] * K - (double)mask[at]) < 1e-4, "at %lld: %g, %g",
+                      (long long)at, (double)map[at] * K, (double)mask[at]);
     }
 }
 Test(attention_dropout, each_head_call_step_name_and_seed_has_a_mask_of_its_own)
@@ -91,161 +88,75 @@ Test(attention_dropout, each_head_call_step_name_and_seed_has_a_mask_of_its_own)
 }
 /* ---- what it does not depend on ---- */
 static weft_real of_first[4][MOST];              /* on the first table */
-Test(attention_dropout, every_table_draws_the_same)
+TABLE_TEST(attention_dropout, every_table_draws_the_same)
 {
-    int tables_met = 0;
-    FOR_DEVICES(w) {
-        for (int causal = 0; causal < 4; causal++)
-            for (int operators = 0; operators < 2; operators++) {
-                dice_seed(3);
-                weft_tensor *q = drawn(w, WIDTH, &(weft_lengths){ .n = S, .len = q_len, .id = ids }),
-                            *k = drawn(w, WIDTH, &(weft_lengths){ .n = S, .len = k_len });
-                anew(w);
-                weft_attention_opts o = opts((weft_causal)causal);
-                weft_tensor *map = map_by(operators, q, k, &o);
-                weft_real *m = numbers(map);
-                int64_t n = weft_numel(map);
-                cr_assert(n <= MOST);
-                if (!tables_met && !operators)
-                    memcpy(of_first[causal], m, (size_t)n * sizeof *m);
-                for (int64_t i = 0; i < n; i++)
-                    cr_assert((m[i] == 0) == (of_first[causal][i] == 0), "causal %d, %lld", causal,
-                              (long long)i);
-                close_to("map", m, of_first[causal], n, TOL(1e-13, 3e-6));
-            }
-        tables_met++;
-    }
+    static int tables_met;
+    for (int causal = 0; causal < 4; causal++)
+        for (int operators = 0; operators < 2; operators++) {
+            dice_seed(3);
+            weft_tensor *q = drawn(w, WIDTH, &(weft_lengths){ .n = S, .len = q_len, .id = ids }),
+                        *k = drawn(w, WIDTH, &(weft_lengths){ .n = S, .len = k_len });
+            anew(w);
+            weft_attention_opts o = opts((weft_causal)causal);
+            weft_tensor *map = map_by(operators, q, k, &o);
+            weft_real *m = numbers(map);
+            int64_t n = weft_numel(map);
+            cr_assert(n <= MOST);
+            if (!tables_met && !operators)
+                memcpy(of_first[causal], m, (size_t)n * sizeof *m);
+            for (int64_t i = 0; i < n; i++)
+                cr_assert((m[i] == 0) == (of_first[causal][i] == 0), "causal %d, %lld", causal, (long long)i);
+            close_to("map", m, of_first[causal], n, TOL(1e-13, 3e-6));
+        }
+    tables_met++;
 }
 
-/* Results and gradients of the sequences `which`, in this layout: each sequence's at its place. */
-typedef struct { weft_real y[S][8 * WIDTH], dq[S][8 * WIDTH], dk[S][200 * WIDTH], dv[S][200 * WIDTH]; } found;
-static void spread_out(weft_tensor *x, const int *which, int n, weft_real *to, int64_t step)
-{
-    weft_real *rows = numbers(weft_to_layout(x, WEFT_CONCAT));
-    const int32_t *offset = weft_offsets(x);
-    for (int i = 0; i < n; i++)
-        memcpy(to + which[i] * step, rows + offset[i] * WIDTH,
-               (size_t)(offset[i + 1] - offset[i]) * WIDTH * sizeof *rows);
-}
-static weft_tensor *some_of(weft *w, const int *which, int n, const int32_t *len, uint64_t seed,
-                            weft_layout layout)
-{
-    static weft_real x[MOST];
-    int32_t l[S];
-    int64_t id[S], at = 0;
-    for (int i = 0; i < n; at += l[i++] * WIDTH) {
-        l[i] = len[which[i]];
-        id[i] = ids[which[i]];
-        dice_seed(seed + (uint64_t)which[i]);
-        dice_fill(x + at, l[i] * WIDTH, -1, 1);
-    }
-    return weft_to_layout(weft_ragged(w, x, WIDTH, &(weft_lengths){ .n = n, .len = l, .id = id }), layout);
-}
-static void find(weft *w, const int *which, int n, weft_layout layout, found *f)
-{
-    weft_tensor *q = some_of(w, which, n, q_len, 10, layout), *k = some_of(w, which, n, k_len, 20, layout),
-                *v = some_of(w, which, n, k_len, 30, layout), *dx[3];
-    weft_attention_opts o = opts(WEFT_CAUSAL_STRICT);
-    anew(w);
-    weft_tensor *y = weft_attention(q, k, v, &o, NULL), *loss = weft_sum_all(weft_square(y));
-    weft_set_grad_enabled(w, false);                    /* by the kernel, not by operators */
-    weft_gradients(loss, (weft_tensor *[]){ q, k, v }, 3, dx);
-    OK(w);
-    spread_out(y, which, n, f->y[0], COUNT(f->y[0]));
-    spread_out(dx[0], which, n, f->dq[0], COUNT(f->dq[0])),
-        spread_out(dx[1], which, n, f->dk[0], COUNT(f->dk[0]));
-    spread_out(dx[2], which, n, f->dv[0], COUNT(f->dv[0]));
-    weft_set_grad_enabled(w, true);
-}
-Test(attention_dropout, layout_order_and_neighbours_change_no_bit)
-{
-    static const int all[S] = { 0, 1, 2, 3, 4 }, other[S] = { 3, 0, 4, 2, 1 };
-    FOR_DEVICES(w) {
-        found alone = { 0 }, got[3] = { 0 };
-        for (int s = 0; s < S; s++)
-            find(w, &all[s], 1, WEFT_CONCAT, &alone);
-        find(w, all, S, WEFT_CONCAT, &got[0]), find(w, other, S, WEFT_PACKED, &got[1]),
-            find(w, other + 1, S - 1, WEFT_CONCAT, &got[2]);
-        for (int i = 0; i < 2; i++)
-            same_in_company("in company", got[i].y[0], alone.y[0], sizeof alone / sizeof(weft_real));
-        for (int s = 1; s < S; s++)              /* without the sequence that was the first */
-            same_in_company("in less company", got[2].y[other[s]], alone.y[other[s]], COUNT(alone.y[0]));
-    }
-}
 
 /* ---- off, and backward ---- */
-Test(attention_dropout, outside_of_training_there_is_none)
+TABLE_TEST(attention_dropout, outside_of_training_there_is_none)
 {
-    FOR_DEVICES(w) {
-        weft_tensor *q = drawn(w, WIDTH, &(weft_lengths){ .n = S, .len = q_len, .id = ids }),
-                    *k = drawn(w, WIDTH, &(weft_lengths){ .n = S, .len = k_len });
-        weft_attention_opts o = opts(WEFT_CAUSAL_BOTTOM_RIGHT),
-                            none = { .heads = HEADS, .causal = WEFT_CAUSAL_BOTTOM_RIGHT };
-        weft_real *want = numbers(weft_attention(q, k, k, &none, NULL)),
-                  *dropped = numbers(weft_attention(q, k, k, &o, NULL));
-        size_t bytes = (size_t)weft_numel(q) * sizeof *want;
-        weft_set_training(w, false);
-        weft_real *off = numbers(weft_attention(q, k, k, &o, NULL)), *map = numbers(map_by(false, q, k, &o));
-        same_bits("not in training", off, want, weft_numel(q));
-        cr_assert(memcmp(dropped, want, bytes) && map[HEADS] != 0);
-        weft_set_training(w, true);
-        uint64_t calls = w->tape->drops->calls;
-        weft_attention(q, k, k, &none, NULL);
-        cr_assert(w->tape->drops->calls == calls && calls == 0, "only what drops is a call");
-    }
+    weft_tensor *q = drawn(w, WIDTH, &(weft_lengths){ .n = S, .len = q_len, .id = ids }),
+                *k = drawn(w, WIDTH, &(weft_lengths){ .n = S, .len = k_len });
+    weft_attention_opts o = opts(WEFT_CAUSAL_BOTTOM_RIGHT),
+                        none = { .heads = HEADS, .causal = WEFT_CAUSAL_BOTTOM_RIGHT };
+    weft_real *want = numbers(weft_attention(q, k, k, &none, NULL)),
+              *dropped = numbers(weft_attention(q, k, k, &o, NULL));
+    size_t bytes = (size_t)weft_numel(q) * sizeof *want;
+    weft_set_training(w, false);
+    weft_real *off = numbers(weft_attention(q, k, k, &o, NULL)), *map = numbers(map_by(false, q, k, &o));
+    same_bits("not in training", off, want, weft_numel(q));
+    cr_assert(memcmp(dropped, want, bytes) && map[HEADS] != 0);
+    weft_set_training(w, true);
+    uint64_t calls = w->tape->drops->calls;
+    weft_attention(q, k, k, &none, NULL);
+    cr_assert(w->tape->drops->calls == calls && calls == 0, "only what drops is a call");
 }
 /* y = M v and dv = M^T dy, with the M of the map. */
-Test(attention_dropout, forward_map_and_backward_have_one_mask)
+TABLE_TEST(attention_dropout, forward_map_and_backward_have_one_mask)
 {
-    FOR_DEVICES(w) {
-        enum { LQ = 70, LK = 90 };
-        weft_lengths lq = { .n = 1, .len = (int32_t[]){ LQ } }, lk = { .n = 1, .len = (int32_t[]){ LK } };
-        weft_tensor *q = drawn(w, WIDTH, &lq), *k = drawn(w, WIDTH, &lk), *v = drawn(w, HEADS, &lk),
-                    *dy = drawn(w, HEADS, &lq), *dv;
-        weft_attention_opts o = opts(WEFT_CAUSAL_STRICT);
-        weft_real *m = numbers(map_by(false, q, k, &o)), *values = numbers(v), *dys = numbers(dy),
-                  want[LQ * HEADS] = { 0 }, want_dv[LK * HEADS] = { 0 };
-        anew(w);
-        weft_tensor *y = weft_attention(q, k, v, &o, NULL), *loss = weft_sum_all(weft_mul(y, dy));
-        weft_set_grad_enabled(w, false);
-        weft_gradients(loss, &v, 1, &dv);
-        for (int i = 0; i < LQ; i++)
-            for (int j = 0; j < LK * HEADS; j++) {
-                want[i * HEADS + j % HEADS] += m[i * LK * HEADS + j] * values[j];
-                want_dv[j] += m[i * LK * HEADS + j] * dys[i * HEADS + j % HEADS];
-            }
-        close_to("y", numbers(y), want, LQ * HEADS, TOL(1e-13, 3e-6));
-        close_to("dv", numbers(dv), want_dv, LK * HEADS, TOL(1e-13, 3e-6));
-    }
-}
-Test(attention_dropout, a_key_alone_and_none)
-{
-    FOR_DEVICES(w) {
-        weft_lengths lq = { .n = 3, .len = (int32_t[]){ 40, 40, 0 } },
-                     lk = { .n = 3, .len = (int32_t[]){ 1, 0, 7 } };
-        weft_tensor *q = drawn(w, WIDTH, &lq), *k = drawn(w, WIDTH, &lk), *dx[2];
-        weft_attention_opts o = opts(WEFT_ALL_KEYS);
-        weft_real *keys = numbers(k);
-        weft_tensor *y = weft_attention(q, k, k, &o, NULL), *loss = weft_sum_all(y);
-        weft_set_grad_enabled(w, false);
-        weft_gradients(loss, (weft_tensor *[]){ q, k }, 2, dx);
-        weft_real *rows = numbers(y), *dq = numbers(dx[0]);
-        int kept = 0;
-        for (int i = 0; i < 40 * WIDTH; i++) {
-            cr_assert(rows[i] == 0 || fabs((double)(rows[i] / keys[i % WIDTH]) - 1 / .75) < 1e-5);
-            cr_assert(dq[i] == 0, "nothing to choose from");
-            kept += rows[i] != 0;
+    enum { LQ = 70, LK = 90 };
+    weft_lengths lq = { .n = 1, .len = (int32_t[]){ LQ } }, lk = { .n = 1, .len = (int32_t[]){ LK } };
+    weft_tensor *q = drawn(w, WIDTH, &lq), *k = drawn(w, WIDTH, &lk), *v = drawn(w, HEADS, &lk),
+                *dy = drawn(w, HEADS, &lq), *dv;
+    weft_attention_opts o = opts(WEFT_CAUSAL_STRICT);
+    weft_real *m = numbers(map_by(false, q, k, &o)), *values = numbers(v), *dys = numbers(dy),
+              want[LQ * HEADS] = { 0 }, want_dv[LK * HEADS] = { 0 };
+    anew(w);
+    weft_tensor *y = weft_attention(q, k, v, &o, NULL), *loss = weft_sum_all(weft_mul(y, dy));
+    weft_set_grad_enabled(w, false);
+    weft_gradients(loss, &v, 1, &dv);
+    for (int i = 0; i < LQ; i++)
+        for (int j = 0; j < LK * HEADS; j++) {
+            want[i * HEADS + j % HEADS] += m[i * LK * HEADS + j] * values[j];
+            want_dv[j] += m[i * LK * HEADS + j] * dys[i * HEADS + j % HEADS];
         }
-        cr_assert(kept > 20 * WIDTH && kept < 40 * WIDTH);
-        for (int i = 40 * WIDTH; i < 80 * WIDTH; i++)
-            cr_assert(rows[i] == 0 && dq[i] == 0);
-    }
+    close_to("y", numbers(y), want, LQ * HEADS, TOL(1e-13, 3e-6));
+    close_to("dv", numbers(dv), want_dv, LK * HEADS, TOL(1e-13, 3e-6));
 }
 
 /* ---- what is refused, and no memory ---- */
-Test(attention_dropout, options_are_looked_at)
+CPU_TEST(attention_dropout, options_are_looked_at)
 {
-    weft *w = open_on(WEFT_CPU);
     static const struct {
         weft_real dropout;
         const char *name;
@@ -267,21 +178,4 @@ Test(attention_dropout, options_are_looked_at)
         snprintf(all, sizeof all, "attention: [13, 4] concat: %s", bad[i].says);
         FAILS(w, WEFT_EARG, all);
     }
-    CLEAN(w);
-}
-Test(attention_dropout, want_of_memory_is_told)
-{
-    FOR_DEVICES(w)
-        for (int n = 1, failed = 1; failed; n++) {
-            weft_attention_opts o = opts(WEFT_CAUSAL_TOP_LEFT);
-            weft_tensor *q = drawn(w, WIDTH, &(weft_lengths){ .n = S, .len = q_len }),
-                        *k = drawn(w, WIDTH, &(weft_lengths){ .n = S, .len = k_len }), *map, *dx;
-            OK(w);
-            fail_in(w, n);
-            weft_gradients(weft_sum_all(weft_attention(q, k, k, &o, n % 2 ? &map : NULL)), &q, 1, &dx);
-            fail_in(w, 0);
-            failed = !weft_ok(w);
-            cr_assert(!failed || weft_error_code(w) == WEFT_ENOMEM, "%s", weft_error_message(w));
-            weft_recover(w);
-        }
 }

@@ -15,29 +15,28 @@ static double norm_of(const model *a, double power, int frozen, int step)
     return power == 2 ? sqrt(s) : s;
 }
 
-Test(clip, norms)
+TABLE_TEST(clip, norms)
 {
-    FOR_DEVICES(w)
-        for (int c = 0; c < 12; c++) {
-            double power = ((double[]){ 1, 2, (double)INFINITY })[c % 3], max = c / 3 % 2 ? .75 : 1e4;
-            int frozen = c < 6 ? -1 : 2;
-            model a = model_in(w);
-            if (frozen >= 0)
-                weft_freeze(a.m, part_name[frozen], true);
-            pull(&a, 2);
-            double norm = norm_of(&a, power, frozen, 2), factor = fmin(1, max / (norm + 1e-6));
-            weft_tensor *before = weft_clip_grad_norm(a.m, max, c > 8 && power == 2 ? 0 : power);
-            cr_assert(weft_rank(before) == 0);
-            close_to("norm", ((weft_real[]){ weft_item(before) }), ((weft_real[]){ (weft_real)norm }), 1,
-                     TOL(1e-12, 1e-6));
-            for (int k = 0; k < PARTS; k++)
-                for (int64_t i = 0; i < a.n[k]; i++) {
-                    double got = (double)numbers(weft_grad(a.p[k]))[i], g = slope(k, i, 2);
-                    cr_assert_float_eq(got, k == frozen ? g : g * factor, TOL(1e-12, 1e-5), "part %d, %lld",
-                                       k, (long long)i);
-                }
-            weft_clear(w);
-        }
+    for (int c = 0; c < 12; c++) {
+        double power = ((double[]){ 1, 2, (double)INFINITY })[c % 3], max = c / 3 % 2 ? .75 : 1e4;
+        int frozen = c < 6 ? -1 : 2;
+        model a = model_in(w);
+        if (frozen >= 0)
+            weft_freeze(a.m, part_name[frozen], true);
+        pull(&a, 2);
+        double norm = norm_of(&a, power, frozen, 2), factor = fmin(1, max / (norm + 1e-6));
+        weft_tensor *before = weft_clip_grad_norm(a.m, max, c > 8 && power == 2 ? 0 : power);
+        cr_assert(weft_rank(before) == 0);
+        close_to("norm", ((weft_real[]){ weft_item(before) }), ((weft_real[]){ (weft_real)norm }), 1,
+                 TOL(1e-12, 1e-6));
+        for (int k = 0; k < PARTS; k++)
+            for (int64_t i = 0; i < a.n[k]; i++) {
+                double got = (double)numbers(weft_grad(a.p[k]))[i], g = slope(k, i, 2);
+                cr_assert_float_eq(got, k == frozen ? g : g * factor, TOL(1e-12, 1e-5), "part %d, %lld",
+                                   k, (long long)i);
+            }
+        weft_clear(w);
+    }
 }
 
 Test(clip, of_a_part)
@@ -59,58 +58,54 @@ Test(clip, of_a_part)
 
 /* Clipping a gradient that is not finite neither hides it nor spreads it: the step is skipped and names
  * the right parameter. */
-Test(clip, what_is_not_finite)
+TABLE_TEST(clip, what_is_not_finite)
 {
-    FOR_DEVICES(w)
-        for (int c = 0; c < 6; c++) {
-            model a = model_in(w);
-            weft_optim *o = weft_adam_new(a.m, NULL);
-            weft_real *before = numbers(a.p[0]);
-            pull(&a, 0);
-            poison(&a, 2, 9, c < 3 ? NAN : INFINITY);
-            weft_tensor *norm =
-                weft_clip_grad_norm(a.m, 1, ((weft_real[]){ 1, 2, (weft_real)INFINITY })[c % 3]);
-            cr_assert(!isfinite(weft_item(norm)));
-            weft_optim_step(o);
-            cr_assert_str_eq(bad_parameter(o), "last");
-            same_bits("values", numbers(a.p[0]), before, a.n[0]);
-            weft_clear(w);
-        }
+    for (int c = 0; c < 6; c++) {
+        model a = model_in(w);
+        weft_optim *o = weft_adam_new(a.m, NULL);
+        weft_real *before = numbers(a.p[0]);
+        pull(&a, 0);
+        poison(&a, 2, 9, c < 3 ? NAN : INFINITY);
+        weft_tensor *norm = weft_clip_grad_norm(a.m, 1, ((weft_real[]){ 1, 2, (weft_real)INFINITY })[c % 3]);
+        cr_assert(!isfinite(weft_item(norm)));
+        weft_optim_step(o);
+        cr_assert_str_eq(bad_parameter(o), "last");
+        same_bits("values", numbers(a.p[0]), before, a.n[0]);
+        weft_clear(w);
+    }
 }
 
 /* ---- averages ---- */
-Test(average, follows)
+TABLE_TEST(average, follows)
 {
-    FOR_DEVICES(w) {
-        model a = model_in(w);
-        weft_optim *o = weft_sgd_new(a.m, &(weft_sgd_opts){ .lr = (weft_real).1 });
-        weft_ema *e = weft_ema_new(a.m, (weft_real).5);
-        double mean[MOST];
+    model a = model_in(w);
+    weft_optim *o = weft_sgd_new(a.m, &(weft_sgd_opts){ .lr = (weft_real).1 });
+    weft_ema *e = weft_ema_new(a.m, (weft_real).5);
+    double mean[MOST];
+    for (int i = 0; i < 15; i++)
+        mean[i] = (double)numbers(a.p[1])[i];
+    for (int t = 0; t < STEPS; t++) {
+        pull(&a, t);
+        weft_optim_step(o);
+        weft_ema_update(e, t + 1);
         for (int i = 0; i < 15; i++)
-            mean[i] = (double)numbers(a.p[1])[i];
-        for (int t = 0; t < STEPS; t++) {
-            pull(&a, t);
-            weft_optim_step(o);
-            weft_ema_update(e, t + 1);
-            for (int i = 0; i < 15; i++)
-                mean[i] += (t < 2 ? 1 : .5) * ((double)numbers(a.p[1])[i] - mean[i]);
-            weft_clear(w);
-        }
-        weft_tensor *held = weft_find_parameter(a.m, "ema.enc.weight");
-        cr_assert(held && weft_rank(held) == 2 && weft_buffer_count(a.m) == PARTS);
-        for (int i = 0; i < 15; i++)
-            cr_assert_float_eq((double)numbers(held)[i], mean[i], TOL(1e-12, 1e-5));
-        weft_real *x = numbers(a.p[1]), *y = numbers(held);
-        uint64_t version = a.w->tape->changes;
-        weft_ema_swap(e);
-        cr_assert_gt(a.w->tape->changes, version);
-        same_bits("swapped", numbers(a.p[1]), y, 15);
-        same_bits("swapped", numbers(held), x, 15);
-        weft_ema_swap(e);
-        same_bits("swapped back", numbers(a.p[1]), x, 15);
-        weft_ema_new(a.m, 0);
-        FAILS(w, WEFT_EARG, "\"ema\" already");
+            mean[i] += (t < 2 ? 1 : .5) * ((double)numbers(a.p[1])[i] - mean[i]);
+        weft_clear(w);
     }
+    weft_tensor *held = weft_find_parameter(a.m, "ema.enc.weight");
+    cr_assert(held && weft_rank(held) == 2 && weft_buffer_count(a.m) == PARTS);
+    for (int i = 0; i < 15; i++)
+        cr_assert_float_eq((double)numbers(held)[i], mean[i], TOL(1e-12, 1e-5));
+    weft_real *x = numbers(a.p[1]), *y = numbers(held);
+    uint64_t version = a.w->tape->changes;
+    weft_ema_swap(e);
+    cr_assert_gt(a.w->tape->changes, version);
+    same_bits("swapped", numbers(a.p[1]), y, 15);
+    same_bits("swapped", numbers(held), x, 15);
+    weft_ema_swap(e);
+    same_bits("swapped back", numbers(a.p[1]), x, 15);
+    weft_ema_new(a.m, 0);
+    FAILS(w, WEFT_EARG, "\"ema\" already");
 }
 
 /* ---- schedules; the numbers are those of torch.optim.lr_scheduler 2.x ---- */

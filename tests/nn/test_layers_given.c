@@ -3,9 +3,8 @@
 #include "layers.h"
 
 /* ---- sizes ---- */
-Test(layers_given, a_missing_size_is_named)
+CPU_TEST(layers_given, a_missing_size_is_named)
 {
-    weft *w = open_on(WEFT_CPU);
     weft_module *m = weft_module_new(w, "m");
 #define MISSING(size, new, opts_type, ...)                                                 \
     do {                                                                                   \
@@ -25,12 +24,10 @@ Test(layers_given, a_missing_size_is_named)
     weft_dropout_layer *none = weft_dropout_new(m, "none", NULL);
     weft_tensor *x = weft_zeros(w, WEFT_SHAPE(2));
     cr_assert(weft_dropout_run(none, x) == x);
-    CLEAN(w);
 }
 
-Test(layers_given, eps_of_a_norm)
+CPU_TEST(layers_given, eps_of_a_norm)
 {
-    weft *w = open_on(WEFT_CPU);
     weft_module *m = weft_module_new(w, "m");
     static const double eps[] = { 0, 1e-5, 3, -1, NAN, INFINITY };
     weft_real y[6];
@@ -52,7 +49,6 @@ Test(layers_given, eps_of_a_norm)
     weft_read(weft_layer_norm_run(exact, weft_reals(w, (weft_real[]){ 1, 3 }, WEFT_SHAPE(2))), z, sizeof z);
     same_bits("the default is 1e-5", y, y + 2, 2);
     cr_assert(fabs((double)y[5] - .5) < 1e-6 && fabs((double)z[1] - 1) < TOL(1e-12, 1e-6) && y[1] < z[1]);
-    CLEAN(w);
 }
 
 /* ---- tied weights ---- */
@@ -64,33 +60,30 @@ static weft_tensor *run_tied(weft_tensor *const *x, void *user)
     return weft_linear_run(t->out, weft_tanh(weft_embedding_run(t->e, t->ids)));
 }
 
-Test(layers_given, a_linear_layer_shares_a_table)
+TABLE_TEST(layers_given, a_linear_layer_shares_a_table)
 {
-    FOR_DEVICES(w) {
-        static const int32_t id[TOKENS] = { 4, 0, 2, 2, 2, 1, 5, 4, 2 };
-        weft_module *m = weft_module_new(w, "m");
-        tied t = { .e = weft_embedding_new(m, "e", &(weft_embedding_opts){ .rows = 6, .columns = 3 }) };
-        t.out = weft_linear_new(m, "out", &(weft_linear_opts){ .weight = weft_embedding_weight(t.e) });
-        t.ids = weft_ragged_ints(w, id, &some);
-        cr_assert(weft_parameter_numel(m) == 18 + 6 && weft_parameter_count(m) == 2, "counted once");
-        cr_assert(weft_find_parameter(m, "out.weight") == weft_find_parameter(m, "e.weight") &&
-                  weft_embedding_weight(t.e) == weft_find_parameter(m, "e.weight"));
-        renew(m);
-        weft_real rows[TOKENS * 3], want[TOKENS * 6];
-        const weft_real *table = of(m, "e.weight");
-        for (int i = 0; i < TOKENS * 3; i++)
-            rows[i] = (weft_real)tanh((double)table[3 * id[i / 3] + i % 3]);
-        product(rows, table, of(m, "out.bias"), TOKENS, 3, 6, want);
-        close_to("tied", numbers(run_tied(NULL, &t)), want, TOKENS * 6, EXACT);
-        gradients_hold(m, (probe){ run_tied, &t }, NULL, 0);       /* both ways to the table, summed */
-        weft_linear *unbiased = weft_linear_new(
-            m, "unbiased",
-            &(weft_linear_opts){ .in = 3, .out = 6, .no_bias = true, .weight = weft_embedding_weight(t.e) });
-        cr_assert(weft_parameter_numel(m) == 18 + 6);
-        product(rows, table, NULL, TOKENS, 3, 6, want);
-        close_to("unbiased", numbers(weft_linear_run(unbiased, weft_tanh(weft_embedding_run(t.e, t.ids)))),
-                 want, TOKENS * 6, EXACT);
-    }
+    static const int32_t id[TOKENS] = { 4, 0, 2, 2, 2, 1, 5, 4, 2 };
+    weft_module *m = weft_module_new(w, "m");
+    tied t = { .e = weft_embedding_new(m, "e", &(weft_embedding_opts){ .rows = 6, .columns = 3 }) };
+    weft_tensor *weight = weft_find_parameter(m, "e.weight");
+    t.out = weft_linear_new(m, "out", &(weft_linear_opts){ .weight = weight });
+    t.ids = weft_ragged_ints(w, id, &some);
+    cr_assert(weft_parameter_numel(m) == 18 + 6 && weft_parameter_count(m) == 2, "counted once");
+    cr_assert(weft_find_parameter(m, "out.weight") == weight);
+    renew(m);
+    weft_real rows[TOKENS * 3], want[TOKENS * 6];
+    const weft_real *table = of(m, "e.weight");
+    for (int i = 0; i < TOKENS * 3; i++)
+        rows[i] = (weft_real)tanh((double)table[3 * id[i / 3] + i % 3]);
+    product(rows, table, of(m, "out.bias"), TOKENS, 3, 6, want);
+    close_to("tied", numbers(run_tied(NULL, &t)), want, TOKENS * 6, EXACT);
+    gradients_hold(m, (probe){ run_tied, &t }, NULL, 0);       /* both ways to the table, summed */
+    weft_linear *unbiased = weft_linear_new(
+        m, "unbiased", &(weft_linear_opts){ .in = 3, .out = 6, .no_bias = true, .weight = weight });
+    cr_assert(weft_parameter_numel(m) == 18 + 6);
+    product(rows, table, NULL, TOKENS, 3, 6, want);
+    close_to("unbiased", numbers(weft_linear_run(unbiased, weft_tanh(weft_embedding_run(t.e, t.ids)))),
+             want, TOKENS * 6, EXACT);
 }
 
 Test(layers_given, weights_that_cannot_be_tied)
@@ -105,7 +98,6 @@ Test(layers_given, weights_that_cannot_be_tied)
     const struct { weft_module *m; weft_linear_opts o; weft_status status; const char *text; } bad[] = {
         { m, { .weight = weft_zeros(w, WEFT_SHAPE(4, 3)) }, WEFT_EARG, "is no parameter" },
         { m, { .weight = buffer }, WEFT_EARG, "is no parameter" },
-        { m, { .weight = weft_embedding_weight(NULL) }, WEFT_EARG, "linear \"x\" in m: the weight" },
         { m, { .weight = foreign }, WEFT_EARG, "linear \"x\" in m: the weight" },
         { root, { .weight = p }, WEFT_EARG, "is not below the root" },
         { m, { .weight = line }, WEFT_ESHAPE, "[out, in] is expected" },
@@ -149,38 +141,36 @@ static void factors(const dropping *d, weft_real *factor)
     }
 }
 
-Test(layers_given, rows_are_dropped_alike_wherever_they_stand)
+TABLE_TEST(layers_given, rows_are_dropped_alike_wherever_they_stand)
 {
-    FOR_DEVICES(w) {
-        static const int32_t id[TOKENS] = { 14, 0, 2, 2, 299, 1, 5, 14, -1 };
-        dropping d = dropping_in(w, .25);
-        weft_real factor[ROWS], again[ROWS];
-        factors(&d, factor);
-        int gone = 0;
-        for (int i = 0; i < ROWS; i++)
-            gone += factor[i] == 0;
-        cr_assert(gone > 60 && gone < 140, "%d of %d rows", gone, ROWS);
-        const weft_real *table = of(d.m, "e.weight");
-        weft_tensor *concat = weft_ragged_ints(w, id, &some), *plain = weft_ints(w, id, WEFT_SHAPE(3, 3));
-        weft_tensor *y[] = { weft_embedding_run(d.e, concat), weft_embedding_run(d.e, plain),
-                             weft_to_layout(weft_embedding_run(d.e, weft_to_layout(concat, WEFT_PACKED)),
-                                            WEFT_CONCAT) };
-        cr_assert(weft_layout_of(y[0]) == WEFT_CONCAT);
-        for (int k = 0; k < COUNT(y); k++)
-            for (int i = 0; i < TOKENS * WIDE; i++) {
-                int row = id[i / WIDE];
-                cr_assert(numbers(y[k])[i] == (row < 0 ? 0 : factor[row] * table[WIDE * row + i % WIDE]));
-            }
-        weft_backward(weft_sum_all(y[0]));
-        const weft_real *g = numbers(weft_grad(weft_find_parameter(d.m, "e.weight")));
-        cr_assert(g[2 * WIDE] == 2 * factor[2] && g[299 * WIDE] == factor[299] && g[7 * WIDE] == 0);
-        weft_clear(w);
-        factors(&d, again);
-        cr_assert(memcmp(factor, again, sizeof again), "another step, another mask");
-        weft_set_training(w, false);
-        same_bits("evaluation", numbers(weft_embedding_run(d.e, weft_arange(w, 0, ROWS, 1))),
-                  of(d.m, "e.weight"), ROWS * WIDE);
-    }
+    static const int32_t id[TOKENS] = { 14, 0, 2, 2, 299, 1, 5, 14, -1 };
+    dropping d = dropping_in(w, .25);
+    weft_real factor[ROWS], again[ROWS];
+    factors(&d, factor);
+    int gone = 0;
+    for (int i = 0; i < ROWS; i++)
+        gone += factor[i] == 0;
+    cr_assert(gone > 60 && gone < 140, "%d of %d rows", gone, ROWS);
+    const weft_real *table = of(d.m, "e.weight");
+    weft_tensor *concat = weft_ragged_ints(w, id, &some), *plain = weft_ints(w, id, WEFT_SHAPE(3, 3));
+    weft_tensor *y[] = { weft_embedding_run(d.e, concat), weft_embedding_run(d.e, plain),
+                         weft_to_layout(weft_embedding_run(d.e, weft_to_layout(concat, WEFT_PACKED)),
+                                        WEFT_CONCAT) };
+    cr_assert(weft_layout_of(y[0]) == WEFT_CONCAT);
+    for (int k = 0; k < COUNT(y); k++)
+        for (int i = 0; i < TOKENS * WIDE; i++) {
+            int row = id[i / WIDE];
+            cr_assert(numbers(y[k])[i] == (row < 0 ? 0 : factor[row] * table[WIDE * row + i % WIDE]));
+        }
+    weft_backward(weft_sum_all(y[0]));
+    const weft_real *g = numbers(weft_grad(weft_find_parameter(d.m, "e.weight")));
+    cr_assert(g[2 * WIDE] == 2 * factor[2] && g[299 * WIDE] == factor[299] && g[7 * WIDE] == 0);
+    weft_clear(w);
+    factors(&d, again);
+    cr_assert(memcmp(factor, again, sizeof again), "another step, another mask");
+    weft_set_training(w, false);
+    same_bits("evaluation", numbers(weft_embedding_run(d.e, weft_arange(w, 0, ROWS, 1))),
+              of(d.m, "e.weight"), ROWS * WIDE);
 }
 
 Test(layers_given, dropped_rows_are_a_function_of_seed_and_path)

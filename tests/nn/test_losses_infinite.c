@@ -46,19 +46,18 @@ static const entropy entropies[] = {
       LOG2, { 0, 0, 0, .5, (weft_real)-.5, 0 } },
 };
 
-Test(losses_infinite, cross_entropy, .init = unchecked)
+TABLE_TEST(losses_infinite, cross_entropy, .init = unchecked)
 {
     const int32_t classes[] = { 0, 1 };
-    FOR_DEVICES(w)
-        for (int i = 0; i < COUNT(entropies); i++) {
-            const entropy *e = &entropies[i];
-            weft_tensor *x = weft_reals(w, e->logits, WEFT_SHAPE(ROWS, CLASSES));
-            weft_ce_opts o = { .class_weight = weft_reals(w, e->weight, WEFT_SHAPE(CLASSES)),
-                               .smoothing = e->smoothing };
-            holds(e->name, weft_cross_entropy(x, weft_ints(w, classes, WEFT_SHAPE(ROWS)), &o), x, e->sum,
-                  e->slope);
-            weft_clear(w);
-        }
+    for (int i = 0; i < COUNT(entropies); i++) {
+        const entropy *e = &entropies[i];
+        weft_tensor *x = weft_reals(w, e->logits, WEFT_SHAPE(ROWS, CLASSES));
+        weft_ce_opts o = { .class_weight = weft_reals(w, e->weight, WEFT_SHAPE(CLASSES)),
+                           .smoothing = e->smoothing };
+        holds(e->name, weft_cross_entropy(x, weft_ints(w, classes, WEFT_SHAPE(ROWS)), &o), x, e->sum,
+              e->slope);
+        weft_clear(w);
+    }
 }
 
 /* With many classes, so that vectors and their rests are used. */
@@ -82,16 +81,14 @@ Test(losses_infinite, cross_entropy_of_many_classes, .init = unchecked)
 }
 
 /* ---- element by element ---- */
-Test(losses_infinite, certain_logits, .init = unchecked)
+TABLE_TEST(losses_infinite, certain_logits, .init = unchecked)
 {
-    FOR_DEVICES(w) {
-        weft_tensor *x = weft_reals(w, (weft_real[]){ inf, -inf, 0 }, WEFT_SHAPE(3)),
-                    *y = weft_reals(w, (weft_real[]){ 1, 0, 1 }, WEFT_SHAPE(3));
-        holds("bce", weft_bce_with_logits(x, y, NULL), x, LOG2, (weft_real[]){ 0, 0, (weft_real)-.5 });
-        x = weft_reals(w, (weft_real[]){ inf, -inf }, WEFT_SHAPE(2));
-        y = weft_reals(w, (weft_real[]){ 0, 1 }, WEFT_SHAPE(2));
-        cr_assert_eq(weft_item(weft_bce_with_logits(x, y, NULL).sum), inf);
-    }
+    weft_tensor *x = weft_reals(w, (weft_real[]){ inf, -inf, 0 }, WEFT_SHAPE(3)),
+                *y = weft_reals(w, (weft_real[]){ 1, 0, 1 }, WEFT_SHAPE(3));
+    holds("bce", weft_bce_with_logits(x, y, NULL), x, LOG2, (weft_real[]){ 0, 0, (weft_real)-.5 });
+    x = weft_reals(w, (weft_real[]){ inf, -inf }, WEFT_SHAPE(2));
+    y = weft_reals(w, (weft_real[]){ 0, 1 }, WEFT_SHAPE(2));
+    cr_assert_eq(weft_item(weft_bce_with_logits(x, y, NULL).sum), inf);
 }
 
 static weft_loss nll(weft_tensor *x, weft_tensor *y, const weft_loss_opts *o)
@@ -110,7 +107,7 @@ static weft_loss quantile(weft_tensor *x, weft_tensor *y, const weft_loss_opts *
     return weft_quantile_loss(weft_reshape(x, WEFT_SHAPE(4, 1)), y, half, 1, false, &columns);
 }
 
-Test(losses_infinite, weights_of_0, .init = unchecked)
+TABLE_TEST(losses_infinite, weights_of_0, .init = unchecked)
 {
     const struct {
         const char *name;
@@ -119,69 +116,62 @@ Test(losses_infinite, weights_of_0, .init = unchecked)
                   { "huber", huber },      { "bce", weft_bce_with_logits },
                   { "gaussian_nll", nll }, { "smape", weft_smape },
                   { "mape", weft_mape },   { "quantile", quantile } };
-    FOR_DEVICES(w)
-        for (int i = 0; i < COUNT(kinds); i++) {
-            weft_tensor *x = weft_reals(w, (weft_real[]){ 3, inf, -inf, nan_ }, WEFT_SHAPE(4)),
-                        *y = weft_reals(w, (weft_real[]){ 1, inf, 0, 1 }, WEFT_SHAPE(4)), *g;
-            weft_loss_opts o = { .weights = weft_reals(w, (weft_real[]){ 1, 0, 0, 0 }, WEFT_SHAPE(4)) };
-            weft_loss l = kinds[i].of(x, y, &o);
-            cr_assert(isfinite(weft_item(l.sum)), "%s on %s: %g", kinds[i].name, weft_device_name(w),
-                      (double)weft_item(l.sum));
-            for (int recorded = 0; recorded < 2; recorded++) {
-                (recorded ? weft_gradients_recorded : weft_gradients)(l.sum, &x, 1, &g);
-                const weft_real *v = numbers(g);
-                cr_assert(isfinite(v[0]) && v[1] == 0 && v[2] == 0 && v[3] == 0, "%s on %s: %g %g %g %g",
-                          kinds[i].name, weft_device_name(w), (double)v[0], (double)v[1], (double)v[2],
-                          (double)v[3]);
-            }
-            OK(w);
-            weft_clear(w);
+    for (int i = 0; i < COUNT(kinds); i++) {
+        weft_tensor *x = weft_reals(w, (weft_real[]){ 3, inf, -inf, nan_ }, WEFT_SHAPE(4)),
+                    *y = weft_reals(w, (weft_real[]){ 1, inf, 0, 1 }, WEFT_SHAPE(4)), *g;
+        weft_loss_opts o = { .weights = weft_reals(w, (weft_real[]){ 1, 0, 0, 0 }, WEFT_SHAPE(4)) };
+        weft_loss l = kinds[i].of(x, y, &o);
+        cr_assert(isfinite(weft_item(l.sum)), "%s on %s: %g", kinds[i].name, weft_device_name(w),
+                  (double)weft_item(l.sum));
+        for (int recorded = 0; recorded < 2; recorded++) {
+            (recorded ? weft_gradients_recorded : weft_gradients)(l.sum, &x, 1, &g);
+            const weft_real *v = numbers(g);
+            cr_assert(isfinite(v[0]) && v[1] == 0 && v[2] == 0 && v[3] == 0, "%s on %s: %g %g %g %g",
+                      kinds[i].name, weft_device_name(w), (double)v[0], (double)v[1], (double)v[2],
+                      (double)v[3]);
         }
+        OK(w);
+        weft_clear(w);
+    }
 }
 
 /* ---- out of range ---- */
-Test(losses_infinite, a_variance_below_0)
+TABLE_TEST(losses_infinite, a_variance_below_0)
 {
-    FOR_DEVICES(w) {
-        weft_tensor *x = weft_zeros(w, WEFT_SHAPE(4)),
-                    *v = weft_reals(w, (weft_real[]){ 1, 0, (weft_real)-.5, -2 }, WEFT_SHAPE(4));
-        weft_gaussian_nll(x, x, v, 0, NULL);
+    weft_tensor *x = weft_zeros(w, WEFT_SHAPE(4)),
+                *v = weft_reals(w, (weft_real[]){ 1, 0, (weft_real)-.5, -2 }, WEFT_SHAPE(4));
+    weft_gaussian_nll(x, x, v, 0, NULL);
+    weft_synchronize(w);
+    cr_assert_eq(weft_error_code(w), WEFT_EARG);
+    if (w->dev.k->synchronous)
+        cr_assert(strstr(weft_error_message(w), "gaussian_nll: variance: element 2 is -0.5; 0 .. inf"),
+                  "%s", weft_error_message(w));
+    weft_recover(w);
+}
+
+TABLE_TEST(losses_infinite, a_binary_target_outside_0_and_1)
+{
+    for (int i = 0; i < 2; i++) {
+        weft_lengths l = { .n = 2, .len = (int32_t[]){ 1, 3 } };
+        weft_real target[] = { 0, 1, i ? 2 : (weft_real)-.25, 1 };
+        weft_tensor *x = weft_to_layout(weft_ragged(w, target, 1, &l), WEFT_PACKED);
+        weft_bce_with_logits(weft_ragged(w, (weft_real[4]){ 0 }, 1, &l), x, NULL);
         weft_synchronize(w);
         cr_assert_eq(weft_error_code(w), WEFT_EARG);
-        if (w->dev.k->synchronous)
-            cr_assert(strstr(weft_error_message(w), "gaussian_nll: variance: element 2 is -0.5; 0 .. inf"),
-                      "%s", weft_error_message(w));
+        const char *found = strstr(weft_error_message(w), i ? " (sequence 1, position 1) is 2; 0 .. 1" :
+                                                              " (sequence 1, position 1) is -0.25; 0 .. 1");
+        cr_assert(found || !w->dev.k->synchronous, "%s", weft_error_message(w));
         weft_recover(w);
     }
 }
 
-Test(losses_infinite, a_binary_target_outside_0_and_1)
+TABLE_TEST(losses_infinite, numbers_at_the_ends_and_under_a_mask_are_taken)
 {
-    FOR_DEVICES(w)
-        for (int i = 0; i < 2; i++) {
-            weft_lengths l = { .n = 2, .len = (int32_t[]){ 1, 3 } };
-            weft_real target[] = { 0, 1, i ? 2 : (weft_real)-.25, 1 };
-            weft_tensor *x = weft_to_layout(weft_ragged(w, target, 1, &l), WEFT_PACKED);
-            weft_bce_with_logits(weft_ragged(w, (weft_real[4]){ 0 }, 1, &l), x, NULL);
-            weft_synchronize(w);
-            cr_assert_eq(weft_error_code(w), WEFT_EARG);
-            const char *found =
-                strstr(weft_error_message(w), i ? " (sequence 1, position 1) is 2; 0 .. 1" :
-                                                  " (sequence 1, position 1) is -0.25; 0 .. 1");
-            cr_assert(found || !w->dev.k->synchronous, "%s", weft_error_message(w));
-            weft_recover(w);
-        }
-}
-
-Test(losses_infinite, numbers_at_the_ends_and_under_a_mask_are_taken)
-{
-    FOR_DEVICES(w) {
-        weft_real target[] = { 0, 1, 7, (weft_real).5 }, variance[] = { 1, 0, -3, 2 };
-        weft_loss_opts o = { .mask = weft_reals(w, (weft_real[]){ 1, 1, 0, 1 }, WEFT_SHAPE(4)) };
-        weft_tensor *x = weft_zeros(w, WEFT_SHAPE(4));
-        weft_loss l = weft_bce_with_logits(x, weft_reals(w, target, WEFT_SHAPE(4)), &o);
-        cr_assert(fabs(weft_item(l.sum) - 3 * log(2)) < 1e-5 && weft_item(l.weight) == 3);
-        l = weft_gaussian_nll(x, x, weft_reals(w, variance, WEFT_SHAPE(4)), 0, &o);
-        cr_assert(isfinite(weft_item(l.sum)) && weft_ok(w), "%s", weft_error_message(w));
-    }
+    weft_real target[] = { 0, 1, 7, (weft_real).5 }, variance[] = { 1, 0, -3, 2 };
+    weft_loss_opts o = { .mask = weft_reals(w, (weft_real[]){ 1, 1, 0, 1 }, WEFT_SHAPE(4)) };
+    weft_tensor *x = weft_zeros(w, WEFT_SHAPE(4));
+    weft_loss l = weft_bce_with_logits(x, weft_reals(w, target, WEFT_SHAPE(4)), &o);
+    cr_assert(fabs(weft_item(l.sum) - 3 * log(2)) < 1e-5 && weft_item(l.weight) == 3);
+    l = weft_gaussian_nll(x, x, weft_reals(w, variance, WEFT_SHAPE(4)), 0, &o);
+    cr_assert(isfinite(weft_item(l.sum)) && weft_ok(w), "%s", weft_error_message(w));
 }

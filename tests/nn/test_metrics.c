@@ -20,102 +20,81 @@ static weft_tensor *in_layout(weft_tensor *x, int layout)
     return layout == 1 ? weft_to_layout(x, WEFT_PACKED) : layout == 2 ? x : weft_to_rows(x, &place);
 }
 
-Test(metrics, argmax)
-{
-    FOR_DEVICES(w) {
-        weft_real x[TOKENS * CLASSES];
-        for (int i = 0; i < TOKENS * CLASSES; i++)
-            x[i] = (weft_real)dice(4) - 2;       /* many ties: the first wins */
-        weft_tensor *plain = weft_argmax(weft_reals(w, x, WEFT_SHAPE(2, TOKENS / 2, CLASSES)), -1);
-        cr_assert(weft_rank(plain) == 2 && weft_size(plain, 0) == 2 && weft_dtype_of(plain) == WEFT_I32);
-        for (int layout = 0; layout < 4; layout++) {
-            weft_tensor *y =
-                layout ? weft_argmax(in_layout(weft_ragged(w, x, CLASSES, &lengths), layout), -1) : plain;
-            int32_t got[TOKENS];
-            y = layout ? weft_plain(weft_to_layout(y, WEFT_CONCAT)) : y;
-            cr_assert_eq(read_status(y, got, sizeof got), WEFT_OK, "%s", weft_error_message(w));
-            for (int t = 0; t < TOKENS; t++)
-                cr_assert_eq(got[t], best_of(x + t * CLASSES), "layout %d, token %d", layout, t);
-        }
-        weft_argmax(weft_zeros(w, WEFT_SHAPE(3, 0)), 1);
-        FAILS(w, WEFT_ESHAPE, "argmax: [3, 0]: the axis is empty, nothing is the largest");
-        weft_argmax(weft_scalar(w, 1), -1);
-        FAILS(w, WEFT_EARG, "argmax: [] has no axis -1");
-        weft_argmax(weft_ragged(w, x, 0, &lengths), -1);
-        FAILS(w, WEFT_ESHAPE, "axis 0 of a ragged tensor: weft_pool");
-    }
-}
-
-/* ---- accuracies ---- */
+/* ---- accuracies and confusion ---- */
 typedef struct { weft_real scores[TOKENS * CLASSES], mask[TOKENS]; int32_t target[TOKENS]; } data;
 
-static data data_of(void)
+static data data_of(int32_t ignore)      /* nothing of a masked token may be read */
 {
     data d;
     dice_fill(d.scores, TOKENS * CLASSES, -1, 1);
     for (int t = 0; t < TOKENS; t++) {
         d.target[t] = dice(3) ? best_of(d.scores + t * CLASSES) : (int32_t)dice(CLASSES);
-        d.target[t] = dice(5) ? d.target[t] : -1;
-        d.mask[t] = dice(4) ? 1 : 0;
+        d.target[t] = dice(5) ? d.target[t] : ignore;
+        d.mask[t] = (weft_real[]){ 0, 1, (weft_real).5 }[dice(3)];
+        if (d.mask[t] == 0) {
+            d.target[t] = 77;
+            d.scores[t * CLASSES] = (weft_real)NAN;
+        }
     }
     return d;
 }
 
-static void by_hand(const data *d, bool masked, double *want)    /* tokens right, of; sequences right, of */
+/* want: tokens right, of; sequences right, of */
+static void by_hand(const data *d, int32_t ignore, double *want, double *matrix)
 {
     memset(want, 0, 4 * sizeof *want);
+    memset(matrix, 0, CLASSES * CLASSES * sizeof *matrix);
     for (int s = 0, t = 0; s < SEQUENCES; s++) {
         bool counts = false, right = true;
         for (int end = t + len[s]; t < end; t++) {
-            bool hit = best_of(d->scores + t * CLASSES) == d->target[t];
-            if (d->target[t] == -1 || (masked && d->mask[t] == 0))
+            if (d->target[t] == ignore || d->mask[t] == 0)
                 continue;
+            const int best = best_of(d->scores + t * CLASSES);
             counts = true;
-            right &= hit;
-            want[0] += hit;
-            want[1]++;
+            right &= best == d->target[t];
+            want[0] += best == d->target[t] ? (double)d->mask[t] : 0;
+            want[1] += (double)d->mask[t];
+            matrix[d->target[t] * CLASSES + best] += (double)d->mask[t];
         }
         want[2] += counts && right;
         want[3] += counts;
     }
 }
 
-Test(metrics, accuracy)
+static bool is_ratio(weft_ratio r, const double *want)
 {
-    FOR_DEVICES(w)
-        for (int i = 0; i < 60; i++) {
-            data d = data_of();
-            int layout = i % 4;
-            bool masked = i % 3 == 0;
-            double want[4];
-            by_hand(&d, masked, want);
-            weft_tensor *x = weft_reals(w, d.scores, WEFT_SHAPE(TOKENS, CLASSES)),
-                        *y = weft_ints(w, d.target, WEFT_SHAPE(TOKENS));
-            weft_tensor *mask = weft_reals(w, d.mask, WEFT_SHAPE(TOKENS)),
-                        *weight = weft_full(w, 3, WEFT_SHAPE(CLASSES));
-            if (layout) {
-                x = in_layout(weft_ragged(w, d.scores, CLASSES, &lengths), layout);
-                y = in_layout(weft_ragged_ints(w, d.target, &lengths), 1 + i % 3);
-                mask = weft_ragged(w, d.mask, 0, &lengths);
-            }
-            /* of no account */
-            weft_ce_opts o = {
-                .mask = masked ? mask : NULL, .has_ignore = true, .ignore = -1, .class_weight = weight
-            };
-            int64_t tape = weft_usage_of(w).tape;
-            weft_ratio tokens = weft_accuracy(x, y, &o);
-            cr_assert(weft_item(tokens.right) == want[0] && weft_item(tokens.total) == want[1], "%s",
-                      weft_error_message(w));
-            cr_assert(fabs(weft_item(weft_ratio_value(tokens)) - (want[1] ? want[0] / want[1] : 0)) < 1e-6);
-            if (layout) {
-                weft_ratio sequences = weft_sequence_accuracy(x, y, &o);
-                cr_assert(weft_item(sequences.right) == want[2] && weft_item(sequences.total) == want[3],
-                          "%g of %g, expected %g of %g: %s", (double)weft_item(sequences.right),
-                          (double)weft_item(sequences.total), want[2], want[3], weft_error_message(w));
-            }
-            cr_assert_eq(weft_usage_of(w).tape, tape, "a metric is on the tape");
-            weft_clear(w);
+    return weft_item(r.right) == want[0] && weft_item(r.total) == want[1] &&
+           fabs(weft_item(weft_ratio_value(r)) - (want[1] ? want[0] / want[1] : 0)) < 1e-6;
+}
+
+TABLE_TEST(metrics, accuracies_and_confusion, .init = unchecked)
+{
+    for (int i = 0; i < 40; i++, weft_clear(w)) {
+        int layout = i % 4;
+        int32_t ignore = i % 3 ? -100 : 2;
+        data d = data_of(ignore);
+        double want[4], matrix[CLASSES * CLASSES], got[CLASSES * CLASSES] = { 0 };
+        by_hand(&d, ignore, want, matrix);
+        weft_tensor *x = weft_reals(w, d.scores, WEFT_SHAPE(2, TOKENS / 2, CLASSES)),
+                    *y = weft_ints(w, d.target, WEFT_SHAPE(2, TOKENS / 2)),
+                    *mask = weft_reals(w, d.mask, WEFT_SHAPE(2, TOKENS / 2));
+        if (layout) {
+            x = in_layout(weft_ragged(w, d.scores, CLASSES, &lengths), layout);
+            y = in_layout(weft_ragged_ints(w, d.target, &lengths), 1 + i % 3);
+            mask = weft_ragged(w, d.mask, 0, &lengths);
         }
+        weft_ce_opts o = { .mask = mask, .has_ignore = true, .ignore = ignore };
+        int64_t tape = weft_usage_of(w).tape;
+        weft_tensor *m = weft_confusion_matrix(x, y, &o);
+        weft_confusion_add(got, CLASSES, m);
+        cr_assert(!memcmp(got, matrix, sizeof got), "layout %d: %s", layout, weft_error_message(w));
+        weft_confusion_add(got, CLASSES, m);
+        cr_assert_eq(got[0], 2 * matrix[0]);
+        cr_assert(is_ratio(weft_accuracy(x, y, &o), want), "%s", weft_error_message(w));
+        if (layout)
+            cr_assert(is_ratio(weft_sequence_accuracy(x, y, &o), want + 2), "%s", weft_error_message(w));
+        cr_assert_eq(weft_usage_of(w).tape, tape, "a metric is on the tape");
+    }
 }
 
 Test(metrics, accuracy_refusals)
@@ -137,58 +116,8 @@ Test(metrics, accuracy_refusals)
     CLEAN(w);
 }
 
-/* ---- confusion ---- */
-static data masked_data(int32_t ignore)              /* a masked token has nothing that may be looked at */
+CPU_TEST(metrics, confusion_of_nothing)
 {
-    data d;
-    dice_fill(d.scores, TOKENS * CLASSES, -1, 1);
-    for (int t = 0; t < TOKENS; t++) {
-        d.target[t] = dice(5) ? (int32_t)dice(CLASSES) : ignore;
-        d.mask[t] = (weft_real[]){ 0, 1, (weft_real).5 }[dice(3)];
-        if (d.mask[t] == 0) {
-            d.target[t] = 77;
-            d.scores[t * CLASSES] = (weft_real)NAN;
-        }
-    }
-    return d;
-}
-
-Test(metrics, confusion_matrix, .init = unchecked)
-{
-    FOR_DEVICES(w)
-        for (int i = 0; i < 24; i++) {
-            int layout = i % 4;
-            int32_t ignore = i % 3 ? -100 : 2;
-            data d = masked_data(ignore);
-            double want[CLASSES * CLASSES] = { 0 };
-            for (int t = 0; t < TOKENS; t++)
-                if (d.mask[t] != 0 && d.target[t] != ignore)
-                    want[d.target[t] * CLASSES + best_of(d.scores + t * CLASSES)] += (double)d.mask[t];
-            weft_tensor *x = weft_reals(w, d.scores, WEFT_SHAPE(2, TOKENS / 2, CLASSES)),
-                        *y = weft_ints(w, d.target, WEFT_SHAPE(2, TOKENS / 2)),
-                        *mask = weft_reals(w, d.mask, WEFT_SHAPE(2, TOKENS / 2));
-            if (layout) {
-                x = in_layout(weft_ragged(w, d.scores, CLASSES, &lengths), layout);
-                y = in_layout(weft_ragged_ints(w, d.target, &lengths), 1 + i % 3);
-                mask = weft_ragged(w, d.mask, 0, &lengths);
-            }
-            int64_t tape = weft_usage_of(w).tape;
-            weft_tensor *m = weft_confusion_matrix(x, y, &(weft_ce_opts){ .mask = mask, .ignore = ignore });
-            double got[CLASSES * CLASSES] = { 0 };
-            weft_confusion_add(got, CLASSES, m);
-            OK(w);
-            cr_assert(!memcmp(got, want, sizeof got), "layout %d", layout);
-            weft_confusion_add(got, CLASSES, m);
-            for (int k = 0; k < CLASSES * CLASSES; k++)
-                cr_assert_eq(got[k], 2 * want[k]);
-            cr_assert_eq(weft_usage_of(w).tape, tape, "a metric is on the tape");
-            weft_clear(w);
-        }
-}
-
-Test(metrics, confusion_of_nothing)
-{
-    weft *w = open_on(WEFT_CPU);
     static const int32_t none[2] = { 0, 0 };
     double got[9] = { 1 };
     weft_tensor *x[] = { weft_zeros(w, WEFT_SHAPE(0, 3)),
@@ -202,12 +131,10 @@ Test(metrics, confusion_of_nothing)
         cr_assert(weft_ok(w), "%d: %s", i, weft_error_message(w));
     }
     cr_assert(got[0] == 1 && got[8] == 0);
-    CLEAN(w);
 }
 
-Test(metrics, confusion_refusals)
+CPU_TEST(metrics, confusion_refusals)
 {
-    weft *w = open_on(WEFT_CPU);
     double got[9] = { 0 };
     weft_confusion_matrix(weft_zeros(w, WEFT_SHAPE(4, 3)), weft_ints(w, NULL, WEFT_SHAPE(5)), NULL);
     FAILS(w, WEFT_ESHAPE, "confusion_matrix: scores [4, 3], classes [5] of ints");
@@ -220,7 +147,6 @@ Test(metrics, confusion_refusals)
     FAILS(w, WEFT_ESHAPE, "counts is NULL");
     weft_confusion_add(got, 3, NULL);
     cr_assert(got[0] == 0);
-    CLEAN(w);
 }
 
 /* ---- scores: worked by hand ---- */
@@ -240,9 +166,9 @@ Test(metrics, three_classes)
     near(weft_class_scores_of(counts, 3, 0), 1. / 3, 1. / 2, .4, 2);
     near(weft_class_scores_of(counts, 3, 1), 1. / 2, 1. / 2, .5, 2);
     near(weft_class_scores_of(counts, 3, 2), 0, 0, 0, 2);
-    near(weft_class_scores_of(counts, 3, WEFT_AVERAGE_MACRO), (1. / 3 + .5) / 3, 1. / 3, .3, 6);
-    near(weft_class_scores_of(counts, 3, WEFT_AVERAGE_WEIGHTED), (1. / 3 + .5) / 3, 1. / 3, .3, 6);
-    near(weft_class_scores_of(counts, 3, WEFT_AVERAGE_MICRO), 1. / 3, 1. / 3, 1. / 3, 6);
+    near(weft_average_scores(counts, 3, WEFT_MACRO_AVERAGE), (1. / 3 + .5) / 3, 1. / 3, .3, 6);
+    near(weft_average_scores(counts, 3, WEFT_WEIGHTED_AVERAGE), (1. / 3 + .5) / 3, 1. / 3, .3, 6);
+    near(weft_average_scores(counts, 3, WEFT_MICRO_AVERAGE), 1. / 3, 1. / 3, 1. / 3, 6);
 }
 
 /* Class 1 is never true, but predicted twice; class 2 occurs nowhere; class 3 is true and never predicted. */
@@ -253,17 +179,17 @@ Test(metrics, classes_that_are_missing)
     near(weft_class_scores_of(counts, 4, 1), 0, 0, 0, 0);
     near(weft_class_scores_of(counts, 4, 2), 0, 0, 0, 0);
     near(weft_class_scores_of(counts, 4, 3), 0, 0, 0, 2);
-    near(weft_class_scores_of(counts, 4, WEFT_AVERAGE_MACRO), .8 / 3, .8 / 3, .8 / 3, 7);
-    near(weft_class_scores_of(counts, 4, WEFT_AVERAGE_WEIGHTED), 4. / 7, 4. / 7, 4. / 7, 7);
-    near(weft_class_scores_of(counts, 4, WEFT_AVERAGE_MICRO), 4. / 7, 4. / 7, 4. / 7, 7);
+    near(weft_average_scores(counts, 4, WEFT_MACRO_AVERAGE), .8 / 3, .8 / 3, .8 / 3, 7);
+    near(weft_average_scores(counts, 4, WEFT_WEIGHTED_AVERAGE), 4. / 7, 4. / 7, 4. / 7, 7);
+    near(weft_average_scores(counts, 4, WEFT_MICRO_AVERAGE), 4. / 7, 4. / 7, 4. / 7, 7);
     static const double nothing[4] = { 0 };
-    for (int how = WEFT_AVERAGE_MACRO; how <= WEFT_AVERAGE_MICRO; how++)
-        near(weft_class_scores_of(nothing, 2, how), 0, 0, 0, 0);
-    near(weft_class_scores_of(counts, 4, WEFT_AVERAGE_MICRO + 1), 0, 0, 0, 0);
+    near(weft_average_scores(nothing, 2, WEFT_MACRO_AVERAGE), 0, 0, 0, 0);
+    near(weft_average_scores(nothing, 2, WEFT_WEIGHTED_AVERAGE), 0, 0, 0, 0);
+    near(weft_average_scores(nothing, 2, WEFT_MICRO_AVERAGE), 0, 0, 0, 0);
     near(weft_class_scores_of(counts, 4, 4), 0, 0, 0, 0);
     near(weft_class_scores_of(counts, 4, -1), 0, 0, 0, 0);
     near(weft_class_scores_of(NULL, 4, 0), 0, 0, 0, 0);
-    near(weft_class_scores_of(NULL, 4, WEFT_AVERAGE_MICRO), 0, 0, 0, 0);
+    near(weft_average_scores(NULL, 4, WEFT_MICRO_AVERAGE), 0, 0, 0, 0);
 }
 
 /* ---- edit distance, against the definition ---- */

@@ -69,9 +69,8 @@ Test(module_names, each_submodule_by_itself_takes_linear_time, .timeout = 60)
 }
 
 /* A layer that could not be made gives back its names, numbers and counts. */
-Test(module_names, a_failed_layer_is_not_counted)
+CPU_TEST(module_names, a_failed_layer_is_not_counted)
 {
-    weft *w = open_on(WEFT_CPU);
     weft_module *root = weft_module_new(w, "net"), *part = weft_submodule_new(root, "part");
     weft_tensor *first = weft_parameter(part, "first", WEFT_SHAPE(2), zero);
     cr_assert(weft_parameter_at(root, 0, NULL) == first && weft_parameter_at(part, 0, NULL) == first);
@@ -88,13 +87,11 @@ Test(module_names, a_failed_layer_is_not_counted)
     layer = weft_submodule_new(part, "layer");
     p = weft_parameter(weft_submodule_new(layer, "inner"), "p", WEFT_SHAPE(1), zero);
     cr_assert(weft_find_parameter(root, "part.layer.inner.p") == p && weft_parameter_at(part, 1, NULL) == p);
-    CLEAN(w);
 }
 
 /* Names of modules and of parameters share one table; only whole words of a path fit. */
-Test(module_names, a_path_is_compared_word_by_word)
+CPU_TEST(module_names, a_path_is_compared_word_by_word)
 {
-    weft *w = open_on(WEFT_CPU);
     weft_module *root = weft_module_new(w, "a"), *ab = weft_submodule_new(root, "ab"),
                 *b = weft_submodule_new(root, "b");
     weft_tensor *p = weft_parameter(ab, "b", WEFT_SHAPE(1), zero);
@@ -113,5 +110,4 @@ Test(module_names, a_path_is_compared_word_by_word)
     weft_submodule_new(ab, "b");
     cr_assert(strstr(weft_error_message(w), "a.ab has a \"b\" already"), "%s", weft_error_message(w));
     weft_recover(w);
-    CLEAN(w);
 }

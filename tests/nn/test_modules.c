@@ -6,9 +6,8 @@
 static const weft_init unit = { WEFT_INIT_UNIFORM, 0, 1 };
 
 /* ---- names ---- */
-Test(modules, paths_count_from_the_module_asked)
+CPU_TEST(modules, paths_count_from_the_module_asked)
 {
-    weft *w = open_on(WEFT_CPU);
     weft_module *net = weft_module_new(w, "net"), *enc = weft_submodule_new(net, "enc"),
                 *cell = weft_submodule_new(enc, "cell");
     weft_tensor *a = vector(cell, "a", 3, unit), *b = weft_parameter(net, "b", WEFT_SHAPE(2, 5), unit),
@@ -38,13 +37,11 @@ Test(modules, paths_count_from_the_module_asked)
     cr_assert(weft_parameter_numel(net) == 3 + 10 + 1 && weft_parameter_numel(enc) == 4);
     cr_assert(weft_rank(b) == 2 && weft_size(b, 1) == 5 && weft_numel(d) == 1 && all_are(c, 0) &&
               all_are(weft_grad(b), 0));
-    CLEAN(w);
 }
 
-Test(modules, a_name_is_had_once_and_fits)
+CPU_TEST(modules, a_name_is_had_once_and_fits)
 {
     char longest[66];
-    weft *w = open_on(WEFT_CPU);
     weft_module *net = weft_module_new(w, "net"), *deep = net;
     weft_submodule_new(net, "child");
     vector(net, "weight", 2, zero);
@@ -82,7 +79,6 @@ Test(modules, a_name_is_had_once_and_fits)
     weft_submodule_new(deep, longest);
     FAILS(w, WEFT_EARG, "path");
     cr_assert(weft_module_context(weft_module_new(w, "net")) == w, "roots may have one name: a copy, say");
-    CLEAN(w);
 }
 
 /* ---- first values ---- */
@@ -129,42 +125,38 @@ static void moments(weft_tensor *x, double *mean, double *deviation, double *lar
     *deviation = sqrt(squares / (double)n - *mean * *mean);
 }
 
-Test(modules, kinds_of_first_values)
+TABLE_TEST(modules, kinds_of_first_values)
 {
-    FOR_DEVICES(w) {
-        weft_module *m = weft_module_new(w, "m");
-        cr_assert(all_are(vector(m, "zero", 9, zero), 0) &&
-                  all_are(vector(m, "constant", 9, constant(-2)), -2));
-        struct { const char *name; weft_init init; double mean, deviation, bound; } k[] = {
-            { "uniform",  { WEFT_INIT_UNIFORM, 1, 3 }, 2, 1 / sqrt(3), 3 },
-            { "normal",   { WEFT_INIT_NORMAL, -1, 2 }, -1, 2, INFINITY },
-            { "xavier",   { WEFT_INIT_XAVIER, 0, 0 }, 0, sqrt(2. / 100), sqrt(6. / 100) },
-            { "xavier2",  { WEFT_INIT_XAVIER, 2, 0 }, 0, 2 * sqrt(2. / 100), 2 * sqrt(6. / 100) },
-            { "kaiming",  { WEFT_INIT_KAIMING, 0, 0 }, 0, sqrt(2. / 20), sqrt(6. / 20) } };
-        for (int i = 0; i < COUNT(k); i++) {
-            double mean, deviation, largest;
-            moments(weft_parameter(m, k[i].name, WEFT_SHAPE(80, 20), k[i].init), &mean, &deviation, &largest);
-            cr_assert(fabs(mean - k[i].mean) < .15 * k[i].deviation, "%s: mean %g", k[i].name, mean);
-            cr_assert(fabs(deviation / k[i].deviation - 1) < .08, "%s: deviation %g, not %g", k[i].name,
-                      deviation, k[i].deviation);
-            cr_assert(largest <= k[i].bound * 1.000001 &&
-                          largest > (isinf(k[i].bound) ? 4 : .98 * k[i].bound),
-                      "%s: largest %g", k[i].name, largest);
-        }
-        weft_tensor *filter =
-            weft_parameter(m, "filter", WEFT_SHAPE(10, 20, 4, 2), (weft_init){ WEFT_INIT_XAVIER, 1, 0 });
-        double mean, deviation, largest, bound = sqrt(6. / (8 * 30));
-        moments(filter, &mean, &deviation, &largest);
-        cr_assert(largest <= bound * 1.000001 && largest > .98 * bound);
-        weft_parameter(m, "empty", WEFT_SHAPE(0, 3), (weft_init){ WEFT_INIT_ORTHOGONAL, 1, 0 });
-        weft_parameter(m, "empty_too", WEFT_SHAPE(3, 0), (weft_init){ WEFT_INIT_KAIMING, 1, 0 });
+    weft_module *m = weft_module_new(w, "m");
+    cr_assert(all_are(vector(m, "zero", 9, zero), 0) &&
+              all_are(vector(m, "constant", 9, constant(-2)), -2));
+    struct { const char *name; weft_init init; double mean, deviation, bound; } k[] = {
+        { "uniform",  { WEFT_INIT_UNIFORM, 1, 3 }, 2, 1 / sqrt(3), 3 },
+        { "normal",   { WEFT_INIT_NORMAL, -1, 2 }, -1, 2, INFINITY },
+        { "xavier",   { WEFT_INIT_XAVIER, 0, 0 }, 0, sqrt(2. / 100), sqrt(6. / 100) },
+        { "xavier2",  { WEFT_INIT_XAVIER, 2, 0 }, 0, 2 * sqrt(2. / 100), 2 * sqrt(6. / 100) },
+        { "kaiming",  { WEFT_INIT_KAIMING, 0, 0 }, 0, sqrt(2. / 20), sqrt(6. / 20) } };
+    for (int i = 0; i < COUNT(k); i++) {
+        double mean, deviation, largest;
+        moments(weft_parameter(m, k[i].name, WEFT_SHAPE(80, 20), k[i].init), &mean, &deviation, &largest);
+        cr_assert(fabs(mean - k[i].mean) < .15 * k[i].deviation, "%s: mean %g", k[i].name, mean);
+        cr_assert(fabs(deviation / k[i].deviation - 1) < .08, "%s: deviation %g, not %g", k[i].name,
+                  deviation, k[i].deviation);
+        cr_assert(largest <= k[i].bound * 1.000001 && largest > (isinf(k[i].bound) ? 4 : .98 * k[i].bound),
+                  "%s: largest %g", k[i].name, largest);
     }
+    weft_tensor *filter =
+        weft_parameter(m, "filter", WEFT_SHAPE(10, 20, 4, 2), (weft_init){ WEFT_INIT_XAVIER, 1, 0 });
+    double mean, deviation, largest, bound = sqrt(6. / (8 * 30));
+    moments(filter, &mean, &deviation, &largest);
+    cr_assert(largest <= bound * 1.000001 && largest > .98 * bound);
+    weft_parameter(m, "empty", WEFT_SHAPE(0, 3), (weft_init){ WEFT_INIT_ORTHOGONAL, 1, 0 });
+    weft_parameter(m, "empty_too", WEFT_SHAPE(3, 0), (weft_init){ WEFT_INIT_KAIMING, 1, 0 });
 }
 
-Test(modules, orthogonal_first_values)
+CPU_TEST(modules, orthogonal_first_values)
 {
     static const int64_t sizes[][2] = { { 1, 1 }, { 5, 5 }, { 3, 17 }, { 40, 9 }, { 64, 64 } };
-    weft *w = open_on(WEFT_CPU);
     weft_module *m = weft_module_new(w, "m");
     for (int i = 0; i < COUNT(sizes); i++) {
         char name[] = { (char)('a' + i), 0 };
@@ -183,12 +175,10 @@ Test(modules, orthogonal_first_values)
                           (long long)rows, (long long)columns, (long long)a, (long long)b, dot);
             }
     }
-    CLEAN(w);
 }
 
-Test(modules, initialise_starts_a_parameter_anew)
+CPU_TEST(modules, initialise_starts_a_parameter_anew)
 {
-    weft *w = open_on(WEFT_CPU);
     weft_module *m = weft_module_new(w, "m");
     weft_tensor *p = vector(m, "p", 40, unit), *buffer = weft_buffer(m, "b", WEFT_SHAPE(3));
     weft_real first[40];
@@ -220,35 +210,31 @@ Test(modules, initialise_starts_a_parameter_anew)
             FAILS(w, bad[i].status, bad[i].part);
     }
     same_bits("after refusals", numbers(p), first, 40);
-    CLEAN(w);
 }
 
 /* ---- the flat vectors ---- */
-Test(modules, values_and_gradients_survive_growth)
+TABLE_TEST(modules, values_and_gradients_survive_growth)
 {
-    FOR_DEVICES(w) {
-        weft_module *m = weft_module_new(w, "m");
-        weft_tensor *p[60];
-        weft_real *was[60];
-        for (int i = 0; i < 60; i++) {
-            char name[16];
-            snprintf(name, sizeof name, "p%d", i);
-            p[i] = vector(weft_submodule_new(m, name), "w", 1 + 7 * i, unit);
-            was[i] = numbers(p[i]);
-            /* a gradient, while others are still made */
-            weft_backward(weft_scale(weft_sum_all(p[i]), (weft_real)(i + 1)));
-        }
-        for (int i = 0; i < 60; i++) {
-            same_bits("value", numbers(p[i]), was[i], 1 + 7 * i);
-            cr_assert(all_are(weft_grad(p[i]), i + 1));
-        }
-        weft_clear(w);
+    weft_module *m = weft_module_new(w, "m");
+    weft_tensor *p[60];
+    weft_real *was[60];
+    for (int i = 0; i < 60; i++) {
+        char name[16];
+        snprintf(name, sizeof name, "p%d", i);
+        p[i] = vector(weft_submodule_new(m, name), "w", 1 + 7 * i, unit);
+        was[i] = numbers(p[i]);
+        /* a gradient, while others are still made */
+        weft_backward(weft_scale(weft_sum_all(p[i]), (weft_real)(i + 1)));
     }
+    for (int i = 0; i < 60; i++) {
+        same_bits("value", numbers(p[i]), was[i], 1 + 7 * i);
+        cr_assert(all_are(weft_grad(p[i]), i + 1));
+    }
+    weft_clear(w);
 }
 
-Test(modules, a_view_of_this_step_survives_growth)
+CPU_TEST(modules, a_view_of_this_step_survives_growth)
 {
-    weft *w = open_on(WEFT_CPU);
     weft_module *m = weft_module_new(w, "m");
     weft_tensor *p = weft_parameter(m, "p", WEFT_SHAPE(2, 3), constant(3)),
                 *view = weft_reshape(p, WEFT_SHAPE(6));
@@ -259,12 +245,10 @@ Test(modules, a_view_of_this_step_survives_growth)
     }
     weft_backward(weft_sum_all(weft_mul(view, view)));
     cr_assert(all_are(view, 3) && all_are(weft_grad(p), 6));
-    CLEAN(w);
 }
 
-Test(modules, growth_without_a_step_leaves_nothing_behind)
+CPU_TEST(modules, growth_without_a_step_leaves_nothing_behind)
 {
-    weft *w = open_on(WEFT_CPU);
     weft_module *m = weft_module_new(w, "m");
     for (int i = 0; i < 40; i++) {
         char name[16];
@@ -273,21 +257,10 @@ Test(modules, growth_without_a_step_leaves_nothing_behind)
     }
     int64_t numbers_held = weft_usage_of(w).host_bytes / (int64_t)sizeof(weft_real);
     cr_assert(numbers_held < 2 * 2 * 400000 + 100000, "%lld numbers are held", (long long)numbers_held);
-    CLEAN(w);
 }
 
-typedef struct { int64_t at[16][2]; int n; } runs;
-static void keep_run(weft_module *root, int64_t from, int64_t n, void *user)
+CPU_TEST(modules, neighbours_are_one_run)
 {
-    runs *r = user;
-    (void)root;
-    r->at[r->n][0] = from;
-    r->at[r->n++][1] = n;
-}
-
-Test(modules, neighbours_are_one_run)
-{
-    weft *w = open_on(WEFT_CPU);
     weft_module *m = weft_module_new(w, "m"), *a = weft_submodule_new(m, "a"),
                 *b = weft_submodule_new(m, "b");
     vector(a, "1", 16, unit), vector(b, "1", 3, unit), vector(a, "2", 20, unit), vector(a, "3", 0, unit),
@@ -304,50 +277,18 @@ Test(modules, neighbours_are_one_run)
     t[3].want[1][1] = m->n - 32;
     cr_assert(m->n == 16 + 16 + 32 + 16);
     for (int i = 0; i < COUNT(t); i++) {
-        runs r = { .n = 0 };
-        weft__each_run(t[i].of, t[i].frozen, keep_run, &r);
-        cr_assert(r.n == t[i].n && !memcmp(r.at, t[i].want, (size_t)r.n * sizeof *r.at), "case %d: %d runs",
-                  i, r.n);
+        weft__neighbours s = { 0 };
+        int n = 0;
+        for (; weft__next_neighbours(t[i].of, t[i].frozen, &s); n++)
+            cr_assert(n < t[i].n && s.from == t[i].want[n][0] && s.n == t[i].want[n][1], "case %d", i);
+        cr_assert(n == t[i].n, "case %d: %d runs", i, n);
     }
-    CLEAN(w);
 }
 
-/* ---- bad handles and shapes ---- */
-static void use(weft_module *m)                  /* everything that takes a module, of one that is none */
+/* ---- bad numbers and shapes ---- */
+CPU_TEST(modules, numbers_that_none_has)
 {
-    const char *path = NULL;
-    weft_real v = 0;
-    cr_assert_null(weft_module_context(m));
-    cr_assert_null(weft_module_context(weft_submodule_new(m, "child")));
-    weft_tensor *p = vector(m, "p", 2, unit), *b = weft_buffer(m, "b", WEFT_SHAPE(2));
-    cr_assert(p && b && weft_numel(p) == 0 && read_status(p, &v, sizeof v) != WEFT_OK);
-    weft_tie(m, "q", p);
-    weft_freeze(m, "*", true);
-    weft_zero_grad(m);
-    weft_divide_grad(m, p);
-    weft_assign(p, b);
-    weft_assign_values(p, &v, 1);
-    weft_initialise(p, unit);
-    cr_assert(weft_parameter_count(m) == 0 && weft_buffer_count(m) == 0 && weft_parameter_numel(m) == 0 &&
-              !weft_find_parameter(m, "p"));
-    cr_assert(weft_parameter_at(m, 0, &path) && weft_buffer_at(m, 0, &path) && path);
-    weft_print_module(NULL, m);
-    char text[100] = "";
-    FILE *file = fmemopen(text, sizeof text, "w");
-    weft_print_module(file, m);
-    fclose(file);
-    cr_assert_str_eq(text, "(no module)\n");
-}
-
-Test(modules, none_is_an_error_and_no_crash)
-{
-    weft *w = open_on(WEFT_CPU);
     weft_module *m = weft_module_new(w, "net");
-    use(NULL);
-    use(weft_module_new(NULL, "m"));
-    OK(w);
-    use(weft_submodule_new(m, "a.b"));
-    FAILS(w, WEFT_EARG, "a.b");
     const char *path = NULL;
     weft_tensor *p = vector(m, "p", 1, unit);
     for (int i = -1; i < 3; i += 2) {
@@ -356,12 +297,10 @@ Test(modules, none_is_an_error_and_no_crash)
         weft_buffer_at(m, i, &path);
         FAILS(w, WEFT_EARG, "buffer_at");
     }
-    CLEAN(w);
 }
 
-Test(modules, shapes_that_cannot_be)
+CPU_TEST(modules, shapes_that_cannot_be)
 {
-    weft *w = open_on(WEFT_CPU);
     weft_module *m = weft_module_new(w, "m");
     struct { int rank; int64_t shape[7]; bool without; weft_status status; const char *part;
     } bad[] = { { 1, { -1 }, false, WEFT_ESHAPE, "extent -1 on axis 0" },
@@ -382,42 +321,6 @@ Test(modules, shapes_that_cannot_be)
     FAILS(w, WEFT_ESHAPE, "m.x");
     cr_assert(weft_parameter_count(m) + weft_buffer_count(m) == 0);
     weft_parameter(m, "x", WEFT_SHAPE(3), unit);                  /* the name is still free */
-    CLEAN(w);
-}
-
-static void build(weft *w)
-{
-    weft_module *m = weft_module_new(w, "m"), *a = weft_submodule_new(m, "a");
-    weft_parameter(a, "p", WEFT_SHAPE(30, 20), (weft_init){ WEFT_INIT_ORTHOGONAL, 0, 0 });
-    weft_tensor *p = weft_parameter(a, "q", WEFT_SHAPE(30, 20), unit), *x = weft_square(p);
-    weft_buffer(a, "b", WEFT_SHAPE(9));
-    weft_tie(m, "r", p);
-    weft_parameter(m, "s", WEFT_SHAPE(300), unit);
-    weft_assign(weft_find_parameter(m, "a.q"), x);
-    weft_print_module(NULL, m);
-}
-
-Test(modules, any_allocation_may_fail)
-{
-    for (int64_t n = 1;; n++) {
-        weft *w = open_on(WEFT_CPU);
-        fail_in(w, n);
-        build(w);
-        if (weft_ok(w)) {
-            bool end = none_failed(w);           /* otherwise the library went on without that memory */
-            CLEAN(w);
-            if (!end)
-                continue;
-            cr_assert(n > 10, "%lld allocations were made to fail", (long long)n - 1);
-            break;
-        }
-        cr_assert(weft_error_code(w) == WEFT_ENOMEM && strstr(weft_error_message(w), "out of memory"), "%s",
-                  weft_error_message(w));
-        fail_in(w, 0);
-        weft_recover(w);
-        build(w);                                /* a second root of the same name */
-        CLEAN(w);
-    }
 }
 
 /* ---- printing ---- */
@@ -449,7 +352,8 @@ Test(modules, a_tree_is_printed_as_a_table)
     vector(decoder, "bias", 11, unit);
     weft_freeze(encoder, "*", true);
     const struct { const weft_module *m; const char *want; } printed[] = {
-        { net, want }, { decoder, of_part }, { weft_submodule_new(net, "empty"), of_nothing } };
+        { net, want }, { decoder, of_part }, { weft_submodule_new(net, "empty"), of_nothing },
+        { NULL, "(no module)\n" } };
     for (int i = 0; i < COUNT(printed); i++) {
         FILE *file = fmemopen(text, sizeof text, "w");
         weft_print_module(file, printed[i].m);

@@ -5,78 +5,74 @@
 
 #define HUGE_REAL ((weft_real)TOL(1.7e308, 3e38))
 
-Test(finite, a_rate_too_large_changes_nothing)
+TABLE_TEST(finite, a_rate_too_large_changes_nothing)
 {
-    FOR_DEVICES(w)
-        for (int rule = 0; rule < RULES; rule++) {
-            model a = model_in(w);
-            weft_optim *o = rule_new(a.m, rule, HUGE_REAL);
-            weft_real *before = everything(&a);
-            for (int t = 0; t < 10; t++) {
-                OK(w);
-                pull(&a, 2);
-                weft_optim_step(o);
-                cr_assert(t == 9 || weft_optim_skipped(o, NULL) == t + 1);
-                cr_assert_str_eq(bad_parameter(o), "first");
-                weft_clear(w);
-            }
-            weft_optim_skipped(o, NULL);               /* a GPU is asked */
-            FAILS(w, WEFT_ENUMERIC,
-                  "optim_step: gradients were finite, but values after the step not finite in 10 steps in a "
-                  "row, first in first; the rate is ");
-            same_values("a parameter", &a, before);
-            weft_optim_set_lr(o, (weft_real).01);
-            pull(&a, 0);
+    for (int rule = 0; rule < RULES; rule++) {
+        model a = model_in(w);
+        weft_optim *o = rule_new(a.m, rule, HUGE_REAL);
+        weft_real *before = everything(&a);
+        for (int t = 0; t < 10; t++) {
+            OK(w);
+            pull(&a, 2);
             weft_optim_step(o);
-            cr_assert(weft_ok(w) && weft_optim_skipped(o, NULL) == 10 && numbers(a.p[0])[0] != 0);
+            cr_assert(t == 9 || weft_optim_skipped(o, NULL) == t + 1);
+            cr_assert_str_eq(bad_parameter(o), "first");
+            weft_clear(w);
         }
+        weft_optim_skipped(o, NULL);               /* a GPU is asked */
+        FAILS(w, WEFT_ENUMERIC,
+              "optim_step: gradients were finite, but values after the step not finite in 10 steps in a "
+              "row, first in first; the rate is ");
+        same_values("a parameter", &a, before);
+        weft_optim_set_lr(o, (weft_real).01);
+        pull(&a, 0);
+        weft_optim_step(o);
+        cr_assert(weft_ok(w) && weft_optim_skipped(o, NULL) == 10 && numbers(a.p[0])[0] != 0);
+    }
 }
 
 /* In the one parameter where it would be so; the others are not written either, wherever they lie. */
-Test(finite, one_value_too_large)
+TABLE_TEST(finite, one_value_too_large)
 {
-    FOR_DEVICES(w)
-        for (int rule = 0; rule < RULES; rule++)
-            for (int k = 0; k < PARTS; k++) {
-                model a = model_in(w), b = model_in(w);
-                weft_optim *o = rule_new(a.m, rule, (weft_real).01), *p = rule_new(b.m, rule, (weft_real).01);
-                pull(&a, 0), weft_optim_step(o), pull(&b, 0), weft_optim_step(p);
-                weft_real *before = everything(&a);
-                pull(&a, 1);
-                /* its square is too large, or its sum with the decay */
-                poison(&a, k, a.n[k] - 1, -(double)HUGE_REAL);
-                weft_real was = numbers(a.p[k])[a.n[k] - 1];
-                if (rule < 2)
-                    weft_optim_set_lr(o, (weft_real)1e3);
-                weft_optim_step(o);
-                cr_assert_eq(weft_optim_skipped(o, NULL), 1, "rule %d, parameter %d from %g", rule, k,
-                             (double)was);
-                cr_assert_str_eq(bad_parameter(o),
-                                 ((const char *[]){ "first", "enc.weight", "last", "enc.bias" })[k]);
-                same_values("a parameter", &a, before);
-                weft_optim_set_lr(o, (weft_real).01);
-                for (int t = 2; t < 5; t++)
-                    pull(&a, t), weft_optim_step(o), pull(&b, t), weft_optim_step(p);
-                same_values("a parameter", &a, everything(&b));  /* and no vector has kept anything of it */
-                weft_clear(w);
-            }
+    for (int rule = 0; rule < RULES; rule++)
+        for (int k = 0; k < PARTS; k++) {
+            model a = model_in(w), b = model_in(w);
+            weft_optim *o = rule_new(a.m, rule, (weft_real).01), *p = rule_new(b.m, rule, (weft_real).01);
+            pull(&a, 0), weft_optim_step(o), pull(&b, 0), weft_optim_step(p);
+            weft_real *before = everything(&a);
+            pull(&a, 1);
+            /* its square is too large, or its sum with the decay */
+            poison(&a, k, a.n[k] - 1, -(double)HUGE_REAL);
+            weft_real was = numbers(a.p[k])[a.n[k] - 1];
+            if (rule < 2)
+                weft_optim_set_lr(o, (weft_real)1e3);
+            weft_optim_step(o);
+            cr_assert_eq(weft_optim_skipped(o, NULL), 1, "rule %d, parameter %d from %g", rule, k,
+                         (double)was);
+            cr_assert_str_eq(bad_parameter(o),
+                             ((const char *[]){ "first", "enc.weight", "last", "enc.bias" })[k]);
+            same_values("a parameter", &a, before);
+            weft_optim_set_lr(o, (weft_real).01);
+            for (int t = 2; t < 5; t++)
+                pull(&a, t), weft_optim_step(o), pull(&b, t), weft_optim_step(p);
+            same_values("a parameter", &a, everything(&b));  /* and no vector has kept anything of it */
+            weft_clear(w);
+        }
 }
 
 /* What is not finite already is no reason: a bias of -INFINITY may forbid a class. */
-Test(finite, infinities_that_were_there)
+TABLE_TEST(finite, infinities_that_were_there)
 {
-    FOR_DEVICES(w) {
-        weft_module *m = weft_module_new(w, "m");
-        weft_tensor *p = weft_parameter(m, "p", WEFT_SHAPE(3), (weft_init){ WEFT_INIT_CONSTANT, 1, 0 });
-        weft_assign_values(p, (weft_real[]){ 1, -(weft_real)INFINITY, 2 }, 3);
-        weft_optim *o = weft_adamw_new(m, NULL);
-        for (int t = 0; t < 3; t++) {
-            weft_assign_values(weft_grad(p), (weft_real[]){ 1, 0, -1 }, 3);
-            weft_optim_step(o);
-        }
-        cr_assert(weft_optim_skipped(o, NULL) == 0 && numbers(p)[0] < 1 && !isfinite(numbers(p)[1]) &&
-                  numbers(p)[2] > 2);
+    weft_module *m = weft_module_new(w, "m");
+    weft_tensor *p = weft_parameter(m, "p", WEFT_SHAPE(3), (weft_init){ WEFT_INIT_CONSTANT, 1, 0 });
+    weft_assign_values(p, (weft_real[]){ 1, -(weft_real)INFINITY, 2 }, 3);
+    weft_optim *o = weft_adamw_new(m, NULL);
+    for (int t = 0; t < 3; t++) {
+        weft_assign_values(weft_grad(p), (weft_real[]){ 1, 0, -1 }, 3);
+        weft_optim_step(o);
     }
+    cr_assert(weft_optim_skipped(o, NULL) == 0 && numbers(p)[0] < 1 && !isfinite(numbers(p)[1]) &&
+              numbers(p)[2] > 2);
 }
 
 /* ---- how often it is looked at twice ---- */
@@ -121,20 +117,18 @@ Test(finite, sizes_prove_nearly_all)
 }
 
 /* A value that is assigned between steps, and would overflow, is seen though sizes were known before. */
-Test(finite, what_came_from_elsewhere)
+TABLE_TEST(finite, what_came_from_elsewhere)
 {
-    FOR_DEVICES(w) {
-        model a = model_in(w);
-        weft_optim *o = weft_sgd_new(a.m, &(weft_sgd_opts){ .lr = 1 });
-        for (int t = 0; t < 3; t++)
-            pull(&a, t), weft_optim_step(o);
-        weft_real large = (weft_real)TOL(1.7e308, 3.3e38);
-        weft_assign_values(a.p[3], &large, 1);
-        pull(&a, 0);
-        poison(&a, 3, 0, -(double)large);
-        weft_optim_step(o);
-        cr_assert_eq(weft_optim_skipped(o, NULL), 1);
-        cr_assert_str_eq(bad_parameter(o), "enc.bias");
-        cr_assert_eq(numbers(a.p[3])[0], large);
-    }
+    model a = model_in(w);
+    weft_optim *o = weft_sgd_new(a.m, &(weft_sgd_opts){ .lr = 1 });
+    for (int t = 0; t < 3; t++)
+        pull(&a, t), weft_optim_step(o);
+    weft_real large = (weft_real)TOL(1.7e308, 3.3e38);
+    weft_assign_values(a.p[3], &large, 1);
+    pull(&a, 0);
+    poison(&a, 3, 0, -(double)large);
+    weft_optim_step(o);
+    cr_assert_eq(weft_optim_skipped(o, NULL), 1);
+    cr_assert_str_eq(bad_parameter(o), "enc.bias");
+    cr_assert_eq(numbers(a.p[3])[0], large);
 }

@@ -20,84 +20,62 @@ static weft_real first(weft_tensor *x)                     { return numbers(x)[0
 static void pulled(weft_tensor *p)                         { weft_backward(weft_sum_all(weft_square(p))); }
 
 /* ---- parameters made after the optimiser ---- */
-Test(members, an_optimiser_may_come_before_its_layers)
-{
-    FOR_DEVICES(w)
-        for (int r = SGD_NESTEROV; r < RULES; r++) {
-            weft_module *early = weft_module_new(w, "net"), *late = weft_module_new(w, "net");
-            weft_optim *before = rule_new(early, r, .01);
-            weft_tensor *p = vector(early, "p", 7), *q = vector(early, "q", 40),
-                        *like_p = vector(late, "p", 7), *like_q = vector(late, "q", 40);
-            weft_optim *after = rule_new(late, r, .01);
-            for (int t = 0; t < 4; t++) {
-                pulled(p), pulled(q), pulled(like_p), pulled(like_q);
-                weft_optim_step(before), weft_optim_step(after);
-                weft_clear(w);
-            }
-            OK(w);
-            same_bits("made after its optimiser", numbers(p), numbers(like_p), 7);
-            same_bits("made after its optimiser", numbers(q), numbers(like_q), 40);
-        }
-}
-
 /* It steps as one of an optimiser of its own does that begins now, and the others as if there were no
  * other. */
-Test(members, a_parameter_joins_at_the_next_step)
+TABLE_TEST(members, a_parameter_joins_at_the_next_step)
 {
-    FOR_DEVICES(w)
-        for (int r = SGD_NESTEROV; r < RULES; r++) {
-            weft_module *m = weft_module_new(w, "net"), *a = weft_submodule_new(m, "a"),
-                        *two = weft_module_new(w, "net"), *c = weft_submodule_new(two, "a");
-            weft_tensor *p = vector(a, "p", 7), *like_p = vector(c, "p", 7), *q = NULL, *like_q = NULL;
-            weft_optim *o = rule_new(m, r, .01), *of_c = rule_new(c, r, .01), *of_q = NULL;
-            for (int t = 0; t < 6; t++) {
-                if (t == 3) {
-                    q = vector(a, "q", 700);     /* moves the vectors */
-                    weft_module *d = weft_module_new(w, "net"), *e = weft_submodule_new(d, "a");
-                    like_q = vector(e, "q", 700);
-                    of_q = rule_new(d, r, .01);
-                }
-                pulled(p), pulled(like_p);
-                if (q)
-                    pulled(q), pulled(like_q), weft_optim_step(of_q);
-                weft_optim_step(o), weft_optim_step(of_c);
-                weft_clear(w);
+    for (int r = SGD_NESTEROV; r < RULES; r++) {
+        weft_module *m = weft_module_new(w, "net"), *a = weft_submodule_new(m, "a"),
+                    *two = weft_module_new(w, "net"), *c = weft_submodule_new(two, "a");
+        weft_optim *o = rule_new(m, r, .01);     /* of no parameter yet */
+        weft_tensor *p = vector(a, "p", 7), *like_p = vector(c, "p", 7), *q = NULL, *like_q = NULL;
+        weft_optim *of_c = rule_new(c, r, .01), *of_q = NULL;
+        for (int t = 0; t < 6; t++) {
+            if (t == 3) {
+                q = vector(a, "q", 700);     /* moves the vectors */
+                weft_module *d = weft_module_new(w, "net"), *e = weft_submodule_new(d, "a");
+                like_q = vector(e, "q", 700);
+                of_q = rule_new(d, r, .01);
             }
-            OK(w);
-            same_bits("there from the beginning", numbers(p), numbers(like_p), 7);
-            same_bits("late", numbers(q), numbers(like_q), 700);
+            pulled(p), pulled(like_p);
+            if (q)
+                pulled(q), pulled(like_q), weft_optim_step(of_q);
+            weft_optim_step(o), weft_optim_step(of_c);
+            weft_clear(w);
         }
+        OK(w);
+        same_bits("there from the beginning", numbers(p), numbers(like_p), 7);
+        same_bits("late", numbers(q), numbers(like_q), 700);
+    }
 }
 
-Test(members, groups_hold_for_late_parameters)
+TABLE_TEST(members, groups_hold_for_late_parameters)
 {
-    FOR_DEVICES(w) {
-        weft_module *m = weft_module_new(w, "net"), *part = weft_submodule_new(m, "part"),
-                    *below = weft_submodule_new(part, "below");
-        weft_optim *o = weft_sgd_new(m, &(weft_sgd_opts){ .lr = 1 });
+    weft_module *m = weft_module_new(w, "net"), *part = weft_submodule_new(m, "part"),
+                *below = weft_submodule_new(part, "below");
+    weft_optim *o = weft_sgd_new(m, &(weft_sgd_opts){ .lr = 1 });
+    for (int i = 0; i < 3; i++)
+        weft_optim_set_group(o, "*below.*", 4, 0);
+    weft_optim_set_group(o, "part.*", (weft_real).5, 1);
+    weft_tensor *free = vector(m, "p", 1), *scaled = vector(below, "p", 1),
+                *p[] = { free, scaled, vector(part, "p", 1) };
+    for (int again = 0; again < 2; again++) {
+        weft_real one[] = { 1 };
         for (int i = 0; i < 3; i++)
-            weft_optim_set_group(o, "*below.*", 4, 0);
-        weft_optim_set_group(o, "part.*", (weft_real).5, 1);
-        weft_tensor *free = vector(m, "p", 1), *scaled = vector(below, "p", 1),
-                    *p[] = { free, scaled, vector(part, "p", 1) };
-        for (int again = 0; again < 2; again++) {
-            weft_real one[] = { 1 };
-            for (int i = 0; i < 3; i++)
-                weft_assign_values(p[i], one, 1),
-                    weft_assign_values(weft_grad(p[i]), (weft_real[]){ (weft_real).25 }, 1);
-            weft_optim_step(o);
-            cr_assert_eq(first(p[0]), (weft_real).75);
-            /* what was said last counts */
-            cr_assert_eq(first(p[1]), again ? 0 : (weft_real)(1 - .5 * 1.25));
-            cr_assert_eq(first(p[2]), (weft_real)(1 - .5 * 1.25));
-            weft_optim_set_group(o, "*below.*", 4, 0);
-        }
-        weft_tensor *later = vector(below, "q", 1);
-        weft_assign_values(later, (weft_real[]){ 1 }, 1),
-            weft_assign_values(weft_grad(later), (weft_real[]){ (weft_real).25 }, 1);
+            weft_assign_values(p[i], one, 1),
+                weft_assign_values(weft_grad(p[i]), (weft_real[]){ (weft_real).25 }, 1);
         weft_optim_step(o);
-        cr_assert_eq(first(later), 0);
+        cr_assert_eq(first(p[0]), (weft_real).75);
+        /* what was said last counts */
+        cr_assert_eq(first(p[1]), again ? 0 : (weft_real)(1 - .5 * 1.25));
+        cr_assert_eq(first(p[2]), (weft_real)(1 - .5 * 1.25));
+        weft_optim_set_group(o, "*below.*", 4, 0);
     }
+    weft_tensor *later = vector(below, "q", 1);
+    weft_assign_values(later, (weft_real[]){ 1 }, 1),
+        weft_assign_values(weft_grad(later), (weft_real[]){ (weft_real).25 }, 1);
+    weft_optim_step(o);
+    cr_assert_eq(first(later), 0);
 }
 
 /* Weight decay 1 at rate 1 and gradients of 0: what is stepped with the decay becomes 0. A group's number is
@@ -113,38 +91,36 @@ static void one_decaying_step(weft_module *m, weft_optim *o)
     weft_clear(weft_module_context(m));
 }
 
-Test(members, groups_by_pattern)
+TABLE_TEST(members, groups_by_pattern)
 {
     static const char *const names[] = { "weight_ih_l0", "bias_ih_l0", "bias", "weight" };
     static const struct { const char *pattern; int fits; /* bit i: root's i, bit 4 + i: that of part */
     } cases[] = { { "*", 255 },         { "*bias*", 102 },     { "*.bias", 64 },      { "bias", 4 },
                   { "part.*", 240 },    { "*bias", 68 },       { "part.weight", 128 }, { "????", 4 },
                   { "[pq]art.w*", 144 }, { "*t?b*[0-9]", 32 }, { "part.bias_ih_l[!1]", 32 } };
-    FOR_DEVICES(w)
-        for (int c = 0; c < COUNT(cases); c++) {
-            weft_module *root = weft_module_new(w, "root"), *m = weft_submodule_new(root, "net"),
-                        *part = weft_submodule_new(m, "part");
-            weft_optim *o = weft_sgd_new(m, &(weft_sgd_opts){ .lr = 1, .weight_decay = 1 });
-            char pattern[64];                    /* is copied */
-            weft_tensor *p[8];
-            p[0] = vector(m, names[0], 1);
-            snprintf(pattern, sizeof pattern, "%s", cases[c].pattern);
-            weft_optim_set_group(o, pattern, 1, .5);
-            memset(pattern, '?', sizeof pattern - 1);
-            for (int i = 1; i < 8; i++)          /* later than the rule */
-                p[i] = vector(i < 4 ? m : part, names[i % 4], 1);
-            one_decaying_step(m, o);
-            OK(w);
-            for (int i = 0; i < 8; i++)
-                cr_assert_eq(first(p[i]), cases[c].fits >> i & 1 ? (weft_real).5 : 0, "%s, parameter %d",
-                             cases[c].pattern, i);
-            weft_optim_free(o);
-        }
+    for (int c = 0; c < COUNT(cases); c++) {
+        weft_module *root = weft_module_new(w, "root"), *m = weft_submodule_new(root, "net"),
+                    *part = weft_submodule_new(m, "part");
+        weft_optim *o = weft_sgd_new(m, &(weft_sgd_opts){ .lr = 1, .weight_decay = 1 });
+        char pattern[64];                    /* is copied */
+        weft_tensor *p[8];
+        p[0] = vector(m, names[0], 1);
+        snprintf(pattern, sizeof pattern, "%s", cases[c].pattern);
+        weft_optim_set_group(o, pattern, 1, .5);
+        memset(pattern, '?', sizeof pattern - 1);
+        for (int i = 1; i < 8; i++)          /* later than the rule */
+            p[i] = vector(i < 4 ? m : part, names[i % 4], 1);
+        one_decaying_step(m, o);
+        OK(w);
+        for (int i = 0; i < 8; i++)
+            cr_assert_eq(first(p[i]), cases[c].fits >> i & 1 ? (weft_real).5 : 0, "%s, parameter %d",
+                         cases[c].pattern, i);
+        weft_optim_free(o);
+    }
 }
 
-Test(members, the_last_group_that_fits_counts)
+CPU_TEST(members, the_last_group_that_fits_counts)
 {
-    weft *w = open_on(WEFT_CPU);
     weft_module *m = weft_module_new(w, "net");
     weft_optim *o = weft_sgd_new(m, &(weft_sgd_opts){ .lr = 1, .weight_decay = 1 });
     weft_tensor *a = vector(m, "ab", 1), *b = vector(m, "ac", 1);
@@ -161,12 +137,10 @@ Test(members, the_last_group_that_fits_counts)
     weft_tensor *late = vector(m, "ad", 1);
     one_decaying_step(m, o);
     cr_assert_eq(first(late), 1);
-    CLEAN(w);
 }
 
-Test(members, a_group_that_fits_nothing_is_an_error)
+CPU_TEST(members, a_group_that_fits_nothing_is_an_error)
 {
-    weft *w = open_on(WEFT_CPU);
     weft_module *m = weft_module_new(w, "net"), *part = weft_submodule_new(m, "part");
     weft_tensor *p = vector(part, "weight", 1);
     weft_optim *o = weft_sgd_new(m, &(weft_sgd_opts){ .lr = 1, .weight_decay = 1 });
@@ -182,7 +156,6 @@ Test(members, a_group_that_fits_nothing_is_an_error)
     weft_tensor *q = vector(weft_submodule_new(net, "part"), "weight", 1);
     one_decaying_step(m, o);
     cr_assert(first(p) == 0 && first(q) == (weft_real).5);
-    CLEAN(w);
 }
 
 /* ---- saved and resumed ---- */
@@ -237,9 +210,8 @@ Test(members, late_parameters_are_saved_and_resumed)
 }
 
 /* ---- one optimiser a parameter ---- */
-Test(members, two_optimisers_of_one_parameter)
+CPU_TEST(members, two_optimisers_of_one_parameter)
 {
-    weft *w = open_on(WEFT_CPU);
     weft_module *m = weft_module_new(w, "net"), *enc = weft_submodule_new(m, "enc"),
                 *dec = weft_submodule_new(m, "dec");
     weft_tensor *p = vector(enc, "p", 2);
@@ -268,12 +240,10 @@ Test(members, two_optimisers_of_one_parameter)
     weft_optim *next = weft_sgd_new(m, NULL);
     pulled(p), weft_optim_step(next);
     cr_assert(weft_ok(w) && first(p) != before);
-    CLEAN(w);
 }
 
-Test(members, ties_belong_to_their_first_name)
+CPU_TEST(members, ties_belong_to_their_first_name)
 {
-    weft *w = open_on(WEFT_CPU);
     weft_module *m = weft_module_new(w, "net"), *a = weft_submodule_new(m, "a"),
                 *b = weft_submodule_new(m, "b");
     weft_tensor *p = vector(a, "p", 2);
@@ -284,7 +254,6 @@ Test(members, ties_belong_to_their_first_name)
     weft_optim_step(of_b);
     FAILS(w, WEFT_EARG,
           "optim_step: the sgd of net.b has nothing to train: no parameter is made below it (a tied one");
-    CLEAN(w);
 }
 
 Test(members, no_memory_for_late_ones)

@@ -24,28 +24,6 @@ static bool moved(weft_tensor *p, void (*by)(pair *), pair *a)
     return memcmp(before, &now, sizeof now) != 0;
 }
 
-/* ---- q is reached in the first and the last step alone: it is a run of two steps, p one of all ---- */
-Test(reached, what_was_not_stays)
-{
-    FOR_DEVICES(w)
-        for (int rule = SGD_NESTEROV; rule < RULES; rule++) {
-            pair a = pair_in(w, rule), of_q = pair_in(w, rule), of_p = pair_in(w, rule);
-            for (int t = 0; t < 6; t++) {
-                bool both = t == 0 || t == 5;
-                weft_backward(loss_of(a.p)), weft_backward(loss_of(of_p.p));
-                if (both)
-                    weft_backward(loss_of(a.q)), weft_backward(loss_of(of_q.q)), weft_optim_step(of_q.o);
-                weft_clip_grad_norm(a.m, (weft_real)INFINITY, 0);
-                weft_divide_grad(a.m, weft_scalar(w, 1));
-                weft_optim_step(a.o), weft_optim_step(of_p.o);
-                weft_clear(w);
-            }
-            OK(w);
-            same_bits("p", numbers(a.p), numbers(of_p.p), 5);
-            same_bits("q", numbers(a.q), numbers(of_q.q), 20);
-        }
-}
-
 /* ---- what counts as reached ---- */
 static void by_nothing(pair *a)     { weft_backward(loss_of(a->p)); }
 static void by_zeros(pair *a)       { weft_backward(weft_scale(loss_of(a->q), 0)); }
@@ -106,19 +84,18 @@ static const struct { const char *name; void (*by)(pair *); bool moves;
 static void (*what)(pair *);
 static void then_a_step(pair *a) { what(a), weft_optim_step(a->o); }
 
-Test(reached, ways)
+TABLE_TEST(reached, ways)
 {
-    FOR_DEVICES(w)
-        for (int rule = SGD_NESTEROV; rule < RULES; rule++)
-            for (int i = 0; i < COUNT(cases); i++) {
-                pair a = pair_in(w, rule);
-                weft_backward(loss_of(a.q)), weft_optim_step(a.o);            /* momentum */
-                what = cases[i].by;
-                cr_assert_eq(moved(a.q, then_a_step, &a), cases[i].moves, "rule %d, %s: %s", rule,
-                             cases[i].name, weft_error_message(w));
-                OK(w);
-                weft_clear(w);
-            }
+    for (int rule = SGD_NESTEROV; rule < RULES; rule++)
+        for (int i = 0; i < COUNT(cases); i++) {
+            pair a = pair_in(w, rule);
+            weft_backward(loss_of(a.q)), weft_optim_step(a.o);            /* momentum */
+            what = cases[i].by;
+            cr_assert_eq(moved(a.q, then_a_step, &a), cases[i].moves, "rule %d, %s: %s", rule,
+                         cases[i].name, weft_error_message(w));
+            OK(w);
+            weft_clear(w);
+        }
 }
 
 /* ---- an empty batch reaches all parameters of every layer ---- */
@@ -131,42 +108,37 @@ static void all_reached(weft_module *m, const char *layer)
     }
 }
 
-Test(reached, empty_batches)
+TABLE_TEST(reached, empty_batches)
 {
-    FOR_DEVICES(w)
-        for (int i = 0; i < 12; i++) {
-            weft_module *m = weft_module_new(w, "m");
-            const weft_lengths none[] = { { .n = 0 }, { .n = 2, .len = (int32_t[]){ 0, 0 } } };
-            weft_tensor *x = weft_ragged(w, NULL, 4, &none[i % 2]), *y = NULL;
-            weft_rnn_opts o = {
-                .input = 4, .hidden = 4, .layers = 2, .bidirectional = true, .lean = i % 4 > 1
-            };
-            if (i < 2)
-                y = weft_layer_norm_run(
-                    weft_layer_norm_new(m, "norm", &(weft_layer_norm_opts){ .width = 4 }),
-                    weft_linear_run(weft_linear_new(m, "linear", &(weft_linear_opts){ .in = 4, .out = 4 }),
-                                    x));
-            else if (i < 4)
-                y = weft_embedding_run(
-                    weft_embedding_new(m, "embed", &(weft_embedding_opts){ .rows = 5, .columns = 4 }),
-                    weft_ragged_ints(w, NULL, &none[i % 2]));
-            else if (i < 6)
-                y = weft_attention_run(
-                    weft_attention_new(
-                        m, "heads",
-                        &(weft_attention_layer_opts){ .kind = WEFT_MULTIHEAD, .width = 4, .heads = 2 }),
-                    x, x, WEFT_ALL_KEYS, NULL);
-            else
-                y = weft_rnn_run((i < 8  ? weft_elman_new :
-                                  i < 10 ? weft_gru_new :
-                                           weft_lstm_new)(m, "rnn", &o),
-                                 x, WEFT_ZERO_STATE)
-                        .y;
-            weft_backward(weft_mean_loss(weft_mse(y, weft_scale(y, 1), NULL)));
-            OK(w);
-            all_reached(m, i < 2 ? "linear, norm" : i < 4 ? "embed" : i < 6 ? "heads" : "rnn");
-            weft_clear(w);
-        }
+    for (int i = 0; i < 12; i++) {
+        weft_module *m = weft_module_new(w, "m");
+        const weft_lengths none[] = { { .n = 0 }, { .n = 2, .len = (int32_t[]){ 0, 0 } } };
+        weft_tensor *x = weft_ragged(w, NULL, 4, &none[i % 2]), *y = NULL;
+        weft_rnn_opts o = { .input = 4, .hidden = 4, .layers = 2, .bidirectional = true, .lean = i % 4 > 1 };
+        if (i < 2)
+            y = weft_layer_norm_run(
+                weft_layer_norm_new(m, "norm", &(weft_layer_norm_opts){ .width = 4 }),
+                weft_linear_run(weft_linear_new(m, "linear", &(weft_linear_opts){ .in = 4, .out = 4 }), x));
+        else if (i < 4)
+            y = weft_embedding_run(
+                weft_embedding_new(m, "embed", &(weft_embedding_opts){ .rows = 5, .columns = 4 }),
+                weft_ragged_ints(w, NULL, &none[i % 2]));
+        else if (i < 6)
+            y = weft_attention_run(weft_attention_new(m, "heads",
+                                                      &(weft_attention_layer_opts){
+                                                          .kind = WEFT_MULTIHEAD, .width = 4, .heads = 2 }),
+                                   x, x, WEFT_ALL_KEYS, NULL);
+        else
+            y = weft_rnn_run((i < 8  ? weft_elman_new :
+                              i < 10 ? weft_gru_new :
+                                       weft_lstm_new)(m, "rnn", &o),
+                             x, WEFT_ZERO_STATE)
+                    .y;
+        weft_backward(weft_mean_loss(weft_mse(y, weft_scale(y, 1), NULL)));
+        OK(w);
+        all_reached(m, i < 2 ? "linear, norm" : i < 4 ? "embed" : i < 6 ? "heads" : "rnn");
+        weft_clear(w);
+    }
 }
 
 /* ---- few calls: parameters of one history are one run, and a still one costs none of its own ---- */

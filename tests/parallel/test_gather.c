@@ -76,64 +76,61 @@ Test(gather, what_is_not_put_is_null)
     CLEAN(w);
 }
 
-static void fails(void (*wrong)(weft_parallel *p, const weft_part *part), const char *text)
+/* A result that is put `times` times, for sequence i of the first shard, which has six. LATE: after the loss.
+ * NONE: no shard is at work. */
+enum { NONE = -1, LATE = 0 };
+static const struct {
+    int times;
+    int64_t i;
+    const char *bytes;
+    int64_t n;
+    const char *says;
+} wrong[] = { { NONE, 0, "x", 1, "parallel_put: no shard is at work" },
+              { 2, 2, "x", 1, "parallel_put: sequence 2 of the shard has a result already" },
+              { 1, 6, "x", 1, "parallel_put: sequence 6 of the shard; 0 .. 5 are expected" },
+              { 1, -1, "x", 1, "parallel_put: sequence -1 of the shard; 0 .. 5 are expected" },
+              { 1, 0, "", -1, "parallel_put: -1 bytes of sequence 0; 0 .. 2^31 - 1 are expected" },
+              { 1, 1, NULL, 4, "parallel_put: 4 bytes, NULL, of sequence 1; 0 .. 2^31 - 1 are expected" },
+              { 1, 0, "", (int64_t)1 << 31, "parallel_put: 2147483648 bytes of sequence 0" },
+              { LATE, 0, "x", 1, "the shard has one already" } };
+
+static void put_wrongly(weft_parallel *p, int k)
 {
-    weft_parallel *p = begun(2);
     weft_part part = { 0 };
-    if (wrong) {
+    if (wrong[k].times != NONE) {
         weft_parallel_begin(p, NULL, N);
         cr_assert(weft_parallel_next(p, &part));
-        wrong(p, &part);
-    } else {
-        weft_parallel_put(p, 0, "x", 1);
+        cr_assert_eq(part.n, 6);
     }
+    if (wrong[k].times == LATE) {
+        weft_parallel_add(p, loss());
+        put(p, 0, 1, 1);                         /* still of this shard */
+        cr_assert(weft_ok(w));
+        weft_parallel_add(p, loss());
+    }
+    for (int times = wrong[k].times; times; times += times < 0 ? 1 : -1)
+        weft_parallel_put(p, wrong[k].i, wrong[k].bytes, wrong[k].n);
     cr_assert_not(weft_ok(w));
-    cr_assert(strstr(weft_error_message(w), text), "%s", weft_error_message(w));
-    cr_assert_not(wrong && weft_parallel_next(p, &part));
-    cr_assert_null(weft_parallel_gathered(p, NULL));
-    weft_recover(w);
-    weft_parallel_begin(p, NULL, 1);             /* and it goes on */
-    for (; weft_parallel_next(p, &part); weft_parallel_add(p, loss()))
-        put(p, 0, 1, 5);
-    cr_assert_eq(weft_parallel_gathered(p, NULL)[0].n, 5);
-    CLEAN(w);
-}
-
-static void twice(weft_parallel *p, const weft_part *part) { put(p, 2, part->index[2], 1), put(p, 2, 0, 1); }
-static void behind(weft_parallel *p, const weft_part *part) { put(p, part->n, 1, 1); }
-static void before(weft_parallel *p, const weft_part *part) { (void)part, put(p, -1, 1, 1); }
-static void less_than_none(weft_parallel *p, const weft_part *part)
-{
-    (void)part, weft_parallel_put(p, 0, "", -1);
-}
-static void nothing_there(weft_parallel *p, const weft_part *part)
-{
-    (void)part, weft_parallel_put(p, 1, NULL, 4);
-}
-static void too_many(weft_parallel *p, const weft_part *part)
-{
-    (void)part, weft_parallel_put(p, 0, "", (int64_t)1 << 31);
-}
-static void after_it(weft_parallel *p, const weft_part *part)
-{
-    (void)part, weft_parallel_add(p, loss());
-    put(p, 0, 1, 1);                             /* still of this shard */
-    cr_assert(weft_ok(w));
-    weft_parallel_add(p, loss());
+    cr_assert(strstr(weft_error_message(w), wrong[k].says), "%s", weft_error_message(w));
+    cr_assert_not(wrong[k].times != NONE && weft_parallel_next(p, &part));
 }
 
 Test(gather, wrong_calls_are_told)
 {
-    fails(NULL, "parallel_put: no shard is at work");
-    fails(twice, "parallel_put: sequence 2 of the shard has a result already");
-    fails(behind, "parallel_put: sequence 6 of the shard; 0 .. 5 are expected");
-    fails(before, "parallel_put: sequence -1 of the shard; 0 .. 5 are expected");
-    fails(less_than_none, "parallel_put: -1 bytes of sequence 0; 0 .. 2^31 - 1 are expected");
-    fails(nothing_there, "parallel_put: 4 bytes, NULL, of sequence 1; 0 .. 2^31 - 1 are expected");
-    fails(too_many, "parallel_put: 2147483648 bytes of sequence 0");
-    fails(after_it, "the shard has one already");
-    weft_parallel_put(NULL, 0, NULL, 0);
     int64_t n = 5;
+    for (int k = 0; k < COUNT(wrong); k++) {
+        weft_parallel *p = begun(2);
+        weft_part part;
+        put_wrongly(p, k);
+        cr_assert_null(weft_parallel_gathered(p, NULL));
+        weft_recover(w);
+        weft_parallel_begin(p, NULL, 1);         /* and it goes on */
+        for (; weft_parallel_next(p, &part); weft_parallel_add(p, loss()))
+            put(p, 0, 1, 5);
+        cr_assert_eq(weft_parallel_gathered(p, NULL)[0].n, 5);
+        CLEAN(w);
+    }
+    weft_parallel_put(NULL, 0, NULL, 0);
     cr_assert_null(weft_parallel_gathered(NULL, &n));
     cr_assert_eq(n, 0);
 }

@@ -9,6 +9,9 @@
  * done. */
 #include <signal.h>
 #include <unistd.h>
+#include "weft_lab.h"
+#include "weft_op.h"
+#include "weft_parallel.h"
 #include "program.h"
 
 enum { DATA = 97, LONGEST = 19, TOKENS = 23, MOMENT = 2 };    /* MOMENT: the update at which all goes wrong */

@@ -36,13 +36,13 @@ static bool write_lab(const int32_t *len, int64_t n)
 {
     static const char *const texts[PLANS] = { "random:count=8", "sorted:count=8",
                                               "best_fit:capacity=80,rows=2" };
-    static const lab_exact exact[] = { { "padded, packed", 123456, 0 }, { "packed, rows", 123456, 7 } };
-    static const lab_contamination contamination[] = { { "packed", 12, 98765, 0, 0 },
+    static lab_exact exact[] = { { "padded, packed", 123456, 0 }, { "packed, rows", 123456, 7 } };
+    static lab_contamination contamination[] = { { "packed", 12, 98765, 0, 0 },
                                                        { "a <broken> one", 12, 98765, 3, 1 } };
-    static const lab_adversary adversary[] = { { "all equal", "first_fit", 10, 10, 1, 1.7 },
+    static lab_adversary adversary[] = { { "all equal", "first_fit", 10, 10, 1, 1.7 },
                                                { "6, 10, 16, 34 of 101", "first_fit", 20, 10, 2, 1.7 },
                                                { "one giant", "streams", 5, 5, 1, 0 } };
-    static const lab_cost cost[] = { { "packed 8 x 100", 1.1, 1, false },
+    static lab_cost cost[] = { { "packed 8 x 100", 1.1, 1, false },
                                      { "rows 64 x 64", 90, 120, true },
                                      { "padded 1 x 4", .05, .06, true },
                                      { "not run", 3, NAN, true } };

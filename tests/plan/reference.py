@@ -277,56 +277,6 @@ def exact_fill(length, o):
     return rows
 
 
-def solve(matrix, right):
-    """matrix x = right, by elimination."""
-    a = [row[:] + [r] for row, r in zip(matrix, right)]
-    for i in range(len(a)):
-        p = max(range(i, len(a)), key=lambda r: abs(a[r][i]))
-        a[i], a[p] = a[p], a[i]
-        for r in range(len(a)):
-            if r != i and a[r][i]:
-                f = a[r][i] / a[i][i]
-                a[r] = [x - f * y for x, y in zip(a[r], a[i])]
-    return [a[i][-1] / a[i][i] for i in range(len(a))]
-
-
-def priced(there, value, capacity):
-    """The pattern of the most value: an unbounded knapsack."""
-    best = [(0, None)] * (capacity + 1)
-    for c in range(1, capacity + 1):
-        best[c] = best[c - 1][0], None
-        for i, n in enumerate(there):
-            if n <= c and best[c - n][0] + value[i] > best[c][0] + 1e-12:
-                best[c] = best[c - n][0] + value[i], i
-    pattern, c = [0] * len(there), capacity
-    while c > 0:
-        i = best[c][1]
-        if i is None:
-            c -= 1
-        else:
-            pattern[i] += 1
-            c -= there[i]
-    return pattern
-
-
-def column_generation(length, capacity):
-    """The value of the linear program over patterns: no plan has fewer rows."""
-    there, demand = zip(*lengths_with_counts(length))
-    size = range(len(there))
-    basis = [[capacity // there[i] if i == k else 0 for k in size] for i in size]
-    for _ in range(1000):
-        columns = [[p[k] for p in basis] for k in size]
-        x = solve(columns, demand)
-        dual = solve(basis, [1] * len(there))
-        new = priced(there, dual, capacity)
-        if sum(d * a for d, a in zip(dual, new)) <= 1 + 1e-9:
-            return sum(x)
-        step = solve(columns, new)
-        leaves = min((k for k in size if step[k] > 1e-9), key=lambda k: max(x[k], 0) / step[k])
-        basis[leaves] = new
-    raise ArithmeticError("no end")
-
-
 # ---- slots in time ----
 def refill(length, o, drawn):
     slots, free = [[] for _ in range(o["slots"])], [0] * o["slots"]

@@ -79,28 +79,6 @@ Test(cost, sums_are_those_of_all_steps)
         }
 }
 
-/* Long sequences beside short ones: rows of several need more steps than sorted batches, and fewer tokens'
- * time than pads. */
-Test(cost, devices_that_follow_steps_and_those_that_follow_tokens)
-{
-    int32_t len[200];
-    weft_plan_prediction random_cpu, random_gpu, rows_cpu, rows_gpu, padded_cpu;
-    for (int i = 0; i < 200; i++)
-        len[i] = i % 10 ? 4 : 200;
-    weft_plan random = plan_of("random:count=8,seed=1", len, 200),
-              rows = plan_of("refill:slots=64", len, 200);
-    PLANS(weft_plan_predict(&random, &by_tokens, false, &random_cpu));
-    PLANS(weft_plan_predict(&random, &by_tokens, true, &padded_cpu));
-    PLANS(weft_plan_predict(&rows, &by_tokens, false, &rows_cpu));
-    PLANS(weft_plan_predict(&random, &by_steps, false, &random_gpu));
-    PLANS(weft_plan_predict(&rows, &by_steps, false, &rows_gpu));
-    cr_assert(rows_gpu.ms < .2 * random_gpu.ms, "few steps: %g of %g", rows_gpu.ms, random_gpu.ms);
-    cr_assert(rows_cpu.ms > .5 * random_cpu.ms, "the same tokens: %g of %g", rows_cpu.ms, random_cpu.ms);
-    cr_assert(padded_cpu.ms > 3 * random_cpu.ms, "pads cost: %g of %g", padded_cpu.ms, random_cpu.ms);
-    cr_assert(random_gpu.latency_ms > .9 * random_gpu.ms && rows_cpu.latency_ms < .3 * rows_cpu.ms);
-    weft_plan_free(&random), weft_plan_free(&rows);
-}
-
 Test(cost, what_changes_gradients)
 {
     int32_t len[MOST];

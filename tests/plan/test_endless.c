@@ -26,89 +26,66 @@ static void same_batches(const char *words, const weft_plan *part, const weft_pl
             "%s: a batch has changed", words);
 }
 
-static void any_endless(int32_t *len)
+/* The row and the column of each of the first n sequences. */
+static void same_places(const char *words, const weft_plan *part, const weft_plan *all, int64_t n)
 {
-    for (int64_t i = 0; i < MOST; i++)
-        len[i] = dice(9) ? 1 + (int32_t)dice(LONGEST) : 0;
+    int64_t row, then;
+    for (int64_t i = 0; i < n; i++) {
+        const weft_segment *a = segment_of(part, i, &row), *b = segment_of(all, i, &then);
+        cr_assert(!a == !b && (!a || (row == then && a->column == b->column)), "%s: sequence %lld has moved",
+                  words, (long long)i);
+    }
 }
 
-/* Whole batches: all that is before the block in which the first lengths end. */
-Test(endless, batches_are_final)
+/* BATCHES: all before the block of `block` sequences in which the first lengths end, `batches` a block.
+ * BUT_LAST: all batches but the last. FULL: windows in which all of `batches` slots have a sequence. */
+typedef enum { BATCHES, BUT_LAST, FULL, PLACES } what;
+
+static const struct {
+    const char *words;
+    what final;
+    int64_t block, batches;
+} planners[] = { { "order:count=7", BATCHES, 7, 1 },
+                 { "sorted:count=5,lookahead=20", BATCHES, 20, 4 },
+                 { "pool:count=4,pool=3", BATCHES, 12, 3 },
+                 { "laplace:count=4,pool=6", BATCHES, 24, 6 },
+                 { "tokens:budget=90,sort=no", BUT_LAST, 0, 0 },
+                 { "next_fit:capacity=40,rows=1", BUT_LAST, 0, 0 },
+                 { "streams:slots=6,window=8", FULL, 0, 6 },
+                 { "next_fit:capacity=40", PLACES, 0, 0 },
+                 { "first_fit:capacity=40,open=5", PLACES, 0, 0 },
+                 { "best_fit:capacity=40,open=5", PLACES, 0, 0 },
+                 { "worst_fit:capacity=40,open=3", PLACES, 0, 0 },
+                 { "first_fit:capacity=40", PLACES, 0, 0 },
+                 { "refill:slots=6", PLACES, 0, 0 } };
+
+static void compare(int k, const weft_plan *part, const weft_plan *all, int64_t n)
 {
-    static const struct {
-        const char *words;
-        int64_t block, batches;
-    } table[] = { { "order:count=7", 7, 1 },
-                  { "sorted:count=5,lookahead=20", 20, 4 },
-                  { "pool:count=4,pool=3", 12, 3 },
-                  { "laplace:count=4,pool=6", 24, 6 } };
+    int64_t batches = part->batches > 0 ? part->batches - 1 : 0;
+    if (planners[k].final == PLACES) {
+        same_places(planners[k].words, part, all, n);
+        return;
+    }
+    if (planners[k].final == BATCHES)
+        batches = n / planners[k].block * planners[k].batches;
+    if (planners[k].final == FULL)
+        for (batches = 0; batches < part->batches && part->batch[batches].n == planners[k].batches;)
+            batches++;
+    same_batches(planners[k].words, part, all, batches);
+}
+
+Test(endless, what_was_dealt_is_final)
+{
     int32_t len[MOST];
     dice_seed(31);
-    for (int round = 0; round < rounds(200, 2000); round++)
-        for (int k = 0; k < COUNT(table); k++) {
-            any_endless(len);
-            int64_t n = (int64_t)dice(MOST), blocks = n / table[k].block;
-            weft_plan part = plan_of(table[k].words, len, n), all = plan_of(table[k].words, len, MOST);
-            same_batches(table[k].words, &part, &all, blocks * table[k].batches);
-            weft_plan_free(&part);
-            weft_plan_free(&all);
-        }
-}
-
-/* All batches but the last. */
-Test(endless, all_but_the_last_are_final)
-{
-    static const char *const table[] = { "tokens:budget=90,sort=no", "next_fit:capacity=40,rows=1" };
-    int32_t len[MOST];
-    dice_seed(32);
-    for (int round = 0; round < rounds(200, 2000); round++)
-        for (int k = 0; k < COUNT(table); k++) {
-            any_endless(len);
+    for (int round = 0; round < rounds(100, 1000); round++)
+        for (int k = 0; k < COUNT(planners); k++) {
+            for (int64_t i = 0; i < MOST; i++)
+                len[i] = dice(9) ? 1 + (int32_t)dice(LONGEST) : 0;
             int64_t n = (int64_t)dice(MOST);
-            weft_plan part = plan_of(table[k], len, n), all = plan_of(table[k], len, MOST);
-            same_batches(table[k], &part, &all, part.batches > 0 ? part.batches - 1 : 0);
+            weft_plan part = plan_of(planners[k].words, len, n), all = plan_of(planners[k].words, len, MOST);
+            compare(k, &part, &all, n);
             weft_plan_free(&part);
             weft_plan_free(&all);
         }
-}
-
-/* The row and the column of a sequence. */
-Test(endless, places_are_final)
-{
-    static const char *const table[] = { "next_fit:capacity=40",        "first_fit:capacity=40,open=5",
-                                         "best_fit:capacity=40,open=5", "worst_fit:capacity=40,open=3",
-                                         "first_fit:capacity=40",       "refill:slots=6" };
-    int32_t len[MOST];
-    dice_seed(33);
-    for (int round = 0; round < rounds(30, 300); round++)
-        for (int k = 0; k < COUNT(table); k++) {
-            any_endless(len);
-            int64_t n = (int64_t)dice(MOST), row, then;
-            weft_plan part = plan_of(table[k], len, n), all = plan_of(table[k], len, MOST);
-            for (int64_t i = 0; i < n; i++) {
-                const weft_segment *a = segment_of(&part, i, &row), *b = segment_of(&all, i, &then);
-                cr_assert(!a == !b && (!a || (row == then && a->column == b->column)),
-                          "%s: sequence %lld has moved", table[k], (long long)i);
-            }
-            weft_plan_free(&part);
-            weft_plan_free(&all);
-        }
-}
-
-/* Windows in which no slot is without a sequence. */
-Test(endless, full_windows_are_final)
-{
-    const char *words = "streams:slots=6,window=8";
-    int32_t len[MOST];
-    dice_seed(34);
-    for (int round = 0; round < rounds(200, 2000); round++) {
-        any_endless(len);
-        weft_plan part = plan_of(words, len, (int64_t)dice(MOST)), all = plan_of(words, len, MOST);
-        int64_t full = 0;
-        while (full < part.batches && part.batch[full].n == 6)
-            full++;
-        same_batches(words, &part, &all, full);
-        weft_plan_free(&part);
-            weft_plan_free(&all);
-    }
 }

@@ -17,30 +17,6 @@ static const char *const any_planner[] = {
     "tokens:budget=64",
 };
 
-/* ---- the seeds' pictures ---- */
-static void picture(const int32_t *len, int n, int64_t cells, int64_t tokens, const int64_t *sizes,
-                    int64_t padded_sums, int64_t sums)
-{
-    char text[32];
-    snprintf(text, sizeof text, "order:count=%d", n);
-    weft_plan p = plan_of(text, len, n);
-    weft_plan_work w;
-    int64_t got[16];
-    PLANS(weft_plan_count_work(&p, &w));
-    cr_assert(w.padded_products == cells && w.products == tokens);
-    cr_assert(w.padded_sums == padded_sums && w.sums == sums);
-    PLANS(weft_plan_batch_sizes(&p, 0, got, p.batch->width));
-    for (int64_t t = 0; t < p.batch->width; t++)
-        cr_assert_eq(got[t], sizes[t], "step %lld has %lld", (long long)t, (long long)got[t]);
-    weft_plan_free(&p);
-}
-
-Test(measures, pictures_of_packing_as_numbers)
-{
-    picture((int32_t[]){ 4, 6, 8, 5, 4, 3, 7, 8 }, 8, 64, 45, (int64_t[]){ 8, 8, 8, 7, 5, 4, 3, 2 }, 56, 37);
-    picture((int32_t[]){ 9, 8, 6, 4, 3, 2 }, 6, 54, 32, (int64_t[]){ 6, 6, 5, 4, 3, 3, 2, 2, 1 }, 48, 26);
-}
-
 /* ---- weights ---- */
 /* By the definition: the gradient of each batch's loss with regard to one token's, over their mean. */
 static double slow_weight(const weft_plan *p, weft_plan_mean by, int64_t b, const weft_segment *s)
@@ -166,19 +142,6 @@ Test(measures, of_random_plans_are_those_of_their_cells)
         }
 }
 
-Test(measures, order_shows_in_numbers)
-{
-    int32_t rising[200], turning[200];
-    double up, turns;
-    for (int i = 0; i < 200; i++)
-        rising[i] = i + 1, turning[i] = i / 4 % 2 ? 9 : 3;
-    weft_plan a = plan_of("order:count=4", rising, 200), b = plan_of("order:count=4", turning, 200);
-    PLANS(weft_plan_autocorrelation(&a, &up));
-    PLANS(weft_plan_autocorrelation(&b, &turns));
-    cr_assert(up > .9 && turns < -.9, "%g %g", up, turns);
-    weft_plan_free(&a), weft_plan_free(&b);
-}
-
 /* ---- who meets again ---- */
 static int64_t begins_in(const weft_plan *p, int64_t sequence)
 {
@@ -236,28 +199,6 @@ Test(measures, pairs_that_meet_again_are_counted_exactly)
             for (int e = 0; e < 4; e++)
                 weft_plan_free(p + e);
         }
-}
-
-/* Drawn anew they meet as often as by chance; in one order always. */
-Test(measures, drawn_batches_meet_by_chance_and_fixed_ones_always)
-{
-    static int32_t len[4000];
-    weft_plan p[5], fixed[2];
-    weft_plan_meetings m;
-    for (int i = 0; i < 4000; i++)
-        len[i] = 1 + i % 17;
-    for (int e = 0; e < 5; e++) {
-        char text[64];
-        snprintf(text, sizeof text, "random:count=40,epoch=%d", e);
-        p[e] = plan_of(text, len, 4000);
-    }
-    PLANS(weft_plan_count_meetings(p, 5, &m));
-    cr_assert(m.again > .9 * m.by_chance && m.again < 1.1 * m.by_chance, "%g, %g", m.again, m.by_chance);
-    fixed[0] = fixed[1] = p[0];
-    PLANS(weft_plan_count_meetings(fixed, 2, &m));
-    cr_assert(m.again == 100 * 780 && m.pairs == 2 * m.again);
-    for (int e = 0; e < 5; e++)
-        weft_plan_free(p + e);
 }
 
 Test(measures, what_they_refuse)

@@ -131,56 +131,39 @@ Test(plan, numbers_have_points_in_a_country_of_commas)
 }
 
 /* ---- a planner of one's own ---- */
-/* Two batches, the second with what `fault` names. */
-typedef enum {
-    FINE,
-    LOSES,
-    TWICE,
-    TOO_WIDE,
-    NO_ROW,
-    OVERLAPS,
-    NO_SEQUENCE,
-    BEYOND,
-    CUTS,
-    NO_BATCH,
-    CARRIES_OTHER,
-    LIES
-} fault;
+/* Faults of a plan of two batches: a number of segment 4 is another, or what a name says. */
+typedef enum { FINE, ROW, COLUMN, SEQUENCE, LENGTH, CARRIES, TWICE, LOSES, TOO_WIDE, NO_BATCH, LIES } fault;
+static const struct {
+    fault is;
+    int32_t value;
+    const char *says;
+} faults[] = {
+    { LOSES, 0, "4 tokens are missing, from sequence 4 on, and 0 are said to be dropped" },
+    { TWICE, 0, "segment 3, 5 tokens of sequence 2 from token 0 on, in row 1 from column 0 on: its first" },
+    { TOO_WIDE, 0, "in row 0 from column 0 on: its batch has 2 rows of 4 cells" },
+    { ROW, 2, "in row 2 from column 2 on: its batch has 2 rows" },
+    { COLUMN, 1, "in row 1 from column 1 on: another one ends at column 2 of the row" },
+    { SEQUENCE, 5, "of sequence 5 from token 0 on, in row 1 from column 2 on: there are 5 sequences" },
+    { LENGTH, 5, "5 tokens of sequence 4 from token 0 on, in row 1 from column 2 on: the sequence" },
+    { LENGTH, 3, "the planner promises not to cut the sequence, which has 4 tokens" },
+    { NO_BATCH, 0, "3 segments are in no batch" },
+    { CARRIES, 0, "carries the state of a segment that ends before token 3 of sequence 0" },
+    { LIES, 0, "own: it says that it has 1048581 segments in 2 batches, and has made fewer" }
+};
 static fault now;
+static int32_t value;
 
 static weft_status plan_own(const int32_t *len, int64_t n, const weft_plan_opts *o, weft_plan *p)
 {
     (void)n, (void)o;
     weft_segment s[] = { { 0, 0, 0, len[0], 0, -1 },
                          { 1, 0, 0, len[1], 1, -1 },
-                         { 2, 0, 0, len[2], 0, -1 },
+                         { 2, 0, 0, len[2], 0, now == CARRIES ? value : -1 },
                          { 3, 0, 0, len[3], 1, -1 },
-                         { 4, 2, 0, len[4], 1, -1 } };
-    switch (now) {
-    case TWICE:
+                         { now == SEQUENCE ? value : 4, now == COLUMN ? value : 2, 0,
+                           now == LENGTH ? value : len[4], now == ROW ? value : 1, -1 } };
+    if (now == TWICE)
         s[3] = s[2], s[3].row = 1, s[4].column = 5;
-        break;
-    case NO_ROW:
-        s[4].row = 2;
-        break;
-    case OVERLAPS:
-        s[4].column = 1;
-        break;
-    case NO_SEQUENCE:
-        s[4].sequence = 5;
-        break;
-    case BEYOND:
-        s[4].length++;
-        break;
-    case CUTS:
-        s[4].length--;
-        break;
-    case CARRIES_OTHER:
-        s[2].carry = 0;
-        break;
-    default:
-        break;
-    }
     p->in_rows = true;
     weft_status st = WEFT_OK;
     for (int i = 0; i < 5 - (now == LOSES) && st == WEFT_OK; i++) {
@@ -194,22 +177,6 @@ static weft_status plan_own(const int32_t *len, int64_t n, const weft_plan_opts 
 
 Test(plan, an_own_planner_is_checked)
 {
-    static const struct {
-        fault is;
-        const char *says;
-    } bad[] = {
-        { LOSES, "4 tokens are missing, from sequence 4 on, and 0 are said to be dropped" },
-        { TWICE, "token 0 of sequence 2 is planned twice" },
-        { TOO_WIDE, "segment 2 of 5 tokens lies in row 0 from column 0 on; its batch has 2 rows of 4 cells" },
-        { NO_ROW, "segment 4 of 4 tokens lies in row 2" },
-        { OVERLAPS, "segment 4 begins in row 1 at column 1, where another ends at 2" },
-        { NO_SEQUENCE, "segment 4 is of sequence 5; there are 5" },
-        { BEYOND, "segment 4 has tokens 0 .. 4 of sequence 4, which has 4" },
-        { CUTS, "segment 4 has 3 of the 4 tokens of sequence 4, which the planner promises not to cut" },
-        { NO_BATCH, "3 segments are in no batch" },
-        { CARRIES_OTHER, "carries the state of a segment that ends before token 3 of sequence 0" },
-        { LIES, "own: it says that it has 1048581 segments in 2 batches, and has made fewer" }
-    };
     const weft_planner own = { .name = "own", .plan = plan_own, .promises = WEFT_PLAN_WHOLE };
     weft_plan p;
     now = FINE;
@@ -217,9 +184,10 @@ Test(plan, an_own_planner_is_checked)
     cr_assert(p.batches == 2 && p.segments == 5 && p.tokens == 14 && p.empty == 0);
     PLANS(weft_plan_check(&p, five, 5, WEFT_PLAN_WHOLE | WEFT_PLAN_IN_ORDER));
     weft_plan_free(&p);
-    for (int i = 0; i < COUNT(bad); i++) {
-        now = bad[i].is;
-        REFUSED(weft_plan_make(&own, five, 5, NULL, &p), WEFT_EFORMAT, bad[i].says);
+    for (int i = 0; i < COUNT(faults); i++) {
+        now = faults[i].is;
+        value = faults[i].value;
+        REFUSED(weft_plan_make(&own, five, 5, NULL, &p), WEFT_EFORMAT, faults[i].says);
         cr_assert(!p.segment && !p.batches);
     }
     cr_assert_eq(weft_plan_refuse(WEFT_EARG, "of %d", 3), WEFT_EARG);
@@ -248,7 +216,7 @@ Test(plan, pieces_may_come_in_any_order)
         --*counts[i];
     }
     REFUSED(weft_plan_check(&p, (int32_t[]){ 5 }, 1, WEFT_PLAN_CARRIES), WEFT_EFORMAT,
-            "segment 0 begins at token 2 of sequence 0 without a state");
+            "from token 2 on, in row 0 from column 0 on: it has no state");
     s[2].carry = 2;
     REFUSED(weft_plan_check(&p, (int32_t[]){ 5 }, 1, 0), WEFT_EFORMAT, "which has 2");
     s[2].carry = -1, p.dropped = 1;
@@ -278,20 +246,6 @@ Test(plan, seed_and_epoch_draw)
     weft_plan_free(&a), weft_plan_free(&b);
     weft_stream_free(s), weft_stream_free(NULL);
     cr_assert(!weft_stream_new(1, NULL) && !weft_stream_new(1, ""));
-}
-
-/* ---- chunks that carry ---- */
-Test(plan, chunks_carry_states_on)
-{
-    const int32_t len[] = { 10, 3, 0, 8 };
-    weft_plan p = plan_of("chunk:capacity=4,rows=2,carry=yes", len, 4);
-    cr_assert(p.batches == 3 && p.batch[0].rows == 2 && p.empty == 1);
-    PLANS(weft_plan_check(&p, len, 4, 0));
-    int64_t carried = 0, cut = 0;
-    for (int64_t i = 0; i < p.segments; i++)
-        carried += p.segment[i].carry >= 0, cut += p.segment[i].offset > 0;
-    cr_assert(carried == 4 && cut == 5, "%lld of %lld", (long long)carried, (long long)cut);
-    weft_plan_free(&p);
 }
 
 /* ---- rows for a batch in the user's order ---- */

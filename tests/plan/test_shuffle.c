@@ -135,23 +135,3 @@ Test(shuffle, batches_that_come_as_they_are_in_a_drawn_order)
     cr_assert(memcmp(p.segment, plain.segment, (size_t)p.segments * sizeof *p.segment));
     weft_plan_free(&p), weft_plan_free(&plain);
 }
-
-/* The figure that shows it: how often the same two sequences meet again. */
-Test(shuffle, sequences_meet_again_about_as_often_as_by_chance)
-{
-    static const char *const words[] = { "first_fit:capacity=64,rows=1", "best_fit:capacity=64,rows=1",
-                                         "worst_fit:capacity=64,rows=1", "buckets:bounds=9/20,sizes=5/5/5" };
-    int32_t len[MOST];
-    dice_seed(73);
-    any_lengths_of(len, false);
-    for (int k = 0; k < COUNT(words); k++) {
-        weft_plan p[5];
-        weft_plan_meetings m;
-        for (int e = 0; e < 5; e++)
-            p[e] = shuffled(words[k], len, MOST, 1, e);
-        PLANS(weft_plan_count_meetings(p, 5, &m));
-        cr_assert(m.again < 4 * m.by_chance, "%s: %g times, %g by chance", words[k], m.again, m.by_chance);
-        for (int e = 0; e < 5; e++)
-            weft_plan_free(p + e);
-    }
-}

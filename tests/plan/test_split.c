@@ -121,7 +121,8 @@ Test(split, refuses)
     REFUSED(weft_plan_split(&p, 2, part), WEFT_EFORMAT,
             "carries the state of segment 2 of the batch before, which has 2");
     p.segment[3].carry = 1, p.segment[1].row = 4;
-    REFUSED(weft_plan_split(&p, 2, part), WEFT_EFORMAT, "plan_split: segment 1 of 2 tokens lies in row 4");
+    REFUSED(weft_plan_split(&p, 2, part), WEFT_EFORMAT,
+            "plan_split: segment 1, 2 tokens of sequence 1 from token 0 on, in row 4 from");
     weft_plan_free(&p);
     weft_plan none = { 0 };
     PLANS(weft_plan_split(&none, 2, part));

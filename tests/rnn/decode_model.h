@@ -95,37 +95,28 @@ UNUSED static weft_state numbered(weft *w, int64_t n)
 }
 
 /* ---- the three ways, each with those of the options that are for it ---- */
-typedef weft_decoded decoder(weft *, int64_t, weft_state, weft_decode_step_fn *, void *,
-                             const weft_decode_opts *);
+typedef enum { GREEDILY, BY_CHANCE, BY_BEAMS, WAYS } way;
 
-UNUSED static weft_decoded greedily(weft *w, int64_t n, weft_state first, weft_decode_step_fn *step,
-                                    void *user, const weft_decode_opts *o)
-{
-    return weft_decode(w, n, first, step, user,
-                       &(weft_decode_opts){ .begin = o->begin, .end = o->end, .limit = o->limit });
-}
-
-UNUSED static weft_decoded by_beams(weft *w, int64_t n, weft_state first, weft_decode_step_fn *step,
-                                    void *user, const weft_decode_opts *o)
-{
-    return weft_decode(w, n, first, step, user,
-                       &(weft_decode_opts){ .begin = o->begin, .end = o->end, .limit = o->limit,
-                                            .beams = o->beams, .length_penalty = o->length_penalty });
-}
-
-UNUSED static weft_decoded by_chance(weft *w, int64_t n, weft_state first, weft_decode_step_fn *step,
+UNUSED static weft_decoded decode_by(way how, weft *w, int64_t n, weft_state first, weft_decode_step_fn *step,
                                      void *user, const weft_decode_opts *o)
 {
-    return weft_decode(w, n, first, step, user,
-                       &(weft_decode_opts){ .begin = o->begin, .end = o->end, .limit = o->limit,
-                                            .sample = true, .temperature = o->temperature,
-                                            .top_k = o->top_k, .stream = o->stream });
+    weft_decode_opts own = { .begin = o->begin, .end = o->end, .limit = o->limit };
+    if (how == BY_BEAMS) {
+        own.beams = o->beams;
+        own.length_penalty = o->length_penalty;
+    } else if (how == BY_CHANCE) {
+        own.sample = true;
+        own.temperature = o->temperature;
+        own.top_k = o->top_k;
+        own.stream = o->stream;
+    }
+    return weft_decode(w, n, first, step, user, &own);
 }
 
-UNUSED static weft_decoded decode(weft *w, decoder *how, int64_t n, const weft_decode_opts *o)
+UNUSED static weft_decoded decode(weft *w, way how, int64_t n, const weft_decode_opts *o)
 {
-    model_user u = { .searching = how == by_beams };
-    weft_decoded d = how(w, n, numbered(w, n), model, &u, o);
+    model_user u = { .searching = how == BY_BEAMS };
+    weft_decoded d = decode_by(how, w, n, numbered(w, n), model, &u, o);
     OK(w);
     cr_assert(d.n == n && d.limit == o->limit && d.tokens && d.len && d.score);
     return d;

@@ -1,6 +1,5 @@
-/* recur_layer.h - layers for the tests of recur and recur_back: their inputs in double, a computation in
- * double that goes through one sequence at a time, a table's kernels on the same numbers, loops over every
- * cell, direction and state. */
+/* recur_layer.h - layers for the tests of recur and recur_back: their inputs in double, a table's kernels on
+ * these numbers, comparison of two runs, loops over every cell, direction and state. */
 #ifndef WEFT_RECUR_LAYER_H
 #define WEFT_RECUR_LAYER_H
 #include "tests/check.h"
@@ -105,108 +104,10 @@ UNUSED static void fill(layer *l)
         l->x[i] = (double)(real)l->x[i];
 }
 
-/* What the tests know of the cells by themselves. A column of sums has its h side in the slot beside, from
- * this column on. */
-UNUSED static bool    has_c(weft__cell cell)         { return cell == WEFT__lstm || cell == WEFT__cifg; }
-UNUSED static int64_t apart_from(const layer *l)
-{
-    return l->cell == WEFT__gru ? 2 * l->H : l->cell == WEFT__mgu ? l->H : l->G;
-}
-UNUSED static bool    has_apart(weft__cell cell)     { return cell == WEFT__gru || cell == WEFT__mgu; }
+UNUSED static bool has_c(weft__cell cell)     { return cell == WEFT__lstm || cell == WEFT__cifg; }
+UNUSED static bool has_apart(weft__cell cell) { return cell == WEFT__gru || cell == WEFT__mgu; }
 
-/* ---- the computation in double, one sequence after the other ---- */
-typedef struct { double *slots, *h, *c, *raw; } outputs;
-UNUSED static double logistic(double x) { return 1 / (1 + exp(-x)); }
-/* row of W_hh times h */
-UNUSED static double side(const layer *l, const double *x, int64_t row, const double *h)
-{
-    double sum = 0;
-    for (int64_t k = 0; k < l->W; k++)
-        sum += x[l->at_w + row * l->W + k] * h[k];
-    return sum;
-}
-/* Unit j of one token: u its sums [G], slots [S] and raw [H] out, c [H] in and out. */
-UNUSED static void unit(const layer *l, const double *x, int64_t j, const double *u, const double *h,
-                        double *slots, double *c, double *raw)
-{
-    int64_t H = l->H;
-    double sum[4] = { 0 };
-    for (int64_t g = 0; g < l->G / H; g++)
-        sum[g] = side(l, x, g * H + j, h);
-    if (l->cell == WEFT__lstm) {
-        double i = logistic(u[j] + sum[0]), f = logistic(u[H + j] + sum[1]);
-        double g = tanh(u[2 * H + j] + sum[2]), o = logistic(u[3 * H + j] + sum[3]);
-        slots[j] = i;
-        slots[H + j] = f;
-        slots[2 * H + j] = g;
-        slots[3 * H + j] = o;
-        c[j] = f * c[j] + i * g;
-        raw[j] = o * tanh(c[j]);
-    } else if (l->cell == WEFT__cifg) {
-        double f = logistic(u[j] + sum[0]), g = tanh(u[H + j] + sum[1]), o = logistic(u[2 * H + j] + sum[2]);
-        slots[j] = f;
-        slots[H + j] = g;
-        slots[2 * H + j] = o;
-        c[j] = f * c[j] + (1 - f) * g;
-        raw[j] = o * tanh(c[j]);
-    } else if (l->cell == WEFT__mgu) {
-        double f = logistic(u[j] + sum[0]), hn = sum[1] + (l->bias ? x[l->at_b + j] : 0),
-               n = tanh(u[H + j] + f * hn);
-        slots[j] = f;
-        slots[H + j] = n;
-        slots[2 * H + j] = hn;
-        raw[j] = (1 - f) * h[j] + f * n;
-    } else if (l->cell == WEFT__gru) {
-        double r = logistic(u[j] + sum[0]), z = logistic(u[H + j] + sum[1]);
-        double hn = sum[2] + (l->bias ? x[l->at_b + j] : 0), n = tanh(u[2 * H + j] + r * hn);
-        slots[j] = r;
-        slots[H + j] = z;
-        slots[2 * H + j] = n;
-        slots[3 * H + j] = hn;
-        raw[j] = (1 - z) * n + z * h[j];
-    } else
-        slots[j] = raw[j] = l->cell == WEFT__rnn_tanh ? tanh(u[j] + sum[0]) : fmax(0, u[j] + sum[0]);
-}
-UNUSED static void sequence(const layer *l, const double *x, int64_t s, outputs *y)
-{
-    double h[80] = { 0 }, c[80] = { 0 };
-    for (int64_t j = 0; j < l->W && l->states; j++)
-        h[j] = x[l->at_h0 + s * l->W + j];
-    for (int64_t j = 0; j < l->H && l->states && has_c(l->cell); j++)
-        c[j] = x[l->at_c0 + s * l->H + j];
-    for (int64_t p = 0; p < l->len[s]; p++) {
-        int64_t row = l->start[l->reverse ? l->len[s] - 1 - p : p] + s;
-        double *raw = y->raw + row * l->H;
-        for (int64_t j = 0; j < l->H; j++)
-            unit(l, x, j, x + row * l->G, h, y->slots + row * l->S, c, raw);
-        for (int64_t j = 0; j < l->W; j++) {
-            h[j] = l->project ? 0 : raw[j];
-            for (int64_t k = 0; k < l->H && l->project; k++)
-                h[j] += x[l->at_hr + j * l->H + k] * raw[k];
-        }
-        memcpy(y->h + row * l->W, h, (size_t)l->W * sizeof *h);
-        memcpy(y->c + row * l->H, c, (size_t)l->H * sizeof *c);
-    }
-}
-UNUSED static outputs plain_outputs(const layer *l)
-{
-    return (outputs){ hold(l->tokens * l->S, sizeof(double)), hold(l->tokens * l->W, sizeof(double)),
-                      hold(l->tokens * l->H, sizeof(double)), hold(l->tokens * l->H, sizeof(double)) };
-}
-/* sum(dy h) + sum(dyc c) */
-UNUSED static double plainly(const layer *l, const double *x, outputs *y)
-{
-    double loss = 0;
-    for (int64_t s = 0; s < l->n; s++)
-        sequence(l, x, s, y);
-    for (int64_t i = 0; i < l->tokens * l->W; i++)
-        loss += l->dy[i] * y->h[i];
-    for (int64_t i = 0; i < l->tokens * l->H && l->cell_dy; i++)
-        loss += l->dyc[i] * y->c[i];
-    return loss;
-}
-
-/* ---- a table's kernels on the same ---- */
+/* ---- a table's kernels on these inputs ---- */
 UNUSED static real *rounded(const double *from, int64_t n)
 {
     real *p = hold(n, sizeof *p);
@@ -264,13 +165,8 @@ UNUSED static weft__recurrence run(weft *w, const layer *l, bool back)
     }
     return r;
 }
-UNUSED static void close_to_plain(const char *what, const real *got, const double *want, int64_t n)
-{
-    real *expected = rounded(want, n);
-    close_to(what, got, expected, n, TOL(1e-12, 3e-6));
-}
 
-/* ---- every shape that is expected: calls fn with layers of all cells, directions, states ---- */
+/* ---- two runs, array by array ---- */
 UNUSED static const char *text(const layer *l)
 {
     static char buffer[200];
@@ -281,6 +177,39 @@ UNUSED static const char *text(const layer *l)
         at += snprintf(buffer + at, sizeof buffer - (size_t)at, " %d", l->len[s]);
     return buffer;
 }
+typedef void compare(const char *what, const real *got, const real *want, int64_t n);
+UNUSED static double allowed;
+UNUSED static void near(const char *what, const real *got, const real *want, int64_t n)
+{
+    close_to(what, got, want, n, allowed);
+}
+UNUSED static void alike(const char *what, const real *got, const real *want, int64_t n)
+{
+    same_bits(what, got, want, n);
+}
+UNUSED static void each_array(const layer *l, const weft__recurrence *a, const weft__recurrence *b,
+                              compare *fn)
+{
+    const struct { const char *what; const real *got, *want; int64_t n;
+    } arrays[] = {
+        { "gates", a->gates, b->gates, l->tokens * l->S },
+        { "h", a->h, b->h, l->tokens * l->W },
+        { "c", a->c, b->c, l->tokens * l->H },
+        { "raw", a->raw, b->raw, l->tokens * l->H },
+        { "h_before", a->h_before, b->h_before, l->tokens * l->W },
+        { "dh", a->dh, b->dh, l->tokens * l->W },
+        { "dh0", a->dh0, b->dh0, l->n * l->W },
+        { "dc0", a->dc0, b->dc0, l->n * l->H },
+    };
+    for (int i = 0; i < COUNT(arrays); i++) {
+        char what[240];
+        snprintf(what, sizeof what, "%s: %s", text(l), arrays[i].what);
+        if (arrays[i].got)                       /* some have no projection, no c, or were not walked back */
+            fn(what, arrays[i].got, arrays[i].want, arrays[i].n);
+    }
+}
+
+/* ---- every shape that is expected: calls fn with layers of all cells, directions, states ---- */
 typedef void try_layer(weft *, const layer *);
 UNUSED static void every_layer(weft *w, int64_t H, int64_t n, int32_t longest, try_layer *fn)
 {

@@ -184,9 +184,8 @@ static weft_tensor *halves(weft_decode_rows *rows, void *user)
     return weft_reals(weft_context_of(rows->tokens), v, WEFT_SHAPE(rows->n, 2));
 }
 
-Test(beam, log_probabilities_are_not_normalised_again)
+CPU_TEST(beam, log_probabilities_are_not_normalised_again)
 {
-    weft *w = open_on(WEFT_CPU);
     for (int beams = 1; beams <= 2; beams++) {
         weft_decoded d = weft_decode(w, 3, WEFT_ZERO_STATE, halves, NULL,
                                      &(weft_decode_opts){ .end = NEVER, .limit = 5, .beams = beams,
@@ -201,13 +200,11 @@ Test(beam, log_probabilities_are_not_normalised_again)
         cr_assert(d.n == 0);
         FAILS(w, WEFT_ENUMERIC, "or one, a log probability, is above 0");
     }
-    CLEAN(w);
 }
 
 /* ---- rows as queries ---- */
-Test(beam, rows_are_ragged_queries)
+CPU_TEST(beam, rows_are_ragged_queries)
 {
-    weft *w = open_on(WEFT_CPU);
     int32_t of[] = { 2, 0, 1 };
     weft_decode_rows rows = { .n = 3, .of = { .n = 3, .len = of } };
     weft_tensor *x = weft_reals(w, (weft_real[]){ 1, 2, 3, 4, 5, 6 }, WEFT_SHAPE(3, 2)),
@@ -220,7 +217,6 @@ Test(beam, rows_are_ragged_queries)
     FAILS(w, WEFT_ESHAPE, "decode_ragged: [4, 2]: a plain tensor of 3 rows is expected");
     weft_decode_ragged(NULL, weft_zeros(w, WEFT_SHAPE(3, 2)));
     FAILS(w, WEFT_EARG, "the rows of a step are expected, not NULL");
-    CLEAN(w);
 }
 
 /* ---- memory ---- */

@@ -3,32 +3,30 @@
 #include "tests/rnn/decode_model.h"
 
 /* ---- greedy ---- */
-Test(decode, greedy_takes_the_largest)
+TABLE_TEST(decode, greedy_takes_the_largest)
 {
-    FOR_DEVICES(w) {
-        weft_decoded d = decode(w, greedily, 40,
-                                &(weft_decode_opts){ .begin = BEGIN, .end = END, .limit = LIMIT });
-        int ended = 0;
-        for (int s = 0; s < 40; s++) {
-            int prefix = 0, t = 0;
-            for (; t < LIMIT; t++) {
-                double x[V];
-                logits_of(s, prefix, x);
-                int best = x[1] > x[0] ? 1 : 0;
-                best = x[2] > x[best] ? 2 : best;
-                if (best == END)
-                    break;
-                cr_assert(t < d.len[s] && d.tokens[s * LIMIT + t] == best);
-                prefix = append(prefix, best);
-            }
-            cr_assert_eq(d.len[s], t);
-            ended += t < LIMIT;
+    weft_decoded d = decode(w, GREEDILY, 40,
+                            &(weft_decode_opts){ .begin = BEGIN, .end = END, .limit = LIMIT });
+    int ended = 0;
+    for (int s = 0; s < 40; s++) {
+        int prefix = 0, t = 0;
+        for (; t < LIMIT; t++) {
+            double x[V];
+            logits_of(s, prefix, x);
+            int best = x[1] > x[0] ? 1 : 0;
+            best = x[2] > x[best] ? 2 : best;
+            if (best == END)
+                break;
+            cr_assert(t < d.len[s] && d.tokens[s * LIMIT + t] == best);
+            prefix = append(prefix, best);
         }
-        cr_assert(ended > 3 && ended < 40);
-        scores_are_true(&d);
-        weft_decoded_free(&d);
-        cr_assert(!d.tokens && !d.n);
+        cr_assert_eq(d.len[s], t);
+        ended += t < LIMIT;
     }
+    cr_assert(ended > 3 && ended < 40);
+    scores_are_true(&d);
+    weft_decoded_free(&d);
+    cr_assert(!d.tokens && !d.n);
 }
 
 /* ---- sampling ---- */
@@ -38,11 +36,11 @@ Test(decode, samples_repeat_by_seed)
     weft *a = open_with((weft_opts){ .device = WEFT_REF, .seed = 5 }),
          *b = open_with((weft_opts){ .device = WEFT_CPU, .seed = 5 }),
          *c = open_with((weft_opts){ .seed = 6 });
-    weft_decoded in_a = decode(a, by_chance, 50, &o), in_b = decode(b, by_chance, 50, &o),
-                 in_c = decode(c, by_chance, 50, &o);
-    weft_decoded more = decode(a, by_chance, 50, &o);
+    weft_decoded in_a = decode(a, BY_CHANCE, 50, &o), in_b = decode(b, BY_CHANCE, 50, &o),
+                 in_c = decode(c, BY_CHANCE, 50, &o);
+    weft_decoded more = decode(a, BY_CHANCE, 50, &o);
     o.stream = "other";
-    weft_decoded other = decode(b, by_chance, 50, &o);
+    weft_decoded other = decode(b, BY_CHANCE, 50, &o);
     /* floats of two tables may differ by a rounding */
     cr_assert(same(&in_a, &in_b) || sizeof(weft_real) == 4);
     cr_assert(!same(&in_a, &in_c) && !same(&in_a, &more) && !same(&in_b, &other));
@@ -53,17 +51,15 @@ Test(decode, samples_repeat_by_seed)
     CLEAN(a), CLEAN(b), CLEAN(c);
 }
 
-Test(decode, one_candidate_or_no_heat_is_greedy)
+CPU_TEST(decode, one_candidate_or_no_heat_is_greedy)
 {
-    weft *w = open_on(WEFT_CPU);
     weft_decode_opts o = { .begin = BEGIN, .end = END, .limit = LIMIT }, cold = o, one = o;
     cold.temperature = 1e-4;
     one.top_k = 1;
-    weft_decoded greedy = decode(w, greedily, 60, &o),
-                 a = decode(w, by_chance, 60, &cold), b = decode(w, by_chance, 60, &one);
+    weft_decoded greedy = decode(w, GREEDILY, 60, &o),
+                 a = decode(w, BY_CHANCE, 60, &cold), b = decode(w, BY_CHANCE, 60, &one);
     cr_assert(same(&greedy, &a) && same(&greedy, &b));
     weft_decoded_free(&greedy), weft_decoded_free(&a), weft_decoded_free(&b);
-    CLEAN(w);
 }
 
 static weft_tensor *four_classes(weft_decode_rows *rows, void *user)
@@ -91,9 +87,8 @@ static void frequencies(weft *w, double temperature, int64_t top_k, double top_p
     weft_decoded_free(&d);
 }
 
-Test(decode, samples_have_the_models_frequencies)
+CPU_TEST(decode, samples_have_the_models_frequencies)
 {
-    weft *w = open_on(WEFT_CPU);
     double e = exp(1), s = 1 + e + e * e, r = sqrt(e), q = 1 + r + e;
     frequencies(w, 0, 0, 0, (const double[4]){ e / s, 1 / s, e * e / s, 0 });
     frequencies(w, 2, 0, 1, (const double[4]){ r / q, 1 / q, e / q, 0 });
@@ -107,7 +102,6 @@ Test(decode, samples_have_the_models_frequencies)
     /* the probabilities are those among the k best */
     frequencies(w, 1, 2, .72, (const double[4]){ 0, 0, 1, 0 });
     frequencies(w, 1, 1, .99, (const double[4]){ 0, 0, 1, 0 });
-    CLEAN(w);
 }
 
 /* ---- a real model: what was decoded, run through the layer at once, gives the same scores ---- */
@@ -136,38 +130,34 @@ static void scores_are_those_of_a_run(weft *w, network *m, weft_state first, con
     }
 }
 
-Test(decode, a_run_over_the_decoded_gives_its_scores)
+TABLE_TEST(decode, a_run_over_the_decoded_gives_its_scores)
 {
-    static decoder *const decoders[] = { greedily, by_chance, by_beams };
-    FOR_DEVICES(w)
-        for (int i = 0; i < 9; i++) {
-            network m = network_new(w, i % 3);
-            weft_state first = some_state(w, i % 3);
-            weft_tensor *before = weft_exp(first.h);
-            weft_mark here = weft_mark_here(w);
-            int end = i % 2 ? 7 : NEVER;
-            weft_decoded d = decoders[i / 3](
-                w, SEQUENCES, first, next, &m,
-                &(weft_decode_opts){ .end = end, .limit = LONG, .beams = 3, .length_penalty = .5 });
-            OK(w);
-            cr_assert(w->recording && w->training && !memcmp(here.at, weft_mark_here(w).at, sizeof here.at) &&
-                      isfinite((double)numbers(before)[0]));
-            scores_are_those_of_a_run(w, &m, first, &d, end);
-            weft_decoded_free(&d);
-            weft_clear(w);
-        }
+    for (int i = 0; i < 9; i++) {
+        network m = network_new(w, i % 3);
+        weft_state first = some_state(w, i % 3);
+        weft_tensor *before = weft_exp(first.h);
+        weft_mark here = weft_mark_here(w);
+        int end = i % 2 ? 7 : NEVER;
+        weft_decode_opts o = { .end = end, .limit = LONG, .beams = 3, .length_penalty = .5 };
+        weft_decoded d = decode_by((way)(i / 3), w, SEQUENCES, first, next, &m, &o);
+        OK(w);
+        cr_assert(w->recording && w->training && !memcmp(here.at, weft_mark_here(w).at, sizeof here.at) &&
+                  isfinite((double)numbers(before)[0]));
+        scores_are_those_of_a_run(w, &m, first, &d, end);
+        weft_decoded_free(&d);
+        weft_clear(w);
+    }
 }
 
 Test(decode, thousands_of_steps_take_no_memory, .init = unchecked)
 {
-    static decoder *const decoders[] = { greedily, by_chance, by_beams };
-    for (int i = 0; i < COUNT(decoders); i++) {
+    for (int i = 0; i < WAYS; i++) {
         weft *w = open_on(WEFT_CPU);
         network m = network_new(w, 2);
-        weft_decoded d = decoders[i](w, SEQUENCES, WEFT_ZERO_STATE, next, &m,
-                                     &(weft_decode_opts){ .end = NEVER, .limit = 2000, .beams = 2 });
+        weft_decoded d = decode_by((way)i, w, SEQUENCES, WEFT_ZERO_STATE, next, &m,
+                                   &(weft_decode_opts){ .end = NEVER, .limit = 2000, .beams = 2 });
         OK(w);
-        int64_t trellis = decoders[i] == by_beams ? 2 * 2001 * 2 * SEQUENCES * 16 : 0;
+        int64_t trellis = i == BY_BEAMS ? 2 * 2001 * 2 * SEQUENCES * 16 : 0;
         cr_assert(m.calls == 2000 && d.len[0] == 2000);
         cr_assert(weft_usage_of(w).host_bytes - m.held <= trellis, "%lld bytes more",
                   (long long)(weft_usage_of(w).host_bytes - m.held));
@@ -183,33 +173,27 @@ static weft_tensor *all_equal(weft_decode_rows *rows, void *user)
     return weft_zeros(weft_context_of(rows->tokens), WEFT_SHAPE(rows->n, 4));
 }
 
-Test(decode, the_first_of_equals_is_taken)
+CPU_TEST(decode, the_first_of_equals_is_taken)
 {
-    static decoder *const decoders[] = { greedily, by_beams, by_chance };
-    weft *w = open_on(WEFT_CPU);
-    for (int i = 0; i < COUNT(decoders); i++) {
-        weft_decoded d = decoders[i](w, 1, WEFT_ZERO_STATE, all_equal, NULL,
-                                     &(weft_decode_opts){ .end = NEVER, .limit = 6, .beams = 3, .top_k = 1 });
+    for (int i = 0; i < WAYS; i++) {
+        weft_decoded d = decode_by((way)i, w, 1, WEFT_ZERO_STATE, all_equal, NULL,
+                                   &(weft_decode_opts){ .end = NEVER, .limit = 6, .beams = 3, .top_k = 1 });
         OK(w);
         for (int t = 0; t < 6; t++)
             cr_assert_eq(d.tokens[t], 0);
         weft_decoded_free(&d);
     }
-    CLEAN(w);
 }
 
 /* ---- empty cases ---- */
-Test(decode, nothing_to_decode)
+CPU_TEST(decode, nothing_to_decode)
 {
-    static decoder *const decoders[] = { greedily, by_chance, by_beams };
-    weft *w = open_on(WEFT_CPU);
-    for (int i = 0; i < COUNT(decoders); i++) {
-        weft_decoded none = decode(w, decoders[i], 0,
+    for (int i = 0; i < WAYS; i++) {
+        weft_decoded none = decode(w, (way)i, 0,
                                    &(weft_decode_opts){ .begin = BEGIN, .end = END, .limit = 3, .beams = 2 });
         weft_decoded_free(&none);
     }
     weft_decoded_free(NULL);
-    CLEAN(w);
 }
 
 static weft_tensor *only_end(weft_decode_rows *rows, void *user)
@@ -218,13 +202,11 @@ static weft_tensor *only_end(weft_decode_rows *rows, void *user)
     return weft_zeros(weft_context_of(rows->tokens), WEFT_SHAPE(rows->n, 1));
 }
 
-Test(decode, beams_without_continuations)
+CPU_TEST(decode, beams_without_continuations)
 {
-    weft *w = open_on(WEFT_CPU);
     weft_decoded d = weft_decode(w, 2, WEFT_ZERO_STATE, only_end, NULL,
                                  &(weft_decode_opts){ .has_end = true, .limit = 3, .beams = 4 });
     OK(w);
     cr_assert(d.len[0] == 0 && d.len[1] == 0 && d.score[0] == 0);
     weft_decoded_free(&d);
-    CLEAN(w);
 }

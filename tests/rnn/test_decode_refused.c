@@ -49,15 +49,14 @@ static weft_tensor *faulty_step(weft_decode_rows *at, void *user)
  * the first step, in which a sequence has one row. */
 static void fails(fault kind, int at, weft_status status, const char *text)
 {
-    static decoder *const decoders[] = { greedily, by_chance, by_beams };
     weft *w = open_on(WEFT_CPU);
     bool of_second = kind == NOT_A_NUMBER || kind == ALL_FORBIDDEN;
-    for (int i = 0; i < COUNT(decoders); i++) {
+    for (int i = 0; i < WAYS; i++) {
         faulty f = { kind, at, 0 };
-        int64_t n = decoders[i] == by_beams && !of_second && at > 0 ? 1 : 2;
+        int64_t n = i == BY_BEAMS && !of_second && at > 0 ? 1 : 2;
         weft_state first = { weft_zeros(w, WEFT_SHAPE(1, n, 3)), NULL };
-        weft_decoded d = decoders[i](w, n, first, faulty_step, &f,
-                                     &(weft_decode_opts){ .end = NEVER, .limit = 5, .beams = 2 });
+        weft_decoded d = decode_by((way)i, w, n, first, faulty_step, &f,
+                                   &(weft_decode_opts){ .end = NEVER, .limit = 5, .beams = 2 });
         cr_assert(d.n == 0 && !d.tokens && !d.len && !d.score && w->recording && w->training,
                   "fault %d, decoder %d: %s", kind, i, weft_error_message(w));
         FAILS(w, status, text);
@@ -66,18 +65,15 @@ static void fails(fault kind, int at, weft_status status, const char *text)
 }
 
 /* It would never end a sequence. */
-Test(decode_refused, an_end_that_is_no_class_is_an_error)
+CPU_TEST(decode_refused, an_end_that_is_no_class_is_an_error)
 {
-    static decoder *const decoders[] = { greedily, by_chance, by_beams };
-    weft *w = open_on(WEFT_CPU);
-    for (int i = 0; i < COUNT(decoders); i++) {
+    for (int i = 0; i < WAYS; i++) {
         weft_state first = { weft_zeros(w, WEFT_SHAPE(1, 2, 3)), NULL };
-        weft_decoded d = decoders[i](w, 2, first, faulty_step, &(faulty){ GOOD, -1, 0 },
-                                     &(weft_decode_opts){ .end = 4, .limit = 5, .beams = 2 });
+        weft_decoded d = decode_by((way)i, w, 2, first, faulty_step, &(faulty){ GOOD, -1, 0 },
+                                   &(weft_decode_opts){ .end = 4, .limit = 5, .beams = 2 });
         cr_assert(d.n == 0 && !d.tokens);
         FAILS(w, WEFT_EARG, "end is 4; there are 4 classes");
     }
-    CLEAN(w);
 }
 
 Test(decode_refused, a_faulty_step_is_an_error)
@@ -126,36 +122,32 @@ static weft_tensor *rewinding_step(weft_decode_rows *at, void *user)
     return weft_zeros(w, WEFT_SHAPE(rows, 4));
 }
 
-Test(decode_refused, a_step_does_not_rewind_its_decoder)
+TABLE_TEST(decode_refused, a_step_does_not_rewind_its_decoder)
 {
-    static decoder *const decoders[] = { greedily, by_chance, by_beams };
-    FOR_DEVICES(w)
-        for (int i = 0; i < 3 * COUNT(decoders); i++) {
-            rewinder r = { weft_mark_here(w), i / 3, 0, false };
-            weft_state first = { weft_zeros(w, WEFT_SHAPE(1, 2, 3)), NULL };
-            weft_decode_opts o = { .end = NEVER, .limit = 5, .beams = 2 };
-            weft_decoded d = decoders[i % 3](w, 2, first, rewinding_step, &r, &o);
-            cr_assert(d.n == 0 && !d.tokens, "decoder %d", i % 3);
-            FAILS(w, WEFT_EARG,
-                  "rewind: the mark is older than the call of the step function of \"");
-            r = (rewinder){ r.before, -1, 1, true };
-            d = decoders[i % 3](w, 2, WEFT_ZERO_STATE, rewinding_step, &r, &o);
-            cr_assert(d.n == 2 && d.len[1] == 5, "%s", weft_error_message(w));
-            weft_decoded_free(&d);
-            weft_mark before = weft_mark_here(w);
-            weft_zeros(w, WEFT_SHAPE(4));
-            weft_rewind(w, before);              /* the floor is gone with the call */
-        }
+    for (int i = 0; i < 3 * WAYS; i++) {
+        rewinder r = { weft_mark_here(w), i / 3, 0, false };
+        weft_state first = { weft_zeros(w, WEFT_SHAPE(1, 2, 3)), NULL };
+        weft_decode_opts o = { .end = NEVER, .limit = 5, .beams = 2 };
+        weft_decoded d = decode_by((way)(i % 3), w, 2, first, rewinding_step, &r, &o);
+        cr_assert(d.n == 0 && !d.tokens, "decoder %d", i % 3);
+        FAILS(w, WEFT_EARG,
+              "rewind: the mark is older than the call of the step function of \"");
+        r = (rewinder){ r.before, -1, 1, true };
+        d = decode_by((way)(i % 3), w, 2, WEFT_ZERO_STATE, rewinding_step, &r, &o);
+        cr_assert(d.n == 2 && d.len[1] == 5, "%s", weft_error_message(w));
+        weft_decoded_free(&d);
+        weft_mark before = weft_mark_here(w);
+        weft_zeros(w, WEFT_SHAPE(4));
+        weft_rewind(w, before);              /* the floor is gone with the call */
+    }
 }
 
-Test(decode_refused, a_decoder_in_a_decoders_step)
+CPU_TEST(decode_refused, a_decoder_in_a_decoders_step)
 {
-    weft *w = open_on(WEFT_CPU);
     rewinder r = { weft_mark_here(w), -1, 0, true };
     weft_decode(w, 2, WEFT_ZERO_STATE, rewinding_step, &r,
                 &(weft_decode_opts){ .end = NEVER, .limit = 5 });
     FAILS(w, WEFT_EARG, "which still runs");
-    CLEAN(w);
 }
 
 static void decoding_fails(weft *w, int64_t n, weft_state first, const weft_decode_opts *o,
@@ -213,9 +205,9 @@ Test(decode_refused, options_are_checked)
     weft_clear(w);
     decoding_fails(w, 2, stale, &good, WEFT_EARG, "state h is of a step that has ended");
     decoding_fails(w, 2, (weft_state){ weft_zeros(w, WEFT_SHAPE(1, 5, 2)), NULL }, &good, WEFT_ESHAPE,
-                   "the first state h is [1, 5, 2]; [layers * directions, 2, width] of reals is expected");
+                   "step 0: state h is [1, 5, 2]; [layers * directions, 2, width] of reals is expected");
     decoding_fails(w, 2, (weft_state){ weft_zeros(w, WEFT_SHAPE(1, 2, 3)), weft_zeros(w, WEFT_SHAPE(2, 3)) },
-                   &beams, WEFT_ESHAPE, "decode: the first state c is [2, 3]");
+                   &beams, WEFT_ESHAPE, "decode: step 0: state c is [2, 3]");
     faulty f = { GOOD, 0, 0 };
     cr_assert(weft_decode(NULL, 2, WEFT_ZERO_STATE, faulty_step, &f, &good).n == 0);
     weft_decode_opts prompted = good;

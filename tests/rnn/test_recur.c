@@ -1,97 +1,20 @@
-/* test_recur.c - the kernels recur and recur_back of every table, below the layers that use them: against a
- * computation in double that goes through one sequence at a time, against finite differences of that
- * computation, against each other to the last bit (alone or in a batch, one thread or two). */
+/* test_recur.c - the kernels recur and recur_back of every table, below the layers that use them: against the
+ * plain loops, and against each other to the last bit (alone or in a batch, one thread or two). test_rnn.c
+ * compares the plain loops with public operators, the golden vectors with PyTorch. */
 #include "recur_layer.h"
 
-static void forward_is_plain(weft *w, const layer *l)
-{
-    outputs want = plain_outputs(l);
-    plainly(l, l->x, &want);
-    weft__recurrence r = run(w, l, false);
-    close_to_plain(text(l), r.gates, want.slots, l->tokens * l->S);
-    close_to_plain(text(l), r.h, want.h, l->tokens * l->W);
-    if (r.c)
-        close_to_plain(text(l), r.c, want.c, l->tokens * l->H);
-    if (r.raw)
-        close_to_plain(text(l), r.raw, want.raw, l->tokens * l->H);
-}
-Test(recur, forward_is_what_one_sequence_at_a_time_gives)
-{
-    static const int64_t sizes[] = { 1, 3, 7, 8, 13, 16, 33, 64 };
-    FOR_DEVICES(w)
-        for (int i = 0; i < COUNT(sizes); i++) {
-            dice_seed((uint64_t)i);
-            every_layer(w, sizes[i], sizes[i] < 33 ? 9 : 16, 6, forward_is_plain);
-        }
-}
-
-/* ---- backward against finite differences ---- */
-/* The gradient of all inputs: what the kernel says itself, and what its caller makes of it. */
-static double *gradient_of(const layer *l, const weft__recurrence *r)
-{
-    double *g = hold(l->inputs, sizeof *g);
-    for (int64_t t = 0; t < l->tokens; t++)
-        for (int64_t j = 0; j < l->G; j++) {
-            g[t * l->G + j] = (double)r->gates[t * l->S + j];
-            int64_t side_of = j >= apart_from(l) ? j + l->H : j;
-            double d = (double)r->gates[t * l->S + side_of];
-            for (int64_t k = 0; k < l->W; k++)
-                g[l->at_w + j * l->W + k] += d * (double)r->h_before[t * l->W + k];
-            if (l->bias && j >= apart_from(l))
-                g[l->at_b + j - apart_from(l)] += d;
-        }
-    for (int64_t i = 0; i < l->n * l->W && l->states; i++)
-        g[l->at_h0 + i] = (double)r->dh0[i];
-    for (int64_t i = 0; i < l->n * l->H && l->states && r->dc0; i++)
-        g[l->at_c0 + i] = (double)r->dc0[i];
-    for (int64_t t = 0; t < l->tokens && l->project; t++)
-        for (int64_t j = 0; j < l->W; j++)
-            for (int64_t k = 0; k < l->H; k++)
-                g[l->at_hr + j * l->H + k] += (double)r->dh[t * l->W + j] * (double)r->raw[t * l->H + k];
-    return g;
-}
-static void backward_is_the_slope(weft *w, const layer *l)
-{
-    weft__recurrence r = run(w, l, true);
-    outputs y = plain_outputs(l);
-    double *got = gradient_of(l, &r), step = 1e-5;
-    for (int64_t i = 0; i < l->inputs; i++) {
-        double x = l->x[i];
-        l->x[i] = x + step;
-        double up = plainly(l, l->x, &y);
-        l->x[i] = x - step;
-        double slope = (up - plainly(l, l->x, &y)) / (2 * step);
-        l->x[i] = x;
-        cr_assert(fabs(got[i] - slope) <= TOL(1e-8, 1e-5) * fmax(1, fabs(slope)),
-                  "%s: input %lld of %lld: %.12g, the slope is %.12g",
-                  text(l), (long long)i, (long long)l->inputs, got[i], slope);
-    }
-}
-Test(recur, backward_is_the_slope_of_forward)
-{
-    FOR_DEVICES(w)
-        for (int64_t H = 1; H <= 5; H += 2) {
-            dice_seed((uint64_t)H);
-            every_layer(w, H, 5, 4, backward_is_the_slope);
-        }
-}
-
-/* ---- every table against the plain loops, backward, too ---- */
 static void like_plain_loops(weft *w, const layer *l)
 {
-    weft__recurrence a = run(w, l, true), b = run(plain_loops, l, true);
-    double tol = TOL(1e-12, 1e-5);               /* gradients grow to about 10 */
-    close_to(text(l), a.gates, b.gates, l->tokens * l->S, tol);
-    close_to(text(l), a.h_before, b.h_before, l->tokens * l->W, TOL(1e-12, 3e-6));
-    close_to(text(l), a.dh0, b.dh0, l->n * l->W, tol);
-    if (a.dc0)
-        close_to(text(l), a.dc0, b.dc0, l->n * l->H, tol);
-    if (a.dh)
-        close_to(text(l), a.dh, b.dh, l->tokens * l->W, tol);
+    weft__recurrence a = run(w, l, false), b = run(plain_loops, l, false);
+    allowed = TOL(1e-12, 3e-6);
+    each_array(l, &a, &b, near);
+    weft__recurrence c = run(w, l, true), d = run(plain_loops, l, true);
+    allowed = TOL(1e-12, 1e-5);                  /* gradients grow to about 10 */
+    each_array(l, &c, &d, near);
 }
-Test(recur, tiers_go_back_as_the_plain_loops_do)
+Test(recur, tiers_go_as_the_plain_loops_do)
 {
-    static const int64_t sizes[] = { 1, 7, 8, 13, 16, 33, 64, 80, 129 };
+    static const int64_t sizes[] = { 1, 3, 7, 8, 13, 16, 33, 64, 80, 129 };
     plain_loops = open_on(WEFT_REF);
     FOR_DEVICES(w)
         for (int i = 0; i < COUNT(sizes); i++) {
@@ -136,11 +59,7 @@ static weft__recurrence by(const char *way, weft *w, const layer *l)
 static void same_in_groups(weft *w, const layer *l)
 {
     const weft__recurrence a = by("cluster", w, l), b = by("group", w, l);
-    same_bits(text(l), a.gates, b.gates, l->tokens * l->S);
-    same_bits(text(l), a.h, b.h, l->tokens * l->W);
-    same_bits(text(l), a.dh0, b.dh0, l->n * l->W);
-    if (a.dc0)
-        same_bits(text(l), a.dc0, b.dc0, l->n * l->H);
+    each_array(l, &a, &b, alike);
 }
 Test(recur, groups_of_blocks_have_the_bits_of_clusters)
 {
@@ -174,9 +93,11 @@ static double one_signed_error(weft *w, int64_t H)
     weft__recurrence r = run(w, &l, true);
     for (int64_t i = 0; i < l.n * H; i++) {
         int64_t s = i / H, j = i % H;
-        double h = l.x[s * H + j] + side(&l, l.x, j, l.x + l.at_h0 + s * H), dh0 = 0;
-        for (int64_t k = 0; k < H; k++)
+        double h = l.x[s * H + j], dh0 = 0;
+        for (int64_t k = 0; k < H; k++) {
+            h += l.x[l.at_w + j * H + k] * l.x[l.at_h0 + s * H + k];
             dh0 += l.x[l.at_w + k * H + j] * l.dy[s * H + k];
+        }
         most = fmax(most, fmax(fabs((double)r.h[i] - h) / h, fabs((double)r.dh0[i] - dh0) / dh0));
     }
     let_go();
@@ -256,10 +177,22 @@ static layer alone(const layer *l, int64_t s)
     memcpy(a.x + a.at_w, l->x + l->at_w, (size_t)(l->inputs - l->at_w) * sizeof *a.x);
     return a;
 }
-static void same_rows(const layer *l, int64_t s, const real *one, const real *all, int64_t width)
+static void same_rows(const layer *l, int64_t s, const weft__recurrence *one, const weft__recurrence *all)
 {
-    for (int64_t t = 0; one && t < l->len[s]; t++)
-        same_in_company(text(l), one + t * width, all + (l->start[t] + s) * width, width);
+    const struct { const real *one, *all; int64_t width;
+    } arrays[] = {
+        { one->gates, all->gates, l->S }, { one->h, all->h, l->W },
+        { one->c, all->c, l->H },         { one->h_before, all->h_before, l->W },
+        { one->dh, all->dh, l->W },
+    };
+    for (int i = 0; i < COUNT(arrays); i++)
+        for (int64_t t = 0, width = arrays[i].width; arrays[i].one && t < l->len[s]; t++)
+            same_in_company(text(l), arrays[i].one + t * width,
+                            arrays[i].all + (l->start[t] + s) * width, width);
+    if (one->dh0)
+        same_in_company(text(l), one->dh0, all->dh0 + s * l->W, l->W);
+    if (one->dc0)
+        same_in_company(text(l), one->dc0, all->dc0 + s * l->H, l->H);
 }
 static void same_alone(weft *w, const layer *l)
 {
@@ -267,15 +200,8 @@ static void same_alone(weft *w, const layer *l)
     for (int64_t s = 0; s < l->n; s += 1 + l->n / (getenv("WEFT_SMALL") ? 2 : 4)) {
         layer a = alone(l, s);
         weft__recurrence one = run(w, &a, false), back = run(w, &a, true);
-        same_rows(l, s, one.gates, all.gates, l->S);
-        same_rows(l, s, one.h, all.h, l->W);
-        same_rows(l, s, one.c, all.c, l->H);
-        same_rows(l, s, back.gates, all_back.gates, l->S);
-        same_rows(l, s, back.dh, all_back.dh, l->W);
-        same_rows(l, s, back.h_before, all_back.h_before, l->W);
-        same_in_company(text(l), back.dh0, all_back.dh0 + s * l->W, l->W);
-        if (back.dc0)
-            same_in_company(text(l), back.dc0, all_back.dc0 + s * l->H, l->H);
+        same_rows(l, s, &one, &all);
+        same_rows(l, s, &back, &all_back);
     }
 }
 Test(recur, a_sequence_has_the_same_bits_alone_and_in_any_batch)
@@ -291,11 +217,7 @@ Test(recur, a_sequence_has_the_same_bits_alone_and_in_any_batch)
 static void same_by_threads(weft *w, const layer *l)
 {
     weft__recurrence a = run(w, l, true), b = run(one_thread, l, true);
-    same_bits(text(l), a.gates, b.gates, l->tokens * l->S);
-    same_bits(text(l), a.h, b.h, l->tokens * l->W);
-    same_bits(text(l), a.dh0, b.dh0, l->n * l->W);
-    if (a.dc0)
-        same_bits(text(l), a.dc0, b.dc0, l->n * l->H);
+    each_array(l, &a, &b, alike);
 }
 static void all_by_threads(weft *w)
 {
@@ -321,44 +243,41 @@ Test(recur, a_team_of_threads_changes_no_bit)
 }
 
 /* ---- nothing, no memory ---- */
-Test(recur, sequences_without_tokens_take_no_part)
+TABLE_TEST(recur, sequences_without_tokens_take_no_part)
 {
-    FOR_DEVICES(w)
-        for (int empty = 0; empty < 2; empty++) {
-            layer l = { .cell = WEFT__lstm, .states = true, .H = 5, .n = 3, .len = { empty ? 0 : 2, 0, 0 } };
-            borrow_from(w);
-            fill(&l);
-            weft__recurrence r = record(&l);
-            w->dev.k->recur(&w->dev, &r);
-            w->dev.k->wait(&w->dev);
-            add_backward(&l, &r);
-            for (int64_t i = 0; i < 15; i++)
-                r.dh0[i] = r.dc0[i] = 3;
-            w->dev.k->recur_back(&w->dev, &r);
-            w->dev.k->wait(&w->dev);
-            for (int64_t i = empty ? 0 : 5; i < 15; i++)
-                cr_assert(r.dh0[i] == 3 && r.dc0[i] == 3);
-            for (int64_t i = 0; i < 5 && !empty; i++)
-                cr_assert(r.dh0[i] != 3 && r.dc0[i] != 3);
-            let_go();
-        }
-}
-Test(recur, asks_for_memory_once_and_says_when_there_is_none)
-{
-    FOR_DEVICES(w) {
-        layer l = { .cell = WEFT__gru, .bias = true, .H = 200, .n = 2, .len = { 3, 1 } };
+    for (int empty = 0; empty < 2; empty++) {
+        layer l = { .cell = WEFT__lstm, .states = true, .H = 5, .n = 3, .len = { empty ? 0 : 2, 0, 0 } };
         borrow_from(w);
         fill(&l);
-        fail_in(w, 1);
-        run(w, &l, false);
-        fail_in(w, 0);
-        bool needs_none = !strcmp(weft_device_name(w), "ref") || !w->dev.k->synchronous;
-        cr_assert(needs_none || strstr(w->dev.failure, "memory"), "%s", w->dev.failure);
-        w->dev.failure[0] = 0;
-        run(w, &l, true);
-        int64_t before = allocations(w);
-        run(w, &l, true);
-        cr_assert(allocations(w) == before);
+        weft__recurrence r = record(&l);
+        w->dev.k->recur(&w->dev, &r);
+        w->dev.k->wait(&w->dev);
+        add_backward(&l, &r);
+        for (int64_t i = 0; i < 15; i++)
+            r.dh0[i] = r.dc0[i] = 3;
+        w->dev.k->recur_back(&w->dev, &r);
+        w->dev.k->wait(&w->dev);
+        for (int64_t i = empty ? 0 : 5; i < 15; i++)
+            cr_assert(r.dh0[i] == 3 && r.dc0[i] == 3);
+        for (int64_t i = 0; i < 5 && !empty; i++)
+            cr_assert(r.dh0[i] != 3 && r.dc0[i] != 3);
         let_go();
     }
+}
+TABLE_TEST(recur, asks_for_memory_once_and_says_when_there_is_none)
+{
+    layer l = { .cell = WEFT__gru, .bias = true, .H = 200, .n = 2, .len = { 3, 1 } };
+    borrow_from(w);
+    fill(&l);
+    fail_in(w, 1);
+    run(w, &l, false);
+    fail_in(w, 0);
+    bool needs_none = !strcmp(weft_device_name(w), "ref") || !w->dev.k->synchronous;
+    cr_assert(needs_none || strstr(w->dev.failure, "memory"), "%s", w->dev.failure);
+    w->dev.failure[0] = 0;
+    run(w, &l, true);
+    int64_t before = allocations(w);
+    run(w, &l, true);
+    cr_assert(allocations(w) == before);
+    let_go();
 }

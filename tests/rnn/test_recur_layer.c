@@ -96,7 +96,6 @@ static whole run_rows(weft *w, const layer *l)
 }
 
 /* ---- two of a layer, number by number ---- */
-typedef void compare(const char *what, const real *got, const real *want, int64_t n);
 static void each_result(const layer *l, const whole *a, const whole *b, compare *fn)
 {
     const struct { const char *what; const real *got, *want; int64_t n;
@@ -111,16 +110,12 @@ static void each_result(const layer *l, const whole *a, const whole *b, compare 
         if (results[i].got)                      /* some have no projection, or no c */
             fn(results[i].what, results[i].got, results[i].want, results[i].n);
 }
-static void near(const char *what, const real *got, const real *want, int64_t n)
+static void near_by_size(const char *what, const real *got, const real *want, int64_t n)
 {
     double most = 1;
     for (int64_t i = 0; i < n; i++)
         most = fmax(most, fabs((double)want[i]));
     close_to(what, got, want, n, TOL(1e-12, 1e-5) * slack * most);
-}
-static void alike(const char *what, const real *got, const real *want, int64_t n)
-{
-    same_bits(what, got, want, n);
 }
 static void against(weft *w, weft *other, const layer *l, compare *fn)
 {
@@ -132,10 +127,10 @@ static void like_plain_rows(weft *w, const layer *l)
 {
     seed++;
     whole a = run_whole(w, l), b = run_rows(plain_loops, l), c = run_rows(w, l);
-    each_result(l, &a, &b, near);
+    each_result(l, &a, &b, near_by_size);
     same_in_company("h", a.l.r.h, c.l.r.h, l->tokens * l->W);
 }
-static void like_plain_loops(weft *w, const layer *l) { against(w, plain_loops, l, near); }
+static void like_plain_loops(weft *w, const layer *l) { against(w, plain_loops, l, near_by_size); }
 static void same_by_threads(weft *w, const layer *l)  { against(w, one_thread, l, alike); }
 
 /* Both directions beside each other, of other weights, are what each is alone. */

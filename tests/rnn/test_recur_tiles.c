@@ -20,22 +20,14 @@ static weft *tiles_open(const char *name, weft_precision precision, int threads)
                            NULL;                                           \
              w; CLEAN(w), w = NULL)
 
-static double allowed;
 static bool differ;
 static void near_the_plain_loops(weft *w, const layer *l)
 {
     /* its slope jumps at 0, to either side of which a sum may be rounded */
     bool back = l->cell != WEFT__rnn_relu;
     weft__recurrence a = run(w, l, back), b = run(plain_loops, l, back);
-    close_to(text(l), a.gates, b.gates, l->tokens * l->S, allowed);
-    close_to(text(l), a.h, b.h, l->tokens * l->W, allowed);
+    each_array(l, &a, &b, near);
     differ |= l->tokens && memcmp(a.gates, b.gates, (size_t)(l->tokens * l->S) * sizeof *a.gates);
-    if (back)
-        close_to(text(l), a.dh0, b.dh0, l->n * l->W, allowed);
-    if (a.dc0)
-        close_to(text(l), a.dc0, b.dc0, l->n * l->H, allowed);
-    if (a.dh)
-        close_to(text(l), a.dh, b.dh, l->tokens * l->W, allowed);
 }
 Test(recur_tiles, each_precision_is_near_to_the_plain_loops)
 {
@@ -62,10 +54,7 @@ static bool back;
 static void same_as_other(weft *w, const layer *l)
 {
     weft__recurrence a = run(w, l, back), b = run(other, l, back);
-    same_bits(text(l), a.gates, b.gates, l->tokens * l->S);
-    same_bits(text(l), a.h, b.h, l->tokens * l->W);
-    if (back)
-        same_bits(text(l), a.dh0, b.dh0, l->n * l->W);
+    each_array(l, &a, &b, alike);
 }
 /* Narrow layers do not go on tiles, nor does WEFT_TF32 forwards. */
 Test(recur_tiles, other_layers_have_the_bits_of_vectors)

@@ -142,48 +142,45 @@ Test(rnn_lookup, outputs_have_the_bits_of_rows)
 }
 
 /* Rows of the table that no token has may hold anything. */
-Test(rnn_lookup, what_is_not_looked_up_has_no_part)
+TABLE_TEST(rnn_lookup, what_is_not_looked_up_has_no_part)
 {
-    FOR_DEVICES(w)
-        for (int i = 0; i < 2 * CELLS; i++) {
-            dice_seed((uint64_t)i);
-            kind k = { i % CELLS, { .input = 4, .hidden = 6, .layers = 1, .bidirectional = true }, true };
-            net s = net_of(w, &k, false, MANY);
-            s.layout = i < CELLS ? WEFT_ROWS : WEFT_CONCAT;
-            for (int j = 0; j < MANY * LONGEST; j++)
-                s.ids[j] = s.ids[j] == 0 ? 1 : s.ids[j];
-            weft_real row[ROWS * 4];
-            for (int j = 0; j < COUNT(row); j++)
-                row[j] = j < 4 ? (weft_real)NAN : dice_real(-1, 1);
-            weft_assign_values(weft_find_parameter(s.m, "e.weight"), row, COUNT(row));
-            gather_all(w, &s, &k, &fused);
-            for (int64_t j = 0; j < fused.n; j++)
-                cr_assert(isfinite(fused.v[j]), "%s: number %d", cell_name[k.cell], (int)j);
-        }
+    for (int i = 0; i < 2 * CELLS; i++) {
+        dice_seed((uint64_t)i);
+        kind k = { i % CELLS, { .input = 4, .hidden = 6, .layers = 1, .bidirectional = true }, true };
+        net s = net_of(w, &k, false, MANY);
+        s.layout = i < CELLS ? WEFT_ROWS : WEFT_CONCAT;
+        for (int j = 0; j < MANY * LONGEST; j++)
+            s.ids[j] = s.ids[j] == 0 ? 1 : s.ids[j];
+        weft_real row[ROWS * 4];
+        for (int j = 0; j < COUNT(row); j++)
+            row[j] = j < 4 ? (weft_real)NAN : dice_real(-1, 1);
+        weft_assign_values(weft_find_parameter(s.m, "e.weight"), row, COUNT(row));
+        gather_all(w, &s, &k, &fused);
+        for (int64_t j = 0; j < fused.n; j++)
+            cr_assert(isfinite(fused.v[j]), "%s: number %d", cell_name[k.cell], (int)j);
+    }
 }
 
 /* ---- when it does not do ---- */
-Test(rnn_lookup, few_tokens_and_a_table_that_has_changed_go_as_rows)
+TABLE_TEST(rnn_lookup, few_tokens_and_a_table_that_has_changed_go_as_rows)
 {
-    FOR_DEVICES(w) {
-        kind k = { LSTM, { .input = 4, .hidden = 6, .layers = 1 }, false };
-        net s = net_of(w, &k, false, MANY), few = s;
-        few.l = (weft_lengths){ .n = 1, .len = (int32_t[]){ 4 * ROWS - 1 } };
-        cr_assert(!by_ids(embedded(w, &few)), "too few tokens");
-        few.l = (weft_lengths){ .n = 1, .len = (int32_t[]){ 4 * ROWS } };
-        cr_assert(by_ids(embedded(w, &few)), "enough");
-        weft_tensor *x = embedded(w, &s), *table = weft_find_parameter(s.m, "e.weight");
-        weft_rnn_out before, after;
-        cr_assert(by_ids(x));
-        loss(&s, &k, forgotten(x), &before);
-        weft_assign(table, weft_scale(table, 2));
-        cr_assert(!by_ids(x));
-        loss(&s, &k, x, &after);
-        same_in_company("x is what it was", concat_numbers(after.y), concat_numbers(before.y),
-                        weft_numel(before.y));
-        OK(w);
-        weft_clear(w);
-    }
+    kind k = { LSTM, { .input = 4, .hidden = 6, .layers = 1 }, false };
+    net s = net_of(w, &k, false, MANY), few = s;
+    few.l = (weft_lengths){ .n = 1, .len = (int32_t[]){ 4 * ROWS - 1 } };
+    cr_assert(!by_ids(embedded(w, &few)), "too few tokens");
+    few.l = (weft_lengths){ .n = 1, .len = (int32_t[]){ 4 * ROWS } };
+    cr_assert(by_ids(embedded(w, &few)), "enough");
+    weft_tensor *x = embedded(w, &s), *table = weft_find_parameter(s.m, "e.weight");
+    weft_rnn_out before, after;
+    cr_assert(by_ids(x));
+    loss(&s, &k, forgotten(x), &before);
+    weft_assign(table, weft_scale(table, 2));
+    cr_assert(!by_ids(x));
+    loss(&s, &k, x, &after);
+    same_in_company("x is what it was", concat_numbers(after.y), concat_numbers(before.y),
+                    weft_numel(before.y));
+    OK(w);
+    weft_clear(w);
 }
 
 /* ---- derivatives ---- */
@@ -278,10 +275,8 @@ static void failing(weft *w, void *user)
     if (weft_ok(w))
         weft_clear(w);
 }
-Test(rnn_lookup, no_failure_of_memory_loses_anything)
+TABLE_TEST(rnn_lookup, no_failure_of_memory_loses_anything)
 {
-    FOR_DEVICES(w) {
-        net s = net_of(w, &small, false, MANY);
-        cr_assert(failures_of(w, 40, failing, &s) > 20);
-    }
+    net s = net_of(w, &small, false, MANY);
+    cr_assert(failures_of(w, 40, failing, &s) > 20);
 }

@@ -175,33 +175,32 @@ static void halve(weft *w, const net *s, int64_t which)
     weft_clear(w);
 }
 
-Test(step, sees_what_has_become_of_the_weights)
+TABLE_TEST(step, sees_what_has_become_of_the_weights)
 {
-    FOR_DEVICES(w)
-        for (int i = 0; i < rounds(2 * CELLS, 2 * CELLS); i++) {
-            kind k = kind_of(i, 6, i % 3 ? 9 : 120);
-            const char *file = in_folder("step.h5");
-            dice_seed((uint64_t)i), draw_ids();
-            net s = net_of(w, &k, LETTERS);
-            weft_optim *o = weft_adamw_new(s.m, &(weft_adam_opts){ .lr = .1 });
-            weft_ema *mean = weft_ema_new(s.m, .5);
-            cr_assert_eq(weft_save(file, s.m, o, NULL, 0), WEFT_OK, "%s", weft_file_message());
-            weft_set_grad_enabled(w, false);
-            agree(w, &s, &k, 3, "at first");
-            for (int64_t p = 0; p < weft_parameter_count(s.m); p++)
-                halve(w, &s, p), agree(w, &s, &k, 3, "assigned");
-            weft_set_grad_enabled(w, true), train_once(w, &s, &k, o), weft_set_grad_enabled(w, false);
-            agree(w, &s, &k, 3, "stepped");
-            weft_ema_update(mean, 1), weft_ema_swap(mean);
-            agree(w, &s, &k, 3, "averaged");
-            weft_ema_swap(mean);
-            agree(w, &s, &k, 3, "not averaged");
-            cr_assert_eq(weft_load(file, s.m, o, NULL, 0), WEFT_OK);
-            agree(w, &s, &k, 3, "loaded");
-            weft_freeze(s.m, "*", true), weft_set_grad_enabled(w, true);
-            agree(w, &s, &k, 3, "frozen, recorded");
-            end_folder();
-        }
+    for (int i = 0; i < rounds(2 * CELLS, 2 * CELLS); i++) {
+        kind k = kind_of(i, 6, i % 3 ? 9 : 120);
+        const char *file = in_folder("step.h5");
+        dice_seed((uint64_t)i), draw_ids();
+        net s = net_of(w, &k, LETTERS);
+        weft_optim *o = weft_adamw_new(s.m, &(weft_adam_opts){ .lr = .1 });
+        weft_ema *mean = weft_ema_new(s.m, .5);
+        cr_assert_eq(weft_save(file, s.m, o, NULL, 0), WEFT_OK, "%s", weft_file_message());
+        weft_set_grad_enabled(w, false);
+        agree(w, &s, &k, 3, "at first");
+        for (int64_t p = 0; p < weft_parameter_count(s.m); p++)
+            halve(w, &s, p), agree(w, &s, &k, 3, "assigned");
+        weft_set_grad_enabled(w, true), train_once(w, &s, &k, o), weft_set_grad_enabled(w, false);
+        agree(w, &s, &k, 3, "stepped");
+        weft_ema_update(mean, 1), weft_ema_swap(mean);
+        agree(w, &s, &k, 3, "averaged");
+        weft_ema_swap(mean);
+        agree(w, &s, &k, 3, "not averaged");
+        cr_assert_eq(weft_load(file, s.m, o, NULL, 0), WEFT_OK);
+        agree(w, &s, &k, 3, "loaded");
+        weft_freeze(s.m, "*", true), weft_set_grad_enabled(w, true);
+        agree(w, &s, &k, 3, "frozen, recorded");
+        end_folder();
+    }
 }
 
 /* ---- what is kept, and what is not ---- */
@@ -326,21 +325,19 @@ static void attention_agrees(weft *w, weft_attention_layer *a, int64_t n)
     same_in_company("attention", kept_whole.v, whole.v, whole.n);
     weft_clear(w);
 }
-Test(step, attentions_projections_are_kept)
+TABLE_TEST(step, attentions_projections_are_kept)
 {
-    FOR_DEVICES(w) {
-        weft_module *top = weft_module_new(w, "top");
-        weft_attention_layer *a = weft_attention_new(
-            top, "a", &(weft_attention_layer_opts){ .kind = WEFT_MULTIHEAD, .width = 40, .heads = 4 });
-        for (int round = 0; round < 3; round++) {
-            for (int64_t n = 1; n < MOST; n++)
-                attention_agrees(w, a, n);
-            weft_set_grad_enabled(w, false);
-            weft_tensor *weight = weft_find_parameter(top, "a.in_proj_weight");
-            weft_assign(weight, weft_scale(weight, (weft_real).5));
-            weft_clear(w);
-        }
-        if (!strncmp(weft_device_name(w), "avx", 3))
-            cr_assert(kept(w) > 4 * 40 * 40 * (int64_t)sizeof(weft_real));
+    weft_module *top = weft_module_new(w, "top");
+    weft_attention_layer *a = weft_attention_new(
+        top, "a", &(weft_attention_layer_opts){ .kind = WEFT_MULTIHEAD, .width = 40, .heads = 4 });
+    for (int round = 0; round < 3; round++) {
+        for (int64_t n = 1; n < MOST; n++)
+            attention_agrees(w, a, n);
+        weft_set_grad_enabled(w, false);
+        weft_tensor *weight = weft_find_parameter(top, "a.in_proj_weight");
+        weft_assign(weight, weft_scale(weight, (weft_real).5));
+        weft_clear(w);
     }
+    if (!strncmp(weft_device_name(w), "avx", 3))
+        cr_assert(kept(w) > 4 * 40 * 40 * (int64_t)sizeof(weft_real));
 }

@@ -278,9 +278,8 @@ Test(trace, is_of_the_last_run)
     }
 }
 
-Test(trace, what_it_refuses)
+CPU_TEST(trace, what_it_refuses)
 {
-    weft *w = open_on(WEFT_CPU);
     weft_module *m = weft_module_new(w, "m");
     weft_rnn *r = weft_lstm_new(m, "r", &(weft_rnn_opts){ .input = 3, .hidden = 4 }),
              *lean = weft_lstm_new(m, "lean", &(weft_rnn_opts){ .input = 3, .hidden = 4, .lean = true });
@@ -306,5 +305,4 @@ Test(trace, what_it_refuses)
     weft_rnn_trace(r, 0, false);
     FAILS(w, WEFT_EARG, "the step of the layer's last run has ended");
     cr_assert(!weft_rnn_set_traced(NULL, true) && !weft_rnn_trace(NULL, 0, false).gates);
-    CLEAN(w);
 }

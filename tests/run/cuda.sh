@@ -6,7 +6,7 @@
 
 # May UNIT run on this GPU? A real one (GPU=1) cannot use memory of the host. Under the address sanitizer layers and models run nightly.
 on_gpu() {                              # UNIT
-    case ${V:-}${WHOLE:-},${1##*/} in asan,test_kernel_bits|asan,test_rnn_*|asan,test_ragged|asan,test_forecast*) return 1 ;; esac
+    case ${V:-}${WHOLE:-},${1##*/} in asan,test_kernel_bits|asan,test_rnn_*|asan,test_forecast*) return 1 ;; esac
     case ${1##*/} in
     test_cuda) true ;;
     test_kernel_bits|test_vector|test_cuda_emulated|test_cuda_recur|test_cuda_link|test_cuda_graphs) [ -z "${GPU:-}" ] ;;

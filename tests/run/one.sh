@@ -5,7 +5,7 @@
 # Criterion lets some things pass that are failures here: a leak (its worker prints it and exits 0), a test that was skipped or disabled, a
 # suite without tests. So sanitizers write to files, and every test that a program lists must have run.
 
-long=" test_recur_layer test_recur test_recur_fold test_kernel_bits test_rnn_lookup test_memory test_ragged test_speed golden_recurrent \
+long=" test_recur_layer test_recur test_recur_fold test_kernel_bits test_rnn_lookup test_memory test_speed golden_recurrent \
 golden_layers test_parallel.sh test_forecast.sh test_site.sh test_weft.sh test_bench.sh test_lab.sh "
 
 # Takes NAME for this lane. False if another lane has it, or if it is short and this is the turn of the long ones.

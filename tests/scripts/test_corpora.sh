@@ -83,14 +83,4 @@ real unicode 34924 901973 25.8 9.7 56 88
 real dna 6000 2056551 342.8 299.4 1410 2561
 real dna-first 10000 1088399 108.8 60.0 282 354
 real dna-second 10000 1089986 109.0 59.6 277 366
-real vowels 640 9961 15.6 3.6 25 29
-mkdir nowhere
-check "vowels that are nowhere: what to do" says 1 'not installed: .*aeon' env XDG_CACHE_HOME="$PWD/nowhere" "$weft" corpora vowels
-mkdir -p cache/weft
-twelve() { for _ in 1 2 3 4 5 6 7 8 9 10 11 12; do printf '%s:' "$1"; done; echo "$2"; }
-{ echo "@data"; twelve 1.5,2 1; twelve 3 9; } >cache/weft/JapaneseVowels_TRAIN.ts
-{ echo "@data"; twelve 1,2,3 9; } >cache/weft/JapaneseVowels_TEST.ts
-check "vowels of one's own" is "$(XDG_CACHE_HOME=$PWD/cache lengths vowels)" "2 1 3"
-echo "1,2:3,4:1" >>cache/weft/JapaneseVowels_TEST.ts
-check "a damaged line is named" says 1 'TEST.ts:3: 12 series of one length' env XDG_CACHE_HOME="$PWD/cache" "$weft" corpora vowels
 finish "corpora"

@@ -24,7 +24,7 @@ for cxx in $compilers; do
     # shellcheck disable=SC2086
     check "$cxx takes the README's network in C++" "$cxx" -std=c++17 $warn $sanitize $real -I"$root" -o "net.$cxx" "$root/examples/net.cpp" "$build/libweft.a" $libraries
     check "which has the losses of the README" same_losses "./net.$cxx"
-    for h in "$root"/weft.h "$root"/*/api_*.h "$root"/*/*/api_*.h; do
+    for h in "$root"/weft*.h "$root"/*/api_*.h "$root"/*/*/api_*.h; do
         [ -f "$h" ] || continue
         printf '#include "%s"\n' "$h" >one.cpp
         # shellcheck disable=SC2086

@@ -57,7 +57,7 @@ bad 'by_hand:1: "batches" or "rows", a list' '{"planner": "x"}'
 bad 'by_hand:1: "batches" or "rows", a list' '{"batches": [[0]], "rows": [[0]]}'
 bad 'by_hand:1: 36 tokens are missing' '{"batches": []}'
 bad 'by_hand:1: 6 tokens are missing, from sequence 7 on' '{"batches": [[0,1,2,3,4,5,6]]}'
-bad 'by_hand:1: token 0 of sequence 0 is planned twice' '{"batches": [[0,0,1,2,3,4,5,6,7]]}'
+bad 'by_hand:1: segment 1, 7 tokens of sequence 0 .* its first token is planned twice' '{"batches": [[0,0,1,2,3,4,5,6,7]]}'
 bad "by_hand:1: a piece's sequence is out of range; a whole number in 0 .. 7" '{"batches": [[8]]}'
 bad "a piece's sequence is out of range" '{"batches": [[-1]]}'
 bad "a piece is a sequence's number or" '{"batches": [["0"]]}'
@@ -65,7 +65,7 @@ bad "a piece is a sequence's number or" '{"batches": [[[0, 1]]]}'
 bad "a piece's count is no whole number" '{"batches": [[[0, 0, 1.5]]]}'
 bad "a batch is something else" '{"batches": [0]}'
 bad "a row is something else" '{"rows": [0]}'
-bad "segment 0 has tokens 3 .. 7 of sequence 0, which has 7" '{"batches": [[[0, 3, 5]]]}'
+bad "segment 0, 5 tokens of sequence 0 from token 3 on, .* the sequence has 7 tokens" '{"batches": [[[0, 3, 5]]]}'
 bad "its batch has 1 rows of 8 cells" '{"rows": [[0, 1]], "capacity": 8}'
 bad '"planner" is no text' '{"planner": 3, "batches": []}'
 bad '"capacity" is out of range' '{"capacity": -3, "rows": []}'
@@ -78,7 +78,7 @@ bad 'more cells than can be counted' "{\"batches\": [[]$(yes ', []' | head -n 30
 bad '"width" of a batch is missing' '{"batches": [[0], [1]], "width": [9]}'
 bad '"batch_rows", "width" and "columns" need' '{"batches": [[0], [1]], "width": [9, 9, 9]}'
 bad '"columns" needs a list for each row' '{"rows": [[0], [1]], "columns": [[0], []]}'
-bad "begins in row 0 at column 3, where another ends at 7" '{"rows": [[0, 1]], "columns": [[0, 3]]}'
+bad "in row 0 from column 3 on: another one ends at column 7 of the row" '{"rows": [[0, 1]], "columns": [[0, 3]]}'
 bad '"columns" is a list beside "rows"' '{"batches": [[0]], "columns": [[0]]}'
 bad '"carry" is true, or a list' '{"batches": [[0,1,2,3,4,5,6,7]], "carry": [true]}'
 bad 'in the batch before none ends where it begins' '{"batches": [[0,1,2,3,4,5,6,7]], "carry": [true,true,true,true,true,true,true,true]}'
@@ -101,7 +101,6 @@ golden() {                              # NAME FILE: the same bytes but for the 
 page() { "$weft" plan --report page.html lengths order:count=8 pool:count=8,pool=5,shuffle=yes best_fit_decreasing:capacity=80,rows=4 "$@"; }
 version=$("$weft" --version | sed 's/\./\\./g')
 check "a page" page streams:slots=4,window=20
-check "it is the golden one" golden page.html page.html
 cp page.html first.html
 check "a second time" page streams:slots=4,window=20
 check "the same bytes" cmp page.html first.html
@@ -128,7 +127,7 @@ check "26 sums of 48" grep -qF '<td>32</td><td>54</td><td>40.7</td><td>26</td><t
 # all that a laboratory measures, from formulas
 check "a page with all that is measured" says 1 "the page is written" "$weft" plan lengths ./page_lab.so:page_planner
 check "a verdict, with its reason" grep -q "<strong>Take 1 random.* the fastest. No plan within 10 % of it changes gradients less" measured.html
-check "it is the golden one, too" golden page_measured.html measured.html
+check "it is the golden one" golden page_measured.html measured.html
 check "its words are escaped" grep -q 'a corpus &amp; its &quot;name&quot; &lt;b&gt;é��' measured.html
 check "no section is left out" eval '! grep -qE "for this page|not compared" measured.html'
 

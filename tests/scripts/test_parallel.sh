@@ -401,9 +401,6 @@ restarted() {
     check "a signal between two runs" eval '{ "$restart" nothing sh -c ": >tried; exit 5" 2>said & } && pid=$! && until grep -q "begins again" said; do sleep .02; done && kill $pid; wait $pid; [ $? = 5 ] && grep -q "ended by SIGTERM; status 5" said'
 }
 
-# ---- the model of what many ranks cost
-modelled() { check "it sends what the library sends, and what costs nothing takes no time" "$(dirname "$examples")/bench/parallel_model" --test; }
-
 # ---- signals
 stopped_together() {
     rm -f said stopped                  # what is there is of this run
@@ -433,10 +430,10 @@ refused() {
     check "the library knows no MPI" eval '! ldd "$(dirname "$examples")/libweft.so" | grep -qi mpi'
 }
 
-every_part="bytes gathered examples launched logged shared_gpus linked linked_on resumed carried failures gone gone_at_the_end goes_on restarted modelled stopped refused"
+every_part="bytes gathered examples launched logged shared_gpus linked linked_on resumed carried failures gone gone_at_the_end goes_on restarted stopped refused"
 case ${V:-} in
 double) every_part=$(echo " $every_part " | sed 's/ linked_on / /; s/ gone gone_at_the_end goes_on restarted / /') ;;      # who dies when is no matter of the numbers
-asan)   [ -n "${WHOLE:-}" ] || every_part=$(echo " $every_part " | sed 's/ bytes / /; s/ linked_on / /; s/ modelled / /') ;;  # which numbers, none of memory
+asan)   [ -n "${WHOLE:-}" ] || every_part=$(echo " $every_part " | sed 's/ bytes / /; s/ linked_on / /; s/ / /') ;;  # which numbers, none of memory
 esac
 for part in ${PARTS:-$every_part}; do $part; done
 finish "many ranks"

@@ -19,7 +19,7 @@ check "and once more" made again 2
 check "the same bytes" diff -r site again
 check "nothing is wrong with it" sound site
 check "the reference has all exported functions, and no others" diff <(python docs/site/check.py "$site" anchors) <(cd "$root" && functions)
-types() { (cd "$root" && cat weft.h $(sed -n 's/^#include "\(.*\)"/\1/p' weft.h)) | sed -nE 's/^(} |typedef .* )(weft_[a-z_]+);.*/\2/p; s/^#define (WEFT_[A-Z]+[A-Z_]*).*/\1/p' | grep -vE '_H$|STATUS_NAME|weft__' | sort -u; }
+types() { (cd "$root" && cat $(sed -n 's/^#include "\(.*\)"/\1/p' weft*.h)) | sed -nE 's/^(} |typedef .* )(weft_[a-z_]+);.*/\2/p; s/^#define (WEFT_[A-Z]+[A-Z_]*).*/\1/p' | grep -vE '_H$|STATUS_NAME|weft__' | sort -u; }
 placed() {
     local t n=0
     for t in $(types); do n=$((n + 1)); grep -qr "id=\"$t\"" site/api || { echo "$t has no place"; return 1; }; done
@@ -58,5 +58,5 @@ check "a second script" broken "tutorial.html: a script" $tutorial 's|</main>|<s
 check "a heading that is left out" broken "of levels" $tutorial 's|<h2|<h4|; s|</h2>|</h4>|'
 check "a page that no one leads to" eval 'cp -r site lone; echo "<html/>" >lone/lone.html; says 1 "lone.html: no page leads to it" sound lone'
 check "another number than the program's" broken "shows another lessons/02_rnn_by_hand/expected.txt" lessons/02_rnn_by_hand/index.html 's|0\.6044|0.6045|'
-check "a function without a place" broken "no such place: .*#weft_rnn_trace" api/api_rnn.html 's| id="weft_rnn_trace"||'
+check "a function without a place" broken "no such place: .*#weft_rnn_trace" api/api_trace.html 's| id="weft_rnn_trace"||'
 finish "the site"

@@ -71,7 +71,7 @@ cat >own.c <<'C'
 #include <stdlib.h>
 #include <stdio.h>
 #include <unistd.h>
-#include "weft.h"
+#include "weft_plan.h"
 static weft_status snake(const int32_t *len, int64_t n, const weft_plan_opts *o, weft_plan *p)
 {
     int64_t used[64] = { 0 }, width = 0, rows = o->count;

@@ -6,57 +6,43 @@
 #include <zlib.h>
 #include "tools/corpora/corpora.h"
 
-static bool grow(void **array, int64_t room, size_t size)
+static void make_room_for_token(corpus_builder *b, int64_t columns)
 {
-    void *more = realloc(*array, (size_t)room * size);
-    if (!more)
-        return say_failure("corpora: no memory for %lld tokens or lengths", (long long)room);
-    *array = more;
-    return true;
-}
-
-static bool room_for_tokens(corpus_builder *b, int64_t columns)
-{
+    weft_dataset *d = &b->data;
     if (b->tokens < b->tokens_room)
-        return true;
-    int64_t room = 2 * b->tokens_room + 4096;
-    bool good = columns ? grow((void **)&b->data.rows, room * columns, sizeof *b->data.rows) :
-                          grow((void **)&b->data.ints, room, sizeof *b->data.ints);
-    b->tokens_room = good ? room : b->tokens_room;
-    return good;
+        return;
+    b->tokens_room = 2 * b->tokens_room + 4096;
+    if (columns)
+        d->rows = get_more(d->rows, b->tokens_room * columns, sizeof *d->rows);
+    else
+        d->ints = get_more(d->ints, b->tokens_room, sizeof *d->ints);
 }
 
-bool corpus_token(corpus_builder *b, int32_t token)
+void corpus_token(corpus_builder *b, int32_t token)
 {
-    if (!room_for_tokens(b, 0))
-        return false;
+    make_room_for_token(b, 0);
     b->data.ints[b->tokens++] = token;
-    return true;
 }
 
-bool corpus_row(corpus_builder *b, const weft_real *row, int64_t columns)
+void corpus_row(corpus_builder *b, const weft_real *row, int64_t columns)
 {
     b->data.columns = columns;
-    if (!room_for_tokens(b, columns))
-        return false;
+    make_room_for_token(b, columns);
     memcpy(b->data.rows + b->tokens++ * columns, row, (size_t)columns * sizeof *row);
-    return true;
 }
 
-static bool add_sequence(corpus_builder *b, int64_t length)
+static void add_sequence(corpus_builder *b, int64_t length)
 {
-    if (b->data.n + 1 >= b->sequences_room) {
-        int64_t room = 2 * b->sequences_room + 1024;
-        if (!grow((void **)&b->data.len, room, sizeof *b->data.len) ||
-            !grow((void **)&b->data.offset, room, sizeof *b->data.offset))
-            return false;
-        b->sequences_room = room;
+    weft_dataset *d = &b->data;
+    if (d->n + 1 >= b->sequences_room) {
+        b->sequences_room = 2 * b->sequences_room + 1024;
+        d->len = get_more(d->len, b->sequences_room, sizeof *d->len);
+        d->offset = get_more(d->offset, b->sequences_room, sizeof *d->offset);
     }
-    int64_t i = b->data.n++, first = i ? b->data.offset[i] : 0;
-    b->data.len[i] = (int32_t)length;
-    b->data.offset[i] = first;
-    b->data.offset[i + 1] = first + length;
-    return true;
+    int64_t i = d->n++, first = i ? d->offset[i] : 0;
+    d->len[i] = (int32_t)length;
+    d->offset[i] = first;
+    d->offset[i + 1] = first + length;
 }
 
 bool corpus_end_sequence(corpus_builder *b)
@@ -65,7 +51,8 @@ bool corpus_end_sequence(corpus_builder *b)
     if (b->tokens - first > INT32_MAX)
         return say_failure("corpora: sequence %lld has %lld tokens, more than %d", (long long)b->data.n,
                            (long long)(b->tokens - first), INT32_MAX);
-    return add_sequence(b, b->tokens - first);
+    add_sequence(b, b->tokens - first);
+    return true;
 }
 
 bool corpus_length(corpus_builder *b, double length)
@@ -73,7 +60,8 @@ bool corpus_length(corpus_builder *b, double length)
     if (!(length >= 0 && length <= INT32_MAX))
         return say_failure("corpora: sequence %lld has length %g; 0 .. %d is expected", (long long)b->data.n,
                            length, INT32_MAX);
-    return add_sequence(b, (int64_t)length);
+    add_sequence(b, (int64_t)length);
+    return true;
 }
 
 bool corpus_refuse(const corpus_spec *s, const char *what)
@@ -104,15 +92,15 @@ char *corpus_file(const char *path, size_t *n)
     int got = 1;
     size_t used = 0, room = 0;
     while (got > 0) {
-        if (used + 1 >= room && !grow((void **)&text, (int64_t)(room = 2 * room + 65536), 1))
-            break;
+        if (used + 1 >= room)
+            text = get_more(text, (int64_t)(room = 2 * room + 65536), 1);
         size_t want = room - used - 1;
         got = gzread(file, text + used, want > 1 << 24 ? 1 << 24 : (unsigned)want);
         used += got > 0 ? (size_t)got : 0;
     }
     int status = gzclose(file);
     if (got || status != Z_OK)
-        return refuse_file(path, got > 0 ? "no memory" : "cannot be read, or is damaged", text);
+        return refuse_file(path, "cannot be read, or is damaged", text);
     text[used] = 0;
     *n = used;
     return text;

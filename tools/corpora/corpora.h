@@ -17,10 +17,10 @@ typedef struct {
 /* A corpus that is being read: sequences end to end, as in a weft_dataset. */
 typedef struct { weft_dataset data; int64_t tokens, sequences_room, tokens_room; } corpus_builder;
 
-/* package: what apt-get installs it, NULL: nothing is needed; fetch: how it is got otherwise. numbers: their
- * names between colons; NULL: it has none, and is not drawn. */
+/* package: the packages that apt-get installs it from, NULL: none are needed. numbers: their names between
+ * colons; NULL: it has none, and is not drawn. */
 typedef struct {
-    const char *name, *numbers, *package, *fetch, *about;
+    const char *name, *numbers, *package, *about;
     bool (*read)(const corpus_spec *, corpus_builder *);
 } corpus;
 extern const corpus all_corpora[];
@@ -32,12 +32,14 @@ bool read_corpus(const char *text, weft_dataset *out);
 void corpus_free(weft_dataset *);
 /* Its lengths alone, to be freed; NULL after an error, which was said. */
 int32_t *corpus_lengths(const char *text, int64_t *n);
+/* The lengths in a file, integers between white space; path "-": stdin. As corpus_lengths. */
+int32_t *read_lengths(const char *path, int64_t *n);
 /* The record of a name; NULL, and the error was said. */
 const corpus *corpus_named(const char *name, size_t length);
 
 /* build.c; false: the error was said. A sequence has tokens or a length. */
-bool corpus_token(corpus_builder *, int32_t token);
-bool corpus_row(corpus_builder *, const weft_real *row, int64_t columns);
+void corpus_token(corpus_builder *, int32_t token);
+void corpus_row(corpus_builder *, const weft_real *row, int64_t columns);
 bool corpus_end_sequence(corpus_builder *);
 bool corpus_length(corpus_builder *, double length);
 /* Says "NAME: what"; false. */
@@ -53,7 +55,6 @@ bool read_fortunes(const corpus_spec *, corpus_builder *);
 bool read_words(const corpus_spec *, corpus_builder *);
 bool read_unicode(const corpus_spec *, corpus_builder *);
 bool read_dna(const corpus_spec *, corpus_builder *);
-bool read_vowels(const corpus_spec *, corpus_builder *);
 bool read_length_file(const corpus_spec *, corpus_builder *);
 bool draw_uniform(const corpus_spec *, corpus_builder *);
 bool draw_geometric(const corpus_spec *, corpus_builder *);

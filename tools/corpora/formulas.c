@@ -1,5 +1,6 @@
 /* formulas.c - lengths by formulas: drawn ones, and adversaries, which planners do not like. */
 #include <math.h>
+#include "weft_lab.h"
 #include "tools/corpora/corpora.h"
 
 /* Whether the first n numbers are lengths; else says what is expected. */
@@ -21,8 +22,6 @@ static bool is_range(const corpus_spec *s)
 static bool draw(const corpus_spec *s, corpus_builder *b, double (*one)(const corpus_spec *, weft_stream *))
 {
     weft_stream *stream = weft_stream_new(s->seed, s->name);
-    if (!stream)
-        return corpus_refuse(s, "no memory for a stream");
     bool good = true;
     for (int64_t i = 0; i < s->n && good; i++)
         good = corpus_length(b, one(s, stream));
@@ -34,10 +33,7 @@ static double one_uniform(const corpus_spec *s, weft_stream *r)
 {
     return s->number[0] + (double)weft_stream_below(r, (uint64_t)(s->number[1] - s->number[0]) + 1);
 }
-bool draw_uniform(const corpus_spec *s, corpus_builder *b)
-{
-    return is_range(s) && draw(s, b, one_uniform);
-}
+bool draw_uniform(const corpus_spec *s, corpus_builder *b) { return is_range(s) && draw(s, b, one_uniform); }
 
 /* How often one tries until it succeeds: 1, 2, .. */
 static double one_geometric(const corpus_spec *s, weft_stream *r)

@@ -38,8 +38,8 @@ static const char *read_text(const char *at, const char *end, corpus_builder *b,
         start++;
     while (stop > start && stop[-1] == '\n')
         stop--;
-    for (const char *c = start; c < stop && *good; c++)
-        *good = corpus_token(b, (unsigned char)*c);
+    for (const char *c = start; c < stop; c++)
+        corpus_token(b, (unsigned char)*c);
     if (*good && stop > start)
         *good = corpus_end_sequence(b);
     return at;

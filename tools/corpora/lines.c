@@ -3,9 +3,7 @@
  * unicode: names of characters, the second field of a line of Debian's unicode-data; bytes.
  * words: the words of Debian's wamerican, one a line; letters, not bytes: the text is UTF-8.
  * dna: reads of the lambda phage from Debian's bowtie2-examples, the second of each four lines of FASTQ;
- * letters. dna-first and dna-second are pairs: the i-th of one belongs to that of the other.
- * vowels: Japanese Vowels (Kudo et al. 1999), 12 cepstra a step; 270 sequences for training, then 370 for
- * testing. No Debian package has it; the files are looked for in ${XDG_CACHE_HOME:-$HOME/.cache}. */
+ * letters. dna-first and dna-second are pairs: the i-th of one belongs to that of the other. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,7 +14,7 @@ typedef struct {
     const char *at, *end;
     int64_t number;
 } line;
-/* Returns what is wrong with the line; NULL: nothing; "": there is no memory, which was said. */
+/* Returns what is wrong with the line; NULL: nothing; "": the error was said. */
 typedef const char *add_line(const line *, corpus_builder *);
 
 static bool read_lines(const char *path, add_line *add, corpus_builder *b)
@@ -39,10 +37,9 @@ static bool read_lines(const char *path, add_line *add, corpus_builder *b)
 
 static const char *add_sequence(const char *at, const char *end, corpus_builder *b)
 {
-    bool good = true;
-    for (; good && at < end; at++)
-        good = corpus_token(b, (unsigned char)*at);
-    return good && corpus_end_sequence(b) ? NULL : "";
+    for (; at < end; at++)
+        corpus_token(b, (unsigned char)*at);
+    return corpus_end_sequence(b) ? NULL : "";
 }
 
 static const char *add_entry(const line *l, corpus_builder *b)
@@ -91,10 +88,9 @@ static int32_t next_letter(const unsigned char **at)
 
 static const char *add_word(const line *l, corpus_builder *b)
 {
-    bool good = true;
-    for (const unsigned char *at = (const unsigned char *)l->at; good && (const char *)at < l->end;)
-        good = corpus_token(b, next_letter(&at));
-    return good && (l->end == l->at || corpus_end_sequence(b)) ? NULL : "";
+    for (const unsigned char *at = (const unsigned char *)l->at; (const char *)at < l->end;)
+        corpus_token(b, next_letter(&at));
+    return l->end == l->at || corpus_end_sequence(b) ? NULL : "";
 }
 
 bool read_words(const corpus_spec *s, corpus_builder *b)
@@ -118,62 +114,4 @@ bool read_dna(const corpus_spec *s, corpus_builder *b)
     return read_lines(strcmp(which, "-first") ? "/usr/share/doc/bowtie2/examples/reads/reads_2.fq.gz" :
                                                 "/usr/share/doc/bowtie2/examples/reads/reads_1.fq.gz",
                       add_read, b);
-}
-
-/* ---- vowels ---- */
-enum { CEPSTRA = 12, MOST_STEPS = 256 };
-
-/* Reads a series of numbers with commas, ended by a colon. Returns what is behind it; NULL: it is none. */
-static const char *read_series(const char *at, weft_real (*x)[CEPSTRA], int c, int *steps)
-{
-    char *end;
-    for (*steps = 0; *steps < MOST_STEPS; at = end + 1) {
-        double value = strtod(at, &end);
-        if (end == at || (*end != ',' && *end != ':'))
-            return NULL;
-        x[(*steps)++][c] = (weft_real)value;
-        if (*end == ':')
-            return end + 1;
-    }
-    return NULL;
-}
-
-/* Adds an utterance, a line behind "@data": CEPSTRA series, then the speaker. */
-static const char *add_utterance(const line *l, corpus_builder *b)
-{
-    static weft_real x[MOST_STEPS][CEPSTRA];
-    static bool data;
-    bool behind = l->number && data;
-    int steps = 0, first = 0;
-    data = behind || !strncmp(l->at, "@data", 5);
-    if (!behind || l->end == l->at || *l->at == '\r')
-        return NULL;
-    const char *at = l->at;
-    for (int c = 0; c < CEPSTRA && at; c++) {
-        at = read_series(at, x, c, &steps);
-        first = c ? first : steps;
-        at = steps == first ? at : NULL;
-    }
-    if (!at)
-        return "12 series of one length, with colons behind, are expected";
-    bool good = true;
-    for (int t = 0; t < steps && good; t++)
-        good = corpus_row(b, x[t], CEPSTRA);
-    return good && corpus_end_sequence(b) ? NULL : "";
-}
-
-bool read_vowels(const corpus_spec *s, corpus_builder *b)
-{
-    static const char *const parts[] = { "TRAIN", "TEST" };
-    char path[1024];
-    const char *cache = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
-    bool has_cache = cache && *cache, good = has_cache || home;
-    errno = ENOENT;
-    (void)s;
-    for (int i = 0; i < 2 && good; i++) {
-        snprintf(path, sizeof path, "%.900s%s/weft/JapaneseVowels_%s.ts", has_cache ? cache : home,
-                 has_cache ? "" : "/.cache", parts[i]);
-        good = read_lines(path, add_utterance, b);
-    }
-    return good;
 }

@@ -2,50 +2,49 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include "core/nearest.h"
 #include "tools/corpora/corpora.h"
 
-#define VOWELS                                                                                              \
-    "unzip -j of PyPI's aeon wheel (pip download --no-deps aeon), aeon/datasets/data/JapaneseVowels/*.ts, " \
-    "into ${XDG_CACHE_HOME:-~/.cache}/weft"
-
 const corpus all_corpora[] = {
-    { "cmudict", NULL, "festlex-cmu", NULL, "letters of English words", read_cmudict },
-    { "fortunes", NULL, "fortunes fortunes-min", NULL, "bytes of short texts; a heavy tail", read_fortunes },
-    { "words", NULL, "wamerican", NULL, "letters of American English words", read_words },
-    { "unicode", NULL, "unicode-data", NULL, "bytes of characters' names", read_unicode },
-    { "dna", NULL, "bowtie2-examples", NULL, "long reads of the lambda phage", read_dna },
-    { "dna-first", NULL, "bowtie2-examples", NULL, "its paired reads, the first of each", read_dna },
-    { "dna-second", NULL, "bowtie2-examples", NULL, "and the second", read_dna },
-    { "vowels", NULL, NULL, VOWELS, "12 cepstra a step of Japanese vowels", read_vowels },
-    { "uniform", "LEAST:MOST", NULL, NULL, "each length alike", draw_uniform },
-    { "geometric", "P", NULL, NULL, "ends with probability P at each token", draw_geometric },
-    { "lognormal", "MU:SIGMA", NULL, NULL, "exp of a normal number, 1 at least", draw_lognormal },
-    { "twopoint", "SHORT:LONG", NULL, NULL, "the one or the other", draw_twopoint },
-    { "equal", "LENGTH", NULL, NULL, "all the same", make_equal },
-    { "half", "CAPACITY", NULL, NULL, "CAPACITY div 2 + 1: no two share a row", make_half },
-    { "giant", "SHORT:LONG", NULL, NULL, "one long one in the middle", make_giant },
-    { "above", "CAPACITY", NULL, NULL, "one in the middle does not fit", make_above },
-    { "sorted", "LEAST:MOST", NULL, NULL, "evenly, ascending", make_sorted },
-    { "ff-worst", "", NULL, NULL, "first fit makes 17 rows of 101 where 10 do, n = 37", make_ff_worst },
-    { "ffd-worst", "CAPACITY", NULL, NULL, "first fit decreasing makes 11 rows where 9 do", make_ffd_worst },
-    { "file", "PATH", NULL, NULL, "a file of lengths; - is stdin", read_length_file },
+    { "cmudict", NULL, "festlex-cmu", "letters of English words", read_cmudict },
+    { "fortunes", NULL, "fortunes fortunes-min", "bytes of short texts; a heavy tail", read_fortunes },
+    { "words", NULL, "wamerican", "letters of American English words", read_words },
+    { "unicode", NULL, "unicode-data", "bytes of characters' names", read_unicode },
+    { "dna", NULL, "bowtie2-examples", "long reads of the lambda phage", read_dna },
+    { "dna-first", NULL, "bowtie2-examples", "its paired reads, the first of each", read_dna },
+    { "dna-second", NULL, "bowtie2-examples", "and the second", read_dna },
+    { "uniform", "LEAST:MOST", NULL, "each length alike", draw_uniform },
+    { "geometric", "P", NULL, "ends with probability P at each token", draw_geometric },
+    { "lognormal", "MU:SIGMA", NULL, "exp of a normal number, 1 at least", draw_lognormal },
+    { "twopoint", "SHORT:LONG", NULL, "the one or the other", draw_twopoint },
+    { "equal", "LENGTH", NULL, "all the same", make_equal },
+    { "half", "CAPACITY", NULL, "CAPACITY div 2 + 1: no two share a row", make_half },
+    { "giant", "SHORT:LONG", NULL, "one long one in the middle", make_giant },
+    { "above", "CAPACITY", NULL, "one in the middle does not fit", make_above },
+    { "sorted", "LEAST:MOST", NULL, "evenly, ascending", make_sorted },
+    { "ff-worst", "", NULL, "first fit makes 17 rows of 101 where 10 do, n = 37", make_ff_worst },
+    { "ffd-worst", "CAPACITY", NULL, "first fit decreasing makes 11 rows where 9 do", make_ffd_worst },
+    { "file", "PATH", NULL, "a file of lengths; - is stdin", read_length_file },
 };
 const int corpora_count = sizeof all_corpora / sizeof *all_corpora;
 
 /* ---- names ---- */
+static const char *name_at(int i, const void *of)
+{
+    (void)of;
+    return i < corpora_count ? all_corpora[i].name : NULL;
+}
+
 const corpus *corpus_named(const char *name, size_t length)
 {
     char word[40];
-    int distance = 1 << 20;
-    const corpus *near = NULL;
     snprintf(word, sizeof word, "%.*s", length < sizeof word ? (int)length : (int)sizeof word - 1, name);
-    for (const corpus *c = all_corpora; c < all_corpora + corpora_count; c++) {
+    for (const corpus *c = all_corpora; c < all_corpora + corpora_count; c++)
         if (!strcmp(word, c->name))
             return c;
-        near = is_nearer(word, c->name, &distance) ? c : near;
-    }
+    const char *near = weft__nearest(word, name_at, NULL);
     say_error(FAILED, "corpora: there is no corpus \"%s\"; %s%s%s; weft corpora lists them", word,
-              near ? "\"" : "they are cmudict, fortunes, words, ..", near ? near->name : "",
+              near ? "\"" : "they are cmudict, fortunes, words, ..", near ? near : "",
               near ? "\" is near" : "");
     return NULL;
 }
@@ -110,15 +109,37 @@ static bool parse(const corpus *c, const char *text, corpus_spec *s)
     return !*at || refuse(c, text, "it ends with what is not understood");
 }
 
+/* ---- a file of lengths: integers between white space ---- */
+static bool add_length(const char *path, long long line, const char *word, corpus_builder *b)
+{
+    char *end;
+    errno = 0;
+    long long value = strtoll(word, &end, 10);
+    if (errno || *end || value < 0 || value > INT32_MAX)
+        return say_failure("%s:%lld: \"%.40s\" is no length; a whole number in 0 .. %d is expected", path,
+                           line, word, INT32_MAX);
+    return corpus_length(b, (double)value);
+}
+
 bool read_length_file(const corpus_spec *s, corpus_builder *b)
 {
-    int64_t n;
-    int32_t *len = read_lengths(s->rest, &n);
-    bool good = len != NULL;
-    for (int64_t i = 0; i < n && good; i++)
-        good = corpus_length(b, len[i]);
-    free(len);
-    errno = good ? 0 : EIO;
+    static const char space[] = " \t\n\v\f\r";
+    bool standard = !strcmp(s->rest, "-"), good = true;
+    const char *path = standard ? "stdin" : s->rest;
+    char *text = NULL, *rest;
+    size_t room = 0;
+    FILE *file = standard ? stdin : fopen(path, "r");
+    if (!file)
+        good = say_failure("%s: %s", path, strerror(errno));
+    for (long long line = 1; good && getline(&text, &room, file) >= 0; line++)
+        for (char *word = strtok_r(text, space, &rest); word && good; word = strtok_r(NULL, space, &rest))
+            good = add_length(path, line, word, b);
+    if (good && ferror(file))
+        good = say_failure("%s: cannot be read: %s", path, strerror(errno));
+    if (file && !standard)
+        fclose(file);
+    free(text);
+    errno = EIO; /* the caller takes ENOENT for a corpus that is missing */
     return good;
 }
 
@@ -132,14 +153,10 @@ void corpus_free(weft_dataset *d)
 }
 
 /* An empty corpus has arrays, too. */
-static bool has_arrays(weft_dataset *d)
+static void make_arrays(weft_dataset *d)
 {
-    d->len = d->len ? d->len : calloc(1, sizeof *d->len);
-    d->offset = d->offset ? d->offset : calloc(1, sizeof *d->offset);
-    if (d->len && d->offset)
-        return true;
-    errno = ENOMEM;
-    return say_failure("corpora: no memory");
+    d->len = d->len ? d->len : get_memory(0, sizeof *d->len);
+    d->offset = d->offset ? d->offset : get_memory(0, sizeof *d->offset);
 }
 
 bool read_corpus(const char *text, weft_dataset *out)
@@ -151,25 +168,37 @@ bool read_corpus(const char *text, weft_dataset *out)
     if (!c || !parse(c, text, &s))
         return false;
     errno = 0;
-    if (!c->read(&s, &b) || !has_arrays(&b.data)) {
+    if (!c->read(&s, &b)) {
         if (errno == ENOENT)
-            say_error(FAILED, "corpora: %s is not installed: %s%s", c->name,
-                      c->package ? "apt-get install " : "", c->package ? c->package : c->fetch);
+            say_error(FAILED, "corpora: %s is not installed: apt-get install %s", c->name, c->package);
         return corpus_free(&b.data), false;
     }
+    make_arrays(&b.data);
     *out = b.data;
     return true;
+}
+
+/* Takes the lengths of a dataset and frees the rest; NULL if it could not be read. */
+static int32_t *lengths_of(weft_dataset *d, bool good, int64_t *n)
+{
+    int32_t *len = good ? d->len : NULL;
+    *n = good ? d->n : 0;
+    d->len = good ? NULL : d->len;
+    corpus_free(d);
+    return len;
 }
 
 int32_t *corpus_lengths(const char *text, int64_t *n)
 {
     weft_dataset d;
-    *n = 0;
-    if (!read_corpus(text, &d))
-        return NULL;
-    int32_t *len = d.len;
-    *n = d.n;
-    d.len = NULL;
-    corpus_free(&d);
-    return len;
+    bool good = read_corpus(text, &d);
+    return lengths_of(&d, good, n);
+}
+
+int32_t *read_lengths(const char *path, int64_t *n)
+{
+    corpus_builder b = { 0 };
+    bool good = read_length_file(&(corpus_spec){ .rest = path }, &b);
+    make_arrays(&b.data);
+    return lengths_of(&b.data, good, n);
 }

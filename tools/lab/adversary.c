@@ -35,10 +35,10 @@ static bool ask(lab_run *r, int instance, int planner, const int32_t *len, int64
                                &(weft_plan_opts){ .capacity = capacity }, &p) == WEFT_OK &&
                 weft_plan_measure(&p, len, n, capacity, &f) == WEFT_OK;
     if (!good)
-        return say_error(FAILED, "lab: %s: %s", instances[instance].name, weft_plan_message()), false;
+        return say_failure("lab: %s: %s", instances[instance].name, weft_plan_message());
     int64_t bound = f.l1 > f.l2 ? f.l1 : f.l2;
     double b = (double)bound;
-    r->adversary[r->adversaries++] =
+    r->page.adversary[r->page.adversaries++] =
         (lab_adversary){ .instance = instances[instance].name,
                          .planner = planners[planner].name,
                          .rows = f.rows,
@@ -54,9 +54,7 @@ static bool ask(lab_run *r, int instance, int planner, const int32_t *len, int64
 bool lab_ask_adversaries(lab_run *r)
 {
     bool good = true;
-    r->adversary = calloc((size_t)PLANNERS * INSTANCES, sizeof *r->adversary);
-    if (!r->adversary)
-        return say_error(FAILED, "lab: no memory for adversaries"), false;
+    r->page.adversary = get_memory(PLANNERS * INSTANCES, sizeof *r->page.adversary);
     for (int i = 0; i < INSTANCES && good && !lab_stops(r); i++) {
         int64_t n;
         int32_t *len = corpus_lengths(instances[i].name, &n);

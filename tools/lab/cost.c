@@ -14,11 +14,10 @@ typedef struct {
 
 static void note(lab_run *r, int i, timed *t, int rounds, double predicted)
 {
-    lab_cost *c = r->cost + r->costs++;
+    lab_cost *c = r->page.cost + r->page.costs++;
     *c = (lab_cost){ r->of_few[i].text, predicted, typical(t->ms, rounds), true };
-    NOTE(r, "cost", c->name, { "hidden", (double)r->asked.hidden },
-         { "threads", (double)r->asked.threads }, { "predicted_ms", c->predicted_ms },
-         { "measured_ms", c->measured_ms });
+    NOTE(r, "cost", c->name, { "hidden", (double)r->asked.hidden }, { "threads", (double)r->asked.threads },
+         { "predicted_ms", c->predicted_ms }, { "measured_ms", c->measured_ms });
 }
 
 bool lab_compare_costs(lab_run *r)
@@ -30,11 +29,9 @@ bool lab_compare_costs(lab_run *r)
     weft_dataset rows = { 0 };
     weft_plan_prediction p;
     bool good = costs_of(&layer, &r->layer);
-    good = good &&
-           (make_rows(&r->few, layer.hidden, &rows) || say_error(FAILED, "lab: no memory for rows") == GOOD);
-    timed *t = good ? calloc((size_t)r->asked.planners + 1, sizeof *t) : NULL;
-    r->cost = calloc((size_t)r->asked.planners + 1, sizeof *r->cost);
-    good = good && ((t && r->cost) || say_error(FAILED, "lab: no memory for costs") == GOOD);
+    make_rows(&r->few, layer.hidden, &rows);
+    timed *t = get_memory(r->asked.planners, sizeof *t);
+    r->page.cost = get_memory(r->asked.planners, sizeof *r->page.cost);
     for (int i = 0; i < r->asked.planners && good; i++)
         good = open_run(&layer, &r->of_few[i].plan, WORK / layer.hidden, r->asked.padded[i], &t[i].run) ||
                lab_refuse(r->of_few[i].text, t[i].run.w);
@@ -48,13 +45,13 @@ bool lab_compare_costs(lab_run *r)
         }
     for (int i = 0; i < r->asked.planners && good && done > 0; i++) {
         good = weft_plan_predict(&t[i].run.part, &r->layer.cost, t[i].run.padded, &p) == WEFT_OK ||
-               say_error(FAILED, "lab: %s", weft_plan_message()) == GOOD;
+               say_failure("lab: %s", weft_plan_message());
         if (good)
             note(r, i, t + i, done, p.ms);
         if (weft_plan_predict(&r->made[i].plan, &r->layer.cost, t[i].run.padded, &p) == WEFT_OK)
-            r->plan[i].predicted_ms = p.ms;
+            r->page.plan[i].predicted_ms = p.ms;
     }
-    for (int i = 0; i < r->asked.planners && t; i++)
+    for (int i = 0; i < r->asked.planners; i++)
         if (t[i].run.w)
             weft_close(t[i].run.w);
     free(t), free(rows.rows);

@@ -19,53 +19,50 @@ static int by_content(const void *a, const void *b)
     return order ? order : (i > j) - (i < j);
 }
 
+static bool is_same(const weft_dataset *d, int64_t i, int64_t j)
+{
+    return d->len[i] == d->len[j] &&
+           !memcmp(d->ints + d->offset[i], d->ints + d->offset[j], (size_t)d->len[i] * sizeof *d->ints);
+}
+
 /* The first of each content, in order; how many. unique [n]. */
 static int64_t find_unique(const weft_dataset *d, int64_t *unique)
 {
-    int64_t n = 0, *sorted = malloc((size_t)(d->n + 1) * sizeof *sorted);
-    bool *first = calloc((size_t)d->n + 1, sizeof *first);
-    for (int64_t i = 0; i < d->n && sorted; i++)
+    int64_t n = 0, *sorted = get_memory(d->n, sizeof *sorted);
+    bool *first = get_memory(d->n, sizeof *first);
+    for (int64_t i = 0; i < d->n; i++)
         sorted[i] = i;
     of_sort = d;
-    if (sorted && first)
-        qsort(sorted, (size_t)d->n, sizeof *sorted, by_content);
-    for (int64_t k = 0; k < d->n && sorted && first; k++) {
-        int64_t i = sorted[k], before = k ? sorted[k - 1] : i;
-        first[i] = !k || d->len[i] != d->len[before] ||
-                   memcmp(d->ints + d->offset[i], d->ints + d->offset[before],
-                          (size_t)d->len[i] * sizeof *d->ints) != 0;
-    }
-    for (int64_t i = 0; i < d->n && sorted && first; i++)
+    qsort(sorted, (size_t)d->n, sizeof *sorted, by_content);
+    for (int64_t k = 0; k < d->n; k++)
+        first[sorted[k]] = !k || !is_same(d, sorted[k], sorted[k - 1]);
+    for (int64_t i = 0; i < d->n; i++)
         if (first[i] && d->len[i])
             unique[n++] = i;
-    n = sorted && first ? n : -1;
     free(sorted), free(first);
     return n;
 }
 
 static bool copy_sequence(const weft_dataset *from, int64_t i, int32_t end, corpus_builder *to)
 {
-    bool good = true;
-    for (int64_t t = from->offset[i]; t < from->offset[i + 1] && good; t++)
-        good = corpus_token(to, from->ints[t]);
-    return good && corpus_token(to, end) && corpus_end_sequence(to);
+    for (int64_t t = from->offset[i]; t < from->offset[i + 1]; t++)
+        corpus_token(to, from->ints[t]);
+    corpus_token(to, end);
+    return corpus_end_sequence(to);
 }
 
 /* Lengths alone get tokens that are drawn: nothing is to be learnt from them but how often each comes. */
-static bool draw_tokens(weft_dataset *d)
+static void draw_tokens(weft_dataset *d)
 {
     int64_t n = d->n ? d->offset[d->n] : 0;
     weft_stream *s = weft_stream_new(1, "lab.tokens");
-    d->ints = malloc((size_t)(n + 1) * sizeof *d->ints);
-    if (!s || !d->ints)
-        return weft_stream_free(s), say_error(FAILED, "lab: no memory for %lld tokens", (long long)n), false;
+    d->ints = get_memory(n, sizeof *d->ints);
     for (int64_t i = 0; i < n; i++) {
         int64_t a = (int64_t)weft_stream_below(s, DRAWN_CLASSES),
                 b = (int64_t)weft_stream_below(s, DRAWN_CLASSES);
         d->ints[i] = (int32_t)(a < b ? a : b);
     }
     weft_stream_free(s);
-    return true;
 }
 
 /* `limit` of the unique ones, evenly: a corpus may come in parts that differ. */
@@ -75,8 +72,8 @@ static bool split(lab_run *r, const weft_dataset *all, const int64_t *unique, in
     int64_t few = limit < 240 ? limit : 240;
     int32_t end = (int32_t)r->classes++;
     corpus_builder train = { 0 }, held = { 0 }, some = { 0 };
-    r->few_of = malloc((size_t)(few + 1) * sizeof *r->few_of);
-    bool good = r->few_of || say_error(FAILED, "lab: no memory for %lld sequences", (long long)n) == GOOD;
+    bool good = true;
+    r->few_of = get_memory(few, sizeof *r->few_of);
     for (int64_t k = 0; k < limit && good; k++) {
         int64_t i = unique[k * n / limit];
         good = copy_sequence(all, i, end, k % EVERY ? &train : &held);
@@ -96,9 +93,8 @@ static bool count_classes(lab_run *r, const weft_dataset *all)
     for (int64_t t = 0; t < all->offset[all->n]; t++)
         r->classes = all->ints[t] >= r->classes ? all->ints[t] + 1 : r->classes;
     return r->classes < MOST_CLASSES ||
-           (say_error(FAILED, "lab: the corpus has token %lld; less than %d is expected",
-                      (long long)r->classes - 1, MOST_CLASSES - 1),
-            false);
+           say_failure("lab: the corpus has token %lld; less than %d is expected", (long long)r->classes - 1,
+                       MOST_CLASSES - 1);
 }
 
 bool lab_read(lab_run *r)
@@ -106,18 +102,13 @@ bool lab_read(lab_run *r)
     weft_dataset all;
     if (!read_corpus(r->asked.corpus, &all))
         return false;
-    bool reals = all.columns > 0, has_lengths_alone = !reals && !all.ints;
-    bool good = !reals || say_error(FAILED, "lab: %s has rows of reals; the model predicts tokens",
-                                    r->asked.corpus) == GOOD;
-    good = good && (!has_lengths_alone || draw_tokens(&all)) && count_classes(r, &all);
-    int64_t *unique = good ? malloc((size_t)(all.n + 1) * sizeof *unique) : NULL;
-    int64_t n = unique ? find_unique(&all, unique) : -1;
-    if (good && n < 0)
-        good = say_error(FAILED, "lab: no memory for %lld sequences", (long long)all.n) == GOOD;
+    if (!all.ints)
+        draw_tokens(&all);
+    bool good = count_classes(r, &all);
+    int64_t *unique = get_memory(all.n, sizeof *unique), n = good ? find_unique(&all, unique) : 0;
     if (good && n < 2)
-        good = say_error(FAILED,
-                         "lab: %s has %lld different sequences that are not empty; 2 or more are expected",
-                         r->asked.corpus, (long long)n) == GOOD;
+        good = say_failure("lab: %s has %lld different sequences that are not empty; 2 or more are expected",
+                           r->asked.corpus, (long long)n);
     good = good && split(r, &all, unique, n);
     free(unique);
     corpus_free(&all);

@@ -8,11 +8,7 @@
 
 static weft_real *room(const weft_dataset *d)
 {
-    size_t n = (size_t)(d->n ? d->offset[d->n] : 0) * PROBE_WIDTH + 1;
-    weft_real *x = calloc(n, sizeof *x);
-    if (!x)
-        say_error(FAILED, "lab: no memory for %zu numbers", n);
-    return x;
+    return get_memory((d->n ? d->offset[d->n] : 0) * PROBE_WIDTH, sizeof(weft_real));
 }
 
 /* Numbers of all sequences but `without` (-1: of all) that differ in a bit; and those that are no numbers. */
@@ -36,7 +32,7 @@ static void add_exact(lab_run *r, const char *name, const weft_dataset *d, const
 {
     int64_t compared = 0, spread = 0;
     int64_t differ = count_differences(d, a, b, -1, &compared, &spread);
-    r->exact[r->exacts++] = (lab_exact){ name, compared, differ };
+    r->page.exact[r->page.exacts++] = (lab_exact){ name, compared, differ };
     NOTE(r, "exactness", name, { "compared", (double)compared }, { "differ", (double)differ });
 }
 
@@ -44,7 +40,7 @@ static bool make_order(const weft_dataset *d, int64_t count, weft_plan *out)
 {
     return weft_plan_make(weft_planner_named("order"), d->len, d->n, &(weft_plan_opts){ .count = count },
                           out) == WEFT_OK ||
-           (say_error(FAILED, "lab: %s", weft_plan_message()), false);
+           say_failure("lab: %s", weft_plan_message());
 }
 
 /* Against each sequence alone in its batch. What a planner cuts without carrying the state differs. */
@@ -53,9 +49,9 @@ bool lab_compare_layouts(lab_run *r)
     weft_dataset d = { 0 };
     weft_plan alone = { 0 }, by_16 = { 0 };
     bool good = lab_probe_data(&r->few, &d);
-    weft_real *whole = good ? room(&d) : NULL, *other = whole ? room(&d) : NULL;
-    good = other && make_order(&d, 1, &alone) && make_order(&d, 16, &by_16);
-    good = good && lab_probe("whole sequences", &alone, &d, PROBE_PLAN, whole);
+    weft_real *whole = room(&d), *other = room(&d);
+    good = good && make_order(&d, 1, &alone) && make_order(&d, 16, &by_16) &&
+           lab_probe("whole sequences", &alone, &d, PROBE_PLAN, whole);
     if (good && (good = lab_probe("padded", &by_16, &d, PROBE_PADDED, other)))
         add_exact(r, "padded, 16 a batch", &d, whole, other);
     for (int i = 0; i < r->asked.planners && good && !lab_stops(r); i++) {
@@ -85,8 +81,8 @@ static void change(weft_dataset *d, int64_t i, bool nan, weft_real *keep, bool b
 static bool touch(const weft_plan *plan, const weft_dataset *run, weft_dataset *d, int64_t i,
                   const weft_real *before, weft_real *after, lab_contamination *c)
 {
-    weft_real *keep = malloc((size_t)d->len[i] * PROBE_COLUMNS * sizeof *keep + 1);
-    bool good = keep || say_error(FAILED, "lab: no memory") == GOOD;
+    weft_real *keep = get_memory((int64_t)d->len[i] * PROBE_COLUMNS, sizeof *keep);
+    bool good = true;
     for (int nan = 0; nan < 2 && good; nan++) {
         int64_t spread = 0;
         change(d, i, nan, keep, false);
@@ -125,7 +121,7 @@ static void write_contamination(const lab_run *r, const lab_contamination *c)
  * is changed. Those after it differ. */
 static bool contaminate_control(lab_run *r, weft_dataset *d, weft_real *before, weft_real *after)
 {
-    lab_contamination *c = r->contamination + r->contaminations++;
+    lab_contamination *c = r->page.contamination + r->page.contaminations++;
     int32_t len = (int32_t)d->offset[d->n];
     int64_t offset[2] = { 0, len };
     weft_dataset one = { .n = 1, .columns = d->columns, .len = &len, .offset = offset, .rows = d->rows };
@@ -142,14 +138,13 @@ bool lab_contaminate(lab_run *r)
 {
     weft_dataset d = { 0 };
     bool good = lab_probe_data(&r->few, &d);
-    weft_real *before = good ? room(&d) : NULL, *after = before ? room(&d) : NULL;
-    good = after != NULL;
+    weft_real *before = room(&d), *after = room(&d);
     for (int i = 0; i < r->asked.planners && good && !lab_stops(r); i++) {
-        lab_contamination *c = r->contamination + r->contaminations;
+        lab_contamination *c = r->page.contamination + r->page.contaminations;
         *c = (lab_contamination){ .name = r->of_few[i].text };
         lab_progress(r, "contamination by %s", c->name);
         good = contaminate_plan(r, r->of_few + i, &d, before, after, c);
-        r->contaminations += c->changed > 0;
+        r->page.contaminations += c->changed > 0;
         write_contamination(r, c);
     }
     good = good && (lab_stops(r) || contaminate_control(r, &d, before, after));

@@ -3,6 +3,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include "plan/plan.h"
 #include "tools/lab/run.h"
 
 enum { MEANS = 3 };
@@ -15,15 +16,13 @@ typedef struct {
     weft_real *one;
 } moments;
 
-static bool make_room(moments *g, int64_t size)
+static void make_room(moments *g, int64_t size)
 {
     *g = (moments){ .size = size,
-                    .whole = calloc((size_t)size, sizeof(double)),
-                    .one = calloc((size_t)size, sizeof *g->one) };
-    bool good = g->whole && g->one;
+                    .whole = get_memory(size, sizeof(double)),
+                    .one = get_memory(size, sizeof *g->one) };
     for (int k = 0; k < MEANS; k++)
-        good = (g->sum[k] = calloc((size_t)size, sizeof(double))) && good;
-    return good || (say_error(FAILED, "lab: no memory for gradients"), false);
+        g->sum[k] = get_memory(size, sizeof(double));
 }
 
 static void free_room(moments *g)
@@ -38,16 +37,8 @@ static bool find_gradient(lab_run *r, lab_model *m, const weft_plan *p, int64_t 
                           moments *g)
 {
     weft_plan_step s = weft_plan_step_of(m->w, p, b);
-    weft_loss loss;
-    if (!by_sequence) {
-        loss = lab_model_loss(m, &s, &r->train);
-    } else {
-        weft_tensor *x = weft_embedding_run(m->table, weft_plan_tokens(&s, &r->train, -1, 0));
-        weft_tensor *logits = weft_linear_run(m->scores, weft_rnn_run_plan(m->lstm, x, &s, m->kept).y);
-        loss = weft_cross_entropy(logits, weft_plan_tokens(&s, &r->train, 0, 0),
-                                  &(weft_ce_opts){ .mask = weft_plan_weights(&s, r->train.len) });
-    }
-    weft_backward(loss.sum);
+    weft_tensor *weights = by_sequence ? weft_plan_weights(&s, r->train.len) : NULL;
+    weft_backward(lab_model_loss(m, &s, &r->train, weights).sum);
     weft_read(weft_flat_gradient(m->m), g->one, (size_t)g->size * sizeof *g->one);
     weft_zero_grad(m->m);
     weft_clear(m->w);
@@ -69,7 +60,7 @@ static bool add_batches(lab_run *r, lab_model *m, const weft_plan *p, moments *g
     double batches = (double)p->batches, tokens = (double)(p->tokens - p->dropped);
     for (int pass = 0; pass < 2; pass++)
         for (int64_t b = 0; b < p->batches; b++) {
-            int64_t n = lab_tokens_of(p, b);
+            int64_t n = weft__plan_tokens_of(p, b);
             lab_progress_at(r, (double)(pass * p->batches + b) / (2 * batches));
             if ((*stopped = lab_stops(r)))
                 return true;
@@ -99,8 +90,8 @@ static void finish_moments(lab_run *r, int i, const moments *g)
         }
         double bias = sqrt(away / norm), noise = (g->squares[mean] / n - squared) / norm;
         if (!mean) {
-            r->plan[i].bias = bias;
-            r->plan[i].noise = noise;
+            r->page.plan[i].bias = bias;
+            r->page.plan[i].noise = noise;
         }
         weft_journal_text(r->times, "experiment", "gradient");
         weft_journal_text(r->times, "planner", r->made[i].text);
@@ -117,12 +108,12 @@ static bool find_whole(lab_run *r, const lab_model_opts *o, moments *g, bool *st
 {
     weft_plan p;
     lab_model m;
-    bool good = lab_model_open(&m, o);
+    bool good = lab_model_open(&m, o) || lab_refuse("the whole gradient", m.w);
     if (weft_plan_make(weft_planner_named("sorted"), r->train.len, r->train.n,
                        &(weft_plan_opts){ .count = 64 }, &p) != WEFT_OK)
-        good = false, say_error(FAILED, "lab: %s", weft_plan_message());
-    else if (!(good = good && make_room(g, weft_parameter_numel(m.m))))
-        lab_refuse("the whole gradient", m.w);
+        good = say_failure("lab: %s", weft_plan_message());
+    if (good)
+        make_room(g, weft_parameter_numel(m.m));
     lab_progress(r, "the gradient of all sequences");
     for (int64_t b = 0; good && b < p.batches && !(*stopped = lab_stops(r)); b++) {
         lab_progress_at(r, (double)b / (double)p.batches);

@@ -43,14 +43,14 @@ typedef struct {
     const char *corpus;
     int64_t n;
     const int32_t *len;
-    const lab_plan *plan;
+    lab_plan *plan;
     int plans;
     /* seed, device with its threads, and date may be NULL; these two belong to measured times */
     const char *command, *version, *seed, *device, *date;
-    const lab_exact *exact;
-    const lab_contamination *contamination;
-    const lab_adversary *adversary;
-    const lab_cost *cost;
+    lab_exact *exact;
+    lab_contamination *contamination;
+    lab_adversary *adversary;
+    lab_cost *cost;
     int exacts, contaminations, adversaries, costs;
     const char *cost_words;                     /* the model in words, its coefficients; a paragraph a line */
     const char *stopped;                        /* why experiments may be missing; NULL: all were made */

@@ -2,6 +2,7 @@
  * as many rows is no other method, it is half as large. */
 #include <math.h>
 #include <stdlib.h>
+#include "plan/plan.h"
 #include "tools/lab/run.h"
 
 enum { RISE = 100 }; /* updates; a tenth of all if these are few */
@@ -18,14 +19,6 @@ typedef struct {
 
 static int64_t at_least(double x, int64_t least) { return x > (double)least ? (int64_t)llround(x) : least; }
 
-static int32_t longest(const weft_dataset *d)
-{
-    int32_t most = 1;
-    for (int64_t i = 0; i < d->n; i++)
-        most = d->len[i] > most ? d->len[i] : most;
-    return most;
-}
-
 /* Options by which a batch has about so many tokens. */
 static weft_plan_opts resize(const lab_run *r, const planned *t, int64_t update)
 {
@@ -35,7 +28,7 @@ static weft_plan_opts resize(const lab_run *r, const planned *t, int64_t update)
         o.rows = at_least(u / (double)o.capacity, 1);
     o.count = o.count ? at_least(u * (double)r->train.n / tokens, 1) : 0;
     o.tokens = o.tokens ? update : 0;
-    o.budget = o.budget ? at_least(u, longest(&r->train)) : 0;
+    o.budget = o.budget ? at_least(u, weft__plan_longest(r->train.len, r->train.n)) : 0;
     if (o.window && o.slots)
         o.slots = at_least(u / (double)o.window, 1);
     return o;
@@ -87,14 +80,6 @@ static void step(run *u)
     u->updates++;
 }
 
-int64_t lab_tokens_of(const weft_plan *p, int64_t b)
-{
-    int64_t n = 0;
-    for (int64_t i = p->batch[b].first; i < p->batch[b].first + p->batch[b].n; i++)
-        n += p->segment[i].length;
-    return n;
-}
-
 /* Batches are gathered until the tokens so far are nearest to what so many updates should have had, so that
  * all planners make as many. The divisor is the same for all: every token weighs alike, those of a last small
  * batch, too. */
@@ -107,11 +92,12 @@ static bool learn_epoch(run *u, const weft_plan *p, bool last)
 {
     lab_curve *c = u->lab->curve[u->planner] + u->seed;
     for (int64_t b = 0; b < p->batches && !u->reached && !lab_stops(u->lab); b++) {
-        int64_t n = lab_tokens_of(p, b), next = b + 1 < p->batches ? lab_tokens_of(p, b + 1) : 0;
+        int64_t n = weft__plan_tokens_of(p, b),
+                next = b + 1 < p->batches ? weft__plan_tokens_of(p, b + 1) : 0;
         double start = seconds_now();
         if (n) {
             weft_plan_step s = weft_plan_step_of(u->m.w, p, b);
-            weft_backward(lab_model_loss(&u->m, &s, &u->lab->train).sum);
+            weft_backward(lab_model_loss(&u->m, &s, &u->lab->train, NULL).sum);
         }
         u->gathered += n;
         u->tokens += n;
@@ -137,7 +123,7 @@ static void refuse_curve(const run *u, const weft_plan *p)
     snprintf(why, sizeof u->lab->no_curve[0],
              "a batch has %lld tokens, an update %lld; smaller batches or a larger --update are needed",
              (long long)(p->batches ? p->tokens / p->batches : 0), (long long)u->update);
-    u->lab->plan[u->planner].no_curve = why;
+    u->lab->page.plan[u->planner].no_curve = why;
     lab_end_progress();
     fprintf(stderr, "weft: lab: %s: no learning curve of it: %s\n", u->lab->made[u->planner].text, why);
 }
@@ -179,12 +165,10 @@ static int64_t update_of(const lab_run *r)
 bool lab_learn(lab_run *r)
 {
     bool good = true;
-    r->curve = calloc((size_t)r->asked.planners, sizeof *r->curve);
-    r->point = calloc((size_t)r->asked.planners, sizeof *r->point);
-    if (!r->curve || !r->point)
-        return say_error(FAILED, "lab: no memory for curves"), false;
+    r->curve = get_memory(r->asked.planners, sizeof *r->curve);
+    r->point = get_memory(r->asked.planners, sizeof *r->point);
     for (int i = 0; i < r->asked.planners; i++) {
-        r->plan[i].curve = r->curve[i];
+        r->page.plan[i].curve = r->curve[i];
         for (int s = 0; s < SEEDS; s++)
             r->curve[i][s] = (lab_curve){ .seed = (uint64_t)s + 1, .point = r->point[i][s] };
     }
@@ -193,7 +177,7 @@ bool lab_learn(lab_run *r)
             lab_progress(r, "learning, seed %d of %d: %s", s + 1, (int)r->asked.seeds, r->made[i].text);
             run u = { .lab = r, .planner = i, .seed = s, .update = update_of(r) };
             good = learn(&u);
-            r->plan[i].curves = r->curve[i][s].n ? s + 1 : r->plan[i].curves;
+            r->page.plan[i].curves = r->curve[i][s].n ? s + 1 : r->page.plan[i].curves;
         }
     return good;
 }

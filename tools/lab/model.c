@@ -35,20 +35,22 @@ static weft_tensor *run_padded(lab_model *l, const weft_plan_step *s, weft_tenso
     return weft_pack_padded_sequence(y, &s->lengths, WEFT_ALIGN_LEFT);
 }
 
-weft_loss lab_model_loss(lab_model *l, const weft_plan_step *s, const weft_dataset *data)
+weft_loss lab_model_loss(lab_model *l, const weft_plan_step *s, const weft_dataset *data,
+                         weft_tensor *weights)
 {
     weft_tensor *before = weft_plan_tokens(s, data, -1, 0), *now = weft_plan_tokens(s, data, 0, 0);
     weft_tensor *x = weft_embedding_run(l->table, before);
     weft_tensor *y =
         l->padded && !s->plan->in_rows ? run_padded(l, s, x) : weft_rnn_run_plan(l->lstm, x, s, l->kept).y;
-    return weft_cross_entropy(weft_linear_run(l->scores, weft_dropout_run(l->drop, y)), now, NULL);
+    return weft_cross_entropy(weft_linear_run(l->scores, weft_dropout_run(l->drop, y)), now,
+                              &(weft_ce_opts){ .mask = weights });
 }
 
 bool lab_model_update(lab_model *l, const weft_plan *p, int64_t batch, const weft_dataset *data,
                       weft_plan_mean mean)
 {
     weft_plan_step s = weft_plan_step_of(l->w, p, batch);
-    weft_backward(weft_plan_loss(&s, lab_model_loss(l, &s, data), mean));
+    weft_backward(weft_plan_loss(&s, lab_model_loss(l, &s, data, NULL), mean));
     weft_clip_grad_norm(l->m, 1, 2);
     weft_optim_step(l->optim);
     weft_clear(l->w);
@@ -67,7 +69,7 @@ double lab_model_bits(lab_model *l, const weft_dataset *data)
     WEFT_EVAL(l->w) for (int64_t b = 0; s == WEFT_OK && b < p.batches && weft_ok(l->w); b++)
     {
         weft_plan_step step = weft_plan_step_of(l->w, &p, b);
-        weft_loss loss = lab_model_loss(l, &step, data);
+        weft_loss loss = lab_model_loss(l, &step, data, NULL);
         nats += weft_item(loss.sum), tokens += weft_item(loss.weight);
         weft_clear(l->w);
     }

@@ -2,6 +2,7 @@
  * planners that were named and from a file. */
 #include <stdlib.h>
 #include <string.h>
+#include "plan/plan.h"
 #include "tools/lab/run.h"
 
 /* A plan whose batches run padded says so in its name. */
@@ -10,13 +11,10 @@ static bool name_padded(lab_run *r, int i)
     const char *text = r->asked.planner[i];
     size_t room = strlen(text) + sizeof " padded";
     if (r->made[i].plan.in_rows)
-        return say_error(FAILED,
-                         "lab: --padded %s: its batches are rows of several sequences; a planner of "
-                         "one sequence a row is expected",
-                         text),
-               false;
-    if (!(r->label[i] = malloc(room)))
-        return say_error(FAILED, "lab: no memory for a name"), false;
+        return say_failure("lab: --padded %s: its batches are rows of several sequences; a planner of "
+                           "one sequence a row is expected",
+                           text);
+    r->label[i] = get_memory((int64_t)room, 1);
     snprintf(r->label[i], room, "%s padded", text);
     r->made[i].text = r->of_few[i].text = r->label[i];
     return true;
@@ -27,8 +25,7 @@ static bool make_both(lab_run *r, int i)
     r->made[i].text = r->of_few[i].text = r->asked.planner[i];
     r->made[i].seconds = r->of_few[i].seconds = 60;
     return make_planned(r->made + i, r->train.len, r->train.n) &&
-           make_planned(r->of_few + i, r->few.len, r->few.n) &&
-           (!r->asked.padded[i] || name_padded(r, i));
+           make_planned(r->of_few + i, r->few.len, r->few.n) && (!r->asked.padded[i] || name_padded(r, i));
 }
 
 /* ---- plans from a file ---- */
@@ -56,10 +53,8 @@ static weft_status add_batch_of_few(const weft_plan *all, int64_t b, const int32
 static weft_status plan_few(const weft_plan *all, const int32_t *number, const weft_dataset *d,
                             weft_plan *few)
 {
-    int64_t most = 0;
-    for (int64_t b = 0; b < all->batches; b++)
-        most = all->batch[b].n > most ? all->batch[b].n : most;
-    int32_t *renamed = malloc((size_t)(2 * most + 1) * sizeof *renamed);
+    int64_t most = weft__plan_most_segments(all);
+    int32_t *renamed = get_memory(2 * most, sizeof *renamed);
     *few = (weft_plan){ .sequences = d->n, .in_rows = all->in_rows };
     for (int64_t i = 0; i < d->n; i++) {
         few->tokens += d->len[i];
@@ -67,8 +62,6 @@ static weft_status plan_few(const weft_plan *all, const int32_t *number, const w
         few->not_empty += d->len[i] > 0;
     }
     few->dropped = few->tokens;
-    if (!renamed)
-        return weft_plan_refuse(WEFT_ENOMEM, "no memory for %lld pieces", (long long)most);
     int32_t *carried = renamed + most;
     weft_status s = WEFT_OK;
     for (int64_t b = 0; b < all->batches && s == WEFT_OK; b++) {
@@ -84,7 +77,7 @@ static bool add_read(lab_run *r, planned *read, const int32_t *number)
 {
     int i = r->asked.planners;
     if (i == MOST_PLANNERS)
-        return say_error(FAILED, "lab: more than %d plans", MOST_PLANNERS), false;
+        return say_failure("lab: more than %d plans", MOST_PLANNERS);
     planned *all = r->made + i, *few = r->of_few + i;
     *all = *read;
     read->memory = NULL;
@@ -97,20 +90,19 @@ static bool add_read(lab_run *r, planned *read, const int32_t *number)
     return (weft_plan_measure(&all->plan, r->train.len, r->train.n, all->opts.capacity, &all->figures) ==
                 WEFT_OK &&
             plan_few(&all->plan, number, &r->few, &few->plan) == WEFT_OK) ||
-           (say_error(FAILED, "lab: %s: %s", all->text, weft_plan_message()), false);
+           say_failure("lab: %s: %s", all->text, weft_plan_message());
 }
 
 static bool read_file(lab_run *r)
 {
     planned *read = NULL;
     int count = 0;
-    int32_t *number = malloc((size_t)(r->train.n + 1) * sizeof *number);
-    bool good = number || say_error(FAILED, "lab: no memory for plans of a file") == GOOD;
-    for (int64_t i = 0; i < r->train.n && good; i++)
+    int32_t *number = get_memory(r->train.n, sizeof *number);
+    for (int64_t i = 0; i < r->train.n; i++)
         number[i] = -1;
-    for (int64_t i = 0; i < r->few.n && good; i++)
+    for (int64_t i = 0; i < r->few.n; i++)
         number[r->few_of[i]] = (int32_t)i;
-    good = good && read_plans(r->asked.from, r->train.len, r->train.n, &read, &count);
+    bool good = read_plans(r->asked.from, r->train.len, r->train.n, &read, &count);
     for (int i = 0; i < count && good; i++)
         good = add_read(r, read + i, number);
     for (int i = 0; i < count; i++)
@@ -122,19 +114,20 @@ static bool read_file(lab_run *r)
 /* ---- all of them ---- */
 bool lab_make_plans(lab_run *r)
 {
-    size_t n = MOST_PLANNERS;
-    r->made = calloc(n, sizeof *r->made), r->of_few = calloc(n, sizeof *r->of_few);
-    r->plan = calloc(n, sizeof *r->plan), r->exact = calloc(n + 1, sizeof *r->exact);
-    r->contamination = calloc(n + 1, sizeof *r->contamination);
-    bool good = (r->made && r->of_few && r->plan && r->exact && r->contamination) ||
-                say_error(FAILED, "lab: no memory for plans") == GOOD;
+    int n = MOST_PLANNERS;
+    bool good = true;
+    r->made = get_memory(n, sizeof *r->made);
+    r->of_few = get_memory(n, sizeof *r->of_few);
+    r->page.plan = get_memory(n, sizeof *r->page.plan);
+    r->page.exact = get_memory(n + 1, sizeof *r->page.exact);
+    r->page.contamination = get_memory(n + 1, sizeof *r->page.contamination);
     for (int i = 0; i < r->asked.planners && good; i++)
         good = make_both(r, i);
     good = good && (!r->asked.from || read_file(r));
     for (int i = 0; i < r->asked.planners && good; i++) {
-        good = lab_begin_plan(r->plan + i, r->made + i, r->train.len, r->train.n, 5);
+        good = lab_begin_plan(r->page.plan + i, r->made + i, r->train.len, r->train.n, 5);
         if (good && r->made[i].ms > 0)
-            r->plan[i].planner_ms = r->made[i].ms;
+            r->page.plan[i].planner_ms = r->made[i].ms;
     }
     return good;
 }
@@ -148,5 +141,5 @@ void lab_free_plans(lab_run *r)
             weft_plan_free(&r->of_few[i].plan), free(r->of_few[i].memory);
         free(r->label[i]);
     }
-    free(r->made), free(r->of_few), free(r->plan), free(r->exact), free(r->contamination);
+    free(r->made), free(r->of_few), free(r->page.plan), free(r->page.exact), free(r->page.contamination);
 }

@@ -7,15 +7,15 @@ bool lab_probe_data(const weft_dataset *of, weft_dataset *out)
 {
     corpus_builder b = { 0 };
     weft_stream *s = weft_stream_new(1, "lab.probe");
-    bool good = s || say_error(FAILED, "lab: no memory for a stream") == GOOD;
+    bool good = true;
     for (int64_t i = 0; i < of->n && good; i++) {
-        for (int32_t t = 0; t < of->len[i] && good; t++) {
+        for (int32_t t = 0; t < of->len[i]; t++) {
             weft_real row[PROBE_COLUMNS];
             for (int c = 0; c < PROBE_COLUMNS; c++)
                 row[c] = (weft_real)weft_stream_normal(s);
-            good = corpus_row(&b, row, PROBE_COLUMNS);
+            corpus_row(&b, row, PROBE_COLUMNS);
         }
-        good = good && corpus_end_sequence(&b);
+        good = corpus_end_sequence(&b);
     }
     weft_stream_free(s);
     *out = b.data;
@@ -34,15 +34,13 @@ static weft_tensor *run_batch(weft_rnn *lstm, weft_carried *kept, const weft_pla
 }
 
 /* A batch's numbers, segment by segment, to their places. */
-static bool scatter(weft_tensor *y, const weft_plan_step *s, const weft_dataset *data, weft_real *out)
+static void scatter(weft_tensor *y, const weft_plan_step *s, const weft_dataset *data, weft_real *out)
 {
     int64_t n = 0;
     for (int64_t i = 0; i < s->lengths.n; i++)
         n += s->lengths.len[i];
     size_t bytes = (size_t)n * PROBE_WIDTH * sizeof *out;
-    weft_real *all = malloc(bytes + 1), *at = all;
-    if (!all)
-        return false;
+    weft_real *all = get_memory(n * PROBE_WIDTH, sizeof *all), *at = all;
     weft_read_sequences(y, all, bytes);
     for (int64_t i = 0; i < s->lengths.n; i++) {
         weft_real *to = out + (data->offset[s->lengths.id[i]] + s->lengths.offset[i]) * PROBE_WIDTH;
@@ -50,7 +48,6 @@ static bool scatter(weft_tensor *y, const weft_plan_step *s, const weft_dataset 
             *to++ = *at++;
     }
     free(all);
-    return true;
 }
 
 bool lab_probe(const char *planner, const weft_plan *p, const weft_dataset *data, probe_layout layout,
@@ -61,15 +58,15 @@ bool lab_probe(const char *planner, const weft_plan *p, const weft_dataset *data
     weft_rnn *lstm =
         weft_lstm_new(m, "lstm", &(weft_rnn_opts){ .input = PROBE_COLUMNS, .hidden = PROBE_WIDTH });
     weft_carried *kept = layout == PROBE_PLAN ? weft_carried_new(m, "kept", lstm, p) : NULL;
-    bool good = true;
     WEFT_NO_GRAD(w)
-    for (int64_t b = 0; b < p->batches && weft_ok(w) && good; b++) {
+    for (int64_t b = 0; b < p->batches && weft_ok(w); b++) {
         weft_plan_step s = weft_plan_step_of(w, p, b);
         weft_tensor *y = run_batch(lstm, kept, &s, data, layout);
-        good = !weft_ok(w) || scatter(y, &s, data, out) || say_error(FAILED, "lab: no memory") == GOOD;
+        if (weft_ok(w))
+            scatter(y, &s, data, out);
         weft_clear(w);
     }
-    good = good && (weft_ok(w) || lab_refuse(planner, w));
+    bool good = weft_ok(w) || lab_refuse(planner, w);
     weft_close(w);
     return good;
 }

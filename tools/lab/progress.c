@@ -3,24 +3,19 @@
 #include <unistd.h>
 #include "tools/lab/run.h"
 
-enum { CELLS = 20, COLUMNS = 79 };
+enum { COLUMNS = 79 };
 
-/* One process has one terminal: what is being done; when the line was drawn last. */
+/* One process has one terminal: the work in progress; when the line was drawn last. */
 static char words[200];
 static double drawn;
 
 /* share 0 .. 1, below 0: not known. */
 static void draw(const lab_run *r, double share)
 {
-    char bar[CELLS + 1] = "", line[300];
-    int full = share > 1 ? CELLS : (int)(share * CELLS);
-    for (int i = 0; i < CELLS && share >= 0; i++)
-        bar[i] = i < full ? '#' : '.';
+    char line[300], part[16] = "";
     if (share >= 0)
-        snprintf(line, sizeof line, "%4.0f s [%s] %3.0f %%  %s", seconds_now() - r->started, bar, 100 * share,
-                 words);
-    else
-        snprintf(line, sizeof line, "%4.0f s  %s", seconds_now() - r->started, words);
+        snprintf(part, sizeof part, "%3.0f %%  ", 100 * fmin(share, 1));
+    snprintf(line, sizeof line, "%4.0f s  %s%s", seconds_now() - r->started, part, words);
     fprintf(stderr, "\r\033[K%.*s", COLUMNS, line);
     fflush(stderr);
     drawn = seconds_now();

@@ -24,8 +24,8 @@ typedef struct {
 
 /* Each sequence ends with a token of its own, so that a model learns where to end. held: sequences that no
  * model learns from. few: some of those it learns from, for what is done often; few_of [few.n]: which.
- * label [planners]: of those that run padded, else NULL. made [planners] of all, of_few [planners] of those;
- * result's arrays. */
+ * label [planners]: of those that run padded, else NULL. made [planners] of all, of_few [planners] of those.
+ * page: the results. */
 typedef struct {
     lab_asked asked;
     weft_dataset train, held, few;
@@ -33,13 +33,8 @@ typedef struct {
     int64_t classes;
     planned *made, *of_few;
     char *label[MOST_PLANNERS], no_curve[MOST_PLANNERS][120];
-    lab_plan *plan;
-    lab_exact *exact;
-    lab_contamination *contamination;
-    lab_adversary *adversary;
-    lab_cost *cost;
+    lab page;
     layer_cost layer;
-    int exacts, contaminations, adversaries, costs;
     lab_curve (*curve)[SEEDS];
     lab_point (*point)[SEEDS][POINTS + 1];
     weft_journal *times;
@@ -62,8 +57,6 @@ void lab_note(const lab_run *, const char *experiment, const char *planner, cons
 #define NOTE(r, experiment, planner, ...)                                 \
     lab_note(r, experiment, planner, (const lab_number[]){ __VA_ARGS__ }, \
              (int)(sizeof((const lab_number[]){ __VA_ARGS__ }) / sizeof(lab_number)))
-/* learn.c: the tokens of a batch. */
-int64_t lab_tokens_of(const weft_plan *, int64_t batch);
 /* The error of a model; false. */
 bool lab_refuse(const char *planner, weft *w);
 lab_model_opts lab_model_of(const lab_run *, uint64_t seed, double dropout);

@@ -31,9 +31,9 @@ static void add_time(lab_run *r, int i, int round, double ms, double *all)
     double sorted[MOST_ROUNDS];
     for (int k = 0; k <= round; k++)
         sorted[k] = all[k];
-    r->plan[i].median_ms = quantile(sorted, round + 1, .5);
-    r->plan[i].p10_ms = quantile(sorted, round + 1, .1);
-    r->plan[i].p90_ms = quantile(sorted, round + 1, .9);
+    r->page.plan[i].median_ms = quantile(sorted, round + 1, .5);
+    r->page.plan[i].p10_ms = quantile(sorted, round + 1, .1);
+    r->page.plan[i].p90_ms = quantile(sorted, round + 1, .9);
 }
 
 static bool open_models(lab_run *r, lab_model *m)
@@ -50,10 +50,9 @@ static bool open_models(lab_run *r, lab_model *m)
 
 bool lab_measure_times(lab_run *r)
 {
-    lab_model *m = calloc((size_t)r->asked.planners, sizeof *m);
-    double(*ms)[MOST_ROUNDS] = calloc((size_t)r->asked.planners, sizeof *ms);
-    bool good = (m && ms) || say_error(FAILED, "lab: no memory") == GOOD;
-    good = good && open_models(r, m);
+    lab_model *m = get_memory(r->asked.planners, sizeof *m);
+    double(*ms)[MOST_ROUNDS] = get_memory(r->asked.planners, sizeof *ms);
+    bool good = open_models(r, m);
     for (int i = 0; i < r->asked.planners && good; i++) /* what the first call makes is made */
         good = !r->made[i].plan.batches || r->made[i].plan.segment->carry >= 0 ||
                lab_model_update(m + i, &r->made[i].plan, 0, &r->train, WEFT_MEAN_OF_BATCH) ||
@@ -67,7 +66,7 @@ bool lab_measure_times(lab_run *r)
             else if (!weft_ok(m[i].w))
                 good = lab_refuse(r->made[i].text, m[i].w);
         }
-    for (int i = 0; i < r->asked.planners && m; i++)
+    for (int i = 0; i < r->asked.planners; i++)
         if (m[i].w)
             lab_model_close(m + i);
     free(m), free(ms);

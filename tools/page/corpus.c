@@ -10,12 +10,6 @@ typedef struct {
     double mean, sd;
 } counted;
 
-static int by_length(const void *a, const void *b)
-{
-    int32_t x = *(const int32_t *)a, y = *(const int32_t *)b;
-    return (x > y) - (x < y);
-}
-
 /* Edges grow by a fifth at least, so that a logarithmic axis has bars of much the same width. */
 static void set_edges(counted *c)
 {
@@ -27,11 +21,9 @@ static void set_edges(counted *c)
     c->edge[c->bins] = c->edge[c->bins] > c->longest ? c->edge[c->bins] : c->longest + 1;
 }
 
-static bool count_lengths(const lab *l, counted *c)
+static void count_lengths(const lab *l, counted *c)
 {
-    int32_t *sorted = malloc(((size_t)l->n + 1) * sizeof *sorted);
-    if (!sorted)
-        return false;
+    int32_t *sorted = get_memory(l->n, sizeof *sorted);
     if (l->n) /* memcpy from NULL is not allowed */
         memcpy(sorted, l->len, (size_t)l->n * sizeof *sorted);
     qsort(sorted, (size_t)l->n, sizeof *sorted, by_length);
@@ -53,7 +45,6 @@ static bool count_lengths(const lab *l, counted *c)
         c->sd += (sorted[i] - c->mean) * (sorted[i] - c->mean);
     c->sd = l->n ? sqrt(c->sd / (double)l->n) : 0;
     free(sorted);
-    return true;
 }
 
 /* The capacities of plans, each once. */
@@ -92,7 +83,6 @@ static void put_histogram(page *p, const counted *c)
     mark marks[MARKS + 1];
     weft_curve curves[MARKS + 3];
     int n = 0, capacities_ = capacities(p->lab, capacity);
-    char description[160];
     for (int i = 0; i < c->bins; i++) {
         add_bar(&bars, (double)c->edge[i], (double)c->edge[i + 1], (double)c->count[i]);
         top = fmax(top, (double)c->count[i]);
@@ -103,13 +93,13 @@ static void put_histogram(page *p, const counted *c)
         curves[n++] = mark_at(marks + MARKS, "mean", c->mean, top);
     for (int i = 0; i < capacities_; i++)
         curves[n++] = mark_at(marks + i, "capacity", (double)capacity[i], top);
-    snprintf(description, sizeof description,
-             "Bars over a logarithmic axis of length. The mean is %.1f, the longest %lld tokens.", c->mean,
-             (long long)c->longest);
     put(p, "<div class=\"figures\">\n");
-    put_chart(p, CHART_HEIGHT, "Histogram of lengths", description,
-              &(weft_chart){ .x_label = "length in tokens", .left = "sequences", .x_base = 10,
-                             .curves = curves, .n = n });
+    put_chart(
+        p, CHART_HEIGHT, "Histogram of lengths",
+        &(weft_chart){
+            .x_label = "length in tokens", .left = "sequences", .x_base = 10, .curves = curves, .n = n },
+        "Bars over a logarithmic axis of length. The mean is %.1f, the longest %lld tokens.", c->mean,
+        (long long)c->longest);
     put(p, "Sequences by length; each bar is wider than the one before by the same factor. Lines: the mean, "
            "and capacities of rows.");
     end_figure(p);
@@ -130,12 +120,9 @@ static void fill_lengths(const lab *l, int i, page_row *row)
 void put_lengths(page *p)
 {
     counted c = { 0 };
-    if (!count_lengths(p->lab, &c)) {
-        put_missing(p, "There was no memory to count lengths.");
-        return;
-    }
+    count_lengths(p->lab, &c);
     put_table(p, "Lengths in tokens. 99 of 100 sequences are no longer than the number under that head.",
-              "corpus", 1, fill_lengths);
+              "corpus", 1, fill_lengths, NULL);
     if (c.longest)
         put_histogram(p, &c);
     else

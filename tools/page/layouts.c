@@ -111,8 +111,8 @@ static void put_sizes(page *p, const weft_plan *plan)
     int64_t steps = 0;
     put(p, "; <code>batch_sizes</code>");
     for (int64_t k = 0; k < plan->batches && steps < SIZES; k++) {
-        int64_t width = plan->batch[k].width, *sizes = malloc(((size_t)width + 1) * sizeof *sizes);
-        if (sizes && weft_plan_batch_sizes(plan, k, sizes, width) == WEFT_OK)
+        int64_t width = plan->batch[k].width, *sizes = get_memory(width, sizeof *sizes);
+        if (weft_plan_batch_sizes(plan, k, sizes, width) == WEFT_OK)
             for (int64_t t = 0; t < width && steps < SIZES; t++, steps++)
                 put(p, " %lld", (long long)sizes[t]);
         free(sizes);
@@ -132,9 +132,10 @@ static void put_layout(page *p, const batch *b, const weft_plan *plan, bool pack
     int64_t across = b->longest + (b->longest & 1), lines = (plan->batches + 1) / 2; /* two windows */
     double side = fmin(TALLEST, (CHART_WIDTH - 2. * LEFT) / (double)across);
     drawing d = { p, b, plan, side, fmax(9, side), !packed };
-    begin_image(p, plan->batches ? (double)lines * line_height(&d) : 8, name,
-                "%lld tokens in %lld cells and %lld steps. %s", (long long)b->tokens, (long long)cells,
-                (long long)steps, words);
+    char description[400];
+    snprintf(description, sizeof description, "%lld tokens in %lld cells and %lld steps. %s",
+             (long long)b->tokens, (long long)cells, (long long)steps, words);
+    begin_image(p, plan->batches ? (double)lines * line_height(&d) : 8, name, description);
     if (plan->batches)
         put_batches(&d);
     end_image(p);

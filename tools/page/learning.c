@@ -42,7 +42,7 @@ static int longest(const lab_plan *l)
     return n;
 }
 
-enum { MOST = 64 };                              /* plans that are drawn */
+enum { MOST = 64 }; /* plans that are drawn */
 
 /* The means of each plan over a band from the least to the largest; its number stands at the end. */
 static void draw(page *p, const measure *m)
@@ -52,10 +52,8 @@ static void draw(page *p, const measure *m)
     weft_curve curve[2 * MOST];
     for (int k = 0; k < plans; k++)
         most = longest(p->lab->plan + k) > most ? longest(p->lab->plan + k) : most;
-    double *number = calloc(4 * (size_t)plans * (size_t)most + 1, sizeof *number), loss[3] = { 0 };
-    if (!number)
-        p->svg.failed = true;
-    for (int k = 0; k < plans && number; k++) {
+    double *number = get_memory(4 * (int64_t)plans * most, sizeof *number), loss[3] = { 0 };
+    for (int k = 0; k < plans; k++) {
         double *x = number + (ptrdiff_t)k * 4 * most, *y[3] = { x + most, x + 2 * most, x + 3 * most };
         int n = longest(p->lab->plan + k);
         for (int i = 0; i < n; i++) {
@@ -67,10 +65,9 @@ static void draw(page *p, const measure *m)
         curve[2 * k] = (weft_curve){ .name = name[k], .n = n, .x = x, .y = y[1] };
         curve[2 * k + 1] = (weft_curve){ .n = n, .x = x, .y = y[2], .low = y[0] };
     }
-    if (number)
-        put_chart(p, CHART_HEIGHT, m->title,
-                  "A line for each plan, the mean over its seeds, with its number at the end.",
-                  &(weft_chart){ .x_label = m->label, .left = "loss", .curves = curve, .n = 2 * plans });
+    put_chart(p, CHART_HEIGHT, m->title,
+              &(weft_chart){ .x_label = m->label, .left = "loss", .curves = curve, .n = 2 * plans },
+              "A line for each plan, the mean over its seeds, with its number at the end.");
     put(p, "%s: means over seeds, the band from the least to the largest.", m->title);
     end_figure(p);
     free(number);
@@ -152,11 +149,11 @@ void put_learning(page *p)
     put(p, "<p>Plans with fewer, larger batches make fewer updates of the same tokens: compare at equal "
            "tokens and at equal updates.</p>\n");
     put_table(p, "At the end of training; least and largest over the seeds.", "planner", p->lab->plans,
-              fill_learning);
+              fill_learning, NULL);
     put_unlearned(p, true);
     snprintf(caption, sizeof caption, "Seconds of training to %g bits a token.", p->lab->target);
     if (p->lab->target > 0)
-        put_table(p, caption, "planner", p->lab->plans, fill_target);
+        put_table(p, caption, "planner", p->lab->plans, fill_target, NULL);
     put(p, "<div class=\"figures\">\n");
     for (int i = 0; i < 3; i++)
         draw(p, measures + i);

@@ -2,6 +2,7 @@
  * batch to batch, live rows. */
 #include <stdlib.h>
 #include <string.h>
+#include "plan/plan.h"
 #include "tools/page/page.h"
 
 /* ---- weights ---- */
@@ -29,21 +30,20 @@ static void put_weights_of(page *p, int plan)
 {
     page_bars bars[3] = { { .n = 0 } };
     weft_curve curve[6];
-    char description[160];
-    weft_token_weights w = weights_of(p->lab->plan + plan, WEFT_MEAN_OF_BATCH);
-    snprintf(description, sizeof description,
-             "Three histograms of the weight of a token over powers of two; with the mean of each batch it "
-             "is %.3g to %.3g.",
-             w.least, w.largest);
+    weft_token_weights w[3];
     for (int by = 0; by < 3; by++) {
-        w = weights_of(p->lab->plan + plan, (weft_plan_mean)by);
-        add_weights(bars + by, &w, p->lab->plan[plan].made->figures.tokens);
+        w[by] = weights_of(p->lab->plan + plan, (weft_plan_mean)by);
+        add_weights(bars + by, w + by, p->lab->plan[plan].made->figures.tokens);
         curve[2 * by] = curve_of_bars(bars + by, false);
         curve[2 * by + 1] = curve_of_bars(bars + by, true);
     }
-    put_chart(p, CHART_SMALL, "Weights of tokens", description,
-              &(weft_chart){ .x_label = "weight of a token", .left = "% of tokens", .x_base = 2,
-                             .curves = curve, .n = 6 });
+    put_chart(
+        p, CHART_SMALL, "Weights of tokens",
+        &(weft_chart){
+            .x_label = "weight of a token", .left = "% of tokens", .x_base = 2, .curves = curve, .n = 6 },
+        "Three histograms of the weight of a token over powers of two; with the mean of each batch it "
+        "is %.3g to %.3g.",
+        w->least, w->largest);
     put_plan(p, plan);
     end_figure(p);
 }
@@ -69,7 +69,7 @@ void put_weights(page *p)
               "Weights of tokens under three normalisers: the mean over a batch's tokens; one divisor "
               "for the plan; every sequence as much as any other. cv: the standard deviation over the "
               "mean.",
-              "planner", p->lab->plans, fill_weights);
+              "planner", p->lab->plans, fill_weights, NULL);
     put_multiples(p, put_weights_of);
     put(p, "<p>Blue: the mean of each batch; orange: one divisor; green: the mean of sequences. A bar spans "
            "a factor of the square root of two, and the outermost have all beyond.</p>\n");
@@ -100,10 +100,7 @@ static int group_means(const weft_plan *p, double group[3][POINTS])
     int64_t each = (p->batches + POINTS - 1) / POINTS, taken = 0;
     int n = 0;
     for (int64_t b = 0; b < p->batches; b++) {
-        double sum = 0;
-        for (int64_t i = p->batch[b].first; i < p->batch[b].first + p->batch[b].n; i++)
-            sum += p->segment[i].length;
-        double mean = p->batch[b].n ? sum / (double)p->batch[b].n : 0;
+        double mean = p->batch[b].n ? (double)weft__plan_tokens_of(p, b) / (double)p->batch[b].n : 0;
         group[0][n] = taken ? fmin(group[0][n], mean) : mean;
         group[1][n] = taken ? group[1][n] + mean : mean;
         group[2][n] = taken ? fmax(group[2][n], mean) : mean;
@@ -132,7 +129,6 @@ static void put_means(page *p, int plan)
     const weft_plan *is = &p->lab->plan[plan].made->plan;
     int n = group_means(is, group);
     const double end[4] = { 0, (double)is->batches, 0, highest_mean(p->lab) };
-    char description[80];
     for (int i = 0; i < n; i++)
         x[i] = (i + .5) * (double)is->batches / n;
     /* the last two have no area: they only widen the axes */
@@ -140,10 +136,9 @@ static void put_means(page *p, int plan)
                                  { .n = n, .x = x, .y = group[2], .low = group[0] },
                                  { .n = 1, .x = end, .y = end + 2, .low = end + 2 },
                                  { .n = 1, .x = end + 1, .y = end + 3, .low = end + 3 } };
-    snprintf(description, sizeof description, "%lld batches, the mean length of each against its number.",
-             (long long)is->batches);
-    put_chart(p, CHART_SMALL, "Mean length of batches", description,
-              &(weft_chart){ .x_label = "batch", .left = "mean length", .curves = curve, .n = 4 });
+    put_chart(p, CHART_SMALL, "Mean length of batches",
+              &(weft_chart){ .x_label = "batch", .left = "mean length", .curves = curve, .n = 4 },
+              "%lld batches, the mean length of each against its number.", (long long)is->batches);
     put_plan(p, plan);
     if (is->batches > POINTS)
         put(p, "; %lld batches a point, the band from the least to the largest",
@@ -158,22 +153,20 @@ void put_order(page *p)
               "sequences that begin in one batch, over the epochs. Again: pairs that do so in two of "
               "the epochs, over all twos of them; by chance: what that would be if each epoch's "
               "batches were drawn anew. Exact counts.",
-              "planner", p->lab->plans, fill_order);
+              "planner", p->lab->plans, fill_order, NULL);
     put_multiples(p, put_means);
 }
 
 /* ---- live rows ---- */
 enum { LIVE = 32 };
 
-/* Steps and tokens by live rows: 0, 1, 2 .. 3, 4 .. 7, and so on; how many groups, 0: no memory. */
+/* Steps and tokens by live rows: 0, 1, 2 .. 3, 4 .. 7, and so on; how many groups. */
 static int group_live(const weft_plan *p, double *steps, double *tokens)
 {
-    int64_t rows = 0;
+    int64_t rows = weft__plan_most_rows(p);
     int groups = 0;
-    for (int64_t b = 0; b < p->batches; b++)
-        rows = p->batch[b].rows > rows ? p->batch[b].rows : rows;
-    int64_t *live = malloc(((size_t)rows + 1) * sizeof *live);
-    bool good = live && weft_plan_live_rows(p, live, rows + 1) == WEFT_OK;
+    int64_t *live = get_memory(rows, sizeof *live);
+    bool good = weft_plan_live_rows(p, live, rows + 1) == WEFT_OK;
     for (int64_t k = 0; k <= rows && good; k++) {
         int at = 0;
         for (int64_t left = k; left; left >>= 1)
@@ -191,24 +184,23 @@ static void put_live_chart(page *p, int plan)
     double steps[LIVE + 2] = { 0 }, tokens[LIVE + 2] = { 0 }, all_steps = 0, all_tokens = 0;
     const planned *is = p->lab->plan[plan].made;
     page_bars bars[2] = { { .n = 0 } };
-    char description[120];
     int n = group_live(&is->plan, steps, tokens);
     for (int i = 0; i < n; i++) {
         all_steps += steps[i];
         all_tokens += tokens[i];
     }
-    for (int i = 1; i < n && all_tokens > 0; i++) {      /* two bars from 2^(i - 1) to 2^i */
+    for (int i = 1; i < n && all_tokens > 0; i++) { /* two bars from 2^(i - 1) to 2^i */
         add_bar(bars, exp2(i - .9), exp2(i - .52), 100 * steps[i] / all_steps);
         add_bar(bars + 1, exp2(i - .48), exp2(i - .1), 100 * tokens[i] / all_tokens);
     }
     const weft_curve curve[] = { curve_of_bars(bars, false), curve_of_bars(bars, true),
                                  curve_of_bars(bars + 1, false), curve_of_bars(bars + 1, true) };
-    snprintf(description, sizeof description,
-             "Shares of steps and of tokens by how many rows have a token; on average %.1f rows.",
-             is->figures.mean_live);
-    put_chart(p, CHART_SMALL, "Live rows", description,
-              &(weft_chart){ .x_label = "live rows", .left = "% of steps, tokens", .x_base = 2,
-                             .curves = curve, .n = 4 });
+    put_chart(
+        p, CHART_SMALL, "Live rows",
+        &(weft_chart){
+            .x_label = "live rows", .left = "% of steps, tokens", .x_base = 2, .curves = curve, .n = 4 },
+        "Shares of steps and of tokens by how many rows have a token; on average %.1f rows.",
+        is->figures.mean_live);
     put_plan(p, plan);
     put(p, "; mean ");
     put_real(p, is->figures.mean_live, 1);

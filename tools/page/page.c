@@ -2,21 +2,6 @@
 #include <string.h>
 #include "tools/page/page.h"
 
-const char *const page_sections[][2] = { { "lengths", "Lengths" },
-                                         { "layouts", "The first batch in four layouts" },
-                                         { "planners", "Planners" },
-                                         { "steps", "Steps against milliseconds" },
-                                         { "weights", "Weight of a token" },
-                                         { "order", "Order" },
-                                         { "live", "Live rows" },
-                                         { "learning", "Learning" },
-                                         { "gradient", "Gradient and exactness" },
-                                         { "contamination", "Contamination" },
-                                         { "adversaries", "Adversaries" },
-                                         { "cost", "Cost: predicted against measured" },
-                                         { "more", "Your own planner, citing, the command" },
-                                         { NULL, NULL } };
-
 /* Colours by Okabe & Ito 2008, lighter ones on a dark ground; texts have a contrast of 4.5 or more in
  * both. */
 static const char style[] =
@@ -78,15 +63,7 @@ static void put_colours(page *p)
     put(p, "\n</style>\n");
 }
 
-/* ---- sections ---- */
-static void begin_section(page *p)
-{
-    const char *const *is = page_sections[p->section++];
-    put(p, "<section aria-labelledby=\"%s\">\n<h2 id=\"%s\">%d. %s</h2>\n", is[0], is[0], p->section, is[1]);
-}
-
-static void end_section(page *p) { put(p, "</section>\n"); }
-
+/* ---- texts ---- */
 void put_missing(page *p, const char *sentence)
 {
     put(p, "<p>%s", sentence);
@@ -128,6 +105,26 @@ static void put_facts(page *p)
     put(p, "</dl>\n");
 }
 
+/* ---- sections ---- */
+static void put_more(page *p);
+static const struct {
+    const char *name, *title; /* name: for links */
+    void (*write)(page *);
+} sections[] = { { "lengths", "Lengths", put_lengths },
+                 { "layouts", "The first batch in four layouts", put_layouts },
+                 { "planners", "Planners", put_planners },
+                 { "steps", "Steps against milliseconds", put_steps },
+                 { "weights", "Weight of a token", put_weights },
+                 { "order", "Order", put_order },
+                 { "live", "Live rows", put_live },
+                 { "learning", "Learning", put_learning },
+                 { "gradient", "Gradient and exactness", put_gradient },
+                 { "contamination", "Contamination", put_contamination },
+                 { "adversaries", "Adversaries", put_adversaries },
+                 { "cost", "Cost: predicted against measured", put_cost },
+                 { "more", "Your own planner, citing, the command", put_more } };
+enum { SECTIONS = sizeof sections / sizeof *sections };
+
 static void put_head(page *p)
 {
     put(p, "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\"/>\n<meta "
@@ -150,8 +147,8 @@ static void put_head(page *p)
     put_facts(p);
     put_verdict(p);
     put(p, "</header>\n<nav aria-label=\"Contents\">\n<ol>\n");
-    for (int i = 0; page_sections[i][0]; i++)
-        put(p, "<li><a href=\"#%s\">%s</a></li>\n", page_sections[i][0], page_sections[i][1]);
+    for (int i = 0; i < SECTIONS; i++)
+        put(p, "<li><a href=\"#%s\">%s</a></li>\n", sections[i].name, sections[i].title);
     put(p, "</ol>\n</nav>\n<main>\n");
 }
 
@@ -174,9 +171,8 @@ static void put_sources(page *p)
     put(p, "</ul>\n");
 }
 
-static void put_end(page *p)
+static void put_more(page *p)
 {
-    begin_section(p);
     put(p, "<p>A planner of your own is a function in C that a shared object holds, <code>weft plan "
            "LENGTHS ./mine.so:planner</code>, or a program in any language that prints a plan a line as "
            "JSON, <code>weft plan --from mine.jsonl LENGTHS</code>: an object with <code>planner</code>, a "
@@ -187,24 +183,19 @@ static void put_end(page *p)
     put(p, "<p>This page was made by</p>\n<pre tabindex=\"0\">");
     put_text(p, p->lab->command);
     put(p, "</pre>\n");
-    end_section(p);
 }
 
 bool write_page(const char *path, const lab *l)
 {
     page p = { .lab = l };
-    static void (*const sections[])(page *) = {
-        put_lengths, put_layouts,  put_planners, put_steps,         put_weights,     put_order,
-        put_live,    put_learning, put_gradient, put_contamination, put_adversaries, put_cost
-    };
     weft__svg_open(&p.svg, path);
     put_head(&p);
-    for (size_t i = 0; i < sizeof sections / sizeof *sections; i++) {
-        begin_section(&p);
-        sections[i](&p);
-        end_section(&p);
+    for (int i = 0; i < SECTIONS; i++) {
+        put(&p, "<section aria-labelledby=\"%s\">\n<h2 id=\"%s\">%d. %s</h2>\n", sections[i].name,
+            sections[i].name, i + 1, sections[i].title);
+        sections[i].write(&p);
+        put(&p, "</section>\n");
     }
-    put_end(&p);
     return weft__svg_close(&p.svg, "</main>\n</body>\n</html>\n") == WEFT_OK ||
-           say_error(FAILED, "%s", weft_file_message()) == GOOD;
+           say_failure("%s", weft_file_message());
 }

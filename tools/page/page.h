@@ -4,11 +4,11 @@
 #include "io/pictures/chart.h"
 #include "tools/lab/lab.h"
 
-/* figures: how many figures and tables there were, for names; section: the number of the open one. */
+/* figures: the number of figures and tables so far, for names. */
 typedef struct {
     weft__svg svg;
     const lab *lab;
-    int figures, section;
+    int figures;
 } page;
 enum { PAGE_COLOURS = 8, PAGE_MULTIPLES = 12 };  /* small charts of a section at most: one a plan */
 
@@ -23,7 +23,6 @@ void put_real(page *, double, int digits);
 void put_plan(page *, int plan);
 
 /* ---- sections ---- */
-extern const char *const page_sections[][2];     /* name for links, title; ends with NULL */
 /* Writes a sentence, without its full stop, for a missing result, and why the experiments were stopped. */
 void put_missing(page *, const char *sentence);
 
@@ -53,17 +52,17 @@ typedef struct {
         (row)->n = (int)(sizeof cells_ / sizeof *cells_);             \
         memcpy((row)->cell, cells_, sizeof cells_);                   \
     } while (0)
-/* Writes a table of at least one row; fill sets the cells of row i. */
+/* Writes a table; fill sets the cells of row i. missing: the sentence for a table without rows; NULL: there
+ * are some. */
 void put_table(page *, const char *caption, const char *first_head, int rows,
-               void (*fill)(const lab *, int i, page_row *));
+               void (*fill)(const lab *, int i, page_row *), const char *missing);
 
 /* ---- charts ---- */
 enum { CHART_WIDTH = 344, CHART_HEIGHT = 220, CHART_SMALL = 150 };
 /* Writes one small chart for each plan, up to PAGE_MULTIPLES, and if that is not all, says so. */
 void put_multiples(page *, void (*chart)(page *, int plan));
 /* Begins an image of that height with a title and a description. The caption follows end_image. */
-__attribute__((format(printf, 4, 5))) void begin_image(page *, double height, const char *title,
-                                                       const char *format, ...);
+void begin_image(page *, double height, const char *title, const char *description);
 void end_image(page *);                          /* opens the caption */
 void end_figure(page *);                         /* closes it */
 /* Bars of a chart, from 0 up: an outline, and with `filled` the area in it. */
@@ -74,8 +73,9 @@ typedef struct {
 } page_bars;
 void add_bar(page_bars *, double left, double right, double height);
 weft_curve curve_of_bars(const page_bars *, bool filled);
-/* Writes an image of a chart of that height, up to the opened caption. */
-void put_chart(page *, double height, const char *title, const char *description, const weft_chart *);
+/* Writes an image of a chart of that height with a description, up to the opened caption. */
+__attribute__((format(printf, 5, 6))) void put_chart(page *, double height, const char *title,
+                                                     const weft_chart *, const char *format, ...);
 /* Writes a rectangle from the level `top` down to `bottom`. */
 void put_box(page *, const char *class_, double x, double top, double width, double bottom);
 

@@ -52,15 +52,13 @@ static void put_times(page *p)
         const lab_plan *l = p->lab->plan + i;
         measured = measured || !isnan(l->median_ms) || !isnan(l->predicted_ms) || !isnan(l->planner_ms);
     }
-    if (measured)
-        put_table(
-            p,
-            "Milliseconds of one pass over the corpus: the median, and what 10 and 90 of 100 passes did not "
-            "exceed; the CPU time that is predicted for the recurrent layer alone; the time that the planner "
-            "took. A dash means that it was not measured.",
-            "planner", p->lab->plans, fill_time);
-    else
-        put_missing(p, "No times were measured for this page: weft lab measures them");
+    put_table(
+        p,
+        "Milliseconds of one pass over the corpus: the median, and what 10 and 90 of 100 passes did not "
+        "exceed; the CPU time that is predicted for the recurrent layer alone; the time that the planner "
+        "took. A dash means that it was not measured.",
+        "planner", measured ? p->lab->plans : 0, fill_time,
+        "No times were measured for this page: weft lab measures them");
 }
 
 void put_planners(page *p)
@@ -72,13 +70,13 @@ void put_planners(page *p)
         "Runs: of equal live rows. Live rows: tokens a step. η²: the share of the lengths' variance that "
         "lies between batches, 0 if batches are alike. L1, L2: so many rows are needed at least. Cut: "
         "pieces that do not begin their sequence. A dash: the plan has no capacity.",
-        "planner", p->lab->plans, fill_plan);
+        "planner", p->lab->plans, fill_plan, NULL);
     put_table(
         p,
         "Operations. Products: a token each, and padded a cell each; a recurrent layer and its input "
         "projection multiply by their matrices for every one. Sums: one fewer than products in each piece, "
         "padded in each row. Squares: pairs of tokens that attend to each other, padded of cells of a row.",
-        "planner", p->lab->plans, fill_work);
+        "planner", p->lab->plans, fill_work, NULL);
 }
 
 /* ---- steps against milliseconds ---- */
@@ -97,15 +95,15 @@ void put_steps(page *p)
         curve[i] = (weft_curve){ .name = name[i], .n = 1, .x = x + i, .y = &is->median_ms };
         measured = measured || is->median_ms > 0;
     }
-    curve[n] = (weft_curve){ .n = 1, .x = &origin, .y = &origin, .low = &origin };     /* both axes from 0 */
+    curve[n] = (weft_curve){ .n = 1, .x = &origin, .y = &origin, .low = &origin }; /* both axes from 0 */
     if (!measured) {
         put_missing(p, "Nothing was run for this page, so there are no milliseconds");
         return;
     }
     put(p, "<div class=\"figures\">\n");
     put_chart(p, CHART_HEIGHT, "Steps against milliseconds",
-              "A dot for each plan, with its number in the table.",
-              &(weft_chart){ .x_label = "steps", .left = "ms a pass", .curves = curve, .n = n + 1 });
+              &(weft_chart){ .x_label = "steps", .left = "ms a pass", .curves = curve, .n = n + 1 },
+              "A dot for each plan, with its number in the table.");
     put(p, "Where dots lie on a line through the origin a device is bound by steps, as GPUs are with small "
            "layers; where they lie level, by tokens. Numbers are those of the table.");
     end_figure(p);

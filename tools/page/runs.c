@@ -22,19 +22,14 @@ void put_gradient(page *p)
     bool measured = false;
     for (int i = 0; i < p->lab->plans; i++)
         measured = measured || !isnan(p->lab->plan[i].bias) || !isnan(p->lab->plan[i].noise);
-    if (measured)
-        put_table(p,
-                  "At fixed weights. Bias: how far the mean of the batches' gradients is from the "
-                  "whole gradient, over its norm. Noise: the trace of the covariance of the batches' "
-                  "gradients over the square of that norm.",
-                  "planner", p->lab->plans, fill_gradient);
-    else
-        put_missing(p, "No gradients were computed for this page");
-    if (p->lab->exacts)
-        put_table(p, "The same batch in two layouts: outputs and gradients, compared bit by bit.", "layouts",
-                  p->lab->exacts, fill_exact);
-    else
-        put_missing(p, "Layouts were not compared");
+    put_table(
+        p,
+        "At fixed weights. Bias: how far the mean of the batches' gradients is from the whole gradient, "
+        "over its norm. Noise: the trace of the covariance of the batches' gradients over the square of "
+        "that norm.",
+        "planner", measured ? p->lab->plans : 0, fill_gradient, "No gradients were computed for this page");
+    put_table(p, "The same batch in two layouts: outputs and gradients, compared bit by bit.", "layouts",
+              p->lab->exacts, fill_exact, "Layouts were not compared");
 }
 
 /* ---- contamination ---- */
@@ -49,13 +44,11 @@ static void fill_contamination(const lab *l, int i, page_row *row)
 
 void put_contamination(page *p)
 {
-    if (p->lab->contaminations)
-        put_table(p,
-                  "One sequence at a time is changed, then filled with NaN; the outputs of all others must "
-                  "keep every bit.",
-                  "planner", p->lab->contaminations, fill_contamination);
-    else
-        put_missing(p, "Whether a sequence changes its neighbours' outputs was not tried for this page");
+    put_table(p,
+              "One sequence at a time is changed, then filled with NaN; the outputs of all others must keep "
+              "every bit.",
+              "planner", p->lab->contaminations, fill_contamination,
+              "Whether a sequence changes its neighbours' outputs was not tried for this page");
 }
 
 /* ---- hard instances ---- */
@@ -71,14 +64,11 @@ static void fill_adversary(const lab *l, int i, page_row *row)
 
 void put_adversaries(page *p)
 {
-    if (p->lab->adversaries)
-        put_table(p,
-                  "Rows for instances that are hard to pack, against the bound on rows. A guarantee is of "
-                  "rows over the best there can be, so a ratio above it is a fault only where the bound is "
-                  "met.",
-                  "instance", p->lab->adversaries, fill_adversary);
-    else
-        put_missing(p, "No planner was given hard instances for this page");
+    put_table(p,
+              "Rows for instances that are hard to pack, against the bound on rows. A guarantee is of rows "
+              "over the best there can be, so a ratio above it is a fault only where the bound is met.",
+              "instance", p->lab->adversaries, fill_adversary,
+              "No planner was given hard instances for this page");
 }
 
 /* ---- cost ---- */
@@ -99,26 +89,30 @@ static void put_words(page *p, const char *words)
 static void put_cost_chart(page *p)
 {
     int n = p->lab->costs;
-    double *x = calloc(6 * (size_t)n + 1, sizeof *x), end[2] = { HUGE_VAL, 0 };
-    for (int i = 0; x && i < n; i++) {
+    double *x = get_memory(6 * (int64_t)n, sizeof *x), end[2] = { HUGE_VAL, 0 };
+    for (int i = 0; i < n; i++) {
         const lab_cost *c = p->lab->cost + i;
         bool good = c->predicted_ms > 0 && c->measured_ms > 0;
-        for (int k = 0; k < 6; k++)              /* the gaps: no line to the next dot */
+        for (int k = 0; k < 6; k++) /* the gaps: no line to the next dot */
             x[2 * n * (k / 2) + 2 * i + k % 2] = NAN;
         x[2 * i] = c->predicted_ms;
         x[2 * n * (1 + c->held_out) + 2 * i] = good ? c->measured_ms : NAN;
         end[0] = good ? fmin(end[0], fmin(c->predicted_ms, c->measured_ms)) : end[0];
         end[1] = good ? fmax(end[1], fmax(c->predicted_ms, c->measured_ms)) : end[1];
     }
-    const weft_curve curve[] = { { .n = x ? 2 * n : 0, .x = x, .y = x ? x + 2 * n : x },
-                                 { .n = x ? 2 * n : 0, .x = x, .y = x ? x + 4 * n : x },
+    const weft_curve curve[] = { { .n = 2 * n, .x = x, .y = x + 2 * n },
+                                 { .n = 2 * n, .x = x, .y = x + 4 * n },
                                  { .n = 2, .x = end, .y = end } };
     if (end[1] > 0) {
         put(p, "<div class=\"figures\">\n");
         put_chart(p, CHART_WIDTH, "Predicted against measured",
-                  "Logarithmic axes; on the diagonal the prediction is right.",
-                  &(weft_chart){ .x_label = "predicted ms", .left = "measured ms", .x_base = 10,
-                                 .y_base = 10, .curves = curve, .n = 3 });
+                  &(weft_chart){ .x_label = "predicted ms",
+                                 .left = "measured ms",
+                                 .x_base = 10,
+                                 .y_base = 10,
+                                 .curves = curve,
+                                 .n = 3 },
+                  "Logarithmic axes; on the diagonal the prediction is right.");
         put(p, "Blue dots: what the model was fitted to. Orange dots: what it had not seen.");
         end_figure(p);
         put(p, "</div>\n");
@@ -143,5 +137,5 @@ void put_cost(page *p)
         return;
     }
     put_cost_chart(p);
-    put_table(p, "Predictions beside measurements.", "point", p->lab->costs, fill_cost);
+    put_table(p, "Predictions beside measurements.", "point", p->lab->costs, fill_cost, NULL);
 }

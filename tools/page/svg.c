@@ -4,13 +4,8 @@
 #include "tools/page/page.h"
 
 /* ---- figures ---- */
-void begin_image(page *p, double height, const char *title, const char *format, ...)
+void begin_image(page *p, double height, const char *title, const char *description)
 {
-    char description[400];
-    va_list list;
-    va_start(list, format);
-    vsnprintf(description, sizeof description, format, list);
-    va_end(list);
     int k = ++p->figures;
     put(p,
         "<figure>\n<svg viewBox=\"0 0 %d %.0f\" role=\"img\" aria-labelledby=\"t%d d%d\"><title id=\"t%d\">",
@@ -56,9 +51,14 @@ void put_box(page *p, const char *class_, double x, double top, double width, do
     weft__svg_box(&p->svg, x, top, width, bottom - top, NULL, class_, NULL);
 }
 
-void put_chart(page *p, double height, const char *title, const char *description, const weft_chart *c)
+void put_chart(page *p, double height, const char *title, const weft_chart *c, const char *format, ...)
 {
-    begin_image(p, height, title, "%s", description);
+    char description[400];
+    va_list list;
+    va_start(list, format);
+    vsnprintf(description, sizeof description, format, list);
+    va_end(list);
+    begin_image(p, height, title, description);
     weft__draw_chart(&p->svg, c, CHART_WIDTH, height, true);
     end_image(p);
 }

@@ -77,22 +77,24 @@ static void put_row(page *p, const page_row *row, int rows, int i)
 }
 
 void put_table(page *p, const char *caption, const char *first_head, int rows,
-               void (*fill)(const lab *, int i, page_row *))
+               void (*fill)(const lab *, int i, page_row *), const char *missing)
 {
-    page_row *row = calloc((size_t)rows + 1, sizeof *row);
+    if (!rows && missing) {
+        put_missing(p, missing);
+        return;
+    }
+    page_row *row = get_memory(rows, sizeof *row);
     int name = ++p->figures;
-    for (int i = 0; row && i < rows; i++)
+    for (int i = 0; i < rows; i++)
         fill(p->lab, i, row + i);
-    if (!row)
-        p->svg.failed = true;
     put(p,
         "<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-labelledby=\"t%d\">\n<table>\n<caption "
         "id=\"t%d\"><span>%s</span></caption>\n<thead><tr><th scope=\"col\">%s</th>",
         name, name, caption, first_head);
-    for (int k = 0; row && k < row->n; k++)
+    for (int k = 0; k < row->n; k++)
         put(p, "<th scope=\"col\">%s</th>", row->cell[k].head);
     put(p, "</tr></thead>\n<tbody>\n");
-    for (int i = 0; row && i < rows; i++)
+    for (int i = 0; i < rows; i++)
         put_row(p, row, rows, i);
     put(p, "</tbody>\n</table>\n</div>\n");
     free(row);

@@ -4,6 +4,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include "weft_op.h"
 #include "tools/plan/cost.h"
 
 enum {
@@ -114,8 +115,8 @@ static double token_ms(bench *b)
     int64_t tokens = 0;
     for (int i = 0; i < PIECES; i++)
         tokens += len[i] = 1 + (i * 37) % LONGEST;
-    weft_real *rows = calloc((size_t)(TOKENS * b->width), sizeof *rows);
-    for (int i = 0; i < n && rows; i++) {
+    weft_real *rows = get_memory(TOKENS * b->width, sizeof *rows);
+    for (int i = 0; i < n; i++) {
         double start = work_seconds(b->w);
         weft_tensor *x = weft_ragged(b->w, rows, b->width, &(weft_lengths){ .n = PIECES, .len = len });
         weft_backward(weft_sum_all(weft_to_layout(weft_mul(x, b->scale), WEFT_PACKED)));
@@ -125,7 +126,7 @@ static double token_ms(bench *b)
         weft_clear(b->w);
     }
     free(rows);
-    return rows ? typical(ms, n) : 0;
+    return typical(ms, n);
 }
 
 /* All points by turns, for so many seconds and at least a few rounds. */
@@ -253,7 +254,8 @@ static bool measure_error(const layer_asked *a, layer_cost *out)
     weft_dataset data, lengths = { .n = TRIED_LENGTHS, .len = len, .offset = offset };
     fill_lengths(len, offset);
     double worst = .01;
-    bool good = make_rows(&lengths, a->hidden, &data);
+    bool good = true;
+    make_rows(&lengths, a->hidden, &data);
     for (int i = 0; i < TRIED && good; i++) {
         double error = error_of(a, i, &data, &out->cost);
         good = !isnan(error);
@@ -266,12 +268,11 @@ static bool measure_error(const layer_asked *a, layer_cost *out)
 
 bool calibrate(const layer_asked *a, layer_cost *out)
 {
-    bench *b = calloc(1, sizeof *b);
-    bool good = b && build(b, a) && measure_curve(b, a, out);
+    bench *b = get_memory(1, sizeof *b);
+    bool good = build(b, a) && measure_curve(b, a, out);
     if (!good)
-        say_error(FAILED, "plan: --explain: %s", b && b->w ? weft_error_message(b->w) : "no memory");
-    if (b)
-        weft_close(b->w);
+        say_error(FAILED, "plan: --explain: %s", weft_error_message(b->w));
+    weft_close(b->w);
     free(b);
     return good && measure_error(a, out);
 }

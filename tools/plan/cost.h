@@ -1,6 +1,7 @@
 /* cost.h - what the files of `weft plan --explain` share: the cost of a layer on a device. */
 #ifndef WEFT_TOOLS_COST_H
 #define WEFT_TOOLS_COST_H
+#include "weft_plan.h"
 #include "tools/plan/plan.h"
 
 enum { COST_NAME = 128, MOST_TIMES = 64 };
@@ -52,9 +53,8 @@ typedef struct {
 bool open_run(const layer_asked *, const weft_plan *, int64_t tokens, bool padded, layer_run *);
 /* Runs them forwards and backwards; returns milliseconds. */
 double run_layer(layer_run *, const weft_dataset *rows);
-/* Makes rows of numbers for sequences of these lengths, as wide as the layer; rows to be freed. False: no
- * memory. */
-bool make_rows(const weft_dataset *of, int64_t width, weft_dataset *out);
+/* Makes rows of numbers for sequences of these lengths, as wide as the layer; rows to be freed. */
+void make_rows(const weft_dataset *of, int64_t width, weft_dataset *out);
 
 /* ---- calibrate.c ---- */
 /* Measures the layer on this device, in about a second up to 128 units. False: the error was printed. */

@@ -82,9 +82,9 @@ static void say_choice(const planned *all, const judged *j, int count, int faste
 bool explain_plans(const planned *all, int count, const int32_t *len, int64_t n, const layer_cost *l)
 {
     double error = l->cost.error > 0 ? l->cost.error : usual_error;
-    judged *j = calloc((size_t)count + 1, sizeof *j);
-    double *ms = calloc((size_t)count + 1, sizeof *ms), *by = calloc((size_t)count + 1, sizeof *by);
-    bool good = (j && ms && by) || say_failure("plan: no memory for %d plans", count);
+    judged *j = get_memory(count, sizeof *j);
+    double *ms = get_memory(count, sizeof *ms), *by = get_memory(count, sizeof *by);
+    bool good = true;
     for (int i = 0; i < count && good; i++) {
         good = judge(all + i, len, n, l, j + i);
         ms[i] = j[i].ms.ms;

@@ -4,6 +4,7 @@
 #include <jansson.h>
 #include <stdlib.h>
 #include <string.h>
+#include "tools/corpora/corpora.h"
 #include "tools/plan/plan.h"
 
 enum { SPARE = 1 << 24 }; /* rows of a batch without a piece */
@@ -153,7 +154,7 @@ static bool read_carries(reading *r, const json_t *carry)
         return refuse(
             r, "\"carry\" is true, or a list of true or false for each piece; something else was found");
     int32_t *can = possible_carries(p);
-    bool good = can || refuse(r, "no memory");
+    bool good = true;
     for (int64_t i = 0; i < p->segments && good; i++) {
         const json_t *here = json_is_array(carry) ? json_array_get(carry, (size_t)i) : carry;
         good = json_is_boolean(here) || refuse(r, "\"carry\" has something else than true and false");
@@ -207,8 +208,6 @@ static bool read_plan(reading *r, const json_t *is)
     if (name && !json_is_string(name))
         return refuse(r, "\"planner\" is no text");
     to->text = to->memory = strdup(name ? json_string_value(name) : r->where);
-    if (!to->text)
-        return refuse(r, "no memory");
     r->whole = true;
     r->cells = 0;
     if ((capacity && !number(r, capacity, INT32_MAX, "\"capacity\"", &to->opts.capacity)) ||
@@ -221,40 +220,14 @@ static bool read_plan(reading *r, const json_t *is)
 
 static bool add_plan(reading *r, const json_t *is, planned **all, int *count)
 {
-    planned *more = realloc(*all, (size_t)(*count + 1) * sizeof **all);
-    if (!more)
-        return refuse(r, "no memory");
-    *all = more;
-    r->to = more + *count;
+    *all = get_more(*all, *count + 1, sizeof **all);
+    r->to = *all + *count;
     *r->to = (planned){ 0 };
     ++*count; /* also where it fails, so that it is freed */
     return read_plan(r, is);
 }
 
 /* ---- a file ---- */
-static char *read_text(const char *path, size_t *size)
-{
-    FILE *file = fopen(path, "r");
-    char *text = NULL, part[65536];
-    FILE *to = file ? open_memstream(&text, size) : NULL;
-    for (size_t n; to && (n = fread(part, 1, sizeof part, file)) > 0;)
-        fwrite(part, 1, n, to);
-    bool good = to && !ferror(file) && !ferror(to);
-    int why = errno;
-    if (to && fclose(to)) {
-        good = false;
-        why = errno;
-    }
-    if (file)
-        fclose(file);
-    if (!good) {
-        say_error(FAILED, "--from %s: %s", path, strerror(why));
-        free(text);
-        text = NULL;
-    }
-    return text;
-}
-
 /* What `--json` has printed: all plans are in one object. */
 static bool read_document(reading *r, const char *path, const char *text, size_t size, planned **all,
                           int *count)
@@ -296,9 +269,11 @@ bool read_plans(const char *path, const int32_t *len, int64_t n, planned **all, 
 {
     size_t size = 0, at = 0;
     int before = *count;
-    char *text = read_text(path, &size);
+    char *text = corpus_file(path, &size);
     reading r = { .len = len, .n = n };
     bool good = text != NULL, document = text && is_document(text);
+    if (!text && errno == ENOENT)
+        say_error(FAILED, "--from %s: %s", path, strerror(errno));
     if (document)
         good = read_document(&r, path, text, size, all, count);
     for (int64_t line = 1; good && !document && at < size; line++) {

@@ -2,6 +2,7 @@
  * each only where a reader would infer something else, and the figures. */
 #include <stdlib.h>
 #include <string.h>
+#include "plan/plan.h"
 #include "tools/plan/plan.h"
 
 /* Whether pieces are one a row, from its first cell on, so that batches of pieces say all. */
@@ -51,12 +52,9 @@ static void find_carries(const weft_plan *p, int64_t b, piece_end *ends, int32_t
 
 int32_t *possible_carries(const weft_plan *p)
 {
-    int64_t most = 0;
+    piece_end *ends = get_memory(weft__plan_most_segments(p), sizeof *ends);
+    int32_t *can = get_memory(p->segments, sizeof *can);
     for (int64_t b = 0; b < p->batches; b++)
-        most = p->batch[b].n > most ? p->batch[b].n : most;
-    piece_end *ends = malloc(((size_t)most + 1) * sizeof *ends);
-    int32_t *can = ends ? malloc(((size_t)p->segments + 1) * sizeof *can) : NULL;
-    for (int64_t b = 0; can && b < p->batches; b++)
         find_carries(p, b, ends, can);
     free(ends);
     return can;
@@ -171,25 +169,24 @@ static void print_columns(const weft_plan *p, int64_t *order)
     putchar(']');
 }
 
-static bool print_carries(const weft_plan *p, int64_t *order)
+static void print_carries(const weft_plan *p, int64_t *order)
 {
     bool any = false, all = true, first = true;
     for (int64_t i = 0; i < p->segments; i++)
         any = any || p->segment[i].carry >= 0;
-    int32_t *can = any ? possible_carries(p) : NULL;
-    if (any && !can)
-        return say_failure("plan: no memory");
-    for (int64_t i = 0; i < p->segments && any; i++)
+    if (!any)
+        return;
+    int32_t *can = possible_carries(p);
+    for (int64_t i = 0; i < p->segments; i++)
         all = all && (p->segment[i].carry >= 0) == (can[i] >= 0);
     free(can);
-    printf("%s", !any ? "" : all ? ", \"carry\": true" : ", \"carry\": [");
-    for (int64_t b = 0; b < p->batches && any && !all; b++) {
+    printf(all ? ", \"carry\": true" : ", \"carry\": [");
+    for (int64_t b = 0; b < p->batches && !all; b++) {
         find_order(p, p->batch + b, order);
         for (int64_t i = 0; i < p->batch[b].n; i++, first = false)
             printf("%s%s", first ? "" : ", ", p->segment[order[i]].carry >= 0 ? "true" : "false");
     }
-    printf("%s", any && !all ? "]" : "");
-    return true;
+    fputs(all ? "" : "]", stdout);
 }
 
 /* ---- a plan ---- */
@@ -238,8 +235,8 @@ static void print_figures(const planned *t)
     printf("}}");
 }
 
-/* Prints ", \"capacity\": .." and what else a reader could not infer. False, with a message: no memory. */
-static bool print_shape(const planned *t, bool rows, int64_t *order)
+/* Prints ", \"capacity\": .." and the fields that a reader could not infer. */
+static void print_shape(const planned *t, bool rows, int64_t *order)
 {
     const weft_plan *p = &t->plan;
     if (t->opts.capacity)
@@ -252,16 +249,14 @@ static bool print_shape(const planned *t, bool rows, int64_t *order)
         print_numbers("width", p, true);
     if (rows)
         print_columns(p, order);
-    return print_carries(p, order);
+    print_carries(p, order);
 }
 
-static bool print_plan(const planned *t, const int32_t *len)
+static void print_plan(const planned *t, const int32_t *len)
 {
     const weft_plan *p = &t->plan;
     bool rows = p->in_rows || !is_one_a_row(p);
-    int64_t *order = malloc(((size_t)p->segments + 1) * sizeof *order);
-    if (!order)
-        return say_failure("plan: no memory");
+    int64_t *order = get_memory(p->segments, sizeof *order);
     printf("{\"planner\": ");
     print_string(t->text);
     printf(rows ? ", \"rows\": [" : ", \"batches\": [");
@@ -270,20 +265,17 @@ static bool print_plan(const planned *t, const int32_t *len)
     else
         print_batches(t, len);
     putchar(']');
-    bool good = print_shape(t, rows, order);
+    print_shape(t, rows, order);
     print_figures(t);
     free(order);
-    return good;
 }
 
-bool print_json(const planned *all, int n, const int32_t *len)
+void print_json(const planned *all, int n, const int32_t *len)
 {
-    bool good = true;
     printf("{\"plans\": [");
-    for (int i = 0; i < n && good; i++) {
+    for (int i = 0; i < n; i++) {
         fputs(i ? ",\n " : "", stdout);
-        good = print_plan(all + i, len);
+        print_plan(all + i, len);
     }
     printf("]}\n");
-    return good;
 }

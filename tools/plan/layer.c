@@ -1,6 +1,8 @@
 /* layer.c - a recurrent layer by its name, and its running time over the first batches of a plan. */
 #include <stdlib.h>
 #include <string.h>
+#include "weft_op.h"
+#include "weft_plan.h"
 #include "tools/plan/cost.h"
 
 static const struct {
@@ -97,14 +99,13 @@ static weft_plan begin_of(const weft_plan *p, int64_t tokens)
     return part;
 }
 
-bool make_rows(const weft_dataset *of, int64_t width, weft_dataset *out)
+void make_rows(const weft_dataset *of, int64_t width, weft_dataset *out)
 {
     int64_t n = (of->n ? of->offset[of->n] : 0) * width;
     *out = (weft_dataset){ .n = of->n, .columns = width, .len = of->len, .offset = of->offset };
-    out->rows = malloc((size_t)(n + 1) * sizeof *out->rows);
-    for (int64_t i = 0; i < n && out->rows; i++)
+    out->rows = get_memory(n, sizeof *out->rows);
+    for (int64_t i = 0; i < n; i++)
         out->rows[i] = (weft_real)((double)(i * 7919 % 1009) / 1009 - .5);
-    return out->rows != NULL;
 }
 
 bool open_run(const layer_asked *a, const weft_plan *plan, int64_t tokens, bool padded, layer_run *t)

@@ -2,7 +2,7 @@
 #ifndef WEFT_TOOLS_PLAN_H
 #define WEFT_TOOLS_PLAN_H
 #include "tools/tools.h"
-#include "weft.h"
+#include "weft_lab.h"
 
 /* text: the planner's name and options as they were given; own: the record of a foreign planner, which may
  * take so many seconds, or of a plan that was read; ms: how long it took. */
@@ -20,13 +20,13 @@ typedef struct {
 
 /* plan.c: plans as text says, and measures; t does not move after that. False: the error was said. */
 bool make_planned(planned *t, const int32_t *len, int64_t n);
-/* What was typed, as a shell would read it again, to be freed; NULL: no memory. */
+/* The command line as a shell would read it again, to be freed. */
 char *command_line(const char *name, int argc, char **argv);
 /* Returns whether all texts name planners with options that they take; the error was printed otherwise. */
 bool are_planners(const subcommand *, char *const *text, int n);
-/* json.c: prints plans. False, with a message: no memory. */
-bool print_json(const planned *all, int n, const int32_t *len);
-/* For each segment the one of the batch before that ends where it begins, or -1; NULL: no memory. */
+/* json.c: prints plans. */
+void print_json(const planned *all, int n, const int32_t *len);
+/* For each segment the one of the batch before that ends where it begins, or -1; to be freed. */
 int32_t *possible_carries(const weft_plan *);
 /* foreign.c: whether a text names a shared object; and its plan. False: the error was said. */
 bool is_foreign(const char *text);

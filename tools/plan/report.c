@@ -49,8 +49,8 @@ bool lab_begin_plan(lab_plan *l, const planned *t, const int32_t *len, int64_t n
 bool report_plans(const char *file, const char *corpus, const int32_t *len, int64_t n, const planned *all,
                   int count, const char *command, bool times)
 {
-    lab_plan *plan = calloc((size_t)count + 1, sizeof *plan);
-    bool good = plan || say_failure("plan: no memory for %d plans", count);
+    lab_plan *plan = get_memory(count, sizeof *plan);
+    bool good = true;
     for (int i = 0; i < count && good; i++) {
         good = lab_begin_plan(plan + i, all + i, len, n, EPOCHS);
         if (times && all[i].ms > 0)

@@ -1,4 +1,5 @@
 /* frame.c - frames: series end to end, of named columns, in memory; growing, looking up, ending. */
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include "io/text.h"
@@ -38,12 +39,6 @@ weft_status weft__names_good(const char *function, const char *const *names)
     return WEFT_OK;
 }
 
-static char *copied(const char *text)
-{
-    char *copy = malloc(strlen(text) + 1);
-    return copy ? memcpy(copy, text, strlen(text) + 1) : NULL;
-}
-
 /* ---- what there is ---- */
 static bool sound_outside(const weft_frame *f)   /* quick: asked for each series that is added */
 {
@@ -80,8 +75,7 @@ weft_status weft__frame_good(const char *where, const weft_frame *f)
 weft_status weft__frame_takes(const char *where, const weft_frame *f, const char *const *names)
 {
     weft_status s = good_if(f && sound_outside(f), where, f);
-    if (s == WEFT_OK)
-        s = weft__names_good(where, names);
+    s = s ? s : weft__names_good(where, names);
     if (s != WEFT_OK || !f->columns)
         return s;
     for (int64_t c = 0; c < f->columns; c++)
@@ -93,6 +87,40 @@ weft_status weft__frame_takes(const char *where, const weft_frame *f, const char
         if (weft__frame_find(f, names[c]) < 0)
             return weft__file_fail(WEFT_EARG, "%s: a column \"%.100s\", which the frame does not have", where,
                                    names[c]);
+    return WEFT_OK;
+}
+
+/* ---- integers that a double does not hold: numbers are less an origin, one of these integers ---- */
+bool weft__frame_integer(const weft_frame *f, int64_t c, int64_t row, int64_t *integer)
+{
+    double v = f->column[c][row];
+    return v == trunc(v) && fabs(v) < 0x1p63 &&
+           !__builtin_add_overflow((int64_t)v, f->origin[c], integer);
+}
+
+const char *weft__frame_number(const weft_frame *f, int64_t c, int64_t row, char text[64])
+{
+    int64_t integer;
+    if (!f->origin[c])
+        snprintf(text, 64, "%.17g", f->column[c][row]);
+    else if (weft__frame_integer(f, c, row, &integer))
+        snprintf(text, 64, "%lld", (long long)integer);
+    else
+        snprintf(text, 64, "%lld + %.17g", (long long)f->origin[c], f->column[c][row]);
+    return text;
+}
+
+weft_status weft__frame_integers(const char *where, const weft_frame *f, bool gaps)
+{
+    char text[64];
+    int64_t integer;
+    for (int64_t c = 0; c < f->columns; c++)
+        for (int64_t r = 0; f->origin[c] && r < f->rows; r++)
+            if (!weft__frame_integer(f, c, r, &integer) && !(gaps && isnan(f->column[c][r])))
+                return weft__file_fail(WEFT_EARG,
+                                       "%s: column \"%.100s\", row %lld of all: %s; its origin is not 0, so "
+                                       "integers are expected",
+                                       where, f->name[c], (long long)r, weft__frame_number(f, c, r, text));
     return WEFT_OK;
 }
 
@@ -164,7 +192,7 @@ static bool add_name(weft_frame *f, const char *name, int64_t room)
         !lengthen(&f->origin, c + 1, sizeof *f->origin))
         return false;
     f->origin[c] = 0;
-    f->name[c] = copied(name);
+    f->name[c] = strdup(name);
     f->column[c] = f->name[c] ? calloc(room ? (size_t)room : 1, sizeof **f->column) : NULL;
     f->columns += f->column[c] != NULL;
     if (!f->column[c])
@@ -188,69 +216,60 @@ static char *id_of(const weft_frame *f, const char *id, int64_t number)
 {
     char text[24];
     snprintf(text, sizeof text, "%lld", (long long)f->n + number);
-    return copied(id ? id : text);
+    return strdup(id ? id : text);
 }
 
 /* The ids of the new series behind those there are, not counted yet; false: all gone again. */
-static bool new_ids(weft_frame *f, const weft__stretch *parts, int64_t n, int64_t *series)
+static bool new_ids(weft_frame *f, const weft__stretch *parts, int64_t n)
 {
-    *series = 0;
+    char **new = f->id + f->n;
+    int64_t series = 0;
     for (int64_t i = 0; i < n; i++) {
         if (i && parts[i].group == parts[i - 1].group)
             continue;
-        char **to = &f->id[f->n + *series];
-        *to = id_of(f, parts[i].id, *series);
-        if (!*to) {
-            while (*series)
-                free(f->id[f->n + --*series]);
-            f->id[f->n] = NULL;
+        new[series] = id_of(f, parts[i].id, series);
+        if (!new[series]) {
+            while (series)
+                free(new[--series]);
+            new[0] = NULL;
             return false;
         }
-        ++*series;
+        series++;
     }
-    f->id[f->n + *series] = NULL;
+    new[series] = NULL;
     return true;
 }
 
-/* Series to be added: columns of numbers less their origin. */
-typedef struct {
-    const char *const *names;
-    const double *const *column;
-    const int64_t *origin;
-    const weft__stretch *parts;
-    int64_t n;
-} addition;
-
-/* Numbers less `from` to numbers less `to`; values NULL: only looks. Returns whether doubles hold them. */
-static bool move_origins(const double *x, double *values, int64_t rows, int64_t from, int64_t to)
+/* Numbers less `from` to numbers less `to`; look: changes nothing. Returns whether doubles hold them. */
+static bool move_origins(double *x, int64_t rows, int64_t from, int64_t to, bool look)
 {
     for (int64_t r = 0; from != to && r < rows; r++) {
         double v = x[r];
         if (!weft__move_origin(&v, from, to))
             return false;
-        if (values)
-            values[r] = v;
+        x[r] = look ? x[r] : v;
     }
     return true;
 }
 
-static int64_t origin_of(const addition *a, int64_t k) { return a->origin ? a->origin[k] : 0; }
-
 /* The origin of column c once it has the new numbers, which are column k. */
-static int64_t joint_origin(const weft_frame *f, int64_t c, const addition *a, int64_t k)
+static int64_t joint_origin(const weft_frame *f, int64_t c, const weft__table *t, int64_t k)
 {
-    return f->origin[c] ? f->origin[c] : origin_of(a, k);
+    return f->origin[c] || !t->origin ? f->origin[c] : t->origin[k];
 }
 
-static weft_status origins_join(const weft_frame *f, const char *where, const addition *a)
+/* Copies the new numbers of each column behind the old ones, less the joint origin. */
+static weft_status append_columns(weft_frame *f, const char *where, const char *const *names,
+                                  const weft__table *t)
 {
     for (int64_t c = 0; c < f->columns; c++) {
-        int64_t k = find_in(a->names, f->name[c]), to = joint_origin(f, c, a, k);
-        bool good = move_origins(f->column[c], NULL, f->rows, f->origin[c], to);
-        for (int64_t i = 0; i < a->n && good; i++)
-            good = !a->parts[i].rows || move_origins(a->column[k] + a->parts[i].first, NULL, a->parts[i].rows,
-                                                     origin_of(a, k), to);
-        if (!good)
+        int64_t k = find_in(names, f->name[c]), to = joint_origin(f, c, t, k), rows = f->rows;
+        for (int64_t i = 0; i < t->n; rows += t->run[i++].rows)
+            if (t->run[i].rows)
+                memcpy(f->column[c] + rows, t->column[k] + t->run[i].first,
+                       (size_t)t->run[i].rows * sizeof **f->column);
+        if (!move_origins(f->column[c], f->rows, f->origin[c], to, true) ||
+            !move_origins(f->column[c] + f->rows, rows - f->rows, t->origin ? t->origin[k] : 0, to, false))
             return weft__file_fail(WEFT_EARG,
                                    "%s: column \"%.100s\" counts from %lld, and a double does not hold all "
                                    "its numbers less that, old and new; integers nearer to it are expected",
@@ -259,65 +278,50 @@ static weft_status origins_join(const weft_frame *f, const char *where, const ad
     return WEFT_OK;
 }
 
-/* All numbers of a column, old and new, count from one origin now. */
-static void join_origins(weft_frame *f, const addition *a)
-{
-    for (int64_t c = 0; c < f->columns; c++) {
-        int64_t to = joint_origin(f, c, a, find_in(a->names, f->name[c]));
-        move_origins(f->column[c], f->column[c], f->rows, f->origin[c], to);
-        f->origin[c] = to;
-    }
-}
-
-static void copy_stretch(weft_frame *f, const addition *a, const weft__stretch *p)
-{
-    for (int64_t c = 0; c < f->columns; c++) {
-        int64_t k = find_in(a->names, f->name[c]);
-        double *to = f->column[c] + f->rows;
-        if (p->rows)
-            memcpy(to, a->column[k] + p->first, (size_t)p->rows * sizeof *to);
-        move_origins(to, to, p->rows, origin_of(a, k), f->origin[c]);
-    }
-    f->rows += p->rows;
-}
-
 static weft_status no_memory(const char *where, int64_t rows)
 {
     return weft__file_fail(WEFT_ENOMEM, "%s: out of memory for %lld rows", where, (long long)rows);
 }
 
-weft_status weft__frame_take(weft_frame *f, const char *where, const char *const *names,
-                             const double *const *columns, const int64_t *origin, const weft__stretch *parts,
-                             int64_t n)
+/* Counts what was appended. */
+static void accept_series(weft_frame *f, const char *const *names, const weft__table *t)
 {
-    const addition a = { names, columns, origin, parts, n };
+    for (int64_t c = 0; c < f->columns; c++) {
+        int64_t to = joint_origin(f, c, t, find_in(names, f->name[c]));
+        move_origins(f->column[c], f->rows, f->origin[c], to, false);
+        f->origin[c] = to;
+    }
+    for (int64_t i = 0; i < t->n; i++) {
+        f->rows += t->run[i].rows;
+        f->n += !i || t->run[i].group != t->run[i - 1].group;
+        f->start[f->n] = f->rows;
+    }
+}
+
+weft_status weft__frame_take(weft_frame *f, const char *where, const char *const *names,
+                             const weft__table *t)
+{
     weft_status s = weft__frame_takes(where, f, names);
     if (s != WEFT_OK)
         return s;
-    int64_t rows = f->rows, before = f->columns, series;
-    for (int64_t i = 0; i < n; i++)
-        rows += parts[i].rows;
+    int64_t rows = f->rows, before = f->columns;
+    for (int64_t i = 0; i < t->n; i++)
+        rows += t->run[i].rows;
     bool good = true;
     for (int64_t c = 0; good && !before && names[c]; c++)
         good = add_name(f, names[c], f->room);
-    if (!good || !room_for_rows(f, rows) || !room_for_series(f, f->n + n))
+    if (!good || !room_for_rows(f, rows) || !room_for_series(f, f->n + t->n))
         s = no_memory(where, rows);
-    if (s == WEFT_OK)
-        s = origins_join(f, where, &a);
-    if (s == WEFT_OK && !new_ids(f, parts, n, &series))
+    s = s ? s : append_columns(f, where, names, t);
+    if (s == WEFT_OK && !new_ids(f, t->run, t->n))
         s = no_memory(where, rows);
-    if (s != WEFT_OK) {
-        weft__frame_drop(f, before);
-        f->room = before ? f->room : 0;
-        return s;
+    if (s == WEFT_OK) {
+        accept_series(f, names, t);
+        return WEFT_OK;
     }
-    join_origins(f, &a);
-    for (int64_t i = 0; i < n; i++) {
-        copy_stretch(f, &a, &parts[i]);
-        f->n += !i || parts[i].group != parts[i - 1].group;
-        f->start[f->n] = f->rows;
-    }
-    return WEFT_OK;
+    weft__frame_drop(f, before);
+    f->room = before ? f->room : 0;
+    return s;
 }
 
 weft_status weft_frame_add(weft_frame *f, const char *id, const char *const *names,
@@ -333,7 +337,10 @@ weft_status weft_frame_add(weft_frame *f, const char *id, const char *const *nam
     for (int64_t c = 0; rows && names[c]; c++)
         if (!columns[c])
             return weft__file_fail(WEFT_EARG, "%s: column \"%.100s\" is NULL", me, names[c]);
-    return weft__frame_take(f, me, names, columns, NULL, &(weft__stretch){ id, 0, rows, 0 }, 1);
+    const weft__table t = { .column = (double **)(uintptr_t)columns,
+                            .run = &(weft__stretch){ id, 0, rows, 0 },
+                            .n = 1 };
+    return weft__frame_take(f, me, names, &t);
 }
 
 /* ---- columns ---- */

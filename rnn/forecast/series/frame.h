@@ -27,9 +27,8 @@ weft_status weft__frame_integers(const char *where, const weft_frame *f, bool ga
 /* Columns `from` and on go. */
 void weft__frame_drop(weft_frame *f, int64_t from);
 
-/* Adds series to a frame, rows of columns, with their origins (NULL: all 0), in the order of the names.
- * Stretches of one group, next to each other, are one series. All or nothing. */
+/* Adds the series of a table to a frame, its columns in the order of the names; origin NULL: all 0. Stretches
+ * of one group, next to each other, are one series. All or nothing. */
 weft_status weft__frame_take(weft_frame *f, const char *where, const char *const *names,
-                             const double *const *columns, const int64_t *origin, const weft__stretch *parts,
-                             int64_t n);
+                             const weft__table *t);
 #endif

@@ -1,88 +1,177 @@
-/* frame_csv.c - frames from CSV: rows of an id wherever they are, and tables of one row for each series. */
+/* frame_csv.c - frames from CSV and to CSV: rows of an id wherever they are, and tables of one row for each
+ * series. What is written, a column "id" and then the frame's own, is read back to the bit. */
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include "io/text.h"
 #include "rnn/forecast/series/frame.h"
 
 weft_status weft_frame_read_csv(weft_frame *f, const char *path, const char *id, const char *const *names,
                                 const weft_csv_opts *opts)
 {
+    weft__table t = { 0 };
     weft_status s = weft__frame_takes("weft_frame_read_csv", f, names);
-    if (s == WEFT_OK)
-        s = weft__csv_opts_good("weft_frame_read_csv", opts);
-    if (s != WEFT_OK)
-        return s;
-    weft__table t;
-    s = weft__read_table(&t, path, id, names, weft__names(names), opts, false);
-    const weft__stretch whole = { path, 0, t.rows, 0 };  /* an empty file is an empty series */
-    if (s == WEFT_OK)
-        s = weft__frame_take(f, path, names, (const double *const *)t.column, t.origin, id ? t.run : &whole,
-                             id ? t.n : 1);
+    s = s ? s : weft__csv_opts_good("weft_frame_read_csv", opts);
+    s = s ? s : weft__read_table(&t, path, id, names, weft__names(names), opts, false);
+    s = s ? s : weft__frame_take(f, path, names, &t);
     weft__table_end(&t);
     return s;
 }
 
 /* ---- a table of one row a series ---- */
-/* Finds the row of each series of f: each id of the file is there once, and each of the frame. */
-static weft_status match(const weft_frame *f, const char *path, weft__table *t, int64_t *to)
+/* Fills values [n] from a column: the row of each series' id. Each id of the frame is in the file. */
+static weft_status match_column(const weft_frame *f, const char *path, const weft__table *t, int64_t column,
+                                double *values)
+{
+    for (int64_t s = 0; s < f->n; s++) {
+        const weft__stretch *found = weft__table_find(t, f->id[s]);
+        if (!found)
+            return weft__file_fail(WEFT_EFORMAT, "%s: there is no row of the series \"%.100s\"", path,
+                                   f->id[s]);
+        values[s] = t->column[column][found->first];
+    }
+    return WEFT_OK;
+}
+
+/* Adds the columns of a table, all or none. */
+static weft_status add_matched(weft_frame *f, const char *path, const char *const *names, weft__table *t)
 {
     const char *twice = weft__table_repeated(t);
     if (twice)
         return weft__file_fail(WEFT_EFORMAT,
                                "%s: there are two rows of \"%.100s\", one for each series is expected", path,
                                twice);
-    for (int64_t s = 0; s < f->n; s++) {
-        const weft__stretch *found = weft__table_find(t, f->id[s]);
-        if (!found)
-            return weft__file_fail(WEFT_EFORMAT, "%s: there is no row of the series \"%.100s\"", path,
-                                   f->id[s]);
-        to[s] = found->first;
-    }
-    return WEFT_OK;
-}
-
-static weft_status fix_all(weft_frame *f, const char *const *names, const weft__table *t, const int64_t *row,
-                           double *values)
-{
-    weft_status s = WEFT_OK;
+    double *values = malloc(((size_t)f->n + 1) * sizeof *values);
+    weft_status s = values ? WEFT_OK : weft__file_fail(WEFT_ENOMEM, "%s: out of memory", path);
     int64_t before = f->columns;
     for (int64_t c = 0; s == WEFT_OK && c < t->columns; c++) {
-        for (int64_t i = 0; i < f->n; i++)
-            values[i] = t->column[c][row[i]];
-        s = weft_frame_add_column(f, names[c], values, WEFT_PER_SERIES);
+        s = match_column(f, path, t, c, values);
+        s = s ? s : weft_frame_add_column(f, names[c], values, WEFT_PER_SERIES);
         if (s == WEFT_OK)
             f->origin[f->columns - 1] = t->origin[c];
     }
-    if (s != WEFT_OK)                            /* all or none */
+    if (s != WEFT_OK)
         weft__frame_drop(f, before);
+    free(values);
     return s;
 }
 
 weft_status weft_frame_add_static_csv(weft_frame *f, const char *path, const char *id,
                                       const char *const *names, const weft_csv_opts *opts)
 {
-    weft_status s = weft__frame_good("weft_frame_add_static_csv", f);
-    if (s == WEFT_OK)
-        s = weft__names_good("weft_frame_add_static_csv", names);
-    if (s == WEFT_OK)
-        s = weft__csv_opts_good("weft_frame_add_static_csv", opts);
+    const char *me = "weft_frame_add_static_csv";
+    weft__table t = { 0 };
+    weft_status s = weft__frame_good(me, f);
+    s = s ? s : weft__names_good(me, names);
+    s = s ? s : weft__csv_opts_good(me, opts);
     if (s == WEFT_OK && !id)
-        s = weft__file_fail(
-            WEFT_EARG, "weft_frame_add_static_csv: the name of the column with the series' ids is expected");
+        s = weft__file_fail(WEFT_EARG, "%s: the name of the column with the series' ids is expected", me);
+    s = s ? s : weft__read_table(&t, path, id, names, weft__names(names), opts, false);
+    s = s ? s : add_matched(f, path, names, &t);
+    weft__table_end(&t);
+    return s;
+}
+
+/* ---- writing ---- */
+static const char id_column[] = "id";
+
+/* In quotes where it must be. */
+static void write_field(FILE *to, const char *field)
+{
+    if (!strpbrk(field, ",\"\r\n")) {
+        fputs(field, to);
+        return;
+    }
+    fputc('"', to);
+    for (const char *at = field; *at; at++)
+        fputs(*at == '"' ? "\"\"" : (char[]){ *at, 0 }, to);
+    fputc('"', to);
+}
+
+static void write_number(FILE *to, const weft_frame *f, int64_t c, int64_t row)
+{
+    char digits[64];
+    double value = f->column[c][row];
+    if (isnan(value))
+        fprintf(to, ",%snan", signbit(value) ? "-" : "");
+    else if (f->origin[c])
+        fprintf(to, ",%s", weft__frame_number(f, c, row, digits));
+    else
+        fprintf(to, ",%.*s", weft__shortest(digits, value), digits);
+}
+
+static void write_all(FILE *to, const weft_frame *f)
+{
+    write_field(to, id_column);
+    for (int64_t c = 0; c < f->columns; c++) {
+        fputc(',', to);
+        write_field(to, f->name[c]);
+    }
+    for (int64_t s = 0; s < f->n; s++)
+        for (int64_t r = f->start[s]; r < f->start[s + 1] && !ferror(to); r++) {
+            fputc('\n', to);
+            write_field(to, f->id[s]);
+            for (int64_t c = 0; c < f->columns; c++)
+                write_number(to, f, c, r);
+        }
+    fputc('\n', to);
+}
+
+/* ---- what a file of rows cannot hold ---- */
+static weft_status ids_differ(const char *me, const weft_frame *f)
+{
+    weft__table t = { 0 };
+    bool good = true;
+    for (int64_t s = 0; s < f->n && good; s++)
+        good = weft__table_add_id(&t, f->id[s]);
+    const char *twice = good ? weft__table_repeated(&t) : NULL;
+    weft_status s = WEFT_OK;
+    if (!good)
+        s = weft__file_fail(WEFT_ENOMEM, "%s: out of memory for %lld ids", me, (long long)f->n);
+    else if (twice)
+        s = weft__file_fail(WEFT_EARG, "%s: two series have the id \"%.100s\"; they would be read as one", me,
+                            twice);
+    weft__table_end(&t);
+    return s;
+}
+
+static weft_status can_be_written(const char *me, const weft_frame *f)
+{
+    if (!f->columns)
+        return weft__file_fail(WEFT_EARG, "%s: the frame has no column", me);
+    if (weft__frame_find(f, id_column) >= 0)
+        return weft__file_fail(
+            WEFT_EARG, "%s: a column has the name \"%s\", which is that of the series' ids", me, id_column);
+    for (int64_t s = 0; s < f->n; s++)
+        if (f->start[s] == f->start[s + 1])
+            return weft__file_fail(
+                WEFT_EARG, "%s: series %lld, \"%.100s\", has no row; weft_frame_write_hdf5 writes such ones",
+                me, (long long)s, f->id[s]);
+    weft_status s = weft__frame_integers(me, f, true);
+    return s == WEFT_OK ? ids_differ(me, f) : s;
+}
+
+weft_status weft_frame_write_csv(const weft_frame *f, const char *path)
+{
+    const char *me = "weft_frame_write_csv";
+    weft_status s = weft__frame_good(me, f);
+    if (s == WEFT_OK && !path)
+        s = weft__file_fail(WEFT_EARG, "%s: no path given", me);
+    s = s ? s : can_be_written(me, f);
     if (s != WEFT_OK)
         return s;
-    weft__table t;
-    size_t n = f->n ? (size_t)f->n : 1;
-    int64_t *row = malloc(n * sizeof *row);
-    double *values = malloc(n * sizeof *values);
-    s = weft__read_table(&t, path, id, names, weft__names(names), opts, false);
-    if (s == WEFT_OK && (!row || !values))
-        s = weft__file_fail(WEFT_ENOMEM, "%s: out of memory", path);
-    if (s == WEFT_OK)
-        s = match(f, path, &t, row);
-    if (s == WEFT_OK)
-        s = fix_all(f, names, &t, row, values);
-    free(row);
-    free(values);
-    weft__table_end(&t);
+    char *text = NULL;
+    size_t size = 0;
+    FILE *to = open_memstream(&text, &size);
+    locale_t before = weft__plain_locale();
+    if (to)
+        write_all(to, f);
+    weft__plain_locale_end(before);
+    bool lost = !to || ferror(to);
+    lost = (to && fclose(to)) || lost;
+    s = lost ? weft__file_fail(WEFT_ENOMEM, "%s: no memory for the text of %lld rows", path,
+                               (long long)f->rows) :
+               weft__write_file(path, &(weft__span){ text, size }, 1);
+    free(text);
     return s;
 }

@@ -43,8 +43,10 @@ static weft_status fill_part(const cut *c, int part, weft_frame *to)
 {
     if (!c->f->columns)                          /* empty, and so are its parts */
         return WEFT_OK;
-    return weft__frame_take(to, me, (const char *const *)c->f->name, (const double *const *)c->f->column,
-                            c->f->origin, c->stretch[part], c->n[part]);
+    const weft__table t = {
+        .column = c->f->column, .origin = c->f->origin, .run = c->stretch[part], .n = c->n[part]
+    };
+    return weft__frame_take(to, me, (const char *const *)c->f->name, &t);
 }
 
 /* ---- by series ---- */
@@ -164,14 +166,11 @@ weft_status weft_frame_split(const weft_frame *f, const weft_frame_split_opts *o
     cut c;
     weft_frame_split_opts o = opts ? *opts : (weft_frame_split_opts){ 0 };
     weft_status s = begin_cut(&c, f, first, rest);
-    if (s == WEFT_OK)
-        s = check_way(&o);
+    s = s ? s : check_way(&o);
     if (s == WEFT_OK)
         s = o.series ? split_by_series(&c, &o) : o.time ? split_by_time(&c, &o) : split_by_fraction(&c, &o);
-    if (s == WEFT_OK)
-        s = fill_part(&c, FIRST, first);
-    if (s == WEFT_OK)
-        s = fill_part(&c, REST, rest);
+    s = s ? s : fill_part(&c, FIRST, first);
+    s = s ? s : fill_part(&c, REST, rest);
     free(c.stretch[FIRST]);
     if (s != WEFT_OK && first && first != f)
         weft_frame_free(first);

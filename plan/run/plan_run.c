@@ -4,7 +4,7 @@
 #include "plan/plan.h"
 #include "autograd/fused.h"
 #include "io/data/data.h"
-#include "rnn/api_plan_run.h"
+#include "plan/run/api_plan_run.h"
 #include "rnn/rnn.h"
 
 /* ---- a batch of a plan ---- */

@@ -11,6 +11,7 @@
 #include "core/context.h"
 #include "io/io.h"
 #include "plan/options.h"
+#include "plan/run/api_plan_run.h"
 
 enum { POOL = 50 }; /* batches a pool if the user names no number */
 

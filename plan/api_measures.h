@@ -1,0 +1,141 @@
+/* api_measures.h - measures of a plan: figures, weights of tokens, work, order, predicted time.
+ *
+ * Contents: figures, weights of tokens, work, order, predicted time. */
+#ifndef WEFT_API_MEASURES_H
+#define WEFT_API_MEASURES_H
+#include "api_plan.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* ---- figures ---- */
+typedef struct {
+    int64_t batches;
+    int64_t rows;
+    int64_t segments;
+    int64_t tokens;
+    int64_t cells;             /* rows times width */
+    int64_t steps;             /* sum of widths */
+    int64_t runs;              /* of equal live counts: distinct lengths above 0, by batch */
+    int64_t empty;
+    int64_t dropped;
+    int64_t cuts;              /* segments that do not begin their sequence */
+    int64_t l1;                /* lower bound of rows of that capacity: ceil(tokens / capacity) */
+    int64_t l2;                /* Martello & Toth's bound (1990); l1 if a sequence is cut */
+    double fill;               /* tokens / cells */
+    double eta2;               /* between-batch over total sum of squares of segment lengths; 0 if
+                                * all are equal */
+    double mean_live;          /* rows that have a token, mean over the steps */
+    double segments_per_row;
+} weft_plan_figures;
+/* Computes the figures of a plan. capacity 0: l1 and l2 are 0. Errors: WEFT_ENOMEM, and all are 0.
+ */
+WEFT_API weft_status weft_plan_measure(const weft_plan *plan, const int32_t *len, int64_t n,
+                                       int64_t capacity, weft_plan_figures *out) WEFT_MUST_USE;
+
+/* ---- weights of tokens ---- */
+/* Weight of a token in the gradient of one pass over a plan, each batch an update; the mean of all
+ * is 1. */
+enum { WEFT_WEIGHT_BINS = 40 };
+typedef struct {
+    double least;
+    double largest;
+    double cv;                                   /* standard deviation over mean */
+    /* Tokens by weight: bin i is for 2^((i - 20) / 2), the nearest such power on a logarithmic
+     * scale; the first and the last bin take all beyond. */
+    int64_t tokens[WEFT_WEIGHT_BINS];
+} weft_token_weights;
+/* Computes the weights for a divisor of the loss. All 0 without a token. */
+WEFT_API weft_status weft_plan_weigh(const weft_plan *plan, weft_plan_mean by,
+                                     weft_token_weights *out) WEFT_MUST_USE;
+
+/* ---- work ---- */
+/* Operations of a layer whose rows are all as wide as their batch (padded), and of one that works
+ * on tokens only. */
+typedef struct {
+    int64_t padded_products;   /* one for each cell; a recurrent layer has two matrices for each */
+    int64_t products;          /* one for each token */
+    int64_t padded_sums;       /* additions of a row's products, one fewer than products */
+    int64_t sums;
+    double padded_squares;     /* widths squared, one for each row: attention of all to all */
+    double squares;            /* lengths squared, one for each piece */
+} weft_plan_work;
+/* Counts the operations of a plan. */
+WEFT_API weft_status weft_plan_count_work(const weft_plan *plan, weft_plan_work *out) WEFT_MUST_USE;
+/* Counts the rows that have a token at each step of a batch: sizes [n], n the batch's width. Like
+ * batch_sizes of PackedSequence. */
+WEFT_API weft_status weft_plan_batch_sizes(const weft_plan *plan, int64_t batch, int64_t *sizes,
+                                           int64_t n) WEFT_MUST_USE;
+/* Counts the steps of the plan at which k rows have a token, into steps[k]; n is one more than the
+ * most rows of a batch. */
+WEFT_API weft_status weft_plan_live_rows(const weft_plan *plan, int64_t *steps,
+                                         int64_t n) WEFT_MUST_USE;
+
+/* ---- order ---- */
+/* Computes the correlation of the mean segment length of a batch with that of the next batch: near
+ * 1 where lengths change slowly, 0 without order or if all means are equal. Batches without
+ * segments do not count. */
+WEFT_API weft_status weft_plan_autocorrelation(const weft_plan *plan, double *out) WEFT_MUST_USE;
+typedef struct {
+    double pairs;              /* of sequences that begin in one batch, over all epochs */
+    double again;              /* pairs that meet in both of two epochs, over all pairs of epochs */
+    double by_chance;          /* expected `again` if batches were drawn at random each epoch */
+} weft_plan_meetings;
+/* Counts how often the same sequences meet in a batch. plans [epochs], 1 .. 1000, of the same
+ * sequences. */
+WEFT_API weft_status weft_plan_count_meetings(const weft_plan *plans, int epochs,
+                                              weft_plan_meetings *out) WEFT_MUST_USE;
+
+/* ---- predicted time ---- */
+/* Measured costs of a layer on a device, forward and backward together. step_ms[i] is one step with
+ * rows[i] live rows, ascending from 1; linear between two points, and beyond the last along the
+ * line of the last two. */
+enum { WEFT_COST_POINTS = 16 };
+typedef struct {
+    int points;                                  /* 2 .. WEFT_COST_POINTS */
+    double rows[WEFT_COST_POINTS];
+    double step_ms[WEFT_COST_POINTS];
+    double token_ms;                             /* extra cost of a token, to gather it */
+    double piece_ms;
+    double batch_ms;
+    double far_ms;                               /* extra cost of a token in batches beyond
+                                                  * the caches: 0 up to near_tokens, full from
+                                                  * far_tokens, log-interpolated between */
+    double near_tokens;
+    double far_tokens;
+    double error;                                /* nine of ten are nearer; 0: unknown */
+} weft_plan_cost;
+typedef struct {
+    double ms;                                   /* the sum of the next four */
+    double steps_ms;
+    double tokens_ms;
+    double pieces_ms;
+    double batches_ms;
+    double latency_ms;                           /* steps_ms if each step had one row */
+} weft_plan_prediction;
+/* Predicts the time of a plan. padded: every row is as wide as its batch, and pads cost as much as
+ * tokens. */
+WEFT_API weft_status weft_plan_predict(const weft_plan *plan, const weft_plan_cost *cost,
+                                       bool padded, weft_plan_prediction *out) WEFT_MUST_USE;
+/* How much a plan's gradients differ from those of sequences drawn at random. Each share is in 0 ..
+ * 1; 0 is no difference. */
+typedef struct {
+    double sum;                                  /* of the three */
+    double likeness;                             /* (eta2 - c) / (1 - c), c what chance gives:
+                                                  * (batches - 1) / (segments - 1) */
+    double order;                                /* |autocorrelation| */
+    double cuts;                                 /* share of tokens in a piece that begins without
+                                                  * its state, half of it if the state is carried */
+} weft_plan_disturbance;
+/* Computes the disturbance of a plan. */
+WEFT_API weft_status weft_plan_disturb(const weft_plan *plan, const int32_t *len, int64_t n,
+                                       weft_plan_disturbance *out) WEFT_MUST_USE;
+/* Returns which of n plans disturbs least among those whose ms is at most (1 + error) times the
+ * least; ties: the fastest, then the first. -1 if an input is NaN or n < 1. */
+WEFT_API int weft_plan_choose(const double *ms, const double *disturbance, int n, double error);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,87 @@
+/* api_cell.h - recurrent layers with other cells, also those of the program.
+ *
+ * Contents: cells of the library, cells of the program, states, the composed layer, the module. */
+#ifndef WEFT_API_CELL_H
+#define WEFT_API_CELL_H
+#include "api_rnn.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* ---- cells of the library; api_rnn.h explains the equations ---- */
+/* Makes an LSTM with coupled input and forget gates (CIFG, Greff et al. 2017): gates f g o and i =
+ * 1 - f:
+ *     c' = f * c + (1 - f) * g, the rest as in weft_lstm_new */
+WEFT_API weft_rnn *weft_cifg_new(weft_module *m, const char *name, const weft_rnn_opts *opts);
+/* Makes a minimal gated unit (Zhou et al. 2016), with its gate after the product as in
+ * weft_gru_new:
+ *     f = sigmoid(W_f x + b_f + U_f h + b'_f)
+ *     n = tanh(W_n x + b_n + f * (U_n h + b'_n))
+ *     h' = (1 - f) * h + f * n */
+WEFT_API weft_rnn *weft_mgu_new(weft_module *m, const char *name, const weft_rnn_opts *opts);
+
+/* ---- cells of the program ---- *
+ * A cell is the step of a recurrent layer, made of operators. Layers, directions, dropout, ragged
+ * batches in every layout, carried states, decoding, checkpoints, second derivatives and GPUs work
+ * as in the library's layers, and a sequence has the same bits in every batch. docs/cells.md
+ * explains a cell, examples/cells_steps.h has four. */
+typedef enum { WEFT_CELL_VECTOR, WEFT_CELL_OF_HIDDEN, WEFT_CELL_OF_INPUT } weft_cell_shape;
+/* A parameter in addition to weights and biases, one for each layer and direction. Its name gets
+ * _l0, _l0_reverse, .. at its end. */
+typedef struct {
+    const char *name;
+    weft_cell_shape shape;     /* [blocks * hidden], [blocks * hidden, hidden] or [.., input] */
+    int blocks;
+    const weft_init *init;     /* NULL: uniform in +-1/sqrt(hidden) */
+} weft_cell_parameter;
+/* Input of one step: one row for each active sequence. */
+typedef struct {
+    int64_t hidden;
+    weft_tensor *x;            /* [rows, gates * hidden]: weight_ih x + bias_ih; with 0 gates [rows,
+                                * input] */
+    weft_tensor *h;            /* [rows, hidden] before the step */
+    weft_tensor *c;            /* [rows, hidden] before the step; NULL with one state */
+    weft_tensor *weight_hh;    /* [gates_h * hidden, hidden]; NULL: none */
+    weft_tensor *bias_hh;      /* [gates_h * hidden]; NULL: none */
+    weft_tensor *const *own;   /* the cell's parameters, in their order */
+    weft_tensor *noise;        /* [rows, hidden] of ones under dropout; NULL if cell.noise is 0 */
+} weft_cell_input;
+/* Returns the states after the step, [rows, hidden] each; c NULL with one state. */
+typedef weft_state weft_cell_step(const weft_cell_input *in, void *user);
+typedef struct {
+    const char *name;                            /* checkpoints hold it */
+    const char *gate_names;                      /* checkpoints hold them; may be NULL */
+    int gates;                                   /* blocks of hidden rows of weight_ih */
+    int gates_h;                                 /* those of weight_hh; 0: as many; -1: none */
+    int states;                                  /* 1 (or 0): h; 2: h and c */
+    const weft_cell_parameter *own;
+    int own_count;                               /* up to 16 */
+    double noise;                                /* probability of the dropout of `noise` */
+    weft_cell_step *step;
+    void *user;                                  /* must live as long as the layer runs */
+} weft_cell;
+/* Makes a layer with that cell. Copies cell and its name. opts.lean changes nothing. Errors:
+ * opts.proj or relu. Like RNN(cell) of Keras. */
+WEFT_API weft_rnn *weft_rnn_of_cell(weft_module *m, const char *name, const weft_cell *cell,
+                                    const weft_rnn_opts *opts);
+
+/* ---- states ---- */
+/* Returns the states of the sequences parent[0 .. n - 1], in this order, for beams: chosen ones, or
+ * 0 0 1 1 .. A zero state (NULLs) stays one. Like h.index_select(1, ..). */
+WEFT_API weft_state weft_state_select(weft_state s, const int32_t *parent, int64_t n);
+
+/* ---- the composed layer ---- */
+/* Runs the layer by public operators, step by step, instead of the fused kernel: the same function,
+ * slower, to read and as a test oracle. Returns the previous mode: always true for a cell of the
+ * program, false for NULL. */
+WEFT_API bool weft_rnn_set_composed(weft_rnn *r, bool on);
+
+/* ---- the module of a layer ---- */
+/* Returns the module of the layer; NULL if the layer could not be made. */
+WEFT_API weft_module *weft_rnn_module(weft_rnn *r);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,38 @@
+/* api_trace.h - gates, states and their gradients inside a recurrent layer.
+ *
+ * Contents: traces. */
+#ifndef WEFT_API_TRACE_H
+#define WEFT_API_TRACE_H
+#include "api_rnn.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* ---- traces ---- */
+/* Numbers of one layer and direction. Constants of the step, ragged if x was, else plain. Gradients
+ * are NULL until weft_backward or weft_gradients has passed the run (weft_gradients_recorded does
+ * not pass it). They are the numbers of the fused layer, bit by bit, except dc, which is rounded
+ * once more. */
+typedef struct {
+    int gates;
+    char name[4][8];                             /* i f g o; r z n; f g o; f n; Elman: h */
+    weft_tensor *gate[4];                        /* [N, hidden] */
+    weft_tensor *h;                              /* [N, width] */
+    weft_tensor *c;                              /* [N, hidden]; NULL if the cell has none */
+    weft_tensor *dgate[4];                       /* by the pre-activation of the gate */
+    weft_tensor *dh;                             /* total gradient, later tokens included */
+    weft_tensor *dc;                             /* total gradient, later tokens included */
+} weft_rnn_traced;
+/* Makes runs of the layer keep what weft_rnn_trace returns, or stops that. Returns the previous
+ * mode. Outputs and gradients keep their bits; backward takes longer. Errors: a run that is lean or
+ * composed; a cell of the program. Like forward hooks with retain_grad. */
+WEFT_API bool weft_rnn_set_traced(weft_rnn *r, bool on);
+/* Returns the numbers of the layer's last run in the same step; layer counts from 0. A second walk
+ * back through the same run does not change them. After an error all fields are NULL and 0. */
+WEFT_API weft_rnn_traced weft_rnn_trace(weft_rnn *r, int layer, bool reverse);
+
+#ifdef __cplusplus
+}
+#endif
+#endif
