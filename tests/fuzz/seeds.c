@@ -2,6 +2,7 @@
  * first byte is the options, see each program. */
 #include <sys/stat.h>
 #include "weft_forecast.h"
+#include "weft_lab.h"
 #include "fuzz.h"
 #include "tests/halves.h"
 
