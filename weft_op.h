@@ -1,7 +1,8 @@
 /* weft_op.h - for authors of operators, layers and recurrent cells, and to look at the tape.
  *
- * Contents: what a tensor and the context know, ragged batches by their rows, second derivatives,
- * gradient checks, the tape, records of operators, modules inside modules, other cells. */
+ * Contents: properties of tensors and of the context, ragged batches by their rows, second
+ * derivatives, gradient checks, the tape, records of operators, modules inside modules, other
+ * cells. */
 #ifndef WEFT_OP_LEVEL_H
 #define WEFT_OP_LEVEL_H
 #include "weft.h"

@@ -6,7 +6,7 @@
  * An operator takes tensors of the step or parameters and returns a tensor of the step. The tape
  * remembers the inputs, so they are not const. Every operator takes ragged tensors. All ragged
  * inputs of a call must belong to one batch (the same lengths and ids); the operator brings them to
- * one layout. A plain operand beside a ragged one has no row axis: its rank is lower, or its first
+ * one layout. A plain operand of a ragged one has no row axis: its rank is lower, or its first
  * extent is 1. Axes count from 0, or from the end if negative. All errors are sticky in the
  * context. */
 #ifndef WEFT_API_AUTOGRAD_H
@@ -273,9 +273,10 @@ WEFT_API void weft_backward(weft_tensor *loss);
  * tensor. Like p.grad. */
 WEFT_API weft_tensor *weft_grad(weft_tensor *parameter);
 /* Computes the gradient of the sum of `of`, a tensor of any shape, by each of n tensors into
- * out[i]; zeros where `of` does not depend on by[i]. The results are constants: a loss made of them
- * has no gradient through them. by: tensors of this step or parameters, whose own gradients do not
- * change. out may be the array by. Paths inside a fused layer are not visible; see weft_rnn_run.
+ * out[i]; zeros where `of` does not depend on by[i]. The results are constants: a loss computed
+ * from them has no gradient through them. by: tensors of this step or parameters, whose own
+ * gradients do not change. out may be the array by. Paths inside a fused layer are not visible; see
+ * weft_rnn_run.
  * Errors: `of` is neither on the tape nor one of by.
  * Like torch.autograd.grad. */
 WEFT_API void weft_gradients(weft_tensor *of, weft_tensor *const *by, int64_t n,

@@ -1,4 +1,4 @@
-/* api_op.h - what the author of an operator needs: the record and the functions for it.
+/* api_op.h - operators of your own: the record of an operator and the functions for it.
  *
  * Contents: the call, the record, applying it, for shape functions, for raw functions.
  *
@@ -47,8 +47,8 @@ struct weft_op {
     bool        ragged_apart;                    /* ragged inputs may belong to different batches */
     bool        moves;                           /* only moves numbers of inputs and attributes */
     bool        no_gradient;                     /* gradients stop here */
-    /* Raw functions get device memory and start kernels there; else they get host memory. On a CPU
-     * both are the same. */
+    /* Raw functions get device memory and start kernels there; false: they get host memory. On a
+     * CPU both are the same. */
     bool        device;
     /* Bit i: no backward reads the numbers of x[i], so a parameter there may change before it. 0:
      * backward reads all inputs. */
@@ -56,10 +56,10 @@ struct weft_op {
     /* Sets the shape of each result by weft_op_like or weft_op_set_shape and returns true. Return
      * false only through weft_op_refuse. */
     bool (*shape)(weft_call *);
-    /* Computes the results. NULL: a view of x[0] with as many elements of its type. */
+    /* Computes the results. NULL: the result is a view of x[0] with the same number of elements. */
     void (*forward)(weft_call *);
-    /* Returns the gradient of x[i], of its shape, from that of y[0], in operators; NULL where there
-     * is none. An operator without backward, fused and composed cannot be differentiated. */
+    /* Returns the gradient of x[i], of its shape, from that of y[0], in operators; NULL for no
+     * gradient. An operator without backward, fused and composed cannot be differentiated. */
     weft_tensor *(*backward)(const weft_call *, weft_tensor *dy, int i);
     /* The same in raw memory by weft_op_dy and weft_op_dx, for walks that are not recorded. */
     void (*fused)(const weft_call *);
@@ -98,7 +98,7 @@ WEFT_API int32_t *weft_op_int_data(const weft_tensor *x);
  * grad_output. */
 WEFT_API const weft_real *weft_op_dy(const weft_call *call, int k);
 /* Returns, inside `fused`, the memory for the gradient of input i; NULL if it is not needed. If
- * *add, add to it, else overwrite it. Like grad_input. */
+ * *add is true add to it, otherwise overwrite it. Like grad_input. */
 WEFT_API weft_real *weft_op_dx(const weft_call *call, int i, bool *add);
 
 #ifdef __cplusplus

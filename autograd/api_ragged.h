@@ -14,7 +14,7 @@ extern "C" {
 /* Stores a ragged tensor in another layout: WEFT_PACKED or WEFT_CONCAT. */
 WEFT_API weft_tensor *weft_to_layout(weft_tensor *ragged, weft_layout layout);
 /* Stores a ragged tensor in the layout ROWS: [rows * width, ..], several whole sequences in each
- * row, pads 0. Errors: a placement in which sequences overlap. Like sequence packing. */
+ * row, pads 0. Errors: a placement with sequences that overlap. Like sequence packing. */
 WEFT_API weft_tensor *weft_to_rows(weft_tensor *ragged, const weft_placement *placement);
 
 /* ---- rows of other layers ---- */

@@ -26,7 +26,7 @@ WEFT_API double weft_gradcheck(weft_tensor *(*f)(weft_tensor *const *x, void *us
                                weft_tensor *const *x, int64_t n, int order, void *user);
 
 /* ---- looking at the tape ---- */
-/* Calls fn with every result as soon as it is computed, in the backward pass, too. NULL removes the
+/* Calls fn with every result as soon as it is computed, also in the backward pass. NULL removes the
  * function. fn may read y (weft_print, weft_item, weft_read, weft_read_sequences). It should apply
  * no operators, and it cannot end the step (see weft_clear).
  * fn gets the first result of an operator. A fused recurrent layer gives h of all tokens once and

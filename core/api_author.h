@@ -1,4 +1,4 @@
-/* api_author.h - what authors of layers and operators ask of a tensor and of the context.
+/* api_author.h - properties of tensors and of the context, for authors of layers and operators.
  *
  * Contents: the context, tensors, rows of a ragged tensor. */
 #ifndef WEFT_API_AUTHOR_H

@@ -77,8 +77,8 @@ typedef struct weft_tensor weft_tensor;
 
 /* ---- the context ---- */
 
-/* WEFT_BEST: a GPU if there is one, else the CPU. WEFT_REF: the CPU by plain loops, which specify
- * what all other kernels compute. */
+/* WEFT_BEST: a GPU if the machine has one, otherwise the CPU. WEFT_REF: the CPU by plain loops,
+ * which specify what all other kernels compute. */
 typedef enum { WEFT_BEST, WEFT_CPU, WEFT_REF, WEFT_CUDA } weft_device;
 
 /* Precision of matrix products. Storage and sums are always fp32. FP32: the accuracy of fp32, by
@@ -89,8 +89,8 @@ typedef enum { WEFT_BEST, WEFT_CPU, WEFT_REF, WEFT_CUDA } weft_device;
 typedef enum { WEFT_FP32, WEFT_STRICT_FP32, WEFT_TF32, WEFT_BF16 } weft_precision;
 
 /* Implementation of matrix products on the CPU. OWN is the default; its bits depend on the operands
- * only. OPENBLAS needs OpenBLAS at run time. It may be faster on CPUs for which weft has no vector
- * kernels (weft_device_name is "generic"); see docs/performance.md. Steps of recurrent layers and
+ * only. OPENBLAS needs OpenBLAS at run time. It may be faster on CPUs without vector kernels of
+ * weft (weft_device_name is "generic"); see docs/performance.md. Steps of recurrent layers and
  * attention always use weft's kernels. */
 typedef enum { WEFT_DEFAULT_GEMM, WEFT_OWN_GEMM, WEFT_OPENBLAS_GEMM } weft_gemm;
 
@@ -136,7 +136,7 @@ WEFT_API const char *weft_version(void);
  * uses the GPU with its local number and its share of the cores.
  *
  * The linker symbol encodes weft_real (WEFT__OPEN), so a float program cannot link against the
- * double library. dlsym finds the function as weft_open, too.
+ * double library. dlsym also finds the function as weft_open.
  * Errors: a device, GPU or instruction set that this machine does not have.
  * Like torch.device with torch.manual_seed. */
 WEFT_API weft *weft_open(const weft_opts *opts) __asm__(WEFT__OPEN);
@@ -155,10 +155,10 @@ WEFT_API void weft_recover(weft *w);
 /* ---- errors ---- */
 /* Returns whether nothing has failed since weft_open or weft_recover. */
 WEFT_API bool weft_ok(const weft *w);
-/* Returns the kind of the first failure, WEFT_OK if there is none. */
+/* Returns the kind of the first failure, WEFT_OK after no failure. */
 WEFT_API weft_status weft_error_code(const weft *w);
-/* Returns the text of the first failure, "" if there is none: operator, shapes, layer, sequence,
- * what was expected. Owned by the context. Like the message of an exception. */
+/* Returns the text of the first failure, "" after no failure: operator, shapes, layer, sequence,
+ * and the expected value. Owned by the context. Like the message of an exception. */
 WEFT_API const char *weft_error_message(const weft *w);
 /* Returns the name of a status, "ESHAPE" for WEFT_ESHAPE. Like errno.errorcode. */
 WEFT_API const char *weft_status_name(weft_status status);
@@ -227,7 +227,8 @@ typedef struct {
      * in blocks, in clusters, in groups of blocks. */
     int64_t recurrent[4];
 } weft_usage;
-/* Returns what the context holds and has done. Zeros for NULL. Like torch.cuda.memory_stats. */
+/* Returns the memory and the counters of the context. Zeros for NULL. Like torch.cuda.memory_stats.
+ */
 WEFT_API weft_usage weft_usage_of(const weft *w);
 
 typedef struct weft_mark { int64_t at[6]; uint64_t step; } weft_mark;
@@ -275,7 +276,7 @@ template <typename... X> constexpr weft__list<weft_tensor *, sizeof...(X)> weft_
         static_cast<int64_t>(decltype(weft__tensors(__VA_ARGS__))::count)
 #endif
 
-/* Makes a tensor of the step from these numbers, which it copies at once. values NULL: zeros. Like
+/* Makes a tensor of the step and copies these numbers into it. values NULL: zeros. Like
  * torch.tensor. */
 WEFT_API weft_tensor *weft_reals(weft *w, const weft_real *values, int rank, const int64_t *shape);
 WEFT_API weft_tensor *weft_ints(weft *w, const int32_t *values, int rank, const int64_t *shape);
@@ -299,8 +300,8 @@ WEFT_API weft_tensor *weft_rand(weft *w, double low, double high, int rank, cons
 WEFT_API weft *weft_context_of(const weft_tensor *x);
 /* Returns the number of axes. Like x.ndim. */
 WEFT_API int weft_rank(const weft_tensor *x);
-/* Returns the extent of an axis, which counts from the end if negative; 0 if there is no such axis.
- * Like x.size(axis). */
+/* Returns the extent of an axis, which counts from the end if negative; 0 for an axis that does not
+ * exist. Like x.size(axis). */
 WEFT_API int64_t weft_size(const weft_tensor *x, int axis);
 /* Returns the number of elements. Like x.numel(). */
 WEFT_API int64_t weft_numel(const weft_tensor *x);
@@ -317,7 +318,7 @@ WEFT_API void weft_print(FILE *file, const weft_tensor *x);
 /* ---- ragged batches ---- *
  * A ragged tensor is a tensor whose rows are the tokens of a batch of sequences, PyTorch's
  * PackedSequence. Every operator takes it; nothing needs a mask. A layout is storage, not meaning:
- * an operator brings its ragged inputs to one layout by itself. Sequences of length 0 and an empty
+ * an operator brings its ragged inputs to one layout. Sequences of length 0 and an empty
  * batch are defined everywhere. */
 typedef struct {
     int64_t n;                                   /* number of sequences */
@@ -339,11 +340,11 @@ typedef enum { WEFT_ALIGN_LEFT, WEFT_ALIGN_RIGHT } weft_align;
 /* Place of each sequence in the layout ROWS: sequence s begins in row[s] at column[s]. */
 typedef struct { int64_t rows, width; const int32_t *row, *column; } weft_placement;
 
-/* Makes a ragged tensor [N, features] from the rows of the sequences end to end, which it copies at
- * once. features 0: [N]. Like torch.nested.nested_tensor. */
+/* Makes a ragged tensor [N, features] from the rows of the sequences end to end, which it copies.
+ * features 0: [N]. Like torch.nested.nested_tensor. */
 WEFT_API weft_tensor *weft_ragged(weft *w, const weft_real *rows, int64_t features,
                                   const weft_lengths *lengths);
-/* Makes a ragged tensor [N] of int32 from the sequences end to end, which it copies at once. Like
+/* Makes a ragged tensor [N] of int32 from the sequences end to end, which it copies. Like
  * torch.nested.nested_tensor. */
 WEFT_API weft_tensor *weft_ragged_ints(weft *w, const int32_t *rows, const weft_lengths *lengths);
 /* Returns the batch of a ragged tensor: the number of sequences, their lengths, ids and offsets

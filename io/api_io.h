@@ -26,7 +26,7 @@ WEFT_API const char *weft_file_message(void);
  * the disk and renames it. After a failure or a kill the old file is unchanged, and of two
  * simultaneous writers one wins with a complete file. Mode, group and owner of a replaced file stay
  * as far as the system allows it; a new file follows the umask; a link is followed. The new file
- * has no name until it is complete, so a killed program leaves nothing behind. On file systems that
+ * has no name until it is complete, so a killed program leaves no file. On file systems that
  * cannot do that (NFS) a kill may leave a file .weft-tmp-XXXXXXXXXXXXXXXX; delete it by hand. weft
  * never deletes a file that it did not create in the same call. */
 /* An item of the program: the epoch, the best score, the vocabulary. */
@@ -38,17 +38,17 @@ typedef struct { const char *name; weft_dtype type; void *data; int64_t n; } wef
 WEFT_API weft_status weft_save(const char *path, weft_module *m, weft_optim *o,
                                const weft_checkpoint_item *items, int64_t n) WEFT_MUST_USE;
 /* Loads a checkpoint, all of it or nothing: after an error module, optimiser, streams and items are
- * unchanged. o and items may be NULL. m may be NULL beside items: then it loads only those, for
- * example before the program builds the model. The learning rate is the file's until
+ * unchanged. o and items may be NULL. m may be NULL if items are given: then it loads only those,
+ * for example before the program builds the model. The learning rate is the file's until
  * weft_optim_set_lr. Items must be in the file with that type and at most n numbers (text: n bytes
  * with the final 0); the rest of an item is zeroed.
  * Errors: WEFT_ENOENT: no file. WEFT_EFORMAT: damaged, no checkpoint, or of another model, cell or
  * optimiser. WEFT_ESHAPE: of other shapes. Like torch.load. */
 WEFT_API weft_status weft_load(const char *path, weft_module *m, weft_optim *o,
                                const weft_checkpoint_item *items, int64_t n) WEFT_MUST_USE;
-/* What a partial load found. text has one name a line: "missing encoder.weight", "extra ..", "shape
- * ..", "layer .." (of another cell; other_shape counts it); "..." at its end if some did not fit.
- */
+/* The result of a partial load. text has one name a line: "missing encoder.weight", "extra ..",
+ * "shape ..", "layer .." (of another cell; other_shape counts it); "..." at its end if some did not
+ * fit. */
 typedef struct {
     int loaded;
     int missing;
@@ -102,7 +102,7 @@ WEFT_API weft_status weft_read_text(const char *path, const weft_text_opts *opts
                                     weft_dataset *out) WEFT_MUST_USE;
 typedef struct {
     char delimiter;        /* ';', '\t', '|', ..; 0 means ',' */
-    bool empty_is_nan;     /* an empty field of a needed column is NaN; else it is an error */
+    bool empty_is_nan;     /* an empty field of a needed column is NaN, not an error */
 } weft_csv_opts;
 /* Reads the n named columns of a CSV file (RFC 4180, with a header) as reals, rounded to the
  * nearest number. opts may be NULL. Rows with the same text in column `id` are one sequence,
@@ -124,7 +124,7 @@ WEFT_API void weft_dataset_free(weft_dataset *data);
 
 /* ---- batches ---- */
 /* Returns the sequences index[0 .. n - 1] of a dataset as a ragged tensor of the step [N, columns],
- * or of ints [N] if columns is 0; copied at once. Ids of the batch are the dataset's, by default
+ * or of ints [N] if columns is 0; copied. Ids of the batch are the dataset's, by default
  * the indices, so dropout masks follow a sequence. An index that occurs twice is two sequences with
  * one id. The same indices of several datasets of the same sequences give one batch. Errors: an
  * index that the dataset does not have. Like collate_fn. */

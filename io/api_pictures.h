@@ -1,7 +1,7 @@
 /* api_pictures.h - pictures: charts, matrices, texts, a cell, batches, the tape.
  *
  * Functions write an SVG file, whole or not at all: the same bytes for the same numbers in every
- * locale, with dark colours on a dark page, in colours that colour-blind readers can tell apart,
+ * locale, with dark colours on a dark page, in colours that colour-blind readers can distinguish,
  * without a script. Marks show their values as tooltips. Texts are in UTF-8, NULL means none. The
  * status and weft_file_message report errors, as for all files.
  *
@@ -28,7 +28,7 @@ typedef struct {
 } weft_curve;
 /* A chart, with the labels of x, of the left y and of the right one. A base of 2 or 10 makes an
  * axis logarithmic, with marks at powers (0: even); it leaves out numbers that are not above 0.
- * Names that would need a second row of a legend stand at the right ends of curves that all end at
+ * Names that would need a second row of a legend are at the right ends of curves that all end at
  * one x. */
 typedef struct {
     const char *title, *x_label, *left, *right;
@@ -45,7 +45,7 @@ WEFT_API weft_status weft_plot_lines(const char *path, const char *title, const 
 /* A scale: blue from low up to the middle, which is light grey, orange from there to high. Numbers
  * beyond an end have its colour; NaN and infinities are hatched or black. low = high = 0: a
  * symmetric range that covers all values. Otherwise low <= middle <= high, low < high; low = middle
- * gives a scale from grey to orange. label: what the numbers are, next to the scale. In place of a
+ * gives a scale from grey to orange. label: a name of the numbers, next to the scale. In place of a
  * scale NULL means all 0, except in weft_plot_heatmap. */
 typedef struct {
     double low, middle, high;
@@ -66,7 +66,7 @@ typedef struct {
     int columns;                                 /* of a line, 8 .. 1000; 0 means 72 */
 } weft_text_colours;
 /* Draws the n bytes of a text, at most 100,000, each on the colour of its value: a state or a
- * gradient over what was read. Printable ASCII is drawn as it is, a backslash and all other bytes
+ * gradient over the text. Printable ASCII is drawn as it is, a backslash and all other bytes
  * escaped: \\, \n, \xc3. A line ends after a newline, or where no more than `columns` fit. opts
  * NULL: all 0. */
 WEFT_API weft_status weft_plot_text(const char *path, const char *title, const char *text,

@@ -39,9 +39,9 @@ WEFT_API int64_t weft_checkpoint_item_size(const char *path, const char *name);
 /* Writes a new file that weft_read_hdf5 reads: "lengths" and "rows" or "tokens" in `group`. */
 WEFT_API weft_status weft_write_hdf5(const weft_dataset *data, const char *path,
                                      const char *group) WEFT_MUST_USE;
-/* A data set of which a program reads parts, for example one part for each rank. */
+/* A data set in a file. A program reads parts of it, for example one part for each rank. */
 typedef struct weft_hdf5 weft_hdf5;
-/* Opens a data set of weft_read_hdf5 without loading it; a set in chunks is loaded at once. The
+/* Opens a data set of weft_read_hdf5 without loading it; a set in chunks is loaded whole. The
  * program closes it by weft_close_hdf5. The file stays open also if another replaces it under its
  * name. After a failure *out is NULL. Like h5py.File. */
 WEFT_API weft_status weft_open_hdf5(const char *path, const char *group,
@@ -49,12 +49,12 @@ WEFT_API weft_status weft_open_hdf5(const char *path, const char *group,
 /* Closes the file. NULL is allowed. */
 WEFT_API void weft_close_hdf5(weft_hdf5 *file);
 /* Returns n, columns, len and offset of the whole set; rows and ints are NULL. weft_dataset_batch
- * and weft_plan_tokens read from the file what they need. The file owns the arrays. Zeros for NULL.
+ * and weft_plan_tokens read rows from the file on demand. The file owns the arrays. Zeros for NULL.
  * Several threads may read from one file. */
 WEFT_API weft_dataset weft_hdf5_shape(const weft_hdf5 *file);
 /* Reads the sequences index[0 .. n - 1], in that order, as a dataset whose ids are these indices,
  * so that batches have the dropout masks of the whole set. One may occur twice. Adjacent sequences
- * are read at once. Errors: an index that the file does not have. Like h5py.Dataset[i:j]. */
+ * are read in one call. Errors: an index that the file does not have. Like h5py.Dataset[i:j]. */
 WEFT_API weft_status weft_read_hdf5_part(const weft_hdf5 *file, const int32_t *index, int64_t n,
                                          weft_dataset *out) WEFT_MUST_USE;
 

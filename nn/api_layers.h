@@ -96,10 +96,10 @@ WEFT_API weft_mlp *weft_mlp_new(weft_module *m, const char *name, const weft_mlp
 WEFT_API weft_tensor *weft_mlp_run(weft_mlp *l, weft_tensor *x);
 
 /* ---- attention over a ragged memory ---- *
- * q [Nq, dq], memory [Nm, dm], result [Nq, dm]. q is ragged with as many sequences as the memory;
- * or plain [n, dq], one query for each sequence (a step of a decoder); or plain [n, T, dq]. For a
- * plain q the result is plain. The memory may be plain [n, T, dm]: all sequences have length T. A
- * query without memory gives 0. */
+ * q [Nq, dq], memory [Nm, dm], result [Nq, dm]. q is ragged with the number of sequences of the
+ * memory; or plain [n, dq], one query for each sequence (a step of a decoder); or plain [n, T, dq].
+ * For a plain q the result is plain. The memory may be plain [n, T, dm]: all sequences have length
+ * T. A query without memory gives 0. */
 typedef struct weft_attention_layer weft_attention_layer;
 typedef enum {
     /* Multi-head attention of `width` with `heads`, which divide it (Vaswani et al. 2017):

@@ -34,7 +34,7 @@ WEFT_API weft_loss weft_cross_entropy(weft_tensor *logits, weft_tensor *classes,
                                       const weft_ce_opts *opts);
 
 /* For the losses below, predicted and target have one shape. Where the mask or a weight is 0 value
- * and gradient are 0: there predicted and target may be NaN, and where the mask is 0, weights, too.
+ * and gradient are 0: there predicted and target may be NaN, and where the mask is 0 also weights.
  */
 typedef struct {
     weft_tensor *mask;               /* broadcasts; its sum over all elements is the loss's weight;
@@ -47,8 +47,8 @@ WEFT_API weft_loss weft_mse(weft_tensor *predicted, weft_tensor *target,
 /* Computes |predicted - target|. Like torch.nn.L1Loss. */
 WEFT_API weft_loss weft_mae(weft_tensor *predicted, weft_tensor *target,
                             const weft_loss_opts *opts);
-/* Computes r^2 / 2 for r = predicted - target where |r| <= delta, else delta (|r| - delta / 2).
- * delta 0 means 1. Like torch.nn.HuberLoss. */
+/* Computes r^2 / 2 for r = predicted - target where |r| <= delta, otherwise delta (|r| - delta /
+ * 2). delta 0 means 1. Like torch.nn.HuberLoss. */
 WEFT_API weft_loss weft_huber(weft_tensor *predicted, weft_tensor *target, double delta,
                               const weft_loss_opts *opts);
 /* Computes the binary cross entropy of logits and targets in 0 .. 1. A logit of +inf with target 1,

@@ -20,8 +20,8 @@ WEFT_API weft_tensor *weft_ratio_value(weft_ratio r);
  * class_weight and smoothing. Like Accuracy of torchmetrics. */
 WEFT_API weft_ratio weft_accuracy(weft_tensor *scores, weft_tensor *classes,
                                   const weft_ce_opts *opts);
-/* Counts the sequences of which all tokens that are not ignored are right. total: sequences with
- * such a token. Ragged inputs. */
+/* Counts the sequences whose tokens, except ignored ones, are all right. total: sequences with a
+ * token that counts. Ragged inputs. */
 WEFT_API weft_ratio weft_sequence_accuracy(weft_tensor *scores, weft_tensor *classes,
                                            const weft_ce_opts *opts);
 
@@ -75,7 +75,7 @@ typedef struct {
 WEFT_API void weft_meter_add(weft_meter *meter, double sum, double weight);
 /* Adds a total of sequences of that length to its bucket, the first with an edge above it. */
 WEFT_API void weft_meter_add_bucket(weft_meter *meter, int64_t length, double sum, double weight);
-/* Returns the mean of all entries; NaN if there are none. */
+/* Returns the mean of all entries; NaN without entries. */
 WEFT_API double weft_meter_mean(const weft_meter *meter);
 
 /* ---- gradients ---- */

@@ -19,7 +19,7 @@ WEFT_API weft *weft_module_context(const weft_module *m);
 /* ---- buffers ---- */
 /* Returns the number of buffers below m. Like len(list(m.buffers())). */
 WEFT_API int weft_buffer_count(const weft_module *m);
-/* Returns buffer i below m, in the order in which they were made. *path: as for weft_parameter_at.
+/* Returns buffer i below m, in the order of their creation. *path: as for weft_parameter_at.
  * Errors: no such i. Like m.named_buffers(). */
 WEFT_API weft_tensor *weft_buffer_at(const weft_module *m, int i, const char **path);
 

@@ -69,11 +69,12 @@ WEFT_API void weft_freeze(weft_module *m, const char *pattern, bool frozen);
 /* ---- finding and counting them ---- */
 /* Returns the number of parameters below m. Like len(list(m.parameters())). */
 WEFT_API int weft_parameter_count(const weft_module *m);
-/* Returns parameter i below m, in the order in which they were made. *path: its path below m, owned
+/* Returns parameter i below m, in the order of their creation. *path: its path below m, owned
  * by the context; path may be NULL. Errors: no such i. Like m.named_parameters(). */
 WEFT_API weft_tensor *weft_parameter_at(const weft_module *m, int i, const char **path);
-/* Returns a parameter or buffer by its path below m, "encoder.weight_ih_l0"; NULL if there is none.
- * Until weft_clear an operator that gets this NULL names the path. Like m.get_parameter(path). */
+/* Returns a parameter or buffer by its path below m, "encoder.weight_ih_l0"; NULL if no such name
+ * exists. Until weft_clear an operator that gets this NULL names the path. Like
+ * m.get_parameter(path). */
 WEFT_API weft_tensor *weft_find_parameter(const weft_module *m, const char *path);
 /* Returns the number of trainable numbers below m; tied parameters count once, frozen ones count.
  * Like sum(p.numel() for p in m.parameters()). */

@@ -17,8 +17,8 @@ typedef struct { double lr, momentum, dampening, weight_decay; bool nesterov; } 
 typedef struct { double lr, alpha, eps, weight_decay, momentum; bool centered; } weft_rmsprop_opts;
 typedef struct { double lr, beta1, beta2, eps, weight_decay; } weft_adam_opts;
 /* Makes an optimiser of all parameters below m; those made later take part from the next step on.
- * opts NULL: all 0. Each parameter counts its own steps; a step in which it is frozen or no loss
- * reaches it does not count. AdamW decouples the decay from the gradient (Loshchilov & Hutter
+ * opts NULL: all 0. Each parameter counts its own steps; a step does not count if it is frozen or
+ * no loss reaches it. AdamW decouples the decay from the gradient (Loshchilov & Hutter
  * 2019); the others add it to the gradient.
  * Errors: a parameter that has an optimiser already; a rate or decay below 0, eps not above 0, a
  * beta of 1 or more, an alpha outside 0 .. 1, a number that is not finite.
@@ -53,8 +53,8 @@ WEFT_API double weft_optim_lr(const weft_optim *o);
 /* Returns the number of steps, skipped ones included. */
 WEFT_API int64_t weft_optim_steps(const weft_optim *o);
 /* Returns the number of skipped steps. *bad_parameter, unless NULL: the path below m of the
- * parameter that caused the last one, "" if there is none. Waits for the device. Like the skipped
- * steps of torch.amp.GradScaler. */
+ * parameter that caused the last one, "" without skipped steps. Waits for the device. Like the
+ * skipped steps of torch.amp.GradScaler. */
 WEFT_API int64_t weft_optim_skipped(weft_optim *o, const char **bad_parameter);
 
 /* ---- clipping ---- */

@@ -29,9 +29,9 @@ extern "C" {
 /* ---- making it ---- */
 typedef struct weft_parallel weft_parallel;
 typedef struct {
-    int shards;                  /* parts of every batch; 0: as many as ranks */
+    int shards;                  /* parts of every batch; 0: the number of ranks */
     int64_t n;                   /* sequences of the data */
-    const int32_t *len;          /* [n] their lengths, by which a batch is cut, copied; NULL: by
+    const int32_t *len;          /* [n] their lengths, copied; a batch is cut by them; NULL: by
                                   * count */
     double timeout;              /* seconds until a silent rank counts as lost; 0:
                                   * WEFT_PARALLEL_TIMEOUT, or 600 */
@@ -59,7 +59,7 @@ WEFT_API weft_parallel_place weft_parallel_place_of(const weft_parallel *p);
 
 /* ---- an update ---- */
 /* Begins a batch of n sequences; index [n] as from weft_loader_next, the same on all ranks; NULL: 0
- * .. n - 1. Cuts it into shards of about as many tokens each, the longest sequences first (Graham
+ * .. n - 1. Cuts it into shards with similar numbers of tokens, the longest sequences first (Graham
  * 1969), with the batch's order in each. Zeroes the gradients below m. Like DistributedSampler. */
 WEFT_API void weft_parallel_begin(weft_parallel *p, const int32_t *index, int64_t n);
 /* Begins batch `batch` of a plan that weft_plan_split has split into parts [shards], the same on
@@ -68,7 +68,7 @@ WEFT_API void weft_parallel_begin(weft_parallel *p, const int32_t *index, int64_
  *     weft_plan_step s = weft_plan_step_of(w, &parts[part.shard], batch);
  *     weft_rnn_out out = weft_rnn_run_plan(lstm, x, &s, kept[part.shard]);
  * part has the sequences of the segments; places count shard after shard. The sum of losses is
- * divided by the batch's weight (WEFT_MEAN_OF_BATCH). If a rank is lost its states are lost, too,
+ * divided by the batch's weight (WEFT_MEAN_OF_BATCH). If a rank is lost its states are also lost,
  * and the job ends even if the transport could continue. */
 WEFT_API void weft_parallel_begin_plan(weft_parallel *p, const weft_plan *parts, int64_t batch);
 typedef struct {

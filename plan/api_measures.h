@@ -119,7 +119,7 @@ typedef struct {
 WEFT_API weft_status weft_plan_predict(const weft_plan *plan, const weft_plan_cost *cost,
                                        bool padded, weft_plan_prediction *out) WEFT_MUST_USE;
 /* How much a plan's gradients differ from those of sequences drawn at random. Each share is in 0 ..
- * 1; 0 is no difference. */
+ * 1; 0 means that they do not differ. */
 typedef struct {
     double sum;                                  /* of the three */
     double likeness;                             /* (eta2 - c) / (1 - c), c what chance gives:

@@ -1,4 +1,4 @@
-/* api_plan.h - plans: which sequences, or pieces of them, form a batch, and where each lies in it.
+/* api_plan.h - plans: which sequences, or pieces of them, form a batch, and at which place each is.
  * Plain memory and no context: a plan is a function of lengths, options, seed and epoch.
  *
  * Contents: a plan, options, the divisor of a loss, planners, making a plan, a planner of your own.
@@ -61,7 +61,7 @@ typedef struct {
     int64_t tokens;          /* order pool: real tokens of a batch, one sequence at least */
     int64_t pool;            /* pool laplace: batches of a pool [50] */
     int64_t budget;          /* tokens geometric powers: cells of a padded batch */
-    int64_t multiple;        /* tokens: of which a batch's sequences are a multiple [1] */
+    int64_t multiple;        /* tokens: the number of sequences of a batch is a multiple [1] */
     bool keep_order;         /* tokens: do not sort; sort=no in a text */
     const int64_t *bounds;   /* buckets: [edges], ascending */
     const int64_t *sizes;    /* buckets: [edges + 1] sequences of a batch */
@@ -113,9 +113,9 @@ typedef struct weft_planner {
 } weft_planner;
 /* Returns the number of the library's planners. */
 WEFT_API int weft_planner_count(void);
-/* Returns planner i; NULL if there is none. */
+/* Returns planner i; NULL if i is out of range. */
 WEFT_API const weft_planner *weft_planner_at(int i);
-/* Returns the planner of that name; NULL if there is none, and weft_plan_message then names the
+/* Returns the planner of that name; NULL for an unknown name, and weft_plan_message then names the
  * most similar one. Like BatchSampler, bucket_by_sequence_length or batch_by_size. */
 WEFT_API const weft_planner *weft_planner_named(const char *name);
 
@@ -127,10 +127,10 @@ WEFT_API const weft_planner *weft_planner_named(const char *name);
 WEFT_API weft_status weft_plan_make(const weft_planner *planner, const int32_t *len, int64_t n,
                                     const weft_plan_opts *opts, weft_plan *out) WEFT_MUST_USE;
 /* Splits a plan by its rows for the shards of weft_parallel_begin_plan: fills out [shards], which
- * the program frees one by one. Shard k gets the rows r for which r * shards / rows, rounded down,
- * is k; rows is the largest number of a batch. So a row and the states that it carries stay in one
- * shard. All parts have as many batches as the plan, some perhaps without a segment; tokens of
- * other shards count as dropped.
+ * the program frees one by one. Shard k gets the rows r with k = r * shards / rows, rounded
+ * down; rows is the largest number of a batch. So a row and the states that it carries stay in one
+ * shard. All parts have the number of batches of the plan, some perhaps without a segment; tokens
+ * of other shards count as dropped.
  * Errors: WEFT_EARG, and all parts are empty, if a state is carried from a row of one shard to a
  * row of another; the message names batch, rows and shards. */
 WEFT_API weft_status weft_plan_split(const weft_plan *plan, int shards,

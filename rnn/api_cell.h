@@ -22,10 +22,10 @@ WEFT_API weft_rnn *weft_cifg_new(weft_module *m, const char *name, const weft_rn
 WEFT_API weft_rnn *weft_mgu_new(weft_module *m, const char *name, const weft_rnn_opts *opts);
 
 /* ---- cells of the program ---- *
- * A cell is the step of a recurrent layer, made of operators. Layers, directions, dropout, ragged
- * batches in every layout, carried states, decoding, checkpoints, second derivatives and GPUs work
- * as in the library's layers, and a sequence has the same bits in every batch. docs/cells.md
- * explains a cell, examples/cells_steps.h has four. */
+ * A cell is the step of a recurrent layer, written in operators. Layers, directions, dropout,
+ * ragged batches in every layout, carried states, decoding, checkpoints, second derivatives and
+ * GPUs work as in the library's layers, and a sequence has the same bits in every batch.
+ * docs/cells.md explains a cell, examples/cells_steps.h has four. */
 typedef enum { WEFT_CELL_VECTOR, WEFT_CELL_OF_HIDDEN, WEFT_CELL_OF_INPUT } weft_cell_shape;
 /* A parameter in addition to weights and biases, one for each layer and direction. Its name gets
  * _l0, _l0_reverse, .. at its end. */
@@ -53,7 +53,7 @@ typedef struct {
     const char *name;                            /* checkpoints hold it */
     const char *gate_names;                      /* checkpoints hold them; may be NULL */
     int gates;                                   /* blocks of hidden rows of weight_ih */
-    int gates_h;                                 /* those of weight_hh; 0: as many; -1: none */
+    int gates_h;                                 /* those of weight_hh; 0: the same; -1: none */
     int states;                                  /* 1 (or 0): h; 2: h and c */
     const weft_cell_parameter *own;
     int own_count;                               /* up to 16 */

@@ -34,7 +34,7 @@ typedef struct {
 } weft_rnn_opts;
 typedef struct {
     weft_tensor *h;
-    weft_tensor *c;                              /* LSTM, CIFG; else NULL */
+    weft_tensor *c;                              /* LSTM, CIFG; otherwise NULL */
 } weft_state;
 typedef struct {
     weft_tensor *y;
@@ -115,7 +115,7 @@ typedef struct {
     int32_t  begin;             /* the first token; -1: the prompt is first */
     int32_t  end;               /* the last token; -1: only the limit ends a sequence */
     int64_t  limit;             /* most tokens, 1 or more, without end and prompt */
-    int      beams;             /* above 1: beam search with so many hypotheses; 0 means 1 */
+    int      beams;             /* above 1: beam search, the number of hypotheses; 0 means 1 */
     double   length_penalty;    /* beams: score / length^penalty, end counted (Wu et al. 2016
                                  * without the constant); 0: none */
     int      best;              /* beams: hypotheses returned for a sequence, up to beams; 0: 1 */
@@ -145,7 +145,7 @@ typedef struct {
                                  * unused entries: -inf */
 } weft_decoded;
 /* Generates n sequences from their first states [layers * directions, n, width]: by beam search
- * (opts.beams above 1), by sampling (opts.sample), else the most probable token each time. The
+ * (opts.beams above 1), by sampling (opts.sample), otherwise the most probable token each time. The
  * caller frees the result by weft_decoded_free. On error n is 0 and the context has failed. Errors:
  * options of another decoding mode. Like generate of Transformers. */
 WEFT_API weft_decoded weft_decode(weft *w, int64_t n, weft_state first, weft_decode_step_fn *step,

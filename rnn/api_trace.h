@@ -10,10 +10,10 @@ extern "C" {
 #endif
 
 /* ---- traces ---- */
-/* Numbers of one layer and direction. Constants of the step, ragged if x was, else plain. Gradients
- * are NULL until weft_backward or weft_gradients has passed the run (weft_gradients_recorded does
- * not pass it). They are the numbers of the fused layer, bit by bit, except dc, which is rounded
- * once more. */
+/* Numbers of one layer and direction. Constants of the step, ragged if x was, otherwise plain.
+ * Gradients are NULL until weft_backward or weft_gradients has passed the run
+ * (weft_gradients_recorded does not pass it). They are the numbers of the fused layer, bit by bit,
+ * except dc, which is rounded once more. */
 typedef struct {
     int gates;
     char name[4][8];                             /* i f g o; r z n; f g o; f n; Elman: h */

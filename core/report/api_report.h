@@ -45,8 +45,8 @@ typedef struct {
     bool backward;
     int64_t calls;
     double ms;                     /* without the operators that it called */
-    double flops;                  /* of matrix products, recurrent layers and attention; else 0 */
-    double bytes;                  /* of inputs and results; in backward of their gradients, too */
+    double flops;                  /* of matrix products, recurrent layers, attention; others: 0 */
+    double bytes;                  /* of inputs and results; in backward also of their gradients */
     int64_t launches;              /* as in weft_usage */
 } weft_profile_row;
 typedef struct {
@@ -56,7 +56,7 @@ typedef struct {
     double beside_ms;                            /* outside operators: the program's work */
 } weft_profile;
 /* Turns the timing of operators on or off, and returns the previous mode. Off at first, unless
- * WEFT_LOG=2 asks for this table at weft_close. While on, each operator reads the clock twice (some
+ * WEFT_LOG=2 prints this table at weft_close. While on, each operator reads the clock twice (some
  * 0.1 us) and synchronises the GPU; while off it costs one branch. Results keep their bits. Like
  * torch.profiler.profile. */
 WEFT_API bool weft_set_profiling(weft *w, bool on);

@@ -14,7 +14,7 @@ extern "C" {
 /* ---- loaders by a planner ---- */
 /* Makes a loader as weft_loader_new does, with any planner, which must live as long; lists of opts
  * are copied. Each epoch is a plan of these lengths and options, drawn from the stream. It makes
- * the first plan at once; if the planner refuses it the context fails. Like
+ * the first plan immediately; if the planner refuses it the context fails. Like
  * DataLoader(batch_sampler=..) of torch. */
 WEFT_API weft_loader *weft_plan_loader_new(weft *w, const char *name, int64_t n, const int32_t *len,
                                            const weft_planner *planner,
@@ -28,7 +28,7 @@ WEFT_API int64_t weft_loader_next_batch(weft_loader *l, const weft_plan **plan);
  * A batch of a plan is a ragged batch whose sequences are the plan's segments. The id of a segment
  * is its sequence and its offset is where it begins, so dropout masks are those of whole sequences.
  * Outputs are those of whole sequences, to the bit, where the plan cuts none or carries states on.
- * So are gradients, except for what would flow over a cut.
+ * So are gradients, except for gradients that would flow over a cut.
  *
  *     weft_carried *kept = weft_carried_new(m, "kept", lstm, &plan);
  *     for (int64_t b = 0; b < plan.batches; b++) {
@@ -41,29 +41,30 @@ typedef struct {
     const weft_plan *plan;
     int64_t batch;
     weft_lengths lengths;                        /* of the segments */
-    weft_placement placement;                    /* of a plan in rows; else its rows are 0 */
+    weft_placement placement;                    /* of a plan in rows; otherwise rows is 0 */
 } weft_plan_step;
 /* Returns one batch of a plan. The arrays belong to the step. The program keeps the plan until the
  * step has ended. After an error the context has failed, and n is 0. */
 WEFT_API weft_plan_step weft_plan_step_of(weft *w, const weft_plan *plan, int64_t batch);
 /* Returns the tokens of the batch from a data set of the planned sequences, [N, columns], or ints
- * [N]; copied at once. shift: each token's neighbour so many tokens later in its whole sequence; -1
- * is the token before, which a language model reads. Where there is none: `outside`. */
+ * [N]; copied. shift: the distance to the token that is returned for each token, in its whole
+ * sequence; -1 is the token before, the input of a language model. Outside the sequence: `outside`.
+ */
 WEFT_API weft_tensor *weft_plan_tokens(const weft_plan_step *step, const weft_dataset *data,
                                        int32_t shift, int32_t outside);
 /* States that one batch leaves for the next: buffers <name>.h and <name>.c of m [layers, states +
  * 1, width], which checkpoints hold. */
 typedef struct weft_carried weft_carried;
-/* Makes the carried states of a layer for plans that carry as many states as this one, or have as
- * many rows. Owned by the context. With weft_plan_split each shard has its own carried states,
+/* Makes the carried states of a layer for plans with the number of carried states, or of rows,
+ * of this one. Owned by the context. With weft_plan_split each shard has its own carried states,
  * which only the rank of the shard holds; weft_parallel_save saves them from there.
  * Errors: a plan that carries states with a layer of two directions. Like a stateful layer of
  * Keras. */
 WEFT_API weft_carried *weft_carried_new(weft_module *m, const char *name, weft_rnn *r,
                                         const weft_plan *plan);
 /* Runs a layer over the batch, x in any of its layouts, from the states that the batch before has
- * left, or zeros, as the plan says. Keeps, detached, what the next batch needs. kept may be NULL if
- * the plan carries nothing, and is unchanged then. Errors: batches that carry and do not come in
+ * left, or zeros, as the plan says. Keeps the states for the next batch, detached. kept may be NULL
+ * if the plan carries nothing, and is unchanged then. Errors: batches that carry and do not come in
  * order. */
 WEFT_API weft_rnn_out weft_rnn_run_plan(weft_rnn *r, weft_tensor *x, const weft_plan_step *step,
                                         weft_carried *kept);

@@ -4,8 +4,8 @@
  * forecasts.
  *
  * The models are the six of TransformerTF (CERN), with its names of options and parameters, so that
- * its checkpoints load. They predict the whole future at once: the decoder reads known covariates,
- * and no prediction goes back into the model. */
+ * its checkpoints load. They predict the whole future in one run: the decoder reads known
+ * covariates, and no prediction goes back into the model. */
 #ifndef WEFT_API_FORECAST_H
 #define WEFT_API_FORECAST_H
 #include "../../nn/api_forecast_loss.h"
@@ -18,8 +18,8 @@ extern "C" {
 #endif
 
 /* ---- the batch ---- */
-/* past and future are ragged with as many sequences, or plain [n, T, features] with their lengths.
- * Numbers beyond the lengths are not read. */
+/* past and future are ragged with the same number of sequences, or plain [n, T, features] with
+ * their lengths. Numbers beyond the lengths are not read. */
 typedef struct {
     weft_tensor *past;                           /* [N, past features] */
     weft_tensor *future;                         /* [M, future features]; plain: data first */
@@ -34,7 +34,7 @@ typedef struct {
  * family the LSTMs also run over the pads before a short past, so there the longest past of the
  * batch counts.) PADDED: the original's computation on padded tensors with masks and stored scores,
  * with lengths respected; a test oracle. AS_CODED: the original's numbers with its faults: lengths
- * count only where weft_should_use_packing is true, there are no masks without lengths, and PF-TFT
+ * count only where weft_should_use_packing is true, it uses no masks without lengths, and PF-TFT
  * multiplies lengths. PADDED and AS_CODED read pads as data, and a step without keys attends to all
  * of them evenly. */
 typedef enum { WEFT_COMPAT_EXACT, WEFT_COMPAT_PADDED, WEFT_COMPAT_AS_CODED } weft_compat;
@@ -78,7 +78,7 @@ typedef struct {
     int num_decoder_layers;         /* state of encoder layer k, or of the last one. */
     double dropout;
     int num_mlp_hidden;
-    const int64_t *d_mlp_hidden;    /* NULL: the head "mlp_head" is a linear layer; else an MLP */
+    const int64_t *d_mlp_hidden;    /* NULL: the head "mlp_head" is linear, otherwise an MLP */
     weft_activation mlp_activation;
     double mlp_dropout;
     int64_t output_dim;             /* 0: 1 */
@@ -101,8 +101,8 @@ typedef struct {
     int num_heads;                  /* divide d_decoder, 0: 4 */
     bool no_gating;                 /* layer_norm(attended + decoder) instead of gate_add_norm */
     bool trainable_add;
-    bool full_attention;            /* a step sees all of past and future; else the past and the
-                                     * decoder's steps before it */
+    bool full_attention;            /* a step sees all of past and future, otherwise the past and
+                                     * the decoder's steps before it */
     int64_t output_dim;             /* 0: 1 */
     weft_compat compat;
 } weft_attention_lstm_opts;
@@ -121,12 +121,12 @@ typedef struct {
     double dropout;
     int num_heads;                  /* divide d_model, 0: 4 */
     bool full_attention;            /* as in weft_attention_lstm_opts */
-    bool share_lstm_weights;        /* one LSTM "encoder" is the decoder, too */
+    bool share_lstm_weights;        /* one LSTM "encoder" is also the decoder */
     int64_t output_dim;             /* 0: 1 */
     weft_compat compat;
 } weft_transformer_lstm_opts;
-/* Makes GRNs, LSTMs with a residual sum, then blocks in which the past attends to itself and the
- * future to both. Like TransformerLSTM of TransformerTF. */
+/* Makes GRNs, LSTMs with a residual sum, then blocks with attention of the past to itself and of
+ * the future to both. Like TransformerLSTM of TransformerTF. */
 WEFT_API weft_forecaster *weft_transformer_lstm_new(weft_module *m, const char *name,
                                                     const weft_transformer_lstm_opts *opts);
 
@@ -185,7 +185,7 @@ typedef struct {
     const weft_real *quantiles;     /* QUANTILE: [n], one for each output, not descending */
     int n;                          /* 0: .02 .1 .25 .5 .75 .9 .98 */
     bool per_batch;                 /* QUANTILE: divides by sequences * n, as TransformerTF */
-    bool no_loss_masking;           /* plain: pads count, too; lengths are still checked */
+    bool no_loss_masking;           /* plain: pads also count; lengths are still checked */
     weft_tensor *weights;           /* factors of the elements, not in the divisor; [n, 1]: one for
                                      * each sequence; NULL: 1 */
 } weft_forecast_loss_opts;

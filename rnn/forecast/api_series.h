@@ -46,7 +46,7 @@ template <typename... X> constexpr weft__list<const char *, sizeof...(X) + 1> we
 WEFT_API weft_status weft_frame_add(weft_frame *f, const char *id, const char *const *names,
                                     const double *const *columns, int64_t rows) WEFT_MUST_USE;
 /* Reads the series of a CSV file as weft_read_csv does: rows with the same text in column `id`,
- * adjacent or not, are one series, in the order in which the ids first appear. id NULL: the whole
+ * adjacent or not, are one series, in the order of the ids in the file. id NULL: the whole
  * file is one series, whose id is its path. A column with an integer (int64) that a double does not
  * hold gets the first such integer as its origin; its numbers are exact, or the file is refused.
  * Like pandas.read_csv. */
@@ -78,8 +78,8 @@ WEFT_API weft_status weft_frame_add_column(weft_frame *f, const char *name, cons
 WEFT_API weft_status weft_frame_add_static_csv(weft_frame *f, const char *path, const char *id,
                                                const char *const *names,
                                                const weft_csv_opts *opts) WEFT_MUST_USE;
-/* Returns the numbers of a column [rows] without its origin, for reading and writing; NULL if there
- * is no such column. Like DataFrame[name]. */
+/* Returns the numbers of a column [rows] without its origin, for reading and writing; NULL for an
+ * unknown column. Like DataFrame[name]. */
 WEFT_API double *weft_frame_column(const weft_frame *f, const char *name);
 /* How to downsample. INTERVAL: rows 0, k, 2k, .., ceil(rows / k) of them. MEAN, MEDIAN: of each k
  * consecutive rows from row 0; the rest at the end is dropped (floor(rows / k)). The median of an
@@ -90,7 +90,7 @@ WEFT_API weft_status weft_frame_downsample(weft_frame *f, int64_t factor,
                                            weft_downsampling how) WEFT_MUST_USE;
 /* Set exactly one of series, fraction and time. */
 typedef struct {
-    int64_t series;              /* the first part has so many series, 1 .. n */
+    int64_t series;              /* number of series of the first part, 1 .. n */
     const int32_t *order;        /* NULL: as they are; or a permutation of 0 .. n - 1 [n] */
     double fraction;             /* 0 (WEFT_ZERO) .. 1: the first part has the first
                                   * round(fraction * rows) rows of each series; both parts have
@@ -106,9 +106,9 @@ WEFT_API weft_status weft_frame_split(const weft_frame *f, const weft_frame_spli
 /* Frees the arrays of a frame and zeroes it. NULL is allowed. */
 WEFT_API void weft_frame_free(weft_frame *f);
 
-/* ---- features: what a model sees of a frame ---- *
- * A transform is one step on one column. The steps of a column run in the order in which they are
- * listed, each fitted to the output of the one before it, on all series together; their inverses
+/* ---- features: the inputs of a model from a frame ---- *
+ * A transform is one step on one column. The steps of a column run in the order of the
+ * list, each fitted to the output of the one before it, on all series together; their inverses
  * undo them on predictions. y is the input of a step, x the raw value of column `depends_on` in the
  * same row. docs/design/series.md has the sources of the formulas and the differences from
  * transformertf. */
@@ -160,7 +160,7 @@ typedef enum { WEFT_TIME_ABSOLUTE, WEFT_TIME_RELATIVE } weft_time;
 typedef struct {
     int64_t context;              /* rows of past of a whole window, 1 or more */
     int64_t horizon;              /* rows of future of a whole window, 1 or more */
-    const char *const *known;     /* covariates that are known in the future, too */
+    const char *const *known;     /* covariates that are also known in the future */
     const char *const *past;
     const char *const *target;    /* at least one; and a known column or a time */
     const char *const *fixed;
@@ -185,7 +185,7 @@ typedef struct {
  * scikit-learn. */
 WEFT_API weft_features *weft_features_new(weft *w, const char *name,
                                           const weft_features_opts *opts);
-/* Returns the columns of past, future, target and fixed, for which the program builds the model.
+/* Returns the columns of past, future, target and fixed: the widths of the model.
  * Zeros if the features could not be made. */
 WEFT_API weft_feature_counts weft_features_counts(const weft_features *x);
 /* Fits all transforms to these series. Errors: values that are not finite; the message names
@@ -249,16 +249,16 @@ typedef struct {
 } weft_window_counts;
 /* Returns the number of windows and their lengths. */
 WEFT_API weft_window_counts weft_windows_counts(const weft_windows *v);
-/* Returns where window i lies. Errors: no such window; all 0. */
+/* Returns the place of window i. Errors: i out of range; all 0. */
 WEFT_API weft_window weft_window_at(const weft_windows *v, int64_t i);
 typedef struct {
     bool padded;                  /* plain tensors [n, T, ..] padded with 0, and their lengths */
     weft_align past_align;        /* only with padded */
 } weft_windows_batch_opts;
 /* Returns the windows index[0 .. n - 1] (from weft_loader_next) as tensors of the step: past,
- * future, fixed (NULL if there is none) and target; ragged, or padded. opts NULL: ragged. Their ids
- * are the windows' numbers. All values are transformed, so a loss of the target is not in the
- * series' units. */
+ * future, fixed (NULL without fixed columns) and target; ragged, or padded. opts NULL: ragged.
+ * Their ids are the windows' numbers. All values are transformed, so a loss of the target is not in
+ * the series' units. */
 WEFT_API weft_window_batch weft_windows_batch(weft_windows *v, const int32_t *index, int64_t n,
                                               const weft_windows_batch_opts *opts);
 /* Converts predictions of windows to the series' units. predicted: ragged in the batch of a future,
@@ -275,7 +275,7 @@ typedef weft_tensor *weft_forecast_model_fn(weft_series_batch series, void *user
 typedef struct {
     int64_t rows;                 /* 0: to the end of the series */
     bool true_past;               /* the past of the target is the frame's, predictions where it is
-                                   * NaN; else always predictions */
+                                   * NaN; false: always predictions */
     int quantiles;                /* of each target, 0 means 1 */
     double *all;                  /* NULL, or [rows, targets * quantiles] in the series' units */
 } weft_rolling_forecast_opts;
