@@ -134,9 +134,9 @@ static weft_status check_places(const checking *t, const weft_plan_batch *b)
         const weft_segment *is = of + order[k];
         if (!is->length)
             continue;
-        if (before && before->row == is->row && is->column < before->column + before->length)
-            s = bad_segment(t, b->first + order[k], "another one ends at column %lld of the row",
-                            (long long)(before->column + before->length));
+        const int64_t end = before ? before->column + before->length : 0;
+        if (before && before->row == is->row && is->column < end)
+            s = bad_segment(t, b->first + order[k], "another one ends at column %lld of the row", (long long)end);
         before = is;
     }
     return s;

@@ -45,7 +45,7 @@ for name in $names; do uses "$name"; done
 
 # ---- includes: one folder, in which there is no core/, io/ ..
 pc --cflags $names | tr ' ' '\n' | grep '^-I' | grep -vx -- "-I$stage/include" && fail "pkg-config has another folder"
-[ "$(find "$stage/include" -mindepth 1 -maxdepth 1 -printf '%f\n' | sort | xargs)" = "weft $(cd "$root" && ls weft*.h | sort | xargs)" ] || fail "the include folder has more than weft/ and weft*.h"
+[ "$(find "$stage/include" -mindepth 1 -maxdepth 1 -printf '%f\n' | sort | xargs)" = "weft $(cd "$here" && ls weft*.h | sort | xargs)" ] || fail "the include folder has more than weft/ and weft*.h"
 cat >both.c <<'END'
 #include <weft/weft.h>
 #include <weft.h>
