@@ -136,7 +136,8 @@ static weft_status check_places(const checking *t, const weft_plan_batch *b)
             continue;
         const int64_t end = before ? before->column + before->length : 0;
         if (before && before->row == is->row && is->column < end)
-            s = bad_segment(t, b->first + order[k], "another one ends at column %lld of the row", (long long)end);
+            s = bad_segment(t, b->first + order[k], "another one ends at column %lld of the row",
+                            (long long)end);
         before = is;
     }
     return s;
