@@ -94,10 +94,10 @@ WEFT_API bool weft_op_refuse(const weft_call *call, const char *why);
  * Like x.data_ptr(). */
 WEFT_API weft_real *weft_op_data(const weft_tensor *x);
 WEFT_API int32_t *weft_op_int_data(const weft_tensor *x);
-/* Returns, inside `fused`, the gradient of result k, in the same memory; NULL if it got none. Like
+/* Returns the gradient of result k, inside `fused`, in the same memory; NULL if it got none. Like
  * grad_output. */
 WEFT_API const weft_real *weft_op_dy(const weft_call *call, int k);
-/* Returns, inside `fused`, the memory for the gradient of input i; NULL if it is not needed. If
+/* Returns the memory for the gradient of input i, inside `fused`; NULL if it is not needed. If
  * *add is true add to it, otherwise overwrite it. Like grad_input. */
 WEFT_API weft_real *weft_op_dx(const weft_call *call, int i, bool *add);
 

@@ -86,6 +86,7 @@ callers() {                             # in examples, tools, lessons, or code o
         comm -13 - <(bash tests/exports.sh declared) | sed 's/$/ has no caller in an example, a tool, a lesson or a document/'
 }
 api_page() { python3 docs/site/api.py --check 2>&1; }
+plain() { python3 tests/lint/plain.py; }
 headers_alone() {
     for h in weft*.h */api_*.h */*/api_*.h; do [ -f "$h" ] || continue
         echo "#include \"$h\"" | ${CC:-cc} -std=c11 -Wall -Wextra -Wpedantic -Werror -I. -fsyntax-only -x c - || echo "$h"
@@ -176,6 +177,7 @@ rule "kernels ask for the architecture by ARCH" architectures
 rule "exported symbols are the declared ones" exports
 rule "every public function has a caller that users read" callers
 rule "docs/api.md is made from the headers, weft.h has at most 200 functions" api_page
+rule "the English of each room is plain (tests/lint/plain.py)" plain
 rule "public headers stand alone, in C and in C++" headers_alone
 rule "every file says what it is" head_comment
 rule "no trailing blanks, no tabs in C" whitespace

@@ -68,7 +68,7 @@ WEFT_API weft_carried *weft_carried_new(weft_module *m, const char *name, weft_r
  * order. */
 WEFT_API weft_rnn_out weft_rnn_run_plan(weft_rnn *r, weft_tensor *x, const weft_plan_step *step,
                                         weft_carried *kept);
-/* Declares, after a checkpoint was loaded, that the carried states are those after that batch. */
+/* Declares that the carried states are those after that batch, once a checkpoint was loaded. */
 WEFT_API void weft_carried_set_batch(weft_carried *kept, int64_t batch);
 /* Divides the loss of the batch as `mean` says (see weft_plan_mean): BATCH by its own weight, PLAN
  * by tokens of the plan / batches; for SEQUENCES the loss must have weft_plan_weights as mask. Rank
