@@ -1,5 +1,4 @@
-/* error.c - the sticky error: the first failure of a context is kept with its text, later ones are only
- * its echoes. */
+/* error.c - the sticky error: a context keeps the text of its first failure and ignores later ones. */
 #include <stdarg.h>
 #include <string.h>
 #include "core/inside.h"
@@ -18,7 +17,7 @@ void weft_fail(weft *w, weft_status status, const char *format, ...)
 {
     w = w ? w : weft__no_context();
     if (w->status || status == WEFT_OK)
-        return;                                  /* the first failure is the one that matters */
+        return;
     size_t at = layer_text(w, inside(w)->message, sizeof inside(w)->message);
     va_list list;
     va_start(list, format);
@@ -27,7 +26,7 @@ void weft_fail(weft *w, weft_status status, const char *format, ...)
     w->status = status;
     if (!inside(w)->on_error)
         return;
-    /* the function that has failed still runs, and uses the step */
+    /* the failed function still runs and uses the step */
     weft__callback outer = weft__callback_begin(w, "the function of weft_on_error", NULL);
     inside(w)->on_error(status, inside(w)->message, inside(w)->on_error_user);
     weft__callback_end(w, outer);
@@ -41,8 +40,8 @@ weft *weft__no_context(void)
     return &none.w;
 }
 
-/* A program may hand it to another thread and outlive the one that asked, so there is one for all. Nothing of
- * it changes but `running`, and that no one reads in a context that has failed. */
+/* One object for all threads, because a program may pass it to another thread and end the one that opened it.
+ * Only `running` changes, which is not read in a failed context. */
 weft *weft__no_memory(void)
 {
     static weft__inside none = {
