@@ -18,7 +18,7 @@ weft__callback weft__callback_now(const weft *w) { return inside(w)->callback; }
 
 void weft__callback_end(weft *w, weft__callback outer) { inside(w)->callback = outer; }
 
-/* ---- what a callback must not do ---- */
+/* ---- calls that a callback must not make ---- */
 const char *weft__callback_text(const weft *w, char text[WEFT__CALLBACK_TEXT])
 {
     const weft__callback *c = &inside(w)->callback;

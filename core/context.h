@@ -25,7 +25,7 @@ struct weft {
     bool training;
     bool lean;                            /* all recurrent layers recompute their gates, see weft_opts.lean */
     bool profiling;                              /* operators are timed, see profile.h */
-    bool no_context;                       /* stands for NULL or a failed weft_open; its error is permanent */
+    bool no_context;                       /* context of NULL or of a failed weft_open */
     weft__draws random;
     weft_tensor nil;                             /* inert tensor, the result of a failed operator */
     const weft__shard *shard;                    /* shard that is being computed, or NULL */

@@ -31,7 +31,7 @@ void *weft__open_plugin(const char *file, weft__wanted *, char *why, size_t);
 
 /* ---- launcher.c ---- */
 int weft__cores(void); /* cores for this process: its share, if the machine runs several ranks */
-int   weft__cpus(void);           /* processors to which this process is bound */
+int   weft__cpus(void);           /* processors of this process (its binding) */
 int   weft__local_rank(void);     /* rank on this machine; 0 without a launcher */
 int   weft__launched_rank(void);  /* rank in the whole job; 0 without a launcher */
 /* Returns the process that started the ranks: the nearest ancestor that is not a rank. */

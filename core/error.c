@@ -107,11 +107,11 @@ const char *weft__wrong(const weft *w, const weft_tensor *x)
         return w && inside(w)->missing[0] ? inside(w)->missing : "is NULL";
     if (weft__is_no_context(x->w))
         return x->w == weft__no_memory() ? "is of a context that could not be opened" :
-                                           "is what a function given NULL returned";
+                                           "was returned by a function that got NULL";
     if (x->w != w)
         return "is of another context";
     if (x == &w->nil)
-        return "is what a failed operator returned";
+        return "is the result of a failed operator";
     return x->step && x->step != w->step ?
                "is of a step that has ended (weft_clear ends all tensors of a step; "
                "weft_assign to a buffer carries one over)" :
@@ -128,12 +128,12 @@ void weft__check_faults(weft *w, const char *what)
     w->dev.fault = (weft__fault){ 0 };
     if (f.below == -2)
         weft__fail(w, WEFT_EARG,
-                   "%s: the number at place %lld%s%s is out of its range: a variance below 0, or a "
-                   "binary target outside 0 .. 1",
+                   "%s: element %lld%s%s is out of range: a variance below 0, or a binary target "
+                   "outside 0 .. 1",
                    what, (long long)f.row, f.by ? " of an earlier " : "", f.by ? f.by : "");
     if (f.below < 0)
-        weft__fail(w, WEFT_EARG, "%s: the number at place %lld%s%s is none that an int holds; %d .. %d are "
-                   "expected", what, (long long)f.row, f.by ? " of an earlier " : "", f.by ? f.by : "",
+        weft__fail(w, WEFT_EARG, "%s: element %lld%s%s does not fit an int32; %d .. %d are expected", what,
+                   (long long)f.row, f.by ? " of an earlier " : "", f.by ? f.by : "",
                    INT32_MIN, INT32_MAX);
     weft__fail(w, WEFT_EARG, "%s: index %lld at place %lld%s%s; 0 .. %lld is expected (or -1)", what,
                (long long)f.value, (long long)f.row, f.by ? " of an earlier " : "", f.by ? f.by : "",

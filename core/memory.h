@@ -34,7 +34,7 @@ void    weft__release(weft *, void *);
 void   *weft__device_allocate(weft *, size_t);
 void    weft__device_release(weft *, void *);
 /* One scratch block that the context keeps between calls. spare_taken returns it, or NULL, and sets its size.
- * spare_left gives it back. Of two blocks, the context keeps the larger one. */
+ * spare_left gives it back. The context keeps the larger of two blocks. */
 void   *weft__spare_taken(weft *, size_t *bytes);
 void    weft__spare_left(weft *, void *, size_t bytes);
 

@@ -56,7 +56,7 @@ static void *find_next_to_code(const char *file, weft__wanted *wanted, char *why
     if (!own) {
         snprintf(
             why, size,
-            "it is not known from where this library was loaded; WEFT_BACKEND_PATH names the folder of %s",
+            "the folder of this library is unknown; set WEFT_BACKEND_PATH to the folder of %s",
             file);
         return NULL;
     }
@@ -80,7 +80,7 @@ void *weft__open_plugin(const char *file, weft__wanted *wanted, char *why, size_
     if (*needed != '/')
         snprintf(why, size, "WEFT_BACKEND_PATH=%s: an absolute path is expected", needed);
     else if (!library && !*why)
-        snprintf(why, size, "there is no %s/%s, where WEFT_BACKEND_PATH says", needed, file);
+        snprintf(why, size, "there is no %s/%s; WEFT_BACKEND_PATH names the wrong folder", needed, file);
     return library;
 }
 

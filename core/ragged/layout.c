@@ -196,18 +196,19 @@ static bool placement_fits(weft_batch *b, const weft_placement *p)
             p->column[s] + (int64_t)b->len[s] > p->width) {
             weft__fail(
                 b->w, WEFT_EARG,
-                "to_rows: sequence %lld of length %d at row %d, column %d is not inside %lld rows of %lld",
+                "to_rows: placement: sequence %lld of length %d at row %d, column %d; expected within %lld "
+                "rows of %lld cells",
                 (long long)s, b->len[s], p->row[s], p->column[s], (long long)p->rows, (long long)p->width);
             return false;
         }
     if (!sane)
         weft__fail(b->w, WEFT_EARG,
-                   "to_rows: placement %s, %lld rows of %lld; a row and a column for each of %lld sequences, "
-                   "and fewer than 2^31 - 1 rows and cells, are expected",
+                   "to_rows: placement: %s, %lld rows of %lld cells; row and column for each of %lld "
+                   "sequences, and fewer than 2^31 - 1 cells, are expected",
                    !p                 ? "NULL" :
-                   b->n && !p->row    ? "row NULL" :
-                   b->n && !p->column ? "column NULL" :
-                                        "given",
+                   b->n && !p->row    ? "row is NULL" :
+                   b->n && !p->column ? "column is NULL" :
+                                        "invalid size",
                    (long long)(p ? p->rows : 0), (long long)(p ? p->width : 0), (long long)b->n);
     return sane;
 }
@@ -223,7 +224,9 @@ static bool cells_are_disjoint(weft_batch *b, const weft_placement *p)
     for (int64_t s = 0; s < b->n; s++)
         for (int64_t t = 0, at = p->row[s] * p->width + p->column[s]; t < b->len[s]; t++, at++) {
             if (owner[at] >= 0) {
-                weft__fail(w, WEFT_EARG, "to_rows: sequences %d and %lld overlap in row %d, column %lld",
+                weft__fail(w, WEFT_EARG,
+                           "to_rows: placement: sequences %d and %lld in row %d, column %lld; expected one "
+                           "sequence per cell",
                            owner[at], (long long)s, p->row[s], (long long)p->column[s] + (long long)t);
                 return false;
             }

@@ -24,8 +24,8 @@ bool weft__outside_shards(weft *w, const char *function)
 {
     if (w->shard)
         weft__fail(w, WEFT_EARG,
-                   "%s: a shard of a batch is at work; between weft_parallel_begin and the end of its shards "
-                   "this cannot be",
+                   "%s: a shard of a batch is at work; call it before weft_parallel_begin or after the last "
+                   "shard",
                    function);
     return !w->shard;
 }

@@ -106,8 +106,8 @@ void weft__check_stepped(weft *w, const void *optimiser)
         if (c->stepped[i] == optimiser && !c->told_clear) {
             c->told_clear = true;
             weft__warn(
-                "WEFT_CHECK: optim_step: the second time since weft_clear: %lld tensors and %.1f MB of "
-                "steps before are still held",
+                "WEFT_CHECK: optim_step: the second call since weft_clear: %lld tensors and %.1f MB of "
+                "earlier steps are still held. Call weft_clear once per step",
                 (long long)c->n, (double)(inside(w)->host_bytes + inside(w)->device_bytes) * 1e-6);
         }
     if (c->steps < WEFT__STEPPED)

@@ -73,7 +73,7 @@ void weft__check_environment(void)
             continue;
         const char *near = weft__nearest(name, known_name, NULL);
         weft__warn(
-            "there is no variable WEFT_%s%s%s%s (docs/conventions.md lists all; WEFT_LOG=0 silences this)",
+            "unknown variable WEFT_%s%s%s%s (docs/conventions.md lists all; WEFT_LOG=0 silences this)",
             name, near ? "; WEFT_" : "", near ? near : "", near ? " is near" : "");
     }
 }

@@ -19,8 +19,8 @@ static void count_call(weft *w, int *count, const char *function)
         return;
     inside(w)->missing_clear.warned = true;
     if (!weft__silenced() && !weft__launched_rank())
-        weft__warn("%d calls of %s since the last weft_clear: all that they made is held, %.1f MB so far; "
-                   "weft_clear ends a step, WEFT_LOG=0 silences this",
+        weft__warn("%d calls of %s since the last weft_clear: their tensors are still held, %.1f MB so far. "
+                   "Call weft_clear once per step. WEFT_LOG=0 silences this",
                    *count, function, (double)(inside(w)->host_bytes + inside(w)->device_bytes) / 1e6);
 }
 

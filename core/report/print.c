@@ -47,7 +47,7 @@ void weft_print(FILE *file, const weft_tensor *x)
     locale_t before = weft__plain_locale();
     fprintf(file, "%s ", weft__text(&x->f, text));
     if (!all || weft__read(x, all, bytes) != WEFT_OK)
-        fprintf(file, "not to be read: %s", all ? weft_error_message(x->w) : "out of memory");
+        fprintf(file, "cannot be read: %s", all ? weft_error_message(x->w) : "out of memory");
     else
         print_block(file, x, all, 0, 0);
     fputc('\n', file);
