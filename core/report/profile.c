@@ -1,9 +1,9 @@
 /* profile.c - measures the time and the arithmetic of each operator, for weft_profile_of and WEFT_LOG=2.
  *
  * An operator that begins takes over the clock and returns it at its end, so its row excludes operators that
- * it calls. Arithmetic is counted by a copy of the kernel table, where counting kernels replace those that multiply.
- * Only this file knows the cost of a product. On a GPU each switch waits for the device; otherwise only
- * launches would be timed. */
+ * it calls. Arithmetic is counted by a copy of the kernel table with counting versions of the kernels that
+ * multiply. Only this file knows the cost of a product. On a GPU each switch waits for the device; otherwise
+ * only launches would be timed. */
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
