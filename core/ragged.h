@@ -10,7 +10,7 @@ typedef struct weft__order {
     weft__ints start;
     int32_t *rank;
 } weft__order;
-/* Rows of a placement as columns of a recurrence, longest first (fold.c). */
+/* Rows of a placement as columns of a recurrence, longest first (by_time.c). */
 typedef struct weft__fold {
     int64_t columns;                             /* number of columns that are not empty */
     int64_t steps;
@@ -85,7 +85,7 @@ const weft__place *weft__placed(weft_batch *, const weft_placement *);
 void        weft__make_usual_maps(weft_batch *);
 int64_t     weft__row_of(const weft_batch *, const weft__form *, int64_t sequence, int64_t position);
 int64_t     weft__layout_rows(const weft__form *);        /* number of rows of the batch in this layout */
-/* ---- fold.c ---- */
+/* ---- by_time.c ---- */
 /* Returns NULL, and fails the context, without memory. */
 const weft__place *weft__by_time(weft_batch *, const weft__place *);
 #endif
