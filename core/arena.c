@@ -1,7 +1,7 @@
-/* arena.c - memory. A step's tensors come from arenas that grow by blocks and are rewound at its end; a
- * cleared arena becomes one block of the most that a step has needed, and a little more, so a steady-state
- * step asks the allocator for nothing. What has ended is poisoned under AddressSanitizer. All of a context's
- * memory comes through here, and so do a test's planned failures. */
+/* arena.c - allocates all memory of a context. A step takes its memory from arenas, which grow by blocks and
+ * are rewound when the step ends. A cleared arena becomes one block, slightly larger than the largest step so
+ * far, so a steady-state step allocates nothing. AddressSanitizer sees ended memory as poisoned. Tests inject
+ * failures of allocation here. */
 #include <stdlib.h>
 #include <string.h>
 #include "core/inside.h"
@@ -21,7 +21,7 @@
 #define UNPOISON(p, n) ((void)(p), (void)(n))
 #endif
 
-/* stands just before every block of host memory */
+/* stored just before each block of host memory */
 typedef struct { void *raw; size_t bytes; } tag;
 
 static char *aligned(void *raw)
@@ -29,7 +29,7 @@ static char *aligned(void *raw)
     return (char *)(((uintptr_t)raw + sizeof(tag) + WEFT__LINE - 1) & ~(uintptr_t)(WEFT__LINE - 1));
 }
 
-static const char *at_work(const weft *w) { return w->running ? w->running : "weft"; }
+static const char *running_name(const weft *w) { return w->running ? w->running : "weft"; }
 
 static int64_t larger(int64_t a, int64_t b) { return a > b ? a : b; }
 
@@ -52,7 +52,7 @@ void *weft__allocate(weft *w, size_t bytes)
 {
     void *p = weft__try_allocate(w, bytes);
     if (!p)
-        weft__fail(w, WEFT_ENOMEM, "%s: out of memory: %zu bytes", at_work(w), bytes);
+        weft__fail(w, WEFT_ENOMEM, "%s: out of memory: %zu bytes", running_name(w), bytes);
     return p;
 }
 
@@ -65,7 +65,7 @@ void weft__release(weft *w, void *p)
     w->dev.release(t.raw, w->dev.user);
 }
 
-/* Device memory is not ours to write to, so its sizes stand in a list. */
+/* The host cannot write into device memory, so a list stores the sizes of its blocks. */
 static void *tried_on_device(weft *w, size_t bytes, bool lasts)
 {
     if (w->dev.k->synchronous)
@@ -87,7 +87,7 @@ void *weft__device_allocate(weft *w, size_t bytes)
 {
     void *p = tried_on_device(w, bytes, true);
     if (!p)
-        weft__fail(w, WEFT_ENOMEM, "%s: out of memory%s: %zu bytes", at_work(w),
+        weft__fail(w, WEFT_ENOMEM, "%s: out of memory%s: %zu bytes", running_name(w),
                    w->dev.k->synchronous ? "" : " on the device", bytes);
     return p;
 }
@@ -115,12 +115,12 @@ static int64_t arena_extent(const weft__arena *a)
 }
 int64_t weft__arena_position(const weft__arena *a) { return a->n ? a->block[a->at].start + a->used : 0; }
 
-/* at this moment; ends of blocks that were too short for what came next are not */
+/* Returns the bytes in use, without the unused ends of earlier blocks. */
 static int64_t needed(const weft__arena *a)
 {
     int64_t bytes = a->used;
     for (int b = 0; b < a->at; b++)
-        bytes += a->block[b].left;
+        bytes += a->block[b].filled;
     return bytes;
 }
 
@@ -129,9 +129,9 @@ static bool visible(const weft *w, const weft__arena *a)
     return !a->stays && (!a->device || w->dev.k->synchronous);
 }
 
-/* What was needed before, if it is the first; then one that doubles the arena while that is small, and adds a
- * quarter later: of a large one, what is not needed would be missed. Smaller ones, down to what is needed,
- * where there is no memory for it. */
+/* Allocates the next block. The first has the size that earlier steps needed. Later ones double a small arena
+ * and add a quarter to a large one, to limit waste. Without memory it tries smaller blocks, down to the bytes
+ * needed. */
 static char *next_block(weft *w, weft__arena *a, int64_t bytes, int64_t *size)
 {
     enum { SMALL = 1 << 26 };
@@ -152,13 +152,13 @@ static bool grow_arena(weft *w, weft__arena *a, int64_t bytes)
     char *base = next_block(w, a, bytes, &size);
     if (!base) {
         bool full = a->n == WEFT__BLOCKS;
-        weft__fail(w, WEFT_ENOMEM, "%s: out of memory%s: %lld bytes%s", at_work(w),
+        weft__fail(w, WEFT_ENOMEM, "%s: out of memory%s: %lld bytes%s", running_name(w),
                    a->device && !w->dev.k->synchronous ? " on the device" : "", (long long)bytes,
                    full ? ", in an arena of too many blocks" : "");
         return false;
     }
     if (a->n)
-        a->block[a->at].left = a->used;
+        a->block[a->at].filled = a->used;
     a->block[a->n].start = arena_extent(a), a->block[a->n].base = base, a->block[a->n].size = size;
     a->at = a->n++;
     a->used = 0;
@@ -173,13 +173,13 @@ void *weft__take(weft *w, weft__arena_id id, int64_t bytes)
     if (w->status)
         return NULL;
     if (weft__test_take_fails && weft__test_take_fails(w)) {
-        weft__fail(w, WEFT_ENOMEM, "%s: out of memory: %lld bytes, as a test has planned", at_work(w),
+        weft__fail(w, WEFT_ENOMEM, "%s: out of memory: %lld bytes, as a test has planned", running_name(w),
                    (long long)bytes);
         return NULL;
     }
     bytes = bytes > 0 ? weft__whole_lines(bytes) : WEFT__LINE;
     while (a->at < a->n - 1 && a->used + bytes > a->block[a->at].size)
-        a->block[a->at++].left = a->used, a->used = 0;
+        a->block[a->at++].filled = a->used, a->used = 0;
     if ((a->n == 0 || a->used + bytes > a->block[a->at].size) && !grow_arena(w, a, bytes))
         return NULL;
     void *p = a->block[a->at].base + a->used;
@@ -191,7 +191,7 @@ void *weft__take(weft *w, weft__arena_id id, int64_t bytes)
 
 void weft__arena_back(weft *w, weft__arena *a, int64_t position)
 {
-    a->most = larger(a->most, needed(a));
+    a->peak = larger(a->peak, needed(a));
     int last = a->at;
     int64_t end = a->used;
     while (a->at > 0 && a->block[a->at].start > position)
@@ -219,21 +219,21 @@ void weft__arena_end(weft *w, weft__arena *a)
 
 void weft__arena_clear(weft *w, weft__arena *a)
 {
-    a->most = larger(a->most, needed(a));
-    a->first = weft__whole_lines(a->most + a->most / 16);
+    a->peak = larger(a->peak, needed(a));
+    a->first = weft__whole_lines(a->peak + a->peak / 16);
     if (a->n > 1 && !a->stays)
-        weft__arena_end(w, a);                   /* the next step finds one block of this size */
+        weft__arena_end(w, a);                   /* the next step allocates one block of this size */
     else
         weft__arena_back(w, a, 0);
 }
 
-/* After a failure for want of memory nothing is kept for steps as large as that one. Heads stay: stale
- * handles are looked at. */
+/* After ENOMEM the arena forgets how large its steps were. Header arenas keep their memory because stale
+ * handles are read. */
 void weft__arena_forget(weft *w, weft__arena *a)
 {
     if (!a->stays)
         weft__arena_end(w, a);
-    a->first = a->most = 0;
+    a->first = a->peak = 0;
 }
 
 int64_t weft__position(const weft *w, weft__arena_id id)

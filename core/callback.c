@@ -1,5 +1,5 @@
-/* callback.c - guards the step while a function of the program runs inside a function of the library. Such a
- * callback must not end the step, or give back memory, that the function around it still uses. */
+/* callback.c - protects the step while a function of the program runs inside a function of the library. Such
+ * a callback must neither end the step nor free memory that the calling function still uses. */
 #include "core/inside.h"
 
 static weft__callback enter(weft *w, const char *kind, const char *name, weft_mark floor, bool allocator)
@@ -18,7 +18,7 @@ weft__callback weft__callback_now(const weft *w) { return inside(w)->callback; }
 
 void weft__callback_end(weft *w, weft__callback outer) { inside(w)->callback = outer; }
 
-/* ---- what it must not do ---- */
+/* ---- calls that a callback must not make ---- */
 const char *weft__callback_text(const weft *w, char text[WEFT__CALLBACK_TEXT])
 {
     const weft__callback *c = &inside(w)->callback;

@@ -1,4 +1,4 @@
-/* context.c - the life of a context: opening it on a device, its steps, its end. */
+/* context.c - opens a context on a device, ends its steps, and closes it. */
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,9 +9,9 @@
 
 enum { MOST_THREADS = 1024, PRINTED = 8, HUGE_PAGE = 1 << 21, HUGE_BLOCK = 2 * HUGE_PAGE };
 
-static bool lives(const weft *w) { return w && !weft__is_no_context(w); }
+static bool is_open(const weft *w) { return w && !weft__is_no_context(w); }
 
-/* Unless the program has its own. Large blocks in huge pages, where the system gives them on request: see
+/* The default allocator. Large blocks use huge pages where the system supports them, see
  * docs/design/memory.md. */
 static void *allocate(size_t bytes, void *user)
 {
@@ -19,7 +19,7 @@ static void *allocate(size_t bytes, void *user)
 #ifdef MADV_HUGEPAGE
     void *p = NULL;
     if (bytes >= HUGE_BLOCK && !posix_memalign(&p, HUGE_PAGE, bytes)) {
-        madvise(p, bytes, MADV_HUGEPAGE);        /* advice: without it there are small pages */
+        madvise(p, bytes, MADV_HUGEPAGE);        /* only a hint: without it the pages are small */
         return p;
     }
 #endif
@@ -28,19 +28,19 @@ static void *allocate(size_t bytes, void *user)
 static void release(void *p, void *user) { (void)user; free(p); }
 
 /* ---- opening ---- */
-static const char *said_device(void)
+static const char *device_variable(void)
 {
     const char *want = secure_getenv("WEFT_DEVICE");
     return want ? want : "";
 }
 
-static bool overridden(weft_opts *o, char *why, size_t size)      /* by WEFT_DEVICE */
+static bool override_device(weft_opts *o, char *why, size_t size)
 {
     static const struct {
         const char *name;
         weft_device device;
     } names[] = { { "best", WEFT_BEST }, { "cpu", WEFT_CPU }, { "ref", WEFT_REF }, { "cuda", WEFT_CUDA } };
-    const char *want = said_device();
+    const char *want = device_variable();
     if (!*want)
         return true;
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
@@ -60,7 +60,7 @@ static bool overridden(weft_opts *o, char *why, size_t size)      /* by WEFT_DEV
     return false;
 }
 
-static bool threads_overridden(weft_opts *o)     /* by WEFT_THREADS: a number as in weft_opts */
+static bool override_threads(weft_opts *o)
 {
     const char *want = secure_getenv("WEFT_THREADS");
     char *end = NULL;
@@ -73,7 +73,7 @@ static bool threads_overridden(weft_opts *o)     /* by WEFT_THREADS: a number as
     return true;
 }
 
-/* BEST: the GPU if there is one; why there is none is for the log. */
+/* BEST tries the GPU first. `why` keeps the reason for the log if the CPU is used. */
 static bool open_device(weft__device *d, weft_device device, char *why, size_t size)
 {
     if (device == WEFT_BEST || device == WEFT_CUDA)
@@ -89,13 +89,13 @@ static bool open_device(weft__device *d, weft_device device, char *why, size_t s
     return d->k && d->k->open(d);
 }
 
-static void settle_in(weft *w, const weft_opts *o)
+static void configure(weft *w, const weft_opts *o)
 {
     char why[320] = "";
     weft_opts real_opts = *o;
-    bool known = overridden(&real_opts, why, sizeof why), check = false;
-    /* unless a device was said */
-    w->dev.by_rank = !real_opts.index && !strchr(known ? said_device() : "", ':');
+    bool known = override_device(&real_opts, why, sizeof why), check = false;
+    /* the local rank chooses the GPU unless the program or the user named one */
+    w->dev.by_rank = !real_opts.index && !strchr(known ? device_variable() : "", ':');
     w->dev.index = w->dev.by_rank ? weft__local_rank() : real_opts.index;
     if ((unsigned)o->precision > WEFT_BF16 || o->threads < 0)
         weft__fail(w, WEFT_EARG,
@@ -105,15 +105,15 @@ static void settle_in(weft *w, const weft_opts *o)
         weft__fail(w, WEFT_EARG, "open: WEFT_LOG=%s: 0, 1 or 2 is expected", secure_getenv("WEFT_LOG"));
     else if (!weft__check_asked(&check))
         weft__fail(w, WEFT_EARG, "open: WEFT_CHECK=%s: 0 or 1 is expected", secure_getenv("WEFT_CHECK"));
-    else if (!threads_overridden(&real_opts))
+    else if (!override_threads(&real_opts))
         weft__fail(w, WEFT_EARG, "open: WEFT_THREADS=%s: 0 .. %d is expected", secure_getenv("WEFT_THREADS"),
                    MOST_THREADS);
     else if (!known || !open_device(&w->dev, real_opts.device, why, sizeof why))
         weft__fail(w, WEFT_EDEVICE, "%s", why);
     if (!w->dev.k)
-        /* a failed context can still be closed, and asked for its message */
+        /* a failed context needs a table of kernels: it can still be closed and return its message */
         w->dev.k = &weft__ref;
-    w->dev.lost = w->status;                     /* but is of no other use */
+    w->dev.lost = w->status;                     /* but no kernel may run */
     int threads = real_opts.threads ? real_opts.threads : weft__cores();
     w->dev.pool = weft__pool_new(&w->dev, w->status ? 1 : threads);
     if (!w->dev.pool)
@@ -180,22 +180,22 @@ weft *weft_open(const weft_opts *opts)
     a[WEFT__IN_DATA].device = a[WEFT__IN_GRADS].device = a[WEFT__IN_MAPS].device = true;
     w->nil = (weft_tensor){ .w = w };
     if (!options_are_sound(w, asked)) {
-        /* a failed context can still be closed, and asked for its message */
+        /* opens it anyway: the program can then close it and read its message */
         o.device = WEFT_REF;
         o.threads = 1;
     }
-    settle_in(w, &o);
+    configure(w, &o);
     return w;
 }
 
-/* under its own name, for dlsym; programs are linked by the one in the header */
+/* The plain name, for dlsym. Programs link to the name in the header. */
 WEFT_API extern __typeof__(weft_open) weft__open_by_name __asm__("weft_open")
     __attribute__((alias(WEFT__OPEN)));
 
 /* ---- the end ---- */
 void weft_close(weft *w)
 {
-    if (!lives(w) || weft__callback_refuses(w, "close"))
+    if (!is_open(w) || weft__callback_refuses(w, "close"))
         return;
     w->dev.k->wait(&w->dev);
     weft__log_close(w);
@@ -214,17 +214,17 @@ void weft_close(weft *w)
 /* ---- steps ---- */
 void weft_clear(weft *w)
 {
-    if (!lives(w) || weft__callback_refuses(w, "clear") || (w->check && !weft__check_enter(w, "clear")))
+    if (!is_open(w) || weft__callback_refuses(w, "clear") || (w->check && !weft__check_enter(w, "clear")))
         return;
     if (w->check)
         weft__check_clear(w);
     if (w->dev.graphs)
         w->dev.k->submit(&w->dev, true);
-    /* headers of the step before stay readable: their step is wrong */
+    /* the previous step's headers stay readable, so stale handles are recognised */
     w->step++;
     w->random.draw += !w->random.counted;
     w->random.counted = false;
-    if (!w->check)                               /* which never uses headers again */
+    if (!w->check)                               /* the check never reuses headers */
         weft__arena_clear(w, weft__heads(w));
     for (int i = WEFT__IN_NOTES; i < WEFT__ARENAS; i++)
         weft__arena_clear(w, &inside(w)->arena[i]);
@@ -236,7 +236,7 @@ void weft_clear(weft *w)
     weft__check_leave(w);
 }
 
-/* what steps up to now have needed, for smaller ones to come */
+/* Frees the memory that earlier steps needed, because later steps may be smaller. */
 static void give_back(weft *w)
 {
     size_t bytes;
@@ -253,13 +253,13 @@ static void give_back(weft *w)
 
 void weft_recover(weft *w)
 {
-    if (!lives(w) || weft__callback_refuses(w, "recover"))
+    if (!is_open(w) || weft__callback_refuses(w, "recover"))
         return;
     if (w->status == WEFT_ENOMEM)
         give_back(w);
     weft_clear(w);
     if (w->dev.lost)
-        return;                                  /* and stays lost */
+        return;                                  /* a lost device is permanent */
     w->status = WEFT_OK;
     inside(w)->message[0] = w->dev.failure[0] = 0;
     w->dev.fault = (weft__fault){ 0 };
@@ -268,10 +268,10 @@ void weft_recover(weft *w)
 
 /* ---- settings ---- */
 static bool set(bool *flag, bool on) { bool old = *flag; *flag = on; return old; }
-bool weft_set_training(weft *w, bool on)    { return lives(w) ? set(&w->training, on) : false; }
-bool weft_set_grad_enabled(weft *w, bool on)   { return lives(w) ? set(&w->recording, on) : false; }
-bool weft_is_training(const weft *w)     { return lives(w) && w->training; }
-bool weft_is_grad_enabled(const weft *w) { return lives(w) && w->recording; }
+bool weft_set_training(weft *w, bool on)    { return is_open(w) ? set(&w->training, on) : false; }
+bool weft_set_grad_enabled(weft *w, bool on)   { return is_open(w) ? set(&w->recording, on) : false; }
+bool weft_is_training(const weft *w)     { return is_open(w) && w->training; }
+bool weft_is_grad_enabled(const weft *w) { return is_open(w) && w->recording; }
 
 void weft_synchronize(weft *w)
 {

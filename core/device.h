@@ -1,4 +1,4 @@
-/* device.h - devices: threads, tables of kernels, GPUs, libraries that are opened. */
+/* device.h - devices: threads, kernel tables, GPUs, libraries opened at run time. */
 #ifndef WEFT_CORE_DEVICE_H
 #define WEFT_CORE_DEVICE_H
 #include <sched.h>
@@ -14,32 +14,33 @@ size_t         weft__pool_bytes(const struct weft__pool *);
 /* Runs all tasks, in any order, and returns when all are done. */
 void           weft__parallel(weft__device *, int64_t tasks, weft__task *, void *argument);
 
-/* ---- which kernels: NULL, and why there are none ---- */
-/* cpu.c: the table for this machine and the environment */
+/* ---- choice of kernels: each function returns NULL and writes the reason to why ---- */
+/* cpu.c: Returns the table for this machine and the environment variables. */
 const weft__kernels *weft__cpu_kernels(weft_device, weft_precision, char *why, size_t);
-/* plugin.c: the table of libweft_cuda.so */
+/* plugin.c: Returns the table of libweft_cuda.so. */
 const weft__kernels *weft__cuda_kernels(char *why, size_t);
-/* gpu_probe.c: whether this process has an NVIDIA GPU; opens only the driver's library */
+/* gpu_probe.c: Returns whether this process has an NVIDIA GPU. Loads the driver's library only. */
 bool weft__driver_has_gpu(char *why, size_t);
-/* blas.c: OpenBLAS, opened at run time, or what WEFT_GEMM says. NULL: the library's own kernels multiply; if
- * `why` is not "" then, what is wanted is not there. */
+/* blas.c: Returns OpenBLAS, or the library that WEFT_GEMM names. NULL: use the own kernels. In that case
+ * `why` is not "" if the program or WEFT_GEMM requested a library that is missing. */
 weft__blas_gemm *weft__blas(weft_gemm wanted, char *why, size_t);
-/* plugin.c: opens a file from where plug-ins lie; NULL: why not. wanted: asked of the machine before; NULL:
- * nothing. The caller holds WEFT__LOADING. */
+/* plugin.c: Opens a plug-in by its file name, or returns NULL. The weft__wanted function, if not NULL, checks
+ * the machine first. The caller holds WEFT__LOADING. */
 typedef bool weft__wanted(char *why, size_t);
 void *weft__open_plugin(const char *file, weft__wanted *, char *why, size_t);
 
 /* ---- launcher.c ---- */
-int weft__cores(void); /* cores that this process may use: its share, if it is one of several ranks */
-int   weft__cpus(void);           /* processors that it is bound to */
-int   weft__local_rank(void);     /* its number among the ranks of this machine; 0: alone */
-int   weft__launched_rank(void);  /* its number among all ranks; 0: alone */
-/* The process that has bound the ranks, or not: the nearest one above that is no rank itself. */
+int weft__cores(void); /* cores for this process: its share, if the machine runs several ranks */
+int   weft__cpus(void);           /* processors of this process (its binding) */
+int   weft__local_rank(void);     /* rank on this machine; 0 without a launcher */
+int   weft__launched_rank(void);  /* rank in the whole job; 0 without a launcher */
+/* Returns the process that started the ranks: the nearest ancestor that is not a rank. */
 pid_t weft__launcher(void);
-/* An even share of the launcher's processors if it has mine, and not more than mine. */
+/* Returns an even share of the launcher's processors, at most those in `mine`. If `mine` is not a subset of
+ * the launcher's, returns their number. */
 int   weft__share_of_cores(const cpu_set_t *mine, const cpu_set_t *launcher, int ranks);
 
-/* ---- lock.c: locks of the process, for which a fork waits: libraries that are opened, libhdf5 ---- */
+/* ---- lock.c: locks of the process for opening libraries and for libhdf5; fork waits for them ---- */
 typedef enum { WEFT__LOADING, WEFT__FILES, WEFT__LOCKS } weft__lock_of;
 void  weft__lock(weft__lock_of);
 void  weft__unlock(weft__lock_of);

@@ -1,5 +1,4 @@
-/* error.c - the sticky error: the first failure of a context is kept with its text, later ones are only
- * its echoes. */
+/* error.c - the sticky error: a context keeps the text of its first failure and ignores later ones. */
 #include <stdarg.h>
 #include <string.h>
 #include "core/inside.h"
@@ -18,7 +17,7 @@ void weft_fail(weft *w, weft_status status, const char *format, ...)
 {
     w = w ? w : weft__no_context();
     if (w->status || status == WEFT_OK)
-        return;                                  /* the first failure is the one that matters */
+        return;
     size_t at = layer_text(w, inside(w)->message, sizeof inside(w)->message);
     va_list list;
     va_start(list, format);
@@ -27,7 +26,7 @@ void weft_fail(weft *w, weft_status status, const char *format, ...)
     w->status = status;
     if (!inside(w)->on_error)
         return;
-    /* the function that has failed still runs, and uses the step */
+    /* the failed function still runs and uses the step */
     weft__callback outer = weft__callback_begin(w, "the function of weft_on_error", NULL);
     inside(w)->on_error(status, inside(w)->message, inside(w)->on_error_user);
     weft__callback_end(w, outer);
@@ -41,8 +40,8 @@ weft *weft__no_context(void)
     return &none.w;
 }
 
-/* A program may hand it to another thread and outlive the one that asked, so there is one for all. Nothing of
- * it changes but `running`, and that no one reads in a context that has failed. */
+/* One object for all threads, because a program may pass it to another thread and end the one that opened it.
+ * Only `running` changes, which is not read in a failed context. */
 weft *weft__no_memory(void)
 {
     static weft__inside none = {
@@ -108,11 +107,11 @@ const char *weft__wrong(const weft *w, const weft_tensor *x)
         return w && inside(w)->missing[0] ? inside(w)->missing : "is NULL";
     if (weft__is_no_context(x->w))
         return x->w == weft__no_memory() ? "is of a context that could not be opened" :
-                                           "is what a function given NULL returned";
+                                           "was returned by a function that got NULL";
     if (x->w != w)
         return "is of another context";
     if (x == &w->nil)
-        return "is what a failed operator returned";
+        return "is the result of a failed operator";
     return x->step && x->step != w->step ?
                "is of a step that has ended (weft_clear ends all tensors of a step; "
                "weft_assign to a buffer carries one over)" :
@@ -129,12 +128,12 @@ void weft__check_faults(weft *w, const char *what)
     w->dev.fault = (weft__fault){ 0 };
     if (f.below == -2)
         weft__fail(w, WEFT_EARG,
-                   "%s: the number at place %lld%s%s is out of its range: a variance below 0, or a "
-                   "binary target outside 0 .. 1",
+                   "%s: element %lld%s%s is out of range: a variance below 0, or a binary target "
+                   "outside 0 .. 1",
                    what, (long long)f.row, f.by ? " of an earlier " : "", f.by ? f.by : "");
     if (f.below < 0)
-        weft__fail(w, WEFT_EARG, "%s: the number at place %lld%s%s is none that an int holds; %d .. %d are "
-                   "expected", what, (long long)f.row, f.by ? " of an earlier " : "", f.by ? f.by : "",
+        weft__fail(w, WEFT_EARG, "%s: element %lld%s%s does not fit an int32; %d .. %d are expected", what,
+                   (long long)f.row, f.by ? " of an earlier " : "", f.by ? f.by : "",
                    INT32_MIN, INT32_MAX);
     weft__fail(w, WEFT_EARG, "%s: index %lld at place %lld%s%s; 0 .. %lld is expected (or -1)", what,
                (long long)f.value, (long long)f.row, f.by ? " of an earlier " : "", f.by ? f.by : "",

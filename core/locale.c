@@ -1,9 +1,9 @@
-/* locale.c - the "C" locale for this thread; see locale.h. */
+/* locale.c - switches this thread to the "C" locale and back; see locale.h. */
 #include "core/locale.h"
 #include <stdio.h>
 #include <stdlib.h>
 
-/* glibc's "C" locale is a constant: nothing is made, nothing to free */
+/* newlocale cannot fail here: glibc's "C" locale is a constant, without memory to free. */
 locale_t weft__plain_locale(void)
 {
     locale_t plain = newlocale(LC_ALL_MASK, "C", (locale_t)0);

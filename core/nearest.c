@@ -1,4 +1,4 @@
-/* nearest.c - the name that a misspelt word most likely means, by Levenshtein's distance (1966). */
+/* nearest.c - suggests the name nearest to a misspelt word, by Levenshtein's distance (1966). */
 #include "core/nearest.h"
 #include <string.h>
 

@@ -1,5 +1,5 @@
-/* owned.c - what a context owns till its end: modules, optimisers, streams, the tape. Each is a block of
- * zeros behind a header, with functions for the end and for weft_recover. */
+/* owned.c - objects that a context owns until it is closed: modules, optimisers, streams, the tape. Each is a
+ * zeroed block after a header with its functions for weft_close and weft_recover. */
 #include <string.h>
 #include "core/inside.h"
 

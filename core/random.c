@@ -1,13 +1,13 @@
-/* random.c - named random streams: Philox4x32-10 keyed by (seed, name), numbered by a counter. Draw i of a
- * stream is word pair i % 2 of block i / 2, so the kernel `random` can draw n of them at once: here, for all
- * instruction sets. */
+/* random.c - named random streams: Philox4x32-10 with a key from (seed, name) and a counter. Draw i of a
+ * stream is word pair i % 2 of block i / 2, so the kernel `random` can compute n draws in one call. All
+ * instruction sets use the version in this file. */
 #include <stdlib.h>
 #include <string.h>
 #include "core/cpu/cpu.h"
 #include "core/inside.h"
 #include "core/shared/normal.h"
 
-/* FNV-1a, then mixed with the seed (splitmix64's finaliser) */
+/* Hashes with FNV-1a, then mixes in the seed (finaliser of splitmix64). */
 uint64_t weft__hash(uint64_t seed, const char *text)
 {
     uint64_t h = 0xCBF29CE484222325u;
@@ -50,7 +50,7 @@ weft_stream *weft_stream_new(uint64_t seed, const char *name)
 
 void weft_stream_free(weft_stream *s)
 {
-    if (s && !s->w)                              /* a context frees its own */
+    if (s && !s->w)                              /* the context frees its own streams */
         free(s);
 }
 
@@ -77,7 +77,7 @@ uint64_t weft_stream_below(weft_stream *s, uint64_t below)
 {
     if (below == 0)
         return 0;
-    /* 2^64 mod below: reject that many, the rest divides evenly */
+    /* rejects the first 2^64 mod below values, so the rest divides evenly */
     uint64_t first = -below % below, x;
     do
         x = weft_stream_next(s);
@@ -85,7 +85,7 @@ uint64_t weft_stream_below(weft_stream *s, uint64_t below)
     return x % below;
 }
 
-void weft_stream_permutation(weft_stream *s, int64_t n, int32_t *out)    /* Fisher & Yates */
+void weft_stream_permutation(weft_stream *s, int64_t n, int32_t *out)
 {
     for (int64_t i = 0; out && i < n; i++) {
         int64_t j = (int64_t)weft_stream_below(s, (uint64_t)i + 1);
@@ -94,7 +94,7 @@ void weft_stream_permutation(weft_stream *s, int64_t n, int32_t *out)    /* Fish
     }
 }
 
-/* ---- many at once ---- */
+/* ---- many draws ---- */
 void weft__random(int64_t n, uint64_t key, uint64_t from, bool normal, real a, real b, real *y)
 {
     for (int64_t i = 0; i < n; i++) {

@@ -1,7 +1,6 @@
-/* rewind.c - back to an earlier moment of the step: what was made since ends. Arenas go back to where they
- * stood. Of older things that have come to point to newer ones (a batch to a new index array, the tree of
- * batches to a new one) each is told by a link, and a rewind sets the pointers of ended links back to what
- * they were. */
+/* rewind.c - returns to an earlier moment of the step and ends everything made since. Arenas return to their
+ * position at the mark. An older object may point to a newer one, as a batch does to a new index array. Each
+ * such pointer has a link, which records its old value. A rewind restores these values. */
 #include <string.h>
 #include "core/report/check.h"
 
@@ -12,7 +11,7 @@ bool weft__linked(weft *w, void *pointer, void *to)
     if (!l)
         return false;
     *l = (weft__link){ inside(w)->links, pointer, NULL, at };
-    memcpy(&l->was, pointer, sizeof l->was);     /* pointers of any type */
+    memcpy(&l->was, pointer, sizeof l->was);     /* memcpy: the pointer can have any type */
     memcpy(pointer, &to, sizeof to);
     inside(w)->links = l;
     return true;
@@ -25,7 +24,7 @@ static void unlink_since(weft *w, int64_t position)
 }
 
 /* ---- marks ---- */
-/* what a mark tells of */
+/* indices of weft_mark.at */
 enum { ENTRIES = WEFT__AT_ENTRIES, HEADS = WEFT__AT_HEADS, NOTES, DATA, KEEP, MAPS };
 
 static int64_t headers(const weft *w)
@@ -46,8 +45,8 @@ weft_mark weft_mark_here(weft *w)
                         w->step };
 }
 
-/* A place above the present one was given back by an earlier rewind; one below the floor is memory of
- * the function that calls the program back. */
+/* Fails the context if the mark is invalid. A position above the current one was ended by an earlier rewind.
+ * One below the floor is memory of the function that runs the callback. */
 static bool mark_is_sound(weft *w, weft_mark m)
 {
     char text[WEFT__CALLBACK_TEXT];
@@ -69,7 +68,7 @@ static bool mark_is_sound(weft *w, weft_mark m)
 }
 
 /* ---- back ---- */
-static void bury(weft *w, int64_t from)          /* headers made since: their step is over */
+static void invalidate_headers(weft *w, int64_t from)
 {
     enum { HEADER = (sizeof(weft_tensor) + 63) / 64 * 64 };
     weft__arena *heads = weft__heads(w);
@@ -89,7 +88,7 @@ void weft__rewind_numbers(weft *w, weft_mark m)
     if (w->check)
         weft__check_rewind(w, m.at[HEADS], m.at[DATA]);
     else
-        bury(w, m.at[HEADS]);
+        invalidate_headers(w, m.at[HEADS]);
     weft__back_to(w, WEFT__IN_NOTES, m.at[NOTES]);
     weft__back_to(w, WEFT__IN_DATA, m.at[DATA]);
 }

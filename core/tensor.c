@@ -1,4 +1,4 @@
-/* tensor.c - making and reading tensors. */
+/* tensor.c - makes and reads tensors. */
 #include <math.h>
 #include <string.h>
 #include "core/report/check.h"
@@ -60,7 +60,7 @@ weft_tensor *weft__header(weft *w, const weft__form *f)
     return t;
 }
 
-/* Explains why no tensor can have these extents. */
+/* Fails the context with the reason why no tensor can have these extents. */
 static bool refuse_form(weft *w, const weft__form *f)
 {
     const char *function = w->running ? w->running : "tensor";
@@ -78,7 +78,7 @@ static bool refuse_form(weft *w, const weft__form *f)
     return false;
 }
 
-/* An extent of 0 does not hide a product of the others that is more than memory can hold. */
+/* Skips extents of 0, so the product of the others is checked even if the tensor is empty. */
 bool weft__possible(weft *w, const weft__form *f)
 {
     int64_t n = 1;
@@ -163,7 +163,7 @@ weft_tensor *weft_zeros(weft *w, int rank, const int64_t *shape)
 }
 weft_tensor *weft_scalar(weft *w, double value) { return weft_full(w, value, 0, NULL); }
 
-/* numbers to be written by a kernel */
+/* uninitialised: a kernel writes the data */
 static weft_tensor *tensor_of_shape(weft *w, const char *function, int rank, const int64_t *shape)
 {
     weft__form f;
@@ -207,7 +207,7 @@ weft_tensor *weft_rand(weft *w, double low, double high, int rank, const int64_t
     return draw_tensor(w, "rand", false, from, weft__span_within(from, to, to - from), rank, shape);
 }
 
-/* How many numbers, each `step` after the one before, begin before `to`. */
+/* Returns the number of values from, from + step, .. that come before `to`. */
 static int64_t count_steps(int64_t from, int64_t to, int64_t step)
 {
     uint64_t apart = step > 0 ? (uint64_t)to - (uint64_t)from : (uint64_t)from - (uint64_t)to,
@@ -215,7 +215,7 @@ static int64_t count_steps(int64_t from, int64_t to, int64_t step)
     return (int64_t)(apart / by + (apart % by != 0));
 }
 
-static bool steps_fit(int64_t from, int64_t n, int64_t step)      /* into int32 */
+static bool steps_fit_int32(int64_t from, int64_t n, int64_t step)
 {
     int64_t far, last;
     if (n < 1)
@@ -230,7 +230,7 @@ weft_tensor *weft_arange(weft *w, int64_t from, int64_t to, int64_t step)
     w->running = "arange";
     bool ends = step > 0 ? from <= to : step < 0 && from >= to;
     int64_t n = ends ? count_steps(from, to, step) : 0;
-    if (!ends || !steps_fit(from, n, step))
+    if (!ends || !steps_fit_int32(from, n, step))
         weft__fail(w, WEFT_EARG, "arange: from %lld to %lld in steps of %lld; %s expected", (long long)from,
                    (long long)to, (long long)step,
                    ends ? "numbers that an int32 holds, and fewer than 2^31 of them, are" :
@@ -241,7 +241,7 @@ weft_tensor *weft_arange(weft *w, int64_t from, int64_t to, int64_t step)
     return values ? weft_ints(w, values, 1, &n) : &w->nil;
 }
 
-/* ---- asking ---- */
+/* ---- queries ---- */
 weft       *weft_context_of(const weft_tensor *x)       { return x ? x->w : NULL; }
 weft_dtype  weft_dtype_of(const weft_tensor *x) { return x ? x->f.type : WEFT_REAL; }
 int         weft_rank(const weft_tensor *x)     { return x ? x->f.rank : 0; }

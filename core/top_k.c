@@ -1,4 +1,4 @@
-/* top_k.c - the k best of many scores: a bounded heap (Williams 1964) whose top is the one to go next. */
+/* top_k.c - selects the k best of many scores with a bounded heap (Williams 1964); the worst is on top. */
 #include <stdbool.h>
 #include "core/top_k.h"
 
@@ -33,7 +33,7 @@ void weft__best_offer(weft__best *b, double score, int64_t id)
     b->at[i] = x;
 }
 
-void weft__best_sort(weft__best *b)              /* the worst goes to the end, again and again */
+void weft__best_sort(weft__best *b)              /* moves the worst to the end, again and again */
 {
     for (int64_t n = b->n; n-- > 1;) {
         weft__scored worst = b->at[0], x = b->at[n];

@@ -1,13 +1,13 @@
-/* amx.c - the fast kernels for AVX-512 with matrix tiles (AMX). cpu.c does not ask for them on other
- * machines, nor where the chip and the emulation of tiles.h disagree. A compiler that does not know the
- * instructions makes a table that is never chosen. */
+/* amx.c - the fast kernels for AVX-512 with matrix tiles (AMX). cpu.c uses them only if the CPU has tiles and
+ * their results agree with the emulation of tiles.h. A compiler without these instructions builds a table
+ * that is never chosen. */
 #if defined(__x86_64__) && !defined(WEFT_DOUBLE)
 #if !defined(__AVX512F__) || !defined(__AVX512DQ__)
-#error "this file wants -march=x86-64-v4"
+#error "amx.c: compile it with -march=x86-64-v4"
 #endif
 #define TILES
 #if !(defined(__AMX_TILE__) && defined(__AMX_BF16__)) && \
-    !(defined(__AMXTILE__) && defined(__AMXBF16__)) /* gcc's words, clang's */
+    !(defined(__AMXTILE__) && defined(__AMXBF16__)) /* names of gcc and of clang */
 #define TILES_EMULATED
 #endif
 #define K(name)    amx_##name
@@ -18,7 +18,7 @@
 #ifdef TILES_EMULATED
 bool weft__amx_agrees(void) { return false; }
 #else
-/* Some bf16 numbers of both signs and many sizes, denormals among them. */
+/* Fills a tile with bf16 numbers of both signs and many magnitudes, including denormals. */
 static void fill_pairs(tile *t, uint32_t seed)
 {
     for (int i = 0; i < TILE_ROW * TILE_ROW; i++) {

@@ -1,5 +1,5 @@
-/* amx_emulated.c - the kernels of amx.c with emulated tiles, for the tests of machines without them. Nothing
- * but WEFT_ISA chooses these. */
+/* amx_emulated.c - the kernels of amx.c with emulated tiles, to test them on other machines. Only WEFT_ISA
+ * selects them. */
 #ifndef WEFT_DOUBLE
 #define TILES
 #define TILES_EMULATED

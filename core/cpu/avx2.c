@@ -1,7 +1,7 @@
-/* avx2.c - the fast kernels for AVX2 and FMA (x86-64-v3). cpu.c does not ask for them on other machines. */
+/* avx2.c - the fast kernels for AVX2 and FMA (x86-64-v3). cpu.c uses them only on such CPUs. */
 #if defined(__x86_64__)
 #if !defined(__AVX2__) || !defined(__FMA__)
-#error "this file wants -march=x86-64-v3"
+#error "avx2.c: compile it with -march=x86-64-v3"
 #endif
 #define K(name)    avx2_##name
 #define TABLE      weft__avx2

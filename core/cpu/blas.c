@@ -1,7 +1,7 @@
-/* blas.c - OpenBLAS, for those who ask for it: weft_opts.gemm, WEFT_GEMM=openblas, or the absolute path of
- * such a library. It is opened by hand, not linked, for two reasons: weft runs without it, and some versions
- * take a new CPU for one of 2004 and then run at a fifth of its speed (0.3.21 and "Prescott"), which
- * OPENBLAS_CORETYPE prevents if it is set before the library is loaded. */
+/* blas.c - loads OpenBLAS on request: weft_opts.gemm, WEFT_GEMM=openblas, or the absolute path of a library.
+ * It is loaded at run time for two reasons. weft runs without it, and some versions take a new CPU for one of
+ * 2004 ("Prescott") and run at a fifth of its speed (0.3.21). OPENBLAS_CORETYPE prevents this if it is set
+ * before loading. */
 #include <dlfcn.h>
 #include <stdlib.h>
 #include <string.h>
@@ -31,17 +31,19 @@ static void *load_library(const char *needed)
     return library;
 }
 
-/* For the time of the loading only, unless the user has set it; true: take it back afterwards. */
-static bool lend(const char *name, const char *value)
+/* Sets an environment variable while the library is loaded, unless the user has set it. Returns true if it
+ * must be unset afterwards. */
+static bool set_temporarily(const char *name, const char *value)
 {
     return value && !secure_getenv(name) && !setenv(name, value, 0);
 }
 
-/* from: what has asked for it, to be named in a message */
+/* from: source of the request, for messages */
 static weft__blas_gemm *open_library(const char *from, const char *needed, char *why, size_t size)
 {
-    bool core = lend("OPENBLAS_CORETYPE", core_type()), threads = lend("OPENBLAS_NUM_THREADS", "1");
-    void *library = load_library(needed);        /* stays for the life of the process */
+    bool core = set_temporarily("OPENBLAS_CORETYPE", core_type()),
+         threads = set_temporarily("OPENBLAS_NUM_THREADS", "1");
+    void *library = load_library(needed);        /* stays loaded until the process ends */
     weft__blas_gemm *gemm = NULL;
     if (core)
         unsetenv("OPENBLAS_CORETYPE");
@@ -55,7 +57,7 @@ static weft__blas_gemm *open_library(const char *from, const char *needed, char 
     void (*set_threads)(int) = NULL;
     *(void **)&set_threads = dlsym(library, "openblas_set_num_threads");
     if (set_threads)
-        set_threads(1);                          /* the pool's threads call it, each for a piece of its own */
+        set_threads(1);                        /* each thread of the pool calls it for a part of the matrix */
     *(void **)&gemm = dlsym(library, sizeof(real) == sizeof(float) ? "cblas_sgemm" : "cblas_dgemm");
     if (!gemm)
         snprintf(why, size, "%s%.100s: it has no cblas_%cgemm", from, needed,
@@ -71,7 +73,7 @@ weft__blas_gemm *weft__blas(weft_gemm wanted, char *why, size_t size)
     *why = 0;
     if (!strcmp(needed, "own"))
         return NULL;
-    if (*needed != '/' && strcmp(needed, "openblas")) {           /* else the loader would search for it */
+    if (*needed != '/' && strcmp(needed, "openblas")) {       /* the loader would search for any other name */
         snprintf(why, size, "WEFT_GEMM=%.100s: own, openblas or an absolute path is expected", needed);
         return NULL;
     }

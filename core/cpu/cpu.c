@@ -1,5 +1,5 @@
-/* cpu.c - which of the CPU's kernel tables serves: the best that this machine has for a precision, or the one
- * that WEFT_ISA names. Tables with matrix tiles serve only the precisions that tiles are for. */
+/* cpu.c - selects a table of CPU kernels: the best of this machine for a precision, or the one that WEFT_ISA
+ * names. Tables with matrix tiles are used only for the precisions that tiles support. */
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
@@ -25,8 +25,8 @@ static bool has_avx512(void)                     /* x86-64-v4 */
            __builtin_cpu_supports("avx512vl");
 }
 #ifndef WEFT_DOUBLE
-/* Instructions, a system that keeps the tiles of a thread, its permission, which holds for all threads of the
- * process, and the bits that are expected. It is asked for once: the answer stays. */
+/* Checks the instructions, the system's support for tiles of a thread, the permission (for all threads of the
+ * process) and the expected bits. The result is cached. */
 static bool find_amx(void)
 {
     enum {
@@ -47,7 +47,7 @@ static bool find_amx(void)
 }
 static bool has_amx(void)
 {
-    static atomic_int known;                     /* 0: not yet */
+    static atomic_int known;                     /* 0: unknown */
     if (!atomic_load(&known))
         atomic_store(&known, find_amx() ? 1 : -1);
     return atomic_load(&known) > 0;
@@ -56,12 +56,12 @@ static bool has_amx(void)
 #endif
 static bool always(void) { return true; }
 
-/* vectors: the table without matrix tiles, for precisions that do not use them; NULL: k itself. */
+/* vectors: the table without matrix tiles, for precisions that do not use them; NULL: k itself */
 static const struct tier {
     const weft__kernels *k;
     bool (*here)(void);
     const weft__kernels *vectors;
-} tiers[] = {                                    /* the best first */
+} tiers[] = {                                    /* best first */
 #if defined(__x86_64__)
 #ifndef WEFT_DOUBLE
     { &weft__amx, has_amx, &weft__avx512 },
@@ -99,7 +99,7 @@ const weft__kernels *weft__cpu_kernels(weft_device device, weft_precision precis
 void *weft__scratch(weft__device *d, size_t bytes)
 {
     if (bytes + ALIGNED > d->workspace_bytes) {
-        /* some more, so that a slowly growing need does not ask each time */
+        /* extra space, so that slowly growing sizes do not allocate each time */
         size_t all = bytes + bytes / 4 + ROOM;
         if (d->workspace)
             d->release(d->workspace, d->user);

@@ -1,4 +1,4 @@
-/* generic.c - the fast kernels for the instruction set that the compiler takes by itself. */
+/* generic.c - the fast kernels for the compiler's default instruction set. */
 #define K(name)    generic_##name
 #define TABLE      weft__generic
 #define TABLE_NAME "generic"

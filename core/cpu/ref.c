@@ -1,5 +1,5 @@
-/* ref.c - the back end "ref": plain loops on one thread, the specification that all others are tested
- * against. The parts stand in the order in which they use each other. */
+/* ref.c - the back end "ref": plain loops on one thread, the specification for the tests of all others. Parts
+ * are included in the order of their dependencies. */
 #define K(name) ref_##name
 #include <math.h>
 #include <string.h>

@@ -1,17 +1,17 @@
-/* rounding.h - how a thread rounds: its rounding mode, and whether denormals count as 0. A host program may
- * change both at any time, and a task must give the same bits on whichever thread it runs. Kernels use the
- * caller's rounding mode and flush denormals; traps and flags stay as the thread has them. */
+/* rounding.h - rounding mode and denormals of a thread. The program may change both at any time, but a task
+ * must give the same bits on each thread. Kernels use the caller's rounding mode and flush denormals to 0.
+ * Traps and flags of the thread stay unchanged. */
 #ifndef WEFT_ROUNDING_H
 #define WEFT_ROUNDING_H
 #include <stdint.h>
 #if defined __SSE__
 #include <xmmintrin.h>
-/* of MXCSR: rounding, flush to zero, denormals are zeros; the last two */
+/* MXCSR: rounding, flush to zero, denormals are zeros; the last two */
 enum { WEFT__ROUNDING = 0xE040, WEFT__DENORMALS = 0x8040 };
 static inline uint64_t weft__control(void)                  { return _mm_getcsr(); }
 static inline void     weft__set_control(uint64_t control)  { _mm_setcsr((uint32_t)control); }
 #elif defined __aarch64__
-/* of FPCR: rounding, flush to zero, also of half precision, default NaN; flush to zero */
+/* FPCR: rounding, flush to zero (also half precision), default NaN; flush to zero */
 enum { WEFT__ROUNDING = 0x3C80000, WEFT__DENORMALS = 0x1000000 };
 static inline uint64_t weft__control(void)
 {
@@ -27,8 +27,8 @@ static inline uint64_t weft__control(void)                  { return (uint64_t)f
 static inline void     weft__set_control(uint64_t control)  { fesetround((int)control); }
 #endif
 
-/* From here on, denormals that this thread reads or makes count as 0: arithmetic on them is up to a hundred
- * times slower. The result is what weft__restore_denormals needs. */
+/* Treats denormals as 0 in this thread, because arithmetic on them is up to a hundred times slower. Returns
+ * the value for weft__restore_denormals. */
 static inline uint64_t weft__flush_denormals(void)
 {
     const uint64_t now = weft__control(), flushed = now | (uint64_t)WEFT__DENORMALS;
@@ -36,7 +36,7 @@ static inline uint64_t weft__flush_denormals(void)
         weft__set_control(flushed);
     return now;
 }
-/* Sets the caller's mode again, and keeps the flags that have been raised in the meantime. */
+/* Restores the caller's mode and keeps flags that were raised in the meantime. */
 static inline void weft__restore_denormals(uint64_t before)
 {
     if ((before & (uint64_t)WEFT__DENORMALS) != (uint64_t)WEFT__DENORMALS)

@@ -1,6 +1,5 @@
-/* table.h - a CPU back end's table of kernels, in the order of kernels.def: one that was forgotten does
- * not compile. The kernels in the table are wrapped: each runs with denormals flushed to zero, and restores
- * the caller's mode. */
+/* table.h - a CPU back end's table of kernels, in the order of kernels.def, so a missing kernel does not
+ * compile. Each kernel is wrapped: it flushes denormals to zero and restores the caller's mode. */
 #include "core/device.h"
 #include "core/cpu/rounding.h"
 

@@ -1,12 +1,12 @@
-/* threads.c - a pool of threads that deals out numbered tasks.
+/* threads.c - a pool of threads that executes numbered tasks.
  *
- * One word holds a job's state: how many workers are inside, whether it is open, and its number. A worker
- * enters an open job by adding 1 to the word, so the caller never waits for one that slept through it: it
- * does tasks itself, closes the job, and waits for those inside. All the rest (function, argument, tasks,
- * rounding) changes only while no one is inside a closed job.
+ * One word holds the state of a job: the number of workers inside, whether it is open, and its number. A
+ * worker enters an open job by adding 1 to the word. The caller executes tasks itself, closes the job, and
+ * waits for workers inside, but never for one that was asleep. Function, argument, tasks and rounding change
+ * only while the job is closed and empty.
  *
- * After fork the child has the pool's memory but none of its threads. A pool remembers which process started
- * them; in any other one it works serially. A call from within a task is serial, too. */
+ * After fork the child has the pool's memory without its threads. A pool records the process that started the
+ * threads, and works serially in any other. Calls within a task are also serial. */
 #include <errno.h>
 #include <pthread.h>
 #include <sched.h>
@@ -17,17 +17,17 @@
 #include "core/cpu/cpu.h"
 #include "core/cpu/rounding.h"
 
-enum { PATIENCE = 2000 };                        /* looks before sleeping: some tens of microseconds */
+enum { PATIENCE = 2000 };                        /* polls before sleeping: some tens of microseconds */
 #define OPEN   ((uint64_t)1 << 32)
 #define NUMBER ((uint64_t)1 << 33)
 #define INSIDE (OPEN - 1)
 
 struct seat { struct weft__pool *pool; pthread_t thread; int number; };
 struct weft__pool {
-    int threads, started;                        /* needed, the caller included; workers that run */
-    pid_t process;                               /* that started them; 0: not yet */
+    int threads, started;                        /* requested, with the caller; workers that run */
+    pid_t process;                               /* process that started the workers; 0: none yet */
     weft__task *fn; void *argument; int64_t tasks;
-    uint64_t rounding;                           /* the caller's */
+    uint64_t rounding;                           /* rounding mode of the caller */
     atomic_int_fast64_t next;
     atomic_uint_fast64_t state;
     atomic_int sleepers; atomic_bool quit;
@@ -36,7 +36,7 @@ struct weft__pool {
 };
 
 static _Thread_local int my_number;
-static _Thread_local bool busy;                  /* with a task: further calls are serial */
+static _Thread_local bool busy;                  /* in a task: nested calls are serial */
 
 int weft__worker(void) { return my_number; }
 
@@ -56,7 +56,7 @@ static void do_tasks(struct weft__pool *p)
 }
 
 /* ---- a worker ---- */
-/* an open job other than `seen`, or the end */
+/* Returns whether a job other than `seen` is open, or the pool ends. */
 static bool fresh(struct weft__pool *p, uint64_t seen)
 {
     uint64_t s = atomic_load(&p->state);
@@ -69,7 +69,7 @@ static void await(struct weft__pool *p, uint64_t seen)
         if (fresh(p, seen))
             return;
     pthread_mutex_lock(&p->lock);
-    /* before the last look: the caller looks at it after opening */
+    /* before the last check: the caller reads sleepers after it opens a job */
     atomic_fetch_add(&p->sleepers, 1);
     while (!fresh(p, seen))
         pthread_cond_wait(&p->wake, &p->lock);
@@ -93,7 +93,7 @@ static void leave_pool(struct weft__pool *p)
     uint64_t s = atomic_fetch_sub(&p->state, 1) - 1;
     if (s & (OPEN | INSIDE))
         return;
-    /* the last one out of a closed job: the caller may be asleep */
+    /* the last worker leaves a closed job: the caller may be asleep */
     pthread_mutex_lock(&p->lock);
     pthread_cond_signal(&p->done);
     pthread_mutex_unlock(&p->lock);
@@ -113,12 +113,12 @@ static void *work(void *argument)
     return NULL;
 }
 
-static void start(struct weft__pool *p)          /* as many as there can be */
+static void start(struct weft__pool *p)          /* as many as the system allows */
 {
     sigset_t all, before;
     p->process = getpid();
     sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before); /* signals are for the program's own threads */
+    pthread_sigmask(SIG_SETMASK, &all, &before); /* signals go to the program's threads */
     for (; p->started < p->threads - 1; p->started++) {
         struct seat *s = &p->seats[p->started];
         *s = (struct seat){ .pool = p, .number = p->started + 1 };
@@ -142,7 +142,7 @@ static void call_workers(struct weft__pool *p, int64_t needed)
     pthread_mutex_unlock(&p->lock);
 }
 
-static void close_job(struct weft__pool *p)         /* no one else may enter; those inside end their tasks */
+static void close_job(struct weft__pool *p)         /* bars further workers and waits for those inside */
 {
     atomic_fetch_and(&p->state, ~OPEN);
     for (int i = 0; i < PATIENCE; i++, pause_a_bit())
@@ -154,7 +154,7 @@ static void close_job(struct weft__pool *p)         /* no one else may enter; th
     pthread_mutex_unlock(&p->lock);
 }
 
-static bool alone(struct weft__pool *p, int64_t tasks)
+static bool is_serial(struct weft__pool *p, int64_t tasks)
 {
     if (!p || p->threads < 2 || tasks < 2 || busy)
         return true;
@@ -163,9 +163,9 @@ static bool alone(struct weft__pool *p, int64_t tasks)
     return !p->started || p->process != getpid();
 }
 
-/* A worker has one task at most while the others wait for it, and the caller closes the job only when its
- * own is done: so all get one. */
-int weft__together(weft__device *d) { return alone(d->pool, 2) ? 1 : d->pool->started + 1; }
+/* While the others wait, each worker has at most one task. The caller closes the job only after its own task,
+ * so all of them get one. */
+int weft__together(weft__device *d) { return is_serial(d->pool, 2) ? 1 : d->pool->started + 1; }
 
 void weft__meet(weft__meeting *m, int of)
 {
@@ -185,7 +185,7 @@ void weft__meet(weft__meeting *m, int of)
 void weft__parallel(weft__device *d, int64_t tasks, weft__task *fn, void *argument)
 {
     struct weft__pool *p = d->pool;
-    if (alone(p, tasks)) {
+    if (is_serial(p, tasks)) {
         for (int64_t i = 0; i < tasks; i++)
             fn(argument, i);
         return;
@@ -201,7 +201,7 @@ void weft__parallel(weft__device *d, int64_t tasks, weft__task *fn, void *argume
     close_job(p);
 }
 
-/* ---- its life ---- */
+/* ---- creation and end ---- */
 static size_t bytes_for(int threads)
 {
     return sizeof(struct weft__pool) + (size_t)(threads - 1) * sizeof(struct seat);
@@ -225,7 +225,7 @@ void weft__pool_end(weft__device *d, struct weft__pool *p)
 {
     if (!p)
         return;
-    /* in a child of fork the locks are in the parent's hands for ever */
+    /* in a child of fork the locks may be held for ever */
     if (!p->process || p->process == getpid()) {
         pthread_mutex_lock(&p->lock);
         atomic_store(&p->quit, true);

@@ -1,6 +1,6 @@
-/* tier.h - the fast back ends, one source for all: generic.c, avx2.c, avx512.c and amx.c define K, TABLE and
- * TABLE_NAME, include this, and are compiled for their instruction set. The parts stand in the order in which
- * they use each other. What has no fast version is the plain loop, vectorised by the compiler. */
+/* tier.h - the fast back ends, compiled once for each instruction set. generic.c, avx2.c, avx512.c and amx.c
+ * define K, TABLE and TABLE_NAME and include this file. Parts are included in the order of their
+ * dependencies. Kernels without a fast version use the plain loop, vectorised by the compiler. */
 #define FAST
 #include <limits.h>
 #include <math.h>

@@ -1,34 +1,34 @@
-/* tiles.h - matrix tiles: the few instructions of Intel's AMX that weft uses, on the chip or emulated to the
+/* tiles.h - matrix tiles: the instructions of Intel's AMX that weft uses, in hardware or emulated bit for
  * bit.
  *
- * A tile has 16 rows of 64 bytes: 16 x 16 sums in fp32, or 16 x 16 pairs of bf16 numbers. There are eight, 0
- * .. 7. TILE_DOT(c, a, b) adds to c[i][j] the products of the pairs a[i][p] and b[p][j], p = 0 .. 15: the
- * first numbers of the pairs are one chain of fused multiplications and additions in the order of p, the
- * second ones another, both from 0; their sum is added to c[i][j]. Denormals count as 0, going in and coming
- * out, whatever the thread's rounding mode says.
+ * A tile has 16 rows of 64 bytes: 16 x 16 sums in fp32, or 16 x 16 pairs of bf16. There are eight, 0 .. 7.
+ * TILE_DOT(c, a, b) adds to c[i][j] the products of the pairs a[i][p] and b[p][j], p = 0 .. 15. The first
+ * numbers of the pairs form one chain of fused multiply-adds in the order of p, the second numbers another,
+ * both from 0. The sum of the two is added to c[i][j]. Denormals count as 0 in inputs and results, in any
+ * rounding mode.
  *
- * The kernels that multiply by tiles hold their sums in tiles 0 .. 3 in one of two shapes: two row tiles by
- * two column tiles (a in 4 and 5, b in 6 and 7), or one row tile by four (a's parts in 4, 5, 6, b in 7). A
- * thread sets the shape, and how many rows the last row tile has, before it uses tiles, and lets go of them
- * before its task ends. Other than that is an illegal instruction, emulated, too.
+ * Kernels keep their sums in tiles 0 .. 3, in one of two shapes: two row tiles by two column tiles (a in 4
+ * and 5, b in 6 and 7), or one row tile by four (parts of a in 4, 5, 6, b in 7). A thread sets the shape and
+ * the rows of the last row tile before it uses tiles, and releases them before its task ends. Any other use
+ * is an illegal instruction, also in the emulation.
  *
- * The chip's are written in assembler: gcc 12's _tile_loadconfig claims to read 8 of its 64 bytes, and its
- * _tile_loadd none. */
+ * Assembler is used because gcc 12's _tile_loadconfig claims to read 8 of its 64 bytes, and its _tile_loadd
+ * none. */
 #ifndef WEFT_TILES_H
 #define WEFT_TILES_H
 #include "core/cpu/vector.h"
 
-/* rows, and elements of a row; k's in a tile */
+/* rows; elements per row; number of tiles */
 enum { TILE_ROW = 16, TILE_PAIRS = 2 * TILE_ROW, TILE_NUMBER = 8 };
 typedef union tile {
-    uint32_t pair[TILE_ROW][TILE_ROW];           /* the first number in the lower half */
+    uint32_t pair[TILE_ROW][TILE_ROW];           /* first number of the pair in the lower half */
     float sum[TILE_ROW][TILE_ROW];
 } __attribute__((aligned(64), may_alias)) tile;
 typedef uint32_t vecu    __attribute__((vector_size(VBYTES)));
 typedef uint32_t vecu_at __attribute__((vector_size(VBYTES), aligned(4), may_alias));
 
 /* ---- the arithmetic ---- */
-static inline vec tile_flushed(vec x)            /* NaN stays */
+static inline vec tile_flushed(vec x)            /* NaN is kept */
 {
     veci tiny = (veci)(v_abs(x) < V_NORMAL);
     return (vec)((veci)x & (~tiny | (veci)v_set(-(real)0)));
@@ -36,7 +36,7 @@ static inline vec tile_flushed(vec x)            /* NaN stays */
 static inline vec tile_first(vecu x)         { return tile_flushed((vec)(x << 16)); }
 static inline vec tile_second(vecu x)        { return tile_flushed((vec)(x & 0xFFFF0000u)); }
 static inline vecu tile_row(const tile *t, int i, int j) { return *(const vecu_at *)&t->pair[i][j]; }
-/* What TILE_DOT does, to `rows` rows of c and a. */
+/* Computes TILE_DOT for `rows` rows of c and a. */
 static inline void tile_dot_emulated(int rows, tile *c, const tile *a, const tile *b)
 {
     for (int j = 0; j < TILE_ROW; j += VLEN) {
@@ -56,8 +56,8 @@ static inline void tile_dot_emulated(int rows, tile *c, const tile *a, const til
     }
 }
 
-/* ---- shapes: `across` row tiles by 4 / across column tiles, the last row tile of `rows` rows ---- */
-/* as ldtilecfg wants it */
+/* ---- shapes: `down` row tiles by 4 / down column tiles, the last row tile with `rows` rows ---- */
+/* operand of ldtilecfg */
 typedef struct tile_shape {
     uint8_t palette, start, none[14];
     uint16_t bytes[16];
@@ -75,8 +75,7 @@ static inline tile_shape tile_shape_of(int down, int rows)
 }
 
 #ifdef TILES_EMULATED
-/* The eight tiles of a thread, how many rows each has (0: not set), and whether all of that is as it
- * should be. */
+/* The eight tiles of a thread, and the rows of each (0: not set). */
 static _Thread_local struct { tile t[TILE_NUMBER]; int rows[TILE_NUMBER]; } tiles_;
 static inline void tiles_must(bool good)
 {

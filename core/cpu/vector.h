@@ -1,19 +1,18 @@
-/* vector.h - VLEN reals at a time: one source for AVX-512, AVX2 and whatever else the compiler can vectorise,
- * float or double.
+/* vector.h - vectors of VLEN reals, float or double: one source for AVX-512, AVX2 and any other target.
  *
- * The file that includes it is compiled for one instruction set, which decides VLEN. Everything is static: a
- * function compiled for AVX-512 must not be the one that the linker picks for all. Sums that a*b + c leaves
- * to the compiler are not used where bits matter: v_fma is fused exactly where the instruction set has it.
+ * The including file is compiled for one instruction set, which determines VLEN. All functions are static, so
+ * the linker cannot choose one compiled for AVX-512 for other machines. Where bits matter, code uses v_fma,
+ * which is fused exactly if the instruction set has FMA, and never leaves a*b + c to the compiler.
  *
- * exp, log, tanh and sigmoid are series after an argument reduction, so float and double differ only in the
- * number of terms. All are within 4 ulp, exact at 0 and at the infinities; NaN stays NaN. */
+ * exp, log, tanh and sigmoid reduce their argument and evaluate a series, so float and double differ only in
+ * the number of terms. All are within 4 ulp, and exact at 0 and infinity. NaN stays NaN. */
 #ifndef WEFT_VECTOR_H
 #define WEFT_VECTOR_H
 #include <string.h>
 #include <tgmath.h>
 #include "core/kernels.h"
 
-#ifndef VBYTES                                   /* a test may ask for other vectors than the machine's */
+#ifndef VBYTES                                   /* a test may set another size */
 #if defined __AVX512F__ && defined __AVX512DQ__
 #define VBYTES 64
 #elif defined __AVX2__ && defined __FMA__
@@ -29,13 +28,13 @@ typedef int64_t vint_;
 #define V_SUFFIX(name) name##_pd
 #define V_SIZE 8
 enum { V_FRACTION = 52, V_BIAS = 1023, V_EXP_TERMS = 14, V_LOG_TERMS = 11 };
-#define V_ROUNDER 0x1.8p52                       /* added, it leaves an integer in the low bits */
-#define V_LN2_HIGH 6.93145751953125e-1           /* few bits, so that times an exponent it is exact */
+#define V_ROUNDER 0x1.8p52                       /* adding it leaves an integer in the low bits */
+#define V_LN2_HIGH 6.93145751953125e-1           /* few bits, so its product with an exponent is exact */
 #define V_LN2_LOW  1.42860682030941723212e-6
-#define V_EXP_LEAST (-709.0) /* below it exp counts as 0 where no denormals are expected */
+#define V_EXP_LEAST (-709.0) /* smaller x: exp counts as 0 where denormals are not expected */
 #define V_EXP_ZERO  (-746.0)
 #define V_EXP_MOST  710.0
-#define V_TANH_ONE  20.0                         /* tanh is 1 from there on */
+#define V_TANH_ONE  20.0                         /* tanh is 1 from here on */
 #define V_NORMAL    0x1p-1022
 #else
 typedef int32_t vint_;
@@ -72,7 +71,7 @@ static inline vec  v_load(const real *p)    { return *(const vec_at_ *)p; }
 static inline void v_store(real *p, vec x)  { *(vec_at_ *)p = x; }
 static inline vec  v_set(real x)            { return x - (vec){ 0 }; }            /* not +: -0 + 0 is 0 */
 
-/* The first n < VLEN reals (the other lanes 0; nothing else is touched). */
+/* The first n < VLEN reals. Other lanes are 0 or unchanged, and their memory is not accessed. */
 #if VBYTES == 64 && defined V_OWN
 #ifdef WEFT_DOUBLE
 typedef __mmask8 v_mask_;
@@ -112,7 +111,7 @@ static inline void v_store_n(real *p, vec x, int64_t n)
         p[i] = x[i];
 }
 #endif
-/* Any n > 0: all of a vector, or the first n. */
+/* Any n > 0: a whole vector, or the first n. */
 static inline vec  v_load_to(const real *p, int64_t n)      { return n < VLEN ? v_load_n(p, n) : v_load(p); }
 static inline void v_store_to(real *p, vec x, int64_t n)
 {
@@ -122,11 +121,11 @@ static inline void v_store_to(real *p, vec x, int64_t n)
         v_store(p, x);
 }
 
-/* ---- arithmetic; + - * / < == and so on are the compiler's ---- */
+/* ---- arithmetic; the compiler provides + - * / < == and so on ---- */
 #if VBYTES == 32 && defined V_OWN
 static inline vec v_select(veci which, vec a, vec b)        { return (vec)V_OWN(blendv)(b, a, (vec)which); }
 #elif VBYTES == 16 && \
-    defined V_OWN /* the plain form makes gcc 12 fail if it is to find undefined behaviour */
+    defined V_OWN /* with the undefined-behaviour sanitizer the plain form crashes gcc 12 */
 static inline vec v_select(veci which, vec a, vec b)
 {
     return (vec)V_OWN(or)(V_OWN(and)((vec)which, a), V_OWN(andnot)((vec)which, b));
@@ -161,7 +160,7 @@ static inline vec v_fma(vec a, vec b, vec c)                { return a * b + c; 
 #endif
 static inline vec v_rsqrt(vec x)                            { return v_set(1) / v_sqrt(x); }
 
-/* Over all lanes, by halves: the order is fixed, but it is one of VLEN. */
+/* Reductions over all lanes, by halves. The order is fixed, but depends on VLEN. */
 #if VBYTES / V_SIZE == 16
 #define V_LANES_(h)                                                                          \
     (h), 1 + (h), 2 + (h), 3 + (h), 4 + (h), 5 + (h), 6 + (h), 7 + (h), 8 + (h), 9 + (h),     \
@@ -200,8 +199,8 @@ static inline real v_largest(vec x)
     return x[0] > x[1] ? x[0] : x[1];
 }
 
-/* x[i][j] becomes x[j][i], by log2(VLEN) rounds of zipping the first half of the vectors with the second.
- * With 32 bytes what crosses the middle of a vector is dear: so one round exchanges halves, and the others
+/* x[i][j] becomes x[j][i], by log2(VLEN) rounds that zip the first half of the vectors with the second. With
+ * 32 bytes, moves across the middle of a vector are expensive, so one round exchanges halves and the others
  * zip within them. */
 #if VBYTES == 32 && V_SIZE == 8
 #define V_HALF_LOW  0, 1, 4, 5
@@ -226,7 +225,7 @@ static inline real v_largest(vec x)
 #define V_ZIP_LOW  0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23
 #define V_ZIP_HIGH 8, 24, 9, 25, 10, 26, 11, 27, 12, 28, 13, 29, 14, 30, 15, 31
 #endif
-static inline void v_zip_(vec *x, int count)     /* all rounds */
+static inline void v_zip_(vec *x, int count)     /* all rounds of zipping */
 {
     for (int n = 1; n < count; n *= 2) {
         vec y[VLEN];
@@ -251,8 +250,8 @@ static inline void v_transpose(vec x[VLEN])
 #endif
 }
 
-/* ---- functions ---- What is in every loop over exp and its kin is always inlined ---- */
-/* A call keeps no vector in a register. */
+/* ---- functions ---- *
+ * Functions in loops over exp, tanh and similar are inlined: a call would spill all vector registers. */
 #define INLINE static inline __attribute__((always_inline))
 static const real v_factorial_[] = {
     /* 1 / i! */
@@ -277,8 +276,8 @@ static const real v_odd_[] = {                   /* 1 / (2 i + 3) */
     (real)(1 / 15.), (real)(1 / 17.), (real)(1 / 19.), (real)(1 / 21.), (real)(1 / 23.),
 };
 
-/* sum of c[i] x^i, i < n <= 12, by pairs, then pairs of pairs (Estrin): as many operations as Horner's
- * way, but less waiting. */
+/* Returns the sum of c[i] x^i, i < n <= 12, by pairs, then pairs of pairs (Estrin): as many operations as
+ * Horner, but shorter chains. */
 INLINE vec v_polynomial_(const real *c, int n, vec x)
 {
     vec term[12];
@@ -292,8 +291,8 @@ INLINE vec v_polynomial_(const real *c, int n, vec x)
     }
     return term[0];
 }
-/* exp(x) = 2^n (1 + p): p = exp(r) - 1 by its series, |r| <= ln 2 / 2, is good relative to itself. The
- * result's low bits are n. */
+/* exp(x) = 2^n (1 + p), with p = exp(r) - 1 by its series, |r| <= ln 2 / 2, accurate relative to p. The
+ * result has n in its low bits. */
 INLINE veci v_reduced_exp_(vec x, vec *p)
 {
     vec shifted = v_fma(x, v_set((real)1.44269504088896340736), v_set(V_ROUNDER)),
@@ -305,15 +304,14 @@ INLINE veci v_reduced_exp_(vec x, vec *p)
 /* -V_BIAS gives 0 */
 static inline vec v_power_of_2_(veci n)                     { return (vec)((n + V_BIAS) << V_FRACTION); }
 
-/* For x <= 0: exp(x) - 1 in the same way, *power 2^n; where exp would be no normal number, 0 takes its
- * place. */
+/* For x <= 0: returns p as above and sets *power to 2^n, or 0 where exp is below the normal numbers. */
 INLINE vec v_decay_(vec x, vec *power)
 {
     vec p;
     *power = v_power_of_2_(v_reduced_exp_(v_max(v_set(V_EXP_LEAST), x), &p));
     return p;
 }
-/* In two factors, so that what lies beyond the normal numbers comes out as it should. */
+/* Multiplies by two factors, so that results outside the normal numbers are correct. */
 INLINE vec v_exp(vec x)
 {
     vec p;
@@ -322,7 +320,7 @@ INLINE vec v_exp(vec x)
          half = n >> 1;
     return (p + 1) * v_power_of_2_(half) * v_power_of_2_(n - half);
 }
-/* power (p + 1). A product that is rounded by itself may be a denormal, which kernels flush to 0. */
+/* Returns power (p + 1). Rounding the product separately could give a denormal, which kernels flush to 0. */
 static inline vec v_decayed_(vec power, vec p)
 {
 #if defined V_OWN && defined __FMA__
@@ -331,13 +329,13 @@ static inline vec v_decayed_(vec power, vec p)
     return (p + 1) * power;
 #endif
 }
-/* By exp(-|x|), which does not overflow: 1 / (1 + e), or e / (1 + e) left of 0. */
+/* Uses exp(-|x|), which does not overflow: 1 / (1 + e), or e / (1 + e) for x < 0. */
 INLINE vec v_sigmoid(vec x)
 {
     vec power, p = v_decay_(v_minus_(x), &power), e = v_decayed_(power, p);
     return v_select((veci)(x < 0), e, v_set(1)) / (e + 1);
 }
-/* -m / (2 + m) with m = exp(-2 |x|) - 1, which is as good as x where x is small. */
+/* Returns -m / (2 + m) with m = exp(-2 |x|) - 1, which keeps the relative accuracy for small x. */
 INLINE vec v_tanh(vec x)
 {
     vec power, p = v_decay_(v_max(v_set(-2 * V_TANH_ONE), 2 * v_minus_(x)), &power),

@@ -1,17 +1,16 @@
-/* gpu_probe.c - is there a GPU at all? NVIDIA's driver is asked, before a plug-in is looked for: that
- * one brings cuBLAS along, 150 MB of it, which a machine without a GPU should not load to find that
- * out.
+/* gpu_probe.c - asks NVIDIA's driver whether this process has a GPU, before the plug-in is loaded. The
+ * plug-in loads cuBLAS, 150 MB, which a machine without a GPU should not pay.
  *
- * The driver is libcuda.so.1, found by the loader under that name, which is also how CUDA's runtime
- * finds it: on Linux, in WSL (where there is no /dev/nvidia0), on Jetson and in containers. Device
- * files tell less: they may have other numbers, or be made by the first program that asks. Where
- * the library is there but no GPU, as in a container that was given none, its own answer is no. */
+ * The loader finds the driver as libcuda.so.1, as CUDA's runtime does: on Linux, in WSL (without
+ * /dev/nvidia0), on Jetson and in containers. Device files are unreliable: their numbers vary, and the first
+ * program that uses the GPU may create them. If the library exists without a GPU, as in a container without
+ * access, it reports none. */
 #include <dlfcn.h>
 #include <stdio.h>
 #include <string.h>
 #include "core/inside.h"
 
-/* Of cuda.h: CUresult is an enum, 0 is success. */
+/* Declarations of cuda.h: CUresult is an enum, and 0 is success. */
 typedef struct driver {
     int (*init)(unsigned), (*count)(int *), (*text)(int, const char **);
 } driver;
@@ -19,7 +18,7 @@ typedef struct driver {
 static bool has(void *library, const char *name, void *function, size_t size)
 {
     void *symbol = dlsym(library, name);
-    memcpy(function, &symbol, size);             /* POSIX says that this works, C does not */
+    memcpy(function, &symbol, size);             /* allowed by POSIX, not by C */
     return symbol;
 }
 
@@ -28,7 +27,7 @@ static bool say_why(const driver *d, const char *call, int error, char *why, siz
     const char *text = NULL;
     if (d->text(error, &text) || !text)
         text = "an error without a text";
-    snprintf(why, size, "the NVIDIA driver says in %s: %s (%d)", call, text, error);
+    snprintf(why, size, "the NVIDIA driver failed in %s: %s (%d)", call, text, error);
     return false;
 }
 
@@ -36,7 +35,7 @@ bool weft__driver_has_gpu(char *why, size_t size)
 {
     driver d;
     int error, count = 0;
-    /* never closed: drivers do not like it */
+    /* never closed: drivers do not support it */
     void *library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
     if (!library)
         return snprintf(why, size, "no NVIDIA driver: %s", dlerror()), false;

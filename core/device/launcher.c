@@ -1,13 +1,14 @@
-/* launcher.c - a process among those that mpirun, mpiexec or srun has started on this machine: they share its
- * cores and its GPUs. Only the environment is asked: MPI comes later, if at all. */
+/* launcher.c - detects whether mpirun, mpiexec or srun has started this process as one of several ranks,
+ * which share the machine's cores and GPUs. Reads only the environment, because MPI is initialised later, if
+ * at all. */
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 #include "core/inside.h"
 
-/* ---- what the launcher says ---- */
-/* Slurm writes "4(x2),3" of nodes: the first one's number is taken. */
-static int number_of(const char *variable)       /* -1: nothing */
+/* ---- variables of the launcher ---- */
+/* Returns the number in a variable, or -1. Slurm lists nodes as in "4(x2),3"; the first number counts. */
+static int number_of(const char *variable)
 {
     const char *text = secure_getenv(variable);
     char *end = NULL;
@@ -15,7 +16,7 @@ static int number_of(const char *variable)       /* -1: nothing */
     return n >= 0 && n < 1 << 20 && (!*end || *end == '(' || *end == ',') ? (int)n : -1;
 }
 
-static const char *first_of(const char *const *names)              /* that says a number; NULL: none does */
+static const char *first_of(const char *const *names)              /* the first that has a number, or NULL */
 {
     while (*names && number_of(*names) < 0)
         names++;
@@ -46,8 +47,8 @@ static int local_ranks(void)
     return n < 1 ? 1 : n;
 }
 
-/* ---- who the launcher is ---- */
-static bool was_told(pid_t who, const char *name)                  /* the variable, when it was started */
+/* ---- the launcher's process ---- */
+static bool had_variable(pid_t who, const char *name)  /* at its start */
 {
     char path[64], *text = NULL;
     size_t room = 0, n = strlen(name);
@@ -62,7 +63,7 @@ static bool was_told(pid_t who, const char *name)                  /* the variab
     return found;
 }
 
-static pid_t parent_of(pid_t who)                /* 0: none, or unknown */
+static pid_t parent_of(pid_t who)                /* 0: none or unknown */
 {
     char path[64], line[256];
     int parent = 0;
@@ -80,12 +81,12 @@ pid_t weft__launcher(void)
     enum { FAR = 64 };
     const char *name = local_rank_name();
     pid_t who = getppid();
-    for (int i = 0; name && i < FAR && who > 1 && was_told(who, name); i++)
+    for (int i = 0; name && i < FAR && who > 1 && had_variable(who, name); i++)
         who = parent_of(who);
     return who;
 }
 
-/* ---- the share of one ---- */
+/* ---- share of the cores ---- */
 int weft__share_of_cores(const cpu_set_t *mine, const cpu_set_t *launcher, int ranks)
 {
     cpu_set_t both;
@@ -95,7 +96,7 @@ int weft__share_of_cores(const cpu_set_t *mine, const cpu_set_t *launcher, int r
     return share < 1 ? 1 : share;
 }
 
-/* srun's parent of all tasks has the machine; what its tasks have is told. */
+/* srun without binding: the parent of all tasks may use the whole machine, so its cores are not the share. */
 static bool srun_binds_none(void)
 {
     const char *said = secure_getenv("SLURM_CPU_BIND_TYPE");

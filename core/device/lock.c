@@ -1,6 +1,6 @@
-/* lock.c - the process's locks. A fork waits until the thread that holds one lets go of it, so that what a
- * lock guards is whole in the child, and the child can take it. A thread that forks while it holds one
- * itself, from a signal handler or a constructor, goes on with it on both sides. */
+/* lock.c - locks of the process that are safe across fork. A fork waits until other threads have released the
+ * locks, so the guarded data is consistent in the child, which can take them. A thread that forks while it
+ * holds a lock (from a signal handler or constructor) keeps it in both processes. */
 #include <pthread.h>
 #include "core/inside.h"
 
@@ -26,7 +26,7 @@ static void before_fork(void)
             pthread_mutex_lock(&mutex[i]);
 }
 
-/* in the parent, and in the child, which is a copy of the thread that has locked them */
+/* runs in the parent and in the child, which is a copy of the locking thread */
 static void after_fork(void)
 {
     for (int i = 0; i < WEFT__LOCKS; i++)

@@ -1,8 +1,8 @@
-/* plugin.c - finds and opens the library's plug-ins, libweft_cuda.so (the library of doubles:
- * libweft_cuda_f64.so) and those of parallel/, in $WEFT_BACKEND_PATH, an absolute path, if that is set; else
- * in the folder of the file that this code was loaded from, by its real path, or in its subfolder weft.
- * Nowhere else: who chooses argv[0] or the working directory, or owns the folder above, does not choose what
- * code runs here. None is ever closed: drivers do not like it. */
+/* plugin.c - finds and opens the plug-ins: libweft_cuda.so (libweft_cuda_f64.so for doubles) and those of
+ * parallel/. They are searched in $WEFT_BACKEND_PATH, an absolute path, if it is set. Otherwise in the folder
+ * of the file that holds this code, by its real path, and in its subfolder weft. No other place is searched,
+ * so argv[0], the working directory and the parent folder cannot choose the code that runs. Plug-ins are
+ * never closed, because drivers do not support it. */
 #include <dlfcn.h>
 #include <link.h>
 #include <stdio.h>
@@ -19,8 +19,8 @@ static const char name[] = "libweft_cuda.so";
 #endif
 static const weft__kernels *opened;
 
-/* Why: what the loader says of a file that is there. wanted: NULL, or what must be true before it is
- * opened. */
+/* Opens a plug-in. why: error of the loader if the file exists. wanted: check of the machine before it is
+ * opened, or NULL. */
 static void *open_in(const char *folder, const char *below, const char *file, weft__wanted *wanted, char *why,
                      size_t size)
 {
@@ -35,9 +35,9 @@ static void *open_in(const char *folder, const char *below, const char *file, we
     return library;
 }
 
-/* The folder of the file that this code was loaded from; to be freed, NULL if it is unknown. The loader knows
- * a program by its argv[0], so the kernel is asked; and a library that it has found by a relative path would
- * be another one in another working directory. */
+/* Returns the folder of the file that holds this code, to be freed, or NULL if it is unknown. For a program
+ * the loader knows only argv[0], so /proc/self/exe is used. A relative path of a library is not used: it
+ * would change with the working directory. */
 static char *own_folder(void)
 {
     Dl_info here;
@@ -50,13 +50,13 @@ static char *own_folder(void)
     return path;
 }
 
-static void *find_beside(const char *file, weft__wanted *wanted, char *why, size_t size)
+static void *find_next_to_code(const char *file, weft__wanted *wanted, char *why, size_t size)
 {
     char *own = own_folder();
     if (!own) {
         snprintf(
             why, size,
-            "it is not known from where this library was loaded; WEFT_BACKEND_PATH names the folder of %s",
+            "the folder of this library is unknown; set WEFT_BACKEND_PATH to the folder of %s",
             file);
         return NULL;
     }
@@ -70,18 +70,17 @@ static void *find_beside(const char *file, weft__wanted *wanted, char *why, size
     return library;
 }
 
-/* What is wanted of the machine is not asked for one that the environment names: that may be the
- * emulation. */
+/* A plug-in named by the environment is opened without the check of the machine: it may be the emulation. */
 void *weft__open_plugin(const char *file, weft__wanted *wanted, char *why, size_t size)
 {
     const char *needed = secure_getenv("WEFT_BACKEND_PATH");
     if (!needed || !*needed)
-        return find_beside(file, wanted, why, size);
+        return find_next_to_code(file, wanted, why, size);
     void *library = *needed == '/' ? open_in(needed, "", file, NULL, why, size) : NULL;
     if (*needed != '/')
         snprintf(why, size, "WEFT_BACKEND_PATH=%s: an absolute path is expected", needed);
     else if (!library && !*why)
-        snprintf(why, size, "there is no %s/%s, where WEFT_BACKEND_PATH says", needed, file);
+        snprintf(why, size, "there is no %s/%s; WEFT_BACKEND_PATH names the wrong folder", needed, file);
     return library;
 }
 
@@ -89,7 +88,7 @@ static const weft__kernels *greet(void *library, char *why, size_t size)
 {
     const weft__plugin *(*hello)(void) = NULL;
     void *symbol = dlsym(library, "weft_backend_open_v1");
-    memcpy(&hello, &symbol, sizeof hello);       /* POSIX says that this works, C does not */
+    memcpy(&hello, &symbol, sizeof hello);       /* allowed by POSIX, not by C */
     const weft__plugin *p = hello ? hello() : NULL;
     if (!p)
         snprintf(why, size, "%s has no weft_backend_open_v1", name);

@@ -1,5 +1,5 @@
-/* plugin.h - what a back end in a shared library of its own returns from the one function that it exports.
- * The library asks for all of it and takes the back end only if the contract is the same on both sides. */
+/* plugin.h - the interface of a back end in a shared library, which exports one function. The library uses
+ * the back end only if all values agree on both sides. */
 #ifndef WEFT_PLUGIN_H
 #define WEFT_PLUGIN_H
 #include "core/kernels.h"
@@ -7,7 +7,7 @@
 #ifdef __cplusplus
 extern "C" {
 #endif
-/* counts changes of kernels.def and kernels.h that sizes do not show */
+/* incremented for changes of kernels.def and kernels.h that do not change sizes */
 enum { WEFT__PLUGIN_ABI = 10 };
 typedef struct weft__plugin {
     int32_t abi, real_bytes, device_bytes, table_bytes;

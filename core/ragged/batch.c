@@ -1,13 +1,13 @@
-/* batch.c - a ragged batch: B sequences, their lengths, ids and offsets, and the order in which the packed
- * layout wants them. Batches are interned by lengths and ids within a step, so that tensors that were packed
- * apart belong together: they hang in a tree by their hash, which grows by one pointer a batch, and by one
- * pointer less shrinks again when a rewind ends the batch. */
+/* batch.c - a ragged batch: its sequences' lengths, ids and offsets, and their order in the PACKED layout.
+ * Batches with equal lengths, ids and offsets are one object within a step, so tensors packed separately
+ * belong together. A tree, sorted by hash, holds them: a new batch adds one pointer, and a rewind removes it
+ * again. */
 #include <string.h>
 #include "core/inside.h"
 
 /* ---- the order ---- *
- * live[t] sequences are longer than t: suffix sums of the histogram of lengths. Those of length l stand at
- * live[l] .. live[l - 1] - 1 from the top, in the user's order: a stable counting sort, longest first. */
+ * live[t] sequences are longer than t: suffix sums of the histogram of lengths. Those of length l have
+ * positions live[l] .. live[l - 1] - 1, in the program's order: a stable counting sort, longest first. */
 void weft__rank(int64_t n, const int32_t *len, int64_t longest, weft__order *o, int32_t *next)
 {
     int32_t *live = weft__filled(o->live), *start = weft__filled(o->start);
@@ -60,7 +60,7 @@ static bool make_indices(weft *w, weft_batch *b)
     return true;
 }
 
-/* Offsets that are all 0 are none. */
+/* Offsets that are all 0 count as no offsets. */
 static bool has_offsets(const weft_lengths *l)
 {
     for (int64_t s = 0; l->offset && s < l->n; s++)
@@ -155,7 +155,7 @@ static bool lengths_are_sound(weft *w, const weft_lengths *l, const char *functi
     return true;
 }
 
-/* In a shard of a batch its sequences have the numbers that they have in the whole one. */
+/* Gives the sequences of a shard the ids that they have in the whole batch. */
 static const weft_lengths *with_ids(const weft *w, const weft_lengths *l, weft_lengths *room)
 {
     if (!w->shard || l->id || l->n != w->shard->n)
@@ -213,7 +213,7 @@ void weft__difference(const weft_batch *a, const weft_batch *b, char *text, size
                  (long long)o, a->before ? a->before[o] : 0, b->before ? b->before[o] : 0);
 }
 
-/* ---- ragged tensors from the user's rows ---- */
+/* ---- ragged tensors from the program's rows ---- */
 static weft_tensor *ragged_tensor(weft *w, const char *function, weft_dtype type, const void *rows,
                                   int64_t features, const weft_lengths *l)
 {

@@ -1,10 +1,11 @@
-/* by_time.c - a placement of whole sequences in rows, seen as a recurrence: each row is a column, from its
- * first cell to the end of its last sequence. The cells lie step by step, the longest row first, and for each
- * it is known whether a sequence begins there. A gap begins anew, with zeros, and nothing comes of it. */
+/* by_time.c - folds a placement of whole sequences in rows into a recurrence. Each row becomes a column, from
+ * its first cell to the end of its last sequence. Cells are stored step by step, the longest row first. For
+ * each cell `reset` records whether a sequence begins there. A gap restarts from zeros, and its results are
+ * unused. */
 #include <string.h>
 #include "core/inside.h"
 
-/* [rows] where each ends; the largest. */
+/* Fills end [rows] with the end of each row and returns the largest. */
 static int64_t find_ends(const weft_batch *b, const weft__place *p, int32_t *end)
 {
     int64_t longest = 0;
@@ -68,6 +69,6 @@ const weft__place *weft__by_time(weft_batch *b, const weft__place *p)
     mark_beginnings(b, &(weft__form){ .batch = b, .layout = WEFT_ROWS, .place = folded }, cells);
     weft__sent(w, &f->order.live, f->steps), weft__sent(w, &f->order.start, f->steps + 1);
     weft__sent(w, &f->reset[0], cells), weft__sent(w, &f->reset[1], cells);
-    weft__place *own = (weft__place *)(uintptr_t)p;               /* the batch's, handed out as const */
+    weft__place *own = (weft__place *)(uintptr_t)p;            /* the batch owns it and returns it as const */
     return weft__linked(w, &own->by_time, folded) ? folded : NULL;
 }

@@ -1,5 +1,5 @@
-/* index.c - index arrays of ragged batches: filled on the host, then sent to the device, where there is
- * one. */
+/* index.c - index arrays of ragged batches, filled on the host and sent to the device if it has its own
+ * memory. */
 #include "core/inside.h"
 
 weft__ints weft__index(weft *w, int64_t n)
@@ -10,7 +10,8 @@ weft__ints weft__index(weft *w, int64_t n)
     return device ? (weft__ints){ host, device } : (weft__ints){ NULL, NULL };
 }
 
-/* With the rest of its last line, which is no one's: so arrays that follow one another travel as one. */
+/* Sends whole cache lines, including unused bytes at the end, so that adjacent arrays are sent in one
+ * copy. */
 void weft__sent(weft *w, weft__ints *index, int64_t n)
 {
     if (index->host && index->device != index->host && n)

@@ -1,6 +1,7 @@
-/* layout.c - layouts of a batch. All that a layout is: one function that says in which row a token lies. From
- * it comes the one gather between any two layouts (pack, unpack, arrange, spread are all that gather), made
- * when first asked for and kept with the batch. */
+/* layout.c - the layouts of a ragged batch, and the gather between any two of them. One function,
+ * weft__row_of, defines all layouts: it returns the row of a token. A map lists, for each row of one layout,
+ * the row of the same token in another. Packing, unpacking, arranging and spreading are each one gather by
+ * such a map. The first use builds the map, and the batch keeps it. */
 #include <string.h>
 #include "core/inside.h"
 
@@ -17,7 +18,7 @@ int64_t weft__row_of(const weft_batch *b, const weft__form *f, int64_t s, int64_
     case WEFT_CONCAT: return b->offset.host[s] + t;
     case WEFT_ROWS:   return of_placed(f->place, s, t);
     case WEFT_PADDED: return s * f->size[1] + (f->align == WEFT_ALIGN_RIGHT ? f->size[1] - b->len[s] : 0) + t;
-    default:          return s;                  /* one row a sequence: what spread goes from */
+    default:          return s;                  /* one row per sequence: the input of a spread */
     }
 }
 
@@ -37,10 +38,11 @@ static bool same_place(const weft__form *a, const weft__form *b)
            (a->layout != WEFT_PADDED || (a->align == b->align && a->size[1] == b->size[1]));
 }
 
-/* ---- maps that are usual here ---- */
-/* What earlier batches were asked for is made with the next, so that on a GPU it travels along in the same
- * copy. */
-/* beside the layouts that only a batch decides, WEFT_PLAIN .. WEFT_CONCAT */
+/* ---- usual maps ---- *
+ * The context records which index arrays its batches use. On a GPU the next batch builds them with its other
+ * arrays, so that one copy sends them all. Maps are recorded only between layouts that a batch alone defines,
+ * WEFT_PLAIN .. WEFT_CONCAT. ROWS and PADDED also depend on a placement or a width. */
+/* target number of the arrays of weft__rows_of */
 enum { OF_ROWS = 4 };
 static void note_usual_map(weft_batch *b, const weft__form *f, int to)
 {
@@ -63,15 +65,15 @@ void weft__make_usual_maps(weft_batch *b)
         }
 }
 
-/* ---- from row to row ---- */
-/* Whether the rows of a sequence follow one another. */
+/* ---- maps ---- */
+/* Returns whether each sequence has consecutive rows. */
 static bool in_a_row(const weft__form *f)
 {
     return f->layout == WEFT_CONCAT || f->layout == WEFT_PADDED ||
            (f->layout == WEFT_ROWS && !f->place->fold);
 }
 
-/* To packed, where what is asked for step 0 tells the others. */
+/* Fills a map to PACKED from consecutive rows. The row of step t is that of step 0, plus t. */
 static void fill_steps(const weft_batch *b, const weft__form *from, int32_t *index)
 {
     const int32_t *live = b->live.host, *start = b->start.host;
@@ -81,7 +83,7 @@ static void fill_steps(const weft_batch *b, const weft__form *from, int32_t *ind
         for (int64_t i = 0; i < live[t]; i++)
             index[start[t] + i] = index[i] + (int32_t)t;
 }
-/* From packed. */
+/* Fills the part of one sequence in a map from PACKED to consecutive rows. */
 static void fill_sequence(const weft_batch *b, int64_t s, int32_t *index)
 {
     const int32_t *start = b->start.host, column = b->unsorted.host[s];
@@ -112,7 +114,7 @@ weft__ints weft__map_between(weft_batch *b, const weft__form *from, const weft__
     if (!m || !index.host)
         return (weft__ints){ NULL, NULL };
     int32_t *host = weft__filled(index);
-    memset(host, -1, (size_t)rows * sizeof *host);                /* -1: a pad */
+    memset(host, -1, (size_t)rows * sizeof *host);                /* -1: padding */
     fill_index(b, from, to, host);
     weft__sent(b->w, &index, rows);
     *m = (weft__map){ b->maps, *from, *to, index };
@@ -122,7 +124,7 @@ weft__ints weft__map_between(weft_batch *b, const weft__form *from, const weft__
 weft__form weft__laid(weft__form f, weft_batch *b, weft_layout layout, int64_t total, weft_align align,
                       const weft__place *place)
 {
-    /* those that hold the rows now, f plain: none but axis 0 */
+    /* the leading axes of f that hold its rows: [n, T], or axis 0 */
     int axes = f.layout == WEFT_PADDED ? 2 : 1;
     weft__form out = { .type = f.type, .batch = b, .layout = layout, .align = align, .place = place };
     if (layout == WEFT_PADDED)
@@ -134,7 +136,7 @@ weft__form weft__laid(weft__form f, weft_batch *b, weft_layout layout, int64_t t
     return out;
 }
 
-/* ---- what each row is ---- */
+/* ---- sequence, position and id of each row ---- */
 static struct weft__rows *rows_new(weft_batch *b, const weft__form *f, int64_t rows)
 {
     weft *w = b->w;
@@ -184,7 +186,7 @@ const struct weft__rows *weft__rows_of(weft_batch *b, const weft__form *f)
     return weft__linked(b->w, &b->rows, r) ? r : NULL;
 }
 
-/* ---- the layout `rows` ---- */
+/* ---- placements of the layout ROWS ---- */
 static bool placement_fits(weft_batch *b, const weft_placement *p)
 {
     bool sane = p && p->rows >= 0 && p->width >= 0 && (b->n == 0 || (p->row && p->column)) &&
@@ -194,23 +196,24 @@ static bool placement_fits(weft_batch *b, const weft_placement *p)
             p->column[s] + (int64_t)b->len[s] > p->width) {
             weft__fail(
                 b->w, WEFT_EARG,
-                "to_rows: sequence %lld of length %d at row %d, column %d is not inside %lld rows of %lld",
+                "to_rows: placement: sequence %lld of length %d at row %d, column %d; expected within %lld "
+                "rows of %lld cells",
                 (long long)s, b->len[s], p->row[s], p->column[s], (long long)p->rows, (long long)p->width);
             return false;
         }
     if (!sane)
         weft__fail(b->w, WEFT_EARG,
-                   "to_rows: placement %s, %lld rows of %lld; a row and a column for each of %lld sequences, "
-                   "and fewer than 2^31 - 1 rows and cells, are expected",
+                   "to_rows: placement: %s, %lld rows of %lld cells; row and column for each of %lld "
+                   "sequences, and fewer than 2^31 - 1 cells, are expected",
                    !p                 ? "NULL" :
-                   b->n && !p->row    ? "row NULL" :
-                   b->n && !p->column ? "column NULL" :
-                                        "given",
+                   b->n && !p->row    ? "row is NULL" :
+                   b->n && !p->column ? "column is NULL" :
+                                        "invalid size",
                    (long long)(p ? p->rows : 0), (long long)(p ? p->width : 0), (long long)b->n);
     return sane;
 }
 
-static bool apart(weft_batch *b, const weft_placement *p)         /* no cell is taken twice */
+static bool cells_are_disjoint(weft_batch *b, const weft_placement *p)
 {
     weft *w = b->w;
     int64_t cells = p->rows * p->width;
@@ -221,7 +224,9 @@ static bool apart(weft_batch *b, const weft_placement *p)         /* no cell is 
     for (int64_t s = 0; s < b->n; s++)
         for (int64_t t = 0, at = p->row[s] * p->width + p->column[s]; t < b->len[s]; t++, at++) {
             if (owner[at] >= 0) {
-                weft__fail(w, WEFT_EARG, "to_rows: sequences %d and %lld overlap in row %d, column %lld",
+                weft__fail(w, WEFT_EARG,
+                           "to_rows: placement: sequences %d and %lld in row %d, column %lld; expected one "
+                           "sequence per cell",
                            owner[at], (long long)s, p->row[s], (long long)p->column[s] + (long long)t);
                 return false;
             }
@@ -244,7 +249,7 @@ const weft__place *weft__placed(weft_batch *b, const weft_placement *p)
     for (weft__place *have = b->places; have; have = have->next)
         if (is_placed(have, b, p))
             return have;
-    if (!apart(b, p))
+    if (!cells_are_disjoint(b, p))
         return NULL;
     weft *w = b->w;
     weft__place *place = weft__take(w, WEFT__IN_KEEP, sizeof *place);

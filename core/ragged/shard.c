@@ -1,9 +1,9 @@
-/* shard.c - a part of a batch that is worked on by itself, as a shard of many machines' batch is: what is
- * drawn there must not depend on which other parts were worked on before, or where.
+/* shard.c - shards: parts of a batch that are computed separately, perhaps on different machines. Random
+ * numbers of a shard do not depend on where and in which order the shards run.
  *
- * Masks are drawn by a sequence's number in the whole batch: batches without ids get those of the shard. A
- * named stream draws by a key of the shard and counts from 0 there; when the shard ends it goes on as if
- * nothing had been drawn. */
+ * Dropout masks depend on a sequence's number in the whole batch, so batches without ids get those of the
+ * shard. In a shard a named stream uses a key of the shard and counts from 0. When the shard ends, it
+ * continues from its earlier count. */
 #include "core/inside.h"
 
 void weft__shard_begin(weft *w, const weft__shard *shard)
@@ -24,8 +24,8 @@ bool weft__outside_shards(weft *w, const char *function)
 {
     if (w->shard)
         weft__fail(w, WEFT_EARG,
-                   "%s: a shard of a batch is at work; between weft_parallel_begin and the end of its shards "
-                   "this cannot be",
+                   "%s: a shard of a batch is at work; call it before weft_parallel_begin or after the last "
+                   "shard",
                    function);
     return !w->shard;
 }

@@ -1,7 +1,7 @@
-/* check.c - WEFT_CHECK=1, for those who write programs: what a step has ended is recognised for good. Headers
- * of tensors are never used again, so a stale handle is an error however old it is; numbers that have ended
- * are NaN, and as ints out of every range, so a stale pointer shows; and an optimiser that steps again
- * without weft_clear is told. The NaN that operators make are looked for in autograd/tape/nan.c. */
+/* check.c - WEFT_CHECK=1, which finds mistakes of the program. Headers of tensors are never reused, so a
+ * stale handle of any age is an error. Data that has ended becomes NaN, as ints out of every range, so a
+ * stale pointer is visible. An optimiser that steps twice without weft_clear is reported. autograd/tape/nan.c
+ * finds the NaN that operators make. */
 #include "core/report/check.h"
 #include <stdlib.h>
 #include <string.h>
@@ -59,10 +59,10 @@ void weft__check_made(weft *w, weft_tensor *t)
         end_tensor(t);
 }
 
-/* ---- numbers ---- */
+/* ---- data ---- */
 static void spoil(weft *w, const weft__arena *a, char *from, int64_t bytes)
 {
-    enum { NOTHING = 0x7FF80000 };               /* a NaN of float and, twice, of double; 2146959360 */
+    enum { NOTHING = 0x7FF80000 };               /* NaN as a float, twice as a double; 2146959360 as an int */
     int32_t *to = (int32_t *)(void *)from;
     if (a->device)
         w->dev.k->fill_ints(&w->dev, bytes / (int64_t)sizeof *to, NOTHING, to);
@@ -74,14 +74,14 @@ void weft__check_spoil(weft *w, weft__arena_id id, int64_t from)
 {
     const weft__arena *a = &inside(w)->arena[id];
     for (int b = 0; b < a->n && b <= a->at; b++) {
-        int64_t skip = from - a->block[b].start, used = b == a->at ? a->used : a->block[b].left;
+        int64_t skip = from - a->block[b].start, used = b == a->at ? a->used : a->block[b].filled;
         skip = skip > 0 ? skip : 0;
         if (skip < used)
             spoil(w, a, a->block[b].base + skip, used - skip);
     }
 }
 
-/* ---- the end of a part of a step, or of it ---- */
+/* ---- rewind and clear ---- */
 void weft__check_rewind(weft *w, int64_t headers, int64_t data)
 {
     struct weft__check *c = w->check;
@@ -94,7 +94,7 @@ void weft__check_clear(weft *w)
 {
     struct weft__check *c = w->check;
     static const weft__arena_id all[] = { WEFT__IN_KEEP, WEFT__IN_DATA, WEFT__IN_GRADS, WEFT__IN_MAPS };
-    c->n = c->steps = 0, c->given = false;       /* headers tell their step themselves */
+    c->n = c->steps = 0, c->given = false;       /* their step marks the headers as stale */
     for (size_t i = 0; !w->dev.lost && i < sizeof all / sizeof *all; i++)
         weft__check_spoil(w, all[i], 0);
 }
@@ -106,8 +106,8 @@ void weft__check_stepped(weft *w, const void *optimiser)
         if (c->stepped[i] == optimiser && !c->told_clear) {
             c->told_clear = true;
             weft__warn(
-                "WEFT_CHECK: optim_step: the second time since weft_clear: %lld tensors and %.1f MB of "
-                "steps before are still held",
+                "WEFT_CHECK: optim_step: the second call since weft_clear: %lld tensors and %.1f MB of "
+                "earlier steps are still held. Call weft_clear once per step",
                 (long long)c->n, (double)(inside(w)->host_bytes + inside(w)->device_bytes) * 1e-6);
         }
     if (c->steps < WEFT__STEPPED)
@@ -134,7 +134,7 @@ void weft__check_given(weft *w, bool given, bool step, const char *function)
 }
 
 /* ---- threads ---- */
-/* An address that no other live thread has. */
+/* Returns an address that no other live thread has. */
 static uintptr_t this_thread(void)
 {
     static _Thread_local char mine;

@@ -1,5 +1,5 @@
-/* environment.c - a line on stderr for each variable WEFT_.. that the library does not know: a misspelt one
- * would do nothing. */
+/* environment.c - warns on stderr of each environment variable WEFT_.. that the library does not know: a
+ * misspelt variable would have no effect. */
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,14 +9,13 @@
 
 extern char **environ;
 
-enum { NAME = 64, TOLD = 16, PREFIX = 5 };
+enum { NAME = 64, WARNED = 16, PREFIX = 5 };
 
-/* those of docs/conventions.md, without the prefix */
+/* variables of docs/conventions.md, without the prefix */
 static const char *const known[] = { "DEVICE", "THREADS", "ISA", "GEMM", "LOG", "CHECK", "BACKEND_PATH",
                                      "PARALLEL", "PARALLEL_TIMEOUT", "PARALLEL_OVERLAP", "NCCL", "SYNC",
                                      "RECUR", "CACHE", NULL };
-/* those of the tree's own tests and tools, which run programs of the library; EMU_ and PAIRS: what begins
- * so */
+/* variables of this tree's tests and tools, which run programs of the library; EMU_ and PAIRS are prefixes */
 static const char *const of_tests[] = { "TESTS",     "TABLES",  "PYTHON",  "GOLDEN",      "UPDATE_GOLDEN",
                                         "SMALL",     "SOAK",    "LIMIT",   "LANES",       "REQUIRE",
                                         "AGAIN",     "MANAGED", "FUZZ",    "KILLS",       "SLOW_OF",
@@ -42,19 +41,19 @@ static bool is_known(const char *name)
            !strncmp(name, "PAIRS", 5);
 }
 
-/* Whether no context of this process has told it. */
+/* Returns whether this process has not warned of it yet. */
 static bool is_new(const char *name)
 {
     static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-    static char told[TOLD][NAME];
+    static char warned[WARNED][NAME];
     static int n;
     pthread_mutex_lock(&lock);
     int i = 0;
-    while (i < n && strcmp(told[i], name))
+    while (i < n && strcmp(warned[i], name))
         i++;
-    bool fresh = i == n && n < TOLD;
+    bool fresh = i == n && n < WARNED;
     if (fresh)
-        memcpy(told[n++], name, strlen(name) + 1);
+        memcpy(warned[n++], name, strlen(name) + 1);
     pthread_mutex_unlock(&lock);
     return fresh;
 }
@@ -74,7 +73,7 @@ void weft__check_environment(void)
             continue;
         const char *near = weft__nearest(name, known_name, NULL);
         weft__warn(
-            "there is no variable WEFT_%s%s%s%s (docs/conventions.md lists all; WEFT_LOG=0 silences this)",
+            "unknown variable WEFT_%s%s%s%s (docs/conventions.md lists all; WEFT_LOG=0 silences this)",
             name, near ? "; WEFT_" : "", near ? near : "", near ? " is near" : "");
     }
 }

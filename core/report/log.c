@@ -1,6 +1,6 @@
-/* log.c - WEFT_LOG=1 says on stderr what a context runs on, and at its end how much memory it had; WEFT_LOG=2
- * adds its profile as a table: calls, ms, share, GF/s of the operators that multiply, GB/s of the others. Of
- * many ranks the first one's. */
+/* log.c - WEFT_LOG. At level 1 a context prints its device and settings to stderr, and at its end its memory.
+ * Level 2 adds the profile as a table: calls, ms, share, GF/s of operators with products, GB/s of the others.
+ * Only rank 0 prints. */
 #include "core/report/log.h"
 #include <stdarg.h>
 #include <stdlib.h>
@@ -17,7 +17,7 @@ void weft__warn(const char *format, ...)
     fprintf(stderr, "weft: %s\n", text);
 }
 
-/* ---- the beginning ---- */
+/* ---- opening ---- */
 const char *weft__precision_of(const weft *w)
 {
     static const char *const names[] = { "fp32", "strict fp32", "tf32", "bf16" };
@@ -37,7 +37,7 @@ void weft__log_open(weft *w, int level, const char *but)
     if (!level || w->status)
         return;
     int rank = weft__launched_rank();
-    if (rank && *but)                            /* of many ranks one speaks, but for what went wrong */
+    if (rank && *but)                            /* other ranks print failures only */
         fprintf(stderr, "weft: rank %d: %s\n", rank, but);
     if (rank)
         return;
@@ -53,7 +53,7 @@ void weft__log_open(weft *w, int level, const char *but)
         fprintf(stderr, "weft: %s\n", but);
 }
 
-/* ---- the end ---- */
+/* ---- closing ---- */
 static void print_row(const weft_profile_row *r, double all)
 {
     double ms = r->ms > 0 ? r->ms : 1e-6;
@@ -76,7 +76,7 @@ static void print_table(weft *w)
     weft_profile p = weft_profile_of(w);
     double all = p.ms > 0 ? p.ms : 1;
     weft_profile_row beside = { .name = "beside operators", .ms = p.beside_ms };
-    int64_t before = 0;                          /* rows that took longer than what is beside them */
+    int64_t before = 0;                          /* rows that took longer than the time outside operators */
     while (before < p.n && p.rows[before].ms > p.beside_ms)
         before++;
     fprintf(stderr, "  %-28s %-8s %9s %12s %8s %9s %9s%s\n", "operator", "", "calls", "ms", "share", "GF/s",

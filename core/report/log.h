@@ -1,17 +1,17 @@
-/* log.h - what WEFT_LOG asks for: which path a context takes, and at its end its memory and its profile. */
+/* log.h - output of WEFT_LOG: the choices of a context, and at its end its memory and profile. */
 #ifndef WEFT_LOG_H
 #define WEFT_LOG_H
 #include "core/inside.h"
 
 /* log.c */
-bool weft__log_level(int *level);                /* what WEFT_LOG says, 0, 1 or 2; false: something else */
+bool weft__log_level(int *level);                /* reads WEFT_LOG, 0, 1 or 2; false: another value */
 const char *weft__precision_of(const weft *);   /* "fp32" */
-/* but: why it is not what was looked for first, or "" */
+/* Prints the device and settings. but: why the preferred device was not used, or "". */
 void weft__log_open(weft *, int level, const char *but);
-/* Prints what is to be said at the end, if that was asked for. */
+/* Prints memory and profile at the end, if WEFT_LOG requests it. */
 void weft__log_close(weft *);
-/* Prints "weft: ", a text as printf has it, and a line's end to stderr, with decimal points. */
+/* Prints "weft: ", a text formatted like printf with a decimal point, and a newline to stderr. */
 void weft__warn(const char *format, ...) __attribute__((format(printf, 1, 2)));
-/* environment.c: warns, once in a process, of each variable WEFT_.. that is not known. */
+/* environment.c: Warns, once per process, of each unknown variable WEFT_.. */
 void weft__check_environment(void);
 #endif

@@ -1,4 +1,4 @@
-/* print.c - tensors and layouts as text. */
+/* print.c - prints tensors and layouts as text. */
 #include <stdlib.h>
 #include "core/inside.h"
 #include "core/locale.h"
@@ -27,7 +27,7 @@ static void print_block(FILE *file, const weft_tensor *x, const void *all, int a
             fputs(axis + 1 < x->f.rank ? ",\n ..." : ", ...", file);
             i = n - limit / 2;
         }
-        if (i == n)                              /* nothing is shown behind the dots */
+        if (i == n)                              /* a limit of 1 prints nothing after the dots */
             break;
         fputs(i == 0 ? "" : axis + 1 < x->f.rank ? ",\n " : ", ", file);
         print_block(file, x, all, axis + 1, from + i * stride);
@@ -47,7 +47,7 @@ void weft_print(FILE *file, const weft_tensor *x)
     locale_t before = weft__plain_locale();
     fprintf(file, "%s ", weft__text(&x->f, text));
     if (!all || weft__read(x, all, bytes) != WEFT_OK)
-        fprintf(file, "not to be read: %s", all ? weft_error_message(x->w) : "out of memory");
+        fprintf(file, "cannot be read: %s", all ? weft_error_message(x->w) : "out of memory");
     else
         print_block(file, x, all, 0, 0);
     fputc('\n', file);
@@ -68,7 +68,7 @@ int64_t weft_set_print_limit(weft *w, int64_t limit)
     return before;
 }
 
-static const char *name_of(int64_t sequence, char buffer[24])     /* a, b, .. z, then their numbers */
+static const char *name_of(int64_t sequence, char buffer[24])     /* a .. z, then numbers */
 {
     if (sequence < 26)
         snprintf(buffer, 24, "%c", (int)('a' + sequence));
@@ -77,7 +77,7 @@ static const char *name_of(int64_t sequence, char buffer[24])     /* a, b, .. z,
     return buffer;
 }
 
-/* a row a sequence, longest first; a column a step */
+/* Prints one row per sequence, longest first, with one column per step. */
 static void print_staircase(FILE *file, const weft_batch *b)
 {
     char name[24];

@@ -1,10 +1,9 @@
-/* profile.c - how long each operator takes and how much it computes. weft_profile_of hands the rows out,
- * WEFT_LOG=2 prints them.
+/* profile.c - measures the time and the arithmetic of each operator, for weft_profile_of and WEFT_LOG=2.
  *
- * A clock is handed over: an operator that begins takes it from the one at work, and gives it back, so a
- * row's time is its own. The arithmetic of products is counted where all of it goes through, in a copy of the
- * kernel table with those kernels replaced; how much a product is, is said here and nowhere else. On a GPU
- * each hand-over waits, or times would be those of launches. */
+ * An operator that begins takes over the clock and returns it at its end, so its row excludes operators that
+ * it calls. Arithmetic is counted by a copy of the kernel table with counting versions of the kernels that
+ * multiply. Only this file knows the cost of a product. On a GPU each switch waits for the device; otherwise
+ * only launches would be timed. */
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -30,7 +29,7 @@ static weft__timed *row_named(struct weft__profile *p, const char *name, bool ba
         if (r->back == back && !strncmp(r->name, *name ? name : "?", sizeof r->name - 1))
             return r;
     }
-    return &p->row[0];                           /* more names than rows */
+    return &p->row[0];                           /* the table is full */
 }
 
 static void switch_row(weft *w, weft__timed *to)
@@ -59,14 +58,14 @@ weft__timed *weft__profile_enter(weft *w, const char *name, bool back)
 void weft__profile_leave(weft *w, weft__timed *before) { switch_row(w, before); }
 void weft__profile_bytes(weft *w, int64_t bytes)       { inside(w)->profile->now->bytes += (double)bytes; }
 
-/* ---- how much arithmetic a product is ---- */
+/* ---- arithmetic of the kernels ---- */
 static double of_product(const weft__product *p)
 {
     return 2. * (double)p->m * (double)p->n * (double)p->k * (double)p->batches;
 }
 
-/* Only the products with the weights, and the cell: the other products of a layer are the caller's. Backward
- * is one with each of them, too. */
+/* Returns the operations of the cell and of the products with the weights. The caller counts the layer's
+ * other products. Backward has as many products with each weight. */
 static double of_recurrence(const weft__recurrence *r)
 {
     int64_t tokens = r->start.host[r->to] - r->start.host[r->from];
@@ -75,7 +74,8 @@ static double of_recurrence(const weft__recurrence *r)
            units * weft__flops(r->cell);
 }
 
-static double of_layer(const weft__recur_layer *l, bool back)    /* and those that are the caller's */
+/* also counts the products outside the recurrence */
+static double of_layer(const weft__recur_layer *l, bool back)
 {
     const weft__recurrence *r = &l->r;
     double tokens = 2. * (double)(r->start.host[r->to] - r->start.host[r->from]),
@@ -87,7 +87,8 @@ static double of_layer(const weft__recur_layer *l, bool back)    /* and those th
            tokens * (more + projected) + (l->beside ? of_layer(l->beside, back) : 0);
 }
 
-static double count_pairs(int causal, int64_t queries, int64_t keys) /* that meet, see weft__attention */
+/* pairs of a query and a visible key, see weft__attention */
+static double count_pairs(int causal, int64_t queries, int64_t keys)
 {
     double pairs = 0;
     int64_t shift = causal == 1 ? 1 : keys - queries + (causal == 2);
@@ -96,8 +97,8 @@ static double count_pairs(int causal, int64_t queries, int64_t keys) /* that mee
     return causal ? pairs : (double)queries * (double)keys;
 }
 
-/* Forward each pair is a product of dk and one of dv; backward its score again, and gradients of score, q,
- * k and v. Averaged heads have those of dv in common. */
+/* Forward, each pair costs a product of dk and one of dv. Backward computes the score again, and gradients of
+ * score, q, k and v. Heads that are averaged share the products of dv. */
 static double of_attention(const weft__attention *a, bool back)
 {
     const int64_t of_keys = a->heads * a->dk, of_values = (a->mean ? 1 : a->heads) * a->dv;
@@ -108,7 +109,7 @@ static double of_attention(const weft__attention *a, bool back)
     return pairs * each;
 }
 
-/* ---- kernels that count, or that no operator calls; a context's device is its first member ---- */
+/* ---- kernels that count, and those that no operator calls; a context's first member is its device ---- */
 static struct weft__profile *profile_of(weft__device *d) { return inside((weft *)(void *)d)->profile; }
 
 static void counted_gemm(weft__device *d, const weft__product *p, const real *a, const real *b, real *c)
@@ -130,7 +131,7 @@ static void counted_recur_layer(weft__device *d, const weft__recur_layer *l)
 {
     struct weft__profile *p = profile_of(d);
     p->now->flops += of_layer(l, false);
-    d->k = p->plain;                             /* which may call itself in turn */
+    d->k = p->plain;                             /* the kernel may call other kernels of the table */
     p->plain->recur_layer(d, l);
     d->k = &p->counting;
 }
@@ -194,7 +195,7 @@ static void count_kernels(struct weft__profile *p)
     p->counting.update = counted_update;
 }
 
-/* ---- on, off, again ---- */
+/* ---- on, off, reset ---- */
 static bool profile_new(weft *w)
 {
     struct weft__profile *p = weft__allocate(w, sizeof *p);
@@ -216,7 +217,7 @@ bool weft_set_profiling(weft *w, bool on)
     if (was == on || (on && !inside(w)->profile && !profile_new(w)))
         return was;
     if (!on)
-        switch_row(w, inside(w)->profile->now);          /* the time so far is told */
+        switch_row(w, inside(w)->profile->now);          /* adds the time so far */
     w->profiling = on;
     inside(w)->profile->since = weft__now(), inside(w)->profile->launched = w->dev.launches;
     w->dev.k = on ? &inside(w)->profile->counting : inside(w)->profile->plain;
@@ -226,7 +227,7 @@ bool weft_set_profiling(weft *w, bool on)
 void weft_reset_profile(weft *w)
 {
     struct weft__profile *p = w ? inside(w)->profile : NULL;
-    for (int i = 0; p && i < WEFT__TIMED_ROWS; i++) {        /* names stay: an operator may be at work */
+    for (int i = 0; p && i < WEFT__TIMED_ROWS; i++) {        /* names stay: an operator may be running */
         p->row[i].calls = p->row[i].ns = p->row[i].launches = 0;
         p->row[i].flops = p->row[i].bytes = 0;
     }
@@ -241,7 +242,7 @@ void weft__profile_end(weft *w)
     inside(w)->profile = NULL;
 }
 
-/* ---- what there is to tell ---- */
+/* ---- the result ---- */
 static int by_time(const void *a, const void *b)
 {
     const weft_profile_row *x = a, *y = b;
@@ -259,15 +260,15 @@ weft_profile weft_profile_of(weft *w)
         return told;
     switch_row(w, p->now);
     told.beside_ms = told.ms = (double)p->row[0].ns * 1e-6;
-    told.rows = p->told;
+    told.rows = p->result;
     for (int i = 1; i < WEFT__TIMED_ROWS; i++) {
         const weft__timed *r = &p->row[i];
         if (!r->calls && !r->ns)
             continue;
-        p->told[told.n] = (weft_profile_row){ r->name, r->back, r->calls, (double)r->ns * 1e-6, r->flops,
+        p->result[told.n] = (weft_profile_row){ r->name, r->back, r->calls, (double)r->ns * 1e-6, r->flops,
                                               r->bytes, r->launches };
-        told.ms += p->told[told.n++].ms;
+        told.ms += p->result[told.n++].ms;
     }
-    qsort(p->told, (size_t)told.n, sizeof *p->told, by_time);
+    qsort(p->result, (size_t)told.n, sizeof *p->result, by_time);
     return told;
 }

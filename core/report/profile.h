@@ -1,36 +1,37 @@
-/* profile.h - how long each operator took, and how much it computed: what weft_profile_of tells and
- * WEFT_LOG=2 prints. A context that is not profiling pays one branch an operator; kernels are counted by a
- * table of their own, so without a profile they are called as ever. */
+/* profile.h - time and arithmetic of each operator, for weft_profile_of and WEFT_LOG=2. A context without
+ * profiling pays one branch per operator. Kernels are counted by a second table, so without a profile they
+ * run unchanged. */
 #ifndef WEFT_PROFILE_H
 #define WEFT_PROFILE_H
 #include "core/inside.h"
 #include "core/report/api_report.h"
 
 enum { WEFT__TIMED_ROWS = 256, WEFT__TIMED_NAME = 32 };
-/* of an operator, forward or back; times are without what it has called in turn */
+/* An operator, forward or backward. Times exclude the operators that it calls. */
 typedef struct weft__timed {
     char name[WEFT__TIMED_NAME]; bool back;
     int64_t calls, ns, launches;
-    /* of its kernels that are products; of its inputs and results */
+    /* flops: of its products; bytes: of its inputs and results */
     double flops, bytes;
 } weft__timed;
 
 struct weft__profile {
-    /* the device's own table; `counting` is the same but for products */
+    /* table of the device; `counting` differs in the counted kernels */
     const weft__kernels *plain;
     weft__kernels counting;
-    weft__timed row[WEFT__TIMED_ROWS], *now;     /* row[0]: what is no operator. now: whose time it is */
-    int64_t since, launched;                     /* what the clock, and the device's count, said then */
-    weft_profile_row told[WEFT__TIMED_ROWS];     /* what weft_profile_of has handed out last */
+    /* row[0]: time outside operators; now: row that is being timed */
+    weft__timed row[WEFT__TIMED_ROWS], *now;
+    int64_t since, launched;                     /* clock and launch count at the last switch */
+    weft_profile_row result[WEFT__TIMED_ROWS];     /* rows last returned by weft_profile_of */
 };
 
 /* profile.c */
-int64_t weft__now(void);                         /* nanoseconds of a clock that is never set */
-/* If w->profiling only: */
-/* returns whose time it was, for weft__profile_leave */
+int64_t weft__now(void);                         /* nanoseconds of a monotonic clock */
+/* Call these only if w->profiling. */
+/* Starts a row and returns the previous one, for weft__profile_leave. */
 weft__timed *weft__profile_enter(weft *, const char *name, bool back);
 void weft__profile_leave(weft *, weft__timed *before);
 void weft__profile_bytes(weft *, int64_t bytes);
-/* The profile, if there is one, and its memory. */
+/* Stops profiling and frees its memory. Does nothing without a profile. */
 void weft__profile_end(weft *);
 #endif

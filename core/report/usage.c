@@ -1,4 +1,4 @@
-/* usage.c - what a context runs on and what it holds: version, device, threads, memory. */
+/* usage.c - reports the version, device, threads and memory of a context. */
 #include "core/inside.h"
 #include "core/report/api_report.h"
 #include "core/report/log.h"

@@ -415,9 +415,9 @@ CPU_TEST(refused, the_result_of_a_call_with_null)
     weft_tensor *x = weft_zeros(w, WEFT_SHAPE(2)), *of_null = weft_tanh(NULL);
     cr_assert(of_null && weft_ok(w));
     weft_add(x, of_null);
-    FAILS(w, WEFT_EARG, "add: input 1 is what a function given NULL returned");
+    FAILS(w, WEFT_EARG, "add: input 1 was returned by a function that got NULL");
     weft_mean_loss((weft_loss){ weft_zeros(w, WEFT_SHAPE(2)), NULL });
-    FAILS(w, WEFT_EARG, "mul: input 1 is what a function given NULL returned");
+    FAILS(w, WEFT_EARG, "mul: input 1 was returned by a function that got NULL");
     weft_add(NULL, weft_zeros(w, WEFT_SHAPE(2)));
     FAILS(w, WEFT_EARG, "add: input 0 is NULL");
 }

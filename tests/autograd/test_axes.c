@@ -252,7 +252,7 @@ TABLE_TEST(axes, to_ints_rounds_to_the_nearest_even, .init = unchecked)
         int32_t at[5];
         if (weft_ok(w))
             weft_read(y, at, sizeof at);     /* a GPU tells it here */
-        FAILS(w, WEFT_EARG, "the number at place 2");
+        FAILS(w, WEFT_EARG, "element 2");
     }
     weft_to_ints(weft_arange(w, 0, 3, 1));
     FAILS(w, WEFT_ESHAPE, "to_ints: [3] of ints: reals are expected");

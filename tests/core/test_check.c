@@ -206,7 +206,7 @@ Test(check, a_forgotten_clear_is_told_once)
         weft_backward(weft_sum_all(weft_square(p)));
         weft_optim_step(a);
         const char *line = stop_listening();
-        cr_assert_eq(!strncmp(line, "weft: WEFT_CHECK: optim_step: the second time since weft_clear: ", 64),
+        cr_assert_eq(!strncmp(line, "weft: WEFT_CHECK: optim_step: the second call since weft_clear: ", 64),
                      i == 3, "%d: %s", i, line);
         cr_assert(i == 3 || !*line);
         if (i < 2)

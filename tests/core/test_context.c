@@ -199,7 +199,7 @@ TABLE_TEST(context, a_steady_step_holds_what_it_needs)
         cr_assert(k < 3 || most <= need * 3 / 2 + (1 << 18), "%d: %lld bytes at most, %lld needed", k,
                   (long long)most, (long long)need);
         weft__arena_end(w, &inside(w)->arena[WEFT__IN_DATA]);
-        inside(w)->arena[WEFT__IN_DATA].first = inside(w)->arena[WEFT__IN_DATA].most =
+        inside(w)->arena[WEFT__IN_DATA].first = inside(w)->arena[WEFT__IN_DATA].peak =
             inside(w)->host_peak = inside(w)->device_peak = 0;
     }
 }

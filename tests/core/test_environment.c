@@ -18,14 +18,14 @@ Test(environment, a_misspelt_name_is_told_once)
     setenv("WEFT_THREAD", "1", 1);
     setenv("WEFT_CHEK", "1", 1);
     const char *said = opened(),
-               *first = strstr(said, "weft: there is no variable WEFT_THREAD; WEFT_THREADS is near (docs/"),
-               *second = strstr(said, "weft: there is no variable WEFT_CHEK; WEFT_CHECK is near (docs/");
+               *first = strstr(said, "weft: unknown variable WEFT_THREAD; WEFT_THREADS is near (docs/"),
+               *second = strstr(said, "weft: unknown variable WEFT_CHEK; WEFT_CHECK is near (docs/");
     cr_assert(first && second && strlen(said) < 260, "%s", said);
     cr_assert_str_empty(opened());
     setenv("WEFT_NUM_THREADS", "1", 1);
     cr_assert(strstr(opened(), "WEFT_NUM_THREADS; WEFT_THREADS is near"));
     setenv("WEFT_QQQQ", "1", 1);
-    cr_assert(!strncmp(opened(), "weft: there is no variable WEFT_QQQQ (docs/", 42));
+    cr_assert(!strncmp(opened(), "weft: unknown variable WEFT_QQQQ (docs/", 38));
 }
 
 Test(environment, zero_silences)

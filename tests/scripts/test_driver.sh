@@ -52,7 +52,7 @@ unset WEFT_BACKEND_PATH WEFT_DEVICE WEFT_LOG
 asks() { DRIVER=$1 LD_LIBRARY_PATH=$PWD/driver WEFT_LOG=1 with/program "$2" >said 2>&1; }     # DRIVER DEVICE
 check "a driver with a GPU: the plug-in is opened" eval 'asks 0,1 best; grep -q "^cuda: " said && grep -q "plug-in is loaded" said'
 check "a driver that finds none: the CPU" eval 'asks 100,1 best; grep -Eq "^[a-z0-9]+: $" said && ! grep -q "^cuda" said && ! grep -q "plug-in is loaded" said'
-check "the log says why" grep -q "^weft: open: no CUDA back end: the NVIDIA driver says in cuInit: no CUDA-capable device is detected (100)" said
+check "the log says why" grep -q "^weft: open: no CUDA back end: the NVIDIA driver failed in cuInit: no CUDA-capable device is detected (100)" said
 check "an error that the driver has no text for" eval 'asks 999,1 best; grep -q "in cuInit: an error without a text (999)" said'
 check "a driver with no GPU for this process" eval 'asks 0,0 cuda; grep -q "^none: open: no CUDA back end: the NVIDIA driver has no GPU for this process" said'
 check "nothing is opened for it" eval '! grep -q "plug-in is loaded" said'
