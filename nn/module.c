@@ -1,7 +1,7 @@
 /* module.c - the tree of modules: names, iteration over parameters below a module, and the layer that
  * messages name.
  *
- * A root keeps one list of all parameters and buffers in the order in which they were made, which is the
+ * A root keeps one list of all parameters and buffers in creation order, which is the
  * order of its flat vectors. Iteration below a module filters this list. Parameters made together occupy
  * adjacent memory. */
 #include <string.h>
@@ -236,7 +236,7 @@ void *weft__finished(weft_module *m, void *layer, void *otherwise)
 }
 
 /* ---- texts of a module ---- *
- * A GRU and an LSTM of suitable widths have parameters of the same names and shapes; only a text tells them
+ * A GRU and an LSTM of suitable widths have parameters of the same names and shapes; only a text separates them
  * apart. Checkpoints save these texts and refuse a file whose texts differ. The list is sorted by key. */
 void weft__describe(weft_module *m, const char *key, const char *value)
 {

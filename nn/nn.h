@@ -37,7 +37,7 @@ typedef struct weft__listed {
 /* A parameter, buffer or tied name. It stores its whole path, "seq2seq.encoder.weight". Its name is the last
  * word of the path, and its path below a module is the end of it. */
 typedef struct weft__parameter {
-    /* next: the next of this module. later: the next of this root, in the order in which they were made. */
+    /* next: the next of this module. later: the next of this root, in creation order. */
     struct weft__parameter *next, *later;
     weft_module *module;
     weft__name named;
@@ -58,7 +58,7 @@ typedef struct weft__note { struct weft__note *next; char key[32], value[96]; } 
 
 struct weft_module {
     weft *w;                                     /* NULL: the module could not be made */
-    /* child: the first child. sibling: the next one, in the order in which they were made. */
+    /* child: the first child. sibling: the next one, in creation order. */
     weft_module *root, *parent, *child, *sibling, *last_child;
     weft__name named;
     char path[WEFT__PATH]; const char *name;     /* "seq2seq.encoder"; name points into path */
@@ -71,7 +71,7 @@ struct weft_module {
     weft__listed listed[2];                      /* parameters, buffers */
     weft__note *notes; /* meaning of the parameters, such as cell and gate order, sorted by key */
     /* The following fields belong to a root. */
-    /* All parameters and buffers, in the order in which they were made. */
+    /* All parameters and buffers, in creation order. */
     weft__parameter *first, *last;
     /* Device memory. The gaps between parameters are always 0 in both. */
     real *values, *gradients; int64_t n, room;
@@ -109,7 +109,7 @@ bool weft__below(const weft_module *part, const weft_module *m);  /* m counts as
 void weft__append(weft__parameter *p);
 /* Extends the lists of parameters and of buffers by number. */
 void weft__list_parameters(weft_module *);
-/* Returns the parameter, buffer or tied name after p below m, in the order in which they were made. p NULL:
+/* Returns the parameter, buffer or tied name after p below m, in creation order. p NULL:
  * the first one. NULL at the end. */
 weft__parameter *weft__next_name(const weft_module *m, const weft__parameter *p);
 /* Does the same without tied names. A tied parameter appears under its first name only, and not at all if

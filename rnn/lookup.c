@@ -9,19 +9,19 @@
 #include "autograd/fused.h"
 #include "rnn/rnn.h"
 
-enum { TOKENS_A_ROW = 4 };                       /* at least so many tokens for each */
+enum { TOKENS_A_ROW = 4 };                       /* minimum tokens for each row */
 
 static bool is_worth_it(const weft_tensor *x, const weft_tensor *table)
 {
     const weft__device *d = &x->w->dev;
-    /* a GPU's products may differ by how many rows there are */
+    /* On a GPU the bits of a product may depend on its number of rows. */
     bool by_tokens = d->deterministic && !d->k->synchronous;
     return table && !by_tokens && table->f.rank == 2 && table->f.size[0] <= WEFT__FEW_ROWS &&
            table->f.size[0] * TOKENS_A_ROW <= x->f.batch->tokens;
 }
 
-/* ---- which rows are looked up; -1 looks up the one behind all, of zeros ---- */
-static bool used_shape(weft_call *c)             /* ids; the table */
+/* ---- the rows that occur; -1 looks up the row of zeros after the last one ---- */
+static bool used_shape(weft_call *c)             /* inputs: ids, table */
 {
     int64_t rows = c->x[1]->f.size[0] + 1;
     weft_op_like(c->y[0], c->x[0]);
@@ -49,6 +49,6 @@ weft__ids weft__ids_of(weft_tensor *x, const weft__form *order)
     if (!weft__same(&ids->f, &to))
         ids = weft__arranged(ids, &to, -1);
     const weft_call *c = weft__apply(&op_used, (weft_tensor *[]){ ids, rows }, 2, NULL, 0);
-    /* rows that no token has are zeros, whatever is in them */
+    /* Rows without a token are zeros, whatever the table contains. */
     return (weft__ids){ c->y[0], weft_index_select(rows, c->y[1]) };
 }
