@@ -236,8 +236,9 @@ void *weft__finished(weft_module *m, void *layer, void *otherwise)
 }
 
 /* ---- texts of a module ---- *
- * A GRU and an LSTM of suitable widths have parameters of the same names and shapes; only a text separates them
- * apart. Checkpoints save these texts and refuse a file whose texts differ. The list is sorted by key. */
+ * A GRU and an LSTM of suitable widths have parameters of the same names and shapes. Only these texts
+ * distinguish them. Checkpoints save the texts and refuse a file whose texts differ. The list is sorted by
+ * key. */
 void weft__describe(weft_module *m, const char *key, const char *value)
 {
     if (!m || !m->w)

@@ -1,10 +1,10 @@
-/* beam.c - beam search: for every sequence the K best beginnings so far are kept alive; an ending competes
- * when it is among the K best continuations, and a sequence is finished when nothing alive can overtake the
- * last of the hypotheses that are asked for.
+/* beam.c - beam search: keeps the K best beginnings of every sequence.
  *
- * Every token that is taken is a node, which knows the one before it: a hypothesis is a path back from its
- * last node. What cannot overtake any more is dropped at once. That changes no result: its continuations can
- * only be worse, so they would take no place among the K best that one which still can win has need of. */
+ * An ending competes if it is among the K best continuations. A sequence is finished when no beginning can
+ * overtake the last of the hypotheses to return. Each token is a node that refers to the previous one, so a
+ * hypothesis is a path back from its last node. Beginnings that can no longer win are dropped. This changes
+ * no result: their continuations are worse still and take no place among the K best that a possible winner
+ * needs. */
 #include <math.h>
 #include <string.h>
 #include "rnn/decode.h"

@@ -1,11 +1,10 @@
-/* lookup.c - what a recurrent layer makes of an embedding: instead of rows of the table it takes their ids.
+/* lookup.c - lets a recurrent layer take the ids of an embedding instead of the looked-up rows.
  *
- * The projection of an embedding is the embedding of a projection. So where tokens are many and rows few
- * (letters, phones, classes), a layer projects the rows, once, and a token's share of the gates' sums is the
- * row of its id: to the same bits where, as in the CPU's own products, a row's projection does not depend on
- * the others. Backward gates' gradients are added up by id, and the gradients of w_ih, of the biases and of
- * the table are products of as many rows as the table has. The rows that were looked up stay an input of the
- * layer, so that their gradient can be asked for. */
+ * With many tokens and few rows (letters, phones, classes), the layer projects each row once. A token then
+ * uses the projected row of its id. The bits are the same where the projection of a row does not depend on
+ * other rows, as in the CPU's own products. Backward sums the gates' gradients by id. The gradients of w_ih,
+ * of the biases and of the table are then products with one row for each table row. The looked-up rows stay
+ * an input of the layer, so that a program can request their gradient. */
 #include "autograd/fused.h"
 #include "rnn/rnn.h"
 

@@ -1,13 +1,13 @@
-/* recurrent_run.c - the fused recurrent layer at work.
+/* recurrent_run.c - runs the fused recurrent layer.
  *
- * The kernels `recur_layer` and `recur_layer_back` do it all: the projection of x, dx and the gradients of
- * the weights are one product each over all N tokens, or done while a token is in the caches; only what is
- * recurrent must run step by step. The buffer of the gates holds sums, then gates, then their gradients, so
- * it serves one walk back; a second one, and second derivatives, go through the composed form.
+ * The kernels `recur_layer` and `recur_layer_back` do the work. The projection of x, dx and the gradients of
+ * the weights are one product each over all N tokens, or computed while a token is in the cache. Only the
+ * recurrence runs step by step. The gates' buffer holds sums, then gates, then their gradients, so it serves
+ * one backward pass. A second pass, and second derivatives, use the composed form.
  *
- * Lean, or where nothing is recorded, the gates are no result. They exist for a segment of steps at a time,
- * in a buffer that stays in the cache, and backward runs each segment forward once more: from the h and c
- * that it has, by the same kernel, to the same bits. */
+ * In a lean layer, or while nothing is recorded, the gates are not a result. They exist for a segment of
+ * steps at a time, in a buffer that stays in the cache. Backward runs each segment forward again from its h
+ * and c, by the same kernel, with the same bits. */
 #include "autograd/packed_weights.h"
 #include "rnn/recurrent.h"
 

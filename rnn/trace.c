@@ -1,11 +1,11 @@
-/* trace.c - what went on inside a fused layer: its gates and states of every token and, after backward, the
- * gradients that arrived at them.
+/* trace.c - the inside of a fused layer: gates and states of every token and, after backward, their
+ * gradients.
  *
- * The gates are a result of the layer's operator, which the walk back destroys, so it copies them first. The
- * gradients come of the recurrence alone, walked back once more on a copy, a step a call: between two calls
- * the kernel's buffers hold what goes on to the states before. So they are the layer's bits, and what the
- * layer itself does is untouched. The gradient of c is that of its own way, and that which comes through h =
- * o tanh(c), added when it is asked for. */
+ * The gates are a result of the layer's operator that backward overwrites, so they are copied first. For the
+ * gradients the recurrence runs backward again on a copy, one step for each call. Between two calls the
+ * kernel's buffers hold the gradients that continue to the previous states. So the values have the layer's
+ * bits, and the layer itself is unchanged. The gradient of c is its direct gradient plus that through h = o
+ * tanh(c), added when requested. */
 #include "autograd/fused.h"
 #include "rnn/rnn.h"
 

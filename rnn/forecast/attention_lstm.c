@@ -8,8 +8,8 @@ typedef struct attention_lstm {
     weft__projection projection;
     weft_linear *output_projection;              /* of the encoder's outputs; NULL if the widths are equal */
     weft__interpretable *attention;
-    weft__gate_add_norm *gate;                   /* either this */
-    weft_norm_layer *norm; /* or this */
+    weft__gate_add_norm *gate;                   /* NULL if norm is used */
+    weft_norm_layer *norm; /* NULL if gate is used */
     weft_linear *head;
 } attention_lstm;
 
