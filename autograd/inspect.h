@@ -3,8 +3,7 @@
 #define WEFT_INSPECT_H
 #include "autograd/fused.h"
 
-/* A tape and its leaves. A leaf is an input that no operator on the tape made. Leaves are listed in the order
- * of their first use. */
+/* A tape and its leaves, in the order of their first use. A leaf is an input that no operator made. */
 typedef struct weft__listing {
     const weft *w;
     const weft_tensor **leaf; int64_t leaves;

@@ -51,8 +51,7 @@ weft_tensor *weft__with_axis(weft_tensor *, int axis);
 /* dropout.c */
 /* Returns the key of the next mask of that name in this step. */
 uint64_t     weft__mask_key(weft *, const char *name);
-/* Checks that the sequence ids of x are known, as masks inside a shard require. Otherwise fails the context
- * and returns false. */
+/* Checks that the sequence ids of x are known, as masks inside a shard require, or fails the context. */
 bool         weft__ids_are_known(const weft_tensor *x, const char *function);
 /* pointwise.c */
 /* Applies a function of pointwise.def that has one parameter or none. */
@@ -70,8 +69,7 @@ weft_tensor *weft__share(weft_tensor *a, weft_tensor *b);
 /* Sets y to the common form of n operands, and the grid to their strides, with axes merged. Returns false if
  * they do not broadcast. */
 bool         weft__broadcast(weft__grid *, const weft__form *const *x, int n, weft__form *y);
-/* These are each other's transpose: sum x to a smaller form, or repeat it to a larger one. NULL gives
- * NULL. */
+/* Sums a tensor to a smaller form, or repeats it to a larger one: transposes. NULL gives NULL. */
 weft_tensor *weft__sum_to(weft_tensor *, const weft__form *);
 weft_tensor *weft__spread_to(weft_tensor *, const weft__form *);
 /* Writes elements of x, reals or ints, to y by the strides of a grid that begins at element `first`. */
@@ -88,8 +86,7 @@ bool         weft__axis(const weft_tensor *x, int *axis, const char *function);
 /* Does the same, and refuses axis 0 of a ragged tensor, which is ambiguous. */
 bool         weft__axis_not_rows(weft_tensor *x, int *axis, const char *function);
 weft__along  weft__along_axis(const weft_tensor *x, int axis, bool tokens);
-/* Layout of a record whose attribute is a weft__along: CONCAT if it is over tokens, otherwise as for
- * PLAIN. */
+/* Layout of a record whose attribute is a weft__along: CONCAT over tokens, otherwise as for PLAIN. */
 #define WEFT__ALONG ((weft_layout)(WEFT_PADDED + 1))
 /* Returns the attribute with the layout of the call's input. */
 weft__along  weft__along_now(const weft_call *);

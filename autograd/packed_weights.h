@@ -1,7 +1,6 @@
 /* packed_weights.h - a cache of packed weights, for calls that record nothing.
  *
- * Without it each streamed token and each step of decoding would pack the weights again, which is most of the
- * work. */
+ * Without it each streamed token and each step of decoding would pack the weights again, most of its work. */
 #ifndef WEFT_KEPT_H
 #define WEFT_KEPT_H
 #include "core/context.h"
@@ -11,8 +10,7 @@ enum { WEFT__KEPT_OF = 6 };
  * PART on: a part of a product's weights; one weight may have several parts of equal size. */
 typedef enum { WEFT__KEPT_PRODUCT, WEFT__KEPT_LAYER, WEFT__KEPT_TABLE, WEFT__KEPT_PART } weft__kept_kind;
 
-/* A packed copy of n tensors of step 0, with their versions when it was filled. It lives until the context
- * ends. */
+/* A packed copy of n tensors of step 0, with their versions at that time. It ends with the context. */
 typedef struct weft__kept {
     struct weft__kept *next;
     weft__kept_kind kind;

@@ -37,8 +37,7 @@ _Static_assert(sizeof(weft__node) <= sizeof((weft_tensor){ 0 }.slot), "a node fi
 static inline weft__node *weft__node_of(const weft_tensor *t) { return (weft__node *)(uintptr_t)t->slot; }
 
 /* Callbacks of weft_backward. `used` is called before the walk, for each use of a parameter by an entry, in
- * ascending order of entries. `passed` is called after each entry of the walk. closed: weft_backward is an
- * error. */
+ * ascending order of entries. `passed` is called after each entry. closed: weft_backward is an error. */
 typedef struct weft__watch {
     void (*used)(void *user, const weft_tensor *parameter, int64_t entry);
     void (*passed)(void *user, int64_t entry);
@@ -47,8 +46,7 @@ typedef struct weft__watch {
 
 enum { WEFT__CLASSES = 192, WEFT__RESULTS = 6 };
 
-/* An operator on the tape. then: tape->changes when the call ran. spent: the fused backward has destroyed its
- * saved numbers. */
+/* An operator on the tape. then: tape->changes at the call. spent: fused has destroyed its saved numbers. */
 typedef struct weft__entry { weft_call *call; uint64_t then; bool spent; } weft__entry;
 typedef struct weft__drops { struct weft__drops *next; uint64_t name, calls; } weft__drops;
 
@@ -80,8 +78,7 @@ struct weft__tape {
     /* Module of the running layer, for messages, and the function that returns its path. */
     const struct weft_module *scope;
     const char *(*scope_name)(const struct weft_module *);
-    /* Callback of weft_on_result. watching: the callback is running, and its own operators are not shown to
-     * it. */
+    /* Callback of weft_on_result. watching: it is running, and its own operators are not shown to it. */
     void (*watch)(const weft_tensor *, const char *, void *); void *watch_user; bool watching;
 };
 

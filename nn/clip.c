@@ -1,6 +1,5 @@
 /* clip.c - operates on all gradients below a module: clips their common norm, and copies them into one
- * vector. The norm stays on the device. Kernels sum over the runs in double, take the root and scale, without
- * waiting. */
+ * vector. The norm stays on the device. Kernels sum over the runs in double, take the root and scale. */
 #include <math.h>
 #include "autograd/fused.h"
 #include "nn/nn.h"

@@ -6,8 +6,7 @@
 #include "core/shared/philox.h"
 #include "nn/nn.h"
 
-/* ---- orthogonal (Saxe et al. 2013): makes rows of a normal matrix orthonormal, on the host in double
- * ---- */
+/* ---- orthogonal (Saxe et al. 2013): orthonormal rows of a normal matrix, on the host in double ---- */
 static double dot(const double *a, const double *b, int64_t n)
 {
     double s[4] = { 0, 0, 0, 0 };

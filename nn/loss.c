@@ -103,8 +103,7 @@ static bool begin_loss(const char *name, weft_tensor **x, weft_tensor **y, const
 }
 
 /* Checks that all elements with a weight other than 0 are in low .. high. Elements with weight 0 are replaced
- * by low. NaN passes and appears in the loss. On a GPU the error is reported at the next wait, in general
- * words. */
+ * by low. NaN passes and appears in the loss. On a GPU the error comes at the next wait, in general words. */
 static bool is_in_range(const char *name, weft_tensor *x, const weft_loss_opts *o, const char *what, real low,
                         real high)
 {
@@ -168,8 +167,7 @@ weft_loss weft_mae(weft_tensor *predicted, weft_tensor *target, const weft_loss_
     return end_loss(weft_abs(weft_sub(predicted, target)), opts);
 }
 
-/* With c = r clamped to +-delta, c (r - c / 2) is r^2 / 2 inside and delta (|r| - delta / 2) outside. It is
- * smooth at 0. */
+/* With c = r clamped to +-delta, c (r - c / 2) is r^2 / 2 inside, delta (|r| - delta / 2) outside. */
 weft_loss weft_huber(weft_tensor *predicted, weft_tensor *target, double delta, const weft_loss_opts *opts)
 {
     if (!begin_loss("huber", &predicted, &target, "target", opts))

@@ -27,8 +27,7 @@ struct weft_mlp {
     weft_linear *linear[];
 };
 
-/* Returns the number of linear layer i in a torch.nn.Sequential, which also numbers activations and
- * dropouts. */
+/* Returns the number of linear layer i in a torch.nn.Sequential, which numbers all parts. */
 static int layer_number(const weft_mlp *l, int i) { return i * (l->dropout > 0 ? 3 : 2); }
 
 static bool check_mlp(weft_module *m, const weft_mlp_opts *o)

@@ -42,8 +42,7 @@ typedef struct weft__parameter {
     weft_module *module;
     weft__name named;
     char path[WEFT__PATH]; const char *name;     /* name points into path */
-    /* Offset in the root's flat vectors, a multiple of WEFT__GRAIN; -1 for buffers, which have their own
-     * memory. */
+    /* Offset in the root's flat vectors, a multiple of WEFT__GRAIN; -1 for buffers, with own memory. */
     int64_t at;
     weft_tensor value, grad;                     /* value.grad is &grad; step 0: both live until weft_close */
     /* For a tied name, the parameter that it refers to; value and grad are then empty. Otherwise NULL. */
@@ -98,8 +97,7 @@ weft_tensor *weft__inert(const weft_module *m);
  * with the function's name and returns the inert tensor, the result of the run. The context is that of the
  * layer, or of x without a layer. m: the layer's module, or NULL. */
 weft_tensor *weft__refused(const weft_module *m, const weft_tensor *x, const char *function);
-/* Checks a name for a new part of the module (NULL: a root) and writes its path. Otherwise fails the context
- * and returns false. */
+/* Checks a name for a new part of the module (NULL: a root) and writes its path, or fails the context. */
 bool weft__path_for(weft *w, const weft_module *m, const char *name, const char *function,
                     char path[WEFT__PATH]);
 /* Marks a buffer as the state of one shard, carried from batch to batch. */
@@ -124,8 +122,7 @@ typedef struct weft__neighbours { int64_t from, n; const weft__parameter *last; 
 bool weft__next_neighbours(const weft_module *m, bool frozen, weft__neighbours *);
 /* Returns the path of p below m, "encoder.lstm.weight_ih_l0". */
 const char *weft__path_below(const weft__parameter *p, const weft_module *m);
-/* Makes messages of the context name this layer until weft__leave. Returns the previous scope. m->w must not
- * be NULL. */
+/* Makes messages name this layer until weft__leave. Returns the previous scope. m->w is not NULL. */
 const weft_module *weft__enter(const weft_module *m);
 void weft__leave(const weft_module *m, const weft_module *before);
 /* Returns a zeroed object of `bytes` bytes that the context owns. Without memory, or if m->w is NULL, returns

@@ -30,8 +30,7 @@ struct weft_optim {
     /* Device vectors [elements], NULL if the rule does not need them; see weft__update. */
     real *m, *v, *a;
     weft__guard *guard, *pasts;                  /* on the device: counts of all steps; [n] pasts */
-    /* As saved: how.rule; the guard's applied, skipped, in_a_row and bad; [n] steps applied to each
-     * parameter. */
+    /* As saved: how.rule; the guard's applied, skipped, in_a_row, bad; [n] steps applied to each. */
     int64_t rule, counts[4], *ages;
     /* In the last skipped step a result was not finite, not a gradient; see weft__guard. */
     bool over;

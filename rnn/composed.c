@@ -136,8 +136,7 @@ weft_state weft__recurrent_composed(const weft__direction *d)
     weft *w = x->w;
     const weft_batch *b = x->f.batch;
     const int32_t *live = b ? b->live.host : NULL;                /* PyTorch's batch_sizes */
-    /* An empty batch runs one step without rows, so that it reaches all parameters and their gradients are
-     * 0. */
+    /* An empty batch runs one step without rows, so that all parameters get gradients of 0. */
     bool empty = !b || b->longest == 0;
     int64_t T = empty ? 1 : b->longest, from = 0;
     weft_tensor **h = weft__take(w, WEFT__IN_NOTES, T * (int64_t)sizeof *h),

@@ -1,5 +1,4 @@
-/* decode.h - the loop that greedy, sampled and beam decoding share: its memory, its checks, and the active
- * rows of each step. */
+/* decode.h - the loop that greedy, sampled and beam decoding share: memory, checks, active rows. */
 #ifndef WEFT_DECODE_H
 #define WEFT_DECODE_H
 #include "core/top_k.h"
@@ -8,8 +7,7 @@
 /* Upper bound of a log probability: 0 with tolerance for rounding. */
 #define WEFT__LOG_P_MOST 1e-4
 
-/* The active hypotheses, ordered by sequence: last token, sequence, and the row of the previous step that
- * each continues. */
+/* The active hypotheses, by sequence: last token, sequence, and the row of the previous step. */
 typedef struct { int64_t n; int32_t *token, *sequence, *parent; } weft__rows_alive;
 
 /* State of a decoding loop. Tensors of a step end before the next step, so memory does not grow. States are
@@ -38,8 +36,7 @@ typedef struct weft__decoder {
  * Call decoder_end in either case. */
 bool weft__decoder_begin(weft__decoder *, int64_t n, weft_state first);
 /* Makes the rows of `next` current, empties `next` and calls the step function. Returns the log probabilities
- * [rows, classes], or with .log_probabilities the function's result. They live until the next step. NULL on
- * failure. */
+ * [rows, classes], or with .log_probabilities the function's result, until the next step; or NULL. */
 weft_tensor *weft__decoder_step(weft__decoder *);
 /* Adds a row to the next step. */
 void weft__decoder_go_on(weft__decoder *, int32_t token, int64_t sequence, int64_t parent);

@@ -293,8 +293,7 @@ static bool classes_are_good(weft__decoder *d, int64_t classes)
     return !d->w->status;
 }
 
-/* Calls the step function. The decoder's arrays and states are older than the call, so the program cannot end
- * them by weft_rewind. */
+/* Calls the step function. The decoder's arrays and states are older, so weft_rewind cannot end them. */
 static weft_tensor *call_step(weft__decoder *d)
 {
     weft *w = d->w;

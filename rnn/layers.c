@@ -26,8 +26,7 @@ static weft__direction direction_of(weft_rnn *r, weft_tensor *x, weft__ids by, w
     d.in[WEFT__C0] = own.c;
     return d;
 }
-/* Returns whether both directions of the layer are one entry of the tape, so that a GPU runs a step of both
- * in one launch. */
+/* Returns whether both directions are one entry of the tape, so that a GPU runs them in one launch. */
 static bool are_one(const weft_rnn *r, const weft *w)
 {
     return directions(r) == 2 && !w->dev.k->synchronous && !r->composed && !is_own(r) && !r->traces.on &&

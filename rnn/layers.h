@@ -1,5 +1,4 @@
-/* layers.h - the struct of a recurrent layer, for layers_new.c, which makes it, and layers.c, which runs
- * it. */
+/* layers.h - the struct of a recurrent layer, which layers_new.c makes and layers.c runs. */
 #ifndef WEFT_RNN_LAYERS_H
 #define WEFT_RNN_LAYERS_H
 #include "rnn/rnn.h"

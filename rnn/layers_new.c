@@ -94,8 +94,7 @@ static void describe_layer(const weft_rnn *r)
     weft__describe(r->m, "bias", r->o.no_bias ? "none" : "b_ih and b_hh");
 }
 
-/* Allocates the data of a program's cell for each layer and direction. The layer has its own copy of the
- * cell's record. */
+/* Allocates the data of a program's cell for each layer and direction. Copies the cell's record. */
 static bool own_cells(weft_rnn *r)
 {
     snprintf(r->own_name, sizeof r->own_name, "%s", r->own.name);

@@ -1,5 +1,4 @@
-/* own_cell.c - cells whose step the program defines: their parameters, optional noise, and checks of the
- * step's results. */
+/* own_cell.c - cells whose step the program defines: parameters, noise, and checks of the results. */
 #include <math.h>
 #include <string.h>
 #include "autograd/fused.h"

@@ -39,8 +39,7 @@ static inline real *numbers_of(const weft_call *c, int k)
     return input_of(c, k) ? input_of(c, k)->data : NULL;
 }
 
-/* Results are the states, h and perhaps c. Unless lean, the gates follow, and with a projection h before
- * it. */
+/* Results: the states, h and perhaps c; unless lean the gates; with a projection h before it. */
 static inline bool has_c(const weft_call *c)    { return weft__states(how(c)->cell) == 2; }
 static inline int  at_gates(const weft_call *c) { return weft__states(how(c)->cell); }
 static inline bool is_lean(const weft_call *c)  { return c->m == at_gates(c); }

@@ -45,8 +45,7 @@ static real *scratch(const weft_call *c, int64_t n)
 /* ---- segments ---- */
 enum { SEGMENT_BYTES = 4 << 20, SEGMENT_ROWS = 1024, DEVICE_FACTOR = 64 };
 
-/* Steps that run together, and their buffers; room: rows of the buffers. A layer that keeps its gates is one
- * segment. */
+/* Steps that run together, and their buffers of `room` rows. A layer that keeps its gates is one segment. */
 typedef struct { weft__recur_layer l; int64_t room; real *gates, *raw, *h_before, *dh; } segment;
 
 /* Defined by test programs only (tests/failing_malloc.c): rows of a segment, or 0. */

@@ -26,8 +26,7 @@ enum {
 };
 enum { WEFT__RNN_WEIGHTS = WEFT__W_HR };         /* number of weights from W_IH on */
 
-/* own_cell.c: A cell of the program. own: its parameters for this layer and direction. noise: name of its
- * dropout. */
+/* own_cell.c: A cell of the program, its parameters of this layer and direction, its dropout's name. */
 enum { WEFT__OWN = 16 };
 typedef struct weft__own_cell {
     const weft_cell *is;
@@ -35,8 +34,7 @@ typedef struct weft__own_cell {
     char noise[WEFT__PATH + 32];
 } weft__own_cell;
 
-/* layers_new.c: gate_names returns the gates as in core/cells.def, "i f g o". gate_of returns the index of a
- * letter, or -1. */
+/* layers_new.c: Return the gates as in core/cells.def, "i f g o", and the index of a letter, or -1. */
 const char *weft__gate_names(weft__cell);
 int         weft__gate_of(weft__cell, char letter);
 
@@ -118,8 +116,7 @@ typedef struct weft__ends {
     const weft__place *place;                    /* of rows that hold several sequences; NULL: packed */
     /* stacked: number of parts of order and none. stride: distance between parts. */
     int64_t stacked, stride;
-    /* Rows of the stack, viewed as [stacked * n, width]. order: in packed order. none: of empty sequences,
-     * otherwise -1. */
+    /* Rows of the stack as [stacked * n, width]. order: in packed order. none: of empty sequences, or -1. */
     weft__ints order, none;
     /* Row of each sequence's last token, forward and in reverse; -1 for an empty sequence. */
     weft__ints last[2];

@@ -110,8 +110,7 @@ static const int32_t *rows_by_id(const weft_call *c, const weft_tensor *ids, int
     return row;
 }
 
-/* Uses rows of the cached projection as the first layer's sums. Returns a cache entry that still must be
- * filled; or NULL. */
+/* Uses the cached projection as the first layer's sums. Returns a cache entry to be filled, or NULL. */
 static weft__kept *take_table(one *o)
 {
     const weft_call *c = o->c;

@@ -25,8 +25,7 @@ weft_tensor *weft__view(weft_tensor *x, const weft__form *f)
 weft_tensor *weft__view_anew(weft_tensor *x) { return called(&op_view, x, &x->f, sizeof x->f); }
 
 /* ---- arrange ---- */
-/* Between two layouts of one batch. The gather is its own transpose, so it serves both for packing and
- * unpacking. */
+/* Between two layouts of one batch. The gather is its own transpose, so it packs and unpacks. */
 typedef struct { weft__form to; real fill; } arrangement;
 
 static void arrange_run(weft_call *c)

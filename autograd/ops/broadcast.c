@@ -1,6 +1,5 @@
 /* broadcast.c - broadcasting as in NumPy, except that a ragged tensor's rows are never broadcast by accident.
- * It has two operators, each the other's transpose: the sum to a smaller form and the repetition to a larger
- * one. */
+ * Two operators are each other's transpose: the sum to a smaller form and the repetition to a larger one. */
 #include "autograd/op.h"
 
 static void steps(const weft__form *y, const weft__form *x, int64_t *step)

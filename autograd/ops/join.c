@@ -184,8 +184,7 @@ void weft_split_sequences(weft_tensor *joined, const weft_lengths *first, weft_t
 }
 
 /* ---- pairs: one sequence for each query row, one token for each of its keys ---- */
-/* Rows of k for each pair. Each query has its visible keys. With `unseen` it has all keys, and -1 stands for
- * an invisible one. */
+/* Rows of k for each pair. A query has its visible keys; with `unseen` all keys, the others as -1. */
 typedef struct pair_rows { int causal; bool unseen; int32_t *len, *row; } pair_rows;
 static void write_pairs(const weft_batch *q, const weft_batch *k, pair_rows p)
 {

@@ -75,8 +75,7 @@ static weft_tensor *rows_of_batch(weft_tensor *rows, weft_batch *b, weft_layout 
 }
 
 /* Returns plain rows in the user's order, for sequences of equal length that are stored in another order. A
- * batch in the stored order, with lengths `falling`, is placed end to end in the user's order by row and
- * column. */
+ * batch in the stored order, with lengths `falling`, is placed in the user's order by row and column. */
 static weft_tensor *reordered(const weft_packed_sequence *p, const int32_t *sorted, const weft_lengths *l,
                               int32_t *falling, int32_t *column, int32_t *row)
 {

@@ -65,8 +65,7 @@ bool weft__is_padded(weft_tensor *x, const weft_lengths *l, weft_align align, co
     return false;
 }
 
-/* Returns a plain padded tensor as a view with the batch and layout PADDED. Only weft__arranged gets such a
- * tensor. */
+/* Returns a plain padded tensor as a view with the batch and layout PADDED, for weft__arranged only. */
 static weft_tensor *as_padded(weft_tensor *x, const weft_lengths *l, weft_align align, const char *function)
 {
     if (!weft__is_padded(x, l, align, function))

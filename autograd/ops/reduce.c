@@ -191,8 +191,7 @@ weft_tensor *weft_var(weft_tensor *x, int axis, double correction)
     return variance(x, axis, correction, "var");
 }
 
-/* The gradient where the deviation is 0 is that of the variance, which is 0. The gradient of the root would
- * be infinite. */
+/* Where the deviation is 0, its gradient is that of the variance, 0, not the infinite one of the root. */
 weft_tensor *weft_std(weft_tensor *x, int axis, double correction)
 {
     weft_tensor *v = variance(x, axis, correction, "std"), *is = weft_greater(v, weft_scalar(v->w, 0));
@@ -201,8 +200,7 @@ weft_tensor *weft_std(weft_tensor *x, int axis, double correction)
 
 /* ---- norms ---- */
 /* Returns the largest absolute value along the axis, repeated along it; 1 where it is 0, infinite or NaN.
- * After division by it no square overflows. It is a constant, because norm and derivatives do not depend on
- * it. */
+ * After division by it no square overflows. It is a constant: norm and derivatives do not depend on it. */
 static weft_tensor *scale_of(weft_tensor *x, const weft__along *a)
 {
     weft *w = x->w;

@@ -1,6 +1,5 @@
 /* apply.c - applies an operator: brings its ragged inputs to one layout and calls it (call.c). Every operator
- * passes through here, also those of a program. Only this file and call.c check for mistakes of their
- * authors. */
+ * passes through here, also a program's. Only this file and call.c check for mistakes of their authors. */
 #include "autograd/op.h"
 
 static weft_layout layout_needed(const weft_call *c, const weft__form *first, const weft__form *f)

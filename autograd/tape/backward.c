@@ -41,8 +41,7 @@ static weft_tensor **list_of_inputs(weft *w, const weft_call *c)
     return x;
 }
 
-/* Checks that a function of the operator's record returned a tensor of this step. Otherwise fails the
- * context. */
+/* Checks that a function of the record returned a tensor of this step, or fails the context. */
 static bool returned_is_usable(weft *w, const weft_call *c, const char *function, const weft_tensor *t)
 {
     const char *wrong = w->status ? NULL : weft__wrong(w, t);
@@ -232,7 +231,7 @@ static bool check_output(weft *w, weft_tensor *of, const char *function)
     return !w->status;
 }
 
-/* The gradient of a parameter by itself is 1 everywhere; there is nothing to walk. */
+/* The gradient of a parameter by the same parameter is 1 everywhere, without a walk. */
 static void backward_of_itself(weft_tensor *parameter)
 {
     weft *w = parameter->w;
@@ -299,8 +298,7 @@ static void set_aside(weft *w, weft_tensor *const *by, int64_t n, weft_tensor **
     }
 }
 
-/* Returns a gradient buffer as a tensor of the step. When the tensor ends, later walks can reuse the
- * buffer. */
+/* Returns a gradient buffer as a tensor of the step, after whose end later walks can reuse it. */
 static weft_tensor *handed_out(weft *w, weft_tensor *slot)
 {
     int64_t at = weft_mark_here(w).at[1];
@@ -324,8 +322,7 @@ static weft_tensor *result_of(weft *w, weft_tensor *of, weft_tensor *by)
     return w->recording ? g : handed_out(w, g);
 }
 
-/* by and out do not overlap; each of out is the inert tensor. Restores the recording mode before it
- * returns. */
+/* by and out do not overlap; each of out is the inert tensor. Restores the recording mode at the end. */
 static void find_gradients(weft *w, weft_tensor *of, weft_tensor *const *by, int64_t n, weft_tensor **out,
                            bool recorded)
 {

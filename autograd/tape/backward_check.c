@@ -1,5 +1,4 @@
-/* backward_check.c - checks that a tensor can be a loss. It fails with a message before any gradient
- * changes. */
+/* backward_check.c - checks that a tensor can be a loss, before any gradient changes. */
 #include "autograd/backward.h"
 
 const char *weft__why_not_on_tape(const weft_tensor *t)

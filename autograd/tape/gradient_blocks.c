@@ -1,5 +1,4 @@
-/* gradient_blocks.c - collects copies of blocks, and buffers to fill with zeros, and runs them together: one
- * launch on a GPU. */
+/* gradient_blocks.c - collects copies of blocks, and buffers to zero, and runs them in one launch. */
 #include "autograd/op.h"
 
 void weft__run_blocks(const weft_call *c, weft__blocks *all)

@@ -74,8 +74,7 @@ static weft__copy *new_copy(weft *w, weft__work *work, const weft_tensor *t)
     return c;
 }
 
-/* Returns the host copy of `device`, with the form of t. `device` may be a gradient instead of t's own
- * numbers. */
+/* Returns the host copy of `device`, with the form of t: t's own numbers, or a gradient. */
 static void *copy_of(weft *w, const weft_tensor *t, void *device, bool fetched, bool back)
 {
     weft__work *work = w->tape->work;

@@ -156,8 +156,7 @@ void weft__put_entry(FILE *to, weft__listing *l, int64_t entry)
 }
 
 /* ---- the tape ---- */
-/* Returns the distance to the next possible line break: a blank outside brackets, after the first
- * character. */
+/* Returns the distance to the next line break: a blank outside brackets, after the first character. */
 static size_t word_length(const char *text)
 {
     size_t n = 0;

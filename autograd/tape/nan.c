@@ -9,8 +9,7 @@
 #include "core/report/log.h"
 
 /* ---- finding the element ---- */
-/* Returns the numbers, reals or ints, on the host until the next call. NULL if there are none, or without
- * memory. */
+/* Returns the numbers, reals or ints, on the host until the next call. NULL if empty or without memory. */
 static const void *numbers_of(const weft_tensor *t)
 {
     weft *w = t->w;

@@ -17,8 +17,7 @@ weft *weft__context(weft_tensor *const *x, int64_t n)
 
 weft_tensor *weft__inert_beside(const weft_tensor *x) { return x ? &x->w->nil : &weft__no_context()->nil; }
 
-/* For ints where reals are expected, returns a hint at the function that converts them, unless the message
- * names it. */
+/* For ints instead of reals, returns a hint at the converting function, unless the message names it. */
 static const char *way_out(const weft_tensor *x, const char *why)
 {
     bool of_ints = x && !weft__wrong(x->w, x) && x->f.type == WEFT_I32;

@@ -1,6 +1,5 @@
 /* table_rows.c - records that the rows of a tensor come from a table. An embedding records table and ids, and
- * rearranging the tensor passes the record on. A layer may then use the ids instead of the rows
- * (rnn/lookup.c). */
+ * rearranging passes the record on. A layer may then use the ids instead of the rows (rnn/lookup.c). */
 #include "autograd/op.h"
 
 /* The rows are table[ids]; id -1 gives zeros. The ids may be in another layout of the batch. */

@@ -1,5 +1,4 @@
-/* tape.c - creates the tape when a context first needs one, and ends its data with the context's steps,
- * rewinds and end. */
+/* tape.c - creates the tape at its first use, and ends its data with the context's steps and rewinds. */
 #include <string.h>
 #include "autograd/tape.h"
 

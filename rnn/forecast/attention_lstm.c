@@ -1,5 +1,4 @@
-/* attention_lstm.c - AttentionLSTM: the LSTMs of EncoderDecoderLSTM, and attention of every decoder step
- * to the outputs of both. */
+/* attention_lstm.c - AttentionLSTM: EncoderDecoderLSTM, and attention of the decoder to all outputs. */
 #include "rnn/forecast/forecast.h"
 
 typedef struct attention_lstm {

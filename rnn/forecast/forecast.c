@@ -1,5 +1,4 @@
-/* forecast.c - the frame around a forecasting model: checks the inputs, and makes them ragged or padded as
- * the model needs. */
+/* forecast.c - the frame around a forecasting model: checks inputs, and makes them ragged or padded. */
 #include <stdarg.h>
 #include "autograd/fused.h"
 #include "core/locale.h"
@@ -186,7 +185,7 @@ static weft__reading reading_of(const weft__model *m, const weft_series_batch *s
     return t;
 }
 
-/* Returns y in the form in which the program gave the future. */
+/* Returns y in the form of the given future. */
 static weft_tensor *as_given(const weft__reading *t, const weft_tensor *given, weft_tensor *y)
 {
     if (!weft_ok(y->w) || !given->f.batch == !y->f.batch)

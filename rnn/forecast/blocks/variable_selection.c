@@ -1,5 +1,4 @@
-/* variable_selection.c - weighs the features of each token: a GRN for each feature, and one over all that
- * computes their weights. */
+/* variable_selection.c - weighs features of each token: a GRN for each, and one for their weights. */
 #include <string.h>
 #include "autograd/fused.h"
 #include "rnn/forecast/blocks/blocks.h"
@@ -10,7 +9,7 @@ struct weft__selection {
     weft_module *m;
     weft__selection_opts o;
     weft_tensor **weight, **bias;                /* of the prescalers */
-    weft__grn *only, *flattened; /* only: for one feature; flattened: for several; the other is NULL */
+    weft__grn *only, *flattened; /* NULL unless for one feature; for several */
     weft__grouped_grn *singles;
 };
 

@@ -1,5 +1,4 @@
-/* features.c - the columns of a frame by their role in the model, each with its chain of transforms; checks
- * of frames. */
+/* features.c - the columns of a frame by role, with their chains of transforms; checks of frames. */
 #include <math.h>
 #include <stdarg.h>
 #include <stdlib.h>

@@ -17,8 +17,7 @@ struct weft_features {
     weft__column *column;
     const char *time; weft_time time_as;
     bool without_target, time_masked;
-    /* Fitted numbers. The last three: lowest and highest time at n - 3 and n - 2, and at n - 1 whether
-     * fitted. */
+    /* Fitted numbers. The last three: lowest time, highest time, whether fitted. */
     double *state; int64_t n;
     /* text: description of the columns. said: the description stored in the state, room bytes; it differs
      * after loading another file. */
@@ -44,8 +43,7 @@ int64_t weft__step_apply(const weft_transform *t, const double *fitted, int64_t 
 void weft__step_undo(const weft_transform *t, const double *fitted, int64_t n, double *y, const double *x,
                      double before);
 
-/* ---- transform_chain.c: the steps of a column; on [steps]: the column of each step's dependence, or NULL
- * ---- */
+/* ---- transform_chain.c: the steps of a column; on [steps]: the column that each depends on ---- */
 typedef const double *weft__on[WEFT__STEPS];
 int64_t weft__chain_apply(const weft_features *x, const weft__column *c, int64_t n, double *y,
                           const weft__on on);

@@ -1,5 +1,4 @@
-/* frame.c - frames in memory: series end to end, with named columns. It appends to them, searches them and
- * frees them. */
+/* frame.c - frames in memory: series end to end, with named columns. Appends, searches, frees. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -241,8 +240,7 @@ static bool new_ids(weft_frame *f, const weft__stretch *parts, int64_t n)
     return true;
 }
 
-/* Changes the origin of numbers from `from` to `to`; look: only checks. Returns whether doubles hold the
- * results. */
+/* Changes the origin of numbers from `from` to `to`; look: only checks. Returns whether they fit doubles. */
 static bool move_origins(double *x, int64_t rows, int64_t from, int64_t to, bool look)
 {
     for (int64_t r = 0; from != to && r < rows; r++) {

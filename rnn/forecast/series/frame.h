@@ -1,5 +1,4 @@
-/* frame.h - builds frames of time series: rows are collected in a table of columns and checked, then a frame
- * takes them. */
+/* frame.h - builds frames of time series: a table collects rows and is checked, then a frame takes it. */
 #ifndef WEFT_FRAME_H
 #define WEFT_FRAME_H
 #include "io/data/csv.h"

@@ -19,8 +19,7 @@ weft_status weft_frame_read_csv(weft_frame *f, const char *path, const char *id,
 }
 
 /* ---- a table with one row for each series ---- */
-/* Fills values [n] from a column, by the row of each series' id. Every id of the frame must be in the
- * file. */
+/* Fills values [n] from a column, by the row of each series' id, which must be in the file. */
 static weft_status match_column(const weft_frame *f, const char *path, const weft__table *t, int64_t column,
                                 double *values)
 {

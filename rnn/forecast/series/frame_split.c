@@ -1,5 +1,4 @@
-/* frame_split.c - splits a frame into two parts: by series, or into the first rows of each series and the
- * rest. */
+/* frame_split.c - splits a frame in two: by series, or into first rows of each series and the rest. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
