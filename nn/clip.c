@@ -1,5 +1,6 @@
 /* clip.c - operates on all gradients below a module: clips their common norm, and copies them into one
- * vector. The norm stays on the device. Kernels sum over the runs in double, take the root and scale. */
+ * vector. The norm stays on the device: kernels sum the runs in double, take the root and scale, without a
+ * wait. */
 #include <math.h>
 #include "autograd/fused.h"
 #include "nn/nn.h"

@@ -83,7 +83,7 @@ void weft_ema_update(weft_ema *a, int64_t updates)
     /* After swap the parameters are averages, so an update would average the averages. */
     if (a->swapped) {
         weft__fail(a->w, WEFT_EARG,
-                   "ema_update: the averages stand in the place of the parameters; swap them back first");
+                   "ema_update: the averages are swapped with the parameters. Call weft_ema_swap first.");
         return;
     }
     weft__device *d = &a->w->dev;

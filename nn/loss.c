@@ -167,7 +167,8 @@ weft_loss weft_mae(weft_tensor *predicted, weft_tensor *target, const weft_loss_
     return end_loss(weft_abs(weft_sub(predicted, target)), opts);
 }
 
-/* With c = r clamped to +-delta, c (r - c / 2) is r^2 / 2 inside, delta (|r| - delta / 2) outside. */
+/* With c = r clamped to +-delta, c (r - c / 2) is r^2 / 2 inside, delta (|r| - delta / 2) outside, smooth at
+ * 0. */
 weft_loss weft_huber(weft_tensor *predicted, weft_tensor *target, double delta, const weft_loss_opts *opts)
 {
     if (!begin_loss("huber", &predicted, &target, "target", opts))

@@ -52,7 +52,7 @@ static int64_t one_more(int64_t n) { return n < INT64_MAX ? n + 1 : n; }
 /* Returns whether more than `patience` values in a row were not better: the rule of both. */
 static bool too_many(int64_t bad, int64_t patience) { return bad > 0 && bad > patience; }
 
-/* Sets best to the worst value at the first call, so that NaN does not become the best. Repairs it. */
+/* Sets best to the worst value at the first call, so that NaN cannot be best, and if it is damaged. */
 static void start_best(double *best, int64_t seen, bool larger_is_better)
 {
     if (!seen || isnan(*best))

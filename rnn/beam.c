@@ -28,7 +28,7 @@ static double worth(const search *b, double score, int64_t length)    /* length:
     return b->d.o->length_penalty == 0 ? score : score / pow((double)length, b->d.o->length_penalty);
 }
 
-/* Returns an upper bound of a beginning's worth: scores only fall, and a longer length raises them. */
+/* Returns an upper bound of a beginning's worth: scores only fall; dividing by a longer length lifts them. */
 static double promise(const search *b, double score, int64_t length)
 {
     int64_t next = length < b->d.o->limit ? length + 1 : length;

@@ -134,6 +134,6 @@ void *weft__gradient_seen(const weft_call *c, const weft_tensor *x, void *gradie
         return gradient;
     if (w->tape->work && w->tape->work->call == c)
         return copy_of(w, x, gradient, fetched, back);
-    weft__fail(w, WEFT_EARG, "%s: gradients are asked for outside its fused function", c->op->name);
+    weft__fail(w, WEFT_EARG, "%s: a gradient was requested outside its fused function", c->op->name);
     return NULL;
 }
