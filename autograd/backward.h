@@ -1,26 +1,26 @@
-/* backward.h - what the way back is made of: the walk (backward.c), and where gradients go (accumulate.c). */
+/* backward.h - functions shared by the walk (backward.c) and the storage of gradients (accumulate.c). */
 #ifndef WEFT_BACKWARD_H
 #define WEFT_BACKWARD_H
 #include "autograd/op.h"
 
-/* a buffer of that form; NULL and a sticky error without memory */
+/* Returns a buffer of that form. Without memory returns NULL and fails the context. slot_end frees it. */
 weft_tensor *weft__slot(weft *, const weft__form *);
 void         weft__slot_end(weft *, weft_tensor *);
-/* no tensor needs to say beforehand that it will be asked for a gradient */
+/* Returns whether this walk needs the gradient of the tensor. */
 bool         weft__needed(const weft_tensor *);
-/* the gradient that x gets from one use */
+/* Adds g, the gradient from one use, to the gradient of x. */
 void         weft__accumulate(weft_tensor *x, weft_tensor *g);
-/* what a fused backward has written by weft_op_dx, from the last input to the first */
+/* Adds the gradients that a fused backward wrote by weft_op_dx, from the last input to the first. */
 void         weft__accumulate_apart(weft *, const weft_call *);
-/* instead, if x can take the buffer of the call's result */
+/* Makes the gradient of the call's result that of x, without a copy. Returns false if it cannot. */
 bool         weft__hand_over(weft_call *, weft_tensor *x, weft_tensor *g);
-/* stale_inputs.c: whether the parameters and buffers that the entry's backward reads are what its call read;
- * else the context fails */
+/* stale_inputs.c: Checks that the parameters and buffers that the entry's backward reads have not changed
+ * since its call. Otherwise fails the context and returns false. */
 bool         weft__as_it_was(const weft__entry *);
-/* backward_check.c: whether weft_backward may begin at t; after the walk's scan, whether t depends on a
- * parameter to be trained. If not, the context fails. */
+/* backward_check.c: is_loss checks that weft_backward may start from t. reaches_parameters checks, after the
+ * walk's scan, that the loss depends on a trainable parameter. On failure they fail the context. */
 bool         weft__is_loss(weft_tensor *t);
-/* for messages about a tensor that no entry of the tape has made */
+/* Returns the reason, for messages, why no entry of the tape made the tensor. */
 const char  *weft__why_not_on_tape(const weft_tensor *t);
 bool         weft__reaches_parameters(const weft_tensor *loss);
 #endif

@@ -1,21 +1,21 @@
-/* fused.h - autograd's private functions for nn, rnn, io and parallel: operators that layers share, layouts,
- * and the parts of an operator. */
+/* fused.h - private functions of autograd for nn, rnn, io and parallel: operators that several layers use,
+ * layouts, and helpers for the functions of an operator. */
 #ifndef WEFT_FUSED_H
 #define WEFT_FUSED_H
 #include "autograd/tape.h"
 #include "core/ragged.h"
 
-/* ---- applying an operator (apply.c): all results ---- */
+/* ---- applying an operator (apply.c); the call has all results ---- */
 const weft_call *weft__apply(const weft_op *, weft_tensor *const *x, int n, const void *attributes,
                              size_t bytes);
 #define LIST(...) \
     (weft_tensor *[]){ __VA_ARGS__ }, (int)(sizeof((weft_tensor *[]){ __VA_ARGS__ }) / sizeof(weft_tensor *))
-/* of the library's own records, whose raw functions start kernels */
+/* Apply a record of the library, whose raw functions start kernels. */
 #define APPLY(op, ...) (weft__apply(op, LIST(__VA_ARGS__), NULL, 0)->y[0])
 #define APPLY_WITH(op, attributes, ...) \
     (weft__apply(op, LIST(__VA_ARGS__), &(attributes), sizeof(attributes))->y[0])
 
-/* ---- short words for raw functions: the device, and the numbers of x and y ---- */
+/* ---- short names for raw functions: the device, and the numbers of x and y ---- */
 static inline weft__device *dev(const weft_call *c)         { return &c->y[0]->w->dev; }
 static inline real    *X(const weft_call *c, int i)         { return c->x[i]->data; }
 static inline int32_t *I(const weft_call *c, int i)         { return (int32_t *)(void *)c->x[i]->data; }
@@ -26,20 +26,20 @@ static inline int64_t  width(const weft_tensor *t) { return t->f.rank ? t->f.siz
 static inline bool     is_real(const weft_call *c, int i)   { return c->x[i]->f.type == WEFT_REAL; }
 #define RUN(c, kernel, ...) (dev(c)->k->kernel(dev(c), __VA_ARGS__))
 
-/* ---- failing (refuse.c): the text ends as printf says ---- */
+/* ---- failing (refuse.c); messages are formatted as by printf ---- */
 bool         weft__refuse(const weft_call *, const char *format, ...) __attribute__((format(printf, 2, 3)));
-/* A function's own failure, of x or of several tensors that are all needed. Returns the inert tensor. */
+/* Fails a function that got x, or several tensors that it needs. Returns the inert tensor. */
 weft_tensor *weft__failed(weft_tensor *x, weft_status, const char *function, const char *format, ...)
     __attribute__((format(printf, 4, 5)));
 weft_tensor *weft__failed_of(weft_tensor *const *x, int64_t n, weft_status, const char *function,
                              const char *format, ...) __attribute__((format(printf, 5, 6)));
-/* Returns the context that an error of these tensors goes to: that of the first which has not failed. */
+/* Returns the context for an error of these tensors: that of the first one whose context has not failed. */
 weft        *weft__context(weft_tensor *const *x, int64_t n);
-/* The inert tensor of its context, of no context for NULL. */
+/* Returns the inert tensor of x's context, or without a context for NULL. */
 weft_tensor *weft__inert_beside(const weft_tensor *x);
 
 /* ---- layouts (arrange.c, ragged.c, row_order.c) ---- */
-/* Gives f the rows of `like`: as many, of its batch and in its layout. */
+/* Gives f the rows of `like`: their number, batch and layout. */
 static inline void weft__lie_as(weft__form *f, const weft__form *like)
 {
     f->batch = like->batch;
@@ -47,7 +47,7 @@ static inline void weft__lie_as(weft__form *f, const weft__form *like)
     f->place = like->place;
     f->size[0] = like->size[0];
 }
-/* The same numbers, another form. */
+/* Returns the same numbers with another form. */
 weft_tensor *weft__view(weft_tensor *, const weft__form *);
 /* Moves rows to a layout of their batch. Returns a view if they have that layout already. */
 weft_tensor *weft__arranged(weft_tensor *, const weft__form *, real fill);
@@ -55,30 +55,31 @@ weft_tensor *weft__arranged(weft_tensor *, const weft__form *, real fill);
  * layout, or if the context has failed. */
 weft_tensor *weft__arranged_as(weft_tensor *, const weft__form *like);
 weft_tensor *weft__ragged_as(weft_tensor *, const weft__form *like);
-/* Plain [n, T, F], or [n, F] with T = 1, as n sequences of T tokens: a view. */
+/* Returns a view of a plain [n, T, F], or of [n, F] with T = 1, as n sequences of T tokens. */
 weft_tensor *weft__as_batch(weft_tensor *x, const char *function, int64_t n, int64_t T);
-/* For `shape`: refuses if plain inputs with that number of rows, and at least that rank, are known to have
- * different row orders. */
+/* For shape functions. Refuses plain inputs with that number of rows, and at least that rank, if they are
+ * known to have different row orders. */
 bool         weft__rows_agree(const weft_call *, int64_t rows, int least);
-/* Elements without the pads that a layout may have. */
+/* Returns the number of elements, without padding. */
 int64_t      weft__numbers(const weft__form *);
-/* the product of the extents from axis `from` to before axis `to` */
+/* Returns the product of the extents from axis `from` up to, not including, axis `to`. */
 int64_t      weft__extents(const weft__form *, int from, int to);
-/* These check padded input and name the sequence at fault: n lengths of 0 .. total each; a plain x [n, T, ..]
- * with such lengths; the same with pads of 0, for which it waits for the device. */
+/* These check padded input and name the sequence at fault. lengths_fit: there are n lengths, each in 0 ..
+ * total. is_padded: x is plain [n, T, ..] and the lengths fit. pads_are_zero: also the padding is 0, which
+ * waits for the device. */
 bool         weft__lengths_fit(weft *, const weft_lengths *, int64_t n, int64_t total, const char *function);
 bool         weft__is_padded(weft_tensor *x, const weft_lengths *, weft_align, const char *function);
 bool         weft__pads_are_zero(weft_tensor *x, const weft_lengths *, weft_align, const char *function);
 
 /* ---- gradients of a fused operator (gradient_blocks.c, accumulate.c) ---- */
-/* Copies of blocks that wait, those before a block first if it adds where they go; n zeros among them; until
- * they are run. */
+/* Copies of blocks, and buffers to fill with zeros, that wait to run in one launch. add_block first runs the
+ * waiting ones if the list is full, or if the new block adds to a buffer that is in the list. */
 typedef struct weft__blocks { int64_t n; weft__block_copy of[16]; } weft__blocks;
 void         weft__add_block(const weft_call *, weft__blocks *, weft__block_copy);
 void         weft__add_zeros(const weft_call *, weft__blocks *, real *to, int64_t n);
 void         weft__run_blocks(const weft_call *, weft__blocks *);
-/* Where a kernel adds the gradient of x[i]; NULL: not needed. If nothing came before, it is zeros when the
- * blocks are run. */
+/* Returns the buffer to which a kernel adds the gradient of x[i]; NULL if it is not needed. A new buffer is
+ * zeroed when the blocks run. */
 real        *weft__dx_added(const weft_call *, int i, weft__blocks *zeros);
 /* Same as weft_op_dx, for a kernel that rounds each sum of products before it adds it once. Such a kernel may
  * add to the gradient of a ragged tensor directly, also on a GPU, with the same bits. A function of one
@@ -86,35 +87,35 @@ real        *weft__dx_added(const weft_call *, int i, weft__blocks *zeros);
 real        *weft__dx_whole(const weft_call *, int i, bool *add);
 
 /* ---- rows of a table (table_rows.c) ---- */
-/* y's rows are the table's, by ids. */
+/* Records that y's rows are rows of the table, by ids. */
 void         weft__looked_up(weft_tensor *y, weft_tensor *table, weft_tensor *ids);
 /* Returns the table and the ids from which x was looked up. Returns NULL if it was not looked up, or if the
  * table has changed since. */
 weft_tensor *weft__table_of(const weft_tensor *x, weft_tensor **ids);
-/* Returns whether this walk needs the gradient of such rows, or of the rows before they were rearranged. */
+/* Returns whether this walk keeps the gradient of such rows, or of the rows before they were rearranged. */
 bool         weft__asked_for(const weft_tensor *x);
 
 /* ---- operators that layers share ---- */
-/* linear.c: f(x weight^T + bias). bias may be NULL. f: a function whose derivative follows from its value, or
- * WEFT__UNARIES for none. With a weight [G, O, K] and a bias [G, O] each group of x [.., G, K] has its own.
- */
+/* linear.c: Returns f(x weight^T + bias). bias may be NULL. f: a function whose derivative follows from its
+ * value, or WEFT__UNARIES for none. With a weight [G, O, K] and a bias [G, O] each group of x [.., G, K] has
+ * its own. */
 weft_tensor *weft__linear(weft_tensor *x, weft_tensor *weight, weft_tensor *bias, int f, real p);
-/* The same by `rows` rows of weight and bias, from row `from` on. */
+/* Does the same with `rows` rows of weight and bias, from row `from` on. */
 weft_tensor *weft__linear_part(weft_tensor *x, weft_tensor *weight, weft_tensor *bias, int64_t from,
                                int64_t rows);
-weft_tensor *weft__glu(weft_tensor *x);          /* a sigmoid(b) of x = [a, b] */
-/* concat_lists.c: y[l] = weft_concat(list[l], n, 0) of tensors of one shape, for 1 .. 4 lists. */
+weft_tensor *weft__glu(weft_tensor *x);          /* returns a sigmoid(b) of x = [a, b] */
+/* concat_lists.c: Sets y[l] = weft_concat(list[l], n, 0) for 1 .. 4 lists of tensors of one shape. */
 void         weft__concat_lists(weft_tensor *const *const *list, int lists, int n, weft_tensor **y);
-/* norm.c: layer norm of glu(gate) + skip, of a gate [.., 2 F] that fits a skip [.., F]; gain and shift [F],
- * or [G, F] of [.., G, F]. */
+/* norm.c: Layer norm of glu(gate) + skip. A gate [.., 2 F] must fit a skip [.., F]. gain and shift are [F],
+ * or [G, F] for inputs [.., G, F]. */
 bool         weft__gate_fits(const weft_tensor *gate, const weft_tensor *skip);
 weft_tensor *weft__gate_norm_of(weft_tensor *gate, weft_tensor *skip, weft_tensor *gain, weft_tensor *shift,
                                 double eps);
-/* Over the last axis of [.., G, F]; gain and shift [G, F]. */
+/* Layer norm over the last axis of [.., G, F]; gain and shift are [G, F]. */
 weft_tensor *weft__layer_norm_of_groups(weft_tensor *x, weft_tensor *gain, weft_tensor *shift, double eps);
-/* dropout.c: [rows] of 0 and 1 / (1 - p), a function of (seed, name, number of the step, row), so the same at
- * every call in a step. */
+/* dropout.c: Returns [rows] factors, each 0 or 1 / (1 - p). They depend on (seed, name, step, row) only, so
+ * all calls in a step get the same. */
 weft_tensor *weft__row_factors(weft *, int64_t rows, double p, const char *name);
-/* pointwise.c: a gradient g times b: 0 where g is 0, also where b is infinite or NaN. */
+/* pointwise.c: Multiplies a gradient g by b. The result is 0 where g is 0, even if b is infinite or NaN. */
 weft_tensor *weft__given_times(weft_tensor *g, weft_tensor *b);
 #endif

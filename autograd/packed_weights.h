@@ -1,16 +1,16 @@
-/* packed_weights.h - what kernels have packed of weights, kept from call to call while nothing is recorded: a
- * token that is streamed, a step of decoding, would pack them again each time, and that is most of its work.
- */
+/* packed_weights.h - a cache of packed weights, for calls that record nothing.
+ *
+ * Without it each streamed token and each step of decoding would pack the weights again, most of its work. */
 #ifndef WEFT_KEPT_H
 #define WEFT_KEPT_H
 #include "core/context.h"
 
 enum { WEFT__KEPT_OF = 6 };
-/* a product's weights; a recurrent layer's; a table's projection; from PART on: a part of a product's
- * weights, which have several of one size */
+/* PRODUCT: weights of a product. LAYER: those of a recurrent layer. TABLE: the projection of a table. From
+ * PART on: a part of a product's weights; one weight may have several parts of equal size. */
 typedef enum { WEFT__KEPT_PRODUCT, WEFT__KEPT_LAYER, WEFT__KEPT_TABLE, WEFT__KEPT_PART } weft__kept_kind;
 
-/* Of so many lasting tensors, as they were when it was filled. It lives until the context ends. */
+/* A packed copy of n tensors of step 0, with their versions at that time. It ends with the context. */
 typedef struct weft__kept {
     struct weft__kept *next;
     weft__kept_kind kind;
@@ -19,9 +19,9 @@ typedef struct weft__kept {
     size_t bytes; void *at;
 } weft__kept;
 
-/* What is kept of these lasting tensors (NULL among them: not there) by its kind; `filled`: they
- * have not changed since weft__kept_is_filled. NULL: nothing is kept, for it is recorded or lean, too much,
- * or there is no memory, which is no error. */
+/* Returns the packed copy of these tensors of step 0 by its kind, and makes it if necessary. NULLs in `of`
+ * are skipped. `filled`: the tensors have not changed since weft__kept_is_filled. Returns NULL, without an
+ * error, while recording, if the context is lean, above the limit, or without memory. */
 weft__kept *weft__kept_of(weft_tensor *const *of, int n, weft__kept_kind kind, size_t bytes);
 void        weft__kept_is_filled(weft__kept *);
 #endif

@@ -1,6 +1,6 @@
-/* attention.c - the attention layer over a ragged memory, with one of three scores. A decoder queries one
- * memory many times, so the work is moved to the few queries where possible: the general score q . (W m) is
- * (W^T q) . m. */
+/* attention.c - attention layers over a ragged memory, with three kinds of score. A decoder queries one
+ * memory many times. So work is done on the few queries where possible: the general score q . (W m) is
+ * computed as (W^T q) . m. */
 #include <math.h>
 #include "nn/attention.h"
 
@@ -9,16 +9,16 @@ struct weft_attention_layer {
     weft_attention_kind kind;
     int64_t width;
     int heads;
-    weft_tensor *weight, *bias; /* general: weight; multihead: of the three projections */
-    weft_linear *out; /* multihead */
-    weft_tensor *query_weight, *memory_weight, *score; /* additive, which also has a bias */
+    weft_tensor *weight, *bias; /* GENERAL: weight; MULTIHEAD: three projections */
+    weft_linear *out; /* MULTIHEAD */
+    weft_tensor *query_weight, *memory_weight, *score; /* ADDITIVE, which also uses bias */
 };
 
 static const weft_init xavier = { WEFT_INIT_XAVIER, 1, 0 };
 static const weft_init zero = { WEFT_INIT_ZERO, 0, 0 };
 
 /* ---- ragged or plain ---- */
-/* itself if it is neither ragged nor of a rank that can be taken so */
+/* Returns a view as a ragged tensor, or x unchanged if it is ragged or has another rank. */
 static weft_tensor *as_ragged(weft_tensor *x)
 {
     if (x->f.batch || x->f.type != WEFT_REAL || (x->f.rank != 2 && x->f.rank != 3))
@@ -54,7 +54,7 @@ static bool batches_fit(weft_tensor *q, weft_tensor *memory)
 static weft_tensor *plain_like(weft_tensor *y, const weft_tensor *q)
 {
     weft__form f = q->f;
-    if (!y->f.batch)                             /* it has failed */
+    if (!y->f.batch)                             /* the context has failed */
         return y;
     f.size[f.rank - 1] = width(y);
     return weft__view(weft_to_layout(y, WEFT_CONCAT), &f);
@@ -89,7 +89,7 @@ weft_tensor *weft__attend(weft__asked a, weft_tensor *q, weft_tensor *memory, we
 /* ---- additive ---- */
 static void additive_new(weft_attention_layer *a, const weft_attention_layer_opts *o)
 {
-    double bound = (double)(real)sqrt(6 / (double)(o->width + 1)); /* as [1, width] by Xavier */
+    double bound = (double)(real)sqrt(6 / (double)(o->width + 1)); /* Xavier for [1, width] */
     a->query_weight = weft_parameter(a->m, "query_weight", WEFT_SHAPE(o->width, o->dq), xavier);
     a->memory_weight = weft_parameter(a->m, "memory_weight", WEFT_SHAPE(o->width, o->dm), xavier);
     a->bias = weft_parameter(a->m, "bias", WEFT_SHAPE(o->width), zero);
@@ -104,8 +104,8 @@ static weft_attention_memory project_additive(const void *layer, weft_tensor *me
                                     memory };
 }
 
-/* All pairs of a query and a memory row; a softmax over those of each query; their memory rows, summed by
- * these weights. */
+/* Scores all pairs of a query and a memory row. A softmax over the pairs of each query gives the weights for
+ * the sum of memory rows. */
 static weft_tensor *additive(const void *layer, weft_tensor *q, weft_attention_memory memory,
                              weft_causal causal, weft_tensor **map)
 {
@@ -125,7 +125,7 @@ static weft_tensor *additive(const void *layer, weft_tensor *q, weft_attention_m
         *map = weight;
     if (y->w->status)
         return &y->w->nil;
-    weft__form f = y->f;                         /* its rows are the queries, sequence by sequence */
+    weft__form f = y->f;                         /* one row for each query, in CONCAT order */
     f.batch = q->f.batch;
     f.layout = WEFT_CONCAT;
     return weft__view(y, &f);
@@ -137,7 +137,7 @@ static void general_new(weft_attention_layer *a, const weft_attention_layer_opts
     a->weight = weft_parameter(a->m, "weight", WEFT_SHAPE(o->dq, o->dm), xavier);
 }
 
-/* Queries the memory itself by projected queries, or projected keys by queries. */
+/* Applies projected queries to the memory, or queries to projected keys. */
 static weft_tensor *general_query(const void *layer, weft_tensor *q, weft_attention_memory memory,
                                   weft_causal causal, weft_tensor **map)
 {
@@ -158,7 +158,7 @@ static weft_attention_memory project_general(const void *layer, weft_tensor *mem
     return (weft_attention_memory){ weft_matmul_with(memory, false, a->weight, true), memory };
 }
 
-/* ---- several heads ---- */
+/* ---- multiple heads ---- */
 static void multihead_new(weft_attention_layer *a, const weft_attention_layer_opts *o)
 {
     int64_t width = o->width;
@@ -167,7 +167,7 @@ static void multihead_new(weft_attention_layer *a, const weft_attention_layer_op
     a->out = weft__linear_as(a->m, "out_proj", width, width, weft__by_width(width));
 }
 
-/* Query, key or value, 0 .. 2: by its part of the weight. */
+/* Projects query, key or value (i = 0 .. 2) with its part of the weight. */
 static weft_tensor *project_input(const weft_attention_layer *a, weft_tensor *x, int i)
 {
     return weft__linear_part(x, a->weight, a->bias, i * a->width, a->width);
@@ -254,7 +254,7 @@ weft_tensor *weft_attention_run(weft_attention_layer *a, weft_tensor *q, weft_te
                                 weft_causal causal, weft_tensor **map)
 {
     weft__asked asked = asked_of(a);
-    if (asked.how == general_query) { /* projects the queries instead of the memory */
+    if (asked.how == general_query) { /* project the queries, not the memory */
         asked.project = NULL;
         asked.how = general;
     }

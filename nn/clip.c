@@ -1,11 +1,11 @@
-/* clip.c - the gradients below a module as a whole: scaled so that their common norm is at most a given one,
- * and copied into one vector. The norm stays on the device: kernels add it up over the runs in double, then
- * take the root and scale by it, and no one waits. */
+/* clip.c - operates on all gradients below a module: clips their common norm, and copies them into one
+ * vector. The norm stays on the device: kernels sum the runs in double, take the root and scale, without a
+ * wait. */
 #include <math.h>
 #include "autograd/fused.h"
 #include "nn/nn.h"
 
-/* The norm goes to y. Without any parameter it is that of no numbers. */
+/* Writes the norm to y. Without parameters it is the norm of an empty vector. */
 static void norm_and_clip(const weft_module *m, real max, real power, weft__guard *g, real *y)
 {
     weft__device *d = &m->w->dev;

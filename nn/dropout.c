@@ -1,5 +1,5 @@
-/* dropout.c - dropout as a layer. It has no parameters; it is a module because its path names its masks: two
- * layers of one program draw apart from each other, and the same layer draws the same after a restart. */
+/* dropout.c - dropout as a layer. It has no parameters. It is a module because its path names its masks: two
+ * layers draw independently, and a layer draws the same numbers after a restart. */
 #include "nn/nn.h"
 
 bool weft__dropout_is_sound(weft *w, const char *function, double p)

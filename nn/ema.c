@@ -1,8 +1,8 @@
-/* ema.c - an exponential moving average of parameters, and the exchange of both for an evaluation.
+/* ema.c - exponential moving averages of parameters, and their exchange with the parameters for an
+ * evaluation.
  *
- * The averages are buffers in a module "ema" below m, in a tree like m's own: "ema.encoder.weight" averages
- * "encoder.weight". So a checkpoint has them as it has all buffers, and a program that only uses a model
- * finds them by path. */
+ * The averages are buffers in a module "ema" below m, in a tree like that of m: "ema.encoder.weight" averages
+ * "encoder.weight". So checkpoints contain them as any other buffers, and programs find them by path. */
 #include "autograd/fused.h"
 #include "nn/nn.h"
 
@@ -13,7 +13,7 @@ struct weft_ema {
     real decay;
     int64_t largest;
     bool swapped;
-    int n, there;                                /* parameters below m when it was made */
+    int n, there;                                /* number of parameters below m at the start */
     pair pairs[];
 };
 
@@ -63,7 +63,7 @@ weft_ema *weft_ema_new(weft_module *m, double decay)
     return weft__finished(to, a, &none);
 }
 
-/* An average of some of the parameters would be another model's. */
+/* Fails if m has new parameters: averages of only some parameters would mix two models. */
 static bool works(const weft_ema *a, const char *function)
 {
     if (!a || !a->w || a->w->status)
@@ -80,10 +80,10 @@ void weft_ema_update(weft_ema *a, int64_t updates)
 {
     if (!works(a, "ema_update"))
         return;
-    /* it would be its own average, and the parameters would follow it */
+    /* After swap the parameters are averages, so an update would average the averages. */
     if (a->swapped) {
         weft__fail(a->w, WEFT_EARG,
-                   "ema_update: the averages stand in the place of the parameters; swap them back first");
+                   "ema_update: the averages are swapped with the parameters. Call weft_ema_swap first.");
         return;
     }
     weft__device *d = &a->w->dev;

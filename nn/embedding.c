@@ -1,19 +1,18 @@
-/* embedding.c - a table of rows, and the rows of some ids.
+/* embedding.c - looks up rows of a table by ids.
  *
- * The padding row is kept out by its id: a small lasting table of ints maps every id to itself, but padding
- * to -1, and row -1 of a gather is 0 and has no gradient. So neither a mask of the result's size nor a second
- * look at the gradient is needed. */
+ * A gather by id -1 gives 0 without a gradient. So a constant table of ints maps every id to itself, and the
+ * padding id to -1. This needs neither a mask of the result's size nor another pass over the gradient. */
 #include "autograd/fused.h"
 #include "nn/loss.h"
 
 struct weft_embedding {
     weft_module *m;
-    /* ids: [rows] ints, id -> id or -1; without data if there is no padding */
+    /* ids: [rows] ints that map an id to itself or to -1; without data if there is no padding. */
     weft_tensor *weight, ids;
     double row_dropout;
 };
 
-/* ---- ids without padding ---- */
+/* ---- ids without the padding id ---- */
 static bool skip_shape(weft_call *c)
 {
     weft_op_like(c->y[0], c->x[0]);
@@ -88,8 +87,8 @@ weft_embedding *weft_embedding_new(weft_module *parent, const char *name, const 
     return weft__finished(m, e, &none);
 }
 
-/* Whole rows of the table dropped: the factor of each row, 0 or 1 / (1 - p), is looked up as the row is, so
- * the table itself is not copied. */
+/* Applies dropout of whole rows. The factor of each row, 0 or 1 / (1 - p), is looked up by the ids, so the
+ * table is not copied. */
 static weft_tensor *dropped(const weft_embedding *e, weft_tensor *ids, weft_tensor *y)
 {
     char place[WEFT__PATH + WEFT__NAME];

@@ -1,12 +1,12 @@
-/* init.c - first values of parameters. They are a function of the context's seed and of the parameter's whole
- * path, so a layer added, moved or left out changes no other layer's values. */
+/* init.c - first values of parameters. They depend on the context's seed and the parameter's whole path. So
+ * adding, moving or removing a layer does not change the values of another layer. */
 #include <math.h>
 #include <string.h>
 #include "autograd/fused.h"
 #include "core/shared/philox.h"
 #include "nn/nn.h"
 
-/* ---- orthogonal (Saxe et al. 2013): rows of a normal matrix made orthonormal, on the host in double ---- */
+/* ---- orthogonal (Saxe et al. 2013): orthonormal rows of a normal matrix, on the host in double ---- */
 static double dot(const double *a, const double *b, int64_t n)
 {
     double s[4] = { 0, 0, 0, 0 };
@@ -24,7 +24,7 @@ static void subtract(double *a, double factor, const double *b, int64_t n)
         a[k] -= factor * b[k];
 }
 
-/* Gram and Schmidt, twice: which is enough (Giraud et al. 2005) */
+/* Runs Gram-Schmidt twice, which is sufficient (Giraud et al. 2005). */
 static void orthonormalise(double *x, int64_t rows, int64_t length)
 {
     for (int64_t i = 0; i < rows; i++) {
@@ -103,7 +103,7 @@ void weft__first_values(weft__parameter *p, weft_init init)
 {
     weft *w = p->value.w;
     const weft__form *f = &p->value.f;
-    /* apart from a stream of the same name */
+    /* The constant separates this key from a stream of the same name. */
     uint64_t key = weft__hash(w->random.seed ^ 0x77656967687473u, p->path);
     int64_t n = weft__elements(f);
     if (n == 0)

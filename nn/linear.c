@@ -1,5 +1,5 @@
-/* linear.c - y = x W^T + b. The weight lies as in PyTorch, [out, in], so that both read each other's files;
- * the product takes it transposed, and no copy is made. */
+/* linear.c - y = x W^T + b. The weight is stored [out, in] as in PyTorch, so the two read each other's files.
+ * The product reads it transposed, without a copy. */
 #include <math.h>
 #include "autograd/fused.h"
 #include "nn/nn.h"
@@ -29,7 +29,7 @@ weft_init weft__by_width(int64_t in)
     return (weft_init){ WEFT_INIT_UNIFORM, (double)-bound, (double)bound };
 }
 
-/* A weight that is another layer's, too: it says the sizes, and what is said of them beside it must agree. */
+/* Checks a shared weight. It defines the sizes, and sizes in the options must agree with it. */
 static bool tied_fits(const weft_module *m, const char *name, weft_linear_opts *o)
 {
     weft *w = weft__ready(m);

@@ -1,13 +1,14 @@
-/* loss.c - losses element by element: a total, and the weight by which the program divides it, once.
+/* loss.c - losses computed element by element. Each is a sum and the weight by which the program divides it
+ * once.
  *
- * What a mask leaves out is replaced before anything is computed from it: multiplied afterwards, a NaN there
- * would reach the sum, and its gradient would be 0 * NaN. So every loss is the same three steps: begin
- * (check, replace), its formula, end (weigh, sum). */
+ * Masked elements are replaced before the computation. If they were multiplied by 0 afterwards, a NaN would
+ * reach the sum, and the gradient would be 0 * NaN. So every loss has three steps: begin (check and replace),
+ * its formula, end (weight and sum). */
 #include <math.h>
 #include "autograd/fused.h"
 #include "nn/loss.h"
 
-/* inverse(0) is 0 */
+/* The reciprocal of 0 is 0. */
 weft_tensor *weft_mean_loss(weft_loss l) { return weft_mul(l.sum, weft_reciprocal(l.weight)); }
 
 weft_tensor *weft__column(weft_tensor *x)
@@ -17,7 +18,7 @@ weft_tensor *weft__column(weft_tensor *x)
     for (int i = 0; i < rank; i++)
         shape[i] = x->f.size[i];
     if (x && x->f.batch)
-        /* as many rows as the layout has that reshape arranges it to */
+        /* Reshape arranges a ragged tensor to another layout, which may have another number of rows. */
         shape[0] = -1;
     shape[rank] = 1;
     return weft_reshape(x, rank + 1, shape);
@@ -48,7 +49,7 @@ bool weft__alike(const weft__form *a, const weft__form *b, int64_t last)
     return same;
 }
 
-/* Broadcasting here would hide [n] beside [n, 1], which sums n * n differences. */
+/* Refuses shapes that would broadcast: [n] with [n, 1] would sum n * n differences. */
 static bool alike(const char *name, const weft_tensor *x, const weft_tensor *y, const char *what,
                   int64_t last)
 {
@@ -101,9 +102,8 @@ static bool begin_loss(const char *name, weft_tensor **x, weft_tensor **y, const
     return true;
 }
 
-/* Checks that every number that counts is low .. high; low takes the place of those with a weight of 0.
- * NaN passes: it shows in the loss. Where kernels run later the error comes with the next wait, in general
- * words. */
+/* Checks that all elements with a weight other than 0 are in low .. high. Elements with weight 0 are replaced
+ * by low. NaN passes and appears in the loss. On a GPU the error comes at the next wait, in general words. */
 static bool is_in_range(const char *name, weft_tensor *x, const weft_loss_opts *o, const char *what, real low,
                         real high)
 {
@@ -130,7 +130,7 @@ static bool is_in_range(const char *name, weft_tensor *x, const weft_loss_opts *
 }
 
 /* ---- end ---- */
-/* the sum of the mask over x's elements */
+/* Returns the sum of the mask over the elements of x. */
 static weft_tensor *count_elements(const weft_tensor *x, const weft_loss_opts *o)
 {
     if (!o || !o->mask)
@@ -139,7 +139,7 @@ static weft_tensor *count_elements(const weft_tensor *x, const weft_loss_opts *o
     return weft_scale(weft_sum_all(o->mask), of_mask ? (double)(real)(weft__numbers(&x->f) / of_mask) : 0);
 }
 
-/* times weights and mask; 0 where the weight is 0, also for infinity and NaN */
+/* Multiplies x by weights and mask. Where a weight is 0 the result is 0, even for infinity and NaN. */
 static weft_tensor *factored(weft_tensor *x, const weft_loss_opts *o)
 {
     if (o && o->weights)
@@ -167,8 +167,8 @@ weft_loss weft_mae(weft_tensor *predicted, weft_tensor *target, const weft_loss_
     return end_loss(weft_abs(weft_sub(predicted, target)), opts);
 }
 
-/* With c = r clamped to +-delta: c (r - c / 2) is r^2 / 2 inside and delta (|r| - delta / 2) outside,
- * smooth at 0. */
+/* With c = r clamped to +-delta, c (r - c / 2) is r^2 / 2 inside, delta (|r| - delta / 2) outside, smooth at
+ * 0. */
 weft_loss weft_huber(weft_tensor *predicted, weft_tensor *target, double delta, const weft_loss_opts *opts)
 {
     if (!begin_loss("huber", &predicted, &target, "target", opts))
@@ -180,8 +180,9 @@ weft_loss weft_huber(weft_tensor *predicted, weft_tensor *target, double delta, 
     return end_loss(weft_mul(c, weft_sub(r, weft_scale(c, .5))), opts);
 }
 
-/* t softplus(-x) + (1 - t) softplus(x): no term is a difference of large numbers, and the gradient at 0 is
- * right. A factor of 0 makes a term 0, also at an infinite logit: certain and right is a loss of 0. */
+/* Computes t softplus(-x) + (1 - t) softplus(x). No term is a difference of large numbers, and the gradient
+ * at 0 is correct. A factor of 0 makes a term 0 even at an infinite logit, so a certain and correct
+ * prediction costs 0. */
 weft_loss weft_bce_with_logits(weft_tensor *logits, weft_tensor *target, const weft_loss_opts *opts)
 {
     if (!begin_loss("bce_with_logits", &logits, &target, "target", opts) ||
@@ -213,8 +214,7 @@ weft_loss weft_gaussian_nll(weft_tensor *mean, weft_tensor *target, weft_tensor 
     return end_loss(weft_scale(weft_add(weft_log(v), error), .5), opts);
 }
 
-/* Where numerator and denominator are 0 the denominator becomes 1, before the division: 0, with a gradient
- * of 0. */
+/* If numerator and denominator are 0, a denominator of 1 gives the value 0 and the gradient 0. */
 weft_loss weft_smape(weft_tensor *predicted, weft_tensor *target, const weft_loss_opts *opts)
 {
     if (!begin_loss("smape", &predicted, &target, "target", opts))

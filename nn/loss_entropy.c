@@ -1,15 +1,14 @@
-/* loss_entropy.c - cross entropy of each row as one operator, so that no [rows, classes] but the logits and
- * their gradient exists.
+/* loss_entropy.c - cross entropy of each row, as one operator.
  *
- * The composed form is the same sum over a target distribution, from public operators: it has the second
- * derivatives. Mask and class weights are constants here, as in PyTorch; a walk that wants their gradient is
- * told so. */
+ * The fused form saves memory: only the logits and their gradient have the shape [rows, classes]. The
+ * composed form computes the same sum with public operators, for second derivatives. Mask and class weights
+ * are constants, as in PyTorch: the fused backward fails if their gradient is requested. */
 #include "autograd/fused.h"
 #include "nn/loss.h"
 
 typedef struct {
     int64_t classes; real smoothing; int32_t ignore; bool has_ignore;
-    int weight, mask;                            /* which input is class_weight, mask; 0: none */
+    int weight, mask;                            /* index of the input class_weight, mask; 0: not given */
 } manner;
 
 static const weft_tensor *input_or_null(const weft_call *c, int i) { return i ? c->x[i] : NULL; }
@@ -22,7 +21,7 @@ static weft__entropy arguments(const weft_call *c, const weft_tensor *classes)
                             weight ? weight->data : NULL, mask ? mask->data : NULL };
 }
 
-/* The sequence and the position tell a user more than the row of a layout. */
+/* Writes the location of a row for a message. A user knows the token of a sequence, not the layout's row. */
 static void describe_place(const weft_tensor *classes, int64_t row, char *text, size_t size)
 {
     const struct weft__rows *rows = classes->f.batch ? weft__rows_of(classes->f.batch, &classes->f) : NULL;
@@ -47,7 +46,8 @@ static void check_classes(const weft_call *c, const weft_tensor *classes)
                c->op->name, (long long)fault.value, place, (long long)fault.below - 1);
 }
 
-static bool shapes(weft_call *c, const weft_tensor *classes)      /* of class_weight and mask */
+/* Checks classes, class_weight and mask, and sets the shape of the result. */
+static bool shapes(weft_call *c, const weft_tensor *classes)
 {
     const manner *m = c->attributes;
     const weft_tensor *weight = input_or_null(c, m->weight), *mask = input_or_null(c, m->mask);
@@ -95,7 +95,7 @@ static const weft_op op_weight = { .name = "cross_entropy",
                                    .forward = weight_run,
                                    .describe = describe_weight };
 
-/* Appends class_weight and mask to the n inputs in x; the number of all. */
+/* Appends class_weight and mask to the n inputs in x. Returns the new number of inputs. */
 static int with_options(weft_tensor **x, int n, manner *m, weft_tensor *class_weight, weft_tensor *mask)
 {
     m->weight = class_weight ? n : 0;
@@ -119,7 +119,7 @@ weft_tensor *weft__entropy_weight(weft_tensor *classes, int64_t n, const weft_ce
 }
 
 /* ---- the loss of each row: x = logits, classes, class_weight, mask ---- */
-/* PyTorch's [n, classes, T ..] beside [n, T ..], or anything else */
+/* Recognises logits [n, classes, T ..] with classes [n, T ..], the order of PyTorch, to name the way out. */
 static bool refuse_shapes(const weft_call *c)
 {
     const weft__form *x = &c->x[0]->f, *t = &c->x[1]->f;
@@ -185,7 +185,7 @@ static void entropy_composed(const weft_call *c, weft_tensor **y)
         weft_scale(weft_mul(weft__class_rows(c->x[1], m->classes), weight), (double)(1 - m->smoothing));
     weft_tensor *even = weft_scale(weight, (double)(m->smoothing / (real)(m->classes ? m->classes : 1)));
     weft_tensor *log_p = weft_log_softmax(weft_where(row, c->x[0], weft_scalar(w, 0)), -1, NULL);
-    /* a weight of 0 counts nothing, also beside a logit of -inf */
+    /* A weight of 0 gives 0, even with a logit of -inf. */
     weft_tensor *share = weft_mul(row, weft_add(chosen, even));
     y[0] = weft_neg(weft_sum(weft__given_times(share, log_p), -1));
 }

@@ -1,12 +1,12 @@
-/* metrics.c - counts that are not losses: accuracies, edit distance, confusion matrices and the scores of
- * classes, running means. Nothing here is on the tape. */
+/* metrics.c - accuracies, edit distance, confusion matrices with their scores, and running means. Nothing
+ * here is recorded on the tape. */
 #include <math.h>
 #include <stdlib.h>
 #include "autograd/fused.h"
 #include "nn/loss.h"
 
 /* ---- accuracies ---- */
-typedef struct { weft_tensor *right, *counts; } hits;             /* per row: 0 or 1, and what it counts */
+typedef struct { weft_tensor *right, *counts; } hits;             /* for each row: 0 or 1, and its weight */
 
 static weft_tensor *predicted(const char *name, weft_tensor *scores, weft_tensor *classes)
 {
@@ -32,7 +32,7 @@ weft_tensor *weft_ratio_value(weft_ratio r)
 {
     weft *w = weft_context_of(r.right);
     weft_tensor *y = NULL;
-    WEFT_NO_GRAD(w)                              /* none of none is 0 / 1 */
+    WEFT_NO_GRAD(w)                              /* without a total the ratio is 0 / 1 */
         y = weft_div(r.right, weft_add(r.total, weft_equal(r.total, weft_scalar(w, 0))));
     return y;
 }
@@ -47,7 +47,7 @@ weft_ratio weft_accuracy(weft_tensor *scores, weft_tensor *classes, const weft_c
     return r;
 }
 
-/* A sequence is right if nothing that counts in it is wrong; it counts if anything in it does. */
+/* A sequence is right if no counted token is wrong. It counts if any of its tokens counts. */
 weft_ratio weft_sequence_accuracy(weft_tensor *scores, weft_tensor *classes, const weft_ce_opts *opts)
 {
     char text[128];
@@ -68,8 +68,8 @@ weft_ratio weft_sequence_accuracy(weft_tensor *scores, weft_tensor *classes, con
 /* ---- edit distance ---- */
 static int64_t lesser(int64_t a, int64_t b) { return a < b ? a : b; }
 
-/* One row of the table is turned into the next in place: row[j] is the distance of a's first i to b's
- * first j, corner that of i - 1, j - 1. */
+/* Turns one row of the table into the next, in place. row[j] is the distance between the first i of a and the
+ * first j of b; corner is that for i - 1 and j - 1. */
 static void next_row(int64_t *row, int64_t i, int32_t symbol, const int32_t *b, int64_t nb)
 {
     int64_t corner = row[0];
@@ -99,13 +99,13 @@ int64_t weft_edit_distance(const int32_t *a, int64_t na, const int32_t *b, int64
 }
 
 /* ---- confusion matrices ---- */
-static weft_tensor *flat(weft_tensor *x, int rank, int64_t last)  /* of a plain one: its rows as one axis */
+static weft_tensor *flat(weft_tensor *x, int rank, int64_t last)  /* merges the axes of plain rows */
 {
     return x->f.batch ? x : weft_reshape(x, rank, (int64_t[]){ -1, last });
 }
 
-/* Predicted classes choose the row to which the true class, and what it counts, is added; so the sums are
- * exact, and in a fixed order. A class that is ignored, or hidden by a mask, is a row of zeros. */
+/* Adds the weight of each row, at its true class, to the row of its predicted class. The sums are exact and
+ * in a fixed order. A class that is ignored or masked is a row of zeros. */
 static weft_tensor *matrix(weft_tensor *scores, weft_tensor *classes, const weft_ce_opts *opts)
 {
     weft *w = weft__context(LIST(scores, classes));
@@ -221,8 +221,8 @@ weft_class_scores weft_average_scores(const double *counts, int64_t classes, wef
     return mean_over_classes(counts, classes, average == WEFT_WEIGHTED_AVERAGE);
 }
 
-/* ---- meters; sums of double, so that an epoch of float losses adds up exactly ---- */
-static int buckets(const weft_meter *m)          /* 0: of NULL */
+/* ---- meters: sums in double, so that an epoch of float losses adds up exactly ---- */
+static int buckets(const weft_meter *m)          /* 0 for NULL */
 {
     if (!m)
         return 0;

@@ -1,4 +1,4 @@
-/* mlp.c - linear layers in a row, an activation and dropout between them. */
+/* mlp.c - linear layers one after the other, with an activation and dropout between them. */
 #include "nn/nn.h"
 
 /* ---- activations by name ---- */
@@ -17,7 +17,7 @@ weft_tensor *weft__activated(weft_activation a, weft_tensor *x)
     return x;
 }
 
-enum { MOST_LAYERS = 9999 };                    /* said in the header */
+enum { MOST_LAYERS = 9999 };                    /* documented in api_layers.h */
 
 struct weft_mlp {
     weft_module *m;
@@ -27,7 +27,7 @@ struct weft_mlp {
     weft_linear *linear[];
 };
 
-/* Of linear layer i in a torch.nn.Sequential, where activations and dropouts have numbers, too. */
+/* Returns the number of linear layer i in a torch.nn.Sequential, which numbers all parts. */
 static int layer_number(const weft_mlp *l, int i) { return i * (l->dropout > 0 ? 3 : 2); }
 
 static bool check_mlp(weft_module *m, const weft_mlp_opts *o)

@@ -1,13 +1,14 @@
-/* module.c - the tree of modules: names, walks over what is below a module, and the layer that messages name.
+/* module.c - the tree of modules: names, iteration over parameters below a module, and the layer that
+ * messages name.
  *
- * A root keeps one list of all parameters and buffers in the order in which they were made, because that is
- * the order of its flat vectors: a walk below a module is a filter of that list, and what was made together
- * comes as one run of memory. */
+ * A root keeps one list of all parameters and buffers in creation order, which is the
+ * order of its flat vectors. Iteration below a module filters this list. Parameters made together occupy
+ * adjacent memory. */
 #include <string.h>
 #include "autograd/fused.h"
 #include "nn/nn.h"
 
-static weft_module none;                         /* what could not be made; no one writes to it */
+static weft_module none; /* stands for a module that could not be made; never written */
 
 weft *weft__ready(const weft_module *m)          { return m && m->w && !m->w->status ? m->w : NULL; }
 weft *weft_module_context(const weft_module *m)       { return m ? m->w : NULL; }
@@ -165,7 +166,7 @@ void weft__cut_back(weft_module *root, int64_t n)
     root->n = n;
 }
 
-static void forget_names(weft_module *m)         /* of m, and of all below it */
+static void forget_names(weft_module *m)         /* of m and all modules below it */
 {
     weft__names_remove(m->root, &m->named);
     for (weft__parameter *p = m->parameters; p; p = p->next)
@@ -207,7 +208,7 @@ static void take_out_child(weft_module *m)
         m->parent->last_child = before;
 }
 
-/* What was made below m came last: the end of the root's list, and of its flat vectors. */
+/* Removes what was made below m. It was made last, so it is the end of the root's list and flat vectors. */
 static void unmade(weft_module *m)
 {
     weft_module *root = m->root;
@@ -235,8 +236,9 @@ void *weft__finished(weft_module *m, void *layer, void *otherwise)
 }
 
 /* ---- texts of a module ---- *
- * A GRU and an LSTM of suitable widths have parameters of the same names and shapes; only a text tells them
- * apart. Checkpoints save these texts and refuse a file whose texts differ. The list is sorted by key. */
+ * A GRU and an LSTM of suitable widths have parameters of the same names and shapes. Only these texts
+ * distinguish them. Checkpoints save the texts and refuse a file whose texts differ. The list is sorted by
+ * key. */
 void weft__describe(weft_module *m, const char *key, const char *value)
 {
     if (!m || !m->w)

@@ -105,7 +105,7 @@ static bool listed_one(weft_module *m, weft__listed *l, weft__parameter *p)
     return true;
 }
 
-/* Extends the list to all that is below m. Without memory, or in a failed context, it stays too short. */
+/* Extends the list to all parameters below m. Without memory, or in a failed context, it stays too short. */
 static void extend(weft_module *m, bool buffers)
 {
     weft__listed *l = &m->listed[buffers];
@@ -124,7 +124,7 @@ void weft__list_parameters(weft_module *m)
     extend(m, true);
 }
 
-/* p is NULL if there is no such number. */
+/* p is NULL if the number is out of range. */
 static struct weft__listed_one numbered(const weft_module *m, bool buffers, int i)
 {
     if (!m || !m->w || i < 0 || i >= m->count[buffers])
@@ -162,7 +162,7 @@ weft_tensor *weft_parameter_at(const weft_module *m, int i, const char **path)
 }
 weft_tensor *weft_buffer_at(const weft_module *m, int i, const char **path) { return at(m, true, i, path); }
 
-/* Keeps the path for the message of the operator that gets this NULL. */
+/* Stores the path for the message of an operator that gets this NULL. */
 static void note_missing(const weft_module *m, const char *path)
 {
     if (!m || !m->w || !path || weft__is_no_context(m->w))

@@ -1,4 +1,4 @@
-/* nn.h - what nn, rnn and io know of modules and optimisers. */
+/* nn.h - modules, parameters and optimisers as nn, rnn and io use them. */
 #ifndef WEFT_NN_H
 #define WEFT_NN_H
 #include "autograd/api_op.h"
@@ -14,8 +14,7 @@
 
 enum { WEFT__NAME = 64, WEFT__PATH = 256, WEFT__GRAIN = 16 };
 
-/* The entry of a module or parameter in its root's table of paths, see names.c. parameter: NULL for a
- * module. */
+/* Entry of a module or parameter in its root's table of paths, see names.c. parameter: NULL for a module. */
 typedef struct weft__name {
     struct weft__name *next;
     uint64_t hash;
@@ -27,54 +26,53 @@ typedef struct weft__name_table {
     int64_t buckets, n;                          /* buckets: 0 or a power of 2; n: number of entries */
 } weft__name_table;
 
-/* Parameters or buffers below a module by number, each with its whole path, so that a walk reads this list
- * only. The root's list grows with the model, others when they are used: `last` is the last parameter of the
- * root that the list has seen. */
+/* Parameters or buffers below a module by number, each with its whole path. The root's list grows with the
+ * model, other lists at their next use. last: the last parameter of the root that the list has seen. */
 typedef struct weft__listed {
     struct weft__listed_one { struct weft__parameter *p; const char *path; } *at;
     const struct weft__parameter *last;
     int n, room;
 } weft__listed;
 
-/* One path is stored, the whole one, "seq2seq.encoder.weight"; a name is its last word, and a path below a
- * module its tail. */
+/* A parameter, buffer or tied name. It stores its whole path, "seq2seq.encoder.weight". Its name is the last
+ * word of the path, and its path below a module is the end of it. */
 typedef struct weft__parameter {
-    /* the next of this module; the next of this root: in the order in which they were made */
+    /* next: the next of this module. later: the next of this root, in creation order. */
     struct weft__parameter *next, *later;
     weft_module *module;
     weft__name named;
-    char path[WEFT__PATH]; const char *name;     /* name: in path */
-    /* where in the root's flat vectors, a multiple of WEFT__GRAIN; buffers: -1, their memory is their own */
+    char path[WEFT__PATH]; const char *name;     /* name points into path */
+    /* Offset in the root's flat vectors, a multiple of WEFT__GRAIN; -1 for buffers, with own memory. */
     int64_t at;
-    weft_tensor value, grad;                     /* value.grad is &grad; step 0: they live until weft_close */
-    /* this is another name of that one, and value, grad are empty; else NULL */
+    weft_tensor value, grad;                     /* value.grad is &grad; step 0: both live until weft_close */
+    /* For a tied name, the parameter that it refers to; value and grad are then empty. Otherwise NULL. */
     struct weft__parameter *tied;
-    struct weft_optim *by;                       /* the optimiser that steps it; NULL: none */
+    struct weft_optim *by;                       /* its optimiser; or NULL */
     bool buffer;
-    int shard;                                   /* 1 + the shard whose state it is; 0: alike on all ranks */
+    int shard; /* 1 + the shard to which a state belongs; 0: equal on all ranks */
 } weft__parameter;
 
-/* a text that a checkpoint keeps with the module */
+/* A text that checkpoints store with the module. */
 typedef struct weft__note { struct weft__note *next; char key[32], value[96]; } weft__note;
 
 struct weft_module {
-    weft *w;                                     /* NULL: a module that could not be made */
-    /* first child, next sibling, in the order in which they were made */
+    weft *w;                                     /* NULL: the module could not be made */
+    /* child: the first child. sibling: the next one, in creation order. */
     weft_module *root, *parent, *child, *sibling, *last_child;
     weft__name named;
-    char path[WEFT__PATH]; const char *name;     /* "seq2seq.encoder"; name: in path */
-    weft__parameter *parameters, *last_parameter;                /* first and last of this module */
-    /* The first and last name below it in the root's list; the number of parameters [0] and of buffers [1],
-     * tied names excluded; the elements of the parameters. */
+    char path[WEFT__PATH]; const char *name;     /* "seq2seq.encoder"; name points into path */
+    weft__parameter *parameters, *last_parameter;                /* the first and last of this module */
+    /* below_first, below_last: first and last name below the module in the root's list. count: parameters [0]
+     * and buffers [1], without tied names. elements: those of the parameters. */
     weft__parameter *below_first, *below_last;
     int count[2];
     int64_t elements;
     weft__listed listed[2];                      /* parameters, buffers */
-    weft__note *notes;                           /* what its parameters mean: cell, gate order; by key */
-    /* of a root: */
-    /* all parameters and buffers in the order in which they were made */
+    weft__note *notes; /* meaning of the parameters, such as cell and gate order, sorted by key */
+    /* The following fields belong to a root. */
+    /* All parameters and buffers, in creation order. */
     weft__parameter *first, *last;
-    /* device memory; the gaps between parameters are 0 in both, always */
+    /* Device memory. The gaps between parameters are always 0 in both. */
     real *values, *gradients; int64_t n, room;
     weft__name_table names;
 };
@@ -91,98 +89,94 @@ const weft__name *weft__name_below(const weft_module *m, const char *tail);
 weft__parameter *weft__parameter_named(const weft_module *m, const char *path);
 
 /* ---- module.c ---- */
-/* The context, if m can be worked with; NULL if m is NULL or could not be made (its context has failed
- * before), or the context has failed. */
+/* Returns the context. Returns NULL if m is NULL or could not be made, or if the context has failed. */
 weft *weft__ready(const weft_module *m);
-/* The inert tensor of the context of m, or of nowhere: what a function returns that could not do its work. */
+/* Returns the inert tensor of m's context, the result of a failed function. m may be NULL. */
 weft_tensor *weft__inert(const weft_module *m);
-/* For a layer's run: NULL if the layer was made and x can be its input; else the context (of the layer, or of
- * x if the layer is NULL or could not be made) fails, naming the function, and its inert tensor is the result
- * of the run. m: the layer's module, NULL for a NULL layer. */
+/* For a layer's run: returns NULL if the layer was made and x can be its input. Otherwise fails the context
+ * with the function's name and returns the inert tensor, the result of the run. The context is that of the
+ * layer, or of x without a layer. m: the layer's module, or NULL. */
 weft_tensor *weft__refused(const weft_module *m, const weft_tensor *x, const char *function);
-/* Checks a name for a new part of the module (NULL: a root) and writes its path; false and a sticky error
- * if it cannot be had. */
+/* Checks a name for a new part of the module (NULL: a root) and writes its path, or fails the context. */
 bool weft__path_for(weft *w, const weft_module *m, const char *name, const char *function,
                     char path[WEFT__PATH]);
-/* Of a buffer: it is what one shard carries from batch to batch, see weft__parameter. */
+/* Marks a buffer as the state of one shard, carried from batch to batch. */
 void weft__set_shard(weft_tensor *buffer, int shard);
-bool weft__below(const weft_module *part, const weft_module *m);  /* m itself is below m */
-/* Appends p to the lists and counts of its module and of all modules above it. It cannot fail. */
+bool weft__below(const weft_module *part, const weft_module *m);  /* m counts as below m */
+/* Appends p to the lists and counts of its module and of all modules above it. Cannot fail. */
 void weft__append(weft__parameter *p);
 /* Extends the lists of parameters and of buffers by number. */
 void weft__list_parameters(weft_module *);
-/* Walks along the names of parameters and buffers below m in the order in which they were made: the first
- * one for a p of NULL, then the one after p, NULL at the end. */
+/* Returns the parameter, buffer or tied name after p below m, in creation order. p NULL:
+ * the first one. NULL at the end. */
 weft__parameter *weft__next_name(const weft_module *m, const weft__parameter *p);
-/* The same without tied names: a parameter comes only under its first name, so not at all if that is not
- * below m. */
+/* Does the same without tied names. A tied parameter appears under its first name only, and not at all if
+ * that name is not below m. */
 weft__parameter *weft__next_parameter(const weft_module *m, const weft__parameter *p);
 /* Returns whether the path of p below m fits a shell pattern. */
 bool weft__path_fits(const weft__parameter *p, const weft_module *m, const char *pattern);
-/* The parameters below m (frozen ones, too, if asked for) as ranges [from, from + n) of the root's flat
- * vectors, neighbours merged, gaps included: what a kernel does to them all, it does in few calls. Begins
+/* Iterates over the parameters below m as ranges [from, from + n) of the root's flat vectors. Neighbours are
+ * merged and gaps included, so few kernel calls process all of them. frozen: include frozen parameters. Start
  * with a range of zeros; returns false at the end. */
 typedef struct weft__neighbours { int64_t from, n; const weft__parameter *last; } weft__neighbours;
 bool weft__next_neighbours(const weft_module *m, bool frozen, weft__neighbours *);
-/* The path of p below m, "encoder.lstm.weight_ih_l0". */
+/* Returns the path of p below m, "encoder.lstm.weight_ih_l0". */
 const char *weft__path_below(const weft__parameter *p, const weft_module *m);
-/* A layer runs: messages of the context name it until weft__leave. Returns the scope before. m->w must not
- * be NULL. */
+/* Makes messages name this layer until weft__leave. Returns the previous scope. m->w is not NULL. */
 const weft_module *weft__enter(const weft_module *m);
 void weft__leave(const weft_module *m, const weft_module *before);
-/* An object of `bytes` bytes, zeroed, below the context; NULL (and the context has failed) if there is no
- * memory or m->w is NULL. */
+/* Returns a zeroed object of `bytes` bytes that the context owns. Without memory, or if m->w is NULL, returns
+ * NULL, and the context has failed. */
 void *weft__layer(weft_module *m, size_t bytes);
-/* The layer of m when it is done, or the other if something about it has failed: then m goes, and its name
- * is free again. */
+/* Returns the finished layer. If it has failed, removes m, frees its name and returns `otherwise`. */
 void *weft__finished(weft_module *m, void *layer, void *otherwise);
-/* the numbers it takes in the flat vectors: its own and the gap behind */
+/* Returns the numbers that p uses in the flat vectors, with the gap after it. */
 int64_t weft__piece(const weft__parameter *p);
-/* of the flat vectors the first n numbers stay */
+/* Shortens the flat vectors to n numbers. */
 void weft__cut_back(weft_module *root, int64_t n);
 
 /* ---- parameter.c, init.c ---- */
-/* the numbers of every parameter and buffer, as far as is known */
+/* Marks every parameter and buffer below the root as changed. */
 void weft__all_changed(weft_module *root);
-/* For a function that changes gradients, under WEFT_CHECK: prints a line, once, if none has come. */
+/* For a function that changes gradients. Under WEFT_CHECK prints a line, once, if there are no gradients. */
 void weft__gradients_are_there(const weft_module *m, const char *function);
-/* a module `name` in m, all of whose parameters are the original's */
+/* Makes a module `name` in m, whose parameters are all tied to those of the original. */
 void weft__tie_module(weft_module *m, const char *name, const weft_module *original);
-weft__parameter *weft__parameter_of(const weft_tensor *value);    /* NULL if it is none */
+weft__parameter *weft__parameter_of(const weft_tensor *value);    /* NULL if not a parameter */
 void weft__first_values(weft__parameter *p, weft_init init);
 bool weft__init_is_sound(weft *w, const char *function, const char *path, const weft__form *f,
                          weft_init init);
 
 /* ---- parts that layers share ---- */
-/* uniform in +-1/sqrt(in), as PyTorch's linear layers start */
+/* Returns uniform in +-1/sqrt(in), the first values of PyTorch's linear layers. */
 weft_init weft__by_width(int64_t in);
-/* Linear layers whose weight starts so; the bias starts at 0. A size may be 0. */
+/* These make linear layers with these first weights and a bias of 0. A size may be 0. */
 weft_linear *weft__linear_as(weft_module *m, const char *name, int64_t in, int64_t out, weft_init weight);
 weft_linear *weft__linear_unbiased_as(weft_module *m, const char *name, int64_t in, int64_t out,
                                       weft_init weight);
-weft_tensor *weft__activated(weft_activation, weft_tensor *x);   /* mlp.c */
-/* the activation of the layer's output, in one pass where that can be */
+weft_tensor *weft__activated(weft_activation, weft_tensor *x);   /* see mlp.c */
+/* Applies the layer and the activation, in one pass if possible. */
 weft_tensor *weft__linear_activated(weft_linear *, weft_activation, weft_tensor *x);
-/* The layer's norm of glu(gate) + skip, in one sweep where a row of one has a row of the other. */
+/* Runs the layer norm over glu(gate) + skip, in one pass if their rows match. */
 weft_tensor *weft__layer_norm_of_gate(weft_norm_layer *, weft_tensor *gate, weft_tensor *skip);
-/* The sizes that a layer's options must name, each 1 or more; else the context fails, naming the layer, the
- * field and what was found. given: whether there were options at all. */
+/* Checks the sizes that a layer's options require, each 1 or more. Otherwise fails the context with the
+ * layer, the field and its value. given: the program passed options. */
 typedef struct weft__size_option { const char *field; int64_t is; } weft__size_option;
 bool weft__sizes_given(const weft_module *m, const char *layer, const char *name, bool given,
                        const weft__size_option *sizes, int n);
 #define WEFT__SIZES(m, layer, name, opts, ...)                                           \
     weft__sizes_given(m, layer, name, (opts) != NULL, (weft__size_option[]){ __VA_ARGS__ }, \
                       (int)(sizeof((weft__size_option[]){ __VA_ARGS__ }) / sizeof(weft__size_option)))
-bool weft__dropout_is_sound(weft *w, const char *function, double p);             /* else the context fails */
-/* Dropout of a layer's part: its masks have the name "path of m.part". */
+bool weft__dropout_is_sound(weft *w, const char *function, double p);             /* or fails the context */
+/* Applies dropout inside a layer. Its masks have the name "path of m.part". */
 weft_tensor *weft__dropped(const weft_module *m, const char *part, weft_tensor *x, double p);
 
 /* ---- texts of a module, module.c ---- */
-/* Keeps a text with the module, "cell" = "lstm": checkpoints hold it, and loading compares it. A key said
- * again replaces its value. */
+/* Stores a text with the module, such as "cell" = "lstm". Checkpoints contain it, and loading compares it. An
+ * existing key gets the new value. */
 void weft__describe(weft_module *m, const char *key, const char *value);
 
-/* All that an optimiser must find again: numbers of the host, or flat vectors on the device. */
+/* A part of an optimiser's state for checkpoints: numbers on the host, or flat vectors on the device. */
 typedef struct weft__saved {
     const char *name;
     weft_dtype type;
@@ -191,10 +185,10 @@ typedef struct weft__saved {
     bool device;
 } weft__saved;
 int  weft__optim_saved(weft_optim *o, weft__saved *out, int room);
-/* Whether values read for this entry of weft__optim_saved can be those of an optimiser; otherwise writes what
- * was found and what is expected to why. */
+/* Returns whether values read for this entry of weft__optim_saved are possible for an optimiser. Otherwise
+ * writes found and expected values to why. */
 bool weft__optim_accepts(const weft_optim *o, const weft__saved *entry, const void *values, char *why,
                          size_t size);
-bool weft__optim_is_of(const weft_optim *o, const weft_module *m);              /* of m, or of a part of it */
-void weft__optim_restored(weft_optim *o);        /* after the data were replaced */
+bool weft__optim_is_of(const weft_optim *o, const weft_module *m); /* of m or a module below it */
+void weft__optim_restored(weft_optim *o);        /* call it after the data were replaced */
 #endif

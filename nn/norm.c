@@ -1,5 +1,4 @@
-/* norm.c - layer normalisation as a layer: its gain and shift are parameters of PyTorch's names, weight
- * and bias. */
+/* norm.c - layer norm as a layer. Gain and shift have PyTorch's parameter names, weight and bias. */
 #include <math.h>
 #include "autograd/fused.h"
 #include "nn/nn.h"
@@ -39,7 +38,7 @@ weft_tensor *weft__layer_norm_of_gate(weft_norm_layer *n, weft_tensor *gate, wef
 {
     weft *w = n->m->w;
     bool fits = weft_ok(w) && skip && !weft__wrong(w, skip) && weft__gate_fits(gate, skip);
-    if (!fits)                                   /* a skip that is to be spread, or a wrong one */
+    if (!fits)                                   /* the skip must broadcast, or is wrong */
         return weft_layer_norm_run(n, weft_add(weft__glu(gate), skip));
     const weft_module *before = weft__enter(n->m);
     weft_tensor *y = weft__gate_norm_of(gate, skip, n->weight, n->bias, n->eps);

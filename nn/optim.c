@@ -1,9 +1,9 @@
-/* optim.c - a step of an optimiser, and what it remembers.
+/* optim.c - the step of an optimiser, and its saved state.
  *
- * Whether all gradients are finite, and how many steps were applied, is known to the device only
- * (weft__guard), so a step does not wait: the update kernel reads the guard and does nothing if a gradient is
- * not finite. Only where looking costs nothing, on the CPU, is the guard looked at in each step; elsewhere
- * when the program asks. */
+ * Only the device knows whether all gradients are finite and how many steps were applied (weft__guard). A
+ * step does not wait for it: the update kernel reads the guard and does nothing if a gradient is not finite.
+ * On the CPU, where reading is free, each step checks the guard. On a GPU it is read when the program calls
+ * weft_optim_skipped or saves. */
 #include <math.h>
 #include <string.h>
 #include "autograd/fused.h"
@@ -27,8 +27,8 @@ static void optim_end(void *p)
 
 static bool too_many(const weft_optim *o) { return o->counts[2] >= BAD_IN_A_ROW; }
 
-/* Bad steps that were told are over. Those of which no one knows yet, and fewer of them, count on:
- * recovering from something else is no good step. */
+/* Starts the count of bad steps again after their error was reported. Fewer bad steps continue to count,
+ * because recovery from another error is not a good step. */
 static void optim_recover(void *p)
 {
     weft_optim *o = p;
@@ -95,7 +95,7 @@ void weft_optim_set_group(weft_optim *o, const char *pattern, double lr_scale, d
     weft__group_set(o, pattern, scale, decay);
 }
 
-/* ---- what the device knows ---- */
+/* ---- reading the guard ---- */
 static void name_bad(weft_optim *o)
 {
     for (int i = 0; i < o->n; i++)
@@ -103,12 +103,12 @@ static void name_bad(weft_optim *o)
             snprintf(o->bad, sizeof o->bad, "%s", weft__path_below(o->slot[i].p, o->module));
 }
 
-static void look_quietly(weft_optim *o)           /* the context stays as it is */
+static void look_quietly(weft_optim *o)           /* never fails the context */
 {
     weft__guard g;
     o->w->dev.k->download(&o->w->dev, &g, o->guard, sizeof g);
     if (o->w->dev.failure[0])
-        return;                                  /* nothing came */
+        return;                                  /* the download failed */
     bool news = g.skipped != o->counts[1];
     o->over = g.over;
     o->counts[0] = g.applied;
@@ -150,7 +150,7 @@ static void check_gradients(weft_optim *o)
         if (!r.still)
             d->k->guard(d, r.n, dx + r.at, r.from, start, o->guard), start = false;
     if (start)
-        d->k->guard(d, 0, NULL, 0, true, o->guard);              /* nothing to train: nothing is wrong */
+        d->k->guard(d, 0, NULL, 0, true, o->guard);              /* no parameters: no error */
 }
 
 static real *part_from(real *x, int64_t from) { return x ? x + from : NULL; }
@@ -163,8 +163,8 @@ static weft__update of_run(const weft_optim *o, const weft__run *r)
     return u;
 }
 
-/* A step changes all or nothing, so before the first number is written the last is known to be finite:
- * mostly from sizes only. */
+/* Checks that all results will be finite before the first one is written, so that a step changes all or
+ * nothing. Mostly this follows from bounds. */
 static void check_results(weft_optim *o)
 {
     weft__device *d = &o->w->dev;
@@ -204,7 +204,7 @@ static void update(weft_optim *o)
     }
 }
 
-/* as far as is known: only the device knows whether the step was skipped */
+/* Marks parameters as changed even if the device skipped the step, which the host does not know. */
 static void moved(weft_optim *o)
 {
     for (int i = 0; i < o->n; i++) {
@@ -279,13 +279,13 @@ void weft_optim_set_lr(weft_optim *o, double lr)
 double weft_optim_lr(const weft_optim *o) { return o ? (double)o->how.lr : 0; }
 int64_t weft_optim_steps(const weft_optim *o) { return o ? o->steps : 0; }
 
-/* ---- saving: the guard goes as numbers of the host ---- */
+/* ---- saving: the guard is stored as numbers of the host ---- */
 bool weft__optim_is_of(const weft_optim *o, const weft_module *m)
 {
     return !holds(o) || weft__below(o->module, m);
 }
 
-static bool joined_quietly(weft_optim *o)        /* what cannot be is the file function's error only */
+static bool joined_quietly(weft_optim *o)        /* the error goes to the file function only */
 {
     weft *w = o->w;
     weft__listener *listener = weft__hush(w);
@@ -314,7 +314,7 @@ int weft__optim_saved(weft_optim *o, weft__saved *out, int room)
     return n;
 }
 
-/* ---- loading: no number that a step cannot have made ---- */
+/* ---- loading: refuses numbers that no step can produce ---- */
 static bool counts_are_possible(const int64_t *count, int64_t from, int64_t end, int64_t low, int64_t high,
                                 char *why, size_t size)
 {
@@ -342,8 +342,8 @@ static bool numbers_are_possible(const weft__saved *entry, const real *x, bool b
 bool weft__optim_accepts(const weft_optim *o, const weft__saved *entry, const void *values, char *why,
                          size_t size)
 {
-    const int64_t most = (int64_t)1 << 53, *count = values;        /* far from an overflow */
-    if (!strcmp(entry->name, "guard"))           /* the last number is a place */
+    const int64_t most = (int64_t)1 << 53, *count = values;        /* far from overflow */
+    if (!strcmp(entry->name, "guard"))           /* the last one is an index */
         return counts_are_possible(count, 0, 3, 0, most, why, size) &&
                counts_are_possible(count, 3, 4, -1, o->elements, why, size);
     if (entry->type == WEFT_I64)
@@ -358,7 +358,7 @@ void weft__optim_restored(weft_optim *o)
         return;
     o->rule = o->how.rule;                       /* io has compared it */
     o->bad[0] = 0;
-    /* a program that loads after ten bad steps has been told of them */
+    /* A program that loads after ten bad steps has already got the error. */
     o->counts[2] = too_many(o) ? 0 : o->counts[2];
     name_bad(o);
     send_guard(o);

@@ -1,8 +1,9 @@
-/* optim_members.c - which parameters an optimiser has: all below its module. Those that were made after it
- * join before its next step, or before it is saved or loaded, with memory of zeros and an age of 0; the
- * vectors grow at their end, since what is made later lies later in the root's flat vectors, too. A parameter
- * has one optimiser at a time. Groups are patterns of paths, kept in the order in which they were said, so
- * that they hold for late parameters, and the last word counts. */
+/* optim_members.c - the parameters of an optimiser: all below its module.
+ *
+ * Parameters made later join before the next step, save or load, with zeroed memory and an age of 0. The
+ * optimiser's vectors grow at their end, because later parameters come later in the root's flat vectors. A
+ * parameter has one optimiser at a time. Groups are patterns of paths in the order in which they were set, so
+ * they also apply to later parameters, and the last match wins. */
 #include <string.h>
 #include "autograd/fused.h"
 #include "nn/optim.h"
@@ -20,7 +21,7 @@ static int64_t slots_join(weft__slot *s, int n)
         s[i].n = weft__piece(s[i].p);
         from += s[i].n;
     }
-    /* no gap after the last: one parameter's memory has its shape */
+    /* No gap after the last one, so a single parameter's memory has its shape. */
     if (n) {
         from += weft__elements(&s[n - 1].p->value.f) - s[n - 1].n;
         s[n - 1].n = weft__elements(&s[n - 1].p->value.f);
@@ -54,7 +55,7 @@ static void apply(const weft_optim *o, weft__group *g, weft__slot *s)
     g->fits = true;
 }
 
-/* the group of that pattern; NULL: there is none */
+/* Removes the group with that pattern from the list and returns it; or NULL. */
 static weft__group *taken_out(weft_optim *o, const char *pattern)
 {
     for (weft__group **at = &o->groups; *at; at = &(*at)->next)
@@ -98,7 +99,7 @@ bool weft__groups_fit(weft_optim *o)
     return !o->w->status;
 }
 
-/* ---- who is new ---- */
+/* ---- new parameters ---- */
 static weft__parameter *next_new(const weft_optim *o, const weft__parameter *after)
 {
     weft__parameter *p = weft__next_parameter(o->module, after);
@@ -117,8 +118,8 @@ static bool is_free(const weft_optim *o, const weft__parameter *p, const char *f
     return !p->by;
 }
 
-/* ---- room ---- */
-/* a copy, followed by zeros */
+/* ---- memory ---- */
+/* Returns a copy of x, extended by zeros. */
 static real *copy_longer(const weft_optim *o, bool needed, const real *x, int64_t n)
 {
     weft__device *d = &o->w->dev;
@@ -140,7 +141,7 @@ static void let_go(weft_optim *o)
     weft__device_release(o->w, o->pasts);
 }
 
-/* the slots: those of o, then the new ones */
+/* Fills the slots with those of o, then with new ones. */
 static void fill_in(weft_optim *next, const weft_optim *o)
 {
     if (o->n) {
@@ -218,19 +219,18 @@ void weft__members_end(weft_optim *o)
     o->pasts = NULL;
 }
 
-/* ---- steps of each parameter ---- *
- * Adam's corrections and SGD's first step depend on a parameter's own steps. A parameter that is still
- * (frozen, or reached by no loss) takes none; otherwise late ones would start with steps three times too
- * long.
+/* ---- steps of each parameter ---- * Adam's corrections and SGD's first step depend on a parameter's own
+ * steps. A parameter that is frozen or not reached by a loss does not count the step. Otherwise a parameter
+ * that starts late would take first steps three times too long.
  *
  * Only the device knows how many steps were applied, so a past is a weft__guard on the device. All parameters
- * begin with one past. When some that share a past are still and others are not, those that differ from the
- * first of them leave with a copy. A past has the number of the first parameter that has it. */
+ * begin with one past. If only some parameters of a past are updated, those that differ from its first one
+ * get a copy. A past has the number of its first parameter. */
 static void leave_slot(weft_optim *o, int i, weft__slot *first)
 {
     weft__device *d = &o->w->dev;
     weft__slot *s = o->slot + i;
-    if (first->parted < 0) {                     /* the first to leave: the others follow it */
+    if (first->parted < 0) {                     /* the first to leave; others follow it */
         d->k->copy(d, o->pasts + i, o->pasts + s->past, sizeof *o->pasts);
         first->parted = i;
         s->parted = -1;

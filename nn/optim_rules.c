@@ -1,5 +1,5 @@
-/* optim_rules.c - SGD, RMSprop, Adam and AdamW: their options, checked, and the vectors that each keeps. An
- * option is looked at as the weft_real that a step takes: 1e-50 is an eps of 0 in float, 1e39 an infinity. */
+/* optim_rules.c - SGD, RMSprop, Adam and AdamW: checks their options and selects their vectors. An option is
+ * checked as a weft_real: in float 1e-50 is an eps of 0, and 1e39 is infinite. */
 #include <math.h>
 #include "nn/optim.h"
 
@@ -21,8 +21,8 @@ static void below_one(const weft_module *m, const char *rule, const char *option
     check(m, rule, option, value, value >= 0 && (real)value < 1, "0 or more and below 1");
 }
 
-/* 0 would divide 0 by 0 wherever a gradient is 0: in rows of an embedding that a batch lacks, in the gaps
- * between parameters. */
+/* An eps of 0 would divide 0 by 0 wherever a gradient is 0: in rows of an embedding that the batch lacks, and
+ * in the gaps between parameters. */
 static void positive(const weft_module *m, const char *rule, double eps)
 {
     check(m, rule, "eps", eps, (real)eps > 0 && !isinf((real)eps), "more than 0, and finite,");
@@ -56,7 +56,7 @@ weft_optim *weft_rmsprop_new(weft_module *m, const weft_rmsprop_opts *opts)
     o.alpha = weft__or(o.alpha, .99);
     o.eps = weft__or(o.eps, 1e-8);
     check_option(m, "rmsprop", "lr", o.lr);
-    /* more would be the root of a negative average */
+    /* A larger alpha could give the root of a negative average. */
     check(m, "rmsprop", "alpha", o.alpha, o.alpha >= 0 && o.alpha <= 1, "0 .. 1");
     positive(m, "rmsprop", o.eps);
     check_option(m, "rmsprop", "momentum", o.momentum);

@@ -1,11 +1,12 @@
-/* parameter.c - parameters and buffers: making, assigning, tying, freezing, and their gradients as a whole.
+/* parameter.c - makes, assigns, ties and freezes parameters and buffers, and changes their gradients as a
+ * whole.
  *
- * All parameters below a root are pieces of one flat vector, and their gradients of another, so that a step
- * of an optimiser is one pass. The vectors grow by doubling: then the numbers move, and every tensor is
- * pointed to its new place. What an operator of the present step has taken as a view (a reshaped weight, say)
- * still points to the old place, therefore that stays until the end of the context if the step has made
- * tensors already; a model built before its first step leaves nothing behind. Pieces start at multiples of
- * WEFT__GRAIN numbers, so that wide loads of a weight are aligned whatever stands before it. */
+ * All parameters below a root are parts of one flat vector, and their gradients of another, so an optimiser
+ * step is one pass. The vectors grow by doubling, which moves the numbers and updates every tensor's pointer.
+ * Views that operators of the current step made (a reshaped weight, for example) still point to the old
+ * memory. So if the step has made tensors, the old memory stays until the context ends. A model built before
+ * its first step leaves none. Each parameter starts at a multiple of WEFT__GRAIN numbers, so wide loads of a
+ * weight are aligned. */
 #include <stddef.h>
 #include <string.h>
 #include "autograd/fused.h"
@@ -13,7 +14,7 @@
 #include "nn/nn.h"
 
 /* ---- the flat vectors ---- */
-typedef struct { weft *w; real *values, *gradients; } old;        /* what a step may still look at */
+typedef struct { weft *w; real *values, *gradients; } old;        /* a step may still read these */
 
 static void old_end(void *p)
 {
@@ -36,7 +37,7 @@ static bool retired(weft *w, real *values, real *gradients)
     return true;
 }
 
-static real *copy_larger(weft *w, const real *x, int64_t n, int64_t room)   /* a copy, followed by zeros */
+static real *copy_larger(weft *w, const real *x, int64_t n, int64_t room)   /* a copy, extended by zeros */
 {
     real *y = weft__device_allocate(w, (size_t)room * sizeof *y);
     if (!y)
@@ -176,7 +177,7 @@ weft__parameter *weft__parameter_of(const weft_tensor *value)
                NULL;
 }
 
-/* its context, w; NULL if it cannot be used */
+/* Returns the tensor's context, or NULL after failing w if the tensor is not usable. */
 static weft *of_handle(weft *w, const weft_tensor *x, const char *function, const char *what)
 {
     const char *wrong = weft__wrong(w, x);
@@ -202,7 +203,7 @@ void weft__all_changed(weft_module *root)
             weft__changed(&p->value);
 }
 
-static void assigned(weft_tensor *x)             /* a gradient that a program writes itself has come, too */
+static void assigned(weft_tensor *x)             /* an assigned gradient counts as a gradient */
 {
     weft__changed(x);
     if (!weft__node_of(x)->gradient || !weft__outside_shards(x->w, "assign: of a gradient"))
@@ -293,7 +294,7 @@ static void freeze(weft__parameter *p, bool frozen)
     weft__node_of(&p->value)->frozen = frozen;
     weft__node_of(&p->value)->given &= !frozen;
     if (frozen && weft__elements(&p->grad.f))
-        /* what had come so far would be clipped and stepped */
+        /* Otherwise the old gradient would be clipped and applied. */
         w->dev.k->fill(&w->dev, weft__elements(&p->grad.f), 0, p->grad.data);
 }
 

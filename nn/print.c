@@ -1,9 +1,9 @@
-/* print.c - a module as a table: a line for each parameter and buffer below it, and what they sum up to. */
+/* print.c - prints a module as a table: a line for each parameter and buffer, then the totals. */
 #include <string.h>
 #include "autograd/fused.h"
 #include "nn/nn.h"
 
-/* widths of the first two columns; numbers that are not frozen, that are, and of buffers */
+/* Widths of the first two columns; numbers of trainable parameters, frozen parameters and buffers. */
 typedef struct {
     FILE *file;
     const weft_module *top;
@@ -14,7 +14,7 @@ typedef struct {
 static int larger(int a, int b) { return a > b ? a : b; }
 static const weft__parameter *first_name(const weft__parameter *p) { return p->tied ? p->tied : p; }
 
-static const char *path_of(const sheet *s, const weft__parameter *p)     /* a tied one may lie elsewhere */
+static const char *path_of(const sheet *s, const weft__parameter *p)     /* a tied one may be outside m */
 {
     return weft__below(p->module, s->top) ? weft__path_below(p, s->top) : p->path;
 }

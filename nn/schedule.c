@@ -1,5 +1,5 @@
-/* schedule.c - learning rates as pure functions of the step, and two judges that keep their memory in the
- * open: everything that a resumed run needs is the number of the step and these plain structs. */
+/* schedule.c - learning rates as functions of the step, and plateau and early stopping. Their state is plain
+ * structs, so a resumed run needs only the step number and these structs. */
 #include <math.h>
 #include "core/context.h"
 #include "nn/api_optim.h"
@@ -46,21 +46,20 @@ double weft_one_cycle(int64_t step, int64_t total, double lr, double rise, doubl
     return at >= bottom ? last : cosine(lr, last, (at - top) / (bottom - top));
 }
 
-/* Counts one more. A damaged saved state does not overflow. */
+/* Adds 1, without overflow for a damaged saved state. */
 static int64_t one_more(int64_t n) { return n < INT64_MAX ? n + 1 : n; }
 
-/* More than `patience` values in a row were no better: the rule of both judges. */
+/* Returns whether more than `patience` values in a row were not better: the rule of both. */
 static bool too_many(int64_t bad, int64_t patience) { return bad > 0 && bad > patience; }
 
-/* best starts at the worst value, so that a first value of NaN does not become the best; a damaged one
- * also. */
+/* Sets best to the worst value at the first call, so that NaN cannot be best, and if it is damaged. */
 static void start_best(double *best, int64_t seen, bool larger_is_better)
 {
     if (!seen || isnan(*best))
         *best = larger_is_better ? -(double)INFINITY : (double)INFINITY;
 }
 
-/* Better than best by more than the threshold times the size of best, whatever its sign. */
+/* Returns whether value is better than best by more than threshold times the size of best. */
 static bool is_better(double value, double best, bool larger_is_better, double threshold)
 {
     double bound = best * ((best > 0) == larger_is_better ? 1 + threshold : 1 - threshold);

@@ -1,41 +1,41 @@
-/* beam.c - beam search: for every sequence the K best beginnings so far are kept alive; an ending competes
- * when it is among the K best continuations, and a sequence is finished when nothing alive can overtake the
- * last of the hypotheses that are asked for.
+/* beam.c - beam search: keeps the K best beginnings of every sequence.
  *
- * Every token that is taken is a node, which knows the one before it: a hypothesis is a path back from its
- * last node. What cannot overtake any more is dropped at once. That changes no result: its continuations can
- * only be worse, so they would take no place among the K best that one which still can win has need of. */
+ * An ending competes if it is among the K best continuations. A sequence is finished when no beginning can
+ * overtake the last of the hypotheses to return. Each token is a node that refers to the previous one, so a
+ * hypothesis is a path back from its last node. Beginnings that can no longer win are dropped. This changes
+ * no result: their continuations are worse still and take no place among the K best that a possible winner
+ * needs. */
 #include <math.h>
 #include <string.h>
 #include "rnn/decode.h"
 
 enum { NO_NODE = -1 };
 typedef struct { int64_t before; int32_t token; } path_node;
-/* `worth` orders them; `last` is its last node; of one that is not there worth is -inf */
+/* `worth` orders hypotheses; -inf marks an unused entry. last: its last node. */
 typedef struct { double worth, score; int64_t last; int32_t length; } hypothesis;
-/* of the rows: log probability and last node */
+/* Log probability and last node of each row. */
 typedef struct { double *score; int64_t *node; } beginnings;
 typedef struct {
     weft__decoder d;
     beginnings now, next;
-    hypothesis *best;                            /* [n, best], the best first */
+    hypothesis *best;                            /* [n, best], best first */
     path_node *nodes; int64_t count, room;
-    weft__best k_best;                           /* 2 K continuations: at most K of them are endings */
+    weft__best k_best;                           /* 2 K continuations, of which at most K are endings */
 } search;
 
-static double worth(const search *b, double score, int64_t length)    /* length: tokens, the end counted */
+static double worth(const search *b, double score, int64_t length)    /* length: tokens, including the end */
 {
     return b->d.o->length_penalty == 0 ? score : score / pow((double)length, b->d.o->length_penalty);
 }
 
-/* The most that a beginning can come to: scores only fall, dividing by a longer length lifts them. */
+/* Returns an upper bound of a beginning's worth: scores only fall; dividing by a longer length lifts them. */
 static double promise(const search *b, double score, int64_t length)
 {
     int64_t next = length < b->d.o->limit ? length + 1 : length;
     return worth(b, score, b->d.o->length_penalty > 0 ? b->d.o->limit : next);
 }
 
-/* the worth that a hypothesis must have more than */
+/* Returns the worth that a new hypothesis must exceed. */
 static double bar(const search *b, int64_t s) { return b->best[(s + 1) * b->d.best - 1].worth; }
 
 static void consider(search *b, int64_t s, hypothesis h)
@@ -90,8 +90,8 @@ static bool room_for_nodes(search *b, int64_t more)
     return p;
 }
 
-/* The context keeps the nodes' memory from search to search. A search inside the step of another one has
- * memory of its own; the larger block is kept. */
+/* Takes the memory of nodes that the context keeps between searches. A search inside a step of another one
+ * allocates its own; the larger block is kept. */
 static void take_nodes(search *b)
 {
     size_t bytes;
@@ -123,7 +123,8 @@ static void read_back(const search *b)
 }
 
 /* ---- one sequence, one step ---- */
-/* The rows from `first` on, [rows, classes]; false if a score is no number, or none is above -inf. */
+/* Offers the continuations of the rows [rows, classes] from `first` on. Returns false if a score is NaN, or
+ * none is above -inf. */
 static bool offer_all(search *b, int64_t first, int64_t rows, const real *log_p)
 {
     int64_t C = b->d.classes;
@@ -148,7 +149,7 @@ static void go_on(search *b, int32_t token, int64_t s, int64_t parent, double sc
     weft__decoder_go_on(&b->d, token, s, parent);
 }
 
-/* From the K best continuations the rows of the next step; what the limit has cut competes as it is. */
+/* Fills the next step's rows with the K best continuations. At the limit they compete as they are. */
 static void continue_with(search *b, int64_t s, int64_t first)
 {
     int64_t K = b->d.beams, C = b->d.classes, alive = 0, length = weft__decoder_length(&b->d, s);
@@ -168,7 +169,7 @@ static void continue_with(search *b, int64_t s, int64_t first)
                  (hypothesis){ worth(b, b->next.score[r], length), b->next.score[r], b->next.node[r],
                                (int32_t)length });
     while (alive > 0 && (cut || !(promise(b, b->next.score[from + alive - 1], length) > bar(b, s))))
-        alive--;                                 /* the rows are in the order of their scores */
+        alive--;                                 /* rows are sorted by score */
     b->d.next.n = from + alive;
 }
 

@@ -1,8 +1,8 @@
-/* composed.c - the recurrent layers from public operators, step by step: what the fused operator must agree
- * with, the way of second derivatives, and the place to read what each cell is.
+/* composed.c - recurrent layers composed from public operators, step by step. It is the oracle for the fused
+ * operator, computes second derivatives, and shows the equations of each cell.
  *
- * Step t of a packed batch is a run of rows, one for each sequence that is longer than t, the longest on top.
- * Forwards sequences drop out at the bottom, backwards they join there with their first state. */
+ * Step t of a packed batch is a run of rows, one for each sequence longer than t, longest first. Forward,
+ * sequences end at the bottom of the rows. In reverse, they start there with their first state. */
 #include <limits.h>
 #include "autograd/fused.h"
 #include "rnn/rnn.h"
@@ -18,7 +18,7 @@ static weft_tensor *gate(weft_tensor *sums, int k, int64_t H)
     return weft_slice(sums, 1, k * H, (k + 1) * H);
 }
 
-/* In the cells a = W_ih x + b_ih comes from outside, r = W_hh h + b_hh is made here. */
+/* In the cells a = W_ih x + b_ih is an argument, and r = W_hh h + b_hh is computed here. */
 
 /* h' = tanh(a + r), or max(0, a + r) */
 static weft_state rnn(const weft__direction *d, weft_tensor *a, weft_state s)
@@ -39,8 +39,8 @@ static weft_state gru(const weft__direction *d, weft_tensor *a, weft_state s)
     return (weft_state){ weft_add(n, weft_mul(z, weft_sub(s.h, n))), NULL };
 }
 
-/* Hochreiter & Schmidhuber 1997, Gers et al. 2000: c' = f c + i g, h' = o tanh(c'), projected if there is
- * a w_hr (Sak et al. 2014). A CIFG (Greff et al. 2017) has i = 1 - f, so c' = g + f (c - g). */
+/* Hochreiter & Schmidhuber 1997, Gers et al. 2000: c' = f c + i g, h' = o tanh(c'), projected if w_hr is
+ * given (Sak et al. 2014). A CIFG (Greff et al. 2017) has i = 1 - f, so c' = g + f (c - g). */
 static weft_state lstm(const weft__direction *d, weft_tensor *a, weft_state s)
 {
     int64_t H = weft_size(s.c, 1);
@@ -79,9 +79,9 @@ static weft_state cell(const weft__direction *d, weft_tensor *a, weft_tensor *no
     }
 }
 
-/* ---- x itself, through which a gradient of -0 comes back as 0 ---- *
- * Gradients of slices are summed with zeros for the rows beside them, and 0 + -0 is 0. Without this a
- * sequence would have -0 alone and 0 in a batch. */
+/* ---- the identity, whose backward turns -0 into 0 ---- * Gradients of slices are summed with the zeros of
+ * other rows, and 0 + -0 is 0. Without this operator a sequence alone would have -0 where it has 0 in a
+ * batch. */
 static bool same_shape(weft_call *c)
 {
     weft_op_like(c->y[0], c->x[0]);
@@ -98,9 +98,9 @@ static const weft_op op_same = {
 };
 static weft_tensor *same(weft_tensor *x) { return APPLY(&op_same, x); }
 
-/* The state that enters `rows` sequences: some drop out at the bottom, or join there with their first. It is
- * a tensor of its own even if all go on: what a step gives back to its state is summed first, and then added,
- * whatever sequences stand beside one. */
+/* Returns the state of `rows` sequences: drops ended ones, or adds starting ones with their first state. The
+ * result is always a new tensor. So the gradients of one step are summed first and then added, regardless of
+ * the other sequences in the batch. */
 static weft_tensor *enter_state(weft_tensor *state, weft_tensor *first, int64_t rows)
 {
     int64_t have = weft_size(state, 0);
@@ -120,7 +120,7 @@ static weft_state first_state(const weft__direction *d, int64_t n)
     return (weft_state){ same(h), d->has_c ? same(c) : NULL };
 }
 
-/* in the order of time, as ragged as x */
+/* Concatenates the steps in the order of time, with the batch of x. */
 static weft_tensor *join_steps(weft_tensor **steps, int64_t T, weft_tensor *x)
 {
     weft_tensor *rows = same(weft_concat(steps, (int)T, 0));
@@ -136,7 +136,7 @@ weft_state weft__recurrent_composed(const weft__direction *d)
     weft *w = x->w;
     const weft_batch *b = x->f.batch;
     const int32_t *live = b ? b->live.host : NULL;                /* PyTorch's batch_sizes */
-    /* an empty batch has one step of no rows: it leads to all parameters, and their gradients are 0 */
+    /* An empty batch runs one step without rows, so that all parameters get gradients of 0. */
     bool empty = !b || b->longest == 0;
     int64_t T = empty ? 1 : b->longest, from = 0;
     weft_tensor **h = weft__take(w, WEFT__IN_NOTES, T * (int64_t)sizeof *h),

@@ -1,11 +1,11 @@
-/* decode.c - writing sequences out, a token at a time: greedy decoding and sampling, and the choice among the
- * ways; beam search is in beam.c, the loop in decoder.c. */
+/* decode.c - generates sequences token by token: greedy decoding, sampling, and the choice between decoding
+ * modes. beam.c has beam search, decoder.c the loop. */
 #include <math.h>
 #include "autograd/fused.h"
 #include "rnn/decode.h"
 
-/* ---- one hypothesis a sequence ---- *
- * The choice of a token for each row: its class and its log probability by the model. */
+/* ---- one hypothesis for each sequence ---- * A chooser selects a token for each row and returns its class
+ * and its log probability by the model. */
 typedef bool chooser(weft__decoder *d, weft_tensor *log_p, int32_t *chosen, real *log_p_chosen);
 
 static void accept(weft__decoder *d, int64_t row, int32_t token, real log_p)
@@ -48,10 +48,9 @@ static bool choose_largest(weft__decoder *d, weft_tensor *log_p, int32_t *chosen
            weft__read(p, log_p_chosen, (size_t)d->now.n * sizeof *log_p_chosen) == WEFT_OK;
 }
 
-/* ---- sampling ---- *
- * One draw for every sequence and step, finished or not: what a sequence gets does not depend on when its
- * neighbours end. */
-/* u in [0, 1) */
+/* ---- sampling ---- * Every sequence gets one draw in every step, even after its end. So the result of a
+ * sequence does not depend on the lengths of others. */
+/* Draws a token; u is uniform in [0, 1). */
 static int64_t draw_token(const weft__scored *among, int64_t n, double temperature, double u)
 {
     double top = -HUGE_VAL, total = 0;
@@ -69,7 +68,7 @@ static int64_t draw_token(const weft__scored *among, int64_t n, double temperatu
     return among[last].id;
 }
 
-/* How many of them, the likeliest first, come to top_p of their probability. */
+/* Returns the smallest number of tokens, most probable first, with probability top_p together. */
 static int64_t nucleus(const weft__scored *sorted, int64_t n, double temperature, double top_p)
 {
     double total = 0, some = 0;
@@ -119,7 +118,7 @@ static bool choose_by_chance(weft__decoder *d, weft_tensor *log_p, int32_t *chos
     return true;
 }
 
-/* ---- the ways ---- */
+/* ---- decoding modes ---- */
 weft_decoded weft_decode(weft *w, int64_t n, weft_state first, weft_decode_step_fn *step, void *user,
                          const weft_decode_opts *o)
 {

@@ -1,12 +1,11 @@
-/* decoder.c - the loop that all ways of decoding share: checks, a step, the states that go over, the
- * result. */
+/* decoder.c - the loop that all decoding modes share: checks, steps, states between steps, the result. */
 #include <limits.h>
 #include <math.h>
 #include <stdlib.h>
 #include "rnn/decode.h"
 
-/* ---- what is asked for ---- */
-/* an option of another way of decoding than the one that the options choose */
+/* ---- options ---- */
+/* Returns an option that belongs to another decoding mode than the chosen one; or NULL. */
 static const char *way_fault(const weft_decode_opts *o)
 {
     bool beams = o->beams > 1;
@@ -53,7 +52,7 @@ static const char *decoder_fault(const weft__decoder *d, int64_t n)
     return wrong ? wrong : way_fault(o);
 }
 
-/* Whether a step can begin with them, or has made them, for n rows. */
+/* Checks the states before the first step, or after a step, for n rows. */
 static bool states_are_good(weft__decoder *d, weft_state s, int64_t n)
 {
     weft_tensor *both[2] = { s.h, s.c };
@@ -110,7 +109,7 @@ static bool prompts_are_good(weft__decoder *d)
     return !d->w->status;
 }
 
-/* how many tokens of a sequence's prompt come after the one that it begins with */
+/* Returns the number of tokens in a sequence's prompt after its first token. */
 static int64_t forced(const weft__decoder *d, int64_t s)
 {
     return d->o->prompt ? d->o->prompt_len[s] - (d->o->begin < 0) : 0;
@@ -186,7 +185,7 @@ bool weft__decoder_begin(weft__decoder *d, int64_t n, weft_state first)
 }
 
 /* ---- one step ---- */
-/* Rows of a state to one of its two buffers: those that go on. */
+/* Copies the continued rows of a state to one of its two buffers. */
 static void carry(weft__decoder *d, int i, weft_tensor *t, weft_tensor *parent)
 {
     weft *w = d->w;
@@ -217,7 +216,7 @@ static bool all_go_on(const weft__decoder *d)
     return all;
 }
 
-/* The states that the newest step has made go over to the next one, and whatever it has made besides ends. */
+/* Copies the new states and ends all other tensors of the step. */
 static void leave_step(weft__decoder *d)
 {
     weft *w = d->w;
@@ -245,7 +244,7 @@ static void count_rows(weft__decoder *d)
         d->rows_of[d->now.sequence[r]]++;
 }
 
-/* As those were that it began with. */
+/* Checks that the new states have the form of the first ones. */
 static bool made_is_good(weft__decoder *d)
 {
     weft *w = d->w;
@@ -294,8 +293,7 @@ static bool classes_are_good(weft__decoder *d, int64_t classes)
     return !d->w->status;
 }
 
-/* What stands below the call, the decoder's own arrays and the states, must outlive whatever the program
- * rewinds. */
+/* Calls the step function. The decoder's arrays and states are older, so weft_rewind cannot end them. */
 static weft_tensor *call_step(weft__decoder *d)
 {
     weft *w = d->w;
@@ -326,7 +324,7 @@ weft_tensor *weft__decoder_step(weft__decoder *d)
     d->now = alive;
     count_rows(d);
     weft_tensor *scores = w->status ? NULL : call_step(d);
-    w->running = d->name;                        /* what follows until the next step is its work */
+    w->running = d->name;                        /* later failures are the decoder's */
     if (w->status || !scores_are_good(d, scores) || !states_are_good(d, d->made, d->now.n) ||
         !made_is_good(d) ||
         !classes_are_good(d, scores->f.size[1]))

@@ -1,11 +1,10 @@
-/* layers.c - recurrent layers at work: layers on top of each other, two directions side by side, dropout
- * between, states in the user's order. For each layer and direction one fused operator runs, or the composed
- * form. */
+/* layers.c - runs recurrent layers: stacked layers, two directions, dropout between layers, states in the
+ * user's order. Each layer and direction is one fused operator, or the composed form. */
 #include "autograd/fused.h"
 #include "rnn/layers.h"
 
 /* ---- layers and directions over a packed batch ---- */
-/* first: the stacks */
+/* first: stacked states */
 static weft__direction direction_of(weft_rnn *r, weft_tensor *x, weft__ids by, weft_state first, int k,
                                     const weft__ends *e)
 {
@@ -27,7 +26,7 @@ static weft__direction direction_of(weft_rnn *r, weft_tensor *x, weft__ids by, w
     d.in[WEFT__C0] = own.c;
     return d;
 }
-/* Are both directions of the layer one entry of the tape, so that a GPU does their steps by one launch? */
+/* Returns whether both directions are one entry of the tape, so that a GPU runs them in one launch. */
 static bool are_one(const weft_rnn *r, const weft *w)
 {
     return directions(r) == 2 && !w->dev.k->synchronous && !r->composed && !is_own(r) && !r->traces.on &&
@@ -56,7 +55,7 @@ static weft_tensor *drop_between_layers(const weft_rnn *r, weft_tensor *x, int l
     return weft_dropout(x, r->o.dropout, name, false);
 }
 
-/* x, or ids if there are any: packed, or rows step by step */
+/* x or, if given, ids: packed, or rows step by step. */
 static weft_rnn_out through(weft_rnn *r, weft_tensor *x, weft__ids by, weft_state first)
 {
     const weft__form form = (by.ids ? by.ids : x)->f;
@@ -65,7 +64,7 @@ static weft_rnn_out through(weft_rnn *r, weft_tensor *x, weft__ids by, weft_stat
     weft_tensor *h[2 * LAYERS], *c[2 * LAYERS];
     for (int l = 0, k = 0; l < r->o.layers; l++) {
         if (!by.ids)
-            /* what is between two layers may have arranged it otherwise */
+            /* Dropout between two layers may have changed the layout. */
             x = weft__arranged_as(drop_between_layers(r, x, l), &form);
         weft_state s[2] = { { NULL, NULL }, { NULL, NULL } };
         run_directions(r, x, by, first, k, e, s);
@@ -76,7 +75,7 @@ static weft_rnn_out through(weft_rnn *r, weft_tensor *x, weft__ids by, weft_stat
             c[k] = s[d].c;
         }
         x = directions(r) == 2 ? weft_concat(h + k - 2, 2, 1) : h[k - 1];
-        by = (weft__ids){ NULL, NULL };          /* of the first layer */
+        by = (weft__ids){ NULL, NULL };          /* ids belong to the first layer only */
     }
     if (w->status)
         return (weft_rnn_out){ &w->nil, { &w->nil, &w->nil } };
@@ -85,7 +84,7 @@ static weft_rnn_out through(weft_rnn *r, weft_tensor *x, weft__ids by, weft_stat
     };
 }
 
-/* ---- what comes in ---- */
+/* ---- checks of inputs ---- */
 static bool state_fits(const weft_rnn *r, const char *function, const char *name, const weft_tensor *t,
                        int64_t n, int64_t wide)
 {
@@ -140,7 +139,7 @@ static bool call_fits(const weft_rnn *r, const char *function, const weft_tensor
            states_fit(r, function, s, x->f.batch ? x->f.batch->n : x->f.size[0]);
 }
 
-/* ---- what goes out ---- */
+/* ---- runs ---- */
 static weft_rnn_out on_ragged(weft_rnn *r, weft_tensor *x, weft_state first)
 {
     const bool rows = x->f.layout == WEFT_ROWS;
@@ -153,7 +152,7 @@ static weft_rnn_out on_ragged(weft_rnn *r, weft_tensor *x, weft_state first)
     weft__form in = weft__laid(x->f, order.batch, order.layout, 0, WEFT_ALIGN_LEFT, order.place);
     r->traces.as = x->f;
     r->traces.plain.rank = 0;
-    /* a tensor of its own, which both directions read */
+    /* Makes a separate tensor that both directions read. */
     weft_rnn_out o = through(r, by.ids ? x : weft__arranged(x, &in, 0), by, first);
     o.y = weft__arranged_as(o.y, &x->f);
     return o;
@@ -171,7 +170,7 @@ static weft_rnn_out on_plain(weft_rnn *r, weft_tensor *x, const char *function, 
     return o;
 }
 
-/* With nothing that only a whole run has. */
+/* Returns whether the step needs nothing that only a run over a batch supports. */
 static bool steps_alone(const weft_rnn *r, const weft_tensor *x)
 {
     return !r->composed && !is_own(r) && !r->traces.on &&
@@ -220,7 +219,7 @@ weft_rnn_out weft_rnn_step(weft_rnn *r, weft_tensor *x, weft_state state)
     return run_checked(r, "rnn_step", x, state, 2);
 }
 
-/* ---- the last layer's states, side by side ---- */
+/* ---- the last layer's states of both directions ---- */
 weft_tensor *weft_final_state(weft_rnn *r, weft_state last)
 {
     weft *w = r && r->m ? r->m->w : weft__context(&last.h, 1);

@@ -1,18 +1,18 @@
-/* layers.h - what a recurrent layer is, for what makes it (layers_new.c) and what runs it (layers.c). */
+/* layers.h - the struct of a recurrent layer, which layers_new.c makes and layers.c runs. */
 #ifndef WEFT_RNN_LAYERS_H
 #define WEFT_RNN_LAYERS_H
 #include "rnn/rnn.h"
 
-enum { LAYERS = 32 };                            /* said in the header */
+enum { LAYERS = 32 };                            /* documented in api_rnn.h */
 
 struct weft_rnn {
-    weft_module *m;                              /* NULL: a layer that could not be made */
+    weft_module *m;                              /* NULL: the layer could not be made */
     weft_rnn_opts o; weft__cell cell; bool composed;
     weft_cell own; char own_name[96];            /* step NULL: a cell of core/cells.def */
-    weft__own_cell *of_own;                      /* of layer l, direction d as below */
+    weft__own_cell *of_own;                      /* [layers * directions], ordered as weight */
     int gates_x, gates_h; bool has_c;
     weft__traces traces;
-    /* of layer l, direction d at l * directions + d; absent ones NULL */
+    /* Weights of layer l and direction d at index l * directions + d; NULL if absent. */
     weft_tensor *weight[2 * LAYERS][WEFT__RNN_WEIGHTS];
 };
 

@@ -1,5 +1,5 @@
-/* layers_new.c - recurrent layers, of the cells of core/cells.def and of a program's own, are made:
- * parameters by PyTorch's names, what their module says of them. */
+/* layers_new.c - makes recurrent layers with cells of core/cells.def or of the program: parameters with
+ * PyTorch's names, and the module's description. */
 #include <string.h>
 #include <math.h>
 #include "autograd/fused.h"
@@ -22,7 +22,7 @@ int weft__gate_of(weft__cell cell, char letter)
     return at ? (int)(at - names) / 2 : -1;
 }
 
-/* ---- forget bias: bias_ih gets all of it, bias_hh 0 ---- */
+/* ---- forget bias: all of it in bias_ih, 0 in bias_hh ---- */
 static const char *forget_bias_fault(const weft_rnn_opts *o, bool forgets)
 {
     return !forgets ? "only an LSTM or a CIFG has a forget_bias" :
@@ -94,7 +94,7 @@ static void describe_layer(const weft_rnn *r)
     weft__describe(r->m, "bias", r->o.no_bias ? "none" : "b_ih and b_hh");
 }
 
-/* Room for what each layer and direction of a cell of one's own has; its record is the layer's own copy. */
+/* Allocates the data of a program's cell for each layer and direction. Copies the cell's record. */
 static bool own_cells(weft_rnn *r)
 {
     snprintf(r->own_name, sizeof r->own_name, "%s", r->own.name);
@@ -107,7 +107,7 @@ static bool own_cells(weft_rnn *r)
 
 static weft_rnn none;                            /* a layer that could not be made */
 
-/* kind: what the cell is, with nothing else said. */
+/* Makes a layer. kind: a layer with only the cell's fields set. */
 static weft_rnn *layer_new(weft_module *parent, const char *name, const char *function, const weft_rnn *kind,
                            const weft_rnn_opts *o)
 {
@@ -139,7 +139,7 @@ static weft_rnn *layer_new(weft_module *parent, const char *name, const char *fu
     for (int l = 0; l < r->o.layers; l++)
         for (int d = 0; d < directions(r); d++)
             weights_new(r, l, d);
-    r->own.own = NULL;                           /* the list was the caller's */
+    r->own.own = NULL;                           /* the list belongs to the caller */
     return weft__finished(m, r, &none);
 }
 
@@ -206,7 +206,7 @@ bool weft_rnn_set_composed(weft_rnn *r, bool on)
 {
     bool was = r && r->composed;
     if (r && r->m)
-        r->composed = on || is_own(r);           /* which has no other way */
+        r->composed = on || is_own(r);           /* which has no fused form */
     return was;
 }
 

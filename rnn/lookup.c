@@ -1,27 +1,26 @@
-/* lookup.c - what a recurrent layer makes of an embedding: instead of rows of the table it takes their ids.
+/* lookup.c - lets a recurrent layer take the ids of an embedding instead of the looked-up rows.
  *
- * The projection of an embedding is the embedding of a projection. So where tokens are many and rows few
- * (letters, phones, classes), a layer projects the rows, once, and a token's share of the gates' sums is the
- * row of its id: to the same bits where, as in the CPU's own products, a row's projection does not depend on
- * the others. Backward gates' gradients are added up by id, and the gradients of w_ih, of the biases and of
- * the table are products of as many rows as the table has. The rows that were looked up stay an input of the
- * layer, so that their gradient can be asked for. */
+ * With many tokens and few rows (letters, phones, classes), the layer projects each row once. A token then
+ * uses the projected row of its id. The bits are the same where the projection of a row does not depend on
+ * other rows, as in the CPU's own products. Backward sums the gates' gradients by id. The gradients of w_ih,
+ * of the biases and of the table are then products with one row for each table row. The looked-up rows stay
+ * an input of the layer, so that a program can request their gradient. */
 #include "autograd/fused.h"
 #include "rnn/rnn.h"
 
-enum { TOKENS_A_ROW = 4 };                       /* at least so many tokens for each */
+enum { TOKENS_A_ROW = 4 };                       /* minimum tokens for each row */
 
 static bool is_worth_it(const weft_tensor *x, const weft_tensor *table)
 {
     const weft__device *d = &x->w->dev;
-    /* a GPU's products may differ by how many rows there are */
+    /* On a GPU the bits of a product may depend on its number of rows. */
     bool by_tokens = d->deterministic && !d->k->synchronous;
     return table && !by_tokens && table->f.rank == 2 && table->f.size[0] <= WEFT__FEW_ROWS &&
            table->f.size[0] * TOKENS_A_ROW <= x->f.batch->tokens;
 }
 
-/* ---- which rows are looked up; -1 looks up the one behind all, of zeros ---- */
-static bool used_shape(weft_call *c)             /* ids; the table */
+/* ---- the rows that occur; -1 looks up the row of zeros after the last one ---- */
+static bool used_shape(weft_call *c)             /* inputs: ids, table */
 {
     int64_t rows = c->x[1]->f.size[0] + 1;
     weft_op_like(c->y[0], c->x[0]);
@@ -49,6 +48,6 @@ weft__ids weft__ids_of(weft_tensor *x, const weft__form *order)
     if (!weft__same(&ids->f, &to))
         ids = weft__arranged(ids, &to, -1);
     const weft_call *c = weft__apply(&op_used, (weft_tensor *[]){ ids, rows }, 2, NULL, 0);
-    /* rows that no token has are zeros, whatever is in them */
+    /* Rows without a token are zeros, whatever the table contains. */
     return (weft__ids){ c->y[0], weft_index_select(rows, c->y[1]) };
 }

@@ -1,5 +1,4 @@
-/* own_cell.c - a cell whose step the program wrote: its parameters, the noise that it may ask for, and the
- * checks on what it gives. */
+/* own_cell.c - cells whose step the program defines: parameters, noise, and checks of the results. */
 #include <math.h>
 #include <string.h>
 #include "autograd/fused.h"

@@ -1,11 +1,12 @@
-/* recurrent.c - the fused recurrent layer: one tape entry for one direction over a whole packed batch, or
- * over rows of several sequences.
+/* recurrent.c - the operator of a fused recurrent layer: its shapes, composed form and records.
  *
- * On a GPU both directions of a layer are one entry, where nothing speaks against it: their steps are one
- * launch then. Its results are those of one direction, and behind them those of the other. */
+ * One entry of the tape runs one direction of a layer over a whole batch, packed or in folded rows (fold.c).
+ * On a GPU one entry may run both directions, so that one launch computes a step of both; are_one in layers.c
+ * decides this. Its results are those of the first direction, then those of the second. The forward and fused
+ * backward functions are in recurrent_run.c. */
 #include "rnn/recurrent.h"
 
-/* [rows, columns], or [rows] if columns is 0; or absent */
+/* Returns whether x is NULL or has the shape [rows, columns], or [rows] if columns is 0. */
 static bool is(const weft_tensor *x, int64_t rows, int64_t columns)
 {
     return !x ||
@@ -67,8 +68,9 @@ static void describe(const weft_call *c, char *text, size_t size)
 }
 
 /* ---- the records of a cell ---- */
-/* Lean, which destroys nothing that was saved; with its gates; with a projection, too; of two directions lean
- * and with their gates. */
+/* Each cell has five records: lean; with gates; with gates and a projection; both directions, lean; both
+ * directions, with gates. They differ in the number of results and in `once`. Backward overwrites the saved
+ * gates, so it runs only once; a lean call saves no gates. */
 #define RECORD(its_name, its_results, is_once)                                                               \
     {                                                                                                        \
         .name = its_name, .results = its_results, .layout = WEFT_ROWS, .once = is_once, .shape = shape,      \
@@ -88,8 +90,9 @@ static const weft_op *op_of(const weft__direction *d, bool both)
     return &records[d->cell][both ? 4 - lean : lean ? 0 : d->in[WEFT__W_HR] ? 2 : 1];
 }
 
-/* Its inputs, of which there are n more in the end; of the second direction not what it shares with the
- * first. */
+/* Appends the inputs of a direction to x, counts them in *n, and returns the attributes with their indices.
+ * first: NULL, or for the second direction the attributes of the first, which has the same x, ids and
+ * table. */
 static attributes attributes_of(const weft__direction *d, const attributes *first, weft_tensor **x, int *n)
 {
     attributes a = { .cell = d->cell, .reverse = d->reverse, .layer = d->layer, .trace = d->trace };

@@ -1,15 +1,15 @@
-/* recurrent.h - a call of the fused recurrent layer: its attributes, inputs and results, its sizes. For what
- * the operator is (recurrent.c) and how it runs (recurrent_run.c).
+/* recurrent.h - a call of the fused recurrent layer: its attributes, inputs, results and sizes, for
+ * recurrent.c, which defines the operator, and recurrent_run.c, which runs it.
  *
  * N tokens, n sequences, F inputs, H hidden units, W the width of h, G = gates H rows of the weights, S =
- * slots H columns of the buffer. What a cell is stands in core/cells.def. */
+ * slots H columns of the buffer. core/cells.def defines the cells. */
 #ifndef WEFT_RNN_RECURRENT_H
 #define WEFT_RNN_RECURRENT_H
 #include "autograd/fused.h"
 #include "rnn/rnn.h"
 
-/* at: which x of the call; -1: absent. both: behind them are those of the other direction. trace: of the
- * layer, NULL: none; run: which of its runs this is */
+/* Attributes of one direction. at: index of each input in the call's x, -1 if absent. both: the attributes of
+ * the other direction follow. trace: of the layer, or NULL. run: number of this run in the trace. */
 typedef struct {
     weft__cell cell; bool reverse, lean, both; int layer; int8_t at[WEFT__RNN_INPUTS];
     weft__trace *trace; uint64_t run;
@@ -17,7 +17,7 @@ typedef struct {
 typedef struct { int64_t N, n, F, H, W, G, S; } extents;
 
 static inline const attributes *how(const weft_call *c) { return c->attributes; }
-/* The directions of a call, each as if it were alone. All that follows looks at one of them. */
+/* The directions of a call as separate calls. All functions below take one of them. */
 typedef struct { int n; weft_call of[2]; } direction_calls;
 static inline direction_calls calls_of(const weft_call *c)
 {
@@ -39,13 +39,12 @@ static inline real *numbers_of(const weft_call *c, int k)
     return input_of(c, k) ? input_of(c, k)->data : NULL;
 }
 
-/* Results: the states, h and perhaps c, then, unless they are made again, the gates and, with a
- * projection, h before it. */
+/* Results: the states, h and perhaps c; unless lean the gates; with a projection h before it. */
 static inline bool has_c(const weft_call *c)    { return weft__states(how(c)->cell) == 2; }
 static inline int  at_gates(const weft_call *c) { return weft__states(how(c)->cell); }
 static inline bool is_lean(const weft_call *c)  { return c->m == at_gates(c); }
 
-/* What is packed: x, or ids of the rows that it is. */
+/* Returns the form of the packed input: ids if the call has them, otherwise x. */
 static inline const weft__form *packed(const weft_call *c)
 {
     return &(input_of(c, WEFT__IDS) ? input_of(c, WEFT__IDS) : c->x[WEFT__X])->f;
@@ -65,14 +64,14 @@ static inline extents sizes(const weft_call *c)
                       weft__slots(how(c)->cell) * H };
 }
 
-/* Of rows that are columns of several sequences; NULL: packed. */
+/* Returns the fold of rows that hold several sequences; NULL if packed. */
 static inline const weft__fold *fold(const weft_call *c)
 {
     const weft__form *x = packed(c);
     return x->layout == WEFT_ROWS ? x->place->fold : NULL;
 }
 
-/* recurrent_run.c: forwards, and backwards with its gates at hand. */
+/* See recurrent_run.c. The second runs backward with the saved gates. */
 void weft__recurrent_run(weft_call *);
 void weft__recurrent_back(const weft_call *);
 #endif

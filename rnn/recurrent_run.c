@@ -1,13 +1,13 @@
-/* recurrent_run.c - the fused recurrent layer at work.
+/* recurrent_run.c - runs the fused recurrent layer.
  *
- * The kernels `recur_layer` and `recur_layer_back` do it all: the projection of x, dx and the gradients of
- * the weights are one product each over all N tokens, or done while a token is in the caches; only what is
- * recurrent must run step by step. The buffer of the gates holds sums, then gates, then their gradients, so
- * it serves one walk back; a second one, and second derivatives, go through the composed form.
+ * The kernels `recur_layer` and `recur_layer_back` do the work. The projection of x, dx and the gradients of
+ * the weights are one product each over all N tokens, or computed while a token is in the cache. Only the
+ * recurrence runs step by step. The gates' buffer holds sums, then gates, then their gradients, so it serves
+ * one backward pass. A second pass, and second derivatives, use the composed form.
  *
- * Lean, or where nothing is recorded, the gates are no result. They exist for a segment of steps at a time,
- * in a buffer that stays in the cache, and backward runs each segment forward once more: from the h and c
- * that it has, by the same kernel, to the same bits. */
+ * In a lean layer, or while nothing is recorded, the gates are not a result. They exist for a segment of
+ * steps at a time, in a buffer that stays in the cache. Backward runs each segment forward again from its h
+ * and c, by the same kernel, with the same bits. */
 #include "autograd/packed_weights.h"
 #include "rnn/recurrent.h"
 
@@ -35,7 +35,7 @@ static weft__recurrence recurrence(const weft_call *c, const extents *e)
     };
 }
 
-/* of the device, until the entry has been passed or the step ends */
+/* Returns device memory that ends after the entry's backward, or with the step. */
 static real *scratch(const weft_call *c, int64_t n)
 {
     weft *w = c->y[0]->w;
@@ -45,15 +45,15 @@ static real *scratch(const weft_call *c, int64_t n)
 /* ---- segments ---- */
 enum { SEGMENT_BYTES = 4 << 20, SEGMENT_ROWS = 1024, DEVICE_FACTOR = 64 };
 
-/* Steps that are run at one time, and what is kept of them only; room: rows of the buffers. A layer that
- * keeps its gates is one segment. */
+/* Steps that run together, and their buffers of `room` rows. A layer that keeps its gates is one segment. */
 typedef struct { weft__recur_layer l; int64_t room; real *gates, *raw, *h_before, *dh; } segment;
 
-/* Only test programs define it (tests/failing_malloc.c): rows of a segment, or 0. */
+/* Defined by test programs only (tests/failing_malloc.c): rows of a segment, or 0. */
 __attribute__((weak, visibility("default"))) int64_t weft__test_segment_rows(void);
 
-/* So few rows that the gates stay in a cache, so many that packing the weights for each segment costs nothing
- * beside the products. Never by the number of threads: the gradients of weights are sums over segments. */
+/* Returns the rows of a segment: few enough to keep the gates in a cache, and enough to make the cost of
+ * packing the weights negligible. It must not depend on the number of threads, because weight gradients are
+ * sums over segments. */
 static int64_t rows_at_once(const weft_call *c, const extents *e, const weft__recurrence *r)
 {
     int64_t rows = SEGMENT_BYTES / (e->S * (int64_t)sizeof(real));
@@ -86,13 +86,13 @@ static segment segments_of(const weft_call *c, const extents *e)
     return s;
 }
 
-static real *as_of_row(real *p, int64_t row, int64_t columns)     /* where row 0 would be, if p is that row */
+/* the address of row 0, if p is that of `row` */
+static real *as_of_row(real *p, int64_t row, int64_t columns)
 {
     return p ? (real *)((uintptr_t)p - (uintptr_t)(row * columns) * sizeof *p) : NULL;
 }
 
-/* The segment after `s` upwards or downwards through the steps, from the first one if it has none; false:
- * there is none left. */
+/* Advances to the next segment, up or down the steps, or to the first one. Returns false at the end. */
 static bool next_segment(segment *s, const extents *e, bool down)
 {
     weft__recurrence *r = &s->l.r;
@@ -113,8 +113,8 @@ static bool next_segment(segment *s, const extents *e, bool down)
     return r->to > r->from;
 }
 
-/* Nothing is recorded: what the kernel packs of the weights, if they are lasting ones, stays until they
- * change. */
+/* Returns the cached packed weights. They are used while nothing is recorded and the weights are tensors of
+ * step 0, until these change. */
 static const void *packed_weights(const weft_call *c, const weft__recur_layer *l)
 {
     weft__device *d = dev(c);
@@ -132,7 +132,7 @@ static const void *packed_weights(const weft_call *c, const weft__recur_layer *l
     return k ? k->at : NULL;
 }
 
-/* Two directions at once where each is one segment. */
+/* Runs two directions together if each is one segment. */
 void weft__recurrent_run(weft_call *c)
 {
     const direction_calls all = calls_of(c);
@@ -157,10 +157,10 @@ void weft__recurrent_run(weft_call *c)
 }
 
 /* ---- backward ---- */
-static weft__into into(const weft_call *c, int k)                 /* where the gradient of an input goes */
+static weft__into into(const weft_call *c, int k)                 /* target of an input's gradient */
 {
     weft__into i = { NULL, false };
-    /* of x one product, but where its blocks are several runs of slots */
+    /* The gradient of x is one product, unless its blocks are several runs of slots. */
     const weft__cell cell = how(c)->cell;
     const bool whole = k == WEFT__X && weft__blocks_from(cell, false, 0) == weft__gates(cell);
     if (input_of(c, k))
@@ -168,7 +168,7 @@ static weft__into into(const weft_call *c, int k)                 /* where the g
     return i;
 }
 
-/* the same, for kernels that add */
+/* Does the same for kernels that add. */
 static real *added(const weft_call *c, int k, weft__blocks *zeros)
 {
     return input_of(c, k) ? weft__dx_added(c, how(c)->at[k], zeros) : NULL;
@@ -178,7 +178,7 @@ static void prepare_back(const weft_call *c, const extents *e, segment *s, weft_
 {
     weft__recur_layer *l = &s->l;
     weft__recurrence *r = &l->r;
-    enum { LINE = 64 };                          /* where vectors may begin */
+    enum { LINE = 64 };                          /* alignment of vectors */
     int64_t columns = fold(c) ? fold(c)->columns : e->n, of_h = (columns * e->W + LINE - 1) / LINE * LINE;
     r->dy = weft_op_dy(c, 0);
     r->dyc = r->c ? weft_op_dy(c, 1) : NULL;
@@ -200,8 +200,8 @@ static void prepare_back(const weft_call *c, const extents *e, segment *s, weft_
     l->db_hh = into(c, WEFT__B_HH);
 }
 
-/* If the gradient of rows that were looked up is asked for, the table gets its own through them. */
-/* the result: where it comes, packed */
+/* If the gradient of looked-up rows is needed, the table gets its gradient through them. */
+/* Returns the packed target of the gradient. */
 static weft_tensor *by_rows_after_all(const weft_call *c, segment *s)
 {
     weft_tensor *x = weft__arranged_as(c->x[WEFT__X], packed(c)), *dx = weft__empty(x->w, &x->f);
@@ -231,12 +231,12 @@ static void back_by_segments(const weft_call *c, const extents *e, segment *s)
         RUN(c, recur_layer_back, &s->l);
         weft__into *sums[] = { &s->l.dw_ih, &s->l.dw_hh, &s->l.dw_hr, &s->l.db_ih, &s->l.db_hh };
         for (size_t i = 0; i < sizeof sums / sizeof *sums; i++)
-            sums[i]->add = true;                 /* the next segment's */
-        s->l.dx.add |= s->l.ids != NULL;         /* of a table it is a sum, too */
+            sums[i]->add = true;                 /* for the next segment */
+        s->l.dx.add |= s->l.ids != NULL;         /* the gradient of a table is also a sum */
     }
 }
-/* As by an entry each, the last first. Where two are walked back, they keep their gates, each is one segment,
- * and the other one goes along. */
+/* Runs backward as for two entries, the last first. Where two directions run together, they keep their gates
+ * and each is one segment. */
 static void back(const direction_calls *all, const extents *e)
 {
     const weft *w = all->of[0].y[0]->w;
@@ -263,7 +263,7 @@ void weft__recurrent_back(const weft_call *c)
 {
     const direction_calls all = calls_of(c);
     extents e = sizes(&all.of[0]);
-    if (how(c)->trace && !is_lean(c)) {          /* then there is one */
+    if (how(c)->trace && !is_lean(c)) {          /* a traced run is one direction */
         weft__recurrence r = recurrence(c, &e);
         r.from = 0;
         r.to = r.steps;
@@ -273,7 +273,7 @@ void weft__recurrent_back(const weft_call *c)
     weft__blocks zeros = { 0 };
     if (e.N)
         back(&all, &e);
-    else                                         /* nothing ran: all gradients are zeros */
+    else                                         /* without tokens all gradients are zeros */
         for (int i = 0; i < all.n * WEFT__RNN_INPUTS; i++)
             added(&all.of[i / WEFT__RNN_INPUTS], i % WEFT__RNN_INPUTS, &zeros);
     weft__run_blocks(c, &zeros);

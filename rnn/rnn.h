@@ -1,16 +1,16 @@
-/* rnn.h - one direction of one recurrent layer over a packed batch: a fused operator, and the same function
- * from public operators. Around them layers.c stacks layers and directions. */
+/* rnn.h - one direction of a recurrent layer over a packed batch, as a fused operator and composed from
+ * public operators. layers.c stacks layers and directions. */
 #ifndef WEFT_RNN_H
 #define WEFT_RNN_H
 #include "nn/nn.h"
 #include "rnn/api_cell.h"
 #include "rnn/api_trace.h"
 
-/* Inputs of one direction, G gates of the cell (core/cells.def), W the width of h: x [N, F] packed, w_ih [G
- * H, F], w_hh [G H, W], b_ih and b_hh [G H], w_hr [W, H], h0 [n, W] and c0 [n, H] in packed order. From B_IH
- * on they may be absent, NULL: no biases, no projection (then W = H), a state of zeros. With a table [V, F]
- * and ids [N], packed, of its rows, x is what it was looked up as, in any layout: no one reads it, unless its
- * own gradient is asked for. */
+/* Inputs of one direction. G: gates of the cell (core/cells.def); W: width of h. x [N, F] packed, w_ih [G H,
+ * F], w_hh [G H, W], b_ih and b_hh [G H], w_hr [W, H], h0 [n, W] and c0 [n, H] in packed order. Inputs from
+ * B_IH on may be NULL: no biases, no projection (then W = H), states of zeros. With a table [V, F] and packed
+ * ids [N] of its rows, x is the looked-up tensor in any layout. It is read only if its own gradient is
+ * needed. */
 enum {
     WEFT__X,
     WEFT__W_IH,
@@ -24,10 +24,9 @@ enum {
     WEFT__TABLE,
     WEFT__RNN_INPUTS
 };
-enum { WEFT__RNN_WEIGHTS = WEFT__W_HR };         /* as many in a row, from W_IH */
+enum { WEFT__RNN_WEIGHTS = WEFT__W_HR };         /* number of weights from W_IH on */
 
-/* own_cell.c: a cell of the program's. own: its parameters of this layer and direction; noise: the name of
- * its dropout. */
+/* own_cell.c: A cell of the program, its parameters of this layer and direction, its dropout's name. */
 enum { WEFT__OWN = 16 };
 typedef struct weft__own_cell {
     const weft_cell *is;
@@ -35,64 +34,66 @@ typedef struct weft__own_cell {
     char noise[WEFT__PATH + 32];
 } weft__own_cell;
 
-/* layers_new.c: "i f g o", as core/cells.def has them; which of them a letter is, -1: none of them. */
+/* layers_new.c: Return the gates as in core/cells.def, "i f g o", and the index of a letter, or -1. */
 const char *weft__gate_names(weft__cell);
 int         weft__gate_of(weft__cell, char letter);
 
-/* trace.c: what a run of one direction leaves for weft_rnn_trace: results of its operator, packed, and room
- * that the walk back fills: the gates as they were, the gradients of their sums, what arrived at h, and what
- * arrived at c by its own way. run: how many there were, 0: none; passed: the walk back has been here. */
+/* trace.c: Data that a run of one direction stores for weft_rnn_trace. h, c, gates: packed results of the
+ * operator. Backward fills a copy of the gates, the gradients of their pre-activations, the gradient of h,
+ * and the direct gradient of c. run: number of runs so far, 0 for none. passed: backward has passed the
+ * run. */
 typedef struct weft__trace {
     uint64_t run, step;
     bool passed;
     weft__cell cell; int64_t hidden;
     weft_tensor *h, *c, *gates, *w_hr, *kept, *dgates, *dh, *dc;
 } weft__trace;
-/* Of all layers and directions, as in weft_rnn; of NULL: not asked for. as: the form of the ragged x of the
- * last run; plain: of the plain one, rank 0: there was none. */
+/* Traces of all layers and directions, indexed as in weft_rnn; `of` is NULL unless requested. as: form of the
+ * ragged x of the last run. plain: form of a plain x, rank 0 if it was ragged. */
 typedef struct weft__traces {
     weft *w;
-    weft__trace *of; bool on, own;               /* own: the cell is the program's */
+    weft__trace *of; bool on, own;               /* own: a cell of the program */
     int layers, directions;
     weft__form as, plain;
 } weft__traces;
-weft__traces *weft__traces_of(weft_rnn *);       /* layers_new.c; NULL: no layer */
+weft__traces *weft__traces_of(weft_rnn *);       /* layers_new.c; NULL without a layer */
 
 typedef struct weft__direction {
-    weft__trace *trace;                          /* NULL: not asked for */
-    weft__cell cell; const weft__own_cell *own;  /* own NULL: one of core/cells.def */
+    weft__trace *trace;                          /* NULL: not traced */
+    weft__cell cell; const weft__own_cell *own;  /* own NULL: a cell of core/cells.def */
     bool has_c, reverse, lean; int layer; int64_t hidden;
     weft_tensor *in[WEFT__RNN_INPUTS];
 } weft__direction;
 
-const char *weft__cell_is_wrong(const weft_cell *);              /* why it cannot be used; NULL if it can */
+const char *weft__cell_is_wrong(const weft_cell *); /* the reason why a cell is invalid; or NULL */
 void weft__own_parameters(weft_module *m, weft__own_cell *, int64_t hidden, int64_t input, int layer,
                           bool reverse);
-/* For all tokens of x, as it lies; NULL: none. What a step of rows begins with, and whether what comes of
- * it fits; else the context fails. */
+/* own_noise returns the noise for all tokens of x, in its layout; NULL if there is none. own_step runs the
+ * cell's step function and checks its result. If that does not fit, it fails the context. */
 weft_tensor *weft__own_noise(const weft__direction *, weft_tensor *x);
 weft_state weft__own_step(const weft__direction *, weft_tensor *x, weft_tensor *noise, weft_state before);
 
-/* h [N, W] and, of a cell of two states, c [N, H] (else NULL) of every token, packed. */
+/* Runs one direction. Returns h [N, W] and, for a cell with two states, c [N, H] of every token, packed.
+ * Otherwise c is NULL. */
 weft_state weft__recurrent(const weft__direction *);
-/* Two directions over the same x, neither lean, traced nor with a projection, as one entry of the tape. */
+/* Runs two directions over the same x as one entry of the tape. Neither may be lean, traced or projected. */
 void weft__recurrent_both(const weft__direction *, weft_state *);
 weft_state weft__recurrent_composed(const weft__direction *);
 
-/* trace.c: whether a layer may run so, else the context fails; after the call has run; on its way back,
- * before the gates are destroyed. r: the recurrence with all that it has forwards, columns: the most of a
- * step. */
+/* trace.c: traces_can checks that a layer may be traced in this mode, or fails the context. trace_begin is
+ * called after the run. trace_back is called in backward before the gates are overwritten. r: the recurrence
+ * with its forward data. columns: the largest number of rows in a step. */
 bool weft__traces_can(const weft__traces *, const char *function, bool composed, bool lean);
 void weft__trace_begin(weft__trace *, const weft__direction *, const weft_call *);
 void weft__trace_back(const weft_call *, weft__trace *, uint64_t run, weft__recurrence r, int64_t columns);
 
-/* layers_new.c: of a layer's states, [stacked, n, h] and [stacked, n, c]; c 0: there is none; all 0: of NULL,
- * and of what could not be made. */
+/* layers_new.c: Shapes of a layer's states, [stacked, n, h] and [stacked, n, c]. c is 0 for a cell without c.
+ * All fields are 0 for NULL or a layer that could not be made. */
 typedef struct weft__state_form { int64_t stacked, h, c; bool two_ways; } weft__state_form;
 weft__state_form weft__state_form_of(const weft_rnn *);
 
-/* step.c: layers of one direction and a cell of core/cells.def as weft_rnn_step needs them, x [n, input] and
- * states that fit; whether they can go that way: nothing is recorded, and it is no GPU. */
+/* step.c: weft_rnn_step for layers of one direction and a cell of core/cells.def. x is [n, input] and the
+ * states fit. can_step returns whether this path is possible: nothing is recorded, on a CPU. */
 typedef struct weft__layers {
     weft__cell cell; int layers; int64_t input, hidden, width; bool lean;
     weft_tensor *const (*weight)[WEFT__RNN_WEIGHTS];
@@ -100,36 +101,37 @@ typedef struct weft__layers {
 bool         weft__can_step(const weft_tensor *x);
 weft_rnn_out weft__step(const weft__layers *, weft_tensor *x, weft_state before);
 
-/* lookup.c: ids of the rows of a table that x is, packed or step by step as `order` says, if the layer does
- * better with them, and that table, with a row of zeros behind its own for the id -1. Else NULL. */
-enum { WEFT__FEW_ROWS = 256 };                   /* of a table that is projected as a whole, at most */
+/* lookup.c: Returns the ids of the table rows in x, and the table followed by a row of zeros for id -1. The
+ * ids are packed, or step by step as `order` requires. Both are NULL if x is not looked up or the layer would
+ * not be faster. */
+enum { WEFT__FEW_ROWS = 256 };                   /* maximum rows of a table that is projected as a whole */
 typedef struct weft__ids { weft_tensor *ids, *table; } weft__ids;
 weft__ids weft__ids_of(weft_tensor *x, const weft__form *order);
 
-/* states.c: between the user's stacks of states [stacked, n, width] and the packed rows of one batch; index
- * arrays are made once for a batch, and end with it. None of an empty batch is a special case. */
+/* states.c: Index arrays between the user's stacked states [stacked, n, width] and packed rows. They are made
+ * once for a batch and end with it. An empty batch needs no special case. */
 typedef struct weft__ends {
     struct weft__ends *next;
     const weft_batch *batch;
-    const weft__place *place;                    /* of rows of several sequences; NULL: packed */
-    /* parts of order, of none; between the parts of order, of none */
+    const weft__place *place;                    /* of rows that hold several sequences; NULL: packed */
+    /* stacked: number of parts of order and none. stride: distance between parts. */
     int64_t stacked, stride;
-    /* rows of the stack seen as [stacked * n, width]: in packed order; of empty sequences, else -1 */
+    /* Rows of the stack as [stacked * n, width]. order: in packed order. none: of empty sequences, or -1. */
     weft__ints order, none;
-    /* the row of each sequence's last token, forwards and backwards; -1: it has none */
+    /* Row of each sequence's last token, forward and in reverse; -1 for an empty sequence. */
     weft__ints last[2];
 } weft__ends;
 
-/* NULL and a sticky error if there is no memory */
+/* Returns NULL and fails the context if memory runs out. */
 const weft__ends *weft__ends_of(const weft__form *x, int stacked);
-/* [stacked * n, width] */
+/* Returns the stack as [stacked * n, width]. */
 weft_tensor *weft__rows_of_stack(weft_tensor *stack);
-/* n rows by a part of an index array of a batch; zeros where it is -1 */
+/* Gathers n rows by a part of an index array of a batch; -1 gives zeros. */
 weft_tensor *weft__select_rows(weft_tensor *rows, weft__ints index, int64_t from, int64_t n);
-/* state_rows.c: part k of the stacks, in packed order; what is NULL stays NULL */
+/* state_rows.c: Returns part k of the stacks in packed order. NULL stays NULL. */
 weft_state   weft__first_states(const weft__ends *, weft_state stack, int k);
-/* stacks in the user's order; h, c: of each part, as its operator has made them; c NULL: it has none; first:
- * stacks, or NULL */
+/* Returns stacks in the user's order. h, c: results of each part's operator; c is NULL for a cell without c.
+ * first: stacks, or NULLs. */
 weft_state   weft__last_states(const weft__ends *, weft_tensor *const *h, weft_tensor *const *c, int parts,
                                int directions, weft_state first);
 #endif

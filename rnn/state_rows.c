@@ -1,17 +1,16 @@
-/* state_rows.c - two operators that move states between stacks [stacked, n, width] and packed rows, of h and
- * c, of all layers and directions at once: one launch each way, where a gather for each part would be
- * many. */
+/* state_rows.c - two operators that move states between stacks [stacked, n, width] and packed rows. Each
+ * moves h and c of all layers and directions in one launch, instead of one gather for each part. */
 #include "autograd/fused.h"
 #include "rnn/rnn.h"
 
-enum { STATES = 2, PARTS = 64 };                 /* as many layers and directions as there may be */
+enum { STATES = 2, PARTS = 64 };                 /* maximum layers times directions */
 
-/* given: of h, of c, whether a first state is there */
+/* given: whether a first state h, and c, is given. */
 typedef struct moves { const weft__ends *e; int parts, directions, states, k; bool given[STATES]; } moves;
 static const moves *how(const weft_call *c) { return c->attributes; }
 static int64_t wide(const weft_tensor *x)   { return x->f.size[x->f.rank - 1]; }
 
-/* One more block of a row for each sequence. */
+/* Adds a block with one row for each sequence. */
 static void move_rows(const weft_call *c, weft__blocks *all, int64_t width, const real *x, real *y, bool add,
                       const int32_t *from, const int32_t *to)
 {
@@ -50,7 +49,7 @@ static void first_fused(const weft_call *c)
         real *dx = dy ? weft_op_dx(c, s, &add) : NULL;
         if (!dx)
             continue;
-        if (!add && before)                      /* the order has each row of the part */
+        if (!add && before)                      /* order contains each row of the part */
             weft__add_zeros(c, &all, dx, before);
         if (!add && behind > 0)
             weft__add_zeros(c, &all, dx + before + of_part, behind);
@@ -65,7 +64,7 @@ static void first_composed(const weft_call *c, weft_tensor **y)
                                  how(c)->k * how(c)->e->stride, how(c)->e->batch->n);
 }
 
-/* ---- last states: the stacks, in the user's order. Inputs: h of each part, c of each, what is given ---- */
+/* ---- last states: stacks in the user's order. Inputs: h of each part, c of each, given states ---- */
 static bool last_shape(weft_call *c)
 {
     const moves *m = how(c);
@@ -74,7 +73,7 @@ static bool last_shape(weft_call *c)
                           WEFT_SHAPE(m->parts, m->e->batch->n, wide(c->x[s * m->parts])));
     return true;
 }
-static int at_given(const weft_call *c, int s)   /* -1: it is not */
+static int at_given(const weft_call *c, int s)   /* -1: not given */
 {
     const moves *m = how(c);
     return m->given[s] ? m->states * m->parts + (s > 0 && m->given[0]) : -1;
@@ -97,7 +96,7 @@ static void last_run(weft_call *c)
                              empty_rows(m, k), NULL);
         }
 }
-/* Of state s; where the gradients of its parts go, and that of what is given. */
+/* Moves gradients of state s to those of its parts, dx, and of the given state. */
 static void last_back(const weft_call *c, weft__blocks *all, int s, real *const *dx, real *given)
 {
     const moves *m = how(c);
@@ -109,7 +108,7 @@ static void last_back(const weft_call *c, weft__blocks *all, int s, real *const 
     for (int k = 0; dy && given && k < m->parts; k++)
         move_rows(c, all, width, dy + k * of_part, given, true, NULL, empty_rows(m, k));
 }
-/* The gradient of input k, which rows are added to, each once. */
+/* Returns the gradient of input k, to which each row is added once. */
 static real *rows_added(const weft_call *c, int k, weft__blocks *zeros)
 {
     bool add;
@@ -151,7 +150,7 @@ static void last_composed(const weft_call *c, weft_tensor **y)
     }
 }
 
-/* ---- the records: of h; of h and c ---- */
+/* ---- the records: for h; for h and c ---- */
 #define RECORD(which, its_results)                                                               \
     {                                                                                            \
         .name = #which "_states", .results = its_results, .layout = WEFT_ROWS, .moves = true,    \

@@ -1,8 +1,9 @@
-/* states.c - states in the user's order, and rows in the packed one.
+/* states.c - converts between states in the user's order and rows in packed order.
  *
- * The recurrent operator wants the first states longest sequence first; the user gives and gets them in his
- * own order, stacked over layers and directions. Both ways are gathers of n rows. A sequence's last state
- * stands in the row of its last token (of its first, backwards); one without tokens keeps its first state. */
+ * The recurrent operator needs first states with the longest sequence first. The user's states are in the
+ * user's order, stacked over layers and directions. Each conversion is a gather of n rows. The last state of
+ * a sequence is the row of its last token, or in reverse of its first. An empty sequence keeps its first
+ * state. */
 #include "autograd/fused.h"
 #include "rnn/rnn.h"
 
@@ -35,7 +36,7 @@ static void fill_last(const weft__ends *e, bool reverse)
 static weft__ends *ends_new(weft *w, const weft__form *x, int stacked)
 {
     const weft_batch *b = x->batch;
-    /* every part begins on a cache line, as tensors do */
+    /* Every part begins on a cache line, as tensors do. */
     int64_t stride = (b->n + 15) / 16 * 16, all = stride * stacked;
     weft__ends *e = weft__take(w, WEFT__IN_KEEP, sizeof *e);
     if (!e || all >= INT32_MAX) {
@@ -43,7 +44,7 @@ static weft__ends *ends_new(weft *w, const weft__form *x, int stacked)
         return NULL;
     }
     *e = (weft__ends){ .batch = b, .place = x->place, .stacked = stacked, .stride = stride };
-    /* taken and sent in one order: then they travel together */
+    /* The arrays are allocated and sent in the same order, so one copy sends them. */
     struct { weft__ints *index; int64_t n; } needed[] = {
         { &e->order, all }, { &e->last[0], b->n }, { &e->last[1], b->n }, { &e->none, all } };
     const int several = has_empty(b) ? 4 : 3;
@@ -70,7 +71,7 @@ const weft__ends *weft__ends_of(const weft__form *x, int stacked)
     return weft__linked(b->w, &b->slot, e) ? e : NULL;
 }
 
-/* ---- rows by a part of an index array ---- */
+/* ---- gather by a part of an index array ---- */
 weft_tensor *weft__select_rows(weft_tensor *rows, weft__ints index, int64_t from, int64_t n)
 {
     weft *w = rows->w;

@@ -1,8 +1,10 @@
-/* step.c - one token of some sequences through all layers, where nothing is recorded: streaming and decoding.
+/* step.c - runs one token of some sequences through all layers while nothing is recorded, for streaming and
+ * decoding.
  *
- * The kernel is that of a whole run, on one step of n tokens, so the bits are those of a run; but no batch is
- * made, no states are arranged, and what the kernel packs of the weights stays until they change (kept.h). So
- * does a small table's projection, where the tokens are rows of one: then a token costs the weights of h. */
+ * The kernel is that of a whole run, on one step of n tokens, so the results have the same bits. But no batch
+ * is made and no states are rearranged. Packed weights are cached until the weights change
+ * (autograd/packed_weights.h), and so is the projection of a small table if the tokens are its rows. A token
+ * then costs only the product with the weights of h. */
 #include <string.h>
 #include "autograd/fused.h"
 #include "autograd/packed_weights.h"
@@ -10,7 +12,7 @@
 
 enum { X_, NOT_THERE = -1 };
 
-/* where among the inputs the states before, the table and its ids are */
+/* Indices of the inputs: previous states, table and ids. */
 typedef struct attributes { weft__layers r; int8_t h, c, table, ids; } attributes;
 static const attributes *how(const weft_call *c) { return c->attributes; }
 
@@ -85,8 +87,8 @@ static void take_packed(one *o)
     o->l.packed = k ? k->at : NULL;
 }
 
-/* ---- a table whose projection stays ---- */
-/* Its rows and, for the id -1, one of zeros; NULL: no memory. */
+/* ---- cached projection of a table ---- */
+/* Returns the table followed by a row of zeros for id -1; NULL without memory. */
 static const real *with_zeros(const weft_call *c, const weft_tensor *table)
 {
     const int64_t n = count(table);
@@ -108,7 +110,7 @@ static const int32_t *rows_by_id(const weft_call *c, const weft_tensor *ids, int
     return row;
 }
 
-/* The first layer's sums begin with rows of the projection, if that is kept; what there is to be filled. */
+/* Uses the cached projection as the first layer's sums. Returns a cache entry to be filled, or NULL. */
 static weft__kept *take_table(one *o)
 {
     const weft_call *c = o->c;

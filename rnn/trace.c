@@ -1,15 +1,15 @@
-/* trace.c - what went on inside a fused layer: its gates and states of every token and, after backward, the
- * gradients that arrived at them.
+/* trace.c - the inside of a fused layer: gates and states of every token and, after backward, their
+ * gradients.
  *
- * The gates are a result of the layer's operator, which the walk back destroys, so it copies them first. The
- * gradients come of the recurrence alone, walked back once more on a copy, a step a call: between two calls
- * the kernel's buffers hold what goes on to the states before. So they are the layer's bits, and what the
- * layer itself does is untouched. The gradient of c is that of its own way, and that which comes through h =
- * o tanh(c), added when it is asked for. */
+ * The gates are a result of the layer's operator that backward overwrites, so they are copied first. For the
+ * gradients the recurrence runs backward again on a copy, one step for each call. Between two calls the
+ * kernel's buffers hold the gradients that continue to the previous states. So the values have the layer's
+ * bits, and the layer itself is unchanged. The gradient of c is its direct gradient plus that through h = o
+ * tanh(c), added when requested. */
 #include "autograd/fused.h"
 #include "rnn/rnn.h"
 
-/* ---- whether to ---- */
+/* ---- enabling ---- */
 bool weft_rnn_set_traced(weft_rnn *r, bool on)
 {
     weft__traces *t = weft__traces_of(r);
@@ -61,7 +61,7 @@ void weft__trace_begin(weft__trace *t, const weft__direction *d, const weft_call
     t->w_hr = w_hr && weft_ok(h->w) ? weft_scale(weft_detach(w_hr), 1) : NULL;
 }
 
-/* ---- on the way back ---- */
+/* ---- backward ---- */
 static real *zeros(const weft_call *c, int64_t n)
 {
     weft *w = c->y[0]->w;
@@ -71,7 +71,7 @@ static real *zeros(const weft_call *c, int64_t n)
     return p;
 }
 
-/* Of the n tokens of a step, from a row on: what their own results got, and what later tokens hand on. */
+/* Adds, for the n tokens of a step, the gradients of their own results and of later tokens. */
 static void arrive(const weft_call *c, int64_t n, const real *given, const real *carried, real *to)
 {
     if (given)
@@ -115,7 +115,7 @@ void weft__trace_back(const weft_call *c, weft__trace *t, uint64_t run, weft__re
 }
 
 /* ---- reading ---- */
-/* Constants, in the layout of the run's x. */
+/* Returns a constant in the layout of the run's x. */
 static weft_tensor *shown(const weft__traces *all, weft_tensor *packed)
 {
     weft_tensor *t = weft__arranged_as(packed, &all->as);
@@ -125,13 +125,13 @@ static weft_tensor *shown(const weft__traces *all, weft_tensor *packed)
     return t;
 }
 
-/* Numbers of their own: the walk back will overwrite the gates. */
+/* Returns a copy, because backward will overwrite the gates. */
 static weft_tensor *slot(weft_tensor *gates, const weft__trace *t, int k)
 {
     return weft_scale(weft_slice(gates, 1, k * t->hidden, (k + 1) * t->hidden), 1);
 }
 
-/* What came by c's own way, and what came through h = o tanh(c). */
+/* Returns the sum of c's direct gradient and its gradient through h = o tanh(c). */
 static weft_tensor *arrived_at_c(const weft__trace *t)
 {
     weft_tensor *dh = t->w_hr ? weft_matmul(t->dh, t->w_hr) : t->dh, *squashed = weft_tanh(t->c);
@@ -144,7 +144,7 @@ static void show(const weft__traces *all, const weft__trace *t, weft_rnn_traced 
     const char *names = weft__gate_names(t->cell);
     out->gates = weft__gates(t->cell);
     for (int k = 0; k < out->gates; k++) {
-        out->name[k][0] = *names ? names[2 * k] : 'h'; /* an Elman cell's gate is h */
+        out->name[k][0] = *names ? names[2 * k] : 'h'; /* the gate of an Elman cell is h */
         out->gate[k] = shown(all, slot(t->gates, t, k));
         out->dgate[k] = t->passed ? shown(all, slot(t->dgates, t, k)) : NULL;
     }

@@ -1,5 +1,5 @@
-/* arrange.c - the two operators by which weft__apply itself brings ragged inputs to one layout: the view (the
- * same numbers under another form) and the arrangement (the one gather between two layouts). */
+/* arrange.c - the two operators by which weft__apply brings ragged inputs to one layout: the view (the same
+ * numbers with another form) and the arrangement (one gather between two layouts). */
 #include "autograd/op.h"
 
 static weft_tensor *called(const weft_op *op, weft_tensor *x, const void *attributes, size_t bytes)
@@ -25,7 +25,7 @@ weft_tensor *weft__view(weft_tensor *x, const weft__form *f)
 weft_tensor *weft__view_anew(weft_tensor *x) { return called(&op_view, x, &x->f, sizeof x->f); }
 
 /* ---- arrange ---- */
-/* Between two layouts of one batch; its own transpose, so this is all of pack and unpack. */
+/* Between two layouts of one batch. The gather is its own transpose, so it packs and unpacks. */
 typedef struct { weft__form to; real fill; } arrangement;
 
 static void arrange_run(weft_call *c)
@@ -66,7 +66,7 @@ static const weft_op op_arrange = { .name = "to_layout",
 weft_tensor *weft__arranged(weft_tensor *x, const weft__form *to, real fill)
 {
     arrangement a = { *to, fill };
-    bool lies_so = weft__same(&x->f, to) && to->layout != WEFT_PADDED;       /* pads get `fill` even so */
+    bool lies_so = weft__same(&x->f, to) && to->layout != WEFT_PADDED;       /* padding still needs `fill` */
     weft_tensor *y = lies_so ? weft__view_anew(x) : called(&op_arrange, x, &a, sizeof a);
     weft__looked_up_as(y, x);
     return y;

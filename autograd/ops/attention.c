@@ -1,16 +1,17 @@
-/* attention.c - softmax(scale q k^T) v within each sequence, between two ragged tensors. The fused operator
- * stores no scores, only their log sum exp; the composed form works on all pairs of a query and a key that it
- * sees, and gives the map and second derivatives. No mask of dropout is stored either: it is a function of
- * what the record has, and all of them draw it anew. */
+/* attention.c - softmax(scale q k^T) v within each sequence, between two ragged tensors.
+ *
+ * The fused operator stores no scores, only their log-sum-exp. The composed form works on all pairs of a
+ * query and a visible key; it provides the map and second derivatives. Dropout masks are not stored. They are
+ * a function of the record's attributes, so each pass draws them again. */
 #include <math.h>
 #include "autograd/op.h"
 #include "core/shared/attention.h"
 
 typedef struct {
     weft_attention_opts o; real scale; int64_t dk, dv;
-    /* of dropout, as in the kernels' record; below 0 outside of training */
+    /* Dropout, as in the kernels' record; `below` is 0 outside training. */
     uint32_t below; real kept; uint64_t mask_key;
-    weft_batch *pairs;                                           /* of the map, if one is expected */
+    weft_batch *pairs;                                           /* batch of the map; NULL: no map */
 } attention;
 enum { Q, K, V };
 enum { OUT, LSE, MAP };
@@ -78,7 +79,7 @@ static bool attention_shape(weft_call *c)
 static void attention_run(weft_call *c)
 {
     weft__attention a = attention_record(c);
-    if (!c->y[0]->w->status)                     /* there was memory for the rows */
+    if (!c->y[0]->w->status)                     /* otherwise no memory for the rows */
         RUN(c, attention, &a);
 }
 
@@ -95,8 +96,8 @@ static void attention_fused(const weft_call *c)
 }
 
 /* ---- composed ---- */
-/* Of each pair of a query and a key that it sees, [pairs, heads]: the factor by which dropout multiplies the
- * weight. `like` has one sequence for each query. */
+/* Returns the factor of dropout, [pairs, heads], for each pair of a query and a visible key. `like` has one
+ * sequence for each query. */
 static weft_tensor *dropout_factors(const attention *a, weft_tensor *const *x, weft_tensor *like)
 {
     weft *w = like->w;
@@ -119,7 +120,7 @@ static weft_tensor *by_heads(weft_tensor *x, int64_t heads, int64_t wide)
     return weft_reshape(x, 3, (int64_t[]){ weft_size(x, 0), heads, wide });
 }
 
-/* Only pairs that are seen take part: a weight of 0 times a NaN or an infinity would be NaN. */
+/* Uses visible pairs only: a weight of 0 times NaN or infinity would be NaN. */
 static weft_tensor *compose_attention(const attention *a, weft_tensor *const *x, weft_tensor **map)
 {
     const int causal = (int)a->o.causal;
@@ -170,7 +171,7 @@ static void describe_attention(const weft_call *c, char *text, size_t size)
 static const weft_op op_attention = RECORD(2), op_attention_map = RECORD(3);
 
 /* ---- the function ---- */
-/* one sequence for each query row, as long as its memory */
+/* Returns a batch with one sequence for each query row, as long as the memory of the query. */
 static weft_batch *batch_of_pairs(weft_tensor *q, weft_tensor *k)
 {
     weft *w = q->w;
@@ -218,7 +219,7 @@ weft_tensor *weft_attention(weft_tensor *q, weft_tensor *k, weft_tensor *v, cons
                  q->f.batch->n == k->f.batch->n;
     if (sound)
         a.pairs = batch_of_pairs(q, k);
-    /* recorded, it comes from operators, so that the map can be differentiated, too */
+    /* While recording, the map comes from operators, so that it can be differentiated. */
     bool kernel = !w->recording;
     if (!a.pairs || !kernel) {
         a.pairs = NULL, *map = &w->nil;

@@ -1,8 +1,8 @@
-/* axes.c - axes in another order (permute, transpose), and elements repeated along one. */
+/* axes.c - reorders axes (permute, transpose) and repeats elements along an axis. */
 #include "autograd/op.h"
 
-/* ---- permute; its transpose is the inverse permutation ---- */
-/* Axis i of the result is axis[i] of the input. one, other: which axes weft_transpose swaps. */
+/* ---- permute; the inverse permutation is its transpose ---- */
+/* Axis i of the result is axis[i] of the input. one, other: the axes that weft_transpose swaps. */
 typedef struct { int axis[WEFT_RANK], one, other; } order;
 
 static bool permute_shape(weft_call *c)
@@ -89,7 +89,7 @@ weft_tensor *weft_transpose(weft_tensor *x, int axis, int other)
     return APPLY_WITH(&op_transpose, o, x);
 }
 
-/* ---- repeat: a new axis of size 1, spread, and folded in ---- */
+/* ---- repeat: adds an axis of size 1, broadcasts along it, merges it ---- */
 static weft_tensor *repeated(weft_tensor *x, int axis, int64_t times, bool before, const char *name)
 {
     if (!weft__axis(x, &axis, name))
@@ -100,7 +100,7 @@ static weft_tensor *repeated(weft_tensor *x, int axis, int64_t times, bool befor
                             "of a ragged tensor, are expected",
                             axis, (long long)times);
     weft__form many, end = x->f;
-    int fresh = axis + !before;                  /* the new axis */
+    int fresh = axis + !before;                  /* position of the new axis */
     if (__builtin_mul_overflow(end.size[axis], times, &end.size[axis]))
         return weft__failed(x, WEFT_ESHAPE, name, "%lld times are too many elements", (long long)times);
     weft_tensor *one = weft__with_axis(x, fresh), *y;

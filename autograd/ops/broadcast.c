@@ -1,5 +1,5 @@
-/* broadcast.c - broadcasting as NumPy does, but never over the rows of a ragged tensor by accident; and its
- * two operators, the sum to a smaller form and the spreading to a larger one, each the other's transpose. */
+/* broadcast.c - broadcasting as in NumPy, except that a ragged tensor's rows are never broadcast by accident.
+ * Two operators are each other's transpose: the sum to a smaller form and the repetition to a larger one. */
 #include "autograd/op.h"
 
 static void steps(const weft__form *y, const weft__form *x, int64_t *step)
@@ -12,7 +12,7 @@ static void steps(const weft__form *y, const weft__form *x, int64_t *step)
     }
 }
 
-/* axes `to` and i are one run in every operand */
+/* Returns whether axes `to` and i are contiguous in every operand, so that they merge into one. */
 static bool is_run(const weft__grid *g, int n, int to, int i)
 {
     for (int k = 0; k < n; k++)
@@ -70,7 +70,7 @@ bool weft__broadcast(weft__grid *g, const weft__form *const *x, int n, weft__for
     return true;
 }
 
-/* ---- sum to a smaller form, and its transpose; the attribute is the form of the result ---- */
+/* ---- sum to a smaller form, and its transpose; the attribute is the result's form ---- */
 static weft__grid between(const weft__form *small, const weft__form *large)
 {
     weft__grid g;
@@ -79,7 +79,7 @@ static weft__grid between(const weft__form *small, const weft__form *large)
     return g;
 }
 
-static bool to_form(weft_call *c)                /* a result with rows lies as the input lies */
+static bool to_form(weft_call *c)                /* a result with rows takes the input's layout */
 {
     weft__form *y = &c->y[0]->f;
     *y = *(const weft__form *)c->attributes;

@@ -1,6 +1,6 @@
-/* concat_lists.c - the concats of up to four lists of as many tensors along their first axes, at once: the
- * parameters of heads, or of networks side by side, which one product takes. Each tensor is a block of one
- * row, and all blocks are one launch. */
+/* concat_lists.c - concatenates up to four lists of equal length along axis 0 in one launch. It joins
+ * parameters of heads, or of parallel networks, for one matrix product. Each tensor is copied as a block of
+ * one row. */
 #include "autograd/op.h"
 
 enum { LISTS = 4 };

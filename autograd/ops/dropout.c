@@ -1,8 +1,8 @@
-/* dropout.c - the mask is a function of its key and of (sequence id, position, column), so the backward is
- * the same operator, and neither layout nor neighbours nor threads can change it. */
+/* dropout.c - dropout. The mask depends only on its key and on (sequence id, position, column). So the
+ * backward is the same operator, and layout, neighbours and threads do not change the mask. */
 #include "autograd/op.h"
 
-/* of_shard: rows are sequences of the shard at work */
+/* of_shard: rows are sequences of the current shard */
 typedef struct { real p; uint64_t key; bool per_sequence, of_shard; } drop;
 
 static bool dropout_shape(weft_call *c)
@@ -56,7 +56,7 @@ weft_tensor *weft__row_factors(weft *w, int64_t rows, double p, const char *name
     return APPLY_WITH(&op_dropout, d, ones);
 }
 
-/* Of this name the how many-th call in this step? */
+/* Returns the number of the call with this name in the step. */
 static uint64_t call_number(weft *w, uint64_t name)
 {
     struct weft__tape *t = weft__tape_of(w);

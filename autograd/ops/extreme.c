@@ -1,12 +1,12 @@
-/* extreme.c - the largest and the smallest along an axis, their places, and the k largest. */
+/* extreme.c - the largest and the smallest element along an axis, their indices, and the k largest. */
 #include "autograd/op.h"
 
-/* ---- the largest: the value and, hidden, its row in the run; the gradient goes there. The smallest is the
- * largest of what is negated, which is hidden, too. ---- */
+/* ---- largest: a value and a hidden result, its index, to which the gradient goes. The smallest is the
+ * largest of the negated input, which is another hidden result. ---- */
 static weft_tensor *place_along(const weft__along *a, weft_tensor *dy, weft_tensor *at);
 static weft_tensor *pick_along(const weft__along *a, weft_tensor *x, weft_tensor *at);
 
-/* result `value` is the value, the other of the first two its row */
+/* Result number `value` is the value; the other of the first two results is its index. */
 static bool extreme_shape(weft_call *c, int value)
 {
     const weft__along *a = weft__take_whole(c);
@@ -87,7 +87,7 @@ static weft_tensor *pick_along(const weft__along *a, weft_tensor *x, weft_tensor
     return APPLY_WITH(&op_pick, *a, x, at);
 }
 
-/* ---- of ints: the value alone, without a gradient ---- */
+/* ---- largest of ints: no index and no gradient ---- */
 static bool int_shape(weft_call *c)
 {
     const weft__along *a = c->attributes;
@@ -145,8 +145,8 @@ weft_tensor *weft_min(weft_tensor *x, int axis)
 weft_tensor *weft_argmax(weft_tensor *x, int axis) { return extreme_along(&op_argmax, x, axis); }
 weft_tensor *weft_argmin(weft_tensor *x, int axis) { return extreme_along(&op_argmin, x, axis); }
 
-/* ---- the k largest: their places along the axis and, hidden, in the whole tensor, from which the values are
- * gathered ---- */
+/* ---- the k largest: indices along the axis and, hidden, indices in the whole tensor, by which the values
+ * are gathered ---- */
 typedef struct { weft__along along; int64_t k; } top;
 
 static bool topk_shape(weft_call *c)

@@ -1,8 +1,8 @@
-/* index.c - rows and elements chosen by int tensors: gather and scatter, pick and place, one-hot. The kernels
- * check their indices; one out of range is an error that names its place. */
+/* index.c - selects rows and elements by int tensors: gather and scatter of rows, elements of the last axis,
+ * one-hot. The kernels check the indices. An index out of range is an error that names its position. */
 #include "autograd/op.h"
 
-/* ---- gather of rows, and scatter ---- */
+/* ---- gather and scatter of rows ---- */
 static int64_t row_width(const weft__form *table) { return weft__extents(table, 1, table->rank); }
 
 static bool index_select_shape(weft_call *c)
@@ -83,7 +83,7 @@ weft_tensor *weft_index_add(weft_tensor *x, weft_tensor *index, int64_t rows)
     return APPLY_WITH(&op_index_add, table, x, index);
 }
 
-/* ---- pick of one column a row, and place ---- */
+/* ---- one element of each row, and its transpose ---- */
 static bool take_along_shape(weft_call *c)
 {
     char text[128];

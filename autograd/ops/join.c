@@ -1,5 +1,6 @@
-/* join.c - between two batches: join (per sequence b after a), split (its inverse), and the pairs of a query
- * and a key. Each moves rows, in one launch each way, by an index made on the host. */
+/* join.c - operators between two batches: join appends sequence s of b to that of a, split is the inverse,
+ * and pairs lists each query with each key. They move rows by an index made on the host, in one launch in
+ * each direction. */
 #include "autograd/op.h"
 #include "core/shared/attention.h"
 
@@ -27,7 +28,7 @@ static bool of_as_many(const weft_tensor *a, const weft_tensor *b)
 
 static weft_tensor *concat_rows(weft_tensor *x) { return weft_plain(weft_to_layout(x, WEFT_CONCAT)); }
 
-/* n rows from `from` on; returns the place behind them */
+/* Writes n row numbers from `from` on. Returns the end of them. */
 static int32_t *write_rows(int32_t *at, int64_t from, int32_t n)
 {
     for (int32_t t = 0; t < n; t++)
@@ -36,7 +37,8 @@ static int32_t *write_rows(int32_t *at, int64_t from, int32_t n)
 }
 
 /* ---- join: rows of [a; b] in the order of the joined batch ---- */
-/* Writes those rows, and at `place` where each row of [a; b] is among them; as a ragged tensor of ints. */
+/* Writes the row numbers, and at `place` the position of each row of [a; b] among them. Returns the row
+ * numbers as a ragged tensor of ints. */
 static weft_tensor *joint(weft *w, const weft_batch *a, const weft_batch *b, int32_t *rows, int32_t *place)
 {
     int32_t *len = weft__take(w, WEFT__IN_NOTES, a->n * (int64_t)sizeof *len), *at = rows;
@@ -54,7 +56,7 @@ static weft_tensor *joint(weft *w, const weft_batch *a, const weft_batch *b, int
     return from;
 }
 
-/* Inputs: a, b, which rows of [a; b] the joined batch has, where each row of [a; b] is in it. */
+/* Inputs: a, b, the row of [a; b] for each joined row, and the joined row for each row of [a; b]. */
 enum { A, B, FROM, TO };
 static bool join_shape(weft_call *c)
 {
@@ -63,7 +65,7 @@ static bool join_shape(weft_call *c)
     weft__lie_as(&c->y[0]->f, from);
     return true;
 }
-/* Rows of side i: to those of the whole, or from there. */
+/* Returns the block that copies the rows of input i to the joined rows, or back. */
 static weft__block_copy rows_of(const weft_call *c, int i, bool back)
 {
     const int64_t rows = c->x[i]->f.size[0], width = rows ? count(c->x[i]) / rows : 0;
@@ -110,7 +112,8 @@ static const weft_op op_join = { .name = "concat_sequences",
                                  .fused = join_fused,
                                  .composed = join_composed };
 
-/* Reals of one shape but for their rows; what else there is the index says, or an error of concat. */
+/* Returns whether both are reals of one shape except for the number of rows. For other tensors by_index does
+ * the work or fails. */
 static bool are_joinable(const weft_tensor *a, const weft_tensor *b)
 {
     weft__form f = b->f;
@@ -181,8 +184,7 @@ void weft_split_sequences(weft_tensor *joined, const weft_lengths *first, weft_t
 }
 
 /* ---- pairs: one sequence for each query row, one token for each of its keys ---- */
-/* The keys of each pair, as rows of k: for each query those that it sees, or all of them. Where a query sees
- * fewer, the others are -1 if `unseen`, and otherwise left out. */
+/* Rows of k for each pair. A query has its visible keys; with `unseen` all keys, the others as -1. */
 typedef struct pair_rows { int causal; bool unseen; int32_t *len, *row; } pair_rows;
 static void write_pairs(const weft_batch *q, const weft_batch *k, pair_rows p)
 {

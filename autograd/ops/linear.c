@@ -1,21 +1,21 @@
-/* linear.c - y = f(x W^T + b) in one pass over y, and gated linear units, y = a sigmoid(b) of x = [a, b]:
- * what layers are made of, each as one fused operator, and as the same function from operators for second
- * derivatives.
+/* linear.c - y = f(x W^T + b) in one pass over y, and gated linear units, y = a sigmoid(b) for x = [a, b].
+ * Layers use both. Each is a fused operator, and composed from operators for second derivatives.
  *
- * A weight [G, O, K] with a bias [G, O] is a layer of its own for each of G groups, as of a convolution with
- * groups: of x [.., G, K] it makes [.., G, O], in one batch of products.
+ * A weight [G, O, K] with a bias [G, O] is a separate layer for each of G groups, like a grouped convolution.
+ * It maps x [.., G, K] to [.., G, O] in one batch of products.
  *
- * The gradient of f is taken from y alone, so that the sums need not be kept: relu, leaky_relu and elu (their
- * factors above 0) have the sign of x, tanh and sigmoid have derivatives in y. */
+ * The gradient of f is computed from y, so the sums before f are not stored. This works for relu, leaky_relu
+ * and elu (with factors above 0), because y has the sign of x, and for tanh and sigmoid, whose derivatives
+ * are functions of y. */
 #include "autograd/op.h"
 #include "autograd/packed_weights.h"
 
-/* rows of the weight, and numbers of the bias, from `from` on; rows 0: all of them */
+/* from, rows: part of the weight's rows and of the bias; rows 0 means all. */
 typedef struct { int f; real p; int64_t from, rows; } curve;
 enum { X_, WEIGHT, BIAS };
 
 static const curve *how(const weft_call *c) { return c->attributes; }
-static const real *part_of(const weft_call *c, int i, int64_t row)     /* of the weight or the bias */
+static const real *part_of(const weft_call *c, int i, int64_t row)     /* part of weight or bias */
 {
     return X(c, i) + how(c)->from * row;
 }
@@ -57,13 +57,14 @@ static bool linear_shape(weft_call *c)
     return true;
 }
 
-/* m x k times k x n. Each group has rows of its own in the weight, columns of its own in all else. */
+/* A product [m, k] [k, n] for each group. The weight stores groups one after the other; all other operands
+ * have them as columns. */
 static weft__product product_of(const weft_call *c, bool ta, bool tb, const int64_t *mnk, bool add,
                                 const weft__finish *then)
 {
     const int64_t m = mnk[0], n = mnk[1], k = mnk[2], a = ta ? m : k, b = tb ? k : n;
     const int64_t groups = groups_of(c);
-    const bool of_weight = ta;                   /* its gradient, by terms that are tokens */
+    const bool of_weight = ta;                   /* its gradient sums over tokens */
     return (weft__product){ .ta = ta,
                             .tb = tb,
                             .add = add,
@@ -88,7 +89,8 @@ static void product(const weft_call *c, bool ta, bool tb, const int64_t *mnk, co
     RUN(c, gemm, &p, a, b, y);
 }
 
-/* The weight, packed, if it is a lasting one, no view, and the kernel does better with it so: of few rows. */
+/* Returns the packed weight, or NULL. Only a tensor of step 0 is packed, not a view, and only if it makes the
+ * kernel faster, which is the case for few rows. */
 static const void *packed_weight(const weft_call *c, const weft__product *p)
 {
     weft_tensor *weight = c->x[WEIGHT];
@@ -114,7 +116,7 @@ static void linear_run(weft_call *c)
     RUN(c, gemm, &p, X(c, X_), part_of(c, WEIGHT, width(c->x[X_])), Y(c, 0));
 }
 
-static const real *of_sums(const weft_call *c)   /* the gradient before f; NULL: no memory */
+static const real *of_sums(const weft_call *c)   /* gradient before f; NULL: no memory */
 {
     const curve *u = how(c);
     weft *w = c->y[0]->w;
@@ -133,10 +135,10 @@ static void linear_fused(const weft_call *c)
     bool add;
     int64_t rows = tokens_of(c), in = width(c->x[X_]), out = width(c->y[0]);
     const real *dz = of_sums(c);
-    const bool part = how(c)->rows;              /* the rows beside it get nothing, so all begins as zeros */
+    const bool part = how(c)->rows;              /* the other rows get zeros */
     bool adds[2] = { true, true };
     weft__blocks zeros = { 0 };
-    real *d[2] = { NULL, NULL };                 /* of weight and bias */
+    real *d[2] = { NULL, NULL };                 /* gradients of weight and bias */
     for (int i = 0; dz && i < c->n - WEIGHT; i++)
         d[i] = part ? weft__dx_added(c, WEIGHT + i, &zeros) : weft_op_dx(c, WEIGHT + i, &adds[i]);
     weft__run_blocks(c, &zeros);
@@ -151,13 +153,13 @@ static void linear_fused(const weft_call *c)
         product(c, false, false, (int64_t[]){ rows, in, out }, dz, part_of(c, WEIGHT, in), dx, add);
 }
 
-/* Group g of a weight or a bias. */
+/* Returns group g of a weight or bias. */
 static weft_tensor *of_group(weft_tensor *x, int64_t g)
 {
     return weft_reshape(weft_slice(x, 0, g, g + 1), x->f.rank - 1, x->f.size + 1);
 }
 
-/* Group by group. */
+/* The composed form, one product for each group. */
 static weft_tensor *composed_groups(const weft_call *c)
 {
     const int64_t groups = groups_of(c);

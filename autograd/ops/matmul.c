@@ -1,6 +1,6 @@
-/* matmul.c - matrix products. Leading axes of `a` are rows, ragged ones too; rows may be contracted only with
- * the same rows (a^T b), which is how a weight gets its gradient. Otherwise both have the same leading axes:
- * a batch of products. */
+/* matmul.c - matrix products. Leading axes of `a` count as rows, and so do ragged rows. A sum over ragged
+ * rows requires the same rows in both operands (a^T b); the gradient of a weight is such a product. Otherwise
+ * both operands have the same leading axes and form a batch of products. */
 #include "autograd/op.h"
 
 typedef struct { bool ta, tb; } turns;
@@ -106,7 +106,7 @@ static void matmul_run(weft_call *c)
     RUN(c, gemm, &g, X(c, 0), X(c, 1), Y(c, 0));
 }
 
-/* [.., n] -> [rows, n], plain if it was more than two axes */
+/* Merges the leading axes of [.., n] to [rows, n]. The result is plain if x had more than two axes. */
 static weft_tensor *flat(weft_tensor *x)
 {
     weft__form f = weft__plain(WEFT_REAL, 2, (int64_t[]){ weft__rows(&x->f), width(x) });

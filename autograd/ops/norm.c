@@ -1,5 +1,5 @@
-/* norm.c - layer normalisation over the last axis, of rows or of a gated linear unit's sum with its skip:
- * each one fused operator, and the same function from operators for second derivatives. */
+/* norm.c - layer norm over the last axis, of rows or of glu(gate) + skip. Each is a fused operator, and
+ * composed from operators for second derivatives. */
 #include <math.h>
 #include <string.h>
 #include "autograd/op.h"
@@ -11,8 +11,8 @@ enum { Y_, MEAN, RSTD, RESULTS };
 
 static const norm *how(const weft_call *c) { return c->attributes; }
 
-/* Results like x, which is normalised; gain and shift are the inputs from `gain` on: a row of them, or, if
- * grouped, one for each place of x's last axis but one. */
+/* Gives the results the form of x, the normalised input. Checks gain and shift, the inputs from `gain` on: a
+ * row, or, if grouped, one row for each element of the second last axis of x. */
 static bool results_like(weft_call *c, const weft_tensor *x, int gain)
 {
     const int axes = how(c)->grouped ? 2 : 1, first = x->f.rank - axes;
@@ -36,7 +36,7 @@ static bool norm_shape(weft_call *c)
     return results_like(c, c->x[X_], GAIN);
 }
 
-/* x, gain: which inputs they are; the shift is behind the gain, and before x the gate, if there is one */
+/* x, gain: indices of these inputs. The shift follows the gain. A gate, if present, is the input before x. */
 static weft__layer_norm record_of(const weft_call *c, int x, int gain)
 {
     const bool scaled = gain < c->n;
@@ -121,7 +121,7 @@ weft_tensor *weft_layer_norm(weft_tensor *x, weft_tensor *gain, weft_tensor *shi
     return gain ? APPLY_WITH(&op_norm, n, x, gain, shift) : APPLY_WITH(&op_norm, n, x);
 }
 
-/* ---- of a gate ---- */
+/* ---- layer norm of a gate ---- */
 bool weft__gate_fits(const weft_tensor *gate, const weft_tensor *skip)
 {
     const weft__form *g = &gate->f, *s = &skip->f;

@@ -1,5 +1,5 @@
-/* packed_sequence.c - ragged tensors as users of PyTorch know them: PackedSequence with its fields, and lists
- * of sequences that are packed, padded and unpacked. Inside there is one batch, which these show and take. */
+/* packed_sequence.c - PyTorch's interface to ragged tensors: PackedSequence with its fields, and functions
+ * that pack, pad and unpack lists of sequences. All of them use the batch of a ragged tensor. */
 #include <string.h>
 #include "autograd/op.h"
 
@@ -26,8 +26,8 @@ weft_packed_sequence weft_packed_sequence_of(weft_tensor *x)
                                    .sequences = b->n };
 }
 
-/* ---- back ---- */
-/* What is wrong with the numbers of a packed sequence, at which place; NULL: nothing. */
+/* ---- from a packed sequence to a ragged tensor ---- */
+/* Returns the expectation that the sizes of a packed sequence violate, and its position in *at; or NULL. */
 static const char *wrong_sizes(const weft_packed_sequence *p, int64_t *at)
 {
     if (p->steps < 0 || p->sequences < 0 || (p->steps && !p->batch_sizes))
@@ -43,8 +43,8 @@ static const char *wrong_sizes(const weft_packed_sequence *p, int64_t *at)
     return rows == p->data->f.size[0] ? NULL : "as many rows of data as the sum of batch_sizes";
 }
 
-/* Fills sorted [sequences] with the given order, or the inverse of the other one, or the sequences as they
- * come; place [sequences] is its inverse. */
+/* Fills sorted [sequences] with sorted_indices, or else with the inverse of unsorted_indices, or else with 0,
+ * 1, .. Fills place [sequences] with the inverse. Returns as wrong_sizes. */
 static const char *wrong_order(const weft_packed_sequence *p, int32_t *sorted, int32_t *place, int64_t *at)
 {
     const int32_t *there = p->sorted_indices, *back = p->unsorted_indices;
@@ -63,7 +63,7 @@ static const char *wrong_order(const weft_packed_sequence *p, int32_t *sorted, i
     return NULL;
 }
 
-/* Rows in the layout of a batch become its ragged tensor. */
+/* Returns a ragged tensor of batch b with these rows, which are in that layout. */
 static weft_tensor *rows_of_batch(weft_tensor *rows, weft_batch *b, weft_layout layout)
 {
     if (!b || weft__wrong(rows->w, rows))
@@ -74,12 +74,12 @@ static weft_tensor *rows_of_batch(weft_tensor *rows, weft_batch *b, weft_layout 
     return weft__view(rows, &f);
 }
 
-/* Sequences of one length that lie in another order than the user's: as a batch in the order in which they
- * lie, put end to end in the user's. column and row: where each goes; falling: its length. */
+/* Returns plain rows in the user's order, for sequences of equal length that are stored in another order. A
+ * batch in the stored order, with lengths `falling`, is placed in the user's order by row and column. */
 static weft_tensor *reordered(const weft_packed_sequence *p, const int32_t *sorted, const weft_lengths *l,
                               int32_t *falling, int32_t *column, int32_t *row)
 {
-    int32_t *offset = row, end = 0; /* row is needed later than offset */
+    int32_t *offset = row, end = 0; /* row is filled after the last use of offset */
     for (int64_t s = 0; s < l->n; s++) {
         offset[s] = end;
         end += l->len[s];
@@ -135,7 +135,7 @@ weft_tensor *weft_ragged_of(const weft_packed_sequence *p)
 }
 
 /* ---- lists of sequences ---- */
-/* The sequences end to end as a ragged tensor in the layout concat. */
+/* Concatenates the sequences to a ragged tensor in the layout CONCAT. */
 static weft_tensor *listed(weft_tensor *const *x, int64_t n, const char *function)
 {
     weft *w = weft__context(x, !x || n < 0 || n > INT32_MAX ? 0 : (int)n);

@@ -1,6 +1,5 @@
-/* pointwise.c - the operators of pointwise.def, which says all about them in one line each. A unary f is
- * three operators: f(x), g f'(x), g f''(x); so first and second derivatives are there, a third is an explicit
- * error. */
+/* pointwise.c - the operators of pointwise.def, which defines each in one line. A unary f is three operators:
+ * f(x), g f'(x) and g f''(x). So first and second derivatives exist, and a third is an explicit error. */
 #include <math.h>
 #include "autograd/op.h"
 
@@ -50,7 +49,7 @@ void weft__describe_parameter(int f, real p, char *text, size_t size)
 }
 
 static weft_tensor *unary_back(const weft_call *c, weft_tensor *dy, int i);
-/* Those whose derivative only y tells: no backward of theirs reads x. */
+/* Functions whose derivative is computed from y alone; their backward does not read x. */
 #define IS_OF_Y(f)                                                                                      \
     (f == WEFT__neg || f == WEFT__exp || f == WEFT__sqrt || f == WEFT__reciprocal || f == WEFT__tanh || \
      f == WEFT__sigmoid)
@@ -72,8 +71,8 @@ static weft_tensor *derivative_of(const curve *u, int order, weft_tensor *x, wef
     return APPLY_WITH(&unary_op[u->f][order], next, x, y, g);
 }
 
-/* Order 0 is f(x). Orders 1 and 2 are g f'(x), g f''(x) of (x, y, g): linear in g, and y is a function of
- * x, no input of its own. */
+/* Order 0 is f(x). Orders 1 and 2 are g f'(x) and g f''(x) with inputs (x, y, g). They are linear in g. y is
+ * a function of x, not a variable of its own. */
 static weft_tensor *unary_back(const weft_call *c, weft_tensor *dy, int i)
 {
     const curve *u = c->attributes;
@@ -136,7 +135,7 @@ static bool broadcast_of(weft_call *c, weft__grid *g, weft__form *y)
     return weft__broadcast(g, forms, c->n, y);
 }
 
-/* y: of the type of the inputs from input `first` on, which are all reals or all ints */
+/* Gives y the type of the inputs from number `first` on, which must be all reals or all ints. */
 static bool broadcast_shape_of(weft_call *c, int first)
 {
     weft__grid g;
@@ -190,7 +189,7 @@ static weft_tensor *binary_back(const weft_call *c, weft_tensor *dy, int i)
     return weft__sum_to(g, &c->x[i]->f);
 }
 
-/* Those with steps for values, which pointwise.def has last, have no gradient. */
+/* Functions with piecewise constant values, which are the last of pointwise.def, have no gradient. */
 #define BINARY(id, ...)                          \
     { .name = #id,                               \
       .adds = true,                              \
@@ -259,7 +258,7 @@ weft_tensor *weft_where(weft_tensor *condition, weft_tensor *a, weft_tensor *b)
     return APPLY(&op_where, condition, a, b);
 }
 
-/* ---- scale, ints as reals and back ---- */
+/* ---- scale; conversion between ints and reals ---- */
 static void scale_run(weft_call *c)
 {
     RUN(c, scale, count(c->y[0]), *(const real *)c->attributes, X(c, 0), Y(c, 0), c->add);

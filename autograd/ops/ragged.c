@@ -1,5 +1,5 @@
-/* ragged.c - between the layouts of one batch (pack, pad, arrange), and between sequences and their tokens
- * (spread, pool). Everything is the batch's gather, or rows in runs. */
+/* ragged.c - converts between the layouts of a batch (pack, pad, arrange), and between sequences and their
+ * tokens (broadcast to tokens, pool). All of it is the batch's gather, or kernels over runs of rows. */
 #include <stdlib.h>
 #include <string.h>
 #include "autograd/op.h"
@@ -31,7 +31,7 @@ weft_tensor *weft_to_rows(weft_tensor *x, const weft_placement *placement)
 }
 
 /* ---- pack and pad ---- */
-/* their numbers are int32 */
+/* Row numbers must fit an int32. */
 static bool rows_are_few(weft *w, int64_t n, int64_t total, const char *function)
 {
     if (n && total > INT32_MAX / n)
@@ -65,7 +65,7 @@ bool weft__is_padded(weft_tensor *x, const weft_lengths *l, weft_align align, co
     return false;
 }
 
-/* A plain padded tensor under the form of its batch: only weft__arranged ever meets it. */
+/* Returns a plain padded tensor as a view with the batch and layout PADDED, for weft__arranged only. */
 static weft_tensor *as_padded(weft_tensor *x, const weft_lengths *l, weft_align align, const char *function)
 {
     if (!weft__is_padded(x, l, align, function))
@@ -90,7 +90,7 @@ weft_tensor *weft_pack_padded_sequence(weft_tensor *x, const weft_lengths *l, we
     return weft__arranged(padded, &to, 0);
 }
 
-/* a number that is not 0; -0 is */
+/* Returns whether a number is not 0; -0 counts as 0. */
 static bool any_nonzero(const weft_tensor *x, const void *all, int64_t from, int64_t n)
 {
     const real    *reals = (const real *)all + from;
@@ -170,7 +170,7 @@ weft_tensor *weft_length_mask(weft *w, const weft_lengths *l, int64_t total, wef
     return padded(ones, total, 0, align, "length_mask");
 }
 
-/* ---- a plain [n, T, F] is n sequences of T tokens in the layout concat ---- */
+/* ---- a plain [n, T, F] as n sequences of T tokens in the layout CONCAT ---- */
 weft_tensor *weft__as_batch(weft_tensor *x, const char *function, int64_t n, int64_t T)
 {
     weft *w = x->w;
@@ -181,19 +181,19 @@ weft_tensor *weft__as_batch(weft_tensor *x, const char *function, int64_t n, int
     if (!b)
         return &w->nil;
     weft__form f = weft__plain(WEFT_REAL, 2, (int64_t[]){ b->tokens, width(x) });
-    f.batch = b, f.layout = T == 1 ? WEFT_PACKED : WEFT_CONCAT;   /* of single tokens both are the same */
+    f.batch = b, f.layout = T == 1 ? WEFT_PACKED : WEFT_CONCAT;   /* with T = 1 both layouts are equal */
     return weft__view(x, &f);
 }
 
-/* ---- spread: one row a sequence to every token of it; pool: back ---- */
-/* all tokens in concat order, rows as wide as `row`'s */
+/* ---- copy a sequence's row to each of its tokens; pool, the reverse ---- */
+/* Returns all tokens in CONCAT order, with rows as wide as those of `row`. */
 static weft__along tokens_of(const weft_tensor *like, const weft_tensor *row)
 {
     weft__form concat = weft__laid(row->f, like->f.batch, WEFT_CONCAT, 0, WEFT_ALIGN_LEFT, NULL);
     return (weft__along){ concat, 0, true, false };
 }
 
-/* by index: the sequence of each row, -1 and so 0 in a pad */
+/* Gathers by the sequence number of each row. Padding has -1 and gets 0. */
 static weft_tensor *ints_to_tokens(weft_tensor *x, weft_tensor *like)
 {
     const struct weft__rows *r = weft__rows_of(like->f.batch, &like->f);
@@ -221,7 +221,7 @@ weft_tensor *weft_broadcast_to_tokens(weft_tensor *x, weft_tensor *like)
     return like->f.layout == WEFT_CONCAT ? y : weft__arranged(y, &to, 0);
 }
 
-/* [sequences] the row of the first or last token in concat order; -1: none */
+/* Returns, for each sequence, the row of its first or last token in CONCAT order; -1 if empty. */
 static weft_tensor *ends(weft_tensor *x, bool last)
 {
     weft *w = x->w;
@@ -232,7 +232,7 @@ static weft_tensor *ends(weft_tensor *x, bool last)
     return row ? weft_ints(w, row, 1, &b->n) : &w->nil;
 }
 
-/* divided by the lengths; an empty sequence's is 0 */
+/* Divides by the lengths. An empty sequence gives 0. */
 static weft_tensor *per_token(weft_tensor *sums, const weft_batch *b)
 {
     weft *w = sums->w;
@@ -264,7 +264,7 @@ weft_tensor *weft_pool(weft_tensor *x, weft_pooling how)
 /* ---- to the host ---- */
 void weft_read_sequences(const weft_tensor *x, void *out, size_t bytes)
 {
-    /* nothing is recorded, so no tape remembers x */
+    /* With the tape off, x is not stored anywhere, so it is not changed. */
     weft_tensor *own = (weft_tensor *)(uintptr_t)x;
     WEFT_NO_GRAD(weft_context_of(x))
         weft_read(weft_layout_of(x) == WEFT_PLAIN ? x : weft_to_layout(own, WEFT_CONCAT), out, bytes);

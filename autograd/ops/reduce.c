@@ -1,6 +1,5 @@
-/* reduce.c - operators along one axis, or over the tokens of each sequence of a ragged tensor: sums,
- * variances, running sums, flips. Both are rows in runs to the kernels (weft__segments), so each operator is
- * written once. */
+/* reduce.c - operators along an axis, or over the tokens of each sequence: sums, variances, running sums,
+ * flips. The kernels treat both cases as runs of rows (weft__segments), so each operator is written once. */
 #include <math.h>
 #include "autograd/op.h"
 
@@ -172,7 +171,7 @@ weft_tensor *weft_mean(weft_tensor *x, int axis)
     return weft_scale(weft_sum(x, axis), n ? (double)(1 / (real)n) : 0);
 }
 
-/* ---- variance: the mean first, then the squares of what differs from it ---- */
+/* ---- variance: first the mean, then the squared differences from it ---- */
 static weft_tensor *variance(weft_tensor *x, int axis, double correction, const char *name)
 {
     if (!weft__axis_not_rows(x, &axis, name))
@@ -192,7 +191,7 @@ weft_tensor *weft_var(weft_tensor *x, int axis, double correction)
     return variance(x, axis, correction, "var");
 }
 
-/* Where it is 0 its gradient is that of the variance, which is 0 there, and not that of the root. */
+/* Where the deviation is 0, its gradient is that of the variance, 0, not the infinite one of the root. */
 weft_tensor *weft_std(weft_tensor *x, int axis, double correction)
 {
     weft_tensor *v = variance(x, axis, correction, "std"), *is = weft_greater(v, weft_scalar(v->w, 0));
@@ -200,8 +199,8 @@ weft_tensor *weft_std(weft_tensor *x, int axis, double correction)
 }
 
 /* ---- norms ---- */
-/* The largest size along the axis, everywhere, and 1 where it is 0, infinite or NaN. Divided by it, no square
- * overflows. It is a constant: the norm does not depend on it, nor do derivatives. */
+/* Returns the largest absolute value along the axis, repeated along it; 1 where it is 0, infinite or NaN.
+ * After division by it no square overflows. It is a constant: norm and derivatives do not depend on it. */
 static weft_tensor *scale_of(weft_tensor *x, const weft__along *a)
 {
     weft *w = x->w;
@@ -213,7 +212,7 @@ static weft_tensor *scale_of(weft_tensor *x, const weft__along *a)
     return most;
 }
 
-/* Selecting a constant 0 makes all derivatives 0 where x is 0. */
+/* Where x is 0 a constant 0 is selected, so all derivatives are 0 there. */
 static weft_tensor *euclidean(weft_tensor *x, int axis)
 {
     weft__along a = weft__along_axis(x, axis, false);
@@ -236,7 +235,7 @@ weft_tensor *weft_vector_norm(weft_tensor *x, int axis, double power)
     return power == (double)INFINITY ? weft_max(weft_abs(x), axis) : euclidean(x, axis);
 }
 
-/* ---- running sums, flips: y has x's form; each is its own transpose but for the direction ---- */
+/* ---- running sums, flips: y has the form of x; the transpose only reverses the direction ---- */
 static bool shape_of_input(weft_call *c)
 {
     weft_op_like(c->y[0], c->x[0]);
@@ -259,7 +258,7 @@ static weft_tensor *cumsum_back(const weft_call *c, weft_tensor *dy, int i)
     a.flag = !a.flag;
     return APPLY_WITH(c->op, a, dy);
 }
-/* of ints: rows backwards, one sequence after the other if it is along their tokens */
+/* Reverses the rows, within each sequence if the axis is tokens. */
 static void flip_ints(weft_call *c)
 {
     const weft__along *a = c->attributes;

@@ -1,8 +1,9 @@
-/* shape.c - the same numbers in other shapes: reshape, concat, stack, slice. */
+/* shape.c - changes shapes: reshape, concat, stack, slice. */
 #include "autograd/op.h"
 
 /* ---- reshape: a view ---- */
-static bool complete_shape(weft_tensor *x, int rank, const int64_t *shape, weft__form *f)   /* -1 filled in */
+/* with -1 replaced */
+static bool complete_shape(weft_tensor *x, int rank, const int64_t *shape, weft__form *f)
 {
     int64_t rest = 1, free_axis = -1;
     *f = weft__plain(x->f.type, rank, shape);
@@ -53,9 +54,9 @@ weft_tensor *weft_detach(weft_tensor *x)
     return APPLY_WITH(&op_detach, f, x);
 }
 
-/* ---- slice, and its transpose, the inset into zeros ---- */
+/* ---- slice; its transpose, which inserts a part into zeros ---- */
 typedef struct { weft__form whole; int axis; int64_t from, to; } part;
-typedef struct { int64_t rows, of_part, of_whole, from; } strip;  /* a part as a block of a matrix */
+typedef struct { int64_t rows, of_part, of_whole, from; } strip;  /* the part as a block of a matrix */
 
 static strip strip_of(const part *p)
 {
@@ -96,13 +97,13 @@ static void describe_part(const weft_call *c, char *text, size_t size)
     const part *p = c->attributes;
     snprintf(text, size, "axis=%d, from=%lld, to=%lld", p->axis, (long long)p->from, (long long)p->to);
 }
-/* adds its part only: T slices of one tensor cost one pass in all, not T */
+/* Adds only its part, so T slices of one tensor cost one pass in total instead of T. */
 static void inset_run(weft_call *c)
 {
     strip s = strip_of(c->attributes);
     const int64_t end = s.from + s.of_part, width[] = { s.from, s.of_part, s.of_whole - end };
     weft__blocks all = { 0 };
-    for (int i = 0; i < 3; i++)                  /* zeros before it and behind it */
+    for (int i = 0; i < 3; i++)                  /* zeros before and after the part */
         if (width[i] && (i == 1 || !c->add))
             weft__add_block(c, &all,
                             (weft__block_copy){ .rows = s.rows, .width = width[i], .ldx = s.of_part,
@@ -171,7 +172,7 @@ static bool concat_shape(weft_call *c)
     }
     return axis == 0 || y->batch || weft__rows_agree(c, y->size[0], 1);
 }
-/* Input i's strip of the whole; p: the part before it, for i 0 anything. */
+/* Returns the block of input i in the result. p: the part of input i - 1; ignored for i = 0. */
 static strip next_strip(const weft_call *c, part *p, int i)
 {
     if (i == 0)
@@ -248,7 +249,7 @@ static bool stackable(weft_tensor *const *x, int64_t n, int axis)
     char text[2][128];
     for (int64_t i = 1; i < n && weft_ok(w); i++) {
         weft__form f = x[i]->f;
-        if (f.batch && x[0]->f.batch)            /* their batches are compared later */
+        if (f.batch && x[0]->f.batch)            /* concat compares the batches later */
             weft__lie_as(&f, &x[0]->f);
         if (!weft__same(&f, &x[0]->f))
             weft__fail(w, WEFT_ESHAPE, "stack: input %lld is %s, input 0 %s; one shape is expected",

@@ -1,6 +1,6 @@
-/* softmax.c - softmax, log-softmax and logsumexp along an axis or over the tokens of each sequence, masked or
- * not. An element whose mask is 0 takes no part: its result is 0, and its gradient. Ordinary walks take the
- * fused kernel of softmax; recorded ones the operators. */
+/* softmax.c - softmax, log-softmax and logsumexp along an axis, or over the tokens of each sequence, with an
+ * optional mask. Where the mask is 0, result and gradient are 0. Unrecorded walks use the fused kernel of
+ * softmax, recorded ones the operators. */
 #include "autograd/op.h"
 
 enum { SOFTMAX, LOG_SOFTMAX, LOGSUMEXP };
@@ -23,7 +23,7 @@ static bool shape_of_input(weft_call *c)
     return check(c);
 }
 
-/* the sum of its run, everywhere */
+/* Returns the softmax by operators, with the sum repeated along its run. */
 static weft_tensor *softmax_over_axis(weft_tensor *x, const weft__along *a)
 {
     return weft__expand(weft__reduce(x, a), a);

@@ -1,20 +1,20 @@
-/* accumulate.c - where the gradients of a walk go.
+/* accumulate.c - adds the gradients of a walk and manages their buffers.
  *
- * When a walk is not recorded, the last operator of a backward is not run at once: weft__apply defers the
- * call, and it is run straight into the gradient's buffer, adding if something is there. So dW of a matrix
- * product used T times is T products into the flat vector, no temporary. When a walk is recorded, gradients
- * are ordinary tensors.
+ * In an unrecorded walk the last operator of a backward function is deferred: weft__apply stores the call,
+ * and it then runs straight into the gradient's buffer. It adds if the buffer has a gradient already. So dW
+ * of a matrix product used T times is T products into the flat vector, without temporaries. In a recorded
+ * walk gradients are ordinary tensors.
  *
- * In which order. What a ragged tensor gets from one use is computed in full, and then added to what is
- * there: uses by the tape from its end, those of one call from the last input to the first. An arrangement
- * between a tensor and its use changes nothing of that, so a layout changes no bit. Plain tensors, parameters
- * above all, are added to by the kernels themselves; ragged ones on a GPU, too, by kernels that add what they
- * have computed in full (weft__dx_whole): the same sums in the same order, by a launch less. */
+ * Order of sums. The gradient of a ragged tensor from one use is computed in full and then added. Uses are
+ * added from the end of the tape, and the inputs of a call from last to first. Rearranging a tensor before
+ * its use does not change this order, so a layout changes no bit. Kernels add directly to the gradients of
+ * plain tensors, mostly parameters. On a GPU, kernels that compute sums in full (weft__dx_whole) also add
+ * directly to ragged gradients. This gives the same sums in the same order and saves a launch. */
 #include <string.h>
 #include "autograd/backward.h"
 
-/* ---- buffers of gradients: four size classes an octave ---- */
-/* 64 80 96 112 128 .. */
+/* ---- buffers of gradients: four size classes for each power of 2 ---- */
+/* 64, 80, 96, 112, 128 .. */
 static int64_t class_bytes(int class_) { return (int64_t)(64 + 16 * (class_ & 3)) << (class_ >> 2); }
 
 weft_tensor *weft__slot(weft *w, const weft__form *f)
@@ -40,7 +40,7 @@ void weft__slot_end(weft *w, weft_tensor *s)
     w->tape->spare[node(s)->class_] = s;
 }
 
-/* ---- handing a gradient to an input ---- */
+/* ---- adding a gradient to that of an input ---- */
 bool weft__needed(const weft_tensor *t)
 {
     return node(t)->reached == t->w->tape->walk ||
@@ -50,7 +50,7 @@ bool weft__needed(const weft_tensor *t)
 static bool gradient_fits(const weft_tensor *x, const weft_tensor *g)
 {
     char a[128], b[128];
-    const char *by = x->w->tape->passing;        /* what ran last may have been an operator of its backward */
+    const char *by = x->w->tape->passing;        /* running may be an operator of its backward */
     const char *wrong = weft__wrong(x->w, g);
     by = by ? by : x->w->running;
     if (wrong)
@@ -61,8 +61,8 @@ static bool gradient_fits(const weft_tensor *x, const weft_tensor *g)
     return !x->w->status;
 }
 
-/* In the layout of both, pads and all: an operator would arrange what lies in rows, and views of it want
- * it as it lies. */
+/* Adds without a change of layout, padding included. An operator would rearrange tensors in ROWS, and views
+ * of them rely on that layout. */
 static weft_tensor *sum_of(weft_tensor *a, weft_tensor *b)
 {
     if (a->f.layout != WEFT_ROWS)
@@ -70,7 +70,7 @@ static weft_tensor *sum_of(weft_tensor *a, weft_tensor *b)
     return weft__view(weft_add(weft_plain(a), weft_plain(b)), &a->f);
 }
 
-/* A buffer that becomes the gradient of x, or is added to it and spent. */
+/* Makes `own` the gradient of x, or adds it to that gradient and frees it. */
 static void accumulate_slot(weft_tensor *x, weft_tensor *own)
 {
     weft *w = x->w;
@@ -82,7 +82,7 @@ static void accumulate_slot(weft_tensor *x, weft_tensor *own)
     weft__slot_end(w, own);
 }
 
-/* g is still to be computed, by the call that waits */
+/* Runs the waiting call, which computes g, into the gradient of x or into a new buffer. */
 static void accumulate_deferred(weft_tensor *x, weft_tensor *g)
 {
     weft *w = x->w;
@@ -125,8 +125,8 @@ static bool takes(const weft_call *c, const weft_tensor *x)
     return false;
 }
 
-/* May the gradient of x take the buffer of dy, which no one needs any more? If it is dy itself (add, view),
- * or is about to be computed from it element by element. */
+/* dy is not read again, so the gradient of x may take its buffer in two cases: it is dy itself (add, view),
+ * or the waiting call computes it from dy element by element. */
 bool weft__hand_over(weft_call *c, weft_tensor *x, weft_tensor *g)
 {
     weft *w = x->w;
@@ -158,7 +158,7 @@ real *weft__dy_spent(const weft_call *c, int k)
     return node(y)->grad && node(y)->kept != y->w->tape->walk ? node(y)->grad->data : NULL;
 }
 
-static bool again(const weft_call *c, int i)     /* is it another input of the call, too? */
+static bool again(const weft_call *c, int i)     /* is it also another input? */
 {
     for (int k = 0; k < c->n; k++)
         if (k != i && c->x[k] == c->x[i])

@@ -1,13 +1,12 @@
-/* apply.c - how an operator is applied: its ragged inputs are brought to one layout, then it is called
- * (call.c). Every one, a user's own included, comes through here; what its author could do wrong is caught
- * here and in call.c, and in no other place. */
+/* apply.c - applies an operator: brings its ragged inputs to one layout and calls it (call.c). Every operator
+ * passes through here, also a program's. Only this file and call.c check for mistakes of their authors. */
 #include "autograd/op.h"
 
 static weft_layout layout_needed(const weft_call *c, const weft__form *first, const weft__form *f)
 {
     const weft_layout layout = c->op->layout;
     if (layout == WEFT_ROWS)
-        return f->layout;                        /* as they come */
+        return f->layout;                        /* any layout */
     if (layout == WEFT__ALONG && ((const weft__along *)c->attributes)->tokens)
         return WEFT_CONCAT;
     if (layout && layout != WEFT__ALONG)
@@ -16,7 +15,7 @@ static weft_layout layout_needed(const weft_call *c, const weft__form *first, co
     return of_first == WEFT_ROWS ? WEFT_CONCAT : of_first;
 }
 
-/* All ragged inputs of one operator are of one batch; they come in one layout, by a gather where need be. */
+/* Brings all ragged inputs to one layout, by a gather where necessary. They must belong to one batch. */
 static bool agree(weft_call *c)
 {
     const weft__form *first = NULL;
@@ -34,7 +33,7 @@ static bool agree(weft_call *c)
             weft__form to = weft__laid(*f, f->batch, want, 0, WEFT_ALIGN_LEFT, NULL);
             c->x[i] = weft__arranged(c->x[i], &to, 0);
             if (c->x[i]->w->status)
-                return false;                    /* no memory for it */
+                return false;                    /* no memory */
         }
         first = first ? first : &c->x[i]->f;
     }
@@ -47,7 +46,7 @@ const weft_call *weft__apply(const weft_op *op, weft_tensor *const *x, int n, co
     return weft__call(weft__context(x, n), op, &(weft__inputs){ x, n, attributes, bytes }, agree, false);
 }
 
-static bool operator_is_sound(weft *w, const weft_op *op)     /* a record that a user wrote */
+static bool operator_is_sound(weft *w, const weft_op *op)     /* checks a program's record */
 {
     if ((unsigned)op->results > WEFT__RESULTS)
         weft__fail(w, WEFT_EARG, "op_apply: %s has %d results; 0 (which means 1) .. %d are expected",
@@ -81,8 +80,8 @@ weft_tensor *weft_op_apply(const weft_op *op, weft_tensor *const *x, int64_t n, 
 }
 
 /* ---- for raw functions ---- */
-/* The raw function that asks goes on until it returns: in memory that is large enough (weft__room), and
- * no one looks at what comes of it. */
+/* The raw function continues after the failure, so it gets memory of sufficient size (weft__room). The
+ * numbers are not used. */
 static void *in_vain(const weft_tensor *t, weft_dtype asked, void *seen)
 {
     weft *w = t->w;
@@ -104,7 +103,7 @@ static void *data_of(const weft_tensor *t, weft_dtype type)
     if (!t || wrong)
         return NULL;
     if (t->w->tape)
-        weft__run_deferred(t->w);                /* a raw look at a tensor: no call may be waiting */
+        weft__run_deferred(t->w);                /* raw reads require that no call waits */
     void *seen = weft__seen(t, function);
     return !seen || t->f.type == type ? seen : in_vain(t, type, seen);
 }

@@ -1,13 +1,13 @@
-/* backward.c - the way back. The tape is in execution order, so a backward walk is a loop downwards that asks
- * each entry for the gradients of its inputs, written in operators too; accumulate.c says where they go. All
- * temporaries of one entry's backward end when the entry has been passed (the step's arenas are rewound);
- * gradients of results go back to a list of spare buffers. */
+/* backward.c - the backward pass. The tape is in execution order, so a walk is a loop from its end to its
+ * start. It calls the backward function of each entry for the gradients of its inputs; accumulate.c adds
+ * them. After an entry, its temporaries end (the step's arenas are rewound), and the gradients of its results
+ * return to a list of free buffers. */
 #include <string.h>
 #include "autograd/backward.h"
 #include "core/report/check.h"
 #include "core/report/profile.h"
 
-/* ---- what depends on what is expected ---- */
+/* ---- results that depend on a needed tensor ---- */
 static void reach(weft *w, int64_t from, int64_t to)
 {
     for (int64_t e = from; e < to; e++) {
@@ -41,7 +41,7 @@ static weft_tensor **list_of_inputs(weft *w, const weft_call *c)
     return x;
 }
 
-/* Whether a function of the operator's record has returned a tensor of this step; else the context fails. */
+/* Checks that a function of the record returned a tensor of this step, or fails the context. */
 static bool returned_is_usable(weft *w, const weft_call *c, const char *function, const weft_tensor *t)
 {
     const char *wrong = w->status ? NULL : weft__wrong(w, t);
@@ -66,9 +66,9 @@ static void by_kernel(weft *w, const weft_call *c)
     w->tape->apart = NULL;
 }
 
-/* Runs the composed function of a fused entry onto the tape, hands the gradients over, and walks back through
- * that. It sees views of its ragged inputs: what it gives to one of them in several places is summed there,
- * and then added. */
+/* Records the composed function of a fused entry, passes the gradients of its results on, and walks back
+ * through it. It gets views of its ragged inputs. Several gradients of one input are first summed in its
+ * view, and then added. */
 static void through_composed(weft *w, const weft_call *call)
 {
     weft_tensor *y[WEFT__RESULTS] = { 0 };
@@ -103,7 +103,7 @@ static weft_tensor *gradient_by_operators(weft *w, weft_call *c, int i)
     return g && returned_is_usable(w, c, "backward", g) ? g : NULL;
 }
 
-static void by_operators(weft *w, weft_call *c)  /* from the last input to the first needed one */
+static void by_operators(weft *w, weft_call *c)  /* from the last to the first needed input */
 {
     int first = 0;
     while (first < c->n && !weft__needed(c->x[first]))
@@ -136,7 +136,7 @@ static void pass(weft *w, weft_call *c, bool *spent)
     w->tape->passing = NULL;
 }
 
-/* If profiling. A raw function looks at inputs and results, and at the gradients of both. */
+/* pass with profiling. A raw function reads inputs and results, and the gradients of both. */
 static void pass_timed(weft *w, weft_call *c, bool *spent)
 {
     weft__timed *before = weft__profile_enter(w, c->op->name, true);
@@ -180,7 +180,7 @@ static void walk_back(weft *w, int64_t top, int64_t bottom)
     }
 }
 
-static void seed(weft_tensor *of)                /* the gradient of the sum of `of` by `of`: ones */
+static void seed(weft_tensor *of)                /* d sum(of) / d of = 1 */
 {
     weft *w = of->w;
     if (w->recording) {
@@ -201,7 +201,7 @@ static void walk_from(weft_tensor *of, bool recording)
     if (w->tape->walk_watch && w->tape->to_parameters)
         tell_uses(w, node(of)->born);
     w->tape->walking = !recording;
-    /* of a parameter, or of a tensor asked for by weft_gradients */
+    /* The saved gradient of a parameter, or of a tensor given to weft_gradients. */
     weft_tensor *mine = node(of)->grad;
     bool own = !node(of)->born;
     bool fine = !w->tape->to_parameters || weft__reaches_parameters(of);
@@ -231,7 +231,7 @@ static bool check_output(weft *w, weft_tensor *of, const char *function)
     return !w->status;
 }
 
-/* of each element 1, and there is nothing to walk */
+/* The gradient of a parameter by the same parameter is 1 everywhere, without a walk. */
 static void backward_of_itself(weft_tensor *parameter)
 {
     weft *w = parameter->w;
@@ -292,13 +292,13 @@ static void set_aside(weft *w, weft_tensor *const *by, int64_t n, weft_tensor **
 {
     for (int64_t i = 0; i < n; i++) {
         if (node(by[i])->kept == w->tape->walk)
-            continue;                            /* named twice */
+            continue;                            /* listed twice */
         mine[i] = node(by[i])->grad;
         node(by[i])->grad = NULL, node(by[i])->reached = node(by[i])->kept = w->tape->walk;
     }
 }
 
-/* A buffer of gradients as a tensor that ends as all others do: then the next walks have the buffer again. */
+/* Returns a gradient buffer as a tensor of the step, after whose end later walks can reuse it. */
 static weft_tensor *handed_out(weft *w, weft_tensor *slot)
 {
     int64_t at = weft_mark_here(w).at[1];
@@ -306,7 +306,7 @@ static weft_tensor *handed_out(weft *w, weft_tensor *slot)
     if (!g)
         return &w->nil;
     g->data = slot->data;
-    if (node(slot)->kept != w->tape->walk)                   /* else it was asked for twice */
+    if (node(slot)->kept != w->tape->walk)                   /* otherwise it was listed twice */
         node(slot)->kept = w->tape->walk, node(slot)->born = at, node(slot)->grad = w->tape->given,
         w->tape->given = slot;
     return g;
@@ -322,7 +322,7 @@ static weft_tensor *result_of(weft *w, weft_tensor *of, weft_tensor *by)
     return w->recording ? g : handed_out(w, g);
 }
 
-/* by and out do not overlap; each of out is the inert tensor. The result has recording as it was. */
+/* by and out do not overlap; each of out is the inert tensor. Restores the recording mode at the end. */
 static void find_gradients(weft *w, weft_tensor *of, weft_tensor *const *by, int64_t n, weft_tensor **out,
                            bool recorded)
 {
@@ -336,12 +336,12 @@ static void find_gradients(weft *w, weft_tensor *of, weft_tensor *const *by, int
     for (int64_t i = 0; i < n; i++)
         out[i] = result_of(w, of, by[i]);
     for (int64_t i = 0; i < n; i++)
-        if (node(by[i])->kept == w->tape->walk)              /* its first mention */
+        if (node(by[i])->kept == w->tape->walk)              /* first mention in the list */
             node(by[i])->grad = mine[i], node(by[i])->kept = 0;
     w->recording = was;
 }
 
-/* out may be by itself, so the list is copied before the results are written. */
+/* out may be the array by, so the list is copied first. */
 static void gradients(weft_tensor *of, weft_tensor *const *by, int64_t n, weft_tensor **out, bool recorded)
 {
     weft *w = weft__context(&of, 1);

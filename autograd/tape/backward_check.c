@@ -1,5 +1,4 @@
-/* backward_check.c - what may be a loss. A program that means something else is told before anything is
- * added to a gradient. */
+/* backward_check.c - checks that a tensor can be a loss, before any gradient changes. */
 #include "autograd/backward.h"
 
 const char *weft__why_not_on_tape(const weft_tensor *t)

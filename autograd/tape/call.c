@@ -1,18 +1,18 @@
-/* call.c - one call of an operator: the handles of its inputs, its results' shapes and memory, the raw
- * function, the tape. apply.c lets its inputs agree first, and arrange.c brings them to a layout. */
+/* call.c - one call of an operator: checks the handles of inputs, makes the results, runs the raw function
+ * and records the call. Before this, apply.c and arrange.c bring the inputs to one layout. */
 #include <string.h>
 #include "autograd/op.h"
 #include "core/report/check.h"
 #include "core/report/profile.h"
 
-/* Whether the operator's functions are the program's: they then run as callbacks. */
+/* Returns whether the operator's functions belong to the program and run as callbacks. */
 static bool is_own(const weft_call *c) { return c->host || c->op->device; }
 weft__callback weft__own_begin(weft *w, const weft_call *c, const char *kind)
 {
     return is_own(c) ? weft__callback_begin(w, kind, c->op->name) : weft__callback_now(w);
 }
 
-/* ---- before it ---- */
+/* ---- checks ---- */
 static bool inputs_are_usable(weft *w, const weft_op *op, weft_tensor *const *x, int n)
 {
     for (int i = 0; i < n && !w->status; i++) {
@@ -36,7 +36,7 @@ static const weft_call *inert(weft *w)
 }
 
 /* ---- calls ---- */
-/* the rank of a result that the shape function has not set */
+/* Rank of a result until the shape function has set it. */
 enum { UNSHAPED = -1 };
 
 static weft_call *call_new(weft *w, const weft_op *op, weft_tensor *const *x, int n, const void *attributes,
@@ -58,7 +58,7 @@ static weft_call *call_new(weft *w, const weft_op *op, weft_tensor *const *x, in
     return c;
 }
 
-/* ---- it runs ---- */
+/* ---- running a call ---- */
 static void run_forward(weft *w, weft_call *c)
 {
     const char *before = w->tape->raw;
@@ -76,7 +76,7 @@ static void run_forward(weft *w, weft_call *c)
     weft__work_end(w, &work);
 }
 
-/* if profiling: what runs on the way back is the time of the entry that is passed */
+/* run_forward with profiling. During a walk the time counts for the entry that the walk passes. */
 static void timed(weft *w, weft_call *c)
 {
     bool own = !w->tape->walking;
@@ -170,7 +170,7 @@ static bool has_shape(weft_call *c)
 {
     weft *w = c->y[0]->w;
     bool fine = is_own(c) ? own_shape(w, c) : c->op->shape(c);
-    if (!fine)                                   /* it has said why, or this is the first error */
+    if (!fine)                                   /* a second error is ignored */
         weft__fail(w, WEFT_EARG, "%s: its shape function refuses without a reason; weft_op_refuse gives one",
                    c->op->name);
     return fine;
@@ -218,7 +218,7 @@ const weft_call *weft__call(weft *w, const weft_op *op, const weft__inputs *in, 
     return c;
 }
 
-/* ---- for records ---- */
+/* ---- for shape functions ---- */
 void weft_op_like(weft_tensor *y, const weft_tensor *x)
 {
     if (y && x)

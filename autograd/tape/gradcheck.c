@@ -1,12 +1,12 @@
-/* gradcheck.c - gradients, and gradients of gradients, against central differences of fourth order (five
- * points). Gradients are taken twice: recorded, so by the operators, and not, so by fused forms and straight
- * into buffers. */
+/* gradcheck.c - compares gradients, and gradients of gradients, with central differences of fourth order
+ * (five points). Gradients are computed twice: recorded, which uses operators, and unrecorded, which uses
+ * fused functions and gradient buffers. */
 #include <math.h>
 #include "autograd/op.h"
 
 typedef weft_tensor *function(weft_tensor *const *x, void *user);
 
-/* f(x) of one element; else the inert tensor, and the context fails. */
+/* Returns f(x). If it does not have one element, fails the context and returns the inert tensor. */
 static weft_tensor *value_of(function *f, weft_tensor *const *x, void *user)
 {
     weft *w = x[0]->w;
@@ -43,7 +43,7 @@ static double slope_at(function *f, weft_tensor *const *x, void *user, int64_t i
     return (8 * near - far) / (12 * (double)h);
 }
 
-static real *read_numbers(weft_tensor *t)             /* on the host, until the end of the step */
+static real *read_numbers(weft_tensor *t)             /* host memory of the step */
 {
     weft *w = t->w;
     real *p = weft__take(w, WEFT__IN_KEEP, weft__bytes(&t->f));
@@ -95,7 +95,7 @@ static double largest_error(function *f, weft_tensor *const *x, int64_t n, void 
     return weft_ok(w) ? worst : (double)NAN;
 }
 
-/* ---- a fixed combination of the gradients of f, itself a function of x ---- */
+/* ---- a fixed combination of the gradients of f, as a function of x ---- */
 typedef struct { function *f; int64_t n; void *user; } inner;
 
 static weft_tensor *probe(weft_tensor *dx, int64_t i)

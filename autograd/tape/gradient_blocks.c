@@ -1,5 +1,4 @@
-/* gradient_blocks.c - copies of blocks, and what begins as zeros, that wait for each other and go at once:
- * one launch on a GPU. */
+/* gradient_blocks.c - collects copies of blocks, and buffers to zero, and runs them in one launch. */
 #include "autograd/op.h"
 
 void weft__run_blocks(const weft_call *c, weft__blocks *all)
@@ -12,7 +11,7 @@ void weft__run_blocks(const weft_call *c, weft__blocks *all)
 void weft__add_block(const weft_call *c, weft__blocks *all, weft__block_copy one)
 {
     bool first = all->n == sizeof all->of / sizeof *all->of;
-    for (int64_t i = 0; i < all->n; i++)         /* an input may be there twice */
+    for (int64_t i = 0; i < all->n; i++)         /* an input may occur twice */
         first |= one.add && all->of[i].y == one.y;
     if (first)
         weft__run_blocks(c, all);

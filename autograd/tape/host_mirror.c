@@ -1,16 +1,17 @@
-/* host_mirror.c - the memory that raw functions of a program's own operators see. On a GPU it is a copy in
- * host memory of each piece of the device's that they ask for: fetched when it is asked for first, sent back
- * when the function has returned, if it is a result or a gradient. Room for all that a call has is taken
- * before the function runs, from the step's own memory, so none of its questions fails in the middle and a
- * steady step asks for none. */
+/* host_mirror.c - the memory that raw functions of a program's operators see.
+ *
+ * On a GPU the raw function gets host copies of the tensors that it requests. A tensor is copied to the host
+ * at its first request. After the function returns, results and gradients are copied back. Memory for all
+ * tensors of a call is taken from the step before the function runs. So no request fails halfway, and a
+ * steady-state step allocates nothing. */
 #include <string.h>
 #include "autograd/op.h"
 
 typedef struct weft__copy {
     struct weft__copy *next;
     void *device; size_t bytes;
-    bool back, own;                              /* to be sent back; a block of its own */
-} weft__copy;                                    /* its numbers lie behind it */
+    bool back, own;                              /* back: copy back; own: separate block */
+} weft__copy;                                    /* its numbers follow this header */
 
 enum { HEAD = (sizeof(weft__copy) + WEFT__LINE - 1) & -WEFT__LINE };
 
@@ -51,12 +52,12 @@ void weft__work_end(weft *w, weft__work *work)
         if (c->own)
             weft__release(w, c);
     }
-    if (work->to == weft__position(w, WEFT__IN_NOTES))   /* nothing that stays lies behind it */
+    if (work->to == weft__position(w, WEFT__IN_NOTES))   /* no later note must survive */
         weft__back_to(w, WEFT__IN_NOTES, work->from);
     w->tape->work = work->before;
 }
 
-/* Of what the call does not have there may be copies, too: each a block of its own. */
+/* Returns a new copy. Tensors that do not belong to the call get a separate block. */
 static weft__copy *new_copy(weft *w, weft__work *work, const weft_tensor *t)
 {
     size_t room = room_for(t);
@@ -73,13 +74,13 @@ static weft__copy *new_copy(weft *w, weft__work *work, const weft_tensor *t)
     return c;
 }
 
-/* t's form, at `device`, which need not be t's own numbers (a gradient) */
+/* Returns the host copy of `device`, with the form of t: t's own numbers, or a gradient. */
 static void *copy_of(weft *w, const weft_tensor *t, void *device, bool fetched, bool back)
 {
     weft__work *work = w->tape->work;
     size_t bytes = (size_t)weft__bytes(&t->f);
     for (weft__copy *c = work->copies; c; c = c->next)
-        if (c->device == device && c->bytes == bytes) {     /* an empty tensor may lie where another begins */
+        if (c->device == device && c->bytes == bytes) {     /* an empty tensor may share an address */
             c->back |= back;
             return numbers_of(c);
         }
@@ -102,7 +103,7 @@ static bool is_result(const weft_call *c, const weft_tensor *t)
     return is;
 }
 
-static bool is_input(const weft_call *c, const void *numbers)    /* a result may lie where an input does */
+static bool is_input(const weft_call *c, const void *numbers)    /* a result may share memory with an input */
 {
     bool is = false;
     for (int i = 0; i < c->n; i++)
@@ -133,6 +134,6 @@ void *weft__gradient_seen(const weft_call *c, const weft_tensor *x, void *gradie
         return gradient;
     if (w->tape->work && w->tape->work->call == c)
         return copy_of(w, x, gradient, fetched, back);
-    weft__fail(w, WEFT_EARG, "%s: gradients are asked for outside its fused function", c->op->name);
+    weft__fail(w, WEFT_EARG, "%s: a gradient was requested outside its fused function", c->op->name);
     return NULL;
 }

@@ -1,4 +1,4 @@
-/* inspect.c - looking at the tape: a callback for every result, and the tape as text. */
+/* inspect.c - shows the tape: a callback for every result, and the tape as text. */
 #include "autograd/inspect.h"
 #include "autograd/op.h"
 #include <stdlib.h>
@@ -25,7 +25,7 @@ static int64_t inputs_in_all(const weft *w)
     return n;
 }
 
-/* where it is, or the free slot where it would be */
+/* Returns the slot of x, or the free slot for it. */
 static int64_t slot_of(const weft__listing *l, const weft_tensor *x)
 {
     uint64_t at = ((uint64_t)(uintptr_t)x >> 4) * 0x9E3779B97F4A7C15u >> 20;
@@ -77,11 +77,11 @@ int64_t weft__leaf_of(const weft__listing *l, const weft_tensor *x)
 }
 
 /* ---- pieces ---- */
-static void put_path(FILE *to, const char *path)             /* of a long one its end, which tells more */
+static void put_path(FILE *to, const char *path)             /* shortened to its informative end */
 {
     size_t n = strlen(path), from = n > PATH ? n - PATH : 0;
     while (from && ((unsigned char)path[from] & 0xC0) == 0x80)
-        from++;                                  /* to the beginning of a character */
+        from++;                                  /* start of a UTF-8 character */
     fprintf(to, "%s%s", from ? ".." : "", path + from);
 }
 
@@ -156,7 +156,7 @@ void weft__put_entry(FILE *to, weft__listing *l, int64_t entry)
 }
 
 /* ---- the tape ---- */
-/* how far it is to where a line may end: a blank that is not within brackets, but for the first character */
+/* Returns the distance to the next line break: a blank outside brackets, after the first character. */
 static size_t word_length(const char *text)
 {
     size_t n = 0;

@@ -1,14 +1,15 @@
-/* nan.c - WEFT_CHECK=1 looks at what each operator has made, forward and back. The first NaN that an operator
- * makes of numbers that are none is an error with the operator's name and the place: all later ones come of
- * it. One that the program has given, as data, is told once and is no error, since it may stand for what is
- * missing. What lies in pads is never looked at. */
+/* nan.c - with WEFT_CHECK=1, checks the results and gradients of each operator for NaN.
+ *
+ * The first NaN that an operator computes from inputs without NaN is an error. The message names operator and
+ * element; all later NaNs follow from it. NaN in the program's data may mean a missing value, so it is
+ * reported once and is not an error. Padding is not checked. */
 #include <math.h>
 #include "autograd/op.h"
 #include "core/report/check.h"
 #include "core/report/log.h"
 
-/* ---- where ---- */
-/* The numbers, reals or ints, on the host until the next call; NULL: there are none, or no memory. */
+/* ---- finding the element ---- */
+/* Returns the numbers, reals or ints, on the host until the next call. NULL if empty or without memory. */
 static const void *numbers_of(const weft_tensor *t)
 {
     weft *w = t->w;
@@ -34,7 +35,7 @@ static bool any_nan(const real *x, int64_t n)
     return any;
 }
 
-/* In the layouts that have pads. */
+/* Padding exists in the layouts ROWS and PADDED. */
 static bool is_pad(const weft_tensor *t, int64_t element)
 {
     if (t->f.layout != WEFT_ROWS && t->f.layout != WEFT_PADDED)
@@ -43,7 +44,7 @@ static bool is_pad(const weft_tensor *t, int64_t element)
     return !rows || rows->sequence.host[element / (count(t) / weft__layout_rows(&t->f))] < 0;
 }
 
-/* The element, or -1: there is none. */
+/* Returns the first element that is NaN, or -1. */
 static int64_t first_nan(const weft_tensor *t)
 {
     enum { CHUNK = 1024 };
@@ -75,8 +76,8 @@ static const char *place(const weft_tensor *t, int64_t element, char text[192])
     return text;
 }
 
-/* ---- whose ---- */
-static void blame_input(weft_call *c, int i, int64_t element)           /* by the program, in input i */
+/* ---- finding the cause ---- */
+static void blame_input(weft_call *c, int i, int64_t element) /* the program's data have it, in input i */
 {
     weft *w = c->x[i]->w;
     char shape[128], where[192];
@@ -87,8 +88,8 @@ static void blame_input(weft_call *c, int i, int64_t element)           /* by th
     w->check->told_given = true;
 }
 
-/* Whether the result has NaN because an input has. An input that the result has overwritten can no longer
- * be asked; a view's has not been. */
+/* Returns whether NaN in the result comes from an input. An input that the result has overwritten can no
+ * longer be checked. Inputs of a view were not checked. */
 static bool passed_on(weft_call *c, const weft_tensor *y)
 {
     bool any = false;
@@ -99,7 +100,7 @@ static bool passed_on(weft_call *c, const weft_tensor *y)
         if (element >= 0 && !node(c->x[i])->born && !y->w->tape->passing)
             blame_input(c, i, element);
     }
-    return any || (c->add && y->w->check->given);                 /* what it was added to may have had one */
+    return any || (c->add && y->w->check->given);                 /* the old value of y may have had one */
 }
 
 void weft__check_results(weft_call *c, bool moves)
@@ -120,7 +121,7 @@ void weft__check_results(weft_call *c, bool moves)
     }
 }
 
-/* What was there before would have been told before, but for what the program has given. */
+/* NaN in the gradients before the call would have been reported, except NaN from the program's data. */
 void weft__check_gradients(weft_call *c)
 {
     weft *w = c->x[0]->w;
@@ -135,7 +136,7 @@ void weft__check_gradients(weft_call *c)
     }
 }
 
-/* ---- ints that a real cannot hold ---- */
+/* ---- ints that a real cannot represent ---- */
 void weft__check_exact(const weft_tensor *ints)
 {
     struct weft__check *c = ints->w->check;

@@ -1,5 +1,5 @@
-/* packed_weights.c - packed weights that stay: found by the first tensor that they are of, and told by the
- * versions of all of them whether they are still right. */
+/* packed_weights.c - caches packed weights. A copy is found by the first of its tensors. It is valid while
+ * the versions of all of them are the same. */
 #include "autograd/packed_weights.h"
 #include "autograd/op.h"
 
@@ -20,7 +20,7 @@ static bool is_as_it_was(const weft__kept *k)
     return same;
 }
 
-/* nothing is kept: NULL, and no error */
+/* Returns NULL, without an error, if the copy cannot be stored. */
 static weft__kept *kept_new(weft *w, weft_tensor *const *of, int n, weft__kept_kind kind, size_t bytes)
 {
     if (w->kept_most && w->kept_bytes + (int64_t)bytes > w->kept_most)

@@ -1,4 +1,4 @@
-/* refuse.c - how an operator fails: in the context of its inputs, with their shapes in the text. */
+/* refuse.c - fails an operator in the context of its inputs, with their shapes in the message. */
 #include <stdarg.h>
 #include <string.h>
 #include "autograd/op.h"
@@ -17,7 +17,7 @@ weft *weft__context(weft_tensor *const *x, int64_t n)
 
 weft_tensor *weft__inert_beside(const weft_tensor *x) { return x ? &x->w->nil : &weft__no_context()->nil; }
 
-/* For ints where reals are expected: the function that makes reals of them, unless it is named. */
+/* For ints instead of reals, returns a hint at the converting function, unless the message names it. */
 static const char *way_out(const weft_tensor *x, const char *why)
 {
     bool of_ints = x && !weft__wrong(x->w, x) && x->f.type == WEFT_I32;
@@ -36,7 +36,7 @@ bool weft_op_refuse(const weft_call *c, const char *why)
     return false;
 }
 
-#define WHY(format)                              /* what the caller's arguments say */ \
+#define WHY(format)                              /* expands the caller's arguments */ \
     char why[300];                                                                    \
     va_list list;                                                                     \
     va_start(list, format);                                                           \

@@ -1,14 +1,13 @@
-/* row_order.c - the entrance and the exit of ragged batches: a ragged tensor's rows as a plain tensor, and
- * plain rows as a ragged tensor.
+/* row_order.c - converts between ragged tensors and plain tensors of their rows.
  *
- * Plain rows do not say in which order they are stored. weft_plain notes the order with its result, and
- * operators that keep rows in their places hand the note on. weft_ragged_like then refuses rows whose order
- * is not that of `like`: such rows would become tokens of other sequences. */
+ * A plain tensor has no layout, so weft_plain records the order of the rows with its result. Operators that
+ * keep the rows in place pass this record on. weft_ragged_like then refuses rows in another order than that
+ * of `like`, because such rows would become tokens of other sequences. */
 #include <string.h>
 #include "autograd/op.h"
 
 /* ---- orders ---- */
-/* Whether the layout stores the rows sequence by sequence, in the user's order, without padding. */
+/* Returns whether the layout stores the rows sequence by sequence, in the user's order, without padding. */
 static bool is_given_order(const weft__form *f)
 {
     const weft_batch *b = f->batch;
@@ -17,7 +16,7 @@ static bool is_given_order(const weft__form *f)
     return f->layout == WEFT_PACKED && (b->longest <= 1 || b->live.host[0] == 1);
 }
 
-/* a NULL: the user's order */
+/* NULL means the user's order. */
 static bool is_same_order(const weft__form *a, const weft__form *b)
 {
     if (is_given_order(b) && (!a || is_given_order(a)))
@@ -28,7 +27,8 @@ static bool is_same_order(const weft__form *a, const weft__form *b)
 
 static const weft__form *order_of(const weft_tensor *x) { return node(x)->order ? &node(x)->order->f : NULL; }
 
-/* Until weft__carry_order a result's note is the input whose rows it has, or itself: it has no input's. */
+/* Until weft__carry_order the field `order` of a result is the input with the same rows, or the result itself
+ * if no input has them. */
 void weft__rows_moved(weft_call *c)
 {
     for (int k = 0; k < c->m; k++)
@@ -37,15 +37,15 @@ void weft__rows_moved(weft_call *c)
 
 void weft__rows_as(weft_call *c, int i) { node(c->y[0])->order = c->x[i]; }
 
-/* The order of a plain input with that many rows, if it is known. An input of a lower rank than `least`
- * broadcasts, so its first axis is another one. */
+/* Returns the order of a plain input with that number of rows, if known. An input of a rank below `least`
+ * broadcasts, so its axis 0 is another axis. */
 static const weft_tensor *known_order(const weft_tensor *x, int64_t rows, int least)
 {
     bool has_rows = !x->f.batch && x->f.rank > 0 && x->f.rank >= least && x->f.size[0] == rows;
     return has_rows ? node(x)->order : NULL;
 }
 
-/* weft_plain: axis 0 of what is padded are its sequences, in the user's order. */
+/* Recognises weft_plain. Axis 0 of a padded tensor holds sequences, in the user's order. */
 static bool leaves_batch(const weft_call *c)
 {
     return !c->op->forward && c->x[0]->f.batch && c->x[0]->f.layout != WEFT_PADDED;
@@ -79,7 +79,7 @@ bool weft__rows_agree(const weft_call *c, int64_t rows, int least)
     return true;
 }
 
-/* Whether a result can have an order at all: most calls have none, and need no closer look. */
+/* Returns whether a result can have an order. Most calls have none and skip the search. */
 static bool has_order(const weft_call *c)
 {
     bool any = !c->op->forward;
@@ -105,7 +105,7 @@ void weft__carry_order(weft_call *c)
     }
 }
 
-/* ---- the exit ---- */
+/* ---- from ragged to plain ---- */
 weft_tensor *weft_plain(weft_tensor *x)
 {
     if (!x || weft__wrong(x->w, x))
@@ -114,7 +114,7 @@ weft_tensor *weft_plain(weft_tensor *x)
     return weft__view(x, &f);
 }
 
-/* ---- the entrances ---- */
+/* ---- from plain to ragged ---- */
 static bool are_usable(weft_tensor *x, weft_tensor *like, const char *function)
 {
     if (x && !weft__wrong(x->w, x) && !weft__wrong(x->w, like))

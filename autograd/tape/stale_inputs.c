@@ -1,10 +1,10 @@
-/* stale_inputs.c - parameters and buffers that have changed since an operator read them.
+/* stale_inputs.c - detects parameters and buffers that have changed since an operator read them.
  *
- * The tape remembers inputs by reference. What a step made keeps its numbers until the step ends, but a
- * parameter or a buffer can be assigned to, loaded, stepped or averaged meanwhile, and a backward that reads
- * it then is the derivative of another function. So the context counts such changes, a tensor knows the count
- * of its last one, an entry that of its call, and the walk compares them before it passes an entry. A view of
- * a parameter has the parameter's numbers, and so its changes. */
+ * The tape refers to inputs without a copy. Tensors of a step keep their numbers until the step ends. But a
+ * parameter or buffer can be assigned, loaded, updated or averaged in between. A backward function that then
+ * reads it would compute the derivative of another function. So the context counts all changes. A tensor
+ * stores the count of its last change, and an entry the count of its call. The walk compares them before it
+ * passes an entry. A view of a parameter has the parameter's numbers and therefore its changes. */
 #include "autograd/backward.h"
 
 static bool reads(const weft_op *op, int i) { return i > 31 || !(op->unread >> i & 1); }

@@ -1,13 +1,12 @@
-/* table_rows.c - where a tensor's rows come from: an embedding notes that they are rows of a table, by ids;
- * what arranges the tensor hands the note on; a layer may then take the ids instead of the rows
- * (rnn/lookup.c). */
+/* table_rows.c - records that the rows of a tensor come from a table. An embedding records table and ids, and
+ * rearranging passes the record on. A layer may then use the ids instead of the rows (rnn/lookup.c). */
 #include "autograd/op.h"
 
-/* The rows of a table, by ids in the same layout of the batch or in another; -1: zeros. */
+/* The rows are table[ids]; id -1 gives zeros. The ids may be in another layout of the batch. */
 struct weft__lookup {
     weft_tensor *table, *ids;
-    uint64_t then;                               /* tape->changes when they were looked up */
-    const weft_tensor *from;                     /* what this one was arranged from; NULL: looked up itself */
+    uint64_t then;                               /* tape->changes at the lookup */
+    const weft_tensor *from;                     /* tensor that was rearranged; NULL: looked up directly */
 };
 
 static void set_origin(weft_tensor *y, struct weft__lookup is)
@@ -26,7 +25,7 @@ void weft__looked_up(weft_tensor *y, weft_tensor *table, weft_tensor *ids)
 void weft__looked_up_as(weft_tensor *y, const weft_tensor *x)
 {
     const struct weft__lookup *l = node(x)->lookup;
-    if (l)                                       /* pads may differ: they are no tokens */
+    if (l)                                       /* padding may differ; it holds no tokens */
         set_origin(y, (struct weft__lookup){ l->table, l->ids, l->then, x });
 }
 

@@ -1,5 +1,4 @@
-/* tape.c - the tape's life: it is made when a context first needs one, and follows the context's steps,
- * rewinds and end. */
+/* tape.c - creates the tape at its first use, and ends its data with the context's steps and rewinds. */
 #include <string.h>
 #include "autograd/tape.h"
 
@@ -25,7 +24,7 @@ static void cleared(struct weft__tape *t)
 
 static void rewound(struct weft__tape *t, const weft_mark *m)
 {
-    /* buffers of gradients whose headers end */
+    /* Returns buffers of weft_gradients to the free lists when their tensors end. */
     for (weft_tensor *s; (s = t->given) && weft__node_of(s)->born >= m->at[WEFT__AT_HEADS];) {
         t->given = weft__node_of(s)->grad;
         weft__node_of(s)->grad = t->spare[weft__node_of(s)->class_], t->spare[weft__node_of(s)->class_] = s;

@@ -1,5 +1,4 @@
-/* attention_lstm.c - AttentionLSTM: the LSTMs of EncoderDecoderLSTM, and attention of every decoder step
- * to the outputs of both. */
+/* attention_lstm.c - AttentionLSTM: EncoderDecoderLSTM, and attention of the decoder to all outputs. */
 #include "rnn/forecast/forecast.h"
 
 typedef struct attention_lstm {
@@ -8,8 +7,8 @@ typedef struct attention_lstm {
     weft__projection projection;
     weft_linear *output_projection;              /* of the encoder's outputs; NULL if the widths are equal */
     weft__interpretable *attention;
-    weft__gate_add_norm *gate;                   /* either this */
-    weft_norm_layer *norm; /* or this */
+    weft__gate_add_norm *gate;                   /* NULL if norm is used */
+    weft_norm_layer *norm; /* NULL if gate is used */
     weft_linear *head;
 } attention_lstm;
 

@@ -1,19 +1,19 @@
-/* encoder_decoder_lstm.c - EncoderDecoderLSTM: an LSTM reads the past, another goes on from its state over
- * the future, a head makes the outputs. */
+/* encoder_decoder_lstm.c - EncoderDecoderLSTM: one LSTM reads the past, another continues from its state over
+ * the future, and a head computes the outputs. */
 #include "rnn/forecast/forecast.h"
 
-enum { MOST_HIDDEN = 9998 };                     /* and the output's layer, as weft_mlp_new takes them */
+enum { MOST_HIDDEN = 9998 };                     /* with the output layer, the limit of weft_mlp_new */
 
 typedef struct encoder_decoder {
     weft__model is;
     weft_rnn *encoder, *decoder;
     weft__projection projection;
-    weft_linear *linear;                         /* the head: either this */
-    weft_mlp *mlp;                               /* or this */
+    weft_linear *linear;                         /* the head; NULL if mlp is used */
+    weft_mlp *mlp;                               /* the head; NULL if linear is used */
     int decoder_layers, encoder_layers;
 } encoder_decoder;
 
-/* Decoder layer k begins with the state of encoder layer k, or of the last there is. */
+/* Decoder layer k begins with the state of encoder layer k, or of the last one. */
 static weft_tensor *as_many(weft_tensor *state, int from, int to)
 {
     weft_tensor *parts[] = { state, to > from ?

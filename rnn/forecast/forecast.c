@@ -1,5 +1,4 @@
-/* forecast.c - the way into a forecasting model and out of it: what comes in is checked and made ragged or
- * padded as the model reads it. */
+/* forecast.c - the frame around a forecasting model: checks inputs, and makes them ragged or padded. */
 #include <stdarg.h>
 #include "autograd/fused.h"
 #include "core/locale.h"
@@ -25,7 +24,7 @@ bool weft__model_wants(weft_module *parent, const char *function, bool holds, co
 void *weft__model_new(weft_module *parent, const char *name, size_t bytes, const weft__model *is)
 {
     weft *w = weft__ready(parent);
-    const int64_t most = INT32_MAX / 4;          /* as layers take them; sums cannot overflow */
+    const int64_t most = INT32_MAX / 4;          /* the limit of layers; sums cannot overflow */
     if (w && (is->past < 1 || is->past > most || is->future < 1 || is->future > most || is->fixed < 0 ||
               is->fixed > most))
         weft__fail(w, WEFT_ESHAPE,
@@ -64,7 +63,7 @@ weft_rnn *weft__model_lstm(const weft__model *is, const char *name, int64_t inpu
 
 weft_module *weft_forecaster_module(weft_forecaster *f) { return f ? f->is.m : NULL; }
 
-/* ---- what comes in ---- */
+/* ---- inputs ---- */
 static const char *lengths_wrong(const weft_lengths *l, int64_t n, int64_t T, int64_t *sequence)
 {
     if (l->n != n || !l->len)
@@ -106,7 +105,7 @@ static bool fixed_fits(const weft__model *m, const weft_tensor *x, int64_t n)
     weft *w = m->m->w;
     char text[128];
     const char *wrong = x ? weft__wrong(w, x) : NULL;
-    /* then it is made from lengths */
+    /* Then it is computed from the lengths. */
     bool may_lack = m->fixed == 0 || (m->right_aligned && m->fixed == 1);
     if (wrong)
         weft__fail(w, WEFT_EARG, "%s: fixed %s", m->name, wrong);
@@ -158,7 +157,7 @@ static weft__side ragged_side(weft_tensor *x, const weft_lengths *data, weft_ali
     return (weft__side){ rows, weft_lengths_of(rows), WEFT_ALIGN_LEFT, true };
 }
 
-/* Exactly: pads become 0, whatever they are. Else only the side on which they are is changed. */
+/* Moves the data to one side of the padding. exact: sets the padding to 0, whatever it contains. */
 static weft__side padded_side(weft_tensor *x, const weft_lengths *data, bool known, weft_align from,
                               weft_align to, bool exact)
 {
@@ -186,7 +185,7 @@ static weft__reading reading_of(const weft__model *m, const weft_series_batch *s
     return t;
 }
 
-/* As the program gave the future. */
+/* Returns y in the form of the given future. */
 static weft_tensor *as_given(const weft__reading *t, const weft_tensor *given, weft_tensor *y)
 {
     if (!weft_ok(y->w) || !given->f.batch == !y->f.batch)
@@ -234,7 +233,7 @@ weft_state weft__projected(const weft__projection *p, weft_state s)
 /* ---- recurrent layers ---- */
 static bool as_coded(const weft__reading *t) { return t->model->compat == WEFT_COMPAT_AS_CODED; }
 
-/* Whether an LSTM stops where the data end. */
+/* Returns whether an LSTM stops at the end of the data. */
 static bool honoured(const weft__reading *t, const weft__side *side)
 {
     return !t->model->right_aligned && side->known && (!as_coded(t) || weft_should_use_packing(&side->data));
@@ -251,13 +250,13 @@ weft_rnn_out weft__recur(const weft__reading *t, const weft__side *side, weft_rn
 }
 
 /* ---- attention ---- */
-static weft_tensor *data_rows(const weft__side *side, weft_tensor *x)              /* its data, ragged */
+static weft_tensor *data_rows(const weft__side *side, weft_tensor *x)              /* the data, ragged */
 {
     return x->f.batch || !weft_ok(x->w) ? x : weft_pack_padded_sequence(x, &side->data, side->align);
 }
 
-/* What TransformerTF does when it is not told lengths: the TFT family takes all for data, the others leave
- * the mask away, the causal part as well. */
+/* Without lengths TransformerTF differs by model: the TFT family treats all steps as data, the others drop
+ * the whole mask, including its causal part. */
 static bool is_masked(const weft__reading *t, bool known)
 {
     return !as_coded(t) || known || t->model->right_aligned;

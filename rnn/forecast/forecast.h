@@ -30,17 +30,17 @@ typedef struct weft__model {                     /* first member of every model 
     double dropout;
     weft_compat compat;
     bool causal;
-    bool right_aligned;          /* the TFT family: reads the past padded, its data last, and never packs */
+    bool right_aligned;          /* the TFT family: the past is padded before its data, and never packed */
 } weft__model;
 struct weft_forecaster { weft__model is; };
 
 /* Lengths of a plain x [n, T, ..]: T each. */
 weft_lengths weft__all_steps(const weft_tensor *x);
-/* Fails with the message unless it holds. Returns whether the context is still good. */
+/* Fails the context with the message unless `holds` is true. Returns whether the context has not failed. */
 bool weft__model_wants(weft_module *parent, const char *function, bool holds, const char *format, ...)
     __attribute__((format(printf, 4, 5)));
-/* Checks features, dropout and compat, and allocates a model of `bytes` that begins with *is. Returns NULL if
- * that fails; then the context has failed. */
+/* Checks features, dropout and compat, and allocates a model of `bytes` that begins with *is. Returns NULL on
+ * failure; then the context has failed. */
 void *weft__model_new(weft_module *parent, const char *name, size_t bytes, const weft__model *is);
 /* Returns the model, or an empty one if anything failed. */
 weft_forecaster *weft__model_finished(void *model);

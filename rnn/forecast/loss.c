@@ -1,5 +1,5 @@
-/* loss.c - losses of forecasts: those of nn over only the real steps of a decoder, whether they lie packed or
- * padded, and the usual metrics of the forecast in the middle. */
+/* loss.c - losses of forecasts: those of nn over the real steps of a decoder, packed or padded, and the usual
+ * metrics of the point forecast. */
 #include <math.h>
 #include "nn/loss.h"
 #include "autograd/fused.h"
@@ -16,8 +16,8 @@ static bool input_is_usable(weft *w, const weft_tensor *x, const char *what)
     return !w->status;
 }
 
-/* ---- shapes: everything gets a last axis, that of the outputs ---- */
-/* the axes that hold sequences and steps */
+/* ---- shapes: adds a last axis for the outputs ---- */
+/* Returns the number of axes for sequences and steps. */
 static int of_steps(const weft_tensor *x) { return x->f.batch ? 1 : 2; }
 
 static weft_tensor *with_outputs(weft_tensor *x) { return weft_rank(x) == of_steps(x) ? weft__column(x) : x; }
@@ -33,7 +33,7 @@ static bool is_forecast(const weft_tensor *x, const char *what)
 }
 
 /* ---- which steps count ---- */
-/* a ragged forecast knows them itself */
+/* Checks lengths for a ragged forecast, which has its own. */
 static void are_its_lengths(const weft_tensor *x, const weft_lengths *l)
 {
     weft_lengths own = weft_lengths_of(x);
@@ -44,7 +44,7 @@ static void are_its_lengths(const weft_tensor *x, const weft_lengths *l)
                            (long long)s, own.len[s], l->len[s]);
 }
 
-/* [n, T, 1] of 0 and 1; NULL: all steps count (or an error). */
+/* Returns [n, T, 1] of 0 and 1; NULL if all steps count, or on an error. */
 static weft_tensor *steps_that_count(weft_tensor *x, const weft_lengths *l, bool all)
 {
     if (x->f.batch)
@@ -106,7 +106,7 @@ weft_loss weft_forecast_loss(weft_tensor *predicted, weft_tensor *target, const 
     return of_kind(with_outputs(predicted), with_outputs(target), &o, &of);
 }
 
-/* ---- the forecast in the middle, and its metrics ---- */
+/* ---- point forecast and its metrics ---- */
 weft_tensor *weft_point_prediction(weft_tensor *predicted, int quantiles)
 {
     if (!predicted || weft__wrong(predicted->w, predicted) || quantiles < 1 || weft_rank(predicted) < 1 ||

@@ -1,14 +1,14 @@
-/* rolling.c - forecasts of any length: windows one after the other, each with what was predicted before it as
- * the past of its target; of several series a window of each at a time, in one batch. */
+/* rolling.c - forecasts of any length by successive windows. Each window uses the predictions of earlier ones
+ * as the past of its target. A batch has one window of each series. */
 #include <math.h>
 #include <string.h>
 #include "rnn/forecast/series/features.h"
 
-/* One series. */
+/* State of one series. */
 typedef struct {
-    weft_rolling_series of;                      /* with as many rows as there are to be */
-    int64_t at;                                  /* of the series, what was forecast ends before it */
-    weft__prepared p;                            /* predictions go into z and raw */
+    weft_rolling_series of;                      /* with rows for the forecast */
+    int64_t at;                                  /* row of the series where the next window begins */
+    weft__prepared p;                            /* predictions are written to z and raw */
 } job;
 typedef struct {
     weft *w;
@@ -18,7 +18,7 @@ typedef struct {
     bool true_past; int64_t quantiles;
     job *job; int64_t n;
     weft_feature_counts counts;
-    /* of the windows of a batch, end to end; one column of one */
+    /* Windows of a batch, end to end; column: one column of one window. */
     real *past, *future, *fixed, *predicted; double *column; void *block;
     int32_t *past_len, *future_len; int64_t *id; job **going;
     weft_mark start;
@@ -65,7 +65,7 @@ static bool options_are_sensible(rolling *r)
 
 static int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
 
-/* The longest windows that there will be, of all series. */
+/* Allocates for the longest possible windows of all series. */
 static bool allocate_windows(rolling *r)
 {
     const weft_features *x = r->x;
@@ -94,7 +94,7 @@ static bool allocate_windows(rolling *r)
     return true;
 }
 
-/* ---- a window of each ---- */
+/* ---- one window of each series ---- */
 static void inputs_fail(rolling *r, const job *j, int64_t row, int64_t k, bool past)
 {
     int64_t time = r->x->time != NULL;
@@ -113,13 +113,13 @@ static bool all_there(rolling *r, const job *j, const real *a, int64_t first, in
     return true;
 }
 
-/* Of the rows that are still to come, at most a horizon. */
+/* Returns the remaining rows, at most a horizon. */
 static int64_t rows_of(const rolling *r, const job *j)
 {
     return least(r->x->horizon, j->of.from + j->of.rows - j->at);
 }
 
-/* The next window of a series as number i of the batch. */
+/* Writes the next window of a series as number i of the batch. */
 static bool enter(rolling *r, job *j, int64_t i, real *past, real *future)
 {
     int64_t begin = j->at > r->x->context ? j->at - r->x->context : 0, rows = rows_of(r, j);
@@ -136,7 +136,7 @@ static bool enter(rolling *r, job *j, int64_t i, real *past, real *future)
            all_there(r, j, future, j->at, rows, r->counts.future, false);
 }
 
-/* How many series have a window; -1: something is missing. */
+/* Returns the number of series that have a window; -1 if a value is missing. */
 static int64_t enter_all(rolling *r)
 {
     int64_t n = 0;
@@ -191,8 +191,8 @@ static bool is_good(rolling *r, const weft_tensor *y, int64_t at, int64_t needed
     return !w->status;
 }
 
-/* ---- what comes of it ---- */
-/* Target k's column q of a window, predicted, back to its units, in r->column. */
+/* ---- results ---- */
+/* Converts column q of target k of a predicted window back to its units, into r->column. */
 static bool undo(rolling *r, const job *j, const real *predicted, int64_t rows, int64_t k, int64_t q)
 {
     const weft__column *c = &r->x->column[r->x->known + r->x->past + k];
@@ -210,7 +210,7 @@ static bool undo(rolling *r, const job *j, const real *predicted, int64_t rows, 
     return true;
 }
 
-/* The point forecast is the past of what follows, unless the truth is expected and known. */
+/* Makes the point forecast the past of the next window, unless the true value is required and known. */
 static void feed_back(rolling *r, const job *j, const real *predicted, int64_t rows, int64_t k)
 {
     const weft__prepared *p = &j->p;
@@ -244,7 +244,7 @@ static bool take_rows(rolling *r, job *j, const real *predicted, int64_t rows)
     return true;
 }
 
-/* A window of each series that has one left; false: none has, or it failed. */
+/* Runs one window of each remaining series. Returns false if none remains, or on failure. */
 static bool step(rolling *r)
 {
     int64_t n = enter_all(r), columns = r->counts.target * r->quantiles, rows = 0;

@@ -1,5 +1,5 @@
-/* shorten.c - random shorter lengths as augmentation. The newest rows of the past and the first rows of the
- * future are kept, so that both still meet at the same moment. */
+/* shorten.c - shortens sequences at random as augmentation. It keeps the newest rows of the past and the
+ * first rows of the future, so that both still meet at the same moment. */
 #include "autograd/fused.h"
 #include "rnn/forecast/forecast.h"
 
@@ -27,7 +27,7 @@ typedef struct {
     bool newest;
 } side;
 
-/* unfilled; NULL and a sticky error if there is no memory */
+/* Returns unfilled lengths. Returns NULL and fails the context if memory runs out. */
 static weft_lengths *lengths_in_step(weft *w, int64_t n, const int64_t *id)
 {
     weft_lengths *l = weft__take(w, WEFT__IN_NOTES, sizeof *l);
@@ -61,8 +61,8 @@ static bool shortenable(const side *a, weft_stream *stream)
     return !w->status;
 }
 
-/* Sets side->x, and for a plain one side->lengths. A range of 0 .. 0 changes nothing. Every sequence takes
- * one draw of the stream, whatever its length. */
+/* Sets side->x, and side->lengths for a plain one. A range of 0 .. 0 changes nothing. Every sequence takes
+ * one draw from the stream, whatever its length. */
 static void shorten(side *a, weft_stream *stream)
 {
     if (!a->most && !a->least)

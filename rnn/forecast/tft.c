@@ -1,6 +1,6 @@
 /* tft.c - the TFT family (Lim, Arik, Loeff, Pfister 2021): variable selection, an LSTM over past and future,
- * attention of the future to both, gates everywhere. Static features give the LSTM's first state and take
- * part in selection and enrichment. The three models differ in their static features only. */
+ * attention of the future to both, and gates. Static features give the LSTM's first state and take part in
+ * selection and enrichment. The three models differ only in their static features. */
 #include "autograd/fused.h"
 #include "rnn/forecast/forecast.h"
 
@@ -69,7 +69,7 @@ static void trunk_new(tft *m)
     m->output = weft__model_linear(&m->is, "output_layer", d, m->o.output_dim);
 }
 
-/* The names by which the original knows the decoder's side of the shared gate. */
+/* Adds the names that the original uses for the decoder's side of the shared gate. */
 static void aliases_new(tft *m)
 {
     weft_module *of = m->is.m;
@@ -157,7 +157,7 @@ static weft_tensor *length_feature(const tft *m, const weft__reading *t, bool as
     return scaled_lengths(t, longest == 0 ? 0 : 2 / longest, -1);
 }
 
-/* A leftover in the original from when lengths were shares of T: they are multiplied by T, so that only
+/* Reproduces a fault of the original: it multiplies lengths by T, as if they were fractions. So only
  * sequences of length 0 are masked. */
 static weft_lengths multiplied(const weft__side *side)
 {

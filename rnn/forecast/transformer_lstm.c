@@ -22,7 +22,7 @@ static weft_forecast run_model(void *model, const weft__reading *t)
     weft_tensor *gd = weft__grn_run(m->decoder_grn, weft__with_fixed(t, t->future.x), NULL);
     weft_rnn_out past = weft__recur(t, &t->past, m->encoder, ge, WEFT_ZERO_STATE);
     weft_rnn_out future = weft__recur(t, &t->future, m->decoder, gd, past.last);
-    /* laid out as the series, not as the recurrence wants it */
+    /* Keeps the layout of the series, not that of the recurrence. */
     weft_tensor *e = weft_add(ge, past.y);
     weft_tensor *d = weft_add(gd, future.y);
     for (int i = 0; i < m->blocks; i++) {

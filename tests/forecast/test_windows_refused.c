@@ -17,7 +17,7 @@ Test(windows_refused, features_that_make_no_sense)
     REFUSED("\"\": it is there twice, or has no name", o.past = WEFT_NAMES(""));
     REFUSED("time is absolute or relative, not 2", o.time_as = (weft_time)2);
     REFUSED("a target is expected", o.target = NULL);
-    REFUSED("what else would a model know of the future", (o.known = NULL, o.time = NULL));
+    REFUSED("expected a target and one of the other two", (o.known = NULL, o.time = NULL));
     REFUSED("masked \"s\": it is no column of the past", o.masked = WEFT_NAMES("s"));
     REFUSED("masked \"q\"", o.masked = WEFT_NAMES("q"));
     FAILS_AT(w, weft_features_new(w, NULL, &series_features), WEFT_EARG, "a name of 1 .. 30 bytes");

@@ -170,7 +170,7 @@ TABLE_TEST(recover, centred_rmsprop_of_equal_gradients)
         pulled_evenly(w, alpha / 10.);
 }
 
-/* ---- averages that stand in the place of the parameters ---- */
+/* ---- averages swapped with the parameters ---- */
 TABLE_TEST(recover, an_average_is_not_updated_while_it_is_in_use)
 {
     model a = model_in(w), b = model_in(w);
@@ -180,7 +180,7 @@ TABLE_TEST(recover, an_average_is_not_updated_while_it_is_in_use)
     same_values("swapped", &a, everything(&b));
     weft_ema_update(e, 9);
     FAILS(w, WEFT_EARG,
-          "ema_update: the averages stand in the place of the parameters; swap them back first");
+          "ema_update: the averages are swapped with the parameters. Call weft_ema_swap first.");
     same_values("swapped", &a, everything(&b));
     weft_ema_swap(e);
     cr_assert(numbers(a.p[1])[14] == 7 &&

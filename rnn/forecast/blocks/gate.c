@@ -93,7 +93,7 @@ weft_tensor *weft__gate_add_norm_run(weft__gate_add_norm *g, weft_tensor *x, wef
 }
 
 /* ---- other widths ---- */
-/* [out, in]: row j holds the shares of the two features that place j lies between. */
+/* Returns [out, in]: row j has the weights of the two features between which position j falls. */
 static weft_tensor *interpolation(weft *w, int64_t in, int64_t out)
 {
     real *at = weft__take(w, WEFT__IN_NOTES, in * out * (int64_t)sizeof *at);
@@ -115,7 +115,7 @@ weft_tensor *weft__resampled(weft_tensor *x, int64_t out, weft_tensor *mask)
     if (!weft_ok(x->w) || width(x) == out)
         return scale_by_mask(mask, x);
     weft_tensor *shares = interpolation(x->w, width(x), out);
-    if (mask) {                                  /* of the few shares, not of all tokens */
+    if (mask) {                                  /* scales the small matrix, not all tokens */
         int64_t shape[WEFT_RANK] = { 0 };
         memcpy(shape, mask->f.size, sizeof mask->f.size);
         shape[mask->f.rank] = 1;

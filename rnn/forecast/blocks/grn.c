@@ -1,5 +1,5 @@
-/* grn.c - gated residual networks: one alone, and many of one shape that run as one, with a batch of products
- * where each had one. */
+/* grn.c - gated residual networks: a single one, and several of one shape that run together, with one batch
+ * of products instead of separate ones. */
 #include <math.h>
 #include <string.h>
 #include "autograd/fused.h"
@@ -9,7 +9,7 @@
 struct weft__grn {
     weft_module *m;
     double dropout;
-    /* NULL: not needed. resampled: in is not out, and the skip is interpolated */
+    /* NULL if not needed. resampled: in differs from out, and the skip is interpolated. */
     weft_linear *fc1, *fc2, *fc3, *project;
     weft__glu_layer *glu1;
     weft_norm_layer *norm, *resampled;
@@ -94,7 +94,7 @@ weft_tensor *weft__grn_run(weft__grn *g, weft_tensor *x, weft_tensor *context)
 /* The parameters of a network, by their names. */
 enum {
     FC1_WEIGHT, FC1_BIAS, FC2_WEIGHT, FC2_BIAS, GATE_WEIGHT, GATE_BIAS, NORM_WEIGHT, NORM_BIAS,
-    MASK, SKIP_WEIGHT, SKIP_BIAS, PARAMETERS     /* from MASK on: where in is not out */
+    MASK, SKIP_WEIGHT, SKIP_BIAS, PARAMETERS     /* from MASK on only if in differs from out */
 };
 static const char *const names[PARAMETERS] = {
     "fc1.weight",     "fc1.bias",    "fc2.weight", "fc2.bias",      "glu1.fc1.weight",
@@ -139,7 +139,7 @@ weft__grn *weft__grouped_grn_add(weft__grouped_grn *g, int64_t i)
     return one;
 }
 
-/* Some parameters of all networks, one behind the other there, [groups, ..] each. */
+/* Collects n kinds of parameters, from `parameter` on, of all networks; [groups, ..] each. */
 static void of_all(const weft__grouped_grn *g, int parameter, int n, weft_tensor **all)
 {
     weft_tensor *const *const *lists = (weft_tensor *const *const *)(g->of + parameter);

@@ -1,7 +1,6 @@
-/* interpretable.c - InterpretableMultiHeadAttention (Lim et al. 2021): heads have their own queries and keys
- * but share the values, so that their maps can be averaged into one that says which key counted.
- *
- * The heads' projections are one product by their weights end to end. */
+/* interpretable.c - InterpretableMultiHeadAttention (Lim et al. 2021). Heads have their own queries and keys
+ * but share the values, so the mean of their maps shows the influence of each key. All heads are projected in
+ * one product with concatenated weights. */
 #include <math.h>
 #include "nn/attention.h"
 #include "rnn/forecast/blocks/blocks.h"
@@ -71,7 +70,7 @@ static projected project_heads(const weft__interpretable *a, weft_tensor *q, wef
                         weft__linear(memory, all[OF_K], all[BIAS_OF_K], WEFT__UNARIES, 0) };
 }
 
-/* the mean of what the heads saw */
+/* Returns the output layer of the mean over the heads. */
 static weft_tensor *put_out(const weft__interpretable *a, weft_tensor *seen)
 {
     return weft__dropped(a->m, "dropout", weft_linear_run(a->output, seen), a->dropout);
@@ -124,8 +123,8 @@ static weft_tensor *finite_rows(weft_tensor *x)
     return weft_reshape(all, 3, (int64_t[]){ x->f.size[0], x->f.size[1], 1 });
 }
 
-/* By a mask, a forbidden key has weight 0; but 0 times a NaN or an infinity is NaN. So rows of queries and
- * memory that are not finite are set to zero, and the results of queries that see such a row to NaN. */
+/* A masked key has weight 0, but 0 times NaN or infinity is NaN. So rows of queries and memory that are not
+ * finite are set to 0. The results of queries that see such a row are set to NaN. */
 typedef struct cleaned {
     weft_tensor *q, *memory;
     weft_tensor *spoilt;                         /* [n, Tq, 1]: not 0 for queries that see such a row */

@@ -1,5 +1,4 @@
-/* variable_selection.c - which features matter at each token: a GRN for each, and one over all of them
- * that weighs the others. */
+/* variable_selection.c - weighs features of each token: a GRN for each, and one for their weights. */
 #include <string.h>
 #include "autograd/fused.h"
 #include "rnn/forecast/blocks/blocks.h"
@@ -10,7 +9,7 @@ struct weft__selection {
     weft_module *m;
     weft__selection_opts o;
     weft_tensor **weight, **bias;                /* of the prescalers */
-    weft__grn *only, *flattened;                 /* the network of one feature; of several; else NULL */
+    weft__grn *only, *flattened; /* NULL unless for one feature; for several */
     weft__grouped_grn *singles;
 };
 
@@ -62,8 +61,8 @@ weft__selection *weft__selection_new(weft_module *parent, const char *name, cons
     return v;
 }
 
-/* x with other axes from rank - 1 on: `last`, and `behind` if that is not 0. Of the layout rows only tokens
- * are seen, not its pads. */
+/* Returns x with the axes from rank - 1 on replaced by `last` and, unless 0, `behind`. In the layout ROWS it
+ * uses tokens only, without padding. */
 static weft_tensor *with_last(weft_tensor *x, int rank, int64_t last, int64_t behind)
 {
     int64_t shape[WEFT_RANK];
@@ -75,7 +74,7 @@ static weft_tensor *with_last(weft_tensor *x, int rank, int64_t last, int64_t be
     return weft_reshape(x, behind ? rank + 1 : rank, shape);
 }
 
-/* [.., features] -> [.., features, d_hidden]: each by its own line. */
+/* [.., features] -> [.., features, d_hidden]: each feature has its own linear layer. */
 static weft_tensor *prescaled(const weft__selection *v, weft_tensor *x)
 {
     const int64_t n = v->o.features, table[] = { n, v->o.d_hidden };

@@ -1,11 +1,11 @@
-/* downsample.c - fewer rows: every k-th, or the mean or the median of k; each column and series of a frame
- * by itself, in place. */
+/* downsample.c - reduces rows to every k-th one, or to the mean or median of k rows. It works in place,
+ * separately for each column and series of a frame. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include "rnn/forecast/series/frame.h"
 
-/* About the first value: a constant stays exactly what it is. */
+/* Sums differences from the first value, so a constant stays exact. */
 static double mean(const double *a, int64_t k)
 {
     double sum = 0, about = isinf(a[0]) ? 0 : a[0];
@@ -26,7 +26,7 @@ static double median(const double *a, int64_t k, double *spare)
 {
     for (int64_t i = 0; i < k; i++)
         if (isnan(a[i]))
-            return a[i];                         /* what is missing has no place among the others */
+            return a[i];                         /* a missing value cannot be ordered */
     memcpy(spare, a, (size_t)k * sizeof *a);
     qsort(spare, (size_t)k, sizeof *spare, by_value);
     double low = spare[(k - 1) / 2], high = spare[k / 2];
@@ -41,7 +41,7 @@ static int64_t fewer(int64_t rows, int64_t k, weft_downsampling how)
 static void shrink_column(const weft_frame *f, double *column, int64_t k, weft_downsampling how,
                           double *spare)
 {
-    double *to = column;                         /* never ahead of what is read */
+    double *to = column;                         /* writes never overtake reads */
     for (int64_t s = 0; s < f->n; s++) {
         const double *from = column + f->start[s];
         for (int64_t i = 0, n = fewer(f->start[s + 1] - f->start[s], k, how); i < n; i++, from += k)
@@ -73,7 +73,7 @@ weft_status weft_frame_downsample(weft_frame *f, int64_t factor, weft_downsampli
                                "weft_frame_downsample: a factor of 1 or more is expected, and one of three "
                                "ways; the factor is %lld",
                                (long long)factor);
-    /* of a longer bin no more is ever looked at */
+    /* A bin has at most as many rows as the frame. */
     int64_t k = factor < f->rows ? factor : f->rows;
     double *spare = malloc((size_t)(k + 1) * sizeof *spare);
     if (!spare)

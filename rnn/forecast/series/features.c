@@ -1,5 +1,4 @@
-/* features.c - what a model sees of a frame: the columns by their parts, each with its chain of
- * transforms; the checks on frames. */
+/* features.c - the columns of a frame by role, with their chains of transforms; checks of frames. */
 #include <math.h>
 #include <stdarg.h>
 #include <stdlib.h>
@@ -62,8 +61,8 @@ static bool take_columns(weft_features *x, const weft_features_opts *o)
     if (!x->w->status && (!x->target || (!x->known && !x->time)))
         weft__fail(
             x->w, WEFT_EARG,
-            "features \"%s\": a target is expected, and a known covariate or the time: what else would "
-            "a model know of the future?",
+            "features \"%s\": no target, or neither a known covariate nor the time; expected a target "
+            "and one of the other two",
             x->name);
     return !x->w->status;
 }
@@ -166,7 +165,7 @@ static void describe_features(weft_features *x)
         write_text(to, x);
     weft__plain_locale_end(before);
     bool written = to && fclose(to) == 0 && text;
-    x->room = (int64_t)size + 1024;              /* others' texts fit in, to be told apart in a message */
+    x->room = (int64_t)size + 1024;              /* room to read another text for a message */
     x->text = written ? (char *)(uintptr_t)copy_text(x->w, text) : NULL;
     x->said = weft__own(x->w, (size_t)x->room, NULL, NULL);
     if (!written)
@@ -195,7 +194,7 @@ static bool options_are_sensible(weft *w, const char *name, const weft_features_
 
 weft_features *weft_features_new(weft *w, const char *name, const weft_features_opts *o)
 {
-    static weft_features none;                   /* what could not be made: an error was said */
+    static weft_features none;                   /* could not be made; the context has failed */
     if (!w || !weft_ok(w) || !options_are_sensible(w, name, o))
         return &none;
     w->running = "features";
@@ -317,7 +316,7 @@ void weft__features_fail(const weft_features *x, const weft_frame *f, int64_t s,
 bool weft__features_raw(const weft_features *x, const weft_frame *f, int64_t s, const char *name, bool gaps,
                         double *to)
 {
-    bool time = x->time && !strcmp(x->time, name);         /* only differences of times are looked at */
+    bool time = x->time && !strcmp(x->time, name);         /* only differences of times are used */
     const double *from = time ? weft_frame_column(f, name) : NULL;
     if (!from)
         from = weft__features_column(x, f, name);

@@ -1,4 +1,4 @@
-/* fit.c - fitting features on a frame, all of its series at once; single columns transformed and back. */
+/* fit.c - fits features to all series of a frame; transforms single columns and back. */
 #include <float.h>
 #include <math.h>
 #include <string.h>
@@ -21,8 +21,8 @@ static double longest_span(const weft_features *x, const weft_frame *f, const do
     return longest;
 }
 
-/* The shortest and the longest step; equal if nothing but rounding, of the times or of their difference,
- * tells them apart. */
+/* Finds the shortest and the longest step. They are set equal if they differ only by rounding of the times or
+ * of their difference. */
 static void extreme_steps(const weft_frame *f, const double *t, double *low, double *high)
 {
     double largest = 0;
@@ -60,8 +60,8 @@ static void fit_time(fitting *p)
 }
 
 /* ---- columns ---- */
-/* To y: all rows of a column, or of a fixed one a value for each series that has rows; how many, -1: an
- * error. */
+/* Writes to y all rows of a column, or for a fixed one a value for each series with rows. Returns their
+ * number, or -1 on an error. */
 static int64_t gather_values(fitting *p, const weft__column *c, bool fixed)
 {
     int64_t n = 0;
@@ -112,7 +112,7 @@ static void fit_column(fitting *p, const weft__column *c)
     weft_features *x = p->x;
     weft__on on;
     bool fixed = weft__features_is_fixed(x, c);
-    double size = 0;                             /* of what the step before has subtracted from */
+    double size = 0;                             /* size of the operands of the previous step's difference */
     int64_t n = gather_values(p, c, fixed);
     if (n < 0 || !weft__features_on(x, c, p->f, 0, on))
         return;

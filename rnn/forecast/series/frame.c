@@ -1,4 +1,4 @@
-/* frame.c - frames: series end to end, of named columns, in memory; growing, looking up, ending. */
+/* frame.c - frames in memory: series end to end, with named columns. Appends, searches, frees. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -39,8 +39,8 @@ weft_status weft__names_good(const char *function, const char *const *names)
     return WEFT_OK;
 }
 
-/* ---- what there is ---- */
-static bool sound_outside(const weft_frame *f)   /* quick: asked for each series that is added */
+/* ---- checks ---- */
+static bool sound_outside(const weft_frame *f)   /* fast: called for each added series */
 {
     if (f->n < 0 || f->rows < 0 || f->columns < 0 ||
         (f->n && (!f->start || !f->id || f->start[0] != 0 || f->start[f->n] != f->rows)))
@@ -90,7 +90,7 @@ weft_status weft__frame_takes(const char *where, const weft_frame *f, const char
     return WEFT_OK;
 }
 
-/* ---- integers that a double does not hold: numbers are less an origin, one of these integers ---- */
+/* ---- integers beyond a double: the column stores differences from an origin, one of these integers ---- */
 bool weft__frame_integer(const weft_frame *f, int64_t c, int64_t row, int64_t *integer)
 {
     double v = f->column[c][row];
@@ -148,8 +148,8 @@ void weft_frame_free(weft_frame *f)
     *f = (weft_frame){ 0 };
 }
 
-/* ---- growing: memory first, which changes nothing that can be seen; then what it is for ---- */
-static bool lengthen(void *array, int64_t n, size_t element)       /* array: the address of a pointer */
+/* ---- growing: allocates first, which has no visible effect, and then fills ---- */
+static bool lengthen(void *array, int64_t n, size_t element)       /* array: address of a pointer */
 {
     void *old;
     memcpy(&old, array, sizeof old);
@@ -173,7 +173,7 @@ static bool room_for_rows(weft_frame *f, int64_t rows)
 
 static bool room_for_series(weft_frame *f, int64_t n)
 {
-    int64_t room = 1;                            /* powers of two: asked for when the number passes one */
+    int64_t room = 1;                            /* capacities are powers of 2 */
     while (room < n + 1)
         room *= 2;
     if (!lengthen(&f->start, room, sizeof *f->start))
@@ -197,7 +197,7 @@ static bool add_name(weft_frame *f, const char *name, int64_t room)
     f->columns += f->column[c] != NULL;
     if (!f->column[c])
         free(f->name[c]);
-    f->name[f->columns] = NULL;                  /* lists of names end with NULL, this one, too */
+    f->name[f->columns] = NULL;                  /* lists of names end with NULL */
     return f->column[c] != NULL;
 }
 
@@ -219,7 +219,7 @@ static char *id_of(const weft_frame *f, const char *id, int64_t number)
     return strdup(id ? id : text);
 }
 
-/* The ids of the new series behind those there are, not counted yet; false: all gone again. */
+/* Appends the ids of the new series, not counted yet. Returns false after removing them again. */
 static bool new_ids(weft_frame *f, const weft__stretch *parts, int64_t n)
 {
     char **new = f->id + f->n;
@@ -240,7 +240,7 @@ static bool new_ids(weft_frame *f, const weft__stretch *parts, int64_t n)
     return true;
 }
 
-/* Numbers less `from` to numbers less `to`; look: changes nothing. Returns whether doubles hold them. */
+/* Changes the origin of numbers from `from` to `to`; look: only checks. Returns whether they fit doubles. */
 static bool move_origins(double *x, int64_t rows, int64_t from, int64_t to, bool look)
 {
     for (int64_t r = 0; from != to && r < rows; r++) {
@@ -252,13 +252,13 @@ static bool move_origins(double *x, int64_t rows, int64_t from, int64_t to, bool
     return true;
 }
 
-/* The origin of column c once it has the new numbers, which are column k. */
+/* Returns the origin of column c after it gets column k of the new numbers. */
 static int64_t joint_origin(const weft_frame *f, int64_t c, const weft__table *t, int64_t k)
 {
     return f->origin[c] || !t->origin ? f->origin[c] : t->origin[k];
 }
 
-/* Copies the new numbers of each column behind the old ones, less the joint origin. */
+/* Copies the new numbers of each column after the old ones, relative to the joint origin. */
 static weft_status append_columns(weft_frame *f, const char *where, const char *const *names,
                                   const weft__table *t)
 {
@@ -283,7 +283,7 @@ static weft_status no_memory(const char *where, int64_t rows)
     return weft__file_fail(WEFT_ENOMEM, "%s: out of memory for %lld rows", where, (long long)rows);
 }
 
-/* Counts what was appended. */
+/* Adds the appended series to the counts. */
 static void accept_series(weft_frame *f, const char *const *names, const weft__table *t)
 {
     for (int64_t c = 0; c < f->columns; c++) {

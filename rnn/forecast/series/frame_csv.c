@@ -1,5 +1,5 @@
-/* frame_csv.c - frames from CSV and to CSV: rows of an id wherever they are, and tables of one row for each
- * series. What is written, a column "id" and then the frame's own, is read back to the bit. */
+/* frame_csv.c - reads and writes frames as CSV: rows of an id in any position, and tables with one row for
+ * each series. Written files have a column "id" and the frame's columns, and read back to the same bits. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,8 +18,8 @@ weft_status weft_frame_read_csv(weft_frame *f, const char *path, const char *id,
     return s;
 }
 
-/* ---- a table of one row a series ---- */
-/* Fills values [n] from a column: the row of each series' id. Each id of the frame is in the file. */
+/* ---- a table with one row for each series ---- */
+/* Fills values [n] from a column, by the row of each series' id, which must be in the file. */
 static weft_status match_column(const weft_frame *f, const char *path, const weft__table *t, int64_t column,
                                 double *values)
 {
@@ -75,7 +75,7 @@ weft_status weft_frame_add_static_csv(weft_frame *f, const char *path, const cha
 /* ---- writing ---- */
 static const char id_column[] = "id";
 
-/* In quotes where it must be. */
+/* Writes a field, in quotes if necessary. */
 static void write_field(FILE *to, const char *field)
 {
     if (!strpbrk(field, ",\"\r\n")) {
@@ -117,7 +117,7 @@ static void write_all(FILE *to, const weft_frame *f)
     fputc('\n', to);
 }
 
-/* ---- what a file of rows cannot hold ---- */
+/* ---- frames that a file of rows cannot represent ---- */
 static weft_status ids_differ(const char *me, const weft_frame *f)
 {
     weft__table t = { 0 };

@@ -1,5 +1,5 @@
-/* frame_hdf5.c - frames in HDF5: below a group one data set [N] for each column, and where there are several
- * series "lengths" [n] and "ids", a text of as many lines. */
+/* frame_hdf5.c - frames in HDF5: a group has one data set [N] for each column. With several series it also
+ * has "lengths" [n] and "ids", a text with one line for each series. */
 #include <stdlib.h>
 #include <string.h>
 #include "rnn/forecast/series/frame.h"
@@ -44,7 +44,7 @@ static void fill_runs(weft__h5 *h, weft__table *t, const int64_t *len)
                       (long long)total);
 }
 
-/* Without lengths all is one series, whose id is the file's path. */
+/* Without lengths all rows are one series, whose id is the file's path. */
 static void read_lengths(weft__h5 *h, const char *group, const char *file, weft__table *t)
 {
     char path[WEFT__H5_PATH];
@@ -65,8 +65,7 @@ static void read_lengths(weft__h5 *h, const char *group, const char *file, weft_
     free(len);
 }
 
-/* If there is such a text; the lines become the series' ids where they stand. Numbers of that name are a
- * column's. */
+/* Splits the text into the ids of the series, in place. If the data set has numbers, it is a column. */
 static void read_ids(weft__h5 *h, const char *group, weft__table *t)
 {
     char path[WEFT__H5_PATH];
@@ -84,7 +83,7 @@ static void read_ids(weft__h5 *h, const char *group, weft__table *t)
     char *at = t->text = weft__h5_read_new(h, path, &kind, WEFT__CHARS, NULL);
     for (int64_t i = 0; i < t->n && weft__h5_status(h) == WEFT_OK; i++) {
         size_t n = strcspn(at, "\n");
-        bool last = !at[n];                      /* it may do without a line end */
+        bool last = !at[n];                      /* the last line may lack a line end */
         if (last && !n) {
             weft__h5_fail(h, WEFT_EFORMAT, "\"%s\" has %lld lines, there are %lld series", path,
                           (long long)i, (long long)t->n);

@@ -1,5 +1,4 @@
-/* frame_split.c - a frame in two parts: some series and the others, or the first rows of each series and the
- * rest. */
+/* frame_split.c - splits a frame in two: by series, or into first rows of each series and the rest. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -7,11 +6,11 @@
 #include "rnn/forecast/series/frame.h"
 
 enum { FIRST, REST };                            /* the parts */
-/* What is cut, and the rows that each part takes of it, one stretch for each series. */
+/* The frame, and the rows of each part, one stretch for each series. */
 typedef struct { const weft_frame *f; weft__stretch *stretch[2]; int64_t n[2]; } cut;
 static const char me[] = "weft_frame_split";
 
-/* Checks the frames, and empties the parts. stretch[FIRST] is to be freed. */
+/* Checks the frames and empties the parts. The caller frees stretch[FIRST]. */
 static weft_status begin_cut(cut *c, const weft_frame *f, weft_frame *first, weft_frame *rest)
 {
     *c = (cut){ .f = f };
@@ -32,7 +31,7 @@ static weft_status begin_cut(cut *c, const weft_frame *f, weft_frame *first, wef
     return WEFT_OK;
 }
 
-/* Gives rows first .. end - 1 of all, which are of this series, to a part. */
+/* Appends rows first .. end - 1 of the frame, all of one series, to a part. */
 static void append_rows(cut *c, int to, int64_t series, int64_t first, int64_t end)
 {
     c->stretch[to][c->n[to]] = (weft__stretch){ c->f->id[series], first, end - first, c->n[to] };
@@ -41,7 +40,7 @@ static void append_rows(cut *c, int to, int64_t series, int64_t first, int64_t e
 
 static weft_status fill_part(const cut *c, int part, weft_frame *to)
 {
-    if (!c->f->columns)                          /* empty, and so are its parts */
+    if (!c->f->columns)                          /* an empty frame has empty parts */
         return WEFT_OK;
     const weft__table t = {
         .column = c->f->column, .origin = c->f->origin, .run = c->stretch[part], .n = c->n[part]
@@ -117,7 +116,7 @@ static weft_status find_row(const weft_frame *f, int64_t s, int64_t column, doub
     return WEFT_OK;
 }
 
-/* A limit less an origin; what is whole of it without rounding. */
+/* Returns limit - origin; the whole part is subtracted without rounding. */
 static double less_origin(double limit, int64_t origin)
 {
     double whole = trunc(limit), rest = limit - whole;
@@ -142,7 +141,7 @@ static weft_status split_by_time(cut *c, const weft_frame_split_opts *o)
     return s;
 }
 
-/* ---- the ways ---- */
+/* ---- choosing the split ---- */
 static weft_status check_way(const weft_frame_split_opts *o)
 {
     bool time = o->time != NULL;

@@ -1,11 +1,10 @@
-/* prepared_series.c - series transformed once, as rows of numbers from which windows are cut: known, past and
- * target columns next to each other, so that a row of the past and a row of the future are each one piece of
- * it. */
+/* prepared_series.c - transforms series once, as rows from which windows are cut. Known, past and target
+ * columns are adjacent, so the row of a past, or of a future, is one contiguous piece. */
 #include <math.h>
 #include <string.h>
 #include "rnn/forecast/series/features.h"
 
-/* ---- room: one block ---- */
+/* ---- memory: one block ---- */
 static void *take_part(char **at, size_t bytes)
 {
     void *here = *at;
@@ -53,7 +52,7 @@ static bool fill_time(weft__prepared *r, const weft_frame *f, int64_t s, int64_t
            weft__features_increases(r->x, f, s, r->time + at);
 }
 
-/* What undoing needs later: the target as it came, and what its transforms depend on. */
+/* Keeps the data for the inverse: the raw target and the columns of its transforms. */
 static void keep_series(weft__prepared *r, int64_t target, const weft__on on, const double *y, int64_t at,
                         int64_t n)
 {
@@ -93,7 +92,7 @@ static bool fill_fixed(weft__prepared *r, const weft_frame *f, int64_t s, int64_
         double value;
         if (!weft__features_fixed(x, f, s, c->name, &value))
             return false;
-        if (f->start[s] == f->start[s + 1])      /* without rows: no window reads it */
+        if (f->start[s] == f->start[s + 1])      /* without rows no window reads it */
             continue;
         if (weft__chain_apply(x, c, 1, &value, nothing) >= 0 || !isfinite((real)value)) {
             weft__features_fail(x, f, s, 0, c->name, "outside of what its transforms are defined for");

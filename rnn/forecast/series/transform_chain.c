@@ -1,4 +1,4 @@
-/* transform_chain.c - the steps of a column one after the other, and back. */
+/* transform_chain.c - applies the steps of a column one after the other, and inverts them. */
 #include <string.h>
 #include "rnn/forecast/series/features.h"
 
@@ -19,9 +19,9 @@ int weft__chain_deltas(const weft__column *c)
     return n;
 }
 
-/* What every delta saw in the row before `from`: the last rows before it, as many as there are deltas, go
- * through the chain. The k-th delta spoils the first k of them if the series did not begin there, but never
- * the last one before it was seen. */
+/* Computes the input of every delta in the row before `from`. It runs the chain over the last rows before it,
+ * one row for each delta. If the series did not begin there, the k-th delta spoils the first k of these rows,
+ * but never the last one before its value was stored. */
 static void last_seen(const weft_features *x, const weft__column *c, const double *raw, const weft__on on,
                       int64_t from, double seen[WEFT__STEPS])
 {

@@ -1,10 +1,10 @@
-/* transforms.c - the transforms of time series, a step each: what is fitted, applied, undone. */
+/* transforms.c - fits, applies and inverts each transform of time series. */
 #include <float.h>
 #include <math.h>
 #include <string.h>
 #include "rnn/forecast/series/features.h"
 
-/* ---- what there is ---- */
+/* ---- names and properties ---- */
 static const char *const names[WEFT_TRANSFORMS] = {
     "standard scaler",
     "max scaler",
@@ -115,10 +115,9 @@ void weft__step_text(FILE *to, const weft_transform *t)
         fprintf(to, ", on \"%s\"", t->depends_on);
 }
 
-/* ---- polynomials by least squares ---- *
- * In polynomials that are orthogonal on the data themselves, made by their three-term recurrence (Forsythe
- * 1957): no equations to be solved, and good for high degrees. Numbers: centre and half width of x, alpha
- * [degree], beta [degree], coefficients [degree + 1]. */
+/* ---- polynomials by least squares ---- * They are expressed in polynomials that are orthogonal on the data,
+ * by a three-term recurrence (Forsythe 1957). This solves no equations and works for high degrees. Fitted
+ * numbers: centre and half width of x, alpha [degree], beta [degree], coefficients [degree + 1]. */
 typedef struct { double *centre, *half, *alpha, *beta, *c; } basis;
 
 static basis basis_of(const weft_transform *t, double *fitted)
@@ -140,8 +139,8 @@ static double polynomial(const weft_transform *t, const double *fitted, double x
     return sum;
 }
 
-/* Whether nothing but rounding tells numbers from low to high apart. size: the largest number that they are
- * differences of, or 0. */
+/* Returns whether low and high differ only by rounding. size: the largest number of which they are
+ * differences, or 0. */
 static bool are_equal(double low, double high, double size)
 {
     return !(high - low > 32 * DBL_EPSILON * fmax(size, fmax(fabs(low), fabs(high))));
@@ -158,7 +157,7 @@ static void centre_on(const basis *b, int64_t n, const double *x)
     *b->half = are_equal(low, high, 0) ? 1 : (high - low) / 2;
 }
 
-/* The next polynomial of the basis in p, the one before in q; |p|^2 on the data. */
+/* Computes the next polynomial of the basis from p and the previous one, q. Returns |p|^2 on the data. */
 static double next_in_basis(const basis *b, int j, int64_t n, const double *x, double *p, double *q,
                             double size, double size_before)
 {
@@ -197,7 +196,7 @@ static const char *fit_polynomial(const weft_transform *t, double *fitted, int64
         if (j == t->degree)
             return NULL;
         next = next_in_basis(&b, j, n, x, p, q, size, before);
-        /* what rounding leaves of a polynomial that is 0 on all of them */
+        /* Below this a polynomial is 0 on all data, except for rounding. */
         if (!(next > 1e-24 * (double)n))
             return "the column it depends on has too few different values for its degree";
         before = size;
@@ -242,7 +241,7 @@ static void fit_extremes(double *fitted, int64_t n, const double *y)
     }
 }
 
-/* The range of a column that is constant but for rounding is 0. */
+/* Sets the range of a column that is constant except for rounding to 0. */
 static void fit_range(double *fitted, int64_t n, const double *y, double size)
 {
     fit_extremes(fitted, n, y);
@@ -250,8 +249,8 @@ static void fit_range(double *fitted, int64_t n, const double *y, double size)
         fitted[1] = fitted[0];
 }
 
-/* About the first value, so that a constant has exactly that mean. The deviation of a column that is constant
- * but for rounding is 0: divided by, it would make large numbers of noise. */
+/* Sums differences from the first value, so a constant has exactly that mean. The deviation of a column that
+ * is constant except for rounding is 0; dividing by it would amplify noise. */
 static void fit_standard(double *fitted, int64_t n, const double *y, double size)
 {
     double sum = 0, squares = 0, rest = 0, ends[2];
@@ -314,13 +313,13 @@ static double unscaled(const weft_transform *t, const double *fitted, double z)
 
 static double logistic(double u) { return u >= 0 ? 1 / (1 + exp(-u)) : exp(u) / (1 + exp(u)); }
 
-static double logit(double p)                    /* what a model gives may be beyond 0 .. 1 */
+static double logit(double p)                    /* a model's output may be outside 0 .. 1 */
 {
     p = limited(p, DBL_EPSILON / 2, 1 - DBL_EPSILON / 2);
     return log(p) - log1p(-p);
 }
 
-/* u = d (1 - alpha |d|) for |d| up to 1 / (2 alpha), where it turns, and back, in closed form. */
+/* u = d (1 - alpha |d|) for |d| up to 1 / (2 alpha), its turning point, and the inverse, in closed form. */
 static double bent(double d, double alpha)
 {
     return alpha * fabs(d) < .5 ? d * (1 - alpha * fabs(d)) : (double)NAN;
@@ -376,7 +375,7 @@ static double backward(const weft_transform *t, const double *fitted, double z, 
 int64_t weft__step_apply(const weft_transform *t, const double *fitted, int64_t n, double *y, const double *x)
 {
     int64_t bad = -1;
-    /* from the end, since a difference needs what stands before it */
+    /* From the end, because a difference needs the previous value. */
     for (int64_t i = n; i-- > 0;) {
         double z = t->kind != WEFT_DELTA ? transform_value(t, fitted, y[i], x ? x[i] : 0) :
                    i                     ? y[i] - y[i - 1] :

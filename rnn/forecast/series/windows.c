@@ -1,7 +1,7 @@
-/* windows.c - windows over series: where they lie, and their batches, ragged or padded.
+/* windows.c - windows over series: their positions, and their batches, ragged or padded.
  *
- * All randomness is drawn window by window as a batch names them, so a run that is resumed with its streams
- * repeats it; and nothing is drawn while the context is not training. */
+ * Random numbers are drawn for each window in the order of the batch, so a resumed run with its streams
+ * repeats them. Nothing is drawn unless the context is training. */
 #include <math.h>
 #include <string.h>
 #include "rnn/forecast/series/windows.h"
@@ -15,7 +15,7 @@ static void end_windows(void *it)
     weft__release(v->w, v->first);
 }
 
-/* ---- where they lie ---- */
+/* ---- positions ---- */
 static int64_t rows_of_series(const weft_windows *v, int64_t s) { return v->p.start[s + 1] - v->p.start[s]; }
 
 static int64_t count_in(const weft_windows *v, int64_t s)
@@ -93,7 +93,7 @@ static bool set_options(weft_windows *v, const weft_windows_opts *o)
     return !v->w->status;
 }
 
-/* Others of that name that draw, too, would disturb each other. */
+/* Two windows that draw from a stream of the same name would disturb each other. */
 static bool stream_is_taken(const weft_windows *v)
 {
     for (const weft_windows *other = NULL; (other = weft__next_owned(v->w, end_windows, other));) {
@@ -117,7 +117,7 @@ static weft_stream *stream(weft_windows *v, const char *kind)
     return weft_stream_of(v->w, name);
 }
 
-/* Features that are fitted anew leave the windows as they are: numbers, and the way back to units. */
+/* Copies the features, so that fitting them again changes neither the windows' numbers nor the inverse. */
 static bool copy_features(weft_windows *v, const weft_features *x)
 {
     v->copy = *x;
@@ -129,7 +129,7 @@ static bool copy_features(weft_windows *v, const weft_features *x)
 weft_windows *weft_windows_new(weft_features *x, const char *name, const weft_frame *f,
                                const weft_windows_opts *o)
 {
-    static weft_windows none;                    /* what could not be made: an error was said */
+    static weft_windows none;                    /* could not be made; the context has failed */
     if (!weft__features_ready(x, "windows"))
         return &none;
     weft *w = x->w;
@@ -168,7 +168,7 @@ weft_window weft_window_at(const weft_windows *v, int64_t i)
     return v && v->w && weft__has_window(v, i) ? weft__window(v, i) : (weft_window){ 0 };
 }
 
-/* ---- one batch: where its windows lie, and how long they are this time ---- */
+/* ---- one batch: positions and drawn lengths of its windows ---- */
 typedef struct {
     weft_windows *v;
     int64_t n;
@@ -178,7 +178,7 @@ typedef struct {
     int64_t pasts, futures, longest_past, longest_future;
 } choice;
 
-/* one draw even where there is no choice */
+/* Draws once even if there is no choice. */
 static int32_t draw_length(weft_stream *stream, int64_t low, int32_t high)
 {
     uint64_t beyond = high > low ? (uint64_t)(high - low) : 0;
@@ -217,7 +217,7 @@ static bool choose(choice *c, weft_windows *v, const int32_t *index, int64_t n)
             c->window[i] = weft__window(v, index[i]);
             c->id[i] = index[i];
         }
-    /* nothing is drawn for a batch that cannot be */
+    /* A batch that fails draws nothing. */
     for (int64_t i = 0; i < n && !w->status; i++)
         measure_choice(c, i);
     return !w->status;
@@ -231,7 +231,8 @@ static void add_noise(weft_stream *stream, double by, int64_t rows, int64_t colu
             to[i * columns + k] += (real)(by * weft_stream_normal(stream));
 }
 
-/* Inputs of window i: its newest past, its first future; its first row is the first that is left. */
+/* Writes the inputs of window i: the newest rows of its past, the first rows of its future. Its first row is
+ * the first one kept. */
 static void fill_past(const choice *c, int64_t i, int64_t columns, real *to)
 {
     const weft_windows *v = c->v;
@@ -276,7 +277,7 @@ static weft_window_batch inert_batch(const weft_windows *v)
     return (weft_window_batch){ .series = { .past = nil, .future = nil }, .target = nil };
 }
 
-/* How the windows of a tensor are laid out: sequence by sequence, or padded to `longest` rows each. */
+/* Layout of a tensor's windows: sequence by sequence, or padded to `longest` rows each. */
 typedef struct { const int32_t *len; int64_t rows, longest; bool padded; weft_align align; } layout;
 typedef void filler(const choice *, int64_t i, int64_t columns, real *to);
 

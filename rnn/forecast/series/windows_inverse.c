@@ -1,4 +1,4 @@
-/* windows_inverse.c - predictions back in the series' units. */
+/* windows_inverse.c - converts predictions back to the series' units. */
 #include <math.h>
 #include "rnn/forecast/series/windows.h"
 
@@ -24,7 +24,7 @@ static bool can_be_undone(weft_windows *v, weft_tensor *predicted, const double 
     return !v->w->status;
 }
 
-/* One column of one window, `rows` numbers `columns` apart. */
+/* Inverts one column of one window: `rows` numbers with a stride of `columns`. */
 static void undo_column(weft_windows *v, int64_t window, int64_t target, int32_t rows, int64_t columns,
                         const real *from, double *to, double *spare)
 {
