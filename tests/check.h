@@ -1,12 +1,11 @@
 /* check.h - the common parts of the tests: contexts whose allocations are counted and can be made to fail,
  * comparison of arrays, random ragged lengths, and loops over the kernel tables of this machine.
  *
- * TABLE_TEST(topic, verb_object_condition)          // ref, generic, avx2, avx512: those that this machine
- * has
- * {
- * weft_tensor *y = weft_tanh(...);
- * close_to("tanh", numbers(y), want, n, TOL(1e-12, 2e-6));
- * }                                                 // CLEAN(w) follows: no error, no leak
+ *     TABLE_TEST(topic, verb_object_condition)          // on each table that this machine has
+ *     {
+ *         weft_tensor *y = weft_tanh(...);
+ *         close_to("tanh", numbers(y), want, n, TOL(1e-12, 2e-6));
+ *     }                                                 // CLEAN(w) follows: no error, no leak
  *
  * Criterion passes a test that leaks and one whose .fini fails. So the body checks the balance, by CLEAN. */
 #ifndef WEFT_CHECK_H

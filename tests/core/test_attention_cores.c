@@ -105,7 +105,7 @@ static int64_t differing(const real *a, const real *b, int64_t n)
 }
 static bool has_cores(const run *t) { return !strcmp(t->k->name, "cuda") && sizeof(real) == sizeof(float); }
 
-Test(attention_cores, match_plain_loops_within_tf32_precision)
+Test(attention_cores, are_as_exact_as_tf32)
 {
     ON_EVERY_TABLE(t)
         for (int i = 0; i < COUNT(shapes); i++) {
@@ -233,7 +233,7 @@ Test(attention_cores, omitting_outputs_keeps_the_others)
 
 /* ---- NaN and infinity ---- */
 /* Masked values change no bit. Visible ones reach the result. */
-Test(attention_cores, ignore_nan_in_masked_keys)
+Test(attention_cores, what_a_query_does_not_attend_to_may_be_nan)
 {
     static const shape wide = { 1, { 150 }, { 150 }, 2, 70, 68, 1, false, false, false };
     static const shape narrow = { 1, { 150 }, { 150 }, 2, 16, 12, 2, false, false, true };

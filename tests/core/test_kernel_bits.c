@@ -138,7 +138,7 @@ static void rows_alone(run *t, int64_t rows, int64_t width)
         same_bits("a loss alone", &a, mean + r, 1);
     }
 }
-Test(bits, rows_have_the_same_bits_in_every_batch)
+Test(bits, a_row_does_not_depend_on_its_batch)
 {
     static const int64_t shapes[][2] = { { 3, 1 }, { 40, 7 }, { 500, 40 }, { 100, 333 } };
     ON_EVERY_TABLE(t)
@@ -192,9 +192,9 @@ static void products_of_neighbours(void)
                 if (!on_gpu(t) || !(way & 1))
                     products_of_parts(t, way & 1, way & 2, shapes[i][0], shapes[i][1], shapes[i][2]);
 }
-Test(bits, products_have_the_same_bits_in_every_batch) { products_of_neighbours(); }
+Test(bits, a_product_does_not_depend_on_its_batch) { products_of_neighbours(); }
 /* cuBLAS may refuse some numbers of rows. */
-Test(bits, padded_products_have_the_same_bits_in_every_batch)
+Test(bits, a_padded_product_does_not_depend_on_its_batch)
 {
     setenv("WEFT_EMU_BLAS", "rows", 1);
     products_of_neighbours();

@@ -45,7 +45,7 @@ static void play_unary(run *t)
     weft__ref.unary(&d, f, 0, n, p, q, x, NULL, NULL, y, false);
     CALL(unary, f, order, n, p, q, x, y, order ? g : NULL, result_of(t, n, 2e-14, 4e-6), coin());
 }
-Test(kernels, match_unary_loops) { everywhere("unary", play_unary, rounds(600, 20000)); }
+Test(kernels, unary) { everywhere("unary", play_unary, rounds(600, 20000)); }
 
 static void play_nests(run *t)
 {
@@ -255,10 +255,10 @@ static void play_gemm(run *t)
         p.k = 0;
     CALL(gemm, &p, a, b, result_of(t, p.batches * p.stride_c, 1e-12, 1e-4));
 }
-Test(kernels, match_gemm_loops) { everywhere("gemm", play_gemm, rounds(300, 5000)); }
+Test(kernels, gemm) { everywhere("gemm", play_gemm, rounds(300, 5000)); }
 /* Limits an emulated GPU: cuBLAS accepts only multiples of eight rows, adds no bias, or fails without
  * workspace. */
-Test(kernels, gemm_works_with_few_cublas_algorithms)
+Test(kernels, gemm_of_few_algorithms_matches_plain_loops)
 {
     static const char *const moods[] = { "rows", "nobias", "room" };
     for (int i = 0; i < COUNT(moods); i++) {
@@ -280,7 +280,7 @@ static void play_deep_gemm(run *t)               /* gradients of weights: sums o
     real *a = reals(t, p.k * p.lda, -1, 1), *b = reals(t, p.k * p.ldb, -1, 1);
     CALL(gemm, &p, a, b, result_of(t, p.m * p.ldc, 1e-11, 2e-4));
 }
-Test(kernels, match_deep_gemm_loops) { everywhere("deep gemm", play_deep_gemm, rounds(24, 500)); }
+Test(kernels, deep_gemm) { everywhere("deep gemm", play_deep_gemm, rounds(24, 500)); }
 
 static void draw_offsets(run *t, int64_t n, int64_t longest, weft__ints *offset)
 {
@@ -333,7 +333,7 @@ static void play_attention(run *t)
     a.dv_ = coin() ? result_of(t, nv, 1e-12, 1e-4) : NULL;
     t->k->attention_back(&t->d, &a);
 }
-Test(kernels, match_attention_loops) { everywhere("attention", play_attention, rounds(120, 3000)); }
+Test(kernels, attention) { everywhere("attention", play_attention, rounds(120, 3000)); }
 
 /* ---- normalisation, losses ---- */
 static void play_layer_norm(run *t)

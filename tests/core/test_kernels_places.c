@@ -107,7 +107,7 @@ Test(kernels_places, nests_give_the_same_bits_at_every_alignment) { at_all_place
 Test(kernels_places, updates_give_the_same_bits_at_every_alignment) { at_all_places(3); }
 
 /* A nest of one row runs as a vector, one of several rows does not. */
-Test(kernels_places, one_row_matches_the_same_row_of_many)
+Test(kernels_places, a_row_alone_matches_the_row_of_many)
 {
     enum { ROWS = 3, W = 37, ALL = ROWS * W };
     ON_EVERY_TABLE(t)

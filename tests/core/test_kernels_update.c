@@ -36,7 +36,7 @@ static void play_norms(run *t)
             t->out[i].x[l] = isfinite(t->out[i].x[l]) ? t->out[i].x[l] : 77;
     as_result(t, g), as_result(t, past);
 }
-Test(kernels_update, match_norm_loops) { everywhere("norms", play_norms, rounds(120, 2000)); }
+Test(kernels_update, norms) { everywhere("norms", play_norms, rounds(120, 2000)); }
 
 static void play_update(run *t)
 {
@@ -58,7 +58,7 @@ static void play_update(run *t)
     CALL(update, n, &u, past, g, result(t, reals(t, n, -1, 1), n, 0, 0), m, v, a,
          result_of(t, n, 1e-13, 1e-5));
 }
-Test(kernels_update, match_update_loops) { everywhere("update", play_update, rounds(160, 3000)); }
+Test(kernels_update, update) { everywhere("update", play_update, rounds(160, 3000)); }
 
 /* Predicts whether the update is finite, from sizes or element by element. Only the guard is written. */
 static void as_foreseen(run *t, const weft__guard *g)
@@ -101,4 +101,4 @@ static void play_rehearse(run *t)
     settle(t);
     as_foreseen(t, g);
 }
-Test(kernels_update, predict_finite_updates) { everywhere("rehearse", play_rehearse, rounds(160, 3000)); }
+Test(kernels_update, rehearse) { everywhere("rehearse", play_rehearse, rounds(160, 3000)); }
