@@ -1,14 +1,13 @@
-/* check.h - what the tests share: contexts whose allocations are counted and can be made to fail, comparison
- * of arrays, ragged lengths from a repeatable generator, loops over every kernel table of this machine.
+/* check.h - the common parts of the tests: contexts whose allocations are counted and can be made to fail,
+ * comparison of arrays, random ragged lengths, and loops over the kernel tables of this machine.
  *
- *     TABLE_TEST(topic, name)                           // ref, generic, avx2, avx512: what this machine has
+ *     TABLE_TEST(topic, verb_object_condition)          // on each table that this machine has
  *     {
  *         weft_tensor *y = weft_tanh(...);
  *         close_to("tanh", numbers(y), want, n, TOL(1e-12, 2e-6));
- *     }                                                 // closed by CLEAN(w): no error, nothing leaked
+ *     }                                                 // CLEAN(w) follows: no error, no leak
  *
- * Criterion passes a test that leaks and one whose .fini fails, so balance is checked in the body, by
- * CLEAN. */
+ * Criterion passes a test that leaks and one whose .fini fails. So the body checks the balance, by CLEAN. */
 #ifndef WEFT_CHECK_H
 #define WEFT_CHECK_H
 #include <criterion/criterion.h>
@@ -40,8 +39,8 @@
 #define CHECK_SANITIZED 0
 #endif
 
-/* How often a loop runs: `many` times in `make soak`, `few` times in `make test`, a quarter of that under a
- * sanitizer, and of that again where WEFT_SMALL says that every kernel is slow. */
+/* Returns how often a loop runs: `many` in `make soak`, `few` in `make test`. Sanitizers run a quarter of
+ * that, and WEFT_SMALL, which marks slow kernels, another quarter. */
 UNUSED static int rounds(int few, int many)
 {
     if (getenv("WEFT_SOAK"))
@@ -50,20 +49,21 @@ UNUSED static int rounds(int few, int many)
     return getenv("WEFT_SMALL") ? (few + 3) / 4 : few;
 }
 
-/* A variant's tests run under WEFT_CHECK=1 (run.sh), which keeps every header, looks at every result and says
- * so of a NaN. Test(.., .init = unchecked) is one that counts memory or waits, measures time, or makes NaN on
- * purpose. */
+/* Variants run their tests under WEFT_CHECK=1 (run.sh). It keeps every header, checks every result and
+ * reports NaN. Test(.., .init = unchecked) is for tests that count memory or waits, measure time, or make NaN
+ * on purpose. */
 UNUSED static void unchecked(void) { unsetenv("WEFT_CHECK"); }
 
 /* ---- contexts ---- */
-typedef struct heap {                            /* of one context; the pool's threads may allocate, too */
-    /* blocks held; asked for since the start; the so-many-th from now fails, 0: none */
+typedef struct heap {  /* Heap of one context. The pool's threads may also allocate. */
+    /* live: blocks held. calls: requests since the start. fail_in: number of the next request that fails,
+     * from now; 0: none. */
     atomic_llong live, calls, fail_in;
     weft *w;
 } heap;
 enum { CHECK_HEAPS = 64 };
 static heap check_heap[CHECK_HEAPS];
-static weft_real *check_numbers[1024];           /* lent by numbers() until the next CLEAN */
+static weft_real *check_numbers[1024];           /* from numbers(), freed by the next CLEAN */
 static int check_lent;
 
 UNUSED static void *heap_allocate(size_t bytes, void *user)
@@ -96,7 +96,7 @@ UNUSED static heap *heap_of(const weft *w)
     return NULL;
 }
 
-/* A context with these options on a heap of its own. */
+/* Opens a context with these options and its own heap. */
 UNUSED static weft *open_with(weft_opts opts)
 {
     heap *h = heap_of(NULL);
@@ -107,7 +107,7 @@ UNUSED static weft *open_with(weft_opts opts)
     return h->w;
 }
 
-/* Seed 1, two threads. */
+/* Opens a context with seed 1 and two threads. */
 UNUSED static weft *open_on(weft_device device)
 {
     weft *w = open_with((weft_opts){ .device = device, .seed = 1, .threads = 2 });
@@ -115,15 +115,16 @@ UNUSED static weft *open_on(weft_device device)
     return w;
 }
 
-/* The allocation that is the n-th from now on fails; 0: none does; below 0: all do. */
+/* Makes the n-th allocation from now fail. 0: none fails; negative: all fail. */
 UNUSED static void fail_in(const weft *w, int64_t n) { atomic_store(&heap_of(w)->fail_in, n); }
-/* Whether the allocation that fail_in has named was not reached. */
+/* Returns whether the allocation of fail_in was not reached. */
 UNUSED static bool none_failed(const weft *w) { return atomic_load(&heap_of(w)->fail_in) > 0; }
-/* The n-th weft__take of the context from now on fails; 0: none does. Unlike fail_in this counts takes from
- * memory that the context has already. takes_left: the n-th was not reached. See failing_malloc.c. */
+/* Makes the n-th weft__take of the context from now fail. 0: none fails. Unlike fail_in, this also counts
+ * takes from memory that the context already holds. takes_left returns whether the n-th was not reached. See
+ * failing_malloc.c. */
 void fail_take(const weft *w, int64_t n);
 bool takes_left(const weft *w);
-/* Rows of a segment of a lean recurrent layer; 0: the library's choice. */
+/* Rows of a segment of a lean recurrent layer. 0: the library decides. */
 extern int64_t segment_rows_planned;
 UNUSED static int64_t allocations(const weft *w) { return atomic_load(&heap_of(w)->calls); }
 
@@ -140,13 +141,13 @@ UNUSED static void check_close(weft *w, bool must_be_ok, const char *file, int l
     cr_assert(live == 0, "%s:%d: %lld blocks were not given back", file, line, (long long)live);
 }
 
-/* Closes a context; nothing may have failed and nothing may be left on its heap. CLEAN_FAILED: of one that
- * has failed. */
+/* Closes a context and checks that it has not failed and that its heap is empty. CLEAN_FAILED accepts a
+ * failed context. */
 #define CLEAN(w)        check_close((w), true, __FILE__, __LINE__)
 #define CLEAN_FAILED(w) check_close((w), false, __FILE__, __LINE__)
 #define OK(w)           cr_assert(weft_ok(w), "%s", weft_error_message(w))
 
-/* The context has failed in this way and its message has this part; it is recovered. */
+/* Checks that the context failed with this status and a message that contains `part`, then recovers it. */
 #define FAILS(w, kind, part)                                                                    \
     do {                                                                                        \
         cr_assert(weft_error_code(w) == (kind) && strstr(weft_error_message(w), part),          \
@@ -157,7 +158,7 @@ UNUSED static void check_close(weft *w, bool must_be_ok, const char *file, int l
     } while (0)
 
 /* ---- every kernel table ---- */
-/* A context on table i; NULL if this machine cannot run it. */
+/* Opens a context on table i, or returns NULL if this machine cannot run it. */
 UNUSED static weft *open_table(int i)
 {
     const struct table *t = &tables[i];
@@ -175,7 +176,7 @@ UNUSED static weft *open_table(int i)
     for (int check_i = 0; check_i < COUNT(tables); check_i++) \
         for (weft *w = open_table(check_i); w; CLEAN(w), w = NULL)
 
-/* A test with a context w on the CPU; TABLE_TEST: on every kernel table. CLEAN closes it. */
+/* A test with a context w on the CPU, or with TABLE_TEST on every kernel table. CLEAN closes it. */
 #define WITH_CONTEXTS(loop, suite, name, ...)      \
     static void suite##_##name##_with(weft *w);    \
     Test(suite, name, __VA_ARGS__)                 \
@@ -189,8 +190,8 @@ UNUSED static weft *open_table(int i)
 #define TABLE_TEST(...) WITH_CONTEXTS(FOR_DEVICES, __VA_ARGS__, .disabled = false)
 
 /* ---- numbers ---- */
-/* The elements of a tensor of reals; lent until CLEAN. */
-/* weft_read, weft_read_sequences, and what the context then says. */
+/* Returns the elements of a tensor of reals. They are valid until CLEAN. */
+/* Call weft_read or weft_read_sequences and return the status of the context. */
 UNUSED static weft_status read_status(weft_tensor *x, void *out, size_t bytes)
 {
     weft_read(x, out, bytes);
@@ -217,8 +218,11 @@ UNUSED static weft_real *numbers(weft_tensor *x)
     return out;
 }
 
-/* |got - want| <= tol max(1, |want|) everywhere; NaN never is. Returns it, and prints the worst place if
- * not. */
+/* Returns whether
+ * got - want
+ * <= tol max(1,
+ * want
+ * ) everywhere, and prints the worst element if not. NaN never passes. */
 UNUSED static bool is_close(const char *name, const weft_real *got, const weft_real *want, int64_t n,
                             double tol)
 {
@@ -227,7 +231,7 @@ UNUSED static bool is_close(const char *name, const weft_real *got, const weft_r
     for (int64_t i = 0; i < n; i++) {
         double e = fabs((double)got[i] - (double)want[i]) / fmax(1, fabs((double)want[i]));
         if (got[i] == want[i])
-            e = 0;                               /* infinities, too */
+            e = 0;                               /* also equal infinities */
         if (isnan(e))
             e = INFINITY;
         if (e > worst || at < 0) {
@@ -243,7 +247,7 @@ UNUSED static bool is_close(const char *name, const weft_real *got, const weft_r
 }
 #define close_to(name, got, want, n, tol) cr_assert(is_close(name, got, want, n, tol), "%s differs", name)
 
-/* The same bits, NaN and the sign of zero included. */
+/* Compares bits, including NaN and the sign of zero. */
 UNUSED static bool is_same(const char *name, const weft_real *got, const weft_real *want, int64_t n)
 {
     for (int64_t i = 0; i < n; i++)
@@ -256,7 +260,7 @@ UNUSED static bool is_same(const char *name, const weft_real *got, const weft_re
 }
 #define same_bits(name, got, want, n) cr_assert(is_same(name, got, want, n), "%s differs", name)
 
-/* of a sequence in other company; on a GPU, too, whose products have one algorithm for any number of rows */
+/* For a sequence in different batches. Products on a GPU also use one algorithm for any number of rows. */
 #define same_in_company same_bits
 
 /* ---- a repeatable generator (splitmix64, Steele et al. 2014) ---- */
@@ -280,8 +284,8 @@ UNUSED static weft_real *dice_fill(weft_real *out, int64_t n, double low, double
     return out;
 }
 
-/* n lengths of 0 .. longest, of a kind drawn anew each time: anything, all equal, mostly ties, mostly
- * zeros, one long. Their sum. */
+/* Draws n lengths of 0 .. longest and returns their sum. Each call picks a kind: arbitrary, all equal, many
+ * ties, mostly zeros, or one long sequence. */
 UNUSED static int64_t dice_lengths(int32_t *len, int64_t n, int32_t longest)
 {
     uint64_t kind = dice(5), most = (uint64_t)longest + 1;

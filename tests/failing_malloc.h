@@ -14,7 +14,7 @@
 #endif
 
 extern struct failing {
-    bool armed;                                  /* count calls, and fail number `at` */
+    bool armed;                                  /* counts calls, and fails number `at` */
     long at;                                     /* number of the call that fails, from 1; 0: none */
     long seen;                                   /* calls counted so far; set to 0 before arming */
     size_t largest;                              /* largest size that was requested, in bytes */

@@ -1,10 +1,10 @@
-/* halves.h - libhdf5's types for numbers of 16 bits, for tests and seeds of fuzzing. */
+/* halves.h - creates libhdf5 types for 16-bit floats, for tests and seeds of fuzzing. */
 #ifndef WEFT_TESTS_HALVES_H
 #define WEFT_TESTS_HALVES_H
 #include <hdf5.h>
 #include <stdbool.h>
 
-/* float16, or bfloat16; to be closed. */
+/* Creates float16 or bfloat16. The caller closes it. */
 static inline hid_t half_type(bool bfloat, bool big)
 {
     size_t exponent = bfloat ? 8 : 5;

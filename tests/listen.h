@@ -1,4 +1,4 @@
-/* listen.h - what is said on stderr between two points of a test. */
+/* listen.h - captures the text on stderr between two points of a test. */
 #ifndef WEFT_LISTEN_H
 #define WEFT_LISTEN_H
 #include <unistd.h>
@@ -13,7 +13,7 @@ UNUSED static void listen_to_stderr(void)
     before_fd = dup(STDERR_FILENO);
     cr_assert(heard && before_fd >= 0 && dup2(fileno(heard), STDERR_FILENO) >= 0);
 }
-UNUSED static const char *stop_listening(void)   /* the next call takes the text along */
+UNUSED static const char *stop_listening(void)   /* The next call overwrites the result. */
 {
     static char said[1 << 16];
     fflush(stderr);

@@ -1,6 +1,6 @@
-/* tables.h - the kernel tables that this machine can run: the plain loops, and each instruction tier of the
- * CPU's. WEFT_TABLES names those that a run is about, "ref cuda" say; a GPU, or its emulation, is one only if
- * it is named there. */
+/* tables.h - lists the kernel tables that this machine can run: the plain loops, and each instruction tier of
+ * the CPU. WEFT_TABLES restricts a run to the tables that it names, e.g. "ref cuda". A GPU or its emulation
+ * runs only if named there. */
 #ifndef WEFT_TESTS_TABLES_H
 #define WEFT_TESTS_TABLES_H
 #include <stdio.h>
@@ -15,12 +15,12 @@ static const struct table { const char *name; weft_device device; bool tier;
     { "ref", WEFT_REF, false },   { "generic", WEFT_CPU, true }, { "avx2", WEFT_CPU, true },
     { "avx512", WEFT_CPU, true }, { "cuda", WEFT_CUDA, false },
 };
-/* Those with matrix tiles serve WEFT_TF32 and WEFT_BF16 only: in other precisions they are avx512, and what
- * the emulation is built on. */
+/* Tables with matrix tiles serve only WEFT_TF32 and WEFT_BF16. In other precisions they equal avx512 or, when
+ * emulated, the base of the emulation. */
 enum { TILE_TABLES = 2 };
 static inline const char *tile_table(int i) { return i ? "amx-emulated" : "amx"; }
 
-static inline bool machine_says(const char *flag)    /* the system's list of what the processor can do */
+static inline bool machine_says(const char *flag)  /* Looks up a flag in the system's list of CPU features. */
 {
     char line[8192] = "";
     FILE *f = fopen("/proc/cpuinfo", "r");
@@ -38,7 +38,7 @@ static inline bool table_is_here(const char *name)
         return false;
     if (!strcmp(name, "cuda"))
         return needed && *needed;
-    /* the library of doubles has no use for tiles */
+    /* the double library does not use tiles */
     if (sizeof(weft_real) == 8 && !strncmp(name, "amx", 3))
         return false;
 #if defined(__x86_64__)

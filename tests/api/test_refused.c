@@ -133,7 +133,7 @@ static weft_tensor *of_form(int form, weft *w, weft_module *m)
     }
 }
 
-/* Bad tensors. OF_NULL is what a function that got NULL returned. */
+/* Bad tensors. OF_NULL is the result of a function that got NULL. */
 enum { NOTHING, OF_NULL, STALE, FOREIGN, INERT, BAD };
 static const char *const bad_names[BAD] = { "NULL", "the result of a call with NULL", "stale", "foreign",
                                             "inert" };
@@ -181,7 +181,7 @@ static bool fails(const function *f, slots *s)
     return any;
 }
 
-/* What a function makes in a module it cannot make there again: such a function gets a module of its own. */
+/* A function cannot create the same name twice in a module, so each gets its own module. */
 static void make_module(const function *f, slots *s)
 {
     bool needed = !s->m;
@@ -198,7 +198,7 @@ static void make_good(const function *f, slots *s, const int *form)
         s->t[i] = of_form(form[i], s->w, s->m);
 }
 
-/* The forms of tensors that a function accepts; false if there are none. */
+/* Finds the forms of tensors that a function accepts. Returns false if there are none. */
 static bool accepted_forms(const function *f, slots *s, int *form)
 {
     memset(form, 0, SLOTS * sizeof *form);
@@ -232,7 +232,7 @@ static void close_both(slots *s)
     CLEAN(s->other);
 }
 
-/* ---- expectations that the headers do not say ---- */
+/* ---- expectations that the headers do not state ---- */
 /* Whether a list has this name, between blanks. */
 static bool listed(const char *list, const char *name)
 {
@@ -262,13 +262,13 @@ static const char unreachable[] =
     " weft_shorten_series weft_features_fit weft_features_transform weft_features_inverse_transform"
     " weft_windows_new weft_windows_inverse_transform weft_rolling_forecast weft_rolling_forecasts"
     " weft_ragged_of weft_to_rows weft_loader_set_state ";
-/* Functions made of others, whose names their messages have. */
+/* Functions built on others, whose names appear in their messages. */
 static const char by_another_name[] =
     " weft_print weft_mean_loss weft_ratio_value weft_accuracy weft_sequence_accuracy weft_confusion_matrix"
     " weft_plan_loader_new weft_forecast_meters_add ";
 
-/* Whether f must fail if the argument `at` is bad in this way. A NULL or foreign handle is noticed beside
- * another handle of a context only. */
+/* Returns whether f must fail if the argument `at` is bad in this way. A NULL or foreign handle is only
+ * noticed if another handle has a context. */
 static bool must_fail(const function *f, int at, int kind, const int *form)
 {
     int present = 0;

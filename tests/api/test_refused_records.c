@@ -1,5 +1,4 @@
-/* test_refused_records.c - operators that a user wrote, whose records make no sense; and extents of which
- * an int holds too little. */
+/* test_refused_records.c - tests program operators with inconsistent records, and extents beyond an int. */
 #include "tests/check.h"
 #include "core/inside.h"
 
@@ -24,7 +23,7 @@ static void writes(weft_call *c)
         w->dev.k->upload(&w->dev, weft_op_data(c->y[k]), zero, sizeof zero);
 }
 
-CPU_TEST(refused_records, that_make_no_sense)
+CPU_TEST(refused_records, inconsistent_records_are_refused)
 {
     static const struct { weft_op op; weft_status kind; const char *part;
     } wrong[] = {

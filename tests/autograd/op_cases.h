@@ -1,4 +1,4 @@
-/* op_cases.h - the operators of op_cases.def as functions and as a table, case by case. */
+/* op_cases.h - the operators of op_cases.def as functions and as a table of cases. */
 #ifndef WEFT_OP_CASES_H
 #define WEFT_OP_CASES_H
 #include "tests/check.h"
@@ -10,14 +10,14 @@ typedef struct {
     function *f;
     const char *all_shapes;
     double low, high;
-    int orders;                                  /* 2: second derivatives are checked, 0: none */
-    int variant;                                 /* which of all_shapes */
-    char shapes[4][8];                           /* of the variant; "" behind the last */
+    int orders;                                  /* 2: second derivatives are checked; 0: no derivatives */
+    int variant;                                 /* index into all_shapes */
+    char shapes[4][8];                           /* shapes of the variant; "" ends the list */
 } op_case;
 
-/* ---- what the expressions use ---- */
+/* ---- helpers of the expressions ---- */
 static weft_tensor *positive(weft_tensor *x) { return weft_greater(x, weft_scalar(weft_context_of(x), 0)); }
-/* All tokens in the user's order; pads of the layout rows are no tokens. */
+/* Returns all tokens in the user's order, without the padding of the layout rows. */
 static weft_tensor *tokens_of(weft_tensor *x) { return weft_plain(weft_to_layout(x, WEFT_CONCAT)); }
 
 static weft_tensor *best_of(weft_tensor *x, int64_t k, int axis)
@@ -33,7 +33,7 @@ static weft_tensor *best_places(weft_tensor *x)
     return weft_mul(weft_to_reals(at), x);
 }
 
-/* With dropout each time the same mask. */
+/* Uses the same dropout mask in every call. */
 static weft_tensor *attend(weft_tensor *const *x, weft_attention_opts o, weft_tensor **map)
 {
     if (weft_context_of(x[0])->tape)
@@ -49,13 +49,13 @@ static weft_tensor *attend_with_map(weft_tensor *const *x, weft_attention_opts o
 #define ATTEND_WITH_MAP(...) attend_with_map(x, (weft_attention_opts){ __VA_ARGS__ })
 #define DROPPED              .dropout = .4, .name = "case"
 
-/* Of what holds nothing the logsumexp is -inf: 0 instead, which has no derivative. */
+/* The logsumexp of an empty set is -inf. This replaces it by 0, which has no derivative. */
 static weft_tensor *or_nothing(weft_tensor *y)
 {
     weft *w = weft_context_of(y);
     return weft_where(weft_greater(y, weft_scalar(w, -1000)), y, weft_scalar(w, 0));
 }
-static weft_tensor *one_more(weft_tensor *x)     /* token in each sequence: none is empty */
+static weft_tensor *one_more(weft_tensor *x)     /* adds a token to each sequence, so that none is empty */
 {
     static const int32_t ones[] = { 1, 1, 1, 1, 1, 1, 1, 1 };
     return weft_concat_sequences(x, weft_ragged(weft_context_of(x), (weft_real[64]){ 0 }, weft_size(x, 1),
@@ -80,7 +80,7 @@ static weft_tensor *split_of(weft_tensor *x)
     return weft_add(weft_sum_all(weft_square(a)), weft_sum_all(weft_exp(b)));
 }
 
-/* n indices, -1 among them, repeated ones too */
+/* n indices, including -1 and repeated ones */
 static weft_tensor *ints_of(weft_tensor *like, int64_t n, int64_t below)
 {
     int32_t values[256];
@@ -89,7 +89,7 @@ static weft_tensor *ints_of(weft_tensor *like, int64_t n, int64_t below)
     return weft_ints(weft_context_of(like), values, 1, &n);
 }
 
-/* Lengths 1, 4, 7, .. modulo the longest for the rows of a padded tensor. */
+/* Lengths 1, 4, 7, .. modulo the padded length, one for each row. */
 static const weft_lengths *lengths_of(const weft_tensor *x)
 {
     static int32_t len[8];
@@ -125,7 +125,7 @@ static const op_case operators[] = {
 };
 #undef OP
 
-/* Sets the shapes of a variant of an operator; false if it has fewer. */
+/* Sets the shapes of a variant of an operator. Returns false if the operator has fewer variants. */
 static bool has_variant(op_case *c, int variant)
 {
     const char *at = c->all_shapes;
@@ -140,7 +140,7 @@ static bool has_variant(op_case *c, int variant)
     sscanf(at, "%7[^ ,] %7[^ ,] %7[^ ,] %7[^ ,]", c->shapes[0], c->shapes[1], c->shapes[2], c->shapes[3]);
     return true;
 }
-/* c is each case in turn. */
+/* Runs the body for each case c. */
 #define FOR_CASES(c)                                            \
     for (int case_i = 0; case_i < COUNT(operators); case_i++)   \
         for (op_case c = operators[case_i]; has_variant(&c, c.variant); c.variant++)

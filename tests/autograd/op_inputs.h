@@ -1,5 +1,5 @@
-/* op_inputs.h - inputs for the cases of op_cases.h: shapes and lengths drawn anew each round, numbers,
- * layouts. */
+/* op_inputs.h - generates inputs for the cases of op_cases.h: random shapes, lengths and layouts in each
+ * round, and numbers. */
 #ifndef WEFT_OP_INPUTS_H
 #define WEFT_OP_INPUTS_H
 #include "op_cases.h"
@@ -31,9 +31,8 @@ static int64_t shape_of(const char *shape, int *rank, int64_t size[6], int *batc
     return n;
 }
 
-/* The numbers of all inputs of a case are the points of one even grid in a shuffled order: no two are near
- * each other, none is near 0, so that a difference quotient never steps over the kink of a max, a where or a
- * mask. */
+/* The numbers of a case are the points of one even grid in shuffled order. No two are close to each other or
+ * to 0, so a difference quotient never crosses the corner of a max, a where or a mask. */
 static int64_t grid_points, grid_step, grid_at;
 
 static void grid_new(int64_t n)
@@ -58,8 +57,8 @@ static weft_real grid_next(double low, double high)
                                  (double)grid_points);
 }
 
-/* x, ragged in this layout if its shape says so; WEFT_PLAIN: in one drawn anew. The numbers are those of
- * the sequences, wherever they lie. */
+/* Creates an input, ragged in this layout if its shape is ragged. WEFT_PLAIN picks a random layout. A
+ * sequence has the same numbers in every layout. */
 static weft_tensor *input(weft *w, const char *shape, double low, double high, weft_layout layout)
 {
     int64_t size[6], n, rows;
@@ -78,7 +77,7 @@ static weft_tensor *input(weft *w, const char *shape, double low, double high, w
     layout = layout ? layout : (weft_layout)(WEFT_PACKED + dice(3));
     if (layout != WEFT_ROWS)
         return weft_to_layout(x, layout);
-    /* as wide as the longest may be: most rows have pads */
+    /* as wide as the longest sequence may be, so most rows have padding */
     cr_assert_eq(weft_first_fit(&l, 5, row, column, &rows), WEFT_OK);
     return weft_to_rows(x, &(weft_placement){ rows, 5, row, column });
 }

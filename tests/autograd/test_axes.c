@@ -1,19 +1,19 @@
-/* test_axes.c - operators along an axis against plain loops: extremes and their places, ties and NaN,
- * variances, the k largest, permutations, stacks, repeats, reals as ints; and that axis 0 of a ragged tensor
- * is refused. Their derivatives are in test_ops.c. */
+/* test_axes.c - tests operators along an axis against plain loops: extremes and their indices, ties and NaN,
+ * variances, top k, permutations, stacks, repeats, reals as ints. Axis 0 of a ragged tensor is refused.
+ * test_ops.c tests the derivatives. */
 #include "tests/check.h"
 #include "core/inside.h"
 
 enum { A = 3, B = 4, C = 5, ALL = A * B * C };
 
-/* Of few values, so that many are equal; every 7th is NaN if asked for. */
+/* Draws from few values, so that many are equal. nan: every 7th is NaN. */
 static weft_real *drawn_few(weft_real *x, int64_t n, bool nan)
 {
     for (int64_t i = 0; i < n; i++)
         x[i] = nan && dice(7) == 0 ? (weft_real)NAN : (weft_real)dice(4) - 2;
     return x;
 }
-/* of [A, B, C]: where row r of a run along the axis lies */
+/* offset in [A, B, C] of row r of a run along the axis */
 static int64_t at_of(int axis, int64_t run, int64_t r)
 {
     int64_t inner = axis == 0 ? B * C : axis == 1 ? C : 1, n = axis == 0 ? A : axis == 1 ? B : C;
@@ -30,13 +30,13 @@ static int32_t *ints_of(weft_tensor *x, int32_t *out)
     return out;
 }
 
-/* u is before v: larger (or smaller, sign -1), NaN before all */
+/* Returns whether u sorts before v: the larger one, or with sign -1 the smaller one. NaN sorts first. */
 static bool is_before(double u, double v, int sign)
 {
     return isnan(u) ? !isnan(v) : sign * u > sign * v;
 }
 
-/* values and indices [.., k, ..] are the first k of each run along the axis, the first of equals first. */
+/* Checks that values and indices [.., k, ..] are the best k of each run along the axis, ties by position. */
 static void are_best(const weft_real *x, int axis, int64_t k, int sign, weft_tensor *values,
                      weft_tensor *indices)
 {
@@ -61,7 +61,7 @@ static void are_best(const weft_real *x, int axis, int64_t k, int sign, weft_ten
     }
 }
 
-TABLE_TEST(axes, extremes_and_topk_take_the_first_of_equals, .init = unchecked)
+TABLE_TEST(axes, extremes_and_topk_break_ties_by_position, .init = unchecked)
 {
     for (int round = 0; round < 8; round++, weft_clear(w))
         for (int axis = 0; axis < 3; axis++) {
@@ -78,7 +78,7 @@ TABLE_TEST(axes, extremes_and_topk_take_the_first_of_equals, .init = unchecked)
         }
 }
 
-TABLE_TEST(axes, an_extreme_s_gradient_goes_to_the_first)
+TABLE_TEST(axes, extremes_send_the_gradient_to_the_first_tie)
 {
     weft_tensor *x = weft_reals(w, (weft_real[]){ 2, 1, 2, 1 }, WEFT_SHAPE(1, 4)), *g;
     weft_gradients(weft_max(x, 1), &x, 1, &g);
@@ -88,9 +88,9 @@ TABLE_TEST(axes, an_extreme_s_gradient_goes_to_the_first)
 }
 
 /* ---- variances ---- */
-/* torch.var(torch.tensor([1., 2., 4., 8.])) and .std(): 9.583333, 3.095696; correction 0: 7.1875. Far from 0
- * the mean is taken off first. */
-TABLE_TEST(axes, variances)
+/* From torch.var(torch.tensor([1., 2., 4., 8.])) and .std(): 9.583333, 3.095696; correction 0: 7.1875.
+ * Numbers far from 0 need the mean subtracted first. */
+TABLE_TEST(axes, variances_match_pytorch)
 {
     weft_tensor *y = weft_reals(w, (weft_real[]){ 1, 2, 4, 8 }, WEFT_SHAPE(1, 4, 1));
     for (int far = 0; far < 2; far++) {
@@ -101,7 +101,7 @@ TABLE_TEST(axes, variances)
     }
 }
 
-TABLE_TEST(axes, variances_of_nothing_of_one_and_of_equals)
+TABLE_TEST(axes, variances_are_defined_for_no_one_or_equal_elements)
 {
     weft_tensor *none = weft_zeros(w, WEFT_SHAPE(2, 0)), *one = weft_full(w, 7, WEFT_SHAPE(2, 1)),
                 *equal = weft_full(w, 3, WEFT_SHAPE(2, 4)), *g;
@@ -138,7 +138,7 @@ static weft_tensor *in_layout(weft_tensor *x, int layout)
     return layout == 0 ? weft_to_layout(x, WEFT_PACKED) : layout == 1 ? x : weft_to_rows(x, &place);
 }
 
-TABLE_TEST(axes, topk_of_ragged_rows)
+TABLE_TEST(axes, topk_works_on_ragged_rows)
 {
     for (int layout = 0; layout < 3; layout++) {
         weft_real x[10 * C], want[10 * 2];
@@ -161,7 +161,7 @@ TABLE_TEST(axes, topk_of_ragged_rows)
 }
 
 /* ---- axes and copies ---- */
-TABLE_TEST(axes, permute)
+TABLE_TEST(axes, permute_matches_plain_loops)
 {
     static const int orders[][3] = { { 1, 0, -1 }, { 1, 2, 0 }, { -1, 0, 1 }, { 2, -2, -3 } };
     weft_real x[ALL];
@@ -180,7 +180,7 @@ TABLE_TEST(axes, permute)
     FAILS(w, WEFT_ESHAPE, "the rows of a ragged tensor stay axis 0");
 }
 
-TABLE_TEST(axes, stack)
+TABLE_TEST(axes, stack_matches_plain_loops)
 {
     weft_tensor *a = weft_reals(w, (weft_real[]){ 1, 2, 3 }, WEFT_SHAPE(3)),
                 *b = weft_reals(w, (weft_real[]){ 4, 5, 6 }, WEFT_SHAPE(3)), *both[] = { a, b };
@@ -201,7 +201,7 @@ TABLE_TEST(axes, stack)
     FAILS(w, WEFT_ESHAPE, "stack: []: a new axis 1");
 }
 
-TABLE_TEST(axes, stack_of_ragged_ones)
+TABLE_TEST(axes, stack_works_on_ragged_tensors)
 {
     weft_real x[10], y[10], want[20];
     weft_tensor *a = weft_ragged(w, dice_fill(x, 10, -1, 1), 0, &lengths),
@@ -221,7 +221,7 @@ TABLE_TEST(axes, stack_of_ragged_ones)
     FAILS(w, WEFT_ESHAPE, "stack: ");
 }
 
-TABLE_TEST(axes, repeat_interleave)
+TABLE_TEST(axes, repeat_interleave_matches_plain_loops)
 {
     weft_tensor *a = weft_reals(w, (weft_real[]){ 1, 2, 3, 4 }, WEFT_SHAPE(2, 2));
     ARE("rows", weft_repeat_interleave(a, 0, 2), 8, 1, 2, 1, 2, 3, 4, 3, 4);
@@ -251,15 +251,15 @@ TABLE_TEST(axes, to_ints_rounds_to_the_nearest_even, .init = unchecked)
         weft_tensor *y = weft_to_ints(weft_reals(w, two, WEFT_SHAPE(5)));
         int32_t at[5];
         if (weft_ok(w))
-            weft_read(y, at, sizeof at);     /* a GPU tells it here */
+            weft_read(y, at, sizeof at);     /* a GPU reports the error here */
         FAILS(w, WEFT_EARG, "element 2");
     }
     weft_to_ints(weft_arange(w, 0, 3, 1));
     FAILS(w, WEFT_ESHAPE, "to_ints: [3] of ints: reals are expected");
 }
 
-/* ---- axis 0 of a ragged tensor has two readings ---- */
-TABLE_TEST(axes, the_rows_of_a_ragged_tensor_are_no_axis)
+/* ---- axis 0 of a ragged tensor is ambiguous ---- */
+TABLE_TEST(axes, axis_0_of_a_ragged_tensor_is_refused)
 {
     weft_tensor *(*const all[])(weft_tensor *, int) = { weft_sum, weft_mean,   weft_max,
                                                         weft_min, weft_argmax, weft_argmin };
@@ -286,7 +286,7 @@ TABLE_TEST(axes, the_rows_of_a_ragged_tensor_are_no_axis)
               numbers(weft_sum(weft_plain(t), 1)), 10);
 }
 
-CPU_TEST(axes, orders_of_gradcheck)
+CPU_TEST(axes, gradcheck_accepts_its_orders)
 {
     weft_tensor *x = weft_scalar(w, 2);
     cr_assert(isnan(weft_gradcheck(NULL, &x, 1, 3, NULL)));
@@ -294,7 +294,7 @@ CPU_TEST(axes, orders_of_gradcheck)
 }
 
 /* ---- norms ---- */
-TABLE_TEST(axes, norms_of_all_sizes)
+TABLE_TEST(axes, norms_are_accurate_for_all_sizes)
 {
     const double size[] = { 1, 1e-30, 1e-18, 1e18, 3e37 };
     for (int i = 0; i < COUNT(size); i++) {
@@ -311,8 +311,8 @@ TABLE_TEST(axes, norms_of_all_sizes)
     }
 }
 
-/* A penalty of a norm that starts at 0 has a gradient, and a second one, of 0. */
-TABLE_TEST(axes, a_norm_of_0_has_derivatives_of_0)
+/* The norm of a zero vector has first and second derivatives of 0. */
+TABLE_TEST(axes, norm_of_zero_has_zero_derivatives)
 {
     const double powers[] = { 2, 1, (double)INFINITY };
     for (int i = 0; i < COUNT(powers); i++) {
@@ -324,7 +324,7 @@ TABLE_TEST(axes, a_norm_of_0_has_derivatives_of_0)
         if (i)
             continue;
         weft_gradients(weft_slice(weft_slice(g, 0, 1, 2), 1, 0, 1), &x, 1, &second);
-        v = numbers(second);                 /* of x / |x|: 1 / 5 - 9 / 125, -12 / 125 */
+        v = numbers(second);                 /* derivative of x / |x|: 1 / 5 - 9 / 125, -12 / 125 */
         close_to("second", v, ((weft_real[]){ 0, 0, (weft_real).128, (weft_real)-.096 }), 4, 1e-6);
         weft_gradients(weft_sum_all(weft_slice(g, 0, 0, 1)), &x, 1, &second);
         for (int k = 0; k < 4; k++)
@@ -332,7 +332,7 @@ TABLE_TEST(axes, a_norm_of_0_has_derivatives_of_0)
     }
 }
 
-CPU_TEST(axes, norms_at_their_edges, .init = unchecked)
+CPU_TEST(axes, norms_handle_edge_cases, .init = unchecked)
 {
     const weft_real inf = (weft_real)INFINITY, nan = (weft_real)NAN;
     weft_tensor *x = weft_reals(w, (weft_real[]){ 1, inf, nan, 1, -inf, nan }, WEFT_SHAPE(3, 2));

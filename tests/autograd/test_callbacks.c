@@ -1,8 +1,8 @@
-/* test_callbacks.c - functions of the program that run inside the library's: whichever it is, it cannot end
- * the step that it runs in, nor start a second backward pass, and the context goes on after the error. */
+/* test_callbacks.c - tests callbacks of the program inside library functions. They cannot end the step that
+ * they run in or start a second backward pass. The context can be used again after the error. */
 #include "tests/check.h"
 
-/* ---- what a callback tries ---- */
+/* ---- attempts of a callback ---- */
 typedef enum { CLEAR, RECOVER, CLOSE, REWIND, BACKWARD, ACTIONS } action;
 static const char *const refused[ACTIONS] = { "clear: called inside", "recover: called inside",
                                               "close: called inside", "rewind: ", "" };
@@ -21,7 +21,7 @@ static void act(void)
     }
 }
 
-/* ---- an operator of the program: y = x, each of its functions acts if it is the chosen one ---- */
+/* ---- a program's operator y = x: the chosen one of its functions makes the attempt ---- */
 typedef enum { SHAPE, FORWARD, BACK, FUSED, COMPOSED, DESCRIBE } function_part;
 static function_part acts;
 static void act_in(function_part p)
@@ -204,7 +204,7 @@ TABLE_TEST(callbacks, cannot_end_the_step_that_they_run_in)
     goes_on(w);
 }
 
-/* ---- what they may do ---- */
+/* ---- allowed calls ---- */
 static weft_state rewinding_cell(const weft_cell_input *in, void *user)
 {
     weft_mark here = weft_mark_here(now.w);
@@ -213,7 +213,7 @@ static weft_state rewinding_cell(const weft_cell_input *in, void *user)
     return (void)user, (weft_state){ weft_tanh(weft_add(in->x, in->h)), NULL };
 }
 
-TABLE_TEST(callbacks, may_rewind_to_marks_of_their_own)
+TABLE_TEST(callbacks, may_rewind_to_their_own_marks)
 {
     const weft_cell cell = { .name = "own", .gates = 1, .gates_h = -1, .step = rewinding_cell };
     now.w = w;
@@ -223,10 +223,10 @@ TABLE_TEST(callbacks, may_rewind_to_marks_of_their_own)
     weft_rnn_out o = weft_rnn_run(r, weft_full(w, 1, WEFT_SHAPE(2, 4, 3)), WEFT_ZERO_STATE);
     weft_backward(weft_sum_all(o.y));
     OK(w);
-    weft_rewind(w, before);                  /* the floor is gone with the call */
+    weft_rewind(w, before);                  /* the limit on marks ends with the call */
 }
 
-/* ---- tensors that they return ---- */
+/* ---- returned tensors ---- */
 static weft_tensor *foreign;
 static weft_tensor *foreign_backward(const weft_call *c, weft_tensor *dy, int i)
 {
@@ -249,7 +249,7 @@ static void backward_of(const weft_op *op, weft_tensor *p)
     weft_backward(weft_sum_all(weft_op_apply(op, WEFT_LIST(p), NULL, 0)));
 }
 
-Test(callbacks, return_tensors_of_this_step)
+Test(callbacks, must_return_tensors_of_this_step)
 {
     const weft_op back = { .name = "b", .shape = copy_shape, .forward = copy_forward,
                            .backward = foreign_backward },
@@ -289,7 +289,7 @@ Test(callbacks, memory_functions_cannot_use_the_context)
                                           .release = releases });
         weft_tensor *x = weft_zeros(w, WEFT_SHAPE(3, 3));
         now.w = w, now.does = a, now.old = weft_mark_here(w), now.x = x, now.calls = 0, now.rests = false;
-        weft_zeros(w, WEFT_SHAPE(1 << 20));      /* more than the arena has */
+        weft_zeros(w, WEFT_SHAPE(1 << 20));      /* more than the arena holds */
         cr_assert(now.calls && !weft_ok(w), "action %d: no error", a);
         cr_assert(a == BACKWARD || strstr(weft_error_message(w), "weft_opts.allocate"), "%s",
                   weft_error_message(w));

@@ -1,5 +1,5 @@
-/* test_inspect.c - the tape as text, so that a student can follow it: names, attributes, sources, shapes; and
- * what is watched can be read. */
+/* test_inspect.c - tests the tape as text that a student can follow: names, attributes, sources, shapes. Also
+ * tests that a callback can read the results that it observes. */
 #include "tests/core/comma.h"
 
 static const char *tape_of(weft *w)
@@ -12,7 +12,7 @@ static const char *tape_of(weft *w)
     return text;
 }
 
-/* an entry a line, however long */
+/* one line per entry, however long */
 static const char *unwrapped(weft *w)
 {
     static char text[1 << 16];
@@ -33,8 +33,8 @@ static void is_tape(weft *w, const char *want)
     cr_assert_str_eq(text, want, "\n%s\nexpected:\n%s", text, want);
 }
 
-/* ---- the whole ---- */
-TABLE_TEST(inspect, scalars_with_their_numbers)
+/* ---- whole tapes ---- */
+TABLE_TEST(inspect, scalars_show_their_values)
 {
     weft_tensor *a = weft_scalar(w, -4), *b = weft_scalar(w, 2.5);
     weft_tensor *y = weft_mul(weft_add(a, b), a);
@@ -58,7 +58,7 @@ static weft_tensor *step_of_lstm(weft *w, bool composed)
     return weft_rnn_run(r, weft_ragged(w, x, 3, &(weft_lengths){ .n = 3, .len = len }), WEFT_ZERO_STATE).y;
 }
 
-TABLE_TEST(inspect, a_step_of_an_lstm_can_be_followed)
+TABLE_TEST(inspect, lstm_step_shows_each_operator)
 {
     static const char *const lines[] = {
         "%0 = to_layout(given0 [2, 3] concat) -> [2, 3] packed\n"
@@ -80,11 +80,11 @@ TABLE_TEST(inspect, a_step_of_an_lstm_can_be_followed)
         cr_assert(strstr(text, lines[i]), "%s\n%s", lines[i], text);
 }
 
-TABLE_TEST(inspect, a_fused_layer_says_which_and_gives_several_results)
+TABLE_TEST(inspect, fused_layer_shows_its_name_and_all_results)
 {
     step_of_lstm(w, false);
     const char *text = tape_of(w);
-    const bool one = !strcmp(weft_device_name(w), "cuda");    /* entry for both directions */
+    const bool one = !strcmp(weft_device_name(w), "cuda");    /* one entry for both directions */
     cr_assert(strstr(text, "%1 = lstm(%0, net.lstm.weight_ih_l0 [8, 3], net.lstm.weight_hh_l0 [8, 2], "
                            "net.lstm.bias_ih_l0 [8],\n      net.lstm.bias_hh_l0 [8], "),
               "%s", text);
@@ -112,7 +112,7 @@ static void last_says(weft *w, const char *part)
     weft_clear(w);
 }
 
-TABLE_TEST(inspect, attributes_of_operators)
+TABLE_TEST(inspect, operators_show_their_attributes)
 {
     weft_real numbers[24] = { 1, 2, 3 };
     int32_t len[] = { 2, 1 };
@@ -173,7 +173,7 @@ TABLE_TEST(inspect, attributes_of_operators)
     last_says(w, "%1 = linear(%0, m.mlp.2.weight [2, 4], m.mlp.2.bias [2]) -> [2, 2]");
 }
 
-/* ---- an operator of the program's own ---- */
+/* ---- a program's operator ---- */
 static bool like_x(weft_call *c) { weft_op_like(c->y[0], c->x[0]); return true; }
 static void zeros(weft_call *c) { memset(weft_op_data(c->y[0]), 0, 2 * sizeof(weft_real)); }
 static void says_it(const weft_call *c, char *text, size_t size)
@@ -181,7 +181,7 @@ static void says_it(const weft_call *c, char *text, size_t size)
     snprintf(text, size, "%s", (const char *)c->attributes);
 }
 
-TABLE_TEST(inspect, an_operator_of_ones_own_describes_itself)
+TABLE_TEST(inspect, program_operator_describes_itself)
 {
     weft_op mine = { .name = "mine", .shape = like_x, .forward = zeros, .describe = says_it };
     weft_tensor *x = weft_zeros(w, WEFT_SHAPE(2));
@@ -195,7 +195,7 @@ TABLE_TEST(inspect, an_operator_of_ones_own_describes_itself)
 }
 
 /* ---- lines ---- */
-Test(inspect, lines_are_bounded)
+Test(inspect, lines_have_a_maximum_length)
 {
     char name[64], text[300];
     memset(name, 'n', sizeof name), name[60] = 0;
@@ -230,7 +230,7 @@ Test(inspect, lines_are_bounded)
     CLEAN(w);
 }
 
-CPU_TEST(inspect, in_every_locale_and_after_an_error)
+CPU_TEST(inspect, works_in_every_locale_and_after_an_error)
 {
     weft_exp(weft_scale(weft_scalar(w, 1.5), .5));
     comma_begin();
@@ -244,8 +244,9 @@ CPU_TEST(inspect, in_every_locale_and_after_an_error)
     cr_assert_str_eq(tape_of(w), "");
 }
 
-/* Second derivatives: what a walk has put on the tape is there, too, to the last of many entries. */
-TABLE_TEST(inspect, a_recorded_walk_and_many_entries)
+/* With second derivatives, the entries of the recorded backward are also on the tape and printed, however
+ * many there are. */
+TABLE_TEST(inspect, recorded_backward_and_many_entries_are_printed)
 {
     weft_tensor *x = weft_scalar(w, 3), *dx;
     weft_gradients_recorded(weft_mul(x, weft_square(x)), WEFT_LIST(x), &dx);
@@ -258,7 +259,7 @@ TABLE_TEST(inspect, a_recorded_walk_and_many_entries)
     cr_assert(strstr(text, "%299 = add(%298, given300 [] = 1) -> [] = 300\n"), "%s", text);
 }
 
-/* ---- who watches may read ---- */
+/* ---- reading in the callback ---- */
 typedef struct { int calls; double item, first[8]; int64_t n; char text[64]; bool same; } watched;
 static void looks(const weft_tensor *y, const char *name, void *user)
 {
@@ -279,7 +280,7 @@ static void looks(const weft_tensor *y, const char *name, void *user)
     fclose(f);
 }
 
-TABLE_TEST(inspect, what_is_watched_can_be_read)
+TABLE_TEST(inspect, observed_results_can_be_read)
 {
     static const int32_t len[] = { 1, 2 };
     watched s = { 0 };
@@ -287,7 +288,7 @@ TABLE_TEST(inspect, what_is_watched_can_be_read)
     weft_on_result(w, looks, &s);
     weft_tensor *packed = weft_to_layout(x, WEFT_PACKED);
     cr_assert(s.calls == 1 && s.first[0] == 1 && s.first[1] == 2 && s.first[2] == 3,
-              "in the user's order; and what it does itself it is not told: %d calls", s.calls);
+              "expected the user's order, and no calls for its own operators: %d calls", s.calls);
     cr_assert(strstr(s.text, "[3] packed [2, 1, 3]\npacked: 2 seq"), "%s", s.text);
     weft_item(weft_sum_all(packed));
     cr_assert(s.calls == 2 && s.item == 6);
@@ -296,8 +297,8 @@ TABLE_TEST(inspect, what_is_watched_can_be_read)
     cr_assert_eq(s.calls, 2);
 }
 
-/* Forwards and back, to the same bits as unwatched. */
-TABLE_TEST(inspect, reading_what_is_watched_changes_nothing)
+/* Forward and backward have the same bits with and without a callback. */
+TABLE_TEST(inspect, reading_observed_results_changes_no_bit)
 {
     static const int32_t len[] = { 2, 0, 1 };
     static const weft_real rows[12] = { 1, -2, 3, -4, 5, -6, 7, -8, 9, 1, 2, 3 };

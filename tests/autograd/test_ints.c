@@ -1,5 +1,5 @@
-/* test_ints.c - operators that take ints, against plain loops: arithmetic that wraps, comparisons beyond what
- * a float holds, where, axes, pools; and what they refuse, with the way out. */
+/* test_ints.c - tests operators that take ints against plain loops: arithmetic that wraps, comparisons beyond
+ * float precision, where, axes, pools. Operators that refuse ints name an alternative. */
 #include "tests/check.h"
 
 enum { A = 2, B = 3, C = 4, ALL = A * B * C, BIG = 1 << 30 };
@@ -46,7 +46,7 @@ TABLE_TEST(ints, arithmetic_wraps)
              &(int32_t){ INT32_MIN }, 1);
 }
 
-/* Numbers that differ by 1 beyond 2^24 are the same float. */
+/* Beyond 2^24, numbers that differ by 1 are the same float. */
 TABLE_TEST(ints, comparisons_are_exact)
 {
     static weft_tensor *(*const compare[])(weft_tensor *, weft_tensor *) = {
@@ -64,7 +64,7 @@ TABLE_TEST(ints, comparisons_are_exact)
     }
 }
 
-TABLE_TEST(ints, where_chooses_them)
+TABLE_TEST(ints, where_selects_ints)
 {
     int32_t want[ALL];
     draw();
@@ -78,7 +78,7 @@ TABLE_TEST(ints, where_chooses_them)
         cr_assert(got[i] == (x[i] ? 2 : 3));
 }
 
-TABLE_TEST(ints, axes_are_exchanged_reversed_and_repeated)
+TABLE_TEST(ints, axis_operators_move_ints)
 {
     int32_t want[2 * ALL];
     draw();
@@ -98,7 +98,7 @@ TABLE_TEST(ints, axes_are_exchanged_reversed_and_repeated)
     are_ints("tile", weft_tile(a, 0, 2), want, (int64_t)2 * ALL);
 }
 
-TABLE_TEST(ints, sums_and_extremes_along_an_axis)
+TABLE_TEST(ints, sums_and_extremes_match_plain_loops)
 {
     int32_t sum[A * C] = { 0 }, most[A * C], least[A * C];
     draw();
@@ -128,7 +128,7 @@ static weft_tensor *batch(weft *w, int layout)
     return r;
 }
 
-TABLE_TEST(ints, ragged_ones_work_within_their_sequences)
+TABLE_TEST(ints, ragged_ints_stay_within_their_sequences)
 {
     for (int i = 0; i < 3; i++) {
         weft_tensor *r = batch(w, i);
@@ -146,8 +146,8 @@ TABLE_TEST(ints, ragged_ones_work_within_their_sequences)
     }
 }
 
-/* ---- what is refused ---- */
-CPU_TEST(ints, what_they_are_not_for_names_the_way_out)
+/* ---- refused ints ---- */
+CPU_TEST(ints, refused_ints_name_an_alternative)
 {
     weft_tensor *(*const unary[])(weft_tensor *) = { weft_neg, weft_exp, weft_square, weft_tanh, weft_sum_all,
                                                      weft_mean_all };
@@ -176,7 +176,7 @@ CPU_TEST(ints, what_they_are_not_for_names_the_way_out)
 }
 
 /* ---- arange ---- */
-Test(ints, arange)
+Test(ints, arange_matches_plain_loops)
 {
     FOR_DEVICES(w) {
         are_ints("up", weft_arange(w, 2, 9, 3), (int32_t[]){ 2, 5, 8 }, 3);

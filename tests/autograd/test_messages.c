@@ -1,15 +1,15 @@
-/* test_messages.c - what goes wrong is said with the name of the function that was called, what it got and
- * what it wants. */
+/* test_messages.c - tests error messages. Each names the called function, the argument found and the one
+ * expected. */
 #include "tests/check.h"
 
 static const int32_t one_two[] = { 1, 2 }, three[] = { 1, 0, 2 };
-static weft_tensor *of(weft *w, int64_t n, const int32_t *len)    /* a ragged [.., 2] of n sequences */
+static weft_tensor *of(weft *w, int64_t n, const int32_t *len)  /* creates a ragged [.., 2] of n sequences */
 {
     static const weft_real zeros[16];
     return weft_ragged(w, zeros, 2, &(weft_lengths){ .n = n, .len = len });
 }
 
-CPU_TEST(messages, a_layer_says_its_width)
+CPU_TEST(messages, layers_report_their_width)
 {
     weft_linear *l =
         weft_linear_new(weft_module_new(w, "net"), "out", &(weft_linear_opts){ .in = 3, .out = 2 });
@@ -24,7 +24,7 @@ CPU_TEST(messages, a_layer_says_its_width)
     FAILS(w, WEFT_ESHAPE, "net.out: linear: the input is [2, 3] of ints; [.., 3] of reals");
 }
 
-CPU_TEST(messages, limits)
+CPU_TEST(messages, limits_are_reported)
 {
     weft_mlp_new(weft_module_new(w, "net"), "l",
                  &(weft_mlp_opts){ .layers = 10000, .widths = (int64_t[]){ 1 } });
@@ -37,8 +37,8 @@ CPU_TEST(messages, limits)
     cr_assert(weft_item(none.sum) == 0 && weft_item(none.weight) == 0, "%s", weft_error_message(w));
 }
 
-/* What is not finite would spoil all that comes after it, and no one would know where it came from. */
-CPU_TEST(messages, settings)
+/* A non-finite setting would spread to later results and hide its origin, so it is refused. */
+CPU_TEST(messages, non_finite_settings_are_refused)
 {
     const weft_real inf = (weft_real)INFINITY, nan = (weft_real)NAN;
     weft_module *m = weft_module_new(w, "net");
@@ -65,7 +65,7 @@ CPU_TEST(messages, settings)
     }
 }
 
-CPU_TEST(messages, counts_of_sequences)
+CPU_TEST(messages, different_numbers_of_sequences_are_reported)
 {
     weft_concat_sequences(of(w, 2, one_two), of(w, 3, three));
     FAILS(w, WEFT_ESHAPE, "concat_sequences: 2 and 3 sequences; as many in both");
@@ -79,7 +79,7 @@ CPU_TEST(messages, counts_of_sequences)
     FAILS(w, WEFT_EARG, "split_sequences: [3, 2] concat: 2 lengths");
 }
 
-CPU_TEST(messages, the_function_that_was_called)
+CPU_TEST(messages, the_called_function_is_named)
 {
     weft_length_mask(w, &(weft_lengths){ .n = 2, .len = one_two }, 1, WEFT_ALIGN_LEFT);
     FAILS(w, WEFT_ESHAPE, "mask: total 1; at least the longest sequence, 2");
@@ -91,7 +91,7 @@ CPU_TEST(messages, the_function_that_was_called)
     FAILS(w, WEFT_EARG, "clamp: [2]: from 0 to ");
 }
 
-CPU_TEST(messages, lengths)
+CPU_TEST(messages, invalid_lengths_are_reported)
 {
     weft_ragged_ints(w, one_two, &(weft_lengths){ .n = -3, .len = one_two });
     FAILS(w, WEFT_EARG, "ragged_ints: lengths: n is -3; 0 or more");
@@ -110,8 +110,8 @@ CPU_TEST(messages, lengths)
     FAILS(w, WEFT_EARG, "sequence 1 has length 2147483647, 2147483652 tokens so far");
 }
 
-/* ---- what was found, and what is expected ---- */
-static weft_tensor *x;                           /* in each of these: [2, 3] of zeros */
+/* ---- found and expected ---- */
+static weft_tensor *x;                           /* x is [2, 3] of zeros in each case. */
 #define SAYS(call, text)                                                                                  \
     do {                                                                                                  \
         x = weft_zeros(w, WEFT_SHAPE(2, 3));                                                              \
@@ -121,7 +121,7 @@ static weft_tensor *x;                           /* in each of these: [2, 3] of 
         weft_recover(w);                                                                                  \
     } while (0)
 
-CPU_TEST(messages, shapes_with_their_numbers)
+CPU_TEST(messages, shapes_are_reported_with_their_sizes)
 {
     SAYS(weft_matmul(x, weft_zeros(w, WEFT_SHAPE(4, 5))),
          "matmul: [2, 3], [4, 5]: the inner extents do not agree: 3 of a, 4 of b");
@@ -156,7 +156,7 @@ CPU_TEST(messages, shapes_with_their_numbers)
     SAYS(weft_stream_of(w, ""), "stream_of: \"\"; a name of 1 .. 47 bytes");
 }
 
-CPU_TEST(messages, layers_say_what_they_got)
+CPU_TEST(messages, layers_report_the_shape_they_got)
 {
     weft_module *m = weft_module_new(w, "net");
     SAYS(weft_layer_norm_run(weft_layer_norm_new(m, "a", &(weft_layer_norm_opts){ .width = 4 }), x),
@@ -179,7 +179,7 @@ CPU_TEST(messages, layers_say_what_they_got)
          "attention_lstm: num_heads that divide d_decoder are expected, not 3 of 8");
 }
 
-CPU_TEST(messages, two_batches)
+CPU_TEST(messages, tensors_of_two_batches_are_refused)
 {
     SAYS(weft_add(of(w, 2, (int32_t[]){ 2, 1 }), of(w, 2, one_two)),
          "add: [3, 2] concat, [3, 2] concat: the inputs belong to different batches: sequence 0 has 2 tokens "
@@ -194,8 +194,8 @@ CPU_TEST(messages, two_batches)
          "second; ids were given only for one of them");
 }
 
-/* [N, C, T] is what PyTorch has. */
-CPU_TEST(messages, the_axis_of_classes)
+/* PyTorch uses [N, C, T]. */
+CPU_TEST(messages, misplaced_class_axis_is_reported)
 {
     SAYS(weft_cross_entropy(weft_zeros(w, WEFT_SHAPE(2, 5, 7)), weft_ints(w, NULL, WEFT_SHAPE(2, 7)), NULL)
              .sum,
@@ -206,7 +206,7 @@ CPU_TEST(messages, the_axis_of_classes)
          "logits [.., classes] and classes [..] are expected");
 }
 
-/* ---- operators of one's own ---- */
+/* ---- operators of a program ---- */
 static bool sets_nothing(weft_call *c) { (void)c; return true; }
 static bool sets_rank_7(weft_call *c)
 {
@@ -239,7 +239,7 @@ static bool like_but_real(weft_call *c)
 }
 static void fused_of_ints(const weft_call *c) { (void)weft_op_data(c->x[1]); }
 
-CPU_TEST(messages, an_operator_without_a_shape)
+CPU_TEST(messages, operator_without_a_shape_is_refused)
 {
     SAYS(weft_op_apply(&(weft_op){ .name = "mine", .shape = sets_nothing, .forward = nothing }, &x, 1, NULL,
                        0),
@@ -261,7 +261,7 @@ CPU_TEST(messages, an_operator_without_a_shape)
                  0);
 }
 
-CPU_TEST(messages, numbers_of_the_wrong_kind, .init = unchecked)
+CPU_TEST(messages, wrong_element_type_is_reported, .init = unchecked)
 {
     weft_tensor *ids = weft_ints(w, NULL, WEFT_SHAPE(9));
     SAYS((ids = weft_ints(w, NULL, WEFT_SHAPE(9)),
@@ -280,8 +280,8 @@ CPU_TEST(messages, numbers_of_the_wrong_kind, .init = unchecked)
     SAYS((weft_clear(w), weft_op_data(x)), "op_data: the tensor is of a step that has ended");
 }
 
-/* ---- options that are meant without their flag ---- */
-CPU_TEST(messages, a_class_to_ignore_and_a_row_of_padding)
+/* ---- options that need their flag ---- */
+CPU_TEST(messages, ignored_class_and_padding_row_need_a_flag)
 {
     weft_tensor *logits = weft_randn(w, WEFT_SHAPE(4, 3)),
                 *classes = weft_ints(w, (int32_t[]){ 0, -100, 2, -100 }, WEFT_SHAPE(4));
@@ -296,7 +296,7 @@ CPU_TEST(messages, a_class_to_ignore_and_a_row_of_padding)
                      2);
     }
     classes = weft_ints(w, (int32_t[]){ 0, 1, 2, 0 }, WEFT_SHAPE(4));
-    for (int said = 0; said < 2; said++)                         /* 0 is what was not said, too */
+    for (int said = 0; said < 2; said++)  /* 0 is also the value of an option that is not set */
         cr_assert_eq(
             weft_item(weft_cross_entropy(logits, classes, &(weft_ce_opts){ .ignore = 0, .has_ignore = said })
                           .weight),
@@ -311,8 +311,8 @@ CPU_TEST(messages, a_class_to_ignore_and_a_row_of_padding)
     cr_assert(got[0] == 0 && got[1] == 0 && got[2] != 0 && all[0] != 0 && all[2] != 0);
 }
 
-/* ---- messages that name the way out ---- */
-CPU_TEST(messages, a_loss_that_is_not_on_the_tape)
+/* ---- messages with a remedy ---- */
+CPU_TEST(messages, unrecorded_loss_is_reported)
 {
     weft_tensor *p = weft_parameter(weft_module_new(w, "m"), "p", WEFT_SHAPE(2), (weft_init){ 0 }), *loss, *g;
     WEFT_NO_GRAD(w)
@@ -333,7 +333,7 @@ CPU_TEST(messages, a_loss_that_is_not_on_the_tape)
     FAILS(w, WEFT_EARG, "or of operators while the tape was off (WEFT_NO_GRAD), alone");
 }
 
-CPU_TEST(messages, a_state_of_an_ended_step)
+CPU_TEST(messages, state_of_an_ended_step_is_reported)
 {
     weft_rnn *r = weft_gru_new(weft_module_new(w, "m"), "r", &(weft_rnn_opts){ .input = 2, .hidden = 3 });
     weft_state last = weft_rnn_run(r, of(w, 2, one_two), WEFT_ZERO_STATE).last;
@@ -344,7 +344,7 @@ CPU_TEST(messages, a_state_of_an_ended_step)
           "a buffer carries one over)");
 }
 
-CPU_TEST(messages, ints_where_reals_are_expected)
+CPU_TEST(messages, ints_in_place_of_reals_are_reported)
 {
     weft_module *m = weft_module_new(w, "m");
     weft_rnn *r = weft_gru_new(m, "r", &(weft_rnn_opts){ .input = 2, .hidden = 3 });
@@ -362,7 +362,7 @@ CPU_TEST(messages, ints_where_reals_are_expected)
           "matmul: [1, 2] of ints, [2, 2]: reals of rank 2 or more are expected (weft_to_reals)");
 }
 
-CPU_TEST(messages, a_parameter_that_was_not_found)
+CPU_TEST(messages, missing_parameter_is_reported)
 {
     weft_module *m = weft_module_new(w, "net");
     weft_linear_new(m, "l", &(weft_linear_opts){ .in = 2, .out = 2 });

@@ -1,5 +1,5 @@
-/* test_offsets.c - pieces of sequences that were cut: the masks of dropout are those of the whole, in every
- * layout; where a piece begins is part of its batch. */
+/* test_offsets.c - tests pieces of split sequences. Dropout masks equal those of the whole sequences in every
+ * layout, and offsets are part of a batch. */
 #include "tests/check.h"
 #include "autograd/tape.h"
 
@@ -7,7 +7,8 @@ enum { WIDTH = 5, S = 4, PIECES = 7, TOKENS = 24 };
 static const double P = .4;
 static const int32_t whole_len[S] = { 9, 0, 11, 4 };
 static const int64_t whole_id[S] = { 3, 1, (int64_t)7 << 33, 0 };
-/* Pieces in another order than they were cut in, one of them empty; where each begins in the whole. */
+/* The pieces are in another order than in the whole, and one is empty. offset: position of each in its
+ * sequence. */
 static const int32_t len[PIECES] = { 5, 4, 2, 0, 6, 4, 3 }, offset[PIECES] = { 4, 0, 0, 2, 2, 0, 8 };
 static const int32_t of[PIECES] = { 0, 0, 2, 2, 2, 3, 2 };
 static int64_t id[PIECES];
@@ -31,7 +32,7 @@ static weft_tensor *ones(weft *w, int64_t width, const weft_lengths *l)
     static const weft_real zeros[(TOKENS + 2) * 64];
     return weft_add(weft_ragged(w, zeros, width, l), weft_scalar(w, 1));
 }
-/* Rows of the pieces in `got` are those of the whole in `want`. */
+/* Checks that rows of the pieces in `got` equal those of the whole in `want`. */
 static void same_rows(const weft_real *got, const weft_real *want, int64_t width)
 {
     for (int i = 0; i < PIECES; got += len[i++] * width)
@@ -48,14 +49,14 @@ static weft_tensor *laid(weft_tensor *x, int layout)
                weft_to_layout(x, (weft_layout)layout);
 }
 
-/* The next mask of a name is its first in this step. */
+/* Resets the counts, so that the next mask of a name is its first in this step. */
 static void anew(weft *w)
 {
     if (w->tape)
         w->tape->drops = NULL;
 }
 
-Test(offsets, masks_are_those_of_the_whole)
+Test(offsets, masks_equal_those_of_whole_sequences)
 {
     name_pieces();
     FOR_DEVICES(w)
@@ -72,9 +73,9 @@ Test(offsets, masks_are_those_of_the_whole)
         }
 }
 
-/* Each piece of the queries sees all keys: then its rows are those of the whole, in the kernels and from
- * operators. */
-Test(offsets, of_queries_in_attention)
+/* Each piece of the queries attends to all keys. Its rows equal those of the whole, in the kernels and in
+ * composed operators. */
+Test(offsets, attention_over_query_pieces_equals_the_whole)
 {
     enum { KEYS = 70 };
     static const weft_real zeros[KEYS * PIECES];
@@ -100,7 +101,7 @@ Test(offsets, of_queries_in_attention)
         }
 }
 
-Test(offsets, positions_count_from_the_sequence)
+Test(offsets, positions_count_from_the_sequence_start)
 {
     name_pieces();
     FOR_DEVICES(w) {
@@ -117,7 +118,7 @@ Test(offsets, positions_count_from_the_sequence)
     }
 }
 
-Test(offsets, are_part_of_the_batch)
+Test(offsets, are_part_of_batch_equality)
 {
     static const int32_t none[PIECES];
     name_pieces();
@@ -126,7 +127,7 @@ Test(offsets, are_part_of_the_batch)
     other.offset = none;
     weft_tensor *of_none = ones(w, 1, &other);
     other.offset = NULL;
-    weft_add(of_none, ones(w, 1, &other));       /* zeros are no offsets */
+    weft_add(of_none, ones(w, 1, &other));       /* offsets of zero equal no offsets */
     OK(w);
     weft_add(ones(w, 1, &pieces), ones(w, 1, &other));
     cr_assert(strstr(weft_error_message(w), "lengths and ids agree, but sequence 0 has the offset 4 in the "

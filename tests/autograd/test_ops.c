@@ -1,11 +1,12 @@
-/* test_ops.c - every operator of op_cases.def: gradients and gradients of gradients against central
- * differences in the double build (<= 1e-7, <= 1e-5, relative to max(1, norm)), on every kernel table and
- * random shapes. */
+/* test_ops.c - tests every operator of op_cases.def on every kernel table and random shapes. In the double
+ * build it compares gradients and second derivatives with central differences (<= 1e-7, <= 1e-5, relative to
+ * max(1, norm)). */
 #include "op_inputs.h"
 
 typedef struct { function *f; } probed;
 
-static weft_tensor *scalar_of(weft_tensor *const *x, void *user)  /* sum y sin(1 + k): sees order and sign */
+/* sum y sin(1 + k): depends on order and sign */
+static weft_tensor *scalar_of(weft_tensor *const *x, void *user)
 {
     weft_tensor *y = ((probed *)user)->f(x, NULL);
     weft *w = weft_context_of(x[0]);
@@ -23,7 +24,7 @@ static double error_of(weft *w, const op_case *c, bool second)
     probed p = { c->f };
     int n = inputs(w, c, x, WEFT_PLAIN);
     double e = 0;
-    /* slow twice over: that it runs is for here */
+    /* Slow twice over. Here it only has to run. */
     if (CHECK_SANITIZED && getenv("WEFT_SMALL")) {
         weft_tensor *of = scalar_of(x, &p), *g[4];
         bool was = weft_set_grad_enabled(w, false);
@@ -49,11 +50,11 @@ static void check_all(bool second, double allowed)
             }
 }
 
-Test(ops, gradients)        { check_all(false, TOL(1e-7, 3e-2)); }
-Test(ops, second_gradients) { if (sizeof(weft_real) == 8) check_all(true, 1e-5); }
+Test(ops, gradients_match_central_differences)        { check_all(false, TOL(1e-7, 3e-2)); }
+Test(ops, second_gradients_match_central_differences) { if (sizeof(weft_real) == 8) check_all(true, 1e-5); }
 
-/* ---- what the walk does beyond one operator ---- */
-TABLE_TEST(ops, walks)
+/* ---- the backward pass beyond one operator ---- */
+TABLE_TEST(ops, backward_handles_shared_and_unused_inputs)
 {
     weft_tensor *x = weft_scalar(w, 3), *g, *y = weft_mul(x, weft_detach(weft_square(x)));
     weft_gradients(y, &x, 1, &g);
@@ -65,7 +66,7 @@ TABLE_TEST(ops, walks)
     weft_tensor *two[2], *unused = weft_scalar(w, 1);
     weft_gradients(y, (weft_tensor *[]){ x, unused }, 2, two);
     cr_assert_eq(weft_item(two[0]), 9);
-    cr_assert_eq(weft_item(two[1]), 0);      /* no way there */
+    cr_assert_eq(weft_item(two[1]), 0);      /* no path leads there */
     weft_set_grad_enabled(w, false);
     weft_tensor *off = weft_square(x);
     weft_set_grad_enabled(w, true);
@@ -73,8 +74,8 @@ TABLE_TEST(ops, walks)
     FAILS(w, WEFT_EARG, "not the result of an operator on the tape");
 }
 
-/* The list of results may be the list that was asked for, or overlap it. */
-TABLE_TEST(ops, gradients_into_the_list_asked_for)
+/* The output list may be the input list, or overlap it. */
+TABLE_TEST(ops, gradients_may_overwrite_their_input_list)
 {
     for (int recorded = 0; recorded < 2; recorded++) {
         weft_tensor *x[3] = { weft_scalar(w, 3), weft_scalar(w, 5), NULL }, *y = weft_mul(x[0], x[1]);
@@ -89,8 +90,9 @@ TABLE_TEST(ops, gradients_into_the_list_asked_for)
     }
 }
 
-/* What weft_gradients returns is a constant; recorded, it has gradients of its own, also under NO_GRAD. */
-TABLE_TEST(ops, gradients_are_recorded_when_asked_for)
+/* weft_gradients returns constants. weft_gradients_recorded returns tensors with gradients, also under
+ * NO_GRAD. */
+TABLE_TEST(ops, gradients_are_recorded_on_request)
 {
     weft_tensor *x = weft_scalar(w, 3), *y = weft_mul(x, weft_square(x)), *g, *second;
     int64_t entries = weft_usage_of(w).tape;
@@ -110,7 +112,7 @@ TABLE_TEST(ops, gradients_are_recorded_when_asked_for)
     cr_assert(weft_item(g) == 18 && weft_item(second) == 6);
 }
 
-/* Attention over 128 tokens: a walk that is not recorded has no map of all pairs. */
+/* For attention over 128 tokens, an unrecorded backward stores no map of all pairs. */
 Test(ops, gradients_take_little_memory, .init = unchecked)
 {
     enum { T = 128, D = 8 };
@@ -129,7 +131,7 @@ Test(ops, gradients_take_little_memory, .init = unchecked)
     cr_assert(4 * peak[0] < peak[1], "%lld bytes, recorded %lld", (long long)peak[0], (long long)peak[1]);
 }
 
-/* A comparison is a constant, also of what the network gives: as a mask it stops no walk. */
+/* A comparison is a constant, even of network outputs. Used as a mask it does not stop the backward pass. */
 TABLE_TEST(ops, comparisons_have_no_gradient)
 {
     weft_module *m = weft_module_new(w, "m");
@@ -161,20 +163,20 @@ TABLE_TEST(ops, backward_of_a_parameter_adds_ones)
     weft_backward(weft_square(p));
     weft_backward(p);
     cr_assert_eq(numbers(weft_grad(p))[0], 1 + 2 * 3 + 1);
-    weft_freeze(m, "p", true);               /* which zeroes what was there */
+    weft_freeze(m, "p", true);               /* freezing sets the gradient to zero */
     weft_backward(p);
     FAILS(w, WEFT_EARG, "backward: no parameter that is not frozen has led to the loss");
     cr_assert_eq(numbers(weft_grad(p))[0], 0);
 }
 
-/* ---- what is no loss ---- */
+/* ---- invalid losses ---- */
 static weft_tensor *two(weft *w, weft_module **m)
 {
     *m = weft_module_new(w, "m");
     return weft_parameter(*m, "p", WEFT_SHAPE(2), (weft_init){ WEFT_INIT_CONSTANT, 3, 0 });
 }
 
-TABLE_TEST(ops, a_loss_has_one_element)
+TABLE_TEST(ops, loss_must_have_one_element)
 {
     weft_module *m;
     weft_tensor *p = two(w, &m), *y = weft_square(p), *g;
@@ -189,7 +191,7 @@ TABLE_TEST(ops, a_loss_has_one_element)
     cr_assert(weft_ok(w) && numbers(weft_grad(p))[1] == 6, "%s", weft_error_message(w));
 }
 
-TABLE_TEST(ops, a_loss_is_gone_back_from_once)
+TABLE_TEST(ops, loss_can_be_used_once)
 {
     weft_module *m;
     weft_tensor *p = two(w, &m), *shared = weft_square(p), *loss = weft_sum_all(shared),
@@ -205,7 +207,7 @@ TABLE_TEST(ops, a_loss_is_gone_back_from_once)
     OK(w);
 }
 
-TABLE_TEST(ops, a_loss_depends_on_something_to_train)
+TABLE_TEST(ops, loss_must_depend_on_a_trainable_parameter)
 {
     weft_module *m;
     weft_tensor *p = two(w, &m), *none;
@@ -218,13 +220,13 @@ TABLE_TEST(ops, a_loss_depends_on_something_to_train)
     FAILS(w, WEFT_EARG, "no parameter that is not frozen has led to the loss");
     weft_freeze(m, "*", false);
     none = weft_ragged(w, NULL, 2, &(weft_lengths){ .n = 0 });
-    /* a batch of nothing has a gradient, of zeros */
+    /* an empty batch gives a gradient of zeros */
     weft_backward(weft_sum_all(weft_mul(none, weft_reshape(p, WEFT_SHAPE(1, 2)))));
     cr_assert(weft_ok(w) && weft__node_of(p)->given && numbers(weft_grad(p))[0] == 0, "%s",
               weft_error_message(w));
 }
 
-/* ---- values: what the gradients cannot tell ---- */
+/* ---- values, which gradients do not determine ---- */
 static void equals(weft_tensor *y, int64_t n, const double *want)
 {
     weft_real *got = numbers(y), w[64];
@@ -236,7 +238,7 @@ static void equals(weft_tensor *y, int64_t n, const double *want)
 #define IS(y, ...) \
     equals(y, (int64_t)(sizeof((double[]){ __VA_ARGS__ }) / sizeof(double)), (double[]){ __VA_ARGS__ })
 
-TABLE_TEST(ops, values)
+TABLE_TEST(ops, values_match_plain_loops)
 {
     weft_tensor *a = weft_reals(w, (weft_real[]){ 1, 2, 3, 4, 5, 6 }, WEFT_SHAPE(2, 3)),
                 *b = weft_reals(w, (weft_real[]){ 3, 2, 1 }, WEFT_SHAPE(3));

@@ -1,10 +1,10 @@
-/* test_ops_layouts.c - every operator of op_cases.def that takes ragged tensors, on the same sequences in
- * concat, packed and rows: the same numbers, and the same gradients, recorded or not. */
+/* test_ops_layouts.c - tests every ragged operator of op_cases.def on the same sequences in concat, packed
+ * and rows. Values and gradients, recorded or not, must be the same. */
 #include "op_inputs.h"
 
 /* ---- one case in one layout ---- */
 enum { MOST = 4096 };
-/* y, its gradients raw; y again, its gradients recorded: of 4 inputs at most */
+/* y and its unrecorded gradients, then y and its recorded gradients, for at most 4 inputs */
 typedef struct { int64_t n[6]; weft_real value[6][MOST]; } found;
 
 static weft_tensor *concat_of(weft_tensor *x)
@@ -20,7 +20,7 @@ static void keep(found *f, int at, weft_tensor *x)
     memcpy(f->value[at], numbers(x), (size_t)f->n[at] * sizeof(weft_real));
 }
 
-/* sum y sin(y) sin(1 + k) and of the first input's squares, so that two gradients at least meet in y and
+/* The sum of y sin(y) sin(1 + k) and of the squares of the first input. At least two gradients meet in y and
  * in x. */
 static weft_tensor *twice_of(weft_tensor *y, weft_tensor *x)
 {
@@ -54,7 +54,7 @@ static bool is_ragged(const op_case *c)
     bool any = false;
     for (int i = 0; i < 4; i++)
         any |= *c->shapes[i] == '~' || *c->shapes[i] == '=';
-    return any && strcmp(c->name, "plain");       /* which shows how the rows lie */
+    return any && strcmp(c->name, "plain");       /* shows the order of the rows */
 }
 
 static void same(const op_case *c, const found *got, const found *want, const char *how)
@@ -84,7 +84,7 @@ static void one_case(weft *w, const op_case *c, int round)
     }
 }
 
-TABLE_TEST(ops_layouts, the_same_in_concat_packed_and_rows)
+TABLE_TEST(ops_layouts, match_in_concat_packed_and_rows)
 {
     for (int r = 0; r < rounds(4, 200); r++)
         FOR_CASES(c)

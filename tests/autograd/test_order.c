@@ -1,5 +1,5 @@
-/* test_order.c - the order in which a gradient is summed, where an input has several uses: not that of a
- * layout, and not that of the company. */
+/* test_order.c - tests the order in which a gradient is summed where an input has several uses. It must not
+ * depend on the layout or on the other sequences in the batch. */
 #include "rnn/forecast/blocks/blocks.h"
 #include "tests/check.h"
 
@@ -7,7 +7,7 @@ enum { N = 3, F = 6, LONGEST = 7 };
 static const int32_t len[N] = { 4, 0, LONGEST };
 static const int64_t tokens = 11;
 
-/* ---- a user's operator with a fused backward: (a - 1/3) b, both perhaps the same tensor ---- */
+/* ---- a program's operator with a fused backward: (a - 1/3) b; a and b may be the same tensor ---- */
 static bool shape(weft_call *c) { return weft_op_like(c->y[0], c->x[0]), true; }
 static void forward(weft_call *c)
 {
@@ -16,7 +16,7 @@ static void forward(weft_call *c)
     for (int64_t i = 0; i < weft_numel(c->y[0]); i++)
         y[i] = (a[i] - (weft_real)1 / 3) * b[i];
 }
-static void fused(const weft_call *c)            /* adds by a fused multiplication, where it has to add */
+static void fused(const weft_call *c)            /* adds by a fused multiply-add */
 {
     const weft_real *dy = weft_op_dy(c, 0), *x[] = { weft_op_data(c->x[0]), weft_op_data(c->x[1]) };
     for (int i = 0; i < 2; i++) {
@@ -27,7 +27,7 @@ static void fused(const weft_call *c)            /* adds by a fused multiplicati
             dx[k] = add ? (weft_real)fma((double)dy[k], (double)other, (double)dx[k]) : dy[k] * other;
         }
         cr_assert_eq(weft_op_dx(c, i, &again), dx);
-        cr_assert(!dx || again, "what was written once is there");
+        cr_assert(!dx || again, "a gradient with one contribution is already set");
     }
 }
 static void composed(const weft_call *c, weft_tensor **y)
@@ -38,7 +38,7 @@ static const weft_op op_users = {
     .name = "users", .shape = shape, .forward = forward, .fused = fused, .composed = composed
 };
 
-/* ---- functions of x with several uses of it ---- */
+/* ---- functions that use x several times ---- */
 static weft_tensor *users(weft_module *m, weft_tensor *x)
 {
     return (void)m, weft_mul(weft_op_apply(&op_users, (weft_tensor *[]){ x, x }, 2, NULL, 0), x);
@@ -95,7 +95,7 @@ static const struct function {
 };
 enum { FUNCTIONS = sizeof functions / sizeof *functions };
 
-/* dx [tokens, F] of the sequences from .. to - 1 in that layout, at their places. */
+/* Returns dx [tokens, F] of the sequences from .. to - 1 in this layout, each at its own place. */
 static void gradient(int table, const struct function *f, weft_layout layout, bool recorded, int from, int to,
                      weft_real *dx)
 {
@@ -118,12 +118,12 @@ static void gradient(int table, const struct function *f, weft_layout layout, bo
     CLEAN(w);
 }
 
-static bool is_here(int table, int f)            /* a user's operator looks at the numbers itself */
+static bool is_here(int table, int f)            /* a program's operator reads host memory */
 {
     return table_is_here(tables[table].name) &&
            (tables[table].device != WEFT_CUDA || functions[f / 2].of != users);
 }
-Test(order, no_layout_and_no_company_changes_a_gradient)
+Test(order, layout_and_batch_change_no_bit_of_a_gradient)
 {
     for (int t = 0; t < COUNT(tables); t++)
         for (int f = 0; f < 2 * FUNCTIONS; f++) {
@@ -146,7 +146,7 @@ static weft_tensor *sum_of_users(weft_tensor *const *x, void *user)
     (void)user;
     return weft_sum_all(users(NULL, x[0]));
 }
-CPU_TEST(order, gradients_of_a_users_operator)
+CPU_TEST(order, program_operator_has_the_same_gradient_in_every_batch)
 {
     weft_tensor *x = weft_reals(w, (weft_real[]){ (weft_real).3, -1, 2 }, WEFT_SHAPE(3));
     cr_assert_lt(weft_gradcheck(sum_of_users, &x, 1, 1, NULL), TOL(1e-8, 2e-2));

@@ -1,12 +1,12 @@
-/* test_own_op.c - operators that a program has written: their raw functions see host memory wherever the
- * tensors are, or the device's if they say so; gradients arrive as they do for the library's own. */
+/* test_own_op.c - tests operators that a program defines. Their raw functions get host memory wherever the
+ * tensors are, or device memory on request. Gradients arrive as for library operators. */
 #include "tests/check.h"
 #include "autograd/tape.h"
 #include "core/inside.h"
 
-static int ran, host_copies, in_place;           /* forwards so far; what the last one saw */
+static int ran, host_copies, in_place;  /* number of forward runs, and observations of the last one */
 
-/* ---- the tutorial's: x |x| ---- */
+/* ---- the operator of the tutorial: x |x| ---- */
 static bool like_x(weft_call *c)
 {
     for (int k = 0; k < c->m; k++)
@@ -50,7 +50,7 @@ static void right_everywhere(weft_tensor *x)
     close_to("backward", numbers(dx), slope, n, TOL(1e-15, 1e-6));
 }
 
-TABLE_TEST(own_op, sees_host_memory_wherever_tensors_are)
+TABLE_TEST(own_op, gets_host_memory_on_every_device)
 {
     static const int32_t len[] = { 3, 0, 5, 2 };
     weft_real rows[20];
@@ -70,14 +70,14 @@ TABLE_TEST(own_op, sees_host_memory_wherever_tensors_are)
     cr_assert(on_host ? in_place && !host_copies : host_copies, "%s", weft_device_name(w));
 }
 
-TABLE_TEST(own_op, is_differentiated_twice)
+TABLE_TEST(own_op, has_second_derivatives)
 {
     weft_tensor *x = weft_reals(w, (weft_real[]){ -2, -1, 1, 2 }, WEFT_SHAPE(4));
     cr_assert_lt(weft_gradcheck(squared, WEFT_LIST(x), 1, NULL), TOL(1e-8, 2e-2));
     cr_assert_lt(weft_gradcheck(squared, WEFT_LIST(x), 2, NULL), TOL(1e-7, 2e-2));
 }
 
-/* ---- raw both ways: y = a b k, k ints; b's square is kept for the way back ---- */
+/* ---- raw forward and backward: y = a b k, k ints; the square of b is kept for the backward ---- */
 static bool product_shape(weft_call *c)
 {
     weft_op_like(c->y[0], c->x[0]), weft_op_like(c->y[1], c->x[1]);
@@ -123,7 +123,7 @@ static void raw_gradients(weft *w, weft_tensor *a, weft_tensor *b, weft_tensor *
     bool was = weft_set_grad_enabled(w, true);
     for (int own = 0; own < 2; own++) {
         y[own] = two_uses(a, b, k, own);
-        weft_set_grad_enabled(w, false);         /* so that the walk is raw */
+        weft_set_grad_enabled(w, false);         /* makes the backward raw */
         weft_gradients(y[own], WEFT_LIST(a, b), own ? got : want);
         weft_set_grad_enabled(w, true);
     }
@@ -133,7 +133,7 @@ static void raw_gradients(weft *w, weft_tensor *a, weft_tensor *b, weft_tensor *
         close_to("dx", numbers(got[i]), numbers(want[i]), weft_numel(a), TOL(1e-14, 1e-5));
 }
 
-TABLE_TEST(own_op, raw_gradients_are_added_where_some_are)
+TABLE_TEST(own_op, raw_gradients_add_to_existing_ones)
 {
     static const int32_t len[] = { 2, 0, 3 }, k[] = { 2, -1, 3, 0, 1 };
     weft_real a[5], b[5];
@@ -145,7 +145,7 @@ TABLE_TEST(own_op, raw_gradients_are_added_where_some_are)
                   weft_ragged_ints(w, k, &l));
     weft_module *m = weft_module_new(w, "m");
     weft_tensor *p = weft_parameter(m, "p", WEFT_SHAPE(5), (weft_init){ WEFT_INIT_UNIFORM, -1, 1 });
-    for (int i = 0; i < 2; i++)              /* two losses add into one gradient */
+    for (int i = 0; i < 2; i++)              /* two losses add to one gradient */
         weft_backward(weft_sum_all(two_uses(p, weft_reals(w, b, WEFT_SHAPE(5)), ints, true)));
     weft_real want[5], *of = numbers(p);
     for (int i = 0; i < 5; i++)
@@ -153,7 +153,7 @@ TABLE_TEST(own_op, raw_gradients_are_added_where_some_are)
     close_to("parameter", numbers(weft_grad(p)), want, 5, TOL(1e-14, 1e-5));
 }
 
-/* ---- one that adds: on the way back it is run into the gradient itself ---- */
+/* ---- an operator whose backward runs directly into the gradient ---- */
 static void twice_run(weft_call *c)
 {
     const weft_real *x = weft_op_data(c->x[0]);
@@ -172,7 +172,7 @@ static const weft_op twice = { .name = "twice",
                                .forward = twice_run,
                                .backward = twice_back };
 
-TABLE_TEST(own_op, adds_to_what_is_there)
+TABLE_TEST(own_op, adds_to_an_existing_gradient)
 {
     weft_tensor *x = weft_reals(w, (weft_real[]){ 1, -2, 3 }, WEFT_SHAPE(3)), *dx;
     weft_tensor *y = weft_add(weft_op_apply(&twice, &x, 1, NULL, 0),
@@ -183,7 +183,7 @@ TABLE_TEST(own_op, adds_to_what_is_there)
     same_bits("dx", numbers(dx), ((weft_real[]){ 10, -14, 26 }), 3);
 }
 
-/* ---- one that starts kernels ---- */
+/* ---- an operator that starts kernels ---- */
 static void on_device_run(weft_call *c)
 {
     weft__device *d = &c->x[0]->w->dev;
@@ -206,7 +206,7 @@ static const weft_op on_device = { .name = "on_device",
                                    .forward = on_device_run,
                                    .fused = on_device_fused };
 
-TABLE_TEST(own_op, that_says_device_gets_the_devices_memory)
+TABLE_TEST(own_op, gets_device_memory_on_request)
 {
     weft_tensor *x = weft_reals(w, (weft_real[]){ 1, -2, 3 }, WEFT_SHAPE(3)), *dx;
     weft_tensor *y = weft_op_apply(&on_device, &x, 1, NULL, 0);
@@ -217,7 +217,7 @@ TABLE_TEST(own_op, that_says_device_gets_the_devices_memory)
     same_bits("dx", numbers(dx), ((weft_real[]){ 3, 3, 3 }), 3);
 }
 
-/* ---- an empty input, which may lie where another one begins ---- */
+/* ---- an empty input, which may share its address with another one ---- */
 static bool like_last(weft_call *c) { return weft_op_like(c->y[0], c->x[c->n - 1]), true; }
 static void last_run(weft_call *c)
 {
@@ -228,7 +228,7 @@ static void last_run(weft_call *c)
         y[i] = x[i] + 1;
 }
 
-TABLE_TEST(own_op, with_an_empty_input_beside_another)
+TABLE_TEST(own_op, accepts_an_empty_input_with_another)
 {
     static const weft_op last = { .name = "last", .shape = like_last, .forward = last_run };
     weft_tensor *empty = weft_zeros(w, WEFT_SHAPE(0)), *x = weft_full(w, 2, WEFT_SHAPE(1000));
@@ -237,15 +237,15 @@ TABLE_TEST(own_op, with_an_empty_input_beside_another)
     cr_assert(y[0] == 3 && y[999] == 3);
 }
 
-/* ---- beside the way ---- */
-static void beside_run(weft_call *c)             /* a tensor that is none of the call's */
+/* ---- misuse ---- */
+static void beside_run(weft_call *c)             /* accesses a tensor that is not part of the call */
 {
     const weft_real *more = weft_op_data(*(weft_tensor *const *)c->attributes);
     for (int i = 0; i < 3; i++)
         weft_op_data(c->y[0])[i] = weft_op_data(c->x[0])[i] + more[i];
 }
 
-TABLE_TEST(own_op, other_tensors_and_no_raw_function)
+TABLE_TEST(own_op, refuses_other_tensors_and_a_missing_function)
 {
     static const weft_op beside = { .name = "beside", .shape = like_x, .forward = beside_run };
     weft_tensor *x = weft_reals(w, (weft_real[]){ 1, 2, 3 }, WEFT_SHAPE(3)), *more = weft_scale(x, 10);
@@ -257,11 +257,11 @@ TABLE_TEST(own_op, other_tensors_and_no_raw_function)
         FAILS(w, WEFT_EARG, "op_data: the numbers are on the device, and no raw function is at work");
 }
 
-TABLE_TEST(own_op, without_memory_does_not_run, .init = unchecked)
+TABLE_TEST(own_op, does_not_run_without_memory, .init = unchecked)
 {
     static int64_t on_host;
     int64_t failed = 0;
-    for (bool done = false; !done; failed++) {                 /* each piece that it takes, copies too */
+    for (bool done = false; !done; failed++) {  /* fails each request in turn, also those for copies */
         weft_tensor *x = weft_zeros(w, WEFT_SHAPE(100));
         int before = ran;
         fail_take(w, failed + 1);
@@ -279,7 +279,7 @@ TABLE_TEST(own_op, without_memory_does_not_run, .init = unchecked)
         cr_assert_eq(failed, on_host + 1, "room for the copies is one piece");
 }
 
-TABLE_TEST(own_op, a_steady_step_asks_for_no_memory, .init = unchecked)
+TABLE_TEST(own_op, steady_step_allocates_nothing, .init = unchecked)
 {
     int64_t settled = 0;
     for (int step = 0; step < 8; step++) {

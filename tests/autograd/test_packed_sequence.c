@@ -1,6 +1,6 @@
-/* test_packed_sequence.c - PyTorch's PackedSequence: its fields against a plain count, the way back with
- * every order of ties, ids and ints, gradients through both ways, lists of sequences, and arrays that do not
- * agree. */
+/* test_packed_sequence.c - tests conversion to and from PyTorch's PackedSequence: its fields against a plain
+ * count, the conversion back for every order of ties, ids and ints, gradients both ways, lists of sequences,
+ * and inconsistent arrays. */
 #include "tests/check.h"
 
 enum { N = 6, TOKENS = 13, WIDTH = 3 };
@@ -15,7 +15,7 @@ static weft_tensor *sample(weft *w, const int64_t *id)
     return weft_ragged(w, v, WIDTH, &(weft_lengths){ .n = N, .len = lengths, .id = id });
 }
 
-/* The row of sequence s, position t in the concat layout. */
+/* Returns the row of sequence s, position t in the concat layout. */
 static int64_t row_of(int s, int t)
 {
     int64_t row = t;
@@ -31,7 +31,8 @@ static weft_tensor *in_layout(weft_tensor *x, int layout)
                                            weft_to_rows(x, &(weft_placement){ 3, 7, row, column });
 }
 
-/* Sequences 0, 3 and 5 are of one length: all six orders of them, by either array of indices, or both. */
+/* Sequences 0, 3 and 5 have the same length. Tests all six orders of them, given by either array of indices
+ * or both. */
 static weft_packed_sequence tied(weft *w, const int32_t *order, int arrays, int32_t *sorted, int32_t *place,
                                  bool as_ints)
 {
@@ -56,7 +57,7 @@ static weft_packed_sequence tied(weft *w, const int32_t *order, int arrays, int3
                                    .sequences = N };
 }
 
-TABLE_TEST(packed_sequence, back_with_every_order_of_ties)
+TABLE_TEST(packed_sequence, converts_back_for_every_order_of_ties)
 {
     static const int32_t orders[6][3] = { { 0, 3, 5 }, { 0, 5, 3 }, { 3, 0, 5 },
                                           { 3, 5, 0 }, { 5, 0, 3 }, { 5, 3, 0 } };
@@ -77,20 +78,21 @@ TABLE_TEST(packed_sequence, back_with_every_order_of_ties)
     }
 }
 
-TABLE_TEST(packed_sequence, there_and_back)
+TABLE_TEST(packed_sequence, round_trip_keeps_values_and_batch)
 {
     for (int layout = 0; layout < 3; layout++) {
         weft_tensor *x = sample(w, ids);
         weft_packed_sequence p = weft_packed_sequence_of(in_layout(x, layout));
-        weft_tensor *back = weft_ragged_of(&p), *sum = weft_add(x, back);  /* of one batch, or it fails */
+        /* fails unless both belong to one batch */
+        weft_tensor *back = weft_ragged_of(&p), *sum = weft_add(x, back);
         weft_real *got = numbers(weft_to_layout(sum, WEFT_CONCAT)), *all = numbers(x);
         for (int i = 0; i < TOKENS * WIDTH; i++)
             cr_assert(got[i] == 2 * all[i]);
     }
 }
 
-/* No indices: the sequences lie as they are sorted, which are then the user's order. */
-TABLE_TEST(packed_sequence, without_indices)
+/* Without indices, the sorted order is also the user's order. */
+TABLE_TEST(packed_sequence, accepts_sequences_without_indices)
 {
     static const int32_t sizes[] = { 3, 2 };
     const weft_real rows[] = { 1, 2, 3, 4, 5 }, want[] = { 1, 4, 2, 5, 3 };
@@ -100,8 +102,8 @@ TABLE_TEST(packed_sequence, without_indices)
     same_bits("rows", numbers(weft_to_layout(weft_ragged_of(&p), WEFT_CONCAT)), want, 5);
 }
 
-/* Both ways only move rows, so the gradient of a sum of products is the other factor, moved back. */
-TABLE_TEST(packed_sequence, gradients)
+/* Both conversions only move rows. So the gradient of a sum of products is the other factor, moved back. */
+TABLE_TEST(packed_sequence, passes_gradients_both_ways)
 {
     static const int32_t order[3] = { 5, 0, 3 };
     int32_t sorted[N], place[N];
@@ -121,7 +123,7 @@ TABLE_TEST(packed_sequence, gradients)
         cr_assert(got[i] == (i / WIDTH >= row_of(3, 0) && i / WIDTH < row_of(4, 0) ? 5 : 0));
 }
 
-TABLE_TEST(packed_sequence, lists)
+TABLE_TEST(packed_sequence, converts_lists)
 {
     weft_tensor *x = sample(w, NULL), *parts[N];
     weft_unpack_sequence(weft_to_layout(x, WEFT_PACKED), parts);
@@ -146,7 +148,7 @@ TABLE_TEST(packed_sequence, lists)
     cr_assert(!read_status(weft_pack_sequence(two, 2), got, sizeof got) && !memcmp(got, want, sizeof got));
 }
 
-TABLE_TEST(packed_sequence, empty_ones)
+TABLE_TEST(packed_sequence, accepts_empty_sequences)
 {
     static const int32_t turned[] = { 1, 0 };
     weft_packed_sequence p = { .data = weft_zeros(w, WEFT_SHAPE(0, 4)),
@@ -162,8 +164,8 @@ TABLE_TEST(packed_sequence, empty_ones)
     cr_assert(weft_lengths_of(weft_ragged_of(&p)).n == 0);
 }
 
-/* ---- what is refused ---- */
-Test(packed_sequence, arrays_that_do_not_agree)
+/* ---- refused input ---- */
+Test(packed_sequence, refuses_inconsistent_arrays)
 {
     static const int32_t good[] = { 2, 1 }, growing[] = { 1, 2 }, none[] = { 3, 0 }, few[] = { 2 },
                          twice[] = { 0, 0 }, beyond[] = { 0, 2 }, here[] = { 0, 1 }, turned[] = { 1, 0 };
@@ -206,7 +208,7 @@ Test(packed_sequence, arrays_that_do_not_agree)
     }
 }
 
-TABLE_TEST(packed_sequence, lists_that_do_not_agree)
+TABLE_TEST(packed_sequence, refuses_inconsistent_lists)
 {
     for (int i = 0; i < 5; i++) {
         weft_tensor *a = weft_zeros(w, WEFT_SHAPE(2, 3)),

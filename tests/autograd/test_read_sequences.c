@@ -1,4 +1,5 @@
-/* test_read_sequences.c - ragged numbers on the host, sequence by sequence, from every layout. */
+/* test_read_sequences.c - tests reading ragged tensors on the host, sequence by sequence, from every
+ * layout. */
 #include "tests/check.h"
 
 enum { N = 5, TOKENS = 14, F = 2 };
@@ -7,7 +8,7 @@ static const weft_lengths lengths = { .n = N, .len = len };
 static const int32_t row[N] = { 0, 0, 1, 0, 2 }, column[N] = { 0, 3, 0, 3, 1 };
 static const weft_placement place = { 3, 6, row, column };
 
-TABLE_TEST(read_sequences, from_every_layout)
+TABLE_TEST(read_sequences, reads_every_layout)
 {
     weft_real x[TOKENS * F], got[TOKENS * F];
     int32_t id[TOKENS], ints[TOKENS];
@@ -31,7 +32,7 @@ TABLE_TEST(read_sequences, from_every_layout)
     same_bits("plain", got, x, TOKENS * F);
 }
 
-CPU_TEST(read_sequences, of_nothing_and_of_bad_ones)
+CPU_TEST(read_sequences, handles_empty_and_invalid_tensors)
 {
     static const int32_t none[2] = { 0, 0 };
     weft_real out[18] = { 1 };

@@ -1,5 +1,5 @@
-/* test_row_order.c - plain rows become ragged only in the order in which they are stored: weft_ragged_like
- * refuses others, weft_ragged_rows lays out rows that come in the user's order. */
+/* test_row_order.c - tests that plain rows become ragged only in the order in which they are stored.
+ * weft_ragged_like refuses other orders. weft_ragged_rows rearranges rows that are in the user's order. */
 #include "tests/check.h"
 
 enum { SENTENCES = 3, WORDS = 6, WIDTH = 2 };
@@ -26,7 +26,7 @@ static void is_laid_out(weft_tensor *x, weft_tensor *like)
     same_bits("rows", got, rows, WORDS * WIDTH);
 }
 
-TABLE_TEST(row_order, rows_in_the_users_order_are_laid_out_as_like)
+TABLE_TEST(row_order, ragged_rows_takes_rows_in_the_users_order)
 {
     weft_tensor *like[] = { sentences(w), weft_to_layout(sentences(w), WEFT_PACKED), in_rows(sentences(w)) };
     for (int i = 0; i < COUNT(like); i++)
@@ -37,7 +37,7 @@ TABLE_TEST(row_order, rows_in_the_users_order_are_laid_out_as_like)
     cr_assert_arr_eq(got, ints, sizeof ints);
 }
 
-TABLE_TEST(row_order, gradients_return_to_the_users_order)
+TABLE_TEST(row_order, gradients_return_in_the_users_order)
 {
     weft_tensor *x = given(w), *factor = given(w), *like = weft_to_layout(sentences(w), WEFT_PACKED), *dx;
     weft_tensor *y = weft_mul(weft_ragged_rows(x, like), weft_ragged_rows(factor, like));
@@ -45,7 +45,7 @@ TABLE_TEST(row_order, gradients_return_to_the_users_order)
     same_bits("gradient", numbers(dx), rows, WORDS * WIDTH);
 }
 
-TABLE_TEST(row_order, unknown_rows_beside_a_packed_tensor_are_refused)
+TABLE_TEST(row_order, unknown_rows_with_a_packed_tensor_are_refused)
 {
     weft_ragged_like(given(w), weft_to_layout(sentences(w), WEFT_PACKED));
     FAILS(w, WEFT_ESHAPE, "ragged_like: [6, 2]: like is [6] packed of ints, and these rows are not known "
@@ -57,8 +57,8 @@ TABLE_TEST(row_order, unknown_rows_beside_a_packed_tensor_are_refused)
     FAILS(w, WEFT_ESHAPE, "ragged_like: ");
 }
 
-/* the mistake that the note is for: one vector a word, made by a layer over letters */
-CPU_TEST(row_order, a_layer_over_letters_gives_words_in_the_users_order)
+/* The mistake that the record of orders prevents: one vector per word, made by a layer over letters. */
+CPU_TEST(row_order, letter_layer_gives_words_in_the_users_order)
 {
     weft_tensor *letter = weft_ragged(w, NULL, 0, &(weft_lengths){ .n = WORDS, .len = letters }),
                 *word = weft_pool(weft_add(letter, weft_scalar(w, 1)), WEFT_POOL_SUM);
@@ -72,7 +72,7 @@ CPU_TEST(row_order, a_layer_over_letters_gives_words_in_the_users_order)
     FAILS(w, WEFT_ESHAPE, "weft_ragged_rows");
 }
 
-/* ---- rows that weft_plain returned ---- */
+/* ---- rows from weft_plain ---- */
 static weft_tensor *kept(weft_tensor *p, int how)
 {
     weft *w = weft_context_of(p);
@@ -89,7 +89,7 @@ static weft_tensor *kept(weft_tensor *p, int how)
     default: return weft_layer_norm(weft_dropout(p, .5, "d", false), NULL, NULL, 1e-5);
     }
 }
-TABLE_TEST(row_order, operators_that_keep_rows_hand_their_order_on)
+TABLE_TEST(row_order, operators_that_keep_rows_keep_their_order)
 {
     for (int how = 0; how < 9; how++) {
         weft_tensor *like = weft_to_layout(sentences(w), WEFT_PACKED),
@@ -116,7 +116,7 @@ static weft_tensor *moved(weft_tensor *p, int how)         /* p [6, 6], packed *
     default: return weft_index_add(p, weft_ints(w, (int32_t[]){ 0, 1, 2, 3, 4, 5 }, WEFT_SHAPE(6)), 6);
     }
 }
-CPU_TEST(row_order, operators_that_move_rows_forget_their_order)
+CPU_TEST(row_order, operators_that_move_rows_drop_their_order)
 {
     for (int how = 0; how < 11; how++) {
         weft_tensor *like = weft_to_layout(sentences(w), WEFT_PACKED),
@@ -143,7 +143,7 @@ TABLE_TEST(row_order, rows_of_another_layout_are_refused)
     FAILS(w, WEFT_ESHAPE, "ragged_rows: [5]: a plain tensor with one row for each of 6 tokens");
 }
 
-TABLE_TEST(row_order, rows_of_two_orders_do_not_meet)
+TABLE_TEST(row_order, rows_of_two_orders_are_refused_together)
 {
     weft_tensor *a = weft_ragged_rows(given(w), sentences(w)), *b = weft_to_layout(a, WEFT_PACKED);
     weft_sub(weft_square(weft_plain(b)), weft_plain(a));
@@ -158,8 +158,8 @@ TABLE_TEST(row_order, rows_of_two_orders_do_not_meet)
     weft_cross_entropy(b, weft_plain(ids), NULL);
     FAILS(w, WEFT_ESHAPE, "cross_entropy: [6, 2], [6] of ints: the rows of input 1 are in another order");
     a = weft_ragged_rows(given(w), sentences(w)), b = weft_to_layout(a, WEFT_PACKED);
-    weft_concat(WEFT_LIST(weft_plain(a), weft_plain(b)), 0);         /* one after the other */
-    weft_add(weft_plain(b), given(w));                               /* noise, say */
+    weft_concat(WEFT_LIST(weft_plain(a), weft_plain(b)), 0);         /* concatenated rows */
+    weft_add(weft_plain(b), given(w));                               /* for example noise */
     weft_add(weft_plain(a), weft_plain(a));
     weft_tensor *pads = weft_pad_packed_sequence(a, 0, 0, WEFT_ALIGN_LEFT);
     weft_lengths l = { .n = SENTENCES, .len = (int32_t[]){ 3, 1, 1 } };
@@ -167,8 +167,8 @@ TABLE_TEST(row_order, rows_of_two_orders_do_not_meet)
     OK(w);
 }
 
-/* Where both orders are the same nothing can be wrong. */
-TABLE_TEST(row_order, layouts_with_one_order_are_taken)
+/* If both layouts have the same order, no mistake is possible. */
+TABLE_TEST(row_order, layouts_with_the_same_order_are_accepted)
 {
     const int32_t ones[WORDS] = { 1, 1, 1, 1, 1, 1 }, single[2] = { 0, WORDS };
     weft_lengths of[] = { { .n = WORDS, .len = ones }, { .n = 2, .len = single } };

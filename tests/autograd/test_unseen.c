@@ -1,11 +1,10 @@
-/* test_unseen.c - a NaN or an infinity that a query does not see changes no bit of its result, its map or a
- * gradient: not under any causal mask, on any kernel, with any precision. */
+/* test_unseen.c - tests that a NaN or an infinity that a query does not attend to changes no bit of its
+ * result, its map or a gradient, under every causal mask, kernel and precision. */
 #include "tests/check.h"
 
 enum { HEADS = 2, MOST_ROWS = 560, MOST_WIDTH = 2 * 40, MOST = MOST_ROWS * MOST_WIDTH };
-typedef struct shape { int queries, keys, width; } shape;         /* width: of a head */
-/* Which rows are not finite: the first of the queries and of the gradients of y; keys and values from there
- * on. */
+typedef struct shape { int queries, keys, width; } shape;         /* width of a head */
+/* The non-finite rows: the first query and its gradient of y; keys and values from `key` on. */
 typedef struct spoilt { bool first_query; int key; } spoilt;
 typedef struct results { weft_real *y, *map, *kernel_y, *kernel_map, *dq, *dk, *dv; } results;
 static const weft_real odd[] = { NAN, INFINITY, -INFINITY };
@@ -31,14 +30,14 @@ static results attend(weft *w, shape s, weft_attention_opts o, bool with_map, sp
                   .map = with_map ? numbers(weft_to_layout(map, WEFT_CONCAT)) : NULL };
     WEFT_NO_GRAD(w)
         weft_gradients(loss, of, 3, d);
-    WEFT_NO_GRAD(w)                              /* the kernel's own map */
+    WEFT_NO_GRAD(w)                              /* the map of the kernel itself */
         r.kernel_y = numbers(weft_to_layout(weft_attention(of[0], of[1], of[2], &o, &map), WEFT_CONCAT));
     OK(w);
     r.kernel_map = numbers(weft_to_layout(map, WEFT_CONCAT));
     r.dq = numbers(d[0]), r.dk = numbers(d[1]), r.dv = numbers(d[2]);
     return r;
 }
-/* Queries from .. end, and keys from first_key on, if it is not below 0. */
+/* Compares queries from .. end, and keys from first_key on unless it is negative. */
 static void compare(const char *what, shape s, weft_attention_opts o, results a, results b, int from, int end,
                     int first_key)
 {
@@ -59,8 +58,8 @@ static void compare(const char *what, shape s, weft_attention_opts o, results a,
     same_bits(name, a.dk + first_key * wide, b.dk + first_key * wide, (s.keys - first_key) * wide);
     same_bits(name, a.dv + first_key * dv, b.dv + first_key * dv, (s.keys - first_key) * dv);
 }
-/* Three ways to be unseen: keys that no query sees, keys that only the last query sees, and a first query
- * that sees one key only. */
+/* Tests three cases: keys that no query sees, keys that only the last query sees, and a first query that sees
+ * only one key. */
 static void unseen(weft *w, int queries, int width, weft_attention_opts o, bool with_map)
 {
     const spoilt none = { false, 1 << 20 };
@@ -114,7 +113,7 @@ Test(unseen, changes_no_bit_in_other_precisions, .init = unchecked)
         }
     unsetenv("WEFT_ISA");
 }
-/* A query that sees no key, and one whose keys are all finite, beside a sequence that has none. */
+/* One query sees no key, another only finite keys, next to a sequence without keys. */
 Test(unseen, other_sequences_change_no_bit, .init = unchecked)
 {
     enum { D = 6, N = 12 };
@@ -135,7 +134,7 @@ Test(unseen, other_sequences_change_no_bit, .init = unchecked)
             same_bits("map", map[1], map[0], N * N * 2);
         }
 }
-/* Weights that a mask sets to 0, and a gradient that is not finite there. */
+/* A mask sets weights to 0 where the gradient is not finite. */
 Test(unseen, masked_softmax_does_not_read_the_gradient, .init = unchecked)
 {
     enum { N = 21, W = 3 };

@@ -1,5 +1,5 @@
-/* test_versions.c - parameters and buffers that change between a step's operators and its weft_backward: an
- * error where the backward reads them, and where it does not, the gradients that there are without the
+/* test_versions.c - tests parameters and buffers that change between a step's operators and its
+ * weft_backward. It is an error if the backward reads them. Otherwise the gradients equal those without the
  * change. */
 #include <unistd.h>
 #include "tests/check.h"
@@ -21,7 +21,7 @@ static kept kept_in(weft *w)
     return k;
 }
 
-/* ---- what changes them ---- */
+/* ---- kinds of change ---- */
 static void by_values(kept *k)     { weft_assign_values(k->p, fives, 6); }
 static void by_tensor(kept *k)     { weft_assign(k->p, weft_full(k->w, 5, WEFT_SHAPE(2, 3))); }
 static void by_buffer(kept *k)     { weft_assign_values(k->b, fives, 6); }
@@ -42,13 +42,13 @@ static void by_a_file(kept *k)
     unlink(path);
 }
 
-Test(versions, what_the_backward_reads_has_changed)
+Test(versions, changes_to_values_read_by_backward_are_refused)
 {
     void (*const ways[])(kept *) = { by_values, by_tensor, by_init, by_average, by_a_step, by_a_file };
     FOR_DEVICES(w)
         for (int i = 0; i < COUNT(ways); i++) {
             kept k = kept_in(w);
-            /* of p^2: with the new p it gave the new p's */
+            /* p^2: the new p would give the gradient of the new p */
             weft_tensor *loss = weft_sum_all(weft_mul(k.p, k.p));
             ways[i](&k);
             OK(w);
@@ -57,7 +57,7 @@ Test(versions, what_the_backward_reads_has_changed)
         }
 }
 
-/* ---- through what it is read ---- */
+/* ---- kinds of reading ---- */
 static weft_tensor *by_itself(const kept *k)    { return weft_mul(k->p, k->b); }
 static weft_tensor *as_a_view(const kept *k)    { return weft_square(weft_reshape(k->p, WEFT_SHAPE(6))); }
 static weft_tensor *detached(const kept *k)
@@ -73,7 +73,7 @@ static weft_tensor *in_a_layer(const kept *k)
     return weft_softmax(weft_layer_norm(weft_mul(k->p, k->b), NULL, NULL, (weft_real)1e-5), 1, NULL);
 }
 
-TABLE_TEST(versions, however_it_is_read)
+TABLE_TEST(versions, changes_are_found_through_every_kind_of_reader)
 {
     weft_tensor *(*const ways[])(const kept *) = { by_itself, as_a_view, in_a_product, in_a_layer };
     for (int i = 0; i < COUNT(ways); i++) {
@@ -85,7 +85,7 @@ TABLE_TEST(versions, however_it_is_read)
     }
 }
 
-TABLE_TEST(versions, a_constant_that_a_gradient_needs)
+TABLE_TEST(versions, changes_to_a_needed_constant_are_refused)
 {
     kept k = kept_in(w);
     weft_tensor *loss = weft_sum_all(weft_mul(weft_pow(weft_add(k.p, k.b), 3), k.b));
@@ -100,7 +100,7 @@ TABLE_TEST(versions, a_constant_that_a_gradient_needs)
     FAILS(w, WEFT_EARG, "backward of mul: net.p has changed since");
 }
 
-Test(versions, gradients_look_too)
+Test(versions, changes_are_refused_by_weft_gradients)
 {
     kept k = kept_in(open_on(WEFT_CPU));
     weft_tensor *loss = weft_sum_all(weft_square(k.p)), *g;
@@ -110,7 +110,7 @@ Test(versions, gradients_look_too)
     CLEAN(k.w);
 }
 
-/* ---- what no one reads may change: the gradients are those without the change ---- */
+/* ---- values that backward does not read: the gradients equal those without the change ---- */
 static weft_tensor *added(const kept *k)
 {
     return weft_square(weft_sub(weft_add(k->p, k->b), weft_scale(k->b, 2)));
@@ -146,7 +146,7 @@ static weft_tensor *of_a_copy(const kept *k)
     return weft_mul(x, x);
 }
 
-TABLE_TEST(versions, what_no_backward_reads_may_change)
+TABLE_TEST(versions, values_not_read_by_backward_may_change)
 {
     weft_tensor *(*const ways[])(const kept *) = { added, chosen, looked_up,     summed,
                                                    put,   cut,    by_the_result, of_a_copy };
@@ -161,8 +161,9 @@ TABLE_TEST(versions, what_no_backward_reads_may_change)
     }
 }
 
-/* A step that comes before another loss's way back is an error only if that loss reads what it moved. */
-CPU_TEST(versions, a_step_of_another_part)
+/* An optimiser step before the backward of another loss is an error only if that loss reads the changed
+ * parameters. */
+CPU_TEST(versions, step_of_another_part_is_accepted)
 {
     kept a = kept_in(w), b = kept_in(w);
     weft_optim *o = weft_sgd_new(a.m, NULL);
@@ -174,7 +175,7 @@ CPU_TEST(versions, a_step_of_another_part)
     OK(w);
 }
 
-/* ---- a carried state is assigned before the way back: recurrent layers keep what they need ---- */
+/* ---- a carried state is assigned before the backward: recurrent layers keep their inputs ---- */
 typedef struct { weft_module *m; weft_rnn *layer; weft_tensor *x, *h, *c; } stream;
 
 static stream stream_in(weft *w, int kind, bool lean)
@@ -211,7 +212,7 @@ static void run(stream *s, int kind, bool assigned, const int32_t *len)
     weft_clear(w);
 }
 
-TABLE_TEST(versions, states_of_recurrent_layers)
+TABLE_TEST(versions, states_of_recurrent_layers_may_change)
 {
     static const int32_t lengths[][3] = { { 3, 2, 1 }, { 1, 2, 3 }, { 4, 0, 2 } };
     for (int i = 0; i < 18; i++) {
@@ -226,7 +227,7 @@ TABLE_TEST(versions, states_of_recurrent_layers)
     }
 }
 
-CPU_TEST(versions, weights_of_recurrent_layers)
+CPU_TEST(versions, weights_of_recurrent_layers_may_not_change)
 {
     stream s = stream_in(w, 2, false);
     weft_tensor *x =
@@ -238,7 +239,7 @@ CPU_TEST(versions, weights_of_recurrent_layers)
     FAILS(w, WEFT_EARG, "backward of lstm: net.layer.weight_hh_l1 has changed since lstm read it");
 }
 
-/* ---- a user's own operator reads all, unless it says what it does not ---- */
+/* ---- a program's operator reads all inputs unless it declares otherwise ---- */
 static bool like_first(weft_call *c) { weft_op_like(c->y[0], c->x[0]); return true; }
 static void twice(weft_call *c)
 {
@@ -251,7 +252,7 @@ static weft_tensor *twice_back(const weft_call *c, weft_tensor *dy, int i)
     return weft_scale(dy, 2);
 }
 
-Test(versions, operators_of_users)
+Test(versions, program_operators_declare_unread_inputs)
 {
     static const weft_op careful = {
         .name = "careful", .shape = like_first, .forward = twice, .backward = twice_back

@@ -1,5 +1,5 @@
-/* test_where.c - a gradient of 0 stays 0, also where a derivative is infinite or NaN: what weft_where did not
- * select, and what a mask left out, spoils neither gradients nor gradients of gradients. */
+/* test_where.c - tests that a gradient of 0 stays 0 where a derivative is infinite or NaN. Elements that
+ * weft_where did not select or a mask excluded affect neither gradients nor second derivatives. */
 #include <float.h>
 #include "tests/check.h"
 
@@ -26,7 +26,7 @@ static weft_tensor *gate(weft_tensor *x)
 }
 static weft_tensor *larger(weft_tensor *x)     { return weft_maximum(weft_log(x), weft_rsqrt(x)); }
 
-/* Spoils all gradients by f, where nothing of it was selected: of the sum, and of the sum of its square. */
+/* Checks the gradients of the sum, and of the sum of squares, if weft_where selects nothing of f(x). */
 static void nothing_selected(weft *w, const char *name, one_fn *f, bool recorded)
 {
     const weft_real at[] = { 0, -1, 0, 3, (weft_real)INFINITY, (weft_real)NAN };
@@ -44,7 +44,7 @@ static void nothing_selected(weft *w, const char *name, one_fn *f, bool recorded
         cr_assert(v[i] == 0, "%s twice on %s: %g", name, weft_device_name(w), (double)v[i]);
 }
 
-TABLE_TEST(where, what_was_not_selected_has_a_gradient_of_0, .init = unchecked)
+TABLE_TEST(where, unselected_elements_have_gradient_zero, .init = unchecked)
 {
     struct { const char *name; one_fn *f; } of[] = {
         { "sqrt", weft_sqrt },   { "rsqrt", weft_rsqrt },       { "log", weft_log },
@@ -65,7 +65,7 @@ TABLE_TEST(where, what_was_not_selected_has_a_gradient_of_0, .init = unchecked)
         }
 }
 
-/* The selected elements keep their derivatives, element by element. */
+/* Each selected element keeps its derivative. */
 TABLE_TEST(where, each_element_has_the_gradient_of_its_branch, .init = unchecked)
 {
     struct { one_fn *f; weft_real at[3], slope[3], bend[3]; } of[] = {
@@ -86,8 +86,8 @@ TABLE_TEST(where, each_element_has_the_gradient_of_its_branch, .init = unchecked
     }
 }
 
-/* An error is not hidden: a gradient that is not 0 meets the infinite derivative. */
-TABLE_TEST(where, an_infinite_derivative_that_was_selected_shows, .init = unchecked)
+/* An error stays visible if a nonzero gradient meets the infinite derivative. */
+TABLE_TEST(where, selected_infinite_derivative_reaches_the_gradient, .init = unchecked)
 {
     weft_tensor *x = weft_zeros(w, WEFT_SHAPE(1)), *g;
     weft_gradients(weft_sqrt(x), &x, 1, &g);
@@ -101,7 +101,7 @@ TABLE_TEST(where, an_infinite_derivative_that_was_selected_shows, .init = unchec
     cr_assert(isnan(numbers(g)[0]));         /* the gradient NaN times a factor of 0 */
 }
 
-/* Rows that a selection leaves out do not reach parameters either, in operators with kernels of their own. */
+/* In operators with their own kernels, unselected rows do not reach parameters either. */
 static weft_tensor *fused_rows(int which, weft_tensor *x, weft_tensor *gain, weft_tensor *shift)
 {
     switch (which) {
@@ -112,7 +112,7 @@ static weft_tensor *fused_rows(int which, weft_tensor *x, weft_tensor *gain, wef
     }
 }
 
-TABLE_TEST(where, rows_left_out_do_not_reach_parameters, .init = unchecked)
+TABLE_TEST(where, unselected_rows_do_not_reach_parameters, .init = unchecked)
 {
     const weft_real bad = (weft_real)INFINITY, at[] = { 1, bad, 2, bad, 4, -bad, 3, bad, 9, (weft_real)NAN };
     const weft_real rows[] = { 1, 0 }, columns[] = { 1, 0, 1, 0, 1 };

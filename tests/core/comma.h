@@ -1,5 +1,5 @@
-/* comma.h - a country of decimal commas wherever the tests run: a locale of glibc's that this file brings
- * itself, since few machines have one installed. */
+/* comma.h - sets a locale with decimal commas. Few machines have one installed, so this file contains one in
+ * glibc's format. */
 #ifndef WEFT_TESTS_COMMA_H
 #define WEFT_TESTS_COMMA_H
 #include <locale.h>
@@ -7,14 +7,14 @@
 #include <unistd.h>
 #include "tests/check.h"
 
-/* LC_NUMERIC as localedef makes it from: decimal_point ",", no thousands. */
+/* LC_NUMERIC as localedef writes it: decimal_point is ",", no thousands separator. */
 static const unsigned char comma_numeric[] = {
     0x14, 0x11, 0x03, 0x20, 6,    0,   0,   0,   0x20, 0,   0,   0,   0x22, 0,   0,   0,   0x23, 0,   0, 0,
     0x24, 0,    0,    0,    0x28, 0,   0,   0,   0x2c, 0,   0,   0,   0x2c, 0,   0,   0,   0x2c, 0,   0, 0,
     0,    0,    0,    0,    'A',  'N', 'S', 'I', '_',  'X', '3', '.', '4',  '-', '1', '9', '6',  '8', 0
 };
 
-/* The process has decimal commas; comma_end: no more. */
+/* Switches the process to decimal commas until comma_end. */
 UNUSED static void comma_begin(void)
 {
     char folder[64], file[128];

@@ -1,15 +1,15 @@
-/* kernel_run.h - kernels without a context: a device by hand for a table and a number of threads, inputs that
- * are the same for every table, and what a case wrote, kept to be compared. */
+/* kernel_run.h - runs kernels without a context: builds a device for a table and a number of threads,
+ * generates the same inputs for every table, and keeps the outputs for comparison. */
 #ifndef WEFT_KERNEL_RUN_H
 #define WEFT_KERNEL_RUN_H
 #include "tests/check.h"
 #include "core/inside.h"
 
 typedef struct output { real *x; int64_t n; double tol; } output;
-typedef struct run {                             /* of one case on one table */
+typedef struct run {                             /* one case on one table */
     const weft__kernels *k; weft__device d;
-    bool large;                                  /* enough work for the threads */
-    int round;                                   /* 1, 2, ..: what must all come comes by turns */
+    bool large;                                  /* enough work for several threads */
+    int round;                                   /* 1, 2, ..: lets a case cycle through its variants */
     struct { unsigned char *p; size_t bytes, all; } mine[64]; int held;
     output out[24]; int outputs;
     heap heap;
@@ -18,21 +18,21 @@ typedef struct run {                             /* of one case on one table */
 UNUSED static run *run_on(const weft__kernels *k, int threads)
 {
     run *t = calloc(1, sizeof *t);
-    setenv("WEFT_MANAGED", "1", 1);              /* a GPU's memory that the host may look into, too */
+    setenv("WEFT_MANAGED", "1", 1);              /* GPU memory that the host can read as well */
     *t = (run){ .k = k,
                 .d = { .k = k, .allocate = heap_allocate, .release = heap_release, .user = &t->heap } };
     cr_assert(k->open(&t->d));
     t->d.pool = weft__pool_new(&t->d, threads);
     return t;
 }
-/* what room() has given; no one may have written behind it */
+/* Frees the buffers of room() and checks that no kernel wrote past their ends. */
 UNUSED static void forget(run *t)
 {
     t->k->wait(&t->d);
     while (t->held) {
         t->held--;
         for (size_t i = t->mine[t->held].bytes; i < t->mine[t->held].all; i++)
-            cr_assert(t->mine[t->held].p[i] == 0xA5, "%s wrote behind the end", t->k->name);
+            cr_assert(t->mine[t->held].p[i] == 0xA5, "%s wrote past the end", t->k->name);
         t->k->release(&t->d, t->mine[t->held].p, false);
     }
 }
@@ -46,7 +46,7 @@ UNUSED static void run_end(run *t)
     free(t);
 }
 
-UNUSED static void *room(run *t, int64_t n, size_t size)          /* zeros, until the run ends */
+UNUSED static void *room(run *t, int64_t n, size_t size)          /* zeros; freed at the end of the run */
 {
     enum { GUARD = 64 };
     size_t bytes = (size_t)n * size;
@@ -60,7 +60,7 @@ UNUSED static real *reals(run *t, int64_t n, double low, double high)
 {
     return dice_fill(room(t, n, sizeof(real)), n, low, high);
 }
-/* below <= least: all least */
+/* If below <= least, every index is least. */
 UNUSED static int32_t *indices(run *t, int64_t n, int64_t least, int64_t below)
 {
     int32_t *x = room(t, n, sizeof *x);
@@ -80,7 +80,7 @@ UNUSED static real *result(run *t, real *x, int64_t n, double in_double, double 
     t->out[t->outputs++] = (output){ x, n, TOL(in_double, in_float) };
     return x;
 }
-/* An output that already has something in it. */
+/* An output buffer that already contains values. */
 UNUSED static real *result_of(run *t, int64_t n, double in_double, double in_float)
 {
     return result(t, reals(t, n, -1, 1), n, in_double, in_float);
@@ -88,7 +88,7 @@ UNUSED static real *result_of(run *t, int64_t n, double in_double, double in_flo
 UNUSED static bool coin(void) { return dice(2); }
 UNUSED static int64_t size(int64_t below) { return (int64_t)dice((uint64_t)below); }
 
-/* Of every table that this machine has, ref first; NULL after the last. */
+/* Returns the tables that this machine can run, ref first, then NULL. */
 UNUSED static const weft__kernels *table_of(int i)
 {
     char why[320];
@@ -107,7 +107,7 @@ UNUSED static const weft__kernels *table_of(int i)
     return NULL;
 }
 
-/* Runs of n rows: along an axis or of a ragged batch. Lengths of 0 are among them. */
+/* Creates segments of n rows, along an axis or of a ragged batch. Some have length 0. */
 UNUSED static weft__segments segments(run *t, int64_t count, int64_t longest, int64_t inner)
 {
     if (coin())
@@ -122,7 +122,7 @@ UNUSED static int64_t segment_rows(const weft__segments *s)
     return s->offset ? s->offset[s->count] : s->count * s->length;
 }
 
-/* A nest of random extents; each operand dense, broadcast along some axes or with its axes exchanged. */
+/* A nest of random extents. Each operand is dense, broadcast along some axes, or has its axes exchanged. */
 UNUSED static weft__grid random_nest(run *t, int operands, int64_t count[3])
 {
     weft__grid g = { .rank = t->large ? 3 : (int)dice(WEFT_RANK + 1) };
@@ -152,7 +152,8 @@ UNUSED static int64_t elements(const weft__grid *g)
 
 UNUSED static int64_t flat_size(const run *t) { return t->large ? 70000 + size(999) : size(600); }
 
-/* way: 1 turns a, 2 turns b, 4 adds; the rows of all three are without gaps. */
+/* Bits of way: 1 transposes a, 2 transposes b, 4 adds to the output. The rows of all three matrices are
+ * contiguous. */
 UNUSED static weft__product dense_product(int way, int64_t m, int64_t n, int64_t k)
 {
     const bool ta = way & 1, tb = way & 2;
@@ -163,7 +164,7 @@ UNUSED static weft__product dense_product(int way, int64_t m, int64_t n, int64_t
 /* ---- one case on every table ---- */
 typedef void kernel_case(run *t);
 #define CALL(kernel, ...) t->k->kernel(&t->d, __VA_ARGS__)
-UNUSED static void settle(run *t) { t->k->wait(&t->d); }    /* before the host looks */
+UNUSED static void settle(run *t) { t->k->wait(&t->d); }    /* before the host reads results */
 
 UNUSED static void compare(const char *name, uint64_t seed, const run *got, const run *want, bool bits)
 {
@@ -207,7 +208,7 @@ UNUSED static void everywhere(const char *name, kernel_case *play, int times)
 }
 #define KERNEL_TEST(name) Test(kernels, name) { everywhere(#name, play_##name, rounds(40, 2000)); }
 
-/* For every table: t is a run on it with two threads, on which a kernel is done when it returns. */
+/* For every table: t is a run on it with two threads. Kernels have finished when they return. */
 #define ON_EVERY_TABLE(t)                                                         \
     for (int table_i = setenv("WEFT_SYNC", "1", 1); table_of(table_i); table_i++) \
         for (run *t = run_on(table_of(table_i), 2); t; run_end(t), t = NULL)

@@ -1,5 +1,6 @@
-/* test_attention_cores.c - attention in TF32, by the tensor cores of a GPU: near the plain loops, but other
- * sums than fp32's; a sequence and a query have the same bits in every batch; numbers that are not finite. */
+/* test_attention_cores.c - tests attention in TF32 on the tensor cores of a GPU. The result is close to the
+ * plain loops, but not equal to fp32. A sequence and a query have the same bits in every batch. Masked NaN
+ * and infinity have no effect. */
 #include "kernel_run.h"
 #include "core/shared/attention.h"
 
@@ -77,9 +78,11 @@ static void attend(run *t, weft__attention a, weft_precision precision, real **g
     t->d.precision = WEFT_FP32;
 }
 
-/* ---- right, and by another way than fp32 ---- */
-/* TF32 rounds operands to 11 bits. Inputs are of size 1 to 2, so errors of this size are allowed, times
- * max(1, |want|). */
+/* ---- accuracy ---- */
+/* TF32 rounds operands to 11 bits. The inputs are 1 to 2 in size, so the bound allows errors of this size,
+ * times max(1,
+ * want
+ * ). */
 static void within_bounds(run *t, const weft__attention *a, real *const *got)
 {
     static const double may_be_off[RESULTS] = { 3e-3, 2e-3, 1.5e-3, 2e-3, 2.5e-3, 2.5e-3 };
@@ -127,9 +130,9 @@ Test(attention_cores, are_as_exact_as_tf32)
         }
 }
 
-/* Numbers that TF32 has, of one sign, with equal weights: what tensor cores cut when they add up would
- * show. */
-Test(attention_cores, long_sums_are_not_cut)
+/* The values are exact in TF32, of one sign, and have equal weights. Bits that tensor cores drop in the sum
+ * would show. */
+Test(attention_cores, sum_long_sequences_without_losing_bits)
 {
     static const shape s = { 1, { 1 }, { 2000 }, 1, 8, 8, 0, false, false, false };
     ON_EVERY_TABLE(t) {
@@ -150,8 +153,8 @@ Test(attention_cores, long_sums_are_not_cut)
     }
 }
 
-/* ---- company ---- */
-/* One sequence at a time, in place, with its keys, and each query with all keys of its sequence. */
+/* ---- independence of the batch ---- */
+/* Runs one sequence at a time with its keys, in place, and each query with all keys of its sequence. */
 static void attend_apart(run *t, const weft__attention *a, weft_precision precision, bool queries, real **got)
 {
     int32_t *of_q = room(t, 2, sizeof *of_q), *of_k = room(t, 2, sizeof *of_k);
@@ -193,7 +196,7 @@ static void company(run *t, const shape *s, weft_precision precision, bool queri
         same_bits(names[k], apart[k], together[k], n[k]);
     forget(t);
 }
-Test(attention_cores, a_sequence_and_a_query_do_not_know_their_neighbours)
+Test(attention_cores, give_sequences_and_queries_the_same_bits_in_every_batch)
 {
     static const weft_precision precisions[] = { WEFT_FP32, WEFT_TF32 };
     ON_EVERY_TABLE(t)
@@ -205,8 +208,8 @@ Test(attention_cores, a_sequence_and_a_query_do_not_know_their_neighbours)
                     company(t, &long_ones[i], precisions[p], queries);
             }
 }
-/* Only some of the gradients are wanted, or no map: the others stay what they are. */
-Test(attention_cores, what_is_not_wanted_changes_nothing)
+/* If a gradient or the map is not requested, the other results stay the same. */
+Test(attention_cores, omitting_outputs_keeps_the_others)
 {
     ON_EVERY_TABLE(t)
         for (int i = 0; i < COUNT(shapes); i++) {
@@ -228,9 +231,9 @@ Test(attention_cores, what_is_not_wanted_changes_nothing)
         }
 }
 
-/* ---- what is not finite ---- */
-/* Behind the mask it does no harm, to the bit; where it is seen, it is there. */
-Test(attention_cores, what_a_query_does_not_see_may_be_anything)
+/* ---- NaN and infinity ---- */
+/* Masked values change no bit. Visible ones reach the result. */
+Test(attention_cores, what_a_query_does_not_attend_to_may_be_nan)
 {
     static const shape wide = { 1, { 150 }, { 150 }, 2, 70, 68, 1, false, false, false };
     static const shape narrow = { 1, { 150 }, { 150 }, 2, 16, 12, 2, false, false, true };
@@ -254,15 +257,15 @@ Test(attention_cores, what_a_query_does_not_see_may_be_anything)
                 odd += !isfinite((double)got[Y][j]);
             cr_assert(odd >= (a.queries - AT) / 2, "%s: %d are not finite", t->k->name, (int)odd);
             k[key] = was_k, v[value] = was_v;
-            /* a query that sees only the keys before it: keys behind, and their values, know nothing of it */
+            /* A causal query must not depend on later keys and their values. */
             real *const q = (real *)(uintptr_t)a.q, *const dy = (real *)(uintptr_t)a.dy;
             const real was_q = q[key], was_dy = dy[value];
             q[key] = bad[i / 2], dy[value] = bad[i / 2];
             attend(t, a, WEFT_TF32, got);
             const int64_t behind = (AT + 1) * a.heads;
-            same_bits("dk behind it", got[DK] + behind * a.dk, fine[DK] + behind * a.dk,
+            same_bits("dk of later keys", got[DK] + behind * a.dk, fine[DK] + behind * a.dk,
                       (a.keys - AT - 1) * a.heads * a.dk);
-            same_bits("dv behind it", got[DV] + behind * a.dv, fine[DV] + behind * a.dv,
+            same_bits("dv of later keys", got[DV] + behind * a.dv, fine[DV] + behind * a.dv,
                       (a.keys - AT - 1) * a.heads * a.dv);
             cr_assert(!isfinite((double)got[DK][3]) && !isfinite((double)got[DV][5]), "%s lost it",
                       t->k->name);

@@ -1,6 +1,6 @@
-/* test_cells.c - core/cells.def against itself: every body's way back against central differences in double,
- * maps that fit the numbers beside them; and what only a body's reader would know: it reads the last state
- * only. */
+/* test_cells.c - tests the bodies in core/cells.def. Central differences in double check each backward. The
+ * maps must agree with the counts in the same entry, and the flag for reading only the last state must be
+ * right. */
 #include <math.h>
 #include "core/inside.h"
 #include "tests/check.h"
@@ -25,7 +25,7 @@ static const struct {
 #include "core/cells.def"
 };
 
-/* A random sum of all that a unit gives: h and c. x: its sums, then its states before. */
+/* Returns a random weighted sum of a unit's outputs h and c. x: its sums, then its previous states. */
 static double loss_of(int cell, const double *x, const double *weight)
 {
     double s[4], now[2] = { 0, 0 };
@@ -35,7 +35,7 @@ static double loss_of(int cell, const double *x, const double *weight)
     return weight[0] * now[0] + (cells[cell].states > 1 ? weight[1] * now[1] : 0);
 }
 
-Test(cells, backward_is_the_derivative)
+Test(cells, backward_matches_central_differences)
 {
     for (int cell = 0; cell < WEFT__CELLS; cell++)
         for (int round = 0; round < 200; round++) {
@@ -57,7 +57,7 @@ Test(cells, backward_is_the_derivative)
                 up[i] += step, down[i] -= step;
                 double want = (loss_of(cell, up, weight) - loss_of(cell, down, weight)) / (2 * step);
                 bool there = i < cells[cell].slots || (i > 3 && i < 4 + cells[cell].states);
-                if (there && fabs(x[i]) > 2 * step)            /* but at the corner of a rectifier */
+                if (there && fabs(x[i]) > 2 * step)            /* except near the corner of a rectifier */
                     cr_assert_float_eq(by[i], want, 1e-9,
                                        "%s, round %d: by number %d: %.12g, central differences %.12g",
                                        cells[cell].name, round, i, by[i], want);
@@ -65,7 +65,7 @@ Test(cells, backward_is_the_derivative)
         }
 }
 
-Test(cells, read_the_last_state_alone)
+Test(cells, read_only_the_last_state_when_flagged)
 {
     for (int cell = 0; cell < WEFT__CELLS; cell++) {
         double s[4] = { .1, -.2, .3, .4 }, was[2] = { .5, .5 }, now[2] = { 0, 0 }, d[2] = { 1, 1 };
@@ -81,7 +81,7 @@ Test(cells, read_the_last_state_alone)
     }
 }
 
-Test(cells, maps_fit_the_numbers_beside_them)
+Test(cells, maps_agree_with_their_counts)
 {
     for (int i = 0; i < WEFT__CELLS; i++) {
         const weft__cell cell = (weft__cell)i;
@@ -113,7 +113,7 @@ Test(cells, maps_fit_the_numbers_beside_them)
         for (int slot = 0; slot < slots; slot++)
             cr_assert(weft__block_of_x(cell, slot) >= 0 || weft__block_of_h(cell, slot) >= 0,
                       "%s: nothing is summed up in slot %d", cells[i].name, slot);
-        /* which kernels that make dx in one product rely on */
+        /* kernels that compute dx in one product rely on this */
         for (int slot = 0; slot < slots; slot++)
             cr_assert_eq(weft__block_of_x(cell, slot), slot < gates ? slot : -1,
                          "%s: x's blocks are the first slots, in order", cells[i].name);

@@ -1,5 +1,6 @@
-/* test_check.c - WEFT_CHECK=1: a stale handle is recognised for good, ended numbers are NaN, the first NaN
- * names its operator, layer and sequence, and an optimiser that steps twice without weft_clear is told. */
+/* test_check.c - tests WEFT_CHECK=1. A stale handle is always detected, released elements are NaN, the first
+ * NaN is reported with operator, layer and sequence, and a second optimiser step without weft_clear is
+ * reported. */
 #include "tests/check.h"
 #include "core/report/check.h"
 #include "tests/listen.h"
@@ -12,7 +13,7 @@ static weft *checked(weft_device device)
 
 #define FOR_CHECKED_DEVICES(w) setenv("WEFT_CHECK", "1", 1); FOR_DEVICES(w)
 
-Test(check, what_it_is_set_to)
+Test(check, accepts_only_its_values)
 {
     static const char *const values[] = { "0", "", "1" };
     for (int i = 0; i < COUNT(values); i++) {
@@ -27,8 +28,8 @@ Test(check, what_it_is_set_to)
     CLEAN(w);
 }
 
-/* ---- what has ended ---- */
-Test(check, a_stale_handle_is_recognised_for_good)
+/* ---- released tensors ---- */
+Test(check, detects_a_stale_handle_in_every_later_step)
 {
     FOR_CHECKED_DEVICES(w) {
         for (int clears = 1; clears <= 5; clears++) {
@@ -59,10 +60,10 @@ Test(check, a_stale_handle_is_recognised_for_good)
     }
 }
 
-Test(check, ended_numbers_are_nan_and_no_index)
+Test(check, fills_released_elements_with_nan)
 {
 #ifdef __SANITIZE_ADDRESS__
-    return;                                      /* who looks at them is told so there */
+    return;                                      /* reading them reports it there */
 #endif
     weft *w = checked(WEFT_CPU);
     for (int step = 0; step < 3; step++) {
@@ -76,7 +77,7 @@ Test(check, ended_numbers_are_nan_and_no_index)
         cr_assert(kept[19] == 7 && isnan(ended[0]) && isnan(ended[19]) && ids[8] == 8);
         cr_assert(offsets[1] > 1 << 30, "%d", offsets[1]);
         weft_clear(w);
-        /* before that its block has gone, since the next step has one for all */
+        /* Earlier its block is gone, because the next step allocates one block for everything. */
         if (step)
             cr_assert(isnan(kept[0]) && isnan(kept[19]) && ids[0] > 1 << 30 && ids[7] > 1 << 30);
     }
@@ -84,7 +85,7 @@ Test(check, ended_numbers_are_nan_and_no_index)
 }
 
 /* ---- the first NaN ---- */
-Test(check, the_operator_that_made_the_first_nan_is_named)
+Test(check, names_the_operator_of_the_first_nan)
 {
     FOR_CHECKED_DEVICES(w) {
         weft_tensor *x = weft_reals(w, (weft_real[]){ 4, 1, -1, 0, 2, 3 }, WEFT_SHAPE(2, 3));
@@ -100,7 +101,7 @@ Test(check, the_operator_that_made_the_first_nan_is_named)
     }
 }
 
-Test(check, the_layer_is_named)
+Test(check, names_the_layer_of_the_first_nan)
 {
     FOR_CHECKED_DEVICES(w) {
         weft_linear *l = weft_linear_new(weft_module_new(w, "net"), "out",
@@ -112,7 +113,7 @@ Test(check, the_layer_is_named)
     }
 }
 
-/* At 0 the root has a gradient of infinity, which square multiplies by 0. */
+/* At 0 the gradient of the root is infinite, and square multiplies it by 0. */
 static weft_tensor *root_of_square(weft_tensor *x) { return weft_sum_all(weft_sqrt(weft_square(x))); }
 
 static bool user_shape(weft_call *c) { weft_op_like(c->y[0], c->x[0]); return true; }
@@ -133,7 +134,7 @@ static const weft_op user_op = {
     .name = "mine", .device = true, .shape = user_shape, .forward = user_forward, .fused = user_fused
 };
 
-Test(check, the_way_back_too)
+Test(check, names_the_operator_of_a_nan_in_backward)
 {
     FOR_CHECKED_DEVICES(w) {
         weft_tensor *x = weft_reals(w, (weft_real[]){ 4, 0, 1 }, WEFT_SHAPE(3)), *g;
@@ -158,9 +159,9 @@ static const weft_op nan_at_1 = {
     .name = "mine", .layout = WEFT_ROWS, .device = true, .shape = user_shape, .forward = nan_at_1_forward
 };
 
-/* -inf where a mask forbids, NaN that the program has given, NaN in pads, and NaN that where() does not
- * choose from what was given. */
-Test(check, what_is_no_error)
+/* Not reported: -inf of a mask, NaN from the program, NaN in padding, and NaN in the branch that where() does
+ * not select. */
+Test(check, accepts_nan_from_the_program_and_in_padding)
 {
     FOR_CHECKED_DEVICES(w) {
         const weft_real inf = (weft_real)INFINITY, nan = (weft_real)NAN;
@@ -187,7 +188,7 @@ Test(check, what_is_no_error)
             weft_to_rows(x, &(weft_placement){ 2, 3, (int32_t[]){ 0, 1 }, (int32_t[]){ 0, 0 } });
         weft_log(weft_plain(weft_pad_packed_sequence(x, 0, nan, WEFT_ALIGN_LEFT)));
         OK(w);
-        weft_op_apply(&nan_at_1, &placed, 1, NULL, 0);              /* a pad */
+        weft_op_apply(&nan_at_1, &placed, 1, NULL, 0);              /* padding */
         OK(w);
         weft_op_apply(&nan_at_1, (weft_tensor *[]){ weft_to_layout(placed, WEFT_CONCAT) }, 1, NULL, 0);
         FAILS(w, WEFT_ENUMERIC, "mine: the result [3] concat has NaN at [1] (sequence 1, position 0)");
@@ -195,7 +196,7 @@ Test(check, what_is_no_error)
 }
 
 /* ---- a step without weft_clear ---- */
-Test(check, a_forgotten_clear_is_told_once)
+Test(check, reports_a_missing_clear_once)
 {
     weft *w = checked(WEFT_CPU);
     weft_module *m = weft_module_new(w, "m");
@@ -216,9 +217,9 @@ Test(check, a_forgotten_clear_is_told_once)
 }
 
 
-/* The list of headers grows at powers of two. The arena of headers may grow then, too, and asks again for
- * less, so all allocations fail. */
-Test(check, without_memory)
+/* The list of headers grows at powers of two. The arena of headers may grow at the same time and then retry
+ * with a smaller size, so every allocation fails. */
+Test(check, fails_without_memory)
 {
     setenv("WEFT_CHECK", "1", 1);
     weft *w = open_on(WEFT_CPU);

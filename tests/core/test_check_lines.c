@@ -1,5 +1,5 @@
-/* test_check_lines.c - WEFT_CHECK=1 prints one line for a step without gradients, for ids that a float
- * rounds, and for a second thread in a context; and none for programs that are right. */
+/* test_check_lines.c - tests the lines that WEFT_CHECK=1 prints: a step without gradients, ids that a float
+ * rounds, a second thread in a context. Correct programs print nothing. */
 #include <pthread.h>
 #include "core/report/check.h"
 #include "tests/listen.h"
@@ -63,7 +63,7 @@ static const char *said_in(order how, int steps)
     return said;
 }
 
-Test(check_lines, a_step_that_no_gradient_has_reached)
+Test(check_lines, report_a_step_without_gradients)
 {
     const char *step = "weft: WEFT_CHECK: optim_step: it changes nothing: ",
                *clip = "weft: WEFT_CHECK: clip_grad_norm: all gradients are zero: ",
@@ -78,8 +78,8 @@ Test(check_lines, a_step_that_no_gradient_has_reached)
     cr_assert_str_empty(said_in(ACCUMULATED, 6));
 }
 
-/* ---- ints that a float does not hold ---- */
-Test(check_lines, ids_that_a_float_rounds)
+/* ---- ints beyond float precision ---- */
+Test(check_lines, report_ids_that_a_float_rounds)
 {
     setenv("WEFT_CHECK", "1", 1);
     FOR_DEVICES(w) {
@@ -113,9 +113,9 @@ static void *computes(void *user)
     return NULL;
 }
 
-/* The thread that comes second touches nothing; without WEFT_CHECK both would write the context.
- * ThreadSanitizer rightly sees that both read whether it has failed. */
-Test(check_lines, two_threads_in_a_context)
+/* The second thread touches nothing. Without WEFT_CHECK both would write to the context. ThreadSanitizer
+ * correctly reports that both read the failure flag. */
+Test(check_lines, report_two_threads_in_a_context)
 {
 #ifdef __SANITIZE_THREAD__
     return;
@@ -148,7 +148,7 @@ static void *trains(void *user)
     return NULL;
 }
 
-Test(check_lines, a_context_that_is_handed_over)
+Test(check_lines, accept_a_context_handed_to_another_thread)
 {
     weft *w = checked();
     pthread_t other;

@@ -1,5 +1,5 @@
-/* test_context.c - the life of a context where it is odd: opened without memory, failing under a callback
- * that will not have it, rewound to marks that are no more, asked what it holds. */
+/* test_context.c - tests unusual states of a context: opened without memory, failing while an error callback
+ * calls it, rewound to ended marks, and its memory usage. */
 #include <pthread.h>
 #include <unistd.h>
 #include "tests/check.h"
@@ -15,17 +15,17 @@ static void *opened(void *user)
     return weft_open(&(weft_opts){ .allocate = nothing, .release = never });
 }
 
-static void told_in_vain(weft_status s, const char *message, void *user)
+static void count_errors(weft_status s, const char *message, void *user)
 {
     (void)s, (void)message, ++*(int *)user;
 }
 
-/* Everything that a program might still do with it. */
+/* Calls every kind of function on a context that failed to open. */
 static void *used(void *context)
 {
     weft *w = context;
     int told = 0;
-    weft_on_error(w, told_in_vain, &told);
+    weft_on_error(w, count_errors, &told);
     weft_fail(w, WEFT_EIO, "more");
     weft_synchronize(w), weft_clear(w), weft_recover(w), weft_rewind(w, weft_mark_here(w));
     weft_set_training(w, true), weft_set_grad_enabled(w, true), weft_on_result(w, NULL, w);
@@ -48,7 +48,7 @@ static void *used(void *context)
     return NULL;
 }
 
-Test(context, without_memory_it_says_so_in_any_thread)
+Test(context, fails_in_every_thread_when_opened_without_memory)
 {
     pthread_t thread;
     void *w = NULL;
@@ -57,8 +57,8 @@ Test(context, without_memory_it_says_so_in_any_thread)
     weft before = *(weft *)w;
     used(w);
     cr_assert(!pthread_create(&thread, NULL, used, w) && !pthread_join(thread, NULL));
-    ((weft *)w)->running = before.running;       /* which no one reads */
-    cr_assert(!memcmp(&before, w, sizeof before), "somebody wrote to a context that is all threads'");
+    ((weft *)w)->running = before.running;       /* not read by any thread */
+    cr_assert(!memcmp(&before, w, sizeof before), "a thread wrote to the shared failed context");
     weft *good = open_on(WEFT_CPU);
     weft_add(weft_zeros(good, WEFT_SHAPE(1)), weft_zeros(w, WEFT_SHAPE(1)));
     FAILS(good, WEFT_EARG, "add: input 1 is of a context that could not be opened");
@@ -67,7 +67,7 @@ Test(context, without_memory_it_says_so_in_any_thread)
 
 /* ---- callbacks ---- */
 typedef struct { weft *w; weft_mark start; int calls; } stubborn;
-static void will_not_have_it(weft_status s, const char *message, void *user)
+static void reset_in_callback(weft_status s, const char *message, void *user)
 {
     stubborn *b = user;
     (void)message;
@@ -76,12 +76,12 @@ static void will_not_have_it(weft_status s, const char *message, void *user)
     cr_assert(weft_error_code(b->w) == s && weft_tanh(weft_zeros(b->w, WEFT_SHAPE(2))) == &b->w->nil);
 }
 
-TABLE_TEST(context, a_callback_ends_nothing)
+TABLE_TEST(context, ignores_clear_rewind_and_recover_in_an_error_callback)
 {
     weft_module *m = weft_module_new(w, "net");
     weft_rnn *r = weft_lstm_new(m, "r", &(weft_rnn_opts){ .input = 2, .hidden = 2 });
     stubborn b = { w, weft_mark_here(w), 0 };
-    weft_on_error(w, will_not_have_it, &b);
+    weft_on_error(w, reset_in_callback, &b);
     weft_tensor *x = weft_zeros(w, WEFT_SHAPE(2, 3));
     weft_matmul(x, weft_tanh(x));
     FAILS(w, WEFT_ESHAPE, "matmul: [2, 3], [2, 3]");
@@ -96,7 +96,7 @@ TABLE_TEST(context, a_callback_ends_nothing)
 }
 
 /* ---- marks ---- */
-TABLE_TEST(context, a_mark_that_a_rewind_has_ended_is_refused)
+TABLE_TEST(context, refuses_a_mark_that_a_rewind_ended)
 {
     for (int recording = 0; recording < 2; recording++) {
         weft_set_grad_enabled(w, recording);
@@ -120,7 +120,7 @@ TABLE_TEST(context, a_mark_that_a_rewind_has_ended_is_refused)
     }
 }
 
-/* ---- what it holds ---- */
+/* ---- memory usage ---- */
 typedef struct { int64_t bytes, blocks; } ledger;
 static void *counted(size_t n, void *user)
 {
@@ -139,26 +139,26 @@ static void discounted(void *p, void *user)
     free(block);
 }
 
-/* but for what each block is rounded up by */
+/* Allows for the rounding of each block. */
 static bool agrees(const weft *w, const ledger *l)
 {
     weft_usage u = weft_usage_of(w);
     int64_t more = l->bytes - u.host_bytes - u.device_bytes;
     if (more >= 0 && more <= 96 * l->blocks)
         return true;
-    fprintf(stderr, "the context says %lld + %lld bytes, the allocator %lld\n", (long long)u.host_bytes,
+    fprintf(stderr, "the context reports %lld + %lld bytes, the allocator %lld\n", (long long)u.host_bytes,
             (long long)u.device_bytes, (long long)l->bytes);
     return false;
 }
 
-Test(context, its_usage_is_what_the_allocator_gave)
+Test(context, reports_the_usage_of_its_allocator)
 {
     static const weft_device devices[] = { WEFT_REF, WEFT_CPU };
     for (int i = 0; i < COUNT(devices); i++) {
         ledger l = { 0, 0 };
         weft *w = weft_open(&(weft_opts){
             .device = devices[i], .threads = 200, .allocate = counted, .release = discounted, .user = &l });
-        cr_assert(agrees(w, &l), "as it was opened");
+        cr_assert(agrees(w, &l), "after open");
         weft_module *m = weft_module_new(w, "m");
         weft_rnn *r = weft_lstm_new(m, "r", &(weft_rnn_opts){ .input = 64, .hidden = 64 });
         for (int64_t n = 1; n <= 64; n *= 8) {
@@ -174,9 +174,9 @@ Test(context, its_usage_is_what_the_allocator_gave)
     }
 }
 
-/* Blocks that were too short for what came next count once only, and a large arena is not doubled for a
- * little more. */
-TABLE_TEST(context, a_steady_step_holds_what_it_needs)
+/* Blocks that were too short for the next request count only once, and a large arena does not double for a
+ * small addition. */
+TABLE_TEST(context, holds_little_more_than_a_steady_step_needs)
 {
     for (int k = 0; k < 4; k++) {
         static const int64_t pieces[4][3] = {
@@ -185,7 +185,7 @@ TABLE_TEST(context, a_steady_step_holds_what_it_needs)
         int64_t need = 0, before = weft_usage_of(w).host_bytes + weft_usage_of(w).device_bytes;
         for (int step = 0; step < 3; step++, weft_clear(w))
             for (int64_t i = need = 0; i < pieces[k][0]; i++) {
-                /* as many bytes in double */
+                /* the same number of bytes in double */
                 int64_t n = (i % 2 && pieces[k][2] ? pieces[k][2] : pieces[k][1]) * 4 /
                             (int64_t)sizeof(weft_real);
                 weft_zeros(w, WEFT_SHAPE(n));
@@ -194,7 +194,7 @@ TABLE_TEST(context, a_steady_step_holds_what_it_needs)
         OK(w);
         weft_usage u = weft_usage_of(w);
         int64_t held = u.host_bytes + u.device_bytes - before, most = u.host_peak + u.device_peak - before;
-        cr_assert(held <= need + need / 8 + (1 << 18), "%d: %lld bytes are held, %lld needed", k,
+        cr_assert(held <= need + need / 8 + (1 << 18), "%d: %lld bytes held, %lld needed", k,
                   (long long)held, (long long)need);
         cr_assert(k < 3 || most <= need * 3 / 2 + (1 << 18), "%d: %lld bytes at most, %lld needed", k,
                   (long long)most, (long long)need);
@@ -205,7 +205,7 @@ TABLE_TEST(context, a_steady_step_holds_what_it_needs)
 }
 
 /* ---- huge pages ---- */
-static bool advised(const void *at)              /* the kernel's flags of the mapping say so: "hg" */
+static bool advised(const void *at)              /* The kernel flag "hg" of the mapping. */
 {
     FILE *f = fopen("/proc/self/smaps", "r");
     char line[512];
@@ -229,7 +229,7 @@ static bool can_be_advised(void)
     return f && !access("/proc/self/smaps", R_OK);
 }
 
-Test(context, large_blocks_of_its_own_come_in_huge_pages)
+Test(context, uses_huge_pages_for_its_own_large_blocks)
 {
     if (!can_be_advised())
         return;
@@ -238,7 +238,7 @@ Test(context, large_blocks_of_its_own_come_in_huge_pages)
               *large = weft_op_data(weft_zeros(w, WEFT_SHAPE(4 << 20)));
     cr_assert(small && large && !advised(small) && advised(large));
     weft_close(w);
-    w = open_on(WEFT_CPU);                       /* memory of the program's is the program's affair */
+    w = open_on(WEFT_CPU);                       /* The program's own allocator decides about its pages. */
     cr_assert(!advised(weft_op_data(weft_zeros(w, WEFT_SHAPE(4 << 20)))));
     CLEAN(w);
 }

@@ -1,5 +1,5 @@
-/* test_core.c - statuses, devices and threads by option and environment, impossible shapes, random streams,
- * printing. */
+/* test_core.c - tests statuses, devices and threads by option and environment, invalid shapes, random streams
+ * and printing. */
 #include "comma.h"
 
 Test(core, version_and_status)
@@ -20,7 +20,7 @@ static void tell(weft_status s, const char *message, void *user)
     told += s == WEFT_ESHAPE && strstr(message, "matmul") && user == &told;
 }
 
-CPU_TEST(core, the_first_failure_is_told_once)
+CPU_TEST(core, the_first_failure_is_reported_once)
 {
     cr_assert_eq(weft_threads(w), 2);
     weft_on_error(w, tell, &told);
@@ -33,7 +33,7 @@ CPU_TEST(core, the_first_failure_is_told_once)
     weft_synchronize(w);
 }
 
-Test(core, devices_that_are_not_there)
+Test(core, missing_devices_are_refused)
 {
     setenv("WEFT_BACKEND_PATH", "/nowhere", 1);
     weft *w = open_with((weft_opts){ .device = WEFT_CUDA });
@@ -46,7 +46,7 @@ Test(core, devices_that_are_not_there)
     CLEAN(w);
 }
 
-Test(core, threads_of_the_environment)
+Test(core, thread_count_comes_from_the_environment)
 {
     static const struct {
         const char *text;
@@ -54,7 +54,7 @@ Test(core, threads_of_the_environment)
     } good[] = { { "1", 1 }, { "3", 3 }, { "1024", 1024 }, { "", 2 } };
     for (int i = 0; i < COUNT(good); i++) {
         setenv("WEFT_THREADS", good[i].text, 1);
-        weft *w = open_on(WEFT_CPU);             /* which asks for two */
+        weft *w = open_on(WEFT_CPU);             /* open_on requests two threads */
         cr_assert_eq(weft_threads(w), good[i].threads, "WEFT_THREADS=%s: %d", good[i].text, weft_threads(w));
         CLEAN(w);
     }
@@ -68,7 +68,7 @@ Test(core, threads_of_the_environment)
     unsetenv("WEFT_THREADS");
 }
 
-CPU_TEST(core, bad_shapes)
+CPU_TEST(core, invalid_shapes_are_refused)
 {
     weft_zeros(w, 7, (int64_t[]){ 1, 1, 1, 1, 1, 1, 1 });
     FAILS(w, WEFT_EARG, "rank 7");
@@ -90,7 +90,7 @@ CPU_TEST(core, bad_shapes)
     FAILS(w, WEFT_EARG, "arange: from 0 to 9223372036854775807 in steps of 1; numbers that an int32 holds");
 }
 
-Test(core, options_of_a_context_that_cannot_be)
+Test(core, invalid_options_are_refused)
 {
     const struct { weft_opts o; const char *part;
     } bad[] = { { { .device = (weft_device)9 }, "open: device 9" },
@@ -108,7 +108,7 @@ Test(core, options_of_a_context_that_cannot_be)
     }
 }
 
-CPU_TEST(core, what_cannot_be_read_is_a_sticky_error)
+CPU_TEST(core, a_failed_read_is_a_sticky_error)
 {
     weft_real one = 1;
     char want[80];
@@ -129,7 +129,7 @@ CPU_TEST(core, what_cannot_be_read_is_a_sticky_error)
     FAILS(w, WEFT_EARG, "item: the tensor is of a step that has ended");
 }
 
-CPU_TEST(core, too_many_elements_are_no_number)
+CPU_TEST(core, too_many_elements_are_refused)
 {
     const int64_t huge = (int64_t)1 << 62;
     weft_tile(weft_zeros(w, WEFT_SHAPE(2)), 0, INT64_MAX);
@@ -145,7 +145,7 @@ CPU_TEST(core, too_many_elements_are_no_number)
 }
 
 /* ---- random ---- */
-Test(core, streams_repeat_and_do_not_disturb_each_other)
+Test(core, streams_repeat_and_are_independent)
 {
     uint64_t first[2][3];
     int32_t order[2][50];
@@ -183,7 +183,7 @@ static const char *printed(const weft_tensor *x)
     return text;
 }
 
-CPU_TEST(core, how_much_is_printed_can_be_said)
+CPU_TEST(core, print_limit_sets_the_printed_elements)
 {
     weft_tensor *x = weft_arange(w, 0, 9, 1), *y = weft_reshape(x, WEFT_SHAPE(3, 3));
     cr_assert_str_eq(printed(x), "[9] of ints [0, 1, 2, 3, ..., 5, 6, 7, 8]\n");
@@ -200,12 +200,12 @@ CPU_TEST(core, how_much_is_printed_can_be_said)
     cr_assert_str_eq(printed(weft_arange(w, 0, 0, 1)), "[0] of ints []\n");
     cr_assert_eq(weft_set_print_limit(w, -1), 3);
     FAILS(w, WEFT_EARG, "set_print_limit: -1 of an axis; 0, which means all, or more is expected");
-    cr_assert_eq(weft_set_print_limit(w, INT64_MAX), 3, "an error has changed nothing");
+    cr_assert_eq(weft_set_print_limit(w, INT64_MAX), 3, "an invalid limit changed the setting");
     cr_assert_str_eq(printed(weft_arange(w, 0, 1, 1)), "[1] of ints [0]\n");
     cr_assert_eq(weft_set_print_limit(NULL, 1), 0);
 }
 
-CPU_TEST(core, numbers_are_printed_with_a_point_in_every_locale)
+CPU_TEST(core, numbers_have_a_decimal_point_in_every_locale)
 {
     char text[256] = "";
     comma_begin();
@@ -219,7 +219,7 @@ CPU_TEST(core, numbers_are_printed_with_a_point_in_every_locale)
     comma_end();
 }
 
-CPU_TEST(core, messages_have_points_in_a_country_of_commas)
+CPU_TEST(core, messages_have_decimal_points_in_a_comma_locale)
 {
     comma_begin();
     weft_dropout(weft_zeros(w, WEFT_SHAPE(2)), 1.5, "d", false);
@@ -232,7 +232,7 @@ CPU_TEST(core, messages_have_points_in_a_country_of_commas)
 }
 
 /* ---- pairs; logsumexp with a mask ---- */
-TABLE_TEST(core, pairs_of_queries_and_keys)
+TABLE_TEST(core, pairs_list_each_query_with_its_keys)
 {
     int32_t nq[2] = { 2, 1 }, nk[2] = { 1, 2 };
     weft_tensor *q = weft_ragged(w, (weft_real[]){ 1, 2, 3 }, 1, &(weft_lengths){ .n = 2, .len = nq }),

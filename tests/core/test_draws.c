@@ -1,15 +1,15 @@
-/* test_draws.c - random numbers: the bits of any instruction set and device, close to what they should be,
- * and spread as they should. */
+/* test_draws.c - tests random numbers: the same bits on every instruction set and device, accurate to a few
+ * ulp, and distributed correctly. */
 #include "kernel_run.h"
 #include "core/cpu/cpu.h"
 #include "core/shared/normal.h"
 
 /* ---- the same bits everywhere ---- */
-Test(draws, all_tables_draw_the_same_bits)
+Test(draws, have_the_same_bits_on_every_table)
 {
     enum { NUMBERS = 20011 };
     static real want[2][NUMBERS];
-    const real a = (real)-.37, b = (real)1.13;   /* a + b u has to round twice */
+    const real a = (real)-.37, b = (real)1.13;   /* a + b u must round twice */
     for (int normal = 0; normal < 2; normal++)
         weft__random(NUMBERS, 0x1234567890abcdefu, 3, normal, a, b, want[normal]);
     for (int i = setenv("WEFT_SYNC", "1", 1); table_of(i); i++)
@@ -27,7 +27,7 @@ static uint64_t bits_of(double x)
     memcpy(&bits, &x, sizeof bits);
     return bits;
 }
-Test(draws, these_are_the_bits)                  /* found on one machine, and to be found on every other */
+Test(draws, have_the_recorded_bits)  /* Recorded on one machine; every other machine must reproduce them. */
 {
     static const struct { uint64_t draw, bits;
     } known[] = {
@@ -44,7 +44,7 @@ Test(draws, these_are_the_bits)                  /* found on one machine, and to
                      (unsigned long long)bits_of(weft__standard_normal(known[i].draw)));
 }
 
-TABLE_TEST(draws, first_values_and_streams_do_not_know_the_table)
+TABLE_TEST(draws, start_values_and_streams_are_the_same_on_every_table)
 {
     enum { ROWS = 37, COLUMNS = 19 };
     static const weft_init inits[] = { { WEFT_INIT_NORMAL, (weft_real).3, (weft_real)1.7 },
@@ -72,14 +72,14 @@ TABLE_TEST(draws, first_values_and_streams_do_not_know_the_table)
     first = false;
 }
 
-/* ---- and what they should be ---- */
-static double off(double got, long double want)  /* in ulp of what is expected */
+/* ---- accuracy and distribution ---- */
+static double off(double got, long double want)  /* Error in ulp of the expected value. */
 {
     double near = (double)want;
     return (double)fabsl(((long double)got - want) /
                          (long double)(nextafter(fabs(near), INFINITY) - fabs(near)));
 }
-Test(draws, log_is_within_two_ulp_and_cos_within_three)
+Test(draws, compute_log_within_two_ulp_and_cos_within_three)
 {
     const long double turn = 6.28318530717958647692528676655900577L;
     double worst_log = 0, worst_cos = 0;
@@ -93,7 +93,7 @@ Test(draws, log_is_within_two_ulp_and_cos_within_three)
         else
             cr_assert_eq(weft__log(u), 0);
         long double c = cosl(turn * (long double)v);
-        if (fabsl(c) > 1e-3L)                    /* nearer to 0 what a turn is rounded to would be seen */
+        if (fabsl(c) > 1e-3L)                    /* nearer to 0, the rounding of the angle would dominate */
             worst_cos = fmax(worst_cos, off(weft__cos_of_turns(v), c));
     }
     cr_expect(worst_log < 2 && worst_cos < 3, "log %.2f ulp, cos %.2f ulp", worst_log, worst_cos);
@@ -108,8 +108,8 @@ static int upwards(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* Kolmogorov & Smirnov: sqrt(n) D stays below 1.95 but once in 1000 */
-Test(draws, normal_numbers_have_normal_quantiles)
+/* Kolmogorov and Smirnov: sqrt(n) D exceeds 1.95 once in 1000 cases. */
+Test(draws, have_normal_quantiles)
 {
     enum { DRAWS = 200000 };
     double *x = malloc(DRAWS * sizeof *x), apart = 0, sum = 0, squares = 0, fourth = 0;
@@ -122,7 +122,7 @@ Test(draws, normal_numbers_have_normal_quantiles)
         apart = fmax(apart, fabs(.5 * erfc(-x[i] * sqrt(.5)) - (i + .5) / DRAWS));
     cr_expect(apart * sqrt(DRAWS) < 1.95, "%g", apart * sqrt(DRAWS));
     cr_expect(fabs(sum / DRAWS) < .01 && fabs(squares / DRAWS - 1) < .01 && fabs(fourth / DRAWS - 3) < .1);
-    /* a draw of 32 bits ends at 6.66 */
+    /* a draw of 32 bits reaches at most 6.66 */
     cr_expect(x[0] < -4 && x[0] > -6.7 && x[DRAWS - 1] > 4 && x[DRAWS - 1] < 6.7, "%g .. %g", x[0],
               x[DRAWS - 1]);
     free(x);
@@ -130,8 +130,8 @@ Test(draws, normal_numbers_have_normal_quantiles)
 
 /* ---- the open end ---- */
 
-/* Draws at the end of their range: the largest u, and a normal number of the smallest u. */
-Test(draws, the_last_draws)
+/* Draws at the end of the range: the largest u, and the normal number of the smallest u. */
+Test(draws, stay_below_one_at_the_end_of_the_range)
 {
     const float a[] = { 0, 1, 100, 1e8f, -1, .1f }, b[] = { 1, 1, 1, 8, 1, .2f };
     for (int i = 0; i < COUNT(a); i++) {
@@ -147,7 +147,7 @@ Test(draws, the_last_draws)
         cr_assert(isfinite(weft__standard_normal(ends[i])) && fabs(weft__standard_normal(ends[i])) < 7);
 }
 
-CPU_TEST(draws, a_dropout_that_rounds_to_1_is_refused)
+CPU_TEST(draws, refuse_a_dropout_that_rounds_to_one)
 {
     weft_tensor *x = weft_full(w, 1, WEFT_SHAPE(64));
     const double p[] = { 1, 1 - 1e-17, TOL(1, 1 - 1e-9), -1, NAN };

@@ -1,5 +1,5 @@
-/* test_environment.c - variables WEFT_..: a bad value is an error of weft_open; a name that does not exist is
- * reported in one line, once in a process. */
+/* test_environment.c - tests the WEFT_.. variables. An invalid value is an error of weft_open. An unknown
+ * name is reported in one line, once per process. */
 #include "tests/listen.h"
 
 static const char *opened(void)
@@ -12,7 +12,7 @@ static const char *opened(void)
     return said;
 }
 
-Test(environment, a_misspelt_name_is_told_once)
+Test(environment, reports_a_misspelt_name_once)
 {
     unsetenv("WEFT_LOG");
     setenv("WEFT_THREAD", "1", 1);
@@ -28,14 +28,14 @@ Test(environment, a_misspelt_name_is_told_once)
     cr_assert(!strncmp(opened(), "weft: unknown variable WEFT_QQQQ (docs/", 38));
 }
 
-Test(environment, zero_silences)
+Test(environment, is_silent_when_set_to_zero)
 {
     setenv("WEFT_LOG", "0", 1);
     setenv("WEFT_THREAD", "1", 1);
     cr_assert_str_empty(opened());
 }
 
-Test(environment, names_that_exist_are_not_told)
+Test(environment, accepts_known_names)
 {
     static const char *const names[] = {
         "WEFT_ISA",   "WEFT_NCCL",   "WEFT_BACKEND_PATH", "WEFT_PARALLEL_TIMEOUT", "WEFT_SYNC", "WEFT_RECUR",
@@ -47,7 +47,7 @@ Test(environment, names_that_exist_are_not_told)
     cr_assert_str_empty(opened());
 }
 
-Test(environment, bad_values_are_refused)
+Test(environment, refuses_invalid_values)
 {
     static const struct {
         const char *name;

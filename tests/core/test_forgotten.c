@@ -1,5 +1,5 @@
-/* test_forgotten.c - a program that forgets weft_clear is told, once and in one line; one that does not
- * forget it, or rewinds, or does not want to hear, is not. */
+/* test_forgotten.c - tests the warning about a missing weft_clear. It is printed once, in one line. A program
+ * that clears, rewinds or turns the warning off does not see it. */
 #include "tests/listen.h"
 
 static int lines(const char *text)
@@ -35,7 +35,7 @@ static const char *after(habit how, bool updates, int steps)
     return said;
 }
 
-Test(forgotten, is_told_once, .init = unchecked)             /* WEFT_CHECK tells earlier */
+Test(forgotten, is_reported_once, .init = unchecked)             /* WEFT_CHECK reports it earlier */
 {
     unsetenv("WEFT_LOG");
     for (int updates = 0; updates < 2; updates++) {

@@ -1,4 +1,5 @@
-/* test_fork.c - a process that forks while others of its threads save and load: the child does so, too. */
+/* test_fork.c - forks a process while its other threads save and load. The child must be able to save and
+ * load. */
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
@@ -17,7 +18,7 @@ static void *goes_on_saving(void *k_)
     return k_;
 }
 
-static int child_s_own(void)                     /* which hangs for ever if a lock came along */
+static int child_s_own(void)                     /* hangs if the fork copied a held lock */
 {
     alarm(20);
     model k = model_new(2);
@@ -31,7 +32,7 @@ static int ended(pid_t child)
     return WIFEXITED(status) ? WEXITSTATUS(status) : 256 + WTERMSIG(status);
 }
 
-Test(fork, a_child_saves_while_the_parent_does)
+Test(fork, child_saves_while_the_parent_saves)
 {
 #if CHECK_SANITIZED
     puts("skipped: a fork while others save: the sanitizer's own allocator does not outlive one");
@@ -57,14 +58,14 @@ Test(fork, a_child_saves_while_the_parent_does)
     end_folder();
 }
 
-Test(fork, in_the_midst_of_a_save_of_its_own)      /* as a handler of a signal may */
+Test(fork, child_saves_after_a_fork_inside_a_save)      /* A signal handler may do this. */
 {
     snprintf(childs, sizeof childs, "%s", in_folder("childs"));
     alarm(30);
     for (int i = 0; i < WEFT__LOCKS; i++) {
         weft__lock((weft__lock_of)i);
         pid_t child = fork();
-        weft__unlock((weft__lock_of)i);          /* on both sides */
+        weft__unlock((weft__lock_of)i);          /* in parent and child */
         if (!child)
             _exit(child_s_own());
         cr_assert_eq(ended(child), 0);

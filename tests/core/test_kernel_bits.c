@@ -1,12 +1,12 @@
-/* test_kernel_bits.c - properties of kernels besides their values: a row has the same bits in every batch;
- * masks are those of the published generator; an index out of range is reported and not followed; OpenBLAS
- * multiplies; WEFT_ISA chooses a table or is refused. */
+/* test_kernel_bits.c - tests properties of kernels other than values. A row has the same bits in every batch.
+ * Masks come from the published generator. An index out of range is reported and not read. OpenBLAS gives the
+ * products. WEFT_ISA selects a table or is refused. */
 #include "kernel_run.h"
 #include "core/shared/philox.h"
 
-/* ---- what is moved ---- */
-/* In pieces as wide as a layout has them, to places that another layout does not need: -0 stays -0. */
-Test(bits, what_is_moved_keeps_its_sign_of_zero)
+/* ---- copies ---- */
+/* Copies pieces of any width to places of other layouts. -0 stays -0. */
+Test(bits, copies_keep_negative_zero)
 {
     ON_EVERY_TABLE(t) {
         enum { N = 21, ROWS = 3, W = N / ROWS };
@@ -40,9 +40,9 @@ Test(bits, what_is_moved_keeps_its_sign_of_zero)
 }
 
 /* ---- random numbers ---- */
-Test(bits, philox_gives_the_published_numbers)
+Test(bits, philox_matches_the_published_vectors)
 {
-    /* Random123's kat_vectors */
+    /* from Random123's kat_vectors */
     static const struct { uint64_t key; uint32_t counter[4], out[4]; } known[] = {
         { 0, { 0, 0, 0, 0 }, { 0x6627e8d5, 0xe169c58d, 0xbc57ac4c, 0x9b00dbd8 } },
         { ~(uint64_t)0, { ~0u, ~0u, ~0u, ~0u }, { 0x408f276d, 0x41c83b0e, 0xa20bc7c6, 0x6d5451fd } },
@@ -55,14 +55,14 @@ Test(bits, philox_gives_the_published_numbers)
         cr_assert_arr_eq(out, known[i].out, sizeof out);
     }
 }
-Test(bits, streams_and_masks_count_as_they_say)
+Test(bits, streams_and_masks_use_documented_counters)
 {
     uint32_t counter[4] = { 5, 2, 0, 0 }, out[4];
     weft__philox(77, counter, out);
-    uint64_t n = ((uint64_t)2 << 33) + 10;       /* halves of counter n / 2 */
+    uint64_t n = ((uint64_t)2 << 33) + 10;       /* counter n / 2, its two halves */
     cr_assert_eq(weft__philox_draw(77, n), out[0] | (uint64_t)out[1] << 32);
     cr_assert_eq(weft__philox_draw(77, n + 1), out[2] | (uint64_t)out[3] << 32);
-    for (uint32_t j = 0; j < 300; j++) {         /* the token (id, position): its words 2, 3 and 1 */
+    for (uint32_t j = 0; j < 300; j++) {         /* The token (id, position) is in words 2, 3 and 1. */
         uint32_t mask[4] = { j / 64 * 8 + j % 8, 7, 0x89abcdef, 0x01234567 };
         weft__philox(77, mask, out);
         cr_assert_eq(weft__philox_mask(77, 0x0123456789abcdef, 7, j),
@@ -75,7 +75,7 @@ Test(bits, streams_and_masks_count_as_they_say)
 Test(bits, dropout_is_a_function_of_id_position_and_column)
 {
     ON_EVERY_TABLE(t) {
-        enum { W = 131, ROWS = 300 };            /* two threads share them */
+        enum { W = 131, ROWS = 300 };            /* split between two threads */
         int64_t id[ROWS];
         int32_t position[ROWS];
         real *x = room(t, ROWS * W, sizeof *x), *y = room(t, ROWS * W, sizeof *y),
@@ -97,7 +97,7 @@ Test(bits, dropout_is_a_function_of_id_position_and_column)
     }
 }
 
-/* ---- alone and in company ---- */
+/* ---- independence of the batch ---- */
 static void rows_alone(run *t, int64_t rows, int64_t width)
 {
     real *x = reals(t, rows * width, -3, 3), *mask = some_zeros(reals(t, rows * width, .5, 1), rows * width),
@@ -138,7 +138,7 @@ static void rows_alone(run *t, int64_t rows, int64_t width)
         same_bits("a loss alone", &a, mean + r, 1);
     }
 }
-Test(bits, a_row_does_not_know_its_neighbours)
+Test(bits, a_row_does_not_depend_on_its_batch)
 {
     static const int64_t shapes[][2] = { { 3, 1 }, { 40, 7 }, { 500, 40 }, { 100, 333 } };
     ON_EVERY_TABLE(t)
@@ -146,7 +146,8 @@ Test(bits, a_row_does_not_know_its_neighbours)
             rows_alone(t, shapes[i][0], shapes[i][1]);
 }
 
-/* From `at` on some of n, the last ones anew if fewer than `least` are left; how many. */
+/* Takes some of n from `at` on and returns their number. If fewer than `least` remain, it includes earlier
+ * ones again. */
 static int64_t some_of(int64_t *at, int64_t n, int64_t least)
 {
     int64_t some = least + size(30);
@@ -154,8 +155,8 @@ static int64_t some_of(int64_t *at, int64_t n, int64_t least)
     *at = *at + some < n ? *at : n - some;
     return some;
 }
-/* An extent of weights may decide how a product is computed, if it is less than 32, and on a GPU in any case;
- * the number of tokens may not. */
+/* An extent of the weights may change how a product is computed if it is below 32, and on a GPU always. The
+ * number of tokens must not. */
 static bool on_gpu(const run *t) { return !strcmp(t->k->name, "cuda"); }
 static void products_of_parts(run *t, bool ta, bool tb, int64_t m, int64_t n, int64_t k)
 {
@@ -163,14 +164,14 @@ static void products_of_parts(run *t, bool ta, bool tb, int64_t m, int64_t n, in
     real *a = reals(t, m * k, -1, 1), *b = reals(t, k * n, -1, 1), *c = room(t, m * n, sizeof *c),
         *part = room(t, m * n, sizeof *part);
     t->k->gemm(&t->d, &p, a, b, c);
-    for (int64_t i = 0, rows; i < m; i += rows) {                 /* some rows of a at a time */
+    for (int64_t i = 0, rows; i < m; i += rows) {                 /* some rows of a per call */
         rows = some_of(&i, m, ta ? 32 : 1);
         weft__product q = p;
         q.m = rows;
         t->k->gemm(&t->d, &q, a + (ta ? i : i * k), b, part + i * n);
     }
     same_bits("rows apart", part, c, m * n);
-    for (int64_t j = 0, some; j < n && !on_gpu(t); j += some) {   /* some columns of b */
+    for (int64_t j = 0, some; j < n && !on_gpu(t); j += some) {   /* some columns of b per call */
         some = some_of(&j, n, 32);
         weft__product q = p;
         q.n = some;
@@ -191,16 +192,16 @@ static void products_of_neighbours(void)
                 if (!on_gpu(t) || !(way & 1))
                     products_of_parts(t, way & 1, way & 2, shapes[i][0], shapes[i][1], shapes[i][2]);
 }
-Test(bits, a_product_does_not_know_its_neighbours) { products_of_neighbours(); }
+Test(bits, a_product_does_not_depend_on_its_batch) { products_of_neighbours(); }
 /* cuBLAS may refuse some numbers of rows. */
-Test(bits, a_product_with_rows_for_company_does_not_know_its_neighbours)
+Test(bits, a_padded_product_does_not_depend_on_its_batch)
 {
     setenv("WEFT_EMU_BLAS", "rows", 1);
     products_of_neighbours();
 }
 
-/* ---- faults, another BLAS, tiers ---- */
-Test(bits, the_first_index_out_of_range_is_told)
+/* ---- faults, OpenBLAS, tiers ---- */
+Test(bits, the_first_index_out_of_range_is_reported)
 {
     ON_EVERY_TABLE(t) {
         static const int32_t index[] = { 0, -1, 7, 5, 9 };
@@ -210,15 +211,15 @@ Test(bits, the_first_index_out_of_range_is_told)
         close_to("bad rows are filled", y, ((real[]){ 1, 2, -3, -3, -3, -3, -3, -3, -3, -3 }), 10, 0);
         t->d.fault = (weft__fault){ 0 };
         t->k->gather(&t->d, 2, 2, 5, x, index, -3, y, false);
-        cr_assert(!t->d.fault.is, "-1 is no fault");
+        cr_assert(!t->d.fault.is, "-1 must be accepted");
         t->k->gather(&t->d, 1, 2, 5, x, (int32_t[]){ -2 }, -3, y, false);
         cr_assert(t->d.fault.is && t->d.fault.value == -2, "-2 is one");
         t->d.fault = (weft__fault){ 0 };
         t->k->entropy(&t->d, &(weft__entropy){ .rows = 1, .classes = 2 }, x, index + 1, y);
-        cr_assert(t->d.fault.is && t->d.fault.value == -1 && y[0] == 0, "-1 is no class");
+        cr_assert(t->d.fault.is && t->d.fault.value == -1 && y[0] == 0, "-1 must be a fault");
     }
 }
-/* OpenBLAS multiplies as the library's own kernels do, two products in a batch. */
+/* OpenBLAS gives the same products as the library's kernels, two in a batch. */
 static void products_by_blas(void)
 {
     static const int64_t shapes[][3] = { { 300, 70, 90 }, { 1, 1, 1 },     { 7, 513, 3 },
@@ -246,20 +247,20 @@ static bool opens(weft_gemm wanted, const char *text)
     cr_assert(*text ? strstr(why, text) != NULL : !*why, "%s", why);
     return is;
 }
-Test(bits, openblas_multiplies)
+Test(bits, openblas_matches_the_kernels)
 {
     setenv("WEFT_GEMM", "openblas", 1);
     cr_assert(opens(WEFT_DEFAULT_GEMM, ""));
     products_by_blas();
 }
-Test(bits, blas_is_off_or_missing)
+Test(bits, missing_blas_falls_back_or_fails)
 {
     setenv("WEFT_GEMM", "own", 1);
     cr_assert(!opens(WEFT_OPENBLAS_GEMM, ""));
     setenv("WEFT_GEMM", "/nowhere/libopenblas.so", 1);
     cr_assert(!opens(WEFT_DEFAULT_GEMM, "WEFT_GEMM=/nowhere"));
 }
-Test(bits, options_choose_what_multiplies)
+Test(bits, options_select_the_product_implementation)
 {
     unsetenv("WEFT_GEMM");
     cr_assert(!opens(WEFT_DEFAULT_GEMM, "") && !opens(WEFT_OWN_GEMM, "") && opens(WEFT_OPENBLAS_GEMM, ""));
@@ -271,16 +272,16 @@ Test(bits, options_choose_what_multiplies)
     cr_assert(strstr(weft_error_message(wrong), "open: gemm 3; one of weft_gemm is expected"));
     weft_close(own), weft_close(blas), weft_close(wrong);
 }
-Test(bits, the_environment_stays_as_it_was)
+Test(bits, loading_restores_the_environment)
 {
     setenv("WEFT_GEMM", "openblas", 1);
     unsetenv("OPENBLAS_CORETYPE"), setenv("OPENBLAS_NUM_THREADS", "3", 1);
     cr_assert(opens(WEFT_DEFAULT_GEMM, ""));
-    cr_assert_null(getenv("OPENBLAS_CORETYPE"), "what was lent for the loading was not taken back");
-    cr_assert_str_eq(getenv("OPENBLAS_NUM_THREADS"), "3", "what the user has set was changed");
+    cr_assert_null(getenv("OPENBLAS_CORETYPE"), "a variable set for the loading was not removed");
+    cr_assert_str_eq(getenv("OPENBLAS_NUM_THREADS"), "3", "the user's variable was changed");
 }
 
-Test(bits, tiers_are_chosen_or_refused)
+Test(bits, tiers_are_selected_or_refused)
 {
     char why[160] = "";
     unsetenv("WEFT_TABLES");

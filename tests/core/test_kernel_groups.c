@@ -1,8 +1,9 @@
-/* test_kernel_groups.c - layers side by side, as groups of columns: each has the bits that it has alone. */
+/* test_kernel_groups.c - tests groups of columns, as grouped layers use them. Each group has the same bits as
+ * a separate layer. */
 #include "kernel_run.h"
 
-/* Each of a batch of products, columns of wide matrices as a layer with groups has them, but for the
- * weight's, is the product that it is alone; strict, since matrix tiles are for single products. */
+/* Each product of a batch on column groups of wide matrices equals the separate product. The weights are not
+ * grouped. The products are strict, because matrix tiles serve only single products. */
 static void products_of_groups(run *t, bool of_weight, int64_t m, int64_t n, int64_t k)
 {
     const int64_t groups = 1 + size(4);
@@ -32,7 +33,7 @@ static void products_of_groups(run *t, bool of_weight, int64_t m, int64_t n, int
     same_bits("a group's product", c, one, groups * m * n);
     forget(t);
 }
-/* A group of rows, contiguous. */
+/* Copies the rows of a group to contiguous memory. */
 static void rows_of_group(int64_t rows, int64_t width, int64_t groups, int64_t g, const real *x, real *to)
 {
     for (int64_t r = 0; r < rows / groups; r++)
@@ -66,8 +67,8 @@ static void norms_of_groups(run *t, int64_t tokens, int64_t width)
     }
     forget(t);
 }
-/* cuBLAS looks at sizes, and so do sums over rows on a GPU. */
-Test(groups, a_group_does_not_know_the_others)
+/* cuBLAS depends on sizes, and so do sums over rows on a GPU. */
+Test(groups, each_group_matches_a_separate_product)
 {
     static const int64_t shapes[][3] = { { 5, 3, 4 }, { 40, 33, 70 }, { 700, 64, 8 }, { 64, 40, 2500 } };
     ON_EVERY_TABLE(t)

@@ -1,7 +1,7 @@
-/* test_kernels.c - every kernel of every table against the plain loops, on random shapes: odd sizes, nothing
- * at all, adding and not, enough for the threads; one thread and two give the same bits. A case draws its
- * inputs from the dice, so that every run of it sees the same ones, and hands in its outputs; the comparison
- * is here once. */
+/* test_kernels.c - tests every kernel of every table against the plain loops, on random shapes: odd sizes,
+ * empty inputs, adding or overwriting, enough work for several threads. One and two threads give the same
+ * bits. A case draws its inputs from the dice, so that each run gets the same ones, and passes its outputs to
+ * one common comparison. */
 #include "kernel_run.h"
 
 /* ---- pointwise ---- */
@@ -69,7 +69,7 @@ static void play_sums(run *t)
     CALL(sum, &g, reals(t, all, -1, 1), result_of(t, n[0], 1e-11, 2e-4), coin());
     const int64_t many = t->large ? 5000 + size(500) : size(700), few = 1 + size(9);
     const weft__grid tall = { 2, { many, few }, { { 0, 1 } } };
-    for (int again = 0; again < 2; again++)      /* on a GPU blocks count each other, by counters that stay */
+    for (int again = 0; again < 2; again++)      /* GPU blocks count each other in persistent counters */
         CALL(sum, &tall, reals(t, many * few, -1, 1), result_of(t, few, 1e-11, 2e-4), coin());
     int64_t rows = t->large ? 700 : size(40), width = t->large ? 60 + size(90) : size(80);
     int64_t ldx = width + size(5), ldy = width + size(5);
@@ -99,7 +99,7 @@ static void play_runs(run *t)
     int64_t k = 1 + size(4);
     int32_t *best = room(t, ends * k, sizeof *best), *place = room(t, ends * k, sizeof *place);
     real *few_values = reals(t, all, -2, 2);
-    for (int64_t i = 0; i < all; i++)            /* equal ones, -inf and NaN among them */
+    for (int64_t i = 0; i < all; i++)            /* with ties, -inf and NaN */
         few_values[i] = dice(20) ? (real)floor((double)few_values[i]) : dice(2) ? -(real)INFINITY : (real)NAN;
     CALL(segment_topk, &s, k, few_values, best, place);
     CALL(to_reals, ends * k, best, result_of(t, ends * k, 0, 0));
@@ -130,13 +130,13 @@ KERNEL_TEST(softmax)
 static void play_index(run *t)
 {
     int64_t rows = t->large ? 600 : size(50), width = t->large ? 60 + size(90) : size(70), n = 1 + size(60);
-    /* an index out of range: the same fault everywhere, and nothing read */
+    /* an index out of range: the same fault everywhere, nothing is read */
     bool wrong = dice(6) == 0;
     int32_t *index = indices(t, rows, wrong ? -3 : -1, wrong ? n + 4 : n),
         *column = indices(t, rows, wrong ? -3 : -1, wrong ? width + 4 : width);
     real *x = reals(t, n * width, -1, 1), *many = reals(t, rows * width, -1, 1);
     if (dice(3) == 0)
-        index = indices(t, rows, n - 1, n);      /* all the same */
+        index = indices(t, rows, n - 1, n);      /* all equal */
     CALL(gather, rows, width, n, x, index, dice_real(-1, 1), result_of(t, rows * width, 1e-15, 1e-6), coin());
     CALL(scatter, rows, width, n, many, index, result_of(t, n * width, 1e-12, 1e-4), coin());
     CALL(pick, rows, width, many, column, result_of(t, rows, 1e-15, 1e-6), coin());
@@ -184,7 +184,7 @@ static void play_dropout(run *t)
 }
 KERNEL_TEST(dropout)
 
-/* [n]: rows below n, or -1; each once, in any order, or as they come. */
+/* [n]: row numbers below n, or -1. once: no row occurs twice. */
 static const int32_t *some_rows(run *t, int64_t n, bool once)
 {
     int32_t *row = room(t, n, sizeof *row);
@@ -256,9 +256,9 @@ static void play_gemm(run *t)
     CALL(gemm, &p, a, b, result_of(t, p.batches * p.stride_c, 1e-12, 1e-4));
 }
 Test(kernels, gemm) { everywhere("gemm", play_gemm, rounds(300, 5000)); }
-/* Where cuBLAS takes multiples of eight rows only, where it adds no bias, and where it does nothing without
- * memory; of an emulated GPU. */
-Test(kernels, gemm_of_few_algorithms)
+/* Limits an emulated GPU: cuBLAS accepts only multiples of eight rows, adds no bias, or fails without
+ * workspace. */
+Test(kernels, gemm_of_few_algorithms_matches_plain_loops)
 {
     static const char *const moods[] = { "rows", "nobias", "room" };
     for (int i = 0; i < COUNT(moods); i++) {
@@ -291,7 +291,7 @@ static void draw_offsets(run *t, int64_t n, int64_t longest, weft__ints *offset)
 }
 static void play_attention(run *t)
 {
-    const int64_t width = dice(4) ? 1 : 32;      /* for which matrix tiles serve */
+    const int64_t width = dice(4) ? 1 : 32;      /* widths that matrix tiles support */
     weft__attention a = { .sequences = t->large ? 1 + size(2) : size(6),
                           .heads = 1 + size(3),
                           .dk = size(8) ? width + size(20) : 0,
@@ -301,7 +301,7 @@ static void play_attention(run *t)
                           .mean = coin(),
                           .scale = dice_real(.1, .6) };
     a.mean &= a.shared_values;
-    /* several blocks of keys, which one thread or many may own */
+    /* several blocks of keys, for one thread or many */
     int64_t longest = t->large ? (a.mean ? 1100 : 700) : dice(8) ? 12 : 110;
     draw_offsets(t, a.sequences, dice(6) ? longest : 4, &a.q_offset);
     if (coin())
@@ -338,7 +338,7 @@ Test(kernels, attention) { everywhere("attention", play_attention, rounds(120, 3
 /* ---- normalisation, losses ---- */
 static void play_layer_norm(run *t)
 {
-    const bool wide = !t->large && coin() && coin();              /* a row is a whole block's work on a GPU */
+    const bool wide = !t->large && coin() && coin();  /* each row is the work of a whole block on a GPU */
     weft__layer_norm n = { .groups = 1 + (coin() ? 0 : size(5)), .eps = (real)1e-3 };
     n.add_x = coin(), n.add_gate = coin(), n.add_gain = coin(), n.add_shift = coin();
     n.rows = n.groups * (wide ? size(3) : t->large ? 700 : size(40));
@@ -399,8 +399,9 @@ static void play_memory(run *t)
     CALL(release, more, true);
 }
 KERNEL_TEST(memory)
-/* From a piece of memory that changes at once, more than any ring holds, in pieces that fit nowhere. */
-Test(kernels, uploads_take_what_was_there)
+/* Uploads from memory that changes immediately afterwards. There is more data than the staging ring holds, in
+ * pieces of awkward sizes. */
+Test(kernels, uploads_copy_the_source_before_returning)
 {
     enum { PIECE = 9973, PIECES = 300 };
     const weft__kernels *k;

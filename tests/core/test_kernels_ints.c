@@ -1,8 +1,8 @@
-/* test_kernels_ints.c - the kernels of ints, and the one that finds numbers outside a range, of every table
+/* test_kernels_ints.c - tests the kernels of ints, and the search for numbers outside a range, of every table
  * against the plain loops. */
 #include "kernel_run.h"
 
-/* Ints as reals, so that they are compared; few bits, so that a float holds them. */
+/* Compares ints as reals. They have few bits, so that a float holds them. */
 static void hand_in(run *t, const int32_t *x, int64_t n)
 {
     CALL(to_reals, n, x, result_of(t, n, 0, 0));
@@ -26,7 +26,7 @@ static void play_ints(run *t)
     CALL(spread_ints, &g, a, y = room(t, all, sizeof *y));
     hand_in(t, y, all);
 }
-Test(kernels_ints, ints) { everywhere("ints", play_ints, rounds(40, 2000)); }
+Test(kernels_ints, match_plain_loops) { everywhere("ints", play_ints, rounds(40, 2000)); }
 
 static void play_runs_of_ints(run *t)
 {
@@ -39,9 +39,9 @@ static void play_runs_of_ints(run *t)
         hand_in(t, y, ends);
     }
 }
-Test(kernels_ints, runs_of_ints) { everywhere("runs_of_ints", play_runs_of_ints, rounds(40, 2000)); }
+Test(kernels_ints, match_plain_runs) { everywhere("runs_of_ints", play_runs_of_ints, rounds(40, 2000)); }
 
-/* The first number outside is the fault; where there is none, there is none. */
+/* The first number outside the range is the fault. Without such a number there is no fault. */
 static void play_range(run *t)
 {
     int64_t n = flat_size(t), first = n ? size(n) : 0;
@@ -55,4 +55,4 @@ static void play_range(run *t)
     t->d.fault = (weft__fault){ 0 };
     *result_of(t, 1, 0, 0) = wrong;
 }
-Test(kernels_ints, range) { everywhere("range", play_range, rounds(40, 2000)); }
+Test(kernels_ints, find_the_first_number_outside) { everywhere("range", play_range, rounds(40, 2000)); }

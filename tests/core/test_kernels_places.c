@@ -1,11 +1,11 @@
-/* test_kernels_places.c - kernels that work number by number: each number has the same bits wherever it
- * stands, in vectors that begin anywhere, one of them apart from the others, of any length; and nothing
- * behind the end is touched. A GPU takes four numbers at once where it can. */
+/* test_kernels_places.c - tests element-wise kernels at every alignment and length, with one operand aligned
+ * differently from the others. Each element has the same bits at any position, and nothing past the end is
+ * written. A GPU processes four elements together where alignment allows. */
 #include "kernel_run.h"
 
 enum { VECTORS = 5, OUT = VECTORS - 1, N = 1030, BEHIND = 8 };
 typedef void call_of(run *t, int which, int64_t n, real **v);
-/* where the numbers begin that are looked at, and how far each vector is from a good address */
+/* from: first element compared. off: distance of each vector from an aligned address. */
 static const struct { int from, off[VECTORS]; int64_t n;
 } places[] = {
     { 0, { 0, 0, 0, 0, 0 }, N },     { 1, { 0, 0, 0, 0, 0 }, N }, { 2, { 0, 0, 0, 0, 0 }, N - 1 },
@@ -57,7 +57,7 @@ static void unary(run *t, int which, int64_t n, real **v)
     t->k->unary(&t->d, which % WEFT__UNARIES, which / WEFT__UNARIES % 3, n, (real).3, (real).5, v[0], v[1],
                 v[2], v[OUT], which / WEFT__UNARIES / 3);
 }
-/* dense, or with one number for all */
+/* dense, or one element broadcast */
 static void nest(run *t, int which, int64_t n, real **v)
 {
     const int64_t one = which / (WEFT__BINARIES + 1) % 2;
@@ -96,18 +96,18 @@ static void at_all_places(int kind)
             for (int j = 0; j < VECTORS; j++)
                 x[j] = j == 0 ? reals(t, N, kinds[kind].low, kinds[kind].high) : reals(t, N, -1, 1);
             for (int64_t i = 0; kinds[kind].call == nest && i < N; i++)
-                x[3][i] = (real).7;              /* wherever it begins */
+                x[3][i] = (real).7;              /* the same at every start */
             same_everywhere(t, kinds[kind].name, which, kinds[kind].call, x);
             forget(t);
         }
 }
-Test(kernels_places, flat) { at_all_places(0); }
-Test(kernels_places, unary) { at_all_places(1); }
-Test(kernels_places, nest) { at_all_places(2); }
-Test(kernels_places, update) { at_all_places(3); }
+Test(kernels_places, flat_kernels_give_the_same_bits_at_every_alignment) { at_all_places(0); }
+Test(kernels_places, unary_kernels_give_the_same_bits_at_every_alignment) { at_all_places(1); }
+Test(kernels_places, nests_give_the_same_bits_at_every_alignment) { at_all_places(2); }
+Test(kernels_places, updates_give_the_same_bits_at_every_alignment) { at_all_places(3); }
 
-/* A nest of one row is walked as a vector, one of several is not. */
-Test(kernels_places, a_row_alone)
+/* A nest of one row runs as a vector, one of several rows does not. */
+Test(kernels_places, a_row_alone_matches_the_row_of_many)
 {
     enum { ROWS = 3, W = 37, ALL = ROWS * W };
     ON_EVERY_TABLE(t)
@@ -116,7 +116,7 @@ Test(kernels_places, a_row_alone)
             real *a = reals(t, ALL, .5, 2), *b = reals(t, W, .5, 2), *c = reals(t, ALL, -1, 1);
             real *y = reals(t, ALL, -1, 1), *alone = room(t, ALL, sizeof *alone);
             memcpy(alone, y, ALL * sizeof *y);
-            for (int r = -1; r < ROWS; r++) {    /* all rows, each by itself */
+            for (int r = -1; r < ROWS; r++) {    /* -1: all rows in one call; otherwise one row */
                 const weft__grid many = { 2, { ROWS, W }, { { W, 1 }, { 0, 1 }, { W, 1 } } },
                                  one = { 1, { W }, { { 1 }, { 1 }, { 1 } } }, *g = r < 0 ? &many : &one;
                 const int64_t at = r < 0 ? 0 : r * W;

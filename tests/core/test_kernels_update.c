@@ -1,8 +1,8 @@
-/* test_kernels_update.c - the kernels of optimisers, of every table against the plain loops, as
- * test_kernels.c has the others. */
+/* test_kernels_update.c - tests the kernels of optimisers of every table against the plain loops.
+ * test_kernels.c tests the others. */
 #include "kernel_run.h"
 
-static void as_result(run *t, const weft__guard *g)               /* what the device knows, as numbers */
+static void as_result(run *t, const weft__guard *g)               /* the guard in device memory, as numbers */
 {
     real *x = result_of(t, 6, 1e-12, 1e-5);
     x[0] = (real)g->norm, x[1] = (real)g->applied, x[2] = (real)g->skipped, x[3] = (real)g->in_a_row,
@@ -60,8 +60,7 @@ static void play_update(run *t)
 }
 Test(kernels_update, update) { everywhere("update", play_update, rounds(160, 3000)); }
 
-/* What will be finite is known from sizes, or found out element by element; nothing but the guard is
- * written. */
+/* Predicts whether the update is finite, from sizes or element by element. Only the guard is written. */
 static void as_foreseen(run *t, const weft__guard *g)
 {
     real *x = result_of(t, 9, 1e-12, 1e-5);

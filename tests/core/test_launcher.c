@@ -1,5 +1,5 @@
-/* test_launcher.c - how many cores one of several ranks takes, by what it and its launcher are bound to. That
- * the launcher is found behind scripts is in tests/scripts/test_parallel.sh. */
+/* test_launcher.c - tests how many cores a rank uses when it or its launcher is bound to some.
+ * tests/scripts/test_parallel.sh tests that the launcher is found through scripts. */
 #include "../check.h"
 #include "core/inside.h"
 
@@ -17,7 +17,7 @@ static int share(cpu_set_t mine, cpu_set_t launcher, int ranks)
     return weft__share_of_cores(&mine, &launcher, ranks);
 }
 
-Test(launcher, a_share_of_the_cores)
+Test(launcher, gives_each_rank_its_share_of_the_cores)
 {
     cpu_set_t all = cpus(0, 64);
     cr_assert_eq(share(all, all, 4), 16, "not bound");
@@ -39,7 +39,7 @@ static int cores_with(const char *const variable[][2])
     return n;
 }
 
-Test(launcher, what_launchers_say)
+Test(launcher, reads_the_variables_of_launchers)
 {
     cpu_set_t mine;
     cr_assert_eq(sched_getaffinity(0, sizeof mine, &mine), 0);

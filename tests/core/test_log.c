@@ -1,6 +1,6 @@
-/* test_log.c - WEFT_LOG: silence without it, one line to begin with and one to end with, a table. The
- * profile: its rows are the operators that ran, with as much arithmetic as they have; the results are the
- * same, and a steady step still allocates nothing. */
+/* test_log.c - tests WEFT_LOG and the profile. The log is silent by default. With WEFT_LOG it prints a first
+ * line, a last line and a table. The profile has a row for each operator that ran, with its number of
+ * operations. Results are the same, and a steady step still allocates nothing. */
 #include <time.h>
 #include "core/inside.h"
 #include "tests/check.h"
@@ -42,7 +42,7 @@ static weft *opened(const char *level, int table_i)
     return w;
 }
 
-Test(log, says_what_was_asked_for)
+Test(log, prints_the_requested_level)
 {
     static const char *const levels[] = { NULL, "0", "", "1", "2" };
     for (int i = 0; i < COUNT(tables); i++)
@@ -67,7 +67,7 @@ Test(log, says_what_was_asked_for)
         }
 }
 
-/* ---- what the rows hold ---- */
+/* ---- counts in the rows ---- */
 static const weft_profile_row *row_of(weft *w, const char *name, bool back)
 {
     weft_profile p = weft_profile_of(w);
@@ -86,14 +86,14 @@ static void has_flops(weft *w, const char *name, bool back, int64_t calls, doubl
 
 static void counting(void) { setenv("WEFT_LOG", "2", 1), listen_to_stderr(); }
 
-TABLE_TEST(log, counts_calls_and_arithmetic, .init = counting)
+TABLE_TEST(log, counts_calls_and_operations, .init = counting)
 {
     net n = net_new(w);
     step(w, &n), step(w, &n);
     double in = 2. * N * IN * 4 * HIDDEN, recurrent = 2. * N * HIDDEN * 4 * HIDDEN,
            out = 2. * N * HIDDEN * 3, cells = 45. * N * HIDDEN;
     has_flops(w, "lstm", false, 2, 2 * (in + recurrent + cells));
-    /* dW of both; x is no parameter; dh of the step before */
+    /* dW of both; x is not a parameter; dh of the previous step */
     has_flops(w, "lstm", true, 2, 2 * (in + 2 * recurrent + cells));
     has_flops(w, "linear", false, 2, 2 * out);
     has_flops(w, "linear", true, 2, 4 * out);
@@ -103,7 +103,7 @@ TABLE_TEST(log, counts_calls_and_arithmetic, .init = counting)
     cr_assert_eq(square->launches, w->dev.k->synchronous ? 0 : 2);
 }
 
-TABLE_TEST(log, counts_the_rows_of_an_embedding_once, .init = counting)
+TABLE_TEST(log, counts_embedding_rows_once, .init = counting)
 {
     enum { ROWS = 2, TOKENS = 24 };
     static const int32_t len[] = { 20, 4 }, ids[TOKENS] = { 1, 0, -1, 1 };
@@ -131,11 +131,11 @@ static double attended(weft *w, weft_causal causal, bool mean)
                        .heads = 2, .causal = causal, .shared_values = mean, .mean_heads = mean },
                    NULL);
     OK(w);
-    /* two heads, keys of 2, values of 2, or of 4 that are common to them */
+    /* two heads; keys of 2; values of 2, or 4 shared by the heads */
     return row_of(w, "attention", false)->flops / (2. * (mean ? 2 * 2 + 4 : 2 * (2 + 2)));
 }
 
-CPU_TEST(log, counts_the_pairs_that_attend, .init = counting)
+CPU_TEST(log, counts_attending_pairs, .init = counting)
 {
     cr_assert_eq(attended(w, WEFT_ALL_KEYS, false), 2 * 4 + 3 * 2);
     cr_assert_eq(attended(w, WEFT_ALL_KEYS, true), 2 * 4 + 3 * 2);
@@ -144,7 +144,7 @@ CPU_TEST(log, counts_the_pairs_that_attend, .init = counting)
     cr_assert_eq(attended(w, WEFT_CAUSAL_STRICT, false), 2 + 3 + 0 + 0 + 1);
 }
 
-/* ---- without the environment ---- */
+/* ---- without the variable ---- */
 static double ms_now(void)
 {
     struct timespec t;
@@ -158,7 +158,7 @@ static void wait_ms(double ms)
         ;
 }
 
-/* Each moment is somebody's, and rows stand by their time. */
+/* The times of the rows add up to the total, and the rows are sorted by time. */
 static void adds_up(weft_profile p, double least, double most)
 {
     double ms = p.beside_ms;
@@ -171,11 +171,11 @@ static void adds_up(weft_profile p, double least, double most)
               p.ms, least, most);
 }
 
-TABLE_TEST(profile, is_switched_on_and_off)
+TABLE_TEST(profile, profile_switches_on_and_off)
 {
     net n = net_new(w);
     step(w, &n);
-    cr_assert(weft_profile_of(w).n == 0 && weft_profile_of(w).ms == 0, "not before it is asked for");
+    cr_assert(weft_profile_of(w).n == 0 && weft_profile_of(w).ms == 0, "profile before it was enabled");
     double outer = ms_now();
     cr_assert(!weft_set_profiling(w, true) && weft_set_profiling(w, true));
     double inner = ms_now();
@@ -207,7 +207,7 @@ TABLE_TEST(profile, is_switched_on_and_off)
     adds_up(p, 0, outer_end - outer);
 }
 
-CPU_TEST(profile, no_memory_for_it)
+CPU_TEST(profile, profile_fails_without_memory)
 {
     fail_in(w, 1);
     cr_assert(!weft_set_profiling(w, true));
@@ -215,7 +215,7 @@ CPU_TEST(profile, no_memory_for_it)
     cr_assert(!weft_set_profiling(w, true) && weft_set_profiling(w, false));
 }
 
-Test(log, changes_no_bit_and_allocates_nothing)
+Test(log, profile_keeps_results_and_allocates_nothing)
 {
     listen_to_stderr();
     FOR_DEVICES(w) {
@@ -234,7 +234,7 @@ Test(log, changes_no_bit_and_allocates_nothing)
 }
 
 /* ---- peaks ---- */
-TABLE_TEST(log, a_peak_is_the_most_there_was)
+TABLE_TEST(log, peak_is_the_maximum_since_reset)
 {
     weft_zeros(w, WEFT_SHAPE(1 << 20));
     weft_clear(w);

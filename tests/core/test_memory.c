@@ -1,5 +1,5 @@
-/* test_memory.c - what happens to memory: every allocation of a step failed once in turn, no allocation in a
- * steady step, a long tape, stale handles, decoder loops in constant memory. */
+/* test_memory.c - tests memory use: each allocation of a step fails in turn, a steady step allocates nothing,
+ * a long tape grows linearly, stale handles are detected, decoder loops run in constant memory. */
 #include <time.h>
 #include "tests/check.h"
 #include "core/inside.h"
@@ -61,7 +61,7 @@ static uint32_t crc_of(uint32_t crc, weft *w, const void *device, size_t bytes)
     return crc;
 }
 
-/* Parameters, all of the optimiser, counters of streams: as a checksum. */
+/* Checksum of the parameters, the optimiser state and the stream counters. */
 static uint32_t state_of(weft *w, const model *m)
 {
     weft__saved all[32];
@@ -77,7 +77,7 @@ static uint32_t state_of(weft *w, const model *m)
     return crc;
 }
 
-static void recovered(weft *w, const model *m)   /* its error and its gradients are gone */
+static void recovered(weft *w, const model *m)   /* Clears the error and the gradients. */
 {
     weft_recover(w);
     OK(w);
@@ -88,7 +88,8 @@ static void recovered(weft *w, const model *m)   /* its error and its gradients 
     free(g);
 }
 
-/* Fails the n-th of something until a step is through before that; what a failed step leaves is checked. */
+/* Fails the n-th event, for n = 1, 2, .., until the step completes first. Checks the state after each
+ * failure. */
 static int brutal(weft *w, const model *m, void (*plan)(const weft *, int64_t),
                   bool (*planned)(const weft *))
 {
@@ -101,22 +102,22 @@ static int brutal(weft *w, const model *m, void (*plan)(const weft *, int64_t),
         uint32_t before = state_of(w, m);
         plan(w, n);
         step(w, m, 5, 6);
-        left = planned(w);                       /* that many there are not */
+        left = planned(w);                       /* the step has fewer events */
         plan(w, 0);
         if (weft_ok(w))
-            continue;                            /* it went another way: a smaller block, say */
+            continue;                            /* the step used another path, e.g. a smaller block */
         failed++;
         cr_assert_eq(weft_error_code(w), WEFT_ENOMEM);
         cr_assert(strncmp(weft_error_message(w), "weft:", 5) &&
                       strstr(weft_error_message(w), "out of memory"),
                   "no operator is named: %s", weft_error_message(w));
-        recovered(w, m);                         /* of a failed context nothing is saved */
+        recovered(w, m);                         /* a failed context saves nothing */
         cr_assert_eq(state_of(w, m), before, "a failed step has changed a parameter, a moment or a counter");
     }
     return failed;
 }
 
-static void shrink(weft *w)                /* so that the next step asks for its blocks anew */
+static void shrink(weft *w)                /* Makes the next step allocate its blocks again. */
 {
     weft_clear(w);
     for (int i = 0; i < WEFT__ARENAS; i++) {
@@ -125,7 +126,7 @@ static void shrink(weft *w)                /* so that the next step asks for its
     }
 }
 
-TABLE_TEST(memory, every_piece_of_a_step_failed_once)
+TABLE_TEST(memory, step_survives_a_failure_of_each_arena_request)
 {
     model m = model_new(w);
     OK(w);
@@ -141,7 +142,7 @@ static void fail_block_of_new(const weft *w, int64_t n)
     fail_in(w, n);
 }
 
-TABLE_TEST(memory, every_block_failed_once)
+TABLE_TEST(memory, step_survives_a_failure_of_each_block)
 {
     model m = model_new(w);
     OK(w);
@@ -150,7 +151,7 @@ TABLE_TEST(memory, every_block_failed_once)
     weft_recover(w);
 }
 
-/* A heap of so many bytes. Batches grow until one is too large for it; then the smallest is not. */
+/* A heap with a limit in bytes. Batches grow until one is too large; a smaller one must still work. */
 typedef struct { size_t held, most; } small_heap;
 
 static void *small_allocate(size_t bytes, void *user)
@@ -177,9 +178,9 @@ static bool lstm_step(weft *w, weft_rnn *r, int64_t n)
     return weft_ok(w);
 }
 
-Test(memory, goes_on_with_a_smaller_batch)
+Test(memory, step_succeeds_with_a_smaller_batch_after_enomem)
 {
-    /* it is about the CPU, whatever table others are about */
+    /* tests the CPU only, whatever WEFT_TABLES names */
     const size_t step = getenv("WEFT_SMALL") ? 30 : CHECK_SANITIZED ? 4 : 1;
     for (size_t most = 6; most <= 40; most += step) {
         small_heap h = { 0, most << 20 };
@@ -207,7 +208,7 @@ Test(memory, goes_on_with_a_smaller_batch)
     }
 }
 
-Test(memory, opening_and_building_failed_once)
+Test(memory, open_and_build_survive_each_failure)
 {
     for (int n = 1;; n++) {
         heap *h = heap_of(NULL);
@@ -225,13 +226,13 @@ Test(memory, opening_and_building_failed_once)
     }
 }
 
-TABLE_TEST(memory, a_steady_step_allocates_nothing, .init = unchecked)
+TABLE_TEST(memory, steady_step_allocates_nothing, .init = unchecked)
 {
     model m = model_new(w);
     int64_t before = 0;
     for (int s = 1; s <= 100; s++) {
         dice_seed(s < 3 ? 1 : (uint64_t)s);
-        if (s < 3) {                         /* steps 1 and 2 are as large as any */
+        if (s < 3) {                         /* steps 1 and 2 reach the final size */
             int32_t len[20], tokens[20 * 9] = { 0 };
             for (int i = 0; i < 20; i++)
                 len[i] = 9;
@@ -267,10 +268,10 @@ static double chain(weft *w, int n)
     return (double)(b.tv_sec - a.tv_sec) + 1e-9 * (double)(b.tv_nsec - a.tv_nsec);
 }
 
-CPU_TEST(memory, doubling_a_tape_of_a_million_operators, .init = unchecked)
+CPU_TEST(memory, long_tape_costs_linear_time, .init = unchecked)
 {
     weft_set_grad_enabled(w, true);
-    /* fewer fit into caches */
+    /* smaller tapes fit into caches */
     int n = CHECK_SANITIZED ? rounds(250000, 1000000) : getenv("WEFT_SOAK") ? 1000000 : 250000;
     double once = 1e9, twice = 1e9;
     chain(w, 2 * n);
@@ -278,13 +279,13 @@ CPU_TEST(memory, doubling_a_tape_of_a_million_operators, .init = unchecked)
         once = fmin(once, chain(w, n));
         twice = fmin(twice, chain(w, 2 * n));
     }
-    cr_assert(twice < (CHECK_SANITIZED ? 3 : 2.2) * once, "%d operators: %.3f s, twice as many: %.3f s", n,
+    cr_assert(twice < (CHECK_SANITIZED ? 3 : 2.2) * once, "%d operators: %.3f s, twice the number: %.3f s", n,
               once, twice);
 }
 
-Test(memory, indices_out_of_range)
+Test(memory, index_out_of_range_fails_the_operator)
 {
-    setenv("WEFT_SYNC", "1", 1);                 /* else a GPU tells at the next wait, of an earlier kernel */
+    setenv("WEFT_SYNC", "1", 1);  /* otherwise a GPU reports the fault at the next synchronisation */
     FOR_DEVICES(w) {
         weft_index_select(weft_zeros(w, WEFT_SHAPE(4, 2)),
                           weft_ints(w, (int32_t[]){ 0, 3, 4 }, WEFT_SHAPE(3)));

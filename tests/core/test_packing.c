@@ -1,12 +1,12 @@
-/* test_packing.c - padded sequences are packed and unpacked: every index array and every cell against a plain
- * loop, for random lengths on every kernel table; lengths that do not fit. */
+/* test_packing.c - tests packing and unpacking of padded sequences: every index array and every cell against
+ * a plain loop, for random lengths on every kernel table, and invalid lengths. */
 #include "tests/check.h"
 
 enum { MOST = 12, LONGEST = 9, COLUMNS = LONGEST + 1 };
 
 static weft_real value(int64_t s, int64_t t) { return (weft_real)(100 * s + t + 1); }
 
-/* [n, columns] with values in the cells of tokens; right: the padding comes first. */
+/* Creates [n, columns] with values in the cells of tokens. right: padding comes first. */
 static weft_tensor *padded(weft *w, const weft_lengths *l, int64_t columns, bool right, weft_real pad)
 {
     weft_real v[MOST * COLUMNS];
@@ -18,7 +18,7 @@ static weft_tensor *padded(weft *w, const weft_lengths *l, int64_t columns, bool
     return weft_reals(w, v, WEFT_SHAPE(l->n, columns));
 }
 
-/* The index arrays, and the data step by step and sequence by sequence. */
+/* Checks the index arrays, and the data in PACKED and CONCAT order. */
 static void hold_packed(weft_tensor *x, const weft_lengths *l)
 {
     weft_packed_sequence p = weft_packed_sequence_of(x);
@@ -49,7 +49,7 @@ static void hold_packed(weft_tensor *x, const weft_lengths *l)
     cr_assert_eq(row, weft_size(x, 0));
 }
 
-Test(packing, cells_and_index_arrays)
+Test(packing, cells_and_indices_match_plain_loops)
 {
     int32_t len[MOST];
     FOR_DEVICES(w)
@@ -74,8 +74,8 @@ Test(packing, cells_and_index_arrays)
         }
 }
 
-/* ---- what must be refused, and what must not ---- */
-Test(packing, bad_lengths)
+/* ---- invalid and borderline lengths ---- */
+Test(packing, invalid_lengths_are_refused)
 {
     FOR_DEVICES(w) {
         struct { int32_t len[4]; int64_t n; const char *part;
@@ -98,9 +98,8 @@ Test(packing, bad_lengths)
     }
 }
 
-/* A length that covers only part of the data is legal (S1e: the 4 is lost, PyTorch's way); the check
- * names it. */
-Test(packing, data_beyond_a_length)
+/* A length may cover only part of the data, as in PyTorch: the 4 is dropped. WEFT_CHECK reports it. */
+Test(packing, data_beyond_a_length_is_dropped)
 {
     const weft_real rows[15] = { 1, 2, 3, 4, 0, 5, 6, 0, 0, 0, 7, 8, 9, 0, 0 };
     const int32_t   len[3] = { 3, 2, 5 }, enough[3] = { 4, 2, 5 };
@@ -118,7 +117,7 @@ Test(packing, data_beyond_a_length)
     }
 }
 
-Test(packing, no_sequences_and_no_tokens)
+Test(packing, empty_batches_work)
 {
     const int32_t none[3] = { 0, 0, 0 };
     FOR_DEVICES(w)

@@ -1,5 +1,5 @@
-/* test_pool.c - the thread pool: every task once, whatever the numbers; serial where it must be; alive after
- * fork; no thread before it is needed, and none that is left. (tsan_main.c runs it under ThreadSanitizer.) */
+/* test_pool.c - tests the thread pool: it runs every task once, runs serially inside a task, works after
+ * fork, starts threads on first use and ends them all. tsan_main.c runs this file under ThreadSanitizer. */
 #include <dirent.h>
 #include <pthread.h>
 #include <sys/wait.h>
@@ -39,7 +39,7 @@ static void all_once(counts *c, int64_t tasks, int times)
                   (long long)i, (long long)tasks);
 }
 
-Test(pool, every_task_is_done_once)
+Test(pool, runs_every_task_once)
 {
     for (int threads = 1; threads <= 5; threads++) {
         run *t = run_on(&weft__ref, threads);
@@ -49,7 +49,7 @@ Test(pool, every_task_is_done_once)
             int64_t tasks = size(i % 10 ? 20 : MOST);
             weft__parallel(&t->d, tasks, count, c);
             if (i % 16 == 0)
-                usleep(300);                     /* let them fall asleep now and then */
+                usleep(300);                     /* let threads sleep sometimes */
             all_once(c, tasks, 1);
         }
         for (int i = threads; i < 16; i++)
@@ -57,7 +57,7 @@ Test(pool, every_task_is_done_once)
         run_end(t);
     }
 }
-Test(pool, threads_start_when_needed_and_end_with_it)
+Test(pool, starts_threads_on_first_use_and_ends_them)
 {
     run *t = run_on(&weft__ref, 3);
     counts *c = room(t, 1, sizeof *c);
@@ -83,7 +83,7 @@ static void nested(void *argument, int64_t i)
     cr_assert(weft__together(c->d) == 1);
     weft__parallel(c->d, c->inner, count, c);
 }
-Test(pool, a_call_from_a_task_is_serial)
+Test(pool, runs_serially_inside_a_task)
 {
     run *t = run_on(&weft__ref, 3);
     counts *c = room(t, 1, sizeof *c);
@@ -95,7 +95,7 @@ Test(pool, a_call_from_a_task_is_serial)
     run_end(t);
 }
 
-/* Each adds 1 to a number of its own, and finds all the others as far after they have met. */
+/* Each task adds 1 to its own number. After the barrier it must see the same number in all others. */
 static void in_step(void *argument, int64_t i)
 {
     counts *c = argument;
@@ -108,7 +108,7 @@ static void in_step(void *argument, int64_t i)
         weft__meet(&c->meeting, (int)c->inner);
     }
 }
-Test(pool, tasks_that_run_at_once_may_wait_for_one_another)
+Test(pool, concurrent_tasks_can_wait_for_each_other)
 {
     for (int threads = 1; threads <= 4; threads++) {
         run *t = run_on(&weft__ref, threads);
@@ -123,11 +123,11 @@ Test(pool, tasks_that_run_at_once_may_wait_for_one_another)
     }
 }
 
-Test(pool, a_child_of_fork_works_alone)
+Test(pool, runs_without_threads_in_a_forked_child)
 {
     run *t = run_on(&weft__ref, 3);
     counts *c = room(t, 1, sizeof *c);
-    weft__parallel(&t->d, 100, count, c);        /* the threads run */
+    weft__parallel(&t->d, 100, count, c);        /* the threads are running */
     all_once(c, 100, 1);
     for (int i = 0; i < 5; i++) {
         pid_t child = fork();
@@ -140,7 +140,7 @@ Test(pool, a_child_of_fork_works_alone)
         }
         int status = 0;
         cr_assert(waitpid(child, &status, 0) == child && WIFEXITED(status) && WEXITSTATUS(status) == 7);
-        weft__parallel(&t->d, 100, count, c);    /* and the parent's still do */
+        weft__parallel(&t->d, 100, count, c);    /* the parent's threads still work */
         all_once(c, 100, 1);
     }
     run_end(t);
@@ -158,7 +158,7 @@ static void *user(void *argument)
     run_end(t);
     return NULL;
 }
-Test(pool, pools_do_not_know_each_other)
+Test(pool, pools_are_independent)
 {
     pthread_t threads[3];
     for (int i = 0; i < COUNT(threads); i++)

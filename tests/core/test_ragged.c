@@ -1,5 +1,5 @@
-/* test_ragged.c - ragged batches at their edges: NaN in pads changes nothing, and there may be very many rows
- * or steps. `make hunt` shows that layouts, orders and neighbours change no bit. */
+/* test_ragged.c - tests edge cases of ragged batches: NaN in padding changes nothing, and batches may have
+ * very many rows or steps. `make hunt` checks that layouts, orders and batch members change no bit. */
 #include "tests/check.h"
 #include "core/inside.h"
 
@@ -21,7 +21,7 @@ static net net_new(weft *w, int64_t in, bool gru)
     return n;
 }
 
-/* Recurrent layer, norm, dropout, attention within each sequence, softmax over its tokens. */
+/* A recurrent layer, norm, dropout, attention within each sequence, softmax over its tokens. */
 static weft_tensor *loss_of(const net *n, weft_tensor *x)
 {
     weft_rnn_out r = weft_rnn_run(n->rnn, x, WEFT_ZERO_STATE);
@@ -33,7 +33,7 @@ static weft_tensor *loss_of(const net *n, weft_tensor *x)
                     weft_sum_all(weft_square(r.last.h)));
 }
 
-TABLE_TEST(ragged, nan_in_pads_changes_nothing)
+TABLE_TEST(ragged, ignores_nan_in_padding)
 {
     int32_t len[4] = { 3, 0, 5, 1 };
     weft_lengths l = { .n = 4, .len = len };
@@ -61,15 +61,15 @@ TABLE_TEST(ragged, nan_in_pads_changes_nothing)
     }
 }
 
-/* A recurrent layer has a number for each row, whatever its width. */
-CPU_TEST(ragged, too_many_rows_of_no_width)
+/* A recurrent layer stores a number per row, whatever its width. */
+CPU_TEST(ragged, refuses_too_many_rows_of_width_zero)
 {
     weft_tensor *x = weft_ragged(w, NULL, 3, &(weft_lengths){ .n = 0 });
     weft_to_rows(x, &(weft_placement){ (int64_t)1 << 62, 0, NULL, NULL });
     FAILS(w, WEFT_EARG, "4611686018427387904 rows of 0");
 }
 
-TABLE_TEST(ragged, long_sequences)
+TABLE_TEST(ragged, handles_long_sequences)
 {
     int32_t T = 70000;
     net m = net_new(w, 1, 0);

@@ -1,5 +1,6 @@
-/* test_rewind.c - what was made after a mark ends with it, ragged batches and their index arrays included;
- * what was made before it stays as it was; and batches are found in no time, however many a step has. */
+/* test_rewind.c - tests that a rewind frees everything created after the mark, including ragged batches and
+ * their index arrays, and keeps everything created before it. Finding a batch takes constant time, however
+ * many a step has. */
 #include <time.h>
 #include "tests/check.h"
 #include "core/inside.h"
@@ -14,7 +15,7 @@ static double cpu_now(void)
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-/* ---- all that a batch can have ---- */
+/* ---- ragged batches ---- */
 typedef struct { weft_rnn *rnn; weft_real x[64]; } scene;
 static scene scene_new(weft *w)
 {
@@ -32,7 +33,8 @@ static weft_tensor *batch_of(weft *w, const scene *s, int64_t id)
         &(weft_lengths){ .n = 3, .len = (int32_t[]){ 3, 0, 5 }, .id = (int64_t[]){ id, id + 1, id + 2 } });
 }
 
-/* Gathers to and from each layout, rows, a placement and its fold, ends of a recurrent layer. */
+/* Gathers to and from each layout, row numbers, a placement and its fold, the last states of a recurrent
+ * layer. */
 static weft_tensor *everything(const scene *s, weft_tensor *x)
 {
     weft_tensor *placed =
@@ -46,7 +48,7 @@ static weft_tensor *everything(const scene *s, weft_tensor *x)
                     weft_sum_all(weft_broadcast_to_tokens(weft_pool(both, WEFT_POOL_LAST), x)));
 }
 
-TABLE_TEST(rewind, batches_and_their_index_arrays_end, .init = unchecked)
+TABLE_TEST(rewind, frees_batches_and_their_index_arrays, .init = unchecked)
 {
     scene s = scene_new(w);
     weft_set_grad_enabled(w, false);
@@ -57,7 +59,7 @@ TABLE_TEST(rewind, batches_and_their_index_arrays_end, .init = unchecked)
     weft_clear(w);
     before = batch_of(w, &s, -9), b = before->f.batch;
     weft_to_layout(before, WEFT_PACKED);
-    const void *map = b->maps, *rows = b->rows;              /* habits may have made some */
+    const void *map = b->maps, *rows = b->rows;              /* earlier steps may have created some */
     weft_mark here = weft_mark_here(w);
     int64_t bytes = 0;
     for (int i = 0, n = rounds(3000, 30000); i < n; i++) {
@@ -67,7 +69,7 @@ TABLE_TEST(rewind, batches_and_their_index_arrays_end, .init = unchecked)
         cr_assert(b->maps != map && b->rows != rows && b->places && b->slot);
         weft_rewind(w, here);
         cr_assert(b->maps == map && b->rows == rows && !b->places && !b->slot,
-                  "what was made after the mark is still linked");
+                  "an array created after the mark is still linked");
         bytes = i == 1 ? held(w) : bytes;
         cr_assert(i < 2 || held(w) == bytes, "round %d: %lld bytes instead of %lld", i,
                   (long long)held(w), (long long)bytes);
@@ -76,7 +78,7 @@ TABLE_TEST(rewind, batches_and_their_index_arrays_end, .init = unchecked)
     cr_assert(!memcmp(&here, &now, sizeof here));
 }
 
-/* Each step's memory is a token longer than the last. */
+/* Each step's memory is a token longer than the previous one. */
 typedef struct { int32_t step; int64_t bytes; weft_real *zeros; } growing;
 static weft_tensor *remembers(weft_decode_rows *rows, void *user)
 {
@@ -93,7 +95,7 @@ static weft_tensor *remembers(weft_decode_rows *rows, void *user)
                  0));
 }
 
-CPU_TEST(rewind, a_decoder_that_makes_batches_runs_in_constant_memory, .init = unchecked)
+CPU_TEST(rewind, decoder_with_batches_runs_in_constant_memory, .init = unchecked)
 {
     growing g = { .zeros = calloc(4 * 2000, sizeof *g.zeros) };
     double start = cpu_now();
@@ -110,7 +112,7 @@ CPU_TEST(rewind, a_decoder_that_makes_batches_runs_in_constant_memory, .init = u
 }
 
 /* ---- gradients ---- */
-TABLE_TEST(rewind, gradients_that_were_handed_out_end, .init = unchecked)
+TABLE_TEST(rewind, frees_returned_gradients, .init = unchecked)
 {
     weft_tensor *x = weft_reals(w, (weft_real[]){ 1, 2, 3 }, WEFT_SHAPE(3));
     weft_mark here = weft_mark_here(w);
@@ -139,8 +141,8 @@ TABLE_TEST(rewind, gradients_that_were_handed_out_end, .init = unchecked)
     }
 }
 
-/* The how many-th mask of a name it is, is counted by the step. */
-CPU_TEST(rewind, each_round_has_its_own_dropout_mask)
+/* The step counts the dropout masks of each name. */
+CPU_TEST(rewind, each_round_has_a_new_dropout_mask)
 {
     weft_tensor *x = weft_full(w, 1, WEFT_SHAPE(64));
     weft_mark here = weft_mark_here(w);
@@ -152,14 +154,14 @@ CPU_TEST(rewind, each_round_has_its_own_dropout_mask)
 }
 
 /* ---- many batches ---- */
-CPU_TEST(rewind, twenty_thousand_batches_of_a_step)
+CPU_TEST(rewind, finds_one_of_twenty_thousand_batches_quickly)
 {
     enum { N = 20000 };
     for (int ragged = 0; ragged < 2; ragged++) {
         double start = cpu_now();
         const weft_batch *first = NULL;
         for (int round = 0; round < 2; round++)
-            for (int64_t i = 0; i < N; i++) {    /* of different ids; of different lengths */
+            for (int64_t i = 0; i < N; i++) {    /* different ids, then different lengths */
                 int32_t len[] = { ragged ? (int32_t)(i % 150) : 1, ragged ? (int32_t)(i / 150) : 0 };
                 const weft_batch *b = weft__batch(
                     w, &(weft_lengths){ .n = 2, .len = len, .id = ragged ? NULL : (int64_t[]){ i, 7 } },
@@ -175,7 +177,7 @@ CPU_TEST(rewind, twenty_thousand_batches_of_a_step)
     }
 }
 
-CPU_TEST(rewind, ids_that_are_said_and_ids_that_are_not)
+CPU_TEST(rewind, default_ids_equal_explicit_ones)
 {
     int32_t len[] = { 2, 1, 4 };
     const weft_batch *b = weft__batch(w, &(weft_lengths){ .n = 3, .len = len }, "test");

@@ -1,5 +1,5 @@
-/* test_rounding.c - a host that changes how its thread rounds, after the pool's threads have started, has the
- * same bits from any number of threads. Kernels flush denormals, whatever the host does, and restore its
+/* test_rounding.c - tests a host that changes the rounding mode of its thread after the pool's threads have
+ * started. Any number of threads gives the same bits. Kernels always flush denormals, and restore the host's
  * mode. */
 #include <fenv.h>
 #include "tests/check.h"
@@ -10,7 +10,7 @@
 enum { B = 24, F = 32, H = 48, TOKENS = 24 * 30, MOST = TOKENS * H };
 static void upward(void)   { fesetround(FE_UPWARD); }
 static void downward(void) { fesetround(FE_DOWNWARD); }
-static void flush(void)                          /* denormals to zero, in and out */
+static void flush(void)                          /* flushes denormal inputs and outputs to zero */
 {
 #if defined __SSE__
     _mm_setcsr(_mm_getcsr() | 0x8040);
@@ -24,7 +24,8 @@ static void nearest(void)
 #endif
 }
 
-/* Two steps of numbers of that size, the host's `change` between them: the second's outputs and gradients. */
+/* Runs two steps on numbers of this size and calls `change` between them. Returns the outputs and gradients
+ * of the second. */
 static void numbers_of(int threads, weft_real scale, void (*change)(void), weft_real *y, weft_real *dx)
 {
     weft *w = open_with((weft_opts){ .device = WEFT_CPU, .threads = threads, .seed = 5 });
@@ -56,7 +57,7 @@ static void numbers_of(int threads, weft_real scale, void (*change)(void), weft_
     CLEAN(w);
 }
 
-Test(rounding, threads_take_the_callers)
+Test(rounding, threads_use_the_mode_of_the_caller)
 {
     static const struct { const char *name; void (*change)(void); weft_real scale; bool same;
     } hosts[] = { { "upward", upward, 1, false },
@@ -88,7 +89,7 @@ static void expect_zeros(const char *name, weft_tensor *y)
     for (int64_t i = 0; i < weft_numel(y); i++)
         cr_assert(x[i] == 0, "%s: %g at %lld", name, (double)x[i], (long long)i);
 }
-/* Few numbers, and enough for the pool's threads; each function must take a denormal for 0. */
+/* Runs few numbers, and enough for the pool's threads. Each function must treat a denormal as 0. */
 static void tiny_numbers(weft *w, int64_t n)
 {
     weft_tensor *x = weft_full(w, tiny, WEFT_SHAPE(n, 1));
@@ -114,7 +115,7 @@ Test(rounding, kernels_flush_denormals_and_restore_the_mode)
             OK(w);
         }
 }
-/* Layers take inputs that are denormal for zeros, and optimisers squares that would be. */
+/* Layers treat denormal inputs as zeros, and optimisers denormal squares. */
 Test(rounding, layers_and_optimisers_flush_denormals)
 {
     FOR_CPUS(w) {
@@ -132,7 +133,7 @@ Test(rounding, layers_and_optimisers_flush_denormals)
         weft_backward(weft_sum_all(weft_scale(p, TOL(1e-155, 1e-20))));
         weft_optim_step(o);
         OK(w);
-        /* the second moment is 0, so eps alone is below the fraction */
+        /* the second moment is 0, so only eps is in the denominator */
         cr_expect(numbers(p)[8] < -10, "%s: %g", weft_device_name(w), (double)numbers(p)[8]);
     }
 }

@@ -1,4 +1,5 @@
-/* test_scopes.c - WEFT_NO_GRAD and WEFT_EVAL: what was before comes back however the block is left. */
+/* test_scopes.c - tests WEFT_NO_GRAD and WEFT_EVAL: the previous setting returns, however the block is
+ * left. */
 #include "tests/check.h"
 
 static bool both_on(const weft *w)  { return weft_is_grad_enabled(w) && weft_is_training(w); }
@@ -26,7 +27,7 @@ out:
     cr_assert(both_on(w));
 }
 
-CPU_TEST(scopes, restore_what_was)
+CPU_TEST(scopes, restore_the_previous_setting)
 {
     int rounds_ = 0, inside = 0;
     cr_assert(both_on(w));
@@ -38,13 +39,13 @@ CPU_TEST(scopes, restore_what_was)
         cr_assert(!weft_is_grad_enabled(w) && weft_is_training(w));
         WEFT_NO_GRAD(w)
             inside++;
-        cr_assert(!weft_is_grad_enabled(w), "the outer one still stands");
+        cr_assert(!weft_is_grad_enabled(w), "the inner block ended the outer one");
     }
     cr_assert(both_on(w) && inside == 2);
     for (; rounds_ < 3; rounds_++)
         WEFT_EVAL(w) {
             if (rounds_ == 1)
-                continue;                        /* leave the block alone */
+                continue;                        /* leaves only the inner block */
             if (rounds_ == 2)
                 break;
         }
@@ -58,7 +59,7 @@ CPU_TEST(scopes, restore_what_was)
     cr_assert(!weft_is_training(w), "it was off before");
 }
 
-CPU_TEST(scopes, no_tape_and_no_dropout_inside)
+CPU_TEST(scopes, disable_tape_and_dropout_inside)
 {
     weft_tensor *x = weft_full(w, 1, WEFT_SHAPE(100)), *y = NULL;
     WEFT_EVAL(w)
@@ -72,7 +73,7 @@ CPU_TEST(scopes, no_tape_and_no_dropout_inside)
     cr_assert_eq(weft_usage_of(w).tape, entries + 1);
 }
 
-Test(scopes, of_nothing_and_of_what_has_failed)
+Test(scopes, run_for_null_and_failed_contexts)
 {
     int inside = 0;
     WEFT_NO_GRAD(NULL) WEFT_EVAL(NULL)
@@ -85,7 +86,7 @@ Test(scopes, of_nothing_and_of_what_has_failed)
     CLEAN_FAILED(w);
 }
 
-CPU_TEST(scopes, a_layer_says_how_it_runs)
+CPU_TEST(scopes, composed_setting_returns_the_previous_one)
 {
     weft_rnn *r = weft_gru_new(weft_module_new(w, "m"), "gru", &(weft_rnn_opts){ .input = 2, .hidden = 3 });
     cr_assert(!weft_rnn_set_composed(r, true) && !weft_rnn_set_composed(NULL, true));

@@ -1,7 +1,7 @@
-/* test_speed.c - that costs grow as they should: pack, pad and arrange near the speed of a plain copy
- * whatever the length, training time per token the same for long sequences. Ratios of the best of several
- * runs, both sides in one process, so that a noisy machine does not decide; what is too slow is tried again a
- * few times. Sanitized builds run it without judging. */
+/* test_speed.c - tests that costs grow linearly: pack, pad and arrange run near the speed of a plain copy at
+ * any length, and training time per token is the same for long sequences. It compares ratios of the best of
+ * several runs in one process, and repeats a slow case, so that a noisy machine does not decide. Sanitizer
+ * builds run it without judging. */
 #include <time.h>
 #include "tests/check.h"
 
@@ -49,8 +49,9 @@ static const struct {
               { "pad", pad, false, true },
               { "arrange", arrange, false, false } };
 
-/* The best time of a move and of its backward, in steps whose memory has been used. A walk begins by filling
- * the gradient of the result with ones; what that costs is measured by itself and taken off. */
+/* Returns the best times of a move and of its backward, in steps whose memory has been used before. A
+ * backward begins by filling the gradient of the result with ones. That time is measured separately and
+ * subtracted. */
 static void times(weft *w, int move, const shape *s, double *forward, double *backward)
 {
     double walk = 1e9, ones = 1e9;
@@ -71,7 +72,7 @@ static void times(weft *w, int move, const shape *s, double *forward, double *ba
     *backward = fmin(*backward, walk - ones);
 }
 
-static double copy_time(int64_t bytes)           /* into memory that has been touched */
+static double copy_time(int64_t bytes)           /* into memory that has been used before */
 {
     char *a = malloc((size_t)bytes), *b = malloc((size_t)bytes);
     double best = 1e9;
@@ -117,7 +118,7 @@ static void at_length(int32_t T)
     CLEAN(w);
 }
 
-Test(speed, pack_pad_arrange_are_copies)
+Test(speed, pack_pad_and_arrange_cost_a_plain_copy)
 {
     at_length(32);
     at_length(4096);
@@ -141,7 +142,7 @@ static void per_token(weft *w, weft_rnn *r, int32_t T, int64_t tokens, double *l
     OK(w);
 }
 
-CPU_TEST(speed, long_sequences_cost_no_more_a_token)
+CPU_TEST(speed, long_sequences_cost_the_same_per_token)
 {
     weft_rnn *r =
         weft_lstm_new(weft_module_new(w, "m"), "lstm", &(weft_rnn_opts){ .input = 128, .hidden = 128 });

@@ -1,5 +1,5 @@
-/* test_sums.c - sums of many terms are within 1e-6 of the exact value on every kernel, along every axis; and
- * an infinite sum stays infinite. */
+/* test_sums.c - tests that sums of many terms are within 1e-6 of the exact value on every kernel, along every
+ * axis, and that an infinite sum stays infinite. */
 #include "tests/check.h"
 
 static const double values[] = { .7, .1, 1.1, 3.3e-5, .9999999 };
@@ -13,7 +13,7 @@ static void right(const char *name, double got, double want)
 static int64_t many(void) { return rounds(80000, 3000000); }
 static double as_real(double x) { return (double)(weft_real)x; }
 
-TABLE_TEST(sums, along_every_axis)
+TABLE_TEST(sums, are_exact_along_every_axis)
 {
     for (int i = 0; i < COUNT(values); i++, weft_clear(w)) {
         const int64_t n = many();
@@ -26,8 +26,8 @@ TABLE_TEST(sums, along_every_axis)
         right("along the middle", numbers(weft_mean(weft_full(w, x, WEFT_SHAPE(2, n, 2)), 1))[3], of);
     }
 }
-/* To the form of what was broadcast: sums over the first and the last of three axes. */
-TABLE_TEST(sums, of_what_was_broadcast)
+/* The gradient of a broadcast operand sums over the first and the last of three axes. */
+TABLE_TEST(sums, are_exact_for_broadcast_gradients)
 {
     for (int i = 0; i < COUNT(values); i++, weft_clear(w)) {
         const int64_t n = many() / 2;
@@ -41,7 +41,7 @@ TABLE_TEST(sums, of_what_was_broadcast)
             right("over both sides", numbers(d)[c], as_real(x) * 2 * (double)n);
     }
 }
-TABLE_TEST(sums, of_sequences_and_running)
+TABLE_TEST(sums, are_exact_over_sequences_and_cumulatively)
 {
     for (int i = 0; i < COUNT(values); i++, weft_clear(w)) {
         const int32_t n = (int32_t)many();
@@ -56,7 +56,7 @@ TABLE_TEST(sums, of_sequences_and_running)
         right("cumsum, half", y[n / 2 + 4], x * (n / 2));
     }
 }
-TABLE_TEST(sums, bias_gradients)
+TABLE_TEST(sums, are_exact_for_bias_gradients)
 {
     const int64_t n = many();
     const double x = .7, all = as_real(x) * (double)n;
@@ -70,7 +70,7 @@ TABLE_TEST(sums, bias_gradients)
     weft_backward(weft_sum_all(weft_mul(y, weft_scalar(w, x))));
     right("layer norm", numbers(weft_grad(weft_find_parameter(m, "n.bias")))[1], all);
 }
-/* With weights of 0 and a bias of 1, relu lets all of y's gradient through to the bias. */
+/* With weights of 0 and a bias of 1, relu passes all of y's gradient to the bias. */
 static void recurrent_bias(weft *w, int hidden, bool by_ids, double x)
 {
     enum { SEQUENCES = 40, IDS = 3, IN = 2 };
@@ -95,14 +95,14 @@ static void recurrent_bias(weft *w, int hidden, bool by_ids, double x)
     right(name, numbers(weft_grad(bias))[hidden - 1], as_real(x) * (double)n);
     weft_clear(w);
 }
-TABLE_TEST(sums, recurrent_bias_gradients)
+TABLE_TEST(sums, are_exact_for_recurrent_bias_gradients)
 {
     for (int by_ids = 0; by_ids < 2; by_ids++) {
         recurrent_bias(w, 3, by_ids, .7);
         recurrent_bias(w, strcmp(weft_device_name(w), "ref") ? 230 : 5, by_ids, .7);
     }
 }
-TABLE_TEST(sums, rows_by_index)
+TABLE_TEST(sums, are_exact_for_rows_by_index)
 {
     for (int i = 0; i < COUNT(values); i++, weft_clear(w)) {
         const int64_t n = many();
@@ -111,7 +111,7 @@ TABLE_TEST(sums, rows_by_index)
         right("index_add", numbers(y)[3], as_real(values[i]) * (double)n);
     }
 }
-TABLE_TEST(sums, softmax_of_many)
+TABLE_TEST(sums, are_exact_in_a_long_softmax)
 {
     const int64_t n = many();
     const double e = exp(-as_real(.3)), want = e / (1 + (double)(n - 1) * e);
@@ -121,8 +121,8 @@ TABLE_TEST(sums, softmax_of_many)
         right("softmax", numbers(weft_softmax(weft_concat(rows, 2, 0), 0, NULL))[5], want);
     }
 }
-/* An infinity among many numbers, and one that the sum becomes, are not NaN. */
-TABLE_TEST(sums, infinity_stays, .init = unchecked)
+/* An infinite term, or a sum that overflows, does not give NaN. */
+TABLE_TEST(sums, keep_infinity, .init = unchecked)
 {
     enum { N = 5000 };
     static weft_real x[N];

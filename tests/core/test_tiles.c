@@ -1,6 +1,6 @@
-/* test_tiles.c - matrix products on tiles, those of the machine and emulated ones: their bits are those of a
- * plain loop in a fixed order of summation; packed weights change no bit; infinity, NaN and large numbers
- * give what fp32 gives. */
+/* test_tiles.c - tests matrix products on tiles, real and emulated. Their bits equal a plain loop with a
+ * fixed order of summation. Packed weights change no bit. Infinity, NaN and large numbers give the same
+ * results as fp32. */
 #include "kernel_run.h"
 
 #ifndef WEFT_DOUBLE
@@ -28,7 +28,7 @@ static run *tiles_run(int i)
 /* ---- the specification ---- */
 static float float_of(uint32_t bits) { float x; memcpy(&x, &bits, sizeof x); return x; }
 static uint32_t bits_of(float x) { uint32_t bits; memcpy(&bits, &x, sizeof bits); return bits; }
-static float nearest(float x)                    /* bf16 number */
+static float nearest(float x)                    /* nearest bf16 number */
 {
     return isnan(x) ? x : float_of((bits_of(x) + 0x7FFF + (bits_of(x) >> 16 & 1)) & 0xFFFF0000u);
 }
@@ -39,7 +39,7 @@ static void parts_of(int parts, bool left, float x, float part[2])
     part[1] = nearest(x - part[0]);
 }
 static float flush(float x) { return fabsf(x) < 0x1p-126f ? copysignf(0, x) : x; }
-/* numbers of a are `column` apart, of b `row` */
+/* elements of a are `column` apart, elements of b `row` */
 typedef struct { const float *a, *b; int64_t row, column, k; } dot;
 static float of_tile(float sum, const dot *d, int64_t from, int parts, int u, int v)
 {
@@ -80,7 +80,7 @@ static void specified(const weft__product *p, int parts, const float *a, const f
 
 /* ---- products ---- */
 static const struct { weft_precision mode; int parts; } modes[] = { { WEFT_TF32, 2 }, { WEFT_BF16, 1 } };
-/* Whether tiles are used: by the weights' shape. */
+/* Returns whether tiles are used, which the shape of the weights decides. */
 static bool on_tiles(const weft__product *p)
 {
     const int64_t other = p->ta ? p->m : p->k;
@@ -100,7 +100,7 @@ static weft__product product_of(int way, int64_t m, int64_t n, int64_t k)
 static int64_t size_a(const weft__product *p) { return (p->ta ? p->k : p->m) * p->lda; }
 static int64_t size_b(const weft__product *p) { return (p->tb ? p->n : p->k) * p->ldb; }
 static int64_t size_c(const weft__product *p) { return p->m * p->ldc; }
-/* any NaN is NaN */
+/* any two NaN are equal */
 static void same_floats(const char *name, const float *got, const float *want, int64_t n)
 {
     for (int64_t i = 0; i < n; i++)
@@ -108,13 +108,14 @@ static void same_floats(const char *name, const float *got, const float *want, i
                   "%s: at %lld of %lld: %a, expected %a", name, (long long)i, (long long)n, (double)got[i],
                   (double)want[i]);
 }
-/* m, n, k: whole tiles, edges of every kind, more than a run, few rows, many */
+/* m, n, k: whole tiles, every kind of edge, more than a run, few rows, many rows */
 static const int64_t shapes[][3] = {
     { 32, 32, 32 },  { 33, 65, 40 },  { 1, 32, 33 },    { 16, 96, 512 },
     { 47, 49, 530 }, { 300, 35, 64 }, { 64, 33, 1100 }, { 5, 130, 32 },
     { 1, 128, 128 }, { 9, 131, 530 }, { 140, 240, 33 }, { 3, 240, 140 },
 };
-/* Numbers of all sizes: one, within 2^40 of it, whatever bits say, near the least and the largest. */
+/* Fills x with numbers of all sizes: 1, within 2^40 of it, random bits, near the smallest and the largest
+ * number. */
 static void wild(float *x, int64_t n, int kind)
 {
     for (int64_t i = 0; i < n; i++) {
@@ -155,7 +156,7 @@ static void is_specified(run *t, int64_t m, int64_t n, int64_t k, int way, int k
     same_floats(text, c, want, size_c(&p));
     forget(t);
 }
-Test(tiles, products_are_summed_in_the_order_that_is_said)
+Test(tiles, products_follow_the_documented_summation_order)
 {
     ON_TILES(t)
         for (int i = 0; i < COUNT(shapes); i++)
@@ -163,8 +164,8 @@ Test(tiles, products_are_summed_in_the_order_that_is_said)
                 is_specified(t, shapes[i][0], shapes[i][1], shapes[i][2], (int)dice(8), j % 5);
 }
 
-/* ---- other tables, other numbers ---- */
-/* Two tables multiply alike. */
+/* ---- other tables, special numbers ---- */
+/* Compares the products of two tables. */
 static bool alike(run *t, const weft__kernels *other, const weft__product *p)
 {
     const size_t n = (size_t)(size_c(p) * p->batches);
@@ -175,8 +176,8 @@ static bool alike(run *t, const weft__kernels *other, const weft__product *p)
     forget(t);
     return same;
 }
-/* What is a token's in WEFT_TF32, narrow, or without weights has nothing to do with tiles. */
-Test(tiles, other_products_have_the_bits_of_vectors)
+/* Products of tokens in WEFT_TF32, narrow ones, and those without weights do not use tiles. */
+Test(tiles, other_products_have_the_bits_of_vector_kernels)
 {
     const weft__kernels *vectors[] = { table_named("avx512"), table_named("avx2") };
     ON_TILES(t) {
@@ -197,7 +198,7 @@ Test(tiles, other_products_have_the_bits_of_vectors)
         }
     }
 }
-/* Weights that stay packed change no bit, on tiles and, rounded, on vectors. */
+/* Cached packed weights change no bit, on tiles and, rounded, on vectors. */
 static void is_kept(run *t, int64_t m, int64_t n, int64_t k)
 {
     weft__product p = product_of(2, m, n, k);
@@ -209,13 +210,13 @@ static void is_kept(run *t, int64_t m, int64_t n, int64_t k)
     cr_assert(bytes, "%lld x %lld x %lld is not kept", (long long)m, (long long)n, (long long)k);
     void *kept = room(t, (int64_t)bytes, 1);
     t->k->gemm_pack(&t->d, &p, b, kept);
-    memset(b, 0, (size_t)size_b(&p) * sizeof *b);            /* nothing but what is packed is read */
+    memset(b, 0, (size_t)size_b(&p) * sizeof *b);            /* only the packed copy is read */
     p.packed = kept;
     t->k->gemm(&t->d, &p, a, b, d);
     same_floats(t->k->name, d, c, size_c(&p));
     forget(t);
 }
-Test(tiles, weights_in_bf16_stay_packed)
+Test(tiles, bf16_weights_stay_packed)
 {
     static const char *const names[] = { "amx", "amx-emulated", "avx512", "avx2", "generic" };
     for (int i = 0; i < COUNT(names); i++) {
@@ -227,15 +228,15 @@ Test(tiles, weights_in_bf16_stay_packed)
             run_end(t);
     }
 }
-/* One row has numbers that are none, or are huge; no other row knows. What comes out of it is what fp32
- * gives. */
+/* One row contains NaN, infinity or huge numbers. It gives the result of fp32, and the other rows are
+ * unchanged. */
 static void odd_row(run *t, const weft__kernels *plain, const weft__product *p, float odd)
 {
     float *a = reals(t, size_a(p), -1, 1), *b = reals(t, size_b(p), -1, 1),
           *c = room(t, size_c(p), sizeof *c), *d = room(t, size_c(p), sizeof *d);
     int64_t row = size(p->m);
     t->k->gemm(&t->d, p, a, b, c);
-    /* several large ones overflow in one order, and not in another */
+    /* several large terms overflow in one order, but not in another */
     for (int i = 0; i < (isfinite(odd) ? 1 : 3); i++) {
         int64_t at = size(p->k);
         a[p->ta ? at * p->lda + row : row * p->lda + at] = odd;
@@ -254,7 +255,7 @@ static void odd_row(run *t, const weft__kernels *plain, const weft__product *p, 
     }
     forget(t);
 }
-Test(tiles, what_is_not_finite_is_as_in_fp32_and_stays_in_its_row)
+Test(tiles, non_finite_numbers_give_the_fp32_result_in_their_row)
 {
     static const float odd[] = { INFINITY, -INFINITY, NAN, 3.4028234e38f, -3.4028234e38f, 1e38f };
     ON_TILES(t)
@@ -266,7 +267,7 @@ Test(tiles, what_is_not_finite_is_as_in_fp32_and_stays_in_its_row)
             }
 }
 #else
-Test(tiles, the_library_of_doubles_has_none)
+Test(tiles, double_library_has_no_tiles)
 {
     char why[320];
     setenv("WEFT_ISA", "amx", 1);

@@ -1,4 +1,5 @@
-/* test_vector.c - exp, log, tanh and sigmoid of each kernel table; loads, stores, sums of vector.h. */
+/* test_vector.c - tests exp, log, tanh and sigmoid of each kernel table, and the loads, stores and sums of
+ * vector.h. */
 #include "tests/check.h"
 #include "core/inside.h"
 #include "core/cpu/vector.h"
@@ -68,7 +69,7 @@ static void check_ends(weft *w, int unary)
         cr_assert(y[0] == 0 && y[1] == 1 && y[3] == (real).5 && y[4] == (real).5 && y[5] == 0 && y[6] == 1,
                   "%s: sigmoid", where);
 }
-Test(vector, functions_are_right_at_the_ends)
+Test(vector, functions_are_correct_at_the_ends_of_their_range)
 {
     cr_assert(signbit(v_tanh(v_set(-(real)0))[0]) && !signbit(v_tanh(v_set(0))[0]));
     FOR_DEVICES(w)

@@ -1,4 +1,4 @@
-/* cuda_emulated.h - what the emulation of a GPU tells its tests beside what CUDA would. */
+/* cuda_emulated.h - functions of the GPU emulation that its tests use in addition to CUDA. */
 #ifndef CUDA_EMULATED_H
 #define CUDA_EMULATED_H
 #include <dlfcn.h>

@@ -1,5 +1,5 @@
-/* forecast_models.h - small forecasting models of all six kinds, and series for them whose numbers depend
- * on which sequence it is only. */
+/* forecast_models.h - small forecasting models of all six kinds, and series whose numbers depend only on the
+ * sequence. */
 #ifndef FORECAST_MODELS_H
 #define FORECAST_MODELS_H
 #include "tests/check.h"
@@ -10,7 +10,7 @@ static const char *const model_names[MODELS] UNUSED = {
 };
 enum { PAST = 3, FUTURE = 2, OUTPUTS = 2, LONGEST = 9, MOST = 8 };
 
-/* What a test may want otherwise. */
+/* Options that a test may change. */
 /* other: the options that are off by default */
 typedef struct { weft_compat compat; bool all_keys, other; int64_t fixed; weft_real dropout; } wish;
 

@@ -38,7 +38,7 @@ static const weft_features_opts series_features = {
     .time = "t",
 };
 
-/* Features of one column y (and u, known) with these transforms and no scaler behind them. */
+/* Creates features of one column y (and u, known) with these transforms and no scaler after them. */
 UNUSED static weft_features *features_of_y(weft *w, const weft_transform *t, int n)
 {
     const weft_features_opts o = { .context = 3,

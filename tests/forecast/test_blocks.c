@@ -60,7 +60,7 @@ Test(blocks, gated_residual_networks)
             weft_tensor *y = weft__grn_run(g, x, c), *each = c ? weft_broadcast_to_tokens(c, x) : NULL;
             close_to("a context for each row", numbers(weft__grn_run(g, x, each)), numbers(y), TOKENS * out,
                      BLOCK_TOL);
-            /* [N, 5, in] beside [N, context] */
+            /* [N, 5, in] with a context [N, context] */
             weft_tensor *padded = weft__grn_run(g, weft_pad_packed_sequence(x, 5, 0, WEFT_ALIGN_LEFT), c);
             close_to("plain of rank 3",
                      numbers(weft_to_layout(weft_pack_padded_sequence(padded, &some, WEFT_ALIGN_LEFT),
@@ -72,7 +72,7 @@ Test(blocks, gated_residual_networks)
         }
 }
 
-/* Networks of one shape that run as one are what each is alone. */
+/* Networks of one shape that run as a group match separate runs. */
 Test(blocks, grouped_networks)
 {
     enum { GROUPS = 3, IN = 3, OUT = 5 };

@@ -1,5 +1,5 @@
-/* test_forecast.c - the six forecasting models: the same alone, in a batch, ragged and padded; what a step
- * may depend on and what not. */
+/* test_forecast.c - tests the six forecasting models: the same results alone, in a batch, ragged and padded,
+ * and the inputs that a step may depend on. */
 #include "forecast_models.h"
 
 /* All parameters' gradients of one pass, end to end. */
@@ -81,8 +81,7 @@ Test(forecast, ragged_and_padded_are_one)
                 same_bits(model_names[kind], plain.output, ragged.output, ragged.outputs);
                 same_bits(model_names[kind], plain.gradient, ragged.gradient, ragged.n);
             }
-            /* whose results depend on what stands before the data, and a ragged past has one step less of
-             * that */
+            /* the padding before the data affects its results, and a ragged past has one step less of it */
             if (kind >= TFT)
                 continue;
             find(f, m, &b, RAGGED, &plain);
@@ -112,7 +111,7 @@ Test(forecast, is_what_padded_computation_gives)
                 find(g, twin, &b, how, &padded);
                 close_to(model_names[kind], exact.output, padded.output, padded.outputs, TOL(1e-12, 2e-5));
                 close_to(model_names[kind], exact.gradient, padded.gradient, padded.n, gradient_tol);
-                how.plain = false;               /* ragged series go through the padded computation, too */
+                how.plain = false;               /* ragged series also use the padded computation */
                 if (kind < TFT) {
                     find(g, twin, &b, how, &exact);
                     close_to(model_names[kind], exact.output, padded.output, padded.outputs,
@@ -144,7 +143,7 @@ Test(forecast, nothing_to_read_and_nothing_to_say)
         }
 }
 
-/* ---- what a step depends on ---- */
+/* ---- dependencies of a step ---- */
 /* with future step t of one sequence another */
 static void outputs_of(weft_forecaster *f, weft *w, const batch *b, int sequence, int t, weft_real *out)
 {

@@ -10,8 +10,7 @@ static const weft_real predicted[N * T] = { 1, 2, 3, 4, 0, 1, 5, 9 },
                                      weights[N * T] = { 2, 1, 1, 1, .5, 1, 1, 1 };
 static const weft_real quantiles[QUANTILES] = { (weft_real).1, (weft_real).5, (weft_real).9 };
 
-/* What the original gives for each kind: of all elements, of the real ones, of all and of real ones with
- * weights. */
+/* Losses of the original for each kind: over all elements, over real ones, and both with weights. */
 static const struct { weft_forecast_kind kind; double all, masked, weighted, both;
 } worked[] = {
     { WEFT_FORECAST_MSE, 16.125, 1.5, 16.1875, 1.625 },
@@ -81,7 +80,7 @@ TABLE_TEST(forecast_loss, worked_values)
 {
     for (int row = 0; row < COUNT(worked); row++)
         for (int how = 0; how < 4; how++)
-            /* ragged: there are no pads to count */
+            /* ragged input has no padding to count */
             for (int layout = 0; layout <= (how & 1); layout++)
                 one_worked(w, row, how & 1, how & 2, layout);
 }

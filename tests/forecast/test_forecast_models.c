@@ -1,5 +1,5 @@
-/* test_forecast_models.c - what the forecasting models are made of: parameters as many and called as the
- * original's, its checkpoints, options that cannot be, steps that allocate nothing. */
+/* test_forecast_models.c - tests the parts of the forecasting models: number and names of parameters as in
+ * the original, its checkpoints, invalid options, and steps that allocate nothing. */
 #include <limits.h>
 #include "tests/io/checkpoint.h"
 #include "forecast_models.h"
@@ -71,7 +71,8 @@ TABLE_TEST(forecast_models, every_parameter_learns)
 }
 
 /* ---- the original's checkpoints ---- */
-/* "model." before every name, what is shared under both, and more than the model has. */
+/* Names start with "model.", shared parameters appear under both names, and the file has more than the
+ * model. */
 Test(forecast_models, original_checkpoints_load)
 {
     for (int kind = TRANSFORMER; kind <= TFT; kind++) {
@@ -169,8 +170,8 @@ static void count_dropouts(const weft_tensor *y, const char *name, void *user)
     (void)y, *(int *)user += !strcmp(name, "dropout");
 }
 
-/* Everywhere the original has it: between layers of an LSTM, twice in a GRN, before a GLU, behind attention
- * (whose weights have theirs inside), in an MLP; not in the last gate of a TFT. */
+/* Dropout is where the original has it: between layers of an LSTM, twice in a GRN, before a GLU, after
+ * attention (whose weights have their own inside), in an MLP; not in the last gate of a TFT. */
 Test(forecast_models, dropout_is_where_the_original_has_it)
 {
     enum {
@@ -178,7 +179,7 @@ Test(forecast_models, dropout_is_where_the_original_has_it)
         LSTMS = 2,
         HEAD = 1,
         GLU = 1,
-        SELECTION_OF_1 = GRN,                    /* all networks of features drop at once */
+        SELECTION_OF_1 = GRN,                    /* all networks of features drop together */
         PAST_SELECTION = GRN + GRN,
         FUTURE_SELECTION = GRN + GRN
     };

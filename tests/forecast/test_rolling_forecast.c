@@ -100,7 +100,7 @@ Test(rolling_forecast, is_what_a_loop_over_rows_gives)
             for (int64_t i = from + 4; truth && i < n; i++)
                 if (i > from + 9 || dice(3) == 0)
                     weft_frame_column(&f, "y")[f.start[1] + i] = (double)NAN;
-            for (int64_t i = from; !truth && k % 3 && i < n; i++)         /* what is there is not looked at */
+            for (int64_t i = from; !truth && k % 3 && i < n; i++)         /* existing values are not read */
                 weft_frame_column(&f, "y")[f.start[1] + i] = (double)NAN;
             double out[60], want[60];
             formula m = { .quantiles = 1, .pack = k % 3 == 0 };
@@ -128,7 +128,7 @@ CPU_TEST(rolling_forecast, a_part_and_quantiles)
     weft_rolling_forecast(x, &f, 0, 8, model, &three,
                           &(weft_rolling_forecast_opts){ .rows = 10, .quantiles = 3, .all = all }, point);
     OK(w);
-    for (int i = 0; i < 10; i++)                 /* the middle one is what is fed back */
+    for (int i = 0; i < 10; i++)                 /* the middle quantile is fed back */
         cr_assert(part[i] == one[i] && point[i] == one[i] && all[3 * i + 1] == one[i] &&
                   fabs(all[3 * i] - one[i] + 1) < 1e-5 && fabs(all[3 * i + 2] - one[i] - 1) < 1e-5);
     weft_rolling_forecast(x, &f, 0, 40, model, &m, NULL, one);     /* of nothing */
@@ -273,7 +273,7 @@ TABLE_TEST(rolling_forecast, series_together_are_those_alone)
     weft_frame_free(&f);
 }
 
-/* ---- what is refused ---- */
+/* ---- refused calls ---- */
 static weft_tensor *too_few(weft_series_batch s, void *user)
 {
     return (void)user, weft_slice(weft_plain(s.future), 0, 0, 1);

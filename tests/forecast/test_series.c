@@ -1,5 +1,5 @@
-/* test_series.c - frames of time series: from memory, CSV and HDF5, one file or many; fixed columns, fewer
- * rows, and all that can be wrong. */
+/* test_series.c - tests frames of time series: from memory, CSV and HDF5, from one file or many, with fixed
+ * columns and fewer rows, and every error. */
 #include "series_data.h"
 #include "tests/io/sets.h"
 
@@ -21,8 +21,7 @@ static void series_is(const weft_frame *f, int64_t s, const char *id, int64_t ro
 #define SERIES(f, s, id, ...) \
     series_is(f, s, id, COUNT(((double[]){ __VA_ARGS__ })), (double[]){ __VA_ARGS__ })
 
-/* A frame's own names are a list of names: what was read from one file is the frame that the next is asked
- * for. */
+/* The names of a frame form a list that a second file can be read with. */
 static bool end_with_null(const weft_frame *f) { return !f->id[f->n] && !f->name[f->columns]; }
 
 static bool same_frames(const weft_frame *f, const weft_frame *g)
@@ -87,7 +86,7 @@ Test(series, what_a_frame_does_not_take)
     REFUSES(weft_frame_add_column(&f, NULL, a, WEFT_PER_ROW), WEFT_EARG, "a new name");
     REFUSES(weft_frame_add_column(&f, "c", NULL, WEFT_PER_SERIES), WEFT_EARG, "\"c\": no values");
     cr_assert(f.n == 1 && f.columns == 2 && f.rows == 3);
-    f.start[1] = 2;                              /* not what the library makes */
+    f.start[1] = 2;                              /* the library does not create such a frame */
     REFUSES(weft_frame_add(&f, NULL, AB, both, 3), WEFT_EARG, "not what weft_frame_add and its kin make");
     REFUSES(weft_frame_downsample(&f, 2, WEFT_DOWN_MEAN), WEFT_EARG, "not what");
     f.start[1] = 3;
@@ -270,7 +269,7 @@ Test(series, fewer_rows_by_hand)
     };
     for (int i = 0; i < COUNT(given); i++) {
         weft_frame f = { 0 };
-        for (int s = 0; s < 3; s++)              /* series by itself: the middle one is empty */
+        for (int s = 0; s < 3; s++)              /* series by series: the middle one is empty */
             DOES(weft_frame_add(&f, NULL, WEFT_NAMES("a", "t"), (const double *const[]){ a, t },
                                 s == 1 ? 0 : 8));
         DOES(weft_frame_downsample(&f, given[i].k, given[i].how));

@@ -19,7 +19,7 @@ static weft_status first(void)
     weft_status s =
         weft_frame_add(&g, NULL, WEFT_NAMES("a", "b", "c"), (const double *const[]){ a, a, a }, 3);
     cr_assert(s == WEFT_OK ? g.n == 1 : g.n == 0 && g.columns == 0 && g.rows == 0);
-    failing.armed = false;                               /* what has failed can be tried again */
+    failing.armed = false;                               /* a failed call can be repeated */
     if (s != WEFT_OK)
         DOES(weft_frame_add(&g, NULL, WEFT_NAMES("d"), (const double *const[]){ a }, 2));
     cr_assert(g.start[0] == 0 && g.start[1] == g.rows);

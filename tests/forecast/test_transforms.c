@@ -1,5 +1,5 @@
-/* test_transforms.c - the transforms of time series: worked numbers, there and back, least squares, what
- * is refused, saved and loaded. */
+/* test_transforms.c - tests the transforms of time series: worked numbers, inverses, least squares, refused
+ * options, saving and loading. */
 #include <float.h>
 #include "series_data.h"
 
@@ -135,7 +135,8 @@ Test(transforms, constants)
     weft_frame_free(&f);
 }
 
-/* Constant but for rounding: scaled by their noise, these columns would be noise of size 1. */
+/* These columns are constant except for rounding. Scaling them would turn the rounding into noise of size
+ * 1. */
 Test(transforms, columns_that_are_constant_but_for_rounding)
 {
     enum { N = 1000 };
@@ -145,7 +146,7 @@ Test(transforms, columns_that_are_constant_but_for_rounding)
         y[0][i] = i % 2 ? .3 : .1 + .2;
         y[1][i] = 1e8 + (i % 3) * 1e-8;
         y[2][i] = -7e-12 * (1 + (i % 5) * DBL_EPSILON);
-        y[3][i] = i * .1;                        /* its differences, and what a line leaves of it */
+        y[3][i] = i * .1;                        /* its differences, and the residual of a line */
         y[4][i] = 1e8 + (i % 2) * 1e-5;          /* has information */
     }
     const weft_transform_kind scalers[] = { WEFT_STANDARD_SCALER, WEFT_MIN_MAX_SCALER };
@@ -266,7 +267,7 @@ Test(transforms, there_and_back)
             int64_t from = 1 + (int64_t)dice(24), rows = (int64_t)dice((uint64_t)(25 - from) + 1);
             double kept[25];
             memcpy(kept, y, sizeof kept);
-            for (int64_t r = from; r < 25; r++)  /* what lies ahead is not looked at */
+            for (int64_t r = from; r < 25; r++)  /* values ahead are not read */
                 weft_frame_column(&f, "y")[f.start[1] + r] = (double)NAN;
             weft_features_inverse_transform(x, "y", &f, 1, from, rows, z + from, back);
             OK(w);
@@ -298,7 +299,7 @@ Test(transforms, polynomials_are_least_squares)
         weft_features_fit(x, &f);
         weft_features_transform(x, "y", &f, 0, z);
         OK(w);
-        for (int j = 0; j <= degree; j++) {      /* what is left has nothing of any power in it */
+        for (int j = 0; j <= degree; j++) {      /* the residual contains none of the powers */
             double sum = 0;
             for (int i = 0; i < N; i++)
                 sum += z[i] * pow((u[i] - offset) / width, j);
@@ -311,7 +312,7 @@ Test(transforms, polynomials_are_least_squares)
     CLEAN(w);
 }
 
-/* ---- what is refused ---- */
+/* ---- refused options ---- */
 Test(transforms, descriptions_that_make_no_sense)
 {
     static const double falling[] = { 1, 1 }, bad[] = { 1, NAN, 2 };
@@ -451,7 +452,7 @@ Test(transforms, saved_and_loaded)
     weft_features_transform(b, "y", &f, 1, zb);
     OK(w);
     cr_assert(!memcmp(za, zb, sizeof za));
-    weft_features_state(one, items);             /* as many numbers, another slope: told by the text only */
+    weft_features_state(one, items);             /* the same size, another slope: only the text differs */
     DOES(weft_load(path, m, NULL, items, WEFT_FEATURES_ITEMS));
     cr_assert(!weft_features_counts(one).fitted);
     weft_features_transform(one, "y", &f, 1, zb);

@@ -1,5 +1,5 @@
-/* test_windows.c - windows over series: where they lie, what stands in them row by row, lengths and noise
- * drawn at random, padded, undone. */
+/* test_windows.c - tests windows over series: their positions, their contents row by row, random lengths and
+ * noise, padding, and the inverse. */
 #include "series_data.h"
 
 /* Windows of features that are fitted on their frame. */
@@ -13,7 +13,7 @@ static weft_windows *windows_of(weft *w, const weft_features_opts *features, con
     return v;
 }
 
-/* ---- where windows lie ---- */
+/* ---- positions of windows ---- */
 CPU_TEST(windows, as_many_as_the_formula_says)
 {
     for (int k = 0; k < rounds(150, 2000); k++) {
@@ -52,7 +52,7 @@ CPU_TEST(windows, as_many_as_the_formula_says)
     }
 }
 
-/* ---- what stands in them: a second implementation, number by number ---- */
+/* ---- contents, against a second implementation number by number ---- */
 typedef struct { double low, high, mean[5], std[5]; } moments;
 
 static moments moments_of(const weft_frame *f, const weft_features_opts *o)

@@ -1,4 +1,4 @@
-/* test_windows_refused.c - features, series and windows that cannot be, and what is said of them. */
+/* test_windows_refused.c - tests invalid features, series and windows, and their error messages. */
 #include "series_data.h"
 
 Test(windows_refused, features_that_make_no_sense)
@@ -64,7 +64,7 @@ Test(windows_refused, series_that_are_not_as_they_should)
         *at = before;
     }
     double *t = weft_frame_column(&f, "t"), before = t[12];
-    t[12] = t[11];                               /* stands still */
+    t[12] = t[11];                               /* time does not advance */
     FAILS_AT(w, weft_windows_new(x, "v", &f, NULL), WEFT_ENUMERIC,
              "row 12, column \"t\": time must increase");
     FAILS_AT(w, weft_features_fit(x, &f), WEFT_ENUMERIC, "row 12, column \"t\": time must increase");

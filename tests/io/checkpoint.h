@@ -1,5 +1,5 @@
-/* checkpoint.h - what the tests of checkpoints share: a model with something of everything in it, and its
- * state as one number. */
+/* checkpoint.h - the common parts of the tests of checkpoints: a model with every kind of state, and a
+ * checksum of its state. */
 #ifndef WEFT_TEST_CHECKPOINT_H
 #define WEFT_TEST_CHECKPOINT_H
 #include "io/checkpoint/checkpoint.h"
@@ -82,7 +82,7 @@ UNUSED static uint32_t state_of(const model *k)
     for (int i = 0; i < n; i++)
         crc = crc_of(crc, k->w, all[i].data,
                      (size_t)all[i].n * weft__number_bytes(weft__number_of(all[i].type)), all[i].device);
-    /* their order is no state, nor is a stream that is new */
+    /* the order of streams and an unused stream are not state */
     for (weft_stream *s = k->w->random.streams; s; s = s->next)
         if (s->count)
             streams += weft__crc32c(weft__crc32c(s->key & 0xFFFFFFFF, s->name, strlen(s->name)), &s->count,

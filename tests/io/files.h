@@ -1,4 +1,5 @@
-/* files.h - what tests of files share: a folder of their own, whole files, and what a file function says. */
+/* files.h - the common parts of tests of files: a folder for each test, whole files, and the errors of file
+ * functions. */
 #ifndef TESTS_FILES_H
 #define TESTS_FILES_H
 #include <dirent.h>
@@ -88,7 +89,7 @@ UNUSED static bool equal_files(const char *a, const char *b)
     return same;
 }
 
-/* ---- what a call says ---- */
+/* ---- the error of a call ---- */
 /* A call fails the context in this way, see FAILS. */
 #define FAILS_AT(w, call, kind, part) \
     do {                              \

@@ -1,4 +1,5 @@
-/* pictures.h - what the tests of pictures share: a file of their own, well-formed XML, golden bytes. */
+/* pictures.h - the common parts of the tests of pictures: a file for each test, a check for well-formed XML,
+ * golden bytes. */
 #ifndef WEFT_TESTS_PICTURES_H
 #define WEFT_TESTS_PICTURES_H
 #include <ctype.h>

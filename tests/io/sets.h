@@ -1,4 +1,4 @@
-/* sets.h - what the tests of HDF5 share: files and data sets of any form, as libhdf5 writes them. */
+/* sets.h - the common parts of the tests of HDF5: files and data sets of any form, written by libhdf5. */
 #ifndef WEFT_TEST_SETS_H
 #define WEFT_TEST_SETS_H
 #include <hdf5.h>
@@ -86,7 +86,7 @@ UNUSED static void put_letters(hid_t file, const char *name, hid_t type, const v
 
 UNUSED static void nothing_is_open(void) { cr_assert_eq(H5Fget_obj_count(H5F_OBJ_ALL, H5F_OBJ_ALL), 0); }
 
-/* libhdf5 says at its end what it has lost. */
+/* libhdf5 reports leaked objects at its end. */
 UNUSED static void ends_well(void)
 {
     listen_to_stderr();

@@ -114,7 +114,7 @@ Test(checkpoint, the_same_state_gives_the_same_bytes)
     model a = model_new(1), b = model_new(2);
     weft_stream_next(weft_stream_of(a.w, "z"));
     weft_stream_next(weft_stream_of(a.w, "b"));
-    weft_stream_of(b.w, "b");                    /* made in another order, and one that no one draws from */
+    weft_stream_of(b.w, "b");                    /* created in another order, and an unused one */
     weft_stream_of(b.w, "unused");
     train(&a, 2);
     things t = some;
@@ -130,7 +130,7 @@ Test(checkpoint, the_same_state_gives_the_same_bytes)
     end_folder();
 }
 
-/* ---- what is refused, and changes nothing ---- */
+/* ---- refused files, which change nothing ---- */
 static void refused(const model *k, const char *path, weft_status kind, const char *part)
 {
     things t = some, before = t;
@@ -180,7 +180,7 @@ Test(checkpoint, what_is_no_checkpoint_is_refused)
     end_folder();
 }
 
-/* A sealed file made by hand: what has a right checksum and yet is not what it should be. */
+/* Writes a sealed file by hand: the checksum is right, the content is wrong. */
 static void forge(const char *path, const char *format, const char *version, const char *number, bool groups)
 {
     weft__h5 *h = weft__h5_new(path, WEFT__SEAL, true);
@@ -359,7 +359,7 @@ Test(checkpoint, what_matches_is_loaded_and_the_rest_reported)
     weft_linear_new(n, "wider", &(weft_linear_opts){ .in = 2, .out = 3 });
     weft_linear_new(n, "new", &(weft_linear_opts){ .in = 2, .out = 2 });
     weft_buffer(n, "state", WEFT_SHAPE(3));
-    /* 12 rows, too */
+    /* also 12 rows */
     weft_gru_new(n, "rnn", &(weft_rnn_opts){ .input = 1, .hidden = 4, .no_bias = true });
     weft_assign_values(weft_find_parameter(m, "state"), (weft_real[]){ 1, 2, 3 }, 3);
     DOES(weft_save(path, m, NULL, NULL, 0));
@@ -379,7 +379,7 @@ Test(checkpoint, what_matches_is_loaded_and_the_rest_reported)
     same_bits("state", numbers(weft_find_parameter(n, "state")), numbers(weft_find_parameter(m, "state")), 3);
     same_bits("gru", numbers(weft_find_parameter(n, "rnn.weight_ih_l0")), gru, 12);
     DOES(weft_load_matching(path, n, NULL));
-    for (int i = 0; i < 200; i++) {              /* a report that cannot hold all of it says so */
+    for (int i = 0; i < 200; i++) {              /* a report that is cut short ends with a note */
         char name[WEFT__NAME];
         snprintf(name, sizeof name, "another_parameter_with_a_name_%d", i);
         weft_buffer(n, name, WEFT_SHAPE(1));

@@ -72,7 +72,7 @@ Test(checkpoint_memory, every_allocation_may_fail)
     end_folder();
 }
 
-/* ---- libhdf5's own allocations, which no one may fail one by one: see docs/design/checkpoints.md ---- */
+/* ---- libhdf5's own allocations, which cannot fail one by one: see docs/design/checkpoints.md ---- */
 static size_t address_space(void)                /* of this process, in bytes */
 {
     long pages = 0;
@@ -86,7 +86,7 @@ static int in_little_memory(const model *k, size_t more, bool load)
 {
     size_t limit = address_space();
     setrlimit(RLIMIT_AS, &(struct rlimit){ limit, RLIM_INFINITY });
-    for (size_t block = 1 << 16; block >= 16; block /= 2)        /* what the heap still has */
+    for (size_t block = 1 << 16; block >= 16; block /= 2)        /* the memory that the heap still holds */
         while (malloc(block))
             ;
     setrlimit(RLIMIT_AS, &(struct rlimit){ limit + more, RLIM_INFINITY });

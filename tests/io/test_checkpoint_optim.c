@@ -25,7 +25,7 @@ static trained trained_by(int rule)
     return t;
 }
 
-/* ---- what is damaged before it is saved ---- */
+/* ---- values that are invalid before the save ---- */
 typedef void damage(weft_optim *o);
 static void lr_nan(weft_optim *o)           { o->how.lr = (weft_real)NAN; }
 static void lr_infinite(weft_optim *o)      { o->how.lr = (weft_real)INFINITY; }

@@ -1,5 +1,5 @@
-/* test_chunks.c - data sets in chunks: libhdf5 writes them, every shape, cut, filter and index; what is
- * refused. Damaged streams of zlib: test_inflate.c; other damage: tests/fuzz. */
+/* test_chunks.c - tests chunked data sets that libhdf5 wrote, with every shape, cut, filter and index, and
+ * refused ones. test_inflate.c tests damaged zlib streams, tests/fuzz other damage. */
 #include "io/hdf5/session.h"
 #include "sets.h"
 
@@ -185,7 +185,7 @@ Test(chunks, refused)
     end_folder();
 }
 
-/* A chunk that did not become shorter lies there as it is, and its key says so. */
+/* A chunk that a filter did not shorten is stored unfiltered, and its key has a flag for that. */
 Test(chunks, filters_that_were_skipped)
 {
     const char *path = in_folder("f");
@@ -207,7 +207,8 @@ Test(chunks, filters_that_were_skipped)
     end_folder();
 }
 
-/* Leaves of the tree that hold another leaf's chunks: as many as must be, but some twice, some never. */
+/* Leaves of the tree contain the chunks of another leaf. The number is right, but some occur twice and some
+ * are missing. */
 Test(chunks, a_leaf_twice)
 {
     enum { N = 200, LEAF = 24 + 64 * 32 + 24 };

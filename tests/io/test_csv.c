@@ -1,5 +1,5 @@
-/* test_csv.c - CSV as datasets and as frames, which one reader makes: quotes, gaps, ids anywhere, other
- * delimiters and locales; all that can be wrong, with its line. */
+/* test_csv.c - tests CSV as datasets and as frames, which share one reader: quotes, gaps, ids in any order,
+ * other delimiters and locales. Every error names its line. */
 #include "tests/core/comma.h"
 #include "sets.h"
 
@@ -86,7 +86,7 @@ Test(csv, of_a_million_numbers)
     end_folder();
 }
 
-/* ---- what is refused ---- */
+/* ---- refused files ---- */
 static void refused(const char *path, const weft_csv_opts *opts, weft_status kind, const char *says)
 {
     weft_dataset d;
@@ -151,8 +151,8 @@ Test(csv, arguments_that_make_no_sense)
         refused("x", &(weft_csv_opts){ .delimiter = *c }, WEFT_EARG, "_csv: the delimiter is byte");
 }
 
-/* Nanoseconds since 1970 lie 256 apart as doubles: those between are refused, not rounded in silence, and so
- * they are in a frame's column with fractions. */
+/* Nanoseconds since 1970 are 256 apart as doubles. Those in between are refused and not rounded, also in a
+ * frame's column with fractions. */
 Test(csv, integers_that_a_double_does_not_hold_are_refused)
 {
     static const char *const bad[] = { "1764249600000000100",   "-9007199254740993",    "+9007199254740993",

@@ -8,7 +8,7 @@ uint32_t H5_checksum_metadata(const void *data, size_t n, uint32_t before);
 
 static const char *const twelve[] = { "a", "b", "c", "d", "e", "f", "g", "h", "i", "j", "k", "l", NULL };
 
-/* A frame of so many columns of 1, 2; more than a few lie in a heap. */
+/* Writes a frame with this number of columns of 1, 2. Many columns are stored in a heap. */
 static content frame_of(int columns, const char *path)
 {
     const double x[] = { 1, 2 }, *column[COUNT(twelve)];
@@ -30,7 +30,8 @@ static void seal(unsigned char *at, size_t n)
     memcpy(at + n, &sum, sizeof sum);
 }
 
-/* Each byte of a structure, its sum behind it, in turn; the numbers lie elsewhere, or, held, in it. */
+/* Damages each byte of a structure in turn. Its checksum follows it. The numbers are elsewhere in the file
+ * or, with held, in the structure. */
 static void damage(const char *path, content b, size_t at, size_t from, size_t n, bool held)
 {
     static const unsigned char to[] = { 0xfe, 0, 0x80 };
@@ -74,8 +75,8 @@ static content compact_frame(const char *path)
     return read_bytes(path);
 }
 
-/* Returns the bytes of the structure at `at`, without its sum, 0: there is none; and those of its head. all:
- * with the headers of data sets, not only the root's. */
+/* Returns the size of the structure at `at` without its checksum, or 0 if none is there, and the size of its
+ * head. all: includes headers of data sets, not only of the root. */
 static size_t structure_at(content b, size_t at, bool all, size_t *head)
 {
     enum { HEAP = 142, TREE = 34, ROOT = 48 };
@@ -108,7 +109,7 @@ Test(damaged_hdf5, structures_with_right_sums_are_refused_or_read)
     end_folder();
 }
 
-/* As libhdf5 writes groups if it is not told otherwise: names in a heap with a list of free places. */
+/* Writes groups in libhdf5's default format: names in a heap with a list of free space. */
 static content oldest_frame(const char *path)
 {
     hid_t f = new_file(path);
@@ -150,8 +151,8 @@ Test(damaged_hdf5, damaged_heaps_of_names_are_refused_or_read)
     end_folder();
 }
 
-/* The first message of that type in the header at `at`, whose messages begin `head` bytes behind it; 0:
- * none. */
+/* Returns the first message of this type in the header at `at`, or 0. Messages begin `head` bytes after
+ * it. */
 static size_t message_in(content b, size_t at, size_t head, size_t n, int type)
 {
     for (size_t m = at + head; m + 4 <= at + n; m += 4 + b.at[m + 1] + 256u * b.at[m + 2])
@@ -166,7 +167,8 @@ static void close_any(hid_t id)
         H5Idec_ref(id);
 }
 
-/* Whether the frame of that file is read. Where libhdf5 opens its columns, they hold what it reads. */
+/* Returns whether the frame of the file can be read. Columns that libhdf5 can open must have the values that
+ * it reads. */
 static bool reads_as_libhdf5(const char *path)
 {
     weft_frame f = { 0 };

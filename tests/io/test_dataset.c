@@ -1,5 +1,5 @@
-/* test_dataset.c - batches of a dataset's sequences by their numbers, against a plain gather: rows, lengths,
- * ids; what several datasets of the same sequences have in common; what is refused. */
+/* test_dataset.c - tests batches of sequences of a dataset, chosen by index, against a plain gather: rows,
+ * lengths, ids, several datasets of the same sequences, and refused calls. */
 #include "core/inside.h"
 #include "tests/check.h"
 
@@ -36,7 +36,7 @@ static void free_data(weft_dataset *d)
     free(d->ints);
 }
 
-/* Every number of the batch is where a loop finds it; lengths and ids are said. */
+/* Checks every number of the batch against a loop, and its lengths and ids. */
 static void is_gathered(weft_tensor *x, const weft_dataset *d, const int32_t *index, int64_t n)
 {
     static weft_real reals[N * MOST * 4 * 4];

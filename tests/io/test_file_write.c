@@ -1,5 +1,5 @@
-/* test_file_write.c - what else may be in the folder where a checkpoint is written: files, links and pipes of
- * the user, other writers of the same path, readers of private files; and a limit of the file's size. */
+/* test_file_write.c - tests writing a checkpoint to a folder that also contains files, links and pipes of the
+ * user, with other writers of the same path, readers of private files, and a limit on file size. */
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
@@ -55,7 +55,7 @@ static int ended(pid_t child)                    /* its exit status, 256 + the s
     return WIFEXITED(status) ? WEXITSTATUS(status) : 256 + WTERMSIG(status);
 }
 
-static void make_old(void)                       /* all that is in the folder, by two minutes */
+static void make_old(void)                       /* makes every file in the folder two minutes older */
 {
     struct timespec then[2] = { { time(NULL) - 120, 0 }, { time(NULL) - 120, 0 } };
     DIR *d = opendir(folder);

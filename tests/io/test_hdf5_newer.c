@@ -122,7 +122,7 @@ Test(hdf5_newer, every_type_in_every_form)
     end_folder();
 }
 
-/* ---- integers that do not fit: the place and the value are said ---- */
+/* ---- integers out of range: the message has position and value ---- */
 static const char *with_integers(const char *name, hid_t type, hid_t memory, const void *four)
 {
     const char *path = in_folder("fit.h5");
@@ -188,7 +188,7 @@ Test(hdf5_newer, a_file_that_is_being_written)
     DOES(weft_load_state_dict(path, m.m, NULL)); /* a writer with SWMR lets others read */
     cr_assert_eq(numbers(m.weight)[N - 1], 60);
     content b = read_bytes(path);
-    b.at[SUM] ^= 1;                              /* what is damaged is not waited for */
+    b.at[SUM] ^= 1;                              /* damaged files are not retried */
     const char *damaged = put_bytes("sum.h5", b.at, b.n);
     REFUSES(weft_load_state_dict(damaged, m.m, NULL), WEFT_EFORMAT, "cannot be opened");
     free(b.at);

@@ -65,7 +65,7 @@ static void write_layout(const char *path, const layout *k, const int32_t *len, 
     H5Fclose(file);
 }
 
-/* ---- beside the whole ---- */
+/* ---- parts of a file ---- */
 static void same_as_whole(const weft_dataset *whole, const weft_dataset *part, const int32_t *index,
                           int64_t n)
 {
@@ -157,7 +157,7 @@ Test(hdf5_reads, the_same_bytes_as_the_whole_file)
 }
 
 /* ---- no more than that ---- */
-/* What the process has read so far: "rchar" bytes by "syscr" calls. */
+/* Returns a count of this process: bytes read ("rchar") or calls ("syscr"). */
 static long long count_of(const char *what)
 {
     long long n = -1;
@@ -171,7 +171,7 @@ static long long count_of(const char *what)
     return n;
 }
 
-enum { LARGE = 100000, EACH = 32, COLUMNS = 32 }; /* 410 MB of zeros, of which the disk has none */
+enum { LARGE = 100000, EACH = 32, COLUMNS = 32 }; /* 410 MB of zeros, which take no space on disk */
 static const char *large_file(void)
 {
     const char *path = in_folder("large.h5");

@@ -83,7 +83,8 @@ Test(inflate, what_was_deflated_inflates)
     end_folder();
 }
 
-/* Of a byte more or less than the chunk has, wherever its numbers end; and of what is no stream of zlib's. */
+/* Streams of one byte more or less than the chunk, wherever its numbers end, and data that is not a zlib
+ * stream. */
 Test(inflate, streams_of_other_kinds)
 {
     enum { N = 4 };

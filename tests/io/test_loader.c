@@ -1,5 +1,5 @@
-/* test_loader.c - the loader: batches by their definition; every planner over epochs,
- * stopped and resumed anywhere; names, streams, damaged positions; what is refused. */
+/* test_loader.c - tests the loader: batches against their definition, every planner over several epochs,
+ * stopped and resumed anywhere, names, streams, damaged positions, and refused calls. */
 #include "core/inside.h"
 #include "files.h"
 
@@ -14,8 +14,8 @@ static weft_loader_opts any_opts(void)
     return o;
 }
 
-/* An epoch is a drawn order, the plan of what comes in it, and a drawn order of its batches; what
- * planners plan is compared with their definitions by tests/scripts/test_reference.sh. */
+/* An epoch is a random order, the plan of the sequences in this order, and a random order of its batches.
+ * tests/scripts/test_reference.sh compares planners with their definitions. */
 Test(loader, batches_are_those_of_the_definition)
 {
     int32_t len[N], drawn[N], order[N], turn[N];
@@ -149,7 +149,7 @@ Test(loader, what_is_refused)
     CLEAN(w);
 }
 
-/* ---- what a loader promises ---- */
+/* ---- guarantees of a loader ---- */
 /* The number of batches of an epoch. */
 static int64_t run_epoch(weft_loader *l)
 {
@@ -160,7 +160,7 @@ static int64_t run_epoch(weft_loader *l)
     return batches;
 }
 
-/* What could not be made is no loader, but may be used as one. */
+/* A loader that could not be created is inert, and calls on it are safe. */
 static void is_inert(weft_loader *l)
 {
     int64_t size = 7;
@@ -290,7 +290,7 @@ CPU_TEST(loader, refuses)
     cr_assert_eq(weft_loader_get_state(NULL).at[0], 0);
 }
 
-/* What is damaged is refused whole: the loader gives what another gives that was never asked. */
+/* A damaged position is refused as a whole. The loader continues like one that never saw it. */
 Test(loader, a_damaged_position_changes_nothing)
 {
     for (int k = 0; k < rounds(60, 600); k++) {

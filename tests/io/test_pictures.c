@@ -1,4 +1,4 @@
-/* test_pictures.c - charts as SVG: well-formed XML whatever the labels, the shapes that the numbers ask for,
+/* test_pictures.c - tests charts as SVG: well-formed XML for any labels, shapes that match the numbers, and
  * whole files or none. */
 #include "tests/core/comma.h"
 #include "pictures.h"
@@ -39,7 +39,7 @@ Test(pictures, curves)
     unlink(path);
 }
 
-/* No point lies farther from the path than the path may leave out. */
+/* Each omitted point is within the allowed distance of the path. */
 Test(pictures, a_path_leaves_out_only_points_on_its_way)
 {
     enum { N = 400 };
@@ -141,8 +141,8 @@ Test(pictures, bands)
     unlink(path);
 }
 
-/* Names that are too wide for one row stand at the ends of curves that end at one x, apart from each other;
- * else in more rows of the legend. None leaves the picture. A curve without a name has none. */
+/* Names too wide for one row are placed, without overlap, at the ends of curves that end at one x. Otherwise
+ * the legend has more rows. All stay inside the picture. A curve without a name gets no label. */
 Test(pictures, names_that_need_more_than_one_row)
 {
     static const char long_one[] = "a name of thirty characters or so";
@@ -174,7 +174,7 @@ Test(pictures, names_that_need_more_than_one_row)
     unlink(path);
 }
 
-/* Where a point of this value lies on the axis of the n-th chart, by its dot: cx or cy. */
+/* Returns the position of this value on an axis of the n-th chart, from the cx or cy of its dot. */
 static double place(const char *text, int chart, const char *axis, const char *tip)
 {
     char want[64];

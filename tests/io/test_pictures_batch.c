@@ -1,5 +1,5 @@
-/* test_pictures_batch.c - a batch in its layouts: a cell for each token and each piece of padding, values
- * where their tokens are, and what is refused. */
+/* test_pictures_batch.c - tests pictures of a batch in its layouts: one cell for each token and each piece of
+ * padding, with the values of the tokens, and refused calls. */
 #include "pictures.h"
 
 Test(pictures_batch, of_the_readme)              /* docs/batch.svg, to the byte */

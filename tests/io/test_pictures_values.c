@@ -1,5 +1,5 @@
-/* test_pictures_values.c - pictures of numbers as colours: each once to the byte, colours that all can tell
- * apart, numbers as texts, and what is refused. */
+/* test_pictures_values.c - tests pictures of numbers as colours: each against golden bytes, colours that
+ * colour-blind readers can distinguish, numbers as text, and refused calls. */
 #include "pictures.h"
 #include "io/pictures/scale.h"
 

@@ -1,6 +1,5 @@
-/* test_readers.c - what readers of files owe to whoever gives them a file: numbers as they are stored or an
- * error, memory in the file's measure, names of formats that are not ours, the texts that h5py writes. CSV:
- * test_csv.c. */
+/* test_readers.c - tests guarantees of file readers: numbers as stored or an error, memory in proportion to
+ * the file, names of unsupported formats, and texts that h5py writes. test_csv.c tests CSV. */
 #include "sets.h"
 #include "tests/failing_malloc.h"
 
@@ -36,7 +35,7 @@ Test(readers, a_float64_beyond_float32_is_told_with_its_place)
                 "rows[1, 1] is -1e+300");
         cr_assert(d.n == 0 && !d.rows && !d.len);
     }
-    for (int i = 0; i < COUNT(types); i++) {     /* what is infinite in the file stays so */
+    for (int i = 0; i < COUNT(types); i++) {     /* an infinity in the file stays one */
         DOES(weft_load_state_dict(with_numbers("x", types[i], fine), m, NULL));
         DOES(weft_read_hdf5(with_numbers("rows", types[i], fine), NULL, &d));
         const weft_real *a = numbers(x), *b = d.rows;
@@ -53,7 +52,7 @@ Test(readers, a_float64_beyond_float32_is_told_with_its_place)
     end_folder();
 }
 
-/* ---- shapes of which nothing is stored ---- */
+/* ---- shapes without stored data ---- */
 static const char *declared(const char *name, hid_t type, bool text)
 {
     const char *path = in_folder("declared.h5");
@@ -70,7 +69,7 @@ static const char *declared(const char *name, hid_t type, bool text)
     return path;
 }
 
-/* A file of 2 KB that declares 16 GB: refused before memory is asked for. */
+/* A file of 2 KB that declares 16 GB is refused before any allocation. */
 Test(readers, memory_is_asked_for_what_is_stored)
 {
     weft_dataset d;

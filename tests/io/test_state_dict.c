@@ -1,5 +1,6 @@
-/* test_state_dict.c - weights of PyTorch: a state dict of h5py's loads and gives PyTorch's outputs, goes back
- * bit for bit, and what is no plain state dict is refused. state_dict.py writes the fixture. */
+/* test_state_dict.c - tests weights of PyTorch. A state dict written by h5py loads, gives PyTorch's outputs
+ * and is saved back bit for bit. Anything that is not a plain state dict is refused. state_dict.py writes the
+ * fixture. */
 #include <time.h>
 #include "sets.h"
 
@@ -160,7 +161,7 @@ static void looped(hid_t f)
     for (int i = 0; i < 9; i++)
         H5Lcreate_hard(f, "/", f, (char[]){ 'l', (char)('0' + i), 0 }, 0, 0);
 }
-static void odd_float(hid_t f)                   /* of 24 bits, which no one has */
+static void odd_float(hid_t f)                   /* of 24 bits, which is not supported */
 {
     hid_t type = H5Tcopy(H5T_IEEE_F32LE);
     H5Tset_fields(type, 23, 15, 8, 0, 15);

@@ -76,7 +76,7 @@ static bool meet(const box *a, const box *b)
     return a->x < b->x + b->wide && b->x < a->x + a->wide && a->y < b->y + b->high && b->y < a->y + a->high;
 }
 
-/* Boxes lie apart; an arrow goes down in a column that is free, and over within a gap. */
+/* Checks that boxes do not overlap, and that arrows go down in a free column and across within a gap. */
 static void lies_well(const char *text)
 {
     box boxes[128], run, over;
@@ -160,7 +160,7 @@ Test(tape_pictures, backward_after_drawing_has_the_same_bits)
             weft_read(dw, g[k], sizeof g[k]);
             OK(w);
             if (k)
-                drawn(w, loss);                  /* after it, too */
+                drawn(w, loss);                  /* also after the backward */
             weft_clear(w);
         }
         same_bits("dW", g[1], g[0], 36);
@@ -223,7 +223,7 @@ Test(tape_pictures, for_graphviz)
     }
 }
 
-/* ---- what is refused ---- */
+/* ---- refused calls ---- */
 Test(tape_pictures, refused)
 {
     begin();
@@ -262,7 +262,7 @@ Test(tape_pictures, refused)
     begin();
 }
 
-/* What the walk back finds wrong is the context's, and no file is written; without gradients it is drawn. */
+/* An error of the backward fails the context, and no file is written. Without gradients the tape is drawn. */
 Test(tape_pictures, errors_of_the_walk)
 {
     begin();

@@ -1,5 +1,5 @@
-/* layers.h - what the tests of layers share: ragged inputs, parameters put in place, gradients against
- * differences, a product by loops. */
+/* layers.h - the common parts of the tests of layers: ragged inputs, parameters with random values, gradients
+ * against differences, a product by loops. */
 #ifndef WEFT_TESTS_LAYERS_H
 #define WEFT_TESTS_LAYERS_H
 #include "tests/check.h"
@@ -24,7 +24,7 @@ UNUSED static weft_tensor *ragged(weft *w, int64_t width, const weft_lengths *l)
     return weft_ragged(w, dice_fill(rows, tokens * width, -1, 1), width, l);
 }
 
-/* parameters that are not their first values: biases that are not 0 */
+/* Replaces the initial values of all parameters, so that biases are not 0. */
 UNUSED static void renew(weft_module *m)
 {
     weft_real values[4096];

@@ -1,4 +1,4 @@
-/* loss_data.h - what the tests of losses share: kinds, numbers in the order of the sequences, their
+/* loss_data.h - the common parts of the tests of losses: kinds, data in the order of the sequences,
  * layouts. */
 #ifndef WEFT_LOSS_DATA_H
 #define WEFT_LOSS_DATA_H
@@ -44,7 +44,7 @@ UNUSED static data data_of(kind k)
     return d;
 }
 
-UNUSED static void spoil(data *d)                       /* NaN wherever the mask is 0 */
+UNUSED static void spoil(data *d)                       /* Puts NaN wherever the mask is 0. */
 {
     for (int i = 0; i < TOKENS * FEATURES; i++)
         if (d->mask[i / FEATURES] == 0)
@@ -83,7 +83,7 @@ UNUSED static ce_data ce_data_of(ce c)
         d.mask[t] = t % 4 == 1 ? 0 : t % 4 == 2 ? (weft_real).25 : 1;
         if (c.ignored && t % 5 == 0)
             d.target[t] = -100;
-        if (c.masked && d.mask[t] == 0) {        /* neither is looked at */
+        if (c.masked && d.mask[t] == 0) {        /* neither is read */
             d.target[t] = 77;
             d.logits[t * CLASSES + 1] = (weft_real)NAN;
         }

@@ -1,4 +1,4 @@
-/* optim_model.h - the small model of the tests of optimisers and clipping, and gradients to give it. */
+/* optim_model.h - a small model for the tests of optimisers and clipping, and gradients for it. */
 #ifndef OPTIM_MODEL_H
 #define OPTIM_MODEL_H
 #include "tests/check.h"
@@ -47,7 +47,7 @@ UNUSED static void pull(const model *a, int step)
     }
 }
 
-/* One optimiser of each kind, all of which move parameters without a gradient: by momentum or decay. */
+/* One optimiser of each kind. All move parameters without a gradient, by momentum or decay. */
 enum { SGD_PLAIN, SGD_NESTEROV, RMSPROP_CENTRED, ADAM_L2, ADAMW_DECAY, RULES };
 UNUSED static weft_optim *rule_new(weft_module *m, int rule, double lr)
 {

@@ -38,7 +38,7 @@ static void projected_once(weft_attention_layer *l, weft_tensor *q, weft_tensor 
              weft_numel(y), EXACT);
 }
 
-TABLE_TEST(attention, a_memory_is_projected_once)
+TABLE_TEST(attention, project_a_memory_once)
 {
     for (int i = 0; i < COUNT(layers); i++) {
         weft_module *m = weft_module_new(w, "m");
@@ -58,7 +58,7 @@ TABLE_TEST(attention, a_memory_is_projected_once)
     }
 }
 
-CPU_TEST(attention, a_plain_query_is_one_token_a_sequence)
+CPU_TEST(attention, treat_a_plain_query_as_one_token_per_sequence)
 {
     weft_module *m = weft_module_new(w, "m");
     weft_attention_layer *l =
@@ -80,8 +80,8 @@ CPU_TEST(attention, a_plain_query_is_one_token_a_sequence)
     OK(w);
 }
 
-/* Multi-head attention, forward and backward; the allocation that is the n-th from its beginning fails.
- * False: it failed for want of memory. */
+/* Runs multi-head attention forward and backward, with a failure of the n-th allocation. Returns false if
+ * that failed for lack of memory. */
 static bool without(int table, int64_t n, weft_real *y, weft_real *dx)
 {
     enum { D = 6 };
@@ -108,7 +108,7 @@ static bool without(int table, int64_t n, weft_real *y, weft_real *dx)
         CLEAN_FAILED(w);
     return fine;
 }
-Test(attention, memory_that_is_not_there_is_told_or_changes_no_bit)
+Test(attention, fail_or_change_no_bit_without_memory)
 {
     for (int t = 0; t < COUNT(tables); t++) {
         weft_real want[2][PAIRS] = { { 0 } }, got[2][PAIRS] = { { 0 } };
@@ -127,7 +127,7 @@ Test(attention, memory_that_is_not_there_is_told_or_changes_no_bit)
 }
 
 /* Names of 0.2 make the same layers, with the same first values. */
-CPU_TEST(attention, names_of_0_2_are_the_same_layers)
+CPU_TEST(attention, keep_the_names_of_0_2)
 {
     weft_module *old = weft_module_new(w, "m"), *now = weft_module_new(w, "m");
     weft_attention_layer *was[] = {

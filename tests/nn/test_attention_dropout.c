@@ -1,6 +1,6 @@
-/* test_attention_dropout.c - dropout of attention's weights: which go is weft_dropout's mask, the same on
- * every table, in every layout and company, forward and backward; the others keep the mean. Gradients and
- * second derivatives are in op_cases.def. */
+/* test_attention_dropout.c - tests dropout of attention weights. The mask is that of weft_dropout, the same
+ * on every table, in every layout and batch, forward and backward. The remaining weights keep the mean.
+ * op_cases.def tests the gradients. */
 #include "tests/check.h"
 #include "autograd/tape.h"
 
@@ -34,8 +34,9 @@ static weft_tensor *map_by(bool operators, weft_tensor *q, weft_tensor *k, const
 static void anew(weft *w) { if (w->tape) w->tape->drops = NULL; }
 
 /* ---- the function that the mask is ---- */
-/* Of one head: weft_dropout's of a tensor whose tokens are the queries and whose columns are the keys. */
-TABLE_TEST(attention_dropout, the_mask_is_that_of_dropout)
+/* With one head, the mask is that of weft_dropout for a tensor whose tokens are the queries and whose columns
+ * are the keys. */
+TABLE_TEST(attention_dropout, uses_the_mask_of_dropout)
 {
     enum { K = 150 };
     int32_t keys[S];
@@ -60,7 +61,7 @@ TABLE_TEST(attention_dropout, the_mask_is_that_of_dropout)
                       (long long)at, (double)map[at] * K, (double)mask[at]);
     }
 }
-Test(attention_dropout, each_head_call_step_name_and_seed_has_a_mask_of_its_own)
+Test(attention_dropout, has_a_new_mask_for_each_head_call_step_name_and_seed)
 {
     weft *w = open_on(WEFT_CPU), *twin = open_with((weft_opts){ .device = WEFT_CPU, .seed = 2 });
     enum { L = 64 };
@@ -78,7 +79,7 @@ Test(attention_dropout, each_head_call_step_name_and_seed_has_a_mask_of_its_own)
             same += i && (first[0][j] == 0) == (first[1][j] == 0);
             of_heads += j % HEADS && (first[i > 0][j] == 0) == (first[i > 0][j - 1] == 0);
         }
-        double agree = 1 - 2 * .25 * .75;        /* of masks that know nothing of each other */
+        double agree = 1 - 2 * .25 * .75;        /* expected agreement of independent masks */
         cr_assert(i == 0 || fabs(same / (double)(L * L * HEADS) - agree) < .03, "case %d: %d", i, same);
         cr_assert(fabs(of_heads / (double)(L * L) - agree) < .03, "case %d: heads agree %d times", i,
                   of_heads);
@@ -86,9 +87,9 @@ Test(attention_dropout, each_head_call_step_name_and_seed_has_a_mask_of_its_own)
     CLEAN(twin);
     CLEAN(w);
 }
-/* ---- what it does not depend on ---- */
+/* ---- independence of table, layout and batch ---- */
 static weft_real of_first[4][MOST];              /* on the first table */
-TABLE_TEST(attention_dropout, every_table_draws_the_same)
+TABLE_TEST(attention_dropout, draws_the_same_mask_on_every_table)
 {
     static int tables_met;
     for (int causal = 0; causal < 4; causal++)
@@ -113,7 +114,7 @@ TABLE_TEST(attention_dropout, every_table_draws_the_same)
 
 
 /* ---- off, and backward ---- */
-TABLE_TEST(attention_dropout, outside_of_training_there_is_none)
+TABLE_TEST(attention_dropout, is_off_outside_training)
 {
     weft_tensor *q = drawn(w, WIDTH, &(weft_lengths){ .n = S, .len = q_len, .id = ids }),
                 *k = drawn(w, WIDTH, &(weft_lengths){ .n = S, .len = k_len });
@@ -132,7 +133,7 @@ TABLE_TEST(attention_dropout, outside_of_training_there_is_none)
     cr_assert(w->tape->drops->calls == calls && calls == 0, "only what drops is a call");
 }
 /* y = M v and dv = M^T dy, with the M of the map. */
-TABLE_TEST(attention_dropout, forward_map_and_backward_have_one_mask)
+TABLE_TEST(attention_dropout, forward_map_and_backward_share_a_mask)
 {
     enum { LQ = 70, LK = 90 };
     weft_lengths lq = { .n = 1, .len = (int32_t[]){ LQ } }, lk = { .n = 1, .len = (int32_t[]){ LK } };
@@ -154,8 +155,8 @@ TABLE_TEST(attention_dropout, forward_map_and_backward_have_one_mask)
     close_to("dv", numbers(dv), want_dv, LK * HEADS, TOL(1e-13, 3e-6));
 }
 
-/* ---- what is refused, and no memory ---- */
-CPU_TEST(attention_dropout, options_are_looked_at)
+/* ---- refused options, failures of memory ---- */
+CPU_TEST(attention_dropout, refuses_invalid_options)
 {
     static const struct {
         weft_real dropout;

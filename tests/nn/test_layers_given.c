@@ -1,5 +1,5 @@
-/* test_layers_given.c - options of layers: a missing size is told by its name, weights are tied, rows of a
- * table are dropped. */
+/* test_layers_given.c - tests options of layers: a missing size is named, weights can be tied, rows of a
+ * table can be dropped. */
 #include "layers.h"
 
 /* ---- sizes ---- */
@@ -20,7 +20,7 @@ CPU_TEST(layers_given, a_missing_size_is_named)
     MISSING("width", weft_attention_new, weft_attention_layer_opts, .kind = WEFT_ADDITIVE, .dq = 2, .dm = 2);
     MISSING("dm", weft_attention_new, weft_attention_layer_opts, .kind = WEFT_GENERAL, .dq = 2);
     MISSING("heads", weft_attention_new, weft_attention_layer_opts, .kind = WEFT_MULTIHEAD, .width = 2);
-    cr_assert(!m->child && !m->first, "what was refused left nothing behind");
+    cr_assert(!m->child && !m->first, "a refused layer left parameters");
     weft_dropout_layer *none = weft_dropout_new(m, "none", NULL);
     weft_tensor *x = weft_zeros(w, WEFT_SHAPE(2));
     cr_assert(weft_dropout_run(none, x) == x);
@@ -60,7 +60,7 @@ static weft_tensor *run_tied(weft_tensor *const *x, void *user)
     return weft_linear_run(t->out, weft_tanh(weft_embedding_run(t->e, t->ids)));
 }
 
-TABLE_TEST(layers_given, a_linear_layer_shares_a_table)
+TABLE_TEST(layers_given, linear_layer_can_share_a_table)
 {
     static const int32_t id[TOKENS] = { 4, 0, 2, 2, 2, 1, 5, 4, 2 };
     weft_module *m = weft_module_new(w, "m");
@@ -86,7 +86,7 @@ TABLE_TEST(layers_given, a_linear_layer_shares_a_table)
              want, TOKENS * 6, EXACT);
 }
 
-Test(layers_given, weights_that_cannot_be_tied)
+Test(layers_given, incompatible_weights_are_not_tied)
 {
     weft *w = open_on(WEFT_CPU), *other = open_on(WEFT_CPU);
     weft_module *m = weft_module_new(w, "m"), *root = weft_module_new(w, "root");
@@ -141,7 +141,7 @@ static void factors(const dropping *d, weft_real *factor)
     }
 }
 
-TABLE_TEST(layers_given, rows_are_dropped_alike_wherever_they_stand)
+TABLE_TEST(layers_given, a_dropped_row_is_dropped_everywhere)
 {
     static const int32_t id[TOKENS] = { 14, 0, 2, 2, 299, 1, 5, 14, -1 };
     dropping d = dropping_in(w, .25);
@@ -173,7 +173,7 @@ TABLE_TEST(layers_given, rows_are_dropped_alike_wherever_they_stand)
               of(d.m, "e.weight"), ROWS * WIDE);
 }
 
-Test(layers_given, dropped_rows_are_a_function_of_seed_and_path)
+Test(layers_given, dropped_rows_depend_on_seed_and_path_only)
 {
     weft *w = open_on(WEFT_CPU), *same = open_on(WEFT_REF), *other = open_with((weft_opts){ .seed = 2 });
     weft_real of_w[ROWS], of_same[ROWS], of_other[ROWS];

@@ -1,5 +1,5 @@
-/* test_layers_refused.c - what layers refuse: shapes and options that cannot be, and memory that
- * cannot be had. */
+/* test_layers_refused.c - tests that layers refuse invalid shapes and options, and survive failures of
+ * memory. */
 #include "autograd/tape.h"
 #include "core/inside.h"
 #include "layers.h"
@@ -82,7 +82,7 @@ CPU_TEST(layers_refused, messages_name_the_layer)
         }
 }
 
-CPU_TEST(layers_refused, memories_that_cannot_be)
+CPU_TEST(layers_refused, invalid_memories_are_refused)
 {
     layers l = all_layers(weft_module_new(w, "net"));
     for (int i = ATTENTION; i < LAYERS; i++)
@@ -107,7 +107,7 @@ CPU_TEST(layers_refused, memories_that_cannot_be)
     FAILS(w, WEFT_EARG, "weft_causal");
 }
 
-CPU_TEST(layers_refused, options_that_cannot_be)
+CPU_TEST(layers_refused, invalid_options_are_refused)
 {
     weft_module *m = weft_module_new(w, "m");
     static const int64_t widths[] = { 2, 2, 2 };
@@ -142,7 +142,7 @@ CPU_TEST(layers_refused, options_that_cannot_be)
         weft_dropout_new(m, "x", &(weft_dropout_opts){ .p = (weft_real[]){ -1, 1, (weft_real)NAN }[i] });
         FAILS(w, WEFT_EARG, "dropout: ");
     }
-    cr_assert(!m->child, "what was refused left nothing behind");
+    cr_assert(!m->child, "a refused layer left parameters");
     weft_linear_new(m, "l", &(weft_linear_opts){ .in = -1, .out = 2 });
     FAILS(w, WEFT_EARG, "linear \"l\" in m: in is -1; 1 or more");
     for (int64_t width = -1; width < 1; width++) {
@@ -156,7 +156,7 @@ CPU_TEST(layers_refused, options_that_cannot_be)
     weft_attention_new(m, "a",
                        &(weft_attention_layer_opts){ .kind = WEFT_ADDITIVE, .dq = 2, .dm = 2, .width = -1 });
     FAILS(w, WEFT_EARG, "additive_attention \"a\" in m: width is -1");
-    cr_assert(!m->child && !m->first && m->n == 0, "what could not be made left something behind");
+    cr_assert(!m->child && !m->first && m->n == 0, "a failed layer left parameters");
 }
 
 static uint64_t one_layer(weft_module *m, int kind)                /* how many numbers it trains */
@@ -193,8 +193,8 @@ static uint64_t one_layer(weft_module *m, int kind)                /* how many n
     return (uint64_t)weft_parameter_numel(m);
 }
 
-/* A name is free again after what should have it failed, and the values of what came before and comes
- * after are theirs. */
+/* The name of a failed module can be used again. Modules created before and after keep their initial
+ * values. */
 Test(layers_refused, a_name_is_free_after_a_failure)
 {
     for (int kind = 0; kind <= 10; kind++)

@@ -42,7 +42,7 @@ static void one(weft *w, kind k, const data *d, int how, int layout)
     weft_clear(w);
 }
 
-TABLE_TEST(losses, formulas)
+TABLE_TEST(losses, match_plain_loops_in_every_layout)
 {
     for (int k = BCE; k <= GAUSSIAN; k++)
         for (int how = 0; how < 4; how++)
@@ -54,8 +54,8 @@ TABLE_TEST(losses, formulas)
             }
 }
 
-/* Gradients: finite everywhere, exactly 0 where the mask is 0, and elsewhere those of the data without
- * NaN. */
+/* Returns the gradients. They are finite, exactly 0 where the mask is 0, and otherwise equal those of data
+ * without NaN. */
 static weft_real *gradient(weft *w, kind k, const data *d, int layout)
 {
     weft_tensor *x[] = { laid(w, d->p, FEATURES, layout), laid(w, d->y, FEATURES, layout),
@@ -68,7 +68,7 @@ static weft_real *gradient(weft *w, kind k, const data *d, int layout)
     return numbers(weft_concat(g, 3, 0));
 }
 
-TABLE_TEST(losses, nan_under_the_mask)
+TABLE_TEST(losses, ignore_nan_where_the_mask_is_zero)
 {
     for (int k = 0; k < LOSSES; k++)
         for (int layout = 0; layout < 4; layout++) {
@@ -83,8 +83,8 @@ TABLE_TEST(losses, nan_under_the_mask)
         }
 }
 
-/* A mask may be lower in rank, [FEATURES], or one number for all; the weight counts it for every element. */
-Test(losses, masks_broadcast)
+/* A mask [FEATURES] or of rank 0 broadcasts, and the weight is its sum over all elements. */
+Test(losses, broadcast_the_mask)
 {
     weft *w = open_on(WEFT_REF);
     data d = data_of(MSE);
@@ -104,7 +104,7 @@ Test(losses, masks_broadcast)
     CLEAN(w);
 }
 
-Test(losses, nothing_and_sums)
+Test(losses, are_zero_without_weight)
 {
     weft *w = open_on(WEFT_REF);
     weft_tensor *none = weft_zeros(w, WEFT_SHAPE(0, 2)), *two = weft_full(w, 2, WEFT_SHAPE(3)),
@@ -117,8 +117,9 @@ Test(losses, nothing_and_sums)
     CLEAN(w);
 }
 
-/* 0 / 0 is 0 with gradient 0; a miss of a target of 0 is infinite in mape and 2 in smape. */
-Test(losses, zero_by_zero)
+/* For a target of 0, a prediction of 0 has loss 0 and gradient 0. Any other prediction has loss 2 in smape
+ * and an infinite loss in mape. */
+Test(losses, smape_and_mape_are_defined_at_target_zero)
 {
     weft *w = open_on(WEFT_REF);
     weft_tensor *x = weft_reals(w, (weft_real[]){ 0, 3, 1 }, WEFT_SHAPE(3)),
@@ -136,8 +137,8 @@ Test(losses, zero_by_zero)
     CLEAN(w);
 }
 
-/* Large logits lose nothing, and the gradient at 0 is sigmoid(0) - y. */
-Test(losses, bce_is_stable)
+/* Large logits lose no precision. The gradient at logit 0 is sigmoid(0) - y. */
+Test(losses, bce_is_accurate_for_large_logits)
 {
     weft *w = open_on(WEFT_REF);
     weft_tensor *x = weft_reals(w, (weft_real[]){ 80, -80, 80, 0 }, WEFT_SHAPE(4)), *g;

@@ -79,7 +79,8 @@ Test(losses_entropy, cross_entropy_shapes)
 
 Test(losses_entropy, cross_entropy_errors)
 {
-    setenv("WEFT_SYNC", "1", 1);                 /* else a GPU tells at the next wait, of an earlier kernel */
+    /* otherwise a GPU reports the fault of this kernel at the next synchronisation */
+    setenv("WEFT_SYNC", "1", 1);
     FOR_DEVICES(w) {
         ce_data d = ce_data_of(ce_of(0));
         weft_parameter(weft_module_new(w, "m"), "p", WEFT_SHAPE(2), (weft_init){ .kind = WEFT_INIT_ZERO });

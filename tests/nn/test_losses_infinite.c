@@ -1,6 +1,6 @@
-/* test_losses_infinite.c - infinite logits and predictions beside a weight, a mask or a share of smoothing
- * that is 0: values and gradients are those of the loss without the term. Targets and variances out of
- * range are errors that name their place. */
+/* test_losses_infinite.c - tests infinite logits and predictions whose weight, mask or smoothing is 0. Values
+ * and gradients equal those of the loss without the term. Targets and variances out of range are errors that
+ * name their position. */
 #include "core/inside.h"
 #include "tests/check.h"
 
@@ -21,7 +21,7 @@ static void holds(const char *name, weft_loss l, weft_tensor *x, double sum, con
     }
 }
 
-/* ---- cross entropy: two rows of three classes, of which one is forbidden ---- */
+/* ---- cross entropy: two rows of three classes, one of them excluded ---- */
 enum { ROWS = 2, CLASSES = 3 };
 typedef struct {
     const char *name;

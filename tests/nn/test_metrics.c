@@ -39,7 +39,7 @@ static data data_of(int32_t ignore)      /* nothing of a masked token may be rea
     return d;
 }
 
-/* want: tokens right, of; sequences right, of */
+/* want: correct tokens, their total, correct sequences, their total */
 static void by_hand(const data *d, int32_t ignore, double *want, double *matrix)
 {
     memset(want, 0, 4 * sizeof *want);

@@ -1,5 +1,5 @@
-/* test_module_names.c - trees of very many modules and parameters: making, walking and finding take linear
- * time, and what failed leaves no name behind. */
+/* test_module_names.c - tests trees of very many modules and parameters. Creation, traversal and lookup take
+ * linear time, and a failed module leaves no name. */
 #include "tests/nn/trees.h"
 
 static void make_many(weft_module *root, int n)

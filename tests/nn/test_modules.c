@@ -163,7 +163,7 @@ CPU_TEST(modules, orthogonal_first_values)
         int64_t rows = sizes[i][0], columns = sizes[i][1];
         weft_real *q = numbers(
             weft_parameter(m, name, 2, sizes[i], (weft_init){ WEFT_INIT_ORTHOGONAL, (weft_real)1.5, 0 }));
-        bool wide = rows <= columns;             /* then its rows are orthonormal, else its columns */
+        bool wide = rows <= columns;             /* its rows are orthonormal if wide, otherwise its columns */
         int64_t k = wide ? rows : columns, n = wide ? columns : rows, along = wide ? 1 : columns,
                 apart = wide ? columns : 1;
         for (int64_t a = 0; a < k; a++)
@@ -188,7 +188,7 @@ CPU_TEST(modules, initialise_starts_a_parameter_anew)
     cr_assert(all_are(p, 4) && m->w->tape->changes > version);
     weft_initialise(p, unit);
     same_bits("again", numbers(p), first, 40);
-    /* that a weft_real holds, and what is more */
+    /* the largest number of a weft_real, and one beyond it */
     double most = sizeof(weft_real) == sizeof(float) ? (double)FLT_MAX : DBL_MAX, large = 2 * most;
     struct { weft_tensor *x; weft_init init; weft_status status; const char *part;
     } bad[] = { { buffer, unit, WEFT_EARG, "no parameter" },

@@ -13,7 +13,7 @@ static void freeze(const model *a, int t)
 
 /* A parameter moves as one that has an optimiser of its own, which steps when this one is not frozen and all
  * gradients are finite. */
-TABLE_TEST(optim, steps_of_their_own)
+TABLE_TEST(optim, each_parameter_counts_its_own_steps)
 {
     for (int r = 0; r < RULES; r++) {
         model a = model_in(w), alone[PARTS];
@@ -42,9 +42,9 @@ TABLE_TEST(optim, steps_of_their_own)
     }
 }
 
-/* An optimiser of a part leaves the rest alone, gradients too; what no loss has reached stays, though the
- * vectors moved. */
-Test(optim, only_its_own)
+/* An optimiser of a part changes nothing else, gradients included. A parameter without a gradient stays the
+ * same, though the vectors moved. */
+Test(optim, steps_only_its_own_parameters)
 {
     weft *w = open_on(WEFT_REF);
     model a = model_in(w), whole = model_in(w);
@@ -63,7 +63,7 @@ Test(optim, only_its_own)
     cr_assert_eq(numbers(late)[1999], 1);
     pull(&a, 1);
     poison(&a, 3, 0, NAN);
-    poison(&a, 0, 0, NAN);                       /* no one asks */
+    poison(&a, 0, 0, NAN);                       /* the step does not check */
     weft_optim_step(o);
     cr_assert_str_eq(bad_parameter(o), "bias");
     CLEAN(w);
@@ -86,7 +86,7 @@ Test(optim, all_frozen_and_nothing)
 }
 
 /* ---- gradients that are not finite ---- */
-/* A skipped step leaves no trace but its count: the run equals one without it, bit for bit. */
+/* A skipped step changes only its count. The run equals one without it, bit for bit. */
 TABLE_TEST(optim, skips)
 {
     for (int r = 0; r < RULES; r++) {
@@ -130,7 +130,7 @@ TABLE_TEST(optim, ten_in_a_row)
         weft_optim_step(o);
     }
     cr_assert_eq(weft_optim_steps(o), 30);
-    weft_optim_skipped(o, NULL);                   /* a GPU is asked, or tells at the next wait */
+    weft_optim_skipped(o, NULL);  /* a GPU is read here, or reports at the next synchronisation */
     weft_optim_step(o);
     cr_assert_eq(weft_optim_steps(o), 30, "a failed step was counted");
     cr_assert_str_eq(bad_parameter(o), "enc.weight");

@@ -1,6 +1,6 @@
-/* test_optim_finite.c - a step writes finite numbers or none. A rate, a gradient or a value too large for
- * that is a skipped step that names the parameter; mostly only sizes tell that there is none, and nothing is
- * looked at twice. */
+/* test_optim_finite.c - tests that an optimiser step writes finite numbers or nothing. A rate, a gradient or
+ * a value that is too large skips the step and names the parameter. Mostly sizes alone prove that a step is
+ * finite, so few steps are checked element by element. */
 #include "optim_model.h"
 
 #define HUGE_REAL ((weft_real)TOL(1.7e308, 3e38))
@@ -19,7 +19,7 @@ TABLE_TEST(finite, a_rate_too_large_changes_nothing)
             cr_assert_str_eq(bad_parameter(o), "first");
             weft_clear(w);
         }
-        weft_optim_skipped(o, NULL);               /* a GPU is asked */
+        weft_optim_skipped(o, NULL);               /* reads the counts of a GPU */
         FAILS(w, WEFT_ENUMERIC,
               "optim_step: gradients were finite, but values after the step not finite in 10 steps in a "
               "row, first in first; the rate is ");
@@ -31,8 +31,8 @@ TABLE_TEST(finite, a_rate_too_large_changes_nothing)
     }
 }
 
-/* In the one parameter where it would be so; the others are not written either, wherever they lie. */
-TABLE_TEST(finite, one_value_too_large)
+/* Only one parameter would overflow. The others are not written either, at any position. */
+TABLE_TEST(finite, one_value_too_large_skips_the_step)
 {
     for (int rule = 0; rule < RULES; rule++)
         for (int k = 0; k < PARTS; k++) {
@@ -60,8 +60,8 @@ TABLE_TEST(finite, one_value_too_large)
         }
 }
 
-/* What is not finite already is no reason: a bias of -INFINITY may forbid a class. */
-TABLE_TEST(finite, infinities_that_were_there)
+/* A parameter that is already infinite does not skip the step: a bias of -INFINITY may exclude a class. */
+TABLE_TEST(finite, existing_infinities_are_accepted)
 {
     weft_module *m = weft_module_new(w, "m");
     weft_tensor *p = weft_parameter(m, "p", WEFT_SHAPE(3), (weft_init){ WEFT_INIT_CONSTANT, 1, 0 });
@@ -75,7 +75,7 @@ TABLE_TEST(finite, infinities_that_were_there)
               numbers(p)[2] > 2);
 }
 
-/* ---- how often it is looked at twice ---- */
+/* ---- number of element-wise checks ---- */
 static int looks;
 static void rehearse(weft__device *d, int64_t n, const weft__foresight *first, const weft__update *u,
                      const weft__guard *past, bool moves, const weft_real *dx, const weft_real *m,
@@ -117,7 +117,7 @@ Test(finite, sizes_prove_nearly_all)
 }
 
 /* A value that is assigned between steps, and would overflow, is seen though sizes were known before. */
-TABLE_TEST(finite, what_came_from_elsewhere)
+TABLE_TEST(finite, assigned_values_are_checked)
 {
     model a = model_in(w);
     weft_optim *o = weft_sgd_new(a.m, &(weft_sgd_opts){ .lr = 1 });

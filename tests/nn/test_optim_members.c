@@ -1,6 +1,6 @@
-/* test_optim_members.c - which parameters an optimiser steps: those made after it, too; those that a loss has
- * reached; none that has another optimiser. The oracles are a run whose optimiser was made last, and the rule
- * by hand. */
+/* test_optim_members.c - tests which parameters an optimiser steps: also those created after it, only those
+ * that a loss has reached, and none that has another optimiser. The references are a run whose optimiser was
+ * created last, and the rule by hand. */
 #include <unistd.h>
 #include "optim_model.h"
 
@@ -66,7 +66,7 @@ TABLE_TEST(members, groups_hold_for_late_parameters)
                 weft_assign_values(weft_grad(p[i]), (weft_real[]){ (weft_real).25 }, 1);
         weft_optim_step(o);
         cr_assert_eq(first(p[0]), (weft_real).75);
-        /* what was said last counts */
+        /* the last setting wins */
         cr_assert_eq(first(p[1]), again ? 0 : (weft_real)(1 - .5 * 1.25));
         cr_assert_eq(first(p[2]), (weft_real)(1 - .5 * 1.25));
         weft_optim_set_group(o, "*below.*", 4, 0);
@@ -78,8 +78,8 @@ TABLE_TEST(members, groups_hold_for_late_parameters)
     cr_assert_eq(first(later), 0);
 }
 
-/* Weight decay 1 at rate 1 and gradients of 0: what is stepped with the decay becomes 0. A group's number is
- * what is left. */
+/* With weight decay 1, rate 1 and gradients of 0, a parameter that decays becomes 0. The number of a group is
+ * the rest. */
 static void one_decaying_step(weft_module *m, weft_optim *o)
 {
     for (int i = 0; i < weft_parameter_count(m); i++) {
@@ -119,7 +119,7 @@ TABLE_TEST(members, groups_by_pattern)
     }
 }
 
-CPU_TEST(members, the_last_group_that_fits_counts)
+CPU_TEST(members, the_last_matching_group_wins)
 {
     weft_module *m = weft_module_new(w, "net");
     weft_optim *o = weft_sgd_new(m, &(weft_sgd_opts){ .lr = 1, .weight_decay = 1 });
@@ -139,7 +139,7 @@ CPU_TEST(members, the_last_group_that_fits_counts)
     cr_assert_eq(first(late), 1);
 }
 
-CPU_TEST(members, a_group_that_fits_nothing_is_an_error)
+CPU_TEST(members, a_group_without_a_match_is_an_error)
 {
     weft_module *m = weft_module_new(w, "net"), *part = weft_submodule_new(m, "part");
     weft_tensor *p = vector(part, "weight", 1);
@@ -193,7 +193,7 @@ Test(members, late_parameters_are_saved_and_resumed)
                 weft_optim *o = rule_new(m, r, .01);
                 some_steps(m, o, 0, 3);
                 vector(m, "q", 33), vector(m, "r", 5);
-                some_steps(m, o, 3, stepped ? 5 : 3);            /* saved before they had a step, too */
+                some_steps(m, o, 3, stepped ? 5 : 3);            /* also saved before their first step */
                 cr_assert_eq(weft_save(path[0], m, o, NULL, 0), WEFT_OK, "%s", weft_file_message());
                 /* and loaded into an optimiser that has not seen one */
                 weft_optim *p = rule_new(again, r, .01);

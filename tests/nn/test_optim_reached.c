@@ -57,7 +57,7 @@ static void by_gradients(pair *a)
     weft_gradients(loss_of(a->q), &a->q, 1, &g);
     by_nothing(a);
 }
-static void and_a_bad_step(pair *a)              /* the step is skipped, and what had come is gone */
+static void and_a_bad_step(pair *a)              /* The step is skipped, and its gradients are dropped. */
 {
     by_zeros(a);
     weft_assign(weft_grad(a->p), weft_full(weft_module_context(a->m), (weft_real)NAN, WEFT_SHAPE(5)));

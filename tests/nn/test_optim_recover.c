@@ -1,5 +1,5 @@
-/* test_optim_recover.c - what comes after ten bad steps: recovering, saving, loading, and steps again;
- * settings and gradients that would poison parameters without a word. */
+/* test_optim_recover.c - tests recovery after ten bad steps: saving, loading and further steps. Also tests
+ * settings and gradients that would silently make parameters NaN. */
 #include <unistd.h>
 #include "optim_model.h"
 
@@ -23,15 +23,15 @@ static void bad_steps(model *a, weft_optim *o, int n)
     }
 }
 
-static void diverged(model *a, weft_optim *o)    /* as far as anybody knows, and recovered */
+static void diverged(model *a, weft_optim *o)    /* diverged without a report so far, then recovered */
 {
     bad_steps(a, o, 10);
-    weft_optim_skipped(o, NULL);                       /* a GPU is asked */
+    weft_optim_skipped(o, NULL);                       /* reads the counts of a GPU */
     FAILS(a->w, WEFT_ENUMERIC, "10 steps in a row, first in enc.weight");
 }
 
 /* ---- the context stays recovered ---- */
-TABLE_TEST(recover, questions_do_not_fail_it_again)
+TABLE_TEST(recover, queries_do_not_fail_it_again)
 {
     model a = model_in(w);
     weft_optim *o = weft_adam_new(a.m, NULL);
@@ -74,7 +74,7 @@ TABLE_TEST(recover, an_optimiser_may_end_before)
     OK(w);
 }
 
-Test(recover, saving_leaves_it_alone)
+Test(recover, saving_does_not_fail_it)
 {
     name_file();
     FOR_DEVICES(w) {
@@ -90,7 +90,7 @@ Test(recover, saving_leaves_it_alone)
 }
 
 /* A run that diverged goes back to its last file, and goes on as one that was started from it. */
-Test(recover, a_run_goes_back)
+Test(recover, a_diverged_run_continues_from_its_last_file)
 {
     name_file();
     FOR_DEVICES(w) {
@@ -114,9 +114,9 @@ Test(recover, a_run_goes_back)
     unlink(path);
 }
 
-/* A device that is not the host is asked by the file functions, too: it does not tell the context there,
- * but does when it is asked. */
-Test(recover, files_ask_a_device_and_fail_nothing)
+/* The file functions also read the counts of a GPU. They do not fail the context. A query of the counts
+ * does. */
+Test(recover, file_functions_read_the_counts_and_do_not_fail)
 {
     weft__kernels far = weft__ref;
     far.synchronous = false;
@@ -132,7 +132,7 @@ Test(recover, files_ask_a_device_and_fail_nothing)
     FAILS(w, WEFT_ENUMERIC, "12 steps in a row");
     bad_steps(&a, o, 3);
     cr_assert_eq(weft_load(path, a.m, o, NULL, 0), WEFT_OK, "%s", weft_file_message());
-    cr_assert(weft_optim_skipped(o, NULL) == 12 && weft_ok(w), "whoever loads has been told: %s",
+    cr_assert(weft_optim_skipped(o, NULL) == 12 && weft_ok(w), "the load must succeed: %s",
               weft_error_message(w));
     CLEAN(w);
     unlink(path);
@@ -170,8 +170,8 @@ TABLE_TEST(recover, centred_rmsprop_of_equal_gradients)
         pulled_evenly(w, alpha / 10.);
 }
 
-/* ---- averages swapped with the parameters ---- */
-TABLE_TEST(recover, an_average_is_not_updated_while_it_is_in_use)
+/* ---- averages in place of the parameters ---- */
+TABLE_TEST(recover, averages_in_use_are_not_updated)
 {
     model a = model_in(w), b = model_in(w);
     weft_ema *e = weft_ema_new(a.m, (weft_real).5);

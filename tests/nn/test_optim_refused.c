@@ -1,8 +1,9 @@
-/* test_optim_refused.c - optimisers: what they refuse, what they allocate, what they wait for. */
+/* test_optim_refused.c - tests which options optimisers refuse, how much they allocate, and when they wait
+ * for the device. */
 #include "optim_model.h"
 
 #define INF (double)INFINITY
-/* In float 1e39 is an infinity, 1e-50 is 0 and what is nearly 1 is 1. */
+/* In float, 1e39 is infinity, 1e-50 is 0 and numbers close to 1 are 1. */
 #define LARGE TOL(INF, 1e39)
 #define SMALL TOL(-1, 1e-50)
 
@@ -100,7 +101,7 @@ static weft_tensor *whole_loss(const model *a)
     return weft_add(weft_mean_loss(l), weft_mean_loss(m));
 }
 
-Test(optim_refused, a_step_does_not_wait, .init = unchecked)
+Test(optim_refused, a_step_does_not_wait_for_the_device, .init = unchecked)
 {
     weft__kernels far = weft__ref;
     far.synchronous = false;

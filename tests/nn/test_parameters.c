@@ -24,7 +24,7 @@ TABLE_TEST(parameters, assign_carries_a_value_over_steps)
     cr_assert(numbers(state)[5] == 6);
 }
 
-CPU_TEST(parameters, what_cannot_be_assigned)
+CPU_TEST(parameters, invalid_assignments_are_refused)
 {
     weft_module *m = weft_module_new(w, "m");
     weft_tensor *p = weft_parameter(m, "p", WEFT_SHAPE(2, 3), constant(1)),
@@ -68,7 +68,7 @@ TABLE_TEST(parameters, tied_names_share_value_and_gradient)
     weft_clear(w);
 }
 
-Test(parameters, what_cannot_be_tied)
+Test(parameters, incompatible_parameters_are_not_tied)
 {
     weft *w = open_on(WEFT_CPU), *other = open_on(WEFT_CPU);
     weft_module *m = weft_module_new(w, "m"), *root = weft_module_new(w, "root");
@@ -105,7 +105,7 @@ TABLE_TEST(parameters, frozen_parameters_get_no_gradient)
     weft_backward(weft_sum_all(weft_mul(weft_mul(p, q), r)));
     cr_assert(all_are(weft_grad(p), 0) && all_are(weft_grad(q), 8) && all_are(weft_grad(r), 12));
     weft_freeze(b, "r", true);
-    cr_assert(all_are(weft_grad(r), 0), "what had come before is forgotten");
+    cr_assert(all_are(weft_grad(r), 0), "freezing must drop the earlier gradient");
     weft_freeze(m, "*", false);
     weft_backward(weft_sum_all(weft_mul(p, r)));
     cr_assert(all_are(weft_grad(p), 4) && all_are(weft_grad(r), 2));
@@ -204,7 +204,7 @@ CPU_TEST(parameters, recovering_forgets_gradients)
     cr_assert(all_are(weft_grad(p), 0) && all_are(p, 2) && weft_parameter_count(none) == 0);
 }
 
-Test(parameters, what_cannot_divide)
+Test(parameters, invalid_divisors_are_refused)
 {
     weft *w = open_on(WEFT_CPU), *other = open_on(WEFT_CPU);
     weft_module *m = weft_module_new(w, "m");

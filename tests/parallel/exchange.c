@@ -1,5 +1,5 @@
-/* exchange.c - what the sum of gradients over ranks costs beside MPI_Allreduce of the same bytes, by turns:
- * mpirun -n 2 exchange [ROUNDS]. Compiled by mpicc; a line of JSON a size. */
+/* exchange.c - compares the cost of the gradient sum over ranks with MPI_Allreduce of the same bytes, in
+ * turns: mpirun -n 2 exchange [ROUNDS]. Compile with mpicc. Prints a line of JSON per size. */
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
-/* launched.c - says who has started this rank and what it takes of the machine: the launcher's process and
- * name, threads by default, processors that it is bound to, its number on this machine and among all. */
+/* launched.c - prints how this rank was launched and its share of the machine: launcher process and name,
+ * default threads, processors that it is bound to, local and global rank. */
 #include <stdio.h>
 #include <string.h>
 #include "core/inside.h"

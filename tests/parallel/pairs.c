@@ -22,7 +22,7 @@ typedef struct message {
     struct { int64_t tag, size; } head;
     char *bytes; bool own;
     size_t done;                                 /* of head and bytes */
-    int request;                                 /* -1: no one waits for it yet */
+    int request;                                 /* -1: not yet awaited */
 } message;
 
 typedef struct peer {
@@ -128,7 +128,7 @@ static void begin_payload(peer *p)
     p->into = m;
 }
 
-/* An early one, of which the head had come before someone asked for it. */
+/* Hands over an early message whose head arrived before the request. */
 static void hand_over(peer *p, message *m)
 {
     message *waits = taken(&p->posted, m->head.tag);
@@ -143,7 +143,7 @@ static void hand_over(peer *p, message *m)
 
 static void drop(message *m) { free(m->bytes), free(m); }
 
-/* What the others say of the world. */
+/* Records a status message of another rank. */
 static void note(peer *p, const message *m)
 {
     memcpy(&p->left, m->bytes, sizeof p->left);
@@ -230,7 +230,7 @@ static bool open_pairs(weft__world *out, char *version, size_t version_size, cha
     signal(SIGPIPE, SIG_IGN);
     world.local_rank = world.rank, world.local_ranks = world.ranks;
     *out = world;
-    if (getenv("WEFT_PAIRS_FILLS"))                /* all that it may write, without an end */
+    if (getenv("WEFT_PAIRS_FILLS"))                /* fills the whole buffer, without a terminating 0 */
         memset(version, 'v', version_size), memset(why, 'w', why_size);
     else
         snprintf(version, version_size, "socketpairs");

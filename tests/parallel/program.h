@@ -1,4 +1,5 @@
-/* program.h - what the training programs of these tests share: words of the command line, and files. */
+/* program.h - the common parts of the training programs of these tests: words of the command line, and
+ * files. */
 #ifndef WEFT_TEST_PROGRAM_H
 #define WEFT_TEST_PROGRAM_H
 #include <stdio.h>

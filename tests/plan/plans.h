@@ -1,4 +1,5 @@
-/* plans.h - what the tests of planners share: random lengths and options, plans made and measured. */
+/* plans.h - the common parts of the tests of planners: random lengths and options, and plans with their
+ * measures. */
 #ifndef WEFT_TEST_PLANS_H
 #define WEFT_TEST_PLANS_H
 #include "tests/check.h"

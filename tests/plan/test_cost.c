@@ -1,5 +1,6 @@
-/* test_cost.c - what plans will cost: by hand, step by step beside the sums, for devices that follow tokens
- * and for those that follow steps; how much plans change gradients; which one is chosen. */
+/* test_cost.c - tests the predicted cost of plans: by hand, and step by step against the sums, for devices
+ * whose time follows tokens or steps. Also tests how much plans change gradients, and which plan is
+ * chosen. */
 #include <math.h>
 #include "plans.h"
 
@@ -119,7 +120,7 @@ Test(cost, the_choice)
     cr_assert_eq(weft_plan_choose(NULL, d, 2, .3), -1);
 }
 
-/* Nothing in batches that are near, all beyond far, between them the logarithm's share. */
+/* The extra cost is zero up to near_tokens, full from far_tokens, and log-interpolated between. */
 Test(cost, batches_that_caches_do_not_hold)
 {
     int32_t len[16];

@@ -37,8 +37,9 @@ static void same_places(const char *words, const weft_plan *part, const weft_pla
     }
 }
 
-/* BATCHES: all before the block of `block` sequences in which the first lengths end, `batches` a block.
- * BUT_LAST: all batches but the last. FULL: windows in which all of `batches` slots have a sequence. */
+/* BATCHES: all batches before the block of `block` sequences in which the first lengths end, `batches` per
+ * block. BUT_LAST: all batches but the last. FULL: windows in which each of `batches` slots has a
+ * sequence. */
 typedef enum { BATCHES, BUT_LAST, FULL, PLACES } what;
 
 static const struct {

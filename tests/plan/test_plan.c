@@ -1,4 +1,5 @@
-/* test_plan.c - plans: what is refused, with what words; a planner of one's own, its faults found. */
+/* test_plan.c - tests plans: refused options and their messages, and a program's own planner with planted
+ * faults. */
 #include "plans.h"
 #include "tests/core/comma.h"
 
@@ -130,8 +131,8 @@ Test(plan, numbers_have_points_in_a_country_of_commas)
     cr_assert(points == WEFT_OK && ratio == 1.5 && commas == WEFT_EARG);
 }
 
-/* ---- a planner of one's own ---- */
-/* Faults of a plan of two batches: a number of segment 4 is another, or what a name says. */
+/* ---- a program's own planner ---- */
+/* Faults of a plan of two batches: one number of segment 4 is changed, or the named fault is present. */
 typedef enum { FINE, ROW, COLUMN, SEQUENCE, LENGTH, CARRIES, TWICE, LOSES, TOO_WIDE, NO_BATCH, LIES } fault;
 static const struct {
     fault is;

@@ -1,5 +1,5 @@
-/* test_plan_extremes.c - numbers at the ends of their types: plans, options and figures refuse what no sum
- * holds, with a message, and nothing overflows. Sanitizers look on in the builds that have them. */
+/* test_plan_extremes.c - tests numbers at the ends of their types. Plans, options and figures whose sums
+ * would overflow are refused with a message. Sanitizer builds check that nothing overflows. */
 #include "tests/plan/plans.h"
 #include "plan/options.h"
 
@@ -26,7 +26,8 @@ static bool is_natural(const weft_plan_figures *f)
            f->empty >= 0 && f->l1 >= 0 && f->l2 >= 0 && f->fill >= 0 && f->mean_live >= 0;
 }
 
-/* Each function refuses the plan, or none does; alike false: some do not look at what is wrong. */
+/* Returns whether every function refuses the plan, or none does. alike false: some do not read the faulty
+ * number. */
 static bool all_refuse(const weft_plan *p, bool alike)
 {
     weft_plan_figures f;
@@ -76,7 +77,7 @@ Test(plan_extremes, a_number_at_the_end_of_its_type_is_refused)
             if (field == ROW || field == LENGTH)
                 *(field == ROW ? &s[0].row : &s[0].length) = (int32_t)narrow;
             else if (field == SEGMENTS && x > 3)
-                continue;                        /* there are no more, and no one could know */
+                continue;                        /* there are no more sequences, which cannot be known */
             else
                 *wide[field] = x;
             if (field != SEQUENCES || x < 4 || x > INT32_MAX)     /* measures have memory for each */
@@ -130,7 +131,7 @@ static void with_option(const weft_planner *planner, const char *option)
     for (int i = 0; i < EXTREMES; i++) {
         bool fills = !strcmp(option, "slots") || !strcmp(option, "ranks") || !strcmp(option, "capacity");
         if (fills && extremes[i] > 3 && extremes[i] <= INT32_MAX)
-            continue;                            /* memory for so many rows */
+            continue;                            /* needs memory for all these rows */
         weft_plan_opts o = { .count = 2, .budget = 20, .capacity = 8, .slots = 2, .window = 4, .ranks = 2,
                              .ratio = 1.5, .least = 1, .k = 2, .bounds = (int64_t[]){ 2, 4 },
                              .sizes = (int64_t[]){ 1, 2, 3 }, .edges = 2 };

@@ -1,5 +1,6 @@
-/* test_shuffle.c - what shuffle draws: each epoch has other rows and batches, the same seed and epoch the
- * same plan. A drawn plan is the plan of the sequences in the drawn order, but for the order of batches. */
+/* test_shuffle.c - tests shuffle. Each epoch has other rows and batches; the same seed and epoch give the
+ * same plan. A shuffled plan is the plan of the sequences in the drawn order, except for the order of its
+ * batches. */
 #include "plans.h"
 
 enum { MOST = 300, LONGEST = 30 };

@@ -13,7 +13,8 @@ static int64_t rows_of(const weft_plan *p)
     return rows;
 }
 
-/* Segment i of batch b is the next of its shard's, with what it carries; found [shards] counts. */
+/* Checks that segment i of batch b is the next one of its shard, with the state that it carries. found:
+ * [shards] counts. */
 static void is_dealt(const weft_plan *p, const weft_plan *part, int shards, int64_t b, int64_t i,
                      int64_t *found)
 {

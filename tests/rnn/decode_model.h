@@ -38,7 +38,8 @@ typedef struct {
     int prefix[600], sequence[600];
 } model_user;
 
-/* What the step is told agrees with itself, and `prefix` goes from parent to child as the state does. */
+/* Checks that the arguments of a step agree, and that `prefix` moves from parent to child as the state
+ * does. */
 UNUSED static void rows_are_sound(const weft_decode_rows *at, model_user *u)
 {
     int64_t each[600] = { 0 }, n = at->of.n;

@@ -216,7 +216,7 @@ UNUSED static void every_layer(weft *w, int64_t H, int64_t n, int32_t longest, t
     /* where all is slow, some of each cell, others each time; where it is slow twice, fewer */
     static int times;
     const int step = !CHECK_SANITIZED ? 1 : getenv("WEFT_SMALL") ? 7 : 3;
-    /* six cells, two of them with a projection, too, and three choices */
+    /* Six cells, two of them also with a projection, and three options. */
     for (int kind = times++ % step; kind < 64; kind += step) {
         const int at = kind / 8;
         layer l = { .cell = at < WEFT__CELLS  ? (weft__cell)at :
@@ -237,7 +237,7 @@ UNUSED static void every_layer(weft *w, int64_t H, int64_t n, int32_t longest, t
     }
 }
 
-/* fn with a context of so many threads on each table, where one_thread is one of the same with one. */
+/* Calls fn on each table with a context of `threads` threads. one_thread is the same with one thread. */
 UNUSED static weft *one_thread;
 UNUSED static void each_table_by_threads(int threads, void (*fn)(weft *))
 {
@@ -256,6 +256,6 @@ UNUSED static void each_table_by_threads(int threads, void (*fn)(weft *))
     }
 }
 
-/* what a table is compared with, where a test has opened it */
+/* The reference of a table, if a test has opened it. */
 UNUSED static weft *plain_loops;
 #endif

@@ -1,4 +1,4 @@
-/* rnn_kinds.h - the kinds of recurrent layer that the tests go through, and what they feed them. */
+/* rnn_kinds.h - the kinds of recurrent layer that the tests cover, and their inputs. */
 #ifndef WEFT_RNN_KINDS_H
 #define WEFT_RNN_KINDS_H
 #include "core/inside.h"

@@ -1,12 +1,12 @@
-/* test_beam.c - beam search against one that is written down as it is defined, step by step and without
- * dropping anything before the end: every hypothesis that is given, of several beams, penalties, prompts. */
+/* test_beam.c - tests beam search against a direct implementation of its definition, step by step and without
+ * pruning before the end: every returned hypothesis, for several beams, penalties and prompts. */
 #include "tests/rnn/decode_model.h"
 
 enum { MOST = 8, N = 60 };
 typedef struct { int32_t tokens[LIMIT]; int prefix, len; double score, worth; } written;
 typedef struct { written at[MOST]; int n; } written_list;
 
-/* a list in order, the first of equals before the later ones; of at most so many */
+/* an ordered list of at most `most` entries, ties by position */
 static void insert(written_list *l, int most, written x)
 {
     int i = l->n;
@@ -22,7 +22,8 @@ static double worth_by(double score, int length, double penalty)
     return penalty == 0 ? score : score / pow(length, penalty);
 }
 
-/* One step: the 2 K best continuations of what is alive, in order; endings among the first K compete. */
+/* Takes one step: the 2 K best continuations of the live hypotheses, in order. Endings among the first K
+ * compete. */
 static void advance(int s, written_list *alive, written_list *best, int beams, int wanted, int length,
                     double penalty)
 {
@@ -84,7 +85,7 @@ static void is_as_searched(const weft_decoded *d, int s, int prefix, const weft_
     }
 }
 
-Test(beam, every_hypothesis_is_that_of_the_definition)
+Test(beam, every_hypothesis_matches_the_definition)
 {
     static const double penalties[] = { 0, .6, 1, 2, -.5 };
     FOR_DEVICES(w)
@@ -130,7 +131,7 @@ static double greedy_score(int s, int prefix, const weft_decoded *d)
     return d->len[s] < LIMIT ? sum + log_p(s, prefix, END) : sum;
 }
 
-Test(beam, prompts_of_unlike_length_are_read)
+Test(beam, prompts_may_have_different_lengths)
 {
     int32_t prompt[4 * N], len[N];
     int prefix[N];
@@ -152,7 +153,7 @@ Test(beam, prompts_of_unlike_length_are_read)
         }
 }
 
-/* A prompt alone begins them, too, and their scores are those of what is drawn. */
+/* Samples also start with a prompt, and their scores cover only the sampled tokens. */
 Test(beam, samples_after_a_prompt)
 {
     int32_t prompt[N], len[N];

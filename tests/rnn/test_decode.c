@@ -1,5 +1,5 @@
-/* test_decode.c - greedy and sampled decoding against a hand-made model, and all decoding with a real LSTM
- * against a run over what was decoded. Beam search is in test_beam.c. */
+/* test_decode.c - tests greedy and sampled decoding against a hand-made model, and all decoding with a real
+ * LSTM against one run over the decoded tokens. test_beam.c tests beam search. */
 #include "tests/rnn/decode_model.h"
 
 /* ---- greedy ---- */
@@ -51,7 +51,7 @@ Test(decode, samples_repeat_by_seed)
     CLEAN(a), CLEAN(b), CLEAN(c);
 }
 
-CPU_TEST(decode, one_candidate_or_no_heat_is_greedy)
+CPU_TEST(decode, one_candidate_or_temperature_zero_is_greedy)
 {
     weft_decode_opts o = { .begin = BEGIN, .end = END, .limit = LIMIT }, cold = o, one = o;
     cold.temperature = 1e-4;
@@ -104,7 +104,7 @@ CPU_TEST(decode, samples_have_the_models_frequencies)
     frequencies(w, 1, 1, .99, (const double[4]){ 0, 0, 1, 0 });
 }
 
-/* ---- a real model: what was decoded, run through the layer at once, gives the same scores ---- */
+/* ---- a real model: one run of the layer over the decoded tokens gives the same scores ---- */
 static void scores_are_those_of_a_run(weft *w, network *m, weft_state first, const weft_decoded *d, int end)
 {
     int32_t in[SEQUENCES * (LONG + 1)], out[SEQUENCES * (LONG + 1)], len[SEQUENCES], N = 0;
@@ -130,7 +130,7 @@ static void scores_are_those_of_a_run(weft *w, network *m, weft_state first, con
     }
 }
 
-TABLE_TEST(decode, a_run_over_the_decoded_gives_its_scores)
+TABLE_TEST(decode, a_run_over_the_result_gives_its_scores)
 {
     for (int i = 0; i < 9; i++) {
         network m = network_new(w, i % 3);
@@ -149,7 +149,7 @@ TABLE_TEST(decode, a_run_over_the_decoded_gives_its_scores)
     }
 }
 
-Test(decode, thousands_of_steps_take_no_memory, .init = unchecked)
+Test(decode, thousands_of_steps_run_in_constant_memory, .init = unchecked)
 {
     for (int i = 0; i < WAYS; i++) {
         weft *w = open_on(WEFT_CPU);
@@ -173,7 +173,7 @@ static weft_tensor *all_equal(weft_decode_rows *rows, void *user)
     return weft_zeros(weft_context_of(rows->tokens), WEFT_SHAPE(rows->n, 4));
 }
 
-CPU_TEST(decode, the_first_of_equals_is_taken)
+CPU_TEST(decode, ties_are_broken_by_position)
 {
     for (int i = 0; i < WAYS; i++) {
         weft_decoded d = decode_by((way)i, w, 1, WEFT_ZERO_STATE, all_equal, NULL,

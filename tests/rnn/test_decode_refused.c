@@ -45,8 +45,8 @@ static weft_tensor *faulty_step(weft_decode_rows *at, void *user)
     return weft_reals(w, v, WEFT_SHAPE(rows, 4));
 }
 
-/* Two beams of one sequence are two rows, as two sequences are; but for a fault of the second one, and for
- * the first step, in which a sequence has one row. */
+/* Two beams of one sequence are two rows, like two sequences. Exceptions: a fault of the second row, and the
+ * first step, in which a sequence has one row. */
 static void fails(fault kind, int at, weft_status status, const char *text)
 {
     weft *w = open_on(WEFT_CPU);
@@ -65,7 +65,7 @@ static void fails(fault kind, int at, weft_status status, const char *text)
 }
 
 /* It would never end a sequence. */
-CPU_TEST(decode_refused, an_end_that_is_no_class_is_an_error)
+CPU_TEST(decode_refused, an_end_outside_the_classes_is_an_error)
 {
     for (int i = 0; i < WAYS; i++) {
         weft_state first = { weft_zeros(w, WEFT_SHAPE(1, 2, 3)), NULL };
@@ -92,7 +92,7 @@ Test(decode_refused, a_faulty_step_is_an_error)
     fails(FAILS_ITSELF, 3, WEFT_EARG, "the step gave up");
 }
 
-/* What the decoder has made for itself and for the step is not the step's to end; what the step makes is. */
+/* A step may not end memory of the decoder, but may end its own. */
 typedef struct { weft_mark before; int at, step; bool own; } rewinder;
 
 static weft_tensor *rewinding_step(weft_decode_rows *at, void *user)
@@ -122,7 +122,7 @@ static weft_tensor *rewinding_step(weft_decode_rows *at, void *user)
     return weft_zeros(w, WEFT_SHAPE(rows, 4));
 }
 
-TABLE_TEST(decode_refused, a_step_does_not_rewind_its_decoder)
+TABLE_TEST(decode_refused, a_step_cannot_rewind_its_decoder)
 {
     for (int i = 0; i < 3 * WAYS; i++) {
         rewinder r = { weft_mark_here(w), i / 3, 0, false };
@@ -142,7 +142,7 @@ TABLE_TEST(decode_refused, a_step_does_not_rewind_its_decoder)
     }
 }
 
-CPU_TEST(decode_refused, a_decoder_in_a_decoders_step)
+CPU_TEST(decode_refused, a_step_can_run_another_decoder)
 {
     rewinder r = { weft_mark_here(w), -1, 0, true };
     weft_decode(w, 2, WEFT_ZERO_STATE, rewinding_step, &r,
@@ -238,7 +238,7 @@ Test(decode_refused, every_piece_of_memory_may_fail)
             if (ok && !whole)
                 break;
             failed += !ok;
-            cr_assert(ok || strncmp(weft_error_message(w), "weft:", 5), "no one is named: %s",
+            cr_assert(ok || strncmp(weft_error_message(w), "weft:", 5), "the message names no function: %s",
                       weft_error_message(w));
             if (!ok)
                 FAILS(w, WEFT_ENOMEM, "out of memory");

@@ -1,7 +1,7 @@
-/* test_lean.c - recurrent layers that keep no gates: outputs, states and gradients of both are those of
- * layers that do, to the bit; those of weights, too, in one segment, and close in many, with the same bits
- * for any number of threads. Less memory, none asked for in a steady step, a second walk, second derivatives,
- * failures. */
+/* test_lean.c - tests recurrent layers that keep no gates against layers that do. Outputs, states and
+ * gradients of both have the same bits. Gradients of weights have the same bits in one segment, and are close
+ * in many, for any number of threads. Lean layers use less memory, allocate nothing in a steady step, and
+ * support a second backward and second derivatives. */
 #include "tests/rnn/rnn_kinds.h"
 
 static bag kept, lean;
@@ -30,8 +30,8 @@ static weft_rnn *layer_of(weft *w, int i, kind *k, weft_lengths *l)
     return rnn_of(weft_module_new(w, name), "r", k);
 }
 
-/* A layer that keeps its gates, and the same in segments of so many rows, 0: as many as it likes; its
- * cell. */
+/* Compares a layer that keeps its gates with the same layer in segments of this number of rows; 0: the
+ * library decides. Returns the name of its cell. */
 static const char *both_ways(weft *w, int i, int64_t rows)
 {
     kind k;
@@ -118,7 +118,7 @@ Test(lean, threads_change_no_bit)
 }
 
 /* Where nothing is recorded all layers go so, on a GPU in both directions by one entry. */
-TABLE_TEST(lean, what_is_not_recorded_is_lean_and_the_same)
+TABLE_TEST(lean, unrecorded_layers_are_lean_and_match)
 {
     for (int i = 0; i < rounds(20, 100); i++) {
         kind k;
@@ -204,7 +204,7 @@ static int64_t most_of(weft *w, model *m)
     return inside(w)->arena[WEFT__IN_DATA].peak;
 }
 
-TABLE_TEST(lean, keeps_the_states_alone)
+TABLE_TEST(lean, keeps_only_the_states)
 {
     model a = model_new(w, "kept", false), b = model_new(w, "lean", true);
     segment_rows_planned = 50;

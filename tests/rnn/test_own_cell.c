@@ -1,5 +1,5 @@
-/* test_own_cell.c - recurrent layers of a program's own cell: four known cells against plain loops, one
- * sequence at a time; company, decoding, files, and what a step may get wrong. */
+/* test_own_cell.c - tests recurrent layers of a program's own cell: four known cells against plain loops one
+ * sequence at a time, batches, decoding, files, and errors of a step. */
 #include <math.h>
 #include "examples/cells_steps.h"
 #include "tests/io/checkpoint.h"
@@ -103,7 +103,7 @@ static void weights_of(weft_module *m, const weft_cell *cell, bool reverse, weig
         snprintf(name, sizeof name, "%s_l0%s", cell->own[i].name, suffix), read_to(m, name, p->own[i]);
 }
 
-Test(own_cell, known_cells_go_as_plain_loops_do)
+Test(own_cell, known_cells_match_plain_loops)
 {
     static const int32_t len[] = { 4, 0, 7, 1 };
     FOR_DEVICES(w)
@@ -147,7 +147,7 @@ static weft_tensor *as_rows(weft_tensor *x)
     return weft_to_rows(x, &(weft_placement){ 3, 8, row, column });
 }
 
-Test(own_cell, a_sequence_has_the_same_bits_in_any_company_and_layout)
+Test(own_cell, a_sequence_has_the_same_bits_in_every_batch_and_layout)
 {
     static const int32_t len[] = { 4, 0, 7, 1, 5 };
     static const int64_t id[] = { 10, 11, 12, 13, 14 };
@@ -189,7 +189,7 @@ Test(own_cell, a_sequence_has_the_same_bits_in_any_company_and_layout)
         }
 }
 
-Test(own_cell, steps_one_by_one_are_a_run)
+Test(own_cell, single_steps_match_a_run)
 {
     static const int32_t len[] = { 4, 4 };
     FOR_DEVICES(w)
@@ -211,9 +211,9 @@ Test(own_cell, steps_one_by_one_are_a_run)
         }
 }
 
-/* In training a unit of the first step, which begins at 0, stays there or moves whole; else all move by
- * the share that is not noise. */
-Test(own_cell, noise_keeps_units_in_training_alone)
+/* In training, a unit of the first step either stays at its initial 0 or takes its full new value. Otherwise
+ * every unit moves by the expected share. */
+Test(own_cell, noise_keeps_units_only_in_training)
 {
     int32_t len[200];
     for (int s = 0; s < COUNT(len); s++)
@@ -238,7 +238,7 @@ Test(own_cell, noise_keeps_units_in_training_alone)
     }
 }
 
-Test(own_cell, files_know_it_by_its_name)
+Test(own_cell, files_store_the_cell_by_name)
 {
     weft *w = open_on(WEFT_CPU);
     const weft_rnn_opts o = { .input = IN, .hidden = H };
@@ -278,7 +278,7 @@ Test(own_cell, a_steady_step_asks_for_no_memory, .init = unchecked)
                                        &(weft_rnn_opts){ .input = IN, .hidden = H }));
 }
 
-/* The layer's every parameter is led to by a batch without tokens, fused or not, and gets a gradient of 0. */
+/* A batch without tokens reaches every parameter of the layer, fused or not, with a gradient of 0. */
 static void is_led_to(weft *w, weft_rnn *r, bool composed, const weft_lengths *l)
 {
     weft_module *m = weft_rnn_module(r);
@@ -292,7 +292,7 @@ static void is_led_to(weft *w, weft_rnn *r, bool composed, const weft_lengths *l
     weft_clear(w);
 }
 
-Test(own_cell, an_empty_batch_leads_to_the_parameters)
+Test(own_cell, an_empty_batch_gives_parameters_zero_gradients)
 {
     static const int32_t zeros[3] = { 0 };
     const weft_rnn_opts o = { .input = IN, .hidden = H, .layers = 2, .bidirectional = true, .dropout = .3 };
@@ -330,7 +330,7 @@ Test(own_cell, has_gradients_of_gradients)
     CLEAN(w);
 }
 
-/* ---- what a program may get wrong ---- */
+/* ---- errors of a program ---- */
 static weft_state gives_nothing(const weft_cell_input *in, void *user)
 {
     (void)in, (void)user;
@@ -361,7 +361,7 @@ static void run_of(weft *w, weft_module *m, weft_cell_step *step, weft_status st
     FAILS(w, status, why);
 }
 
-CPU_TEST(own_cell, mistakes_are_told)
+CPU_TEST(own_cell, errors_of_a_step_are_reported)
 {
     const weft_rnn_opts o = { .input = IN, .hidden = H };
     const weft_cell_parameter unnamed = { "a.b", WEFT_CELL_VECTOR, 1, NULL },

@@ -1,6 +1,6 @@
-/* test_plan_run.c - a plan that is run: outputs and masks of whole sequences, to the bit, in all kinds of
- * plans and layers; gradients; what is carried from batch to batch, over a checkpoint, too; what a loss is
- * divided by; what is refused. */
+/* test_plan_run.c - tests running a plan: outputs and masks have the bits of whole sequences, for all kinds
+ * of plans and layers. Also tests gradients, states carried between batches and through a checkpoint,
+ * divisors of a loss, and refused arguments. */
 #include <unistd.h>
 #include "autograd/tape.h"
 #include "rnn_kinds.h"
@@ -115,7 +115,7 @@ static void is_exact(weft *w, const kind *k, const char *text)
     weft_plan_free(&p);
 }
 
-Test(plan_run, outputs_are_those_of_whole_sequences)
+Test(plan_run, outputs_match_whole_sequences)
 {
     static const kind kinds[] = {
         { LSTM, { .input = IN, .hidden = HIDDEN, .layers = 1 }, false },
@@ -132,7 +132,7 @@ Test(plan_run, outputs_are_those_of_whole_sequences)
         }
 }
 
-Test(plan_run, two_directions_run_what_is_not_cut)
+Test(plan_run, two_directions_run_uncut_sequences)
 {
     const kind k = { LSTM, { .input = IN, .hidden = HIDDEN, .layers = 2, .bidirectional = true }, false };
     draw_data(40);
@@ -154,9 +154,9 @@ static int64_t gradient_of(weft *w, weft_module *m, weft_real *to)
     return n;
 }
 
-/* The sum over the batches of a plan of whole sequences, each divided by what the plan says, is the
- * gradient of the mean over all tokens, times the number of batches. */
-Test(plan_run, gradients_of_a_plan_are_those_of_all)
+/* The batches of a plan of whole sequences, each divided as the plan specifies, sum to the gradient of the
+ * mean over all tokens, times the number of batches. */
+Test(plan_run, gradients_of_a_plan_match_the_whole)
 {
     static weft_real want[1000], got[1000];
     const kind k = { LSTM, { .input = IN, .hidden = HIDDEN, .layers = 1 }, false };
@@ -297,7 +297,7 @@ Test(plan_run, carried_states_are_saved_with_the_module)
 }
 
 /* ---- losses ---- */
-Test(plan_run, losses_are_divided_as_said)
+Test(plan_run, losses_are_divided_as_requested)
 {
     draw_data(11);
     weft_plan p = planned("streams:slots=3,window=4");
@@ -332,7 +332,7 @@ Test(plan_run, losses_are_divided_as_said)
 }
 
 /* ---- refused ---- */
-Test(plan_run, what_is_refused)
+Test(plan_run, invalid_arguments_are_refused)
 {
     draw_data(13);
     weft *w = open_on(WEFT_CPU);

@@ -12,7 +12,7 @@ static void like_plain_loops(weft *w, const layer *l)
     allowed = TOL(1e-12, 1e-5);                  /* gradients grow to about 10 */
     each_array(l, &c, &d, near);
 }
-Test(recur, tiers_go_as_the_plain_loops_do)
+Test(recur, tiers_match_the_plain_loops)
 {
     static const int64_t sizes[] = { 1, 3, 7, 8, 13, 16, 33, 64, 80, 129 };
     plain_loops = open_on(WEFT_REF);
@@ -25,7 +25,7 @@ Test(recur, tiers_go_as_the_plain_loops_do)
 }
 
 /* So many units that a GPU's cluster has sixteen blocks for them, and sequences for two clusters. */
-Test(recur, wide_layers_go_as_the_plain_loops_do)
+Test(recur, wide_layers_match_the_plain_loops)
 {
     plain_loops = open_on(WEFT_REF);
     FOR_DEVICES(w)
@@ -75,8 +75,8 @@ Test(recur, groups_of_blocks_have_the_bits_of_clusters)
     CLEAN(w);
 }
 
-/* Sums of one sign are where tensor cores, which cut what they add up, lose most: a step from positive
- * states by positive weights, and back. The largest error of a sum, as a part of it. */
+/* Tensor cores truncate when they add, so sums of one sign lose most. Runs a step from positive states with
+ * positive weights, and its backward. Returns the largest relative error of a sum. */
 static double one_signed_error(weft *w, int64_t H)
 {
     layer l = { .cell = WEFT__rnn_relu, .states = true, .H = H, .n = 9 };
@@ -117,8 +117,9 @@ Test(recur, long_sums_of_one_sign_are_as_exact_as_the_plain_loops)
     CLEAN(plain_loops);
 }
 
-/* What asks for less gets it: one product instead of three, or the library's own of that precision. */
-Test(recur, a_gpu_rounds_as_its_context_asks)
+/* A context with lower precision gets it: one product instead of three, or the library's own product of that
+ * precision. */
+Test(recur, a_gpu_rounds_as_its_context_requests)
 {
     static const int64_t sizes[] = { 20, 64, 128, 200, 512 };
     for (int p = WEFT_TF32; p <= WEFT_BF16 && sizeof(real) == 4 && table_is_here("cuda"); p++) {
@@ -146,7 +147,7 @@ static void keeps_nan(weft *w, int64_t H, uint64_t bits)
                   (int)(k / H), (int)(k % H), (double)r.h[k]);
     let_go();
 }
-Test(recur, one_product_keeps_what_is_no_number)
+Test(recur, one_product_keeps_nan)
 {
     static const int64_t sizes[] = { 20, 100, 300 };
     for (int i = 0; i < COUNT(sizes) && table_is_here("cuda"); i++) {
@@ -243,7 +244,7 @@ Test(recur, a_team_of_threads_changes_no_bit)
 }
 
 /* ---- nothing, no memory ---- */
-TABLE_TEST(recur, sequences_without_tokens_take_no_part)
+TABLE_TEST(recur, sequences_without_tokens_are_skipped)
 {
     for (int empty = 0; empty < 2; empty++) {
         layer l = { .cell = WEFT__lstm, .states = true, .H = 5, .n = 3, .len = { empty ? 0 : 2, 0, 0 } };
@@ -264,7 +265,7 @@ TABLE_TEST(recur, sequences_without_tokens_take_no_part)
         let_go();
     }
 }
-TABLE_TEST(recur, asks_for_memory_once_and_says_when_there_is_none)
+TABLE_TEST(recur, allocates_once_and_reports_enomem)
 {
     layer l = { .cell = WEFT__gru, .bias = true, .H = 200, .n = 2, .len = { 3, 1 } };
     borrow_from(w);

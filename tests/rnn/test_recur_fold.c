@@ -76,7 +76,7 @@ static void same_folded(weft *w, const layer *l)
             if (r.dh)
                 same_in_company(text(l), r.dh + a * l->W, plain.dh + b * l->W, l->W);
         }
-    for (int64_t i = 0; i < f.l.tokens; i++)     /* gaps: nothing comes of them */
+    for (int64_t i = 0; i < f.l.tokens; i++)     /* Gaps contribute nothing. */
         for (int64_t j = 0; j < l->S && f.reset[i] == WEFT__ANEW; j++)
             cr_assert(r.gates[i * l->S + j] == 0);
     same_in_company(text(l), r.dh0, plain.dh0, l->n * l->W);
@@ -93,7 +93,7 @@ Test(recur_fold, columns_of_several_sequences_change_no_bit)
         }
 }
 
-/* Tokens that begin anew, from zeros, here and there, and gradients at all of them: against the plain
+/* Tokens at random positions restart from zeros, with gradients at all tokens. Compared with the plain
  * loops. */
 static weft__recurrence run_anew(weft *w, const layer *l, int32_t *reset)
 {
@@ -118,7 +118,7 @@ static void anew_as_the_plain_loops(weft *w, const layer *l)
     allowed = TOL(1e-12, 1e-5);
     each_array(l, &a, &b, near);
 }
-Test(recur_fold, columns_that_begin_anew)
+Test(recur_fold, columns_with_resets_match_plain_loops)
 {
     static const int64_t sizes[] = { 5, 33, 70, 129 };
     plain_loops = open_on(WEFT_REF);
@@ -131,7 +131,7 @@ Test(recur_fold, columns_that_begin_anew)
 }
 
 /* As wide as a cluster of sixteen blocks of a GPU. */
-Test(recur_fold, wide_columns_that_begin_anew)
+Test(recur_fold, wide_columns_with_resets_match_plain_loops)
 {
     static const weft__cell cells[] = { WEFT__lstm, WEFT__gru, WEFT__rnn_tanh, WEFT__rnn_relu };
     plain_loops = open_on(WEFT_REF);

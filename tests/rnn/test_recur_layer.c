@@ -1,10 +1,11 @@
-/* test_recur_layer.c - recur_layer and recur_layer_back of every table, projection and sums over tokens
- * included, against the plain loops: small layers and large ones, which go other ways; what is expected and
- * what is not, what is added; the same bits with any number of threads, and of two directions at once. */
+/* test_recur_layer.c - tests recur_layer and recur_layer_back of every table against the plain loops,
+ * including projection and sums over tokens. Small and large layers use different kernels. Covers requested
+ * and omitted outputs, added outputs, and the same bits for any number of threads and for two directions
+ * together. */
 #include "recur_layer.h"
 
 typedef struct { weft__recur_layer l; real *dx, *dw_ih, *dw_hh, *dw_hr, *db_ih, *db_hh; } whole;
-enum { WANTED = 1, ADDED = 2 };                  /* of all gradients; else none */
+enum { WANTED = 1, ADDED = 2 };                  /* for all gradients; otherwise for none */
 /* rows of the table that x is; 0: x has a row for each token */
 static int64_t inputs, table;
 static double slack;                             /* many steps make more of a difference */
@@ -133,7 +134,7 @@ static void like_plain_rows(weft *w, const layer *l)
 static void like_plain_loops(weft *w, const layer *l) { against(w, plain_loops, l, near_by_size); }
 static void same_by_threads(weft *w, const layer *l)  { against(w, one_thread, l, alike); }
 
-/* Both directions beside each other, of other weights, are what each is alone. */
+/* Both directions run together, with different weights. Each matches a separate run. */
 static void like_each_alone(weft *w, const layer *l)
 {
     layer other = *l;
@@ -164,7 +165,7 @@ static void every_size(weft *w, try_layer *fn)
         every_layer(w, sizes[i].H, sizes[i].n, sizes[i].longest, fn);
     }
 }
-Test(recur_layer, is_what_the_plain_loops_make_of_it)
+Test(recur_layer, is_what_the_plain_loops_compute)
 {
     plain_loops = open_on(WEFT_REF);
     for (how = 0; how < 4; how++)
@@ -175,7 +176,7 @@ Test(recur_layer, is_what_the_plain_loops_make_of_it)
 }
 
 /* Ids of a table's rows instead of rows. */
-Test(recur_layer, of_a_table_is_what_it_is_of_its_rows)
+Test(recur_layer, ids_of_a_table_match_its_rows)
 {
     plain_loops = open_on(WEFT_REF);
     /* with nothing needed, and 1 with all; where that is dear, 7 with all */
@@ -199,9 +200,9 @@ static void of_many_units(weft *w)
     like_each_alone(w, &l);
     let_go();
 }
-Test(recur_layer, both_directions_are_what_each_is_alone)
+Test(recur_layer, both_directions_match_separate_runs)
 {
-    plain_loops = open_on(WEFT_REF);             /* of the tables, one, too */
+    plain_loops = open_on(WEFT_REF);             /* one of the tables is also the reference */
     how = WANTED;
     inputs = 3;
     setenv("WEFT_EMU_PROCESSORS", "32", 1);      /* room for two groups of sixteen blocks */

@@ -23,13 +23,13 @@ static weft *tiles_open(const char *name, weft_precision precision, int threads)
 static bool differ;
 static void near_the_plain_loops(weft *w, const layer *l)
 {
-    /* its slope jumps at 0, to either side of which a sum may be rounded */
+    /* its slope jumps at 0, and rounding may put a sum on either side */
     bool back = l->cell != WEFT__rnn_relu;
     weft__recurrence a = run(w, l, back), b = run(plain_loops, l, back);
     each_array(l, &a, &b, near);
     differ |= l->tokens && memcmp(a.gates, b.gates, (size_t)(l->tokens * l->S) * sizeof *a.gates);
 }
-Test(recur_tiles, each_precision_is_near_to_the_plain_loops)
+Test(recur_tiles, each_precision_is_close_to_the_plain_loops)
 {
     static const struct {
         weft_precision mode;
@@ -122,7 +122,7 @@ static void odd_numbers_stay(weft *w, const layer *l)
 {
     static const double odd[] = { INFINITY, -INFINITY, NAN };
     odd_one = (int64_t)dice((uint64_t)l->n);
-    /* which makes infinity less infinity of what is a matter of order */
+    /* it maps -infinity to 0, so the order of summation matters */
     if (!l->len[odd_one] || l->cell == WEFT__rnn_relu)
         return;
     weft__recurrence good = run(w, l, true);
@@ -134,7 +134,7 @@ static void odd_numbers_stay(weft *w, const layer *l)
     of_one_kind(l, a.gates, b.gates, l->S);
     of_one_kind(l, a.h, b.h, l->W);
 }
-Test(recur_tiles, what_is_not_finite_is_as_in_fp32_and_stays_in_its_sequence)
+Test(recur_tiles, non_finite_numbers_match_fp32_and_stay_in_their_sequence)
 {
     plain_loops = open_on(WEFT_REF);
     for (int m = WEFT_TF32; m <= WEFT_BF16; m++)
@@ -147,5 +147,5 @@ Test(recur_tiles, what_is_not_finite_is_as_in_fp32_and_stays_in_its_sequence)
     CLEAN(plain_loops);
 }
 #else
-Test(recur_tiles, the_library_of_doubles_has_none) { cr_assert(!table_is_here("amx-emulated")); }
+Test(recur_tiles, double_library_has_no_tiles) { cr_assert(!table_is_here("amx-emulated")); }
 #endif

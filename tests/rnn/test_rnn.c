@@ -22,7 +22,7 @@ static void agree(weft *w, weft_module *m, const kind *k, const weft_lengths *l)
     close_to(text, fused.v, composed.v, fused.n, TOL(1e-12, 2e-5));
 }
 
-Test(rnn, fused_is_composed)
+Test(rnn, fused_layer_matches_composed_layer)
 {
     static const int64_t sizes[][2] = { { 1, 1 },  { 3, 5 },    { 9, 4 }, { 2, 17 },
                                         { 6, 33 }, { 65, 129 }, { 7, 260 } };
@@ -112,9 +112,9 @@ Test(rnn, a_second_walk_doubles_the_gradients)
         }
 }
 
-/* Only some gradients are expected, or only some results have one: the others' buffers are not touched, what
- * comes is the same. */
-Test(rnn, gradients_of_some_inputs_alone)
+/* Only some gradients are requested, or only some results have one. The buffers of the others stay untouched,
+ * and the requested gradients are the same. */
+Test(rnn, gradients_of_some_inputs_match_those_of_all)
 {
     static const int32_t len[] = { 2, 0, 4, 1 };
     const weft_lengths l = { .n = 4, .len = len };
@@ -140,7 +140,7 @@ Test(rnn, gradients_of_some_inputs_alone)
         }
 }
 
-/* ---- what a sequence gives depends on nothing but itself ---- */
+/* ---- the result of a sequence depends only on the sequence ---- */
 enum { SEQUENCES = 9, LONGEST = 7, FEATURES = 3 };
 static int32_t own_len[SEQUENCES];
 static weft_real own_x[SEQUENCES][LONGEST * FEATURES];
@@ -197,7 +197,7 @@ static void same_results(const char *what, const result *a, const result *b)
     same_in_company(what, a->dx, b->dx, COUNT(a->dx));
 }
 
-Test(rnn, neighbours_order_and_layout_change_no_bit)
+Test(rnn, batch_order_and_layout_change_no_bit)
 {
     static const int order[SEQUENCES] = { 0, 1, 2, 3, 4, 5, 6, 7, 8 },
                      shuffled[SEQUENCES] = { 5, 8, 1, 0, 7, 3, 2, 6, 4 };
@@ -233,7 +233,7 @@ Test(rnn, neighbours_order_and_layout_change_no_bit)
     }
 }
 
-Test(rnn, a_neighbours_nan_stays_there)
+Test(rnn, nan_stays_in_its_sequence)
 {
     static const int order[SEQUENCES] = { 0, 1, 2, 3, 4, 5, 6, 7, 8 };
     static result base[SEQUENCES], other[SEQUENCES];
@@ -252,12 +252,12 @@ Test(rnn, a_neighbours_nan_stays_there)
             cr_assert(isnan(other[4].y[0]));
             for (int s = 0; s < SEQUENCES; s++)
                 if (s != 4)
-                    same_results("beside a NaN", &other[s], &base[s]);
+                    same_results("in a batch with NaN", &other[s], &base[s]);
         }
     }
 }
 
-Test(rnn, plain_is_ragged_of_equal_lengths)
+Test(rnn, plain_input_matches_ragged_input_of_equal_lengths)
 {
     static const int64_t shapes[][2] = { { 3, 4 }, { 1, 1 }, { 2, 0 }, { 0, 5 }, { 0, 0 } };
     FOR_DEVICES(w) {
@@ -284,7 +284,7 @@ Test(rnn, plain_is_ragged_of_equal_lengths)
     }
 }
 
-Test(rnn, an_empty_sequence_hands_its_state_on)
+Test(rnn, an_empty_sequence_returns_its_first_state)
 {
     static const int32_t len[] = { 0, 2, 0 };
     FOR_DEVICES(w)
@@ -328,7 +328,7 @@ static void copy_block(weft_module *m, weft_module *source, const char *name, in
 
 /* A CIFG is an LSTM with i = 1 - f, and 1 - sigmoid(x) is sigmoid(-x). An MGU is a GRU whose reset gate is
  * its update gate: with z for f a GRU has (1 - z) n + z h, where an MGU has 1 - z. */
-Test(rnn, cifg_and_mgu_are_other_cells_with_fewer_gates)
+Test(rnn, cifg_and_mgu_match_lstm_and_gru_with_tied_gates)
 {
     static const char *const names[] = { "weight_ih_l0", "weight_hh_l0", "bias_ih_l0", "bias_hh_l0" };
     static const struct { layer_new *few, *many; int gates, blocks; struct { int from, to, factor; } at[4];

@@ -1,6 +1,6 @@
-/* test_rnn_lookup.c - recurrent layers on embeddings: where tokens are many and the table's rows few, layers
- * take ids for rows (rnn/lookup.c). Values and all gradients are those of the composed layer; forward to the
- * bit those of the same rows that no one knows the table of. */
+/* test_rnn_lookup.c - tests recurrent layers on embeddings. With many tokens and few table rows, layers use
+ * ids in place of rows (rnn/lookup.c). Values and all gradients match the composed layer. The forward has the
+ * bits of the same rows without a known table. */
 #include "rnn/rnn.h"
 #include "tests/rnn/rnn_kinds.h"
 
@@ -93,7 +93,7 @@ static void agree(weft *w, const kind *k, bool padding, weft_layout layout, bool
     cr_assert_eq(fused.n, composed.n, "%s", text);
     close_to(text, fused.v, composed.v, fused.n, TOL(1e-11, 5e-5));
 }
-Test(rnn_lookup, fused_is_composed)
+Test(rnn_lookup, fused_layer_matches_composed_layer)
 {
     static const int64_t sizes[][2] = { { 1, 2 }, { 3, 5 }, { 16, 32 }, { 7, 130 } };
     static const weft_layout layouts[] = { WEFT_CONCAT, WEFT_PACKED, WEFT_ROWS };
@@ -113,8 +113,8 @@ Test(rnn_lookup, fused_is_composed)
         }
 }
 
-enum { LARGE = CHECK_SANITIZED ? 66 : 130 };     /* units, beyond a multiple of what is done at once */
-/* The same rows, of which no one knows where they come from. */
+enum { LARGE = CHECK_SANITIZED ? 66 : 130 };     /* units, beyond a multiple of the vector width */
+/* Returns the same rows without their link to the table. */
 static weft_tensor *forgotten(weft_tensor *x) { return weft_ragged_like(weft_plain(x), x); }
 Test(rnn_lookup, outputs_have_the_bits_of_rows)
 {
@@ -142,7 +142,7 @@ Test(rnn_lookup, outputs_have_the_bits_of_rows)
 }
 
 /* Rows of the table that no token has may hold anything. */
-TABLE_TEST(rnn_lookup, what_is_not_looked_up_has_no_part)
+TABLE_TEST(rnn_lookup, unused_rows_of_the_table_have_no_effect)
 {
     for (int i = 0; i < 2 * CELLS; i++) {
         dice_seed((uint64_t)i);
@@ -162,7 +162,7 @@ TABLE_TEST(rnn_lookup, what_is_not_looked_up_has_no_part)
 }
 
 /* ---- when it does not do ---- */
-TABLE_TEST(rnn_lookup, few_tokens_and_a_table_that_has_changed_go_as_rows)
+TABLE_TEST(rnn_lookup, few_tokens_or_a_changed_table_use_rows)
 {
     kind k = { LSTM, { .input = 4, .hidden = 6, .layers = 1 }, false };
     net s = net_of(w, &k, false, MANY), few = s;
@@ -177,15 +177,15 @@ TABLE_TEST(rnn_lookup, few_tokens_and_a_table_that_has_changed_go_as_rows)
     weft_assign(table, weft_scale(table, 2));
     cr_assert(!by_ids(x));
     loss(&s, &k, x, &after);
-    same_in_company("x is what it was", concat_numbers(after.y), concat_numbers(before.y),
+    same_in_company("x must keep its values", concat_numbers(after.y), concat_numbers(before.y),
                     weft_numel(before.y));
     OK(w);
     weft_clear(w);
 }
 
 /* ---- derivatives ---- */
-/* Of what was looked up, in whichever layout: alone, and beside those of the table and of the weights. */
-Test(rnn_lookup, rows_have_gradients_for_who_asks)
+/* Gradients of looked-up rows in every layout, alone and together with those of the table and the weights. */
+Test(rnn_lookup, rows_have_gradients_on_request)
 {
     static const weft_layout layouts[] = { WEFT_CONCAT, WEFT_PACKED, WEFT_ROWS };
     FOR_DEVICES(w)
@@ -262,7 +262,7 @@ static void step(weft *w, void *user)
     weft_rnn_out o;
     weft_backward(loss(s, &small, embedded(w, s), &o));
 }
-Test(rnn_lookup, a_steady_step_takes_no_memory, .init = unchecked)
+Test(rnn_lookup, a_steady_step_allocates_nothing, .init = unchecked)
 {
     FOR_DEVICES(w) {
         net s = net_of(w, &small, false, MANY);
@@ -275,7 +275,7 @@ static void failing(weft *w, void *user)
     if (weft_ok(w))
         weft_clear(w);
 }
-TABLE_TEST(rnn_lookup, no_failure_of_memory_loses_anything)
+TABLE_TEST(rnn_lookup, every_allocation_may_fail)
 {
     net s = net_of(w, &small, false, MANY);
     cr_assert(failures_of(w, 40, failing, &s) > 20);

@@ -36,7 +36,7 @@ static void rows_are_packed(weft *w, const kind *k, weft_rnn *r)
     close_to(cell_name[k->cell], b.v + results, a.v + results, a.n - results, TOL(1e-12, 2e-5));
 }
 
-TABLE_TEST(rnn_rows, are_what_packed_ones_are)
+TABLE_TEST(rnn_rows, match_packed_sequences)
 {
     for (int i = 0; i < 4 * CELLS; i++) {
         kind k = { i % CELLS,
@@ -53,8 +53,8 @@ TABLE_TEST(rnn_rows, are_what_packed_ones_are)
     }
 }
 
-/* Of so many units that threads share them, since there are few sequences. */
-TABLE_TEST(rnn_rows, wide_ones_are_what_packed_ones_are)
+/* Many units and few sequences, so that threads share the units. */
+TABLE_TEST(rnn_rows, wide_layers_match_packed_sequences)
 {
     for (int i = 0; i < CELLS; i++) {
         kind k = { i, { .input = FEATURES, .hidden = 380, .layers = 1 }, true };
@@ -62,7 +62,7 @@ TABLE_TEST(rnn_rows, wide_ones_are_what_packed_ones_are)
     }
 }
 
-TABLE_TEST(rnn_rows, the_result_lies_as_the_input_does)
+TABLE_TEST(rnn_rows, the_result_has_the_layout_of_the_input)
 {
     weft_module *m = weft_module_new(w, "m");
     weft_rnn *r = weft_gru_new(m, "r", &(weft_rnn_opts){ .input = FEATURES, .hidden = 2 });

@@ -75,7 +75,7 @@ CPU_TEST(rnn_use, parameters_have_pytorchs_names_shapes_and_first_values)
 }
 
 /* ---- the forget gate's bias ---- */
-/* The biases of both modules are the same but for the forget gate's rows: there their sum is `bias`. */
+/* The biases of both modules are equal except in the rows of the forget gate, where they sum to `bias`. */
 static void forgets_with(weft_module *m, weft_module *plain, const char *which, int gates, int forget,
                          double bias)
 {
@@ -191,7 +191,7 @@ static void ends_of(const weft_real *y, int width, bool both, weft_real *want)
         }
 }
 
-TABLE_TEST(rnn_use, final_state_is_what_stands_at_the_ends)
+TABLE_TEST(rnn_use, final_state_matches_the_ends_of_the_outputs)
 {
     for (int c = 0; c < CELLS * 2 * 2 * 3; c++) {
         int cell = c % CELLS, layout = c / CELLS / 4;
@@ -282,7 +282,7 @@ Test(rnn_use, options_are_checked)
     CLEAN(w);
 }
 
-Test(rnn_use, what_comes_in_is_checked)
+Test(rnn_use, inputs_are_checked)
 {
     weft *w = open_on(WEFT_CPU);
     weft_module *m = weft_module_new(w, "model");

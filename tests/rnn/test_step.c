@@ -30,7 +30,7 @@ static net net_of(weft *w, const kind *k, int64_t letters)
     return s;
 }
 
-/* ---- steps beside a run ---- */
+/* ---- single steps against a whole run ---- */
 static int32_t ids[MOST * T];
 static void draw_ids(void)
 {
@@ -175,7 +175,7 @@ static void halve(weft *w, const net *s, int64_t which)
     weft_clear(w);
 }
 
-TABLE_TEST(step, sees_what_has_become_of_the_weights)
+TABLE_TEST(step, sees_every_change_of_the_weights)
 {
     for (int i = 0; i < rounds(2 * CELLS, 2 * CELLS); i++) {
         kind k = kind_of(i, 6, i % 3 ? 9 : 120);
@@ -203,11 +203,11 @@ TABLE_TEST(step, sees_what_has_become_of_the_weights)
     }
 }
 
-/* ---- what is kept, and what is not ---- */
+/* ---- cached and uncached weights ---- */
 static int64_t kept(const weft *w) { return weft_usage_of(w).kept_weights; }
 static const kind usual = { LSTM, { .input = 8, .hidden = 130, .layers = 2 }, true };
 
-Test(step, keeps_what_it_may, .init = unchecked)
+Test(step, caches_within_the_limit, .init = unchecked)
 {
     static const struct {
         int64_t most;
@@ -245,7 +245,7 @@ static void step_of(weft *w, void *user)
     weft_linear_run(s->head, weft_rnn_step(s->r, input(w, s, &usual, 2, 1), random_state(w, &usual, 2)).y);
     weft_clear(w);
 }
-Test(step, asks_for_no_memory_after_the_first, .init = unchecked)
+Test(step, allocates_nothing_after_the_first_step, .init = unchecked)
 {
     FOR_DEVICES(w) {
         net s = net_of(w, &usual, LETTERS);
@@ -253,8 +253,8 @@ Test(step, asks_for_no_memory_after_the_first, .init = unchecked)
         is_steady(w, step_of, &s);
     }
 }
-/* Without memory to keep weights in, a step packs them each time, and nobody is told. */
-Test(step, goes_on_where_nothing_can_be_kept, .init = unchecked)
+/* Without memory for a cache, a step packs the weights each time and reports no error. */
+Test(step, works_without_memory_for_a_cache, .init = unchecked)
 {
     FOR_DEVICES(w) {
         net s = net_of(w, &usual, LETTERS);
@@ -325,7 +325,7 @@ static void attention_agrees(weft *w, weft_attention_layer *a, int64_t n)
     same_in_company("attention", kept_whole.v, whole.v, whole.n);
     weft_clear(w);
 }
-TABLE_TEST(step, attentions_projections_are_kept)
+TABLE_TEST(step, projections_of_attention_are_cached)
 {
     weft_module *top = weft_module_new(w, "top");
     weft_attention_layer *a = weft_attention_new(

@@ -1,6 +1,6 @@
-/* test_trace.c - what goes on inside fused layers: the trace leaves outputs and gradients as they are, its
- * gates and states are those of the equations, its gradients those that the weights' are sums of and that
- * single steps give, with the same bits in every layout; and what it refuses. */
+/* test_trace.c - tests the trace of fused layers. It changes neither outputs nor gradients. Its gates and
+ * states satisfy the equations of the cell. Its gradients sum to those of the weights and match single steps,
+ * with the same bits in every layout. Invalid requests are refused. */
 #include "tests/rnn/rnn_kinds.h"
 
 static bag plain, traced;
@@ -44,7 +44,7 @@ Test(trace, changes_no_bit)
     }
 }
 
-/* ---- what is in it, of one layer ---- */
+/* ---- the contents for one layer ---- */
 typedef struct {
     weft_rnn_out out;
     weft_tensor *loss;
@@ -133,7 +133,7 @@ Test(trace, gates_gradients_add_up_to_the_weights)
 /* ---- against single steps, whose states can be asked for ---- */
 enum { STEPS = 9 };
 
-/* What arrives at a state: at y and at the state that goes on are two results, and the sum is all. */
+/* The gradient of a state sums two parts: that of y, and that of the state passed on. */
 static void arrived_by_steps(weft *w, const kind *k, weft_rnn *r, weft_tensor *x, weft_tensor *dh[STEPS],
                              weft_tensor *h[STEPS])
 {
@@ -153,7 +153,7 @@ static void arrived_by_steps(weft *w, const kind *k, weft_rnn *r, weft_tensor *x
     OK(w);
 }
 
-/* The gradient of g's sum is that of c through c' = f c + i g, so it tells what arrived at c. */
+/* Through c' = f c + i g, the gradient of g's sum determines that of c. */
 static void c_is_seen_through_g(const weft_rnn_traced *t)
 {
     int g = t->gates == 4 ? 2 : 1;
@@ -183,7 +183,7 @@ static void same_as_steps(weft *w, const kind *k, weft_rnn *r)
     cr_assert((it.t.c != NULL) == has_c(k));
 }
 
-Test(trace, gradients_of_states_are_those_of_single_steps)
+Test(trace, gradients_of_states_match_single_steps)
 {
     FOR_DEVICES(w)
     for (int i = 0; i < CELLS; i++) {
@@ -198,7 +198,7 @@ Test(trace, gradients_of_states_are_those_of_single_steps)
 }
 
 /* ---- an LSTM in numbers ---- */
-Test(trace, gates_are_those_of_the_equations)
+Test(trace, gates_satisfy_the_equations)
 {
     static const char *const names[CELLS] = { "h", "h", "rzn", "fn", "ifgo", "fgo", "ifgo", "fgo" };
     FOR_DEVICES(w)
@@ -248,7 +248,7 @@ Test(trace, without_recording_and_of_plain_numbers)
     }
 }
 
-/* What was read before the walk back is what it was; of two runs the trace is the last one's. */
+/* Values read before the backward stay the same. After two runs, the trace is that of the last one. */
 Test(trace, is_of_the_last_run)
 {
     FOR_DEVICES(w)
@@ -278,7 +278,7 @@ Test(trace, is_of_the_last_run)
     }
 }
 
-CPU_TEST(trace, what_it_refuses)
+CPU_TEST(trace, invalid_requests_are_refused)
 {
     weft_module *m = weft_module_new(w, "m");
     weft_rnn *r = weft_lstm_new(m, "r", &(weft_rnn_opts){ .input = 3, .hidden = 4 }),
