@@ -42,7 +42,7 @@ printf '3 1\n2' >lengths
 printf '3 1\n2 two' >word
 check "a file" is "$(lengths file:lengths)" "3 1 2"
 check "a file, planned as if it were said alone" is "$("$weft" plan --corpus file:lengths order:count=2)" "$("$weft" plan lengths order:count=2)"
-check "a word in it" says 1 'word:2: "two" is no length' "$weft" corpora file:word
+check "a word in it" says 1 'word:2: "two" is not a length' "$weft" corpora file:word
 check "no file" says 1 'gone: No such file' "$weft" corpora file:gone
 check "no path" says 1 'there is no path' "$weft" corpora file:
 

@@ -148,7 +148,7 @@ check "no such file of plans" says 1 'gone.jsonl' run --from gone.jsonl --out g.
 check "no such corpus, the nearest named" says 1 '"fortunes" is near' "$weft" lab --corpus fortunse --planner order:count=2 --out g.html
 check "no such planner, the nearest named" says 2 '"random" is near' run --planner rndom:count=8 --out g.html
 check "no sequence" says 1 'has 0 different sequences' "$weft" lab --corpus uniform:1:3,n=0 --planner order:count=2 --out g.html
-check "a word in the file" says 1 'is no length' "$weft" lab --corpus file:"$root/LICENSE" --planner order:count=2 --out g.html
+check "a word in the file" says 1 'is not a length' "$weft" lab --corpus file:"$root/LICENSE" --planner order:count=2 --out g.html
 check "no planner" says 2 '--planner PLANNER is missing' run --out g.html
 check "no corpus" says 2 '--corpus NAME is missing' "$weft" lab --planner order:count=2 --out g.html
 check "no page" says 2 '--out FILE.html is missing' run --planner order:count=2
