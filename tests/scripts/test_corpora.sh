@@ -46,7 +46,7 @@ check "a word in it" says 1 'word:2: "two" is not a length' "$weft" corpora file
 check "no file" says 1 'gone: No such file' "$weft" corpora file:gone
 check "no path" says 1 'there is no path' "$weft" corpora file:
 
-# ---- what is refused
+# ---- errors
 check "no such corpus, the nearest named" says 1 '"fortunes" is near' "$weft" corpora fortune
 check "none is near" says 1 'they are cmudict' "$weft" corpora xyzzyplugh
 check "the same of weft plan" says 1 '"words" is near' "$weft" plan --corpus wrods order:count=2

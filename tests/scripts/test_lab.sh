@@ -82,7 +82,7 @@ check "interrupted: the exit status" is $? 1
 check "and the words" grep -q 'interrupted; e.html has what was measured' err.e
 check "and the page" grep -q '</html>' e.html
 
-# ---- what a terminal shows while it works
+# ---- progress on a terminal
 if command -v script >/dev/null; then
     TERM=xterm script -qec "$weft lab --quick --corpus geometric:.01,n=9000 --limit 9000 --hidden 16 --seconds 3 --only=times --rounds=64 --planner random:count=8 --out w.html" /dev/null >shown 2>&1
     check "what is being done" grep -q 'times, round 1 of 64: random:count=8' shown

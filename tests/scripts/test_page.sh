@@ -92,7 +92,7 @@ check "two files" says 2 'from is given twice' "$weft" plan --from a --from b ei
 check "no lengths" says 2 'a file of lengths' "$weft" plan --from by_hand
 
 # ---- the page
-golden() {                              # NAME FILE: the same bytes but for the version; --update writes it
+golden() {                              # NAME FILE: the same bytes except the version; --update writes it
     local want=$root/tests/golden/$1
     sed "s/$version/VERSION/g" "$2" >got.html
     if [ "$update" = yes ]; then cp got.html "$want"; fi
@@ -124,7 +124,7 @@ echo 9 8 6 4 3 2 | "$weft" plan --report six.html - order:count=6 >/dev/null
 check "32 of 54 cells" has_words six.html "Packed: 32 tokens in 32 cells, 22 of 54 (40.7 %) saved; 9 steps; batch_sizes 6 6 5 4 3 3 2 2 1."
 check "26 sums of 48" grep -qF '<td>32</td><td>54</td><td>40.7</td><td>26</td><td>48</td>' six.html
 
-# all that a laboratory measures, from formulas
+# all measurements of a laboratory, from formulas
 check "a page with all that is measured" says 1 "the page is written" "$weft" plan lengths ./page_lab.so:page_planner
 check "a verdict, with its reason" grep -q "<strong>Take 1 random.* the fastest. No plan within 10 % of it changes gradients less" measured.html
 check "it is the golden one" golden page_measured.html measured.html

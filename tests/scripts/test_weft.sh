@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# test_weft.sh    the command `weft` as its user meets it: plans in words and as JSON, what it refuses and with what words. B is the build.
+# test_weft.sh    the command `weft` as its user meets it: plans as text and as JSON, and the errors with their messages. B is the build.
 set -u
 weft=$(realpath "${B:-build}")/weft root=$(realpath "$(dirname "$0")/../..")
 . "$(dirname "$0")/script.sh"
@@ -156,7 +156,7 @@ check "a forged width" says 1 'batch 0 has 8 rows of 9223372036854775807 cells' 
 check "a forged count of segments" says 1 'batch 0 has 9223372036854775807 segments' own forges_planner:count=4
 check "bytes that are not a plan" says 1 'output in its pipe is not a plan' own forges_planner:count=5
 check "one that fails does not stop the others" eval '! "$weft" plan lengths ./own.so:crashes_planner:count=4 order:count=2 >table 2>err && grep -q "^order:count=2 " table && grep -q "crashes_planner.*signal 6" err'
-none_left() {                           # HOW MANY: so many processes were there, and none of them is, or will not be in a moment
+none_left() {                           # COUNT: this number of processes existed, and all of them end in a moment
     for _ in $(seq 50); do
         local left=0
         while read -r p; do ! kill -0 "$p" 2>/dev/null || left=1; done <descendants
@@ -239,7 +239,7 @@ bad_costs 'more than 0 is expected' '{"name": "x", "rows": [1, 3], "step_ms": [1
 bad_costs 'are numbers' '{"name": "x", "rows": [1, 3], "step_ms": [1, 2], "error": "small"}'
 check "no such file" says 1 'costs gone.json: No such file' "$weft" plan --costs gone.json mixed order:count=8
 
-# ---- what a GPU will do, by the emulated one
+# ---- weft gpu, on the emulated GPU
 if [ -f "${weft%/weft}/emu/libweft_cuda.so" ]; then
     gpu() { WEFT_BACKEND_PATH=${weft%/weft}/emu WEFT_EMU_CC=$1 "$weft" gpu "${@:2}"; }
     check "an sm_90 has clusters" eval 'gpu 90 >gpu.out && grep -q "^GPU 0: emulated GPU 0, sm_90" gpu.out && grep -q "^code: " gpu.out && grep -Eq "^ +256  [0-9.]+ (in clusters|by a kernel a step) " gpu.out'
