@@ -1,6 +1,6 @@
 /* plan.c - measures seconds and bytes a sequence for planning many sequences, the check included.
  *
- * Each planner runs in a process of its own. Its peak memory counts from the point where the lengths exist. */
+ * Each planner runs in a process of its own. Its peak memory counts from the point where lengths exist. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <math.h>
