@@ -50,7 +50,7 @@ include mk/compile.mk mk/cuda.mk mk/mpi.mk
 #: Build
 #:   all                        the library, the command weft, the examples and, with nvcc, libweft_cuda.so
 #:   everything                 all of that, the tests and the benchmark
-#:   install, uninstall         puts files into PREFIX, and removes what it has put there
+#:   install, uninstall         copies files to PREFIX, and removes them
 #:   clean                      removes build/
 #:   deps                       installs the Debian packages that a build needs (deps-test: those of the tests)
 all: $(B)/libweft.a $(B)/libweft.so $(COMMAND) $(EXAMPLES) $(CUDA) $(TRANSPORTS)
@@ -69,7 +69,7 @@ $(B)/libweft.so: $(OBJ) $(B)/weft.map
 	$(Q)$(LINK) -shared $(SO_FLAGS) -o $@ $(OBJ) $(LIBS)
 	@ln -sf libweft.so $(B)/libweft$(F64).so.$(SOVERSION)
 
-# Programs link the archive, so that they run wherever they lie.
+# Programs link the archive, so that they run from any folder.
 .SECONDEXPANSION:
 objects = $(patsubst %.c,$(B)/%.o,$(wildcard $(1).c $(1)_*.c))
 $(B)/examples/common.a: $(patsubst %.c,$(B)/%.o,$(wildcard examples/common/*.c))
@@ -87,7 +87,7 @@ $(COMMAND): $(patsubst %.c,$(B)/%.o,$(wildcard tools/*.c tools/*/*.c)) $(B)/libw
 #:   demo                       an encoder-decoder learns to pronounce English (examples/g2p.c); DEMO_FLAGS=
 #:   forecast                   a model predicts a magnet's field from its current; FORECAST_FLAGS="--model tft"
 #:   slow_pack                  padded and packed training side by side; SLOW_PACK_FLAGS=
-# The library looks for libweft_cuda.so beside itself. These programs contain the archive, so they get its place.
+# The library looks for libweft_cuda.so in its own folder. These programs contain the archive, so they get its place.
 bench demo forecast slow_pack lab: export WEFT_BACKEND_PATH ?= $(abspath $(B))
 demo: $(B)/examples/g2p
 	@sh tests/deps.sh dictionary $(BUILD)/data/cmudict.out
@@ -122,7 +122,7 @@ deps: $(BUILD)/.needs-build
 deps-test: $(BUILD)/.needs-test
 help: ; @sed -n 's/^#: \{0,1\}//p' $(MAKEFILE_LIST)
 
-# A path of a variant is a target without V=, too: one make for each variant that was named.
+# A path of a variant is also a target without V=: one make runs for each variant.
 ifeq ($(V),)
 define delegate
 goals_$(1) := $$(filter $(BUILD)/$(1)/%,$$(MAKECMDGOALS))

@@ -1,9 +1,9 @@
-/* flops.c - what the machine can do: fused multiply-adds (or where the instruction set has none,
- * multiplications and additions) on registers alone, in the width of the instruction set that the context
- * uses, on one core and on all threads at once.
+/* flops.c - measures the peak arithmetic of the machine, on one core and on all threads together.
  *
- * Twelve independent chains cover the latency of today's cores at two operations a cycle. Of many runs of
- * less than a millisecond the fastest counts, since others may use the machine as well. */
+ * * It runs fused multiply-adds (or multiplications and additions, if the instruction set has none) on
+ * registers only, in the width of the context's instruction set. Twelve independent chains cover the latency
+ * of today's cores at two operations a cycle. The fastest of many runs below a millisecond counts, because
+ * other programs may use the machine. */
 #include <pthread.h>
 #include <string.h>
 #include "bench.h"
@@ -15,7 +15,7 @@ enum { CHAINS = 12, STEPS = 20000, TRIES = 25, MOST_THREADS = 1024 };
 typedef weft_real plain_vec __attribute__((vector_size(16)));
 typedef struct loop { const char *isa; weft_real (*run)(int64_t steps, weft_real x); int lanes; } loop;
 
-/* Chains begin with different values, else a compiler would make one of them; they go to shift / (1 -
+/* Chains begin with different values, otherwise a compiler merges them. They converge to shift / (1 -
  * factor), never to denormals. */
 #define BEGIN(i) a##i = SET(x * (weft_real)(i + 1))
 #define CHAIN(i) a##i = MULTIPLY_ADD(a##i, factor, shift);

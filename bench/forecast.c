@@ -1,6 +1,5 @@
-/* forecast.c - the cases transformer_lstm and tft: a whole training step of a forecasting model, of the
- * first on ragged series and on padded ones, of the second on series that are equally long, as those of
- * examples/forecast.c are. */
+/* forecast.c - the cases transformer_lstm (ragged and padded series) and tft (equally long series): whole
+ * training steps of forecasting models, as in examples/forecast.c. */
 #include <math.h>
 #include <string.h>
 #include "weft_forecast.h"
@@ -64,7 +63,7 @@ static bool make_side(bench *b, side *s, const char *name, uint64_t seed, int64_
     return fill_formula(s->flat, name, 2) && fill_padded(s->padded, name, 2, &s->lengths);
 }
 
-/* A gated residual network from so many features. */
+/* A gated residual network with this number of input features. */
 static void add_grn(work *to, double tokens, int64_t features, int64_t d)
 {
     add_linear(to, tokens, features, d, false);                  /* the skip */
@@ -83,7 +82,7 @@ static void add_block(work *to, double queries, double keys, double pairs, int64
     add_linear(to, queries, d, 2 * d, true);
 }
 
-/* A feature's own network, of each, and that over all of them, from `features` to as many shares. */
+/* One network for each feature, and one over all of them that gives a weight for each. */
 static void add_selection(work *to, double tokens, int64_t features, int64_t d)
 {
     const int64_t shares = features < d ? features : d;
@@ -117,7 +116,7 @@ static void count_tft(bench *b)
     add_selection(to, past, PAST_FEATURES, d);
     add_selection(to, future, FUTURE_FEATURES, d);
     add_recurrent(to, past + future, 4, d, d, true);
-    add_linear(to, past + future, d, 2 * d, true);               /* the gate behind it */
+    add_linear(to, past + future, d, 2 * d, true);               /* the gate after it */
     add_linear(to, past + future, d, 4 * d, true);               /* enrichment */
     add_linear(to, past + 2 * future, d, d, true);
     add_linear(to, past + future, d, d / HEADS, true);

@@ -1,10 +1,10 @@
-/* gemm.c - the cases gemm and pack: what layers are made of.
+/* gemm.c - the cases gemm and pack: the parts of layers.
  *
  * gemm: products of matrices in the shapes that layers have. B tokens, I inputs, H outputs. forward:
  * y = x W^T; dx = dy W; dw = dy^T x. WEFT_GEMM=openblas has OpenBLAS do the same; with generic kernels both
  * are shown. loss and norm are sum and norm of the result.
  *
- * pack: every layout change, forward and backward, beside a plain copy of the bytes that must be moved. A new
+ * pack: every layout change, forward and backward, next to a plain copy of the same bytes. A new
  * batch each time, as in training: its index arrays are part of the time. A backward starts from a gradient
  * of ones, whose writing is also part of it. */
 #include <math.h>
@@ -59,7 +59,7 @@ static bool measure_product(bench *b, int which, const settings *s)
 
 static bool run(row r, const settings *s)
 {
-    if (s->growth)                               /* it is no training step */
+    if (s->growth)                               /* not a training step */
         return false;
     bench b = { .row = r, .w = weft_open(&s->open) };
     b.all = weft_module_new(b.w, "bench");
@@ -85,8 +85,8 @@ static bool is_generic(const settings *s)
     return generic;
 }
 
-/* Input projections of lstm and net, a linear layer to two classes, and to a vocabulary; what few tokens
- * make of it. */
+/* Input projections of lstm and net, a linear layer to two classes, one to a vocabulary, and products with
+ * few tokens. */
 static bool by_one(const settings *s)
 {
     static const int64_t all[][3] = { { 5176, 128, 512 },  { 5176, 256, 1024 }, { 65792, 16, 128 },
@@ -141,7 +141,7 @@ static double copy_ms(weft_real *to, const weft_real *from, size_t bytes, const 
     do {
         start = now_ms();
         memcpy(to, from, bytes);
-        __asm__ volatile("" : : "r"(to) : "memory");         /* it must be done, although no one looks */
+        __asm__ volatile("" : : "r"(to) : "memory");         /* keeps an unused copy */
     } while (more(&t, now_ms() - start, s));
     return median(&t);
 }

@@ -25,7 +25,7 @@ import sys
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 CAPABILITIES = ("80", "90", "120")
-# case, what chooses rows, options; the limit, and what it is known to be, of 9.0
+# case, filter of rows, options; the limit and the known count, both on 9.0
 STEPS = [
     ("lstm", lambda r: r["H"] <= 256, [], 25, 14),
     ("bilstm", lambda r: True, [], 60, 38),
@@ -43,7 +43,7 @@ CARDS = [
     ("A100 SXM", "80", 108, 1.41, 19.5, 2.04, 64, ()),
     ("RTX 4090", "80", 128, 2.52, 82.6, 1.01, 64, ()),
 ]
-# what it is called, case and options, which row, recurrent layers one after the other with directions and lengths of each
+# name, case and options, filter of rows, recurrent layers in order with directions and lengths of each
 CASES = [
     ("`lstm`, 128 units, 64 of 512", ["lstm"], lambda r: r["H"] == 128, lambda r: [(1, r["T"])]),
     ("`bilstm`, 256 units, 64 of 128", ["bilstm"], lambda r: True, lambda r: r["layers"] * [(2, r["T"])]),

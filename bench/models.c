@@ -1,6 +1,6 @@
 /* models.c - cases of recurrent layers, a small model around one, and attention, in every layout.
  *
- * packed, concat and rows: the step arranges tokens that lie end to end to that layout. padded: tokens are
+ * packed, concat and rows: the step arranges tokens from end to end to that layout. padded: tokens are
  * [B, T, ..], packed for the layer and padded after it. plain: the layer runs over the pads, and a mask
  * removes them. All of this is timed. Weights, inputs and token ids come from a formula (formula.c).
  *
@@ -105,7 +105,7 @@ static weft_tensor *loss_of(void *user)
                        arranged(b, weft_ragged_like(b->x, weft_ragged_ints(b->w, b->ids, &b->lengths)))));
 }
 
-/* ---- what it needs ---- */
+/* ---- building a case ---- */
 static void build(bench *b)
 {
     const row *r = &b->row;

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# parallel.sh    what ranks cost and bring, by Open MPI on this machine: the exchange beside MPI_Allreduce; g2p on two ranks beside one, a core each,
-# by turns; gradients that travel while the walk back goes on beside gradients that wait, over this machine's memory and over made-up networks;
-# eight shards on one rank beside one shard. B is the build, DICT the dictionary, ROUNDS how often (7). A line of JSON a measurement.
+# parallel.sh    measures the cost and gain of ranks by Open MPI on this machine: the exchange against MPI_Allreduce; g2p on two ranks against one,
+# a core each, in turn; gradients sent during backward against gradients sent after it, over this machine's memory and over simulated networks;
+# eight shards on one rank against one shard. B is the build, DICT the dictionary, ROUNDS the repetitions (7). Prints a line of JSON a measurement.
 set -u
 build=$(realpath "${B:-build}") dict=$(realpath "$DICT") rounds=${ROUNDS:-7}
 export WEFT_BACKEND_PATH=$build OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1

@@ -1,6 +1,6 @@
-/* plan.c - what a plan of many sequences costs: seconds and bytes a sequence, its check included.
+/* plan.c - measures seconds and bytes a sequence for planning many sequences, the check included.
  *
- * Each planner works in a process of its own, whose largest memory is counted from where the lengths lie. */
+ * Each planner runs in a process of its own. Its peak memory counts from the point where lengths exist. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <math.h>

@@ -112,7 +112,7 @@ static void print_shape(const row *r)
     printf("\"lengths\": \"%s\", \"tokens\": %lld, ", r->lengths, (long long)r->tokens);
 }
 
-/* The kernels by which recurrent layers ran on a GPU. */
+/* Prints the kernels that ran recurrent layers on a GPU. */
 static void print_kernels(const row *r)
 {
     static const char *const names[] = { "general", "block", "cluster", "group" };
@@ -126,7 +126,7 @@ static void print_kernels(const row *r)
         printf("\", ");
 }
 
-/* What the numbers come to, and what memory they cost. */
+/* Prints the proof of equal work, and memory. */
 static void print_proof(const settings *s, weft *w, const row *r, bool train)
 {
     weft_usage held = weft_usage_of(w);

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# stream.sh [FLAGS]    one token a call beside onnxruntime, by turns in one process: bench/stream/stream.c says what its lines are, and takes the
-# flags. B is the build. onnxruntime and onnx are PyPI's: of WEFT_PYTHON, or else of a venv that is made outside the tree; without them a line
-# says so, and weft runs alone.
+# stream.sh [FLAGS]    one token a call, against onnxruntime in turn in one process. bench/stream/stream.c describes the output and the flags. B is
+# the build. onnxruntime and onnx come from WEFT_PYTHON, or from PyPI into a venv outside the tree. Without them a line reports this, and weft
+# runs alone.
 set -u
 build=$(realpath "${B:-build}") here=$(cd "$(dirname "$0")" && pwd)
 has_both() { [ -x "$(command -v "$1")" ] && "$1" -c 'import onnx, onnxruntime' 2>/dev/null; }

@@ -29,7 +29,7 @@ SHAPE = ("case", "B", "T", "I", "H", "layers", "bidirectional", "lengths", "thre
 TOLERANCE = {"fp32": 1e-3, "strict_fp32": 1e-3, "tf32": 1e-2, "bf16": 5e-2}      # of loss and norm; tf32 rounds operands to 11 bits, bf16 to 8
 RECUR = {"general": None, "block": 128, "cluster": 512, "group": 512}            # ways of a recurrent layer, and up to how many units they go
 LIKE_FP32 = ("strict_fp32", "tf32")
-PADDED, PACKED, COMPILED = "padded", "packed", "compiled"          # what a peer's row is in the tables
+PADDED, PACKED, COMPILED = "padded", "packed", "compiled"          # names of a peer's rows in the tables
 
 
 def read(path):
@@ -448,7 +448,7 @@ def ratio_chart(rows):
     return page(760, bottom + 48, "A training step: how many times as fast as PyTorch", measured_on(rows) + f", threads: {bars[0]['threads']}", body)
 
 
-# ---- what a token costs ----
+# ---- cost of a token ----
 def curves(rows):
     """(H, side) -> [(T, microseconds)], of equal numbers of tokens"""
     found = [r for r in comparison(rows, "train") if r["case"] == "long" and r["precision"] == "fp32" and r["B"] > 1]
@@ -517,7 +517,7 @@ def check(path):
     return not bad and pairs > 0
 
 
-# ---- goals: ratios to packed batches, for which cuDNN has a kernel for each step ----
+# ---- goals: ratios to packed batches; cuDNN runs a kernel for each step of them ----
 # For padded batches of up to 128 units it has one kernel for all steps, so the ratio to them has no goal but 1.
 def goal(row):
     long = {"net": 10, "lstm": 15 if row["H"] <= 128 else 7 if row["H"] <= 512 else 1}

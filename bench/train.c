@@ -1,5 +1,5 @@
-/* train.c - what is measured of everything that trains: a forward pass without the tape, a training step
- * with it, and the proof of equal work. */
+/* train.c - measures everything that trains: a forward pass without the tape, a training step with it, and
+ * the proof of equal work. */
 #include <malloc.h>
 #include <math.h>
 #include <string.h>
@@ -81,10 +81,10 @@ bool measure_training(training *t, const settings *s)
 /* ---- memory of a step: the growth of a process' peak ----
  *
  * A child builds the case and runs one training step. Parameters, their gradients and the inputs exist before
- * it; the peers' programs do the same. Before that the child has run the same case with one sequence of one
- * token, and given back what was free: what is read from disk, started or made once is not part of a step.
- * Linux only: /proc/self/clear_refs sets the peak back to what is held. */
-/* In bytes, "VmRSS:" or "VmHWM:"; 0: there is none. */
+ * it; the peers' programs do the same. First the child runs the case with one sequence of one token and
+ * releases free memory, so that data loaded, started or made once does not count as part of a step.
+ * Linux only: /proc/self/clear_refs resets the peak to the current size. */
+/* In bytes, "VmRSS:" or "VmHWM:"; 0: not available. */
 static double resident(const char *which)
 {
     FILE *f = fopen("/proc/self/status", "r");
@@ -154,7 +154,7 @@ static void grow_in_child(void *user, void *result)
 double step_bytes(run_case *run, row r, const settings *s)
 {
     double growth = 0;
-    if (s->open.device == WEFT_CUDA)             /* its context does not live on in a child */
+    if (s->open.device == WEFT_CUDA)             /* a CUDA context does not survive fork */
         return 0;
     bool good = in_child(grow_in_child, &(stepping){ run, r, s }, &growth, sizeof growth);
     return good && growth > 0 ? growth : 0;

@@ -1,4 +1,4 @@
-/* cells.c - four recurrent cells of one's own learn to say, at each token of ragged sequences, whether the
+/* cells.c - four custom recurrent cells learn to predict, at each token of ragged sequences, whether the
  * ones so far are odd in number. */
 #include "cells_steps.h"
 

@@ -1,5 +1,5 @@
-/* cells_steps.h - four cells of one's own, each a step from operators and a record; docs/cells.md explains
- * them. */
+/* cells_steps.h - four custom recurrent cells, each a step from operators and a record; docs/cells.md
+ * explains them. */
 #ifndef WEFT_EXAMPLE_CELLS_STEPS_H
 #define WEFT_EXAMPLE_CELLS_STEPS_H
 #include "weft_op.h"

@@ -371,7 +371,7 @@ static void after_update(void *user, weft_tensor *norm)
         t->meter[0] += weft_parallel_mean(t->parallel);
         t->meter[1]++;
     }
-    if (updates % POINT == 0 && weft_ok(t->w)) { /* a failed step is no update */
+    if (updates % POINT == 0 && weft_ok(t->w)) { /* a failed step does not count */
         double loss = t->meter[1] > 0 ? t->meter[0] / t->meter[1] : 0;
         r->curve[updates / POINT - 1] = loss;
         t->meter[0] = t->meter[1] = 0;

@@ -1,11 +1,11 @@
 # bench.mk - measurements.
 #: Measure
-#:   bench                      beside PyTorch on the same work, where it is installed; BENCH_FLAGS=
+#:   bench                      next to PyTorch on the same work, if it is installed; BENCH_FLAGS=
 #:   bench-growth               how a step's cost grows with each size (docs/growth.md)
 #:   bench-parallel             what ranks cost and bring, by Open MPI
-#:   bench-stream               one token a call, beside onnxruntime where PyPI has it
+#:   bench-stream               one token a call, next to onnxruntime if PyPI has it
 #:   tiers                      whether the chosen instruction set is the fastest one
-#:   launches                   a GPU step's kernel launches, counted by the emulation, beside their limits
+#:   launches                   a GPU step's kernel launches, counted by the emulation, and their limits
 #:   gpu-model                  how long a step should take on three GPUs: predicted, not timed
 BENCH := $(if $(wildcard bench/weft_bench.c),$(B)/bench/weft_bench)
 $(BENCH): $(patsubst %.c,$(B)/%.o,$(wildcard bench/*.c)) $(B)/libweft.a

@@ -15,7 +15,7 @@ NVCC_FLAGS  = -std=c++17 -O3 -I. $(filter -D%,$(VFLAGS)) $(if $(WERROR),-Werror 
               $(CUDA_NAMES) -MMD -MP $(CUDA_SMALL) \
               -Xcompiler -fPIC,-fvisibility=hidden,-Wall,-Wextra,-Wno-missing-field-initializers
 
-# Sources that ask for the architecture (cuda.h) are compiled for each. The others are compiled once, for the
+# Sources that test for the architecture (cuda.h) are compiled for each. The others are compiled once, for the
 # oldest, and the code for all architectures comes from that PTX: PTX for 90 would be the same, and for 120 nvcc
 # would unroll loops. sm_100 has nothing that weft uses and sm_90 lacks. Sources without kernels need no code.
 CUDA_EACH  := $(addprefix cuda/,attention.cu device.cu recur_block.cu recur_cluster.cu recur_group.cu)

@@ -72,7 +72,7 @@ lint: $(B)/libweft.so | $(BUILD)/.needs-lint
 
 #:   test-cuda                  the GPU's tests, emulated; GPU=1: on the GPU of this machine
 #:   test-ptx                   executes the PTX of libweft_cuda.so by an interpreter; WHOLE=1: all tests of a GPU
-#:   test-parallel              many ranks by Open MPI and MPICH; MOMENTS=3: so many moments of a fault
+#:   test-parallel              many ranks by Open MPI and MPICH; MOMENTS=3: number of moments of a fault
 #:   installcheck               installs into a folder and builds programs against that
 test-cuda: $(if $(GPU),$(B)/libweft_cuda.so,$(EMULATED)) $(TESTS) $(TOOLS) $(B)/examples/g2p
 	@CUDA_ONLY=1 GPU=$(GPU) CUDA=$(abspath $(dir $<)) $(RUN_TESTS)

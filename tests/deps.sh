@@ -2,7 +2,7 @@
 # deps.sh build|test|lint|lab|site|parallel|ci ... what is missing from Debian's packages is installed, if that is allowed here; else the one
 # deps.sh dictionary FILE            line to run is printed and the answer is no. The dictionary is taken from the package
 #                                    festlex-cmu without installing it.
-# Each need is tried, not looked up in the package manager: what was built from source counts as well.
+# Each need is tried, not looked up in the package manager, so programs built from source count as well.
 set -u
 cc=${CC:-cc}; command -v "${cc%% *}" >/dev/null 2>&1 || cc=gcc
 missing=
@@ -63,7 +63,7 @@ dictionary() {                          # FILE
 }
 
 if [ "${1:-}" = dictionary ]; then dictionary "$2"; exit; fi
-if [ "${WEFT_DEPS_LOCKED:-}" != 1 ] && command -v flock >/dev/null 2>&1; then      # two makes at once: one installs
+if [ "${WEFT_DEPS_LOCKED:-}" != 1 ] && command -v flock >/dev/null 2>&1; then      # if two makes run together, one installs
     WEFT_DEPS_LOCKED=1 exec flock "${TMPDIR:-/tmp}/weft-deps.$(id -u)" sh "$0" "$@"
 fi
 for group; do wants "$group"; done

@@ -4,10 +4,10 @@
 # A block that opens with ```c is
 #   a whole program, if it has a main: compiled alone, run, must end with 0;
 #   else a piece. The pieces below one heading of level 1 or 2 are one program. Those that begin with #define, static, typedef, struct
-#   or enum come before main, the others are the body of main, in which `weft *w` is an open context that must not have failed at the
+#   or enum come before main, the others are the body of main, where `weft *w` is an open context that must not have failed at the
 #   end. weft.h is included; a piece may begin with more #include lines.
 # The next ```text before a heading or another block is what it prints, all of it, and what prints nothing has none; numbers with a point
-# agree if they do to a unit of the last digit shown. ".." at a line's end stands for the rest of it, alone for any lines.
+# agree if they do to a unit of the last digit shown. ".." at a line's end matches the rest of it, alone any lines.
 # A line "    cc .." below a whole program is how a reader compiles it: so it is compiled, in a folder that looks like the tree's.
 # Other languages, and ```c that belong to a listing only (```C), are not run. Programs run in an empty folder, for a minute at most.
 set -u
@@ -57,7 +57,7 @@ extract() {                             # FILE
         END { flush_section() }' "$1"
 }
 
-shows() {                               # NAME: what its blocks have printed, $t/out, is what the page shows
+shows() {                               # NAME: the output of its blocks, $t/out, equals the page's text
     rm -f "$t"/part.*
     awk -v t="$t" 'BEGIN { n = 1 } $0 == "\036" { n++; next } { sub(/[ \t]+$/, ""); print > (t "/part." n) }' "$t/out"
     local p k

@@ -36,7 +36,7 @@ table=$out/table.txt log=$out/$mode.log times=$out/times.jsonl
 say() { printf '%s\n' "$*" | tee -a "$table"; }
 
 # ---- running ----
-at_most() {                             # SECONDS: or what the call has left, at least 1
+at_most() {                             # SECONDS: or the rest of the call's time, at least 1
     local left=$((deadline - SECONDS))
     [ "$left" -lt "$1" ] || left=$1
     echo $((left > 1 ? left : 1))

@@ -1,14 +1,14 @@
 #!/bin/sh
 # installcheck.sh: stages an install of the library of floats and, beside it, that of doubles, and uses both as a program elsewhere does:
 # examples compiled in an empty folder with what pkg-config says and nothing else, against the shared library and the archive; one with
-# <weft/weft.h> and only the include folder; CMake, if there is one; both libraries in one process. What does not agree does not link.
+# <weft/weft.h> and only the include folder; CMake, if there is one; both libraries in one process. A program and a library of different types must not link.
 # MAKE, CC, V and B come from make. A sanitizer's variant is staged alone.
 set -eu
 here=$PWD root=$(realpath -m "$B")/stage
 stage=$root/usr doc=$root/usr/share/doc/weft checks=0
 rm -rf "$root"
 case $V in ''|double) variants="plain double" ;; *) variants=$V ;; esac
-umask 077                               # modes of what is installed must not depend on it
+umask 077                               # modes of installed files must not depend on it
 for v in $variants; do
     $MAKE -s V="${v#plain}" install DESTDIR="$root" PREFIX=/usr LIBDIR=/usr/lib
 done
@@ -43,7 +43,7 @@ uses() {                                # NAME: weft or weft_f64
 case $V in dasan) names=weft_f64 ;; asan|tsan) names=weft ;; *) names="weft weft_f64" ;; esac
 for name in $names; do uses "$name"; done
 
-# ---- includes: one folder, in which there is no core/, io/ ..
+# ---- includes: one folder, without core/, io/ ..
 pc --cflags $names | tr ' ' '\n' | grep '^-I' | grep -vx -- "-I$stage/include" && fail "pkg-config has another folder"
 [ "$(find "$stage/include" -mindepth 1 -maxdepth 1 -printf '%f\n' | sort | xargs)" = "weft $(cd "$here" && ls weft*.h | sort | xargs)" ] || fail "the include folder has more than weft/ and weft*.h"
 cat >both.c <<'END'
@@ -135,7 +135,7 @@ case $V in ''|double|dasan)
     says "a lesson: begun, checked, drawn, graded" ;;
 esac
 
-# ---- what does not agree
+# ---- mismatches
 if [ "$names" = "weft weft_f64" ]; then
     mismatch() { ! $CC $flags $1 -I. -I"$stage/include" both.c -o none -L"$stage/lib" -l"$2" 2>said && grep -q "weft_open_$3" said; }
     mismatch -DWEFT_DOUBLE weft f64 || fail "a program of doubles links with libweft.so"

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # lab_check.sh [PAGE..]    pages of the laboratory as a browser shows them: Chromium without a window opens each in the light and in the dark
-# and prints it; nothing is written to its console, nothing is fetched, every link leads somewhere, and what is drawn is not empty. Without
-# a page one is made. Pictures and the print lie in $B/lab. B is the build. Skipped with a line where there is no Chromium.
+# and prints it; nothing is written to its console, nothing is fetched, every link leads somewhere, and no picture is empty. Without
+# a page one is made. Pictures and the print are saved in $B/lab. B is the build. Skipped with a line where there is no Chromium.
 set -u
 build=$(realpath "${B:-build}")
 for chromium in chromium chromium-browser google-chrome chrome-headless-shell; do command -v "$chromium" >/dev/null && break; chromium=; done
@@ -15,7 +15,7 @@ if [ ${#pages[@]} = 0 ]; then
     pages=("$build/lab/small.html")
     check "a page" "$build/weft" lab --quick --corpus uniform:1:40,n=200 --hidden 8 --planner random:count=8 --planner streams:slots=8,window=16 --out "${pages[0]}"
 fi
-look() {                                # PAGE ARGUMENT..: what the browser says goes to console
+look() {                                # PAGE ARGUMENT..: output of the browser goes to the file console
     local page=$1; shift
     timeout 120 "$chromium" --headless --no-sandbox --disable-gpu --disable-dev-shm-usage --user-data-dir="$PWD/profile" --hide-scrollbars --host-resolver-rules='MAP * ~NOTFOUND' \
         --enable-logging=stderr --log-level=0 "$@" "file://$page" >dom 2>console

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# lint.sh: the rules that no one should have to check by eye. Each rule prints what breaks it; closes with "N of M rules hold".
+# lint.sh: checks the rules of style and structure. Each rule prints its violations; the last line is "N of M rules hold".
 # B is a build with libweft.so in it. Needs ctags and nm; uses clang-tidy, shellcheck and a C++ compiler when they are there.
 set -u
 folders="core plan autograd nn rnn io parallel cuda"
@@ -104,7 +104,7 @@ columns() {
     git ls-files | grep -E '\.md$' | xargs awk '
         length > 100 && !/^ *\|/ && /[^ ] +[^ ]/ { print FILENAME ":" FNR ": " length " columns (tests/lint/wrap_docs.py)" }'
 }
-# What stands on a page beside its text and should not have to be scrolled: code of documents, and all of a lesson's
+# Code in pages that should not need scrolling: code of documents, and all of a lesson's
 code_of_pages() {
     git ls-files | grep -E '\.md$' | xargs awk '
         FNR == 1 { code = 0 }
@@ -113,7 +113,7 @@ code_of_pages() {
         { if (/^ *([-*+]|[0-9]+\.) /) item = 1; else if (/^[^ ]/) item = 0 }'
     git ls-files | grep -E '^lessons/[0-9].*\.[ch]$' | xargs -r awk 'length > 88 { print FILENAME ":" FNR ": " length " columns (88)" }'
 }
-# What a lesson's program prints is not typed into its text, unless it is what the program prints today
+# A lesson's text repeats the output of its program only if the program prints it today
 lessons_type_no_results() {
     local f n
     for f in lessons/[0-9]*/lesson.md; do
@@ -122,7 +122,7 @@ lessons_type_no_results() {
         done
     done
 }
-# In documents: names of ours that no source has, names in the reading list, links to no file. CHANGELOG.md names what has gone.
+# In documents: names of ours that no source has, names in the reading list, links to no file. CHANGELOG.md may name removed things.
 documents_name_what_is() {
     local ours='(weft|WEFT)_+[A-Za-z0-9_]*[A-Za-z0-9]'
     git grep -hE "$ours" -- '*.md' ':!CHANGELOG.md' | sed 's/#[a-z_]*//g' | grep -owE "$ours" | sort -u |
@@ -144,7 +144,7 @@ tidied() {                              # the files that clang-tidy reads: chang
         { git log --since='2 days ago' --format= --name-only; git diff --name-only HEAD; } | sort -u | while read -r f; do [ ! -f "$f" ] || echo "$f"; done
     else files $folders; fi
 }
-tidy() {                                # one that fails by itself finds nothing, so its exit status counts, too
+tidy() {                                # a tool that fails finds nothing, so its exit status counts as well
     local said rc mpi=parallel/mpi/              # without a compiler for MPI its one file is not read
     export FLAGS="-std=c11 -D_GNU_SOURCE -I. $(${PKG_CONFIG:-pkg-config} --cflags hdf5 zlib)"
     if command -v mpicc.openmpi >/dev/null; then FLAGS="$FLAGS $(mpicc.openmpi --showme:compile)" mpi=none; fi
@@ -156,7 +156,7 @@ tidy() {                                # one that fails by itself finds nothing
 
 budgets=$(mktemp) || exit 1
 trap 'rm -f "$budgets"' EXIT
-# The longest on all cores beside the others, which are on one.
+# The longest rule uses all cores; the others share one.
 tidy=
 if command -v clang-tidy >/dev/null && [ -z "${WEFT_NO_TIDY:-}" ] && [ "${ONLY:-tidy}" = tidy ]; then
     tidy=$(mktemp) || exit 1

@@ -1,4 +1,4 @@
-/* corpora.c - `weft corpora`: which there are, how long their sequences are; the lengths of one. */
+/* corpora.c - `weft corpora`: lists the corpora with their lengths, or prints the lengths of one. */
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
@@ -20,7 +20,7 @@ static void print_moments(const char *name, weft_dataset *d, const char *about)
            d->n ? (int)d->len[d->n - 1] : 0, about);
 }
 
-/* Prints the row of a corpus that is installed; a missing one only adds to *missing. */
+/* Prints the row of an installed corpus. A missing one only adds to *missing. */
 static bool list_installed(const corpus *c, int *missing)
 {
     corpus_spec s = { .name = c->name };

@@ -1,5 +1,4 @@
-/* gpu.c - the subcommand `weft gpu`: what the library would do with a GPU of this machine, or why it does
- * nothing with one. */
+/* gpu.c - `weft gpu`: reports how the library uses a GPU of this machine, or why it uses none. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,4 +1,4 @@
-/* lab.c - `weft lab`: experiments on planners and a small language model; a page of what came out. */
+/* lab.c - `weft lab`: runs experiments on planners with a small language model, and writes a page. */
 #include <errno.h>
 #include <math.h>
 #include <signal.h>
@@ -8,7 +8,7 @@
 #include "tools/lab/run.h"
 #include "tools/options.h"
 
-/* ---- the time, and the user who wants no more of it ---- */
+/* ---- time limit and interruption ---- */
 static volatile sig_atomic_t interrupted;
 
 static void on_interrupt(int signal)
@@ -50,7 +50,7 @@ static void free_run(lab_run *r)
     lab_free_data(r);
 }
 
-/* ---- what is written ---- */
+/* ---- output ---- */
 static bool open_times(lab_run *r)
 {
     char path[4096];
@@ -60,7 +60,7 @@ static bool open_times(lab_run *r)
            say_failure("lab: %s", weft_file_message());
 }
 
-/* How large the parts are that models learn from and are tested by. */
+/* Writes the sizes of the parts for training and for testing. */
 static bool write_sizes(const lab_run *r)
 {
     weft_journal_text(r->times, "experiment", "data");
@@ -118,7 +118,7 @@ static const struct {
                    { "gradients", lab_measure_gradients } };
 enum { EXPERIMENTS = sizeof experiment / sizeof *experiment };
 
-/* "NAME,NAME"; false: the error was printed. */
+/* Reads "NAME,NAME". Returns false after a printed error. */
 static bool choose_experiments(void *to, const char *names)
 {
     lab_asked *a = to;
@@ -141,7 +141,7 @@ static bool choose_experiments(void *to, const char *names)
     }
 }
 
-/* What a program that makes plans for `--from` has to read. */
+/* Prints the lengths for which a program makes plans for `--from`. */
 static int print_lengths(const lab_run *r)
 {
     for (int64_t i = 0; i < r->train.n; i++)
@@ -193,7 +193,7 @@ static const option options[] = {
                  "adds the plans of a file, one a line, of the lengths that\n--lengths prints"),
     IS_WHOLE("--hidden", AT(hidden), 4096, "units of the LSTM [64; quick 32]"),
     IS_FLAG("--lengths", AT(lengths), "prints the lengths that models learn from, and does no more"),
-    IS_WHOLE("--limit", AT(limit), 1 << 30, "at most so many different sequences [3000; quick 600]"),
+    IS_WHOLE("--limit", AT(limit), 1 << 30, "at most this number of different sequences [3000; quick 600]"),
     IS_REAL("--lr", "RATE", AT(lr), 100, "learning rate at the start, a tenth at the end [.005]"),
     IS_OWN("--only", "NAME,..", choose_experiments,
            "only these experiments: layouts, contamination, adversaries, cost,\n"
@@ -205,7 +205,7 @@ static const option options[] = {
     IS_WHOLE("--rounds", AT(rounds), MOST_ROUNDS, "measurements of an epoch's time [5; quick 3]"),
     IS_REAL("--seconds", "S", AT(seconds), 1 << 20, "time limit of all experiments [900; quick 60]"),
     IS_WHOLE("--seeds", AT(seeds), SEEDS, "models that learn from different first weights [3]"),
-    IS_REAL("--target", "BITS", AT(target), 64, "learning ends at so many bits a token [never]"),
+    IS_REAL("--target", "BITS", AT(target), 64, "learning ends at this number of bits a token [never]"),
     IS_WHOLE("--threads", AT(threads), 1024, "threads of the model [1]"),
     IS_WHOLE("--update", AT(update), 1 << 30,
              "tokens of an update while learning [1024, or the largest capacity]"),

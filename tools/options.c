@@ -83,8 +83,8 @@ static bool put(const subcommand *s, const option *o, const char *value, void *t
     }
 }
 
-/* The value of the option at argv[*at], which moves to the last argument of the option. NULL: the error was
- * printed. */
+/* Returns the value of the option at argv[*at] and moves *at to its last argument. NULL after a printed
+ * error. */
 static const char *value_of(const subcommand *s, const option *o, int argc, char **argv, int *at)
 {
     const char *equals = strchr(argv[*at], '='), *next = *at + 1 < argc ? argv[*at + 1] : NULL;

@@ -1,15 +1,15 @@
-/* options.h - the options of a subcommand as a table: read from the arguments, listed by --help. */
+/* options.h - the options of a subcommand as a table, parsed from the arguments and listed by --help. */
 #ifndef WEFT_TOOLS_OPTIONS_H
 #define WEFT_TOOLS_OPTIONS_H
 #include <stddef.h>
 #include "tools/tools.h"
 
-/* FLAG: a bool that becomes true. TEXT: a const char *. WHOLE: an int64_t in 1 .. most. REAL: a double above
- * 0 and at most `most`. OWN: `add` takes the value; it prints its errors and returns false after one. */
+/* FLAG: sets a bool. TEXT: a const char *. WHOLE: an int64_t in 1 .. most. REAL: a double above 0 and at most
+ * `most`. OWN: `add` takes the value; after an error it prints it and returns false. */
 typedef enum { OPTION_FLAG, OPTION_TEXT, OPTION_WHOLE, OPTION_REAL, OPTION_OWN } option_kind;
-/* value: the name of the value in help, NULL for a flag. once: it may not be given twice; otherwise the last
- * one counts. is_value: the value may be missing; the next argument is one if this returns true, and
- * `otherwise` stands for a missing one. */
+/* value: the value's name in the help; NULL for a flag. once: a second use is an error; otherwise the last
+ * one counts. is_value: set if the value is optional; returns whether the next argument is one. otherwise:
+ * the value if it is missing. */
 typedef struct option {
     const char *name, *value, *about;
     option_kind kind;
@@ -33,8 +33,8 @@ typedef struct option {
 #define IS_OWN(n, v, function, text) \
     { .name = n, .value = v, .about = text, .kind = OPTION_OWN, .add = function }
 
-/* Reads the options among the arguments, wherever they stand, into the fields of `to`; "--" ends them. The
- * other arguments move to the front of argv, and *argc becomes their number. Returns GOOD or USAGE. */
+/* Reads the options among the arguments into the fields of `to`; "--" ends them. Moves the other arguments to
+ * the front of argv and sets *argc to their number. Returns GOOD or USAGE. */
 int read_options(const subcommand *, void *to, int *argc, char **argv);
 void print_options(const subcommand *, FILE *);
 /* Prints "weft: NAME: text; see weft NAME --help" and returns USAGE. */

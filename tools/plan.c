@@ -1,4 +1,4 @@
-/* plan.c - `weft plan`: plans of a file of lengths, side by side. */
+/* plan.c - `weft plan`: plans a list of lengths with several planners and compares the plans. */
 #include <stdlib.h>
 #include <string.h>
 #include "tools/corpora/corpora.h"
@@ -25,8 +25,8 @@ static void print_table(const planned *all, int n)
 }
 
 /* ---- the command ---- */
-/* report, from: files or NULL. named: lengths names a corpus. layer: read from explain, unless costs come
- * from a file. */
+/* The options. report, from: files or NULL. named: lengths is the name of a corpus. layer: from the text
+ * explain, unless costs come from a file. */
 typedef struct {
     bool json, times, named, list, calibrate;
     int64_t seconds, threads;
@@ -64,8 +64,8 @@ static void free_all(planned *all, int n)
     free(all);
 }
 
-/* The planners' plans, then those of the file. A planner of others that fails does not stop the rest: it is
- * left out, and *failed is set. */
+/* Makes the planners' plans, then reads those of the file. A foreign planner that fails is left out and sets
+ * *failed. */
 static bool make_all(const asked *a, const int32_t *len, int64_t n, planned **all, int *count, bool *failed)
 {
     bool good = true;
@@ -137,7 +137,7 @@ static int list_planners(void)
     return finish_output("plan", GOOD);
 }
 
-/* As a shell would read it again. */
+/* Quotes the arguments for a shell. */
 char *command_line(const char *name, int argc, char **argv)
 {
     char *text = NULL;
@@ -188,8 +188,8 @@ static weft_status plan_nothing(const int32_t *len, int64_t n, const weft_plan_o
     return WEFT_OK;
 }
 
-/* Checks the name and options of a planner before lengths are read: a planner of that name that does nothing
- * gets the options. */
+/* Checks the name and options of a planner before lengths are read, by a planner of that name that does
+ * nothing. */
 static bool is_planner(const subcommand *s, const char *text)
 {
     const weft_planner *named;
@@ -218,7 +218,7 @@ bool are_planners(const subcommand *s, char *const *text, int n)
     return true;
 }
 
-/* What does not go together, and what is missing. */
+/* Checks for options that exclude each other, and for missing arguments. */
 static int check_asked(const asked *a, int operands)
 {
     const subcommand *s = &subcommand_plan;

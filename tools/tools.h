@@ -1,4 +1,4 @@
-/* tools.h - what the subcommands of `weft` share. */
+/* tools.h - errors, memory, clocks and the record of a subcommand, for all files of the command `weft`. */
 #ifndef WEFT_TOOLS_H
 #define WEFT_TOOLS_H
 #include <stdbool.h>
@@ -7,8 +7,8 @@
 
 enum { GOOD = 0, FAILED = 1, USAGE = 2 };        /* exit statuses */
 
-/* A subcommand. about: one line; usage: the operands; details: paragraphs of its help; options: ends with an
- * empty one, NULL if there are none. run gets the arguments after the subcommand's name and returns an exit
+/* A subcommand. about: one line. usage: the operands. details: paragraphs of its help. options: ends with an
+ * empty record; NULL: no options. run gets the arguments after the subcommand's name and returns an exit
  * status. */
 struct option;
 typedef struct {
@@ -20,21 +20,21 @@ extern const subcommand subcommand_plan, subcommand_corpora, subcommand_lab, sub
 
 /* Prints an error as the last line on stderr and returns status. */
 __attribute__((format(printf, 2, 3))) int say_error(int status, const char *format, ...);
-/* The same for FAILED; false. */
+/* Prints an error as say_error does and returns false. */
 #define say_failure(...) (say_error(FAILED, __VA_ARGS__) == GOOD)
-/* Returns memory for n things of so many bytes, and one more, all zeros. get_more changes the size of an
- * array. Both end the command with an error if there is none. */
+/* Returns zeroed memory for n + 1 elements. get_more resizes an array. Both end the command with an error if
+ * memory is exhausted. */
 void *get_memory(int64_t n, size_t bytes);
 void *get_more(void *, int64_t n, size_t bytes);
-/* Flushes stdout and returns status; FAILED, with an error, if something could not be written. */
+/* Flushes stdout and returns status, or prints an error and returns FAILED if a write failed. */
 int finish_output(const char *name, int status);
-/* measure.c: */
-/* Returns seconds of a clock that is never set; only differences mean something. */
+/* ---- measure.c ---- */
+/* Returns seconds of a monotonic clock. Only differences have a meaning. */
 double seconds_now(void);
-/* Returns the seconds for which a CPU has run this thread. */
+/* Returns the CPU time of this thread in seconds. */
 double cpu_seconds(void);
 /* Compares two int32_t, for qsort. */
 int by_length(const void *, const void *);
-/* Sorts n numbers, 1 or more, and returns their quantile q, 0 .. 1, interpolated between the two nearest. */
+/* Sorts n >= 1 numbers and returns their quantile q, 0 .. 1, interpolated between its two neighbours. */
 double quantile(double *x, int n, double q);
 #endif

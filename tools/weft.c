@@ -1,4 +1,4 @@
-/* weft.c - the command `weft`: subcommands, one file each. */
+/* weft.c - the command `weft`: finds the subcommand and prints help. */
 #include <errno.h>
 #include <stdarg.h>
 #include <stdlib.h>
@@ -98,7 +98,7 @@ static int help(int argc, char **argv)
 
 static bool asks_for_help(const char *word) { return !strcmp(word, "--help") || !strcmp(word, "-h"); }
 
-/* Prints help wherever it is asked for, also after other arguments. */
+/* Prints help for --help anywhere among the arguments. */
 static int run(const subcommand *s, int argc, char **argv)
 {
     for (int i = 0; i < argc && strcmp(argv[i], "--"); i++)

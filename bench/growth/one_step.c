@@ -1,6 +1,6 @@
-/* one_step.c - a program that opens a context, makes a model, trains one step and ends: what starting costs.
- * bench/growth.py runs it, and measures from exec to exit. With an argument it prints the peak of its
- * resident memory, in kB: whoever starts it sees its own there, too. */
+/* one_step.c - a program that opens a context, makes a model, trains one step and ends, to measure the cost
+ * of starting. bench/growth.py measures it from exec to exit. With an argument it prints its peak of resident
+ * memory in kB, which includes the peak of the process that started it. */
 #include <stdio.h>
 #include "weft.h"
 

@@ -45,7 +45,7 @@ def recurrent(args, row):
     classes = (torch.arange(row["B"]) % 2).to(args.device)
     net, lens = Recurrent(row), torch.tensor(lens)
     set_weights(net, row["H"])
-    if classifier:                               # weft's embedding, too, has zeros in the row of the padding
+    if classifier:                               # as weft's embedding: zeros in the row of the padding
         with torch.no_grad():
             net.embedding.weight[0] = 0
     net.to(args.device)

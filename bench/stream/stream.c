@@ -1,5 +1,5 @@
 /* stream.c - one token a call: a table of 256 rows, or real numbers, one LSTM of H units, a linear layer to
- * 256, for B sequences at a time; beside onnxruntime by turns, if there is one.
+ * 256, for B sequences at a time; next to onnxruntime in turn, if it is installed.
  *
  *     stream [--library LIBONNXRUNTIME --models FOLDER] [--units H,..] [--batch B,..] [--calls N]
  *            [--precision fp32|strict_fp32|tf32|bf16]
@@ -68,7 +68,7 @@ static bool open_model(model *s, weft_precision precision, bool table, int64_t H
 }
 
 
-/* what comes in with call t */
+/* the input of call t */
 static int32_t token(int64_t t, int64_t b) { return (int32_t)((t * 7 + b * 13) % CLASSES); }
 static weft_real number(int64_t t, int64_t b, int64_t i)
 {
@@ -98,7 +98,7 @@ static void call_weft(model *s)
     weft_clear(s->w);
 }
 
-/* Of a token, if so many of each sequence come in one call: the least of five. */
+/* Returns the time of a token if many of each sequence come in one call: the least of five. */
 static double together(model *s)
 {
     int64_t rows = s->B * TOGETHER;
@@ -127,7 +127,7 @@ static double together(model *s)
 /* The functions are at fixed places of a table, which is requested by the first version of the interface that
  * has them all: those places do not change. */
 enum { ORT_MOST = 4 };
-/* A tensor in memory of the program's own, of float or, `whole`, of int64. */
+/* A tensor in memory of the program, of float or, with `whole`, of int64. */
 typedef struct ort_tensor {
     const char *name;
     void *data;
@@ -139,7 +139,7 @@ typedef struct ort_tensor {
 enum { INTERFACE = 1, WARNINGS = 2, ALL_OPTIMISATIONS = 99, ARENA = 1, DEFAULT_MEMORY = 0 };
 enum { FLOAT = 1, INT64 = 7 };
 
-/* Places in the table, and what stands there. A status that is not NULL is an error. */
+/* The table of functions, with their indices. A status that is not NULL is an error. */
 typedef struct api {
     void *skip_0[2];
     const char *(*message)(const void *status); /* 2 */
@@ -183,7 +183,7 @@ static bool good(const ort *o, void *status)
     return !status;
 }
 
-/* The model of a file, on one thread; NULL, and a message on stderr, if there is none. */
+/* Opens the model of a file, on one thread. Returns NULL, with a message on stderr, if that fails. */
 static ort *ort_open(const char *library, const char *path)
 {
     const base *(*hello)(void) = NULL;
@@ -193,7 +193,7 @@ static ort *ort_open(const char *library, const char *path)
     ort *o = calloc(1, sizeof *o);
     memcpy(&hello, &symbol, sizeof hello);
     if (!hello || !o || !(o->from = hello()) || !(o->f = o->from->table(INTERFACE))) {
-        fprintf(stderr, "stream: %s is no onnxruntime: %s\n", library,
+        fprintf(stderr, "stream: %s is not onnxruntime: %s\n", library,
                 handle ? "it has no OrtGetApiBase" : dlerror());
         free(o);
         return NULL;
@@ -304,7 +304,7 @@ static double part(double *x, int n, double share)
     return x[(int)(share * (n - 1))];
 }
 
-/* How much too long an empty loop of that length is: what the machine does meanwhile. */
+/* Returns by how much an empty loop of that length is too long: the noise of the machine. */
 static double idle(double us)
 {
     double from = now_us(), at;
@@ -323,7 +323,7 @@ static bool same_logits(const model *s, const peer *p)
     return true;
 }
 
-/* Some calls of one, some of the other; what both see is the same. peer NULL: there is none. */
+/* Alternates calls of both, with the same inputs. peer NULL: weft only. */
 static bool measure_calls(model *s, peer *p, measured *m)
 {
     for (int64_t t = 0; t < m->n; t += BY_TURNS) {
@@ -387,7 +387,7 @@ static bool call_only(const asked *a)
     return good;
 }
 
-/* ---- what is asked for ---- */
+/* ---- options ---- */
 static int numbers_of(const char *text, int64_t *to)
 {
     int n = 0;

@@ -1,4 +1,4 @@
-/* program.h - what the example programs share: how they end, memory, time, signals, a context, texts of
+/* program.h - code that the example programs share: how they end, memory, time, signals, a context, texts of
  * files. */
 #ifndef EXAMPLES_PROGRAM_H
 #define EXAMPLES_PROGRAM_H

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # kill.sh    a run of examples/g2p that saves after every update is killed at random moments (KILLS in all, 20) and resumed, with one thread or
-# two, until it comes to its end: to the same bytes as a run that nobody disturbed, with no checkpoint lost, no line of the log broken, and
-# at most one temporary file in a hundred kills left behind (by a kill between its name and its rename). SEED makes the moments the same again. B is the build, G2P another program.
+# two, until it comes to its end: to the same bytes as an undisturbed run, with no checkpoint lost, no line of the log broken, and
+# at most one temporary file in a hundred kills left over (by a kill between its name and its rename). SEED makes the moments the same again. B is the build, G2P another program.
 set -u
 started=$SECONDS
 . "$(dirname "$0")/../scripts/script.sh"

@@ -163,7 +163,7 @@ net ranks_catch "a rank that is lost with its states, and no one says so" parall
     's/ && !p->batch\.carries\)/)/' carried 'a rank is lost, and its states'
 net test_catches "a state that would leave its shard"       plan/split.c 's/if \(shard_of\(t, from->row\) != shard_of\(t, s->row\)\)/if (0)/' plan/test_split
 
-# The definitions of planners in Python, beside a command linked with a source that has a bug.
+# The definitions of planners in Python, against a command linked with a source that has a bug.
 definitions_catch() {                   # NET SOURCE SED WORDS
     local rc out
     plant "$1" "$2" "$3" weft "$BUILD"/tools/*.o "$BUILD"/tools/*/*.o || return
@@ -174,7 +174,7 @@ if command -v python3 >/dev/null; then
     net definitions_catch "a bound a little wrong, by its definition in Python" plan/figures.c 's/(len\[order\[long_ones\]\]) > capacity/\1 >= capacity/' 'l2 is [0-9]+, by its definition'
     net definitions_catch "a planner's rule a little wrong, by its second writing" plan/fits.c 's/weft__gaps_from\(b->gaps, length\)/weft__gaps_from(b->gaps, length + 1)/' 'by its definition'
 else echo "  no python3: the definitions of planners had no bug to catch"; fi
-# The rules of the house, each in a copy of the tree in which one line breaks it.
+# The rules of lint, each in a copy of the tree where one line breaks it.
 lint_catches() {                        # NET RULE FILE LINE WORDS: LINE is a line more at the end of FILE, or /WORD/d
     local out rc b; b=$(realpath "$BUILD")
     git ls-files -z | xargs -0 cp --parents -t "$into"
@@ -198,8 +198,8 @@ net lint_catches "a line too long for code on a page"    code_of_pages          
 net lint_catches "a result that was typed"               lessons_type_no_results  lessons/03_bptt/lesson.md 'It is 3.1415 here.' 'lessons/03_bptt/lesson.md: 3.1415'
 net lint_catches "a function of 41 lines"                function_sizes           nn/clip.c          "int long_one(void)"$'\n{'"$(printf '\n    ;%.0s' {1..38})"$'\n}' 'nn/clip.c: long_one has 41 lines'
 
-# The documents' net: pages of which one block does not print what is shown.
-page_catches() {                        # NET WORDS SHOWN: what stands below a block that prints 1.25
+# The check of documents: in each page one block prints something else than the page shows.
+page_catches() {                        # NET WORDS SHOWN: the text below a block that prints 1.25
     local out rc page=$into/page.md
     printf '```c\nprintf("%%.2f of it\\n", 1.25);\n```\n%s\n' "$3" >"$page"
     if out=$(B=$BUILD V='' bash tests/doccheck.sh "$page" 2>&1 </dev/null); then rc=0; else rc=1; fi

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # planted_cuda.sh: bugs that GPU code has, each planted into a copy of one source of the emulated back end, must be caught by the
-# test that is named beside it. MAKE and BUILD come from make; everything else is built by then.
+# test that is named next to it. MAKE and BUILD come from make; everything else is built by then.
 set -u
 all=0
 . tests/units.sh
@@ -41,7 +41,7 @@ net() {
     elif [ $rc = 0 ]; then echo "  FAIL  $what: $test did not notice"; else echo "  ok    $what: $test, order $order"; fi
     rm -rf "$into"
 }
-catches() {                             # WHAT [HEADER:]FILE SED TEST [FILTER]; as many at once as there are cores
+catches() {                             # WHAT [HEADER:]FILE SED TEST [FILTER]; one process a core
     all=$((all + 1))
     while [ "$(jobs -rp | wc -l)" -ge "$(nproc)" ]; do wait -n; done
     net "$folder/$all" "$@" >"$folder/$all.log" 2>&1 &

@@ -31,7 +31,7 @@ outcome() {                             # FOLDER KIND AT
     local resume=; if [ -e x.h5 ]; then resume=--resume; fi
     if "$g2p" "${trains[@]}" --out x.h5 $resume >out 2>>err && cmp -s x.h5 ../whole.h5; then echo told; else echo lost; fi
 }
-each() {                                # KIND LANE: those of all that are this lane's
+each() {                                # KIND LANE: the cases of this lane
     local n said
     mkdir "$1.$2" && for ((n = $2; n <= count; n += lanes)); do
         said=$(outcome "$1.$2" "$1" "$n")

@@ -53,7 +53,7 @@ elif two_machines; then
     check "the same bytes" cmp one.h5 many.h5
 else echo "skipped: two machines: ip netns is not allowed here"; fi
 
-# ---- faults: the job ends by itself, names the rank where it can, and another number of ranks goes on to the same bytes
+# ---- faults: the job ends without help, names the rank where it can, and another number of ranks goes on to the same bytes
 ranks_of() { pgrep -f "^$g2p .*$1"; }
 saved_often() { [ -e "$1" ] && [ "$(stat -c %Y.%i "$1")" != "${seen:-}" ]; }
 wait_for_saves() {                      # FILE TIMES PID
@@ -63,7 +63,7 @@ wait_for_saves() {                      # FILE TIMES PID
         seen=$(stat -c %Y.%i "$1")
     done
 }
-ends() {                                # PID FILE: within 30 s; else what is left is killed, and it was a hang
+ends() {                                # PID FILE: within 30 s; otherwise the rest is killed, and it counts as a hang
     local k
     for ((k = 0; k < 300; k++)); do
         kill -0 "$1" 2>/dev/null || [ -z "$(ranks_of "$2")" ] || { sleep .1; continue; }

@@ -1,5 +1,5 @@
 # shellcheck shell=bash
-# script.sh, to be sourced: what the test scripts share. They run in a folder of their own, which goes with them. B is the build.
+# script.sh, to be sourced: functions that the test scripts share. A script runs in a temporary folder, removed at its end. B is the build.
 examples=$(realpath "${B:-build}")/examples
 g2p=$examples/g2p
 dir=$(mktemp -d) || exit 1
@@ -13,12 +13,12 @@ how_often() {                           # TIMES SANITIZED: how often a program i
     case ${V:-} in asan|dasan|tsan) times=$2 ;; esac
     echo "${WEFT_KILLS:-${WEFT_SOAK:+100}}" | grep . || echo "$times"
 }
-check() {                               # WHAT COMMAND...: what it says is in out and err
+check() {                               # WHAT COMMAND...: its output is in out and err
     local what=$1; shift
     all=$((all + 1))
     if "$@" >out 2>err; then good=$((good + 1)); else echo "not so: $what: $*"; cat out err; fi
 }
-says() {                                # STATUS PATTERN COMMAND...: ends with that status, and what it says has the pattern
+says() {                                # STATUS PATTERN COMMAND...: ends with that status, and its output has the pattern
     local status=$1 pattern=$2; shift 2
     "$@" >said 2>&1
     local rc=$?
@@ -29,7 +29,7 @@ finish() {                              # WHAT: its checks hold, or the script f
     echo "$good of $all checks of $1 hold"
     [ "$good" = "$all" ]
 }
-# A language of its own, as a dictionary: WORDS of syllables, each written and spoken in one way, but for c, which sounds like s before i and e.
+# A language of its own, as a dictionary: WORDS of syllables, each written and spoken in one way, except c, which sounds like s before i and e.
 language() {
     awk -v words="$1" 'BEGIN {
         split("b d f k l m n p r s t v c", on); split("a e i o u", vowel); split("ae eh ih aa ax", sound); srand(1)

@@ -61,7 +61,7 @@ if [ -z "${V:-}" ] && [ -w /proc/self/clear_refs ]; then
     check "a step's memory" eval '"$bench" --case net --quick --runs 1 >net.memory && field peak_bytes net.memory | awk "NR == 2 { exit !(\$1 > 33e6 && \$1 < 300e6) }"'
 fi
 
-# ---- what is made of rows
+# ---- tables and charts from rows
 if ! command -v python3 >/dev/null; then finish "the benchmarks (no python3: nothing is made of them)"; exit; fi
 table() { python3 "$root/bench/table.py" "$@"; }
 row() {                                 # WHO LAYOUT MS LOSS NORM [MORE]

@@ -42,11 +42,11 @@ printf '3 1\n2' >lengths
 printf '3 1\n2 two' >word
 check "a file" is "$(lengths file:lengths)" "3 1 2"
 check "a file, planned as if it were said alone" is "$("$weft" plan --corpus file:lengths order:count=2)" "$("$weft" plan lengths order:count=2)"
-check "a word in it" says 1 'word:2: "two" is no length' "$weft" corpora file:word
+check "a word in it" says 1 'word:2: "two" is not a length' "$weft" corpora file:word
 check "no file" says 1 'gone: No such file' "$weft" corpora file:gone
 check "no path" says 1 'there is no path' "$weft" corpora file:
 
-# ---- what is refused
+# ---- errors
 check "no such corpus, the nearest named" says 1 '"fortunes" is near' "$weft" corpora fortune
 check "none is near" says 1 'they are cmudict' "$weft" corpora xyzzyplugh
 check "the same of weft plan" says 1 '"words" is near' "$weft" plan --corpus wrods order:count=2

@@ -7,7 +7,7 @@ build=$(realpath "${B:-build}")
 . "$(dirname "$0")/script.sh"
 sanitize=; case ${V:-} in asan|dasan) sanitize=-fsanitize=address,undefined ;; esac
 real= other=-DWEFT_DOUBLE missing=weft_open_f64; case ${V:-} in double|dasan) real=-DWEFT_DOUBLE other= missing=weft_open_f32 ;; esac
-compilers="g++ clang++"                 # what a sanitizer has compiled is linked by the compiler that it came with
+compilers="g++ clang++"                 # objects of a sanitizer are linked by the compiler that made them
 if [ -n "$sanitize" ]; then case ${CC:-cc} in *clang*) compilers=clang++ ;; *) compilers=g++ ;; esac; fi
 libraries="$(${PKG_CONFIG:-pkg-config} --libs hdf5 zlib) -ldl -lm -lpthread"
 warn="-Wall -Wextra -Wpedantic -Wshadow -Werror"

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# test_examples.sh    the small examples run, say what they should, and leave what they should. B is the build.
+# test_examples.sh    the small examples run, print the expected text, and write the expected files. B is the build.
 set -u
 . "$(dirname "$0")/script.sh"
 

@@ -34,7 +34,7 @@ check "another seed" eval '"${run[@]}" --out other.h5 --seed 2 >other && ! equal
 check "of the same data" eval '[ "$(grep AR-X other)" = "$(grep AR-X first)" ]'
 check "other data" eval '"${run[@]}" --out other.h5 --series-seed 2 >other && [ "$(grep AR-X other)" != "$(grep AR-X first)" ]'
 
-# ---- what a file is good for
+# ---- a saved file
 check "--test" eval '"$forecast" --test whole.h5 >t && last_line t attention_lstm "[0-9]+ windows/s" && [ "$(errors t)" = "$(errors first)" ]'
 check "a resumed run that was complete" eval '"${run[@]}" --out again.h5 --resume >t && [ "$(errors t)" = "$(errors first)" ]'
 check "changes nothing" equal again.h5

@@ -86,7 +86,7 @@ check "nor one of the name by which it was found" stays_out here b env LD_LIBRAR
 place b/lib/$plugin
 check "from the library's own folder" runs env LD_LIBRARY_PATH="$dir/b/linked" ./shared
 
-# ---- a setuid program, called by nobody: in a folder that nobody may enter, where root may make one
+# ---- a setuid program, called by user nobody, in a folder that others may not enter; needs root
 nobody() { setpriv --reuid=65534 --regid=65534 --clear-groups "$@"; }
 others=$(env -u TMPDIR mktemp -d) && trap 'rm -rf "$dir" "$others"' EXIT
 cp archive "$others/opens" && cp foreign.so "$others/libfree.so" && mkdir "$others/evil" && cp foreign.so "$others/evil/$plugin"

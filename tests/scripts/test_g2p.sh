@@ -29,7 +29,7 @@ check "another file" eval '! equal seed.h5'
 check "one thread" "${run[@]}" --out one.h5 --threads 1
 check "the same bytes with one thread" equal one.h5
 
-# ---- what a file is good for
+# ---- a saved file
 check "--test" eval '"$g2p" --test whole.h5 >t && last_line t && [ "$(errors t)" = "$(errors first)" ]'
 check "--test with the dictionary" eval '"$g2p" --test whole.h5 --data dict >t && [ "$(errors t)" = "$(errors first)" ]'
 check "--test --beam" eval '"$g2p" --test whole.h5 --beam 3 >t && last_line t'
@@ -40,7 +40,7 @@ check "changes nothing" equal again.h5
 
 # ---- stopped by Ctrl-C, killed at any moment
 interrupted() {                         # SIGNAL FILE COMMAND...: sends it that signal when it has saved FILE for the first time; its status.
-    local signal=$1 file=$2 rc=0 pid; shift 2         # What has ended before the signal came is run again.
+    local signal=$1 file=$2 rc=0 pid; shift 2         # A run that ended before the signal is repeated.
     for _ in 1 2 3 4 5; do
         rm -f "$file"
         "$@" >said 2>&1 & pid=$!

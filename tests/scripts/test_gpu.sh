@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# test_gpu.sh    the logic of tests/gpu_first.sh, with stubs in place of all programs: what it runs, what stops it, what it leaves out.
+# test_gpu.sh    the logic of tests/gpu_first.sh, with stubs for all programs: steps that run, errors that stop it, steps that are skipped.
 set -u
 root=$(realpath "$(dirname "$0")/../..")
 . "$(dirname "$0")/script.sh"

@@ -82,7 +82,7 @@ check "interrupted: the exit status" is $? 1
 check "and the words" grep -q 'interrupted; e.html has what was measured' err.e
 check "and the page" grep -q '</html>' e.html
 
-# ---- what a terminal shows while it works
+# ---- progress on a terminal
 if command -v script >/dev/null; then
     TERM=xterm script -qec "$weft lab --quick --corpus geometric:.01,n=9000 --limit 9000 --hidden 16 --seconds 3 --only=times --rounds=64 --planner random:count=8 --out w.html" /dev/null >shown 2>&1
     check "what is being done" grep -q 'times, round 1 of 64: random:count=8' shown
@@ -148,7 +148,7 @@ check "no such file of plans" says 1 'gone.jsonl' run --from gone.jsonl --out g.
 check "no such corpus, the nearest named" says 1 '"fortunes" is near' "$weft" lab --corpus fortunse --planner order:count=2 --out g.html
 check "no such planner, the nearest named" says 2 '"random" is near' run --planner rndom:count=8 --out g.html
 check "no sequence" says 1 'has 0 different sequences' "$weft" lab --corpus uniform:1:3,n=0 --planner order:count=2 --out g.html
-check "a word in the file" says 1 'is no length' "$weft" lab --corpus file:"$root/LICENSE" --planner order:count=2 --out g.html
+check "a word in the file" says 1 'is not a length' "$weft" lab --corpus file:"$root/LICENSE" --planner order:count=2 --out g.html
 check "no planner" says 2 '--planner PLANNER is missing' run --out g.html
 check "no corpus" says 2 '--corpus NAME is missing' "$weft" lab --planner order:count=2 --out g.html
 check "no page" says 2 '--out FILE.html is missing' run --planner order:count=2

@@ -22,7 +22,7 @@ answer() {                              # NAME CODE: what step does
       printf 'void step(const rnn *r, const double *x, const double *b, double *h)\n{\n    (void)r, (void)x, (void)b, (void)h;\n    %s\n}\n' "$2"
       printf 'void run(const rnn *r, int n, const double *x, double *h) { (void)r, (void)n, (void)x, (void)h; }\n'; } >"class/$1/02.c"
 }
-gets() {                                # NAME VERDICT CODE: this is what it hears
+gets() {                                # NAME VERDICT CODE: the verdict that an answer gets
     answer "$1" "$3"
     check "$1" says 1 "^lesson 02: $2" lesson run 2 "class/$1/02.c"
 }
@@ -153,7 +153,7 @@ check "a package" says 0 '^lessons without solutions' lesson package package
 check "has no solution, wrong answer or check" eval '! find package -name "solution.c" -o -name "wrong*" -o -name check.c -o -name "hints*" | grep .'
 check "has all that a lesson needs" eval 'for f in lesson.md lesson.h start.c show.c expected.txt picture.svg check.o; do [ "$(ls package/[0-9]*/$f | wc -l)" = 12 ] || { echo $f; false; break; }; done'
 
-# ---- a course of one's own
+# ---- a custom course
 check "a lesson is begun" says 0 '02.c is to be filled in' lesson start 2 "a course"
 check "with the file of the package" cmp "a course/02.c" package/02_rnn_by_hand/start.c
 check "make checks it, and shows the first hint" says 2 'lesson 02: hint: step leaves h at zero' env B="$library" make -C "a course" 02

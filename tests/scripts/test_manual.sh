@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# test_manual.sh    the page of the manual and the completion of the command weft: the page names what weft --help lists, and what is
-# offered for a line is what can stand there. B is the build.
+# test_manual.sh    the manual page and the completion of the command weft: the page names everything that weft --help lists, and the completion
+# offers only words that are valid in their place. B is the build.
 set -u
 bin=$(realpath "${B:-build}") root=$(realpath "$(dirname "$0")/../..")
 . "$(dirname "$0")/script.sh"

@@ -67,7 +67,7 @@ bad "a batch is something else" '{"batches": [0]}'
 bad "a row is something else" '{"rows": [0]}'
 bad "segment 0, 5 tokens of sequence 0 from token 3 on, .* the sequence has 7 tokens" '{"batches": [[[0, 3, 5]]]}'
 bad "its batch has 1 rows of 8 cells" '{"rows": [[0, 1]], "capacity": 8}'
-bad '"planner" is no text' '{"planner": 3, "batches": []}'
+bad '"planner" is not a text' '{"planner": 3, "batches": []}'
 bad '"capacity" is out of range' '{"capacity": -3, "rows": []}'
 bad 'wider than "capacity"' '{"capacity": 3, "rows": [[0]], "width": 9}'
 bad '"batch_rows" and the number of rows do not agree' '{"rows": [[0], [1]], "batch_rows": [3]}'
@@ -79,20 +79,20 @@ bad '"width" of a batch is missing' '{"batches": [[0], [1]], "width": [9]}'
 bad '"batch_rows", "width" and "columns" need' '{"batches": [[0], [1]], "width": [9, 9, 9]}'
 bad '"columns" needs a list for each row' '{"rows": [[0], [1]], "columns": [[0], []]}'
 bad "in row 0 from column 3 on: another one ends at column 7 of the row" '{"rows": [[0, 1]], "columns": [[0, 3]]}'
-bad '"columns" is a list beside "rows"' '{"batches": [[0]], "columns": [[0]]}'
+bad 'expected "columns" to be a list' '{"batches": [[0]], "columns": [[0]]}'
 bad '"carry" is true, or a list' '{"batches": [[0,1,2,3,4,5,6,7]], "carry": [true]}'
 bad 'in the batch before none ends where it begins' '{"batches": [[0,1,2,3,4,5,6,7]], "carry": [true,true,true,true,true,true,true,true]}'
 bad "duplicate object key" '{"batches": [], "batches": []}'
 bad "no plan; one a line is expected" ''
 bad 'by_hand: plan 1: "batches" or "rows"' '{"plans": [{}]}'
 bad 'by_hand:2: .*; JSON is expected' '{"plans": [{}'
-bad '"plans" is no list' '{"plans": 3}'
+bad '"plans" is not a list' '{"plans": 3}'
 check "no such file" says 1 '--from gone: No such file' "$weft" plan --from gone eight
 check "two files" says 2 'from is given twice' "$weft" plan --from a --from b eight
 check "no lengths" says 2 'a file of lengths' "$weft" plan --from by_hand
 
 # ---- the page
-golden() {                              # NAME FILE: the same bytes but for the version; --update writes it
+golden() {                              # NAME FILE: the same bytes except the version; --update writes it
     local want=$root/tests/golden/$1
     sed "s/$version/VERSION/g" "$2" >got.html
     if [ "$update" = yes ]; then cp got.html "$want"; fi
@@ -124,7 +124,7 @@ echo 9 8 6 4 3 2 | "$weft" plan --report six.html - order:count=6 >/dev/null
 check "32 of 54 cells" has_words six.html "Packed: 32 tokens in 32 cells, 22 of 54 (40.7 %) saved; 9 steps; batch_sizes 6 6 5 4 3 3 2 2 1."
 check "26 sums of 48" grep -qF '<td>32</td><td>54</td><td>40.7</td><td>26</td><td>48</td>' six.html
 
-# all that a laboratory measures, from formulas
+# all measurements of a laboratory, from formulas
 check "a page with all that is measured" says 1 "the page is written" "$weft" plan lengths ./page_lab.so:page_planner
 check "a verdict, with its reason" grep -q "<strong>Take 1 random.* the fastest. No plan within 10 % of it changes gradients less" measured.html
 check "it is the golden one" golden page_measured.html measured.html

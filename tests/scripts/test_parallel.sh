@@ -66,7 +66,7 @@ gathered() {
     check "one is killed among them" says 1 "rank 1 is gone" faulty kill:1:12 ranks 3 8 6 gathers
 }
 
-# ---- the examples: what they print, write and save is the same on any number of ranks
+# ---- the examples: output and files are the same on any number of ranks
 g2p_on_ranks() { "$@" "$g2p" --data dict --epochs 4 --hidden 24 --warmup 5 --shards 4 --threads 1 --out it.h5 --said it.txt --log it.log 2>err | sed 's/, [0-9]* s$//'; }
 forecast_on_ranks() { "$@" "$examples/forecast" --quick --model tft --dropout .1 --shards 4 --threads 1 --out it.h5 --forecasts it.txt --log it.log 2>err | sed 's/, [0-9.]* steps.s, [0-9]* s$//; s/, [0-9]* s$//; s/, [0-9]* s  (/  (/'; }
 keep_all() { local kind=$1 as=$2; shift 2; rm -f it.*; "${kind}_on_ranks" "$@" >it.said; [ -s it.h5 ] && [ -s it.txt ] && [ -s it.said ] && for f in h5 txt said log; do mv it.$f "$as.$f"; done; }
@@ -117,7 +117,7 @@ launched() {
     done
 }
 
-# Of all ranks one says what it runs on, and what it took.
+# Only one rank prints the device and the time.
 one_speaks() {
     local text
     WEFT_LOG=2 by_mpi 2 4 3 gathers >out 2>said || return 1
@@ -132,7 +132,7 @@ logged() {
     check "why it is not on a GPU is said by each" eval '[ "$(why by_mpi 2 4 1)" = $((2 * $(WEFT_BACKEND_PATH=$(dirname "$examples") why "$train" 4 1))) ]'
 }
 
-# ---- two ranks on one GPU are told once; each on its own are not
+# ---- two ranks on one GPU get one warning; ranks with a GPU each get none
 on_gpus() { WEFT_BACKEND_PATH=$(dirname "$examples")/emu WEFT_DEVICE=$1 "$parts/ranks" 3 "$parts/pairs.so" sh -c "$2"' exec "$0" "$@"' "$train" 3 1 units=8 size=4; }
 shared_gpus() {
     if [ ! -e "$(dirname "$examples")/emu/libweft_cuda.so" ]; then echo "skipped: ranks on one GPU: no emu/libweft_cuda.so"; return; fi
@@ -144,7 +144,7 @@ shared_gpus() {
     check "silenced" eval 'WEFT_LOG=0 on_gpus cuda:1 "" >said 2>&1 && ! grep share said'
 }
 
-# ---- from GPU to GPU, by the library that stands in for NCCL
+# ---- from GPU to GPU, by a replacement for NCCL
 by_link() {                             # RANKS ARGUMENTS of train: each rank a GPU of its own; ODD=RANK has another NCCL
     local n=$1; shift
     WEFT_BACKEND_PATH=$emu WEFT_DEVICE=cuda WEFT_EMU_DEVICES=8 WEFT_NCCL=${nccl-$emu/libnccl.so} "$parts/ranks" "$n" "$parts/pairs.so" sh -c \
@@ -303,7 +303,7 @@ failures() {
     check "another instruction set" told_by_all 2 "differ in the device or instruction set" eval 'WEFT_ISA=generic "$parts/ranks" 2 "$parts/pairs.so" sh -c "case \$WEFT_PAIRS in 0*) unset WEFT_ISA;; esac; exec \"\$@\"" sh "$train" 8 6'
 }
 
-# ---- ranks that are gone, or do not answer: no one waits for ever, and what is saved is whole
+# ---- lost ranks and ranks that do not answer: no rank waits for ever, and saved files are whole
 gone() {
     undisturbed
     check "a run that saves" ranks 3 8 12 out=many every=4
@@ -374,7 +374,7 @@ goes_on() {
 }
 
 # ---- examples/common/restart.sh
-fewer_each_time() {                     # a run of 4 ranks, of which one is killed; then of 3, of 2, which is left alone
+fewer_each_time() {                     # a run of 4 ranks where one is killed; then with 3, then with 2, undisturbed
     local runs; runs=$(($(cat runs 2>/dev/null || echo 0) + 1)); echo $runs >runs
     local said=(8 12 out=again every=1); [ ! -e again ] || said+=(resume)
     if [ $runs = 3 ]; then ranks 2 "${said[@]}"; else faulty kill:1:60 ranks $((5 - runs)) "${said[@]}"; fi
@@ -403,7 +403,7 @@ restarted() {
 
 # ---- signals
 stopped_together() {
-    rm -f said stopped                  # what is there is of this run
+    rm -f said stopped                  # the files belong to this run
     ranks 3 8 100000 out=stopped units=8 >said 2>&1 & local pid=$! one
     until [ -e said ] && [ "$(wc -l <said)" -gt 3 ]; do kill -0 $pid || return 1; sleep .05; done
     one=$(pgrep -f "^$train 8 100000" | tail -n 1)
@@ -415,7 +415,7 @@ stopped() {
     for signal in TERM USR1; do check "SIG$signal to one stops all at one update" stopped_together $signal; done
 }
 
-# ---- where there is no one
+# ---- without other ranks
 refused() {
     echo 'static const struct { int abi; } old = { 1 }; const void *weft_transport_open_v1(void) { return &old; }' >contract1.c
     check "a plug-in of contract 1" "${CC:-cc}" -shared -fPIC -o contract1.so contract1.c
@@ -432,7 +432,7 @@ refused() {
 
 every_part="bytes gathered examples launched logged shared_gpus linked linked_on resumed carried failures gone gone_at_the_end goes_on restarted stopped refused"
 case ${V:-} in
-double) every_part=$(echo " $every_part " | sed 's/ linked_on / /; s/ gone gone_at_the_end goes_on restarted / /') ;;      # who dies when is no matter of the numbers
+double) every_part=$(echo " $every_part " | sed 's/ linked_on / /; s/ gone gone_at_the_end goes_on restarted / /') ;;      # the lost rank and the moment do not change the numbers
 asan)   [ -n "${WHOLE:-}" ] || every_part=$(echo " $every_part " | sed 's/ bytes / /; s/ linked_on / /; s/ / /') ;;  # which numbers, none of memory
 esac
 for part in ${PARTS:-$every_part}; do $part; done

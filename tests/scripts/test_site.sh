@@ -39,7 +39,7 @@ check "and one behind it" grep -q 'x Phi(x), by the error function' site/api/api
 check "a name in code is a link" grep -q 'href="../api/api_core.html#weft_open"' site/docs/tutorial.html
 check "one script, in one page" is "$(grep -rl '<script' site)" site/search.html
 
-# What is broken is found, and said.
+# Broken pages are found and reported.
 broken() {                              # PATTERN FILE SED: the file of a copy is changed
     rm -rf copy; cp -r site copy
     sed -i "$3" "copy/$2"

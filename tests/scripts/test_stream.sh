@@ -1,15 +1,15 @@
 #!/usr/bin/env bash
-# test_stream.sh    one token a call: the benchmark runs and sees a peer that is none, and a call takes no more instructions than it did. The counts
+# test_stream.sh    one token a call: the benchmark runs and rejects a peer that is not onnxruntime, and a call takes no more instructions than it did. The counts
 # are callgrind's, of what gcc 12 makes for AVX2, and hold within 2 %. B is the build.
 set -u
 . "$(dirname "$0")/script.sh"
 stream=$(dirname "$examples")/bench/stream/stream
 # Kernels flush denormals and restore the mode of the caller; rows note their order; functions of the program run as callbacks.
-want_32=15208 want_128=36650             # instructions of a call with so many units, one sequence; another count is written here, with its reason
+want_32=15208 want_128=36650             # instructions of a call by units, one sequence; another count is written here, with its reason
 
 check "two shapes, both ways" eval '"$stream" --units 8,20 --batch 3 --calls 120 >said && [ "$(grep -cE "^stream(-real)? H=(8|20) B=3 weft [0-9.]+ us together [0-9.]+ us, 99.9 % within [0-9.]+ us, idle [0-9.]+ us$" said)" = 4 ]'
-check "no such library" says 1 "stream: /nowhere.so is no onnxruntime" "$stream" --library /nowhere.so --models . --units 8 --batch 1 --calls 10
-check "another library" says 1 "libm.so.6 is no onnxruntime: it has no OrtGetApiBase" "$stream" --library libm.so.6 --models . --units 8 --batch 1 --calls 10
+check "no such library" says 1 "stream: /nowhere.so is not onnxruntime" "$stream" --library /nowhere.so --models . --units 8 --batch 1 --calls 10
+check "another library" says 1 "libm.so.6 is not onnxruntime: it has no OrtGetApiBase" "$stream" --library libm.so.6 --models . --units 8 --batch 1 --calls 10
 for wrong in "--batch 0" "--batch 65" "--calls 0" "--unit 8" "--library x"; do
     # shellcheck disable=SC2086
     check "$wrong" says 2 "^stream \[--library" "$stream" $wrong

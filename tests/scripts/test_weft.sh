@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# test_weft.sh    the command `weft` as its user meets it: plans in words and as JSON, what it refuses and with what words. B is the build.
+# test_weft.sh    the command `weft` as its user meets it: plans as text and as JSON, and the errors with their messages. B is the build.
 set -u
 weft=$(realpath "${B:-build}")/weft root=$(realpath "$(dirname "$0")/../..")
 . "$(dirname "$0")/script.sh"
@@ -51,8 +51,8 @@ for words in '--list --bogus' '--list extra' '--json --list' '--list --list'; do
 check "no planner said" says 2 'a planner are expected' "$weft" plan lengths
 check "no lengths are told" says 0 'nothing has no lengths' "$weft" plan nothing first_fit:capacity=8
 check "no such file" says 1 'gone: No such file' "$weft" plan gone order:count=2
-check "a word among the lengths, with its line" says 1 'word:2: "two" is no length' "$weft" plan word order:count=2
-check "a negative length" says 1 '"-1" is no length' "$weft" plan negative order:count=2
+check "a word among the lengths, with its line" says 1 'word:2: "two" is not a length' "$weft" plan word order:count=2
+check "a negative length" says 1 '"-1" is not a length' "$weft" plan negative order:count=2
 check "no such planner, the nearest named" says 2 '"best_fit" is near' "$weft" plan lengths best_fat:capacity=9
 check "no such key, the nearest named" says 2 '"capacity" is near' "$weft" plan lengths best_fit:capcity=9
 check "a count that is missing" says 2 'random: count is missing; 1 or more is expected; see weft plan --help$' "$weft" plan lengths random
@@ -154,9 +154,9 @@ check "a forged count of empty sequences" says 1 'forges_planner:count=1: the pl
 check "a forged capacity" says 1 'forges_planner:count=2: the planner returned a capacity of -1' own forges_planner:count=2
 check "a forged width" says 1 'batch 0 has 8 rows of 9223372036854775807 cells' own forges_planner:count=3
 check "a forged count of segments" says 1 'batch 0 has 9223372036854775807 segments' own forges_planner:count=4
-check "bytes that are not a plan" says 1 'wrote to its pipe what is not a plan' own forges_planner:count=5
+check "bytes that are not a plan" says 1 'output in its pipe is not a plan' own forges_planner:count=5
 check "one that fails does not stop the others" eval '! "$weft" plan lengths ./own.so:crashes_planner:count=4 order:count=2 >table 2>err && grep -q "^order:count=2 " table && grep -q "crashes_planner.*signal 6" err'
-none_left() {                           # HOW MANY: so many processes were there, and none of them is, or will not be in a moment
+none_left() {                           # COUNT: this number of processes existed, and all of them end in a moment
     for _ in $(seq 50); do
         local left=0
         while read -r p; do ! kill -0 "$p" 2>/dev/null || left=1; done <descendants
@@ -226,20 +226,20 @@ if [ -f "$kept" ]; then
 fi
 check "renew what a file says" says 2 'costs and --calibrate: one of both' "$weft" plan --costs cpu.json --calibrate mixed order:count=8
 check "no such cell" says 2 'there is no cell "lsmt"; lstm, gru' "$weft" plan --explain=lsmt:16 mixed order:count=8
-check "two layers" says 2 '"lstm:16:2" is no layer; CELL:UNITS is expected, one layer of 1' "$weft" plan --explain=lstm:16:2 mixed order:count=8
-check "no units" says 2 '"lstm:0" is no layer' "$weft" plan --explain=lstm:0 mixed order:count=8
+check "two layers" says 2 '"lstm:16:2" is not a layer; expected CELL:UNITS, one layer of 1' "$weft" plan --explain=lstm:16:2 mixed order:count=8
+check "no units" says 2 '"lstm:0" is not a layer' "$weft" plan --explain=lstm:0 mixed order:count=8
 check "JSON and words" says 2 'json and --explain: one of both' "$weft" plan --json --explain mixed order:count=8
 bad_costs() { echo "$2" >bad.json; check "costs refused: $1" says 1 "costs bad.json.*$1" "$weft" plan --costs bad.json mixed order:count=8; }
 bad_costs 'JSON is expected' '{"name": '
 bad_costs 'an object with a "name"' '[]'
-bad_costs 'lists of as many numbers, 2 .. 16' '{"name": "x", "rows": [1, 2], "step_ms": [1]}'
-bad_costs 'lists of as many numbers' '{"name": "x", "rows": [1, "2"], "step_ms": [1, 2]}'
+bad_costs 'lists of equal length, 2 .. 16' '{"name": "x", "rows": [1, 2], "step_ms": [1]}'
+bad_costs 'lists of equal length' '{"name": "x", "rows": [1, "2"], "step_ms": [1, 2]}'
 bad_costs 'the first is of 1' '{"name": "x", "rows": [2, 3], "step_ms": [1, 2]}'
 bad_costs 'more than 0 is expected' '{"name": "x", "rows": [1, 3], "step_ms": [1, -2]}'
 bad_costs 'are numbers' '{"name": "x", "rows": [1, 3], "step_ms": [1, 2], "error": "small"}'
 check "no such file" says 1 'costs gone.json: No such file' "$weft" plan --costs gone.json mixed order:count=8
 
-# ---- what a GPU will do, by the emulated one
+# ---- weft gpu, on the emulated GPU
 if [ -f "${weft%/weft}/emu/libweft_cuda.so" ]; then
     gpu() { WEFT_BACKEND_PATH=${weft%/weft}/emu WEFT_EMU_CC=$1 "$weft" gpu "${@:2}"; }
     check "an sm_90 has clusters" eval 'gpu 90 >gpu.out && grep -q "^GPU 0: emulated GPU 0, sm_90" gpu.out && grep -q "^code: " gpu.out && grep -Eq "^ +256  [0-9.]+ (in clusters|by a kernel a step) " gpu.out'

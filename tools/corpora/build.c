@@ -1,4 +1,4 @@
-/* build.c - a corpus that grows by tokens, rows or lengths; and files, also those by gzip. */
+/* build.c - builds a corpus from tokens, rows or lengths, and reads plain or gzipped files. */
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>

@@ -1,10 +1,12 @@
-/* corpora.h - corpora by name: what packages have installed, what formulas draw, a file of lengths. */
+/* corpora.h - corpora by name: installed packages, formulas, a file of lengths.
+ *
+ * Unless a comment differs, a function that fails prints the error and returns false or NULL. */
 #ifndef WEFT_TOOLS_CORPORA_H
 #define WEFT_TOOLS_CORPORA_H
 #include "tools/tools.h"
 #include "weft.h"
 
-/* NAME[:NUMBER..][,n=..][,seed=..]; rest: what stands behind the first colon. */
+/* NAME[:NUMBER..][,n=..][,seed=..]. rest: the text after the first colon. */
 enum { MOST_NUMBERS = 4 };
 typedef struct {
     const char *name, *rest;
@@ -14,11 +16,11 @@ typedef struct {
     uint64_t seed;
 } corpus_spec;
 
-/* A corpus that is being read: sequences end to end, as in a weft_dataset. */
+/* A corpus under construction: sequences end to end, as in a weft_dataset. */
 typedef struct { weft_dataset data; int64_t tokens, sequences_room, tokens_room; } corpus_builder;
 
-/* package: the packages that apt-get installs it from, NULL: none are needed. numbers: their names between
- * colons; NULL: it has none, and is not drawn. */
+/* package: the Debian packages with its files; NULL: none needed. numbers: names of the formula's
+ * parameters, between colons; NULL: not a formula. */
 typedef struct {
     const char *name, *numbers, *package, *about;
     bool (*read)(const corpus_spec *, corpus_builder *);
@@ -26,30 +28,30 @@ typedef struct {
 extern const corpus all_corpora[];
 extern const int corpora_count;
 
-/* read.c: the corpus that a text names. Freed by corpus_free. False: the error was said. ints and rows
- * of the result are NULL where it has lengths alone. */
+/* ---- read.c ---- */
+/* Reads the corpus that a text names. A corpus of lengths has ints and rows NULL. Freed by corpus_free. */
 bool read_corpus(const char *text, weft_dataset *out);
 void corpus_free(weft_dataset *);
-/* Its lengths alone, to be freed; NULL after an error, which was said. */
+/* Returns the lengths of a corpus; the caller frees them. */
 int32_t *corpus_lengths(const char *text, int64_t *n);
-/* The lengths in a file, integers between white space; path "-": stdin. As corpus_lengths. */
+/* Reads lengths from a file, integers between white space; path "-" is stdin. The caller frees them. */
 int32_t *read_lengths(const char *path, int64_t *n);
-/* The record of a name; NULL, and the error was said. */
+/* Returns the record of a name. */
 const corpus *corpus_named(const char *name, size_t length);
 
-/* build.c; false: the error was said. A sequence has tokens or a length. */
+/* ---- build.c: add to a sequence, by tokens, rows or a length, and end it ---- */
 void corpus_token(corpus_builder *, int32_t token);
 void corpus_row(corpus_builder *, const weft_real *row, int64_t columns);
 bool corpus_end_sequence(corpus_builder *);
 bool corpus_length(corpus_builder *, double length);
-/* Says "NAME: what"; false. */
+/* Prints the error "NAME: what" and returns false. */
 bool corpus_refuse(const corpus_spec *, const char *what);
 bool corpus_is_length(double);
-/* A file, also one by gzip, with a 0 behind its end; to be freed. NULL: it is not there, errno is ENOENT and
- * nothing was said; or it cannot be read, which was said. */
+/* Reads a plain or gzipped file and ends it with a 0; the caller frees it. Returns NULL with errno ENOENT,
+ * and prints nothing, if the file does not exist. */
 char *corpus_file(const char *path, size_t *n);
 
-/* The other files, a reader each. False, with errno ENOENT and nothing said: it is not installed. */
+/* ---- one reader for each corpus; false with errno ENOENT, and no message, if it is not installed ---- */
 bool read_cmudict(const corpus_spec *, corpus_builder *);
 bool read_fortunes(const corpus_spec *, corpus_builder *);
 bool read_words(const corpus_spec *, corpus_builder *);

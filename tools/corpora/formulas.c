@@ -1,9 +1,9 @@
-/* formulas.c - lengths by formulas: drawn ones, and adversaries, which planners do not like. */
+/* formulas.c - lengths by formulas: random distributions, and hard instances for planners. */
 #include <math.h>
 #include "weft_lab.h"
 #include "tools/corpora/corpora.h"
 
-/* Whether the first n numbers are lengths; else says what is expected. */
+/* Returns whether the first n numbers are lengths; otherwise prints the expected form. */
 static bool are_lengths(const corpus_spec *s, int n, const char *expected)
 {
     bool good = true;
@@ -35,7 +35,7 @@ static double one_uniform(const corpus_spec *s, weft_stream *r)
 }
 bool draw_uniform(const corpus_spec *s, corpus_builder *b) { return is_range(s) && draw(s, b, one_uniform); }
 
-/* How often one tries until it succeeds: 1, 2, .. */
+/* Draws the number of trials until the first success: 1, 2, .. */
 static double one_geometric(const corpus_spec *s, weft_stream *r)
 {
     double p = s->number[0];
@@ -112,7 +112,7 @@ bool make_sorted(const corpus_spec *s, corpus_builder *b)
     return good;
 }
 
-/* Johnson et al. 1974: of 37 lengths and a capacity of 101 first fit makes 17 rows, and 10 are enough:
+/* Johnson et al. 1974: for these 37 lengths and a capacity of 101, first fit makes 17 rows. Ten are enough:
  * seven of 51 + 34 + 10 + 6 and three of 51 + 34 + 16. */
 bool make_ff_worst(const corpus_spec *s, corpus_builder *b)
 {

@@ -1,6 +1,8 @@
-/* fortunes.c - the texts of Debian's packages fortunes and fortunes-min, bytes: what lies between
- * lines "%", without empty lines around it. The line behind a "%" is text whatever it is. The files of
- * fortunes-min first, each package's by their names' bytes, so the order is the same everywhere. */
+/* fortunes.c - reads the texts of Debian's packages fortunes-min and fortunes, as bytes.
+ *
+ * Lines "%" separate the texts. Empty lines around a text are left out, and the line after a "%" is always
+ * text. The order is the same everywhere: first fortunes-min, and in each package by the bytes of the file
+ * names. */
 #include <dirent.h>
 #include <errno.h>
 #include <stdlib.h>
@@ -20,10 +22,10 @@ static int by_package(const struct dirent **a, const struct dirent **b)
     int order = is_of_second((*a)->d_name) - is_of_second((*b)->d_name);
     return order ? order : strcmp((*a)->d_name, (*b)->d_name);
 }
-/* Beside each there are its index, .dat, and a link, .u8. */
+/* A text file has no extension. Its index (.dat) and a link (.u8) are in the same folder. */
 static int is_text(const struct dirent *d) { return !strchr(d->d_name, '.'); }
 
-/* From here to the line "%", or to the end; returns where the next text begins. */
+/* Reads up to the next line "%" or the end, and returns the start of the next text. */
 static const char *read_text(const char *at, const char *end, corpus_builder *b, bool *good)
 {
     const char *start = at, *line = at, *stop = at;

@@ -1,20 +1,20 @@
-/* lines.c - corpora of which each line is a sequence, or a part of one:
- * cmudict: the words of Debian's festlex-cmu, ("word" part-of-speech (syllables)) a line; bytes.
- * unicode: names of characters, the second field of a line of Debian's unicode-data; bytes.
- * words: the words of Debian's wamerican, one a line; letters, not bytes: the text is UTF-8.
- * dna: reads of the lambda phage from Debian's bowtie2-examples, the second of each four lines of FASTQ;
- * letters. dna-first and dna-second are pairs: the i-th of one belongs to that of the other. */
+/* lines.c - reads corpora with one sequence in each line:
+ * cmudict: Debian's festlex-cmu, lines ("word" part-of-speech (syllables)); the bytes of the words.
+ * unicode: Debian's unicode-data, the second field of each line, names of characters; bytes.
+ * words: Debian's wamerican, one word in each line; characters, decoded from UTF-8.
+ * dna: Debian's bowtie2-examples, reads of the lambda phage; letters: the second of every four lines of
+ * FASTQ. dna-first and dna-second are pairs: read i of one belongs to read i of the other. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include "tools/corpora/corpora.h"
 
-/* A line of a file: at .. end - 1; the byte at end is a newline or 0. number: counts lines from 0. */
+/* A line of a file: bytes at .. end - 1. The byte at end is a newline or 0. number counts from 0. */
 typedef struct {
     const char *at, *end;
     int64_t number;
 } line;
-/* Returns what is wrong with the line; NULL: nothing; "": the error was said. */
+/* Adds a line. Returns NULL, or the error as text, or "" if the error is printed. */
 typedef const char *add_line(const line *, corpus_builder *);
 
 static bool read_lines(const char *path, add_line *add, corpus_builder *b)
@@ -71,7 +71,7 @@ bool read_unicode(const corpus_spec *s, corpus_builder *b)
     return read_lines("/usr/share/unicode/UnicodeData.txt", add_name, b);
 }
 
-/* Returns the character at *at, which moves on; a byte that begins none stands for itself. */
+/* Returns the character at *at and moves *at past it. An invalid byte counts as one character. */
 static int32_t next_letter(const unsigned char **at)
 {
     const unsigned char *c = *at;
@@ -102,7 +102,7 @@ bool read_words(const corpus_spec *s, corpus_builder *b)
 static const char *add_read(const line *l, corpus_builder *b)
 {
     if (l->number % 4 == 0 && *l->at != '@')
-        return "a record begins with something else than @";
+        return "a record does not begin with @";
     return l->number % 4 == 1 ? add_sequence(l->at, l->end, b) : NULL;
 }
 

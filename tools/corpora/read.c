@@ -1,4 +1,4 @@
-/* read.c - the table of corpora; a text names one of them, which is read. */
+/* read.c - the table of corpora, and the reader of a corpus by its text. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -116,7 +116,7 @@ static bool add_length(const char *path, long long line, const char *word, corpu
     errno = 0;
     long long value = strtoll(word, &end, 10);
     if (errno || *end || value < 0 || value > INT32_MAX)
-        return say_failure("%s:%lld: \"%.40s\" is no length; a whole number in 0 .. %d is expected", path,
+        return say_failure("%s:%lld: \"%.40s\" is not a length; expected a whole number in 0 .. %d", path,
                            line, word, INT32_MAX);
     return corpus_length(b, (double)value);
 }
@@ -152,7 +152,7 @@ void corpus_free(weft_dataset *d)
     *d = (weft_dataset){ 0 };
 }
 
-/* An empty corpus has arrays, too. */
+/* An empty corpus also has arrays. */
 static void make_arrays(weft_dataset *d)
 {
     d->len = d->len ? d->len : get_memory(0, sizeof *d->len);
@@ -178,7 +178,7 @@ bool read_corpus(const char *text, weft_dataset *out)
     return true;
 }
 
-/* Takes the lengths of a dataset and frees the rest; NULL if it could not be read. */
+/* Takes the lengths of a dataset and frees the rest. NULL if !good. */
 static int32_t *lengths_of(weft_dataset *d, bool good, int64_t *n)
 {
     int32_t *len = good ? d->len : NULL;

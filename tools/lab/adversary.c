@@ -1,4 +1,4 @@
-/* adversary.c - rows that planners need for lengths that are hard to pack, beside what is proven. */
+/* adversary.c - counts the rows of planners on lengths that are hard to pack, next to proven bounds. */
 #include <stdlib.h>
 #include "tools/corpora/corpora.h"
 #include "tools/lab/run.h"

@@ -1,11 +1,11 @@
-/* cost.c - the time of a recurrent layer for the first batches of each plan, and its prediction from the
- * steps of equal rows that `weft plan --explain` measures. Both are CPU time. */
+/* cost.c - measures a recurrent layer on the first batches of each plan, and predicts that time from steps
+ * of equal rows as `weft plan --explain` does. Both are CPU time. */
 #include <math.h>
 #include <stdlib.h>
 #include "tools/lab/run.h"
 #include "tools/plan/cost.h"
 
-enum { WORK = 1 << 21 }; /* tokens times units of the part of a plan that is run */
+enum { WORK = 1 << 21 }; /* tokens times units of the measured part of a plan */
 
 typedef struct {
     layer_run run;
@@ -35,7 +35,7 @@ bool lab_compare_costs(lab_run *r)
     for (int i = 0; i < r->asked.planners && good; i++)
         good = open_run(&layer, &r->of_few[i].plan, WORK / layer.hidden, r->asked.padded[i], &t[i].run) ||
                lab_refuse(r->of_few[i].text, t[i].run.w);
-    int done = -1; /* a first round is not counted */
+    int done = -1; /* the first round only warms up */
     for (; done < r->asked.rounds && good && !lab_stops(r); done++)
         for (int i = 0; i < r->asked.planners && good; i++) {
             lab_progress(r, "the cost of a layer by %s", r->of_few[i].text);

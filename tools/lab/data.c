@@ -1,5 +1,5 @@
-/* data.c - the data of `weft lab`: a corpus without its repetitions, every twentieth sequence held out, each
- * with a token behind its last that means the end. */
+/* data.c - the data of `weft lab`: a corpus without duplicates. Every twentieth sequence is held out for
+ * testing, and each sequence gets an end token. */
 #include <stdlib.h>
 #include <string.h>
 #include "tools/corpora/corpora.h"
@@ -7,7 +7,7 @@
 
 enum { EVERY = 20, DRAWN_CLASSES = 64, MOST_CLASSES = 65536 };
 
-static const weft_dataset *of_sort; /* qsort has no argument for it */
+static const weft_dataset *of_sort; /* global, because qsort passes no argument */
 
 static int by_content(const void *a, const void *b)
 {
@@ -25,7 +25,7 @@ static bool is_same(const weft_dataset *d, int64_t i, int64_t j)
            !memcmp(d->ints + d->offset[i], d->ints + d->offset[j], (size_t)d->len[i] * sizeof *d->ints);
 }
 
-/* The first of each content, in order; how many. unique [n]. */
+/* Fills unique [n] with the first sequence of each content, in order, and returns their number. */
 static int64_t find_unique(const weft_dataset *d, int64_t *unique)
 {
     int64_t n = 0, *sorted = get_memory(d->n, sizeof *sorted);
@@ -51,7 +51,7 @@ static bool copy_sequence(const weft_dataset *from, int64_t i, int32_t end, corp
     return corpus_end_sequence(to);
 }
 
-/* Lengths alone get tokens that are drawn: nothing is to be learnt from them but how often each comes. */
+/* Draws tokens for a corpus that has lengths only. A model can learn only their frequencies. */
 static void draw_tokens(weft_dataset *d)
 {
     int64_t n = d->n ? d->offset[d->n] : 0;
@@ -65,7 +65,7 @@ static void draw_tokens(weft_dataset *d)
     weft_stream_free(s);
 }
 
-/* `limit` of the unique ones, evenly: a corpus may come in parts that differ. */
+/* Picks `limit` of the unique sequences at equal distances, because parts of a corpus may differ. */
 static bool split(lab_run *r, const weft_dataset *all, const int64_t *unique, int64_t n)
 {
     int64_t limit = r->asked.limit && r->asked.limit < n ? r->asked.limit : n;

@@ -1,5 +1,6 @@
-/* exact.c - does it matter to a sequence how it lies in a batch, and beside which others? Compared bit by
- * bit: each planner against whole sequences, and a sequence whose neighbour was changed. */
+/* exact.c - tests whether the position of a sequence in its batch, or its neighbours, change its results.
+ * Bits of each planner are compared with those of whole sequences, and with those next to a changed
+ * neighbour. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,7 +12,7 @@ static weft_real *room(const weft_dataset *d)
     return get_memory((d->n ? d->offset[d->n] : 0) * PROBE_WIDTH, sizeof(weft_real));
 }
 
-/* Numbers of all sequences but `without` (-1: of all) that differ in a bit; and those that are no numbers. */
+/* Counts the numbers that differ in a bit, and the NaNs, in all sequences except `without` (-1: none). */
 static int64_t count_differences(const weft_dataset *d, const weft_real *a, const weft_real *b,
                                  int64_t without, int64_t *compared, int64_t *spread)
 {
@@ -43,7 +44,7 @@ static bool make_order(const weft_dataset *d, int64_t count, weft_plan *out)
            say_failure("lab: %s", weft_plan_message());
 }
 
-/* Against each sequence alone in its batch. What a planner cuts without carrying the state differs. */
+/* Compares with each sequence alone in its batch. A planner that cuts without carrying the state differs. */
 bool lab_compare_layouts(lab_run *r)
 {
     weft_dataset d = { 0 };
@@ -76,8 +77,8 @@ static void change(weft_dataset *d, int64_t i, bool nan, weft_real *keep, bool b
     }
 }
 
-/* Changes sequence i of d, then fills it with NaN, and counts what differs in the others. The plan is run on
- * `run`, which has the rows of d. */
+/* Changes sequence i of d, then fills it with NaN, and counts the differences in the others. The plan runs
+ * on `run`, which shares the rows of d. */
 static bool touch(const weft_plan *plan, const weft_dataset *run, weft_dataset *d, int64_t i,
                   const weft_real *before, weft_real *after, lab_contamination *c)
 {
@@ -96,7 +97,7 @@ static bool touch(const weft_plan *plan, const weft_dataset *run, weft_dataset *
     return good;
 }
 
-/* The first, one in the middle and the longest. */
+/* Tries the first, a middle and the longest sequence. */
 static bool contaminate_plan(const lab_run *r, const planned *t, weft_dataset *d, weft_real *before,
                              weft_real *after, lab_contamination *c)
 {
@@ -117,8 +118,8 @@ static void write_contamination(const lab_run *r, const lab_contamination *c)
          { "differ", (double)c->differ }, { "spread", (double)c->spread });
 }
 
-/* Shows that a touch would be seen: all sequences as one, without a state that begins anew; one in the middle
- * is changed. Those after it differ. */
+/* The control: joins all sequences without a reset of the state and changes a middle one. Those after it must
+ * differ, so a real contamination would be seen. */
 static bool contaminate_control(lab_run *r, weft_dataset *d, weft_real *before, weft_real *after)
 {
     lab_contamination *c = r->page.contamination + r->page.contaminations++;

@@ -1,5 +1,5 @@
-/* gradient.c - at fixed weights: how far the mean of the batches' gradients is from that of all tokens,
- * and how much they scatter, for each way to divide a batch's loss. */
+/* gradient.c - at fixed weights, measures the bias and noise of the batches' gradients for each divisor of
+ * the loss. The reference is the gradient of all tokens. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,7 +9,7 @@
 enum { MEANS = 3 };
 static const char *const name_of_mean[MEANS] = { "batch", "plan", "sequences" };
 
-/* sum [size] of the gradients, squares: of their norms, for each mean; whole [size]. */
+/* For each mean: sum [size] of the gradients and the sum of their squared norms. whole [size]: reference. */
 typedef struct {
     int64_t size, batches;
     double *sum[MEANS], squares[MEANS], *whole;
@@ -32,7 +32,7 @@ static void free_room(moments *g)
     free(g->whole), free(g->one);
 }
 
-/* The gradient of a batch's summed loss; each token counts alike, or each sequence. */
+/* Computes the gradient of a batch's summed loss. Each token has equal weight, or each sequence. */
 static bool find_gradient(lab_run *r, lab_model *m, const weft_plan *p, int64_t b, bool by_sequence,
                           moments *g)
 {
@@ -54,7 +54,7 @@ static void add(moments *g, int mean, double scale)
     }
 }
 
-/* All batches that have tokens; false with *stopped: the time was over. */
+/* Adds all batches with tokens. Returns false and sets *stopped if the time is over. */
 static bool add_batches(lab_run *r, lab_model *m, const weft_plan *p, moments *g, bool *stopped)
 {
     double batches = (double)p->batches, tokens = (double)(p->tokens - p->dropped);
@@ -103,7 +103,7 @@ static void finish_moments(lab_run *r, int i, const moments *g)
     }
 }
 
-/* Of all tokens of whole sequences, each counting alike. */
+/* Computes the gradient of all tokens of whole sequences, with equal weights. */
 static bool find_whole(lab_run *r, const lab_model_opts *o, moments *g, bool *stopped)
 {
     weft_plan p;

@@ -1,42 +1,40 @@
-/* lab.h - what the page of the packing laboratory is drawn from: a corpus, plans of it, and what was
- * measured. What was not measured is NaN, NULL or 0; the page prints "-" for it, or says in a sentence that
- * it is missing. */
+/* lab.h - the contents of the laboratory's page: a corpus, its plans and the measurements. An unmeasured
+ * value is NaN, NULL or 0. The page prints "-" for it, or a sentence that it is missing. */
 #ifndef WEFT_TOOLS_LAB_H
 #define WEFT_TOOLS_LAB_H
 #include <math.h>
 #include "tools/plan/plan.h"
 
-#define LAB_NONE ((double)NAN)                   /* a number that was not measured */
+#define LAB_NONE ((double)NAN)                   /* not measured */
 
-/* A learning run of one seed, point by point. Runs of a plan have their points at the same places. */
+/* A learning run of one seed. All runs of a plan have points at the same tokens. */
 typedef struct { double tokens, updates, seconds, loss; } lab_point;
 typedef struct { uint64_t seed; int n; const lab_point *point; } lab_curve;
 
-/* ms in milliseconds for one pass: the median, and the 10th and 90th of 100. bias: |mean of a batch's
- * gradient - the whole gradient| over the latter; noise: the trace of the covariance over the square of the
- * latter. epochs: of which `meetings` were counted, 0: they were not. */
+/* *_ms: milliseconds of one pass; median, 10th and 90th percentile. bias: |mean gradient of the batches -
+ * whole gradient| / |whole gradient|. noise: trace of the covariance / |whole gradient|^2. epochs: the number
+ * over which `meetings` was counted; 0: not counted. */
 typedef struct {
     const planned *made;
     double planner_ms, predicted_ms, median_ms, p10_ms, p90_ms, bias, noise;
-    const char *no_curve;                       /* why it has none; NULL: it has, or nothing was learnt */
+    const char *no_curve;                       /* the reason for a missing curve, or NULL */
     int epochs, curves;
     weft_plan_meetings meetings;
     const lab_curve *curve;
 } lab_plan;
 
-/* Two layouts, or a planner against whole sequences: how many numbers were compared, how many differ. */
+/* Two layouts, or a planner and whole sequences: the numbers compared, and those that differ. */
 typedef struct { const char *name; int64_t compared, differ; } lab_exact;
-/* Of a planner: sequences that were changed one at a time; numbers of others that were compared, that differ,
- * and that became NaN where the changed one was NaN. */
+/* Contamination by a planner. changed: sequences changed, one at a time. Numbers of the others: compared,
+ * different, and NaN when the changed sequence is NaN (spread). */
 typedef struct { const char *name; int64_t changed, compared, differ, spread; } lab_contamination;
-/* rows of a planner for a hard instance, the bound on rows, their ratio, and what the planner guarantees, 0:
- * nothing. */
+/* Rows of a planner for a hard instance, the lower bound, their ratio, the planner's guarantee (0: none). */
 typedef struct {
     const char *instance, *planner;
     int64_t rows, bound;
     double ratio, guarantee;
 } lab_adversary;
-/* held_out: the model was not fitted to it. */
+/* held_out: not used to fit the model. */
 typedef struct { const char *name; double predicted_ms, measured_ms; bool held_out; } lab_cost;
 
 typedef struct {
@@ -52,14 +50,14 @@ typedef struct {
     lab_adversary *adversary;
     lab_cost *cost;
     int exacts, contaminations, adversaries, costs;
-    const char *cost_words;                     /* the model in words, its coefficients; a paragraph a line */
-    const char *stopped;                        /* why experiments may be missing; NULL: all were made */
-    double target;                              /* bits a token that learning ended at; 0: it did not */
+    const char *cost_words;                     /* the cost model in words, one paragraph a line */
+    const char *stopped;                        /* why experiments may be missing; NULL: all ran */
+    double target;                              /* bits a token that end the learning; 0: no target */
 } lab;
 
-/* report.c: a plan of which nothing is measured yet; who meets again over so many epochs, 5 at most, is
- * counted, if the planner is one of the library's. False: the error was said. */
+/* report.c: begins a plan without measurements. For a planner of the library it counts the meetings over
+ * `epochs`, at most 5. Returns false after a printed error. */
 bool lab_begin_plan(lab_plan *, const planned *, const int32_t *len, int64_t n, int epochs);
-/* page.c: one self-contained file of HTML, whole or not at all; the same bytes for the same numbers. */
+/* page.c: writes one self-contained HTML file, atomically. Equal numbers give equal bytes. */
 bool write_page(const char *path, const lab *);
 #endif

@@ -1,13 +1,13 @@
-/* learn.c - learning curves, with the same tokens in every update whatever the planner: a batch of half
- * as many rows is no other method, it is half as large. */
+/* learn.c - measures learning curves. Every update has the same number of tokens for all planners, so that a
+ * planner with smaller batches does not get more updates. */
 #include <math.h>
 #include <stdlib.h>
 #include "plan/plan.h"
 #include "tools/lab/run.h"
 
-enum { RISE = 100 }; /* updates; a tenth of all if these are few */
+enum { RISE = 100 }; /* updates of warm-up; a tenth of all updates if that is less */
 
-/* A run: of which planner and seed; update: tokens of one; total: of all epochs; reached: the target. */
+/* A run of one planner and seed. update, total: tokens of an update, of all epochs. reached: the target. */
 typedef struct {
     lab_run *lab;
     lab_model m;
@@ -19,7 +19,7 @@ typedef struct {
 
 static int64_t at_least(double x, int64_t least) { return x > (double)least ? (int64_t)llround(x) : least; }
 
-/* Options by which a batch has about so many tokens. */
+/* Returns options that give batches of about `update` tokens. */
 static weft_plan_opts resize(const lab_run *r, const planned *t, int64_t update)
 {
     weft_plan_opts o = t->opts;
@@ -34,7 +34,7 @@ static weft_plan_opts resize(const lab_run *r, const planned *t, int64_t update)
     return o;
 }
 
-/* The plan of an epoch; a foreign planner's is the one that it has made. */
+/* Plans an epoch. For a foreign planner it is always the one plan that it made. */
 static bool plan_epoch(const run *u, int epoch, weft_plan *out, bool *own)
 {
     const lab_run *r = u->lab;
@@ -65,7 +65,7 @@ static void add_point(run *u)
     u->reached = bits <= r->asked.target;
 }
 
-/* The rate falls to a tenth by half a cosine over all epochs, after a rise over the first updates. */
+/* Sets the learning rate: a linear warm-up, then a half cosine over all epochs down to a tenth. */
 static void step(run *u)
 {
     double lr = u->lab->asked.lr;
@@ -80,9 +80,9 @@ static void step(run *u)
     u->updates++;
 }
 
-/* Batches are gathered until the tokens so far are nearest to what so many updates should have had, so that
- * all planners make as many. The divisor is the same for all: every token weighs alike, those of a last small
- * batch, too. */
+/* Batches are gathered until their tokens are closest to a multiple of `update`, so that all planners make
+ * the same number of updates. The divisor is constant: all tokens weigh the same, those of a last small batch
+ * included. */
 static bool is_due(const run *u, int64_t next, bool last)
 {
     return u->gathered && (last || u->tokens + next / 2 >= (u->updates + 1) * u->update);
@@ -116,7 +116,7 @@ static bool learn_epoch(run *u, const weft_plan *p, bool last)
     return weft_ok(u->m.w) || lab_refuse(u->lab->made[u->planner].text, u->m.w);
 }
 
-/* Its batches are larger than two updates, so no learning is compared; the page says so, too. */
+/* The batches are larger than two updates, so learning is not comparable. The page reports the reason. */
 static void refuse_curve(const run *u, const weft_plan *p)
 {
     char *why = u->lab->no_curve[u->planner];
@@ -125,7 +125,7 @@ static void refuse_curve(const run *u, const weft_plan *p)
              (long long)(p->batches ? p->tokens / p->batches : 0), (long long)u->update);
     u->lab->page.plan[u->planner].no_curve = why;
     lab_end_progress();
-    fprintf(stderr, "weft: lab: %s: no learning curve of it: %s\n", u->lab->made[u->planner].text, why);
+    fprintf(stderr, "weft: lab: %s: no learning curve: %s\n", u->lab->made[u->planner].text, why);
 }
 
 static bool learn(run *u)

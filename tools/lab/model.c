@@ -62,7 +62,7 @@ double lab_model_bits(lab_model *l, const weft_dataset *data)
     weft_plan p;
     double nats = 0, tokens = 0;
     weft_carried *kept = l->kept;
-    l->kept = NULL; /* what is carried is of the plan that is being learnt from */
+    l->kept = NULL; /* the carried states belong to the training plan */
     weft_status s = weft_plan_make(weft_planner_named("sorted"), data->len, data->n,
                                    &(weft_plan_opts){ .count = 64 }, &p);
     WEFT_NO_GRAD(l->w)

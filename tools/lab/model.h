@@ -1,11 +1,11 @@
-/* model.h - the language model that the laboratory's experiments train: an embedding, an LSTM, dropout,
- * the scores of the next token. */
+/* model.h - the language model of the laboratory: an embedding, an LSTM, dropout, and scores of the next
+ * token. */
 #ifndef WEFT_TOOLS_LAB_MODEL_H
 #define WEFT_TOOLS_LAB_MODEL_H
 #include "weft_plan.h"
 
-/* Sizes; dropout behind the LSTM; the rate of AdamW; 0 threads: all. padded: what is not in rows runs padded
- * instead of packed. */
+/* dropout: of the LSTM's outputs. lr: of AdamW. threads 0: all cores. padded: plans without rows of cells run
+ * padded instead of packed. */
 typedef struct {
     int64_t classes, embedding, hidden;
     double dropout, lr;
@@ -25,16 +25,16 @@ typedef struct {
     bool padded;
 } lab_model;
 
-/* False: the model's context has failed, and says why. It is to be closed in any case. */
+/* Opens a model. False: the context has failed and holds the message. The caller closes it in any case. */
 bool lab_model_open(lab_model *, const lab_model_opts *);
 void lab_model_close(lab_model *);
-/* Room for the states that plans like this one carry on, made once. */
+/* Allocates the carried states for plans like this one, once. */
 bool lab_model_carries(lab_model *, const weft_plan *);
-/* The loss of a batch, each token from those before it in its sequence; token 0 stands before the first.
- * weights: of the tokens; NULL: all count alike. */
+/* Returns the loss of a batch. Each token is predicted from those before it in its sequence; token 0 precedes
+ * the first. weights: of the tokens; NULL: all 1. */
 weft_loss lab_model_loss(lab_model *, const weft_plan_step *, const weft_dataset *, weft_tensor *weights);
-/* One update from a batch, the gradient clipped at norm 1. */
+/* Makes one update from a batch, with the gradient clipped to norm 1. */
 bool lab_model_update(lab_model *, const weft_plan *, int64_t batch, const weft_dataset *, weft_plan_mean);
-/* Bits a token on other data; NaN: the context has failed. */
+/* Returns bits a token on other data, or NaN if the context has failed. */
 double lab_model_bits(lab_model *, const weft_dataset *);
 #endif

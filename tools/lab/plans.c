@@ -1,11 +1,11 @@
-/* plans.c - the plans of `weft lab`: of all sequences that models learn from and of some of them, by the
- * planners that were named and from a file. */
+/* plans.c - makes the plans of `weft lab`, by the given planners and from a file: of all training sequences
+ * and of some of them. */
 #include <stdlib.h>
 #include <string.h>
 #include "plan/plan.h"
 #include "tools/lab/run.h"
 
-/* A plan whose batches run padded says so in its name. */
+/* Marks a plan whose batches run padded in its name. */
 static bool name_padded(lab_run *r, int i)
 {
     const char *text = r->asked.planner[i];
@@ -29,8 +29,8 @@ static bool make_both(lab_run *r, int i)
 }
 
 /* ---- plans from a file ---- */
-/* The segments of batch b that are of some sequences, renumbered by number [all]; renamed[k]: what the k-th
- * segment of the batch is there, -1: not there. carried: the same of the batch before. */
+/* Adds the segments of batch b that belong to chosen sequences, renumbered by number [all]. renamed[k]: the
+ * new index of the batch's segment k, or -1 if left out. carried: the same for the batch before. */
 static weft_status add_batch_of_few(const weft_plan *all, int64_t b, const int32_t *number,
                                     const int32_t *carried, int32_t *renamed, weft_plan *few)
 {
@@ -49,7 +49,7 @@ static weft_status add_batch_of_few(const weft_plan *all, int64_t b, const int32
     return n && s == WEFT_OK ? weft_plan_end_batch(few, all->batch[b].rows, all->batch[b].width) : s;
 }
 
-/* What a plan does with some sequences: their segments stay where they are, those of others are left out. */
+/* Restricts a plan to some sequences. Their segments keep their places; the others are left out. */
 static weft_status plan_few(const weft_plan *all, const int32_t *number, const weft_dataset *d,
                             weft_plan *few)
 {
@@ -72,7 +72,7 @@ static weft_status plan_few(const weft_plan *all, const int32_t *number, const w
     return s == WEFT_OK ? weft_plan_check(few, d->len, d->n, 0) : s;
 }
 
-/* number [train.n]: which of the few a sequence is, -1: none. */
+/* number [train.n]: index of a sequence in few, or -1. */
 static bool add_read(lab_run *r, planned *read, const int32_t *number)
 {
     int i = r->asked.planners;

@@ -1,4 +1,4 @@
-/* probe.c - what comes of each token when a plan is run: an LSTM of random weights, on rows of reals. */
+/* probe.c - runs a plan through an LSTM with random weights, and collects the output of each token. */
 #include <stdlib.h>
 #include "tools/corpora/corpora.h"
 #include "tools/lab/run.h"
@@ -33,7 +33,7 @@ static weft_tensor *run_batch(weft_rnn *lstm, weft_carried *kept, const weft_pla
                                      WEFT_ALIGN_LEFT);
 }
 
-/* A batch's numbers, segment by segment, to their places. */
+/* Copies a batch's outputs to the places of their tokens. */
 static void scatter(weft_tensor *y, const weft_plan_step *s, const weft_dataset *data, weft_real *out)
 {
     int64_t n = 0;

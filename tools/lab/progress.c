@@ -1,15 +1,15 @@
-/* progress.c - what `weft lab` is doing and how far it is: a line on a terminal, drawn again and again. */
+/* progress.c - shows the current experiment and its progress in one line of a terminal. */
 #include <stdarg.h>
 #include <unistd.h>
 #include "tools/lab/run.h"
 
 enum { COLUMNS = 79 };
 
-/* One process has one terminal: the work in progress; when the line was drawn last. */
+/* Static, because a process has one terminal. */
 static char words[200];
 static double drawn;
 
-/* share 0 .. 1, below 0: not known. */
+/* share: 0 .. 1, or below 0 if unknown. */
 static void draw(const lab_run *r, double share)
 {
     char line[300], part[16] = "";

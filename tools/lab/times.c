@@ -1,9 +1,9 @@
-/* times.c - milliseconds an epoch: planners by turns, so that what disturbs the machine disturbs all. */
+/* times.c - measures milliseconds an epoch, planners in turn, so that a disturbance affects all of them. */
 #include <math.h>
 #include <stdlib.h>
 #include "tools/lab/run.h"
 
-/* One epoch of updates; NaN: it was stopped, or the model has failed. */
+/* Returns the time of one epoch of updates, or NaN if it was stopped or the model failed. */
 static double run_epoch(lab_run *r, lab_model *m, const weft_plan *p)
 {
     double start = seconds_now();
@@ -53,7 +53,7 @@ bool lab_measure_times(lab_run *r)
     lab_model *m = get_memory(r->asked.planners, sizeof *m);
     double(*ms)[MOST_ROUNDS] = get_memory(r->asked.planners, sizeof *ms);
     bool good = open_models(r, m);
-    for (int i = 0; i < r->asked.planners && good; i++) /* what the first call makes is made */
+    for (int i = 0; i < r->asked.planners && good; i++) /* warm up: the first call allocates */
         good = !r->made[i].plan.batches || r->made[i].plan.segment->carry >= 0 ||
                lab_model_update(m + i, &r->made[i].plan, 0, &r->train, WEFT_MEAN_OF_BATCH) ||
                lab_refuse(r->made[i].text, m[i].w);

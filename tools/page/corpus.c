@@ -1,4 +1,4 @@
-/* corpus.c - of the page: how long the sequences are. */
+/* corpus.c - writes the section of the page on lengths of sequences. */
 #include <stdlib.h>
 #include <string.h>
 #include "tools/page/page.h"
@@ -10,7 +10,7 @@ typedef struct {
     double mean, sd;
 } counted;
 
-/* Edges grow by a fifth at least, so that a logarithmic axis has bars of much the same width. */
+/* Edges grow by at least a fifth, so bars have similar widths on a logarithmic axis. */
 static void set_edges(counted *c)
 {
     double factor = fmax(1.2, pow((double)c->longest + 1, 1. / (BINS - 8)));
@@ -47,7 +47,7 @@ static void count_lengths(const lab *l, counted *c)
     free(sorted);
 }
 
-/* The capacities of plans, each once. */
+/* Lists the distinct capacities of the plans. */
 static int capacities(const lab *l, int64_t *mark)
 {
     int n = 0;
@@ -62,7 +62,7 @@ static int capacities(const lab *l, int64_t *mark)
     return n;
 }
 
-/* A line from the axis up to the highest bar. */
+/* A vertical line from the axis to the height of the tallest bar. */
 typedef struct {
     char name[40];
     double x[2], y[2];

@@ -1,11 +1,11 @@
-/* layouts.c - of the page: one batch in four layouts, cell by cell, "45 of 64". */
+/* layouts.c - draws one batch in four layouts, cell by cell, with the share of cells that are used. */
 #include <stdlib.h>
 #include <string.h>
 #include "tools/page/page.h"
 
 enum { MOST = 16, LEFT = 10, TALLEST = 22, SIZES = 16 };
 
-/* The batch that is drawn: pieces `id` of `len` tokens. */
+/* The batch to draw: pieces `id` of `len` tokens. */
 typedef struct {
     int n;
     int32_t len[MOST];
@@ -26,7 +26,7 @@ static batch first_batch(const weft_plan *p)
 }
 
 /* ---- the layouts as plans ---- */
-/* A sequence a row: as they come, or the longest first. */
+/* Plans one sequence in each row, in order or the longest first. */
 static weft_status plan_whole(const batch *b, bool sorted, weft_plan *p)
 {
     bool done[MOST] = { false };
@@ -56,7 +56,7 @@ typedef struct {
     bool pads;
 } drawing;
 
-/* The number of a piece's sequence, where it has the room. */
+/* Writes the number of a piece's sequence if it fits. */
 static void put_number_of(const drawing *d, const weft_segment *s, double x, double y)
 {
     char text[32];
@@ -68,7 +68,7 @@ static void put_number_of(const drawing *d, const weft_segment *s, double x, dou
             text);
 }
 
-/* From that place of the picture on, with ticks between cells where there is room for them. */
+/* Draws a piece with its corner at (left, top), with ticks between cells if they fit. */
 static void put_piece(const drawing *d, const weft_segment *s, double left, double top)
 {
     double x = left + (double)s->column * d->side, y = top + s->row * d->high;
@@ -90,7 +90,7 @@ static void put_piece(const drawing *d, const weft_segment *s, double left, doub
 
 static double line_height(const drawing *d) { return (double)d->plan->batch->rows * d->high + 8; }
 
-/* Batches, windows of slots, lie one after another, two in a line. */
+/* Draws the batches (windows of slots) one after another, two in a line. */
 static void put_batches(const drawing *d)
 {
     for (int64_t k = 0; k < d->plan->batches; k++) {
@@ -105,7 +105,7 @@ static void put_batches(const drawing *d)
     }
 }
 
-/* batch_sizes: live rows of each step, the first of them. */
+/* Prints the first batch_sizes, the live rows of each step. */
 static void put_sizes(page *p, const weft_plan *plan)
 {
     int64_t steps = 0;

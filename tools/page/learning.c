@@ -1,4 +1,4 @@
-/* learning.c - of the page: loss against tokens, updates and seconds, with a band over seeds. */
+/* learning.c - draws loss against tokens, updates and seconds, with a band over seeds. */
 #include <stdlib.h>
 #include <string.h>
 #include "tools/page/page.h"
@@ -15,7 +15,7 @@ static const measure measures[] = { { "Loss against tokens", "tokens", tokens_of
                                     { "Loss against updates", "updates", updates_of },
                                     { "Loss against seconds", "seconds", seconds_of } };
 
-/* Over the seeds of a plan that have a point i: mean of x, least, mean and largest loss; NaN: none has. */
+/* For point i of a plan: the mean of x, and the least, mean and largest loss over its seeds; NaN: no seed. */
 static void join_seeds(const lab_plan *l, const measure *m, int i, double *x, double loss[3])
 {
     double sum = 0, at = 0;
@@ -44,7 +44,7 @@ static int longest(const lab_plan *l)
 
 enum { MOST = 64 }; /* plans that are drawn */
 
-/* The means of each plan over a band from the least to the largest; its number stands at the end. */
+/* Draws the mean of each plan and a band from the least to the largest loss. Its number marks the end. */
 static void draw(page *p, const measure *m)
 {
     int plans = p->lab->plans < MOST ? p->lab->plans : MOST, most = 1;
@@ -74,7 +74,7 @@ static void draw(page *p, const measure *m)
 }
 
 /* ---- tables ---- */
-/* When a run had come to so many bits, on the line between two points; NaN: it has not. */
+/* Returns when a run reached this loss, interpolated between two points, or NaN if it did not. */
 static double time_of(const lab_curve *c, double bits)
 {
     for (int i = 0; i < c->n; i++) {
@@ -88,7 +88,7 @@ static double time_of(const lab_curve *c, double bits)
     return LAB_NONE;
 }
 
-/* The mean over seeds; NaN: one of them has not come there. */
+/* Returns the mean over seeds, or NaN if one of them did not reach the loss. */
 static double time_to(const lab_plan *l, double bits)
 {
     double sum = 0;
@@ -97,7 +97,7 @@ static double time_to(const lab_plan *l, double bits)
     return l->curves ? sum / l->curves : LAB_NONE;
 }
 
-/* Seconds to the target, and how many times those of the first plan that came to it. */
+/* Writes the seconds to the target, and their ratio to those of the first plan that reached it. */
 static void fill_target(const lab *l, int i, page_row *row)
 {
     double first = LAB_NONE, t = time_to(l->plan + i, l->target);
@@ -118,8 +118,7 @@ static void fill_learning(const lab *l, int i, page_row *row)
             CELL("bits", loss[1] / log(2), 0, 3));
 }
 
-/* Plans without a curve, each with its reason; where none was trained only those with a reason of their own.
- */
+/* Lists plans without a curve and the reasons. If nothing was trained, only those with their own reason. */
 static void put_unlearned(page *p, bool trained)
 {
     for (int i = 0; i < p->lab->plans; i++) {

@@ -1,5 +1,5 @@
-/* order.c - of the page: what plans do to the gradient and to order: weights of tokens, lengths from
- * batch to batch, live rows. */
+/* order.c - writes the effects of plans on the gradient and on order: token weights, lengths from batch to
+ * batch, live rows. */
 #include <stdlib.h>
 #include <string.h>
 #include "plan/plan.h"
@@ -12,7 +12,7 @@ static weft_token_weights weights_of(const lab_plan *p, weft_plan_mean by)
     return weft_plan_weigh(&p->made->plan, by, &w) == WEFT_OK ? w : (weft_token_weights){ 0 };
 }
 
-enum { SPAN = 14 }; /* bins beside 1 that are drawn */
+enum { SPAN = 14 }; /* bins on each side of 1 */
 
 static void add_weights(page_bars *bars, const weft_token_weights *w, int64_t tokens)
 {
@@ -94,7 +94,7 @@ static void fill_order(const lab *l, int i, page_row *row)
 
 enum { POINTS = 160 }; /* of a small chart */
 
-/* Mean lengths of the batches, in at most POINTS groups: least, mean and largest of each. */
+/* Groups the batches into at most POINTS groups: the least, mean and largest mean length of each. */
 static int group_means(const weft_plan *p, double group[3][POINTS])
 {
     int64_t each = (p->batches + POINTS - 1) / POINTS, taken = 0;
@@ -113,7 +113,7 @@ static int group_means(const weft_plan *p, double group[3][POINTS])
     return n;
 }
 
-/* The largest mean of all plans, for one scale. */
+/* Returns the largest mean length of all plans, for a common scale. */
 static double highest_mean(const lab *l)
 {
     double highest = 0, group[3][POINTS];
@@ -160,7 +160,7 @@ void put_order(page *p)
 /* ---- live rows ---- */
 enum { LIVE = 32 };
 
-/* Steps and tokens by live rows: 0, 1, 2 .. 3, 4 .. 7, and so on; how many groups. */
+/* Groups steps and tokens by live rows: 0, 1, 2 .. 3, 4 .. 7, and so on. Returns the number of groups. */
 static int group_live(const weft_plan *p, double *steps, double *tokens)
 {
     int64_t rows = weft__plan_most_rows(p);

@@ -1,9 +1,8 @@
-/* page.c - the page: head, contents, the sections in their order, and what closes it. */
+/* page.c - writes the page: head, contents, sections in order, and the end. */
 #include <string.h>
 #include "tools/page/page.h"
 
-/* Colours by Okabe & Ito 2008, lighter ones on a dark ground; texts have a contrast of 4.5 or more in
- * both. */
+/* Colours by Okabe & Ito 2008, lighter on a dark background. Texts have a contrast of 4.5 or more. */
 static const char style[] =
     "<style>\n"
     ":root{color-scheme:light dark;--ground:#fff;--ink:#1a1a1a;--quiet:#555;--line:#8a8a8a;\n"
@@ -52,7 +51,7 @@ static const char style[] =
     ".scroll,pre{overflow:visible;white-space:pre-wrap}table{font-size:7pt}th,td{\n"
     "padding:.1em .3em}section{break-inside:auto}h2{break-after:avoid}.skip,nav{display:none}}\n";
 
-/* The colours as classes: s0 strokes, f0 fills, p0 is a piece of sequence 0, h0 a text in it. */
+/* Writes the colours as classes: s0 strokes, f0 fills, p0 is a piece of sequence 0, h0 a text in it. */
 static void put_colours(page *p)
 {
     for (int i = 0; i < PAGE_COLOURS; i++)

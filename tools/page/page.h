@@ -1,10 +1,10 @@
-/* page.h - what the sections of the page share: markup, tables, charts. */
+/* page.h - markup, tables and charts that the sections of the page share. */
 #ifndef WEFT_TOOLS_PAGE_H
 #define WEFT_TOOLS_PAGE_H
 #include "io/pictures/chart.h"
 #include "tools/lab/lab.h"
 
-/* figures: the number of figures and tables so far, for names. */
+/* figures: figures and tables so far, for unique names. */
 typedef struct {
     weft__svg svg;
     const lab *lab;
@@ -23,12 +23,12 @@ void put_real(page *, double, int digits);
 void put_plan(page *, int plan);
 
 /* ---- sections ---- */
-/* Writes a sentence, without its full stop, for a missing result, and why the experiments were stopped. */
+/* Writes a sentence (without its full stop) on a missing result, and why the experiments stopped. */
 void put_missing(page *, const char *sentence);
 
 /* ---- tables ---- */
-/* A cell with the head of its column: a number with that many decimals, or a text. better: -1 or 1, the
- * least or largest of the column is bold. bad: the cell is marked. */
+/* A cell with the head of its column: a text, or a number with `digits` decimals. better: -1 or 1 makes the
+ * least or largest of the column bold. bad: marks the cell. */
 typedef struct {
     const char *head;
     double value;
@@ -36,7 +36,7 @@ typedef struct {
     const char *text;
     bool bad;
 } page_cell;
-/* A row; name NULL: it has the name of the plan with its number. */
+/* A row. name NULL: the number and name of the plan. */
 enum { PAGE_CELLS = 16 };
 typedef struct {
     const char *name;
@@ -52,14 +52,13 @@ typedef struct {
         (row)->n = (int)(sizeof cells_ / sizeof *cells_);             \
         memcpy((row)->cell, cells_, sizeof cells_);                   \
     } while (0)
-/* Writes a table; fill sets the cells of row i. missing: the sentence for a table without rows; NULL: there
- * are some. */
+/* Writes a table; fill sets the cells of row i. missing: a sentence that replaces an empty table. */
 void put_table(page *, const char *caption, const char *first_head, int rows,
                void (*fill)(const lab *, int i, page_row *), const char *missing);
 
 /* ---- charts ---- */
 enum { CHART_WIDTH = 344, CHART_HEIGHT = 220, CHART_SMALL = 150 };
-/* Writes one small chart for each plan, up to PAGE_MULTIPLES, and if that is not all, says so. */
+/* Writes one small chart for each plan, up to PAGE_MULTIPLES, and a sentence if there are more plans. */
 void put_multiples(page *, void (*chart)(page *, int plan));
 /* Begins an image of that height with a title and a description. The caption follows end_image. */
 void begin_image(page *, double height, const char *title, const char *description);

@@ -1,4 +1,4 @@
-/* planners.c - of the page: all plans in one table, operations, and steps against milliseconds. */
+/* planners.c - writes the tables of all plans and their operations, and draws steps against milliseconds. */
 #include <string.h>
 #include "tools/page/page.h"
 
@@ -44,7 +44,7 @@ static void fill_work(const lab *l, int i, page_row *row)
             CELL("wasted squares %", wasted(w.padded_squares, w.squares), -1, 1));
 }
 
-/* Times have a table of their own, which fits a screen. */
+/* Writes the times as a table of their own, which fits a screen. */
 static void put_times(page *p)
 {
     bool measured = false;

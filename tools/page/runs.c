@@ -1,5 +1,5 @@
-/* runs.c - of the page: what was measured by running: gradients, exactness, contamination, hard
- * instances, and the cost model. */
+/* runs.c - writes the results of running models: gradients, exactness, contamination, hard instances, and the
+ * cost model. */
 #include <stdlib.h>
 #include <string.h>
 #include "tools/page/page.h"
@@ -85,7 +85,7 @@ static void put_words(page *p, const char *words)
     }
 }
 
-/* Dots of what the model was fitted to and of what it had not seen, and the diagonal. */
+/* Draws the points that the model was fitted to, the points held out, and the diagonal. */
 static void put_cost_chart(page *p)
 {
     int n = p->lab->costs;
@@ -93,7 +93,7 @@ static void put_cost_chart(page *p)
     for (int i = 0; i < n; i++) {
         const lab_cost *c = p->lab->cost + i;
         bool good = c->predicted_ms > 0 && c->measured_ms > 0;
-        for (int k = 0; k < 6; k++) /* the gaps: no line to the next dot */
+        for (int k = 0; k < 6; k++) /* NaN separates the dots */
             x[2 * n * (k / 2) + 2 * i + k % 2] = NAN;
         x[2 * i] = c->predicted_ms;
         x[2 * n * (1 + c->held_out) + 2 * i] = good ? c->measured_ms : NAN;

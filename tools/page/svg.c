@@ -1,4 +1,4 @@
-/* svg.c - figures of the page, with a title and a description. */
+/* svg.c - writes figures with a title and a description. */
 #include <stdarg.h>
 #include <string.h>
 #include "tools/page/page.h"

@@ -1,4 +1,4 @@
-/* text.c - texts, numbers and tables of the page. */
+/* text.c - writes texts, numbers and tables. */
 #include <stdlib.h>
 #include <string.h>
 #include "tools/page/page.h"
@@ -36,7 +36,7 @@ void put_real(page *p, double x, int digits)
 }
 
 /* ---- tables ---- */
-/* Returns the best number of a column; NaN: all are equal, or none is better. */
+/* Returns the best number of a column, or NaN if all are equal or the column has no better direction. */
 static double best_of(const page_row *row, int rows, int k)
 {
     double best = LAB_NONE;

@@ -1,11 +1,11 @@
-/* verdict.c - of the page: which plan to take, by measured times and by how much plans change gradients. */
+/* verdict.c - recommends a plan, by measured times and by its effect on gradients. */
 #include "tools/page/page.h"
 
-/* Plans whose times differ by less are as fast. */
+/* Plans whose times differ by at most this share count as equally fast. */
 static const double as_fast = .1;
 enum { MOST = 64 };
 
-/* Fills the times and disturbances of the plans that were measured, and their numbers; returns how many. */
+/* Fills the measured plans' numbers, times and disturbances, and returns their count. */
 static int measured(const lab *l, int *plan, double *ms, double *disturbance)
 {
     int n = 0;

@@ -1,6 +1,7 @@
-/* calibrate.c - measures the cost of a step of a recurrent layer on this device, forwards and backwards, by
- * the number of live rows. It measures CPU time, so that other programs do not count. A curve that cannot be
- * right is measured again, and its error is measured on plans that it was not made from. */
+/* calibrate.c - measures the cost of a step of a recurrent layer, forwards and backwards, by live rows.
+ *
+ * * It measures CPU time, so that other programs do not count. An implausible curve is measured again. The
+ * error of predictions is measured on plans that the curve was not made from. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,7 +22,7 @@ enum {
 };
 
 /* ---- measuring ---- */
-/* Inputs after the points: a single step of one row, and a batch that the caches do not hold. */
+/* Inputs after the points: a single step of one row, and a batch larger than the caches. */
 enum { SINGLE = POINTS, LARGE, INPUTS };
 typedef struct {
     weft *w;
@@ -48,7 +49,7 @@ static int64_t steps_of(int point, int64_t width)
 }
 
 /* Runs sequences of equal length, `rows` in each step. The input is a parameter, so its gradient is computed,
- * as it is where there is a layer below. */
+ * as above another layer. */
 static double run_once(bench *b, int point)
 {
     int32_t sizes[MOST_STEPS];
@@ -83,8 +84,8 @@ static bool build(bench *b, const layer_asked *a)
     return weft_ok(b->w);
 }
 
-/* Returns the cost of a batch besides its steps: a single step of one row, less a step of one row among many.
- */
+/* Returns the cost of a batch in excess of its steps: a single step of one row minus a step of one row among
+ * many. */
 static double batch_ms(bench *b)
 {
     double one[ROUNDS];
@@ -93,7 +94,7 @@ static double batch_ms(bench *b)
     return fmax(typical(one, ROUNDS) - typical(b->ms[0], b->rounds) / (double)b->steps[0], 0);
 }
 
-/* Returns what a token of the large batch costs beyond the cost of its steps in small ones. */
+/* Returns the extra cost of a token in the large batch, compared with steps of small batches. */
 static double far_ms(bench *b, const weft_plan_cost *c)
 {
     double ms[FAR_ROUNDS], step = 0, steps = (double)b->steps[LARGE];
@@ -104,8 +105,8 @@ static double far_ms(bench *b, const weft_plan_cost *c)
     return fmax((typical(ms, FAR_ROUNDS) - c->batch_ms - step * steps) / (FAR_ROWS * steps), 0);
 }
 
-/* Returns the cost of a token on its way to the layer and back: copied, scaled by a parameter, arranged step
- * by step. */
+/* Returns the cost of moving a token to the layer and back: a copy, a product with a parameter, and the
+ * arrangement by steps. */
 static double token_ms(bench *b)
 {
     enum { PIECES = 64, LONGEST = 128, TOKENS = PIECES * LONGEST };
@@ -129,7 +130,7 @@ static double token_ms(bench *b)
     return typical(ms, n);
 }
 
-/* All points by turns, for so many seconds and at least a few rounds. */
+/* Measures all points in turn, for the given seconds and at least a few rounds. */
 static bool measure(bench *b, double seconds)
 {
     for (int k = 0; k < POINTS; k++) /* the first run allocates memory */
@@ -160,8 +161,8 @@ static void fill(bench *b, const layer_asked *a, layer_cost *out)
     out->cost.far_tokens = FAR * out->cost.near_tokens;
 }
 
-/* ---- is the curve right? ---- */
-/* Returns by how much the two halves of the rounds differ at the worst point, as a share. */
+/* ---- plausibility ---- */
+/* Returns the largest relative difference between the two halves of the rounds, over all points. */
 static double spread_of(const bench *b)
 {
     double worst = 0;
@@ -181,8 +182,8 @@ bool is_plausible(const weft_plan_cost *c)
     return true;
 }
 
-/* Measures until the curve rises and both halves of a measurement agree; after the last attempt says what is
- * wrong with it. */
+/* Measures until the curve rises and both halves of a measurement agree. After the last attempt it writes the
+ * reason into doubt. */
 static bool measure_curve(bench *b, const layer_asked *a, layer_cost *out)
 {
     for (int i = 0; i < ATTEMPTS; i++) {
@@ -201,7 +202,7 @@ static bool measure_curve(bench *b, const layer_asked *a, layer_cost *out)
     return weft_ok(b->w);
 }
 
-/* ---- how far do predictions err? ---- */
+/* ---- error of predictions ---- */
 enum { TRIED_LENGTHS = 96, TRIED_ROUNDS = 4 };
 static const struct {
     const char *text;
@@ -211,7 +212,7 @@ static const struct {
               { "refill:slots=16", false }, { "streams:slots=32,window=32", false } };
 enum { TRIED = sizeof tried / sizeof *tried };
 
-/* Lengths of 8 to 256 tokens, as many of each power of two, in no order. */
+/* Fills lengths of 8 to 256 tokens, the same number for each power of two, unsorted. */
 static void fill_lengths(int32_t *len, int64_t *offset)
 {
     offset[0] = 0;
@@ -221,7 +222,7 @@ static void fill_lengths(int32_t *len, int64_t *offset)
     }
 }
 
-/* Returns how far the prediction for one plan is from its time, as a share of it; NaN after an error. */
+/* Returns the relative error of the prediction for one plan, or NaN after an error. */
 static double error_of(const layer_asked *a, int i, const weft_dataset *data, const weft_plan_cost *c)
 {
     const weft_planner *planner;
@@ -246,7 +247,7 @@ static double error_of(const layer_asked *a, int i, const weft_dataset *data, co
     return error;
 }
 
-/* The largest error of a few plans: about nine of ten are nearer. */
+/* Takes the largest error of a few plans. About nine of ten plans have a smaller one. */
 static bool measure_error(const layer_asked *a, layer_cost *out)
 {
     int32_t len[TRIED_LENGTHS];

@@ -1,19 +1,21 @@
-/* cost.h - what the files of `weft plan --explain` share: the cost of a layer on a device. */
+/* cost.h - the cost of a recurrent layer on a device, for `weft plan --explain`.
+ *
+ * A function that returns false has printed the error, except open_run. */
 #ifndef WEFT_TOOLS_COST_H
 #define WEFT_TOOLS_COST_H
 #include "weft_plan.h"
 #include "tools/plan/plan.h"
 
 enum { COST_NAME = 128, MOST_TIMES = 64 };
-/* Two halves of a measurement may differ by this share, and a step may be cheaper by it than a step of fewer
- * rows. */
+/* Largest relative difference between two halves of a measurement, and largest relative amount by which a
+ * step may be cheaper than a step of fewer rows. */
 #define COST_SPREAD .1
-/* name: the layer and the device in words. doubt: why the costs cannot be right; empty: they are. */
+/* name: the layer and the device in words. doubt: why the costs are implausible; empty: plausible. */
 typedef struct {
     char name[COST_NAME], doubt[COST_NAME];
     weft_plan_cost cost;
 } layer_cost;
-/* A recurrent layer by "CELL:UNITS"; its input is as wide. renew: the cache is not read. */
+/* A recurrent layer "CELL:UNITS"; its input has the same width. renew: ignore the cache. */
 typedef struct {
     const char *cell;
     int64_t hidden;
@@ -24,18 +26,17 @@ typedef struct {
 /* ---- layer.c ---- */
 /* Returns whether a text names a cell, alone or before a colon. */
 bool is_layer(const char *text);
-/* Reads a layer from its text. False: the error was printed. */
+/* Reads a layer from its text. */
 bool parse_layer(const char *text, int threads, layer_asked *out);
 weft_rnn *make_layer(const layer_asked *, weft_module *);
-/* Opens the context that the layer is measured in. False: the error was printed. */
+/* Opens the context that the layer is measured in. */
 bool open_device(const layer_asked *, weft **);
-/* Writes the name of the device that the layer would be measured on, and its number of threads. */
+/* Writes the name of the device on which the layer would be measured, and its number of threads. */
 bool device_of(const layer_asked *, char *name, size_t size, int *threads);
-/* Returns seconds of a clock that counts the work of this context: the CPU time of the thread that calls, or
- * on a GPU the time that passes. */
+/* Returns seconds of a clock for the work of this context: CPU time of the calling thread, or elapsed time on
+ * a GPU. */
 double work_seconds(const weft *);
-/* Returns a time that a tenth of n measurements, at most MOST_TIMES, are below: a disturbance only adds to a
- * time. */
+/* Returns the 10 % quantile of n measurements, at most MOST_TIMES. A disturbance can only add to a time. */
 double typical(const double *, int n);
 
 /* A layer that runs the first batches of a plan. part is a view of that plan. */
@@ -48,29 +49,27 @@ typedef struct {
     weft_plan part;
     bool padded;
 } layer_run;
-/* Opens a layer for the batches that have the first `tokens` tokens; the context is to be closed. False: the
- * context holds the error. */
+/* Opens a layer for the first batches, which have `tokens` tokens. False: the context holds the error. The
+ * caller closes the context in any case. */
 bool open_run(const layer_asked *, const weft_plan *, int64_t tokens, bool padded, layer_run *);
-/* Runs them forwards and backwards; returns milliseconds. */
+/* Runs these batches forwards and backwards and returns milliseconds. */
 double run_layer(layer_run *, const weft_dataset *rows);
-/* Makes rows of numbers for sequences of these lengths, as wide as the layer; rows to be freed. */
+/* Makes rows of numbers for sequences of these lengths, as wide as the layer. The caller frees the rows. */
 void make_rows(const weft_dataset *of, int64_t width, weft_dataset *out);
 
 /* ---- calibrate.c ---- */
-/* Measures the layer on this device, in about a second up to 128 units. False: the error was printed. */
+/* Measures the layer on this device, in about a second up to 128 units. */
 bool calibrate(const layer_asked *, layer_cost *out);
 /* Returns whether a step of more rows never costs less. */
 bool is_plausible(const weft_plan_cost *);
 
 /* ---- costs.c ---- */
-/* Reads costs from a file of JSON. False: the error was printed. */
+/* Reads costs from a JSON file. */
 bool read_costs(const char *path, layer_cost *out);
-/* Takes costs from the cache, or measures them and keeps them there unless they are in doubt. False: the
- * error was printed. */
+/* Reads costs from the cache, or measures them and caches them unless they are in doubt. */
 bool costs_of(const layer_asked *, layer_cost *out);
 
 /* ---- explain.c ---- */
-/* Prints what each plan will cost, where the time goes, and which one to take. False: the error was printed.
- */
+/* Prints the cost of each plan, the parts of the time, and which plan to take. */
 bool explain_plans(const planned *, int count, const int32_t *len, int64_t n, const layer_cost *);
 #endif

@@ -1,5 +1,5 @@
-/* costs.c - what a layer costs, as a file of JSON: read, written, kept in the cache by device, threads, cell,
- * width and precision. */
+/* costs.c - reads and writes the costs of a layer as JSON. The cache has one file for each device, threads,
+ * cell, width and precision. */
 #include <errno.h>
 #include <jansson.h>
 #include <math.h>
@@ -24,7 +24,7 @@ static bool read_numbers(const json_t *of, const char *key, double *to, int *n)
     return true;
 }
 
-/* What is wrong with it; NULL: nothing. */
+/* Returns the error as text, or NULL. */
 static const char *read_object(const json_t *of, layer_cost *out)
 {
     static const char *const keys[] = { "token_ms",    "piece_ms",   "batch_ms", "far_ms",
@@ -42,11 +42,11 @@ static const char *read_object(const json_t *of, layer_cost *out)
     snprintf(out->name, sizeof out->name, "%s", name);
     if (!read_numbers(of, "rows", out->cost.rows, &out->cost.points) ||
         !read_numbers(of, "step_ms", out->cost.step_ms, &n) || n != out->cost.points)
-        return "\"rows\" and \"step_ms\", lists of as many numbers, 2 .. 16, are expected";
+        return "expected \"rows\" and \"step_ms\", lists of equal length, 2 .. 16";
     for (int i = 0; i < KEYS; i++) {
         const json_t *value = json_object_get(of, keys[i]);
         if (value && !json_is_number(value))
-            return "what is behind \"step_ms\" are numbers";
+            return "expected numbers after \"step_ms\"";
         *to[i] = json_number_value(value);
     }
     return weft_plan_predict(&(weft_plan){ 0 }, &out->cost, false, &r) == WEFT_OK ? NULL :
@@ -83,7 +83,7 @@ static bool make_folder(char *path)
     return true;
 }
 
-/* Letters, digits, - and _ stay; false: there is no place for a cache. */
+/* Keeps letters, digits, - and _ in the name. Returns false if no folder for a cache exists. */
 static bool cache_path(const layer_asked *a, char *path, size_t size)
 {
     const char *cache = secure_getenv("XDG_CACHE_HOME"), *home = secure_getenv("HOME");
@@ -126,11 +126,11 @@ static void write_costs(char *path, const layer_cost *l)
                 l->cost.far_tokens, l->cost.error);
     }
     if (!to || fclose(to) || !make_folder(path) || weft_write_file(path, text, size) != WEFT_OK)
-        fprintf(stderr, "weft: plan: what the layer costs is not kept: %s cannot be written\n", path);
+        fprintf(stderr, "weft: plan: the costs of the layer are not cached: %s cannot be written\n", path);
     free(text);
 }
 
-/* A damaged file, and costs that cannot be right, are measured again; a missing file is not reported. */
+/* Damaged files and implausible costs are reported and measured again. A missing file is not reported. */
 static bool read_cache(const char *path, layer_cost *out)
 {
     json_error_t e;

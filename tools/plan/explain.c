@@ -1,10 +1,10 @@
-/* explain.c - what plans will cost on a device, where the time goes, and which one to take, in words. */
+/* explain.c - prints the predicted cost of plans on a device, the parts of the time, and the plan to take. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include "tools/plan/cost.h"
 
-/* Where constants have no error of their own. */
+/* For costs without a measured error. */
 static const double usual_error = .2;
 
 typedef struct {
@@ -35,7 +35,7 @@ static void print_rows(const planned *all, int count, const judged *j)
     }
 }
 
-/* Of the plan that was chosen the largest reason why it is not as sequences drawn at random. */
+/* Returns the main reason why the chosen plan differs from sequences drawn at random. */
 static const char *what_disturbs(const weft_plan_disturbance *d)
 {
     if (d->sum < .1)
@@ -55,7 +55,7 @@ static void say_what_it_follows(const judged *j, int count)
     double share = ms > 0 ? latency / ms : 0;
     if (share > .5)
         printf(
-            "Time follows steps here: %.0f %% of it is what the steps would take with one row each. Fewer, "
+            "Time follows steps here: steps of one row each would take %.0f %% of it. Fewer, "
             "fuller steps save it.\n",
             100 * share);
     else

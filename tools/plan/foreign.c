@@ -1,6 +1,6 @@
-/* foreign.c - planners of others: a shared object is opened in a process of its own, so that a planner which
- * crashes, loops or returns garbage is an error with a message. Its code has the rights of the user, so this
- * does not protect against harm. The plan comes back by a pipe and is checked here once more. */
+/* foreign.c - runs a planner from a shared object in a process of its own. A planner that crashes, loops or
+ * returns garbage gives an error with a message. This is no protection against harm: the code has the user's
+ * rights. The plan returns through a pipe and is checked again. */
 #include <dlfcn.h>
 #include <errno.h>
 #include <poll.h>
@@ -12,7 +12,7 @@
 #include "tools/plan/plan.h"
 
 enum { MAGIC = 0x77656674 };
-/* What comes first through the pipe; batches and segments follow. */
+/* The first bytes in the pipe. Batches and segments follow. */
 typedef struct {
     uint32_t magic;
     int32_t status;
@@ -62,7 +62,7 @@ typedef struct {
     int64_t n;
 } job;
 
-/* Does not return. What the planner prints goes to stderr. */
+/* Does not return. Output of the planner goes to stderr. */
 static void be_child(void *argument)
 {
     const job *j = argument;
@@ -87,7 +87,7 @@ static void be_child(void *argument)
 /* ---- in the parent ---- */
 typedef enum { WHOLE, CUT, LATE, NO_MEMORY } came;
 
-/* n bytes before the time is over. */
+/* Reads n bytes, until the time limit. */
 static came read_all(int from, void *to, size_t n, double until)
 {
     for (char *at = to; n;) {
@@ -105,7 +105,7 @@ static came read_all(int from, void *to, size_t n, double until)
     return WHOLE;
 }
 
-/* A segment has a token, or is an empty sequence's; a batch has a segment, or a row. */
+/* A segment has a token or belongs to an empty sequence. A batch has a segment or a row. */
 static bool is_sane(const head *h, int64_t tokens, int64_t n)
 {
     return h->magic == MAGIC && h->segments >= 0 && h->segments <= tokens + n && h->batches >= 0 &&
@@ -117,7 +117,7 @@ static came read_plan(int from, head *h, int64_t tokens, int64_t n, double until
     came c = read_all(from, h, sizeof *h, until);
     if (c == WHOLE && !is_sane(h, tokens, n)) {
         h->magic = 0;
-        return c; /* what came is no plan */
+        return c; /* not a plan */
     }
     if (c != WHOLE || h->status != WEFT_OK)
         return c;
@@ -136,7 +136,7 @@ static came read_plan(int from, head *h, int64_t tokens, int64_t n, double until
     return c == WHOLE ? read_all(from, p->segment, (size_t)p->segments * sizeof *p->segment, until) : c;
 }
 
-/* How the planner's process ended. by_itself false: it was stopped; else status is waitpid's. */
+/* How the planner's process ended. by_itself: it was not stopped, and status is waitpid's. */
 typedef struct { came came; bool by_itself; int status; } ending;
 
 static void say_ending(const char *text, const ending *e, int seconds)
@@ -156,11 +156,11 @@ static void say_ending(const char *text, const ending *e, int seconds)
         say_error(FAILED, "plan: %s: the planner ended without a plan", text);
 }
 
-/* True if there is a plan that holds; else the error was said. */
+/* Returns whether the plan is valid. If not, the error is printed. */
 static bool judge(const char *text, const head *h, const planned *t, const int32_t *len, int64_t n)
 {
     if (h->magic != MAGIC)
-        say_error(FAILED, "plan: %s: the planner wrote to its pipe what is not a plan", text);
+        say_error(FAILED, "plan: %s: the planner's output in its pipe is not a plan", text);
     else if (h->status != WEFT_OK && !*h->message)
         say_error(FAILED, "plan: %s: the planner returned status %d (%s) without a message", text,
                   (int)h->status, weft_status_name((weft_status)h->status));
@@ -206,7 +206,7 @@ static bool run_child(const char *text, char *part[3], planned *t, const int32_t
     double until = seconds_now() + t->seconds;
     ending e = { .came = read_plan(j.from, &h, tokens, n, until, &t->plan) };
     close(j.from);
-    /* a pipe closes a moment before its process is known to have ended */
+    /* the pipe closes a moment before the process can be waited for */
     e.by_itself = keeper_end(&k, e.came == CUT ? 1 : 0, &e.status);
     if (e.came != WHOLE)
         return say_ending(text, &e, t->seconds), false;

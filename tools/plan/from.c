@@ -1,5 +1,5 @@
-/* from.c - plans from JSON, `--from`: one a line, or what `--json` has printed. Each is checked as all
- * plans. */
+/* from.c - reads plans from JSON for `--from`: one plan a line, or the output of `--json`. Each is checked
+ * like any plan. */
 #include <errno.h>
 #include <jansson.h>
 #include <stdlib.h>
@@ -7,9 +7,9 @@
 #include "tools/corpora/corpora.h"
 #include "tools/plan/plan.h"
 
-enum { SPARE = 1 << 24 }; /* rows of a batch without a piece */
+enum { SPARE = 1 << 24 }; /* limit of a batch's rows without a piece */
 
-/* where: file and line, for messages; whole: every piece so far was written as a whole sequence. */
+/* where: file and line, for messages. whole: all pieces so far were written as whole sequences. */
 typedef struct {
     char where[300];
     const int32_t *len;
@@ -22,7 +22,7 @@ typedef struct {
 static bool refuse(const reading *r, const char *what) { return say_failure("%s: %s", r->where, what); }
 
 /* ---- numbers ---- */
-/* A whole number of 0 .. most; what: its name in a message. */
+/* Reads a whole number of 0 .. most. what: its name in messages. */
 static bool number(const reading *r, const json_t *is, int64_t most, const char *what, int64_t *out)
 {
     *out = is && json_is_integer(is) ? json_integer_value(is) : -1;
@@ -35,7 +35,7 @@ static bool number(const reading *r, const json_t *is, int64_t most, const char 
                        (long long)most);
 }
 
-/* Of batch b: the number that all batches share, or the list's. */
+/* Reads the number of batch b: one number for all batches, or an element of a list. */
 static bool number_of_batch(const reading *r, const json_t *is, int64_t b, const char *what, int64_t *out)
 {
     return number(r, json_is_array(is) ? json_array_get(is, (size_t)b) : is, INT32_MAX, what, out);
@@ -62,7 +62,7 @@ static bool add_piece(reading *r, const json_t *is, weft_segment s)
     return weft_plan_add(&r->to->plan, s) == WEFT_OK || refuse(r, weft_plan_message());
 }
 
-/* The pieces of one row; where each begins is said by "columns", or it is where the one before ends. */
+/* Reads the pieces of a row. "columns" gives where each begins; the default is the end of the one before. */
 static bool add_row(reading *r, const json_t *row, int64_t at, int32_t in_batch, int64_t *longest)
 {
     const json_t *columns = r->columns ? json_array_get(r->columns, (size_t)at) : NULL;
@@ -144,7 +144,7 @@ static bool read_batches(reading *r, const json_t *batches, const json_t *each, 
 }
 
 /* ---- carries ---- */
-/* true: every piece that can carry a state on does; a list: for each piece. */
+/* carry: true carries every state that can be carried; a list has one value for each piece. */
 static bool read_carries(reading *r, const json_t *carry)
 {
     weft_plan *p = &r->to->plan;
@@ -178,7 +178,7 @@ static bool read_shape(reading *r, const json_t *is)
         return refuse(r, "\"batches\" or \"rows\", a list, is expected");
     r->columns = json_object_get(is, "columns");
     if (r->columns && (!rows || !json_is_array(r->columns)))
-        return refuse(r, "\"columns\" is a list beside \"rows\"; something else was found");
+        return refuse(r, "expected \"columns\" to be a list, next to \"rows\"");
     p->in_rows = r->in_rows = rows != NULL;
     for (int64_t i = 0; i < r->n; i++) {
         p->tokens += r->len[i];
@@ -206,7 +206,7 @@ static bool read_plan(reading *r, const json_t *is)
     if (!json_is_object(is))
         return refuse(r, "a plan, {\"planner\": .., \"batches\" or \"rows\": ..}, is expected");
     if (name && !json_is_string(name))
-        return refuse(r, "\"planner\" is no text");
+        return refuse(r, "\"planner\" is not a text");
     to->text = to->memory = strdup(name ? json_string_value(name) : r->where);
     r->whole = true;
     r->cells = 0;
@@ -223,12 +223,12 @@ static bool add_plan(reading *r, const json_t *is, planned **all, int *count)
     *all = get_more(*all, *count + 1, sizeof **all);
     r->to = *all + *count;
     *r->to = (planned){ 0 };
-    ++*count; /* also where it fails, so that it is freed */
+    ++*count; /* even if it fails, so that it is freed */
     return read_plan(r, is);
 }
 
 /* ---- a file ---- */
-/* What `--json` has printed: all plans are in one object. */
+/* Reads the output of `--json`, one object with all plans. */
 static bool read_document(reading *r, const char *path, const char *text, size_t size, planned **all,
                           int *count)
 {
@@ -238,7 +238,7 @@ static bool read_document(reading *r, const char *path, const char *text, size_t
     if (!is)
         say_error(FAILED, "%s:%d: %s; JSON is expected", path, e.line, e.text);
     else if (!good)
-        say_error(FAILED, "%s: \"plans\" is no list", path);
+        say_error(FAILED, "%s: \"plans\" is not a list", path);
     for (size_t i = 0; good && i < json_array_size(plans); i++) {
         snprintf(r->where, sizeof r->where, "%s: plan %zu", path, i + 1);
         good = add_plan(r, json_array_get(plans, i), all, count);

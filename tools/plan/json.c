@@ -1,11 +1,11 @@
-/* json.c - plans as JSON: their pieces, then capacity, rows and widths of batches, columns and carries,
- * each only where a reader would infer something else, and the figures. */
+/* json.c - prints plans as JSON: pieces and figures. Capacity, rows and widths of batches, columns and
+ * carries appear only if a reader would infer other values. */
 #include <stdlib.h>
 #include <string.h>
 #include "plan/plan.h"
 #include "tools/plan/plan.h"
 
-/* Whether pieces are one a row, from its first cell on, so that batches of pieces say all. */
+/* Returns whether each row is one piece from its first cell on, so that lists of pieces describe the plan. */
 static bool is_one_a_row(const weft_plan *p)
 {
     for (int64_t b = 0; b < p->batches; b++)
@@ -31,7 +31,7 @@ static int by_end(const void *a, const void *b)
     return (x->end > y->end) - (x->end < y->end);
 }
 
-/* ends: room for the segments of batch b - 1. */
+/* ends: a buffer for the segments of batch b - 1. */
 static void find_carries(const weft_plan *p, int64_t b, piece_end *ends, int32_t *can)
 {
     const weft_plan_batch *is = p->batch + b, *before = is - 1;
@@ -101,12 +101,12 @@ static void print_rows(const weft_plan *p, int64_t *order, void (*print)(const w
     }
 }
 
-/* ---- what a reader would not infer ---- */
-/* One number if all batches have it, else one for each. */
+/* ---- values that a reader would not infer ---- */
+/* Prints one number if it holds for all batches, otherwise a list. */
 static void print_numbers(const char *key, const weft_plan *p, bool width)
 {
     bool same =
-        width || p->batch->rows > 0; /* 0 rows of each batch would say nothing of how many there are */
+        width || p->batch->rows > 0; /* a common 0 would not give the number of batches */
     for (int64_t b = 1; b < p->batches; b++)
         same = same && (width ? p->batch[b].width == p->batch->width : p->batch[b].rows == p->batch->rows);
     printf(", \"%s\": %s", key, same ? "" : "[");
@@ -115,7 +115,7 @@ static void print_numbers(const char *key, const weft_plan *p, bool width)
     fputs(same ? "" : "]", stdout);
 }
 
-/* What a reader would take for a batch's width and rows. */
+/* Returns whether a reader would infer the widths, or the rows, of all batches. */
 static bool widths_are_inferred(const planned *t, bool rows)
 {
     const weft_plan *p = &t->plan;

@@ -1,9 +1,9 @@
-/* keeper.c - runs a function in a process and ends whatever that process has started.
+/* keeper.c - runs a function in a process and ends all processes which that process has started.
  *
- * The command starts a keeper, and the keeper starts the worker. The keeper is a subreaper: a process whose
- * parent has ended, a daemon too, becomes its child, so it finds all of them. It works until the worker ends
- * or the command closes the control pipe, which the system does when the command is killed. Should the keeper
- * be killed, the system kills the worker. */
+ * * The command starts a keeper, and the keeper starts the worker. The keeper is a subreaper: orphaned
+ * processes, daemons included, become its children, so it finds all of them. It runs until the worker ends,
+ * or until the command closes the control pipe; the system closes it when the command is killed. If the
+ * keeper is killed, the system kills the worker. */
 #include <ctype.h>
 #include <dirent.h>
 #include <errno.h>
@@ -21,7 +21,7 @@
 #include <unistd.h>
 #include "tools/plan/keeper.h"
 
-enum { PROCESSES = 256, ATTEMPTS = 5000 };       /* ATTEMPTS: milliseconds until the keeper gives up */
+enum { PROCESSES = 256, ATTEMPTS = 5000 };       /* ATTEMPTS: milliseconds before the keeper stops trying */
 
 typedef struct { int32_t by_itself, status; } report;
 
@@ -36,7 +36,7 @@ static void limit(__rlimit_resource_t what, rlim_t most)
     setrlimit(what, &is);
 }
 
-static long tasks_of_machine(void)               /* no user has more than that */
+static long tasks_of_machine(void)               /* upper limit for any user */
 {
     long tasks = 0;
     FILE *f = fopen("/proc/loadavg", "r");
@@ -47,7 +47,7 @@ static long tasks_of_machine(void)               /* no user has more than that *
     return tasks;
 }
 
-/* A loop or a fork bomb ends even where nobody is left to end it; memory ends at the machine's. */
+/* The limits end a loop or a fork bomb even if the keeper is gone. Memory is limited to the machine's. */
 static void set_limits(int seconds)
 {
     long cores = sysconf(_SC_NPROCESSORS_ONLN), tasks = tasks_of_machine();
@@ -55,7 +55,7 @@ static void set_limits(int seconds)
     limit(RLIMIT_CPU, ((rlim_t)seconds + 1) * (rlim_t)(cores > 0 ? cores : 1));
     if (tasks > 0)
         limit(RLIMIT_NPROC, (rlim_t)tasks + PROCESSES);
-#ifndef __SANITIZE_ADDRESS__                     /* it takes more addresses than there is memory */
+#ifndef __SANITIZE_ADDRESS__                     /* it reserves more addresses than there is memory */
     limit(RLIMIT_AS, (rlim_t)sysconf(_SC_PHYS_PAGES) * (rlim_t)sysconf(_SC_PAGESIZE));
 #endif
 }
@@ -79,7 +79,7 @@ static void be_worker(pid_t parent, const sigset_t *mask, int seconds)
 /* ---- the keeper ---- */
 static void woken(int signal) { (void)signal; }
 
-static pid_t parent_of(const char *process)      /* 0: it is gone */
+static pid_t parent_of(const char *process)      /* 0: the process has ended */
 {
     char path[300], text[600] = "";
     snprintf(path, sizeof path, "/proc/%s/stat", process);
@@ -104,10 +104,10 @@ static void kill_children(void)
         closedir(all);
 }
 
-/* Until there is no child: one that ends leaves its own children to the keeper. */
+/* Repeats until no child is left, because children of an ended child become the keeper's. */
 static void end_all(pid_t worker, int *status)
 {
-    bool there = true;                           /* the number of its group is nobody else's */
+    bool there = true;                           /* until then no other group can have this number */
     for (int i = 0; i < ATTEMPTS; i++) {
         if (there) {
             kill(-worker, SIGKILL);
@@ -127,7 +127,7 @@ static void end_all(pid_t worker, int *status)
     }
 }
 
-static bool has_ended(pid_t worker)              /* it stays a zombie, and keeps its number */
+static bool has_ended(pid_t worker)              /* leaves it a zombie, so its number stays reserved */
 {
     siginfo_t is = { 0 };
     return !waitid(P_PID, (id_t)worker, &is, WEXITED | WNOHANG | WNOWAIT) && is.si_pid == worker;
@@ -146,7 +146,7 @@ static void be_keeper(int control, int to, pid_t worker, const sigset_t *mask)
     _exit(written == (ssize_t)sizeof said ? EXIT_SUCCESS : EXIT_FAILURE);
 }
 
-/* control[0] and report[1] are the keeper's ends. Does not return but in the worker. */
+/* control[0] and to[1] are the keeper's ends of the pipes. Returns only in the worker. */
 static void fork_worker(const int *control, const int *to, int its, int seconds)
 {
     sigset_t mask, child;
@@ -216,7 +216,7 @@ bool keeper_end(keeper *k, double grace, int *status)
     there = there || reported(k, 2 * ATTEMPTS / 1000.);
     if (!there || read(k->report, &said, sizeof said) != (ssize_t)sizeof said)
         said = (report){ 0 };
-    kill(k->pid, SIGKILL);                       /* if it has reported, this changes nothing */
+    kill(k->pid, SIGKILL);                       /* no effect if it has reported */
     while (waitpid(k->pid, NULL, 0) < 0 && errno == EINTR)
         ;
     close(k->report);

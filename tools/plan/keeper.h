@@ -1,4 +1,4 @@
-/* keeper.h - a function in a process of its own, below a keeper that ends what that process has started. */
+/* keeper.h - runs a function in a process, and ends all processes that it starts. */
 #ifndef WEFT_TOOLS_PLAN_KEEPER_H
 #define WEFT_TOOLS_PLAN_KEEPER_H
 #include <stdbool.h>
@@ -6,11 +6,11 @@
 
 typedef struct { pid_t pid; int control, report; } keeper;
 
-/* Runs work(argument) in a process, in a session and under limits of its own, its input closed; only that
- * process keeps the file descriptor `its`. seconds: how long it may run, for the limit of processor time.
- * Returns false, and errno says why, if no process can be made. */
+/* Runs work(argument) in a process with its own session and limits and a closed stdin. Only that process
+ * keeps the file descriptor `its`. seconds: limit of CPU time. Returns false and sets errno if it cannot
+ * create a process. */
 bool keeper_start(keeper *, void (*work)(void *argument), void *argument, int its, int seconds);
-/* Ends the process and all processes that it has started, and waits until they are gone. First gives it
- * `grace` seconds to end by itself. Returns true if it has done so, with *status as waitpid has it. */
+/* Waits up to `grace` seconds, then ends the process and all that it started, and waits for their end.
+ * Returns true if the process ended before that, with *status as from waitpid. */
 bool keeper_end(keeper *, double grace, int *status);
 #endif

@@ -1,4 +1,4 @@
-/* layer.c - a recurrent layer by its name, and its running time over the first batches of a plan. */
+/* layer.c - makes a recurrent layer by its name, and times it on the first batches of a plan. */
 #include <stdlib.h>
 #include <string.h>
 #include "weft_op.h"
@@ -40,7 +40,7 @@ bool parse_layer(const char *text, int threads, layer_asked *out)
                false;
     if (text[n] && ((out->hidden = strtoll(text + n + 1, &end, 10)) < 1 || out->hidden > MOST_UNITS || *end))
         return say_error(USAGE,
-                         "plan: --explain: \"%.40s\" is no layer; CELL:UNITS is expected, one layer of 1 .. "
+                         "plan: --explain: \"%.40s\" is not a layer; expected CELL:UNITS, one layer of 1 .. "
                          "%d units",
                          text, MOST_UNITS),
                false;
@@ -87,7 +87,7 @@ double typical(const double *x, int n)
 }
 
 /* ---- running a plan ---- */
-/* Returns a view of the first batches of a plan, which have at least that many tokens together. */
+/* Returns a view of the shortest start of a plan with at least `tokens` tokens. */
 static weft_plan begin_of(const weft_plan *p, int64_t tokens)
 {
     weft_plan part = *p;

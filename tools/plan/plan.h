@@ -1,11 +1,13 @@
-/* plan.h - what the files of `weft plan` share: a plan that was asked for. */
+/* plan.h - a plan on the command line, and the functions of `weft plan` on it.
+ *
+ * A function that returns false has printed the error. */
 #ifndef WEFT_TOOLS_PLAN_H
 #define WEFT_TOOLS_PLAN_H
 #include "tools/tools.h"
 #include "weft_lab.h"
 
-/* text: the planner's name and options as they were given; own: the record of a foreign planner, which may
- * take so many seconds, or of a plan that was read; ms: how long it took. */
+/* text: name and options of the planner. own: the record of a foreign planner, with a limit in seconds, or of
+ * a plan that was read. ms: the planner's time. */
 typedef struct {
     const char *text;
     const weft_planner *planner;
@@ -18,23 +20,24 @@ typedef struct {
     weft_plan_figures figures;
 } planned;
 
-/* plan.c: plans as text says, and measures; t does not move after that. False: the error was said. */
+/* plan.c: makes the plan that text describes, and measures it. t must not move after this call. */
 bool make_planned(planned *t, const int32_t *len, int64_t n);
-/* The command line as a shell would read it again, to be freed. */
+/* Returns the command line, quoted for a shell. The caller frees it. */
 char *command_line(const char *name, int argc, char **argv);
-/* Returns whether all texts name planners with options that they take; the error was printed otherwise. */
+/* Returns whether all texts name planners with valid options; if not, the error is printed. */
 bool are_planners(const subcommand *, char *const *text, int n);
-/* json.c: prints plans. */
+/* json.c: prints plans as JSON. */
 void print_json(const planned *all, int n, const int32_t *len);
-/* For each segment the one of the batch before that ends where it begins, or -1; to be freed. */
+/* Returns, for each segment, the segment of the batch before that ends where it begins, or -1. The caller
+ * frees the array. */
 int32_t *possible_carries(const weft_plan *);
-/* foreign.c: whether a text names a shared object; and its plan. False: the error was said. */
+/* foreign.c: return whether a text names a shared object; make its plan. */
 bool is_foreign(const char *text);
 bool plan_foreign(planned *, const int32_t *len, int64_t n);
-/* from.c: the plans of a file, added to all [count], which moves. False: the error was said. */
+/* from.c: adds the plans of a file to *all [*count], which it reallocates. */
 bool read_plans(const char *path, const int32_t *len, int64_t n, planned **all, int *count);
-/* report.c: the page of these plans; command: the line that asked for it. times: how long planners took is in
- * it, too. */
+/* report.c: writes the page of these plans. command: the command line to show. times: show the planners'
+ * times. */
 bool report_plans(const char *file, const char *corpus, const int32_t *len, int64_t n, const planned *all,
                   int count, const char *command, bool times);
 #endif

@@ -1,17 +1,17 @@
-/* report.c - from plans to the page: what is known of them without running anything. */
+/* report.c - fills the page's data from plans, with all results that need no run. */
 #include <stdlib.h>
 #include <string.h>
 #include "tools/lab/lab.h"
 
 enum { EPOCHS = 5 };
 
-/* Whether another epoch can be planned here, and would be another plan. */
+/* Returns whether the planner is the library's, so that other epochs can be planned. */
 static bool is_ours(const planned *t) { return t->planner == weft_planner_named(t->planner->name); }
 
 static bool draws(const planned *t) { return t->opts.shuffle || !strcmp(t->planner->name, "random"); }
 
-/* Who meets again over the epochs from that of the options on; a plan that draws nothing is the same in
- * each. */
+/* Counts the meetings over `epochs` epochs from the options' epoch on. A plan without random draws is the
+ * same in each. */
 static bool count_meetings(lab_plan *l, const int32_t *len, int64_t n, int epochs)
 {
     const planned *t = l->made;
