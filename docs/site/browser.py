@@ -1,4 +1,4 @@
-"""A headless Chromium, spoken to over two pipes in the protocol of its developer tools."""
+"""browser.py - controls a headless Chromium by the protocol of its developer tools, over two pipes."""
 import base64
 import fcntl
 import json

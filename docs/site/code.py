@@ -1,4 +1,4 @@
-"""Code as HTML, and the names of the library in it, each a link to where it is declared."""
+"""code.py - writes code as HTML and links the names of the library in it to their declarations."""
 import re
 from html import escape
 

@@ -1,4 +1,4 @@
-"""What stands around the text of every page: the head, the ways to the others, the footer."""
+"""frame.py - the parts of every page around its text: head, navigation, footer."""
 from html import escape
 
 from tree import relative

@@ -1,4 +1,4 @@
-"""The reference: a page for each public header, and the names that they declare."""
+"""reference.py - writes a page for each public header, and the index of names."""
 import re
 from html import escape
 from itertools import groupby

@@ -1,4 +1,4 @@
-"""Which files of the tree are pages, and where: a page lies where its source does."""
+"""tree.py - decides which files of the tree are pages, and where. A page has the path of its source."""
 import os
 import re
 
