@@ -1,4 +1,4 @@
-/* Lesson 1: what a student writes. */
+/* Lesson 1: the functions that you write. */
 #ifndef WEFT_LESSON_01
 #define WEFT_LESSON_01
 #include "tape.h"

@@ -1,4 +1,4 @@
-/* Lesson 3: what a student writes. */
+/* Lesson 3: the functions that you write. */
 #ifndef WEFT_LESSON_03
 #define WEFT_LESSON_03
 

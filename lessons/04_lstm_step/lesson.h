@@ -1,4 +1,4 @@
-/* Lesson 4: what a student writes. */
+/* Lesson 4: the functions that you write. */
 #ifndef WEFT_LESSON_04
 #define WEFT_LESSON_04
 

@@ -1,4 +1,4 @@
-/* Lesson 5: what a student writes. No weft in it. */
+/* Lesson 5: the functions that you write, without weft. */
 #ifndef WEFT_LESSON_05
 #define WEFT_LESSON_05
 

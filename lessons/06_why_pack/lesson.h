@@ -1,4 +1,4 @@
-/* Lesson 6: what a student writes. */
+/* Lesson 6: the functions that you write. */
 #ifndef WEFT_LESSON_06
 #define WEFT_LESSON_06
 #include <stdbool.h>

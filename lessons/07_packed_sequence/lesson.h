@@ -1,4 +1,4 @@
-/* Lesson 7: what a student writes. No weft in it. */
+/* Lesson 7: the functions that you write, without weft. */
 #ifndef WEFT_LESSON_07
 #define WEFT_LESSON_07
 #include <stdint.h>

@@ -1,4 +1,4 @@
-/* Lesson 8: what a student writes. */
+/* Lesson 8: the functions that you write. */
 #ifndef WEFT_LESSON_08
 #define WEFT_LESSON_08
 #include "weft.h"

@@ -1,4 +1,4 @@
-/* Lesson 9: what a student writes. */
+/* Lesson 9: the functions that you write. */
 #ifndef WEFT_LESSON_09
 #define WEFT_LESSON_09
 #include "weft.h"

@@ -1,4 +1,4 @@
-/* Lesson 10: what a student writes. */
+/* Lesson 10: the functions that you write. */
 #ifndef WEFT_LESSON_10
 #define WEFT_LESSON_10
 #include "weft.h"

@@ -1,4 +1,4 @@
-/* Lesson 11: what a student writes. */
+/* Lesson 11: the functions that you write. */
 #ifndef WEFT_LESSON_11
 #define WEFT_LESSON_11
 #include "weft.h"

@@ -1,4 +1,4 @@
-/* Lesson 12: what a student writes. Numbers are floats, of 4 bytes. Counts are doubles:
+/* Lesson 12: the functions that you write. Numbers are floats, of 4 bytes. Counts are doubles:
  * a product of ints overflows above 2^31. */
 #ifndef WEFT_LESSON_12
 #define WEFT_LESSON_12
