@@ -1,4 +1,4 @@
-/* Lesson 2: what a student writes. */
+/* Lesson 2: the functions that you write. */
 #ifndef WEFT_LESSON_02
 #define WEFT_LESSON_02
 

@@ -1,4 +1,4 @@
-/* Lesson 4: what a student writes. */
+/* Lesson 4: the functions that you write. */
 #ifndef WEFT_LESSON_04
 #define WEFT_LESSON_04
 
@@ -11,7 +11,8 @@ typedef struct {
     const double *w, *u, *bx, *bh;
 } lstm;
 
-/* What a step makes, [H] each: the four gates, the new cell c and the new output h. */
+/* The results of a step, [H] each: the four gates, the new cell c and the new output
+ * h. */
 typedef struct {
     double *i, *f, *g, *o, *c, *h;
 } made;
@@ -31,7 +32,7 @@ typedef struct {
 } unit;
 
 /* Sets the weights, which are all 0 before, so that the unit is a memory of one bit: 1
- * and 0 store themselves, . keeps what is stored, ? shows it. h is tanh(1) = 0.76 at a
+ * and 0 store themselves, . keeps the stored bit, ? shows it. h is tanh(1) = 0.76 at a
  * ? while 1 is stored, and 0 at all other letters; wrong by at most 0.05, in texts of
  * up to 60 letters. */
 void flip_flop(unit *m);

@@ -1,12 +1,12 @@
-/* Lesson 5: what a student writes. No weft in it. */
+/* Lesson 5: the functions that you write, without weft. */
 #ifndef WEFT_LESSON_05
 #define WEFT_LESSON_05
 
 enum { UNITS = 4, DEPTH = 0, QUOTE = 1, OUTPUTS = 2 };
 
-/* What was read off a net while it read n tokens: of each token the state, c and h
- * [n, UNITS], and what would have been right, target [n, OUTPUTS]: the depth of
- * brackets, and 1 within quotes. The net's answer is
+/* A record of a network that read n tokens. c and h [n, UNITS] are the states after
+ * each token. target [n, OUTPUTS] has the right outputs: the depth of the brackets, and
+ * 1 within quotes. The network's output is
  *     output o = bias[o] + sum over j of weight[o][j] h[j] */
 typedef struct {
     int n;
@@ -14,15 +14,15 @@ typedef struct {
     double weight[OUTPUTS][UNITS], bias[OUTPUTS];
 } record;
 
-/* Pearson's correlation of a[0], a[a_step], a[2 a_step], .. and b in the same way, n
- * numbers of each: from -1 to 1; 0 if one of them does not change. */
+/* Returns Pearson's correlation of a[0], a[a_step], a[2 a_step], .. and the same of b,
+ * n numbers each: from -1 to 1, or 0 if one of them is constant. */
 double correlation(int n, const double *a, int a_step, const double *b, int b_step);
 
-/* The unit, 0 .. UNITS - 1, whose c goes with the target of this output, up or down: of
- * the largest correlation, whatever its sign. */
+/* Returns the unit, 0 .. UNITS - 1, whose c has the largest correlation with the target
+ * of this output, regardless of sign. */
 int unit_for(const record *r, int output);
 
-/* The mean of |answer - target| of an output if unit `cut` has no part in the answer;
- * -1: all have. */
+/* Returns the mean of |output - target| without the part of unit `cut`. -1 cuts no
+ * unit. */
 double error_without(const record *r, int output, int cut);
 #endif

@@ -1,30 +1,30 @@
-/* Lesson 7: what a student writes. No weft in it. */
+/* Lesson 7: the functions that you write, without weft. */
 #ifndef WEFT_LESSON_07
 #define WEFT_LESSON_07
 #include <stdint.h>
 
-/* How n sequences of lengths len [n] lie in memory when they are packed. The arrays are
- * the caller's, and large enough; n and single lengths may be 0.
+/* Describes n sequences of lengths len [n] in packed form. The caller owns the arrays,
+ * which are large enough. n and single lengths may be 0.
  *     steps                the longest length
  *     rows                 the sum of the lengths
- *     batch_sizes [steps]  how many sequences are longer than t
- *     sorted [n]           the sequence in each place: the longest first, equals in
+ *     batch_sizes [steps]  number of sequences longer than t
+ *     sorted [n]           the sequence in each place: the longest first, ties in
  *                          their order
  *     unsorted [n]         the place of each sequence
- *     sequence [rows]      which sequence the token in each row is of
- *     position [rows]      and which token of it, from 0 */
+ *     sequence [rows]      the sequence of the token in each row
+ *     position [rows]      its position in the sequence, from 0 */
 typedef struct {
     int n, steps, rows;
     int32_t *batch_sizes, *sorted, *unsorted, *sequence, *position;
 } packing;
 void pack_index(int n, const int32_t *len, packing *p);
 
-/* data [rows], one number a token, packed, to padded [n, steps]: row s is sequence s;
- * pads are 0. It uses batch_sizes and sorted alone: they say everything. */
+/* Copies packed data [rows], one number per token, to padded [n, steps]. Row s is
+ * sequence s, and pads are 0. Uses batch_sizes and sorted only. */
 void unpack(const packing *p, const double *data, double *padded);
 
-/* The conjugate partition: out[k] is how many of part [n] are more than k, for k = 0 ..
- * largest part - 1; returns how many that are. Of lengths it gives batch_sizes; of
- * batch_sizes? */
+/* Writes the conjugate partition: out[k] is the number of parts larger than k, for k =
+ * 0 .. largest part - 1. Returns the count of numbers in out. For lengths the result is
+ * batch_sizes. What is it for batch_sizes? */
 int conjugate(int n, const int32_t *part, int32_t *out);
 #endif

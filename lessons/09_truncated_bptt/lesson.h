@@ -1,10 +1,10 @@
-/* Lesson 9: what a student writes. */
+/* Lesson 9: the functions that you write. */
 #ifndef WEFT_LESSON_09
 #define WEFT_LESSON_09
 #include "weft.h"
 
-/* A window of a text that several slots read side by side: in each slot sequences stand
- * one behind the other, and all slots stop after `steps` tokens. */
+/* A window of a text that several slots read in parallel. In each slot one sequence
+ * follows another, and all slots stop after `steps` tokens. */
 typedef struct {
     weft *w;
     weft_rnn *lstm;
@@ -12,13 +12,12 @@ typedef struct {
     weft_tensor *const *x;     /* [steps]; x[t] [slots, input]: token t of every slot */
     const bool *begins;        /* [steps * slots]; begins[t * slots + s]: in slot s
                                 * token t is the first of its sequence */
-    weft_state state;          /* h and c [1, slots, hidden]: what the window before has
-                                * returned; zeros before the first window */
+    weft_state state;          /* h and c [1, slots, hidden], returned by the window
+                                * before; zeros before the first window */
 } window;
 
-/* Reads a window by weft_rnn_step, so that y[t] [slots, hidden] is what the LSTM says
- * of whole sequences: what came before in the slot has no part in it if it is of
- * another sequence. Returns the states that the next window goes on from, h and c
- * [1, slots, hidden], without the tape that has led to them. */
+/* Reads a window with weft_rnn_step and sets y[t] [slots, hidden] to the LSTM's outputs
+ * for whole sequences: an earlier sequence in the same slot has no effect. Returns the
+ * states for the next window, h and c [1, slots, hidden], detached from the tape. */
 weft_state read_window(const window *in, weft_tensor **y);
 #endif

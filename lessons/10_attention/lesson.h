@@ -1,34 +1,34 @@
-/* Lesson 10: what a student writes. */
+/* Lesson 10: the functions that you write. */
 #ifndef WEFT_LESSON_10
 #define WEFT_LESSON_10
 #include "weft.h"
 
-/* Attention of one query a sequence: n sequences end to end, sequence s of len[s]
- * tokens, 0 or more. score [sum of len]: how well each token fits its sequence's query;
- * memory [sum of len, width]: what the tokens have to say. Writes weight [sum of len],
- * the softmax of the scores within each sequence, and context [n, width], the memory's
- * rows summed with these weights: zeros if there are no tokens. */
+/* Computes attention with one query per sequence, for n sequences end to end. Sequence
+ * s has len[s] tokens, 0 or more. score [sum of len] rates each token for its
+ * sequence's query, and memory [sum of len, width] has a row for each token. Writes
+ * weight [sum of len], the softmax of the scores within each sequence, and context [n,
+ * width], the sum of the memory's rows with these weights. An empty sequence has a
+ * context of zeros. */
 void attend(int n, const int *len, const double *score, int width, const double *memory,
             double *weight, double *context);
 
-/* A decoder: step tells it a token and returns the scores [classes] of the next one.
- * coin(d) is a random number, 0 or more and below 1, another one each time. */
+/* A decoder. step feeds it a token and returns the scores [classes] of the next one.
+ * coin returns a new random number each time, at least 0 and below 1. */
 enum { BEGIN, END, DIGIT0, CLASSES = DIGIT0 + 10 };
 typedef struct decoder decoder;
 struct decoder {
     int classes;
     const double *(*step)(decoder *d, int token);
     double (*coin)(decoder *d);
-    void *given;                                 /* what step and coin look at */
+    void *given;                                 /* read by step and coin */
 };
 
-/* Writes a sequence to out and returns how many tokens it has, `limit` at most. The
- * first step is told BEGIN. Of its scores the largest (of equals the first) is the
- * decoder's own token: if that is END the sequence has ended, and END is not written;
- * else it goes to out. Each later step is told a token for the place before it: gold's,
- * if there is a gold and a coin is below `share`, else the decoder's own. gold [limit]
- * is the right sequence, or NULL. A coin is tossed after each token that is written,
- * before the next step; after the last of `limit` tokens there is no next step, and it
- * may be tossed or not. Where gold is NULL none is tossed. */
+/* Writes a sequence to out and returns its number of tokens, at most `limit`. Feed
+ * BEGIN to the first step. The decoder's own token has the largest score (the first one
+ * in a tie). If it is END, the sequence ends and END is not written. Otherwise write
+ * it. Each later step reads a token for the place before it: gold's if gold is not NULL
+ * and a coin is below `share`, otherwise the decoder's own. gold [limit] is the right
+ * sequence, or NULL. Toss a coin after each written token, before the next step. After
+ * the last of `limit` tokens a toss is optional. With gold NULL, toss no coin. */
 int decode(decoder *d, const int *gold, double share, int limit, int *out);
 #endif
