@@ -1,6 +1,7 @@
-/* check.c - checks the rules that every plan must keep. Planners deal pieces in order, so one pass over the
- * segments nearly always shows that a plan is right. Otherwise the segments are sorted, and the message names
- * the first fault. */
+/* check.c - checks the rules that every plan must follow.
+ *
+ * Planners emit pieces in order, so one pass over the segments nearly always proves a plan right. Otherwise
+ * the segments are sorted, and the message names the first fault. */
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,7 +16,7 @@ typedef struct {
     const char *function; /* "plan_measure: ", or "" */
 } checking;
 
-/* Refuses the plan: describes segment i and gives the reason. */
+/* Refuses the plan with a message that describes segment i and gives the reason. */
 __attribute__((format(printf, 3, 4))) static weft_status bad_segment(const checking *t, int64_t i,
                                                                      const char *format, ...)
 {
@@ -65,7 +66,7 @@ static weft_status check_shape(const checking *t)
     return WEFT_OK;
 }
 
-/* All formulas of a plan rely on this. */
+/* Checks the position of a segment, which all formulas rely on. */
 static weft_status check_place(const checking *t, const weft_plan_batch *b, int64_t i)
 {
     const weft_segment *s = t->p->segment + i;
@@ -120,7 +121,7 @@ static int by_place(const void *a, const void *b)
     return order ? order : in_order(x->length, y->length);
 }
 
-/* Sorts the segments of the batch by their places. */
+/* Sorts the segments of a batch by position, and looks for overlaps. */
 static weft_status check_places(const checking *t, const weft_plan_batch *b)
 {
     int32_t *order = weft__plan_order(b->n);
@@ -142,8 +143,8 @@ static weft_status check_places(const checking *t, const weft_plan_batch *b)
     return s;
 }
 
-/* fill: where each row ends so far; false: a segment begins before that. A plan may claim far more rows than
- * it has segments; such batches are sorted, since memory for their rows need not exist. */
+/* fill: the end of each row so far. A plan may claim far more rows than it has segments. Memory for those
+ * rows may not exist, so such batches are sorted instead. */
 static bool has_few_rows(const weft_plan_batch *b) { return b->rows / 8 <= b->n + 64; }
 
 static bool rows_rise(const checking *t, const weft_plan_batch *b, int64_t *fill)
@@ -181,8 +182,8 @@ static int by_token(const void *a, const void *b)
     return order ? order : in_order(x->length, y->length);
 }
 
-/* The segments of each sequence together, by their first tokens: those of sequence i are order[end[i - 1]]
- * .. */
+/* Groups the segments by sequence, sorted by first token. Those of sequence i are order[end[i - 1]] ..
+ * order[end[i] - 1]. */
 static void sort_by_token(const checking *t, int32_t *end, int32_t *order)
 {
     memset(end, 0, (size_t)(t->n + 1) * sizeof *end);
@@ -201,7 +202,7 @@ static void sort_by_token(const checking *t, int32_t *end, int32_t *order)
             }
 }
 
-/* done [n]: tokens that were planned, of pieces in any order. */
+/* Counts the planned tokens of each sequence into done [n], for pieces in any order. */
 static weft_status count_tokens(const checking *t, int32_t *done)
 {
     int32_t *order = weft__plan_memory(t->p->segments + t->n + 1, sizeof *order);
@@ -222,8 +223,8 @@ static weft_status count_tokens(const checking *t, int32_t *done)
     return s;
 }
 
-/* Pieces of each sequence one after the other, which is what planners make: done counts them, and of an empty
- * sequence how often it comes. */
+/* Returns whether the pieces of each sequence follow each other, as planners make them. Counts their tokens
+ * into done; for an empty sequence, its segments. */
 static bool pieces_follow(const checking *t, int32_t *done)
 {
     memset(done, 0, (size_t)t->n * sizeof *done);
@@ -299,7 +300,7 @@ static weft_status check_carries(const checking *t)
     return s;
 }
 
-/* ---- counts, which divisors of losses are made of ---- */
+/* ---- counts, which the divisors of losses use ---- */
 static weft_status check_counts(const checking *t)
 {
     int64_t tokens = 0, not_empty = 0, empty = weft__plan_without_segment(t->p, t->len, t->n);
@@ -307,7 +308,7 @@ static weft_status check_counts(const checking *t)
         tokens += t->len[i];
         not_empty += t->len[i] > 0;
     }
-    /* a shard does not know the lengths of sequences that it has no segment of */
+    /* a shard does not know the lengths of sequences outside it */
     if (t->p->shard ? t->p->empty < 0 || t->p->empty > empty : t->p->empty != empty)
         return weft_plan_refuse(WEFT_EFORMAT,
                                 "the plan says that %lld sequences of length 0 have no segment; by the "

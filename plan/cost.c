@@ -1,5 +1,5 @@
-/* cost.c - what a plan will cost, from what steps have cost; how much it changes gradients; which of several
- * plans to take. */
+/* cost.c - predicts the time of a plan from measured costs, measures how much it changes gradients, and
+ * chooses among plans. */
 #include <math.h>
 #include <stdlib.h>
 #include "plan/plan.h"
@@ -40,7 +40,7 @@ static weft_status check_cost(const weft_plan_cost *c)
     return WEFT_OK;
 }
 
-/* Of a batch of so many tokens, beyond what is near. */
+/* Returns the extra cost of a batch whose tokens exceed the cache. */
 static double far_ms(const weft_plan_cost *c, double tokens)
 {
     if (c->far_ms <= 0 || tokens <= c->near_tokens)
@@ -60,7 +60,7 @@ static double step_ms(const weft_plan_cost *c, double rows)
     return fmax(c->step_ms[i - 1] + slope * (rows - c->rows[i - 1]), c->step_ms[0]);
 }
 
-/* Not more rows than segments are live in a batch, whatever number of rows it has. */
+/* A batch has at most one live row for each segment, whatever its number of rows. */
 static int64_t most_live(const weft_plan *p)
 {
     int64_t most = 0;

@@ -1,4 +1,4 @@
-/* make.c - a plan from a planner: its options are checked first, the plan afterwards. */
+/* make.c - makes a plan by a planner: checks the options before, and the plan afterwards. */
 #include <stdio.h>
 #include <string.h>
 #include "core/report/api_report.h"
@@ -36,7 +36,7 @@ bool weft__planner_takes(const weft_planner *planner, const char *option)
 {
     size_t n = strlen(option);
     if (!planner->options)
-        return true; /* an outsider's that does not say */
+        return true; /* a program's planner that names no options takes all */
     for (const char *at = planner->options; (at = strstr(at, option)); at += n)
         if ((at == planner->options || at[-1] == ' ') && (at[n] == ' ' || !at[n]))
             return true;
@@ -51,14 +51,14 @@ static int64_t number_at(const weft_plan_opts *o, const weft__plan_option *is)
     return value;
 }
 
-/* A planner that takes count or tokens checks them itself. */
+/* A planner that also takes tokens checks count against it. */
 bool weft__planner_needs(const weft_planner *planner, const weft__plan_option *is)
 {
     return is->kind == WEFT__NEEDED && planner->options &&
            !(!strcmp(is->name, "count") && weft__planner_takes(planner, "tokens"));
 }
 
-/* Whether a field of the struct was set: it is not the default. */
+/* Returns whether a field differs from its default. */
 static bool is_given(const weft_plan_opts *o, const weft__plan_option *is)
 {
     const char *field = (const char *)o + is->field;
@@ -76,7 +76,7 @@ static bool is_given(const weft_plan_opts *o, const weft__plan_option *is)
     }
 }
 
-/* As in a text: an option that the planner would ignore is a mistake. */
+/* An option that the planner would ignore is an error. */
 static weft_status check_names(const weft_planner *planner, const weft_plan_opts *o)
 {
     for (const weft__plan_option *is = weft__plan_option_list; is->name; is++)

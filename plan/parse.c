@@ -1,4 +1,4 @@
-/* parse.c - "name:key=value,key=value" into a planner and its options. */
+/* parse.c - reads a planner and its options from "name:key=value,key=value". */
 #include <errno.h>
 #include <math.h>
 #include <stdio.h>
@@ -11,7 +11,7 @@
 enum { WORD = 64 };
 
 /* ---- names ---- */
-/* Returns the i-th option that a planner takes, or that any planner takes that draws; NULL after the last. */
+/* Returns the i-th option that a planner takes, seed and epoch included; NULL after the last. */
 static const char *option_name(int i, const void *of)
 {
     for (const weft__plan_option *is = weft__plan_option_list; is->name; is++)
@@ -51,7 +51,7 @@ static weft_status bad_value(const parsing *t, const char *key, const char *valu
                             expected);
 }
 
-/* Numbers between slashes, into what is left of the list. */
+/* Reads numbers between slashes into the remaining memory of the list. */
 static weft_status parse_list(parsing *t, const char *key, const char *value)
 {
     int64_t *first = t->list, n = 0;
@@ -85,7 +85,7 @@ static weft_status parse_number(parsing *t, const weft__plan_option *is, const c
     }
     if (!whole(value, &end, &v) || *end)
         return bad_value(t, is->name, value, "a whole number");
-    if (!v && weft__planner_needs(t->planner, is)) /* 0 would mean that it is not given */
+    if (!v && weft__planner_needs(t->planner, is)) /* 0 would mean that the option is not given */
         return weft_plan_refuse(WEFT_EARG, "%s: %s is 0; 1 or more is expected", t->planner->name, is->name);
     memcpy((char *)t->o + is->field, &v, sizeof v);
     return WEFT_OK;
@@ -154,7 +154,7 @@ weft_status weft_plan_parse_options(const weft_planner *planner, const char *tex
     if (!text || !*text)
         return WEFT_OK;
     size_t n = strlen(text);
-    int64_t *list = malloc((n + 1) * (sizeof *list + 1)); /* the lists, and after them the text */
+    int64_t *list = malloc((n + 1) * (sizeof *list + 1)); /* the lists, followed by the text */
     if (!list)
         return weft_plan_refuse(WEFT_ENOMEM, "plan_parse_options: no memory");
     parsing t = { planner, opts, list, (int64_t)n, 0 };
