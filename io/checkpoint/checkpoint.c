@@ -1,7 +1,8 @@
-/* checkpoint.c - weft_save: module, optimiser, random streams and the user's items into one sealed HDF5 file.
+/* checkpoint.c - weft_save: writes module, optimiser, random streams and the program's items to one sealed
+ * HDF5 file.
  *
- * The same state gives the same bytes: no times, nothing of the process, random streams by name, and those
- * that were never drawn from left out, since they are as good as new. */
+ * The same state gives the same bytes. The file has no times and nothing about the process. Random streams
+ * are sorted by name, and those never used are left out, because a new stream is the same. */
 #include <stdlib.h>
 #include <string.h>
 #include "io/checkpoint/checkpoint.h"

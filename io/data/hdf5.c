@@ -1,5 +1,5 @@
-/* hdf5.c - ragged data in HDF5: below a group the data sets "rows" [N, columns] (or "tokens" [N] for ints)
- * and "lengths" [n]. */
+/* hdf5.c - ragged data in HDF5: in a group, the data sets "rows" [N, columns], or "tokens" [N] for ints, and
+ * "lengths" [n]. */
 #include <stdlib.h>
 #include <string.h>
 #include "io/data/data.h"
@@ -26,7 +26,7 @@ static void read_lengths(weft__h5 *h, const char *group, weft_dataset *d)
     free(len);
 }
 
-/* As many rows as the lengths say. */
+/* Checks that the set has the rows that the lengths require. */
 static bool set_fits(weft__h5 *h, const char *path, const weft__kind *kind, const weft_dataset *d)
 {
     int64_t total = 0;
@@ -38,7 +38,7 @@ static bool set_fits(weft__h5 *h, const char *path, const weft__kind *kind, cons
     return total == kind->size[0];
 }
 
-/* The set with the rows, or the tokens; false: an error. */
+/* Finds the data set of the rows or tokens. Returns false on failure. */
 static bool find_rows(weft__h5 *h, const char *group, weft_dataset *d, char path[WEFT__H5_PATH],
                       weft__kind *kind)
 {

@@ -1,4 +1,4 @@
-/* path.c - paths of HDF5 files, which their signature proves, and of groups and data sets in them. */
+/* path.c - checks the signature of HDF5 files, and joins the paths of groups and data sets in them. */
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>

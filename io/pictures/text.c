@@ -1,9 +1,10 @@
-/* text.c - a text of bytes, each on the colour of its number. */
+/* text.c - draws a text, each byte on the colour of its number. */
 #include <string.h>
 #include "io/pictures/scale.h"
 
-enum { BYTES = 100000, COLUMNS = 72 };           /* at most; of a line */
-enum { LEFT = 24, TOP = 92, WIDE = 10, HIGH = 26 };     /* of a character's cell; of a line with its gap */
+enum { BYTES = 100000, COLUMNS = 72 };           /* most bytes; columns of a line */
+enum { LEFT = 24, TOP = 92, WIDE = 10, HIGH = 26 };     /* width of a character's cell; height of a line with
+                                                         * its gap */
 
 typedef struct {
     weft__svg svg;
@@ -32,7 +33,7 @@ static weft_status check(const char *text, int64_t n, const double *values, int 
     return WEFT_OK;
 }
 
-/* Writes a byte as 1 .. 4 columns of printable ASCII. Returns how many. */
+/* Writes a byte as 1 .. 4 columns of printable ASCII. Returns the number of columns. */
 static int shown(char byte, char out[5])
 {
     static const char named[] = "\a\b\t\n\v\f\r", name[] = "abtnvfr";
