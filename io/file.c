@@ -37,8 +37,8 @@ static weft_status read_to(const char *path, int file, unsigned char *bytes, siz
             return weft__file_fail(WEFT_EIO, "%s cannot be read: %s", path, strerror(errno));
         if (n == 0)
             return weft__file_fail(WEFT_EIO,
-                                   "%s: %zu bytes were expected, it ended after %zu: it became shorter while "
-                                   "it was read, or is a file of /sys or /proc; copy those by cat first",
+                                   "%s: expected %zu bytes, found %zu: it became shorter while it "
+                                   "was read, or is a file of /sys or /proc; copy those by cat first",
                                    path, to, from);
         from += n > 0 ? (size_t)n : 0;
     }

@@ -257,6 +257,6 @@ weft_status weft__write_file(const char *path, const weft__span *spans, int n)
 weft_status weft_write_file(const char *path, const void *bytes, size_t size)
 {
     if (size && !bytes)
-        return weft__file_fail(WEFT_EARG, "write_file: %zu bytes are expected, NULL was given", size);
+        return weft__file_fail(WEFT_EARG, "write_file: expected %zu bytes, NULL was given", size);
     return weft__write_file(path, &(weft__span){ bytes, size }, 1);
 }

@@ -153,8 +153,8 @@ static weft_status take_shards(weft_parallel *p, const char *path, int64_t *shar
     if (*shards < p->world.ranks || *shards > WEFT__SHARDS)
         return weft__file_fail(
             WEFT_EARG,
-            "weft_parallel_load: %s: saved by a run of %lld shards, and here are %d ranks; "
-            "at least one for each rank is expected",
+            "weft_parallel_load: %s: saved by a run of %lld shards, and here are %d ranks; expected at "
+            "least one for each rank",
             path, (long long)*shards, p->world.ranks);
     return WEFT_OK;
 }

@@ -62,10 +62,10 @@ static int64_t place_of(weft_parallel *p, int64_t i, const void *bytes, int64_t 
                    "parallel_put: no shard is at work; its results are put between two calls of "
                    "weft_parallel_next");
     else if (i < 0 || i >= all)
-        weft__fail(p->w, WEFT_EARG, "parallel_put: sequence %lld of the shard; 0 .. %lld are expected",
+        weft__fail(p->w, WEFT_EARG, "parallel_put: sequence %lld of the shard; expected 0 .. %lld",
                    (long long)i, (long long)all - 1);
     else if (n < 0 || n > INT32_MAX || (n && !bytes))
-        weft__fail(p->w, WEFT_EARG, "parallel_put: %lld bytes%s of sequence %lld; 0 .. 2^31 - 1 are expected",
+        weft__fail(p->w, WEFT_EARG, "parallel_put: %lld bytes%s of sequence %lld; expected 0 .. 2^31 - 1",
                    (long long)n, bytes ? "" : ", NULL,", (long long)i);
     return p->w->status ? -1 : b->place[from + i];
 }

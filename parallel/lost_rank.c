@@ -44,7 +44,7 @@ static bool pass(weft_parallel *p)                /* the barrier */
 /* Ends the process: a transport waits for all remaining ranks, without a time limit of its own. */
 static void too_long(int number)
 {
-    static const char text[] = "weft: a rank was lost, and not all of the others have come; this one ends\n";
+    static const char text[] = "weft: lost a rank and timed out waiting for the others; exiting\n";
     ssize_t n = write(STDERR_FILENO, text, sizeof text - 1);
     (void)n;
     raise(number);                               /* ends the process, because of SA_RESETHAND */

@@ -43,7 +43,7 @@ static bool patience_of(weft_parallel *p, double said)
     bool fine = p->timeout > 0 && p->timeout < 1e9 && said >= 0 && (!end || !*end);
     if (!fine)
         weft__fail(p->w, WEFT_EARG,
-                   "parallel_new: timeout %g, WEFT_PARALLEL_TIMEOUT=%s; seconds, above 0, are expected", said,
+                   "parallel_new: timeout %g, WEFT_PARALLEL_TIMEOUT=%s; expected seconds, above 0", said,
                    want ? want : "");
     return fine;
 }
@@ -54,10 +54,10 @@ static bool shards_fit(weft_parallel *p, int said)
     p->shards = said ? said : ranks;
     p->shards_said = said;
     if (said < 0 || said > WEFT__SHARDS)
-        weft__fail(p->w, WEFT_EARG, "parallel_new: %d shards; 0 .. %d are expected", said, WEFT__SHARDS);
+        weft__fail(p->w, WEFT_EARG, "parallel_new: %d shards; expected 0 .. %d", said, WEFT__SHARDS);
     else if (p->shards < ranks)
         weft__fail(p->w, WEFT_EARG,
-                   "parallel_new: %d shards for %d ranks; at least one for each rank is expected", said,
+                   "parallel_new: %d shards for %d ranks; expected at least one for each rank", said,
                    ranks);
     return !p->w->status;
 }
@@ -69,7 +69,7 @@ static bool keep_lengths(weft_parallel *p, const weft_parallel_opts *o)
                    o->len ? "" : ", len is NULL");
     for (int64_t i = 0; o->len && i < o->n && !p->w->status; i++)
         if (o->len[i] < 0)
-            weft__fail(p->w, WEFT_EARG, "parallel_new: sequence %lld has length %d; 0 or more is expected",
+            weft__fail(p->w, WEFT_EARG, "parallel_new: sequence %lld has length %d; expected 0 or more",
                        (long long)i, o->len[i]);
     if (p->w->status || !o->len)
         return !p->w->status;

@@ -47,8 +47,8 @@ static bool is_part(weft_parallel *p, const weft_plan *part, int s, int64_t batc
     int shard = p->shards > 1 ? s + 1 : 0;
     if (part->shard != shard)
         weft__fail(p->w, WEFT_EARG,
-                   "parallel_begin_plan: plan %d is of shard %d (-1: of none); that of shard %d of %d is "
-                   "expected, as weft_plan_split gives it",
+                   "parallel_begin_plan: plan %d is of shard %d (-1: of none); expected that of shard %d "
+                   "of %d, as weft_plan_split gives it",
                    s, part->shard - 1, shard - 1, p->shards);
     else if (batch < 0 || batch >= part->batches)
         weft__fail(p->w, WEFT_EARG, "parallel_begin_plan: batch %lld; the plan of shard %d has %lld",
@@ -60,7 +60,7 @@ int64_t weft__parts_count(weft_parallel *p, const weft_plan *parts, int64_t batc
 {
     int64_t n = 0;
     if (!parts)
-        weft__fail(p->w, WEFT_EARG, "parallel_begin_plan: a plan for each of %d shards is expected",
+        weft__fail(p->w, WEFT_EARG, "parallel_begin_plan: expected a plan for each of %d shards",
                    p->shards);
     for (int s = 0; s < p->shards && !p->w->status; s++)
         n += is_part(p, parts + s, s, batch) ? parts[s].batch[batch].n : 0;

@@ -55,7 +55,7 @@ static void *library_of(const char *name, char *why, size_t size)
     }
     if (strcmp(name, "openmpi") && strcmp(name, "mpich")) {
         snprintf(why, size,
-                 "WEFT_PARALLEL=%.60s: openmpi, mpich, none or the absolute path of a plug-in is expected",
+                 "WEFT_PARALLEL=%.60s: expected openmpi, mpich, none or the absolute path of a plug-in",
                  name);
         return NULL;
     }

@@ -38,15 +38,15 @@ static bool batch_is_sound(weft_parallel *p, const int32_t *index, int64_t n, co
         weft__fail(w, WEFT_EARG, "parallel_begin: the shards of the batch before are not done; call "
                    "weft_parallel_next until it is false");
     else if (n < 0 || n >= INT32_MAX)
-        weft__fail(w, WEFT_EARG, "parallel_begin: %lld sequences; 0 .. 2^31 - 2 are expected", (long long)n);
+        weft__fail(w, WEFT_EARG, "parallel_begin: %lld sequences; expected 0 .. 2^31 - 2", (long long)n);
     for (int64_t i = 0; p->len && !parts && i < n && !w->status; i++) {
         int64_t s = index ? index[i] : i;
         if (s < 0 || s >= p->sequences)
             weft__fail(
                 w, WEFT_EARG,
-                "parallel_begin: sequence %lld of the batch is number %lld; of %lld lengths 0 .. %lld are "
-                "expected",
-                (long long)i, (long long)s, (long long)p->sequences, (long long)p->sequences - 1);
+                "parallel_begin: sequence %lld of the batch is number %lld; expected 0 .. %lld, with %lld "
+                "lengths",
+                (long long)i, (long long)s, (long long)p->sequences - 1, (long long)p->sequences);
     }
     return !w->status;
 }
@@ -180,7 +180,7 @@ void weft_parallel_add_values(weft_parallel *p, const double *values, int n)
         return;
     if (p->state != WEFT__AT_SHARD || n < 0 || n > WEFT_PARALLEL_VALUES || (n && !values))
         weft__fail(p->w, WEFT_EARG,
-                   "parallel_add_values: %d values%s%s; 0 .. %d are expected, of a shard before its loss is "
+                   "parallel_add_values: %d values%s%s; expected 0 .. %d, of a shard before its loss is "
                    "added",
                    n, values ? "" : ", NULL", p->state == WEFT__AT_SHARD ? "" : ", and no shard is at work",
                    WEFT_PARALLEL_VALUES);
@@ -194,7 +194,7 @@ void weft_parallel_add(weft_parallel *p, weft_loss loss)
         return;
     weft *w = p->w;
     if (p->state != WEFT__AT_SHARD)
-        weft__fail(w, WEFT_EARG, "parallel_add: %s; one loss for each shard is expected",
+        weft__fail(w, WEFT_EARG, "parallel_add: %s; expected one loss for each shard",
                    p->state == WEFT__ADDED ? "the shard has one already" : "no shard is at work");
     if (p->batch.learns && !w->status) {
         weft__overlap_begin(p);

@@ -52,8 +52,8 @@ weft_status weft__planner_buckets(const int32_t *len, int64_t n, const weft_plan
     for (int64_t i = 0; i <= o->edges; i++)
         if (o->sizes[i] < 1 || (i && i < o->edges && o->bounds[i] <= o->bounds[i - 1]))
             return weft_plan_refuse(WEFT_EARG,
-                                    "buckets: size %lld, bound %lld; bounds that rise and sizes of 1 or "
-                                    "more are expected",
+                                    "buckets: size %lld, bound %lld; expected bounds that rise and sizes "
+                                    "of 1 or more",
                                     (long long)o->sizes[i], (long long)(i < o->edges ? o->bounds[i] : 0));
     return deal(len, n, o->bounds, o->sizes, o->edges, o, p);
 }
@@ -125,7 +125,7 @@ weft_status weft__planner_geometric(const int32_t *len, int64_t n, const weft_pl
     int32_t longest = weft__plan_longest(len, n);
     int64_t edges = 1;
     if (!(o->ratio > 1))
-        return weft_plan_refuse(WEFT_EARG, "geometric: ratio is %g; more than 1 is expected", o->ratio);
+        return weft_plan_refuse(WEFT_EARG, "geometric: ratio is %g; expected more than 1", o->ratio);
     for (int64_t b = o->least; b <= longest; b = next_bound(b, o->ratio))
         edges++;
     int64_t *bounds = weft__plan_memory(2 * edges, sizeof *bounds), *sizes = bounds + edges;

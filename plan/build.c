@@ -111,8 +111,8 @@ weft_status weft_plan_end_batch(weft_plan *p, int64_t rows, int64_t width)
         return weft_plan_refuse(WEFT_EARG, "plan_end_batch: no plan given");
     if (rows < 0 || width < 0 || rows > INT32_MAX || width > WEFT__PLAN_WIDTH)
         return weft_plan_refuse(WEFT_EARG,
-                                "plan_end_batch: %lld rows of %lld cells; 0 .. %d rows of 0 .. %lld cells "
-                                "are expected",
+                                "plan_end_batch: %lld rows of %lld cells; expected 0 .. %d rows of 0 .. "
+                                "%lld cells",
                                 (long long)rows, (long long)width, INT32_MAX, (long long)WEFT__PLAN_WIDTH);
     void *array = p->batch;
     bool good = grow(&array, &p->room[BATCHES], p->batches + 1, sizeof *p->batch);

@@ -46,16 +46,15 @@ static weft_status check_shape(const checking *t)
         if (is->first != at || is->n < 0 || is->n > p->segments - at)
             return weft_plan_refuse(
                 WEFT_EFORMAT,
-                "%sbatch %lld has %lld segments from segment %lld on; 0 .. %lld from %lld on are "
-                "expected",
+                "%sbatch %lld has %lld segments from segment %lld on; expected 0 .. %lld from %lld on",
                 t->function, (long long)b, (long long)is->n, (long long)is->first,
                 (long long)(p->segments - at), (long long)at);
         if (!is_count(is->rows) || is->width < 0 || is->width > WEFT__PLAN_WIDTH ||
             __builtin_mul_overflow(is->rows, is->width, &here) || __builtin_add_overflow(cells, here, &cells))
             return weft_plan_refuse(
                 WEFT_EFORMAT,
-                "%sbatch %lld has %lld rows of %lld cells; 0 .. %d rows of 0 .. %lld cells "
-                "are expected, and fewer than 2^63 cells in all batches",
+                "%sbatch %lld has %lld rows of %lld cells; expected 0 .. %d rows of 0 .. %lld cells, and "
+                "fewer than 2^63 cells in all batches",
                 t->function, (long long)b, (long long)is->rows, (long long)is->width, INT32_MAX,
                 (long long)WEFT__PLAN_WIDTH);
         at += is->n;
@@ -358,7 +357,7 @@ weft_status weft_plan_check(const weft_plan *plan, const int32_t *len, int64_t n
     checking t = { plan, len, n, promises, "" };
     if (!has_arrays(plan) || n < 0 || (n && !len))
         return weft_plan_refuse(
-            WEFT_EARG, "plan_check: a plan of at most %d segments, and lengths, are expected", INT32_MAX);
+            WEFT_EARG, "plan_check: expected a plan of at most %d segments, and lengths", INT32_MAX);
     weft__plan_scope *here = weft__plan_scope_open();
     weft_status s = check_shape(&t);
     s = s == WEFT_OK ? each_segment(&t, check_segment) : s;

@@ -96,7 +96,7 @@ weft_status weft__planner_best_fit_split(const int32_t *len, int64_t n, const we
     for (int64_t i = 0; i < n; i++)
         pieces += (len[i] + capacity - 1) / capacity;
     if (pieces > INT32_MAX)
-        return weft_plan_refuse(WEFT_EARG, "best_fit_split: %lld pieces; at most %d are expected",
+        return weft_plan_refuse(WEFT_EARG, "best_fit_split: %lld pieces; expected at most %d",
                                 (long long)pieces, INT32_MAX);
     int32_t *sequence = weft__plan_memory(3 * pieces, sizeof *sequence);
     if (!sequence)

@@ -230,8 +230,8 @@ static int64_t place(const weft_plan *p, int64_t n, int32_t *row, int32_t *colum
 weft_status weft_first_fit(const weft_lengths *l, int64_t width, int32_t *row, int32_t *column, int64_t *rows)
 {
     if (!l || !rows || l->n < 0 || width < 0 || width > INT32_MAX || (l->n && (!l->len || !row || !column)))
-        return weft_plan_refuse(WEFT_EARG, "first_fit: lengths, a width in 0 .. 2^31 - 1, and room for rows "
-                                           "and columns are expected");
+        return weft_plan_refuse(WEFT_EARG, "first_fit: expected lengths, a width in 0 .. 2^31 - 1, and "
+                                           "room for rows and columns");
     weft_plan p;
     weft_status s = weft_plan_make(weft_planner_named("first_fit"), l->len, l->n,
                                    &(weft_plan_opts){ .capacity = width ? width : 1 }, &p);

@@ -93,15 +93,15 @@ static weft_status check_options(const weft_planner *planner, const weft_plan_op
         int64_t value = number_at(o, is);
         bool needed = weft__planner_needs(planner, is);
         if (needed && !value)
-            return weft_plan_refuse(WEFT_EARG, "%s: %s is missing; 1 or more is expected", planner->name,
+            return weft_plan_refuse(WEFT_EARG, "%s: %s is missing; expected 1 or more", planner->name,
                                     is->name);
         if (value < 0)
-            return weft_plan_refuse(WEFT_EARG, "%s: %s is %lld; %s is expected", planner->name, is->name,
+            return weft_plan_refuse(WEFT_EARG, "%s: %s is %lld; expected %s", planner->name, is->name,
                                     (long long)value, needed ? "1 or more" : "0 or more");
         if (value > INT32_MAX &&
             (!strcmp(is->name, "slots") || !strcmp(is->name, "ranks") || !strcmp(is->name, "capacity") ||
              !strcmp(is->name, "window")))
-            return weft_plan_refuse(WEFT_EARG, "%s: %s is %lld; at most %d is expected", planner->name,
+            return weft_plan_refuse(WEFT_EARG, "%s: %s is %lld; expected at most %d", planner->name,
                                     is->name, (long long)value, INT32_MAX);
     }
     return WEFT_OK;
@@ -110,12 +110,12 @@ static weft_status check_options(const weft_planner *planner, const weft_plan_op
 static weft_status check_lengths(const int32_t *len, int64_t n)
 {
     if (n < 0 || n >= INT32_MAX || (n && !len))
-        return weft_plan_refuse(WEFT_EARG, "plan_make: %lld sequences%s; 0 .. %d are expected", (long long)n,
+        return weft_plan_refuse(WEFT_EARG, "plan_make: %lld sequences%s; expected 0 .. %d", (long long)n,
                                 len ? "" : " without lengths", INT32_MAX - 1);
     for (int64_t i = 0; i < n; i++)
         if (len[i] < 0)
             return weft_plan_refuse(WEFT_EARG,
-                                    "plan_make: sequence %lld has length %d; 0 or more is expected",
+                                    "plan_make: sequence %lld has length %d; expected 0 or more",
                                     (long long)i, (int)len[i]);
     return WEFT_OK;
 }
@@ -151,7 +151,7 @@ weft_status weft_plan_make(const weft_planner *planner, const int32_t *len, int6
         return weft_plan_refuse(WEFT_EARG, "plan_make: the planner is NULL: weft_planner_named: %s",
                                 weft__planner_missed());
     if (!planner || !planner->plan || !planner->name || !out)
-        return weft_plan_refuse(WEFT_EARG, "plan_make: a planner and a plan to be made are expected");
+        return weft_plan_refuse(WEFT_EARG, "plan_make: expected a planner and a plan to be made");
     weft_plan_opts o = opts ? *opts : (weft_plan_opts){ 0 };
     weft_status s = check_lengths(len, n);
     s = s == WEFT_OK ? check_names(planner, &o) : s;

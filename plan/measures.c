@@ -214,15 +214,15 @@ weft_status weft_plan_count_meetings(const weft_plan *plans, int epochs, weft_pl
 {
     if (!plans || !out || epochs < 1 || epochs > 1000)
         return weft_plan_refuse(WEFT_EARG,
-                                "plan_count_meetings: 1 .. 1000 plans and room for counts are expected");
+                                "plan_count_meetings: expected 1 .. 1000 plans and room for counts");
     int64_t n = plans->sequences, most = 0;
     *out = (weft_plan_meetings){ 0 };
     for (int e = 0; e < epochs; e++) {
         if (plans[e].sequences != n)
             return weft_plan_refuse(
                 WEFT_EARG,
-                "plan_count_meetings: plan 0 is of %lld sequences and plan %d of %lld; plans "
-                "of the same sequences are expected",
+                "plan_count_meetings: plan 0 is of %lld sequences and plan %d of %lld; expected plans of "
+                "the same sequences",
                 (long long)n, e, (long long)plans[e].sequences);
         weft_status s = weft__plan_is_sound(plans + e, n, "plan_count_meetings: ");
         if (s != WEFT_OK)

@@ -109,8 +109,8 @@ weft_status weft_plan_split(const weft_plan *plan, int shards, weft_plan *out)
     for (int k = 0; out && k < shards; k++)
         out[k] = (weft_plan){ 0 };
     if (!plan || !out || shards < 1 || plan->shard)
-        return weft_plan_refuse(WEFT_EARG, "plan_split: a whole plan, 1 shard or more and room for a plan of "
-                                           "each are expected%s",
+        return weft_plan_refuse(WEFT_EARG, "plan_split: expected a whole plan, 1 shard or more and room "
+                                           "for a plan of each%s",
                                 plan && plan->shard ? "; this one is of a shard" : "");
     weft_status s = weft__plan_is_sound(plan, INT64_MAX, "plan_split: ");
     if (s != WEFT_OK)

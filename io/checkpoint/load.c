@@ -253,7 +253,7 @@ static void hold_optimiser(loading *l, weft_optim *o)
 static void check_counter(weft__h5 *h, const char *path, uint64_t count)
 {
     if (!weft__h5_status(h) && count > INT64_MAX / 2)
-        weft__h5_fail(h, WEFT_EFORMAT, "%s is damaged: it counts %lld draws; 0 .. 2^62 are expected", path,
+        weft__h5_fail(h, WEFT_EFORMAT, "%s is damaged: it counts %lld draws; expected 0 .. 2^62", path,
                       (long long)count);
 }
 

@@ -190,7 +190,7 @@ static bool set_origin(csv *c, int64_t column, int64_t origin)
         if (!weft__move_origin(&before[r], 0, origin))
             return fail(c,
                         "column \"%.60s\": a double does not hold the number of row %lld, %.17g, less the "
-                        "column's first large integer, %lld; integers nearer to it are expected",
+                        "column's first large integer, %lld; expected integers nearer to it",
                         c->names[column], (long long)r, before[r], (long long)origin);
     return true;
 }
@@ -217,7 +217,7 @@ static bool take_origin(csv *c, int64_t column, const char *text, double *value)
     if (*origin)
         return fail(c,
                     "column \"%.60s\": a double does not hold %.40s less the column's first large integer, "
-                    "%lld; integers nearer to it are expected",
+                    "%lld; expected integers nearer to it",
                     c->names[column], text, (long long)*origin);
     return fail(c,
                 "column \"%.60s\": a double does not hold the integer %.40s; write it from a later origin, "
@@ -308,8 +308,8 @@ weft_status weft__csv_opts_good(const char *function, const weft_csv_opts *opts)
     if (!d || d == '\t' || (d >= ' ' && d < 127 && !isalnum(d) && !strchr("\"+-.", d)))
         return WEFT_OK;
     return weft__file_fail(WEFT_EARG,
-                           "%s: the delimiter is byte %d; a character that can neither be in a number nor "
-                           "quote or end a field is expected",
+                           "%s: the delimiter is byte %d; expected a character that can neither be in a "
+                           "number nor quote or end a field",
                            function, d);
 }
 

@@ -59,7 +59,7 @@ weft_status weft_open_hdf5(const char *path, const char *group, weft_hdf5 **out)
     if (out)
         *out = NULL;
     if (!out || !path || !*path)
-        return weft__file_fail(WEFT_EARG, "weft_open_hdf5: a path and room for the file are expected");
+        return weft__file_fail(WEFT_EARG, "weft_open_hdf5: expected a path and room for the file");
     weft_hdf5 *f = calloc(1, sizeof *f);
     char *copy = strdup(path);
     weft_status status = f && copy ? WEFT_OK : weft__file_fail(WEFT_ENOMEM, "%s: out of memory", path);
@@ -178,12 +178,12 @@ weft_status weft_read_hdf5_part(const weft_hdf5 *f, const int32_t *index, int64_
     if (out)
         *out = (weft_dataset){ 0 };
     if (!f || !out || n < 0 || n >= INT32_MAX || (n && !index))
-        return weft__file_fail(WEFT_EARG, "weft_read_hdf5_part: an open file, 0 .. 2^31 - 2 indices, and a "
-                                          "dataset are expected");
+        return weft__file_fail(WEFT_EARG, "weft_read_hdf5_part: expected an open file, 0 .. 2^31 - 2 "
+                                          "indices, and a dataset");
     for (int64_t i = 0; i < n; i++)
         if (index[i] < 0 || index[i] >= f->shape.n)
             return weft__file_fail(
-                WEFT_EARG, "weft_read_hdf5_part: %s: index %lld is sequence %d; 0 .. %lld are expected",
+                WEFT_EARG, "weft_read_hdf5_part: %s: index %lld is sequence %d; expected 0 .. %lld",
                 f->path, (long long)i, index[i], (long long)f->shape.n - 1);
     weft_status status = begin(f, index, &d, &total);
     const weft_dataset whole = weft_hdf5_shape(f);

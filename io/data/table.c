@@ -140,7 +140,7 @@ weft_status weft_read_csv(const char *path, const char *id, const char *const *c
         *out = d;
     if (!arguments_are_complete(id, columns, n, out))
         return weft__file_fail(
-            WEFT_EARG, "weft_read_csv: a name for the id, at least one column and a dataset are expected");
+            WEFT_EARG, "weft_read_csv: expected a name for the id, at least one column and a dataset");
     weft_status status = weft__csv_opts_good("weft_read_csv", opts);
     if (status != WEFT_OK)
         return status;

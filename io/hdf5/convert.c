@@ -133,7 +133,7 @@ static void convert_integer(weft__h5 *h, const char *path, const weft__kind *k, 
     if (h->origin && *h->origin)
         weft__h5_fail(h, WEFT_EFORMAT,
                       "%s is %s%llu; a double does not hold that less the first large integer, %lld; "
-                      "integers nearer to it are expected",
+                      "expected integers nearer to it",
                       place, v.negative ? "-" : "", (unsigned long long)v.size, (long long)*h->origin);
     else
         weft__h5_fail(h, WEFT_EFORMAT, "%s is %s%llu, %s", place, v.negative ? "-" : "",

@@ -103,8 +103,8 @@ static weft_status place(picture *p, const weft_placement *given)
     if (at->rows < 0 || at->width < 0 || (at->width && at->rows > CELLS / at->width) ||
         (p->lengths.n && !(at->row && at->column)))
         return weft__file_fail(WEFT_EARG,
-                               "%s: a placement of %lld rows of %lld columns; row and column of each "
-                               "sequence, and at most %d cells, are expected",
+                               "%s: a placement of %lld rows of %lld columns; expected row and column of "
+                               "each sequence, and at most %d cells",
                                function, (long long)at->rows, (long long)at->width, (int)CELLS);
     p->taken = calloc((size_t)(at->rows * at->width) + 1, sizeof *p->taken);
     if (!p->taken)
@@ -112,8 +112,8 @@ static weft_status place(picture *p, const weft_placement *given)
     for (int64_t i = 0; i < p->lengths.n; i++)
         if (p->lengths.len[i] && !take(p, i))
             return weft__file_fail(WEFT_EARG,
-                                   "%s: placement: sequence %lld has %d tokens, in row %d from column %d on; "
-                                   "%lld rows of %lld columns, and no cell for two sequences, are expected",
+                                   "%s: placement: sequence %lld has %d tokens, in row %d from column %d "
+                                   "on; expected %lld rows of %lld columns, and no cell for two sequences",
                                    function, (long long)i, (int)p->lengths.len[i], (int)at->row[i],
                                    (int)at->column[i], (long long)at->rows, (long long)at->width);
     return WEFT_OK;

@@ -232,12 +232,12 @@ static weft_status check(const weft_cell_numbers *n)
     if (!n)
         return weft__file_fail(WEFT_EARG, "%s: numbers is NULL", f);
     if ((unsigned)n->kind > WEFT_CELL_GRU)
-        return weft__file_fail(WEFT_EARG, "%s: kind is %d; WEFT_CELL_LSTM or WEFT_CELL_GRU is expected", f,
+        return weft__file_fail(WEFT_EARG, "%s: kind is %d; expected WEFT_CELL_LSTM or WEFT_CELL_GRU", f,
                                (int)n->kind);
     if (n->inputs < 0 || n->hidden < 1 || n->unit < 0 || n->unit >= n->hidden)
         return weft__file_fail(WEFT_EARG,
-                               "%s: unit %lld of %lld, and %lld inputs; a unit of 0 .. hidden - 1 and inputs "
-                               "from 0 on are expected",
+                               "%s: unit %lld of %lld, and %lld inputs; expected a unit of 0 .. hidden - 1 "
+                               "and inputs from 0 on",
                                f, (long long)n->unit, (long long)n->hidden, (long long)n->inputs);
     if (!n->h || (n->inputs && !n->x))
         return weft__file_fail(WEFT_EARG, "%s: %s is NULL", f, n->h ? "x" : "h");

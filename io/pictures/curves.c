@@ -349,14 +349,14 @@ static weft_status check_charts(const weft_chart *charts, int64_t n, int columns
         return weft__file_fail(WEFT_EARG, "weft_plot_lines: charts is NULL");
     if (n < 1 || n > 100 || columns < 0)
         return weft__file_fail(
-            WEFT_EARG, "weft_plot_lines: %lld charts in %d columns; 1 .. 100 charts and 0 (means 1) or more "
-                       "columns are expected",
+            WEFT_EARG, "weft_plot_lines: %lld charts in %d columns; expected 1 .. 100 charts and 0 (means "
+                       "1) or more columns",
             (long long)n, columns);
     for (int i = 0; i < n; i++)
         if (!is_complete(charts + i))
             return weft__file_fail(
                 WEFT_EARG,
-                "weft_plot_lines: chart %d: curves with x and y, and bases 0, 2 or 10, are expected", i);
+                "weft_plot_lines: chart %d: expected curves with x and y, and bases 0, 2 or 10", i);
     return WEFT_OK;
 }
 

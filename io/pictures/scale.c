@@ -100,8 +100,8 @@ weft_status weft__scale_of(const char *function, const weft_colour_scale *given,
     if (!(fabs(g.low) <= largest && fabs(g.middle) <= largest && fabs(g.high) <= largest) ||
         (ends && !(g.low <= g.middle && g.middle <= g.high && g.low < g.high)))
         return weft__file_fail(WEFT_EARG,
-                               "%s: a scale from %g over %g to %g; low <= middle <= high, low < high, and "
-                               "none above 1e100, are expected",
+                               "%s: a scale from %g over %g to %g; expected low <= middle <= high, low < "
+                               "high, and none above 1e100",
                                function, g.low, g.middle, g.high);
     double reach = ends ? 0 : farthest(values, n, g.middle);
     *out = (weft__scale){ ends ? g.low : g.middle - reach, g.middle, ends ? g.high : g.middle + reach,

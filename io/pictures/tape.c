@@ -244,7 +244,7 @@ static weft_status refused(weft *w, const weft_tensor *of)
         return weft__file_fail(WEFT_EARG, "weft_plot_tape: the tape is empty: nothing was recorded since "
                                           "weft_clear");
     if (of && (!weft__node_of(of)->born || of->f.type != WEFT_REAL))
-        return weft__file_fail(WEFT_EARG, "weft_plot_tape: %s is expected",
+        return weft__file_fail(WEFT_EARG, "weft_plot_tape: expected %s",
                                weft__node_of(of)->born ? "a tensor of reals" :
                                                          "an operator's result on the tape");
     return WEFT_OK;

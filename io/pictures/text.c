@@ -19,13 +19,13 @@ static weft_status check(const char *text, int64_t n, const double *values, int 
 {
     if (n < 0 || (n && (!text || !values)))
         return weft__file_fail(WEFT_EARG,
-                               "weft_plot_text: %lld bytes, and their values, are expected; %s", (long long)n,
+                               "weft_plot_text: expected %lld bytes, and their values; %s", (long long)n,
                                n < 0 ? "0 is the least" :
                                !text ? "text is NULL" :
                                        "values is NULL");
     if (columns && (columns < 8 || columns > 1000))
         return weft__file_fail(WEFT_EARG,
-                               "weft_plot_text: lines of %d columns; 8 .. 1000, or 0 for %d, are expected",
+                               "weft_plot_text: lines of %d columns; expected 8 .. 1000, or 0 for %d",
                                columns, (int)COLUMNS);
     if (n > BYTES)
         return weft__file_fail(WEFT_EARG, "weft_plot_text: %lld bytes; at most %d are drawn", (long long)n,

@@ -131,7 +131,7 @@ static uint64_t mix_plan_opts(int64_t n, const weft_planner *planner, const weft
 static bool lengths_are_sensible(weft *w, const char *name, int64_t n, const int32_t *len)
 {
     if (!name || strlen(name) > 30)
-        return weft__fail(w, WEFT_EARG, "loader: a name of at most 30 bytes is expected"), false;
+        return weft__fail(w, WEFT_EARG, "loader: expected a name of at most 30 bytes"), false;
     if (n < 0 || n >= INT32_MAX || (n && !len))
         return weft__fail(w, WEFT_EARG, "loader \"%s\": %lld sequences%s", name, (long long)n,
                           len ? "" : " without lengths"),
@@ -228,7 +228,7 @@ weft_loader *weft_plan_loader_new(weft *w, const char *name, int64_t n, const in
     if (!planner || !planner->name || !planner->plan || o.edges < 0 || o.edges > INT32_MAX ||
         (o.edges && (!o.bounds || !o.sizes)))
         return weft__fail(w, WEFT_EARG,
-                          "loader \"%s\": a planner, and lists as long as said, are expected%s%s", name,
+                          "loader \"%s\": expected a planner, and lists as long as said%s%s", name,
                           planner ? "" : "; the planner is NULL, ", planner ? "" : weft__planner_missed()),
                &none;
     return loader_new(w, name, n, len, planner, &o, mix_plan_opts(n, planner, &o));

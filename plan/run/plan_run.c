@@ -15,8 +15,8 @@ static bool is_batch(weft *w, const weft_plan *p, int64_t batch)
                    p ? "" : "no plan, ", (long long)(p ? p->batches : 0));
     else if (p->batch[batch].width > INT32_MAX || p->batch[batch].n >= INT32_MAX)
         weft__fail(w, WEFT_EARG,
-                   "plan_step_of: batch %lld has %lld segments in %lld columns; fewer than 2^31 - 1 are "
-                   "expected",
+                   "plan_step_of: batch %lld has %lld segments in %lld columns; expected fewer than 2^31 - "
+                   "1",
                    (long long)batch, (long long)p->batch[batch].n, (long long)p->batch[batch].width);
     return !w->status;
 }
@@ -60,7 +60,7 @@ static weft *context_of(const weft_plan_step *s, const char *function)
         return NULL;
     w->running = function;
     if (!s || !s->plan || !(s->lengths.len || s->plan->batches))
-        weft__fail(w, WEFT_EARG, "%s: a step of a plan, of weft_plan_step_of, is expected", function);
+        weft__fail(w, WEFT_EARG, "%s: expected a step of a plan, of weft_plan_step_of", function);
     return w->status ? NULL : w;
 }
 
@@ -190,7 +190,7 @@ weft_carried *weft_carried_new(weft_module *m, const char *name, weft_rnn *r, co
     weft *w = weft_module_context(m);
     weft__state_form f = weft__state_form_of(r);
     if (!plan || !f.stacked || !name)
-        weft__fail(w, WEFT_EARG, "carried_new: a name, a layer and a plan are expected");
+        weft__fail(w, WEFT_EARG, "carried_new: expected a name, a layer and a plan");
     else if (weft__plan_is_sound(plan, INT64_MAX, "carried_new: ") != WEFT_OK)
         weft__fail(w, WEFT_EARG, "%s", weft_plan_message());
     int64_t rows = 0;
@@ -247,7 +247,7 @@ static bool can_carry(weft *w, const weft_rnn *r, const weft_plan_step *s, const
     if (f.two_ways)
         return refuse_two_ways(w, "rnn_run_plan");
     if (!kept || !kept->h)
-        weft__fail(w, WEFT_EARG, "rnn_run_plan: the plan carries states on; a weft_carried is expected");
+        weft__fail(w, WEFT_EARG, "rnn_run_plan: the plan carries states on; expected a weft_carried");
     else if (now > kept->rows || then > kept->rows)
         weft__fail(w, WEFT_EARG,
                    "rnn_run_plan: batch %lld and the next one carry %lld and %lld states; there is room for "
@@ -342,7 +342,7 @@ weft_tensor *weft_plan_weights(const weft_plan_step *step, const int32_t *len)
     for (int64_t i = 0; i < step->lengths.n; i++) {
         tokens += step->lengths.len[i];
         if (!len || len[step->lengths.id[i]] < step->lengths.offset[i] + step->lengths.len[i])
-            return weft__fail(w, WEFT_EARG, "plan_weights: the lengths that were planned for are expected"),
+            return weft__fail(w, WEFT_EARG, "plan_weights: expected the lengths that were planned for"),
                    &w->nil;
     }
     real *weight = weft__take(w, WEFT__IN_NOTES, tokens * (int64_t)sizeof *weight), *at = weight;
