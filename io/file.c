@@ -1,6 +1,7 @@
-/* file.c - reads whole files, which file_write.c writes, and keeps the text of this thread's last file
- * function that failed. The text belongs to the thread and not to a context, since files are read and
- * written where there is no context yet, and since their failures change no context. */
+/* file.c - reads whole files, and keeps the message of this thread's last file function that failed.
+ *
+ * The message belongs to the thread: files are also read without a context, and their failures change no
+ * context. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdarg.h>
@@ -18,7 +19,7 @@ const char *weft_file_message(void) { return message; }
 
 weft_status weft__file_fail(weft_status status, const char *format, ...)
 {
-    char text[sizeof message];                   /* an argument may be the message before */
+    char text[sizeof message];                   /* an argument may be the last message */
     va_list list;
     va_start(list, format);
     weft__plain_text(text, sizeof text, format, list);
@@ -36,8 +37,8 @@ static weft_status read_to(const char *path, int file, unsigned char *bytes, siz
             return weft__file_fail(WEFT_EIO, "%s cannot be read: %s", path, strerror(errno));
         if (n == 0)
             return weft__file_fail(WEFT_EIO,
-                                   "%s: %zu bytes were expected, it ended after %zu: it became shorter while "
-                                   "it was read, or is a file of /sys or /proc; copy those by cat first",
+                                   "%s: expected %zu bytes, found %zu: it became shorter while it "
+                                   "was read, or is a file of /sys or /proc; copy those by cat first",
                                    path, to, from);
         from += n > 0 ? (size_t)n : 0;
     }
@@ -70,8 +71,7 @@ static weft_status read_open(const char *path, int file, size_t all, weft__head 
     return WEFT_OK;
 }
 
-/* Files of /proc have a size of 0 whatever they hold. All readers trust the size, so such a file is
- * refused. */
+/* A file of /proc has size 0 whatever its content. All readers trust the size, so they refuse such a file. */
 static weft_status regular(const char *path, int file, size_t *size)
 {
     struct stat s;
@@ -97,7 +97,7 @@ weft_status weft__open_file(const char *path, int *file, size_t *size)
     *file = -1;
     if (!path || !*path)
         return weft__file_fail(WEFT_EARG, "no path is given for a file to be read");
-    /* a FIFO must not make us wait for a writer */
+    /* opening a FIFO must not wait for a writer */
     int opened = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
     if (opened < 0)
         return weft__file_fail(errno == ENOENT ? WEFT_ENOENT : WEFT_EIO, "%s cannot be read: %s", path,

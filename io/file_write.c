@@ -1,13 +1,13 @@
-/* file_write.c - writes whole files. A file appears complete or not at all: the bytes go to a new file in the
- * same folder, to the disk, and are renamed into place. After any failure, and after a kill at any moment,
- * the path holds the old file or the new one.
+/* file_write.c - writes whole files atomically.
  *
- * The new file has no name while it is written (O_TMPFILE), so a killed program leaves nothing behind. It
- * gets a name, ".weft-tmp-" and random digits, just before the rename. File systems without O_TMPFILE
- * (NFS) give it that name from the start. It is always created anew, with mode 0600, so two writers of one
- * path never share a file and nobody else reads it before it has the mode of the file that it replaces. A
- * writer deletes only the file that it created itself. It never looks for leftovers of other writers: a
- * name does not prove whose a file is. */
+ * The bytes go to a new file in the same folder, then to the disk, and the file is renamed. After any failure
+ * or kill the path has the old file or the new one.
+ *
+ * The new file has no name while it is written (O_TMPFILE), so a killed program leaves nothing. Just before
+ * the rename it gets a name, ".weft-tmp-" and random digits. File systems without O_TMPFILE (NFS) give it
+ * that name from the start. It is created with mode 0600, so two writers of one path never share a file, and
+ * others cannot read it before it has the mode of the file that it replaces. A writer deletes only the file
+ * that it has created. It never removes files of other writers, because a name does not prove the owner. */
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -20,13 +20,13 @@
 #include <unistd.h>
 #include "io/io.h"
 
-enum { TRIES = 100, LINKS = 40 };                 /* names to try; links to follow in a row */
+enum { TRIES = 100, LINKS = 40 };                 /* names to try; links to follow */
 
 typedef struct target {
-    char *path; const char *base;                /* links followed; its last part */
-    int folder;                                  /* open, for names in it only */
-    bool is; struct stat old;                    /* what is there */
-    char temporary[32];                          /* name of the new file; "" while it has none */
+    char *path; const char *base;                /* the path without links; its last part */
+    int folder;                                  /* open; names are relative to it */
+    bool is; struct stat old;                    /* whether a file exists; its attributes */
+    char temporary[32];                          /* name of the new file; "" without one */
 } target;
 
 static weft_status cannot(const char *path, int why)
@@ -38,7 +38,7 @@ static weft_status cannot(const char *path, int why)
 /* ---- bytes ---- */
 size_t weft__write_all(int file, const void *bytes, size_t size)
 {
-    /* at a limit of the file's size the kernel sends this thread a signal that ends programs */
+    /* at a limit of the file size the kernel sends a signal that ends the program */
     sigset_t limit, before, pending;
     sigemptyset(&limit);
     sigaddset(&limit, SIGXFSZ);
@@ -59,8 +59,8 @@ size_t weft__write_all(int file, const void *bytes, size_t size)
     return at;
 }
 
-/* ---- where ---- */
-/* to be freed; NULL and errno: it is no link, or there is no memory */
+/* ---- the target of links ---- */
+/* to be freed; NULL, with errno: not a link, or memory is short */
 static char *pointed_at(const char *link)
 {
     char *to = malloc(PATH_MAX), *path = NULL;
@@ -77,7 +77,8 @@ static char *pointed_at(const char *link)
     return path;
 }
 
-/* What a link points to is replaced, or made, not the link. To be freed; NULL and errno. */
+/* Follows the links of a path, so that the file is replaced and not the link. To be freed; NULL, with
+ * errno. */
 static char *followed(const char *path)
 {
     char *at = strdup(path);
@@ -106,7 +107,7 @@ static weft_status aim(target *t, const char *path)
     free(folder);
     if (t->folder < 0)
         return cannot(path, why);
-    /* an analyzer takes t->path for lost if t->old itself is filled */
+    /* an analyzer reports t->path as leaked if t->old is filled directly */
     struct stat old = { 0 };
     t->is = *t->base == 0 || fstatat(t->folder, t->base, &old, AT_SYMLINK_NOFOLLOW) == 0;
     t->old = old;
@@ -127,7 +128,7 @@ static void choose_name(target *t)
 {
     uint64_t chance;
     struct timespec now;
-    /* early after booting there may be no random bytes; the name need not be a secret */
+    /* soon after booting there may be no random bytes; the name need not be secret */
     if (getrandom(&chance, sizeof chance, GRND_NONBLOCK) != sizeof chance) {
         clock_gettime(CLOCK_REALTIME, &now);
         chance = (uint64_t)now.tv_nsec << 16 ^ (uint64_t)now.tv_sec ^ (uint64_t)getpid() << 40;
@@ -135,8 +136,8 @@ static void choose_name(target *t)
     snprintf(t->temporary, sizeof t->temporary, ".weft-tmp-%016llx", (unsigned long long)chance);
 }
 
-/* Creates the file by a new name, or gives a new name to `file` if that is 0 or more. Returns the file, or -1
- * and errno. */
+/* Creates the file under a new name, or gives a new name to `file` if that is 0 or more. Returns the file;
+ * -1, with errno. */
 static int create_name(target *t, int file)
 {
     char link[64];
@@ -155,7 +156,7 @@ static int create_name(target *t, int file)
     return -1;
 }
 
-/* Returns a new file without a name, or with one where the file system or a missing /proc requires it. */
+/* Returns a new file, without a name where the file system and /proc allow it. */
 static int begin_target(target *t)
 {
     int file = openat(t->folder, ".", O_TMPFILE | O_WRONLY | O_CLOEXEC, 0600);
@@ -166,8 +167,7 @@ static int begin_target(target *t)
     return create_name(t, -1);
 }
 
-/* umask() says it only by changing it, for all threads; where the kernel does not say it, a file is
- * private */
+/* umask() reports the mask only by changing it, for all threads. Without /proc a file is private. */
 static mode_t mode_mask(void)
 {
     char text[512];
@@ -180,8 +180,8 @@ static mode_t mode_mask(void)
     return at ? (mode_t)strtoul(at + 7, NULL, 8) : 0077;
 }
 
-/* Group, mode and owner of the file that is replaced, as far as that is allowed and the file system has them.
- * A group that cannot be kept leaves to ours what all others may. */
+/* Gives the new file group, mode and owner of the old one, as far as allowed and supported. If the group
+ * cannot be kept, our group gets the rights of all others. */
 static void dress(int file, const target *t)
 {
     mode_t mode = t->is ? t->old.st_mode & 0777 : 0666 & ~mode_mask();
@@ -189,7 +189,7 @@ static void dress(int file, const target *t)
     bool other = t->is && fstat(file, &s) == 0;
     if (other && s.st_gid != t->old.st_gid && fchown(file, (uid_t)-1, t->old.st_gid))
         mode = (mode & 0707) | (mode & 0007) << 3;
-    /* what is refused is no failure: the file was made with fewer rights, not with more */
+    /* a refusal is not a failure: the file has fewer rights, not more */
     (void)!fchmod(file, mode);
     if (other && s.st_uid != t->old.st_uid)
         (void)!fchown(file, t->old.st_uid, (gid_t)-1);
@@ -204,8 +204,8 @@ static bool write_spans(int file, const target *t, const weft__span *spans, int 
     return fsync(file) == 0;
 }
 
-/* ---- into place ---- */
-/* so that the new name survives a power cut; some file systems cannot */
+/* ---- rename ---- */
+/* makes the new name survive a power cut; some file systems cannot do this */
 static bool sync_folder(const target *t)
 {
     int d = openat(t->folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -257,6 +257,6 @@ weft_status weft__write_file(const char *path, const weft__span *spans, int n)
 weft_status weft_write_file(const char *path, const void *bytes, size_t size)
 {
     if (size && !bytes)
-        return weft__file_fail(WEFT_EARG, "write_file: %zu bytes are expected, NULL was given", size);
+        return weft__file_fail(WEFT_EARG, "write_file: expected %zu bytes, NULL was given", size);
     return weft__write_file(path, &(weft__span){ bytes, size }, 1);
 }

@@ -1,6 +1,7 @@
-/* journal.c - JSON lines. A line is composed in memory and written by one system call when it ends, so that a
- * program killed at any moment leaves whole lines; should one be cut all the same (a full disk), the next one
- * starts below it. */
+/* journal.c - journals: one JSON object a line.
+ *
+ * A line is built in memory and written by one system call, so a killed program leaves whole lines. If a line
+ * is cut (a full disk), the next one starts on a new line. */
 #include <errno.h>
 #include <fcntl.h>
 #include <math.h>
@@ -12,9 +13,9 @@
 struct weft_journal {
     char *path, *line;
     size_t size, room;
-    int fd, members;                             /* members of the open line, 0: none is open */
-    bool lost;                                   /* no memory for this line */
-    bool cut;                                    /* the file does not end with the end of a line */
+    int fd, members;                             /* number of members of the open line; 0: no open line */
+    bool lost;                                   /* memory was short for this line */
+    bool cut;                                    /* the file ends within a line */
 };
 
 /* ---- a line ---- */
@@ -41,7 +42,7 @@ static void add_string(weft_journal *j, const char *s)
         unsigned char c = (unsigned char)*s;
         int n = weft__utf8_character(s);
         if (n == 0)
-            append_text(j, "\xEF\xBF\xBD", 3);           /* U+FFFD for what is no UTF-8 */
+            append_text(j, "\xEF\xBF\xBD", 3);           /* U+FFFD replaces malformed UTF-8 */
         else if (c == '"' || c == '\\')
             append_text(j, code, (size_t)snprintf(code, sizeof code, "\\%c", c));
         else if (c < 0x20)
@@ -115,7 +116,7 @@ void weft_journal_line_end(weft_journal *j)
 }
 
 /* ---- the file ---- */
-static bool is_cut(int fd)                       /* by a program that was killed, or a disk that was full */
+static bool is_cut(int fd)                       /* a program was killed, or the disk was full */
 {
     char last = '\n';
     off_t size = lseek(fd, 0, SEEK_END);

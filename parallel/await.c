@@ -1,15 +1,15 @@
-/* await.c - waiting for other ranks, but not for ever. MPI waits for a rank that has stopped until someone
- * looks; here it is named after a while, and the job ends.
+/* await.c - waits for other ranks, with a time limit.
  *
- * Who waits may wait for one that waits itself. So when the time is over each rank says to all others that it
- * is there, and those are named that say nothing. */
+ * MPI waits without end for a rank that has stopped. weft names that rank after the timeout and ends the
+ * job. A rank may wait for one that waits itself. So after the timeout each rank sends a sign of life to all
+ * others, and the message names those that stay silent. */
 #include <signal.h>
 #include <string.h>
 #include <unistd.h>
 #include "parallel/parallel.h"
 
-enum { ALIVE = 32767, LAST = 10 };               /* tag; seconds that the end may take */
-/* seconds between two looks, if there is nothing else to do, or something; for an answer */
+enum { ALIVE = 32767, LAST = 10 };  /* a tag; seconds until the alarm that ends a hanging abort */
+/* Seconds of one wait without and with other work, and seconds that a roll call takes. */
 static const double slice = .1, glance = 20e-6, answer = 2;
 
 /* ---- the end of a job ---- */
@@ -18,10 +18,10 @@ static void end_all(weft_parallel *p)
     p->ended = true;
     fprintf(stderr, "weft: rank %d: %s\n", p->world.rank, weft_error_message(p->w));
     fflush(stderr);
-    signal(SIGALRM, SIG_DFL);                    /* should the transport hang, too */
+    signal(SIGALRM, SIG_DFL);                    /* in case that the transport hangs */
     alarm(LAST);
     if (p->cut_off)
-        p->cut_off(p);                           /* else the context's end waits for its GPU for ever */
+        p->cut_off(p);  /* without this the end of the context waits for its GPU without end */
     p->transport->abort(1);
 }
 
@@ -38,7 +38,7 @@ bool weft__is_lost(weft_parallel *p, int peer, const char *what)
              p->batch.carries && p->transport->shrink ? ", and the states that its rows carried" : "");
     if (!(p->lost = p->transport->shrink && !p->batch.carries))
         weft__give_up(p, text);
-    p->transfer.broken = false;                  /* that is known now, and the transfer is over */
+    p->transfer.broken = false;                  /* the loss is known now, and the transfer is over */
     p->transfer.awaited = true;
     return false;
 }
@@ -51,7 +51,7 @@ bool weft__await_room(weft_parallel *p)
     return !p->transport || weft__at_least(p->w, &p->roll, p->world.ranks * (int64_t)sizeof(call));
 }
 
-static int list_silent(weft_parallel *p, char *text, size_t size)  /* how many they are */
+static int list_silent(weft_parallel *p, char *text, size_t size)  /* returns their number */
 {
     enum { NAMED = 8 };
     const weft__transport *t = p->transport;
@@ -98,7 +98,7 @@ bool weft__is_late(weft_parallel *p, int peer, const char *what)
 }
 
 /* ---- waiting ---- */
-/* Waits for a slice of time, a short one if there is other work meanwhile. */
+/* Waits for a request, for a short time if there is other work. */
 static int look(weft_parallel *p, int request)
 {
     bool works = p->meanwhile && p->meanwhile(p);
@@ -108,9 +108,9 @@ static int look(weft_parallel *p, int request)
 static bool all_over(weft_parallel *p, const char *what, weft__request *r, int n)
 {
     double until = weft__seconds() + p->timeout;
-    if (p->ended)                                /* and the transport has not ended this process, yet */
+    if (p->ended)                                /* the transport is still ending this process */
         return false;
-    if (p->transfer.broken)                      /* seen during the walk back */
+    if (p->transfer.broken)                      /* found during the backward pass */
         return weft__is_lost(p, p->transfer.gone, what);
     for (int i = 0; i < n; i++) {
         int over = r[i].number < 0 ? WEFT__LOST : look(p, r[i].number);

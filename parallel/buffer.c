@@ -1,4 +1,4 @@
-/* buffer.c - memory that is kept from batch to batch and grows, of the host or of the device. */
+/* buffer.c - buffers on the host or the device that grow and are reused from batch to batch. */
 #include "parallel/parallel.h"
 
 static char *at_least(weft *w, weft__room_of *r, int64_t bytes, void *(*allocate)(weft *, size_t),

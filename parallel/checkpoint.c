@@ -1,16 +1,18 @@
-/* checkpoint.c - checkpoints of a run on many ranks: one writes or reads, and all know how it went.
- * What has been read goes to all: the others need no file. */
+/* checkpoint.c - checkpoints of several ranks.
+ *
+ * Rank 0 writes or reads the file, and all ranks return its status. Rank 0 sends the bytes that it has read
+ * to all others, so only rank 0 needs the file. */
 #include <stdlib.h>
 #include <string.h>
 #include "parallel/parallel.h"
 
 static const char item_name[] = "parallel.shards";
 
-enum { SLICE = 1 << 30 };                        /* bytes of a broadcast: MPI counts by int */
+enum { SLICE = 1 << 30 };                        /* bytes of a broadcast: MPI counts in int */
 
 typedef struct { int32_t status; int64_t size; char text[480]; } result;
 
-/* What rank 0, or for `all` the first rank that has failed, says of its file. */
+/* Returns the status of rank 0, or for `all` that of the first rank that has failed, on all ranks. */
 static weft_status shared(weft_parallel *p, const char *what, weft_status mine, bool all)
 {
     result r = { .status = mine, .size = (int64_t)p->image.size };
@@ -29,7 +31,8 @@ static weft_status shared(weft_parallel *p, const char *what, weft_status mine, 
     return WEFT_OK;
 }
 
-/* The program's items and the number of shards; to be released. */
+/* Returns the program's items and the number of shards, to be released; NULL: invalid items, or memory is
+ * short. */
 static weft_checkpoint_item *with_shards(weft_parallel *p, const weft_checkpoint_item *items, int64_t n,
                                          int64_t *shards)
 {
@@ -42,28 +45,28 @@ static weft_checkpoint_item *with_shards(weft_parallel *p, const weft_checkpoint
     return all;
 }
 
-/* what a call is about */
+/* arguments of a call */
 typedef struct file {
     const char *path; weft_module *m; weft_optim *o; const weft_checkpoint_item *items; int64_t n;
 } file;
 typedef weft_status work(weft_parallel *, const char *what, const file *);
 
-/* The context has failed, or a rank is lost. */
+/* Reports the failure of the context or the loss of a rank. */
 static weft_status failed(const weft_parallel *p, const char *what, const char *path)
 {
     return weft__file_fail(p->lost ? WEFT_EDEVICE : weft_error_code(p->w), "%s: %s: %s", what,
                            path ? path : "", weft_error_message(p->w));
 }
 
-/* All ranks come to the call. */
+/* Waits for all ranks. */
 static weft_status meet(weft_parallel *p, const char *what, const char *path)
 {
     const weft__print states = { "the states that shards carry", weft__print_of_states(p) };
-    weft__states_room(p);                        /* without it the context has failed, and all are told */
+    weft__states_room(p);  /* without memory the context fails, and weft__agree reports it on all ranks */
     return weft__agree(p, what, &states, 1) ? WEFT_OK : failed(p, what, path);
 }
 
-/* All do the work, and once more if one of them is lost. */
+/* Does the work on all ranks, and repeats it if a rank is lost. */
 static weft_status together(weft_parallel *p, const char *what, work *once, const file *f)
 {
     weft_status s;
@@ -106,7 +109,7 @@ static void forget_image(weft_parallel *p)
     p->image = (weft__image){ 0 };
 }
 
-/* After a failure the transport may still be at it: the image stays. */
+/* Keeps the image after a failure: the transport may still use it. */
 static weft_status hand_out_image(weft_parallel *p, const char *what, const char *path)
 {
     for (size_t at = 0; at < p->image.size; at += SLICE) {
@@ -135,7 +138,7 @@ static weft_status read_once(weft_parallel *p, const char *what, const char *pat
     return s ? s : hand_out_image(p, what, path);
 }
 
-/* The file's number of shards becomes that of the run, if none was said. */
+/* Takes the number of shards from the file, if the options gave none. */
 static weft_status take_shards(weft_parallel *p, const char *path, int64_t *shards)
 {
     weft_checkpoint_item item = { item_name, WEFT_I64, shards, 1 };
@@ -150,8 +153,8 @@ static weft_status take_shards(weft_parallel *p, const char *path, int64_t *shar
     if (*shards < p->world.ranks || *shards > WEFT__SHARDS)
         return weft__file_fail(
             WEFT_EARG,
-            "weft_parallel_load: %s: saved by a run of %lld shards, and here are %d ranks; "
-            "at least one for each rank is expected",
+            "weft_parallel_load: %s: saved by a run of %lld shards, and here are %d ranks; expected at "
+            "least one for each rank",
             path, (long long)*shards, p->world.ranks);
     return WEFT_OK;
 }
@@ -162,7 +165,7 @@ static weft_status load(weft_parallel *p, const char *what, const file *f)
     weft_status s = read_once(p, what, f->path);
     if (s)
         return s;
-    /* before anything is changed, on any rank */
+    /* all ranks check before any rank changes anything */
     s = shared(p, what, take_shards(p, f->path, &shards), true);
     if (!s)
         s = shared(p, what, weft__load_image(f->path, &p->image, f->m, f->o, f->items, f->n), true);

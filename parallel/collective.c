@@ -1,9 +1,10 @@
-/* collective.c - where all ranks meet: each says which call it is in, whether its context has failed, and
- * some numbers that must be the same everywhere. So a rank that goes another way is told, and does not hang,
- * or add what does not belong together.
+/* collective.c - lets all ranks agree at the start of a common call.
  *
- * What each says goes to all in log2(ranks) rounds: in round d a rank has the words of the d ranks from
- * itself on, and takes those of the next d from rank + d (Bruck et al. 1997). */
+ * Each rank sends the call that it is in, the status of its context, and fingerprints of data that must be
+ * equal. So a rank that makes another call gets an error. It neither hangs nor adds unrelated numbers.
+ *
+ * The words of each rank reach all in log2(ranks) rounds (Bruck et al. 1997). In round d a rank has the
+ * words of d ranks, beginning with its own, and receives those of the next d ranks from rank + d. */
 #include <signal.h>
 #include <string.h>
 #include "parallel/parallel.h"
@@ -11,11 +12,11 @@
 enum { WORDS = 1, PAYLOAD = 2 };                 /* tags */
 
 typedef struct word {
-    int64_t call;                                /* how many there were before */
+    int64_t call;                                /* number of common calls before */
     char what[32];
-    int32_t status, stopping, posted;            /* posted: chunks of gradients are under way */
+    int32_t status, stopping, posted;            /* posted: chunks of gradients have been sent */
     uint64_t print[WEFT__PRINTS];
-    char text[480];                              /* of status */
+    char text[480];                              /* message of status */
 } word;
 
 /* ---- signals: a batch system sends SIGTERM before it kills, and can send SIGUSR1 earlier ---- */
@@ -34,11 +35,11 @@ void weft__signals_watch(void)
         struct sigaction now, ours = { .sa_handler = note, .sa_flags = SA_RESTART };
         sigemptyset(&ours.sa_mask);
         if (!sigaction(numbers[i], NULL, &now) && now.sa_handler == SIG_DFL)
-            sigaction(numbers[i], &ours, NULL);  /* what the program has stays */
+            sigaction(numbers[i], &ours, NULL);  /* only if the program has no handler */
     }
 }
 
-/* ---- from each to all ---- */
+/* ---- all-gather ---- */
 const void *weft__said(const weft_parallel *p, int rank)
 {
     int all = p->world.ranks;
@@ -75,7 +76,7 @@ bool weft__hand_out(weft_parallel *p, const char *what, const void *bytes, int64
     return weft__all_gather(p, what, PAYLOAD, bytes, n);
 }
 
-/* ---- what was said ---- */
+/* ---- comparing the words ---- */
 static bool same_call(weft_parallel *p)
 {
     const word *a = weft__said(p, 0);
@@ -92,7 +93,8 @@ static bool same_call(weft_parallel *p)
     return true;
 }
 
-/* The first rank's failure becomes that of all: one's own, too, which then says whose it is. */
+/* Takes over the failure of the first rank that has failed. This rank's own message then also gets the rank's
+ * number. */
 static bool none_has_failed(weft_parallel *p)
 {
     for (int q = 0; q < p->world.ranks; q++) {

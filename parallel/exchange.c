@@ -1,19 +1,20 @@
-/* exchange.c - from each rank's branches to the sum of all shards, along the one tree, whoever has which
- * shard.
+/* exchange.c - adds up the gradients of all shards along one tree, with any number of ranks.
  *
- * The vector is cut into a few chunks, from its end on: layers that are made late have their gradients first.
- * Of each chunk every rank owns a piece. It gets that piece of all branches that the others have, adds them
- * up as the tree says, and hands the sum out: as many bytes as an all-reduce by reduce-scatter and all-gather
- * takes (Rabenseifner 2004), if each rank's shards are one branch. A chunk can leave while the walk back is
- * still at work on others, see overlap.c. Where the cuts are depends on the vector's length and the number of
- * ranks, never on time. A short vector goes to all as a whole, and each adds it up by itself: one round
- * of messages instead of two, and of two ranks no more bytes. */
+ * The vector is cut into a few chunks, from its end on, because the gradients of late layers are final
+ * first. Each rank owns a piece of every chunk. It receives that piece of all branches of the others, adds
+ * them in the order of the tree, and sends the sum to all. If the shards of each rank are one branch, this
+ * sends the bytes of an all-reduce by reduce-scatter and all-gather (Rabenseifner 2004).
+ *
+ * A chunk can leave before the backward pass ends, see overlap.c. The cuts depend on the length of the
+ * vector and the number of ranks, never on time. A short vector is sent whole to all, and each rank adds it
+ * up: one round of messages instead of two, and with two ranks no more bytes. */
 #include <string.h>
 #include "parallel/parallel.h"
 
-enum { GRADIENTS = 16, SUMS_OUT = 8, ALIGN = 16, SHORT = 16384, PIECE = 32768 };        /* tags; numbers */
+enum { GRADIENTS = 16, SUMS_OUT = 8, ALIGN = 16, SHORT = 16384, PIECE = 32768 };  /* tags; numbers of reals */
 
-/* A branch, and its numbers: of one's own all, of another rank's the pieces that this one owns. */
+/* A branch and its numbers: all of them for a branch of this rank, otherwise the pieces that this rank
+ * owns. */
 typedef struct weft__term { weft__branch branch; real *x; } term;
 typedef weft__transfer transfer;
 
@@ -42,7 +43,7 @@ int64_t weft__piece_size(const transfer *x, int chunk, int rank)
     return x->whole ? n : cut(n, rank + 1, x->ranks) - cut(n, rank, x->ranks);
 }
 
-/* every piece large enough that its message is not all latency */
+/* Pieces have PIECE numbers or more, so that latency does not dominate a message. */
 void weft__cut_vector(transfer *x, int64_t n, int rank, int ranks, bool linked)
 {
     int64_t most = n / ((int64_t)PIECE * ranks);
@@ -58,17 +59,17 @@ static void cut_up(transfer *x, weft_parallel *p)
     x->p = p;
 }
 
-/* ---- memory: terms of others, on a device one's own, too ---- */
+/* ---- memory: the terms of other ranks, and on a GPU a copy of this rank's own ---- */
 static int branches_of(const weft_parallel *p, int rank, weft__branch out[WEFT__BRANCHES])
 {
     return weft__tree_parts(p->shards, weft__shards_of(p->shards, rank, p->world.ranks), out);
 }
 
-/* bytes of a term of others, of one's own, of the list of terms; requests of a chunk */
+/* Bytes of a term of another rank, of one of this rank, and of the list of terms; requests of a chunk. */
 typedef struct { int64_t size, own, terms; int requests; } room;
 
-/* In stage: room for own numbers, for the others' terms, for the lists; NULL without memory. With a link the
- * numbers are in device memory. */
+/* Reserves `stage` for own numbers, the terms of others, and the lists. With a link the numbers are in device
+ * memory. Returns NULL if memory is short. */
 static char *take_room(const transfer *x, room *r)
 {
     weft_parallel *p = x->p;
@@ -97,7 +98,7 @@ bool weft__exchange_room(weft_parallel *p)
     return take_room(&x, &r);
 }
 
-/* Gradients that are under way advance while a rank waits for something else. */
+/* Advances the exchange of gradients while a rank waits for something else. */
 static bool advance(weft_parallel *p)
 {
     bool open = weft__transfer_is_open(p);
@@ -123,7 +124,8 @@ bool weft__transfer_begin(weft_parallel *p)
     at += r.terms;
     int ranks = p->world.ranks, mine = branches_of(p, p->world.rank, b);
     for (int i = 0; i < mine; i++, at += r.own) {
-        real *there = i + 1 < mine && p->level[i] ? p->level[i] : x->base;     /* none: all have failed */
+        real *there = i + 1 < mine && p->level[i] ? p->level[i] : x->base;     /* a level is missing only if
+                                                                                * all ranks have failed */
         if (r.own)
             p->w->dev.k->download(&p->w->dev, at, there, (size_t)p->n * sizeof(real));
         x->term[i] = (term){ b[i], r.own ? (real *)(void *)at : there };
@@ -136,7 +138,7 @@ bool weft__transfer_begin(weft_parallel *p)
             x->term[x->terms++] = (term){ b[i], (real *)(void *)there };
     x->request = (weft__request *)(void *)(p->link ? at : there);
     x->room = r.requests;
-    return x->begun = true;                      /* of a context that has failed, too: the others wait */
+    return x->begun = true;                      /* also in a failed context, because the others wait */
 }
 
 /* ---- messages ---- */
@@ -152,14 +154,14 @@ static void post(transfer *x, int chunk, bool send, int peer, int tag, real *at,
     x->request[chunk * x->room + x->requests[chunk]++] = (weft__request){ number, peer };
 }
 
-/* Of a link: posts between the two are one group. */
+/* On a link, the posts between the two calls form one group. */
 static void group(transfer *x, bool begins)
 {
     if (x->p->link)
         weft__link_group(x->p, begins);
 }
 
-/* The next chunk: every rank's terms to the owners of their pieces, neighbours first. */
+/* Sends every term of this rank's next chunk to the owners of the pieces, neighbours first. */
 void weft__transfer_post(weft_parallel *p)
 {
     transfer *x = &p->transfer;
@@ -193,7 +195,7 @@ static void hand_out(transfer *x, int chunk)
     group(x, false);
 }
 
-/* Whether the chunk's messages have come; wait: until they have. */
+/* Returns whether the messages of the chunk have arrived; wait: waits for them. */
 static bool come(transfer *x, int chunk, const char *what, bool wait)
 {
     if (x->p->link)
@@ -221,8 +223,8 @@ static real *numbers(const transfer *x, int i, int chunk)
     return x->term[i].x + (i < x->mine ? weft__piece_from(x, chunk, x->p->world.rank) : x->offset[chunk]);
 }
 
-/* Of two terms the sum takes the place of the left, or of the one that is `to`, where all is to be: either
- * gives the same bits. */
+/* Adds the terms of a tree and returns the place of the sum. A sum is written over its left term, or over
+ * `to` if that is one of the two; the bits are the same. */
 static real *sum_of(transfer *x, int chunk, weft__branch tree, int64_t n, const real *to)
 {
     for (int i = 0; i < x->terms; i++)
@@ -236,7 +238,7 @@ static real *sum_of(transfer *x, int chunk, weft__branch tree, int64_t n, const 
     return into;
 }
 
-/* The first chunk that is not added up yet is: false if its numbers have not come, or never will. */
+/* Adds up the next chunk. Returns false if its numbers have not arrived, or never will. */
 bool weft__transfer_step(weft_parallel *p, bool wait)
 {
     transfer *x = &p->transfer;
@@ -257,7 +259,7 @@ bool weft__transfer_step(weft_parallel *p, bool wait)
     return true;
 }
 
-/* From each to all, and back. */
+/* Sends all pieces to their owners, and all sums back. */
 static bool exchange_pieces(weft_parallel *p)
 {
     transfer *x = &p->transfer;
@@ -279,7 +281,7 @@ bool weft__exchange(weft_parallel *p)
     weft__device *d = &p->w->dev;
     if (!p->transport || !p->n)
         return true;
-    if (!weft__transfer_begin(p)) {              /* all have agreed: the others would wait */
+    if (!weft__transfer_begin(p)) {  /* all ranks have agreed, so the others would wait without end */
         weft__give_up(p, "gradients of the batch");
         return false;
     }
@@ -295,7 +297,7 @@ bool weft__exchange(weft_parallel *p)
     return true;
 }
 
-int64_t weft__chunk_of(const weft_parallel *p, int64_t at)      /* the chunk that a number is in */
+int64_t weft__chunk_of(const weft_parallel *p, int64_t at)      /* the chunk that contains a number */
 {
     const transfer *x = &p->transfer;
     int chunk = 0;

@@ -1,5 +1,7 @@
-/* fingerprints.c - hashes of what must be the same on all ranks: two that train different models, or the same
- * one by other numbers, would add up what does not belong together, and no one would see it. */
+/* fingerprints.c - hashes of data that must be equal on all ranks.
+ *
+ * Two ranks that train different models, or one model with different options, would add unrelated gradients
+ * without any sign of it. */
 #include <string.h>
 #include "nn/optim.h"
 #include "parallel/parallel.h"
@@ -17,7 +19,7 @@ static uint64_t mixed_real(uint64_t h, real x)
     return weft__mixed(h, bits);
 }
 
-/* ---- names and shapes; lengths; streams ---- */
+/* ---- hashes of names and shapes, lengths, streams ---- */
 uint64_t weft__print_of_model(const weft_module *m)
 {
     uint64_t h = 1;
@@ -50,7 +52,7 @@ uint64_t weft__print_of_streams(const weft *w)
 {
     uint64_t h = w->random.draw;
     for (const weft_stream *s = w->random.streams; s; s = s->next)
-        if (s->count)                            /* in any order: one may be made in a shard, or not yet */
+        if (s->count)  /* a sum, because streams have no order: some may not exist yet on a rank */
             h += weft__mixed(s->key, s->count);
     return h;
 }
@@ -115,7 +117,7 @@ static const char *path_at(const weft_module *m, int64_t i)
     return p ? p->path : "";
 }
 
-/* After the ranks have found that their values differ: in which parameter first. */
+/* Names the first parameter whose values differ between ranks. */
 void weft__name_difference(weft_parallel *p, const char *what, const uint64_t *mine, int64_t n)
 {
     if (!weft__hand_out(p, what, mine, n * (int64_t)sizeof *mine))

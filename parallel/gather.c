@@ -1,16 +1,15 @@
-/* gather.c - what has come of each sequence, bytes of any length, from the rank that has it to all, in the
- * batch's order.
+/* gather.c - sends the result of each sequence, bytes of any length, to all ranks, in the batch's order.
  *
- * A rank's results are one piece of memory, entry after entry, each with the place in the batch. All ranks
- * hand out as much as the one that has most. What that takes is reserved before it is agreed on, so one
- * without memory tells the others; and a rank keeps its results until the next batch, so it can hand them out
- * again. */
+ * The results of a rank are entries in one buffer, each with its place in the batch. Each rank sends
+ * the size of the largest of these buffers. The memory is reserved before the ranks agree, so a rank without
+ * memory can report it. A rank keeps its results until the next batch, so it can send them again after a
+ * loss. */
 #include <string.h>
 #include "parallel/parallel.h"
 
 static const char its_results[] = "results of the batch";
 
-typedef struct entry { int64_t place, n; } entry;                 /* and n bytes, up to a whole entry */
+typedef struct entry { int64_t place, n; } entry;  /* followed by n bytes, rounded up to whole entries */
 
 static int64_t size_of(int64_t n)
 {
@@ -18,14 +17,15 @@ static int64_t size_of(int64_t n)
     return unit + (n + unit - 1) / unit * unit;
 }
 
-/* ---- this rank's ---- */
+/* ---- the results of this rank ---- */
 void weft__results_begin(weft_parallel *p)
 {
     p->results.n = 0;
     p->results.known = false;
 }
 
-/* Behind what is there, room for more; NULL: no memory, and the context has failed. */
+/* Reserves `more` bytes after the results stored so far. NULL: memory is short, and the context has
+ * failed. */
 static char *behind(weft_parallel *p, int64_t more)
 {
     weft__results *r = &p->results;
@@ -41,7 +41,7 @@ static char *behind(weft_parallel *p, int64_t more)
     return r->put.at + r->n;
 }
 
-/* Whether the sequence has a result, by its place; NULL without memory. */
+/* Returns the mark of a place: whether it has a result. NULL if memory is short. */
 static char *mark_of(weft_parallel *p, int64_t place)
 {
     weft__results *r = &p->results;
@@ -51,7 +51,7 @@ static char *mark_of(weft_parallel *p, int64_t place)
     return marks ? marks + place : NULL;
 }
 
-/* Its place; -1: none, and the context has failed. */
+/* Returns the place of sequence i of the shard; -1 and a failed context if an argument is wrong. */
 static int64_t place_of(weft_parallel *p, int64_t i, const void *bytes, int64_t n)
 {
     const weft__portion *b = &p->batch;
@@ -62,10 +62,10 @@ static int64_t place_of(weft_parallel *p, int64_t i, const void *bytes, int64_t 
                    "parallel_put: no shard is at work; its results are put between two calls of "
                    "weft_parallel_next");
     else if (i < 0 || i >= all)
-        weft__fail(p->w, WEFT_EARG, "parallel_put: sequence %lld of the shard; 0 .. %lld are expected",
+        weft__fail(p->w, WEFT_EARG, "parallel_put: sequence %lld of the shard; expected 0 .. %lld",
                    (long long)i, (long long)all - 1);
     else if (n < 0 || n > INT32_MAX || (n && !bytes))
-        weft__fail(p->w, WEFT_EARG, "parallel_put: %lld bytes%s of sequence %lld; 0 .. 2^31 - 1 are expected",
+        weft__fail(p->w, WEFT_EARG, "parallel_put: %lld bytes%s of sequence %lld; expected 0 .. 2^31 - 1",
                    (long long)n, bytes ? "" : ", NULL,", (long long)i);
     return p->w->status ? -1 : b->place[from + i];
 }
@@ -90,7 +90,7 @@ void weft_parallel_put(weft_parallel *p, int64_t i, const void *bytes, int64_t n
     p->results.n += size_of(n);
 }
 
-/* ---- of all ranks ---- */
+/* ---- the results of all ranks ---- */
 void weft__results_said(weft_parallel *p)
 {
     weft__results *r = &p->results;
@@ -101,7 +101,8 @@ void weft__results_said(weft_parallel *p)
     }
 }
 
-/* The entries of one rank, n bytes at most, of a batch of `all` sequences. False: they are damaged. */
+/* Enters the results of one rank, at most n bytes, into the table of `all` sequences. Returns false if they
+ * are damaged. */
 static bool list(weft_parallel_result *table, int64_t all, const char *at, int64_t n)
 {
     entry e;
@@ -133,7 +134,8 @@ bool weft__share_results(weft_parallel *p)
     if (!r->most)
         return true;
     if (reserve(p))
-        memset(r->put.at + r->n, 0xFF, (size_t)(r->most - r->n));         /* no entry has place -1 */
+        memset(r->put.at + r->n, 0xFF, (size_t)(r->most - r->n));         /* fills the rest with entries at
+                                                                           * place -1, which ends the list */
     if (!weft__agree(p, its_results, NULL, 0))
         return false;
     table = memset(r->table.at, 0, (size_t)p->batch.n * sizeof *table);

@@ -1,7 +1,8 @@
-/* gpu_link.c - gradients of GPUs go straight to the GPUs of the other ranks, where there is a link
- * (core/shared/link.h): the same pieces, added along the same tree, in device memory. The link moves numbers
- * and knows nothing else, and a GPU whose neighbour is gone waits for ever. So each rank watches the next
- * one over the transport, which says at the end that its own numbers have come. */
+/* gpu_link.c - sends gradients directly from GPU to GPU, where a link exists (core/shared/link.h).
+ *
+ * The pieces and the tree are those of exchange.c, in device memory. A link only moves numbers, and a GPU
+ * whose neighbour is gone waits without end. So each rank watches the next one over the transport. The next
+ * rank reports there when its own numbers have arrived. */
 #include <sched.h>
 #include <string.h>
 #include <unistd.h>
@@ -10,7 +11,8 @@
 
 enum { OVER = 5 };                               /* a tag */
 static const char joining[] = "joining the GPUs of all ranks";
-static const double grace = 2;                   /* seconds: a link may see sooner that a rank is gone */
+static const double grace = 2;                   /* seconds for the transport to report a lost rank that
+                                                  * the link has noticed earlier */
 
 /* ---- the next rank ---- */
 static int neighbour(const weft_parallel *p, int d)
@@ -25,7 +27,7 @@ void weft__link_watch(weft_parallel *p)
     p->linked.is_over = false;
 }
 
-/* WEFT__LOST if it is gone. */
+/* Returns the state of the next rank: WEFT__LOST if it is gone. */
 static int next_is(weft_parallel *p)
 {
     if (p->linked.next.number < 0)
@@ -48,7 +50,7 @@ static bool link_failed(weft_parallel *p, const char *what)
     return false;
 }
 
-/* What the link says in the end; 0: a rank is lost, or the context has failed. */
+/* Returns the final state of the link; 0 if a rank is lost or the context has failed. */
 static int came(weft_parallel *p, const char *what, int (*state)(weft__link *))
 {
     double from = weft__seconds(), until = from + p->timeout;
@@ -74,7 +76,7 @@ static bool awaited(weft_parallel *p, const char *what, int (*state)(weft__link 
 
 bool weft__link_taken(weft_parallel *p, const char *what) { return awaited(p, what, p->w->dev.links->taken); }
 
-/* This rank has done its part, and so has the next one. */
+/* Waits until this rank and the next one have ended their part. */
 static bool watched(weft_parallel *p, const char *what)
 {
     int before = neighbour(p, -1);
@@ -101,10 +103,10 @@ void weft__link_post(weft_parallel *p, bool send, int peer, real *at, int64_t n)
         send ? l->send(p->link, peer, at, n) : l->receive(p->link, peer, at, n);
 }
 
-/* ---- two ranks on one GPU share its time and its memory: nothing fails, it is only slow ---- */
+/* ---- two ranks on one GPU share its time and memory: nothing fails, but training is slower ---- */
 typedef struct unit { uint64_t gpu; char host[64]; } unit;
 
-/* The first rank before q with its GPU; -1: none. */
+/* Returns the first rank before q that uses the same GPU; -1: none. */
 static int shares_with(const weft_parallel *p, int q)
 {
     const unit *a = weft__said(p, q);
@@ -140,7 +142,7 @@ bool weft__find_shared_devices(weft_parallel *p)
     return true;
 }
 
-/* ---- up and down ---- */
+/* ---- opening and closing ---- */
 typedef struct { char id[WEFT__LINK_ID], name[64], why[256]; int32_t fails; } hello;
 
 void weft__link_down(weft_parallel *p)
@@ -151,7 +153,8 @@ void weft__link_down(weft_parallel *p)
     p->linked.tried = false;
 }
 
-/* Whether no rank fails; else why the first of them does. Or a rank is lost. */
+/* Returns whether no rank fails. If one does, `why` gets the reason of the first; it stays empty if a rank is
+ * lost. */
 static bool all_can(weft_parallel *p, const hello *mine, char *why, size_t size)
 {
     if (!weft__hand_out(p, joining, mine, sizeof *mine))
@@ -177,7 +180,7 @@ static void begin_world(weft_parallel *p, hello *mine)
         snprintf(mine->why, sizeof mine->why, "libweft_cuda.so was made without nccl.h");
 }
 
-/* All begin to join, and then all have, or none. */
+/* Opens the link on all ranks or on none. */
 static bool joined(weft_parallel *p, hello *mine, char *why, size_t size)
 {
     weft__device *d = &p->w->dev;
@@ -199,7 +202,7 @@ static bool joined(weft_parallel *p, hello *mine, char *why, size_t size)
 
 static bool linked(weft_parallel *p, hello *mine, char *why, size_t size)
 {
-    if (p->linked.shared)                        /* NCCL refuses it */
+    if (p->linked.shared)                        /* NCCL refuses shared GPUs */
         return false;
     begin_world(p, mine);
     if (!all_can(p, mine, why, size))

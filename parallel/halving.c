@@ -1,12 +1,14 @@
-/* halving.c - the exchange between the GPUs of a power of two ranks, where each one's shards are one branch
- * of the tree: recursive halving and doubling (Rabenseifner 2004), neighbours first. That is the tree itself,
- * so the bits are those of pieces that go from each to all. It takes 2 log2(ranks) messages a rank, and what
- * leaves a node is added up in it before. */
+/* halving.c - the exchange between GPUs by recursive halving and doubling (Rabenseifner 2004), neighbours
+ * first.
+ *
+ * It requires a power of two ranks, each of whose shards form one branch. Then the halves are those of the
+ * tree, so the bits are the same as in exchange.c. It takes 2 log2(ranks) messages for each rank, because a
+ * rank adds up numbers before it sends them. */
 #include "parallel/parallel.h"
 
 typedef struct { int64_t from, n; } part;
 
-/* Whether the ranks' halves, and halves of halves, are those of the tree. */
+/* Returns whether the halves of the ranks, and their halves, are those of the tree. */
 static bool is_their_tree(const weft_parallel *p, int from, int end)
 {
     int middle = from + (end - from) / 2, all = p->world.ranks;
@@ -34,10 +36,11 @@ bool weft__can_halve(const weft_parallel *p)
            is_their_tree(p, 0, ranks);
 }
 
-/* The halves of a part: that of this rank if `mine`, or else of its partner in the round of distance d. */
+/* Returns the half of a part that this rank keeps (`mine`) or sends to its partner, in the round of distance
+ * d. */
 static part half_of(part whole, int rank, int d, bool mine)
 {
-    int64_t lower = whole.n / 32 * 16;           /* whole lines, as all pieces */
+    int64_t lower = whole.n / 32 * 16;           /* whole cache lines, as in all pieces */
     bool upper = ((rank & d) != 0) == mine;
     return upper ? (part){ whole.from + lower, whole.n - lower } : (part){ whole.from, lower };
 }

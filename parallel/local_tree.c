@@ -1,10 +1,13 @@
-/* local_tree.c - a rank's own part of the tree: shard after shard is added to the branches that are done, as
- * a binary counter carries. Between shards there are at most as many vectors of gradients as the tree has
- * levels; with one shard a rank there is none but the root's own. */
+/* local_tree.c - adds up the shards of one rank: a new shard is added to the finished branches, as a binary
+ * counter carries.
+ *
+ * Between shards each level of the tree has at most one vector of gradients. With one shard for
+ * each rank there is only the root's own. */
 #include <string.h>
 #include "parallel/parallel.h"
 
-/* a += b, where terms are: in the memory of the device, or of a GPU's host, if there is no link */
+/* Adds b to a in the memory that holds the terms: that of the device, or of a GPU's host if there is no
+ * link. */
 void weft__add(weft_parallel *p, int64_t n, real *a, const real *b)
 {
     char why[128];
@@ -39,11 +42,11 @@ void weft__fold_end(weft_parallel *p)
     weft__release(p->w, p->kept.here.at);
 }
 
-/* Room for a branch that waits; NULL and a sticky error without memory. */
+/* Returns the memory of a waiting branch; NULL and a sticky error if memory is short. */
 static real *level_of(weft_parallel *p, int i)
 {
     if (p->level_room < p->n) {
-        release_levels(p);                       /* of a model that has grown, between two batches */
+        release_levels(p);                       /* the model has grown between two batches */
         p->level_room = p->n;
     }
     if (!p->level[i])
@@ -82,7 +85,7 @@ static void fold_gradients(weft_parallel *p, int before, int after)
 }
 
 /* ---- sums ---- */
-/* Adds the n sums of a shard, from `first` on, to those of the branches that end with it. */
+/* Adds n sums of a shard, starting at `first`, to those of the branches that end with it. */
 static void fold_sums(weft_parallel *p, int before, int after, int first, int n, const double *leaf)
 {
     for (int k = 0; k < n; k++) {
@@ -112,7 +115,7 @@ static void keep(weft_parallel *p, const weft_tensor *x, int64_t at)
     if (p->w->status)
         return;
     if (!x || weft__wrong(p->w, x) || weft__elements(&x->f) != 1 || x->f.type != WEFT_REAL) {
-        real value = (real)weft_item(x);         /* which says what is wrong with it */
+        real value = (real)weft_item(x);         /* weft_item reports the error */
         d->k->upload(d, to, &value, sizeof value);
         return;
     }

@@ -1,10 +1,10 @@
-/* lost_rank.c - a call that all ranks make together, and what becomes of it when one of them is lost in it.
+/* lost_rank.c - repeats a common call after a rank is lost in it.
  *
- * Where the transport can go on without it (MPI with ULFM), the others shrink, and look where each of them
- * is. Every common call closes with a barrier: whoever has passed it knows that all have done the call, and
- * may work with what came of it. So of two ranks that are at different calls, or both at this one and done,
- * none has to do anything again; and if one has not done it, no rank has passed, and all do it once more,
- * with the shards of the one that is gone. Nothing is lost, and the bits are as they would have been. */
+ * This requires a transport that survives a loss (MPI with ULFM). Every common call ends with a barrier. A
+ * rank that has passed it knows that all ranks have done the call, and may use its results. After a loss the
+ * remaining ranks shrink the world and compare their positions. If they are in different calls, or all have
+ * done this one, there is nothing to repeat. If one rank has not done it, no rank has passed the barrier,
+ * and all repeat the call with the shards of the lost rank. The bits stay the same. */
 #include <signal.h>
 #include <string.h>
 #include <unistd.h>
@@ -12,7 +12,8 @@
 
 enum { PASS = 3, WHERE = 4 };                    /* tags */
 
-/* of this thread, which is this rank, for all that it trains: first, ranks: as the launcher has it */
+/* The state of this thread, which is one rank, for all its trainings. first, ranks: its number and the number
+ * of ranks at the launch. */
 static _Thread_local struct { int64_t calls; int losses, first, ranks; weft__world world; } here;
 
 void weft__common(weft_parallel *p)
@@ -28,25 +29,25 @@ bool weft__take_place(weft_parallel *p)
         return false;
     p->losses = here.losses;
     p->world = here.world;
-    weft__link_down(p);                          /* else what comes next waits for what never will */
+    weft__link_down(p);  /* the next transfer would otherwise wait for a lost rank without end */
     p->mine = weft__shards_of(p->shards, p->world.rank, p->world.ranks);
     return true;
 }
 
-static bool pass(weft_parallel *p)                /* the barrier: nobody passes before all have said so */
+static bool pass(weft_parallel *p)                /* the barrier */
 {
     char here_too = 0;
     return weft__all_gather(p, "the end of a common call", PASS, &here_too, 1);
 }
 
 /* ---- after a loss ---- */
-/* Transports wait for all that are left, and cannot be told for how long. */
+/* Ends the process: a transport waits for all remaining ranks, without a time limit of its own. */
 static void too_long(int number)
 {
-    static const char text[] = "weft: a rank was lost, and not all of the others have come; this one ends\n";
+    static const char text[] = "weft: lost a rank and timed out waiting for the others; exiting\n";
     ssize_t n = write(STDERR_FILENO, text, sizeof text - 1);
     (void)n;
-    raise(number);                               /* which ends the process: SA_RESETHAND */
+    raise(number);                               /* ends the process, because of SA_RESETHAND */
 }
 
 static bool shrink(weft_parallel *p)
@@ -82,7 +83,7 @@ static void name_the_lost(weft_parallel *p)
             here.ranks, (long long)p->updates, text, p->world.ranks);
 }
 
-/* Where each of those that are left is: false if another is lost meanwhile. */
+/* Exchanges the positions of the remaining ranks. Returns false if another rank is lost meanwhile. */
 static bool look_round(weft_parallel *p, bool done)
 {
     where mine = { p->call, done, here.first };

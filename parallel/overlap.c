@@ -1,17 +1,18 @@
-/* overlap.c - chunks of gradients leave while the walk back is still at work: that of this rank's last shard,
- * for those of the others wait for it. A chunk may leave when no entry of the tape that is still to be passed
- * takes one of its parameters; then what earlier shards have left of it is added, and it goes.
+/* overlap.c - sends chunks of gradients while the backward pass of this rank's last shard still runs.
  *
- * So gradients travel before all ranks have agreed that they belong together. If they do not, the transfer is
- * brought to its end all the same, with whatever it has, so that nothing of it is left under way. */
+ * The gradients of earlier shards wait for that shard. A chunk can leave when no remaining entry of the tape
+ * uses one of its parameters. Then the gradients of earlier shards are added to it, and it is sent.
+ *
+ * So gradients travel before all ranks have agreed that they belong together. If they do not, the transfer
+ * is still completed, so that no message stays open. */
 #include <stdlib.h>
 #include <string.h>
 #include "autograd/fused.h"
 #include "parallel/parallel.h"
 
-static const double pause = 20e-6;               /* seconds between two looks at what has come */
+static const double pause = 20e-6;               /* seconds between two checks for arrived messages */
 
-/* ---- what the walk tells ---- */
+/* ---- callbacks of the backward pass ---- */
 static void used(void *user, const weft_tensor *parameter, int64_t entry)
 {
     weft_parallel *p = user;
@@ -71,7 +72,7 @@ void weft__overlap_end(weft_parallel *p)
     p->w->tape->walk_user = NULL;
 }
 
-/* What is left of a transfer of which some ranks have sent chunks, though all have failed since. */
+/* Completes a transfer if some ranks have sent chunks before all failed. */
 void weft__overlap_drain(weft_parallel *p)
 {
     p->drain = false;

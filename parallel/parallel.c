@@ -1,4 +1,5 @@
-/* parallel.c - a parallel is made: ranks find each other, and see whether they train the same model. */
+/* parallel.c - creates a weft_parallel: the ranks find each other and check that they train the same
+ * model. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,9 +9,9 @@
 #include "parallel/parallel.h"
 
 enum { PATIENCE = 600 };
-static weft_parallel none;                       /* what could not be made; no one writes to it */
+static weft_parallel none;                       /* returned if none can be made; read only */
 
-/* ---- what must be alike ---- */
+/* ---- data that must be equal on all ranks ---- */
 static bool all_are_alike(weft_parallel *p)
 {
     const weft *w = p->w;
@@ -42,7 +43,7 @@ static bool patience_of(weft_parallel *p, double said)
     bool fine = p->timeout > 0 && p->timeout < 1e9 && said >= 0 && (!end || !*end);
     if (!fine)
         weft__fail(p->w, WEFT_EARG,
-                   "parallel_new: timeout %g, WEFT_PARALLEL_TIMEOUT=%s; seconds, above 0, are expected", said,
+                   "parallel_new: timeout %g, WEFT_PARALLEL_TIMEOUT=%s; expected seconds, above 0", said,
                    want ? want : "");
     return fine;
 }
@@ -53,10 +54,10 @@ static bool shards_fit(weft_parallel *p, int said)
     p->shards = said ? said : ranks;
     p->shards_said = said;
     if (said < 0 || said > WEFT__SHARDS)
-        weft__fail(p->w, WEFT_EARG, "parallel_new: %d shards; 0 .. %d are expected", said, WEFT__SHARDS);
+        weft__fail(p->w, WEFT_EARG, "parallel_new: %d shards; expected 0 .. %d", said, WEFT__SHARDS);
     else if (p->shards < ranks)
         weft__fail(p->w, WEFT_EARG,
-                   "parallel_new: %d shards for %d ranks; at least one for each rank is expected", said,
+                   "parallel_new: %d shards for %d ranks; expected at least one for each rank", said,
                    ranks);
     return !p->w->status;
 }
@@ -68,7 +69,7 @@ static bool keep_lengths(weft_parallel *p, const weft_parallel_opts *o)
                    o->len ? "" : ", len is NULL");
     for (int64_t i = 0; o->len && i < o->n && !p->w->status; i++)
         if (o->len[i] < 0)
-            weft__fail(p->w, WEFT_EARG, "parallel_new: sequence %lld has length %d; 0 or more is expected",
+            weft__fail(p->w, WEFT_EARG, "parallel_new: sequence %lld has length %d; expected 0 or more",
                        (long long)i, o->len[i]);
     if (p->w->status || !o->len)
         return !p->w->status;
@@ -79,7 +80,7 @@ static bool keep_lengths(weft_parallel *p, const weft_parallel_opts *o)
     return p->len;
 }
 
-/* ---- making it ---- */
+/* ---- creation ---- */
 static void parallel_end(void *user)
 {
     weft_parallel *p = user;
@@ -103,7 +104,7 @@ static void parallel_recover(void *user)
         return;
     weft__shard_end(p->w);
     p->w->tape->walk_watch = NULL;
-    p->abandoned = true;                         /* weft_parallel_next tells all ranks */
+    p->abandoned = true;                         /* weft_parallel_next reports it to all ranks */
 }
 
 static bool made(weft_parallel *p, const weft_parallel_opts *o)
@@ -113,11 +114,11 @@ static bool made(weft_parallel *p, const weft_parallel_opts *o)
         weft__fail(p->w, WEFT_EDEVICE, "parallel_new: %s", why);
         return false;
     }
-    weft__take_place(p);                         /* others may have been lost in a parallel before */
+    weft__take_place(p);                         /* an earlier weft_parallel may have lost ranks */
     bool fine = weft__await_room(p) && patience_of(p, o->timeout) && shards_fit(p, o->shards) &&
                 keep_lengths(p, o);
     p->mine = fine ? weft__shards_of(p->shards, p->world.rank, p->world.ranks) : (weft__branch){ 0, 0 };
-    p->timeout = p->timeout > 0 ? p->timeout : PATIENCE;           /* to tell the others why */
+    p->timeout = p->timeout > 0 ? p->timeout : PATIENCE;  /* needed to report the error to the other ranks */
     if (!all_are_alike(p))
         return false;
     if (p->transport && !o->no_signals)

@@ -1,5 +1,9 @@
-/* parallel.h - what the files of parallel/ share: the tree over shards, an update under way, what ranks say
- * to each other. */
+/* parallel.h - shared by the files of parallel/: the tree over shards, the state of an update, and the
+ * messages between ranks.
+ *
+ * A common call is one that all ranks make together. In it the ranks first agree: each reports its call and
+ * its status, and if one rank has failed, all fail with its message. A rank that fails after that leaves the
+ * others waiting. So every buffer is allocated before the ranks agree. */
 #ifndef WEFT_PARALLEL_H
 #define WEFT_PARALLEL_H
 #include "core/report/profile.h"
@@ -8,249 +12,263 @@
 #include "parallel/transport.h"
 #include "plan/plan.h"
 
-/* a tree over 2^31 shards has so many levels; a part of it so many branches at most */
+/* A tree over at most 2^31 shards has 32 levels. A range of shards has at most 2 branches on each level. */
 enum { WEFT__DEPTH = 32, WEFT__BRANCHES = 2 * WEFT__DEPTH, WEFT__SHARDS = 1 << 20 };
-/* of a shard: its loss, its weight, the program's values */
+/* Indices into the sums of a shard: its loss, its weight, the values of the program. */
 enum {
     WEFT__LOSS, WEFT__WEIGHT, WEFT__VALUES,
-    WEFT__WAITED = WEFT__VALUES + WEFT_PARALLEL_VALUES,           /* of a rank, with its first branch */
-    WEFT__PUT,                                   /* bytes of results, in the same way */
+    WEFT__WAITED = WEFT__VALUES + WEFT_PARALLEL_VALUES,  /* of a rank, stored with its first branch */
+    WEFT__PUT,                                   /* bytes of results, stored in the same way */
     WEFT__SUMS
 };
 
-/* ---- tree.c: shards [from, end) ---- */
+/* ---- tree.c: ranges [from, end) of shards ---- */
 typedef struct weft__branch { int from, end; } weft__branch;
-/* Where a branch of two shards or more parts: its left half has the greatest power of two below its
- * shards. */
+/* Returns the shard at which the right half of a branch begins. The branch has two shards or more. Its left
+ * half has the greatest power of two below its number of shards. */
 int weft__tree_middle(weft__branch);
-/* The fewest branches of the tree over n shards that make up [from, end), in order; how many. */
+/* Lists the fewest branches of the tree over n shards that cover the range `of`, in order. Returns their
+ * number. */
 int weft__tree_parts(int n, weft__branch of, weft__branch out[WEFT__BRANCHES]);
-/* The shards of a rank, each at least one. */
+/* Returns the shards of a rank, at least one. */
 weft__branch weft__shards_of(int shards, int rank, int ranks);
 
 /* ---- shard_cut.c ---- */
-/* Cuts n sequences, of length len[index[i]] or, without lengths, of 1, into shards: order [n] has the places
- * of shard s from start[s] to start[s + 1] - 1, rising. heap [shards], scratch [2 n]. */
+/* Cuts n sequences into shards. Sequence i has the length len[index[i]]; index NULL: len[i]; len NULL: 1.
+ * Shard s gets the places order[start[s]] .. order[start[s + 1] - 1], ascending. order [n], start [shards +
+ * 1], heap [shards], scratch [2 n]. */
 void weft__cut(int64_t n, const int32_t *index, const int32_t *len, int shards, int32_t *order,
                int64_t *start, weft__bin *heap, int32_t *scratch);
-/* Batches of plans, a plan for each shard. */
-/* Segments of the batch; 0, and the context has failed: the plans are not those of the shards, or a rank is
- * gone with what the batch carries on. */
+/* Batches of plans: parts [shards] has one plan for each shard. */
+/* Counts the segments of the batch. Errors, with result 0: the plans are not those of the shards, or a lost
+ * rank had states that the batch continues. */
 int64_t weft__parts_count(weft_parallel *p, const weft_plan *parts, int64_t batch);
-/* Whether any part carries states to batches from .. last. */
+/* Returns whether any part carries states into batches from .. last. */
 bool weft__parts_carry(const weft_plan *parts, int shards, int64_t from, int64_t last);
-void weft__deal(weft_parallel *p, const weft_plan *parts, int64_t batch);         /* as weft__cut */
+void weft__deal(weft_parallel *p, const weft_plan *parts, int64_t batch);  /* fills the batch, as weft__cut */
 
 /* ---- a parallel ---- */
 typedef enum { WEFT__IDLE, WEFT__BETWEEN, WEFT__AT_SHARD, WEFT__ADDED } weft__state;
 
 typedef struct weft__room_of { char *at; int64_t bytes; } weft__room_of;
 
-/* The batch under way: its cut; [n] numbers in the data, places and, for masks, ids of the sequences shard by
- * shard. Its arrays lie in memory; device: the ids on the device. */
+/* The current batch. The arrays [n] are in the order of the shards: numbers of the sequences in the data,
+ * their places in the batch, and their ids for dropout masks. They share `memory`; `device` holds the ids for
+ * a GPU. */
 typedef struct weft__portion {
-    int64_t n, number;                           /* number: of a plan's batch, else 0 */
+    int64_t n, number;                           /* number of a plan's batch, otherwise 0 */
     weft__room_of memory, device;
     int32_t *place, *index, *scratch;
     int64_t *id, *device_id, *start;
     weft__bin *heap;
-    bool learns;                                 /* gradients are wanted */
-    bool carries;                                /* states to or from it: a rank that is lost had some */
+    bool learns;                                 /* gradients are computed */
+    bool carries;  /* states enter or leave the batch, and a lost rank would take its own along */
 } weft__portion;
 
 typedef struct weft__request { int number, peer; } weft__request;
 
-/* Gradients under way, see exchange.c: of `chunks` chunks `posted` have left, `summed` are added up. */
+/* An exchange of gradients in progress, see exchange.c. The first `posted` of `chunks` chunks have been sent,
+ * the first `summed` are added up. */
 enum { WEFT__CHUNKS = 8 };
 typedef struct weft__transfer {
     weft_parallel *p;
-    /* whole: every rank's piece is all; awaited: no one else may take its steps; broken: rank gone is */
+    /* whole: the piece of each rank is the whole chunk. awaited: only the waiting function may advance it.
+     * broken: the rank `gone` is lost. */
     bool begun, whole, awaited, broken; int gone;
     int64_t n; real *base, *sum;                 /* [n] gradients of the root; on the host: their sum */
     int ranks, chunks, posted, summed, mine, terms;
-    struct weft__term *term;                     /* [terms] `mine` of this rank, then those of others */
-    /* [chunks, room] and of those of a chunk so many, of which so many are over */
+    struct weft__term *term;                     /* [terms], first the `mine` terms of this rank */
+    /* [chunks, room]; number of requests of each chunk, and how many of them have ended */
     struct weft__request *request; int room, requests[WEFT__CHUNKS], over[WEFT__CHUNKS];
-    int64_t offset[WEFT__CHUNKS + 1];            /* of a chunk's piece in a term of others */
+    int64_t offset[WEFT__CHUNKS + 1];            /* offset of a chunk's piece in a term of another rank */
 } weft__transfer;
 
-/* What has come of the batch's sequences: this rank's, n bytes of `put`; of all ranks, `most` bytes each; by
- * place, whether a sequence of this rank has one; by place, weft_parallel_result. */
+/* Results of the sequences. n: bytes in `put`, the results of this rank. most: the largest n of all ranks,
+ * the size of each rank's part in `all`. marks: by place, 1 if this rank has stored a result. table: by
+ * place, weft_parallel_result. */
 typedef struct weft__results {
     int64_t n, most;
     weft__room_of put, all, marks, table;
-    bool known;                                  /* on all ranks: the table stands */
+    bool known;                                  /* the table is complete, on all ranks */
 } weft__results;
 
 struct weft_parallel {
-    weft *w; weft_module *module;                /* w NULL: one that could not be made */
-    const weft__transport *transport;            /* NULL: alone */
+    weft *w; weft_module *module;                /* w NULL: an inert one that could not be made */
+    const weft__transport *transport;            /* NULL: a single process */
     weft__world world;
     int shards; bool shards_said;
     double timeout;
-    double waited, waited_by_all;                /* seconds: by this rank; of all, as last shared */
+    double waited, waited_by_all;  /* seconds of this rank, and of all ranks at the last exchange of sums */
     weft__branch mine;                           /* this rank's shards */
-    int64_t sequences; int32_t *len;             /* of the data; len NULL: not said */
-    int64_t call, updates;                       /* the common call under way; updates so far */
-    bool stopping, abandoned;                    /* abandoned: the batch under way was, by weft_recover */
-    /* of lost_rank.c: a rank is lost; the call is made again; no one goes on; how often the world has shrunk
-     */
+    int64_t sequences; int32_t *len;             /* of the data; len NULL: no lengths given */
+    int64_t call, updates;                       /* number of the current common call; updates so far */
+    bool stopping, abandoned;                    /* abandoned: weft_recover has ended the current batch */
+    /* See lost_rank.c. lost: a rank is lost in this call. again: the call is repeated. ended: the job ends.
+     * losses: how often the transport has dropped ranks. */
     bool lost, again, ended; int losses;
-    const char *differs;                         /* the name of the print that did last */
+    const char *differs;                         /* name of the fingerprint that differed last */
     weft__state state;
-    int at;                                      /* the shard at work, or the next one */
+    int at;                                      /* the current shard, or the next one */
     weft__portion batch;
     weft__shard shard;
-    uint64_t draw;                               /* of the update's masks */
-    /* Branches of this rank that are done, their sums; the last one's gradients are the root's, those of the
-     * others in `level`, device memory. [from, from + n) of the root's flat vector is exchanged. */
+    uint64_t draw;                               /* step number for the update's dropout masks */
+    /* Finished branches of this rank and their sums. The gradients of the last branch are those of the root,
+     * the others are in `level`, on the device. The exchange covers [from, from + n) of the root's flat
+     * vector. */
     int done;
-    struct { weft__room_of there, here; } kept;  /* losses [mine, 2] of shards done: on the device, here */
+    struct { weft__room_of there, here; } kept;  /* [shards of this rank, 2] losses and weights */
     double leaf[WEFT__SUMS], sums[WEFT__BRANCHES][WEFT__SUMS], total[WEFT__SUMS];
-    int64_t from, n, level_room, unfolded;       /* of the last shard's [0, unfolded) is still to be added */
+    int64_t from, n, level_room, unfolded;  /* entries [0, unfolded) of the last shard are not added yet */
     real *level[WEFT__BRANCHES];
     weft__transfer transfer;
-    struct { int64_t from, n; } agreed;          /* at the update before */
-    int64_t least[WEFT__CHUNKS]; double looked;  /* of overlap.c: by chunk the first entry that takes it */
-    weft__room_of stage, own;                    /* of exchange.c; what this rank is about to hand out */
-    weft__room_of said; int64_t said_bytes;      /* of collective.c: what each rank has said last */
-    weft__room_of roll;                          /* of await.c: who is there */
-    /* What await.c calls while it waits, which returns whether there is such work, and where it ends the job;
-     * NULL: nothing. */
+    struct { int64_t from, n; } agreed;          /* at the last update */
+    int64_t least[WEFT__CHUNKS]; double looked;  /* See overlap.c. least: for each chunk, the first tape entry
+                                                  * that uses its parameters. */
+    weft__room_of stage, own;                    /* stage: see exchange.c; own: what this rank hands out */
+    weft__room_of said; int64_t said_bytes;      /* see collective.c: the last words of each rank */
+    weft__room_of roll;                          /* see await.c: the roll call */
+    /* Functions that await.c calls, or NULL. meanwhile: while it waits; returns whether it had work. cut_off:
+     * when it ends the job. */
     bool (*meanwhile)(weft_parallel *);
     void (*cut_off)(weft_parallel *);
-    bool drain;                                  /* some ranks have sent gradients, and all fail */
-    /* of gpu_link.c; link NULL: none. shared: two ranks have one GPU; tried: with the ranks of today; terms:
-     * room for those of others, on the device */
+    bool drain;  /* some ranks have sent gradients, but all ranks have failed */
+    /* See gpu_link.c. link NULL: no link. shared: two ranks use one GPU. tried: the present ranks have tried
+     * to link. terms: device memory for the terms of other ranks. */
     struct weft__link *link;
     struct {
         bool shared, tried, is_over; char heard, said;
-        weft__request next;                      /* is_over: it has come */
+        weft__request next;                      /* is_over: it has arrived */
         weft__room_of terms;
     } linked;
     weft__results results;
-    weft__image image;                           /* of checkpoint.c: the checkpoint that is being loaded */
+    weft__image image;                           /* see checkpoint.c: the checkpoint that is being loaded */
 };
 
 /* ---- buffer.c ---- */
-/* Makes room for so many bytes; their values are lost if it grows. NULL: no memory, and the context has
- * failed. */
+/* Enlarges a buffer to at least that many bytes. Its values are lost if it grows. Returns its memory; NULL
+ * and a failed context if memory is short. */
 char *weft__at_least(weft *, weft__room_of *, int64_t bytes);
 char *weft__device_at_least(weft *, weft__room_of *, int64_t bytes);
 
-/* ---- local_tree.c: sums and gradients of shard after shard, from zeros each ---- */
-/* The branches that are done before shard `at`. */
+/* ---- local_tree.c: adds up the sums and gradients of this rank's shards; each shard starts from zeros
+ * ---- */
+/* Lists the branches that are complete before shard `at`. Returns their number. */
 int  weft__branches_before(const weft_parallel *p, int at, weft__branch out[WEFT__BRANCHES]);
-/* Takes in what the shard p->at has left; then the root's gradients are zeros again, but after the rank's
- * last shard. */
+/* Adds the results of shard p->at. Then zeroes the root's gradients, unless it was the rank's last shard. */
 void weft__fold_shard(weft_parallel *p);
-/* The same of [from, n) alone, for the rank's last shard, whose gradients are final there. */
+/* Adds only entries [from, n) of the rank's last shard, whose gradients are final there. */
 void weft__fold_early(weft_parallel *p, int64_t from);
-/* Loss and weight of the shard at work stay on its device, so that no shard waits for a GPU; after the last
- * one they are read, and added up. begin: false, and the context has failed: no memory. */
+/* Loss and weight of a shard stay on its device, so that no shard waits for a GPU. weft__fold_losses reads
+ * them after the last one and adds them up. begin returns false if memory is short; the context has failed
+ * then. */
 bool weft__losses_begin(weft_parallel *p);
 void weft__keep_loss(weft_parallel *p, weft_loss loss);
 void weft__fold_losses(weft_parallel *p);
-void weft__fold_end(weft_parallel *p);           /* frees its memory */
+void weft__fold_end(weft_parallel *p);           /* frees the memory */
 
 /* ---- exchange.c ---- */
-/* Takes the memory for it; false: there is none, and the context has failed. Before all agree: who fails
- * later, leaves the others waiting. */
+/* Allocates the memory for an exchange. Returns false if memory is short; the context has failed then. Call
+ * it before the ranks agree. */
 bool weft__exchange_room(weft_parallel *p);
-/* From this rank's branches to all shards: the root's gradients. False: the context has failed. */
+/* Turns the gradients of this rank's branches into those of all shards, in the root. Returns false if the
+ * context has failed. */
 bool weft__exchange(weft_parallel *p);
-/* Its parts: it begins, unless it has; the next chunk leaves; the first chunk that is not added up is, if
- * its numbers are there, or are waited for. */
+/* The parts of an exchange. begin: starts it, once. post: sends the next chunk. step: adds up the first chunk
+ * that is not added up, if its numbers have arrived; wait: waits for them. */
 bool weft__transfer_begin(weft_parallel *p);
 void weft__transfer_post(weft_parallel *p);
 bool weft__transfer_step(weft_parallel *p, bool wait);
-static inline bool weft__transfer_is_open(const weft_parallel *p)         /* may take a step */
+static inline bool weft__transfer_is_open(const weft_parallel *p)         /* whether it can advance */
 {
     return p->transfer.posted > p->transfer.summed && !p->transfer.awaited && !p->transfer.broken;
 }
 int64_t weft__chunk_of(const weft_parallel *p, int64_t at);
 int64_t weft__chunk_from(const weft_parallel *p, int chunk);
-/* How it is cut, of n numbers: chunks, and of each a piece for every rank. linked: one chunk, since a GPU
- * does one after the other. */
+/* Divides n numbers into chunks, and each chunk into one piece for every rank. linked: one chunk, because a
+ * GPU would process chunks one after another. */
 void weft__cut_vector(weft__transfer *, int64_t n, int rank, int ranks, bool linked);
 int64_t weft__piece_from(const weft__transfer *, int chunk, int rank);
 int64_t weft__piece_size(const weft__transfer *, int chunk, int rank);
-/* a += b, as every sum of two branches */
+/* Adds b to a, as every sum of two branches does. */
 void weft__add(weft_parallel *, int64_t n, real *a, const real *b);
 
-/* ---- gpu_link.c: the same between GPUs; p->link NULL: there is none, and the transport does it ---- */
-/* Notes which ranks share a GPU, and warns on rank 0. False: the context has failed. */
+/* ---- gpu_link.c: the exchange between GPUs. Without a link (p->link NULL) the transport moves the bytes.
+ * ---- */
+/* Finds ranks that share a GPU, and warns on rank 0. Returns false if the context has failed. */
 bool weft__find_shared_devices(weft_parallel *p);
-/* A common call's part: joins the GPUs of all ranks, where that is possible. False: a rank is lost, or the
+/* Links the GPUs of all ranks where possible; part of a common call. Returns false if a rank is lost or the
  * context has failed. */
 bool weft__link_up(weft_parallel *p);
-void weft__link_down(weft_parallel *p);          /* until it is up again */
+void weft__link_down(weft_parallel *p);          /* until the next weft__link_up */
 void weft__link_end(weft_parallel *p);
-/* In a group messages are posted. watch: before the first one, after all agree. */
+/* Messages are posted in groups. watch: before the first group, after the ranks agree. */
 void weft__link_watch(weft_parallel *p), weft__link_group(weft_parallel *p, bool begins);
 void weft__link_post(weft_parallel *p, bool send, int peer, real *at, int64_t n);
-/* Until the last group is in the stream; until all is done, on the next rank, too. False as weft__await. */
+/* taken: waits until the last group is in the stream. done: waits until all transfers have ended, those of
+ * the next rank included. Returns false like weft__await. */
 bool weft__link_taken(weft_parallel *p, const char *what);
 bool weft__link_done(weft_parallel *p, const char *what);
 
-/* ---- halving.c: the same by fewer messages, where ranks and shards allow it ---- */
-bool weft__can_halve(const weft_parallel *p);    /* once it has begun */
+/* ---- halving.c: the exchange with fewer messages, for some numbers of ranks and shards ---- */
+bool weft__can_halve(const weft_parallel *p);    /* after weft__transfer_begin */
 bool weft__exchange_halves(weft_parallel *p);
 
 /* ---- overlap.c ---- */
-/* Around the walk back of the shard at work: what is final leaves at once, where that is possible. */
+/* Enclose the backward pass of the current shard, so that chunks leave as soon as they are final, if
+ * possible. */
 void weft__overlap_begin(weft_parallel *p), weft__overlap_end(weft_parallel *p);
-/* Brings the gradients that are under way to their end, after all ranks have failed. weft__again calls it. */
+/* Completes a transfer that some ranks have begun, after all ranks have failed. weft__again calls it. */
 void weft__overlap_drain(weft_parallel *p);
 
-/* ---- states.c: what shards carry from batch to batch, which only the rank of the shard has ---- */
+/* ---- states.c: states that shards carry from batch to batch; only the rank of the shard has them ---- */
 uint64_t weft__print_of_states(const weft_parallel *p);
-/* From each to all. room, before all agree: false, and the context has failed: no memory. */
+/* Sends the states of each rank to all. room allocates the memory before the ranks agree; it returns false,
+ * and the context has failed, if memory is short. */
 bool weft__states_room(weft_parallel *p);
 bool weft__share_states(weft_parallel *p, const char *what);
 
-/* ---- lost_rank.c: a call that all ranks make together. If the transport outlives the loss of a rank, those
- * that are left make it once more, as
+/* ---- lost_rank.c: frames a common call. If the transport survives the loss of a rank, the remaining ranks
+ * repeat the call:
  *     weft__common(p);
- *     do what is common; while (weft__again(p)); ---- */
+ *     do the common work; while (weft__again(p)); ---- */
 void weft__common(weft_parallel *p);
-/* False: it is over on all ranks, or has failed. */
+/* Returns false if the call is complete on all ranks or has failed. */
 bool weft__again(weft_parallel *p);
-/* This rank's place among those that are left, and its shards: true if they are others than before. */
+/* Updates this rank's number and its shards after a loss. Returns whether they have changed. */
 bool weft__take_place(weft_parallel *p);
 
 /* ---- collective.c ---- */
-/* What must be the same on all ranks, and what it is called. */
+/* A fingerprint: a hash of something that must be equal on all ranks, with its name for messages. */
 typedef struct weft__print { const char *name; uint64_t value; } weft__print;
 enum { WEFT__PRINTS = 8 };
-/* Notes SIGTERM and SIGUSR1 from now on, for all ranks to stop at the next common call. */
+/* Makes SIGTERM and SIGUSR1 set a flag, which stops all ranks at the next common call. */
 void weft__signals_watch(void);
-/* A common call: all ranks say where they are, and whether they have failed. False if any has failed or is
- * elsewhere, or if a print differs; then the context has failed, on all ranks alike. */
+/* Opens a common call: exchanges the call, the status and the fingerprints of all ranks. Returns false, with
+ * the same failure on all ranks, if a rank has failed or is in another call, or if a fingerprint differs. */
 bool weft__agree(weft_parallel *p, const char *what, const weft__print *prints, int n);
-/* After that: each rank hands out n bytes; weft__said has those of a rank, until the next time. False: a
- * rank is lost, or the context has failed. */
+/* Sends n bytes of each rank to all, after weft__agree. weft__said returns those of a rank until the next
+ * call. Returns false if a rank is lost or the context has failed. */
 bool weft__hand_out(weft_parallel *p, const char *what, const void *bytes, int64_t n);
-/* The same, at any time, by messages of this tag. */
+/* Like weft__hand_out, at any time, by messages with this tag. */
 bool weft__all_gather(weft_parallel *p, const char *what, int tag, const void *bytes, int64_t n);
 const void *weft__said(const weft_parallel *p, int rank);
-/* Terminates a text of `size` bytes at offset `at` in what each rank has handed out: it may be damaged, or of
- * a rank of another version. */
+/* Terminates a text of `size` bytes at offset `at` of the bytes of every rank. A damaged message, or one of
+ * another version, may lack its end. */
 void weft__end_texts(weft_parallel *p, size_t at, size_t size);
 
 /* ---- sums.c ---- */
-/* Takes the memory for sums and gradients, before all agree: a rank that fails later leaves the others
- * waiting. False: the context has failed. */
+/* Allocates the memory for sums and gradients, before the ranks agree. Returns false if the context has
+ * failed. */
 bool weft__sums_room(weft_parallel *p);
-/* Hands out sums and which parameters were reached; all ranks have the totals then. False: the context has
+/* Exchanges the sums, and which parameters got a gradient; fills p->total. Returns false if the context has
  * failed. */
 bool weft__share_sums(weft_parallel *p);
 
 /* ---- gather.c ---- */
 void weft__results_begin(weft_parallel *), weft__results_end(weft_parallel *);
-/* After the sums are shared, while weft__said has them: how many bytes of results there are. */
+/* Computes the size of the results, while weft__said has the sums. */
 void weft__results_said(weft_parallel *p);
-/* The results of all ranks, if there are any. False: the context has failed. */
+/* Sends the results of all ranks to all, if there are any. Returns false if the context has failed. */
 bool weft__share_results(weft_parallel *p);
 
 /* ---- fingerprints.c ---- */
@@ -258,26 +276,29 @@ uint64_t weft__mixed(uint64_t h, uint64_t with);
 uint64_t weft__print_of_model(const weft_module *), weft__print_of_optimisers(const weft_module *);
 uint64_t weft__print_of_lengths(const weft_parallel *), weft__print_of_batch(const weft_parallel *);
 uint64_t weft__print_of_streams(const weft *);
-/* A hash of the numbers of each parameter and buffer, to be released. */
+/* Returns a hash of the values of each of the *n parameters and buffers, to be released; NULL if memory is
+ * short. */
 uint64_t *weft__prints_of_values(weft_parallel *p, int64_t *n);
-/* After the ranks have found that they differ: the context's message names the first parameter that does. */
+/* Names the first parameter that differs in the context's message, after the hashes of values differed. */
 void weft__name_difference(weft_parallel *p, const char *what, const uint64_t *mine, int64_t n);
 
 /* ---- await.c ---- */
 static inline double weft__seconds(void) { return (double)weft__now() * 1e-9; }
-/* Until all requests are over. False: one never will be. Then p->lost is set, if the others can go on
- * without that rank; else the context has failed, naming it. Counts the seconds. */
+/* Waits until all requests have ended, and counts the seconds. Returns false if one never ends. Then p->lost
+ * is set if the others can continue without that rank; otherwise the context has failed with a message that
+ * names it. */
 bool weft__await(weft_parallel *p, const char *what, weft__request *request, int n);
-bool weft__await_room(weft_parallel *p);         /* takes the memory that a time-out needs */
-/* This one is gone, or has said nothing for too long: as weft__await, false. */
+bool weft__await_room(weft_parallel *p);         /* allocates the memory that a timeout needs */
+/* Handle a rank that is lost, or that has been silent for too long. They return false, as weft__await. */
 bool weft__is_lost(weft_parallel *p, int rank, const char *what);
 bool weft__is_late(weft_parallel *p, int rank, const char *what);
-/* A rank is gone, and no one can go on. */
+/* Ends the job: a rank is lost, and the others cannot continue. */
 void weft__give_up(weft_parallel *p, const char *what);
 
 /* ---- transport.c ---- */
-/* The process's transport, opened at the first call; *out NULL and a world of one where there is no launcher.
- * False: why there is none where there should be one. */
+/* Returns the transport of the process, which the first call opens. *out is NULL, with a world of one rank,
+ * if no launcher has started ranks. Returns false, with the reason in why, if the transport cannot be
+ * opened. */
 bool weft__transport_of(const weft__transport **out, weft__world *world, char *why, size_t size);
 const char *weft__transport_version(void);
 

@@ -1,8 +1,9 @@
-/* shard_cut.c - which sequences a shard has. A batch is cut into shards of about as many tokens each: the
- * longest sequence first, each to the shard that has the fewest so far (Graham 1969: at most 4/3 of the
- * best). Ties go to the earlier sequence and to the lower shard, so the cut depends on lengths, order and
- * shards alone. A batch of plans has been cut by weft_plan_split, the same rows to the same shard in every
- * batch, so that the states that rows carry on stay on their rank. */
+/* shard_cut.c - assigns the sequences of a batch to shards of about equally many tokens.
+ *
+ * Each sequence goes to the shard with the fewest tokens so far, longest first (Graham 1969: at most 4/3 of
+ * the best). Ties go to the earlier sequence and to the lower shard, so the cut depends only on lengths,
+ * order and number of shards. weft_plan_split cuts a batch of plans: the same rows go to the same shard in
+ * every batch, so that the states of rows stay on their rank. */
 #include <string.h>
 #include "parallel/parallel.h"
 
@@ -30,7 +31,7 @@ void weft__cut(int64_t n, const int32_t *index, const int32_t *len, int shards, 
     start[0] = 0;
 }
 
-/* ---- batches of plans, a plan for each shard ---- */
+/* ---- batches of plans, one plan for each shard ---- */
 bool weft__parts_carry(const weft_plan *parts, int shards, int64_t from, int64_t last)
 {
     for (int s = 0; s < shards; s++)
@@ -46,8 +47,8 @@ static bool is_part(weft_parallel *p, const weft_plan *part, int s, int64_t batc
     int shard = p->shards > 1 ? s + 1 : 0;
     if (part->shard != shard)
         weft__fail(p->w, WEFT_EARG,
-                   "parallel_begin_plan: plan %d is of shard %d (-1: of none); that of shard %d of %d is "
-                   "expected, as weft_plan_split gives it",
+                   "parallel_begin_plan: plan %d is of shard %d (-1: of none); expected that of shard %d "
+                   "of %d, as weft_plan_split gives it",
                    s, part->shard - 1, shard - 1, p->shards);
     else if (batch < 0 || batch >= part->batches)
         weft__fail(p->w, WEFT_EARG, "parallel_begin_plan: batch %lld; the plan of shard %d has %lld",
@@ -59,13 +60,13 @@ int64_t weft__parts_count(weft_parallel *p, const weft_plan *parts, int64_t batc
 {
     int64_t n = 0;
     if (!parts)
-        weft__fail(p->w, WEFT_EARG, "parallel_begin_plan: a plan for each of %d shards is expected",
+        weft__fail(p->w, WEFT_EARG, "parallel_begin_plan: expected a plan for each of %d shards",
                    p->shards);
     for (int s = 0; s < p->shards && !p->w->status; s++)
         n += is_part(p, parts + s, s, batch) ? parts[s].batch[batch].n : 0;
     if (p->w->status)
         return 0;
-    /* another call has lost a rank since the batch before */
+    /* another call may have lost a rank after the last batch */
     bool moved = p->state == WEFT__IDLE && weft__take_place(p);
     if (moved && weft__parts_carry(parts, p->shards, batch, batch))
         weft__fail(p->w, WEFT_EDEVICE,

@@ -1,12 +1,13 @@
-/* states.c - what shards carry from batch to batch: each such buffer of the model is its shard's, and right
- * only where that shard is worked on. For a checkpoint all ranks get all of them. */
+/* states.c - sends the states that shards carry from batch to batch to all ranks, for a checkpoint.
+ *
+ * Each such buffer of the model belongs to one shard, and is valid only on the rank of that shard. */
 #include <string.h>
 #include "autograd/fused.h"
 #include "parallel/parallel.h"
 
 static int64_t bytes_of(const weft__parameter *q) { return weft__bytes(&q->value.f); }
 
-/* The next buffer of that rank's shards. */
+/* Returns the next buffer of a rank's shards. */
 static weft__parameter *next_state(const weft_parallel *p, int rank, const weft__parameter *after)
 {
     const weft__branch of = weft__shards_of(p->shards, rank, p->world.ranks);
@@ -16,7 +17,7 @@ static weft__parameter *next_state(const weft_parallel *p, int rank, const weft_
     return q;
 }
 
-/* of the rank that has most */
+/* Returns the bytes of the rank that has most. */
 static int64_t most_bytes(const weft_parallel *p)
 {
     int64_t most = 0;

@@ -1,10 +1,11 @@
-/* sums.c - what ranks tell each other after their shards: sums of losses, weights and the program's values,
- * and which parameters a loss has reached. */
+/* sums.c - exchanges the results of all shards: the sums of losses, weights and the program's values, and
+ * which parameters got a gradient. */
 #include <string.h>
 #include "autograd/fused.h"
 #include "parallel/parallel.h"
 
-/* Writes, or takes over if `set`, a bit for each parameter: whether a loss has reached it. */
+/* Writes one bit for each parameter: whether it got a gradient. set: reads the bits into the model
+ * instead. */
 static void mark(const weft_module *m, unsigned char *bits, bool set)
 {
     int64_t i = 0;
@@ -21,7 +22,7 @@ static double sum_over(weft_parallel *p, weft__branch tree, int k)
 {
     weft__branch b[WEFT__BRANCHES];
     int64_t ranks = p->world.ranks;
-    int q = (int)(((tree.from + 1) * ranks - 1) / p->shards);         /* whose the first shard is */
+    int q = (int)(((tree.from + 1) * ranks - 1) / p->shards);         /* the rank of the first shard */
     weft__branch of = weft__shards_of(p->shards, q, p->world.ranks);
     for (int i = 0, n = of.end < tree.end ? 0 : weft__tree_parts(p->shards, of, b); i < n; i++)
         if (b[i].from == tree.from && b[i].end == tree.end)
@@ -42,7 +43,7 @@ static int most_branches(const weft_parallel *p)
     return most;
 }
 
-/* what a rank hands out: bytes of sums, of all */
+/* Bytes that a rank sends: of the sums, and in total. */
 typedef struct { int64_t sums, all; } parcel;
 
 static parcel parcel_of(const weft_parallel *p)

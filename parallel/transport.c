@@ -1,5 +1,7 @@
-/* transport.c - which transport this process has. MPI is initialised once in a process, and only where a
- * launcher has started ranks: it would bring threads and network interfaces along for one that is alone. */
+/* transport.c - opens the transport of this process.
+ *
+ * A process initialises MPI once, and only if a launcher has started ranks. For a single process MPI would
+ * only add threads and network interfaces. */
 #include <dlfcn.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,8 +14,8 @@ static char fault[512], version[128];
 
 const char *weft__transport_version(void) { return version; }
 
-/* ---- what the launcher says ---- */
-static long number_in(const char *variable)      /* -1: nothing */
+/* ---- the environment of the launcher ---- */
+static long number_in(const char *variable)      /* -1: not a number */
 {
     const char *text = secure_getenv(variable);
     char *end = NULL;
@@ -21,8 +23,8 @@ static long number_in(const char *variable)      /* -1: nothing */
     return end && !*end ? n : -1;
 }
 
-/* The transport of the launcher that has started this process; "none" without one; NULL: why it is
- * unknown. */
+/* Returns the transport of the launcher that started this process, "none" without a launcher; NULL, with the
+ * reason in why, if it is unknown. */
 static const char *launched(char *why, size_t size)
 {
     if (number_in("OMPI_COMM_WORLD_SIZE") > 0)
@@ -53,7 +55,7 @@ static void *library_of(const char *name, char *why, size_t size)
     }
     if (strcmp(name, "openmpi") && strcmp(name, "mpich")) {
         snprintf(why, size,
-                 "WEFT_PARALLEL=%.60s: openmpi, mpich, none or the absolute path of a plug-in is expected",
+                 "WEFT_PARALLEL=%.60s: expected openmpi, mpich, none or the absolute path of a plug-in",
                  name);
         return NULL;
     }
@@ -65,7 +67,7 @@ static const weft__transport *greeted(void *library, const char *name, char *why
 {
     const weft__transport *(*hello)(void) = NULL;
     void *symbol = dlsym(library, "weft_transport_open_v1");
-    memcpy(&hello, &symbol, sizeof hello);       /* POSIX says that this works, C does not */
+    memcpy(&hello, &symbol, sizeof hello);       /* POSIX allows this conversion, C does not */
     const weft__transport *t = hello ? hello() : NULL;
     if (!t)
         snprintf(why, size, "the plug-in of %.200s has no weft_transport_open_v1", name);

@@ -1,5 +1,7 @@
-/* transport.h - what moves bytes between ranks: the contract between parallel/ and its plug-ins. A transport
- * knows nothing of gradients; what is sent, in which order, and how it is added up stands in exchange.c. */
+/* transport.h - the interface between parallel/ and its plug-ins, which move bytes between ranks.
+ *
+ * A transport knows nothing about gradients. exchange.c decides on the bytes, their order, and the
+ * sums. */
 #ifndef WEFT_TRANSPORT_H
 #define WEFT_TRANSPORT_H
 #include <stdbool.h>
@@ -13,8 +15,8 @@ enum { WEFT__TRANSPORT_ABI = 2, WEFT__LOST = -1 };
 
 typedef struct weft__world { int rank, ranks, local_rank, local_ranks; } weft__world;
 
-/* Messages between two ranks with one tag come in the order in which they were sent. A request is a number
- * from 0 on; it is over when test has said so. */
+/* Messages between two ranks with one tag arrive in the order of sending. A request is a number from 0. It
+ * ends when test returns a value other than 0. */
 typedef struct weft__transport {
     int32_t abi;
     const char *name;                            /* "openmpi" */
@@ -22,22 +24,24 @@ typedef struct weft__transport {
      * version of the library below, "Open MPI 4.1.4". Returns false on failure, with at most why_size bytes
      * of the reason in why. The caller terminates both texts. */
     bool (*open)(weft__world *, char *version, size_t version_size, char *why, size_t why_size);
-    /* memory stays as it is, and there, until the request is over */
+    /* Start a message. The caller keeps the memory, unchanged, until the request has ended. Return a request;
+     * negative on failure. */
     int (*post_send)(int to, int tag, const void *bytes, size_t n);
     int (*post_recv)(int from, int tag, void *bytes, size_t n);
-    /* 1: over; 0: not yet; WEFT__LOST: never, the other rank is gone */
+    /* Returns 1 if the request has ended, 0 if not yet, WEFT__LOST if it never will: the other rank is
+     * gone. */
     int (*test)(int request);
-    /* test, until it is not 0 or so many seconds are over */
+    /* Repeats test until it is not 0 or the seconds have passed. */
     int (*wait)(int request, double seconds);
-    /* of all ranks, from root; a request */
+    /* Starts a broadcast from root; all ranks call it. Returns a request. */
     int (*broadcast)(int root, void *bytes, size_t n);
-    /* ends all ranks; may return */
+    /* Ends all ranks. It may return. */
     void (*abort)(int status);
-    /* NULL: what is lost ends the job. Else the ranks that are left become the world. */
+    /* Makes the remaining ranks the world after a loss. NULL: a lost rank ends the job. */
     bool (*shrink)(weft__world *);
 } weft__transport;
 
-/* the one function that a plug-in exports */
+/* The only function that a plug-in exports. */
 const weft__transport *weft_transport_open_v1(void);
 #ifdef __cplusplus
 }

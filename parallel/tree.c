@@ -1,6 +1,8 @@
-/* tree.c - the tree along which shards are added up. It depends on their number alone: of n the left half has
- * the greatest power of two below n, so that halves of halves are as even as can be, and neighbours meet
- * first. A rank has neighbouring shards, hence a few whole branches. */
+/* tree.c - the tree along which shards are added up.
+ *
+ * It depends only on the number n of shards. The left half has the greatest power of two below n, so halves
+ * are as even as possible, and neighbours are added first. A rank has adjacent shards, so it has a few whole
+ * branches. */
 #include "parallel/parallel.h"
 
 int weft__tree_middle(weft__branch b)

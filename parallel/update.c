@@ -1,17 +1,17 @@
-/* update.c - a batch, shard by shard, and what comes of it on all ranks. */
+/* update.c - runs a batch shard by shard, and gives all ranks the sums, gradients and results. */
 #include <math.h>
 #include <string.h>
 #include "autograd/fused.h"
 #include "parallel/parallel.h"
 
 static const char an_update[] = "an update", its_values[] = "the values of parameters";
-enum { LOOK = 100 };                             /* updates between two looks at all values */
+enum { LOOK = 100 };                             /* updates between two comparisons of all values */
 
 static const double none_of_them[WEFT_PARALLEL_VALUES];
 
 static weft *usable(const weft_parallel *p) { return p && p->w && !p->w->status ? p->w : NULL; }
 
-/* ---- the beginning ---- */
+/* ---- the start ---- */
 static bool make_room(weft_parallel *p, int64_t n)
 {
     weft__portion *b = &p->batch;
@@ -38,15 +38,15 @@ static bool batch_is_sound(weft_parallel *p, const int32_t *index, int64_t n, co
         weft__fail(w, WEFT_EARG, "parallel_begin: the shards of the batch before are not done; call "
                    "weft_parallel_next until it is false");
     else if (n < 0 || n >= INT32_MAX)
-        weft__fail(w, WEFT_EARG, "parallel_begin: %lld sequences; 0 .. 2^31 - 2 are expected", (long long)n);
+        weft__fail(w, WEFT_EARG, "parallel_begin: %lld sequences; expected 0 .. 2^31 - 2", (long long)n);
     for (int64_t i = 0; p->len && !parts && i < n && !w->status; i++) {
         int64_t s = index ? index[i] : i;
         if (s < 0 || s >= p->sequences)
             weft__fail(
                 w, WEFT_EARG,
-                "parallel_begin: sequence %lld of the batch is number %lld; of %lld lengths 0 .. %lld are "
-                "expected",
-                (long long)i, (long long)s, (long long)p->sequences, (long long)p->sequences - 1);
+                "parallel_begin: sequence %lld of the batch is number %lld; expected 0 .. %lld, with %lld "
+                "lengths",
+                (long long)i, (long long)s, (long long)p->sequences - 1, (long long)p->sequences);
     }
     return !w->status;
 }
@@ -70,7 +70,7 @@ static void cut(weft_parallel *p, const int32_t *index, int64_t n, const weft_pl
         p->w->dev.k->upload(&p->w->dev, b->device_id, b->id, (size_t)n * sizeof *b->id);
 }
 
-/* This rank's first shard is next; nothing has been learned. */
+/* Starts at this rank's first shard, without gradients. */
 static void start(weft_parallel *p)
 {
     if (p->batch.learns)
@@ -78,7 +78,7 @@ static void start(weft_parallel *p)
     memset(p->sums, 0, sizeof p->sums);
     memset(p->leaf, 0, sizeof p->leaf);
     memset(p->total, 0, sizeof p->total);
-    weft__losses_begin(p);                       /* without memory the context has failed */
+    weft__losses_begin(p);                       /* the context fails if memory is short */
     p->state = WEFT__BETWEEN;
     p->at = p->mine.from;
     p->done = 0;
@@ -88,7 +88,7 @@ static void start(weft_parallel *p)
     weft__results_begin(p);
 }
 
-/* parts NULL: of the sequences index [n]; else of the shards' plans */
+/* parts NULL: the sequences are index [n]; otherwise those of the shards' plans. */
 static void begin(weft_parallel *p, const int32_t *index, int64_t n, const weft_plan *parts, int64_t batch)
 {
     weft *w = p->w;
@@ -96,7 +96,8 @@ static void begin(weft_parallel *p, const int32_t *index, int64_t n, const weft_
     if (w->status || !batch_is_sound(p, index, n, parts) || !make_room(p, n)) {
         if (!idle)
             return;
-        p->state = WEFT__BETWEEN;                /* weft_parallel_next tells the others, who wait there */
+        p->state = WEFT__BETWEEN;                /* weft_parallel_next reports the error to the other ranks,
+                                                  * which wait there */
         p->draw = w->random.draw;
         p->batch.n = 0;
         return;
@@ -154,7 +155,7 @@ static void enter(weft_parallel *p, weft_part *part)
     p->state = WEFT__AT_SHARD;
 }
 
-/* of a shard that was worked on, or is empty */
+/* Ends the current shard, or skips an empty one. */
 static void leave(weft_parallel *p)
 {
     weft *w = p->w;
@@ -162,7 +163,7 @@ static void leave(weft_parallel *p)
     if (p->state == WEFT__AT_SHARD && p->batch.learns)
         weft__fail(w, WEFT_EARG, "parallel_next: shard %d has no loss; weft_parallel_add takes it", p->at);
     uint64_t draw = w->random.draw;
-    if (p->state == WEFT__AT_SHARD) {            /* one that was only looked at: no step */
+    if (p->state == WEFT__AT_SHARD) {            /* no loss was added, so this was not a step */
         weft_clear(w);
         w->random.draw = draw;
     }
@@ -179,7 +180,7 @@ void weft_parallel_add_values(weft_parallel *p, const double *values, int n)
         return;
     if (p->state != WEFT__AT_SHARD || n < 0 || n > WEFT_PARALLEL_VALUES || (n && !values))
         weft__fail(p->w, WEFT_EARG,
-                   "parallel_add_values: %d values%s%s; 0 .. %d are expected, of a shard before its loss is "
+                   "parallel_add_values: %d values%s%s; expected 0 .. %d, of a shard before its loss is "
                    "added",
                    n, values ? "" : ", NULL", p->state == WEFT__AT_SHARD ? "" : ", and no shard is at work",
                    WEFT_PARALLEL_VALUES);
@@ -193,7 +194,7 @@ void weft_parallel_add(weft_parallel *p, weft_loss loss)
         return;
     weft *w = p->w;
     if (p->state != WEFT__AT_SHARD)
-        weft__fail(w, WEFT_EARG, "parallel_add: %s; one loss for each shard is expected",
+        weft__fail(w, WEFT_EARG, "parallel_add: %s; expected one loss for each shard",
                    p->state == WEFT__ADDED ? "the shard has one already" : "no shard is at work");
     if (p->batch.learns && !w->status) {
         weft__overlap_begin(p);
@@ -206,8 +207,9 @@ void weft_parallel_add(weft_parallel *p, weft_loss loss)
     p->state = p->state == WEFT__AT_SHARD ? WEFT__ADDED : p->state;
 }
 
-/* ---- all together ---- */
-/* Values are compared at the first update, and at each hundredth. */
+/* ---- the end of a batch ---- */
+/* Compares the fingerprints of all ranks; values: those of parameter values as well, at the first and each
+ * hundredth update. */
 static bool look(weft_parallel *p, bool values)
 {
     weft *w = p->w;
@@ -234,13 +236,13 @@ static bool look(weft_parallel *p, bool values)
 static void add_up(weft_parallel *p)
 {
     weft *w = p->w;
-    /* one update, one number, whether the program ends the step, or the next batch does; of one shard alone
-     * as without shards */
+    /* An update counts once, whether the program or the next batch ends the step. A single shard counts like
+     * a step without shards. */
     w->random.draw = p->shards > 1 ? p->draw + 1 : w->random.draw;
     w->random.counted = p->shards > 1 || p->batch.learns;
     w->running = an_update;
     weft__fold_losses(p);
-    weft__sums_room(p);                          /* without it the context has failed, and all are told */
+    weft__sums_room(p);  /* without memory the context fails, and weft__agree reports it on all ranks */
     if (p->transfer.broken && !weft__await(p, "gradients of the batch", NULL, 0))
         return;
     if (!look(p, p->transport && p->updates % LOOK == 0))
@@ -254,11 +256,11 @@ static void add_up(weft_parallel *p)
         weft__fail(w, WEFT_EARG, "parallel_next: a parameter was made after the shard's loss was added");
 }
 
-/* False: not yet, a rank is lost, and this one works on its shards once more. */
+/* Completes the batch on all ranks. Returns false if a rank is lost: then this rank repeats its shards. */
 static bool together(weft_parallel *p)
 {
     weft *w = p->w;
-    if (weft__take_place(p)) {                   /* one was lost in a call between this batch's shards */
+    if (weft__take_place(p)) {                   /* a rank was lost in a call between two shards */
         if (p->batch.carries)
             weft__fail(w, WEFT_EDEVICE,
                        "parallel_next: a rank was lost, and the states that its rows carried");
@@ -269,7 +271,7 @@ static bool together(weft_parallel *p)
     if (weft__again(p))
         return start(p), false;
     if (p->batch.learns && p->n && !w->status) {
-        if (p->shards > 1)                       /* else it was the mean's, as in a loop without shards */
+        if (p->shards > 1)                       /* with one shard weft_mean_loss has divided the loss */
             weft_divide_grad(p->module, weft_scalar(w, p->total[WEFT__WEIGHT]));
         p->updates += !w->status;
     }

@@ -1,11 +1,11 @@
-/* batches.c - planners of whole sequences by number or by padded cells: as they come, sorted, drawn, in
- * pools. */
+/* batches.c - planners of whole sequences with a limit on sequences, tokens or padded cells: in order,
+ * sorted, random, in pools. */
 #include <stdlib.h>
 #include "plan/planners.h"
 
 enum { POOL = 50 }; /* batches of a pool by default, as in the loader */
 
-/* Cuts the order of all sequences by count. order NULL: there was no memory. */
+/* Cuts the order by count. order NULL: memory was short. */
 static weft_status cut_order(const int32_t *len, int64_t n, const weft_plan_opts *o, int32_t *order,
                              weft_plan *p)
 {
@@ -19,7 +19,7 @@ typedef struct {
     int64_t count, tokens;
 } batch;
 
-/* Adds a sequence. Returns true if it begins another batch, since this one would be above a limit. */
+/* Adds a sequence. Returns true if it starts a new batch, because the old one would exceed a limit. */
 static bool begins(batch *b, int32_t sequence)
 {
     int64_t length = b->len[sequence];
@@ -30,7 +30,7 @@ static bool begins(batch *b, int32_t sequence)
     return full;
 }
 
-/* Cuts an order where a batch would be above a limit. */
+/* Cuts an order into batches within the limits. */
 static weft_status cut_at_limits(weft_plan *p, const weft_plan_opts *o, const int32_t *len,
                                  const int32_t *order, int64_t n)
 {
@@ -76,7 +76,7 @@ weft_status weft__planner_random(const int32_t *len, int64_t n, const weft_plan_
 }
 
 /* ---- pools ---- */
-/* Returns where the pool that begins at `from` ends: before the sequence that would begin one batch more. */
+/* Returns the end of the pool that begins at `from`: the first sequence of the next pool. */
 static int64_t end_of_pool(const weft_plan_opts *o, const int32_t *len, const int32_t *order, int64_t from,
                            int64_t n)
 {
@@ -102,7 +102,7 @@ weft_status weft__planner_pool(const int32_t *len, int64_t n, const weft_plan_op
     return s == WEFT_OK ? weft__plan_shuffle_batches(o, p) : s;
 }
 
-/* Sorts all in blocks, which are the pools, and reverses every other pool. */
+/* Sorts in blocks, which are the pools, and reverses every other pool. */
 weft_status weft__planner_laplace(const int32_t *len, int64_t n, const weft_plan_opts *o, weft_plan *p)
 {
     int64_t batches = o->pool ? o->pool : POOL, pool = batches <= n / o->count ? batches * o->count : n;
@@ -119,14 +119,14 @@ weft_status weft__planner_laplace(const int32_t *len, int64_t n, const weft_plan
 }
 
 /* ---- a budget of padded cells ---- */
-/* held: the n sequences of the batch, which lie in the order of all. */
+/* held: the n sequences of the current batch, a part of the order. */
 typedef struct {
     weft_plan *p;
     const int32_t *len, *held;
     int64_t n, longest;
 } padded;
 
-/* Ends a batch of the first `count` sequences and keeps the rest. */
+/* Ends a batch with the first `count` sequences, and keeps the rest. */
 static weft_status emit(padded *b, int64_t count)
 {
     weft_status s = WEFT_OK;

@@ -1,11 +1,12 @@
-/* buckets.c - batches of sequences whose lengths lie between the same bounds, or of pieces of one length. */
+/* buckets.c - planners whose batches have sequences of similar lengths, between two bounds, or pieces of one
+ * length. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include "plan/planners.h"
 
-/* ---- a batch ends when its bucket has its size ---- */
-/* Sequences that wait, in lists: of each bucket the first and the last, of each sequence the one after it. */
+/* ---- a batch ends when its bucket is full ---- */
+/* The waiting sequences of a bucket, a linked list. */
 typedef struct {
     int64_t size, n, first, last;
 } bucket;
@@ -51,15 +52,15 @@ weft_status weft__planner_buckets(const int32_t *len, int64_t n, const weft_plan
     for (int64_t i = 0; i <= o->edges; i++)
         if (o->sizes[i] < 1 || (i && i < o->edges && o->bounds[i] <= o->bounds[i - 1]))
             return weft_plan_refuse(WEFT_EARG,
-                                    "buckets: size %lld, bound %lld; bounds that rise and sizes of 1 or "
-                                    "more are expected",
+                                    "buckets: size %lld, bound %lld; expected bounds that rise and sizes "
+                                    "of 1 or more",
                                     (long long)o->sizes[i], (long long)(i < o->edges ? o->bounds[i] : 0));
     return deal(len, n, o->bounds, o->sizes, o->edges, o, p);
 }
 
-/* ---- powers of two, so that no batch has a pad ---- */
+/* ---- powers of two: batches without padding ---- */
 enum { POWERS = 31 };
-/* The sequences whose piece of 2^k tokens waits for a batch of that size. */
+/* The sequences whose piece of 2^k tokens waits for its batch. */
 typedef struct {
     int64_t size, n;
     int32_t *held;
@@ -69,7 +70,8 @@ static weft_status emit_power(weft_plan *p, const int32_t *len, power *b, int k)
 {
     weft_status s = WEFT_OK;
     for (int64_t i = 0; i < b->n && s == WEFT_OK; i++) {
-        int32_t sequence = b->held[i], offset = len[sequence] >> k >> 1 << k << 1; /* the larger powers */
+        int32_t sequence = b->held[i], offset = len[sequence] >> k >> 1 << k << 1; /* the larger powers come
+                                                                                    * first */
         s = weft_plan_add(p, (weft_segment){ sequence, 0, offset, (int32_t)1 << k, (int32_t)i, -1 });
     }
     b->n = 0;
@@ -123,7 +125,7 @@ weft_status weft__planner_geometric(const int32_t *len, int64_t n, const weft_pl
     int32_t longest = weft__plan_longest(len, n);
     int64_t edges = 1;
     if (!(o->ratio > 1))
-        return weft_plan_refuse(WEFT_EARG, "geometric: ratio is %g; more than 1 is expected", o->ratio);
+        return weft_plan_refuse(WEFT_EARG, "geometric: ratio is %g; expected more than 1", o->ratio);
     for (int64_t b = o->least; b <= longest; b = next_bound(b, o->ratio))
         edges++;
     int64_t *bounds = weft__plan_memory(2 * edges, sizeof *bounds), *sizes = bounds + edges;
@@ -133,13 +135,13 @@ weft_status weft__planner_geometric(const int32_t *len, int64_t n, const weft_pl
         bounds[i] = i ? next_bound(bounds[i - 1], o->ratio) : o->least;
         sizes[i] = o->budget / bounds[i] > 1 ? o->budget / bounds[i] : 1;
     }
-    return deal(len, n, bounds, sizes, edges - 1, o, p); /* no sequence is beyond the last bound */
+    return deal(len, n, bounds, sizes, edges - 1, o, p); /* the last bound exceeds every length */
 }
 
-/* ---- the best k intervals ---- */
-/* cost[e]: the least padding of the first e distinct lengths in as many intervals as were used. from[j * (d +
- * 1) + e]: where the last of j intervals begins then, the lowest of equal costs. count, sum: of the first
- * e. */
+/* ---- the k intervals with the least padding ---- */
+/* cost[e]: the least padding of the first e distinct lengths in j intervals; before: in j - 1. from[j * (d +
+ * 1) + e]: the start of the last interval in that solution; ties: the lowest. count, sum: sequences and
+ * tokens of the first e lengths. */
 typedef struct {
     int64_t d, k;
     int64_t *length, *count, *sum;
@@ -170,7 +172,7 @@ static void add_interval(search *t, int64_t j)
     }
 }
 
-/* Fills bounds [k] with one above the longest of each interval. */
+/* Fills bounds [k]: one more than the longest length of each interval. */
 static void find_intervals(search *t, int64_t *bounds)
 {
     for (int64_t e = 0; e <= t->d; e++)
@@ -184,7 +186,7 @@ static void find_intervals(search *t, int64_t *bounds)
     }
 }
 
-/* Lists the distinct lengths, ascending, with how many sequences are at most that long, and their tokens. */
+/* Lists the distinct lengths, ascending, with the number and the tokens of all sequences up to each. */
 static void list_lengths(search *t, const int32_t *len, const int32_t *order, int64_t n)
 {
     t->count[0] = t->sum[0] = 0;

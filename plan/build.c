@@ -1,4 +1,4 @@
-/* build.c - how a plan grows: segments, batches, rows; the message of this thread; memory. */
+/* build.c - builds plans from segments, batches and rows; the message and the memory of this thread. */
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdlib.h>
@@ -6,7 +6,8 @@
 #include "core/locale.h"
 #include "plan/plan.h"
 
-enum { SEGMENTS, BATCHES, OPEN }; /* of room: what there is room for, and where the open batch begins */
+enum { SEGMENTS, BATCHES, OPEN }; /* indices of room: capacity of segments, of batches, first segment of the
+                                   * unfinished batch */
 
 /* ---- messages and memory ---- */
 static _Thread_local char message[512];
@@ -15,7 +16,7 @@ const char *weft_plan_message(void) { return message; }
 
 weft_status weft_plan_refuse(weft_status status, const char *format, ...)
 {
-    char text[sizeof message] = ""; /* an argument may be the message before */
+    char text[sizeof message] = ""; /* an argument may be the last message */
     va_list list;
     va_start(list, format);
     if (format)
@@ -25,7 +26,7 @@ weft_status weft_plan_refuse(weft_status status, const char *format, ...)
     return status;
 }
 
-/* A block of memory; the newest comes first. */
+/* A block of memory, in a list with the newest block first. */
 struct weft__plan_scope {
     weft__plan_scope *before;
     max_align_t bytes[];
@@ -110,8 +111,8 @@ weft_status weft_plan_end_batch(weft_plan *p, int64_t rows, int64_t width)
         return weft_plan_refuse(WEFT_EARG, "plan_end_batch: no plan given");
     if (rows < 0 || width < 0 || rows > INT32_MAX || width > WEFT__PLAN_WIDTH)
         return weft_plan_refuse(WEFT_EARG,
-                                "plan_end_batch: %lld rows of %lld cells; 0 .. %d rows of 0 .. %lld cells "
-                                "are expected",
+                                "plan_end_batch: %lld rows of %lld cells; expected 0 .. %d rows of 0 .. "
+                                "%lld cells",
                                 (long long)rows, (long long)width, INT32_MAX, (long long)WEFT__PLAN_WIDTH);
     void *array = p->batch;
     bool good = grow(&array, &p->room[BATCHES], p->batches + 1, sizeof *p->batch);
@@ -125,7 +126,7 @@ weft_status weft_plan_end_batch(weft_plan *p, int64_t rows, int64_t width)
 
 int64_t weft__plan_open(const weft_plan *p) { return p->segments - p->room[OPEN]; }
 
-/* ---- batches of whole sequences, or of pieces, each a row ---- */
+/* ---- batches whose segments are one row each ---- */
 weft_status weft__plan_add_whole(weft_plan *p, const int32_t *len, int64_t sequence)
 {
     int32_t row = (int32_t)(p->segments - p->room[OPEN]);
@@ -151,7 +152,7 @@ weft_status weft__plan_cut(weft_plan *p, const int32_t *len, const int32_t *orde
     return s;
 }
 
-/* The batches in a drawn order, their segments with them; without carries. */
+/* Shuffles the batches with their segments. The plan must not carry states. */
 weft_status weft__plan_shuffle_batches(const weft_plan_opts *o, weft_plan *p)
 {
     if (!o->shuffle || !p->batches)
@@ -183,8 +184,7 @@ static weft_segment segment_of(const weft__pieces *from, int64_t i)
                            .carry = -1 };
 }
 
-/* The pieces of row r become segments at[r] .. of the plan; at [rows + 1] counts first, fill [rows]
- * follows. */
+/* Stores the pieces of row r as segments at[r] .. of the plan. at [rows + 1], fill [rows] are scratch. */
 static void place_pieces(weft_plan *p, const weft__pieces *from, const int32_t *order, const int32_t *row,
                          int64_t rows, const int32_t *turn, int64_t *at, int64_t *fill)
 {
@@ -204,7 +204,7 @@ static void place_pieces(weft_plan *p, const weft__pieces *from, const int32_t *
         s.row = (int32_t)r;
         s.column = fill[r];
         fill[r] += s.length;
-        p->segment[at[r]++] = s; /* afterwards at[r] is where row r ends */
+        p->segment[at[r]++] = s; /* so at[r] is the end of row r afterwards */
     }
 }
 

@@ -1,6 +1,7 @@
-/* check.c - checks the rules that every plan must keep. Planners deal pieces in order, so one pass over the
- * segments nearly always shows that a plan is right. Otherwise the segments are sorted, and the message names
- * the first fault. */
+/* check.c - checks the rules that every plan must follow.
+ *
+ * Planners emit pieces in order, so one pass over the segments nearly always proves a plan right. Otherwise
+ * the segments are sorted, and the message names the first fault. */
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,7 +16,7 @@ typedef struct {
     const char *function; /* "plan_measure: ", or "" */
 } checking;
 
-/* Refuses the plan: describes segment i and gives the reason. */
+/* Refuses the plan with a message that describes segment i and gives the reason. */
 __attribute__((format(printf, 3, 4))) static weft_status bad_segment(const checking *t, int64_t i,
                                                                      const char *format, ...)
 {
@@ -45,16 +46,15 @@ static weft_status check_shape(const checking *t)
         if (is->first != at || is->n < 0 || is->n > p->segments - at)
             return weft_plan_refuse(
                 WEFT_EFORMAT,
-                "%sbatch %lld has %lld segments from segment %lld on; 0 .. %lld from %lld on are "
-                "expected",
+                "%sbatch %lld has %lld segments from segment %lld on; expected 0 .. %lld from %lld on",
                 t->function, (long long)b, (long long)is->n, (long long)is->first,
                 (long long)(p->segments - at), (long long)at);
         if (!is_count(is->rows) || is->width < 0 || is->width > WEFT__PLAN_WIDTH ||
             __builtin_mul_overflow(is->rows, is->width, &here) || __builtin_add_overflow(cells, here, &cells))
             return weft_plan_refuse(
                 WEFT_EFORMAT,
-                "%sbatch %lld has %lld rows of %lld cells; 0 .. %d rows of 0 .. %lld cells "
-                "are expected, and fewer than 2^63 cells in all batches",
+                "%sbatch %lld has %lld rows of %lld cells; expected 0 .. %d rows of 0 .. %lld cells, and "
+                "fewer than 2^63 cells in all batches",
                 t->function, (long long)b, (long long)is->rows, (long long)is->width, INT32_MAX,
                 (long long)WEFT__PLAN_WIDTH);
         at += is->n;
@@ -65,7 +65,7 @@ static weft_status check_shape(const checking *t)
     return WEFT_OK;
 }
 
-/* All formulas of a plan rely on this. */
+/* Checks the position of a segment, which all formulas rely on. */
 static weft_status check_place(const checking *t, const weft_plan_batch *b, int64_t i)
 {
     const weft_segment *s = t->p->segment + i;
@@ -120,7 +120,7 @@ static int by_place(const void *a, const void *b)
     return order ? order : in_order(x->length, y->length);
 }
 
-/* Sorts the segments of the batch by their places. */
+/* Sorts the segments of a batch by position, and looks for overlaps. */
 static weft_status check_places(const checking *t, const weft_plan_batch *b)
 {
     int32_t *order = weft__plan_order(b->n);
@@ -143,8 +143,8 @@ static weft_status check_places(const checking *t, const weft_plan_batch *b)
     return s;
 }
 
-/* fill: where each row ends so far; false: a segment begins before that. A plan may claim far more rows than
- * it has segments; such batches are sorted, since memory for their rows need not exist. */
+/* fill: the end of each row so far. A plan may claim far more rows than it has segments. Memory for those
+ * rows may not exist, so such batches are sorted instead. */
 static bool has_few_rows(const weft_plan_batch *b) { return b->rows / 8 <= b->n + 64; }
 
 static bool rows_rise(const checking *t, const weft_plan_batch *b, int64_t *fill)
@@ -182,8 +182,8 @@ static int by_token(const void *a, const void *b)
     return order ? order : in_order(x->length, y->length);
 }
 
-/* The segments of each sequence together, by their first tokens: those of sequence i are order[end[i - 1]]
- * .. */
+/* Groups the segments by sequence, sorted by first token. Those of sequence i are order[end[i - 1]] ..
+ * order[end[i] - 1]. */
 static void sort_by_token(const checking *t, int32_t *end, int32_t *order)
 {
     memset(end, 0, (size_t)(t->n + 1) * sizeof *end);
@@ -202,7 +202,7 @@ static void sort_by_token(const checking *t, int32_t *end, int32_t *order)
             }
 }
 
-/* done [n]: tokens that were planned, of pieces in any order. */
+/* Counts the planned tokens of each sequence into done [n], for pieces in any order. */
 static weft_status count_tokens(const checking *t, int32_t *done)
 {
     int32_t *order = weft__plan_memory(t->p->segments + t->n + 1, sizeof *order);
@@ -223,8 +223,8 @@ static weft_status count_tokens(const checking *t, int32_t *done)
     return s;
 }
 
-/* Pieces of each sequence one after the other, which is what planners make: done counts them, and of an empty
- * sequence how often it comes. */
+/* Returns whether the pieces of each sequence follow each other, as planners make them. Counts their tokens
+ * into done; for an empty sequence, its segments. */
 static bool pieces_follow(const checking *t, int32_t *done)
 {
     memset(done, 0, (size_t)t->n * sizeof *done);
@@ -300,7 +300,7 @@ static weft_status check_carries(const checking *t)
     return s;
 }
 
-/* ---- counts, which divisors of losses are made of ---- */
+/* ---- counts, which the divisors of losses use ---- */
 static weft_status check_counts(const checking *t)
 {
     int64_t tokens = 0, not_empty = 0, empty = weft__plan_without_segment(t->p, t->len, t->n);
@@ -308,7 +308,7 @@ static weft_status check_counts(const checking *t)
         tokens += t->len[i];
         not_empty += t->len[i] > 0;
     }
-    /* a shard does not know the lengths of sequences that it has no segment of */
+    /* a shard does not know the lengths of sequences outside it */
     if (t->p->shard ? t->p->empty < 0 || t->p->empty > empty : t->p->empty != empty)
         return weft_plan_refuse(WEFT_EFORMAT,
                                 "the plan says that %lld sequences of length 0 have no segment; by the "
@@ -358,7 +358,7 @@ weft_status weft_plan_check(const weft_plan *plan, const int32_t *len, int64_t n
     checking t = { plan, len, n, promises, "" };
     if (!has_arrays(plan) || n < 0 || (n && !len))
         return weft_plan_refuse(
-            WEFT_EARG, "plan_check: a plan of at most %d segments, and lengths, are expected", INT32_MAX);
+            WEFT_EARG, "plan_check: expected a plan of at most %d segments, and lengths", INT32_MAX);
     weft__plan_scope *here = weft__plan_scope_open();
     weft_status s = check_shape(&t);
     s = s == WEFT_OK ? each_segment(&t, check_segment) : s;

@@ -1,28 +1,29 @@
-/* chunk.c - planners that cut sequences so that rows are full. */
+/* chunk.c - planners that cut sequences to fill rows. */
 #include <stdlib.h>
 #include "plan/planners.h"
 
-/* ---- all sequences end to end, cut every `capacity` tokens ---- */
-/* With carry the rows of a batch are as many texts, each going on in the same row of the next batch. */
+/* ---- all sequences in one text, cut every `capacity` tokens ---- */
+/* carry: the text is divided among the rows of a batch, and each row continues in the same row of the next
+ * batch. */
 typedef struct {
     int64_t chunks, rows, batches;
     bool carry;
 } cut;
 
-/* Where the chunk begins that is row `row` of a batch; chunks beyond the last have no tokens. */
+/* Returns the chunk in a row of a batch. Chunks beyond the last have no tokens. */
 static int64_t chunk_of(const cut *c, int64_t batch, int64_t row)
 {
     return c->carry ? row * c->batches + batch : batch * c->rows + row;
 }
 
-/* The text: sequences in this order, start [n + 1] where each begins. */
+/* The text: its sequences in order, and start [n + 1], where each begins. */
 typedef struct {
     int64_t n, *start;
     int32_t *order;
 } text;
 
-/* carry: the segment of this row's end in the batch before, set to that of this one, -1 if the text ends
- * there. */
+/* carry: in, the segment at the end of this row in the last batch; out, that of this batch; -1 if the text
+ * ends there. */
 static weft_status add_chunk(weft_plan *p, const text *t, int64_t from, int64_t to, int32_t row,
                              int64_t first, int32_t *carry)
 {
@@ -88,14 +89,14 @@ weft_status weft__planner_chunk(const int32_t *len, int64_t n, const weft_plan_o
     return cut_text(&t, o, p);
 }
 
-/* ---- only what is longer than a row is cut ---- */
+/* ---- only sequences longer than a row are cut ---- */
 weft_status weft__planner_best_fit_split(const int32_t *len, int64_t n, const weft_plan_opts *o, weft_plan *p)
 {
     int64_t pieces = 0, k = 0, capacity = o->capacity;
     for (int64_t i = 0; i < n; i++)
         pieces += (len[i] + capacity - 1) / capacity;
     if (pieces > INT32_MAX)
-        return weft_plan_refuse(WEFT_EARG, "best_fit_split: %lld pieces; at most %d are expected",
+        return weft_plan_refuse(WEFT_EARG, "best_fit_split: %lld pieces; expected at most %d",
                                 (long long)pieces, INT32_MAX);
     int32_t *sequence = weft__plan_memory(3 * pieces, sizeof *sequence);
     if (!sequence)

@@ -1,13 +1,14 @@
-/* column_generation.c - Gilmore & Gomory 1961: the fewest rows as a linear program over patterns. A pattern
- * that would help comes from a knapsack over the prices of the lengths; the program's solution is rounded,
- * and what is left is packed longest first. */
+/* column_generation.c - the fewest rows by a linear program over patterns (Gilmore & Gomory 1961).
+ *
+ * A knapsack over the prices of the lengths finds a pattern that improves the solution. The final solution is
+ * rounded, and the remaining sequences are packed longest first. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include "plan/planners.h"
 
-/* m distinct lengths. Row i of inverse [m, m] is of the pattern in the basis at i, patterns [m, m] counts its
- * pieces; x [m] is how often it is used. best, by [capacity + 1]: the knapsack. */
+/* m distinct lengths. Row i of inverse [m, m] belongs to basis pattern i; patterns [m, m] counts its pieces
+ * of each length, and x [m] its uses. best, by [capacity + 1]: the knapsack. */
 typedef struct {
     int64_t m, capacity;
     const int32_t *length;
@@ -15,7 +16,8 @@ typedef struct {
     int32_t *patterns, *fresh, *by;
 } program;
 
-enum { MOST_LENGTHS = 600, ROUNDS = 40 }; /* beyond them exact_fill is as good; pivots a length */
+enum { MOST_LENGTHS = 600, ROUNDS = 40 }; /* with more lengths exact_fill is as good; pivots for each
+                                           * length */
 
 static void begin(program *t, const int64_t *left)
 {
@@ -29,7 +31,7 @@ static void begin(program *t, const int64_t *left)
     }
 }
 
-/* The pattern of the highest price, into fresh; whether it helps. */
+/* Finds the pattern of the highest price, into fresh. Returns whether it improves the solution. */
 static bool find_pattern(program *t)
 {
     for (int64_t j = 0; j < t->m; j++) {
@@ -55,7 +57,8 @@ static bool find_pattern(program *t)
     return t->best[t->capacity] > 1 + 1e-9;
 }
 
-/* The fresh pattern takes the place of the one that it uses up first; false: of none. */
+/* Replaces the basis pattern that the fresh pattern uses up first. Returns false if it uses up
+ * none. */
 static bool pivot(program *t)
 {
     int64_t out = -1, m = t->m;
@@ -93,7 +96,7 @@ static int64_t most_times(const program *t, const int32_t *pattern, const int64_
     return most;
 }
 
-/* A pattern of the basis, so many times, off what is left; false: no memory. */
+/* Uses a pattern of the basis `times` times. Returns false if memory is short. */
 static bool use(const program *t, const int32_t *pattern, int64_t times, int64_t *left, weft__pattern **first)
 {
     int32_t pieces = 0;
@@ -111,7 +114,7 @@ static bool use(const program *t, const int32_t *pattern, int64_t times, int64_t
     return true;
 }
 
-/* First what is whole, then what was rounded up, as far as there are sequences for it. */
+/* Uses the whole parts first, then the fractions, rounded up, as far as the sequences suffice. */
 static bool round_off(const program *t, int64_t *left, weft__pattern **first)
 {
     bool good = true;
@@ -162,7 +165,7 @@ static int64_t rows_of(const weft__pattern *first)
     return rows;
 }
 
-/* The linear program or exact_fill, whichever has fewer rows. */
+/* Takes the result with fewer rows: the linear program's or exact_fill's. */
 static bool pack(int64_t *left, int64_t capacity, int64_t limit, weft__pattern **first)
 {
     weft__pattern *filled = NULL, *solved = NULL;

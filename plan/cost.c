@@ -1,5 +1,5 @@
-/* cost.c - what a plan will cost, from what steps have cost; how much it changes gradients; which of several
- * plans to take. */
+/* cost.c - predicts the time of a plan from measured costs, measures how much it changes gradients, and
+ * chooses among plans. */
 #include <math.h>
 #include <stdlib.h>
 #include "plan/plan.h"
@@ -10,7 +10,7 @@ static bool is_amount(double x) { return isfinite(x) && x >= 0; }
 static weft_status check_cost(const weft_plan_cost *c)
 {
     if (c->points < 2 || c->points > WEFT_COST_POINTS)
-        return weft_plan_refuse(WEFT_EARG, "plan_predict: the cost has %d points; 2 .. %d are expected",
+        return weft_plan_refuse(WEFT_EARG, "plan_predict: the cost has %d points; expected 2 .. %d",
                                 c->points, WEFT_COST_POINTS);
     for (int i = 0; i < c->points; i++) {
         double before = i ? c->rows[i - 1] : 0;
@@ -22,25 +22,24 @@ static weft_status check_cost(const weft_plan_cost *c)
                 i, c->rows[i]);
         if (!(c->step_ms[i] > 0) || !isfinite(c->step_ms[i]))
             return weft_plan_refuse(WEFT_EARG,
-                                    "plan_predict: a step of %g rows takes %g ms; more than 0 is "
-                                    "expected",
+                                    "plan_predict: a step of %g rows takes %g ms; expected more than 0",
                                     c->rows[i], c->step_ms[i]);
     }
     if (!is_amount(c->token_ms) || !is_amount(c->piece_ms) || !is_amount(c->batch_ms) || !is_amount(c->error))
         return weft_plan_refuse(WEFT_EARG,
-                                "plan_predict: a token takes %g ms, a piece %g, a batch %g, the "
-                                "error is %g; 0 or more is expected",
+                                "plan_predict: a token takes %g ms, a piece %g, a batch %g, the error is "
+                                "%g; expected 0 or more",
                                 c->token_ms, c->piece_ms, c->batch_ms, c->error);
     if (!is_amount(c->far_ms) || (c->far_ms > 0 && !(c->near_tokens >= 1 && c->far_tokens > c->near_tokens &&
                                                      isfinite(c->far_tokens))))
         return weft_plan_refuse(WEFT_EARG,
-                                "plan_predict: %g ms a token from %g to %g tokens; 0 or more, and "
-                                "ascending tokens, are expected",
+                                "plan_predict: %g ms a token from %g to %g tokens; expected 0 or more, and "
+                                "ascending tokens",
                                 c->far_ms, c->near_tokens, c->far_tokens);
     return WEFT_OK;
 }
 
-/* Of a batch of so many tokens, beyond what is near. */
+/* Returns the extra cost of a batch whose tokens exceed the cache. */
 static double far_ms(const weft_plan_cost *c, double tokens)
 {
     if (c->far_ms <= 0 || tokens <= c->near_tokens)
@@ -60,7 +59,7 @@ static double step_ms(const weft_plan_cost *c, double rows)
     return fmax(c->step_ms[i - 1] + slope * (rows - c->rows[i - 1]), c->step_ms[0]);
 }
 
-/* Not more rows than segments are live in a batch, whatever number of rows it has. */
+/* A batch has at most one live row for each segment, whatever its number of rows. */
 static int64_t most_live(const weft_plan *p)
 {
     int64_t most = 0;
@@ -91,8 +90,8 @@ weft_status weft_plan_predict(const weft_plan *plan, const weft_plan_cost *cost,
     if (out)
         *out = (weft_plan_prediction){ 0 };
     if (!plan || !cost || !out)
-        return weft_plan_refuse(WEFT_EARG, "plan_predict: a plan, what steps cost, and room for the "
-                                           "prediction are expected");
+        return weft_plan_refuse(WEFT_EARG, "plan_predict: expected a plan, what steps cost, and room for "
+                                           "the prediction");
     weft_plan_prediction r = { .pieces_ms = (double)plan->segments * cost->piece_ms,
                                .batches_ms = (double)plan->batches * cost->batch_ms };
     weft__plan_scope *here = weft__plan_scope_open();
@@ -136,7 +135,7 @@ weft_status weft_plan_disturb(const weft_plan *plan, const int32_t *len, int64_t
     if (out)
         *out = d;
     if (!plan || !out)
-        return weft_plan_refuse(WEFT_EARG, "plan_disturb: a plan, and room for the result, are expected");
+        return weft_plan_refuse(WEFT_EARG, "plan_disturb: expected a plan, and room for the result");
     weft_status s = weft_plan_measure(plan, len, n, 0, &f);
     if (s == WEFT_OK)
         s = weft_plan_autocorrelation(plan, &d.order);

@@ -1,20 +1,23 @@
-/* differencing.c - Karmarkar & Karp 1982 over k ranks: the two partial deals whose ranks differ most become
- * one, the largest rank of one with the smallest of the other, until one deal is left. */
+/* differencing.c - balances k ranks by the differencing of Karmarkar & Karp (1982).
+ *
+ * It merges the two partial deals with the largest differences between ranks, the largest rank of one with
+ * the smallest of the other, until one deal remains. */
 #include <stdlib.h>
 #include "plan/plan.h"
 
-/* Sequences are numbered here longest first, so that those which meet lie side by side in memory. A deal is a
- * list of parts, largest first, ranks without a sequence left out; so all deals together have no more parts
- * than there are sequences. A part is a list of sequences and is called by its first: its load, its last, and
- * `next`, the deal's next part. A deal is called by one of its sequences, at which `parts` is its first part.
- * after: of a sequence the next one of its part. -1: none. */
+/* Sequences are numbered longest first here, so that those which are merged together are adjacent in memory.
+ *
+ * A part is a list of sequences: load is their tokens, last the last sequence, and `after` links them. A part
+ * is named by its first sequence. A deal is a list of parts, largest first, linked by next. A deal is named
+ * by one of its sequences, whose `parts` is its first part. Empty ranks are not in the list, so all deals
+ * together have at most n parts. -1 ends a list. */
 typedef struct {
     int64_t load;
     int32_t last, next, after, parts;
 } node;
-/* at [n]; order [n]: the user's number of each sequence, place [n] the way back. Sequences `single` ..
- * `singles` - 1 wait as deals of their own; heap: the others that wait. one, other, both [k]: parts, for a
- * merge. */
+/* at [n]; order [n]: the user's number of each sequence; place [n]: its inverse. Sequences `single` ..
+ * `singles` - 1 are deals of one sequence that wait; heap has the other waiting deals. one, other, both [k]:
+ * the parts of a merge. */
 typedef struct {
     int64_t k, single, singles, heaped;
     node *at;
@@ -23,9 +26,8 @@ typedef struct {
     const int32_t *len;
 } deals;
 
-/* ---- which waits: the largest difference between two ranks, of equals the earliest deal ---- */
-/* Smaller keys come first; a difference is no larger than the longest sequence. Earlier means for the
- * user. */
+/* ---- the next deal: the largest difference between two ranks; ties: the earliest deal ---- */
+/* Smaller keys come first. A difference is at most the longest length. Ties follow the user's order. */
 static uint64_t key_of(const deals *t, int64_t difference, int64_t deal)
 {
     return (uint64_t)(INT32_MAX - difference) << 32 | (uint32_t)t->order[deal];
@@ -65,7 +67,7 @@ static int32_t pop(deals *t)
     return is_single_next(t) ? (int32_t)t->single++ : t->place[(uint32_t)pop_heap(t)];
 }
 
-/* ---- two deals become one ---- */
+/* ---- merging two deals ---- */
 static int64_t list_parts(const deals *t, int32_t deal, int32_t *part)
 {
     int64_t n = 0;
@@ -93,7 +95,7 @@ static void sort_parts(const deals *t, int32_t *part, int64_t n) /* largest firs
     }
 }
 
-/* Rank i of one with rank k - 1 - i of the other, each of which may be empty. */
+/* Merges rank i of one deal with rank k - 1 - i of the other; either may be empty. */
 static void merge(deals *t)
 {
     int32_t deal = pop(t), with = pop(t);
@@ -109,7 +111,7 @@ static void merge(deals *t)
     push(t, key_of(t, t->at[t->both[0]].load - (n == k ? t->at[t->both[n - 1]].load : 0), deal));
 }
 
-/* ---- all ---- */
+/* ---- the whole ---- */
 static bool make_room(deals *t, int64_t n)
 {
     int64_t parts = t->k < n ? t->k : n;
@@ -130,7 +132,7 @@ static void begin(deals *t, int64_t n)
         int32_t length = t->len[t->order[i]];
         t->at[i] = (node){ .load = length, .last = i, .next = -1, .after = -1, .parts = i };
         t->place[t->order[i]] = i;
-        t->singles += length > 0; /* those of length 0 are behind them */
+        t->singles += length > 0; /* sequences of length 0 come last */
     }
 }
 

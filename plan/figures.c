@@ -1,4 +1,4 @@
-/* figures.c - formulas of a plan alone: figures and bounds, live rows, work. */
+/* figures.c - figures of a plan alone: bounds on rows, live rows, variance of lengths. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,10 +10,10 @@ static int64_t rows_for(int64_t tokens, int64_t capacity)
     return tokens / capacity + (tokens % capacity != 0);
 }
 
-/* Martello & Toth 1990, L2: for each K up to half a row those longer than capacity - K have a row each, those
- * longer than half a row, too, and what of the others, K or longer, does not fit beside the latter needs
- * more. long_ones: how many of the sorted lengths, descending, are longer than half; sum[i]: of the first
- * i. */
+/* Computes L2 of Martello & Toth (1990), the largest bound over all K up to half a row. Sequences longer than
+ * capacity - K need a row each. So do those longer than half a row, but the remaining sequences of K or more
+ * may use their gaps; the rest of these needs more rows. order: descending lengths. long_ones: the number of
+ * lengths above half a row. sum[i]: tokens of the first i. */
 static int64_t martello_toth(const int32_t *len, const int32_t *order, int64_t n, int64_t capacity,
                              const int64_t *sum)
 {
@@ -39,7 +39,7 @@ static int64_t martello_toth(const int32_t *len, const int32_t *order, int64_t n
     }
 }
 
-/* Of sequences that may be cut only ceil(tokens / capacity) is a bound. */
+/* If sequences may be cut, only ceil(tokens / capacity) is a bound. */
 static weft_status bounds(const int32_t *len, int64_t n, int64_t capacity, bool whole, weft_plan_figures *f)
 {
     int32_t *order = weft__plan_order(n);
@@ -86,7 +86,7 @@ static int by_number(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* Distinct numbers above 0 of those that are sorted. */
+/* Counts the distinct numbers above 0 in a sorted array. */
 static int64_t distinct(const int64_t *number, int64_t n)
 {
     int64_t found = 0;
@@ -95,8 +95,8 @@ static int64_t distinct(const int64_t *number, int64_t n)
     return found;
 }
 
-/* A batch may have far more rows than segments; then its rows with a segment are numbered. row [segments]:
- * sorted. Returns how many. */
+/* Lists the rows with a segment in row [segments], sorted, and returns their number. A batch may have far
+ * more rows than segments. */
 static int64_t number_rows(const weft_plan *p, const weft_plan_batch *b, int64_t *row)
 {
     int64_t n = 0;
@@ -109,8 +109,8 @@ static int64_t number_rows(const weft_plan *p, const weft_plan_batch *b, int64_t
     return n;
 }
 
-/* Distinct lengths above 0 of a batch's rows: how many there are of a length changes there only. ends, row:
- * scratch of a number for each of the batch's segments. */
+/* Counts the distinct lengths above 0 of a batch's rows: only there does the number of live rows change.
+ * ends, row: scratch with one number for each segment of the batch. */
 static int64_t distinct_ends(const weft_plan *p, const weft_plan_batch *b, int64_t *ends, int64_t *row)
 {
     bool few = b->rows <= b->n;
@@ -127,7 +127,7 @@ static int64_t distinct_ends(const weft_plan *p, const weft_plan_batch *b, int64
 }
 
 /* ---- variance ---- */
-/* Between-batch over total sum of squares of the lengths of segments. */
+/* Returns the between-batch over the total sum of squares of segment lengths. */
 static double eta_squared(const weft_plan *p)
 {
     double mean = 0, total = 0, between = 0;
@@ -179,8 +179,8 @@ weft_status weft_plan_measure(const weft_plan *plan, const int32_t *len, int64_t
         *out = (weft_plan_figures){ 0 };
     if (!plan || !out || n < 0 || (n && !len) || capacity < 0 || capacity > INT32_MAX)
         return weft_plan_refuse(WEFT_EARG,
-                                "plan_measure: %lld sequences, capacity %lld; a plan, its lengths, a "
-                                "capacity of 0 .. %d and room for figures are expected",
+                                "plan_measure: %lld sequences, capacity %lld; expected a plan, its "
+                                "lengths, a capacity of 0 .. %d and room for figures",
                                 (long long)n, (long long)capacity, INT32_MAX);
     weft_status sound = weft__plan_is_sound(plan, n, "plan_measure: ");
     if (sound != WEFT_OK)
@@ -205,8 +205,8 @@ weft_status weft_plan_batch_sizes(const weft_plan *plan, int64_t batch, int64_t 
 {
     if (!plan || batch < 0 || batch >= plan->batches || n != plan->batch[batch].width || (n && !sizes))
         return weft_plan_refuse(WEFT_EARG,
-                                "plan_batch_sizes: a plan, one of its batches and room for a number "
-                                "for each of its steps are expected");
+                                "plan_batch_sizes: expected a plan, one of its batches and room for a "
+                                "number for each of its steps");
     weft_status sound = weft__plan_is_sound(plan, INT64_MAX, "plan_batch_sizes: ");
     if (sound != WEFT_OK)
         return sound;
@@ -224,9 +224,9 @@ weft_status weft_plan_batch_sizes(const weft_plan *plan, int64_t batch, int64_t 
     return WEFT_OK;
 }
 
-/* Adds the steps of one batch where k rows are live to steps[k]: between two of the sorted begins and ends
- * nothing changes. begin [pieces] and end [pieces] are scratch. False: more than `most` rows are live, so
- * segments overlap. */
+/* Adds the steps of one batch with k live rows to steps[k]. That number changes only at the sorted begins and
+ * ends. begin, end [pieces] are scratch. Returns false if more than `most` rows are live, so segments
+ * overlap. */
 static bool count_batch(const weft_plan *p, const weft_plan_batch *b, int64_t *begin, int64_t *end,
                         int64_t *steps, int64_t most)
 {
@@ -255,7 +255,6 @@ static bool count_batch(const weft_plan *p, const weft_plan_batch *b, int64_t *b
     return true;
 }
 
-/* steps [most + 1], most at least the rows that are live in any batch. */
 weft_status weft__plan_live(const weft_plan *p, int64_t *steps, int64_t most, const char *function)
 {
     weft__plan_scope *here = weft__plan_scope_open();
@@ -279,8 +278,8 @@ weft_status weft_plan_live_rows(const weft_plan *plan, int64_t *steps, int64_t n
     int64_t rows = plan ? weft__plan_most_rows(plan) : 0;
     if (!plan || !steps || n != rows + 1)
         return weft_plan_refuse(WEFT_EARG,
-                                "plan_live_rows: a plan and room for %lld numbers, one more than rows of a "
-                                "batch, are expected",
+                                "plan_live_rows: expected a plan and room for %lld numbers, one more than "
+                                "rows of a batch",
                                 (long long)rows + 1);
     return weft__plan_live(plan, steps, rows, "plan_live_rows: ");
 }

@@ -1,9 +1,9 @@
-/* fits.c - planners of rows that put each sequence where it fits (Johnson 1973): into the last row, the
- * first, the fullest, the emptiest. */
+/* fits.c - planners that place each sequence in a row with enough room (Johnson 1973): the last, the first,
+ * the fullest or the emptiest row. */
 #include <stdlib.h>
 #include "plan/planners.h"
 
-/* ---- the lowest row with a gap: a tree of the largest gap, 16 to a node ---- */
+/* ---- the lowest row with a gap: a tree of maxima, 16 children a node ---- */
 enum { WAYS = 16, DEPTH = 9 };
 typedef struct {
     int64_t *gap[DEPTH];
@@ -53,9 +53,9 @@ static int64_t tree_first(const tree *t, int64_t least)
     return at;
 }
 
-/* ---- the rows that are open ---- */
-/* gap, pieces: of each row. open: those that may still take something, by list only where their number is
- * limited and the rule is first fit. */
+/* ---- open rows ---- */
+/* gap, pieces: of each row. open: number of rows that can take a piece. list: those rows, only for first fit
+ * with a limit on open rows. */
 typedef struct {
     weft__fit rule;
     int64_t capacity, limit, most_open, rows, open;
@@ -80,7 +80,7 @@ static bool bins_new(bins *b, weft__fit rule, int64_t n, int64_t capacity, const
                            rule != WEFT__FIRST_FIT || tree_new(&b->first, n);
 }
 
-/* A row that has room for this length, taken out of what is open; -1: none. */
+/* Returns a row with room for this length, and removes it from the index; -1: no such row. */
 static int64_t take_row(bins *b, int64_t length)
 {
     int64_t last = b->rows - 1, gap;
@@ -95,7 +95,7 @@ static int64_t take_row(bins *b, int64_t length)
     }
 }
 
-static void forget(bins *b, int64_t row) /* of the list; its order is of no use */
+static void forget(bins *b, int64_t row) /* removes a row from the list, which has no order */
 {
     for (int64_t i = 0; b->list && i < b->open; i++)
         if (b->list[i] == row) {
@@ -104,7 +104,7 @@ static void forget(bins *b, int64_t row) /* of the list; its order is of no use 
         }
 }
 
-/* Closes the fullest open row, of equals the lowest. */
+/* Closes the fullest open row; ties: the lowest. */
 static void close_fullest(bins *b)
 {
     if (b->gaps) {
@@ -134,7 +134,8 @@ static int64_t open_row(bins *b)
     return b->rows++;
 }
 
-/* The row has the piece: it stays open while it has a gap and may take one more. False: no memory. */
+/* Adds a piece to a row, which stays open while it has a gap and may take another. Returns false if memory is
+ * short. */
 static bool put_back(bins *b, int64_t row, int64_t length)
 {
     b->gap[row] -= length;
@@ -149,8 +150,8 @@ static bool put_back(bins *b, int64_t row, int64_t length)
     return !b->gaps || !stays || weft__gaps_add(b->gaps, b->gap[row], row);
 }
 
-/* Fills row [n] with the row of each piece, dealt in this order, or -1 for one without tokens. Returns how
- * many rows there are; -1, with a message: no memory. */
+/* Fills row [n] with the row of each piece, in this order; -1 for a piece without tokens. Returns the number
+ * of rows; -1, with a message, if memory is short. */
 static int64_t deal(weft__fit rule, const weft__pieces *from, const int32_t *order, int64_t capacity,
                     const weft_plan_opts *o, int32_t *row)
 {
@@ -213,7 +214,7 @@ weft_status weft__planner_fold(const int32_t *len, int64_t n, const weft_plan_op
 }
 
 /* ---- rows for a batch in the user's order ---- */
-/* Sequences of length 0 take no cell: they lie at the beginning of the first row. */
+/* Sequences of length 0 take no cell and are placed at the start of the first row. */
 static int64_t place(const weft_plan *p, int64_t n, int32_t *row, int32_t *column)
 {
     for (int64_t i = 0; i < n; i++)
@@ -229,8 +230,8 @@ static int64_t place(const weft_plan *p, int64_t n, int32_t *row, int32_t *colum
 weft_status weft_first_fit(const weft_lengths *l, int64_t width, int32_t *row, int32_t *column, int64_t *rows)
 {
     if (!l || !rows || l->n < 0 || width < 0 || width > INT32_MAX || (l->n && (!l->len || !row || !column)))
-        return weft_plan_refuse(WEFT_EARG, "first_fit: lengths, a width in 0 .. 2^31 - 1, and room for rows "
-                                           "and columns are expected");
+        return weft_plan_refuse(WEFT_EARG, "first_fit: expected lengths, a width in 0 .. 2^31 - 1, and "
+                                           "room for rows and columns");
     weft_plan p;
     weft_status s = weft_plan_make(weft_planner_named("first_fit"), l->len, l->n,
                                    &(weft_plan_opts){ .capacity = width ? width : 1 }, &p);

@@ -1,6 +1,8 @@
-/* gaps.c - open rows by the gap that each has: the smallest gap that is large enough, the largest of all, and
- * of a gap the lowest row. A tree of bitmaps, 64 gaps a node, finds the gap; its rows are a pairing heap
- * (Fredman et al. 1986), since of a gap always the lowest row is taken. */
+/* gaps.c - an index of open rows by their gaps. It finds the smallest gap that is large enough, the largest
+ * gap, and the lowest row with a gap.
+ *
+ * A tree of bitmaps, 64 gaps a node, finds the gap. The rows of a gap form a pairing heap (Fredman et al.
+ * 1986). */
 #include <stdlib.h>
 #include <string.h>
 #include "plan/plan.h"
@@ -10,12 +12,12 @@ enum { BITS = 6, MASK = 63, LEVELS = 11 };
 typedef struct {
     uint64_t there;
     int32_t below[64];
-} node; /* a node of the next level, or a row */
+} node; /* child nodes, or heaps of rows in a leaf */
 struct weft__gaps {
     int levels;
-    int32_t *child, *sibling; /* [rows] the heaps; -1: none */
+    int32_t *child, *sibling; /* [rows] the heaps; -1: no row */
     node *nodes;
-    int64_t n, room, unused; /* unused: a list of nodes through below[0]; -1: none */
+    int64_t n, room, unused; /* unused: a list of free nodes linked by below[0]; -1: empty */
 };
 
 /* ---- heaps of rows ---- */
@@ -29,7 +31,7 @@ static int32_t meld(weft__gaps *g, int32_t a, int32_t b)
     return low;
 }
 
-/* What is left of a heap without its lowest row. */
+/* Returns a heap without its lowest row. */
 static int32_t rest_of(weft__gaps *g, int32_t lowest)
 {
     int32_t pairs = -1, rest = -1;
@@ -113,7 +115,7 @@ bool weft__gaps_add(weft__gaps *g, int64_t gap, int64_t row)
     return true;
 }
 
-/* The least or the largest gap below this node. */
+/* Returns the smallest or the largest gap below a node. */
 static int64_t outermost(const weft__gaps *g, int64_t at, int level, int64_t gap, bool largest)
 {
     for (;; level++) {
@@ -134,7 +136,7 @@ int64_t weft__gaps_from(const weft__gaps *g, int64_t least)
     int level = 0;
     if (least >> (BITS * g->levels))
         return -1;
-    for (;; level++) { /* down along `least`, as far as there is something */
+    for (;; level++) { /* down along `least` as far as nodes exist */
         path[level] = at;
         int k = place(g, level, least);
         if (!(g->nodes[at].there >> k & 1))
@@ -143,7 +145,7 @@ int64_t weft__gaps_from(const weft__gaps *g, int64_t least)
             return least;
         at = g->nodes[at].below[k];
     }
-    for (; level >= 0; level--) { /* the next one to the right, of the lowest level that has one */
+    for (; level >= 0; level--) { /* then the next gap to the right, on the lowest level that has one */
         int k = place(g, level, least);
         uint64_t right = k == MASK ? 0 : g->nodes[path[level]].there >> (k + 1) << (k + 1);
         if (!right)
@@ -157,7 +159,7 @@ int64_t weft__gaps_from(const weft__gaps *g, int64_t least)
     return -1;
 }
 
-/* Takes an empty gap off the tree, and the nodes above it that are empty then. */
+/* Removes an empty gap, and the nodes above it that become empty. */
 static void prune(weft__gaps *g, const int64_t *path, int64_t gap)
 {
     for (int level = g->levels - 1; level >= 0; level--) {

@@ -1,4 +1,4 @@
-/* make.c - a plan from a planner: its options are checked first, the plan afterwards. */
+/* make.c - makes a plan by a planner: checks the options before, and the plan afterwards. */
 #include <stdio.h>
 #include <string.h>
 #include "core/report/api_report.h"
@@ -36,7 +36,7 @@ bool weft__planner_takes(const weft_planner *planner, const char *option)
 {
     size_t n = strlen(option);
     if (!planner->options)
-        return true; /* an outsider's that does not say */
+        return true; /* a program's planner that names no options takes all */
     for (const char *at = planner->options; (at = strstr(at, option)); at += n)
         if ((at == planner->options || at[-1] == ' ') && (at[n] == ' ' || !at[n]))
             return true;
@@ -51,14 +51,14 @@ static int64_t number_at(const weft_plan_opts *o, const weft__plan_option *is)
     return value;
 }
 
-/* A planner that takes count or tokens checks them itself. */
+/* A planner that also takes tokens checks count against it. */
 bool weft__planner_needs(const weft_planner *planner, const weft__plan_option *is)
 {
     return is->kind == WEFT__NEEDED && planner->options &&
            !(!strcmp(is->name, "count") && weft__planner_takes(planner, "tokens"));
 }
 
-/* Whether a field of the struct was set: it is not the default. */
+/* Returns whether a field differs from its default. */
 static bool is_given(const weft_plan_opts *o, const weft__plan_option *is)
 {
     const char *field = (const char *)o + is->field;
@@ -76,7 +76,7 @@ static bool is_given(const weft_plan_opts *o, const weft__plan_option *is)
     }
 }
 
-/* As in a text: an option that the planner would ignore is a mistake. */
+/* An option that the planner would ignore is an error. */
 static weft_status check_names(const weft_planner *planner, const weft_plan_opts *o)
 {
     for (const weft__plan_option *is = weft__plan_option_list; is->name; is++)
@@ -93,15 +93,15 @@ static weft_status check_options(const weft_planner *planner, const weft_plan_op
         int64_t value = number_at(o, is);
         bool needed = weft__planner_needs(planner, is);
         if (needed && !value)
-            return weft_plan_refuse(WEFT_EARG, "%s: %s is missing; 1 or more is expected", planner->name,
+            return weft_plan_refuse(WEFT_EARG, "%s: %s is missing; expected 1 or more", planner->name,
                                     is->name);
         if (value < 0)
-            return weft_plan_refuse(WEFT_EARG, "%s: %s is %lld; %s is expected", planner->name, is->name,
+            return weft_plan_refuse(WEFT_EARG, "%s: %s is %lld; expected %s", planner->name, is->name,
                                     (long long)value, needed ? "1 or more" : "0 or more");
         if (value > INT32_MAX &&
             (!strcmp(is->name, "slots") || !strcmp(is->name, "ranks") || !strcmp(is->name, "capacity") ||
              !strcmp(is->name, "window")))
-            return weft_plan_refuse(WEFT_EARG, "%s: %s is %lld; at most %d is expected", planner->name,
+            return weft_plan_refuse(WEFT_EARG, "%s: %s is %lld; expected at most %d", planner->name,
                                     is->name, (long long)value, INT32_MAX);
     }
     return WEFT_OK;
@@ -110,12 +110,12 @@ static weft_status check_options(const weft_planner *planner, const weft_plan_op
 static weft_status check_lengths(const int32_t *len, int64_t n)
 {
     if (n < 0 || n >= INT32_MAX || (n && !len))
-        return weft_plan_refuse(WEFT_EARG, "plan_make: %lld sequences%s; 0 .. %d are expected", (long long)n,
+        return weft_plan_refuse(WEFT_EARG, "plan_make: %lld sequences%s; expected 0 .. %d", (long long)n,
                                 len ? "" : " without lengths", INT32_MAX - 1);
     for (int64_t i = 0; i < n; i++)
         if (len[i] < 0)
             return weft_plan_refuse(WEFT_EARG,
-                                    "plan_make: sequence %lld has length %d; 0 or more is expected",
+                                    "plan_make: sequence %lld has length %d; expected 0 or more",
                                     (long long)i, (int)len[i]);
     return WEFT_OK;
 }
@@ -151,7 +151,7 @@ weft_status weft_plan_make(const weft_planner *planner, const int32_t *len, int6
         return weft_plan_refuse(WEFT_EARG, "plan_make: the planner is NULL: weft_planner_named: %s",
                                 weft__planner_missed());
     if (!planner || !planner->plan || !planner->name || !out)
-        return weft_plan_refuse(WEFT_EARG, "plan_make: a planner and a plan to be made are expected");
+        return weft_plan_refuse(WEFT_EARG, "plan_make: expected a planner and a plan to be made");
     weft_plan_opts o = opts ? *opts : (weft_plan_opts){ 0 };
     weft_status s = check_lengths(len, n);
     s = s == WEFT_OK ? check_names(planner, &o) : s;

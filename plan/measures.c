@@ -1,10 +1,11 @@
-/* measures.c - what a plan does to the gradient and to the order of lengths; who meets again. */
+/* measures.c - measures of a plan: weights of tokens in the gradient, work, order of lengths, repeated
+ * neighbours. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include "plan/plan.h"
 
-/* sequences: an upper bound on their numbers in segments. */
+/* sequences: an upper bound on the sequence numbers in segments. */
 static weft_status check(const weft_plan *p, int64_t sequences, bool rest, const char *function,
                          const char *what)
 {
@@ -13,8 +14,8 @@ static weft_status check(const weft_plan *p, int64_t sequences, bool rest, const
 }
 
 /* ---- the weight of a token ---- */
-/* Bin 20 + k ends half-way between the k-th and the next power of sqrt(2): its fourth powers are 2^(2 k - 1)
- * and more, so that a power of two alone decides, and no logarithm. */
+/* Bin 20 + k ends half-way between the k-th and the next power of sqrt(2). The fourth powers of its weights
+ * begin at 2^(2 k - 1), so the exponent decides and no logarithm is needed. */
 static int bin_of(double weight)
 {
     int exponent;
@@ -32,7 +33,8 @@ static void weigh(weft_token_weights *w, double weight, int64_t tokens, double *
     *squares += (double)tokens * (weight - 1) * (weight - 1);
 }
 
-/* Every batch is `mean` tokens' worth: each batch's tokens share it, or all batches are divided by it. */
+/* Weighs tokens if each batch counts the same (each token mean / tokens), or, with `alike`, if each token
+ * counts the same. */
 static void weigh_by_batches(const weft_plan *p, double mean, bool alike, weft_token_weights *w,
                              double *squares)
 {
@@ -43,7 +45,7 @@ static void weigh_by_batches(const weft_plan *p, double mean, bool alike, weft_t
     }
 }
 
-/* Every sequence is as much as any other, whatever its length. */
+/* Weighs tokens if all sequences count the same. */
 static weft_status weigh_by_sequences(const weft_plan *p, int64_t tokens, weft_token_weights *w,
                                       double *squares)
 {
@@ -128,17 +130,17 @@ weft_status weft_plan_autocorrelation(const weft_plan *plan, double *out)
             continue;
         double here = (double)weft__plan_tokens_of(plan, b) / (double)is->n - mean;
         total += here * here;
-        beside += before * here; /* before the first: 0 */
+        beside += before * here; /* 0 for the first batch */
         before = here;
     }
     *out = total > 0 ? beside / total : 0;
     return WEFT_OK;
 }
 
-/* ---- who meets again ---- */
+/* ---- sequences that meet again ---- */
 static double pairs_of(int64_t n) { return (double)n * (double)(n - 1) / 2; }
 
-/* The batch in which each sequence begins; -1: in none. */
+/* Finds the batch where each sequence begins; -1: none. */
 static void find_batches(const weft_plan *p, int32_t *batch)
 {
     for (int64_t i = 0; i < p->sequences; i++)
@@ -149,7 +151,8 @@ static void find_batches(const weft_plan *p, int32_t *batch)
                 batch[p->segment[i].sequence] = (int32_t)b;
 }
 
-/* The sequences of each batch together, member [n]; end [batches + 1] is room. How many have a batch. */
+/* Groups the sequences by batch into member [n]. end [batches + 1] is scratch. Returns the number of
+ * sequences in a batch. */
 static int64_t group_members(const int32_t *batch, int64_t n, int64_t batches, int64_t *end, int32_t *member)
 {
     memset(end, 0, (size_t)(batches + 1) * sizeof *end);
@@ -164,8 +167,8 @@ static int64_t group_members(const int32_t *batch, int64_t n, int64_t batches, i
     return batches ? end[batches - 1] : 0;
 }
 
-/* Pairs that are in one batch of x and in one of y: of the members of a batch of x those before that have the
- * same y. seen: 0 for each batch of y, before and afterwards. */
+/* Counts the pairs that share a batch in both x and y: for each member of a batch of x, the earlier members
+ * with the same y. seen: zeros for each batch of y, before and after the call. */
 static double common_pairs(const int32_t *x, const int32_t *y, const int32_t *member, int64_t members,
                            int64_t *seen)
 {
@@ -211,15 +214,15 @@ weft_status weft_plan_count_meetings(const weft_plan *plans, int epochs, weft_pl
 {
     if (!plans || !out || epochs < 1 || epochs > 1000)
         return weft_plan_refuse(WEFT_EARG,
-                                "plan_count_meetings: 1 .. 1000 plans and room for counts are expected");
+                                "plan_count_meetings: expected 1 .. 1000 plans and room for counts");
     int64_t n = plans->sequences, most = 0;
     *out = (weft_plan_meetings){ 0 };
     for (int e = 0; e < epochs; e++) {
         if (plans[e].sequences != n)
             return weft_plan_refuse(
                 WEFT_EARG,
-                "plan_count_meetings: plan 0 is of %lld sequences and plan %d of %lld; plans "
-                "of the same sequences are expected",
+                "plan_count_meetings: plan 0 is of %lld sequences and plan %d of %lld; expected plans of "
+                "the same sequences",
                 (long long)n, e, (long long)plans[e].sequences);
         weft_status s = weft__plan_is_sound(plans + e, n, "plan_count_meetings: ");
         if (s != WEFT_OK)

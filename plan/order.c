@@ -1,5 +1,5 @@
-/* order.c - orders of sequences: as they come, by length, drawn. Lengths are sorted by their digits, so ten
- * million take a fraction of a second. */
+/* order.c - orders of sequences: as given, by length, shuffled. A radix sort orders ten million lengths in a
+ * fraction of a second. */
 #include <stdlib.h>
 #include <string.h>
 #include "plan/plan.h"
@@ -41,7 +41,7 @@ static uint32_t key(const int32_t *len, int32_t sequence, int32_t longest, bool 
     return (uint32_t)(descending ? longest - len[sequence] : len[sequence]);
 }
 
-/* By one digit of the keys, stable. */
+/* Sorts by one digit of the keys, stable. */
 static void sort_by_digit(const int32_t *len, const int32_t *from, int64_t n, int32_t longest,
                           bool descending, int shift, int32_t *to)
 {
@@ -97,7 +97,7 @@ bool weft__plan_sort(const int32_t *len, int32_t *order, int64_t n, bool descend
     return good;
 }
 
-/* ---- drawn ---- */
+/* ---- shuffled ---- */
 void weft__plan_shuffle(const weft_plan_opts *o, int32_t *order, int64_t n)
 {
     if (o->shuffle)

@@ -1,4 +1,4 @@
-/* parse.c - "name:key=value,key=value" into a planner and its options. */
+/* parse.c - reads a planner and its options from "name:key=value,key=value". */
 #include <errno.h>
 #include <math.h>
 #include <stdio.h>
@@ -11,7 +11,7 @@
 enum { WORD = 64 };
 
 /* ---- names ---- */
-/* Returns the i-th option that a planner takes, or that any planner takes that draws; NULL after the last. */
+/* Returns the i-th option that a planner takes, seed and epoch included; NULL after the last. */
 static const char *option_name(int i, const void *of)
 {
     for (const weft__plan_option *is = weft__plan_option_list; is->name; is++)
@@ -47,11 +47,11 @@ static bool whole(const char *text, char **end, int64_t *value)
 
 static weft_status bad_value(const parsing *t, const char *key, const char *value, const char *expected)
 {
-    return weft_plan_refuse(WEFT_EARG, "%s: %s is \"%.60s\"; %s is expected", t->planner->name, key, value,
+    return weft_plan_refuse(WEFT_EARG, "%s: %s is \"%.60s\"; expected %s", t->planner->name, key, value,
                             expected);
 }
 
-/* Numbers between slashes, into what is left of the list. */
+/* Reads numbers between slashes into the remaining memory of the list. */
 static weft_status parse_list(parsing *t, const char *key, const char *value)
 {
     int64_t *first = t->list, n = 0;
@@ -85,8 +85,8 @@ static weft_status parse_number(parsing *t, const weft__plan_option *is, const c
     }
     if (!whole(value, &end, &v) || *end)
         return bad_value(t, is->name, value, "a whole number");
-    if (!v && weft__planner_needs(t->planner, is)) /* 0 would mean that it is not given */
-        return weft_plan_refuse(WEFT_EARG, "%s: %s is 0; 1 or more is expected", t->planner->name, is->name);
+    if (!v && weft__planner_needs(t->planner, is)) /* 0 would mean that the option is not given */
+        return weft_plan_refuse(WEFT_EARG, "%s: %s is 0; expected 1 or more", t->planner->name, is->name);
     memcpy((char *)t->o + is->field, &v, sizeof v);
     return WEFT_OK;
 }
@@ -121,7 +121,7 @@ static weft_status parse_option(parsing *t, char *key)
     for (const weft__plan_option *is = weft__plan_option_list; is->name; is++)
         if (!strcmp(is->name, key) && (is->kind == WEFT__SEED || weft__planner_takes(t->planner, key)))
             return value ? parse_value(t, is, value) :
-                           weft_plan_refuse(WEFT_EARG, "%s: %s has no value; %s=.. is expected",
+                           weft_plan_refuse(WEFT_EARG, "%s: %s has no value; expected %s=..",
                                             t->planner->name, key, key);
     return weft__no_such_option(t->planner, key);
 }
@@ -137,7 +137,7 @@ static weft_status parse_options(parsing *t, char *text)
     }
     if (s == WEFT_OK && t->o->sizes && t->sizes != t->o->edges + 1)
         s = weft_plan_refuse(WEFT_EARG,
-                             "%s: %lld bounds and %lld sizes; one size more than bounds is expected",
+                             "%s: %lld bounds and %lld sizes; expected one size more than bounds",
                              t->planner->name, (long long)t->o->edges, (long long)t->sizes);
     return s;
 }
@@ -147,14 +147,13 @@ weft_status weft_plan_parse_options(const weft_planner *planner, const char *tex
 {
     if (!planner || !planner->name || !opts || !memory)
         return weft_plan_refuse(WEFT_EARG,
-                                "plan_parse_options: a planner, and room for options and memory, are "
-                                "expected");
+                                "plan_parse_options: expected a planner, and room for options and memory");
     *opts = (weft_plan_opts){ 0 };
     *memory = NULL;
     if (!text || !*text)
         return WEFT_OK;
     size_t n = strlen(text);
-    int64_t *list = malloc((n + 1) * (sizeof *list + 1)); /* the lists, and after them the text */
+    int64_t *list = malloc((n + 1) * (sizeof *list + 1)); /* the lists, followed by the text */
     if (!list)
         return weft_plan_refuse(WEFT_ENOMEM, "plan_parse_options: no memory");
     parsing t = { planner, opts, list, (int64_t)n, 0 };
@@ -173,8 +172,7 @@ weft_status weft_plan_parse(const char *text, const weft_planner **planner, weft
     char name[WORD];
     if (!text || !planner || !opts || !memory)
         return weft_plan_refuse(WEFT_EARG,
-                                "plan_parse: a text, and room for planner, options and memory, are "
-                                "expected");
+                                "plan_parse: expected a text, and room for planner, options and memory");
     *planner = NULL;
     *opts = (weft_plan_opts){ 0 };
     *memory = NULL;

@@ -1,10 +1,10 @@
-/* patterns.c - planners that work on how many sequences there are of each length. Rows of equal contents are
- * one pattern and a number. */
+/* patterns.c - planners that count the sequences of each length. Rows with equal lengths are one pattern and
+ * a number. */
 #include <stdlib.h>
 #include <string.h>
 #include "plan/planners.h"
 
-/* ---- what the planners share ---- */
+/* ---- shared by the planners ---- */
 weft__pattern *weft__pattern_new(weft__pattern *next, int64_t times, int32_t pieces)
 {
     weft__pattern *is = weft__plan_memory(1, sizeof *is + (size_t)pieces * sizeof *is->length);
@@ -13,7 +13,7 @@ weft__pattern *weft__pattern_new(weft__pattern *next, int64_t times, int32_t pie
     return is;
 }
 
-/* Counts how many sequences there are of each length, left [capacity + 1]. */
+/* Counts the sequences of each length, left [capacity + 1]. */
 static weft_status count_lengths(const int32_t *len, int64_t n, const weft_plan_opts *o, int64_t **left)
 {
     enum { MOST = 1 << 24 };
@@ -32,7 +32,7 @@ static weft_status count_lengths(const int32_t *len, int64_t n, const weft_plan_
     return WEFT_OK;
 }
 
-/* The sequences of a length lie together in the order: returns where they begin. */
+/* Returns where the sequences of a length begin in the order, which is descending by length. */
 static int64_t first_of(const int32_t *len, const int32_t *order, int64_t n, int32_t length)
 {
     int64_t low = 0, high = n;
@@ -46,8 +46,8 @@ static int64_t first_of(const int32_t *len, const int32_t *order, int64_t n, int
     return low;
 }
 
-/* Deals the sequences of each length in their order. dealt [n]: at the first place of a length, how many of
- * it have a row. */
+/* Assigns the sequences of each length in their order. dealt [n]: at the first index of a length, how many of
+ * that length have a row. */
 static int64_t deal(const int32_t *len, const int32_t *order, int64_t n, const weft__pattern *first,
                     int32_t *dealt, int32_t *row)
 {
@@ -86,9 +86,9 @@ weft_status weft__plan_patterns(weft__packing *pack, const int32_t *len, int64_t
     return pack(left, o->capacity, o->limit, &first) ? make_rows(p, len, n, first, o) : WEFT_ENOMEM;
 }
 
-/* ---- packs of one content, as the published programs hold them ---- */
+/* ---- packs with equal contents, as in the published programs ---- */
 typedef enum { SHORTEST, STACKED, LONGEST } manner;
-/* pieces of a pack, the last of them, and the pack that it was before */
+/* Packs of the pack `before` and `copies` pieces of one length. pieces: in all; all: list of all packs. */
 typedef struct pack {
     struct pack *next, *before, *all;
     int64_t times;
@@ -98,7 +98,7 @@ typedef struct {
     int64_t capacity, limit;
     int64_t *left;                               /* [capacity + 1] sequences of each length */
     pack **with_gap;                             /* [capacity + 1] lists, the newest pack first */
-    pack *all;                                   /* all that were made */
+    pack *all;                                   /* list of all packs */
     bool failed;
 } packs;
 
@@ -116,10 +116,9 @@ static pack *add_pack(packs *t, pack *before, int32_t length, int32_t copies, in
     return is;
 }
 
-/* Whether a pack may take one more piece. */
 static bool is_open(const packs *t, const pack *is) { return !t->limit || is->pieces < t->limit; }
 
-/* Where the first pack with this gap hangs that may take a piece more; a NULL hangs there if none may. */
+/* Returns the link to the first pack with this gap that may take a piece; *link is NULL if none may. */
 static pack **open_pack(packs *t, int64_t gap)
 {
     pack **at = t->with_gap + gap;
@@ -130,7 +129,7 @@ static pack **open_pack(packs *t, int64_t gap)
 
 static int64_t lesser(int64_t a, int64_t b) { return a < b ? a : b; }
 
-/* `times` packs of *at get `copies` pieces more. */
+/* Adds `copies` pieces to `times` packs of *at. */
 static void extend(packs *t, pack **at, int64_t gap, int32_t length, int64_t copies, int64_t times)
 {
     pack *is = *at;
@@ -146,7 +145,7 @@ static int64_t copies_of(const packs *t, int32_t length, int64_t gap, int64_t pi
     return t->limit ? lesser(fit, t->limit - pieces) : fit;
 }
 
-/* Fresh packs of as many copies as `most` allows. */
+/* Opens new packs, each with as much as `most` copies. */
 static void open_packs(packs *t, int32_t length, int64_t most)
 {
     int64_t *left = t->left + length;
@@ -157,8 +156,8 @@ static void open_packs(packs *t, int32_t length, int64_t most)
     }
 }
 
-/* All of one length: into the packs with the largest gap, one each (Krell et al. 2021), or, lpfhp.py with
- * `distribute`, with the smallest, as many copies at once as it holds. */
+/* Packs all sequences of one length. SHORTEST, STACKED: one into each pack, largest gap first (Krell et al.
+ * 2021). LONGEST: copies into each pack, smallest gap first (lpfhp.py with `distribute`). */
 static void pack_length(packs *t, int32_t length, manner how)
 {
     int64_t *left = t->left + length;
@@ -177,7 +176,7 @@ static void pack_length(packs *t, int32_t length, manner how)
     open_packs(t, length, how == SHORTEST ? 1 : INT64_MAX);
 }
 
-/* ---- packs into patterns ---- */
+/* ---- from packs to patterns ---- */
 static bool add_pattern(const pack *of, weft__pattern **first)
 {
     weft__pattern *to = weft__pattern_new(*first, of->times, of->pieces);
@@ -220,23 +219,23 @@ bool weft__pack_lpfhp(int64_t *left, int64_t capacity, int64_t limit, weft__patt
     return pack_by(LONGEST, left, capacity, limit, first);
 }
 
-/* ---- rows that are full, by subset sums ---- */
-/* The longest length that is left begins a pattern; the others fill the rest exactly, or best. length [d],
- * left [d]: distinct lengths, descending, and how many there are of each. of[s]: the place of the length that
- * reached a sum of s first, plus 1; 0: none. used[s]: how many of that length the sum has, pieces[s]: of all.
- * pattern: places of lengths. */
+/* ---- rows filled exactly, by subset sums ---- */
+/* A pattern begins with the longest remaining length; the others fill the rest as far as possible. length,
+ * left [d]: the distinct lengths, descending, and the number of sequences of each. of[s]: the index of the
+ * length that first reached the sum s, plus 1; 0: not reached. used[s]: pieces of that length in the sum;
+ * pieces[s]: all its pieces. pattern: indices of lengths. */
 typedef struct {
     int64_t capacity, limit, d;
     int32_t *length, *of, *used, *pieces, *pattern;
     int64_t *left;
 } filler;
 
-/* Returns the largest sum up to `most` of lengths from place k on; a full one ends the search. */
+/* Returns the largest sum up to `most` of lengths from index k on. The search ends at `most`. */
 static int64_t fill(filler *f, int32_t k, int64_t most)
 {
     int64_t top = 0;
     memset(f->of, 0, (size_t)(most + 1) * sizeof *f->of);
-    f->pieces[0] = 1; /* the one that begins the pattern */
+    f->pieces[0] = 1; /* the piece that begins the pattern */
     for (; k < f->d && top < most; k++) {
         int32_t length = f->length[k];
         if (!f->left[k] || length > most)
@@ -257,7 +256,7 @@ static int64_t fill(filler *f, int32_t k, int64_t most)
     return top;
 }
 
-/* Finds the pattern that begins with the length at place k, longest first. Returns how many pieces it has. */
+/* Finds the pattern that begins with length k. Returns the number of its pieces. */
 static int32_t find_pattern(filler *f, int32_t k)
 {
     f->left[k]--;
@@ -272,7 +271,7 @@ static int32_t find_pattern(filler *f, int32_t k)
     return n;
 }
 
-/* Returns how often there are all lengths of the pattern. */
+/* Returns how often the remaining sequences allow the pattern. */
 static int64_t most_times(const filler *f, int32_t n)
 {
     int64_t times = INT64_MAX;

@@ -1,4 +1,4 @@
-/* planners.c - the records of the library's planners, by number and by name. */
+/* planners.c - the table of the library's planners, by number and by name. */
 #include <stdio.h>
 #include <string.h>
 #include "core/nearest.h"

@@ -8,21 +8,21 @@
 #include "plan/planners.def"
 #undef PLANNER
 
-/* ---- what families share ---- */
+/* ---- shared by families of planners ---- */
 typedef enum { WEFT__NEXT_FIT, WEFT__FIRST_FIT, WEFT__BEST_FIT, WEFT__WORST_FIT } weft__fit;
-/* Deals the pieces to rows by a rule, in a drawn order if the plan is shuffled; decreasing: the longest
- * first. */
+/* Assigns pieces to rows by a rule, shuffled if the options shuffle. decreasing: longest first. */
 weft_status weft__plan_fit(weft__fit, bool decreasing, const weft__pieces *, int64_t capacity,
                            const weft_plan_opts *, weft_plan *);
-/* Patterns of lengths and how often each is used: rows of the sequences, those of a length in their order. */
+/* A pattern is a list of lengths that fill a row, with the number of its rows. Sequences of one length are
+ * used in their order. */
 typedef struct weft__pattern {
     struct weft__pattern *next;
     int64_t times;
     int32_t pieces, length[];
 } weft__pattern;
 weft__pattern *weft__pattern_new(weft__pattern *next, int64_t times, int32_t pieces);
-/* Packs left[length] sequences of each length, left [capacity + 1], by patterns before *first; left is
- * changed. False, with a message: no memory. */
+/* Packs left[length] sequences of each length into patterns, which it prepends to *first. left [capacity + 1]
+ * is changed. Returns false, with a message, if memory is short. */
 typedef bool weft__packing(int64_t *left, int64_t capacity, int64_t limit, weft__pattern **first);
 weft__packing weft__pack_lpfhp, weft__pack_exact_fill;
 /* Plans by patterns. */

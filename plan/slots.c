@@ -1,8 +1,8 @@
-/* slots.c - planners of slots: rows that take the next sequence when they are free. */
+/* slots.c - planners of slots, rows that take the next sequence as soon as they are free. */
 #include <stdlib.h>
 #include "plan/planners.h"
 
-/* ---- each slot when it is free ---- */
+/* ---- each slot continues when it is free ---- */
 static bool earlier(weft__bin a, weft__bin b)
 {
     return a.load < b.load || (a.load == b.load && a.slot < b.slot);
@@ -29,8 +29,7 @@ void weft__bins_begin(weft__bin *heap, int64_t n)
         heap[i] = (weft__bin){ 0, i };
 }
 
-/* Fills row [n] with the slot of each sequence, dealt in this order. Returns the tokens of the fullest
- * slot. */
+/* Fills row [n] with the slot of each sequence, in this order. Returns the tokens of the fullest slot. */
 static int64_t deal_slots(const int32_t *len, const int32_t *order, int64_t n, weft__bin *heap, int64_t slots,
                           int32_t *row)
 {
@@ -61,11 +60,11 @@ weft_status weft__planner_refill(const int32_t *len, int64_t n, const weft_plan_
     return deal(len, n, o->slots, o->longest_first, o, p);
 }
 
-/* ---- slots that stop for all of them every window ---- */
+/* ---- all slots stop after every window ---- */
 typedef struct {
     int64_t sequence;
     int32_t done, carry;
-} reader; /* sequence -1: it has none */
+} reader; /* sequence -1: the slot is empty */
 
 static weft_status read_window(const int32_t *len, const int32_t *order, int64_t n, const weft_plan_opts *o,
                                reader *r, int64_t *next, weft_plan *p)
@@ -108,7 +107,7 @@ weft_status weft__planner_streams(const int32_t *len, int64_t n, const weft_plan
     return s;
 }
 
-/* ---- over ranks ---- */
+/* ---- balanced ranks ---- */
 weft_status weft__planner_balance(const int32_t *len, int64_t n, const weft_plan_opts *o, weft_plan *p)
 {
     return o->method == WEFT_BALANCE_KK ? weft__plan_differencing(len, n, o, p) :

@@ -1,23 +1,23 @@
-/* split.c - a plan's rows dealt to shards, each of which has a plan of its own with as many batches. So the
- * states that a row carries on stay where they are. */
+/* split.c - splits a plan by rows into one plan for each shard, with the same number of batches. So the
+ * states of a row stay in its shard. */
 #include <stdlib.h>
 #include "plan/plan.h"
 
 typedef struct {
     const weft_plan *p;
-    int64_t shards, rows;                        /* rows: most of a batch */
-    int32_t *local;                              /* [segments] its number in its batch, of its shard alone */
+    int64_t shards, rows;                        /* rows: the largest number of a batch */
+    int32_t *local;                              /* [segments] number in the batch of its shard */
     weft_plan *out;
 } split;
 
-/* Neighbours, as evenly as they go. */
+/* Neighbouring rows share a shard, as evenly as possible. */
 static int64_t shard_of(const split *t, int64_t row) { return row * t->shards / t->rows; }
 static int64_t first_row(const split *t, int64_t shard)
 {
     return (shard * t->rows + t->shards - 1) / t->shards;
 }
 
-/* How many rows of this batch a shard has. */
+/* Returns the number of rows of a batch in a shard. */
 static int64_t rows_of(const split *t, int64_t batch, int64_t shard)
 {
     int64_t rows = t->p->batch[batch].rows, from = first_row(t, shard), end = first_row(t, shard + 1);
@@ -25,7 +25,7 @@ static int64_t rows_of(const split *t, int64_t batch, int64_t shard)
     return end > from ? end - from : 0;
 }
 
-/* What the state that segment i carries on is called in its shard; *carry -1: it carries none. */
+/* Translates the carry of segment i into its shard's numbers; *carry is -1 if it carries no state. */
 static weft_status carry_of(const split *t, int64_t batch, int64_t i, int32_t *carry)
 {
     const weft_segment *s = t->p->segment + i, *from;
@@ -74,7 +74,7 @@ static weft_status add_batch(const split *t, int64_t batch)
     return s;
 }
 
-/* What the others have is dropped here. */
+/* Tokens of other shards count as dropped. */
 static void count(const split *t, int64_t shard)
 {
     weft_plan *o = t->out + shard;
@@ -109,8 +109,8 @@ weft_status weft_plan_split(const weft_plan *plan, int shards, weft_plan *out)
     for (int k = 0; out && k < shards; k++)
         out[k] = (weft_plan){ 0 };
     if (!plan || !out || shards < 1 || plan->shard)
-        return weft_plan_refuse(WEFT_EARG, "plan_split: a whole plan, 1 shard or more and room for a plan of "
-                                           "each are expected%s",
+        return weft_plan_refuse(WEFT_EARG, "plan_split: expected a whole plan, 1 shard or more and room "
+                                           "for a plan of each%s",
                                 plan && plan->shard ? "; this one is of a shard" : "");
     weft_status s = weft__plan_is_sound(plan, INT64_MAX, "plan_split: ");
     if (s != WEFT_OK)

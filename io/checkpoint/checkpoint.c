@@ -1,7 +1,8 @@
-/* checkpoint.c - weft_save: module, optimiser, random streams and the user's items into one sealed HDF5 file.
+/* checkpoint.c - weft_save: writes module, optimiser, random streams and the program's items to one sealed
+ * HDF5 file.
  *
- * The same state gives the same bytes: no times, nothing of the process, random streams by name, and those
- * that were never drawn from left out, since they are as good as new. */
+ * The same state gives the same bytes. The file has no times and nothing about the process. Random streams
+ * are sorted by name, and those never used are left out, because a new stream is the same. */
 #include <stdlib.h>
 #include <string.h>
 #include "io/checkpoint/checkpoint.h"
@@ -78,12 +79,12 @@ char *weft__order_of(const weft_module *m)
 weft_status weft__usable(const weft_module *m, const char *function, const char *path)
 {
     if (!path || !*path)
-        return weft__file_fail(WEFT_EARG, "%s: a path is expected", function);
+        return weft__file_fail(WEFT_EARG, "%s: expected a path", function);
     if (!m || !m->w)
         return weft__file_fail(WEFT_EARG, "%s: %s: the module is NULL or could not be made", function, path);
     weft_synchronize(m->w);                             /* reports failures of the device */
     if (m->w->status)
-        return weft__file_fail(m->w->status, "%s: %s is left alone, since the context has failed: %s",
+        return weft__file_fail(m->w->status, "%s: %s: the context has failed: %s",
                                function, path, weft_error_message(m->w));
     return WEFT_OK;
 }

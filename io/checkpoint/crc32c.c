@@ -1,10 +1,11 @@
-/* crc32c.c - CRC-32C, eight bytes at a time by eight tables (Kounavis & Berry 2005). Any burst of 32 bits and
- * any three flipped bits in up to 268 MB are found for certain, anything else but for one case in four
- * billion. */
+/* crc32c.c - CRC-32C, eight bytes at a time with eight tables (Kounavis & Berry 2005).
+ *
+ * It detects every burst of up to 32 bits, and every three flipped bits in up to 268 MB. It misses one in
+ * four billion other errors. */
 #include <pthread.h>
 #include "io/io.h"
 
-static uint32_t table[8][256];                   /* table[k][b]: of the byte b with k zero bytes behind it */
+static uint32_t table[8][256];                   /* table[k][b]: of byte b followed by k zero bytes */
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 
 static void fill_table(void)

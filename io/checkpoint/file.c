@@ -1,10 +1,9 @@
-/* file.c - the file of a checkpoint: HDF5 behind a seal of 512 bytes, HDF5's own "user block", which every
+/* file.c - the file of a checkpoint: HDF5 after a seal of 512 bytes, HDF5's own "user block", which every
  * reader skips.
  *
- * The seal is text: the format's version, the number of bytes behind it and their CRC-32C. It is compared
- * before libhdf5 sees the file, so nothing that is damaged is ever parsed, whether numbers, attributes, names
- * or libhdf5's own structures were hit; and the seal itself is a function of the rest, so it cannot be
- * damaged unseen either. */
+ * The seal is text: the format's version, the number of bytes after it, and their CRC-32C. It is checked
+ * before libhdf5 reads the file, so damaged numbers, attributes, names or structures of libhdf5 are never
+ * parsed. The seal is a function of the other bytes, so damage to the seal is also detected. */
 #include <stdlib.h>
 #include <string.h>
 #include "io/checkpoint/checkpoint.h"

@@ -1,9 +1,9 @@
-/* foreign_formats.c - recognises files of other programs by their first bytes, whatever their names, where
- * weights are expected, and says how to convert them. */
+/* foreign_formats.c - recognises files of other programs by their first bytes, where weights are expected,
+ * and explains how to convert them. */
 #include <string.h>
 #include "io/io.h"
 
-/* the first n bytes of a file of `size` */
+/* the first n bytes of a file of `size` bytes */
 typedef struct { const unsigned char *at; size_t n, size; } head;
 
 static bool begins(const head *h, size_t from, const char *with, size_t n)
@@ -12,14 +12,15 @@ static bool begins(const head *h, size_t from, const char *with, size_t n)
 }
 
 /* ---- zip: torch.save and numpy.savez ---- */
-static bool zip_with(const head *h, const char *ending)          /* whose first entry's name ends so */
+static bool zip_with(const head *h, const char *ending)          /* whether the name of the first entry has
+                                                                  * this ending */
 {
     enum { NAME_SIZE = 26, NAME = 30 };
     size_t n = strlen(ending), name = h->n < NAME ? 0 : h->at[NAME_SIZE] + 256u * h->at[NAME_SIZE + 1];
     return begins(h, 0, "PK\3\4", 4) && name >= n && begins(h, NAME + name - n, ending, n);
 }
 
-static bool is_torch(const head *h)              /* before 1.6 a pickle of a number, which is torch's own */
+static bool is_torch(const head *h)  /* before PyTorch 1.6: a pickle of a number that only torch writes */
 {
     return zip_with(h, "/data.pkl") || zip_with(h, "/.format_version") ||
            begins(h, 0, "\x80\2\x8a\nl\xfc\x9c\x46\xf9 j\xa8P\x19.", 15);
@@ -33,7 +34,7 @@ static bool is_pickle(const head *h)
 }
 
 /* ---- others ---- */
-static bool is_safetensors(const head *h)        /* the length of a JSON text, and that text */
+static bool is_safetensors(const head *h)        /* the length of a JSON text, then that text */
 {
     uint64_t text = 0;
     for (int i = 7; i >= 0 && h->n > 10; i--)
@@ -42,7 +43,7 @@ static bool is_safetensors(const head *h)        /* the length of a JSON text, a
            (h->at[9] == '"' || h->at[9] == '}' || h->at[9] == ' ');
 }
 
-/* a protobuf: field 1 the format's version, then the producer, a domain, opsets or the graph */
+/* a protobuf: field 1 is the format's version, then the producer, a domain, opsets or the graph */
 static bool is_onnx(const head *h)
 {
     return h->n > 8 && h->at[0] == 0x08 && h->at[1] >= 1 && h->at[1] < 64 &&
@@ -52,7 +53,7 @@ static bool is_onnx(const head *h)
 }
 
 /* ---- messages ---- */
-/* Tensors of any float type, bfloat16 too, parameters, and the state dict inside a training checkpoint. */
+/* Tensors of any float type, parameters, and the state dict inside a training checkpoint. */
 #define TENSORS                                                                                  \
     "[f.create_dataset(k, data=v.detach().double().numpy()) for k, v in s.items() if hasattr(v, " \
     "'detach')]"
@@ -68,7 +69,7 @@ static const struct { bool (*is)(const head *); const char *what, *values, *stor
     { is_npz, "a NumPy archive (.npz), not a checkpoint of weft.", "import numpy; s = numpy.load(path); ",
       ARRAYS },
     { is_zip, "a zip archive, not a checkpoint of weft.", NULL, NULL },
-    /* its length may begin as a pickle does: 640 bytes, say */
+    /* its length may look like a pickle, for example 640 bytes */
     { is_safetensors, "a safetensors file, not a checkpoint of weft.",
       "import safetensors.torch; s = safetensors.torch.load_file(path); ", TENSORS },
     { is_pickle, "a pickle of Python's, not a checkpoint of weft.",

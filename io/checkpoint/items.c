@@ -1,5 +1,5 @@
-/* items.c - the user's items: arrays of numbers, texts and bytes by name, next to the weights or read before
- * a model is built. */
+/* items.c - the program's items in a checkpoint: arrays of numbers, texts and bytes by name. They can be read
+ * before the model is built. */
 #include <stdlib.h>
 #include <string.h>
 #include "io/checkpoint/checkpoint.h"

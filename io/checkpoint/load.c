@@ -1,12 +1,14 @@
-/* load.c - weft_load and weft_load_matching: everything is read and compared first, then put in place, so
- * that an error leaves module, optimiser, streams and items as they were. */
+/* load.c - weft_load and weft_load_matching.
+ *
+ * They first read and compare everything, then put it in place. So an error leaves module, optimiser, streams
+ * and items unchanged. */
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 #include "core/locale.h"
 #include "io/checkpoint/checkpoint.h"
 
-/* ---- numbers that wait until everything was read and found good ---- */
+/* ---- values that wait until everything has been read and checked ---- */
 void *weft__hold(weft__stage *s, void *to, size_t bytes, bool device)
 {
     if (weft__h5_status(s->h))
@@ -48,7 +50,7 @@ weft_status weft__stage_end(weft__stage *s, const weft_module *m)
 {
     weft *w = m ? m->w : NULL;
     weft_status status = weft__h5_end(s->h);
-    for (weft__held *k = s->first, *next; k; k = next) {          /* in the order of reading: the last wins */
+    for (weft__held *k = s->first, *next; k; k = next) {  /* in the order of reading, so the last one wins */
         next = k->next;
         if (!status)
             deliver(w, k);
@@ -62,7 +64,7 @@ weft_status weft__stage_end(weft__stage *s, const weft_module *m)
     return status;
 }
 
-/* ---- what a partial load finds, a line each; without a report the first finding is the error ---- */
+/* ---- findings of a partial load, one a line; without a report the first one is the error ---- */
 static void append_line(weft_load_report *r, const char *word, const char *text)
 {
     static const char more[] = "...\n";
@@ -114,10 +116,10 @@ static bool agrees(loading *l, const weft__parameter *p, const char *path, const
     }
     weft__h5_notes(h, path, is_notes, sizeof is_notes);
     weft__notes_of(p, want_notes);
-    if (strcmp(is_notes, want_notes))            /* before the shape: an LSTM is no GRU of another shape */
+    if (strcmp(is_notes, want_notes))            /* before the shape: a GRU is not an LSTM of another shape */
         weft__found(h, l->report, WEFT__OTHER_LAYER, "%s is of a layer with \"%s\", the module's has \"%s\"",
                     path, is_notes, want_notes);
-    else if (is.type != want->type && l->report)  /* no other library's numbers, which it would leave out */
+    else if (is.type != want->type && l->report)  /* a partial load would leave out every weight */
         weft__h5_fail(h, WEFT_EFORMAT, "%s is %s, the module has %s", path, weft__kind_text(&is, is_text),
                       weft__kind_text(want, want_text));
     else if (!weft__kind_same(&is, want))
@@ -174,7 +176,7 @@ static bool is_state(const char *name, bool is_group, void *user)
     return known;
 }
 
-/* To be freed; NULL: not there, or an error. */
+/* To be freed; NULL: it does not exist, or an error. */
 static char *text_of(weft__h5 *h, const char *path)
 {
     weft__kind k;
@@ -182,7 +184,7 @@ static char *text_of(weft__h5 *h, const char *path)
     return found ? weft__h5_read_new(h, path, &k, WEFT__CHARS, NULL) : NULL;
 }
 
-/* the vectors of the optimiser know no names, so the order of those must agree */
+/* the optimiser's vectors have no names, so the order of the parameters must agree */
 static void check_order(loading *l)
 {
     char *own = weft__order_of(l->m), *theirs = text_of(l->stage.h, "optimizer/order");
@@ -211,7 +213,7 @@ static void check_rule(weft__h5 *h, const weft__saved *rule)      /* a rule is c
                       (uint64_t)is < 4 ? names[is] : "of an unknown rule", names[want]);
 }
 
-/* The numbers are refused before anything is changed. */
+/* Refuses wrong values before anything is changed. */
 static void hold_numbers_of_optimiser(loading *l, weft_optim *o, const weft__saved *entry, const char *path,
                                       const weft__kind *k)
 {
@@ -247,11 +249,11 @@ static void hold_optimiser(loading *l, weft_optim *o)
 }
 
 /* ---- random streams ---- */
-/* A counter that no run can have reached would soon overflow. */
+/* Refuses a counter that no run can have reached, because it would soon overflow. */
 static void check_counter(weft__h5 *h, const char *path, uint64_t count)
 {
     if (!weft__h5_status(h) && count > INT64_MAX / 2)
-        weft__h5_fail(h, WEFT_EFORMAT, "%s is damaged: it counts %lld draws; 0 .. 2^62 are expected", path,
+        weft__h5_fail(h, WEFT_EFORMAT, "%s is damaged: it counts %lld draws; expected 0 .. 2^62", path,
                       (long long)count);
 }
 
@@ -265,11 +267,11 @@ static void hold_numbers(weft__stage *s, weft_stream *to, uint64_t key, uint64_t
     }
 }
 
-/* NULL: no memory, which is the file function's error only */
+/* NULL: memory is short, which is an error of the file function only */
 static weft_stream *stream_of(weft *w, const char *name)
 {
     weft__listener *listener = weft__hush(w);
-    weft_stream *s = weft_stream_of(w, name);    /* as good as none while its count is 0 */
+    weft_stream *s = weft_stream_of(w, name);    /* unused while its count is 0 */
     weft__unhush(w, listener, !s);
     return s;
 }
@@ -303,7 +305,7 @@ static void hold_streams(weft__stage *s, weft *w)
     check_counter(s->h, "streams/draw", draw);
     weft__hold_set(s, "streams/seed", &one, WEFT__I64, &w->random.seed, false);
     weft__hold_set(s, "streams/draw", &one, WEFT__I64, &w->random.draw, false);
-    /* those that the file does not have start anew */
+    /* streams that the file does not have start anew */
     for (weft_stream *k = w->random.streams; k; k = k->next)
         hold_numbers(s, k, weft__hash(seed, k->name), 0);
     for (int i = 0; !weft__h5_status(s->h); i++) {
@@ -314,12 +316,12 @@ static void hold_streams(weft__stage *s, weft *w)
     }
 }
 
-/* ---- all of it ---- */
+/* ---- the whole ---- */
 weft_status weft__load_image(const char *path, const weft__image *image, weft_module *m, weft_optim *o,
                              const weft_checkpoint_item *items, int64_t n)
 {
     loading l = { .m = m };
-    bool items_only = !m && n && !o;             /* of a file that need not fit a module */
+    bool items_only = !m && n && !o;             /* then the file need not fit a module */
     weft_status s = items_only ? WEFT_OK : weft__usable_with(m, o, "weft_load", path);
     if (!s)
         s = weft__items_good("weft_load", items, n);

@@ -1,4 +1,4 @@
-/* paths.c - a root's parameters and buffers sorted by path, so that a file of n names is compared with a
+/* paths.c - a table of a root's parameters and buffers sorted by path. It compares a file of n names with a
  * module of n names in little more than linear time. */
 #include <stdlib.h>
 #include <string.h>

@@ -1,7 +1,8 @@
-/* state_dict.c - weights from and for other programs: data sets under PyTorch's names, flat
- * ("encoder.weight") or nested ("encoder/weight"), as h5py writes a state dict. Such files have no checksums,
- * so they come in through this door only, and a checkpoint, whole or damaged, is turned away: its damage
- * would have no one to notice it here. */
+/* state_dict.c - reads and writes weights for other programs: data sets under PyTorch's names, flat
+ * ("encoder.weight") or nested ("encoder/weight"), as h5py writes a state dict.
+ *
+ * Such files have no checksums. So this reader refuses a checkpoint, because here its damage would not be
+ * detected. */
 #include <stdlib.h>
 #include <string.h>
 #include "io/checkpoint/checkpoint.h"
@@ -13,12 +14,13 @@ typedef struct importing {
     weft_module *m;
     weft_load_report *report;
     weft__paths table;
-    const char *group;                           /* that is visited */
+    const char *group;                           /* the group that is visited */
     int depth, objects;
-    void (*unneeded)(struct importing *l, const char *path);      /* is called for sets without a parameter */
+    void (*unneeded)(struct importing *l, const char *path);      /* called for sets that belong to no
+                                                                   * parameter */
 } importing;
 
-/* including tied names */
+/* includes tied names */
 static const weft__parameter *next_below(const weft_module *m, const weft__parameter *p)
 {
     p = p ? p->later : m->root->first;
@@ -39,7 +41,7 @@ static bool locate(weft__h5 *h, const weft_module *m, const weft__parameter *p, 
     return weft__h5_find(h, path, k);
 }
 
-/* Notes the parameters that the file has, so that a tied one may come under another name. */
+/* Notes the parameters that the file has, so that a tied one may have another name. */
 static void find_all(importing *l)
 {
     char path[WEFT__NAMED];
@@ -55,7 +57,7 @@ static bool set_fits(importing *l, const char *path, const weft__kind *is, const
     weft__kind same = *is;
     same.type = want->type;
     if (!weft__number_is_float(is->type) && !weft__number_is_int(is->type)) {
-        weft__h5_fail(l->stage.h, WEFT_EFORMAT,      /* it must not be left out in silence */
+        weft__h5_fail(l->stage.h, WEFT_EFORMAT,      /* leaving it out without an error would hide it */
                       "%s is %s; integers and floating-point numbers are read, float16 and bfloat16 too",
                       path, weft__kind_text(is, a));
         return false;
@@ -67,7 +69,7 @@ static bool set_fits(importing *l, const char *path, const weft__kind *is, const
     return false;
 }
 
-/* Compares the numbers held last with those that came under another name of p. */
+/* Compares the values held last with those stored under another name of p. */
 static void check_tied(importing *l, const weft__parameter *p, const char *path)
 {
     const weft__held *last = l->stage.last;
@@ -107,7 +109,7 @@ static bool is_needed(const importing *l, const char *path)
     return weft__paths_find(&l->table, l->m, name);
 }
 
-/* Visits the data sets of a group and of those below it. */
+/* Visits the data sets of a group and its subgroups. */
 static bool visit_entry(const char *name, bool is_group, void *user)
 {
     importing *l = user;

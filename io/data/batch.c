@@ -1,4 +1,4 @@
-/* batch.c - sequences of a dataset, by their numbers, as one ragged tensor of a step. */
+/* batch.c - makes a ragged tensor of the step from sequences of a dataset. */
 #include <string.h>
 #include "core/context.h"
 #include "io/data/data.h"
@@ -12,12 +12,12 @@ static bool is_plausible(weft *w, const weft_dataset *d, const int32_t *index, i
                    d ? "the dataset has no lengths or no offsets" : "no dataset given");
     else if (n < 0 || n >= INT32_MAX || (n && !index))
         weft__fail(w, WEFT_EARG,
-                   "dataset_batch: %lld indices%s; 0 or more, fewer than 2^31 - 1, are expected",
+                   "dataset_batch: %lld indices%s; expected 0 or more, fewer than 2^31 - 1",
                    (long long)n, index ? "" : ", index is NULL");
     return !w->status;
 }
 
-/* Whether sequence index[i] exists, and its offsets fit its length. */
+/* Returns whether sequence index[i] exists, and its offsets agree with its length. */
 static bool is_there(weft *w, const weft_dataset *d, const int32_t *index, int64_t i)
 {
     int64_t s = index[i];
@@ -33,7 +33,7 @@ static bool is_there(weft *w, const weft_dataset *d, const int32_t *index, int64
     return !w->status;
 }
 
-/* Lengths and ids of the batch; their tokens, -1 on failure. */
+/* Fills lengths and ids of the batch. Returns its tokens; -1 on failure. */
 static int64_t measure(weft *w, const weft_dataset *d, const int32_t *index, int64_t n, int32_t *len,
                        int64_t *id)
 {

@@ -1,8 +1,7 @@
-/* csv.c - CSV as in RFC 4180: quoted fields, doubled quotes, line ends within quotes; every message names
+/* csv.c - reads CSV as in RFC 4180: quoted fields, doubled quotes, line ends within quotes. Messages name
  * file and line.
  *
- * The file is read whole and cut in place: a field becomes a 0-terminated string in place, since unquoting
- * only shortens. */
+ * The file is read whole. A field is terminated in place, because unquoting only shortens it. */
 #include <ctype.h>
 #include <errno.h>
 #include <math.h>
@@ -16,18 +15,18 @@ typedef struct { char *text; int64_t size; } field;
 typedef struct {
     const char *path;
     char *at, *end;
-    int64_t line, next_line;                     /* of the record just read, of the one after it; from 1 */
+    int64_t line, next_line;                     /* of the last record and of the next one, from 1 */
     field *fields; int n, room;
-    weft__table *t;                              /* gets the numbers of these columns, and the ids */
+    weft__table *t;                              /* receives the numbers and the ids */
     const char *id, *const *names;
     bool reals;                                  /* see weft__read_table */
-    int *where;                                  /* [1 + columns] places in a record, the id's first */
+    int *where;                                  /* [1 + columns] positions in a record, the id's first */
     char delimiter;
     bool empty_is_nan;
     weft_status status;
 } csv;
 
-/* Fails with a format error, whose message begins with file and line. Returns false. */
+/* Fails with a format error whose message begins with file and line. Returns false. */
 static bool __attribute__((format(printf, 2, 3))) fail(csv *c, const char *format, ...)
 {
     char why[1000];
@@ -60,7 +59,7 @@ static bool add_field(csv *c, char *text, char *end)
     return true;
 }
 
-static bool is_end(const csv *c)                 /* of a field */
+static bool is_end(const csv *c)                 /* end of a field */
 {
     return c->at == c->end || *c->at == c->delimiter || *c->at == '\n' ||
            (*c->at == '\r' && c->at + 1 < c->end && c->at[1] == '\n');
@@ -82,8 +81,8 @@ static bool quoted(csv *c, char **stop)
     return fail(c, "a quote that is never closed");
 }
 
-/* One field; *more: another follows on the line. Its terminating 0 is set only after the separator was
- * looked at. */
+/* Reads one field; *more: another one follows on the line. The final 0 is set only after the separator was
+ * read. */
 static bool next_field(csv *c, bool *more)
 {
     char *text = c->at, *stop = NULL;
@@ -101,12 +100,12 @@ static bool next_field(csv *c, bool *more)
         c->next_line++;
     }
     c->at += c->at < c->end;
-    /* the byte after the text: a separator, a quote, or the 0 that ends the file */
+    /* the byte after the text: a separator, a quote, or the 0 at the end of the file */
     *stop = 0;
     return add_field(c, text, stop);
 }
 
-/* The fields of the next line that is not empty; false at the end and on errors. */
+/* Reads the fields of the next line that is not empty. Returns false at the end and on errors. */
 static bool next_record(csv *c)
 {
     bool empty = true;
@@ -122,8 +121,8 @@ static bool next_record(csv *c)
 }
 
 /* ---- columns ---- */
-/* A column that is not there: the header has others, and one column that holds them all is a file with
- * another delimiter. */
+/* Reports a missing column. If one column of the header contains all names, the file has another
+ * delimiter. */
 static void no_column(csv *c, const char *name)
 {
     char why[900];
@@ -167,7 +166,7 @@ static bool read_header(csv *c)
     return true;
 }
 
-/* Whether a text is an integer that a double does not hold: one of 2^53 or more whose digits do not come
+/* Returns whether a text is an integer that a double does not hold: 2^53 or more, and its digits do not read
  * back. */
 static bool is_rounded(const char *text, double value)
 {
@@ -182,7 +181,7 @@ static bool is_rounded(const char *text, double value)
     return strlen(digits) != n || memcmp(digits, text, n) != 0;
 }
 
-/* Makes an integer the column's origin, and takes it off the rows before. */
+/* Makes an integer the column's origin, and subtracts it from the earlier rows. */
 static bool set_origin(csv *c, int64_t column, int64_t origin)
 {
     double *before = c->t->column[column];
@@ -191,13 +190,13 @@ static bool set_origin(csv *c, int64_t column, int64_t origin)
         if (!weft__move_origin(&before[r], 0, origin))
             return fail(c,
                         "column \"%.60s\": a double does not hold the number of row %lld, %.17g, less the "
-                        "column's first large integer, %lld; integers nearer to it are expected",
+                        "column's first large integer, %lld; expected integers nearer to it",
                         c->names[column], (long long)r, before[r], (long long)origin);
     return true;
 }
 
-/* Takes the column's origin off a number, which becomes the origin itself if there is none and a double
- * does not hold it. */
+/* Subtracts the column's origin from a number. Without an origin, a number that a double does not hold
+ * becomes the origin. */
 static bool take_origin(csv *c, int64_t column, const char *text, double *value)
 {
     int64_t *origin = &c->t->origin[column], integer;
@@ -218,7 +217,7 @@ static bool take_origin(csv *c, int64_t column, const char *text, double *value)
     if (*origin)
         return fail(c,
                     "column \"%.60s\": a double does not hold %.40s less the column's first large integer, "
-                    "%lld; integers nearer to it are expected",
+                    "%lld; expected integers nearer to it",
                     c->names[column], text, (long long)*origin);
     return fail(c,
                 "column \"%.60s\": a double does not hold the integer %.40s; write it from a later origin, "
@@ -237,7 +236,7 @@ static bool read_number(csv *c, int64_t column, double *out)
     }
     errno = 0;
     double value = strtod(f->text, &end);
-    /* before blanks are skipped: blanks alone are not a number */
+    /* before blanks are skipped, because blanks alone are not a number */
     bool none = end == f->text;
     while (*end == ' ' || *end == '\t')
         end++;
@@ -267,8 +266,8 @@ static bool read_record(csv *c, int width)
     return true;
 }
 
-/* Texts end with a 0 here, so one in a field would cut it, silently; and UTF-16 is full of them. Lines
- * that end with \r alone would be one header. */
+/* Refuses a text with a 0 byte, which would cut a field without an error; UTF-16 has many. Also refuses lines
+ * that end with \\r alone, because they would form one header. */
 static bool is_text(csv *c, const char *text, size_t size)
 {
     const char *zero = memchr(text, 0, size), *end = memchr(text, '\r', size);
@@ -299,7 +298,8 @@ static void read_rows(csv *c)
     if (!c->id && !weft__table_add_id(c->t, c->path))
         no_memory(c);
     else if (!c->id)
-        c->t->run[0] = (weft__stretch){ c->path, 0, c->t->rows, 0 };  /* an empty file is an empty series */
+        c->t->run[0] = (weft__stretch){ c->path, 0, c->t->rows, 0 };  /* a file without rows is an empty
+                                                                       * series */
 }
 
 weft_status weft__csv_opts_good(const char *function, const weft_csv_opts *opts)
@@ -308,8 +308,8 @@ weft_status weft__csv_opts_good(const char *function, const weft_csv_opts *opts)
     if (!d || d == '\t' || (d >= ' ' && d < 127 && !isalnum(d) && !strchr("\"+-.", d)))
         return WEFT_OK;
     return weft__file_fail(WEFT_EARG,
-                           "%s: the delimiter is byte %d; a character that can neither be in a number nor "
-                           "quote or end a field is expected",
+                           "%s: the delimiter is byte %d; expected a character that can neither be in a "
+                           "number nor quote or end a field",
                            function, d);
 }
 

@@ -1,4 +1,4 @@
-/* dataset.c - ragged data in memory, and from text: each line is a sequence and each byte a token. */
+/* dataset.c - ragged data in memory, and from text files: each line is a sequence, each byte a token. */
 #include <stdlib.h>
 #include <string.h>
 #include "io/data/data.h"
@@ -39,7 +39,8 @@ void weft_dataset_free(weft_dataset *data)
 /* ---- text ---- */
 static void add_token(weft_dataset *d, int64_t *tokens, unsigned char token) { d->ints[(*tokens)++] = token; }
 
-/* Adds a line. ended: by \n, which is not one of its bytes. Returns false if it has 2^31 tokens. */
+/* Adds a line. ended: it ended with \
+ * , which is not in its bytes. Returns false if it has 2^31 tokens or more. */
 static bool add_line(weft_dataset *d, int64_t *tokens, const weft_text_opts *o, const unsigned char *line,
                      const unsigned char *end, bool ended)
 {
@@ -58,7 +59,7 @@ static bool add_line(weft_dataset *d, int64_t *tokens, const weft_text_opts *o, 
     return true;
 }
 
-/* *line: the one that was read last, from 1 on. */
+/* line: number of the last line read, from 1. */
 static bool add_lines(weft_dataset *d, const weft_text_opts *o, const unsigned char *at, size_t size,
                       int64_t *line)
 {

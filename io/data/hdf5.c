@@ -1,5 +1,5 @@
-/* hdf5.c - ragged data in HDF5: below a group the data sets "rows" [N, columns] (or "tokens" [N] for ints)
- * and "lengths" [n]. */
+/* hdf5.c - ragged data in HDF5: in a group, the data sets "rows" [N, columns], or "tokens" [N] for ints, and
+ * "lengths" [n]. */
 #include <stdlib.h>
 #include <string.h>
 #include "io/data/data.h"
@@ -26,7 +26,7 @@ static void read_lengths(weft__h5 *h, const char *group, weft_dataset *d)
     free(len);
 }
 
-/* As many rows as the lengths say. */
+/* Checks that the set has the rows that the lengths require. */
 static bool set_fits(weft__h5 *h, const char *path, const weft__kind *kind, const weft_dataset *d)
 {
     int64_t total = 0;
@@ -38,7 +38,7 @@ static bool set_fits(weft__h5 *h, const char *path, const weft__kind *kind, cons
     return total == kind->size[0];
 }
 
-/* The set with the rows, or the tokens; false: an error. */
+/* Finds the data set of the rows or tokens. Returns false on failure. */
 static bool find_rows(weft__h5 *h, const char *group, weft_dataset *d, char path[WEFT__H5_PATH],
                       weft__kind *kind)
 {
@@ -51,7 +51,7 @@ static bool find_rows(weft__h5 *h, const char *group, weft_dataset *d, char path
                       group ? group : "/");
     else if (tokens ? kind->rank != 1 || !weft__number_is_int(kind->type) :
                       kind->rank != 2 || !weft__number_is_any(kind->type) || kind->size[1] < 1)
-        weft__h5_fail(h, WEFT_EFORMAT, "\"%s\" is %s; %s were expected", path, weft__kind_text(kind, text),
+        weft__h5_fail(h, WEFT_EFORMAT, "\"%s\" is %s; expected %s", path, weft__kind_text(kind, text),
                       tokens ? "integers [N]" : "numbers [N, columns]");
     else
         d->columns = tokens ? 0 : kind->size[1];
@@ -122,8 +122,8 @@ weft_status weft_write_hdf5(const weft_dataset *data, const char *path, const ch
     char place[WEFT__H5_PATH];
     if (!path || !consistent(data) || !weft__h5_join(place, group, "lengths"))
         return weft__file_fail(WEFT_EARG,
-                               "weft_write_hdf5: a path, a group of at most %d bytes, and a dataset with "
-                               "lengths from 0 on are expected",
+                               "weft_write_hdf5: expected a path, a group of at most %d bytes, and a "
+                               "dataset with lengths from 0 on",
                                WEFT__H5_PATH - 16);
     weft__h5 *h = weft__h5_new(path, 0, false);
     if (!h)

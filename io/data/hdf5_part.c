@@ -1,22 +1,22 @@
-/* hdf5_part.c - parts of a dataset in HDF5. Opening reads the lengths, and finds the place of the numbers,
- * which are stored end to end. Then sequences are read by their place in the file, without libhdf5, so
- * several threads can read.
+/* hdf5_part.c - reads parts of a dataset in HDF5.
  *
- * Opening reads only the pages of the file that it needs. The file is not mapped into memory: if another
- * program cuts it off, a mapped page would end this process, and libhdf5 must see the bytes that were
- * checked. */
+ * Opening reads the lengths and finds the numbers, which are stored end to end. Then sequences are read by
+ * their position in the file, without libhdf5, so several threads can read.
+ *
+ * Opening reads only the pages that it needs. The file is not mapped into memory: if another program
+ * shortened it, a mapped page would end this process, and libhdf5 must see the bytes that were checked. */
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 #include "io/data/data.h"
 
-enum { PIECE = 1 << 20 };                        /* bytes that are converted in one go */
+enum { PIECE = 1 << 20 };                        /* bytes converted at a time */
 
 struct weft_hdf5 {
-    char *path, set[WEFT__H5_PATH];              /* of the file; in it, of the rows or tokens */
+    char *path, set[WEFT__H5_PATH];              /* of the file; of the rows or tokens in it */
     int file;
-    weft_dataset shape;                          /* rows or ints only if they are not stored end to end */
-    weft__kind kind; uint64_t at;                /* of the set; its first byte */
+    weft_dataset shape;                          /* has rows or ints only if they are not stored end to end */
+    weft__kind kind; uint64_t at;                /* kind of the set; position of its first byte */
 };
 
 static weft__number as_read(const weft_hdf5 *f)
@@ -59,7 +59,7 @@ weft_status weft_open_hdf5(const char *path, const char *group, weft_hdf5 **out)
     if (out)
         *out = NULL;
     if (!out || !path || !*path)
-        return weft__file_fail(WEFT_EARG, "weft_open_hdf5: a path and room for the file are expected");
+        return weft__file_fail(WEFT_EARG, "weft_open_hdf5: expected a path and room for the file");
     weft_hdf5 *f = calloc(1, sizeof *f);
     char *copy = strdup(path);
     weft_status status = f && copy ? WEFT_OK : weft__file_fail(WEFT_ENOMEM, "%s: out of memory", path);
@@ -104,7 +104,7 @@ static weft_status read_bytes(const weft_hdf5 *f, uint64_t at, void *bytes, size
     return weft__file_fail(p.status, "%s cannot be read: %s", f->path, p.why);
 }
 
-/* Reads n numbers from number `from` on, and converts them, piece by piece. */
+/* Reads and converts n numbers, starting at number `from`, piece by piece. */
 static weft_status read_converted(const weft_hdf5 *f, int64_t from, char *to, int64_t n)
 {
     size_t unit = weft__number_bytes(f->kind.type), own = weft__number_bytes(as_read(f));
@@ -147,7 +147,7 @@ weft_status weft__hdf5_rows(const weft_hdf5 *f, int64_t from, int64_t n, void *t
     return n ? read_rows(f, from, n, to) : WEFT_OK;
 }
 
-/* Lengths, and room for the rows; how many there are. */
+/* Allocates lengths and rows, and counts the tokens. */
 static weft_status begin(const weft_hdf5 *f, const int32_t *index, weft_dataset *d, int64_t *total)
 {
     size_t unit = weft__number_bytes(as_read(f)) * (size_t)width(f);
@@ -178,12 +178,12 @@ weft_status weft_read_hdf5_part(const weft_hdf5 *f, const int32_t *index, int64_
     if (out)
         *out = (weft_dataset){ 0 };
     if (!f || !out || n < 0 || n >= INT32_MAX || (n && !index))
-        return weft__file_fail(WEFT_EARG, "weft_read_hdf5_part: an open file, 0 .. 2^31 - 2 indices, and a "
-                                          "dataset are expected");
+        return weft__file_fail(WEFT_EARG, "weft_read_hdf5_part: expected an open file, 0 .. 2^31 - 2 "
+                                          "indices, and a dataset");
     for (int64_t i = 0; i < n; i++)
         if (index[i] < 0 || index[i] >= f->shape.n)
             return weft__file_fail(
-                WEFT_EARG, "weft_read_hdf5_part: %s: index %lld is sequence %d; 0 .. %lld are expected",
+                WEFT_EARG, "weft_read_hdf5_part: %s: index %lld is sequence %d; expected 0 .. %lld",
                 f->path, (long long)i, index[i], (long long)f->shape.n - 1);
     weft_status status = begin(f, index, &d, &total);
     const weft_dataset whole = weft_hdf5_shape(f);

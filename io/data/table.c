@@ -1,5 +1,5 @@
-/* table.c - columns that grow row by row, and the stretches of rows that have one id. Rows of equal ids
- * become one sequence, wherever they are in the file. */
+/* table.c - columns that grow row by row, and stretches of rows with one id. Rows of equal ids become one
+ * sequence, wherever they are in the file. */
 #include <stdlib.h>
 #include <string.h>
 #include "io/data/csv.h"
@@ -97,8 +97,8 @@ void weft__table_end(weft__table *t)
 }
 
 /* ---- ragged data ---- */
-/* Copies the rows in the order of their sequences. Returns false without memory, or for a sequence of 2^31
- * rows. */
+/* Copies the rows in the order of their sequences. Returns false if memory is short, or for a sequence of
+ * 2^31 rows or more. */
 static bool to_dataset(const weft__table *t, weft_dataset *d)
 {
     const weft__stretch *run = t->run;
@@ -140,7 +140,7 @@ weft_status weft_read_csv(const char *path, const char *id, const char *const *c
         *out = d;
     if (!arguments_are_complete(id, columns, n, out))
         return weft__file_fail(
-            WEFT_EARG, "weft_read_csv: a name for the id, at least one column and a dataset are expected");
+            WEFT_EARG, "weft_read_csv: expected a name for the id, at least one column and a dataset");
     weft_status status = weft__csv_opts_good("weft_read_csv", opts);
     if (status != WEFT_OK)
         return status;

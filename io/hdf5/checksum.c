@@ -15,7 +15,7 @@ static void add(state *s, const unsigned char *at)
         *word[i] += (uint32_t)at[0] | (uint32_t)at[1] << 8 | (uint32_t)at[2] << 16 | (uint32_t)at[3] << 24;
 }
 
-/* One step of mixing: x loses y, and y gets z. */
+/* One step of mixing: subtracts y from x, and adds z to y. */
 static void step(uint32_t *x, uint32_t *y, const uint32_t *z, int by)
 {
     *x -= *y;

@@ -1,11 +1,12 @@
-/* chunk_index.c - finds the chunks of data sets: B-trees of version 1, and the indexes that libhdf5 1.10 and
- * later write (layout 4; h5py's libver="latest", and files for SWMR), which are a single chunk, implicit
- * places, fixed and extensible arrays, B-trees of version 2. See "HDF5 File Format Specification" 3.0, VII
- * and III.A.
+/* chunk_index.c - finds the chunks of data sets.
  *
- * Each block of the later ones has its checksum, which is compared, and must be inside the file. An array has
- * an element for each chunk of the largest shape; its number is that of the chunk, row by row, the unlimited
- * axis first. */
+ * It reads B-trees of version 1 and the indexes of libhdf5 1.10 and later (layout 4; h5py's libver="latest",
+ * and files for SWMR): a single chunk, implicit positions, fixed and extensible arrays, B-trees of version 2.
+ * See "HDF5 File Format Specification" 3.0, VII and III.A.
+ *
+ * Each block of the later indexes has a checksum, which is verified, and must be inside the file. An array
+ * has one element for each chunk of the largest shape. Elements and chunks have the same numbers, row by row,
+ * the unlimited axis first. */
 #include <stdlib.h>
 #include <string.h>
 #include "io/hdf5/session.h"
@@ -17,9 +18,9 @@ static const char damaged[] = "has an index of chunks that is damaged",
 typedef struct {
     weft__h5 *h;
     const weft__h5_chunks *c;
-    weft__h5_chunk *list;                        /* by number, of an array or of the shape */
+    weft__h5_chunk *list;                        /* by number in the array or the shape */
     uint64_t n, records;                         /* length of the list; records of a tree so far */
-    size_t width;                                /* of an element in the file */
+    size_t width;                                /* bytes of an element in the file */
 } index_of;
 
 static uint64_t field(const weft__h5 *h, size_t at, size_t n) { return weft__h5_field(&h->read, at, n); }
@@ -46,7 +47,8 @@ void weft__h5_place_of_chunk(const weft__h5_chunks *c, uint64_t number, uint64_t
     }
 }
 
-/* A block of n bytes at an address, the last four its checksum; *at: its place in the image. */
+/* Checks a block of n bytes at an address, whose last four are its checksum; *at: its position in the
+ * image. */
 static bool block(const index_of *x, uint64_t address, uint64_t n, const char *signature, size_t *at)
 {
     const weft__h5_image *image = &x->h->read;
@@ -56,7 +58,7 @@ static bool block(const index_of *x, uint64_t address, uint64_t n, const char *s
            weft__h5_sum(image, *at, (size_t)n - 4, &sum) && field(x->h, *at + (size_t)n - 4, 4) == sum;
 }
 
-/* The element at a place: an address, and with filters the bytes of the chunk and the filters it skipped. */
+/* Reads an element: an address, and with filters the bytes of the chunk and the filters it skipped. */
 static weft__h5_chunk element(const index_of *x, size_t at)
 {
     weft__h5_chunk chunk = { field(x->h, at, 8), x->c->bytes, 0 };
@@ -73,26 +75,26 @@ static void elements(index_of *x, uint64_t first, uint64_t n, size_t at)
         x->list[first + i] = element(x, at + (size_t)i * x->width);
 }
 
-/* Keeps the width of elements. Returns whether it fits the filters. */
+/* Stores the width of elements. Returns whether it fits the filters. */
 static bool takes_width(index_of *x, uint64_t width)
 {
     x->width = (size_t)width;
     return x->c->filters ? width > 12 && width <= 20 : width == 8;
 }
 
-/* The same of an array by its header. */
+/* Checks the header of an array. */
 static bool is_array(index_of *x, size_t header)
 {
     return field(x->h, header + 4, 1) == 0 && field(x->h, header + 5, 1) == (x->c->filters > 0) &&
            takes_width(x, field(x->h, header + 6, 1));
 }
 
-static bool bit(const index_of *x, size_t bits, uint64_t i)      /* the highest of a byte first */
+static bool bit(const index_of *x, size_t bits, uint64_t i)      /* the highest bit of a byte comes first */
 {
     return field(x->h, bits + (size_t)(i / 8), 1) >> (7 - i % 8) & 1;
 }
 
-/* Pages of elements that follow one another, those whose bits are set, from bit `from` on; each has its
+/* Reads consecutive pages of elements whose bits are set, starting at bit `from`. Each page has its
  * checksum. */
 static const char *pages(index_of *x, uint64_t first, uint64_t n, uint64_t page, size_t bits, uint64_t from,
                          uint64_t address)
@@ -149,7 +151,7 @@ static const char *data_block(index_of *x, const level *l, uint64_t which, uint6
     return NULL;
 }
 
-/* The data blocks of a level, whose addresses are in a block of their own. */
+/* Reads the data blocks of a level, whose addresses are in a separate block. */
 static const char *super_block(index_of *x, const level *l, uint64_t address)
 {
     size_t at;
@@ -168,7 +170,8 @@ static const char *super_block(index_of *x, const level *l, uint64_t address)
 static int log_of(uint64_t v) { return v ? 63 - __builtin_clzll(v) : -1; }
 static bool is_power(uint64_t v) { return v && !(v & (v - 1)); }
 
-/* The levels of data blocks: those in the index block at `list`, then a super block for each. */
+/* Reads the levels of data blocks: those of the index block at `list`, then one super block for each
+ * level. */
 static const char *levels(index_of *x, size_t list, int in_index, int all, uint64_t least, level l)
 {
     const char *why = NULL;
@@ -207,7 +210,7 @@ static const char *extensible_array(index_of *x)
 
 /* ---- trees ---- */
 typedef struct { uint64_t node, record, most, total; size_t count, totals; } tree_level;
-enum { DEPTH = 8, NODE = 10 };                   /* NODE: signature, version, type, checksum */
+enum { DEPTH = 8, NODE = 10 };                   /* bytes of a node: signature, version, type, checksum */
 
 static const char *record(index_of *x, size_t at)
 {
@@ -269,11 +272,11 @@ static const char *tree(index_of *x)
     return root == HADDR_UNDEF || !n ? NULL : tree_node(x, l, (int)depth, root, n);
 }
 
-/* ---- the tree of version 1, whose nodes are never empty here, and whose chunks come in order ---- */
-/* Whether the key at a is less than the one at b; other readers search by this order. */
+/* ---- the tree of version 1: nodes are not empty, chunks are in order ---- */
+/* Returns whether the key at a is less than the one at b. Other readers search by this order. */
 static bool before(const index_of *x, size_t a, size_t b)
 {
-    for (int i = 0; i <= x->c->rank; i++) {      /* the last: within a number */
+    for (int i = 0; i <= x->c->rank; i++) {      /* the last one is within a number */
         uint64_t p = field(x->h, a + 8 + 8 * (size_t)i, 8), q = field(x->h, b + 8 + 8 * (size_t)i, 8);
         if (p != q)
             return p < q;
@@ -281,7 +284,7 @@ static bool before(const index_of *x, size_t a, size_t b)
     return false;
 }
 
-/* A key and the address of its chunk: bytes, skipped filters, the first place along each axis. */
+/* Reads a key and the address of its chunk: bytes, skipped filters, first position along each axis. */
 static const char *old_chunk(index_of *x, size_t key, uint64_t address)
 {
     const weft__h5_chunks *c = x->c;
@@ -322,11 +325,11 @@ static const char *old_node(index_of *x, uint64_t address, int height)
     return why;
 }
 
-/* ---- all of them ---- */
-/* The element that belongs to the chunk at these places; false: it has no number. */
+/* ---- all kinds ---- */
+/* Computes the number of the element of a chunk at these positions. Returns false if it has no number. */
 static bool number_in(const weft__h5_chunks *c, const uint64_t *place, uint64_t *number)
 {
-    int first = 0;                               /* the unlimited axis of an extensible array */
+    int first = 0;                               /* extensible arrays begin with the unlimited axis */
     while (c->kind == WEFT__EXTENSIBLE_ARRAY && first + 1 < c->rank && c->most[first] != UINT64_MAX)
         first++;
     *number = place[first];
@@ -338,7 +341,7 @@ static bool number_in(const weft__h5_chunks *c, const uint64_t *place, uint64_t 
     return true;
 }
 
-/* From the elements of an array, by their numbers, to the chunks of the shape. */
+/* Moves the elements of an array to the chunks of the shape. */
 static const char *take_from_array(index_of *x, const char *(*read)(index_of *), weft__h5_chunk *out,
                                    uint64_t chunks)
 {

@@ -1,7 +1,9 @@
-/* chunks.c - reads data sets in chunks, plain or compressed by gzip (deflate), bytes shuffled or not, as
- * h5py writes them. They are read without libhdf5, which trusts the file, and inflates a chunk to any size.
- * Here each chunk must exist once, be inside the file, and give exactly the bytes of a chunk, and no chunk is
- * longer than the set. zlib inflates into a buffer of one chunk. */
+/* chunks.c - reads data sets in chunks, plain or compressed by gzip (deflate), shuffled or not, as h5py
+ * writes them.
+ *
+ * It does not use libhdf5, which trusts the file and inflates a chunk to any size. Here each chunk must exist
+ * once, be inside the file, and give exactly the bytes of a chunk, and no chunk is longer than the set. zlib
+ * inflates into a buffer of one chunk. */
 #define ZLIB_CONST
 #include <stdlib.h>
 #include <string.h>
@@ -12,12 +14,12 @@ enum { DEFLATE = 1, SHUFFLE = 2, LARGER = 1 << 24 };
 
 typedef struct {
     weft__h5 *h;
-    const char *path;                            /* of the set */
+    const char *path;                            /* of the data set */
     const weft__h5_chunks *c;
     unsigned char *out;                          /* the whole set */
-    unsigned char *chunk, *turned;               /* one chunk; and before its bytes are put in order */
-    unsigned char *stored; size_t room;          /* bytes of a chunk, of a file that is not in memory */
-    z_stream z;                                  /* begun if chunks are compressed */
+    unsigned char *chunk, *turned;               /* one chunk, and its bytes before unshuffling */
+    unsigned char *stored; size_t room;          /* bytes of a chunk, if the file is not in memory */
+    z_stream z;                                  /* used if chunks are compressed */
 } reading;
 
 static uint64_t field(const weft__h5 *h, size_t at, size_t n) { return weft__h5_field(&h->read, at, n); }
@@ -38,11 +40,11 @@ static const char *extents(const weft__h5_set *s, weft__h5_chunks *c)
     return NULL;
 }
 
-/* The extents of a chunk, each of `width` bytes, then the bytes of a number. */
+/* Reads the extents of a chunk, each of `width` bytes, then the bytes of a number. */
 static const char *chunk_extents(const weft__h5 *h, size_t at, size_t width, weft__h5_chunks *c)
 {
     uint64_t bytes = c->element = (size_t)field(h, at + width * (size_t)c->rank, width);
-    bool larger = false;                         /* than the set, which may still grow */
+    bool larger = false;                         /* larger than the set, which may still grow */
     for (int i = 0; i < c->rank; i++) {
         c->extent[i] = field(h, at + width * (size_t)i, width);
         if (!c->extent[i] || (c->size[i] && c->extent[i] > c->most[i]))
@@ -57,7 +59,7 @@ static const char *chunk_extents(const weft__h5 *h, size_t at, size_t width, wef
 
 static const char unknown[] = "is in chunks of a format that is not read; those of libver=\"earliest\" are";
 
-/* Layout 4, of libhdf5 1.10: the kind of index, its parameters, and its address. */
+/* Reads layout 4, of libhdf5 1.10: the kind of index, its parameters, its address. */
 static const char *new_layout(const weft__h5 *h, const weft__h5_header *header, weft__h5_chunks *c)
 {
     enum { HEAD = 5, PARTIAL = 1, FILTERED = 2 };
@@ -98,7 +100,7 @@ static const char *layout(const weft__h5 *h, const weft__h5_header *header, weft
     return chunk_extents(h, at + HEAD, 4, c);
 }
 
-/* One filter of the pipeline, whose message ends at `end`; *at moves on. */
+/* Reads one filter of the pipeline, whose message ends at `end`, and advances *at. */
 static bool filter(const weft__h5 *h, size_t *at, size_t end, bool old, weft__h5_chunks *c, int number)
 {
     size_t head = old ? 8 : 6, p = *at;
@@ -146,7 +148,7 @@ const char *weft__h5_chunked(const weft__h5 *h, const weft__h5_header *header, w
 }
 
 /* ---- a chunk ---- */
-/* n bytes of the image, until the next call; NULL: they cannot be read. */
+/* Returns n bytes of the image, valid until the next call; NULL: they cannot be read. */
 static const unsigned char *bytes_at(reading *r, size_t at, size_t n)
 {
     if (r->h->read.bytes)
@@ -161,7 +163,7 @@ static const unsigned char *bytes_at(reading *r, size_t at, size_t n)
     return weft__paged_pass(r->h->read.paged, at, n, more) ? more : NULL;
 }
 
-/* zlib allocates through weft: without memory the session fails. */
+/* Allocates for zlib; the session fails if memory is short. */
 static void *give_memory(void *user, unsigned n, unsigned size)
 {
     reading *r = user;
@@ -177,7 +179,7 @@ static void take_memory_back(void *user, void *memory)
     free(memory);
 }
 
-/* Inflates a whole zlib stream of n bytes. Returns false if it does not give exactly the bytes of a chunk. */
+/* Inflates a zlib stream of n bytes. Returns false if it does not give exactly the bytes of a chunk. */
 static bool inflate_chunk(reading *r, const unsigned char *from, size_t n, unsigned char *to)
 {
     r->z.next_in = from;
@@ -188,7 +190,7 @@ static bool inflate_chunk(reading *r, const unsigned char *from, size_t n, unsig
            !r->z.avail_out;
 }
 
-/* Shuffled bytes are grouped by their place in the number. */
+/* Shuffled bytes are grouped by their position in the number. */
 static void unshuffle(const unsigned char *from, size_t bytes, size_t element, unsigned char *to)
 {
     size_t n = bytes / element;
@@ -235,7 +237,7 @@ static void place_chunk(reading *r, const uint64_t *first)
     } while (axis >= 0);
 }
 
-/* A chunk whose first numbers have the places `first`. */
+/* Reads the chunk that begins at the position `first`. */
 static const char *take(reading *r, const uint64_t *first, const weft__h5_chunk *chunk)
 {
     size_t at;
@@ -250,7 +252,7 @@ static const char *take(reading *r, const uint64_t *first, const weft__h5_chunk 
     return NULL;
 }
 
-/* The chunks of the set, row by row. */
+/* Reads the chunks of the set, row by row. */
 static const char *all_chunks(reading *r, uint64_t chunks)
 {
     static const char incomplete[] = "does not have all of its chunks";
@@ -269,7 +271,7 @@ static const char *all_chunks(reading *r, uint64_t chunks)
     return why;
 }
 
-/* Returns false without memory. */
+/* Returns false if memory is short. */
 static bool begin_reading(reading *r)
 {
     r->z = (z_stream){ .zalloc = give_memory, .zfree = take_memory_back, .opaque = r };
@@ -280,7 +282,7 @@ static bool begin_reading(reading *r)
 
 static void end_reading(reading *r)
 {
-    inflateEnd(&r->z);                           /* nothing, if it was not begun */
+    inflateEnd(&r->z);                           /* does nothing if not begun */
     free(r->chunk);
     free(r->turned);
     free(r->stored);
@@ -291,7 +293,7 @@ void weft__h5_read_chunks(weft__h5 *h, const char *path, const weft__h5_set *s, 
     const weft__h5_chunks *c = &s->chunks;
     uint64_t chunks = 1;
     for (int i = 0; i < c->rank; i++)
-        chunks *= weft__h5_chunks_along(c, i);             /* no more than there are numbers */
+        chunks *= weft__h5_chunks_along(c, i);             /* at most one for each number */
     if (c->element != weft__number_bytes(s->kind.type))
         weft__h5_fail(h, WEFT_EFORMAT, "%s has chunks of another type than it has", path);
     if (h->status || !chunks)

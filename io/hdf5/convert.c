@@ -1,4 +1,4 @@
-/* convert.c - converts numbers of files to those of memory: integers and floats of one to eight bytes, of
+/* convert.c - converts numbers of files to those in memory: integers and floats of one to eight bytes, in
  * either byte order. */
 #include <math.h>
 #include <string.h>
@@ -7,7 +7,7 @@
 
 enum { NAME = 256 };
 
-/* Writes the place of number `at` of a set: "weight[2, 1]". */
+/* Writes the position of number `at` of a set: "weight[2, 1]". */
 static void name_element(const char *path, const weft__kind *k, int64_t at, char text[2 * NAME])
 {
     char places[160] = "";
@@ -103,8 +103,8 @@ static bool to_real(double wide, weft__number as, void *to)
     return as == WEFT__F64 || !isfinite(wide) || isfinite((float)wide);
 }
 
-/* An integer less the set's origin, which the first one that a double does not hold becomes. Returns false
- * if a double does not hold the difference. */
+/* Subtracts the set's origin from an integer. The first integer that a double does not hold becomes the
+ * origin. Returns false if a double does not hold the difference. */
 static bool less_origin(int64_t *origin, whole v, double *to)
 {
     int64_t integer;
@@ -133,7 +133,7 @@ static void convert_integer(weft__h5 *h, const char *path, const weft__kind *k, 
     if (h->origin && *h->origin)
         weft__h5_fail(h, WEFT_EFORMAT,
                       "%s is %s%llu; a double does not hold that less the first large integer, %lld; "
-                      "integers nearer to it are expected",
+                      "expected integers nearer to it",
                       place, v.negative ? "-" : "", (unsigned long long)v.size, (long long)*h->origin);
     else
         weft__h5_fail(h, WEFT_EFORMAT, "%s is %s%llu, %s", place, v.negative ? "-" : "",
@@ -160,7 +160,7 @@ void weft__h5_convert(weft__h5 *h, const char *path, const weft__kind *k, weft__
         memcpy(values, raw, (size_t)n * bytes);
         return;
     }
-    int64_t before = 0;                          /* the origin; once there is one, all are converted again */
+    int64_t before = 0;                          /* if an origin was found, all numbers are converted again */
     for (int64_t i = 0; i < n && !h->status; i++) {
         uint64_t bits = bits_at(k->type, raw + (size_t)i * bytes);
         char *to = (char *)values + (size_t)i * own;

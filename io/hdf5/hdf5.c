@@ -1,4 +1,4 @@
-/* hdf5.c - the session and errors of HDF5 files in memory, and writing them; see hdf5.h. */
+/* hdf5.c - sessions on HDF5 files in memory, their errors, and writing; see hdf5.h. */
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
@@ -40,13 +40,13 @@ void weft__h5_broken(weft__h5 *h, const char *path, const char *what)
 }
 
 /* ---- the image ---- *
- * libhdf5 writes into our memory by the driver of memory.c. A refusal in the midst of its work would leave
- * it with objects that it can never close. So the image has room for whatever an operation may need before
- * it begins, where running out of memory is an error like any other. */
-enum { SLACK = 1 << 17 };                        /* metadata of one operation, at most */
+ * libhdf5 writes into our memory through the driver of memory.c. A failed allocation in the middle of an
+ * operation would leave it with objects that it cannot close. So the image is enlarged before each operation
+ * by the most that it may need; running out of memory there is an ordinary error. */
+enum { SLACK = 1 << 17 };                        /* the most metadata of one operation */
 
-/* Memory that libhdf5 takes for itself cannot be set aside, and without it libhdf5 may crash. So a session
- * first takes more than that, and gives it back for libhdf5 to take: see docs/design/checkpoints.md. */
+/* Without memory for its own structures libhdf5 may crash. So a session first allocates more than those need,
+ * and frees it for libhdf5 to use: see docs/design/checkpoints.md. */
 enum { TO_BEGIN = 16 << 20, TO_GO_ON = 1 << 20 };
 
 static bool has_plenty(weft__h5 *h, size_t bytes)
@@ -102,12 +102,12 @@ static weft__h5 *begin_file(const char *path, bool checked)
         free(h);
         return NULL;
     }
-    /* libhdf5 may be thread-safe call by call, a sequence of calls is not */
+    /* libhdf5 may be thread-safe for single calls, but not for a sequence of calls */
     weft__lock(WEFT__FILES);
     H5Eget_auto2(H5E_DEFAULT, &h->print, &h->print_user);
     H5Eset_auto2(H5E_DEFAULT, NULL, NULL);
     if (H5PLget_loading_state(&h->plugins) >= 0)
-        H5PLset_loading_state(0);                /* a file may not name code to be loaded */
+        H5PLset_loading_state(0);                /* a file must not make libhdf5 load code */
     return h;
 }
 

@@ -1,13 +1,13 @@
-/* hdf5.h - HDF5 files as checkpoints, state dicts and data need them: data sets of numbers and texts, and
- * texts as attributes.
+/* hdf5.h - reads and writes HDF5 files for checkpoints, state dicts and data: data sets of numbers and texts,
+ * and texts as attributes.
  *
- * Files are images in memory, or read page by page. So libhdf5 never meets a full disk, a lock, a pipe or a
- * file that changes while it reads, and it parses a checkpoint only after the checksum of the whole file is
- * right. Its input is checked first all the same: object headers, hard links, texts of fixed length, a
- * checksum for each data set. It finds data sets by their names; their numbers are read without it.
+ * A file is an image in memory, or is read page by page. So libhdf5 never meets a full disk, a lock, a pipe
+ * or a file that changes while it is read. It parses a checkpoint only after the checksum of the whole file
+ * was verified. Its input is still checked first: object headers, hard links, texts of fixed length, a
+ * checksum for each data set. libhdf5 finds data sets by name; weft reads their numbers without it.
  *
  * Errors are sticky in a session: after the first one every function does nothing. The process has one
- * session at a time, and other threads wait. So a session is short, and its thread begins no other. */
+ * session at a time, and other threads wait. So a session is short, and its thread must not begin another. */
 #ifndef WEFT_IO_HDF5_H
 #define WEFT_IO_HDF5_H
 #include "io/io.h"
@@ -15,8 +15,8 @@
 typedef struct weft__h5 weft__h5;
 
 /* ---- paged.c: reads only those pages of a file that libhdf5 and its checks need ---- */
-/* A page that was read stays as it was, so that libhdf5 sees the bytes that were checked, even if the
- * file changes. After the first failure only those pages are available; status and why describe it. */
+/* A page that was read does not change, so libhdf5 sees the bytes that were checked even if the file changes.
+ * After the first failure only those pages are available; status and why describe it. */
 typedef struct weft__page weft__page;
 typedef struct weft__paged {
     int file;
@@ -26,7 +26,7 @@ typedef struct weft__paged {
     char why[160];
 } weft__paged;
 bool weft__paged_read(weft__paged *p, size_t at, size_t n, void *to);
-/* Reads bytes that are not kept. */
+/* Reads bytes without keeping the page. */
 bool weft__paged_pass(weft__paged *p, size_t at, size_t n, void *to);
 /* Frees the pages; the file stays open. */
 void weft__paged_end(weft__paged *p);
@@ -39,8 +39,8 @@ typedef enum {
     WEFT__CHARS, WEFT__ODD,
     WEFT__BIG = 16
 } weft__number;
-/* The content of a data set. A text is rank 1 with its bytes, the final 0 included. An enumeration (h5py's
- * bool) is its integers. ODD: a type that is neither written nor read. */
+/* The content of a data set. A text has rank 1 and counts its final 0. An enumeration (h5py's bool) has the
+ * type of its integers. ODD: a type that weft neither writes nor reads. */
 typedef struct weft__kind { weft__number type; int rank; int64_t size[WEFT_RANK]; } weft__kind;
 
 weft__number weft__number_of(weft_dtype type);
@@ -52,8 +52,8 @@ size_t       weft__kind_bytes(const weft__kind *kind);
 bool         weft__kind_same(const weft__kind *a, const weft__kind *b);
 const char  *weft__kind_text(const weft__kind *kind, char buffer[128]);            /* "float32 [3, 4]" */
 
-/* These begin a session. checked: each data set has its checksum next to it, which is written, or compared.
- * path is for messages and must stay valid. Return NULL with a message if there is no memory. */
+/* These begin a session. checked: each data set has a checksum next to it, which is written, or verified.
+ * path is for messages and must stay valid. Return NULL, with a message, if memory is short. */
 /* Begins a new file. */
 weft__h5   *weft__h5_new(const char *path, size_t user_block, bool checked);
 /* Reads an image, which must stay valid. */
@@ -62,11 +62,11 @@ weft__h5   *weft__h5_open(const char *path, unsigned char *image, size_t size, b
 weft__h5   *weft__h5_open_paged(const char *path, weft__paged *paged);
 /* Reads a whole file, see weft__read_file, without checksums. */
 weft_status weft__h5_open_file(const char *path, weft__head *head, weft__h5 **h);
-/* The session frees its image when it ends. */
+/* Makes the session the owner of its image. */
 void        weft__h5_own(weft__h5 *h);
-/* These end a session and return the status of all that was done. */
+/* These end a session and return its status. */
 weft_status weft__h5_end(weft__h5 *h);
-/* Gives the image of the new file, to be freed; user_block bytes at its front are zero. */
+/* Stores the image of the new file, to be freed. The first user_block bytes are zero. */
 weft_status weft__h5_finish(weft__h5 *h, unsigned char **image, size_t *size);
 /* Writes the new file to its path. */
 weft_status weft__h5_write_file(weft__h5 *h);
@@ -77,9 +77,9 @@ void weft__h5_fail(weft__h5 *h, weft_status status, const char *format, ...)
 /* ---- path.c ---- */
 enum { WEFT__H5_PATH = 300 };
 /* Writes "group/name" as a path from the root, without empty parts and dots; "", "/" and NULL are the root.
- * Returns false if the path is too long; it is cut then. */
+ * Returns false if the path is too long; then it is cut. */
 bool weft__h5_join(char path[WEFT__H5_PATH], const char *group, const char *name);
-/* Makes the groups that a path goes through. */
+/* Creates the groups along a path. */
 void weft__h5_groups(weft__h5 *h, const char *path);
 
 /* ---- writing ---- */
@@ -88,34 +88,34 @@ void weft__h5_write(weft__h5 *h, const char *path, const weft__kind *kind, const
 void weft__h5_describe(weft__h5 *h, const char *path, const char *key, const char *text);
 
 /* ---- reading ---- */
-/* Returns whether there is an object at a path, by hard links only. */
+/* Returns whether an object exists at a path, by hard links only. */
 bool weft__h5_is(weft__h5 *h, const char *path);
-/* Gives the kind of a set. Returns false if there is none, which is no error. */
+/* Finds the kind of a data set. Returns false if it does not exist, which is not an error. */
 bool weft__h5_find(weft__h5 *h, const char *path, weft__kind *kind);
-/* Reads a set of this kind, and converts its numbers to `as`. Floats are rounded to the nearest. Errors: an
- * integer that `as` (for floats: a double) does not hold, whose place the message names; floats where
+/* Reads a data set of this kind, and converts its numbers to `as`. Floats are rounded to the nearest. Errors:
+ * an integer that `as` (for floats: a double) does not hold, with its position in the message; floats where
  * integers are expected. */
 void weft__h5_read(weft__h5 *h, const char *path, const weft__kind *kind, weft__number as, void *values);
-/* Reads into a new array, to be freed, with a zero after the numbers. Returns NULL without memory. origin
- * (NULL: none) points to 0, and `as` is F64: the first integer that a double does not hold becomes *origin,
- * and all numbers are less it. An integer that a double does not hold less the origin is an error. */
+/* Reads into a new array, to be freed, with a zero after the numbers. Returns NULL if memory is short.
+ * origin, if not NULL, points to 0, and `as` is F64: the first integer that a double does not hold becomes
+ * *origin, which is subtracted from all numbers. A difference that a double does not hold is an error. */
 void *weft__h5_read_new(weft__h5 *h, const char *path, const weft__kind *kind, weft__number as,
                         int64_t *origin);
-/* Finds the set "group/name" of one axis, of integers or of any numbers. Returns false if there is none; the
- * session has failed then. */
+/* Finds the data set "group/name" with one axis, of integers or of any numbers. If it does not exist, returns
+ * false, and the session has failed. */
 bool weft__h5_find_list(weft__h5 *h, const char *group, const char *name, bool integers,
                         char path[WEFT__H5_PATH], weft__kind *kind);
-/* Gives the byte of the file from which the numbers of a set are stored end to end. Returns false if they are
- * not, but in chunks, or after an error. */
+/* Finds the first byte in the file of a set whose numbers are stored end to end. Returns false if they are
+ * stored in chunks, and after an error. */
 bool weft__h5_place(weft__h5 *h, const char *path, uint64_t *at);
-/* Converts numbers that were read from there, without a session; `path` names them in messages. */
+/* Converts numbers read from that position, without a session; `path` names them in messages. */
 weft_status weft__h5_part(const char *file, const char *path, const weft__kind *kind, weft__number as,
                           const unsigned char *raw, void *values);
-/* Reads an attribute. Returns false if there is none. */
+/* Reads an attribute. Returns false if it does not exist. */
 bool weft__h5_text(weft__h5 *h, const char *path, const char *key, char *text, size_t size);
 /* Visits the objects of a group by name, at most 100,000. visit returns false to stop. */
 typedef bool weft__h5_visit(const char *name, bool is_group, void *user);
 void weft__h5_each(weft__h5 *h, const char *path, weft__h5_visit *visit, void *user);
-/* Lists the texts of an object by key, without the checksum: "bias two, cell lstm"; "" if it has none. */
+/* Lists the texts of an object by key, without the checksum: "bias two, cell lstm"; "" without texts. */
 void weft__h5_notes(weft__h5 *h, const char *path, char *text, size_t size);
 #endif

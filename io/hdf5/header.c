@@ -1,6 +1,7 @@
-/* header.c - checks object headers before libhdf5 reads them. libhdf5 trusts them: it allocates a
- * continuation of any length, divides by extents of chunks that may be 0, and cannot close a file of which it
- * has read half of a header. */
+/* header.c - checks object headers before libhdf5 reads them, because libhdf5 trusts them.
+ *
+ * It allocates a continuation of any length, divides by extents of chunks that may be 0, and cannot close a
+ * file after reading half of a header. */
 #include <string.h>
 #include "io/hdf5/session.h"
 
@@ -26,10 +27,10 @@ static bool inside(const walk *w, uint64_t address, uint64_t n)
     return weft__h5_inside(w->image, w->size, address, n, &at);
 }
 
-/* Many links, or attributes, lie in a heap. One that says that it has a tree of huge objects would be closed,
- * without such an object, by deleting that tree; that fails, the file can never be closed, and the process
- * ends with a crash. No link and no attribute that we read is huge. Memory is asked for by the sizes of
- * blocks; libhdf5 itself makes none of more than 64 KiB. */
+/* Many links or attributes are stored in a heap. libhdf5 closes one that claims a tree of huge objects by
+ * deleting that tree, even if it is empty. The deletion fails, the file can never be closed, and the process
+ * crashes at its end. No link and no attribute that weft reads is huge. libhdf5 allocates memory by the sizes
+ * of blocks, but itself writes no block above 64 KiB. */
 static bool heap_is_plain(const walk *w, uint64_t address)
 {
     enum { HEAP_HEADER = 146, HUGE_TREE = 22, HUGE_OBJECTS = 86, WIDTH = 110, FIRST = 112, LARGEST = 120 };
@@ -45,7 +46,7 @@ static bool heap_is_plain(const walk *w, uint64_t address)
            largest <= BLOCK;
 }
 
-/* A tree has their order. libhdf5 reads the checksum at the end of a node, however short the node is. */
+/* A tree holds their order. libhdf5 reads the checksum at the end of a node, however short the node is. */
 static bool tree_is_plain(const walk *w, uint64_t address, int kind)
 {
     enum { TREE_HEADER = 38, KIND = 5, NODE = 6, RECORD = 10, ROOT = 16, RECORDS = 24, AROUND = 10 };
@@ -61,10 +62,11 @@ static bool tree_is_plain(const walk *w, uint64_t address, int kind)
            (root == UINT64_MAX || inside(w, root, node));
 }
 
-/* A message with the addresses of the heap and of the trees by name and by age, after an optional counter. */
+/* Checks a message with the addresses of the heap and of the trees by name and by age, after an optional
+ * counter. */
 static bool dense_is_sound(const walk *w, int type, size_t at, size_t n)
 {
-    enum { LINK_NAMES = 5, ATTRIBUTE_NAMES = 8 };                 /* kinds of trees; those by age follow */
+    enum { LINK_NAMES = 5, ATTRIBUTE_NAMES = 8 };  /* kinds of trees; trees by age have the next number */
     size_t counter = type == LINKS ? 8 : 2;
     int kind = type == LINKS ? LINK_NAMES : ATTRIBUTE_NAMES;
     size_t heap = n < 2 ? n : (size_t)2 + (byte(w, at + 1) & 1 ? counter : 0),
@@ -75,8 +77,8 @@ static bool dense_is_sound(const walk *w, int type, size_t at, size_t n)
     return good;
 }
 
-/* A group of the oldest kind has the names of its links in a heap. libhdf5 trusts the
- * size of the heap, and follows the list of its free places, each with its length, to wherever it leads. */
+/* A group of the oldest kind has the names of its links in a heap. libhdf5 trusts the size of the heap, and
+ * follows the list of its free blocks, each with its length, to any address. */
 static bool names_are_sound(const walk *w, size_t at, size_t n)
 {
     enum { HEAP = 8, SIZE = 8, FREE = 16, DATA = 24, HEAD = 32, PLACE = 16, NONE = 1 };
@@ -97,8 +99,8 @@ static bool names_are_sound(const walk *w, size_t at, size_t n)
     return true;
 }
 
-/* A few links are in the header itself, a message each. One that libhdf5 cannot read makes it free those
- * that it has not read yet. */
+/* A few links are stored in the header, one message each. If libhdf5 cannot read one, it frees links that it
+ * has not read yet. */
 static bool link_is_plain(const walk *w, size_t at, size_t n)
 {
     enum { VERSION = 1, WIDTH = 3, AGE = 4, KIND = 8, LETTERS = 16, FLAGS = 31 };
@@ -116,12 +118,11 @@ static bool link_is_plain(const walk *w, size_t at, size_t n)
     int type = flags & KIND ? byte(w, at + 2) : HARD;
     if (type == HARD)
         return rest >= 8;
-    uint64_t to = field(w, at + end, 2);         /* where a soft or external link goes */
+    uint64_t to = field(w, at + end, 2);         /* bytes of the target of a soft or external link */
     return (type == SOFT || type >= USERS) && rest >= 2 && to && to <= rest - 2;
 }
 
-/* The value of unwritten numbers, whose size libhdf5 trusts. In versions 1 and 2 a negative size means no
- * value. */
+/* Checks the fill value, whose size libhdf5 trusts. In versions 1 and 2 a negative size means no value. */
 static bool fill_is_sound(const walk *w, int type, size_t at, size_t n)
 {
     enum { VALUE = 0x20 };
@@ -142,7 +143,7 @@ static bool note(weft__h5_message *m, size_t at, size_t n, bool shared)
     return true;
 }
 
-/* A header of the newer kind ends with its checksum. If it is wrong, libhdf5 1.10 loses memory, and reports
+/* A header of the newer kind ends with its checksum. If it is wrong, libhdf5 1.10 leaks memory, and reports
  * that at the end of the process. */
 static bool sum_is_right(const walk *w, size_t at, size_t end)
 {
@@ -164,7 +165,7 @@ static bool continued(walk *w, size_t at)
            messages(w, from + 4, to - 4);
 }
 
-/* Whether a message is sound. Notes the properties of a data set. */
+/* Checks a message, and notes the properties of a data set. */
 static bool message(walk *w, int type, bool shared, size_t at, size_t n)
 {
     switch (type) {
@@ -235,7 +236,8 @@ bool weft__h5_look(const weft__h5 *h, uint64_t address, weft__h5_header *out)
            messages(&w, first, first + (size_t)n);
 }
 
-/* Where the superblock is: at byte 0, 512, 1024 and so on; the image's size if it has none. */
+/* Returns the position of the superblock: 0, 512, 1024 and so on; the image's size if the file has no
+ * superblock. */
 static size_t superblock(const walk *w)
 {
     size_t base = 0;
@@ -244,7 +246,7 @@ static size_t superblock(const walk *w)
     return base + 96 > w->size ? w->size : base;
 }
 
-/* A superblock of version 2 or 3 may have a header of its own, which libhdf5 reads immediately. */
+/* Checks the extension of a superblock of version 2 or 3, a header that libhdf5 reads immediately. */
 static bool extension_is_sound(weft__h5 *h, const walk *w)
 {
     enum { EXTENSION = 20 };
@@ -253,7 +255,7 @@ static bool extension_is_sound(weft__h5 *h, const walk *w)
     return at == UINT64_MAX || weft__h5_look(h, at, &header);
 }
 
-/* Fails if a program has the file open for writing, or was killed while it had; false then. */
+/* Fails, and returns false, if a program has the file open for writing, or was killed while it had. */
 static bool is_closed(weft__h5 *h, const walk *w)
 {
     enum { FLAGS = 11, WRITING = 1, SWMR = 4 };
@@ -266,7 +268,7 @@ static bool is_closed(weft__h5 *h, const walk *w)
     return !h->status;
 }
 
-/* The root's header, named by the superblock, is looked at before libhdf5 opens the file. */
+/* Checks the root's header, which the superblock names, before libhdf5 opens the file. */
 bool weft__h5_root_is_sound(weft__h5 *h)
 {
     weft__h5_header root;
@@ -283,7 +285,7 @@ bool weft__h5_root_is_sound(weft__h5 *h)
     if (version == 3 && !is_closed(h, &w))
         return false;
     h->read.libhdf5_s.base_addr = base;
-    h->used = end < h->size ? (size_t)end + !end : h->size;      /* libhdf5 fails on headers after it */
+    h->used = end < h->size ? (size_t)end + !end : h->size;      /* libhdf5 fails on headers after that end */
     bool good = field(&w, base + (version < 2 ? 13 : 9), 2) == EIGHT_BYTES && weft__h5_look(h, to, &root) &&
                 (version < 2 || extension_is_sound(h, &w));
     h->read.libhdf5_s.base_addr = 0;

@@ -1,9 +1,8 @@
-/* memory.c - a driver of libhdf5's own kind that reads a file in memory or page by page, never beyond it.
+/* memory.c - a driver for libhdf5 that reads a file in memory or page by page, never beyond its end.
  *
- * Its "core" driver would do but for what libhdf5 adds to it: a buffer of metadata, kept by sums of addresses
- * and sizes that a damaged file makes overflow; a block of 2^64 - 8 bytes "lies" next to one at 0, and
- * libhdf5 copies to nowhere. A driver without features has no such buffer, and each read is looked at
- * here. */
+ * libhdf5's own "core" driver adds a buffer of metadata. A damaged file makes its sums of addresses and sizes
+ * overflow: a block of 2^64 - 8 bytes seems adjacent to one at 0, and libhdf5 copies to an invalid address. A
+ * driver without features has no such buffer, and each read is checked here. */
 #include <string.h>
 #include "io/hdf5/session.h"
 
@@ -83,7 +82,8 @@ static herr_t write_image(H5FD_t *f, H5FD_mem_t type, hid_t transfer, haddr_t at
     return 0;
 }
 
-/* A file that is written has the features of libhdf5's "core" driver: they decide the places of data. */
+/* A file that is written has the features of libhdf5's "core" driver, because they decide the positions of
+ * data. */
 static herr_t features(const H5FD_t *f, unsigned long *flags)
 {
     const weft__h5_image *i = f ? image_of(f) : NULL;
@@ -122,7 +122,7 @@ hid_t weft__h5_open_image(weft__h5_image *image, hid_t creation)
     image->driver = H5FDregister(&driver);
     if (list >= 0 && image->driver >= 0 && H5Pset_driver(list, image->driver, &image) >= 0 &&
         H5Pset_fclose_degree(list, H5F_CLOSE_STRONG) >= 0 &&
-        /* a wrong checksum stays wrong; if the file has a writer, libhdf5 would sleep and look again */
+        /* a wrong checksum stays wrong; for a file with a writer, libhdf5 would sleep and read again */
         H5Pset_metadata_read_attempts(list, 1) >= 0 &&
         (!image->to || H5Pset_libver_bounds(list, H5F_LIBVER_V18, H5F_LIBVER_V18) >= 0))
         file = image->to ? H5Fcreate(name, H5F_ACC_TRUNC, creation, list) :

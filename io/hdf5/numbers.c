@@ -57,7 +57,7 @@ const char *weft__kind_text(const weft__kind *k, char buffer[128])
                       number[k->type & TYPE].name);
     for (int i = 0; i < k->rank && at < 128; i++)
         at += snprintf(buffer + at, 128 - (size_t)at, i ? ", %lld" : "%lld", (long long)k->size[i]);
-    if (at < 128)                                /* else it is cut: only nonsense is as large */
+    if (at < 128)                                /* a longer text is cut; only damaged files have one */
         snprintf(buffer + at, 128 - (size_t)at, "]");
     return buffer;
 }

@@ -1,4 +1,4 @@
-/* paged.c - reads the pages of a file that are needed, and keeps them. */
+/* paged.c - reads and keeps the pages of a file that are needed. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -6,7 +6,7 @@
 #include "io/hdf5/hdf5.h"
 
 enum { PAGE = 1 << 14 };
-/* the one that was asked for last comes first */
+/* a list, the last page used first */
 struct weft__page { weft__page *next; size_t at, n; unsigned char bytes[]; };
 
 static bool fails(weft__paged *p, weft_status status, const char *why)
@@ -49,7 +49,7 @@ static weft__page *read_page(weft__paged *p, size_t from)
     return p->first = page;
 }
 
-/* The page with this byte, as the first one; NULL: it cannot be read. */
+/* Finds the page of this byte, and moves it to the front; NULL: it cannot be read. */
 static weft__page *page_with(weft__paged *p, size_t at)
 {
     for (weft__page **of = &p->first, *page; (page = *of); of = &page->next)

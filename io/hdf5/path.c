@@ -1,4 +1,4 @@
-/* path.c - paths of HDF5 files, which their signature proves, and of groups and data sets in them. */
+/* path.c - checks the signature of HDF5 files, and joins the paths of groups and data sets in them. */
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -65,7 +65,7 @@ bool weft__h5_find_list(weft__h5 *h, const char *group, const char *name, bool i
         weft__h5_fail(h, WEFT_EFORMAT, "there is no data set \"%.200s\"", path);
     else if (kind->rank != 1 || kind->size[0] >= INT32_MAX ||
              !(integers ? weft__number_is_int(kind->type) : weft__number_is_any(kind->type)))
-        weft__h5_fail(h, WEFT_EFORMAT, "\"%s\" is %s; %s [n] were expected", path,
+        weft__h5_fail(h, WEFT_EFORMAT, "\"%s\" is %s; expected %s [n]", path,
                       weft__kind_text(kind, text), integers ? "integers" : "numbers");
     return !h->status;
 }

@@ -1,4 +1,4 @@
-/* read.c - reading HDF5 files in memory, with suspicion; see hdf5.h. */
+/* read.c - reads HDF5 files that may be damaged or hostile; see hdf5.h. */
 #include <stdlib.h>
 #include <string.h>
 #include "io/hdf5/session.h"
@@ -8,8 +8,8 @@ static const char bad_header[] = "its header is none, goes beyond the file, or d
 enum { LINKS = 100000, NAME = 256 };
 
 /* ---- objects ---- */
-/* Follows a path only by hard links, and looks at each header before libhdf5 does; false if there is
- * nothing, or at an error: a soft or external link. */
+/* Follows a path by hard links only, and checks each header before libhdf5 reads it. Returns false if nothing
+ * is there, and after an error: a soft or external link. */
 static bool follow_path(weft__h5 *h, const char *path, weft__h5_header *header)
 {
     char part[2 * NAME];
@@ -38,7 +38,7 @@ static bool follow_path(weft__h5 *h, const char *path, weft__h5_header *header)
 
 bool weft__h5_is(weft__h5 *h, const char *path) { return follow_path(h, path, &(weft__h5_header){ 0 }); }
 
-/* Describes the set at a path. Returns false if there is none, or after an error. */
+/* Describes the data set at a path. Returns false if it does not exist, and after an error. */
 static bool find_set(weft__h5 *h, const char *path, weft__h5_set *s)
 {
     weft__h5_header header = { 0 };
@@ -77,7 +77,7 @@ static void check_crc(weft__h5 *h, const char *path, const void *values, size_t 
     weft__h5_close(a);
 }
 
-/* The bytes of the set as they are in the file. Returns false after an error. */
+/* Reads the bytes of the set as stored. Returns false after an error. */
 static bool read_raw(weft__h5 *h, const char *path, const weft__h5_set *s, unsigned char *raw)
 {
     size_t bytes = weft__kind_bytes(&s->kind);
@@ -183,8 +183,8 @@ static size_t append_note(weft__h5 *h, const char *path, const char *key, char *
 }
 
 /* ---- names ---- */
-/* They come in the order of the file. To sort them libhdf5 would make a table as large as the file says, and
- * if that is wrong, free entries that it never wrote. */
+/* Names have the order of the file. To sort them libhdf5 would allocate a table of the size that the file
+ * claims. If that size is wrong, libhdf5 frees entries that it never wrote. */
 typedef struct { char name[NAME]; haddr_t address; } entry;
 typedef struct { weft__h5 *h; const char *path; entry *list; int n, room; } names;
 

@@ -1,5 +1,5 @@
-/* set.c - what an object header says of a data set: its shape, its type, and where its numbers are. So
- * libhdf5 opens no set that is read. See "HDF5 File Format Specification" 3.0, IV.A.2. */
+/* set.c - reads the description of a data set from its object header: shape, type, and position of the
+ * numbers. So libhdf5 opens no data set. See "HDF5 File Format Specification" 3.0, IV.A.2. */
 #include <string.h>
 #include "io/hdf5/session.h"
 
@@ -29,7 +29,7 @@ static const char *shape(const weft__h5 *h, const weft__h5_message *m, weft__h5_
 /* ---- the type ---- */
 enum { INTEGER = 0, FLOAT = 1, TEXT = 3, ENUM = 8, BIG = 1, TYPE_HEAD = 8 };
 
-/* A float is a sign, bits of exponent, and the rest, as IEEE 754 has them. */
+/* Returns the type of a float if it has sign, exponent and mantissa as in IEEE 754. */
 static weft__number float_of(const weft__h5 *h, size_t at, uint64_t size, uint64_t flags)
 {
     enum { SIGN = 8, FIRST_BIT_IMPLIED = 0x20, FIELDS = 12 };
@@ -45,7 +45,7 @@ static weft__number float_of(const weft__h5 *h, size_t at, uint64_t size, uint64
     return WEFT__ODD;
 }
 
-/* The type of plain numbers in n bytes; ODD: another. */
+/* Returns the type of plain numbers in n bytes; ODD: another type. */
 static weft__number number(const weft__h5 *h, size_t at, size_t n)
 {
     enum { SIGNED = 8, OFFSET = 8, PRECISION = 10, INTEGER_BYTES = 12, FLOAT_BYTES = 20, NEWEST = 4 };
@@ -61,8 +61,8 @@ static weft__number number(const weft__h5 *h, size_t at, size_t n)
     return is == WEFT__ODD || size == 1 || !(flags & BIG) ? is : (weft__number)(is + WEFT__BIG);
 }
 
-/* An enumeration, h5py's bool: an integer, names with their 0, and values, all of them in the message.
- * Returns the type of the integer. */
+/* Reads an enumeration (h5py's bool): an integer type, names with their final 0, and values, all in the
+ * message. Returns the type of the integer. */
 static weft__number of_enum(const weft__h5 *h, size_t at, size_t n)
 {
     enum { MEMBERS = 1, LISTS = 20, PADDED = 3 };
@@ -90,12 +90,12 @@ static void type(const weft__h5 *h, const weft__h5_message *m, weft__kind *k)
     *k = (weft__kind){ WEFT__CHARS, 1, { (int64_t)size } };       /* of fixed length */
 }
 
-/* ---- where its numbers are ---- */
+/* ---- the position of the numbers ---- */
 static const char not_plain[] = "is stored in chunks or elsewhere; only plain arrays are read",
                   few_bytes[] = "does not have the bytes that its shape needs";
 
-/* Numbers that were never written have no place. libhdf5 refuses some reads beyond the end that the
- * superblock names and not others, depending on its buffer; here all are. */
+/* Numbers that were never written have no position. libhdf5 refuses some reads beyond the superblock's end of
+ * the file, depending on its buffer; weft refuses all. */
 static const char *why_unfit(const weft__h5 *h, weft__h5_set *s, uint64_t address, uint64_t stored)
 {
     uint64_t bytes = weft__kind_bytes(&s->kind);

@@ -1,7 +1,8 @@
-/* batch.c - one ragged batch in its layouts: padded as a grid with its padding hatched, packed as the
+/* batch.c - draws a ragged batch in its layouts: padded as a grid with hatched padding, packed as the
  * staircase that PyTorch calls batch_sizes and in the order of memory, concatenated in the order of memory.
- * A sequence has one colour everywhere. If each token has a value, a cell has the colour of its value and a
- * stripe of its sequence's colour, and the rows of a placement come last. */
+ *
+ * A sequence has one colour everywhere. With values for tokens, a cell has the colour of its value and a
+ * stripe in its sequence's colour, and the rows of a placement come last. */
 #include <stdlib.h>
 #include "io/pictures/scale.h"
 #include "plan/plan.h"
@@ -16,14 +17,14 @@ typedef struct {
     const char *const *labels;                   /* of the tokens, concatenated; or NULL */
     int64_t longest, tokens;
     int64_t *offset;                             /* [n + 1] */
-    int32_t *sorted;                             /* [n] the longest first, ties in the user's order */
-    double side, width, strip;                   /* of a grid's cell, the picture, a strip's cell */
-    double top, y;                               /* of the grids, of the next strip */
+    int32_t *sorted;                             /* [n] longest first; ties in the user's order */
+    double side, width, strip;  /* side of a grid's cell; width of the picture; side of a strip's cell */
+    double top, y;                               /* y of the grids, of the next strip */
     const double *values;                        /* of the tokens, concatenated; or NULL */
     weft__scale scale;
     weft_placement placed;
     int32_t *taken;                              /* [rows, width] 1 + the sequence in a cell; 0: padding */
-    int32_t *found;                              /* rows and columns of a placement of ours */
+    int32_t *found;                              /* rows and columns of a placement computed here */
 } picture;
 
 static const char function[] = "weft_plot_batch";
@@ -35,7 +36,8 @@ static weft_status measure(picture *p)
 {
     int64_t n = p->lengths.n;
     p->offset = calloc((size_t)n + 1, sizeof *p->offset);
-    p->sorted = weft__plan_sorted(&(weft_plan_opts){ 0 }, p->lengths.len, n, true); /* of the open scope */
+    p->sorted = weft__plan_sorted(&(weft_plan_opts){ 0 }, p->lengths.len, n, true); /* belongs to the open
+                                                                                     * scope */
     if (!p->offset || !p->sorted)
         return no_memory();
     for (int64_t i = 0; i < n; i++)
@@ -75,7 +77,7 @@ static weft_status first_fit(picture *p)
     return s ? weft__file_fail(s, "%s: %s", function, weft_plan_message()) : WEFT_OK;
 }
 
-/* Marks the cells of a sequence. Returns false if one is taken or outside of the placement. */
+/* Marks the cells of a sequence. Returns false if a cell is taken or outside the placement. */
 static bool take(picture *p, int64_t sequence)
 {
     int64_t row = p->placed.row[sequence], column = p->placed.column[sequence],
@@ -101,8 +103,8 @@ static weft_status place(picture *p, const weft_placement *given)
     if (at->rows < 0 || at->width < 0 || (at->width && at->rows > CELLS / at->width) ||
         (p->lengths.n && !(at->row && at->column)))
         return weft__file_fail(WEFT_EARG,
-                               "%s: a placement of %lld rows of %lld columns; row and column of each "
-                               "sequence, and at most %d cells, are expected",
+                               "%s: a placement of %lld rows of %lld columns; expected row and column of "
+                               "each sequence, and at most %d cells",
                                function, (long long)at->rows, (long long)at->width, (int)CELLS);
     p->taken = calloc((size_t)(at->rows * at->width) + 1, sizeof *p->taken);
     if (!p->taken)
@@ -110,15 +112,15 @@ static weft_status place(picture *p, const weft_placement *given)
     for (int64_t i = 0; i < p->lengths.n; i++)
         if (p->lengths.len[i] && !take(p, i))
             return weft__file_fail(WEFT_EARG,
-                                   "%s: placement: sequence %lld has %d tokens, in row %d from column %d on; "
-                                   "%lld rows of %lld columns, and no cell for two sequences, are expected",
+                                   "%s: placement: sequence %lld has %d tokens, in row %d from column %d "
+                                   "on; expected %lld rows of %lld columns, and no cell for two sequences",
                                    function, (long long)i, (int)p->lengths.len[i], (int)at->row[i],
                                    (int)at->column[i], (long long)at->rows, (long long)at->width);
     return WEFT_OK;
 }
 
 /* ---- cells ---- */
-/* The stripe of a sequence's colour in the lower edge of its cells. */
+/* Returns the height of the stripe in the sequence's colour, at the lower edge of its cells. */
 static double thickness(double side) { return fmax(side < 8 ? 1 : 2, side / 9); }
 
 static void draw_stripe(picture *p, double x, double y, double side, int64_t cells, int64_t sequence)
@@ -129,7 +131,7 @@ static void draw_stripe(picture *p, double x, double y, double side, int64_t cel
                       weft__svg_colour((int)(sequence % WEFT__COLOURS)), NULL, NULL);
 }
 
-/* A cell of its value's colour; numbers only in the first grid, where `numbered`. */
+/* Draws a cell in the colour of its value; numbers only in the first grid, with `numbered`. */
 static void draw_valued(picture *p, double x, double y, double side, int64_t sequence, int64_t t,
                         const char *label, bool numbered)
 {
@@ -195,7 +197,7 @@ static void draw_head(picture *p, double y, const char *name, int64_t rows, int6
                     cells ? 100.0 * (double)pads / (double)cells : 0.0);
 }
 
-/* The number of sequences that are longer than t. */
+/* Returns the number of sequences longer than t. */
 static int64_t batch_size(const picture *p, int64_t t)
 {
     int64_t size = 0;
@@ -221,7 +223,7 @@ static void draw_staircase(picture *p)
 }
 
 /* ---- strips: cells in the order of memory ---- */
-/* marked: where the last mark's number ended */
+/* marked: x where the last mark's number ended */
 typedef struct {
     int64_t at, per_line;
     double marked;
@@ -244,7 +246,7 @@ static void draw_next(picture *p, strip *s, int64_t sequence, int64_t t, bool fi
 {
     double x = MARGIN + (double)(s->at % s->per_line) * p->strip,
            y = p->y + (double)(s->at / s->per_line) * strip_line(p);
-    bool begins = s->at % s->per_line == 0;      /* a line, which has the number where it goes on */
+    bool begins = s->at % s->per_line == 0;      /* a line begins with the number of its first cell */
     if (begins)
         s->marked = 0;
     draw_cell(p, x, y, p->strip, sequence, t, false);

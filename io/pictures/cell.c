@@ -1,8 +1,7 @@
-/* cell.c - one step of one unit of an LSTM or a GRU: the wires of the cell, after C. Olah, Understanding LSTM
- * Networks, 2015, the boxes and circles that they go through, and a number at each.
+/* cell.c - draws one step of one unit of an LSTM or a GRU: wires, boxes and circles, with a number at each.
  *
- * draw_lstm and draw_gru say where everything is. In the GRU r multiplies what h has become behind its
- * matrix, as in PyTorch and cuDNN. */
+ * The picture follows C. Olah, Understanding LSTM Networks, 2015. draw_lstm and draw_gru give the positions.
+ * In the GRU r multiplies the product of h and its matrix, as in PyTorch and cuDNN. */
 #include <string.h>
 #include "io/pictures/scale.h"
 
@@ -32,7 +31,7 @@ static void joints(picture *p, const double (*at)[2], int n)
         weft__svg_put(&p->svg, "<circle cx=\"%g\" cy=\"%g\" r=\"4\" class=\"joint\"/>\n", at[k][0], at[k][1]);
 }
 
-/* A text in a box around x, y; `what` is its name for a reader who cannot see. */
+/* Draws a text in a box around x, y; `what` is its name for a reader who cannot see. */
 static void box(picture *p, double x, double y, int width, int height, int round_, const char *class_,
                 const char *text, const char *what)
 {
@@ -44,7 +43,7 @@ static void box(picture *p, double x, double y, int width, int height, int round
     weft__svg_put(&p->svg, "</g>\n");
 }
 
-/* A matrix and what follows it. */
+/* Draws a matrix and its activation. */
 static void layer(picture *p, double x, double y, const char *text, const char *what)
 {
     box(p, x, y, strlen(text) > 4 ? 88 : 60, 34, 4, "layer", text, what);
@@ -56,7 +55,7 @@ static void operation(picture *p, double x, double y, const char *text, const ch
     box(p, x, y, width, 32, 16, "operation", text, what);
 }
 
-/* A number on its colour, in the middle of a wire; its name stands left of it, or above. */
+/* Draws a number on its colour, in the middle of a wire, with its name on the left or above. */
 static void plate(picture *p, double x, double y, const char *name, double value, bool above)
 {
     char text[WEFT__SHORT];
@@ -76,8 +75,8 @@ static void plate(picture *p, double x, double y, const char *name, double value
     weft__svg_put(&p->svg, "</g>\n");
 }
 
-/* ---- what comes in ---- */
-/* A column of numbers of x or h, around y; where there are too many the unit's own is among them. */
+/* ---- inputs ---- */
+/* Draws a column of numbers of x or h around y. If not all fit, the unit's own is among them. */
 static void column(picture *p, double y, const char *name, const char *head, const double *values, int64_t n,
                    int64_t own)
 {
@@ -173,7 +172,7 @@ static void draw_gru(picture *p)
 }
 
 /* ---- formulas ---- */
-/* What the numbers lead to, and what was given where that is another. */
+/* Draws a formula with its numbers: the computed result, and the given one if it differs. */
 static void formula(picture *p, double y, const char *letters, const char *numbers, double result,
                     double given)
 {
@@ -233,12 +232,12 @@ static weft_status check(const weft_cell_numbers *n)
     if (!n)
         return weft__file_fail(WEFT_EARG, "%s: numbers is NULL", f);
     if ((unsigned)n->kind > WEFT_CELL_GRU)
-        return weft__file_fail(WEFT_EARG, "%s: kind is %d; WEFT_CELL_LSTM or WEFT_CELL_GRU is expected", f,
+        return weft__file_fail(WEFT_EARG, "%s: kind is %d; expected WEFT_CELL_LSTM or WEFT_CELL_GRU", f,
                                (int)n->kind);
     if (n->inputs < 0 || n->hidden < 1 || n->unit < 0 || n->unit >= n->hidden)
         return weft__file_fail(WEFT_EARG,
-                               "%s: unit %lld of %lld, and %lld inputs; a unit of 0 .. hidden - 1 and inputs "
-                               "from 0 on are expected",
+                               "%s: unit %lld of %lld, and %lld inputs; expected a unit of 0 .. hidden - 1 "
+                               "and inputs from 0 on",
                                f, (long long)n->unit, (long long)n->hidden, (long long)n->inputs);
     if (!n->h || (n->inputs && !n->x))
         return weft__file_fail(WEFT_EARG, "%s: %s is NULL", f, n->h ? "x" : "h");

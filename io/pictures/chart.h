@@ -1,4 +1,4 @@
-/* chart.h - a chart as a part of a file of markup. */
+/* chart.h - draws a chart as a part of a picture or a page. */
 #ifndef WEFT_IO_CHART_H
 #define WEFT_IO_CHART_H
 #include "io/pictures/scale.h"

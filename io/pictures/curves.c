@@ -1,17 +1,17 @@
-/* curves.c - charts: curves and bands over a common x axis, with a y axis on the left and, if a curve uses
- * it, another on the right; several charts in one picture. */
+/* curves.c - draws charts, several in one picture: curves and bands over a common x axis, with a y axis on
+ * the left and, if a curve uses it, one on the right. */
 #include <stdlib.h>
 #include "io/pictures/chart.h"
 
 enum { LEGEND = 18, APART = 15 };                /* pixels from row to row, from name to name */
-enum { MARKED = 32 };                            /* a curve of at most so many points gets dots */
+enum { MARKED = 32 };                            /* a curve of at most MARKED points gets dots */
 enum { BAND = 44 };                              /* for the title of several charts */
-enum { NAMES = 32 };                             /* at the right ends of curves, at most */
+enum { NAMES = 32 };                             /* most names at the right ends of curves */
 
 typedef struct {
     weft__svg *svg;
     bool small;
-    double width, height, left, right, top, bottom;     /* of all, of the area between the axes */
+    double width, height, left, right, top, bottom;     /* of the whole chart; of the area between the axes */
     weft__axis x, y[2];
     const weft_curve *curves;
     int64_t n;
@@ -87,9 +87,9 @@ static void draw_axes(picture *p, const weft_chart *c)
 }
 
 /* ---- paths ---- */
-/* A path under construction, relative and without the points that lie on a line through their neighbours.
- * at: the last point that was written; last: the newest one; low, high: the slopes, from `at` on, of lines
- * that pass all points since then. */
+/* A path under construction, relative and without points on a line through their neighbours. at: the last
+ * point written; last: the newest point; low, high: the slopes of lines from `at` that pass all points after
+ * it. */
 typedef struct {
     weft__svg *svg;
     double at[2], last[2], low, high;
@@ -143,7 +143,7 @@ static double level_of(const picture *p, const weft_curve *c, double value)
     return weft__axis_pixel(&p->y[c->right_axis], value);
 }
 
-/* Colours are counted by curves: a band has that of the curve before it. */
+/* Colours count curves; a band has the colour of the curve before it. */
 static const char *colour_of(const picture *p, int k)
 {
     int curves = 0;
@@ -152,7 +152,7 @@ static const char *colour_of(const picture *p, int k)
     return weft__svg_colour(curves ? curves - 1 : 0);
 }
 
-/* The first point from i on that can be drawn, or that cannot. */
+/* Returns the first point from i on that can be drawn, or that cannot. */
 static int64_t next_point(const picture *p, const weft_curve *c, int64_t i, bool drawable)
 {
     while (i < c->n && point_is_drawable(p, c, i) != drawable)
@@ -160,7 +160,7 @@ static int64_t next_point(const picture *p, const weft_curve *c, int64_t i, bool
     return i;
 }
 
-/* Points that can be drawn in a row are a line, or an area along the upper edge and back along the lower. */
+/* Draws consecutive points as a line, or as an area along the upper edge and back along the lower. */
 static void draw_curve(picture *p, const weft_curve *c, const char *colour)
 {
     int pieces = 0;
@@ -179,8 +179,7 @@ static void draw_curve(picture *p, const weft_curve *c, const char *colour)
     weft__svg_put(p->svg, "\"/>\n");
 }
 
-/* All points of a curve of few points have dots, if each is to the right of the one before: an outline has
- * none. */
+/* A curve of few points has dots, if each is to the right of the one before; an outline has no dots. */
 static bool has_dots(const weft_curve *c)
 {
     for (int64_t i = 1; i < c->n && c->n <= MARKED; i++)
@@ -194,7 +193,7 @@ static bool is_alone(const picture *p, const weft_curve *c, int64_t i)
     return !(i && point_is_drawable(p, c, i - 1)) && !(i + 1 < c->n && point_is_drawable(p, c, i + 1));
 }
 
-/* A small chart has dots only where there is no line. */
+/* A small chart has dots only for points without a line. */
 static void draw_dots(picture *p, const weft_curve *c, const char *colour)
 {
     bool all = !p->small && has_dots(c);
@@ -208,7 +207,7 @@ static void draw_dots(picture *p, const weft_curve *c, const char *colour)
     weft__svg_put(p->svg, "</g>\n");
 }
 
-/* ---- the legend: curves and bands that have a name, in rows that fit ---- */
+/* ---- the legend: named curves and bands, in rows that fit ---- */
 static double entry_width(const char *name) { return 31 + 7.5 * weft__utf8_length(name) + 24; }
 
 static bool is_named(const weft_curve *c) { return c->name && *c->name; }
@@ -238,7 +237,7 @@ static int walk_legend(picture *p, double y, bool draw)
 
 /* ---- names at the right ends of curves ---- */
 typedef struct {
-    double y, level;                             /* of the name, of the curve's last point */
+    double y, level;                             /* y of the name and of the curve's last point */
     int curve;
 } end_name;
 
@@ -253,8 +252,8 @@ static bool ends(const picture *p, const weft_curve *c)
     return is_named(c) && !c->low && !c->right_axis && c->n && point_is_drawable(p, c, c->n - 1);
 }
 
-/* Returns the width of the longest name, if names can stand at the ends: a legend would need a second row,
- * and all curves end at one x; else 0. */
+/* Returns the width of the longest name, if names are drawn at the ends, because a legend would need a second
+ * row and all curves end at one x; otherwise 0. */
 static double names_width(picture *p)
 {
     int longest = 0;
@@ -295,7 +294,7 @@ static void draw_names(picture *p)
 }
 
 /* ---- charts ---- */
-/* The area between the axes, and their ranges. */
+/* Computes the area between the axes, and their ranges. */
 static void measure(picture *p, double names)
 {
     p->right = p->width - (p->small ? 24 : names > 0 ? names + 32 : 78);
@@ -350,14 +349,14 @@ static weft_status check_charts(const weft_chart *charts, int64_t n, int columns
         return weft__file_fail(WEFT_EARG, "weft_plot_lines: charts is NULL");
     if (n < 1 || n > 100 || columns < 0)
         return weft__file_fail(
-            WEFT_EARG, "weft_plot_lines: %lld charts in %d columns; 1 .. 100 charts and 0 (means 1) or more "
-                       "columns are expected",
+            WEFT_EARG, "weft_plot_lines: %lld charts in %d columns; expected 1 .. 100 charts and 0 (means "
+                       "1) or more columns",
             (long long)n, columns);
     for (int i = 0; i < n; i++)
         if (!is_complete(charts + i))
             return weft__file_fail(
                 WEFT_EARG,
-                "weft_plot_lines: chart %d: curves with x and y, and bases 0, 2 or 10, are expected", i);
+                "weft_plot_lines: chart %d: expected curves with x and y, and bases 0, 2 or 10", i);
     return WEFT_OK;
 }
 

@@ -1,12 +1,12 @@
-/* heatmap.c - a matrix as cells: weights from white to deep blue, such as a map of attention; numbers of
- * either sign from blue over light grey to orange. */
+/* heatmap.c - draws a matrix as cells: weights from white to deep blue, such as attention; numbers of either
+ * sign from blue over light grey to orange. */
 #include <stdlib.h>
 #include <string.h>
 #include "io/pictures/scale.h"
 
-/* CELLS: at most; TOLD: at most with a tooltip each; SIDE, LEAST: pixels of a cell. */
+/* CELLS: at most; TOLD: at most with tooltips; SIDE, LEAST: pixels of a cell. */
 enum { CELLS = 250000, TOLD = 400, SIDE = 44, LEAST = 4 };
-static const double lean = 0.766, rise = 0.643;  /* of a label that leans: cosine and sine of 40 degrees */
+static const double lean = 0.766, rise = 0.643;  /* a slanted label: cosine and sine of 40 degrees */
 
 typedef struct {
     weft__svg svg;
@@ -15,11 +15,11 @@ typedef struct {
     const char *const *row_labels, *const *column_labels;
     weft__scale scale;
     double side, left, top, width;
-    bool leans;                                  /* labels of columns, if they are wider than these */
+    bool leans;  /* labels of columns are slanted, because they are wider than their columns */
 } map;
 
 /* ---- cells ---- */
-/* Writes what stands in a cell, with as many digits as there is room for; small weights have no number. */
+/* Writes the number of a cell with the digits that fit; small weights have no number. */
 static bool cell_text(const map *m, double value, char text[WEFT__SHORT])
 {
     if (!isfinite(value) || (m->scale.weights && value < 0.1))

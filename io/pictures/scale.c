@@ -47,7 +47,7 @@ void weft__axis_settle(weft__axis *a, int most, bool outwards)
         bool full = a->base && fabs(a->high / a->step - round(a->high / a->step)) < 1e-9;
         a->low = floor(a->low / a->step + 1e-9) * a->step;
         a->high = ceil(a->high / a->step - 1e-9) * a->step;
-        a->high += full ? 0.1 * (a->high - a->low) : 0;     /* no curve along the frame */
+        a->high += full ? 0.1 * (a->high - a->low) : 0;     /* so that no curve runs along the frame */
     }
 }
 
@@ -100,8 +100,8 @@ weft_status weft__scale_of(const char *function, const weft_colour_scale *given,
     if (!(fabs(g.low) <= largest && fabs(g.middle) <= largest && fabs(g.high) <= largest) ||
         (ends && !(g.low <= g.middle && g.middle <= g.high && g.low < g.high)))
         return weft__file_fail(WEFT_EARG,
-                               "%s: a scale from %g over %g to %g; low <= middle <= high, low < high, and "
-                               "none above 1e100, are expected",
+                               "%s: a scale from %g over %g to %g; expected low <= middle <= high, low < "
+                               "high, and none above 1e100",
                                function, g.low, g.middle, g.high);
     double reach = ends ? 0 : farthest(values, n, g.middle);
     *out = (weft__scale){ ends ? g.low : g.middle - reach, g.middle, ends ? g.high : g.middle + reach,
@@ -115,8 +115,8 @@ double weft__scale_place(const weft__scale *s, double value)
     return side > 0 ? fmax(-1, fmin(1, from / side)) : from < 0 ? -1 : from > 0 ? 1 : 0;
 }
 
-/* WCAG 2: the contrast is (L + .05) / (M + .05) for luminances L >= M; white and black have the same, 4.58,
- * on a ground of .179. */
+/* WCAG 2: the contrast is (L + .05) / (M + .05) for luminances L >= M. At a luminance of .179 white and black
+ * have the same contrast, 4.58. */
 static double luminance_of(const int c[3])
 {
     static const double weight[3] = { .2126, .7152, .0722 };
@@ -134,7 +134,7 @@ weft__paint weft__paint_of(const int c[3])
     return p;
 }
 
-/* Even steps of lightness, the same to either side, so that grey paper shows the distance. */
+/* Lightness changes in even steps, equally on both sides, so a print in grey shows the distance. */
 static weft__paint place_paint(bool weights, double place)
 {
     static const int middles[2][3] = { { 238, 238, 238 }, { 255, 255, 255 } },

@@ -4,19 +4,19 @@
 #include "io/pictures/svg.h"
 
 /* ---- axes ---- */
-/* An axis. base 2 or 10: it is logarithmic, and low, high and step are exponents; 0: it is even. low and
- * high are drawn at pixels from and to. */
+/* An axis. base 2 or 10: logarithmic, and low, high and step are exponents; 0: linear. low and high are drawn
+ * at the pixels from and to. */
 typedef struct {
     int base;
     bool used;                                   /* some number was taken */
     double low, high, step, from, to;
 } weft__axis;
-/* Returns if the axis can show a number; NaN, 1e100 and, if it is logarithmic, 0 it cannot. */
+/* Returns whether the axis can show a number. It cannot show NaN, 1e100 and, if logarithmic, 0. */
 bool   weft__axis_takes(const weft__axis *, double value);
 /* Widens low .. high to a number that the axis takes. */
 void   weft__axis_widen(weft__axis *, double value);
-/* Chooses the step for at most `most` marks. Gives a range of one value some room. outwards: widens the
- * range to whole steps. */
+/* Chooses the step for at most `most` marks. Widens a range of one value. outwards: widens the range to whole
+ * steps. */
 void   weft__axis_settle(weft__axis *, int most, bool outwards);
 double weft__axis_pixel(const weft__axis *, double value);
 /* Lists the numbers that get a mark. Returns their count. */
@@ -32,8 +32,8 @@ typedef struct {
     const char *label;
     bool weights;
 } weft__scale;
-/* Settles a caller's scale (NULL: all 0) by the numbers that are to be coloured.
- * Errors, with the name of `function`: the scale does not rise, or an end is NaN or above 1e100. */
+/* Fills in a caller's scale (NULL: all 0) from the numbers to be coloured. Errors, with the name of
+ * `function`: the scale does not rise, or an end is NaN or above 1e100. */
 weft_status weft__scale_of(const char *function, const weft_colour_scale *given, const double *values,
                            int64_t n, weft__scale *out);
 /* Returns the position of a finite number: -1 low, 0 the middle, 1 high. Clamps numbers beyond the ends. */

@@ -4,8 +4,8 @@
 #include <string.h>
 #include "io/pictures/svg.h"
 
-/* A dark page has other ink. A text on a cell or a plate keeps its own: on-light, white, black. A reader that
- * knows no media queries draws everything on white. */
+/* A dark page has another colour of text. A text on a cell or a plate keeps its own: on-light, white, black.
+ * A reader without media queries draws everything on white. */
 static const char style[] =
     "<style>\n"
     "text { font-family: 'DejaVu Sans', Verdana, Helvetica, Arial, sans-serif; font-size: 12px; "
@@ -72,8 +72,8 @@ void weft__svg_begin(weft__svg *s, const char *path, const char *title, double w
     weft__svg_text(s, 24, 30, "title", WEFT__START, title);
 }
 
-/* Joins elements to lines of WEFT__COLUMNS at most. Returns the new size. A line end behind a '>' is one
- * between elements, since texts have that character escaped. */
+/* Joins elements to lines of WEFT__COLUMNS at most. Returns the new size. A line end after a '>' is between
+ * elements, because texts have that character escaped. */
 static size_t join_lines(char *text, size_t size)
 {
     size_t to = 0, start = 0;
@@ -118,8 +118,8 @@ void weft__svg_put(weft__svg *s, const char *format, ...)
 weft_status weft__svg_end(weft__svg *s) { return weft__svg_close(s, "</svg>\n"); }
 
 /* ---- texts ---- */
-/* The entity of a character that is markup; U+FFFD for malformed UTF-8, for control characters, which XML
- * does not know even escaped, and for U+FFFE and U+FFFF; else NULL. n: its bytes. */
+/* Returns the entity of a markup character. Returns U+FFFD for malformed UTF-8, for control characters, which
+ * XML does not allow even escaped, and for U+FFFE and U+FFFF. Otherwise NULL. n: its bytes. */
 static const char *replacement(const char *s, int n)
 {
     bool control = n == 1 && (unsigned char)*s < 0x20 && *s != '\t' && *s != '\n';

@@ -1,5 +1,5 @@
-/* tape.c - the tape as a picture: which entries are drawn, what they take, their numbers and gradients.
- * tape_svg.c draws it; for graphviz it is written here. */
+/* tape.c - draws the tape: selects the entries, finds their inputs, numbers and gradients, and writes the
+ * graphviz form. tape_svg.c draws the SVG. */
 #include <stdlib.h>
 #include <string.h>
 #include "io/pictures/tape.h"
@@ -38,7 +38,7 @@ static void add_entry(weft__graph *g, int64_t entry)
     g->of_entry[entry] = add_node(g, c->y[0], entry);
 }
 
-/* needed: [entries] all, or what has led to `of` */
+/* needed: [entries] all, or those that `of` depends on */
 static void find_needed(const weft__graph *g, bool *needed)
 {
     int64_t entries = g->w->tape->entries;
@@ -53,7 +53,7 @@ static void find_needed(const weft__graph *g, bool *needed)
     }
 }
 
-static bool collect(weft__graph *g)              /* false: no memory */
+static bool collect(weft__graph *g)              /* false: memory is short */
 {
     int64_t entries = g->w->tape->entries;
     if (!weft__listing_begin(&g->list, g->w))
@@ -72,7 +72,7 @@ static bool collect(weft__graph *g)              /* false: no memory */
                 add_entry(g, e);
     }
     free(needed);
-    g->list.named = INT64_MAX;                   /* leaves are nodes that tell their own shapes */
+    g->list.named = INT64_MAX;                   /* leaves are nodes with their own shapes */
     return good;
 }
 
@@ -97,7 +97,7 @@ static void walk(weft__graph *g, weft_tensor **by, weft_tensor **out)
     for (int64_t i = 0, k = 0; k < n; i++)
         if (g->node[i].x == by[k])
             g->node[i].has_gradient = weft__number(out[k++], &g->node[i].gradient);
-    weft_rewind(w, here);                        /* the picture leaves nothing on the tape */
+    weft_rewind(w, here);                        /* removes the entries that the picture has added */
 }
 
 static weft_status find_numbers(weft__graph *g, const char *path)
@@ -244,7 +244,7 @@ static weft_status refused(weft *w, const weft_tensor *of)
         return weft__file_fail(WEFT_EARG, "weft_plot_tape: the tape is empty: nothing was recorded since "
                                           "weft_clear");
     if (of && (!weft__node_of(of)->born || of->f.type != WEFT_REAL))
-        return weft__file_fail(WEFT_EARG, "weft_plot_tape: %s is expected",
+        return weft__file_fail(WEFT_EARG, "weft_plot_tape: expected %s",
                                weft__node_of(of)->born ? "a tensor of reals" :
                                                          "an operator's result on the tape");
     return WEFT_OK;

@@ -1,8 +1,8 @@
-/* tape_svg.c - the tape from top to bottom: a box lies below what it takes, and none above one that ran
- * before it; those beside each other do not depend on each other.
+/* tape_svg.c - draws the tape from top to bottom as SVG.
  *
- * A result keeps its lane, a column, from its box down to the operator that takes it last, so no arrow goes
- * through a box: it runs down the lane of its source, and in the gap above its operator over to it. */
+ * A box is below its inputs and not above an earlier entry. Boxes of one row do not depend on each other. A
+ * result has a lane, a column, from its box down to the last operator that uses it, so no arrow crosses a
+ * box: an arrow runs down the lane of its source, and in the gap above its operator over to it. */
 #include <stdlib.h>
 #include <string.h>
 #include "io/pictures/svg.h"
@@ -10,7 +10,7 @@
 
 enum { WIDE = 172, HIGH = 54, BESIDE = 14, GAP = 34, LEFT = 24, TOP = 96, CHARACTERS = 21 };
 
-/* row, lane; last: the row of the operator that takes it last */
+/* row, lane; last: the row of the last operator that uses it */
 typedef struct {
     int row, lane, last;
 } place;
@@ -18,7 +18,7 @@ typedef struct {
     weft__svg svg;
     weft__graph *g;
     place *place;
-    int *until;                                  /* [nodes] the row from which on a lane is free */
+    int *until;                                  /* [nodes] the row where a lane becomes free */
     int lanes, rows;
 } picture;
 
@@ -48,7 +48,7 @@ static void find_rows(picture *p)
     p->rows = row + 1;
 }
 
-/* The free lane that is the nearest to its first input's; to the left, if two are. */
+/* Finds the free lane nearest to that of its first input; ties go left. */
 static void find_lane(picture *p, int64_t i)
 {
     place *at = &p->place[i];
@@ -81,7 +81,7 @@ static void draw_arrow(picture *p, int64_t from, int64_t to, int k)
 }
 
 /* ---- boxes ---- */
-/* of a name its end, of all else its beginning */
+/* shortens a name at its front, other texts at their end */
 static void draw_line(picture *p, double x, double y, const char *class_, char *text, bool of_name)
 {
     char cut[WEFT__LINE_ROOM + 4];
@@ -138,7 +138,7 @@ static weft_status draw_all(picture *p, const char *path, const char *title)
     weft__svg_begin(&p->svg, path, title, width < title_width ? title_width : width,
                     TOP + p->rows * (HIGH + GAP) - GAP + LEFT);
     weft__svg_put(&p->svg,
-                  "<style>.node text { fill: #111111 }</style>\n"        /* on its box in the dark, too */
+                  "<style>.node text { fill: #111111 }</style>\n"        /* also on a dark page */
                   "<defs><marker id=\"arrow\" viewBox=\"0 0 8 8\" refX=\"8\" refY=\"4\" markerWidth=\"8\" "
                   "markerHeight=\"8\" orient=\"auto\"><path d=\"M0 0L8 4L0 8z\" fill=\"#666666\"/></marker>"
                   "</defs>\n");

@@ -1,9 +1,10 @@
-/* text.c - a text of bytes, each on the colour of its number. */
+/* text.c - draws a text, each byte on the colour of its number. */
 #include <string.h>
 #include "io/pictures/scale.h"
 
-enum { BYTES = 100000, COLUMNS = 72 };           /* at most; of a line */
-enum { LEFT = 24, TOP = 92, WIDE = 10, HIGH = 26 };     /* of a character's cell; of a line with its gap */
+enum { BYTES = 100000, COLUMNS = 72 };           /* most bytes; columns of a line */
+enum { LEFT = 24, TOP = 92, WIDE = 10, HIGH = 26 };     /* width of a character's cell; height of a line with
+                                                         * its gap */
 
 typedef struct {
     weft__svg svg;
@@ -18,13 +19,13 @@ static weft_status check(const char *text, int64_t n, const double *values, int 
 {
     if (n < 0 || (n && (!text || !values)))
         return weft__file_fail(WEFT_EARG,
-                               "weft_plot_text: %lld bytes, and their values, are expected; %s", (long long)n,
+                               "weft_plot_text: expected %lld bytes, and their values; %s", (long long)n,
                                n < 0 ? "0 is the least" :
                                !text ? "text is NULL" :
                                        "values is NULL");
     if (columns && (columns < 8 || columns > 1000))
         return weft__file_fail(WEFT_EARG,
-                               "weft_plot_text: lines of %d columns; 8 .. 1000, or 0 for %d, are expected",
+                               "weft_plot_text: lines of %d columns; expected 8 .. 1000, or 0 for %d",
                                columns, (int)COLUMNS);
     if (n > BYTES)
         return weft__file_fail(WEFT_EARG, "weft_plot_text: %lld bytes; at most %d are drawn", (long long)n,
@@ -32,7 +33,7 @@ static weft_status check(const char *text, int64_t n, const double *values, int 
     return WEFT_OK;
 }
 
-/* Writes a byte as 1 .. 4 columns of printable ASCII. Returns how many. */
+/* Writes a byte as 1 .. 4 columns of printable ASCII. Returns the number of columns. */
 static int shown(char byte, char out[5])
 {
     static const char named[] = "\a\b\t\n\v\f\r", name[] = "abtnvfr";

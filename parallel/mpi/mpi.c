@@ -1,12 +1,12 @@
-/* mpi.c - a transport by MPI, compiled once against Open MPI and once against MPICH, whose ABIs differ; each
- * is a library of its own, which transport.c opens where the launcher says that there are ranks.
+/* mpi.c - the transport over MPI. It is compiled once against Open MPI and once against MPICH, because their
+ * ABIs differ. transport.c opens the library that fits the launcher.
  *
- * MPI waits by spinning. Where ranks share a processor that is the other rank's time, so between two looks a
- * waiting one yields.
+ * MPI waits by spinning. On a shared processor that takes time from the other rank, so a waiting rank yields
+ * between checks.
  *
- * Where MPI has ULFM, the fault tolerance that MPI 4 leaves to implementations (Bland et al. 2013), and the
- * launcher has switched it on (Open MPI 5: mpirun --with-ft ulfm), the ranks that are left can go on. Its
- * functions are looked for when the plug-in is opened, so one that was built with an older MPI has them. */
+ * With ULFM the remaining ranks can continue after a loss. ULFM is the fault tolerance that MPI 4 leaves to
+ * implementations (Bland et al. 2013); in Open MPI 5, mpirun --with-ft ulfm enables it. The plug-in looks up
+ * its functions when it is opened, so a plug-in that was built with an older MPI can use them. */
 #include <dlfcn.h>
 #include <mpi.h>
 #include <sched.h>
@@ -18,11 +18,11 @@
 #include <unistd.h>
 #include "parallel/transport.h"
 
-enum { CHUNK = 1 << 20, SPINS = 32 };            /* bytes, of a message that an int cannot count */
+enum { CHUNK = 1 << 20, SPINS = 32 };  /* CHUNK: bytes of a block of a message whose size exceeds an int */
 
 static MPI_Comm ranks;
-static bool ours;                                /* MPI was initialised here, and is finalised here */
-/* [room] requests, by number; those that are over are a list */
+static bool ours;                                /* this plug-in has initialised MPI, and finalises it */
+/* [room] requests by number; free slots form a list */
 static struct { MPI_Request request; int next; } *slot;
 static int room, spare = -1;
 
@@ -36,7 +36,7 @@ static const char *name(void)
 }
 
 /* ---- the beginning and the end ---- */
-/* Says why, and lets the alarm that has come end the process. */
+/* Prints the reason, and ends the process by the alarm's signal. */
 static void leave(int alarm_)
 {
     static const char text[] = "weft: a rank has not come to its end, and MPI_Finalize waits for it: this "
@@ -47,9 +47,9 @@ static void leave(int alarm_)
     raise(alarm_);
 }
 
-/* MPI wants to be told of a good end. After a bad one it must not be: it would wait for the others, which the
- * launcher ends if a rank is gone without a word. It waits after a good one, too, for ever if one of the
- * others has stopped since: no longer than ranks wait for each other elsewhere. */
+/* Finalises MPI after a successful end. After a failure it does not, because MPI_Finalize would wait for the
+ * other ranks; the launcher ends them when a rank disappears. MPI_Finalize also waits without end if another
+ * rank has stopped, so an alarm limits it to the timeout. */
 static void finalise(int status, void *nothing)
 {
     enum { USUAL = 600 };
@@ -123,7 +123,7 @@ static int posted(int number, int result)
     return result == MPI_SUCCESS ? number : freed(number, -1);
 }
 
-/* n bytes as one thing: MPI counts by int */
+/* Returns a type of n bytes, because MPI counts in int. */
 static MPI_Datatype kind_of(size_t n)
 {
     MPI_Datatype chunk, all, part[2];
@@ -196,7 +196,7 @@ static int wait_for(int number, double seconds)
     return 0;
 }
 
-/* ---- without those that are lost ---- */
+/* ---- continuing after a loss ---- */
 static int (*revoke_by)(MPI_Comm), (*shrink_to)(MPI_Comm, MPI_Comm *);
 
 static void find_ulfm(void)
@@ -212,7 +212,7 @@ static void find_ulfm(void)
     memcpy(&shrink_to, &symbol[1], sizeof shrink_to);
 }
 
-/* What was under way is over, so that no one writes into its memory any more. */
+/* Ends all requests, so that MPI no longer writes into their memory. */
 static void end_requests(void)
 {
     double until = now() + 5;
@@ -229,14 +229,14 @@ static bool shrink(weft__world *world)
     end_requests();
     if (shrink_to(ranks, &fewer) != MPI_SUCCESS)
         return false;
-    ranks = fewer;                               /* the old one stays: to free it takes those that are lost */
+    ranks = fewer;  /* the old communicator is not freed, because that requires the lost ranks */
     MPI_Comm_set_errhandler(ranks, MPI_ERRORS_RETURN);
     MPI_Comm_rank(ranks, &world->rank), MPI_Comm_size(ranks, &world->ranks);
     return true;
 }
 
 /* ---- joining ---- */
-static weft__transport mpi;                      /* below, with all that it is made of */
+static weft__transport mpi;                      /* defined below */
 
 static bool open_mpi(weft__world *world, char *version, size_t version_size, char *why, size_t why_size)
 {
@@ -248,7 +248,7 @@ static bool open_mpi(weft__world *world, char *version, size_t version_size, cha
     find_ulfm();
     if (ours)
         MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
-    MPI_Comm_dup(MPI_COMM_WORLD, &ranks);        /* the program's own messages stay apart */
+    MPI_Comm_dup(MPI_COMM_WORLD, &ranks);        /* separates weft's messages from the program's */
     MPI_Comm_set_errhandler(ranks, MPI_ERRORS_RETURN);
     MPI_Comm_rank(ranks, &world->rank), MPI_Comm_size(ranks, &world->ranks);
     MPI_Comm_split_type(ranks, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &near);

@@ -1,35 +1,35 @@
-/* loader.c - a planner that is run epoch after epoch: each epoch is a plan, made when it begins.
+/* loader.c - runs a planner epoch after epoch: each epoch is a plan, made when it begins.
  *
- * An epoch's plan is a function of the stream's counter when it began. So a position is four numbers: the
- * epoch, the batch, that counter, and a fingerprint of what is loaded; restoring makes the plan once more.
+ * The plan of an epoch is a function of the stream's counter at its start. So a position has four numbers:
+ * the epoch, the batch, that counter, and a fingerprint of the data and options. Restoring it makes the plan
+ * again.
  *
- * To tell the number of batches before an epoch has begun, and to find out early what the planner refuses,
- * the epoch is planned, and the stream's counter is put back: whatever happens then (a checkpoint is saved,
- * or loaded) finds the stream untouched, and weft_loader_next takes the plan if the stream still stands where
- * it was. */
+ * weft_loader_batches, and early checks of the planner, need a plan before its epoch begins. That plan is
+ * made with the stream's counter put back, so that a checkpoint of the time finds the stream unchanged.
+ * weft_loader_next uses the plan if the stream still has that counter. */
 #include <string.h>
 #include "core/context.h"
 #include "io/io.h"
 #include "plan/options.h"
 #include "plan/run/api_plan_run.h"
 
-enum { POOL = 50 }; /* batches a pool if the user names no number */
+enum { POOL = 50 }; /* default number of batches in a pool */
 
 struct weft_loader {
     weft *w;
-    const char *name; /* in the stream's, behind "loader." */
+    const char *name; /* a part of the stream's name, after "loader." */
     weft_stream *stream;
     const weft_planner *planner;
     weft_plan_opts opts;
-    weft_plan plan; /* of the epoch that is known */
+    weft_plan plan; /* of the current epoch, or of the next one if planned */
     int64_t n, at, epoch; /* at: the next batch */
-    bool open, known, planned; /* within an epoch; there is a plan; of the next epoch */
-    uint64_t begun, ended, print; /* the stream's counter around the plan; fingerprint */
-    int32_t *len, *index; /* [n] each; index: of the batch that was given last */
-    int64_t *lists; /* the options' bounds, then sizes */
+    bool open, known, planned; /* an epoch is in progress; plan is valid; plan is for the next epoch */
+    uint64_t begun, ended, print; /* the stream's counter before and after the plan; fingerprint */
+    int32_t *len, *index; /* [n] each; index: the last batch returned */
+    int64_t *lists; /* bounds, then sizes, of the options */
 };
 
-static weft_loader none; /* what could not be made; no one writes to it */
+static weft_loader none; /* returned if none can be made; read only */
 
 static void end_loader(void *it)
 {
@@ -40,8 +40,8 @@ static void end_loader(void *it)
 }
 
 /* ---- epochs ---- */
-/* The plan of an epoch, from the stream's counter `begun` on; false: the context has failed, and the stream
- * and what there was stay. */
+/* Makes the plan of an epoch from the stream's counter `begun`. On failure the context has failed, returns
+ * false, and leaves the stream and the old plan unchanged. */
 static bool plan_epoch(weft_loader *l, uint64_t begun, int64_t epoch)
 {
     const uint64_t before = l->stream->count;
@@ -66,7 +66,7 @@ static bool plan_epoch(weft_loader *l, uint64_t begun, int64_t epoch)
     return true;
 }
 
-/* The next epoch's plan, without a draw. */
+/* Plans the next epoch, and puts the stream's counter back. */
 static bool plan_next_epoch(weft_loader *l)
 {
     if (!plan_epoch(l, l->stream->count, l->epoch))
@@ -101,7 +101,7 @@ static uint64_t mix_lengths(uint64_t hash, const weft_loader *l)
     return hash;
 }
 
-/* Of what weft_loader_new was given, as it has always been: positions of older programs hold. */
+/* Hashes the options of weft_loader_new. The formula is fixed, so that saved positions stay valid. */
 static uint64_t mix_loader_opts(int64_t n, const weft_loader_opts *o, int pool)
 {
     uint64_t hash = mix(mix((uint64_t)n, (uint64_t)o->count), (uint64_t)o->tokens);
@@ -131,7 +131,7 @@ static uint64_t mix_plan_opts(int64_t n, const weft_planner *planner, const weft
 static bool lengths_are_sensible(weft *w, const char *name, int64_t n, const int32_t *len)
 {
     if (!name || strlen(name) > 30)
-        return weft__fail(w, WEFT_EARG, "loader: a name of at most 30 bytes is expected"), false;
+        return weft__fail(w, WEFT_EARG, "loader: expected a name of at most 30 bytes"), false;
     if (n < 0 || n >= INT32_MAX || (n && !len))
         return weft__fail(w, WEFT_EARG, "loader \"%s\": %lld sequences%s", name, (long long)n,
                           len ? "" : " without lengths"),
@@ -196,7 +196,7 @@ static weft_loader *loader_new(weft *w, const char *name, int64_t n, const int32
     l->print = mix_lengths(print, l);
     if (plan_next_epoch(l))
         return l;
-    l->stream = NULL; /* the name is free again */
+    l->stream = NULL; /* frees the name */
     return &none;
 }
 
@@ -228,7 +228,7 @@ weft_loader *weft_plan_loader_new(weft *w, const char *name, int64_t n, const in
     if (!planner || !planner->name || !planner->plan || o.edges < 0 || o.edges > INT32_MAX ||
         (o.edges && (!o.bounds || !o.sizes)))
         return weft__fail(w, WEFT_EARG,
-                          "loader \"%s\": a planner, and lists as long as said, are expected%s%s", name,
+                          "loader \"%s\": expected a planner, and lists as long as said%s%s", name,
                           planner ? "" : "; the planner is NULL, ", planner ? "" : weft__planner_missed()),
                &none;
     return loader_new(w, name, n, len, planner, &o, mix_plan_opts(n, planner, &o));
@@ -281,7 +281,7 @@ int64_t weft_loader_batches(weft_loader *l)
 
 int64_t weft_loader_epoch(const weft_loader *l) { return l ? l->epoch : 0; }
 
-/* at: epochs begun; batches given of the open epoch, -1 between two; the stream's counter at its begin;
+/* at: epochs begun; batches returned in the current epoch, -1 between two; the stream's counter at its start;
  * fingerprint. */
 weft_loader_state weft_loader_get_state(const weft_loader *l)
 {
@@ -291,8 +291,8 @@ weft_loader_state weft_loader_get_state(const weft_loader *l)
     return (weft_loader_state){ { l->epoch, l->open ? l->at : -1, (int64_t)counter, (int64_t)l->print } };
 }
 
-/* Plans the epoch that began at the stream's counter `begun`; false: it has no batch `at`, or no plan, the
- * context has failed, and all is as it was. */
+/* Plans the epoch that began at the stream's counter `begun`. Returns false without a plan or
+ * a batch `at`; then the context has failed, and nothing else is changed. */
 static bool plan_again(weft_loader *l, uint64_t begun, int64_t epoch, int64_t at)
 {
     weft_loader before = *l;

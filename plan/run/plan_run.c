@@ -1,5 +1,5 @@
-/* plan_run.c - running a plan: the tokens of a batch's segments, where they lie, the states that are carried
- * from one batch to the next, what a loss is divided by. */
+/* plan_run.c - runs a plan: the tokens of a batch, their layout, carried states, and the divisor of a
+ * loss. */
 #include <string.h>
 #include "plan/plan.h"
 #include "autograd/fused.h"
@@ -15,8 +15,8 @@ static bool is_batch(weft *w, const weft_plan *p, int64_t batch)
                    p ? "" : "no plan, ", (long long)(p ? p->batches : 0));
     else if (p->batch[batch].width > INT32_MAX || p->batch[batch].n >= INT32_MAX)
         weft__fail(w, WEFT_EARG,
-                   "plan_step_of: batch %lld has %lld segments in %lld columns; fewer than 2^31 - 1 are "
-                   "expected",
+                   "plan_step_of: batch %lld has %lld segments in %lld columns; expected fewer than 2^31 - "
+                   "1",
                    (long long)batch, (long long)p->batch[batch].n, (long long)p->batch[batch].width);
     return !w->status;
 }
@@ -52,7 +52,7 @@ weft_plan_step weft_plan_step_of(weft *w, const weft_plan *plan, int64_t batch)
     return step;
 }
 
-/* The step's context, in which `function` runs; NULL: it cannot run, and why has been said. */
+/* Returns the step's context, and notes `function` as running in it; NULL if the context has failed. */
 static weft *context_of(const weft_plan_step *s, const char *function)
 {
     weft *w = s && s->w ? s->w : weft__no_context();
@@ -60,7 +60,7 @@ static weft *context_of(const weft_plan_step *s, const char *function)
         return NULL;
     w->running = function;
     if (!s || !s->plan || !(s->lengths.len || s->plan->batches))
-        weft__fail(w, WEFT_EARG, "%s: a step of a plan, of weft_plan_step_of, is expected", function);
+        weft__fail(w, WEFT_EARG, "%s: expected a step of a plan, of weft_plan_step_of", function);
     return w->status ? NULL : w;
 }
 
@@ -108,7 +108,8 @@ static void put_outside(const weft_dataset *d, int64_t n, int32_t outside, void 
         ((real *)to)[i] = (real)outside;
 }
 
-/* n tokens of the sequence from token t on, each `size` bytes; `outside` where there are none. */
+/* Copies n tokens of a sequence, starting at token t, each of `size` bytes. Fills `outside` beyond its
+ * ends. */
 static weft_status copy_tokens(const weft_dataset *d, int64_t sequence, int64_t t, int64_t n,
                                int32_t outside, int64_t size, char *to)
 {
@@ -151,19 +152,19 @@ weft_tensor *weft_plan_tokens(const weft_plan_step *step, const weft_dataset *da
                            weft_ragged_ints(w, values, &step->lengths);
 }
 
-/* A ragged tensor of this batch in the layout `rows` as the plan says, or packed. */
+/* Converts x to the plan's rows, or to the packed layout. */
 static weft_tensor *in_layout(const weft_plan_step *step, weft_tensor *x)
 {
     return step->plan->in_rows ? weft_to_rows(x, &step->placement) : weft_to_layout(x, WEFT_PACKED);
 }
 
 /* ---- carried states ---- */
-/* The k-th segment of a batch that carries a state on begins with row k; the last row is zeros. batch: after
- * which they are; -1: it was not said. */
+/* h, c [stacked, rows + 1, width]: row k is the state that the k-th carrying segment begins with; the last
+ * row is zeros. batch: the batch after which they are stored; -1: not known. */
 struct weft_carried {
     weft_tensor *h, *c;
     int64_t rows, batch;
-    int shard;                                   /* of the plan that it was made for */
+    int shard;                                   /* shard of the plan that it was made for */
 };
 static weft_carried none;
 
@@ -189,7 +190,7 @@ weft_carried *weft_carried_new(weft_module *m, const char *name, weft_rnn *r, co
     weft *w = weft_module_context(m);
     weft__state_form f = weft__state_form_of(r);
     if (!plan || !f.stacked || !name)
-        weft__fail(w, WEFT_EARG, "carried_new: a name, a layer and a plan are expected");
+        weft__fail(w, WEFT_EARG, "carried_new: expected a name, a layer and a plan");
     else if (weft__plan_is_sound(plan, INT64_MAX, "carried_new: ") != WEFT_OK)
         weft__fail(w, WEFT_EARG, "%s", weft_plan_message());
     int64_t rows = 0;
@@ -223,7 +224,7 @@ void weft_carried_set_batch(weft_carried *kept, int64_t batch)
         kept->batch = batch < 0 ? -1 : batch;
 }
 
-/* The states are those of the plan's shard, and that one is at work; a whole plan has none of several. */
+/* Checks that plan and states belong to the current shard; outside shards, that both are of a whole plan. */
 static bool in_its_shard(weft *w, const weft_plan *p, const weft_carried *kept)
 {
     int at_work = w->shard ? w->shard->number : p->shard;
@@ -246,7 +247,7 @@ static bool can_carry(weft *w, const weft_rnn *r, const weft_plan_step *s, const
     if (f.two_ways)
         return refuse_two_ways(w, "rnn_run_plan");
     if (!kept || !kept->h)
-        weft__fail(w, WEFT_EARG, "rnn_run_plan: the plan carries states on; a weft_carried is expected");
+        weft__fail(w, WEFT_EARG, "rnn_run_plan: the plan carries states on; expected a weft_carried");
     else if (now > kept->rows || then > kept->rows)
         weft__fail(w, WEFT_EARG,
                    "rnn_run_plan: batch %lld and the next one carry %lld and %lld states; there is room for "
@@ -272,7 +273,7 @@ static weft_state first_states(weft *w, const weft_plan_step *s, const weft_carr
     return weft_state_select((weft_state){ kept->h, kept->c }, from, s->lengths.n);
 }
 
-/* The chosen rows of a state, then zeros, as many as are kept. */
+/* Stores the chosen rows of a state, and fills the rest with zeros. */
 static void keep_rows(weft_tensor *kept, weft_tensor *last, const int32_t *from, int64_t rows)
 {
     weft *w = last->w;
@@ -282,7 +283,8 @@ static void keep_rows(weft_tensor *kept, weft_tensor *last, const int32_t *from,
     weft_assign(kept, weft_state_select(with_zeros, from, rows + 1).h);
 }
 
-/* What the next batch begins with; a plan that carries nothing on leaves what is kept of another. */
+/* Stores the states for the next batch. A plan without carries leaves the stored states of another plan
+ * unchanged. */
 static void keep_states(weft *w, const weft_plan_step *s, weft_state last, weft_carried *kept)
 {
     const weft_plan *p = s->plan;
@@ -340,7 +342,7 @@ weft_tensor *weft_plan_weights(const weft_plan_step *step, const int32_t *len)
     for (int64_t i = 0; i < step->lengths.n; i++) {
         tokens += step->lengths.len[i];
         if (!len || len[step->lengths.id[i]] < step->lengths.offset[i] + step->lengths.len[i])
-            return weft__fail(w, WEFT_EARG, "plan_weights: the lengths that were planned for are expected"),
+            return weft__fail(w, WEFT_EARG, "plan_weights: expected the lengths that were planned for"),
                    &w->nil;
     }
     real *weight = weft__take(w, WEFT__IN_NOTES, tokens * (int64_t)sizeof *weight), *at = weight;

@@ -141,7 +141,7 @@ Test(csv, arguments_that_make_no_sense)
 {
     weft_dataset d;
     static const char *const hole[] = { "a", NULL };
-    const char *says = "a name for the id, at least one column and a dataset are expected";
+    const char *says = "expected a name for the id, at least one column and a dataset";
     REFUSES(weft_read_csv("x", NULL, ab, 2, NULL, &d), WEFT_EARG, says);
     REFUSES(weft_read_csv("x", "id", NULL, 2, NULL, &d), WEFT_EARG, says);
     REFUSES(weft_read_csv("x", "id", hole, 2, NULL, &d), WEFT_EARG, says);

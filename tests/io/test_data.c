@@ -140,8 +140,8 @@ Test(data, hdf5_of_others)
         { "sequence 0 has length 8589934592", i64, huge, false, "rows", f32, 4, 5 },
         { "\"lengths\" is float32 [2]; integers [n]", f32, two, false, "rows", f32, 4, 5 },
         { "\"lengths\" is int64 [2, 1]; integers [n]", i64, two, true, "rows", f32, 4, 5 },
-        { "numbers [N, columns] were expected", i64, two, false, "rows", f32, 4, 0 },
-        { "integers [N] were expected", i64, two, false, "tokens", f32, 4, 0 },
+        { "expected numbers [N, columns]", i64, two, false, "rows", f32, 4, 0 },
+        { "expected integers [N]", i64, two, false, "tokens", f32, 4, 0 },
         { "neither \"rows\" nor \"tokens\"", i64, two, false, "others", f32, 4, 0 },
     };
     weft_dataset d;
@@ -183,7 +183,7 @@ Test(data, hdf5_cannot_be_written)
 {
     int32_t len[] = { 1, -1 }, tokens[] = { 1 };
     weft_dataset d = { .n = 2, .len = len, .ints = tokens };
-    const char *says = "a dataset with lengths from 0 on are expected";
+    const char *says = "a dataset with lengths from 0 on";
     REFUSES(weft_write_hdf5(&d, "x.h5", NULL), WEFT_EARG, says);
     d.n = 1;
     REFUSES(weft_write_hdf5(&d, "/nowhere/x.h5", NULL), WEFT_EIO, "/nowhere/x.h5");

@@ -392,7 +392,7 @@ Test(file_write, bytes_of_a_program_are_written_whole_or_not_at_all)
     holds(path, "");
     DOES(weft_write_file(path, "a longer one", 8));
     holds(path, "a longer");
-    REFUSES(weft_write_file(path, NULL, 3), WEFT_EARG, "3 bytes are expected");
+    REFUSES(weft_write_file(path, NULL, 3), WEFT_EARG, "expected 3 bytes");
     REFUSES(weft_write_file(in_folder("no/page"), "x", 1), WEFT_EIO, "no/page");
     REFUSES(weft_write_file(NULL, "x", 1), WEFT_EARG, "no path");
     holds(path, "a longer");

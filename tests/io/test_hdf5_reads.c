@@ -243,13 +243,13 @@ Test(hdf5_reads, refuses)
     REFUSES(open_shape(in_folder("none.h5"), NULL, &d), WEFT_ENOENT, "none.h5");
     REFUSES(open_shape(P_tmpdir, NULL, &d), WEFT_EFORMAT, "not a regular file");
     REFUSES(open_shape(put_text("empty.h5", ""), NULL, &d), WEFT_EFORMAT, "empty.h5");
-    REFUSES(weft_open_hdf5(NULL, NULL, &f), WEFT_EARG, "a path and room for the file are expected");
-    REFUSES(weft_open_hdf5("x", NULL, NULL), WEFT_EARG, "a path and room for the file are expected");
+    REFUSES(weft_open_hdf5(NULL, NULL, &f), WEFT_EARG, "expected a path and room for the file");
+    REFUSES(weft_open_hdf5("x", NULL, NULL), WEFT_EARG, "expected a path and room for the file");
     cr_assert_eq(open_files(), files);
     OPENS(plain_file(), "g", &d);
     REFUSES(weft_write_hdf5(&d, in_folder("copy.h5"), NULL), WEFT_EARG, "a dataset with lengths from 0 on");
     REFUSES(weft_read_hdf5_part(d.file, odd, 2, &out), WEFT_EARG,
-            "index 1 is sequence 3; 0 .. 2 are expected");
+            "index 1 is sequence 3; expected 0 .. 2");
     REFUSES(weft_read_hdf5_part(d.file, (int32_t[]){ -1 }, 1, &out), WEFT_EARG, "index 0 is sequence -1");
     for (int k = 0; k < 3; k++)
         REFUSES(weft_read_hdf5_part(k ? d.file : NULL, k == 2 ? odd : NULL, k == 2 ? -1 : k, &out), WEFT_EARG,

@@ -141,7 +141,7 @@ Test(loader, what_is_refused)
     weft_loader_set_state(other, weft_loader_get_state(l));
     FAILS(w, WEFT_EARG, "the position was saved of other sequences or options");
     weft_plan_loader_new(w, "c", 3, len, NULL, NULL);
-    FAILS(w, WEFT_EARG, "a planner, and lists as long as said, are expected");
+    FAILS(w, WEFT_EARG, "expected a planner, and lists as long as said");
     weft_plan_loader_new(w, "d", 3, len, weft_planner_named("radom"), NULL);
     FAILS(w, WEFT_EARG, "the planner is NULL, there is no planner \"radom\"; \"random\" is near");
     weft_plan_loader_new(w, "e", 3, len, fit, &(weft_plan_opts){ .capacity = 30, .count = 2 });

@@ -233,7 +233,7 @@ Test(tape_pictures, refused)
 #define REFUSES(of, status, part)                                                       \
     cr_assert(weft_plot_tape(path, "t", w, of) == (status) && strstr(weft_file_message(), part), "%s", \
               weft_file_message())
-    REFUSES(x, WEFT_EARG, "weft_plot_tape: an operator's result on the tape is expected");
+    REFUSES(x, WEFT_EARG, "weft_plot_tape: expected an operator's result on the tape");
     REFUSES(weft_neg(weft_scalar(other, 2)), WEFT_EARG, "is of another context");
     REFUSES(weft_argmax(weft_zeros(w, WEFT_SHAPE(2)), 0), WEFT_EARG, "a tensor of reals is expected");
     weft_clear(w);

@@ -120,7 +120,7 @@ Test(carried, refuses)
         cr_assert(!weft_parallel_next(p, &none)); \
         FAILS(x.w, WEFT_EARG, says);              \
     } while (0)
-    FAILS_AND_GOES_ON(NULL, 0, "parallel_begin_plan: a plan for each of 2 shards is expected");
+    FAILS_AND_GOES_ON(NULL, 0, "parallel_begin_plan: expected a plan for each of 2 shards");
     FAILS_AND_GOES_ON(part, -1, "parallel_begin_plan: batch -1; the plan of shard 0 has");
     FAILS_AND_GOES_ON(part, whole.batches, "the plan of shard 0 has");
     FAILS_AND_GOES_ON(((weft_plan[]){ part[0], part[0] }), 0,

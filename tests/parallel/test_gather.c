@@ -87,10 +87,10 @@ static const struct {
     const char *says;
 } wrong[] = { { NONE, 0, "x", 1, "parallel_put: no shard is at work" },
               { 2, 2, "x", 1, "parallel_put: sequence 2 of the shard has a result already" },
-              { 1, 6, "x", 1, "parallel_put: sequence 6 of the shard; 0 .. 5 are expected" },
-              { 1, -1, "x", 1, "parallel_put: sequence -1 of the shard; 0 .. 5 are expected" },
-              { 1, 0, "", -1, "parallel_put: -1 bytes of sequence 0; 0 .. 2^31 - 1 are expected" },
-              { 1, 1, NULL, 4, "parallel_put: 4 bytes, NULL, of sequence 1; 0 .. 2^31 - 1 are expected" },
+              { 1, 6, "x", 1, "parallel_put: sequence 6 of the shard; expected 0 .. 5" },
+              { 1, -1, "x", 1, "parallel_put: sequence -1 of the shard; expected 0 .. 5" },
+              { 1, 0, "", -1, "parallel_put: -1 bytes of sequence 0; expected 0 .. 2^31 - 1" },
+              { 1, 1, NULL, 4, "parallel_put: 4 bytes, NULL, of sequence 1; expected 0 .. 2^31 - 1" },
               { 1, 0, "", (int64_t)1 << 31, "parallel_put: 2147483648 bytes of sequence 0" },
               { LATE, 0, "x", 1, "the shard has one already" } };
 

@@ -377,7 +377,7 @@ Test(shards, mistakes_of_a_program_are_told)
     weft_parallel_begin(x.p, NULL, N), weft_parallel_begin(x.p, NULL, N);
     fails(&x, "parallel_begin: the shards of the batch before are not done");
     weft_parallel_begin(x.p, (int32_t[]){ 1, N, 2 }, 3);
-    fails(&x, "parallel_begin: sequence 1 of the batch is number 11; of 11 lengths 0 .. 10 are expected");
+    fails(&x, "parallel_begin: sequence 1 of the batch is number 11; expected 0 .. 10, with 11 lengths");
     weft_parallel_begin(x.p, NULL, -1);
     fails(&x, "parallel_begin: -1 sequences");
     IN_A_SHARD, weft_parallel_next(x.p, &part);
@@ -388,7 +388,7 @@ Test(shards, mistakes_of_a_program_are_told)
     weft_parallel_add(x.p, loss_of(&x, N, NULL, false));
     fails(&x, "parallel_add: no shard is at work");
     IN_A_SHARD, weft_parallel_add_values(x.p, values, 17);
-    fails(&x, "parallel_add_values: 17 values; 0 .. 16 are expected");
+    fails(&x, "parallel_add_values: 17 values; expected 0 .. 16");
     weft_parallel_add_values(x.p, values, 1);
     fails(&x, "and no shard is at work");
     IN_A_SHARD, weft_parallel_add(x.p, loss_of(&x, part.n, part.index, false));
@@ -449,7 +449,7 @@ Test(shards, options_that_make_no_sense)
 {
     static const int32_t wrong[] = { 3, -1 };
     const struct { weft_parallel_opts o; const char *text; } some[] = {
-        { { .shards = -1 }, "parallel_new: -1 shards; 0 .. 1048576 are expected" },
+        { { .shards = -1 }, "parallel_new: -1 shards; expected 0 .. 1048576" },
         { { .n = -3 }, "parallel_new: -3 lengths" },
         { { .n = 3 }, "parallel_new: 3 lengths, len is NULL" },
         { { .n = 2, .len = wrong }, "parallel_new: sequence 1 has length -1; 0 or more" },

@@ -23,7 +23,7 @@ Test(plan, bad_options_name_what_is_wrong)
         { "first_fit:capacity=99999999999999999999", "a whole number" },
         { "tokens:budget=9,sort=maybe", "sort is \"maybe\"; yes or no" },
         { "balance:ranks=2,method=best", "method is \"best\"; lpt or kk" },
-        { "first_fit:capacity=0", "first_fit: capacity is 0; 1 or more is expected" },
+        { "first_fit:capacity=0", "first_fit: capacity is 0; expected 1 or more" },
         { "geometric:ratio=two", "ratio is \"two\"; a number" },
         { "buckets:bounds=3/5,sizes=1/2", "2 bounds and 2 sizes" },
         { "buckets:bounds=3//5,sizes=1", "a list of numbers" },
@@ -35,8 +35,8 @@ Test(plan, bad_options_name_what_is_wrong)
     static const struct {
         const char *text, *says;
     } wrong[] = {
-        { "first_fit", "first_fit: capacity is missing; 1 or more is expected" },
-        { "random", "random: count is missing; 1 or more is expected" },
+        { "first_fit", "first_fit: capacity is missing; expected 1 or more" },
+        { "random", "random: count is missing; expected 1 or more" },
         { "first_fit:capacity=-3", "capacity is -3; 1 or more" },
         { "first_fit:capacity=9,limit=-1", "limit is -1; 0 or more" },
         { "first_fit:capacity=4", "sequence 2 has 5 tokens; rows of a capacity of 4" },

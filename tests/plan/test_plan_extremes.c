@@ -101,15 +101,15 @@ Test(plan_extremes, cells_of_all_batches_are_counted)
     cr_assert_eq(weft_plan_check(&p, three, 3, 0), WEFT_OK, "%s", weft_plan_message());
     p.batches = 5;
     REFUSED(weft_plan_check(&p, three, 3, 0), WEFT_EFORMAT,
-            "batch 4 has 2147483647 rows of 2147483647 cells; 0 .. 2147483647 rows of 0 .. 281474976710656 "
-            "cells are expected, and fewer than 2^63 cells in all batches");
+            "batch 4 has 2147483647 rows of 2147483647 cells; expected 0 .. 2147483647 rows of 0 .. "
+            "281474976710656 cells, and fewer than 2^63 cells in all batches");
     REFUSED(weft_plan_measure(&p, three, 3, 0, &f), WEFT_EFORMAT, "plan_measure: batch 4 has");
     REFUSED(weft_plan_measure(&p, three, 3, INT64_MAX, &f), WEFT_EARG, "capacity 9223372036854775807;");
     good_plan(&p, s, b), p.empty = 1;
     REFUSED(weft_plan_check(&p, three, 3, 0), WEFT_EFORMAT, "1 sequences of length 0 have no segment");
     b[1].n = INT64_MAX;
     REFUSED(weft_plan_check(&p, three, 3, 0), WEFT_EFORMAT,
-            "batch 1 has 9223372036854775807 segments from segment 2 on; 0 .. 1 from 2 on are expected");
+            "batch 1 has 9223372036854775807 segments from segment 2 on; expected 0 .. 1 from 2 on");
 }
 
 Test(plan_extremes, a_batch_that_is_too_large_is_refused_where_it_ends)

@@ -360,7 +360,7 @@ two_are_gone() {
 }
 stops_meanwhile() {                     # at one of some messages rank 0 hears of the one before it waits for the other
     for at in $(seq 17 23); do
-        ! says 1 "not all of the others have come" quickly env WEFT_PAIRS_SHRINK=1 WEFT_PAIRS_FAULT="kill:1:$at,stop:2:$((at + 1))" "$parts/ranks" 3 "$parts/pairs.so" "$train" 8 12 || return 0
+        ! says 1 "timed out waiting for the others" quickly env WEFT_PAIRS_SHRINK=1 WEFT_PAIRS_FAULT="kill:1:$at,stop:2:$((at + 1))" "$parts/ranks" 3 "$parts/pairs.so" "$train" 8 12 || return 0
     done
     return 1
 }

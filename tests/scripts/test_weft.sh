@@ -55,9 +55,9 @@ check "a word among the lengths, with its line" says 1 'word:2: "two" is not a l
 check "a negative length" says 1 '"-1" is not a length' "$weft" plan negative order:count=2
 check "no such planner, the nearest named" says 2 '"best_fit" is near' "$weft" plan lengths best_fat:capacity=9
 check "no such key, the nearest named" says 2 '"capacity" is near' "$weft" plan lengths best_fit:capcity=9
-check "a count that is missing" says 2 'random: count is missing; 1 or more is expected; see weft plan --help$' "$weft" plan lengths random
+check "a count that is missing" says 2 'random: count is missing; expected 1 or more; see weft plan --help$' "$weft" plan lengths random
 check "an option for a planner without any" says 2 'fold: there is no option "foo"' "$weft" plan lengths fold:foo=3
-check "a capacity of 0" says 2 'capacity is 0; 1 or more is expected' "$weft" plan lengths best_fit:capacity=0
+check "a capacity of 0" says 2 'capacity is 0; expected 1 or more' "$weft" plan lengths best_fit:capacity=0
 check "a sequence too long is named" says 1 'sequence 4 has 8 tokens' "$weft" plan lengths best_fit:capacity=7
 check "an error prints no plan" eval '! "$weft" plan --json lengths order:count=2 best_fit:capacity=7 2>err | grep -q .'
 for words in 'plan lengths order:count=2' 'plan --list' --help --version help 'help plan' 'lab --help' corpora; do
@@ -235,7 +235,7 @@ bad_costs 'an object with a "name"' '[]'
 bad_costs 'lists of equal length, 2 .. 16' '{"name": "x", "rows": [1, 2], "step_ms": [1]}'
 bad_costs 'lists of equal length' '{"name": "x", "rows": [1, "2"], "step_ms": [1, 2]}'
 bad_costs 'the first is of 1' '{"name": "x", "rows": [2, 3], "step_ms": [1, 2]}'
-bad_costs 'more than 0 is expected' '{"name": "x", "rows": [1, 3], "step_ms": [1, -2]}'
+bad_costs 'expected more than 0' '{"name": "x", "rows": [1, 3], "step_ms": [1, -2]}'
 bad_costs 'are numbers' '{"name": "x", "rows": [1, 3], "step_ms": [1, 2], "error": "small"}'
 check "no such file" says 1 'costs gone.json: No such file' "$weft" plan --costs gone.json mixed order:count=8
 
