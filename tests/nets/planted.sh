@@ -115,7 +115,7 @@ net test_catches "a projection of another row"              rnn/step.c 's/id\[i\
 net test_catches "a gate and a skip in unlike layouts"     autograd/ops/norm.c 's/i = s->batch \? 1 : 0;/i = 0;/' forecast/test_blocks
 net test_catches "a head's parameters in another's place"   autograd/ops/concat_lists.c 's/Y\(c, i \/ n\) \+ i % n \* w/Y(c, i \/ n) + (n - 1 - i % n) * w/' forecast/test_blocks
 net test_catches "a head's gradient from another's place"   autograd/ops/concat_lists.c 's/\.x = dy \+ i % n \* w/.x = dy/' forecast/test_blocks
-net test_catches "last states of the other direction"       rnn/state_rows.c 's/last\[k % m->directions\]\.device/last[0].device/' rnn/test_rnn
+net test_catches "last states of the other direction"       rnn/state_rows.c 's/last\[k % m->directions\]\.device/last[0].device/' rnn/test_rnn_use
 net test_catches "an empty sequence without its first state"  rnn/state_rows.c 's/m\.given\[s\] = stack && e->none\.host/m.given[s] = false/' rnn/test_rnn
 net test_catches "a beam that is dropped too early"         rnn/beam.c 's/!\(promise\(b, b->next\.score\[from \+ alive - 1\], length\)/!(worth(b, b->next.score[from + alive - 1], length)/' rnn/test_beam
 net test_catches "a state of another row"                   rnn/decoder.c 's/all = d->next\.parent\[r\] == r;/all = true;/' rnn/test_decode
@@ -158,7 +158,7 @@ net ranks_catch "one without memory for results, who tells nobody"     parallel/
     's/if \(!weft__agree\(p, its_results, NULL, 0\)\)/if (p->w->status)/' gathered 'one has no memory for them'
 
 net ranks_catch "states that a file does not have from all ranks"       parallel/states.c \
-    's/if \(q != p->world\.rank\)/if (0)/' carried 'the same bytes'
+    's/if \(q == p->world\.rank\)/if (1)/' carried 'the same bytes'
 net ranks_catch "a rank that is lost with its states, and no one says so" parallel/await.c \
     's/ && !p->batch\.carries\)/)/' carried 'a rank is lost, and its states'
 net test_catches "a state that would leave its shard"       plan/split.c 's/if \(shard_of\(t, from->row\) != shard_of\(t, s->row\)\)/if (0)/' plan/test_split
