@@ -19,8 +19,8 @@ static weft_status check(const char *text, int64_t n, const double *values, int 
 {
     if (n < 0 || (n && (!text || !values)))
         return weft__file_fail(WEFT_EARG,
-                               "weft_plot_text: expected %lld bytes, and their values; %s", (long long)n,
-                               n < 0 ? "0 is the least" :
+                               "weft_plot_text: %lld bytes: %s", (long long)n,
+                               n < 0 ? "expected 0 or more" :
                                !text ? "text is NULL" :
                                        "values is NULL");
     if (columns && (columns < 8 || columns > 1000))

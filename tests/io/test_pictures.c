@@ -304,8 +304,8 @@ Test(pictures, refuse_and_leave_the_old_file)
     REFUSED("charts is NULL", weft_plot_lines(path, "t", NULL, 1, 1));
     REFUSED("weft_plot_lines: 1 charts in -1 columns", weft_plot_lines(path, "t", &good, 1, -1));
     REFUSED("bases 0, 2 or 10", weft_plot_lines(path, "t", &base, 1, 1));
-    REFUSED("chart 0: curves with x and y", weft_plot_lines(path, "t", &no_curves, 1, 1));
-    REFUSED("chart 0: curves with x and y", weft_plot_lines(path, "t", &no_points, 1, 0));
+    REFUSED("chart 0: expected curves with x and y", weft_plot_lines(path, "t", &no_curves, 1, 1));
+    REFUSED("chart 0: expected curves with x and y", weft_plot_lines(path, "t", &no_points, 1, 0));
     char *before = lines(&good, 1, 0);
     cr_assert_eq(weft_plot_lines(path, "t", &no_curves, 1, 0), WEFT_EARG);
     cr_assert_eq(weft_plot_heatmap("/nowhere/a.svg", "t", 1, 1, &one, NULL, NULL, NULL), WEFT_EIO);

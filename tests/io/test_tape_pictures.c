@@ -235,7 +235,7 @@ Test(tape_pictures, refused)
               weft_file_message())
     REFUSES(x, WEFT_EARG, "weft_plot_tape: expected an operator's result on the tape");
     REFUSES(weft_neg(weft_scalar(other, 2)), WEFT_EARG, "is of another context");
-    REFUSES(weft_argmax(weft_zeros(w, WEFT_SHAPE(2)), 0), WEFT_EARG, "a tensor of reals is expected");
+    REFUSES(weft_argmax(weft_zeros(w, WEFT_SHAPE(2)), 0), WEFT_EARG, "expected a tensor of reals");
     weft_clear(w);
     REFUSES(NULL, WEFT_EARG, "the tape is empty");
     REFUSES(stale, WEFT_EARG, "is of a step that has ended");

@@ -124,7 +124,7 @@ Test(carried, refuses)
     FAILS_AND_GOES_ON(part, -1, "parallel_begin_plan: batch -1; the plan of shard 0 has");
     FAILS_AND_GOES_ON(part, whole.batches, "the plan of shard 0 has");
     FAILS_AND_GOES_ON(((weft_plan[]){ part[0], part[0] }), 0,
-                      "plan 1 is of shard 0 (-1: of none); that of shard 1 of 2");
+                      "plan 1 is of shard 0 (-1: of none); expected that of shard 1 of 2");
     FAILS_AND_GOES_ON(&whole, 0, "plan 0 is of shard -1");
     weft_parallel_begin_plan(NULL, part, 0);
     weft_carried *first = weft_carried_new(x.m, "first", x.rnn, part),

@@ -452,7 +452,7 @@ Test(shards, options_that_make_no_sense)
         { { .shards = -1 }, "parallel_new: -1 shards; expected 0 .. 1048576" },
         { { .n = -3 }, "parallel_new: -3 lengths" },
         { { .n = 3 }, "parallel_new: 3 lengths, len is NULL" },
-        { { .n = 2, .len = wrong }, "parallel_new: sequence 1 has length -1; 0 or more" },
+        { { .n = 2, .len = wrong }, "parallel_new: sequence 1 has length -1; expected 0 or more" },
         { { .timeout = -2 }, "parallel_new: timeout -2" },
     };
     for (size_t i = 0; i < sizeof some / sizeof *some; i++) {

@@ -161,7 +161,7 @@ Test(cost, refused)
                       strstr(weft_plan_message(), part),                            \
                   "%s", weft_plan_message());                                       \
     } while (0)
-    WRONG("1 points; 2 .. 16", c.points = 1);
+    WRONG("1 points; expected 2 .. 16", c.points = 1);
     WRONG("17 points", c.points = 17);
     WRONG("point 0 of the cost is of 2 rows", c.rows[0] = 2);
     WRONG("point 2 of the cost is of 8 rows", c.rows[2] = 8);

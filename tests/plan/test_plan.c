@@ -19,12 +19,12 @@ Test(plan, bad_options_name_what_is_wrong)
         { "first_fit:capacty=4", "first_fit: there is no option \"capacty\", \"capacity\" is near" },
         { "order:capacity=4", "order: there is no option \"capacity\"" },
         { "first_fit:capacity", "capacity has no value" },
-        { "first_fit:capacity=4x", "capacity is \"4x\"; a whole number" },
+        { "first_fit:capacity=4x", "capacity is \"4x\"; expected a whole number" },
         { "first_fit:capacity=99999999999999999999", "a whole number" },
-        { "tokens:budget=9,sort=maybe", "sort is \"maybe\"; yes or no" },
-        { "balance:ranks=2,method=best", "method is \"best\"; lpt or kk" },
+        { "tokens:budget=9,sort=maybe", "sort is \"maybe\"; expected yes or no" },
+        { "balance:ranks=2,method=best", "method is \"best\"; expected lpt or kk" },
         { "first_fit:capacity=0", "first_fit: capacity is 0; expected 1 or more" },
-        { "geometric:ratio=two", "ratio is \"two\"; a number" },
+        { "geometric:ratio=two", "ratio is \"two\"; expected a number" },
         { "buckets:bounds=3/5,sizes=1/2", "2 bounds and 2 sizes" },
         { "buckets:bounds=3//5,sizes=1", "a list of numbers" },
     };
@@ -37,8 +37,8 @@ Test(plan, bad_options_name_what_is_wrong)
     } wrong[] = {
         { "first_fit", "first_fit: capacity is missing; expected 1 or more" },
         { "random", "random: count is missing; expected 1 or more" },
-        { "first_fit:capacity=-3", "capacity is -3; 1 or more" },
-        { "first_fit:capacity=9,limit=-1", "limit is -1; 0 or more" },
+        { "first_fit:capacity=-3", "capacity is -3; expected 1 or more" },
+        { "first_fit:capacity=9,limit=-1", "limit is -1; expected 0 or more" },
         { "first_fit:capacity=4", "sequence 2 has 5 tokens; rows of a capacity of 4" },
         { "spfhp:capacity=4", "sequence 2 has 5 tokens" },
         { "spfhp:capacity=2000000000", "takes at most 16777216" },
@@ -47,7 +47,7 @@ Test(plan, bad_options_name_what_is_wrong)
         { "pool", "count or tokens of a batch must be given" },
         { "buckets", "bounds, and one size more than bounds" },
         { "buckets:bounds=5/3,sizes=1/1/1", "bounds that rise" },
-        { "geometric:budget=9,least=2,ratio=1", "ratio is 1; more than 1" },
+        { "geometric:budget=9,least=2,ratio=1", "ratio is 1; expected more than 1" },
         { "refill", "slots is missing" },
         { "streams:slots=2", "window is missing" },
         { "balance", "ranks is missing" },
@@ -195,7 +195,7 @@ Test(plan, an_own_planner_is_checked)
     cr_assert_str_eq(weft_plan_message(), "of 3");
     weft_plan_free(NULL), weft_plan_free(&p);
     REFUSED(weft_plan_add(NULL, (weft_segment){ 0 }), WEFT_EARG, "no plan");
-    REFUSED(weft_plan_end_batch(&p, -1, 0), WEFT_EARG, "-1 rows of 0 cells; 0 .. 2147483647 rows");
+    REFUSED(weft_plan_end_batch(&p, -1, 0), WEFT_EARG, "-1 rows of 0 cells; expected 0 .. 2147483647 rows");
     REFUSED(weft_plan_check(NULL, five, 5, 0), WEFT_EARG, "a plan");
     REFUSED(weft_plan_measure(NULL, five, 5, 0, &(weft_plan_figures){ 0 }), WEFT_EARG, "a plan");
 }

@@ -112,9 +112,9 @@ Test(split, a_state_that_leaves_its_shard_is_an_error)
 Test(split, refuses)
 {
     weft_plan p = wanders(0, 1), part[2], again[2];
-    REFUSED(weft_plan_split(NULL, 2, part), WEFT_EARG, "plan_split: a whole plan");
-    REFUSED(weft_plan_split(&p, 0, part), WEFT_EARG, "plan_split: a whole plan");
-    REFUSED(weft_plan_split(&p, 2, NULL), WEFT_EARG, "plan_split: a whole plan");
+    REFUSED(weft_plan_split(NULL, 2, part), WEFT_EARG, "plan_split: expected a whole plan");
+    REFUSED(weft_plan_split(&p, 0, part), WEFT_EARG, "plan_split: expected a whole plan");
+    REFUSED(weft_plan_split(&p, 2, NULL), WEFT_EARG, "plan_split: expected a whole plan");
     PLANS(weft_plan_split(&p, 2, part));
     REFUSED(weft_plan_split(part, 2, again), WEFT_EARG, "this one is of a shard");
     weft_plan_free(part), weft_plan_free(part + 1);
