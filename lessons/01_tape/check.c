@@ -22,7 +22,7 @@ static void check_mul(void)
     if (is(da, 0.5 + 4 * 3) && is(db, 0.25 + 4 * -2))
         hint("back_mul gives each factor its own value: d(a b)/da is b");
     if (is(da, 0.5 - 2) && is(db, 0.25 + 3))
-        hint("back_mul leaves out what has arrived at y: b, times y->grad");
+        hint("back_mul leaves out the factor y->grad: add b * y->grad");
     hint_of_float("back_mul is", (double[]){ da, db }, (double[]){ 0.5 - 8, 0.25 + 12 },
                   2);
     if (!is(da, 0.5 - 8) || !is(db, 0.25 + 12))
@@ -56,11 +56,11 @@ static void check_tanh(void)
     if (is(got, grad * of_tanh))
         hint(used_twice, "back_tanh");
     if (is(got, before + grad * (1 - 0.5 * 0.5)))
-        hint("back_tanh takes 1 - x^2: x is what went into tanh; you have y: 1 - y^2");
+        hint("back_tanh takes 1 - x^2, with the input x: take the result y: 1 - y^2");
     if (is(got, before + grad * (1 - tanh(y) * tanh(y))))
         hint("back_tanh takes tanh of y, which is a tanh already: 1 - y^2");
     if (is(got, before + of_tanh))
-        hint("back_tanh leaves out what has arrived at y: 1 - y^2, times y->grad");
+        hint("back_tanh leaves out the factor y->grad: add (1 - y^2) * y->grad");
     double want = before + grad * of_tanh;
     hint_of_float("back_tanh is", &got, &want, 1);
     if (!is(got, want))
@@ -97,7 +97,7 @@ static void check_chain(void)
     if (t.at[behind].grad == 1)
         hint("backward begins at the end of the tape: it must begin at entry `of`");
     if (t.at[y].grad == 0)
-        hint("backward has nothing to begin with: the gradient of `of` is 1");
+        hint("backward starts from 0: the gradient of `of` is 1");
     if (!is(t.at[product].grad, 1 - t.at[y].value * t.at[y].value))
         hint("backward does not come to what entry `of` is made of, or comes twice: of "
              "y = tanh(p) dy/dp is %s, which should be %s",

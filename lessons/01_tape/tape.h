@@ -18,8 +18,7 @@ typedef struct {
     double value, grad;
 } node;
 
-/* Entries in the order in which they were computed: inputs before what is made of
- * them. */
+/* Entries in the order of computation: inputs before their results. */
 enum { MOST = 200 };
 typedef struct {
     int n;

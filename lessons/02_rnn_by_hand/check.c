@@ -95,7 +95,7 @@ static void check_run(const rnn *r, int steps)
         return;
     for (int t = 0; t < steps; t++)
         if (h[t * H] == 7 && h[t * H + H - 1] == 7)
-            hint("run does not write h of step %d: h[%d] holds what was there before",
+            hint("run does not write h of step %d: h[%d] still has its old value",
                  t + 1, t * H);
     if (near(h, want, steps * H, 1e-5))
         hint("all steps are right to six digits or so, but not to twelve: a float has "
@@ -103,8 +103,8 @@ static void check_run(const rnn *r, int steps)
     int t = first_off(h, want, steps * H, 1e-12) / H;
     check_token(r, h, t);
     if (t == 0)
-        hint("the first step begins with something else than zeros: before the first "
-             "token there is no state, and h has nothing yet");
+        hint("the first step begins with something else than zeros: set the state "
+             "before the first token to 0");
     hint("step %d is wrong, those before it are right: the state before it is that of "
          "step %d",
          t + 1, t);

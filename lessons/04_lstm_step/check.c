@@ -106,9 +106,9 @@ static void look_at_squash(const numbers *got, int k)
         hint("%c is the sum itself: its %s is missing", gate_names[k],
              k == GATE_G ? "tanh" : "sigmoid");
     if (near(got->gate[k], other, H, 1e-12) && k == GATE_G)
-        hint("g gets a sigmoid: it is what is written, of either sign: tanh");
+        hint("g gets a sigmoid: it may be negative, so use tanh");
     if (near(got->gate[k], other, H, 1e-12))
-        hint("%c gets a tanh: it opens or closes, between 0 and 1: sigmoid",
+        hint("%c gets a tanh: a gate is between 0 and 1, so use sigmoid",
              gate_names[k]);
 }
 
@@ -197,8 +197,8 @@ static void check_step(void)
     step(&layer, x, c, h, arrays(&got));
     check_gates(&got), check_cell_and_output(&got);
     by_weft(&layer, 1, x, c, h, arrays(&same));
-    first_wrong("beside weft's layer h'", got.h, same.h);
-    first_wrong("beside weft's layer c'", got.c, same.c);
+    first_wrong("next to weft's layer h'", got.h, same.h);
+    first_wrong("next to weft's layer c'", got.c, same.c);
 }
 
 /* ---- the memory of one bit ---- */

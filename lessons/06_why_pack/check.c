@@ -222,7 +222,7 @@ static void check_last(const one_case *c, const numbers *got, const numbers *wan
         numbers naive = run(c, ALL_CELLS);
         if (near(got->h, naive.h, N * UNITS, 1e-9))
             hint("%s: y is right, last.h is not: what does the state do in the pads? "
-                 "It must stay as the last token has left it",
+                 "It must keep its value after the last token",
                  way);
         const double nothing[UNITS] = { 0 };
         if (near(got->h, nothing, UNITS, 0))

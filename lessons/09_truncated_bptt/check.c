@@ -176,7 +176,7 @@ static void hint_of_places(bool contaminated)
             if (near(got + at, want + at, H, 1e-12))
                 continue;
             if (contaminated)
-                hint("sequence %d knows sequence %d, which stands before it in slot "
+                hint("sequence %d depends on sequence %d, the one before it in slot "
                      "%d: where a sequence begins the state must be zeros",
                      p + 1, p, s + 1);
             hint("window %d, step %d, slot %d: that is token %d of sequence %d, and "

@@ -98,7 +98,7 @@ static void hint_of_contexts(const batch *b, const double *context)
         for (int j = 0; j < DM; j++)
             held[j] = want[j] + HELD;
         if (near(got, held, DM, 1e-10))
-            hint("the context of sequence %d is added to what was there: begin with "
+            hint("the context of sequence %d is added to old values: begin with "
                  "zeros",
                  s + 1);
         if (!b->len[s])
@@ -196,13 +196,13 @@ static const double *known_step(decoder *d, int token)
     known *k = d->given;
     if (token == BEFORE_GOLD)
         hint(
-            "step is told gold[-1]: gold[k], the token of place k, goes to step k + 1");
+            "step reads gold[-1]: gold[k], the token of place k, goes to step k + 1");
     if (token < 0)
-        hint("step is told token %d: is there a likeliest one if all scores are below "
+        hint("step reads token %d: is there a likeliest one if all scores are below "
              "0? The search for the largest begins with the first score, not with 0",
              token);
     if (token >= k->kinds)
-        hint("step is told token %d; there are %d of them", token, k->kinds);
+        hint("step reads token %d; there are %d tokens", token, k->kinds);
     if (k->steps > LIMIT)
         hint("decode goes on after %d steps, with a limit of %d tokens", k->steps,
              LIMIT);
@@ -340,7 +340,7 @@ static reply answer_of(const question *q, int way)
             share(k.tokens, sizeof k.tokens);
     a.coins = k.coins;
     if (way < 0 && !gold && k.steps && k.tokens[0] != BEGIN)
-        hint("the first step is told token %d; it is told BEGIN, which is %d",
+        hint("the first step reads token %d; expected BEGIN, which is %d",
              k.tokens[0], BEGIN);
     return a;
 }
@@ -357,11 +357,11 @@ static void check_rest(const question *q, const reply *got)
     for (int k = got->n; k < q->limit; k++)
         if (got->out[k] != -7)
             hint("out[%d] is %d, though decode returns %d tokens: END ends the "
-                 "sequence and is not written, nor is anything behind it",
+                 "sequence and is not written, nor any later token",
                  k, got->out[k], got->n);
     if (!q->has && got->coins)
-        hint("a coin is tossed where gold is NULL: without a gold there is nothing to "
-             "choose, so ask for gold first, and then for the coin");
+        hint("a coin is tossed where gold is NULL: without gold there is no choice. "
+             "Test gold first, then toss the coin");
     int most = got->n, least = got->n == q->limit && most ? most - 1 : most;
     if (q->has && (got->coins < least || got->coins > most))
         hint(

@@ -104,11 +104,11 @@ static void check_clip(int n, const int *sizes, double length, double most)
     if (!near(got, want, NUMBERS, rough))
         diagnose(x, most, got);
     if (before > most && near(&norm, &most, 1, rough))
-        hint("clip returns the norm after: the one before, %s, tells how training goes",
+        hint("clip returns the norm after: return the one before, %s",
              digits(before));
     if (near(&norm, &before, 1, rough) && !near(&norm, &before, 1, 1e-12))
-        hint("clip returns the norm before, but %.1e beside it: what is added belongs "
-             "to the divisor alone, and sums are in double",
+        hint("clip returns the norm before, but off by %.1e: add 1e-6 to the divisor "
+             "only, and sums are in double",
              norm - before);
     if (!near(&norm, &before, 1, 1e-12))
         hint("clip returns %s; the norm before is %s", digits(norm), digits(before));
@@ -140,7 +140,7 @@ static void check_rows(const double *b, const double *c, const double *b0,
                  gates[g]);
     for (int g = 0; g < 4; g++)
         if (g != 1 && changed[g])
-            hint("the rows of the %s gate have changed, too: only those of f may, so "
+            hint("the rows of the %s gate have also changed: only those of f may, so "
                  "read the biases before you assign",
                  gates[g]);
     for (int k = H; k < 2 * H; k++) {

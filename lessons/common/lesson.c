@@ -22,7 +22,7 @@ _Noreturn void hint(const char *format, ...)
         if (strstr(text, patterns[k])) {
             n = (int)strlen(text);
             snprintf(text + n, sizeof text - (size_t)n,
-                     "; that number is what memory holds that nobody has written");
+                     "; this number is in memory that was never written");
             break;
         }
     answer_verdict(text);
