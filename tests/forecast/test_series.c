@@ -223,11 +223,11 @@ Test(series, hdf5_of_others)
     } bad[] = {
         { { .a = f64, .b = f64, .rows = 2 }, "\"b\" has 2 rows, other columns have 3" },
         { { .a = f64, .b = f64, .rows = 3, .columns = 1 },
-          "\"b\" is float64 [3, 1]; numbers [n] were expected" },
+          "\"b\" is float64 [3, 1]; expected numbers [n]" },
         { { f64, f64, 3, 0, i64, 1, 1 }, "the lengths add up to 2" },
         { { f64, f64, 3, 0, i64, 2, 2 }, "series 1 has length 2, 1 of 3 rows are left" },
         { { f64, f64, 3, 0, i64, -1, 4 }, "series 0 has length -1" },
-        { { f64, f64, 3, 0, f64, 2, 1 }, "integers [n] were expected" },
+        { { f64, f64, 3, 0, f64, 2, 1 }, "expected integers [n]" },
     };
     for (int i = 0; i < COUNT(bad); i++)
         REFUSES(weft_frame_read_hdf5(&f, foreign(bad[i].file), NULL, AB), WEFT_EFORMAT, bad[i].says);

@@ -16,7 +16,7 @@ Test(windows_refused, features_that_make_no_sense)
     REFUSED("\"t\": it is there twice", o.past = WEFT_NAMES("t"));
     REFUSED("\"\": it is there twice, or has no name", o.past = WEFT_NAMES(""));
     REFUSED("time is absolute or relative, not 2", o.time_as = (weft_time)2);
-    REFUSED("a target is expected", o.target = NULL);
+    REFUSED("expected a target", o.target = NULL);
     REFUSED("expected a target and one of the other two", (o.known = NULL, o.time = NULL));
     REFUSED("masked \"s\": it is no column of the past", o.masked = WEFT_NAMES("s"));
     REFUSED("masked \"q\"", o.masked = WEFT_NAMES("q"));

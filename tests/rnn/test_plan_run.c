@@ -354,7 +354,7 @@ Test(plan_run, invalid_arguments_are_refused)
     FAILS(w, WEFT_EARG, "rnn_run_plan: the plan carries states on, but the layer has two directions");
     s = weft_plan_step_of(w, &p, 0);
     weft_rnn_run_plan(r, weft_plan_tokens(&s, &d, 0, 0), &s, NULL);
-    FAILS(w, WEFT_EARG, "a weft_carried is expected");
+    FAILS(w, WEFT_EARG, "expected a weft_carried");
     weft_carried *kept = weft_carried_new(m, "kept", r, &p), *of_order = weft_carried_new(m, "small", r, &q);
     s = weft_plan_step_of(w, &p, 2);
     weft_rnn_run_plan(r, weft_plan_tokens(&s, &d, 0, 0), &s, kept);

@@ -420,7 +420,7 @@ refused() {
     echo 'static const struct { int abi; } old = { 1 }; const void *weft_transport_open_v1(void) { return &old; }' >contract1.c
     check "a plug-in of contract 1" "${CC:-cc}" -shared -fPIC -o contract1.so contract1.c
     check "no such plug-in" says 1 "parallel_new: WEFT_PARALLEL: .*nowhere.so" env WEFT_PARALLEL="$PWD/nowhere.so" "$train" 8 6
-    check "no such name" says 1 "WEFT_PARALLEL=smoke: openmpi, mpich, none or the absolute path" env WEFT_PARALLEL=smoke "$train" 8 6
+    check "no such name" says 1 "WEFT_PARALLEL=smoke: expected openmpi, mpich, none or the absolute path" env WEFT_PARALLEL=smoke "$train" 8 6
     check "none" env WEFT_PARALLEL=none OMPI_COMM_WORLD_SIZE=4 "$train" 8 2
     check "a plug-in that is not there" says 1 "there is no .*libweft_mpich.so" env PMI_SIZE=2 WEFT_BACKEND_PATH="$PWD" "$train" 8 6
     check "lone copies by srun" says 1 "srun has started 4 tasks without --mpi" env SLURM_STEP_NUM_TASKS=4 "$train" 8 6

@@ -182,7 +182,7 @@ rm -f descendants
 check "so are those of one that was stopped" eval '! own stays_planner:count=4 2>/dev/null && none_left 5'
 for signal in KILL TERM HUP; do check "and of a command that dies by SIG$signal" killed_weft $signal; done
 check "one without a function" says 1 'a planner and a plan' own empty_planner
-check "one that needs an option" says 1 'count is missing; 1 or more' own snake_planner
+check "one that needs an option" says 1 'count is missing; expected 1 or more' own snake_planner
 check "an option that it does not take" says 1 'no option "capacity"' own snake_planner:capacity=4
 check "no such name" says 1 'no_planner' own no_planner
 check "no such object" says 1 'gone.so' "$weft" plan lengths ./gone.so:x
@@ -236,7 +236,7 @@ bad_costs 'lists of equal length, 2 .. 16' '{"name": "x", "rows": [1, 2], "step_
 bad_costs 'lists of equal length' '{"name": "x", "rows": [1, "2"], "step_ms": [1, 2]}'
 bad_costs 'the first is of 1' '{"name": "x", "rows": [2, 3], "step_ms": [1, 2]}'
 bad_costs 'expected more than 0' '{"name": "x", "rows": [1, 3], "step_ms": [1, -2]}'
-bad_costs 'are numbers' '{"name": "x", "rows": [1, 3], "step_ms": [1, 2], "error": "small"}'
+bad_costs 'expected numbers after' '{"name": "x", "rows": [1, 3], "step_ms": [1, 2], "error": "small"}'
 check "no such file" says 1 'costs gone.json: No such file' "$weft" plan --costs gone.json mixed order:count=8
 
 # ---- weft gpu, on the emulated GPU
