@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # planted.sh: bugs that only the shipped code can have, which g++ and the emulation do not see. Each is planted into a copy of one source,
-# nvcc makes its PTX anew, and the test that is named must fail on it. If nvcc's PTX stays the same, this is printed and counted separately.
+# nvcc makes its PTX anew, and the test that is named must fail on it. Where nvcc's PTX stays the same, that is said, and counts as such.
 # B: the build, with its PTX and tests; NVCC. A part of `make nightly`.
 set -u
 . tests/units.sh
@@ -23,7 +23,7 @@ net() {
         { echo "  FAIL  $what: does not compile"; head -n 5 "$into/log"; return; }
     ln -s "$texts"/*."$cc".ptx "$into/ptx"
     rm "$into/ptx/$name.$cc.ptx"; mv "$into/$name.ptx" "$into/ptx/$name.$cc.ptx"
-    # a module's name depends on its folder
+    # what a module is called depends on its folder
     if cmp -s <(plain_names "$texts/$name.$cc.ptx") <(plain_names "$into/ptx/$name.$cc.ptx"); then
         if [ "$expected" = same ]; then echo "  ok    $what: nvcc makes the same PTX of it"; else echo "  FAIL  $what: nvcc makes the same PTX of it"; fi
         return
@@ -38,7 +38,7 @@ net() {
     rm -rf "$into"
 }
 plain_names() { sed -E 's/_INTERNAL_[0-9a-f]+_[0-9]+_[A-Za-z_]+_cu_[0-9a-f]{8}/_INTERNAL_/g; s/_?[0-9]*_INTERNAL_[0-9a-z_]*/_INTERNAL_/g; /^\/\//d' "$1"; }
-plant() {                               # EXPECTED CC WHAT [HEADER:]FILE SED TEST [FILTER]; one process a core
+plant() {                               # EXPECTED CC WHAT [HEADER:]FILE SED TEST [FILTER]; as many at once as there are cores
     all=$((all + 1))
     while [ "$(jobs -rp | wc -l)" -ge "$(nproc)" ]; do wait -n; done
     net "$folder/$all" "$@" >"$folder/$all.log" 2>&1 &

@@ -2,7 +2,7 @@
 # sass.sh: the machine code of the GPU's back end, which only ptxas knows, is read for what PTX cannot show: local memory, steps of
 # recurrent layers without tensor cores, with products by hand, long divisions, or with a whole cache thrown away, and kernels that no such
 # GPU can run. The same code with such a fault put in must be refused. B: the build; CUDA_ARCHS. The disassembler is the toolkit's or PyPI's,
-# in a folder next to other caches. A part of `make nightly`.
+# in a folder beside other caches. A part of `make nightly`.
 set -u
 library=$B/libweft_cuda.so tools=${XDG_CACHE_HOME:-$HOME/.cache}/weft/sass
 skipped() { echo "skipped: the machine code of GPUs: $1"; exit 0; }

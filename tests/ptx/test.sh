@@ -23,10 +23,10 @@ run() {                                 # NAME PROGRAM ARGUMENTS..
     rc=$?
     read -r tested passing < <(sed -n 's/.*Tested: *\([0-9]*\).*Passing: *\([0-9]*\).*/\1 \2/p; s/^\([0-9]*\) of \([0-9]*\) .*hold.*/\2 \1/p' "$logs/$name" | tail -n 1)
     n=${passing:-0} m=$((${tested:-1} - n))
-    if [ $m = 0 ] && { [ $rc != 0 ] || [ "$n" = 0 ]; }; then m=1; fi           # a filter that finds no test is also an error
+    if [ $m = 0 ] && { [ $rc != 0 ] || [ "$n" = 0 ]; }; then m=1; fi           # a filter that finds no test, too
     tell "$name" "$n" "$m" "$(echo "$EPOCHREALTIME $start" | awk '{ print $1 - $2 }')"
 }
-start() {                               # NAME PROGRAM ARGUMENTS..; one process a core
+start() {                               # NAME PROGRAM ARGUMENTS..; as many at once as there are cores
     while [ "$(jobs -rp | wc -l)" -ge "$(nproc)" ]; do wait -n; done
     begun=$((begun + 1))
     run "$@" &
@@ -34,7 +34,7 @@ start() {                               # NAME PROGRAM ARGUMENTS..; one process 
 ways() {                                # CAPABILITY: of recurrent layers
     case $1 in 80) echo general block group ;; 120) echo general block cluster group ;; *) echo general block cluster ;; esac
 }
-layers() {                              # WAY: the tests of a layer; threads exist on a CPU only, and the rest is the same in all ways
+layers() {                              # WAY: what is tested of a layer; threads are a CPU's, and the rest is the same in all ways
     case ${WHOLE:-}$1 in cluster|group) echo 'both*' ;; *) echo '!(threads*)' ;; esac
 }
 capability() {                          # CAPABILITY UNIT..
