@@ -131,10 +131,10 @@ static void attend_mean(weft__device *d, const weft__attention *a)
     const int64_t rows = a->sequences ? a->q_offset.host[a->sequences] - first : 0;
     LAUNCH(d, average_heads, blocks_for(rows * a->dv), THREADS, 0, *a, first, rows, each.y);
 }
-/* Is TF32 enough? Then the tensor cores multiply, which a double is not for. */
+/* Tensor cores multiply floats, except where the context requires strict fp32. */
 static bool by_cores(const weft__device *d)
 {
-    return sizeof(real) == sizeof(float) && (d->precision == WEFT_TF32 || d->precision == WEFT_BF16);
+    return sizeof(real) == sizeof(float) && d->precision != WEFT_STRICT_FP32;
 }
 void K(attention)(weft__device *d, const weft__attention *a)
 {

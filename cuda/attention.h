@@ -8,8 +8,7 @@
 
 enum { TILE = sizeof(real) == 4 ? 64 : 32 };     /* queries, keys and columns of a tile */
 
-/* Attention and its gradients by tensor cores, for contexts that ask for no more than TF32; not the mean of
- * the heads, forward. */
+/* Attention and its gradients on tensor cores; forward not the mean of the heads. */
 void attend_by_cores(weft__device *, const weft__attention *);
 void attend_back_by_cores(weft__device *, const weft__attention *);
 

@@ -1,6 +1,6 @@
-/* attention_cores.cu - ragged attention by tensor cores, for contexts that ask for TF32 or BF16: there both
- * are TF32, which is the more exact of the two. The way is that of attention.cu, with 64 queries by 32 keys
- * for four warps. */
+/* attention_cores.cu - ragged attention on tensor cores. EXACT: by three products of halves, as exact as
+ * fp32. Otherwise, for WEFT_TF32 and WEFT_BF16, in TF32, the more exact of the two. The method is that of
+ * attention.cu, with 64 queries by 32 keys for four warps. */
 #ifndef WEFT_DOUBLE
 #include "cuda/attention_cores.h"
 
@@ -17,6 +17,7 @@ typedef struct __align__(16) desk {
 
 /* Scores of the warp's 16 queries with the keys from `key` on. `there`: the queries are in shared memory. Of
  * values, some of which may not be finite, those come along. */
+template <bool EXACT>
 __device__ static inline void scores_of(desk &m, const weft__attention &a, const tile &t, const lane &me,
                                         int64_t key, const rows &values, unsigned mark, bool &there,
                                         float (&score)[ACROSS][4])
@@ -30,11 +31,11 @@ __device__ static inline void scores_of(desk &m, const weft__attention &a, const
         /* one loop, so that its code is there once */
         ROLLED for (int i = there; i < (column == 0 ? 3 : 2); i++) {
             const rows x = i == 2 ? values : columns(i ? k : q, column);
-            const bool odd = bring(i == 0 ? m.q : i == 1 ? m.k : m.v, i ? (int)KEYS : (int)TILE, x);
+            const bool odd = bring<EXACT>(i == 0 ? m.q : i == 1 ? m.k : m.v, i ? (int)KEYS : (int)TILE, x);
             mark_if(&m.odd, mark, odd && i == 2);
         }
         __syncthreads();
-        add_dots(m.q + 16 * me.warp, m.k, least_of(a.dk - column, TILE), me, score);
+        add_dots<EXACT>(m.q + 16 * me.warp, m.k, least_of(a.dk - column, TILE), me, score);
     }
     there = a.dk <= TILE;
 }
@@ -88,24 +89,24 @@ __device__ static inline float weigh(running &r, float (&score)[ACROSS][4], int 
     return old;
 }
 /* sum += w v. */
+template <bool EXACT>
 __device__ static inline void add_values(desk &m, const lane &me, const rows &v, bool odd, bool &there,
                                          float (&w)[ACROSS][4], float (&sum)[WIDE][4])
 {
     UNROLLED for (int j = 0; j < ACROSS; j++)
         UNROLLED for (int i = 0; i < 4; i++)
-            w[j][i] = rounded(w[j][i]);
+            w[j][i] = stored<EXACT>(w[j][i]);
     if (odd) {                                   /* the weights take the queries' place */
         clean(m.v, KEYS, v.width);
         UNROLLED for (int j = 0; j < ACROSS; j++)
             UNROLLED for (int i = 0; i < 4; i++)
-                m.q[16 * me.warp + me.group + i / 2 * 8][8 * j + 2 * me.part + i % 2] =
-                    __float_as_uint(w[j][i]);
+                m.q[16 * me.warp + me.group + i / 2 * 8][8 * j + 2 * me.part + i % 2] = w[j][i];
         there = false;
         __syncthreads();
     }
-    add_products(w, m.v, least_of(v.width, TILE), me, sum);
+    add_products<EXACT>(w, m.v, least_of(v.width, TILE), me, sum);
     if (odd)
-        add_odd(v, least_of(v.n, KEYS), (const float *)m.q[16 * me.warp + me.group],
+        add_odd(v, least_of(v.n, KEYS), m.q[16 * me.warp + me.group],
                 LINE, 1, 0, sum);
 }
 __device__ static inline void write_results(const weft__attention &a, const tile &t, const lane &me,
@@ -125,8 +126,8 @@ __device__ static inline void write_results(const weft__attention &a, const tile
             a.lse[at] = log_of(r[half], seen);
     }
 }
-template <bool drops>
-static __global__ void CORED attend_tf32(weft__attention a, int64_t pieces, int64_t tiles)
+template <bool drops, bool EXACT>
+static __global__ void CORED attend_cores(weft__attention a, int64_t pieces, int64_t tiles)
 {
     SHARED(m, desk);
     const lane me = this_lane();
@@ -140,7 +141,7 @@ static __global__ void CORED attend_tf32(weft__attention a, int64_t pieces, int6
         bool there = false;
         for (int64_t key = 0, keys = seen_by_tile(a, t); key < keys; key += KEYS) {
             const rows v = columns(from(values_of(a, t), key), t.column);
-            scores_of(m, a, t, me, key, v, ++mark, there, w);
+            scores_of<EXACT>(m, a, t, me, key, v, ++mark, there, w);
             UNROLLED for (int half = 0; half < 2; half++) {
                 const int64_t query = t.first + 16 * me.warp + me.group + 8 * half;
                 const float old = weigh(r[half], w, half, me, seen_by(a, t, query) - key);
@@ -151,12 +152,13 @@ static __global__ void CORED attend_tf32(weft__attention a, int64_t pieces, int6
             }
             if (drops)
                 drop(m, a, t, me, key, w);
-            add_values(m, me, v, m.odd == mark, there, w, sum);
+            add_values<EXACT>(m, me, v, m.odd == mark, there, w, sum);
         }
         write_results(a, t, me, r, sum);
     }
 }
-template <bool drops> static __global__ void CORED write_map_tf32(weft__attention a, int64_t tiles)
+template <bool drops, bool EXACT>
+static __global__ void CORED write_map_cores(weft__attention a, int64_t tiles)
 {
     SHARED(m, desk);
     const lane me = this_lane();
@@ -165,7 +167,7 @@ template <bool drops> static __global__ void CORED write_map_tf32(weft__attentio
         bool there = false;
         for (int64_t key = 0; key < t.keys; key += KEYS) {
             float w[ACROSS][4];
-            scores_of(m, a, t, me, key, none, 0, there, w);
+            scores_of<EXACT>(m, a, t, me, key, none, 0, there, w);
             for (int half = 0; half < 2; half++) {
                 const int64_t query = t.first + 16 * me.warp + me.group + 8 * half;
                 const int64_t seen = seen_by(a, t, query) - key;
@@ -192,8 +194,8 @@ template <bool drops> static __global__ void CORED write_map_tf32(weft__attentio
 void attend_by_cores(weft__device *d, const weft__attention *a)
 {
     const int64_t pieces = pieces_of(a->dv), tiles = places(a->q_offset, a->sequences) * a->heads;
-    LAUNCH(d, WHICH(attend_tf32), grid_of(tiles * pieces), CORES, 0, *a, pieces, tiles * pieces);
+    LAUNCH(d, WHICH_CORES(d, attend_cores), grid_of(tiles * pieces), CORES, 0, *a, pieces, tiles * pieces);
     if (a->map)
-        LAUNCH(d, WHICH(write_map_tf32), grid_of(tiles), CORES, 0, *a, tiles);
+        LAUNCH(d, WHICH_CORES(d, write_map_cores), grid_of(tiles), CORES, 0, *a, tiles);
 }
 #endif

@@ -26,7 +26,7 @@ typedef struct __align__(16) desk {
     float lse[QUERIES], all[QUERIES];
     int seen[QUERIES];                           /* how many of the tile's keys */
     unsigned odd;                                /* see mark_if */
-    tile t;                                      /* registers are for sums */
+    tile t; int end;                             /* of the run; registers are for sums */
 } desk;
 /* A run's keys; so many runs cost scratch memory, which is to grow no faster than the sequence. */
 __host__ __device__ static inline int64_t run_of(int64_t keys)
@@ -42,7 +42,9 @@ __device__ static inline rows dy_of(const weft__attention &a, const tile &t)
 }
 
 /* ---- a step: QUERIES queries from `query` on, TILE keys from `key` on ---- */
-typedef struct step { int query, key; unsigned mark; bool there, wide, odd; } step;
+typedef struct step { int query, key; unsigned mark; bool there, odd; } step;
+/* Has a head more columns than a tile? */
+__device__ static inline bool is_wide(const weft__attention &a) { return a.dk > TILE || a.dv > TILE; }
 
 __device__ static inline void bring_facts(desk &m, const weft__attention &a, const tile &t, const float *all,
                                           const step &s)
@@ -56,6 +58,7 @@ __device__ static inline void bring_facts(desk &m, const weft__attention &a, con
     m.all[i] = q < t.queries && (a.dq || a.dk_) ? all[of_query(a, t, q)] : 0;
 }
 /* score = k q^T, dw = v dy^T. Of heads wider than a tile those columns stay that the block has. */
+template <bool EXACT>
 __device__ static inline void multiply(desk &m, const weft__attention &a, const tile &t, const lane &me,
                                        const float *all, step &s, float (&score)[DOWN][4],
                                        float (&dw)[DOWN][4])
@@ -68,13 +71,13 @@ __device__ static inline void multiply(desk &m, const weft__attention &a, const 
         UNROLLED for (int i = 0; i < 4; i++)
             score[j][i] = dw[j][i] = 0;
     /* once more for the block's own columns, if there are others */
-    ROLLED for (int64_t at = 0; at < width + (s.wide ? TILE : 0); at += TILE) {
+    ROLLED for (int64_t at = 0; at < width + (is_wide(a) ? TILE : 0); at += TILE) {
         const bool again = at >= width;
         const int64_t column = again ? t.column : at;
         __syncthreads();
         ROLLED for (int i = 0; i < (s.there ? 2 : 4); i++) {    /* one loop, so that its code is there once */
             const rows x = columns(i == 0 ? q : i == 1 ? dy : i == 2 ? k : v, column);
-            odd |= bring(i == 0 ? m.q :
+            odd |= bring<EXACT>(i == 0 ? m.q :
                          i == 1 ? m.dy :
                          i == 2 ? m.k :
                                   m.v,
@@ -86,14 +89,14 @@ __device__ static inline void multiply(desk &m, const weft__attention &a, const 
         __syncthreads();
         if (again)
             break;
-        add_dots(m.k + 16 * me.warp, m.q, least_of(a.dk - column, TILE), me, score);
-        add_dots(m.v + 16 * me.warp, m.dy, least_of(a.dv - column, TILE), me, dw);
+        add_dots<EXACT>(m.k + 16 * me.warp, m.q, least_of(a.dk - column, TILE), me, score);
+        add_dots<EXACT>(m.v + 16 * me.warp, m.dy, least_of(a.dv - column, TILE), me, dw);
     }
     s.odd = m.odd == s.mark;
-    s.there = !s.wide;
+    s.there = !is_wide(a);
 }
 /* Scores become weights, and what dropout makes of them; dw becomes ds. */
-template <bool drops>
+template <bool drops, bool EXACT>
 __device__ static inline void weigh_again(const desk &m, const weft__attention &a, const lane &me,
                                           float (&w)[DOWN][4], float (&ds)[DOWN][4])
 {
@@ -109,8 +112,8 @@ __device__ static inline void weigh_again(const desk &m, const weft__attention &
                 x = seen ? expf(x - m.lse[query]) : 0;
                 if (drops)                       /* not times 0, which infinity is not for */
                     y = kept != 0 ? y * kept : 0;
-                y = rounded(seen ? x * (y - m.all[query]) : 0);
-                x = rounded(!drops ? x : kept != 0 ? x * kept : 0);
+                y = stored<EXACT>(seen ? x * (y - m.all[query]) : 0);
+                x = stored<EXACT>(!drops ? x : kept != 0 ? x * kept : 0);
             }
         }
 }
@@ -122,13 +125,16 @@ __device__ static inline void lay_out(desk &m, const lane &me, const float (&x)[
             m.ds[16 * me.warp + me.group + 8 * half][j / 2 * 8 + 2 * me.part + j % 2] =
                 x[j / 2][2 * half + j % 2];
 }
-/* sum += w b, of a warp's 16 keys. */
-__device__ static inline void add_queries(desk &m, const lane &me, const step &s, const line *b,
-                                          const rows &of, int width, const float (&w)[DOWN][4],
+/* Adds w b to sum, for a warp's 16 keys; b has these rows from `query` on. */
+template <bool EXACT>
+__device__ static inline void add_queries(desk &m, const weft__attention &a, const tile &t, const lane &me,
+                                          const step &s, bool gradients, const float (&w)[DOWN][4],
                                           float (&sum)[WIDE][4])
 {
-    add_products(w, b, width, me, sum);
+    const int width = least_of((gradients ? a.dv : a.dk) - t.column, TILE);
+    add_products<EXACT>(w, gradients ? m.dy : m.q, width, me, sum);
     if (s.odd) {
+        const rows of = columns(from(gradients ? dy_of(a, t) : queries_of(a, t), s.query), t.column);
         __syncwarp();
         lay_out(m, me, w);
         __syncwarp();
@@ -138,33 +144,36 @@ __device__ static inline void add_queries(desk &m, const lane &me, const step &s
 
 /* ---- dq ---- */
 /* A warp has 16 of the queries and half of the columns. */
+template <bool EXACT>
 __device__ static inline void query_products(const desk &m, const lane &me, int n, int column, int width,
                                              float (&sum)[WIDE / 2][4])
 {
     const float *p = m.ds[2 * me.part] + me.warp % 2 * 16 + me.group;
     UNROLLED for (int from = 0; from < TILE; from += 8 * FOLDED) {
-        uint32_t x[FOLDED][4];
+        float x[FOLDED][4];
         if (from >= n)
             break;
         UNROLLED for (int k = 0; k < FOLDED; k++) {
             const float *row = p + (from + 8 * k) * (QUERIES + 4), *next = row + QUERIES + 4;
-            x[k][0] = __float_as_uint(row[0]);
-            x[k][1] = __float_as_uint(row[8]);
-            x[k][2] = __float_as_uint(next[0]);
-            x[k][3] = __float_as_uint(next[8]);
+            x[k][0] = row[0];
+            x[k][1] = row[8];
+            x[k][2] = next[0];
+            x[k][3] = next[8];
         }
-        add_terms(x, &m.k[from][column], width - column, me, sum);
+        add_terms<EXACT>(x, &m.k[from][column], width - column, me, sum);
     }
 }
+template <bool EXACT>
 __device__ static inline void add_to_queries(const desk &m, const weft__attention &a, const tile &t,
-                                             const lane &me, const step &s, const targets &to, int width)
+                                             const lane &me, const step &s, const targets &to)
 {
-    const rows k = columns(from(keys_of(a, t), s.key), t.column);
-    const int row = me.warp % 2 * 16 + me.group, column = me.warp / 2 * (TILE / 2), n = least_of(k.n, TILE);
+    const int width = least_of(a.dk - t.column, TILE);
+    const int row = me.warp % 2 * 16 + me.group, column = me.warp / 2 * (TILE / 2);
+    const int n = least_of(t.keys - s.key, TILE);
     float sum[WIDE / 2][4] = {};
-    query_products(m, me, n, column, width, sum);
+    query_products<EXACT>(m, me, n, column, width, sum);
     if (s.odd)
-        add_odd(k, n, &m.ds[0][row], 1, QUERIES + 4, column, sum);
+        add_odd(columns(from(keys_of(a, t), s.key), t.column), n, &m.ds[0][row], 1, QUERIES + 4, column, sum);
     const int64_t run = run_of(t.keys), number = s.key / run;
     const bool several = t.keys > run, add = !several || s.key % run != 0;
     float *y = several ? to.runs + number * a.queries * a.heads * a.dk : a.dq;
@@ -219,57 +228,59 @@ __device__ static inline void write_keys(const weft__attention &a, const tile &t
         add_rows((a.shared_values ? to.values : a.dv_) + row * a.dv + t.column, a.heads * a.dv, n,
                  least_of(a.dv - t.column, TILE), !a.shared_values, me, dv);
 }
-template <bool drops>
+template <bool drops, bool EXACT>
 __device__ static inline void each_query(desk &m, const weft__attention &a, const tile &t, const lane &me,
                                          const targets &to, step &s, float (&dk)[WIDE][4],
                                          float (&dv)[WIDE][4])
 {
-    const int wide_k = least_of(a.dk - t.column, TILE), wide_v = least_of(a.dv - t.column, TILE);
     const int64_t first = weft__first_seeing(a.causal, s.key, t.queries, t.keys);
     for (s.query = (int)first / QUERIES * QUERIES; s.query < t.queries; s.query += QUERIES) {
         float w[DOWN][4], ds[DOWN][4];
         s.mark++;
         if (drops)
             draw<QUERIES, CORES>(m.gone, a, t, s.query, s.key);
-        multiply(m, a, t, me, to.all, s, w, ds);
-        weigh_again<drops>(m, a, me, w, ds);
+        multiply<EXACT>(m, a, t, me, to.all, s, w, ds);
+        weigh_again<drops, EXACT>(m, a, me, w, ds);
         if (s.odd) {
+            const int wide_k = least_of(a.dk - t.column, TILE), wide_v = least_of(a.dv - t.column, TILE);
             __syncthreads();
             clean(m.k, TILE, wide_k), clean(m.q, QUERIES, wide_k), clean(m.dy, QUERIES, wide_v);
             s.there = false;
             __syncthreads();
         }
         if (a.dv_)
-            add_queries(m, me, s, m.dy, columns(from(dy_of(a, t), s.query), t.column), wide_v, w, dv);
+            add_queries<EXACT>(m, a, t, me, s, true, w, dv);
         if (a.dk_)
-            add_queries(m, me, s, m.q, columns(from(queries_of(a, t), s.query), t.column), wide_k, ds, dk);
+            add_queries<EXACT>(m, a, t, me, s, false, ds, dk);
         if (a.dq) {
             __syncwarp();
             lay_out(m, me, ds);
             __syncthreads();
-            add_to_queries(m, a, t, me, s, to, wide_k);
+            add_to_queries<EXACT>(m, a, t, me, s, to);
         }
     }
 }
-template <bool drops>
-static __global__ void CORED attend_back_tf32(weft__attention a, targets to, int64_t pieces, int64_t places)
+template <bool drops, bool EXACT>
+static __global__ void CORED attend_back_cores(weft__attention a, targets to, int64_t pieces, int64_t places)
 {
     DYN_SHARED(desk, m);
     const lane me = this_lane();
-    step s = { 0, 0, 0, false, pieces > 1, false };
+    step s = {};
     if (threadIdx.x == 0)
         m->odd = 0;
     __syncthreads();
     EACH_RUN(RUN, a, a.k_offset, a.heads, pieces, places, found) {
         __syncthreads();
-        if (threadIdx.x == 0)
+        if (threadIdx.x == 0) {
+            const int64_t run = run_of(found.keys), end = (found.first / RUN + 1) * run;
             m->t = found;
+            m->end = (int)(end < found.keys ? end : found.keys);
+        }
         __syncthreads();
-        const int run = (int)run_of(m->t.keys), first = (int)(m->t.first / RUN) * run;
-        for (s.key = first; s.key < first + run && s.key < m->t.keys; s.key += TILE) {
+        for (s.key = (int)(m->t.first / RUN * run_of(m->t.keys)); s.key < m->end; s.key += TILE) {
             float dk[WIDE][4] = {}, dv[WIDE][4] = {};
             s.there = false;
-            each_query<drops>(*m, a, m->t, me, to, s, dk, dv);
+            each_query<drops, EXACT>(*m, a, m->t, me, to, s, dk, dv);
             write_keys(a, m->t, me, s, to, dk, dv);
         }
     }
@@ -332,10 +343,11 @@ static void add_back(weft__device *d, const weft__attention *a, const targets *t
     const int64_t wide = pieces_of(a->dk > a->dv ? a->dk : a->dv);
     const int64_t blocks = places<RUN>(a->k_offset, a->sequences) * a->heads * wide;
     const size_t shared = sizeof(desk);
-    if (failed(d, cudaFuncSetAttribute(WHICH(attend_back_tf32), cudaFuncAttributeMaxDynamicSharedMemorySize,
-                                       (int)shared), "attention_back"))
+    const auto attend_back = WHICH_CORES(d, attend_back_cores);   /* the name that the emulation knows */
+    if (failed(d, cudaFuncSetAttribute(attend_back, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)shared),
+               "attention_back"))
         return;
-    LAUNCH(d, WHICH(attend_back_tf32), grid_of(blocks), CORES, shared, *a, *to, wide, blocks);
+    LAUNCH(d, attend_back, grid_of(blocks), CORES, shared, *a, *to, wide, blocks);
 }
 void attend_back_by_cores(weft__device *d, const weft__attention *a)
 {

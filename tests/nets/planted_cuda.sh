@@ -64,8 +64,9 @@ catches "tags that come again"                       memory.cu           's/^   
 catches "weights in each other's place"              recur_group.cu      's/from_rest\(\(const float4 \*\)rest.far, i - rest.in_shared\)/from_rest((const float4 *)rest.far, i)/' test_recur 'recur/wide*'
 unset WEFT_EMU_CC; export WEFT_RECUR=cluster
 catches "one tile too few"                           attention.cu        's/key < keys; key \+= TILE/key + 1 < keys; key += TILE/'   test_kernels 'kernels/attention'
-catches "TF32 where fp32 was asked for"              attention.cu        's/\(d->precision == WEFT_TF32 \|\|/(true ||/'                test_kernels 'kernels/attention'
-catches "rows of a fragment in each other's place"   attention_cores.h:attention_cores.cu 's/x\[s\]\[1\] = q\[0\];/x[s][1] = p[4];/; s/x\[s\]\[2\] = p\[4\];/x[s][2] = q[0];/'  test_attention_cores
+catches "TF32 where fp32 was asked for"              attention_cores.h:attention_cores.cu 's/->precision == WEFT_FP32/->precision == WEFT_STRICT_FP32/'  test_attention_cores '*/are*'
+catches "a product of halves that is left out"       attention_cores.h:attention_cores_back.cu '/mma_tf32\(p.small\[i\], high, b_low\)/s/mma_tf32.*;/;/'  test_attention_cores '*/are*'
+catches "rows of a fragment in each other's place"   attention_cores.h:attention_cores.cu 's/j % 2 \* 8 \* LINE \+ j \/ 2 \* 4/j % 2 * 4 + j \/ 2 * 8 * LINE/'  test_attention_cores
 catches "a run that adds to what nobody wrote"       attention_cores_back.cu 's/\|\| s.key % run != 0/|| true/'                          test_attention_cores
 catches "infinity behind the mask, times 0"          attention_cores.cu  's/^    if \(odd\) \{ .*/    if (odd \&\& false) {/'             test_attention_cores '*/what_a*'
 catches "a missing guard at the tail"                pointwise.cu        's/i < n; i \+= index_step/i <= n; i += index_step/'        test_kernels 'kernels/flat'
