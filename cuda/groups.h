@@ -32,13 +32,6 @@ static inline int power_for(int64_t n, int limit)
 }
 
 /* ---- elements ---- */
-/* A value as it is, rounded, before something is added to it: a row alone may be walked otherwise than
- * many. */
-__device__ static inline real unfused(real v)
-{
-    made_anew(v);
-    return v;
-}
 /* Y[i] = the last argument, for i = first, first + step .. below n. Four loads are on their way before the
  * first store. */
 #define MAP(first, step, n, i, y, ...)                                                    \
@@ -55,15 +48,15 @@ __device__ static inline real unfused(real v)
     }
 
 /* ---- flat vectors ---- */
-/* Four neighbours, which are read and written at once where all vectors begin at a multiple of 16 bytes.
- * Where one does not, and at the end, they go one by one, through the same arithmetic: so a number has the
- * same bits wherever it stands. */
+/* Four neighbours, read and written by one instruction if all vectors begin at a multiple of 16 bytes. If one
+ * does not, and at the end, they are read and written one by one. The arithmetic is the same, and files that
+ * use quads are compiled without fused multiplications and additions (CUDA_UNFUSED in mk/cuda.mk), so an
+ * element has the same bits at every position. */
 typedef struct __align__(16) quad { real x[4]; } quad;
 static inline dim3 blocks_of_quads(int64_t n) { return blocks_for(parts(n, 4)); }
 __device__ static inline bool aligned(const real *x) { return (uintptr_t)x % 16 == 0; }
-/* Numbers i to i + 3 of n, `step` apart; what is not there is 0. whole: all are, aligned and neighbours. The
- * compiler forgets by which way they came and what they are for (made_anew), or it would fuse a
- * multiplication and an addition for one of the four and not for the next. */
+/* Reads elements i to i + 3 of n, `step` apart, with zeros beyond the end. whole: all four exist, aligned and
+ * next to each other. */
 __device__ static inline quad quad_at(const real *x, int64_t i, int64_t n, bool whole, int64_t step = 1)
 {
     quad q = {};
@@ -73,14 +66,10 @@ __device__ static inline quad quad_at(const real *x, int64_t i, int64_t n, bool 
         for (int k = 0; k < 4; k++)
             if (i + k < n)
                 q.x[k] = x[(i + k) * step];
-    for (int k = 0; k < 4; k++)
-        made_anew(q.x[k]);
     return q;
 }
 __device__ static inline void put_quad(real *y, int64_t i, int64_t n, bool whole, quad q)
 {
-    for (int k = 0; k < 4; k++)
-        made_anew(q.x[k]);
     if (whole)
         *(quad *)(y + i) = q;
     else
@@ -88,13 +77,13 @@ __device__ static inline void put_quad(real *y, int64_t i, int64_t n, bool whole
             if (i + k < n)
                 y[i + k] = q.x[k];
 }
-/* f of each; y + f if told. */
+/* Returns f of each, or y + f if `add`. */
 template <class F, class... Q>
 __device__ static inline quad each_of(bool add, const quad &y, F f, const Q &...q)
 {
     quad v;
     for (int k = 0; k < 4; k++)
-        v.x[k] = unfused(f(q.x[k]...));
+        v.x[k] = f(q.x[k]...);
     for (int k = 0; add && k < 4; k++)
         v.x[k] += y.x[k];
     return v;

@@ -49,7 +49,7 @@ template <int F> __global__ static void rows_each(weft__grid g, int64_t rows, op
         b += F == SPREAD ? 0 : place_in(g, last, 1, r);
         c += F == SELECT ? place_in(g, last, 2, r) : 0;
         real *to = y + r * n;
-        MAP_COLUMNS(n, e, to, onto(&to[e], add, unfused(operation<F>(a[e * i], b[e * j], c[e * k]))))
+        MAP_COLUMNS(n, e, to, onto(&to[e], add, operation<F>(a[e * i], b[e * j], c[e * k])))
     }
 }
 template <int F> static void walk(weft__device *d, const weft__grid *grid, operands o, real *y, bool add)

@@ -27,9 +27,12 @@ NVCC_EACH   = $(foreach a,$(CUDA_ARCHS),$(call gencode,$(call virtual,$a),sm,$a)
               $(foreach a,$(call virtual,$(CUDA_PTX)),$(call gencode,$a,compute,$a))
 NVCC_HOST   = -DWEFT_ONCE $(call gencode,$(oldest),compute,$(oldest))
 NVCC_ONCE   = $(NVCC_HOST) $(foreach a,$(CUDA_ARCHS),$(call gencode,$(oldest),sm,$a))
-nvcc_code   = $(if $(filter $1,$(CUDA_EACH)),$(NVCC_EACH),$(if $(filter $1,$(CUDA_HOST)),$(NVCC_HOST),$(NVCC_ONCE)))
+# An element of a vector has the same bits at every position and alignment, so neither nvcc nor ptxas may fuse a
+# multiplication and an addition in one place and not in another.
+CUDA_UNFUSED := $(addprefix cuda/,nests.cu optimisers.cu pointwise.cu)
+nvcc_code   = $(if $(filter $1,$(CUDA_UNFUSED)),-fmad=false )$(if $(filter $1,$(CUDA_EACH)),$(NVCC_EACH),$(if $(filter $1,$(CUDA_HOST)),$(NVCC_HOST),$(NVCC_ONCE)))
 CUDA_STAMP := $(strip $(NVCC) $(filter-out -Werror all-warnings,$(NVCC_FLAGS)) $(NVCC_EACH) $(NVCC_ONCE) \
-                      $(CUDA_EACH) --keep)
+                      $(CUDA_EACH) $(CUDA_UNFUSED) --keep)
 ifneq ($(CUDA),)
 ifneq ($(CUDA_STAMP),$(file <$(B)/cuda_flags))
 $(shell mkdir -p $(B))$(file >$(B)/cuda_flags,$(CUDA_STAMP))
