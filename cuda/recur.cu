@@ -15,13 +15,55 @@
 #include "cuda/recur.h"
 #include "core/shared/recur.h"
 
-/* c [rows, n] (+)= a [rows, k] w [k, n], or w [n, k] transposed. */
-static void times(weft__device *d, int64_t rows, const real *a, int64_t lda, const real *w, bool transposed,
-                  int64_t n, int64_t k, real *c, int64_t ldc, bool add)
+/* ---- products ----
+ * The product of a step has few rows, so a long sum over k occupies few multiprocessors. It is computed in
+ * parts of k, as one batched product, and a kernel adds the parts in order. The number of parts depends on k
+ * only: a row has the same bits in every batch. On an H100 that halves a step back of 1024 units, and one more
+ * launch would cost more than it saves where k is below LEAST_K. */
+enum { MOST_PARTS = 16, SHORTEST_PART = 256, LEAST_K = 2048, MOST_ROWS = 1024 };
+static int64_t parts_of(int64_t k)
 {
-    weft__product p = { false, transposed, add, rows, n, k,           lda, transposed ? k : n,
-                        ldc,   1,          0,   0,    0, d->precision };
-    gemm_of_rows(d, &p, ROWS_OF_A_STEP, a, w, c);
+    int64_t p = k < LEAST_K ? 1 : least(MOST_PARTS, k / SHORTEST_PART);
+    while (k % p)
+        p--;
+    return p;
+}
+/* The length of a row of parts, so that no part begins at another alignment. */
+static int64_t row_of_parts(int64_t n) { return parts(n, 16) * 16; }
+static int64_t numbers_of_parts(int64_t rows, int64_t k, int64_t n)
+{
+    const int64_t p = parts_of(k);
+    return p == 1 ? 0 : p * least(rows, MOST_ROWS) * row_of_parts(n);
+}
+static __global__ void add_parts(int64_t rows, int64_t n, int64_t count, const real *part, int64_t ld,
+                                 real *c, int64_t ldc, bool add)
+{
+    EACH_ROW(r, rows)
+        for (int64_t j = first_column(); j < n; j += column_step()) {
+            real sum = part[r * ld + j];
+            for (int64_t i = 1; i < count; i++)
+                sum += part[(i * rows + r) * ld + j];
+            put(&c[r * ldc + j], sum, add);
+        }
+}
+/* c [rows, n] (+)= a [rows, k] w [k, n], or w [n, k] transposed. part: memory for numbers_of_parts. */
+static void times(weft__device *d, int64_t rows, const real *a, int64_t lda, const real *w, bool transposed,
+                  int64_t n, int64_t k, real *c, int64_t ldc, bool add, real *part)
+{
+    const int64_t count = parts_of(k), each = k / count, ld = row_of_parts(n), ldw = transposed ? k : n;
+    if (count == 1) {
+        const weft__product p = { false, transposed, add, rows, n, k,           lda, ldw,
+                                  ldc,   1,          0,   0,    0, d->precision };
+        gemm_of_rows(d, &p, ROWS_OF_A_STEP, a, w, c);
+        return;
+    }
+    for (int64_t from = 0; from < rows && !d->failure[0]; from += MOST_ROWS) {
+        const int64_t some = least(MOST_ROWS, rows - from);
+        const weft__product p = { false, transposed, false, some, n, each, lda, ldw, ld, count, each,
+                                  transposed ? each : each * n, some * ld, d->precision };
+        gemm_of_rows(d, &p, ROWS_OF_A_STEP, a + from * lda, w, part);
+        LAUNCH_SHAPE(d, add_parts, plane_of(some, n), some, n, count, part, ld, c + from * ldc, ldc, add);
+    }
 }
 
 /* ---- grids: x goes over the units of a sequence, y over sequences or steps ---- */
@@ -88,15 +130,31 @@ static void (*const forward_kernels[])(weft__recurrence, step) = {
 #include "core/cells.def"
 };
 
+/* Memory of a layer: rows for states or gradients, NULL if none are needed, and for the parts of products. */
+typedef struct workspace { real *rows, *parts; } workspace;
+static workspace workspace_of(weft__device *d, const weft__recurrence *r, int64_t width, bool back)
+{
+    const int64_t live = r->steps ? r->live.host[0] : 0, rows = (live * width + 63) / 64 * 64;
+    int64_t parts = r->w_hr ? back ? numbers_of_parts(live, r->width, r->hidden) :
+                                     numbers_of_parts(live, r->hidden, r->width) : 0;
+    for (int b = 0, n; b < weft__gates(r->cell); b += n) {
+        n = weft__blocks_from(r->cell, true, b);
+        parts = most(parts, back ? numbers_of_parts(live, n * r->hidden, r->width) :
+                                   numbers_of_parts(live, r->width, n * r->hidden));
+    }
+    real *all = rows + parts ? (real *)scratch(d, (size_t)(rows + parts) * sizeof(real)) : NULL;
+    return workspace{ rows ? all : NULL, parts ? all + rows : NULL };
+}
 /* The slots of some rows += their states before times the weights, by runs of blocks. */
-static void add_products(weft__device *d, const weft__recurrence *r, int64_t row, int64_t rows, const real *h)
+static void add_products(weft__device *d, const weft__recurrence *r, int64_t row, int64_t rows, const real *h,
+                         real *parts)
 {
     const int64_t H = r->hidden, W = r->width, ld = weft__slots(r->cell) * H;
     for (int b = 0, n; b < weft__gates(r->cell); b += n) {
         const int slot = weft__slot_of(r->cell, true, b);
         n = weft__blocks_from(r->cell, true, b);
         times(d, rows, h, W, r->w_hh + b * H * W, true, n * H, W, r->gates + row * ld + slot * H, ld,
-              slot != weft__slot_of_h_alone(r->cell));
+              slot != weft__slot_of_h_alone(r->cell), parts);
     }
 }
 /* of columns that are several sequences */
@@ -114,30 +172,31 @@ static __global__ void gather_entering(weft__recurrence r, step at, real *enteri
         for (int64_t j = first_index(); j < W; j += index_step())
             entering[s * W + j] = state_before(r, r.h, r.h0, W, at, s, j);
 }
-/* entering [live, W]: room for the states that enter, where they do not lie beside each other. */
-static void recur_step(weft__device *d, const weft__recurrence *r, const step *at, real *entering)
+/* with.rows [live, W]: the states that enter, if some column begins a sequence at this step. */
+static void recur_step(weft__device *d, const weft__recurrence *r, const step *at, const workspace &with)
 {
     const int64_t H = r->hidden, W = r->width;
+    real *const entering = some_begin(r, at) ? with.rows : NULL;
     if (entering) {
         LAUNCH(d, gather_entering, unit_grid(W, at->live), unit_threads(W), 0, *r, *at, entering);
-        add_products(d, r, at->row, at->live, entering);
+        add_products(d, r, at->row, at->live, entering, with.parts);
     } else {
-        add_products(d, r, at->row, at->going, r->h + at->before * W);
+        add_products(d, r, at->row, at->going, r->h + at->before * W, with.parts);
         if (r->h0)
-            add_products(d, r, at->row + at->going, at->live - at->going, r->h0 + at->going * W);
+            add_products(d, r, at->row + at->going, at->live - at->going, r->h0 + at->going * W, with.parts);
     }
     const auto forward_units = forward_kernels[r->cell];          /* the name that the emulation knows */
     LAUNCH(d, forward_units, unit_grid(H, at->live), unit_threads(H), 0, *r, *at);
     if (r->w_hr)
-        times(d, at->live, r->raw + at->row * H, H, r->w_hr, true, W, H, r->h + at->row * W, W, false);
+        times(d, at->live, r->raw + at->row * H, H, r->w_hr, true, W, H, r->h + at->row * W, W, false,
+              with.parts);
 }
 void recur_general(weft__device *d, const weft__recurrence *r)
 {
-    const int64_t live = r->steps ? r->live.host[0] : 0;
-    real *entering = r->reset.host ? (real *)scratch(d, (size_t)(live * r->width) * sizeof(real)) : NULL;
+    const workspace with = workspace_of(d, r, r->reset.host ? r->width : 0, false);
     for (int64_t i = 0; i < r->to - r->from && !d->failure[0]; i++) {
         step at = step_at(*r, r->live.host, r->start.host, r->reverse ? r->to - 1 - i : r->from + i);
-        recur_step(d, r, &at, some_begin(r, &at) ? entering : NULL);
+        recur_step(d, r, &at, with);
     }
 }
 
@@ -194,15 +253,16 @@ static __global__ void hand_over_carries(weft__recurrence r, step at)
             hand_over(begins, H, j, r.carry_c + s * H + j, r.dc0);
     }
 }
-static void recur_step_back(weft__device *d, const weft__recurrence *r, const step *at, real *arrived)
+static void recur_step_back(weft__device *d, const weft__recurrence *r, const step *at, const workspace &with)
 {
+    real *const arrived = with.rows;
     const int64_t H = r->hidden, W = r->width, ld = weft__slots(r->cell) * H;
     const int64_t needed = r->dh0 || r->reset.host ? at->live : at->going;
     const real *gates = r->gates + at->row * ld;
     if (r->w_hr) {
         LAUNCH(d, gather_arrived, blocks_for(at->live * W), THREADS, 0, at->live * W, r->carry_h,
                r->dy ? r->dy + at->row * W : NULL, r->dh + at->row * W);
-        times(d, at->live, r->dh + at->row * W, W, r->w_hr, false, H, W, arrived, H, false);
+        times(d, at->live, r->dh + at->row * W, W, r->w_hr, false, H, W, arrived, H, false, with.parts);
     }
     const auto backward_units = backward_kernels[r->cell];        /* the name that the emulation knows */
     LAUNCH(d, backward_units, unit_grid(H, at->live), unit_threads(H), 0, *r, *at, arrived);
@@ -210,7 +270,7 @@ static void recur_step_back(weft__device *d, const weft__recurrence *r, const st
     for (int b = 0, n; b < weft__gates(r->cell); b += n) {
         n = weft__blocks_from(r->cell, true, b);
         times(d, needed, gates + weft__slot_of(r->cell, true, b) * H, ld, r->w_hh + b * H * W, false, W,
-              n * H, r->carry_h, W, b || !r->w_hr);
+              n * H, r->carry_h, W, b || !r->w_hr, with.parts);
     }
     if (some_begin(r, at))
         LAUNCH(d, hand_over_carries, unit_grid(W, at->live), unit_threads(W), 0, *r, *at);
@@ -218,12 +278,12 @@ static void recur_step_back(weft__device *d, const weft__recurrence *r, const st
 void recur_general_back(weft__device *d, const weft__recurrence *r)
 {
     const int64_t live = r->steps ? r->live.host[0] : 0;
-    real *arrived = r->w_hr ? (real *)scratch(d, (size_t)(live * r->hidden) * sizeof(real)) : NULL;
+    const workspace with = workspace_of(d, r, r->w_hr ? r->hidden : 0, true);
     /* of the calls for all steps */
     const bool last = r->reverse ? r->to == r->steps : r->from == 0;
     for (int64_t i = 0; i < r->to - r->from && !d->failure[0]; i++) {
         step at = step_at(*r, r->live.host, r->start.host, r->reverse ? r->from + i : r->to - 1 - i);
-        recur_step_back(d, r, &at, arrived);
+        recur_step_back(d, r, &at, with);
     }
     if (last && r->dh0 && !r->reset.host)
         K(scale)(d, live * r->width, 1, r->carry_h, r->dh0, true);

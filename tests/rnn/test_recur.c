@@ -24,20 +24,21 @@ Test(recur, tiers_match_the_plain_loops)
     CLEAN(plain_loops);
 }
 
-/* So many units that a GPU's cluster has sixteen blocks for them, and sequences for two clusters. */
+/* With 290 units a GPU's cluster has sixteen blocks, and the sequences need two clusters. With 514 a GPU
+ * computes the products of a step back in eight parts. */
 Test(recur, wide_layers_match_the_plain_loops)
 {
     plain_loops = open_on(WEFT_REF);
     FOR_DEVICES(w)
-        for (int i = 0; i < 5; i += CHECK_SANITIZED && getenv("WEFT_SMALL") ? 3 : 1) {
-            static const weft__cell cells[] = { WEFT__lstm, WEFT__lstm, WEFT__gru, WEFT__rnn_tanh,
-                                                WEFT__rnn_relu };
+        for (int i = 0; i < 6; i += CHECK_SANITIZED && getenv("WEFT_SMALL") ? 3 : 1) {
+            static const weft__cell cells[] = { WEFT__lstm,     WEFT__lstm,     WEFT__gru,
+                                                WEFT__rnn_tanh, WEFT__rnn_relu, WEFT__lstm };
             layer l = { .cell = cells[i],
                         .reverse = i == 1,
                         .bias = true,
                         .states = true,
                         .cell_dy = true,
-                        .H = 290,
+                        .H = i == 5 ? 514 : 290,
                         .n = 9,
                         .len = { 3, 2, 2, 1, 1, 1, 1, 1, 1 } };
             dice_seed((uint64_t)i);
@@ -213,6 +214,16 @@ Test(recur, a_sequence_has_the_same_bits_alone_and_in_any_batch)
             dice_seed((uint64_t)i);
             every_layer(w, sizes[i], 3 + (int64_t)dice(getenv("WEFT_SMALL") ? 9 : 40), 5, same_alone);
         }
+}
+Test(recur, a_sequence_has_the_same_bits_where_products_are_computed_in_parts)
+{
+    layer l = { .cell = WEFT__lstm, .states = true, .H = 514, .n = 3, .len = { 2, 2, 1 } };
+    FOR_DEVICES(w) {
+        borrow_from(w);
+        fill(&l);
+        same_alone(w, &l);
+        let_go();
+    }
 }
 
 static void same_by_threads(weft *w, const layer *l)
