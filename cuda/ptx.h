@@ -9,9 +9,12 @@
 #ifdef WEFT_EMULATED
 #define UNROLLED
 #define ROLLED
+#define UNROLLED_BY(n)
 #else
-#define UNROLLED _Pragma("unroll")               /* registers have no index */
-#define ROLLED   _Pragma("unroll 1")             /* loads ahead want registers, too */
+#define PRAGMA(...)    _Pragma(#__VA_ARGS__)
+#define UNROLLED       _Pragma("unroll")         /* registers have no index */
+#define ROLLED         _Pragma("unroll 1")       /* loads in advance take registers */
+#define UNROLLED_BY(n) PRAGMA(unroll n)
 #endif
 
 /* ---- numbers for tensor cores ---- */
@@ -80,6 +83,15 @@ static inline cudaError_t blocks_at_once(int *n, void (*kernel)(P...), int threa
     launch_with(as_cluster(cluster), kernel, grid, threads, shared, stream, __VA_ARGS__)
 #define LAUNCH_COOP_RAW(kernel, grid, threads, shared, stream, ...) \
     launch_with(as_cooperative(), kernel, grid, threads, shared, stream, __VA_ARGS__)
+
+/* Returns 1 / x, correct to one unit in the last place: one instruction, where a division takes ten. */
+PTX float reciprocal(float x)
+{
+    float y;
+    asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
+    return y;
+}
+PTX double reciprocal(double x) { return 1 / x; }
 
 /* ---- tensor cores ---- */
 /* D += a b for a warp: d 16 x 8, a 16 x 8, b 8 x 8. With g = lane / 4 and t = lane % 4, a lane has

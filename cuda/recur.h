@@ -3,11 +3,13 @@
 #ifndef WEFT_CUDA_RECUR_H
 #define WEFT_CUDA_RECUR_H
 #include <math.h>
-#include "cuda/cuda.h"
+#include "cuda/ptx.h"
 
 /* ---- cells ---- */
-#define num     real
-#define CELL_FN __device__ static inline
+#undef SIGMOID
+#define SIGMOID(x) reciprocal(1 + exp(-(x)))
+#define num        real
+#define CELL_FN    __device__ static inline
 #define BODIES
 #include "core/cells/words.h"
 #include "core/cells.def"

@@ -111,7 +111,7 @@ __device__ static void multiply(const weights<KEPT, TILES> &w, const float4 *res
         }
     }
     for (int tile = 0; tile < TILES; tile++)
-        fold_all(part[tile], sum[tile]);
+        fold(part[tile], sum[tile]);
 }
 
 /* ---- forward ---- */

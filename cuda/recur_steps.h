@@ -117,7 +117,7 @@ template <int STRIDE> __device__ static inline halves column_of(const float *x)
     split(x[4 * STRIDE], b.high[1], b.low[1]);
     return b;
 }
-/* Products with a low half, which are small, have a sum of theirs. */
+/* Products with a low half are small and have a sum of their own. */
 typedef struct parts { float high[4], small[4]; } parts;
 __device__ static inline void add_product(const uint32_t (&high)[4], const uint32_t (&low)[4],
                                           const halves &b, bool one_product, parts &p)
@@ -126,20 +126,18 @@ __device__ static inline void add_product(const uint32_t (&high)[4], const uint3
         mma_tf32(p.small, low, b.high), mma_tf32(p.small, high, b.low);
     mma_tf32(p.high, high, b.high);
 }
-__device__ static inline void fold(float (&part)[4], float (&sum)[4])
+__device__ static inline void fold(parts &p, float (&sum)[4])
 {
-    for (int j = 0; j < 4; j++) {
-        sum[j] += part[j];
-        part[j] = 0;
-    }
+    for (int j = 0; j < 4; j++)
+        sum[j] += p.high[j] + p.small[j];
+    p = {};
 }
-/* after step k of a product, and after the last */
+/* After step k of a product: a product waits for the one before it in the same part, so parts are short. */
 __device__ static inline void fold_after(int k, parts &p, float (&sum)[4])
 {
     if (k % FOLDED == FOLDED - 1)
-        fold(p.high, sum);
+        fold(p, sum);
 }
-__device__ static inline void fold_all(parts &p, float (&sum)[4]) { fold(p.high, sum), fold(p.small, sum); }
 /* A thread's number j, of four, of a forward tile: row of the unit's slot, column `in`. */
 template <weft__cell C>
 __device__ static float forward_weight(const weft__recurrence &r, const who &me, int k, int tile, int j)

@@ -116,7 +116,8 @@ __device__ static void multiply(float4 (&w)[least_of(DEEP * TILES, KEPT)], Rest 
             fold_after(k, part[tile], sum[tile]);
         }
     }
-    ROLLED for (int k = IN_REGISTERS; k < DEEP; k++) {
+    /* The loads of several steps overlap; there are registers for two steps of four tiles. */
+    UNROLLED_BY((TILES > 2 ? 2 : 4)) for (int k = IN_REGISTERS; k < DEEP; k++) {
         const halves b = column_of<SEQUENCES>(x + k * 8 * SEQUENCES);
         UNROLLED for (int tile = 0; tile < TILES; tile++) {
             const float4 v = from_rest(rest, (k - IN_REGISTERS) * TILES + tile);
@@ -125,7 +126,7 @@ __device__ static void multiply(float4 (&w)[least_of(DEEP * TILES, KEPT)], Rest 
         }
     }
     UNROLLED for (int tile = 0; tile < TILES; tile++)
-        fold_all(part[tile], sum[tile]);
+        fold(part[tile], sum[tile]);
 }
 
 /* ---- forward ---- */

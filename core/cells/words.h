@@ -21,7 +21,9 @@
 #define RELU(x)            ((x) > 0 ? (x) : 0 * (x))              /* of NaN it is NaN */
 #define STEP(x)            ((num)((x) > 0))
 #define TANH(x)            tanh(x)
+#ifndef SIGMOID                                  /* CUDA has one of its own */
 #define SIGMOID(x)         (1 / (1 + exp(-(x))))
+#endif
 #define SLOPE_TANH(y)      (1 - (y) * (y))
 #define SIGMOID_BACK(g, y) ((g) * (y) * (1 - (y))) /* the gradient g through y = sigmoid(x), to x */
 #define TANH_BACK(g, y)    ((g) * (1 - (y) * (y)))

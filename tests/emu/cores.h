@@ -5,6 +5,8 @@
 #define WEFT_EMU_CORES_H
 #include "tests/emu/launch.h"
 
+inline float reciprocal(float x)   { return 1 / x; }
+inline double reciprocal(double x) { return 1 / x; }
 inline void made_anew(float &) {}
 inline void made_anew(double &) {}
 inline void made_anew(float4 &) {}
