@@ -53,8 +53,7 @@ static void say_code(page *p)
 static void say_estimate(page *p, weft__device *d)
 {
     static const int64_t units[] = { 32, 64, 128, 256, 512, 1024 }, sequences[] = { 8, 64, 512 };
-    say(p, "recurrent layers: microseconds a step forward by an estimate from an H100's figures,"
-           " not measured\n"
+    say(p, "recurrent layers: microseconds a step forward by an estimate from an H100's times\n"
            "   units  %-28s  %-28s  %s",
         "8 sequences", "64", "512");
     for (int64_t u : units) {

@@ -1,11 +1,9 @@
 /* recur_choice.cu - which way a recurrent layer takes: a kernel a step (recur.cu), or one for all
  * steps, in single blocks, in clusters or in groups of them.
  *
- * The fastest by an estimate, until calls have been timed (recur_tune.cu). Its times are read off the
- * kernels' machine code and NVIDIA's figures for an H100, nothing has been measured: but two
- * launches a step are slow enough that it need not be exact. What a device cannot do, or refuses to
- * say, is another way. And a kernel for all steps is tried before it is used (recur_check.cu): a
- * wrong one is never taken again. */
+ * It takes the fastest kernel by an estimate until calls have been timed (recur_tune.cu). The estimate's times
+ * were measured on an H100, except those of groups. A kernel that the device cannot run, or does not report, is
+ * left out. A kernel for all steps is checked before its first use (recur_check.cu); a wrong one is disabled. */
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,10 +11,10 @@
 #include "cuda/ptx.h"
 #include "cuda/recur.h"
 
-/* Of the estimate, in microseconds a step: two launches, and what little the product adds to them. */
+/* Estimates the microseconds of a step: two launches and the product. Measured on an H100. */
 static double step_of_general(int64_t units, int64_t n)
 {
-    return 8 + (double)n * 8e-6 / 30 * (double)(units * units);
+    return 12 + (double)n * 0.5e-6 * (double)(units * units);
 }
 
 #ifdef WEFT_DOUBLE
@@ -118,11 +116,12 @@ static int at_once(weft__device *d, const choice &c)
 static int64_t eights_of(int64_t sequences) { return (sequences + SEQUENCES - 1) / SEQUENCES; }
 static double step_of(const gpu_facts *f, const choice &c, int64_t eights)
 {
-    static const double blocks[] = { 0.6, 0.9, 2.9 }, clusters[] = { 1.2, 1.5, 2.3 },
-                        groups[] = { 1.6, 2.1, 3.4 };
+    /* of up to 32, 64, 128 units; of up to 128, 256, 512 units. Groups were not measured. */
+    static const double blocks[] = { 0.7, 1.2, 4.8 }, clusters[] = { 1.6, 2.7, 4.4 },
+                        groups[] = { 2.1, 3.7, 6.5 };
     const int64_t together = f->at_once[number_of(c)];
     const double *times = c.way == BLOCKS ? blocks : c.way == CLUSTERS ? clusters : groups;
-    const double alone = times[c.size] * (c.back ? 1.2 : 1) * f->slower;
+    const double alone = times[c.size] * (c.back ? 1.1 : 1) * f->slower;
     return alone * (double)((eights + together - 1) / together);
 }
 

@@ -1,5 +1,5 @@
-/* recur_tune.cu - which way is the fastest for a layer on this device, by the clock instead of the estimate
- * of recur_choice.cu: no GPU had been measured when that was written.
+/* recur_tune.cu - finds the fastest kernel of a recurrent layer on this device by timing it. The estimate of
+ * recur_choice.cu is for the first calls.
  *
  * Calls of a program are timed by events, three of each way that is possible, the estimate's first; nothing
  * waits for them, an event is looked at when the next such layer comes. Then the class of layers has its way,
