@@ -238,6 +238,8 @@ def machine_use(rows):
         body.append([*cells_of(r), r["precision"], str(r["threads"]), number(r["gf_s"]), f"{100 * r['share']:.0f} %" if r["share"] else "-",
                      megabytes(r["bytes"]), megabytes(padded), megabytes(r["peer_bytes"][PACKED]), megabytes(allowed),
                      "-" if not (allowed and r["bytes"]) else "yes" if r["bytes"] <= allowed else "**no**", number(r["allocations"], 0)])
+    if not any(r["share"] or r["bytes"] for r in comparison(rows, "train")):
+        return []                                # of a GPU
     return titled("Of a training step: GF/s of what it needs, their share of what the machine can do; MB that it takes, ours, PyTorch's padded and packed; whether "
                   "ours are at most the padded ones times the share of real tokens; allocations in the measured steps.",
                   [*HEAD, "precision", "threads", "GF/s", "share", "MB", "padded", "packed", "padded x real", "within", "allocations"], body)

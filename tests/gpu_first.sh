@@ -7,7 +7,8 @@
 #           early if the library does not load or if the training step is wrong.
 #   fast    at most 280 s. Times of weft_bench next to PyTorch and cuDNN. A kernel for recurrent layers that was wrong is not timed.
 #
-# OUT gets table.txt (one line a test), right.log and fast.log, times.jsonl (rows for bench/table.py), again.jsonl and ncu.txt.
+# OUT gets table.txt (one line a test), right.log and fast.log, times.jsonl and sweep.jsonl (rows for bench/table.py), graphs.jsonl (steps as
+# graphs), again.jsonl and ncu.txt.
 # The exit status is 1 if a test of `right` failed, or if `fast` measured nothing. PYTHON names a Python with torch. CARRY, LIMIT and UNPACKED replace the
 # folder of the package, the seconds of a call and the folder where the package is unpacked.
 set -u -o pipefail
@@ -116,8 +117,12 @@ fast() {
         WEFT_RECUR=$way bench --case lstm,net,bilstm,transformer_lstm --quick --runs 7 | sed "s/^{/{\"recur\": \"$way\", /" >>"$times"
     done
     say "each way: $SECONDS s"
+    for way in block cluster general; do
+        ! was_right recur_$way || WEFT_RECUR=$way bench --case sweep --runs 5 | sed "s/^{/{\"recur\": \"$way\", /" >>"$out/sweep.jsonl"
+    done
+    say "sweep: $SECONDS s"
     bench --precision tf32 --case lstm,net,bilstm,transformer_lstm --runs 9 >>"$times"
-    bench --graphs --case transformer_lstm,g2p,net --quick --runs 9 >>"$times"; say "TF32 and graphs: $SECONDS s"
+    bench --graphs --case transformer_lstm,g2p,net --quick --runs 9 >>"$out/graphs.jsonl"; say "TF32 and graphs: $SECONDS s"
     torch 60 --case lstm,bilstm,transformer_lstm,g2p; say "PyTorch in fp32: $SECONDS s"
     torch 40 --tf32 --case lstm,bilstm,transformer_lstm --quick
     torch 30 --case net --quick; say "PyTorch in TF32, net: $SECONDS s"
