@@ -6,7 +6,6 @@
 #:   bench-stream               one token a call, next to onnxruntime if PyPI has it
 #:   tiers                      whether the chosen instruction set is the fastest one
 #:   launches                   a GPU step's kernel launches, counted by the emulation, and their limits
-#:   gpu-model                  how long a step should take on three GPUs: predicted, not timed
 BENCH := $(if $(wildcard bench/weft_bench.c),$(B)/bench/weft_bench)
 $(BENCH): $(patsubst %.c,$(B)/%.o,$(wildcard bench/*.c)) $(B)/libweft.a
 	$(call say,LINK)
@@ -40,8 +39,6 @@ tiers: $(BENCH) $(B)/bench/stream/stream
 	@python3 bench/tiers.py --build $(B) $(TIERS_FLAGS)
 
 launches: $(BENCH) $(EMULATED)
-	@bench/gpu_model.py --launches --bench $(BENCH) --emulation $(abspath $(B))/emu $(LAUNCHES_FLAGS)
-gpu-model: $(BENCH) $(EMULATED)
-	@bench/gpu_model.py --bench $(B)/bench/weft_bench --emulation $(abspath $(B))/emu $(GPU_MODEL_FLAGS)
-.PHONY: bench bench-growth bench-parallel bench-stream tiers launches gpu-model
+	@bench/launches.py --bench $(BENCH) --emulation $(abspath $(B))/emu $(LAUNCHES_FLAGS)
+.PHONY: bench bench-growth bench-parallel bench-stream tiers launches
 -include $(patsubst %.c,$(B)/%.d,$(wildcard bench/*.c bench/*/*.c))

@@ -113,7 +113,6 @@ nightly: $(B)/examples/g2p
 	@$(again) kill KILLS=200
 	@$(again) starve LONG=1
 	@$(again) test-parallel MOMENTS=20
-	@$(again) gpu-model GPU_MODEL_FLAGS=--check
 	@$(if $(filter none,$(NVCC)),,$(again) V=double CUDA_ARCHS=90 $(BUILD)/double/libweft_cuda.so)
 	@$(if $(filter none,$(NVCC)),,B=$(B) bash tests/nets/registers.sh)
 	@$(again) planted-ptx WHOLE=1
