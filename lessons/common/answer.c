@@ -226,7 +226,7 @@ static void end_block(block *b)
 {
     if (answer_here() && !guards_are_whole(b) && !pending[0])
         snprintf(pending, sizeof pending,
-                 "hint: %s writes behind the end of %s, which has %d numbers here", call.function,
+                 "hint: %s writes before the start or after the end of %s, which has %d numbers here", call.function,
                  b->name, (int)(b->bytes / b->size));
     if (answer_here() && b->writes && b->bytes > 0)
         memcpy(b->of, b->copy, b->bytes);

@@ -74,7 +74,7 @@ void hint_of_mistakes(const double *got, int n, double tolerance, const char *co
 void hint_of_float(const char *what, const double *got, const double *want, int n)
 {
     if (!near(got, want, n, 1e-12) && near(got, want, n, 1e-5))
-        hint("%s right to six digits or so, but not to twelve: a float has no more; take double", what);
+        hint("%s right to about six digits, not to twelve: use double instead of float", what);
 }
 
 /* ---- random numbers: Marsaglia's xorshift, 2003 ---- */
