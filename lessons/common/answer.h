@@ -64,7 +64,7 @@ _Noreturn void answer_verdict(const char *text);
 _Noreturn void answer_finish(void);
 
 /* ---- fence.c: limits the system calls of the process with the answer ---- */
-/* Returns whether this system has seccomp. Without it there are no limits. */
+/* Returns whether this system has seccomp. Without it no call is refused. */
 bool fence_exists(void);
 /* Call these before and after loading the answer. refused gets a text about a forbidden call. */
 void fence_before(bool may_write, void (*refused)(const char *what));
